@@ -1,0 +1,55 @@
+package base
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Sentinels that every layer shares. The public packages re-export them.
+var (
+	ErrNotFound   = errors.New("siftkv: not found")
+	ErrClosed     = errors.New("siftkv: closed")
+	ErrCorruption = errors.New("siftkv: corruption")
+)
+
+// A CorruptionError says which bytes of which file cannot be trusted. It
+// matches ErrCorruption, and its cause if it has one.
+type CorruptionError struct {
+	File   string // path, or a name for bytes that are in no file
+	Offset int64  // of the damaged structure, in bytes; -1 if not known
+	What   string // which structure, and what is wrong with it
+	Hint   string // the command that looks further; may be empty
+	Cause  error  // may be nil
+}
+
+// Error names the file, the offset, the fault and the command to run.
+func (e *CorruptionError) Error() string {
+	s := "siftkv: corruption"
+	if e.File != "" {
+		s += " in " + e.File
+	}
+	if e.Offset >= 0 {
+		s += fmt.Sprintf(" at offset %d", e.Offset)
+	}
+	s += ": " + e.What
+	if e.Cause != nil {
+		s += ": " + e.Cause.Error()
+	}
+	if e.Hint != "" {
+		s += "; run: " + e.Hint
+	}
+	return s
+}
+
+// Unwrap makes errors.Is(err, ErrCorruption) true.
+func (e *CorruptionError) Unwrap() []error {
+	if e.Cause == nil {
+		return []error{ErrCorruption}
+	}
+	return []error{ErrCorruption, e.Cause}
+}
+
+// Corruptf returns a CorruptionError for a place in a file.
+func Corruptf(file string, offset int64, format string, args ...any) error {
+	return &CorruptionError{File: file, Offset: offset, What: fmt.Sprintf(format, args...)}
+}

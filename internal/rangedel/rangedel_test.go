@@ -1,0 +1,83 @@
+package rangedel
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/stretchr/testify/require"
+)
+
+func TestSetAgainstEveryTombstone(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	key := func() []byte { return []byte{byte('a' + rng.IntN(12))} }
+	for range 2000 {
+		var ts []Tombstone
+		for range rng.IntN(8) {
+			tomb := Tombstone{Start: key(), End: key(), Seq: base.SeqNum(1 + rng.IntN(10))}
+			if rng.IntN(6) == 0 {
+				tomb.End = nil
+			}
+			ts = append(ts, tomb)
+		}
+		s := NewSet(ts)
+		clipped := NewSet(s.Clip(nil, []byte("d"), []byte("h")))
+		for c := byte('a'); c < 'n'; c++ {
+			for at := base.SeqNum(0); at <= 11; at++ {
+				var want base.SeqNum
+				for _, tomb := range ts {
+					in := bytes.Compare(tomb.Start, []byte{c}) <= 0 && CompareEnds(tomb.End, []byte{c}) > 0
+					if in && tomb.Seq <= at {
+						want = max(want, tomb.Seq)
+					}
+				}
+				require.Equal(t, want, s.Cover([]byte{c}, at), "%v at %c#%d", ts, c, at)
+				if c < 'd' || c >= 'h' {
+					want = 0
+				}
+				require.Equal(t, want, clipped.Cover([]byte{c}, at))
+			}
+		}
+		requireFragmentsInOrder(t, s)
+	}
+}
+
+func requireFragmentsInOrder(t *testing.T, s *Set) {
+	t.Helper()
+	var last []byte
+	for i, f := range s.Fragments() {
+		require.False(t, Tombstone{Start: f.Start, End: f.End}.Empty())
+		if i > 0 {
+			require.NotNil(t, last)
+			require.GreaterOrEqual(t, bytes.Compare(f.Start, last), 0)
+		}
+		last = f.End
+	}
+}
+
+func TestSpanNamesTheFragment(t *testing.T) {
+	s := NewSet([]Tombstone{{Start: []byte("b"), End: []byte("f"), Seq: 9}, {Start: []byte("d"), Seq: 4}})
+	start, end, seq := s.Span([]byte("e"), 8)
+	require.Equal(t, "d", string(start))
+	require.Equal(t, "f", string(end))
+	require.EqualValues(t, 4, seq)
+	_, end, seq = s.Span([]byte("z"), base.MaxSeqNum)
+	require.Nil(t, end)
+	require.EqualValues(t, 4, seq)
+	require.True(t, NewSet(nil).Empty())
+	require.Zero(t, NewSet(nil).Cover([]byte("x"), base.MaxSeqNum))
+}
+
+func TestEndRoundTrip(t *testing.T) {
+	for _, end := range [][]byte{nil, {}, []byte("x"), {0, 1}} {
+		got, err := DecodeEnd(AppendEnd(nil, end))
+		require.NoError(t, err)
+		require.Equal(t, end == nil, got == nil)
+		require.True(t, bytes.Equal(end, got))
+	}
+	for _, bad := range [][]byte{nil, {2}, {0, 0}, []byte("xy")} {
+		_, err := DecodeEnd(bad)
+		require.Error(t, err)
+	}
+}
