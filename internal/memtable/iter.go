@@ -1,0 +1,82 @@
+package memtable
+
+import "github.com/siftkv/siftkv/internal/base"
+
+// An Iter walks a memtable in both directions. It sees every entry that was
+// there when it passed by, and may see those that are added meanwhile; readers
+// tell them by their sequence numbers.
+//
+// Moves report whether the iterator is on an entry. When it is on none, before
+// its first move or after a walk past either end, Next and Prev stay there and
+// report false: First, Last or a seek brings it back. An Iter is for one
+// goroutine, needs no closing, and may be copied.
+type Iter struct {
+	m *Memtable
+	n node // nilNode: on no entry
+}
+
+// NewIter returns an iterator that is on no entry.
+func (m *Memtable) NewIter() *Iter { return &Iter{m: m} }
+
+// Init makes it an iterator of m that is on no entry: NewIter without the
+// allocation.
+func (it *Iter) Init(m *Memtable) { *it = Iter{m: m} }
+
+// First goes to the first entry.
+func (it *Iter) First() bool { return it.set(it.m.next(head)) }
+
+// Last goes to the last entry.
+func (it *Iter) Last() bool { return it.set(it.m.last()) }
+
+// SeekGE goes to the first entry at or after k.
+func (it *Iter) SeekGE(k base.InternalKey) bool { return it.set(it.m.seekGE(k)) }
+
+// SeekLT goes to the last entry before k.
+func (it *Iter) SeekLT(k base.InternalKey) bool { return it.set(it.m.seekLT(k)) }
+
+// Next goes to the next entry.
+func (it *Iter) Next() bool {
+	if it.n == nilNode {
+		return false
+	}
+	it.n = it.m.next(it.n)
+	return it.n != nilNode
+}
+
+// Prev goes to the previous entry.
+func (it *Iter) Prev() bool {
+	if it.n == nilNode {
+		return false
+	}
+	return it.set(it.m.before(it.n))
+}
+
+// Valid reports whether the iterator is on an entry.
+func (it *Iter) Valid() bool { return it.n != nilNode }
+
+// Key returns the key of the entry that the iterator is on, or the zero key. Its
+// bytes belong to the memtable and must not be modified; they stay valid after a
+// move.
+func (it *Iter) Key() base.InternalKey {
+	if it.n == nilNode {
+		return base.InternalKey{}
+	}
+	return it.m.key(it.n)
+}
+
+// Value returns the value of the entry that the iterator is on, or nil, on the
+// terms of Key.
+func (it *Iter) Value() []byte {
+	if it.n == nilNode {
+		return nil
+	}
+	return it.m.value(it.n)
+}
+
+func (it *Iter) set(n node) bool {
+	if n == head {
+		n = nilNode
+	}
+	it.n = n
+	return n != nilNode
+}

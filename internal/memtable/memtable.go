@@ -1,0 +1,180 @@
+package memtable
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// Errors of Add.
+var (
+	ErrFull      = errors.New("siftkv: memtable is full")
+	ErrDuplicate = errors.New("siftkv: memtable holds this key with this sequence number and kind already")
+)
+
+// maxCapacity keeps every offset below 1<<32, and within an int.
+const maxCapacity = min(math.MaxUint32, math.MaxInt) &^ (wordSize - 1)
+
+// A Memtable is a sorted set of internal keys with their values. All methods
+// are safe for concurrent use.
+type Memtable struct {
+	arena  unsafe.Pointer // the first of bytes
+	bytes  []byte         // memory of a []uint64, for its alignment
+	height atomic.Int32   // of the highest tower
+
+	_ [64]byte // what readers need is on other cache lines than what each Add changes
+
+	used     atomic.Uint64 // bytes of nodes, and of values << 32
+	reserved atomic.Int64  // bytes promised by Reserve and not given back
+	count    atomic.Int64  // entries
+
+	// tails holds, for each level, a node on it, or head: the last one, but for
+	// stores that races have put in the wrong order.
+	tails [maxHeight]atomic.Uint32
+}
+
+// New returns an empty memtable whose arena takes capacity bytes, at most 4 GiB.
+// The operating system supplies the arena's pages as they are first written. A
+// capacity too small for one entry makes a table that is always full.
+func New(capacity int) *Memtable {
+	first := int(head) + keyAt + prefixSize
+	capacity = max(min(capacity, maxCapacity), first)
+	words := make([]uint64, (capacity+wordSize-1)/wordSize)
+	m := &Memtable{arena: unsafe.Pointer(unsafe.SliceData(words))}
+	m.bytes = unsafe.Slice((*byte)(m.arena), len(words)*wordSize)
+	m.used.Store(uint64(first))
+	m.height.Store(1)
+	for level := range m.tails {
+		m.tails[level].Store(uint32(head))
+	}
+	return m
+}
+
+// EntrySize returns the most arena bytes that an entry can take: the argument
+// for Reserve. An entry takes about 50 bytes less on average.
+func EntrySize(keyLen, valueLen int) int {
+	return sizeBefore(maxHeight) + keyAt + roundUp(max(keyLen, prefixSize)) + valueLen
+}
+
+// Reserve sets n bytes of the arena aside, and reports whether there was room.
+// If there was, any Adds whose EntrySizes sum to at most n will not find the
+// table full, provided that all other Adds are covered by reservations of their
+// own. The caller gives the bytes back with Release(n) when these Adds have
+// returned. The check is exact for one caller at a time; of two at once, both
+// may be refused where one would fit.
+func (m *Memtable) Reserve(n int) bool {
+	if n < 0 || n > len(m.bytes) {
+		return false
+	}
+	reserved := m.reserved.Add(int64(n))
+	// In this order: bytes that other Adds take between the two loads are counted
+	// twice, never missed.
+	if reserved+m.Size() > int64(len(m.bytes)) {
+		m.reserved.Add(-int64(n))
+		return false
+	}
+	return true
+}
+
+// Release ends a reservation of n bytes. What its Adds did not take is free for
+// others.
+func (m *Memtable) Release(n int) { m.reserved.Add(-int64(n)) }
+
+// Add inserts an entry; it copies the key and the value. When it returns, every
+// read finds the entry. It takes O(log n) steps.
+//
+// It returns ErrFull if the arena has no room for the entry, and ErrDuplicate if
+// the table has an entry of the same user key, sequence number and kind; that
+// entry stays as it is, and the space that the attempt took is lost.
+func (m *Memtable) Add(k base.InternalKey, value []byte) error {
+	height := randomHeight()
+	n, err := m.newNode(k, value, height)
+	if err != nil {
+		return err
+	}
+	m.raise(height)
+	var s splice
+	prefix := keyPrefix(k.User)
+	m.find(prefix, k, height, &s)
+	for level := range height {
+		for !m.link(n, level, &s) {
+			m.findFrom(prefix, k, level, &s)
+		}
+		if s.duplicate {
+			return ErrDuplicate
+		}
+	}
+	m.count.Add(1)
+	return nil
+}
+
+// newNode takes space from the arena and fills in all of a node but its links.
+func (m *Memtable) newNode(k base.InternalKey, value []byte, height int) (node, error) {
+	before := uint64(sizeBefore(height))
+	keyLen, valueLen := uint64(len(k.User)), uint64(len(value))
+	start, valueAt, ok := m.allocate(before+keyAt+roundUp(max(keyLen, prefixSize)), valueLen)
+	if !ok {
+		return nilNode, ErrFull
+	}
+	n := node(start + before)
+	*(*uint32)(unsafe.Add(m.arena, int(n)-20)) = uint32(valueAt)
+	*(*base.Trailer)(unsafe.Add(m.arena, int(n)-16)) = k.Trailer
+	*(*uint32)(unsafe.Add(m.arena, int(n)-8)) = uint32(keyLen)
+	*(*uint32)(unsafe.Add(m.arena, int(n)-4)) = uint32(valueLen)
+	copy(m.user(n), k.User)
+	copy(m.value(n), value)
+	return n, nil
+}
+
+// allocate takes space for a node from the front of the arena, and for a value
+// from its back.
+func (m *Memtable) allocate(nodeSize, valueSize uint64) (nodeAt, valueAt uint64, ok bool) {
+	capacity := uint64(len(m.bytes))
+	for {
+		used := m.used.Load()
+		nodes, values := used&math.MaxUint32, used>>32
+		if nodes+nodeSize+values+valueSize > capacity {
+			return 0, 0, false
+		}
+		if m.used.CompareAndSwap(used, used+nodeSize+valueSize<<32) {
+			return nodes, capacity - values - valueSize, true
+		}
+	}
+}
+
+// raise makes searches start at least at height.
+func (m *Memtable) raise(height int) {
+	for {
+		h := m.height.Load()
+		if int32(height) <= h || m.height.CompareAndSwap(h, int32(height)) {
+			return
+		}
+	}
+}
+
+// Get returns the newest version of a user key that a reader at seq may see:
+// its value, which aliases the arena and must not be modified, and its trailer,
+// which tells a value from a tombstone. It does not allocate.
+func (m *Memtable) Get(user []byte, seq base.SeqNum) (value []byte, trailer base.Trailer, ok bool) {
+	n := m.seekGE(base.SearchKey(user, seq))
+	if n == nilNode || !bytes.Equal(m.user(n), user) {
+		return nil, 0, false
+	}
+	return m.value(n), m.trailer(n), true
+}
+
+// Size returns the bytes of the arena that are in use.
+func (m *Memtable) Size() int64 {
+	used := m.used.Load()
+	return int64(used&math.MaxUint32 + used>>32)
+}
+
+// Len returns the number of entries.
+func (m *Memtable) Len() int { return int(m.count.Load()) }
+
+// Empty reports whether there are no entries.
+func (m *Memtable) Empty() bool { return m.next(head) == nilNode }

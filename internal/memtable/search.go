@@ -1,0 +1,149 @@
+package memtable
+
+import (
+	"bytes"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// A splice is where a new node goes: on each level between two neighbours.
+type splice struct {
+	before, after [maxHeight]node
+	duplicate     bool // the key is in the list already, at after[0]
+}
+
+// seekGE returns the first node at or after k.
+func (m *Memtable) seekGE(k base.InternalKey) node {
+	_, after := m.seek(k)
+	return after
+}
+
+// seekLT returns the last node before k, which may be head.
+func (m *Memtable) seekLT(k base.InternalKey) node {
+	before, _ := m.seek(k)
+	return before
+}
+
+// seek returns the neighbours between which k belongs.
+func (m *Memtable) seek(k base.InternalKey) (before, after node) {
+	prefix := keyPrefix(k.User)
+	before, after = head, nilNode
+	for level := int(m.height.Load()) - 1; level >= 0; level-- {
+		before, after = m.walk(before, after, prefix, k, level)
+	}
+	return before, after
+}
+
+// last returns the last node, which may be head.
+func (m *Memtable) last() node {
+	n := head
+	for level := int(m.height.Load()) - 1; level >= 0; level-- {
+		at := linkAt(level)
+		for next := loadLink(m.arena, n, at); next != nilNode; next = loadLink(m.arena, n, at) {
+			n = next
+		}
+	}
+	return n
+}
+
+// before returns the node before n, which may be head. A node's prev word names
+// some node before it, at first the one that was its neighbour when it was
+// linked; entries inserted since lie between the two, and a walk along level 0
+// passes them. So any store to prev that names a node before n is right, in
+// whatever order stores arrive, and the walk leaves a better one behind.
+func (m *Memtable) before(n node) node {
+	start := m.hint(n)
+	p := start
+	for next := m.next(p); next != n; next = m.next(p) {
+		p = next
+	}
+	if p != start {
+		m.setHint(n, p)
+	}
+	return p
+}
+
+// walk goes along one level from n, which is before k, and returns the
+// neighbours between which k belongs. It takes known for at or after k: what
+// ended the level above ends this one too, and is not compared again.
+func (m *Memtable) walk(n, known node, prefix uint64, k base.InternalKey, level int) (before, after node) {
+	arena, at := m.arena, linkAt(level)
+	for {
+		next := loadLink(arena, n, at)
+		if next == known || next == nilNode {
+			return n, next
+		}
+		if p := loadPrefix(arena, next); p > prefix || p == prefix && !m.lessTied(next, k) {
+			return n, next
+		}
+		n = next
+	}
+}
+
+// lessTied reports whether a node's key is before k, when their prefixes are
+// equal.
+func (m *Memtable) lessTied(n node, k base.InternalKey) bool {
+	if c := bytes.Compare(m.user(n), k.User); c != 0 {
+		return c < 0
+	}
+	return m.trailer(n) > k.Trailer
+}
+
+// find fills in the splice of k on all levels below height.
+func (m *Memtable) find(prefix uint64, k base.InternalKey, height int, s *splice) {
+	if m.findEnd(prefix, k, height, s) {
+		return
+	}
+	n, after := head, nilNode
+	for level := int(m.height.Load()) - 1; level >= 0; level-- {
+		n, after = m.walk(n, after, prefix, k, level)
+		if level < height {
+			s.before[level], s.after[level] = n, after
+		}
+	}
+}
+
+// findEnd is find for a key behind all others, as those of an ascending load
+// are: it takes a step per level, whatever the table's size. It reports false for
+// other keys, and if the hint at the last node of level 0 is out of date.
+func (m *Memtable) findEnd(prefix uint64, k base.InternalKey, height int, s *splice) bool {
+	for level := range height {
+		n := node(m.tails[level].Load())
+		if level == 0 && m.next(n) != nilNode || n != head && base.Compare(m.key(n), k) >= 0 {
+			return false
+		}
+		s.before[level], s.after[level] = m.walk(n, nilNode, prefix, k, level)
+	}
+	return true
+}
+
+// findFrom brings the splice of one level up to date, after others have linked
+// nodes there.
+func (m *Memtable) findFrom(prefix uint64, k base.InternalKey, level int, s *splice) {
+	s.before[level], s.after[level] = m.walk(s.before[level], nilNode, prefix, k, level)
+}
+
+// link puts a node between its neighbours on one level. It reports false if they
+// are no longer neighbours. On level 0 it looks for a duplicate first: no key
+// can come between the look and a swap that succeeds.
+func (m *Memtable) link(n node, level int, s *splice) bool {
+	before, after := s.before[level], s.after[level]
+	if level == 0 {
+		if after != nilNode && m.trailer(after) == m.trailer(n) && string(m.user(after)) == string(m.user(n)) {
+			s.duplicate = true
+			return true
+		}
+		m.setHint(n, before)
+	}
+	at := linkAt(level)
+	word(m.arena, n, at).Store(uint32(after))
+	if !word(m.arena, before, at).CompareAndSwap(uint32(after), uint32(n)) {
+		return false
+	}
+	if after == nilNode {
+		m.tails[level].Store(uint32(n))
+	} else if level == 0 {
+		m.setHint(after, n)
+	}
+	return true
+}

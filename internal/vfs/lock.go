@@ -1,0 +1,135 @@
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// A LockMode says whom a lock keeps out.
+type LockMode int
+
+const (
+	// Exclusive keeps everybody else out.
+	Exclusive LockMode = iota
+	// Shared keeps exclusive holders out, and admits other shared ones.
+	Shared
+)
+
+// ErrLocked is what every *LockedError matches.
+var ErrLocked = errors.New("siftkv: locked")
+
+// A LockedError says that a lock is held by somebody else.
+type LockedError struct {
+	Path string // of the lock file
+	PID  int    // of the exclusive holder; 0 if unknown, as it is for shared holders
+}
+
+// Error names the lock file and its holder.
+func (e *LockedError) Error() string {
+	holder := "another process"
+	switch {
+	case e.PID == os.Getpid():
+		holder = fmt.Sprintf("this process (%d)", e.PID)
+	case e.PID != 0:
+		holder = fmt.Sprintf("process %d", e.PID)
+	}
+	return fmt.Sprintf("siftkv: %s is locked by %s; close it there first", e.Path, holder)
+}
+
+// Unwrap makes errors.Is(err, ErrLocked) true.
+func (e *LockedError) Unwrap() error { return ErrLocked }
+
+// A fileLock is a lock held on an open file. An exclusive holder's process id
+// stands in the file as decimal digits and a newline, for others to report.
+type fileLock struct {
+	f      *os.File // nil: a shared lock that there was no need to take
+	mode   LockMode
+	closed atomic.Bool
+}
+
+// lockFile takes a lock by the platform's means: each supplies tryLock, unlock
+// and processGone.
+func lockFile(name string, mode LockMode) (io.Closer, error) {
+	f, err := openLockFile(name, mode)
+	if err != nil {
+		return nil, err
+	}
+	if f == nil {
+		return &fileLock{mode: mode}, nil
+	}
+	ok, err := tryLock(f, mode)
+	if err == nil && !ok {
+		err = &LockedError{Path: name, PID: readPID(f)}
+	}
+	if err == nil && mode == Exclusive {
+		if err = writePID(f); err != nil {
+			err = errors.Join(err, unlock(f, mode))
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &fileLock{f: f, mode: mode}, nil
+}
+
+// openLockFile opens the file that a lock is taken on. It returns no file and no
+// error if a shared lock has nobody to keep out.
+func openLockFile(name string, mode LockMode) (*os.File, error) {
+	if mode == Shared {
+		f, err := os.Open(name)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+	}
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	if mode == Shared && err != nil && (errors.Is(err, fs.ErrPermission) || isReadOnlyFS(err)) {
+		return nil, nil
+	}
+	return f, err
+}
+
+// Close releases the lock. Later calls return fs.ErrClosed.
+func (l *fileLock) Close() error {
+	if l.closed.Swap(true) {
+		return fs.ErrClosed
+	}
+	if l.f == nil {
+		return nil
+	}
+	var err error
+	if l.mode == Exclusive {
+		err = l.f.Truncate(0) // while it is ours: nobody is to read a stale id
+	}
+	return errors.Join(err, unlock(l.f, l.mode), l.f.Close())
+}
+
+func writePID(f *os.File) error {
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return err
+}
+
+// readPID returns the process id in a lock file, or 0 if there is none or if its
+// process is gone: a holder that crashed left it behind, and those who hold the
+// lock now are shared holders.
+func readPID(f *os.File) int {
+	var buf [20]byte
+	n, err := f.ReadAt(buf[:], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0
+	}
+	digits, whole := strings.CutSuffix(string(buf[:n]), "\n")
+	pid, err := strconv.Atoi(digits)
+	if err != nil || !whole || pid <= 0 || processGone(pid) {
+		return 0
+	}
+	return pid
+}

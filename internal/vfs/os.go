@@ -1,0 +1,75 @@
+package vfs
+
+import (
+	"io"
+	"os"
+)
+
+// OS is the operating system's file system. Errors are those of package os,
+// which name the operation and the path.
+var OS FS = osFS{}
+
+type osFS struct{}
+
+func (osFS) Create(name string) (WriteFile, error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return osWriteFile{f}, nil
+}
+
+func (osFS) Open(name string) (ReadFile, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return osReadFile{f}, nil
+}
+
+func (osFS) Remove(name string) error             { return os.Remove(name) }
+func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, newname) }
+func (osFS) Link(oldname, newname string) error   { return os.Link(oldname, newname) }
+func (osFS) MkdirAll(dir string) error            { return os.MkdirAll(dir, 0o755) }
+func (osFS) SyncDir(dir string) error             { return syncDir(dir) }
+
+func (osFS) List(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, nil
+}
+
+func (osFS) Stat(name string) (int64, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (osFS) Lock(name string, mode LockMode) (io.Closer, error) { return lockFile(name, mode) }
+
+type osWriteFile struct{ f *os.File }
+
+func (w osWriteFile) Write(p []byte) (int, error) { return w.f.Write(p) }
+func (w osWriteFile) Sync() error                 { return syncFile(w.f) }
+func (w osWriteFile) Close() error                { return w.f.Close() }
+
+type osReadFile struct{ f *os.File }
+
+func (r osReadFile) ReadAt(p []byte, off int64) (int, error) { return r.f.ReadAt(p, off) }
+func (r osReadFile) Close() error                            { return r.f.Close() }
+
+func (r osReadFile) Size() (int64, error) {
+	info, err := r.f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

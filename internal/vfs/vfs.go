@@ -1,0 +1,81 @@
+package vfs
+
+import "io"
+
+// FS is a file system. Names are paths of the platform (package
+// path/filepath). All methods are safe for concurrent use. Errors name the path
+// and match fs.ErrNotExist, fs.ErrExist, fs.ErrPermission and fs.ErrClosed where
+// these apply.
+type FS interface {
+	// Create makes an empty file for writing. A file that is there already is
+	// truncated, with all its hard links.
+	Create(name string) (WriteFile, error)
+
+	// Open opens a file for reading at random.
+	Open(name string) (ReadFile, error)
+
+	// Remove removes a file or an empty directory. Files that are open stay
+	// readable; on Windows, removing them may fail instead.
+	Remove(name string) error
+
+	// Rename gives a file or directory a new name, in one step. A file that
+	// bears the new name is replaced; a directory that does is an error.
+	Rename(oldname, newname string) error
+
+	// Link gives a file a second name. It fails where the file system has no
+	// hard links, or between two file systems: the caller copies instead. The new
+	// name must be free.
+	Link(oldname, newname string) error
+
+	// List returns the base names of everything in dir, sorted.
+	List(dir string) ([]string, error)
+
+	// MkdirAll makes dir and the parents it needs. A directory that is there is
+	// no error.
+	MkdirAll(dir string) error
+
+	// SyncDir makes the names in dir durable: those that were created, linked or
+	// renamed are there after a power cut, those removed are gone. It does
+	// nothing on platforms that cannot sync a directory (Windows, Plan 9).
+	SyncDir(dir string) error
+
+	// Stat returns a file's size in bytes. For a directory, the size means
+	// nothing.
+	Stat(name string) (size int64, err error)
+
+	// Lock takes the lock on a file, which it creates if need be, and holds it
+	// until the result is closed or the process ends. It never waits: if another
+	// holder, in this process or another, stands in the way, the error is a
+	// *LockedError. The file stays behind, unlocked.
+	//
+	// A Shared lock needs no permission to write. Where the file is missing and
+	// the directory is read-only there is nobody to keep out, and the result
+	// holds nothing.
+	Lock(name string, mode LockMode) (io.Closer, error)
+}
+
+// WriteFile is a file that is written from front to back. Write is for one
+// goroutine at a time; Sync may run beside it.
+type WriteFile interface {
+	io.Writer
+
+	// Sync makes durable what the calls of Write that returned before it wrote,
+	// but not the file's name (see FS.SyncDir). After an error, nobody knows
+	// which of these bytes are durable, and a second Sync that succeeds does not
+	// tell: the file must be given up.
+	Sync() error
+
+	// Close closes the file without syncing it.
+	Close() error
+}
+
+// ReadFile is a file that is read at random. It is safe for concurrent use.
+type ReadFile interface {
+	io.ReaderAt
+
+	// Size returns the file's length in bytes, as of now.
+	Size() (int64, error)
+
+	// Close closes the file. Reads that are under way end first.
+	Close() error
+}

@@ -1,0 +1,158 @@
+package wal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// Skip gives up what Next could not read, and goes to the next whole fragment
+// behind it: the one where the damaged fragment should end, or the first of a
+// later block. It reports whether there is one, so that Next can go on.
+// Otherwise the rest of the file is given up, and Next returns io.EOF.
+//
+// Records that were damaged, even in part, are not returned. Skip does nothing,
+// and reports false, unless Next has returned a torn tail or damage.
+func (r *Reader) Skip() bool {
+	if !errors.Is(r.err, ErrTornTail) && !errors.Is(r.err, base.ErrCorruption) {
+		return false
+	}
+	if err := r.lookAhead(); err != nil {
+		r.err = err
+		return false
+	}
+	from, to := r.off, r.resume
+	if r.inside {
+		from = r.start
+	}
+	for to < r.size && to <= r.lastFound {
+		_, ok, err := r.fragmentAt(to)
+		if err == nil && !ok {
+			to, err = r.resync(to)
+		}
+		if err != nil {
+			r.err = err
+			return false
+		}
+		if ok {
+			break
+		}
+	}
+	if to > r.lastFound {
+		to = r.size
+	}
+	r.skipped += to - from
+	r.off, r.inside, r.orphan, r.err = to, false, true, nil
+	return to < r.size
+}
+
+// damage returns the error for what is at r.off and is no fragment of this log:
+// damage if some fragment follows at resume or behind it, and else a torn tail.
+func (r *Reader) damage(resume int64, what string) error {
+	r.resume = resume
+	if err := r.lookAhead(); err != nil {
+		return err
+	}
+	if r.lastFound >= resume {
+		return base.Corruptf(r.name, r.off, "%s", what)
+	}
+	return fmt.Errorf("%s: %w at offset %d of %d: %s", r.name, ErrTornTail, r.off, r.size, what)
+}
+
+// misplaced returns the error for whole fragments that do not belong together.
+func (r *Reader) misplaced(off, resume int64, what string) error {
+	r.resume = resume
+	if err := r.lookAhead(); err != nil {
+		return err
+	}
+	return base.Corruptf(r.name, off, "%s", what)
+}
+
+// lookAhead looks through the file from r.resume, the first time it is called,
+// for the last fragment and for sync marks. Later damage is judged by the same
+// findings: fragments are looked for at the same offsets then.
+func (r *Reader) lookAhead() error {
+	if r.scanned {
+		return nil
+	}
+	for off := r.resume; off < r.size; {
+		if roomAt(off) == 0 {
+			off = nextBlock(off)
+			continue
+		}
+		f, ok, err := r.fragmentAt(off)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			if off, err = r.resync(off); err != nil {
+				return err
+			}
+			continue
+		}
+		r.lastFound = off
+		if f.typ >= typeSynced {
+			r.synced = max(r.synced, f.synced())
+		}
+		off += f.size()
+	}
+	r.scanned = true
+	return nil
+}
+
+// resync returns where the next fragment may begin, if there is none at off:
+// where the length field says, if one is there, or else at the next block.
+func (r *Reader) resync(off int64) (int64, error) {
+	b, err := r.load(off)
+	if err != nil {
+		return 0, err
+	}
+	if len(b) > headerSize {
+		end := headerSize + int(binary.LittleEndian.Uint16(b[4:]))
+		next := off + int64(end)
+		if end < len(b) {
+			if _, ok := parseFragment(b[end:], r.id, next); ok {
+				return next, nil
+			}
+		}
+	}
+	return nextBlock(off), nil
+}
+
+func (r *Reader) fragmentAt(off int64) (fragment, bool, error) {
+	b, err := r.load(off)
+	if err != nil {
+		return fragment{}, false, err
+	}
+	f, ok := parseFragment(b, r.id, off)
+	return f, ok, nil
+}
+
+// faultOf says why b, the rest of a block, does not begin with a fragment.
+func faultOf(b []byte) string {
+	if allZero(b) {
+		return "zeros in place of a log fragment"
+	}
+	if len(b) < headerSize {
+		return "log fragment: header cut short by the end of the file"
+	}
+	length, typ := int(binary.LittleEndian.Uint16(b[4:])), fragmentType(b[6])
+	switch {
+	case typ < typeFull || typ > typeEnd:
+		return fmt.Sprintf("log fragment: unknown type %d", typ)
+	case headerSize+length > len(b):
+		return fmt.Sprintf("log fragment: %d bytes of payload, and %d in the block", length, len(b)-headerSize)
+	}
+	return "log fragment: bad checksum"
+}
+
+func allZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}

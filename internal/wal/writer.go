@@ -1,0 +1,217 @@
+package wal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// keptBuffer bounds the buffer that a Writer keeps from one flush to the next,
+// in bytes.
+const keptBuffer = 1 << 20
+
+var padding [minRoom]byte
+
+// Options are the choices of a Writer. The zero value is a good one.
+type Options struct {
+	// SyncOnClose makes Close sync the log, so that a log that is closed is whole
+	// whatever happens next.
+	SyncOnClose bool
+}
+
+// A Writer appends records to a new log.
+//
+// It is for one goroutine at a time, with one exception: SyncFile may run beside
+// all other methods but Close, and beside itself.
+//
+// A Writer whose file failed to write or to sync is broken: what the file holds
+// is not known, and trying again could make a loss look like a success. All
+// methods return the first error from then on, and the caller goes on in a new
+// log.
+type Writer struct {
+	f    vfs.WriteFile
+	id   uint64
+	opts Options
+
+	buf    []byte // appended and not flushed
+	size   int64  // of the log, with buf
+	marked int64  // the last sync mark's offset
+
+	flushed atomic.Int64 // bytes that the file has been given
+	synced  atomic.Int64 // of these, bytes that are known to be durable
+	syncing sync.Mutex   // one sync at a time: only one of two would see an error
+	err     atomic.Pointer[error]
+}
+
+// NewWriter returns a writer of the log with an id to an empty file, which it
+// owns from now on. Nothing is written before the first flush.
+func NewWriter(f vfs.WriteFile, id uint64, opts Options) *Writer {
+	w := &Writer{f: f, id: id, opts: opts}
+	w.buf = appendFileHeader(w.buf, id)
+	w.size = fileHeaderSize
+	return w
+}
+
+// Append adds a record, which may be empty, to the buffer. It copies the record,
+// and does no I/O. The only error is that of an earlier failure.
+func (w *Writer) Append(record []byte) error {
+	if err := w.failure(); err != nil {
+		return err
+	}
+	if synced := w.synced.Load(); synced > w.marked && roomAt(w.size) > 0 {
+		w.mark(typeSynced, synced)
+	}
+	for typ := typeFull; ; typ = typeMiddle {
+		room := w.startFragment() - headerSize
+		if len(record) <= room {
+			if typ == typeMiddle {
+				typ = typeLast
+			}
+			w.add(typ, record)
+			return nil
+		}
+		if typ == typeFull {
+			typ = typeFirst
+		}
+		w.add(typ, record[:room])
+		record = record[room:]
+	}
+}
+
+// startFragment goes on to the next block if this one has no room, and returns
+// how much there is.
+func (w *Writer) startFragment() int {
+	if room := roomAt(w.size); room > 0 {
+		return room
+	}
+	pad := nextBlock(w.size) - w.size // less than minRoom
+	w.buf = append(w.buf, padding[:pad]...)
+	w.size += pad
+	return blockSize
+}
+
+func (w *Writer) add(typ fragmentType, payload []byte) {
+	w.buf = appendFragment(w.buf, w.id, w.size, typ, payload)
+	w.size += int64(headerSize + len(payload))
+}
+
+func (w *Writer) mark(typ fragmentType, synced int64) {
+	var b [markSize]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(synced))
+	w.add(typ, b[:])
+	w.marked = synced
+}
+
+// Flush hands the buffer to the operating system in one write. What it wrote
+// outlives the process, but not the machine.
+func (w *Writer) Flush() error {
+	if err := w.failure(); err != nil || len(w.buf) == 0 {
+		return err
+	}
+	n, err := w.f.Write(w.buf)
+	if err == nil && n < len(w.buf) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		return w.fail(fmt.Errorf("write to log %d: %w", w.id, err))
+	}
+	w.flushed.Store(w.size)
+	if cap(w.buf) > keptBuffer {
+		w.buf = nil
+	}
+	w.buf = w.buf[:0]
+	return nil
+}
+
+// Sync makes every record durable that was appended: Flush, then SyncFile.
+func (w *Writer) Sync() error {
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return w.SyncFile()
+}
+
+// SyncFile makes every record durable whose Flush returned before SyncFile was
+// called. Records that are buffered, or flushed meanwhile, are not covered. Of
+// several callers at once, those whom another's sync has covered return without
+// one of their own.
+func (w *Writer) SyncFile() error {
+	want := w.flushed.Load()
+	w.syncing.Lock()
+	defer w.syncing.Unlock()
+	if err := w.failure(); err != nil {
+		return err
+	}
+	if w.synced.Load() >= want {
+		return nil
+	}
+	flushed := w.flushed.Load()
+	if err := w.f.Sync(); err != nil {
+		return w.fail(fmt.Errorf("sync log %d: %w", w.id, err))
+	}
+	w.synced.Store(flushed)
+	return nil
+}
+
+// Close writes the end-of-log mark, flushes, syncs if the options say so, and
+// closes the file. With SyncOnClose the records are made durable before the mark
+// is written: a mark that is there proves that they are. A broken writer only
+// closes its file, and returns the error that broke it. A second Close returns
+// base.ErrClosed, as every other method does after Close.
+func (w *Writer) Close() error {
+	if errors.Is(w.failure(), base.ErrClosed) {
+		return base.ErrClosed
+	}
+	err := w.finish()
+	if cerr := w.f.Close(); err == nil && cerr != nil {
+		err = fmt.Errorf("close log %d: %w", w.id, cerr)
+	}
+	closed := fmt.Errorf("log %d: %w", w.id, base.ErrClosed)
+	w.err.Store(&closed)
+	w.buf = nil
+	return err
+}
+
+func (w *Writer) finish() error {
+	if err := w.failure(); err != nil {
+		return err
+	}
+	if w.opts.SyncOnClose && w.synced.Load() < w.size {
+		if err := w.Sync(); err != nil {
+			return err
+		}
+	}
+	w.startFragment()
+	w.mark(typeEnd, w.synced.Load())
+	if w.opts.SyncOnClose {
+		return w.Sync()
+	}
+	return w.Flush()
+}
+
+// Size returns the length of the log in bytes, with what is buffered.
+func (w *Writer) Size() int64 { return w.size }
+
+// Buffered returns the bytes that are appended and not flushed.
+func (w *Writer) Buffered() int { return len(w.buf) }
+
+// failure returns the error that broke the writer, if one did.
+func (w *Writer) failure() error {
+	if err := w.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// fail breaks the writer, unless it is broken already, and returns the first
+// error.
+func (w *Writer) fail(err error) error {
+	w.err.CompareAndSwap(nil, &err)
+	return w.failure()
+}
