@@ -1,0 +1,52 @@
+package blocked
+
+import (
+	"encoding/binary"
+
+	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+)
+
+// The cells of a blocked filter are lines of 64 bytes; the footer's units are
+// their number, its first parameter is the number of probes k. Bit p of a line is
+// bit p%8 of its byte p/8. A hash h has one line and k bits in it:
+//
+//	z = h ^ h>>32;  z *= 0xd6e8feb86659fd93;  z ^= z>>32
+//	line = (z * units) >> 64, the product taken at 128 bits
+//	u = z * golden                      seven bits: i = 0..6
+//	v = (z ^ z>>29) * multiplier        seven more: i = 7..13
+//	p(i) = (u >> (55-9*i)) % 512; from i = 7 on (v >> (55-9*(i-7))) % 512
+//
+// golden is 0x9e3779b97f4a7c15 and multiplier is 0xc2b2ae3d27d4eb4f; arithmetic
+// wraps at 64 bits.
+const (
+	lineLen  = 64
+	lineBits = 8 * lineLen
+
+	perWord   = 7 // positions of 9 bits in 64
+	maxProbes = 2 * perWord
+
+	secondMultiplier = 0xc2b2ae3d27d4eb4f
+)
+
+// firstWord holds the first seven positions, the earliest on top. The line comes
+// from the high bits of z; a product mixes in the low ones, so that keys of one line
+// still differ in all their positions.
+func firstWord(z uint64) uint64 { return z * mix.Golden }
+
+// secondWord holds the next seven.
+func secondWord(z uint64) uint64 { return (z ^ z>>29) * secondMultiplier }
+
+// test returns a word whose lowest bit is the bit of the line at the topmost
+// position of u. Other bits mean nothing.
+func test(line *[lineLen]byte, u uint64) uint64 {
+	at := u >> 58 & 56 // the position's upper three bits choose eight bytes
+	return binary.LittleEndian.Uint64(line[at:at+8]) >> (u >> 55 & 63)
+}
+
+// set sets n bits of the line, at the topmost positions of u.
+func set(line *[lineLen]byte, u uint64, n int) {
+	for range n {
+		line[u>>58] |= 1 << (u >> 55 & 7)
+		u <<= 9
+	}
+}

@@ -1,0 +1,48 @@
+package bloom_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/filterpolicy/bloom"
+	"github.com/siftkv/siftkv/filterpolicy/internal/filtertest"
+)
+
+func TestSuite(t *testing.T) {
+	filtertest.Suite(t, "bloom:10", 1_000_000)
+	for _, spec := range []string{"bloom:1", "bloom:9.6", "bloom:16", "bloom:64"} {
+		filtertest.Suite(t, spec, 10_000)
+	}
+}
+
+func TestRateIsTheTextbooks(t *testing.T) {
+	filtertest.MatchesTheory(t, "bloom:10", 1000, 1_000_000)
+	filtertest.MatchesTheory(t, "bloom:10", 1_000_000, 2_000_000)
+	for _, spec := range []string{"bloom:1", "bloom:2.5", "bloom:5", "bloom:8", "bloom:9.6", "bloom:12", "bloom:16", "bloom:20"} {
+		filtertest.MatchesTheory(t, spec, 20_000, 1_000_000)
+	}
+}
+
+func TestUnmixedHashesDoNoHarm(t *testing.T) {
+	filtertest.MixesInput(t, "bloom:10", 1000, 200_000, 0.2)
+	filtertest.MixesInput(t, "bloom:10", 100_000, 200_000, 0.03)
+}
+
+// The rates that every textbook prints: 1 % at 9.585 bits, 0.1 % at 14.378.
+func TestExpectedKnowsTheTextbook(t *testing.T) {
+	for spec, rate := range map[string]float64{"bloom:9.585": 0.01, "bloom:14.378": 0.001} {
+		p, err := filterpolicy.Parse(spec)
+		require.NoError(t, err)
+		require.InEpsilon(t, rate, filterpolicy.Expected(p, 1_000_000).FPR, 0.01)
+	}
+}
+
+func TestParseAloneMatchesTheSentinel(t *testing.T) {
+	_, err := bloom.Parse("0.5")
+	require.ErrorIs(t, err, filterpolicy.ErrBadSpec)
+	require.EqualError(t, err, `filterpolicy: bad spec "bloom:0.5": bits per key must be a number from 1 to 64 with at most three decimals, not "0.5"; for example "bloom:10"`)
+}
+
+func FuzzDecode(f *testing.F) { filtertest.FuzzDecode(f, "bloom:10", "bloom:1", "bloom:64") }

@@ -1,0 +1,77 @@
+package bloom
+
+import (
+	"math/bits"
+
+	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
+	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
+)
+
+// The cells of a Bloom filter are an array of bits, a whole number of bytes.
+// Bit p is bit p%8 of byte p/8. The footer's units are the bits of the array, its
+// first parameter is the number of probes k. A hash h sets k bits:
+//
+//	a = mix(h); b = a rotated left by 32
+//	for i = 1..k:  set bit (a * units) >> 64;  a += b;  b += i * 0x9e3779b97f4a7c15
+//	mix(h): h ^= h>>32; h *= M; h ^= h>>29; h *= M; h ^= h>>32;  M = 0xd6e8feb86659fd93
+//
+// in 64-bit arithmetic that wraps, but for a * units, which is taken at 128 bits.
+const cellBits = 8
+
+// A Builder collects hashes and turns them into a filter. It is for one
+// goroutine at a time, and holds eight bytes per key until Finish.
+type Builder struct {
+	hashes collect.Hashes
+	bits   spec.Bits
+	probes int
+}
+
+// AddHash adds a key's hash. A hash equal to the one before it is free.
+func (b *Builder) AddHash(h uint64) { b.hashes.Add(h) }
+
+// Finish appends the filter to dst and empties the builder for the next file.
+// The filter of no keys says no to everything. Finish declines only when the
+// filter would not fit the address space; dst is then returned as it was.
+func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
+	defer b.hashes.Reset()
+	f := frame.Footer{Keys: uint64(b.hashes.Len()), Params: [4]byte{byte(b.probes)}}
+	start := len(dst)
+	if f.Keys != 0 {
+		size, ok := b.bits.Units(b.hashes.Len(), cellBits)
+		if !ok {
+			return dst, false
+		}
+		f.Units = size * cellBits
+		dst = append(dst, make([]byte, size)...)
+		for hashes := range b.hashes.Chunks() {
+			fill(dst[start:], hashes, b.probes)
+		}
+	}
+	return f.Seal(dst, start, frame.Bloom), true
+}
+
+func fill(cells []byte, hashes []uint64, probes int) {
+	n := uint64(len(cells)) * cellBits
+	for _, h := range hashes {
+		p, step := start(h)
+		for i := range probes {
+			at := mix.Reduce(p, n)
+			cells[at/8] |= 1 << (at % 8)
+			p, step = next(p, step, i)
+		}
+	}
+}
+
+// start returns the first point of h on the 64-bit circle, and its first step.
+func start(h uint64) (p, step uint64) {
+	p = mix.Mix(h)
+	return p, bits.RotateLeft64(p, 32)
+}
+
+// next returns the point after the i-th. A step that stayed the same would make
+// keys with equal steps collide in whole runs, which small filters show.
+func next(p, step uint64, i int) (q, nextStep uint64) {
+	return p + step, step + uint64(i+1)*mix.Golden
+}

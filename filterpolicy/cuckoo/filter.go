@@ -1,0 +1,71 @@
+package cuckoo
+
+import (
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
+)
+
+// A Filter is a read-only view of a filter's bytes. Any number of goroutines may
+// probe it.
+type Filter struct {
+	table
+}
+
+// Decode checks data, every byte of it, and returns a view of it. The caller must
+// not change data while the filter is in use. An error matches the sentinel of
+// corruption.
+func Decode(data []byte) (*Filter, error) {
+	cells, footer, err := frame.Open(data, frame.Cuckoo)
+	if err != nil {
+		return nil, err
+	}
+	f, ok := view(cells, &footer)
+	if !ok {
+		return nil, frame.Corruptf("%d bytes do not hold %d buckets of bits and slots %v", len(cells), footer.Units, footer.Params)
+	}
+	return &f, nil
+}
+
+// Probe is a single probe of encoded bytes, for callers that keep no Filter and
+// whose own checksum covers data. Bytes that are no filter answer true.
+func Probe(data []byte, h uint64) bool {
+	cells, footer, ok := frame.Peek(data, frame.Cuckoo)
+	if !ok {
+		return true
+	}
+	f, ok := view(cells, &footer)
+	return !ok || f.MayContainHash(h)
+}
+
+// noSlots stands in for the cells of an empty filter: two buckets without a
+// fingerprint.
+var noSlots [2*8*maxBits/8 + padding]byte
+
+// view makes a Filter that cannot read out of bounds, or says false.
+func view(cells []byte, footer *frame.Footer) (f Filter, ok bool) {
+	s := shapeOf(footer.Params[0], footer.Params[1])
+	if s == nil || footer.Params[2] != 0 || footer.Params[3] != 0 {
+		return Filter{}, false
+	}
+	buckets := footer.Units
+	if len(cells) == 0 && buckets == 0 {
+		return Filter{table{*s, noSlots[:], 2, 0}}, true
+	}
+	// A bucket has at least a byte, so that size does not wrap.
+	if buckets == 0 || buckets%2 != 0 || buckets > uint64(len(cells)) || s.size(buckets) != uint64(len(cells)) {
+		return Filter{}, false
+	}
+	return Filter{table{*s, cells, buckets, footer.Seed}}, true
+}
+
+// MayContainHash reports whether a key with this hash may have been added; false
+// is certain. It allocates nothing and reads two buckets; all slots of a bucket are
+// compared at once.
+func (f *Filter) MayContainHash(h uint64) bool {
+	fingerprint, i := f.locate(h)
+	j := f.other(fingerprint, i)
+	if f.words != 1 {
+		return f.has(i, fingerprint) || f.has(j, fingerprint)
+	}
+	pattern := fingerprint * f.ones
+	return f.zeros(f.word(i)^pattern)|f.zeros(f.word(j)^pattern) != 0
+}

@@ -1,0 +1,76 @@
+// Package collect gathers the hashes of a file until their number is known.
+//
+// Every family needs the number of keys before it can place the first one.
+// Until then a key costs eight bytes, held in chunks that builders share through
+// a pool: nothing is copied when a file grows, and a writer that makes one file
+// after another allocates once.
+package collect
+
+import (
+	"iter"
+	"sync"
+)
+
+// chunkLen hashes are 128 KiB: some tens of chunks per large file, and a slack
+// of at most one chunk per open builder.
+const chunkLen = 16 << 10
+
+type chunk [chunkLen]uint64
+
+var pool = sync.Pool{New: func() any { return new(chunk) }}
+
+// Hashes is a list of hashes in the order of their arrival. The zero value is an
+// empty list. It is for one goroutine at a time.
+type Hashes struct {
+	chunks []*chunk
+	tail   *chunk // the last of chunks
+	n      int
+	last   uint64
+}
+
+// Add appends h unless it equals the hash before it. Versions of one user key
+// stand side by side in a file, so this drops nearly all duplicates for free.
+func (s *Hashes) Add(h uint64) {
+	if h == s.last && s.n != 0 {
+		return
+	}
+	at := s.n % chunkLen
+	if at == 0 {
+		s.grow()
+	}
+	s.tail[at] = h
+	s.last = h
+	s.n++
+}
+
+func (s *Hashes) grow() {
+	s.tail = pool.Get().(*chunk)
+	s.chunks = append(s.chunks, s.tail)
+}
+
+// Len returns the number of hashes kept.
+func (s *Hashes) Len() int { return s.n }
+
+// Chunks yields the hashes in order, some thousands at a time, so that the
+// caller's inner loop is over a slice. The slices are read-only and valid until
+// Reset.
+func (s *Hashes) Chunks() iter.Seq[[]uint64] {
+	return func(yield func([]uint64) bool) {
+		left := s.n
+		for _, c := range s.chunks {
+			if !yield(c[:min(left, chunkLen)]) {
+				return
+			}
+			left -= chunkLen
+		}
+	}
+}
+
+// Reset empties the list and gives its memory back to the pool.
+func (s *Hashes) Reset() {
+	for i, c := range s.chunks {
+		pool.Put(c)
+		s.chunks[i] = nil
+	}
+	*s = Hashes{chunks: s.chunks[:0]}
+}

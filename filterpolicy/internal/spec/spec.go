@@ -1,0 +1,79 @@
+// Package spec reads and writes the numbers of a filter spec such as
+// "bloom:9.6" or "cuckoo:12,4".
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ErrBadSpec is matched by every error about the text of a spec.
+var ErrBadSpec = errors.New("filterpolicy: bad spec")
+
+// Errorf returns an error that matches ErrBadSpec, quotes the spec, says what is
+// wrong with it, and ends with a spec that is right.
+func Errorf(spec, example, format string, args ...any) error {
+	return fmt.Errorf("%w %q: %s; for example %q", ErrBadSpec, spec, fmt.Sprintf(format, args...), example)
+}
+
+// Bits is a number of bits per key in thousandths. A fixed point keeps policies
+// comparable and their text exact.
+type Bits uint32
+
+// One is one bit per key.
+const One Bits = 1000
+
+// ParseBits reads a decimal number with at most three decimals, such as "10" or
+// "9.6", and checks its bounds.
+func ParseBits(text string, lo, hi Bits) (Bits, error) {
+	whole, frac, dotted := strings.Cut(text, ".")
+	if digits(whole, 6) && (!dotted || digits(frac, 3)) {
+		n, err := strconv.ParseUint(whole+(frac + "000")[:3], 10, 32)
+		if b := Bits(n); err == nil && b >= lo && b <= hi {
+			return b, nil
+		}
+	}
+	return 0, fmt.Errorf("bits per key must be a number from %s to %s with at most three decimals, not %q", lo, hi, text)
+}
+
+// ParseInt reads a whole number and checks its bounds; what names it in errors.
+func ParseInt(what, text string, lo, hi int) (int, error) {
+	if digits(text, 9) {
+		if n, err := strconv.Atoi(text); err == nil && n >= lo && n <= hi {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("%s must be a whole number from %d to %d, not %q", what, lo, hi, text)
+}
+
+func digits(s string, most int) bool {
+	return s != "" && len(s) <= most && strings.Trim(s, "0123456789") == ""
+}
+
+// String formats b as ParseBits reads it, without needless zeros.
+func (b Bits) String() string {
+	s := strconv.FormatUint(uint64(b/One), 10)
+	if frac := b % One; frac != 0 {
+		s += "." + strings.TrimRight(fmt.Sprintf("%03d", frac), "0")
+	}
+	return s
+}
+
+// Float returns b in bits per key.
+func (b Bits) Float() float64 { return float64(b) / float64(One) }
+
+// Units returns how many units of unitBits bits hold n keys at b bits per key,
+// rounded up, and at least one. A set too large for the address space gives
+// false.
+func (b Bits) Units(n int, unitBits uint64) (units uint64, ok bool) {
+	const most = 1 << 44 // keys: far above memory, far below overflow
+	if n < 0 || uint64(n) > most {
+		return 0, false
+	}
+	unit := unitBits * uint64(One)
+	units = max(1, (uint64(n)*uint64(b)+unit-1)/unit)
+	size := units * (unitBits / 8)
+	return units, size == uint64(int(size)) && int(size) >= 0
+}

@@ -1,0 +1,41 @@
+package filterpolicy
+
+import (
+	"strings"
+
+	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
+)
+
+// ErrBadSpec is matched by the errors of Parse.
+var ErrBadSpec = spec.ErrBadSpec
+
+// Parse makes a policy from its spec, a family's name and, after a colon, its
+// parameters:
+//
+//	none
+//	bloom:BITS          bits per key, 1 to 64, up to three decimals
+//	blocked:BITS        bits per key, 1 to 32, up to three decimals
+//	cuckoo:BITS         bits per fingerprint, 4 to 32; 4 slots per bucket
+//	cuckoo:BITS,SLOTS   2, 4 or 8 slots per bucket
+//
+// An error matches ErrBadSpec, says what is wrong and what the bounds are, and
+// shows a spec that is right.
+func Parse(s string) (Policy, error) {
+	name, args, given := strings.Cut(s, ":")
+	f, ok := familyOf(name)
+	if !ok {
+		return nil, spec.Errorf(s, "blocked:10", "unknown family; the families are %s", usages())
+	}
+	if args == "" && (given || f.usage != f.name) {
+		return nil, spec.Errorf(s, f.example, "its form is %s", f.usage)
+	}
+	return f.parse(args)
+}
+
+func usages() string {
+	all := make([]string, len(families))
+	for i, f := range families {
+		all[i] = f.usage
+	}
+	return strings.Join(all, ", ")
+}
