@@ -1,0 +1,106 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// FormatVersion is the version of the store's format that this program writes.
+// It opens every version up to this one.
+const FormatVersion = 1
+
+// CURRENT is one line of text:
+//
+//	siftkv format=1 manifest=MANIFEST-000007 crc=89abcdef
+//
+// crc is the CRC-32C of all before " crc", bound to (0, 0), in hexadecimal.
+
+// maxCurrentSize is far more than a CURRENT file has.
+const maxCurrentSize = 4096
+
+// SetCurrent makes the manifest with this number the one in force. When it
+// returns, the change is durable.
+func SetCurrent(fs vfs.FS, dir string, num uint64) error {
+	line := fmt.Sprintf("siftkv format=%d manifest=%s", FormatVersion, FileName(FileManifest, num))
+	line = fmt.Sprintf("%s crc=%08x\n", line, base.Checksum(0, 0, []byte(line)))
+	temp := filepath.Join(dir, CurrentName+tempSuffix)
+	if err := writeFile(fs, temp, []byte(line)); err != nil {
+		return err
+	}
+	if err := fs.Rename(temp, filepath.Join(dir, CurrentName)); err != nil {
+		return err
+	}
+	return fs.SyncDir(dir)
+}
+
+func writeFile(fs vfs.FS, name string, data []byte) error {
+	f, err := fs.Create(name)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Current returns the number of the manifest in force. If there is no CURRENT
+// file, the error matches fs.ErrNotExist.
+func Current(fs vfs.FS, dir string) (num uint64, err error) {
+	name := filepath.Join(dir, CurrentName)
+	data, err := readSmallFile(fs, name)
+	if err != nil {
+		return 0, err
+	}
+	num, err = parseCurrent(string(data))
+	if errors.Is(err, ErrNewerFormat) {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	if err != nil {
+		return 0, &base.CorruptionError{File: name, What: "the store's pointer to its manifest", Cause: err}
+	}
+	return num, nil
+}
+
+func parseCurrent(text string) (uint64, error) {
+	var version int
+	if _, err := fmt.Sscanf(text, "siftkv format=%d ", &version); err != nil {
+		return 0, errors.New("not a line that this store writes")
+	}
+	if version > FormatVersion {
+		return 0, fmt.Errorf("%w: version %d, this program opens up to %d", ErrNewerFormat, version, FormatVersion)
+	}
+	line, crc, ok := strings.Cut(text, " crc=")
+	if !ok || crc != fmt.Sprintf("%08x\n", base.Checksum(0, 0, []byte(line))) {
+		return 0, errors.New("checksum does not match")
+	}
+	_, name, _ := strings.Cut(line, "manifest=")
+	kind, num := ParseFileName(name)
+	if kind != FileManifest {
+		return 0, fmt.Errorf("%q is not a manifest's name", name)
+	}
+	return num, nil
+}
+
+func readSmallFile(fs vfs.FS, name string) (data []byte, err error) {
+	f, err := fs.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	data = make([]byte, min(size, maxCurrentSize))
+	if _, err := f.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return data, nil
+}

@@ -1,0 +1,269 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/rangedel"
+)
+
+// NumLevels is the number of levels of a store: level 0, whose files overlap,
+// and levels 1 to 6, each a sorted run.
+const NumLevels = 7
+
+// A Table describes a sorted file: where its keys lie, and what opening it needs.
+type Table struct {
+	Num      uint64 // its name is FileName(FileTable, Num)
+	ID       uint64 // in every checksum of the file
+	Size     int64  // bytes
+	TailSize int64  // bytes of its tail
+
+	// The file's keys, range tombstones included, are at least Smallest. They
+	// are at most Largest, or below it if LargestExclusive is set; a nil Largest
+	// has no bound.
+	Smallest         []byte
+	Largest          []byte
+	LargestExclusive bool
+
+	SmallestSeq, LargestSeq base.SeqNum
+
+	Entries      uint64 // point entries
+	Deletes      uint64 // of them, tombstones
+	RangeDeletes uint64
+	FilterBytes  uint64
+	IndexBytes   uint64
+}
+
+// Contains reports whether the bounds admit a user key.
+func (t *Table) Contains(key []byte) bool {
+	return bytes.Compare(t.Smallest, key) <= 0 && !t.Before(key)
+}
+
+// Before reports whether all of the table's keys are before key.
+func (t *Table) Before(key []byte) bool {
+	if t.Largest == nil {
+		return false
+	}
+	c := bytes.Compare(t.Largest, key)
+	return c < 0 || c == 0 && t.LargestExclusive
+}
+
+// Overlaps reports whether some key of [lo, hi) may be in the table; a nil hi
+// has no bound.
+func (t *Table) Overlaps(lo, hi []byte) bool {
+	return rangedel.CompareEnds(t.Smallest, hi) < 0 && !t.Before(lo)
+}
+
+// UpperBound returns the smallest key that is behind all of the table's keys;
+// nil if there is none.
+func (t *Table) UpperBound() []byte {
+	if t.Largest == nil || t.LargestExclusive {
+		return t.Largest
+	}
+	return append(t.Largest[:len(t.Largest):len(t.Largest)], 0)
+}
+
+// An Edit is a change of the store. The zero value of a field changes nothing.
+type Edit struct {
+	StoreID  uint64      // a random number of the store; in a manifest's first edit
+	NextFile uint64      // no file has this number or a larger one
+	LogNum   uint64      // writes in WALs with smaller numbers are in tables
+	LastSeq  base.SeqNum // the largest sequence number in tables
+	Deleted  []DeletedTable
+	Added    []AddedTable
+}
+
+// An AddedTable is a table that came to a level.
+type AddedTable struct {
+	Level int
+	Table Table
+}
+
+// A DeletedTable is a table that left a level.
+type DeletedTable struct {
+	Level int
+	Num   uint64
+}
+
+// An edit on disk is a run of fields: tag uvarint, length uvarint, bytes.
+//
+//	1  store id            uvarint
+//	2  next file number    uvarint
+//	3  WAL number          uvarint
+//	4  last sequence       uvarint
+//	5  deleted table       level uvarint, number uvarint
+//	6  added table         level, number, id, size, tail size, smallest
+//	                       sequence, largest sequence, entries, deletes, range
+//	                       deletes, filter bytes, index bytes: uvarints
+//	                       upper uint8: 0 inclusive, 1 exclusive, 2 no bound
+//	                       smallest: length uvarint, bytes
+//	                       largest: length uvarint, bytes
+//
+// A field with another tag comes from a newer version of the format, and the
+// store is refused: unlike a property, an edit cannot be passed over.
+const (
+	tagStoreID = iota + 1
+	tagNextFile
+	tagLogNum
+	tagLastSeq
+	tagDeleted
+	tagAdded
+)
+
+const (
+	upperInclusive = iota
+	upperExclusive
+	upperUnbounded
+)
+
+// ErrNewerFormat is matched when a newer version of the program wrote the store.
+var ErrNewerFormat = errors.New("siftkv: store has a newer format")
+
+var errEdit = errors.New("malformed version edit")
+
+// Append appends the encoded edit to dst.
+func (e *Edit) Append(dst []byte) []byte {
+	field := func(tag uint64, body []byte) {
+		dst = binary.AppendUvarint(dst, tag)
+		dst = binary.AppendUvarint(dst, uint64(len(body)))
+		dst = append(dst, body...)
+	}
+	number := func(tag, v uint64) {
+		if v != 0 {
+			field(tag, binary.AppendUvarint(nil, v))
+		}
+	}
+	number(tagStoreID, e.StoreID)
+	number(tagNextFile, e.NextFile)
+	number(tagLogNum, e.LogNum)
+	number(tagLastSeq, uint64(e.LastSeq))
+	for _, d := range e.Deleted {
+		field(tagDeleted, appendUvarints(nil, uint64(d.Level), d.Num))
+	}
+	for i := range e.Added {
+		field(tagAdded, e.Added[i].append(nil))
+	}
+	return dst
+}
+
+func appendUvarints(dst []byte, vs ...uint64) []byte {
+	for _, v := range vs {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	return dst
+}
+
+func (a *AddedTable) append(dst []byte) []byte {
+	t := &a.Table
+	dst = appendUvarints(dst, uint64(a.Level), t.Num, t.ID, uint64(t.Size), uint64(t.TailSize),
+		uint64(t.SmallestSeq), uint64(t.LargestSeq), t.Entries, t.Deletes, t.RangeDeletes, t.FilterBytes, t.IndexBytes)
+	switch {
+	case t.Largest == nil:
+		dst = append(dst, upperUnbounded)
+	case t.LargestExclusive:
+		dst = append(dst, upperExclusive)
+	default:
+		dst = append(dst, upperInclusive)
+	}
+	for _, k := range [][]byte{t.Smallest, t.Largest} {
+		dst = binary.AppendUvarint(dst, uint64(len(k)))
+		dst = append(dst, k...)
+	}
+	return dst
+}
+
+// DecodeEdit decodes an edit. The result shares no memory with b.
+func DecodeEdit(b []byte) (*Edit, error) {
+	e := &Edit{}
+	d := decoder{b: b}
+	for len(d.b) > 0 && !d.bad {
+		tag := d.uvarint()
+		f := decoder{b: d.bytes()}
+		f.bad = d.bad
+		switch tag {
+		case tagStoreID:
+			e.StoreID = f.uvarint()
+		case tagNextFile:
+			e.NextFile = f.uvarint()
+		case tagLogNum:
+			e.LogNum = f.uvarint()
+		case tagLastSeq:
+			e.LastSeq = base.SeqNum(f.uvarint())
+		case tagDeleted:
+			e.Deleted = append(e.Deleted, DeletedTable{Level: f.level(), Num: f.uvarint()})
+		case tagAdded:
+			e.Added = append(e.Added, f.table())
+		default:
+			if d.bad {
+				return nil, errEdit
+			}
+			return nil, fmt.Errorf("%w: a version edit has a field %d", ErrNewerFormat, tag)
+		}
+		d.bad = d.bad || f.bad || len(f.b) > 0
+	}
+	if d.bad || e.LastSeq > base.MaxSeqNum {
+		return nil, errEdit
+	}
+	return e, nil
+}
+
+// A decoder takes values off a slice and remembers whether one was not there.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 || d.bad {
+		d.b, d.bad = nil, true
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) bytes() []byte {
+	n := d.uvarint()
+	if d.bad || n > uint64(len(d.b)) {
+		d.b, d.bad = nil, true
+		return nil
+	}
+	v := d.b[:n:n]
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) size() int64 {
+	v := d.uvarint()
+	d.bad = d.bad || v > 1<<62
+	return int64(v)
+}
+
+func (d *decoder) level() int {
+	v := d.uvarint()
+	d.bad = d.bad || v >= NumLevels
+	return int(v)
+}
+
+func (d *decoder) table() AddedTable {
+	a := AddedTable{Level: d.level()}
+	t := &a.Table
+	t.Num, t.ID = d.uvarint(), d.uvarint()
+	t.Size, t.TailSize = d.size(), d.size()
+	t.SmallestSeq, t.LargestSeq = base.SeqNum(d.uvarint()), base.SeqNum(d.uvarint())
+	t.Entries, t.Deletes, t.RangeDeletes = d.uvarint(), d.uvarint(), d.uvarint()
+	t.FilterBytes, t.IndexBytes = d.uvarint(), d.uvarint()
+	upper := d.uvarint() // one byte, as a small uvarint is
+	t.Smallest, t.Largest = append([]byte{}, d.bytes()...), append([]byte{}, d.bytes()...)
+	t.LargestExclusive = upper == upperExclusive
+	if upper == upperUnbounded {
+		d.bad = d.bad || len(t.Largest) > 0
+		t.Largest = nil
+	}
+	d.bad = d.bad || upper > upperUnbounded || rangedel.CompareEnds(t.Smallest, t.Largest) > 0
+	return a
+}

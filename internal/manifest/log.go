@@ -1,0 +1,96 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/wal"
+)
+
+// A Log is the manifest that edits are appended to. It is not safe for
+// concurrent use.
+type Log struct {
+	w   *wal.Writer
+	num uint64
+}
+
+// Create writes a manifest that begins with snapshot, the description of the
+// whole store, and makes it the one in force. When it returns, both are durable.
+func Create(fs vfs.FS, dir string, num uint64, snapshot *Edit) (*Log, error) {
+	f, err := fs.Create(filepath.Join(dir, FileName(FileManifest, num)))
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{w: wal.NewWriter(f, num, wal.Options{}), num: num}
+	if err = l.Append(snapshot); err == nil {
+		// The name of the manifest must last before CURRENT may name it.
+		if err = fs.SyncDir(dir); err == nil {
+			err = SetCurrent(fs, dir, num)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// Append appends an edit. When it returns, the edit is durable. After an error
+// the log is broken: whether the edit will be there on the next start is not
+// known.
+func (l *Log) Append(e *Edit) error {
+	if err := l.w.Append(e.Append(nil)); err != nil {
+		return err
+	}
+	return l.w.Sync()
+}
+
+// Num returns the manifest's file number.
+func (l *Log) Num() uint64 { return l.num }
+
+// Size returns the manifest's length in bytes.
+func (l *Log) Size() int64 { return l.w.Size() }
+
+// Close closes the file.
+func (l *Log) Close() error { return l.w.Close() }
+
+// Load calls apply with every edit of the manifest with this number, in order.
+// A record that the end of the file cuts off was never acknowledged and is left
+// out; any other damage is an error.
+func Load(fs vfs.FS, dir string, num uint64, apply func(*Edit) error) (err error) {
+	name := filepath.Join(dir, FileName(FileManifest, num))
+	f, err := fs.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	r := wal.NewReader(f, name, num)
+	edits := 0
+	for {
+		record, err := r.Next()
+		if errors.Is(err, io.EOF) || errors.Is(err, wal.ErrTornTail) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		e, err := DecodeEdit(record)
+		if err == nil {
+			err = apply(e)
+		}
+		if errors.Is(err, ErrNewerFormat) {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err != nil {
+			return &base.CorruptionError{File: name, Offset: -1, What: fmt.Sprintf("version edit %d", edits+1), Cause: err}
+		}
+		edits++
+	}
+	if edits == 0 {
+		return &base.CorruptionError{File: name, Offset: 0, What: "the manifest describes no store"}
+	}
+	return nil
+}

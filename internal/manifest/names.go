@@ -1,0 +1,76 @@
+package manifest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A FileKind is a kind of file in a store's directory.
+type FileKind uint8
+
+// The kinds of files, and their names.
+const (
+	FileUnknown  FileKind = iota // not a file of the store
+	FileTable                    // 000012.sst
+	FileWAL                      // 000011.wal
+	FileManifest                 // MANIFEST-000010
+	FileCurrent                  // CURRENT
+	FileLock                     // LOCK
+	FileTemp                     // *.tmp: being written, worthless after a crash
+)
+
+// Names of the files that have no number.
+const (
+	CurrentName = "CURRENT"
+	LockName    = "LOCK"
+	tempSuffix  = ".tmp"
+)
+
+// FileName returns the base name of a numbered file.
+func FileName(kind FileKind, num uint64) string {
+	switch kind {
+	case FileTable:
+		return fmt.Sprintf("%06d.sst", num)
+	case FileWAL:
+		return fmt.Sprintf("%06d.wal", num)
+	case FileManifest:
+		return fmt.Sprintf("MANIFEST-%06d", num)
+	case FileCurrent:
+		return CurrentName
+	case FileLock:
+		return LockName
+	default:
+		return ""
+	}
+}
+
+// ParseFileName is the inverse of FileName. Temporary files have no number.
+func ParseFileName(name string) (kind FileKind, num uint64) {
+	if digits, ok := strings.CutPrefix(name, "MANIFEST-"); ok {
+		return numbered(FileManifest, digits, name)
+	}
+	if digits, ok := strings.CutSuffix(name, ".sst"); ok {
+		return numbered(FileTable, digits, name)
+	}
+	if digits, ok := strings.CutSuffix(name, ".wal"); ok {
+		return numbered(FileWAL, digits, name)
+	}
+	switch {
+	case name == CurrentName:
+		return FileCurrent, 0
+	case name == LockName:
+		return FileLock, 0
+	case name == CurrentName+tempSuffix:
+		return FileTemp, 0
+	}
+	return FileUnknown, 0
+}
+
+func numbered(kind FileKind, digits, name string) (FileKind, uint64) {
+	num, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil || FileName(kind, num) != name {
+		return FileUnknown, 0 // 7.sst and +00007.sst are somebody else's
+	}
+	return kind, num
+}

@@ -1,0 +1,306 @@
+package kv
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// The commit pipeline turns concurrent commits into groups. The first writer to
+// arrive leads: it takes everybody who is waiting, writes one WAL record per
+// batch with one write call, syncs once if anybody asked for it, sees to it that
+// all batches are in the memtable, and makes them visible together. Who arrives
+// meanwhile waits for the next group. So the cost of a sync is shared by all
+// writers that wait for it, and a lone writer pays for no hand-over.
+type commitPipeline struct {
+	mu      sync.Mutex
+	waiting []*commitRequest
+	leading bool
+	closed  bool
+
+	// Touched by the leader alone.
+	seq      base.SeqNum // the last one given out
+	log      *logFile
+	unsynced []*logFile  // logs that ended and were not synced: older than log
+	soon     *time.Timer // flushes what Async left in the log's buffer
+	armed    bool        // soon will fire
+	group    []*commitRequest
+	slowDebt time.Duration // how long writes should have slept
+}
+
+// A commitRequest is a batch that waits to be committed, or a function that
+// waits to run between groups.
+type commitRequest struct {
+	batch   *Batch
+	run     func() error
+	level   durability
+	err     error
+	turn    chan turn
+	applied *sync.WaitGroup // when its turn is turnApply
+	mem     *memTable
+}
+
+// turn is what a waiting writer is told to do.
+type turn uint8
+
+const (
+	turnDone  turn = iota // the batch is committed, or failed
+	turnLead              // lead the next group
+	turnApply             // put the batch into the memtable, and wait on
+)
+
+const (
+	// maxGroupBytes bounds a group, so that the first of its writers does not
+	// wait for everybody else's data.
+	maxGroupBytes = 4 << 20
+	// parallelBytes is the size from which on the writers of a group apply their
+	// own batches: below it, waking them costs more than it gains.
+	parallelBytes = 32 << 10
+	// asyncDelay is how long an Async write may stay in the process.
+	asyncDelay = 50 * time.Millisecond
+	// asyncBuffer is how many bytes of Async writes may stay in the process.
+	asyncBuffer = 256 << 10
+)
+
+var commitRequests = sync.Pool{New: func() any { return &commitRequest{turn: make(chan turn, 1)} }}
+
+func (p *commitPipeline) init(seq base.SeqNum, log *logFile) {
+	p.seq, p.log = seq, log
+}
+
+// commit makes a batch durable to the level asked for, and visible.
+func (d *DB) commit(b *Batch, o *WriteOptions) error {
+	if err := d.writable(); err != nil {
+		return err
+	}
+	if b.Empty() {
+		return nil
+	}
+	r := commitRequests.Get().(*commitRequest)
+	r.batch, r.level, r.err = b, o.level(), nil
+	err := d.commits.submit(d, r)
+	r.batch, r.mem, r.applied = nil, nil, nil
+	commitRequests.Put(r)
+	return err
+}
+
+// exclusive runs f between two groups, in its turn.
+func (p *commitPipeline) exclusive(d *DB, f func() error) error {
+	return p.submit(d, &commitRequest{run: f, turn: make(chan turn, 1)})
+}
+
+// submit queues a request and returns when it is done.
+func (p *commitPipeline) submit(d *DB, r *commitRequest) error {
+	p.mu.Lock()
+	p.waiting = append(p.waiting, r)
+	lead := !p.leading
+	p.leading = true
+	p.mu.Unlock()
+	for !lead {
+		switch <-r.turn {
+		case turnDone:
+			return r.err
+		case turnApply:
+			r.err = r.mem.apply(r.batch.data)
+			r.applied.Done()
+		case turnLead:
+			lead = true
+		}
+	}
+	p.lead(d)
+	return r.err
+}
+
+// lead sees to one group, of which the caller's request is the first, and hands
+// on.
+func (p *commitPipeline) lead(d *DB) {
+	group, size := p.takeGroup()
+	var err error
+	switch {
+	case p.closed:
+		err = ErrClosed
+	case group[0].run != nil:
+		err = group[0].run()
+	default:
+		err = p.commitGroup(d, group, size)
+	}
+	for _, r := range group {
+		if r.err == nil {
+			r.err = err
+		}
+	}
+	// The next leader reuses p.group as soon as it has its turn.
+	for _, r := range group[1:] {
+		r.turn <- turnDone
+	}
+	p.mu.Lock()
+	if len(p.waiting) > 0 {
+		p.waiting[0].turn <- turnLead
+	} else {
+		p.leading = false
+	}
+	p.mu.Unlock()
+}
+
+// takeGroup takes waiting requests up to the bound: at least one, and a function
+// on its own.
+func (p *commitPipeline) takeGroup() (group []*commitRequest, size int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for n < len(p.waiting) {
+		r := p.waiting[n]
+		if r.run != nil && n > 0 || n > 0 && size+len(r.batch.data) > maxGroupBytes {
+			break
+		}
+		n++
+		if r.run != nil {
+			break
+		}
+		size += len(r.batch.data)
+	}
+	p.group = append(p.group[:0], p.waiting[:n]...)
+	rest := copy(p.waiting, p.waiting[n:])
+	clear(p.waiting[rest:])
+	p.waiting = p.waiting[:rest]
+	return p.group, size
+}
+
+// commitGroup writes a group to the log and to the memtable.
+func (p *commitPipeline) commitGroup(d *DB, group []*commitRequest, size int) error {
+	arena, level := 0, durableLater
+	for _, r := range group {
+		arena += r.batch.arena
+		level = min(level, r.level)
+	}
+	mem, err := d.makeRoom(arena, size)
+	if err != nil {
+		return err
+	}
+	defer mem.points.Release(arena)
+	entries := uint64(0)
+	for _, r := range group {
+		first := p.seq + 1
+		p.seq += base.SeqNum(r.batch.count)
+		entries += uint64(r.batch.count)
+		if err := p.log.w.Append(r.batch.seal(first)); err != nil {
+			d.fail(err)
+			return err
+		}
+	}
+	if err := p.writeLog(d, level); err != nil {
+		d.fail(err)
+		return err
+	}
+	if err := applyGroup(mem, group, size); err != nil {
+		d.fail(err)
+		return err
+	}
+	d.visible.Store(uint64(p.seq))
+	d.counters.commitGroups.Add(1)
+	d.counters.writes.Add(entries)
+	d.counters.writeBytes.Add(uint64(size))
+	return nil
+}
+
+// writeLog takes the log as far as level asks.
+func (p *commitPipeline) writeLog(d *DB, level durability) error {
+	switch level {
+	case durableSync:
+		// A log that ended comes first: what is durable must be a prefix.
+		for len(p.unsynced) > 0 {
+			if err := p.unsynced[0].file.Sync(); err != nil {
+				return err
+			}
+			if err := p.unsynced[0].close(); err != nil {
+				return err
+			}
+			p.unsynced = p.unsynced[1:]
+		}
+		d.counters.walSyncs.Add(1)
+		return p.log.w.Sync()
+	case durableOS:
+		return p.log.w.Flush()
+	}
+	if p.log.w.Buffered() >= asyncBuffer {
+		return p.log.w.Flush()
+	}
+	if !p.armed {
+		p.armed = true
+		if p.soon == nil {
+			p.soon = time.AfterFunc(asyncDelay, d.flushLog)
+		} else {
+			p.soon.Reset(asyncDelay)
+		}
+	}
+	return nil
+}
+
+// applyGroup puts the batches of a group into the memtable: the leader alone if
+// they are small, else every writer its own. Range tombstones make a list, so
+// batches that have some are the leader's.
+func applyGroup(mem *memTable, group []*commitRequest, size int) error {
+	var others sync.WaitGroup
+	parallel := size >= parallelBytes && len(group) > 1
+	for _, r := range group[1:] {
+		if parallel && r.batch.tombs == 0 {
+			others.Add(1)
+			r.mem, r.applied = mem, &others
+			r.turn <- turnApply
+		}
+	}
+	var errs error
+	for i, r := range group {
+		if i == 0 || !parallel || r.batch.tombs > 0 {
+			errs = errors.Join(errs, mem.apply(r.batch.data))
+		}
+	}
+	others.Wait()
+	if errs == nil && parallel {
+		for _, r := range group {
+			errs = errors.Join(errs, r.err)
+		}
+	}
+	return errs
+}
+
+// flushLog hands what Async writes left to the operating system.
+func (d *DB) flushLog() {
+	err := d.commits.exclusive(d, func() error {
+		d.commits.armed = false
+		return d.commits.log.w.Flush()
+	})
+	if err != nil && !errors.Is(err, ErrClosed) {
+		d.fail(err)
+	}
+}
+
+// close waits for the writers that came before, makes the log durable, and ends
+// it. Later requests return ErrClosed.
+func (p *commitPipeline) close(d *DB) error {
+	if p.log == nil {
+		return nil // a read-only store
+	}
+	return p.exclusive(d, func() error {
+		p.closed = true
+		err := p.writeLog(d, durableSync)
+		return errors.Join(err, p.log.end(), p.abandon())
+	})
+}
+
+// abandon closes the files of the pipeline.
+func (p *commitPipeline) abandon() error {
+	if p.soon != nil {
+		p.soon.Stop()
+	}
+	var errs []error
+	for _, l := range append(p.unsynced, p.log) {
+		if l != nil {
+			errs = append(errs, l.close())
+		}
+	}
+	p.unsynced, p.log = nil, nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,292 @@
+package kv
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// A compaction merges tables of one or more levels into one of them, or into the
+// level below. Its inputs are closed: a table of a level in between, or of the
+// output, that shares keys with an input is an input too.
+type compaction struct {
+	reason        string
+	level, output int                 // the highest level of the inputs, and where they go
+	inputs        [NumLevels][]*table // by level
+	rewriteAll    bool                // even what could be moved
+
+	version   *version // at the start; referred to
+	span      span     // of all inputs
+	snapshots []base.SeqNum
+}
+
+// tables returns all inputs.
+func (c *compaction) tables() []*table { return slices.Concat(c.inputs[:]...) }
+
+// A span is a range of user keys: [lo, hi), where a nil hi has no bound.
+type span struct{ lo, hi []byte }
+
+func (s span) overlaps(t span) bool {
+	return rangedel.CompareEnds(s.lo, t.hi) < 0 && rangedel.CompareEnds(t.lo, s.hi) < 0
+}
+
+// spanOf returns the smallest span that holds the tables; there is at least one.
+func spanOf(tables []*table) span {
+	s := span{tables[0].Smallest, tables[0].UpperBound()}
+	for _, t := range tables[1:] {
+		if hi := t.UpperBound(); rangedel.CompareEnds(hi, s.hi) > 0 {
+			s.hi = hi
+		}
+		if bytes.Compare(t.Smallest, s.lo) < 0 {
+			s.lo = t.Smallest
+		}
+	}
+	return s
+}
+
+// compactionState is what d.mu guards about compactions.
+type compactionState struct {
+	running int
+	spans   []runningSpan // of running compactions
+	manual  int           // callers of Compact that wait
+}
+
+type runningSpan struct {
+	output int
+	span   span
+}
+
+// scheduleCompactions starts compactions as long as there is one worth it and a
+// thread for it.
+func (d *DB) scheduleCompactions() {
+	d.mu.Lock()
+	d.scheduleCompactionsLocked()
+	d.mu.Unlock()
+}
+
+func (d *DB) scheduleCompactionsLocked() {
+	for !d.closing && d.failure == nil && d.compactions.manual == 0 && d.compactions.running < d.opts.MaxConcurrentCompactions {
+		c := d.pickCompaction()
+		if c == nil {
+			return
+		}
+		d.begin(c)
+		go func() {
+			if err := d.compact(c); err != nil && !errors.Is(err, errClosing) {
+				d.fail(err)
+			}
+			d.end(c)
+			d.scheduleCompactions()
+		}()
+	}
+}
+
+// begin marks the inputs. The caller holds d.mu.
+func (d *DB) begin(c *compaction) {
+	c.version = d.current
+	c.version.refs++
+	c.span = spanOf(c.tables())
+	c.snapshots = d.snapshots.seqs()
+	for _, t := range c.tables() {
+		t.compacting = true
+	}
+	d.compactions.running++
+	d.compactions.spans = append(d.compactions.spans, runningSpan{c.output, c.span})
+}
+
+// end takes the marks back.
+func (d *DB) end(c *compaction) {
+	d.mu.Lock()
+	for _, t := range c.tables() {
+		t.compacting = false
+	}
+	d.compactions.running--
+	i := slices.IndexFunc(d.compactions.spans, func(r runningSpan) bool {
+		return r.output == c.output && bytes.Equal(r.span.lo, c.span.lo)
+	})
+	d.compactions.spans = slices.Delete(d.compactions.spans, i, i+1)
+	d.unrefVersion(c.version)
+	d.mu.Unlock()
+	d.progress.Broadcast()
+}
+
+// conflicts reports whether a running compaction has inputs of c, or may write
+// keys of the level and span that c writes. The caller holds d.mu.
+func (d *DB) conflicts(c *compaction) bool {
+	tables := c.tables()
+	if slices.ContainsFunc(tables, func(t *table) bool { return t.compacting }) {
+		return true
+	}
+	s := spanOf(tables)
+	return slices.ContainsFunc(d.compactions.spans, func(r runningSpan) bool {
+		return r.output == c.output && r.span.overlaps(s)
+	})
+}
+
+// compact runs a compaction and installs its result. It returns errClosing if the
+// store closes meanwhile.
+func (d *DB) compact(c *compaction) error {
+	start := time.Now()
+	info := CompactionInfo{Reason: c.reason, Level: c.level, OutputLevel: c.output, Moved: c.movable(d)}
+	e := &manifest.Edit{}
+	var tables []manifest.Table
+	for level, inputs := range c.inputs {
+		for _, t := range inputs {
+			e.Deleted = append(e.Deleted, manifest.DeletedTable{Level: level, Num: t.Num})
+			tables = append(tables, t.Table)
+			info.InputFiles++
+			info.InputBytes += t.Size
+		}
+	}
+	if !info.Moved {
+		var err error
+		if tables, err = d.rewrite(c); err != nil {
+			return err
+		}
+	}
+	for _, t := range tables {
+		e.Added = append(e.Added, manifest.AddedTable{Level: c.output, Table: t})
+		info.OutputBytes += t.Size
+	}
+	info.OutputFiles = len(tables)
+	if err := d.applyEdit(func() *manifest.Edit { return e }, func() {}); err != nil {
+		return err
+	}
+	info.Duration = time.Since(start)
+	d.countCompaction(info)
+	return nil
+}
+
+func (d *DB) countCompaction(info CompactionInfo) {
+	if info.Moved {
+		d.counters.moves.Add(1)
+	} else {
+		d.counters.compactions.Add(1)
+		d.counters.compactRead.Add(uint64(info.InputBytes))
+		d.counters.compactWritten.Add(uint64(info.OutputBytes))
+	}
+	d.log.Debug("compacted", "reason", info.Reason, "from", info.Level, "to", info.OutputLevel, "moved", info.Moved,
+		"files in", info.InputFiles, "files out", info.OutputFiles, "bytes in", info.InputBytes, "bytes out", info.OutputBytes, "duration", info.Duration)
+	if d.opts.Events.Compacted != nil {
+		d.opts.Events.Compacted(info)
+	}
+}
+
+// maxGrandparents bounds, in files of the target size, what a table may overlap
+// two levels down: more would make its next compaction large.
+const maxGrandparents = 10
+
+// movable reports whether the input can change its level as it is: nothing in
+// the output level shares keys with it, it would not overlap too much further
+// down, and there are no tombstones that rewriting would drop.
+func (c *compaction) movable(d *DB) bool {
+	tables := c.tables()
+	if len(tables) != 1 || c.level == c.output || c.rewriteAll {
+		return false
+	}
+	t := tables[0]
+	if t.RangeDeletes > 0 && c.bottomSpan(t.Smallest, t.UpperBound()) {
+		return false
+	}
+	if c.output == lastLevel {
+		return t.Deletes == 0
+	}
+	below := int64(0)
+	for _, g := range c.version.levels[c.output+1].overlapping(t.Smallest, t.UpperBound()) {
+		below += g.Size
+	}
+	return below <= maxGrandparents*d.opts.TargetFileSize
+}
+
+// rewrite merges the inputs into new tables.
+func (d *DB) rewrite(c *compaction) (tables []manifest.Table, err error) {
+	it, err := d.mergeInputs(c)
+	if err != nil {
+		return nil, err
+	}
+	out := &tableOutput{d: d, targetSize: d.targetFileSize(c.output), tombstones: it.kept}
+	defer func() {
+		if err != nil {
+			out.abort()
+		}
+	}()
+	var last []byte
+	entries := 0
+	for ok := it.first(); ok; ok = it.next() {
+		if out.full() && !bytes.Equal(last, it.key.User) {
+			if err := out.cut(it.key.User); err != nil {
+				return nil, err
+			}
+		}
+		if entries++; entries%4096 == 0 && d.closed.Load() {
+			return nil, errClosing
+		}
+		last = append(last[:0], it.key.User...)
+		if err := out.add(it.key, it.value); err != nil {
+			return nil, err
+		}
+	}
+	if err := it.in.Error(); err != nil {
+		return nil, err
+	}
+	return out.finish()
+}
+
+// mergeInputs returns an iterator over what stays of the inputs.
+func (d *DB) mergeInputs(c *compaction) (*compactionIter, error) {
+	var iters []internalIter
+	var tombs []rangedel.Tombstone
+	sequential := sstable.IterOptions{Sequential: true}
+	for level, inputs := range c.inputs {
+		for _, t := range inputs {
+			r, err := d.openTable(t)
+			if err != nil {
+				return nil, err
+			}
+			tombs = r.Tombstones().Clip(tombs, nil, nil)
+			if level == 0 {
+				iters = append(iters, r.NewIter(sequential))
+			}
+		}
+		if level > 0 && len(inputs) > 0 {
+			l, err := newLevel(level, inputs)
+			if err != nil {
+				return nil, err
+			}
+			iters = append(iters, newLevelIter(d, &l, sequential))
+		}
+	}
+	it := &compactionIter{
+		in: newMergingIter(iters...), snapshots: c.snapshots,
+		tombstones: rangedel.NewSet(tombs), bottom: c.bottom,
+	}
+	it.kept = it.keepTombstones(c.bottomSpan)
+	return it, nil
+}
+
+// bottom reports whether no level below the output can hold key.
+func (c *compaction) bottom(key []byte) bool {
+	for n := c.output + 1; n < NumLevels; n++ {
+		l := &c.version.levels[n]
+		if i := l.find(key); i < len(l.tables) && bytes.Compare(l.tables[i].Smallest, key) <= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// bottomSpan reports whether no level below the output can hold keys of [lo, hi).
+func (c *compaction) bottomSpan(lo, hi []byte) bool {
+	for n := c.output + 1; n < NumLevels; n++ {
+		if len(c.version.levels[n].overlapping(lo, hi)) > 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,114 @@
+package kv
+
+import (
+	"bytes"
+	"slices"
+	"sort"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/rangedel"
+)
+
+// A compactionIter goes once through merged input and leaves out what no reader
+// can see any more.
+//
+// Open snapshots cut history into stripes: stripe 0 is what every snapshot sees,
+// the last one what only the present sees. Of the versions of a key that fall
+// into one stripe only the newest can ever be read. A tombstone hides older
+// versions of its own stripe; in stripe 0, and with nothing below, it hides
+// nothing and goes itself. A value in stripe 0 with nothing below needs no
+// sequence number any more: zero is shorter, and more entries look alike.
+type compactionIter struct {
+	in         *mergingIter
+	snapshots  []base.SeqNum // ascending
+	tombstones *rangedel.Set // of the input
+	kept       *rangedel.Set // of them, those that go on
+	bottom     func(key []byte) bool
+
+	key   base.InternalKey
+	value []byte
+
+	user       []byte // the user key that is being gone through
+	started    bool
+	lastStripe int // of the last version of user that was seen
+}
+
+// stripe returns the stripe of a sequence number.
+func (c *compactionIter) stripe(seq base.SeqNum) int {
+	return sort.Search(len(c.snapshots), func(i int) bool { return c.snapshots[i] >= seq })
+}
+
+// stripeEnd returns the largest sequence number of a stripe.
+func (c *compactionIter) stripeEnd(stripe int) base.SeqNum {
+	if stripe < len(c.snapshots) {
+		return c.snapshots[stripe]
+	}
+	return base.MaxSeqNum
+}
+
+// first moves to the first entry that stays.
+func (c *compactionIter) first() bool {
+	return c.in.First() && c.settle()
+}
+
+// next moves to the next entry that stays.
+func (c *compactionIter) next() bool {
+	return c.in.Next() && c.settle()
+}
+
+// settle goes on from the current input entry to one that stays.
+func (c *compactionIter) settle() bool {
+	for ok := true; ok; ok = c.in.Next() {
+		if c.take(c.in.Key()) {
+			c.value = c.in.Value()
+			return true
+		}
+	}
+	return false
+}
+
+// take reports whether the input entry stays, and sets the key that it gets.
+func (c *compactionIter) take(k base.InternalKey) bool {
+	stripe := c.stripe(k.SeqNum())
+	if c.started && bytes.Equal(c.user, k.User) {
+		if stripe == c.lastStripe {
+			return false // a newer version is in the same stripe
+		}
+	} else {
+		c.user = append(c.user[:0], k.User...)
+		c.started = true
+	}
+	c.lastStripe = stripe
+	if c.tombstones.Cover(k.User, c.stripeEnd(stripe)) > k.SeqNum() {
+		return false
+	}
+	c.key = base.InternalKey{User: c.user, Trailer: k.Trailer}
+	if stripe > 0 || !c.bottom(k.User) {
+		return true
+	}
+	if k.Kind() == base.KindDelete {
+		return false
+	}
+	if c.kept.Cover(k.User, base.MaxSeqNum) == 0 {
+		c.key.Trailer = base.MakeTrailer(0, k.Kind())
+	}
+	return true
+}
+
+// keepTombstones returns those of the tombstones that somebody still needs: of
+// each stripe the newest, and none of stripe 0 where nothing is below.
+func (c *compactionIter) keepTombstones(bottomSpan func(lo, hi []byte) bool) *rangedel.Set {
+	var kept []rangedel.Tombstone
+	last := rangedel.Tombstone{}
+	lastStripe := -1
+	for _, t := range c.tombstones.Clip(nil, nil, nil) {
+		stripe := c.stripe(t.Seq)
+		same := lastStripe == stripe && bytes.Equal(last.Start, t.Start) && rangedel.CompareEnds(last.End, t.End) == 0
+		last, lastStripe = t, stripe
+		if same || stripe == 0 && bottomSpan(t.Start, t.End) {
+			continue
+		}
+		kept = append(kept, t)
+	}
+	return rangedel.NewSet(slices.Clip(kept))
+}

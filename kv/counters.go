@@ -1,0 +1,53 @@
+package kv
+
+import "sync/atomic"
+
+// Counters of point lookups are striped like the references of a readState: a
+// lookup adds to the lines of its own stripe, and Metrics sums them up. An
+// outcome of a probe is one addition; what always holds together is derived.
+
+type counter = atomic.Uint64
+
+// levelCounters count the lookups in one level.
+type levelCounters struct {
+	plainHits counter // filter maybe, key present, one block from the cache, answered
+	outOfBounds,
+	underTombstone,
+	negatives,
+	truePositives,
+	falsePositives,
+	unfiltered,
+	outOfIndex,
+	blocksFromCache,
+	blocksFromDisk,
+	leavesFromDisk,
+	bytesFromDisk,
+	bytesDecoded,
+	hits counter
+}
+
+// stripe is one stripe of counters.
+type stripe struct {
+	gets         counter
+	memtableHits counter
+	levels       [NumLevels]levelCounters
+	_            [64]byte
+}
+
+// dbCounters are the counters of a store.
+type dbCounters struct {
+	stripes [numStripes]stripe
+
+	unusableFilters counter // damaged, or of an unknown family
+
+	writes, writeBytes   counter // entries and bytes of committed batches
+	walBytes, walSyncs   counter
+	commitGroups         counter
+	flushes, flushBytes  counter
+	compactions, moves   counter
+	compactRead          counter
+	compactWritten       counter
+	stalls, stallNanos   counter
+	slowdowns, slowNanos counter
+	iterators            counter
+}

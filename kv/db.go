@@ -1,0 +1,202 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/cache"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A Reader is what a DB and a Snapshot share.
+type Reader interface {
+	Get(key []byte) ([]byte, error)
+	AppendGet(dst, key []byte) ([]byte, error)
+	Has(key []byte) (bool, error)
+	NewIter(o *IterOptions) (*Iterator, error)
+}
+
+var (
+	_ Reader = (*DB)(nil)
+	_ Reader = (*Snapshot)(nil)
+)
+
+// A DB is an open store. All methods are safe for concurrent use. After Close
+// every method returns ErrClosed.
+type DB struct {
+	dir     string
+	opts    Options
+	fs      vfs.FS
+	log     *slog.Logger
+	lock    io.Closer
+	storeID uint64
+
+	cache    *cache.Cache
+	memory   memoryBudget
+	counters dbCounters
+	cleaner  cleaner
+	commits  commitPipeline
+
+	state    atomic.Pointer[readState] // what readers see; nil: closed
+	visible  atomic.Uint64             // sequence number of the last write that readers see
+	nextFile atomic.Uint64
+	closed   atomic.Bool
+
+	// manifestMu orders version edits. It is taken before mu.
+	manifestMu sync.Mutex
+	manifest   *manifest.Log
+
+	// mu guards what follows. It is never held during I/O.
+	mu          sync.Mutex
+	progress    sync.Cond // a flush or a compaction has ended, or the store fails or closes
+	mem         *memTable
+	imms        []*memTable // oldest first
+	current     *version
+	logNum      uint64 // writes in WALs with smaller numbers are in tables
+	snapshots   snapshotList
+	flushing    bool
+	compactions compactionState
+	failure     error // why the store no longer writes
+	closing     bool
+
+	iterators iteratorList
+}
+
+// errClosing ends background work when the store closes.
+var errClosing = errors.New("siftkv: closing")
+
+// readable returns an error if the store is closed.
+func (d *DB) readable() error {
+	if d.closed.Load() {
+		return ErrClosed
+	}
+	return nil
+}
+
+// writable returns an error if the store does not take writes.
+func (d *DB) writable() error {
+	if d.closed.Load() {
+		return ErrClosed
+	}
+	if d.opts.ReadOnly {
+		return ErrReadOnly
+	}
+	return nil
+}
+
+// fail makes the store read-only: a write to disk failed, and what the disk holds
+// is no longer known. Reads go on. The first failure is kept.
+func (d *DB) fail(err error) {
+	d.mu.Lock()
+	first := d.failure == nil
+	if first {
+		d.failure = fmt.Errorf("%w since a write failed: %w", ErrReadOnly, err)
+	}
+	err = d.failure
+	d.mu.Unlock()
+	d.progress.Broadcast()
+	if first {
+		d.log.Error("the store no longer takes writes", "dir", d.dir, "error", err)
+		if d.opts.Events.Failed != nil {
+			d.opts.Events.Failed(err)
+		}
+	}
+}
+
+// seq returns the sequence number up to which readers see writes.
+func (d *DB) seq() base.SeqNum { return base.SeqNum(d.visible.Load()) }
+
+// newFileNum returns a number that no file has.
+func (d *DB) newFileNum() uint64 { return d.nextFile.Add(1) - 1 }
+
+// Set stores value under key. It copies both.
+func (d *DB) Set(key, value []byte, o *WriteOptions) error {
+	b := d.scratchBatch()
+	defer putScratchBatch(b)
+	if err := b.Set(key, value); err != nil {
+		return err
+	}
+	return b.Commit(o)
+}
+
+// Delete removes key. A key that is not there is no error.
+func (d *DB) Delete(key []byte, o *WriteOptions) error {
+	b := d.scratchBatch()
+	defer putScratchBatch(b)
+	if err := b.Delete(key); err != nil {
+		return err
+	}
+	return b.Commit(o)
+}
+
+// DeleteRange removes all keys of [lo, hi); a nil lo or hi has no bound.
+func (d *DB) DeleteRange(lo, hi []byte, o *WriteOptions) error {
+	b := d.scratchBatch()
+	defer putScratchBatch(b)
+	if err := b.DeleteRange(lo, hi); err != nil {
+		return err
+	}
+	return b.Commit(o)
+}
+
+// scratchBatches are the batches of single writes.
+var scratchBatches = sync.Pool{New: func() any { return new(Batch) }}
+
+// keptScratch bounds the memory that a scratch batch keeps, in bytes.
+const keptScratch = 64 << 10
+
+func (d *DB) scratchBatch() *Batch {
+	b := scratchBatches.Get().(*Batch)
+	b.db = d
+	return b
+}
+
+func putScratchBatch(b *Batch) {
+	b.Reset()
+	b.db = nil
+	if cap(b.data) <= keptScratch {
+		scratchBatches.Put(b)
+	}
+}
+
+// Close makes all writes durable, ends background work and gives everything
+// back. It waits for writes in progress, and for a compaction to notice.
+// Iterators that are still open stay safe to use and return ErrClosed; the error
+// then matches ErrIteratorsOpen and says where each was opened. A second Close
+// does nothing.
+func (d *DB) Close() error {
+	if d.closed.Swap(true) {
+		return nil
+	}
+	d.mu.Lock()
+	d.closing = true
+	d.mu.Unlock()
+	d.progress.Broadcast()
+	err := d.commits.close(d)
+	d.waitForBackground()
+
+	leaked := d.iterators.leaked()
+	d.mu.Lock()
+	d.swapState(nil)
+	if d.current != nil {
+		d.unrefVersion(d.current)
+		d.current = nil
+	}
+	d.mu.Unlock()
+	d.cleaner.wait()
+	d.cleaner.stop()
+	err = errors.Join(err, d.cleaner.drain(d))
+	if d.manifest != nil {
+		err = errors.Join(err, d.manifest.Close())
+	}
+	if d.lock != nil {
+		err = errors.Join(err, d.lock.Close())
+	}
+	return errors.Join(err, leaked)
+}

@@ -1,0 +1,38 @@
+// Package kv is an embedded, ordered key-value store.
+//
+//	db, err := kv.Open("data", nil)
+//	err = db.Set([]byte("key"), []byte("value"), nil) // durable on return
+//	value, err := db.Get([]byte("key"))
+//	err = db.Close()
+//
+// The store is a log-structured merge tree. Writes go to a write-ahead log and to
+// a sorted table in memory; full memtables become sorted files, which compaction
+// merges in the background. Every file carries a filter. A lookup hashes its key
+// once and asks memory first: memtables, then of each file its bounds, its filter
+// and its index; it reads a block only when the key is very likely there. That
+// holds on every level, the last included.
+//
+// # Durability
+//
+// A write with [Sync] (the default) is on stable storage when it returns. One with
+// [NoSync] is with the operating system and survives a crash of the process. One
+// with [Async] may be lost with the process. Whatever was lost, what is left is a
+// prefix of the writes: never a hole, never half a batch.
+//
+// # Memory
+//
+// [Options.MemoryLimit] bounds memtables, cache, filters and indexes together.
+//
+// # Concurrency
+//
+// A DB and a Snapshot are safe for concurrent use. A Batch and an Iterator belong
+// to one goroutine. Slices that are passed in are copied; slices that come out of
+// Get are the caller's; those of an Iterator are valid until its next move.
+//
+// # Errors
+//
+// Errors match the sentinels of this package with errors.Is. Damage is reported
+// as a [CorruptionError], which names the file, the offset and the command that
+// looks further. A write that fails makes the store read-only, and every later
+// write returns [ErrReadOnly] with the cause; reads go on.
+package kv

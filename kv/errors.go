@@ -1,0 +1,69 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// Errors that callers match with errors.Is. What is returned names the file, the
+// key's length or the option that is at fault as well.
+var (
+	// ErrNotFound is returned by lookups of keys that are not there.
+	ErrNotFound = base.ErrNotFound
+	// ErrClosed is returned by every method after Close.
+	ErrClosed = base.ErrClosed
+	// ErrCorruption is matched by every error about damaged bytes. The error is
+	// a *CorruptionError, or wraps one.
+	ErrCorruption = base.ErrCorruption
+	// ErrLocked is returned by Open when another process, or this one, has the
+	// store open. The error names the lock file and the holder's process id.
+	ErrLocked = vfs.ErrLocked
+	// ErrReadOnly is returned by writes to a store that was opened read-only, or
+	// that became so after a write failed; the cause is wrapped.
+	ErrReadOnly = errors.New("siftkv: the store is read-only")
+	// ErrInvalidOptions is matched when Open refuses its options.
+	ErrInvalidOptions = errors.New("siftkv: invalid options")
+	// ErrForeignDirectory is returned by Open for a directory that is not empty
+	// and holds no store. Nothing in it was touched.
+	ErrForeignDirectory = errors.New("siftkv: the directory is not empty and holds no store")
+	// ErrNotExist is returned when a store is opened read-only that is not there.
+	ErrNotExist = errors.New("siftkv: there is no store")
+	// ErrNewerFormat is matched when a newer version of this package wrote the
+	// store. Nothing in it was touched.
+	ErrNewerFormat = manifest.ErrNewerFormat
+	// ErrTooLarge is returned for keys and values beyond MaxKeySize and
+	// MaxValueSize, and for batches beyond MaxBatchSize.
+	ErrTooLarge = errors.New("siftkv: too large")
+	// ErrIteratorsOpen is returned by Close when iterators are still open. The
+	// text has the stack that opened each. The store is closed all the same.
+	ErrIteratorsOpen = errors.New("siftkv: closed with open iterators")
+)
+
+// A CorruptionError says which bytes of which file are damaged, and which
+// command looks further.
+type CorruptionError = base.CorruptionError
+
+// Limits.
+const (
+	MaxKeySize   = 1<<16 - 1 // bytes
+	MaxValueSize = 256 << 20 // bytes
+	MaxBatchSize = 1 << 30   // bytes of all keys and values, with 16 bytes for each entry
+)
+
+func checkKey(key []byte) error {
+	if len(key) > MaxKeySize {
+		return fmt.Errorf("%w: a key has %d bytes, the limit is %d", ErrTooLarge, len(key), MaxKeySize)
+	}
+	return nil
+}
+
+func checkValue(value []byte) error {
+	if len(value) > MaxValueSize {
+		return fmt.Errorf("%w: a value has %d bytes, the limit is %d", ErrTooLarge, len(value), MaxValueSize)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package kv
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// A Verdict says why a lookup did not read a memtable or table any further.
+type Verdict string
+
+// The verdicts.
+const (
+	RuledOutByBounds         Verdict = "bounds"          // the key is outside the file's keys
+	RuledOutByRangeTombstone Verdict = "range tombstone" // all that the file holds of the key is deleted
+	RuledOutByFilter         Verdict = "filter"          // the filter said no
+	RuledOutByIndex          Verdict = "index"           // the key is behind the last block
+	RuledOutByEmptiness      Verdict = "empty"           // the memtable has no entries
+	ReadAbsent               Verdict = "absent"          // it was read, and no visible version is in it
+	ReadPresent              Verdict = "present"         // it was read, and answered the lookup
+)
+
+// A Step is one memtable or table that a lookup considered.
+type Step struct {
+	Source  string  // "memtable", "memtable being flushed", or the file's name
+	Level   int     // -1 for memtables
+	Verdict Verdict // what ruled it out, or what was read in it
+	Probe   sstable.Probe
+}
+
+// An Explanation is what one lookup did, step by step.
+type Explanation struct {
+	Key   []byte
+	Hash  uint64 // asked of every filter
+	Found bool
+	// CoveredBy is the sequence number of the range tombstone over the key, 0 if
+	// there is none.
+	CoveredBy uint64
+	Steps     []Step
+}
+
+// Explain looks a key up as Get does and returns what it did on the way. It is
+// not counted in Metrics, but blocks that it reads are cached.
+func (d *DB) Explain(key []byte) (*Explanation, error) {
+	s := d.acquire(0)
+	if s == nil {
+		return nil, ErrClosed
+	}
+	defer d.release(s, 0)
+	e := &Explanation{Key: append([]byte{}, key...), Hash: filterpolicy.Hash(key)}
+	l := lookup{d: d, key: key, hash: e.Hash, at: d.seq(), explain: e}
+	found, err := l.run(s)
+	e.Found, e.CoveredBy = found, uint64(l.cover)
+	return e, err
+}
+
+// BlocksRead returns the number of data blocks that the lookup looked into.
+func (e *Explanation) BlocksRead() (fromCache, fromDisk int) {
+	for _, s := range e.Steps {
+		fromCache += s.Probe.BlocksFromCache
+		fromDisk += s.Probe.BlocksFromDisk
+	}
+	return fromCache, fromDisk
+}
+
+// String returns one line per step.
+func (e *Explanation) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "lookup of %q (hash %016x): found=%t\n", e.Key, e.Hash, e.Found)
+	if e.CoveredBy > 0 {
+		fmt.Fprintf(&b, "  a range tombstone of sequence %d covers the key\n", e.CoveredBy)
+	}
+	for _, s := range e.Steps {
+		where := s.Source
+		if s.Level >= 0 {
+			where = fmt.Sprintf("L%d %s", s.Level, s.Source)
+		}
+		fmt.Fprintf(&b, "  %-28s %s", where, s.Verdict.text())
+		if s.Probe.IndexLookup {
+			fmt.Fprintf(&b, " (filter: %s; blocks: %d from cache, %d from disk)", s.Probe.Filter, s.Probe.BlocksFromCache, s.Probe.BlocksFromDisk)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func (v Verdict) text() string {
+	switch v {
+	case ReadAbsent:
+		return "read, key is absent"
+	case ReadPresent:
+		return "read, key is present"
+	case RuledOutByEmptiness:
+		return "empty"
+	}
+	return "ruled out by " + string(v)
+}
+
+func (l *lookup) explainMemtable(name string, verdict Verdict, hit bool) {
+	if l.explain == nil {
+		return
+	}
+	switch {
+	case hit:
+		verdict = ReadPresent
+	case verdict == "":
+		verdict = ReadAbsent
+	}
+	l.explain.Steps = append(l.explain.Steps, Step{Source: name, Level: -1, Verdict: verdict})
+}
+
+func (l *lookup) explainRuledOut(level int, t *table, v Verdict) {
+	l.explain.Steps = append(l.explain.Steps, Step{Source: t.name(), Level: level, Verdict: v})
+}
+
+func (l *lookup) explainTable(level int, t *table, p sstable.Probe, hit bool) {
+	v := ReadAbsent
+	switch {
+	case hit:
+		v = ReadPresent
+	case p.Filter == sstable.Negative:
+		v = RuledOutByFilter
+	case p.RuledOutByIndex:
+		v = RuledOutByIndex
+	}
+	l.explain.Steps = append(l.explain.Steps, Step{Source: t.name(), Level: level, Verdict: v, Probe: p})
+}

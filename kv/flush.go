@@ -1,0 +1,163 @@
+package kv
+
+import (
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/rangedel"
+)
+
+// Flush writes all writes that came before to sorted files. It returns when they
+// are there.
+func (d *DB) Flush() error {
+	if err := d.writable(); err != nil {
+		return err
+	}
+	var mem *memTable
+	err := d.commits.exclusive(d, func() error {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		mem = d.mem
+		for !mem.empty() {
+			if d.failure != nil {
+				return d.failure
+			}
+			if len(d.imms)+1 < d.opts.MaxMemtables {
+				return d.rotate(0)
+			}
+			d.stall("memtables wait to be flushed")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return d.waitFlushed(mem)
+}
+
+// waitFlushed returns when no memtable up to mem is waiting to be flushed.
+func (d *DB) waitFlushed(mem *memTable) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.failure == nil && !d.closing && len(d.imms) > 0 && d.imms[0].log <= mem.log {
+		d.scheduleFlush()
+		d.progress.Wait()
+	}
+	switch {
+	case d.failure != nil:
+		return d.failure
+	case d.closing:
+		return ErrClosed
+	}
+	return nil
+}
+
+// scheduleFlush starts the flush goroutine if there is work and none runs. The
+// caller holds d.mu.
+func (d *DB) scheduleFlush() {
+	if d.flushing || d.closing || d.failure != nil || len(d.imms) == 0 {
+		return
+	}
+	d.flushing = true
+	go d.flushAll()
+}
+
+// flushAll flushes until nothing is left to flush.
+func (d *DB) flushAll() {
+	for {
+		d.mu.Lock()
+		mems := d.imms[:len(d.imms):len(d.imms)]
+		if len(mems) == 0 || d.closing || d.failure != nil {
+			d.flushing = false
+			d.mu.Unlock()
+			d.progress.Broadcast()
+			return
+		}
+		snapshots := d.snapshots.seqs()
+		d.mu.Unlock()
+		if err := d.flush(mems, snapshots); err != nil {
+			d.fail(err)
+		}
+		d.progress.Broadcast()
+		d.scheduleCompactions()
+	}
+}
+
+// flush writes memtables (oldest first) to one table of level 0 and installs it.
+func (d *DB) flush(mems []*memTable, snapshots []base.SeqNum) error {
+	start := time.Now()
+	tables, err := d.writeLevel0(mems, snapshots)
+	if err != nil {
+		return err
+	}
+	info := FlushInfo{Memtables: len(mems)}
+	e := &manifest.Edit{}
+	for _, t := range tables {
+		e.Added = append(e.Added, manifest.AddedTable{Level: 0, Table: t})
+		info.Table, info.Bytes = t.Num, t.Size
+	}
+	err = d.applyEdit(func() *manifest.Edit {
+		e.LogNum = d.mem.log
+		if len(d.imms) > len(mems) {
+			e.LogNum = d.imms[len(mems)].log
+		}
+		return e
+	}, func() {
+		d.imms = append([]*memTable(nil), d.imms[len(mems):]...)
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range mems {
+		d.cleaner.file(d.path(manifest.FileWAL, m.log))
+	}
+	info.Duration = time.Since(start)
+	d.counters.flushes.Add(1)
+	d.counters.flushBytes.Add(uint64(info.Bytes))
+	d.log.Debug("flushed", "memtables", info.Memtables, "table", info.Table, "bytes", info.Bytes, "duration", info.Duration)
+	if d.opts.Events.Flushed != nil {
+		d.opts.Events.Flushed(info)
+	}
+	return nil
+}
+
+// writeLevel0 writes memtables (oldest first) to one table, without what no
+// snapshot sees. There is no table if nothing is left.
+func (d *DB) writeLevel0(mems []*memTable, snapshots []base.SeqNum) (tables []manifest.Table, err error) {
+	var iters []internalIter
+	var tombs []rangedel.Tombstone
+	for _, m := range mems {
+		iters = append(iters, newMemIter(m))
+		tombs = m.tombstones().Clip(tombs, nil, nil)
+	}
+	c := &compactionIter{
+		in: newMergingIter(iters...), snapshots: snapshots, tombstones: rangedel.NewSet(tombs),
+		bottom: func([]byte) bool { return false },
+	}
+	c.kept = c.keepTombstones(func(_, _ []byte) bool { return false })
+	out := &tableOutput{d: d, tombstones: c.kept}
+	defer func() {
+		if err != nil {
+			out.abort()
+		}
+	}()
+	for ok := c.first(); ok; ok = c.next() {
+		if err := out.add(c.key, c.value); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.in.Error(); err != nil {
+		return nil, err
+	}
+	return out.finish()
+}
+
+// waitForBackground returns when no flush and no compaction runs.
+func (d *DB) waitForBackground() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.flushing || d.compactions.running > 0 {
+		d.progress.Wait()
+	}
+}

@@ -1,0 +1,240 @@
+package kv
+
+import (
+	"bytes"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// Get returns a copy of the value of key, or ErrNotFound.
+func (d *DB) Get(key []byte) ([]byte, error) { return d.AppendGet(nil, key) }
+
+// AppendGet appends the value of key to dst and returns the extended slice; dst
+// as it was and ErrNotFound if there is no such key. It does not allocate if dst
+// has room and no block has to be read.
+func (d *DB) AppendGet(dst, key []byte) ([]byte, error) {
+	dst, _, err := d.get(dst, key, base.MaxSeqNum, true)
+	return dst, err
+}
+
+// Has reports whether there is a value under key. It costs what AppendGet costs,
+// without the copy.
+func (d *DB) Has(key []byte) (bool, error) { return d.has(key, base.MaxSeqNum) }
+
+func (d *DB) has(key []byte, at base.SeqNum) (bool, error) {
+	_, ok, err := d.get(nil, key, at, false)
+	if err == ErrNotFound { // as it is, never wrapped
+		err = nil
+	}
+	return ok, err
+}
+
+// get looks key up as of at, or of the present if at is MaxSeqNum, and appends
+// its value to dst if want is set.
+func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, error) {
+	hash := filterpolicy.Hash(key)
+	n := int(hash>>32) & (numStripes - 1)
+	s := d.acquire(n)
+	if s == nil {
+		return dst, false, ErrClosed
+	}
+	if at == base.MaxSeqNum {
+		// After acquire: a state that is older than at would lack versions that
+		// compactions since then have dropped from newer ones.
+		at = d.seq()
+	}
+	l := lookup{d: d, key: key, hash: hash, at: at, stripe: &d.counters.stripes[n]}
+	l.stripe.gets.Add(1)
+	ok, err := l.run(s)
+	if ok && want {
+		dst = append(dst, l.value...)
+		if dst == nil {
+			dst = []byte{}
+		}
+	}
+	d.release(s, n)
+	if err == nil && !ok {
+		err = ErrNotFound
+	}
+	return dst, ok, err
+}
+
+// A lookup is one point lookup. It asks memory first: memtables, then of each
+// file its bounds, its filter and its index. The key is hashed once.
+type lookup struct {
+	d       *DB
+	key     []byte
+	hash    uint64
+	at      base.SeqNum
+	cover   base.SeqNum // the newest range tombstone over key that is visible; 0: none
+	stripe  *stripe     // nil: not counted
+	explain *Explanation
+
+	value []byte // the answer, if it is one
+	found bool
+}
+
+// run looks in all places, the newest first. It reports whether there is a value.
+func (l *lookup) run(s *readState) (bool, error) {
+	if s.hasTombstones() {
+		cover, err := s.tombstoneCover(l.d, l.key, l.at)
+		if err != nil {
+			return false, err
+		}
+		l.cover = cover
+	}
+	if l.memtable(s.mem, "memtable") {
+		return l.found, nil
+	}
+	for _, m := range s.imms {
+		if l.memtable(m, "memtable being flushed") {
+			return l.found, nil
+		}
+	}
+	return l.tables(s.version)
+}
+
+// memtable looks in a memtable and reports whether that answers the lookup.
+func (l *lookup) memtable(m *memTable, name string) bool {
+	if m.points.Empty() {
+		l.explainMemtable(name, "empty", false)
+		return false
+	}
+	value, trailer, ok := m.points.Get(l.key, l.at)
+	if !ok {
+		l.explainMemtable(name, "", false)
+		return false
+	}
+	l.answer(value, trailer)
+	if l.stripe != nil {
+		l.stripe.memtableHits.Add(1)
+	}
+	l.explainMemtable(name, "", true)
+	return true
+}
+
+// answer takes the newest visible version of the key.
+func (l *lookup) answer(value []byte, trailer base.Trailer) {
+	l.value = value
+	l.found = trailer.Kind() == base.KindSet && trailer.SeqNum() >= l.cover
+}
+
+// tables looks in the tables: of level 0 each, of every other level the only one
+// whose bounds admit the key.
+func (l *lookup) tables(v *version) (bool, error) {
+	for _, t := range v.levels[0].tables {
+		if !t.Contains(l.key) {
+			l.outOfBounds(0, t)
+			continue
+		}
+		if done, err := l.table(0, t); done || err != nil {
+			return l.found, err
+		}
+	}
+	for n := 1; n < NumLevels; n++ {
+		level := &v.levels[n]
+		if len(level.tables) == 0 {
+			continue
+		}
+		i := level.find(l.key)
+		if i == len(level.tables) {
+			continue
+		}
+		t := level.tables[i]
+		if bytes.Compare(t.Smallest, l.key) > 0 {
+			l.outOfBounds(n, t)
+			continue
+		}
+		if done, err := l.table(n, t); done || err != nil {
+			return l.found, err
+		}
+	}
+	return false, nil
+}
+
+// table looks in a table and reports whether that answers the lookup.
+func (l *lookup) table(level int, t *table) (done bool, err error) {
+	if t.LargestSeq < l.cover {
+		l.underTombstone(level, t)
+		return false, nil
+	}
+	r, err := l.d.openTable(t)
+	if err != nil {
+		return false, err
+	}
+	var p sstable.Probe
+	value, trailer, ok, err := r.Find(l.key, l.hash, l.at, &p)
+	if err != nil {
+		return false, err
+	}
+	if ok {
+		l.answer(value, trailer)
+	}
+	if l.stripe != nil {
+		l.stripe.levels[level].count(&p, ok)
+	}
+	if l.explain != nil {
+		l.explainTable(level, t, p, ok)
+	}
+	return ok, nil
+}
+
+// count adds what a probe did.
+func (c *levelCounters) count(p *sstable.Probe, hit bool) {
+	if p.Filter == sstable.Negative {
+		c.negatives.Add(1)
+		return
+	}
+	if hit && p.Filter == sstable.Maybe && p.BlocksFromCache == 1 && p.BlocksFromDisk+p.IndexLeavesFromDisk == 0 {
+		c.plainHits.Add(1)
+		return
+	}
+	c.countSlow(p, hit)
+}
+
+func (c *levelCounters) countSlow(p *sstable.Probe, hit bool) {
+	switch {
+	case p.Filter == sstable.Unfiltered:
+		c.unfiltered.Add(1)
+	case p.KeyPresent:
+		c.truePositives.Add(1)
+	default:
+		c.falsePositives.Add(1)
+	}
+	add := func(c *counter, n int64) {
+		if n != 0 {
+			c.Add(uint64(n))
+		}
+	}
+	if p.RuledOutByIndex {
+		c.outOfIndex.Add(1)
+	}
+	if hit {
+		c.hits.Add(1)
+	}
+	add(&c.blocksFromCache, int64(p.BlocksFromCache))
+	add(&c.blocksFromDisk, int64(p.BlocksFromDisk))
+	add(&c.leavesFromDisk, int64(p.IndexLeavesFromDisk))
+	add(&c.bytesFromDisk, p.BytesFromDisk)
+	add(&c.bytesDecoded, p.BytesDecoded)
+}
+
+func (l *lookup) outOfBounds(level int, t *table) {
+	if l.stripe != nil {
+		l.stripe.levels[level].outOfBounds.Add(1)
+	}
+	if l.explain != nil {
+		l.explainRuledOut(level, t, RuledOutByBounds)
+	}
+}
+
+func (l *lookup) underTombstone(level int, t *table) {
+	if l.stripe != nil {
+		l.stripe.levels[level].underTombstone.Add(1)
+	}
+	if l.explain != nil {
+		l.explainRuledOut(level, t, RuledOutByRangeTombstone)
+	}
+}

@@ -1,0 +1,127 @@
+package kv
+
+import (
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// An internalIter walks internal keys in order. Moves report whether it is on an
+// entry. Keys are valid until the next move, values as long as the iterator's
+// memtable or table is referred to.
+type internalIter interface {
+	First() bool
+	Last() bool
+	SeekGE(k base.InternalKey) bool
+	SeekLT(k base.InternalKey) bool
+	Next() bool
+	Prev() bool
+	Valid() bool
+	Key() base.InternalKey
+	Value() []byte
+	Error() error
+}
+
+// memIter is a memtable's iterator, which cannot fail.
+type memIter struct{ memtable.Iter }
+
+func (*memIter) Error() error { return nil }
+
+func newMemIter(m *memTable) *memIter {
+	i := &memIter{}
+	i.Init(m.points)
+	return i
+}
+
+// A levelIter walks the tables of one sorted level, one after the other.
+type levelIter struct {
+	d     *DB
+	level *level
+	opts  sstable.IterOptions
+	at    int // position of the open table
+	it    sstable.Iter
+	open  bool
+	err   error
+}
+
+func newLevelIter(d *DB, l *level, o sstable.IterOptions) *levelIter {
+	return &levelIter{d: d, level: l, opts: o, at: -1}
+}
+
+// use opens the iterator of the table at position n.
+func (l *levelIter) use(n int) bool {
+	if n < 0 || n >= len(l.level.tables) {
+		l.open = false
+		l.at = min(max(n, -1), len(l.level.tables))
+		return false
+	}
+	if l.open && l.at == n {
+		return true
+	}
+	r, err := l.d.openTable(l.level.tables[n])
+	if err != nil {
+		l.err, l.open = err, false
+		return false
+	}
+	l.at, l.open = n, true
+	l.it.Init(r, l.opts)
+	return true
+}
+
+// forward goes on to the first entry of the following tables until there is one.
+func (l *levelIter) forward(ok bool) bool {
+	for !ok && l.healthy() && l.use(l.at+1) {
+		ok = l.it.First()
+	}
+	return ok
+}
+
+// backward goes back to the last entry of the tables before until there is one.
+func (l *levelIter) backward(ok bool) bool {
+	for !ok && l.healthy() && l.use(l.at-1) {
+		ok = l.it.Last()
+	}
+	return ok
+}
+
+func (l *levelIter) healthy() bool {
+	if l.err == nil && l.open {
+		l.err = l.it.Error()
+	}
+	return l.err == nil
+}
+
+func (l *levelIter) First() bool {
+	l.err = nil
+	return l.forward(l.use(0) && l.it.First())
+}
+
+func (l *levelIter) Last() bool {
+	l.err = nil
+	return l.backward(l.use(len(l.level.tables)-1) && l.it.Last())
+}
+
+func (l *levelIter) SeekGE(k base.InternalKey) bool {
+	l.err = nil
+	return l.forward(l.use(l.level.find(k.User)) && l.it.SeekGE(k))
+}
+
+func (l *levelIter) SeekLT(k base.InternalKey) bool {
+	l.err = nil
+	n := l.level.find(k.User)
+	if n == len(l.level.tables) {
+		return l.Last()
+	}
+	return l.backward(l.use(n) && l.it.SeekLT(k))
+}
+
+func (l *levelIter) Next() bool            { return l.forward(l.it.Next()) }
+func (l *levelIter) Prev() bool            { return l.backward(l.it.Prev()) }
+func (l *levelIter) Valid() bool           { return l.open && l.it.Valid() }
+func (l *levelIter) Key() base.InternalKey { return l.it.Key() }
+func (l *levelIter) Value() []byte         { return l.it.Value() }
+
+func (l *levelIter) Error() error {
+	l.healthy()
+	return l.err
+}

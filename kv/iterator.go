@@ -1,0 +1,312 @@
+package kv
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// An Iterator walks the live keys of a store in order, both ways, as of the
+// moment it was made. It starts on no entry: First, Last or a seek puts it on
+// one. Every move reports whether it is on an entry; after false, Error tells an
+// end from a failure. It is not safe for concurrent use. Close it: it keeps files
+// on disk and memory in use.
+type Iterator struct {
+	db     *DB
+	state  *readState
+	stripe int
+	at     base.SeqNum
+	lower  []byte
+	upper  []byte
+	merge  *mergingIter
+	tombs  []*rangedel.Set
+
+	key   []byte
+	value []byte
+	// Going forward, merge is on the entry itself. Going backward, it is on the
+	// last entry before all versions of key, or on none.
+	backward bool
+	valid    bool
+	err      error
+	closed   bool
+}
+
+// NewIter returns an iterator over the present. It sees nothing that is written
+// later.
+func (d *DB) NewIter(o *IterOptions) (*Iterator, error) { return d.newIter(o, base.MaxSeqNum) }
+
+func (d *DB) newIter(o *IterOptions, at base.SeqNum) (*Iterator, error) {
+	n := int(d.counters.iterators.Add(1)) & (numStripes - 1)
+	s := d.acquire(n)
+	if s == nil {
+		return nil, ErrClosed
+	}
+	if at == base.MaxSeqNum {
+		at = d.seq() // after acquire, as in get
+	}
+	i := &Iterator{db: d, state: s, stripe: n, at: at}
+	if o != nil {
+		i.lower, i.upper = bytes.Clone(o.LowerBound), bytes.Clone(o.UpperBound)
+	}
+	if err := i.init(); err != nil {
+		d.release(s, n)
+		return nil, err
+	}
+	d.iterators.add(i)
+	return i, nil
+}
+
+// init makes the sequences of all places that may hold keys.
+func (i *Iterator) init() error {
+	s, d := i.state, i.db
+	var iters []internalIter
+	for _, m := range append([]*memTable{s.mem}, s.imms...) {
+		if !m.points.Empty() {
+			iters = append(iters, newMemIter(m))
+		}
+		if t := m.tombstones(); !t.Empty() {
+			i.tombs = append(i.tombs, t)
+		}
+	}
+	for _, t := range s.version.levels[0].tables {
+		if !t.Overlaps(i.lower, i.upper) {
+			continue
+		}
+		r, err := d.openTable(t)
+		if err != nil {
+			return err
+		}
+		iters = append(iters, r.NewIter(sstable.IterOptions{}))
+	}
+	for n := 1; n < NumLevels; n++ {
+		if l := &s.version.levels[n]; len(l.tables) > 0 {
+			iters = append(iters, newLevelIter(d, l, sstable.IterOptions{}))
+		}
+	}
+	t, err := s.version.tombstones(d)
+	if err == nil && !t.Empty() {
+		i.tombs = append(i.tombs, t)
+	}
+	i.merge = newMergingIter(iters...)
+	return err
+}
+
+// Valid reports whether the iterator is on an entry.
+func (i *Iterator) Valid() bool { return i.valid }
+
+// Key returns the key, valid until the next move. The caller must not change it.
+func (i *Iterator) Key() []byte {
+	if !i.valid {
+		return nil
+	}
+	return i.key
+}
+
+// Value returns the value, valid until the next move. The caller must not change
+// it.
+func (i *Iterator) Value() []byte {
+	if !i.valid {
+		return nil
+	}
+	return i.value
+}
+
+// Error returns what ended the iteration early: a damaged file, a failed read, or
+// ErrClosed. Nil at an end.
+func (i *Iterator) Error() error { return i.err }
+
+// Close gives the iterator back. A second Close does nothing.
+func (i *Iterator) Close() error {
+	if i.closed {
+		return nil
+	}
+	i.closed, i.valid = true, false
+	i.db.iterators.remove(i)
+	i.db.release(i.state, i.stripe)
+	err := i.err
+	if errors.Is(err, ErrClosed) {
+		err = nil
+	}
+	if i.db.closed.Load() {
+		err = errors.Join(err, i.db.cleaner.drain(i.db))
+	}
+	i.state, i.merge = nil, nil
+	return err
+}
+
+// usable clears the last error, and reports whether iterator and store are open.
+func (i *Iterator) usable() bool {
+	i.valid, i.err = false, nil
+	if i.closed || i.db.closed.Load() {
+		i.err = ErrClosed
+		return false
+	}
+	return true
+}
+
+// First moves to the first entry within the bounds.
+func (i *Iterator) First() bool {
+	if !i.usable() {
+		return false
+	}
+	if i.lower != nil {
+		return i.forward(i.merge.SeekGE(base.SearchKey(i.lower, base.MaxSeqNum)), false)
+	}
+	return i.forward(i.merge.First(), false)
+}
+
+// Last moves to the last entry within the bounds.
+func (i *Iterator) Last() bool {
+	if !i.usable() {
+		return false
+	}
+	if i.upper != nil {
+		return i.back(i.merge.SeekLT(base.SearchKey(i.upper, base.MaxSeqNum)))
+	}
+	return i.back(i.merge.Last())
+}
+
+// SeekGE moves to the first entry at or behind key, within the bounds.
+func (i *Iterator) SeekGE(key []byte) bool {
+	if !i.usable() {
+		return false
+	}
+	if i.lower != nil && bytes.Compare(key, i.lower) < 0 {
+		key = i.lower
+	}
+	return i.forward(i.merge.SeekGE(base.SearchKey(key, base.MaxSeqNum)), false)
+}
+
+// SeekLT moves to the last entry before key, within the bounds.
+func (i *Iterator) SeekLT(key []byte) bool {
+	if !i.usable() {
+		return false
+	}
+	if i.upper != nil && bytes.Compare(key, i.upper) > 0 {
+		key = i.upper
+	}
+	return i.back(i.merge.SeekLT(base.SearchKey(key, base.MaxSeqNum)))
+}
+
+// Next moves to the next entry. It does nothing if the iterator is on none.
+func (i *Iterator) Next() bool {
+	if !i.valid || !i.usable() {
+		return false
+	}
+	if i.backward {
+		return i.forward(i.merge.SeekGE(base.SearchKey(i.key, base.MaxSeqNum)), true)
+	}
+	return i.forward(i.merge.Next(), true)
+}
+
+// Prev moves to the entry before. It does nothing if the iterator is on none.
+func (i *Iterator) Prev() bool {
+	if !i.valid || !i.usable() {
+		return false
+	}
+	if i.backward {
+		return i.back(i.merge.Valid())
+	}
+	return i.back(i.merge.SeekLT(base.SearchKey(i.key, base.MaxSeqNum)))
+}
+
+// forward goes on from merge's entry (on: there is one) to the newest visible
+// version of a live key. If skip is set, that is not i.key.
+func (i *Iterator) forward(on, skip bool) bool {
+	i.backward = false
+	for ; on; on = i.merge.Next() {
+		k := i.merge.Key()
+		if skip && bytes.Equal(k.User, i.key) || k.SeqNum() > i.at {
+			continue
+		}
+		if i.upper != nil && bytes.Compare(k.User, i.upper) >= 0 {
+			return false
+		}
+		// The newest visible version decides; what follows of the key is older.
+		i.key = append(i.key[:0], k.User...)
+		skip = true
+		if i.live(k) {
+			i.value, i.valid = i.merge.Value(), true
+			return true
+		}
+	}
+	i.err = i.merge.Error()
+	return false
+}
+
+// back goes back from merge's entry to the versions of a live key, of which the
+// newest visible one comes last.
+func (i *Iterator) back(on bool) bool {
+	i.backward = true
+	have, live := false, false
+	for ; on; on = i.merge.Prev() {
+		k := i.merge.Key()
+		if have && !bytes.Equal(k.User, i.key) {
+			if live {
+				i.valid = true
+				return true
+			}
+			have = false
+		}
+		if i.lower != nil && bytes.Compare(k.User, i.lower) < 0 {
+			break
+		}
+		if k.SeqNum() > i.at {
+			continue
+		}
+		if !have {
+			i.key = append(i.key[:0], k.User...)
+		}
+		have, live = true, i.live(k)
+		i.value = i.merge.Value()
+	}
+	if i.err = i.merge.Error(); i.err != nil {
+		return false
+	}
+	i.valid = have && live
+	return i.valid
+}
+
+// live reports whether a visible version is a value that no range tombstone
+// covers.
+func (i *Iterator) live(k base.InternalKey) bool {
+	if k.Kind() != base.KindSet {
+		return false
+	}
+	for _, t := range i.tombs {
+		if t.Cover(k.User, i.at) > k.SeqNum() {
+			return false
+		}
+	}
+	return true
+}
+
+// leaked returns an error that names the iterators that are still open.
+func (l *iteratorList) leaked() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.open) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	n := 0
+	for _, pcs := range l.open {
+		n++
+		fmt.Fprintf(&b, "\niterator %d of %d was opened at:", n, len(l.open))
+		frames := runtime.CallersFrames(pcs)
+		for {
+			f, more := frames.Next()
+			fmt.Fprintf(&b, "\n\t%s\n\t\t%s:%d", f.Function, f.File, f.Line)
+			if !more {
+				break
+			}
+		}
+	}
+	return fmt.Errorf("%w:%s", ErrIteratorsOpen, b.String())
+}

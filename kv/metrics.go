@@ -1,0 +1,228 @@
+package kv
+
+// Metrics are figures of a store. Counters count from Open on; take two and use
+// Sub for what happened in between.
+type Metrics struct {
+	Levels [NumLevels]LevelMetrics
+
+	// Point lookups: Get, AppendGet, Has.
+	Gets         uint64
+	MemtableHits uint64 // answered by a memtable, tombstones included
+
+	// Memory, now, in bytes.
+	FilterMemory   int64 // filters of open tables
+	IndexMemory    int64 // indexes of open tables
+	CacheBytes     int64 // blocks in the cache, with their overhead
+	CacheBlocks    int
+	MemtableBytes  int64 // in use, of all memtables
+	Memtables      int
+	OpenTables     int
+	FiltersRefused int64 // filters left on disk for want of memory, since Open
+
+	// Files whose filter is damaged or of an unknown family, since Open: their
+	// lookups read blocks that a filter would have spared.
+	UnusableFilters uint64
+
+	// Writes.
+	Writes       uint64 // keys set or deleted, and ranges deleted
+	WriteBytes   uint64 // bytes of batches
+	CommitGroups uint64 // WAL writes that carried them
+	WALSyncs     uint64
+	WALBytes     uint64 // of logs that ended
+
+	// Background work.
+	Flushes, FlushBytes          uint64
+	Compactions                  uint64 // that rewrote tables
+	Moves                        uint64 // tables that changed their level as they were
+	CompactionReadBytes          uint64
+	CompactionWrittenBytes       uint64
+	Stalls, StallNanoseconds     uint64 // waits of the write path
+	Slowdowns, SlowedNanoseconds uint64
+	RunningCompactions           int
+
+	// Open handles, now.
+	Iterators int
+	Snapshots int
+}
+
+// LevelMetrics are figures of one level.
+type LevelMetrics struct {
+	Files        int
+	Bytes        int64  // of the files
+	Entries      uint64 // point entries, tombstones included
+	Deletes      uint64 // of them, point tombstones
+	RangeDeletes uint64
+	FilterBytes  int64 // of the files' filters, on disk
+	IndexBytes   int64 // of the files' indexes, on disk
+	Lookup       LookupCounters
+}
+
+// LookupCounters say what point lookups did in one level. Every file considered
+// is ruled out by its bounds, ruled out by a range tombstone, or probed; a probe
+// asks the filter if there is one; what the filter does not rule out is looked up
+// in the index; and what the index does not rule out is read.
+type LookupCounters struct {
+	FilesConsidered          uint64 // level 0: every file; deeper: at most one per lookup
+	RuledOutByBounds         uint64
+	RuledOutByRangeTombstone uint64
+
+	FilterNegatives      uint64
+	FilterTruePositives  uint64 // "maybe", and some version of the key was in the file
+	FilterFalsePositives uint64 // "maybe", and none was
+	Unfiltered           uint64 // probes of files without a usable filter
+
+	IndexLookups    uint64 // Unfiltered + FilterTruePositives + FilterFalsePositives
+	RuledOutByIndex uint64 // the key was behind the last block
+
+	BlocksFromCache uint64 // data blocks
+	BlocksFromDisk  uint64
+	LeavesFromDisk  uint64 // leaves of partitioned indexes
+	BytesFromDisk   uint64 // of these blocks and leaves, as stored
+	BytesDecoded    uint64 // of the same, decompressed
+
+	Hits uint64 // lookups answered here, by a value or a tombstone
+}
+
+// FilterChecks returns how many times a filter was asked.
+func (c LookupCounters) FilterChecks() uint64 {
+	return c.FilterNegatives + c.FilterTruePositives + c.FilterFalsePositives
+}
+
+// FalsePositiveRate returns the share of absent keys that filters let pass:
+// false positives / (false positives + negatives), 0 if none was asked.
+func (c LookupCounters) FalsePositiveRate() float64 {
+	if n := c.FilterFalsePositives + c.FilterNegatives; n > 0 {
+		return float64(c.FilterFalsePositives) / float64(n)
+	}
+	return 0
+}
+
+// fields lists the counters, for Add and Sub.
+func (c *LookupCounters) fields() []*uint64 {
+	return []*uint64{
+		&c.FilesConsidered, &c.RuledOutByBounds, &c.RuledOutByRangeTombstone,
+		&c.FilterNegatives, &c.FilterTruePositives, &c.FilterFalsePositives, &c.Unfiltered,
+		&c.IndexLookups, &c.RuledOutByIndex,
+		&c.BlocksFromCache, &c.BlocksFromDisk, &c.LeavesFromDisk, &c.BytesFromDisk, &c.BytesDecoded,
+		&c.Hits,
+	}
+}
+
+// Add returns the sums of two sets of counters.
+func (c LookupCounters) Add(o LookupCounters) LookupCounters {
+	fields := c.fields()
+	for i, f := range o.fields() {
+		*fields[i] += *f
+	}
+	return c
+}
+
+// Sub returns what was counted between o and c.
+func (c LookupCounters) Sub(o LookupCounters) LookupCounters {
+	fields := c.fields()
+	for i, f := range o.fields() {
+		*fields[i] -= *f
+	}
+	return c
+}
+
+// Lookup returns the counters of all levels together.
+func (m *Metrics) Lookup() LookupCounters {
+	var sum LookupCounters
+	for i := range m.Levels {
+		sum = sum.Add(m.Levels[i].Lookup)
+	}
+	return sum
+}
+
+// Sub returns m with the counters of lookups as they grew since prev.
+func (m *Metrics) Sub(prev *Metrics) *Metrics {
+	d := *m
+	d.Gets -= prev.Gets
+	d.MemtableHits -= prev.MemtableHits
+	for i := range d.Levels {
+		d.Levels[i].Lookup = d.Levels[i].Lookup.Sub(prev.Levels[i].Lookup)
+	}
+	return &d
+}
+
+// Metrics returns the store's figures. Of a closed store it returns the counters
+// alone.
+func (d *DB) Metrics() *Metrics {
+	m := &Metrics{}
+	c := &d.counters
+	for i := range c.stripes {
+		s := &c.stripes[i]
+		m.Gets += s.gets.Load()
+		m.MemtableHits += s.memtableHits.Load()
+		for n := range s.levels {
+			m.Levels[n].Lookup = m.Levels[n].Lookup.Add(s.levels[n].sum())
+		}
+	}
+	m.UnusableFilters = c.unusableFilters.Load()
+	m.Writes, m.WriteBytes, m.CommitGroups = c.writes.Load(), c.writeBytes.Load(), c.commitGroups.Load()
+	m.WALSyncs, m.WALBytes = c.walSyncs.Load(), c.walBytes.Load()
+	m.Flushes, m.FlushBytes = c.flushes.Load(), c.flushBytes.Load()
+	m.Compactions, m.Moves = c.compactions.Load(), c.moves.Load()
+	m.CompactionReadBytes, m.CompactionWrittenBytes = c.compactRead.Load(), c.compactWritten.Load()
+	m.Stalls, m.StallNanoseconds = c.stalls.Load(), c.stallNanos.Load()
+	m.Slowdowns, m.SlowedNanoseconds = c.slowdowns.Load(), c.slowNanos.Load()
+	m.FilterMemory, m.IndexMemory = d.memory.filters.Load(), d.memory.indexes.Load()
+	m.FiltersRefused = d.memory.refused.Load()
+	m.CacheBytes, m.CacheBlocks = d.cache.Used()
+	d.iterators.mu.Lock()
+	m.Iterators = len(d.iterators.open)
+	d.iterators.mu.Unlock()
+	d.shape(m)
+	return m
+}
+
+// shape fills in what the store has now.
+func (d *DB) shape(m *Metrics) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.current == nil {
+		return
+	}
+	m.RunningCompactions, m.Snapshots = d.compactions.running, len(d.snapshots.list)
+	for _, mem := range append([]*memTable{d.mem}, d.imms...) {
+		m.Memtables++
+		m.MemtableBytes += mem.points.Size()
+	}
+	d.current.all(func(n int, t *table) {
+		l := &m.Levels[n]
+		l.Files++
+		l.Bytes += t.Size
+		l.Entries += t.Entries
+		l.Deletes += t.Deletes
+		l.RangeDeletes += t.RangeDeletes
+		l.FilterBytes += int64(t.FilterBytes)
+		l.IndexBytes += int64(t.IndexBytes)
+		if t.reader.Load() != nil {
+			m.OpenTables++
+		}
+	})
+}
+
+// sum returns the counters with what is derived from them.
+func (c *levelCounters) sum() LookupCounters {
+	plain := c.plainHits.Load()
+	s := LookupCounters{
+		RuledOutByBounds:         c.outOfBounds.Load(),
+		RuledOutByRangeTombstone: c.underTombstone.Load(),
+		FilterNegatives:          c.negatives.Load(),
+		FilterTruePositives:      c.truePositives.Load() + plain,
+		FilterFalsePositives:     c.falsePositives.Load(),
+		Unfiltered:               c.unfiltered.Load(),
+		RuledOutByIndex:          c.outOfIndex.Load(),
+		BlocksFromCache:          c.blocksFromCache.Load() + plain,
+		BlocksFromDisk:           c.blocksFromDisk.Load(),
+		LeavesFromDisk:           c.leavesFromDisk.Load(),
+		BytesFromDisk:            c.bytesFromDisk.Load(),
+		BytesDecoded:             c.bytesDecoded.Load(),
+		Hits:                     c.hits.Load() + plain,
+	}
+	s.IndexLookups = s.Unfiltered + s.FilterTruePositives + s.FilterFalsePositives
+	s.FilesConsidered = s.RuledOutByBounds + s.RuledOutByRangeTombstone + s.FilterNegatives + s.IndexLookups
+	return s
+}

@@ -1,0 +1,353 @@
+package kv
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sort"
+	"strconv"
+	"testing"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+	"github.com/stretchr/testify/require"
+)
+
+// A model is what a store should be: a sorted map.
+type model map[string]string
+
+func (m model) keys() []string { return slices.Sorted(maps.Keys(m)) }
+
+func (m model) deleteRange(lo, hi []byte) {
+	for k := range m {
+		if (lo == nil || k >= string(lo)) && (hi == nil || k < string(hi)) {
+			delete(m, k)
+		}
+	}
+}
+
+// randomOptions makes everything small, so that every mechanism is at work in a
+// few hundred operations.
+func randomOptions(rng *rand.Rand) *Options {
+	specs := []string{"none", "bloom:10", "blocked:10", "cuckoo:12", "blocked:4", "cuckoo:8,2"}
+	p, err := filterpolicy.Parse(specs[rng.IntN(len(specs))])
+	if err != nil {
+		panic(err)
+	}
+	o := &Options{
+		CacheSize:                []int64{-1, 1 << 10, 64 << 10, 8 << 20}[rng.IntN(4)],
+		MemtableSize:             64 << 10,
+		MaxMemtables:             2 + rng.IntN(3),
+		BlockSize:                64 + rng.IntN(1000),
+		Compression:              sstable.Compression(rng.IntN(4)),
+		Filter:                   p,
+		TargetFileSize:           16 << 10,
+		BaseLevelSize:            int64(16+rng.IntN(100)) << 10,
+		L0CompactionThreshold:    1 + rng.IntN(4),
+		MaxConcurrentCompactions: 1 + rng.IntN(3),
+	}
+	if rng.IntN(4) == 0 {
+		o.MemoryLimit = 4 << 20
+	}
+	return o
+}
+
+// A modelRun drives a store and its model side by side.
+type modelRun struct {
+	t    *testing.T
+	rng  *rand.Rand
+	fs   vfs.FS
+	opts *Options
+	db   *DB
+	m    model
+
+	snaps []modelSnapshot
+	iters []*modelIter
+}
+
+type modelSnapshot struct {
+	s *Snapshot
+	m model
+}
+
+type modelIter struct {
+	it     *Iterator
+	keys   []string
+	values model
+	pos    int
+	on     bool
+}
+
+func (r *modelRun) open() {
+	r.opts.fs = r.fs
+	db, err := Open("db", r.opts)
+	require.NoError(r.t, err)
+	r.db = db
+}
+
+func (r *modelRun) key() []byte {
+	n := r.rng.IntN(400)
+	return fmt.Appendf(nil, "%s%04d", []string{"", "user/", "zz"}[n%3], n)[:2+r.rng.IntN(8)%(4+len([]string{"", "user/", "zz"}[n%3])-1)]
+}
+
+func (r *modelRun) value() []byte {
+	n := r.rng.IntN(100)
+	if r.rng.IntN(30) == 0 {
+		n = r.rng.IntN(5000)
+	}
+	return bytes.Repeat([]byte{byte('a' + r.rng.IntN(26))}, n)
+}
+
+func (r *modelRun) bound() []byte {
+	if r.rng.IntN(4) == 0 {
+		return nil
+	}
+	return r.key()
+}
+
+func (r *modelRun) durability() *WriteOptions {
+	return []*WriteOptions{nil, Sync, NoSync, Async}[r.rng.IntN(4)]
+}
+
+// step does one random operation.
+func (r *modelRun) step() {
+	switch n := r.rng.IntN(100); {
+	case n < 25:
+		k, v := r.key(), r.value()
+		require.NoError(r.t, r.db.Set(k, v, r.durability()))
+		r.m[string(k)] = string(v)
+	case n < 33:
+		k := r.key()
+		require.NoError(r.t, r.db.Delete(k, r.durability()))
+		delete(r.m, string(k))
+	case n < 36:
+		lo, hi := r.bound(), r.bound()
+		if r.rng.IntN(10) > 0 { // mostly narrow ranges
+			lo = r.key()
+			hi = append(bytes.Clone(lo), 0xff)
+		}
+		require.NoError(r.t, r.db.DeleteRange(lo, hi, r.durability()))
+		r.m.deleteRange(lo, hi)
+	case n < 46:
+		r.batch()
+	case n < 65:
+		r.check(r.db, r.m, r.key())
+	case n < 68:
+		if len(r.snaps) < 4 {
+			r.snaps = append(r.snaps, modelSnapshot{r.db.NewSnapshot(), maps.Clone(r.m)})
+		} else {
+			i := r.rng.IntN(len(r.snaps))
+			require.NoError(r.t, r.snaps[i].s.Close())
+			r.snaps = slices.Delete(r.snaps, i, i+1)
+		}
+	case n < 73 && len(r.snaps) > 0:
+		s := r.snaps[r.rng.IntN(len(r.snaps))]
+		r.check(s.s, s.m, r.key())
+	case n < 78:
+		r.newIter()
+	case n < 95 && len(r.iters) > 0:
+		for range 5 {
+			r.iters[r.rng.IntN(len(r.iters))].move(r)
+		}
+	case n < 97:
+		require.NoError(r.t, r.db.Flush())
+	case n < 98:
+		lo, hi := r.bound(), r.bound()
+		require.NoError(r.t, r.db.Compact(lo, hi))
+	case n < 99:
+		r.reopen()
+	}
+}
+
+func (r *modelRun) batch() {
+	b := r.db.NewBatch()
+	next := maps.Clone(r.m)
+	for range r.rng.IntN(20) {
+		k := r.key()
+		switch r.rng.IntN(8) {
+		case 0:
+			require.NoError(r.t, b.Delete(k))
+			delete(next, string(k))
+		case 1:
+			hi := append(bytes.Clone(k), byte(r.rng.IntN(256)))
+			require.NoError(r.t, b.DeleteRange(k, hi))
+			next.deleteRange(k, hi)
+		default:
+			v := r.value()
+			require.NoError(r.t, b.Set(k, v))
+			next[string(k)] = string(v)
+		}
+	}
+	if r.rng.IntN(10) == 0 {
+		b.Reset()
+		next = r.m
+	}
+	require.NoError(r.t, b.Commit(r.durability()))
+	r.m = next
+}
+
+func (r *modelRun) check(db Reader, m model, k []byte) {
+	want, present := m[string(k)]
+	v, err := db.Get(k)
+	if !present {
+		require.ErrorIs(r.t, err, ErrNotFound, "%q", k)
+	} else {
+		require.NoError(r.t, err, "%q", k)
+		require.Equal(r.t, want, string(v))
+	}
+	ok, err := db.Has(k)
+	require.NoError(r.t, err)
+	require.Equal(r.t, present, ok)
+}
+
+func (r *modelRun) newIter() {
+	if len(r.iters) >= 3 {
+		require.NoError(r.t, r.iters[0].it.Close())
+		r.iters = r.iters[1:]
+	}
+	var db Reader = r.db
+	m := r.m
+	if len(r.snaps) > 0 && r.rng.IntN(2) == 0 {
+		s := r.snaps[r.rng.IntN(len(r.snaps))]
+		db, m = s.s, s.m
+	}
+	o := &IterOptions{LowerBound: r.bound(), UpperBound: r.bound()}
+	it, err := db.NewIter(o)
+	require.NoError(r.t, err)
+	mi := &modelIter{it: it, values: maps.Clone(m)}
+	for _, k := range m.keys() {
+		if (o.LowerBound == nil || k >= string(o.LowerBound)) && (o.UpperBound == nil || k < string(o.UpperBound)) {
+			mi.keys = append(mi.keys, k)
+		}
+	}
+	r.iters = append(r.iters, mi)
+}
+
+// move moves an iterator at random and compares where it is.
+func (i *modelIter) move(r *modelRun) {
+	var ok bool
+	k := r.key()
+	switch n := r.rng.IntN(12); {
+	case n == 0:
+		ok, i.pos = i.it.First(), 0
+	case n == 1:
+		ok, i.pos = i.it.Last(), len(i.keys)-1
+	case n == 2:
+		ok, i.pos = i.it.SeekGE(k), sort.SearchStrings(i.keys, string(k))
+	case n == 3:
+		ok, i.pos = i.it.SeekLT(k), sort.SearchStrings(i.keys, string(k))-1
+	case n < 8:
+		ok = i.it.Next()
+		i.pos++
+		if !i.on {
+			i.pos = -1
+		}
+	default:
+		ok = i.it.Prev()
+		i.pos--
+		if !i.on {
+			i.pos = -1
+		}
+	}
+	require.NoError(r.t, i.it.Error())
+	i.on = i.pos >= 0 && i.pos < len(i.keys)
+	require.Equal(r.t, i.on, ok)
+	require.Equal(r.t, ok, i.it.Valid())
+	if ok {
+		require.Equal(r.t, i.keys[i.pos], string(i.it.Key()))
+		require.Equal(r.t, i.values[i.keys[i.pos]], string(i.it.Value()))
+	}
+}
+
+func (r *modelRun) release() {
+	for _, i := range r.iters {
+		require.NoError(r.t, i.it.Close())
+	}
+	for _, s := range r.snaps {
+		require.NoError(r.t, s.s.Close())
+	}
+	r.iters, r.snaps = nil, nil
+}
+
+func (r *modelRun) reopen() {
+	r.release()
+	require.NoError(r.t, r.db.Close())
+	r.opts = randomOptions(r.rng)
+	r.open()
+}
+
+// checkAll compares the whole store, forward and backward, and verifies it.
+func (r *modelRun) checkAll() {
+	it, err := r.db.NewIter(nil)
+	require.NoError(r.t, err)
+	keys := r.m.keys()
+	n := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		require.Equal(r.t, keys[n], string(it.Key()))
+		require.Equal(r.t, r.m[keys[n]], string(it.Value()))
+		n++
+	}
+	require.Equal(r.t, len(keys), n)
+	for ok := it.Last(); ok; ok = it.Prev() {
+		n--
+		require.Equal(r.t, keys[n], string(it.Key()))
+	}
+	require.Zero(r.t, n)
+	require.NoError(r.t, it.Error())
+	require.NoError(r.t, it.Close())
+	var out bytes.Buffer
+	require.NoError(r.t, r.db.verify(&out), out.String())
+	checkIdentities(r.t, r.db.Metrics())
+}
+
+// checkIdentities holds the counters of lookups against each other.
+func checkIdentities(t *testing.T, m *Metrics) {
+	t.Helper()
+	var hits uint64
+	for n := range m.Levels {
+		c := m.Levels[n].Lookup
+		hits += c.Hits
+		require.Equal(t, c.FilterChecks(), c.FilterNegatives+c.FilterTruePositives+c.FilterFalsePositives)
+		require.Equal(t, c.IndexLookups, c.Unfiltered+c.FilterTruePositives+c.FilterFalsePositives)
+		require.Equal(t, c.FilesConsidered, c.RuledOutByBounds+c.RuledOutByRangeTombstone+c.FilterChecks()+c.Unfiltered)
+		require.GreaterOrEqual(t, c.BlocksFromCache+c.BlocksFromDisk, c.IndexLookups-c.RuledOutByIndex)
+	}
+	require.LessOrEqual(t, hits+m.MemtableHits, m.Gets)
+}
+
+func TestModel(t *testing.T) {
+	for seed := range modelSeeds {
+		rng := rand.New(rand.NewPCG(seed, 2026))
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: model{}}
+		r.open()
+		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			r.t = t
+			for range 400 {
+				r.step()
+			}
+			r.checkAll()
+			r.reopen()
+			r.checkAll()
+			require.NoError(t, r.db.Compact(nil, nil))
+			r.checkAll()
+		}) {
+			return
+		}
+		r.release()
+		require.NoError(t, r.db.Close())
+	}
+}
+
+// modelSeeds is how many histories a test run goes through. MODEL_SEEDS sets it.
+var modelSeeds = uint64(envInt("MODEL_SEEDS", 300))
+
+func envInt(name string, byDefault int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+		return n
+	}
+	return byDefault
+}

@@ -1,0 +1,217 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/cache"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// Open opens the store in dir, and creates it if the directory is empty or not
+// there. The store is locked: a second Open, from this process or another, fails
+// with ErrLocked. A directory that holds other files and no store is refused,
+// and so is a store that a newer version of this package wrote; neither is
+// touched. A nil o is all defaults.
+func Open(dir string, o *Options) (*DB, error) {
+	opts, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	d := &DB{dir: dir, opts: opts, fs: opts.fs, log: opts.Logger, cache: cache.New(opts.CacheSize)}
+	d.progress.L = &d.mu
+	d.memory.init(&d.opts, d.cache)
+	d.cleaner.start(d)
+	if err := d.open(); err != nil {
+		return nil, errors.Join(err, d.abandon())
+	}
+	return d, nil
+}
+
+// abandon gives back what a failed open holds. What it could not write is not an
+// error of its own.
+func (d *DB) abandon() error {
+	d.closed.Store(true)
+	d.cleaner.stop()
+	d.mu.Lock()
+	if d.current != nil {
+		d.current.all(func(_ int, t *table) { d.cleaner.table(t) })
+	}
+	d.mu.Unlock()
+	err := errors.Join(d.cleaner.drain(d), d.commits.abandon())
+	if d.manifest != nil {
+		err = errors.Join(err, d.manifest.Close())
+	}
+	if d.lock != nil {
+		err = errors.Join(err, d.lock.Close())
+	}
+	return err
+}
+
+func (d *DB) open() error {
+	exists, err := d.examine()
+	if err != nil {
+		return err
+	}
+	if err := d.takeLock(); err != nil {
+		return err
+	}
+	if !exists {
+		return d.create()
+	}
+	return d.recover()
+}
+
+// takeLock locks the directory, which it creates if need be.
+func (d *DB) takeLock() (err error) {
+	mode := vfs.Exclusive
+	if d.opts.ReadOnly {
+		mode = vfs.Shared
+	} else if err := d.mkdir(); err != nil {
+		return err
+	}
+	d.lock, err = d.fs.Lock(filepath.Join(d.dir, manifest.LockName), mode)
+	return err
+}
+
+// mkdir creates the directory and makes its name durable.
+func (d *DB) mkdir() error {
+	if _, err := d.fs.Stat(d.dir); err == nil {
+		return nil
+	}
+	if err := d.fs.MkdirAll(d.dir); err != nil {
+		return err
+	}
+	return d.fs.SyncDir(filepath.Dir(filepath.Clean(d.dir)))
+}
+
+// examine reports whether the directory holds a store. It changes nothing, and
+// refuses a directory that is somebody else's.
+func (d *DB) examine() (exists bool, err error) {
+	names, err := d.fs.List(d.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	if slices.Contains(names, manifest.CurrentName) {
+		return true, nil
+	}
+	for _, name := range names {
+		// A crash while a store is being created leaves these behind, and no
+		// data with them.
+		kind, num := manifest.ParseFileName(name)
+		if kind == manifest.FileLock || kind == manifest.FileTemp || kind == manifest.FileManifest && num == firstManifest {
+			continue
+		}
+		if kind != manifest.FileUnknown {
+			return false, &CorruptionError{File: filepath.Join(d.dir, manifest.CurrentName), Offset: -1,
+				What: fmt.Sprintf("the file is missing, but %s is there: the store has lost its pointer to its manifest", name)}
+		}
+		return false, fmt.Errorf("%w: %s holds %q; give the store a directory of its own", ErrForeignDirectory, d.dir, name)
+	}
+	if d.opts.ReadOnly {
+		return false, fmt.Errorf("%w in %s, and a read-only open does not create one", ErrNotExist, d.dir)
+	}
+	return false, nil
+}
+
+const firstManifest = 1
+
+// create makes a new store.
+func (d *DB) create() error {
+	d.storeID = rand.Uint64() | 1
+	d.nextFile.Store(firstManifest + 1)
+	return d.start(&version{}, 0, firstManifest)
+}
+
+// start puts the store to work on a version: a new manifest, a new WAL, an empty
+// memtable. The WAL comes last: a directory without CURRENT never holds one.
+func (d *DB) start(v *version, lastSeq base.SeqNum, manifestNum uint64) error {
+	d.visible.Store(uint64(lastSeq))
+	d.logNum = d.newFileNum()
+	m, err := manifest.Create(d.fs, d.dir, manifestNum, d.snapshotEdit(v))
+	if err != nil {
+		return err
+	}
+	d.manifest = m
+	log, err := d.createLog(d.logNum)
+	if err != nil {
+		return err
+	}
+	d.commits.init(lastSeq, log)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mem = newMemTable(d.opts.MemtableSize, log.num)
+	d.installVersion(v)
+	d.installState()
+	return nil
+}
+
+// snapshotEdit describes the whole store, at version v.
+func (d *DB) snapshotEdit(v *version) *manifest.Edit {
+	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LogNum: d.logNum, LastSeq: v.lastSeq()}
+	v.all(func(level int, t *table) {
+		e.Added = append(e.Added, manifest.AddedTable{Level: level, Table: t.Table})
+	})
+	return e
+}
+
+// maxManifestSize is the size at which a manifest is replaced by a snapshot of
+// the store, if the snapshot is a good deal smaller.
+const maxManifestSize = 4 << 20
+
+// applyEdit makes an edit durable and then current. Edit is called with the
+// locks held, so that it sees the version that its edit applies to; after an
+// error the store no longer writes.
+func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
+	d.manifestMu.Lock()
+	defer d.manifestMu.Unlock()
+	d.mu.Lock()
+	e := edit()
+	base := d.current
+	d.mu.Unlock()
+
+	next, err := base.apply(e)
+	if err != nil {
+		return err // an error of this program; the disk is as it was
+	}
+	e.NextFile = d.nextFile.Load()
+	if err := d.manifest.Append(e); err != nil {
+		d.fail(err)
+		return err
+	}
+	d.mu.Lock()
+	if e.LogNum > 0 {
+		d.logNum = e.LogNum
+	}
+	d.installVersion(next)
+	install()
+	d.installState()
+	d.mu.Unlock()
+	if d.manifest.Size() > maxManifestSize {
+		return d.rotateManifest(next)
+	}
+	return nil
+}
+
+// rotateManifest starts a new manifest. The caller holds manifestMu.
+func (d *DB) rotateManifest(v *version) error {
+	snapshot := d.snapshotEdit(v)
+	if int64(len(snapshot.Append(nil))) > maxManifestSize/2 {
+		return nil
+	}
+	old := d.manifest
+	next, err := manifest.Create(d.fs, d.dir, d.newFileNum(), snapshot)
+	if err != nil {
+		d.fail(err)
+		return err
+	}
+	d.manifest = next
+	d.cleaner.file(d.path(manifest.FileManifest, old.Num()))
+	return old.Close()
+}

@@ -1,0 +1,214 @@
+package kv
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"runtime"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// Options are the settings of a store. The zero value of each field means its
+// default, and a nil *Options is all defaults. Settings may change from one Open
+// to the next: files keep what they were written with.
+type Options struct {
+	// MemoryLimit bounds, in bytes, the memory of memtables, block cache,
+	// filters and indexes together: at least 4 MiB. It sets the defaults of
+	// MemtableSize (an eighth, 64 MiB at the most) and CacheSize (what is left),
+	// and the cache gives way as filters and indexes grow. Filters that would
+	// take more than half of the limit are left on disk; they are counted in
+	// Metrics. The default is no common limit: the parts are bounded one by one,
+	// filters and indexes by the size of the data.
+	MemoryLimit int64
+
+	// CacheSize is the size of the block cache in bytes: 64 MiB by default,
+	// negative for none. It holds data blocks and the leaves of large indexes.
+	CacheSize int64
+
+	// MemtableSize is the size in bytes at which a memtable is flushed: 32 MiB by
+	// default, 64 KiB to 2 GiB. Up to MaxMemtables exist at a time.
+	MemtableSize int64
+
+	// MaxMemtables is how many memtables, the active one included, may exist
+	// before writes wait for a flush: 3 by default, at least 2.
+	MaxMemtables int
+
+	// BlockSize is the size of a data block in bytes before compression: 4096 by
+	// default, 64 to 64 MiB.
+	BlockSize int
+
+	// Compression of data blocks: Snappy by default.
+	Compression sstable.Compression
+
+	// Filter is the policy of new files' filters: "blocked:10" by default.
+	// Files written under another policy keep theirs.
+	Filter filterpolicy.Policy
+
+	// TargetFileSize is the size of a sorted file in bytes: 32 MiB by default, at
+	// least 16 KiB.
+	TargetFileSize int64
+
+	// BaseLevelSize is the size in bytes that the first level below level 0 may
+	// reach: 64 MiB by default, at least TargetFileSize. Each level below may be ten
+	// times larger than the one above.
+	BaseLevelSize int64
+
+	// L0CompactionThreshold is how many files of level 0 start a compaction: 4 by
+	// default. Writes slow down from L0SlowdownThreshold files on (12 by
+	// default), more with every file, and wait at L0StopThreshold (36).
+	L0CompactionThreshold int
+	L0SlowdownThreshold   int
+	L0StopThreshold       int
+
+	// MaxConcurrentCompactions bounds the threads that compact: half of
+	// GOMAXPROCS by default, at least 1. Flushes have a thread of their own.
+	MaxConcurrentCompactions int
+
+	// ReadOnly opens a store that exists and changes nothing on disk. Several
+	// read-only stores may share a directory.
+	ReadOnly bool
+
+	// InMemory keeps everything in memory; the directory's name means nothing.
+	// For tests.
+	InMemory bool
+
+	// Logger receives what the store does in the background. The default is
+	// silence.
+	Logger *slog.Logger
+
+	// Events are called when something happens in the background.
+	Events Events
+
+	fs vfs.FS // tests: the file system
+}
+
+// minMemoryLimit leaves room for three small memtables, a cache and a few files.
+const minMemoryLimit = 4 << 20
+
+// withDefaults returns the options with every field set, or an error that names
+// the field that is wrong.
+func (o *Options) withDefaults() (Options, error) {
+	var r Options
+	if o != nil {
+		r = *o
+	}
+	setDefault(&r.MaxMemtables, 3)
+	if r.MemoryLimit > 0 {
+		setDefault(&r.MemtableSize, min(max(r.MemoryLimit/8, 64<<10), 64<<20))
+		setDefault(&r.CacheSize, max(r.MemoryLimit-int64(r.MaxMemtables)*r.MemtableSize, 1))
+	}
+	setDefault(&r.CacheSize, 64<<20)
+	setDefault(&r.MemtableSize, 32<<20)
+	setDefault(&r.BlockSize, 4096)
+	setDefault(&r.Compression, sstable.Snappy)
+	setDefault(&r.TargetFileSize, 32<<20)
+	setDefault(&r.BaseLevelSize, max(64<<20, r.TargetFileSize))
+	setDefault(&r.L0CompactionThreshold, 4)
+	setDefault(&r.L0SlowdownThreshold, max(12, r.L0CompactionThreshold))
+	setDefault(&r.L0StopThreshold, max(36, 2*r.L0SlowdownThreshold))
+	setDefault(&r.MaxConcurrentCompactions, max(runtime.GOMAXPROCS(0)/2, 1))
+	if r.Filter == nil {
+		p, err := filterpolicy.Parse("blocked:10")
+		if err != nil {
+			return r, err
+		}
+		r.Filter = p
+	}
+	if r.Logger == nil {
+		r.Logger = slog.New(slog.DiscardHandler)
+	}
+	if r.fs == nil {
+		r.fs = vfs.OS
+		if r.InMemory {
+			r.fs = vfs.NewMem()
+		}
+	}
+	return r, r.check()
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// check holds every field against its bounds.
+func (o *Options) check() error {
+	bounds := []struct {
+		name        string
+		value       int64
+		least, most int64
+		unit        string
+	}{
+		{"MemtableSize", o.MemtableSize, 64 << 10, 2 << 30, " bytes"},
+		{"MaxMemtables", int64(o.MaxMemtables), 2, 64, ""},
+		{"BlockSize", int64(o.BlockSize), 64, 64 << 20, " bytes"},
+		{"TargetFileSize", o.TargetFileSize, 16 << 10, 1 << 40, " bytes"},
+		{"BaseLevelSize", o.BaseLevelSize, o.TargetFileSize, math.MaxInt64, " bytes (TargetFileSize or more)"},
+		{"L0CompactionThreshold", int64(o.L0CompactionThreshold), 1, 1000, " files"},
+		{"L0SlowdownThreshold", int64(o.L0SlowdownThreshold), int64(o.L0CompactionThreshold), 10_000, " files (L0CompactionThreshold or more)"},
+		{"L0StopThreshold", int64(o.L0StopThreshold), int64(o.L0SlowdownThreshold) + 1, 100_000, " files (more than L0SlowdownThreshold)"},
+		{"MaxConcurrentCompactions", int64(o.MaxConcurrentCompactions), 1, 1024, ""},
+	}
+	if o.MemoryLimit != 0 {
+		bounds = append(bounds, struct {
+			name        string
+			value       int64
+			least, most int64
+			unit        string
+		}{"MemoryLimit", o.MemoryLimit, max(minMemoryLimit, 2*o.MemtableSize), math.MaxInt64, " bytes (two memtables or more)"})
+	}
+	for _, b := range bounds {
+		if b.value < b.least || b.value > b.most {
+			return fmt.Errorf("%w: %s is %d: want %d to %d%s", ErrInvalidOptions, b.name, b.value, b.least, b.most, b.unit)
+		}
+	}
+	if !o.Compression.Valid() {
+		return fmt.Errorf("%w: Compression is %d: want sstable.NoCompression, Snappy or Zstd", ErrInvalidOptions, o.Compression)
+	}
+	return nil
+}
+
+// WriteOptions say when a write is durable. Use Sync, NoSync or Async; nil
+// means Sync.
+type WriteOptions struct{ durability durability }
+
+type durability uint8
+
+const (
+	durableSync  durability = iota // on stable storage
+	durableOS                      // with the operating system
+	durableLater                   // in the memory of the process
+)
+
+// The three levels of durability. Whatever the level, what survives a crash is
+// always a prefix of the writes: never a hole, never half a batch.
+var (
+	// Sync returns when the write is on stable storage: it survives a loss of
+	// power.
+	Sync = &WriteOptions{durableSync}
+	// NoSync returns when the operating system has the write: it survives a
+	// crash of the process, but may be lost with the machine.
+	NoSync = &WriteOptions{durableOS}
+	// Async returns when the write is in memory, and hands it to the operating
+	// system soon: it may be lost with the process. For bulk loads.
+	Async = &WriteOptions{durableLater}
+)
+
+func (o *WriteOptions) level() durability {
+	if o == nil {
+		return durableSync
+	}
+	return o.durability
+}
+
+// IterOptions bound an iterator.
+type IterOptions struct {
+	// LowerBound is the smallest key that the iterator may reach; UpperBound is
+	// the smallest that it may not. Nil: no bound. Both are copied.
+	LowerBound, UpperBound []byte
+}

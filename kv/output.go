@@ -1,0 +1,150 @@
+package kv
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// A tableOutput writes the tables of a flush or compaction: one after the other,
+// each cut between two user keys, so that all versions of a key are in one table.
+// Range tombstones are cut where the tables are. Call order: add* finish, or
+// abort at any time.
+type tableOutput struct {
+	d          *DB
+	targetSize int64         // 0: one table
+	tombstones *rangedel.Set // those to write
+
+	w      *sstable.Writer
+	file   vfs.WriteFile
+	num    uint64
+	start  []byte // the open table's span begins here; nil: at the first key
+	tables []manifest.Table
+}
+
+// add appends an entry.
+func (o *tableOutput) add(k base.InternalKey, value []byte) error {
+	if o.w == nil {
+		if err := o.open(); err != nil {
+			return err
+		}
+	}
+	return o.w.Add(k, value)
+}
+
+// full reports whether the open table has reached its size, so that it should be
+// cut before the next user key.
+func (o *tableOutput) full() bool {
+	return o.targetSize > 0 && o.w != nil && o.w.Size() >= o.targetSize
+}
+
+// cut closes the open table; the next begins at key.
+func (o *tableOutput) cut(key []byte) error {
+	if err := o.close(key); err != nil {
+		return err
+	}
+	o.start = bytes.Clone(key)
+	return nil
+}
+
+func (o *tableOutput) open() error {
+	num := o.d.newFileNum()
+	f, err := o.d.fs.Create(o.d.path(manifest.FileTable, num))
+	if err != nil {
+		return err
+	}
+	o.file, o.num = f, num
+	o.w = sstable.NewWriter(f, &sstable.WriterOptions{
+		BlockSize:   o.d.opts.BlockSize,
+		Compression: o.d.opts.Compression,
+		Filter:      o.d.opts.Filter,
+		ID:          o.d.storeID ^ num<<1 ^ rand.Uint64()<<32 | 1,
+	})
+	return nil
+}
+
+// close finishes the open table, whose span ends before end (nil: no bound).
+func (o *tableOutput) close(end []byte) error {
+	tombs := o.tombstones.Clip(nil, o.start, end)
+	if o.w == nil {
+		if len(tombs) == 0 {
+			return nil
+		}
+		if err := o.open(); err != nil {
+			return err
+		}
+	}
+	for _, t := range tombs {
+		if err := o.w.AddTombstone(t); err != nil {
+			return err
+		}
+	}
+	info, err := o.w.Finish()
+	if err != nil {
+		return err
+	}
+	if err := o.file.Sync(); err != nil {
+		return err
+	}
+	err = o.file.Close()
+	o.w, o.file = nil, nil
+	o.tables = append(o.tables, describe(o.num, info, tombs))
+	return err
+}
+
+// describe makes the manifest's entry for a table.
+func describe(num uint64, info *sstable.FileInfo, tombs []rangedel.Tombstone) manifest.Table {
+	t := manifest.Table{
+		Num: num, ID: info.ID, Size: info.Size, TailSize: info.TailSize,
+		SmallestSeq: info.SmallestSeq, LargestSeq: info.LargestSeq,
+		Entries: info.Entries, Deletes: info.Deletes, RangeDeletes: info.RangeDeletes,
+		FilterBytes: info.FilterBytes, IndexBytes: info.IndexBytes,
+	}
+	if info.Entries > 0 {
+		t.Smallest, t.Largest = info.Smallest, info.Largest
+	}
+	for i, tomb := range tombs {
+		if t.Smallest == nil || bytes.Compare(tomb.Start, t.Smallest) < 0 {
+			t.Smallest = append([]byte{}, tomb.Start...)
+		}
+		first := i == 0 && info.Entries == 0
+		if first || t.Largest != nil && rangedel.CompareEnds(t.Largest, tomb.End) < 0 {
+			t.Largest, t.LargestExclusive = bytes.Clone(tomb.End), true
+		}
+	}
+	t.LargestExclusive = t.LargestExclusive && t.Largest != nil
+	return t
+}
+
+// finish closes the last table and makes the names of all durable.
+func (o *tableOutput) finish() ([]manifest.Table, error) {
+	if err := o.close(nil); err != nil {
+		return nil, err
+	}
+	if len(o.tables) == 0 {
+		return nil, nil
+	}
+	return o.tables, o.d.fs.SyncDir(o.d.dir)
+}
+
+// abort closes and removes what was written: no version will list it.
+func (o *tableOutput) abort() {
+	if o.file != nil {
+		_ = o.file.Close() // it is removed next
+		o.tables = append(o.tables, manifest.Table{Num: o.num})
+	}
+	for _, t := range o.tables {
+		name := o.d.path(manifest.FileTable, t.Num)
+		if err := o.d.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			o.d.log.Warn("an unfinished table could not be removed", "file", name, "error", err)
+		}
+	}
+	o.w, o.file, o.tables = nil, nil, nil
+}

@@ -1,0 +1,145 @@
+package kv
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Every level below level 0 has a target size. The last level takes what there
+// is; each level above may have a tenth of the one below, and levels that would
+// get less than BaseLevelSize stay empty: level 0 is compacted straight into the
+// first that has a target, the base level. So a small store has two levels, and
+// every lookup one filter less to ask (the idea of RocksDB's dynamic level
+// sizes).
+
+// levelFactor is how many times larger a level may be than the one above.
+const levelFactor = 10
+
+// levelTargets returns the base level, and the target size of each level.
+func (d *DB) levelTargets(v *version) (baseLevel int, targets [NumLevels]int64) {
+	largest, highest := int64(0), lastLevel
+	for n := lastLevel; n > 0; n-- {
+		largest = max(largest, v.levels[n].bytes)
+		if len(v.levels[n].tables) > 0 {
+			highest = n
+		}
+	}
+	// A level between is worth it only once merging level 0 into the level below
+	// rewrites a good deal more than it adds.
+	baseLevel = lastLevel
+	size := largest
+	for size > 4*d.opts.BaseLevelSize && baseLevel > 1 {
+		size /= levelFactor
+		baseLevel--
+	}
+	baseLevel = min(baseLevel, highest) // a level that has tables keeps its place until it is drained
+	size = largest
+	for n := lastLevel; n >= baseLevel; n-- {
+		targets[n] = max(size, d.opts.BaseLevelSize)
+		size /= levelFactor
+	}
+	return baseLevel, targets
+}
+
+// targetFileSize returns the size of a table of a level. Files of the last levels
+// are larger, so that a large store has fewer of them.
+func (d *DB) targetFileSize(level int) int64 {
+	if level == lastLevel {
+		return 2 * d.opts.TargetFileSize
+	}
+	return d.opts.TargetFileSize
+}
+
+// pickCompaction returns the compaction that is needed most, or nil. The caller
+// holds d.mu.
+func (d *DB) pickCompaction() *compaction {
+	v := d.current
+	baseLevel, targets := d.levelTargets(v)
+	type scored struct {
+		level int
+		score float64
+	}
+	scores := []scored{{0, float64(len(v.levels[0].tables)) / float64(d.opts.L0CompactionThreshold)}}
+	for n := baseLevel; n < lastLevel; n++ {
+		scores = append(scores, scored{n, float64(v.levels[n].bytes) / float64(targets[n])})
+	}
+	slices.SortStableFunc(scores, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+	for _, s := range scores {
+		if s.score < 1 || s.level > 0 && s.score == 1 {
+			break
+		}
+		var c *compaction
+		if s.level == 0 {
+			c = d.pickLevel0(v, baseLevel)
+		} else {
+			c = d.pickFromLevel(v, s.level)
+		}
+		if c != nil {
+			return c
+		}
+	}
+	return d.pickTombstones(v, baseLevel)
+}
+
+// pickLevel0 takes all of level 0 down to the base level: its tables overlap, and
+// leaving one above would leave a lookup a file to ask.
+func (d *DB) pickLevel0(v *version, baseLevel int) *compaction {
+	c := &compaction{reason: "level 0 has many files", level: 0, output: baseLevel}
+	c.inputs[0] = v.levels[0].tables
+	s := spanOf(c.inputs[0])
+	c.inputs[baseLevel] = v.levels[baseLevel].overlapping(s.lo, s.hi)
+	if d.conflicts(c) {
+		return nil
+	}
+	return c
+}
+
+// pickFromLevel takes the table of a level whose move down rewrites least for
+// what it brings.
+func (d *DB) pickFromLevel(v *version, n int) *compaction {
+	var best *compaction
+	bestRatio := 0.0
+	for _, t := range v.levels[n].tables {
+		if t.compacting {
+			continue
+		}
+		below := v.levels[n+1].overlapping(t.Smallest, t.UpperBound())
+		bytes := int64(0)
+		for _, b := range below {
+			bytes += b.Size
+		}
+		ratio := float64(bytes) / float64(t.Size)
+		if best != nil && ratio >= bestRatio {
+			continue
+		}
+		c := &compaction{reason: "the level is over its size", level: n, output: n + 1}
+		c.inputs[n], c.inputs[n+1] = []*table{t}, below
+		if !d.conflicts(c) {
+			best, bestRatio = c, ratio
+		}
+	}
+	return best
+}
+
+// pickTombstones takes a table that is mostly tombstones: they cost every scan
+// over them, and hold on to what they delete. In the last level they are there
+// only because a snapshot needed them; without it, rewriting drops them.
+func (d *DB) pickTombstones(v *version, baseLevel int) *compaction {
+	oldest, held := d.snapshots.oldest()
+	for n := baseLevel; n < NumLevels; n++ {
+		for _, t := range v.levels[n].tables {
+			if t.compacting || t.RangeDeletes == 0 && 2*t.Deletes <= t.Entries || n == lastLevel && held && oldest < t.LargestSeq {
+				continue
+			}
+			c := &compaction{reason: "a file is mostly tombstones", level: n, output: min(n+1, lastLevel)}
+			if n < lastLevel {
+				c.inputs[n+1] = v.levels[n+1].overlapping(t.Smallest, t.UpperBound())
+			}
+			c.inputs[n] = []*table{t}
+			if !d.conflicts(c) {
+				return c
+			}
+		}
+	}
+	return nil
+}

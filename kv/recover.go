@@ -1,0 +1,269 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/wal"
+)
+
+// recover opens a store that is there: the manifest says which tables there are,
+// and the WALs have the writes that are in no table yet.
+func (d *DB) recover() error {
+	num, err := manifest.Current(d.fs, d.dir)
+	if err != nil {
+		return err
+	}
+	v, logNum, lastSeq, err := d.loadVersion(num)
+	if err != nil {
+		return err
+	}
+	if err := d.checkTables(v); err != nil {
+		return err
+	}
+	logs, err := d.claimFiles(num, logNum)
+	if err != nil {
+		return err
+	}
+	mems, lastSeq, err := d.replay(logs, lastSeq)
+	if err != nil {
+		return err
+	}
+	if d.opts.ReadOnly {
+		d.startReadOnly(v, mems, lastSeq)
+		return nil
+	}
+	if v, err = d.flushRecovered(v, mems); err != nil {
+		return err
+	}
+	if err := d.start(v, lastSeq, d.newFileNum()); err != nil {
+		return err
+	}
+	d.removeObsolete()
+	d.scheduleCompactions()
+	return nil
+}
+
+// loadVersion replays a manifest.
+func (d *DB) loadVersion(num uint64) (v *version, logNum uint64, lastSeq base.SeqNum, err error) {
+	var levels [NumLevels]map[uint64]manifest.Table
+	for n := range levels {
+		levels[n] = map[uint64]manifest.Table{}
+	}
+	err = manifest.Load(d.fs, d.dir, num, func(e *manifest.Edit) error {
+		if e.StoreID != 0 {
+			d.storeID = e.StoreID
+		}
+		d.nextFile.Store(max(d.nextFile.Load(), e.NextFile))
+		logNum, lastSeq = max(logNum, e.LogNum), max(lastSeq, e.LastSeq)
+		for _, t := range e.Deleted {
+			if _, ok := levels[t.Level][t.Num]; !ok {
+				return fmt.Errorf("table %d is deleted from level %d but not there", t.Num, t.Level)
+			}
+			delete(levels[t.Level], t.Num)
+		}
+		for _, a := range e.Added {
+			levels[a.Level][a.Table.Num] = a.Table
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	all := &manifest.Edit{}
+	for n, tables := range levels {
+		for _, t := range tables {
+			all.Added = append(all.Added, manifest.AddedTable{Level: n, Table: t})
+		}
+	}
+	v, err = (&version{}).apply(all)
+	if err != nil {
+		return nil, 0, 0, &CorruptionError{File: d.path(manifest.FileManifest, num), Offset: -1, What: "the levels are not in order", Cause: err, Hint: d.hint()}
+	}
+	return v, logNum, max(lastSeq, v.lastSeq()), nil
+}
+
+// checkTables finds tables that are missing or have another size, without
+// opening them.
+func (d *DB) checkTables(v *version) error {
+	var errs []error
+	v.all(func(level int, t *table) {
+		name := d.path(manifest.FileTable, t.Num)
+		size, err := d.fs.Stat(name)
+		switch {
+		case err != nil:
+			errs = append(errs, &CorruptionError{File: name, Offset: -1, What: fmt.Sprintf("a table of level %d", level), Cause: err, Hint: d.hint()})
+		case size != t.Size:
+			errs = append(errs, &CorruptionError{File: name, Offset: min(size, t.Size), Hint: d.hint(),
+				What: fmt.Sprintf("a table of level %d has %d bytes, and had %d when it was written", level, size, t.Size)})
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// claimFiles makes sure that no new file takes the number of one that is there,
+// and returns the numbers of the WALs to replay, in order.
+func (d *DB) claimFiles(manifestNum, logNum uint64) (logs []uint64, err error) {
+	names, err := d.fs.List(d.dir)
+	if err != nil {
+		return nil, err
+	}
+	next := max(d.nextFile.Load(), manifestNum+1)
+	for _, name := range names {
+		kind, num := manifest.ParseFileName(name)
+		next = max(next, num+1)
+		if kind == manifest.FileWAL && num >= logNum {
+			logs = append(logs, num)
+		}
+	}
+	d.nextFile.Store(next)
+	slices.Sort(logs)
+	return logs, nil
+}
+
+// replay reads the WALs into memtables, oldest first. It stops where the writes
+// stop being whole: at a torn tail, and behind a log that has lost its end while
+// a later one was kept. What was acknowledged as synced is always before that
+// place. Damage that no crash can explain is an error.
+func (d *DB) replay(logs []uint64, lastSeq base.SeqNum) (mems []*memTable, _ base.SeqNum, err error) {
+	p := replayer{d: d, lastSeq: lastSeq}
+	for i, num := range logs {
+		whole, err := p.log(num)
+		if err != nil {
+			return nil, 0, err
+		}
+		if !whole {
+			if i < len(logs)-1 {
+				d.log.Warn("a log has lost its end: later logs are left out", "log", num, "left out", len(logs)-1-i)
+			}
+			break
+		}
+	}
+	return p.mems, p.lastSeq, nil
+}
+
+type replayer struct {
+	d       *DB
+	mems    []*memTable // oldest first
+	lastSeq base.SeqNum
+}
+
+// log replays one WAL. It reports whether the log was closed in good order.
+func (p *replayer) log(num uint64) (whole bool, err error) {
+	name := p.d.path(manifest.FileWAL, num)
+	f, err := p.d.fs.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	r := wal.NewReader(f, name, num)
+	for {
+		record, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return r.Clean(), nil
+		case errors.Is(err, wal.ErrTornTail):
+			p.d.log.Info("a log ends in a write that was not complete", "log", name, "detail", err)
+			return false, nil
+		case err != nil:
+			return false, p.d.withHint(err)
+		}
+		if err := p.record(record); err != nil {
+			return false, &CorruptionError{File: name, Offset: -1, What: "a record of the log", Cause: err, Hint: p.d.hint()}
+		}
+	}
+}
+
+// record applies one batch.
+func (p *replayer) record(record []byte) error {
+	r, err := readBatch(record)
+	if err != nil {
+		return err
+	}
+	if r.left > 0 && r.seq <= p.lastSeq {
+		return fmt.Errorf("sequence number %d comes again", r.seq)
+	}
+	arena, err := arenaSize(record)
+	if err != nil {
+		return err
+	}
+	n := len(p.mems)
+	if n == 0 || !p.mems[n-1].reserve(arena) {
+		m := newMemTable(max(p.d.opts.MemtableSize, int64(arena)+memtableSlack), 0)
+		if !m.reserve(arena) {
+			return errMemtableFull
+		}
+		p.mems = append(p.mems, m)
+		n++
+	}
+	err = p.mems[n-1].apply(record)
+	p.mems[n-1].points.Release(arena)
+	p.lastSeq = max(p.lastSeq, r.seq+base.SeqNum(r.left)-1)
+	return err
+}
+
+// withHint adds the command to run to an error about damage.
+func (d *DB) withHint(err error) error {
+	if ce, ok := errors.AsType[*CorruptionError](err); ok && ce.Hint == "" {
+		ce.Hint = d.hint()
+	}
+	return err
+}
+
+// flushRecovered writes recovered memtables to level 0.
+func (d *DB) flushRecovered(v *version, mems []*memTable) (*version, error) {
+	mems = slices.DeleteFunc(mems, (*memTable).empty)
+	if len(mems) == 0 {
+		return v, nil
+	}
+	tables, err := d.writeLevel0(mems, nil)
+	if err != nil {
+		return nil, err
+	}
+	e := &manifest.Edit{}
+	for _, t := range tables {
+		e.Added = append(e.Added, manifest.AddedTable{Level: 0, Table: t})
+	}
+	return v.apply(e)
+}
+
+// startReadOnly serves what was recovered, from memory where it is in no table.
+func (d *DB) startReadOnly(v *version, mems []*memTable, lastSeq base.SeqNum) {
+	d.visible.Store(uint64(lastSeq))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.imms = mems
+	d.mem = newMemTable(1<<10, 0)
+	d.installVersion(v)
+	d.installState()
+}
+
+// removeObsolete hands to the cleaner what a crash left behind: files of the
+// store's own kinds that the version does not list. Others' files stay.
+func (d *DB) removeObsolete() {
+	names, err := d.fs.List(d.dir)
+	if err != nil {
+		d.log.Warn("obsolete files could not be listed", "dir", d.dir, "error", err)
+		return
+	}
+	live := map[uint64]bool{}
+	d.mu.Lock()
+	d.current.all(func(_ int, t *table) { live[t.Num] = true })
+	logNum, manifestNum := d.logNum, d.manifest.Num()
+	d.mu.Unlock()
+	for _, name := range names {
+		kind, num := manifest.ParseFileName(name)
+		obsolete := kind == manifest.FileTable && !live[num] ||
+			kind == manifest.FileWAL && num < logNum ||
+			kind == manifest.FileManifest && num != manifestNum ||
+			kind == manifest.FileTemp
+		if obsolete {
+			d.cleaner.file(filepath.Join(d.dir, name))
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package kv
+
+import (
+	"math"
+	"time"
+)
+
+// memtableSlack is room beside a batch that gets a memtable of its own.
+const memtableSlack = 4 << 10
+
+// makeRoom returns the active memtable with arena bytes set aside in it. It
+// slows the writer down as work piles up behind it, replaces a full memtable, and
+// waits only when memory or level 0 is full. The caller leads the pipeline.
+func (d *DB) makeRoom(arena, size int) (*memTable, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.slowDown(size)
+	for {
+		switch {
+		case d.failure != nil:
+			return nil, d.failure
+		case d.mem.reserve(arena):
+			return d.mem, nil
+		case d.closing:
+			return nil, ErrClosed
+		case len(d.imms)+1 >= d.opts.MaxMemtables:
+			d.stall("memtables wait to be flushed")
+		case len(d.current.levels[0].tables) >= d.opts.L0StopThreshold:
+			d.stall("level 0 waits to be compacted")
+		default:
+			if err := d.rotate(arena); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// stall waits for background work. The caller holds d.mu.
+func (d *DB) stall(reason string) {
+	start := time.Now()
+	d.scheduleFlush()
+	d.scheduleCompactionsLocked()
+	d.progress.Wait()
+	waited := time.Since(start)
+	d.counters.stalls.Add(1)
+	d.counters.stallNanos.Add(uint64(waited))
+	if f := d.opts.Events.Stalled; f != nil {
+		d.mu.Unlock()
+		f(StallInfo{Reason: reason, Duration: waited})
+		d.mu.Lock()
+	}
+}
+
+// Writes are slowed down to fastRate bytes per second when level 0 reaches the
+// slowdown threshold, and to slowRate when it is nearly at the stop threshold:
+// halving step by step, so that a writer sees latency grow and never a wall.
+const (
+	fastRate = 64 << 20
+	slowRate = 1 << 20
+	minSleep = time.Millisecond // shorter sleeps are saved up: timers are not finer
+)
+
+// slowDown sleeps as the pressure of level 0 asks. The caller holds d.mu, which
+// is released meanwhile.
+func (d *DB) slowDown(size int) {
+	over := len(d.current.levels[0].tables) - d.opts.L0SlowdownThreshold
+	if over < 0 {
+		d.commits.slowDebt = 0
+		return
+	}
+	pressure := min(float64(over+1)/float64(d.opts.L0StopThreshold-d.opts.L0SlowdownThreshold), 1)
+	rate := fastRate * math.Pow(float64(slowRate)/fastRate, pressure)
+	d.commits.slowDebt += time.Duration(float64(size) / rate * float64(time.Second))
+	if d.commits.slowDebt < minSleep || d.closing {
+		return
+	}
+	sleep := min(d.commits.slowDebt, time.Second)
+	d.commits.slowDebt = 0
+	d.mu.Unlock()
+	time.Sleep(sleep)
+	d.mu.Lock()
+	d.counters.slowdowns.Add(1)
+	d.counters.slowNanos.Add(uint64(sleep))
+}
+
+// rotate makes the active memtable immutable, with its log, and starts new ones
+// that have room for arena bytes. The caller leads the pipeline and holds d.mu,
+// which is released during I/O.
+func (d *DB) rotate(arena int) error {
+	size := max(d.opts.MemtableSize, int64(arena)+memtableSlack)
+	if d.mem.empty() {
+		d.mem = newMemTable(size, d.mem.log) // too small for the batch
+		d.installState()
+		return nil
+	}
+	d.mu.Unlock()
+	log, err := d.rotateLog()
+	d.mu.Lock()
+	if err != nil {
+		return err
+	}
+	d.imms = append(d.imms, d.mem)
+	d.mem = newMemTable(size, log.num)
+	d.installState()
+	d.scheduleFlush()
+	return nil
+}
+
+// rotateLog ends the log and starts a new one.
+func (d *DB) rotateLog() (*logFile, error) {
+	p := &d.commits
+	next, err := d.createLog(d.newFileNum())
+	if err == nil {
+		if err = p.log.end(); err != nil {
+			_ = next.close() // the log's error is the one to report
+		}
+	}
+	if err != nil {
+		d.fail(err)
+		return nil, err
+	}
+	d.counters.walBytes.Add(uint64(p.log.w.Size()))
+	p.unsynced = append(p.unsynced, p.log)
+	p.log = next
+	d.mu.Lock()
+	logNum := d.logNum
+	d.mu.Unlock()
+	// Logs whose writes are in tables need no sync any more.
+	for len(p.unsynced) > 0 && p.unsynced[0].num < logNum {
+		if err := p.unsynced[0].close(); err != nil {
+			d.log.Warn("a log could not be closed", "log", p.unsynced[0].num, "error", err)
+		}
+		p.unsynced = p.unsynced[1:]
+	}
+	return next, nil
+}

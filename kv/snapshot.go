@@ -1,0 +1,120 @@
+package kv
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// A Snapshot is the store as it was at one moment. Nothing that it sees is
+// dropped before it is closed. It is safe for concurrent use.
+type Snapshot struct {
+	db     *DB
+	seq    base.SeqNum
+	closed atomic.Bool
+}
+
+// NewSnapshot returns a snapshot of the present. Close it: while it is open, old
+// versions of keys pile up. Of a closed store it returns a closed snapshot.
+func (d *DB) NewSnapshot() *Snapshot {
+	s := &Snapshot{db: d}
+	if d.closed.Load() {
+		s.closed.Store(true)
+		return s
+	}
+	d.mu.Lock()
+	s.seq = d.seq()
+	d.snapshots.add(s.seq)
+	d.mu.Unlock()
+	return s
+}
+
+// Close gives the snapshot back. A second Close does nothing.
+func (s *Snapshot) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	s.db.mu.Lock()
+	s.db.snapshots.remove(s.seq)
+	s.db.scheduleCompactionsLocked()
+	s.db.mu.Unlock()
+	return nil
+}
+
+// Get is DB.Get as of the snapshot.
+func (s *Snapshot) Get(key []byte) ([]byte, error) { return s.AppendGet(nil, key) }
+
+// AppendGet is DB.AppendGet as of the snapshot.
+func (s *Snapshot) AppendGet(dst, key []byte) ([]byte, error) {
+	if s.closed.Load() {
+		return dst, ErrClosed
+	}
+	dst, _, err := s.db.get(dst, key, s.seq, true)
+	return dst, err
+}
+
+// Has is DB.Has as of the snapshot.
+func (s *Snapshot) Has(key []byte) (bool, error) {
+	if s.closed.Load() {
+		return false, ErrClosed
+	}
+	return s.db.has(key, s.seq)
+}
+
+// NewIter is DB.NewIter as of the snapshot. The iterator may outlive it.
+func (s *Snapshot) NewIter(o *IterOptions) (*Iterator, error) {
+	if s.closed.Load() {
+		return nil, ErrClosed
+	}
+	return s.db.newIter(o, s.seq)
+}
+
+// A snapshotList is the sequence numbers of open snapshots, ascending.
+type snapshotList struct{ list []base.SeqNum }
+
+func (l *snapshotList) add(seq base.SeqNum) { l.list = append(l.list, seq) }
+
+func (l *snapshotList) remove(seq base.SeqNum) {
+	if i := slices.Index(l.list, seq); i >= 0 {
+		l.list = slices.Delete(l.list, i, i+1)
+	}
+}
+
+// seqs returns the distinct sequence numbers, in a slice of the caller's.
+func (l *snapshotList) seqs() []base.SeqNum { return slices.Compact(slices.Clone(l.list)) }
+
+func (l *snapshotList) oldest() (base.SeqNum, bool) {
+	if len(l.list) == 0 {
+		return 0, false
+	}
+	return l.list[0], true
+}
+
+// An iteratorList knows the open iterators, and where each was opened.
+type iteratorList struct {
+	mu   sync.Mutex
+	open map[*Iterator][]uintptr
+}
+
+// maxStack bounds the frames kept for an iterator.
+const maxStack = 16
+
+func (l *iteratorList) add(i *Iterator) {
+	var pcs [maxStack]uintptr
+	n := runtime.Callers(3, pcs[:])
+	l.mu.Lock()
+	if l.open == nil {
+		l.open = map[*Iterator][]uintptr{}
+	}
+	l.open[i] = append([]uintptr(nil), pcs[:n]...)
+	l.mu.Unlock()
+}
+
+func (l *iteratorList) remove(i *Iterator) {
+	l.mu.Lock()
+	delete(l.open, i)
+	l.mu.Unlock()
+}

@@ -1,0 +1,93 @@
+package kv
+
+import (
+	"errors"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// A table is a sorted file of the store. Its reader is opened by the first that
+// needs it and hangs off the table from then on.
+type table struct {
+	manifest.Table
+
+	reader  atomic.Pointer[sstable.Reader]
+	opening sync.Mutex
+
+	// Guarded by DB.mu.
+	refs       int  // versions that list the table
+	obsolete   bool // no current version lists it: the last reference removes the file
+	compacting bool // an input of a running compaction
+}
+
+// open returns the table's reader.
+func (d *DB) openTable(t *table) (*sstable.Reader, error) {
+	if r := t.reader.Load(); r != nil {
+		return r, nil
+	}
+	return d.openTableSlow(t)
+}
+
+func (d *DB) openTableSlow(t *table) (*sstable.Reader, error) {
+	t.opening.Lock()
+	defer t.opening.Unlock()
+	if r := t.reader.Load(); r != nil {
+		return r, nil
+	}
+	name := d.path(manifest.FileTable, t.Num)
+	f, err := d.fs.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	size, err := f.Size()
+	var r *sstable.Reader
+	if err == nil {
+		r, err = sstable.NewReader(f, size, &sstable.ReaderOptions{
+			Name: name, Hint: d.hint(), Cache: d.cache, TailSize: t.TailSize, ID: t.ID,
+			SkipFilter: !d.memory.admitFilter(int64(t.FilterBytes)),
+		})
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	d.memory.pin(r)
+	if err := r.FilterError(); err != nil {
+		d.counters.unusableFilters.Add(1)
+		d.log.Warn("a filter is not usable: lookups in its file read blocks that it would have spared", "file", name, "error", err)
+	}
+	t.reader.Store(r)
+	return r, nil
+}
+
+// closeTable closes the table's reader, and removes its file if it is obsolete.
+// Nobody uses the table any more.
+func (d *DB) closeTable(t *table, remove bool) error {
+	t.opening.Lock()
+	defer t.opening.Unlock()
+	var err error
+	if r := t.reader.Swap(nil); r != nil {
+		d.memory.unpin(r)
+		err = r.Close()
+	}
+	if remove {
+		err = errors.Join(err, d.fs.Remove(d.path(manifest.FileTable, t.Num)))
+	}
+	return err
+}
+
+// path returns the name of a numbered file of the store.
+func (d *DB) path(kind manifest.FileKind, num uint64) string {
+	return filepath.Join(d.dir, manifest.FileName(kind, num))
+}
+
+// hint is the command that errors about damage tell the user to run.
+func (d *DB) hint() string {
+	return "go run github.com/siftkv/siftkv/cmd/kvbench@latest verify " + d.dir
+}
+
+// name returns the base name of the table's file.
+func (t *table) name() string { return manifest.FileName(manifest.FileTable, t.Num) }

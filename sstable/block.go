@@ -1,0 +1,250 @@
+package sstable
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// A data block holds entries in key order, and two ways into them.
+//
+//	entries   each: shared    uvarint  key bytes taken from the entry before
+//	                unshared  uvarint  key bytes that follow
+//	                valueLen  uvarint
+//	                trailer   uvarint  sequence number << 8 | kind
+//	                key       unshared bytes
+//	                value     valueLen bytes
+//	restarts  uint32 each: offset of an entry with shared = 0, ascending; the
+//	          first is 0
+//	buckets   uint8 each: hash table from user keys to restarts
+//	nBuckets  uint16  0: no hash table
+//	nRestarts uint32
+//
+// Bucket i is for the user keys with (hash & 0xffffffff) * nBuckets >> 32 == i,
+// where hash is filterpolicy.Hash. It holds the number of the restart interval
+// in which the first version of the key stands, bucketEmpty if no key of the
+// block falls into it, or bucketMany if keys of several intervals do. The idea
+// is RocksDB's data block hash index; the hash is the one that the file's filter
+// was asked with, so it costs nothing more.
+
+const (
+	bucketEmpty = 255
+	bucketMany  = 254
+	maxRestarts = 253 // with a hash table
+
+	blockFooterSize = 2 + 4
+)
+
+var errBlock = errors.New("malformed data block")
+
+// bucketOf returns the bucket of a hash.
+func bucketOf(hash uint64, buckets int) int {
+	return int(uint64(uint32(hash)) * uint64(buckets) >> 32)
+}
+
+// A block is a view of a decoded data block.
+type block struct {
+	entries  []byte
+	restarts []byte
+	buckets  []byte
+}
+
+// viewBlock splits data, which checkBlock has accepted.
+func viewBlock(data []byte) block {
+	b, _ := splitBlock(data)
+	return b
+}
+
+func splitBlock(data []byte) (block, bool) {
+	n := len(data) - blockFooterSize
+	if n < 0 {
+		return block{}, false
+	}
+	nBuckets := int(binary.LittleEndian.Uint16(data[n:]))
+	nRestarts := uint64(binary.LittleEndian.Uint32(data[n+2:]))
+	if uint64(n) < 4*nRestarts+uint64(nBuckets) {
+		return block{}, false
+	}
+	bucketsAt := n - nBuckets
+	restartsAt := bucketsAt - int(4*nRestarts)
+	return block{
+		entries:  data[:restartsAt:restartsAt],
+		restarts: data[restartsAt:bucketsAt:bucketsAt],
+		buckets:  data[bucketsAt:n:n],
+	}, true
+}
+
+// checkBlock accepts bytes whose restarts and buckets cannot lead out of the
+// block. Entries are checked as they are decoded.
+func checkBlock(data []byte) error {
+	b, ok := splitBlock(data)
+	if !ok {
+		return errBlock
+	}
+	n := b.numRestarts()
+	if (n == 0) != (len(b.entries) == 0) || n == 0 && len(b.buckets) > 0 {
+		return errBlock
+	}
+	for i := range n {
+		r := b.restart(i)
+		if i == 0 && r != 0 || i > 0 && r <= b.restart(i-1) || r >= len(b.entries) {
+			return errBlock
+		}
+	}
+	for _, v := range b.buckets {
+		if v != bucketEmpty && v != bucketMany && int(v) >= n {
+			return errBlock
+		}
+	}
+	return nil
+}
+
+func (b block) numRestarts() int { return len(b.restarts) / 4 }
+
+func (b block) restart(i int) int {
+	return int(binary.LittleEndian.Uint32(b.restarts[4*i:]))
+}
+
+// An entry is a decoded entry's header and where its bytes are.
+type entry struct {
+	shared, unshared, valueLen int
+	trailer                    base.Trailer
+	keyAt                      int // offset of the unshared key bytes
+}
+
+func (e *entry) valueAt() int { return e.keyAt + e.unshared }
+func (e *entry) next() int    { return e.keyAt + e.unshared + e.valueLen }
+
+// decodeEntry decodes the entry at offset at. It reports false if the entry does
+// not fit into the block.
+func decodeEntry(entries []byte, at int, e *entry) bool {
+	if at+4 <= len(entries) {
+		s, u, v, t := entries[at], entries[at+1], entries[at+2], entries[at+3]
+		if s|u|v|t < 0x80 { // four short numbers: nearly every settled entry
+			e.shared, e.unshared, e.valueLen = int(s), int(u), int(v)
+			e.trailer = base.Trailer(t)
+			e.keyAt = at + 4
+			return e.next() <= len(entries)
+		}
+	}
+	return decodeLongEntry(entries, at, e)
+}
+
+func decodeLongEntry(entries []byte, at int, e *entry) bool {
+	if at > len(entries) {
+		return false
+	}
+	var fields [4]uint64
+	for i := range fields {
+		v, n := binary.Uvarint(entries[at:])
+		if n <= 0 {
+			return false
+		}
+		fields[i] = v
+		at += n
+	}
+	left := uint64(len(entries) - at)
+	if fields[1] > left || fields[2] > left-fields[1] || fields[0] > maxBlockSize {
+		return false
+	}
+	e.shared, e.unshared, e.valueLen = int(fields[0]), int(fields[1]), int(fields[2])
+	e.trailer = base.Trailer(fields[3])
+	e.keyAt = at
+	return true
+}
+
+// restartKey returns the key of the entry at restart i.
+func (b block) restartKey(i int) (base.InternalKey, bool) {
+	var e entry
+	if !decodeEntry(b.entries, b.restart(i), &e) || e.shared != 0 {
+		return base.InternalKey{}, false
+	}
+	return base.InternalKey{User: b.entries[e.keyAt:e.valueAt()], Trailer: e.trailer}, true
+}
+
+// lastRestartBefore returns the last restart whose key is less than k, or 0.
+func (b block) lastRestartBefore(k base.InternalKey) (int, error) {
+	lo, hi := 0, b.numRestarts()
+	for hi-lo > 1 {
+		mid := int(uint(lo+hi) >> 1)
+		key, ok := b.restartKey(mid)
+		if !ok {
+			return 0, errBlock
+		}
+		if base.Compare(key, k) < 0 {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo, nil
+}
+
+// A found is what a block says of a user key.
+type found struct {
+	value   []byte // of the newest visible version; aliases the block
+	trailer base.Trailer
+	ok      bool // a visible version is here
+	present bool // some version is here, visible or not
+	more    bool // the block ended before a larger key came: versions may go on in the next block
+}
+
+// find looks for the newest version of key at or below seq. It copies no key:
+// it keeps count of how many bytes of key the entry before agreed with, and the
+// entry's shared count then decides most comparisons without looking at bytes.
+func (b block) find(key []byte, hash uint64, at base.SeqNum) (f found, err error) {
+	if b.numRestarts() == 0 {
+		return found{more: true}, nil
+	}
+	start := bucketMany
+	if n := len(b.buckets); n > 0 {
+		start = int(b.buckets[bucketOf(hash, n)])
+		if start == bucketEmpty {
+			return found{}, nil
+		}
+	}
+	if start == bucketMany {
+		if start, err = b.lastRestartBefore(base.SearchKey(key, base.MaxSeqNum)); err != nil {
+			return found{}, err
+		}
+	}
+	return b.scan(b.restart(start), key, at)
+}
+
+func (b block) scan(offset int, key []byte, at base.SeqNum) (f found, err error) {
+	var e entry
+	matched := 0 // the entry before is below key and agrees with it so far
+	for offset < len(b.entries) {
+		if !decodeEntry(b.entries, offset, &e) {
+			return found{}, errBlock
+		}
+		offset = e.next()
+		if e.shared > matched {
+			continue // it differs from key where the entry before did
+		}
+		if e.shared == 0 {
+			matched = 0
+		} else if e.shared < matched {
+			return f, nil // it differs from the entry before within key: larger
+		}
+		suffix, rest := b.entries[e.keyAt:e.valueAt()], key[matched:]
+		m := 0
+		for m < len(suffix) && m < len(rest) && suffix[m] == rest[m] {
+			m++
+		}
+		switch {
+		case m < len(suffix) && (m == len(rest) || suffix[m] > rest[m]):
+			return f, nil
+		case m == len(suffix) && m == len(rest):
+			f.present = true
+			if e.trailer.SeqNum() <= at {
+				f.value, f.trailer, f.ok = b.entries[e.valueAt():offset:offset], e.trailer, true
+				return f, nil
+			}
+		}
+		matched += m
+	}
+	f.more = true
+	return f, nil
+}

@@ -1,0 +1,135 @@
+package sstable
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// FormatVersion is the version of the file format that this package writes. It
+// reads every version up to this one.
+const FormatVersion = 1
+
+// Every block on disk is followed by a trailer:
+//
+//	compression  uint8   NoCompression, Snappy or Zstd
+//	checksum     uint32  CRC-32C of: table id (8 bytes), offset of the block
+//	                     (8 bytes), block as stored, compression
+//
+// The footer is the last 56 bytes of a file:
+//
+//	propsOffset  uint64  where the properties block begins
+//	propsLength  uint32  its length without its trailer
+//	reserved     uint32  0
+//	tailLength   uint64  bytes from the first block of the tail to the file's end
+//	tableID      uint64  a number of this file, in every checksum
+//	fileSize     uint64  of the whole file
+//	checksum     uint32  CRC-32C of the 40 bytes above, bound to (0, 0)
+//	version      uint32  FormatVersion
+//	magic        8 bytes "SIFTSST\n"
+//
+// Magic and version keep their place in every version of the format.
+
+const (
+	trailerSize = 5
+	footerSize  = 56
+	magic       = "SIFTSST\n"
+)
+
+// Errors of Open, besides those of the file system.
+var (
+	// ErrCorruption is matched by every error about damaged bytes.
+	ErrCorruption = base.ErrCorruption
+	// ErrNotFound is returned by Get.
+	ErrNotFound = base.ErrNotFound
+	// ErrClosed is returned by a closed reader.
+	ErrClosed = base.ErrClosed
+	// ErrNewerFormat is matched when a newer version of the package wrote the file.
+	ErrNewerFormat = errors.New("siftkv: file has a newer format")
+)
+
+type footer struct {
+	propsOffset uint64
+	propsLength uint32
+	tailLength  uint64
+	tableID     uint64
+	fileSize    uint64
+}
+
+func (f footer) append(dst []byte) []byte {
+	at := len(dst)
+	dst = binary.LittleEndian.AppendUint64(dst, f.propsOffset)
+	dst = binary.LittleEndian.AppendUint32(dst, f.propsLength)
+	dst = binary.LittleEndian.AppendUint32(dst, 0)
+	dst = binary.LittleEndian.AppendUint64(dst, f.tailLength)
+	dst = binary.LittleEndian.AppendUint64(dst, f.tableID)
+	dst = binary.LittleEndian.AppendUint64(dst, f.fileSize)
+	dst = binary.LittleEndian.AppendUint32(dst, base.Checksum(0, 0, dst[at:]))
+	dst = binary.LittleEndian.AppendUint32(dst, FormatVersion)
+	return append(dst, magic...)
+}
+
+// decodeFooter decodes the last footerSize bytes of a file of size bytes.
+func decodeFooter(b []byte, size int64) (f footer, err error) {
+	if len(b) != footerSize || string(b[48:]) != magic {
+		return f, errors.New("footer: not a sorted file of this store (wrong magic number)")
+	}
+	if v := binary.LittleEndian.Uint32(b[44:]); v != FormatVersion {
+		if v > FormatVersion {
+			return f, fmt.Errorf("%w: version %d, this program reads up to %d", ErrNewerFormat, v, FormatVersion)
+		}
+		return f, fmt.Errorf("footer: no such format version: %d", v)
+	}
+	if binary.LittleEndian.Uint32(b[40:]) != base.Checksum(0, 0, b[:40]) {
+		return f, errors.New("footer: checksum does not match")
+	}
+	f = footer{
+		propsOffset: binary.LittleEndian.Uint64(b),
+		propsLength: binary.LittleEndian.Uint32(b[8:]),
+		tailLength:  binary.LittleEndian.Uint64(b[16:]),
+		tableID:     binary.LittleEndian.Uint64(b[24:]),
+		fileSize:    binary.LittleEndian.Uint64(b[32:]),
+	}
+	s := uint64(size)
+	switch {
+	case f.fileSize != s:
+		return f, fmt.Errorf("footer: the file had %d bytes when it was written and has %d now", f.fileSize, s)
+	case f.tailLength > s || f.tailLength < footerSize:
+		return f, errors.New("footer: tail length is out of range")
+	case f.propsOffset < s-f.tailLength || f.propsOffset+uint64(f.propsLength)+trailerSize+footerSize != s:
+		return f, errors.New("footer: properties are out of range")
+	}
+	return f, nil
+}
+
+// appendTrailer appends a block's trailer to dst; stored is the block.
+func appendTrailer(dst []byte, tableID, offset uint64, stored []byte, c Compression) []byte {
+	sum := base.ChecksumMore(base.Checksum(tableID, offset, stored), []byte{byte(c)})
+	dst = append(dst, byte(c))
+	return binary.LittleEndian.AppendUint32(dst, sum)
+}
+
+var errChecksum = errors.New("checksum does not match: the block is damaged or not in its place")
+
+// splitTrailer checks raw, a block with its trailer read at offset, and returns
+// the block as stored.
+func splitTrailer(raw []byte, tableID, offset uint64) ([]byte, Compression, error) {
+	n := len(raw) - trailerSize
+	if n < 0 {
+		return nil, 0, errors.New("block is shorter than its trailer")
+	}
+	sum := base.Checksum(tableID, offset, raw[:n+1])
+	if sum != binary.LittleEndian.Uint32(raw[n+1:]) {
+		return nil, 0, errChecksum
+	}
+	return raw[:n:n], Compression(raw[n]), nil
+}
+
+// A handle names a block of the tail: offset in the file and length without the
+// trailer. A zero length means that there is no such block.
+type handle struct {
+	offset uint64
+	length uint64
+}

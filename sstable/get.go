@@ -1,0 +1,89 @@
+package sstable
+
+import (
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// A FilterVerdict is what a file's filter said of a key.
+type FilterVerdict uint8
+
+// The verdicts.
+const (
+	Unfiltered FilterVerdict = iota // the file has no filter that could be asked
+	Negative                        // the key is not in the file
+	Maybe                           // the key may be in the file
+)
+
+// String returns the verdict in a word.
+func (v FilterVerdict) String() string {
+	return [...]string{"unfiltered", "negative", "maybe"}[v%3]
+}
+
+// A Probe is what one lookup did in one file.
+type Probe struct {
+	Filter              FilterVerdict
+	IndexLookup         bool // the index was searched
+	RuledOutByIndex     bool // and said that the key is behind the last block
+	KeyPresent          bool // some version of the key is in the file
+	BlocksFromCache     int  // data blocks
+	BlocksFromDisk      int
+	IndexLeavesFromDisk int
+	BytesFromDisk       int64 // as stored, trailers included
+	BytesDecoded        int64 // of the blocks from disk, after decompression
+}
+
+// Find looks for the newest version of key at or below sequence number at. Hash
+// is filterpolicy.Hash(key): a caller that asks many files computes it once. What
+// the lookup did is added to p. The value aliases a block and stays valid; the
+// caller must not change it. Range tombstones are not considered.
+func (r *Reader) Find(key []byte, hash uint64, at base.SeqNum, p *Probe) (value []byte, trailer base.Trailer, ok bool, err error) {
+	if r.filter != nil {
+		if !r.filter.MayContainHash(hash) {
+			p.Filter = Negative
+			return nil, 0, false, nil
+		}
+		p.Filter = Maybe
+	}
+	p.IndexLookup = true
+	loc, ok, err := r.locate(key, true, p)
+	if err != nil || !ok {
+		p.RuledOutByIndex = err == nil
+		return nil, 0, false, err
+	}
+	for {
+		data, err := r.loadBlock(dataBlock, loc.block, loc.offset, loc.length, true, p)
+		if err != nil {
+			return nil, 0, false, err
+		}
+		f, err := viewBlock(data).find(key, hash, at)
+		if err != nil {
+			return nil, 0, false, r.corrupt(int64(loc.offset), "data block", err)
+		}
+		p.KeyPresent = p.KeyPresent || f.present
+		// Versions of a key go on in the next block only if the key itself
+		// separates the two.
+		if f.ok || !f.more || loc.block+1 == r.dataCount || !loc.leaf.SeparatorIs(loc.at, key) {
+			return f.value, f.trailer, f.ok, nil
+		}
+		if loc, err = r.locateBlock(loc.block+1, loc, true, p); err != nil {
+			return nil, 0, false, err
+		}
+	}
+}
+
+// Get returns a copy of the newest value of key, or ErrNotFound.
+func (r *Reader) Get(key []byte) ([]byte, error) {
+	if r.closed.Load() {
+		return nil, ErrClosed
+	}
+	var p Probe
+	value, trailer, ok, err := r.Find(key, filterpolicy.Hash(key), base.MaxSeqNum, &p)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok || trailer.Kind() != base.KindSet || r.tombstones.Cover(key, base.MaxSeqNum) > trailer.SeqNum():
+		return nil, ErrNotFound
+	}
+	return append([]byte{}, value...), nil
+}

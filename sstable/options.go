@@ -1,0 +1,96 @@
+package sstable
+
+import (
+	"fmt"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/cache"
+)
+
+// WriterOptions are the settings of a Writer. The zero value of a field means
+// its default; a nil *WriterOptions is all defaults.
+type WriterOptions struct {
+	// BlockSize is the target size of a data block in bytes before compression:
+	// 4096 by default, 64 to 64 MiB. A larger entry gets a block of its own.
+	BlockSize int
+	// RestartInterval is the number of entries between two that store their
+	// whole key: 16 by default, 1 to 1024. Fewer make lookups faster, more make
+	// blocks smaller.
+	RestartInterval int
+	// Compression is Snappy by default.
+	Compression Compression
+	// Filter builds the file's filter. The default is "blocked:10"; the policy
+	// "none" writes no filter.
+	Filter filterpolicy.Policy
+	// IndexPartition is the size in bytes from which on the index is cut into
+	// leaves, which are read on demand and cached: 1 MiB by default.
+	IndexPartition int
+	// ID is a number of the file that its checksums depend on, so that a block
+	// of another file in its place is noticed. Zero draws a random one.
+	ID uint64
+}
+
+const (
+	defaultBlockSize       = 4096
+	defaultRestartInterval = 16
+	defaultIndexPartition  = 1 << 20
+	maxBlockSizeOption     = 64 << 20
+)
+
+func (o *WriterOptions) withDefaults() (WriterOptions, error) {
+	var w WriterOptions
+	if o != nil {
+		w = *o
+	}
+	setDefault(&w.BlockSize, defaultBlockSize)
+	setDefault(&w.RestartInterval, defaultRestartInterval)
+	setDefault(&w.IndexPartition, defaultIndexPartition)
+	setDefault(&w.Compression, Snappy)
+	if w.Filter == nil {
+		p, err := filterpolicy.Parse("blocked:10")
+		if err != nil {
+			return w, err
+		}
+		w.Filter = p
+	}
+	switch {
+	case w.BlockSize < 64 || w.BlockSize > maxBlockSizeOption:
+		return w, fmt.Errorf("sstable: BlockSize is %d bytes: want 64 to %d", w.BlockSize, maxBlockSizeOption)
+	case w.RestartInterval < 1 || w.RestartInterval > 1024:
+		return w, fmt.Errorf("sstable: RestartInterval is %d: want 1 to 1024", w.RestartInterval)
+	case w.IndexPartition < 0:
+		return w, fmt.Errorf("sstable: IndexPartition is %d bytes: want a positive size", w.IndexPartition)
+	case !w.Compression.Valid():
+		return w, fmt.Errorf("sstable: unknown Compression %d", w.Compression)
+	}
+	return w, nil
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// ReaderOptions are the settings of a Reader. The zero value of a field means
+// its default; a nil *ReaderOptions is all defaults.
+type ReaderOptions struct {
+	// CacheSize is the number of bytes of decoded blocks that the reader keeps:
+	// 8 MiB by default, negative for none.
+	CacheSize int64
+	// Name is what errors call the file. Open sets it to the path.
+	Name string
+	// Hint is the command that errors about damage tell the reader to run.
+	Hint string
+
+	// Cache is a cache that readers share. It replaces CacheSize.
+	Cache *cache.Cache
+	// TailSize is the length of the file's tail if it is known: opening then
+	// takes one read. Otherwise a guess is read first.
+	TailSize int64
+	// ID is the file's expected id; a file with another is refused. Zero: any.
+	ID uint64
+	// SkipFilter leaves the filter on disk: every probe is unfiltered.
+	SkipFilter bool
+}

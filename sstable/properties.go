@@ -1,0 +1,169 @@
+package sstable
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// Properties describe a file: what is in it, and where.
+//
+// On disk they are a run of (tag uvarint, length uvarint, bytes); a number is a
+// uvarint in those bytes. A reader passes over tags that it does not know.
+type Properties struct {
+	Entries         uint64 // point entries, all versions and tombstones included
+	Deletes         uint64 // of them, point tombstones
+	RangeDeletes    uint64 // range tombstones
+	RawKeyBytes     uint64 // bytes of user keys, uncompressed
+	RawValueBytes   uint64 // bytes of values, uncompressed
+	DataBytes       uint64 // of all data blocks in the file, trailers included
+	DataBlocks      uint64
+	IndexBytes      uint64 // of the index in the file, leaves included
+	IndexLeaves     uint64 // 0: the index is in one piece
+	FilterBytes     uint64
+	FilterKeys      uint64 // distinct user keys that the filter was built from
+	FilterFamily    string // the filter's name on disk; "" without a filter
+	FilterPolicy    string // the policy's spec, for people
+	Compression     Compression
+	BlockSize       uint64 // target, before compression
+	RestartInterval uint64
+
+	// Smallest and Largest bound the user keys of the file's point entries.
+	// Both are nil if it has none.
+	Smallest, Largest []byte
+	// SmallestSeq and LargestSeq bound the sequence numbers of all entries.
+	SmallestSeq, LargestSeq base.SeqNum
+
+	filter, index, rangeDels handle
+	leafBlocks               uint64 // data blocks per index leaf
+}
+
+// tags of the properties on disk. They never change and are never reused.
+const (
+	tagEntries = iota + 1
+	tagDeletes
+	tagRangeDeletes
+	tagRawKeyBytes
+	tagRawValueBytes
+	tagDataBytes
+	tagDataBlocks
+	tagIndexBytes
+	tagIndexLeaves
+	tagFilterBytes
+	tagFilterKeys
+	tagFilterFamily
+	tagFilterPolicy
+	tagCompression
+	tagBlockSize
+	tagRestartInterval
+	tagSmallest
+	tagLargest
+	tagSmallestSeq
+	tagLargestSeq
+	tagFilterOffset
+	tagFilterLength
+	tagIndexOffset
+	tagIndexLength
+	tagRangeDelsOffset
+	tagRangeDelsLength
+	tagLeafBlocks
+)
+
+// numbers pairs every numeric property with its tag.
+func (p *Properties) numbers() map[uint64]*uint64 {
+	return map[uint64]*uint64{
+		tagEntries: &p.Entries, tagDeletes: &p.Deletes, tagRangeDeletes: &p.RangeDeletes,
+		tagRawKeyBytes: &p.RawKeyBytes, tagRawValueBytes: &p.RawValueBytes,
+		tagDataBytes: &p.DataBytes, tagDataBlocks: &p.DataBlocks,
+		tagIndexBytes: &p.IndexBytes, tagIndexLeaves: &p.IndexLeaves,
+		tagFilterBytes: &p.FilterBytes, tagFilterKeys: &p.FilterKeys,
+		tagBlockSize: &p.BlockSize, tagRestartInterval: &p.RestartInterval,
+		tagSmallestSeq: (*uint64)(&p.SmallestSeq), tagLargestSeq: (*uint64)(&p.LargestSeq),
+		tagFilterOffset: &p.filter.offset, tagFilterLength: &p.filter.length,
+		tagIndexOffset: &p.index.offset, tagIndexLength: &p.index.length,
+		tagRangeDelsOffset: &p.rangeDels.offset, tagRangeDelsLength: &p.rangeDels.length,
+		tagLeafBlocks: &p.leafBlocks,
+	}
+}
+
+func (p *Properties) append(dst []byte) []byte {
+	numbers := p.numbers()
+	put := func(tag uint64, b []byte) {
+		dst = binary.AppendUvarint(dst, tag)
+		dst = binary.AppendUvarint(dst, uint64(len(b)))
+		dst = append(dst, b...)
+	}
+	for tag := uint64(tagEntries); tag <= tagLeafBlocks; tag++ {
+		if n := numbers[tag]; n != nil && *n != 0 {
+			put(tag, binary.AppendUvarint(nil, *n))
+		}
+		switch {
+		case tag == tagFilterFamily && p.FilterFamily != "":
+			put(tag, []byte(p.FilterFamily))
+		case tag == tagFilterPolicy && p.FilterPolicy != "":
+			put(tag, []byte(p.FilterPolicy))
+		case tag == tagCompression:
+			put(tag, []byte{byte(p.Compression)})
+		case tag == tagSmallest && p.Smallest != nil:
+			put(tag, p.Smallest)
+		case tag == tagLargest && p.Largest != nil:
+			put(tag, p.Largest)
+		}
+	}
+	return dst
+}
+
+var errProperties = errors.New("malformed properties")
+
+// decodeProperties decodes b. The result shares no memory with b.
+func decodeProperties(b []byte) (*Properties, error) {
+	p := &Properties{}
+	numbers := p.numbers()
+	for len(b) > 0 {
+		tag, value, rest, ok := cutProperty(b)
+		if !ok {
+			return nil, errProperties
+		}
+		b = rest
+		if n := numbers[tag]; n != nil {
+			v, w := binary.Uvarint(value)
+			if w != len(value) || w <= 0 {
+				return nil, fmt.Errorf("%w: tag %d is not a number", errProperties, tag)
+			}
+			*n = v
+			continue
+		}
+		switch tag {
+		case tagFilterFamily:
+			p.FilterFamily = string(value)
+		case tagFilterPolicy:
+			p.FilterPolicy = string(value)
+		case tagCompression:
+			if len(value) != 1 {
+				return nil, errProperties
+			}
+			p.Compression = Compression(value[0])
+		case tagSmallest:
+			p.Smallest = append([]byte{}, value...)
+		case tagLargest:
+			p.Largest = append([]byte{}, value...)
+		}
+	}
+	return p, nil
+}
+
+func cutProperty(b []byte) (tag uint64, value, rest []byte, ok bool) {
+	tag, n := binary.Uvarint(b)
+	if n <= 0 {
+		return 0, nil, nil, false
+	}
+	b = b[n:]
+	size, n := binary.Uvarint(b)
+	if n <= 0 || size > uint64(len(b)-n) {
+		return 0, nil, nil, false
+	}
+	b = b[n:]
+	return tag, b[:size], b[size:], true
+}

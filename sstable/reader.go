@@ -1,0 +1,284 @@
+package sstable
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/siftkv/siftkv/blockindex"
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/cache"
+	"github.com/siftkv/siftkv/internal/rangedel"
+)
+
+// A Reader reads one file. It keeps the file's filter, index and range
+// tombstones in memory, and blocks in a cache. All methods are safe for
+// concurrent use, but Close must come last.
+type Reader struct {
+	file io.ReaderAt
+	name string
+	hint string
+	size int64
+	id   uint64
+
+	props      *Properties
+	filter     filterpolicy.Filter // nil: none, or not usable
+	filterErr  error               // why the file's filter is not usable
+	index      blockindex.Index    // of data blocks, or of leaves
+	leafBlocks int                 // data blocks per leaf; 0: index is in one piece
+	tombstones *rangedel.Set
+
+	// A block is found by its number: data blocks first, index leaves behind.
+	slots     []cache.Slot
+	dataCount int
+	cache     *cache.Cache
+	closed    atomic.Bool
+}
+
+// guessTail is what is read first when the tail's length is not known.
+const guessTail = 64 << 10
+
+const defaultCacheSize = 8 << 20
+
+// Open opens the file at path. Close closes it.
+func Open(path string, o *ReaderOptions) (*Reader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("sstable: %w", err)
+	}
+	info, err := f.Stat()
+	if err == nil {
+		var opts ReaderOptions
+		if o != nil {
+			opts = *o
+		}
+		setDefault(&opts.Name, path)
+		var r *Reader
+		if r, err = NewReader(f, info.Size(), &opts); err == nil {
+			return r, nil
+		}
+	}
+	return nil, errors.Join(err, f.Close())
+}
+
+// NewReader opens a file of size bytes. If f is an io.Closer, Close closes it;
+// after an error it is left open. Opening takes one read if the options say how
+// long the tail is, two at the most otherwise.
+func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
+	var opts ReaderOptions
+	if o != nil {
+		opts = *o
+	}
+	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache}
+	if r.cache == nil {
+		setDefault(&opts.CacheSize, defaultCacheSize)
+		r.cache = cache.New(opts.CacheSize)
+	}
+	tail, start, err := r.readTail(opts.TailSize)
+	if err != nil {
+		return nil, err
+	}
+	if opts.ID != 0 && opts.ID != r.id {
+		return nil, r.corrupt(size-footerSize, "footer", fmt.Errorf("this is another file: its id is %#x, want %#x", r.id, opts.ID))
+	}
+	return r, r.parseTail(tail, start, opts.SkipFilter)
+}
+
+// corrupt returns an error that names the file and the place.
+func (r *Reader) corrupt(offset int64, what string, cause error) error {
+	return &base.CorruptionError{File: r.name, Offset: offset, What: what, Cause: cause, Hint: r.hint}
+}
+
+// readTail returns the file's tail, from offset start, and checks its footer.
+func (r *Reader) readTail(guess int64) (tail []byte, start int64, err error) {
+	if r.size < footerSize {
+		return nil, 0, r.corrupt(0, "footer", fmt.Errorf("the file has %d bytes, a footer alone has %d", r.size, footerSize))
+	}
+	if guess <= 0 {
+		guess = guessTail
+	}
+	for {
+		n := min(max(guess, footerSize), r.size)
+		tail, start = make([]byte, n), r.size-n
+		if err := readFull(r.file, tail, start); err != nil {
+			return nil, 0, r.ioError(start, err)
+		}
+		f, err := decodeFooter(tail[n-footerSize:], r.size)
+		if errors.Is(err, ErrNewerFormat) {
+			return nil, 0, fmt.Errorf("%s: %w", r.name, err)
+		}
+		if err != nil {
+			return nil, 0, r.corrupt(r.size-footerSize, err.Error(), nil)
+		}
+		r.id = f.tableID
+		if int64(f.tailLength) <= n {
+			skip := n - int64(f.tailLength)
+			tail, start = tail[skip:], start+skip
+			props, err := r.tailBlock(tail, start, handle{f.propsOffset, uint64(f.propsLength)}, "properties")
+			if err != nil {
+				return nil, 0, err
+			}
+			if r.props, err = decodeProperties(props); err != nil {
+				return nil, 0, r.corrupt(int64(f.propsOffset), "properties", err)
+			}
+			return tail, start, nil
+		}
+		guess = int64(f.tailLength)
+	}
+}
+
+// readFull reads len(b) bytes at offset.
+func readFull(f io.ReaderAt, b []byte, offset int64) error {
+	n, err := f.ReadAt(b, offset)
+	if n == len(b) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (r *Reader) ioError(offset int64, err error) error {
+	return fmt.Errorf("siftkv: read %s at offset %d: %w", r.name, offset, err)
+}
+
+// tailBlock returns the block h out of the tail, checked.
+func (r *Reader) tailBlock(tail []byte, start int64, h handle, what string) ([]byte, error) {
+	end := h.offset + h.length + trailerSize
+	if h.offset < uint64(start) || end < h.offset || end > uint64(start)+uint64(len(tail)) {
+		return nil, r.corrupt(r.size-footerSize, what+" block is not in the tail", nil)
+	}
+	raw := tail[h.offset-uint64(start) : end-uint64(start)]
+	stored, c, err := splitTrailer(raw, r.id, h.offset)
+	if err == nil && c != NoCompression {
+		err = errors.New("a block of the tail is never compressed")
+	}
+	if err != nil {
+		return nil, r.corrupt(int64(h.offset), what, err)
+	}
+	return stored, nil
+}
+
+// parseTail decodes what the properties name. A filter that is damaged or of an
+// unknown family is left out: it costs reads, never an answer.
+func (r *Reader) parseTail(tail []byte, start int64, skipFilter bool) error {
+	p := r.props
+	data, err := r.tailBlock(tail, start, p.index, "index")
+	if err != nil {
+		return err
+	}
+	if r.index, err = blockindex.Decode(append([]byte(nil), data...)); err != nil {
+		return r.corrupt(int64(p.index.offset), "index", err)
+	}
+	if err := r.checkIndex(); err != nil {
+		return r.corrupt(int64(p.index.offset), "index", err)
+	}
+	if p.rangeDels.length > 0 {
+		data, err := r.tailBlock(tail, start, p.rangeDels, "range tombstones")
+		if err != nil {
+			return err
+		}
+		if r.tombstones, err = decodeRangeDels(append([]byte(nil), data...)); err != nil {
+			return r.corrupt(int64(p.rangeDels.offset), "range tombstones", err)
+		}
+	}
+	if p.filter.length > 0 && !skipFilter {
+		data, err := r.tailBlock(tail, start, p.filter, "filter")
+		if err == nil {
+			r.filter, err = filterpolicy.Decode(p.FilterFamily, append([]byte(nil), data...))
+		}
+		r.filterErr = err
+	}
+	return nil
+}
+
+// checkIndex holds the index against the properties, and makes a slot for every
+// block.
+func (r *Reader) checkIndex() error {
+	p := r.props
+	blocks, leaves := p.DataBlocks, p.IndexLeaves
+	entries, first, end := blocks, uint64(0), p.DataBytes
+	if leaves > 0 {
+		entries, first, end = leaves, blocks, r.index.End()
+		if p.leafBlocks == 0 || leaves != (blocks+p.leafBlocks-1)/p.leafBlocks {
+			return errors.New("number of leaves does not match the properties")
+		}
+	}
+	if uint64(r.index.Len()) != entries || uint64(r.index.First()) != first || r.index.End() != end || end > uint64(r.size) {
+		return errors.New("blocks do not match the properties")
+	}
+	if blocks > uint64(r.size) {
+		return errors.New("more blocks than bytes")
+	}
+	r.leafBlocks, r.dataCount = int(p.leafBlocks), int(blocks)
+	r.slots = make([]cache.Slot, blocks+leaves)
+	return nil
+}
+
+func decodeRangeDels(data []byte) (*rangedel.Set, error) {
+	if err := checkBlock(data); err != nil {
+		return nil, err
+	}
+	var ts []rangedel.Tombstone
+	var i blockIter
+	i.reset(viewBlock(data))
+	for ok := i.first(); ok; ok = i.next() {
+		end, err := rangedel.DecodeEnd(i.value)
+		if err != nil {
+			return nil, err
+		}
+		k := i.key.Clone()
+		if k.Kind() != base.KindRangeDelete {
+			return nil, fmt.Errorf("unexpected %s", k)
+		}
+		ts = append(ts, rangedel.Tombstone{Start: k.User, End: end, Seq: k.SeqNum()})
+	}
+	return rangedel.NewSet(ts), i.err
+}
+
+// Properties returns the file's properties. The caller must not change them.
+func (r *Reader) Properties() *Properties { return r.props }
+
+// Tombstones returns the file's range tombstones.
+func (r *Reader) Tombstones() *rangedel.Set { return r.tombstones }
+
+// FilterError says why the file's filter is not used although it has one: it is
+// damaged, or of a family that this program does not know. Nil otherwise.
+func (r *Reader) FilterError() error { return r.filterErr }
+
+// HasFilter reports whether lookups ask a filter.
+func (r *Reader) HasFilter() bool { return r.filter != nil }
+
+// PinnedBytes returns what the reader keeps in memory beside cached blocks: its
+// filter, and its index with one word per block.
+func (r *Reader) PinnedBytes() (filter, index int64) {
+	if r.filter != nil {
+		filter = int64(r.props.filter.length)
+	}
+	return filter, int64(r.props.index.length) + 8*int64(len(r.slots))
+}
+
+// Close forgets the reader's cached blocks and closes the file. A second Close
+// does nothing.
+func (r *Reader) Close() error {
+	if r.closed.Swap(true) {
+		return nil
+	}
+	for i := range r.slots {
+		r.cache.Drop(r.slotKey(i), &r.slots[i])
+	}
+	if c, ok := r.file.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+func (r *Reader) slotKey(block int) uint64 { return r.id ^ uint64(block)<<32 }
+
+// readBuffers hold blocks as stored, between read and decompression.
+var readBuffers = sync.Pool{New: func() any { return new([]byte) }}

@@ -1,0 +1,187 @@
+package sstable
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// maxFaults bounds how many faults Verify reports.
+const maxFaults = 16
+
+// Verify reads the whole file, past the cache, and checks all that a lookup
+// relies on: every checksum, the order of all keys, that every separator is right
+// for its block, that the filter admits every key and the hash tables lead to
+// it, and that the properties count what is there. It returns all faults it
+// found, joined, up to a bound; each matches ErrCorruption. It takes one pass,
+// and one block of memory.
+func (r *Reader) Verify() error {
+	if r.closed.Load() {
+		return ErrClosed
+	}
+	v := verifier{r: r}
+	if r.filterErr != nil {
+		v.fault(int64(r.props.filter.offset), "filter", r.filterErr)
+	}
+	v.leaves()
+	for n := 0; n < r.dataCount && len(v.faults) < maxFaults; n++ {
+		v.block(n)
+	}
+	if len(v.faults) == 0 {
+		v.properties()
+	}
+	return errors.Join(v.faults...)
+}
+
+type verifier struct {
+	r      *Reader
+	faults []error
+
+	loc       location
+	entries   uint64
+	deletes   uint64
+	keyBytes  uint64
+	valBytes  uint64
+	keys      uint64 // distinct user keys
+	first     []byte
+	last      base.InternalKey
+	separator []byte // of the block before
+	cut       bool   // the block before could not be read
+	minSeq    base.SeqNum
+	maxSeq    base.SeqNum
+}
+
+func (v *verifier) fault(offset int64, what string, err error) {
+	if errors.Is(err, ErrCorruption) {
+		v.faults = append(v.faults, err)
+		return
+	}
+	v.faults = append(v.faults, v.r.corrupt(offset, what, err))
+}
+
+// leaves reads every index leaf from the file.
+func (v *verifier) leaves() {
+	if v.r.leafBlocks == 0 {
+		return
+	}
+	for i := range v.r.index.Len() {
+		offset, length := v.r.index.Block(i)
+		if _, err := v.r.readBlock(v.r.file, indexLeaf, offset, length); err != nil {
+			v.fault(int64(offset), "index leaf", err)
+		}
+	}
+}
+
+func (v *verifier) block(n int) {
+	r := v.r
+	var p Probe
+	loc, err := r.locateBlock(n, v.loc, false, &p)
+	if err != nil {
+		v.fault(-1, "index", err)
+		v.cut = true
+		return
+	}
+	v.loc = loc
+	data, err := r.readBlock(r.file, dataBlock, loc.offset, loc.length)
+	if err != nil {
+		v.fault(int64(loc.offset), "data block", err)
+		v.cut = true
+		return
+	}
+	if err := v.blockEntries(viewBlock(data)); err != nil {
+		v.fault(int64(loc.offset), fmt.Sprintf("data block %d", n), err)
+	}
+	v.separator = loc.leaf.AppendSeparator(v.separator[:0], loc.at)
+	if bytes.Compare(v.last.User, v.separator) > 0 {
+		v.fault(int64(loc.offset), fmt.Sprintf("data block %d", n), fmt.Errorf("its last key %q is behind its separator %q", v.last.User, v.separator))
+	}
+	v.cut = false
+}
+
+func (v *verifier) blockEntries(b block) error {
+	var i blockIter
+	i.reset(b)
+	firstOfBlock := true
+	for ok := i.first(); ok; ok = i.next() {
+		again := v.entries > 0 && bytes.Equal(i.key.User, v.last.User)
+		if v.entries > 0 && base.Compare(v.last, i.key) >= 0 {
+			return fmt.Errorf("%s stands behind %s", i.key, v.last)
+		}
+		if firstOfBlock && v.entries > 0 && !v.cut && !again && bytes.Compare(i.key.User, v.separator) <= 0 {
+			return fmt.Errorf("its first key %q is not behind the separator %q", i.key.User, v.separator)
+		}
+		if err := v.entry(b, &i, again); err != nil {
+			return err
+		}
+		firstOfBlock = false
+	}
+	if i.err == nil && firstOfBlock {
+		return errors.New("the block is empty")
+	}
+	return i.err
+}
+
+// entry checks that a lookup of the entry's key would find it, and counts it.
+func (v *verifier) entry(b block, i *blockIter, again bool) error {
+	if k := i.key.Kind(); k != base.KindSet && k != base.KindDelete {
+		return fmt.Errorf("%s has no place among point entries", i.key)
+	}
+	hash := filterpolicy.Hash(i.key.User)
+	if v.r.filter != nil && !v.r.filter.MayContainHash(hash) {
+		return fmt.Errorf("the filter denies %q", i.key.User)
+	}
+	f, err := b.find(i.key.User, hash, i.key.SeqNum())
+	if err != nil || !f.ok || f.trailer != i.key.Trailer {
+		return fmt.Errorf("a lookup does not find %s", i.key)
+	}
+	if v.entries == 0 {
+		v.first = bytes.Clone(i.key.User)
+		v.minSeq = i.key.SeqNum()
+	}
+	v.entries++
+	if !again {
+		v.keys++
+	}
+	if i.key.Kind() == base.KindDelete {
+		v.deletes++
+	}
+	v.keyBytes += uint64(len(i.key.User))
+	v.valBytes += uint64(len(i.value))
+	v.minSeq, v.maxSeq = min(v.minSeq, i.key.SeqNum()), max(v.maxSeq, i.key.SeqNum())
+	v.last = base.InternalKey{User: append(v.last.User[:0], i.key.User...), Trailer: i.key.Trailer}
+	return nil
+}
+
+// properties holds the counts against what the file says of itself.
+func (v *verifier) properties() {
+	p := v.r.props
+	check := func(name string, said, found uint64) {
+		if said != found {
+			v.fault(v.r.size-footerSize, "properties", fmt.Errorf("%s is %d, found %d", name, said, found))
+		}
+	}
+	check("entries", p.Entries, v.entries)
+	check("deletes", p.Deletes, v.deletes)
+	check("raw key bytes", p.RawKeyBytes, v.keyBytes)
+	check("raw value bytes", p.RawValueBytes, v.valBytes)
+	if v.r.filter != nil {
+		check("filter keys", p.FilterKeys, v.keys)
+	}
+	ranges := uint64(0)
+	for _, f := range v.r.tombstones.Fragments() {
+		ranges += uint64(len(f.Seqs))
+	}
+	check("range deletes", p.RangeDeletes, ranges)
+	if v.entries == 0 {
+		return
+	}
+	if !bytes.Equal(p.Smallest, v.first) || !bytes.Equal(p.Largest, v.last.User) {
+		v.fault(v.r.size-footerSize, "properties", fmt.Errorf("bounds are %q to %q, found %q to %q", p.Smallest, p.Largest, v.first, v.last.User))
+	}
+	if v.minSeq < p.SmallestSeq || v.maxSeq > p.LargestSeq {
+		v.fault(v.r.size-footerSize, "properties", fmt.Errorf("sequence numbers are %d to %d, found %d to %d", p.SmallestSeq, p.LargestSeq, v.minSeq, v.maxSeq))
+	}
+}

@@ -1,0 +1,314 @@
+package sstable
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+
+	"github.com/siftkv/siftkv/blockindex"
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/rangedel"
+)
+
+// ErrOrder is matched when a key is added that is not behind the last one.
+var ErrOrder = errors.New("sstable: keys must be added in ascending order")
+
+var errFinished = errors.New("sstable: the writer is finished")
+
+// writeBuffer is how many bytes go to the file in one write.
+const writeBuffer = 256 << 10
+
+// A Writer writes one file. Call order: (Set | Delete | Add | DeleteRange)*
+// Finish. After an error every call returns it, and the file is worthless.
+//
+// A writer holds one block, the file's index (about 1 % of the data) and what
+// its filter builder collects (8 bytes per key for most families). It is not
+// safe for concurrent use.
+type Writer struct {
+	out    *bufio.Writer
+	o      WriterOptions
+	offset uint64 // of the next block
+	err    error
+
+	block      blockWriter
+	index      blockindex.Builder // of the leaf that is being built
+	leaves     [][]byte           // encoded index leaves, if the index outgrew one piece
+	leafKeys   [][]byte           // their last separators
+	leafBlocks int
+
+	filter     filterpolicy.Builder
+	tombstones []rangedel.Tombstone
+	last       base.InternalKey // last key added
+	hash       uint64           // of the last user key
+	blockLast  []byte           // last user key of the last complete block, until its separator is known
+	pending    bool             // the last complete block has no separator yet
+	separator  []byte
+	compressed []byte
+	trailer    []byte
+	props      Properties
+}
+
+// A FileInfo describes a finished file.
+type FileInfo struct {
+	Properties
+	ID       uint64 // in every checksum of the file
+	Size     int64  // of the file in bytes
+	TailSize int64  // of its tail in bytes; ReaderOptions.TailSize
+}
+
+// NewWriter returns a writer that writes to w, sequentially and buffered. The
+// caller closes w, and syncs it if the file must last.
+func NewWriter(w io.Writer, o *WriterOptions) *Writer {
+	opts, err := o.withDefaults()
+	if opts.ID == 0 {
+		opts.ID = rand.Uint64() | 1
+	}
+	sw := &Writer{o: opts, err: err, out: bufio.NewWriterSize(w, writeBuffer)}
+	if err != nil {
+		return sw
+	}
+	sw.block = blockWriter{restartInterval: opts.RestartInterval, hashIndex: true}
+	sw.filter = opts.Filter.NewBuilder()
+	sw.props = Properties{
+		Compression:     opts.Compression,
+		BlockSize:       uint64(opts.BlockSize),
+		RestartInterval: uint64(opts.RestartInterval),
+		SmallestSeq:     base.MaxSeqNum,
+	}
+	return sw
+}
+
+// Set adds a key with its value, at sequence number zero. Both are copied.
+func (w *Writer) Set(key, value []byte) error {
+	return w.Add(base.MakeKey(key, 0, base.KindSet), value)
+}
+
+// Delete adds a tombstone for a key, at sequence number zero. In a file of its
+// own it means nothing; it hides the key in files below.
+func (w *Writer) Delete(key []byte) error {
+	return w.Add(base.MakeKey(key, 0, base.KindDelete), nil)
+}
+
+// DeleteRange adds a range tombstone for the keys of [start, end); a nil end has
+// no bound. Range tombstones may come in any order among themselves and among
+// the keys. Sequence number zero deletes nothing in its own file.
+func (w *Writer) DeleteRange(start, end []byte) error {
+	return w.AddTombstone(rangedel.Tombstone{Start: bytes.Clone(start), End: bytes.Clone(end)})
+}
+
+// AddTombstone adds a range tombstone. It keeps the tombstone's slices.
+func (w *Writer) AddTombstone(t rangedel.Tombstone) error {
+	if w.err == nil && !t.Empty() {
+		w.tombstones = append(w.tombstones, t)
+		w.noteSeq(t.Seq)
+	}
+	return w.err
+}
+
+// Add adds a version of a key. Internal keys must ascend strictly.
+func (w *Writer) Add(k base.InternalKey, value []byte) error {
+	if w.err != nil {
+		return w.err
+	}
+	again := w.props.Entries > 0 && bytes.Equal(k.User, w.last.User)
+	if w.props.Entries > 0 && base.Compare(w.last, k) >= 0 {
+		w.err = fmt.Errorf("%w: %s after %s", ErrOrder, k, w.last)
+		return w.err
+	}
+	if !again {
+		w.hash = filterpolicy.Hash(k.User)
+		w.filter.AddHash(w.hash)
+		w.props.FilterKeys++
+	}
+	if w.block.empty() {
+		w.addSeparator(k.User)
+	}
+	w.block.add(k, value, w.hash)
+	w.count(k, value)
+	if w.block.size() >= w.o.BlockSize {
+		w.finishBlock()
+	}
+	return w.err
+}
+
+// count keeps the properties, and the last key.
+func (w *Writer) count(k base.InternalKey, value []byte) {
+	if w.props.Entries == 0 {
+		w.props.Smallest = append([]byte{}, k.User...)
+	}
+	w.props.Entries++
+	if k.Kind() == base.KindDelete {
+		w.props.Deletes++
+	}
+	w.props.RawKeyBytes += uint64(len(k.User))
+	w.props.RawValueBytes += uint64(len(value))
+	w.noteSeq(k.SeqNum())
+	w.last.User = append(w.last.User[:0], k.User...)
+	w.last.Trailer = k.Trailer
+}
+
+func (w *Writer) noteSeq(s base.SeqNum) {
+	w.props.SmallestSeq = min(w.props.SmallestSeq, s)
+	w.props.LargestSeq = max(w.props.LargestSeq, s)
+}
+
+// Size returns about how many bytes the file has so far, the tail included.
+func (w *Writer) Size() int64 {
+	leaves := len(w.leaves) * w.o.IndexPartition
+	return int64(w.offset) + int64(w.block.size()) + int64(w.index.Size()+leaves)
+}
+
+// finishBlock writes the current block. Its separator waits for the next key.
+func (w *Writer) finishBlock() {
+	w.blockLast = append(w.blockLast[:0], w.last.User...)
+	data := w.block.finish()
+	stored, c, err := compress(w.compressed, data, w.o.Compression)
+	if err != nil {
+		w.err = err
+		return
+	}
+	if c != NoCompression {
+		w.compressed = stored
+	}
+	w.writeBlock(stored, c)
+	w.props.DataBlocks++
+	w.pending = true
+}
+
+// addSeparator enters the last complete block into the index, now that the key
+// behind it is known (nil: none).
+func (w *Writer) addSeparator(next []byte) {
+	if !w.pending {
+		return
+	}
+	w.pending = false
+	w.separator = blockindex.AppendSeparator(w.separator[:0], w.blockLast, next)
+	w.index.Add(w.separator, w.offset)
+	if w.leafBlocks == 0 && w.index.Size() >= w.o.IndexPartition {
+		w.leafBlocks = w.index.Len() // every leaf but the last has this many blocks
+	}
+	if w.leafBlocks > 0 && w.index.Len() == w.leafBlocks {
+		w.finishLeaf()
+	}
+}
+
+func (w *Writer) finishLeaf() {
+	w.leaves = append(w.leaves, w.index.Append(nil))
+	w.leafKeys = append(w.leafKeys, bytes.Clone(w.separator))
+	w.index.Reset(int(w.props.DataBlocks), w.offset)
+}
+
+// writeBlock writes a block as stored, with its trailer, and returns its handle.
+func (w *Writer) writeBlock(stored []byte, c Compression) handle {
+	h := handle{offset: w.offset, length: uint64(len(stored))}
+	w.trailer = appendTrailer(w.trailer[:0], w.o.ID, w.offset, stored, c)
+	w.write(stored)
+	w.write(w.trailer)
+	return h
+}
+
+func (w *Writer) write(b []byte) {
+	if w.err != nil {
+		return
+	}
+	if _, err := w.out.Write(b); err != nil {
+		w.err = fmt.Errorf("sstable: write: %w", err)
+		return
+	}
+	w.offset += uint64(len(b))
+}
+
+// Finish writes what is left and the tail, and returns what the file is. It does
+// not close or sync the underlying writer.
+func (w *Writer) Finish() (*FileInfo, error) {
+	if w.err == nil && !w.block.empty() {
+		w.finishBlock()
+	}
+	if w.err != nil {
+		return nil, w.err
+	}
+	w.addSeparator(nil)
+	w.props.DataBytes = w.offset
+	topIndex := w.finishIndex()
+	tail := w.offset
+	w.writeRangeDels()
+	w.writeFilter()
+	w.props.index = w.writeBlock(topIndex, NoCompression)
+	w.props.IndexBytes += uint64(len(topIndex)) + trailerSize
+	w.finishProperties()
+	props := w.writeBlock(w.props.append(nil), NoCompression)
+	w.write(footer{
+		propsOffset: props.offset,
+		propsLength: uint32(props.length),
+		tailLength:  w.offset + footerSize - tail,
+		tableID:     w.o.ID,
+		fileSize:    w.offset + footerSize,
+	}.append(nil))
+	if err := w.out.Flush(); err != nil && w.err == nil {
+		w.err = fmt.Errorf("sstable: write: %w", err)
+	}
+	if w.err != nil {
+		return nil, w.err
+	}
+	w.err = errFinished
+	return &FileInfo{Properties: w.props, ID: w.o.ID, Size: int64(w.offset), TailSize: int64(w.offset - tail)}, nil
+}
+
+// finishIndex writes the index leaves, if there are any, and returns the index
+// that goes into the tail.
+func (w *Writer) finishIndex() []byte {
+	if len(w.leaves) == 0 {
+		return w.index.Append(nil)
+	}
+	if w.index.Len() > 0 {
+		w.finishLeaf()
+	}
+	var top blockindex.Builder
+	top.Reset(int(w.props.DataBlocks), w.offset)
+	for i, leaf := range w.leaves {
+		w.writeBlock(leaf, NoCompression)
+		top.Add(w.leafKeys[i], w.offset)
+		w.props.IndexBytes += uint64(len(leaf)) + trailerSize
+	}
+	w.props.IndexLeaves = uint64(len(w.leaves))
+	w.props.leafBlocks = uint64(w.leafBlocks)
+	return top.Append(nil)
+}
+
+// writeRangeDels writes the tombstones as fragments, in a block like a data
+// block's: key = start, trailer, value = end.
+func (w *Writer) writeRangeDels() {
+	fragments := rangedel.NewSet(w.tombstones).Clip(nil, nil, nil)
+	if len(fragments) == 0 {
+		return
+	}
+	b := blockWriter{restartInterval: 1}
+	for _, t := range fragments {
+		b.add(base.MakeKey(t.Start, t.Seq, base.KindRangeDelete), rangedel.AppendEnd(nil, t.End), 0)
+	}
+	w.props.RangeDeletes = uint64(len(fragments))
+	w.props.rangeDels = w.writeBlock(b.finish(), NoCompression)
+}
+
+func (w *Writer) writeFilter() {
+	data, ok := w.filter.Finish(nil)
+	if !ok {
+		w.props.FilterKeys = 0
+		return
+	}
+	w.props.FilterFamily, w.props.FilterPolicy = w.o.Filter.Name(), w.o.Filter.String()
+	w.props.filter = w.writeBlock(data, NoCompression)
+	w.props.FilterBytes = uint64(len(data))
+}
+
+func (w *Writer) finishProperties() {
+	if w.props.Entries > 0 {
+		w.props.Largest = append([]byte{}, w.last.User...)
+	} else if len(w.tombstones) == 0 {
+		w.props.SmallestSeq = 0
+	}
+}
