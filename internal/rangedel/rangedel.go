@@ -68,6 +68,11 @@ func NewSet(ts []Tombstone) *Set {
 	if len(ts) == 0 {
 		return nil
 	}
+	for i := range ts {
+		if ts[i].Start == nil {
+			ts[i].Start = []byte{} // from here on nil is an end without a bound
+		}
+	}
 	slices.SortFunc(ts, func(a, b Tombstone) int { return bytes.Compare(a.Start, b.Start) })
 	cuts := cutPoints(ts)
 	s := &Set{}

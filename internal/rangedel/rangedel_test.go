@@ -19,6 +19,9 @@ func TestSetAgainstEveryTombstone(t *testing.T) {
 			if rng.IntN(6) == 0 {
 				tomb.End = nil
 			}
+			if rng.IntN(6) == 0 {
+				tomb.Start = [][]byte{nil, {}}[rng.IntN(2)]
+			}
 			ts = append(ts, tomb)
 		}
 		s := NewSet(ts)
