@@ -1,0 +1,60 @@
+# Every target works on a fresh clone with Go alone; tools are built at a pinned
+# version when they are first needed.
+
+GO       ?= go
+FUZZTIME ?= 10s
+BENCH    ?= .
+COUNT    ?= 6
+
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
+
+# The packages whose code runs in several goroutines.
+CONCURRENT := ./kv/... ./sstable/... ./filterpolicy/... ./internal/cache/... ./internal/memtable/... ./internal/vfs/... ./internal/wal/... ./internal/bench/...
+
+.PHONY: help check fmt vet lint test race fuzz bench golden cross readamp
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+check: fmt vet lint test ## what a change must pass before it is committed
+
+fmt: ## fail if a file is not gofmt-clean
+	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "not gofmt-clean:"; echo "$$files"; exit 1; }
+
+vet: ## go vet
+	$(GO) vet ./...
+
+lint: $(GOLANGCI) ## golangci-lint
+	$(GOLANGCI) run ./...
+
+$(GOLANGCI):
+	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv $(CURDIR)/bin/golangci-lint $@
+
+test: ## all tests
+	$(GO) test ./...
+
+race: ## the tests of concurrent packages under the race detector
+	$(GO) test -race $(CONCURRENT)
+
+fuzz: ## every fuzz target for FUZZTIME
+	@$(GO) list ./... | while read -r pkg; do \
+		for target in $$($(GO) test -list '^Fuzz' "$$pkg" | grep '^Fuzz'); do \
+			echo "$$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$pkg" || exit 1; \
+		done; \
+	done
+
+bench: ## micro-benchmarks, COUNT times each, in benchstat's format
+	$(GO) test -run '^$$' -bench '$(BENCH)' -count $(COUNT) ./...
+
+golden: ## rewrite the golden files (look at the diff)
+	$(GO) test ./blockindex ./sstable ./kv ./internal/manifest ./internal/wal ./filterpolicy/... ./internal/bench/... -run Golden -update
+
+cross: ## build for the platforms that embedders use
+	@for target in linux/386 linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64; do \
+		echo $$target; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./kv ./sstable ./filterpolicy ./blockindex || exit 1; \
+	done
+
+readamp: ## the main job
+	$(GO) run ./cmd/kvbench readamp

@@ -1,0 +1,111 @@
+package archtest
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/siftkv/siftkv/"
+
+// layers are the packages from the bottom up. A package may import those of
+// layers below its own, and its own sub-packages' siblings only where the layer
+// says so. Longer prefixes win.
+var layers = []struct {
+	prefix string
+	layer  int
+}{
+	{"internal/base", 0},
+	{"internal/vfs", 0},
+	{"internal/rangedel", 1},
+	{"internal/cache", 1},
+	{"internal/memtable", 1},
+	{"internal/wal", 1},
+	{"filterpolicy", 1},
+	{"internal/manifest", 2},
+	{"blockindex", 2},
+	{"sstable", 3},
+	{"kv", 4},
+	{"internal/bench", 5},
+	{"cmd", 6},
+	{"internal/archtest", 7},
+}
+
+func layerOf(t *testing.T, pkg string) int {
+	t.Helper()
+	best := -1
+	for i, l := range layers {
+		if pkg == l.prefix || strings.HasPrefix(pkg, l.prefix+"/") {
+			if best < 0 || len(l.prefix) > len(layers[best].prefix) {
+				best = i
+			}
+		}
+	}
+	require.GreaterOrEqual(t, best, 0, "package %s has no layer: give it one", pkg)
+	return layers[best].layer
+}
+
+// family is the top of the tree that a package belongs to: packages of one family
+// may import each other.
+func family(pkg string) string {
+	parts := strings.SplitN(pkg, "/", 3)
+	if parts[0] == "internal" && len(parts) > 1 {
+		return parts[0] + "/" + parts[1]
+	}
+	return parts[0]
+}
+
+func goList(t *testing.T, args ...string) []string {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list"}, args...)...)
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	return strings.Fields(string(out))
+}
+
+func TestImportsPointDown(t *testing.T) {
+	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	checked := 0
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		from, ok := strings.CutPrefix(fields[0], module)
+		if !ok {
+			continue
+		}
+		for _, imported := range fields[1:] {
+			to, ok := strings.CutPrefix(imported, module)
+			if !ok || family(from) == family(to) {
+				continue
+			}
+			checked++
+			if layerOf(t, to) >= layerOf(t, from) {
+				t.Errorf("%s (layer %d) imports %s (layer %d): imports point down only", from, layerOf(t, from), to, layerOf(t, to))
+			}
+		}
+	}
+	require.Greater(t, checked, 20, "the walk found the packages")
+}
+
+// TestEmbeddersPayForLittle keeps what the store links short: a benchmark peer or
+// a test library among its dependencies would be in every program that embeds it.
+func TestEmbeddersPayForLittle(t *testing.T) {
+	deps := goList(t, "-deps", "./kv", "./sstable", "./blockindex", "./filterpolicy")
+	allowed := []string{"github.com/siftkv/siftkv", "github.com/cespare/xxhash", "github.com/klauspost/compress", "golang.org/x/sys"}
+	for _, dep := range deps {
+		first, _, _ := strings.Cut(dep, "/")
+		if !strings.Contains(first, ".") {
+			continue // the standard library
+		}
+		if !slices.ContainsFunc(allowed, func(a string) bool { return strings.HasPrefix(dep, a) }) {
+			t.Errorf("the store links %s", dep)
+		}
+	}
+	require.Contains(t, deps, "github.com/cespare/xxhash/v2", "the list is real")
+}
