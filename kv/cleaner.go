@@ -21,7 +21,6 @@ type cleaner struct {
 	files   []string
 	busy    bool
 	stopped bool // what is handed in is closed, but nothing removed
-	paused  int  // checkpoints: nothing is removed
 	done    chan struct{}
 }
 
@@ -52,7 +51,7 @@ func (c *cleaner) run(d *DB) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
-		for !c.stopped && (c.paused > 0 || len(c.tables)+len(c.files) == 0) {
+		for !c.stopped && len(c.tables)+len(c.files) == 0 {
 			c.wake.Wait()
 		}
 		if c.stopped {
@@ -84,26 +83,9 @@ func (c *cleaner) report(d *DB, name string, err error) {
 func (c *cleaner) wait() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for !c.stopped && (c.busy || c.paused == 0 && len(c.tables)+len(c.files) > 0) {
+	for !c.stopped && (c.busy || len(c.tables)+len(c.files) > 0) {
 		c.wake.Wait()
 	}
-}
-
-// pause keeps files from being removed until resume.
-func (c *cleaner) pause() {
-	c.mu.Lock()
-	c.paused++
-	for c.busy {
-		c.wake.Wait()
-	}
-	c.mu.Unlock()
-}
-
-func (c *cleaner) resume() {
-	c.mu.Lock()
-	c.paused--
-	c.mu.Unlock()
-	c.wake.Broadcast()
 }
 
 // stop ends the goroutine. Tables that are left, or that open iterators give

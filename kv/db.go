@@ -71,14 +71,6 @@ type DB struct {
 // errClosing ends background work when the store closes.
 var errClosing = errors.New("siftkv: closing")
 
-// readable returns an error if the store is closed.
-func (d *DB) readable() error {
-	if d.closed.Load() {
-		return ErrClosed
-	}
-	return nil
-}
-
 // writable returns an error if the store does not take writes.
 func (d *DB) writable() error {
 	if d.closed.Load() {

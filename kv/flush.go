@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"slices"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -67,7 +68,7 @@ func (d *DB) scheduleFlush() {
 func (d *DB) flushAll() {
 	for {
 		d.mu.Lock()
-		mems := d.imms[:len(d.imms):len(d.imms)]
+		mems := slices.Clip(d.imms)
 		if len(mems) == 0 || d.closing || d.failure != nil {
 			d.flushing = false
 			d.mu.Unlock()

@@ -15,24 +15,28 @@ func (d *DB) Get(key []byte) ([]byte, error) { return d.AppendGet(nil, key) }
 // as it was and ErrNotFound if there is no such key. It does not allocate if dst
 // has room and no block has to be read.
 func (d *DB) AppendGet(dst, key []byte) ([]byte, error) {
-	dst, _, err := d.get(dst, key, base.MaxSeqNum, true)
-	return dst, err
+	return d.appendGet(dst, key, base.MaxSeqNum)
 }
 
 // Has reports whether there is a value under key. It costs what AppendGet costs,
 // without the copy.
 func (d *DB) Has(key []byte) (bool, error) { return d.has(key, base.MaxSeqNum) }
 
+func (d *DB) appendGet(dst, key []byte, at base.SeqNum) ([]byte, error) {
+	dst, ok, err := d.get(dst, key, at, true)
+	if err == nil && !ok {
+		err = ErrNotFound
+	}
+	return dst, err
+}
+
 func (d *DB) has(key []byte, at base.SeqNum) (bool, error) {
 	_, ok, err := d.get(nil, key, at, false)
-	if err == ErrNotFound { // as it is, never wrapped
-		err = nil
-	}
 	return ok, err
 }
 
 // get looks key up as of at, or of the present if at is MaxSeqNum, and appends
-// its value to dst if want is set.
+// its value to dst if want is set. It reports whether there is a value.
 func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, error) {
 	hash := filterpolicy.Hash(key)
 	n := int(hash>>32) & (numStripes - 1)
@@ -55,9 +59,6 @@ func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, erro
 		}
 	}
 	d.release(s, n)
-	if err == nil && !ok {
-		err = ErrNotFound
-	}
 	return dst, ok, err
 }
 

@@ -52,8 +52,7 @@ func (s *Snapshot) AppendGet(dst, key []byte) ([]byte, error) {
 	if s.closed.Load() {
 		return dst, ErrClosed
 	}
-	dst, _, err := s.db.get(dst, key, s.seq, true)
-	return dst, err
+	return s.db.appendGet(dst, key, s.seq)
 }
 
 // Has is DB.Has as of the snapshot.

@@ -122,8 +122,8 @@ func (d *DB) unrefVersion(v *version) {
 	})
 }
 
-// tombstoneCover returns the newest range tombstone over key that a reader at at
-// sees; 0 if there is none.
+// tombstoneCover returns the newest range tombstone over key that a reader at
+// sequence number at sees; 0 if there is none.
 func (s *readState) tombstoneCover(d *DB, key []byte, at base.SeqNum) (base.SeqNum, error) {
 	set, err := s.version.tombstones(d)
 	if err != nil {

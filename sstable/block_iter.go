@@ -114,14 +114,3 @@ func (i *blockIter) seekGE(k base.InternalKey) bool {
 	}
 	return ok
 }
-
-// seekLT moves to the last entry before k.
-func (i *blockIter) seekLT(k base.InternalKey) bool {
-	if i.seekGE(k) {
-		return i.prev()
-	}
-	if i.err != nil {
-		return false
-	}
-	return i.last()
-}

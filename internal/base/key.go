@@ -19,6 +19,7 @@ const MaxSeqNum SeqNum = 1<<56 - 1
 // (docs/format.md) and never change.
 type Kind uint8
 
+// The kinds.
 const (
 	KindDelete      Kind = 0 // a point tombstone
 	KindSet         Kind = 1 // a value

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/rangedel"
@@ -63,7 +64,7 @@ func (t *Table) UpperBound() []byte {
 	if t.Largest == nil || t.LargestExclusive {
 		return t.Largest
 	}
-	return append(t.Largest[:len(t.Largest):len(t.Largest)], 0)
+	return append(slices.Clip(t.Largest), 0)
 }
 
 // An Edit is a change of the store. The zero value of a field changes nothing.

@@ -56,12 +56,12 @@ func ParseFileName(name string) (kind FileKind, num uint64) {
 	if digits, ok := strings.CutSuffix(name, ".wal"); ok {
 		return numbered(FileWAL, digits, name)
 	}
-	switch {
-	case name == CurrentName:
+	switch name {
+	case CurrentName:
 		return FileCurrent, 0
-	case name == LockName:
+	case LockName:
 		return FileLock, 0
-	case name == CurrentName+tempSuffix:
+	case CurrentName + tempSuffix:
 		return FileTemp, 0
 	}
 	return FileUnknown, 0
