@@ -78,11 +78,11 @@ func (i *Iterator) init() error {
 		if !t.Overlaps(i.lower, i.upper) {
 			continue
 		}
-		r, err := d.openTable(t)
+		it, err := d.newTableIter(t, sstable.IterOptions{})
 		if err != nil {
 			return err
 		}
-		iters = append(iters, r.NewIter(sstable.IterOptions{}))
+		iters = append(iters, it)
 	}
 	for n := 1; n < NumLevels; n++ {
 		if l := &s.version.levels[n]; len(l.tables) > 0 {
@@ -220,9 +220,10 @@ func (i *Iterator) Prev() bool {
 // version of a live key. If skip is set, that is not i.key.
 func (i *Iterator) forward(on, skip bool) bool {
 	i.backward = false
-	for ; on; on = i.merge.Next() {
+	for on {
 		k := i.merge.Key()
 		if skip && bytes.Equal(k.User, i.key) || k.SeqNum() > i.at {
+			on = i.merge.Next()
 			continue
 		}
 		if i.upper != nil && bytes.Compare(k.User, i.upper) >= 0 {
@@ -231,7 +232,13 @@ func (i *Iterator) forward(on, skip bool) bool {
 		// The newest visible version decides; what follows of the key is older.
 		i.key = append(i.key[:0], k.User...)
 		skip = true
-		if i.live(k) {
+		_, end, cover := i.cover(k.User)
+		switch {
+		case cover > k.SeqNum():
+			on = i.merge.skipForward(end, cover)
+		case k.Kind() != base.KindSet:
+			on = i.merge.Next()
+		default:
 			i.value, i.valid = i.merge.Value(), true
 			return true
 		}
@@ -245,7 +252,7 @@ func (i *Iterator) forward(on, skip bool) bool {
 func (i *Iterator) back(on bool) bool {
 	i.backward = true
 	have, live := false, false
-	for ; on; on = i.merge.Prev() {
+	for on {
 		k := i.merge.Key()
 		if have && !bytes.Equal(k.User, i.key) {
 			if live {
@@ -258,13 +265,20 @@ func (i *Iterator) back(on bool) bool {
 			break
 		}
 		if k.SeqNum() > i.at {
+			on = i.merge.Prev()
 			continue
 		}
 		if !have {
 			i.key = append(i.key[:0], k.User...)
 		}
-		have, live = true, i.live(k)
+		start, _, cover := i.cover(k.User)
+		have, live = true, k.Kind() == base.KindSet && cover <= k.SeqNum()
 		i.value = i.merge.Value()
+		if cover > k.SeqNum() {
+			on = i.merge.skipBackward(start, cover)
+		} else {
+			on = i.merge.Prev()
+		}
 	}
 	if i.err = i.merge.Error(); i.err != nil {
 		return false
@@ -273,18 +287,15 @@ func (i *Iterator) back(on bool) bool {
 	return i.valid
 }
 
-// live reports whether a visible version is a value that no range tombstone
-// covers.
-func (i *Iterator) live(k base.InternalKey) bool {
-	if k.Kind() != base.KindSet {
-		return false
-	}
+// cover returns the newest visible range tombstone over a key, and a span around
+// the key that it covers; 0 if there is none.
+func (i *Iterator) cover(user []byte) (start, end []byte, seq base.SeqNum) {
 	for _, t := range i.tombs {
-		if t.Cover(k.User, i.at) > k.SeqNum() {
-			return false
+		if s, e, q := t.Span(user, i.at); q > seq {
+			start, end, seq = s, e, q
 		}
 	}
-	return true
+	return start, end, seq
 }
 
 // leaked returns an error that names the iterators that are still open.

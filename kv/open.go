@@ -24,6 +24,9 @@ func Open(dir string, o *Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	if dir == "" && !opts.InMemory {
+		return nil, fmt.Errorf("%w: the directory's name is empty", ErrInvalidOptions)
+	}
 	d := &DB{dir: dir, opts: opts, fs: opts.fs, log: opts.Logger, cache: cache.New(opts.CacheSize)}
 	d.progress.L = &d.mu
 	d.memory.init(&d.opts, d.cache)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -66,10 +66,12 @@ var (
 func compress(buf, src []byte, c Compression) ([]byte, Compression, error) {
 	switch c {
 	case Snappy:
-		if n := snappy.MaxEncodedLen(len(src)); cap(buf) < n {
+		if n := s2.MaxEncodedLen(len(src)); cap(buf) < n {
 			buf = make([]byte, n)
 		}
-		buf = snappy.Encode(buf[:cap(buf)], src)
+		// The fast encoder: on half-compressible values the better one saved 1 %
+		// of space, and took a third of the CPU time of a whole load.
+		buf = s2.EncodeSnappy(buf[:cap(buf)], src)
 	case Zstd:
 		enc, err := zstdEncoder()
 		if err != nil {
@@ -91,7 +93,7 @@ func decompress(src []byte, c Compression) ([]byte, error) {
 	case NoCompression:
 		return append(make([]byte, 0, len(src)), src...), nil
 	case Snappy:
-		n, err := snappy.DecodedLen(src)
+		n, err := s2.DecodedLen(src)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +101,7 @@ func decompress(src []byte, c Compression) ([]byte, error) {
 		if n > maxBlockSize || n > 64*len(src) {
 			return nil, errDecodedSize
 		}
-		return snappy.Decode(make([]byte, n), src)
+		return s2.Decode(make([]byte, n), src)
 	case Zstd:
 		dec, err := zstdDecoder()
 		if err != nil {

@@ -1,0 +1,315 @@
+package kv
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The test binary runs itself as a child process, which these variables tell
+// what to do.
+const (
+	childEnv     = "SIFTKV_TEST_CHILD" // "write" or "hold"
+	childDirEnv  = "SIFTKV_TEST_CHILD_DIR"
+	childSeedEnv = "SIFTKV_TEST_CHILD_SEED"
+)
+
+func TestMain(m *testing.M) {
+	var err error
+	switch os.Getenv(childEnv) {
+	case "write":
+		err = writeUntilKilled(os.Getenv(childDirEnv), uint64(envInt(childSeedEnv, 0)))
+	case "hold":
+		err = holdUntilEOF(os.Getenv(childDirEnv))
+	default:
+		os.Exit(m.Run())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// child returns the command that runs this binary as a child.
+func child(t *testing.T, mode, dir string, seed int) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), exe)
+	cmd.Env = append(os.Environ(), childEnv+"="+mode, childDirEnv+"="+dir, childSeedEnv+"="+strconv.Itoa(seed))
+	return cmd
+}
+
+const (
+	killWriters = 4
+	killSlots   = 64 // keys of a writer, which its writes go through in turn
+)
+
+func killKey(w, slot int) string { return fmt.Sprintf("slot/%d/%02d", w, slot) }
+func twinKey(w, slot int) string { return fmt.Sprintf("twin/%02d/%d", slot, w) }
+func lastKey(w int) string       { return fmt.Sprintf("last/%d", w) }
+
+// killValue is what write n of a writer stores: anybody can compute it.
+func killValue(w, n int) string {
+	rng := rand.New(rand.NewPCG(uint64(w), uint64(n)))
+	b := fmt.Appendf(nil, "%d %d ", w, n)
+	for range rng.IntN(1200) {
+		b = append(b, byte('a'+rng.IntN(4)))
+	}
+	return string(b)
+}
+
+// killWrite does write n of a writer on anything that takes writes: all its keys
+// change together, and its effects depend on w and n alone.
+func killWrite(w, n int, set func(k, v string), del func(k string), delRange func(lo, hi string)) {
+	slot := n % killSlots
+	set(lastKey(w), strconv.Itoa(n))
+	if n%31 == 0 {
+		delRange(killKey(w, 20), killKey(w, 30))
+		delRange(fmt.Sprintf("twin/40/%d", w), fmt.Sprintf("twin/40/%d\x00", w))
+	}
+	if n%5 == 0 {
+		del(twinKey(w, n*7%killSlots))
+	}
+	set(killKey(w, slot), killValue(w, n))
+	set(twinKey(w, slot), killValue(w, n))
+}
+
+// killState is what a writer's keys are after its writes up to n. Every slot is
+// set once in killSlots writes, so that earlier ones do not matter.
+func killState(m model, w, n int) {
+	for i := max(1, n-killSlots); i <= n; i++ {
+		killWrite(w, i,
+			func(k, v string) { m[k] = v },
+			func(k string) { delete(m, k) },
+			func(lo, hi string) { m.deleteRange([]byte(lo), []byte(hi)) })
+	}
+}
+
+// writeUntilKilled is the child: it opens the store, and several goroutines write
+// until the process is killed. Every write that returned is reported on standard
+// output: writer, number, durability, and how many writes had been reported
+// before this one began.
+func writeUntilKilled(dir string, seed uint64) error {
+	fmt.Println("opening")
+	db, err := Open(dir, randomOptions(rand.New(rand.NewPCG(seed, 9))))
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	reported := 0
+	failed := make(chan error)
+	for w := range killWriters {
+		go func() {
+			failed <- func() error {
+				n, err := lastWrite(db, w)
+				for err == nil {
+					n++
+					mu.Lock()
+					before := reported
+					mu.Unlock()
+					level := []*WriteOptions{Sync, NoSync, Async, Async, NoSync}[rand.IntN(5)]
+					if err = commitKillWrite(db, w, n, level); err != nil {
+						break
+					}
+					mu.Lock()
+					_, err = fmt.Println(w, n, level.level(), before)
+					reported++
+					mu.Unlock()
+				}
+				return err
+			}()
+		}()
+	}
+	return <-failed
+}
+
+func commitKillWrite(db *DB, w, n int, o *WriteOptions) error {
+	b := db.NewBatch()
+	var errs error
+	note := func(err error) { errs = errors.Join(errs, err) }
+	killWrite(w, n,
+		func(k, v string) { note(b.Set([]byte(k), []byte(v))) },
+		func(k string) { note(b.Delete([]byte(k))) },
+		func(lo, hi string) { note(b.DeleteRange([]byte(lo), []byte(hi))) })
+	return errors.Join(errs, b.Commit(o))
+}
+
+// lastWrite returns the number of a writer's last write.
+func lastWrite(db Reader, w int) (int, error) {
+	v, err := db.Get([]byte(lastKey(w)))
+	if errors.Is(err, ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(string(v))
+}
+
+// A killReport is a line of the child.
+type killReport struct{ writer, n, level, before int }
+
+// A killRun goes through rounds on one store.
+type killRun struct {
+	t    *testing.T
+	dir  string
+	rng  *rand.Rand
+	last [killWriters]int // writes that were found in the round before
+
+	acknowledged, synced, lost int
+}
+
+// round lets a child write, kills it after a random number of reports, and checks
+// what is left.
+func (k *killRun) round(n int) {
+	reports := k.killed(n)
+	require.NoError(k.t, Verify(k.dir, io.Discard), "round %d", n)
+	o := randomOptions(k.rng)
+	o.ReadOnly = n%3 == 0 // the next child recovers from the same files then
+	db, err := Open(k.dir, o)
+	require.NoError(k.t, err, "round %d", n)
+	k.check(n, db, reports)
+	require.NoError(k.t, db.Close())
+}
+
+func (k *killRun) killed(n int) (reports []killReport) {
+	var stderr bytes.Buffer
+	cmd := child(k.t, "write", k.dir, n)
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(k.t, err)
+	require.NoError(k.t, cmd.Start())
+	lines := bufio.NewScanner(stdout)
+	require.True(k.t, lines.Scan(), "round %d: %s", n, stderr.String())
+	read := func() bool {
+		var r killReport
+		if !lines.Scan() {
+			return false
+		}
+		_, err := fmt.Sscan(lines.Text(), &r.writer, &r.n, &r.level, &r.before)
+		require.NoError(k.t, err, lines.Text())
+		reports = append(reports, r)
+		return true
+	}
+	limit := k.rng.IntN(800)
+	if n%8 == 7 {
+		limit = 0 // while it opens the store
+	}
+	for len(reports) < limit && read() {
+	}
+	require.NoError(k.t, cmd.Process.Kill())
+	for read() { // reported before it died
+	}
+	require.Error(k.t, cmd.Wait())
+	require.False(k.t, cmd.ProcessState.Exited(), "round %d: the child failed: %s", n, stderr.String())
+	return reports
+}
+
+// check holds the store against the reports: what was with the operating system
+// when a write returned is there, with everything that came before; each
+// writer's writes are a prefix; no batch is there in part.
+func (k *killRun) check(round int, db Reader, reports []killReport) {
+	acked, due, survive := k.last, k.last, 0
+	for _, r := range reports {
+		acked[r.writer] = max(acked[r.writer], r.n)
+		if durability(r.level) != durableLater {
+			due[r.writer] = max(due[r.writer], r.n)
+			survive = max(survive, r.before)
+			k.synced++
+		}
+	}
+	for _, r := range reports[:survive] { // they came before one that is there
+		due[r.writer] = max(due[r.writer], r.n)
+	}
+	want := model{}
+	for w := range killWriters {
+		n, err := lastWrite(db, w)
+		require.NoError(k.t, err)
+		require.GreaterOrEqual(k.t, n, due[w], "round %d: writer %d has lost acknowledged writes", round, w)
+		require.LessOrEqual(k.t, n, acked[w]+1, "round %d: writer %d never wrote this", round, w)
+		k.lost += max(acked[w]-n, 0)
+		k.last[w] = n
+		killState(want, w, n)
+	}
+	k.acknowledged += len(reports)
+	requireContents(k.t, want, db)
+}
+
+// requireContents compares all that a store holds.
+func requireContents(t *testing.T, want model, db Reader) {
+	t.Helper()
+	it, err := db.NewIter(nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, it.Close()) }()
+	keys := want.keys()
+	i := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		require.Less(t, i, len(keys), "unexpected key %q", it.Key())
+		require.Equal(t, keys[i], string(it.Key()))
+		require.Equal(t, want[keys[i]], string(it.Value()), "value of %q", it.Key())
+		i++
+	}
+	require.NoError(t, it.Error())
+	require.Equal(t, len(keys), i, "keys are missing at the end")
+}
+
+// TestKill writes from several goroutines in another process, kills it, and
+// looks at what is left. KILL_ROUNDS sets how often.
+func TestKill(t *testing.T) {
+	k := &killRun{t: t, dir: filepath.Join(t.TempDir(), "store"), rng: rand.New(rand.NewPCG(50, 9))}
+	rounds := envInt("KILL_ROUNDS", 50)
+	for n := range rounds {
+		k.round(n)
+	}
+	t.Logf("%d rounds: %d writes acknowledged, %d of them Sync or NoSync, %d Async ones lost", rounds, k.acknowledged, k.synced, k.lost)
+}
+
+// holdUntilEOF is the child that has a store open until its input ends.
+func holdUntilEOF(dir string) error {
+	db, err := Open(dir, nil)
+	if err != nil {
+		return err
+	}
+	fmt.Println("open")
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return errors.Join(err, db.Close())
+}
+
+func TestAStoreThatAnotherProcessHasIsLocked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	cmd := child(t, "hold", dir, 0)
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "open\n", line)
+
+	for _, o := range []*Options{nil, {ReadOnly: true}} {
+		_, err = Open(dir, o)
+		require.ErrorIs(t, err, ErrLocked)
+		require.ErrorContains(t, err, filepath.Join(dir, "LOCK"))
+		require.ErrorContains(t, err, strconv.Itoa(cmd.Process.Pid))
+	}
+	require.ErrorIs(t, Verify(dir, io.Discard), ErrLocked)
+
+	require.NoError(t, stdin.Close())
+	require.NoError(t, cmd.Wait())
+	db, err := Open(dir, nil)
+	require.NoError(t, err, "the lock goes with its holder")
+	require.NoError(t, db.Close())
+}
