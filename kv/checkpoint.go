@@ -31,7 +31,7 @@ func (d *DB) Checkpoint(dir string) (err error) {
 		return ErrClosed
 	}
 	defer d.release(s, 0)
-	if err := d.fs.MkdirAll(dir); err != nil {
+	if err := makeDir(d.fs, dir); err != nil {
 		return err
 	}
 	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LastSeq: s.version.lastSeq()}
@@ -52,7 +52,7 @@ func (d *DB) Checkpoint(dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(m.Close(), d.fs.SyncDir(filepath.Dir(filepath.Clean(dir))))
+	return m.Close()
 }
 
 // linkOrCopy gives a file a second name, or copies it where there are no links.

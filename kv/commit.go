@@ -53,7 +53,7 @@ const (
 
 const (
 	// maxGroupBytes bounds a group, so that the first of its writers does not
-	// wait for everybody else's data.
+	// wait for everybody else's data. A quarter of a memtable bounds it too.
 	maxGroupBytes = 4 << 20
 	// parallelBytes is the size from which on the writers of a group apply their
 	// own batches: below it, waking them costs more than it gains.
@@ -116,7 +116,7 @@ func (p *commitPipeline) submit(d *DB, r *commitRequest) error {
 // lead sees to one group, of which the caller's request is the first, and hands
 // on.
 func (p *commitPipeline) lead(d *DB) {
-	group, size := p.takeGroup()
+	group, size := p.takeGroup(min(maxGroupBytes, int(d.opts.MemtableSize/4)))
 	var err error
 	switch {
 	case p.closed:
@@ -144,15 +144,15 @@ func (p *commitPipeline) lead(d *DB) {
 	p.mu.Unlock()
 }
 
-// takeGroup takes waiting requests up to the bound: at least one, and a function
-// on its own.
-func (p *commitPipeline) takeGroup() (group []*commitRequest, size int) {
+// takeGroup takes waiting requests of up to most bytes: at least one, and a
+// function on its own.
+func (p *commitPipeline) takeGroup(most int) (group []*commitRequest, size int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
 	for n < len(p.waiting) {
 		r := p.waiting[n]
-		if r.run != nil && n > 0 || n > 0 && size+len(r.batch.data) > maxGroupBytes {
+		if r.run != nil && n > 0 || n > 0 && size+len(r.batch.data) > most {
 			break
 		}
 		n++

@@ -1,10 +1,9 @@
 package kv
 
 import (
+	"bytes"
 	"errors"
 	"slices"
-
-	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
 // Compact writes the memtables to disk and merges everything between lo and hi,
@@ -12,8 +11,8 @@ import (
 // or overwritten. It needs as much free space as what it merges. It returns when
 // that is done; reads and writes go on meanwhile.
 func (d *DB) Compact(lo, hi []byte) error {
-	if lo != nil && hi != nil && rangedel.CompareEnds(lo, hi) > 0 {
-		return nil
+	if lo != nil && hi != nil && bytes.Compare(lo, hi) > 0 {
+		return d.writable()
 	}
 	if err := d.Flush(); err != nil {
 		return err

@@ -3,9 +3,8 @@ package kv
 import "time"
 
 // Events are functions that the store calls when something happens in the
-// background. Nil functions are not called. They are called one at a time per
-// kind of event, without locks held, and should return soon; they must not call
-// Close.
+// background. Nil functions are not called. They are called without locks held,
+// from several goroutines, and should return soon; they must not call Close.
 type Events struct {
 	// Flushed is called when memtables have been written to level 0.
 	Flushed func(FlushInfo)

@@ -21,11 +21,13 @@ func (d *DB) Flush() error {
 		defer d.mu.Unlock()
 		mem = d.mem
 		for !mem.empty() {
-			if d.failure != nil {
+			switch {
+			case d.failure != nil:
 				return d.failure
-			}
-			if len(d.imms)+1 < d.opts.MaxMemtables {
+			case len(d.imms)+1 < d.opts.MaxMemtables:
 				return d.rotate(0)
+			case d.closing:
+				return ErrClosed // nobody makes room any more
 			}
 			d.stall("memtables wait to be flushed")
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -280,7 +281,6 @@ func TestBadOptionsAreNamed(t *testing.T) {
 // the flusher is about to look for more work.
 func TestCloseDuringFlush(t *testing.T) {
 	inEvent, goOn := make(chan bool), make(chan bool)
-	stalled := make(chan bool, 100)
 	first := true
 	db, err := Open("db", &Options{InMemory: true, MemtableSize: 64 << 10, MaxMemtables: 2, Events: Events{
 		Flushed: func(FlushInfo) {
@@ -298,21 +298,27 @@ func TestCloseDuringFlush(t *testing.T) {
 	for db.Metrics().Memtables < 2 { // the next memtable is full, and waits
 		set(t, db, "b", strings.Repeat("x", 20<<10))
 	}
-	flushed := make(chan error)
-	go func() {
-		stalled <- true
-		flushed <- db.Flush()
-	}()
-	<-stalled
-	closed := make(chan error)
+	flushed, closed := make(chan error), make(chan error)
+	go func() { flushed <- db.Flush() }()
+	until(func() bool {
+		db.commits.mu.Lock()
+		defer db.commits.mu.Unlock()
+		return db.commits.leading // it holds up the pipeline, and waits
+	})
 	go func() { closed <- db.Close() }()
-	for !db.closed.Load() {
-		set(t, db, "c", "") // or ErrClosed
-	}
+	until(func() bool {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		return db.closing
+	})
 	close(goOn)
 	require.NoError(t, <-closed)
-	err = <-flushed
-	if err != nil {
-		require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, <-flushed, ErrClosed)
+}
+
+// until returns when what another goroutine is about to do is done.
+func until(done func() bool) {
+	for !done() {
+		runtime.Gosched()
 	}
 }

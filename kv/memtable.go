@@ -44,6 +44,17 @@ func (m *memTable) tombstones() *rangedel.Set {
 	return l.get()
 }
 
+// maxTombstones is how many range tombstones a memtable takes before it is
+// flushed. A lookup behind a range delete cuts all of them into fragments anew, so
+// many in one memtable would make reads slow.
+const maxTombstones = 1024
+
+// crowded reports whether the memtable takes no more range tombstones.
+func (m *memTable) crowded() bool {
+	l := m.tombs.Load()
+	return l != nil && len(l.list) >= maxTombstones
+}
+
 func (m *memTable) empty() bool { return m.points.Empty() && m.tombs.Load() == nil }
 
 // reserve sets room aside for a batch's points.

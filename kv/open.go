@@ -76,22 +76,31 @@ func (d *DB) takeLock() (err error) {
 	mode := vfs.Exclusive
 	if d.opts.ReadOnly {
 		mode = vfs.Shared
-	} else if err := d.mkdir(); err != nil {
+	} else if err := makeDir(d.fs, d.dir); err != nil {
 		return err
 	}
 	d.lock, err = d.fs.Lock(filepath.Join(d.dir, manifest.LockName), mode)
 	return err
 }
 
-// mkdir creates the directory and makes its name durable.
-func (d *DB) mkdir() error {
-	if _, err := d.fs.Stat(d.dir); err == nil {
-		return nil
+// makeDir makes a directory and the parents it needs, and their names durable.
+func makeDir(fsys vfs.FS, dir string) error {
+	var parents []string // of what is missing
+	for d := filepath.Clean(dir); filepath.Dir(d) != d; d = filepath.Dir(d) {
+		if _, err := fsys.Stat(d); err == nil {
+			break
+		}
+		parents = append(parents, filepath.Dir(d))
 	}
-	if err := d.fs.MkdirAll(d.dir); err != nil {
+	if err := fsys.MkdirAll(dir); err != nil {
 		return err
 	}
-	return d.fs.SyncDir(filepath.Dir(filepath.Clean(d.dir)))
+	for _, parent := range parents {
+		if err := fsys.SyncDir(parent); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // examine reports whether the directory holds a store. It changes nothing, and
@@ -102,7 +111,7 @@ func (d *DB) examine() (exists bool, err error) {
 		return false, err
 	}
 	if slices.Contains(names, manifest.CurrentName) {
-		return true, nil
+		return true, d.refuse(names)
 	}
 	for _, name := range names {
 		// A crash while a store is being created leaves these behind, and no
@@ -121,6 +130,32 @@ func (d *DB) examine() (exists bool, err error) {
 		return false, fmt.Errorf("%w in %s, and a read-only open does not create one", ErrNotExist, d.dir)
 	}
 	return false, nil
+}
+
+// refuse returns an error for a store of a newer version of this package, and of
+// another program: LevelDB and its kin have a CURRENT too. A CURRENT of ours that
+// is damaged is not refused here, but found when the store is recovered.
+func (d *DB) refuse(names []string) error {
+	_, err := manifest.Current(d.fs, d.dir)
+	if errors.Is(err, ErrNewerFormat) {
+		return err
+	}
+	if !errors.Is(err, manifest.ErrNotCurrent) {
+		return nil
+	}
+	foreign := ""
+	for _, name := range names {
+		switch kind, _ := manifest.ParseFileName(name); kind {
+		case manifest.FileWAL:
+			return nil
+		case manifest.FileUnknown:
+			foreign = name
+		}
+	}
+	if foreign == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: %s holds %q and another program's CURRENT; give the store a directory of its own", ErrForeignDirectory, d.dir, foreign)
 }
 
 const firstManifest = 1

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"math/rand/v2"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -65,7 +64,6 @@ func (o *tableOutput) open() error {
 		BlockSize:   o.d.opts.BlockSize,
 		Compression: o.d.opts.Compression,
 		Filter:      o.d.opts.Filter,
-		ID:          o.d.storeID ^ num<<1 ^ rand.Uint64()<<32 | 1,
 	})
 	return nil
 }

@@ -17,11 +17,11 @@ import (
 func (d *DB) recover() error {
 	num, err := manifest.Current(d.fs, d.dir)
 	if err != nil {
-		return err
+		return d.withHint(err)
 	}
 	v, logNum, lastSeq, err := d.loadVersion(num)
 	if err != nil {
-		return err
+		return d.withHint(err)
 	}
 	if err := d.checkTables(v); err != nil {
 		return err

@@ -19,7 +19,7 @@ func (d *DB) makeRoom(arena, size int) (*memTable, error) {
 		switch {
 		case d.failure != nil:
 			return nil, d.failure
-		case d.mem.reserve(arena):
+		case !d.mem.crowded() && d.mem.reserve(arena):
 			return d.mem, nil
 		case d.closing:
 			return nil, ErrClosed
