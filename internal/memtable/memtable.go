@@ -41,7 +41,7 @@ type Memtable struct {
 // The operating system supplies the arena's pages as they are first written. A
 // capacity too small for one entry makes a table that is always full.
 func New(capacity int) *Memtable {
-	first := int(head) + keyAt + prefixSize
+	first := int(head) + keyField + prefixSize
 	capacity = max(min(capacity, maxCapacity), first)
 	words := make([]uint64, (capacity+wordSize-1)/wordSize)
 	m := &Memtable{arena: unsafe.Pointer(unsafe.SliceData(words))}
@@ -57,7 +57,7 @@ func New(capacity int) *Memtable {
 // EntrySize returns the most arena bytes that an entry can take: the argument
 // for Reserve. An entry takes about 50 bytes less on average.
 func EntrySize(keyLen, valueLen int) int {
-	return sizeBefore(maxHeight) + keyAt + roundUp(max(keyLen, prefixSize)) + valueLen
+	return sizeBefore(maxHeight) + keyField + roundUp(max(keyLen, prefixSize)) + valueLen
 }
 
 // Reserve sets n bytes of the arena aside, and reports whether there was room.
@@ -116,15 +116,15 @@ func (m *Memtable) Add(k base.InternalKey, value []byte) error {
 func (m *Memtable) newNode(k base.InternalKey, value []byte, height int) (node, error) {
 	before := uint64(sizeBefore(height))
 	keyLen, valueLen := uint64(len(k.User)), uint64(len(value))
-	start, valueAt, ok := m.allocate(before+keyAt+roundUp(max(keyLen, prefixSize)), valueLen)
+	start, valueAt, ok := m.allocate(before+keyField+roundUp(max(keyLen, prefixSize)), valueLen)
 	if !ok {
 		return nilNode, ErrFull
 	}
 	n := node(start + before)
-	*(*uint32)(unsafe.Add(m.arena, int(n)-20)) = uint32(valueAt)
-	*(*base.Trailer)(unsafe.Add(m.arena, int(n)-16)) = k.Trailer
-	*(*uint32)(unsafe.Add(m.arena, int(n)-8)) = uint32(keyLen)
-	*(*uint32)(unsafe.Add(m.arena, int(n)-4)) = uint32(valueLen)
+	*(*uint32)(unsafe.Add(m.arena, int(n)+valueAtField)) = uint32(valueAt)
+	*(*base.Trailer)(unsafe.Add(m.arena, int(n)+trailerField)) = k.Trailer
+	*(*uint32)(unsafe.Add(m.arena, int(n)+keyLenField)) = uint32(keyLen)
+	*(*uint32)(unsafe.Add(m.arena, int(n)+valueLenField)) = uint32(valueLen)
 	copy(m.user(n), k.User)
 	copy(m.value(n), value)
 	return n, nil

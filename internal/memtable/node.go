@@ -22,9 +22,8 @@ import (
 //	n+4      prev      u32   a node before this one, see Memtable.before
 //	n+8      user key, zeros up to 8 bytes
 //
-// Nodes fill the arena from its start and values from its end, so that a search
-// meets nodes as dense as can be: a third of the memory where values are 100
-// bytes, and a third of the cache and TLB misses that a search consists of.
+// Nodes fill the arena from its start and values from its end: what a search
+// costs is cache misses, and these are fewer the denser nodes are.
 //
 // The first 8 bytes of the key, read as a big-endian number, order nodes as
 // their keys do wherever the numbers differ. What a search needs of a node on
@@ -40,10 +39,19 @@ const (
 	// is enough for 4^14 entries, more than 4 GiB of the smallest nodes.
 	maxHeight = 14
 
-	wordSize     = 8
-	prefixSize   = 8
-	headerBefore = 20 // bytes before n: valueAt, trailer, keyLen, valueLen
-	keyAt        = 8  // from n
+	wordSize   = 8
+	prefixSize = 8
+
+	// Where fields stand, relative to a node.
+	valueAtField  = -20
+	trailerField  = -16
+	keyLenField   = -8
+	valueLenField = -4
+	nextField     = 0
+	prevField     = 4
+	keyField      = 8
+
+	headerBefore = -valueAtField // bytes of a node of height 1 before its offset
 
 	nilNode = node(0)
 	head    = node((headerBefore + 4*(maxHeight-1) + wordSize - 1) &^ (wordSize - 1))
@@ -72,7 +80,7 @@ func keyPrefix(user []byte) uint64 {
 // linkAt returns where, relative to a node, its link on a level stands.
 func linkAt(level int) int {
 	if level == 0 {
-		return 0
+		return nextField
 	}
 	return -headerBefore - 4*level
 }
@@ -85,27 +93,27 @@ func word(arena unsafe.Pointer, n node, at int) *atomic.Uint32 {
 func loadLink(arena unsafe.Pointer, n node, at int) node { return node(word(arena, n, at).Load()) }
 
 func loadPrefix(arena unsafe.Pointer, n node) uint64 {
-	return binary.BigEndian.Uint64((*[prefixSize]byte)(unsafe.Add(arena, int(n)+keyAt))[:])
+	return binary.BigEndian.Uint64((*[prefixSize]byte)(unsafe.Add(arena, int(n)+keyField))[:])
 }
 
-func (m *Memtable) next(n node) node       { return loadLink(m.arena, n, 0) }
-func (m *Memtable) hint(n node) node       { return loadLink(m.arena, n, 4) }
-func (m *Memtable) setHint(n, before node) { word(m.arena, n, 4).Store(uint32(before)) }
+func (m *Memtable) next(n node) node       { return loadLink(m.arena, n, nextField) }
+func (m *Memtable) hint(n node) node       { return loadLink(m.arena, n, prevField) }
+func (m *Memtable) setHint(n, before node) { word(m.arena, n, prevField).Store(uint32(before)) }
 func (m *Memtable) trailer(n node) base.Trailer {
-	return *(*base.Trailer)(unsafe.Add(m.arena, int(n)-16))
+	return *(*base.Trailer)(unsafe.Add(m.arena, int(n)+trailerField))
 }
 
 // user returns the user key of a node, aliasing the arena.
 func (m *Memtable) user(n node) []byte {
-	at := uint64(n) + keyAt
-	end := at + uint64(*(*uint32)(unsafe.Add(m.arena, int(n)-8)))
+	at := uint64(n) + keyField
+	end := at + uint64(*(*uint32)(unsafe.Add(m.arena, int(n)+keyLenField)))
 	return m.bytes[at:end:end]
 }
 
 // value returns the value of a node, aliasing the arena.
 func (m *Memtable) value(n node) []byte {
-	at := uint64(*(*uint32)(unsafe.Add(m.arena, int(n)-20)))
-	end := at + uint64(*(*uint32)(unsafe.Add(m.arena, int(n)-4)))
+	at := uint64(*(*uint32)(unsafe.Add(m.arena, int(n)+valueAtField)))
+	end := at + uint64(*(*uint32)(unsafe.Add(m.arena, int(n)+valueLenField)))
 	return m.bytes[at:end:end]
 }
 

@@ -5,13 +5,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strconv"
-	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -291,99 +287,5 @@ func TestNamesAreCleaned(t *testing.T) {
 		names, err := fsys.List(dir + sep + "." + sep + "d")
 		require.NoError(t, err)
 		require.Equal(t, []string{"f"}, names)
-	})
-}
-
-func TestLocks(t *testing.T) {
-	onBoth(t, func(t *testing.T, fsys vfs.FS, dir string) {
-		name := filepath.Join(dir, "LOCK")
-		refused := func(mode vfs.LockMode, pid int) {
-			t.Helper()
-			_, err := fsys.Lock(name, mode)
-			require.ErrorIs(t, err, vfs.ErrLocked)
-			var locked *vfs.LockedError
-			require.ErrorAs(t, err, &locked)
-			require.Equal(t, vfs.LockedError{Path: name, PID: pid}, *locked)
-			require.ErrorContains(t, err, name)
-		}
-		x, err := fsys.Lock(name, vfs.Exclusive)
-		require.NoError(t, err)
-		refused(vfs.Exclusive, os.Getpid())
-		refused(vfs.Shared, os.Getpid())
-		require.NoError(t, x.Close())
-		require.ErrorIs(t, x.Close(), fs.ErrClosed)
-
-		s1, err := fsys.Lock(name, vfs.Shared)
-		require.NoError(t, err)
-		s2, err := fsys.Lock(name, vfs.Shared)
-		require.NoError(t, err)
-		refused(vfs.Exclusive, 0)
-		require.NoError(t, s1.Close())
-		refused(vfs.Exclusive, 0)
-		require.NoError(t, s2.Close())
-
-		x, err = fsys.Lock(name, vfs.Exclusive)
-		require.NoError(t, err)
-		require.NoError(t, x.Close())
-		names, err := fsys.List(dir)
-		require.NoError(t, err)
-		require.Equal(t, []string{"LOCK"}, names, "the file stays")
-	})
-}
-
-func TestConcurrentUse(t *testing.T) {
-	onBoth(t, func(t *testing.T, fsys vfs.FS, dir string) {
-		t.Run("all", func(t *testing.T) {
-			for g := range 8 {
-				name := filepath.Join(dir, strconv.Itoa(g))
-				t.Run(strconv.Itoa(g), func(t *testing.T) {
-					t.Parallel()
-					for i := range 20 {
-						write(t, fsys, name+".tmp", fmt.Sprint(g, i))
-						require.NoError(t, fsys.Rename(name+".tmp", name))
-						require.Equal(t, fmt.Sprint(g, i), read(t, fsys, name))
-						_, err := fsys.List(dir)
-						require.NoError(t, err)
-					}
-				})
-			}
-		})
-		names, err := fsys.List(dir)
-		require.NoError(t, err)
-		require.Len(t, names, 8)
-	})
-}
-
-func TestReadersBesideAWriter(t *testing.T) {
-	onBoth(t, func(t *testing.T, fsys vfs.FS, dir string) {
-		name := filepath.Join(dir, "f")
-		w, err := fsys.Create(name)
-		require.NoError(t, err)
-		r, err := fsys.Open(name)
-		require.NoError(t, err)
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			for range 200 {
-				_, err := w.Write([]byte("abcdefgh"))
-				assert.NoError(t, err)
-			}
-		})
-		wg.Go(func() {
-			for range 20 {
-				assert.NoError(t, w.Sync())
-			}
-		})
-		for range 200 {
-			size, err := r.Size()
-			require.NoError(t, err)
-			buf := make([]byte, size)
-			n, err := r.ReadAt(buf, 0)
-			require.NoError(t, err)
-			require.EqualValues(t, size, n)
-			require.Equal(t, string(bytes.Repeat([]byte("abcdefgh"), int(size)/8+1)[:size]), string(buf))
-		}
-		wg.Wait()
-		require.NoError(t, w.Close())
-		require.NoError(t, r.Close())
 	})
 }

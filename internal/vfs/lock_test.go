@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,6 +63,43 @@ func startHolder(t *testing.T, name string) (cmd *exec.Cmd, tell io.WriteCloser)
 	require.NoError(t, err)
 	require.Equal(t, "locked\n", line)
 	return cmd, tell
+}
+
+func TestLocks(t *testing.T) {
+	onBoth(t, func(t *testing.T, fsys vfs.FS, dir string) {
+		name := filepath.Join(dir, "LOCK")
+		refused := func(mode vfs.LockMode, pid int) {
+			t.Helper()
+			_, err := fsys.Lock(name, mode)
+			require.ErrorIs(t, err, vfs.ErrLocked)
+			var locked *vfs.LockedError
+			require.ErrorAs(t, err, &locked)
+			require.Equal(t, vfs.LockedError{Path: name, PID: pid}, *locked)
+			require.ErrorContains(t, err, name)
+		}
+		x, err := fsys.Lock(name, vfs.Exclusive)
+		require.NoError(t, err)
+		refused(vfs.Exclusive, os.Getpid())
+		refused(vfs.Shared, os.Getpid())
+		require.NoError(t, x.Close())
+		require.ErrorIs(t, x.Close(), fs.ErrClosed)
+
+		s1, err := fsys.Lock(name, vfs.Shared)
+		require.NoError(t, err)
+		s2, err := fsys.Lock(name, vfs.Shared)
+		require.NoError(t, err)
+		refused(vfs.Exclusive, 0)
+		require.NoError(t, s1.Close())
+		refused(vfs.Exclusive, 0)
+		require.NoError(t, s2.Close())
+
+		x, err = fsys.Lock(name, vfs.Exclusive)
+		require.NoError(t, err)
+		require.NoError(t, x.Close())
+		names, err := fsys.List(dir)
+		require.NoError(t, err)
+		require.Equal(t, []string{"LOCK"}, names, "the file stays")
+	})
 }
 
 func TestLockNamesTheOtherProcess(t *testing.T) {

@@ -124,6 +124,7 @@ func (r *Reader) take(f fragment) (record []byte, done bool, err error) {
 func (r *Reader) end(f fragment) error {
 	r.synced = max(r.synced, f.synced())
 	if end := r.off + f.size(); end != r.size {
+		r.off = end
 		return r.misplaced(end, r.size, fmt.Sprintf("%d bytes behind the end of the log", r.size-end))
 	}
 	r.clean = true

@@ -28,7 +28,7 @@ type Options struct {
 // A Writer appends records to a new log.
 //
 // It is for one goroutine at a time, with one exception: SyncFile may run beside
-// all other methods but Close, and beside itself.
+// all other methods, and beside itself.
 //
 // A Writer whose file failed to write or to sync is broken: what the file holds
 // is not known, and trying again could make a loss look like a success. All
@@ -140,16 +140,20 @@ func (w *Writer) Sync() error {
 // SyncFile makes every record durable whose Flush returned before SyncFile was
 // called. Records that are buffered, or flushed meanwhile, are not covered. Of
 // several callers at once, those whom another's sync has covered return without
-// one of their own.
+// one of their own, and so do those whom the sync in Close has covered.
 func (w *Writer) SyncFile() error {
 	want := w.flushed.Load()
 	w.syncing.Lock()
 	defer w.syncing.Unlock()
-	if err := w.failure(); err != nil {
+	err := w.failure()
+	if err != nil && !errors.Is(err, base.ErrClosed) {
 		return err
 	}
 	if w.synced.Load() >= want {
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	flushed := w.flushed.Load()
 	if err := w.f.Sync(); err != nil {
@@ -162,13 +166,15 @@ func (w *Writer) SyncFile() error {
 // Close writes the end-of-log mark, flushes, syncs if the options say so, and
 // closes the file. With SyncOnClose the records are made durable before the mark
 // is written: a mark that is there proves that they are. A broken writer only
-// closes its file, and returns the error that broke it. A second Close returns
-// base.ErrClosed, as every other method does after Close.
+// closes its file, and returns the error that broke it. After Close, methods
+// return base.ErrClosed.
 func (w *Writer) Close() error {
 	if errors.Is(w.failure(), base.ErrClosed) {
 		return base.ErrClosed
 	}
 	err := w.finish()
+	w.syncing.Lock() // no sync of a closed file
+	defer w.syncing.Unlock()
 	if cerr := w.f.Close(); err == nil && cerr != nil {
 		err = fmt.Errorf("close log %d: %w", w.id, cerr)
 	}

@@ -1,0 +1,314 @@
+package wal
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+var errDisk = errors.New("the disk is on fire")
+
+// faulty fails one call, by its number, and counts the calls that come after.
+type faulty struct {
+	capture
+	failAt int
+	short  bool // a write that fails is done in part
+	silent bool // and reports no error
+	after  int
+}
+
+func (f *faulty) fails() bool {
+	f.failAt--
+	if f.failAt < -1 {
+		f.after++
+	}
+	return f.failAt == -1
+}
+
+func (f *faulty) Write(p []byte) (int, error) {
+	if !f.fails() {
+		return f.capture.Write(p)
+	}
+	n := 0
+	if f.short {
+		n, _ = f.capture.Write(p[:len(p)/2])
+	}
+	if f.silent {
+		return n, nil
+	}
+	return n, errDisk
+}
+
+func (f *faulty) Sync() error {
+	if f.fails() {
+		return errDisk
+	}
+	return f.capture.Sync()
+}
+
+func TestFailureIsForGood(t *testing.T) {
+	const calls = 6 // three records, each written and synced
+	for failAt := range calls {
+		for _, short := range []bool{false, true} {
+			f := &faulty{failAt: failAt, short: short}
+			w := NewWriter(f, testID, Options{SyncOnClose: true})
+			var err error
+			var acknowledged [][]byte
+			for i := range 3 {
+				rec := record(i, 500)
+				if err = w.Append(rec); err != nil {
+					break
+				}
+				if err = w.Sync(); err != nil {
+					break
+				}
+				acknowledged = append(acknowledged, rec)
+			}
+			require.ErrorIs(t, err, errDisk)
+			require.ErrorContains(t, err, "log 42")
+			require.Len(t, acknowledged, failAt/2)
+			for range 2 {
+				require.Equal(t, err, w.Append(nil))
+				require.Equal(t, err, w.Flush())
+				require.Equal(t, err, w.SyncFile())
+				require.Equal(t, err, w.Sync())
+			}
+			require.Equal(t, err, w.Close())
+			require.ErrorIs(t, w.Close(), base.ErrClosed)
+			require.Zero(t, f.after, "nothing is tried again")
+			require.Equal(t, "close", f.calls[len(f.calls)-1])
+
+			r := NewReader(content(f.Bytes()), "f", testID)
+			got, err := readAll(r)
+			require.GreaterOrEqual(t, len(got), len(acknowledged))
+			for i := range got {
+				require.Equal(t, record(i, 500), got[i])
+			}
+			require.False(t, r.Clean())
+			require.NotErrorIs(t, err, base.ErrCorruption)
+		}
+	}
+}
+
+func TestShortWriteWithoutAnError(t *testing.T) {
+	f := &faulty{short: true, silent: true}
+	w := NewWriter(f, testID, Options{})
+	require.NoError(t, w.Append([]byte("record")))
+	require.ErrorIs(t, w.Flush(), io.ErrShortWrite)
+	require.ErrorIs(t, w.Append(nil), io.ErrShortWrite)
+}
+
+func TestFailureInClose(t *testing.T) {
+	// write, sync | end mark: write, sync
+	for failAt := range 4 {
+		f := &faulty{failAt: failAt}
+		w := NewWriter(f, testID, Options{SyncOnClose: true})
+		require.NoError(t, w.Append([]byte("record")))
+		require.ErrorIs(t, w.Close(), errDisk)
+		require.Zero(t, f.after)
+		require.Equal(t, "close", f.calls[len(f.calls)-1])
+	}
+}
+
+func TestNothingIsWrittenBeforeFlush(t *testing.T) {
+	var f capture
+	w := NewWriter(&f, testID, Options{})
+	require.EqualValues(t, fileHeaderSize, w.Size())
+	for i := range 10 {
+		require.NoError(t, w.Append(record(i, 10000)))
+	}
+	require.Empty(t, f.calls)
+	require.EqualValues(t, w.Buffered(), w.Size())
+	require.NoError(t, w.SyncFile())
+	require.Empty(t, f.calls, "nothing was flushed, so there is nothing to sync")
+	require.NoError(t, w.Flush())
+	require.NoError(t, w.Flush())
+	require.Equal(t, []string{"write"}, f.calls, "a flush is one write, or none")
+	require.Zero(t, w.Buffered())
+	require.EqualValues(t, f.Len(), w.Size())
+}
+
+func TestAppendCopies(t *testing.T) {
+	var f capture
+	w := NewWriter(&f, testID, Options{})
+	rec := []byte("record")
+	require.NoError(t, w.Append(rec))
+	clear(rec)
+	require.NoError(t, w.Close())
+	requireClean(t, f.Bytes(), [][]byte{[]byte("record")})
+}
+
+func TestCloseOrder(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		opts  Options
+		sync  bool // before Close
+		calls []string
+	}{
+		{"no sync", Options{}, false, []string{"write", "close"}},
+		{"records first", Options{SyncOnClose: true}, false, []string{"write", "sync", "write", "sync", "close"}},
+		{"already synced", Options{SyncOnClose: true}, true, []string{"write", "sync", "write", "sync", "close"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var f capture
+			w := NewWriter(&f, testID, c.opts)
+			require.NoError(t, w.Append([]byte("record")))
+			if c.sync {
+				require.NoError(t, w.Sync())
+			}
+			end := w.Size()
+			require.NoError(t, w.Close())
+			require.Equal(t, c.calls, f.calls)
+			require.ErrorIs(t, w.Append(nil), base.ErrClosed)
+			require.ErrorIs(t, w.Flush(), base.ErrClosed)
+			require.ErrorIs(t, w.Close(), base.ErrClosed)
+			if c.opts.SyncOnClose {
+				require.NoError(t, w.SyncFile(), "all that was flushed is durable")
+			} else {
+				require.ErrorIs(t, w.SyncFile(), base.ErrClosed)
+			}
+
+			r := NewReader(content(f.Bytes()), "f", testID)
+			_, err := readAll(r)
+			require.Equal(t, io.EOF, err)
+			require.True(t, r.Clean())
+			if c.opts.SyncOnClose {
+				require.Equal(t, end, r.SyncedTo(), "the mark vouches for all records")
+			} else {
+				require.Zero(t, r.SyncedTo())
+			}
+		})
+	}
+}
+
+func TestSyncMarks(t *testing.T) {
+	var f capture
+	w := NewWriter(&f, testID, Options{})
+	appendAndFlush := func() int64 {
+		require.NoError(t, w.Append(record(1, 100)))
+		require.NoError(t, w.Flush())
+		return w.Size()
+	}
+	appendAndFlush()
+	synced := appendAndFlush()
+	require.NoError(t, w.SyncFile())
+	appendAndFlush() // carries the mark
+	marked := appendAndFlush()
+	require.Equal(t, synced+minRoom+2*(headerSize+100), marked, "one mark per sync")
+	for n, want := range map[int64]int64{synced: 0, synced + minRoom: synced, marked: synced} {
+		r := NewReader(content(f.Bytes()[:n]), "f", testID)
+		_, err := readAll(r)
+		require.Equal(t, io.EOF, err)
+		require.Equal(t, want, r.SyncedTo())
+	}
+}
+
+// gate is a file whose Sync waits to be let through.
+type gate struct {
+	capture
+	entered, leave chan struct{}
+	syncs          int
+	err            error
+}
+
+func (g *gate) Sync() error {
+	g.entered <- struct{}{}
+	<-g.leave
+	g.syncs++
+	return g.err
+}
+
+func TestSyncFileCoversWhatWasFlushedBefore(t *testing.T) {
+	g := &gate{entered: make(chan struct{}), leave: make(chan struct{})}
+	w := NewWriter(g, testID, Options{})
+	require.NoError(t, w.Append([]byte("before")))
+	require.NoError(t, w.Flush())
+	before := w.Size()
+	var wg sync.WaitGroup
+	wg.Go(func() { assert.NoError(t, w.SyncFile()) })
+	<-g.entered
+	require.NoError(t, w.Append([]byte("meanwhile")), "a sync holds up no appends")
+	require.NoError(t, w.Flush())
+	for range 3 {
+		wg.Go(func() { assert.NoError(t, w.SyncFile()) })
+	}
+	g.leave <- struct{}{}
+	<-g.entered // one of the three; it covers the others
+	require.Equal(t, before, w.synced.Load())
+	g.leave <- struct{}{}
+	wg.Wait()
+	require.Equal(t, 2, g.syncs)
+	require.Equal(t, w.Size(), w.synced.Load())
+}
+
+func TestWaitingSyncsSeeAnEarlierFailure(t *testing.T) {
+	g := &gate{entered: make(chan struct{}), leave: make(chan struct{}), err: errDisk}
+	w := NewWriter(g, testID, Options{})
+	require.NoError(t, w.Append([]byte("record")))
+	require.NoError(t, w.Flush())
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() { assert.ErrorIs(t, w.SyncFile(), errDisk) })
+	}
+	<-g.entered
+	g.leave <- struct{}{}
+	wg.Wait()
+	require.Equal(t, 1, g.syncs, "the kernel would tell only one of two")
+	require.ErrorIs(t, w.Append(nil), errDisk)
+}
+
+func TestConcurrentSyncs(t *testing.T) {
+	var f capture
+	w := NewWriter(&syncedCapture{capture: &f}, testID, Options{SyncOnClose: true})
+	var records [][]byte
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	for range 3 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					assert.NoError(t, w.SyncFile())
+				}
+			}
+		})
+	}
+	for i := range 2000 {
+		records = append(records, record(i, 80))
+		require.NoError(t, w.Append(records[i]))
+		if i%3 == 0 {
+			require.NoError(t, w.Flush())
+		}
+	}
+	require.NoError(t, w.Close())
+	close(stop)
+	wg.Wait()
+	requireClean(t, f.Bytes(), records)
+	require.Equal(t, "close", f.calls[len(f.calls)-1])
+}
+
+// syncedCapture is a capture that may be synced beside writes.
+type syncedCapture struct {
+	*capture
+	mu sync.Mutex
+}
+
+func (s *syncedCapture) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.capture.Write(p)
+}
+
+func (s *syncedCapture) Sync() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.capture.Sync()
+}
