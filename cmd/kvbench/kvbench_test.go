@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/readamp"
+	"github.com/siftkv/siftkv/internal/bench/report"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// kvbench runs a command line and returns its exit status and output.
+func kvbench(t *testing.T, p *program, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	p.stdout, p.stderr = &out, &err
+	status = p.run(t.Context(), append([]string{"kvbench"}, args...))
+	return status, out.String(), err.String()
+}
+
+// quick are the flags of a run of a second or less.
+func quick(t *testing.T, more ...string) []string {
+	t.Helper()
+	return append([]string{"readamp", "--keys", "2000", "--lookups", "300", "--reps", "2", "--dir", t.TempDir()}, more...)
+}
+
+func TestReadampOnEveryEngine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.json")
+	status, stdout, stderr := kvbench(t, &program{}, quick(t, "--json", path)...)
+	require.Zero(t, status, stderr)
+	for _, row := range []string{
+		"null", "siftkv none", "siftkv bloom:10", "siftkv blocked:10", "siftkv cuckoo:12",
+		"pebble none", "pebble bloom(10)", "pebble iterator bloom(10)", "pebble siftkv blocked:10",
+	} {
+		require.GreaterOrEqual(t, strings.Count(stdout, "\n"+row+" "), 2, "a line in each table for %s", row)
+	}
+	require.Contains(t, stdout, "all hold")
+	require.Contains(t, stdout, "does not consult the filters of the last level")
+	require.Contains(t, stderr, "repetition 2 of 2")
+	require.NotContains(t, stdout, "repetition 2 of 2", "progress is not on standard output")
+
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var result readamp.Result
+	require.NoError(t, json.Unmarshal(data, &result))
+	require.Equal(t, readamp.Schema, result.Schema)
+	require.Equal(t, "kvbench", result.Environment.Argv[0])
+	require.Len(t, result.Rows, 9)
+	var again bytes.Buffer
+	require.NoError(t, report.ReadAmp(&again, &result))
+	require.Equal(t, stdout, again.String(), "the JSON holds every number of the text")
+}
+
+func TestReadampOnAFile(t *testing.T) {
+	var words strings.Builder
+	for i := range 1000 {
+		words.WriteString(strings.Repeat("ab", i%5) + string(rune('a'+i%26)) + strings.Repeat("z", i/26) + "\r\n")
+	}
+	path := filepath.Join(t.TempDir(), "words")
+	require.NoError(t, os.WriteFile(path, []byte(words.String()), 0o600))
+	status, stdout, stderr := kvbench(t, &program{}, quick(t, "--keys", path, "--engines", "siftkv,pebble-bloom", "--filters", "none cuckoo:12,4")...)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, path)
+	require.Contains(t, stdout, "siftkv cuckoo:12")
+	require.NotContains(t, stdout, "pebble none")
+}
+
+// lossy is a store that loses one key in ten.
+type lossy struct{ engine.Store }
+
+func (s lossy) NewReader(a engine.Access, k engine.Kind) (engine.Reader, error) {
+	r, err := s.Store.NewReader(a, k)
+	return lossyReader{r}, err
+}
+
+type lossyReader struct{ engine.Reader }
+
+func (r lossyReader) Get(dst, key []byte) ([]byte, bool, error) {
+	if key[len(key)-1]%10 == 0 {
+		return dst, false, nil
+	}
+	return r.Reader.Get(dst, key)
+}
+
+// padded is a store that counts one file too many per lookup.
+type padded struct{ engine.Store }
+
+func (s padded) NewReader(a engine.Access, k engine.Kind) (engine.Reader, error) {
+	r, err := s.Store.NewReader(a, k)
+	return paddedReader{r}, err
+}
+
+type paddedReader struct{ engine.Reader }
+
+func (r paddedReader) Counters() (engine.Counters, error) {
+	c, err := r.Reader.Counters()
+	c.Total.FilterChecks += c.Lookups
+	return c, err
+}
+
+func TestAWrongAnswerIsStatus3(t *testing.T) {
+	p := &program{wrap: func(store string, s engine.Store) engine.Store {
+		if store == "siftkv none" {
+			return lossy{s}
+		}
+		return s
+	}}
+	status, stdout, stderr := kvbench(t, p, quick(t)...)
+	require.Equal(t, 3, status)
+	require.Empty(t, stdout)
+	require.Regexp(t, `kvbench: siftkv none: wrong answer for the existing key ".*" \(hex [0-9a-f]{32}\): not found\n$`, stderr)
+}
+
+func TestABrokenIdentityIsStatus3AfterTheReport(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.json")
+	p := &program{wrap: func(store string, s engine.Store) engine.Store {
+		if store == "siftkv blocked:10" {
+			return padded{s}
+		}
+		return s
+	}}
+	status, stdout, stderr := kvbench(t, p, quick(t, "--json", path, "--engines", "siftkv")...)
+	require.Equal(t, 3, status)
+	require.Contains(t, stdout, "BROKEN: siftkv blocked:10")
+	require.Contains(t, stderr, "identity broken")
+	require.FileExists(t, path)
+}
+
+func TestUsageErrorsAreStatus2(t *testing.T) {
+	for name, args := range map[string][]string{
+		"no command":      {},
+		"unknown command": {"readapm"},
+		"unknown flag":    {"readamp", "--filterz", "none"},
+		"not a number":    {"readamp", "--reps", "many"},
+		"not a size":      {"readamp", "--cache", "64 parsecs"},
+		"progress mode":   {"readamp", "--progress", "loud"},
+		"engine":          quick(t, "--engines", "oracle"),
+		"filter":          quick(t, "--filters", "sieve:10"),
+		"missing file":    quick(t, "--keys", "/nothing/here"),
+		"too few keys":    quick(t, "--keys", "1"),
+		"missing dir":     quick(t, "--dir", "/nothing/here"),
+		"compression":     quick(t, "--compression", "lz4"),
+		"verify nothing":  {"verify"},
+	} {
+		status, stdout, stderr := kvbench(t, &program{}, args...)
+		require.Equal(t, 2, status, "%s: %s", name, stderr)
+		require.Empty(t, stdout, name)
+		last := strings.TrimSuffix(stderr, "\n")
+		last = last[strings.LastIndexByte(last, '\n')+1:]
+		require.True(t, strings.HasPrefix(last, "kvbench: "), "%s: %q", name, stderr)
+	}
+}
+
+func TestInterruptIsStatus130(t *testing.T) {
+	var out, errs bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &program{stdout: &out, stderr: &errs, wrap: func(store string, s engine.Store) engine.Store {
+		if store == "pebble none" {
+			cancel()
+		}
+		return s
+	}}
+	dir := t.TempDir()
+	require.Equal(t, 130, p.run(ctx, append([]string{"kvbench"}, quick(t, "--dir", dir)...)))
+	require.Contains(t, errs.String(), "interrupted")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestHelpAndVersionAreStatus0(t *testing.T) {
+	status, stdout, _ := kvbench(t, &program{}, "--help")
+	require.Zero(t, status)
+	require.Contains(t, stdout, "readamp")
+	require.Contains(t, stdout, "verify")
+	status, stdout, _ = kvbench(t, &program{}, "readamp", "--help")
+	require.Zero(t, status)
+	for _, word := range []string{"--keys", "--filters", "(default 64MiB)", "none;bloom:10;blocked:10;cuckoo:12", "Example"} {
+		require.Contains(t, stdout, word)
+	}
+	status, stdout, _ = kvbench(t, &program{}, "--version")
+	require.Zero(t, status)
+	require.True(t, strings.HasPrefix(stdout, "kvbench "), stdout)
+}
+
+func TestVerifyWalksEveryFile(t *testing.T) {
+	dir := t.TempDir()
+	db, err := kv.Open(dir, nil)
+	require.NoError(t, err)
+	for _, key := range []string{"a", "b", "c"} {
+		require.NoError(t, db.Set([]byte(key), bytes.Repeat([]byte(key), 1000), nil))
+	}
+	require.NoError(t, db.Flush())
+	require.NoError(t, db.Close())
+
+	status, stdout, stderr := kvbench(t, &program{}, "verify", dir)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, ".sst")
+
+	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	data, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	data[10] ^= 1
+	require.NoError(t, os.WriteFile(files[0], data, 0o600))
+	status, _, stderr = kvbench(t, &program{}, "verify", dir)
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, filepath.Base(files[0]))
+
+	status, _, stderr = kvbench(t, &program{}, "verify", filepath.Join(t.TempDir(), "nothing"))
+	require.Equal(t, 1, status)
+	require.NotEmpty(t, stderr)
+}

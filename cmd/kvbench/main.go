@@ -1,0 +1,26 @@
+// Command kvbench is a laboratory for reads of log-structured stores. It runs
+// the same lookups on SiftKV and on Pebble and says what each of them cost.
+//
+//	kvbench readamp              what a lookup costs, by engine and filter
+//	kvbench verify DIR           check every file of a store
+//
+// Standard output carries results, standard error progress and errors. Exit
+// statuses: 0 ok, 1 I/O or internal error or damage found, 2 usage, 3 a wrong
+// answer or counters that do not add up, 130 interrupted.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// After the first signal the default action is back: a second one ends the
+	// process at once.
+	context.AfterFunc(ctx, stop)
+	p := program{stdout: os.Stdout, stderr: os.Stderr}
+	os.Exit(p.run(ctx, os.Args))
+}

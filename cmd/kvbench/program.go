@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/environ"
+	"github.com/siftkv/siftkv/internal/bench/readamp"
+)
+
+// commands is the command line.
+type commands struct {
+	Version kong.VersionFlag `help:"Print version and revision, and exit."`
+
+	Readamp readampCommand `cmd:"" help:"What a lookup costs, by engine and filter: files, filter checks, blocks, bytes, time."`
+	Verify  verifyCommand  `cmd:"" help:"Check every file of a store, reading only. Exit status 1 if something is damaged."`
+}
+
+// A program is kvbench with its surroundings.
+type program struct {
+	stdout, stderr io.Writer
+	argv           []string
+	wrap           func(store string, s engine.Store) engine.Store // see readamp.Config
+}
+
+const description = `A laboratory for reads of log-structured stores: the same lookups on SiftKV and on Pebble, every answer checked, every read counted.
+
+Exit status: 0 ok, 1 I/O or internal error or damage found, 2 usage, 3 wrong answer or counters that do not add up, 130 interrupted.`
+
+// run executes one command line and returns the exit status.
+func (p *program) run(ctx context.Context, argv []string) int {
+	p.argv = argv
+	var cli commands
+	exited := false
+	parser, err := kong.New(&cli,
+		kong.Name("kvbench"), kong.Description(description),
+		kong.Writers(p.stdout, p.stderr), kong.Vars{"version": environ.Version(), "engines": strings.Join(readamp.Engines, ",")},
+		kong.Exit(func(int) { exited = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p),
+	)
+	if err != nil {
+		return p.fail(err)
+	}
+	parsed, err := parser.Parse(argv[1:])
+	switch {
+	case exited: // --help and --version have answered
+		return bench.StatusOK
+	case err != nil:
+		return p.fail(bench.Usagef("%w; see kvbench --help", err))
+	}
+	return p.fail(parsed.Run())
+}
+
+// fail prints an error, if there is one, in one line and returns the exit status.
+func (p *program) fail(err error) int {
+	switch {
+	case err == nil:
+	case errors.Is(err, context.Canceled):
+		_, _ = fmt.Fprintln(p.stderr, "kvbench: interrupted; the temporary stores are removed")
+	default:
+		_, _ = fmt.Fprintf(p.stderr, "kvbench: %v\n", err)
+	}
+	return bench.Status(err)
+}

@@ -1,0 +1,18 @@
+// Package bench is the laboratory behind kvbench: it asks engines the same
+// questions about the same keys and counts what each answer costs.
+//
+// The parts, from the bottom up:
+//
+//	keys      which keys exist, and which absent keys lie between them
+//	values    the value of a key, computed from the key alone
+//	engine    stores under one interface: SiftKV, Pebble, and null
+//	measure   streams of lookups, timed loops that check every answer, statistics
+//	environ   the machine a result was taken on
+//	progress  what is going on, for a person who waits
+//	readamp   the read-amplification experiment: load, settle, look up, check
+//	report    results as tables and as JSON
+//	bytesize  sizes in flags and reports
+//
+// This package itself holds what they share: the errors that become exit
+// statuses.
+package bench

@@ -1,0 +1,43 @@
+package engine
+
+// A Shape describes the files of a store.
+type Shape struct {
+	Levels []LevelShape `json:"levels"` // non-empty levels only, youngest first
+}
+
+// A LevelShape describes the files of one level.
+type LevelShape struct {
+	Level       int   `json:"level"`
+	Files       int   `json:"files"`
+	Bytes       int64 `json:"bytes"` // on disk
+	Entries     int64 `json:"entries"`
+	FilterBytes int64 `json:"filter_bytes"` // on disk
+	IndexBytes  int64 `json:"index_bytes"`  // on disk
+}
+
+// Total returns the sum over levels; its Level is -1.
+func (s Shape) Total() LevelShape {
+	total := LevelShape{Level: -1}
+	for _, l := range s.Levels {
+		total.Files += l.Files
+		total.Bytes += l.Bytes
+		total.Entries += l.Entries
+		total.FilterBytes += l.FilterBytes
+		total.IndexBytes += l.IndexBytes
+	}
+	return total
+}
+
+// Settled reports whether everything is in one level below the youngest, where
+// files do not overlap: a lookup then considers one file at most.
+func (s Shape) Settled() bool {
+	return len(s.Levels) == 0 || len(s.Levels) == 1 && s.Levels[0].Level > 0
+}
+
+// BitsPerKey returns the filter bits spent on each entry; 0 for an empty store.
+func (l LevelShape) BitsPerKey() float64 {
+	if l.Entries == 0 {
+		return 0
+	}
+	return 8 * float64(l.FilterBytes) / float64(l.Entries)
+}

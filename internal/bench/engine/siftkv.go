@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// SiftKV is a store of this project.
+type SiftKV struct {
+	db     *kv.DB
+	batch  *kv.Batch
+	perKey int // keys per batch
+}
+
+// OpenSiftKV opens or creates a store in dir with one filter policy on every level.
+func OpenSiftKV(dir string, s Settings, policy filterpolicy.Policy) (*SiftKV, error) {
+	db, err := kv.Open(dir, &kv.Options{
+		CacheSize:                s.CacheBytes,
+		MemtableSize:             s.MemtableBytes,
+		BlockSize:                s.BlockBytes,
+		Compression:              siftkvCompression[s.Compression],
+		Filter:                   policy,
+		MaxConcurrentCompactions: s.Compactions,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("siftkv: open %s: %w", dir, err)
+	}
+	return &SiftKV{db: db, batch: db.NewBatch(), perKey: max(1, s.BatchKeys)}, nil
+}
+
+var siftkvCompression = map[string]sstable.Compression{
+	"none":   sstable.NoCompression,
+	"snappy": sstable.Snappy,
+	"zstd":   sstable.Zstd,
+}
+
+// Put adds a key to the current batch.
+func (s *SiftKV) Put(key, value []byte) error {
+	if err := s.batch.Set(key, value); err != nil {
+		return fmt.Errorf("siftkv: set: %w", err)
+	}
+	if s.batch.Len() < s.perKey {
+		return nil
+	}
+	return s.commit()
+}
+
+func (s *SiftKV) commit() error {
+	if err := s.batch.Commit(kv.Async); err != nil {
+		return fmt.Errorf("siftkv: commit: %w", err)
+	}
+	s.batch.Reset()
+	return nil
+}
+
+// Settle commits, flushes and compacts everything into the last level.
+func (s *SiftKV) Settle(ctx context.Context) error {
+	if err := s.commit(); err != nil {
+		return err
+	}
+	if err := s.db.Flush(); err != nil {
+		return fmt.Errorf("siftkv: flush: %w", err)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := s.db.Compact(nil, nil); err != nil {
+		return fmt.Errorf("siftkv: compact: %w", err)
+	}
+	return nil
+}
+
+// Shape reads the metrics.
+func (s *SiftKV) Shape() (Shape, error) {
+	var shape Shape
+	for i, l := range s.db.Metrics().Levels {
+		if l.Files == 0 {
+			continue
+		}
+		shape.Levels = append(shape.Levels, LevelShape{
+			Level: i, Files: l.Files, Bytes: l.Bytes, Entries: int64(l.Entries),
+			FilterBytes: l.FilterBytes, IndexBytes: l.IndexBytes,
+		})
+	}
+	return shape, nil
+}
+
+// NewReader returns a reader that uses AppendGet, the only access there is.
+func (s *SiftKV) NewReader(access Access, _ Kind) (Reader, error) {
+	if access != Get {
+		return nil, fmt.Errorf("siftkv: no access named %q", access)
+	}
+	return siftkvReader{s.db}, nil
+}
+
+// Close closes the store.
+func (s *SiftKV) Close() error {
+	if err := s.db.Close(); err != nil {
+		return fmt.Errorf("siftkv: close: %w", err)
+	}
+	return nil
+}
+
+// siftkvReader looks keys up with AppendGet.
+type siftkvReader struct{ db *kv.DB }
+
+// Get appends the value of key to dst.
+func (r siftkvReader) Get(dst, key []byte) ([]byte, bool, error) {
+	value, err := r.db.AppendGet(dst, key)
+	if err != nil {
+		if err == kv.ErrNotFound || errors.Is(err, kv.ErrNotFound) { //nolint:errorlint // the fast path comes first
+			return dst, false, nil
+		}
+		return dst, false, fmt.Errorf("siftkv: get: %w", err)
+	}
+	return value, true, nil
+}
+
+// Counters translates the store's metrics, level by level.
+func (r siftkvReader) Counters() (Counters, error) {
+	m := r.db.Metrics()
+	c := Counters{Lookups: Count(m.Gets), MemtableAnswers: Count(m.MemtableHits), Total: siftkvTally(m.Lookup())}
+	for i := range m.Levels {
+		c.Levels = append(c.Levels, siftkvTally(m.Levels[i].Lookup))
+	}
+	return c, nil
+}
+
+// siftkvTally translates the counters of one level. The number of filter checks
+// is what the store says it did with files that were neither ruled out before
+// nor without a filter, so that the outcomes can be held against it.
+func siftkvTally(l kv.LookupCounters) Tally {
+	probed := l.FilesConsidered - l.RuledOutByBounds - l.RuledOutByRangeTombstone
+	return Tally{
+		FilesConsidered: Count(l.FilesConsidered),
+		OutOfBounds:     Count(l.RuledOutByBounds),
+		OutOfRange:      Count(l.RuledOutByRangeTombstone),
+		FilterChecks:    Count(probed - l.Unfiltered),
+		Negatives:       Count(l.FilterNegatives),
+		TruePositives:   Count(l.FilterTruePositives),
+		FalsePositives:  Count(l.FilterFalsePositives),
+		Unfiltered:      Count(l.Unfiltered),
+		IndexLookups:    Count(l.IndexLookups),
+		OutOfIndex:      Count(l.RuledOutByIndex),
+		BlocksFromCache: Count(l.BlocksFromCache),
+		BlocksFromDisk:  Count(l.BlocksFromDisk),
+		LeavesFromDisk:  Count(l.LeavesFromDisk),
+		BytesFromDisk:   Count(l.BytesFromDisk),
+		Answered:        Count(l.Hits),
+	}
+}
+
+// Close does nothing: the reader holds nothing.
+func (r siftkvReader) Close() error { return nil }

@@ -1,0 +1,53 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Errors that commands tell apart by exit status.
+var (
+	// ErrUsage marks a wrong flag, argument or input file.
+	ErrUsage = errors.New("usage")
+	// ErrWrongAnswer marks an engine that answered a lookup wrongly.
+	ErrWrongAnswer = errors.New("wrong answer")
+	// ErrIdentity marks counters that contradict each other.
+	ErrIdentity = errors.New("identity broken")
+)
+
+// Exit statuses of every kvbench command.
+const (
+	StatusOK          = 0   // the result stands
+	StatusInternal    = 1   // I/O or internal error, damage found
+	StatusUsage       = 2   // wrong flag, argument or input file
+	StatusWrong       = 3   // wrong answer, or counters that do not add up
+	StatusInterrupted = 130 // stopped by a signal (128 + SIGINT)
+)
+
+// Status returns the exit status that belongs to err; nil is StatusOK.
+func Status(err error) int {
+	switch {
+	case err == nil:
+		return StatusOK
+	case errors.Is(err, ErrWrongAnswer), errors.Is(err, ErrIdentity):
+		return StatusWrong
+	case errors.Is(err, ErrUsage):
+		return StatusUsage
+	case errors.Is(err, context.Canceled):
+		return StatusInterrupted
+	}
+	return StatusInternal
+}
+
+// usageError keeps its text free of the sentinel's.
+type usageError struct{ err error }
+
+func (e usageError) Error() string   { return e.err.Error() }
+func (e usageError) Unwrap() []error { return []error{ErrUsage, e.err} }
+
+// Usagef returns an error that matches ErrUsage and reads exactly as formatted;
+// %w wraps a cause.
+func Usagef(format string, args ...any) error {
+	return usageError{fmt.Errorf(format, args...)}
+}

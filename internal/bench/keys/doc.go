@@ -1,0 +1,10 @@
+// Package keys provides the keys of an experiment: those a store is loaded
+// with (present) and those it is asked for in vain (absent).
+//
+// An absent key that lies outside the bounds of every file costs any engine
+// next to nothing, and would say nothing about filters. So absent keys come
+// from the same distribution as present ones and lie between them.
+//
+// Everything is a function of the source and a seed: two runs see the same
+// keys in the same order.
+package keys

@@ -1,0 +1,28 @@
+package keys
+
+import (
+	"strconv"
+
+	"github.com/siftkv/siftkv/internal/bench"
+)
+
+// A Request says which keys a user asked for.
+type Request struct {
+	Keys    string // a plain integer: that many generated keys; anything else: the path of a file
+	KeySize int    // bytes of a generated key; not used for a file
+	MaxLen  int    // bytes of the longest line of a file
+	Seed    uint64
+}
+
+// Open returns the source that the request names. A file whose name is a plain
+// integer is reached by a path such as ./1000.
+func Open(r Request) (Source, error) {
+	n, err := strconv.Atoi(r.Keys)
+	switch {
+	case err == nil:
+		return NewGenerated(n, r.KeySize, r.Seed)
+	case r.Keys == "":
+		return nil, bench.Usagef("no keys: give a count or a file with one key per line")
+	}
+	return OpenFile(r.Keys, r.MaxLen, r.Seed)
+}

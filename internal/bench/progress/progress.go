@@ -1,0 +1,95 @@
+// Package progress tells a person who waits what is going on: one bar per phase
+// on a terminal, one line per finished phase elsewhere. It writes to standard
+// error only, so that standard output stays the result.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// Modes lists what New accepts. "auto" is a bar if the writer is a terminal and
+// plain lines if it is not.
+var Modes = []string{"auto", "plain", "none"}
+
+// A Reporter shows one phase at a time. It is used by one goroutine.
+type Reporter struct {
+	w   io.Writer
+	bar bool
+}
+
+// New returns a reporter that writes to w.
+func New(w io.Writer, mode string) *Reporter {
+	if mode == "none" {
+		w = io.Discard
+	}
+	return &Reporter{w: w, bar: mode == "auto" && isTerminal(w)}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// A Phase is a piece of work of known size.
+type Phase struct {
+	r     *Reporter
+	name  string
+	unit  string
+	total int
+	start time.Time
+	bar   *progressbar.ProgressBar
+}
+
+// Start begins a phase of total units, such as keys; 0 means the size is not
+// known.
+func (r *Reporter) Start(name string, total int, unit string) *Phase {
+	p := &Phase{r: r, name: name, unit: unit, total: total, start: time.Now()}
+	if r.bar {
+		p.bar = newBar(r.w, name, total, unit)
+	}
+	return p
+}
+
+// newBar draws a bar, or a spinner for a phase of unknown size.
+func newBar(w io.Writer, name string, total int, unit string) *progressbar.ProgressBar {
+	options := []progressbar.Option{
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetDescription(fmt.Sprintf("%-32s", name)),
+		progressbar.OptionThrottle(100 * time.Millisecond),
+		progressbar.OptionSetRenderBlankState(true),
+		progressbar.OptionClearOnFinish(),
+	}
+	if total == 0 {
+		return progressbar.NewOptions64(-1, append(options, progressbar.OptionSpinnerType(9))...)
+	}
+	return progressbar.NewOptions64(int64(total), append(options,
+		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString(unit),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionSetWidth(24))...)
+}
+
+// Add says that n more units are done.
+func (p *Phase) Add(n int) {
+	if p.bar != nil {
+		_ = p.bar.Add(n) // a bar that cannot be drawn must not stop the work
+	}
+}
+
+// Done ends the phase: the bar goes, or a line says how long it took.
+func (p *Phase) Done() {
+	if p.bar != nil {
+		_ = p.bar.Finish()
+		return
+	}
+	took := time.Since(p.start)
+	line := fmt.Sprintf("%-32s %6.1f s", p.name, took.Seconds())
+	if p.total > 0 && took > 0 {
+		line += fmt.Sprintf("  %9.0f %s/s", float64(p.total)/took.Seconds(), p.unit)
+	}
+	_, _ = fmt.Fprintln(p.r.w, line)
+}

@@ -1,0 +1,98 @@
+package readamp
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/keys"
+	"github.com/siftkv/siftkv/internal/bench/progress"
+)
+
+// Names of what can be measured, as given to --engines.
+const (
+	SiftKV         = "siftkv"          // one row per filter
+	PebblePlain    = "pebble"          // Get, no filter
+	PebbleBloom    = "pebble-bloom"    // Get, Pebble's own Bloom filter
+	PebbleSiftKV   = "pebble-siftkv"   // Get, a filter of this project in Pebble
+	PebbleIterator = "pebble-iterator" // as PebbleBloom, looked up by an iterator that uses last-level filters
+)
+
+// Engines lists the names in the order of the report.
+var Engines = []string{SiftKV, PebblePlain, PebbleBloom, PebbleSiftKV, PebbleIterator}
+
+// MaxLookups bounds the lookups of one repetition, which are held in memory.
+const MaxLookups = 10_000_000
+
+// A Config says what to measure. Every field is needed but Dir, Argv and Wrap.
+type Config struct {
+	Keys        keys.Request
+	ValueSize   int      // bytes
+	Filters     []string // specs of filterpolicy.Parse, one SiftKV row each
+	Engines     []string // some of Engines
+	Lookups     int      // of each kind, per row and repetition
+	Repetitions int
+	Seed        uint64
+	Store       engine.Settings
+	Dir         string // where a temporary directory is made; empty: the system's
+	Argv        []string
+	Progress    *progress.Reporter
+
+	// Wrap, if set, stands between the experiment and each store it opens.
+	Wrap func(store string, s engine.Store) engine.Store
+}
+
+// Bounds of the common settings.
+const (
+	minCache    = 64 << 10 // engines take 0 for their default, and defaults differ
+	minMemtable = 64 << 10
+	maxMemtable = 1 << 30
+	minBlock    = 256
+	maxBlock    = 1 << 20
+)
+
+// validate reports the first field that makes no sense.
+func (c *Config) validate() error {
+	for _, name := range c.Engines {
+		if !slices.Contains(Engines, name) {
+			return bench.Usagef("--engines %s: not an engine; choose from %s", name, strings.Join(Engines, ", "))
+		}
+	}
+	if !slices.Contains(engine.Compressions, c.Store.Compression) {
+		return bench.Usagef("--compression %s: choose from %s", c.Store.Compression, strings.Join(engine.Compressions, ", "))
+	}
+	for _, b := range []struct {
+		flag          string
+		value, lo, hi int64
+	}{
+		{"--lookups", int64(c.Lookups), 1, MaxLookups},
+		{"--reps", int64(c.Repetitions), 1, 1000},
+		{"--cache", c.Store.CacheBytes, minCache, 1 << 40},
+		{"--memtable", c.Store.MemtableBytes, minMemtable, maxMemtable},
+		{"--block-size", int64(c.Store.BlockBytes), minBlock, maxBlock},
+		{"--compactions", int64(c.Store.Compactions), 1, 64},
+		{"--pebble-index-block", int64(c.Store.PebbleIndexBytes), 0, 1 << 30},
+	} {
+		if b.value < b.lo || b.value > b.hi {
+			return bench.Usagef("%s %d: want %d to %d", b.flag, b.value, b.lo, b.hi)
+		}
+	}
+	switch {
+	case len(c.Engines) == 0:
+		return bench.Usagef("--engines: nothing to measure; choose from %s", strings.Join(Engines, ", "))
+	case len(c.Filters) == 0 && slices.Contains(c.Engines, SiftKV):
+		return bench.Usagef("--filters: SiftKV needs at least one, such as none or blocked:10")
+	}
+	return nil
+}
+
+// SplitSpecs splits filter specs at spaces and semicolons; a spec may contain
+// commas, as cuckoo:12,4 does.
+func SplitSpecs(texts []string) []string {
+	specs := make([]string, 0, len(texts))
+	for _, text := range texts {
+		specs = append(specs, strings.FieldsFunc(text, func(r rune) bool { return r == ';' || r == ' ' || r == '\t' })...)
+	}
+	return specs
+}

@@ -1,0 +1,71 @@
+// Package values makes the value of a key from the key alone, so that any
+// answer of any engine can be checked without keeping what was written.
+//
+// A value starts with eight bytes that depend on every byte of the key and on
+// the seed; half of it is pseudo-random and the other half repeats the first,
+// so that a compressor reaches about one half (the shape that db_bench of
+// LevelDB and RocksDB uses by default).
+package values
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/keys"
+)
+
+// Limits of a value, in bytes: MinSize so that every value carries its word.
+const (
+	MinSize = 16
+	MaxSize = 1 << 20
+)
+
+// Values is a function from keys to values of one size. It is immutable.
+type Values struct {
+	size int
+	seed uint64
+}
+
+// New returns the values of size bytes that belong to seed.
+func New(size int, seed uint64) (Values, error) {
+	if size < MinSize || size > MaxSize {
+		return Values{}, bench.Usagef("values of %d bytes: want %d to %d", size, MinSize, MaxSize)
+	}
+	return Values{size: size, seed: keys.Mix(seed ^ 0x76616c75)}, nil
+}
+
+// Size returns the bytes of every value.
+func (v Values) Size() int { return v.size }
+
+// Word returns the first eight bytes of the key's value as a little-endian
+// word. It tells values of different keys apart but for one chance in 2^64.
+func (v Values) Word(key []byte) uint64 { return keys.Mix(xxhash.Sum64(key) ^ v.seed) }
+
+// Append appends the value of key to dst.
+func (v Values) Append(dst, key []byte) []byte {
+	start := len(dst)
+	half := (v.size + 1) / 2
+	word := v.Word(key)
+	for left := half; left > 0; left -= 8 {
+		dst = binary.LittleEndian.AppendUint64(dst, word)
+		word = keys.Mix(word)
+	}
+	dst = dst[:start+half]
+	return append(dst, dst[start:start+v.size-half]...)
+}
+
+// HasWord reports whether value has the right size and starts with word. It is
+// the cheap check of a timed loop.
+func (v Values) HasWord(value []byte, word uint64) bool {
+	return len(value) == v.size && binary.LittleEndian.Uint64(value) == word
+}
+
+// Check reports whether value is, in every byte, the value of key. It appends
+// the right value to scratch and returns the extended slice for the next call.
+func (v Values) Check(scratch, key, value []byte) (ok bool, next []byte) {
+	next = v.Append(scratch[:0], key)
+	return bytes.Equal(next, value), next
+}
