@@ -31,7 +31,7 @@ func (d *DB) Checkpoint(dir string) (err error) {
 		return ErrClosed
 	}
 	defer d.release(s, 0)
-	if err := makeDir(d.fs, dir); err != nil {
+	if err = makeDir(d.fs, dir); err != nil {
 		return err
 	}
 	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LastSeq: s.version.lastSeq()}

@@ -204,6 +204,31 @@ func (c *compaction) movable(d *DB) bool {
 	return below <= maxGrandparents*d.opts.TargetFileSize
 }
 
+// An overlapBelow adds up the tables of the level below the output that the open
+// output table has passed.
+type overlapBelow struct {
+	tables []*table // those ahead
+	bytes  int64    // of those passed since the last cut
+	most   int64
+}
+
+func (c *compaction) overlapBelow(d *DB) *overlapBelow {
+	o := &overlapBelow{most: maxGrandparents * d.opts.TargetFileSize}
+	if c.output < lastLevel {
+		o.tables = c.version.levels[c.output+1].overlapping(c.span.lo, c.span.hi)
+	}
+	return o
+}
+
+// tooMuch reports whether a table that goes on to key would overlap too much.
+func (o *overlapBelow) tooMuch(key []byte) bool {
+	for len(o.tables) > 0 && o.tables[0].Before(key) {
+		o.bytes += o.tables[0].Size
+		o.tables = o.tables[1:]
+	}
+	return o.bytes > o.most
+}
+
 // rewrite merges the inputs into new tables.
 func (d *DB) rewrite(c *compaction) (tables []manifest.Table, err error) {
 	it, err := d.mergeInputs(c)
@@ -218,11 +243,13 @@ func (d *DB) rewrite(c *compaction) (tables []manifest.Table, err error) {
 	}()
 	var last []byte
 	entries := 0
+	below := c.overlapBelow(d)
 	for ok := it.first(); ok; ok = it.next() {
-		if out.full() && !bytes.Equal(last, it.key.User) {
+		if (below.tooMuch(it.key.User) || out.full()) && !bytes.Equal(last, it.key.User) {
 			if err := out.cut(it.key.User); err != nil {
 				return nil, err
 			}
+			below.bytes = 0
 		}
 		if entries++; entries%4096 == 0 && d.closed.Load() {
 			return nil, errClosing

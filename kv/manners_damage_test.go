@@ -250,7 +250,7 @@ func TestALostPageThatNobodySyncedIsATornTail(t *testing.T) {
 func TestADamagedManifestIsNamed(t *testing.T) {
 	dir, _ := damageStore(t)
 	name := only(t, dir, manifest.FileManifest)
-	rewrite(t, name, flip(60)) // in the first edit: later ones follow
+	rewrite(t, name, flip(45)) // in the first edit: later ones follow
 	_, err := Open(dir, nil)
 	requireDamage(t, err, name, 32)
 

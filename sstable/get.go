@@ -61,9 +61,9 @@ func (r *Reader) Find(key []byte, hash uint64, at base.SeqNum, p *Probe) (value 
 			return nil, 0, false, r.corrupt(int64(loc.offset), "data block", err)
 		}
 		p.KeyPresent = p.KeyPresent || f.present
-		// Versions of a key go on in the next block only if the key itself
-		// separates the two.
-		if f.ok || !f.more || loc.block+1 == r.dataCount || !loc.leaf.SeparatorIs(loc.at, key) {
+		// Versions of a key go on in the next block only if this one ends with
+		// some of them.
+		if f.ok || !f.more || !f.present || loc.block+1 == r.dataCount {
 			return f.value, f.trailer, f.ok, nil
 		}
 		if loc, err = r.locateBlock(loc.block+1, loc, true, p); err != nil {

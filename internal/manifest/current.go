@@ -50,6 +50,10 @@ func writeFile(fs vfs.FS, name string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
+// ErrNotCurrent is matched when a CURRENT file does not begin as this program
+// writes it: it is damaged, or another program's.
+var ErrNotCurrent = errors.New("not a line that this store writes")
+
 // Current returns the number of the manifest in force. If there is no CURRENT
 // file, the error matches fs.ErrNotExist.
 func Current(fs vfs.FS, dir string) (num uint64, err error) {
@@ -71,7 +75,7 @@ func Current(fs vfs.FS, dir string) (num uint64, err error) {
 func parseCurrent(text string) (uint64, error) {
 	var version int
 	if _, err := fmt.Sscanf(text, "siftkv format=%d ", &version); err != nil {
-		return 0, errors.New("not a line that this store writes")
+		return 0, ErrNotCurrent
 	}
 	if version > FormatVersion {
 		return 0, fmt.Errorf("%w: version %d, this program opens up to %d", ErrNewerFormat, version, FormatVersion)

@@ -58,8 +58,8 @@ func (l *Log) Size() int64 { return l.w.Size() }
 func (l *Log) Close() error { return l.w.Close() }
 
 // Load calls apply with every edit of the manifest with this number, in order.
-// A record that the end of the file cuts off was never acknowledged and is left
-// out; any other damage is an error.
+// The last record was never acknowledged if a crash cut it off, or lost a part of
+// it: it is left out. Any other damage is an error.
 func Load(fs vfs.FS, dir string, num uint64, apply func(*Edit) error) (err error) {
 	name := filepath.Join(dir, FileName(FileManifest, num))
 	f, err := fs.Open(name)
@@ -71,7 +71,7 @@ func Load(fs vfs.FS, dir string, num uint64, apply func(*Edit) error) (err error
 	edits := 0
 	for {
 		record, err := r.Next()
-		if errors.Is(err, io.EOF) || errors.Is(err, wal.ErrTornTail) {
+		if errors.Is(err, io.EOF) || errors.Is(err, wal.ErrTornTail) || crashExplains(err, r) {
 			break
 		}
 		if err != nil {
@@ -93,4 +93,12 @@ func Load(fs vfs.FS, dir string, num uint64, apply func(*Edit) error) (err error
 		return &base.CorruptionError{File: name, Offset: 0, What: "the manifest describes no store"}
 	}
 	return nil
+}
+
+// crashExplains reports whether a power cut may have left this damage: the log
+// does not prove that the bytes had been durable, and a disk writes pages that
+// nobody synced in any order.
+func crashExplains(err error, r *wal.Reader) bool {
+	ce, ok := errors.AsType[*base.CorruptionError](err)
+	return ok && ce.Offset >= r.SyncedTo() && !errors.Is(err, wal.ErrNotLog)
 }

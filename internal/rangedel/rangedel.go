@@ -148,7 +148,10 @@ func (s *Set) find(key []byte) *Fragment {
 	if s == nil {
 		return nil
 	}
-	i := sort.Search(len(s.frags), func(i int) bool { return CompareEnds(s.frags[i].End, key) > 0 })
+	// A nil key is the empty key, not an end without a bound.
+	i := sort.Search(len(s.frags), func(i int) bool {
+		return s.frags[i].End == nil || bytes.Compare(s.frags[i].End, key) > 0
+	})
 	if i < len(s.frags) && bytes.Compare(s.frags[i].Start, key) <= 0 {
 		return &s.frags[i]
 	}

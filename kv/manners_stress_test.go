@@ -1,0 +1,226 @@
+package kv
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/stretchr/testify/require"
+)
+
+func TestMemoryLimitHoldsForAllParts(t *testing.T) {
+	const limit = 8 << 20
+	for _, o := range []*Options{
+		{MemoryLimit: limit},
+		{MemoryLimit: limit, MemtableSize: 1 << 20, MaxMemtables: 5},
+		{MemoryLimit: limit, CacheSize: 1 << 30},
+	} {
+		o.BlockSize = 512
+		db := openMem(t, o)
+		most := int64(0)
+		check := func() {
+			m := db.Metrics()
+			used := m.CacheBytes + m.FilterMemory + m.IndexMemory + m.MemtableBytes
+			most = max(most, used)
+			require.LessOrEqual(t, used, int64(limit), "cache %d, filters %d, indexes %d, memtables %d", m.CacheBytes, m.FilterMemory, m.IndexMemory, m.MemtableBytes)
+		}
+		rng := rand.New(rand.NewPCG(3, 3))
+		for i := range 60_000 {
+			require.NoError(t, db.Set(fmt.Appendf(nil, "%08d", rng.IntN(1_000_000)), randomBytes(rng, 300), Async))
+			_, err := db.Has(fmt.Appendf(nil, "%08d", rng.IntN(1_000_000)))
+			require.NoError(t, err)
+			if i%500 == 0 {
+				check()
+			}
+		}
+		it, err := db.NewIter(nil)
+		require.NoError(t, err)
+		for ok := it.First(); ok; ok = it.Next() {
+		}
+		require.NoError(t, it.Close())
+		check()
+		require.NotZero(t, db.Metrics().FilterMemory)
+		require.Greater(t, most, int64(limit/4), "memory that is allowed is used")
+	}
+}
+
+func TestFiltersThatWouldTakeTooMuchStayOnDisk(t *testing.T) {
+	db := openMem(t, &Options{MemoryLimit: 4 << 20, CacheSize: 1, MemtableSize: 1 << 20, TargetFileSize: 256 << 10, Filter: mustParse("bloom:64")})
+	for i := range 100_000 {
+		require.NoError(t, db.Set(settledKey(i), nil, Async))
+	}
+	require.NoError(t, db.Compact(nil, nil))
+	for i := range 100_000 {
+		ok, err := db.Has(settledKey(i))
+		require.NoError(t, err)
+		require.True(t, ok)
+	}
+	m := db.Metrics()
+	require.NotZero(t, m.FiltersRefused)
+	require.Zero(t, m.UnusableFilters)
+	require.LessOrEqual(t, m.FilterMemory, int64(512<<10))
+	checkIdentities(t, m)
+}
+
+// A stressRun has writers that count up, each in keys of its own, and readers
+// that must never see a count go back, or one half of a batch.
+type stressRun struct {
+	t       *testing.T
+	db      *DB
+	done    atomic.Bool
+	highest [stressKeys]atomic.Int64 // what has been acknowledged
+}
+
+const (
+	stressWriters = 4
+	stressKeys    = 40
+	stressWrites  = 1500 // of each writer
+)
+
+func (r *stressRun) keys(n int) (a, b []byte) {
+	return fmt.Appendf(nil, "first/%02d", n), fmt.Appendf(nil, "second/%02d", n)
+}
+
+func (r *stressRun) write(w int) {
+	rng := rand.New(rand.NewPCG(uint64(w), 5))
+	pad := bytes.Repeat([]byte("x"), 400)
+	for i := 1; i <= stressWrites; i++ {
+		n := w + stressWriters*rng.IntN(stressKeys/stressWriters)
+		first, second := r.keys(n)
+		v := append(strconv.AppendInt(nil, int64(i), 10), ' ')
+		v = append(v, pad[:rng.IntN(len(pad))]...)
+		b := r.db.NewBatch()
+		if i%20 == 0 { // what follows in the batch is newer
+			require.NoError(r.t, b.DeleteRange(first, append(first, 'x')))
+			require.NoError(r.t, b.Delete(second))
+		}
+		require.NoError(r.t, b.Set(first, v))
+		require.NoError(r.t, b.Set(second, v))
+		require.NoError(r.t, b.Commit([]*WriteOptions{Sync, NoSync, Async}[rng.IntN(3)]))
+		r.highest[n].Store(int64(i))
+	}
+}
+
+func count(t *testing.T, v []byte) int64 {
+	head, _, _ := bytes.Cut(v, []byte(" "))
+	n, err := strconv.ParseInt(string(head), 10, 64)
+	require.NoError(t, err)
+	return n
+}
+
+// read looks keys up until the writers are done.
+func (r *stressRun) read(seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 6))
+	for !r.done.Load() {
+		n := rng.IntN(stressKeys)
+		key, _ := r.keys(n)
+		least := r.highest[n].Load()
+		v, err := r.db.Get(key)
+		if least > 0 || err == nil {
+			require.NoError(r.t, err)
+			require.GreaterOrEqual(r.t, count(r.t, v), least, "an acknowledged write of %q is not seen", key)
+		}
+	}
+}
+
+// scan compares the halves of every batch, in a snapshot and an iterator, both
+// ways.
+func (r *stressRun) scan(seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	for !r.done.Load() {
+		s := r.db.NewSnapshot()
+		var reader Reader = s
+		if rng.IntN(2) == 0 {
+			reader = r.db
+		}
+		it, err := reader.NewIter(nil)
+		require.NoError(r.t, err)
+		counts := map[string]int64{}
+		start, move := it.First, it.Next
+		if rng.IntN(2) == 0 {
+			start, move = it.Last, it.Prev
+		}
+		for ok := start(); ok; ok = move() {
+			counts[string(it.Key())] = count(r.t, it.Value())
+		}
+		require.NoError(r.t, it.Close())
+		for n := range stressKeys {
+			first, second := r.keys(n)
+			require.Equal(r.t, counts[string(first)], counts[string(second)], "half a batch of %q", first)
+			a, errA := s.Get(first)
+			b, errB := s.Get(second)
+			require.Equal(r.t, errA, errB)
+			require.Equal(r.t, a, b)
+		}
+		require.NoError(r.t, s.Close())
+	}
+}
+
+// disturb flushes, compacts, asks for metrics and explanations.
+func (r *stressRun) disturb() {
+	for i := 0; !r.done.Load(); i++ {
+		lo, hi := r.keys(i % stressKeys)
+		switch i % 4 {
+		case 0:
+			require.NoError(r.t, r.db.Flush())
+		case 1:
+			require.NoError(r.t, r.db.Compact(lo, hi))
+		case 2:
+			checkRunningIdentities(r.t, r.db.Metrics())
+		default:
+			_, err := r.db.Explain(lo)
+			require.NoError(r.t, err)
+		}
+	}
+}
+
+// checkRunningIdentities holds those figures together that are derived from one
+// reading of the counters.
+func checkRunningIdentities(t *testing.T, m *Metrics) {
+	c := m.Lookup()
+	require.Equal(t, c.IndexLookups, c.Unfiltered+c.FilterTruePositives+c.FilterFalsePositives)
+	require.Equal(t, c.FilesConsidered, c.RuledOutByBounds+c.RuledOutByRangeTombstone+c.FilterChecks()+c.Unfiltered)
+}
+
+func TestConcurrentUse(t *testing.T) {
+	for seed := range uint64(3) {
+		o := randomOptions(rand.New(rand.NewPCG(seed, 8)))
+		o.InMemory = true
+		db, err := Open("db", o)
+		require.NoError(t, err)
+		r := &stressRun{t: t, db: db}
+		var writers, others sync.WaitGroup
+		for w := range stressWriters {
+			writers.Go(func() { r.write(w) })
+		}
+		others.Go(r.disturb)
+		for i := range uint64(2) {
+			others.Go(func() { r.read(10*seed + i) })
+			others.Go(func() { r.scan(10*seed + i) })
+		}
+		writers.Wait()
+		r.done.Store(true)
+		others.Wait()
+		for n := range stressKeys {
+			first, _ := r.keys(n)
+			v, err := db.Get(first)
+			require.NoError(t, err)
+			require.Equal(t, r.highest[n].Load(), count(t, v))
+		}
+		checkIdentities(t, db.Metrics())
+		require.NoError(t, db.Close())
+	}
+}
+
+func mustParse(spec string) filterpolicy.Policy {
+	p, err := filterpolicy.Parse(spec)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
