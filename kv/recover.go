@@ -167,11 +167,8 @@ func (p *replayer) log(num uint64) (whole bool, err error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			return r.Clean(), nil
-		case errors.Is(err, wal.ErrTornTail):
-			p.d.log.Info("a log ends in a write that was not complete", "log", name, "detail", err)
-			return false, nil
-		case crashExplains(err, r):
-			p.d.log.Warn("a crash has kept later pages of a log and lost earlier ones: what follows is left out", "log", name, "detail", err)
+		case r.CrashExplains(err):
+			p.d.log.Warn("a log breaks off in writes that were not synced: what follows is left out", "log", name, "detail", err)
 			return false, nil
 		case err != nil:
 			return false, p.d.withHint(err)
@@ -180,14 +177,6 @@ func (p *replayer) log(num uint64) (whole bool, err error) {
 			return false, &CorruptionError{File: name, Offset: -1, What: "a record of the log", Cause: err, Hint: p.d.hint()}
 		}
 	}
-}
-
-// crashExplains reports whether a power cut may have left this damage: the log
-// does not prove that the bytes had been durable, and a disk writes pages that
-// nobody synced in any order.
-func crashExplains(err error, r *wal.Reader) bool {
-	ce, ok := errors.AsType[*CorruptionError](err)
-	return ok && ce.Offset >= r.SyncedTo() && !errors.Is(err, wal.ErrNotLog)
 }
 
 // record applies one batch.

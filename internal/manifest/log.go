@@ -71,7 +71,7 @@ func Load(fs vfs.FS, dir string, num uint64, apply func(*Edit) error) (err error
 	edits := 0
 	for {
 		record, err := r.Next()
-		if errors.Is(err, io.EOF) || errors.Is(err, wal.ErrTornTail) || crashExplains(err, r) {
+		if errors.Is(err, io.EOF) || r.CrashExplains(err) {
 			break
 		}
 		if err != nil {
@@ -93,12 +93,4 @@ func Load(fs vfs.FS, dir string, num uint64, apply func(*Edit) error) (err error
 		return &base.CorruptionError{File: name, Offset: 0, What: "the manifest describes no store"}
 	}
 	return nil
-}
-
-// crashExplains reports whether a power cut may have left this damage: the log
-// does not prove that the bytes had been durable, and a disk writes pages that
-// nobody synced in any order.
-func crashExplains(err error, r *wal.Reader) bool {
-	ce, ok := errors.AsType[*base.CorruptionError](err)
-	return ok && ce.Offset >= r.SyncedTo() && !errors.Is(err, wal.ErrNotLog)
 }

@@ -8,6 +8,17 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
+// CrashExplains reports whether a crash may have left behind what err, which Next
+// returned, says: a torn tail, or damage to bytes that the log does not prove to
+// have been durable, since a disk writes pages that nobody synced in any order.
+func (r *Reader) CrashExplains(err error) bool {
+	if errors.Is(err, ErrTornTail) {
+		return true
+	}
+	ce, ok := errors.AsType[*base.CorruptionError](err)
+	return ok && ce.Offset >= r.SyncedTo() && !errors.Is(err, ErrNotLog)
+}
+
 // Skip gives up what Next could not read, and goes to the next whole fragment
 // behind it: the one where the damaged fragment should end, or the first of a
 // later block. It reports whether there is one, so that Next can go on.
