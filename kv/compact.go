@@ -110,13 +110,13 @@ func (d *DB) outdated(t *table) bool {
 		return true
 	}
 	r, err := d.openTable(t)
-	return err != nil || r.Properties().Entries > 0 && r.Properties().FilterPolicy != d.filterSpec()
-}
-
-// filterSpec returns what the properties of new files say of their filters.
-func (d *DB) filterSpec() string {
-	if d.opts.Filter.Name() == "none" {
-		return ""
+	if err != nil {
+		return true
 	}
-	return d.opts.Filter.String()
+	want := d.filterFor(d.current, lastLevel, 0, nil)
+	p := r.Properties()
+	if want.Name() == noFilter.Name() {
+		return p.FilterFamily != ""
+	}
+	return p.Entries > 0 && p.FilterPolicy != want.String()
 }

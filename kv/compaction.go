@@ -235,7 +235,11 @@ func (d *DB) rewrite(c *compaction) (tables []manifest.Table, err error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &tableOutput{d: d, targetSize: d.targetFileSize(c.output), tombstones: it.kept}
+	inputs := c.tables()
+	out := &tableOutput{
+		d: d, targetSize: d.targetFileSize(c.output), tombstones: it.kept,
+		filter: d.filterFor(c.version, c.output, entriesOf(inputs), inputs),
+	}
 	defer func() {
 		if err != nil {
 			out.abort()

@@ -90,7 +90,10 @@ func (d *DB) flushAll() {
 // flush writes memtables (oldest first) to one table of level 0 and installs it.
 func (d *DB) flush(mems []*memTable, snapshots []base.SeqNum) error {
 	start := time.Now()
-	tables, err := d.writeLevel0(mems, snapshots)
+	d.mu.Lock()
+	v := d.current
+	d.mu.Unlock()
+	tables, err := d.writeLevel0(v, mems, snapshots)
 	if err != nil {
 		return err
 	}
@@ -126,11 +129,13 @@ func (d *DB) flush(mems []*memTable, snapshots []base.SeqNum) error {
 }
 
 // writeLevel0 writes memtables (oldest first) to one table, without what no
-// snapshot sees. There is no table if nothing is left.
-func (d *DB) writeLevel0(mems []*memTable, snapshots []base.SeqNum) (tables []manifest.Table, err error) {
+// snapshot sees. They are for version v. There is no table if nothing is left.
+func (d *DB) writeLevel0(v *version, mems []*memTable, snapshots []base.SeqNum) (tables []manifest.Table, err error) {
 	var iters []internalIter
 	var tombs []rangedel.Tombstone
+	entries := 0
 	for _, m := range mems {
+		entries += m.points.Len()
 		iters = append(iters, newMemIter(m))
 		tombs = m.tombstones().Clip(tombs, nil, nil)
 	}
@@ -139,7 +144,7 @@ func (d *DB) writeLevel0(mems []*memTable, snapshots []base.SeqNum) (tables []ma
 		bottom: func([]byte) bool { return false },
 	}
 	c.kept = c.keepTombstones(func(_, _ []byte) bool { return false })
-	out := &tableOutput{d: d, tombstones: c.kept}
+	out := &tableOutput{d: d, tombstones: c.kept, filter: d.filterFor(v, 0, uint64(entries), nil)}
 	defer func() {
 		if err != nil {
 			out.abort()

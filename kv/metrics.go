@@ -53,6 +53,7 @@ type LevelMetrics struct {
 	Deletes      uint64 // of them, point tombstones
 	RangeDeletes uint64
 	FilterBytes  int64 // of the files' filters, on disk
+	Unfiltered   int   // files that were written without a filter
 	IndexBytes   int64 // of the files' indexes, on disk
 	Lookup       LookupCounters
 }
@@ -197,6 +198,9 @@ func (d *DB) shape(m *Metrics) {
 		l.Deletes += t.Deletes
 		l.RangeDeletes += t.RangeDeletes
 		l.FilterBytes += int64(t.FilterBytes)
+		if t.FilterBytes == 0 && t.Entries > 0 {
+			l.Unfiltered++
+		}
 		l.IndexBytes += int64(t.IndexBytes)
 		if t.reader.Load() != nil {
 			m.OpenTables++

@@ -47,6 +47,14 @@ type Options struct {
 	// Files written under another policy keep theirs.
 	Filter filterpolicy.Policy
 
+	// FilterBudget is the size in bytes that the filters of all files together
+	// should have. It is shared among the levels so that a lookup of an absent key
+	// reads least (filterpolicy.Spread): young files get more bits per key than
+	// Filter says, the last level fewer. Filter then gives the family. Shares follow
+	// the levels' sizes as files are written. The default is no budget: every file
+	// gets what Filter says.
+	FilterBudget int64
+
 	// TargetFileSize is the size of a sorted file in bytes: 32 MiB by default, at
 	// least 16 KiB.
 	TargetFileSize int64
@@ -166,6 +174,9 @@ func (o *Options) check() error {
 		if b.value < b.least || b.value > b.most {
 			return fmt.Errorf("%w: %s is %d: want %d to %d%s", ErrInvalidOptions, b.name, b.value, b.least, b.most, b.unit)
 		}
+	}
+	if o.FilterBudget < 0 {
+		return fmt.Errorf("%w: FilterBudget is %d: want a number of bytes, or 0 for none", ErrInvalidOptions, o.FilterBudget)
 	}
 	if !o.Compression.Valid() {
 		return fmt.Errorf("%w: Compression is %d: want sstable.NoCompression, Snappy or Zstd", ErrInvalidOptions, o.Compression)

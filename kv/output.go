@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
@@ -18,6 +19,7 @@ import (
 // abort at any time.
 type tableOutput struct {
 	d          *DB
+	filter     filterpolicy.Policy
 	targetSize int64         // 0: one table
 	tombstones *rangedel.Set // those to write
 
@@ -63,7 +65,7 @@ func (o *tableOutput) open() error {
 	o.w = sstable.NewWriter(f, &sstable.WriterOptions{
 		BlockSize:   o.d.opts.BlockSize,
 		Compression: o.d.opts.Compression,
-		Filter:      o.d.opts.Filter,
+		Filter:      o.filter,
 	})
 	return nil
 }

@@ -221,7 +221,7 @@ func (d *DB) flushRecovered(v *version, mems []*memTable) (*version, error) {
 	if len(mems) == 0 {
 		return v, nil
 	}
-	tables, err := d.writeLevel0(mems, nil)
+	tables, err := d.writeLevel0(v, mems, nil)
 	if err != nil {
 		return nil, err
 	}
