@@ -49,7 +49,7 @@ bench: ## micro-benchmarks, COUNT times each, in benchstat's format
 	$(GO) test -run '^$$' -bench '$(BENCH)' -count $(COUNT) ./...
 
 golden: ## rewrite the golden files (look at the diff)
-	$(GO) test ./blockindex ./sstable ./kv ./internal/manifest ./internal/wal ./filterpolicy/... ./internal/bench/... -run Golden -update
+	$(GO) test $$(git ls-files '*/testdata/*' | sed 's|/testdata/.*||; s|^|./|' | sort -u) -run Golden -update
 
 cross: ## build for the platforms that embedders use
 	@for target in linux/386 linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64; do \

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/filters"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/kv"
@@ -140,6 +141,7 @@ func TestUsageErrorsAreStatus2(t *testing.T) {
 		"unknown command": {"readapm"},
 		"unknown flag":    {"readamp", "--filterz", "none"},
 		"not a number":    {"readamp", "--reps", "many"},
+		"no such filter":  {"filters", "--filters", "blocked:ten"},
 		"not a size":      {"readamp", "--cache", "64 parsecs"},
 		"progress mode":   {"readamp", "--progress", "loud"},
 		"engine":          quick(t, "--engines", "oracle"),
@@ -219,4 +221,18 @@ func TestVerifyWalksEveryFile(t *testing.T) {
 	status, _, stderr = kvbench(t, &program{}, "verify", filepath.Join(t.TempDir(), "nothing"))
 	require.Equal(t, 1, status)
 	require.NotEmpty(t, stderr)
+}
+
+func TestFiltersFromTheCommandLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "filters.json")
+	status, stdout, stderr := kvbench(t, &program{}, "filters", "--keys", "500,1000", "--probes", "2000", "--reps", "1", "--json", path)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "1,000 keys")
+	require.Contains(t, stdout, "blocked:10")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var result filters.Result
+	require.NoError(t, json.Unmarshal(data, &result))
+	require.Equal(t, filters.Schema, result.Schema)
+	require.Len(t, result.Tables, 2)
 }

@@ -20,6 +20,7 @@ type commands struct {
 	Version kong.VersionFlag `help:"Print version and revision, and exit."`
 
 	Readamp readampCommand `cmd:"" help:"What a lookup costs, by engine and filter: files, filter checks, blocks, bytes, time."`
+	Filters filtersCommand `cmd:"" help:"Filter families on their own, beside other libraries: bits per key, false positives, build and probe times."`
 	Verify  verifyCommand  `cmd:"" help:"Check every file of a store, reading only. Exit status 1 if something is damaged."`
 }
 
@@ -29,6 +30,9 @@ type program struct {
 	argv           []string
 	wrap           func(store string, s engine.Store) engine.Store // see readamp.Config
 }
+
+// families are the filters that kvbench filters measures by default.
+const families = "bloom:10;blocked:10;blocked:16;cuckoo:12;cuckoo:12,2"
 
 const description = `A laboratory for reads of log-structured stores: the same lookups on SiftKV and on Pebble, every answer checked, every read counted.
 
@@ -41,7 +45,7 @@ func (p *program) run(ctx context.Context, argv []string) int {
 	exited := false
 	parser, err := kong.New(&cli,
 		kong.Name("kvbench"), kong.Description(description),
-		kong.Writers(p.stdout, p.stderr), kong.Vars{"version": environ.Version(), "engines": strings.Join(readamp.Engines, ",")},
+		kong.Writers(p.stdout, p.stderr), kong.Vars{"version": environ.Version(), "engines": strings.Join(readamp.Engines, ","), "families": families},
 		kong.Exit(func(int) { exited = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p),

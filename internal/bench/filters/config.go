@@ -1,0 +1,91 @@
+package filters
+
+import (
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/environ"
+	"github.com/siftkv/siftkv/internal/bench/progress"
+)
+
+// A Config says what to measure.
+type Config struct {
+	Keys        []int    // numbers of keys, a table each
+	Filters     []string // specs of filterpolicy.Parse
+	Libraries   bool     // other projects' filters too
+	Probes      int      // absent keys for the false-positive rate, and timed lookups
+	Repetitions int
+	Seed        uint64
+	Argv        []string
+	Progress    *progress.Reporter
+}
+
+// Bounds of the settings.
+const (
+	maxKeys   = 1 << 30
+	maxProbes = 1 << 30
+)
+
+func (c *Config) validate() error {
+	for _, n := range c.Keys {
+		if n < 1 || n > maxKeys {
+			return bench.Usagef("--keys %d: want 1 to %d", n, maxKeys)
+		}
+	}
+	switch {
+	case len(c.Keys) == 0:
+		return bench.Usagef("--keys: want at least one number, such as 1000000")
+	case len(c.Filters) == 0 && !c.Libraries:
+		return bench.Usagef("--filters: nothing to measure")
+	case c.Probes < 1000 || c.Probes > maxProbes:
+		return bench.Usagef("--probes %d: want 1000 to %d", c.Probes, maxProbes)
+	case c.Repetitions < 1 || c.Repetitions > 1000:
+		return bench.Usagef("--reps %d: want 1 to 1000", c.Repetitions)
+	}
+	return nil
+}
+
+// Schema names the form of a Result in JSON. It changes when a field changes its
+// meaning or goes away.
+const Schema = "kvbench.filters/v1"
+
+// A Result is everything a run found out.
+type Result struct {
+	Schema      string              `json:"schema"`
+	Environment environ.Environment `json:"environment"`
+	Probes      int                 `json:"probes"`
+	Repetitions int                 `json:"repetitions"`
+	Seed        uint64              `json:"seed"`
+	Tables      []Table             `json:"tables"`
+	WallSeconds float64             `json:"wall_seconds"`
+}
+
+// A Table is all filters at one number of keys.
+type Table struct {
+	Keys int   `json:"keys"`
+	Rows []Row `json:"rows"`
+}
+
+// A Row is one filter. Times are medians of the repetitions.
+type Row struct {
+	Name             string  `json:"name"`
+	Library          bool    `json:"library"` // not of this project
+	BitsPerKey       float64 `json:"bits_per_key"`
+	TheoryBits       float64 `json:"theory_bits_per_key"` // 0: not known
+	FPR              float64 `json:"fpr"`
+	FPRLow           float64 `json:"fpr_low"` // 95 % Wilson interval
+	FPRHigh          float64 `json:"fpr_high"`
+	TheoryFPR        float64 `json:"theory_fpr"`          // 0: not known
+	BuildNs          float64 `json:"build_ns_per_key"`    // hashes in, filter out
+	BuildBytes       float64 `json:"build_bytes_per_key"` // allocated while building, the filter included
+	PresentNs        float64 `json:"present_ns"`
+	AbsentNs         float64 `json:"absent_ns"`
+	SmallPresentNs   float64 `json:"small_present_ns"` // of a filter of SmallKeys keys, which the CPU caches
+	SmallAbsentNs    float64 `json:"small_absent_ns"`
+	ManyAbsentNs     float64 `json:"many_absent_ns"`     // one lookup in ManyFilters filters in turn, the keys shared among them
+	FasterThanPebble float64 `json:"faster_than_pebble"` // AbsentNs of pebble bloom(10) over this; 0: not in the run
+}
+
+// SmallKeys is the number of keys of the filters that fit the CPU's cache.
+const SmallKeys = 10_000
+
+// ManyFilters is how many files a store with much in its young levels may ask.
+const ManyFilters = 30
