@@ -118,5 +118,9 @@ func (d *DB) outdated(t *table) bool {
 	if want.Name() == noFilter.Name() {
 		return p.FilterFamily != ""
 	}
-	return p.Entries > 0 && p.FilterPolicy != want.String()
+	prefix := ""
+	if d.opts.Prefix != nil {
+		prefix = d.opts.Prefix.Name()
+	}
+	return p.Entries > 0 && (p.FilterPolicy != want.String() || p.FilterPrefix != prefix || p.PrefixOnly != d.opts.PrefixOnly)
 }

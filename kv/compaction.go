@@ -290,7 +290,7 @@ func (d *DB) mergeInputs(c *compaction) (*compactionIter, error) {
 			if err != nil {
 				return nil, err
 			}
-			iters = append(iters, newLevelIter(d, &l, sequential))
+			iters = append(iters, newLevelIter(d, &l, nil, sequential))
 		}
 	}
 	it := &compactionIter{

@@ -38,6 +38,8 @@ type stripe struct {
 type dbCounters struct {
 	stripes [numStripes]stripe
 
+	prefixChecks, prefixNegatives counter
+
 	unusableFilters counter // damaged, or of an unknown family
 
 	writes, writeBytes   counter // entries and bytes of committed batches

@@ -33,53 +33,59 @@ func newMemIter(m *memTable) *memIter {
 	return i
 }
 
-// A levelIter walks the tables of one sorted level, one after the other.
+// A levelIter walks the tables of one sorted level, one after the other. Tables
+// whose filters say that they have nothing of its prefix are passed over.
 type levelIter struct {
-	d     *DB
-	level *level
-	opts  sstable.IterOptions
-	at    int // position of the open table
-	it    sstable.Iter
-	open  bool
-	err   error
+	d      *DB
+	level  *level
+	opts   sstable.IterOptions
+	prefix *scanPrefix // nil: every table may have something
+	at     int         // position of the table, -1 to len(level.tables)
+	it     sstable.Iter
+	open   bool // it is the table's
+	err    error
 }
 
-func newLevelIter(d *DB, l *level, o sstable.IterOptions) *levelIter {
-	return &levelIter{d: d, level: l, opts: o, at: -1}
+func newLevelIter(d *DB, l *level, prefix *scanPrefix, o sstable.IterOptions) *levelIter {
+	return &levelIter{d: d, level: l, opts: o, prefix: prefix, at: -1}
 }
 
-// use opens the iterator of the table at position n.
+// use moves to the table at position n. It reports whether its iterator is open:
+// not behind the ends, nor for a table that is passed over.
 func (l *levelIter) use(n int) bool {
-	if n < 0 || n >= len(l.level.tables) {
-		l.open = false
-		l.at = min(max(n, -1), len(l.level.tables))
-		return false
-	}
 	if l.open && l.at == n {
 		return true
 	}
-	r, err := l.d.openTable(l.level.tables[n])
-	if err != nil {
-		l.err, l.open = err, false
+	l.open = false
+	l.at = min(max(n, -1), len(l.level.tables))
+	if l.at != n || n < 0 || n == len(l.level.tables) {
 		return false
 	}
-	l.at, l.open = n, true
+	r, err := l.d.openTable(l.level.tables[n])
+	if err != nil {
+		l.err = err
+		return false
+	}
+	if l.prefix.rulesOut(l.d, r) {
+		return false
+	}
+	l.open = true
 	l.it.Init(r, l.opts)
 	return true
 }
 
 // forward goes on to the first entry of the following tables until there is one.
 func (l *levelIter) forward(ok bool) bool {
-	for !ok && l.healthy() && l.use(l.at+1) {
-		ok = l.it.First()
+	for !ok && l.healthy() && l.at < len(l.level.tables) {
+		ok = l.use(l.at+1) && l.it.First()
 	}
 	return ok
 }
 
 // backward goes back to the last entry of the tables before until there is one.
 func (l *levelIter) backward(ok bool) bool {
-	for !ok && l.healthy() && l.use(l.at-1) {
-		ok = l.it.Last()
+	for !ok && l.healthy() && l.at >= 0 {
+		ok = l.use(l.at-1) && l.it.Last()
 	}
 	return ok
 }

@@ -74,19 +74,22 @@ func (i *Iterator) init() error {
 			i.tombs = append(i.tombs, t)
 		}
 	}
+	prefix := d.scanPrefix(i.lower, i.upper)
 	for _, t := range s.version.levels[0].tables {
 		if !t.Overlaps(i.lower, i.upper) {
 			continue
 		}
-		it, err := d.newTableIter(t, sstable.IterOptions{})
+		it, err := d.newTableIter(t, prefix, sstable.IterOptions{})
 		if err != nil {
 			return err
 		}
-		iters = append(iters, it)
+		if it != nil {
+			iters = append(iters, it)
+		}
 	}
 	for n := 1; n < NumLevels; n++ {
 		if l := &s.version.levels[n]; len(l.tables) > 0 {
-			iters = append(iters, newLevelIter(d, l, sstable.IterOptions{}))
+			iters = append(iters, newLevelIter(d, l, prefix, sstable.IterOptions{}))
 		}
 	}
 	t, err := s.version.tombstones(d)

@@ -255,6 +255,7 @@ func TestAnUnfinishedCreationIsFinished(t *testing.T) {
 func TestBadOptionsAreNamed(t *testing.T) {
 	for name, o := range map[string]*Options{
 		"MemoryLimit":              {MemoryLimit: 1 << 20},
+		"MemoryLimit is 8388608":   {MemoryLimit: 8 << 20, MemtableSize: 4 << 20}, // and three of them
 		"MemtableSize":             {MemtableSize: 1},
 		"MaxMemtables":             {MaxMemtables: 1},
 		"BlockSize":                {BlockSize: 10},
@@ -270,7 +271,7 @@ func TestBadOptionsAreNamed(t *testing.T) {
 		o.fs = mem
 		_, err := Open("db", o)
 		require.ErrorIs(t, err, ErrInvalidOptions, name)
-		require.ErrorContains(t, err, name+" is ")
+		require.ErrorContains(t, err, name)
 		_, err = mem.List("db")
 		require.Error(t, err, "nothing was made")
 	}

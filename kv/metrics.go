@@ -9,6 +9,10 @@ type Metrics struct {
 	Gets         uint64
 	MemtableHits uint64 // answered by a memtable, tombstones included
 
+	// Files whose filters iterators within one prefix asked for it, and those that
+	// they passed over.
+	PrefixChecks, PrefixNegatives uint64
+
 	// Memory, now, in bytes.
 	FilterMemory   int64 // filters of open tables
 	IndexMemory    int64 // indexes of open tables
@@ -160,6 +164,7 @@ func (d *DB) Metrics() *Metrics {
 			m.Levels[n].Lookup = m.Levels[n].Lookup.Add(s.levels[n].sum())
 		}
 	}
+	m.PrefixChecks, m.PrefixNegatives = c.prefixChecks.Load(), c.prefixNegatives.Load()
 	m.UnusableFilters = c.unusableFilters.Load()
 	m.Writes, m.WriteBytes, m.CommitGroups = c.writes.Load(), c.writeBytes.Load(), c.commitGroups.Load()
 	m.WALSyncs, m.WALBytes = c.walSyncs.Load(), c.walBytes.Load()

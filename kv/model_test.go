@@ -53,6 +53,15 @@ func randomOptions(rng *rand.Rand) *Options {
 	if rng.IntN(4) == 0 {
 		o.MemoryLimit = 4 << 20
 	}
+	if rng.IntN(4) == 0 {
+		o.FilterBudget = int64(1 + rng.IntN(2000))
+	}
+	if name := []string{"", "fixed:2", "fixed:6", "delimiter:/", "delimiter:0"}[rng.IntN(5)]; name != "" {
+		if o.Prefix, err = filterpolicy.ParsePrefix(name); err != nil {
+			panic(err)
+		}
+		o.PrefixOnly = rng.IntN(3) == 0
+	}
 	return o
 }
 
@@ -216,6 +225,9 @@ func (r *modelRun) newIter() {
 		db, m = s.s, s.m
 	}
 	o := &IterOptions{LowerBound: r.bound(), UpperBound: r.bound()}
+	if o.LowerBound != nil && r.rng.IntN(2) == 0 { // often within one prefix
+		o.UpperBound = append(bytes.Clone(o.LowerBound), 0xff)
+	}
 	it, err := db.NewIter(o)
 	require.NoError(r.t, err)
 	mi := &modelIter{it: it, values: maps.Clone(m)}

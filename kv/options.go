@@ -55,6 +55,16 @@ type Options struct {
 	// gets what Filter says.
 	FilterBudget int64
 
+	// Prefix, if set, puts the prefixes of keys into the filters of new files beside
+	// the keys. An iterator whose bounds lie within one prefix then passes over
+	// files that hold no key of it. Files written under another extractor, or none,
+	// are not asked. See filterpolicy.ParsePrefix.
+	Prefix filterpolicy.Prefix
+
+	// PrefixOnly keeps the keys themselves out of new files' filters: they are
+	// smaller, and a lookup is spared a read only if no key of its prefix is there.
+	PrefixOnly bool
+
 	// TargetFileSize is the size of a sorted file in bytes: 32 MiB by default, at
 	// least 16 KiB.
 	TargetFileSize int64
@@ -105,7 +115,7 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	setDefault(&r.MaxMemtables, 3)
 	if r.MemoryLimit > 0 {
-		setDefault(&r.MemtableSize, min(max(r.MemoryLimit/8, 64<<10), 64<<20))
+		setDefault(&r.MemtableSize, min(max(r.MemoryLimit/int64(max(8, 2*r.MaxMemtables)), 64<<10), 64<<20))
 		setDefault(&r.CacheSize, max(r.MemoryLimit-int64(r.MaxMemtables)*r.MemtableSize, 1))
 	}
 	setDefault(&r.CacheSize, 64<<20)
@@ -168,7 +178,7 @@ func (o *Options) check() error {
 			value       int64
 			least, most int64
 			unit        string
-		}{"MemoryLimit", o.MemoryLimit, max(minMemoryLimit, 2*o.MemtableSize), math.MaxInt64, " bytes (two memtables or more)"})
+		}{"MemoryLimit", o.MemoryLimit, max(minMemoryLimit, int64(o.MaxMemtables+1)*o.MemtableSize), math.MaxInt64, " bytes (MaxMemtables of MemtableSize, and one more)"})
 	}
 	for _, b := range bounds {
 		if b.value < b.least || b.value > b.most {
@@ -177,6 +187,9 @@ func (o *Options) check() error {
 	}
 	if o.FilterBudget < 0 {
 		return fmt.Errorf("%w: FilterBudget is %d: want a number of bytes, or 0 for none", ErrInvalidOptions, o.FilterBudget)
+	}
+	if o.PrefixOnly && o.Prefix == nil {
+		return fmt.Errorf("%w: PrefixOnly is set and Prefix is not", ErrInvalidOptions)
 	}
 	if !o.Compression.Valid() {
 		return fmt.Errorf("%w: Compression is %d: want sstable.NoCompression, Snappy or Zstd", ErrInvalidOptions, o.Compression)

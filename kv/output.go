@@ -66,6 +66,8 @@ func (o *tableOutput) open() error {
 		BlockSize:   o.d.opts.BlockSize,
 		Compression: o.d.opts.Compression,
 		Filter:      o.filter,
+		Prefix:      o.d.opts.Prefix,
+		PrefixOnly:  o.d.opts.PrefixOnly,
 	})
 	return nil
 }

@@ -46,9 +46,10 @@ type tableIter struct {
 	t *table
 }
 
-func (d *DB) newTableIter(t *table, o sstable.IterOptions) (*tableIter, error) {
+// newTableIter returns an iterator over t, or nil if it has nothing of the prefix.
+func (d *DB) newTableIter(t *table, prefix *scanPrefix, o sstable.IterOptions) (*tableIter, error) {
 	r, err := d.openTable(t)
-	if err != nil {
+	if err != nil || prefix.rulesOut(d, r) {
 		return nil, err
 	}
 	i := &tableIter{t: t}

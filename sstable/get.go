@@ -39,7 +39,7 @@ type Probe struct {
 // caller must not change it. Range tombstones are not considered.
 func (r *Reader) Find(key []byte, hash uint64, at base.SeqNum, p *Probe) (value []byte, trailer base.Trailer, ok bool, err error) {
 	if r.filter != nil {
-		if !r.filter.MayContainHash(hash) {
+		if !r.mayContain(key, hash) {
 			p.Filter = Negative
 			return nil, 0, false, nil
 		}
@@ -70,6 +70,26 @@ func (r *Reader) Find(key []byte, hash uint64, at base.SeqNum, p *Probe) (value 
 			return nil, 0, false, err
 		}
 	}
+}
+
+// mayContain asks the filter for a key.
+func (r *Reader) mayContain(key []byte, hash uint64) bool {
+	if !r.prefixOnly {
+		return r.filter.MayContainHash(hash)
+	}
+	prefix, ok := r.prefix.Prefix(key)
+	return ok && r.filter.MayContainHash(filterpolicy.Hash(prefix))
+}
+
+// HasPrefixFilter reports whether the filter holds the prefixes of the reader's
+// extractor.
+func (r *Reader) HasPrefixFilter() bool { return r.filter != nil && r.prefix != nil }
+
+// MayContainPrefix reports whether the file may hold keys with a prefix, of which
+// hash is filterpolicy.Hash. It is true for a file whose filter holds no prefixes
+// of the reader's extractor. Range tombstones are not considered.
+func (r *Reader) MayContainPrefix(hash uint64) bool {
+	return !r.HasPrefixFilter() || r.filter.MayContainHash(hash)
 }
 
 // Get returns a copy of the newest value of key, or ErrNotFound.

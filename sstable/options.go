@@ -1,6 +1,7 @@
 package sstable
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/siftkv/siftkv/filterpolicy"
@@ -22,6 +23,13 @@ type WriterOptions struct {
 	// Filter builds the file's filter. The default is "blocked:10"; the policy
 	// "none" writes no filter.
 	Filter filterpolicy.Policy
+	// Prefix, if set, puts the prefixes of keys into the filter, so that a scan
+	// within one prefix can pass over the file (Reader.MayContainPrefix).
+	Prefix filterpolicy.Prefix
+	// PrefixOnly keeps whole keys out of the filter: it is smaller where many keys
+	// share a prefix, and says "maybe" to every key whose prefix is there. A file
+	// with a key that has no prefix is then written without a filter.
+	PrefixOnly bool
 	// IndexPartition is the size in bytes from which on the index is cut into
 	// leaves, which are read on demand and cached: 1 MiB by default.
 	IndexPartition int
@@ -60,6 +68,8 @@ func (o *WriterOptions) withDefaults() (WriterOptions, error) {
 		return w, fmt.Errorf("sstable: RestartInterval is %d: want 1 to 1024", w.RestartInterval)
 	case w.IndexPartition < 0:
 		return w, fmt.Errorf("sstable: IndexPartition is %d bytes: want a positive size", w.IndexPartition)
+	case w.PrefixOnly && w.Prefix == nil:
+		return w, errors.New("sstable: PrefixOnly is set and Prefix is not")
 	case !w.Compression.Valid():
 		return w, fmt.Errorf("sstable: unknown Compression %d", w.Compression)
 	}
@@ -91,6 +101,10 @@ type ReaderOptions struct {
 	TailSize int64
 	// ID is the file's expected id; a file with another is refused. Zero: any.
 	ID uint64
+	// Prefix extracts prefixes for MayContainPrefix, and for lookups in files whose
+	// filter holds prefixes only. A file that was written with another extractor is
+	// not asked for prefixes.
+	Prefix filterpolicy.Prefix
 	// SkipFilter leaves the filter on disk: every probe is unfiltered.
 	SkipFilter bool
 }

@@ -26,6 +26,8 @@ type Properties struct {
 	FilterKeys      uint64 // distinct user keys that the filter was built from
 	FilterFamily    string // the filter's name on disk; "" without a filter
 	FilterPolicy    string // the policy's spec, for people
+	FilterPrefix    string // name of the extractor whose prefixes are in the filter; "" for none
+	PrefixOnly      bool   // the filter holds prefixes and no whole keys
 	Compression     Compression
 	BlockSize       uint64 // target, before compression
 	RestartInterval uint64
@@ -69,6 +71,10 @@ const (
 	tagRangeDelsOffset
 	tagRangeDelsLength
 	tagLeafBlocks
+	tagFilterPrefix
+	tagPrefixOnly
+
+	lastTag = tagPrefixOnly
 )
 
 // numbers pairs every numeric property with its tag.
@@ -95,7 +101,7 @@ func (p *Properties) append(dst []byte) []byte {
 		dst = binary.AppendUvarint(dst, uint64(len(b)))
 		dst = append(dst, b...)
 	}
-	for tag := uint64(tagEntries); tag <= tagLeafBlocks; tag++ {
+	for tag := uint64(tagEntries); tag <= lastTag; tag++ {
 		if n := numbers[tag]; n != nil && *n != 0 {
 			put(tag, binary.AppendUvarint(nil, *n))
 		}
@@ -104,6 +110,10 @@ func (p *Properties) append(dst []byte) []byte {
 			put(tag, []byte(p.FilterFamily))
 		case tag == tagFilterPolicy && p.FilterPolicy != "":
 			put(tag, []byte(p.FilterPolicy))
+		case tag == tagFilterPrefix && p.FilterPrefix != "":
+			put(tag, []byte(p.FilterPrefix))
+		case tag == tagPrefixOnly && p.PrefixOnly:
+			put(tag, []byte{1})
 		case tag == tagCompression:
 			put(tag, []byte{byte(p.Compression)})
 		case tag == tagSmallest && p.Smallest != nil:
@@ -140,6 +150,10 @@ func decodeProperties(b []byte) (*Properties, error) {
 			p.FilterFamily = string(value)
 		case tagFilterPolicy:
 			p.FilterPolicy = string(value)
+		case tagFilterPrefix:
+			p.FilterPrefix = string(value)
+		case tagPrefixOnly:
+			p.PrefixOnly = true
 		case tagCompression:
 			if len(value) != 1 {
 				return nil, errProperties

@@ -28,6 +28,8 @@ type Reader struct {
 	props      *Properties
 	filter     filterpolicy.Filter // nil: none, or not usable
 	filterErr  error               // why the file's filter is not usable
+	prefix     filterpolicy.Prefix // nil: the filter holds no prefixes that could be asked for
+	prefixOnly bool                // the filter holds no whole keys
 	index      blockindex.Index    // of data blocks, or of leaves
 	leafBlocks int                 // data blocks per leaf; 0: index is in one piece
 	tombstones *rangedel.Set
@@ -85,7 +87,11 @@ func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	if opts.ID != 0 && opts.ID != r.id {
 		return nil, r.corrupt(size-footerSize, "footer", fmt.Errorf("this is another file: its id is %#x, want %#x", r.id, opts.ID))
 	}
-	return r, r.parseTail(tail, start, opts.SkipFilter)
+	if opts.Prefix != nil && opts.Prefix.Name() == r.props.FilterPrefix {
+		r.prefix = opts.Prefix
+	}
+	r.prefixOnly = r.props.PrefixOnly
+	return r, r.parseTail(tail, start, opts.SkipFilter || r.prefixOnly && r.prefix == nil)
 }
 
 // corrupt returns an error that names the file and the place.
@@ -201,19 +207,23 @@ func (r *Reader) parseTail(tail []byte, start int64, skipFilter bool) error {
 // block.
 func (r *Reader) checkIndex() error {
 	p := r.props
-	blocks, leaves := p.DataBlocks, p.IndexLeaves
+	blocks, leaves, size := p.DataBlocks, p.IndexLeaves, uint64(r.size)
+	if blocks > size || p.DataBytes > size || p.leafBlocks > blocks {
+		return errors.New("the properties promise more than the file can hold")
+	}
+	wantLeaves := uint64(0)
+	if p.leafBlocks > 0 {
+		wantLeaves = (blocks + p.leafBlocks - 1) / p.leafBlocks
+	}
+	if leaves != wantLeaves {
+		return errors.New("number of leaves does not match the properties")
+	}
 	entries, first, end := blocks, uint64(0), p.DataBytes
 	if leaves > 0 {
 		entries, first, end = leaves, blocks, r.index.End()
-		if p.leafBlocks == 0 || leaves != (blocks+p.leafBlocks-1)/p.leafBlocks {
-			return errors.New("number of leaves does not match the properties")
-		}
 	}
-	if uint64(r.index.Len()) != entries || uint64(r.index.First()) != first || r.index.End() != end || end > uint64(r.size) {
+	if uint64(r.index.Len()) != entries || uint64(r.index.First()) != first || r.index.End() != end || end > size {
 		return errors.New("blocks do not match the properties")
-	}
-	if blocks > uint64(r.size) {
-		return errors.New("more blocks than bytes")
 	}
 	r.leafBlocks, r.dataCount = int(p.leafBlocks), int(blocks)
 	r.slots = make([]cache.Slot, blocks+leaves)

@@ -130,8 +130,14 @@ func (v *verifier) entry(b block, i *blockIter, again bool) error {
 		return fmt.Errorf("%s has no place among point entries", i.key)
 	}
 	hash := filterpolicy.Hash(i.key.User)
-	if v.r.filter != nil && !v.r.filter.MayContainHash(hash) {
+	if v.r.filter != nil && !v.r.mayContain(i.key.User, hash) {
 		return fmt.Errorf("the filter denies %q", i.key.User)
+	}
+	if v.r.prefix != nil {
+		prefix, ok := v.r.prefix.Prefix(i.key.User)
+		if ok && !v.r.MayContainPrefix(filterpolicy.Hash(prefix)) {
+			return fmt.Errorf("the filter denies the prefix %q", prefix)
+		}
 	}
 	f, err := b.find(i.key.User, hash, i.key.SeqNum())
 	if err != nil || !f.ok || f.trailer != i.key.Trailer {
@@ -167,7 +173,7 @@ func (v *verifier) properties() {
 	check("deletes", p.Deletes, v.deletes)
 	check("raw key bytes", p.RawKeyBytes, v.keyBytes)
 	check("raw value bytes", p.RawValueBytes, v.valBytes)
-	if v.r.filter != nil {
+	if v.r.filter != nil && p.FilterPrefix == "" {
 		check("filter keys", p.FilterKeys, v.keys)
 	}
 	ranges := uint64(0)

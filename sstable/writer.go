@@ -41,6 +41,9 @@ type Writer struct {
 	leafBlocks int
 
 	filter     filterpolicy.Builder
+	prefix     []byte // the last one that went into the filter
+	prefixed   bool   // there is one
+	unprefixed bool   // a key had none, and the filter should hold nothing else
 	tombstones []rangedel.Tombstone
 	last       base.InternalKey // last key added
 	hash       uint64           // of the last user key
@@ -121,8 +124,7 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 	}
 	if !again {
 		w.hash = filterpolicy.Hash(k.User)
-		w.filter.AddHash(w.hash)
-		w.props.FilterKeys++
+		w.addToFilter(k.User)
 	}
 	if w.block.empty() {
 		w.addSeparator(k.User)
@@ -133,6 +135,27 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 		w.finishBlock()
 	}
 	return w.err
+}
+
+// addToFilter adds a user key that is not the one before, whose hash is w.hash.
+func (w *Writer) addToFilter(user []byte) {
+	if !w.o.PrefixOnly {
+		w.filter.AddHash(w.hash)
+		w.props.FilterKeys++
+	}
+	if w.o.Prefix == nil {
+		return
+	}
+	prefix, ok := w.o.Prefix.Prefix(user)
+	if !ok {
+		w.unprefixed = true
+		return
+	}
+	if !w.prefixed || !bytes.Equal(prefix, w.prefix) {
+		w.filter.AddHash(filterpolicy.Hash(prefix))
+		w.props.FilterKeys++
+		w.prefix, w.prefixed = append(w.prefix[:0], prefix...), true
+	}
 }
 
 // count keeps the properties, and the last key.
@@ -296,9 +319,12 @@ func (w *Writer) writeRangeDels() {
 
 func (w *Writer) writeFilter() {
 	data, ok := w.filter.Finish(nil)
-	if !ok {
+	if !ok || w.o.PrefixOnly && w.unprefixed {
 		w.props.FilterKeys = 0
 		return
+	}
+	if w.o.Prefix != nil {
+		w.props.FilterPrefix, w.props.PrefixOnly = w.o.Prefix.Name(), w.o.PrefixOnly
 	}
 	w.props.FilterFamily, w.props.FilterPolicy = w.o.Filter.Name(), w.o.Filter.String()
 	w.props.filter = w.writeBlock(data, NoCompression)

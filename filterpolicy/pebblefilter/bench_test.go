@@ -3,7 +3,7 @@ package pebblefilter_test
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
+	"runtime"
 	"testing"
 	"time"
 
@@ -16,9 +16,9 @@ import (
 )
 
 // The benchmarks compare filters on the same 16-byte keys. "key" hands over key and
-// encoded bytes, as Pebble does, and pays for the hash and for finding the way through
-// the bytes; "hash" probes a decoded filter with a hash that is known, as a store does that
-// hashes once per lookup.
+// encoded bytes, as Pebble does, and pays for the hash and for finding the way
+// through the bytes; "hash" probes a decoded filter with a hash that is known, as a
+// store does that hashes once per lookup.
 
 var benchSizes = []int{100_000, 1_000_000, 10_000_000}
 
@@ -30,6 +30,7 @@ type rival struct {
 }
 
 func rivals(b *testing.B) []rival {
+	b.Helper()
 	all := []rival{{"pebble:10", bloom.FilterPolicy(10), nil}, {"pebble:16", bloom.FilterPolicy(16), nil}}
 	for _, spec := range []string{"bloom:10", "blocked:10", "blocked:16", "cuckoo:12"} {
 		p := filtertest.Policy(b, spec)
@@ -70,9 +71,10 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-const probeMask = 1<<15 - 1
+const probeMask = 1<<17 - 1
 
-// probeKeys returns keys spread over the n of a filter, or keys that it does not have.
+// probeKeys returns keys spread over the n of a filter, or keys that it does not
+// have.
 func probeKeys(n int, present bool) []byte {
 	keys := make([]byte, (probeMask+1)*benchKeyLen)
 	for j := range uint64(probeMask + 1) {
@@ -106,6 +108,7 @@ func BenchmarkProbe(b *testing.B) {
 }
 
 func probeByKey(b *testing.B, r rival, data, keys []byte) {
+	b.Helper()
 	maybe, i := 0, 0
 	for b.Loop() {
 		at := i & probeMask * benchKeyLen
@@ -118,6 +121,7 @@ func probeByKey(b *testing.B, r rival, data, keys []byte) {
 }
 
 func probeByHash(b *testing.B, f filterpolicy.Filter, keys []byte) {
+	b.Helper()
 	hashes := make([]uint64, probeMask+1)
 	for j := range hashes {
 		hashes[j] = filterpolicy.Hash(keys[j*benchKeyLen : (j+1)*benchKeyLen])
@@ -132,69 +136,73 @@ func probeByHash(b *testing.B, f filterpolicy.Filter, keys []byte) {
 	b.ReportMetric(100*float64(maybe)/float64(i), "%maybe")
 }
 
-// BenchmarkAgainstPebble takes turns: each round runs the same keys through Pebble's
-// Bloom filter at 10 bits and through each of ours, and the figure is the median round's
-// time over the median of Pebble's. Other load on the machine hits both alike. Pebble's
-// side includes its hash of the key; ours, xxhash.
+// BenchmarkAgainstPebble takes turns with Pebble's Bloom filter at 10 bits on the
+// same keys. The figures are nanoseconds per probe in the fastest round, as other
+// load on the machine can only add to it, and their ratios to Pebble's:
+//
+//	pebble  Pebble's filter, by key and encoded bytes; its hash of the key included
+//	bytes   ours, the same way; xxhash included
+//	filter  ours, decoded; xxhash included
+//	hash    ours, decoded, with a hash that is known, as in a store's second file
 func BenchmarkAgainstPebble(b *testing.B) {
-	all := rivals(b)
 	for _, n := range benchSizes {
-		data := make([][]byte, len(all))
-		for i, r := range all {
-			data[i] = encode(r.pebble, n)
-		}
-		for _, present := range []bool{false, true} {
-			keys := probeKeys(n, present)
-			name := map[bool]string{false: "absent", true: "present"}[present]
-			b.Run(fmt.Sprintf("%d/%s", n, name), func(b *testing.B) {
-				times := takeTurns(b, all, data, keys)
-				for i, r := range all {
-					b.ReportMetric(times[2*i], r.name+"-key-ns")
-					b.ReportMetric(times[2*i]/times[0], r.name+"-key-ratio")
-					if r.ours != nil {
-						b.ReportMetric(times[2*i+1], r.name+"-ns")
-						b.ReportMetric(times[2*i+1]/times[0], r.name+"-ratio")
+		all := rivals(b)
+		pebbles := encode(all[0].pebble, n)
+		for _, r := range all[2:] {
+			data := encode(r.pebble, n)
+			f := filtertest.Open(b, r.name, data)
+			for _, present := range []bool{false, true} {
+				keys := probeKeys(n, present)
+				known := hashesOf(keys)
+				name := map[bool]string{false: "absent", true: "present"}[present]
+				b.Run(fmt.Sprintf("%d/%s/%s", n, r.name, name), func(b *testing.B) {
+					sides := []struct {
+						name  string
+						keys  []byte
+						probe func(key []byte) bool
+					}{
+						{"pebble", keys, func(key []byte) bool { return all[0].pebble.MayContain(pebble.TableFilter, pebbles, key) }},
+						{"bytes", keys, func(key []byte) bool { return r.pebble.MayContain(pebble.TableFilter, data, key) }},
+						{"filter", keys, func(key []byte) bool { return f.MayContainHash(filterpolicy.Hash(key)) }},
+						{"hash", known, func(key []byte) bool { return f.MayContainHash(binary.LittleEndian.Uint64(key)) }},
 					}
-				}
-			})
+					var fastest [4]float64
+					for b.Loop() {
+						for i, s := range sides {
+							timeRound(s.keys, s.probe) // brings the filter into the cache, as far as it fits
+							ns := timeRound(s.keys, s.probe)
+							if fastest[i] == 0 || ns < fastest[i] {
+								fastest[i] = ns
+							}
+						}
+					}
+					for i, s := range sides {
+						b.ReportMetric(fastest[i], s.name+"-ns")
+						b.ReportMetric(fastest[i]/fastest[0], s.name+"-ratio")
+					}
+				})
+			}
 		}
 	}
 }
 
-// takeTurns returns nanoseconds per probe: for each rival by key and encoded bytes, and then by
-// key and decoded filter.
-func takeTurns(b *testing.B, all []rival, data [][]byte, keys []byte) []float64 {
-	rounds := make([][]float64, 2*len(all))
-	time1 := func(i int, probe func(key []byte) bool) {
-		begin, maybe := time.Now(), 0
-		for at := 0; at < len(keys); at += benchKeyLen {
-			if probe(keys[at : at+benchKeyLen]) {
-				maybe++
-			}
-		}
-		ns := float64(time.Since(begin).Nanoseconds()) / float64(len(keys)/benchKeyLen)
-		rounds[i] = append(rounds[i], ns)
+// hashesOf returns the hashes of keys, each in the place of its key.
+func hashesOf(keys []byte) []byte {
+	hashes := make([]byte, len(keys))
+	for at := 0; at < len(keys); at += benchKeyLen {
+		binary.LittleEndian.PutUint64(hashes[at:], filterpolicy.Hash(keys[at:at+benchKeyLen]))
 	}
-	filters := make([]filterpolicy.Filter, len(all))
-	for i, r := range all {
-		if r.ours != nil {
-			filters[i] = filtertest.Open(b, r.name, data[i])
+	return hashes
+}
+
+// timeRound probes each key once and returns the nanoseconds per key.
+func timeRound(keys []byte, probe func(key []byte) bool) float64 {
+	begin, maybe := time.Now(), 0
+	for at := 0; at < len(keys); at += benchKeyLen {
+		if probe(keys[at : at+benchKeyLen]) {
+			maybe++
 		}
 	}
-	for b.Loop() {
-		for i, r := range all {
-			time1(2*i, func(key []byte) bool { return r.pebble.MayContain(pebble.TableFilter, data[i], key) })
-			if f := filters[i]; f != nil {
-				time1(2*i+1, func(key []byte) bool { return f.MayContainHash(filterpolicy.Hash(key)) })
-			}
-		}
-	}
-	medians := make([]float64, len(rounds))
-	for i, times := range rounds {
-		if len(times) != 0 {
-			slices.Sort(times)
-			medians[i] = times[len(times)/2]
-		}
-	}
-	return medians
+	runtime.KeepAlive(maybe)
+	return float64(time.Since(begin).Nanoseconds()) / float64(len(keys)/benchKeyLen)
 }
