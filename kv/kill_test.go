@@ -192,7 +192,7 @@ func (k *killRun) killed(n int) (reports []killReport) {
 	require.NoError(k.t, err)
 	require.NoError(k.t, cmd.Start())
 	lines := bufio.NewScanner(stdout)
-	require.True(k.t, lines.Scan(), "round %d: %s", n, stderr.String())
+	lines.Scan() // "opening"
 	read := func() bool {
 		var r killReport
 		if !lines.Scan() {
@@ -203,7 +203,7 @@ func (k *killRun) killed(n int) (reports []killReport) {
 		reports = append(reports, r)
 		return true
 	}
-	limit := k.rng.IntN(800)
+	limit := k.rng.IntN(500)
 	if n%8 == 7 {
 		limit = 0 // while it opens the store
 	}
@@ -268,8 +268,9 @@ func requireContents(t *testing.T, want model, db Reader) {
 // TestKill writes from several goroutines in another process, kills it, and
 // looks at what is left. KILL_ROUNDS sets how often.
 func TestKill(t *testing.T) {
+	t.Parallel() // it mostly waits: for the disk, and for the child
 	k := &killRun{t: t, dir: filepath.Join(t.TempDir(), "store"), rng: rand.New(rand.NewPCG(50, 9))}
-	rounds := envInt("KILL_ROUNDS", 50)
+	rounds := envInt("KILL_ROUNDS", 50/raceFactor)
 	for n := range rounds {
 		k.round(n)
 	}

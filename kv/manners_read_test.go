@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -153,17 +154,17 @@ func TestSlicesAreCopied(t *testing.T) {
 }
 
 // settledStore returns a store of n keys in the last level, all blocks cached.
-func settledStore(t testing.TB, n int, o *Options) *DB {
-	t.Helper()
-	db := openMem(t, o)
+func settledStore(tb testing.TB, n int, o *Options) *DB {
+	tb.Helper()
+	db := openMem(tb, o)
 	for i := range n {
-		require.NoError(t, db.Set(settledKey(i), bytes.Repeat([]byte{byte(i)}, 50), Async))
+		require.NoError(tb, db.Set(settledKey(i), bytes.Repeat([]byte{byte(i)}, 50), Async))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(tb, db.Compact(nil, nil))
 	for i := range n {
 		ok, err := db.Has(settledKey(i))
-		require.NoError(t, err)
-		require.True(t, ok)
+		require.NoError(tb, err)
+		require.True(tb, ok)
 	}
 	return db
 }
@@ -183,7 +184,7 @@ func TestCachedLookupsDoNotAllocate(t *testing.T) {
 			if err != nil || len(got) != 50 {
 				t.Fail()
 			}
-			if _, err := db.AppendGet(dst, absent); err != ErrNotFound {
+			if _, err := db.AppendGet(dst, absent); !errors.Is(err, ErrNotFound) {
 				t.Fail()
 			}
 			if ok, err := db.Has(present); !ok || err != nil {

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/stretchr/testify/require"
 )
 
@@ -19,6 +18,7 @@ func TestMemoryLimitHoldsForAllParts(t *testing.T) {
 		{MemoryLimit: limit},
 		{MemoryLimit: limit, MemtableSize: 1 << 20, MaxMemtables: 5},
 		{MemoryLimit: limit, CacheSize: 1 << 30},
+		{MemoryLimit: limit, MaxMemtables: 16},
 	} {
 		o.BlockSize = 512
 		db := openMem(t, o)
@@ -30,7 +30,7 @@ func TestMemoryLimitHoldsForAllParts(t *testing.T) {
 			require.LessOrEqual(t, used, int64(limit), "cache %d, filters %d, indexes %d, memtables %d", m.CacheBytes, m.FilterMemory, m.IndexMemory, m.MemtableBytes)
 		}
 		rng := rand.New(rand.NewPCG(3, 3))
-		for i := range 60_000 {
+		for i := range 30_000 {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "%08d", rng.IntN(1_000_000)), randomBytes(rng, 300), Async))
 			_, err := db.Has(fmt.Appendf(nil, "%08d", rng.IntN(1_000_000)))
 			require.NoError(t, err)
@@ -107,6 +107,7 @@ func (r *stressRun) write(w int) {
 }
 
 func count(t *testing.T, v []byte) int64 {
+	t.Helper()
 	head, _, _ := bytes.Cut(v, []byte(" "))
 	n, err := strconv.ParseInt(string(head), 10, 64)
 	require.NoError(t, err)
@@ -182,6 +183,7 @@ func (r *stressRun) disturb() {
 // checkRunningIdentities holds those figures together that are derived from one
 // reading of the counters.
 func checkRunningIdentities(t *testing.T, m *Metrics) {
+	t.Helper()
 	c := m.Lookup()
 	require.Equal(t, c.IndexLookups, c.Unfiltered+c.FilterTruePositives+c.FilterFalsePositives)
 	require.Equal(t, c.FilesConsidered, c.RuledOutByBounds+c.RuledOutByRangeTombstone+c.FilterChecks()+c.Unfiltered)
@@ -215,12 +217,4 @@ func TestConcurrentUse(t *testing.T) {
 		checkIdentities(t, db.Metrics())
 		require.NoError(t, db.Close())
 	}
-}
-
-func mustParse(spec string) filterpolicy.Policy {
-	p, err := filterpolicy.Parse(spec)
-	if err != nil {
-		panic(err)
-	}
-	return p
 }

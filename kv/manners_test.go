@@ -17,32 +17,32 @@ import (
 )
 
 // openMem opens a store of its own in memory, closed at the end of the test.
-func openMem(t testing.TB, o *Options) *DB {
-	t.Helper()
+func openMem(tb testing.TB, o *Options) *DB {
+	tb.Helper()
 	var opts Options
 	if o != nil {
 		opts = *o
 	}
 	opts.InMemory = true
 	db, err := Open("db", &opts)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, db.Close()) })
 	return db
 }
 
 // openDir opens the store in a directory.
-func openDir(t testing.TB, dir string, o *Options) *DB {
-	t.Helper()
+func openDir(tb testing.TB, dir string, o *Options) *DB {
+	tb.Helper()
 	db, err := Open(dir, o)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return db
 }
 
 // readDir returns the content of every file under dir, by path.
-func readDir(t testing.TB, dir string) map[string]string {
-	t.Helper()
+func readDir(tb testing.TB, dir string) map[string]string {
+	tb.Helper()
 	files := map[string]string{}
-	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+	require.NoError(tb, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -53,17 +53,17 @@ func readDir(t testing.TB, dir string) map[string]string {
 	return files
 }
 
-func writeDir(t testing.TB, dir string, files map[string]string) {
-	t.Helper()
-	require.NoError(t, os.MkdirAll(dir, 0o755))
+func writeDir(tb testing.TB, dir string, files map[string]string) {
+	tb.Helper()
+	require.NoError(tb, os.MkdirAll(dir, 0o755))
 	for name, data := range files {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
+		require.NoError(tb, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
 	}
 }
 
-func set(t testing.TB, db *DB, key, value string) {
-	t.Helper()
-	require.NoError(t, db.Set([]byte(key), []byte(value), NoSync))
+func set(tb testing.TB, db *DB, key, value string) {
+	tb.Helper()
+	require.NoError(tb, db.Set([]byte(key), []byte(value), NoSync))
 }
 
 func TestAfterCloseEveryMethodSaysSo(t *testing.T) {

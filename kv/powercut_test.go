@@ -19,24 +19,29 @@ import (
 // A crashFS is Pebble's crashable file system behind our interface. Before every
 // call that changes something it may take a copy of what a power cut at this
 // moment would leave: what was synced, and of the rest some pages and some names.
+// Or the call fails.
 type crashFS struct {
 	mem    *vfs.MemFS
-	before func()
+	before func() error
 }
 
 var _ sift.FS = (*crashFS)(nil)
 
-func newCrashFS(mem *vfs.MemFS, before func()) *crashFS {
+func newCrashFS(mem *vfs.MemFS, before func() error) *crashFS {
 	var mu sync.Mutex
-	return &crashFS{mem: mem, before: func() {
+	return &crashFS{mem: mem, before: func() error {
 		mu.Lock()
 		defer mu.Unlock()
-		before()
+		return before()
 	}}
 }
 
+func nothing() error { return nil }
+
 func (c *crashFS) Create(name string) (sift.WriteFile, error) {
-	c.before()
+	if err := c.before(); err != nil {
+		return nil, err
+	}
 	f, err := c.mem.Create(name, vfs.WriteCategoryUnspecified)
 	return crashFile{f, c}, err
 }
@@ -47,17 +52,23 @@ func (c *crashFS) Open(name string) (sift.ReadFile, error) {
 }
 
 func (c *crashFS) Remove(name string) error {
-	c.before()
+	if err := c.before(); err != nil {
+		return err
+	}
 	return c.mem.Remove(name)
 }
 
 func (c *crashFS) Rename(oldname, newname string) error {
-	c.before()
+	if err := c.before(); err != nil {
+		return err
+	}
 	return c.mem.Rename(oldname, newname)
 }
 
 func (c *crashFS) Link(oldname, newname string) error {
-	c.before()
+	if err := c.before(); err != nil {
+		return err
+	}
 	return c.mem.Link(oldname, newname)
 }
 
@@ -68,12 +79,16 @@ func (c *crashFS) List(dir string) ([]string, error) {
 }
 
 func (c *crashFS) MkdirAll(dir string) error {
-	c.before()
+	if err := c.before(); err != nil {
+		return err
+	}
 	return c.mem.MkdirAll(dir, 0o755)
 }
 
 func (c *crashFS) SyncDir(dir string) error {
-	c.before()
+	if err := c.before(); err != nil {
+		return err
+	}
 	d, err := c.mem.OpenDir(dir)
 	if err != nil {
 		return err
@@ -93,7 +108,9 @@ func (c *crashFS) Stat(name string) (int64, error) {
 }
 
 func (c *crashFS) Lock(name string, _ sift.LockMode) (io.Closer, error) {
-	c.before()
+	if err := c.before(); err != nil {
+		return nil, err
+	}
 	return c.mem.Create(name, vfs.WriteCategoryUnspecified)
 }
 
@@ -103,12 +120,17 @@ type crashFile struct {
 }
 
 func (f crashFile) Write(b []byte) (int, error) {
-	f.fs.before()
+	if err := f.fs.before(); err != nil {
+		n, _ := f.File.Write(b[:len(b)/2])
+		return n, err
+	}
 	return f.File.Write(b)
 }
 
 func (f crashFile) Sync() error {
-	f.fs.before()
+	if err := f.fs.before(); err != nil {
+		return err
+	}
 	return f.File.Sync()
 }
 
@@ -150,7 +172,7 @@ func (r *cutRun) run(steps int) {
 	clock := rand.New(rand.NewPCG(r.seed, 77)) // the calls' own: they come from several goroutines
 	calls := 0
 	r.opts = randomOptions(r.rng)
-	r.opts.fs = newCrashFS(mem, func() {
+	r.opts.fs = newCrashFS(mem, func() error {
 		calls++
 		if len(r.cuts) < cutsPerHistory && clock.IntN(50) == 0 {
 			c := cut{call: calls, synced: int(r.synced.Load())}
@@ -158,6 +180,7 @@ func (r *cutRun) run(steps int) {
 			c.begun = int(r.begun.Load())
 			r.cuts = append(r.cuts, c)
 		}
+		return nil
 	})
 	r.states = []model{{}}
 	r.open()
@@ -199,12 +222,12 @@ func (r *cutRun) step() {
 		r.opts.fs = fs
 		r.open()
 	default:
-		r.write()
+		require.NoError(r.t, r.write())
 	}
 }
 
 // write commits a batch that also counts itself.
-func (r *cutRun) write() {
+func (r *cutRun) write() error {
 	n := len(r.states)
 	m := maps.Clone(r.states[n-1])
 	b := r.db.NewBatch()
@@ -228,10 +251,11 @@ func (r *cutRun) write() {
 	r.states = append(r.states, m)
 	r.begun.Store(int64(n))
 	o := []*WriteOptions{Sync, NoSync, Async}[r.rng.IntN(3)]
-	require.NoError(r.t, b.Commit(o))
-	if o == Sync {
+	err := b.Commit(o)
+	if err == nil && o == Sync {
 		r.durable()
 	}
+	return err
 }
 
 func randomBytes(rng *rand.Rand, n int) []byte {
@@ -248,18 +272,19 @@ func randomBytes(rng *rand.Rand, n int) []byte {
 func (r *cutRun) check(c cut) {
 	var again *vfs.MemFS
 	calls, at := 0, 1+r.rng.IntN(12)
-	n := r.recovered(c, c.disk, func() {
+	n := r.recovered(c, c.disk, func() error {
 		if calls++; calls == at {
 			again = crashClone(c.disk, r.rng)
 		}
+		return nil
 	})
 	if again != nil {
-		require.Equal(r.t, n, r.recovered(c, again, func() {}), "seed %d: a cut during recovery has lost writes", r.seed)
+		require.Equal(r.t, n, r.recovered(c, again, nothing), "seed %d: a cut during recovery has lost writes", r.seed)
 	}
 }
 
 // recovered returns how many writes are there.
-func (r *cutRun) recovered(c cut, disk *vfs.MemFS, before func()) int {
+func (r *cutRun) recovered(c cut, disk *vfs.MemFS, before func() error) int {
 	what := fmt.Sprintf("seed %d, cut before call %d: %d writes were durable, %d begun", r.seed, c.call, c.synced, c.begun)
 	o := randomOptions(r.rng)
 	o.fs = newCrashFS(disk, before)
@@ -283,8 +308,9 @@ func (r *cutRun) recovered(c cut, disk *vfs.MemFS, before func()) int {
 // TestPowerCut cuts the power in the middle of random histories. POWER_CUTS sets
 // how often at the least.
 func TestPowerCut(t *testing.T) {
+	t.Parallel()
 	cuts, lost := 0, 0
-	for seed := uint64(0); cuts < envInt("POWER_CUTS", 300); seed++ {
+	for seed := uint64(0); cuts < envInt("POWER_CUTS", 240/raceFactor); seed++ {
 		r := &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 3))}
 		r.run(150)
 		cuts += len(r.cuts)

@@ -138,13 +138,49 @@ func (d *DB) replay(logs []uint64, lastSeq base.SeqNum) (mems []*memTable, _ bas
 			return nil, 0, err
 		}
 		if !whole {
-			if i < len(logs)-1 {
-				d.log.Warn("a log has lost its end: later logs are left out", "log", num, "left out", len(logs)-1-i)
+			if err := d.leaveOut(num, logs[i+1:]); err != nil {
+				return nil, 0, err
 			}
 			break
 		}
 	}
 	return p.mems, p.lastSeq, nil
+}
+
+// leaveOut checks that logs behind one that has lost its end were never synced:
+// they hold writes that nobody was promised. If one was, so was the log before it,
+// and its end was lost to something else than a crash.
+func (d *DB) leaveOut(torn uint64, later []uint64) error {
+	for _, num := range later {
+		synced, err := d.syncedTo(num)
+		if err != nil {
+			return err
+		}
+		if synced > 0 {
+			return &CorruptionError{File: d.path(manifest.FileWAL, torn), Offset: -1, Hint: d.hint(),
+				What: fmt.Sprintf("the log has lost its end, although %s, which came later, was synced", manifest.FileName(manifest.FileWAL, num))}
+		}
+	}
+	if len(later) > 0 {
+		d.log.Warn("a log has lost its end: later logs are left out", "log", torn, "left out", later)
+	}
+	return nil
+}
+
+// syncedTo returns up to where a log proves that it had been synced.
+func (d *DB) syncedTo(num uint64) (offset int64, err error) {
+	name := d.path(manifest.FileWAL, num)
+	f, err := d.fs.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	r := wal.NewReader(f, name, num)
+	for {
+		if _, err := r.Next(); err != nil {
+			return r.SyncedTo(), nil // how it ends does not matter
+		}
+	}
 }
 
 type replayer struct {

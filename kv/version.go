@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	"github.com/siftkv/siftkv/blockindex"
 	"github.com/siftkv/siftkv/internal/base"
@@ -24,9 +24,7 @@ type version struct {
 	levels [NumLevels]level
 
 	withTombstones []*table // tables that hold range tombstones
-	tombsOnce      sync.Once
-	tombs          *rangedel.Set
-	tombsErr       error
+	tombs          atomic.Pointer[rangedel.Set]
 
 	refs int // guarded by DB.mu
 }
@@ -197,19 +195,21 @@ func (v *version) tombstones(d *DB) (*rangedel.Set, error) {
 	if len(v.withTombstones) == 0 {
 		return nil, nil
 	}
-	v.tombsOnce.Do(func() {
-		var ts []rangedel.Tombstone
-		for _, t := range v.withTombstones {
-			r, err := d.openTable(t)
-			if err != nil {
-				v.tombsErr = err
-				return
-			}
-			ts = r.Tombstones().Clip(ts, nil, nil)
+	if set := v.tombs.Load(); set != nil {
+		return set, nil
+	}
+	// Two that come first at once make the same set; a failure is not kept.
+	var ts []rangedel.Tombstone
+	for _, t := range v.withTombstones {
+		r, err := d.openTable(t)
+		if err != nil {
+			return nil, err
 		}
-		v.tombs = rangedel.NewSet(ts)
-	})
-	return v.tombs, v.tombsErr
+		ts = r.Tombstones().Clip(ts, nil, nil)
+	}
+	set := rangedel.NewSet(ts)
+	v.tombs.Store(set)
+	return set, nil
 }
 
 // lastSeq returns the largest sequence number in the tables.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
@@ -23,9 +24,7 @@ func (r *Reader) Verify() error {
 		return ErrClosed
 	}
 	v := verifier{r: r}
-	if r.filterErr != nil {
-		v.fault(int64(r.props.filter.offset), "filter", r.filterErr)
-	}
+	v.tail()
 	v.leaves()
 	for n := 0; n < r.dataCount && len(v.faults) < maxFaults; n++ {
 		v.block(n)
@@ -60,6 +59,22 @@ func (v *verifier) fault(offset int64, what string, err error) {
 		return
 	}
 	v.faults = append(v.faults, v.r.corrupt(offset, what, err))
+}
+
+// tail reads the tail from the file again: what the reader keeps of it may be
+// older than the damage.
+func (v *verifier) tail() {
+	r := v.r
+	again, err := NewReader(struct{ io.ReaderAt }{r.file}, r.size, &ReaderOptions{
+		Name: r.name, Hint: r.hint, ID: r.id, CacheSize: -1, Prefix: r.prefix,
+	})
+	if err != nil {
+		v.fault(r.size-footerSize, "tail", err)
+		return
+	}
+	if again.filterErr != nil {
+		v.fault(int64(r.props.filter.offset), "filter", again.filterErr)
+	}
 }
 
 // leaves reads every index leaf from the file.

@@ -113,20 +113,17 @@ func (r *Reader) lookAhead() error {
 	return nil
 }
 
-// resync returns where the next fragment may begin, if there is none at off:
-// where the length field says, if one is there, or else at the next block.
+// resync returns where the next fragment begins, if there is none at off: the
+// next place in the block where one stands, or else the next block. The length
+// field is no guide, since it may be what is damaged.
 func (r *Reader) resync(off int64) (int64, error) {
 	b, err := r.load(off)
 	if err != nil {
 		return 0, err
 	}
-	if len(b) > headerSize {
-		end := headerSize + int(binary.LittleEndian.Uint16(b[4:]))
-		next := off + int64(end)
-		if end < len(b) {
-			if _, ok := parseFragment(b[end:], r.id, next); ok {
-				return next, nil
-			}
+	for at := 1; at+headerSize <= len(b); at++ {
+		if _, ok := parseFragment(b[at:], r.id, off+int64(at)); ok {
+			return off + int64(at), nil
 		}
 	}
 	return nextBlock(off), nil

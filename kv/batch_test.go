@@ -1,0 +1,205 @@
+package kv
+
+import (
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/stretchr/testify/require"
+)
+
+func goldenBatch(tb testing.TB) *Batch {
+	tb.Helper()
+	b := &Batch{}
+	require.NoError(tb, b.Set([]byte("key"), []byte("value")))
+	require.NoError(tb, b.Set(nil, nil))
+	require.NoError(tb, b.Delete([]byte("gone")))
+	require.NoError(tb, b.DeleteRange([]byte("a"), []byte("f")))
+	require.NoError(tb, b.DeleteRange(nil, nil))
+	require.NoError(tb, b.Set([]byte{0xff, 0}, make([]byte, 130)))
+	return b
+}
+
+func TestGoldenBatch(t *testing.T) {
+	name := filepath.Join("testdata", "batch.golden")
+	record := goldenBatch(t).seal(0x123456)
+	if *update {
+		require.NoError(t, os.WriteFile(name, []byte(hex.Dump(record)), 0o644))
+	}
+	want, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, string(want), hex.Dump(record), "the format of a batch has changed; it needs a new version")
+
+	r, err := readBatch(record)
+	require.NoError(t, err)
+	type write struct{ key, value string }
+	var writes []write
+	for {
+		e, ok, err := r.next()
+		require.NoError(t, err)
+		if !ok {
+			break
+		}
+		writes = append(writes, write{e.key.String(), string(e.value)})
+	}
+	require.Equal(t, []write{
+		{`"key"#1193046,set`, "value"},
+		{`""#1193047,set`, ""},
+		{`"gone"#1193048,delete`, ""},
+		{`"a"#1193049,range-delete`, "\x01f"},
+		{`""#1193050,range-delete`, "\x00"},
+		{`"\xff\x00"#1193051,set`, string(make([]byte, 130))},
+	}, writes)
+}
+
+// FuzzBatch reads any bytes as a batch, and applies what can be read.
+func FuzzBatch(f *testing.F) {
+	record := goldenBatch(f).seal(77)
+	f.Add(slices.Clone(record))
+	f.Add(slices.Clone(record[:20]))
+	f.Add(append(slices.Clone(record), 1))
+	f.Add((&Batch{data: make([]byte, batchHeaderSize)}).seal(base.MaxSeqNum))
+	f.Add([]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0, 0})
+	f.Fuzz(func(t *testing.T, record []byte) {
+		size, err := arenaSize(record)
+		if err != nil {
+			_, err = readBatch(record)
+			if err == nil {
+				m := newMemTable(1<<16, 0)
+				require.Error(t, m.apply(record))
+			}
+			return
+		}
+		r, err := readBatch(record)
+		require.NoError(t, err)
+		entries, bytes, tombs := r.left, 0, true
+		for {
+			e, ok, err := r.next()
+			require.NoError(t, err)
+			if !ok {
+				break
+			}
+			bytes += len(e.key.User) + len(e.value)
+			if e.key.Kind() == base.KindRangeDelete {
+				_, err := rangedel.DecodeEnd(e.value)
+				tombs = tombs && err == nil
+			}
+			require.LessOrEqual(t, e.key.SeqNum(), base.MaxSeqNum)
+		}
+		require.LessOrEqual(t, uint64(bytes)+2*uint64(entries), uint64(len(record)))
+		m := newMemTable(int64(size)+memtableSlack, 0)
+		require.True(t, m.reserve(size))
+		err = m.apply(record)
+		require.Equal(t, tombs, err == nil, "%v", err)
+	})
+}
+
+func TestEveryTruncationOfABatchIsAnError(t *testing.T) {
+	record := goldenBatch(t).seal(5)
+	for n := range record {
+		_, err := arenaSize(record[:n])
+		require.ErrorIs(t, err, errBatch)
+	}
+	_, err := arenaSize(append(slices.Clone(record), 0))
+	require.ErrorIs(t, err, errBatch)
+}
+
+func TestBatchIsReused(t *testing.T) {
+	db := openMem(t, nil)
+	b := db.NewBatch()
+	require.True(t, b.Empty())
+	require.NoError(t, b.Commit(nil), "nothing to do")
+	require.NoError(t, b.Set([]byte("a"), []byte("1")))
+	require.NoError(t, b.DeleteRange([]byte("z"), []byte("y")))
+	require.Equal(t, 1, b.Len(), "an empty range is no write")
+	require.False(t, b.Empty())
+	b.Reset()
+	require.Zero(t, b.Len())
+	require.NoError(t, b.Set([]byte("b"), []byte("2")))
+	requireContents(t, model{}, db)
+	require.NoError(t, b.Commit(nil))
+	requireContents(t, model{"b": "2"}, db)
+	b.Reset()
+	require.NoError(t, b.Commit(nil))
+	requireContents(t, model{"b": "2"}, db)
+}
+
+func TestLaterWritesOfABatchWin(t *testing.T) {
+	db := openMem(t, nil)
+	set(t, db, "c", "old")
+	b := db.NewBatch()
+	require.NoError(t, b.Set([]byte("a"), []byte("1")))
+	require.NoError(t, b.Set([]byte("a"), []byte("2")))
+	require.NoError(t, b.Set([]byte("b"), []byte("1")))
+	require.NoError(t, b.DeleteRange([]byte("b"), []byte("d")))
+	require.NoError(t, b.Set([]byte("bb"), []byte("after")))
+	require.NoError(t, b.Delete([]byte("d")))
+	require.NoError(t, b.Set([]byte("d"), []byte("after")))
+	require.NoError(t, b.Commit(nil))
+	want := model{"a": "2", "bb": "after", "d": "after"}
+	requireContents(t, want, db)
+	require.NoError(t, db.Flush())
+	requireContents(t, want, db)
+	require.EqualValues(t, 8, db.Metrics().Writes)
+}
+
+func TestErrorsOfABatchStick(t *testing.T) {
+	db := openMem(t, nil)
+	long := make([]byte, MaxKeySize+1)
+	huge := make([]byte, MaxValueSize+1) // never touched: it costs no memory
+	for name, write := range map[string]func(b *Batch) error{
+		"key of Set":           func(b *Batch) error { return b.Set(long, nil) },
+		"value of Set":         func(b *Batch) error { return b.Set(nil, huge) },
+		"key of Delete":        func(b *Batch) error { return b.Delete(long) },
+		"start of DeleteRange": func(b *Batch) error { return b.DeleteRange(long, nil) },
+		"end of DeleteRange":   func(b *Batch) error { return b.DeleteRange(nil, long) },
+		"bytes of the batch": func(b *Batch) error {
+			b.size = MaxBatchSize - entryOverhead - 1
+			return b.Set([]byte("k"), []byte("v"))
+		},
+		"entries of the batch": func(b *Batch) error {
+			b.arena = maxArena
+			return b.Set(nil, nil)
+		},
+	} {
+		b := db.NewBatch()
+		require.NoError(t, b.Set([]byte("a"), nil))
+		require.ErrorIs(t, write(b), ErrTooLarge, name)
+		require.ErrorIs(t, b.Commit(nil), ErrTooLarge, name)
+		require.ErrorIs(t, b.Commit(Async), ErrTooLarge, "it sticks")
+		requireContents(t, model{}, db)
+		b.Reset()
+		require.NoError(t, b.Commit(nil))
+	}
+	require.ErrorIs(t, db.Set(long, nil, nil), ErrTooLarge)
+	require.ErrorContains(t, db.Set(long, nil, nil), "65536")
+	require.ErrorIs(t, db.Set(nil, huge, nil), ErrTooLarge)
+	require.ErrorIs(t, db.Delete(long, nil), ErrTooLarge)
+	require.ErrorIs(t, db.DeleteRange(nil, long, nil), ErrTooLarge)
+	require.NoError(t, db.Set(long[1:], []byte("longest"), nil))
+	require.NoError(t, db.Compact(nil, nil))
+	got, err := db.Get(long[1:])
+	require.NoError(t, err)
+	require.Equal(t, "longest", string(got))
+}
+
+// A batch may be larger than a memtable.
+func TestABatchLargerThanAMemtable(t *testing.T) {
+	db := openMem(t, &Options{MemtableSize: 64 << 10})
+	set(t, db, "before", "1")
+	b := db.NewBatch()
+	value := make([]byte, 300<<10)
+	require.NoError(t, b.Set([]byte("large"), value))
+	require.NoError(t, b.Delete([]byte("before")))
+	require.NoError(t, b.Commit(nil))
+	require.NoError(t, b.Commit(nil), "committed once more, it changes nothing")
+	set(t, db, "after", "2")
+	want := model{"large": string(value), "after": "2"}
+	requireContents(t, want, db)
+	require.NoError(t, db.Flush())
+	requireContents(t, want, db)
+}
