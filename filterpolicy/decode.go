@@ -12,14 +12,14 @@ var (
 	// program does not have. The file is sound, and is read without its filter.
 	ErrUnknownFamily = errors.New("filterpolicy: unknown family")
 
-	// ErrCorrupt is matched by the error of Decode for bytes that are not a filter of
-	// their family: cut short, damaged, or of a later version.
+	// ErrCorrupt is matched by the error of Decode for bytes that are not a filter
+	// of their family: cut short, damaged, or of a later version.
 	ErrCorrupt = frame.ErrCorrupt
 )
 
-// Decode checks every byte of an encoded filter and returns a view of it. It
-// copies nothing: the caller must not change data while the filter is in use. Any
-// bytes are safe, at any alignment. An error matches ErrUnknownFamily or ErrCorrupt.
+// Decode checks every byte of an encoded filter and returns a view of it. It copies
+// nothing: the caller must not change data while the filter is in use. Any bytes
+// are safe, at any alignment. An error matches ErrUnknownFamily or ErrCorrupt.
 func Decode(name string, data []byte) (Filter, error) {
 	f, ok := familyOf(name)
 	if !ok {
@@ -32,10 +32,10 @@ func Decode(name string, data []byte) (Filter, error) {
 	return filter, nil
 }
 
-// Probe returns a family's function for a single probe of encoded bytes, and
-// false if there is no such family. It is for engines that hand over the bytes anew
-// with each lookup and whose own checksum covers them: the function checks the
-// bytes' description but not their checksum. It is safe for any bytes, answers true for
+// Probe returns a family's function for a single probe of encoded bytes, and false
+// if there is no such family. It is for engines that hand over the bytes anew with
+// each lookup and whose own checksum covers them: the function checks the bytes'
+// description but not their checksum. It is safe for any bytes, answers true for
 // those that are no filter, and does not allocate.
 func Probe(name string) (probe func(data []byte, h uint64) bool, ok bool) {
 	f, ok := familyOf(name)

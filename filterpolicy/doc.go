@@ -1,5 +1,5 @@
-// Package filterpolicy holds the filters of sorted files: sets that answer "no"
-// for certain or "maybe", in a few bits per key.
+// Package filterpolicy holds the filters of sorted files: sets that answer "no" for
+// certain or "maybe", in a few bits per key.
 //
 // A filter never sees a key, only the key's 64-bit hash. A store hashes once per
 // lookup and asks every file's filter with the same number:
@@ -25,20 +25,20 @@
 //	cuckoo:F,S  F-bit fingerprints, S slots per bucket (2, 4 or 8; 4 if not given):
 //	            the fewest bits where the rate must be low; two cache misses
 //
-// B may have up to three decimals. Expected tells what a policy will cost and
-// how often it will be wrong.
+// B may have up to three decimals. Expected tells what a policy will cost and how
+// often it will be wrong.
 //
 // # Promises
 //
 // There are no false negatives: a filter that has been decoded says true for each
-// hash that was added. Its false-positive rate holds for any distinct hashes, even for
-// counters, and does not grow with the number of keys.
+// hash that was added. Its false-positive rate holds for any distinct hashes, even
+// for counters, and does not grow with the number of keys.
 //
 // Encoded filters describe themselves and carry a checksum. Decode takes any bytes
 // and never reads beyond them; what it refuses matches ErrCorrupt or
-// ErrUnknownFamily, and a file without a usable filter should be read as if its filter
-// said true. The bytes of a policy for the same hashes in the same order are the
-// same on every machine; a family's name and encoding never change.
+// ErrUnknownFamily, and a file without a usable filter should be read as if its
+// filter said true. The bytes of a policy for the same hashes in the same order are
+// the same on every machine; a family's name and encoding never change.
 //
 // Policies are values that may be compared and shared. A Builder belongs to one
 // goroutine. A Filter may be probed by any number.

@@ -58,7 +58,7 @@ func ExampleDecode() {
 	fmt.Println(errors.Is(err, filterpolicy.ErrCorrupt))
 
 	// A family of a later version: the file is read without its filter.
-	_, err = filterpolicy.Decode("ribbon", []byte("..."))
+	_, err = filterpolicy.Decode("surf", []byte("..."))
 	fmt.Println(errors.Is(err, filterpolicy.ErrUnknownFamily))
 	// Output:
 	// true

@@ -4,7 +4,12 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
 	"github.com/siftkv/siftkv/filterpolicy/bloom"
 	"github.com/siftkv/siftkv/filterpolicy/cuckoo"
+	"github.com/siftkv/siftkv/filterpolicy/fuse"
+	"github.com/siftkv/siftkv/filterpolicy/gcs"
 	"github.com/siftkv/siftkv/filterpolicy/none"
+	"github.com/siftkv/siftkv/filterpolicy/quotient"
+	"github.com/siftkv/siftkv/filterpolicy/ribbon"
+	"github.com/siftkv/siftkv/filterpolicy/xor"
 )
 
 // A family is what this package knows of a family package.
@@ -23,6 +28,11 @@ var families = []family{
 	register(bloom.Name, "bloom:BITS", "bloom:10", bloom.Parse, bloom.Decode, bloom.Probe),
 	register(blocked.Name, "blocked:BITS", "blocked:10", blocked.Parse, blocked.Decode, blocked.Probe),
 	register(cuckoo.Name, "cuckoo:BITS,SLOTS", "cuckoo:12,4", cuckoo.Parse, cuckoo.Decode, cuckoo.Probe),
+	register(ribbon.Name, "ribbon:BITS", "ribbon:7", ribbon.Parse, ribbon.Decode, ribbon.Probe),
+	register(gcs.Name, "gcs:BITS", "gcs:7", gcs.Parse, gcs.Decode, gcs.Probe),
+	register(quotient.Name, "quotient:BITS", "quotient:7", quotient.Parse, quotient.Decode, quotient.Probe),
+	register(xor.Name, "xor:BITS", "xor:8", xor.Parse, xor.Decode, xor.Probe),
+	register(fuse.Name, "fuse:BITS,PLACES", "fuse:8", fuse.Parse, fuse.Decode, fuse.Probe),
 }
 
 func familyOf(name string) (family, bool) {

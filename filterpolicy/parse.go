@@ -17,6 +17,17 @@ var ErrBadSpec = spec.ErrBadSpec
 //	blocked:BITS        bits per key, 1 to 32, up to three decimals
 //	cuckoo:BITS         bits per fingerprint, 4 to 32; 4 slots per bucket
 //	cuckoo:BITS,SLOTS   2, 4 or 8 slots per bucket
+//	ribbon:BITS         result bits, 1 to 32, up to three decimals
+//	ribbon:rate=RATE    the least bits with this false-positive rate or a lower one
+//	gcs:BITS            logarithm of the rate, 1 to 32, up to three decimals
+//	gcs:rate=RATE       the least bits with this false-positive rate or a lower one
+//	quotient:BITS       bits per remainder, 2 to 32
+//	xor:BITS            bits per fingerprint, 4 to 32
+//	fuse:BITS           bits per fingerprint, 4 to 32; 3 places per key
+//	fuse:BITS,PLACES    3 or 4 places per key
+//
+// In place of the bits of xor and fuse, "rate=0.004" means the fewest bits with this
+// false-positive rate or a lower one.
 //
 // An error matches ErrBadSpec, says what is wrong and what the bounds are, and
 // shows a spec that is right.

@@ -2,12 +2,12 @@ package filterpolicy
 
 import "github.com/cespare/xxhash/v2"
 
-// Hash returns the hash under which filters know a key: xxhash64 with seed zero.
-// It is part of the file format.
+// Hash returns the hash under which filters know a key: xxhash64 with seed zero. It
+// is part of the file format.
 func Hash(key []byte) uint64 { return xxhash.Sum64(key) }
 
-// A Policy is a family of filters with its parameters. Policies are equal (==)
-// when their specs mean the same, and may be shared among goroutines.
+// A Policy is a family of filters with its parameters. Policies are equal (==) when
+// their specs mean the same, and may be shared among goroutines.
 type Policy interface {
 	// Name returns the family's name on disk, which never changes. It does not tell
 	// the parameters; the encoded filter does.
@@ -20,27 +20,27 @@ type Policy interface {
 	NewBuilder() Builder
 }
 
-// A Builder makes the filters of one file after another. It is for one goroutine
-// at a time. It keeps eight bytes per key until Finish, in chunks that builders
-// share through a pool.
+// A Builder makes the filters of one file after another. It is for one goroutine at
+// a time. It keeps eight bytes per key until Finish, in chunks that builders share
+// through a pool.
 type Builder interface {
 	// AddHash adds the hash of a key. A hash equal to the one before it is free.
 	AddHash(h uint64)
 
 	// Finish appends the encoded filter of the hashes added since the last Finish
-	// to dst and returns the result; the builder is then empty and ready for the next
-	// file. The filter of no hashes says false to everything.
+	// to dst and returns the result; the builder is then empty and ready for the
+	// next file. The filter of no hashes says false to everything.
 	//
 	// ok is false when there is to be no filter for this file, and data is then
-	// dst: always with the policy "none", and with a family whose construction
-	// gave up after a bounded number of attempts.
+	// dst: always with the policy "none", and with a family whose construction gave
+	// up after a bounded number of attempts.
 	Finish(dst []byte) (data []byte, ok bool)
 }
 
 // A Filter is a read-only view of an encoded filter. Any number of goroutines may
 // use it.
 type Filter interface {
-	// MayContainHash reports whether a key with this hash may have been added. False
-	// is certain. It does not allocate.
+	// MayContainHash reports whether a key with this hash may have been added.
+	// False is certain. It does not allocate.
 	MayContainHash(h uint64) bool
 }

@@ -11,12 +11,12 @@ type Expectation struct {
 //
 // The size counts everything that is written, footer and rounding included, and is
 // exact for bloom and blocked; cuckoo may need a few per cent more when its first
-// attempt at building fails. The rates are those of the literature, as each family's package
-// states: for bloom the textbook's, for blocked the mean over the random load of
-// the lines, for cuckoo that of the table's load. They are means over all filters; one filter
-// of few keys may be a little better or worse. The filter of no keys is never wrong, and its
-// bits per key are given as 0. No filter at all, which is what "none" makes, has no bits and a
-// rate of 1.
+// attempt at building fails. The rates are those of the literature, as each
+// family's package states: for bloom the textbook's, for blocked the mean over the
+// random load of the lines, for cuckoo that of the table's load. They are means
+// over all filters; one filter of few keys may be a little better or worse. The
+// filter of no keys is never wrong, and its bits per key are given as 0. No filter
+// at all, which is what "none" makes, has no bits and a rate of 1.
 func Expected(p Policy, keys int) Expectation {
 	known, ok := p.(interface {
 		expected(keys int) (bitsPerKey, fpr float64)

@@ -7,8 +7,8 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
-// A Builder collects hashes and turns them into a filter. It is for one
-// goroutine at a time, and holds eight bytes per key until Finish.
+// A Builder collects hashes and turns them into a filter. It is for one goroutine
+// at a time, and holds eight bytes per key until Finish.
 type Builder struct {
 	hashes collect.Hashes
 	bits   spec.Bits
@@ -18,34 +18,34 @@ type Builder struct {
 // AddHash adds a key's hash. A hash equal to the one before it is free.
 func (b *Builder) AddHash(h uint64) { b.hashes.Add(h) }
 
-// Finish appends the filter to dst and empties the builder for the next file.
-// The filter of no keys says no to everything. Finish declines only when the
-// filter would not fit the address space; dst is then returned as it was.
+// Finish appends the filter to dst and empties the builder for the next file. The
+// filter of no keys says no to everything. Finish declines only when the filter
+// would not fit the address space; dst is then returned as it was.
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.hashes.Reset()
-	f := frame.Footer{Keys: uint64(b.hashes.Len()), Params: [4]byte{byte(b.probes)}}
+	d := frame.Description{Keys: uint64(b.hashes.Len()), Params: uint32(b.probes)}
 	start := len(dst)
-	if f.Keys != 0 {
-		if f.Units, ok = b.bits.Units(b.hashes.Len(), lineBits); !ok {
+	if d.Keys != 0 {
+		if d.Units, ok = b.bits.Units(b.hashes.Len(), lineBits); !ok {
 			return dst, false
 		}
-		dst = append(dst, make([]byte, f.Units*lineLen)...)
+		dst = append(dst, make([]byte, d.Units*lineLen)...)
 		for hashes := range b.hashes.Chunks() {
 			fill(dst[start:], hashes, b.probes)
 		}
 	}
-	return f.Seal(dst, start, frame.Blocked), true
+	return d.Seal(dst, start, frame.Blocked), true
 }
 
 func fill(cells []byte, hashes []uint64, probes int) {
-	lines := uint64(len(cells) / lineLen)
+	lines := linesOf(cells)
 	first, second := min(probes, perWord), max(0, probes-perWord)
 	for _, h := range hashes {
 		z := mix.Round(h)
-		line := (*[lineLen]byte)(cells[mix.Reduce(z, lines)*lineLen:])
-		set(line, firstWord(z), first)
+		l := &lines[mix.Reduce(z, uint64(len(lines)))]
+		l.set(firstWord(z), first)
 		if second != 0 {
-			set(line, secondWord(z), second)
+			l.set(secondWord(z), second)
 		}
 	}
 }

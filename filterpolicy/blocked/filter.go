@@ -8,89 +8,83 @@ import (
 // A Filter is a read-only view of a filter's bytes. Any number of goroutines may
 // probe it.
 type Filter struct {
-	cells  []byte
-	lines  uint64 // len(cells) / lineLen, at least 1
+	lines  []line // at least one
 	probes int
 }
 
-// noBits stands in for the cells of an empty filter.
-var noBits [lineLen]byte
+// noBits stands in for the lines of an empty filter.
+var noBits [1]line
 
 // Decode checks data, every byte of it, and returns a view of it. The caller must
 // not change data while the filter is in use. Lines that happen to straddle two
-// cache lines cost a few per cent and nothing else. An error matches the sentinel of
-// corruption.
+// cache lines cost a few per cent and nothing else. An error matches the sentinel
+// of corruption.
 func Decode(data []byte) (*Filter, error) {
 	cells, footer, err := frame.Open(data, frame.Blocked)
 	if err != nil {
 		return nil, err
 	}
-	f, ok := view(cells, &footer)
-	if !ok {
-		return nil, frame.Corruptf("%d bytes do not hold %d lines with probes %v", len(cells), footer.Units, footer.Params)
+	f := &Filter{}
+	if !f.view(cells, footer) {
+		return nil, frame.Corruptf("%d bytes do not hold %d lines with %d probes", len(cells), footer.Units(), footer.Params())
 	}
-	return &f, nil
+	return f, nil
 }
 
 // Probe is a single probe of encoded bytes, for callers that keep no Filter and
 // whose own checksum covers data. Bytes that are no filter answer true.
 func Probe(data []byte, h uint64) bool {
-	cells, footer, ok := frame.Peek(data, frame.Blocked)
-	if !ok {
+	cells, footer := frame.Peek(data, frame.Blocked)
+	if footer == nil {
 		return true
 	}
-	f, ok := view(cells, &footer)
-	return !ok || f.MayContainHash(h)
+	var f Filter
+	return !f.view(cells, footer) || f.MayContainHash(h)
 }
 
-// view makes a Filter that cannot read out of bounds, or says false.
-func view(cells []byte, footer *frame.Footer) (f Filter, ok bool) {
-	probes := int(footer.Params[0])
-	if len(cells)%lineLen != 0 || footer.Units != uint64(len(cells)/lineLen) || footer.Seed != 0 ||
-		probes < 1 || probes > maxProbes || footer.Params != [4]byte{byte(probes)} {
-		return Filter{}, false
+// view makes f a filter that cannot read out of bounds, or says false.
+func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
+	f.lines, f.probes = linesOf(cells), int(footer.Params())
+	if len(f.lines)*lineLen != len(cells) || footer.Units() != uint64(len(f.lines)) || footer.Seed() != 0 ||
+		f.probes < 1 || f.probes > maxProbes {
+		return false
 	}
-	if len(cells) == 0 {
-		cells = noBits[:]
+	if len(f.lines) == 0 {
+		f.lines = noBits[:]
 	}
-	return Filter{cells, uint64(len(cells) / lineLen), probes}, true
+	return true
 }
 
-// MayContainHash reports whether a key with this hash may have been added; false
-// is certain. It allocates nothing and reads one line.
-//
-// The first four bits are tested without a branch between them: of a hundred absent keys
-// four or so get further, so that the one branch after them is well predicted where a
-// branch after each bit would not be.
+// headLen positions are tested before the first branch on a bit. Of a hundred
+// absent keys four or so get past them, so that the branch is well predicted, where
+// a branch after each bit would not be.
+const headLen = 4
+
+// MayContainHash reports whether a key with this hash may have been added; false is
+// certain. It allocates nothing and reads one line.
 func (f *Filter) MayContainHash(h uint64) bool {
 	z := mix.Round(h)
-	line := (*[lineLen]byte)(f.cells[mix.Reduce(z, f.lines)*lineLen:])
+	l := &f.lines[mix.Reduce(z, uint64(len(f.lines)))]
 	u, probes := firstWord(z), f.probes
-	if probes >= 4 {
-		if test(line, u)&test(line, u<<9)&test(line, u<<18)&test(line, u<<27)&1 == 0 {
+	if probes >= headLen {
+		if l.missing(u, 55)|l.missing(u, 46)|l.missing(u, 37)|l.missing(u, 28) != 0 {
 			return false
 		}
-		u <<= 36
-		probes -= 4
+		u <<= headLen * 9
+		probes -= headLen
 	}
-	return rest(line, z, u, probes)
-}
-
-// rest tests the remaining bits: up to three in u, and then those of the second
-// word.
-func rest(line *[lineLen]byte, z, u uint64, probes int) bool {
-	const left = perWord - 4
-	all := uint64(1)
+	const left = perWord - headLen // in u, with the head or without
+	missing := uint64(0)
 	for range min(probes, left) {
-		all &= test(line, u)
+		missing |= l.missing(u, 55)
 		u <<= 9
 	}
 	if probes > left {
 		v := secondWord(z)
 		for range probes - left {
-			all &= test(line, v)
+			missing |= l.missing(v, 55)
 			v <<= 9
 		}
 	}
-	return all != 0
+	return missing == 0
 }

@@ -12,14 +12,13 @@ const (
 	maxBits = 32 * spec.One
 )
 
-// A Policy is the family with its bits per key. Policies are equal when their
-// specs are. The zero value is not a policy; use Parse.
+// A Policy is the family with its bits per key. Policies are equal when their specs
+// are. The zero value is not a policy; use Parse.
 type Policy struct {
 	bits spec.Bits
 }
 
-// Parse reads bits per key, from 1 to 32 with at most three decimals: "10",
-// "9.6".
+// Parse reads bits per key, from 1 to 32 with at most three decimals: "10", "9.6".
 func Parse(args string) (Policy, error) {
 	bits, err := spec.ParseBits(args, minBits, maxBits)
 	if err != nil {

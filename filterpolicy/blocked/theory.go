@@ -21,9 +21,9 @@ func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 	return (float64(lines)*lineBits + 8*frame.FooterLen) / n, rate(n, float64(lines), probesFor(p.bits))
 }
 
-// rate is the false-positive rate of n keys in so many lines with k probes. A
-// line holds j keys with binomial probability; the rate of the filter is the mean
-// of its lines' rates, which is worse than the rate of a mean line.
+// rate is the false-positive rate of n keys in so many lines with k probes. A line
+// holds j keys with binomial probability; the rate of the filter is the mean of its
+// lines' rates, which is worse than the rate of a mean line.
 func rate(n, lines float64, k int) float64 {
 	if lines == 1 {
 		return lineRate(n, k)
@@ -39,8 +39,8 @@ func rate(n, lines float64, k int) float64 {
 	return sum
 }
 
-// lineRate is the rate of one line of j keys: the mean of (X/512)^k, where X is
-// the number of bits that j*k throws set. X is close to normal, so its mean and
+// lineRate is the rate of one line of j keys: the mean of (X/512)^k, where X is the
+// number of bits that j*k throws set. X is close to normal, so its mean and
 // variance (the classical occupancy problem) give the mean of its power.
 func lineRate(j float64, k int) float64 {
 	const m = lineBits

@@ -17,6 +17,10 @@ func TestSuite(t *testing.T) {
 	}
 }
 
+func TestGolden(t *testing.T) {
+	filtertest.Golden(t, "bloom:10", "bloom:1", "bloom:9.6", "bloom:16", "bloom:64")
+}
+
 func TestRateIsTheTextbooks(t *testing.T) {
 	filtertest.MatchesTheory(t, "bloom:10", 1000, 1_000_000)
 	filtertest.MatchesTheory(t, "bloom:10", 1_000_000, 2_000_000)

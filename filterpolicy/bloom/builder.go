@@ -9,9 +9,9 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
-// The cells of a Bloom filter are an array of bits, a whole number of bytes.
-// Bit p is bit p%8 of byte p/8. The footer's units are the bits of the array, its
-// first parameter is the number of probes k. A hash h sets k bits:
+// The cells of a Bloom filter are an array of bits, a whole number of bytes. Bit p
+// is bit p%8 of byte p/8. The footer's units are the bits of the array, its first
+// parameter is the number of probes k. A hash h sets k bits:
 //
 //	a = mix(h); b = a rotated left by 32
 //	for i = 1..k:  set bit (a * units) >> 64;  a += b;  b += i * 0x9e3779b97f4a7c15
@@ -20,8 +20,8 @@ import (
 // in 64-bit arithmetic that wraps, but for a * units, which is taken at 128 bits.
 const cellBits = 8
 
-// A Builder collects hashes and turns them into a filter. It is for one
-// goroutine at a time, and holds eight bytes per key until Finish.
+// A Builder collects hashes and turns them into a filter. It is for one goroutine
+// at a time, and holds eight bytes per key until Finish.
 type Builder struct {
 	hashes collect.Hashes
 	bits   spec.Bits
@@ -31,25 +31,25 @@ type Builder struct {
 // AddHash adds a key's hash. A hash equal to the one before it is free.
 func (b *Builder) AddHash(h uint64) { b.hashes.Add(h) }
 
-// Finish appends the filter to dst and empties the builder for the next file.
-// The filter of no keys says no to everything. Finish declines only when the
-// filter would not fit the address space; dst is then returned as it was.
+// Finish appends the filter to dst and empties the builder for the next file. The
+// filter of no keys says no to everything. Finish declines only when the filter
+// would not fit the address space; dst is then returned as it was.
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.hashes.Reset()
-	f := frame.Footer{Keys: uint64(b.hashes.Len()), Params: [4]byte{byte(b.probes)}}
+	d := frame.Description{Keys: uint64(b.hashes.Len()), Params: uint32(b.probes)}
 	start := len(dst)
-	if f.Keys != 0 {
+	if d.Keys != 0 {
 		size, ok := b.bits.Units(b.hashes.Len(), cellBits)
 		if !ok {
 			return dst, false
 		}
-		f.Units = size * cellBits
+		d.Units = size * cellBits
 		dst = append(dst, make([]byte, size)...)
 		for hashes := range b.hashes.Chunks() {
 			fill(dst[start:], hashes, b.probes)
 		}
 	}
-	return f.Seal(dst, start, frame.Bloom), true
+	return d.Seal(dst, start, frame.Bloom), true
 }
 
 func fill(cells []byte, hashes []uint64, probes int) {

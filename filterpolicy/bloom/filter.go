@@ -8,8 +8,7 @@ import (
 // A Filter is a read-only view of a filter's bytes. Any number of goroutines may
 // probe it.
 type Filter struct {
-	cells  []byte
-	bits   uint64 // 8*len(cells)
+	cells  []byte // at least one
 	probes int
 }
 
@@ -24,43 +23,44 @@ func Decode(data []byte) (*Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, ok := view(cells, &footer)
-	if !ok {
-		return nil, frame.Corruptf("%d bytes do not hold %d bits with probes %v", len(cells), footer.Units, footer.Params)
+	f := &Filter{}
+	if !f.view(cells, footer) {
+		return nil, frame.Corruptf("%d bytes do not hold %d bits with %d probes", len(cells), footer.Units(), footer.Params())
 	}
-	return &f, nil
+	return f, nil
 }
 
 // Probe is a single probe of encoded bytes, for callers that keep no Filter and
 // whose own checksum covers data. Bytes that are no filter answer true.
 func Probe(data []byte, h uint64) bool {
-	cells, footer, ok := frame.Peek(data, frame.Bloom)
-	if !ok {
+	cells, footer := frame.Peek(data, frame.Bloom)
+	if footer == nil {
 		return true
 	}
-	f, ok := view(cells, &footer)
-	return !ok || f.MayContainHash(h)
+	var f Filter
+	return !f.view(cells, footer) || f.MayContainHash(h)
 }
 
-// view makes a Filter that cannot read out of bounds, or says false.
-func view(cells []byte, footer *frame.Footer) (f Filter, ok bool) {
-	probes := int(footer.Params[0])
-	if footer.Units != uint64(len(cells))*cellBits || footer.Seed != 0 ||
-		probes < 1 || probes > maxProbes || footer.Params != [4]byte{byte(probes)} {
-		return Filter{}, false
+// view makes f a filter that cannot read out of bounds, or says false.
+func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
+	f.cells, f.probes = cells, int(footer.Params())
+	if footer.Units() != uint64(len(cells))*cellBits || footer.Seed() != 0 ||
+		f.probes < 1 || f.probes > maxProbes {
+		return false
 	}
 	if len(cells) == 0 {
-		cells = noBits
+		f.cells = noBits
 	}
-	return Filter{cells, uint64(len(cells)) * cellBits, probes}, true
+	return true
 }
 
-// MayContainHash reports whether a key with this hash may have been added; false
-// is certain. It allocates nothing.
+// MayContainHash reports whether a key with this hash may have been added; false is
+// certain. It allocates nothing and stops at the first clear bit.
 func (f *Filter) MayContainHash(h uint64) bool {
+	n := uint64(len(f.cells)) * cellBits
 	p, step := start(h)
 	for i := range f.probes {
-		at := mix.Reduce(p, f.bits)
+		at := mix.Reduce(p, n)
 		if f.cells[at/8]>>(at%8)&1 == 0 {
 			return false
 		}

@@ -9,8 +9,8 @@ import (
 // Name is the family's name on disk.
 const Name = "bloom"
 
-// Bounds of the bits per key. Below one bit no filter is worth its probe; above
-// 64 the hash itself is the limit.
+// Bounds of the bits per key. Below one bit no filter is worth its probe; above 64
+// the hash itself is the limit.
 const (
 	minBits = spec.One
 	maxBits = 64 * spec.One
@@ -19,14 +19,13 @@ const (
 // maxProbes is what maxBits needs: 64 ln 2, rounded.
 const maxProbes = 44
 
-// A Policy is the family with its bits per key. Policies are equal when their
-// specs are. The zero value is not a policy; use Parse.
+// A Policy is the family with its bits per key. Policies are equal when their specs
+// are. The zero value is not a policy; use Parse.
 type Policy struct {
 	bits spec.Bits
 }
 
-// Parse reads bits per key, from 1 to 64 with at most three decimals: "10",
-// "9.6".
+// Parse reads bits per key, from 1 to 64 with at most three decimals: "10", "9.6".
 func Parse(args string) (Policy, error) {
 	bits, err := spec.ParseBits(args, minBits, maxBits)
 	if err != nil {
@@ -44,8 +43,8 @@ func (p Policy) String() string { return Name + ":" + p.bits.String() }
 // NewBuilder returns an empty builder.
 func (p Policy) NewBuilder() *Builder { return &Builder{bits: p.bits, probes: probesFor(p.bits)} }
 
-// probesFor returns the number of probes with the least false-positive rate: of
-// the two whole numbers around bits times ln 2, the better one.
+// probesFor returns the number of probes with the least false-positive rate: of the
+// two whole numbers around bits times ln 2, the better one.
 func probesFor(bits spec.Bits) int {
 	k := max(1, int(bits.Float()*math.Ln2))
 	if rate(1/bits.Float(), k+1) < rate(1/bits.Float(), k) {

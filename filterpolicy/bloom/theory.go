@@ -21,8 +21,8 @@ func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 	return (m + 8*frame.FooterLen) / n, rate(n/m, probesFor(p.bits))
 }
 
-// rate is the textbook's false-positive rate for a load of so many keys per bit
-// and k probes: the share of set bits, to the power of k.
+// rate is the textbook's false-positive rate for a load of so many keys per bit and
+// k probes: the share of set bits, to the power of k.
 func rate(load float64, k int) float64 {
 	return math.Pow(-math.Expm1(-float64(k)*load), float64(k))
 }

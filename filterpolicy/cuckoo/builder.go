@@ -6,50 +6,51 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
 )
 
-// Bounds of a build. A table at its safe load takes about one displacement per
-// key in all, and seldom a hundred for one key.
+// Bounds of a build. A table at its safe load takes about one displacement per key
+// in all, and seldom a hundred for one key.
 const (
 	maxAttempts = 10
 	maxKicks    = 500 // displacements for one key
 	kicksPerKey = 16  // displacements in all
 )
 
-// A Builder collects hashes and turns them into a filter. It is for one
-// goroutine at a time, and holds eight bytes per key until Finish.
+// A Builder collects hashes and turns them into a filter. It is for one goroutine
+// at a time, and holds eight bytes per key until Finish.
 type Builder struct {
 	hashes collect.Hashes
 	policy Policy
 }
 
-// AddHash adds a key's hash. A hash equal to the one before it is free; any
-// other duplicate costs time in Finish but no space in the filter.
+// AddHash adds a key's hash. A hash equal to the one before it is free; any other
+// duplicate costs time in Finish but no space in the filter.
 func (b *Builder) AddHash(h uint64) { b.hashes.Add(h) }
 
-// Finish appends the filter to dst and empties the builder for the next file.
-// The filter of no keys says no to everything. Finish declines when no attempt
-// succeeds, which takes hashes made to that end, or when the filter would not fit the
-// address space; dst is then returned as it was.
+// Finish appends the filter to dst and empties the builder for the next file. The
+// filter of no keys says no to everything. Finish declines when no attempt
+// succeeds, which takes hashes made to that end, or when the filter would not fit
+// the address space; dst is then returned as it was.
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.hashes.Reset()
-	f := frame.Footer{Keys: uint64(b.hashes.Len()), Params: [4]byte{b.policy.bits, b.policy.slots}}
+	d := frame.Description{Keys: uint64(b.hashes.Len()), Params: uint32(b.policy.bits) | uint32(b.policy.slots)<<8}
 	start := len(dst)
-	if f.Keys != 0 {
+	if d.Keys != 0 {
 		t, ok := b.build()
 		if !ok {
 			return dst, false
 		}
 		dst = append(dst, t.cells...)
-		f.Units, f.Seed = t.buckets, t.seed
+		d.Units, d.Seed = t.buckets, t.seed
 	}
-	return f.Seal(dst, start, frame.Cuckoo), true
+	return d.Seal(dst, start, frame.Cuckoo), true
 }
 
 // build makes the table. Each attempt has a seed of its own; every second one has
 // some more buckets than those before.
 //
-// A table that comes out much emptier than it should have had many duplicates
-// among its hashes, or hashes that its seed could not tell apart. It is made once
-// more at the size that its fingerprints tell; if that is too small, they were no duplicates.
+// A table that comes out much emptier than it should have had many duplicates among
+// its hashes, or hashes that its seed could not tell apart. It is made once more at
+// the size that its fingerprints tell; if that is too small, they were no
+// duplicates.
 func (b *Builder) build() (t *table, ok bool) {
 	all := uint64(b.hashes.Len())
 	keys := all
@@ -99,10 +100,10 @@ func (t *table) fill(hashes *collect.Hashes) (stored uint64, ok bool) {
 	return stored, true
 }
 
-// displace puts the fingerprint in place of another, that one in place of a third in its
-// other bucket, and so on until one finds an empty slot. It returns the number
-// of displacements, 0 if they came to no end; a fingerprint is then without a place
-// and the table is of no use.
+// displace puts the fingerprint in place of another, that one in place of a third
+// in its other bucket, and so on until one finds an empty slot. It returns the
+// number of displacements, 0 if they came to no end; a fingerprint is then without
+// a place and the table is of no use.
 func (t *table) displace(fingerprint, bucket, random uint64) (kicks int) {
 	for kick := range maxKicks {
 		random = mix.Mix(random + mix.Golden)

@@ -20,6 +20,11 @@ func TestSuite(t *testing.T) {
 	}
 }
 
+func TestGolden(t *testing.T) {
+	filtertest.Golden(t, "cuckoo:12", "cuckoo:4,2", "cuckoo:4", "cuckoo:4,8", "cuckoo:8,2", "cuckoo:8", "cuckoo:8,8", "cuckoo:12,2", "cuckoo:12,8",
+		"cuckoo:16", "cuckoo:17", "cuckoo:31,2", "cuckoo:32,2", "cuckoo:32", "cuckoo:32,8")
+}
+
 func TestRateIsTheories(t *testing.T) {
 	filtertest.MatchesTheory(t, "cuckoo:12", 1_000_000, 4_000_000)
 	for _, spec := range []string{
@@ -37,8 +42,8 @@ func TestUnmixedHashesDoNoHarm(t *testing.T) {
 	}
 }
 
-// A table fills to its safe load whatever its size: bits per key do not jump at powers of
-// two.
+// A table fills to its safe load whatever its size: bits per key do not jump at
+// powers of two.
 func TestAnySizeFills(t *testing.T) {
 	for n := 10_000; n < 20_000; n += 777 {
 		bits := 8 * float64(len(filtertest.Build(t, "cuckoo:12", filtertest.Good(1), n))) / float64(n)

@@ -6,9 +6,7 @@ import (
 
 // A Filter is a read-only view of a filter's bytes. Any number of goroutines may
 // probe it.
-type Filter struct {
-	table
-}
+type Filter struct{ table }
 
 // Decode checks data, every byte of it, and returns a view of it. The caller must
 // not change data while the filter is in use. An error matches the sentinel of
@@ -18,48 +16,46 @@ func Decode(data []byte) (*Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, ok := view(cells, &footer)
-	if !ok {
-		return nil, frame.Corruptf("%d bytes do not hold %d buckets of bits and slots %v", len(cells), footer.Units, footer.Params)
+	f := &Filter{}
+	if !f.view(cells, footer) {
+		return nil, frame.Corruptf("%d bytes do not hold %d buckets of parameters %#x", len(cells), footer.Units(), footer.Params())
 	}
-	return &f, nil
+	return f, nil
 }
 
 // Probe is a single probe of encoded bytes, for callers that keep no Filter and
 // whose own checksum covers data. Bytes that are no filter answer true.
 func Probe(data []byte, h uint64) bool {
-	cells, footer, ok := frame.Peek(data, frame.Cuckoo)
-	if !ok {
+	cells, footer := frame.Peek(data, frame.Cuckoo)
+	if footer == nil {
 		return true
 	}
-	f, ok := view(cells, &footer)
-	return !ok || f.MayContainHash(h)
+	var f Filter
+	return !f.view(cells, footer) || f.MayContainHash(h)
 }
 
 // noSlots stands in for the cells of an empty filter: two buckets without a
 // fingerprint.
 var noSlots [2*8*maxBits/8 + padding]byte
 
-// view makes a Filter that cannot read out of bounds, or says false.
-func view(cells []byte, footer *frame.Footer) (f Filter, ok bool) {
-	s := shapeOf(footer.Params[0], footer.Params[1])
-	if s == nil || footer.Params[2] != 0 || footer.Params[3] != 0 {
-		return Filter{}, false
+// view makes f a filter that cannot read out of bounds, or says false.
+func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
+	params, buckets := footer.Params(), footer.Units()
+	s := shapeOf(params&0xff, params>>8)
+	if s == nil {
+		return false
 	}
-	buckets := footer.Units
+	f.shape, f.cells, f.buckets, f.seed = s, cells, buckets, footer.Seed()
 	if len(cells) == 0 && buckets == 0 {
-		return Filter{table{*s, noSlots[:], 2, 0}}, true
+		f.cells, f.buckets = noSlots[:], 2
+		return true
 	}
 	// A bucket has at least a byte, so that size does not wrap.
-	if buckets == 0 || buckets%2 != 0 || buckets > uint64(len(cells)) || s.size(buckets) != uint64(len(cells)) {
-		return Filter{}, false
-	}
-	return Filter{table{*s, cells, buckets, footer.Seed}}, true
+	return buckets != 0 && buckets%2 == 0 && buckets <= uint64(len(cells)) && s.size(buckets) == uint64(len(cells))
 }
 
-// MayContainHash reports whether a key with this hash may have been added; false
-// is certain. It allocates nothing and reads two buckets; all slots of a bucket are
-// compared at once.
+// MayContainHash reports whether a key with this hash may have been added; false is
+// certain. It allocates nothing and reads two buckets, all slots of a word at once.
 func (f *Filter) MayContainHash(h uint64) bool {
 	fingerprint, i := f.locate(h)
 	j := f.other(fingerprint, i)

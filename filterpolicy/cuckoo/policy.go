@@ -18,14 +18,14 @@ const (
 )
 
 // A Policy is the family with its fingerprint bits and its slots per bucket.
-// Policies are equal when their specs mean the same. The zero value is not a policy; use
-// Parse.
+// Policies are equal when their specs mean the same. The zero value is not a
+// policy; use Parse.
 type Policy struct {
 	bits, slots uint8
 }
 
-// Parse reads "F" or "F,B": fingerprint bits from 4 to 32, and 2, 4 or 8 slots
-// per bucket, which are 4 unless given.
+// Parse reads "F" or "F,B": fingerprint bits from 4 to 32, and 2, 4 or 8 slots per
+// bucket, which are 4 unless given.
 func Parse(args string) (Policy, error) {
 	p, err := parse(args)
 	if err != nil {
@@ -76,6 +76,8 @@ func (p Policy) String() string {
 	}
 	return s
 }
+
+func (p Policy) shape() *shape { return shapeOf(uint32(p.bits), uint32(p.slots)) }
 
 // NewBuilder returns an empty builder.
 func (p Policy) NewBuilder() *Builder { return &Builder{policy: p} }

@@ -3,9 +3,9 @@ package cuckoo
 // padding lets eight bytes be read at the last slot.
 const padding = 7
 
-// A shape is how buckets of B slots of F bits lie in memory. A bucket is handled
-// as one or more words of some lanes (slots) each: as many as surely fit eight
-// bytes that begin at a whole byte.
+// A shape is how buckets of B slots of F bits lie in memory. A bucket is handled as
+// one or more words of some lanes (slots) each: as many as surely fit eight bytes
+// that begin at a whole byte.
 type shape struct {
 	bits     uint64 // F
 	slots    uint64 // B
@@ -17,27 +17,23 @@ type shape struct {
 	values   uint64 // 2^F - 1: the fingerprints there are
 }
 
-// shapes holds every shape there is, so that a view of some bytes costs no
-// arithmetic: by the logarithm of the slots, then by bits.
-var shapes = func() (all [4][maxBits + 1]shape) {
+// shapes holds every shape there is, by slots and bits, so that a view of some
+// bytes costs no arithmetic. A shape without slots is none.
+var shapes = func() (all [9][maxBits + 1]shape) {
 	for _, slots := range []uint64{2, 4, 8} {
 		for bits := uint64(minBits); bits <= maxBits; bits++ {
-			all[slots/3][bits] = newShape(bits, slots)
+			all[slots][bits] = newShape(bits, slots)
 		}
 	}
 	return all
 }()
 
-// shapeOf returns the shape of a pair of parameters, nil if they are out of
-// bounds.
-func shapeOf(bits, slots uint8) *shape {
-	if bits < minBits || bits > maxBits || slots > 8 {
+// shapeOf returns the shape of a pair of parameters, nil if they are out of bounds.
+func shapeOf(bits, slots uint32) *shape {
+	if slots >= uint32(len(shapes)) || bits > maxBits || shapes[slots][bits].slots == 0 {
 		return nil
 	}
-	if s := &shapes[slots/3][bits]; s.slots == uint64(slots) && slots != 0 {
-		return s
-	}
-	return nil
+	return &shapes[slots][bits]
 }
 
 func newShape(bits, slots uint64) shape {
@@ -56,8 +52,8 @@ func newShape(bits, slots uint64) shape {
 	return s
 }
 
-// oneLoad reports whether eight bytes, read from a whole byte on, hold any word
-// of so many bits that stands at a multiple of its length.
+// oneLoad reports whether eight bytes, read from a whole byte on, hold any word of
+// so many bits that stands at a multiple of its length.
 func oneLoad(wordBits uint64) bool {
 	shift := 8 - min(8, wordBits&-wordBits) // the most that a word begins past a whole byte
 	return wordBits+shift <= 64

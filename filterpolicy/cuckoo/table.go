@@ -8,10 +8,10 @@ import (
 )
 
 // The cells of a cuckoo filter are its slots, F bits each, packed without gaps from
-// the lowest bit of the first byte, and then seven zero bytes so that any slot can be
-// read as a part of eight bytes. Slot s of bucket i is slot i*B+s; zero means empty. The footer's
-// units are the buckets, an even number m; its parameters are F and B. A hash h
-// has one fingerprint and two buckets:
+// the lowest bit of the first byte, and then seven zero bytes so that any slot can
+// be read as a part of eight bytes. Slot s of bucket i is slot i*B+s; zero means
+// empty. The footer's units are the buckets, an even number m; its parameters are F
+// and B. A hash h has one fingerprint and two buckets:
 //
 //	z = mix(h ^ seed * 0x9e3779b97f4a7c15)
 //	fingerprint = 1 + ((z % 2^32) * (2^F-1)) >> 32
@@ -19,20 +19,20 @@ import (
 //	j = (H - i) mod m,  H = ((mix(fingerprint ^ seed<<32) * m) >> 64) | 1
 //	mix(h): h ^= h>>32; h *= M; h ^= h>>29; h *= M; h ^= h>>32;  M = 0xd6e8feb86659fd93
 //
-// H is odd and m is even, so i and j are never the same bucket; and i = (H - j) mod m,
-// so either leads to the other without the key.
+// H is odd and m is even, so i and j are never the same bucket; and i = (H - j) mod
+// m, so either leads to the other without the key.
 
 // A table is the slots and what locates a key in them.
 type table struct {
-	shape
+	*shape
 	cells   []byte // shape.size(buckets) bytes
 	buckets uint64 // even, at least 2
 	seed    uint32
 }
 
 func newTable(p Policy, buckets uint64, seed uint32) *table {
-	s := shapeOf(p.bits, p.slots)
-	return &table{*s, make([]byte, s.size(buckets)), buckets, seed}
+	s := p.shape()
+	return &table{s, make([]byte, s.size(buckets)), buckets, seed}
 }
 
 // locate returns the fingerprint of a hash and its first bucket.

@@ -31,32 +31,32 @@ func read(t *table, slot uint64) (value uint64) {
 func TestTableAgreesWithASlice(t *testing.T) {
 	eachPolicy(func(p Policy) {
 		random := rand.New(rand.NewPCG(uint64(p.bits), uint64(p.slots)))
-		table := newTable(p, 6, 0)
+		packed := newTable(p, 6, 0)
 		slots := uint64(p.slots)
 		model := make([]uint64, 6*slots)
 		for range 400 {
-			bucket, value := random.Uint64N(6), 1+random.Uint64N(table.values)
+			bucket, value := random.Uint64N(6), 1+random.Uint64N(packed.values)
 			if random.IntN(4) == 0 {
 				value = 1 + value%2 // neighbouring values try the borrows between lanes
 			}
 			own := model[bucket*slots : (bucket+1)*slots]
-			require.Equal(t, slices.Contains(own, value), table.has(bucket, value), "%s", p)
+			require.Equal(t, slices.Contains(own, value), packed.has(bucket, value), "%s", p)
 			switch free := slices.Index(own, 0); {
 			case random.IntN(3) == 0:
 				slot := random.Uint64N(slots)
-				require.Equal(t, own[slot], table.swap(bucket, slot, value), "%s", p)
+				require.Equal(t, own[slot], packed.swap(bucket, slot, value), "%s", p)
 				own[slot] = value
 			case free < 0:
-				require.False(t, table.put(bucket, value), "%s", p)
+				require.False(t, packed.put(bucket, value), "%s", p)
 			default:
-				require.True(t, table.put(bucket, value), "%s", p)
+				require.True(t, packed.put(bucket, value), "%s", p)
 				own[free] = value
 			}
 		}
 		for i, want := range model {
-			require.Equal(t, want, read(table, uint64(i)), "%s", p)
+			require.Equal(t, want, read(packed, uint64(i)), "%s", p)
 		}
-		require.Equal(t, make([]byte, padding), table.cells[len(table.cells)-padding:], "%s", p)
+		require.Equal(t, make([]byte, padding), packed.cells[len(packed.cells)-padding:], "%s", p)
 	})
 }
 
@@ -64,22 +64,22 @@ func TestTableAgreesWithASlice(t *testing.T) {
 func TestOtherIsAnInvolutionWithoutFixedPoints(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {
-		table := table{shape: shapes[1][12], buckets: 2 * (1 + random.Uint64N(1<<random.IntN(40))), seed: random.Uint32()}
-		fingerprint, i := table.locate(random.Uint64())
-		j := table.other(fingerprint, i)
-		require.Less(t, i, table.buckets)
-		require.Less(t, j, table.buckets)
+		some := table{shape: shapeOf(12, 4), buckets: 2 * (1 + random.Uint64N(1<<random.IntN(40))), seed: random.Uint32()}
+		fingerprint, i := some.locate(random.Uint64())
+		j := some.other(fingerprint, i)
+		require.Less(t, i, some.buckets)
+		require.Less(t, j, some.buckets)
 		require.NotEqual(t, i, j)
-		require.Equal(t, i, table.other(fingerprint, j))
+		require.Equal(t, i, some.other(fingerprint, j))
 		require.NotZero(t, fingerprint)
-		require.LessOrEqual(t, fingerprint, table.values)
+		require.LessOrEqual(t, fingerprint, some.values)
 	}
 }
 
 // No word of any shape needs a ninth byte, and lanes do not overlap.
 func TestShapesFitTheirLoads(t *testing.T) {
 	eachPolicy(func(p Policy) {
-		s := shapeOf(p.bits, p.slots)
+		s := p.shape()
 		require.NotNil(t, s)
 		lanes := uint64(1) << s.lanesLog
 		require.Equal(t, s.slots, s.words*lanes)
@@ -92,8 +92,8 @@ func TestShapesFitTheirLoads(t *testing.T) {
 			require.LessOrEqual(t, last+8, s.size(buckets), "%s", p)
 		}
 	})
-	for _, p := range []Policy{{3, 4}, {33, 4}, {12, 0}, {12, 1}, {12, 3}, {12, 5}, {12, 9}, {12, 255}, {255, 4}} {
-		require.Nil(t, shapeOf(p.bits, p.slots), "%d,%d", p.bits, p.slots)
+	for _, p := range [][2]uint32{{0, 4}, {3, 4}, {33, 4}, {12, 0}, {12, 1}, {12, 3}, {12, 5}, {12, 9}, {12, 256 + 4}, {256 + 12, 4}} {
+		require.Nil(t, shapeOf(p[0], p[1]), "%v", p)
 	}
 }
 
@@ -116,13 +116,13 @@ func TestFillGivesUp(t *testing.T) {
 
 func TestDistinctUndoesAbsorption(t *testing.T) {
 	p := Policy{4, 4}
-	table := newTable(p, 2700, 0)
+	short := newTable(p, 2700, 0)
 	var hashes collect.Hashes
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {
 		hashes.Add(random.Uint64())
 	}
-	stored, ok := table.fill(&hashes)
+	stored, ok := short.fill(&hashes)
 	require.True(t, ok)
 	require.Less(t, stored, uint64(8500), "short fingerprints coincide")
 	require.InEpsilon(t, 10_000, p.distinct(1<<40, stored, 2700), 0.03)

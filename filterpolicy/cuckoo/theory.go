@@ -7,9 +7,9 @@ import (
 )
 
 // Expected returns the size and the false-positive rate of a filter of the given
-// number of distinct keys. The size counts the footer; it is exact unless the
-// first attempt at building fails. A filter too large to build has no bits and
-// says maybe to everything.
+// number of distinct keys. The size counts the footer; it is exact unless the first
+// attempt at building fails. A filter too large to build has no bits and says maybe
+// to everything.
 func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 	if keys <= 0 {
 		return 0, 0
@@ -19,12 +19,12 @@ func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 		return 0, 1
 	}
 	n := float64(keys)
-	size := shapeOf(p.bits, p.slots).size(buckets) + frame.FooterLen
+	size := p.shape().size(buckets) + frame.FooterLen
 	return 8 * float64(size) / n, -math.Expm1(-p.chance(buckets) * n)
 }
 
-// bucketsFor returns the number of buckets, an even one, that n distinct keys
-// fill to the safe load; false if the table would not fit the address space.
+// bucketsFor returns the number of buckets, an even one, that n distinct keys fill
+// to the safe load; false if the table would not fit the address space.
 func (p Policy) bucketsFor(n uint64) (buckets uint64, ok bool) {
 	const most = 1 << 44 // far above memory, far below overflow
 	if n > most {
@@ -32,21 +32,21 @@ func (p Policy) bucketsFor(n uint64) (buckets uint64, ok bool) {
 	}
 	perPair := 2 * uint64(p.slots) * safeLoad(int(p.slots)) // hundredths of a key
 	buckets = 2 * max(1, (100*n+perPair-1)/perPair)
-	size := shapeOf(p.bits, p.slots).size(buckets)
+	size := p.shape().size(buckets)
 	return buckets, size == uint64(int(size)) && int(size) >= 0
 }
 
 // chance is the probability that a probe finds one given stored fingerprint: it
 // reads two buckets and looks for one of 2^F-1 values.
 //
-// A bucket holds no value twice, nor does its partner for that value, so with s fingerprints
-// stored a probe says maybe with probability c*s exactly. A new key is stored
-// unless the probe for it says maybe; so n distinct keys leave
+// A bucket holds no value twice, nor does its partner for that value, so with s
+// fingerprints stored a probe says maybe with probability c*s exactly. A new key is
+// stored unless the probe for it says maybe; so n distinct keys leave
 //
 //	s = (1 - exp(-c n)) / c
 //
-// fingerprints and a false-positive rate of 1 - exp(-c n), which is the 1 - (1 - 1/(2^F-1))^(2 B load)
-// of the literature.
+// fingerprints and a false-positive rate of 1 - exp(-c n), which is the 1 - (1 -
+// 1/(2^F-1))^(2 B load) of the literature.
 func (p Policy) chance(buckets uint64) float64 {
 	return 2 / (float64(buckets) * (math.Exp2(float64(p.bits)) - 1))
 }

@@ -1,9 +1,9 @@
 // Package collect gathers the hashes of a file until their number is known.
 //
-// Every family needs the number of keys before it can place the first one.
-// Until then a key costs eight bytes, held in chunks that builders share through
-// a pool: nothing is copied when a file grows, and a writer that makes one file
-// after another allocates once.
+// Every family needs the number of keys before it can place the first one. Until
+// then a key costs eight bytes, held in chunks that builders share through a pool:
+// nothing is copied when a file grows, and a writer that makes one file after
+// another allocates once.
 package collect
 
 import (
@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// chunkLen hashes are 128 KiB: some tens of chunks per large file, and a slack
-// of at most one chunk per open builder.
+// chunkLen hashes are 128 KiB: some tens of chunks per large file, and a slack of
+// at most one chunk per open builder.
 const chunkLen = 16 << 10
 
 type chunk [chunkLen]uint64
@@ -28,8 +28,8 @@ type Hashes struct {
 	last   uint64
 }
 
-// Add appends h unless it equals the hash before it. Versions of one user key
-// stand side by side in a file, so this drops nearly all duplicates for free.
+// Add appends h unless it equals the hash before it. Versions of one user key stand
+// side by side in a file, so this drops nearly all duplicates for free.
 func (s *Hashes) Add(h uint64) {
 	if h == s.last && s.n != 0 {
 		return
@@ -51,9 +51,8 @@ func (s *Hashes) grow() {
 // Len returns the number of hashes kept.
 func (s *Hashes) Len() int { return s.n }
 
-// Chunks yields the hashes in order, some thousands at a time, so that the
-// caller's inner loop is over a slice. The slices are read-only and valid until
-// Reset.
+// Chunks yields the hashes in order, some thousands at a time, so that the caller's
+// inner loop is over a slice. The slices are read-only and valid until Reset.
 func (s *Hashes) Chunks() iter.Seq[[]uint64] {
 	return func(yield func([]uint64) bool) {
 		left := s.n

@@ -8,19 +8,22 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 )
 
+// Share returns n, or a fraction of it under the race detector.
+func Share(n int) int { return n / raceShare }
+
 // Policy parses a spec that must be right.
-func Policy(t testing.TB, spec string) filterpolicy.Policy {
-	t.Helper()
+func Policy(tb testing.TB, spec string) filterpolicy.Policy {
+	tb.Helper()
 	p, err := filterpolicy.Parse(spec)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return p
 }
 
 // Build encodes the filter of n keys, which must succeed.
-func Build(t testing.TB, spec string, in Input, n int) []byte {
-	t.Helper()
-	data, ok := tryBuild(Policy(t, spec).NewBuilder(), in, n)
-	require.True(t, ok, "%s declined %d keys of %q", spec, n, in.Name)
+func Build(tb testing.TB, spec string, in Input, n int) []byte {
+	tb.Helper()
+	data, ok := tryBuild(Policy(tb, spec).NewBuilder(), in, n)
+	require.True(tb, ok, "%s declined %d keys of %q", spec, n, in.Name)
 	return data
 }
 
@@ -32,23 +35,24 @@ func tryBuild(b filterpolicy.Builder, in Input, n int) (data []byte, ok bool) {
 }
 
 // Open decodes a filter that must be sound.
-func Open(t testing.TB, spec string, data []byte) filterpolicy.Filter {
-	t.Helper()
-	f, err := filterpolicy.Decode(Policy(t, spec).Name(), data)
-	require.NoError(t, err)
+func Open(tb testing.TB, spec string, data []byte) filterpolicy.Filter {
+	tb.Helper()
+	f, err := filterpolicy.Decode(Policy(tb, spec).Name(), data)
+	require.NoError(tb, err)
 	return f
 }
 
 // prober returns the family's probe of encoded bytes.
-func prober(t testing.TB, spec string) func(data []byte, h uint64) bool {
-	t.Helper()
-	probe, ok := filterpolicy.Probe(Policy(t, spec).Name())
-	require.True(t, ok)
+func prober(tb testing.TB, spec string) func(data []byte, h uint64) bool {
+	tb.Helper()
+	probe, ok := filterpolicy.Probe(Policy(tb, spec).Name())
+	require.True(tb, ok)
 	return probe
 }
 
-// requireAll checks that a filter, decoded or not, has the first n keys of an input.
-func requireAll(t testing.TB, spec string, data []byte, in Input, n int) {
+// requireAll checks that a filter, decoded or not, has the first n keys of an
+// input.
+func requireAll(t *testing.T, spec string, data []byte, in Input, n int) {
 	t.Helper()
 	f, probe := Open(t, spec, data), prober(t, spec)
 	for i := range uint64(n) {

@@ -13,9 +13,10 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// Damage checks that Decode refuses each truncation, each extension and each flipped bit of
-// filters of a few sizes, and that the unchecked probe survives them, says maybe to bytes
-// that are too short to be a filter, and maybe to those whose description is off.
+// Damage checks that Decode refuses each truncation, each extension and each
+// flipped bit of filters of a few sizes, and that the unchecked probe survives
+// them, says maybe to bytes that are too short to be a filter, and maybe to those
+// whose description is off.
 func Damage(t *testing.T, spec string) {
 	t.Helper()
 	for _, n := range []int{0, 1, 60} {
@@ -38,8 +39,8 @@ func Damage(t *testing.T, spec string) {
 	require.True(t, probe(make([]byte, 4096), 1))
 }
 
-// refused checks that data is not a filter, and that probing it all the same does no
-// harm.
+// refused checks that data is not a filter, and that probing it all the same does
+// no harm.
 func refused(t *testing.T, spec string, data []byte) {
 	t.Helper()
 	_, err := filterpolicy.Decode(Policy(t, spec).Name(), data)
@@ -66,8 +67,8 @@ func Reseal(data []byte) []byte {
 	return binary.LittleEndian.AppendUint32(slices.Clone(body), crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// Forgery checks that descriptions which do not fit the cells are refused though their
-// checksum is right.
+// Forgery checks that descriptions which do not fit the cells are refused though
+// their checksum is right.
 func Forgery(t *testing.T, spec string) {
 	t.Helper()
 	data := Build(t, spec, Good(1), 100)
@@ -93,8 +94,8 @@ func Forgery(t *testing.T, spec string) {
 	forge(body, func(f []byte) { f[20] = 0 })
 }
 
-// FuzzDecode gives Decode and the unchecked probe any bytes, as they come and with their
-// checksum made right.
+// FuzzDecode gives Decode and the unchecked probe any bytes, as they come and with
+// their checksum made right.
 func FuzzDecode(f *testing.F, specs ...string) {
 	family := Policy(f, specs[0]).Name()
 	for _, spec := range specs {

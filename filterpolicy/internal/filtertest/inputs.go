@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// An Input is a family of hashes: distinct for distinct numbers, so that the keys of
-// a test are At(0..n-1) and any later number is an absent key.
+// An Input is a family of hashes: distinct for distinct numbers, so that the keys
+// of a test are At(0..n-1) and any later number is an absent key.
 type Input struct {
 	Name string
 	At   func(i uint64) uint64
@@ -38,7 +38,7 @@ var Unmixed = []Input{
 	{"bits reversed", bits.Reverse64},
 	{"bytes reversed", bits.ReverseBytes64},
 	{"golden counter", func(i uint64) uint64 { return i * 0x9e3779b97f4a7c15 }},
-	{"inverse counter", func(i uint64) uint64 { return i * inverse(multiplier) }},
+	{"inverse counter", func(i uint64) uint64 { return i * undo }},
 	{"floating point", func(i uint64) uint64 { return math.Float64bits(float64(i)) }},
 	{"decimal digits", decimal},
 }
@@ -51,33 +51,32 @@ func decimal(i uint64) (text uint64) {
 	return text
 }
 
-// multiplier is that of package mix.
-const multiplier = 0xd6e8feb86659fd93
-
-// inverse returns x with x*c == 1 modulo 2^64, for an odd c, by Newton's iteration.
-func inverse(c uint64) uint64 {
-	x := c
+// undo is the inverse modulo 2^64 of the multiplier of package mix, by Newton's
+// iteration.
+var undo = func() uint64 {
+	const c = 0xd6e8feb86659fd93
+	x := uint64(c)
 	for range 6 {
 		x *= 2 - c*x
 	}
 	return x
-}
+}()
 
 // unmix and unround are the inverses of mix.Mix and mix.Round: with them an
 // adversary chooses where hashes go.
 func unmix(z uint64) uint64 {
-	z = (z ^ z>>32) * inverse(multiplier)
-	z = (z ^ z>>29 ^ z>>58) * inverse(multiplier)
+	z = (z ^ z>>32) * undo
+	z = (z ^ z>>29 ^ z>>58) * undo
 	return z ^ z>>32
 }
 
 func unround(z uint64) uint64 {
-	z = (z ^ z>>32) * inverse(multiplier)
+	z = (z ^ z>>32) * undo
 	return z ^ z>>32
 }
 
-// Hostile are inputs made against the families: their mixed values agree in the bits
-// that choose a place, or in those that tell keys of one place apart.
+// Hostile are inputs made against the families: their mixed values agree in the
+// bits that choose a place, or in those that tell keys of one place apart.
 var Hostile = []Input{
 	{"one place", func(i uint64) uint64 { return unmix(0x5555<<48 | i) }},
 	{"two places", func(i uint64) uint64 { return unmix(i<<63 | i>>1) }},

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Sizes returns the sizes at which tables and chunks turn over: 0 to 3, the powers of two
-// and their neighbours up to most, and most.
+// Sizes returns the sizes at which tables and chunks turn over: 0 to 3, the powers
+// of two and their neighbours up to most, and most.
 func Sizes(most int) []int {
 	sizes := []int{0, 1, 2, 3, most}
 	for p := 4; p < most; p *= 2 {
@@ -20,6 +20,7 @@ func Sizes(most int) []int {
 // NoFalseNegatives builds filters of all sizes up to most and looks each key up.
 func NoFalseNegatives(t *testing.T, spec string, most int) {
 	t.Helper()
+	most = Share(most)
 	for _, n := range Sizes(most) {
 		data := Build(t, spec, Good(1), n)
 		requireAll(t, spec, data, Good(1), n)
@@ -34,8 +35,9 @@ func NoFalseNegatives(t *testing.T, spec string, most int) {
 // Hostility builds filters of hashes made against them. A builder may decline them;
 // it must come to an end, leave dst alone, be ready for the next file, and lose no
 // key when it does not decline.
-func Hostility(t *testing.T, spec string, n int) {
+func Hostility(t *testing.T, spec string) {
 	t.Helper()
+	const n = 5000
 	p := Policy(t, spec)
 	b := p.NewBuilder()
 	for _, in := range Hostile {
@@ -76,8 +78,8 @@ func Empty(t *testing.T, spec string) {
 	require.False(t, Open(t, spec, data).MayContainHash(1))
 }
 
-// Duplicates checks that hashes given many times stay keys, and that consecutive ones
-// leave no trace in the bytes.
+// Duplicates checks that hashes given many times stay keys, and that consecutive
+// ones leave no trace in the bytes.
 func Duplicates(t *testing.T, spec string) {
 	t.Helper()
 	const n = 3000

@@ -3,11 +3,16 @@
 //
 //	cells      n bytes  the family's own layout
 //	keys       u64      hashes added, consecutive duplicates counted once
-//	units      u64      bloom: bits; blocked: lines; cuckoo: buckets
+//	units      u64      bloom: bits; blocked: lines; cuckoo: buckets; ribbon, quotient:
+//	                    blocks of 64 slots; gcs: buckets; xor, fuse: cells
 //	seed       u32      which attempt at building succeeded; 0 where none can fail
-//	params     4 bytes  bloom, blocked: probes, 0, 0, 0; cuckoo: fingerprint bits, slots, 0, 0
+//	params     4 bytes  bloom, blocked: probes, 0, 0, 0; cuckoo: fingerprint bits, slots, 0, 0;
+//	                    ribbon: columns, layers, 0, 0; gcs: bits of a deviation, 0, 0, 0;
+//	                    quotient: remainder bits, 0, 0, 0; xor: fingerprint bits, 0, 0, 0;
+//	                    fuse: fingerprint bits, places per key, log2 of segment length, 0
 //	magic      u16      "SF"
-//	family     u8       'b' bloom, 'l' blocked, 'c' cuckoo
+//	family     u8       'b' bloom, 'l' blocked, 'c' cuckoo, 'r' ribbon,
+//	                    'g' gcs, 'q' quotient, 'x' xor, 'f' fuse
 //	version    u8       1
 //	checksum   u32      CRC-32C (Castagnoli) of all bytes before it
 //
@@ -45,25 +50,30 @@ type Family byte
 
 // The letters of the families are on disk and never change.
 const (
-	Bloom   Family = 'b'
-	Blocked Family = 'l'
-	Cuckoo  Family = 'c'
+	Bloom    Family = 'b'
+	Blocked  Family = 'l'
+	Cuckoo   Family = 'c'
+	Ribbon   Family = 'r'
+	GCS      Family = 'g'
+	Quotient Family = 'q'
+	Xor      Family = 'x'
+	Fuse     Family = 'f'
 )
 
-// A Footer describes the cells before it.
-type Footer struct {
+// A Description is what a footer says of the cells before it.
+type Description struct {
 	Keys   uint64
 	Units  uint64
 	Seed   uint32
-	Params [4]byte
+	Params uint32 // the first in the lowest byte
 }
 
 // Seal appends the footer to dst, whose cells begin at start.
-func (f Footer) Seal(dst []byte, start int, family Family) []byte {
-	dst = binary.LittleEndian.AppendUint64(dst, f.Keys)
-	dst = binary.LittleEndian.AppendUint64(dst, f.Units)
-	dst = binary.LittleEndian.AppendUint32(dst, f.Seed)
-	dst = append(dst, f.Params[:]...)
+func (d Description) Seal(dst []byte, start int, family Family) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, d.Keys)
+	dst = binary.LittleEndian.AppendUint64(dst, d.Units)
+	dst = binary.LittleEndian.AppendUint32(dst, d.Seed)
+	dst = binary.LittleEndian.AppendUint32(dst, d.Params)
 	dst = binary.LittleEndian.AppendUint32(dst, tag(family))
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
@@ -71,42 +81,54 @@ func (f Footer) Seal(dst []byte, start int, family Family) []byte {
 // tag is magic, family and version as the one word they are on disk.
 func tag(family Family) uint32 { return magic | uint32(family)<<16 | version<<24 }
 
-// Open checks every byte of data and returns the cells and their description.
-// The cells are a part of data. What the numbers of the footer mean for the cells
-// is for the family to check.
-func Open(data []byte, family Family) (cells []byte, f Footer, err error) {
-	cells, f, ok := Peek(data, family)
-	if !ok {
-		return nil, Footer{}, misfit(data, family)
+// A Footer is the footer's bytes, read in place.
+type Footer [FooterLen]byte
+
+// Keys returns the number of hashes added.
+func (f *Footer) Keys() uint64 { return binary.LittleEndian.Uint64(f[0:]) }
+
+// Units returns the number of units.
+func (f *Footer) Units() uint64 { return binary.LittleEndian.Uint64(f[8:]) }
+
+// Seed returns the seed.
+func (f *Footer) Seed() uint32 { return binary.LittleEndian.Uint32(f[16:]) }
+
+// Params returns the parameters, the first in the lowest byte.
+func (f *Footer) Params() uint32 { return binary.LittleEndian.Uint32(f[20:]) }
+
+func (f *Footer) tag() uint32      { return binary.LittleEndian.Uint32(f[24:]) }
+func (f *Footer) checksum() uint32 { return binary.LittleEndian.Uint32(f[28:]) }
+
+// Open checks every byte of data and returns the cells and their footer, both parts
+// of data. What the numbers of the footer mean for the cells is for the family to
+// check.
+func Open(data []byte, family Family) (cells []byte, f *Footer, err error) {
+	cells, f = Peek(data, family)
+	if f == nil {
+		return nil, nil, misfit(data, family)
 	}
-	body := data[:len(data)-4]
-	want := binary.LittleEndian.Uint32(data[len(data)-4:])
-	if got := crc32.Checksum(body, castagnoli); got != want {
-		return nil, Footer{}, Corruptf("checksum is %08x, the footer says %08x: the filter is damaged", got, want)
+	if got := crc32.Checksum(data[:len(data)-4], castagnoli); got != f.checksum() {
+		return nil, nil, Corruptf("checksum is %08x, the footer says %08x: the filter is damaged", got, f.checksum())
 	}
-	if (f.Keys == 0) != (f.Units == 0) {
-		return nil, Footer{}, Corruptf("%d keys in %d units", f.Keys, f.Units)
+	if (f.Keys() == 0) != (f.Units() == 0) {
+		return nil, nil, Corruptf("%d keys in %d units", f.Keys(), f.Units())
 	}
 	return cells, f, nil
 }
 
-// Peek is Open without the checksum, for callers whose own checksum covers data
-// and who cannot afford another on every probe. It says false when the footer
-// is not one of this family and version.
-func Peek(data []byte, family Family) (cells []byte, f Footer, ok bool) {
+// Peek is Open without the checksum, for callers whose own checksum covers data and
+// who cannot afford another on every probe. The footer is nil when it is not one of
+// this family and version.
+func Peek(data []byte, family Family) (cells []byte, f *Footer) {
 	n := len(data) - FooterLen
 	if n < 0 {
-		return nil, Footer{}, false
+		return nil, nil
 	}
-	d := data[n : n+FooterLen]
-	if binary.LittleEndian.Uint32(d[24:]) != tag(family) {
-		return nil, Footer{}, false
+	f = (*Footer)(data[n:])
+	if f.tag() != tag(family) {
+		return nil, nil
 	}
-	f.Keys = binary.LittleEndian.Uint64(d)
-	f.Units = binary.LittleEndian.Uint64(d[8:])
-	f.Seed = binary.LittleEndian.Uint32(d[16:])
-	f.Params = [4]byte(d[20:24])
-	return data[:n:n], f, true
+	return data[:n:n], f
 }
 
 // misfit says why Peek refused data.

@@ -12,7 +12,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-var sample = Footer{Keys: 3, Units: 0x0102030405060708, Seed: 9, Params: [4]byte{6, 7, 8, 9}}
+var sample = Description{Keys: 3, Units: 0x0102030405060708, Seed: 9, Params: 0x09080706}
 
 func sealed() []byte {
 	return sample.Seal([]byte("beforecells"), len("before"), Blocked)[len("before"):]
@@ -30,10 +30,10 @@ func TestOpenAndPeekAgree(t *testing.T) {
 	cells, f, err := Open(sealed(), Blocked)
 	require.NoError(t, err)
 	require.Equal(t, "cells", string(cells))
-	require.Equal(t, sample, f)
+	require.Equal(t, sample, Description{f.Keys(), f.Units(), f.Seed(), f.Params()})
 
-	peeked, g, ok := Peek(sealed(), Blocked)
-	require.True(t, ok)
+	peeked, g := Peek(sealed(), Blocked)
+	require.NotNil(t, g)
 	require.Equal(t, cells, peeked)
 	require.Equal(t, f, g)
 	require.Equal(t, len(peeked), cap(peeked), "a view must not reach the footer")
@@ -56,8 +56,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		{change(32, 2), "version is 2; this program reads version 1"},
 		{change(0, 'C'), "checksum is "},
 		{change(36, 0xee), ", the footer says ee"},
-		{Footer{Keys: 1}.Seal(nil, 0, Blocked), "1 keys in 0 units"},
-		{Footer{Units: 1}.Seal(nil, 0, Blocked), "0 keys in 1 units"},
+		{Description{Keys: 1}.Seal(nil, 0, Blocked), "1 keys in 0 units"},
+		{Description{Units: 1}.Seal(nil, 0, Blocked), "0 keys in 1 units"},
 	} {
 		_, _, err := Open(c.data, Blocked)
 		require.ErrorIs(t, err, ErrCorrupt)

@@ -1,25 +1,24 @@
 // Package mix spreads the hashes that filters are given.
 //
 // Filters promise their false-positive rate for any distinct 64-bit inputs, not
-// only for good hashes: a caller may pass counters, addresses or timestamps.
-// Every family therefore mixes what it is given.
+// only for good hashes: a caller may pass counters, addresses or timestamps. Every
+// family therefore mixes what it is given.
 package mix
 
 import "math/bits"
 
-// Golden is 2^64 divided by the golden ratio, rounded to odd. Steps of Golden
-// visit the 64-bit circle as evenly as any constant step can.
+// Golden is 2^64 divided by the golden ratio, rounded to odd. Steps of Golden visit
+// the 64-bit circle as evenly as any constant step can.
 const Golden = 0x9e3779b97f4a7c15
 
 // multiplier is odd, so that multiplying by it loses nothing; its bits have no
-// visible pattern, so that the high half of the product depends on the whole
-// input.
+// visible pattern, so that the high half of the product depends on the whole input.
 const multiplier = 0xd6e8feb86659fd93
 
-// Mix returns a permutation of h: distinct inputs stay distinct, and any part of the
-// result may be used as if it were drawn apart from the rest. Two rounds of shift and multiply, the
-// form that D. Stafford and others searched for good constants of ("Better Bit
-// Mixing", 2011).
+// Mix returns a permutation of h: distinct inputs stay distinct, and any part of
+// the result may be used as if it were drawn apart from the rest. Two rounds of
+// shift and multiply, the form that D. Stafford and others searched for good
+// constants of ("Better Bit Mixing", 2011).
 func Mix(h uint64) uint64 {
 	h ^= h >> 32
 	h *= multiplier
@@ -29,8 +28,8 @@ func Mix(h uint64) uint64 {
 }
 
 // Round is a permutation too, at half the cost of Mix. Its high bits are well
-// spread for counters of any kind, but its low half may follow from its high half: an
-// input of two equal halves gives an output of two equal halves. It is for
+// spread for counters of any kind, but its low half may follow from its high half:
+// an input of two equal halves gives an output of two equal halves. It is for
 // callers who take the high bits, and all else through a further product.
 func Round(h uint64) uint64 {
 	h ^= h >> 32
@@ -38,9 +37,9 @@ func Round(h uint64) uint64 {
 	return h ^ h>>32
 }
 
-// Reduce maps a uniform h to [0, n) by its high bits, without a division:
-// the upper word of h*n (Lemire, "Fast random integer generation in an
-// interval", 2019). Reduce(h, 0) is 0.
+// Reduce maps a uniform h to [0, n) by its high bits, without a division: the upper
+// word of h*n (Lemire, "Fast random integer generation in an interval", 2019).
+// Reduce(h, 0) is 0.
 func Reduce(h, n uint64) uint64 {
 	hi, _ := bits.Mul64(h, n)
 	return hi

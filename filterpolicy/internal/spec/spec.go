@@ -1,5 +1,5 @@
-// Package spec reads and writes the numbers of a filter spec such as
-// "bloom:9.6" or "cuckoo:12,4".
+// Package spec reads and writes the numbers of a filter spec such as "bloom:9.6" or
+// "cuckoo:12,4".
 package spec
 
 import (
@@ -65,8 +65,7 @@ func (b Bits) String() string {
 func (b Bits) Float() float64 { return float64(b) / float64(One) }
 
 // Units returns how many units of unitBits bits hold n keys at b bits per key,
-// rounded up, and at least one. A set too large for the address space gives
-// false.
+// rounded up, and at least one. A set too large for the address space gives false.
 func (b Bits) Units(n int, unitBits uint64) (units uint64, ok bool) {
 	const most = 1 << 44 // keys: far above memory, far below overflow
 	if n < 0 || uint64(n) > most {

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,8 +57,8 @@ func TestUnitsRoundUp(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, c.want, got)
 	}
-	for _, n := range []int{-1, 1<<62 + 1} {
-		_, ok := One.Units(n, 8)
+	for _, n := range []int{-1, math.MaxInt} {
+		_, ok := (64 * One).Units(n, 8)
 		require.False(t, ok)
 	}
 }

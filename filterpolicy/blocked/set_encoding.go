@@ -1,0 +1,102 @@
+package blocked
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+
+	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
+	"github.com/siftkv/siftkv/filterpolicy/internal/sizing"
+)
+
+// A set is written as an envelope of family 'l', version 1, whose payload is
+//
+//	lines     n*64 bytes  at least one line, laid out as in a file's filter
+//	keys      u64         keys added that were new
+//	capacity  u64         keys that the set was made for
+//	probes    u64         1 to 14
+//
+// A hash h has the bits that mix(h) has in a file's filter, where
+//
+//	mix(h): h ^= h>>32; h *= M; h ^= h>>29; h *= M; h ^= h>>32;  M = 0xd6e8feb86659fd93
+//
+// in arithmetic that wraps at 64 bits. The lines come first so that they keep
+// the alignment of the memory they are read into.
+const (
+	setVersion = 1
+	setTailLen = 24
+)
+
+// errZero is the error of writing a zero set.
+var errZero = errors.New("filterpolicy: a zero blocked set cannot be written; make it with New")
+
+func (s *Set) tail() ([]byte, error) {
+	if len(s.cells) == 0 {
+		return nil, errZero
+	}
+	tail := binary.LittleEndian.AppendUint64(make([]byte, 0, setTailLen), uint64(s.keys))
+	tail = binary.LittleEndian.AppendUint64(tail, uint64(s.capacity))
+	return binary.LittleEndian.AppendUint64(tail, uint64(s.filter.probes)), nil
+}
+
+// load keeps payload.
+func (s *Set) load(payload []byte, version byte) error {
+	if version != setVersion {
+		return envelope.Misversion(version, setVersion)
+	}
+	n := len(payload) - setTailLen
+	if n < lineLen || n%lineLen != 0 {
+		return envelope.Corruptf("%d bytes are not a blocked set", len(payload))
+	}
+	cells, tail := payload[:n:n], payload[n:]
+	keys, capacity := binary.LittleEndian.Uint64(tail), binary.LittleEndian.Uint64(tail[8:])
+	probes := binary.LittleEndian.Uint64(tail[16:])
+	if keys > math.MaxInt/2 || capacity < 1 || capacity > sizing.MaxKeys || probes < 1 || probes > maxProbes {
+		return envelope.Corruptf("a blocked set of %d keys, made for %d, with %d probes cannot be", keys, capacity, probes)
+	}
+	*s = *newSet(cells, int(probes), int(keys), int(capacity))
+	return nil
+}
+
+// MarshalBinary returns the set's bytes.
+func (s *Set) MarshalBinary() ([]byte, error) { return s.AppendBinary(nil) }
+
+// AppendBinary appends the set's bytes to dst.
+func (s *Set) AppendBinary(dst []byte) ([]byte, error) {
+	tail, err := s.tail()
+	if err != nil {
+		return dst, err
+	}
+	return envelope.Append(dst, envelope.Blocked, setVersion, s.cells, tail), nil
+}
+
+// WriteTo writes the set's bytes to w, without a copy of them.
+func (s *Set) WriteTo(w io.Writer) (n int64, err error) {
+	tail, err := s.tail()
+	if err != nil {
+		return 0, err
+	}
+	return envelope.WriteTo(w, envelope.Blocked, setVersion, s.cells, tail)
+}
+
+// UnmarshalBinary makes s the set of data, which it checks and does not keep. An
+// error matches filterpolicy.ErrCorrupt and leaves s as it was.
+func (s *Set) UnmarshalBinary(data []byte) error {
+	payload, version, err := envelope.Open(data, envelope.Blocked)
+	if err != nil {
+		return err
+	}
+	return s.load(append([]byte(nil), payload...), version)
+}
+
+// ReadFrom makes s the set that it reads from r, up to the set's last byte. An
+// error that is not one of r matches filterpolicy.ErrCorrupt; any leaves s as it
+// was.
+func (s *Set) ReadFrom(r io.Reader) (n int64, err error) {
+	payload, version, n, err := envelope.ReadFrom(r, envelope.Blocked, math.MaxUint64)
+	if err != nil {
+		return n, err
+	}
+	return n, s.load(payload, version)
+}

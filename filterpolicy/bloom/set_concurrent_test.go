@@ -1,0 +1,133 @@
+package bloom_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/filterpolicy/bloom"
+	"github.com/siftkv/siftkv/filterpolicy/internal/settest"
+)
+
+func newConcurrent(tb testing.TB, n int, rate float64) *bloom.ConcurrentSet {
+	tb.Helper()
+	s, err := bloom.NewConcurrent(n, rate)
+	require.NoError(tb, err)
+	return s
+}
+
+func zeroConcurrent() settest.Codec { return &bloom.ConcurrentSet{} }
+
+// One goroutine after the other, the two kinds of sets are the same.
+func TestConcurrentSetIsASet(t *testing.T) {
+	for _, n := range []int{1, 100, 20_000} {
+		s, c := newSet(t, n, 0.01), newConcurrent(t, n, 0.01)
+		for i := range uint64(2 * n) {
+			require.Equal(t, s.ContainsHash(settest.Hash(1, i)), c.ContainsHash(settest.Hash(1, i)))
+			require.Equal(t, s.AddNewHash(settest.Hash(1, i)), c.AddNewHash(settest.Hash(1, i)))
+		}
+		require.Equal(t, s.Len(), c.Len())
+		require.Equal(t, s.Cap(), c.Cap())
+		require.Equal(t, s.Size(), c.Size())
+		require.Equal(t, s.FillRatio(), c.FillRatio())
+		require.Equal(t, s.FalsePositiveRate(), c.FalsePositiveRate())
+		require.True(t, bytes.Equal(settest.Bytes(t, s), settest.Bytes(t, c)))
+		settest.RoundTrip(t, c, zeroConcurrent)
+		settest.RoundTrip(t, c, zeroSet)
+		settest.RoundTrip(t, s, zeroConcurrent)
+		c.Reset()
+		require.Zero(t, c.Len())
+		require.Zero(t, c.FillRatio())
+	}
+	c := newConcurrent(t, 20, 0.01)
+	c.Add([]byte("abc"))
+	require.False(t, c.AddNew([]byte("abc")))
+	require.True(t, c.Contains([]byte("abc")))
+	settest.Damage(t, c, zeroConcurrent)
+	settest.Zero(t, zeroConcurrent)
+	var zero bloom.ConcurrentSet
+	require.False(t, zero.ContainsHash(1))
+	require.Zero(t, zero.FillRatio())
+	require.Panics(t, func() { zero.AddHash(1) })
+}
+
+// Goroutines add overlapping keys, ask for those that they know to be there, and read the
+// whole set, all at once. Run with -race.
+func TestConcurrentSetWithoutALock(t *testing.T) {
+	const workers = 8
+	each := uint64(settest.Share(40_000))
+	c := newConcurrent(t, int(each)*(workers+1), 0.01)
+	want := newSet(t, int(each)*(workers+1), 0.01)
+	missing := make([]int, workers)
+	var group sync.WaitGroup
+	for w := range uint64(workers) {
+		for i := range 2 * each { // half of a worker's keys are the next one's too
+			want.AddHash(settest.Hash(0, w*each+i))
+		}
+		group.Go(func() {
+			for i := range 2 * each {
+				c.AddHash(settest.Hash(0, w*each+i))
+				if !c.ContainsHash(settest.Hash(0, w*each+i)) || !c.ContainsHash(settest.Hash(0, w*each+i/2)) {
+					missing[w]++
+				}
+			}
+		})
+	}
+	group.Go(func() {
+		for range 20 {
+			last := c.FillRatio()
+			require.GreaterOrEqual(t, c.FillRatio(), last)
+			_, err := c.WriteTo(io.Discard)
+			require.NoError(t, err)
+		}
+	})
+	group.Wait()
+	require.Equal(t, make([]int, workers), missing)
+	require.Equal(t, want.FillRatio(), c.FillRatio(), "a bit was lost")
+	require.InEpsilon(t, want.Len(), c.Len(), 0.02)
+	settest.KeepsPromise(t, c.ContainsHash, 200_000, 0.0103)
+}
+
+// Of goroutines that add the same keys at the same time, at least one hears of each key
+// that it is new.
+func TestConcurrentAddNew(t *testing.T) {
+	const keys = 5000
+	c := newConcurrent(t, keys, 1e-9)
+	heard := make([][keys]bool, 4)
+	var group sync.WaitGroup
+	for w := range heard {
+		group.Go(func() {
+			for i := range uint64(keys) {
+				heard[w][i] = c.AddNewHash(settest.Hash(1, i))
+			}
+		})
+	}
+	group.Wait()
+	for i := range keys {
+		require.True(t, heard[0][i] || heard[1][i] || heard[2][i] || heard[3][i], "key %d", i)
+	}
+	require.GreaterOrEqual(t, c.Len(), keys)
+}
+
+func ExampleConcurrentSet() {
+	seen, err := bloom.NewConcurrent(1_000_000, 0.001)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var group sync.WaitGroup
+	for _, half := range [][]string{{"apple", "pear"}, {"plum", "quince"}} {
+		group.Go(func() {
+			for _, word := range half {
+				seen.Add([]byte(word))
+			}
+		})
+	}
+	group.Wait()
+	fmt.Println(seen.Contains([]byte("plum")), seen.Len())
+	// Output: true 4
+}

@@ -1,0 +1,74 @@
+package fuse
+
+import (
+	"github.com/siftkv/siftkv/filterpolicy/internal/fingerprint"
+	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+)
+
+// The cells of a fuse filter are fingerprints of F bits each, packed without gaps
+// from the lowest bit of the first byte, and then seven zero bytes so that any cell
+// can be read as a part of eight bytes. They form segments of a power of two of
+// cells. The footer's units are the cells; its parameters are F, the number of
+// places per key W, and the logarithm of the segments' length L. The exclusive-or of
+// the W cells of a key is its fingerprint:
+//
+//	z = mix(h ^ seed * golden);  w = z * golden
+//	a = (z * (units - (W-1) * L)) >> 64, the product taken at 128 bits
+//	b = (a + L) ^ ((w >> 46) % L)       each in the segment after the one before
+//	c = (a + 2 * L) ^ ((w >> 28) % L)
+//	d = (a + 3 * L) ^ ((w >> 10) % L)   if W is 4
+//	fingerprint = z % 2^F
+//	mix(h): h ^= h>>32; h *= M; h ^= h>>29; h *= M; h ^= h>>32;  M = 0xd6e8feb86659fd93
+//
+// golden is 0x9e3779b97f4a7c15; arithmetic wraps at 64 bits.
+const (
+	shift1, shift2, shift3 = 46, 28, 10
+
+	// maxLog segments are as long as 18 bits of w can tell.
+	maxLog = 18
+)
+
+// A layout is the places of keys. Each is in one of W neighbouring segments, so
+// that keys of different ends of the filter never meet; it is what lets peeling
+// begin at both ends of an array too full for peeling anywhere else.
+type layout struct {
+	arity  int
+	log    uint64 // of length
+	length uint64 // cells of a segment
+	mask   uint64 // length - 1
+	span   uint64 // cells that may be a key's first
+}
+
+func newLayout(arity int, log, segments uint64) layout {
+	return layout{arity, log, 1 << log, 1<<log - 1, (segments - uint64(arity) + 1) << log}
+}
+
+// Size returns the number of cells and of places per key.
+func (l *layout) Size() (cells uint64, arity int) {
+	return l.span + uint64(l.arity-1)<<l.log, l.arity
+}
+
+// Locate finds the places of mixed hashes.
+func (l *layout) Locate(zs []uint64, places []fingerprint.Places) {
+	span, length, mask := l.span, l.length, l.mask
+	places = places[:len(zs)]
+	if l.arity == 4 {
+		for i, z := range zs {
+			a, w := mix.Reduce(z, span), z*mix.Golden
+			places[i] = fingerprint.Places{
+				uint32(a),
+				uint32((a + length) ^ w>>shift1&mask),
+				uint32((a + 2*length) ^ w>>shift2&mask),
+				uint32((a + 3*length) ^ w>>shift3&mask),
+			}
+		}
+		return
+	}
+	for i, z := range zs {
+		a, w := mix.Reduce(z, span), z*mix.Golden
+		p := &places[i]
+		p[0] = uint32(a)
+		p[1] = uint32((a + length) ^ w>>shift1&mask)
+		p[2] = uint32((a + 2*length) ^ w>>shift2&mask)
+	}
+}

@@ -1,0 +1,195 @@
+package filterpolicy_test
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
+	"github.com/siftkv/siftkv/filterpolicy/internal/filtertest"
+	"github.com/siftkv/siftkv/filterpolicy/internal/settest"
+)
+
+// staticSpecs are policies of every family that builds anything.
+var staticSpecs = []string{"bloom:10", "blocked:10", "cuckoo:12", "xor:8", "fuse:8", "ribbon:7", "gcs:7"}
+
+func hashes(n int) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for i := range uint64(n) {
+			if !yield(settest.Hash(1, i)) {
+				return
+			}
+		}
+	}
+}
+
+func buildSet(tb testing.TB, spec string, n int) *filterpolicy.Set {
+	tb.Helper()
+	s, err := filterpolicy.BuildHashes(filtertest.Policy(tb, spec), hashes(n))
+	require.NoError(tb, err)
+	return s
+}
+
+func zeroImmutable() settest.Codec { return &filterpolicy.Set{} }
+
+func TestSetOfEveryFamily(t *testing.T) {
+	for _, spec := range staticSpecs {
+		for _, n := range []int{0, 1, 2, 100, settest.Share(50_000)} {
+			s := buildSet(t, spec, n)
+			require.Equal(t, n, s.Len())
+			require.Equal(t, len(s.Bytes()), s.Size())
+			require.True(t, s.Policy() == filtertest.Policy(t, spec))
+			for h := range hashes(n) {
+				require.True(t, s.ContainsHash(h), "%s, %d keys", spec, n)
+			}
+			f, err := filterpolicy.Decode(s.Policy().Name(), s.Bytes())
+			require.NoError(t, err)
+			for i := range uint64(1000) {
+				h := settest.Hash(settest.Absent, i)
+				require.Equal(t, f.MayContainHash(h), s.ContainsHash(h))
+			}
+			if n > 1000 {
+				settest.KeepsPromise(t, s.ContainsHash, 50_000, 1.05*s.FalsePositiveRate())
+			}
+			settest.RoundTrip(t, s, zeroImmutable)
+		}
+		settest.Damage(t, buildSet(t, spec, 5), zeroImmutable)
+	}
+}
+
+func TestBuildTakesKeysInAnyOrderAndRepeated(t *testing.T) {
+	words := strings.Fields("apple pear apple plum quince apple medlar pear")
+	keys := func(words []string) iter.Seq[[]byte] {
+		return func(yield func([]byte) bool) {
+			buf := make([]byte, 0, 16) // the iterator may use its bytes again
+			for _, w := range words {
+				if buf = append(buf[:0], w...); !yield(buf) {
+					return
+				}
+			}
+		}
+	}
+	for _, spec := range staticSpecs {
+		p := filtertest.Policy(t, spec)
+		s, err := filterpolicy.Build(p, keys(words))
+		require.NoError(t, err)
+		require.Equal(t, 5, s.Len())
+		for _, w := range words {
+			require.True(t, s.Contains([]byte(w)))
+			require.True(t, s.ContainsHash(filterpolicy.Hash([]byte(w))))
+		}
+		sorted := slices.Compact(slices.Sorted(slices.Values(words)))
+		again, err := filterpolicy.Build(p, keys(sorted))
+		require.NoError(t, err)
+		require.Equal(t, settest.Bytes(t, s), settest.Bytes(t, again))
+	}
+}
+
+func TestBuildDeclines(t *testing.T) {
+	s, err := filterpolicy.BuildHashes(filtertest.Policy(t, "none"), hashes(3))
+	require.Nil(t, s)
+	require.ErrorIs(t, err, filterpolicy.ErrDeclined)
+	require.EqualError(t, err, "filterpolicy: the policy made no filter: none, of 3 keys")
+
+	_, err = filterpolicy.BuildHashes(renamed{filtertest.Policy(t, "bloom:10")}, hashes(3))
+	require.ErrorIs(t, err, filterpolicy.ErrUnknownFamily)
+}
+
+// renamed is a policy that this package does not have.
+type renamed struct{ filterpolicy.Policy }
+
+func (renamed) Name() string { return "renamed" }
+
+func TestZeroSetHasNoKeys(t *testing.T) {
+	var s filterpolicy.Set
+	require.False(t, s.Contains(nil))
+	require.Zero(t, s.Len()+s.Size())
+	require.Zero(t, s.FalsePositiveRate())
+	require.Nil(t, s.Policy())
+	_, err := s.MarshalBinary()
+	require.ErrorContains(t, err, "a zero set cannot be written; make it with Build")
+	settest.Zero(t, zeroImmutable)
+}
+
+func TestSetGolden(t *testing.T) {
+	for _, spec := range []string{"bloom:10", "blocked:10"} {
+		settest.Golden(t, "set-"+strings.ReplaceAll(spec, ":", "-")+".golden", buildSet(t, spec, 20))
+	}
+}
+
+func TestForgedSetsAreRefused(t *testing.T) {
+	filter := buildSet(t, "bloom:10", 5).Bytes()
+	seal := func(version byte, spec string, keys, specLen byte) []byte {
+		tail := append([]byte(spec), keys, 0, 0, 0, 0, 0, 0, 0, specLen, 0, 0, 0)
+		return envelope.Append(nil, envelope.Immutable, version, filter, tail)
+	}
+	require.NoError(t, zeroImmutable().UnmarshalBinary(seal(1, "bloom:10", 5, 8)))
+	for want, data := range map[string][]byte{
+		"version is 2; this program reads version 1":                     seal(2, "bloom:10", 5, 8),
+		"the policy is not known here: filterpolicy: bad spec \"ewer:1":  seal(1, "ewer:1", 5, 6),
+		`the policy is written "bloom:10.0", and must be "bloom:10"`:     seal(1, "bloom:10.0", 5, 10),
+		"blocked: filterpolicy: not a valid filter":                      seal(1, "blocked:10", 5, 10),
+		"bloom: filterpolicy: not a valid filter":                        seal(1, "x"+"bloom:10", 5, 8),
+		"with a spec of 255 bytes in ":                                   seal(1, "bloom:10", 5, 255),
+		"11 bytes are not a set":                                         envelope.Append(nil, envelope.Immutable, 1, make([]byte, 11)),
+		"the policy is not known here: filterpolicy: bad spec \"\": unk": envelope.Append(nil, envelope.Immutable, 1, make([]byte, 12)),
+	} {
+		err := zeroImmutable().UnmarshalBinary(data)
+		require.ErrorIs(t, err, filterpolicy.ErrCorrupt)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func FuzzSet(f *testing.F) {
+	var seeds [][]byte
+	for _, spec := range staticSpecs {
+		seeds = append(seeds, settest.Bytes(f, buildSet(f, spec, 5)))
+	}
+	settest.Fuzz(f, func() *filterpolicy.Set { return &filterpolicy.Set{} }, func(_ testing.TB, s *filterpolicy.Set) {
+		for i := range uint64(10) {
+			s.ContainsHash(i)
+			s.ContainsHash(settest.Hash(1, i))
+		}
+		s.FalsePositiveRate()
+	}, seeds...)
+}
+
+func BenchmarkBuildSet(b *testing.B) {
+	const n = 1_000_000
+	for _, spec := range staticSpecs {
+		b.Run(spec, func(b *testing.B) {
+			for b.Loop() {
+				s := buildSet(b, spec, n)
+				b.ReportMetric(8*float64(s.Size())/n, "bits/key")
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/key")
+		})
+	}
+}
+
+func ExampleBuild() {
+	policy, err := filterpolicy.Parse("fuse:8")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	words := []string{"apple", "pear", "plum", "apple"}
+	set, err := filterpolicy.Build(policy, func(yield func([]byte) bool) {
+		for _, w := range words {
+			if !yield([]byte(w)) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(set.Len(), set.Contains([]byte("pear")), set.Contains([]byte("quince")))
+	// Output: 3 true false
+}

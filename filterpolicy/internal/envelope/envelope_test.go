@@ -1,0 +1,169 @@
+package envelope
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"hash/crc32"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+const anySize = math.MaxUint64
+
+func sample() []byte { return Append(nil, Counting, 3, []byte("pay"), nil, []byte("load")) }
+
+func TestEnvelopeIsAsDescribed(t *testing.T) {
+	data := Append([]byte("before"), Counting, 3, []byte("payload"))
+	require.Equal(t, "before", string(data[:6]))
+	require.Equal(t, sample(), data[6:], "parts leave no trace")
+	data = data[6:]
+	require.Equal(t, "53494654"+"6e"+"03"+"0000"+"0700000000000000"+hex.EncodeToString([]byte("payload")), hex.EncodeToString(data[:23]))
+	require.Equal(t, crc32.Checksum(data[:23], crc32.MakeTable(crc32.Castagnoli)), uint32(data[23])|uint32(data[24])<<8|uint32(data[25])<<16|uint32(data[26])<<24)
+	require.Len(t, data, 7+Overhead)
+}
+
+func TestOpenAndReadFromAgree(t *testing.T) {
+	for _, size := range []int{0, 1, 7, firstRead - 1, firstRead, firstRead + 1, 3*firstRead + 5, 1 << 20} {
+		want := bytes.Repeat([]byte("x-"), size)[:size]
+		data := Append(nil, Bloom, 1, want)
+		var buf bytes.Buffer
+		n, err := WriteTo(&buf, Bloom, 1, want[:size/3], want[size/3:])
+		require.NoError(t, err)
+		require.Equal(t, int64(len(data)), n)
+		require.Equal(t, data, buf.Bytes())
+
+		payload, version, err := Open(data, Bloom)
+		require.NoError(t, err)
+		require.Equal(t, byte(1), version)
+		require.True(t, bytes.Equal(want, payload))
+		require.Equal(t, len(payload), cap(payload), "a view must not reach the checksum")
+
+		buf.WriteString("what follows")
+		for _, r := range []io.Reader{&buf, iotest.OneByteReader(strings.NewReader(string(data)))} {
+			payload, version, n, err = ReadFrom(r, Bloom, uint64(size))
+			require.NoError(t, err)
+			require.Equal(t, byte(1), version)
+			require.Equal(t, int64(len(data)), n)
+			require.True(t, bytes.Equal(want, payload))
+		}
+		require.Equal(t, "what follows", buf.String(), "reading takes one envelope and no more")
+	}
+}
+
+func TestDamageIsRefused(t *testing.T) {
+	refused := func(data []byte) {
+		t.Helper()
+		_, _, err := Open(data, Counting)
+		require.ErrorIs(t, err, ErrCorrupt)
+		require.ErrorIs(t, err, base.ErrCorruption)
+	}
+	data := sample()
+	for size := range data {
+		refused(data[:size])
+		refused(data[len(data)-size:])
+		_, _, n, err := ReadFrom(bytes.NewReader(data[:size]), Counting, anySize)
+		require.ErrorIs(t, err, ErrCorrupt)
+		require.Equal(t, int64(size), n)
+	}
+	refused(append(slices.Clone(data), 0))
+	for bit := range 8 * len(data) {
+		bad := slices.Clone(data)
+		bad[bit/8] ^= 1 << (bit % 8)
+		refused(bad)
+		_, _, _, err := ReadFrom(bytes.NewReader(bad), Counting, anySize)
+		require.ErrorIs(t, err, ErrCorrupt)
+	}
+}
+
+func TestErrorsSayWhatIsWrong(t *testing.T) {
+	change := func(at int, to byte) []byte {
+		data := sample()
+		data[at] = to
+		return data
+	}
+	for _, c := range []struct {
+		data []byte
+		want string
+	}{
+		{nil, "0 bytes are less than the 20 of an empty one: the filter is cut short"},
+		{change(0, 'X'), `no "SIFT" at the start: the bytes are not a filter`},
+		{change(4, Bloom), `family is 'b', want 'n'`},
+		{change(6, 1), "the header is damaged, or of a later program"},
+		{change(8, 6), "the payload has 7 bytes, the header says 6"},
+		{change(16, 'P'), "checksum is "},
+	} {
+		_, _, err := Open(c.data, Counting)
+		require.ErrorContains(t, err, c.want)
+	}
+	require.ErrorIs(t, Misversion(2, 1), ErrCorrupt)
+	require.ErrorContains(t, Misversion(2, 1), "version is 2; this program reads version 1")
+	_, _, _, err := ReadFrom(bytes.NewReader(sample()), Counting, 6)
+	require.ErrorIs(t, err, ErrCorrupt)
+	require.ErrorContains(t, err, "the header says 7 bytes, more than the 6 that a filter may have here")
+}
+
+// A header that promises much and gives nothing must cost next to nothing.
+func TestLyingLengthCostsLittle(t *testing.T) {
+	for _, length := range []byte{30, 40, 46} {
+		data := sample()[:headerLen]
+		copy(data[8:], make([]byte, 8))
+		data[8+length/8] = 1 << (length % 8)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, _, err := ReadFrom(bytes.NewReader(data), Counting, anySize)
+		runtime.ReadMemStats(&after)
+		require.ErrorIs(t, err, ErrCorrupt)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4*firstRead))
+	}
+}
+
+func TestErrorsOfStreamsAreTheirOwn(t *testing.T) {
+	broken := errors.New("broken")
+	_, _, _, err := ReadFrom(io.MultiReader(bytes.NewReader(sample()[:20]), iotest.ErrReader(broken)), Counting, anySize)
+	require.ErrorIs(t, err, broken)
+	require.NotErrorIs(t, err, ErrCorrupt)
+
+	for room := range len(sample()) {
+		n, err := WriteTo(&shortWriter{room: room}, Counting, 3, []byte("payload"))
+		require.ErrorIs(t, err, io.ErrShortWrite)
+		require.Equal(t, int64(room), n)
+	}
+}
+
+// A shortWriter takes so many bytes and no more, and does not say so.
+type shortWriter struct{ room int }
+
+func (w *shortWriter) Write(p []byte) (int, error) {
+	n := min(len(p), w.room)
+	w.room -= n
+	return n, nil
+}
+
+func FuzzOpen(f *testing.F) {
+	f.Add([]byte{}, byte('b'))
+	f.Add(sample(), Counting)
+	f.Add(Append(nil, Bloom, 1), Bloom)
+	f.Fuzz(func(t *testing.T, data []byte, family byte) {
+		payload, version, err := Open(data, family)
+		read, readVersion, n, readErr := ReadFrom(bytes.NewReader(data), family, anySize)
+		require.LessOrEqual(t, n, int64(len(data)))
+		if err != nil {
+			require.ErrorIs(t, err, ErrCorrupt)
+			return
+		}
+		require.NoError(t, readErr)
+		require.Equal(t, version, readVersion)
+		require.True(t, bytes.Equal(payload, read))
+		require.Equal(t, data, Append(nil, family, version, payload))
+	})
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package filtertest
+
+const raceShare = 1

@@ -1,0 +1,7 @@
+//go:build race
+
+package filtertest
+
+// The race detector makes loops over hashes many times slower and has little to
+// find in them; a part of each test shows as much.
+const raceShare = 20

@@ -1,0 +1,49 @@
+package fingerprint
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Packed cells agree with a plain slice of them, and a key matches its own
+// fingerprint and no other.
+func TestArrayAgreesWithASlice(t *testing.T) {
+	const cells = 40
+	random := rand.New(rand.NewPCG(1, 2))
+	for bits := uint64(MinBits); bits <= MaxBits; bits++ {
+		for arity := 3; arity <= 4; arity++ {
+			array, model := make([]byte, Size(cells, bits)), make([]uint64, cells)
+			require.True(t, Holds(array, cells, bits))
+			for _, own := range random.Perm(cells - 4) {
+				p := Places{uint32(own), cells - 3, cells - 2, cells - 1}
+				z := random.Uint64()
+				Set(array, bits, arity, []uint64{z}, []uint32{uint32(own)}, []Places{p})
+				model[own] = z & (1<<bits - 1)
+				for i, want := range model {
+					require.Equal(t, want, word(array, uint64(i), bits)&(1<<bits-1))
+				}
+				for _, flip := range []uint64{0, 1, 1 << (bits - 1), 1 << bits} {
+					want := flip == 0 || flip == 1<<bits
+					require.Equal(t, want, Match3(array, bits, z^flip, uint64(own), cells-3, cells-2), "%d bits", bits)
+					require.Equal(t, want, Match4(array, bits, z^flip, uint64(own), cells-3, cells-2, cells-1), "%d bits", bits)
+				}
+			}
+		}
+	}
+	require.False(t, Match3(nil, 0, 1, 2, 3, 4))
+	require.False(t, Match4(nil, 0, 1, 2, 3, 4, 5))
+}
+
+func TestBounds(t *testing.T) {
+	for _, bits := range []uint64{0, 3, 33, 1 << 40} {
+		require.False(t, Holds(make([]byte, 7), 0, bits))
+	}
+	require.False(t, Holds(make([]byte, 100), MaxCells+1, 8))
+	require.False(t, Holds(make([]byte, 7), 1<<61, 8), "a size that wraps")
+	require.False(t, Fits(MaxCells+1, 8))
+	require.True(t, Fits(MaxCells, 8))
+	require.Equal(t, uint8(MaxBits), bitsFor(Rate(MaxBits)))
+	require.Equal(t, uint8(MinBits), bitsFor(1))
+}

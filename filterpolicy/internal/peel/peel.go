@@ -1,0 +1,94 @@
+// Package peel builds the arrays of xor and fuse filters, in which the exclusive-or
+// of a key's cells is the key's fingerprint.
+//
+// A key that is alone at one of its places can always be given its fingerprint, by
+// that cell, whatever the others hold. So it is taken away, which leaves other keys
+// alone at theirs, and so on until no key is left; then the cells are set, those of
+// the last key first. If keys are left of which none is alone anywhere, the attempt
+// has failed, and another seed may do better. It nearly always succeeds up to a
+// certain load (M. Molloy, "Cores in random hypergraphs and Boolean formulas",
+// 2005), and nearly never above.
+package peel
+
+import (
+	"sync"
+
+	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
+	"github.com/siftkv/siftkv/filterpolicy/internal/fingerprint"
+)
+
+// Bounds of a build: so many sizes of the array, with so many seeds each.
+const (
+	sizes        = 4
+	seedsPerSize = 8
+)
+
+// A Layout says where the keys of an array have their places.
+type Layout interface {
+	// Size returns the number of cells and the number of places of a key, 3 or 4.
+	Size() (cells uint64, arity int)
+
+	// Locate finds the places of mixed hashes: always the same for a hash, below
+	// the number of cells, and no two alike.
+	Locate(zs []uint64, places []fingerprint.Places)
+}
+
+// Made is what a footer has to tell of an array.
+type Made struct {
+	Keys uint64 // distinct hashes
+	Seed uint32 // number of attempts that failed
+}
+
+// Build appends an array to dst in which each hash has its fingerprint. There must
+// be at least one hash; equal ones count once, in whatever order they come.
+//
+// The layout is for so many distinct keys; growth is 0 at first and then tells how
+// many sizes have been too small. Build gives up after a bounded number of
+// attempts, or when the array would be too large to address; dst is then returned as
+// it was. Beside the hashes and dst it needs 8 bytes
+// per hash and 13 per cell, which are kept in a pool for the next build.
+func Build(dst []byte, hashes *collect.Hashes, bits uint64, layout func(keys uint64, growth int) Layout) (data []byte, made Made, ok bool) {
+	if uint64(hashes.Len()) > fingerprint.MaxCells {
+		return dst, Made{}, false
+	}
+	s := pool.Get().(*scratch)
+	defer pool.Put(s)
+	for attempt := range sizes * seedsPerSize {
+		seed := uint32(attempt)
+		s.deal(hashes, seed)
+		made = Made{Keys: uint64(len(s.keys)), Seed: seed}
+		l := layout(made.Keys, attempt/seedsPerSize)
+		cells, arity := l.Size()
+		if !fingerprint.Fits(cells, bits) {
+			break
+		}
+		s.clear(int(cells), arity)
+		if !s.add(l, s.keys) || s.peel(l) != len(s.keys) {
+			continue
+		}
+		start := len(dst)
+		dst = append(dst, make([]byte, fingerprint.Size(cells, bits))...)
+		s.assign(l, dst[start:], bits, len(s.keys))
+		return dst, made, true
+	}
+	return dst, Made{}, false
+}
+
+// A scratch is the memory of one build after another.
+type scratch struct {
+	keys  []uint64
+	ends  []uint32 // where parts of keys end
+	slots [maxSlots]uint16
+	graph
+}
+
+var pool = sync.Pool{New: func() any { return new(scratch) }}
+
+// resized returns n elements of any value, in the same memory if it is large
+// enough.
+func resized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}

@@ -1,0 +1,177 @@
+package peel
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
+	"github.com/siftkv/siftkv/filterpolicy/internal/fingerprint"
+	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+)
+
+// plain gives each key a place in each of some equal parts.
+type plain struct {
+	part  uint64
+	arity int
+}
+
+func (l plain) Size() (cells uint64, arity int) { return l.part * uint64(l.arity), l.arity }
+
+func (l plain) Locate(zs []uint64, places []fingerprint.Places) {
+	for i, z := range zs {
+		for j := range l.arity {
+			places[i][j] = uint32(uint64(j)*l.part + mix.Reduce(mix.Mix(z+uint64(j)), l.part))
+		}
+	}
+}
+
+func collected(hashes ...uint64) *collect.Hashes {
+	var h collect.Hashes
+	for _, x := range hashes {
+		h.Add(x)
+	}
+	return &h
+}
+
+func numbers(n int) []uint64 {
+	random, all := rand.New(rand.NewPCG(1, uint64(n))), make([]uint64, n)
+	for i := range all {
+		all[i] = random.Uint64()
+	}
+	return all
+}
+
+func roomy(arity int) func(keys uint64, growth int) Layout {
+	return func(keys uint64, _ int) Layout { return plain{(keys*14/10 + 40) / uint64(arity), arity} }
+}
+
+// requireAll reads the array bit by bit, as its description says.
+func requireAll(t *testing.T, array []byte, l Layout, bits uint64, seed uint32, hashes []uint64) {
+	t.Helper()
+	_, arity := l.Size()
+	for _, h := range hashes {
+		zs, places := []uint64{mix.Mix(h ^ uint64(seed)*mix.Golden)}, make([]fingerprint.Places, 1)
+		l.Locate(zs, places)
+		sum := uint64(0)
+		for _, cell := range places[0][:arity] {
+			for b := range bits {
+				at := uint64(cell)*bits + b
+				sum ^= uint64(array[at/8]>>(at%8)&1) << b
+			}
+		}
+		require.Equal(t, zs[0]&(1<<bits-1), sum)
+	}
+}
+
+func TestEveryKeyHasItsFingerprint(t *testing.T) {
+	for bits := uint64(fingerprint.MinBits); bits <= fingerprint.MaxBits; bits++ {
+		for _, arity := range []int{3, 4} {
+			for _, n := range []int{1, 2, 3, batch - 1, batch + 1, 3000} {
+				hashes := numbers(n)
+				data, made, ok := Build([]byte("before"), collected(hashes...), bits, roomy(arity))
+				require.True(t, ok)
+				require.Equal(t, "before", string(data[:6]))
+				require.Equal(t, uint64(n), made.Keys)
+				l := roomy(arity)(made.Keys, 0)
+				cells, _ := l.Size()
+				require.True(t, fingerprint.Holds(data[6:], cells, bits))
+				require.Equal(t, make([]byte, 7), data[len(data)-7:])
+				requireAll(t, data[6:], l, bits, made.Seed, hashes)
+			}
+		}
+	}
+}
+
+// Equal hashes count once, wherever they stand and however many they are.
+func TestDuplicatesCountOnce(t *testing.T) {
+	const n = 4000
+	for _, percent := range []int{0, 1, 10, 50, 90, 99, 100} {
+		distinct := max(1, n*(100-percent)/100)
+		hashes := numbers(distinct)
+		for i := distinct; i < n; i++ {
+			hashes = append(hashes, hashes[i%distinct])
+		}
+		data, made, ok := Build(nil, collected(hashes...), 8, roomy(3))
+		require.True(t, ok, "%d %%", percent)
+		require.Equal(t, uint64(distinct), made.Keys)
+		requireAll(t, data, roomy(3)(made.Keys, 0), 8, made.Seed, hashes)
+	}
+	alternating := slices.Repeat([]uint64{7, 0}, 50_000)
+	_, made, ok := Build(nil, collected(alternating...), 8, roomy(4))
+	require.True(t, ok)
+	require.Equal(t, Made{Keys: 2}, made)
+}
+
+// A part of any length, of keys that collide in the table as of others, comes out
+// without duplicates.
+func TestDealFindsAllDuplicates(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 511, 512, 513, 5000, maxSlots/2 + 1, 100_000} {
+		for name, at := range map[string]func(i int) uint64{
+			"counter":   func(i int) uint64 { return uint64(i) },
+			"all equal": func(int) uint64 { return ^uint64(0) },
+			"repeated":  func(i int) uint64 { return uint64(i % (n/3 + 1)) },
+		} {
+			salt := uint64(mix.Golden)
+			hashes, want := make([]uint64, n), make([]uint64, n)
+			for i := range hashes {
+				hashes[i] = at(i)
+				want[i] = mix.Mix(hashes[i] ^ salt)
+			}
+			s := new(scratch)
+			s.deal(collected(hashes...), 1)
+			slices.Sort(want)
+			slices.Sort(s.keys)
+			require.True(t, slices.Equal(slices.Compact(want), s.keys), "%d, %s", n, name)
+		}
+	}
+	crowd := numbers(maxSlots)
+	for i := range crowd {
+		crowd[i] >>= 60
+	}
+	s := &scratch{keys: crowd, ends: []uint32{maxSlots}}
+	s.deduplicate()
+	require.Len(t, s.keys, 16)
+}
+
+// failing gives layouts that no build can succeed with until the given growth.
+func failing(until int, calls *[]int) func(keys uint64, growth int) Layout {
+	return func(keys uint64, growth int) Layout {
+		*calls = append(*calls, growth)
+		if growth < until {
+			return plain{keys / 3, 3}
+		}
+		return roomy(3)(keys, 0)
+	}
+}
+
+func TestFailedAttemptsAreRepeatedThenGrow(t *testing.T) {
+	hashes := numbers(1000)
+	var calls []int
+	data, made, ok := Build(nil, collected(hashes...), 12, failing(2, &calls))
+	require.True(t, ok)
+	require.Equal(t, uint32(2*seedsPerSize), made.Seed)
+	require.Equal(t, append(slices.Repeat([]int{0}, seedsPerSize), append(slices.Repeat([]int{1}, seedsPerSize), 2)...), calls)
+	requireAll(t, data, roomy(3)(1000, 0), 12, made.Seed, hashes)
+}
+
+func TestBuildGivesUp(t *testing.T) {
+	var calls []int
+	hashes := collected(numbers(1000)...)
+	data, made, ok := Build([]byte("before"), hashes, 12, failing(sizes, &calls))
+	require.False(t, ok)
+	require.Equal(t, "before", string(data))
+	require.Zero(t, made)
+	require.Len(t, calls, sizes*seedsPerSize)
+
+	// Hundreds of keys at one cell are more than can be counted.
+	_, _, ok = Build(nil, hashes, 12, func(uint64, int) Layout { return plain{1, 3} })
+	require.False(t, ok)
+
+	// Too many cells are refused before memory is asked for.
+	data, _, ok = Build([]byte("x"), hashes, 4, func(uint64, int) Layout { return plain{1 << 31, 3} })
+	require.False(t, ok)
+	require.Equal(t, "x", string(data))
+}

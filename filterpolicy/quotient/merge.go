@@ -1,0 +1,84 @@
+package quotient
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
+)
+
+// ErrUnlike is matched by the error of Merge for filters over different ranges.
+var ErrUnlike = errors.New("quotient: filters of different ranges cannot be merged; build both with NewBuilderFor the same number of keys")
+
+// ErrFull is matched by the error of Merge for a union that no remainder bit is
+// left for, or that crowds in one place.
+var ErrFull = errors.New("quotient: the range is too full to merge")
+
+// Merge appends to dst the filter that says maybe to a key if a or b does, and to no
+// other, and returns the result. The filters must be over the same range of values; a filter
+// of no keys goes with any. Merges of the same parts in any order give
+// the same bytes, and those of a builder that was given all keys, as long as there is room.
+// When there is not, the quotients are doubled at the expense of a remainder bit. It
+// takes one pass over each filter to count and one to write, and no memory but the result's.
+//
+// An error matches ErrUnlike or ErrFull; dst is then returned as it was.
+func Merge(dst []byte, a, b *Filter) ([]byte, error) {
+	if a.stored == 0 {
+		a, b = b, a
+	}
+	d := frame.Description{Keys: a.keys + b.keys, Seed: a.seed, Params: uint32(a.bits)}
+	start := len(dst)
+	switch {
+	case a.stored == 0:
+		return d.Seal(dst, start, frame.Quotient), nil
+	case b.stored != 0 && (a.values() != b.values() || a.seed != b.seed):
+		return dst, fmt.Errorf("%w: %d and %d values, seeds %d and %d", ErrUnlike, a.values(), b.values(), a.seed, b.seed)
+	}
+	values := union(a, b)
+	n, last := uint64(0), ^uint64(0)
+	for v := range values {
+		if v != last {
+			n++
+		}
+		last = v
+	}
+	quotients, remainderBits := a.quotients, a.bits
+	if b.stored != 0 && b.quotients > quotients {
+		quotients, remainderBits = b.quotients, b.bits
+	}
+	for ; 100*n > load*quotients && remainderBits >= mergedBits; remainderBits-- {
+		quotients *= 2
+	}
+	if remainderBits < mergedBits {
+		return dst, fmt.Errorf("%w: %d values in a range of %d", ErrFull, n, a.values())
+	}
+	data, blocks, ok := encode(dst, quotients, remainderBits, values)
+	if !ok {
+		return dst, fmt.Errorf("%w: more than %d values crowd in one place, or are out of order", ErrFull, maxOffset)
+	}
+	d.Units, d.Params = blocks, uint32(remainderBits)
+	return d.Seal(data, start, frame.Quotient), nil
+}
+
+// union yields the values of two filters in order; those of both come twice.
+func union(a, b *Filter) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		c, d := cursor{table: &a.table}, cursor{table: &b.table}
+		x, left := c.next()
+		y, right := d.next()
+		for left || right {
+			if left && (!right || x <= y) {
+				if !yield(x) {
+					return
+				}
+				x, left = c.next()
+				continue
+			}
+			if !yield(y) {
+				return
+			}
+			y, right = d.next()
+		}
+	}
+}
