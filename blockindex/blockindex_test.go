@@ -19,20 +19,20 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // build makes an index whose separators are keys, blocks of i+1 bytes.
-func build(t testing.TB, keys [][]byte, first int, start uint64) Index {
-	t.Helper()
+func build(tb testing.TB, keys [][]byte, first int, start uint64) Index {
+	tb.Helper()
 	var b Builder
 	b.Reset(first, start)
 	end := start
 	for i, k := range keys {
-		require.True(t, b.Fits(len(k)))
+		require.True(tb, b.Fits(len(k)))
 		end += uint64(i + 1)
 		b.Add(k, end)
 	}
 	x, err := Decode(b.Append(nil))
-	require.NoError(t, err)
-	require.Equal(t, len(keys), x.Len())
-	require.Equal(t, end, x.End())
+	require.NoError(tb, err)
+	require.Equal(tb, len(keys), x.Len())
+	require.Equal(tb, end, x.End())
 	return x
 }
 

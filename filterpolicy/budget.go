@@ -3,6 +3,7 @@ package filterpolicy
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -31,7 +32,7 @@ func WithBits(p Policy, bitsPerKey float64) (Policy, bool) {
 		return q, true
 	}
 	for bits := int(min(max(bitsPerKey, 0), 64)); bits > 0; bits-- {
-		if q, ok := try(fmt.Sprint(bits)); ok {
+		if q, ok := try(strconv.Itoa(bits)); ok {
 			return q, true
 		}
 	}

@@ -30,11 +30,9 @@ func (d *DB) filterFor(v *version, level int, entries uint64, inputs []*table) f
 				runs = append(runs, t.Entries)
 			}
 		}
-		switch {
-		case n == 0:
-		case n == level:
-			runs[0] += sum
-		default:
+		if n == level {
+			runs[0] += sum // of level 0: nothing, each of its tables is a run
+		} else if n > 0 {
 			runs = append(runs, sum)
 		}
 	}

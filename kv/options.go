@@ -17,7 +17,8 @@ import (
 type Options struct {
 	// MemoryLimit bounds, in bytes, the memory of memtables, block cache,
 	// filters and indexes together: at least 4 MiB. It sets the defaults of
-	// MemtableSize (an eighth, 64 MiB at the most) and CacheSize (what is left),
+	// MemtableSize (an eighth, less if MaxMemtables is above 4, 64 MiB at the most)
+	// and CacheSize (what is left),
 	// and the cache gives way as filters and indexes grow. Filters that would
 	// take more than half of the limit are left on disk; they are counted in
 	// Metrics. The default is no common limit: the parts are bounded one by one,

@@ -76,7 +76,7 @@ func withProperties(file, props []byte) []byte {
 
 func propertiesOf(tb testing.TB, file []byte) []byte {
 	tb.Helper()
-	return openBytes(tb, file, nil).props.append(nil)
+	return openBytes(tb, file, nil).props.encode()
 }
 
 // FuzzProperties decodes any bytes, and opens a good file that has them for
@@ -93,7 +93,7 @@ func FuzzProperties(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, which uint8) {
 		p, err := decodeProperties(b)
 		if err == nil {
-			again, err := decodeProperties(p.append(nil))
+			again, err := decodeProperties(p.encode())
 			require.NoError(t, err)
 			require.Equal(t, p, again)
 		}
@@ -117,7 +117,7 @@ func TestHostilePropertiesAreRefused(t *testing.T) {
 				p, err := decodeProperties(propertiesOf(t, v.data))
 				require.NoError(t, err)
 				*p.numbers()[tag] = n
-				file := withProperties(v.data, p.append(nil))
+				file := withProperties(v.data, p.encode())
 				r, err := NewReader(bytes.NewReader(file), int64(len(file)), nil)
 				if err != nil {
 					require.True(t, isDamage(err), "%v", err)

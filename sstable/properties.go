@@ -94,7 +94,8 @@ func (p *Properties) numbers() map[uint64]*uint64 {
 	}
 }
 
-func (p *Properties) append(dst []byte) []byte {
+func (p *Properties) encode() []byte {
+	var dst []byte
 	numbers := p.numbers()
 	put := func(tag uint64, b []byte) {
 		dst = binary.AppendUvarint(dst, tag)

@@ -66,27 +66,27 @@ func randomOptions(rng *rand.Rand) *WriterOptions {
 	}
 }
 
-func writeFile(t testing.TB, o *WriterOptions, vs []version, ts ...rangedel.Tombstone) ([]byte, *FileInfo) {
-	t.Helper()
+func writeFile(tb testing.TB, o *WriterOptions, vs []version, ts ...rangedel.Tombstone) ([]byte, *FileInfo) {
+	tb.Helper()
 	var buf bytes.Buffer
 	w := NewWriter(&buf, o)
 	for _, v := range vs {
-		require.NoError(t, w.Add(v.key, v.value))
+		require.NoError(tb, w.Add(v.key, v.value))
 	}
 	for _, tomb := range ts {
-		require.NoError(t, w.AddTombstone(tomb))
+		require.NoError(tb, w.AddTombstone(tomb))
 	}
 	info, err := w.Finish()
-	require.NoError(t, err)
-	require.EqualValues(t, buf.Len(), info.Size)
+	require.NoError(tb, err)
+	require.EqualValues(tb, buf.Len(), info.Size)
 	return buf.Bytes(), info
 }
 
-func openBytes(t testing.TB, data []byte, o *ReaderOptions) *Reader {
-	t.Helper()
+func openBytes(tb testing.TB, data []byte, o *ReaderOptions) *Reader {
+	tb.Helper()
 	r, err := NewReader(bytes.NewReader(data), int64(len(data)), o)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, r.Close()) })
 	return r
 }
 
@@ -264,7 +264,7 @@ func TestWriteErrorsAreSticky(t *testing.T) {
 	disk := errors.New("disk full")
 	for limit := 0; limit < 600_000; limit += 150_001 {
 		w := NewWriter(&limitedWriter{left: limit, err: disk}, &WriterOptions{Compression: NoCompression})
-		for i := 0; i < 6000; i++ {
+		for i := range 6000 {
 			if w.Set(fmt.Appendf(nil, "%08d", i), make([]byte, 100)) != nil {
 				break
 			}

@@ -263,7 +263,7 @@ func (w *Writer) Finish() (*FileInfo, error) {
 	w.props.index = w.writeBlock(topIndex, NoCompression)
 	w.props.IndexBytes += uint64(len(topIndex)) + trailerSize
 	w.finishProperties()
-	props := w.writeBlock(w.props.append(nil), NoCompression)
+	props := w.writeBlock(w.props.encode(), NoCompression)
 	w.write(footer{
 		propsOffset: props.offset,
 		propsLength: uint32(props.length),
