@@ -1,9 +1,6 @@
 package blockindex
 
-import (
-	"encoding/binary"
-	"math"
-)
+import "encoding/binary"
 
 // A Builder collects the separators of consecutive blocks. Call order:
 // Reset Add* Append. The zero Builder is an index that begins with block 0 at
@@ -36,12 +33,6 @@ func (b *Builder) Len() int { return len(b.ends) }
 
 // Size returns about how many bytes Append will append.
 func (b *Builder) Size() int { return headerSize + len(b.ends)*entrySize + len(b.seps) }
-
-// Fits reports whether a separator of this length can still be added: an index
-// holds less than 4 GiB of separators.
-func (b *Builder) Fits(separator int) bool {
-	return len(b.seps)+separator <= math.MaxUint32 && len(b.ends) < math.MaxUint32
-}
 
 // Append appends the encoded index to dst.
 func (b *Builder) Append(dst []byte) []byte {

@@ -23,7 +23,16 @@
 //	bloom:B     classic Bloom filter, B bits per key: the textbook rate, k cache misses
 //	blocked:B   Bloom filter in cache lines: one cache miss; the default
 //	cuckoo:F,S  F-bit fingerprints, S slots per bucket (2, 4 or 8; 4 if not given):
-//	            the fewest bits where the rate must be low; two cache misses
+//	            low rates; two cache misses, and sets that change
+//	xor:F       F-bit fingerprints in three thirds: fuse's elder
+//	fuse:F,P    binary fuse, P places per key (3 or 4; 3 if not given): few bits at
+//	            low rates, fast probes, slower builds
+//	ribbon:B    the fewest bits of all, slower probes and builds
+//	gcs:B       Golomb-coded set: few bits, very slow probes, lists its values
+//	quotient:F  quotient filter: lists its values, merges without the keys
+//
+// A set of keys that an application holds is a Set (see Build), or, if it changes,
+// one of packages bloom, blocked, counting, scalable and cuckoo.
 //
 // B may have up to three decimals. Expected tells what a policy will cost and how
 // often it will be wrong.

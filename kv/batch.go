@@ -22,12 +22,9 @@ import (
 //	         its end: 0x00, or 0x01 and the key
 const batchHeaderSize = 8 + 4
 
-// maxArena bounds what the points of a batch may take in a memtable, which is
-// made larger than usual for a large batch but cannot pass 4 GiB.
-const maxArena = 3 << 30
-
-// entryOverhead is what an entry counts beside its bytes, for MaxBatchSize.
-const entryOverhead = 16
+// tombstoneSize is what a range tombstone counts beside its bytes, for
+// MaxBatchSize.
+const tombstoneSize = 64
 
 // A Batch collects writes that take effect together: a reader sees all of them
 // or none, and so does recovery after a crash. Later writes of a batch win over
@@ -37,13 +34,13 @@ const entryOverhead = 16
 // An error of Set, Delete or DeleteRange is returned by Commit as well, so that
 // it need not be checked at every call.
 type Batch struct {
-	db    *DB
-	data  []byte
-	count uint32
-	size  int64 // bytes of entries with their overhead
-	arena int   // the most that the points take in a memtable
-	tombs int   // range tombstones
-	err   error
+	db        *DB
+	data      []byte
+	count     uint32
+	arena     int // the most that the points take in a memtable, in bytes
+	tombs     int // range tombstones
+	tombBytes int // the most that these take
+	err       error
 }
 
 // NewBatch returns an empty batch.
@@ -88,6 +85,7 @@ func (b *Batch) DeleteRange(lo, hi []byte) error {
 		return b.err
 	}
 	b.tombs++
+	b.tombBytes += tombstoneSize + len(lo) + len(hi)
 	return b.add(base.KindRangeDelete, lo, rangedel.AppendEnd(nil, hi))
 }
 
@@ -99,12 +97,11 @@ func (b *Batch) fail(err error) error {
 }
 
 func (b *Batch) add(kind base.Kind, key, value []byte) error {
-	b.size += int64(entryOverhead + len(key) + len(value))
-	if b.size > MaxBatchSize || b.arena > maxArena {
-		return b.fail(fmt.Errorf("%w: the batch has %d bytes in %d entries, the limit is %d bytes", ErrTooLarge, b.size, b.count+1, MaxBatchSize))
+	if size := b.arena + b.tombBytes; size > MaxBatchSize {
+		return b.fail(fmt.Errorf("%w: with %d writes the batch takes %d bytes, the limit is %d", ErrTooLarge, b.count+1, size, MaxBatchSize))
 	}
 	if len(b.data) == 0 {
-		b.data = slices.Grow(b.data, batchHeaderSize+entryOverhead+len(key)+len(value))[:batchHeaderSize]
+		b.data = slices.Grow(b.data, batchHeaderSize+16+len(key)+len(value))[:batchHeaderSize]
 	}
 	b.data = append(b.data, byte(kind))
 	b.data = binary.AppendUvarint(b.data, uint64(len(key)))

@@ -158,12 +158,12 @@ func TestErrorsOfABatchStick(t *testing.T) {
 		"start of DeleteRange": func(b *Batch) error { return b.DeleteRange(long, nil) },
 		"end of DeleteRange":   func(b *Batch) error { return b.DeleteRange(nil, long) },
 		"bytes of the batch": func(b *Batch) error {
-			b.size = MaxBatchSize - entryOverhead - 1
+			b.arena = MaxBatchSize - 1
 			return b.Set([]byte("k"), []byte("v"))
 		},
-		"entries of the batch": func(b *Batch) error {
-			b.arena = maxArena
-			return b.Set(nil, nil)
+		"ranges of the batch": func(b *Batch) error {
+			b.tombBytes = MaxBatchSize
+			return b.DeleteRange(nil, nil)
 		},
 	} {
 		b := db.NewBatch()

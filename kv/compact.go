@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+
+	"github.com/siftkv/siftkv/sstable"
 )
 
 // Compact writes the memtables to disk and merges everything between lo and hi,
@@ -17,7 +19,11 @@ func (d *DB) Compact(lo, hi []byte) error {
 	if err := d.Flush(); err != nil {
 		return err
 	}
-	c, err := d.beginManual(lo, hi)
+	outdated, err := d.outdatedTables()
+	if err != nil {
+		return err
+	}
+	c, err := d.beginManual(lo, hi, outdated)
 	if c != nil {
 		err = d.compact(c)
 		d.end(c)
@@ -38,7 +44,7 @@ func (d *DB) Compact(lo, hi []byte) error {
 
 // beginManual waits until no compaction runs, keeps others from starting, and
 // begins a compaction of [lo, hi] if there is anything to do.
-func (d *DB) beginManual(lo, hi []byte) (*compaction, error) {
+func (d *DB) beginManual(lo, hi []byte, outdated map[*table]bool) (*compaction, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.compactions.manual++
@@ -51,7 +57,7 @@ func (d *DB) beginManual(lo, hi []byte) (*compaction, error) {
 	if d.closing {
 		return nil, ErrClosed
 	}
-	c := d.pickRange(d.current, lo, hi)
+	c := d.pickRange(d.current, lo, hi, outdated)
 	if c != nil {
 		d.begin(c)
 	}
@@ -59,8 +65,9 @@ func (d *DB) beginManual(lo, hi []byte) (*compaction, error) {
 }
 
 // pickRange returns a compaction of all tables that may hold keys of [lo, hi] into
-// the last level, or nil if that would change nothing.
-func (d *DB) pickRange(v *version, lo, hi []byte) *compaction {
+// the last level, or nil if that would change nothing: all are in the last level
+// already, and none is outdated.
+func (d *DB) pickRange(v *version, lo, hi []byte, outdated map[*table]bool) *compaction {
 	c := &compaction{reason: "asked for", level: lastLevel, output: lastLevel, rewriteAll: true}
 	end := hi
 	if hi != nil {
@@ -83,7 +90,7 @@ func (d *DB) pickRange(v *version, lo, hi []byte) *compaction {
 			c.level = level
 		}
 	}
-	if len(c.tables()) == 0 || c.level == lastLevel && !slices.ContainsFunc(c.tables(), d.outdated) {
+	if len(c.tables()) == 0 || c.level == lastLevel && !slices.ContainsFunc(c.tables(), func(t *table) bool { return outdated[t] }) {
 		return nil
 	}
 	return c
@@ -103,24 +110,33 @@ func overlappingIn(l *level, n int, lo, hi []byte) []*table {
 	return tables
 }
 
-// outdated reports whether rewriting a table of the last level would change it:
-// it has tombstones, or a filter of another policy than new files get.
-func (d *DB) outdated(t *table) bool {
-	if t.Deletes > 0 || t.RangeDeletes > 0 {
-		return true
+// outdatedTables returns the tables of the last level that rewriting would change:
+// they have tombstones, or were written for other filters than new files get.
+func (d *DB) outdatedTables() (map[*table]bool, error) {
+	s := d.acquire(0)
+	if s == nil {
+		return nil, ErrClosed
 	}
-	r, err := d.openTable(t)
-	if err != nil {
-		return true
+	defer d.release(s, 0)
+	policy := d.filterFor(s.version, lastLevel, 0, nil)
+	want := sstable.Properties{PrefixOnly: d.opts.PrefixOnly}
+	if policy.Name() != noFilter.Name() {
+		want.FilterPolicy = policy.String()
+		if d.opts.Prefix != nil {
+			want.FilterPrefix = d.opts.Prefix.Name()
+		}
+	} else {
+		want.PrefixOnly = false
 	}
-	want := d.filterFor(d.current, lastLevel, 0, nil)
-	p := r.Properties()
-	if want.Name() == noFilter.Name() {
-		return p.FilterFamily != ""
+	outdated := map[*table]bool{}
+	for _, t := range s.version.levels[lastLevel].tables {
+		r, err := d.openTable(t)
+		if err != nil {
+			return nil, err
+		}
+		p := r.Properties()
+		outdated[t] = t.Deletes > 0 || t.RangeDeletes > 0 || p.FilterPolicy != want.FilterPolicy ||
+			p.FilterPrefix != want.FilterPrefix || p.PrefixOnly != want.PrefixOnly
 	}
-	prefix := ""
-	if d.opts.Prefix != nil {
-		prefix = d.opts.Prefix.Name()
-	}
-	return p.Entries > 0 && (p.FilterPolicy != want.String() || p.FilterPrefix != prefix || p.PrefixOnly != d.opts.PrefixOnly)
+	return outdated, nil
 }

@@ -88,7 +88,7 @@ func (d *DB) fail(err error) {
 	d.mu.Lock()
 	first := d.failure == nil
 	if first {
-		d.failure = fmt.Errorf("%w since a write failed: %w", ErrReadOnly, err)
+		d.failure = fmt.Errorf("%w since a write or work in the background failed: %w", ErrReadOnly, err)
 	}
 	err = d.failure
 	d.mu.Unlock()

@@ -33,6 +33,7 @@
 //
 // Errors match the sentinels of this package with errors.Is. Damage is reported
 // as a [CorruptionError], which names the file, the offset and the command that
-// looks further. A write that fails makes the store read-only, and every later
-// write returns [ErrReadOnly] with the cause; reads go on.
+// looks further. A write that fails, or a flush or compaction that cannot go on,
+// makes the store read-only: every later write returns [ErrReadOnly] with the
+// cause, and reads go on.
 package kv

@@ -23,7 +23,8 @@ var (
 	// store open. The error names the lock file and the holder's process id.
 	ErrLocked = vfs.ErrLocked
 	// ErrReadOnly is returned by writes to a store that was opened read-only, or
-	// that became so after a write failed; the cause is wrapped.
+	// that became so after a write or work in the background failed; the cause is
+	// wrapped.
 	ErrReadOnly = errors.New("siftkv: the store is read-only")
 	// ErrInvalidOptions is matched when Open refuses its options.
 	ErrInvalidOptions = errors.New("siftkv: invalid options")
@@ -51,7 +52,7 @@ type CorruptionError = base.CorruptionError
 const (
 	MaxKeySize   = 1<<16 - 1 // bytes
 	MaxValueSize = 256 << 20 // bytes
-	MaxBatchSize = 1 << 30   // bytes of all keys and values, with 16 bytes for each entry
+	MaxBatchSize = 1 << 30   // bytes that a batch takes in memory: keys, values, and about 100 for each write
 )
 
 func checkKey(key []byte) error {

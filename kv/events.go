@@ -4,7 +4,9 @@ import "time"
 
 // Events are functions that the store calls when something happens in the
 // background. Nil functions are not called. They are called without locks held,
-// from several goroutines, and should return soon; they must not call Close.
+// from several goroutines, some of which hold up writes or flushes until the
+// function returns. They should return soon, and may read the store; they must not
+// write to it, nor call Flush, Compact, Checkpoint or Close.
 type Events struct {
 	// Flushed is called when memtables have been written to level 0.
 	Flushed func(FlushInfo)

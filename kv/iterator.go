@@ -136,9 +136,6 @@ func (i *Iterator) Close() error {
 	if errors.Is(err, ErrClosed) {
 		err = nil
 	}
-	if i.db.closed.Load() {
-		err = errors.Join(err, i.db.cleaner.drain(i.db))
-	}
 	i.state, i.merge = nil, nil
 	return err
 }

@@ -45,9 +45,10 @@ func (m *memTable) tombstones() *rangedel.Set {
 }
 
 // maxTombstones is how many range tombstones a memtable takes before it is
-// flushed. A lookup behind a range delete cuts all of them into fragments anew, so
-// many in one memtable would make reads slow.
-const maxTombstones = 1024
+// flushed. A lookup behind a range delete cuts all of them into fragments anew, and
+// a fragment lists all that cover it: the cost grows with the square where they are
+// nested.
+const maxTombstones = 128
 
 // crowded reports whether the memtable takes no more range tombstones.
 func (m *memTable) crowded() bool {
@@ -67,36 +68,43 @@ func (m *memTable) apply(record []byte) error {
 	if err != nil {
 		return err
 	}
+	var tombs []rangedel.Tombstone
 	for {
 		e, ok, err := r.next()
-		if err != nil || !ok {
-			return err
-		}
-		if e.key.Kind() == base.KindRangeDelete {
-			err = m.addTombstone(e)
-		} else {
-			err = m.points.Add(e.key, e.value)
-		}
 		if err != nil {
 			return err
 		}
+		if !ok {
+			m.addTombstones(tombs)
+			return nil
+		}
+		if e.key.Kind() != base.KindRangeDelete {
+			if err := m.points.Add(e.key, e.value); err != nil {
+				return err
+			}
+			continue
+		}
+		k := e.key.Clone()
+		end, err := rangedel.DecodeEnd(append([]byte(nil), e.value...))
+		if err != nil {
+			return err
+		}
+		tombs = append(tombs, rangedel.Tombstone{Start: k.User, End: end, Seq: k.SeqNum()})
 	}
 }
 
-func (m *memTable) addTombstone(e batchEntry) error {
-	k := e.key.Clone()
-	end, err := rangedel.DecodeEnd(append([]byte(nil), e.value...))
-	if err != nil {
-		return err
+// addTombstones adds those of one batch. No reader stands between the writes of a
+// batch, so the newest over each key is all that counts.
+func (m *memTable) addTombstones(tombs []rangedel.Tombstone) {
+	if len(tombs) == 0 {
+		return
 	}
 	var list []rangedel.Tombstone
 	if l := m.tombs.Load(); l != nil {
 		list = l.list
 	}
 	// Readers of the old list see only its length: appending behind it is safe.
-	list = append(list, rangedel.Tombstone{Start: k.User, End: end, Seq: k.SeqNum()})
-	m.tombs.Store(&tombstoneList{list: list})
-	return nil
+	m.tombs.Store(&tombstoneList{list: append(list, rangedel.Newest(tombs)...)})
 }
 
 // errMemtableFull is an accounting error: the commit path reserves room first.

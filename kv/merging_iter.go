@@ -98,24 +98,13 @@ func (m *mergingIter) SeekLT(k base.InternalKey) bool {
 	return m.rebuild(true, func(it internalIter) bool { return it.SeekLT(k) })
 }
 
-// Next moves to the next entry. The iterator must be on an entry. After a move
-// backward every sequence but the root's stands before the entry and is brought
-// behind it.
-func (m *mergingIter) Next() bool {
-	if !m.reverse {
-		return m.moved(m.heap[0].iter.Next())
-	}
-	k := m.Key().Clone()
-	return m.SeekGE(k) && m.moved(m.heap[0].iter.Next())
-}
+// Next moves to the next entry. The iterator must be on an entry and go forward:
+// after Last, SeekLT or Prev a seek comes first, since the sequences stand on the
+// other side of the entry.
+func (m *mergingIter) Next() bool { return m.moved(m.heap[0].iter.Next()) }
 
 // Prev is Next the other way round.
-func (m *mergingIter) Prev() bool {
-	if m.reverse {
-		return m.moved(m.heap[0].iter.Prev())
-	}
-	return m.SeekLT(m.Key().Clone())
-}
+func (m *mergingIter) Prev() bool { return m.moved(m.heap[0].iter.Prev()) }
 
 func (m *mergingIter) Valid() bool           { return len(m.heap) > 0 }
 func (m *mergingIter) Key() base.InternalKey { return m.heap[0].key }

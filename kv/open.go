@@ -42,12 +42,7 @@ func Open(dir string, o *Options) (*DB, error) {
 func (d *DB) abandon() error {
 	d.closed.Store(true)
 	d.cleaner.stop()
-	d.mu.Lock()
-	if d.current != nil {
-		d.current.all(func(_ int, t *table) { d.cleaner.table(t) })
-	}
-	d.mu.Unlock()
-	err := errors.Join(d.cleaner.drain(d), d.commits.abandon())
+	err := d.commits.abandon()
 	if d.manifest != nil {
 		err = errors.Join(err, d.manifest.Close())
 	}
@@ -64,6 +59,12 @@ func (d *DB) open() error {
 	}
 	if err := d.takeLock(); err != nil {
 		return err
+	}
+	if !exists {
+		// Somebody else may have created a store before the lock was ours.
+		if exists, err = d.examine(); err != nil {
+			return err
+		}
 	}
 	if !exists {
 		return d.create()
@@ -210,6 +211,10 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	d.manifestMu.Lock()
 	defer d.manifestMu.Unlock()
 	d.mu.Lock()
+	if err := d.failure; err != nil {
+		d.mu.Unlock()
+		return err // which manifest is in force may not be known
+	}
 	e := edit()
 	base := d.current
 	d.mu.Unlock()

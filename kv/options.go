@@ -22,7 +22,9 @@ type Options struct {
 	// and the cache gives way as filters and indexes grow. Filters that would
 	// take more than half of the limit are left on disk; they are counted in
 	// Metrics. The default is no common limit: the parts are bounded one by one,
-	// filters and indexes by the size of the data.
+	// filters and indexes by the size of the data. Not counted are range
+	// tombstones, buffers of reads that are under way, and what a single batch
+	// larger than a memtable takes beyond one.
 	MemoryLimit int64
 
 	// CacheSize is the size of the block cache in bytes: 64 MiB by default,
@@ -30,7 +32,7 @@ type Options struct {
 	CacheSize int64
 
 	// MemtableSize is the size in bytes at which a memtable is flushed: 32 MiB by
-	// default, 64 KiB to 2 GiB. Up to MaxMemtables exist at a time.
+	// default, 64 KiB to 1 GiB. Up to MaxMemtables exist at a time.
 	MemtableSize int64
 
 	// MaxMemtables is how many memtables, the active one included, may exist
@@ -163,11 +165,11 @@ func (o *Options) check() error {
 		least, most int64
 		unit        string
 	}{
-		{"MemtableSize", o.MemtableSize, 64 << 10, 2 << 30, " bytes"},
+		{"MemtableSize", o.MemtableSize, 64 << 10, 1 << 30, " bytes"},
 		{"MaxMemtables", int64(o.MaxMemtables), 2, 64, ""},
 		{"BlockSize", int64(o.BlockSize), 64, 64 << 20, " bytes"},
 		{"TargetFileSize", o.TargetFileSize, 16 << 10, 1 << 40, " bytes"},
-		{"BaseLevelSize", o.BaseLevelSize, o.TargetFileSize, math.MaxInt64, " bytes (TargetFileSize or more)"},
+		{"BaseLevelSize", o.BaseLevelSize, o.TargetFileSize, 1 << 50, " bytes (TargetFileSize or more)"},
 		{"L0CompactionThreshold", int64(o.L0CompactionThreshold), 1, 1000, " files"},
 		{"L0SlowdownThreshold", int64(o.L0SlowdownThreshold), int64(o.L0CompactionThreshold), 10_000, " files (L0CompactionThreshold or more)"},
 		{"L0StopThreshold", int64(o.L0StopThreshold), int64(o.L0SlowdownThreshold) + 1, 100_000, " files (more than L0SlowdownThreshold)"},

@@ -64,19 +64,27 @@ func (d *DB) pickCompaction() *compaction {
 		scores = append(scores, scored{n, float64(v.levels[n].bytes) / float64(targets[n])})
 	}
 	slices.SortStableFunc(scores, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+	waits := false // level 0 needs a compaction and conflicts with a running one
 	for _, s := range scores {
+		if waits && s.level == baseLevel {
+			continue // it would keep level 0 waiting
+		}
 		if s.score < 1 || s.level > 0 && s.score == 1 {
 			break
 		}
 		var c *compaction
 		if s.level == 0 {
 			c = d.pickLevel0(v, baseLevel)
+			waits = c == nil
 		} else {
 			c = d.pickFromLevel(v, s.level)
 		}
 		if c != nil {
 			return c
 		}
+	}
+	if waits {
+		return nil
 	}
 	return d.pickTombstones(v, baseLevel)
 }
@@ -121,6 +129,16 @@ func (d *DB) pickFromLevel(v *version, n int) *compaction {
 	return best
 }
 
+// mostlyTombstones reports whether half of a table's entries are tombstones, where
+// a range tombstone weighs as much as fifty. In the last level any range tombstone
+// will do: it has nothing to hide any more.
+func mostlyTombstones(t *table, level int) bool {
+	if level == lastLevel && t.RangeDeletes > 0 {
+		return true
+	}
+	return 2*(t.Deletes+50*t.RangeDeletes) > t.Entries+t.RangeDeletes
+}
+
 // pickTombstones takes a table that is mostly tombstones: they cost every scan
 // over them, and hold on to what they delete. In the last level they are there
 // only because a snapshot needed them; without it, rewriting drops them.
@@ -128,7 +146,7 @@ func (d *DB) pickTombstones(v *version, baseLevel int) *compaction {
 	oldest, held := d.snapshots.oldest()
 	for n := baseLevel; n < NumLevels; n++ {
 		for _, t := range v.levels[n].tables {
-			if t.compacting || t.RangeDeletes == 0 && 2*t.Deletes <= t.Entries || n == lastLevel && held && oldest < t.LargestSeq {
+			if t.compacting || !mostlyTombstones(t, n) || n == lastLevel && held && oldest < t.LargestSeq {
 				continue
 			}
 			c := &compaction{reason: "a file is mostly tombstones", level: n, output: min(n+1, lastLevel)}

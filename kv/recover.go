@@ -76,8 +76,14 @@ func (d *DB) loadVersion(num uint64) (v *version, logNum uint64, lastSeq base.Se
 		return nil, 0, 0, err
 	}
 	all := &manifest.Edit{}
+	seen := map[uint64]bool{}
 	for n, tables := range levels {
 		for _, t := range tables {
+			if seen[t.Num] {
+				return nil, 0, 0, &CorruptionError{File: d.path(manifest.FileManifest, num), Offset: -1, Hint: d.hint(),
+					What: fmt.Sprintf("table %d is in two levels", t.Num)}
+			}
+			seen[t.Num] = true
 			all.Added = append(all.Added, manifest.AddedTable{Level: n, Table: t})
 		}
 	}
@@ -123,6 +129,11 @@ func (d *DB) claimFiles(manifestNum, logNum uint64) (logs []uint64, err error) {
 	}
 	d.nextFile.Store(next)
 	slices.Sort(logs)
+	if len(logs) > 0 && logNum > 0 && logs[0] != logNum {
+		// Later logs alone would make a history with a hole.
+		return nil, &CorruptionError{File: d.path(manifest.FileWAL, logNum), Offset: -1, Hint: d.hint(),
+			What: fmt.Sprintf("the log is missing, although %s, which came later, is there", manifest.FileName(manifest.FileWAL, logs[0]))}
+	}
 	return logs, nil
 }
 
@@ -221,7 +232,10 @@ func (p *replayer) record(record []byte) error {
 	if err != nil {
 		return err
 	}
-	if r.left > 0 && r.seq <= p.lastSeq {
+	if r.left == 0 {
+		return errBatch
+	}
+	if r.seq <= p.lastSeq {
 		return fmt.Errorf("sequence number %d comes again", r.seq)
 	}
 	arena, err := arenaSize(record)
@@ -229,7 +243,7 @@ func (p *replayer) record(record []byte) error {
 		return err
 	}
 	n := len(p.mems)
-	if n == 0 || !p.mems[n-1].reserve(arena) {
+	if n == 0 || p.mems[n-1].crowded() || !p.mems[n-1].reserve(arena) {
 		m := newMemTable(max(p.d.opts.MemtableSize, int64(arena)+memtableSlack), 0)
 		if !m.reserve(arena) {
 			return errMemtableFull
@@ -239,7 +253,7 @@ func (p *replayer) record(record []byte) error {
 	}
 	err = p.mems[n-1].apply(record)
 	p.mems[n-1].points.Release(arena)
-	p.lastSeq = max(p.lastSeq, r.seq+base.SeqNum(r.left)-1)
+	p.lastSeq = r.seq + base.SeqNum(r.left) - 1
 	return err
 }
 

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -52,7 +53,11 @@ func (s *Snapshot) AppendGet(dst, key []byte) ([]byte, error) {
 	if s.closed.Load() {
 		return dst, ErrClosed
 	}
-	return s.db.appendGet(dst, key, s.seq)
+	got, err := s.db.appendGet(dst, key, s.seq)
+	if s.closed.Load() { // meanwhile: what it should see may have been dropped
+		return dst, ErrClosed
+	}
+	return got, err
 }
 
 // Has is DB.Has as of the snapshot.
@@ -60,7 +65,11 @@ func (s *Snapshot) Has(key []byte) (bool, error) {
 	if s.closed.Load() {
 		return false, ErrClosed
 	}
-	return s.db.has(key, s.seq)
+	ok, err := s.db.has(key, s.seq)
+	if s.closed.Load() {
+		return false, ErrClosed
+	}
+	return ok, err
 }
 
 // NewIter is DB.NewIter as of the snapshot. The iterator may outlive it.
@@ -68,7 +77,11 @@ func (s *Snapshot) NewIter(o *IterOptions) (*Iterator, error) {
 	if s.closed.Load() {
 		return nil, ErrClosed
 	}
-	return s.db.newIter(o, s.seq)
+	it, err := s.db.newIter(o, s.seq)
+	if err == nil && s.closed.Load() {
+		return nil, errors.Join(ErrClosed, it.Close())
+	}
+	return it, err
 }
 
 // A snapshotList is the sequence numbers of open snapshots, ascending.

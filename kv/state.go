@@ -56,6 +56,12 @@ func (d *DB) release(s *readState, stripe int) {
 		d.mu.Lock()
 		d.unrefVersion(s.version)
 		d.mu.Unlock()
+		if d.closed.Load() {
+			// The cleaner may have ended: the last reader closes the tables.
+			if err := d.cleaner.drain(d); err != nil {
+				d.log.Warn("a table could not be closed", "error", err)
+			}
+		}
 	}
 }
 

@@ -4,15 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
 // Verify opens the store in dir read-only and checks all of it: the manifest,
-// every log, and every byte of every table. It writes one line per table to w and
-// returns all faults it found, joined.
+// every log, and every byte of every table. It writes one line per table to w, and
+// one for a log that breaks off in writes that were not synced, as a crash leaves
+// it. It returns all faults it found, joined.
 func Verify(dir string, w io.Writer) (err error) {
-	d, err := Open(dir, &Options{ReadOnly: true, CacheSize: -1})
+	logger := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	d, err := Open(dir, &Options{ReadOnly: true, CacheSize: -1, Logger: logger})
 	if err != nil {
 		return err
 	}

@@ -208,7 +208,7 @@ func (r *Reader) parseTail(tail []byte, start int64, skipFilter bool) error {
 func (r *Reader) checkIndex() error {
 	p := r.props
 	blocks, leaves, size := p.DataBlocks, p.IndexLeaves, uint64(r.size)
-	if blocks > size || p.DataBytes > size || p.leafBlocks > blocks {
+	if blocks > size/(trailerSize+1) || p.DataBytes > size || p.leafBlocks > blocks {
 		return errors.New("the properties promise more than the file can hold")
 	}
 	wantLeaves := uint64(0)
@@ -248,7 +248,10 @@ func decodeRangeDels(data []byte) (*rangedel.Set, error) {
 		}
 		ts = append(ts, rangedel.Tombstone{Start: k.User, End: end, Seq: k.SeqNum()})
 	}
-	return rangedel.NewSet(ts), i.err
+	if i.err != nil {
+		return nil, i.err
+	}
+	return rangedel.FromFragments(ts)
 }
 
 // Properties returns the file's properties. The caller must not change them.

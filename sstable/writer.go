@@ -10,6 +10,7 @@ import (
 
 	"github.com/siftkv/siftkv/blockindex"
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/filterpolicy/none"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
@@ -18,6 +19,10 @@ import (
 var ErrOrder = errors.New("sstable: keys must be added in ascending order")
 
 var errFinished = errors.New("sstable: the writer is finished")
+
+// maxEntrySize bounds a key with its value, in bytes: a block that holds it must be
+// one that a reader accepts.
+const maxEntrySize = maxBlockSize / 2
 
 // writeBuffer is how many bytes go to the file in one write.
 const writeBuffer = 256 << 10
@@ -118,6 +123,10 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 		return w.err
 	}
 	again := w.props.Entries > 0 && bytes.Equal(k.User, w.last.User)
+	if len(k.User)+len(value) > maxEntrySize {
+		w.err = fmt.Errorf("sstable: an entry has %d bytes, the limit is %d", len(k.User)+len(value), maxEntrySize)
+		return w.err
+	}
 	if w.props.Entries > 0 && base.Compare(w.last, k) >= 0 {
 		w.err = fmt.Errorf("%w: %s after %s", ErrOrder, k, w.last)
 		return w.err
@@ -319,14 +328,18 @@ func (w *Writer) writeRangeDels() {
 
 func (w *Writer) writeFilter() {
 	data, ok := w.filter.Finish(nil)
+	if w.o.Filter.Name() != none.Name {
+		// Whether or not the builder declines: so is told what a rewrite would change.
+		w.props.FilterPolicy = w.o.Filter.String()
+		if w.o.Prefix != nil {
+			w.props.FilterPrefix, w.props.PrefixOnly = w.o.Prefix.Name(), w.o.PrefixOnly
+		}
+	}
 	if !ok || w.o.PrefixOnly && w.unprefixed {
 		w.props.FilterKeys = 0
 		return
 	}
-	if w.o.Prefix != nil {
-		w.props.FilterPrefix, w.props.PrefixOnly = w.o.Prefix.Name(), w.o.PrefixOnly
-	}
-	w.props.FilterFamily, w.props.FilterPolicy = w.o.Filter.Name(), w.o.Filter.String()
+	w.props.FilterFamily = w.o.Filter.Name()
 	w.props.filter = w.writeBlock(data, NoCompression)
 	w.props.FilterBytes = uint64(len(data))
 }

@@ -18,7 +18,7 @@ func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 	switch {
 	case keys <= 0:
 		return 0, 0
-	case keys > maxKeys || uint64(keys) > math.MaxInt/64:
+	case uint64(keys) > min(maxKeys, math.MaxInt/64):
 		return 0, 1
 	}
 	w, n, reached := widthOf(p.bits), float64(keys), 1.0

@@ -265,6 +265,7 @@ func (d *decoder) table() AddedTable {
 		d.bad = d.bad || len(t.Largest) > 0
 		t.Largest = nil
 	}
+	d.bad = d.bad || t.SmallestSeq > base.MaxSeqNum || t.LargestSeq > base.MaxSeqNum
 	d.bad = d.bad || upper > upperUnbounded || rangedel.CompareEnds(t.Smallest, t.Largest) > 0
 	return a
 }

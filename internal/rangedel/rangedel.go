@@ -12,6 +12,7 @@ package rangedel
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"slices"
 	"sort"
 
@@ -61,8 +62,9 @@ func (f *Fragment) newestAt(at base.SeqNum) base.SeqNum {
 // use; a nil Set is empty.
 type Set struct{ frags []Fragment }
 
-// NewSet cuts tombstones into fragments, in O(n log n) for n fragments. It keeps
-// the tombstones' slices.
+// NewSet cuts tombstones into fragments. A fragment lists all that cover it, so
+// time and space are O(n log n + n d) for n tombstones of which up to d overlap. It
+// keeps the tombstones' slices.
 func NewSet(ts []Tombstone) *Set {
 	ts = slices.DeleteFunc(slices.Clone(ts), Tombstone.Empty)
 	if len(ts) == 0 {
@@ -93,6 +95,35 @@ func NewSet(ts []Tombstone) *Set {
 	}
 	return s
 }
+
+// FromFragments makes a set of tombstones that are fragments already, as Clip
+// returns them: sorted, those of one span side by side and newest first, and spans
+// that do not overlap. It takes O(n), and refuses anything else.
+func FromFragments(ts []Tombstone) (*Set, error) {
+	s := &Set{}
+	for _, t := range ts {
+		if t.Start == nil {
+			t.Start = []byte{}
+		}
+		if n := len(s.frags); n > 0 && bytes.Equal(s.frags[n-1].Start, t.Start) {
+			f := &s.frags[n-1]
+			if CompareEnds(f.End, t.End) != 0 || f.Seqs[len(f.Seqs)-1] <= t.Seq {
+				return nil, errFragments
+			}
+			f.Seqs = append(f.Seqs, t.Seq)
+			continue
+		} else if n > 0 && CompareEnds(s.frags[n-1].End, t.Start) > 0 {
+			return nil, errFragments
+		}
+		if t.Empty() {
+			return nil, errFragments
+		}
+		s.frags = append(s.frags, Fragment{Start: t.Start, End: t.End, Seqs: []base.SeqNum{t.Seq}})
+	}
+	return s, nil
+}
+
+var errFragments = errors.New("range tombstones overlap or are out of order")
 
 // cutPoints returns every start and bounded end, sorted, once each.
 func cutPoints(ts []Tombstone) [][]byte {

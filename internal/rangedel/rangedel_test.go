@@ -43,7 +43,42 @@ func TestSetAgainstEveryTombstone(t *testing.T) {
 			}
 		}
 		requireFragmentsInOrder(t, s)
+		newest := NewSet(Newest(ts))
+		require.LessOrEqual(t, len(Newest(ts)), 2*len(ts))
+		again, err := FromFragments(s.Clip(nil, nil, nil))
+		require.NoError(t, err)
+		for c := byte('a'); c < 'n'; c++ {
+			require.Equal(t, s.Cover([]byte{c}, base.MaxSeqNum), newest.Cover([]byte{c}, base.MaxSeqNum), "%v", ts)
+			require.Equal(t, s.Cover([]byte{c}, 5), again.Cover([]byte{c}, 5))
+		}
 	}
+}
+
+func TestFromFragmentsRefusesWhatOverlaps(t *testing.T) {
+	k := func(s string) []byte { return []byte(s) }
+	for _, bad := range [][]Tombstone{
+		{{Start: k("a"), End: k("c"), Seq: 1}, {Start: k("b"), End: k("d"), Seq: 2}},
+		{{Start: k("a"), End: k("c"), Seq: 1}, {Start: k("a"), End: k("c"), Seq: 1}},
+		{{Start: k("a"), End: k("c"), Seq: 1}, {Start: k("a"), End: k("c"), Seq: 2}},
+		{{Start: k("a"), End: k("c"), Seq: 2}, {Start: k("a"), End: k("d"), Seq: 1}},
+		{{Start: k("a"), Seq: 2}, {Start: k("b"), End: k("d"), Seq: 1}},
+		{{Start: k("b"), End: k("b"), Seq: 2}},
+	} {
+		_, err := FromFragments(bad)
+		require.Error(t, err, "%v", bad)
+	}
+}
+
+func TestNewestOfNestedTombstonesIsSmall(t *testing.T) {
+	var ts []Tombstone
+	for i := range 20_000 {
+		ts = append(ts, Tombstone{Start: nil, End: []byte{byte(i >> 8), byte(i)}, Seq: base.SeqNum(i + 1)})
+	}
+	require.Equal(t, 1, len(Newest(ts)), "the last covers all others")
+	for i := range ts {
+		ts[i].Seq = base.SeqNum(len(ts) - i)
+	}
+	require.Equal(t, len(ts), len(Newest(ts)), "each but the newest shows behind the one before")
 }
 
 func requireFragmentsInOrder(t *testing.T, s *Set) {

@@ -1,0 +1,73 @@
+package rangedel
+
+import (
+	"bytes"
+	"container/heap"
+	"slices"
+)
+
+// Newest returns fragments of which each has the sequence number of the newest
+// tombstone over it and no others: all that matters of tombstones between which no
+// reader can stand, such as those of one batch. There are fewer than twice as many
+// as tombstones, in order. It takes O(n log n), however they overlap.
+func Newest(ts []Tombstone) []Tombstone {
+	ts = slices.DeleteFunc(slices.Clone(ts), Tombstone.Empty)
+	for i := range ts {
+		if ts[i].Start == nil {
+			ts[i].Start = []byte{}
+		}
+	}
+	slices.SortFunc(ts, func(a, b Tombstone) int { return bytes.Compare(a.Start, b.Start) })
+	cuts := cutPoints(ts)
+	var open newestFirst
+	var out []Tombstone
+	for i, from := range cuts {
+		for len(ts) > 0 && bytes.Compare(ts[0].Start, from) <= 0 {
+			heap.Push(&open, ts[0])
+			ts = ts[1:]
+		}
+		for len(open) > 0 && CompareEnds(open[0].End, from) <= 0 {
+			heap.Pop(&open)
+		}
+		if len(open) == 0 {
+			continue
+		}
+		var to []byte
+		if i+1 < len(cuts) {
+			to = cuts[i+1]
+		}
+		out = appendSpan(out, Tombstone{Start: from, End: to, Seq: open[0].Seq})
+	}
+	return out
+}
+
+// appendSpan appends t, or lengthens the last tombstone if t goes on with it.
+func appendSpan(out []Tombstone, t Tombstone) []Tombstone {
+	if n := len(out); n > 0 && out[n-1].Seq == t.Seq && bytes.Equal(out[n-1].End, t.Start) {
+		out[n-1].End = t.End
+		return out
+	}
+	return append(out, t)
+}
+
+// newestFirst is a heap of tombstones.
+type newestFirst []Tombstone
+
+func (h newestFirst) Len() int           { return len(h) }
+func (h newestFirst) Less(i, j int) bool { return h[i].Seq > h[j].Seq }
+func (h newestFirst) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *newestFirst) Push(x any) {
+	if t, ok := x.(Tombstone); ok {
+		*h = append(*h, t)
+	}
+}
+
+// Pop implements heap.Interface.
+func (h *newestFirst) Pop() any {
+	last := len(*h) - 1
+	t := (*h)[last]
+	*h = (*h)[:last]
+	return t
+}
