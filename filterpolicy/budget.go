@@ -31,7 +31,7 @@ func WithBits(p Policy, bitsPerKey float64) (Policy, bool) {
 	if q, ok := try(fmt.Sprintf("%.3f", math.Floor(bitsPerKey*1000)/1000)); ok {
 		return q, true
 	}
-	for bits := int(min(max(bitsPerKey, 0), 64)); bits > 0; bits-- {
+	for bits := int(min(max(bitsPerKey, 0), 64)) + 1; bits > 0; bits-- {
 		if q, ok := try(strconv.Itoa(bits)); ok {
 			return q, true
 		}

@@ -20,6 +20,9 @@ func TestWithBitsTakesWhatFits(t *testing.T) {
 		{"cuckoo:12", 12.5, "cuckoo:11"},
 		{"cuckoo:12,2", 10, "cuckoo:8,2"},
 		{"cuckoo:12", 3, ""},
+		{"cuckoo:12,4,semisort", 11.6, "cuckoo:12,4,semisort"},
+		{"fuse:8,4", 8.7, "fuse:8,4"},
+		{"ribbon:7", 7.05, "ribbon:7"},
 		{"none", 10, ""},
 	} {
 		p, err := Parse(c.spec)

@@ -17,6 +17,8 @@ var ErrBadSpec = spec.ErrBadSpec
 //	blocked:BITS        bits per key, 1 to 32, up to three decimals
 //	cuckoo:BITS         bits per fingerprint, 4 to 32; 4 slots per bucket
 //	cuckoo:BITS,SLOTS   2, 4 or 8 slots per bucket
+//	cuckoo:BITS,4,semisort
+//	                    semi-sorted buckets: a bit less per slot; BITS from 5 to 32
 //	ribbon:BITS         result bits, 1 to 32, up to three decimals
 //	ribbon:rate=RATE    the least bits with this false-positive rate or a lower one
 //	gcs:BITS            logarithm of the rate, 1 to 32, up to three decimals

@@ -32,7 +32,7 @@ type program struct {
 }
 
 // families are the filters that kvbench filters measures by default.
-const families = "bloom:10;blocked:10;blocked:16;cuckoo:12;xor:8;fuse:8;fuse:8,4;ribbon:7;gcs:7;quotient:7"
+const families = "bloom:10;blocked:10;blocked:16;cuckoo:12;cuckoo:12,4,semisort;xor:8;fuse:8;fuse:8,4;ribbon:7;gcs:7;quotient:7"
 
 const description = `A laboratory for reads of log-structured stores: the same lookups on SiftKV and on Pebble, every answer checked, every read counted.
 

@@ -17,8 +17,9 @@ const (
 // A Builder collects hashes and turns them into a filter. It is for one goroutine
 // at a time, and holds eight bytes per key until Finish.
 type Builder struct {
-	hashes collect.Hashes
-	policy Policy
+	hashes  collect.Hashes
+	policy  Policy   // of the plain table
+	sorting *sorting // nil unless the filter is to be semi-sorted
 }
 
 // AddHash adds a key's hash. A hash equal to the one before it is free; any other
@@ -32,13 +33,20 @@ func (b *Builder) AddHash(h uint64) { b.hashes.Add(h) }
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.hashes.Reset()
 	d := frame.Description{Keys: uint64(b.hashes.Len()), Params: uint32(b.policy.bits) | uint32(b.policy.slots)<<8}
+	if b.sorting != nil {
+		d.Params |= semisortParam << 16
+	}
 	start := len(dst)
 	if d.Keys != 0 {
 		t, ok := b.build()
 		if !ok {
 			return dst, false
 		}
-		dst = append(dst, t.cells...)
+		if b.sorting != nil {
+			dst = b.sorting.appendCells(dst, t)
+		} else {
+			dst = append(dst, t.cells...)
+		}
 		d.Units, d.Seed = t.buckets, t.seed
 	}
 	return d.Seal(dst, start, frame.Cuckoo), true

@@ -6,7 +6,10 @@ import (
 
 // A Filter is a read-only view of a filter's bytes. Any number of goroutines may
 // probe it.
-type Filter struct{ table }
+type Filter struct {
+	table
+	sorting *sorting // of the cells; nil if they are a plain table's
+}
 
 // Decode checks data, every byte of it, and returns a view of it. The caller must
 // not change data while the filter is in use. An error matches the sentinel of
@@ -41,6 +44,12 @@ var noSlots [2*8*maxBits/8 + padding]byte
 // view makes f a filter that cannot read out of bounds, or says false.
 func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 	params, buckets := footer.Params(), footer.Units()
+	if params>>8 == semisortSlots|semisortParam<<8 {
+		if f.sorting = sortingOf(params & 0xff); f.sorting == nil {
+			return false
+		}
+		params &= 0xffff
+	}
 	s := shapeOf(params&0xff, params>>8)
 	if s == nil {
 		return false
@@ -51,7 +60,15 @@ func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 		return true
 	}
 	// A bucket has at least a byte, so that size does not wrap.
-	return buckets != 0 && buckets%2 == 0 && buckets <= uint64(len(cells)) && s.size(buckets) == uint64(len(cells))
+	return buckets != 0 && buckets%2 == 0 && buckets <= uint64(len(cells)) && f.size() == uint64(len(cells))
+}
+
+// size returns the bytes that the filter's buckets take.
+func (f *Filter) size() uint64 {
+	if f.sorting != nil {
+		return f.sorting.size(f.buckets)
+	}
+	return f.shape.size(f.buckets)
 }
 
 // MayContainHash reports whether a key with this hash may have been added; false is
@@ -59,6 +76,9 @@ func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 func (f *Filter) MayContainHash(h uint64) bool {
 	fingerprint, i := f.locate(h)
 	j := f.other(fingerprint, i)
+	if f.sorting != nil {
+		return f.sorting.has(f.cells, i, fingerprint) || f.sorting.has(f.cells, j, fingerprint)
+	}
 	if f.words != 1 {
 		return f.has(i, fingerprint) || f.has(j, fingerprint)
 	}

@@ -17,15 +17,18 @@ const (
 	defaultSlots = 4
 )
 
-// A Policy is the family with its fingerprint bits and its slots per bucket.
-// Policies are equal when their specs mean the same. The zero value is not a
-// policy; use Parse.
+// A Policy is the family with its fingerprint bits, its slots per bucket, and
+// whether buckets are semi-sorted. Policies are equal when their specs mean the same.
+// The zero value is not a policy; use Parse.
 type Policy struct {
 	bits, slots uint8
+	semisorted  bool
 }
 
-// Parse reads "F" or "F,B": fingerprint bits from 4 to 32, and 2, 4 or 8 slots per
-// bucket, which are 4 unless given.
+// Parse reads "F", "F,B" or "F,4,semisort": fingerprint bits from 4 to 32, and 2, 4
+// or 8 slots per bucket, which are 4 unless given. Semi-sorted buckets take a bit
+// less per slot for the same rate, and have 4 slots and fingerprints of 5 bits or
+// more.
 func Parse(args string) (Policy, error) {
 	p, err := parse(args)
 	if err != nil {
@@ -36,6 +39,10 @@ func Parse(args string) (Policy, error) {
 
 func parse(args string) (Policy, error) {
 	first, second, given := strings.Cut(args, ",")
+	plain, sorted := strings.CutSuffix(second, ","+semisortName)
+	if sorted {
+		return parseSemisorted(first, plain)
+	}
 	bits, err := spec.ParseInt("fingerprint bits", first, minBits, maxBits)
 	if err != nil {
 		return Policy{}, err
@@ -47,7 +54,18 @@ func parse(args string) (Policy, error) {
 			return Policy{}, fmt.Errorf("slots per bucket must be 2, 4 or 8, not %q", second)
 		}
 	}
-	return Policy{uint8(bits), uint8(slots)}, nil
+	return Policy{bits: uint8(bits), slots: uint8(slots)}, nil
+}
+
+func parseSemisorted(first, second string) (Policy, error) {
+	bits, err := spec.ParseInt("fingerprint bits of semi-sorted buckets", first, semisortMinBits, maxBits)
+	if err != nil {
+		return Policy{}, err
+	}
+	if second != strconv.Itoa(semisortSlots) {
+		return Policy{}, fmt.Errorf("slots per semi-sorted bucket must be %d, not %q", semisortSlots, second)
+	}
+	return Policy{bits: uint8(bits), slots: semisortSlots, semisorted: true}, nil
 }
 
 // safeLoad returns the percentage of slots that may be filled so that the first
@@ -68,9 +86,12 @@ func safeLoad(slots int) uint64 {
 // Name returns the family's name on disk.
 func (p Policy) Name() string { return Name }
 
-// String returns the spec; the usual number of slots is left out.
+// String returns the spec; the usual number of slots is left out where it may be.
 func (p Policy) String() string {
 	s := Name + ":" + strconv.Itoa(int(p.bits))
+	if p.semisorted {
+		return s + "," + strconv.Itoa(semisortSlots) + "," + semisortName
+	}
 	if p.slots != defaultSlots {
 		s += "," + strconv.Itoa(int(p.slots))
 	}
@@ -79,5 +100,16 @@ func (p Policy) String() string {
 
 func (p Policy) shape() *shape { return shapeOf(uint32(p.bits), uint32(p.slots)) }
 
+// plain returns the policy without semi-sorting: that of the table being built.
+func (p Policy) plain() Policy { return Policy{bits: p.bits, slots: p.slots} }
+
+// sorting returns how buckets are semi-sorted, nil if they are not.
+func (p Policy) sorting() *sorting {
+	if !p.semisorted {
+		return nil
+	}
+	return sortingOf(uint32(p.bits))
+}
+
 // NewBuilder returns an empty builder.
-func (p Policy) NewBuilder() *Builder { return &Builder{policy: p} }
+func (p Policy) NewBuilder() *Builder { return &Builder{policy: p.plain(), sorting: p.sorting()} }

@@ -161,6 +161,6 @@ func (l *layer) clear() {
 // rate returns the probability that the class of a random hash is there: each
 // class is met from two buckets.
 func (l *layer) rate() float64 {
-	p := Policy{uint8(l.bits), uint8(l.slots)}
+	p := Policy{bits: uint8(l.bits), slots: uint8(l.slots)}
 	return min(1, p.chance(l.buckets)*float64(l.groups))
 }

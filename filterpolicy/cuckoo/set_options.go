@@ -106,7 +106,7 @@ func setBuckets(n uint64, slots int) uint64 {
 // layer returns a table of the set. Its seed follows from its bits, so that
 // tables of a chain scatter keys independently of each other.
 func (o layout) layer(bits uint8, buckets uint64) layer {
-	return layer{table: *newTable(Policy{bits, o.slots}, buckets, uint32(bits-o.bits))}
+	return layer{table: *newTable(Policy{bits: bits, slots: o.slots}, buckets, uint32(bits-o.bits))}
 }
 
 // bitsFor returns the fewest bits that keep the rate when every slot of the first
@@ -119,7 +119,7 @@ func (o *Options) bitsFor(rate float64, buckets uint64) int {
 	}
 	keys := float64(buckets*uint64(o.Slots) + 1)
 	bits := minBits
-	for bits <= maxBits && (Policy{uint8(bits), uint8(o.Slots)}).chance(buckets)*keys > rate {
+	for bits <= maxBits && (Policy{bits: uint8(bits), slots: uint8(o.Slots)}).chance(buckets)*keys > rate {
 		bits++
 	}
 	return bits

@@ -13,7 +13,7 @@ import (
 func eachPolicy(f func(p Policy)) {
 	for _, slots := range []uint8{2, 4, 8} {
 		for bits := uint8(minBits); bits <= maxBits; bits++ {
-			f(Policy{bits, slots})
+			f(Policy{bits: bits, slots: slots})
 		}
 	}
 }
@@ -105,17 +105,17 @@ func TestFillGivesUp(t *testing.T) {
 		hashes.Add(random.Uint64())
 	}
 	for _, buckets := range []uint64{2, 200, 240} {
-		stored, ok := newTable(Policy{12, 4}, buckets, 0).fill(&hashes)
+		stored, ok := newTable(Policy{bits: 12, slots: 4}, buckets, 0).fill(&hashes)
 		require.False(t, ok)
 		require.LessOrEqual(t, stored, 4*buckets+1)
 	}
-	stored, ok := newTable(Policy{12, 4}, 270, 0).fill(&hashes)
+	stored, ok := newTable(Policy{bits: 12, slots: 4}, 270, 0).fill(&hashes)
 	require.True(t, ok)
 	require.InDelta(t, 1000, stored, 10)
 }
 
 func TestDistinctUndoesAbsorption(t *testing.T) {
-	p := Policy{4, 4}
+	p := Policy{bits: 4, slots: 4}
 	short := newTable(p, 2700, 0)
 	var hashes collect.Hashes
 	random := rand.New(rand.NewPCG(1, 2))

@@ -14,13 +14,17 @@ func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 	if keys <= 0 {
 		return 0, 0
 	}
-	buckets, ok := p.bucketsFor(uint64(keys))
+	plain := p.plain()
+	buckets, ok := plain.bucketsFor(uint64(keys))
 	if !ok {
 		return 0, 1
 	}
 	n := float64(keys)
-	size := p.shape().size(buckets) + frame.FooterLen
-	return 8 * float64(size) / n, -math.Expm1(-p.chance(buckets) * n)
+	size := plain.shape().size(buckets)
+	if s := p.sorting(); s != nil {
+		size = s.size(buckets)
+	}
+	return 8 * float64(size+frame.FooterLen) / n, -math.Expm1(-plain.chance(buckets) * n)
 }
 
 // bucketsFor returns the number of buckets, an even one, that n distinct keys fill

@@ -6,7 +6,7 @@
 //	units      u64      bloom: bits; blocked: lines; cuckoo: buckets; ribbon, quotient:
 //	                    blocks of 64 slots; gcs: buckets; xor, fuse: cells
 //	seed       u32      which attempt at building succeeded; 0 where none can fail
-//	params     4 bytes  bloom, blocked: probes, 0, 0, 0; cuckoo: fingerprint bits, slots, 0, 0;
+//	params     4 bytes  bloom, blocked: probes, 0, 0, 0; cuckoo: fingerprint bits, slots, 1 if semi-sorted, 0;
 //	                    ribbon: columns, layers, 0, 0; gcs: bits of a deviation, 0, 0, 0;
 //	                    quotient: remainder bits, 0, 0, 0; xor: fingerprint bits, 0, 0, 0;
 //	                    fuse: fingerprint bits, places per key, log2 of segment length, 0
