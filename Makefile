@@ -9,8 +9,9 @@ COUNT    ?= 6
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 
-# The packages whose code runs in several goroutines.
-CONCURRENT := ./kv/... ./sstable/... ./filterpolicy/... ./internal/cache/... ./internal/memtable/... ./internal/vfs/... ./internal/wal/... ./internal/bench/...
+# The packages whose code runs in several goroutines. Of the filters, that is what
+# shares pools, and the set that needs no lock.
+CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filterpolicy/internal/... ./filterpolicy/pebblefilter ./internal/cache/... ./internal/memtable/... ./internal/vfs/... ./internal/wal/... ./internal/bench/...
 
 .PHONY: help check fmt vet lint test race fuzz bench golden cross readamp
 help: ## list the targets
@@ -41,7 +42,7 @@ fuzz: ## every fuzz target for FUZZTIME
 	@$(GO) list ./... | while read -r pkg; do \
 		for target in $$($(GO) test -list '^Fuzz' "$$pkg" | grep '^Fuzz'); do \
 			echo "$$pkg $$target"; \
-			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$pkg" || exit 1; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "$$pkg" || exit 1; \
 		done; \
 	done
 

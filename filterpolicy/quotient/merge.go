@@ -9,11 +9,11 @@ import (
 )
 
 // ErrUnlike is matched by the error of Merge for filters over different ranges.
-var ErrUnlike = errors.New("quotient: filters of different ranges cannot be merged; build both with NewBuilderFor the same number of keys")
+var ErrUnlike = errors.New("quotient: filters of different ranges cannot be merged; make both for the same number of keys, by NewBuilderFor or New")
 
-// ErrFull is matched by the error of Merge for a union that no remainder bit is
-// left for, or that crowds in one place.
-var ErrFull = errors.New("quotient: the range is too full to merge")
+// ErrFull is matched by the error for keys that there is no room for: of Merge when no
+// remainder bit is left, of a Set that may not grow, and of either when keys crowd in one place.
+var ErrFull = errors.New("quotient: the filter is full")
 
 // Merge appends to dst the filter that says maybe to a key if a or b does, and to no
 // other, and returns the result. The filters must be over the same range of values; a filter
