@@ -10,7 +10,6 @@ import (
 
 	"github.com/siftkv/siftkv/blockindex"
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/filterpolicy/none"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
@@ -144,27 +143,6 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 		w.finishBlock()
 	}
 	return w.err
-}
-
-// addToFilter adds a user key that is not the one before, whose hash is w.hash.
-func (w *Writer) addToFilter(user []byte) {
-	if !w.o.PrefixOnly {
-		w.filter.AddHash(w.hash)
-		w.props.FilterKeys++
-	}
-	if w.o.Prefix == nil {
-		return
-	}
-	prefix, ok := w.o.Prefix.Prefix(user)
-	if !ok {
-		w.unprefixed = true
-		return
-	}
-	if !w.prefixed || !bytes.Equal(prefix, w.prefix) {
-		w.filter.AddHash(filterpolicy.Hash(prefix))
-		w.props.FilterKeys++
-		w.prefix, w.prefixed = append(w.prefix[:0], prefix...), true
-	}
 }
 
 // count keeps the properties, and the last key.
@@ -324,24 +302,6 @@ func (w *Writer) writeRangeDels() {
 	}
 	w.props.RangeDeletes = uint64(len(fragments))
 	w.props.rangeDels = w.writeBlock(b.finish(), NoCompression)
-}
-
-func (w *Writer) writeFilter() {
-	data, ok := w.filter.Finish(nil)
-	if w.o.Filter.Name() != none.Name {
-		// Whether or not the builder declines: so is told what a rewrite would change.
-		w.props.FilterPolicy = w.o.Filter.String()
-		if w.o.Prefix != nil {
-			w.props.FilterPrefix, w.props.PrefixOnly = w.o.Prefix.Name(), w.o.PrefixOnly
-		}
-	}
-	if !ok || w.o.PrefixOnly && w.unprefixed {
-		w.props.FilterKeys = 0
-		return
-	}
-	w.props.FilterFamily = w.o.Filter.Name()
-	w.props.filter = w.writeBlock(data, NoCompression)
-	w.props.FilterBytes = uint64(len(data))
 }
 
 func (w *Writer) finishProperties() {
