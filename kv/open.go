@@ -255,6 +255,11 @@ func (d *DB) rotateManifest(v *version) error {
 		return err
 	}
 	d.manifest = next
-	d.cleaner.file(d.path(manifest.FileManifest, old.Num()))
-	return old.Close()
+	name := d.path(manifest.FileManifest, old.Num())
+	if err := old.Close(); err != nil {
+		// Nothing is lost: the store is described by its successor.
+		d.log.Warn("a replaced manifest could not be closed", "file", name, "error", err)
+	}
+	d.cleaner.file(name)
+	return nil
 }

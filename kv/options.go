@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"math"
@@ -116,21 +117,21 @@ func (o *Options) withDefaults() (Options, error) {
 	if o != nil {
 		r = *o
 	}
-	setDefault(&r.MaxMemtables, 3)
+	r.MaxMemtables = cmp.Or(r.MaxMemtables, 3)
 	if r.MemoryLimit > 0 {
-		setDefault(&r.MemtableSize, min(max(r.MemoryLimit/int64(max(8, 2*r.MaxMemtables)), 64<<10), 64<<20))
-		setDefault(&r.CacheSize, max(r.MemoryLimit-int64(r.MaxMemtables)*r.MemtableSize, 1))
+		r.MemtableSize = cmp.Or(r.MemtableSize, min(max(r.MemoryLimit/int64(max(8, 2*r.MaxMemtables)), 64<<10), 64<<20))
+		r.CacheSize = cmp.Or(r.CacheSize, max(r.MemoryLimit-int64(r.MaxMemtables)*r.MemtableSize, 1))
 	}
-	setDefault(&r.CacheSize, 64<<20)
-	setDefault(&r.MemtableSize, 32<<20)
-	setDefault(&r.BlockSize, 4096)
-	setDefault(&r.Compression, sstable.Snappy)
-	setDefault(&r.TargetFileSize, 32<<20)
-	setDefault(&r.BaseLevelSize, max(64<<20, r.TargetFileSize))
-	setDefault(&r.L0CompactionThreshold, 4)
-	setDefault(&r.L0SlowdownThreshold, max(12, r.L0CompactionThreshold))
-	setDefault(&r.L0StopThreshold, max(36, 2*r.L0SlowdownThreshold))
-	setDefault(&r.MaxConcurrentCompactions, max(runtime.GOMAXPROCS(0)/2, 1))
+	r.CacheSize = cmp.Or(r.CacheSize, 64<<20)
+	r.MemtableSize = cmp.Or(r.MemtableSize, 32<<20)
+	r.BlockSize = cmp.Or(r.BlockSize, 4096)
+	r.Compression = cmp.Or(r.Compression, sstable.Snappy)
+	r.TargetFileSize = cmp.Or(r.TargetFileSize, 32<<20)
+	r.BaseLevelSize = cmp.Or(r.BaseLevelSize, max(64<<20, r.TargetFileSize))
+	r.L0CompactionThreshold = cmp.Or(r.L0CompactionThreshold, 4)
+	r.L0SlowdownThreshold = cmp.Or(r.L0SlowdownThreshold, max(12, r.L0CompactionThreshold))
+	r.L0StopThreshold = cmp.Or(r.L0StopThreshold, max(36, 2*r.L0SlowdownThreshold))
+	r.MaxConcurrentCompactions = cmp.Or(r.MaxConcurrentCompactions, max(runtime.GOMAXPROCS(0)/2, 1))
 	if r.Filter == nil {
 		p, err := filterpolicy.Parse("blocked:10")
 		if err != nil {
@@ -148,13 +149,6 @@ func (o *Options) withDefaults() (Options, error) {
 		}
 	}
 	return r, r.check()
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // check holds every field against its bounds.

@@ -1,6 +1,7 @@
 package sstable
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -50,10 +51,10 @@ func (o *WriterOptions) withDefaults() (WriterOptions, error) {
 	if o != nil {
 		w = *o
 	}
-	setDefault(&w.BlockSize, defaultBlockSize)
-	setDefault(&w.RestartInterval, defaultRestartInterval)
-	setDefault(&w.IndexPartition, defaultIndexPartition)
-	setDefault(&w.Compression, Snappy)
+	w.BlockSize = cmp.Or(w.BlockSize, defaultBlockSize)
+	w.RestartInterval = cmp.Or(w.RestartInterval, defaultRestartInterval)
+	w.IndexPartition = cmp.Or(w.IndexPartition, defaultIndexPartition)
+	w.Compression = cmp.Or(w.Compression, Snappy)
 	if w.Filter == nil {
 		p, err := filterpolicy.Parse("blocked:10")
 		if err != nil {
@@ -74,13 +75,6 @@ func (o *WriterOptions) withDefaults() (WriterOptions, error) {
 		return w, fmt.Errorf("sstable: unknown Compression %d", w.Compression)
 	}
 	return w, nil
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // ReaderOptions are the settings of a Reader. The zero value of a field means

@@ -1,6 +1,7 @@
 package sstable
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -58,7 +59,7 @@ func Open(path string, o *ReaderOptions) (*Reader, error) {
 		if o != nil {
 			opts = *o
 		}
-		setDefault(&opts.Name, path)
+		opts.Name = cmp.Or(opts.Name, path)
 		var r *Reader
 		if r, err = NewReader(f, info.Size(), &opts); err == nil {
 			return r, nil
@@ -77,7 +78,7 @@ func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	}
 	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache}
 	if r.cache == nil {
-		setDefault(&opts.CacheSize, defaultCacheSize)
+		opts.CacheSize = cmp.Or(opts.CacheSize, defaultCacheSize)
 		r.cache = cache.New(opts.CacheSize)
 	}
 	tail, start, err := r.readTail(opts.TailSize)

@@ -141,7 +141,8 @@ func (c *Cache) shard(key uint64) *shard {
 	return &c.shards[(h>>32)*uint64(len(c.shards))>>32]
 }
 
-// insert puts b just behind the hand, where it has a whole turn to be marked.
+// insert puts b where the hand took a block out last, just behind the hand, so that
+// it has a whole turn to be marked. A ring that is not full yet grows at its end.
 func (s *shard) insert(b *Block) {
 	if n := len(s.free); n > 0 {
 		b.pos = s.free[n-1]
