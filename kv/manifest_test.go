@@ -1,0 +1,46 @@
+package kv
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+// TestARotatedManifestDescribesTheStore replaces the manifest between flushes and
+// compactions, as its size asks for in a store that lives long.
+func TestARotatedManifestDescribesTheStore(t *testing.T) {
+	mem := vfs.NewMem()
+	db, err := Open("db", &Options{fs: mem})
+	require.NoError(t, err)
+	want := model{}
+	for i := range 12 {
+		k := fmt.Sprintf("key%02d", i)
+		require.NoError(t, db.Set([]byte(k), []byte(k), nil))
+		want[k] = k
+		require.NoError(t, db.Flush())
+		if i == 7 {
+			require.NoError(t, db.Compact(nil, nil))
+		}
+		db.waitForBackground()
+		old := db.manifest.Num()
+		db.manifestMu.Lock()
+		require.NoError(t, db.rotateManifest(db.current))
+		db.manifestMu.Unlock()
+		num, err := manifest.Current(mem, "db")
+		require.NoError(t, err)
+		require.Greater(t, num, old)
+		db.cleaner.wait()
+		_, err = mem.Stat(db.path(manifest.FileManifest, old))
+		require.Error(t, err, "the replaced manifest is gone")
+	}
+	require.NoError(t, db.Set([]byte("last"), []byte("in the log"), nil))
+	want["last"] = "in the log"
+	require.NoError(t, db.Close())
+	db, err = Open("db", &Options{fs: mem})
+	require.NoError(t, err)
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+}
