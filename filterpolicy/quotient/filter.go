@@ -64,7 +64,7 @@ func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 	f.quotients = binary.LittleEndian.Uint64(cells[end:])
 	f.stored = binary.LittleEndian.Uint64(cells[end+8:])
 	return f.quotients != 0 && f.quotients <= f.blocks*blockSlots && f.quotients <= math.MaxUint64>>f.bits &&
-		f.stored <= f.blocks*blockSlots
+		f.stored != 0 && f.stored <= min(f.keys, f.blocks*blockSlots)
 }
 
 // MayContainHash reports whether a key with this hash may have been added; false

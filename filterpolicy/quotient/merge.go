@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
+	"math/bits"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 )
@@ -22,12 +24,17 @@ var ErrFull = errors.New("quotient: the filter is full")
 // When there is not, the quotients are doubled at the expense of a remainder bit. It
 // takes one pass over each filter to count and one to write, and no memory but the result's.
 //
-// An error matches ErrUnlike or ErrFull; dst is then returned as it was.
+// An error matches ErrUnlike, ErrFull or, for filters that no builder wrote, the sentinel of
+// corruption; dst is then returned as it was.
 func Merge(dst []byte, a, b *Filter) ([]byte, error) {
 	if a.stored == 0 {
 		a, b = b, a
 	}
-	d := frame.Description{Keys: a.keys + b.keys, Seed: a.seed, Params: uint32(a.bits)}
+	keys, carry := bits.Add64(a.keys, b.keys, 0)
+	if carry != 0 {
+		keys = math.MaxUint64 // no number that a builder wrote
+	}
+	d := frame.Description{Keys: keys, Seed: a.seed, Params: uint32(a.bits)}
 	start := len(dst)
 	switch {
 	case a.stored == 0:
@@ -42,6 +49,9 @@ func Merge(dst []byte, a, b *Filter) ([]byte, error) {
 			n++
 		}
 		last = v
+	}
+	if n < max(a.stored, b.stored) || n > a.stored+b.stored {
+		return dst, frame.Corruptf("%d values in filters that speak of %d and %d", n, a.stored, b.stored)
 	}
 	quotients, remainderBits := a.quotients, a.bits
 	if b.stored != 0 && b.quotients > quotients {
