@@ -41,3 +41,12 @@ func Probe(name string) (probe func(data []byte, h uint64) bool, ok bool) {
 	f, ok := familyOf(name)
 	return f.probe, ok
 }
+
+// Families returns the names on disk of all families, "none" first.
+func Families() []string {
+	names := make([]string, len(families))
+	for i, f := range families {
+		names[i] = f.name
+	}
+	return names
+}

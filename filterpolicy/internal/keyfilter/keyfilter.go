@@ -3,36 +3,19 @@
 // adapters are this form with each version's types around it.
 package keyfilter
 
-import (
-	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/filterpolicy/none"
-)
+import "github.com/siftkv/siftkv/filterpolicy"
 
 // A Policy asks and makes filters. It is safe for concurrent use.
 type Policy struct {
-	of    filterpolicy.Policy
-	name  string
-	probe func(data []byte, h uint64) bool
+	Decoder
+	of filterpolicy.Policy
 }
 
 // New returns p in this form, or false for the policy "none" and for a policy that
 // does not come from filterpolicy.Parse.
 func New(p filterpolicy.Policy) (*Policy, bool) {
-	probe, ok := filterpolicy.Probe(p.Name())
-	if !ok || p.Name() == none.Name {
-		return nil, false
-	}
-	return &Policy{of: p, name: "siftkv." + p.Name(), probe: probe}, true
-}
-
-// Name returns "siftkv." and the family's name: what an engine writes to its
-// tables, and compares when it reads them.
-func (p *Policy) Name() string { return p.name }
-
-// MayContain reports whether the table with this filter may contain the key. Bytes
-// that are no filter answer true. It does not allocate.
-func (p *Policy) MayContain(filter, key []byte) bool {
-	return p.probe(filter, filterpolicy.Hash(key))
+	d, ok := newDecoder(p.Name())
+	return &Policy{Decoder: d, of: p}, ok
 }
 
 // NewWriter returns a writer for one table's filter.
@@ -49,10 +32,13 @@ var unfiltered = []byte{0}
 // ones follow each other; they are free.
 func (w Writer) AddKey(key []byte) { w.b.AddHash(filterpolicy.Hash(key)) }
 
-// Finish appends the filter to buf. The engine has no way to go without one, so a
+// Build appends the filter to buf, or nothing and false if the build declines.
+func (w Writer) Build(buf []byte) (data []byte, ok bool) { return w.b.Finish(buf) }
+
+// Finish appends the filter to buf, for an engine that has no way to go without one: a
 // build that declines yields a filter that always says maybe.
 func (w Writer) Finish(buf []byte) []byte {
-	data, ok := w.b.Finish(buf)
+	data, ok := w.Build(buf)
 	if !ok {
 		return append(buf, unfiltered...)
 	}
