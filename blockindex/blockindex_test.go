@@ -3,20 +3,17 @@ package blockindex
 import (
 	"bytes"
 	"encoding/hex"
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"sort"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/stretchr/testify/require"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // build makes an index whose separators are keys, blocks of i+1 bytes.
 func build(tb testing.TB, keys [][]byte, first int, start uint64) Index {
@@ -189,14 +186,7 @@ func TestGolden(t *testing.T) {
 	b.Add([]byte("user/alice"), 5000)
 	b.Add([]byte("user/bob"), 6000)
 	b.Add([]byte("user/carol-the-third"), 9000)
-	got := hex.Dump(b.Append(nil))
-	path := filepath.Join("testdata", "index.golden")
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got)
+	golden.File(t, filepath.Join("testdata", "index.golden"), hex.Dump(b.Append(nil)))
 }
 
 func BenchmarkFind(b *testing.B) {

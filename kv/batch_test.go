@@ -2,12 +2,12 @@ package kv
 
 import (
 	"encoding/hex"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/stretchr/testify/require"
 )
@@ -25,14 +25,8 @@ func goldenBatch(tb testing.TB) *Batch {
 }
 
 func TestGoldenBatch(t *testing.T) {
-	name := filepath.Join("testdata", "batch.golden")
 	record := goldenBatch(t).seal(0x123456)
-	if *update {
-		require.NoError(t, os.WriteFile(name, []byte(hex.Dump(record)), 0o644))
-	}
-	want, err := os.ReadFile(name)
-	require.NoError(t, err)
-	require.Equal(t, string(want), hex.Dump(record), "the format of a batch has changed; it needs a new version")
+	golden.File(t, filepath.Join("testdata", "batch.golden"), hex.Dump(record))
 
 	r, err := readBatch(record)
 	require.NoError(t, err)

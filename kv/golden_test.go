@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -10,11 +9,10 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // goldenStore is a store that version 1 of the format wrote. Every later version
 // opens it.
@@ -83,7 +81,7 @@ func copyGolden(t *testing.T) string {
 }
 
 func TestTheGoldenStoreOpens(t *testing.T) {
-	if *update {
+	if golden.Update() {
 		require.NoError(t, os.RemoveAll(goldenStore))
 		writeGoldenStore(t, goldenStore)
 	}

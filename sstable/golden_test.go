@@ -2,29 +2,27 @@ package sstable
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// A golden is a file of version 1 of the format. Every later version of this
+// A goldenFile is a file of version 1 of the format. Every later version of this
 // package reads it. Compressors may give other bytes one day, so that only the
 // uncompressed ones must be written again as they are.
-type golden struct {
+type goldenFile struct {
 	name string
 	o    WriterOptions
 }
 
-func goldens() []golden {
-	return []golden{
+func goldens() []goldenFile {
+	return []goldenFile{
 		{"v1-plain.sst", WriterOptions{BlockSize: 512, RestartInterval: 4, Compression: NoCompression, Filter: mustParse("none"), ID: 0x51f7}},
 		{"v1-blocked.sst", WriterOptions{BlockSize: 512, RestartInterval: 8, Compression: NoCompression, Filter: mustParse("blocked:10"), IndexPartition: 100, ID: 0x51f8}},
 		{"v1-snappy-bloom.sst", WriterOptions{BlockSize: 512, Compression: Snappy, Filter: mustParse("bloom:10"), ID: 0x51f9}},
@@ -59,10 +57,9 @@ func TestGoldenFilesAreRead(t *testing.T) {
 	vs, ts := goldenContent()
 	for _, g := range goldens() {
 		name := filepath.Join("testdata", g.name)
-		if *update {
+		if golden.Update() {
 			data, _ := writeFile(t, &g.o, vs, ts...)
-			require.NoError(t, os.MkdirAll("testdata", 0o755))
-			require.NoError(t, os.WriteFile(name, data, 0o644))
+			golden.Write(t, name, data)
 		}
 		data, err := os.ReadFile(name)
 		require.NoError(t, err)

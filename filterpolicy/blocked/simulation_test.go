@@ -15,6 +15,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
 	"github.com/siftkv/siftkv/filterpolicy/internal/filtertest"
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
+	"github.com/siftkv/siftkv/internal/golden"
 )
 
 const (
@@ -79,7 +80,7 @@ func TestGoldenSimulation(t *testing.T) {
 		require.LessOrEqual(t, chosen, 1.1*slices.Min(rates), "%d bits", b)
 	}
 	require.InDelta(t, 0, off/cells, 0.005)
-	filtertest.File(t, "simulation.md", table.String())
+	golden.File(t, "simulation.md", table.String())
 }
 
 func heading() string {

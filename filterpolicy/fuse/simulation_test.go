@@ -1,10 +1,8 @@
 package fuse
 
 import (
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,6 +10,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
 	"github.com/siftkv/siftkv/filterpolicy/internal/peel"
+	"github.com/siftkv/siftkv/internal/golden"
 )
 
 // firstAttempts returns the share of builds that succeed at once.
@@ -71,12 +70,7 @@ Written by ` + "`go test ./filterpolicy/fuse -run Golden -update`" + `; the seed
 			require.GreaterOrEqual(t, good, 0.5, "%d places, %d keys", arity, n)
 		}
 	}
-	if update := flag.Lookup("update"); update != nil && update.Value.String() == "true" {
-		require.NoError(t, os.WriteFile("simulation.md", []byte(s.String()), 0o644))
-	}
-	want, err := os.ReadFile("simulation.md")
-	require.NoError(t, err)
-	require.Equal(t, string(want), s.String())
+	golden.File(t, "simulation.md", s.String())
 }
 
 // Places are distinct and inside for every size, and sizes neither jump nor wrap.

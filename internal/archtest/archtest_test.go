@@ -20,6 +20,7 @@ var layers = []struct {
 }{
 	{"internal/base", 0},
 	{"internal/vfs", 0},
+	{"internal/golden", 0},
 	{"internal/rangedel", 1},
 	{"internal/cache", 1},
 	{"internal/memtable", 1},

@@ -2,20 +2,17 @@ package manifest
 
 import (
 	"encoding/hex"
-	"flag"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestFileNames(t *testing.T) {
 	for _, kind := range []FileKind{FileTable, FileWAL, FileManifest} {
@@ -81,14 +78,7 @@ func FuzzDecodeEdit(f *testing.F) {
 }
 
 func TestGolden(t *testing.T) {
-	got := hex.Dump(sampleEdit().Append(nil))
-	path := filepath.Join("testdata", "edit.golden")
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got)
+	golden.File(t, filepath.Join("testdata", "edit.golden"), hex.Dump(sampleEdit().Append(nil)))
 }
 
 func TestBoundsOfATable(t *testing.T) {

@@ -3,21 +3,18 @@ package wal
 import (
 	"bytes"
 	"encoding/binary"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
-
-var update = flag.Bool("update", false, "write golden files")
 
 const testID = 42
 
@@ -169,7 +166,6 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestGolden(t *testing.T) {
-	name := filepath.Join("testdata", "v1.log")
 	var records [][]byte
 	// The seventh record ends 5 bytes before a block does, the ninth spans three.
 	for i, size := range []int{0, 1, 116, 700, 116, 30000, 1719, 9, 66000, 40} {
@@ -177,14 +173,8 @@ func TestGolden(t *testing.T) {
 	}
 	log := makeLog(t, testID, records, 1, 3, 8)
 	require.EqualValues(t, blockSize-5, recordEnds(t, log)[6])
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(name, log, 0o644))
-	}
-	golden, err := os.ReadFile(name)
-	require.NoError(t, err)
-	requireClean(t, golden, records)
-	require.True(t, bytes.Equal(golden, log), "the writer's bytes have changed; if the format must, raise its version")
+	golden.File(t, filepath.Join("testdata", "v1.log"), log)
+	requireClean(t, log, records)
 }
 
 func ExampleReader() {

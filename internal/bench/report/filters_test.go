@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/bench/filters"
+	"github.com/siftkv/siftkv/internal/golden"
 )
 
 func TestFiltersGolden(t *testing.T) {
@@ -21,8 +22,8 @@ func TestFiltersGolden(t *testing.T) {
 	}
 	var out bytes.Buffer
 	require.NoError(t, Filters(&out, r))
-	golden(t, "filters.txt", out.Bytes())
+	golden.File(t, "testdata/filters.txt", out.Bytes())
 	data, err := JSON(r)
 	require.NoError(t, err)
-	golden(t, "filters.json", data)
+	golden.File(t, "testdata/filters.json", data)
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,22 +16,8 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/environ"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
+	"github.com/siftkv/siftkv/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
-
-// golden compares got with a file under testdata.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, got, 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(got), "run go test ./internal/bench/report -update and read the difference")
-}
 
 // phase makes a phase of one repetition with fixed numbers.
 func phase(ns int64, c engine.Counters, rate *readamp.Rate) readamp.Phase {
@@ -110,7 +95,7 @@ func sample() *readamp.Result {
 func TestTextIsGolden(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, ReadAmp(&out, sample()))
-	golden(t, "readamp.txt", out.Bytes())
+	golden.File(t, "testdata/readamp.txt", out.Bytes())
 
 	r := sample()
 	r.Keys = keys.Description{Origin: "file", Path: "words.gz", Seed: 7, Present: 51_000, Absent: 50_998, Lines: 104_000, Empty: 1, Duplicates: 1999, Outside: 2, MinLen: 1, MaxLen: 23, MeanLen: 8.46}
@@ -118,7 +103,7 @@ func TestTextIsGolden(t *testing.T) {
 	r.Settings.Store.PebbleIndexBytes = 256 << 10
 	out.Reset()
 	require.NoError(t, ReadAmp(&out, r))
-	golden(t, "readamp_file.txt", out.Bytes())
+	golden.File(t, "testdata/readamp_file.txt", out.Bytes())
 }
 
 func TestTablesFitTheTerminal(t *testing.T) {
@@ -136,7 +121,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 func TestJSONIsGolden(t *testing.T) {
 	data, err := JSON(sample())
 	require.NoError(t, err)
-	golden(t, "readamp.json", data)
+	golden.File(t, "testdata/readamp.json", data)
 	var back readamp.Result
 	require.NoError(t, json.Unmarshal(data, &back))
 	require.Equal(t, sample(), &back, "nothing is lost")

@@ -1,0 +1,44 @@
+// Package golden compares what tests make with files that are kept beside them,
+// and writes those files anew when a test is run with -update. It defines that
+// flag, once for all packages: a test that rewrites files in a way of its own
+// asks Update.
+package golden
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// Update reports whether golden files are to be written anew.
+func Update() bool { return *update }
+
+// File compares got with the file at path, which -update writes. A difference
+// means that a format has changed: what was stored before can no longer be read,
+// or a report looks different.
+func File[T ~string | ~[]byte](tb testing.TB, path string, got T) {
+	tb.Helper()
+	if *update {
+		Write(tb, path, got)
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(tb, err, "run go test with -update, which writes the file, and read it")
+	const wanted = "%s: if the change is wanted, run go test with -update and read the difference"
+	if utf8.Valid(want) {
+		require.Equal(tb, string(want), string(got), wanted, path)
+	}
+	require.True(tb, string(want) == string(got), wanted, path) // nobody can read a diff of it
+}
+
+// Write writes a golden file, for tests that compare in a way of their own.
+func Write[T ~string | ~[]byte](tb testing.TB, path string, got T) {
+	tb.Helper()
+	require.NoError(tb, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(tb, os.WriteFile(path, []byte(got), 0o644))
+}
