@@ -30,12 +30,12 @@ func kvbench(t *testing.T, p *program, args ...string) (status int, stdout, stde
 // quick are the flags of a run of a second or less.
 func quick(t *testing.T, more ...string) []string {
 	t.Helper()
-	return append([]string{"readamp", "--keys", "2000", "--lookups", "300", "--reps", "2", "--dir", t.TempDir()}, more...)
+	return append([]string{"readamp", "--keys", "2000", "--lookups", "300", "--reps", "2", "--budget", "none", "--dir", t.TempDir()}, more...)
 }
 
 func TestReadampOnEveryEngine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.json")
-	status, stdout, stderr := kvbench(t, &program{}, quick(t, "--json", path)...)
+	status, stdout, stderr := kvbench(t, &program{}, quick(t, "--budget", "bloom:10", "--json", path)...)
 	require.Zero(t, status, stderr)
 	for _, row := range []string{
 		"null", "siftkv none", "siftkv bloom:10", "siftkv blocked:10", "siftkv cuckoo:12",
@@ -55,9 +55,23 @@ func TestReadampOnEveryEngine(t *testing.T) {
 	require.Equal(t, readamp.Schema, result.Schema)
 	require.Equal(t, "kvbench", result.Environment.Argv[0])
 	require.Len(t, result.Rows, 9)
+	require.Contains(t, stdout, "Filter budget: bloom:10")
+	require.Equal(t, 2000, result.Budget.Keys)
+	require.Greater(t, result.Budget.Measured, 1.0, "a lookup costs less at the same memory")
 	var again bytes.Buffer
 	require.NoError(t, report.ReadAmp(&again, &result))
 	require.Equal(t, stdout, again.String(), "the JSON holds every number of the text")
+}
+
+func TestReadampBudgetFromTheCommandLine(t *testing.T) {
+	only := []string{"--engines", "siftkv", "--filters", "none", "--budget"}
+	status, stdout, stderr := kvbench(t, &program{}, quick(t, append(only, "blocked:9")...)...)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "\nsiftkv uniform blocked:9 ")
+	require.Contains(t, stdout, "\nsiftkv budget blocked:9 ")
+	status, stdout, stderr = kvbench(t, &program{}, quick(t, append(only, "none")...)...)
+	require.Zero(t, status, stderr)
+	require.NotContains(t, stdout, "budget")
 }
 
 func TestReadampOnAFile(t *testing.T) {
@@ -146,6 +160,7 @@ func TestUsageErrorsAreStatus2(t *testing.T) {
 		"progress mode":   {"readamp", "--progress", "loud"},
 		"engine":          quick(t, "--engines", "oracle"),
 		"filter":          quick(t, "--filters", "sieve:10"),
+		"budget":          quick(t, "--budget", "sieve:10"),
 		"missing file":    quick(t, "--keys", "/nothing/here"),
 		"too few keys":    quick(t, "--keys", "1"),
 		"missing dir":     quick(t, "--dir", "/nothing/here"),

@@ -17,14 +17,31 @@ type SiftKV struct {
 	perKey int // keys per batch
 }
 
+// A Tree sizes the levels of a SiftKV store, and says how much memory its filters
+// may take. Zero fields mean the store's defaults.
+type Tree struct {
+	FileBytes         int64 `json:"file_bytes"`          // of a sorted file; twice that in the last level
+	BaseLevelBytes    int64 `json:"base_level_bytes"`    // of the first level below level 0
+	FilterBudgetBytes int64 `json:"filter_budget_bytes"` // of all filters; 0: every file has what the policy says
+}
+
 // OpenSiftKV opens or creates a store in dir with one filter policy on every level.
 func OpenSiftKV(dir string, s Settings, policy filterpolicy.Policy) (*SiftKV, error) {
+	return OpenSiftKVTree(dir, s, policy, Tree{})
+}
+
+// OpenSiftKVTree is OpenSiftKV with levels of chosen sizes. With a budget the policy
+// gives the filters' family, and the level their bits.
+func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) (*SiftKV, error) {
 	db, err := kv.Open(dir, &kv.Options{
 		CacheSize:                s.CacheBytes,
 		MemtableSize:             s.MemtableBytes,
 		BlockSize:                s.BlockBytes,
 		Compression:              siftkvCompression[s.Compression],
 		Filter:                   policy,
+		FilterBudget:             t.FilterBudgetBytes,
+		TargetFileSize:           t.FileBytes,
+		BaseLevelSize:            t.BaseLevelBytes,
 		MaxConcurrentCompactions: s.Compactions,
 	})
 	if err != nil {
@@ -73,6 +90,27 @@ func (s *SiftKV) Settle(ctx context.Context) error {
 		return fmt.Errorf("siftkv: compact: %w", err)
 	}
 	return nil
+}
+
+// Rest commits, flushes and waits until the store itself finds nothing left to
+// compact; unlike Settle it leaves the levels that came of it. What is there then
+// depends on what was written between two rests, and not on time, if Compactions
+// is 1.
+func (s *SiftKV) Rest(ctx context.Context) error {
+	if err := s.commit(); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		// A range without keys: Compact flushes, waits for running compactions, finds
+		// nothing to merge, and lets the store start what has become due.
+		if err := s.db.Compact([]byte{}, []byte{}); err != nil {
+			return fmt.Errorf("siftkv: rest: %w", err)
+		}
+		if s.db.Metrics().RunningCompactions == 0 {
+			return nil
+		}
+	}
+	return ctx.Err()
 }
 
 // Shape reads the metrics.

@@ -25,12 +25,14 @@ var Engines = []string{SiftKV, PebblePlain, PebbleBloom, PebbleSiftKV, PebbleIte
 // MaxLookups bounds the lookups of one repetition, which are held in memory.
 const MaxLookups = 10_000_000
 
-// A Config says what to measure. Every field is needed but Dir, Argv and Wrap.
+// A Config says what to measure. Every field is needed but Budget, Dir, Argv and
+// Wrap.
 type Config struct {
 	Keys        keys.Request
 	ValueSize   int      // bytes
 	Filters     []string // specs of filterpolicy.Parse, one SiftKV row each
 	Engines     []string // some of Engines
+	Budget      string   // spec of the filter whose bits are spread over levels; empty or "none": left out
 	Lookups     int      // of each kind, per row and repetition
 	Repetitions int
 	Seed        uint64

@@ -7,6 +7,7 @@
 //	plan      which stores to build, and which rows to measure on them
 //	load      the same keys in the same order into every store; settle; reopen
 //	measure   a warm-up, then repetitions that visit every row in turn
+//	budget    uniform bits against a filter budget, on trees of several levels
 //	summarise medians, percentiles, false-positive rates
 //	check     the counters against each other and against the truth
 //

@@ -143,6 +143,9 @@ func checkIdentities(r *Result) Identities {
 		c.where = s.Name
 		c.equal(ruleEntries, engine.Count(s.Shape.Total().Entries), engine.Count(r.Keys.Present))
 	}
+	if r.Budget != nil {
+		c.budget(r.Budget)
+	}
 	for _, rule := range tallyRules {
 		c.out.Rules = append(c.out.Rules, rule.name)
 	}
@@ -150,6 +153,9 @@ func checkIdentities(r *Result) Identities {
 		c.out.Rules = append(c.out.Rules, rule.name)
 	}
 	c.out.Rules = append(c.out.Rules, ruleLevels, ruleEntries, ruleAnswers)
+	if r.Budget != nil {
+		c.out.Rules = append(c.out.Rules, budgetRules...)
+	}
 	return c.out
 }
 

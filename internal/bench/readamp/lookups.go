@@ -16,6 +16,7 @@ const (
 	warmupOrder     = 0x7761726d
 	throughputOrder = 0x74687275
 	latencyOrder    = 0x6c617465
+	budgetOrder     = 0x62756467
 )
 
 // latencyLookups is how many lookups are timed one by one for each n timed as

@@ -23,6 +23,10 @@ func notes(r *Result) []string {
 		notes = append(notes,
 			"Pebble's blocks and bytes include index and filter blocks, which it reads through its block cache; SiftKV's are data blocks, since it keeps index and filters in memory. \"-\": not counted by that engine.")
 	}
+	if r.Budget != nil {
+		notes = append(notes,
+			"Filter budget: a run is a sorted file or level that a lookup may have to ask; the sum of rates is over all runs, and what an absent key costs in reads where it lies within the bounds of each (probes/op says how many did). Predicted: theory; under the budget at the bits that the level's filters take.")
+	}
 	return append(notes, fmt.Sprintf(
 		"ns/op: wall time of a loop per lookup, median of the repetitions (%d). p50 and p99: single lookups, each with one clock reading (%d ns here) in it. The row \"null\" is the harness alone.",
 		r.Settings.Repetitions, r.TimerNs))

@@ -20,6 +20,7 @@ type Result struct {
 	Stores      []StoreResult       `json:"stores"`
 	Rows        []Row               `json:"rows"`
 	Comparisons []Comparison        `json:"comparisons"`
+	Budget      *Budget             `json:"budget"` // null if it was left out
 	Identities  Identities          `json:"identities"`
 	TimerNs     int64               `json:"timer_ns"` // one reading of the clock, part of every percentile
 	WallSeconds float64             `json:"wall_seconds"`
@@ -31,6 +32,7 @@ type Result struct {
 type Settings struct {
 	Engines        []string        `json:"engines"`
 	Filters        []string        `json:"filters"`
+	Budget         string          `json:"budget"` // filter of the comparison with a budget; empty: left out
 	ValueBytes     int             `json:"value_bytes"`
 	Lookups        int             `json:"lookups"`         // timed, of each kind, per row and repetition
 	LatencyLookups int             `json:"latency_lookups"` // timed one by one, likewise

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/environ"
@@ -24,6 +25,7 @@ type experiment struct {
 	dir    string
 	stores []*builtStore
 	rows   []*openRow
+	budget filterpolicy.Policy // nil: no comparison with a budget
 }
 
 // Run measures what the config says. Its stores live in a temporary directory
@@ -51,6 +53,11 @@ func Run(ctx context.Context, c *Config) (result *Result, err error) {
 	if err := x.measure(ctx); err != nil {
 		return nil, err
 	}
+	if x.budget != nil {
+		if result.Budget, err = x.compareBudget(ctx); err != nil {
+			return nil, err
+		}
+	}
 	x.fill(result)
 	result.WallSeconds = time.Since(started).Seconds()
 	return result, nil
@@ -71,6 +78,9 @@ func (x *experiment) prepare() ([]storePlan, error) {
 	}
 	plans, err := plan(c, x.values)
 	if err != nil {
+		return nil, err
+	}
+	if x.budget, err = budgetPolicy(c); err != nil {
 		return nil, err
 	}
 	phase := c.Progress.Start("read keys", 0, "")
@@ -96,6 +106,9 @@ func (x *experiment) newResult() *Result {
 			Repetitions: c.Repetitions, Seed: c.Seed, Store: c.Store,
 		},
 	}
+	if x.budget != nil {
+		r.Settings.Budget = x.budget.String()
+	}
 	r.Environment.Dir = filepath.Dir(x.dir)
 	return r
 }
@@ -114,6 +127,9 @@ func (x *experiment) fill(r *Result) {
 	r.Identities = checkIdentities(r)
 	r.Notes = notes(r)
 	r.Warnings = append(r.Warnings, r.Environment.Warnings...)
+	if r.Budget != nil {
+		r.Warnings = append(r.Warnings, r.Budget.warnings()...)
+	}
 	for _, s := range r.Stores {
 		if !s.Settled {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%s is not settled: its files are in %d levels", s.Name, len(s.Shape.Levels)))

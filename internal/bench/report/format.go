@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -43,6 +44,11 @@ func percent(x float64) string {
 		return strconv.FormatFloat(x, 'f', 3, 64)
 	}
 	return strconv.FormatFloat(x, 'f', 4, 64)
+}
+
+// interval formats a fraction and the ends of its interval as percent does.
+func interval(x, low, high float64) string {
+	return fmt.Sprintf("%s [%s, %s]", percent(x), percent(low), percent(high))
 }
 
 // ratio formats a quotient of times.

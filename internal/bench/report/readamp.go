@@ -24,6 +24,9 @@ func ReadAmp(w io.Writer, r *readamp.Result) error {
 		fmt.Fprintf(&out, "\n%s\n\n%s\n", phaseTitle(r, kind), phaseTable(r, kind).Render())
 	}
 	writeComparisons(&out, r)
+	if r.Budget != nil {
+		writeBudget(&out, r.Budget)
+	}
 	writeIdentities(&out, &r.Identities)
 	writeList(&out, "Notes", r.Notes)
 	writeList(&out, "Warnings", r.Warnings)
@@ -134,7 +137,7 @@ func rates(row *readamp.Row, p *readamp.Phase) (measured, theory string) {
 	if p.FPR == nil {
 		return absentCell, absentCell
 	}
-	measured = fmt.Sprintf("%s [%s, %s]", percent(p.FPR.Value), percent(p.FPR.Low), percent(p.FPR.High))
+	measured = interval(p.FPR.Value, p.FPR.Low, p.FPR.High)
 	if row.Theory == nil {
 		return measured, absentCell
 	}

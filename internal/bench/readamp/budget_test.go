@@ -1,0 +1,183 @@
+package readamp
+
+import (
+	"math"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/measure"
+)
+
+// budgetOnly is a run of the comparison and little else.
+func budgetOnly(t *testing.T, keys string) *Config {
+	t.Helper()
+	c := small(t)
+	c.Keys.Keys, c.Engines, c.Filters = keys, []string{SiftKV}, []string{"none"}
+	c.Budget, c.Lookups, c.Repetitions = "bloom:10", 10, 1
+	return c
+}
+
+func TestTheBudgetCostsLessAtEqualMemory(t *testing.T) {
+	r, err := Run(t.Context(), budgetOnly(t, "8000"))
+	require.NoError(t, err)
+	require.NoError(t, r.Identities.Err())
+	require.Contains(t, r.Identities.Rules, ruleBudgetLevels)
+	require.Equal(t, "bloom:10", r.Settings.Budget)
+	require.Len(t, r.Stores, 1, "its stores have a place of their own")
+
+	b := r.Budget
+	require.Equal(t, 8000, b.Keys)
+	require.Equal(t, 7999, b.Lookups)
+	require.Greater(t, b.Rewritten, 2400)
+	require.Zero(t, b.Uniform.Tree.FilterBudgetBytes)
+	require.Equal(t, b.Uniform.Shape.Total().FilterBytes, b.Spread.Tree.FilterBudgetBytes)
+	require.InDelta(t, 1, b.Memory, 0.12, "files of a few hundred keys have filters of much rounding")
+	require.Greater(t, b.Predicted, 1.5)
+	require.Greater(t, b.Measured, 1.5)
+	for _, s := range []*BudgetStore{&b.Uniform, &b.Spread} {
+		require.GreaterOrEqual(t, len(s.Levels), 3, s.Name)
+		first, last := s.Levels[0], s.Levels[len(s.Levels)-1]
+		require.Equal(t, 0, first.Level)
+		require.Equal(t, filesLeft, first.Runs)
+		require.Equal(t, 1, last.Runs)
+		require.EqualValues(t, 8000, last.Keys, "every key has been compacted")
+		require.InDelta(t, 7999, last.Measured.Trials, 100, "absent keys are asked of every level")
+		require.InEpsilon(t, s.PredictedSum, s.MeasuredSum.Value, 0.5, s.Name)
+		require.Less(t, s.MeasuredSum.Low, s.MeasuredSum.Value)
+		require.Greater(t, s.MeasuredSum.High, s.MeasuredSum.Value)
+		require.Positive(t, s.NsPerLookup)
+	}
+	require.Greater(t, b.Spread.Levels[0].BitsPerKey, b.Uniform.Levels[0].BitsPerKey+4, "young runs get more")
+}
+
+func TestTheBudgetIsDeterministic(t *testing.T) {
+	var budgets [2]*Budget
+	for i := range budgets {
+		r, err := Run(t.Context(), budgetOnly(t, "2000"))
+		require.NoError(t, err)
+		budgets[i] = r.Budget
+	}
+	a, b := budgets[0], budgets[1]
+	require.Equal(t, a.Uniform.Shape, b.Uniform.Shape)
+	require.Equal(t, a.Spread.Shape, b.Spread.Shape)
+	require.Equal(t, a.Spread.Counters, b.Spread.Counters)
+	require.Equal(t, a.Spread.MeasuredSum, b.Spread.MeasuredSum)
+}
+
+func TestTheBudgetCanBeLeftOut(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"empty":     func(c *Config) { c.Budget = "" },
+		"none":      func(c *Config) { c.Budget = "none" },
+		"no siftkv": func(c *Config) { c.Engines = []string{PebblePlain} },
+	} {
+		c := budgetOnly(t, "500")
+		change(c)
+		r, err := Run(t.Context(), c)
+		require.NoError(t, err, name)
+		require.Nil(t, r.Budget, name)
+		require.Empty(t, r.Settings.Budget, name)
+		require.NotContains(t, r.Identities.Rules, ruleBudgetLevels, name)
+	}
+	c := budgetOnly(t, "500")
+	c.Budget = "sieve:10"
+	_, err := Run(t.Context(), c)
+	require.ErrorIs(t, err, bench.ErrUsage)
+	require.ErrorContains(t, err, "--budget")
+}
+
+func TestTheBudgetFindsLiesAndBrokenCounters(t *testing.T) {
+	c := budgetOnly(t, "500")
+	c.Wrap = wrap("siftkv budget bloom:10", func(r engine.Reader) engine.Reader { return inventive{r} })
+	_, err := Run(t.Context(), c)
+	require.ErrorIs(t, err, bench.ErrWrongAnswer)
+	require.ErrorContains(t, err, "siftkv budget bloom:10: wrong answer for the absent key")
+	left, err := os.ReadDir(c.Dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+
+	c.Wrap = wrap("siftkv uniform bloom:10", func(r engine.Reader) engine.Reader { return miscounting{r} })
+	r, err := Run(t.Context(), c)
+	require.NoError(t, err)
+	require.ErrorContains(t, r.Identities.Err(), "siftkv uniform bloom:10, absent keys")
+}
+
+// inventive finds every key.
+type inventive struct{ engine.Reader }
+
+func (inventive) Get(dst, _ []byte) ([]byte, bool, error) { return append(dst, "value"...), true, nil }
+
+func TestPredictedRateIsThatOfTheBitsTaken(t *testing.T) {
+	bloom, err := filterpolicy.Parse("bloom:10")
+	require.NoError(t, err)
+	blocked, err := filterpolicy.Parse("blocked:10")
+	require.NoError(t, err)
+	for _, tc := range []struct {
+		policy filterpolicy.Policy
+		spec   string
+		keys   int // of a file
+	}{
+		{bloom, "bloom:10", 1_000_000}, {bloom, "bloom:14.5", 1_000_000}, {bloom, "bloom:20", 250},
+		{blocked, "blocked:10", 1_000_000}, {blocked, "blocked:16", 3000},
+	} {
+		p, err := filterpolicy.Parse(tc.spec)
+		require.NoError(t, err)
+		e := filterpolicy.Expected(p, tc.keys)
+		const files = 3
+		level := engine.LevelShape{Files: files, Entries: int64(files * tc.keys)}
+		level.FilterBytes = int64(math.Round(e.BitsPerKey * float64(level.Entries) / 8))
+		require.InEpsilon(t, e.FPR, fittedRate(tc.policy, level), 0.02, "%s of %d keys", tc.spec, tc.keys)
+		require.InEpsilon(t, e.FPR, namedRate(p, level), 1e-9)
+	}
+	require.InDelta(t, 1, namedRate(bloom, engine.LevelShape{Files: 1, Entries: 10}), 0, "no filter")
+	require.InDelta(t, 1, fittedRate(bloom, engine.LevelShape{Files: 1, Entries: 10}), 0, "no filter")
+}
+
+func TestPassRateCountsUnfilteredProbes(t *testing.T) {
+	r := passRate(engine.Tally{FilterChecks: 900, Negatives: 890, FalsePositives: 10, Unfiltered: 100, IndexLookups: 110})
+	require.InDelta(t, 0.11, r.Value, 1e-12)
+	require.EqualValues(t, 1000, r.Trials)
+	low, high := measure.Wilson(0.11, 1000)
+	require.Equal(t, []float64{low, high}, []float64{r.Low, r.High})
+	require.Nil(t, passRate(engine.Tally{OutOfBounds: 5}))
+	require.Nil(t, passRate(engine.UnknownTally()))
+}
+
+func TestSumOfRatesCountsEveryRun(t *testing.T) {
+	levels := []BudgetLevel{
+		{Level: 0, Runs: 3, Predicted: 0.01, Measured: &Rate{Value: 0.02, Low: 0.01, High: 0.04}},
+		{Level: 5, Runs: 1, Predicted: 0.1},
+		{Level: 6, Runs: 1, Predicted: 0.2, Measured: &Rate{Value: 0.3, Low: 0.26, High: 0.38}},
+	}
+	predicted, measured := sumRates(levels)
+	require.InDelta(t, 0.33, predicted, 1e-12)
+	require.InDelta(t, 0.36, measured.Value, 1e-12)
+	require.InDelta(t, 0.36-0.05, measured.Low, 1e-12, "3 x 0.01 and 0.04 make 0.05")
+	require.InDelta(t, 0.36+0.1, measured.High, 1e-12, "3 x 0.02 and 0.08 make 0.1")
+}
+
+func TestGainsAndEqualMemory(t *testing.T) {
+	store := func(bytes int64, sum, blocks float64) BudgetStore {
+		return BudgetStore{
+			Shape:        engine.Shape{Levels: []engine.LevelShape{{Level: 6, FilterBytes: bytes}}},
+			PredictedSum: sum, MeasuredSum: Sum{Value: 2 * sum}, BlocksPerLookup: blocks,
+		}
+	}
+	b := &Budget{Uniform: store(1000, 0.04, 0.08), Spread: store(1019, 0.01, 0.04)}
+	b.gains()
+	require.InDelta(t, 1.019, b.Memory, 1e-12)
+	require.InDelta(t, 4, b.Predicted, 1e-12)
+	require.InDelta(t, 4, b.Measured, 1e-12)
+	require.InDelta(t, 2, b.Blocks, 1e-12)
+	require.Empty(t, b.warnings())
+
+	b.Spread = store(1030, 0, 0)
+	b.gains()
+	require.Zero(t, b.Measured, "nothing is divided by zero")
+	require.Len(t, b.warnings(), 1)
+	require.Contains(t, b.warnings()[0], "+3.0 %")
+}
