@@ -28,14 +28,15 @@
 //	fuse:F,P    binary fuse, P places per key (3 or 4; 3 if not given): few bits at
 //	            low rates, fast probes, slower builds
 //	ribbon:B    the fewest bits of all, slower probes and builds
-//	gcs:B       Golomb-coded set: few bits, very slow probes, lists its values
+//	gcs:B       Golomb-coded set: few bits, very slow probes, lists its values, merges
 //	quotient:F  quotient filter: lists its values, merges without the keys
 //
 // A set of keys that an application holds is a Set (see Build), or, if it changes,
 // one of packages bloom, blocked, counting, scalable and cuckoo.
 //
-// B may have up to three decimals. Expected tells what a policy will cost and how
-// often it will be wrong.
+// B may have up to three decimals, and a rate may be given in place of bits:
+// "bloom:rate=0.01" (see Parse). Expected tells what a policy will cost and how often
+// it will be wrong.
 //
 // # Promises
 //

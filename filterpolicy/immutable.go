@@ -17,8 +17,8 @@ var ErrDeclined = errors.New("filterpolicy: the policy made no filter")
 // know no other way; for sets that change there are packages bloom, blocked,
 // counting, scalable, cuckoo and quotient.
 //
-// Any number of goroutines may ask a Set. UnmarshalBinary and ReadFrom replace
-// it, and need it for themselves. The zero Set has no keys.
+// Any number of goroutines may ask a Set. Reset, UnmarshalBinary and ReadFrom
+// replace it, and need it for themselves. The zero Set has no keys.
 type Set struct {
 	policy Policy
 	filter Filter
@@ -69,6 +69,13 @@ func (s *Set) ContainsHash(h uint64) bool { return s.filter != nil && s.filter.M
 // Len returns the number of distinct keys.
 func (s *Set) Len() int { return s.keys }
 
+// Cap returns the number of distinct keys that the set was made for, which are
+// those that it has.
+func (s *Set) Cap() int { return s.keys }
+
+// LoadFactor returns the keys as a share of Cap: 1, or 0 for a set without keys.
+func (s *Set) LoadFactor() float64 { return float64(min(1, s.keys)) }
+
 // Policy returns the policy that the set was built with, or nil for a zero Set.
 func (s *Set) Policy() Policy { return s.policy }
 
@@ -88,6 +95,9 @@ func (s *Set) FalsePositiveRate() float64 {
 	}
 	return e.FPR
 }
+
+// Reset removes all keys: it makes s the zero Set and gives its memory back.
+func (s *Set) Reset() { *s = Set{} }
 
 // Bytes returns the encoded filter, as a file would have it: Decode with the
 // policy's name reads it. The caller must not change it.

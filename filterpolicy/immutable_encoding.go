@@ -2,9 +2,9 @@ package filterpolicy
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
 )
@@ -18,28 +18,22 @@ import (
 //
 // The filter comes first so that it keeps the alignment of the memory it is read
 // into.
-const (
-	setVersion = 1
-	setTailLen = 12
-)
+var setFormat = envelope.Format{Family: envelope.Immutable, Version: 1, Made: "filterpolicy.Build"}
 
-// errZeroSet is the error of writing a zero set.
-var errZeroSet = errors.New("filterpolicy: a zero set cannot be written; make it with Build")
+const setTailLen = 12
 
-func (s *Set) tail() ([]byte, error) {
+// parts returns the payload; the filter is the set's own. A zero set has none.
+func (s *Set) parts() [][]byte {
 	if s.filter == nil {
-		return nil, errZeroSet
+		return nil
 	}
 	spec := s.policy.String()
 	tail := binary.LittleEndian.AppendUint64([]byte(spec), uint64(s.keys))
-	return binary.LittleEndian.AppendUint32(tail, uint32(len(spec))), nil
+	return [][]byte{s.data, binary.LittleEndian.AppendUint32(tail, uint32(len(spec)))}
 }
 
 // load keeps payload.
-func (s *Set) load(payload []byte, version byte) error {
-	if version != setVersion {
-		return envelope.Misversion(version, setVersion)
-	}
+func (s *Set) load(payload []byte) error {
 	n := len(payload) - setTailLen
 	if n < 0 {
 		return envelope.Corruptf("%d bytes are not a set", len(payload))
@@ -50,60 +44,38 @@ func (s *Set) load(payload []byte, version byte) error {
 	}
 	size := n - int(specLen)
 	spec := string(payload[size:n])
+	data := payload[:size:size]
+	family, _, _ := strings.Cut(spec, ":")
+	filter, err := Decode(family, data)
+	if err != nil {
+		return err
+	}
 	p, err := Parse(spec)
 	if err != nil {
-		return envelope.Corruptf("the policy is not known here: %v", err)
+		return envelope.Corruptf("the policy cannot be: %v", err)
 	}
 	if p.String() != spec {
 		return envelope.Corruptf("the policy is written %q, and must be %q", spec, p)
-	}
-	data := payload[:size:size]
-	filter, err := Decode(p.Name(), data)
-	if err != nil {
-		return err
 	}
 	*s = Set{p, filter, data, int(keys)}
 	return nil
 }
 
 // MarshalBinary returns the set's bytes.
-func (s *Set) MarshalBinary() ([]byte, error) { return s.AppendBinary(nil) }
+func (s *Set) MarshalBinary() ([]byte, error) { return setFormat.Append(nil, s.parts()) }
 
 // AppendBinary appends the set's bytes to dst.
-func (s *Set) AppendBinary(dst []byte) ([]byte, error) {
-	tail, err := s.tail()
-	if err != nil {
-		return dst, err
-	}
-	return envelope.Append(dst, envelope.Immutable, setVersion, s.data, tail), nil
-}
+func (s *Set) AppendBinary(dst []byte) ([]byte, error) { return setFormat.Append(dst, s.parts()) }
 
 // WriteTo writes the set's bytes to w, without a copy of them.
-func (s *Set) WriteTo(w io.Writer) (n int64, err error) {
-	tail, err := s.tail()
-	if err != nil {
-		return 0, err
-	}
-	return envelope.WriteTo(w, envelope.Immutable, setVersion, s.data, tail)
-}
+func (s *Set) WriteTo(w io.Writer) (n int64, err error) { return setFormat.Write(w, s.parts()) }
 
 // UnmarshalBinary makes s the set of data, which it checks and does not keep. An
-// error matches ErrCorrupt, for a policy that this program does not have too,
-// and leaves s as it was.
-func (s *Set) UnmarshalBinary(data []byte) error {
-	payload, version, err := envelope.Open(data, envelope.Immutable)
-	if err != nil {
-		return err
-	}
-	return s.load(append([]byte(nil), payload...), version)
-}
+// error matches ErrCorrupt, or ErrUnknownFamily for a family that this program
+// does not have, and leaves s as it was.
+func (s *Set) UnmarshalBinary(data []byte) error { return setFormat.Unmarshal(data, s.load) }
 
 // ReadFrom makes s the set that it reads from r, up to the set's last byte. An
-// error that is not one of r matches ErrCorrupt; any leaves s as it was.
-func (s *Set) ReadFrom(r io.Reader) (n int64, err error) {
-	payload, version, n, err := envelope.ReadFrom(r, envelope.Immutable, math.MaxUint64)
-	if err != nil {
-		return n, err
-	}
-	return n, s.load(payload, version)
-}
+// error that is not one of r is as those of UnmarshalBinary; any leaves s as it
+// was.
+func (s *Set) ReadFrom(r io.Reader) (n int64, err error) { return setFormat.Read(r, s.load) }

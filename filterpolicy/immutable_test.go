@@ -1,6 +1,7 @@
 package filterpolicy_test
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 	"slices"
@@ -16,7 +17,7 @@ import (
 )
 
 // staticSpecs are policies of every family that builds anything.
-var staticSpecs = []string{"bloom:10", "blocked:10", "cuckoo:12", "xor:8", "fuse:8", "ribbon:7", "gcs:7"}
+var staticSpecs = []string{"bloom:10", "blocked:10", "cuckoo:12", "xor:8", "fuse:8", "ribbon:7", "gcs:7", "quotient:7"}
 
 func hashes(n int) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
@@ -35,18 +36,18 @@ func buildSet(tb testing.TB, spec string, n int) *filterpolicy.Set {
 	return s
 }
 
-func zeroImmutable() settest.Codec { return &filterpolicy.Set{} }
+func zeroImmutable() settest.Set { return &filterpolicy.Set{} }
 
 func TestSetOfEveryFamily(t *testing.T) {
 	for _, spec := range staticSpecs {
 		for _, n := range []int{0, 1, 2, 100, settest.Share(50_000)} {
 			s := buildSet(t, spec, n)
 			require.Equal(t, n, s.Len())
+			require.Equal(t, n, s.Cap())
+			require.Equal(t, n != 0, s.LoadFactor() == 1)
 			require.Equal(t, len(s.Bytes()), s.Size())
 			require.True(t, s.Policy() == filtertest.Policy(t, spec))
-			for h := range hashes(n) {
-				require.True(t, s.ContainsHash(h), "%s, %d keys", spec, n)
-			}
+			settest.Holds(t, s, n)
 			f, err := filterpolicy.Decode(s.Policy().Name(), s.Bytes())
 			require.NoError(t, err)
 			for i := range uint64(1000) {
@@ -106,14 +107,11 @@ type renamed struct{ filterpolicy.Policy }
 func (renamed) Name() string { return "renamed" }
 
 func TestZeroSetHasNoKeys(t *testing.T) {
-	var s filterpolicy.Set
-	require.False(t, s.Contains(nil))
-	require.Zero(t, s.Len()+s.Size())
-	require.Zero(t, s.FalsePositiveRate())
-	require.Nil(t, s.Policy())
-	_, err := s.MarshalBinary()
-	require.ErrorContains(t, err, "a zero set cannot be written; make it with Build")
 	settest.Zero(t, zeroImmutable)
+	s := buildSet(t, "bloom:10", 5)
+	s.Reset()
+	require.Equal(t, &filterpolicy.Set{}, s)
+	require.Nil(t, s.Policy())
 }
 
 func TestSetGolden(t *testing.T) {
@@ -122,22 +120,41 @@ func TestSetGolden(t *testing.T) {
 	}
 }
 
-func TestForgedSetsAreRefused(t *testing.T) {
-	filter := buildSet(t, "bloom:10", 5).Bytes()
-	seal := func(version byte, spec string, keys, specLen byte) []byte {
-		tail := append([]byte(spec), keys, 0, 0, 0, 0, 0, 0, 0, specLen, 0, 0, 0)
-		return envelope.Append(nil, envelope.Immutable, version, filter, tail)
+// forged is the stored filter of five keys with any spec, of which so many bytes count.
+func forged(tb testing.TB, version byte, spec string, specLen byte) []byte {
+	tb.Helper()
+	tail := append([]byte(spec), 5, 0, 0, 0, 0, 0, 0, 0, specLen, 0, 0, 0)
+	return envelope.Append(nil, envelope.Immutable, version, buildSet(tb, "bloom:10", 5).Bytes(), tail)
+}
+
+// A set of a family that this program does not have is sound: it is not called corrupt.
+func TestSetOfAnUnknownFamily(t *testing.T) {
+	for _, spec := range []string{"ewer:1", "ewer", "Bloom:10", ""} {
+		data := forged(t, 1, spec, byte(len(spec)))
+		s := buildSet(t, "bloom:10", 20)
+		before := settest.Bytes(t, s)
+		err := s.UnmarshalBinary(data)
+		n, streamErr := s.ReadFrom(bytes.NewReader(data))
+		require.Equal(t, int64(len(data)), n)
+		for _, err := range []error{err, streamErr} {
+			require.ErrorIs(t, err, filterpolicy.ErrUnknownFamily)
+			require.NotErrorIs(t, err, filterpolicy.ErrCorrupt)
+			require.ErrorContains(t, err, "this program has none, bloom:BITS")
+		}
+		require.Equal(t, before, settest.Bytes(t, s), "a refused set leaves no trace")
 	}
-	require.NoError(t, zeroImmutable().UnmarshalBinary(seal(1, "bloom:10", 5, 8)))
+}
+
+func TestForgedSetsAreRefused(t *testing.T) {
+	require.NoError(t, zeroImmutable().UnmarshalBinary(forged(t, 1, "bloom:10", 8)))
 	for want, data := range map[string][]byte{
-		"version is 2; this program reads version 1":                     seal(2, "bloom:10", 5, 8),
-		"the policy is not known here: filterpolicy: bad spec \"ewer:1":  seal(1, "ewer:1", 5, 6),
-		`the policy is written "bloom:10.0", and must be "bloom:10"`:     seal(1, "bloom:10.0", 5, 10),
-		"blocked: filterpolicy: not a valid filter":                      seal(1, "blocked:10", 5, 10),
-		"bloom: filterpolicy: not a valid filter":                        seal(1, "x"+"bloom:10", 5, 8),
-		"with a spec of 255 bytes in ":                                   seal(1, "bloom:10", 5, 255),
-		"11 bytes are not a set":                                         envelope.Append(nil, envelope.Immutable, 1, make([]byte, 11)),
-		"the policy is not known here: filterpolicy: bad spec \"\": unk": envelope.Append(nil, envelope.Immutable, 1, make([]byte, 12)),
+		"version is 2; this program reads version 1":                        forged(t, 2, "bloom:10", 8),
+		`the policy is written "bloom:10.0", and must be "bloom:10"`:        forged(t, 1, "bloom:10.0", 10),
+		`the policy cannot be: filterpolicy: bad spec "bloom:99": bits per`: forged(t, 1, "bloom:99", 8),
+		"blocked: filterpolicy: not a valid filter":                         forged(t, 1, "blocked:10", 10),
+		"bloom: filterpolicy: not a valid filter":                           forged(t, 1, "x"+"bloom:10", 8),
+		"with a spec of 255 bytes in ":                                      forged(t, 1, "bloom:10", 255),
+		"11 bytes are not a set":                                            envelope.Append(nil, envelope.Immutable, 1, make([]byte, 11)),
 	} {
 		err := zeroImmutable().UnmarshalBinary(data)
 		require.ErrorIs(t, err, filterpolicy.ErrCorrupt)
@@ -150,13 +167,7 @@ func FuzzSet(f *testing.F) {
 	for _, spec := range staticSpecs {
 		seeds = append(seeds, settest.Bytes(f, buildSet(f, spec, 5)))
 	}
-	settest.Fuzz(f, func() *filterpolicy.Set { return &filterpolicy.Set{} }, func(_ testing.TB, s *filterpolicy.Set) {
-		for i := range uint64(10) {
-			s.ContainsHash(i)
-			s.ContainsHash(settest.Hash(1, i))
-		}
-		s.FalsePositiveRate()
-	}, seeds...)
+	settest.Fuzz(f, zeroImmutable, settest.Use, seeds, filterpolicy.ErrUnknownFamily)
 }
 
 func BenchmarkBuildSet(b *testing.B) {

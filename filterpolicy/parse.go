@@ -20,16 +20,16 @@ var ErrBadSpec = spec.ErrBadSpec
 //	cuckoo:BITS,4,semisort
 //	                    semi-sorted buckets: a bit less per slot; BITS from 5 to 32
 //	ribbon:BITS         result bits, 1 to 32, up to three decimals
-//	ribbon:rate=RATE    the least bits with this false-positive rate or a lower one
 //	gcs:BITS            logarithm of the rate, 1 to 32, up to three decimals
-//	gcs:rate=RATE       the least bits with this false-positive rate or a lower one
 //	quotient:BITS       bits per remainder, 2 to 32
 //	xor:BITS            bits per fingerprint, 4 to 32
 //	fuse:BITS           bits per fingerprint, 4 to 32; 3 places per key
 //	fuse:BITS,PLACES    3 or 4 places per key
 //
-// In place of the bits of xor and fuse, "rate=0.004" means the fewest bits with this
-// false-positive rate or a lower one.
+// In place of BITS, "rate=0.01" means the least bits whose false-positive rate, by
+// Expected for files of any size, is not above this one: "blocked:rate=0.01",
+// "cuckoo:rate=0.001,2". A rate is a decimal fraction of at most 0.5; the lowest is
+// that of the most bits. The policy's String gives the bits.
 //
 // An error matches ErrBadSpec, says what is wrong and what the bounds are, and
 // shows a spec that is right.

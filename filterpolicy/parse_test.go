@@ -27,6 +27,23 @@ func TestParse(t *testing.T) {
 		"blocked:15.125":  {"blocked", "blocked:15.125"},
 		"blocked:32.0":    {"blocked", "blocked:32"},
 		"bloom:00012.340": {"bloom", "bloom:12.34"},
+		"xor:08":          {"xor", "xor:8"},
+		"fuse:8,3":        {"fuse", "fuse:8"},
+		"fuse:8,4":        {"fuse", "fuse:8,4"},
+		"ribbon:6.720":    {"ribbon", "ribbon:6.72"},
+		"gcs:7":           {"gcs", "gcs:7"},
+		"quotient:7":      {"quotient", "quotient:7"},
+
+		"bloom:rate=0.01":              {"bloom", "bloom:9.593"},
+		"blocked:rate=0.01":            {"blocked", "blocked:9.918"},
+		"cuckoo:rate=0.001":            {"cuckoo", "cuckoo:13"},
+		"cuckoo:rate=0.001,2":          {"cuckoo", "cuckoo:12,2"},
+		"cuckoo:rate=0.001,4,semisort": {"cuckoo", "cuckoo:13,4,semisort"},
+		"quotient:rate=0.01":           {"quotient", "quotient:7"},
+		"xor:rate=0.004":               {"xor", "xor:8"},
+		"fuse:rate=0.004,4":            {"fuse", "fuse:8,4"},
+		"ribbon:rate=0.01":             {"ribbon", "ribbon:6.72"},
+		"gcs:rate=0.01":                {"gcs", "gcs:6.644"},
 	} {
 		p, err := filterpolicy.Parse(spec)
 		require.NoError(t, err, spec)
@@ -71,6 +88,12 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"cuckoo:12,16":  `slots per bucket must be 2, 4 or 8`,
 		"cuckoo:12,+4":  `slots per bucket must be 2, 4 or 8`,
 		"cuckoo:12,4,1": `slots per bucket must be 2, 4 or 8`,
+		"cuckoo:rate=1": `rate must be a decimal fraction from 1.77e-09 to 0.5, such as 0.01, not "1"`,
+		"bloom:rate=1%": `rate must be a decimal fraction from 4.43e-14 to 0.5, such as 0.01, not "1%"`,
+		"blocked:rate=": `rate must be a decimal fraction from 5.38e-06 to 0.5, such as 0.01, not ""`,
+		"bloom:Rate=.1": `bits per key must be a number from 1 to 64`,
+		"quotient:rate": `remainder bits must be a whole number from 2 to 32`,
+		"none:rate=0.1": `no filter has no parameters`,
 	} {
 		p, err := filterpolicy.Parse(spec)
 		require.Nil(t, p, spec)
@@ -82,7 +105,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 
 func TestParseOfAnyText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		spec := rapid.OneOf(rapid.String(), rapid.StringMatching(`(none|bloom|blocked|cuckoo):?[0-9.,]{0,6}`)).Draw(t, "spec")
+		spec := rapid.OneOf(rapid.String(), rapid.StringMatching(`(none|bloom|blocked|cuckoo|xor|fuse|ribbon|gcs|quotient):?(rate=0)?[0-9.,]{0,6}(,4,semisort)?`)).Draw(t, "spec")
 		p, err := filterpolicy.Parse(spec)
 		if err != nil {
 			require.ErrorIs(t, err, filterpolicy.ErrBadSpec)
@@ -95,7 +118,7 @@ func TestParseOfAnyText(t *testing.T) {
 }
 
 func TestPoliciesCompare(t *testing.T) {
-	specs := []string{"none", "bloom:10", "bloom:10.1", "blocked:10", "cuckoo:10", "cuckoo:10,2"}
+	specs := []string{"none", "bloom:10", "bloom:10.1", "blocked:10", "cuckoo:10", "cuckoo:10,2", "cuckoo:10,4,semisort", "xor:10", "fuse:10", "fuse:10,4", "ribbon:10", "gcs:10", "quotient:10"}
 	for i, a := range specs {
 		for j, b := range specs {
 			p, err := filterpolicy.Parse(a)

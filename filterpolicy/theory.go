@@ -10,9 +10,10 @@ type Expectation struct {
 // Expected returns what theory says about p's filter of so many distinct keys.
 //
 // The size counts everything that is written, footer and rounding included, and is
-// exact for bloom and blocked, and within some per cent for families whose size depends
-// on the hashes (ribbon, gcs, quotient); cuckoo may need a few per cent more when its first
-// attempt at building fails. The rates are those of the literature, as each
+// exact for bloom and blocked, and for cuckoo, xor and fuse unless attempts at building
+// fail, after which they take a few per cent more. For families whose size depends on
+// the hashes (ribbon, gcs, quotient) it is that of a mean filter, within some bytes and a per
+// cent or two, as the families' own Expected states. The rates are those of the literature, as each
 // family's package states: for bloom the textbook's, for blocked the mean over the
 // random load of the lines, for cuckoo that of the table's load. They are means
 // over all filters; one filter of few keys may be a little better or worse. The

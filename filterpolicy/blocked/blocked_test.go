@@ -40,22 +40,8 @@ func TestRateIsTheories(t *testing.T) {
 		filtertest.MatchesTheory(t, spec, 300_000, 1_000_000)
 	}
 	for _, n := range []int{10, 52, 103, 1000} { // one line, two lines, few lines
-		averageMatchesTheory(t, "blocked:10", n)
+		filtertest.AverageMatchesTheory(t, "blocked:10", n, 0.06)
 	}
-}
-
-// averageMatchesTheory compares the mean rate of many small filters with theory.
-func averageMatchesTheory(t *testing.T, spec string, n int) {
-	t.Helper()
-	filters, probes := uint64(filtertest.Share(200)), 20_000
-	var all filtertest.Rate
-	for salt := range filters {
-		r := filtertest.Measure(t, spec, filtertest.Good(100+salt), n, probes)
-		all.Probes += r.Probes
-		all.Positives += r.Positives
-	}
-	want := filterpolicy.Expected(filtertest.Policy(t, spec), n).FPR
-	require.InDelta(t, want, all.FPR(), 0.06*want+6*all.Sigma(want), "%d keys", n)
 }
 
 // The figures that the family promises, within three standard deviations of their
@@ -64,7 +50,7 @@ func TestRateIsAsPromised(t *testing.T) {
 	for spec, most := range map[string]float64{"blocked:10": 0.0097, "blocked:16": 0.0010} {
 		p := filtertest.Policy(t, spec)
 		require.LessOrEqual(t, filterpolicy.Expected(p, 1_000_000).FPR, most)
-		got := filtertest.Measure(t, spec, filtertest.Good(3), 1_000_000, 4_000_000)
+		got := filtertest.Measure(t, spec, filtertest.Good(3), 20*filtertest.Share(50_000), 4_000_000)
 		t.Logf("%s: %.4f %% ± %.4f %%", spec, 100*got.FPR(), 196*got.Sigma(most))
 		require.LessOrEqual(t, got.FPR(), most+3*got.Sigma(most))
 	}
@@ -77,10 +63,20 @@ func TestUnmixedHashesDoNoHarm(t *testing.T) {
 	}
 }
 
-func TestParseAloneMatchesTheSentinel(t *testing.T) {
-	_, err := blocked.Parse("33")
-	require.ErrorIs(t, err, filterpolicy.ErrBadSpec)
-	require.EqualError(t, err, `filterpolicy: bad spec "blocked:33": bits per key must be a number from 1 to 32 with at most three decimals, not "33"; for example "blocked:10"`)
+func TestRates(t *testing.T) {
+	filtertest.Means(t, map[string]string{
+		"blocked:010.500": "blocked:10.5", "blocked:rate=0.01": "blocked:9.918", "blocked:rate=0.001": "blocked:15.546", "blocked:rate=0.5": "blocked:1.443",
+	})
+	filtertest.RatesFall(t, "blocked", 32)
+	filtertest.LeastBitsKeepRates(t, "blocked:", "", 0.5, 0.3, 0.1, 0.01, 0.001, 0.0001, 0.00002)
+}
+
+func TestParseSaysWhatIsWrong(t *testing.T) {
+	filtertest.Refuses(t, blocked.Parse, map[string]string{
+		"33":            `bits per key must be a number from 1 to 32 with at most three decimals, not "33"; for example "blocked:10"`,
+		"rate=0.6":      `rate must be a decimal fraction from 5.38e-06 to 0.5, such as 0.01, not "0.6"; for example "blocked:10"`,
+		"rate=0.000001": `rate must be a decimal fraction`,
+	})
 }
 
 func FuzzDecode(f *testing.F) { filtertest.FuzzDecode(f, "blocked:10", "blocked:1", "blocked:32") }

@@ -1,18 +1,24 @@
 package blocked
 
 import (
+	"github.com/siftkv/siftkv/filterpolicy/internal/bitarray"
 	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
+// design is the family's own: an array of lines, which the footer counts.
+var design = bitarray.Design{
+	Family: frame.Blocked, UnitBits: lineBits, Counted: 1,
+	Probes: probesFor, Fill: fill, Rate: rate,
+}
+
 // A Builder collects hashes and turns them into a filter. It is for one goroutine
 // at a time, and holds eight bytes per key until Finish.
 type Builder struct {
 	hashes collect.Hashes
 	bits   spec.Bits
-	probes int
 }
 
 // AddHash adds a key's hash. A hash equal to the one before it is free.
@@ -23,18 +29,7 @@ func (b *Builder) AddHash(h uint64) { b.hashes.Add(h) }
 // would not fit the address space; dst is then returned as it was.
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.hashes.Reset()
-	d := frame.Description{Keys: uint64(b.hashes.Len()), Params: uint32(b.probes)}
-	start := len(dst)
-	if d.Keys != 0 {
-		if d.Units, ok = b.bits.Units(b.hashes.Len(), lineBits); !ok {
-			return dst, false
-		}
-		dst = append(dst, make([]byte, d.Units*lineLen)...)
-		for hashes := range b.hashes.Chunks() {
-			fill(dst[start:], hashes, b.probes)
-		}
-	}
-	return d.Seal(dst, start, frame.Blocked), true
+	return design.Finish(dst, &b.hashes, b.bits)
 }
 
 func fill(cells []byte, hashes []uint64, probes int) {

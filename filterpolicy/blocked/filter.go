@@ -19,27 +19,13 @@ var noBits [1]line
 // not change data while the filter is in use. Lines that happen to straddle two
 // cache lines cost a few per cent and nothing else. An error matches the sentinel
 // of corruption.
-func Decode(data []byte) (*Filter, error) {
-	cells, footer, err := frame.Open(data, frame.Blocked)
-	if err != nil {
-		return nil, err
-	}
-	f := &Filter{}
-	if !f.view(cells, footer) {
-		return nil, frame.Corruptf("%d bytes do not hold %d lines with %d probes", len(cells), footer.Units(), footer.Params())
-	}
-	return f, nil
-}
+func Decode(data []byte) (*Filter, error) { return frame.Decode(data, frame.Blocked, (*Filter).view) }
 
 // Probe is a single probe of encoded bytes, for callers that keep no Filter and
 // whose own checksum covers data. Bytes that are no filter answer true.
 func Probe(data []byte, h uint64) bool {
-	cells, footer := frame.Peek(data, frame.Blocked)
-	if footer == nil {
-		return true
-	}
 	var f Filter
-	return !f.view(cells, footer) || f.MayContainHash(h)
+	return !f.view(frame.Peek(data, frame.Blocked)) || f.MayContainHash(h)
 }
 
 // view makes f a filter that cannot read out of bounds, or says false.

@@ -13,28 +13,27 @@ const (
 )
 
 // A Policy is the family with its bits per key. Policies are equal when their specs
-// are. The zero value is not a policy; use Parse.
+// mean the same. The zero value is not a policy; use Parse.
 type Policy struct {
 	bits spec.Bits
 }
 
-// Parse reads bits per key, from 1 to 32 with at most three decimals: "10", "9.6".
+// Parse reads bits per key, from 1 to 32 with at most three decimals, or a
+// rate: "10", "9.6", "rate=0.01". A rate means the least bits whose rate is not above
+// it in filters of any size.
 func Parse(args string) (Policy, error) {
-	bits, err := spec.ParseBits(args, minBits, maxBits)
-	if err != nil {
-		return Policy{}, spec.Errorf(Name+":"+args, "blocked:10", "%v", err)
-	}
-	return Policy{bits}, nil
+	bits, err := spec.ParseBitsOrRate(args, minBits, maxBits, design.Limit)
+	return Policy{bits}, spec.Wrap(err, Name, args, "blocked:10")
 }
 
 // Name returns the family's name on disk.
 func (p Policy) Name() string { return Name }
 
-// String returns the spec.
+// String returns the spec, a rate as the bits that it stands for.
 func (p Policy) String() string { return Name + ":" + p.bits.String() }
 
 // NewBuilder returns an empty builder.
-func (p Policy) NewBuilder() *Builder { return &Builder{bits: p.bits, probes: probesFor(p.bits)} }
+func (p Policy) NewBuilder() *Builder { return &Builder{bits: p.bits} }
 
 // probesFrom[k-1] is the least number of bits per key at which k probes are worth
 // their time: below it, one probe fewer has a rate at most 1 % higher. The

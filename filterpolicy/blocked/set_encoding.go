@@ -2,7 +2,6 @@ package blocked
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
 	"math"
 
@@ -23,28 +22,22 @@ import (
 //
 // in arithmetic that wraps at 64 bits. The lines come first so that they keep
 // the alignment of the memory they are read into.
-const (
-	setVersion = 1
-	setTailLen = 24
-)
+var format = envelope.Format{Family: envelope.Blocked, Version: 1, Made: "blocked.New"}
 
-// errZero is the error of writing a zero set.
-var errZero = errors.New("filterpolicy: a zero blocked set cannot be written; make it with New")
+const setTailLen = 24
 
-func (s *Set) tail() ([]byte, error) {
+// parts returns the payload; the lines are the set's own. A zero set has none.
+func (s *Set) parts() [][]byte {
 	if len(s.cells) == 0 {
-		return nil, errZero
+		return nil
 	}
 	tail := binary.LittleEndian.AppendUint64(make([]byte, 0, setTailLen), uint64(s.keys))
 	tail = binary.LittleEndian.AppendUint64(tail, uint64(s.capacity))
-	return binary.LittleEndian.AppendUint64(tail, uint64(s.filter.probes)), nil
+	return [][]byte{s.cells, binary.LittleEndian.AppendUint64(tail, uint64(s.filter.probes))}
 }
 
 // load keeps payload.
-func (s *Set) load(payload []byte, version byte) error {
-	if version != setVersion {
-		return envelope.Misversion(version, setVersion)
-	}
+func (s *Set) load(payload []byte) error {
 	n := len(payload) - setTailLen
 	if n < lineLen || n%lineLen != 0 {
 		return envelope.Corruptf("%d bytes are not a blocked set", len(payload))
@@ -60,43 +53,19 @@ func (s *Set) load(payload []byte, version byte) error {
 }
 
 // MarshalBinary returns the set's bytes.
-func (s *Set) MarshalBinary() ([]byte, error) { return s.AppendBinary(nil) }
+func (s *Set) MarshalBinary() ([]byte, error) { return format.Append(nil, s.parts()) }
 
 // AppendBinary appends the set's bytes to dst.
-func (s *Set) AppendBinary(dst []byte) ([]byte, error) {
-	tail, err := s.tail()
-	if err != nil {
-		return dst, err
-	}
-	return envelope.Append(dst, envelope.Blocked, setVersion, s.cells, tail), nil
-}
+func (s *Set) AppendBinary(dst []byte) ([]byte, error) { return format.Append(dst, s.parts()) }
 
 // WriteTo writes the set's bytes to w, without a copy of them.
-func (s *Set) WriteTo(w io.Writer) (n int64, err error) {
-	tail, err := s.tail()
-	if err != nil {
-		return 0, err
-	}
-	return envelope.WriteTo(w, envelope.Blocked, setVersion, s.cells, tail)
-}
+func (s *Set) WriteTo(w io.Writer) (n int64, err error) { return format.Write(w, s.parts()) }
 
 // UnmarshalBinary makes s the set of data, which it checks and does not keep. An
 // error matches filterpolicy.ErrCorrupt and leaves s as it was.
-func (s *Set) UnmarshalBinary(data []byte) error {
-	payload, version, err := envelope.Open(data, envelope.Blocked)
-	if err != nil {
-		return err
-	}
-	return s.load(append([]byte(nil), payload...), version)
-}
+func (s *Set) UnmarshalBinary(data []byte) error { return format.Unmarshal(data, s.load) }
 
 // ReadFrom makes s the set that it reads from r, up to the set's last byte. An
 // error that is not one of r matches filterpolicy.ErrCorrupt; any leaves s as it
 // was.
-func (s *Set) ReadFrom(r io.Reader) (n int64, err error) {
-	payload, version, n, err := envelope.ReadFrom(r, envelope.Blocked, math.MaxUint64)
-	if err != nil {
-		return n, err
-	}
-	return n, s.load(payload, version)
-}
+func (s *Set) ReadFrom(r io.Reader) (n int64, err error) { return format.Read(r, s.load) }

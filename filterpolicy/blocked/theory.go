@@ -1,25 +1,11 @@
 package blocked
 
-import (
-	"math"
-
-	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
-)
+import "math"
 
 // Expected returns the size and the false-positive rate of a filter of the given
 // number of distinct keys. The size is exact; it counts the footer. A filter too
 // large to build has no bits and says maybe to everything.
-func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
-	lines, ok := p.bits.Units(keys, lineBits)
-	switch {
-	case keys <= 0:
-		return 0, 0
-	case !ok:
-		return 0, 1
-	}
-	n := float64(keys)
-	return (float64(lines)*lineBits + 8*frame.FooterLen) / n, rate(n, float64(lines), probesFor(p.bits))
-}
+func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) { return design.Expected(p.bits, keys) }
 
 // rate is the false-positive rate of n keys in so many lines with k probes. A line
 // holds j keys with binomial probability; the rate of the filter is the mean of its

@@ -43,10 +43,20 @@ func TestExpectedKnowsTheTextbook(t *testing.T) {
 	}
 }
 
-func TestParseAloneMatchesTheSentinel(t *testing.T) {
-	_, err := bloom.Parse("0.5")
-	require.ErrorIs(t, err, filterpolicy.ErrBadSpec)
-	require.EqualError(t, err, `filterpolicy: bad spec "bloom:0.5": bits per key must be a number from 1 to 64 with at most three decimals, not "0.5"; for example "bloom:10"`)
+func TestRates(t *testing.T) {
+	filtertest.Means(t, map[string]string{
+		"bloom:010.500": "bloom:10.5", "bloom:rate=0.01": "bloom:9.593", "bloom:rate=0.001": "bloom:14.378", "bloom:rate=0.5": "bloom:1.443",
+	})
+	filtertest.RatesFall(t, "bloom", 64)
+	filtertest.LeastBitsKeepRates(t, "bloom:", "", 0.5, 0.3, 0.1, 0.01, 0.001, 1e-6, 1e-9, 1e-13)
+}
+
+func TestParseSaysWhatIsWrong(t *testing.T) {
+	filtertest.Refuses(t, bloom.Parse, map[string]string{
+		"0.5":      `bits per key must be a number from 1 to 64 with at most three decimals, not "0.5"; for example "bloom:10"`,
+		"rate=0.6": `rate must be a decimal fraction from 4.43e-14 to 0.5, such as 0.01, not "0.6"; for example "bloom:10"`,
+		"rate=10":  `rate must be a decimal fraction`,
+	})
 }
 
 func FuzzDecode(f *testing.F) { filtertest.FuzzDecode(f, "bloom:10", "bloom:1", "bloom:64") }

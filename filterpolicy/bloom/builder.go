@@ -3,6 +3,7 @@ package bloom
 import (
 	"math/bits"
 
+	"github.com/siftkv/siftkv/filterpolicy/internal/bitarray"
 	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
@@ -20,12 +21,19 @@ import (
 // in 64-bit arithmetic that wraps, but for a * units, which is taken at 128 bits.
 const cellBits = 8
 
+// design is the family's own: an array of whole bytes, of which the footer counts the
+// bits.
+var design = bitarray.Design{
+	Family: frame.Bloom, UnitBits: cellBits, Counted: cellBits,
+	Probes: probesFor, Fill: fill,
+	Rate: func(keys, units float64, probes int) float64 { return rate(keys/(units*cellBits), probes) },
+}
+
 // A Builder collects hashes and turns them into a filter. It is for one goroutine
 // at a time, and holds eight bytes per key until Finish.
 type Builder struct {
 	hashes collect.Hashes
 	bits   spec.Bits
-	probes int
 }
 
 // AddHash adds a key's hash. A hash equal to the one before it is free.
@@ -36,20 +44,7 @@ func (b *Builder) AddHash(h uint64) { b.hashes.Add(h) }
 // would not fit the address space; dst is then returned as it was.
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.hashes.Reset()
-	d := frame.Description{Keys: uint64(b.hashes.Len()), Params: uint32(b.probes)}
-	start := len(dst)
-	if d.Keys != 0 {
-		size, ok := b.bits.Units(b.hashes.Len(), cellBits)
-		if !ok {
-			return dst, false
-		}
-		d.Units = size * cellBits
-		dst = append(dst, make([]byte, size)...)
-		for hashes := range b.hashes.Chunks() {
-			fill(dst[start:], hashes, b.probes)
-		}
-	}
-	return d.Seal(dst, start, frame.Bloom), true
+	return design.Finish(dst, &b.hashes, b.bits)
 }
 
 func fill(cells []byte, hashes []uint64, probes int) {

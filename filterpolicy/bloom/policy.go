@@ -20,28 +20,27 @@ const (
 const maxProbes = 44
 
 // A Policy is the family with its bits per key. Policies are equal when their specs
-// are. The zero value is not a policy; use Parse.
+// mean the same. The zero value is not a policy; use Parse.
 type Policy struct {
 	bits spec.Bits
 }
 
-// Parse reads bits per key, from 1 to 64 with at most three decimals: "10", "9.6".
+// Parse reads bits per key, from 1 to 64 with at most three decimals, or a
+// rate: "10", "9.6", "rate=0.01". A rate means the least bits whose rate is not above
+// it in filters of any size.
 func Parse(args string) (Policy, error) {
-	bits, err := spec.ParseBits(args, minBits, maxBits)
-	if err != nil {
-		return Policy{}, spec.Errorf(Name+":"+args, "bloom:10", "%v", err)
-	}
-	return Policy{bits}, nil
+	bits, err := spec.ParseBitsOrRate(args, minBits, maxBits, design.Limit)
+	return Policy{bits}, spec.Wrap(err, Name, args, "bloom:10")
 }
 
 // Name returns the family's name on disk.
 func (p Policy) Name() string { return Name }
 
-// String returns the spec.
+// String returns the spec, a rate as the bits that it stands for.
 func (p Policy) String() string { return Name + ":" + p.bits.String() }
 
 // NewBuilder returns an empty builder.
-func (p Policy) NewBuilder() *Builder { return &Builder{bits: p.bits, probes: probesFor(p.bits)} }
+func (p Policy) NewBuilder() *Builder { return &Builder{bits: p.bits} }
 
 // probesFor returns the number of probes with the least false-positive rate: of the
 // two whole numbers around bits times ln 2, the better one.

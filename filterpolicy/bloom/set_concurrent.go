@@ -3,13 +3,11 @@ package bloom
 import (
 	"encoding/binary"
 	"io"
-	"math"
 	"math/bits"
 	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
 	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
 )
 
@@ -154,48 +152,44 @@ func (s *ConcurrentSet) Snapshot() *Set {
 	return c
 }
 
+// parts returns the payload of a snapshot.
+func (s *ConcurrentSet) parts() [][]byte { return s.Snapshot().parts() }
+
+// load keeps nothing of payload.
+func (s *ConcurrentSet) load(payload []byte) error {
+	var from Set
+	if err := from.load(payload); err != nil {
+		return err
+	}
+	s.words = make([]atomic.Uint64, len(from.cells)/8)
+	for i := range s.words {
+		s.words[i].Store(binary.LittleEndian.Uint64(from.cells[8*i:]))
+	}
+	s.probes, s.capacity = from.probes, from.capacity
+	s.setLen(from.keys)
+	return nil
+}
+
 // MarshalBinary returns the bytes of a snapshot.
-func (s *ConcurrentSet) MarshalBinary() ([]byte, error) { return s.Snapshot().MarshalBinary() }
+func (s *ConcurrentSet) MarshalBinary() ([]byte, error) { return format.Append(nil, s.parts()) }
 
 // AppendBinary appends the bytes of a snapshot to dst.
 func (s *ConcurrentSet) AppendBinary(dst []byte) ([]byte, error) {
-	return s.Snapshot().AppendBinary(dst)
+	return format.Append(dst, s.parts())
 }
 
 // WriteTo writes the bytes of a snapshot to w.
-func (s *ConcurrentSet) WriteTo(w io.Writer) (n int64, err error) { return s.Snapshot().WriteTo(w) }
+func (s *ConcurrentSet) WriteTo(w io.Writer) (n int64, err error) {
+	return format.Write(w, s.parts())
+}
 
 // UnmarshalBinary makes s the set of data, which it checks and does not keep. An
 // error matches filterpolicy.ErrCorrupt and leaves s as it was.
-func (s *ConcurrentSet) UnmarshalBinary(data []byte) error {
-	payload, version, err := envelope.Open(data, envelope.Bloom)
-	if err != nil {
-		return err
-	}
-	return s.load(payload, version)
-}
+func (s *ConcurrentSet) UnmarshalBinary(data []byte) error { return format.Unmarshal(data, s.load) }
 
 // ReadFrom makes s the set that it reads from r, up to the set's last byte. An
 // error that is not one of r matches filterpolicy.ErrCorrupt; any leaves s as it
 // was.
 func (s *ConcurrentSet) ReadFrom(r io.Reader) (n int64, err error) {
-	payload, version, n, err := envelope.ReadFrom(r, envelope.Bloom, math.MaxUint64)
-	if err != nil {
-		return n, err
-	}
-	return n, s.load(payload, version)
-}
-
-func (s *ConcurrentSet) load(payload []byte, version byte) error {
-	h, cells, err := parseSet(payload, version)
-	if err != nil {
-		return err
-	}
-	s.words = make([]atomic.Uint64, len(cells)/8)
-	for i := range s.words {
-		s.words[i].Store(binary.LittleEndian.Uint64(cells[8*i:]))
-	}
-	s.probes, s.capacity = h.probes, h.capacity
-	s.setLen(h.keys)
-	return nil
+	return format.Read(r, s.load)
 }

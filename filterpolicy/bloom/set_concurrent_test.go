@@ -13,19 +13,14 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/settest"
 )
 
-func newConcurrent(tb testing.TB, n int, rate float64) *bloom.ConcurrentSet {
-	tb.Helper()
-	s, err := bloom.NewConcurrent(n, rate)
-	require.NoError(tb, err)
-	return s
-}
+var concurrent = settest.Of(bloom.NewConcurrent)
 
-func zeroConcurrent() settest.Codec { return &bloom.ConcurrentSet{} }
+func TestConcurrentSet(t *testing.T) { settest.Suite(t, concurrent) }
 
 // One goroutine after the other, the two kinds of sets are the same.
 func TestConcurrentSetIsASet(t *testing.T) {
 	for _, n := range []int{1, 100, 20_000} {
-		s, c := newSet(t, n, 0.01), newConcurrent(t, n, 0.01)
+		s, c := family.New(t, n, 0.01), concurrent.New(t, n, 0.01)
 		for i := range uint64(2 * n) {
 			require.Equal(t, s.ContainsHash(settest.Hash(1, i)), c.ContainsHash(settest.Hash(1, i)))
 			require.Equal(t, s.AddNewHash(settest.Hash(1, i)), c.AddNewHash(settest.Hash(1, i)))
@@ -36,23 +31,9 @@ func TestConcurrentSetIsASet(t *testing.T) {
 		require.Equal(t, s.FillRatio(), c.FillRatio())
 		require.Equal(t, s.FalsePositiveRate(), c.FalsePositiveRate())
 		require.True(t, bytes.Equal(settest.Bytes(t, s), settest.Bytes(t, c)))
-		settest.RoundTrip(t, c, zeroConcurrent)
-		settest.RoundTrip(t, c, zeroSet)
-		settest.RoundTrip(t, s, zeroConcurrent)
-		c.Reset()
-		require.Zero(t, c.Len())
-		require.Zero(t, c.FillRatio())
+		settest.RoundTrip(t, c, family.Zero)
+		settest.RoundTrip(t, s, concurrent.Zero)
 	}
-	c := newConcurrent(t, 20, 0.01)
-	c.Add([]byte("abc"))
-	require.False(t, c.AddNew([]byte("abc")))
-	require.True(t, c.Contains([]byte("abc")))
-	settest.Damage(t, c, zeroConcurrent)
-	settest.Zero(t, zeroConcurrent)
-	var zero bloom.ConcurrentSet
-	require.False(t, zero.ContainsHash(1))
-	require.Zero(t, zero.FillRatio())
-	require.Panics(t, func() { zero.AddHash(1) })
 }
 
 // Goroutines add overlapping keys, ask for those that they know to be there, and read the
@@ -60,8 +41,8 @@ func TestConcurrentSetIsASet(t *testing.T) {
 func TestConcurrentSetWithoutALock(t *testing.T) {
 	const workers = 8
 	each := uint64(settest.Share(40_000))
-	c := newConcurrent(t, int(each)*(workers+1), 0.01)
-	want := newSet(t, int(each)*(workers+1), 0.01)
+	c := concurrent.New(t, int(each)*(workers+1), 0.01)
+	want := family.New(t, int(each)*(workers+1), 0.01)
 	missing := make([]int, workers)
 	var group sync.WaitGroup
 	for w := range uint64(workers) {
@@ -96,7 +77,7 @@ func TestConcurrentSetWithoutALock(t *testing.T) {
 // that it is new.
 func TestConcurrentAddNew(t *testing.T) {
 	const keys = 5000
-	c := newConcurrent(t, keys, 1e-9)
+	c := concurrent.New(t, keys, 1e-9)
 	heard := make([][keys]bool, 4)
 	var group sync.WaitGroup
 	for w := range heard {

@@ -2,7 +2,6 @@ package bloom
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
 	"math"
 
@@ -29,95 +28,51 @@ import (
 // filter.
 //
 // Set and ConcurrentSet write the same bytes and read each other's.
+var format = envelope.Format{Family: envelope.Bloom, Version: 1, Made: "bloom.New"}
+
 const (
-	setVersion  = 1
 	setHeadLen  = 24
 	cellsFactor = 8 // cells are a multiple of so many bytes
 )
 
-// errZero is the error of writing a zero set.
-var errZero = errors.New("filterpolicy: a zero bloom set cannot be written; make it with New")
-
-// A setHead is a set but for its cells.
-type setHead struct {
-	keys, capacity, probes int
+// parts returns the payload; the cells are the set's own. A zero set has none.
+func (s *Set) parts() [][]byte {
+	if s.probes == 0 {
+		return nil
+	}
+	head := binary.LittleEndian.AppendUint64(make([]byte, 0, setHeadLen), uint64(s.keys))
+	head = binary.LittleEndian.AppendUint64(head, uint64(s.capacity))
+	return [][]byte{binary.LittleEndian.AppendUint64(head, uint64(s.probes)), s.cells}
 }
 
-func (h setHead) append(dst []byte) ([]byte, error) {
-	if h.probes == 0 {
-		return nil, errZero
-	}
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.keys))
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.capacity))
-	return binary.LittleEndian.AppendUint64(dst, uint64(h.probes)), nil
-}
-
-// parseSet splits a payload. The cells are a part of it.
-func parseSet(payload []byte, version byte) (h setHead, cells []byte, err error) {
-	if version != setVersion {
-		return h, nil, envelope.Misversion(version, setVersion)
-	}
+// load keeps payload.
+func (s *Set) load(payload []byte) error {
 	if len(payload) < setHeadLen+cellsFactor || len(payload)%cellsFactor != 0 {
-		return h, nil, envelope.Corruptf("%d bytes are not a bloom set", len(payload))
+		return envelope.Corruptf("%d bytes are not a bloom set", len(payload))
 	}
 	keys, capacity := binary.LittleEndian.Uint64(payload), binary.LittleEndian.Uint64(payload[8:])
 	probes := binary.LittleEndian.Uint64(payload[16:])
 	if keys > math.MaxInt/2 || capacity < 1 || capacity > sizing.MaxKeys || probes < 1 || probes > maxProbes {
-		return h, nil, envelope.Corruptf("a bloom set of %d keys, made for %d, with %d probes cannot be", keys, capacity, probes)
+		return envelope.Corruptf("a bloom set of %d keys, made for %d, with %d probes cannot be", keys, capacity, probes)
 	}
-	return setHead{int(keys), int(capacity), int(probes)}, payload[setHeadLen:], nil
+	*s = Set{payload[setHeadLen:], int(probes), int(keys), int(capacity)}
+	return nil
 }
-
-func (s *Set) head() setHead { return setHead{s.keys, s.capacity, s.probes} }
 
 // MarshalBinary returns the set's bytes.
-func (s *Set) MarshalBinary() ([]byte, error) { return s.AppendBinary(nil) }
+func (s *Set) MarshalBinary() ([]byte, error) { return format.Append(nil, s.parts()) }
 
 // AppendBinary appends the set's bytes to dst.
-func (s *Set) AppendBinary(dst []byte) ([]byte, error) {
-	head, err := s.head().append(nil)
-	if err != nil {
-		return dst, err
-	}
-	return envelope.Append(dst, envelope.Bloom, setVersion, head, s.cells), nil
-}
+func (s *Set) AppendBinary(dst []byte) ([]byte, error) { return format.Append(dst, s.parts()) }
 
 // WriteTo writes the set's bytes to w, without a copy of them.
-func (s *Set) WriteTo(w io.Writer) (n int64, err error) {
-	head, err := s.head().append(nil)
-	if err != nil {
-		return 0, err
-	}
-	return envelope.WriteTo(w, envelope.Bloom, setVersion, head, s.cells)
-}
+func (s *Set) WriteTo(w io.Writer) (n int64, err error) { return format.Write(w, s.parts()) }
 
 // UnmarshalBinary makes s the set of data, which it checks and does not keep. An
 // error matches filterpolicy.ErrCorrupt and leaves s as it was.
-func (s *Set) UnmarshalBinary(data []byte) error {
-	payload, version, err := envelope.Open(data, envelope.Bloom)
-	if err != nil {
-		return err
-	}
-	return s.load(append([]byte(nil), payload...), version)
-}
+func (s *Set) UnmarshalBinary(data []byte) error { return format.Unmarshal(data, s.load) }
 
 // ReadFrom makes s the set that it reads from r, up to the set's last byte. An
 // error that is not one of r matches filterpolicy.ErrCorrupt; any leaves s as it
 // was.
-func (s *Set) ReadFrom(r io.Reader) (n int64, err error) {
-	payload, version, n, err := envelope.ReadFrom(r, envelope.Bloom, math.MaxUint64)
-	if err != nil {
-		return n, err
-	}
-	return n, s.load(payload, version)
-}
-
-// load keeps payload.
-func (s *Set) load(payload []byte, version byte) error {
-	h, cells, err := parseSet(payload, version)
-	if err != nil {
-		return err
-	}
-	*s = Set{cells: cells, probes: h.probes, keys: h.keys, capacity: h.capacity}
-	return nil
-}
+func (s *Set) ReadFrom(r io.Reader) (n int64, err error) { return format.Read(r, s.load) }

@@ -2,7 +2,6 @@ package counting
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
 	"math"
 	"math/bits"
@@ -30,17 +29,14 @@ import (
 //	round(z): z ^= z>>32; z *= M; z ^= z>>32
 //
 // in arithmetic that wraps at 64 bits.
-const (
-	version = 1
-	headLen = 32
-)
+var format = envelope.Format{Family: envelope.Counting, Version: 1, Made: "counting.New"}
 
-// errZero is the error of writing a zero set.
-var errZero = errors.New("filterpolicy: a zero counting set cannot be written; make it with New")
+const headLen = 32
 
-func (s *Set) head() ([]byte, error) {
+// parts returns the payload; the counters are the set's own. A zero set has none.
+func (s *Set) parts() [][]byte {
 	if s.probes == 0 {
-		return nil, errZero
+		return nil
 	}
 	width := uint64(8)
 	if s.counters.narrow {
@@ -49,14 +45,11 @@ func (s *Set) head() ([]byte, error) {
 	head := binary.LittleEndian.AppendUint64(make([]byte, 0, headLen), uint64(s.keys))
 	head = binary.LittleEndian.AppendUint64(head, uint64(s.capacity))
 	head = binary.LittleEndian.AppendUint64(head, s.slice)
-	return binary.LittleEndian.AppendUint64(head, uint64(s.probes)|width<<8), nil
+	return [][]byte{binary.LittleEndian.AppendUint64(head, uint64(s.probes)|width<<8), s.counters.cells}
 }
 
 // load keeps payload.
-func (s *Set) load(payload []byte, got byte) error {
-	if got != version {
-		return envelope.Misversion(got, version)
-	}
+func (s *Set) load(payload []byte) error {
 	if len(payload) < headLen {
 		return envelope.Corruptf("%d bytes are not a counting set", len(payload))
 	}
@@ -80,43 +73,19 @@ func (s *Set) load(payload []byte, got byte) error {
 }
 
 // MarshalBinary returns the set's bytes.
-func (s *Set) MarshalBinary() ([]byte, error) { return s.AppendBinary(nil) }
+func (s *Set) MarshalBinary() ([]byte, error) { return format.Append(nil, s.parts()) }
 
 // AppendBinary appends the set's bytes to dst.
-func (s *Set) AppendBinary(dst []byte) ([]byte, error) {
-	head, err := s.head()
-	if err != nil {
-		return dst, err
-	}
-	return envelope.Append(dst, envelope.Counting, version, head, s.counters.cells), nil
-}
+func (s *Set) AppendBinary(dst []byte) ([]byte, error) { return format.Append(dst, s.parts()) }
 
 // WriteTo writes the set's bytes to w, without a copy of them.
-func (s *Set) WriteTo(w io.Writer) (n int64, err error) {
-	head, err := s.head()
-	if err != nil {
-		return 0, err
-	}
-	return envelope.WriteTo(w, envelope.Counting, version, head, s.counters.cells)
-}
+func (s *Set) WriteTo(w io.Writer) (n int64, err error) { return format.Write(w, s.parts()) }
 
 // UnmarshalBinary makes s the set of data, which it checks and does not keep. An
 // error matches filterpolicy.ErrCorrupt and leaves s as it was.
-func (s *Set) UnmarshalBinary(data []byte) error {
-	payload, got, err := envelope.Open(data, envelope.Counting)
-	if err != nil {
-		return err
-	}
-	return s.load(append([]byte(nil), payload...), got)
-}
+func (s *Set) UnmarshalBinary(data []byte) error { return format.Unmarshal(data, s.load) }
 
 // ReadFrom makes s the set that it reads from r, up to the set's last byte. An
 // error that is not one of r matches filterpolicy.ErrCorrupt; any leaves s as it
 // was.
-func (s *Set) ReadFrom(r io.Reader) (n int64, err error) {
-	payload, got, n, err := envelope.ReadFrom(r, envelope.Counting, math.MaxUint64)
-	if err != nil {
-		return n, err
-	}
-	return n, s.load(payload, got)
-}
+func (s *Set) ReadFrom(r io.Reader) (n int64, err error) { return format.Read(r, s.load) }

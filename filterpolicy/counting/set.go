@@ -70,6 +70,20 @@ func (s *Set) AddHash(h uint64) {
 	s.keys++
 }
 
+// AddNew adds a key unless Contains, and reports whether it did. A false positive
+// counts as contained: such a key is not added but rests on the counters of
+// others, and goes when they are removed.
+func (s *Set) AddNew(key []byte) bool { return s.AddNewHash(xxhash.Sum64(key)) }
+
+// AddNewHash is AddNew for the key of a hash.
+func (s *Set) AddNewHash(h uint64) bool {
+	if s.ContainsHash(h) {
+		return false
+	}
+	s.AddHash(h)
+	return true
+}
+
 // Remove takes back one Add of a key and reports whether it did. It refuses, and
 // changes nothing, when it can tell that the key is not there. A key that was
 // never added and is removed all the same costs other keys a count; see the

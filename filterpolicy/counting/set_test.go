@@ -11,24 +11,38 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/settest"
 )
 
-func newSet(tb testing.TB, n int, rate float64, width int) *counting.Set {
-	tb.Helper()
-	s, err := counting.New(n, rate, &counting.Options{CounterBits: width})
-	require.NoError(tb, err)
-	return s
+// families are the sets by width of counter.
+var families = map[int]settest.Family[*counting.Set]{
+	4: settest.With(counting.New, nil),
+	8: settest.With(counting.New, &counting.Options{CounterBits: 8}),
 }
 
-// filled returns a set of n hashes with the salt 1.
-func filled(tb testing.TB, n int, rate float64, width int) *counting.Set {
-	tb.Helper()
-	s := newSet(tb, max(1, n), rate, width)
-	for i := range uint64(n) {
-		s.AddHash(settest.Hash(1, i))
+func TestSet(t *testing.T) {
+	for width, f := range families {
+		t.Run(fmt.Sprintf("%d bits", width), func(t *testing.T) { settest.Suite(t, f) })
 	}
-	return s
 }
 
-func zeroSet() settest.Codec { return &counting.Set{} }
+func BenchmarkSet(b *testing.B) {
+	const n = 1_000_000
+	for width, f := range families {
+		settest.Benchmark(b, fmt.Sprintf("%d bits", width), f, n, 0.01)
+		s, i := families[width].Filled(b, n, 0.01), uint64(0)
+		b.Run(fmt.Sprintf("add and remove/%d bits/%d", width, n), func(b *testing.B) {
+			for b.Loop() {
+				s.AddHash(settest.Hash(2, i%n))
+				s.RemoveHash(settest.Hash(2, i%n))
+				i++
+			}
+		})
+		b.Run(fmt.Sprintf("count/%d bits/%d", width, n), func(b *testing.B) {
+			for b.Loop() {
+				s.CountHash(settest.Hash(1, i%n))
+				i++
+			}
+		})
+	}
+}
 
 func TestNewRefuses(t *testing.T) {
 	_, err := counting.New(0, 0.01, nil)
@@ -45,25 +59,15 @@ func TestNewRefuses(t *testing.T) {
 	require.InDelta(t, 38.4, 8*float64(s.Size())/1000, 0.3)
 }
 
-func TestKeysRateAndRemoval(t *testing.T) {
-	for _, width := range []int{4, 8} {
-		for _, rate := range []float64{0.1, 0.01, 0.001} {
-			n := settest.Share(50_000)
-			s := filled(t, n, rate, width)
-			require.Equal(t, n, s.Len())
-			require.InDelta(t, 0.5, s.FillRatio(), 0.06)
-			require.InEpsilon(t, rate, s.FalsePositiveRate(), 0.15)
-			settest.KeepsPromise(t, s.ContainsHash, 200_000, 1.02*rate)
-			for i := range uint64(n) {
-				require.True(t, s.ContainsHash(settest.Hash(1, i)))
-			}
-			for i := range uint64(n) {
-				require.True(t, s.RemoveHash(settest.Hash(1, i)))
-			}
-			require.Zero(t, s.Len())
-			require.Zero(t, s.FillRatio(), "what was added and removed leaves nothing")
-			require.Equal(t, settest.Bytes(t, newSet(t, n, rate, width)), settest.Bytes(t, s))
+func TestWhatIsAddedAndRemovedLeavesNothing(t *testing.T) {
+	for width := range families {
+		n := settest.Share(50_000)
+		s := families[width].Filled(t, n, 0.01)
+		require.InDelta(t, 0.5, s.FillRatio(), 0.06)
+		for i := range uint64(n) {
+			require.True(t, s.RemoveHash(settest.Hash(1, i)))
 		}
+		require.Equal(t, settest.Bytes(t, families[width].New(t, n, 0.01)), settest.Bytes(t, s))
 	}
 }
 
@@ -72,31 +76,14 @@ func TestKeysRateAndRemoval(t *testing.T) {
 func TestMeanRateOfSmallSets(t *testing.T) {
 	for _, rate := range []float64{0.01, 0.0001} {
 		for _, n := range []int{1, 2, 3, 5, 10, 30, 100} {
-			settest.KeepsPromiseOnAverage(t, n, settest.Share(500), rate, func() settest.Hashes { return newSet(t, n, rate, 4) })
+			settest.KeepsPromiseOnAverage(t, families[4], n, settest.Share(500), rate, rate)
 		}
-	}
-}
-
-func TestUnmixedHashes(t *testing.T) {
-	n := settest.Share(20_000)
-	for name, at := range settest.Unmixed {
-		s := newSet(t, n, 0.01, 4)
-		for i := range uint64(n) {
-			s.AddHash(at(i))
-		}
-		positives := 0
-		for i := range uint64(100_000) {
-			if s.ContainsHash(at(uint64(n) + i)) {
-				positives++
-			}
-		}
-		require.LessOrEqual(t, positives, 1200, name)
 	}
 }
 
 func TestCount(t *testing.T) {
 	for width, top := range map[int]int{4: 15, 8: 255} {
-		s := newSet(t, 100, 1e-6, width)
+		s := families[width].New(t, 100, 1e-6)
 		key := []byte("key")
 		require.Zero(t, s.Count(key))
 		for i := 1; i < top; i++ {
@@ -115,7 +102,7 @@ func TestCount(t *testing.T) {
 // A saturated counter stands for nobody knows how many keys, and never goes down.
 func TestSaturation(t *testing.T) {
 	for width, top := range map[int]int{4: 15, 8: 255} {
-		s := newSet(t, 100, 0.01, width)
+		s := families[width].New(t, 100, 0.01)
 		require.Zero(t, s.Saturated())
 		key := []byte("key")
 		for range top + 20 {
@@ -137,7 +124,7 @@ func TestSaturation(t *testing.T) {
 
 // Removing a key that is not there is refused and changes nothing, however often.
 func TestRemovalOfAbsentKeys(t *testing.T) {
-	s := filled(t, 1000, 0.01, 4)
+	s := families[4].Filled(t, 1000, 0.01)
 	before := settest.Bytes(t, s)
 	refused := 0
 	for i := range uint64(10_000) {
@@ -153,7 +140,7 @@ func TestRemovalOfAbsentKeys(t *testing.T) {
 // Against a multiset: no key is ever lost or under-counted, in sets far too small for
 // what they hold, saturated or not.
 func TestAgainstAMultiset(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	settest.Check(t, func(t *rapid.T) {
 		width := rapid.SampledFrom([]int{4, 8}).Draw(t, "width")
 		s, err := counting.New(rapid.IntRange(1, 30).Draw(t, "n"), 0.05, &counting.Options{CounterBits: width})
 		require.NoError(t, err)
@@ -183,7 +170,7 @@ func TestAgainstAMultiset(t *testing.T) {
 
 func TestMerge(t *testing.T) {
 	for _, width := range []int{4, 8} {
-		a, b, both := newSet(t, 100, 0.01, width), newSet(t, 100, 0.01, width), newSet(t, 100, 0.01, width)
+		a, b, both := families[width].New(t, 100, 0.01), families[width].New(t, 100, 0.01), families[width].New(t, 100, 0.01)
 		for i := range uint64(300) {
 			h := settest.Hash(1, i%37)
 			both.AddHash(h)
@@ -199,29 +186,15 @@ func TestMerge(t *testing.T) {
 		require.NoError(t, a.Merge(a))
 		require.Equal(t, min(4*8, a.MaxCount()), min(4*8, a.CountHash(settest.Hash(1, 0))), "saturates, never wraps")
 	}
-	a := newSet(t, 100, 0.01, 4)
-	require.ErrorContains(t, a.Merge(newSet(t, 100, 0.01, 8)), "cannot be merged")
-	require.ErrorContains(t, a.Merge(newSet(t, 101, 0.01, 4)), "cannot be merged")
+	a := families[4].New(t, 100, 0.01)
+	require.ErrorContains(t, a.Merge(families[8].New(t, 100, 0.01)), "cannot be merged")
+	require.ErrorContains(t, a.Merge(families[4].New(t, 101, 0.01)), "cannot be merged")
 	require.ErrorContains(t, a.Merge(&counting.Set{}), "cannot be merged")
 }
 
-func TestZeroSet(t *testing.T) {
-	var s counting.Set
-	require.False(t, s.ContainsHash(1))
-	require.False(t, s.RemoveHash(1))
-	require.Zero(t, s.CountHash(1)+s.Len()+s.Cap()+s.Size()+s.Saturated())
-	require.Zero(t, s.FillRatio()+s.FalsePositiveRate())
-	require.Panics(t, func() { s.AddHash(1) })
-	settest.Zero(t, zeroSet)
-}
-
-func TestBytes(t *testing.T) {
-	for _, width := range []int{4, 8} {
-		for _, n := range []int{0, 1, 100, 20_000} {
-			settest.RoundTrip(t, filled(t, n, 0.01, width), zeroSet)
-		}
-		settest.Damage(t, filled(t, 10, 0.01, width), zeroSet)
-		s := filled(t, 10, 0.01, width)
+func TestGolden(t *testing.T) {
+	for width := range families {
+		s := families[width].Filled(t, 10, 0.01)
 		for range 300 {
 			s.AddHash(7)
 		}
@@ -230,36 +203,29 @@ func TestBytes(t *testing.T) {
 }
 
 func TestForgedSetsAreRefused(t *testing.T) {
-	odd := settest.Bytes(t, newSet(t, 12, 0.1, 4)) // three slices of an odd number of counters
+	odd := settest.Bytes(t, families[4].New(t, 12, 0.1)) // three slices of an odd number of counters
 	for n := 13; odd[16+16]*odd[16+24]%2 == 0; n++ {
-		odd = settest.Bytes(t, newSet(t, n, 0.1, 4))
+		odd = settest.Bytes(t, families[4].New(t, n, 0.1))
 	}
-	for _, c := range []struct {
-		at   int
-		to   byte
-		want string
-	}{
-		{7, 0xff, "a counting set of "},
-		{8, 0, "made for 0"},
-		{14, 1, "made for "},
-		{16, 0, "slices of 0 counters cannot be"},
-		{16, 3, "bytes do not hold "},
-		{23, 0xff, "bytes do not hold "},
-		{24, 0, "with 0 slices"},
-		{24, 45, "with 45 slices"},
-		{25, 8, "bytes do not hold "},
-		{25, 5, "cannot be"},
-		{26, 1, "cannot be"},
-		{len(odd) - 21, 0x10, "the half byte after the last counter is not zero"},
-	} {
-		require.ErrorContains(t, zeroSet().UnmarshalBinary(settest.Forge(odd, c.at, c.to)), c.want)
-	}
-	odd[5] = 2
-	require.ErrorContains(t, zeroSet().UnmarshalBinary(settest.Reseal(odd)), "version is 2; this program reads version 1")
+	settest.Forgeries(t, odd, families[4].Zero, []settest.Forgery{
+		{At: 7, To: 0xff, Want: "a counting set of "},
+		{At: 8, To: 0, Want: "made for 0"},
+		{At: 14, To: 1, Want: "made for "},
+		{At: 16, To: 0, Want: "slices of 0 counters cannot be"},
+		{At: 16, To: 3, Want: "bytes do not hold "},
+		{At: 23, To: 0xff, Want: "bytes do not hold "},
+		{At: 24, To: 0, Want: "with 0 slices"},
+		{At: 24, To: 45, Want: "with 45 slices"},
+		{At: 25, To: 8, Want: "bytes do not hold "},
+		{At: 25, To: 5, Want: "cannot be"},
+		{At: 26, To: 1, Want: "cannot be"},
+		{At: len(odd) - 21, To: 0x10, Want: "the half byte after the last counter is not zero"},
+	}...)
 }
 
 func FuzzSet(f *testing.F) {
-	settest.Fuzz(f, func() *counting.Set { return &counting.Set{} }, func(tb testing.TB, s *counting.Set) {
+	seeds := [][]byte{settest.Bytes(f, families[4].Filled(f, 10, 0.01)), settest.Bytes(f, families[8].Filled(f, 10, 0.01))}
+	settest.Fuzz(f, families[4].Zero, func(tb testing.TB, s *counting.Set) {
 		tb.Helper()
 		for i := range uint64(4) {
 			h := settest.Hash(1, i)
@@ -268,43 +234,8 @@ func FuzzSet(f *testing.F) {
 			require.Equal(tb, min(before+1, s.MaxCount()), s.CountHash(h))
 			require.True(tb, s.RemoveHash(h))
 		}
-		require.True(tb, s.FalsePositiveRate() >= 0 && s.FalsePositiveRate() <= 1)
-	}, settest.Bytes(f, filled(f, 10, 0.01, 4)), settest.Bytes(f, filled(f, 10, 0.01, 8)))
-}
-
-func TestNothingIsAllocated(t *testing.T) {
-	s := newSet(t, 1000, 0.01, 4)
-	key := []byte("key")
-	require.Zero(t, testing.AllocsPerRun(100, func() {
-		s.Add(key)
-		s.Contains(key)
-		s.Count(key)
-		s.Remove(key)
-	}))
-}
-
-func BenchmarkSet(b *testing.B) {
-	const n = 1_000_000
-	for _, width := range []int{4, 8} {
-		s := filled(b, n, 0.01, width)
-		for name, op := range map[string]func(i uint64){
-			"add and remove": func(i uint64) {
-				s.AddHash(settest.Hash(2, i))
-				s.RemoveHash(settest.Hash(2, i))
-			},
-			"count":   func(i uint64) { s.CountHash(settest.Hash(1, i)) },
-			"present": func(i uint64) { s.ContainsHash(settest.Hash(1, i)) },
-			"absent":  func(i uint64) { s.ContainsHash(settest.Hash(3, i)) },
-		} {
-			b.Run(fmt.Sprintf("%s/%d bits/%d", name, width, n), func(b *testing.B) {
-				i := uint64(0)
-				for b.Loop() {
-					op(i % n)
-					i++
-				}
-			})
-		}
-	}
+		settest.Use(tb, s)
+	}, seeds)
 }
 
 func Example() {

@@ -1,11 +1,11 @@
 package cuckoo_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/filterpolicy/cuckoo"
 	"github.com/siftkv/siftkv/filterpolicy/internal/filtertest"
 )
@@ -53,28 +53,34 @@ func TestAnySizeFills(t *testing.T) {
 
 // One key in a thousand guises, among others, takes one slot and blocks nothing.
 func TestManyDuplicatesCostNothing(t *testing.T) {
-	const distinct, times = 2000, 20
-	b := filtertest.Policy(t, "cuckoo:12").NewBuilder()
-	in := filtertest.Good(1)
-	for range times {
-		for i := range uint64(distinct) {
-			b.AddHash(in.At(i))
-			b.AddHash(in.At(0))
-		}
-	}
-	data, ok := b.Finish(nil)
-	require.True(t, ok)
-	require.InEpsilon(t, len(filtertest.Build(t, "cuckoo:12", in, distinct)), len(data), 0.05)
-	f := filtertest.Open(t, "cuckoo:12", data)
-	for i := range uint64(distinct) {
-		require.True(t, f.MayContainHash(in.At(i)))
+	filtertest.DuplicatesAreFree(t, "cuckoo:12", 0.05)
+	filtertest.DuplicatesAreFree(t, "cuckoo:12,4,semisort", 0.05)
+}
+
+// A rate is the fewest bits that keep it with the slots at hand, and from then on those
+// bits.
+func TestRates(t *testing.T) {
+	filtertest.Means(t, map[string]string{
+		"cuckoo:012,4": "cuckoo:12", "cuckoo:rate=0.001": "cuckoo:13", "cuckoo:rate=0.002": "cuckoo:12", "cuckoo:rate=0.001,4": "cuckoo:13",
+		"cuckoo:rate=0.001,2": "cuckoo:12,2", "cuckoo:rate=0.001,8": "cuckoo:14,8", "cuckoo:rate=0.001,4,semisort": "cuckoo:13,4,semisort",
+		"cuckoo:rate=0.5": "cuckoo:4", "cuckoo:rate=0.5,8": "cuckoo:5,8", "cuckoo:rate=0.5,4,semisort": "cuckoo:5,4,semisort",
+	})
+	for _, slots := range []string{"", ",2", ",8", ",4,semisort"} {
+		filtertest.LeastBitsKeepRates(t, "cuckoo:", slots, 0.5, 0.1, 0.01, 0.001, 1e-6, 1e-8)
 	}
 }
 
-func TestParseAloneMatchesTheSentinel(t *testing.T) {
-	_, err := cuckoo.Parse("12,3")
-	require.ErrorIs(t, err, filterpolicy.ErrBadSpec)
-	require.EqualError(t, err, `filterpolicy: bad spec "cuckoo:12,3": slots per bucket must be 2, 4 or 8, not "3"; for example "cuckoo:12,4"`)
+func TestParseSaysWhatIsWrong(t *testing.T) {
+	const rates = `rate must be a decimal fraction from %s to 0.5, such as 0.01, not `
+	filtertest.Refuses(t, cuckoo.Parse, map[string]string{
+		"12,3":                `slots per bucket must be 2, 4 or 8, not "3"; for example "cuckoo:12,4"`,
+		"rate=1":              fmt.Sprintf(rates, "1.77e-09") + `"1"; for example "cuckoo:12,4"`,
+		"rate=0.0000000007,2": fmt.Sprintf(rates, "7.83e-10"),
+		"rate=0.6,8":          fmt.Sprintf(rates, "3.66e-09"),
+		"rate=0.6,4,semisort": fmt.Sprintf(rates, "1.77e-09"),
+		"rate=0.01,":          `slots per bucket must be 2, 4 or 8, not ""`,
+		"rate=0.01,semisort":  `slots per bucket must be 2, 4 or 8, not "semisort"`,
+	})
 }
 
 func FuzzDecode(f *testing.F) {

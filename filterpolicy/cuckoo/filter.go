@@ -14,27 +14,13 @@ type Filter struct {
 // Decode checks data, every byte of it, and returns a view of it. The caller must
 // not change data while the filter is in use. An error matches the sentinel of
 // corruption.
-func Decode(data []byte) (*Filter, error) {
-	cells, footer, err := frame.Open(data, frame.Cuckoo)
-	if err != nil {
-		return nil, err
-	}
-	f := &Filter{}
-	if !f.view(cells, footer) {
-		return nil, frame.Corruptf("%d bytes do not hold %d buckets of parameters %#x", len(cells), footer.Units(), footer.Params())
-	}
-	return f, nil
-}
+func Decode(data []byte) (*Filter, error) { return frame.Decode(data, frame.Cuckoo, (*Filter).view) }
 
 // Probe is a single probe of encoded bytes, for callers that keep no Filter and
 // whose own checksum covers data. Bytes that are no filter answer true.
 func Probe(data []byte, h uint64) bool {
-	cells, footer := frame.Peek(data, frame.Cuckoo)
-	if footer == nil {
-		return true
-	}
 	var f Filter
-	return !f.view(cells, footer) || f.MayContainHash(h)
+	return !f.view(frame.Peek(data, frame.Cuckoo)) || f.MayContainHash(h)
 }
 
 // noSlots stands in for the cells of an empty filter: two buckets without a

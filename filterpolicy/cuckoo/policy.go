@@ -28,13 +28,11 @@ type Policy struct {
 // Parse reads "F", "F,B" or "F,4,semisort": fingerprint bits from 4 to 32, and 2, 4
 // or 8 slots per bucket, which are 4 unless given. Semi-sorted buckets take a bit
 // less per slot for the same rate, and have 4 slots and fingerprints of 5 bits or
-// more.
+// more. In place of F, "rate=0.001" means the fewest bits whose false-positive rate,
+// with these slots, is not above it.
 func Parse(args string) (Policy, error) {
 	p, err := parse(args)
-	if err != nil {
-		return Policy{}, spec.Errorf(Name+":"+args, "cuckoo:12,4", "%v", err)
-	}
-	return p, nil
+	return p, spec.Wrap(err, Name, args, "cuckoo:12,4")
 }
 
 func parse(args string) (Policy, error) {
@@ -43,29 +41,37 @@ func parse(args string) (Policy, error) {
 	if sorted {
 		return parseSemisorted(first, plain)
 	}
-	bits, err := spec.ParseInt("fingerprint bits", first, minBits, maxBits)
-	if err != nil {
-		return Policy{}, err
-	}
 	slots := defaultSlots
 	if given {
+		var err error
 		slots, err = strconv.Atoi(second)
 		if err != nil || safeLoad(slots) == 0 || len(second) != 1 {
 			return Policy{}, fmt.Errorf("slots per bucket must be 2, 4 or 8, not %q", second)
 		}
 	}
-	return Policy{bits: uint8(bits), slots: uint8(slots)}, nil
-}
-
-func parseSemisorted(first, second string) (Policy, error) {
-	bits, err := spec.ParseInt("fingerprint bits of semi-sorted buckets", first, semisortMinBits, maxBits)
+	bits, err := parseBits("fingerprint bits", first, minBits, slots)
 	if err != nil {
 		return Policy{}, err
 	}
+	return Policy{bits: bits, slots: uint8(slots)}, nil
+}
+
+func parseSemisorted(first, second string) (Policy, error) {
 	if second != strconv.Itoa(semisortSlots) {
 		return Policy{}, fmt.Errorf("slots per semi-sorted bucket must be %d, not %q", semisortSlots, second)
 	}
-	return Policy{bits: uint8(bits), slots: semisortSlots, semisorted: true}, nil
+	bits, err := parseBits("fingerprint bits of semi-sorted buckets", first, semisortMinBits, semisortSlots)
+	if err != nil {
+		return Policy{}, err
+	}
+	return Policy{bits: bits, slots: semisortSlots, semisorted: true}, nil
+}
+
+// parseBits reads fingerprint bits, or the rate that they are to keep in full buckets
+// of so many slots.
+func parseBits(what, text string, least, slots int) (uint8, error) {
+	bits, err := spec.ParseIntOrRate(what, text, least, maxBits, func(bits int) float64 { return limit(bits, slots) })
+	return uint8(bits), err
 }
 
 // safeLoad returns the percentage of slots that may be filled so that the first
@@ -86,7 +92,8 @@ func safeLoad(slots int) uint64 {
 // Name returns the family's name on disk.
 func (p Policy) Name() string { return Name }
 
-// String returns the spec; the usual number of slots is left out where it may be.
+// String returns the spec; the usual number of slots is left out where it may be, and a
+// rate is given as the bits that it stands for.
 func (p Policy) String() string {
 	s := Name + ":" + strconv.Itoa(int(p.bits))
 	if p.semisorted {

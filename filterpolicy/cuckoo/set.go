@@ -15,7 +15,7 @@ var (
 	// often as its two buckets have slots. The set is as it was and takes other keys.
 	// A set that may grow counts further copies aside, up to 2^32-1.
 	ErrTooManyCopies = errors.New("cuckoo: the set holds this key as often as its two buckets have slots; " +
-		"use AddUnique, more Options.Slots, or Options.Grow")
+		"use AddNew, more Options.Slots, or Options.Grow")
 )
 
 // A Set is a cuckoo filter that lives in an application: keys are added, removed and
@@ -63,16 +63,16 @@ func (s *Set) AddHash(h uint64) error {
 	return nil
 }
 
-// AddUnique adds a key unless Contains, and says whether it did. A false positive
+// AddNew adds a key unless Contains, and reports whether it did. A false positive
 // counts as contained: such a key is not added but rests on the entry of another, and goes
-// when that one is removed. Options.Guard makes AddUnique exact, so that this
+// when that one is removed. Options.Guard makes AddNew exact, so that this
 // cannot happen.
-func (s *Set) AddUnique(key []byte) (added bool, err error) {
-	return s.AddUniqueHash(xxhash.Sum64(key))
+func (s *Set) AddNew(key []byte) (added bool, err error) {
+	return s.AddNewHash(xxhash.Sum64(key))
 }
 
-// AddUniqueHash is AddUnique for a key's hash.
-func (s *Set) AddUniqueHash(h uint64) (added bool, err error) {
+// AddNewHash is AddNew for a key's hash.
+func (s *Set) AddNewHash(h uint64) (added bool, err error) {
 	contained := s.guard[h] != 0
 	if s.guard == nil {
 		contained = s.ContainsHash(h)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/settest"
 )
 
 // A twin is a set and what must be in it.
@@ -17,31 +18,31 @@ type twin struct {
 	keys map[uint64]int
 }
 
-func newTwin(t require.TestingT, n int, o Options) *twin {
+func newTwin(t settest.TB, n int, o Options) *twin {
 	s, err := New(n, 0, &o)
 	require.NoError(t, err)
 	return &twin{s, map[uint64]int{}}
 }
 
 // add adds a key; a refusal must leave no trace.
-func (w *twin) add(t require.TestingT, h uint64) error {
-	before := encoded(t, w.set)
+func (w *twin) add(t settest.TB, h uint64) error {
+	before := settest.Bytes(t, w.set)
 	err := w.set.AddHash(h)
 	w.added(t, h, err == nil, err, before)
 	return err
 }
 
-func (w *twin) addUnique(t require.TestingT, h uint64) {
-	before, contained := encoded(t, w.set), w.set.ContainsHash(h)
+func (w *twin) addNew(t settest.TB, h uint64) {
+	before, contained := settest.Bytes(t, w.set), w.set.ContainsHash(h)
 	if w.set.guard != nil {
 		contained = w.keys[h] != 0
 	}
-	added, err := w.set.AddUniqueHash(h)
+	added, err := w.set.AddNewHash(h)
 	require.Equal(t, !contained && err == nil, added)
 	w.added(t, h, added, err, before)
 }
 
-func (w *twin) added(t require.TestingT, h uint64, added bool, err error, before []byte) {
+func (w *twin) added(t settest.TB, h uint64, added bool, err error, before []byte) {
 	switch {
 	case added:
 		w.keys[h]++
@@ -52,12 +53,12 @@ func (w *twin) added(t require.TestingT, h uint64, added bool, err error, before
 		require.ErrorIs(t, err, ErrFull)
 	}
 	if !added {
-		require.Equal(t, before, encoded(t, w.set), "what was refused must leave no trace")
+		require.Equal(t, before, settest.Bytes(t, w.set), "what was refused must leave no trace")
 	}
 }
 
 // remove removes a key that is there.
-func (w *twin) remove(t require.TestingT, h uint64) {
+func (w *twin) remove(t settest.TB, h uint64) {
 	require.True(t, w.set.RemoveHash(h))
 	w.keys[h]--
 	if w.keys[h] == 0 {
@@ -77,7 +78,7 @@ func (w *twin) present() []uint64 {
 
 // check compares the set with its keys: each class of each table holds exactly the
 // copies of the keys whose home it is, and nothing else is there.
-func (w *twin) check(t require.TestingT) {
+func (w *twin) check(t settest.TB) {
 	type group struct {
 		layer *layer
 		class class
@@ -110,16 +111,10 @@ func (w *twin) check(t require.TestingT) {
 	}
 }
 
-func encoded(t require.TestingT, s *Set) []byte {
-	data, err := s.MarshalBinary()
-	require.NoError(t, err)
-	return data
-}
-
 // Every option, with tables so small and fingerprints so short that keys collide, tables
 // fill and chains grow all the time.
 func TestSetIsAMultiset(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	settest.Check(t, func(t *rapid.T) {
 		w := newTwin(t, rapid.IntRange(1, 40).Draw(t, "n"), Options{
 			Slots: rapid.SampledFrom([]int{2, 4, 8}).Draw(t, "slots"),
 			Bits:  rapid.SampledFrom([]int{4, 5, 8, 13, 31}).Draw(t, "bits"),
@@ -128,8 +123,8 @@ func TestSetIsAMultiset(t *testing.T) {
 		})
 		keys := rapid.Uint64Range(0, rapid.SampledFrom([]uint64{5, 60, 1000}).Draw(t, "universe"))
 		t.Repeat(map[string]func(*rapid.T){
-			"add":       func(t *rapid.T) { _ = w.add(t, keys.Draw(t, "key")) },
-			"addUnique": func(t *rapid.T) { w.addUnique(t, keys.Draw(t, "key")) },
+			"add":    func(t *rapid.T) { _ = w.add(t, keys.Draw(t, "key")) },
+			"addNew": func(t *rapid.T) { w.addNew(t, keys.Draw(t, "key")) },
 			"addMany": func(t *rapid.T) {
 				for i := range uint64(20) {
 					_ = w.add(t, mix.Mix(keys.Draw(t, "key")+i))
@@ -154,10 +149,10 @@ func TestSetIsAMultiset(t *testing.T) {
 				}
 			},
 			"store": func(t *rapid.T) {
-				data := encoded(t, w.set)
+				data := settest.Bytes(t, w.set)
 				w.set = &Set{}
 				require.NoError(t, w.set.UnmarshalBinary(data))
-				require.Equal(t, data, encoded(t, w.set))
+				require.Equal(t, data, settest.Bytes(t, w.set))
 			},
 			"reset": func(t *rapid.T) {
 				if rapid.IntRange(0, 20).Draw(t, "rarely") == 0 {
@@ -173,11 +168,7 @@ func TestSetIsAMultiset(t *testing.T) {
 // FuzzSet reads operations from bytes: two bits say which, six bits the key.
 func FuzzSet(f *testing.F) {
 	for i := range uint64(8) {
-		ops := make([]byte, 200)
-		for at := range ops {
-			ops[at] = byte(mix.Mix(i<<32 | uint64(at)))
-		}
-		f.Add(byte(i), byte(i), ops)
+		f.Add(byte(i), byte(i), settest.Operations(i, 200))
 	}
 	f.Add(byte(0), byte(1), slices.Repeat([]byte{7}, 20))
 	f.Fuzz(func(t *testing.T, shape, grow byte, ops []byte) {
@@ -187,7 +178,7 @@ func FuzzSet(f *testing.F) {
 			case op>>6 < 2:
 				_ = w.add(t, h)
 			case op>>6 == 2:
-				w.addUnique(t, h)
+				w.addNew(t, h)
 			case w.keys[h] != 0:
 				w.remove(t, h)
 			}

@@ -25,7 +25,7 @@ type Options struct {
 	// and four slots after 22 tables.
 	Grow int
 
-	// Guard keeps the 64-bit hash of each key in a map, so that Remove and AddUnique are
+	// Guard keeps the 64-bit hash of each key in a map, so that Remove and AddNew are
 	// exact. It costs some 20 to 40 bytes per key, many times the filter: it is meant for
 	// development and for sets that remove on hearsay. Contains and Count do not use it.
 	Guard bool

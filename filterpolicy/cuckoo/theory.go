@@ -55,6 +55,14 @@ func (p Policy) chance(buckets uint64) float64 {
 	return 2 / (float64(buckets) * (math.Exp2(float64(p.bits)) - 1))
 }
 
+// limit is the false-positive rate of large tables with so many fingerprint bits and
+// slots per bucket, filled to the safe load. No smaller table's is above it, as the
+// buckets are rounded up.
+func limit(bits, slots int) float64 {
+	perBucket := float64(slots) * float64(safeLoad(slots)) / 100
+	return -math.Expm1(-2 * perBucket / (math.Exp2(float64(bits)) - 1))
+}
+
 // distinct estimates how many of n hashes were distinct, given the fingerprints
 // that they left.
 func (p Policy) distinct(n, stored, buckets uint64) uint64 {

@@ -2,7 +2,6 @@ package fuse
 
 import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
-	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 	"github.com/siftkv/siftkv/filterpolicy/internal/peel"
 )
 
@@ -11,7 +10,7 @@ import (
 // more at a million keys, beside the filter itself.
 type Builder struct {
 	hashes collect.Hashes
-	policy Policy
+	plan   peel.Plan
 }
 
 // AddHash adds a key's hash. A hash equal to the one before it is free; any other
@@ -24,25 +23,5 @@ func (b *Builder) AddHash(h uint64) { b.hashes.Add(h) }
 // the family's limit; dst is then returned as it was.
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.hashes.Reset()
-	start := len(dst)
-	d := frame.Description{Params: b.policy.params(0)}
-	if b.hashes.Len() != 0 {
-		var l layout
-		data, made, ok := peel.Build(dst, &b.hashes, uint64(b.policy.bits), func(keys uint64, growth int) peel.Layout {
-			l = layoutFor(int(b.policy.arity), keys, growth)
-			return &l
-		})
-		if !ok {
-			return dst, false
-		}
-		dst = data
-		d = frame.Description{Keys: made.Keys, Seed: made.Seed, Params: b.policy.params(l.log)}
-		d.Units, _ = l.Size()
-	}
-	return d.Seal(dst, start, frame.Fuse), true
-}
-
-// params returns the footer's parameters for segments of the given length.
-func (p Policy) params(log uint64) uint32 {
-	return uint32(p.bits) | uint32(p.arity)<<8 | uint32(log)<<16
+	return b.plan.Finish(dst, &b.hashes)
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/filterpolicy/fuse"
 	"github.com/siftkv/siftkv/filterpolicy/internal/filtertest"
 )
@@ -42,8 +41,10 @@ func TestSizeIsAsPromised(t *testing.T) {
 			{4, 10_000, 1.22}, {4, 100_000, 1.125}, {4, 1_000_000, 1.08},
 		} {
 			spec := fmt.Sprintf("fuse:%d,%d", bits, c.places)
-			got := 8 * float64(len(filtertest.Build(t, spec, filtertest.Good(2), c.keys))) / float64(c.keys)
-			require.LessOrEqual(t, got, c.most*float64(bits), "%s, %d keys", spec, c.keys)
+			for _, n := range filtertest.Affordable(c.keys) {
+				got := filtertest.BitsPerKey(t, spec, filtertest.Good(2), n)
+				require.LessOrEqual(t, got, c.most*float64(bits), "%s, %d keys", spec, n)
+			}
 		}
 	}
 }
@@ -57,18 +58,16 @@ func TestUnmixedHashesDoNoHarm(t *testing.T) {
 
 // A rate is the fewest bits that keep it, and from then on those bits.
 func TestRateMeansBits(t *testing.T) {
-	for text, want := range map[string]string{
+	filtertest.Means(t, map[string]string{
 		"fuse:rate=0.004": "fuse:8", "fuse:rate=0.00390625": "fuse:8", "fuse:rate=0.0039": "fuse:9", "fuse:rate=0.01,4": "fuse:7,4",
 		"fuse:rate=0.5": "fuse:4", "fuse:rate=0.000000001": "fuse:30", "fuse:8,3": "fuse:8", "fuse:08,4": "fuse:8,4",
-	} {
-		p := filtertest.Policy(t, text)
-		require.Equal(t, want, p.String())
-		require.True(t, p == filtertest.Policy(t, want))
-	}
+	})
+	filtertest.LeastBitsKeepRates(t, "fuse:", "", 0.5, 0.0625, 0.01, 0.004, 1e-6, 1e-9)
+	filtertest.LeastBitsKeepRates(t, "fuse:", ",4", 0.5, 0.01, 1e-9)
 }
 
 func TestParseSaysWhatIsWrong(t *testing.T) {
-	for args, want := range map[string]string{
+	filtertest.Refuses(t, fuse.Parse, map[string]string{
 		"3":        `fingerprint bits must be a whole number from 4 to 32, not "3"; for example "fuse:8"`,
 		"33":       `fingerprint bits must be a whole number from 4 to 32, not "33"`,
 		"8.5":      `fingerprint bits must be a whole number from 4 to 32, not "8.5"`,
@@ -78,12 +77,10 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"rate=2":   `rate must be`,
 		"rate=0.0": `rate must be`,
 		"rate=":    `rate must be`,
-	} {
-		_, err := fuse.Parse(args)
-		require.ErrorIs(t, err, filterpolicy.ErrBadSpec)
-		require.ErrorContains(t, err, want)
-	}
+	})
 }
+
+func TestDuplicatesCostNothing(t *testing.T) { filtertest.DuplicatesAreFree(t, "fuse:8", 0) }
 
 func FuzzDecode(f *testing.F) {
 	filtertest.FuzzDecode(f, "fuse:8", "fuse:9,4", "fuse:31", "fuse:16", "fuse:32,4")

@@ -48,6 +48,9 @@ func (l *layout) Size() (cells uint64, arity int) {
 	return l.span + uint64(l.arity-1)<<l.log, l.arity
 }
 
+// Params returns the footer's parameters after the bits of a fingerprint.
+func (l *layout) Params() uint32 { return uint32(l.arity) | uint32(l.log)<<8 }
+
 // Locate finds the places of mixed hashes.
 func (l *layout) Locate(zs []uint64, places []fingerprint.Places) {
 	span, length, mask := l.span, l.length, l.mask

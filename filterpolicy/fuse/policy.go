@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/fingerprint"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
+	"github.com/siftkv/siftkv/filterpolicy/internal/peel"
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
@@ -26,10 +28,7 @@ type Policy struct {
 // whose false-positive rate is not above it.
 func Parse(args string) (Policy, error) {
 	p, err := parse(args)
-	if err != nil {
-		return Policy{}, spec.Errorf(Name+":"+args, "fuse:8", "%v", err)
-	}
-	return p, nil
+	return p, spec.Wrap(err, Name, args, "fuse:8")
 }
 
 func parse(args string) (Policy, error) {
@@ -61,4 +60,11 @@ func (p Policy) String() string {
 }
 
 // NewBuilder returns an empty builder.
-func (p Policy) NewBuilder() *Builder { return &Builder{policy: p} }
+func (p Policy) NewBuilder() *Builder { return &Builder{plan: p.plan()} }
+
+func (p Policy) plan() peel.Plan {
+	return peel.Plan{Family: frame.Fuse, Bits: p.bits, Layout: func(keys uint64, growth int) peel.Layout {
+		l := layoutFor(int(p.arity), keys, growth)
+		return &l
+	}}
+}

@@ -1,15 +1,17 @@
-package fuse
+package fuse_test
 
 import (
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/filterpolicy/fuse"
 	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
-	"github.com/siftkv/siftkv/filterpolicy/internal/peel"
+	"github.com/siftkv/siftkv/filterpolicy/internal/filtertest"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
@@ -22,14 +24,11 @@ func firstAttempts(t *testing.T, arity int, n uint64, builds int) float64 {
 		for i := range n {
 			hashes.Add(i | build<<40)
 		}
-		_, made, ok := peel.Build(nil, &hashes, 8, func(keys uint64, growth int) peel.Layout {
-			require.Zero(t, growth, "eight attempts failed")
-			l := layoutFor(arity, keys, growth)
-			return &l
-		})
+		failed, growth, ok := fuse.Attempts(arity, &hashes)
 		hashes.Reset()
 		require.True(t, ok)
-		if made.Seed == 0 {
+		require.Zero(t, growth, "eight attempts failed")
+		if failed == 0 {
 			good++
 		}
 	}
@@ -47,10 +46,20 @@ func published(arity int, n uint64) float64 {
 	return math.Ceil(float64(n)*factor/length) * length / float64(n)
 }
 
-// The committed table is what the code does, and first attempts mostly succeed.
+// The committed table is what the code does, and first attempts mostly succeed. Under the
+// race detector some of its rows must do.
 func TestGoldenSimulation(t *testing.T) {
-	var s strings.Builder
-	s.WriteString(`# Sizes of fuse filters, simulated
+	if filtertest.Share(1) == 0 {
+		table, err := os.ReadFile("simulation.md")
+		require.NoError(t, err)
+		for arity := 3; arity <= 4; arity++ {
+			require.Contains(t, string(table), row(t, arity, 10))
+			require.Contains(t, string(table), row(t, arity, 300))
+		}
+		return
+	}
+	var table strings.Builder
+	table.WriteString(`# Sizes of fuse filters, simulated
 
 Cells per key by the number of keys and of places per key, the share of first
 attempts at building that succeed, and for comparison the cells per key that the
@@ -63,29 +72,17 @@ Written by ` + "`go test ./filterpolicy/fuse -run Golden -update`" + `; the seed
 `)
 	for arity := 3; arity <= 4; arity++ {
 		for _, n := range []uint64{10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 1_000_000} {
-			l := layoutFor(arity, n, 0)
-			cells, _ := l.Size()
-			good := firstAttempts(t, arity, n, int(min(200, max(5, 300_000/n))))
-			fmt.Fprintf(&s, "| %d | %d | %d | %.3f | %.0f %% | %.3f |\n", arity, n, l.length, float64(cells)/float64(n), 100*good, published(arity, n))
-			require.GreaterOrEqual(t, good, 0.5, "%d places, %d keys", arity, n)
+			table.WriteString(row(t, arity, n))
 		}
 	}
-	golden.File(t, "simulation.md", s.String())
+	golden.File(t, "simulation.md", table.String())
 }
 
-// Places are distinct and inside for every size, and sizes neither jump nor wrap.
-func TestLayoutsOfAnySize(t *testing.T) {
-	for arity := 3; arity <= 4; arity++ {
-		for n := uint64(1); n < 1<<32; n += n/3 + 1 {
-			for growth := range 4 {
-				l := layoutFor(arity, n, growth)
-				cells, places := l.Size()
-				require.Equal(t, arity, places)
-				require.Zero(t, cells%l.length)
-				require.LessOrEqual(t, l.log, uint64(maxLog))
-				require.GreaterOrEqual(t, cells, n)
-				require.LessOrEqual(t, cells, 2*n+3*n/(1+n/200)+uint64(growth)*n)
-			}
-		}
-	}
+// row simulates filters of a size.
+func row(t *testing.T, arity int, n uint64) string {
+	t.Helper()
+	cells, segment := fuse.Shape(arity, n)
+	good := firstAttempts(t, arity, n, int(min(200, max(5, 300_000/n))))
+	require.GreaterOrEqual(t, good, 0.5, "%d places, %d keys", arity, n)
+	return fmt.Sprintf("| %d | %d | %d | %.3f | %.0f %% | %.3f |\n", arity, n, segment, float64(cells)/float64(n), 100*good, published(arity, n))
 }

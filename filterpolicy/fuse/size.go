@@ -47,9 +47,12 @@ func segmentLog(arity int, n uint64) uint64 {
 	return min(maxLog, (6*uint64(k)+7)/10)
 }
 
-// layoutFor returns the layout for so many distinct keys, at least one and at most
+// layoutFor returns the layout for so many distinct keys, at most
 // fingerprint.MaxCells. Each growth adds a sixteenth and a segment.
 func layoutFor(arity int, keys uint64, growth int) layout {
+	if keys == 0 {
+		return newLayout(arity, 0, uint64(arity))
+	}
 	perThousand := uint64(1085)
 	if arity == 4 {
 		perThousand = 1024

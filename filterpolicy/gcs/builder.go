@@ -2,6 +2,7 @@ package gcs
 
 import (
 	"encoding/binary"
+	"iter"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
@@ -15,6 +16,7 @@ import (
 type Builder struct {
 	hashes collect.Hashes
 	bits   spec.Bits
+	room   uint64 // keys that the range is for, if there are no more
 }
 
 // AddHash adds a key's hash. A hash equal to the one before it is free; any
@@ -23,49 +25,65 @@ func (b *Builder) AddHash(h uint64) { b.hashes.Add(h) }
 
 // Finish appends the filter to dst and empties the builder for the next file.
 // The filter of no keys says no to everything. Finish declines only files of more
-// than 2^30 keys; dst is then returned as it was.
+// than 2^30 keys, or that are to have room for more; dst is then returned as it was.
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.hashes.Reset()
 	d := frame.Description{Keys: uint64(b.hashes.Len())}
-	start := len(dst)
 	switch {
-	case d.Keys > maxKeys:
+	case max(d.Keys, b.room) > maxKeys:
 		return dst, false
-	case d.Keys != 0:
-		keys := order.Distinct(&b.hashes, 0)
-		buckets, width, divisor := geometry(b.bits, uint64(len(keys)))
-		codes, positions := encode(keys, buckets, width, divisor)
-		stride := positions[buckets] / buckets
-		var offset uint64
-		dst, offset = newIndex(dst, positions, stride)
-		dst = append(dst, codes...)
-		for _, number := range []uint64{0, width, divisor, stride} {
-			dst = binary.LittleEndian.AppendUint64(dst, number)
-		}
-		d.Units, d.Params = buckets, uint32(offset)
+	case d.Keys == 0:
+		return d.Seal(dst, len(dst), frame.GCS), true
 	}
-	return d.Seal(dst, start, frame.GCS), true
+	keys := order.Distinct(&b.hashes, 0)
+	g := geometryOf(b.bits, max(b.room, uint64(len(keys))))
+	data, d.Params = appendCells(dst, g, g.valuesOf(keys))
+	d.Units = g.buckets
+	return d.Seal(data, len(dst), frame.GCS), true
 }
 
-// encode writes the values of mixed hashes, which ascend, and returns where each bucket
-// begins, and the end.
-func encode(keys []uint64, buckets, width, divisor uint64) (codes []byte, positions []uint64) {
-	var w writer
-	positions = make([]uint64, 0, buckets+1)
-	c := codeOf(divisor)
-	next := uint64(0) // the least value that can follow
-	for _, z := range keys {
-		bucket, value := locate(z, buckets, width)
-		for uint64(len(positions)) <= bucket {
-			positions = append(positions, w.len())
-			next = 0
-		}
-		if value+1 != next || next == 0 { // else the value before, once more
-			w.put(c, value-next)
-			next = value + 1
+// valuesOf yields the values of mixed hashes, which ascend as they do.
+func (g geometry) valuesOf(keys []uint64) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for _, z := range keys {
+			bucket, value := locate(z, g.buckets, g.width)
+			if !yield(bucket*g.width + value) {
+				return
+			}
 		}
 	}
-	for uint64(len(positions)) <= buckets {
+}
+
+// appendCells appends the cells of a filter of ascending values to dst, and returns
+// them with the bits of a deviation.
+func appendCells(dst []byte, g geometry, values iter.Seq[uint64]) (data []byte, offset uint32) {
+	codes, positions := encode(g, values)
+	stride := positions[g.buckets] / g.buckets
+	data, offset = newIndex(dst, positions, stride)
+	data = append(data, codes...)
+	for _, number := range []uint64{0, g.width, g.divisor, stride} {
+		data = binary.LittleEndian.AppendUint64(data, number)
+	}
+	return data, offset
+}
+
+// encode writes ascending values, each once, and returns where each bucket begins, and the end.
+func encode(g geometry, values iter.Seq[uint64]) (codes []byte, positions []uint64) {
+	var w writer
+	c := codeOf(g.divisor)
+	positions = append(make([]uint64, 0, g.buckets+1), 0)
+	least, end := uint64(0), g.width // the least value that can follow, and the bucket's end
+	for v := range values {
+		for ; v >= end; end += g.width {
+			positions = append(positions, w.len())
+			least = end
+		}
+		if v >= least { // else the value before, once more
+			w.put(c, v-least)
+			least = v + 1
+		}
+	}
+	for uint64(len(positions)) <= g.buckets {
 		positions = append(positions, w.len())
 	}
 	w.flush()

@@ -3,9 +3,14 @@
 //
 // Choose it for sets that are small, sent over a network or merged and listed more
 // often than probed: no other family is as simple to read in another language, and it
-// is a list, which All yields in order. Two sets over the same range (the same keys'
-// number and rate) are merged by merging their lists. Where probes count, a ribbon
-// takes fewer bits and a tenth of the time.
+// is a list, which All yields in order. Where probes count, a ribbon takes fewer bits and
+// a tenth of the time.
+//
+// Filters over the same range are merged by merging their lists, without a key being
+// hashed again. Two files of unlike size do not have the same range; NewBuilderFor fixes it
+// in advance, for parts of one whole. A part takes about 1.5 bits for each key of the
+// whole and B for each of its own; merged parts take what the whole does, and the rate is the
+// sum of theirs.
 //
 // B bits stand for a rate of 2^-B; B may have decimals, and "rate=0.01" stands for
 // the least B with that rate or a lower one.

@@ -2,7 +2,6 @@ package gcs
 
 import (
 	"encoding/binary"
-	"iter"
 	"math"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
@@ -17,38 +16,25 @@ type Filter struct {
 	code    code
 	buckets uint64 // 0 in the filter of no keys
 	width   uint64
+	keys    uint64 // added, by the footer
 }
 
 // Decode checks data, every byte of it, and returns a view of it. The caller must
 // not change data while the filter is in use. An error matches the sentinel of
 // corruption.
-func Decode(data []byte) (*Filter, error) {
-	cells, footer, err := frame.Open(data, frame.GCS)
-	if err != nil {
-		return nil, err
-	}
-	f := &Filter{}
-	if !f.view(cells, footer) || !f.sound() {
-		return nil, frame.Corruptf("%d bytes do not hold %d buckets of parameters %#x", len(cells), footer.Units(), footer.Params())
-	}
-	return f, nil
-}
+func Decode(data []byte) (*Filter, error) { return frame.Decode(data, frame.GCS, (*Filter).whole) }
 
 // Probe is a single probe of encoded bytes, for callers that keep no Filter and
 // whose own checksum covers data. Bytes that are no filter answer true.
 func Probe(data []byte, h uint64) bool {
-	cells, footer := frame.Peek(data, frame.GCS)
-	if footer == nil {
-		return true
-	}
 	var f Filter
-	return !f.view(cells, footer) || f.MayContainHash(h)
+	return !f.view(frame.Peek(data, frame.GCS)) || f.MayContainHash(h)
 }
 
 // view makes f a filter that cannot read out of bounds, or says false.
 func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 	n := uint64(len(cells))
-	f.buckets, f.offset = footer.Units(), uint64(footer.Params())
+	f.buckets, f.offset, f.keys = footer.Units(), uint64(footer.Params()), footer.Keys()
 	if f.offset > maxOffset || footer.Seed() != 0 {
 		return false
 	}
@@ -75,8 +61,11 @@ func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 	return true
 }
 
-// sound reports whether the index is that of the codes.
-func (f *Filter) sound() bool {
+// whole is view, and says false as well if the index is not that of the codes.
+func (f *Filter) whole(cells []byte, footer *frame.Footer) bool {
+	if !f.view(cells, footer) {
+		return false
+	}
 	if f.buckets == 0 {
 		return true
 	}
@@ -111,32 +100,9 @@ func (f *Filter) reader(bucket uint64) (r reader, ok bool) {
 	return r, r.pos <= r.end && r.end <= uint64(len(f.codes)-wordLen)*8
 }
 
-// Buckets returns the geometry of a filter: the values of a hash that All yields are below
-// buckets times width. Filters of equal geometry can be merged: the union of their values
-// is the filter of all their keys.
-func (f *Filter) Buckets() (buckets, width uint64) { return f.buckets, f.width }
-
 // Value returns the value under which the filter knows a hash; there are no values
 // in the filter of no keys.
 func (f *Filter) Value(h uint64) uint64 {
 	bucket, value := locate(order.Mixed(h, 0), f.buckets, f.width)
 	return bucket*f.width + value
-}
-
-// All yields the values of the filter in ascending order, each once.
-func (f *Filter) All() iter.Seq[uint64] {
-	return func(yield func(uint64) bool) {
-		for bucket := range f.buckets {
-			r, ok := f.reader(bucket)
-			if !ok {
-				return
-			}
-			for next := uint64(0); r.pos < r.end; {
-				next += r.next(f.code) + 1
-				if !yield(bucket*f.width + next - 1) {
-					return
-				}
-			}
-		}
-	}
 }

@@ -50,18 +50,28 @@ func locate(z, buckets, width uint64) (bucket, value uint64) {
 	return bucket, mix.Reduce(remainder, width)
 }
 
-// geometry returns how many buckets the values of n keys fall into, how wide these
-// are, and the divisor that suits the differences.
-func geometry(b spec.Bits, n uint64) (buckets, width, divisor uint64) {
-	const fixed = 20 // fractional bits of a factor, few enough to be the same on every machine
-	whole := b / spec.One
-	factor := uint64(math.Round(math.Exp2(float64(b%spec.One)/float64(spec.One)) * (1 << fixed)))
-	buckets = (n + bucketKeys - 1) / bucketKeys
-	perKey := factor << whole // values, in fixed point
+// fixed is the fractional bits of the values per key, few enough for them to be the
+// same on every machine.
+const fixed = 20
+
+// valuesPerKey returns the size of the range per key, 2^b in fixed point.
+func valuesPerKey(b spec.Bits) uint64 {
+	factor := math.Exp2(float64(b%spec.One) / float64(spec.One))
+	return uint64(math.Round(factor*(1<<fixed))) << (b / spec.One)
+}
+
+// A geometry is how many buckets the values of some keys fall into, how wide these are,
+// and the divisor that suits the differences.
+type geometry struct{ buckets, width, divisor uint64 }
+
+// geometryOf returns the geometry for n keys.
+func geometryOf(b spec.Bits, n uint64) geometry {
+	perKey := valuesPerKey(b)
+	buckets := (n + bucketKeys - 1) / bucketKeys
 	high, low := bits.Mul64(perKey, n)
-	width, _ = bits.Div64(high, low, buckets<<fixed)
-	divisor = uint64(math.Round(float64(perKey) / (1 << fixed) * math.Ln2))
-	return buckets, width + 1, max(1, divisor)
+	width, _ := bits.Div64(high, low, buckets<<fixed)
+	divisor := uint64(math.Round(float64(perKey) / (1 << fixed) * math.Ln2))
+	return geometry{buckets, width + 1, max(1, divisor)}
 }
 
 // index is where buckets begin.
@@ -85,7 +95,7 @@ func (x *index) at(i uint64) uint64 {
 
 // newIndex appends the index of some positions to dst and returns it with the bits of a
 // deviation.
-func newIndex(dst []byte, positions []uint64, stride uint64) (data []byte, offset uint64) {
+func newIndex(dst []byte, positions []uint64, stride uint64) (data []byte, offset uint32) {
 	spread := uint64(0)
 	for begin := 0; begin < len(positions); begin += groupLen {
 		base, most := straighten(positions[begin:min(begin+groupLen, len(positions))], stride)
@@ -99,7 +109,7 @@ func newIndex(dst []byte, positions []uint64, stride uint64) (data []byte, offse
 	}
 	w.flush()
 	_, size := sizes(uint64(len(positions)), uint64(width))
-	return append(w.bytes, make([]byte, start+int(size)-len(w.bytes))...), uint64(width)
+	return append(w.bytes, make([]byte, start+int(size)-len(w.bytes))...), uint32(width)
 }
 
 // straighten turns the positions of a group into deviations from a line of the given slope, the

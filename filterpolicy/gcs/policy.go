@@ -1,11 +1,6 @@
 package gcs
 
-import (
-	"math"
-	"strings"
-
-	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
-)
+import "github.com/siftkv/siftkv/filterpolicy/internal/spec"
 
 // Name is the family's name on disk.
 const Name = "gcs"
@@ -24,25 +19,8 @@ type Policy struct {
 // Parse reads the bits of a rate, from 1 to 32 with at most three decimals, or the
 // rate: "7", "6.64", "rate=0.01". A rate means the least bits whose rate is not above it.
 func Parse(args string) (Policy, error) {
-	p, err := parse(args)
-	if err != nil {
-		return Policy{}, spec.Errorf(Name+":"+args, "gcs:7", "%v", err)
-	}
-	return p, nil
-}
-
-func parse(args string) (Policy, error) {
-	if text, ok := strings.CutPrefix(args, "rate="); ok {
-		rate, err := spec.ParseRate(text, math.Exp2(-32), 0.5)
-		if err != nil {
-			return Policy{}, err
-		}
-		const slack = 1e-6 // thousandths of a bit that rounding may have added
-		thousandths := math.Ceil(-math.Log2(rate)*float64(spec.One) - slack)
-		return Policy{min(maxBits, spec.Bits(thousandths))}, nil
-	}
-	bits, err := spec.ParseBits(args, minBits, maxBits)
-	return Policy{bits}, err
+	bits, err := spec.ParseBitsOrRate(args, minBits, maxBits, limit)
+	return Policy{bits}, spec.Wrap(err, Name, args, "gcs:7")
 }
 
 // Name returns the family's name on disk.
@@ -52,4 +30,11 @@ func (p Policy) Name() string { return Name }
 func (p Policy) String() string { return Name + ":" + p.bits.String() }
 
 // NewBuilder returns an empty builder.
-func (p Policy) NewBuilder() *Builder { return &Builder{bits: p.bits} }
+func (p Policy) NewBuilder() *Builder { return p.NewBuilderFor(0) }
+
+// NewBuilderFor returns an empty builder whose filters are over the range for so many
+// distinct keys, however few they get. Filters for the same number of keys can be merged. A
+// filter that gets more keys takes a larger range and can no longer be merged with the others.
+func (p Policy) NewBuilderFor(keys int) *Builder {
+	return &Builder{bits: p.bits, room: uint64(max(0, keys))}
+}

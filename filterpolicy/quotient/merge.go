@@ -8,6 +8,7 @@ import (
 	"math/bits"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
+	"github.com/siftkv/siftkv/filterpolicy/internal/order"
 )
 
 // ErrUnlike is matched by the error of Merge for filters over different ranges.
@@ -75,20 +76,6 @@ func Merge(dst []byte, a, b *Filter) ([]byte, error) {
 func union(a, b *Filter) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		c, d := cursor{table: &a.table}, cursor{table: &b.table}
-		x, left := c.next()
-		y, right := d.next()
-		for left || right {
-			if left && (!right || x <= y) {
-				if !yield(x) {
-					return
-				}
-				x, left = c.next()
-				continue
-			}
-			if !yield(y) {
-				return
-			}
-			y, right = d.next()
-		}
+		order.Union(c.next, d.next)(yield)
 	}
 }

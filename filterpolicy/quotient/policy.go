@@ -23,19 +23,17 @@ type Policy struct {
 	bits uint8
 }
 
-// Parse reads the bits of a remainder, from 2 to 32.
+// Parse reads the bits of a remainder, from 2 to 32, or a false-positive rate such as
+// "rate=0.01", which means the fewest bits whose rate is not above it.
 func Parse(args string) (Policy, error) {
-	bits, err := spec.ParseInt("remainder bits", args, minBits, maxBits)
-	if err != nil {
-		return Policy{}, spec.Errorf(Name+":"+args, "quotient:7", "%v", err)
-	}
-	return Policy{uint8(bits)}, nil
+	bits, err := spec.ParseIntOrRate("remainder bits", args, minBits, maxBits, limit)
+	return Policy{uint8(bits)}, spec.Wrap(err, Name, args, "quotient:7")
 }
 
 // Name returns the family's name on disk.
 func (p Policy) Name() string { return Name }
 
-// String returns the spec.
+// String returns the spec, a rate as the bits that it stands for.
 func (p Policy) String() string { return Name + ":" + strconv.Itoa(int(p.bits)) }
 
 // NewBuilder returns an empty builder.

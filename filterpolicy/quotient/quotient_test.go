@@ -23,18 +23,13 @@ func TestGolden(t *testing.T) {
 	filtertest.Golden(t, "quotient:7", "quotient:2", "quotient:8", "quotient:13", "quotient:32")
 }
 
-func bitsPerKey(t *testing.T, spec string, n int) float64 {
-	t.Helper()
-	return 8 * float64(len(filtertest.Build(t, spec, filtertest.Good(1), n))) / float64(n)
-}
-
 // A table fills to its load whatever its size: bits per key do not jump at powers of
 // two.
 func TestBitsAreAsStated(t *testing.T) {
-	for _, n := range []int{10_000, 16_384, 16_385, 100_000, 131_073, 1_000_000} {
+	for _, n := range filtertest.Affordable(10_000, 16_384, 16_385, 100_000, 131_073, 1_000_000) {
 		for remainder, spec := range map[float64]string{2: "quotient:2", 7: "quotient:7", 16: "quotient:16"} {
 			slack := 6 * 64 * (remainder + 2.25) / float64(n)
-			got := bitsPerKey(t, spec, n)
+			got := filtertest.BitsPerKey(t, spec, filtertest.Good(1), n)
 			t.Logf("%s, %d keys: %.3f bits per key", spec, n, got)
 			require.LessOrEqual(t, got, (remainder+2.25)/0.95+slack, "%s, %d keys", spec, n)
 		}
@@ -42,20 +37,11 @@ func TestBitsAreAsStated(t *testing.T) {
 }
 
 func TestRateIsTheories(t *testing.T) {
-	matchesTheory(t, "quotient:7", 1_000_000, 2_000_000)
+	const size = 0.0065 // a block more of ten thousand keys
+	filtertest.MatchesTheoryWithin(t, "quotient:7", 1_000_000, 2_000_000, size, 0.01)
 	for _, spec := range []string{"quotient:2", "quotient:3", "quotient:5", "quotient:8", "quotient:10", "quotient:13"} {
-		matchesTheory(t, spec, 50_000, 500_000)
+		filtertest.MatchesTheoryWithin(t, spec, 50_000, 500_000, size, 0.01)
 	}
-}
-
-// matchesTheory checks the size but for a few blocks, and the rate within four standard deviations.
-func matchesTheory(t *testing.T, spec string, n, probes int) {
-	t.Helper()
-	want := filterpolicy.Expected(filtertest.Policy(t, spec), n)
-	require.InEpsilon(t, want.BitsPerKey, bitsPerKey(t, spec, n), 6*64/float64(n), spec)
-	got := filtertest.Measure(t, spec, filtertest.Good(1), n, probes)
-	t.Logf("%s, %d keys: %.4f %% false positives; theory %.4f %%", spec, n, 100*got.FPR(), 100*want.FPR)
-	require.InDelta(t, want.FPR, got.FPR(), 0.01*want.FPR+4*got.Sigma(want.FPR), spec)
 }
 
 func TestUnmixedHashesDoNoHarm(t *testing.T) {
@@ -63,82 +49,39 @@ func TestUnmixedHashesDoNoHarm(t *testing.T) {
 	filtertest.MixesInput(t, "quotient:7", 20_000, 50_000, 0.03)
 }
 
-// build makes a filter of the keys from..to-1 with room for some number.
-func build(t *testing.T, bits string, room int, from, to uint64) (*quotient.Filter, []byte) {
-	t.Helper()
-	p, err := quotient.Parse(bits)
-	require.NoError(t, err)
-	b := p.NewBuilderFor(room)
-	for i := from; i < to; i++ {
-		b.AddHash(filtertest.Good(1).At(i))
-	}
-	data, ok := b.Finish(nil)
-	require.True(t, ok)
-	f, err := quotient.Decode(data)
-	require.NoError(t, err)
-	return f, data
-}
-
 func TestAllIsTheList(t *testing.T) {
-	for _, bits := range []string{"2", "7", "32"} {
-		for _, n := range []uint64{0, 1, 2, 3, 60, 61, 1000, 20_000} {
-			f, _ := build(t, bits, 0, 0, n)
-			var want []uint64
-			for i := range n {
-				want = append(want, f.Value(filtertest.Good(1).At(i)))
-			}
-			slices.Sort(want)
-			want = slices.Compact(want)
-			require.Equal(t, want, slices.Collect(f.All()))
-			require.Equal(t, uint64(len(want)), f.Len())
-			for range f.All() {
-				break
-			}
+	for _, spec := range []string{"quotient:2", "quotient:7", "quotient:32"} {
+		for _, n := range []int{0, 1, 2, 3, 60, 61, 1000, 20_000} {
+			f := filtertest.ListsItsKeys(t, spec, quotient.Decode, n)
+			require.Len(t, slices.Collect(f.All()), int(f.Len()))
 		}
 	}
 }
 
-// Parts of one whole, merged in any order, are the filter of the whole.
-func TestMergeIsTheFilterOfAllKeys(t *testing.T) {
-	const n = 30_000
+func mergeable(tb testing.TB, bits string) filtertest.Mergeable[*quotient.Filter] {
+	tb.Helper()
+	p, err := quotient.Parse(bits)
+	require.NoError(tb, err)
+	return filtertest.Mergeable[*quotient.Filter]{
+		NewBuilderFor: func(keys int) filterpolicy.Builder { return p.NewBuilderFor(keys) },
+		Decode:        quotient.Decode, Merge: quotient.Merge, ErrUnlike: quotient.ErrUnlike,
+	}
+}
+
+func TestMerge(t *testing.T) {
 	for _, bits := range []string{"2", "7", "12"} {
-		_, whole := build(t, bits, n, 0, n)
-		a, _ := build(t, bits, n, 0, 10_000)
-		b, _ := build(t, bits, n, 10_000, 20_000)
-		c, _ := build(t, bits, n, 20_000, n)
-		for _, order := range [][]*quotient.Filter{{a, b, c}, {c, a, b}, {b, c, a}} {
-			data, err := quotient.Merge(nil, order[0], order[1])
-			require.NoError(t, err)
-			two, err := quotient.Decode(data)
-			require.NoError(t, err)
-			data, err = quotient.Merge([]byte("x"), two, order[2])
-			require.NoError(t, err)
-			require.Equal(t, whole, data[1:])
-		}
+		t.Run(bits, mergeable(t, bits).Check)
 	}
-}
-
-func TestMergeWithNothing(t *testing.T) {
-	none, empty := build(t, "7", 1000, 0, 0)
-	some, data := build(t, "7", 1000, 0, 500)
-	for _, pair := range [][2]*quotient.Filter{{none, some}, {some, none}} {
-		got, err := quotient.Merge(nil, pair[0], pair[1])
-		require.NoError(t, err)
-		require.Equal(t, data, got)
-	}
-	got, err := quotient.Merge(nil, none, none)
-	require.NoError(t, err)
-	require.Equal(t, empty, got)
 }
 
 // Without room, quotients double and values stay what they are: the rate is the sum of
 // the parts'.
 func TestMergeDoublesWhenFull(t *testing.T) {
 	const n, parts = 5000, 4
-	all, _ := build(t, "6", n, 0, n)
+	all, _ := mergeable(t, "6").Build(t, n, 0, n)
 	quotients, _ := all.Geometry()
 	for part := uint64(1); part < parts; part++ {
-		next, _ := build(t, "6", n, part*n, (part+1)*n)
+		next, _ := mergeable(t, "6").Build(t, n, part*n, (part+1)*n)
 		data, err := quotient.Merge(nil, all, next)
 		require.NoError(t, err)
 		all, err = quotient.Decode(data)
@@ -161,16 +104,10 @@ func TestMergeDoublesWhenFull(t *testing.T) {
 	require.InDelta(t, -math.Expm1(-rate), float64(positives)/probes, 0.003)
 }
 
-func TestMergeSaysWhy(t *testing.T) {
-	a, _ := build(t, "7", 1000, 0, 500)
-	b, _ := build(t, "7", 1001, 500, 900)
-	data, err := quotient.Merge([]byte("x"), a, b)
-	require.ErrorIs(t, err, quotient.ErrUnlike)
-	require.Equal(t, "x", string(data))
-
-	c, _ := build(t, "2", 100, 0, 100)
+func TestMergeIsFullAtLast(t *testing.T) {
+	c, _ := mergeable(t, "2").Build(t, 100, 0, 100)
 	for i := uint64(1); ; i++ {
-		next, _ := build(t, "2", 100, i*100, i*100+100)
+		next, _ := mergeable(t, "2").Build(t, 100, i*100, i*100+100)
 		merged, err := quotient.Merge(nil, c, next)
 		if err != nil {
 			require.ErrorIs(t, err, quotient.ErrFull)
@@ -183,53 +120,30 @@ func TestMergeSaysWhy(t *testing.T) {
 	}
 }
 
-// A key in a thousand guises takes one slot.
-func TestDuplicatesCostNothing(t *testing.T) {
-	const distinct, times = 3000, 20
-	in := filtertest.Good(1)
-	b := filtertest.Policy(t, "quotient:7").NewBuilder()
-	for range times {
-		for i := range uint64(distinct) {
-			b.AddHash(in.At(i))
-			b.AddHash(in.At(0))
-		}
-	}
-	data, ok := b.Finish(nil)
-	require.True(t, ok)
-	require.Len(t, data, len(filtertest.Build(t, "quotient:7", in, distinct)))
+func TestDuplicatesCostNothing(t *testing.T) { filtertest.DuplicatesAreFree(t, "quotient:7", 0) }
+
+func TestRates(t *testing.T) {
+	filtertest.Means(t, map[string]string{
+		"quotient:07": "quotient:7", "quotient:rate=0.01": "quotient:7", "quotient:rate=0.5": "quotient:2", "quotient:rate=0.0037": "quotient:9",
+		"quotient:rate=0.00371": "quotient:8", "quotient:rate=0.00000000023": "quotient:32",
+	})
+	filtertest.LeastBitsKeepRates(t, "quotient:", "", 0.5, 0.2, 0.1, 0.01, 0.001, 1e-6, 1e-9)
 }
 
-func TestParseAloneMatchesTheSentinel(t *testing.T) {
-	_, err := quotient.Parse("1")
-	require.ErrorIs(t, err, filterpolicy.ErrBadSpec)
-	require.EqualError(t, err, `filterpolicy: bad spec "quotient:1": remainder bits must be a whole number from 2 to 32, not "1"; for example "quotient:7"`)
+func TestParseSaysWhatIsWrong(t *testing.T) {
+	filtertest.Refuses(t, quotient.Parse, map[string]string{
+		"1":        `remainder bits must be a whole number from 2 to 32, not "1"; for example "quotient:7"`,
+		"7.5":      `remainder bits must be a whole number from 2 to 32`,
+		"rate=0.6": `rate must be a decimal fraction from 2.22e-10 to 0.5, such as 0.01, not "0.6"`,
+		"rate=":    `rate must be a decimal fraction`,
+	})
 }
 
 func FuzzDecode(f *testing.F) {
 	filtertest.FuzzDecode(f, "quotient:7", "quotient:2", "quotient:32")
 }
 
-// Any two filters that Decode accepts may be listed and merged, whatever is in them.
-func FuzzMerge(f *testing.F) {
-	for _, n := range []int{0, 1, 50} {
-		f.Add(filtertest.Build(f, "quotient:7", filtertest.Good(1), n), filtertest.Build(f, "quotient:7", filtertest.Good(2), n))
-	}
-	f.Fuzz(func(t *testing.T, x, y []byte) {
-		a, errA := quotient.Decode(filtertest.Reseal(x))
-		b, errB := quotient.Decode(filtertest.Reseal(y))
-		if errA != nil || errB != nil || a.Len()+b.Len() > 1000 {
-			return
-		}
-		data, err := quotient.Merge(nil, a, b)
-		if err != nil {
-			require.Empty(t, data)
-			return
-		}
-		merged, err := quotient.Decode(data)
-		require.NoError(t, err)
-		require.True(t, slices.IsSorted(slices.Collect(merged.All())))
-	})
-}
+func FuzzMerge(f *testing.F) { mergeable(f, "7").Fuzz(f, "quotient:7") }
 
 func BenchmarkVersusBlocked(b *testing.B) {
 	filtertest.Versus(b, "blocked:10", "quotient:7")

@@ -82,7 +82,7 @@ func (s *Set) addCopy(v uint64) error {
 	return nil
 }
 
-// AddNew adds a key unless Contains, and says whether it did. A false positive
+// AddNew adds a key unless Contains, and reports whether it did. A false positive
 // counts as contained: such a key is not added but rests on the entry of another, and goes
 // when that one is removed.
 func (s *Set) AddNew(key []byte) (added bool, err error) {

@@ -23,3 +23,7 @@ func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 	size := blocks*blockLen(uint64(p.bits)) + trailerLen + frame.FooterLen
 	return 8 * float64(size) / n, -math.Expm1(-n / float64(quotients) * math.Exp2(-float64(p.bits)))
 }
+
+// limit is the false-positive rate of large filters with so many remainder bits, filled
+// to the load; no smaller one's is above it, as the quotients are rounded up.
+func limit(bits int) float64 { return -math.Expm1(-load / 100.0 * math.Exp2(-float64(bits))) }

@@ -21,27 +21,13 @@ type Filter struct {
 // Decode checks data, every byte of it, and returns a view of it. The caller must
 // not change data while the filter is in use. An error matches the sentinel of
 // corruption.
-func Decode(data []byte) (*Filter, error) {
-	cells, footer, err := frame.Open(data, frame.Ribbon)
-	if err != nil {
-		return nil, err
-	}
-	f := &Filter{}
-	if !f.view(cells, footer) || !f.sound(footer.Units()) {
-		return nil, frame.Corruptf("%d bytes do not hold %d blocks of parameters %#x", len(cells), footer.Units(), footer.Params())
-	}
-	return f, nil
-}
+func Decode(data []byte) (*Filter, error) { return frame.Decode(data, frame.Ribbon, (*Filter).whole) }
 
 // Probe is a single probe of encoded bytes, for callers that keep no Filter and
 // whose own checksum covers data. Bytes that are no filter answer true.
 func Probe(data []byte, h uint64) bool {
-	cells, footer := frame.Peek(data, frame.Ribbon)
-	if footer == nil {
-		return true
-	}
 	var f Filter
-	return !f.view(cells, footer) || f.MayContainHash(h)
+	return !f.view(frame.Peek(data, frame.Ribbon)) || f.MayContainHash(h)
 }
 
 // view makes f a filter that cannot read out of bounds, or says false. It looks at
@@ -71,9 +57,13 @@ func (f *Filter) next(l *layer) bool {
 	return ok
 }
 
-// sound reports whether the further layers are whole, and all layers together are
-// everything there is. It does not change f.
-func (f *Filter) sound(units uint64) bool {
+// whole is view, and says false as well if the further layers are not whole or all
+// layers together are not everything there is.
+func (f *Filter) whole(cells []byte, footer *frame.Footer) bool {
+	if !f.view(cells, footer) {
+		return false
+	}
+	units := footer.Units()
 	left, l := *f, f.first
 	units -= l.blocks
 	for len(left.directory) != 0 {

@@ -4,16 +4,15 @@ import (
 	"math"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
+	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
-// bumpedShare is the share of a layer's keys that go to the next: those for which
-// there is no slot, and a few for which there would have been.
-const bumpedShare = 0.0513
-
 // Expected returns the size and the false-positive rate of a filter of the given
-// number of distinct keys. The size counts the footer, and is within 1 % for
-// 10 000 keys or more: how many keys are bumped depends on their hashes. A filter too large to build
-// has no bits and says maybe to everything.
+// number of distinct keys. The size counts the footer. It is exact up to 500 keys; beyond,
+// how many keys are bumped depends on their hashes, which moves it by up to two blocks, or
+// by half a per cent in large filters. The rate is exact where the result bits are whole;
+// where they are not, it follows the share of hashes that are bumped. A filter too large to build has no
+// bits and says maybe to everything.
 func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 	switch {
 	case keys <= 0:
@@ -21,20 +20,38 @@ func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 	case uint64(keys) > min(maxKeys, math.MaxInt/64):
 		return 0, 1
 	}
-	w, n, reached := widthOf(p.bits), float64(keys), 1.0
+	w, n, reached := widthOf(p.bits), uint64(keys), 1.0
 	size := uint64(frame.FooterLen)
 	for layers := 0; ; layers++ {
 		last := isLast(int(n), layers)
-		s := w.shapeFor(uint64(n), last)
+		s := w.shapeFor(n, last)
 		words, thresholds := s.size(last)
 		size += words + thresholds + entryLen
 		if last {
 			return 8 * float64(size) / float64(keys), fpr + reached*s.rate()
 		}
-		fpr += reached * (1 - bumpedShare) * s.rate()
-		reached *= bumpedShare
-		n = math.Ceil(n * bumpedShare)
+		bumped := s.bumped(n)
+		share := bumped / float64(n)
+		fpr += reached * (1 - share) * s.rate()
+		reached *= share
+		n = uint64(math.Ceil(bumped))
 	}
+}
+
+// bumped returns how many of a layer's n keys go to the next, by a fit to builds of 500 to
+// 400 000 keys: those for which there is no slot, and some for which there would have been.
+// The latter are a few per block, and what the end of the last block leaves unused.
+func (s shape) bumped(n uint64) float64 {
+	blocks := float64(s.blocks)
+	unused := 20 + 1.47*math.Sqrt(blocks) + 0.0273*blocks
+	return max(0, float64(n)-blockLen*blocks+unused)
+}
+
+// limit is the false-positive rate of large filters, which no smaller one's is above:
+// with a share of the keys at one column more than b, it is 2^-b (1 - share/2).
+func limit(b spec.Bits) float64 {
+	share := (b % spec.One).Float()
+	return math.Exp2(-float64(b/spec.One)) * (1 - share/2)
 }
 
 // rate is the false-positive rate of a layer: 2^-b where there are b columns, and

@@ -3,7 +3,7 @@ package scalable
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
+	"fmt"
 	"io"
 	"math"
 
@@ -23,8 +23,9 @@ import (
 //	kinds       rest  the family letters of the layers, at least one: 'b' or 'l'
 //
 // Each layer has the capacity that follows from these numbers.
+var format = envelope.Format{Family: envelope.Scalable, Version: 1, Made: "scalable.New", MaxPayload: headLen + maxLayers}
+
 const (
-	version = 1
 	headLen = 40
 
 	// maxLayers bounds what a description may claim. Growth 1 gets there first,
@@ -32,10 +33,11 @@ const (
 	maxLayers = 1 << 20
 )
 
-// errZero is the error of writing a zero set.
-var errZero = errors.New("filterpolicy: a zero scalable set cannot be written; make it with New")
-
-func (s *Set) head() []byte {
+// parts returns the payload of the first envelope. A zero set has none.
+func (s *Set) parts() [][]byte {
+	if len(s.layers) == 0 {
+		return nil
+	}
 	sh := s.shape
 	head := make([]byte, 0, headLen+len(s.layers))
 	for _, x := range []float64{sh.rate, sh.tightening, sh.growth} {
@@ -50,14 +52,11 @@ func (s *Set) head() []byte {
 	for _, l := range s.layers {
 		head = append(head, l.kind())
 	}
-	return head
+	return [][]byte{head}
 }
 
 // parse returns the shape of a set and the kinds of its layers.
-func parse(head []byte, got byte) (sh shape, kinds []byte, err error) {
-	if got != version {
-		return sh, nil, envelope.Misversion(got, version)
-	}
+func parse(head []byte) (sh shape, kinds []byte, err error) {
 	if len(head) <= headLen {
 		return sh, nil, envelope.Corruptf("%d bytes do not describe a scalable set", len(head))
 	}
@@ -77,10 +76,7 @@ func parse(head []byte, got byte) (sh shape, kinds []byte, err error) {
 
 // WriteTo writes the set's bytes to w, without a copy of them.
 func (s *Set) WriteTo(w io.Writer) (n int64, err error) {
-	if len(s.layers) == 0 {
-		return 0, errZero
-	}
-	n, err = envelope.WriteTo(w, envelope.Scalable, version, s.head())
+	n, err = format.Write(w, s.parts())
 	for i := 0; i < len(s.layers) && err == nil; i++ {
 		var m int64
 		m, err = s.layers[i].WriteTo(w)
@@ -93,24 +89,21 @@ func (s *Set) WriteTo(w io.Writer) (n int64, err error) {
 // error that is not one of r matches filterpolicy.ErrCorrupt; any leaves s as it
 // was.
 func (s *Set) ReadFrom(r io.Reader) (n int64, err error) {
-	head, got, n, err := envelope.ReadFrom(r, envelope.Scalable, headLen+maxLayers)
-	if err != nil {
-		return n, err
-	}
-	sh, kinds, err := parse(head, got)
+	var sh shape
+	var kinds []byte
+	n, err = format.Read(r, func(head []byte) (err error) {
+		sh, kinds, err = parse(head)
+		return err
+	})
 	if err != nil {
 		return n, err
 	}
 	var layers []layer
 	for i, kind := range kinds {
-		l, ok := zeroLayer(kind)
-		if !ok {
-			return n, envelope.Corruptf("layer %d is of kind %q, which is neither bloom nor blocked", i, kind)
-		}
-		m, err := l.ReadFrom(r)
+		l, m, err := readLayer(r, kind)
 		n += m
 		if err != nil {
-			return n, err
+			return n, fmt.Errorf("layer %d: %w", i, err)
 		}
 		if want := sh.layerKeys(i); l.Cap() != want {
 			return n, envelope.Corruptf("layer %d was made for %d keys, and must have been for %d", i, l.Cap(), want)
@@ -119,6 +112,16 @@ func (s *Set) ReadFrom(r io.Reader) (n int64, err error) {
 	}
 	*s = Set{layers, sh}
 	return n, nil
+}
+
+// readLayer reads a layer of a kind.
+func readLayer(r io.Reader, kind byte) (l layer, n int64, err error) {
+	l, ok := zeroLayer(kind)
+	if !ok {
+		return l, 0, envelope.Corruptf("kind %q is neither bloom nor blocked", kind)
+	}
+	n, err = l.ReadFrom(r)
+	return l, n, err
 }
 
 // MarshalBinary returns the set's bytes.

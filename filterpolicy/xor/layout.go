@@ -39,6 +39,9 @@ func layoutFor(keys uint64, growth int) layout {
 // Size returns the number of cells and of places per key.
 func (l *layout) Size() (cells uint64, places int) { return arity * l.third, arity }
 
+// Params returns no parameters: the footer's units tell all.
+func (l *layout) Params() uint32 { return 0 }
+
 // Locate finds the places of mixed hashes.
 func (l *layout) Locate(zs []uint64, places []fingerprint.Places) {
 	places = places[:len(zs)]

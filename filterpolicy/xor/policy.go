@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/fingerprint"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
+	"github.com/siftkv/siftkv/filterpolicy/internal/peel"
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
@@ -20,10 +22,7 @@ type Policy struct {
 // "rate=0.004", which means the fewest bits whose rate is not above it.
 func Parse(args string) (Policy, error) {
 	bits, err := fingerprint.ParseBits(args)
-	if err != nil {
-		return Policy{}, spec.Errorf(Name+":"+args, "xor:8", "%v", err)
-	}
-	return Policy{bits}, nil
+	return Policy{bits}, spec.Wrap(err, Name, args, "xor:8")
 }
 
 // Name returns the family's name on disk.
@@ -33,4 +32,11 @@ func (p Policy) Name() string { return Name }
 func (p Policy) String() string { return Name + ":" + strconv.Itoa(int(p.bits)) }
 
 // NewBuilder returns an empty builder.
-func (p Policy) NewBuilder() *Builder { return &Builder{policy: p} }
+func (p Policy) NewBuilder() *Builder { return &Builder{plan: p.plan()} }
+
+func (p Policy) plan() peel.Plan {
+	return peel.Plan{Family: frame.Xor, Bits: p.bits, Layout: func(keys uint64, growth int) peel.Layout {
+		l := layoutFor(keys, growth)
+		return &l
+	}}
+}

@@ -72,10 +72,10 @@ func appendHeader(dst []byte, family, version byte, payload [][]byte) []byte {
 	return binary.LittleEndian.AppendUint64(dst, uint64(length))
 }
 
-// Open checks every byte of data, which must be one envelope and nothing else,
-// and returns the payload, a part of data. Whether the version is one that it
-// reads is for the family to check.
-func Open(data []byte, family byte) (payload []byte, version byte, err error) {
+// open checks every byte of data, which must be one envelope and nothing else,
+// and returns the payload, a part of data. Whether the version is one that is
+// read is for the caller to check.
+func open(data []byte, family byte) (payload []byte, version byte, err error) {
 	if len(data) < Overhead {
 		return nil, 0, Corruptf("%d bytes are less than the %d of an empty one: the filter is cut short", len(data), Overhead)
 	}
@@ -116,9 +116,4 @@ func checkSum(got uint32, stored []byte) error {
 		return Corruptf("checksum is %08x, the filter says %08x: it is damaged", got, want)
 	}
 	return nil
-}
-
-// Misversion returns the error of a family that does not read version got.
-func Misversion(got, want byte) error {
-	return Corruptf("version is %d; this program reads version %d", got, want)
 }

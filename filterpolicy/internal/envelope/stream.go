@@ -10,9 +10,9 @@ import (
 	"slices"
 )
 
-// WriteTo writes the envelope of the payload, which may come in parts, to w,
+// writeTo writes the envelope of the payload, which may come in parts, to w,
 // without a copy of it. It returns the number of bytes written.
-func WriteTo(w io.Writer, family, version byte, payload ...[]byte) (n int64, err error) {
+func writeTo(w io.Writer, family, version byte, payload ...[]byte) (n int64, err error) {
 	head := appendHeader(make([]byte, 0, headerLen), family, version, payload)
 	sum := uint32(0)
 	for _, part := range append([][]byte{head}, payload...) {
@@ -40,12 +40,12 @@ func write(w io.Writer, before int64, p []byte) (n int64, err error) {
 // follows it.
 const firstRead = 64 << 10
 
-// ReadFrom reads one envelope from r, up to its end and not beyond, and returns
+// readFrom reads one envelope from r, up to its end and not beyond, and returns
 // its payload, which is the caller's. n is the number of bytes taken from r,
 // with an error too. A payload of more than maxPayload bytes is refused before
 // it is read. An error of r is returned as it is, wrapped; any other error
 // matches ErrCorrupt.
-func ReadFrom(r io.Reader, family byte, maxPayload uint64) (payload []byte, version byte, n int64, err error) {
+func readFrom(r io.Reader, family byte, maxPayload uint64) (payload []byte, version byte, n int64, err error) {
 	var h header
 	if n, err = readFull(r, n, h[:]); err != nil {
 		return nil, 0, n, err

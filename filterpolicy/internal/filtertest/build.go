@@ -1,6 +1,7 @@
 package filtertest
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,12 @@ import (
 
 // Share returns n, or a fraction of it under the race detector.
 func Share(n int) int { return n / raceShare }
+
+// Affordable returns the sizes that a test can afford: all of them, or under the race
+// detector those of up to ten thousand keys.
+func Affordable(sizes ...int) []int {
+	return slices.DeleteFunc(sizes, func(n int) bool { return n > raceKeys })
+}
 
 // Policy parses a spec that must be right.
 func Policy(tb testing.TB, spec string) filterpolicy.Policy {
@@ -25,6 +32,12 @@ func Build(tb testing.TB, spec string, in Input, n int) []byte {
 	data, ok := tryBuild(Policy(tb, spec).NewBuilder(), in, n)
 	require.True(tb, ok, "%s declined %d keys of %q", spec, n, in.Name)
 	return data
+}
+
+// BitsPerKey returns the size of the filter of n keys over their number.
+func BitsPerKey(tb testing.TB, spec string, in Input, n int) float64 {
+	tb.Helper()
+	return 8 * float64(len(Build(tb, spec, in, n))) / float64(n)
 }
 
 func tryBuild(b filterpolicy.Builder, in Input, n int) (data []byte, ok bool) {

@@ -2,4 +2,9 @@
 
 package filtertest
 
-const raceShare = 1
+import "math"
+
+const (
+	raceShare = 1
+	raceKeys  = math.MaxInt
+)

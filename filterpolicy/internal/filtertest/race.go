@@ -4,4 +4,7 @@ package filtertest
 
 // The race detector makes loops over hashes many times slower and has little to
 // find in them; a part of each test shows as much.
-const raceShare = 20
+const (
+	raceShare = 20
+	raceKeys  = 10_000
+)

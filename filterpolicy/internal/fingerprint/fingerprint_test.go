@@ -44,6 +44,18 @@ func TestBounds(t *testing.T) {
 	require.False(t, Holds(make([]byte, 7), 1<<61, 8), "a size that wraps")
 	require.False(t, Fits(MaxCells+1, 8))
 	require.True(t, Fits(MaxCells, 8))
-	require.Equal(t, uint8(MaxBits), bitsFor(Rate(MaxBits)))
-	require.Equal(t, uint8(MinBits), bitsFor(1))
+}
+
+func TestParseBits(t *testing.T) {
+	for text, want := range map[string]uint8{
+		"4": 4, "32": 32, "rate=0.5": MinBits, "rate=0.0625": 4, "rate=0.0624": 5, "rate=0.000000000232830644": MaxBits,
+	} {
+		got, err := ParseBits(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"3", "33", "rate=0.51", "rate=0.00000000023"} {
+		_, err := ParseBits(text)
+		require.Error(t, err, text)
+	}
 }

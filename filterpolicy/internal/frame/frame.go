@@ -24,6 +24,7 @@
 package frame
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -59,6 +60,21 @@ const (
 	Xor      Family = 'x'
 	Fuse     Family = 'f'
 )
+
+// units names the units of a family's footer.
+func (f Family) units() string {
+	switch f {
+	case Bloom:
+		return "bits"
+	case Blocked:
+		return "lines"
+	case Cuckoo, GCS:
+		return "buckets"
+	case Ribbon, Quotient:
+		return "blocks"
+	}
+	return "cells"
+}
 
 // A Description is what a footer says of the cells before it.
 type Description struct {
@@ -99,12 +115,26 @@ func (f *Footer) Params() uint32 { return binary.LittleEndian.Uint32(f[20:]) }
 func (f *Footer) tag() uint32      { return binary.LittleEndian.Uint32(f[24:]) }
 func (f *Footer) checksum() uint32 { return binary.LittleEndian.Uint32(f[28:]) }
 
-// Open checks every byte of data and returns the cells and their footer, both parts
-// of data. What the numbers of the footer mean for the cells is for the family to
-// check.
-func Open(data []byte, family Family) (cells []byte, f *Footer, err error) {
+// Decode checks every byte of data and returns the family's view of it: view makes f
+// a filter over the cells that cannot read out of bounds, or says false to what the
+// footer says of them.
+func Decode[F any](data []byte, family Family, view func(f *F, cells []byte, footer *Footer) bool) (*F, error) {
+	cells, footer, err := open(data, family)
+	if err != nil {
+		return nil, err
+	}
+	f := new(F)
+	if !view(f, cells, footer) {
+		return nil, Corruptf("%d bytes do not hold %d %s with the parameters %#x", len(cells), footer.Units(), family.units(), footer.Params())
+	}
+	return f, nil
+}
+
+// open checks every byte of data but for what the numbers of the footer mean for the
+// cells, and returns both parts of data.
+func open(data []byte, family Family) (cells []byte, f *Footer, err error) {
 	cells, f = Peek(data, family)
-	if f == nil {
+	if f == &noFooter {
 		return nil, nil, misfit(data, family)
 	}
 	if got := crc32.Checksum(data[:len(data)-4], castagnoli); got != f.checksum() {
@@ -116,17 +146,22 @@ func Open(data []byte, family Family) (cells []byte, f *Footer, err error) {
 	return cells, f, nil
 }
 
-// Peek is Open without the checksum, for callers whose own checksum covers data and
-// who cannot afford another on every probe. The footer is nil when it is not one of
-// this family and version.
+// noFooter is the footer of bytes that have none. Its parameters are out of every
+// family's bounds, so that no family's view takes it for a filter.
+var noFooter = Footer(bytes.Repeat([]byte{0xff}, FooterLen))
+
+// Peek returns the cells and their footer without a look at the checksum, for callers
+// whose own checksum covers data and who cannot afford another on every probe.
+// Bytes whose footer is not one of this family and version have no cells and a
+// footer that no family accepts.
 func Peek(data []byte, family Family) (cells []byte, f *Footer) {
 	n := len(data) - FooterLen
 	if n < 0 {
-		return nil, nil
+		return nil, &noFooter
 	}
 	f = (*Footer)(data[n:])
 	if f.tag() != tag(family) {
-		return nil, nil
+		return nil, &noFooter
 	}
 	return data[:n:n], f
 }

@@ -26,20 +26,53 @@ func TestFooterIsAsDescribed(t *testing.T) {
 	require.Equal(t, crc32.Checksum(data[:33], crc32.MakeTable(crc32.Castagnoli)), binary.LittleEndian.Uint32(data[33:]))
 }
 
-func TestOpenAndPeekAgree(t *testing.T) {
-	cells, f, err := Open(sealed(), Blocked)
+// A view keeps what it is given, and refuses footers of other parameters than the
+// sample's.
+type view struct {
+	cells  []byte
+	footer *Footer
+}
+
+func (v *view) over(cells []byte, footer *Footer) bool {
+	v.cells, v.footer = cells, footer
+	return footer.Params() == sample.Params
+}
+
+func TestDecodeAndPeekAgree(t *testing.T) {
+	v, err := Decode(sealed(), Blocked, (*view).over)
 	require.NoError(t, err)
-	require.Equal(t, "cells", string(cells))
+	f := v.footer
+	require.Equal(t, "cells", string(v.cells))
 	require.Equal(t, sample, Description{f.Keys(), f.Units(), f.Seed(), f.Params()})
 
 	peeked, g := Peek(sealed(), Blocked)
-	require.NotNil(t, g)
-	require.Equal(t, cells, peeked)
+	require.Equal(t, v.cells, peeked)
 	require.Equal(t, f, g)
 	require.Equal(t, len(peeked), cap(peeked), "a view must not reach the footer")
 }
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+// Bytes that are no filter have no cells, and a footer out of all bounds.
+func TestPeekOfNoFilter(t *testing.T) {
+	for _, data := range [][]byte{nil, make([]byte, FooterLen-1), make([]byte, 100), sealed()[1 : FooterLen+1], Description{}.Seal(nil, 0, Fuse)} {
+		cells, footer := Peek(data, Blocked)
+		require.Empty(t, cells)
+		require.Equal(t, uint32(0xffffffff), footer.Params())
+		require.Equal(t, ^uint64(0), footer.Units())
+		require.Equal(t, uint32(0xffffffff), footer.Seed())
+	}
+}
+
+func TestDecodeNamesTheUnits(t *testing.T) {
+	for family, units := range map[Family]string{
+		Bloom: "bits", Blocked: "lines", Cuckoo: "buckets", Ribbon: "blocks", GCS: "buckets", Quotient: "blocks", Xor: "cells", Fuse: "cells",
+	} {
+		_, err := Decode(Description{Keys: 1, Units: 7, Params: 5}.Seal([]byte("abc"), 0, family), family, (*view).over)
+		require.ErrorIs(t, err, ErrCorrupt)
+		require.ErrorContains(t, err, "3 bytes do not hold 7 "+units+" with the parameters 0x5")
+	}
+}
+
+func TestDecodeSaysWhatIsWrong(t *testing.T) {
 	change := func(at int, to byte) []byte {
 		data := slices.Clone(sealed())
 		data[at] = to
@@ -59,7 +92,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		{Description{Keys: 1}.Seal(nil, 0, Blocked), "1 keys in 0 units"},
 		{Description{Units: 1}.Seal(nil, 0, Blocked), "0 keys in 1 units"},
 	} {
-		_, _, err := Open(c.data, Blocked)
+		_, err := Decode(c.data, Blocked, (*view).over)
 		require.ErrorIs(t, err, ErrCorrupt)
 		require.ErrorIs(t, err, base.ErrCorruption)
 		require.ErrorContains(t, err, c.want)

@@ -41,6 +41,40 @@ func TestDistinctOfAnyHashes(t *testing.T) {
 	})
 }
 
+// next returns a function that goes through a list.
+func next(list []uint64) func() (uint64, bool) {
+	return func() (value uint64, ok bool) {
+		if len(list) == 0 {
+			return 0, false
+		}
+		value, list = list[0], list[1:]
+		return value, true
+	}
+}
+
+func TestUnionIsASortedList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lists := rapid.Custom(func(t *rapid.T) []uint64 {
+			list := rapid.SliceOf(rapid.Uint64Range(0, 50)).Draw(t, "list")
+			slices.Sort(list)
+			return list
+		})
+		a, b := lists.Draw(t, "a"), lists.Draw(t, "b")
+		want := slices.Concat(a, b)
+		slices.Sort(want)
+		require.True(t, slices.Equal(want, slices.Collect(Union(next(a), next(b)))))
+		for i := range want {
+			got := []uint64{}
+			for v := range Union(next(a), next(b)) {
+				if got = append(got, v); len(got) > i {
+					break
+				}
+			}
+			require.Equal(t, want[:i+1], got)
+		}
+	})
+}
+
 func BenchmarkDistinct(b *testing.B) {
 	const n = 1_000_000
 	var hashes collect.Hashes

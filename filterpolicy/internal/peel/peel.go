@@ -28,6 +28,10 @@ type Layout interface {
 	// Size returns the number of cells and the number of places of a key, 3 or 4.
 	Size() (cells uint64, arity int)
 
+	// Params returns what the footer has to tell of the layout: its parameters after
+	// the bits of a fingerprint, the first in the lowest byte.
+	Params() uint32
+
 	// Locate finds the places of mixed hashes: always the same for a hash, below
 	// the number of cells, and no two alike.
 	Locate(zs []uint64, places []fingerprint.Places)

@@ -20,6 +20,8 @@ type plain struct {
 
 func (l plain) Size() (cells uint64, arity int) { return l.part * uint64(l.arity), l.arity }
 
+func (l plain) Params() uint32 { return uint32(l.arity) | 0xf0000 }
+
 func (l plain) Locate(zs []uint64, places []fingerprint.Places) {
 	for i, z := range zs {
 		for j := range l.arity {

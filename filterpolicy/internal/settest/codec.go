@@ -1,19 +1,11 @@
-// Package settest is what every set of an application has to pass, whatever its
-// family: its bytes come back, damage to them is refused, forged ones do no
-// harm, and its false-positive rate is the promised one.
-//
-// All randomness is seeded, so a failure repeats.
 package settest
 
 import (
 	"bytes"
 	"encoding"
-	"encoding/binary"
 	"encoding/hex"
-	"flag"
-	"hash/crc32"
+	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -23,6 +15,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/golden"
 )
 
 // A Codec is a set's ways into bytes and out of them.
@@ -35,7 +28,7 @@ type Codec interface {
 }
 
 // Bytes encodes a set that can be encoded.
-func Bytes(tb testing.TB, s Codec) []byte {
+func Bytes(tb TB, s Codec) []byte {
 	tb.Helper()
 	data, err := s.MarshalBinary()
 	require.NoError(tb, err)
@@ -43,8 +36,8 @@ func Bytes(tb testing.TB, s Codec) []byte {
 }
 
 // RoundTrip checks that a set's bytes are the same by every way out, and that
-// every way in makes a set of the same bytes. zero makes a zero set.
-func RoundTrip(t *testing.T, s Codec, zero func() Codec) {
+// every way in makes a set of the same bytes and answers. zero makes a zero set.
+func RoundTrip[P Set](t *testing.T, s Set, zero func() P) {
 	t.Helper()
 	data := Bytes(t, s)
 	appended, err := s.AppendBinary([]byte("before"))
@@ -60,7 +53,7 @@ func RoundTrip(t *testing.T, s Codec, zero func() Codec) {
 	u := zero()
 	require.NoError(t, u.UnmarshalBinary(given))
 	clear(given)
-	require.True(t, bytes.Equal(data, Bytes(t, u)), "the set kept the bytes it was given")
+	same(t, s, u, data)
 
 	buf.WriteString("what follows")
 	for _, from := range []io.Reader{&buf, iotest.HalfReader(bytes.NewReader(data))} {
@@ -68,28 +61,50 @@ func RoundTrip(t *testing.T, s Codec, zero func() Codec) {
 		n, err = r.ReadFrom(from)
 		require.NoError(t, err)
 		require.Equal(t, int64(len(data)), n)
-		require.True(t, bytes.Equal(data, Bytes(t, r)))
+		same(t, s, r, data)
 	}
 	require.Equal(t, "what follows", buf.String(), "reading takes one set and no more")
 }
 
-// Zero checks that a zero set cannot be written, so that nobody loses keys to
-// one.
-func Zero(t *testing.T, zero func() Codec) {
+// same checks that a set that was read is the one that was written as data.
+func same(t *testing.T, written, read Set, data []byte) {
 	t.Helper()
-	_, err := zero().MarshalBinary()
-	require.ErrorContains(t, err, "make it with ")
-	data, err := zero().AppendBinary([]byte("before"))
+	require.True(t, bytes.Equal(data, Bytes(t, read)), "one set has one encoding, and keeps none of what it is given")
+	require.Equal(t, written.Len(), read.Len())
+	require.Equal(t, written.Cap(), read.Cap())
+	require.Equal(t, written.FalsePositiveRate(), read.FalsePositiveRate())
+	for i := range uint64(200) {
+		for _, h := range []uint64{Hash(1, i), Hash(Absent, i)} {
+			require.Equal(t, written.ContainsHash(h), read.ContainsHash(h))
+		}
+		if written, ok := written.(Remover); ok {
+			require.Equal(t, written.CountHash(Hash(1, i)), read.(Remover).CountHash(Hash(1, i)))
+		}
+	}
+}
+
+// Zero checks that a zero set has nothing and cannot be written, so that nobody
+// loses keys to one.
+func Zero[P Set](t *testing.T, zero func() P) {
+	t.Helper()
+	s := zero()
+	s.Reset()
+	require.False(t, s.Contains(nil))
+	require.False(t, s.ContainsHash(1))
+	require.Zero(t, s.Len()+s.Cap()+s.Size())
+	require.Zero(t, Fullness(s)+s.FalsePositiveRate())
+	_, err := s.MarshalBinary()
+	require.ErrorContains(t, err, "a zero set cannot be written; make it with ")
+	_, err = s.AppendBinary(nil)
 	require.Error(t, err)
-	require.Equal(t, "before", string(data))
-	n, err := zero().WriteTo(io.Discard)
+	n, err := s.WriteTo(io.Discard)
 	require.Error(t, err)
 	require.Zero(t, n)
 }
 
 // Damage checks that each truncation, each extension and each flipped bit is
 // refused, and leaves the set that should have been replaced as it was.
-func Damage(t *testing.T, s Codec, zero func() Codec) {
+func Damage[P Set](t *testing.T, s Set, zero func() P) {
 	t.Helper()
 	data := Bytes(t, s)
 	victim := zero()
@@ -123,70 +138,23 @@ func Damage(t *testing.T, s Codec, zero func() Codec) {
 	require.Equal(t, data, Bytes(t, victim))
 }
 
-// Reseal makes the checksum right, as an adversary would.
-func Reseal(data []byte) []byte {
-	if len(data) < 4 {
-		return data
-	}
-	body := data[:len(data)-4]
-	return binary.LittleEndian.AppendUint32(slices.Clone(body), crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
-}
-
-// Forge replaces the byte at a place of the payload, and makes the checksum
-// right.
-func Forge(data []byte, at int, to byte) []byte {
-	forged := slices.Clone(data)
-	forged[16+at] = to
-	return Reseal(forged)
-}
-
-// Fuzz gives a set any bytes, as they come and with their checksum made right.
-// What it takes it must be able to write again, the same; use then works with
-// the set.
-func Fuzz[S Codec](f *testing.F, zero func() S, use func(tb testing.TB, s S), seeds ...[]byte) {
-	f.Helper()
-	f.Add([]byte{})
-	for _, seed := range seeds {
-		f.Add(seed)
-		f.Add(seed[:len(seed)/2])
-		f.Add(Forge(seed, 0, 0xff))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, data := range [][]byte{data, Reseal(data)} {
-			s := zero()
-			if err := s.UnmarshalBinary(data); err != nil {
-				require.ErrorIs(t, err, envelope.ErrCorrupt)
-				continue
-			}
-			require.Equal(t, data, Bytes(t, s))
-			streamed := zero()
-			n, err := streamed.ReadFrom(bytes.NewReader(data))
-			require.NoError(t, err)
-			require.Equal(t, int64(len(data)), n)
-			use(t, s)
-		}
-	})
-}
-
-var update = flag.Lookup("update")
-
-func init() {
-	if update == nil { // package filtertest has it too, and a test may use both
-		flag.Bool("update", false, "write the golden files anew")
-		update = flag.Lookup("update")
-	}
-}
-
 // Golden compares a set's bytes with testdata/name, which -update writes. A
 // difference means that stored sets can no longer be read.
 func Golden(t *testing.T, name string, s Codec) {
 	t.Helper()
-	path, text := filepath.Join("testdata", name), hex.Dump(Bytes(t, s))
-	if update.Value.String() == "true" {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	golden.File(t, filepath.Join("testdata", name), hex.Dump(Bytes(t, s)))
+}
+
+// Samples checks sets that together use every part of a family's format: their
+// bytes are those of testdata/set-<name>.golden, come back, and are refused when
+// they are damaged.
+func Samples[P Set](t *testing.T, samples map[string]P, zero func() P) {
+	t.Helper()
+	for name, s := range samples {
+		data := Bytes(t, s)
+		text := fmt.Sprintf("%s, %d keys, %d bytes\n%s", name, s.Len(), len(data), hex.Dump(data))
+		golden.File(t, filepath.Join("testdata", "set-"+name+".golden"), text)
+		RoundTrip(t, s, zero)
+		Damage(t, s, zero)
 	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err, "run go test with -update")
-	require.Equal(t, string(want), text, path)
 }

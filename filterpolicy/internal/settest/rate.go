@@ -22,9 +22,14 @@ const Absent = 0xabcde
 // and returns it with the standard deviation that such a measurement has at the
 // promised rate.
 func Rate(contains func(h uint64) bool, probes int, promised float64) (rate, sigma float64) {
+	return rateOf(contains, func(i uint64) uint64 { return Hash(Absent, i) }, probes, promised)
+}
+
+// rateOf is Rate for any hashes that are not there.
+func rateOf(contains func(h uint64) bool, absent func(i uint64) uint64, probes int, promised float64) (rate, sigma float64) {
 	positives := 0
 	for i := range uint64(probes) {
-		if contains(Hash(Absent, i)) {
+		if contains(absent(i)) {
 			positives++
 		}
 	}
@@ -39,26 +44,20 @@ func KeepsPromise(t *testing.T, contains func(h uint64) bool, probes int, promis
 	require.LessOrEqual(t, rate, promised+4*sigma)
 }
 
-// Hashes is what a set can do with hashes.
-type Hashes interface {
-	AddHash(h uint64)
-	ContainsHash(h uint64) bool
-}
-
 // KeepsPromiseOnAverage checks that the mean rate of many sets of n keys, each
-// made by empty, is at most the promised one, but for four standard deviations
-// of the mean.
-func KeepsPromiseOnAverage(t *testing.T, n, sets int, promised float64, empty func() Hashes) {
+// made for as many and the given rate, is at most the promised one, but for four
+// standard deviations of the mean.
+func KeepsPromiseOnAverage[P Set](t *testing.T, f Family[P], n, sets int, rate, promised float64) {
 	t.Helper()
 	const probes = 5000
 	sum, squares := 0.0, 0.0
 	for salt := range uint64(sets) {
-		s := empty()
+		s := f.New(t, n, rate)
 		for i := range uint64(n) {
-			s.AddHash(Hash(salt, i))
+			require.NoError(t, Add(s, Hash(salt, i)))
 		}
-		rate, _ := Rate(s.ContainsHash, probes, promised)
-		sum, squares = sum+rate, squares+rate*rate
+		got, _ := Rate(s.ContainsHash, probes, promised)
+		sum, squares = sum+got, squares+got*got
 	}
 	mean := sum / float64(sets)
 	sigma := math.Sqrt(max(squares/float64(sets)-mean*mean, promised/probes) / float64(sets))

@@ -15,7 +15,16 @@ var ErrBadSpec = errors.New("filterpolicy: bad spec")
 // Errorf returns an error that matches ErrBadSpec, quotes the spec, says what is
 // wrong with it, and ends with a spec that is right.
 func Errorf(spec, example, format string, args ...any) error {
-	return fmt.Errorf("%w %q: %s; for example %q", ErrBadSpec, spec, fmt.Sprintf(format, args...), example)
+	return fmt.Errorf("%w %q: %w; for example %q", ErrBadSpec, spec, fmt.Errorf(format, args...), example)
+}
+
+// Wrap makes what is wrong with a family's parameters an error as Errorf does; nil
+// stays nil.
+func Wrap(err error, family, args, example string) error {
+	if err == nil {
+		return nil
+	}
+	return Errorf(family+":"+args, example, "%w", err)
 }
 
 // Bits is a number of bits per key in thousandths. A fixed point keeps policies

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -67,4 +68,12 @@ func TestErrorfQuotesAndHelps(t *testing.T) {
 	err := Errorf("x:1", "x:2", "%d is odd", 1)
 	require.ErrorIs(t, err, ErrBadSpec)
 	require.EqualError(t, err, `filterpolicy: bad spec "x:1": 1 is odd; for example "x:2"`)
+}
+
+func TestWrapIsErrorfForParameters(t *testing.T) {
+	require.NoError(t, Wrap(nil, "x", "1", "x:2"))
+	cause := errors.New("1 is odd")
+	err := Wrap(cause, "x", "1", "x:2")
+	require.ErrorIs(t, err, cause)
+	require.Equal(t, Errorf("x:1", "x:2", "1 is odd").Error(), err.Error())
 }

@@ -3,7 +3,6 @@ package quotient
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"io"
 	"maps"
 	"math"
@@ -27,56 +26,38 @@ import (
 //	  further  u64   copies beside the one in the blocks, at least 1
 //
 // One set has one encoding.
+var format = envelope.Format{Family: envelope.Quotient, Version: 1, Made: "quotient.New"}
+
 const (
-	setVersion = 1
 	setHeadLen = 32
 	copyLen    = 16
 )
 
-// errZero is the error of writing a zero set.
-var errZero = errors.New("quotient: a zero set cannot be written; make it with New")
-
-// MarshalBinary returns the encoded set. It fails for a zero set only.
-func (s *Set) MarshalBinary() ([]byte, error) { return s.AppendBinary(nil) }
-
-// AppendBinary appends the encoded set to dst.
-func (s *Set) AppendBinary(dst []byte) ([]byte, error) {
+// parts returns the payload; the cells are the set's own. A zero set has none.
+func (s *Set) parts() [][]byte {
 	if s.quotients == 0 {
-		return dst, errZero
+		return nil
 	}
-	return envelope.Append(dst, envelope.Quotient, setVersion, s.head(), s.cells, s.further()), nil
+	return [][]byte{s.head(), s.cells, s.further()}
 }
 
-// WriteTo writes the encoded set to w without a copy of its table, and returns the
-// number of bytes written.
-func (s *Set) WriteTo(w io.Writer) (n int64, err error) {
-	if s.quotients == 0 {
-		return 0, errZero
-	}
-	return envelope.WriteTo(w, envelope.Quotient, setVersion, s.head(), s.cells, s.further())
-}
+// MarshalBinary returns the set's bytes.
+func (s *Set) MarshalBinary() ([]byte, error) { return format.Append(nil, s.parts()) }
 
-// UnmarshalBinary makes s the set that was encoded as data, options included. It keeps no
-// part of data. Any bytes are safe: they are taken only if they are what a set writes. An error matches the
-// sentinel of corruption and leaves s as it was.
-func (s *Set) UnmarshalBinary(data []byte) error {
-	payload, version, err := envelope.Open(data, envelope.Quotient)
-	if err != nil {
-		return err
-	}
-	return s.decode(payload, version)
-}
+// AppendBinary appends the set's bytes to dst.
+func (s *Set) AppendBinary(dst []byte) ([]byte, error) { return format.Append(dst, s.parts()) }
 
-// ReadFrom is UnmarshalBinary for a stream, of which it reads one set and no byte
-// beyond. It returns the number of bytes read. Memory grows with what was read, not with what
-// a header promises.
-func (s *Set) ReadFrom(r io.Reader) (n int64, err error) {
-	payload, version, n, err := envelope.ReadFrom(r, envelope.Quotient, math.MaxUint64)
-	if err != nil {
-		return n, err
-	}
-	return n, s.decode(payload, version)
-}
+// WriteTo writes the set's bytes to w, without a copy of them.
+func (s *Set) WriteTo(w io.Writer) (n int64, err error) { return format.Write(w, s.parts()) }
+
+// UnmarshalBinary makes s the set of data, which it checks and does not keep. An
+// error matches filterpolicy.ErrCorrupt and leaves s as it was.
+func (s *Set) UnmarshalBinary(data []byte) error { return format.Unmarshal(data, s.load) }
+
+// ReadFrom makes s the set that it reads from r, up to the set's last byte. An
+// error that is not one of r matches filterpolicy.ErrCorrupt; any leaves s as it
+// was.
+func (s *Set) ReadFrom(r io.Reader) (n int64, err error) { return format.Read(r, s.load) }
 
 func (s *Set) head() []byte {
 	b := binary.LittleEndian.AppendUint64(make([]byte, 0, setHeadLen), s.quotients)
@@ -94,11 +75,8 @@ func (s *Set) further() []byte {
 	return b
 }
 
-// decode makes s the set of a payload, of which it keeps nothing.
-func (s *Set) decode(payload []byte, version byte) error {
-	if version != setVersion {
-		return envelope.Misversion(version, setVersion)
-	}
+// load keeps nothing of payload.
+func (s *Set) load(payload []byte) error {
 	if len(payload) < setHeadLen {
 		return envelope.Corruptf("%d bytes are not a quotient set", len(payload))
 	}

@@ -1,12 +1,10 @@
 package cuckoo
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"io"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
@@ -42,49 +40,20 @@ import (
 //	guarded keys    as many as hashes says, ascending by hash:
 //	  hash   u64
 //	  copies u32    at least 1
+var format = envelope.Format{Family: envelope.Cuckoo, Version: 1, Made: "cuckoo.New"}
+
 const (
-	setVersion  = 1
 	headLen     = 8
 	layerLen    = 48
 	extraLen    = 16
 	guardianLen = 12
 )
 
-// MarshalBinary returns the encoded set. It never fails.
-func (s *Set) MarshalBinary() ([]byte, error) {
-	return envelope.Append(nil, envelope.Cuckoo, setVersion, s.payload()...), nil
-}
-
-// WriteTo writes the encoded set to w without a copy of its tables, and returns
-// the number of bytes written.
-func (s *Set) WriteTo(w io.Writer) (int64, error) {
-	return envelope.WriteTo(w, envelope.Cuckoo, setVersion, s.payload()...)
-}
-
-// UnmarshalBinary makes s the set that was encoded as data, options included. It
-// keeps no part of data. Any bytes are safe; an error matches the sentinel of corruption and
-// leaves s as it was.
-func (s *Set) UnmarshalBinary(data []byte) error {
-	payload, version, err := envelope.Open(data, envelope.Cuckoo)
-	if err != nil {
-		return err
+// parts returns the payload; the cells are the set's own. A zero set has none.
+func (s *Set) parts() (parts [][]byte) {
+	if len(s.layers) == 0 {
+		return nil
 	}
-	return s.decode(bytes.Clone(payload), version)
-}
-
-// ReadFrom is UnmarshalBinary for a stream, of which it reads one set and no byte
-// beyond. It returns the number of bytes read. Memory grows with what was read, not with what
-// a header promises.
-func (s *Set) ReadFrom(r io.Reader) (int64, error) {
-	payload, version, n, err := envelope.ReadFrom(r, envelope.Cuckoo, math.MaxUint64)
-	if err != nil {
-		return n, err
-	}
-	return n, s.decode(payload, version)
-}
-
-// payload returns the parts of the encoded set; the cells are the set's own.
-func (s *Set) payload() (parts [][]byte) {
 	head := []byte{s.options.bits, s.options.slots, s.options.grow, 0}
 	if s.guard != nil {
 		head[3] = 1
@@ -99,6 +68,24 @@ func (s *Set) payload() (parts [][]byte) {
 	}
 	return parts
 }
+
+// MarshalBinary returns the set's bytes.
+func (s *Set) MarshalBinary() ([]byte, error) { return format.Append(nil, s.parts()) }
+
+// AppendBinary appends the set's bytes to dst.
+func (s *Set) AppendBinary(dst []byte) ([]byte, error) { return format.Append(dst, s.parts()) }
+
+// WriteTo writes the set's bytes to w, without a copy of them.
+func (s *Set) WriteTo(w io.Writer) (n int64, err error) { return format.Write(w, s.parts()) }
+
+// UnmarshalBinary makes s the set of data, which it checks and does not keep. An
+// error matches filterpolicy.ErrCorrupt and leaves s as it was.
+func (s *Set) UnmarshalBinary(data []byte) error { return format.Unmarshal(data, s.load) }
+
+// ReadFrom makes s the set that it reads from r, up to the set's last byte. An
+// error that is not one of r matches filterpolicy.ErrCorrupt; any leaves s as it
+// was.
+func (s *Set) ReadFrom(r io.Reader) (n int64, err error) { return format.Read(r, s.load) }
 
 func (l *layer) head() []byte {
 	le := binary.LittleEndian

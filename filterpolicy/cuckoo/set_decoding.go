@@ -7,11 +7,8 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
 )
 
-// decode makes s the set of a payload, of which it keeps the cells.
-func (s *Set) decode(payload []byte, version byte) error {
-	if version != setVersion {
-		return envelope.Misversion(version, setVersion)
-	}
+// load keeps the cells in payload.
+func (s *Set) load(payload []byte) error {
 	in := input{payload}
 	head := in.take(headLen)
 	if head == nil {

@@ -1,0 +1,139 @@
+package cuckoo_test
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/filterpolicy/cuckoo"
+	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
+	"github.com/siftkv/siftkv/filterpolicy/internal/filtertest"
+	"github.com/siftkv/siftkv/filterpolicy/internal/settest"
+)
+
+// Lengths of the parts of an encoded set, as they are described where it is written.
+const (
+	headLen  = 8
+	tableLen = 48
+	asideLen = 16
+	guardLen = 12
+)
+
+// samples are sets that use every part of the format.
+func samples(tb testing.TB) map[string]*cuckoo.Set {
+	tb.Helper()
+	sample := func(n, keys uint64, o cuckoo.Options) *cuckoo.Set {
+		s := newSet(tb, int(n), 0, o)
+		for i := range keys {
+			_ = s.AddHash(filtertest.Good(1).At(i % max(1, keys*2/3)))
+		}
+		return s
+	}
+	return map[string]*cuckoo.Set{
+		"empty":   sample(1, 0, cuckoo.Options{Bits: 12}),
+		"one":     sample(1, 1, cuckoo.Options{Bits: 12}),
+		"plain":   sample(20, 20, cuckoo.Options{Bits: 12}),
+		"victim":  sample(3, 200, cuckoo.Options{Bits: 9, Slots: 2}),
+		"chain":   sample(4, 60, cuckoo.Options{Bits: 5, Slots: 2, Grow: 2}),
+		"guarded": sample(4, 10, cuckoo.Options{Bits: 31, Slots: 8, Guard: true}),
+		"guard":   sample(1, 0, cuckoo.Options{Bits: 4, Guard: true}),
+	}
+}
+
+// cellsLen returns the bytes of a table's cells.
+func cellsLen(buckets, slots, bits int) int { return (buckets*slots*bits+7)/8 + 7 }
+
+func TestSamplesUseTheWholeFormat(t *testing.T) {
+	all, le := samples(t), binary.LittleEndian
+	const first = settest.PayloadAt + headLen
+	require.NotZero(t, le.Uint32(settest.Bytes(t, all["victim"])[first+32:]))
+	require.Greater(t, all["chain"].Tables(), 2)
+	require.NotZero(t, le.Uint64(settest.Bytes(t, all["chain"])[first+40:]))
+	require.Equal(t, byte(1), settest.Bytes(t, all["guarded"])[settest.PayloadAt+3])
+}
+
+func TestSetSamples(t *testing.T) { settest.Samples(t, samples(t), zeroSet) }
+
+// Descriptions that do not fit the tables are refused though their checksum is right.
+func TestSetForgery(t *testing.T) {
+	all := samples(t)
+	const head = settest.PayloadAt
+	const first = head + headLen // the first table
+	le := binary.LittleEndian
+	forge := func(name, what string, change func(data []byte) []byte) {
+		t.Helper()
+		data := settest.Bytes(t, all[name])
+		forged := settest.Reseal(change(slices.Clone(data)))
+		require.NotEqual(t, data, forged)
+		err := new(cuckoo.Set).UnmarshalBinary(forged)
+		require.ErrorIs(t, err, envelope.ErrCorrupt)
+		require.ErrorContains(t, err, what)
+	}
+	set := func(at int, v byte) func([]byte) []byte {
+		return func(d []byte) []byte { d[at] = v; return d }
+	}
+	put := func(at int, v uint64) func([]byte) []byte {
+		return func(d []byte) []byte { le.PutUint64(d[at:], v); return d }
+	}
+	forge("plain", "version is 2", set(settest.VersionAt, 2))
+	for at, v := range []byte{3, 5, 9, 2, 0} {
+		forge("plain", "no cuckoo set has parameters", set(head+at, v))
+	}
+	forge("plain", "no cuckoo set has parameters", set(head+7, 1))
+	forge("plain", "cut short", set(head+4, 2))
+	forge("chain", "bytes follow the set", set(head+4, 1))
+	for _, buckets := range []uint64{0, 1, 5, 1<<63 + 1} {
+		forge("plain", "no table has", put(first, buckets))
+	}
+	for _, buckets := range []uint64{1 << 20, 1 << 40, 1 << 58, 1 << 61, 1 << 63, math.MaxUint64 - 1} {
+		forge("plain", "cut short", put(first, buckets))
+	}
+	forge("plain", "classes, the set says", put(first+8, 21))
+	forge("plain", "classes, the set says", put(first+16, 1))
+	forge("plain", "classes, the set says", put(first+16, 21))
+	forge("plain", "is no victim", put(first+24, 1))
+	forge("victim", "is no victim", put(first+24, 1000))
+	forge("victim", "is no victim", set(first+33, 2))
+	forge("plain", "no table has", set(first+36, 11))
+	forge("plain", "no table has", set(first+36, 33))
+	forge("plain", "cut short", put(first+40, math.MaxUint64))
+	forge("plain", "behind the last slot", func(d []byte) []byte { d[len(d)-5] = 1; return d })
+	forge("plain", "1 bytes follow the set", func(d []byte) []byte { return append(d, 0) })
+
+	data := settest.Bytes(t, all["chain"])
+	extra := first + tableLen + cellsLen(int(le.Uint64(data[first:])), 2, 5)
+	forge("chain", "out of bounds or order", put(extra, 1<<40))
+	forge("chain", "out of bounds or order", set(extra+8, 0))
+	forge("chain", "out of bounds or order", set(extra+8, 32))
+	forge("chain", "more copies", set(extra+12, 0))
+	second := extra + asideLen*int(le.Uint64(data[first+40:]))
+	require.Equal(t, uint32(6), le.Uint32(data[second+36:]))
+	forge("chain", "two tables have fingerprints of", func(d []byte) []byte { return twice(d, first, second) })
+
+	count := first + tableLen + cellsLen(2, 8, 31)
+	require.Equal(t, uint64(6), le.Uint64(settest.Bytes(t, all["guarded"])[count:]))
+	forge("guarded", "cut short", put(count, 1<<60))
+	forge("guarded", "out of order or there", set(count+8+8, 0))
+	forge("guarded", "out of order or there", put(count+8+guardLen, 1))
+	forge("guarded", "the guard knows", set(count+8+8, 3))
+	forge("guard", "cut short", func(d []byte) []byte { return d[:len(d)-3] })
+}
+
+// twice returns data with its first table, from first to second, in it twice.
+func twice(data []byte, first, second int) []byte {
+	data[settest.PayloadAt+4]++
+	return slices.Concat(data[:second], data[first:])
+}
+
+// A set that the decoder accepts must work.
+func FuzzSetDecode(f *testing.F) {
+	seeds := [][]byte{[]byte(strings.Repeat("x", 100))}
+	for _, s := range samples(f) {
+		seeds = append(seeds, settest.Bytes(f, s))
+	}
+	settest.Fuzz(f, families["default"].Any().Zero, settest.Use, seeds)
+}
