@@ -14,14 +14,15 @@ import (
 // Checkpoint makes a store in dir that is as this one is now: everything that was
 // written before the call is in it. Files are linked where the file system can,
 // so that it is quick and takes little space; they are copied otherwise. Dir must
-// not exist, or be empty. Reads and writes go on meanwhile.
-func (d *DB) Checkpoint(dir string) (err error) {
+// not exist, or be empty; after an error it is so again. Reads and writes go on
+// meanwhile.
+func (d *DB) Checkpoint(dir string) error {
 	if err := d.Flush(); err != nil {
 		return err
 	}
-	names, err := d.fs.List(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	names, missing := d.fs.List(dir)
+	if missing != nil && !errors.Is(missing, fs.ErrNotExist) {
+		return missing
 	}
 	if len(names) > 0 {
 		return fmt.Errorf("siftkv: checkpoint: %s is not empty: it holds %q", dir, names[0])
@@ -31,15 +32,31 @@ func (d *DB) Checkpoint(dir string) (err error) {
 		return ErrClosed
 	}
 	defer d.release(s, 0)
-	if err = makeDir(d.fs, dir); err != nil {
+	c := checkpoint{d: d, dir: dir, made: errors.Is(missing, fs.ErrNotExist)}
+	if err := c.write(s.version); err != nil {
+		return errors.Join(fmt.Errorf("siftkv: checkpoint to %s: %w", dir, err), c.undo())
+	}
+	return nil
+}
+
+// A checkpoint is one that is being written.
+type checkpoint struct {
+	d    *DB
+	dir  string
+	made bool // the directory was not there before
+}
+
+func (c *checkpoint) write(v *version) (err error) {
+	d := c.d
+	if err := makeDir(d.fs, c.dir); err != nil {
 		return err
 	}
-	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LastSeq: s.version.lastSeq()}
-	s.version.all(func(level int, t *table) {
+	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LastSeq: v.lastSeq()}
+	v.all(func(level int, t *table) {
 		e.Added = append(e.Added, manifest.AddedTable{Level: level, Table: t.Table})
 		name := manifest.FileName(manifest.FileTable, t.Num)
 		if err == nil {
-			err = linkOrCopy(d.fs, filepath.Join(d.dir, name), filepath.Join(dir, name))
+			err = linkOrCopy(d.fs, filepath.Join(d.dir, name), filepath.Join(c.dir, name))
 		}
 	})
 	if err != nil {
@@ -48,11 +65,38 @@ func (d *DB) Checkpoint(dir string) (err error) {
 	// CURRENT comes last: a checkpoint that was cut short is no store.
 	e.LogNum = e.NextFile
 	e.NextFile++
-	m, err := manifest.Create(d.fs, dir, e.LogNum, e)
+	m, err := manifest.Create(d.fs, c.dir, e.LogNum, e)
 	if err != nil {
 		return err
 	}
 	return m.Close()
+}
+
+// undo removes a checkpoint that could not be finished, CURRENT first: what is left
+// if that fails is no store. All files are the checkpoint's, since the directory
+// was empty.
+func (c *checkpoint) undo() error {
+	fsys := c.d.fs
+	names, err := fsys.List(c.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	errs := []error{err}
+	for _, first := range []bool{true, false} {
+		for _, name := range names {
+			if kind, _ := manifest.ParseFileName(name); kind != manifest.FileUnknown && first == (name == manifest.CurrentName) {
+				errs = append(errs, fsys.Remove(filepath.Join(c.dir, name)))
+			}
+		}
+	}
+	err = errors.Join(errs...)
+	if err == nil && c.made {
+		err = fsys.Remove(c.dir)
+	}
+	if err != nil {
+		return fmt.Errorf("what was written of it could not be removed: %w", err)
+	}
+	return nil
 }
 
 // linkOrCopy gives a file a second name, or copies it where there are no links.

@@ -186,17 +186,14 @@ func (p *commitPipeline) commitGroup(d *DB, group []*commitRequest, size int) er
 		p.seq += base.SeqNum(r.batch.count)
 		entries += uint64(r.batch.count)
 		if err := p.log.w.Append(r.batch.seal(first)); err != nil {
-			d.fail(err)
-			return err
+			return d.fail(brokenLog, writingLog, err)
 		}
 	}
 	if err := p.writeLog(d, level); err != nil {
-		d.fail(err)
-		return err
+		return d.fail(brokenLog, writingLog, err)
 	}
 	if err := applyGroup(mem, group, size); err != nil {
-		d.fail(err)
-		return err
+		return d.fail(brokenLog|brokenForGood, "filling a memtable", err)
 	}
 	d.visible.Store(uint64(p.seq))
 	d.counters.commitGroups.Add(1)
@@ -210,6 +207,7 @@ func (p *commitPipeline) writeLog(d *DB, level durability) error {
 	switch level {
 	case durableSync:
 		// A log that ended comes first: what is durable must be a prefix.
+		p.dropFlushedLogs(d)
 		for len(p.unsynced) > 0 {
 			if err := p.unsynced[0].file.Sync(); err != nil {
 				return err
@@ -273,8 +271,18 @@ func (d *DB) flushLog() {
 		return d.commits.log.w.Flush()
 	})
 	if err != nil && !errors.Is(err, ErrClosed) {
-		d.fail(err)
+		_ = d.fail(brokenLog, writingLog, err) // the next writer is told
 	}
+}
+
+// sync makes all writes durable that came before.
+func (p *commitPipeline) sync(d *DB) error {
+	return p.exclusive(d, func() error {
+		if p.log == nil {
+			return nil // a read-only store
+		}
+		return p.writeLog(d, durableSync)
+	})
 }
 
 // close waits for the writers that came before, makes the log durable, and ends

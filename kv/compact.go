@@ -11,7 +11,8 @@ import (
 // Compact writes the memtables to disk and merges everything between lo and hi,
 // both included (nil: unbounded), into the last level, without what was deleted
 // or overwritten. It needs as much free space as what it merges. It returns when
-// that is done; reads and writes go on meanwhile.
+// that is done; reads and writes go on meanwhile. After an error the store is as it
+// was.
 func (d *DB) Compact(lo, hi []byte) error {
 	if lo != nil && hi != nil && bytes.Compare(lo, hi) > 0 {
 		return d.writable()
@@ -27,6 +28,7 @@ func (d *DB) Compact(lo, hi []byte) error {
 	if c != nil {
 		err = d.compact(c)
 		d.end(c)
+		d.afterCompaction(c, err, true)
 	}
 	d.mu.Lock()
 	d.compactions.manual--
@@ -35,9 +37,6 @@ func (d *DB) Compact(lo, hi []byte) error {
 	d.progress.Broadcast()
 	if errors.Is(err, errClosing) {
 		return ErrClosed
-	}
-	if err != nil && !errors.Is(err, ErrClosed) {
-		d.fail(err)
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package kv
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 	"time"
 
@@ -55,6 +54,7 @@ type compactionState struct {
 	running int
 	spans   []runningSpan // of running compactions
 	manual  int           // callers of Compact that wait
+	pausedCompactions
 }
 
 type runningSpan struct {
@@ -71,17 +71,20 @@ func (d *DB) scheduleCompactions() {
 }
 
 func (d *DB) scheduleCompactionsLocked() {
-	for !d.closing && d.failure == nil && d.compactions.manual == 0 && d.compactions.running < d.opts.MaxConcurrentCompactions {
+	for !d.closing && d.failure == nil && d.compactions.manual == 0 && !d.compactions.paused &&
+		d.compactions.running < d.opts.MaxConcurrentCompactions {
 		c := d.pickCompaction()
 		if c == nil {
+			if d.compactions.running == 0 {
+				d.compactions.cause = nil // there is nothing left to do that failed
+			}
 			return
 		}
 		d.begin(c)
 		go func() {
-			if err := d.compact(c); err != nil && !errors.Is(err, errClosing) {
-				d.fail(err)
-			}
+			err := d.compact(c)
 			d.end(c)
+			d.afterCompaction(c, err, false)
 			d.scheduleCompactions()
 		}()
 	}
@@ -120,7 +123,7 @@ func (d *DB) end(c *compaction) {
 // keys of the level and span that c writes. The caller holds d.mu.
 func (d *DB) conflicts(c *compaction) bool {
 	tables := c.tables()
-	if slices.ContainsFunc(tables, func(t *table) bool { return t.compacting }) {
+	if slices.ContainsFunc(tables, func(t *table) bool { return t.compacting || t.quarantined }) {
 		return true
 	}
 	s := spanOf(tables)
@@ -214,7 +217,7 @@ type overlapBelow struct {
 
 func (c *compaction) overlapBelow(d *DB) *overlapBelow {
 	o := &overlapBelow{most: maxGrandparents * d.opts.TargetFileSize}
-	if c.output < lastLevel {
+	if c.output > 0 && c.output < lastLevel {
 		o.tables = c.version.levels[c.output+1].overlapping(c.span.lo, c.span.hi)
 	}
 	return o
@@ -233,7 +236,7 @@ func (o *overlapBelow) tooMuch(key []byte) bool {
 func (d *DB) rewrite(c *compaction) (tables []manifest.Table, err error) {
 	it, err := d.mergeInputs(c)
 	if err != nil {
-		return nil, err
+		return nil, inputError{err}
 	}
 	inputs := c.tables()
 	out := &tableOutput{
@@ -246,7 +249,6 @@ func (d *DB) rewrite(c *compaction) (tables []manifest.Table, err error) {
 		}
 	}()
 	var last []byte
-	entries := 0
 	below := c.overlapBelow(d)
 	for ok := it.first(); ok; ok = it.next() {
 		if (below.tooMuch(it.key.User) || out.full()) && !bytes.Equal(last, it.key.User) {
@@ -255,16 +257,13 @@ func (d *DB) rewrite(c *compaction) (tables []manifest.Table, err error) {
 			}
 			below.bytes = 0
 		}
-		if entries++; entries%4096 == 0 && d.closed.Load() {
-			return nil, errClosing
-		}
 		last = append(last[:0], it.key.User...)
 		if err := out.add(it.key, it.value); err != nil {
 			return nil, err
 		}
 	}
-	if err := it.in.Error(); err != nil {
-		return nil, err
+	if err := it.err(); err != nil {
+		return nil, inputError{err}
 	}
 	return out.finish()
 }
@@ -295,14 +294,18 @@ func (d *DB) mergeInputs(c *compaction) (*compactionIter, error) {
 	}
 	it := &compactionIter{
 		in: newMergingIter(iters...), snapshots: c.snapshots,
-		tombstones: rangedel.NewSet(tombs), bottom: c.bottom,
+		tombstones: rangedel.NewSet(tombs), bottom: c.bottom, stop: &d.closed,
 	}
 	it.kept = it.keepTombstones(c.bottomSpan)
 	return it, nil
 }
 
-// bottom reports whether no level below the output can hold key.
+// bottom reports whether nothing older than the inputs can hold key: no level
+// below the output. Within level 0 there may always be something.
 func (c *compaction) bottom(key []byte) bool {
+	if c.output == 0 {
+		return false
+	}
 	for n := c.output + 1; n < NumLevels; n++ {
 		l := &c.version.levels[n]
 		if i := l.find(key); i < len(l.tables) && bytes.Compare(l.tables[i].Smallest, key) <= 0 {
@@ -312,8 +315,11 @@ func (c *compaction) bottom(key []byte) bool {
 	return true
 }
 
-// bottomSpan reports whether no level below the output can hold keys of [lo, hi).
+// bottomSpan reports whether nothing older than the inputs can hold keys of [lo, hi).
 func (c *compaction) bottomSpan(lo, hi []byte) bool {
+	if c.output == 0 {
+		return false
+	}
 	for n := c.output + 1; n < NumLevels; n++ {
 		if len(c.version.levels[n].overlapping(lo, hi)) > 0 {
 			return false

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"sort"
+	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/rangedel"
@@ -24,6 +25,7 @@ type compactionIter struct {
 	tombstones *rangedel.Set // of the input
 	kept       *rangedel.Set // of them, those that go on
 	bottom     func(key []byte) bool
+	stop       *atomic.Bool // not nil: the iterator ends with errClosing when it is set
 
 	key   base.InternalKey
 	value []byte
@@ -31,6 +33,9 @@ type compactionIter struct {
 	user       []byte // the user key that is being gone through
 	started    bool
 	lastStripe int // of the last version of user that was seen
+
+	passed  int // input entries
+	stopped bool
 }
 
 // stripe returns the stripe of a sequence number.
@@ -59,12 +64,27 @@ func (c *compactionIter) next() bool {
 // settle goes on from the current input entry to one that stays.
 func (c *compactionIter) settle() bool {
 	for ok := true; ok; ok = c.in.Next() {
+		if c.passed++; c.passed%stopInterval == 0 && c.stop != nil && c.stop.Load() {
+			c.stopped = true
+			return false
+		}
 		if c.take(c.in.Key()) {
 			c.value = c.in.Value()
 			return true
 		}
 	}
 	return false
+}
+
+// stopInterval is how many input entries pass between two looks whether to stop.
+const stopInterval = 1024
+
+// err returns what ended the iteration early: a failure of the input, or errClosing.
+func (c *compactionIter) err() error {
+	if c.stopped {
+		return errClosing
+	}
+	return c.in.Error()
 }
 
 // take reports whether the input entry stays, and sets the key that it gets.

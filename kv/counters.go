@@ -52,4 +52,8 @@ type dbCounters struct {
 	stalls, stallNanos   counter
 	slowdowns, slowNanos counter
 	iterators            counter
+
+	failures, heals, healAttempts counter
+	failedCompactions             counter
+	recoveryLosses, recoveryLost  counter
 }

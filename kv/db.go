@@ -2,7 +2,6 @@ package kv
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -42,6 +41,7 @@ type DB struct {
 	counters dbCounters
 	cleaner  cleaner
 	commits  commitPipeline
+	healer   healer
 
 	state    atomic.Pointer[readState] // what readers see; nil: closed
 	visible  atomic.Uint64             // sequence number of the last write that readers see
@@ -62,7 +62,7 @@ type DB struct {
 	snapshots   snapshotList
 	flushing    bool
 	compactions compactionState
-	failure     error // why the store no longer writes
+	failure     error // why the store takes no writes, see failure.go
 	closing     bool
 
 	iterators iteratorList
@@ -79,26 +79,7 @@ func (d *DB) writable() error {
 	if d.opts.ReadOnly {
 		return ErrReadOnly
 	}
-	return nil
-}
-
-// fail makes the store read-only: a write to disk failed, and what the disk holds
-// is no longer known. Reads go on. The first failure is kept.
-func (d *DB) fail(err error) {
-	d.mu.Lock()
-	first := d.failure == nil
-	if first {
-		d.failure = fmt.Errorf("%w since a write or work in the background failed: %w", ErrReadOnly, err)
-	}
-	err = d.failure
-	d.mu.Unlock()
-	d.progress.Broadcast()
-	if first {
-		d.log.Error("the store no longer takes writes", "dir", d.dir, "error", err)
-		if d.opts.Events.Failed != nil {
-			d.opts.Events.Failed(err)
-		}
-	}
+	return d.failedError()
 }
 
 // seq returns the sequence number up to which readers see writes.
@@ -158,7 +139,9 @@ func putScratchBatch(b *Batch) {
 }
 
 // Close makes all writes durable, ends background work and gives everything
-// back. It waits for writes in progress, and for a compaction to notice.
+// back. It waits for writes in progress, and for flushes and compactions to notice:
+// what is in no table yet is in the log. A store that has failed tries once more to
+// write down what it holds in memory alone; if that does not work, the error says so.
 // Iterators that are still open stay safe to use and return ErrClosed; the error
 // then matches ErrIteratorsOpen and says where each was opened. A second Close
 // does nothing.
@@ -170,6 +153,7 @@ func (d *DB) Close() error {
 	d.closing = true
 	d.mu.Unlock()
 	d.progress.Broadcast()
+	d.healAtClose()
 	err := d.commits.close(d)
 	d.waitForBackground()
 

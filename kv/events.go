@@ -14,8 +14,32 @@ type Events struct {
 	Compacted func(CompactionInfo)
 	// Stalled is called when writes have waited for a flush or for compaction.
 	Stalled func(StallInfo)
-	// Failed is called when the store gives up writing; the error says why.
+	// Failed is called when a write to disk has failed and the store takes no more
+	// writes; the error is what writers get, and says why.
 	Failed func(error)
+	// Healed is called when such a store takes writes again.
+	Healed func(HealInfo)
+	// Damaged is called when a compaction has met damage and leaves the file alone
+	// from then on; the error names it.
+	Damaged func(error)
+	// WritesLeftOut is called by Open for each place in a log where recovery leaves
+	// out writes, or what may have been writes.
+	WritesLeftOut func(LossInfo)
+}
+
+// A HealInfo describes how a store came to take writes again.
+type HealInfo struct {
+	Attempts int
+	Duration time.Duration // since it failed
+}
+
+// A LossInfo says what recovery left out of a log. After a crash, that is what was
+// not synced; see RecoveryMode for what else it may be.
+type LossInfo struct {
+	File   string
+	Offset int64 // where the writes that are left out begin; 0: the whole log
+	Bytes  int64 // of the log, until the next record that was read
+	Reason string
 }
 
 // A FlushInfo describes a flush.

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -79,21 +80,31 @@ func (d *DB) flushAll() {
 		}
 		snapshots := d.snapshots.seqs()
 		d.mu.Unlock()
-		if err := d.flush(mems, snapshots); err != nil {
-			d.fail(err)
+		err := d.flush(flushJob{mems: mems, snapshots: snapshots, stoppable: true})
+		if err != nil && !errors.Is(err, errClosing) {
+			_ = d.fail(0, "a flush", err) // who waits for the flush is told
 		}
 		d.progress.Broadcast()
 		d.scheduleCompactions()
 	}
 }
 
-// flush writes memtables (oldest first) to one table of level 0 and installs it.
-func (d *DB) flush(mems []*memTable, snapshots []base.SeqNum) error {
+// A flushJob says what to flush.
+type flushJob struct {
+	mems      []*memTable // oldest first
+	snapshots []base.SeqNum
+	stoppable bool     // return errClosing if the store closes meanwhile
+	next      *logFile // not nil: mems is all memtables, and a new one goes on with this log
+}
+
+// flush writes memtables to one table of level 0 and installs it.
+func (d *DB) flush(job flushJob) error {
 	start := time.Now()
+	mems := job.mems
 	d.mu.Lock()
 	v := d.current
 	d.mu.Unlock()
-	tables, err := d.writeLevel0(v, mems, snapshots)
+	tables, err := d.writeLevel0(v, job)
 	if err != nil {
 		return err
 	}
@@ -108,8 +119,15 @@ func (d *DB) flush(mems []*memTable, snapshots []base.SeqNum) error {
 		if len(d.imms) > len(mems) {
 			e.LogNum = d.imms[len(mems)].log
 		}
+		if job.next != nil {
+			e.LogNum = job.next.num
+		}
 		return e
 	}, func() {
+		if job.next != nil {
+			d.imms, d.mem = nil, newMemTable(d.opts.MemtableSize, job.next.num)
+			return
+		}
 		d.imms = append([]*memTable(nil), d.imms[len(mems):]...)
 	})
 	if err != nil {
@@ -128,20 +146,23 @@ func (d *DB) flush(mems []*memTable, snapshots []base.SeqNum) error {
 	return nil
 }
 
-// writeLevel0 writes memtables (oldest first) to one table, without what no
-// snapshot sees. They are for version v. There is no table if nothing is left.
-func (d *DB) writeLevel0(v *version, mems []*memTable, snapshots []base.SeqNum) (tables []manifest.Table, err error) {
+// writeLevel0 writes memtables to one table, without what no snapshot sees. They
+// are for version v. There is no table if nothing is left.
+func (d *DB) writeLevel0(v *version, job flushJob) (tables []manifest.Table, err error) {
 	var iters []internalIter
 	var tombs []rangedel.Tombstone
 	entries := 0
-	for _, m := range mems {
+	for _, m := range job.mems {
 		entries += m.points.Len()
 		iters = append(iters, newMemIter(m))
 		tombs = m.tombstones().Clip(tombs, nil, nil)
 	}
 	c := &compactionIter{
-		in: newMergingIter(iters...), snapshots: snapshots, tombstones: rangedel.NewSet(tombs),
+		in: newMergingIter(iters...), snapshots: job.snapshots, tombstones: rangedel.NewSet(tombs),
 		bottom: func([]byte) bool { return false },
+	}
+	if job.stoppable {
+		c.stop = &d.closed
 	}
 	c.kept = c.keepTombstones(func(_, _ []byte) bool { return false })
 	out := &tableOutput{d: d, tombstones: c.kept, filter: d.filterFor(v, 0, uint64(entries), nil)}
@@ -155,7 +176,7 @@ func (d *DB) writeLevel0(v *version, mems []*memTable, snapshots []base.SeqNum) 
 			return nil, err
 		}
 	}
-	if err := c.in.Error(); err != nil {
+	if err := c.err(); err != nil {
 		return nil, err
 	}
 	return out.finish()

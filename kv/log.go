@@ -30,9 +30,19 @@ func (d *DB) createLog(num uint64) (*logFile, error) {
 		return nil, err
 	}
 	if err := d.fs.SyncDir(d.dir); err != nil {
-		return nil, errors.Join(err, f.Close())
+		d.discardLog(&logFile{num: num, file: f})
+		return nil, err
 	}
 	return &logFile{num: num, file: f, w: wal.NewWriter(heldOpen{f}, num, wal.Options{})}, nil
+}
+
+// discardLog closes and removes a log that nobody has written to. If it stays, it is
+// an empty log that recovery passes over.
+func (d *DB) discardLog(l *logFile) {
+	err := l.close()
+	if err = errors.Join(err, d.fs.Remove(d.path(manifest.FileWAL, l.num))); err != nil {
+		d.log.Warn("an unused log could not be removed", "log", l.num, "error", err)
+	}
 }
 
 // end marks the log as whole and hands it to the operating system.

@@ -44,6 +44,18 @@ type Metrics struct {
 	Slowdowns, SlowedNanoseconds uint64
 	RunningCompactions           int
 
+	// Failures, see docs/durability.md.
+	Failure           string // why the store takes no writes now; empty: it does
+	Failures          uint64 // how often it stopped taking writes
+	HealAttempts      uint64
+	Heals             uint64 // how often it took writes again, by itself
+	FailedCompactions uint64 // that changed nothing; they are tried again, or go around the damage
+	QuarantinedTables int    // damaged files that compactions leave alone, now
+
+	// What the recovery at Open left out of the logs, see LossInfo.
+	RecoveryLosses    uint64 // places
+	RecoveryLostBytes uint64 // of logs
+
 	// Open handles, now.
 	Iterators int
 	Snapshots int
@@ -173,6 +185,9 @@ func (d *DB) Metrics() *Metrics {
 	m.CompactionReadBytes, m.CompactionWrittenBytes = c.compactRead.Load(), c.compactWritten.Load()
 	m.Stalls, m.StallNanoseconds = c.stalls.Load(), c.stallNanos.Load()
 	m.Slowdowns, m.SlowedNanoseconds = c.slowdowns.Load(), c.slowNanos.Load()
+	m.Failures, m.HealAttempts, m.Heals = c.failures.Load(), c.healAttempts.Load(), c.heals.Load()
+	m.FailedCompactions = c.failedCompactions.Load()
+	m.RecoveryLosses, m.RecoveryLostBytes = c.recoveryLosses.Load(), c.recoveryLost.Load()
 	m.FilterMemory, m.IndexMemory = d.memory.filters.Load(), d.memory.indexes.Load()
 	m.FiltersRefused = d.memory.refused.Load()
 	m.CacheBytes, m.CacheBlocks = d.cache.Used()
@@ -189,6 +204,9 @@ func (d *DB) shape(m *Metrics) {
 	defer d.mu.Unlock()
 	if d.current == nil {
 		return
+	}
+	if d.failure != nil {
+		m.Failure = d.failure.Error()
 	}
 	m.RunningCompactions, m.Snapshots = d.compactions.running, len(d.snapshots.list)
 	for _, mem := range append([]*memTable{d.mem}, d.imms...) {
@@ -209,6 +227,9 @@ func (d *DB) shape(m *Metrics) {
 		l.IndexBytes += int64(t.IndexBytes)
 		if t.reader.Load() != nil {
 			m.OpenTables++
+		}
+		if t.quarantined {
+			m.QuarantinedTables++
 		}
 	})
 }

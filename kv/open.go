@@ -29,6 +29,7 @@ func Open(dir string, o *Options) (*DB, error) {
 	}
 	d := &DB{dir: dir, opts: opts, fs: opts.fs, log: opts.Logger, cache: cache.New(opts.CacheSize)}
 	d.progress.L = &d.mu
+	d.healer.stop = make(chan struct{})
 	d.memory.init(&d.opts, d.cache)
 	d.cleaner.start(d)
 	if err := d.open(); err != nil {
@@ -205,19 +206,20 @@ func (d *DB) snapshotEdit(v *version) *manifest.Edit {
 const maxManifestSize = 4 << 20
 
 // applyEdit makes an edit durable and then current. Edit is called with the
-// locks held, so that it sees the version that its edit applies to; after an
-// error the store no longer writes.
+// locks held, so that it sees the version that its edit applies to. After an error
+// of the disk the store takes no writes, and the tables that the edit adds are kept
+// until it is certain that no manifest names them.
 func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	d.manifestMu.Lock()
 	defer d.manifestMu.Unlock()
 	d.mu.Lock()
-	if err := d.failure; err != nil {
-		d.mu.Unlock()
-		return err // which manifest is in force may not be known
-	}
 	e := edit()
-	base := d.current
+	base, failure, broken := d.current, d.failure, d.healer.broken&brokenManifest != 0
 	d.mu.Unlock()
+	if broken {
+		d.orphan(e)
+		return failure
+	}
 
 	next, err := base.apply(e)
 	if err != nil {
@@ -225,8 +227,8 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	}
 	e.NextFile = d.nextFile.Load()
 	if err := d.manifest.Append(e); err != nil {
-		d.fail(err)
-		return err
+		d.orphan(e)
+		return d.fail(brokenManifest, writingManifest, err)
 	}
 	d.mu.Lock()
 	if e.LogNum > 0 {
@@ -236,23 +238,25 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	install()
 	d.installState()
 	d.mu.Unlock()
-	if d.manifest.Size() > maxManifestSize {
-		return d.rotateManifest(next)
+	if d.manifest.Size() > d.opts.maxManifestSize {
+		d.rotateManifest(next)
 	}
 	return nil
 }
 
-// rotateManifest starts a new manifest. The caller holds manifestMu.
-func (d *DB) rotateManifest(v *version) error {
+// rotateManifest starts a new manifest. If that fails, so does the store; the edits
+// of the old one stand. The caller holds manifestMu.
+func (d *DB) rotateManifest(v *version) {
 	snapshot := d.snapshotEdit(v)
-	if int64(len(snapshot.Append(nil))) > maxManifestSize/2 {
-		return nil
+	if int64(len(snapshot.Append(nil))) > d.opts.maxManifestSize/2 {
+		return
 	}
-	old := d.manifest
-	next, err := manifest.Create(d.fs, d.dir, d.newFileNum(), snapshot)
+	old, num := d.manifest, d.newFileNum()
+	next, err := manifest.Create(d.fs, d.dir, num, snapshot)
 	if err != nil {
-		d.fail(err)
-		return err
+		d.healer.manifests = append(d.healer.manifests, num) // it may be in force for all we know
+		_ = d.fail(brokenManifest, writingManifest, err)     // writers are told
+		return
 	}
 	d.manifest = next
 	name := d.path(manifest.FileManifest, old.Num())
@@ -261,5 +265,4 @@ func (d *DB) rotateManifest(v *version) error {
 		d.log.Warn("a replaced manifest could not be closed", "file", name, "error", err)
 	}
 	d.cleaner.file(name)
-	return nil
 }

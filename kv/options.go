@@ -93,6 +93,10 @@ type Options struct {
 	// read-only stores may share a directory.
 	ReadOnly bool
 
+	// RecoveryMode says what Open makes of logs that a crash or damage has left
+	// broken: PointInTime by default.
+	RecoveryMode RecoveryMode
+
 	// InMemory keeps everything in memory; the directory's name means nothing.
 	// For tests.
 	InMemory bool
@@ -104,7 +108,10 @@ type Options struct {
 	// Events are called when something happens in the background.
 	Events Events
 
-	fs vfs.FS // tests: the file system
+	// Tests set these.
+	fs              vfs.FS
+	backoff         backoff // between attempts to heal, and after failed compactions
+	maxManifestSize int64
 }
 
 // minMemoryLimit leaves room for three small memtables, a cache and a few files.
@@ -142,6 +149,8 @@ func (o *Options) withDefaults() (Options, error) {
 	if r.Logger == nil {
 		r.Logger = slog.New(slog.DiscardHandler)
 	}
+	r.backoff = cmp.Or(r.backoff, defaultBackoff)
+	r.maxManifestSize = cmp.Or(r.maxManifestSize, maxManifestSize)
 	if r.fs == nil {
 		r.fs = vfs.OS
 		if r.InMemory {
@@ -187,6 +196,9 @@ func (o *Options) check() error {
 	}
 	if o.PrefixOnly && o.Prefix == nil {
 		return fmt.Errorf("%w: PrefixOnly is set and Prefix is not", ErrInvalidOptions)
+	}
+	if o.RecoveryMode >= numRecoveryModes {
+		return fmt.Errorf("%w: RecoveryMode is %d: want PointInTime, TolerateTornTail, Absolute or SkipCorrupt", ErrInvalidOptions, o.RecoveryMode)
 	}
 	if !o.Compression.Valid() {
 		return fmt.Errorf("%w: Compression is %d: want sstable.NoCompression, Snappy or Zstd", ErrInvalidOptions, o.Compression)

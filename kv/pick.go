@@ -44,6 +44,9 @@ func (d *DB) levelTargets(v *version) (baseLevel int, targets [NumLevels]int64) 
 // targetFileSize returns the size of a table of a level. Files of the last levels
 // are larger, so that a large store has fewer of them.
 func (d *DB) targetFileSize(level int) int64 {
+	if level == 0 {
+		return 0 // one table, however large
+	}
 	if level == lastLevel {
 		return 2 * d.opts.TargetFileSize
 	}
@@ -74,8 +77,7 @@ func (d *DB) pickCompaction() *compaction {
 		}
 		var c *compaction
 		if s.level == 0 {
-			c = d.pickLevel0(v, baseLevel)
-			waits = c == nil
+			c, waits = d.pickLevel0(v, baseLevel)
 		} else {
 			c = d.pickFromLevel(v, s.level)
 		}
@@ -90,16 +92,20 @@ func (d *DB) pickCompaction() *compaction {
 }
 
 // pickLevel0 takes all of level 0 down to the base level: its tables overlap, and
-// leaving one above would leave a lookup a file to ask.
-func (d *DB) pickLevel0(v *version, baseLevel int) *compaction {
-	c := &compaction{reason: "level 0 has many files", level: 0, output: baseLevel}
+// leaving one above would leave a lookup a file to ask. It reports whether it waits
+// for a running compaction.
+func (d *DB) pickLevel0(v *version, baseLevel int) (c *compaction, waits bool) {
+	c = &compaction{reason: "level 0 has many files", level: 0, output: baseLevel}
 	c.inputs[0] = v.levels[0].tables
 	s := spanOf(c.inputs[0])
 	c.inputs[baseLevel] = v.levels[baseLevel].overlapping(s.lo, s.hi)
-	if d.conflicts(c) {
-		return nil
+	switch {
+	case anyQuarantined(c.tables()):
+		return d.pickWithinLevel0(v), false
+	case d.conflicts(c):
+		return nil, true
 	}
-	return c
+	return c, false
 }
 
 // pickFromLevel takes the table of a level whose move down rewrites least for

@@ -285,9 +285,13 @@ func (r *cutRun) check(c cut) {
 
 // recovered returns how many writes are there.
 func (r *cutRun) recovered(c cut, disk *vfs.MemFS, before func() error) int {
+	return r.recoveredOn(c, newCrashFS(disk, before))
+}
+
+func (r *cutRun) recoveredOn(c cut, fs sift.FS) int {
 	what := fmt.Sprintf("seed %d, cut before call %d: %d writes were durable, %d begun", r.seed, c.call, c.synced, c.begun)
 	o := randomOptions(r.rng)
-	o.fs = newCrashFS(disk, before)
+	o.fs = fs
 	db, err := Open("db", o)
 	require.NoError(r.t, err, what)
 	n := 0

@@ -3,13 +3,11 @@ package kv
 import (
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/wal"
 )
 
 // recover opens a store that is there: the manifest says which tables there are,
@@ -131,130 +129,14 @@ func (d *DB) claimFiles(manifestNum, logNum uint64) (logs []uint64, err error) {
 	slices.Sort(logs)
 	if len(logs) > 0 && logNum > 0 && logs[0] != logNum {
 		// Later logs alone would make a history with a hole.
-		return nil, &CorruptionError{File: d.path(manifest.FileWAL, logNum), Offset: -1, Hint: d.hint(),
+		missing := &CorruptionError{File: d.path(manifest.FileWAL, logNum), Offset: -1, Hint: d.hint(),
 			What: fmt.Sprintf("the log is missing, although %s, which came later, is there", manifest.FileName(manifest.FileWAL, logs[0]))}
+		if d.opts.RecoveryMode != SkipCorrupt {
+			return nil, missing
+		}
+		d.leftOut(LossInfo{File: missing.File, Reason: missing.What})
 	}
 	return logs, nil
-}
-
-// replay reads the WALs into memtables, oldest first. It stops where the writes
-// stop being whole: at a torn tail, and behind a log that has lost its end while
-// a later one was kept. What was acknowledged as synced is always before that
-// place. Damage that no crash can explain is an error.
-func (d *DB) replay(logs []uint64, lastSeq base.SeqNum) (mems []*memTable, _ base.SeqNum, err error) {
-	p := replayer{d: d, lastSeq: lastSeq}
-	for i, num := range logs {
-		whole, err := p.log(num)
-		if err != nil {
-			return nil, 0, err
-		}
-		if !whole {
-			if err := d.leaveOut(num, logs[i+1:]); err != nil {
-				return nil, 0, err
-			}
-			break
-		}
-	}
-	return p.mems, p.lastSeq, nil
-}
-
-// leaveOut checks that logs behind one that has lost its end were never synced:
-// they hold writes that nobody was promised. If one was, so was the log before it,
-// and its end was lost to something else than a crash.
-func (d *DB) leaveOut(torn uint64, later []uint64) error {
-	for _, num := range later {
-		synced, err := d.syncedTo(num)
-		if err != nil {
-			return err
-		}
-		if synced > 0 {
-			return &CorruptionError{File: d.path(manifest.FileWAL, torn), Offset: -1, Hint: d.hint(),
-				What: fmt.Sprintf("the log has lost its end, although %s, which came later, was synced", manifest.FileName(manifest.FileWAL, num))}
-		}
-	}
-	if len(later) > 0 {
-		d.log.Warn("a log has lost its end: later logs are left out", "log", torn, "left out", later)
-	}
-	return nil
-}
-
-// syncedTo returns up to where a log proves that it had been synced.
-func (d *DB) syncedTo(num uint64) (offset int64, err error) {
-	name := d.path(manifest.FileWAL, num)
-	f, err := d.fs.Open(name)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	r := wal.NewReader(f, name, num)
-	for {
-		if _, err := r.Next(); err != nil {
-			return r.SyncedTo(), nil // how it ends does not matter
-		}
-	}
-}
-
-type replayer struct {
-	d       *DB
-	mems    []*memTable // oldest first
-	lastSeq base.SeqNum
-}
-
-// log replays one WAL. It reports whether the log was closed in good order.
-func (p *replayer) log(num uint64) (whole bool, err error) {
-	name := p.d.path(manifest.FileWAL, num)
-	f, err := p.d.fs.Open(name)
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	r := wal.NewReader(f, name, num)
-	for {
-		record, err := r.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return r.Clean(), nil
-		case r.CrashExplains(err):
-			p.d.log.Warn("a log breaks off in writes that were not synced: what follows is left out", "log", name, "detail", err)
-			return false, nil
-		case err != nil:
-			return false, p.d.withHint(err)
-		}
-		if err := p.record(record); err != nil {
-			return false, &CorruptionError{File: name, Offset: -1, What: "a record of the log", Cause: err, Hint: p.d.hint()}
-		}
-	}
-}
-
-// record applies one batch.
-func (p *replayer) record(record []byte) error {
-	r, err := readBatch(record)
-	if err != nil {
-		return err
-	}
-	if r.left == 0 {
-		return errBatch
-	}
-	if r.seq <= p.lastSeq {
-		return fmt.Errorf("sequence number %d comes again", r.seq)
-	}
-	arena, err := arenaSize(record)
-	if err != nil {
-		return err
-	}
-	n := len(p.mems)
-	if n == 0 || p.mems[n-1].crowded() || !p.mems[n-1].reserve(arena) {
-		m := newMemTable(max(p.d.opts.MemtableSize, int64(arena)+memtableSlack), 0)
-		if !m.reserve(arena) {
-			return errMemtableFull
-		}
-		p.mems = append(p.mems, m)
-		n++
-	}
-	err = p.mems[n-1].apply(record)
-	p.mems[n-1].points.Release(arena)
-	p.lastSeq = r.seq + base.SeqNum(r.left) - 1
-	return err
 }
 
 // withHint adds the command to run to an error about damage.
@@ -271,7 +153,7 @@ func (d *DB) flushRecovered(v *version, mems []*memTable) (*version, error) {
 	if len(mems) == 0 {
 		return v, nil
 	}
-	tables, err := d.writeLevel0(v, mems, nil)
+	tables, err := d.writeLevel0(v, flushJob{mems: mems})
 	if err != nil {
 		return nil, err
 	}

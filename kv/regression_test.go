@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -101,11 +102,11 @@ func TestAMissingLogIsAHoleAndAnError(t *testing.T) {
 // TestNothingIsWrittenAfterAFailure keeps edits away from a manifest that may no
 // longer be the one in force.
 func TestNothingIsWrittenAfterAFailure(t *testing.T) {
-	db, err := Open("", &Options{InMemory: true})
+	db, err := Open("", &Options{InMemory: true, backoff: backoff{time.Hour, time.Hour}})
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("k"), nil, nil))
 	cause := errors.New("the disk is gone")
-	db.fail(cause)
+	require.ErrorIs(t, db.fail(brokenManifest, writingManifest, cause), cause)
 	size := db.manifest.Size()
 	err = db.applyEdit(func() *manifest.Edit { return &manifest.Edit{LogNum: 99} }, func() {})
 	require.ErrorIs(t, err, cause)

@@ -26,6 +26,9 @@ func (d *DB) makeRoom(arena, size int) (*memTable, error) {
 		case len(d.imms)+1 >= d.opts.MaxMemtables:
 			d.stall("memtables wait to be flushed")
 		case len(d.current.levels[0].tables) >= d.opts.L0StopThreshold:
+			if err := d.compactions.cause; err != nil {
+				return nil, d.describeFailure(compacting, err)
+			}
 			d.stall("level 0 waits to be compacted")
 		default:
 			if err := d.rotate(arena); err != nil {
@@ -112,25 +115,32 @@ func (d *DB) rotateLog() (*logFile, error) {
 	next, err := d.createLog(d.newFileNum())
 	if err == nil {
 		if err = p.log.end(); err != nil {
-			_ = next.close() // the log's error is the one to report
+			d.discardLog(next)
 		}
 	}
 	if err != nil {
-		d.fail(err)
-		return nil, err
+		return nil, d.fail(brokenLog, "starting a new log", err)
 	}
 	d.counters.walBytes.Add(uint64(p.log.w.Size()))
 	p.unsynced = append(p.unsynced, p.log)
 	p.log = next
+	p.dropFlushedLogs(d)
+	return next, nil
+}
+
+// dropFlushedLogs closes the ended logs whose writes are in tables: they need no
+// sync any more.
+func (p *commitPipeline) dropFlushedLogs(d *DB) {
+	if len(p.unsynced) == 0 {
+		return
+	}
 	d.mu.Lock()
 	logNum := d.logNum
 	d.mu.Unlock()
-	// Logs whose writes are in tables need no sync any more.
 	for len(p.unsynced) > 0 && p.unsynced[0].num < logNum {
 		if err := p.unsynced[0].close(); err != nil {
 			d.log.Warn("a log could not be closed", "log", p.unsynced[0].num, "error", err)
 		}
 		p.unsynced = p.unsynced[1:]
 	}
-	return next, nil
 }

@@ -19,9 +19,10 @@ type table struct {
 	opening sync.Mutex
 
 	// Guarded by DB.mu.
-	refs       int  // versions that list the table
-	obsolete   bool // no current version lists it: the last reference removes the file
-	compacting bool // an input of a running compaction
+	refs        int  // versions that list the table
+	obsolete    bool // no current version lists it: the last reference removes the file
+	compacting  bool // an input of a running compaction
+	quarantined bool // damaged: never an input of a compaction that nobody asked for
 }
 
 // open returns the table's reader.

@@ -82,6 +82,9 @@ var (
 	ErrNotLog = errors.New("not a siftkv log")
 )
 
+// HeaderSize is the length in bytes of a log that has its header and nothing else.
+const HeaderSize = fileHeaderSize
+
 // roomAt returns the bytes left for fragments in the block of a file offset.
 func roomAt(off int64) int {
 	room := blockSize - int(off%blockSize)

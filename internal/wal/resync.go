@@ -19,6 +19,21 @@ func (r *Reader) CrashExplains(err error) bool {
 	return ok && ce.Offset >= r.SyncedTo() && !errors.Is(err, ErrNotLog)
 }
 
+// Broken reports whether err, which Next returned, says that the log is torn or
+// damaged: Skip then lets Next go on.
+func Broken(err error) bool {
+	return errors.Is(err, ErrTornTail) || errors.Is(err, base.ErrCorruption)
+}
+
+// BrokenAt returns where the record begins that Next, after its last error, could
+// not read.
+func (r *Reader) BrokenAt() int64 {
+	if r.inside {
+		return r.start
+	}
+	return r.off
+}
+
 // Skip gives up what Next could not read, and goes to the next whole fragment
 // behind it: the one where the damaged fragment should end, or the first of a
 // later block. It reports whether there is one, so that Next can go on.
@@ -27,17 +42,14 @@ func (r *Reader) CrashExplains(err error) bool {
 // Records that were damaged, even in part, are not returned. Skip does nothing,
 // and reports false, unless Next has returned a torn tail or damage.
 func (r *Reader) Skip() bool {
-	if !errors.Is(r.err, ErrTornTail) && !errors.Is(r.err, base.ErrCorruption) {
+	if !Broken(r.err) {
 		return false
 	}
 	if err := r.lookAhead(); err != nil {
 		r.err = err
 		return false
 	}
-	from, to := r.off, r.resume
-	if r.inside {
-		from = r.start
-	}
+	from, to := r.BrokenAt(), r.resume
 	for to < r.size && to <= r.lastFound {
 		_, ok, err := r.fragmentAt(to)
 		if err == nil && !ok {

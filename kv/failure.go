@@ -1,0 +1,139 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync/atomic"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// When a write to disk fails, the store takes no more writes: writers get an error
+// that matches ErrReadOnly and wraps the cause, and reads go on. Then it tries, with
+// back-off, to write everything that it holds in memory to where it is safe, and
+// takes writes again once that has worked (see heal.go).
+//
+// A file whose write or sync failed is never written again: after a failed sync
+// the operating system may have dropped the bytes and report the next sync as a
+// success (Rebello et al., "Can Applications Recover from fsync Failures?",
+// USENIX ATC 2020).
+
+// brokenPart is a set of what must be replaced before the store can write again.
+type brokenPart uint8
+
+const (
+	brokenLog      brokenPart = 1 << iota // the WAL: what it holds behind the last sync is not known
+	brokenManifest                        // the manifest: whether its last edit is there is not known
+	brokenForGood                         // the program: nothing heals that but a new start
+)
+
+// A healer is the state of a store that has failed.
+type healer struct {
+	failed atomic.Bool   // DB.failure is set: writers need not ask with the lock
+	stop   chan struct{} // closed when the store closes
+
+	// Guarded by DB.mu.
+	broken   brokenPart
+	running  bool // the goroutine
+	attempts int  // since the store failed
+	wait     time.Duration
+	failedAt time.Time
+	healedAt time.Time
+
+	// Owned by whoever heals.
+	next *logFile // a WAL that is ready to follow a broken one
+
+	// Guarded by DB.manifestMu: files that the broken manifest may name, or that may
+	// be in force themselves. They are removed when a new manifest is in force.
+	orphans   []uint64 // tables
+	manifests []uint64
+}
+
+// backoff bounds the time between two attempts to heal: it doubles from first up
+// to most.
+type backoff struct{ first, most time.Duration }
+
+var defaultBackoff = backoff{100 * time.Millisecond, 10 * time.Second}
+
+// after returns the wait that follows a wait.
+func (b backoff) after(d time.Duration) time.Duration {
+	return min(max(2*d, b.first), b.most)
+}
+
+// What a failed store could not do, in its error.
+const (
+	writingLog      = "writing the log"
+	writingManifest = "writing the manifest"
+	compacting      = "a compaction"
+)
+
+// fail makes the store read-only: what could not be done is named, and parts of
+// the store may be broken. Reads go on. It returns the error that writers get
+// from now on. Of several failures the first is told, unless a later one is for
+// good.
+func (d *DB) fail(broken brokenPart, what string, err error) error {
+	d.mu.Lock()
+	h := &d.healer
+	first := d.failure == nil
+	worse := !first && broken&^h.broken&brokenForGood != 0
+	h.broken |= broken
+	if first || worse {
+		d.failure = d.describeFailure(what, err)
+		h.failed.Store(true)
+	}
+	if first {
+		h.attempts, h.failedAt = 0, time.Now()
+		if h.failedAt.Sub(h.healedAt) > d.opts.backoff.most {
+			h.wait = 0 // it fails anew, rather than still
+		}
+		d.counters.failures.Add(1)
+		if !h.running && !d.closing && h.broken&brokenForGood == 0 {
+			h.running = true
+			go d.healWhenPossible()
+		}
+	}
+	failure := d.failure
+	d.mu.Unlock()
+	d.progress.Broadcast()
+	if first || worse {
+		d.log.Error("the store takes no writes", "dir", d.dir, "error", failure)
+		if d.opts.Events.Failed != nil {
+			d.opts.Events.Failed(failure)
+		}
+	}
+	return failure
+}
+
+// describeFailure makes the error that writers get: what failed, why, and what to
+// do about it. The caller holds d.mu.
+func (d *DB) describeFailure(what string, err error) error {
+	return fmt.Errorf("%w since %s failed: %w; %s", ErrReadOnly, what, err, d.advice(err))
+}
+
+// advice says what to do about a failed write.
+func (d *DB) advice(err error) string {
+	const again = "the store then takes writes again by itself"
+	switch {
+	case d.healer.broken&brokenForGood != 0:
+		return "close the store and open it again"
+	case vfs.IsNoSpace(err):
+		return fmt.Sprintf("free space on the file system of %s; %s", d.dir, again)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf("%s or files in it were removed: put them back, and %s", d.dir, again)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Sprintf("let this process write to %s; %s", d.dir, again)
+	}
+	return "the store tries again by itself, and takes writes as soon as that works; if it does not, look at the disk"
+}
+
+// failedError returns why the store takes no writes, or nil.
+func (d *DB) failedError() error {
+	if !d.healer.failed.Load() {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failure
+}

@@ -1,0 +1,165 @@
+package kv
+
+import (
+	"io"
+	"io/fs"
+	"sync"
+	"syscall"
+
+	sift "github.com/siftkv/siftkv/internal/vfs"
+)
+
+// An ioCall is a call of the file system.
+type ioCall struct {
+	n       int    // counts all calls
+	op      string // the method's name; of open files "read", "write", "sync", "size", "close"
+	changes bool   // the disk
+	bytes   int    // to write
+}
+
+// A faultFS is a file system whose calls may fail.
+type faultFS struct {
+	fs sift.FS
+
+	mu    sync.Mutex
+	calls int
+	// fault is asked before every call, one at a time. Of a write that fails, so
+	// many bytes are written all the same.
+	fault func(c ioCall) (short int, err error)
+}
+
+var _ sift.FS = (*faultFS)(nil)
+
+func (f *faultFS) before(op string, changes bool, bytes int) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	if f.fault == nil {
+		return 0, nil
+	}
+	return f.fault(ioCall{n: f.calls, op: op, changes: changes, bytes: bytes})
+}
+
+// set changes what fails from now on.
+func (f *faultFS) set(fault func(c ioCall) (int, error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fault = fault
+}
+
+func (f *faultFS) do(op string, changes bool, call func() error) error {
+	if _, err := f.before(op, changes, 0); err != nil {
+		return &fs.PathError{Op: op, Path: "test", Err: err}
+	}
+	return call()
+}
+
+func (f *faultFS) Create(name string) (w sift.WriteFile, err error) {
+	err = f.do("create", true, func() error { w, err = f.fs.Create(name); return err })
+	return &faultWriteFile{f, w, name}, err
+}
+
+func (f *faultFS) Open(name string) (r sift.ReadFile, err error) {
+	err = f.do("open", false, func() error { r, err = f.fs.Open(name); return err })
+	return &faultReadFile{f, r}, err
+}
+
+func (f *faultFS) Remove(name string) error {
+	return f.do("remove", true, func() error { return f.fs.Remove(name) })
+}
+
+func (f *faultFS) Rename(from, to string) error {
+	return f.do("rename", true, func() error { return f.fs.Rename(from, to) })
+}
+
+func (f *faultFS) Link(from, to string) error {
+	return f.do("link", true, func() error { return f.fs.Link(from, to) })
+}
+
+func (f *faultFS) List(dir string) (names []string, err error) {
+	err = f.do("list", false, func() error { names, err = f.fs.List(dir); return err })
+	return names, err
+}
+
+func (f *faultFS) MkdirAll(dir string) error {
+	return f.do("mkdir", true, func() error { return f.fs.MkdirAll(dir) })
+}
+
+func (f *faultFS) SyncDir(dir string) error {
+	return f.do("syncdir", true, func() error { return f.fs.SyncDir(dir) })
+}
+
+func (f *faultFS) Stat(name string) (size int64, err error) {
+	err = f.do("stat", false, func() error { size, err = f.fs.Stat(name); return err })
+	return size, err
+}
+
+func (f *faultFS) Lock(name string, mode sift.LockMode) (c io.Closer, err error) {
+	err = f.do("lock", true, func() error { c, err = f.fs.Lock(name, mode); return err })
+	return c, err
+}
+
+type faultWriteFile struct {
+	fs   *faultFS
+	f    sift.WriteFile
+	name string
+}
+
+func (w *faultWriteFile) Write(p []byte) (int, error) {
+	short, err := w.fs.before("write", true, len(p))
+	if err == nil {
+		return w.f.Write(p)
+	}
+	n, _ := w.f.Write(p[:min(short, len(p))])
+	return n, &fs.PathError{Op: "write", Path: w.name, Err: err}
+}
+
+func (w *faultWriteFile) Sync() error {
+	return w.fs.do("sync", true, w.f.Sync)
+}
+
+// Close closes the file in any case: after a failed close(2) it is closed too.
+func (w *faultWriteFile) Close() error {
+	err := w.f.Close()
+	if _, failed := w.fs.before("close", true, 0); failed != nil {
+		return failed
+	}
+	return err
+}
+
+type faultReadFile struct {
+	fs *faultFS
+	f  sift.ReadFile
+}
+
+func (r *faultReadFile) ReadAt(p []byte, off int64) (n int, err error) {
+	err = r.fs.do("read", false, func() error { n, err = r.f.ReadAt(p, off); return err })
+	return n, err
+}
+
+func (r *faultReadFile) Size() (n int64, err error) {
+	err = r.fs.do("size", false, func() error { n, err = r.f.Size(); return err })
+	return n, err
+}
+
+func (r *faultReadFile) Close() error {
+	err := r.f.Close()
+	if _, failed := r.fs.before("close", false, 0); failed != nil {
+		return failed
+	}
+	return err
+}
+
+// A quota lets so many bytes be written, and then the disk is full: it takes the
+// part of a write that has room. Empty files have room always.
+func quota(bytes int) func(c ioCall) (int, error) {
+	return func(c ioCall) (int, error) {
+		if c.bytes > bytes {
+			room := bytes
+			bytes = 0
+			return room, syscall.ENOSPC
+		}
+		bytes -= c.bytes
+		return 0, nil
+	}
+}

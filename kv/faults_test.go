@@ -1,0 +1,303 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+var errDisk = errors.New("the test's device is broken")
+
+// quickBackoff lets a store heal at once.
+var quickBackoff = backoff{time.Millisecond, 4 * time.Millisecond}
+
+// A faultMode says which calls fail, from the chosen one on.
+type faultMode struct {
+	name  string
+	fails func(c ioCall, at int) bool
+	heals bool
+}
+
+var faultModes = []faultMode{
+	{"once", func(c ioCall, at int) bool { return c.n == at }, true},
+	{"three times", func(c ioCall, at int) bool { return c.n >= at && c.n < at+3 }, true},
+	{"writes from then on", func(c ioCall, at int) bool { return c.changes && c.n >= at }, false},
+	{"everything from then on", func(c ioCall, at int) bool { return c.n >= at }, false},
+}
+
+// A faultRun is a history on a disk that fails at one call.
+type faultRun struct {
+	*cutRun
+	mode   faultMode
+	at     int
+	acked  int // writes that were acknowledged; states may have one more, which failed
+	fs     *faultFS
+	healed chan struct{}
+	hit    string // the call that failed first
+	what   string // for messages
+}
+
+func newFaultRun(t *testing.T, seed uint64, mode faultMode, at int) *faultRun {
+	r := &faultRun{
+		cutRun: &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 4)), states: []model{{}}},
+		mode:   mode, at: at, healed: make(chan struct{}, 1),
+		fs:   &faultFS{fs: sift.NewMem()},
+		what: fmt.Sprintf("seed %d, call %d fails (%s)", seed, at, mode.name),
+	}
+	r.fs.set(func(c ioCall) (int, error) {
+		if !mode.fails(c, at) {
+			return 0, nil
+		}
+		if r.hit == "" {
+			r.hit = c.op
+		}
+		return c.bytes / 2, errDisk
+	})
+	return r
+}
+
+func (r *faultRun) options() *Options {
+	o := randomOptions(r.rng)
+	o.fs, o.backoff, o.maxManifestSize = r.fs, quickBackoff, 2000
+	o.Events.Healed = func(HealInfo) {
+		select {
+		case r.healed <- struct{}{}:
+		default:
+		}
+	}
+	return o
+}
+
+// run goes through a history of steps, and checks that the store is right after
+// it: as it is, and when it is opened again.
+func (r *faultRun) run(steps int) {
+	for range steps {
+		if r.db == nil && !r.reopen() {
+			break
+		}
+		if !r.faultStep() {
+			break
+		}
+	}
+	c := cut{call: r.at, synced: r.acked, begun: len(r.states) - 1}
+	if r.db != nil {
+		r.readable()
+		if r.db.Close() != nil { // Async writes may have been in memory alone
+			c.synced = int(r.synced.Load())
+		}
+	}
+	r.fs.set(nil)
+	r.recoveredOn(c, r.fs)
+}
+
+// reopen opens the store, a second time if the first fails.
+func (r *faultRun) reopen() bool {
+	for range 4 {
+		db, err := Open("db", r.options())
+		if err == nil {
+			r.db = db
+			return true
+		}
+		require.ErrorIs(r.t, err, errDisk, r.what)
+	}
+	require.False(r.t, r.mode.heals, "%s: the store does not open", r.what)
+	return false
+}
+
+// faultStep does one thing to the store. It reports whether the history goes on.
+func (r *faultRun) faultStep() bool {
+	switch n := r.rng.IntN(40); {
+	case n < 3:
+		return r.attempt(r.db.Flush)
+	case n < 4:
+		return r.attempt(func() error { return r.db.Compact(nil, nil) })
+	case n < 5:
+		return r.attempt(r.checkpoint)
+	case n < 6:
+		db := r.db
+		r.db = nil
+		if err := db.Close(); err != nil {
+			require.ErrorIs(r.t, err, errDisk, r.what)
+			if r.mode.heals {
+				return r.resync()
+			}
+			r.acked = int(r.synced.Load()) // Async writes may have been in memory alone
+			return false
+		}
+		return true
+	case n < 12:
+		r.readable()
+		return true
+	}
+	return r.attempt(func() error {
+		err := r.write()
+		if err == nil {
+			r.acked = len(r.states) - 1
+		}
+		return err
+	})
+}
+
+// resync finds out what a store has that could not be closed: the last write,
+// although it failed, or less, if it was not synced.
+func (r *faultRun) resync() bool {
+	if !r.reopen() {
+		return false
+	}
+	n := -1
+	for n < 0 {
+		if got, err := r.scan(); err == nil {
+			n = got
+		}
+	}
+	require.GreaterOrEqual(r.t, n, int(r.synced.Load()), r.what)
+	r.states, r.acked = r.states[:n+1], n
+	r.durable()
+	return true
+}
+
+// attempt does something that writes; if it fails, again when the store has
+// healed.
+func (r *faultRun) attempt(f func() error) bool {
+	for range 12 {
+		err := f()
+		if err == nil {
+			return true
+		}
+		require.ErrorIs(r.t, err, errDisk, r.what)
+		if !r.mode.heals {
+			r.refuses()
+			return false
+		}
+		r.readable()
+		r.untilHealed()
+	}
+	require.Fail(r.t, "the store does not heal", r.what)
+	return false
+}
+
+// untilHealed returns when the store takes writes.
+func (r *faultRun) untilHealed() {
+	for r.db.Metrics().Failure != "" {
+		<-r.healed
+	}
+	r.states = r.states[:r.acked+1] // what failed can come back no more
+}
+
+// refuses checks what a store that has failed says, if it has.
+func (r *faultRun) refuses() {
+	if r.db.Metrics().Failure == "" {
+		return // a checkpoint, or a compaction that somebody asked for
+	}
+	k := []byte("k")
+	for _, err := range []error{r.db.Set(k, k, nil), r.db.Flush(), r.db.Compact(nil, nil)} {
+		require.ErrorIs(r.t, err, ErrReadOnly, r.what)
+		require.ErrorIs(r.t, err, errDisk, "%s: the cause is told", r.what)
+	}
+}
+
+// checkpoint makes a copy and looks into it. One that fails leaves nothing behind.
+func (r *faultRun) checkpoint() error {
+	err := r.db.Checkpoint("copy")
+	if err != nil && !r.mode.heals {
+		return err
+	}
+	names, listErr := r.fs.fs.List("copy")
+	if err != nil {
+		if r.mode.name == "once" {
+			require.Error(r.t, listErr, "%s: %v", r.what, names)
+		}
+		err = errors.Join(err, r.removeCopy(names))
+		return err
+	}
+	o := randomOptions(r.rng)
+	o.fs = r.fs.fs
+	db, openErr := Open("copy", o)
+	require.NoError(r.t, openErr, r.what)
+	requireContents(r.t, r.states[r.acked], db)
+	require.NoError(r.t, db.Close())
+	names, listErr = r.fs.fs.List("copy")
+	require.NoError(r.t, listErr)
+	return r.removeCopy(names)
+}
+
+func (r *faultRun) removeCopy(names []string) error {
+	for _, name := range names {
+		if err := r.fs.fs.Remove("copy/" + name); err != nil {
+			return err
+		}
+	}
+	_ = r.fs.fs.Remove("copy") // it may be gone
+	return nil
+}
+
+// readable checks that the store answers: all that was acknowledged, and nothing
+// of what failed. Where reads fail too, an error is the only other answer.
+func (r *faultRun) readable() {
+	for range 10 {
+		n, err := r.scan()
+		if err == nil {
+			require.Equal(r.t, r.acked, n, r.what)
+			return
+		}
+		require.ErrorIs(r.t, err, errDisk, r.what)
+	}
+	require.NotEqual(r.t, "writes from then on", r.mode.name, "%s: a failed write keeps reads from going on", r.what)
+	require.False(r.t, r.mode.heals, "%s: reads fail", r.what)
+}
+
+// scan reads the whole store and returns how many writes it has. It must be one of
+// the states.
+func (r *faultRun) scan() (n int, err error) {
+	it, err := r.db.NewIter(nil)
+	if err != nil {
+		return 0, err
+	}
+	got := model{}
+	for ok := it.First(); ok; ok = it.Next() {
+		got[string(it.Key())] = string(it.Value())
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return 0, err
+	}
+	if c, ok := got["count"]; ok {
+		_, err = fmt.Sscan(c, &n)
+		require.NoError(r.t, err)
+	}
+	require.Less(r.t, n, len(r.states), "%s: a write that failed is there", r.what)
+	require.Equal(r.t, r.states[n], got, r.what)
+	return n, nil
+}
+
+// TestFaults lets every I/O call of a history fail in turn, in every mode. FAULTS
+// sets how many faults at the least; each history has some two thousand calls.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	faults, calls := envInt("FAULTS", 120/raceFactor), map[string]int{}
+	per := len(faultModes)
+	for n, seed := 0, uint64(0); n < faults; seed++ {
+		dry := newFaultRun(t, seed, faultMode{fails: func(ioCall, int) bool { return false }, heals: true}, 0)
+		dry.run(120)
+		total := dry.fs.calls
+		// All calls of a history if there is time for them, else some of many.
+		stride := 1
+		if faults < 5000 {
+			stride = max(1, total*per/40)
+		}
+		offset := 1 + int(seed*7919)%stride
+		for at := offset; at <= total && n < faults; at += stride {
+			for _, mode := range faultModes {
+				r := newFaultRun(t, seed, mode, at)
+				withoutLeaks(t, func() { r.run(120) })
+				calls[r.hit]++
+				n++
+			}
+		}
+	}
+	t.Logf("%d faults: %v", faults, calls)
+}

@@ -1,0 +1,231 @@
+package kv
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+// healing returns a function to be set as the Healed event, and one that waits until
+// the store takes writes.
+func healing(o *Options) (wait func(*DB)) {
+	healed := make(chan struct{}, 1)
+	o.backoff = quickBackoff
+	o.Events.Healed = func(HealInfo) {
+		select {
+		case healed <- struct{}{}:
+		default:
+		}
+	}
+	return func(db *DB) {
+		for db.Metrics().Failure != "" {
+			<-healed
+		}
+	}
+}
+
+// requireFull checks that an error says that the disk is full, and what to do.
+func requireFull(t *testing.T, err error, dir string) {
+	t.Helper()
+	require.ErrorIs(t, err, ErrReadOnly)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.ErrorContains(t, err, "free space on the file system of "+dir)
+}
+
+// The disk is full behind every byte of a log's record in turn.
+func TestNoSpaceAtEveryByteOfALogRecord(t *testing.T) {
+	record := 0
+	fill := func(room int) (fits bool) {
+		f := &faultFS{fs: sift.NewMem()}
+		o := &Options{fs: f, MemtableSize: 64 << 10, CacheSize: -1}
+		wait := healing(o)
+		db, err := Open("db", o)
+		require.NoError(t, err)
+		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
+		size := db.commits.log.w.Size()
+		f.set(quota(room))
+		err = db.Set([]byte("b"), []byte("a value of some length"), Sync)
+		record = int(db.commits.log.w.Size() - size)
+		want := model{"a": "1", "b": "a value of some length"}
+		if fits = err == nil; !fits {
+			delete(want, "b")
+			requireFull(t, err, "db")
+			requireFull(t, db.Set([]byte("c"), nil, Async), "db")
+			requireContents(t, want, db)
+			f.set(nil)
+			wait(db)
+		}
+		f.set(nil)
+		requireContents(t, want, db)
+		require.NoError(t, db.Set([]byte("d"), []byte("2"), Sync))
+		want["d"] = "2"
+		requireContents(t, want, db)
+		m := db.Metrics()
+		require.Equal(t, !fits, m.Failures == 1)
+		require.Equal(t, m.Failures, m.Heals)
+		require.GreaterOrEqual(t, m.HealAttempts, m.Heals)
+		require.NoError(t, db.Close())
+		db, err = Open("db", &Options{fs: f, RecoveryMode: Absolute, MemtableSize: 64 << 10})
+		require.NoError(t, err)
+		requireContents(t, want, db)
+		require.NoError(t, db.Close())
+		return fits
+	}
+	for room := 0; !fill(room); room++ {
+		require.Less(t, room, record)
+	}
+	require.Greater(t, record, 40)
+}
+
+// The disk is full behind every byte of a sorted file in turn, when memtables are
+// flushed and when files are compacted.
+func TestNoSpaceAtEveryByteOfASortedFile(t *testing.T) {
+	stride := envInt("NOSPACE_STRIDE", 5*raceFactor)
+	for _, work := range []func(db *DB) error{
+		(*DB).Flush,
+		func(db *DB) error { return db.Compact(nil, nil) },
+	} {
+		fits := false
+		for room := 0; !fits; room += stride {
+			f := &faultFS{fs: sift.NewMem()}
+			o := &Options{fs: f, BlockSize: 64, MemtableSize: 64 << 10, CacheSize: -1}
+			wait := healing(o)
+			db, err := Open("db", o)
+			require.NoError(t, err)
+			want := model{}
+			for i := range 20 {
+				k := fmt.Sprintf("key/%02d", i)
+				set(t, db, k, "the value of "+k)
+				want[k] = "the value of " + k
+			}
+			f.set(quota(room))
+			err = work(db)
+			if fits = err == nil; !fits {
+				require.ErrorIs(t, err, syscall.ENOSPC)
+				requireContents(t, want, db)
+			}
+			f.set(nil)
+			wait(db)
+			require.NoError(t, work(db), "room for %d bytes", room)
+			requireContents(t, want, db)
+			db.cleaner.wait()
+			names, err := f.fs.List("db")
+			require.NoError(t, err)
+			require.Len(t, names, 5, "CURRENT, LOCK, a manifest, a log, a table: partial files are removed: %q", names)
+			require.NoError(t, db.Close())
+			require.NoError(t, verifyOn(f), "room for %d bytes", room)
+		}
+	}
+}
+
+// verifyOn verifies the store "db" of a file system.
+func verifyOn(f sift.FS) error {
+	db, err := Open("db", &Options{fs: f, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	if err := db.verify(io.Discard); err != nil {
+		return err
+	}
+	return db.Close()
+}
+
+// A smallDisk is a file system with room for some megabytes.
+type smallDisk struct {
+	dir  string
+	fs   sift.FS
+	fill func() // takes all the room that is left
+	free func() // gives it back
+}
+
+// newSmallDisk mounts a small tmpfs, or where that is not allowed makes a file
+// system in memory with a quota.
+func newSmallDisk(t *testing.T) smallDisk {
+	dir := t.TempDir()
+	if runtime.GOOS == "linux" && os.Geteuid() == 0 &&
+		exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", dir).Run() == nil {
+		t.Log("a tmpfs of 8 MiB")
+		t.Cleanup(func() { require.NoError(t, exec.Command("umount", dir).Run()) }) //nolint:noctx // the test's context has ended
+		ballast := filepath.Join(dir, "ballast")
+		return smallDisk{
+			dir: filepath.Join(dir, "db"), fs: sift.OS,
+			fill: func() {
+				f, err := os.Create(ballast)
+				require.NoError(t, err)
+				for _, size := range []int{1 << 16, 1 << 12} {
+					for err == nil {
+						_, err = f.Write(make([]byte, size))
+					}
+					require.ErrorIs(t, err, syscall.ENOSPC)
+					err = nil
+				}
+				require.NoError(t, f.Close())
+			},
+			free: func() { require.NoError(t, os.Remove(ballast)) },
+		}
+	}
+	t.Log("a quota in memory")
+	f := &faultFS{fs: sift.NewMem()}
+	return smallDisk{dir: "db", fs: f, fill: func() { f.set(quota(100_000)) }, free: func() { f.set(nil) }}
+}
+
+// A real file system fills up under a store, and somebody makes room.
+func TestAFullFileSystem(t *testing.T) {
+	disk := newSmallDisk(t)
+	var failures []error
+	o := &Options{fs: disk.fs, MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10}
+	wait := healing(o)
+	o.Events.Failed = func(err error) { failures = append(failures, err) }
+	withoutLeaks(t, func() {
+		db := openDir(t, disk.dir, o)
+		want, n := model{}, 0
+		write := func() error {
+			k := fmt.Sprintf("%04d", n)
+			v := k + string(make([]byte, 2000))
+			err := db.Set([]byte(k), []byte(v), []*WriteOptions{Sync, NoSync, Async}[n%3])
+			if err == nil {
+				n++
+				want[k] = v
+			}
+			return err
+		}
+		for range 100 {
+			require.NoError(t, write())
+		}
+		for round := range 3 {
+			require.NoError(t, db.Flush())
+			db.waitForBackground()
+			disk.fill()
+			var err error
+			for err == nil {
+				err = write()
+			}
+			requireFull(t, err, disk.dir)
+			requireFull(t, db.Flush(), disk.dir)
+			require.Contains(t, db.Metrics().Failure, "free space")
+			requireContents(t, want, db)
+			disk.free()
+			wait(db)
+			require.NoError(t, write(), "round %d", round)
+			requireContents(t, want, db)
+		}
+		m := db.Metrics()
+		require.GreaterOrEqual(t, m.Failures, uint64(3))
+		require.Equal(t, m.Failures, m.Heals)
+		require.NoError(t, db.Close())
+		require.Len(t, failures, int(m.Failures))
+		requireFull(t, failures[0], disk.dir)
+		db = openDir(t, disk.dir, &Options{fs: disk.fs, RecoveryMode: Absolute})
+		requireContents(t, want, db)
+		require.NoError(t, db.verify(io.Discard))
+		require.NoError(t, db.Close())
+	})
+}

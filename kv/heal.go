@@ -1,0 +1,283 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+)
+
+// Healing writes what the store holds in memory to new files. The memtables have
+// all that was acknowledged, and nothing of the commits that failed: these never
+// reach a memtable. So, in this order,
+//
+//  1. a manifest that is broken is replaced by a snapshot of the store. The old one
+//     may or may not hold the edit that failed; until the new one is in force all
+//     files that either names are kept, so that a crash finds a whole store;
+//  2. if the log is broken, a new one is created, written to and synced;
+//  3. the memtables become a table of level 0. If the log was broken, the active one
+//     too, and the edit that adds the table says that recovery begins at the new log:
+//     with it, what a failed commit left in the old log is gone for good. Before it,
+//     a crash may bring such a commit back, whole; its writer was told that it
+//     failed, not that it never happened;
+//  4. writers go on in the new log.
+//
+// Nothing is written to memtables meanwhile: commits are refused.
+
+// healWhenPossible tries until the store has healed or closes.
+func (d *DB) healWhenPossible() {
+	h := &d.healer
+	for {
+		d.mu.Lock()
+		h.wait = d.opts.backoff.after(h.wait)
+		wait := h.wait
+		d.mu.Unlock()
+		select {
+		case <-h.stop:
+		case <-time.After(wait):
+		}
+		healed, err := d.tryToHeal()
+		d.mu.Lock()
+		if healed || d.closing || h.broken&brokenForGood != 0 {
+			h.running = false
+			d.mu.Unlock()
+			d.progress.Broadcast()
+			return
+		}
+		d.mu.Unlock()
+		d.log.Warn("the store could not heal", "dir", d.dir, "error", err)
+	}
+}
+
+// tryToHeal makes one attempt. Nobody else heals at the same time.
+func (d *DB) tryToHeal() (healed bool, err error) {
+	d.mu.Lock()
+	if d.closing {
+		d.mu.Unlock()
+		return false, errClosing
+	}
+	d.healer.attempts++
+	d.mu.Unlock()
+	d.counters.healAttempts.Add(1)
+	if err := d.heal(true); err != nil {
+		return false, err
+	}
+	d.mu.Lock()
+	h := &d.healer
+	if d.failure != nil { // something has failed meanwhile
+		d.mu.Unlock()
+		return false, errors.New("siftkv: another write has failed")
+	}
+	info := HealInfo{Attempts: h.attempts, Duration: time.Since(h.failedAt)}
+	d.mu.Unlock()
+	d.progress.Broadcast()
+	d.counters.heals.Add(1)
+	d.log.Info("the store takes writes again", "dir", d.dir, "attempts", info.Attempts, "duration", info.Duration)
+	if d.opts.Events.Healed != nil {
+		d.opts.Events.Healed(info)
+	}
+	d.mu.Lock()
+	d.scheduleFlush()
+	d.scheduleCompactionsLocked()
+	d.mu.Unlock()
+	return true, nil
+}
+
+// healAtClose syncs the log and, if that fails or the store has failed before, makes
+// a last attempt to write down what is in memory alone. After it nobody heals.
+func (d *DB) healAtClose() {
+	close(d.healer.stop)
+	d.mu.Lock()
+	for d.healer.running {
+		d.progress.Wait()
+	}
+	d.compactions.stop()
+	d.mu.Unlock()
+	if err := d.commits.sync(d); err != nil {
+		_ = d.fail(brokenLog, writingLog, err) // it is the error of Close if it stays
+	}
+	d.mu.Lock()
+	failed := d.failure != nil && d.healer.broken&brokenForGood == 0
+	d.mu.Unlock()
+	if failed && d.heal(false) == nil {
+		d.counters.heals.Add(1)
+		d.log.Info("what was in memory alone is safe", "dir", d.dir)
+	}
+	if next := d.healer.next; next != nil {
+		_ = next.close() // nothing was written that anybody was promised
+		d.healer.next = nil
+	}
+}
+
+// heal goes through the steps. It gives way to a Close if stoppable.
+func (d *DB) heal(stoppable bool) error {
+	// A commit that was under way when the store failed has ended after this, and
+	// later ones are refused.
+	if err := d.commits.exclusive(d, func() error { return nil }); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	for d.flushing {
+		d.progress.Wait()
+	}
+	d.flushing = true
+	broken := d.healer.broken
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		d.flushing = false
+		d.mu.Unlock()
+		d.progress.Broadcast()
+	}()
+	if broken&brokenForGood != 0 {
+		return d.failedError()
+	}
+	if err := d.stillOurs(); err != nil {
+		return err
+	}
+	if broken&brokenManifest != 0 {
+		if err := d.replaceManifest(); err != nil {
+			return err
+		}
+	}
+	if broken&brokenLog == 0 {
+		return d.healMemtables(stoppable)
+	}
+	return d.healLog(stoppable)
+}
+
+// stillOurs reports an error if the directory no longer holds this store: if it
+// was removed or replaced, writing to it would save nothing and may hurt another
+// store.
+func (d *DB) stillOurs() error {
+	num, err := manifest.Current(d.fs, d.dir)
+	if err != nil {
+		return err
+	}
+	id := uint64(0)
+	err = manifest.Load(d.fs, d.dir, num, func(e *manifest.Edit) error {
+		id = max(id, e.StoreID)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if id != d.storeID {
+		return fmt.Errorf("%w: %s is another store now", ErrForeignDirectory, d.dir)
+	}
+	s := d.acquire(0)
+	if s == nil {
+		return ErrClosed
+	}
+	defer d.release(s, 0)
+	return d.checkTables(s.version)
+}
+
+// replaceManifest puts a manifest in force that describes the store as it is, in
+// place of one whose last edit may or may not be there.
+func (d *DB) replaceManifest() error {
+	d.manifestMu.Lock()
+	defer d.manifestMu.Unlock()
+	h := &d.healer
+	d.mu.Lock()
+	v := d.current
+	d.mu.Unlock()
+	num := d.newFileNum()
+	next, err := manifest.Create(d.fs, d.dir, num, d.snapshotEdit(v))
+	if err != nil {
+		h.manifests = append(h.manifests, num) // it may be in force for all we know
+		return err
+	}
+	old := d.manifest
+	d.manifest = next
+	_ = old.Close() // it is broken, and worth nothing
+	d.mu.Lock()
+	h.broken &^= brokenManifest
+	d.mu.Unlock()
+	for _, num := range append(h.manifests, old.Num()) {
+		d.cleaner.file(d.path(manifest.FileManifest, num))
+	}
+	for _, num := range h.orphans {
+		d.cleaner.file(d.path(manifest.FileTable, num))
+	}
+	h.manifests, h.orphans = nil, nil
+	return nil
+}
+
+// orphan notes the tables of an edit that could not be made: they are removed when
+// no manifest can name them any more. The caller holds manifestMu.
+func (d *DB) orphan(e *manifest.Edit) {
+	for _, a := range e.Added {
+		moved := slices.ContainsFunc(e.Deleted, func(t manifest.DeletedTable) bool { return t.Num == a.Table.Num })
+		if !moved {
+			d.healer.orphans = append(d.healer.orphans, a.Table.Num)
+		}
+	}
+}
+
+// healMemtables flushes what waits to be flushed, and lets writers go on in the
+// log that they have.
+func (d *DB) healMemtables(stoppable bool) error {
+	d.mu.Lock()
+	job := flushJob{mems: slices.Clone(d.imms), snapshots: d.snapshots.seqs(), stoppable: stoppable}
+	d.mu.Unlock()
+	if len(job.mems) > 0 {
+		if err := d.flush(job); err != nil {
+			return err
+		}
+	}
+	d.mu.Lock()
+	d.unfail(0)
+	d.mu.Unlock()
+	return nil
+}
+
+// unfail lets writers go on if nothing but the parts that were replaced is broken.
+// The caller holds d.mu.
+func (d *DB) unfail(replaced brokenPart) {
+	h := &d.healer
+	h.broken &^= replaced
+	if h.broken == 0 {
+		d.failure = nil
+		h.healedAt = time.Now()
+		h.failed.Store(false)
+	}
+}
+
+// healLog flushes all memtables, and lets writers go on in a new log.
+func (d *DB) healLog(stoppable bool) error {
+	h := &d.healer
+	if h.next == nil {
+		next, err := d.createLog(d.newFileNum())
+		if err != nil {
+			return err
+		}
+		if err := next.w.Sync(); err != nil { // its header
+			d.discardLog(next)
+			return err
+		}
+		h.next = next
+	}
+	d.mu.Lock()
+	mem := d.mem
+	job := flushJob{mems: append(slices.Clone(d.imms), mem), snapshots: d.snapshots.seqs(), stoppable: stoppable, next: h.next}
+	d.mu.Unlock()
+	// From here on a manifest may name the new log: it is kept for the next attempt.
+	if err := d.flush(job); err != nil {
+		return err
+	}
+	return d.commits.exclusive(d, func() error {
+		p := &d.commits
+		for _, l := range append(p.unsynced, p.log) {
+			_ = l.close() // what it has is in tables
+		}
+		p.unsynced, p.log = nil, h.next
+		h.next = nil
+		d.mu.Lock()
+		d.unfail(brokenLog)
+		d.mu.Unlock()
+		return nil
+	})
+}

@@ -1,0 +1,308 @@
+package kv
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+// failOnce makes the next call of a kind fail.
+func failOnce(f *faultFS, op string) {
+	failed := false
+	f.set(func(c ioCall) (int, error) {
+		if failed || c.op != op {
+			return 0, nil
+		}
+		failed = true
+		return c.bytes, errDisk // a write writes all, and fails all the same
+	})
+}
+
+// A log that failed is never written or synced again, and what the failed commit
+// left in it does not come back, although all its bytes are there.
+func TestAFailedCommitDoesNotComeBack(t *testing.T) {
+	for _, op := range []string{"write", "sync"} {
+		f := &faultFS{fs: sift.NewMem()}
+		o := &Options{fs: f}
+		wait := healing(o)
+		db, err := Open("db", o)
+		require.NoError(t, err)
+		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
+		require.NoError(t, db.Set([]byte("b"), []byte("in memory alone"), Async))
+		broken := db.commits.log
+		failOnce(f, op)
+		err = db.Set([]byte("c"), []byte("failed"), Sync)
+		require.ErrorIs(t, err, errDisk, op)
+		require.ErrorIs(t, err, ErrReadOnly, op)
+		require.ErrorContains(t, err, "since writing the log failed")
+		want := model{"a": "1", "b": "in memory alone"}
+		requireContents(t, want, db)
+		wait(db)
+		require.NotEqual(t, broken.num, db.commits.log.num)
+		db.cleaner.wait()
+		_, err = f.Stat(filepath.Join("db", fmt.Sprintf("%06d.wal", broken.num)))
+		require.ErrorIs(t, err, fs.ErrNotExist, "the broken log is gone")
+		require.NoError(t, db.Set([]byte("d"), []byte("2"), Sync))
+		want["d"] = "2"
+		db.abandonLikeACrash(t)
+		db, err = Open("db", &Options{fs: f})
+		require.NoError(t, err)
+		requireContents(t, want, db)
+		require.NoError(t, db.Close())
+	}
+}
+
+// The power fails at every call between a failed commit and the end of healing.
+// The commit may come back if the store had not healed, whole; nothing else is
+// lost or added.
+func TestPowerCutsWhileAStoreHeals(t *testing.T) {
+	cuts := 0
+	for seed := range uint64(envInt("HEAL_SEEDS", 40/raceFactor)) {
+		rng := rand.New(rand.NewPCG(seed, 21))
+		mem := vfs.NewCrashableMem()
+		type moment struct {
+			disk   *vfs.MemFS
+			healed bool
+		}
+		var clones []moment
+		var watching, healed atomic.Bool
+		crash := newCrashFS(mem, func() error {
+			if watching.Load() {
+				h := healed.Load()
+				clones = append(clones, moment{crashClone(mem, rng), h})
+			}
+			return nil
+		})
+		f := &faultFS{fs: crash}
+		o := &Options{fs: f, MemtableSize: 64 << 10, CacheSize: -1}
+		wait := healing(o)
+		db, err := Open("db", o)
+		require.NoError(t, err)
+		want := model{}
+		for i := range 3 + rng.IntN(40) {
+			k := fmt.Sprintf("%02d", i)
+			require.NoError(t, db.Set([]byte(k), make([]byte, rng.IntN(5000)), NoSync))
+			v, err := db.Get([]byte(k))
+			require.NoError(t, err)
+			want[k] = string(v)
+		}
+		require.NoError(t, db.Set([]byte("last"), nil, Sync))
+		want["last"] = ""
+		db.waitForBackground()
+		failOnce(f, []string{"write", "sync"}[seed%2])
+		watching.Store(true)
+		require.ErrorIs(t, db.Set([]byte("zzz"), []byte("failed"), Sync), errDisk)
+		wait(db)
+		healed.Store(true)
+		require.NoError(t, db.Set([]byte("last"), nil, Sync))
+		watching.Store(false)
+		require.NoError(t, db.Close())
+		for _, c := range clones {
+			db, err := Open("db", &Options{fs: newCrashFS(c.disk, nothing), MemtableSize: 64 << 10, CacheSize: -1})
+			require.NoError(t, err, "seed %d", seed)
+			all := want
+			if ok, err := db.Has([]byte("zzz")); ok {
+				require.NoError(t, err)
+				require.False(t, c.healed, "seed %d: a failed commit has come back after healing", seed)
+				all = model{"zzz": "failed"}
+				maps.Copy(all, want)
+			}
+			requireContents(t, all, db)
+			require.NoError(t, db.Close())
+			cuts++
+		}
+	}
+	require.NotZero(t, cuts)
+	t.Logf("%d power cuts", cuts)
+}
+
+// While a store has failed, writers get the error at once and readers answers.
+func TestWritersAreNotKeptWaitingByAFailure(t *testing.T) {
+	f := &faultFS{fs: sift.NewMem()}
+	db, err := Open("db", &Options{fs: f, backoff: backoff{time.Hour, time.Hour}})
+	require.NoError(t, err)
+	require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
+	f.set(func(c ioCall) (int, error) {
+		if c.changes {
+			return 0, errDisk
+		}
+		return 0, nil
+	})
+	require.ErrorIs(t, db.Set([]byte("b"), nil, Sync), errDisk)
+	for range 100 {
+		require.ErrorIs(t, db.Set([]byte("b"), nil, Async), ErrReadOnly)
+	}
+	requireContents(t, model{"a": "1"}, db)
+	require.Zero(t, db.Metrics().HealAttempts)
+	err = db.Close()
+	require.ErrorIs(t, err, errDisk, "Close cannot write either, and says so")
+	f.set(nil)
+	db, err = Open("db", &Options{fs: f})
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+}
+
+// Close makes a last attempt to save what is in memory alone.
+func TestCloseHealsAStoreIfItCan(t *testing.T) {
+	for _, how := range []string{"failed before", "fails in Close"} {
+		f := &faultFS{fs: sift.NewMem()}
+		db, err := Open("db", &Options{fs: f, backoff: backoff{time.Hour, time.Hour}})
+		require.NoError(t, err)
+		require.NoError(t, db.Set([]byte("a"), []byte("1"), Async))
+		failOnce(f, "sync")
+		if how == "failed before" {
+			require.ErrorIs(t, db.Set([]byte("b"), nil, Sync), errDisk)
+		}
+		require.NoError(t, db.Close(), how)
+		db, err = Open("db", &Options{fs: f, RecoveryMode: Absolute})
+		require.NoError(t, err)
+		requireContents(t, model{"a": "1"}, db)
+		require.NoError(t, db.Close())
+	}
+}
+
+// The directory is moved away under the store, and put back.
+func TestARemovedDirectory(t *testing.T) {
+	parent := t.TempDir()
+	dir, away := filepath.Join(parent, "db"), filepath.Join(parent, "away")
+	o := &Options{}
+	wait := healing(o)
+	withoutLeaks(t, func() {
+		db := openDir(t, dir, o)
+		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
+		require.NoError(t, db.Flush())
+		require.NoError(t, db.Set([]byte("b"), []byte("2"), Sync))
+		requireContents(t, model{"a": "1", "b": "2"}, db) // the table is open from now on
+		require.NoError(t, os.Rename(dir, away))
+		err := db.Flush()
+		require.ErrorIs(t, err, ErrReadOnly)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.ErrorContains(t, err, dir+" or files in it were removed: put them back")
+		require.ErrorIs(t, db.Set([]byte("c"), nil, nil), ErrReadOnly)
+		requireContents(t, model{"a": "1", "b": "2"}, db)
+
+		// Another store in its place is left alone.
+		other := openDir(t, dir, nil)
+		require.NoError(t, other.Set([]byte("x"), nil, nil))
+		require.NoError(t, other.Close())
+		before := readDir(t, dir)
+		require.ErrorIs(t, db.heal(true), ErrForeignDirectory)
+		require.Equal(t, before, readDir(t, dir))
+		require.NoError(t, os.RemoveAll(dir))
+
+		require.NoError(t, os.Rename(away, dir))
+		wait(db)
+		require.NoError(t, db.Set([]byte("c"), []byte("3"), Sync))
+		requireContents(t, model{"a": "1", "b": "2", "c": "3"}, db)
+		require.NoError(t, db.Close())
+		require.NoError(t, Verify(dir, io.Discard))
+	})
+}
+
+// A disk that is slow at times makes nothing wrong. Every hundredth call takes
+// milliseconds.
+func TestLatencySpikes(t *testing.T) {
+	f := &faultFS{fs: sift.NewMem()}
+	rng := rand.New(rand.NewPCG(5, 5))
+	f.set(func(ioCall) (int, error) {
+		if rng.IntN(100) == 0 {
+			time.Sleep(time.Duration(rng.IntN(5)) * time.Millisecond)
+		}
+		return 0, nil
+	})
+	withoutLeaks(t, func() {
+		o := randomOptions(rand.New(rand.NewPCG(6, 6)))
+		o.fs = f
+		db, err := Open("db", o)
+		require.NoError(t, err)
+		var writers sync.WaitGroup
+		for w := range 4 {
+			writers.Go(func() {
+				for i := range 150 {
+					k := fmt.Appendf(nil, "%d/%03d", w, i)
+					if err := db.Set(k, []byte(strings.Repeat(string(k), 50)), []*WriteOptions{Sync, NoSync, Async}[i%3]); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		writers.Wait()
+		want := model{}
+		for w := range 4 {
+			for i := range 150 {
+				k := fmt.Sprintf("%d/%03d", w, i)
+				want[k] = strings.Repeat(k, 50)
+			}
+		}
+		requireContents(t, want, db)
+		require.NoError(t, db.Close())
+	})
+}
+
+// A compaction that cannot write keeps nobody from writing, until level 0 is full:
+// then writers get the cause. It is tried again by itself.
+func TestACompactionThatFailsIsTriedAgain(t *testing.T) {
+	f := &faultFS{fs: sift.NewMem()}
+	o := &Options{fs: f, MemtableSize: 64 << 10, L0CompactionThreshold: 2, L0SlowdownThreshold: 4, L0StopThreshold: 5, backoff: quickBackoff}
+	db, err := Open("db", o)
+	require.NoError(t, err)
+	var broken atomic.Bool
+	broken.Store(true)
+	f.set(func(c ioCall) (int, error) {
+		if c.op == "create" && broken.Load() && strings.Contains(string(debug.Stack()), ").rewrite(") {
+			return 0, errDisk
+		}
+		return 0, nil
+	})
+	want, i := model{}, 0
+	for err == nil {
+		require.Less(t, i, 100)
+		k := fmt.Sprintf("%03d", i)
+		if i++; db.Set([]byte(k), []byte(k), nil) == nil {
+			want[k] = k
+		}
+		err = db.Flush()
+		if err == nil && db.Metrics().Levels[0].Files >= o.L0StopThreshold {
+			err = db.makeRoomForTest()
+		}
+	}
+	require.ErrorIs(t, err, ErrReadOnly)
+	require.ErrorIs(t, err, errDisk)
+	require.ErrorContains(t, err, "since a compaction failed")
+	requireContents(t, want, db)
+	require.NotZero(t, db.Metrics().FailedCompactions)
+	broken.Store(false)
+	for db.Metrics().Compactions == 0 {
+		time.Sleep(time.Millisecond) // no event tells of the first attempt
+	}
+	require.NoError(t, db.Set([]byte("x"), []byte("y"), nil))
+	want["x"] = "y"
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+}
+
+// makeRoomForTest asks for a new memtable as a writer does.
+func (d *DB) makeRoomForTest() error {
+	return d.commits.exclusive(d, func() error {
+		size := int(d.opts.MemtableSize) + 1
+		mem, err := d.makeRoom(size, size)
+		if err == nil {
+			mem.points.Release(size)
+		}
+		return err
+	})
+}

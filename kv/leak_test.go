@@ -1,0 +1,64 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"runtime"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var leakGroups atomic.Int64
+
+// withoutLeaks runs f and checks that all goroutines that came of it have ended.
+// Goroutines inherit the profiling label of the one that starts them, so that tests
+// that run in parallel do not get in each other's way.
+func withoutLeaks(t *testing.T, f func()) {
+	t.Helper()
+	group := strconv.FormatInt(leakGroups.Add(1), 10)
+	pprof.Do(context.Background(), pprof.Labels("leaks", group), func(context.Context) { f() })
+	var left string
+	for range 200 { // a goroutine that has done its work takes a moment to end
+		if left = goroutinesOf(group); left == "" {
+			return
+		}
+		runtime.Gosched()
+		time.Sleep(time.Millisecond)
+	}
+	require.Empty(t, left, "goroutines have outlived Close")
+}
+
+// goroutinesOf returns the stacks of a group's goroutines.
+func goroutinesOf(group string) string {
+	var b bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&b, 1); err != nil {
+		return err.Error()
+	}
+	var left []string
+	for stack := range strings.SplitSeq(b.String(), "\n\n") {
+		if strings.Contains(stack, `"leaks":"`+group+`"`) {
+			left = append(left, stack)
+		}
+	}
+	return strings.Join(left, "\n\n")
+}
+
+func TestALeakIsFound(t *testing.T) {
+	stop := make(chan struct{})
+	started := make(chan struct{})
+	pprof.Do(context.Background(), pprof.Labels("leaks", "own"), func(context.Context) {
+		go func() {
+			close(started)
+			<-stop
+		}()
+	})
+	<-started
+	require.Contains(t, goroutinesOf("own"), "TestALeakIsFound")
+	close(stop)
+}

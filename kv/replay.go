@@ -1,0 +1,261 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/wal"
+)
+
+// A RecoveryMode says what Open makes of logs that are not whole. What the modes
+// leave out is reported: by Options.Events.WritesLeftOut, in Metrics, and by the
+// logger. Only logs are concerned; a damaged manifest is an error in every mode,
+// and a damaged table is one to whoever reads it.
+type RecoveryMode uint8
+
+const (
+	// PointInTime recovers the longest history that is certain to have no hole: it
+	// stops where a log breaks off, or is damaged in bytes that a crash may have
+	// left so. All writes that were acknowledged as synced are before that place. Damage
+	// that no crash explains, to bytes that the log proves to have been synced, is
+	// an error. It is the default.
+	PointInTime RecoveryMode = iota
+
+	// TolerateTornTail lets only the last log break off, in its last record. A
+	// damaged record, also one that was never synced, and a log that has lost its
+	// end while later ones have writes, are errors. After a power cut that may be
+	// the case without a fault of anybody's, if writes were not synced.
+	TolerateTornTail
+
+	// Absolute lets nothing pass: every log must have been closed in good order, as
+	// Close leaves it. After any crash Open returns an error.
+	Absolute
+
+	// SkipCorrupt recovers all records that can be read, in order, and passes over
+	// those that cannot. What is there may then have holes: later writes without
+	// earlier ones. For getting at what is left when the other modes refuse.
+	SkipCorrupt
+
+	numRecoveryModes
+)
+
+// String returns the mode's name.
+func (m RecoveryMode) String() string {
+	names := [numRecoveryModes]string{"PointInTime", "TolerateTornTail", "Absolute", "SkipCorrupt"}
+	if m >= numRecoveryModes {
+		return fmt.Sprintf("RecoveryMode(%d)", uint8(m))
+	}
+	return names[m]
+}
+
+// leftOut reports writes that recovery leaves out.
+func (d *DB) leftOut(l LossInfo) {
+	d.counters.recoveryLosses.Add(1)
+	d.counters.recoveryLost.Add(uint64(l.Bytes))
+	d.log.Warn("writes are left out of the recovery", "log", l.File, "offset", l.Offset, "bytes", l.Bytes, "reason", l.Reason)
+	if d.opts.Events.WritesLeftOut != nil {
+		d.opts.Events.WritesLeftOut(l)
+	}
+}
+
+// replay reads the WALs into memtables, oldest first, as the recovery mode says.
+func (d *DB) replay(logs []uint64, lastSeq base.SeqNum) (mems []*memTable, _ base.SeqNum, err error) {
+	p := replayer{d: d, lastSeq: lastSeq}
+	for i, num := range logs {
+		whole, err := p.log(num)
+		if err != nil {
+			return nil, 0, err
+		}
+		if whole || d.opts.RecoveryMode == SkipCorrupt {
+			continue
+		}
+		if err := d.leaveOut(num, logs[i+1:]); err != nil {
+			return nil, 0, err
+		}
+		break
+	}
+	return p.mems, p.lastSeq, nil
+}
+
+// leaveOut leaves out the logs that come after one that was not closed in good
+// order, and may have lost its end. It returns an error if the mode, or what is in
+// them, forbids that.
+//
+// Empty logs count for nothing: a crash leaves one behind that was just created.
+// In PointInTime, the others must never have been synced: then they hold writes
+// that nobody was promised. If one was, so was the log before it, and its end was
+// lost to something else than a crash.
+func (d *DB) leaveOut(torn uint64, later []uint64) error {
+	damage := func(what string) error {
+		return &CorruptionError{File: d.path(manifest.FileWAL, torn), Offset: -1, Hint: d.hint(), What: what}
+	}
+	if d.opts.RecoveryMode == Absolute {
+		return damage("the log was not closed in good order: writes that were not synced may be missing (recovery mode Absolute)")
+	}
+	for _, num := range later {
+		name := manifest.FileName(manifest.FileWAL, num)
+		c, err := d.examineLog(num)
+		switch {
+		case err != nil:
+			return err
+		case !c.holdsAny:
+		case c.syncedTo > 0:
+			return damage(fmt.Sprintf("the log has lost its end, although %s, which came later, was synced", name))
+		case d.opts.RecoveryMode == TolerateTornTail:
+			return damage(fmt.Sprintf("the log has lost its end, although %s came later (recovery mode TolerateTornTail)", name))
+		default:
+			d.leftOut(LossInfo{File: d.path(manifest.FileWAL, num), Bytes: c.size,
+				Reason: manifest.FileName(manifest.FileWAL, torn) + ", which came before, has lost its end"})
+		}
+	}
+	return nil
+}
+
+// logContent is what a look at a log tells.
+type logContent struct {
+	holdsAny bool  // a record, or what may have been some
+	syncedTo int64 // up to where it proves that it had been synced
+	size     int64
+}
+
+func (d *DB) examineLog(num uint64) (c logContent, err error) {
+	name := d.path(manifest.FileWAL, num)
+	f, err := d.fs.Open(name)
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if c.size, err = f.Size(); err != nil {
+		return c, err
+	}
+	r := wal.NewReader(f, name, num)
+	for {
+		_, err := r.Next()
+		switch {
+		case err == nil:
+			c.holdsAny = true
+			continue
+		case !errors.Is(err, io.EOF) && c.size > wal.HeaderSize:
+			c.holdsAny = true // how it ends does not matter
+		}
+		c.syncedTo = r.SyncedTo()
+		return c, nil
+	}
+}
+
+type replayer struct {
+	d       *DB
+	mems    []*memTable // oldest first
+	lastSeq base.SeqNum
+}
+
+// log replays one WAL. It reports whether the log was closed in good order.
+func (p *replayer) log(num uint64) (whole bool, err error) {
+	name := p.d.path(manifest.FileWAL, num)
+	f, err := p.d.fs.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	size, err := f.Size()
+	if err != nil {
+		return false, err
+	}
+	r := wal.NewReader(f, name, num)
+	var lost *LossInfo // what has just been skipped
+	for {
+		record, err := r.Next()
+		if lost != nil {
+			lost.Bytes += r.Skipped()
+			p.d.leftOut(*lost)
+			lost = nil
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return r.Clean(), nil
+		case err == nil:
+			if err := p.take(r, name, record); err != nil {
+				return false, err
+			}
+			continue
+		case p.mayEndWith(r, err):
+			at := r.BrokenAt()
+			p.d.leftOut(LossInfo{File: name, Offset: at, Bytes: size - at,
+				Reason: "the log breaks off in writes that were not synced: " + err.Error()})
+			return false, nil
+		case p.d.opts.RecoveryMode != SkipCorrupt || !wal.Broken(err):
+			return false, p.refuse(name, r, err)
+		}
+		lost = &LossInfo{File: name, Offset: r.BrokenAt(), Bytes: -r.Skipped(), Reason: err.Error()}
+		r.Skip() // if nothing follows, Next says so
+	}
+}
+
+// mayEndWith reports whether the mode takes what ended the log for what a crash
+// leaves behind.
+func (p *replayer) mayEndWith(r *wal.Reader, err error) bool {
+	switch p.d.opts.RecoveryMode {
+	case PointInTime:
+		return r.CrashExplains(err)
+	case TolerateTornTail:
+		return errors.Is(err, wal.ErrTornTail)
+	}
+	return false
+}
+
+// refuse makes the error for a log that ends in a way that the mode does not let
+// pass.
+func (p *replayer) refuse(name string, r *wal.Reader, err error) error {
+	if wal.Broken(err) && !errors.Is(err, ErrCorruption) { // a torn tail
+		err = &CorruptionError{File: name, Offset: r.BrokenAt(), Cause: err,
+			What: fmt.Sprintf("the log breaks off (recovery mode %v)", p.d.opts.RecoveryMode)}
+	}
+	return p.d.withHint(err)
+}
+
+// take replays a record that was read whole.
+func (p *replayer) take(r *wal.Reader, name string, record []byte) error {
+	err := p.record(record)
+	if err == nil {
+		return nil
+	}
+	if p.d.opts.RecoveryMode == SkipCorrupt {
+		p.d.leftOut(LossInfo{File: name, Offset: r.Offset(), Bytes: int64(len(record)), Reason: err.Error()})
+		return nil
+	}
+	return &CorruptionError{File: name, Offset: r.Offset(), What: "a record of the log", Cause: err, Hint: p.d.hint()}
+}
+
+// record applies one batch.
+func (p *replayer) record(record []byte) error {
+	r, err := readBatch(record)
+	if err != nil {
+		return err
+	}
+	if r.left == 0 {
+		return errBatch
+	}
+	if r.seq <= p.lastSeq {
+		return fmt.Errorf("sequence number %d comes again", r.seq)
+	}
+	arena, err := arenaSize(record)
+	if err != nil {
+		return err
+	}
+	n := len(p.mems)
+	if n == 0 || p.mems[n-1].crowded() || !p.mems[n-1].reserve(arena) {
+		m := newMemTable(max(p.d.opts.MemtableSize, int64(arena)+memtableSlack), 0)
+		if !m.reserve(arena) {
+			return errMemtableFull
+		}
+		p.mems = append(p.mems, m)
+		n++
+	}
+	err = p.mems[n-1].apply(record)
+	p.mems[n-1].points.Release(arena)
+	p.lastSeq = r.seq + base.SeqNum(r.left) - 1
+	return err
+}
