@@ -150,6 +150,7 @@ type cut struct {
 	call   int // of those that change the disk
 	synced int // writes that were durable before the cut
 	begun  int // writes that had begun
+	copies int // checkpoints that were finished
 }
 
 // A cutRun writes a random history, and cuts the power at random calls.
@@ -162,20 +163,20 @@ type cutRun struct {
 	db     *DB
 
 	synced, begun atomic.Int64
+	copied        atomic.Int64 // checkpoints that were finished
+	copies        []int        // how many writes each has, or is to have
 	cuts          []cut
 }
 
-const cutsPerHistory = 12
-
-func (r *cutRun) run(steps int) {
+// run goes through a history of steps, and then through its cuts: one before every
+// stride-th call on the average. It returns how many calls there were.
+func (r *cutRun) run(steps, stride int) (calls int) {
 	mem := vfs.NewCrashableMem()
 	clock := rand.New(rand.NewPCG(r.seed, 77)) // the calls' own: they come from several goroutines
-	calls := 0
-	r.opts = randomOptions(r.rng)
-	r.opts.fs = newCrashFS(mem, func() error {
+	fs := newCrashFS(mem, func() error {
 		calls++
-		if len(r.cuts) < cutsPerHistory && clock.IntN(50) == 0 {
-			c := cut{call: calls, synced: int(r.synced.Load())}
+		if clock.IntN(stride) == 0 {
+			c := cut{call: calls, synced: int(r.synced.Load()), copies: int(r.copied.Load())}
 			c.disk = crashClone(mem, clock)
 			c.begun = int(r.begun.Load())
 			r.cuts = append(r.cuts, c)
@@ -183,7 +184,7 @@ func (r *cutRun) run(steps int) {
 		return nil
 	})
 	r.states = []model{{}}
-	r.open()
+	r.open(fs)
 	for range steps {
 		r.step()
 	}
@@ -191,13 +192,20 @@ func (r *cutRun) run(steps int) {
 	for _, c := range r.cuts {
 		r.check(c)
 	}
+	return calls
 }
 
+// crashClone returns what a power cut leaves: of what was not synced, any share.
 func crashClone(mem *vfs.MemFS, rng *rand.Rand) *vfs.MemFS {
-	return mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: []int{0, 20, 50, 80, 100}[rng.IntN(5)], RNG: rng})
+	return mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: []int{0, rng.IntN(101), 100}[rng.IntN(3)], RNG: rng})
 }
 
-func (r *cutRun) open() {
+// open opens the store with other options than before. Manifests are replaced
+// often.
+func (r *cutRun) open(fs sift.FS) {
+	r.opts = randomOptions(r.rng)
+	r.opts.fs = fs
+	r.opts.maxManifestSize = int64(1500 + r.rng.IntN(3000))
 	var err error
 	r.db, err = Open("db", r.opts)
 	require.NoError(r.t, err)
@@ -217,10 +225,13 @@ func (r *cutRun) step() {
 	case n < 6:
 		require.NoError(r.t, r.db.Close())
 		r.durable()
-		fs := r.opts.fs
-		r.opts = randomOptions(r.rng)
-		r.opts.fs = fs
-		r.open()
+		r.open(r.opts.fs)
+	case n < 8:
+		name := fmt.Sprintf("copy%d", len(r.copies))
+		r.copies = append(r.copies, len(r.states)-1)
+		require.NoError(r.t, r.db.Checkpoint(name))
+		r.durable()
+		r.copied.Add(1)
 	default:
 		require.NoError(r.t, r.write())
 	}
@@ -281,6 +292,22 @@ func (r *cutRun) check(c cut) {
 	if again != nil {
 		require.Equal(r.t, n, r.recovered(c, again, nothing), "seed %d: a cut during recovery has lost writes", r.seed)
 	}
+	r.checkCopies(c)
+}
+
+// checkCopies opens the last checkpoints: a finished one is whole, and one that was
+// cut short is no store, or whole.
+func (r *cutRun) checkCopies(c cut) {
+	for n := max(0, c.copies-1); n <= c.copies && n < len(r.copies); n++ {
+		db, err := Open(fmt.Sprintf("copy%d", n), &Options{fs: newCrashFS(c.disk, nothing), ReadOnly: true})
+		if err != nil {
+			require.Equal(r.t, c.copies, n, "seed %d, cut before call %d: checkpoint %d: %v", r.seed, c.call, n, err)
+			continue
+		}
+		requireContents(r.t, r.states[r.copies[n]], db)
+		require.NoError(r.t, db.verify(io.Discard))
+		require.NoError(r.t, db.Close())
+	}
 }
 
 // recovered returns how many writes are there.
@@ -309,18 +336,34 @@ func (r *cutRun) recoveredOn(c cut, fs sift.FS) int {
 	return n
 }
 
-// TestPowerCut cuts the power in the middle of random histories. POWER_CUTS sets
-// how often at the least.
+// TestPowerCut cuts the power in the middle of random histories: of writes, flushes,
+// compactions, manifests that are replaced, checkpoints and openings. POWER_CUTS sets
+// how often at the least; if that is a thousand or more, the power is cut before
+// every call that changes the disk.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
-	cuts, lost := 0, 0
-	for seed := uint64(0); cuts < envInt("POWER_CUTS", 240/raceFactor); seed++ {
-		r := &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 3))}
-		r.run(150)
-		cuts += len(r.cuts)
-		for _, c := range r.cuts {
-			lost += c.begun - c.synced
-		}
+	want := int64(envInt("POWER_CUTS", 240/raceFactor))
+	stride, histories := 1, 2
+	if want < 1000 {
+		stride, histories = 20, 1
 	}
-	t.Logf("%d power cuts, each followed by one during recovery; %d writes were under way or not durable", cuts, lost)
+	var cuts, calls, lost, seeds atomic.Int64
+	t.Run("histories", func(t *testing.T) {
+		for range histories {
+			t.Run("", func(t *testing.T) {
+				t.Parallel()
+				for cuts.Load() < want {
+					seed := uint64(seeds.Add(1) - 1)
+					r := &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 3))}
+					calls.Add(int64(r.run(100, stride)))
+					cuts.Add(int64(len(r.cuts)))
+					for _, c := range r.cuts {
+						lost.Add(int64(c.begun - c.synced))
+					}
+				}
+			})
+		}
+	})
+	t.Logf("%d power cuts in %d calls of %d histories, each followed by one during recovery; %d writes were under way or not durable",
+		cuts.Load(), calls.Load(), seeds.Load(), lost.Load())
 }

@@ -1,0 +1,60 @@
+package kv
+
+import (
+	"testing"
+
+	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+// A checkpoint fails at every call in turn, and leaves nothing behind: neither in a
+// directory that was there, nor in one that was not.
+func TestAFailedCheckpointRemovesItsFiles(t *testing.T) {
+	for _, linked := range []bool{true, false} {
+		for _, made := range []bool{true, false} {
+			f := &faultFS{fs: sift.NewMem()}
+			db, err := Open("db", &Options{fs: f, MemtableSize: 64 << 10})
+			require.NoError(t, err)
+			set(t, db, "a", "1")
+			require.NoError(t, db.Flush())
+			set(t, db, "b", "2")
+			require.NoError(t, db.Flush())
+			done := false
+			for at := 1; !done; at++ {
+				if !made {
+					require.NoError(t, f.fs.MkdirAll("copy"))
+				}
+				calls, failed := 0, false
+				f.set(func(c ioCall) (int, error) {
+					calls++
+					if c.op == "link" && !linked {
+						return 0, errDisk
+					}
+					failed = failed || calls == at
+					if calls == at {
+						return c.bytes / 2, errDisk
+					}
+					return 0, nil
+				})
+				err := db.Checkpoint("copy")
+				f.set(nil)
+				require.Empty(t, db.Metrics().Failure, "the store itself is well")
+				if err == nil {
+					done = !failed // a link that fails is copied
+					require.NoError(t, (&checkpoint{d: db, dir: "copy", made: made}).undo())
+				} else {
+					require.ErrorIs(t, err, errDisk)
+				}
+				names, err := f.fs.List("copy")
+				require.Equal(t, made, err != nil, "call %d: %v", at, err)
+				require.Empty(t, names, "call %d", at)
+			}
+			require.NoError(t, db.Checkpoint("copy"))
+			require.NoError(t, db.Close())
+			db, err = Open("copy", &Options{fs: f})
+			require.NoError(t, err)
+			requireContents(t, model{"a": "1", "b": "2"}, db)
+			require.NoError(t, db.Close())
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package kv
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+	"github.com/stretchr/testify/require"
+)
+
+// quarantineOptions compact as soon as there are two files.
+func quarantineOptions() *Options {
+	return &Options{
+		CacheSize: -1, MemtableSize: 64 << 10, BlockSize: 512, Compression: sstable.NoCompression,
+		L0CompactionThreshold: 2, L0SlowdownThreshold: 20, L0StopThreshold: 30, TargetFileSize: 16 << 10, BaseLevelSize: 32 << 10,
+	}
+}
+
+// A compaction that meets a damaged block leaves the file alone, says so, and
+// writes go on for as long as one likes; what is not damaged is read.
+func TestACompactionThatMeetsDamageGoesAroundIt(t *testing.T) {
+	for _, level := range []int{0, lastLevel} {
+		dir := t.TempDir()
+		o := quarantineOptions()
+		o.L0CompactionThreshold = 20
+		db := openDir(t, dir, o)
+		want := model{}
+		rng := rand.New(rand.NewPCG(3, 3))
+		write := func(db *DB, k string) {
+			want[k] = string(randomBytes(rng, 200))
+			require.NoError(t, db.Set([]byte(k), []byte(want[k]), NoSync))
+		}
+		for i := range 40 {
+			write(db, fmt.Sprintf("%03d", i))
+		}
+		require.NoError(t, db.Flush())
+		if level == lastLevel {
+			require.NoError(t, db.Compact(nil, nil))
+		}
+		require.NoError(t, db.Close())
+		table := only(t, dir, manifest.FileTable)
+		rewrite(t, table, flip(700)) // in the second block
+
+		o = quarantineOptions()
+		var mu sync.Mutex
+		var damage []error
+		o.Events.Damaged = func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			damage = append(damage, err)
+		}
+		o.Events.Failed = func(err error) { t.Error(err) }
+		db = openDir(t, dir, o)
+		for round := range 120 { // far more flushes than level 0 may have files
+			for range 10 {
+				write(db, fmt.Sprintf("%03d", 100+rng.IntN(300)))
+			}
+			write(db, fmt.Sprintf("%03dx", rng.IntN(40))) // among those of the damaged file
+			if round%10 == 5 {
+				require.NoError(t, db.DeleteRange([]byte("150"), []byte("160"), NoSync))
+				want.deleteRange([]byte("150"), []byte("160"))
+			}
+			require.NoError(t, db.Flush())
+		}
+		db.waitForBackground()
+		mu.Lock()
+		require.NotEmpty(t, damage)
+		requireDamage(t, damage[0], table, -1)
+		mu.Unlock()
+		m := db.Metrics()
+		require.Empty(t, m.Failure)
+		require.Equal(t, 1, m.QuarantinedTables)
+		require.NotZero(t, m.FailedCompactions)
+		require.Less(t, m.Levels[0].Files, 20, "level 0 is kept small")
+		requireAllButDamaged(t, db, want, table)
+		require.ErrorIs(t, db.Compact(nil, nil), ErrCorruption, "who asks for it is told")
+		require.Empty(t, db.Metrics().Failure)
+		require.NoError(t, db.Close())
+		require.ErrorIs(t, Verify(dir, io.Discard), ErrCorruption)
+
+		o = quarantineOptions()
+		o.MaxConcurrentCompactions = 1
+		db = openDir(t, dir, o)
+		requireAllButDamaged(t, db, want, table)
+		require.NoError(t, db.Close())
+	}
+}
+
+// requireAllButDamaged looks every key up: a few are in the damaged block.
+func requireAllButDamaged(t *testing.T, db *DB, want model, table string) {
+	t.Helper()
+	failed := 0
+	for k, v := range want {
+		got, err := db.Get([]byte(k))
+		if err != nil {
+			requireDamage(t, err, table, -1)
+			failed++
+			continue
+		}
+		require.Equal(t, v, string(got), k)
+	}
+	require.InDelta(t, 3, failed, 2, "one block is lost")
+	ok, err := db.Has([]byte("155x"))
+	require.NoError(t, err)
+	require.False(t, ok)
+}
+
+// Reads that fail are tried again; if they keep failing, the file is left alone.
+func TestACompactionThatCannotReadTriesAgain(t *testing.T) {
+	for _, forGood := range []bool{false, true} {
+		f := &faultFS{fs: sift.NewMem()}
+		o := quarantineOptions()
+		o.fs, o.backoff, o.L0CompactionThreshold = f, quickBackoff, 10
+		db, err := Open("db", o)
+		require.NoError(t, err)
+		want := model{}
+		fill := func(db *DB, n int) {
+			for i := range 20 {
+				k := fmt.Sprintf("%d/%02d", n, i)
+				want[k] = k
+				set(t, db, k, k)
+			}
+			require.NoError(t, db.Flush())
+		}
+		fill(db, 0)
+		require.NoError(t, db.Close())
+		damaged := make(chan error, 10)
+		o.L0CompactionThreshold = 2
+		o.Events.Damaged = func(err error) { damaged <- err }
+		compacted := make(chan struct{}, 100)
+		o.Events.Compacted = func(CompactionInfo) { compacted <- struct{}{} }
+		db, err = Open("db", o)
+		require.NoError(t, err)
+		left := 2
+		f.set(func(c ioCall) (int, error) {
+			if c.op == "open" && (forGood || left > 0) {
+				left--
+				return 0, errDisk
+			}
+			return 0, nil
+		})
+		fill(db, 1)
+		if forGood {
+			require.ErrorIs(t, <-damaged, errDisk)
+			require.NotZero(t, db.Metrics().QuarantinedTables)
+		} else {
+			<-compacted
+			require.Zero(t, db.Metrics().QuarantinedTables)
+		}
+		require.Empty(t, db.Metrics().Failure)
+		f.set(nil)
+		requireContents(t, want, db)
+		require.NoError(t, db.Close())
+	}
+}
+
+// Intra-level merges keep what snapshots see, and the order of level 0.
+func TestMergesWithinLevel0KeepHistory(t *testing.T) {
+	o := quarantineOptions()
+	o.L0CompactionThreshold = 3
+	db := openMem(t, o)
+	want := model{}
+	put := func(k, v string) {
+		set(t, db, k, v)
+		want[k] = v
+	}
+	put("bottom", "0")
+	put("gone", "0")
+	require.NoError(t, db.Flush())
+	db.mu.Lock()
+	db.current.levels[0].tables[0].quarantined = true
+	db.mu.Unlock()
+	rng := rand.New(rand.NewPCG(8, 8))
+	type past struct {
+		s *Snapshot
+		m model
+	}
+	var pasts []past
+	for i := range 60 {
+		put(fmt.Sprint(rng.IntN(30)), fmt.Sprint(i))
+		if i%7 == 0 {
+			require.NoError(t, db.Delete([]byte("gone"), NoSync))
+			delete(want, "gone")
+		}
+		if i%11 == 0 {
+			require.NoError(t, db.DeleteRange([]byte("1"), []byte("2"), NoSync))
+			want.deleteRange([]byte("1"), []byte("2"))
+		}
+		require.NoError(t, db.Flush())
+		if i%9 == 0 {
+			pasts = append(pasts, past{db.NewSnapshot(), maps.Clone(want)})
+		}
+	}
+	db.waitForBackground()
+	require.NotZero(t, db.Metrics().Compactions)
+	require.Less(t, db.Metrics().Levels[0].Files, 15)
+	requireContents(t, want, db)
+	for _, p := range pasts {
+		requireContents(t, p.m, p.s)
+		require.NoError(t, p.s.Close())
+	}
+}
