@@ -3,6 +3,9 @@
 
 GO       ?= go
 FUZZTIME ?= 10s
+CUTS     ?= 10000
+FAULTS   ?= 10000
+MINUTES  ?= 10
 BENCH    ?= .
 COUNT    ?= 6
 
@@ -13,7 +16,7 @@ GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 # shares pools, and the set that needs no lock.
 CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filterpolicy/internal/... ./filterpolicy/pebblefilter ./internal/cache/... ./internal/memtable/... ./internal/vfs/... ./internal/wal/... ./internal/bench/...
 
-.PHONY: help check fmt vet lint test race fuzz bench golden cross readamp
+.PHONY: help check fmt vet lint test race fuzz bench golden cross readamp crash faults bitflip soak
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -56,6 +59,21 @@ cross: ## build for the platforms that embedders use
 	@for target in linux/386 linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64; do \
 		echo $$target; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./kv ./sstable ./filterpolicy ./blockindex || exit 1; \
 	done
+
+# What docs/durability.md promises, at scale. `go test ./...` has a short form of each.
+CRASH := $(GO) test ./kv -count 1 -timeout 0 -v -run
+
+crash: ## CUTS power cuts: before every call that changes the disk
+	POWER_CUTS=$(CUTS) HEAL_SEEDS=400 $(CRASH) '^(TestPowerCut|TestPowerCutsWhileAStoreHeals)$$'
+
+faults: ## FAULTS failing I/O calls; no space at every byte; a full file system
+	FAULTS=$(FAULTS) NOSPACE_STRIDE=1 $(CRASH) '^(TestFaults|TestNoSpace.*|TestAFull.*|TestAFailed.*|TestLatencySpikes|TestARemoved.*)$$'
+
+bitflip: ## flip every byte of a small store
+	FLIP_STRIDE=1 $(CRASH) '^(TestBitFlips|TestEveryBit.*)$$'
+
+soak: ## kill -9 a process that writes, again and again for MINUTES
+	SOAK_MINUTES=$(MINUTES) $(CRASH) '^TestKill$$'
 
 readamp: ## the main job
 	$(GO) run ./cmd/kvbench readamp

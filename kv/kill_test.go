@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -110,6 +111,7 @@ func writeUntilKilled(dir string, seed uint64) error {
 	var mu sync.Mutex
 	reported := 0
 	failed := make(chan error)
+	go func() { failed <- disturb(db) }()
 	for w := range killWriters {
 		go func() {
 			failed <- func() error {
@@ -133,6 +135,33 @@ func writeUntilKilled(dir string, seed uint64) error {
 		}()
 	}
 	return <-failed
+}
+
+// disturb flushes, compacts and reads the store beside the writers.
+func disturb(db *DB) error {
+	for i := 0; ; i++ {
+		s := db.NewSnapshot()
+		var err error
+		switch i % 3 {
+		case 0:
+			err = db.Flush()
+		case 1:
+			err = db.Compact(nil, nil)
+		}
+		if err != nil {
+			return err
+		}
+		it, err := s.NewIter(nil)
+		if err != nil {
+			return err
+		}
+		for ok := it.Last(); ok; ok = it.Prev() {
+		}
+		if err := errors.Join(it.Close(), s.Close()); err != nil {
+			return err
+		}
+		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // let writers come in between
+	}
 }
 
 func commitKillWrite(db *DB, w, n int, o *WriteOptions) error {
@@ -265,14 +294,17 @@ func requireContents(t *testing.T, want model, db Reader) {
 	require.Equal(t, len(keys), i, "keys are missing at the end")
 }
 
-// TestKill writes from several goroutines in another process, kills it, and
-// looks at what is left. KILL_ROUNDS sets how often.
+// TestKill writes from several goroutines in another process, beside flushes,
+// compactions and snapshots, kills it, and looks at what is left. KILL_ROUNDS sets how
+// often, SOAK_MINUTES for how long at the least.
 func TestKill(t *testing.T) {
 	t.Parallel() // it mostly waits: for the disk, and for the child
 	k := &killRun{t: t, dir: filepath.Join(t.TempDir(), "store"), rng: rand.New(rand.NewPCG(50, 9))}
-	rounds := envInt("KILL_ROUNDS", 50/raceFactor)
-	for n := range rounds {
-		k.round(n)
+	rounds := 0
+	end := time.Now().Add(time.Duration(envInt("SOAK_MINUTES", 0)) * time.Minute)
+	for rounds < envInt("KILL_ROUNDS", 50/raceFactor) || time.Now().Before(end) {
+		k.round(rounds)
+		rounds++
 	}
 	t.Logf("%d rounds: %d writes acknowledged, %d of them Sync or NoSync, %d Async ones lost", rounds, k.acknowledged, k.synced, k.lost)
 }

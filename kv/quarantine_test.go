@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -109,6 +110,38 @@ func requireAllButDamaged(t *testing.T, db *DB, want model, table string) {
 	ok, err := db.Has([]byte("155x"))
 	require.NoError(t, err)
 	require.False(t, ok)
+}
+
+// A file whose range tombstones cannot be read makes lookups fail within its bounds,
+// and nowhere else.
+func TestDamagedRangeTombstonesConcernTheirFileAlone(t *testing.T) {
+	dir := t.TempDir()
+	db := openDir(t, dir, nil)
+	set(t, db, "a", "1")
+	set(t, db, "m", "2")
+	require.NoError(t, db.Compact(nil, nil))
+	db.cleaner.wait() // for the input of the compaction
+	below := only(t, dir, manifest.FileTable)
+	require.NoError(t, db.DeleteRange([]byte("k"), []byte("p"), NoSync))
+	require.NoError(t, db.Flush())
+	require.NoError(t, db.Close())
+	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	require.NoError(t, err)
+	require.Len(t, tables, 2)
+	damaged := tables[0]
+	if damaged == below {
+		damaged = tables[1]
+	}
+	rewrite(t, damaged, flip(3))
+	db = openDir(t, dir, nil)
+	v, err := db.Get([]byte("a"))
+	require.NoError(t, err)
+	require.Equal(t, "1", string(v))
+	_, err = db.Get([]byte("m"))
+	requireDamage(t, err, damaged, -1)
+	_, err = db.Get([]byte("z"))
+	require.ErrorIs(t, err, ErrNotFound)
+	require.NoError(t, db.Close())
 }
 
 // Reads that fail are tried again; if they keep failing, the file is left alone.

@@ -133,7 +133,9 @@ func (d *DB) unrefVersion(v *version) {
 func (s *readState) tombstoneCover(d *DB, key []byte, at base.SeqNum) (base.SeqNum, error) {
 	set, err := s.version.tombstones(d)
 	if err != nil {
-		return 0, err
+		if set, err = s.version.tombstonesOver(d, key); err != nil {
+			return 0, err
+		}
 	}
 	cover := max(set.Cover(key, at), s.mem.tombstones().Cover(key, at))
 	for _, m := range s.imms {

@@ -7,15 +7,21 @@ import (
 	"log/slog"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/wal"
 )
 
 // Verify opens the store in dir read-only and checks all of it: the manifest,
 // every log, and every byte of every table. It writes one line per table to w, and
-// one for a log that breaks off in writes that were not synced, as a crash leaves
-// it. It returns all faults it found, joined.
-func Verify(dir string, w io.Writer) (err error) {
-	logger := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	d, err := Open(dir, &Options{ReadOnly: true, CacheSize: -1, Logger: logger})
+// one for a log or manifest that breaks off, as a crash leaves it. It returns all faults it found, joined.
+func Verify(dir string, w io.Writer) error {
+	return verifyFS(dir, &Options{}, w)
+}
+
+// verifyFS verifies a store that is opened with some options.
+func verifyFS(dir string, o *Options, w io.Writer) (err error) {
+	o.Logger = slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	o.ReadOnly, o.CacheSize = true, -1
+	d, err := Open(dir, o)
 	if err != nil {
 		return err
 	}
@@ -49,7 +55,39 @@ func (d *DB) verify(w io.Writer) error {
 			report("log: %d entries, not yet in tables: ok\n", m.points.Len())
 		}
 	}
+	name, end, err := d.manifestEnd()
+	if err != nil {
+		errs = append(errs, err)
+	} else if end != nil {
+		report("%s: breaks off behind its last whole edit, as a crash leaves it; what is behind was never in force: %v\n", name, end)
+	}
 	return errors.Join(errs...)
+}
+
+// manifestEnd returns the name of the manifest in force, and what ends it if that is
+// not the end of an edit: a torn tail. Any other damage keeps the store from opening.
+func (d *DB) manifestEnd() (name string, end, err error) {
+	num, err := manifest.Current(d.fs, d.dir)
+	if err != nil {
+		return "", nil, err
+	}
+	name = d.path(manifest.FileManifest, num)
+	f, err := d.fs.Open(name)
+	if err != nil {
+		return name, nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	r := wal.NewReader(f, name, num)
+	for end == nil {
+		_, end = r.Next()
+	}
+	switch {
+	case errors.Is(end, io.EOF):
+		return name, nil, nil
+	case !wal.Broken(end):
+		return name, nil, end
+	}
+	return name, end, nil
 }
 
 // verifyTable checks a table's file, and that the manifest describes it.

@@ -212,6 +212,23 @@ func (v *version) tombstones(d *DB) (*rangedel.Set, error) {
 	return set, nil
 }
 
+// tombstonesOver returns the range tombstones that may cover key. It is for versions
+// of which a table cannot be read: that is an error only where it may matter.
+func (v *version) tombstonesOver(d *DB, key []byte) (*rangedel.Set, error) {
+	var ts []rangedel.Tombstone
+	for _, t := range v.withTombstones {
+		if !t.Contains(key) {
+			continue
+		}
+		r, err := d.openTable(t)
+		if err != nil {
+			return nil, err
+		}
+		ts = r.Tombstones().Clip(ts, nil, nil)
+	}
+	return rangedel.NewSet(ts), nil
+}
+
 // lastSeq returns the largest sequence number in the tables.
 func (v *version) lastSeq() (seq base.SeqNum) {
 	v.all(func(_ int, t *table) { seq = max(seq, t.LargestSeq) })

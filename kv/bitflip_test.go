@@ -1,0 +1,226 @@
+package kv
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"path/filepath"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/wal"
+	"github.com/siftkv/siftkv/sstable"
+	"github.com/stretchr/testify/require"
+)
+
+// A flipRun flips bytes of a small store's files, one at a time.
+type flipRun struct {
+	t     *testing.T
+	files map[string][]byte
+	want  model
+	dir   string
+	lost  map[string]string // what a lost last record may take with it: key and value before
+	mode  RecoveryMode
+
+	flips, refused, failed int
+}
+
+// newFlipRun writes a store with tables in two levels, a range tombstone, and a log
+// that was left as o.
+func newFlipRun(t *testing.T, closed bool) *flipRun {
+	f := &flipRun{t: t, want: model{}, dir: "db", files: map[string][]byte{}}
+	mem := sift.NewMem()
+	db, err := Open(f.dir, &Options{fs: mem, MemtableSize: 64 << 10, BlockSize: 128, CacheSize: -1})
+	require.NoError(t, err)
+	put := func(k, v string) {
+		require.NoError(t, db.Set([]byte(k), []byte(v), Sync))
+		f.want[k] = v
+	}
+	for i := range 20 {
+		put(fmt.Sprintf("a/%02d", i), fmt.Sprintf("the value of number %02d", i))
+	}
+	require.NoError(t, db.Compact(nil, nil))
+	for i := range 10 {
+		put(fmt.Sprintf("a/%02d", 2*i), "another value")
+	}
+	require.NoError(t, db.DeleteRange([]byte("a/05"), []byte("a/08"), Sync))
+	f.want.deleteRange([]byte("a/05"), []byte("a/08"))
+	require.NoError(t, db.Flush())
+	for i := range 6 {
+		put(fmt.Sprintf("b/%02d", i), "in the log")
+	}
+	if closed {
+		require.NoError(t, db.Close())
+	} else {
+		require.NoError(t, db.Set([]byte("last"), []byte("of the log"), NoSync))
+		f.lost = map[string]string{"last": "of the log"}
+		f.want["last"] = "of the log"
+		db.abandonLikeACrash(t)
+	}
+	names, err := mem.List(f.dir)
+	require.NoError(t, err)
+	for _, name := range names {
+		f.files[name] = f.read(mem, name)
+	}
+	return f
+}
+
+func (f *flipRun) read(mem sift.FS, name string) []byte {
+	r, err := mem.Open(filepath.Join(f.dir, name))
+	require.NoError(f.t, err)
+	size, err := r.Size()
+	require.NoError(f.t, err)
+	b := make([]byte, size)
+	if size > 0 {
+		_, err = r.ReadAt(b, 0)
+		require.NoError(f.t, err)
+	}
+	require.NoError(f.t, r.Close())
+	return b
+}
+
+// disk returns the store's files, one of them changed.
+func (f *flipRun) disk(name string, changed []byte) sift.FS {
+	mem := sift.NewMem()
+	require.NoError(f.t, mem.MkdirAll(f.dir))
+	for n, b := range f.files {
+		if n == name {
+			b = changed
+		}
+		w, err := mem.Create(filepath.Join(f.dir, n))
+		require.NoError(f.t, err)
+		_, err = w.Write(b)
+		require.NoError(f.t, err)
+		require.NoError(f.t, w.Close())
+	}
+	return mem
+}
+
+// flip changes a byte, and looks at the store in three ways: every key by itself, all
+// in order, and by Verify. What any of them returns is right, or an error that names
+// the file; and Verify finds every flip.
+func (f *flipRun) flip(name string, at int) {
+	f.flips++
+	what := fmt.Sprintf("byte %d of %s (%v)", at, name, f.mode)
+	changed := bytes.Clone(f.files[name])
+	changed[at] ^= 1 << (at % 8)
+	disk := f.disk(name, changed)
+
+	var log bytes.Buffer
+	err := verifyFS(f.dir, &Options{fs: disk, RecoveryMode: f.mode}, &log)
+	found := err != nil || bytes.Contains(log.Bytes(), []byte(name))
+	if err != nil {
+		require.ErrorContains(f.t, err, name, what)
+	}
+	require.True(f.t, found, "%s: Verify finds nothing", what)
+	db, err := Open(f.dir, &Options{fs: disk, RecoveryMode: f.mode, CacheSize: -1, MemtableSize: 64 << 10})
+	if err != nil {
+		f.refused++
+		require.True(f.t, named(err), "%s: %v", what, err)
+		require.ErrorContains(f.t, err, name, what)
+		return
+	}
+	defer func() { require.NoError(f.t, db.Close(), what) }()
+	damaged := f.lookUp(db, name, what)
+	damaged = f.scan(db, name, what) || damaged
+	if damaged {
+		f.failed++
+	}
+}
+
+// named reports whether an error is one of those that damage is told by. A format's
+// version is outside of what is checksummed, so that a newer one is told from damage.
+func named(err error) bool {
+	for _, name := range []error{ErrCorruption, ErrNewerFormat, sstable.ErrNewerFormat, wal.ErrNewerFormat} {
+		if errors.Is(err, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// lookUp looks up every key, and some that are not there. It reports whether damage
+// was met.
+func (f *flipRun) lookUp(db *DB, name, what string) (damaged bool) {
+	for k, v := range f.want {
+		got, err := db.Get([]byte(k))
+		switch {
+		case errors.Is(err, ErrNotFound):
+			require.Contains(f.t, f.lost, k, what)
+		case err != nil:
+			damaged = true
+			require.True(f.t, named(err), "%s: %v", what, err)
+			require.ErrorContains(f.t, err, name, what)
+		default:
+			require.Equal(f.t, v, string(got), what)
+		}
+	}
+	for _, k := range []string{"a", "a/05", "a/06", "a/100", "zz"} {
+		if _, ok := f.want[k]; ok {
+			continue
+		}
+		if ok, err := db.Has([]byte(k)); err != nil {
+			damaged = true
+			require.ErrorContains(f.t, err, name, what)
+		} else {
+			require.False(f.t, ok, "%s: %q", what, k)
+		}
+	}
+	return damaged
+}
+
+// scan goes through the store both ways, as far as it gets.
+func (f *flipRun) scan(db *DB, name, what string) (damaged bool) {
+	it, err := db.NewIter(nil)
+	if err != nil {
+		require.ErrorContains(f.t, err, name, what)
+		return true
+	}
+	defer func() { _ = it.Close() }() // it returns the same error again
+	for _, way := range []struct{ start, move func() bool }{{it.First, it.Next}, {it.Last, it.Prev}} {
+		n := 0
+		for ok := way.start(); ok; ok = way.move() {
+			v, there := f.want[string(it.Key())]
+			require.True(f.t, there, "%s: key %q", what, it.Key())
+			require.Equal(f.t, v, string(it.Value()), what)
+			n++
+		}
+		if err := it.Error(); err != nil {
+			damaged = true
+			require.True(f.t, named(err), "%s: %v", what, err)
+			require.ErrorContains(f.t, err, name, what)
+		} else {
+			require.GreaterOrEqual(f.t, n, len(f.want)-len(f.lost), what)
+		}
+	}
+	return damaged
+}
+
+// TestBitFlips flips a bit of every so many bytes of a store's files, of a store that
+// was closed and of one that was killed. FLIP_STRIDE is how many; 1 is all.
+func TestBitFlips(t *testing.T) {
+	t.Parallel()
+	stride := envInt("FLIP_STRIDE", 47*raceFactor)
+	for _, closed := range []bool{true, false} {
+		for _, mode := range []RecoveryMode{PointInTime, Absolute} {
+			if !closed && mode == Absolute {
+				continue // it opens nothing that was killed
+			}
+			f := newFlipRun(t, closed)
+			f.mode = mode
+			for name, data := range f.files {
+				if name == manifest.LockName {
+					continue // it says nothing about the store
+				}
+				for at := 0; at < len(data); at += stride {
+					f.flip(name, at)
+				}
+			}
+			require.NotZero(t, f.flips)
+			t.Logf("closed %v, %v: %d bytes flipped: %d times the store does not open, %d times a read fails; Verify finds all",
+				closed, mode, f.flips, f.refused, f.failed)
+		}
+	}
+}
