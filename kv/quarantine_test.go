@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -216,7 +217,7 @@ func TestMergesWithinLevel0KeepHistory(t *testing.T) {
 	}
 	var pasts []past
 	for i := range 60 {
-		put(fmt.Sprint(rng.IntN(30)), fmt.Sprint(i))
+		put(strconv.Itoa(rng.IntN(30)), strconv.Itoa(i))
 		if i%7 == 0 {
 			require.NoError(t, db.Delete([]byte("gone"), NoSync))
 			delete(want, "gone")
