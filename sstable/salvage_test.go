@@ -1,0 +1,153 @@
+package sstable
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/rangedel"
+)
+
+// salvageFile is a file of many blocks, and its entries.
+func salvageFile(tb testing.TB, o *WriterOptions, n int) (data []byte, want map[string]string, info *FileInfo) {
+	tb.Helper()
+	var buf bytes.Buffer
+	w := NewWriter(&buf, o)
+	want = map[string]string{}
+	rng := rand.New(rand.NewPCG(3, 3))
+	for i := range n {
+		k, v := fmt.Sprintf("key%06d", i), fmt.Sprintf("value %d %x", i, rng.Uint64())
+		require.NoError(tb, w.Add(base.MakeKey([]byte(k), base.SeqNum(i+1), base.KindSet), []byte(v)))
+		want[k] = v
+	}
+	require.NoError(tb, w.AddTombstone(rangedel.Tombstone{Start: []byte("a"), End: []byte("b"), Seq: 7}))
+	info, err := w.Finish()
+	require.NoError(tb, err)
+	return buf.Bytes(), want, info
+}
+
+// salvaged salvages data, and checks that every entry is right, and every missing
+// one in a gap.
+func salvaged(t *testing.T, data []byte, id uint64, want map[string]string, what string) (*Salvage, map[string]string) {
+	t.Helper()
+	got := map[string]string{}
+	s, err := SalvageFile(bytes.NewReader(data), int64(len(data)), &SalvageOptions{Name: "f", ID: id}, func(k base.InternalKey, value []byte) error {
+		got[string(k.User)] = string(value)
+		return nil
+	})
+	require.NoError(t, err, what)
+	require.EqualValues(t, len(got), s.Entries)
+	for k, v := range got {
+		require.Equal(t, want[k], v, what)
+	}
+	for k := range want {
+		if _, ok := got[k]; ok {
+			continue
+		}
+		covered := false
+		for _, g := range s.Gaps {
+			covered = covered || (g.After == nil || string(g.After) <= k) && (g.Before == nil || k <= string(g.Before))
+		}
+		require.True(t, covered, "%s: %s is lost, and no gap has it: %+v", what, k, s.Gaps)
+	}
+	return s, got
+}
+
+func TestSalvageOfAWholeFile(t *testing.T) {
+	for _, c := range []Compression{NoCompression, Snappy, Zstd} {
+		for _, partition := range []int{0, 256} {
+			data, want, info := salvageFile(t, &WriterOptions{BlockSize: 300, Compression: c, IndexPartition: partition, ID: 9}, 500)
+			s, got := salvaged(t, data, 0, want, c.String())
+			require.Equal(t, want, got)
+			require.Empty(t, s.Gaps)
+			require.Empty(t, s.Tail)
+			require.Equal(t, info.Entries, s.Properties.Entries)
+			require.Len(t, s.Tombstones, 1)
+
+			// Without its tail, and with nothing but the id known.
+			cut := data[:info.Size-info.TailSize]
+			s, got = salvaged(t, cut, 9, want, "without a tail")
+			require.Equal(t, want, got)
+			require.Nil(t, s.Properties)
+			require.Len(t, s.Gaps, 1, "what is behind is not known")
+			require.Nil(t, s.Gaps[0].Before)
+			require.True(t, s.TombstonesLost)
+		}
+	}
+}
+
+func TestSalvageAroundDamage(t *testing.T) {
+	for _, c := range []Compression{NoCompression, Snappy, Zstd} {
+		for _, partition := range []int{0, 256} {
+			whole, want, info := salvageFile(t, &WriterOptions{BlockSize: 300, Compression: c, IndexPartition: partition, ID: 9}, 300)
+			rng := rand.New(rand.NewPCG(5, uint64(c)))
+			for n := range 60 {
+				data := bytes.Clone(whole)
+				what := fmt.Sprintf("%s, partition %d, round %d", c, partition, n)
+				for range 1 + rng.IntN(4) {
+					at, length := rng.IntN(len(data)), 1+rng.IntN(40)
+					for i := at; i < min(at+length, len(data)); i++ {
+						data[i] = byte(rng.Uint32())
+					}
+				}
+				if n%3 == 0 {
+					clear(data[info.Size-info.TailSize:])
+				}
+				_, got := salvaged(t, data, 9, want, what)
+				require.Greater(t, len(got), len(want)/3, what)
+			}
+		}
+	}
+}
+
+func TestSalvageFindsTheIDInADamagedFooter(t *testing.T) {
+	data, want, _ := salvageFile(t, &WriterOptions{BlockSize: 300, ID: 77}, 100)
+	data[len(data)-footerSize] ^= 1
+	s, got := salvaged(t, data, 0, want, "damaged footer")
+	require.EqualValues(t, 77, s.ID)
+	require.Equal(t, want, got)
+	require.NotNil(t, s.Properties, "found by its form")
+	require.Empty(t, s.Gaps)
+
+	data[len(data)-footerSize+24] ^= 1
+	_, err := SalvageFile(bytes.NewReader(data), int64(len(data)), nil, func(base.InternalKey, []byte) error { return nil })
+	require.ErrorIs(t, err, ErrCorruption)
+	require.ErrorContains(t, err, "id is lost")
+	_, got = salvaged(t, data, 77, want, "id known")
+	require.Equal(t, want, got)
+}
+
+func TestSalvageRefusesANewerFormatUnlessItIsKnownToBeOurs(t *testing.T) {
+	data, want, info := salvageFile(t, nil, 10)
+	data[len(data)-12]++
+	_, err := SalvageFile(bytes.NewReader(data), int64(len(data)), nil, func(base.InternalKey, []byte) error { return nil })
+	require.ErrorIs(t, err, ErrNewerFormat)
+	_, got := salvaged(t, data, info.ID, want, "listed")
+	require.Equal(t, want, got)
+}
+
+func FuzzSalvage(f *testing.F) {
+	for _, c := range []Compression{NoCompression, Snappy, Zstd} {
+		data, _, _ := salvageFile(f, &WriterOptions{BlockSize: 100, Compression: c, ID: 9, IndexPartition: 64}, 20)
+		f.Add(data)
+		f.Add(data[:len(data)/2])
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var last base.InternalKey
+		n := 0
+		_, err := SalvageFile(bytes.NewReader(data), int64(len(data)), &SalvageOptions{ID: 9}, func(k base.InternalKey, _ []byte) error {
+			if n > 0 && base.Compare(last, k) >= 0 {
+				t.Fatalf("%s after %s", k, last)
+			}
+			last, n = k.Clone(), n+1
+			return nil
+		})
+		if err != nil && n > 0 {
+			t.Fatal(err)
+		}
+	})
+}
