@@ -31,6 +31,7 @@ var layers = []struct {
 	{"sstable", 3},
 	{"kv", 4},
 	{"internal/bench", 5},
+	{"internal/doctor", 5},
 	{"cmd", 6},
 	{"internal/archtest", 7},
 }

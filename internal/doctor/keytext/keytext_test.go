@@ -1,0 +1,56 @@
+package keytext
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestEveryFormatReadsBackWhatItWrites(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := rapid.SliceOf(rapid.Byte()).Draw(t, "b")
+		if rapid.Bool().Draw(t, "text") {
+			b = []byte(rapid.String().Draw(t, "s"))
+		}
+		for _, f := range []Format{Text, Hex, Base64} {
+			s := f.String(b)
+			require.True(t, utf8.ValidString(s))
+			for _, r := range s {
+				require.Greater(t, r, rune(0x1f), "no control characters: %q", s)
+			}
+			got, err := f.Parse(s)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(b, got), "%s %q", f, s)
+		}
+		data, err := json.Marshal(Bytes(b))
+		require.NoError(t, err)
+		var again Bytes
+		require.NoError(t, json.Unmarshal(data, &again))
+		require.True(t, bytes.Equal(b, again))
+	})
+}
+
+func TestTextIsPlainWhereItCanBe(t *testing.T) {
+	for in, want := range map[string]string{
+		"user/17": "user/17", "two words": "two words", "grün": "grün",
+		"": `""`, " x": `" x"`, "x ": `"x "`, "a\tb": `"a\tb"`, `a"b`: `"a\"b"`, `a\b`: `"a\\b"`,
+		"\x1b[31m": `"\x1b[31m"`, "\xff": `"\xff"`, "\u202e": `"\u202e"`,
+	} {
+		require.Equal(t, want, Text.String([]byte(in)))
+	}
+	for f, bad := range map[Format]string{Text: `"open`, Hex: "0g", Base64: "a"} {
+		_, err := f.Parse(bad)
+		require.Error(t, err)
+	}
+}
+
+func TestPrefixEnd(t *testing.T) {
+	require.Equal(t, "b", string(PrefixEnd([]byte("a"))))
+	require.Equal(t, "b", string(PrefixEnd([]byte("a\xff\xff"))))
+	require.Nil(t, PrefixEnd([]byte("\xff")))
+	require.Nil(t, PrefixEnd(nil))
+}

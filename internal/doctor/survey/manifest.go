@@ -1,0 +1,261 @@
+package survey
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/wal"
+)
+
+// A Manifest is what could be read of a manifest: every version edit that checks
+// out, also behind damage.
+type Manifest struct {
+	Num   uint64
+	Name  string
+	Edits int
+	// First is the first edit, without its tables: what is not listed here may be in
+	// it.
+	First    manifest.Edit
+	StoreID  uint64
+	NextFile uint64
+	LogNum   uint64 // writes in logs with smaller numbers are in tables
+	LastSeq  uint64
+	Live     map[uint64]manifest.AddedTable
+	Dead     map[uint64]bool // tables that some edit deleted for good
+	Closed   bool            // its end is there: nothing was cut off
+	// Broken is set if edits are damaged in a way that no crash explains, or the
+	// description of the whole store, which comes first, is missing.
+	Broken bool
+	// Trusted says that the lists are those of the store: nothing is damaged, and the
+	// files agree.
+	Trusted bool
+}
+
+// readManifests finds and reads the manifest in force. If CURRENT does not tell, it
+// is the newest that describes a whole store.
+func (s *Store) readManifests(names []string) error {
+	var nums []uint64
+	for _, name := range names {
+		if kind, num := manifest.ParseFileName(name); kind == manifest.FileManifest {
+			nums = append(nums, num)
+		}
+	}
+	slices.Sort(nums)
+	slices.Reverse(nums)
+	num, err := manifest.Current(s.fs, s.Dir)
+	switch {
+	case err == nil:
+		s.Current = manifest.FileName(manifest.FileManifest, num)
+		if !slices.Contains(nums, num) {
+			s.damaged(s.Current, -1, "the manifest in force is missing")
+			break
+		}
+		nums = append([]uint64{num}, slices.DeleteFunc(nums, func(n uint64) bool { return n == num })...)
+	case errors.Is(err, manifest.ErrNewerFormat) && s.currentIsWhole():
+		return err
+	case errors.Is(err, manifest.ErrNewerFormat):
+		s.damaged(manifest.CurrentName, 0, "the store's pointer to its manifest: the version is newer and the checksum does not match")
+	case errors.Is(err, fs.ErrNotExist):
+		s.damaged(manifest.CurrentName, -1, "the pointer to the manifest is missing")
+	default:
+		s.Damage = append(s.Damage, damageOf(manifest.CurrentName, err)...)
+	}
+	var best *Manifest
+	for i, num := range nums {
+		m, damage, err := s.readManifest(num)
+		if err != nil {
+			return err
+		}
+		if i == 0 || !m.Broken {
+			s.Damage = append(s.Damage, damage...)
+		}
+		if best == nil || best.Broken && !m.Broken {
+			best = m
+		}
+		if !best.Broken || s.Current != "" && num == manifestNum(s.Current) && m.Edits > 0 {
+			break // an older manifest would know less
+		}
+	}
+	if best != nil && best.Edits > 0 {
+		s.Manifest = best
+		s.NextFile = max(s.NextFile, best.NextFile)
+	}
+	if best == nil {
+		s.damaged("MANIFEST", -1, "there is no manifest")
+	}
+	return nil
+}
+
+// currentIsWhole reports whether CURRENT's checksum is right.
+func (s *Store) currentIsWhole() bool {
+	f, err := s.fs.Open(s.path(manifest.CurrentName))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	b := make([]byte, 4096)
+	n, _ := f.ReadAt(b, 0)
+	line, crc, ok := strings.Cut(string(b[:n]), " crc=")
+	return ok && strings.TrimSuffix(crc, "\n") == fmt.Sprintf("%08x", base.Checksum(0, 0, []byte(line)))
+}
+
+func manifestNum(name string) uint64 {
+	_, num := manifest.ParseFileName(name)
+	return num
+}
+
+func (s *Store) readManifest(num uint64) (m *Manifest, damage []Damage, err error) {
+	m = &Manifest{Num: num, Name: manifest.FileName(manifest.FileManifest, num), Live: map[uint64]manifest.AddedTable{}, Dead: map[uint64]bool{}}
+	f, err := s.fs.Open(s.path(m.Name))
+	if err != nil {
+		m.Broken = true
+		return m, damageOf(m.Name, err), nil
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	r := wal.NewReader(f, s.path(m.Name), num)
+	for {
+		record, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			m.Closed = r.Clean()
+			break
+		}
+		if r.CrashExplains(err) {
+			s.note("%s ends in an edit that a crash cut off", m.Name)
+			break
+		}
+		if err == nil {
+			if err = m.apply(record, r.Offset()); errors.Is(err, manifest.ErrNewerFormat) {
+				return nil, nil, fmt.Errorf("%s: %w", m.Name, err)
+			}
+			if err != nil {
+				m.Broken = true
+				damage = append(damage, Damage{File: m.Name, Offset: r.Offset(), What: err.Error()})
+			}
+			continue
+		}
+		if errors.Is(err, wal.ErrNewerFormat) {
+			return nil, nil, err
+		}
+		m.Broken = true
+		damage = append(damage, damageOf(m.Name, err)...)
+		if !r.Skip() {
+			break
+		}
+	}
+	if m.StoreID == 0 {
+		m.Broken = true
+		damage = append(damage, Damage{File: m.Name, Offset: 0, What: "the description of the whole store is missing"})
+	}
+	return m, damage, nil
+}
+
+// logHeader is where the first record of a log stands.
+const logHeader = 32
+
+// apply takes an edit in.
+func (m *Manifest) apply(record []byte, offset int64) error {
+	e, err := manifest.DecodeEdit(record)
+	if err != nil {
+		return err
+	}
+	if m.Edits++; offset == logHeader {
+		m.First = *e
+		m.First.Added, m.First.Deleted = nil, nil
+		m.StoreID = e.StoreID
+	}
+	m.NextFile, m.LogNum = max(m.NextFile, e.NextFile), max(m.LogNum, e.LogNum)
+	m.LastSeq = max(m.LastSeq, uint64(e.LastSeq))
+	for _, d := range e.Deleted {
+		delete(m.Live, d.Num)
+		m.Dead[d.Num] = true
+	}
+	for _, a := range e.Added {
+		m.Live[a.Table.Num] = a
+		delete(m.Dead, a.Table.Num)
+		m.LastSeq = max(m.LastSeq, uint64(a.Table.LargestSeq))
+	}
+	return nil
+}
+
+// judge decides whether the manifest can be trusted. One that was cut off may lack
+// edits; the files show it.
+func (s *Store) judge() {
+	m := s.Manifest
+	if m == nil || m.Broken {
+		return
+	}
+	m.Trusted = true
+	live := slices.DeleteFunc(slices.Clone(s.Logs), func(l Log) bool { return l.Num < m.LogNum })
+	if !m.Closed {
+		s.judgeEnd(live)
+	}
+	switch {
+	case len(live) > 0 && live[0].Num != m.LogNum:
+		s.logMissing(m.LogNum, ", although "+live[0].Name+", which came later, is there")
+		m.Trusted = m.Trusted && m.Closed
+	case len(live) == 0 && m.Closed && m.LogNum != m.Num && m.LogNum > 0:
+		// A store has a log from the moment that its manifest is there, but for one
+		// that a checkpoint or a repair made.
+		s.logMissing(m.LogNum, "")
+	}
+	for _, l := range live {
+		if m.Closed && !l.Closed && len(l.Damage) == 0 {
+			s.damaged(l.Name, l.Bytes, "the log has lost its end, although the store was closed in good order")
+		}
+	}
+}
+
+// judgeEnd decides on a manifest that was not closed: a crash, or damage that looks
+// like one, may have cut off its last edits. Tables that it lists and that are gone
+// show it. Tables that it does not list may be what the store was writing, or what
+// the lost edits listed; to use the former again is harmless, since their entries are
+// in other places too.
+func (s *Store) judgeEnd(live []Log) {
+	m := s.Manifest
+	inLogs, writes := m.LastSeq, false
+	for _, l := range live {
+		writes = writes || l.Writes > 0
+		inLogs = max(inLogs, l.LastSeq)
+	}
+	for i := range s.Tables {
+		t := &s.Tables[i]
+		switch {
+		case !t.Present:
+			s.damaged(m.Name, -1, "the manifest has lost its end: it lists %s, which is not there any more", t.Name)
+			m.Trusted = false
+		case t.Level < 0 && t.Info != nil && !m.Dead[t.Num]:
+			m.Trusted = false
+			if uint64(t.Info.LargestSeq) > inLogs || !writes && !s.overlapsLive(t) {
+				s.damaged(m.Name, -1, "the manifest has lost its end: it does not list %s, whose writes are in no other file", t.Name)
+			}
+		}
+	}
+}
+
+// overlapsLive reports whether a table that the manifest lists may hold keys of t: one
+// that t may have been made of.
+func (s *Store) overlapsLive(t *Table) bool {
+	d := Describe(t.Num, t.Info, t.Tombstones)
+	for _, a := range s.Manifest.Live {
+		if a.Table.Overlaps(d.Smallest, d.UpperBound()) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Store) logMissing(num uint64, detail string) {
+	name := manifest.FileName(manifest.FileWAL, num)
+	s.MissingLogs = append(s.MissingLogs, name)
+	s.damaged(name, -1, "the log is missing%s", detail)
+}
+
+func (s *Store) note(format string, args ...any) {
+	s.Notes = append(s.Notes, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,235 @@
+package survey
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// Damage is a place in a file that cannot be trusted.
+type Damage struct {
+	File   string `json:"file"`   // base name
+	Offset int64  `json:"offset"` // in bytes; -1 if not known, or the file as a whole
+	What   string `json:"what"`
+}
+
+// String is one line.
+func (d Damage) String() string {
+	if d.Offset < 0 {
+		return d.File + ": " + d.What
+	}
+	return fmt.Sprintf("%s at offset %d: %s", d.File, d.Offset, d.What)
+}
+
+// Options are the settings of a survey. The zero value is a good one.
+type Options struct {
+	// FS is the operating system's by default.
+	FS vfs.FS
+	// Deep reads every byte of every table. Otherwise tables are opened and no more.
+	Deep bool
+	// Progress, if set, is called before each file of a phase, and behind the last.
+	Progress func(phase string, done, total int)
+}
+
+// A File is a file with its size.
+type File struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+// A Store is what was found in a directory.
+type Store struct {
+	Dir      string
+	Current  string    // name of the manifest that CURRENT names; empty if it is missing or damaged
+	Manifest *Manifest // the one in force, or the best one left; nil if none can be read
+	Tables   []Table   // on disk or listed by the manifest, by number
+	Logs     []Log     // by number
+	// MissingLogs are names of logs that must have been there.
+	MissingLogs []string
+	Garbage     []File // files of the store's kinds that nothing refers to any more
+	NextFile    uint64 // no file has this number or a larger one
+
+	Damage []Damage
+	Notes  []string // what a crash explains, and the like
+
+	fs  vfs.FS
+	ctx context.Context
+	o   Options
+}
+
+// Take surveys the store in dir. It returns an error that matches kv.ErrNotExist if
+// there is none, kv.ErrForeignDirectory if what is there is another program's, and
+// kv.ErrNewerFormat if a newer version wrote it. Damage is not an error. The caller
+// holds the store's lock.
+func Take(ctx context.Context, dir string, o Options) (*Store, error) {
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, int, int) {}
+	}
+	s := &Store{Dir: dir, fs: o.FS, ctx: ctx, o: o}
+	names, err := s.fs.List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w in %s", kv.ErrNotExist, dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.recognize(names); err != nil {
+		return nil, err
+	}
+	if err := s.readManifests(names); err != nil {
+		return nil, err
+	}
+	if err := s.readTables(names); err != nil {
+		return nil, err
+	}
+	if err := s.readLogs(names); err != nil {
+		return nil, err
+	}
+	s.judge()
+	s.findGarbage(names)
+	return s, nil
+}
+
+// Lock takes the store's lock. It leaves no lock file in a directory that holds no
+// store; its errors are those of Take then.
+func Lock(fsys vfs.FS, dir string, mode vfs.LockMode) (io.Closer, error) {
+	names, err := fsys.List(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err := (&Store{Dir: dir, fs: fsys}).recognize(names); err != nil {
+		return nil, err
+	}
+	return fsys.Lock(filepath.Join(dir, manifest.LockName), mode)
+}
+
+// recognize makes sure that some file is this store's: other programs have files of
+// the same names.
+func (s *Store) recognize(names []string) error {
+	found, ours := "", false
+	for _, name := range names {
+		kind, num := manifest.ParseFileName(name)
+		s.NextFile = max(s.NextFile, num+1)
+		mark, atEnd := "", false
+		switch kind {
+		case manifest.FileCurrent:
+			mark = "siftkv format="
+		case manifest.FileManifest, manifest.FileWAL:
+			mark = "SIFTWAL\x00"
+		case manifest.FileTable:
+			mark, atEnd = "SIFTSST\n", true
+		default:
+			continue
+		}
+		found = name
+		ours = ours || s.hasMark(name, mark, atEnd)
+	}
+	if ours {
+		return nil
+	}
+	if found == "" {
+		return fmt.Errorf("%w in %s", kv.ErrNotExist, s.Dir)
+	}
+	return fmt.Errorf("%w: %s has a %s, but no file in it bears a mark of this store", kv.ErrForeignDirectory, s.Dir, found)
+}
+
+func (s *Store) hasMark(name, mark string, atEnd bool) bool {
+	f, err := s.fs.Open(s.path(name))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	size, err := f.Size()
+	if err != nil || size < int64(len(mark)) {
+		return false
+	}
+	at := int64(0)
+	if atEnd {
+		at = size - int64(len(mark))
+	}
+	b := make([]byte, len(mark))
+	n, _ := f.ReadAt(b, at)
+	return string(b[:n]) == mark
+}
+
+func (s *Store) path(name string) string { return filepath.Join(s.Dir, name) }
+
+func (s *Store) damaged(file string, offset int64, format string, args ...any) {
+	s.Damage = append(s.Damage, Damage{File: file, Offset: offset, What: fmt.Sprintf(format, args...)})
+}
+
+// damageOf turns an error, which may be several joined, into places.
+func damageOf(file string, err error) []Damage {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && !isCorruption(err) {
+		var all []Damage
+		for _, e := range joined.Unwrap() {
+			all = append(all, damageOf(file, e)...)
+		}
+		return all
+	}
+	ce, ok := errors.AsType[*base.CorruptionError](err)
+	if !ok {
+		return []Damage{{File: file, Offset: -1, What: err.Error()}}
+	}
+	d := Damage{File: file, Offset: ce.Offset, What: ce.What}
+	if ce.File != "" {
+		d.File = filepath.Base(ce.File)
+	}
+	if ce.Cause != nil {
+		d.What += ": " + ce.Cause.Error()
+	}
+	return []Damage{d}
+}
+
+func isCorruption(err error) bool {
+	_, ok := err.(*base.CorruptionError) //nolint:errorlint // the outermost error, taken apart by hand
+	return ok
+}
+
+// findGarbage lists what a manifest that can be trusted does not refer to.
+func (s *Store) findGarbage(names []string) {
+	for _, name := range names {
+		kind, num := manifest.ParseFileName(name)
+		garbage := false
+		switch kind {
+		case manifest.FileTemp:
+			garbage = true
+		case manifest.FileManifest:
+			garbage = s.Manifest != nil && num != s.Manifest.Num
+		case manifest.FileTable:
+			i, ok := slices.BinarySearchFunc(s.Tables, num, func(t Table, n uint64) int { return cmp.Compare(t.Num, n) })
+			garbage = ok && s.Obsolete(&s.Tables[i])
+		case manifest.FileWAL:
+			garbage = s.Manifest != nil && num < s.Manifest.LogNum
+		default:
+		}
+		if !garbage {
+			continue
+		}
+		size, err := s.fs.Stat(s.path(name))
+		if err != nil {
+			s.damaged(name, -1, "%v", err)
+		}
+		s.Garbage = append(s.Garbage, File{Name: name, Bytes: size})
+	}
+}
+
+// Obsolete reports whether the manifest proves that a table is not the store's any
+// more, or never was.
+func (s *Store) Obsolete(t *Table) bool {
+	m := s.Manifest
+	return m != nil && t.Present && t.Level < 0 && (m.Trusted || m.Dead[t.Num])
+}

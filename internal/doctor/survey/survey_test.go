@@ -1,0 +1,125 @@
+package survey
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// goldenStore is a store of version 1 of the format, closed in good order.
+const goldenStore = "../../../kv/testdata/store-v1"
+
+func copyStore(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "store")
+	require.NoError(t, os.CopyFS(dir, os.DirFS(goldenStore)))
+	return dir
+}
+
+// endMark is the size of the mark at the end of a log that was closed.
+const endMark = 15
+
+// Verify finds a flipped bit in every byte of every file. FLIPS=all tries every byte.
+func TestVerifyFindsFlippedBits(t *testing.T) {
+	step := 7
+	if os.Getenv("FLIPS") == "all" {
+		step = 1
+	}
+	dir := copyStore(t)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	flips := 0
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		whole, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for at := flips % step; at < len(whole); at += step {
+			data := append([]byte{}, whole...)
+			data[at] ^= 1 << (at % 8)
+			require.NoError(t, os.WriteFile(path, data, 0o600))
+			flips++
+			s, err := Verify(t.Context(), dir, Options{})
+			if err != nil {
+				require.ErrorIs(t, err, kv.ErrNewerFormat, "%s, byte %d", e.Name(), at)
+				continue
+			}
+			if e.Name() == "MANIFEST-000016" && at >= len(whole)-endMark {
+				require.NotEmpty(t, s.Notes, "a crash may have cut it off")
+				continue
+			}
+			require.NotEmpty(t, s.Damage, "%s, byte %d of %d", e.Name(), at, len(whole))
+			require.Equal(t, e.Name(), s.Damage[0].File, "%s, byte %d", e.Name(), at)
+		}
+		require.NoError(t, os.WriteFile(path, whole, 0o600))
+	}
+	require.Greater(t, flips, 2600/step)
+}
+
+func TestVerifyListsAllDamage(t *testing.T) {
+	dir := copyStore(t)
+	require.NoError(t, os.Remove(filepath.Join(dir, "000011.sst")))
+	require.NoError(t, os.Truncate(filepath.Join(dir, "000015.sst"), 100))
+	require.NoError(t, os.Remove(filepath.Join(dir, "000018.wal")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600))
+	s, err := Verify(t.Context(), dir, Options{})
+	require.NoError(t, err)
+	var files []string
+	for _, d := range s.Damage {
+		files = append(files, d.File)
+	}
+	require.ElementsMatch(t, []string{"000011.sst", "000015.sst", "000018.wal"}, files)
+	require.True(t, s.Manifest.Trusted, "it was closed: what is missing is missing")
+	require.Equal(t, []string{"000018.wal"}, s.MissingLogs)
+}
+
+func TestGarbageIsWhatAWholeManifestDoesNotList(t *testing.T) {
+	dir := copyStore(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "000003.wal"), []byte("old"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "000005.sst"), []byte("old"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "CURRENT.tmp"), []byte("old"), 0o600))
+	s, err := Verify(t.Context(), dir, Options{})
+	require.NoError(t, err)
+	require.Empty(t, s.Damage)
+	require.Equal(t, []File{{"000003.wal", 3}, {"000005.sst", 3}, {"CURRENT.tmp", 3}}, s.Garbage)
+}
+
+func TestForeignDirectoriesAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	_, err := Take(t.Context(), dir, Options{})
+	require.ErrorIs(t, err, kv.ErrNotExist)
+	for _, name := range []string{"CURRENT", "MANIFEST-000004", "000008.sst"} { // as RocksDB calls them
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("MANIFEST-000004\n"), 0o600))
+	}
+	_, err = Take(t.Context(), dir, Options{})
+	require.ErrorIs(t, err, kv.ErrForeignDirectory)
+	_, err = Verify(t.Context(), dir, Options{})
+	require.ErrorIs(t, err, kv.ErrForeignDirectory)
+	require.NoFileExists(t, filepath.Join(dir, manifest.LockName), "nothing is left behind")
+	_, err = Shape(t.Context(), filepath.Join(dir, "nowhere"))
+	require.ErrorIs(t, err, kv.ErrNotExist)
+	require.NoDirExists(t, filepath.Join(dir, "nowhere"))
+}
+
+// A manifest that was cut behind an edit looks like one that a crash cut. The files
+// tell.
+func TestAManifestThatLostEditsIsNotTrusted(t *testing.T) {
+	dir := copyStore(t)
+	require.NoError(t, os.Truncate(filepath.Join(dir, "MANIFEST-000016"), 210))
+	s, err := Take(t.Context(), dir, Options{Deep: true})
+	require.NoError(t, err)
+	require.False(t, s.Manifest.Trusted)
+	require.NotEmpty(t, s.Damage)
+	require.Equal(t, "MANIFEST-000016", s.Manifest.Name)
+}
+
+func TestDamageOfJoinedErrors(t *testing.T) {
+	err := errors.Join(&kv.CorruptionError{File: "d/a", Offset: 3, What: "x"}, errors.Join(errors.New("y")))
+	require.Equal(t, []Damage{{"a", 3, "x"}, {"f", -1, "y"}}, damageOf("f", err))
+	require.Equal(t, "a at offset 3: x", Damage{"a", 3, "x"}.String())
+}

@@ -1,0 +1,167 @@
+package survey
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// A Table is a sorted file that is there, or should be.
+type Table struct {
+	Num     uint64
+	Name    string
+	Level   int // where the manifest has it; -1 if it does not list it
+	Present bool
+	Size    int64
+	Listing *manifest.Table   // what the manifest says of it; nil if it does not list it
+	Info    *sstable.FileInfo // what the file says of itself; nil if it cannot be opened
+	// Tombstones are the file's range tombstones, if Info is set.
+	Tombstones []rangedel.Tombstone
+	Damage     []Damage
+}
+
+// readTables looks at every table on disk and every one that the manifest lists.
+func (s *Store) readTables(names []string) error {
+	tables := map[uint64]*Table{}
+	for _, name := range names {
+		if kind, num := manifest.ParseFileName(name); kind == manifest.FileTable {
+			tables[num] = &Table{Num: num, Name: name, Level: -1, Present: true}
+		}
+	}
+	if s.Manifest != nil {
+		for num, a := range s.Manifest.Live {
+			t := tables[num]
+			if t == nil {
+				t = &Table{Num: num, Name: manifest.FileName(manifest.FileTable, num)}
+				tables[num] = t
+			}
+			t.Level, t.Listing = a.Level, &a.Table
+		}
+	}
+	done := 0
+	for _, num := range slices.Sorted(maps.Keys(tables)) {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		s.o.Progress("tables", done, len(tables))
+		done++
+		t := tables[num]
+		if err := s.readTable(t); err != nil {
+			return err
+		}
+		if t.Listing != nil || s.Manifest == nil {
+			s.Damage = append(s.Damage, t.Damage...)
+		}
+		s.Tables = append(s.Tables, *t)
+	}
+	s.o.Progress("tables", done, done)
+	return nil
+}
+
+func (s *Store) readTable(t *Table) error {
+	if !t.Present {
+		t.Damage = []Damage{{File: t.Name, Offset: -1, What: fmt.Sprintf("a table of level %d is missing", t.Level)}}
+		return nil
+	}
+	f, err := s.fs.Open(s.path(t.Name))
+	if err == nil {
+		if t.Size, err = f.Size(); err == nil {
+			err = s.inspect(t, f)
+		}
+		err = errors.Join(err, f.Close())
+	}
+	if errors.Is(err, sstable.ErrNewerFormat) && t.Listing == nil {
+		return err // a table that our own manifest lists is not newer, but damaged
+	}
+	if err != nil {
+		t.Damage = damageOf(t.Name, err)
+	}
+	return nil
+}
+
+// inspect opens a table and checks it as deep as the options say.
+func (s *Store) inspect(t *Table, f vfs.ReadFile) error {
+	o := &sstable.ReaderOptions{Name: s.path(t.Name), CacheSize: -1}
+	if t.Listing != nil {
+		o.ID, o.TailSize = t.Listing.ID, t.Listing.TailSize
+	}
+	r, err := sstable.NewReader(onlyReader{f}, t.Size, o)
+	if err != nil {
+		return err
+	}
+	info, err := r.Info()
+	if err != nil {
+		return err
+	}
+	t.Info, t.Tombstones = info, r.Tombstones().Clip(nil, nil, nil)
+	if s.o.Deep {
+		err = r.Verify()
+	} else {
+		err = r.FilterError()
+	}
+	return errors.Join(err, t.agree(), r.Close())
+}
+
+// onlyReader is a file that a Reader does not close.
+type onlyReader struct{ f vfs.ReadFile }
+
+func (r onlyReader) ReadAt(b []byte, off int64) (int, error) { return r.f.ReadAt(b, off) }
+
+// agree holds the file against its description in the manifest.
+func (t *Table) agree() error {
+	if t.Listing == nil {
+		return nil
+	}
+	for _, c := range []struct {
+		what        string
+		said, found uint64
+	}{
+		{"size", uint64(t.Listing.Size), uint64(t.Size)},
+		{"entries", t.Listing.Entries, t.Info.Entries},
+		{"deletes", t.Listing.Deletes, t.Info.Deletes},
+		{"range deletes", t.Listing.RangeDeletes, t.Info.RangeDeletes},
+		{"largest sequence number", uint64(t.Listing.LargestSeq), uint64(t.Info.LargestSeq)},
+	} {
+		if c.said != c.found {
+			return fmt.Errorf("the manifest says that %s is %d, the file has %d", c.what, c.said, c.found)
+		}
+	}
+	if t.Info.Entries > 0 && (!t.Listing.Contains(t.Info.Smallest) || !t.Listing.Contains(t.Info.Largest)) {
+		return errors.New("the file has keys outside the bounds that the manifest gives it")
+	}
+	return nil
+}
+
+// Describe makes the manifest's entry for a table: it spans the keys and the range
+// tombstones.
+func Describe(num uint64, info *sstable.FileInfo, tombs []rangedel.Tombstone) manifest.Table {
+	t := manifest.Table{
+		Num: num, ID: info.ID, Size: info.Size, TailSize: info.TailSize,
+		SmallestSeq: info.SmallestSeq, LargestSeq: info.LargestSeq,
+		Entries: info.Entries, Deletes: info.Deletes, RangeDeletes: info.RangeDeletes,
+		FilterBytes: info.FilterBytes, IndexBytes: info.IndexBytes,
+	}
+	if info.Entries > 0 {
+		t.Smallest, t.Largest = info.Smallest, info.Largest
+	}
+	if len(tombs) == 0 {
+		return t
+	}
+	first := slices.MinFunc(tombs, func(a, b rangedel.Tombstone) int { return bytes.Compare(a.Start, b.Start) })
+	last := slices.MaxFunc(tombs, func(a, b rangedel.Tombstone) int { return rangedel.CompareEnds(a.End, b.End) })
+	if t.Entries == 0 || bytes.Compare(first.Start, t.Smallest) < 0 {
+		t.Smallest = append([]byte{}, first.Start...)
+	}
+	// An exclusive end that is the largest key itself does not reach beyond it.
+	if t.Entries == 0 || rangedel.CompareEnds(last.End, t.Largest) > 0 {
+		t.Largest, t.LargestExclusive = last.End, last.End != nil
+	}
+	return t
+}

@@ -1,0 +1,105 @@
+package survey
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+)
+
+// A Verdict is what verifying a store tells.
+type Verdict struct {
+	Dir     string      `json:"dir"`
+	OK      bool        `json:"ok"`
+	Files   []FileState `json:"files"`
+	Damage  []Damage    `json:"damage"`
+	Notes   []string    `json:"notes"`
+	Garbage []File      `json:"garbage"`
+}
+
+// A FileState is what was found of one file.
+type FileState struct {
+	Name    string `json:"name"`
+	Level   *int   `json:"level,omitempty"` // of a table
+	Bytes   int64  `json:"bytes"`
+	Entries uint64 `json:"entries"` // of a table, or writes of a log
+	OK      bool   `json:"ok"`
+}
+
+// Verdict sums up a deep survey.
+func (s *Store) Verdict() *Verdict {
+	v := &Verdict{Dir: s.Dir, OK: len(s.Damage) == 0,
+		Damage: append([]Damage{}, s.Damage...), Notes: append([]string{}, s.Notes...), Garbage: append([]File{}, s.Garbage...)}
+	bad := map[string]bool{}
+	for _, d := range s.Damage {
+		bad[d.File] = true
+	}
+	name := cmp.Or(s.Current, "MANIFEST")
+	if s.Manifest != nil {
+		name = s.Manifest.Name
+	}
+	v.Files = append(v.Files, FileState{Name: "CURRENT", OK: !bad["CURRENT"]}, FileState{Name: name, OK: !bad[name]})
+	for i := range s.Tables {
+		t := &s.Tables[i]
+		if t.Level < 0 && s.Manifest != nil {
+			continue
+		}
+		f := FileState{Name: t.Name, Bytes: t.Size, OK: !bad[t.Name]}
+		if t.Level >= 0 {
+			f.Level = &t.Level
+		}
+		if t.Info != nil {
+			f.Entries = t.Info.Entries
+		}
+		v.Files = append(v.Files, f)
+	}
+	for _, l := range s.Logs {
+		if s.Manifest == nil || l.Num >= s.Manifest.LogNum {
+			v.Files = append(v.Files, FileState{Name: l.Name, Bytes: l.Bytes, Entries: l.Writes, OK: !bad[l.Name]})
+		}
+	}
+	return v
+}
+
+// WriteText writes the verdict for people.
+func (v *Verdict) WriteText(w io.Writer) error {
+	p := printer{w: w}
+	for _, f := range v.Files {
+		state := "ok"
+		if !f.OK {
+			state = "DAMAGED"
+		}
+		level := "  "
+		if f.Level != nil {
+			level = fmt.Sprintf("L%d", *f.Level)
+		}
+		p.printf("%s %-18s", level, f.Name)
+		if f.Bytes > 0 {
+			p.printf(" %12d bytes %10d entries", f.Bytes, f.Entries)
+		} else {
+			p.printf(" %37s", "")
+		}
+		p.printf("  %s\n", state)
+	}
+	for _, d := range v.Damage {
+		p.printf("damage: %s\n", d)
+	}
+	for _, n := range v.Notes {
+		p.printf("note: %s\n", n)
+	}
+	if len(v.Garbage) > 0 {
+		p.printf("%d files that the store does not use any more: the next open for writing removes them\n", len(v.Garbage))
+	}
+	return p.err
+}
+
+// A printer remembers the first error of a writer.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) printf(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format, args...)
+	}
+}
