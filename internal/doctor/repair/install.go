@@ -1,0 +1,167 @@
+package repair
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// LostDir is the directory, in the store's, that originals are moved to.
+const LostDir = "lost"
+
+// install puts the repaired store in force. Before is what the directory held when
+// it was examined.
+func (r *repairer) install(before []string) error {
+	if r.o.Out != "" {
+		for _, p := range r.pieces {
+			if !p.kept {
+				continue
+			}
+			name := manifest.FileName(manifest.FileTable, p.t.Num)
+			if err := linkOrCopy(r.fs, filepath.Join(r.dir, name), filepath.Join(r.target, name)); err != nil {
+				return err
+			}
+		}
+		return r.writeManifest()
+	}
+	names, err := r.fs.List(r.dir)
+	if err != nil {
+		return err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return slices.Contains(r.written, filepath.Join(r.dir, name)) || name == manifest.LockName
+	})
+	before = slices.DeleteFunc(slices.Clone(before), func(name string) bool { return name == manifest.LockName })
+	if !slices.Equal(names, before) {
+		return fmt.Errorf("siftkv: repair: the files of %s have changed meanwhile: make sure that nobody has the store open, and run again", r.dir)
+	}
+	// Each original gets its name in lost before the new manifest is in force: from
+	// then on the store may remove what it does not list.
+	aside, err := r.setAside(names)
+	if err != nil {
+		return err
+	}
+	if err := r.writeManifest(); err != nil {
+		return err
+	}
+	for _, name := range aside {
+		if name == manifest.CurrentName {
+			continue // the new one has taken its place
+		}
+		if err := r.fs.Remove(filepath.Join(r.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return r.fs.SyncDir(r.dir)
+}
+
+// setAside gives a second name, in lost, to every original that the repaired store
+// does without, and returns their names.
+func (r *repairer) setAside(names []string) ([]string, error) {
+	var aside []string
+	for _, name := range names {
+		kind, num := manifest.ParseFileName(name)
+		kept := kind == manifest.FileTable && slices.ContainsFunc(r.pieces, func(p *piece) bool { return p.kept && p.t.Num == num })
+		if kind != manifest.FileUnknown && kind != manifest.FileTemp && !kept {
+			aside = append(aside, name)
+		}
+	}
+	if len(aside) == 0 {
+		return nil, nil
+	}
+	lost := filepath.Join(r.dir, LostDir)
+	if err := r.fs.MkdirAll(lost); err != nil {
+		return nil, err
+	}
+	taken, err := r.fs.List(lost)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range aside {
+		to := name
+		for n := 2; slices.Contains(taken, to); n++ {
+			to = fmt.Sprintf("%s.%d", name, n)
+		}
+		if err := linkOrCopy(r.fs, filepath.Join(r.dir, name), filepath.Join(lost, to)); err != nil {
+			return nil, err
+		}
+		r.moved(name, filepath.Join(LostDir, to))
+	}
+	return aside, errors.Join(r.fs.SyncDir(lost), r.fs.SyncDir(r.dir))
+}
+
+// moved notes where an original is now.
+func (r *repairer) moved(name, to string) {
+	i := slices.IndexFunc(r.report.Files, func(f File) bool { return f.Name == name })
+	if i < 0 {
+		r.report.file(name, Replaced, "")
+		i = len(r.report.Files) - 1
+	}
+	r.report.Files[i].MovedTo = to
+}
+
+// writeManifest describes the repaired store, durably. What the old manifest said
+// beside its lists is taken over.
+func (r *repairer) writeManifest() error {
+	e := &manifest.Edit{}
+	last := uint64(0)
+	if m := r.s.Manifest; m != nil {
+		*e = m.First
+		e.StoreID, last = m.StoreID, m.LastSeq
+	}
+	if e.StoreID == 0 {
+		e.StoreID = rand.Uint64() | 1
+	}
+	for i := range r.s.Logs {
+		last = max(last, r.s.Logs[i].LastSeq)
+	}
+	for _, p := range r.pieces {
+		last = max(last, uint64(p.t.LargestSeq))
+		e.Added = append(e.Added, manifest.AddedTable{Level: p.level, Table: p.t})
+	}
+	// From here on the new tables may be in force, whatever the error.
+	r.written = nil
+	// No log is to be replayed: all have smaller numbers.
+	e.LogNum, e.NextFile, e.LastSeq = r.nextFile, r.nextFile+1, base.SeqNum(min(last, uint64(base.MaxSeqNum)))
+	if err := r.fs.SyncDir(r.target); err != nil {
+		return err
+	}
+	m, err := manifest.Create(r.fs, r.target, e.LogNum, e)
+	if err != nil {
+		return err
+	}
+	return m.Close()
+}
+
+// linkOrCopy gives a file a second name, or copies it where there are no links.
+// Bytes that cannot be read are an error.
+func linkOrCopy(fsys vfs.FS, from, to string) (err error) {
+	if fsys.Link(from, to) == nil {
+		return nil
+	}
+	f, err := fsys.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	size, err := f.Size()
+	if err != nil {
+		return err
+	}
+	w, err := fsys.Create(to)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(w, io.NewSectionReader(f, 0, size)); err == nil {
+		err = w.Sync()
+	}
+	return errors.Join(err, w.Close())
+}

@@ -1,0 +1,147 @@
+package repair
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/doctor/survey"
+	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// A write is one entry of a log.
+type write struct {
+	key   base.InternalKey
+	value []byte
+}
+
+// A batch is a record of a log.
+type batch struct {
+	log    string
+	first  uint64
+	last   uint64
+	writes []write
+}
+
+// logs replays the records of all logs whose writes may be in no table, in the order
+// of sequence numbers, into a table of level 0. It holds them in memory.
+func (r *repairer) logs() error {
+	var batches []batch
+	var names []string
+	floor := r.flushedTo()
+	for i := range r.s.Logs {
+		l := &r.s.Logs[i]
+		if m := r.s.Manifest; m != nil && l.Num < m.LogNum {
+			r.report.file(l.Name, LeftOut, "its writes are in tables")
+			continue
+		}
+		r.report.file(l.Name, Replayed, fmt.Sprintf("%d records, %d writes", l.Records, l.Writes))
+		names = append(names, l.Name)
+		_, err := survey.ReadLog(r.fs, r.dir, l.Num, func(rec survey.Record) error {
+			last := rec.Seq + rec.Count - 1
+			if last <= floor {
+				return nil
+			}
+			// A log begins below what an earlier one holds only if a recovery had left
+			// that out.
+			for n := len(batches); n > 0 && batches[n-1].last >= rec.Seq; n-- {
+				batches = batches[:n-1]
+			}
+			b := batch{log: l.Name, first: rec.Seq, last: last}
+			err := kv.DecodeRecord(rec.Data, func(k base.InternalKey, value []byte) error {
+				b.writes = append(b.writes, write{k.Clone(), bytes.Clone(value)})
+				return nil
+			})
+			batches = append(batches, b)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	r.loseRecords(batches)
+	return r.writeBatches(batches, names)
+}
+
+// flushedTo returns the sequence number up to which all writes are in tables, as
+// far as the tables show: memtables are flushed in order. If tables are lost, their
+// writes are taken from logs that happen to be left.
+func (r *repairer) flushedTo() uint64 {
+	if r.s.Manifest != nil && r.s.Manifest.Trusted || len(r.report.Lost) > 0 {
+		return 0
+	}
+	floor := uint64(0)
+	for _, p := range r.pieces {
+		floor = max(floor, uint64(p.t.LargestSeq))
+	}
+	return floor
+}
+
+// loseRecords reports gaps between the records, and logs that break off.
+func (r *repairer) loseRecords(batches []batch) {
+	for i, b := range batches {
+		if i == 0 || b.first == batches[i-1].last+1 {
+			continue
+		}
+		from, to := batches[i-1].last+1, b.first-1
+		n := to - from + 1
+		file := b.log
+		if before := batches[i-1].log; before != b.log {
+			file = before + ", " + b.log
+		}
+		r.report.Lost = append(r.report.Lost, Loss{File: file, What: "records of the log", Writes: &n, FirstSeq: from, LastSeq: to})
+	}
+	for i := range r.s.Logs {
+		l := &r.s.Logs[i]
+		if m := r.s.Manifest; m != nil && l.Num < m.LogNum {
+			continue
+		}
+		// What is missing behind a record shows in the next one's sequence number.
+		followed := len(batches) > 0 && l.Records > 0 && batches[len(batches)-1].last > l.LastSeq
+		switch {
+		case len(l.Damage) > 0 && (!followed || batches[0].log == l.Name && l.Damage[0].Offset < l.FirstOffset):
+			r.report.Lost = append(r.report.Lost, Loss{File: l.Name, What: "the log is damaged", Possible: l.Closed && l.Skipped == 0})
+		case !l.Closed && !followed:
+			what := "the log has no end: what came behind its last whole record, if anything did"
+			r.report.Lost = append(r.report.Lost, Loss{File: l.Name, What: what, Possible: true})
+		}
+	}
+	for _, name := range r.s.MissingLogs {
+		r.report.file(name, Missing, "")
+		r.report.Lost = append(r.report.Lost, Loss{File: name, What: "the log is missing", Possible: true})
+	}
+}
+
+// writeBatches writes a table of level 0.
+func (r *repairer) writeBatches(batches []batch, names []string) error {
+	var points []write
+	var tombs []rangedel.Tombstone
+	for _, b := range batches {
+		for _, w := range b.writes {
+			if w.key.Kind() != base.KindRangeDelete {
+				points = append(points, w)
+				continue
+			}
+			end, err := rangedel.DecodeEnd(w.value)
+			if err != nil {
+				return err
+			}
+			tombs = append(tombs, rangedel.Tombstone{Start: w.key.User, End: end, Seq: w.key.SeqNum()})
+		}
+	}
+	slices.SortFunc(points, func(a, b write) int { return base.Compare(a.key, b.key) })
+	w := r.newTables(nil, 0)
+	for _, p := range points {
+		if err := w.add(p.key, p.value); err != nil {
+			return err
+		}
+	}
+	tables, err := w.finish(rangedel.NewSet(tombs))
+	for _, p := range tables {
+		p.level, p.from = 0, names
+		r.pieces = append(r.pieces, p)
+	}
+	return err
+}

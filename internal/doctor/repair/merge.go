@@ -1,0 +1,161 @@
+package repair
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// mergedTableSize is the size of the tables of a merged run, in bytes.
+const mergedTableSize = 64 << 20
+
+// merge makes one run of a group's pieces. All versions stay: no reader loses
+// anything, and the store's own compactions drop what is not needed. A dry run leaves
+// the pieces as they are and only says that they would be merged.
+func (r *repairer) merge(g *group) (run []*piece, err error) {
+	if len(g.pieces) == 1 {
+		return g.pieces, nil
+	}
+	var names []string
+	for _, p := range g.pieces {
+		names = append(names, p.from...)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	r.report.note("keys and sequence numbers of %d files overlap: they are merged into one run", len(names))
+	for i := range r.report.Files {
+		if f := &r.report.Files[i]; slices.Contains(names, f.Name) && f.Action == Kept {
+			f.Action, f.Why = Rewrote, "merged with files that it overlaps"
+		}
+	}
+	if r.o.DryRun {
+		for _, p := range g.pieces {
+			p.kept = false
+		}
+		return g.pieces, nil
+	}
+	m := &merger{}
+	defer func() { err = errors.Join(err, m.close()) }()
+	var tombs []rangedel.Tombstone
+	for _, p := range g.pieces {
+		if tombs, err = m.open(p, tombs); err != nil {
+			return nil, err
+		}
+	}
+	w := r.newTables(nil, mergedTableSize)
+	w.tombs = rangedel.NewSet(tombs)
+	for n := 0; m.next(); n++ {
+		if n%4096 == 0 && r.ctx.Err() != nil {
+			return nil, r.ctx.Err()
+		}
+		if err := w.add(m.key, m.value); err != nil {
+			return nil, err
+		}
+	}
+	if m.err != nil {
+		return nil, m.err
+	}
+	if m.differing > 0 {
+		r.report.note("%d versions stood in two files with different values: that of the newer file is kept", m.differing)
+	}
+	if run, err = w.finish(nil); err != nil {
+		return nil, err
+	}
+	for _, p := range run {
+		p.from = names
+	}
+	r.discard(g.pieces)
+	return run, nil
+}
+
+// discard removes tables that were written and then merged.
+func (r *repairer) discard(pieces []*piece) {
+	for _, p := range pieces {
+		if i := slices.Index(r.written, p.path); i >= 0 && !p.kept {
+			_ = r.stage.Remove(p.path) // nothing refers to it: the store removes what stays
+			r.written = slices.Delete(r.written, i, i+1)
+		}
+	}
+}
+
+// A merger goes through the point entries of several tables in order. Of equal
+// internal keys it returns the one of the table with the largest number.
+type merger struct {
+	inputs    []*mergeInput // by descending number
+	key       base.InternalKey
+	value     []byte
+	started   bool
+	differing int // equal internal keys with different values
+	err       error
+}
+
+type mergeInput struct {
+	num uint64
+	r   *sstable.Reader
+	it  *sstable.Iter
+	on  bool
+}
+
+// open adds a table, and its tombstones to tombs.
+func (m *merger) open(p *piece, tombs []rangedel.Tombstone) ([]rangedel.Tombstone, error) {
+	f, err := p.fs.Open(p.path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := sstable.NewReader(f, p.t.Size, &sstable.ReaderOptions{Name: p.path, CacheSize: -1, ID: p.t.ID, TailSize: p.t.TailSize, SkipFilter: true})
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	in := &mergeInput{num: p.t.Num, r: r, it: r.NewIter(sstable.IterOptions{Sequential: true})}
+	m.inputs = append(m.inputs, in)
+	slices.SortFunc(m.inputs, func(a, b *mergeInput) int {
+		if a.num > b.num {
+			return -1
+		}
+		return 1
+	})
+	return r.Tombstones().Clip(tombs, nil, nil), nil
+}
+
+// next moves to the next entry.
+func (m *merger) next() bool {
+	var least *mergeInput
+	for _, in := range m.inputs {
+		switch {
+		case !m.started:
+			in.on = in.it.First()
+		case in.on && base.Compare(in.it.Key(), m.key) == 0:
+			if !bytes.Equal(in.it.Value(), m.value) {
+				m.differing++
+			}
+			in.on = in.it.Next()
+		}
+		if err := in.it.Error(); err != nil {
+			m.err = err
+			return false
+		}
+		if in.on && (least == nil || base.Compare(in.it.Key(), least.it.Key()) < 0) {
+			least = in
+		}
+	}
+	m.started = true
+	if least == nil {
+		return false
+	}
+	k := least.it.Key()
+	m.key = base.InternalKey{User: append(m.key.User[:0], k.User...), Trailer: k.Trailer}
+	m.value = least.it.Value()
+	return true
+}
+
+func (m *merger) close() error {
+	var errs []error
+	for _, in := range m.inputs {
+		errs = append(errs, in.r.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,208 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/doctor/survey"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// Options are the settings of a repair. The zero value repairs in place.
+type Options struct {
+	// DryRun finds out what a repair would do and lose, and writes nothing. Tables
+	// that would be salvaged are held in memory meanwhile.
+	DryRun bool
+	// Out is a directory, not there or empty, that gets the repaired store. The
+	// original is left as it is; whole tables are linked where that is possible.
+	Out string
+	// Progress, if set, is told about the files of each phase.
+	Progress func(phase string, done, total int)
+
+	fs vfs.FS // tests: the file system
+}
+
+// Run repairs the store in dir, which nobody may have open. If nothing is damaged
+// and there is no other directory to write to, it does nothing. The repaired store
+// has been opened and verified when Run returns without an error.
+func Run(ctx context.Context, dir string, o Options) (*Report, error) {
+	if o.fs == nil {
+		o.fs = vfs.OS
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, int, int) {}
+	}
+	r := &repairer{ctx: ctx, fs: o.fs, dir: dir, target: dir, o: o}
+	if o.Out != "" {
+		r.target = o.Out
+		if err := r.checkOut(); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.examine(); err != nil {
+		return nil, err
+	}
+	if !r.report.Needed && o.Out == "" {
+		return r.report, nil
+	}
+	if err := r.locked(); err != nil {
+		return nil, err
+	}
+	if o.DryRun || o.fs != vfs.OS {
+		return r.report, nil
+	}
+	if err := kv.Verify(r.target, io.Discard); err != nil {
+		return r.report, fmt.Errorf("the repaired store in %s does not verify: %w", r.target, err)
+	}
+	return r.report, nil
+}
+
+// A repairer is one repair.
+type repairer struct {
+	ctx    context.Context
+	fs     vfs.FS
+	dir    string // of the damaged store
+	target string // of the repaired one
+	o      Options
+
+	s      *survey.Store
+	report *Report
+	pieces []*piece
+
+	stage    vfs.FS // where new tables are written, and in which directory
+	stageDir string
+	nextFile uint64
+	written  []string // paths in stage
+}
+
+// A piece is a table of the repaired store: one of the original's, or a new one.
+type piece struct {
+	level int // -1: not decided
+	t     manifest.Table
+	fs    vfs.FS
+	path  string
+	from  []string // names of the originals that its entries come from
+	kept  bool     // it is an original
+}
+
+func (r *repairer) checkOut() error {
+	names, err := r.fs.List(r.o.Out)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("siftkv: repair: %s is not empty: it holds %q", r.o.Out, names[0])
+	}
+	return nil
+}
+
+// examine surveys the store.
+func (r *repairer) examine() (err error) {
+	o := survey.Options{FS: r.fs, Deep: true, Progress: r.o.Progress}
+	if r.fs == vfs.OS {
+		r.s, err = survey.Verify(r.ctx, r.dir, o)
+	} else {
+		r.s, err = survey.Take(r.ctx, r.dir, o)
+	}
+	if err != nil {
+		return err
+	}
+	r.report = &Report{
+		Dir: r.dir, Out: r.o.Out, DryRun: r.o.DryRun, Needed: len(r.s.Damage) > 0,
+		Damage: append([]survey.Damage{}, r.s.Damage...), Notes: append([]string{}, r.s.Notes...), Files: []File{}, Lost: []Loss{},
+	}
+	return nil
+}
+
+// locked does the work under the store's lock.
+func (r *repairer) locked() (err error) {
+	mode := vfs.Exclusive
+	if r.o.DryRun || r.o.Out != "" {
+		mode = vfs.Shared
+	}
+	before, err := r.fs.List(r.dir)
+	if err != nil {
+		return err
+	}
+	lock, err := survey.Lock(r.fs, r.dir, mode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if r.o.Out != "" && !r.o.DryRun {
+		if err := r.fs.MkdirAll(r.o.Out); err != nil {
+			return err
+		}
+	}
+	r.nextFile = r.s.NextFile
+	r.stage, r.stageDir = r.fs, r.target
+	if r.o.DryRun {
+		r.stage = vfs.NewMem()
+		r.stageDir = string(filepath.Separator) + "stage"
+		if err := r.stage.MkdirAll(r.stageDir); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		if err != nil {
+			r.abort()
+		}
+	}()
+	if err := r.rebuild(); err != nil {
+		return err
+	}
+	if r.o.DryRun {
+		return nil
+	}
+	return r.install(before)
+}
+
+// listOfFiles is the file of the loss that a manifest means that cannot be trusted.
+const listOfFiles = "MANIFEST"
+
+// rebuild decides on the tables of the repaired store, and writes the new ones.
+func (r *repairer) rebuild() error {
+	trusted := r.s.Manifest != nil && r.s.Manifest.Trusted
+	if err := r.tables(); err != nil {
+		return err
+	}
+	if err := r.logs(); err != nil {
+		return err
+	}
+	r.report.Levels = "manifest"
+	if !trusted {
+		r.report.Lost = append(r.report.Lost, Loss{File: listOfFiles, What: "which files there were is not known: those that are missing are not reported one by one", Possible: true})
+	}
+	if !trusted || !r.ordered() {
+		r.report.Levels = "sequence numbers"
+		r.report.note("the manifest cannot be trusted: if a crash had left files behind that the store no longer used, older values or deleted keys may be back")
+		if err := r.place(); err != nil {
+			return err
+		}
+	}
+	for _, p := range r.pieces {
+		r.report.Tables++
+		r.report.Entries += p.t.Entries
+		for _, name := range p.from {
+			i := slices.IndexFunc(r.report.Files, func(f File) bool { return f.Name == name })
+			if i >= 0 && !p.kept {
+				r.report.Files[i].Into = append(r.report.Files[i].Into, manifest.FileName(manifest.FileTable, p.t.Num))
+			}
+		}
+	}
+	return nil
+}
+
+// abort removes what was written: nothing refers to it.
+func (r *repairer) abort() {
+	for _, path := range r.written {
+		_ = r.stage.Remove(path) // a later repair, or the store, removes what stays
+	}
+}

@@ -1,0 +1,319 @@
+package repair
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// A history is what was ever written to a store: per key every value, and what is
+// there in the end.
+type history struct {
+	ever map[string]map[string]bool
+	now  map[string]string
+}
+
+// store writes a store of several levels with deletes, range deletes and a log, and
+// closes it. Values are unique.
+func store(t *testing.T, dir string, seed uint64) *history {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 1))
+	h := &history{ever: map[string]map[string]bool{}, now: map[string]string{}}
+	o := &kv.Options{BlockSize: 256, L0CompactionThreshold: 100, TargetFileSize: 16 << 10}
+	db, err := kv.Open(dir, o)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	n := 0
+	round := func(writes int) {
+		for range writes {
+			n++
+			k := fmt.Sprintf("key%03d", rng.IntN(300))
+			switch rng.IntN(20) {
+			case 0:
+				require.NoError(t, db.Delete([]byte(k), kv.NoSync))
+				delete(h.now, k)
+			case 1:
+				hi := fmt.Sprintf("%s%d", k, rng.IntN(9))
+				require.NoError(t, db.DeleteRange([]byte(k), []byte(hi), kv.NoSync))
+				for key := range h.now {
+					if key >= k && key < hi {
+						delete(h.now, key)
+					}
+				}
+			default:
+				v := fmt.Sprintf("%s value %d %s", k, n, bytes.Repeat([]byte{byte('a' + rng.IntN(26))}, rng.IntN(60)))
+				require.NoError(t, db.Set([]byte(k), []byte(v), kv.NoSync))
+				if h.ever[k] == nil {
+					h.ever[k] = map[string]bool{}
+				}
+				h.ever[k][v], h.now[k] = true, v
+			}
+		}
+	}
+	round(400)
+	var snap *kv.Snapshot
+	if seed%2 == 0 {
+		snap = db.NewSnapshot() // keeps sequence numbers from being zeroed
+	}
+	round(200)
+	require.NoError(t, db.Compact(nil, nil))
+	round(150)
+	require.NoError(t, db.Flush())
+	if seed%3 == 0 {
+		require.NoError(t, db.Compact([]byte("key100"), []byte("key120")))
+	}
+	round(150)
+	require.NoError(t, db.Flush())
+	round(60)
+	if snap != nil {
+		require.NoError(t, snap.Close())
+	}
+	return h
+}
+
+// contents reads a whole store by iterator, and checks that lookups agree.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	db, err := kv.Open(dir, nil)
+	require.NoError(t, err)
+	got := map[string]string{}
+	it, err := db.NewIter(nil)
+	require.NoError(t, err)
+	for ok := it.First(); ok; ok = it.Next() {
+		got[string(it.Key())] = string(it.Value())
+	}
+	require.NoError(t, it.Error())
+	require.NoError(t, it.Close())
+	for i := range 300 {
+		k := fmt.Sprintf("key%03d", i)
+		v, err := db.Get([]byte(k))
+		want, ok := got[k]
+		if !ok {
+			require.ErrorIs(t, err, kv.ErrNotFound, k)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, want, string(v), k)
+	}
+	require.NoError(t, db.Close())
+	return got
+}
+
+// requireCovered checks that every value is one that was written, and that whatever
+// is not as it was is within what the report says was lost.
+func requireCovered(t *testing.T, h *history, r *Report, got map[string]string, what string) {
+	t.Helper()
+	if !strings.Contains(what, "missing") {
+		// No file is missing, so nothing may be explained by that.
+		told := *r
+		told.Lost = slices.DeleteFunc(slices.Clone(r.Lost), func(l Loss) bool { return l.File == listOfFiles })
+		r = &told
+	}
+	for k, v := range got {
+		require.True(t, h.ever[k][v], "%s: %s was never %q", what, k, v)
+		if h.now[k] != v {
+			require.True(t, r.Covers([]byte(k)), "%s: %s is %q, was %q, and no loss covers it: %+v", what, k, v, h.now[k], r)
+		}
+	}
+	for k := range h.now {
+		if _, ok := got[k]; !ok {
+			require.True(t, r.Covers([]byte(k)), "%s: %s is missing, and no loss covers it: %+v", what, k, r)
+		}
+	}
+}
+
+func copyDir(t *testing.T, from, to string) {
+	t.Helper()
+	require.NoError(t, os.CopyFS(to, os.DirFS(from)))
+}
+
+// filesOf returns the files of a kind, in order.
+func filesOf(t *testing.T, dir string, kind manifest.FileKind) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		if k, _ := manifest.ParseFileName(e.Name()); k == kind {
+			names = append(names, filepath.Join(dir, e.Name()))
+		}
+	}
+	return names
+}
+
+// damages are ways to harm a file.
+var damages = map[string]func(t *testing.T, name string, rng *rand.Rand){
+	"missing": func(t *testing.T, name string, _ *rand.Rand) { require.NoError(t, os.Remove(name)) },
+	"flipped": func(t *testing.T, name string, rng *rand.Rand) {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		data[rng.IntN(len(data))] ^= 1 << rng.IntN(8)
+		require.NoError(t, os.WriteFile(name, data, 0o600))
+	},
+	"truncated": func(t *testing.T, name string, rng *rand.Rand) {
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		require.NoError(t, os.Truncate(name, rng.Int64N(info.Size())))
+	},
+	"overwritten": func(t *testing.T, name string, rng *rand.Rand) {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		from := rng.IntN(len(data))
+		for i := from; i < min(from+1000, len(data)); i++ {
+			data[i] = byte(rng.Uint32())
+		}
+		require.NoError(t, os.WriteFile(name, data, 0o600))
+	},
+	"emptied": func(t *testing.T, name string, _ *rand.Rand) { require.NoError(t, os.Truncate(name, 0)) },
+	"whole":   func(*testing.T, string, *rand.Rand) {},
+}
+
+// repaired repairs a damaged store, checks what is left, and returns the report. If
+// thorough is set, to another directory before.
+func repaired(t *testing.T, h *history, dir, what string, thorough bool) *Report {
+	t.Helper()
+	before := snapshotDir(t, dir)
+	dry, err := Run(t.Context(), dir, Options{DryRun: true})
+	require.NoError(t, err, what)
+	require.Equal(t, before, snapshotDir(t, dir), "%s: a dry run changes nothing", what)
+	if !dry.Needed { // what a crash may leave: the store opens, on a prefix of its writes
+		if got := contents(t, dir); len(dry.Notes) == 0 {
+			requireCovered(t, h, dry, got, what)
+		}
+		return dry
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	if thorough {
+		apart, err := Run(t.Context(), dir, Options{Out: out})
+		require.NoError(t, err, what)
+		require.Equal(t, before, snapshotDir(t, dir), "%s: with another directory the original stays", what)
+		require.Equal(t, dry.Lost, apart.Lost, what)
+	}
+	r, err := Run(t.Context(), dir, Options{})
+	require.NoError(t, err, what)
+	require.Equal(t, r.Lost, dry.Lost, what)
+	for name, data := range before {
+		requireSomewhere(t, dir, name, data, what)
+	}
+	got := contents(t, dir)
+	requireCovered(t, h, r, got, what)
+	if thorough {
+		require.Equal(t, got, contents(t, out), what)
+		again, err := Run(t.Context(), dir, Options{})
+		require.NoError(t, err, what)
+		require.False(t, again.Needed, "%s: a repaired store needs no repair: %+v", what, again.Damage)
+	}
+	return r
+}
+
+// requireSomewhere checks that the bytes of an original are still there.
+func requireSomewhere(t *testing.T, dir, name, data, what string) {
+	t.Helper()
+	kind, _ := manifest.ParseFileName(name)
+	if kind == manifest.FileLock {
+		return
+	}
+	for _, path := range []string{name, filepath.Join(LostDir, name)} {
+		if b, err := os.ReadFile(filepath.Join(dir, path)); err == nil && string(b) == data {
+			return
+		}
+	}
+	t.Fatalf("%s: %s is gone", what, name)
+}
+
+func snapshotDir(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		if e.IsDir() || e.Name() == manifest.LockName {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		require.NoError(t, err)
+		files[e.Name()] = string(data)
+	}
+	return files
+}
+
+// Every combination of damages to CURRENT, the manifest, a table and the log.
+func TestEveryCombinationOfDamages(t *testing.T) {
+	kinds := []manifest.FileKind{manifest.FileCurrent, manifest.FileManifest, manifest.FileTable, manifest.FileWAL}
+	origin := filepath.Join(t.TempDir(), "origin")
+	h := store(t, origin, 6)
+	names := []string{"whole", "missing", "flipped", "truncated"}
+	for n := range 4 * 4 * 4 * 4 {
+		rng := rand.New(rand.NewPCG(uint64(n), 2))
+		dir := filepath.Join(t.TempDir(), "store")
+		copyDir(t, origin, dir)
+		var what strings.Builder
+		for i, kind := range kinds {
+			damage := names[n>>(2*i)&3]
+			files := filesOf(t, dir, kind)
+			name := files[rng.IntN(len(files))]
+			damages[damage](t, name, rng)
+			fmt.Fprintf(&what, "%s %s; ", damage, filepath.Base(name))
+		}
+		if n == 0 {
+			r, err := Run(t.Context(), dir, Options{})
+			require.NoError(t, err)
+			require.False(t, r.Needed, "%+v", r.Damage)
+			continue
+		}
+		r := repaired(t, h, dir, what.String(), n%8 == 1)
+		if n&^3 == 0 { // CURRENT alone
+			require.Empty(t, r.Lost, what.String())
+			require.Equal(t, h.now, contents(t, dir))
+		}
+	}
+}
+
+// Random bytes of random files, on stores of several kinds: REPAIRS is how many.
+func TestRandomDamageIsReportedAndNothingIsInvented(t *testing.T) {
+	rounds := 48
+	if s := os.Getenv("REPAIRS"); s != "" {
+		var err error
+		rounds, err = strconv.Atoi(s)
+		require.NoError(t, err)
+	}
+	for seed := range uint64(6) {
+		origin := filepath.Join(t.TempDir(), "origin")
+		h := store(t, origin, seed)
+		for n := range rounds / 6 {
+			rng := rand.New(rand.NewPCG(seed, uint64(n)))
+			dir := filepath.Join(t.TempDir(), "store")
+			copyDir(t, origin, dir)
+			var what strings.Builder
+			fmt.Fprintf(&what, "seed %d, round %d: ", seed, n)
+			var files []string
+			for _, kind := range []manifest.FileKind{manifest.FileCurrent, manifest.FileManifest, manifest.FileTable, manifest.FileWAL} {
+				files = append(files, filesOf(t, dir, kind)...)
+			}
+			for range 1 + rng.IntN(5) {
+				name := files[rng.IntN(len(files))]
+				if info, err := os.Stat(name); err != nil || info.Size() == 0 {
+					continue
+				}
+				damage := []string{"flipped", "flipped", "overwritten", "truncated", "missing", "emptied"}[rng.IntN(6)]
+				damages[damage](t, name, rng)
+				fmt.Fprintf(&what, "%s %s; ", damage, filepath.Base(name))
+			}
+			if _, err := Run(t.Context(), dir, Options{DryRun: true}); errors.Is(err, kv.ErrNotExist) || errors.Is(err, kv.ErrForeignDirectory) {
+				continue // nothing is left that says what this is
+			}
+			repaired(t, h, dir, what.String(), n%4 == 0)
+		}
+	}
+}

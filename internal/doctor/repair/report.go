@@ -1,0 +1,171 @@
+package repair
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/siftkv/siftkv/internal/doctor/keytext"
+	"github.com/siftkv/siftkv/internal/doctor/survey"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/rangedel"
+)
+
+// A Report says what a repair found, did and lost.
+type Report struct {
+	Dir    string `json:"dir"`
+	Out    string `json:"out,omitempty"` // where the repaired store is, if not in Dir
+	DryRun bool   `json:"dry_run"`
+	// Needed is false if nothing was damaged: then nothing was done.
+	Needed bool `json:"needed"`
+	// Levels says where the tables' levels come from: "manifest", or "sequence
+	// numbers" if the manifest could not be trusted.
+	Levels string          `json:"levels,omitempty"`
+	Damage []survey.Damage `json:"damage"`
+	Files  []File          `json:"files"`
+	Lost   []Loss          `json:"lost"`
+	Notes  []string        `json:"notes"`
+
+	Tables  int    `json:"tables"`  // of the repaired store
+	Entries uint64 `json:"entries"` // in them: every version and point tombstone
+}
+
+// Actions of a repair on a file.
+const (
+	Kept     = "kept"     // it is a table of the repaired store as it is
+	Rewrote  = "rewrote"  // what checks out of it is in new tables
+	Replayed = "replayed" // the log's records are in a new table
+	LeftOut  = "left out" // the repaired store does without it
+	Replaced = "replaced" // a manifest or CURRENT
+	Missing  = "missing"
+)
+
+// A File is what became of one file of the store.
+type File struct {
+	Name    string   `json:"name"`
+	Action  string   `json:"action"`
+	Why     string   `json:"why,omitempty"`
+	Into    []string `json:"into,omitempty"`     // new tables
+	MovedTo string   `json:"moved_to,omitempty"` // relative to the store's directory
+}
+
+// A Range is a range of keys; a nil bound has no limit.
+type Range struct {
+	Lower          keytext.Bytes `json:"lower"`
+	Upper          keytext.Bytes `json:"upper"`
+	UpperExclusive bool          `json:"upper_exclusive,omitempty"`
+}
+
+// Contains reports whether a key is in the range.
+func (r *Range) Contains(key []byte) bool {
+	if r.Lower != nil && string(key) < string(r.Lower) {
+		return false
+	}
+	return r.Upper == nil || string(key) < string(r.Upper) || !r.UpperExclusive && string(key) == string(r.Upper)
+}
+
+// String is one line.
+func (r *Range) String() string {
+	lower, upper, end := "the first key", "the last key", ""
+	if r.Lower != nil {
+		lower = r.Lower.String()
+	}
+	if r.Upper != nil {
+		upper = r.Upper.String()
+	}
+	if r.UpperExclusive {
+		end = " (excluded)"
+	}
+	return lower + " to " + upper + end
+}
+
+// boundsOf returns the range of a table's keys.
+func boundsOf(t *manifest.Table) *Range {
+	return &Range{Lower: append([]byte{}, t.Smallest...), Upper: t.Largest, UpperExclusive: t.LargestExclusive}
+}
+
+// clip narrows the open sides of r to the bounds of the table it was in.
+func (r *Range) clip(t *manifest.Table) {
+	if t == nil {
+		return
+	}
+	if r.Lower == nil {
+		r.Lower = append([]byte{}, t.Smallest...)
+	}
+	if r.Upper == nil && rangedel.CompareEnds(t.Largest, nil) < 0 {
+		r.Upper, r.UpperExclusive = t.Largest, t.LargestExclusive
+	}
+}
+
+// A Loss is writes that the repaired store does not have: values, and deletions too,
+// so that keys in its ranges may be missing, or have an older value, or be back
+// although they were deleted.
+type Loss struct {
+	File string `json:"file"`
+	What string `json:"what"`
+	// Ranges are where the keys of the lost writes lie; nil: it is not known, any key
+	// may be concerned.
+	Ranges []Range `json:"ranges"`
+	// Writes is how many versions and tombstones were lost; nil: it is not known.
+	Writes *uint64 `json:"writes"`
+	// FirstSeq and LastSeq are the lost sequence numbers, where these are known.
+	FirstSeq uint64 `json:"first_seq,omitempty"`
+	LastSeq  uint64 `json:"last_seq,omitempty"`
+	// Possible is set if it is not certain that there was anything to lose.
+	Possible bool `json:"possible,omitempty"`
+}
+
+// Covers reports whether the loss may concern a key.
+func (l *Loss) Covers(key []byte) bool {
+	if l.Ranges == nil {
+		return true
+	}
+	for i := range l.Ranges {
+		if l.Ranges[i].Contains(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// String is one line, or more if there are several ranges.
+func (l *Loss) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s: ", l.File, l.What)
+	switch {
+	case l.Writes != nil:
+		fmt.Fprintf(&b, "%d writes", *l.Writes)
+	case l.Possible:
+		b.WriteString("perhaps nothing, perhaps an unknown number of writes")
+	default:
+		b.WriteString("an unknown number of writes")
+	}
+	if l.LastSeq > 0 {
+		fmt.Fprintf(&b, " (sequence numbers %d to %d)", l.FirstSeq, l.LastSeq)
+	}
+	if l.Ranges == nil {
+		b.WriteString(", of any key")
+	}
+	for i := range l.Ranges {
+		fmt.Fprintf(&b, "\n    keys %s", &l.Ranges[i])
+	}
+	return b.String()
+}
+
+// Covers reports whether what was lost may concern a key.
+func (r *Report) Covers(key []byte) bool {
+	for i := range r.Lost {
+		if r.Lost[i].Covers(key) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Report) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// file notes what becomes of a file.
+func (r *Report) file(name, action, why string) {
+	r.Files = append(r.Files, File{Name: name, Action: action, Why: why})
+}
