@@ -87,7 +87,7 @@ func (d *DB) path(kind manifest.FileKind, num uint64) string {
 
 // hint is the command that errors about damage tell the user to run.
 func (d *DB) hint() string {
-	return "go run github.com/siftkv/siftkv/cmd/kvbench@latest verify " + d.dir
+	return "go run github.com/siftkv/siftkv/cmd/siftkv@latest verify " + d.dir
 }
 
 // name returns the base name of the table's file.

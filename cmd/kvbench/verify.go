@@ -1,6 +1,11 @@
 package main
 
-import "github.com/siftkv/siftkv/kv"
+import (
+	"context"
+	"fmt"
+
+	"github.com/siftkv/siftkv/internal/doctor/survey"
+)
 
 // verifyCommand is the command line of kvbench verify.
 type verifyCommand struct {
@@ -8,4 +13,16 @@ type verifyCommand struct {
 }
 
 // Run prints one line per file; damage is an error.
-func (c *verifyCommand) Run(p *program) error { return kv.Verify(c.Dir, p.stdout) }
+func (c *verifyCommand) Run(ctx context.Context, p *program) error {
+	s, err := survey.Verify(ctx, c.Dir, survey.Options{})
+	if err != nil {
+		return err
+	}
+	if err := s.Verdict().WriteText(p.stdout); err != nil {
+		return err
+	}
+	if n := len(s.Damage); n > 0 {
+		return fmt.Errorf("%d damaged places in %s, the first in %s; run: siftkv repair %s --dry-run", n, c.Dir, s.Damage[0], c.Dir)
+	}
+	return nil
+}

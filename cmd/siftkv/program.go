@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"github.com/siftkv/siftkv/internal/bench/progress"
+	"github.com/siftkv/siftkv/internal/doctor/keytext"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// commands is the command line. A command is a struct in a file of its own with a
+// Run method; it is listed here.
+type commands struct {
+	Version kong.VersionFlag `help:"Print the version, and exit."`
+	Globals
+
+	Get        getCommand        `cmd:"" help:"Print the value of a key."`
+	Put        putCommand        `cmd:"" help:"Store a value under a key."`
+	Delete     deleteCommand     `cmd:"" help:"Remove a key, or a range of keys."`
+	Scan       scanCommand       `cmd:"" help:"List keys and values in order."`
+	Explain    explainCommand    `cmd:"" help:"What a lookup of a key does: files considered, filters asked, blocks read."`
+	Stats      statsCommand      `cmd:"" help:"The shape of a store: levels, filters, indexes, logs, garbage."`
+	Verify     verifyCommand     `cmd:"" help:"Check every byte of a store, and list all damage."`
+	Repair     repairCommand     `cmd:"" help:"Make a store of what is left of a damaged one, and say what was lost."`
+	Checkpoint checkpointCommand `cmd:"" help:"Make a copy of a store as it is now, with links where possible."`
+	Compact    compactCommand    `cmd:"" help:"Merge a store, or a range of it, into its last level."`
+
+	DumpSSTable  dumpSSTableCommand  `cmd:"" name:"dump-sstable" help:"Print a sorted file: properties and every entry, past damage."`
+	DumpWAL      dumpWALCommand      `cmd:"" name:"dump-wal" help:"Print a write-ahead log: every write, past damage."`
+	DumpManifest dumpManifestCommand `cmd:"" name:"dump-manifest" help:"Print a manifest: every version edit, past damage."`
+}
+
+// Globals are flags of every command.
+type Globals struct {
+	JSON      bool           `name:"json" help:"Print JSON: one object, or one object per line."`
+	KeyFormat keytext.Format `enum:"text,hex,base64" default:"text" help:"Keys and values on the command line and in the output: text, hex or base64. Text that cannot be printed is quoted as in Go; an argument that begins with a double quote is read so."`
+}
+
+// A program is siftkv with its surroundings.
+type program struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	out            *bufio.Writer // standard output
+	Globals
+}
+
+const description = `Looks into a SiftKV store, changes it, checks it, and repairs it. No other process may be writing the store meanwhile; commands that only read open it read-only.
+
+Exit status: 0 ok, 1 error, 2 usage, 3 key not found, 4 damage found (verify, dumps) or something lost (repair), 130 interrupted.`
+
+// Exit statuses.
+const (
+	statusOK          = 0
+	statusError       = 1
+	statusUsage       = 2
+	statusNotFound    = 3
+	statusDamage      = 4
+	statusInterrupted = 130 // 128 + SIGINT
+)
+
+// Errors that set the exit status.
+var (
+	errUsage  = errors.New("usage")
+	errDamage = errors.New("damage found")
+	errQuiet  = errors.New("the output has said it")
+)
+
+// run executes one command line and returns the exit status.
+func (p *program) run(ctx context.Context, argv []string) int {
+	p.out = bufio.NewWriterSize(p.stdout, 64<<10)
+	var cli commands
+	exited := false
+	parser, err := kong.New(&cli,
+		kong.Name("siftkv"), kong.Description(description),
+		kong.Writers(p.stdout, p.stderr), kong.Vars{"version": version()},
+		kong.Exit(func(int) { exited = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p),
+	)
+	if err != nil {
+		return p.fail(err)
+	}
+	parsed, err := parser.Parse(argv[1:])
+	switch {
+	case exited: // --help and --version have answered
+		return statusOK
+	case err != nil:
+		return p.fail(fmt.Errorf("%w%w; see siftkv --help", silent{errUsage}, err))
+	}
+	p.Globals = cli.Globals
+	err = parsed.Run()
+	if ferr := p.out.Flush(); err == nil {
+		err = ferr
+	}
+	return p.fail(err)
+}
+
+// silent is an error that adds nothing to a text.
+type silent struct{ error }
+
+func (silent) Error() string   { return "" }
+func (s silent) Unwrap() error { return s.error }
+
+func usagef(format string, args ...any) error {
+	return fmt.Errorf("%w%w", silent{errUsage}, fmt.Errorf(format, args...))
+}
+
+// fail prints an error, if there is one, in one line and returns the exit status.
+func (p *program) fail(err error) int {
+	status := statusError
+	switch {
+	case err == nil, errors.Is(err, syscall.EPIPE):
+		return statusOK // nobody reads on
+	case errors.Is(err, context.Canceled):
+		_, _ = fmt.Fprintln(p.stderr, "siftkv: interrupted")
+		return statusInterrupted
+	case errors.Is(err, errUsage), errors.Is(err, kv.ErrInvalidOptions), errors.Is(err, kv.ErrTooLarge):
+		status = statusUsage
+	case errors.Is(err, kv.ErrNotFound):
+		status = statusNotFound
+	case errors.Is(err, errDamage), errors.Is(err, kv.ErrCorruption):
+		status = statusDamage
+	}
+	if !errors.Is(err, errQuiet) {
+		_, _ = fmt.Fprintf(p.stderr, "siftkv: %s\n", strings.TrimPrefix(err.Error(), "siftkv: "))
+	}
+	return status
+}
+
+func version() string {
+	v := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		v = info.Main.Version
+	}
+	return "siftkv " + v
+}
+
+// printf prints a line or a piece of one.
+func (p *program) printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(p.out, format, args...)
+	return err
+}
+
+// printJSON prints one object: on one line, or indented if it is the whole output.
+func (p *program) printJSON(v any, indent bool) error {
+	e := json.NewEncoder(p.out)
+	e.SetEscapeHTML(false)
+	if indent {
+		e.SetIndent("", "  ")
+	}
+	return e.Encode(v)
+}
+
+// parse reads a key or value of the command line.
+func (p *program) parse(name, s string) ([]byte, error) {
+	b, err := p.KeyFormat.Parse(s)
+	if err != nil {
+		return nil, usagef("%s: %w", name, err)
+	}
+	return b, nil
+}
+
+// parseBound reads a bound; empty is none.
+func (p *program) parseBound(name, s string) ([]byte, error) {
+	if s == "" {
+		return nil, nil
+	}
+	return p.parse(name, s)
+}
+
+// progress returns a function that shows the phases of a long job on a terminal,
+// and one that ends the display.
+func (p *program) progress() (step func(phase string, done, total int), end func()) {
+	f, ok := p.stderr.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return func(string, int, int) {}, func() {}
+	}
+	reporter := progress.New(p.stderr, "auto")
+	var phase *progress.Phase
+	name, last := "", 0
+	end = func() {
+		if phase != nil {
+			phase.Done()
+			phase = nil
+		}
+	}
+	return func(n string, done, total int) {
+		if n != name || phase == nil {
+			end()
+			phase, name, last = reporter.Start(n, total, "files"), n, 0
+		}
+		phase.Add(done - last)
+		last = done
+	}, end
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/siftkv/siftkv/internal/doctor/keytext"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// scanCommand is the command line of siftkv scan.
+type scanCommand struct {
+	Dir
+	Lower    string `placeholder:"KEY" help:"First key."`
+	Upper    string `placeholder:"KEY" help:"Stop before this key."`
+	Prefix   string `placeholder:"KEY" help:"Only keys that begin so."`
+	Limit    int    `placeholder:"N" help:"Print no more than N keys."`
+	Reverse  bool   `help:"Go from the last key to the first."`
+	KeysOnly bool   `help:"Leave the values out."`
+	Count    bool   `help:"Print how many keys there are, and nothing else."`
+}
+
+// Run prints a line per key: key, tab, value.
+func (c *scanCommand) Run(ctx context.Context, p *program) error {
+	o, err := c.bounds(p)
+	if err != nil {
+		return err
+	}
+	return c.read(func(db *kv.DB) (err error) {
+		it, err := db.NewIter(o)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, it.Close()) }()
+		start, next := it.First, it.Next
+		if c.Reverse {
+			start, next = it.Last, it.Prev
+		}
+		n := 0
+		for ok := start(); ok && (c.Limit == 0 || n < c.Limit); ok = next() {
+			n++
+			if n%1024 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := c.print(p, it); err != nil {
+				return err
+			}
+		}
+		if err := it.Error(); err != nil || !c.Count {
+			return err
+		}
+		if p.JSON {
+			return p.printJSON(map[string]int{"count": n}, false)
+		}
+		return p.printf("%d\n", n)
+	})
+}
+
+func (c *scanCommand) print(p *program, it *kv.Iterator) error {
+	switch {
+	case c.Count:
+		return nil
+	case p.JSON && c.KeysOnly:
+		return p.printJSON(entry{Key: p.KeyFormat.JSON(it.Key())}, false)
+	case p.JSON:
+		return p.printJSON(pair(p, it.Key(), it.Value()), false)
+	case c.KeysOnly:
+		return p.printf("%s\n", p.KeyFormat.String(it.Key()))
+	}
+	return p.printf("%s\t%s\n", p.KeyFormat.String(it.Key()), p.KeyFormat.String(it.Value()))
+}
+
+// bounds are those that both the range and the prefix allow.
+func (c *scanCommand) bounds(p *program) (*kv.IterOptions, error) {
+	lower, err := p.parseBound("--lower", c.Lower)
+	if err != nil {
+		return nil, err
+	}
+	upper, err := p.parseBound("--upper", c.Upper)
+	if err != nil {
+		return nil, err
+	}
+	prefix, err := p.parseBound("--prefix", c.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	if c.Limit < 0 {
+		return nil, usagef("--limit is %d: want 0, for no limit, or more", c.Limit)
+	}
+	if bytes.Compare(prefix, lower) > 0 {
+		lower = prefix
+	}
+	if end := keytext.PrefixEnd(prefix); end != nil && (upper == nil || bytes.Compare(end, upper) < 0) {
+		upper = end
+	}
+	return &kv.IterOptions{LowerBound: lower, UpperBound: upper}, nil
+}
