@@ -115,23 +115,32 @@ func ReadLog(fsys vfs.FS, dir string, num uint64, visit func(Record) error) (l *
 	}
 }
 
-// record counts a record and hands it on, if it is a batch.
+// record counts a record and hands it on, if it is a batch. If not, the rest of the
+// log may be whole all the same.
 func (l *Log) record(data []byte, offset int64, visit func(Record) error) error {
-	rec := Record{Offset: offset, Data: data}
-	fault := kv.DecodeRecord(data, func(base.InternalKey, []byte) error { rec.Count++; return nil })
-	if fault == nil && rec.Count == 0 {
-		fault = errors.New("a batch without writes")
-	}
-	if fault != nil { // the rest of the log may be whole
-		l.Damage = append(l.Damage, Damage{File: l.Name, Offset: offset, What: "a record of the log: " + fault.Error()})
+	count, fault := countWrites(data)
+	if fault != "" {
+		l.Damage = append(l.Damage, Damage{File: l.Name, Offset: offset, What: "a record of the log: " + fault})
 		l.Skipped += int64(len(data))
 		return nil
 	}
-	rec.Seq = binary.LittleEndian.Uint64(data)
+	rec := Record{Offset: offset, Seq: binary.LittleEndian.Uint64(data), Count: count, Data: data}
 	if l.Records++; l.Records == 1 {
 		l.FirstSeq, l.FirstOffset = rec.Seq, offset
 	}
 	l.Writes += rec.Count
 	l.LastSeq = max(l.LastSeq, rec.Seq+rec.Count-1)
 	return visit(rec)
+}
+
+// countWrites returns the number of writes of a batch, or what is wrong with it.
+func countWrites(data []byte) (n uint64, fault string) {
+	err := kv.DecodeRecord(data, func(base.InternalKey, []byte) error { n++; return nil })
+	switch {
+	case err != nil:
+		return n, err.Error()
+	case n == 0:
+		return n, "a batch without writes"
+	}
+	return n, ""
 }
