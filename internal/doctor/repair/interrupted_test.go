@@ -1,0 +1,101 @@
+package repair
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+var errBroken = errors.New("the disk is broken")
+
+// A breakingFS fails every change of names from one on.
+type breakingFS struct {
+	vfs.FS
+	left int
+}
+
+func (b *breakingFS) change() error {
+	if b.left--; b.left < 0 {
+		return errBroken
+	}
+	return nil
+}
+
+func (b *breakingFS) Create(name string) (vfs.WriteFile, error) {
+	if err := b.change(); err != nil {
+		return nil, err
+	}
+	return b.FS.Create(name)
+}
+
+func (b *breakingFS) Rename(from, to string) error {
+	return errors.Join(b.change(), b.whileWhole(func() error { return b.FS.Rename(from, to) }))
+}
+
+func (b *breakingFS) Link(from, to string) error {
+	return errors.Join(b.change(), b.whileWhole(func() error { return b.FS.Link(from, to) }))
+}
+
+func (b *breakingFS) Remove(name string) error {
+	return errors.Join(b.change(), b.whileWhole(func() error { return b.FS.Remove(name) }))
+}
+
+func (b *breakingFS) SyncDir(dir string) error {
+	return errors.Join(b.change(), b.whileWhole(func() error { return b.FS.SyncDir(dir) }))
+}
+
+func (b *breakingFS) whileWhole(f func() error) error {
+	if b.left < 0 {
+		return nil
+	}
+	return f()
+}
+
+// A repair that stops at any change it makes can be run again, and nothing of the
+// input is gone.
+func TestAnInterruptedRepairCanBeRunAgain(t *testing.T) {
+	origin := filepath.Join(t.TempDir(), "origin")
+	h := store(t, origin, 6)
+	for name, kinds := range map[string][]manifest.FileKind{
+		"with a manifest":    {manifest.FileTable, manifest.FileWAL},
+		"without a manifest": {manifest.FileTable, manifest.FileManifest, manifest.FileWAL},
+	} {
+		interrupted := 0
+		for n := 0; ; n++ {
+			require.Less(t, n, 200)
+			dir := filepath.Join(t.TempDir(), "store")
+			copyDir(t, origin, dir)
+			rng := rand.New(rand.NewPCG(4, 4))
+			for _, kind := range kinds {
+				damages["flipped"](t, filesOf(t, dir, kind)[0], rng)
+			}
+			before := snapshotDir(t, dir)
+			_, first := Run(t.Context(), dir, Options{fs: &breakingFS{FS: vfs.OS, left: n}})
+			what := fmt.Sprintf("%s, after %d changes: %v", name, n, first)
+			for file, data := range before {
+				requireSomewhere(t, dir, file, data, what)
+			}
+			r, err := Run(t.Context(), dir, Options{})
+			require.NoError(t, err, what)
+			for file, data := range before {
+				requireSomewhere(t, dir, file, data, what)
+			}
+			if got := contents(t, dir); r.Needed {
+				requireCovered(t, h, r, got, what)
+			}
+			if first == nil {
+				break
+			}
+			require.ErrorIs(t, first, errBroken, what)
+			interrupted++
+		}
+		require.Greater(t, interrupted, 10, name)
+	}
+}
