@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -15,10 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/kv"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // siftkv runs a command line and returns its exit status and output.
 func siftkv(t *testing.T, args ...string) (status int, stdout, stderr string) {
@@ -38,9 +36,9 @@ func ok(t *testing.T, args ...string) string {
 	return stdout
 }
 
-// golden is a copy of the store in the kv package's test data, whose bytes never
+// goldenStore is a copy of the store in the kv package's test data, whose bytes never
 // change: it may be read by name, and damaged.
-func golden(t *testing.T) string {
+func goldenStore(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
 	require.NoError(t, os.CopyFS(dir, os.DirFS("../../kv/testdata/store-v1")))
@@ -58,7 +56,7 @@ func flip(t *testing.T, name string, at int) {
 // Golden: every command that prints something of a store, in text and in JSON, on a
 // whole store and on a damaged one.
 func TestGoldenOutputs(t *testing.T) {
-	whole, broken := golden(t), golden(t)
+	whole, broken := goldenStore(t), goldenStore(t)
 	flip(t, filepath.Join(broken, "000007.sst"), 40)
 	flip(t, filepath.Join(broken, "000018.wal"), 60)
 	var all strings.Builder
@@ -77,13 +75,7 @@ func TestGoldenOutputs(t *testing.T) {
 		text := strings.NewReplacer(whole, "DIR", broken, "BROKEN").Replace(stdout + stderr)
 		fmt.Fprintf(&all, "$ siftkv %s\n%s[%d]\n\n", line, text, status)
 	}
-	const name = "testdata/outputs.txt"
-	if *update {
-		require.NoError(t, os.WriteFile(name, []byte(all.String()), 0o600))
-	}
-	want, err := os.ReadFile(name)
-	require.NoError(t, err)
-	require.Equal(t, string(want), all.String())
+	golden.File(t, "testdata/outputs.txt", all.String())
 }
 
 func TestPutGetDelete(t *testing.T) {
@@ -115,7 +107,7 @@ func TestPutGetDelete(t *testing.T) {
 }
 
 func TestCheckpointAndCompact(t *testing.T) {
-	dir, out := golden(t), filepath.Join(t.TempDir(), "copy")
+	dir, out := goldenStore(t), filepath.Join(t.TempDir(), "copy")
 	ok(t, "checkpoint", dir, out)
 	require.Equal(t, ok(t, "scan", dir), ok(t, "scan", out))
 	ok(t, "verify", out)
@@ -127,7 +119,7 @@ func TestCheckpointAndCompact(t *testing.T) {
 }
 
 func TestExitStatuses(t *testing.T) {
-	dir := golden(t)
+	dir := goldenStore(t)
 	for name, c := range map[string]struct {
 		status int
 		args   []string
@@ -168,7 +160,7 @@ func TestExitStatuses(t *testing.T) {
 }
 
 func TestALockedStoreSaysWho(t *testing.T) {
-	dir := golden(t)
+	dir := goldenStore(t)
 	db, err := kv.Open(dir, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
@@ -189,7 +181,7 @@ func (closedPipe) Write([]byte) (int, error) {
 func TestAReaderThatLeavesIsNoError(t *testing.T) {
 	var stderr bytes.Buffer
 	p := &program{stdout: closedPipe{}, stderr: &stderr}
-	require.Zero(t, p.run(t.Context(), []string{"siftkv", "scan", golden(t)}))
+	require.Zero(t, p.run(t.Context(), []string{"siftkv", "scan", goldenStore(t)}))
 	require.Empty(t, stderr.String())
 }
 
@@ -198,6 +190,6 @@ func TestInterruptIsStatus130(t *testing.T) {
 	cancel()
 	var stderr bytes.Buffer
 	p := &program{stdout: io.Discard, stderr: &stderr}
-	require.Equal(t, statusInterrupted, p.run(ctx, []string{"siftkv", "verify", golden(t)}))
+	require.Equal(t, statusInterrupted, p.run(ctx, []string{"siftkv", "verify", goldenStore(t)}))
 	require.Equal(t, "siftkv: interrupted\n", stderr.String())
 }
