@@ -81,7 +81,10 @@ func beginsBlock(b []byte) bool {
 	if len(b) < trailerSize {
 		return false
 	}
-	if b[0] == 0 || binary.LittleEndian.Uint32(b) == zstdMagic {
+	switch head := binary.LittleEndian.Uint32(b); {
+	case head == 0:
+		return false // a hole: an empty key's delete at sequence number 0 is never stored
+	case b[0] == 0 || head == zstdMagic:
 		return true
 	}
 	n, err := s2.DecodedLen(b[:min(len(b), binary.MaxVarintLen64)])

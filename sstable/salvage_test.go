@@ -104,6 +104,17 @@ func TestSalvageAroundDamage(t *testing.T) {
 	}
 }
 
+func TestSalvageBehindALargeHole(t *testing.T) {
+	for _, c := range []Compression{NoCompression, Snappy} {
+		data, want, info := salvageFile(t, &WriterOptions{Compression: c, ID: 9}, 40_000)
+		clear(data[len(data)/4 : len(data)/2])
+		clear(data[info.Size-info.TailSize:])
+		s, got := salvaged(t, data, 9, want, c.String())
+		require.Greater(t, len(got), len(want)/2)
+		require.Len(t, s.Gaps, 2, "the hole, and the end")
+	}
+}
+
 func TestSalvageFindsTheIDInADamagedFooter(t *testing.T) {
 	data, want, _ := salvageFile(t, &WriterOptions{BlockSize: 300, ID: 77}, 100)
 	data[len(data)-footerSize] ^= 1
