@@ -199,9 +199,9 @@ func (s *Store) judge() {
 	case len(live) > 0 && live[0].Num != m.LogNum:
 		s.logMissing(m.LogNum, ", although "+live[0].Name+", which came later, is there")
 		m.Trusted = m.Trusted && m.Closed
-	case len(live) == 0 && m.Closed && m.LogNum != m.Num && m.LogNum > 0:
-		// A store has a log from the moment that its manifest is there, but for one
-		// that a checkpoint or a repair made.
+	case len(live) == 0 && (m.Closed || m.Edits > 1) && m.LogNum != m.Num && m.LogNum > 0:
+		// A store makes its log right after its manifest, before there is any other
+		// edit; only one that a checkpoint or a repair made has none.
 		s.logMissing(m.LogNum, "")
 	}
 	for _, l := range live {

@@ -78,7 +78,8 @@ func (s *Store) readTable(t *Table) error {
 		err = errors.Join(err, f.Close())
 	}
 	if errors.Is(err, sstable.ErrNewerFormat) && t.Listing == nil {
-		return err // a table that our own manifest lists is not newer, but damaged
+		// A table that our own manifest lists is not newer, but damaged.
+		return fmt.Errorf("%w; if the file is damaged and no newer version ever wrote this store, move it away and run again", err)
 	}
 	if err != nil {
 		t.Damage = damageOf(t.Name, err)
