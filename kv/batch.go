@@ -119,7 +119,7 @@ func (b *Batch) Commit(o *WriteOptions) error {
 	if b.err != nil {
 		return b.err
 	}
-	return b.db.commit(b, o)
+	return b.db.commit(b, nil, o)
 }
 
 // seal writes the header: from now on the data is a WAL record.

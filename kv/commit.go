@@ -34,6 +34,7 @@ type commitPipeline struct {
 // waits to run between groups.
 type commitRequest struct {
 	batch   *Batch
+	reads   *readSet // of a transaction: what must not have been written meanwhile
 	run     func() error
 	level   durability
 	err     error
@@ -70,8 +71,10 @@ func (p *commitPipeline) init(seq base.SeqNum, log *logFile) {
 	p.seq, p.log = seq, log
 }
 
-// commit makes a batch durable to the level asked for, and visible.
-func (d *DB) commit(b *Batch, o *WriteOptions) error {
+// commit makes a batch durable to the level asked for, and visible. If reads is
+// not nil, it fails with ErrConflict if something of it was written before the
+// batch's turn.
+func (d *DB) commit(b *Batch, reads *readSet, o *WriteOptions) error {
 	if err := d.writable(); err != nil {
 		return err
 	}
@@ -79,9 +82,9 @@ func (d *DB) commit(b *Batch, o *WriteOptions) error {
 		return nil
 	}
 	r := commitRequests.Get().(*commitRequest)
-	r.batch, r.level, r.err = b, o.level(), nil
+	r.batch, r.reads, r.level, r.err = b, reads, o.level(), nil
 	err := d.commits.submit(d, r)
-	r.batch, r.mem, r.applied = nil, nil, nil
+	r.batch, r.reads, r.mem, r.applied = nil, nil, nil, nil
 	commitRequests.Put(r)
 	return err
 }
@@ -170,6 +173,9 @@ func (p *commitPipeline) takeGroup(most int) (group []*commitRequest, size int) 
 
 // commitGroup writes a group to the log and to the memtable.
 func (p *commitPipeline) commitGroup(d *DB, group []*commitRequest, size int) error {
+	if group, size = p.refuseConflicts(d, group, size); len(group) == 0 {
+		return nil
+	}
 	arena, level := 0, durableLater
 	for _, r := range group {
 		arena += r.batch.arena

@@ -45,6 +45,8 @@ type dbCounters struct {
 	writes, writeBytes   counter // entries and bytes of committed batches
 	walBytes, walSyncs   counter
 	commitGroups         counter
+	txCommits            counter
+	txConflicts          counter
 	flushes, flushBytes  counter
 	compactions, moves   counter
 	compactRead          counter

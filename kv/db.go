@@ -13,7 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A Reader is what a DB and a Snapshot share.
+// A Reader is what a DB, a Snapshot and a Tx share.
 type Reader interface {
 	Get(key []byte) ([]byte, error)
 	AppendGet(dst, key []byte) ([]byte, error)
@@ -24,6 +24,7 @@ type Reader interface {
 var (
 	_ Reader = (*DB)(nil)
 	_ Reader = (*Snapshot)(nil)
+	_ Reader = (*Tx)(nil)
 )
 
 // A DB is an open store. All methods are safe for concurrent use. After Close
@@ -65,7 +66,8 @@ type DB struct {
 	failure     error // why the store takes no writes, see failure.go
 	closing     bool
 
-	iterators iteratorList
+	iterators    handleList[*Iterator]
+	transactions handleList[*Tx]
 }
 
 // errClosing ends background work when the store closes.
@@ -142,9 +144,9 @@ func putScratchBatch(b *Batch) {
 // back. It waits for writes in progress, and for flushes and compactions to notice:
 // what is in no table yet is in the log. A store that has failed tries once more to
 // write down what it holds in memory alone; if that does not work, the error says so.
-// Iterators that are still open stay safe to use and return ErrClosed; the error
-// then matches ErrIteratorsOpen and says where each was opened. A second Close
-// does nothing.
+// Iterators and transactions that are still open stay safe to use and return
+// ErrClosed; the error then matches ErrIteratorsOpen or ErrTransactionsOpen and
+// says where each was opened. A second Close does nothing.
 func (d *DB) Close() error {
 	if d.closed.Swap(true) {
 		return nil
@@ -157,7 +159,7 @@ func (d *DB) Close() error {
 	err := d.commits.close(d)
 	d.waitForBackground()
 
-	leaked := d.iterators.leaked()
+	leaked := errors.Join(d.iterators.leaked("iterator", ErrIteratorsOpen), d.transactions.leaked("transaction", ErrTransactionsOpen))
 	d.mu.Lock()
 	d.swapState(nil)
 	if d.current != nil {

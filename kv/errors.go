@@ -37,11 +37,22 @@ var (
 	// store. Nothing in it was touched.
 	ErrNewerFormat = manifest.ErrNewerFormat
 	// ErrTooLarge is returned for keys and values beyond MaxKeySize and
-	// MaxValueSize, and for batches beyond MaxBatchSize.
+	// MaxValueSize, and for batches, and what a transaction reads, beyond
+	// MaxBatchSize.
 	ErrTooLarge = errors.New("siftkv: too large")
 	// ErrIteratorsOpen is returned by Close when iterators are still open. The
 	// text has the stack that opened each. The store is closed all the same.
 	ErrIteratorsOpen = errors.New("siftkv: closed with open iterators")
+	// ErrTransactionsOpen is ErrIteratorsOpen's like for transactions.
+	ErrTransactionsOpen = errors.New("siftkv: closed with open transactions")
+	// ErrConflict is returned by Tx.Commit when something that the transaction
+	// read has been written since it began. Nothing of it was written: begin anew.
+	ErrConflict = errors.New("siftkv: conflict with a later write")
+	// ErrTxDone is returned by a transaction that was committed or discarded, and
+	// by its iterators.
+	ErrTxDone = errors.New("siftkv: the transaction has ended")
+	// ErrTxReadOnly is returned by writes in a transaction that only reads.
+	ErrTxReadOnly = errors.New("siftkv: the transaction is read-only")
 )
 
 // A CorruptionError says which bytes of which file are damaged, and which

@@ -3,9 +3,6 @@ package kv
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"runtime"
-	"strings"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/rangedel"
@@ -26,6 +23,7 @@ type Iterator struct {
 	upper  []byte
 	merge  *mergingIter
 	tombs  []*rangedel.Set
+	own    *txView // nil: not a transaction's
 
 	key   []byte
 	value []byte
@@ -39,9 +37,11 @@ type Iterator struct {
 
 // NewIter returns an iterator over the present. It sees nothing that is written
 // later.
-func (d *DB) NewIter(o *IterOptions) (*Iterator, error) { return d.newIter(o, base.MaxSeqNum) }
+func (d *DB) NewIter(o *IterOptions) (*Iterator, error) { return d.newIter(o, base.MaxSeqNum, nil) }
 
-func (d *DB) newIter(o *IterOptions, at base.SeqNum) (*Iterator, error) {
+// newIter returns an iterator as of at, or of the present if at is MaxSeqNum, and
+// of a transaction's own writes if own is not nil.
+func (d *DB) newIter(o *IterOptions, at base.SeqNum, own *txView) (*Iterator, error) {
 	n := int(d.counters.iterators.Add(1)) & (numStripes - 1)
 	s := d.acquire(n)
 	if s == nil {
@@ -50,7 +50,7 @@ func (d *DB) newIter(o *IterOptions, at base.SeqNum) (*Iterator, error) {
 	if at == base.MaxSeqNum {
 		at = d.seq() // after acquire, as in get
 	}
-	i := &Iterator{db: d, state: s, stripe: n, at: at}
+	i := &Iterator{db: d, state: s, stripe: n, at: at, own: own}
 	if o != nil {
 		i.lower, i.upper = bytes.Clone(o.LowerBound), bytes.Clone(o.UpperBound)
 	}
@@ -65,7 +65,7 @@ func (d *DB) newIter(o *IterOptions, at base.SeqNum) (*Iterator, error) {
 // init makes the sequences of all places that may hold keys.
 func (i *Iterator) init() error {
 	s, d := i.state, i.db
-	var iters []internalIter
+	iters := i.own.iters()
 	for _, m := range append([]*memTable{s.mem}, s.imms...) {
 		if !m.points.Empty() {
 			iters = append(iters, newMemIter(m))
@@ -130,10 +130,11 @@ func (i *Iterator) Close() error {
 		return nil
 	}
 	i.closed, i.valid = true, false
+	i.own.close()
 	i.db.iterators.remove(i)
 	i.db.release(i.state, i.stripe)
 	err := i.err
-	if errors.Is(err, ErrClosed) {
+	if errors.Is(err, ErrClosed) || errors.Is(err, ErrTxDone) {
 		err = nil
 	}
 	i.state, i.merge = nil, nil
@@ -147,7 +148,8 @@ func (i *Iterator) usable() bool {
 		i.err = ErrClosed
 		return false
 	}
-	return true
+	i.err = i.own.usable()
+	return i.err == nil
 }
 
 // First moves to the first entry within the bounds.
@@ -155,10 +157,11 @@ func (i *Iterator) First() bool {
 	if !i.usable() {
 		return false
 	}
+	i.own.from(i.lower)
 	if i.lower != nil {
-		return i.forward(i.merge.SeekGE(base.SearchKey(i.lower, base.MaxSeqNum)), false)
+		return i.own.ahead(i, i.forward(i.merge.SeekGE(base.SearchKey(i.lower, base.MaxSeqNum)), false))
 	}
-	return i.forward(i.merge.First(), false)
+	return i.own.ahead(i, i.forward(i.merge.First(), false))
 }
 
 // Last moves to the last entry within the bounds.
@@ -166,10 +169,11 @@ func (i *Iterator) Last() bool {
 	if !i.usable() {
 		return false
 	}
+	i.own.before(i.upper, i.upper == nil)
 	if i.upper != nil {
-		return i.back(i.merge.SeekLT(base.SearchKey(i.upper, base.MaxSeqNum)))
+		return i.own.behind(i, i.back(i.merge.SeekLT(base.SearchKey(i.upper, base.MaxSeqNum))))
 	}
-	return i.back(i.merge.Last())
+	return i.own.behind(i, i.back(i.merge.Last()))
 }
 
 // SeekGE moves to the first entry at or behind key, within the bounds.
@@ -180,7 +184,8 @@ func (i *Iterator) SeekGE(key []byte) bool {
 	if i.lower != nil && bytes.Compare(key, i.lower) < 0 {
 		key = i.lower
 	}
-	return i.forward(i.merge.SeekGE(base.SearchKey(key, base.MaxSeqNum)), false)
+	i.own.from(key)
+	return i.own.ahead(i, i.forward(i.merge.SeekGE(base.SearchKey(key, base.MaxSeqNum)), false))
 }
 
 // SeekLT moves to the last entry before key, within the bounds.
@@ -191,7 +196,8 @@ func (i *Iterator) SeekLT(key []byte) bool {
 	if i.upper != nil && bytes.Compare(key, i.upper) > 0 {
 		key = i.upper
 	}
-	return i.back(i.merge.SeekLT(base.SearchKey(key, base.MaxSeqNum)))
+	i.own.before(key, false)
+	return i.own.behind(i, i.back(i.merge.SeekLT(base.SearchKey(key, base.MaxSeqNum))))
 }
 
 // Next moves to the next entry. It does nothing if the iterator is on none.
@@ -200,9 +206,9 @@ func (i *Iterator) Next() bool {
 		return false
 	}
 	if i.backward {
-		return i.forward(i.merge.SeekGE(base.SearchKey(i.key, base.MaxSeqNum)), true)
+		return i.own.ahead(i, i.forward(i.merge.SeekGE(base.SearchKey(i.key, base.MaxSeqNum)), true))
 	}
-	return i.forward(i.merge.Next(), true)
+	return i.own.ahead(i, i.forward(i.merge.Next(), true))
 }
 
 // Prev moves to the entry before. It does nothing if the iterator is on none.
@@ -211,9 +217,9 @@ func (i *Iterator) Prev() bool {
 		return false
 	}
 	if i.backward {
-		return i.back(i.merge.Valid())
+		return i.own.behind(i, i.back(i.merge.Valid()))
 	}
-	return i.back(i.merge.SeekLT(base.SearchKey(i.key, base.MaxSeqNum)))
+	return i.own.behind(i, i.back(i.merge.SeekLT(base.SearchKey(i.key, base.MaxSeqNum))))
 }
 
 // forward goes on from merge's entry (on: there is one) to the newest visible
@@ -222,7 +228,7 @@ func (i *Iterator) forward(on, skip bool) bool {
 	i.backward = false
 	for on {
 		k := i.merge.Key()
-		if skip && bytes.Equal(k.User, i.key) || k.SeqNum() > i.at {
+		if skip && bytes.Equal(k.User, i.key) || k.SeqNum() > i.at && !i.own.has(k.SeqNum()) {
 			on = i.merge.Next()
 			continue
 		}
@@ -264,7 +270,7 @@ func (i *Iterator) back(on bool) bool {
 		if i.lower != nil && bytes.Compare(k.User, i.lower) < 0 {
 			break
 		}
-		if k.SeqNum() > i.at {
+		if k.SeqNum() > i.at && !i.own.has(k.SeqNum()) {
 			on = i.merge.Prev()
 			continue
 		}
@@ -295,29 +301,8 @@ func (i *Iterator) cover(user []byte) (start, end []byte, seq base.SeqNum) {
 			start, end, seq = s, e, q
 		}
 	}
+	if s, e, q := i.own.cover(user); q > seq {
+		return s, e, q
+	}
 	return start, end, seq
-}
-
-// leaked returns an error that names the iterators that are still open.
-func (l *iteratorList) leaked() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.open) == 0 {
-		return nil
-	}
-	var b strings.Builder
-	n := 0
-	for _, pcs := range l.open {
-		n++
-		fmt.Fprintf(&b, "\niterator %d of %d was opened at:", n, len(l.open))
-		frames := runtime.CallersFrames(pcs)
-		for {
-			f, more := frames.Next()
-			fmt.Fprintf(&b, "\n\t%s\n\t\t%s:%d", f.Function, f.File, f.Line)
-			if !more {
-				break
-			}
-		}
-	}
-	return fmt.Errorf("%w:%s", ErrIteratorsOpen, b.String())
 }

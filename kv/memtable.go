@@ -16,6 +16,9 @@ type memTable struct {
 	points *memtable.Memtable
 	tombs  atomic.Pointer[tombstoneList]
 	log    uint64 // the WAL that has its writes
+
+	// lastSeq is the newest write in it, once it takes no more; 0: not known.
+	lastSeq atomic.Uint64
 }
 
 // A tombstoneList is an immutable list, and the set made of it when somebody
@@ -68,6 +71,11 @@ func (m *memTable) apply(record []byte) error {
 	if err != nil {
 		return err
 	}
+	return m.applyEntries(r)
+}
+
+// applyEntries adds the entries that are left in r, on apply's terms.
+func (m *memTable) applyEntries(r batchReader) error {
 	var tombs []rangedel.Tombstone
 	for {
 		e, ok, err := r.next()

@@ -34,6 +34,10 @@ type Metrics struct {
 	WALSyncs     uint64
 	WALBytes     uint64 // of logs that ended
 
+	// Transactions that wrote: those that were committed and those refused with
+	// ErrConflict.
+	TxCommits, TxConflicts uint64
+
 	// Background work.
 	Flushes, FlushBytes          uint64
 	Compactions                  uint64 // that rewrote tables
@@ -57,8 +61,9 @@ type Metrics struct {
 	RecoveryLostBytes uint64 // of logs
 
 	// Open handles, now.
-	Iterators int
-	Snapshots int
+	Iterators    int
+	Snapshots    int // those of transactions included
+	Transactions int
 }
 
 // LevelMetrics are figures of one level.
@@ -191,9 +196,8 @@ func (d *DB) Metrics() *Metrics {
 	m.FilterMemory, m.IndexMemory = d.memory.filters.Load(), d.memory.indexes.Load()
 	m.FiltersRefused = d.memory.refused.Load()
 	m.CacheBytes, m.CacheBlocks = d.cache.Used()
-	d.iterators.mu.Lock()
-	m.Iterators = len(d.iterators.open)
-	d.iterators.mu.Unlock()
+	m.TxCommits, m.TxConflicts = c.txCommits.Load(), c.txConflicts.Load()
+	m.Iterators, m.Transactions = d.iterators.len(), d.transactions.len()
 	d.shape(m)
 	return m
 }

@@ -224,6 +224,11 @@ func (r *modelRun) newIter() {
 		s := r.snaps[r.rng.IntN(len(r.snaps))]
 		db, m = s.s, s.m
 	}
+	r.iters = append(r.iters, r.iterOf(db, m))
+}
+
+// iterOf opens an iterator with random bounds over a reader that has what m has.
+func (r *modelRun) iterOf(db Reader, m model) *modelIter {
 	o := &IterOptions{LowerBound: r.bound(), UpperBound: r.bound()}
 	if o.LowerBound != nil && r.rng.IntN(2) == 0 { // often within one prefix
 		o.UpperBound = append(bytes.Clone(o.LowerBound), 0xff)
@@ -236,7 +241,7 @@ func (r *modelRun) newIter() {
 			mi.keys = append(mi.keys, k)
 		}
 	}
-	r.iters = append(r.iters, mi)
+	return mi
 }
 
 // move moves an iterator at random and compares where it is.

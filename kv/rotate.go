@@ -102,6 +102,7 @@ func (d *DB) rotate(arena int) error {
 	if err != nil {
 		return err
 	}
+	d.mem.lastSeq.Store(uint64(d.commits.seq))
 	d.imms = append(d.imms, d.mem)
 	d.mem = newMemTable(size, log.num)
 	d.installState()

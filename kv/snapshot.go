@@ -2,9 +2,7 @@ package kv
 
 import (
 	"errors"
-	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -77,7 +75,7 @@ func (s *Snapshot) NewIter(o *IterOptions) (*Iterator, error) {
 	if s.closed.Load() {
 		return nil, ErrClosed
 	}
-	it, err := s.db.newIter(o, s.seq)
+	it, err := s.db.newIter(o, s.seq, nil)
 	if err == nil && s.closed.Load() {
 		return nil, errors.Join(ErrClosed, it.Close())
 	}
@@ -103,30 +101,4 @@ func (l *snapshotList) oldest() (base.SeqNum, bool) {
 		return 0, false
 	}
 	return l.list[0], true
-}
-
-// An iteratorList knows the open iterators, and where each was opened.
-type iteratorList struct {
-	mu   sync.Mutex
-	open map[*Iterator][]uintptr
-}
-
-// maxStack bounds the frames kept for an iterator.
-const maxStack = 16
-
-func (l *iteratorList) add(i *Iterator) {
-	var pcs [maxStack]uintptr
-	n := runtime.Callers(3, pcs[:])
-	l.mu.Lock()
-	if l.open == nil {
-		l.open = map[*Iterator][]uintptr{}
-	}
-	l.open[i] = append([]uintptr(nil), pcs[:n]...)
-	l.mu.Unlock()
-}
-
-func (l *iteratorList) remove(i *Iterator) {
-	l.mu.Lock()
-	delete(l.open, i)
-	l.mu.Unlock()
 }

@@ -26,6 +26,8 @@ type version struct {
 	withTombstones []*table // tables that hold range tombstones
 	tombs          atomic.Pointer[rangedel.Set]
 
+	largestSeq base.SeqNum // of all tables
+
 	refs int // guarded by DB.mu
 }
 
@@ -105,6 +107,7 @@ func (v *version) apply(e *manifest.Edit) (*version, error) {
 	}
 	for n := range next.levels {
 		for _, t := range next.levels[n].tables {
+			next.largestSeq = max(next.largestSeq, t.LargestSeq)
 			if t.RangeDeletes > 0 {
 				next.withTombstones = append(next.withTombstones, t)
 			}

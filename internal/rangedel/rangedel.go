@@ -175,14 +175,32 @@ func (s *Set) Span(key []byte, at base.SeqNum) (start, end []byte, seq base.SeqN
 	return nil, nil, 0
 }
 
+// NewestIn returns the newest sequence number of a tombstone over any key of
+// [lo, hi), where a nil hi has no bound; 0 if there is none. It takes O(log n) and a
+// step for each fragment.
+func (s *Set) NewestIn(lo, hi []byte) (seq base.SeqNum) {
+	if s == nil || (Tombstone{Start: lo, End: hi}).Empty() {
+		return 0
+	}
+	for i := s.search(lo); i < len(s.frags) && CompareEnds(s.frags[i].Start, hi) < 0; i++ {
+		seq = max(seq, s.frags[i].Seqs[0])
+	}
+	return seq
+}
+
+// search returns the position of the first fragment that ends behind key.
+func (s *Set) search(key []byte) int {
+	// A nil key is the empty key, not an end without a bound.
+	return sort.Search(len(s.frags), func(i int) bool {
+		return s.frags[i].End == nil || bytes.Compare(s.frags[i].End, key) > 0
+	})
+}
+
 func (s *Set) find(key []byte) *Fragment {
 	if s == nil {
 		return nil
 	}
-	// A nil key is the empty key, not an end without a bound.
-	i := sort.Search(len(s.frags), func(i int) bool {
-		return s.frags[i].End == nil || bytes.Compare(s.frags[i].End, key) > 0
-	})
+	i := s.search(key)
 	if i < len(s.frags) && bytes.Compare(s.frags[i].Start, key) <= 0 {
 		return &s.frags[i]
 	}

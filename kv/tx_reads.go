@@ -1,0 +1,103 @@
+package kv
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/rangedel"
+)
+
+// A readSet is what a transaction has read: keys, exactly, and ranges of keys.
+type readSet struct {
+	keys   map[string]struct{}
+	spans  []span
+	merged int // so many of the spans are sorted and apart from each other
+	limit  int // of the memory, in bytes
+	err    error
+
+	keyBytes, spanBytes int // memory
+
+	// since is the write up to which the set was found valid.
+	since base.SeqNum
+}
+
+// keptPerKey is what a key or a span takes beside its bytes.
+const keptPerKey = 48
+
+func (r *readSet) empty() bool { return len(r.keys)+len(r.spans) == 0 }
+
+// addKey notes that a key was looked up. It returns ErrTooLarge if the set would
+// be.
+func (r *readSet) addKey(key []byte) error {
+	if r.err != nil {
+		return r.err
+	}
+	if _, ok := r.keys[string(key)]; ok {
+		return nil
+	}
+	if r.keys == nil {
+		r.keys = map[string]struct{}{}
+	}
+	r.keyBytes += keptPerKey + len(key)
+	r.keys[string(key)] = struct{}{}
+	r.check()
+	return r.err
+}
+
+// addSpan notes that all keys of a span were looked for. It copies the bounds. That
+// the set is too large is returned by the next addKey.
+func (r *readSet) addSpan(s span) {
+	if r.err != nil || s.hi != nil && bytes.Compare(s.lo, s.hi) >= 0 {
+		return
+	}
+	if n := len(r.spans); n > 0 && r.spans[n-1].contains(s) {
+		return
+	}
+	s = span{append([]byte{}, s.lo...), bytes.Clone(s.hi)}
+	r.spans = append(r.spans, s)
+	r.spanBytes += s.memory()
+	if len(r.spans) > 2*r.merged+16 {
+		r.merge()
+	}
+	r.check()
+}
+
+// check empties the set if it has become too large.
+func (r *readSet) check() {
+	if size := r.keyBytes + r.spanBytes; r.err == nil && size > r.limit {
+		r.err = fmt.Errorf("%w: what the transaction has read takes %d bytes to remember, the limit is %d: read less in one transaction", ErrTooLarge, size, r.limit)
+		r.keys, r.spans, r.merged = nil, nil, 0
+	}
+}
+
+// merge sorts the spans and joins those that meet. Spans are merged each time
+// their number has doubled: O(log n) for each.
+func (r *readSet) merge() {
+	slices.SortFunc(r.spans, func(a, b span) int { return bytes.Compare(a.lo, b.lo) })
+	out := r.spans[:0]
+	r.spanBytes = 0
+	for _, s := range r.spans {
+		if n := len(out); n > 0 && rangedel.CompareEnds(out[n-1].hi, s.lo) >= 0 {
+			if rangedel.CompareEnds(s.hi, out[n-1].hi) > 0 {
+				out[n-1].hi = s.hi
+			}
+			continue
+		}
+		out = append(out, s)
+	}
+	clear(r.spans[len(out):])
+	r.spans, r.merged = out, len(out)
+	for _, s := range out {
+		r.spanBytes += s.memory()
+	}
+}
+
+// memory returns what the span takes in bytes.
+func (s span) memory() int { return keptPerKey + len(s.lo) + len(s.hi) }
+
+// contains reports whether all keys of t are in s.
+func (s span) contains(t span) bool {
+	return bytes.Compare(s.lo, t.lo) <= 0 && rangedel.CompareEnds(s.hi, t.hi) >= 0
+}

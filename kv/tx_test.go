@@ -1,0 +1,406 @@
+package kv
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+func beginTx(tb testing.TB, db *DB, writable bool) *Tx {
+	tb.Helper()
+	tx, err := db.Begin(writable)
+	require.NoError(tb, err)
+	return tx
+}
+
+// contents returns what a reader has, forward, and sees to it that it has the same
+// backward.
+func contents(tb testing.TB, r Reader, o *IterOptions) model {
+	tb.Helper()
+	it, err := r.NewIter(o)
+	require.NoError(tb, err)
+	m := model{}
+	var keys []string
+	for it.First(); it.Valid(); it.Next() {
+		keys = append(keys, string(it.Key()))
+		m[string(it.Key())] = string(it.Value())
+	}
+	require.NoError(tb, it.Error())
+	for it.Last(); it.Valid(); it.Prev() {
+		require.NotEmpty(tb, keys)
+		require.Equal(tb, keys[len(keys)-1], string(it.Key()))
+		keys = keys[:len(keys)-1]
+	}
+	require.Empty(tb, keys)
+	require.NoError(tb, it.Error())
+	require.NoError(tb, it.Close())
+	return m
+}
+
+func TestTxReadsItsSnapshotAndItsOwnWrites(t *testing.T) {
+	db := openMem(t, nil)
+	for _, k := range []string{"a", "b", "c", "d"} {
+		set(t, db, k, "old")
+	}
+	tx := beginTx(t, db, true)
+	set(t, db, "e", "later")
+	require.NoError(t, db.Delete([]byte("a"), NoSync))
+
+	require.NoError(t, tx.Set([]byte("b"), []byte("mine")))
+	require.NoError(t, tx.Delete([]byte("c")))
+	require.NoError(t, tx.Set([]byte("f"), nil))
+	require.Equal(t, model{"a": "old", "b": "mine", "d": "old", "f": ""}, contents(t, tx, nil))
+	v, err := tx.AppendGet([]byte("it is "), []byte("b"))
+	require.NoError(t, err)
+	require.Equal(t, "it is mine", string(v))
+	v, err = tx.Get([]byte("f"))
+	require.NoError(t, err)
+	require.NotNil(t, v)
+	_, err = tx.Get([]byte("c"))
+	require.ErrorIs(t, err, ErrNotFound)
+	ok, err := tx.Has([]byte("e"))
+	require.NoError(t, err)
+	require.False(t, ok)
+
+	before, err := tx.NewIter(nil)
+	require.NoError(t, err)
+	require.NoError(t, tx.DeleteRange([]byte("a"), []byte("d")))
+	require.NoError(t, tx.Set([]byte("b"), []byte("again")))
+	require.Equal(t, model{"b": "again", "d": "old", "f": ""}, contents(t, tx, nil))
+	require.True(t, before.First(), "an iterator sees no later write of its transaction")
+	require.Equal(t, "a", string(before.Key()))
+	require.True(t, before.Next())
+	require.Equal(t, "mine", string(before.Value()))
+	require.NoError(t, before.Close())
+
+	require.Equal(t, model{"b": "old", "c": "old", "d": "old", "e": "later"}, contents(t, db, nil), "nobody else sees anything")
+	require.ErrorIs(t, tx.Commit(nil), ErrConflict)
+
+	tx = beginTx(t, db, true)
+	require.NoError(t, tx.DeleteRange([]byte("a"), []byte("d")))
+	require.NoError(t, tx.Set([]byte("b"), []byte("again")))
+	require.NoError(t, tx.Commit(nil))
+	require.Equal(t, model{"b": "again", "d": "old", "e": "later"}, contents(t, db, nil))
+}
+
+func TestTxEnds(t *testing.T) {
+	db := openMem(t, nil)
+	set(t, db, "k", "v")
+	k := []byte("k")
+	for name, end := range map[string]func(tx *Tx) error{
+		"Commit":           func(tx *Tx) error { return tx.Commit(Async) },
+		"Discard":          (*Tx).Discard,
+		"Commit of writes": func(tx *Tx) error { return errors.Join(tx.Set(k, k), tx.Commit(NoSync)) },
+	} {
+		tx := beginTx(t, db, true)
+		it, err := tx.NewIter(nil)
+		require.NoError(t, err)
+		require.True(t, it.First())
+		require.NoError(t, end(tx), name)
+		require.NoError(t, tx.Discard(), "it does nothing")
+		_, getErr := tx.Get(k)
+		_, hasErr := tx.Has(k)
+		_, iterErr := tx.NewIter(nil)
+		for _, err := range []error{getErr, hasErr, iterErr, tx.Set(k, k), tx.Delete(k), tx.DeleteRange(k, nil), tx.Commit(nil)} {
+			require.ErrorIs(t, err, ErrTxDone, name)
+		}
+		require.False(t, it.Next())
+		require.ErrorIs(t, it.Error(), ErrTxDone)
+		require.NoError(t, it.Close())
+	}
+	require.Zero(t, db.Metrics().Transactions)
+	require.Zero(t, db.Metrics().Snapshots)
+}
+
+func TestTxThatOnlyReads(t *testing.T) {
+	db := openMem(t, nil)
+	set(t, db, "k", "v")
+	tx := beginTx(t, db, false)
+	for _, err := range []error{tx.Set([]byte("k"), nil), tx.Delete([]byte("k")), tx.DeleteRange(nil, nil)} {
+		require.ErrorIs(t, err, ErrTxReadOnly)
+	}
+	require.Equal(t, model{"k": "v"}, contents(t, tx, nil))
+	set(t, db, "k", "new")
+	require.Equal(t, model{"k": "v"}, contents(t, tx, nil))
+	require.NoError(t, tx.Commit(nil), "it was right when it began")
+
+	dir := t.TempDir()
+	require.NoError(t, openDir(t, dir, nil).Close())
+	ro := openDir(t, dir, &Options{ReadOnly: true})
+	_, err := ro.Begin(true)
+	require.ErrorIs(t, err, ErrReadOnly)
+	require.ErrorIs(t, ro.Update(func(*Tx) error { return nil }), ErrReadOnly)
+	require.NoError(t, ro.View(func(tx *Tx) error {
+		require.Empty(t, contents(t, tx, nil))
+		return nil
+	}))
+	require.NoError(t, ro.Close())
+}
+
+func TestTxErrors(t *testing.T) {
+	db := openMem(t, nil)
+	tx := beginTx(t, db, true)
+	require.ErrorIs(t, tx.Set(make([]byte, MaxKeySize+1), nil), ErrTooLarge)
+	require.ErrorIs(t, tx.Set([]byte("a"), nil), ErrTooLarge, "it is kept")
+	require.ErrorIs(t, tx.Commit(nil), ErrTooLarge)
+	require.Empty(t, contents(t, db, nil))
+
+	// Reads are bounded: by the next lookup, by the iterator, and by Commit.
+	const limit = 4 << 10
+	fill := func(tx *Tx) (err error) {
+		for i := 0; err == nil && i < 1000; i++ {
+			_, err = tx.Has(fmt.Appendf(nil, "key %d", i))
+		}
+		return err
+	}
+	tx = beginTx(t, db, true)
+	tx.reads.limit = limit
+	require.NoError(t, tx.Set([]byte("a"), nil))
+	require.ErrorIs(t, fill(tx), ErrTooLarge)
+	require.ErrorIs(t, tx.Commit(nil), ErrTooLarge)
+	tx = beginTx(t, db, true)
+	tx.reads.limit = limit
+	it, err := tx.NewIter(nil)
+	require.NoError(t, err)
+	for i := range 1000 {
+		it.SeekGE(fmt.Appendf(nil, "%03d", i))
+	}
+	require.NoError(t, it.Error(), "one range reached them all")
+	require.ErrorIs(t, fill(tx), ErrTooLarge)
+	require.False(t, it.First())
+	require.ErrorIs(t, it.Close(), ErrTooLarge)
+	require.NoError(t, tx.Discard())
+	tx = beginTx(t, db, false)
+	tx.reads.limit = limit
+	require.NoError(t, fill(tx), "who only reads need not remember")
+	require.NoError(t, tx.Discard())
+	require.NoError(t, db.Compact(nil, nil))
+	require.Empty(t, contents(t, db, nil))
+}
+
+func TestUpdate(t *testing.T) {
+	db := openMem(t, nil)
+	oops := errors.New("oops")
+	require.ErrorIs(t, db.Update(func(tx *Tx) error { return errors.Join(tx.Set([]byte("k"), nil), oops) }), oops)
+	require.ErrorIs(t, db.View(func(tx *Tx) error { return tx.Set([]byte("k"), nil) }), ErrTxReadOnly)
+	require.PanicsWithValue(t, "oops", func() {
+		_ = db.Update(func(tx *Tx) error {
+			require.NoError(t, tx.Set([]byte("k"), nil))
+			panic("oops")
+		})
+	})
+	require.PanicsWithValue(t, "oops", func() { _ = db.View(func(*Tx) error { panic("oops") }) })
+	require.Empty(t, contents(t, db, nil))
+	require.Zero(t, db.Metrics().Transactions)
+
+	// A conflict in each of the first two attempts.
+	attempts := 0
+	require.NoError(t, db.Update(func(tx *Tx) error {
+		attempts++
+		_, err := tx.Has([]byte("k"))
+		require.NoError(t, err)
+		if attempts <= 2 {
+			set(t, db, "k", "theirs")
+		}
+		return tx.Set([]byte("k"), []byte("mine"))
+	}))
+	require.Equal(t, 3, attempts)
+	require.Equal(t, model{"k": "mine"}, contents(t, db, nil))
+
+	attempts = 0
+	require.ErrorIs(t, db.Update(func(tx *Tx) error {
+		attempts++
+		_, err := tx.Has([]byte("k"))
+		require.NoError(t, err)
+		set(t, db, "k", strconv.Itoa(attempts))
+		return tx.Set([]byte("k"), []byte("mine"))
+	}), ErrConflict, "not for ever")
+	require.Equal(t, maxAttempts, attempts)
+	require.EqualValues(t, 2+maxAttempts, db.Metrics().TxConflicts)
+	require.EqualValues(t, 1, db.Metrics().TxCommits)
+
+	syncs := db.Metrics().WALSyncs
+	require.NoError(t, db.Update(func(tx *Tx) error {
+		return errors.Join(tx.Set([]byte("k"), nil), tx.Commit(NoSync))
+	}))
+	require.Equal(t, syncs, db.Metrics().WALSyncs, "fn chose another durability")
+	require.NoError(t, db.Update((*Tx).Discard))
+}
+
+func TestLeakedTransactionsAreNamed(t *testing.T) {
+	db, err := Open("db", &Options{InMemory: true})
+	require.NoError(t, err)
+	set(t, db, "a", "1")
+	leaked, reader := beginTx(t, db, true), beginTx(t, db, false)
+	it, err := leaked.NewIter(nil)
+	require.NoError(t, err)
+	require.NoError(t, leaked.Set([]byte("b"), nil))
+	err = db.Close()
+	require.ErrorIs(t, err, ErrTransactionsOpen)
+	require.ErrorIs(t, err, ErrIteratorsOpen)
+	require.Len(t, regexp.MustCompile(`transaction \d of 2 was opened at:`).FindAllString(err.Error(), -1), 2)
+	require.Regexp(t, `transaction 1 of 2 was opened at:\n\t.*DB.*Begin\n.*\n\t.*beginTx\n.*\n\t.*TestLeakedTransactionsAreNamed\n\t\t.*tx_test\.go:\d+`, err.Error())
+	require.Regexp(t, `iterator 1 of 1 was opened at:\n\t.*Tx.*NewIter\n.*\n\t.*TestLeakedTransactionsAreNamed\n`, err.Error())
+
+	_, getErr := leaked.Get([]byte("b"))
+	_, iterErr := reader.NewIter(nil)
+	for _, err := range []error{getErr, iterErr, leaked.Set(nil, nil), leaked.Commit(nil), reader.Commit(nil)} {
+		require.ErrorIs(t, err, ErrClosed)
+	}
+	require.ErrorIs(t, leaked.Commit(nil), ErrTxDone)
+	require.False(t, it.First())
+	require.NoError(t, it.Close())
+	_, err = db.Begin(true)
+	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, db.View(func(*Tx) error { return nil }), ErrClosed)
+	require.ErrorIs(t, db.Update(func(*Tx) error { return nil }), ErrClosed)
+}
+
+// TestTxAgainstModel compares what random transactions see, and what they leave,
+// with a sorted map.
+func TestTxAgainstModel(t *testing.T) {
+	for seed := range modelSeeds / 3 {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: model{}}
+		r.open()
+		for range 60 {
+			r.step()
+		}
+		for range 4 {
+			r.transaction()
+		}
+		r.checkAll()
+		r.release()
+		require.NoError(t, r.db.Close())
+	}
+}
+
+// transaction runs one transaction, with or without others' writes meanwhile.
+func (r *modelRun) transaction() {
+	r.release()
+	tx := beginTx(r.t, r.db, true)
+	view, disturbed := maps.Clone(r.m), r.rng.IntN(3) == 0
+	var writes []func(model)
+	var iters []*modelIter
+	for range 60 {
+		var w func(model)
+		switch n := r.rng.IntN(20); {
+		case n < 4:
+			k, v := r.key(), r.value()
+			require.NoError(r.t, tx.Set(k, v))
+			w = func(m model) { m[string(k)] = string(v) }
+		case n < 6:
+			k := r.key()
+			require.NoError(r.t, tx.Delete(k))
+			w = func(m model) { delete(m, string(k)) }
+		case n < 8:
+			lo := r.key()
+			hi := append(bytes.Clone(lo), byte(r.rng.IntN(256)))
+			if r.rng.IntN(10) == 0 {
+				lo, hi = r.bound(), r.bound()
+			}
+			require.NoError(r.t, tx.DeleteRange(lo, hi))
+			w = func(m model) { m.deleteRange(lo, hi) }
+		case n < 11:
+			r.check(tx, view, r.key())
+		case n < 13:
+			iters = append(iters, r.iterOf(tx, view))
+		case n < 18 && len(iters) > 0:
+			for range 5 {
+				iters[r.rng.IntN(len(iters))].move(r)
+			}
+		case n == 18 && disturbed:
+			r.batch() // of others
+		case n == 19 && r.rng.IntN(5) == 0:
+			require.NoError(r.t, r.db.Flush())
+		}
+		if w != nil {
+			w(view)
+			writes = append(writes, w)
+		}
+	}
+	for i, mi := range iters {
+		if i%2 == 0 { // the others outlive the transaction
+			require.NoError(r.t, mi.it.Close())
+		}
+	}
+	switch err := tx.Commit(r.durability()); {
+	case err == nil:
+		for _, w := range writes {
+			w(r.m)
+		}
+	case disturbed:
+		require.ErrorIs(r.t, err, ErrConflict)
+	default:
+		require.NoError(r.t, err)
+	}
+	for _, mi := range iters {
+		require.NoError(r.t, mi.it.Close())
+	}
+}
+
+func TestNoUpdateIsLost(t *testing.T) {
+	db := openMem(t, nil)
+	const writers, rounds = 8, 40
+	var group sync.WaitGroup
+	for w := range writers {
+		group.Go(func() {
+			for i := range rounds {
+				key := []byte([]string{"odd", "even"}[(w+i)%2])
+				require.NoError(t, db.Update(func(tx *Tx) error {
+					v, err := tx.Get(key)
+					if err != nil && !errors.Is(err, ErrNotFound) {
+						return err
+					}
+					n, _ := strconv.Atoi(string(v)) // absent: 0
+					return errors.Join(tx.Set(key, strconv.AppendInt(nil, int64(n+1), 10)), tx.Commit(NoSync))
+				}))
+			}
+		})
+	}
+	group.Wait()
+	half := strconv.Itoa(writers * rounds / 2)
+	require.Equal(t, model{"odd": half, "even": half}, contents(t, db, nil))
+	require.EqualValues(t, writers*rounds, db.Metrics().TxCommits)
+}
+
+// TestTxSpans holds the ranges that a transaction remembers against a set of keys.
+func TestTxSpans(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	for range 300 {
+		r := readSet{limit: 1 << 20}
+		var want [26]bool
+		for range rng.IntN(60) {
+			lo, hi := rng.IntN(26), rng.IntN(30)
+			s := span{lo: []byte{byte('a' + lo)}}
+			if lo == 0 {
+				s.lo = nil
+			}
+			if hi < 26 {
+				s.hi = []byte{byte('a' + hi)}
+			}
+			r.addSpan(s)
+			for k := lo; k < min(hi, 26); k++ {
+				want[k] = true
+			}
+		}
+		r.merge()
+		for k := range want {
+			key := span{[]byte{byte('a' + k)}, []byte{byte('a' + k), 0}}
+			require.Equal(t, want[k], slices.ContainsFunc(r.spans, func(s span) bool { return s.contains(key) }))
+		}
+		for i := 1; i < len(r.spans); i++ {
+			require.Less(t, string(r.spans[i-1].hi), string(r.spans[i].lo))
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package kv
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// Whether something was written after a transaction's snapshot is asked of the
+// store itself: there is no table of recent writes, and a write that is no
+// transaction's costs nothing. The open snapshot keeps compaction from dropping
+// the newest version of a key behind it, tombstones included, and from taking its
+// sequence number away; so what was written later is in a memtable, or in a table
+// whose largest sequence number says so.
+//
+// It is asked twice. First by the committing goroutine, for all writes that are
+// visible then; that may read files, and nobody waits for it. Then by the leader of
+// the commit pipeline, between groups, for the few writes that came in between, and
+// against the earlier batches of its group, which are in no memtable yet. The
+// leader refuses a transaction before anything of it is in the log; the others of
+// the group share its sync as ever.
+
+// commitTx commits a transaction's batch if nothing of reads was written after
+// write since. Nil reads are never written.
+func (d *DB) commitTx(b *Batch, reads *readSet, since base.SeqNum, o *WriteOptions) error {
+	err := d.writable()
+	if err == nil && reads != nil {
+		// In this order: a state that is acquired later has all these writes.
+		seen := d.seq()
+		reads.since = since
+		if err = d.validate(reads, seen); err == nil {
+			reads.since = seen
+		}
+	}
+	if err == nil {
+		err = d.commit(b, reads, o)
+	}
+	switch {
+	case err == nil:
+		d.counters.txCommits.Add(1)
+	case errors.Is(err, ErrConflict):
+		d.counters.txConflicts.Add(1)
+	}
+	return err
+}
+
+// validate returns ErrConflict if something of reads was written after
+// reads.since. The newest write that counts is last.
+func (d *DB) validate(reads *readSet, last base.SeqNum) error {
+	if last == reads.since {
+		return nil
+	}
+	const stripe = 0
+	s := d.acquire(stripe)
+	if s == nil {
+		return ErrClosed
+	}
+	defer d.release(s, stripe)
+	l, err := d.later(s, reads.since)
+	if err != nil {
+		return err
+	}
+	return reads.conflict(l)
+}
+
+// refuseConflicts takes those transactions out of a group that conflict with a
+// write before them, in the store or in the group, and sets their errors. It
+// returns the group that is left, and its bytes.
+func (p *commitPipeline) refuseConflicts(d *DB, group []*commitRequest, size int) ([]*commitRequest, int) {
+	if !slices.ContainsFunc(group, func(r *commitRequest) bool { return r.reads != nil }) {
+		return group, size
+	}
+	left := make([]*commitRequest, 0, len(group)) // lead still needs the group
+	ahead := groupWrites{seq: p.seq}
+	for _, r := range group {
+		if r.reads != nil {
+			r.err = d.validate(r.reads, p.seq)
+			if r.err == nil && len(left) > 0 {
+				r.err = ahead.validate(r.reads, group, left)
+			}
+			if r.err != nil {
+				size -= len(r.batch.data)
+				continue
+			}
+		}
+		left = append(left, r)
+	}
+	return left, size
+}
+
+// A groupWrites holds the batches of a group that stand before a transaction, in a
+// memtable of their own.
+type groupWrites struct {
+	mem   *memTable
+	seq   base.SeqNum // of the last write in it
+	added int         // batches
+}
+
+// validate returns ErrConflict if a batch of before wrote something of reads. They
+// are the first of a group that stay in it.
+func (g *groupWrites) validate(reads *readSet, group, before []*commitRequest) error {
+	if g.mem == nil {
+		arena := memtableSlack
+		for _, r := range group {
+			arena += r.batch.arena
+		}
+		g.mem = newMemTable(int64(arena), 0)
+	}
+	for ; g.added < len(before); g.added++ {
+		b := before[g.added].batch
+		if err := g.mem.apply(b.seal(g.seq + 1)); err != nil {
+			return err
+		}
+		g.seq += base.SeqNum(b.count)
+	}
+	return reads.conflict(&laterWrites{since: reads.since, mems: []*memTable{g.mem}})
+}
+
+// conflict returns ErrConflict, and what it is about, if something of the set is
+// among the later writes.
+func (r *readSet) conflict(l *laterWrites) error {
+	if len(l.mems)+len(l.tables) == 0 {
+		return nil
+	}
+	var key []byte
+	for k := range r.keys {
+		key = append(key[:0], k...)
+		switch found, err := l.key(key); {
+		case err != nil:
+			return err
+		case found:
+			return fmt.Errorf("%w: key %.64q", ErrConflict, key)
+		}
+	}
+	for _, s := range r.spans {
+		switch found, err := l.span(s); {
+		case err != nil:
+			return err
+		case found:
+			return fmt.Errorf("%w: a key at or behind %.64q, in a range that was scanned", ErrConflict, s.lo)
+		}
+	}
+	return nil
+}
+
+// A laterWrites looks for writes after write since, deletions included, where there
+// may be any.
+type laterWrites struct {
+	d      *DB
+	since  base.SeqNum
+	mems   []*memTable
+	tables []*table
+	tombs  *rangedel.Set // of tables
+}
+
+// later returns the later writes of a state, which stays acquired meanwhile.
+func (d *DB) later(s *readState, since base.SeqNum) (*laterWrites, error) {
+	l := &laterWrites{d: d, since: since, mems: []*memTable{s.mem}}
+	for _, m := range s.imms {
+		if last := m.lastSeq.Load(); last == 0 || last > uint64(since) {
+			l.mems = append(l.mems, m)
+		}
+	}
+	if s.version.largestSeq <= since {
+		return l, nil
+	}
+	tombs := false
+	s.version.all(func(_ int, t *table) {
+		if t.LargestSeq > since {
+			l.tables = append(l.tables, t)
+			tombs = tombs || t.RangeDeletes > 0
+		}
+	})
+	var err error
+	if tombs {
+		l.tombs, err = s.version.tombstones(d)
+	}
+	return l, err
+}
+
+// key reports whether a key was written.
+func (l *laterWrites) key(key []byte) (bool, error) {
+	if l.tombs.Cover(key, base.MaxSeqNum) > l.since {
+		return true, nil
+	}
+	for _, m := range l.mems {
+		if _, t, ok := m.points.Get(key, base.MaxSeqNum); ok && t.SeqNum() > l.since || m.tombstones().Cover(key, base.MaxSeqNum) > l.since {
+			return true, nil
+		}
+	}
+	hash := filterpolicy.Hash(key)
+	for _, t := range l.tables {
+		if !t.Contains(key) {
+			continue
+		}
+		r, err := l.d.openTable(t)
+		if err != nil {
+			return false, err
+		}
+		var p sstable.Probe // not counted: this is no lookup of anybody's
+		if _, t, ok, err := r.Find(key, hash, base.MaxSeqNum, &p); err != nil || ok && t.SeqNum() > l.since {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// span reports whether a key of a span was written. It goes through all that the
+// memtables and the tables with later writes have of it.
+func (l *laterWrites) span(s span) (bool, error) {
+	if l.tombs.NewestIn(s.lo, s.hi) > l.since {
+		return true, nil
+	}
+	for _, m := range l.mems {
+		if m.tombstones().NewestIn(s.lo, s.hi) > l.since {
+			return true, nil
+		}
+		if !m.points.Empty() && l.among(newMemIter(m), s) {
+			return true, nil
+		}
+	}
+	for _, t := range l.tables {
+		if !t.Overlaps(s.lo, s.hi) {
+			continue
+		}
+		r, err := l.d.openTable(t)
+		if err != nil {
+			return false, err
+		}
+		it := r.NewIter(sstable.IterOptions{})
+		if l.among(it, s) {
+			return true, nil
+		}
+		if err := it.Error(); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// among reports whether an iterator has a later write of a key of a span.
+func (l *laterWrites) among(it internalIter, s span) bool {
+	for ok := it.SeekGE(base.SearchKey(s.lo, base.MaxSeqNum)); ok; ok = it.Next() {
+		k := it.Key()
+		if s.hi != nil && bytes.Compare(k.User, s.hi) >= 0 {
+			return false
+		}
+		if k.SeqNum() > l.since {
+			return true
+		}
+	}
+	return false
+}

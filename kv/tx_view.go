@@ -1,0 +1,153 @@
+package kv
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/rangedel"
+)
+
+// A txView is what an iterator of a transaction has beside those of the store: the
+// transaction's own writes as they were when it was made, and a note of the keys
+// that it has passed over. Every iterator calls its methods; nil is none.
+type txView struct {
+	tx    *Tx
+	index *memTable     // nil: no own writes
+	tombs *rangedel.Set // of the index
+	last  base.SeqNum   // the newest own write in view
+
+	// run is what the iterator has passed over since its last seek: it looked for
+	// all keys of [lo, hi).
+	run   span
+	open  bool // nothing is above the run
+	empty bool // there is no run, or its lower end is still to come
+}
+
+func newTxView(t *Tx) (*txView, error) {
+	m, err := t.writes.memory()
+	if err != nil {
+		return nil, err
+	}
+	v := &txView{tx: t, index: m, empty: true}
+	if m != nil {
+		v.tombs, v.last = m.tombstones(), ownSeq+base.SeqNum(t.writes.indexed)-1
+	}
+	return v, nil
+}
+
+// iters returns an iterator over the own points, if there are any.
+func (v *txView) iters() []internalIter {
+	if v == nil || v.index == nil || v.index.points.Empty() {
+		return nil
+	}
+	return []internalIter{newMemIter(v.index)}
+}
+
+// has reports whether a write is an own one that is in view.
+func (v *txView) has(seq base.SeqNum) bool { return v != nil && seq >= ownSeq && seq <= v.last }
+
+// cover is Iterator.cover among the own range tombstones.
+func (v *txView) cover(user []byte) (start, end []byte, seq base.SeqNum) {
+	if v == nil || v.tombs == nil {
+		return nil, nil, 0
+	}
+	return v.tombs.Span(user, base.MaxSeqNum)
+}
+
+// usable returns an error if the iterator must not go on.
+func (v *txView) usable() error {
+	switch {
+	case v == nil:
+		return nil
+	case v.tx.done:
+		return ErrTxDone
+	}
+	return v.tx.reads.err
+}
+
+// from begins a run forward at key.
+func (v *txView) from(key []byte) {
+	if v == nil {
+		return
+	}
+	v.note()
+	v.run.lo, v.run.hi = append(v.run.lo[:0], key...), append(v.run.hi[:0], key...)
+	v.open, v.empty = false, false
+}
+
+// before begins a run backward below key, or from the last key there is.
+func (v *txView) before(key []byte, fromLast bool) {
+	if v == nil {
+		return
+	}
+	v.note()
+	v.run.hi = append(v.run.hi[:0], key...)
+	v.open = fromLast
+}
+
+// ahead returns ok, what a move forward reported, and lengthens the run up to the
+// entry that it found, or else to the upper bound.
+func (v *txView) ahead(i *Iterator, ok bool) bool {
+	if v != nil {
+		v.lengthen(i, ok)
+	}
+	return ok
+}
+
+func (v *txView) lengthen(i *Iterator, ok bool) {
+	switch {
+	case v.open:
+	case ok && bytes.Compare(i.key, v.run.hi) >= 0:
+		v.run.hi = append(append(v.run.hi[:0], i.key...), 0) // the first key behind it
+	case !ok && i.upper == nil:
+		v.open = true
+	case !ok && bytes.Compare(i.upper, v.run.hi) > 0:
+		v.run.hi = append(v.run.hi[:0], i.upper...)
+	}
+}
+
+// behind is ahead for a move backward, and the lower bound.
+func (v *txView) behind(i *Iterator, ok bool) bool {
+	if v != nil {
+		v.lengthenDown(i, ok)
+	}
+	return ok
+}
+
+func (v *txView) lengthenDown(i *Iterator, ok bool) {
+	to := i.lower // nil: the smallest key there is
+	if ok {
+		to = i.key
+	}
+	if v.empty || bytes.Compare(to, v.run.lo) < 0 {
+		v.run.lo = append(v.run.lo[:0], to...)
+	}
+	v.empty = false
+}
+
+// note adds the run to what the transaction has read, and ends it.
+func (v *txView) note() {
+	if v.empty || v.tx.done {
+		return
+	}
+	v.empty = true
+	if v.tx.writable {
+		s := span{v.run.lo, v.run.hi}
+		if v.open {
+			s.hi = nil
+		} else if s.hi == nil {
+			s.hi = []byte{}
+		}
+		v.tx.reads.addSpan(s)
+	}
+}
+
+// close ends the view with its iterator.
+func (v *txView) close() {
+	if v == nil || v.tx.done {
+		return
+	}
+	v.note()
+	v.tx.views = slices.DeleteFunc(v.tx.views, func(o *txView) bool { return o == v })
+}
