@@ -19,14 +19,22 @@
 // with [Async] may be lost with the process. Whatever was lost, what is left is a
 // prefix of the writes: never a hole, never half a batch.
 //
+// # Transactions
+//
+// [DB.Update] and [DB.View] run a function in a transaction, [DB.Begin] starts one.
+// A transaction reads the store as it was when it began, and its own writes; it is
+// committed if nothing that it read, ranges included, was written meanwhile, and
+// fails with [ErrConflict] otherwise: what is committed is serializable. Plain
+// writes neither wait for transactions nor fail because of them.
+//
 // # Memory
 //
 // [Options.MemoryLimit] bounds memtables, cache, filters and indexes together.
 //
 // # Concurrency
 //
-// A DB and a Snapshot are safe for concurrent use. A Batch and an Iterator belong
-// to one goroutine. Slices that are passed in are copied; slices that come out of
+// A DB and a Snapshot are safe for concurrent use. A Batch, an Iterator and a
+// Tx belong to one goroutine. Slices that are passed in are copied; slices that come out of
 // Get are the caller's; those of an Iterator are valid until its next move.
 //
 // # Errors

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"strconv"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/kv"
@@ -144,4 +145,91 @@ func ExampleDB_Explain() {
 	last := e.Steps[len(e.Steps)-1]
 	fmt.Printf("level %d: ruled out by %s\n", last.Level, last.Verdict)
 	// Output: level 6: ruled out by filter
+}
+
+func ExampleDB_Update() {
+	db := openExample()
+	defer db.Close()
+	for account, balance := range map[string]string{"ann": "100", "bob": "20"} {
+		if err := db.Set([]byte(account), []byte(balance), nil); err != nil {
+			log.Fatal(err)
+		}
+	}
+	move := func(tx *kv.Tx, account string, amount int) error {
+		v, err := tx.Get([]byte(account))
+		if err != nil {
+			return err
+		}
+		balance, err := strconv.Atoi(string(v))
+		if err != nil {
+			return err
+		}
+		if balance += amount; balance < 0 {
+			return fmt.Errorf("%s has not enough", account)
+		}
+		return tx.Set([]byte(account), []byte(strconv.Itoa(balance)))
+	}
+	for _, amount := range []int{30, 90} {
+		// Both writes or none, whoever else moves money at the same time. The function
+		// runs again if somebody was faster, so it does nothing but read and write.
+		err := db.Update(func(tx *kv.Tx) error {
+			return errors.Join(move(tx, "bob", amount), move(tx, "ann", -amount))
+		})
+		fmt.Println(amount, err)
+	}
+	ann, _ := db.Get([]byte("ann"))
+	bob, _ := db.Get([]byte("bob"))
+	fmt.Printf("%s %s\n", ann, bob)
+	// Output:
+	// 30 <nil>
+	// 90 ann has not enough
+	// 70 50
+}
+
+func ExampleDB_View() {
+	db := openExample()
+	defer db.Close()
+	if err := db.Set([]byte("k"), []byte("v"), nil); err != nil {
+		log.Fatal(err)
+	}
+	err := db.View(func(tx *kv.Tx) error {
+		it, err := tx.NewIter(nil)
+		if err != nil {
+			return err
+		}
+		defer it.Close()
+		for it.First(); it.Valid(); it.Next() {
+			v, err := tx.Get(it.Key()) // of the same moment
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%s=%s\n", it.Key(), v)
+		}
+		return it.Error()
+	})
+	fmt.Println(err)
+	// Output:
+	// k=v
+	// <nil>
+}
+
+func ExampleDB_Begin() {
+	db := openExample()
+	defer db.Close()
+	tx, err := db.Begin(true)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer tx.Discard() // does nothing after Commit
+	if ok, err := tx.Has([]byte("name")); err != nil || ok {
+		log.Fatal("taken", err)
+	}
+	if err := tx.Set([]byte("name"), []byte("mine")); err != nil {
+		log.Fatal(err)
+	}
+	if err := db.Set([]byte("name"), []byte("theirs"), nil); err != nil { // somebody is faster
+		log.Fatal(err)
+	}
+	fmt.Println(errors.Is(tx.Commit(kv.NoSync), kv.ErrConflict))
+	// Output: true
 }

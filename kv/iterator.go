@@ -148,7 +148,9 @@ func (i *Iterator) usable() bool {
 		i.err = ErrClosed
 		return false
 	}
-	i.err = i.own.usable()
+	if i.own != nil {
+		i.err = i.own.usable()
+	}
 	return i.err == nil
 }
 
@@ -301,8 +303,10 @@ func (i *Iterator) cover(user []byte) (start, end []byte, seq base.SeqNum) {
 			start, end, seq = s, e, q
 		}
 	}
-	if s, e, q := i.own.cover(user); q > seq {
-		return s, e, q
+	if i.own != nil {
+		if s, e, q := i.own.cover(user); q > seq {
+			return s, e, q
+		}
 	}
 	return start, end, seq
 }

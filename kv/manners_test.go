@@ -87,9 +87,11 @@ func TestAfterCloseEveryMethodSaysSo(t *testing.T) {
 	_, snapHasErr := snapshot.Has(k)
 	_, snapIterErr := snapshot.NewIter(nil)
 	_, laterErr := later.Get(k)
+	_, beginErr := db.Begin(true)
 	for name, err := range map[string]error{
 		"Get": getErr, "AppendGet": appendErr, "Has": hasErr, "NewIter": iterErr, "Explain": explainErr,
-		"Snapshot.Get": snapGetErr, "Snapshot.Has": snapHasErr, "Snapshot.NewIter": snapIterErr, "NewSnapshot": laterErr,
+		"Snapshot.Get": snapGetErr, "Snapshot.Has": snapHasErr, "Snapshot.NewIter": snapIterErr, "NewSnapshot": laterErr, "Begin": beginErr,
+		"View": db.View(func(*Tx) error { return nil }), "Update": db.Update(func(*Tx) error { return nil }),
 		"Set": db.Set(k, nil, nil), "Delete": db.Delete(k, nil), "DeleteRange": db.DeleteRange(nil, nil, Async),
 		"Commit": filled.Commit(nil), "Commit of nothing": db.NewBatch().Commit(nil),
 		"Flush": db.Flush(), "Compact": db.Compact(nil, nil), "Compact of nothing": db.Compact([]byte("b"), k),

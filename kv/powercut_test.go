@@ -211,6 +211,23 @@ func (r *cutRun) open(fs sift.FS) {
 	require.NoError(r.t, err)
 }
 
+// writer returns a batch or a transaction: what survives must not differ.
+func (r *cutRun) writer() interface {
+	linearWriter
+	Commit(o *WriteOptions) error
+} {
+	if r.rng.IntN(3) > 0 {
+		return r.db.NewBatch()
+	}
+	tx, err := r.db.Begin(true)
+	if err != nil {
+		return r.db.NewBatch() // its Commit says why
+	}
+	_, err = tx.Has([]byte("count")) // so that there is something to validate
+	require.NoError(r.t, err)
+	return tx
+}
+
 // durable notes that all writes so far survive.
 func (r *cutRun) durable() { r.synced.Store(int64(len(r.states) - 1)) }
 
@@ -237,11 +254,11 @@ func (r *cutRun) step() {
 	}
 }
 
-// write commits a batch that also counts itself.
+// write commits a batch or a transaction that also counts itself.
 func (r *cutRun) write() error {
 	n := len(r.states)
 	m := maps.Clone(r.states[n-1])
-	b := r.db.NewBatch()
+	b := r.writer()
 	m["count"] = strconv.Itoa(n)
 	require.NoError(r.t, b.Set([]byte("count"), []byte(m["count"])))
 	for range r.rng.IntN(6) {

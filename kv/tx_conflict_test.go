@@ -221,15 +221,18 @@ var conflictModes = map[string]func(t *testing.T, db *DB, write *Batch, tx *Tx) 
 		require.NoError(t, <-between)
 		return <-second
 	},
-	"a memtable that was full": func(t *testing.T, db *DB, write *Batch, tx *Tx) error {
+	"a memtable being flushed": func(t *testing.T, db *DB, write *Batch, tx *Tx) error {
 		release := hold(t, db)
 		first := queue(db, 1, func() error { return write.Commit(NoSync) })
 		between := queue(db, 2, db.Flush)
 		second := queue(db, 3, func() error { return tx.Commit(NoSync) })
+		db.manifestMu.Lock() // the flush does not end before the commit
 		release()
 		require.NoError(t, <-first)
+		err := <-second
+		db.manifestMu.Unlock()
 		require.NoError(t, <-between)
-		return <-second
+		return err
 	},
 }
 

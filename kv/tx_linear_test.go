@@ -146,14 +146,13 @@ func (o *linearOp) write(key int, value int32) {
 }
 
 func (r *linearRun) get(from Reader, op *linearOp, k int) {
-	v, err := from.Get(linearKey(k))
-	switch {
-	case err == nil:
-		op.steps = append(op.steps, linearStep{key: k, value: r.decode(v)})
-	default:
+	s := linearStep{key: k}
+	if v, err := from.Get(linearKey(k)); err == nil {
+		s.value = r.decode(v)
+	} else {
 		require.ErrorIs(r.t, err, ErrNotFound)
-		op.steps = append(op.steps, linearStep{key: k})
 	}
+	op.steps = append(op.steps, s)
 }
 
 // scan reads a range of keys, in either direction.

@@ -10,7 +10,7 @@ import (
 
 // A txView is what an iterator of a transaction has beside those of the store: the
 // transaction's own writes as they were when it was made, and a note of the keys
-// that it has passed over. Every iterator calls its methods; nil is none.
+// that it has passed over. Other iterators have none: nil.
 type txView struct {
 	tx    *Tx
 	index *memTable     // nil: no own writes
@@ -49,18 +49,12 @@ func (v *txView) has(seq base.SeqNum) bool { return v != nil && seq >= ownSeq &&
 
 // cover is Iterator.cover among the own range tombstones.
 func (v *txView) cover(user []byte) (start, end []byte, seq base.SeqNum) {
-	if v == nil || v.tombs == nil {
-		return nil, nil, 0
-	}
 	return v.tombs.Span(user, base.MaxSeqNum)
 }
 
 // usable returns an error if the iterator must not go on.
 func (v *txView) usable() error {
-	switch {
-	case v == nil:
-		return nil
-	case v.tx.done:
+	if v.tx.done {
 		return ErrTxDone
 	}
 	return v.tx.reads.err

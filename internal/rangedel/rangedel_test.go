@@ -119,3 +119,37 @@ func TestEndRoundTrip(t *testing.T) {
 		require.Error(t, err)
 	}
 }
+
+func TestNewestInAgainstEveryKey(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 7))
+	bound := func() []byte {
+		if rng.IntN(5) == 0 {
+			return nil
+		}
+		return []byte{byte('a' + rng.IntN(12))}
+	}
+	for range 2000 {
+		var ts []Tombstone
+		for range rng.IntN(6) {
+			ts = append(ts, Tombstone{Start: bound(), End: bound(), Seq: base.SeqNum(1 + rng.IntN(10))})
+		}
+		s := NewSet(ts)
+		for range 20 {
+			// Every bound is a key of one letter, so keys of at most one letter tell all
+			// ranges apart.
+			lo, hi := bound(), bound()
+			want := base.SeqNum(0)
+			for c := byte('a' - 1); c < 'n'; c++ {
+				key := []byte{c}
+				if c < 'a' {
+					key = nil
+				}
+				if bytes.Compare(lo, key) <= 0 && CompareEnds(hi, append([]byte{}, key...)) > 0 {
+					want = max(want, s.Cover(key, base.MaxSeqNum))
+				}
+			}
+			require.Equal(t, want, s.NewestIn(lo, hi), "%v in [%q, %q)", ts, lo, hi)
+		}
+	}
+	require.Zero(t, (*Set)(nil).NewestIn(nil, nil))
+}
