@@ -53,6 +53,9 @@ type dbCounters struct {
 	compactWritten       counter
 	stalls, stallNanos   counter
 	slowdowns, slowNanos counter
+	ingests              counter
+	ingestedFiles        counter
+	ingestedBytes        counter
 	iterators            counter
 
 	failures, heals, healAttempts counter

@@ -62,6 +62,7 @@ type DB struct {
 	logNum      uint64 // writes in WALs with smaller numbers are in tables
 	snapshots   snapshotList
 	flushing    bool
+	ingesting   int // calls of Ingest that may have files in the directory
 	compactions compactionState
 	failure     error // why the store takes no writes, see failure.go
 	closing     bool

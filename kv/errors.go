@@ -40,6 +40,9 @@ var (
 	// MaxValueSize, and for batches, and what a transaction reads, beyond
 	// MaxBatchSize.
 	ErrTooLarge = errors.New("siftkv: too large")
+	// ErrNotIngestible is matched when Ingest refuses a file that is whole: it
+	// overlaps another of the same call, or holds what no file for Ingest holds.
+	ErrNotIngestible = errors.New("siftkv: the file cannot be ingested")
 	// ErrIteratorsOpen is returned by Close when iterators are still open. The
 	// text has the stack that opened each. The store is closed all the same.
 	ErrIteratorsOpen = errors.New("siftkv: closed with open iterators")

@@ -182,11 +182,11 @@ func (d *DB) writeLevel0(v *version, job flushJob) (tables []manifest.Table, err
 	return out.finish()
 }
 
-// waitForBackground returns when no flush and no compaction runs.
+// waitForBackground returns when no flush, no compaction and no ingest runs.
 func (d *DB) waitForBackground() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for d.flushing || d.compactions.running > 0 {
+	for d.flushing || d.compactions.running > 0 || d.ingesting > 0 {
 		d.progress.Wait()
 	}
 }

@@ -47,6 +47,8 @@ type Metrics struct {
 	Stalls, StallNanoseconds     uint64 // waits of the write path
 	Slowdowns, SlowedNanoseconds uint64
 	RunningCompactions           int
+	Ingests                      uint64
+	IngestedFiles, IngestedBytes uint64
 
 	// Failures, see docs/durability.md.
 	Failure           string // why the store takes no writes now; empty: it does
@@ -193,6 +195,7 @@ func (d *DB) Metrics() *Metrics {
 	m.Failures, m.HealAttempts, m.Heals = c.failures.Load(), c.healAttempts.Load(), c.heals.Load()
 	m.FailedCompactions = c.failedCompactions.Load()
 	m.RecoveryLosses, m.RecoveryLostBytes = c.recoveryLosses.Load(), c.recoveryLost.Load()
+	m.Ingests, m.IngestedFiles, m.IngestedBytes = c.ingests.Load(), c.ingestedFiles.Load(), c.ingestedBytes.Load()
 	m.FilterMemory, m.IndexMemory = d.memory.filters.Load(), d.memory.indexes.Load()
 	m.FiltersRefused = d.memory.refused.Load()
 	m.CacheBytes, m.CacheBlocks = d.cache.Used()

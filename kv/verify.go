@@ -107,7 +107,7 @@ func (d *DB) verifyTable(t *table) error {
 		{"entries", t.Entries, p.Entries},
 		{"deletes", t.Deletes, p.Deletes},
 		{"range deletes", t.RangeDeletes, p.RangeDeletes},
-		{"largest sequence number", uint64(t.LargestSeq), uint64(p.LargestSeq)},
+		{"largest sequence number", uint64(t.LargestSeq), uint64(max(p.LargestSeq, t.Seq))},
 	} {
 		if c.said != c.found {
 			return &CorruptionError{File: d.path(manifest.FileTable, t.Num), Offset: -1, Hint: d.hint(),

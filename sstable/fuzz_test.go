@@ -186,6 +186,6 @@ func FuzzBlock(f *testing.F) {
 			require.GreaterOrEqual(t, base.Compare(i.key, base.SearchKey(key, at)), 0)
 			i.prev()
 		}
-		_, _ = decodeRangeDels(data)
+		_, _ = decodeRangeDels(data, 0)
 	})
 }

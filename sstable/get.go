@@ -64,6 +64,9 @@ func (r *Reader) Find(key []byte, hash uint64, at base.SeqNum, p *Probe) (value 
 		// Versions of a key go on in the next block only if this one ends with
 		// some of them.
 		if f.ok || !f.more || !f.present || loc.block+1 == r.dataCount {
+			if r.seq != 0 && f.ok {
+				return f.value, r.lift(f.trailer), r.seq <= at, nil
+			}
 			return f.value, f.trailer, f.ok, nil
 		}
 		if loc, err = r.locateBlock(loc.block+1, loc, true, p); err != nil {

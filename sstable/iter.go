@@ -18,6 +18,7 @@ type Iter struct {
 	loc   location
 	ahead readAhead
 	err   error
+	seek  []byte // buffer of local
 
 	// Probe counts what the iterator read.
 	Probe Probe
@@ -39,7 +40,7 @@ func (r *Reader) NewIter(o IterOptions) *Iter {
 
 // Init makes i an iterator over r, keeping i's buffers.
 func (i *Iter) Init(r *Reader, o IterOptions) {
-	*i = Iter{r: r, fill: !o.Sequential, block: blockIter{key: base.InternalKey{User: i.block.key.User[:0]}}}
+	*i = Iter{r: r, fill: !o.Sequential, seek: i.seek[:0], block: blockIter{key: base.InternalKey{User: i.block.key.User[:0]}}}
 	if o.Sequential {
 		i.ahead = readAhead{file: r.file, limit: int64(r.props.DataBytes), buf: i.ahead.buf[:0]}
 	}
@@ -49,7 +50,11 @@ func (i *Iter) Init(r *Reader, o IterOptions) {
 func (i *Iter) Valid() bool { return i.block.valid && i.err == nil }
 
 // Key returns the entry's key, valid until the next move.
-func (i *Iter) Key() base.InternalKey { return i.block.key }
+func (i *Iter) Key() base.InternalKey {
+	k := i.block.key
+	k.Trailer = i.r.lift(k.Trailer)
+	return k
+}
 
 // Value returns the entry's value, valid as long as the caller likes; it must
 // not be changed.
@@ -138,6 +143,7 @@ func (i *Iter) seekBlock(user []byte) bool {
 
 // SeekGE moves to the first entry at or behind k.
 func (i *Iter) SeekGE(k base.InternalKey) bool {
+	k = i.local(k)
 	if !i.seekBlock(k.User) {
 		return false
 	}
@@ -155,6 +161,7 @@ func (i *Iter) SeekGE(k base.InternalKey) bool {
 
 // SeekLT moves to the last entry before k.
 func (i *Iter) SeekLT(k base.InternalKey) bool {
+	k = i.local(k)
 	if !i.seekBlock(k.User) {
 		return i.err == nil && i.Last()
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/cache"
 )
 
@@ -99,6 +100,10 @@ type ReaderOptions struct {
 	// filter holds prefixes only. A file that was written with another extractor is
 	// not asked for prefixes.
 	Prefix filterpolicy.Prefix
+	// Seq, if not zero, is the sequence number of every entry and range tombstone:
+	// that of a file that a store took in as it was written, with zeros. A file with
+	// other numbers is refused.
+	Seq base.SeqNum
 	// SkipFilter leaves the filter on disk: every probe is unfiltered.
 	SkipFilter bool
 }

@@ -25,6 +25,7 @@ type Reader struct {
 	hint string
 	size int64
 	id   uint64
+	seq  base.SeqNum // not zero: of all entries, whose own are zero
 
 	props      *Properties
 	filter     filterpolicy.Filter // nil: none, or not usable
@@ -88,6 +89,10 @@ func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	if opts.ID != 0 && opts.ID != r.id {
 		return nil, r.corrupt(size-footerSize, "footer", fmt.Errorf("this is another file: its id is %#x, want %#x", r.id, opts.ID))
 	}
+	if opts.Seq != 0 && r.props.LargestSeq != 0 {
+		return nil, r.corrupt(size-footerSize, "properties", fmt.Errorf("the entries should have sequence number 0, and have up to %d", r.props.LargestSeq))
+	}
+	r.seq = opts.Seq
 	if opts.Prefix != nil && opts.Prefix.Name() == r.props.FilterPrefix {
 		r.prefix = opts.Prefix
 	}
@@ -190,7 +195,7 @@ func (r *Reader) parseTail(tail []byte, start int64, skipFilter bool) error {
 		if err != nil {
 			return err
 		}
-		if r.tombstones, err = decodeRangeDels(append([]byte(nil), data...)); err != nil {
+		if r.tombstones, err = decodeRangeDels(append([]byte(nil), data...), r.seq); err != nil {
 			return r.corrupt(int64(p.rangeDels.offset), "range tombstones", err)
 		}
 	}
@@ -231,7 +236,9 @@ func (r *Reader) checkIndex() error {
 	return nil
 }
 
-func decodeRangeDels(data []byte) (*rangedel.Set, error) {
+// decodeRangeDels decodes range tombstones. They get sequence number seq if it is
+// not zero.
+func decodeRangeDels(data []byte, seq base.SeqNum) (*rangedel.Set, error) {
 	if err := checkBlock(data); err != nil {
 		return nil, err
 	}
@@ -247,7 +254,7 @@ func decodeRangeDels(data []byte) (*rangedel.Set, error) {
 		if k.Kind() != base.KindRangeDelete {
 			return nil, fmt.Errorf("unexpected %s", k)
 		}
-		ts = append(ts, rangedel.Tombstone{Start: k.User, End: end, Seq: k.SeqNum()})
+		ts = append(ts, rangedel.Tombstone{Start: k.User, End: end, Seq: max(seq, k.SeqNum())})
 	}
 	if i.err != nil {
 		return nil, i.err

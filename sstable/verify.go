@@ -19,15 +19,23 @@ const maxFaults = 16
 // it, and that the properties count what is there. It returns all faults it
 // found, joined, up to a bound; each matches ErrCorruption. It takes one pass,
 // and one block of memory.
-func (r *Reader) Verify() error {
+func (r *Reader) Verify() error { return r.VerifyEach(nil) }
+
+// VerifyEach is Verify that also shows visit every point entry as the file has it,
+// in order. Slices are valid for one call. An error of visit ends the pass and is
+// returned alone.
+func (r *Reader) VerifyEach(visit func(k base.InternalKey, value []byte) error) error {
 	if r.closed.Load() {
 		return ErrClosed
 	}
-	v := verifier{r: r}
+	v := verifier{r: r, visit: visit}
 	v.tail()
 	v.leaves()
 	for n := 0; n < r.dataCount && len(v.faults) < maxFaults; n++ {
 		v.block(n)
+		if v.stopped != nil {
+			return v.stopped
+		}
 	}
 	if len(v.faults) == 0 {
 		v.properties()
@@ -36,8 +44,10 @@ func (r *Reader) Verify() error {
 }
 
 type verifier struct {
-	r      *Reader
-	faults []error
+	r       *Reader
+	faults  []error
+	visit   func(k base.InternalKey, value []byte) error // may be nil
+	stopped error                                        // what visit returned
 
 	loc       location
 	entries   uint64
@@ -121,6 +131,11 @@ func (v *verifier) blockEntries(b block) error {
 	i.reset(b)
 	firstOfBlock := true
 	for ok := i.first(); ok; ok = i.next() {
+		if v.visit != nil {
+			if v.stopped = v.visit(i.key, i.value); v.stopped != nil {
+				return nil
+			}
+		}
 		again := v.entries > 0 && bytes.Equal(i.key.User, v.last.User)
 		if v.entries > 0 && base.Compare(v.last, i.key) >= 0 {
 			return fmt.Errorf("%s stands behind %s", i.key, v.last)

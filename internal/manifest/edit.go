@@ -31,6 +31,10 @@ type Table struct {
 
 	SmallestSeq, LargestSeq base.SeqNum
 
+	// Seq, if not zero, is the sequence number of every entry: the file was taken in
+	// as it was, and its own numbers are zero.
+	Seq base.SeqNum
+
 	Entries      uint64 // point entries
 	Deletes      uint64 // of them, tombstones
 	RangeDeletes uint64
@@ -102,6 +106,8 @@ type DeletedTable struct {
 //	                       upper uint8: 0 inclusive, 1 exclusive, 2 no bound
 //	                       smallest: length uvarint, bytes
 //	                       largest: length uvarint, bytes
+//	10 ingested table      number of an added table above, sequence number of all
+//	                       its entries: uvarints
 //
 // A field with another tag comes from a newer version of the format, and the
 // store is refused: unlike a property, an edit cannot be passed over.
@@ -112,6 +118,8 @@ const (
 	tagLastSeq
 	tagDeleted
 	tagAdded
+
+	tagIngested = 10
 )
 
 const (
@@ -146,6 +154,11 @@ func (e *Edit) Append(dst []byte) []byte {
 	}
 	for i := range e.Added {
 		field(tagAdded, e.Added[i].append(nil))
+	}
+	for i := range e.Added {
+		if t := &e.Added[i].Table; t.Seq != 0 {
+			field(tagIngested, appendUvarints(nil, t.Num, uint64(t.Seq)))
+		}
 	}
 	return dst
 }
@@ -197,6 +210,8 @@ func DecodeEdit(b []byte) (*Edit, error) {
 			e.Deleted = append(e.Deleted, DeletedTable{Level: f.level(), Num: f.uvarint()})
 		case tagAdded:
 			e.Added = append(e.Added, f.table())
+		case tagIngested:
+			f.bad = f.bad || !e.ingested(f.uvarint(), base.SeqNum(f.uvarint()))
 		default:
 			if d.bad {
 				return nil, errEdit
@@ -209,6 +224,18 @@ func DecodeEdit(b []byte) (*Edit, error) {
 		return nil, errEdit
 	}
 	return e, nil
+}
+
+// ingested sets the sequence number of a table that the edit adds, and reports
+// whether that can be.
+func (e *Edit) ingested(num uint64, seq base.SeqNum) bool {
+	i := slices.IndexFunc(e.Added, func(a AddedTable) bool { return a.Table.Num == num })
+	if i < 0 {
+		return false
+	}
+	t := &e.Added[i].Table
+	t.Seq = seq
+	return t.SmallestSeq == seq && t.LargestSeq == seq && seq != 0
 }
 
 // A decoder takes values off a slice and remembers whether one was not there.

@@ -51,6 +51,28 @@ func TestEditRoundTrip(t *testing.T) {
 	}
 }
 
+// An edit that adds an ingested file has a field that older versions refuse.
+func TestIngestedTables(t *testing.T) {
+	e := &Edit{LastSeq: 77, Added: []AddedTable{
+		{Level: 6, Table: Table{Num: 7, Smallest: []byte("a"), Largest: []byte("b"), Seq: 77, SmallestSeq: 77, LargestSeq: 77}},
+		{Level: 0, Table: Table{Num: 8, Smallest: []byte("a"), Largest: []byte("b"), SmallestSeq: 3, LargestSeq: 9}},
+	}}
+	b := e.Append(nil)
+	got, err := DecodeEdit(b)
+	require.NoError(t, err)
+	require.Equal(t, e, got)
+	golden.File(t, filepath.Join("testdata", "ingested.golden"), hex.Dump(b))
+	for _, bad := range [][]byte{
+		{tagIngested, 2, 7, 77},                         // no such table
+		append(b[:len(b):len(b)], tagIngested, 2, 8, 9), // its entries have numbers of their own
+		append(b[:len(b):len(b)], tagIngested, 2, 7, 0),
+		append(b[:len(b):len(b)], tagIngested, 1, 7),
+	} {
+		_, err := DecodeEdit(bad)
+		require.ErrorIs(t, err, errEdit)
+	}
+}
+
 func TestEveryTruncationOfAnEditIsAnErrorOrShorter(t *testing.T) {
 	whole := sampleEdit().Append(nil)
 	for n := range whole {

@@ -155,6 +155,16 @@ func (m *Mem) SyncDir(dir string) error {
 	return nil
 }
 
+// SyncFile implements FileSyncer.
+func (m *Mem) SyncFile(name string) error {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if _, err := m.file(name); err != nil {
+		return &fs.PathError{Op: "sync", Path: name, Err: err}
+	}
+	return nil
+}
+
 // Stat implements FS.
 func (m *Mem) Stat(name string) (int64, error) {
 	m.mu.RLock()

@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"errors"
 	"io"
 	"os"
 )
@@ -32,6 +33,16 @@ func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, ne
 func (osFS) Link(oldname, newname string) error   { return os.Link(oldname, newname) }
 func (osFS) MkdirAll(dir string) error            { return os.MkdirAll(dir, 0o755) }
 func (osFS) SyncDir(dir string) error             { return syncDir(dir) }
+
+// SyncFile implements FileSyncer. It needs the permission to write, which some
+// platforms ask of who syncs.
+func (osFS) SyncFile(name string) error {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncFile(f), f.Close())
+}
 
 func (osFS) List(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)

@@ -54,6 +54,12 @@ type FS interface {
 	Lock(name string, mode LockMode) (io.Closer, error)
 }
 
+// A FileSyncer is a file system that can make durable what others have written.
+type FileSyncer interface {
+	// SyncFile makes a file's bytes durable, whoever wrote them, but not its name.
+	SyncFile(name string) error
+}
+
 // WriteFile is a file that is written from front to back. Write is for one
 // goroutine at a time; Sync may run beside it.
 type WriteFile interface {

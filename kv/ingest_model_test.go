@@ -1,0 +1,270 @@
+package kv
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+	"github.com/stretchr/testify/require"
+)
+
+// writeIngestFile writes a file of random values under the keys of m that lie in one
+// of a few ranges, deletes, and perhaps a range delete, and does to m what ingesting
+// it does.
+func writeIngestFile(t *testing.T, rng *rand.Rand, fsys sift.FS, path string, m model, keys []string) {
+	t.Helper()
+	f, err := fsys.Create(path)
+	require.NoError(t, err)
+	w := sstable.NewWriter(f, &sstable.WriterOptions{BlockSize: 64 + rng.IntN(500), Filter: randomOptions(rng).Filter})
+	if len(keys) > 1 && rng.IntN(3) == 0 {
+		lo, hi := keys[0], keys[len(keys)-1]
+		require.NoError(t, w.DeleteRange([]byte(lo), []byte(hi)))
+		m.deleteRange([]byte(lo), []byte(hi))
+	}
+	for i, k := range keys {
+		if i > 0 && k == keys[i-1] {
+			continue
+		}
+		if rng.IntN(4) == 0 {
+			require.NoError(t, w.Delete([]byte(k)))
+			delete(m, k)
+			continue
+		}
+		m[k] = string(randomBytes(rng, rng.IntN(200)))
+		require.NoError(t, w.Set([]byte(k), []byte(m[k])))
+	}
+	_, err = w.Finish()
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+}
+
+// ingest takes in up to three files that do not overlap.
+func (r *modelRun) ingest(n int) {
+	all := model{}
+	for range 1 + r.rng.IntN(30) {
+		all[string(r.key())] = ""
+	}
+	keys, next := all.keys(), maps.Clone(r.m)
+	var paths []string
+	for len(keys) > 0 {
+		take := 1 + r.rng.IntN(len(keys))
+		if len(paths) == 2 {
+			take = len(keys)
+		}
+		path := fmt.Sprintf("ingest-%d-%d", n, len(paths))
+		writeIngestFile(r.t, r.rng, r.fs, path, next, keys[:take])
+		paths, keys = append(paths, path), keys[take:]
+	}
+	r.rng.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
+	require.NoError(r.t, r.db.IngestContext(r.t.Context(), paths, &IngestOptions{Copy: r.rng.IntN(3) == 0, SkipVerify: r.rng.IntN(3) == 0}))
+	r.m = next
+}
+
+// TestModelWithIngest is TestModel with ingests between the other operations.
+func TestModelWithIngest(t *testing.T) {
+	for seed := range uint64(envInt("MODEL_SEEDS", 12/raceFactor)) {
+		rng := rand.New(rand.NewPCG(seed, 606))
+		r := &modelRun{t: t, rng: rng, fs: sift.NewMem(), opts: randomOptions(rng), m: model{}}
+		r.open()
+		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			r.t = t
+			for n := range 600 {
+				if rng.IntN(20) == 0 {
+					r.ingest(n)
+				}
+				r.step()
+			}
+			r.checkAll()
+			r.release()
+			require.NoError(t, r.db.Close())
+		}) {
+			return
+		}
+	}
+}
+
+// TestIngestIsSeenAtOnce has one writer that counts up: in a write, in two files that
+// are ingested together, and in a write again. Nobody may ever see one of them ahead
+// of what came before.
+func TestIngestIsSeenAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	rng := rand.New(rand.NewPCG(8, 606))
+	o := randomOptions(rng)
+	db := openDir(t, dir, o)
+	from := t.TempDir()
+	var done atomic.Bool
+	var others sync.WaitGroup
+	look := func(seed uint64) {
+		rng := rand.New(rand.NewPCG(seed, 607))
+		for !done.Load() {
+			var reader Reader = db
+			s := db.NewSnapshot()
+			if rng.IntN(2) == 0 {
+				reader = s
+			}
+			it, err := reader.NewIter(nil)
+			require.NoError(t, err)
+			seen := map[string]int64{}
+			for ok := it.First(); ok; ok = it.Next() {
+				seen[string(it.Key())] = count(t, it.Value())
+			}
+			require.NoError(t, it.Close())
+			require.Equal(t, seen["b1"], seen["b2"], "half an ingest is seen")
+			require.GreaterOrEqual(t, seen["a"], seen["b1"])
+			require.GreaterOrEqual(t, seen["b1"], seen["c"], "a write is seen, and the ingest before it is not")
+			require.LessOrEqual(t, seen["a"]-seen["c"], int64(1))
+			require.NoError(t, s.Close())
+		}
+	}
+	others.Go(func() { look(1) })
+	others.Go(func() { look(2) })
+	others.Go(func() {
+		for !done.Load() {
+			require.NoError(t, db.Compact(nil, nil))
+		}
+	})
+	for i := range envInt("INGESTS", 150/raceFactor) {
+		n := strconv.Itoa(i + 1)
+		require.NoError(t, db.Set([]byte("a"), []byte(n), Async))
+		paths := []string{
+			ingestFile(t, sift.OS, filepath.Join(from, n+"-1"), nil, "b1="+n),
+			ingestFile(t, sift.OS, filepath.Join(from, n+"-2"), nil, "b2="+n),
+		}
+		require.NoError(t, db.Ingest(paths))
+		for _, p := range paths {
+			require.NoError(t, os.Remove(p))
+		}
+		require.NoError(t, db.Set([]byte("c"), []byte(n), Async))
+	}
+	done.Store(true)
+	others.Wait()
+	require.NoError(t, db.Close())
+}
+
+// SyncFile makes crashFS a file system that can take files in by a link.
+func (c *crashFS) SyncFile(name string) error {
+	if err := c.before(); err != nil {
+		return err
+	}
+	f, err := c.mem.OpenReadWrite(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// ingest takes in files as one write of a history. It returns the error of Ingest,
+// or of writing the files.
+func (r *cutRun) ingest() error {
+	n := len(r.states)
+	m := maps.Clone(r.states[n-1])
+	m["count"] = strconv.Itoa(n)
+	var paths []string
+	for i, part := range []string{"count", "key/0", "key/1"} {
+		path := fmt.Sprintf("ingest-%d-%d", n, i)
+		keys := []string{part}
+		for j := range r.rng.IntN(20) * min(i, 1) {
+			keys = append(keys, fmt.Sprintf("%s%02d", part, 3*j))
+		}
+		fsys := r.opts.fs
+		if c, ok := fsys.(*crashFS); ok {
+			fsys = newCrashFS(c.mem, nothing) // writing the files is not under test
+		}
+		if i == 0 {
+			ingestFile(r.t, fsys, path, nil, "count="+m["count"])
+		} else {
+			writeIngestFile(r.t, r.rng, fsys, path, m, keys)
+		}
+		paths = append(paths, path)
+	}
+	r.states = append(r.states, m)
+	r.begun.Store(int64(n))
+	return r.db.IngestContext(r.t.Context(), paths, &IngestOptions{Copy: r.rng.IntN(2) == 0})
+}
+
+// TestPowerCutDuringIngest cuts the power while files are taken in, between writes
+// that nobody synced: what is left is a prefix of the history, with all of an ingest's
+// files or none.
+func TestPowerCutDuringIngest(t *testing.T) {
+	t.Parallel()
+	cuts := 0
+	for seed := uint64(0); cuts < envInt("POWER_CUTS", 120/raceFactor); seed++ {
+		r := &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 608)), states: []model{{}}}
+		mem := vfs.NewCrashableMem()
+		clock := rand.New(rand.NewPCG(seed, 609))
+		calls := 0
+		r.opts = randomOptions(r.rng)
+		r.opts.fs = newCrashFS(mem, func() error {
+			calls++
+			if len(r.cuts) < cutsPerHistory && clock.IntN(15) == 0 {
+				c := cut{call: calls, synced: int(r.synced.Load())}
+				c.disk = crashClone(mem, clock)
+				c.begun = int(r.begun.Load())
+				r.cuts = append(r.cuts, c)
+			}
+			return nil
+		})
+		r.open()
+		for range 8 {
+			for range r.rng.IntN(6) {
+				require.NoError(t, r.write())
+			}
+			require.NoError(t, r.ingest())
+			r.durable()
+		}
+		require.NoError(t, r.db.Close())
+		for _, c := range r.cuts {
+			r.check(c)
+		}
+		cuts += len(r.cuts)
+	}
+	t.Logf("%d power cuts, each followed by one during recovery", cuts)
+}
+
+// TestIngestWhenTheDiskFails lets every call of an ingest that changes the disk fail
+// in turn: all of the files are there afterwards, or none.
+func TestIngestWhenTheDiskFails(t *testing.T) {
+	failed := 0
+	for failAt := 1; ; failAt++ {
+		r := &cutRun{t: t, seed: uint64(failAt), rng: rand.New(rand.NewPCG(3, 610)), states: []model{{}}}
+		mem := vfs.NewCrashableMem()
+		var calls atomic.Int64
+		calls.Store(-1 << 30)
+		r.opts = randomOptions(r.rng)
+		r.opts.fs = newCrashFS(mem, func() error {
+			if calls.Add(1) == int64(failAt) {
+				return errDisk
+			}
+			return nil
+		})
+		r.open()
+		require.NoError(t, r.write())
+		calls.Store(0)
+		err := r.ingest()
+		reached := calls.Swap(-1 << 30)
+		if err == nil {
+			r.durable()
+		} else {
+			failed++
+			require.ErrorIs(t, err, errDisk)
+		}
+		_ = r.db.Close()
+		r.recovered(cut{call: failAt, synced: int(r.synced.Load()), begun: int(r.begun.Load())}, mem, nothing)
+		if reached < int64(failAt) {
+			require.NoError(t, err)
+			break
+		}
+	}
+	require.Greater(t, failed, 10)
+	t.Logf("%d failures", failed)
+}

@@ -1,0 +1,69 @@
+package kv
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+)
+
+// place returns the edit that adds the files, each to the lowest level where it
+// fits, and keeps compactions from writing there until unreserve. It is called with
+// the locks of a version edit held.
+func (in *ingest) place(seq base.SeqNum) *manifest.Edit {
+	d := in.d
+	e := &manifest.Edit{LastSeq: seq}
+	for _, f := range in.files {
+		t := f.table
+		t.Seq, t.SmallestSeq, t.LargestSeq = seq, seq, seq
+		s := span{t.Smallest, t.UpperBound()}
+		level := d.lowestLevel(s)
+		in.spans = append(in.spans, runningSpan{level, s})
+		e.Added = append(e.Added, manifest.AddedTable{Level: level, Table: t})
+	}
+	d.compactions.running++ // a manual compaction waits too
+	d.compactions.spans = append(d.compactions.spans, in.spans...)
+	return e
+}
+
+// unreserve lets compactions write again where the files were placed.
+func (in *ingest) unreserve() {
+	if in.spans == nil {
+		return
+	}
+	d := in.d
+	d.mu.Lock()
+	for _, r := range in.spans {
+		i := slices.IndexFunc(d.compactions.spans, func(o runningSpan) bool {
+			return o.output == r.output && bytes.Equal(o.span.lo, r.span.lo)
+		})
+		d.compactions.spans = slices.Delete(d.compactions.spans, i, i+1)
+	}
+	d.compactions.running--
+	d.mu.Unlock()
+	d.progress.Broadcast()
+}
+
+// lowestLevel returns the lowest level for a table that is newer than all others and
+// has keys in s: above it, and in it, no table shares keys with s. In level 0 they
+// may. A table of a running compaction's output may reach over a gap between inputs,
+// so the levels and spans of these are taken too. Levels that are empty because the
+// store is small stay so. The caller holds d.mu.
+func (d *DB) lowestLevel(s span) int {
+	v := d.current
+	baseLevel, _ := d.levelTargets(v)
+	lowest := 0
+	for n := range v.levels {
+		if len(overlappingIn(&v.levels[n], n, s.lo, s.hi)) > 0 {
+			break
+		}
+		taken := slices.ContainsFunc(d.compactions.spans, func(r runningSpan) bool {
+			return r.output == n && r.span.overlaps(s)
+		})
+		if n >= baseLevel && !taken {
+			lowest = n
+		}
+	}
+	return lowest
+}

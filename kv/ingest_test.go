@@ -1,0 +1,289 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+	"github.com/stretchr/testify/require"
+)
+
+// ingestFile writes a sorted file on a file system. Writes are "key=value", "-key"
+// for a delete, and "a..b" for a range delete; keys ascend.
+func ingestFile(tb testing.TB, fsys vfs.FS, path string, o *sstable.WriterOptions, writes ...string) string {
+	tb.Helper()
+	f, err := fsys.Create(path)
+	require.NoError(tb, err)
+	w := sstable.NewWriter(f, o)
+	for _, s := range writes {
+		key, value, set := bytes.Cut([]byte(s), []byte("="))
+		lo, hi, ranged := bytes.Cut([]byte(s), []byte(".."))
+		switch {
+		case set:
+			err = w.Set(key, value)
+		case ranged:
+			err = w.DeleteRange(lo, hi)
+		default:
+			err = w.Delete(key[1:])
+		}
+		require.NoError(tb, err)
+	}
+	_, err = w.Finish()
+	require.NoError(tb, errors.Join(err, f.Close()))
+	return path
+}
+
+func TestIngest(t *testing.T) {
+	dir := t.TempDir()
+	db := openDir(t, dir, nil)
+	for _, k := range []string{"a", "b", "c", "d", "e", "z"} {
+		set(t, db, k, "old")
+	}
+	require.NoError(t, db.Compact(nil, nil))
+	set(t, db, "c", "in the memtable")
+	before := db.NewSnapshot()
+	it, err := db.NewIter(nil)
+	require.NoError(t, err)
+
+	from := t.TempDir()
+	first := ingestFile(t, vfs.OS, filepath.Join(from, "first"), nil, "a=new", "-b", "c=new", "cc=new")
+	second := ingestFile(t, vfs.OS, filepath.Join(from, "second"), nil, "d..f", "dd=new")
+	third := ingestFile(t, vfs.OS, filepath.Join(from, "third"), nil, "zz=new")
+	empty := ingestFile(t, vfs.OS, filepath.Join(from, "empty"), nil)
+	require.NoError(t, db.Ingest([]string{third, second, empty, first}))
+
+	then := model{"a": "old", "b": "old", "c": "in the memtable", "d": "old", "e": "old", "z": "old"}
+	now := model{"a": "new", "c": "new", "cc": "new", "dd": "new", "z": "old", "zz": "new"}
+	check := func() {
+		t.Helper()
+		requireContents(t, now, db)
+		for _, k := range append(now.keys(), then.keys()...) {
+			v, err := db.Get([]byte(k))
+			require.Equal(t, now[k], string(v), "%q: %v", k, err)
+		}
+		require.NoError(t, db.verify(io.Discard))
+		checkIdentities(t, db.Metrics())
+	}
+	check()
+	requireContents(t, then, before)
+	for ok, n := it.First(), 0; ok; ok, n = it.Next(), n+1 {
+		require.Equal(t, then.keys()[n], string(it.Key()))
+	}
+	require.NoError(t, it.Close())
+	m := db.Metrics()
+	require.EqualValues(t, 1, m.Ingests)
+	require.EqualValues(t, 3, m.IngestedFiles)
+	require.Equal(t, 1, m.Levels[lastLevel].Files-1, "the third file overlaps nothing, and stands beside the first compaction's")
+
+	set(t, db, "a", "newer")
+	now["a"] = "newer"
+	check()
+	require.NoError(t, db.Flush())
+	check()
+	require.NoError(t, db.Compact(nil, nil))
+	check()
+	requireContents(t, then, before)
+	require.NoError(t, before.Close())
+	require.NoError(t, db.Close())
+	require.NoError(t, Verify(dir, io.Discard))
+	db = openDir(t, dir, nil)
+	check()
+	require.NoError(t, db.Close())
+	for _, path := range []string{first, second, third} {
+		require.FileExists(t, path, "originals stay")
+	}
+}
+
+// Ingested files keep their sequence number when the store is opened again before
+// they are compacted.
+func TestIngestedFilesAreReopened(t *testing.T) {
+	mem := vfs.NewMem()
+	open := func() *DB {
+		db, err := Open("db", &Options{fs: mem, L0CompactionThreshold: 100, L0SlowdownThreshold: 200, L0StopThreshold: 300})
+		require.NoError(t, err)
+		return db
+	}
+	db := open()
+	set(t, db, "k", "0")
+	for i := range 5 {
+		path := ingestFile(t, mem, fmt.Sprint("file", i), nil, fmt.Sprintf("k=%d", 2*i+1), fmt.Sprintf("only/%d=", i))
+		require.NoError(t, db.Ingest([]string{path}))
+		requireGet(t, db, "k", fmt.Sprint(2*i+1))
+		require.NoError(t, db.Close())
+		db = open()
+		requireGet(t, db, "k", fmt.Sprint(2*i+1))
+		set(t, db, "k", fmt.Sprint(2*i+2))
+		requireGet(t, db, "k", fmt.Sprint(2*i+2))
+	}
+	require.NoError(t, db.verify(io.Discard))
+	require.NoError(t, db.Close())
+}
+
+func requireGet(t *testing.T, db Reader, key, want string) {
+	t.Helper()
+	v, err := db.Get([]byte(key))
+	require.NoError(t, err)
+	require.Equal(t, want, string(v))
+}
+
+func TestIngestRefuses(t *testing.T) {
+	from := t.TempDir()
+	file := func(name string, writes ...string) string {
+		return ingestFile(t, vfs.OS, filepath.Join(from, name), &sstable.WriterOptions{Compression: sstable.NoCompression}, writes...)
+	}
+	whole := file("whole", "a=1", "m=2")
+	damaged := file("damaged", "x=1", "y=2")
+	rewrite(t, damaged, flip(5))
+	cut := file("cut", "x=1")
+	require.NoError(t, os.Truncate(cut, 100))
+	numbered := filepath.Join(from, "numbered")
+	twice := filepath.Join(from, "twice")
+	for path, keys := range map[string][]base.InternalKey{
+		numbered: {base.MakeKey([]byte("n"), 7, base.KindSet)},
+		twice:    {base.MakeKey([]byte("t"), 0, base.KindSet), base.MakeKey([]byte("t"), 0, base.KindDelete)},
+	} {
+		f, err := os.Create(path)
+		require.NoError(t, err)
+		w := sstable.NewWriter(f, nil)
+		for _, k := range keys {
+			require.NoError(t, w.Add(k, nil))
+		}
+		_, err = w.Finish()
+		require.NoError(t, errors.Join(err, f.Close()))
+	}
+	long := string(make([]byte, MaxKeySize+1))
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx   context.Context
+		paths []string
+		want  error
+		text  string
+	}{
+		"overlap":           {paths: []string{whole, file("overlap", "k=1", "z=2")}, want: ErrNotIngestible, text: "overlap"},
+		"overlapping range": {paths: []string{whole, file("range", "b..c")}, want: ErrNotIngestible, text: "overlap"},
+		"the same twice":    {paths: []string{whole, whole}, want: ErrNotIngestible, text: "overlap"},
+		"long key":          {paths: []string{whole, file("long", "n=", "n"+long+"=", "o=")}, want: ErrTooLarge, text: "long"},
+		"long end":          {paths: []string{whole, file("end", "n..n"+long)}, want: ErrTooLarge, text: "end"},
+		"damaged":           {paths: []string{whole, damaged}, want: ErrCorruption, text: damaged},
+		"cut":               {paths: []string{whole, cut}, want: ErrCorruption, text: cut},
+		"missing":           {paths: []string{whole, filepath.Join(from, "missing")}, want: fs.ErrNotExist, text: "missing"},
+		"sequence numbers":  {paths: []string{whole, numbered}, want: ErrNotIngestible, text: "up to 7"},
+		"a key twice":       {paths: []string{whole, twice}, want: ErrNotIngestible, text: "twice"},
+		"cancelled":         {ctx: cancelled, paths: []string{whole}, want: context.Canceled, text: "broken off"},
+	} {
+		for _, copies := range []bool{false, true} {
+			dir := t.TempDir()
+			db := openDir(t, dir, nil)
+			set(t, db, "k", "v")
+			ctx := c.ctx
+			if ctx == nil {
+				ctx = context.Background()
+			}
+			err := db.IngestContext(ctx, c.paths, &IngestOptions{Copy: copies})
+			require.ErrorIs(t, err, c.want, name)
+			require.ErrorContains(t, err, c.text, name)
+			requireContents(t, model{"k": "v"}, db)
+			names, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+			require.NoError(t, err)
+			require.Empty(t, names, "%s: files are left behind", name)
+			require.NoError(t, db.Ingest([]string{whole}), "the store goes on")
+			requireContents(t, model{"k": "v", "a": "1", "m": "2"}, db)
+			require.NoError(t, db.Close())
+			require.ErrorIs(t, db.Ingest([]string{whole}), ErrClosed)
+			ro := openDir(t, dir, &Options{ReadOnly: true})
+			require.ErrorIs(t, ro.Ingest([]string{whole}), ErrReadOnly)
+			require.NoError(t, ro.Close())
+		}
+	}
+}
+
+func TestIngestWithoutVerification(t *testing.T) {
+	from := t.TempDir()
+	damaged := ingestFile(t, vfs.OS, filepath.Join(from, "damaged"), &sstable.WriterOptions{Compression: sstable.NoCompression}, "x=1")
+	rewrite(t, damaged, flip(5))
+	db := openMem(t, nil)
+	require.NoError(t, db.IngestContext(context.Background(), []string{damaged}, &IngestOptions{SkipVerify: true}))
+	_, err := db.Get([]byte("x"))
+	require.ErrorIs(t, err, ErrCorruption, "it was taken on trust, and is still checked when read")
+	require.NoError(t, db.Ingest(nil))
+}
+
+// A file is linked where that is possible, through symbolic links to itself, and a
+// copy shares nothing with the original.
+func TestIngestLinksOrCopies(t *testing.T) {
+	from := t.TempDir()
+	path := ingestFile(t, vfs.OS, filepath.Join(from, "file"), &sstable.WriterOptions{Compression: sstable.NoCompression}, "x=1")
+	link := filepath.Join(from, "link")
+	require.NoError(t, os.Symlink("file", link))
+	for _, c := range []struct {
+		path string
+		opts IngestOptions
+		same bool
+	}{{path, IngestOptions{}, true}, {link, IngestOptions{}, true}, {path, IngestOptions{Copy: true}, false}} {
+		dir := t.TempDir()
+		db := openDir(t, dir, nil)
+		require.NoError(t, db.IngestContext(context.Background(), []string{c.path}, &c.opts))
+		a, err := os.Stat(path)
+		require.NoError(t, err)
+		b, err := os.Lstat(only(t, dir, manifest.FileTable))
+		require.NoError(t, err)
+		require.Equal(t, c.same, os.SameFile(a, b))
+		require.True(t, b.Mode().IsRegular())
+		require.NoError(t, db.Close())
+	}
+}
+
+// An ingested file goes as deep as it fits, and never below something that it hides.
+func TestIngestPlacesFiles(t *testing.T) {
+	mem := vfs.NewMem()
+	db, err := Open("db", &Options{fs: mem, L0CompactionThreshold: 100, L0SlowdownThreshold: 200, L0StopThreshold: 300})
+	require.NoError(t, err)
+	files := func() (n []int) {
+		for _, l := range db.Metrics().Levels {
+			n = append(n, l.Files)
+		}
+		return n
+	}
+	ingest := func(name string, writes ...string) {
+		require.NoError(t, db.Ingest([]string{ingestFile(t, mem, name, nil, writes...)}))
+	}
+	ingest("f1", "b=", "d=")
+	require.Equal(t, []int{0, 0, 0, 0, 0, 0, 1}, files())
+	ingest("f2", "e=", "g=")
+	require.Equal(t, []int{0, 0, 0, 0, 0, 0, 2}, files())
+	ingest("f3", "c=")
+	require.Equal(t, []int{1, 0, 0, 0, 0, 0, 2}, files(), "level 6 has its key")
+	ingest("f4", "c..e")
+	require.Equal(t, []int{2, 0, 0, 0, 0, 0, 2}, files())
+	ingest("f5", "e..z")
+	require.Equal(t, []int{3, 0, 0, 0, 0, 0, 2}, files())
+	ingest("f6", "y=")
+	require.Equal(t, []int{4, 0, 0, 0, 0, 0, 2}, files(), "a range tombstone in level 0 is over its key")
+	requireContents(t, model{"b": "", "y": ""}, db)
+
+	db.mu.Lock()
+	db.compactions.spans = append(db.compactions.spans, runningSpan{lastLevel, span{[]byte("z"), nil}})
+	db.mu.Unlock()
+	ingest("f7", "zz=")
+	require.Equal(t, []int{5, 0, 0, 0, 0, 0, 2}, files(), "a compaction may write over its key")
+	db.mu.Lock()
+	require.Len(t, db.compactions.spans, 1)
+	require.Zero(t, db.compactions.running)
+	db.compactions.spans = nil
+	db.mu.Unlock()
+	require.NoError(t, db.Compact(nil, nil))
+	requireContents(t, model{"b": "", "y": "", "zz": ""}, db)
+	require.NoError(t, db.verify(io.Discard))
+	require.NoError(t, db.Close())
+}
