@@ -43,6 +43,13 @@ var (
 	// ErrNotIngestible is matched when Ingest refuses a file that is whole: it
 	// overlaps another of the same call, or holds what no file for Ingest holds.
 	ErrNotIngestible = errors.New("siftkv: the file cannot be ingested")
+	// ErrBackupMismatch is returned when a backup does not fit: the mark is another
+	// store's, or the directory is not as the backup before left it. Nothing was
+	// touched.
+	ErrBackupMismatch = errors.New("siftkv: the backup does not fit")
+	// ErrRestoreUnfinished is matched by the error of a restore that broke off, a
+	// *RestoreError, and returned by Open for the directory that it left.
+	ErrRestoreUnfinished = errors.New("siftkv: a restore is unfinished")
 	// ErrIteratorsOpen is returned by Close when iterators are still open. The
 	// text has the stack that opened each. The store is closed all the same.
 	ErrIteratorsOpen = errors.New("siftkv: closed with open iterators")

@@ -59,13 +59,13 @@ func (in *ingest) link(path, name string) (linked bool, err error) {
 			return false, err
 		}
 	}
-	if fsys.Link(path, name) != nil {
+	if linked = fsys.Link(path, name) == nil; !linked {
 		return false, nil
 	}
-	if syncer.SyncFile(name) == nil {
-		return true, nil
+	if linked = syncer.SyncFile(name) == nil; !linked {
+		err = fsys.Remove(name) // or the copy would go into the original
 	}
-	return false, fsys.Remove(name) // or the copy would go into the original
+	return linked, err
 }
 
 // copy copies the file, durably.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -118,12 +119,12 @@ func TestIngestedFilesAreReopened(t *testing.T) {
 	for i := range 5 {
 		path := ingestFile(t, mem, fmt.Sprint("file", i), nil, fmt.Sprintf("k=%d", 2*i+1), fmt.Sprintf("only/%d=", i))
 		require.NoError(t, db.Ingest([]string{path}))
-		requireGet(t, db, "k", fmt.Sprint(2*i+1))
+		requireGet(t, db, "k", strconv.Itoa(2*i+1))
 		require.NoError(t, db.Close())
 		db = open()
-		requireGet(t, db, "k", fmt.Sprint(2*i+1))
-		set(t, db, "k", fmt.Sprint(2*i+2))
-		requireGet(t, db, "k", fmt.Sprint(2*i+2))
+		requireGet(t, db, "k", strconv.Itoa(2*i+1))
+		set(t, db, "k", strconv.Itoa(2*i+2))
+		requireGet(t, db, "k", strconv.Itoa(2*i+2))
 	}
 	require.NoError(t, db.verify(io.Discard))
 	require.NoError(t, db.Close())

@@ -112,6 +112,11 @@ func (d *DB) examine() (exists bool, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
+	if slices.Contains(names, manifest.RestoreName) {
+		if err := d.refuseUnfinished(); err != nil {
+			return false, err
+		}
+	}
 	if slices.Contains(names, manifest.CurrentName) {
 		return true, d.refuse(names)
 	}

@@ -126,15 +126,21 @@ func (v *verifier) block(n int) {
 	v.cut = false
 }
 
+// show shows an entry to visit, and reports whether to go on.
+func (v *verifier) show(i *blockIter) bool {
+	if v.visit != nil {
+		v.stopped = v.visit(i.key, i.value)
+	}
+	return v.stopped == nil
+}
+
 func (v *verifier) blockEntries(b block) error {
 	var i blockIter
 	i.reset(b)
 	firstOfBlock := true
 	for ok := i.first(); ok; ok = i.next() {
-		if v.visit != nil {
-			if v.stopped = v.visit(i.key, i.value); v.stopped != nil {
-				return nil
-			}
+		if !v.show(&i) {
+			return nil // stopped is what counts
 		}
 		again := v.entries > 0 && bytes.Equal(i.key.User, v.last.User)
 		if v.entries > 0 && base.Compare(v.last, i.key) >= 0 {

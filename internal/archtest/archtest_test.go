@@ -28,6 +28,7 @@ var layers = []struct {
 	{"filterpolicy", 1},
 	{"internal/manifest", 2},
 	{"blockindex", 2},
+	{"internal/backup", 3},
 	{"sstable", 3},
 	{"kv", 4},
 	{"internal/bench", 5},

@@ -29,11 +29,17 @@ const maxCurrentSize = 4096
 func SetCurrent(fs vfs.FS, dir string, num uint64) error {
 	line := fmt.Sprintf("siftkv format=%d manifest=%s", FormatVersion, FileName(FileManifest, num))
 	line = fmt.Sprintf("%s crc=%08x\n", line, base.Checksum(0, 0, []byte(line)))
-	temp := filepath.Join(dir, CurrentName+tempSuffix)
-	if err := writeFile(fs, temp, []byte(line)); err != nil {
+	return replaceFile(fs, dir, CurrentName, []byte(line))
+}
+
+// replaceFile gives a file new contents in one step. When it returns, the change is
+// durable, and so are the names of all other files in the directory.
+func replaceFile(fs vfs.FS, dir, name string, data []byte) error {
+	temp := filepath.Join(dir, name+tempSuffix)
+	if err := writeFile(fs, temp, data); err != nil {
 		return err
 	}
-	if err := fs.Rename(temp, filepath.Join(dir, CurrentName)); err != nil {
+	if err := fs.Rename(temp, filepath.Join(dir, name)); err != nil {
 		return err
 	}
 	return fs.SyncDir(dir)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -63,10 +64,10 @@ func TestIngestedTables(t *testing.T) {
 	require.Equal(t, e, got)
 	golden.File(t, filepath.Join("testdata", "ingested.golden"), hex.Dump(b))
 	for _, bad := range [][]byte{
-		{tagIngested, 2, 7, 77},                         // no such table
-		append(b[:len(b):len(b)], tagIngested, 2, 8, 9), // its entries have numbers of their own
-		append(b[:len(b):len(b)], tagIngested, 2, 7, 0),
-		append(b[:len(b):len(b)], tagIngested, 1, 7),
+		{tagIngested, 2, 7, 77},                      // no such table
+		append(slices.Clip(b), tagIngested, 2, 8, 9), // its entries have numbers of their own
+		append(slices.Clip(b), tagIngested, 2, 7, 0),
+		append(slices.Clip(b), tagIngested, 1, 7),
 	} {
 		_, err := DecodeEdit(bad)
 		require.ErrorIs(t, err, errEdit)

@@ -18,12 +18,14 @@ const (
 	FileCurrent                  // CURRENT
 	FileLock                     // LOCK
 	FileTemp                     // *.tmp: being written, worthless after a crash
+	FileRestore                  // RESTORE: what a restore has done
 )
 
 // Names of the files that have no number.
 const (
 	CurrentName = "CURRENT"
 	LockName    = "LOCK"
+	RestoreName = "RESTORE"
 	tempSuffix  = ".tmp"
 )
 
@@ -61,7 +63,9 @@ func ParseFileName(name string) (kind FileKind, num uint64) {
 		return FileCurrent, 0
 	case LockName:
 		return FileLock, 0
-	case CurrentName + tempSuffix:
+	case RestoreName:
+		return FileRestore, 0
+	case CurrentName + tempSuffix, RestoreName + tempSuffix:
 		return FileTemp, 0
 	}
 	return FileUnknown, 0

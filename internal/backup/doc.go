@@ -1,0 +1,47 @@
+// Package backup writes and reads the stream of a backup: the sorted files of a
+// store that an earlier backup has not, as they are, and the description of the
+// whole store. It knows nothing of directories; package kv does.
+//
+// A stream begins with a preamble:
+//
+//	0   magic     8 bytes  "SIFTBAK\n"
+//	8   version   u32      1
+//	12  zero      u32
+//	16  id        u64      a random number of the backup
+//	24  checksum  u32      CRC-32C of bytes 0..23, at place (0, 0)
+//	28  zero      u32
+//
+// Then come frames:
+//
+//	0   checksum  u32      CRC-32C of all that follows, at place (id, offset of the frame in the stream)
+//	4   length    u32      of the payload, at most 256 KiB
+//	8   type      u8       1 header, 2 file, 3 data, 4 description, 5 end
+//	9   payload
+//
+// in this order: a header; of each file a file frame and data frames with all of its
+// bytes; any number of description frames; the end. Numbers are little-endian.
+//
+//	header       u64 store id, parent, parent offset, files, bytes, last sequence number
+//	file         u64 number, table id, size in bytes
+//	data         bytes of the file
+//	description  a piece of a version edit (package manifest) that adds every table
+//	             of the store
+//	end          the last piece
+//
+// The parent is the id of the backup that this one goes on from, zero for a full
+// one; of the parent's stream everything before the parent offset must have been
+// restored. Files and bytes count what is in the stream.
+//
+// A stream may be cut off behind any file, and what was cut off be read on its own
+// by whoever knows the id and the offset: every frame is bound to both.
+//
+// A mark says what a stream, or the beginning of one, holds together with those that
+// it goes on from:
+//
+//	0   magic     8 bytes  "SIFTMRK\n"
+//	8   version   u32      1
+//	12  count     u32      of files
+//	16  store id, backup id, offset in the stream, last sequence number: u64
+//	48  files, ascending:  number u64, table id u64
+//	    checksum  u32      CRC-32C of all before it, at place (0, 0)
+package backup

@@ -1,0 +1,62 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// RESTORE is one line of text, in a directory that backups are restored into:
+//
+//	siftkv restore=1 done=0123456789abcdef manifest=7 doing=0123456789abcdef offset=4096 crc=89abcdef
+//
+// crc is as in CURRENT. The line is replaced in one rename.
+
+// A RestoreState is what a restore has done to a directory.
+type RestoreState struct {
+	Done     uint64 // id of the last backup that was restored whole; 0: none
+	Manifest uint64 // the manifest in force since then
+	Doing    uint64 // id of the backup that is being restored; 0: none
+	Offset   int64  // of its stream, everything before is in the directory
+}
+
+const restoreLine = "siftkv restore=1 done=%016x manifest=%d doing=%016x offset=%d"
+
+// SetRestore replaces the RESTORE file. When it returns, the change is durable, and so
+// are the names of all other files in the directory.
+func SetRestore(fsys vfs.FS, dir string, s RestoreState) error {
+	line := fmt.Sprintf(restoreLine, s.Done, s.Manifest, s.Doing, s.Offset)
+	line = fmt.Sprintf("%s crc=%08x\n", line, base.Checksum(0, 0, []byte(line)))
+	return replaceFile(fsys, dir, RestoreName, []byte(line))
+}
+
+// Restore reads the RESTORE file. There is none where nothing was restored: the
+// state is zero.
+func Restore(fsys vfs.FS, dir string) (s RestoreState, err error) {
+	name := filepath.Join(dir, RestoreName)
+	data, err := readSmallFile(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	var version int
+	if _, err := fmt.Sscanf(string(data), "siftkv restore=%d ", &version); err == nil && version > 1 {
+		return s, fmt.Errorf("%s: %w: version %d, this program reads up to 1", name, ErrNewerFormat, version)
+	}
+	line, crc, _ := strings.Cut(string(data), " crc=")
+	_, err = fmt.Sscanf(line, restoreLine, &s.Done, &s.Manifest, &s.Doing, &s.Offset)
+	if err == nil && (crc != fmt.Sprintf("%08x\n", base.Checksum(0, 0, []byte(line))) || s.Offset < 0) {
+		err = errors.New("checksum does not match")
+	}
+	if err != nil {
+		return RestoreState{}, &base.CorruptionError{File: name, Offset: 0, What: "the state of a restore", Cause: err}
+	}
+	return s, nil
+}

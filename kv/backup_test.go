@@ -1,0 +1,488 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+	"github.com/stretchr/testify/require"
+)
+
+// backUp returns the stream of a backup, and its mark after a round trip through its
+// encoding.
+func backUp(t *testing.T, db *DB, since BackupMark) ([]byte, BackupMark) {
+	t.Helper()
+	var b bytes.Buffer
+	m, err := db.Backup(&b, since)
+	require.NoError(t, err)
+	verified, err := VerifyBackup(bytes.NewReader(b.Bytes()))
+	require.NoError(t, err)
+	require.Equal(t, m, verified)
+	encoded, err := m.MarshalBinary()
+	require.NoError(t, err)
+	var again BackupMark
+	require.NoError(t, again.UnmarshalBinary(encoded))
+	require.Equal(t, m, again)
+	return b.Bytes(), again
+}
+
+// requireRestored checks a directory of a file system against a model, without
+// opening it for writing.
+func requireRestored(t *testing.T, fsys vfs.FS, dir string, want model) {
+	t.Helper()
+	db, err := Open(dir, &Options{ReadOnly: true, fs: fsys})
+	require.NoError(t, err)
+	requireContents(t, want, db)
+	require.NoError(t, db.verify(io.Discard))
+	require.NoError(t, db.Close())
+}
+
+// TestModelBackup makes a full backup and several since marks while a random history
+// goes on, with snapshots and iterators open, and restores them one after the other.
+func TestModelBackup(t *testing.T) {
+	fullBytes, moreBytes := 0, 0
+	for seed := range uint64(envInt("MODEL_SEEDS", 10/raceFactor)) {
+		rng := rand.New(rand.NewPCG(seed, 707))
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: model{}}
+		r.open()
+		var streams bytes.Buffer
+		var models []model
+		var mark BackupMark
+		for range 6 {
+			for n := range 10 + rng.IntN(200) {
+				if rng.IntN(30) == 0 {
+					r.ingest(1000*len(models) + n)
+				}
+				r.step()
+			}
+			stream, m := backUp(t, r.db, mark)
+			if mark.IsZero() {
+				fullBytes += len(stream)
+			} else {
+				moreBytes += len(stream)
+			}
+			streams.Write(stream)
+			models, mark = append(models, maps.Clone(r.m)), m
+		}
+		disk := vfs.NewMem()
+		for _, m := range models { // one behind the other, out of one reader
+			require.NoError(t, Restore(&streams, "restored", &Options{fs: disk}), "seed %d", seed)
+			requireRestored(t, disk, "restored", m)
+		}
+		require.Zero(t, streams.Len())
+		names, err := disk.List("restored")
+		require.NoError(t, err)
+		stray := 0
+		for _, name := range names {
+			if kind, _ := manifest.ParseFileName(name); kind == manifest.FileTable {
+				stray++
+			}
+		}
+		db, err := Open("restored", &Options{fs: disk})
+		require.NoError(t, err)
+		db.current.all(func(int, *table) { stray-- })
+		require.Zero(t, stray, "files of earlier backups are left")
+		require.NoError(t, db.Set([]byte("new"), []byte("write"), nil))
+		models[len(models)-1]["new"] = "write"
+		requireContents(t, models[len(models)-1], db)
+		require.NoError(t, db.Close())
+		r.release()
+		require.NoError(t, r.db.Close())
+	}
+	t.Logf("full backups have %d bytes, those since a mark %d", fullBytes, moreBytes)
+}
+
+// TestBackupAndCheckpointWhileTheStoreIsWritten has a writer that counts up in a
+// write, an ingest, a write; four keys that are written one after the other; flushes
+// and compactions. What a backup or a checkpoint holds is one moment of that.
+func TestBackupAndCheckpointWhileTheStoreIsWritten(t *testing.T) {
+	dir, from := t.TempDir(), t.TempDir()
+	rng := rand.New(rand.NewPCG(4, 708))
+	o := randomOptions(rng)
+	db := openDir(t, dir, o)
+	var done atomic.Bool
+	var acknowledged atomic.Int64
+	var others sync.WaitGroup
+	others.Go(func() {
+		pad := bytes.Repeat([]byte("x"), 500)
+		for i := 1; !done.Load(); i++ {
+			n := strconv.Itoa(i)
+			require.NoError(t, db.Set([]byte("a"), append([]byte(n+" "), pad...), []*WriteOptions{Sync, NoSync, Async}[i%3]))
+			if i%10 == 0 {
+				path := ingestFile(t, vfs.OS, filepath.Join(from, n), nil, "b="+n)
+				require.NoError(t, db.Ingest([]string{path}))
+				require.NoError(t, os.Remove(path))
+			} else {
+				require.NoError(t, db.Set([]byte("b"), []byte(n), Async))
+			}
+			b := db.NewBatch()
+			require.NoError(t, b.DeleteRange([]byte("c"), []byte("e")))
+			require.NoError(t, b.Set([]byte("c"), []byte(n)))
+			require.NoError(t, b.Set([]byte("d"), []byte(n)))
+			require.NoError(t, b.Commit(Async))
+			acknowledged.Store(int64(i))
+		}
+	})
+	others.Go(func() {
+		for !done.Load() {
+			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Flush())
+		}
+	})
+	check := func(dir string, least int64) {
+		require.NoError(t, Verify(dir, io.Discard))
+		copied := openDir(t, dir, nil)
+		n := map[string]int64{}
+		for _, k := range []string{"a", "b", "c", "d"} {
+			if v, err := copied.Get([]byte(k)); !errors.Is(err, ErrNotFound) {
+				require.NoError(t, err)
+				n[k] = count(t, v)
+			}
+		}
+		require.GreaterOrEqual(t, n["c"], least, "a write that was acknowledged before is missing")
+		require.GreaterOrEqual(t, n["a"], n["b"])
+		require.GreaterOrEqual(t, n["b"], n["c"])
+		require.Equal(t, n["c"], n["d"], "half a batch")
+		require.LessOrEqual(t, n["a"]-n["c"], int64(1), "a hole")
+		require.NoError(t, copied.Set([]byte("a"), []byte("0"), nil))
+		require.NoError(t, copied.Close())
+		names, err := filepath.Glob(filepath.Join(dir, "*.wal"))
+		require.NoError(t, err)
+		require.Len(t, names, 1, "the log of the store that was just opened, and none before")
+	}
+	var mark BackupMark
+	var chain [][]byte
+	for range envInt("BACKUPS", 12) {
+		least := acknowledged.Load()
+		copied := filepath.Join(t.TempDir(), "checkpoint")
+		require.NoError(t, db.Checkpoint(copied))
+		check(copied, least)
+
+		least = acknowledged.Load()
+		stream, m := backUp(t, db, mark)
+		chain, mark = append(chain, stream), m
+		restored := filepath.Join(t.TempDir(), "restored")
+		for _, s := range chain {
+			require.NoError(t, Restore(bytes.NewReader(s), restored, nil))
+		}
+		check(restored, least)
+	}
+	done.Store(true)
+	others.Wait()
+	require.NoError(t, db.Close())
+}
+
+// backupStore makes a store of several tables and returns it with what it holds.
+func backupStore(t *testing.T) (*DB, model) {
+	t.Helper()
+	db, err := Open("db", &Options{fs: vfs.NewMem(), Compression: sstable.NoCompression, L0CompactionThreshold: 100, L0SlowdownThreshold: 200, L0StopThreshold: 300})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db, addTables(t, db, model{}, "first", 3)
+}
+
+// addTables adds tables to a store, each with a key of its own and one of all, and
+// deletes what was under the name before.
+func addTables(t *testing.T, db *DB, m model, name string, n int) model {
+	t.Helper()
+	m = maps.Clone(m)
+	for i := range n {
+		for _, k := range []string{fmt.Sprintf("%s/%d", name, i), "all"} {
+			m[k] = name + strconv.Itoa(i)
+			set(t, db, k, m[k])
+		}
+		require.NoError(t, db.Delete([]byte("first/1"), nil))
+		delete(m, "first/1")
+		require.NoError(t, db.Flush())
+	}
+	return m
+}
+
+func TestRestoreRefusesWhatDoesNotFit(t *testing.T) {
+	db, m0 := backupStore(t)
+	full, mark0 := backUp(t, db, BackupMark{})
+	m1 := addTables(t, db, m0, "second", 2)
+	second, mark1 := backUp(t, db, mark0)
+	m2 := addTables(t, db, m1, "third", 1)
+	third, _ := backUp(t, db, mark1)
+	require.Less(t, len(third), len(full))
+	other, _ := backupStore(t)
+	otherFull, otherMark := backUp(t, other, BackupMark{})
+	otherSecond, _ := backUp(t, other, otherMark)
+	_, err := db.Backup(io.Discard, otherMark)
+	require.ErrorIs(t, err, ErrBackupMismatch)
+
+	disk := vfs.NewMem()
+	o := &Options{fs: disk}
+	restore := func(stream []byte) error { return Restore(bytes.NewReader(stream), "dir", o) }
+	refuse := func(want error, streams ...[]byte) {
+		t.Helper()
+		before, _ := manifest.Restore(disk, "dir")
+		for _, s := range streams {
+			require.ErrorIs(t, restore(s), want)
+			after, _ := manifest.Restore(disk, "dir")
+			require.Equal(t, before, after)
+		}
+	}
+	refuse(ErrBackupMismatch, second, third)
+	refuse(ErrCorruption, []byte("no backup at all, but longer than a preamble"), full[100:])
+	refuse(io.ErrUnexpectedEOF, full[:20])
+	require.NoError(t, restore(full))
+	refuse(ErrBackupMismatch, third, otherFull, otherSecond)
+	require.NoError(t, restore(full), "once more changes nothing")
+	requireRestored(t, disk, "dir", m0)
+	require.NoError(t, restore(second))
+	refuse(ErrBackupMismatch, full, otherSecond)
+	require.NoError(t, restore(third))
+	refuse(ErrBackupMismatch, second, full)
+	requireRestored(t, disk, "dir", m2)
+
+	require.NoError(t, Restore(bytes.NewReader(full), "written", o))
+	w, err := Open("written", o)
+	require.NoError(t, err)
+	require.ErrorIs(t, Restore(bytes.NewReader(second), "written", o), vfs.ErrLocked)
+	require.NoError(t, w.Close())
+	err = Restore(bytes.NewReader(second), "written", o)
+	require.ErrorIs(t, err, ErrBackupMismatch, "the store has been opened for writing")
+	requireRestored(t, disk, "written", m0)
+
+	require.NoError(t, disk.MkdirAll("foreign"))
+	f, err := disk.Create("foreign/notes.txt")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.ErrorIs(t, Restore(bytes.NewReader(full), "foreign", o), ErrForeignDirectory)
+	require.ErrorIs(t, Restore(bytes.NewReader(full), "", o), ErrInvalidOptions)
+	require.ErrorIs(t, Restore(bytes.NewReader(full), "x", &Options{InMemory: true}), ErrInvalidOptions)
+}
+
+// TestRestoreGoesOn cuts streams at every offset, and goes on with the rest or with
+// the whole; between, the directory is no store.
+func TestRestoreGoesOn(t *testing.T) {
+	db, m0 := backupStore(t)
+	full, mark := backUp(t, db, BackupMark{})
+	m1 := addTables(t, db, m0, "second", 2)
+	second, _ := backUp(t, db, mark)
+	kept := 0
+	for n := range full {
+		disk := vfs.NewMem()
+		o := &Options{fs: disk}
+		err := Restore(bytes.NewReader(full[:n]), "dir", o)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF, "cut at %d", n)
+		unfinished, ok := errors.AsType[*RestoreError](err)
+		if !ok { // there was nothing yet
+			require.Less(t, n, 100)
+			require.NoError(t, Restore(bytes.NewReader(full), "dir", o))
+			continue
+		}
+		require.ErrorIs(t, err, ErrRestoreUnfinished)
+		require.LessOrEqual(t, unfinished.Offset, int64(n))
+		if unfinished.Offset > 0 {
+			kept++
+		}
+		for _, readOnly := range []bool{false, true} {
+			_, err = Open("dir", &Options{fs: disk, ReadOnly: readOnly})
+			require.ErrorIs(t, err, ErrRestoreUnfinished)
+		}
+		rest := full[unfinished.Offset:]
+		if n%2 == 0 {
+			rest = full
+		}
+		require.ErrorIs(t, Restore(bytes.NewReader(second), "dir", o), ErrBackupMismatch)
+		require.NoError(t, Restore(bytes.NewReader(rest), "dir", o), "cut at %d, rest from %d", n, unfinished.Offset)
+		requireRestored(t, disk, "dir", m0)
+		if n%20 > 0 {
+			continue
+		}
+		cut := n % len(second)
+		err = Restore(bytes.NewReader(second[:cut]), "dir", o)
+		if unfinished, ok = errors.AsType[*RestoreError](err); ok {
+			_, err = Open("dir", o)
+			require.ErrorIs(t, err, ErrRestoreUnfinished)
+			require.NoError(t, Restore(bytes.NewReader(second[unfinished.Offset:]), "dir", o))
+		} else {
+			require.NoError(t, Restore(bytes.NewReader(second), "dir", o))
+		}
+		requireRestored(t, disk, "dir", m1)
+	}
+	require.NotZero(t, kept)
+}
+
+// A restore since a mark that is given up leaves the store as it was.
+func TestARestoreIsGivenUp(t *testing.T) {
+	db, m := backupStore(t)
+	full, mark := backUp(t, db, BackupMark{})
+	addTables(t, db, m, "second", 3)
+	second, _ := backUp(t, db, mark)
+	disk := vfs.NewMem()
+	o := &Options{fs: disk}
+	require.NoError(t, Restore(bytes.NewReader(full), "dir", o))
+	require.ErrorIs(t, Restore(bytes.NewReader(second[:len(second)-1]), "dir", o), ErrRestoreUnfinished)
+	_, err := Open("dir", o)
+	require.ErrorContains(t, err, "remove the file RESTORE")
+	require.NoError(t, disk.Remove("dir/RESTORE"))
+	requireRestored(t, disk, "dir", m)
+	again, err := Open("dir", o)
+	require.NoError(t, err)
+	requireContents(t, m, again)
+	require.NoError(t, again.Close())
+}
+
+// TestEveryByteOfABackupCounts damages a stream at every byte. Nothing of it becomes
+// a store, and the whole stream is restored over it.
+func TestEveryByteOfABackupCounts(t *testing.T) {
+	db, m := backupStore(t)
+	full, _ := backUp(t, db, BackupMark{})
+	disk := vfs.NewMem()
+	o := &Options{fs: disk}
+	for n := range full {
+		bad := bytes.Clone(full)
+		bad[n] ^= 1 << (n % 8)
+		dir := strconv.Itoa(n)
+		err := Restore(bytes.NewReader(bad), dir, o)
+		if n >= 28 && n < 32 { // spare bytes of the preamble
+			require.NoError(t, err)
+			continue
+		}
+		for range 2 { // a length that is too large makes the stream end early
+			require.True(t, errors.Is(err, ErrCorruption) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrNewerFormat), "byte %d: %v", n, err)
+			_, err = VerifyBackup(bytes.NewReader(bad))
+		}
+		_, err = Open(dir, &Options{fs: disk, ReadOnly: true})
+		require.True(t, errors.Is(err, ErrRestoreUnfinished) || errors.Is(err, ErrNotExist) || errors.Is(err, fs.ErrNotExist), "%v", err)
+		if n%10 == 0 {
+			require.NoError(t, Restore(bytes.NewReader(full), dir, o))
+			requireRestored(t, disk, dir, m)
+		}
+	}
+}
+
+// brokenPipe takes so many bytes, and keeps them.
+type brokenPipe struct {
+	bytes.Buffer
+	left int
+}
+
+var errPipe = errors.New("broken pipe")
+
+func (p *brokenPipe) Write(b []byte) (int, error) {
+	n := min(p.left, len(b))
+	p.left -= n
+	p.Buffer.Write(b[:n])
+	if n < len(b) {
+		return n, errPipe
+	}
+	return n, nil
+}
+
+// TestABackupGoesOn breaks a backup off, goes on with the store as it is later, breaks
+// that off too, and restores what there is of the three streams.
+func TestABackupGoesOn(t *testing.T) {
+	probe, _ := backupStore(t)
+	whole, _ := backUp(t, probe, BackupMark{})
+	skipped := 0
+	for cut := 0; cut <= len(whole); cut += 97 {
+		db, m := backupStore(t)
+		first := &brokenPipe{left: cut}
+		mark, err := db.Backup(first, BackupMark{})
+		if err != nil {
+			require.ErrorIs(t, err, errPipe)
+		}
+		m = addTables(t, db, m, "second", 1)
+		second := &brokenPipe{left: cut / 3}
+		mark2, err := db.Backup(second, mark)
+		if err != nil {
+			require.ErrorIs(t, err, errPipe)
+		}
+		m = addTables(t, db, m, "third", 1)
+		third, _ := backUp(t, db, mark2)
+		disk := vfs.NewMem()
+		o := &Options{fs: disk}
+		restored := false
+		if !mark.IsZero() {
+			err := Restore(&first.Buffer, "dir", o)
+			restored = err == nil || errors.Is(err, ErrRestoreUnfinished)
+			require.True(t, restored, "%v", err)
+			if len(third) < len(whole) {
+				skipped++
+			}
+		}
+		if mark2.IsZero() != mark.IsZero() || restored && mark2.m != mark.m {
+			err := Restore(&second.Buffer, "dir", o)
+			require.True(t, err == nil || errors.Is(err, ErrRestoreUnfinished), "%v", err)
+		}
+		require.NoError(t, Restore(bytes.NewReader(third), "dir", o), "cut at %d", cut)
+		requireRestored(t, disk, "dir", m)
+	}
+	require.NotZero(t, skipped, "no backup was spared the files of the one before")
+}
+
+func TestBackupEndsWithItsContextAndAtDamage(t *testing.T) {
+	db, _ := backupStore(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	var b bytes.Buffer
+	_, err := db.BackupContext(ctx, writerFunc(func(p []byte) (int, error) {
+		if b.Len() > 200 {
+			cancel()
+		}
+		return b.Write(p)
+	}), BackupMark{})
+	require.ErrorIs(t, err, context.Canceled)
+	full, _ := backUp(t, db, BackupMark{})
+	disk := vfs.NewMem()
+	err = RestoreContext(ctx, bytes.NewReader(full), "dir", &Options{fs: disk})
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, ErrRestoreUnfinished)
+
+	dir, _ := damageStore(t)
+	table := only(t, dir, manifest.FileTable)
+	rewrite(t, table, flip(700))
+	damaged := openDir(t, dir, nil)
+	_, err = damaged.Backup(io.Discard, BackupMark{})
+	requireDamage(t, err, table, -1)
+	require.NoError(t, damaged.Close())
+	_, err = damaged.Backup(io.Discard, BackupMark{})
+	require.ErrorIs(t, err, ErrClosed)
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// goldenBackup is a full backup of version 1 of the format. Every later version
+// restores it.
+const goldenBackup = "testdata/backup-v1.bin"
+
+func TestTheGoldenBackupIsRestored(t *testing.T) {
+	if golden.Update() {
+		db := openDir(t, copyGolden(t), nil)
+		ingested := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, "ingested=yes", "-none/001")
+		require.NoError(t, db.Ingest([]string{ingested}))
+		stream, _ := backUp(t, db, BackupMark{})
+		golden.Write(t, goldenBackup, stream)
+		require.NoError(t, db.Close())
+	}
+	stream, err := os.ReadFile(goldenBackup)
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "restored")
+	require.NoError(t, Restore(bytes.NewReader(stream), dir, nil))
+	want := goldenContents()
+	want["ingested"] = "yes"
+	delete(want, "none/001")
+	require.NoError(t, Verify(dir, io.Discard))
+	requireRestored(t, vfs.OS, dir, want)
+}

@@ -1,0 +1,104 @@
+package kv
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+// TestPowerCutDuringRestore cuts the power before every call of a restore that changes
+// the disk, of a full backup and of one since a mark. The directory then is no store,
+// or a whole one: as of the backup before, or of this one. The restore goes on from
+// there.
+func TestPowerCutDuringRestore(t *testing.T) {
+	db, m0 := backupStore(t)
+	full, mark := backUp(t, db, BackupMark{})
+	m1 := addTables(t, db, m0, "second", 3)
+	require.NoError(t, db.Compact(nil, nil))
+	second, _ := backUp(t, db, mark)
+	cuts, unfinished := 0, 0
+	for round := range envInt("POWER_CUTS", 240/raceFactor)/60 + 1 {
+		rng := rand.New(rand.NewPCG(uint64(round), 709))
+		mem := vfs.NewCrashableMem()
+		var disks []*vfs.MemFS
+		o := &Options{fs: newCrashFS(mem, func() error {
+			disks = append(disks, crashClone(mem, rng))
+			return nil
+		})}
+		require.NoError(t, Restore(bytes.NewReader(full), "dir", o))
+		ofFull := len(disks)
+		require.NoError(t, Restore(bytes.NewReader(second), "dir", o))
+		for i, disk := range disks {
+			cuts++
+			o := &Options{fs: newCrashFS(disk, nothing)}
+			stream, want := full, m0
+			if i >= ofFull {
+				stream, want = second, m1
+			}
+			got, err := Open("dir", &Options{fs: o.fs, ReadOnly: true})
+			switch {
+			case errors.Is(err, ErrRestoreUnfinished):
+				unfinished++
+			case err == nil && i >= ofFull: // before it began, or behind its end
+				_, missing := got.Get([]byte("second/2"))
+				if missing != nil {
+					requireContents(t, m0, got)
+				} else {
+					requireContents(t, m1, got)
+				}
+				require.NoError(t, got.Close())
+			case err == nil:
+				requireContents(t, m0, got)
+				require.NoError(t, got.Close())
+			default:
+				require.ErrorIs(t, err, ErrNotExist, "cut %d of %d", i, len(disks))
+			}
+			require.NoError(t, Restore(bytes.NewReader(stream), "dir", o), "cut %d of %d, the full backup has %d", i, len(disks), ofFull)
+			requireRestored(t, o.fs, "dir", want)
+		}
+	}
+	require.NotZero(t, unfinished)
+	t.Logf("%d power cuts, %d of them left a restore unfinished", cuts, unfinished)
+}
+
+// TestRestoreWhenTheDiskFails lets every call of a restore that changes the disk fail
+// in turn, and goes on.
+func TestRestoreWhenTheDiskFails(t *testing.T) {
+	db, m0 := backupStore(t)
+	full, mark := backUp(t, db, BackupMark{})
+	m1 := addTables(t, db, m0, "second", 3)
+	second, _ := backUp(t, db, mark)
+	failures := 0
+	for failAt := 1; ; failAt++ {
+		mem := vfs.NewCrashableMem()
+		calls := 0
+		o := &Options{fs: newCrashFS(mem, func() error {
+			if calls++; calls == failAt {
+				return errDisk
+			}
+			return nil
+		})}
+		for _, stream := range [][]byte{full, second} {
+			err := Restore(bytes.NewReader(stream), "dir", o)
+			if err == nil {
+				continue
+			}
+			failures++
+			require.ErrorIs(t, err, errDisk)
+			if unfinished, ok := errors.AsType[*RestoreError](err); ok {
+				stream = stream[unfinished.Offset:]
+			}
+			require.NoError(t, Restore(bytes.NewReader(stream), "dir", o), "call %d", failAt)
+		}
+		requireRestored(t, newCrashFS(mem, nothing), "dir", m1)
+		if calls < failAt {
+			break
+		}
+	}
+	require.Greater(t, failures, 20)
+	t.Logf("%d failures", failures)
+}
