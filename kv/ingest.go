@@ -152,7 +152,7 @@ func (in *ingest) sort() error {
 // follows: so everything before goes to tables first.
 func (in *ingest) install() error {
 	d := in.d
-	if err := d.flushHeld(); err != nil {
+	if err := in.flushHeld(); err != nil {
 		return err
 	}
 	d.commits.seq++
@@ -175,15 +175,21 @@ func (in *ingest) install() error {
 
 // flushHeld flushes all memtables. The caller leads the pipeline, so that there is
 // an end to them.
-func (d *DB) flushHeld() error {
+func (in *ingest) flushHeld() error {
+	d := in.d
+	defer context.AfterFunc(in.ctx, func() {
+		d.mu.Lock() // who has looked at the context waits by now
+		defer d.mu.Unlock()
+		d.progress.Broadcast()
+	})()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for !d.mem.empty() || len(d.imms) > 0 {
-		switch {
+		switch err := in.interrupted(); {
 		case d.failure != nil:
 			return d.failure
-		case d.closing:
-			return ErrClosed
+		case err != nil:
+			return err
 		case !d.mem.empty() && len(d.imms)+1 < d.opts.MaxMemtables:
 			if err := d.rotate(0); err != nil {
 				return err

@@ -6,12 +6,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/siftkv/siftkv/internal/manifest"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
@@ -132,7 +134,12 @@ func TestIngestIsSeenAtOnce(t *testing.T) {
 			require.NoError(t, db.Compact(nil, nil))
 		}
 	})
-	for i := range envInt("INGESTS", 150/raceFactor) {
+	others.Go(func() { // so that there is something to flush in the ingest's turn
+		for i := 0; !done.Load(); i++ {
+			require.NoError(t, db.Set([]byte("z"), strconv.AppendInt(nil, int64(i), 10), NoSync))
+		}
+	})
+	for i := range envInt("INGESTS", 100/raceFactor) {
 		n := strconv.Itoa(i + 1)
 		require.NoError(t, db.Set([]byte("a"), []byte(n), Async))
 		paths := []string{
@@ -229,6 +236,36 @@ func TestPowerCutDuringIngest(t *testing.T) {
 		cuts += len(r.cuts)
 	}
 	t.Logf("%d power cuts, each followed by one during recovery", cuts)
+}
+
+// TestCloseWaitsForAnIngest closes the store in the middle of an ingest, which must
+// not leave a file in a directory that may be another's by then.
+func TestCloseWaitsForAnIngest(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	var db *DB
+	var closing atomic.Bool
+	closed := make(chan error, 1)
+	path := ingestFile(t, newCrashFS(mem, nothing), "file", nil, "k=v")
+	fsys := newCrashFS(mem, func() error {
+		if closing.CompareAndSwap(true, false) {
+			go func() { closed <- db.Close() }()
+			for !db.closed.Load() {
+				runtime.Gosched()
+			}
+		}
+		return nil
+	})
+	db, err := Open("db", &Options{fs: fsys})
+	require.NoError(t, err)
+	closing.Store(true)
+	require.ErrorIs(t, db.Ingest([]string{path}), ErrClosed)
+	require.NoError(t, <-closed)
+	names, err := fsys.List("db")
+	require.NoError(t, err)
+	for _, name := range names {
+		kind, _ := manifest.ParseFileName(name)
+		require.NotEqual(t, manifest.FileTable, kind)
+	}
 }
 
 // TestIngestWhenTheDiskFails lets every call of an ingest that changes the disk fail

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -242,6 +243,46 @@ func TestIngestLinksOrCopies(t *testing.T) {
 		require.Equal(t, c.same, os.SameFile(a, b))
 		require.True(t, b.Mode().IsRegular())
 		require.NoError(t, db.Close())
+	}
+}
+
+// Writes that come in between the flush and the ingest's turn are older than the
+// ingest, and go to tables before it does.
+func TestWritesJustBeforeAnIngest(t *testing.T) {
+	db, err := Open("db", &Options{fs: vfs.NewMem()})
+	require.NoError(t, err)
+	in := &ingest{d: db, ctx: t.Context()}
+	require.NoError(t, in.begin())
+	require.NoError(t, in.bring(ingestFile(t, db.fs, "file", nil, "k=ingested")))
+	set(t, db, "k", "just before")
+	set(t, db, "before", "too")
+	require.NoError(t, db.commits.exclusive(db, in.install))
+	in.end()
+	requireGet(t, db, "k", "ingested")
+	requireGet(t, db, "before", "too")
+	db.mu.Lock()
+	require.Empty(t, db.imms)
+	require.True(t, db.mem.empty(), "tables would hold a history with a hole")
+	db.mu.Unlock()
+	require.NoError(t, db.Compact(nil, nil))
+	requireGet(t, db, "k", "ingested")
+	require.NoError(t, db.Close())
+}
+
+// A reader that has the state before an ingest does not see what was written after it.
+func TestAStateBeforeAnIngestIsInThePast(t *testing.T) {
+	db := openMem(t, nil)
+	path := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, "k=v")
+	s := db.acquire(0)
+	defer db.release(s, 0)
+	require.NoError(t, db.Ingest([]string{path}))
+	set(t, db, "later", "v")
+	for _, k := range []string{"k", "later"} {
+		l := lookup{d: db, key: []byte(k), hash: filterpolicy.Hash([]byte(k)), at: db.seq()}
+		found, err := l.run(s)
+		require.NoError(t, err)
+		require.False(t, found, k)
+		requireGet(t, db, k, "v")
 	}
 }
 

@@ -289,3 +289,16 @@ func TestNamesAreCleaned(t *testing.T) {
 		require.Equal(t, []string{"f"}, names)
 	})
 }
+
+func TestAFileOfOthersIsSynced(t *testing.T) {
+	onBoth(t, func(t *testing.T, fsys vfs.FS, dir string) {
+		syncer, ok := fsys.(vfs.FileSyncer)
+		require.True(t, ok)
+		name := filepath.Join(dir, "f")
+		require.ErrorIs(t, syncer.SyncFile(name), fs.ErrNotExist)
+		write(t, fsys, name, "content")
+		require.NoError(t, syncer.SyncFile(name))
+		require.Equal(t, "content", read(t, fsys, name))
+		require.Error(t, syncer.SyncFile(dir))
+	})
+}
