@@ -1,0 +1,231 @@
+package kv
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+func TestRestoreRefusesWhatDoesNotFit(t *testing.T) {
+	db, m0 := backupStore(t)
+	full, mark0 := backUp(t, db, BackupMark{})
+	m1 := addTables(t, db, m0, "second", 2)
+	second, mark1 := backUp(t, db, mark0)
+	m2 := addTables(t, db, m1, "third", 1)
+	third, _ := backUp(t, db, mark1)
+	require.Less(t, len(third), len(full))
+	other, _ := backupStore(t)
+	otherFull, otherMark := backUp(t, other, BackupMark{})
+	otherSecond, _ := backUp(t, other, otherMark)
+	_, err := db.Backup(io.Discard, otherMark)
+	require.ErrorIs(t, err, ErrBackupMismatch)
+
+	disk := vfs.NewMem()
+	o := &Options{fs: disk}
+	restore := func(stream []byte) error { return Restore(bytes.NewReader(stream), "dir", o) }
+	refuse := func(want error, streams ...[]byte) {
+		t.Helper()
+		before, _ := manifest.Restore(disk, "dir")
+		for _, s := range streams {
+			require.ErrorIs(t, restore(s), want)
+			after, _ := manifest.Restore(disk, "dir")
+			require.Equal(t, before, after)
+		}
+	}
+	refuse(ErrBackupMismatch, second, third)
+	refuse(ErrCorruption, []byte("no backup at all, but longer than a preamble"), full[100:])
+	refuse(io.ErrUnexpectedEOF, full[:20])
+	require.NoError(t, restore(full))
+	refuse(ErrBackupMismatch, third, otherFull, otherSecond)
+	require.NoError(t, restore(full), "once more changes nothing")
+	requireRestored(t, disk, "dir", m0)
+	require.NoError(t, restore(second))
+	refuse(ErrBackupMismatch, full, otherSecond)
+	require.NoError(t, restore(third))
+	refuse(ErrBackupMismatch, second, full)
+	requireRestored(t, disk, "dir", m2)
+
+	require.NoError(t, Restore(bytes.NewReader(full), "written", o))
+	w, err := Open("written", o)
+	require.NoError(t, err)
+	require.ErrorIs(t, Restore(bytes.NewReader(second), "written", o), vfs.ErrLocked)
+	require.NoError(t, w.Close())
+	err = Restore(bytes.NewReader(second), "written", o)
+	require.ErrorIs(t, err, ErrBackupMismatch, "the store has been opened for writing")
+	requireRestored(t, disk, "written", m0)
+
+	require.NoError(t, disk.MkdirAll("foreign"))
+	f, err := disk.Create("foreign/notes.txt")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.ErrorIs(t, Restore(bytes.NewReader(full), "foreign", o), ErrForeignDirectory)
+	require.ErrorIs(t, Restore(bytes.NewReader(full), "", o), ErrInvalidOptions)
+	require.ErrorIs(t, Restore(bytes.NewReader(full), "x", &Options{InMemory: true}), ErrInvalidOptions)
+}
+
+// TestRestoreGoesOn cuts streams at every offset, and goes on with the rest or with
+// the whole; between, the directory is no store.
+func TestRestoreGoesOn(t *testing.T) {
+	db, m0 := backupStore(t)
+	full, mark := backUp(t, db, BackupMark{})
+	m1 := addTables(t, db, m0, "second", 2)
+	second, _ := backUp(t, db, mark)
+	kept := 0
+	for n := range full {
+		disk := vfs.NewMem()
+		o := &Options{fs: disk}
+		err := Restore(bytes.NewReader(full[:n]), "dir", o)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF, "cut at %d", n)
+		unfinished, ok := errors.AsType[*RestoreError](err)
+		if !ok { // there was nothing yet
+			require.Less(t, n, 100)
+			require.NoError(t, Restore(bytes.NewReader(full), "dir", o))
+			continue
+		}
+		require.ErrorIs(t, err, ErrRestoreUnfinished)
+		require.LessOrEqual(t, unfinished.Offset, int64(n))
+		if unfinished.Offset > 0 {
+			kept++
+		}
+		for _, readOnly := range []bool{false, true} {
+			_, err = Open("dir", &Options{fs: disk, ReadOnly: readOnly})
+			require.ErrorIs(t, err, ErrRestoreUnfinished)
+		}
+		rest := full[unfinished.Offset:]
+		if n%2 == 0 {
+			rest = full
+		}
+		require.ErrorIs(t, Restore(bytes.NewReader(second), "dir", o), ErrBackupMismatch)
+		require.NoError(t, Restore(bytes.NewReader(rest), "dir", o), "cut at %d, rest from %d", n, unfinished.Offset)
+		requireRestored(t, disk, "dir", m0)
+		if n%20 > 0 {
+			continue
+		}
+		cut := n % len(second)
+		err = Restore(bytes.NewReader(second[:cut]), "dir", o)
+		if unfinished, ok = errors.AsType[*RestoreError](err); ok {
+			_, err = Open("dir", o)
+			require.ErrorIs(t, err, ErrRestoreUnfinished)
+			require.NoError(t, Restore(bytes.NewReader(second[unfinished.Offset:]), "dir", o))
+		} else {
+			require.NoError(t, Restore(bytes.NewReader(second), "dir", o))
+		}
+		requireRestored(t, disk, "dir", m1)
+	}
+	require.NotZero(t, kept)
+}
+
+// A restore since a mark that is given up leaves the store as it was.
+func TestARestoreIsGivenUp(t *testing.T) {
+	db, m := backupStore(t)
+	full, mark := backUp(t, db, BackupMark{})
+	addTables(t, db, m, "second", 3)
+	second, _ := backUp(t, db, mark)
+	disk := vfs.NewMem()
+	o := &Options{fs: disk}
+	require.NoError(t, Restore(bytes.NewReader(full), "dir", o))
+	require.ErrorIs(t, Restore(bytes.NewReader(second[:len(second)-1]), "dir", o), ErrRestoreUnfinished)
+	_, err := Open("dir", o)
+	require.ErrorContains(t, err, "remove the file RESTORE")
+	require.NoError(t, disk.Remove("dir/RESTORE"))
+	requireRestored(t, disk, "dir", m)
+	again, err := Open("dir", o)
+	require.NoError(t, err)
+	requireContents(t, m, again)
+	require.NoError(t, again.Close())
+}
+
+// TestEveryByteOfABackupCounts damages a stream at every byte. Nothing of it becomes
+// a store, and the whole stream is restored over it.
+func TestEveryByteOfABackupCounts(t *testing.T) {
+	db, m := backupStore(t)
+	full, _ := backUp(t, db, BackupMark{})
+	disk := vfs.NewMem()
+	o := &Options{fs: disk}
+	for n := range full {
+		bad := bytes.Clone(full)
+		bad[n] ^= 1 << (n % 8)
+		dir := strconv.Itoa(n)
+		err := Restore(bytes.NewReader(bad), dir, o)
+		if n >= 28 && n < 32 { // spare bytes of the preamble
+			require.NoError(t, err)
+			continue
+		}
+		for range 2 { // a length that is too large makes the stream end early
+			require.True(t, errors.Is(err, ErrCorruption) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrNewerFormat), "byte %d: %v", n, err)
+			_, err = VerifyBackup(bytes.NewReader(bad))
+		}
+		_, err = Open(dir, &Options{fs: disk, ReadOnly: true})
+		require.True(t, errors.Is(err, ErrRestoreUnfinished) || errors.Is(err, ErrNotExist) || errors.Is(err, fs.ErrNotExist), "%v", err)
+		if n%10 == 0 {
+			require.NoError(t, Restore(bytes.NewReader(full), dir, o))
+			requireRestored(t, disk, dir, m)
+		}
+	}
+}
+
+// goldenBackup is a full backup of version 1 of the format. Every later version
+// restores it.
+const goldenBackup = "testdata/backup-v1.bin"
+
+func TestTheGoldenBackupIsRestored(t *testing.T) {
+	if golden.Update() {
+		db := openDir(t, copyGolden(t), nil)
+		ingested := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, "ingested=yes", "-none/001")
+		require.NoError(t, db.Ingest([]string{ingested}))
+		stream, _ := backUp(t, db, BackupMark{})
+		golden.Write(t, goldenBackup, stream)
+		require.NoError(t, db.Close())
+	}
+	stream, err := os.ReadFile(goldenBackup)
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "restored")
+	require.NoError(t, Restore(bytes.NewReader(stream), dir, nil))
+	want := goldenContents()
+	want["ingested"] = "yes"
+	delete(want, "none/001")
+	require.NoError(t, Verify(dir, io.Discard))
+	requireRestored(t, vfs.OS, dir, want)
+}
+
+// A table that was damaged or lost since the backup before is found before the store
+// goes on to it.
+func TestRestoreLooksAtTheTablesThatAreThere(t *testing.T) {
+	db, m := backupStore(t)
+	full, mark := backUp(t, db, BackupMark{})
+	addTables(t, db, m, "second", 1)
+	second, _ := backUp(t, db, mark)
+	for what, hurt := range map[string]func(name string){
+		"missing": func(name string) { require.NoError(t, os.Remove(name)) },
+		"cut":     func(name string) { require.NoError(t, os.Truncate(name, 100)) },
+		"another": func(name string) { rewrite(t, name, flip(-32+int(fileSize(t, name)))) },
+	} {
+		dir := filepath.Join(t.TempDir(), "dir")
+		require.NoError(t, Restore(bytes.NewReader(full), dir, nil))
+		tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+		require.NoError(t, err)
+		hurt(tables[0])
+		err = Restore(bytes.NewReader(second), dir, nil)
+		require.ErrorIs(t, err, ErrRestoreUnfinished, what)
+		require.ErrorContains(t, err, tables[0], what)
+		_, err = Open(dir, nil)
+		require.ErrorIs(t, err, ErrRestoreUnfinished, what)
+	}
+}
+
+func fileSize(t *testing.T, name string) int64 {
+	t.Helper()
+	size, err := vfs.OS.Stat(name)
+	require.NoError(t, err)
+	return size
+}
