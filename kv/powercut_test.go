@@ -22,18 +22,20 @@ import (
 // Or the call fails.
 type crashFS struct {
 	mem    *vfs.MemFS
+	mu     sync.Mutex // held while before runs
 	before func() error
 }
 
 var _ sift.FS = (*crashFS)(nil)
 
 func newCrashFS(mem *vfs.MemFS, before func() error) *crashFS {
-	var mu sync.Mutex
-	return &crashFS{mem: mem, before: func() error {
-		mu.Lock()
-		defer mu.Unlock()
+	c := &crashFS{mem: mem}
+	c.before = func() error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		return before()
-	}}
+	}
+	return c
 }
 
 func nothing() error { return nil }
@@ -69,6 +71,10 @@ func (c *crashFS) Link(oldname, newname string) error {
 	if err := c.before(); err != nil {
 		return err
 	}
+	// Pebble's Link takes the lock that a copy of the disk waits for a second time
+	// while it holds it: a copy that comes in between stops both for good.
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return c.mem.Link(oldname, newname)
 }
 
