@@ -210,10 +210,9 @@ func TestPowerCutDuringIngest(t *testing.T) {
 		mem := vfs.NewCrashableMem()
 		clock := rand.New(rand.NewPCG(seed, 609))
 		calls := 0
-		r.opts = randomOptions(r.rng)
-		r.opts.fs = newCrashFS(mem, func() error {
+		fs := newCrashFS(mem, func() error {
 			calls++
-			if len(r.cuts) < cutsPerHistory && clock.IntN(15) == 0 {
+			if len(r.cuts) < 12 && clock.IntN(15) == 0 {
 				c := cut{call: calls, synced: int(r.synced.Load())}
 				c.disk = crashClone(mem, clock)
 				c.begun = int(r.begun.Load())
@@ -221,7 +220,7 @@ func TestPowerCutDuringIngest(t *testing.T) {
 			}
 			return nil
 		})
-		r.open()
+		r.open(fs)
 		for range 8 {
 			for range r.rng.IntN(6) {
 				require.NoError(t, r.write())
@@ -277,14 +276,13 @@ func TestIngestWhenTheDiskFails(t *testing.T) {
 		mem := vfs.NewCrashableMem()
 		var calls atomic.Int64
 		calls.Store(-1 << 30)
-		r.opts = randomOptions(r.rng)
-		r.opts.fs = newCrashFS(mem, func() error {
+		fs := newCrashFS(mem, func() error {
 			if calls.Add(1) == int64(failAt) {
 				return errDisk
 			}
 			return nil
 		})
-		r.open()
+		r.open(fs)
 		require.NoError(t, r.write())
 		calls.Store(0)
 		err := r.ingest()

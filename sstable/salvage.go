@@ -18,6 +18,8 @@ type SalvageOptions struct {
 	Name string
 	// ID is the file's id, 0 if only the file itself can tell.
 	ID uint64
+	// Seq, if not zero, is the sequence number of all entries, as of ReaderOptions.
+	Seq base.SeqNum
 }
 
 // A Gap is a piece of a file in which entries may have been lost: versions of keys
@@ -66,7 +68,7 @@ func SalvageFile(f io.ReaderAt, size int64, o *SalvageOptions, add func(k base.I
 	if o != nil {
 		opts = *o
 	}
-	s := &salvager{name: opts.Name, data: readAround(f, size), add: add, limit: int(size), out: &Salvage{}}
+	s := &salvager{name: opts.Name, seq: opts.Seq, data: readAround(f, size), add: add, limit: int(size), out: &Salvage{}}
 	if err := s.identify(opts.ID); err != nil {
 		return nil, err
 	}
@@ -97,6 +99,7 @@ func readAround(f io.ReaderAt, size int64) []byte {
 // A salvager goes through a file's blocks.
 type salvager struct {
 	name  string
+	seq   base.SeqNum // not zero: of all entries
 	data  []byte
 	limit int // no data block goes on behind it
 	add   func(base.InternalKey, []byte) error
@@ -179,7 +182,7 @@ func (s *salvager) readTail() {
 		raw, err := s.tailBlock(p.rangeDels)
 		var set *rangedel.Set
 		if err == nil {
-			set, err = decodeRangeDels(bytes.Clone(raw))
+			set, err = decodeRangeDels(bytes.Clone(raw), s.seq)
 		}
 		if err != nil {
 			s.tailFault("range tombstones: %v", err)
@@ -250,7 +253,7 @@ func (s *salvager) take(pos, end int, stored []byte, c Compression) (ok bool, er
 	}
 	// Behind the data, and what stands there is known by its form alone.
 	if s.footer == nil || s.out.Properties == nil {
-		if set, err := decodeRangeDels(bytes.Clone(stored)); err == nil && !set.Empty() {
+		if set, err := decodeRangeDels(bytes.Clone(stored), s.seq); err == nil && !set.Empty() {
 			s.out.Tombstones = set.Clip(nil, nil, nil)
 		} else if p, err := decodeProperties(stored); err == nil && p.DataBlocks > 0 && p.DataBytes >= uint64(s.dataEnd) {
 			s.out.Properties = p
@@ -287,11 +290,15 @@ func (s *salvager) emit(data []byte) error {
 	var i blockIter
 	i.reset(viewBlock(data))
 	for ok := i.first(); ok; ok = i.next() {
-		if err := s.add(i.key, i.value); err != nil {
+		k := i.key
+		if s.seq != 0 {
+			k.Trailer = base.MakeTrailer(s.seq, k.Kind())
+		}
+		if err := s.add(k, i.value); err != nil {
 			return err
 		}
 		s.out.Entries++
-		s.last = base.InternalKey{User: append(s.last.User[:0], i.key.User...), Trailer: i.key.Trailer}
+		s.last = base.InternalKey{User: append(s.last.User[:0], k.User...), Trailer: k.Trailer}
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (r *repairer) salvage(t *survey.Table) error {
 	w := r.newTables(writerOptions(t), 0)
 	o := &sstable.SalvageOptions{Name: path}
 	if t.Listing != nil {
-		o.ID = t.Listing.ID
+		o.ID, o.Seq = t.Listing.ID, t.Listing.Seq
 	}
 	var failed error
 	sv, err := sstable.SalvageFile(onlyReader{f}, t.Size, o, func(k base.InternalKey, value []byte) error {

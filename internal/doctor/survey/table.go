@@ -91,7 +91,7 @@ func (s *Store) readTable(t *Table) error {
 func (s *Store) inspect(t *Table, f vfs.ReadFile) error {
 	o := &sstable.ReaderOptions{Name: s.path(t.Name), CacheSize: -1}
 	if t.Listing != nil {
-		o.ID, o.TailSize = t.Listing.ID, t.Listing.TailSize
+		o.ID, o.TailSize, o.Seq = t.Listing.ID, t.Listing.TailSize, t.Listing.Seq
 	}
 	r, err := sstable.NewReader(onlyReader{f}, t.Size, o)
 	if err != nil {
@@ -128,7 +128,7 @@ func (t *Table) agree() error {
 		{"entries", t.Listing.Entries, t.Info.Entries},
 		{"deletes", t.Listing.Deletes, t.Info.Deletes},
 		{"range deletes", t.Listing.RangeDeletes, t.Info.RangeDeletes},
-		{"largest sequence number", uint64(t.Listing.LargestSeq), uint64(t.Info.LargestSeq)},
+		{"largest sequence number", uint64(t.Listing.LargestSeq), uint64(max(t.Info.LargestSeq, t.Listing.Seq))},
 	} {
 		if c.said != c.found {
 			return fmt.Errorf("the manifest says that %s is %d, the file has %d", c.what, c.said, c.found)
