@@ -8,9 +8,18 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// FormatVersion is the version of the file format that this package writes. It
-// reads every version up to this one.
-const FormatVersion = 1
+// FormatVersion is the newest version of the file format that this package
+// writes, and reads with all before it. A file has the oldest version that can say
+// what is in it:
+//
+//	1  values and tombstones
+//	2  merge operands or expiring values too
+const FormatVersion = 2
+
+const (
+	plainVersion = 1 // values and tombstones
+	kindsVersion = 2 // with merge operands or expiring values
+)
 
 // Every block on disk is followed by a trailer:
 //
@@ -27,7 +36,7 @@ const FormatVersion = 1
 //	tableID      uint64  a number of this file, in every checksum
 //	fileSize     uint64  of the whole file
 //	checksum     uint32  CRC-32C of the 40 bytes above, bound to (0, 0)
-//	version      uint32  FormatVersion
+//	version      uint32  1, or 2 if there are merge operands or expiring values
 //	magic        8 bytes "SIFTSST\n"
 //
 // Magic and version keep their place in every version of the format.
@@ -46,6 +55,9 @@ var (
 	ErrNotFound = base.ErrNotFound
 	// ErrClosed is returned by a closed reader.
 	ErrClosed = base.ErrClosed
+	// ErrMergeOperand is matched when the newest version of a key is an operand of
+	// a merger, which only the store that the file comes from can make a value of.
+	ErrMergeOperand = errors.New("siftkv: the key's newest version is a merge operand")
 	// ErrNewerFormat is matched when a newer version of the package wrote the file.
 	ErrNewerFormat = errors.New("siftkv: file has a newer format")
 )
@@ -56,6 +68,7 @@ type footer struct {
 	tailLength  uint64
 	tableID     uint64
 	fileSize    uint64
+	version     uint32
 }
 
 func (f footer) append(dst []byte) []byte {
@@ -67,7 +80,7 @@ func (f footer) append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, f.tableID)
 	dst = binary.LittleEndian.AppendUint64(dst, f.fileSize)
 	dst = binary.LittleEndian.AppendUint32(dst, base.Checksum(0, 0, dst[at:]))
-	dst = binary.LittleEndian.AppendUint32(dst, FormatVersion)
+	dst = binary.LittleEndian.AppendUint32(dst, f.version)
 	return append(dst, magic...)
 }
 
@@ -76,11 +89,12 @@ func decodeFooter(b []byte, size int64) (f footer, err error) {
 	if len(b) != footerSize || string(b[48:]) != magic {
 		return f, errors.New("footer: not a sorted file of this store (wrong magic number)")
 	}
-	if v := binary.LittleEndian.Uint32(b[44:]); v != FormatVersion {
-		if v > FormatVersion {
-			return f, fmt.Errorf("%w: version %d, this program reads up to %d", ErrNewerFormat, v, FormatVersion)
-		}
-		return f, fmt.Errorf("footer: no such format version: %d", v)
+	version := binary.LittleEndian.Uint32(b[44:])
+	switch {
+	case version > FormatVersion:
+		return f, fmt.Errorf("%w: version %d, this program reads up to %d", ErrNewerFormat, version, FormatVersion)
+	case version == 0:
+		return f, errors.New("footer: no such format version: 0")
 	}
 	if binary.LittleEndian.Uint32(b[40:]) != base.Checksum(0, 0, b[:40]) {
 		return f, errors.New("footer: checksum does not match")
@@ -91,6 +105,7 @@ func decodeFooter(b []byte, size int64) (f footer, err error) {
 		tailLength:  binary.LittleEndian.Uint64(b[16:]),
 		tableID:     binary.LittleEndian.Uint64(b[24:]),
 		fileSize:    binary.LittleEndian.Uint64(b[32:]),
+		version:     version,
 	}
 	s := uint64(size)
 	switch {

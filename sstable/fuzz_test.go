@@ -50,6 +50,8 @@ func FuzzReader(f *testing.F) {
 		f.Add(v.data[:len(v.data)/2])
 		f.Add(v.data[len(v.data)/2:])
 	}
+	kinds, _ := writeFile(f, &kindsOptions, kindsContent())
+	f.Add(kinds)
 	f.Add([]byte(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := NewReader(bytes.NewReader(data), int64(len(data)), nil)

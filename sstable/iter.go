@@ -2,6 +2,7 @@ package sstable
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -252,8 +253,9 @@ func (a *readAhead) ReadAt(b []byte, offset int64) (int, error) {
 type Entry struct{ Key, Value []byte }
 
 // All returns an iterator over the file's live keys in ascending order: newest
-// versions, without deleted keys. Slices are valid for one step. An error ends
-// the sequence and comes with a zero Entry.
+// versions, without deleted keys and values that have expired by time.Now. Slices
+// are valid for one step. An error ends the sequence and comes with a zero Entry;
+// it matches ErrMergeOperand at a key whose newest version is a merge operand.
 func (r *Reader) All() func(yield func(Entry, error) bool) {
 	return func(yield func(Entry, error) bool) {
 		it := r.NewIter(IterOptions{Sequential: true})
@@ -266,10 +268,15 @@ func (r *Reader) All() func(yield func(Entry, error) bool) {
 			}
 			first = false
 			last = append(last[:0], k.User...)
-			if k.Kind() != base.KindSet || r.tombstones.Cover(k.User, base.MaxSeqNum) > k.SeqNum() {
+			if r.tombstones.Cover(k.User, base.MaxSeqNum) > k.SeqNum() {
 				continue
 			}
-			if !yield(Entry{Key: k.User, Value: it.Value()}, nil) {
+			value, live, err := alone(k.Kind(), it.Value())
+			if err != nil {
+				yield(Entry{}, fmt.Errorf("%w: %s, key %q", err, r.name, k.User))
+				return
+			}
+			if live && !yield(Entry{Key: k.User, Value: value}, nil) {
 				return
 			}
 		}

@@ -35,6 +35,9 @@ type WriterOptions struct {
 	// IndexPartition is the size in bytes from which on the index is cut into
 	// leaves, which are read on demand and cached: 1 MiB by default.
 	IndexPartition int
+	// Merger is the name of what combines merge operands, if Add is given some. It
+	// goes into the file's properties.
+	Merger string
 	// ID is a number of the file that its checksums depend on, so that a block
 	// of another file in its place is noticed. Zero draws a random one.
 	ID uint64

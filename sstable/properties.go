@@ -16,6 +16,10 @@ type Properties struct {
 	Entries         uint64 // point entries, all versions and tombstones included
 	Deletes         uint64 // of them, point tombstones
 	RangeDeletes    uint64 // range tombstones
+	Merges          uint64 // point entries that are merge operands
+	Expiring        uint64 // point entries that are values with an expiry
+	LastExpiry      uint64 // the latest of these, in microseconds since 1970 UTC
+	Merger          string // name of the operands' merger; "" without operands
 	RawKeyBytes     uint64 // bytes of user keys, uncompressed
 	RawValueBytes   uint64 // bytes of values, uncompressed
 	DataBytes       uint64 // of all data blocks in the file, trailers included
@@ -73,8 +77,12 @@ const (
 	tagLeafBlocks
 	tagFilterPrefix
 	tagPrefixOnly
+	tagMerges
+	tagExpiring
+	tagLastExpiry
+	tagMerger
 
-	lastTag = tagPrefixOnly
+	lastTag = tagMerger
 )
 
 // numbers pairs every numeric property with its tag.
@@ -91,7 +99,17 @@ func (p *Properties) numbers() map[uint64]*uint64 {
 		tagIndexOffset: &p.index.offset, tagIndexLength: &p.index.length,
 		tagRangeDelsOffset: &p.rangeDels.offset, tagRangeDelsLength: &p.rangeDels.length,
 		tagLeafBlocks: &p.leafBlocks,
+		tagMerges:     &p.Merges, tagExpiring: &p.Expiring, tagLastExpiry: &p.LastExpiry,
 	}
+}
+
+// version returns the oldest version of the format that can say what is in the
+// file.
+func (p *Properties) version() uint32 {
+	if p.Merges > 0 || p.Expiring > 0 {
+		return kindsVersion
+	}
+	return plainVersion
 }
 
 func (p *Properties) encode() []byte {
@@ -113,6 +131,8 @@ func (p *Properties) encode() []byte {
 			put(tag, []byte(p.FilterPolicy))
 		case tag == tagFilterPrefix && p.FilterPrefix != "":
 			put(tag, []byte(p.FilterPrefix))
+		case tag == tagMerger && p.Merger != "":
+			put(tag, []byte(p.Merger))
 		case tag == tagPrefixOnly && p.PrefixOnly:
 			put(tag, []byte{1})
 		case tag == tagCompression:
@@ -153,6 +173,8 @@ func decodeProperties(b []byte) (*Properties, error) {
 			p.FilterPolicy = string(value)
 		case tagFilterPrefix:
 			p.FilterPrefix = string(value)
+		case tagMerger:
+			p.Merger = string(value)
 		case tagPrefixOnly:
 			p.PrefixOnly = true
 		case tagCompression:

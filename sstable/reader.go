@@ -134,7 +134,11 @@ func (r *Reader) readTail(guess int64) (tail []byte, start int64, err error) {
 			if err != nil {
 				return nil, 0, err
 			}
-			if r.props, err = decodeProperties(props); err != nil {
+			r.props, err = decodeProperties(props)
+			if err == nil && f.version != r.props.version() {
+				err = fmt.Errorf("they ask for format version %d, the footer says %d", r.props.version(), f.version)
+			}
+			if err != nil {
 				return nil, 0, r.corrupt(int64(f.propsOffset), "properties", err)
 			}
 			return tail, start, nil

@@ -51,7 +51,7 @@ type verifier struct {
 
 	loc       location
 	entries   uint64
-	deletes   uint64
+	kinds     Properties // counts of entries that are not plain values
 	keyBytes  uint64
 	valBytes  uint64
 	keys      uint64 // distinct user keys
@@ -162,7 +162,10 @@ func (v *verifier) blockEntries(b block) error {
 
 // entry checks that a lookup of the entry's key would find it, and counts it.
 func (v *verifier) entry(b block, i *blockIter, again bool) error {
-	if k := i.key.Kind(); k != base.KindSet && k != base.KindDelete {
+	switch k := i.key.Kind(); {
+	case k == base.KindSetTTL && len(i.value) < base.ExpirySize:
+		return fmt.Errorf("%s has no expiry", i.key)
+	case k == base.KindRangeDelete || k > base.KindSetTTL:
 		return fmt.Errorf("%s has no place among point entries", i.key)
 	}
 	hash := filterpolicy.Hash(i.key.User)
@@ -187,9 +190,7 @@ func (v *verifier) entry(b block, i *blockIter, again bool) error {
 	if !again {
 		v.keys++
 	}
-	if i.key.Kind() == base.KindDelete {
-		v.deletes++
-	}
+	v.kinds.countKind(i.key.Kind(), i.value)
 	v.keyBytes += uint64(len(i.key.User))
 	v.valBytes += uint64(len(i.value))
 	v.minSeq, v.maxSeq = min(v.minSeq, i.key.SeqNum()), max(v.maxSeq, i.key.SeqNum())
@@ -206,7 +207,10 @@ func (v *verifier) properties() {
 		}
 	}
 	check("entries", p.Entries, v.entries)
-	check("deletes", p.Deletes, v.deletes)
+	check("deletes", p.Deletes, v.kinds.Deletes)
+	check("merge operands", p.Merges, v.kinds.Merges)
+	check("expiring values", p.Expiring, v.kinds.Expiring)
+	check("last expiry", p.LastExpiry, v.kinds.LastExpiry)
 	check("raw key bytes", p.RawKeyBytes, v.keyBytes)
 	check("raw value bytes", p.RawValueBytes, v.valBytes)
 	if v.r.filter != nil && p.FilterPrefix == "" {

@@ -126,6 +126,10 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 		w.err = fmt.Errorf("sstable: an entry has %d bytes, the limit is %d", len(k.User)+len(value), maxEntrySize)
 		return w.err
 	}
+	if k.Kind() == base.KindSetTTL && len(value) < base.ExpirySize {
+		w.err = fmt.Errorf("sstable: %s has no expiry", k)
+		return w.err
+	}
 	if w.props.Entries > 0 && base.Compare(w.last, k) >= 0 {
 		w.err = fmt.Errorf("%w: %s after %s", ErrOrder, k, w.last)
 		return w.err
@@ -151,14 +155,28 @@ func (w *Writer) count(k base.InternalKey, value []byte) {
 		w.props.Smallest = append([]byte{}, k.User...)
 	}
 	w.props.Entries++
-	if k.Kind() == base.KindDelete {
-		w.props.Deletes++
+	if k.Kind() != base.KindSet {
+		w.props.countKind(k.Kind(), value)
 	}
 	w.props.RawKeyBytes += uint64(len(k.User))
 	w.props.RawValueBytes += uint64(len(value))
 	w.noteSeq(k.SeqNum())
 	w.last.User = append(w.last.User[:0], k.User...)
 	w.last.Trailer = k.Trailer
+}
+
+// countKind counts an entry that is not a plain value.
+func (p *Properties) countKind(k base.Kind, value []byte) {
+	switch k {
+	case base.KindDelete:
+		p.Deletes++
+	case base.KindMerge:
+		p.Merges++
+	case base.KindSetTTL:
+		p.Expiring++
+		expiry, _, _ := base.CutExpiry(value)
+		p.LastExpiry = max(p.LastExpiry, expiry)
+	}
 }
 
 func (w *Writer) noteSeq(s base.SeqNum) {
@@ -257,6 +275,7 @@ func (w *Writer) Finish() (*FileInfo, error) {
 		tailLength:  w.offset + footerSize - tail,
 		tableID:     w.o.ID,
 		fileSize:    w.offset + footerSize,
+		version:     w.props.version(),
 	}.append(nil))
 	if err := w.out.Flush(); err != nil && w.err == nil {
 		w.err = fmt.Errorf("sstable: write: %w", err)
@@ -305,6 +324,9 @@ func (w *Writer) writeRangeDels() {
 }
 
 func (w *Writer) finishProperties() {
+	if w.props.Merges > 0 {
+		w.props.Merger = w.o.Merger
+	}
 	if w.props.Entries > 0 {
 		w.props.Largest = append([]byte{}, w.last.User...)
 	} else if len(w.tombstones) == 0 {

@@ -24,6 +24,8 @@ const (
 	KindDelete      Kind = 0 // a point tombstone
 	KindSet         Kind = 1 // a value
 	KindRangeDelete Kind = 2 // a tombstone for [key, end)
+	KindMerge       Kind = 3 // an operand that a merger combines with what is older
+	KindSetTTL      Kind = 4 // a value that ends: its expiry stands before it (AppendExpiry)
 
 	// KindMax is at least every kind, so that a search for (key, seq, KindMax)
 	// finds the newest entry of the key at or below seq.
@@ -39,6 +41,10 @@ func (k Kind) String() string {
 		return "set"
 	case KindRangeDelete:
 		return "range-delete"
+	case KindMerge:
+		return "merge"
+	case KindSetTTL:
+		return "set-ttl"
 	case KindMax:
 		return "max"
 	}

@@ -40,7 +40,26 @@ type Table struct {
 	RangeDeletes uint64
 	FilterBytes  uint64
 	IndexBytes   uint64
+	Merges       uint64 // of the point entries, merge operands
+	Expiring     uint64 // of the point entries, values with an expiry
+	LastExpiry   uint64 // the latest of these, in microseconds since 1970 UTC
 }
+
+// kinds reports whether the table has entries that version 1 of its format has
+// not.
+func (t *Table) kinds() bool { return t.Merges > 0 || t.Expiring > 0 }
+
+// Features are kinds of entries that a store may hold beside values and
+// tombstones. A program that does not know them must not open it.
+type Features uint64
+
+// The features. The values are on disk.
+const (
+	FeatureMerge Features = 1 << iota // merge operands
+	FeatureTTL                        // values with an expiry
+
+	knownFeatures = FeatureMerge | FeatureTTL
+)
 
 // Contains reports whether the bounds admit a user key.
 func (t *Table) Contains(key []byte) bool {
@@ -77,6 +96,8 @@ type Edit struct {
 	NextFile uint64      // no file has this number or a larger one
 	LogNum   uint64      // writes in WALs with smaller numbers are in tables
 	LastSeq  base.SeqNum // the largest sequence number in tables
+	Features Features    // what logs and tables may hold from now on; adds to those before
+	Merger   string      // name of the merger of the store's operands
 	Deleted  []DeletedTable
 	Added    []AddedTable
 }
@@ -106,9 +127,15 @@ type DeletedTable struct {
 //	                       upper uint8: 0 inclusive, 1 exclusive, 2 no bound
 //	                       smallest: length uvarint, bytes
 //	                       largest: length uvarint, bytes
+//	7  features            uvarint: 1 merge operands, 2 values with an expiry
+//	8  merger              its name
+//	9  added table with    as 6, then uvarints: merge operands, values with an
+//	   such entries        expiry, the latest expiry
 //	10 ingested table      number of an added table above, sequence number of all
 //	                       its entries: uvarints
 //
+// Fields 7 to 10 are written only if there are such entries and tables, so that a program that
+// does not know them refuses the store, and only then.
 // A field with another tag comes from a newer version of the format, and the
 // store is refused: unlike a property, an edit cannot be passed over.
 const (
@@ -118,8 +145,10 @@ const (
 	tagLastSeq
 	tagDeleted
 	tagAdded
-
-	tagIngested = 10
+	tagFeatures
+	tagMerger
+	tagAddedKinds
+	tagIngested
 )
 
 const (
@@ -149,11 +178,19 @@ func (e *Edit) Append(dst []byte) []byte {
 	number(tagNextFile, e.NextFile)
 	number(tagLogNum, e.LogNum)
 	number(tagLastSeq, uint64(e.LastSeq))
+	number(tagFeatures, uint64(e.Features))
+	if e.Merger != "" {
+		field(tagMerger, []byte(e.Merger))
+	}
 	for _, d := range e.Deleted {
 		field(tagDeleted, appendUvarints(nil, uint64(d.Level), d.Num))
 	}
 	for i := range e.Added {
-		field(tagAdded, e.Added[i].append(nil))
+		tag := uint64(tagAdded)
+		if e.Added[i].Table.kinds() {
+			tag = tagAddedKinds
+		}
+		field(tag, e.Added[i].append(nil))
 	}
 	for i := range e.Added {
 		if t := &e.Added[i].Table; t.Seq != 0 {
@@ -186,6 +223,9 @@ func (a *AddedTable) append(dst []byte) []byte {
 		dst = binary.AppendUvarint(dst, uint64(len(k)))
 		dst = append(dst, k...)
 	}
+	if t.kinds() {
+		dst = appendUvarints(dst, t.Merges, t.Expiring, t.LastExpiry)
+	}
 	return dst
 }
 
@@ -212,6 +252,15 @@ func DecodeEdit(b []byte) (*Edit, error) {
 			e.Added = append(e.Added, f.table())
 		case tagIngested:
 			f.bad = f.bad || !e.ingested(f.uvarint(), base.SeqNum(f.uvarint()))
+		case tagFeatures:
+			e.Features = Features(f.uvarint())
+			if unknown := e.Features &^ knownFeatures; unknown != 0 && !f.bad {
+				return nil, fmt.Errorf("%w: it has features %#x", ErrNewerFormat, uint64(unknown))
+			}
+		case tagMerger:
+			e.Merger, f.b = string(f.b), nil
+		case tagAddedKinds:
+			e.Added = append(e.Added, f.tableWithKinds())
 		default:
 			if d.bad {
 				return nil, errEdit
@@ -294,5 +343,14 @@ func (d *decoder) table() AddedTable {
 	}
 	d.bad = d.bad || t.SmallestSeq > base.MaxSeqNum || t.LargestSeq > base.MaxSeqNum
 	d.bad = d.bad || upper > upperUnbounded || rangedel.CompareEnds(t.Smallest, t.Largest) > 0
+	return a
+}
+
+// tableWithKinds is table with the counts of kinds that version 1 had not.
+func (d *decoder) tableWithKinds() AddedTable {
+	a := d.table()
+	t := &a.Table
+	t.Merges, t.Expiring, t.LastExpiry = d.uvarint(), d.uvarint(), d.uvarint()
+	d.bad = d.bad || !t.kinds()
 	return a
 }

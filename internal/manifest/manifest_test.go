@@ -89,6 +89,8 @@ func TestEveryTruncationOfAnEditIsAnErrorOrShorter(t *testing.T) {
 func FuzzDecodeEdit(f *testing.F) {
 	f.Add(sampleEdit().Append(nil))
 	f.Add([]byte{6, 200})
+	f.Add(featuresEdit().Append(nil))
+	f.Add([]byte{7, 1, 4})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, err := DecodeEdit(b)
 		if err != nil {

@@ -1,0 +1,26 @@
+package base
+
+import "encoding/binary"
+
+// ExpirySize is the length of an expiry before a value, in bytes.
+const ExpirySize = 8
+
+// The value of a KindSetTTL entry:
+//
+//	expiry  uint64  microseconds since 1970-01-01 UTC; readers no longer see the
+//	                value when their clock has reached it
+//	value   the rest
+
+// AppendExpiry appends an expiry to dst; the value follows.
+func AppendExpiry(dst []byte, expiry uint64) []byte {
+	return binary.LittleEndian.AppendUint64(dst, expiry)
+}
+
+// CutExpiry splits the value of a KindSetTTL entry. It reports false for one that
+// is too short to have an expiry. The value aliases b.
+func CutExpiry(b []byte) (expiry uint64, value []byte, ok bool) {
+	if len(b) < ExpirySize {
+		return 0, nil, false
+	}
+	return binary.LittleEndian.Uint64(b), b[ExpirySize:], true
+}

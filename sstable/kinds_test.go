@@ -1,0 +1,146 @@
+package sstable
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/stretchr/testify/require"
+)
+
+// kindsContent has merge operands and values that expire among others.
+func kindsContent() (vs []version) {
+	add := func(key string, seq base.SeqNum, kind base.Kind, value string) {
+		vs = append(vs, version{base.MakeKey([]byte(key), seq, kind), []byte(value)})
+	}
+	until := func(at uint64, value string) string { return string(base.AppendExpiry(nil, at)) + value }
+	add("counter", 9, base.KindMerge, "+1")
+	add("counter", 8, base.KindMerge, "+2")
+	add("counter", 4, base.KindSet, "40")
+	add("expired", 7, base.KindSetTTL, until(1_000_000, "gone since 1970"))
+	add("expired", 3, base.KindSet, "hidden")
+	add("forever", 7, base.KindSetTTL, until(1<<62, "for a very long time"))
+	for i := range 30 {
+		add("many", base.SeqNum(1000-i), base.KindMerge, fmt.Sprintf("operand %d", i))
+	}
+	add("plain", 2, base.KindSet, "value")
+	return vs
+}
+
+var kindsOptions = WriterOptions{BlockSize: 128, RestartInterval: 4, Compression: NoCompression, ID: 0x52f0, Merger: "a merger"}
+
+func TestGoldenFileOfVersion2(t *testing.T) {
+	name := filepath.Join("testdata", "v2-kinds.sst")
+	vs := kindsContent()
+	data, info := writeFile(t, &kindsOptions, vs)
+	golden.File(t, name, data)
+
+	r := openBytes(t, data, nil)
+	require.NoError(t, r.Verify())
+	p := r.Properties()
+	require.Equal(t, info.Properties, *p)
+	require.Equal(t, []uint64{32, 2, 1 << 62}, []uint64{p.Merges, p.Expiring, p.LastExpiry})
+	require.Equal(t, "a merger", p.Merger)
+	it := r.NewIter(IterOptions{})
+	n := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		require.Zero(t, base.Compare(vs[n].key, it.Key()))
+		require.Equal(t, vs[n].value, it.Value())
+		n++
+	}
+	require.Len(t, vs, n)
+}
+
+func TestFindGoesOnToOlderVersionsAcrossBlocks(t *testing.T) {
+	data, info := writeFile(t, &kindsOptions, kindsContent())
+	require.Greater(t, info.DataBlocks, uint64(5), "the versions of a key cross blocks")
+	r := openBytes(t, data, nil)
+	for _, v := range kindsContent() {
+		var p Probe
+		value, trailer, ok, err := r.Find(v.key.User, filterpolicy.Hash(v.key.User), v.key.SeqNum(), &p)
+		require.NoError(t, err)
+		require.True(t, ok, "%s", v.key)
+		require.Equal(t, v.key.Trailer, trailer)
+		require.Equal(t, v.value, value)
+	}
+}
+
+func TestReadersWithoutAStore(t *testing.T) {
+	data, _ := writeFile(t, &kindsOptions, kindsContent())
+	r := openBytes(t, data, nil)
+	v, err := r.Get([]byte("forever"))
+	require.NoError(t, err)
+	require.Equal(t, "for a very long time", string(v))
+	_, err = r.Get([]byte("expired"))
+	require.ErrorIs(t, err, ErrNotFound)
+	_, err = r.Get([]byte("counter"))
+	require.ErrorIs(t, err, ErrMergeOperand)
+	require.ErrorContains(t, err, "counter")
+
+	require.Less(t, time.Now().UnixMicro(), int64(1<<62))
+	var seen []string
+	for e, err := range r.All() {
+		if err != nil {
+			require.ErrorIs(t, err, ErrMergeOperand)
+			require.Zero(t, e)
+		}
+		seen = append(seen, string(e.Key))
+	}
+	require.Equal(t, []string{""}, seen, "the first key has operands: the sequence ends there")
+}
+
+// The version in the footer is that of what is in the file: older programs open every
+// file that has nothing new in it, and no other.
+func TestTheVersionFollowsTheContent(t *testing.T) {
+	kinds, _ := writeFile(t, &kindsOptions, kindsContent())
+	plain, _ := writeFile(t, &kindsOptions, []version{{base.MakeKey([]byte("k"), 1, base.KindSet), nil}})
+	for _, c := range []struct {
+		data []byte
+		want uint32
+	}{{plain, 1}, {kinds, 2}} {
+		at := c.data[len(c.data)-12:]
+		require.Equal(t, c.want, binary.LittleEndian.Uint32(at))
+		for _, wrong := range []uint32{0, 1, 2, 3, 1 << 31} {
+			if wrong == c.want {
+				continue
+			}
+			binary.LittleEndian.PutUint32(at, wrong)
+			_, err := NewReader(bytes.NewReader(c.data), int64(len(c.data)), nil)
+			if wrong > FormatVersion {
+				require.ErrorIs(t, err, ErrNewerFormat)
+			} else {
+				require.ErrorIs(t, err, ErrCorruption, "version %d for %d", wrong, c.want)
+			}
+		}
+	}
+}
+
+func TestAnExpiringValueNeedsAnExpiry(t *testing.T) {
+	w := NewWriter(&bytes.Buffer{}, nil)
+	require.ErrorContains(t, w.Add(base.MakeKey([]byte("k"), 1, base.KindSetTTL), []byte("1234567")), "has no expiry")
+	_, err := w.Finish()
+	require.Error(t, err)
+}
+
+func TestVerifyCountsKinds(t *testing.T) {
+	data, _ := writeFile(t, &kindsOptions, kindsContent())
+	for name, change := range map[string]func(p *Properties){
+		"merge operands":  func(p *Properties) { p.Merges++ },
+		"expiring values": func(p *Properties) { p.Expiring-- },
+		"last expiry":     func(p *Properties) { p.LastExpiry++ },
+	} {
+		r := openBytes(t, data, nil)
+		change(r.props)
+		err := r.Verify()
+		require.ErrorIs(t, err, ErrCorruption)
+		require.ErrorContains(t, err, name)
+	}
+	unknown, _ := writeFile(t, nil, []version{{base.MakeKey([]byte("k"), 1, 5), nil}})
+	require.ErrorContains(t, openBytes(t, unknown, nil).Verify(), "no place among point entries")
+}
