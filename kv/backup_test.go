@@ -43,7 +43,12 @@ func backUp(t *testing.T, db *DB, since BackupMark) ([]byte, BackupMark) {
 // opening it for writing.
 func requireRestored(t *testing.T, fsys vfs.FS, dir string, want model) {
 	t.Helper()
-	db, err := Open(dir, &Options{ReadOnly: true, fs: fsys})
+	requireRestoredAt(t, fsys, dir, want, &fakeClock{})
+}
+
+func requireRestoredAt(t *testing.T, fsys vfs.FS, dir string, want model, clock *fakeClock) {
+	t.Helper()
+	db, err := Open(dir, &Options{ReadOnly: true, fs: fsys, Clock: clock.time})
 	require.NoError(t, err)
 	requireContents(t, want, db)
 	require.NoError(t, db.verify(io.Discard))
@@ -56,10 +61,10 @@ func TestModelBackup(t *testing.T) {
 	fullBytes, moreBytes := 0, 0
 	for seed := range uint64(envInt("MODEL_SEEDS", 10/raceFactor)) {
 		rng := rand.New(rand.NewPCG(seed, 707))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: model{}}
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: cells{}, clock: &fakeClock{}}
 		r.open()
 		var streams bytes.Buffer
-		var models []model
+		var models []cells
 		var mark BackupMark
 		for range 6 {
 			for n := range 10 + rng.IntN(200) {
@@ -80,7 +85,7 @@ func TestModelBackup(t *testing.T) {
 		disk := vfs.NewMem()
 		for _, m := range models { // one behind the other, out of one reader
 			require.NoError(t, Restore(&streams, "restored", &Options{fs: disk}), "seed %d", seed)
-			requireRestored(t, disk, "restored", m)
+			requireRestoredAt(t, disk, "restored", m.at(r.clock.now()), r.clock)
 		}
 		require.Zero(t, streams.Len())
 		names, err := disk.List("restored")
@@ -91,13 +96,13 @@ func TestModelBackup(t *testing.T) {
 				stray++
 			}
 		}
-		db, err := Open("restored", &Options{fs: disk})
+		db, err := Open("restored", &Options{fs: disk, Clock: r.clock.time})
 		require.NoError(t, err)
 		db.current.all(func(int, *table) { stray-- })
 		require.Zero(t, stray, "files of earlier backups are left")
 		require.NoError(t, db.Set([]byte("new"), []byte("write"), nil))
-		models[len(models)-1]["new"] = "write"
-		requireContents(t, models[len(models)-1], db)
+		models[len(models)-1].set("new", "write")
+		requireContents(t, models[len(models)-1].at(r.clock.now()), db)
 		require.NoError(t, db.Close())
 		r.release()
 		require.NoError(t, r.db.Close())

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
@@ -16,10 +18,11 @@ import (
 //	seq    uint64  sequence number of the first entry; the others count up
 //	count  uint32  number of entries
 //	entries, each:
-//	  kind   uint8   0 delete, 1 set, 2 range delete
+//	  kind   uint8   0 delete, 1 set, 2 range delete, 3 merge, 4 set with expiry
 //	  key    length uvarint, bytes
 //	  value  length uvarint, bytes; not for a delete. A range delete's value is
-//	         its end: 0x00, or 0x01 and the key
+//	         its end: 0x00, or 0x01 and the key. A merge's value is the operand;
+//	         that of a set with expiry begins with the expiry, a uint64
 const batchHeaderSize = 8 + 4
 
 // tombstoneSize is what a range tombstone counts beside its bytes, for
@@ -31,8 +34,8 @@ const tombstoneSize = 64
 // earlier ones. A batch copies the keys and values it is given. It is not safe
 // for concurrent use.
 //
-// An error of Set, Delete or DeleteRange is returned by Commit as well, so that
-// it need not be checked at every call.
+// An error of Set and its kin is returned by Commit as well, so that it need not be
+// checked at every call.
 type Batch struct {
 	db        *DB
 	data      []byte
@@ -40,6 +43,7 @@ type Batch struct {
 	arena     int // the most that the points take in a memtable, in bytes
 	tombs     int // range tombstones
 	tombBytes int // the most that these take
+	features  manifest.Features
 	err       error
 }
 
@@ -89,6 +93,31 @@ func (b *Batch) DeleteRange(lo, hi []byte) error {
 	return b.add(base.KindRangeDelete, lo, rangedel.AppendEnd(nil, hi))
 }
 
+// Merge combines operand with the value of key, as DB.Merge does.
+func (b *Batch) Merge(key, operand []byte) error {
+	if b.db.merger == nil {
+		return b.fail(fmt.Errorf("%w: Merge needs Options.Merger", ErrNoMerger))
+	}
+	if err := errors.Join(checkKey(key), checkValue(operand)); err != nil {
+		return b.fail(err)
+	}
+	b.arena += memtable.EntrySize(len(key), len(operand))
+	b.features |= manifest.FeatureMerge
+	return b.add(base.KindMerge, key, operand)
+}
+
+// SetTTL stores value under key until ttl has passed, as DB.SetTTL does. The time
+// counts from this call, not from Commit.
+func (b *Batch) SetTTL(key, value []byte, ttl time.Duration) error {
+	expiry, err := b.db.expiryOf(ttl)
+	if err = errors.Join(err, checkKey(key), checkValue(value)); err != nil {
+		return b.fail(err)
+	}
+	b.arena += memtable.EntrySize(len(key), base.ExpirySize+len(value))
+	b.features |= manifest.FeatureTTL
+	return b.add(base.KindSetTTL, key, base.AppendExpiry(nil, expiry), value...)
+}
+
 func (b *Batch) fail(err error) error {
 	if b.err == nil {
 		b.err = err
@@ -96,7 +125,8 @@ func (b *Batch) fail(err error) error {
 	return err
 }
 
-func (b *Batch) add(kind base.Kind, key, value []byte) error {
+// add appends an entry whose value is value and more.
+func (b *Batch) add(kind base.Kind, key, value []byte, more ...byte) error {
 	if size := b.arena + b.tombBytes; size > MaxBatchSize {
 		return b.fail(fmt.Errorf("%w: with %d writes the batch takes %d bytes, the limit is %d", ErrTooLarge, b.count+1, size, MaxBatchSize))
 	}
@@ -107,8 +137,8 @@ func (b *Batch) add(kind base.Kind, key, value []byte) error {
 	b.data = binary.AppendUvarint(b.data, uint64(len(key)))
 	b.data = append(b.data, key...)
 	if kind != base.KindDelete {
-		b.data = binary.AppendUvarint(b.data, uint64(len(value)))
-		b.data = append(b.data, value...)
+		b.data = binary.AppendUvarint(b.data, uint64(len(value)+len(more)))
+		b.data = append(append(b.data, value...), more...)
 	}
 	b.count++
 	return b.err
@@ -175,10 +205,15 @@ func (r *batchReader) next() (e batchEntry, ok bool, err error) {
 	kind := base.Kind(r.data[0])
 	r.data = r.data[1:]
 	user, ok := r.bytes()
-	if ok && (kind == base.KindSet || kind == base.KindRangeDelete) {
-		e.value, ok = r.bytes()
-	} else if kind != base.KindDelete {
-		ok = false
+	switch kind {
+	case base.KindDelete:
+	case base.KindSet, base.KindRangeDelete, base.KindMerge, base.KindSetTTL:
+		if ok {
+			e.value, ok = r.bytes()
+		}
+		ok = ok && (kind != base.KindSetTTL || len(e.value) >= base.ExpirySize)
+	default:
+		return e, false, fmt.Errorf("%w: %w: an entry is of %s", errBatch, ErrNewerFormat, kind)
 	}
 	if !ok {
 		return e, false, errBatch
@@ -201,18 +236,30 @@ func (r *batchReader) bytes() ([]byte, bool) {
 
 // arenaSize returns the most that a record's points take in a memtable.
 func arenaSize(record []byte) (int, error) {
+	size, _, err := measure(record)
+	return size, err
+}
+
+// measure returns the most that a record's points take in a memtable, and of which
+// features it makes use.
+func measure(record []byte) (size int, used manifest.Features, err error) {
 	r, err := readBatch(record)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	size := 0
 	for {
 		e, ok, err := r.next()
 		if err != nil || !ok {
-			return size, err
+			return size, used, err
 		}
-		if e.key.Kind() != base.KindRangeDelete {
-			size += memtable.EntrySize(len(e.key.User), len(e.value))
+		switch e.key.Kind() {
+		case base.KindRangeDelete:
+			continue
+		case base.KindMerge:
+			used |= manifest.FeatureMerge
+		case base.KindSetTTL:
+			used |= manifest.FeatureTTL
 		}
+		size += memtable.EntrySize(len(e.key.User), len(e.value))
 	}
 }

@@ -55,6 +55,8 @@ func FuzzBatch(f *testing.F) {
 	record := goldenBatch(f).seal(77)
 	f.Add(slices.Clone(record))
 	f.Add(slices.Clone(record[:20]))
+	f.Add(kindsBatch(f).seal(9))
+	f.Add((&Batch{}).shortExpiry().seal(1))
 	f.Add(append(slices.Clone(record), 1))
 	f.Add((&Batch{data: make([]byte, batchHeaderSize)}).seal(base.MaxSeqNum))
 	f.Add([]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0, 0})

@@ -52,6 +52,9 @@ func (c *checkpoint) write(v *version) (err error) {
 		return err
 	}
 	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LastSeq: v.lastSeq()}
+	d.mu.Lock()
+	d.describeFeatures(e)
+	d.mu.Unlock()
 	v.all(func(level int, t *table) {
 		e.Added = append(e.Added, manifest.AddedTable{Level: level, Table: t.Table})
 		name := manifest.FileName(manifest.FileTable, t.Num)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
 )
 
 // The commit pipeline turns concurrent commits into groups. The first writer to
@@ -22,6 +23,7 @@ type commitPipeline struct {
 
 	// Touched by the leader alone.
 	seq      base.SeqNum // the last one given out
+	features manifest.Features
 	log      *logFile
 	unsynced []*logFile  // logs that ended and were not synced: older than log
 	soon     *time.Timer // flushes what Async left in the log's buffer
@@ -177,9 +179,16 @@ func (p *commitPipeline) commitGroup(d *DB, group []*commitRequest, size int) er
 		return nil
 	}
 	arena, level := 0, durableLater
+	used := manifest.Features(0)
 	for _, r := range group {
 		arena += r.batch.arena
+		used |= r.batch.features
 		level = min(level, r.level)
+	}
+	if used&^p.features != 0 {
+		if err := d.enable(used); err != nil {
+			return err
+		}
 	}
 	mem, err := d.makeRoom(arena, size)
 	if err != nil {

@@ -110,7 +110,7 @@ func overlappingIn(l *level, n int, lo, hi []byte) []*table {
 }
 
 // outdatedTables returns the tables of the last level that rewriting would change:
-// they have tombstones, or were written for other filters than new files get.
+// they have tombstones, operands or values that may have expired, or were written for other filters than new files get.
 func (d *DB) outdatedTables() (map[*table]bool, error) {
 	s := d.acquire(0)
 	if s == nil {
@@ -134,7 +134,7 @@ func (d *DB) outdatedTables() (map[*table]bool, error) {
 			return nil, err
 		}
 		p := r.Properties()
-		outdated[t] = t.Deletes > 0 || t.RangeDeletes > 0 || p.FilterPolicy != want.FilterPolicy ||
+		outdated[t] = t.Deletes > 0 || t.RangeDeletes > 0 || t.Merges > 0 && d.merger != nil || t.Expiring > 0 || p.FilterPolicy != want.FilterPolicy ||
 			p.FilterPrefix != want.FilterPrefix || p.PrefixOnly != want.PrefixOnly
 	}
 	return outdated, nil

@@ -198,7 +198,7 @@ func (c *compaction) movable(d *DB) bool {
 		return false
 	}
 	if c.output == lastLevel {
-		return t.Deletes == 0
+		return t.Deletes == 0 && t.Merges == 0
 	}
 	below := int64(0)
 	for _, g := range c.version.levels[c.output+1].overlapping(t.Smallest, t.UpperBound()) {
@@ -238,6 +238,7 @@ func (d *DB) rewrite(c *compaction) (tables []manifest.Table, err error) {
 	if err != nil {
 		return nil, inputError{err}
 	}
+	defer d.countPass(it)
 	inputs := c.tables()
 	out := &tableOutput{
 		d: d, targetSize: d.targetFileSize(c.output), tombstones: it.kept,
@@ -294,7 +295,7 @@ func (d *DB) mergeInputs(c *compaction) (*compactionIter, error) {
 	}
 	it := &compactionIter{
 		in: newMergingIter(iters...), snapshots: c.snapshots,
-		tombstones: rangedel.NewSet(tombs), bottom: c.bottom, stop: &d.closed,
+		tombstones: rangedel.NewSet(tombs), bottom: c.bottom, stop: &d.closed, fold: d.folder(), now: d.now(),
 	}
 	it.kept = it.keepTombstones(c.bottomSpan)
 	return it, nil

@@ -18,24 +18,39 @@ import (
 // into one stripe only the newest can ever be read. A tombstone hides older
 // versions of its own stripe; in stripe 0, and with nothing below, it hides
 // nothing and goes itself. A value in stripe 0 with nothing below needs no
-// sequence number any more: zero is shorter, and more entries look alike.
+// sequence number any more: zero is shorter, and more entries look alike. A value
+// that has expired is a tombstone. Merge operands are told in compaction_operands.go.
 type compactionIter struct {
 	in         *mergingIter
 	snapshots  []base.SeqNum // ascending
 	tombstones *rangedel.Set // of the input
 	kept       *rangedel.Set // of them, those that go on
 	bottom     func(key []byte) bool
-	stop       *atomic.Bool // not nil: the iterator ends with errClosing when it is set
+	stop       *atomic.Bool                                      // not nil: the iterator ends with errClosing when it is set
+	fold       func(key []byte, values [][]byte) ([]byte, error) // nil: no merger
+	now        uint64                                            // of the clock, in microseconds since 1970
 
 	key   base.InternalKey
 	value []byte
 
 	user       []byte // the user key that is being gone through
 	started    bool
-	lastStripe int // of the last version of user that was seen
+	lastStripe int  // of the last version of user that was seen
+	open       bool // it was an operand: older versions of its stripe matter
 
 	passed  int // input entries
 	stopped bool
+
+	operands operandRun
+	stats    compactionStats
+	refusal  error // the last reason why operands could not be combined
+}
+
+// compactionStats are what a pass did besides dropping what is hidden.
+type compactionStats struct {
+	folded  uint64 // operands that went into another entry
+	refused uint64 // runs of operands that could not be combined
+	expired uint64 // values
 }
 
 // stripe returns the stripe of a sequence number.
@@ -58,6 +73,9 @@ func (c *compactionIter) first() bool {
 
 // next moves to the next entry that stays.
 func (c *compactionIter) next() bool {
+	if c.operands.busy() {
+		return c.nextOperand()
+	}
 	return c.in.Next() && c.settle()
 }
 
@@ -68,10 +86,13 @@ func (c *compactionIter) settle() bool {
 			c.stopped = true
 			return false
 		}
-		if c.take(c.in.Key()) {
-			c.value = c.in.Value()
-			return true
+		if !c.take(c.in.Key()) {
+			continue
 		}
+		if c.key.Kind() == base.KindMerge {
+			return c.gather()
+		}
+		return true
 	}
 	return false
 }
@@ -87,30 +108,40 @@ func (c *compactionIter) err() error {
 	return c.in.Error()
 }
 
-// take reports whether the input entry stays, and sets the key that it gets.
+// take reports whether the input entry stays, and sets the key and the value that it
+// gets.
 func (c *compactionIter) take(k base.InternalKey) bool {
 	stripe := c.stripe(k.SeqNum())
 	if c.started && bytes.Equal(c.user, k.User) {
-		if stripe == c.lastStripe {
+		if stripe == c.lastStripe && !c.open {
 			return false // a newer version is in the same stripe
 		}
 	} else {
 		c.user = append(c.user[:0], k.User...)
 		c.started = true
 	}
-	c.lastStripe = stripe
+	c.lastStripe, c.open = stripe, false
 	if c.tombstones.Cover(k.User, c.stripeEnd(stripe)) > k.SeqNum() {
 		return false
 	}
-	c.key = base.InternalKey{User: c.user, Trailer: k.Trailer}
-	if stripe > 0 || !c.bottom(k.User) {
+	c.key, c.value = base.InternalKey{User: c.user, Trailer: k.Trailer}, c.in.Value()
+	if k.Kind() > base.KindRangeDelete {
+		return c.takeSpecial(stripe)
+	}
+	return c.place(stripe)
+}
+
+// place reports whether an entry that nothing hides stays: a tombstone with nothing
+// below does not. What everybody sees gets sequence number zero.
+func (c *compactionIter) place(stripe int) bool {
+	if stripe > 0 || !c.bottom(c.user) {
 		return true
 	}
-	if k.Kind() == base.KindDelete {
+	if c.key.Kind() == base.KindDelete {
 		return false
 	}
-	if c.kept.Cover(k.User, base.MaxSeqNum) == 0 {
-		c.key.Trailer = base.MakeTrailer(0, k.Kind())
+	if c.kept.Cover(c.user, base.MaxSeqNum) == 0 {
+		c.key.Trailer = base.MakeTrailer(0, c.key.Kind())
 	}
 	return true
 }

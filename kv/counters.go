@@ -51,6 +51,8 @@ type dbCounters struct {
 	compactions, moves   counter
 	compactRead          counter
 	compactWritten       counter
+	folded, refused      counter // operands that became part of another entry, runs that could not
+	expired              counter // values that flush or compaction dropped
 	stalls, stallNanos   counter
 	slowdowns, slowNanos counter
 	ingests              counter

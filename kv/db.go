@@ -44,6 +44,9 @@ type DB struct {
 	commits  commitPipeline
 	healer   healer
 
+	merger     Merger // nil: operands cannot be combined
+	mergerName string // of the operands that the store holds or takes
+
 	state    atomic.Pointer[readState] // what readers see; nil: closed
 	visible  atomic.Uint64             // sequence number of the last write that readers see
 	nextFile atomic.Uint64
@@ -60,6 +63,7 @@ type DB struct {
 	imms        []*memTable // oldest first
 	current     *version
 	logNum      uint64 // writes in WALs with smaller numbers are in tables
+	features    manifest.Features
 	snapshots   snapshotList
 	flushing    bool
 	ingesting   int // calls of Ingest that may have files in the directory

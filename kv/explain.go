@@ -20,6 +20,7 @@ const (
 	RuledOutByEmptiness      Verdict = "empty"           // the memtable has no entries
 	ReadAbsent               Verdict = "absent"          // it was read, and no visible version is in it
 	ReadPresent              Verdict = "present"         // it was read, and answered the lookup
+	ReadOperand              Verdict = "operand"         // it was read, and has merge operands: the lookup went on
 )
 
 // A Step is one memtable or table that a lookup considered.
@@ -38,7 +39,10 @@ type Explanation struct {
 	// CoveredBy is the sequence number of the range tombstone over the key, 0 if
 	// there is none.
 	CoveredBy uint64
-	Steps     []Step
+	// Operands is how many values the merger combined, the one under the operands
+	// included; 0 if there were no operands.
+	Operands int
+	Steps    []Step
 }
 
 // Explain looks a key up as Get does and returns what it did on the way. It is
@@ -50,9 +54,10 @@ func (d *DB) Explain(key []byte) (*Explanation, error) {
 	}
 	defer d.release(s, 0)
 	e := &Explanation{Key: append([]byte{}, key...), Hash: filterpolicy.Hash(key)}
-	l := lookup{d: d, key: key, hash: e.Hash, at: d.seq(), explain: e}
+	l := lookup{d: d, key: key, hash: e.Hash, at: d.seq(), want: true, explain: e}
 	found, err := l.run(s)
 	e.Found, e.CoveredBy = found, uint64(l.cover)
+	e.Operands = len(l.chain.operands)
 	return e, err
 }
 
@@ -71,6 +76,9 @@ func (e *Explanation) String() string {
 	fmt.Fprintf(&b, "lookup of %q (hash %016x): found=%t\n", e.Key, e.Hash, e.Found)
 	if e.CoveredBy > 0 {
 		fmt.Fprintf(&b, "  a range tombstone of sequence %d covers the key\n", e.CoveredBy)
+	}
+	if e.Operands > 0 {
+		fmt.Fprintf(&b, "  the value is merged from %d parts\n", e.Operands)
 	}
 	for _, s := range e.Steps {
 		where := s.Source
@@ -92,6 +100,8 @@ func (v Verdict) text() string {
 		return "read, key is absent"
 	case ReadPresent:
 		return "read, key is present"
+	case ReadOperand:
+		return "read, has merge operands"
 	case RuledOutByEmptiness:
 		return "empty"
 	}
@@ -115,11 +125,13 @@ func (l *lookup) explainRuledOut(level int, t *table, v Verdict) {
 	l.explain.Steps = append(l.explain.Steps, Step{Source: t.name(), Level: level, Verdict: v})
 }
 
-func (l *lookup) explainTable(level int, t *table, p sstable.Probe, hit bool) {
+func (l *lookup) explainTable(level int, t *table, p sstable.Probe, hit, operand bool) {
 	v := ReadAbsent
 	switch {
 	case hit:
 		v = ReadPresent
+	case operand:
+		v = ReadOperand
 	case p.Filter == sstable.Negative:
 		v = RuledOutByFilter
 	case p.RuledOutByIndex:

@@ -159,11 +159,12 @@ func (d *DB) writeLevel0(v *version, job flushJob) (tables []manifest.Table, err
 	}
 	c := &compactionIter{
 		in: newMergingIter(iters...), snapshots: job.snapshots, tombstones: rangedel.NewSet(tombs),
-		bottom: func([]byte) bool { return false },
+		bottom: func([]byte) bool { return false }, fold: d.folder(), now: d.now(),
 	}
 	if job.stoppable {
 		c.stop = &d.closed
 	}
+	defer d.countPass(c)
 	c.kept = c.keepTombstones(func(_, _ []byte) bool { return false })
 	out := &tableOutput{d: d, tombstones: c.kept, filter: d.filterFor(v, 0, uint64(entries), nil)}
 	defer func() {

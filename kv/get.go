@@ -49,7 +49,7 @@ func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, erro
 		// compactions since then have dropped from newer ones.
 		at = d.seq()
 	}
-	l := lookup{d: d, key: key, hash: hash, at: at, stripe: &d.counters.stripes[n]}
+	l := lookup{d: d, key: key, hash: hash, at: at, want: want, stripe: &d.counters.stripes[n]}
 	l.stripe.gets.Add(1)
 	ok, err := l.run(s)
 	if ok && want {
@@ -70,15 +70,26 @@ type lookup struct {
 	hash    uint64
 	at      base.SeqNum
 	cover   base.SeqNum // the newest range tombstone over key that is visible; 0: none
+	want    bool        // the value itself
 	stripe  *stripe     // nil: not counted
 	explain *Explanation
 
 	value []byte // the answer, if it is one
 	found bool
+	chain operandChain // what the value is to be made of, if there are operands
 }
 
 // run looks in all places, the newest first. It reports whether there is a value.
 func (l *lookup) run(s *readState) (bool, error) {
+	found, err := l.search(s)
+	if l.chain.begun {
+		return l.combine(err)
+	}
+	return found, err
+}
+
+// search asks one place after the other, until one answers.
+func (l *lookup) search(s *readState) (bool, error) {
 	if s.hasTombstones() {
 		cover, err := s.tombstoneCover(l.d, l.key, l.at)
 		if err != nil {
@@ -108,7 +119,10 @@ func (l *lookup) memtable(m *memTable, name string) bool {
 		l.explainMemtable(name, "", false)
 		return false
 	}
-	l.answer(value, trailer)
+	if !l.answer(value, trailer) && !l.olderInMemtable(m, trailer) {
+		l.explainMemtable(name, ReadOperand, false)
+		return false
+	}
 	if l.stripe != nil {
 		l.stripe.memtableHits.Add(1)
 	}
@@ -116,10 +130,15 @@ func (l *lookup) memtable(m *memTable, name string) bool {
 	return true
 }
 
-// answer takes the newest visible version of the key.
-func (l *lookup) answer(value []byte, trailer base.Trailer) {
+// answer takes the newest visible version of the key that was not taken yet. It
+// reports whether that answers the lookup: an operand does not.
+func (l *lookup) answer(value []byte, trailer base.Trailer) bool {
+	if trailer.Kind() > base.KindRangeDelete || l.chain.begun {
+		return l.answerInChain(value, trailer)
+	}
 	l.value = value
 	l.found = trailer.Kind() == base.KindSet && trailer.SeqNum() >= l.cover
+	return true
 }
 
 // tables looks in the tables: of level 0 each, of every other level the only one
@@ -166,18 +185,22 @@ func (l *lookup) table(level int, t *table) (done bool, err error) {
 		return false, err
 	}
 	var p sstable.Probe
+	operand := false
 	value, trailer, ok, err := r.Find(l.key, l.hash, l.at, &p)
 	if err != nil {
 		return false, err
 	}
-	if ok {
-		l.answer(value, trailer)
+	if ok && !l.answer(value, trailer) {
+		operand = true
+		if ok, err = l.olderInTable(r, trailer, &p); err != nil {
+			return false, err
+		}
 	}
 	if l.stripe != nil {
 		l.stripe.levels[level].count(&p, ok)
 	}
 	if l.explain != nil {
-		l.explainTable(level, t, p, ok)
+		l.explainTable(level, t, p, ok, operand)
 	}
 	return ok, nil
 }

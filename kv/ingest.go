@@ -27,8 +27,8 @@ type IngestOptions struct {
 
 // Ingest takes sorted files into the store: all of their writes take effect at one
 // moment, as those of a batch do, and are later than every write before the call.
-// The files were written by [sstable.Writer] with Set, Delete and DeleteRange. They
-// may come in any order, and must not overlap each other. Within a file, DeleteRange
+// The files were written by [sstable.Writer] with Set, Delete and DeleteRange: merge
+// operands and values that expire are refused with ErrNotIngestible. The files may come in any order, and must not overlap each other. Within a file, DeleteRange
 // hides what the store has and nothing of the file.
 //
 // Every byte of the files is checked first. They are then linked into the store's

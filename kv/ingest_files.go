@@ -135,6 +135,9 @@ func (in *ingest) admit(path string, info *sstable.FileInfo, tombs []rangedel.To
 	if info.LargestSeq != 0 {
 		return fmt.Errorf("%w: %s has sequence numbers up to %d: it is a store's own file; write one with sstable.Writer", ErrNotIngestible, path, info.LargestSeq)
 	}
+	if info.Merges+info.Expiring > 0 {
+		return fmt.Errorf("%w: %s has %d merge operands and %d values that expire", ErrNotIngestible, path, info.Merges, info.Expiring)
+	}
 	keys := [][]byte{info.Smallest, info.Largest}
 	for _, t := range tombs {
 		keys = append(keys, t.Start, t.End)
@@ -159,6 +162,9 @@ func (in *ingest) verify(path string, r *sstable.Reader) error {
 		}
 		if n > 1 && bytes.Equal(last, k.User) {
 			return fmt.Errorf("%w: %s has %.64q twice", ErrNotIngestible, path, k.User)
+		}
+		if k.Kind() > base.KindRangeDelete { // whatever the properties say
+			return fmt.Errorf("%w: %s has an entry of kind %v under %.64q", ErrNotIngestible, path, k.Kind(), k.User)
 		}
 		last = append(last[:0], k.User...)
 		return admitEntry(path, k.User, value)

@@ -19,10 +19,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// A settable is a model that files are taken into.
+type settable interface {
+	set(k, v string)
+	delete(k string)
+	deleteRange(lo, hi []byte)
+}
+
 // writeIngestFile writes a file of random values under the keys of m that lie in one
 // of a few ranges, deletes, and perhaps a range delete, and does to m what ingesting
 // it does.
-func writeIngestFile(t *testing.T, rng *rand.Rand, fsys sift.FS, path string, m model, keys []string) {
+func writeIngestFile(t *testing.T, rng *rand.Rand, fsys sift.FS, path string, m settable, keys []string) {
 	t.Helper()
 	f, err := fsys.Create(path)
 	require.NoError(t, err)
@@ -38,11 +45,12 @@ func writeIngestFile(t *testing.T, rng *rand.Rand, fsys sift.FS, path string, m 
 		}
 		if rng.IntN(4) == 0 {
 			require.NoError(t, w.Delete([]byte(k)))
-			delete(m, k)
+			m.delete(k)
 			continue
 		}
-		m[k] = string(randomBytes(rng, rng.IntN(200)))
-		require.NoError(t, w.Set([]byte(k), []byte(m[k])))
+		v := randomBytes(rng, rng.IntN(200))
+		m.set(k, string(v))
+		require.NoError(t, w.Set([]byte(k), v))
 	}
 	_, err = w.Finish()
 	require.NoError(t, err)
@@ -75,7 +83,7 @@ func (r *modelRun) ingest(n int) {
 func TestModelWithIngest(t *testing.T) {
 	for seed := range uint64(envInt("MODEL_SEEDS", 12/raceFactor)) {
 		rng := rand.New(rand.NewPCG(seed, 606))
-		r := &modelRun{t: t, rng: rng, fs: sift.NewMem(), opts: randomOptions(rng), m: model{}}
+		r := &modelRun{t: t, rng: rng, fs: sift.NewMem(), opts: randomOptions(rng), m: cells{}, clock: &fakeClock{}}
 		r.open()
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r.t = t

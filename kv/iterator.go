@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -27,9 +28,11 @@ type Iterator struct {
 
 	key   []byte
 	value []byte
-	// Going forward, merge is on the entry itself. Going backward, it is on the
-	// last entry before all versions of key, or on none.
+	// Going forward, merge is on the entry itself, or behind it if ahead is set.
+	// Going backward, it is on the last entry before all versions of key, or on none.
 	backward bool
+	ahead    bool
+	operands [][]byte // of key, with the value under them; see iterator_operands.go
 	valid    bool
 	err      error
 	closed   bool
@@ -210,6 +213,9 @@ func (i *Iterator) Next() bool {
 	if i.backward {
 		return i.own.ahead(i, i.forward(i.merge.SeekGE(base.SearchKey(i.key, base.MaxSeqNum)), true))
 	}
+	if i.ahead {
+		return i.own.ahead(i, i.forward(i.merge.Valid(), true))
+	}
 	return i.own.ahead(i, i.forward(i.merge.Next(), true))
 }
 
@@ -227,7 +233,7 @@ func (i *Iterator) Prev() bool {
 // forward goes on from merge's entry (on: there is one) to the newest visible
 // version of a live key. If skip is set, that is not i.key.
 func (i *Iterator) forward(on, skip bool) bool {
-	i.backward = false
+	i.backward, i.ahead = false, false
 	for on {
 		k := i.merge.Key()
 		if skip && bytes.Equal(k.User, i.key) || k.SeqNum() > i.at && !i.own.has(k.SeqNum()) {
@@ -244,11 +250,16 @@ func (i *Iterator) forward(on, skip bool) bool {
 		switch {
 		case cover > k.SeqNum():
 			on = i.merge.skipForward(end, cover)
-		case k.Kind() != base.KindSet:
-			on = i.merge.Next()
-		default:
+		case k.Kind() == base.KindSet:
 			i.value, i.valid = i.merge.Value(), true
 			return true
+		case k.Kind() == base.KindDelete:
+			on = i.merge.Next()
+		default:
+			if i.resolve(k.Kind(), cover) {
+				return i.valid
+			}
+			on = i.merge.Next()
 		}
 	}
 	i.err = i.merge.Error()
@@ -258,14 +269,13 @@ func (i *Iterator) forward(on, skip bool) bool {
 // back goes back from merge's entry to the versions of a live key, of which the
 // newest visible one comes last.
 func (i *Iterator) back(on bool) bool {
-	i.backward = true
+	i.backward, i.operands = true, i.operands[:0]
 	have, live := false, false
 	for on {
 		k := i.merge.Key()
 		if have && !bytes.Equal(k.User, i.key) {
 			if live {
-				i.valid = true
-				return true
+				return i.settle()
 			}
 			have = false
 		}
@@ -280,19 +290,17 @@ func (i *Iterator) back(on bool) bool {
 			i.key = append(i.key[:0], k.User...)
 		}
 		start, _, cover := i.cover(k.User)
-		have, live = true, k.Kind() == base.KindSet && cover <= k.SeqNum()
-		i.value = i.merge.Value()
+		have, live = true, i.takeOlder(k, live, cover)
 		if cover > k.SeqNum() {
 			on = i.merge.skipBackward(start, cover)
 		} else {
 			on = i.merge.Prev()
 		}
 	}
-	if i.err = i.merge.Error(); i.err != nil {
+	if i.err = cmp.Or(i.merge.Error(), i.err); i.err != nil {
 		return false
 	}
-	i.valid = have && live
-	return i.valid
+	return have && live && i.settle()
 }
 
 // cover returns the newest visible range tombstone over a key, and a span around

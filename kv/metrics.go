@@ -62,6 +62,11 @@ type Metrics struct {
 	RecoveryLosses    uint64 // places
 	RecoveryLostBytes uint64 // of logs
 
+	// What flushes and compactions did with operands, and with expired values.
+	OperandsFolded uint64 // became part of another operand, or of a value
+	MergesRefused  uint64 // runs of operands kept because the merger failed
+	ExpiredDropped uint64 // values
+
 	// Open handles, now.
 	Iterators    int
 	Snapshots    int // those of transactions included
@@ -75,9 +80,11 @@ type LevelMetrics struct {
 	Entries      uint64 // point entries, tombstones included
 	Deletes      uint64 // of them, point tombstones
 	RangeDeletes uint64
-	FilterBytes  int64 // of the files' filters, on disk
-	Unfiltered   int   // files that were written without a filter
-	IndexBytes   int64 // of the files' indexes, on disk
+	Merges       uint64 // of the entries, merge operands
+	Expiring     uint64 // of the entries, values with an expiry
+	FilterBytes  int64  // of the files' filters, on disk
+	Unfiltered   int    // files that were written without a filter
+	IndexBytes   int64  // of the files' indexes, on disk
 	Lookup       LookupCounters
 }
 
@@ -196,6 +203,7 @@ func (d *DB) Metrics() *Metrics {
 	m.FailedCompactions = c.failedCompactions.Load()
 	m.RecoveryLosses, m.RecoveryLostBytes = c.recoveryLosses.Load(), c.recoveryLost.Load()
 	m.Ingests, m.IngestedFiles, m.IngestedBytes = c.ingests.Load(), c.ingestedFiles.Load(), c.ingestedBytes.Load()
+	m.OperandsFolded, m.MergesRefused, m.ExpiredDropped = c.folded.Load(), c.refused.Load(), c.expired.Load()
 	m.FilterMemory, m.IndexMemory = d.memory.filters.Load(), d.memory.indexes.Load()
 	m.FiltersRefused = d.memory.refused.Load()
 	m.CacheBytes, m.CacheBlocks = d.cache.Used()
@@ -227,6 +235,8 @@ func (d *DB) shape(m *Metrics) {
 		l.Entries += t.Entries
 		l.Deletes += t.Deletes
 		l.RangeDeletes += t.RangeDeletes
+		l.Merges += t.Merges
+		l.Expiring += t.Expiring
 		l.FilterBytes += int64(t.FilterBytes)
 		if t.FilterBytes == 0 && t.Entries > 0 {
 			l.Unfiltered++

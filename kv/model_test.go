@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -19,6 +20,18 @@ import (
 
 // A model is what a store should be: a sorted map.
 type model map[string]string
+
+// merge does what modelMerger does.
+func (m model) merge(k, operand string) {
+	if v, ok := m[k]; ok {
+		operand = v + "," + operand
+	}
+	m[k] = operand
+}
+
+func (m model) set(k, v string) { m[k] = v }
+
+func (m model) delete(k string) { delete(m, k) }
 
 func (m model) keys() []string { return slices.Sorted(maps.Keys(m)) }
 
@@ -49,6 +62,7 @@ func randomOptions(rng *rand.Rand) *Options {
 		BaseLevelSize:            int64(16+rng.IntN(100)) << 10,
 		L0CompactionThreshold:    1 + rng.IntN(4),
 		MaxConcurrentCompactions: 1 + rng.IntN(3),
+		Merger:                   modelMerger,
 	}
 	if rng.IntN(4) == 0 {
 		o.MemoryLimit = 4 << 20
@@ -72,27 +86,37 @@ type modelRun struct {
 	fs   vfs.FS
 	opts *Options
 	db   *DB
-	m    model
+	m    cells
 
+	clock *fakeClock
 	snaps []modelSnapshot
 	iters []*modelIter
 }
 
 type modelSnapshot struct {
 	s *Snapshot
-	m model
+	m cells
 }
 
 type modelIter struct {
 	it     *Iterator
-	keys   []string
-	values model
-	pos    int
+	bounds IterOptions
+	m      cells
+	at     string // the key that it is on
 	on     bool
+}
+
+// keys returns what the iterator may come to now.
+func (i *modelIter) keys(now uint64) []string {
+	return slices.DeleteFunc(i.m.at(now).keys(), func(k string) bool {
+		return i.bounds.LowerBound != nil && k < string(i.bounds.LowerBound) ||
+			i.bounds.UpperBound != nil && k >= string(i.bounds.UpperBound)
+	})
 }
 
 func (r *modelRun) open() {
 	r.opts.fs = r.fs
+	r.opts.Clock = r.clock.time
 	db, err := Open("db", r.opts)
 	require.NoError(r.t, err)
 	r.db = db
@@ -111,6 +135,14 @@ func (r *modelRun) value() []byte {
 	return bytes.Repeat([]byte{byte('a' + r.rng.IntN(26))}, n)
 }
 
+// operand is short: operands pile up.
+func (r *modelRun) operand() []byte { return fmt.Appendf(nil, "%d", r.rng.IntN(1000)) }
+
+// ttl is a time that the clock comes to soon, as a rule.
+func (r *modelRun) ttl() time.Duration {
+	return time.Duration(1+r.rng.IntN(1000)) * time.Duration([]int64{1, 1e3, 1e6, 1e9}[r.rng.IntN(4)])
+}
+
 func (r *modelRun) bound() []byte {
 	if r.rng.IntN(4) == 0 {
 		return nil
@@ -125,10 +157,20 @@ func (r *modelRun) durability() *WriteOptions {
 // step does one random operation.
 func (r *modelRun) step() {
 	switch n := r.rng.IntN(100); {
-	case n < 25:
+	case n < 13:
 		k, v := r.key(), r.value()
 		require.NoError(r.t, r.db.Set(k, v, r.durability()))
-		r.m[string(k)] = string(v)
+		r.m.set(string(k), string(v))
+	case n < 20:
+		k, v := r.key(), r.operand()
+		require.NoError(r.t, r.db.Merge(k, v, r.durability()))
+		r.m.merge(string(k), string(v))
+	case n < 24:
+		k, v, ttl := r.key(), r.value(), r.ttl()
+		require.NoError(r.t, r.db.SetTTL(k, v, ttl, r.durability()))
+		r.m.setTTL(string(k), string(v), r.expiry(ttl))
+	case n < 25:
+		r.clock.advance(r.ttl())
 	case n < 33:
 		k := r.key()
 		require.NoError(r.t, r.db.Delete(k, r.durability()))
@@ -172,12 +214,24 @@ func (r *modelRun) step() {
 	}
 }
 
+func (r *modelRun) expiry(ttl time.Duration) uint64 {
+	return uint64(r.clock.time().Add(ttl).UnixMicro())
+}
+
 func (r *modelRun) batch() {
 	b := r.db.NewBatch()
 	next := maps.Clone(r.m)
 	for range r.rng.IntN(20) {
 		k := r.key()
-		switch r.rng.IntN(8) {
+		switch r.rng.IntN(11) {
+		case 8, 9:
+			v := r.operand()
+			require.NoError(r.t, b.Merge(k, v))
+			next.merge(string(k), string(v))
+		case 10:
+			v, ttl := r.value(), r.ttl()
+			require.NoError(r.t, b.SetTTL(k, v, ttl))
+			next.setTTL(string(k), string(v), r.expiry(ttl))
 		case 0:
 			require.NoError(r.t, b.Delete(k))
 			delete(next, string(k))
@@ -188,7 +242,7 @@ func (r *modelRun) batch() {
 		default:
 			v := r.value()
 			require.NoError(r.t, b.Set(k, v))
-			next[string(k)] = string(v)
+			next.set(string(k), string(v))
 		}
 	}
 	if r.rng.IntN(10) == 0 {
@@ -199,8 +253,8 @@ func (r *modelRun) batch() {
 	r.m = next
 }
 
-func (r *modelRun) check(db Reader, m model, k []byte) {
-	want, present := m[string(k)]
+func (r *modelRun) check(db Reader, m cells, k []byte) {
+	want, present := m.get(string(k), r.clock.now())
 	v, err := db.Get(k)
 	if !present {
 		require.ErrorIs(r.t, err, ErrNotFound, "%q", k)
@@ -228,55 +282,55 @@ func (r *modelRun) newIter() {
 }
 
 // iterOf opens an iterator with random bounds over a reader that has what m has.
-func (r *modelRun) iterOf(db Reader, m model) *modelIter {
+func (r *modelRun) iterOf(db Reader, m cells) *modelIter {
 	o := &IterOptions{LowerBound: r.bound(), UpperBound: r.bound()}
 	if o.LowerBound != nil && r.rng.IntN(2) == 0 { // often within one prefix
 		o.UpperBound = append(bytes.Clone(o.LowerBound), 0xff)
 	}
 	it, err := db.NewIter(o)
 	require.NoError(r.t, err)
-	mi := &modelIter{it: it, values: maps.Clone(m)}
-	for _, k := range m.keys() {
-		if (o.LowerBound == nil || k >= string(o.LowerBound)) && (o.UpperBound == nil || k < string(o.UpperBound)) {
-			mi.keys = append(mi.keys, k)
-		}
-	}
-	return mi
+	return &modelIter{it: it, m: maps.Clone(m), bounds: *o}
 }
 
 // move moves an iterator at random and compares where it is.
 func (i *modelIter) move(r *modelRun) {
 	var ok bool
 	k := r.key()
+	keys := i.keys(r.clock.now())
+	at, found := slices.BinarySearch(keys, i.at)
+	pos := -1
 	switch n := r.rng.IntN(12); {
 	case n == 0:
-		ok, i.pos = i.it.First(), 0
+		ok, pos = i.it.First(), 0
 	case n == 1:
-		ok, i.pos = i.it.Last(), len(i.keys)-1
+		ok, pos = i.it.Last(), len(keys)-1
 	case n == 2:
-		ok, i.pos = i.it.SeekGE(k), sort.SearchStrings(i.keys, string(k))
+		ok, pos = i.it.SeekGE(k), sort.SearchStrings(keys, string(k))
 	case n == 3:
-		ok, i.pos = i.it.SeekLT(k), sort.SearchStrings(i.keys, string(k))-1
+		ok, pos = i.it.SeekLT(k), sort.SearchStrings(keys, string(k))-1
 	case n < 8:
 		ok = i.it.Next()
-		i.pos++
+		if pos = at; found { // else the key that it was on has expired
+			pos++
+		}
 		if !i.on {
-			i.pos = -1
+			pos = -1
 		}
 	default:
 		ok = i.it.Prev()
-		i.pos--
-		if !i.on {
-			i.pos = -1
+		if pos = at - 1; !i.on {
+			pos = -1
 		}
 	}
 	require.NoError(r.t, i.it.Error())
-	i.on = i.pos >= 0 && i.pos < len(i.keys)
+	i.on = pos >= 0 && pos < len(keys)
 	require.Equal(r.t, i.on, ok)
 	require.Equal(r.t, ok, i.it.Valid())
 	if ok {
-		require.Equal(r.t, i.keys[i.pos], string(i.it.Key()))
-		require.Equal(r.t, i.values[i.keys[i.pos]], string(i.it.Value()))
+		i.at = keys[pos]
+		require.Equal(r.t, i.at, string(i.it.Key()))
+		want, _ := i.m.get(i.at, r.clock.now())
+		require.Equal(r.t, want, string(i.it.Value()))
 	}
 }
 
@@ -301,17 +355,19 @@ func (r *modelRun) reopen() {
 func (r *modelRun) checkAll() {
 	it, err := r.db.NewIter(nil)
 	require.NoError(r.t, err)
-	keys := r.m.keys()
+	m := r.m.at(r.clock.now())
+	keys := m.keys()
 	n := 0
 	for ok := it.First(); ok; ok = it.Next() {
 		require.Equal(r.t, keys[n], string(it.Key()))
-		require.Equal(r.t, r.m[keys[n]], string(it.Value()))
+		require.Equal(r.t, m[keys[n]], string(it.Value()))
 		n++
 	}
 	require.Equal(r.t, len(keys), n)
 	for ok := it.Last(); ok; ok = it.Prev() {
 		n--
 		require.Equal(r.t, keys[n], string(it.Key()))
+		require.Equal(r.t, m[keys[n]], string(it.Value()))
 	}
 	require.Zero(r.t, n)
 	require.NoError(r.t, it.Error())
@@ -339,7 +395,7 @@ func checkIdentities(t *testing.T, m *Metrics) {
 func TestModel(t *testing.T) {
 	for seed := range modelSeeds {
 		rng := rand.New(rand.NewPCG(seed, 2026))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: model{}}
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: cells{}, clock: &fakeClock{}}
 		r.open()
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r.t = t

@@ -171,6 +171,9 @@ const firstManifest = 1
 func (d *DB) create() error {
 	d.storeID = rand.Uint64() | 1
 	d.nextFile.Store(firstManifest + 1)
+	if err := d.settleMerger(0); err != nil {
+		return err
+	}
 	return d.start(&version{}, 0, firstManifest)
 }
 
@@ -179,6 +182,8 @@ func (d *DB) create() error {
 func (d *DB) start(v *version, lastSeq base.SeqNum, manifestNum uint64) error {
 	d.visible.Store(uint64(lastSeq))
 	d.logNum = d.newFileNum()
+	d.features = v.features()
+	d.commits.features = d.features
 	m, err := manifest.Create(d.fs, d.dir, manifestNum, d.snapshotEdit(v))
 	if err != nil {
 		return err
@@ -203,6 +208,7 @@ func (d *DB) snapshotEdit(v *version) *manifest.Edit {
 	v.all(func(level int, t *table) {
 		e.Added = append(e.Added, manifest.AddedTable{Level: level, Table: t.Table})
 	})
+	d.describeFeatures(e)
 	return e
 }
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"runtime"
+	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -89,6 +90,20 @@ type Options struct {
 	// GOMAXPROCS by default, at least 1. Flushes have a thread of their own.
 	MaxConcurrentCompactions int
 
+	// Merger combines the operands of Merge. The default is none, and then Merge
+	// returns ErrNoMerger. The store keeps its name: while there are operands, an open
+	// with a merger of another name is refused with ErrInvalidOptions. One with none is
+	// not. If the name is that of a merger of this package, that one is used; else
+	// operands are kept as they are, and lookups of their keys, and iterators that come
+	// to them, return ErrNoMerger. Which of them exist can be seen in Metrics; Compact
+	// makes values of all that no snapshot needs, and the next Open then takes any
+	// merger.
+	Merger Merger
+
+	// Clock says when values written by SetTTL end: time.Now by default. It is called
+	// by several goroutines at once, and with locks held: it must not call the store.
+	Clock func() time.Time
+
 	// ReadOnly opens a store that exists and changes nothing on disk. Several
 	// read-only stores may share a directory.
 	ReadOnly bool
@@ -113,6 +128,9 @@ type Options struct {
 	backoff         backoff // between attempts to heal, and after failed compactions
 	maxManifestSize int64
 }
+
+// maxMergerName bounds the name of a merger, in bytes.
+const maxMergerName = 255
 
 // minMemoryLimit leaves room for three small memtables, a cache and a few files.
 const minMemoryLimit = 4 << 20
@@ -145,6 +163,9 @@ func (o *Options) withDefaults() (Options, error) {
 			return r, err
 		}
 		r.Filter = p
+	}
+	if r.Clock == nil {
+		r.Clock = time.Now
 	}
 	if r.Logger == nil {
 		r.Logger = slog.New(slog.DiscardHandler)
@@ -193,6 +214,9 @@ func (o *Options) check() error {
 	}
 	if o.FilterBudget < 0 {
 		return fmt.Errorf("%w: FilterBudget is %d: want a number of bytes, or 0 for none", ErrInvalidOptions, o.FilterBudget)
+	}
+	if o.Merger != nil && (o.Merger.Name() == "" || len(o.Merger.Name()) > maxMergerName) {
+		return fmt.Errorf("%w: the name of Merger has %d bytes: want 1 to %d", ErrInvalidOptions, len(o.Merger.Name()), maxMergerName)
 	}
 	if o.PrefixOnly && o.Prefix == nil {
 		return fmt.Errorf("%w: PrefixOnly is set and Prefix is not", ErrInvalidOptions)

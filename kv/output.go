@@ -68,6 +68,7 @@ func (o *tableOutput) open() error {
 		Filter:      o.filter,
 		Prefix:      o.d.opts.Prefix,
 		PrefixOnly:  o.d.opts.PrefixOnly,
+		Merger:      o.d.mergerName,
 	})
 	return nil
 }
@@ -108,6 +109,7 @@ func describe(num uint64, info *sstable.FileInfo, tombs []rangedel.Tombstone) ma
 		SmallestSeq: info.SmallestSeq, LargestSeq: info.LargestSeq,
 		Entries: info.Entries, Deletes: info.Deletes, RangeDeletes: info.RangeDeletes,
 		FilterBytes: info.FilterBytes, IndexBytes: info.IndexBytes,
+		Merges: info.Merges, Expiring: info.Expiring, LastExpiry: info.LastExpiry,
 	}
 	if info.Entries > 0 {
 		t.Smallest, t.Largest = info.Smallest, info.Largest

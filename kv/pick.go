@@ -136,13 +136,18 @@ func (d *DB) pickFromLevel(v *version, n int) *compaction {
 }
 
 // mostlyTombstones reports whether half of a table's entries are tombstones, where
-// a range tombstone weighs as much as fifty. In the last level any range tombstone
-// will do: it has nothing to hide any more.
-func mostlyTombstones(t *table, level int) bool {
+// a range tombstone weighs as much as fifty, and values are tombstones when all that
+// can expire have expired at now. In the last level any range tombstone will do: it
+// has nothing to hide any more.
+func mostlyTombstones(t *table, level int, now uint64) bool {
 	if level == lastLevel && t.RangeDeletes > 0 {
 		return true
 	}
-	return 2*(t.Deletes+50*t.RangeDeletes) > t.Entries+t.RangeDeletes
+	deletes := t.Deletes
+	if t.LastExpiry <= now {
+		deletes += t.Expiring
+	}
+	return 2*(deletes+50*t.RangeDeletes) > t.Entries+t.RangeDeletes
 }
 
 // pickTombstones takes a table that is mostly tombstones: they cost every scan
@@ -150,9 +155,10 @@ func mostlyTombstones(t *table, level int) bool {
 // only because a snapshot needed them; without it, rewriting drops them.
 func (d *DB) pickTombstones(v *version, baseLevel int) *compaction {
 	oldest, held := d.snapshots.oldest()
+	now := d.now()
 	for n := baseLevel; n < NumLevels; n++ {
 		for _, t := range v.levels[n].tables {
-			if t.compacting || !mostlyTombstones(t, n) || n == lastLevel && held && oldest < t.LargestSeq {
+			if t.compacting || !mostlyTombstones(t, n, now) || n == lastLevel && held && oldest < t.LargestSeq {
 				continue
 			}
 			c := &compaction{reason: "a file is mostly tombstones", level: n, output: min(n+1, lastLevel)}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	sift "github.com/siftkv/siftkv/internal/vfs"
@@ -271,7 +272,18 @@ func (r *cutRun) write() error {
 	require.NoError(r.t, b.Set([]byte("count"), []byte(m["count"])))
 	for range r.rng.IntN(6) {
 		k := fmt.Sprintf("key/%03d", r.rng.IntN(80))
-		switch r.rng.IntN(8) {
+		n := r.rng.IntN(10)
+		batch, ok := b.(*Batch)
+		if !ok {
+			n %= 8 // transactions have no Merge
+		}
+		switch n {
+		case 8:
+			require.NoError(r.t, batch.Merge([]byte(k), []byte("operand")))
+			m.merge(k, "operand")
+		case 9:
+			m[k] = string(randomBytes(r.rng, 100))
+			require.NoError(r.t, batch.SetTTL([]byte(k), []byte(m[k]), time.Hour))
 		case 0:
 			require.NoError(r.t, b.Delete([]byte(k)))
 			delete(m, k)

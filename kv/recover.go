@@ -28,8 +28,11 @@ func (d *DB) recover() error {
 	if err != nil {
 		return err
 	}
-	mems, lastSeq, err := d.replay(logs, lastSeq)
+	mems, used, lastSeq, err := d.replay(logs, lastSeq)
 	if err != nil {
+		return err
+	}
+	if err := d.settleMerger(v.features() | used); err != nil {
 		return err
 	}
 	if d.opts.ReadOnly {
@@ -56,6 +59,9 @@ func (d *DB) loadVersion(num uint64) (v *version, logNum uint64, lastSeq base.Se
 	err = manifest.Load(d.fs, d.dir, num, func(e *manifest.Edit) error {
 		if e.StoreID != 0 {
 			d.storeID = e.StoreID
+		}
+		if e.Merger != "" {
+			d.mergerName = e.Merger
 		}
 		d.nextFile.Store(max(d.nextFile.Load(), e.NextFile))
 		logNum, lastSeq = max(logNum, e.LogNum), max(lastSeq, e.LastSeq)

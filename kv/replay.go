@@ -62,22 +62,23 @@ func (d *DB) leftOut(l LossInfo) {
 }
 
 // replay reads the WALs into memtables, oldest first, as the recovery mode says.
-func (d *DB) replay(logs []uint64, lastSeq base.SeqNum) (mems []*memTable, _ base.SeqNum, err error) {
+// Used is what the writes make use of.
+func (d *DB) replay(logs []uint64, lastSeq base.SeqNum) (mems []*memTable, used manifest.Features, _ base.SeqNum, err error) {
 	p := replayer{d: d, lastSeq: lastSeq}
 	for i, num := range logs {
 		whole, err := p.log(num)
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, 0, err
 		}
 		if whole || d.opts.RecoveryMode == SkipCorrupt {
 			continue
 		}
 		if err := d.leaveOut(num, logs[i+1:]); err != nil {
-			return nil, 0, err
+			return nil, 0, 0, err
 		}
 		break
 	}
-	return p.mems, p.lastSeq, nil
+	return p.mems, p.used, p.lastSeq, nil
 }
 
 // leaveOut leaves out the logs that come after one that was not closed in good
@@ -149,6 +150,7 @@ func (d *DB) examineLog(num uint64) (c logContent, err error) {
 type replayer struct {
 	d       *DB
 	mems    []*memTable // oldest first
+	used    manifest.Features
 	lastSeq base.SeqNum
 }
 
@@ -216,13 +218,16 @@ func (p *replayer) refuse(name string, r *wal.Reader, err error) error {
 	return p.d.withHint(err)
 }
 
-// take replays a record that was read whole.
+// take replays a record that was read whole. One of a newer format is whole too: no
+// mode passes over it.
 func (p *replayer) take(r *wal.Reader, name string, record []byte) error {
 	err := p.record(record)
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
-	}
-	if p.d.opts.RecoveryMode == SkipCorrupt {
+	case errors.Is(err, ErrNewerFormat):
+		return fmt.Errorf("%s: %w", name, err)
+	case p.d.opts.RecoveryMode == SkipCorrupt:
 		p.d.leftOut(LossInfo{File: name, Offset: r.Offset(), Bytes: int64(len(record)), Reason: err.Error()})
 		return nil
 	}
@@ -241,10 +246,11 @@ func (p *replayer) record(record []byte) error {
 	if r.seq <= p.lastSeq {
 		return fmt.Errorf("sequence number %d comes again", r.seq)
 	}
-	arena, err := arenaSize(record)
+	arena, used, err := measure(record)
 	if err != nil {
 		return err
 	}
+	p.used |= used
 	n := len(p.mems)
 	if n == 0 || p.mems[n-1].crowded() || !p.mems[n-1].reserve(arena) {
 		m := newMemTable(max(p.d.opts.MemtableSize, int64(arena)+memtableSlack), 0)

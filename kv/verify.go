@@ -107,6 +107,9 @@ func (d *DB) verifyTable(t *table) error {
 		{"entries", t.Entries, p.Entries},
 		{"deletes", t.Deletes, p.Deletes},
 		{"range deletes", t.RangeDeletes, p.RangeDeletes},
+		{"merge operands", t.Merges, p.Merges},
+		{"expiring values", t.Expiring, p.Expiring},
+		{"last expiry", t.LastExpiry, p.LastExpiry},
 		{"largest sequence number", uint64(t.LargestSeq), uint64(max(p.LargestSeq, t.Seq))},
 	} {
 		if c.said != c.found {

@@ -1,0 +1,59 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// MaxTTL is the longest time that SetTTL takes: a hundred years.
+const MaxTTL = 100 * 365 * 24 * time.Hour
+
+// ErrInvalidTTL is returned by SetTTL for a time that is not positive or beyond
+// MaxTTL, and if Options.Clock stands before 1970.
+var ErrInvalidTTL = errors.New("siftkv: invalid time to live")
+
+// SetTTL stores value under key until ttl has passed by Options.Clock; from then on
+// the key is not there. The moment is fixed when SetTTL is called, in whole
+// microseconds, so that a value never lives longer than ttl. It ends the way it
+// would by Delete: what was written under it earlier stays hidden, and operands that
+// were merged with it since are left, with nothing under them. Every read asks the
+// clock when it comes to the value, reads of snapshots and iterators included.
+// Compaction drops expired values for good, even if the clock goes back later.
+func (d *DB) SetTTL(key, value []byte, ttl time.Duration, o *WriteOptions) error {
+	b := d.scratchBatch()
+	defer putScratchBatch(b)
+	if err := b.SetTTL(key, value, ttl); err != nil {
+		return err
+	}
+	return b.Commit(o)
+}
+
+// expiryOf returns the moment, in microseconds since 1970, that is ttl from now.
+func (d *DB) expiryOf(ttl time.Duration) (uint64, error) {
+	if ttl <= 0 || ttl > MaxTTL {
+		return 0, fmt.Errorf("%w: %v: want more than 0, and %v at the most", ErrInvalidTTL, ttl, MaxTTL)
+	}
+	at := d.opts.Clock().Add(ttl).UnixMicro()
+	if at <= 0 {
+		return 0, fmt.Errorf("%w: the clock stands before 1970", ErrInvalidTTL)
+	}
+	return uint64(at), nil
+}
+
+// now returns the clock's time in microseconds since 1970; 0 if it is before.
+func (d *DB) now() uint64 { return uint64(max(d.opts.Clock().UnixMicro(), 0)) }
+
+var errNoExpiry = errors.New("the value of an entry of kind set-ttl has no expiry")
+
+// unexpired splits the value of an expiring entry, and reports whether it can still
+// be seen at now.
+func unexpired(b []byte, now uint64) (value []byte, live bool, err error) {
+	expiry, value, ok := base.CutExpiry(b)
+	if !ok {
+		return nil, false, errNoExpiry
+	}
+	return value, now < expiry, nil
+}

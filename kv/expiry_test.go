@@ -1,0 +1,184 @@
+package kv
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+func requireAbsent(tb testing.TB, db Reader, key string) {
+	tb.Helper()
+	_, err := db.Get([]byte(key))
+	require.ErrorIs(tb, err, ErrNotFound)
+	ok, err := db.Has([]byte(key))
+	require.NoError(tb, err)
+	require.False(tb, ok)
+}
+
+// A value is there until the very microsecond in which it ends, wherever it is stored.
+func TestAValueEndsOnTime(t *testing.T) {
+	clock := &fakeClock{}
+	db := openMem(t, &Options{Clock: clock.time, L0CompactionThreshold: 50})
+	set(t, db, "k", "older: it stays hidden")
+	onEveryStage(t, db, func(string) {
+		require.NoError(t, db.SetTTL([]byte("k"), []byte("v"), time.Second, nil))
+		clock.advance(time.Second - time.Microsecond)
+	}, func(stage string) {
+		s := db.NewSnapshot()
+		it, err := db.NewIter(nil)
+		require.NoError(t, err)
+		requireContents(t, model{"k": "v"}, db)
+		requireContents(t, model{"k": "v"}, s)
+		clock.advance(time.Microsecond)
+		for _, r := range []Reader{db, s} {
+			requireAbsent(t, r, "k")
+			requireContents(t, model{}, r)
+		}
+		require.False(t, it.First(), "an iterator asks the clock when it comes to a value")
+		require.False(t, it.Last())
+		require.NoError(t, it.Close())
+		require.NoError(t, s.Close())
+		clock.advance(-time.Microsecond)
+	})
+	clock.advance(time.Microsecond)
+	require.NoError(t, db.Compact(nil, nil))
+	require.Zero(t, db.Metrics().Levels[lastLevel].Entries, "nothing is left, not even what was hidden")
+	require.NotZero(t, db.Metrics().ExpiredDropped)
+}
+
+func TestBoundsOfATTL(t *testing.T) {
+	clock := &fakeClock{}
+	db := openMem(t, &Options{Clock: clock.time})
+	for _, ttl := range []time.Duration{0, -1, math.MinInt64, MaxTTL + 1, math.MaxInt64} {
+		require.ErrorIs(t, db.SetTTL([]byte("k"), nil, ttl, nil), ErrInvalidTTL, "%v", ttl)
+		b := db.NewBatch()
+		require.ErrorIs(t, b.SetTTL([]byte("k"), nil, ttl), ErrInvalidTTL)
+		require.ErrorIs(t, b.Commit(nil), ErrInvalidTTL)
+	}
+	require.ErrorIs(t, db.SetTTL(make([]byte, MaxKeySize+1), nil, 1, nil), ErrTooLarge)
+	requireContents(t, model{}, db)
+	require.NoError(t, db.SetTTL([]byte("long"), nil, MaxTTL, nil))
+	require.NoError(t, db.SetTTL([]byte("short"), nil, 1, nil)) // less than the clock can tell
+	requireContents(t, model{"long": ""}, db)
+	clock.advance(MaxTTL - time.Microsecond)
+	requireContents(t, model{"long": ""}, db)
+	clock.advance(time.Microsecond)
+	requireContents(t, model{}, db)
+
+	early := openMem(t, &Options{Clock: func() time.Time { return time.Time{} }})
+	require.ErrorIs(t, early.SetTTL([]byte("k"), nil, time.Hour, nil), ErrInvalidTTL)
+	late := openMem(t, &Options{Clock: func() time.Time { return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) }})
+	require.NoError(t, late.SetTTL([]byte("k"), []byte("v"), MaxTTL, nil))
+	requireContents(t, model{"k": "v"}, late)
+}
+
+func TestTheTimeOfABatchCountsFromItsCalls(t *testing.T) {
+	clock := &fakeClock{}
+	db := openMem(t, &Options{Clock: clock.time})
+	b := db.NewBatch()
+	require.NoError(t, b.SetTTL([]byte("k"), []byte("v"), time.Second))
+	clock.advance(time.Second)
+	require.NoError(t, b.Commit(nil))
+	requireContents(t, model{}, db)
+}
+
+func TestAnExpirySurvivesRecovery(t *testing.T) {
+	clock := &fakeClock{}
+	fs := vfs.NewMem()
+	for i := range 4 {
+		db := openDir(t, "db", &Options{fs: fs, Clock: clock.time, ReadOnly: i == 3})
+		if i == 0 {
+			require.NoError(t, db.SetTTL([]byte("k"), []byte("v"), 3*time.Second, nil))
+		}
+		if i == 3 {
+			requireContents(t, model{}, db)
+		} else {
+			requireContents(t, model{"k": "v"}, db)
+		}
+		require.NoError(t, db.Close())
+		clock.advance(time.Second)
+	}
+}
+
+// What is merged onto a value does not change when it ends, and outlives it.
+func TestMergeOntoAValueThatExpires(t *testing.T) {
+	clock := &fakeClock{}
+	db := openMem(t, &Options{Clock: clock.time, Merger: modelMerger})
+	require.NoError(t, db.SetTTL([]byte("k"), []byte("a"), time.Second, nil))
+	mergeAll(t, db, "k", "b", "c")
+	for range 2 {
+		requireContents(t, model{"k": "a,b,c"}, db)
+		require.NoError(t, db.Compact(nil, nil))
+	}
+	l := db.Metrics().Levels[lastLevel]
+	require.Equal(t, []uint64{2, 1, 1}, []uint64{l.Entries, l.Merges, l.Expiring})
+	clock.advance(time.Second)
+	for range 2 {
+		requireContents(t, model{"k": "b,c"}, db)
+		require.NoError(t, db.Compact(nil, nil))
+	}
+	l = db.Metrics().Levels[lastLevel]
+	require.Equal(t, []uint64{1, 0, 0}, []uint64{l.Entries, l.Merges, l.Expiring})
+}
+
+// Files whose values have all expired are compacted away, like those of tombstones.
+func TestExpiredFilesAreCompacted(t *testing.T) {
+	clock := &fakeClock{}
+	db := openMem(t, &Options{Clock: clock.time, L0CompactionThreshold: 1})
+	for i := range 1000 {
+		require.NoError(t, db.SetTTL(fmt.Appendf(nil, "k%04d", i), []byte("v"), time.Minute, Async))
+	}
+	require.NoError(t, db.Compact(nil, nil))
+	require.EqualValues(t, 1000, db.Metrics().Levels[lastLevel].Expiring)
+	clock.advance(time.Minute)
+	db.scheduleCompactions()
+	db.waitForBackground()
+	for _, l := range db.Metrics().Levels {
+		require.Zero(t, l.Entries)
+	}
+	require.EqualValues(t, 1000, db.Metrics().ExpiredDropped)
+}
+
+func kindsBatch(tb testing.TB) *Batch {
+	tb.Helper()
+	b := &Batch{db: &DB{merger: Int64Add}}
+	b.db.opts.Clock = (&fakeClock{}).time
+	require.NoError(tb, b.Merge([]byte("counter"), int64Value(-2)))
+	require.NoError(tb, b.Merge(nil, nil))
+	require.NoError(tb, b.SetTTL([]byte("session"), []byte("value"), time.Hour))
+	require.NoError(tb, b.SetTTL(nil, nil, 1))
+	return b
+}
+
+func TestGoldenBatchOfKinds(t *testing.T) {
+	record := kindsBatch(t).seal(0x123456)
+	golden.File(t, filepath.Join("testdata", "batch-kinds.golden"), hex.Dump(record))
+	for n := range record {
+		_, _, err := measure(record[:n])
+		require.ErrorIs(t, err, errBatch)
+	}
+	for _, kind := range []byte{5, 6, 255} { // those of later versions
+		later := append([]byte(nil), record...)
+		later[batchHeaderSize] = kind
+		_, _, err := measure(later)
+		require.ErrorIs(t, err, errBatch)
+		require.ErrorIs(t, err, ErrNewerFormat)
+	}
+	short := (&Batch{}).shortExpiry().seal(1)
+	_, _, err := measure(short)
+	require.ErrorIs(t, err, errBatch)
+}
+
+// shortExpiry makes a record that no store writes.
+func (b *Batch) shortExpiry() *Batch {
+	_ = b.add(base.KindSetTTL, []byte("key"), []byte("1234567"))
+	return b
+}

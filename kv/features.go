@@ -1,0 +1,69 @@
+package kv
+
+import (
+	"fmt"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+)
+
+// A store says in its manifest which kinds of entries it may hold beside values and
+// tombstones, and only if it does: a program that does not know them refuses it, and
+// opens every other. The manifest says so before the first such entry is written to
+// a log. What no table holds any more is forgotten at the next open.
+
+// enable makes it durable that the store may hold what used says. The caller leads
+// the pipeline.
+func (d *DB) enable(used manifest.Features) error {
+	e := &manifest.Edit{Features: used}
+	if used&manifest.FeatureMerge != 0 {
+		e.Merger = d.mergerName
+	}
+	if err := d.applyEdit(func() *manifest.Edit { return e }, func() { d.features |= used }); err != nil {
+		return err
+	}
+	d.commits.features |= used
+	return nil
+}
+
+// features returns what the version's tables hold.
+func (v *version) features() (f manifest.Features) {
+	v.all(func(_ int, t *table) {
+		if t.Merges > 0 {
+			f |= manifest.FeatureMerge
+		}
+		if t.Expiring > 0 {
+			f |= manifest.FeatureTTL
+		}
+	})
+	return f
+}
+
+// describeFeatures puts into an edit that describes the whole store what it may hold.
+func (d *DB) describeFeatures(e *manifest.Edit) {
+	e.Features = d.features
+	if e.Features&manifest.FeatureMerge != 0 {
+		e.Merger = d.mergerName
+	}
+}
+
+// settleMerger decides which merger combines the operands of a store that holds
+// what used says, and whose manifest names d.mergerName. Without one of the options,
+// operands of a merger of this package get that; those of others are kept and cannot
+// be read. It is called before anything is written.
+func (d *DB) settleMerger(used manifest.Features) error {
+	given := d.opts.Merger
+	recorded := ""
+	if used&manifest.FeatureMerge != 0 {
+		recorded = d.mergerName
+	}
+	switch {
+	case given == nil:
+		d.merger, d.mergerName = builtinMerger(recorded), recorded
+	case recorded != "" && recorded != given.Name():
+		return fmt.Errorf("%w: Merger is %q, and the store in %s holds operands of merger %q; open it with that one, or with none to read other keys",
+			ErrInvalidOptions, given.Name(), d.dir, recorded)
+	default:
+		d.merger, d.mergerName = given, given.Name()
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package kv
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// A lookup whose newest version is a merge operand goes on to older ones, in the same
+// place and in those below, until it comes to what ends the chain: a value, a
+// tombstone, an expired value, or nothing at all. Lookups that meet none of this pay
+// one comparison for it.
+
+// An operandChain is what a lookup has found of a key with operands.
+type operandChain struct {
+	begun    bool
+	operands [][]byte // newest first; a value under them is the last
+	err      error
+}
+
+// answerInChain is answer for operands, values that expire, and all that comes under
+// an operand.
+func (l *lookup) answerInChain(value []byte, trailer base.Trailer) (done bool) {
+	kind := trailer.Kind()
+	switch {
+	case trailer.SeqNum() < l.cover:
+		kind = base.KindDelete
+	case kind == base.KindSetTTL:
+		var live bool
+		if value, live, l.chain.err = unexpired(value, l.d.now()); !live {
+			kind = base.KindDelete
+		}
+	}
+	switch kind {
+	case base.KindDelete, base.KindRangeDelete:
+		l.chain.begun = l.chain.begun || l.chain.err != nil
+		return true
+	case base.KindSet, base.KindSetTTL:
+		if l.chain.begun {
+			l.chain.operands = append(l.chain.operands, value)
+		} else {
+			l.value, l.found = value, true
+		}
+		return true
+	case base.KindMerge:
+		l.chain.begun = true
+		l.chain.operands = append(l.chain.operands, value)
+		return !l.want // there is a value, whatever is below
+	}
+	l.chain.begun, l.chain.err = true, unknownKind(l.key, kind)
+	return true
+}
+
+// combine returns the answer of a lookup that met operands; err is what ended it.
+func (l *lookup) combine(err error) (bool, error) {
+	if err == nil {
+		err = l.chain.err
+	}
+	if err != nil || !l.want {
+		return err == nil, err
+	}
+	slices.Reverse(l.chain.operands)
+	l.value, err = l.d.fold(l.key, l.chain.operands)
+	return err == nil, err
+}
+
+// olderInMemtable takes the versions below the one of trailer, which was an operand.
+// It reports whether they answer the lookup.
+func (l *lookup) olderInMemtable(m *memTable, trailer base.Trailer) bool {
+	var it memtable.Iter
+	it.Init(m.points)
+	for ok := it.SeekGE(base.InternalKey{User: l.key, Trailer: trailer}) && it.Next(); ok; ok = it.Next() {
+		k := it.Key()
+		if !bytes.Equal(k.User, l.key) {
+			return false
+		}
+		if l.answer(it.Value(), k.Trailer) {
+			return true
+		}
+	}
+	return false
+}
+
+// olderInTable is olderInMemtable for a table. Compaction leaves few operands of a
+// key in one.
+func (l *lookup) olderInTable(r *sstable.Reader, trailer base.Trailer, p *sstable.Probe) (done bool, err error) {
+	for trailer.SeqNum() > 0 {
+		value, older, ok, err := r.Find(l.key, l.hash, trailer.SeqNum()-1, p)
+		if err != nil || !ok {
+			return false, err
+		}
+		if l.answer(value, older) {
+			return true, nil
+		}
+		trailer = older
+	}
+	return false, nil
+}
+
+// unknownKind is the error for an entry that this version does not understand.
+func unknownKind(key []byte, kind base.Kind) error {
+	return &CorruptionError{Offset: -1, What: "an entry of key " + base.InternalKey{User: key, Trailer: base.MakeTrailer(0, kind)}.String() + " is of no known kind"}
+}

@@ -1,0 +1,389 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+func int64Value(n int64) []byte { return AppendInt64(nil, n) }
+
+func mergeAll(tb testing.TB, db *DB, key string, operands ...string) {
+	tb.Helper()
+	for _, o := range operands {
+		require.NoError(tb, db.Merge([]byte(key), []byte(o), NoSync))
+	}
+}
+
+func requireValue(tb testing.TB, db Reader, key, want string) {
+	tb.Helper()
+	v, err := db.Get([]byte(key))
+	require.NoError(tb, err)
+	require.Equal(tb, want, string(v))
+}
+
+// onEveryStage calls check with writes in a memtable, in a table, in two, and in the
+// last level.
+func onEveryStage(tb testing.TB, db *DB, write, check func(stage string)) {
+	tb.Helper()
+	write("memtable")
+	check("memtable")
+	require.NoError(tb, db.Flush())
+	check("a table")
+	write("over a table")
+	check("over a table")
+	require.NoError(tb, db.Flush())
+	check("two tables")
+	require.NoError(tb, db.Compact(nil, nil))
+	check("the last level")
+	require.Zero(tb, db.Metrics().Levels[lastLevel].Merges, "values are left, no operands")
+}
+
+func TestCounters(t *testing.T) {
+	db := openMem(t, &Options{Merger: Int64Add})
+	sum := int64(0)
+	onEveryStage(t, db, func(string) {
+		for i := range int64(100) {
+			require.NoError(t, db.Merge([]byte("n"), int64Value(i-30), Async))
+			sum += i - 30
+		}
+	}, func(stage string) {
+		v, err := db.Get([]byte("n"))
+		require.NoError(t, err)
+		n, err := Int64(v)
+		require.NoError(t, err)
+		require.Equal(t, sum, n, stage)
+		ok, err := db.Has([]byte("n"))
+		require.NoError(t, err)
+		require.True(t, ok, stage)
+	})
+	require.NotZero(t, db.Metrics().OperandsFolded)
+}
+
+func TestBuiltinMergers(t *testing.T) {
+	for _, m := range []Merger{Int64Add, Append(""), Append(","), Append("\n\x00\"")} {
+		require.Equal(t, m, builtinMerger(m.Name()), m.Name())
+	}
+	for _, name := range []string{"", "siftkv.append:", `siftkv.append:""`, "siftkv.append:x", "siftkv.appendx", "mine"} {
+		require.Nil(t, builtinMerger(name), name)
+	}
+	for _, c := range []struct{ a, b, sum int64 }{{1, 2, 3}, {-5, 3, -2}, {1<<63 - 1, 1, -1 << 63}} {
+		v, err := Int64Add.Merge(nil, int64Value(c.a), int64Value(c.b))
+		require.NoError(t, err)
+		require.Equal(t, int64Value(c.sum), v, "sums wrap around")
+	}
+	for _, bad := range [][2][]byte{{int64Value(1), []byte("1")}, {nil, int64Value(1)}} {
+		_, err := Int64Add.Merge(nil, bad[0], bad[1])
+		require.ErrorContains(t, err, "8 bytes")
+	}
+}
+
+func TestAMergerIsNeeded(t *testing.T) {
+	db := openMem(t, nil)
+	require.ErrorIs(t, db.Merge([]byte("k"), []byte("1"), nil), ErrNoMerger)
+	b := db.NewBatch()
+	require.ErrorIs(t, b.Merge([]byte("k"), []byte("1")), ErrNoMerger)
+	require.ErrorIs(t, b.Commit(nil), ErrNoMerger)
+	require.ErrorIs(t, db.Merge(make([]byte, MaxKeySize+1), nil, nil), ErrNoMerger)
+	db = openMem(t, &Options{Merger: Int64Add})
+	require.ErrorIs(t, db.Merge(make([]byte, MaxKeySize+1), nil, nil), ErrTooLarge)
+	for _, name := range []string{"", strings.Repeat("x", maxMergerName+1)} {
+		_, err := Open("db", &Options{InMemory: true, Merger: NewMerger(name, nil)})
+		require.ErrorIs(t, err, ErrInvalidOptions)
+	}
+}
+
+// The store keeps the merger's name as long as it holds operands.
+func TestTheMergerStaysTheSame(t *testing.T) {
+	for _, flush := range []bool{false, true} {
+		t.Run(fmt.Sprintf("flush=%t", flush), func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "db")
+			mine := NewMerger("mine", modelMerger.Merge)
+			db := openDir(t, dir, &Options{Merger: mine})
+			set(t, db, "plain", "1")
+			mergeAll(t, db, "k", "a", "b")
+			if flush {
+				require.NoError(t, db.Flush())
+			}
+			require.NoError(t, db.Close())
+
+			before := readDir(t, dir)
+			_, err := Open(dir, &Options{Merger: Int64Add})
+			require.ErrorIs(t, err, ErrInvalidOptions)
+			require.ErrorContains(t, err, `"mine"`)
+			_, err = Open(dir, &Options{Merger: Int64Add, ReadOnly: true})
+			require.ErrorIs(t, err, ErrInvalidOptions)
+			require.Equal(t, before, readDir(t, dir), "nothing was touched")
+
+			// Without a merger other keys can be read and written, and nothing is lost.
+			for _, o := range []*Options{{ReadOnly: true}, {}} {
+				db = openDir(t, dir, o)
+				requireValue(t, db, "plain", "1")
+				_, err = db.Get([]byte("k"))
+				require.ErrorIs(t, err, ErrNoMerger)
+				ok, err := db.Has([]byte("k"))
+				require.NoError(t, err)
+				require.True(t, ok)
+				it, err := db.NewIter(nil)
+				require.NoError(t, err)
+				for _, move := range []func() bool{it.First, it.Last, func() bool { return it.SeekGE([]byte("l")) && it.Prev() }} {
+					move()
+					if !it.Valid() {
+						require.ErrorIs(t, it.Error(), ErrNoMerger)
+						require.ErrorContains(t, it.Error(), `"k"`)
+					} else {
+						require.Equal(t, "plain", string(it.Key()))
+					}
+				}
+				require.ErrorIs(t, it.Close(), ErrNoMerger)
+				if !o.ReadOnly {
+					require.ErrorIs(t, db.Merge([]byte("k"), []byte("c"), nil), ErrNoMerger)
+					set(t, db, "plain", "1")
+					require.NoError(t, db.Compact(nil, nil))
+				}
+				require.NoError(t, db.Close())
+			}
+			require.NoError(t, Verify(dir, io.Discard))
+
+			db = openDir(t, dir, &Options{Merger: mine})
+			requireValue(t, db, "k", "a,b")
+			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Close())
+			// No operand is left, so any merger will do.
+			db = openDir(t, dir, &Options{Merger: Append(";")})
+			mergeAll(t, db, "k", "c")
+			requireValue(t, db, "k", "a,b;c")
+			require.NoError(t, db.Close())
+			// One of this package is found by its name.
+			db = openDir(t, dir, nil)
+			requireValue(t, db, "k", "a,b;c")
+			require.NoError(t, db.Close())
+		})
+	}
+}
+
+// features returns what a store's manifest says.
+func manifestFeatures(t *testing.T, fs vfs.FS, dir string) (f manifest.Features, merger string) {
+	t.Helper()
+	num, err := manifest.Current(fs, dir)
+	require.NoError(t, err)
+	require.NoError(t, manifest.Load(fs, dir, num, func(e *manifest.Edit) error {
+		f |= e.Features
+		if e.Merger != "" {
+			merger = e.Merger
+		}
+		return nil
+	}))
+	return f, merger
+}
+
+// A manifest says that there are operands before a log has one, and no sooner; it
+// forgets it when they are gone.
+func TestTheManifestSaysWhatTheStoreHolds(t *testing.T) {
+	fs := vfs.NewMem()
+	clock := &fakeClock{}
+	open := func() *DB { return openDir(t, "db", &Options{fs: fs, Merger: modelMerger, Clock: clock.time}) }
+	db := open()
+	set(t, db, "k", "v")
+	f, name := manifestFeatures(t, fs, "db")
+	require.Zero(t, f)
+	require.Empty(t, name)
+	require.NoError(t, db.SetTTL([]byte("t"), nil, 1e9, Async))
+	f, name = manifestFeatures(t, fs, "db")
+	require.Equal(t, manifest.FeatureTTL, f)
+	require.Empty(t, name)
+	require.NoError(t, db.Merge([]byte("k"), []byte("w"), Async))
+	f, name = manifestFeatures(t, fs, "db")
+	require.Equal(t, manifest.FeatureTTL|manifest.FeatureMerge, f)
+	require.Equal(t, modelMerger.Name(), name)
+
+	require.NoError(t, db.Checkpoint("copy"))
+	f, name = manifestFeatures(t, fs, "copy")
+	require.Equal(t, manifest.FeatureTTL|manifest.FeatureMerge, f)
+	require.Equal(t, modelMerger.Name(), name)
+	copied := openDir(t, "copy", &Options{fs: fs, Clock: clock.time})
+	requireValue(t, copied, "k", "v,w")
+	require.NoError(t, copied.Close())
+
+	e := db.snapshotEdit(db.current) // a manifest that is rotated says it too
+	require.Equal(t, manifest.FeatureTTL|manifest.FeatureMerge, e.Features)
+	require.Equal(t, modelMerger.Name(), e.Merger)
+
+	clock.advance(1e9)
+	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Close())
+	db = open()
+	f, name = manifestFeatures(t, fs, "db")
+	require.Zero(t, f)
+	require.Empty(t, name)
+	requireContents(t, model{"k": "v,w"}, db)
+	require.NoError(t, db.Close())
+}
+
+// A failing merger costs an error for the key, and nothing that was written.
+func TestAMergerThatFails(t *testing.T) {
+	boom := errors.New("boom")
+	broken := false
+	m := NewMerger("brittle", func(key, older, newer []byte) ([]byte, error) {
+		switch {
+		case broken && string(key) == "panics":
+			panic("oh no")
+		case broken && string(key) == "fails":
+			return nil, boom
+		}
+		return modelMerger.Merge(key, older, newer)
+	})
+	db := openMem(t, &Options{Merger: m})
+	check := func(stage string) {
+		for _, key := range []string{"fails", "panics"} {
+			broken = true
+			_, err := db.Get([]byte(key))
+			var me *MergeError
+			require.ErrorAs(t, err, &me, stage)
+			require.ErrorIs(t, err, ErrMerge)
+			require.Equal(t, MergeError{Merger: "brittle", Key: []byte(key), Cause: me.Cause}, *me)
+			require.Equal(t, key == "fails", errors.Is(err, boom))
+			it, err := db.NewIter(nil)
+			require.NoError(t, err)
+			require.False(t, it.First())
+			require.ErrorIs(t, it.Error(), ErrMerge)
+			require.True(t, it.Last())
+			require.False(t, it.Prev())
+			require.ErrorIs(t, it.Error(), ErrMerge)
+			require.True(t, it.SeekGE([]byte("q")), "an iterator can pass by")
+			require.ErrorIs(t, errors.Join(it.Error(), it.Close()), nil)
+		}
+		requireValue(t, db, "works", "1,2,3")
+	}
+	set(t, db, "fails", "0")
+	for _, key := range []string{"fails", "panics", "works"} {
+		mergeAll(t, db, key, "1", "2", "3")
+	}
+	check("memtable")
+	require.NoError(t, db.Flush())
+	check("table")
+	require.NoError(t, db.Compact(nil, nil))
+	check("last level")
+	set(t, db, "a", "the store still takes writes")
+	require.NoError(t, db.Delete([]byte("a"), nil))
+	require.NotZero(t, db.Metrics().MergesRefused)
+	require.NotZero(t, db.Metrics().Levels[lastLevel].Merges)
+	broken = false
+	require.NoError(t, db.Compact(nil, nil))
+	requireContents(t, model{"fails": "0,1,2,3", "panics": "1,2,3", "works": "1,2,3"}, db)
+	require.Zero(t, db.Metrics().Levels[lastLevel].Merges)
+}
+
+// The value that a merger may write into is not one that somebody else sees.
+func TestAMergerOwnsOnlyOlder(t *testing.T) {
+	wild := NewMerger("wild", func(_, older, newer []byte) ([]byte, error) {
+		for i := range older {
+			older[i] ^= newer[0]
+		}
+		return older, nil
+	})
+	db := openMem(t, &Options{Merger: wild})
+	set(t, db, "k", "\x0f")
+	mergeAll(t, db, "k", "\x01", "\x02")
+	for range 3 {
+		requireValue(t, db, "k", "\x0c")
+		it, err := db.NewIter(nil)
+		require.NoError(t, err)
+		require.True(t, it.First())
+		require.Equal(t, "\x0c", string(it.Value()))
+		require.True(t, it.Last())
+		require.Equal(t, "\x0c", string(it.Value()))
+		require.NoError(t, it.Close())
+		require.NoError(t, db.Flush())
+	}
+}
+
+func TestAValueThatGrowsTooLarge(t *testing.T) {
+	huge := NewMerger("huge", func(_, _, _ []byte) ([]byte, error) { return make([]byte, MaxValueSize+1), nil })
+	d := &DB{merger: huge}
+	_, err := d.fold([]byte("k"), [][]byte{{1}, {2}})
+	require.ErrorIs(t, err, ErrMerge)
+	require.ErrorIs(t, err, ErrTooLarge)
+}
+
+func TestExplainTellsOfOperands(t *testing.T) {
+	db := openMem(t, &Options{Merger: modelMerger, L0CompactionThreshold: 10})
+	set(t, db, "k", "a")
+	require.NoError(t, db.Flush())
+	mergeAll(t, db, "k", "b", "c")
+	require.NoError(t, db.Flush())
+	mergeAll(t, db, "k", "d")
+	e, err := db.Explain([]byte("k"))
+	require.NoError(t, err)
+	require.True(t, e.Found)
+	require.Equal(t, 3, e.Operands, "a flush makes one of two")
+	var verdicts []Verdict
+	for _, s := range e.Steps {
+		verdicts = append(verdicts, s.Verdict)
+	}
+	require.Equal(t, []Verdict{ReadOperand, ReadOperand, ReadPresent}, verdicts)
+	require.Contains(t, e.String(), "merged from 3 parts")
+	require.Contains(t, e.String(), "read, has merge operands")
+
+	before := db.Metrics()
+	requireValue(t, db, "k", "a,b,c,d")
+	m := db.Metrics().Sub(before)
+	require.EqualValues(t, 1, m.Lookup().Hits, "one place has answered")
+	require.Zero(t, m.MemtableHits)
+	require.EqualValues(t, 2, m.Lookup().FilterTruePositives)
+	checkIdentities(t, db.Metrics())
+}
+
+func TestGetOfAPlainValueAllocatesNothing(t *testing.T) {
+	db := openMem(t, &Options{Merger: Int64Add})
+	set(t, db, "plain", "value")
+	require.NoError(t, db.SetTTL([]byte("ttl"), []byte("value"), MaxTTL, nil))
+	buf := make([]byte, 0, 64)
+	for range 2 {
+		for _, key := range []string{"plain", "ttl", "absent"} {
+			k := []byte(key)
+			allocs := testing.AllocsPerRun(100, func() { buf, _ = db.AppendGet(buf[:0], k) })
+			if raceFactor == 1 {
+				require.Zero(t, allocs, key)
+			}
+		}
+		require.NoError(t, db.Flush())
+	}
+}
+
+// Snapshots see the operands of their time.
+func TestSnapshotsOfACounter(t *testing.T) {
+	db := openMem(t, &Options{Merger: Int64Add})
+	var snapshots []*Snapshot
+	for i := range int64(50) {
+		require.NoError(t, db.Merge([]byte("n"), int64Value(1), Async))
+		if i%5 == 0 {
+			snapshots = append(snapshots, db.NewSnapshot())
+		}
+		if i%17 == 0 {
+			require.NoError(t, db.Flush())
+		}
+	}
+	closed := 0
+	check := func() {
+		for i := closed; i < len(snapshots); i++ {
+			requireValue(t, snapshots[i], "n", string(int64Value(int64(5*i+1))))
+		}
+		requireValue(t, db, "n", string(int64Value(50)))
+	}
+	check()
+	require.NoError(t, db.Compact(nil, nil))
+	check()
+	for ; closed < len(snapshots); check() {
+		require.NoError(t, snapshots[closed].Close())
+		closed++
+		require.NoError(t, db.Compact(nil, nil))
+	}
+}
