@@ -27,6 +27,18 @@
 // fails with [ErrConflict] otherwise: what is committed is serializable. Plain
 // writes neither wait for transactions nor fail because of them.
 //
+// # Operands
+//
+// [DB.Merge] writes an operand, such as an increment, without reading what is there.
+// [Options.Merger] says how operands and values are combined; [Int64Add] and [Append]
+// are at hand, and any associative function will do. Lookups and iterators combine
+// what has not been combined yet, flushes and compactions do it for good.
+//
+// # Expiry
+//
+// [DB.SetTTL] writes a value that ends by itself. It is never seen again once
+// [Options.Clock] has reached its end, and compaction drops it like a deleted one.
+//
 // # Memory
 //
 // [Options.MemoryLimit] bounds memtables, cache, filters and indexes together.

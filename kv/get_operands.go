@@ -46,7 +46,9 @@ func (l *lookup) answerInChain(value []byte, trailer base.Trailer) (done bool) {
 		}
 		return true
 	case base.KindMerge:
-		l.chain.begun = true
+		if !l.chain.begun {
+			l.chain = operandChain{begun: true, operands: make([][]byte, 0, 4)}
+		}
 		l.chain.operands = append(l.chain.operands, value)
 		return !l.want // there is a value, whatever is below
 	}

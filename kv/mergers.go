@@ -67,10 +67,10 @@ func (m appendMerger) Merge(_, older, newer []byte) ([]byte, error) {
 
 // builtinMerger returns the merger of this package that has a name; nil for others.
 func builtinMerger(name string) Merger {
-	switch {
-	case name == int64AddName:
+	switch name {
+	case int64AddName:
 		return Int64Add
-	case name == appendName:
+	case appendName:
 		return Append("")
 	}
 	quoted, ok := strings.CutPrefix(name, appendName+":")

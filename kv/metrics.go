@@ -28,7 +28,7 @@ type Metrics struct {
 	UnusableFilters uint64
 
 	// Writes.
-	Writes       uint64 // keys set or deleted, and ranges deleted
+	Writes       uint64 // keys set, merged or deleted, and ranges deleted
 	WriteBytes   uint64 // bytes of batches
 	CommitGroups uint64 // WAL writes that carried them
 	WALSyncs     uint64
@@ -111,7 +111,7 @@ type LookupCounters struct {
 	BytesFromDisk   uint64 // of these blocks and leaves, as stored
 	BytesDecoded    uint64 // of the same, decompressed
 
-	Hits uint64 // lookups answered here, by a value or a tombstone
+	Hits uint64 // lookups answered here, by a value or a tombstone; operands alone do not
 }
 
 // FilterChecks returns how many times a filter was asked.

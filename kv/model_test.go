@@ -298,7 +298,7 @@ func (i *modelIter) move(r *modelRun) {
 	k := r.key()
 	keys := i.keys(r.clock.now())
 	at, found := slices.BinarySearch(keys, i.at)
-	pos := -1
+	var pos int
 	switch n := r.rng.IntN(12); {
 	case n == 0:
 		ok, pos = i.it.First(), 0
