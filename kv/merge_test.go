@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	pebblevfs "github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
@@ -225,6 +227,38 @@ func TestTheManifestSaysWhatTheStoreHolds(t *testing.T) {
 	require.Empty(t, name)
 	requireContents(t, model{"k": "v,w"}, db)
 	require.NoError(t, db.Close())
+}
+
+// If the manifest cannot be told, no operand gets into a log, where a program that
+// does not know them would find it.
+func TestNoOperandBeforeTheManifestKnows(t *testing.T) {
+	for calls := range 3 { // of the write and the sync of the manifest, and none
+		mem, left := pebblevfs.NewCrashableMem(), -1
+		fs := newCrashFS(mem, func() error {
+			if left--; left == -1 {
+				return errors.New("disk")
+			}
+			return nil
+		})
+		db := openDir(t, "db", &Options{fs: fs, Merger: modelMerger})
+		set(t, db, "k", "v")
+		left = calls
+		err := db.Merge([]byte("k"), []byte("w"), NoSync)
+		disk := newCrashFS(mem.CrashClone(pebblevfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))}), nothing)
+		f, _ := manifestFeatures(t, disk, "db")
+		if calls < 2 {
+			require.ErrorContains(t, err, "disk")
+			requireValue(t, db, "k", "v")
+		} else {
+			require.Equal(t, manifest.FeatureMerge, f)
+		}
+		require.Error(t, errors.Join(err, db.Close()), "a write has failed")
+		again := openDir(t, "db", &Options{fs: disk, Merger: modelMerger})
+		if f == 0 {
+			requireValue(t, again, "k", "v")
+		}
+		require.NoError(t, again.Close())
+	}
 }
 
 // A failing merger costs an error for the key, and nothing that was written.
