@@ -126,6 +126,15 @@ func (r *repairer) writeManifest() error {
 	for _, p := range r.pieces {
 		last = max(last, uint64(p.t.LargestSeq))
 		e.Added = append(e.Added, manifest.AddedTable{Level: p.level, Table: p.t})
+		if p.t.Merges > 0 {
+			e.Features |= manifest.FeatureMerge
+		}
+		if p.t.Expiring > 0 {
+			e.Features |= manifest.FeatureTTL
+		}
+	}
+	if e.Features&manifest.FeatureMerge != 0 {
+		e.Merger = r.mergerName()
 	}
 	// From here on the new tables may be in force, whatever the error.
 	r.written = nil

@@ -184,7 +184,26 @@ type tableWriter struct {
 }
 
 func (r *repairer) newTables(o *sstable.WriterOptions, size int64) *tableWriter {
-	return &tableWriter{r: r, o: o, size: size}
+	with := sstable.WriterOptions{}
+	if o != nil {
+		with = *o
+	}
+	with.Merger = r.mergerName()
+	return &tableWriter{r: r, o: &with, size: size}
+}
+
+// mergerName returns the name of the merger of the store's operands, as the manifest
+// or a table has it; "" if none does.
+func (r *repairer) mergerName() string {
+	if m := r.s.Manifest; m != nil && m.First.Merger != "" {
+		return m.First.Merger
+	}
+	for i := range r.s.Tables {
+		if info := r.s.Tables[i].Info; info != nil && info.Merger != "" {
+			return info.Merger
+		}
+	}
+	return ""
 }
 
 func (w *tableWriter) add(k base.InternalKey, value []byte) error {

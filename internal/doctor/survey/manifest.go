@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +20,8 @@ type Manifest struct {
 	Num   uint64
 	Name  string
 	Edits int
-	// First is the first edit, without its tables: what is not listed here may be in
+	// First is the first edit, without its tables, and with the features and the
+	// merger of all: what is not listed here may be in
 	// it.
 	First    manifest.Edit
 	StoreID  uint64
@@ -169,6 +171,8 @@ func (m *Manifest) apply(record []byte, offset int64) error {
 		m.First.Added, m.First.Deleted = nil, nil
 		m.StoreID = e.StoreID
 	}
+	m.First.Features |= e.Features
+	m.First.Merger = cmp.Or(e.Merger, m.First.Merger)
 	m.NextFile, m.LogNum = max(m.NextFile, e.NextFile), max(m.LogNum, e.LogNum)
 	m.LastSeq = max(m.LastSeq, uint64(e.LastSeq))
 	for _, d := range e.Deleted {

@@ -147,6 +147,7 @@ func Describe(num uint64, info *sstable.FileInfo, tombs []rangedel.Tombstone) ma
 		Num: num, ID: info.ID, Size: info.Size, TailSize: info.TailSize,
 		SmallestSeq: info.SmallestSeq, LargestSeq: info.LargestSeq,
 		Entries: info.Entries, Deletes: info.Deletes, RangeDeletes: info.RangeDeletes,
+		Merges: info.Merges, Expiring: info.Expiring, LastExpiry: info.LastExpiry,
 		FilterBytes: info.FilterBytes, IndexBytes: info.IndexBytes,
 	}
 	if info.Entries > 0 {
