@@ -49,13 +49,9 @@ func (f *Filter) MayContainHash(h uint64) bool {
 	a := mix.Reduce(z, f.span)
 	b := (a + f.length) ^ w>>shift1&f.mask
 	c := (a + 2*f.length) ^ w>>shift2&f.mask
-	array := f.prints.Array
 	if f.arity == 4 {
 		d := (a + 3*f.length) ^ w>>shift3&f.mask
-		return fingerprint.Match4(array, f.prints.Bits, z, a, b, c, d)
+		return f.prints.Match4(z, a, b, c, d)
 	}
-	if f.prints.Bits == 8 {
-		return array[a]^array[b]^array[c] == byte(z)
-	}
-	return fingerprint.Match3(array, f.prints.Bits, z, a, b, c)
+	return f.prints.Match3(z, a, b, c)
 }

@@ -38,9 +38,5 @@ func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 func (f *Filter) MayContainHash(h uint64) bool {
 	z := mix.Mix(h ^ f.prints.Salt)
 	a, b, c := f.locate(z)
-	array := f.prints.Array
-	if f.prints.Bits == 8 {
-		return array[a]^array[b]^array[c] == byte(z)
-	}
-	return fingerprint.Match3(array, f.prints.Bits, z, a, b, c)
+	return f.prints.Match3(z, a, b, c)
 }

@@ -24,16 +24,22 @@ func TestArrayAgreesWithASlice(t *testing.T) {
 				for i, want := range model {
 					require.Equal(t, want, word(array, uint64(i), bits)&(1<<bits-1))
 				}
+				var v View
+				require.True(t, v.Over(array, cells, bits, 7))
 				for _, flip := range []uint64{0, 1, 1 << (bits - 1), 1 << bits} {
 					want := flip == 0 || flip == 1<<bits
-					require.Equal(t, want, Match3(array, bits, z^flip, uint64(own), cells-3, cells-2), "%d bits", bits)
-					require.Equal(t, want, Match4(array, bits, z^flip, uint64(own), cells-3, cells-2, cells-1), "%d bits", bits)
+					require.Equal(t, want, v.Match3(z^flip, uint64(own), cells-3, cells-2), "%d bits", bits)
+					require.Equal(t, want, v.Match4(z^flip, uint64(own), cells-3, cells-2, cells-1), "%d bits", bits)
 				}
 			}
 		}
 	}
-	require.False(t, Match3(nil, 0, 1, 2, 3, 4))
-	require.False(t, Match4(nil, 0, 1, 2, 3, 4, 5))
+	var v View
+	require.True(t, v.Over(nil, 0, 8, 7))
+	require.False(t, v.Match3(1, 2, 3, 4), "no cells hold nothing")
+	require.False(t, v.Match4(1, 2, 3, 4, 5))
+	require.False(t, v.Over(make([]byte, 46), 40, 8, 7), "a byte short")
+	require.False(t, v.Match3(1, 2, 3, 4), "an array that was refused is not read")
 }
 
 func TestBounds(t *testing.T) {
