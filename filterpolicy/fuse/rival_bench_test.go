@@ -1,7 +1,7 @@
 package fuse_test
 
 import (
-	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -27,7 +27,7 @@ func BenchmarkAgainstXorfilter(b *testing.B) {
 			names = append(names, spec)
 			probes = append(probes, filtertest.Open(b, spec, filtertest.Build(b, spec, in, n)).MayContainHash)
 		}
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			best := make([]time.Duration, len(probes))
 			for b.Loop() {
 				for i, mayContain := range probes {
