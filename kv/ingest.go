@@ -28,8 +28,9 @@ type IngestOptions struct {
 // Ingest takes sorted files into the store: all of their writes take effect at one
 // moment, as those of a batch do, and are later than every write before the call.
 // The files were written by [sstable.Writer] with Set, Delete and DeleteRange: merge
-// operands and values that expire are refused with ErrNotIngestible. The files may come in any order, and must not overlap each other. Within a file, DeleteRange
-// hides what the store has and nothing of the file.
+// operands and values that expire are refused with ErrNotIngestible. The files may come
+// in any order, and must not overlap each other. Within a file, DeleteRange hides what
+// the store has and nothing of the file.
 //
 // Every byte of the files is checked first. They are then linked into the store's
 // directory where the file system can, and copied otherwise; those at the paths
@@ -157,9 +158,11 @@ func (in *ingest) install() error {
 	}
 	d.commits.seq++
 	seq := d.commits.seq
-	in.submitted = true
 	defer in.unreserve()
-	err := d.applyEdit(func() *manifest.Edit { return in.place(seq) }, func() {
+	err := d.applyEdit(func() *manifest.Edit {
+		in.submitted = true
+		return in.place(seq)
+	}, func() {
 		// Writes from now on go to a memtable that no older state has: a reader
 		// with such a state, whatever it takes for the present, is in the past.
 		d.mem = newMemTable(d.opts.MemtableSize, d.mem.log)

@@ -31,7 +31,7 @@ func (r *repairer) tables() error {
 		case len(t.Damage) == 0:
 			r.report.file(t.Name, Kept, "")
 			r.pieces = append(r.pieces, &piece{
-				level: t.Level, t: survey.Describe(t.Num, t.Info, t.Tombstones), kept: true,
+				level: t.Level, t: t.Describe(), kept: true,
 				fs: r.fs, path: filepath.Join(r.dir, t.Name), from: []string{t.Name},
 			})
 		default:

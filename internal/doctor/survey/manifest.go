@@ -245,7 +245,7 @@ func (s *Store) judgeEnd(live []Log) {
 // overlapsLive reports whether a table that the manifest lists may hold keys of t: one
 // that t may have been made of.
 func (s *Store) overlapsLive(t *Table) bool {
-	d := Describe(t.Num, t.Info, t.Tombstones)
+	d := t.Describe()
 	for _, a := range s.Manifest.Live {
 		if a.Table.Overlaps(d.Smallest, d.UpperBound()) {
 			return true

@@ -140,6 +140,16 @@ func (t *Table) agree() error {
 	return nil
 }
 
+// Describe makes the manifest's entry for a table that could be read. What the file does not
+// tell is taken from the present entry: the sequence number of an ingested file.
+func (t *Table) Describe() manifest.Table {
+	d := Describe(t.Num, t.Info, t.Tombstones)
+	if t.Listing != nil && t.Listing.Seq != 0 {
+		d.Seq, d.SmallestSeq, d.LargestSeq = t.Listing.Seq, t.Listing.Seq, t.Listing.Seq
+	}
+	return d
+}
+
 // Describe makes the manifest's entry for a table: it spans the keys and the range
 // tombstones.
 func Describe(num uint64, info *sstable.FileInfo, tombs []rangedel.Tombstone) manifest.Table {
