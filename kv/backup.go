@@ -236,7 +236,7 @@ func (b *backupRun) mark(since BackupMark, v *version, whole bool) BackupMark {
 	m := &backup.Mark{StoreID: b.d.storeID, BackupID: b.id, Offset: b.w.Whole()}
 	files := b.sent
 	if whole {
-		m.LastSeq = v.lastSeq()
+		m.LastSeq = v.lastSeq
 		files = nil
 		v.all(func(_ int, t *table) { files = append(files, fileOf(t)) })
 	} else if b.since != nil {
@@ -272,7 +272,7 @@ func VerifyBackup(r io.Reader) (BackupMark, error) {
 	if err != nil {
 		return BackupMark{}, err
 	}
-	m := &backup.Mark{StoreID: e.StoreID, BackupID: in.Header().BackupID, Offset: in.Offset(), LastSeq: v.lastSeq()}
+	m := &backup.Mark{StoreID: e.StoreID, BackupID: in.Header().BackupID, Offset: in.Offset(), LastSeq: v.lastSeq}
 	var files []backup.File
 	v.all(func(_ int, t *table) {
 		f := fileOf(t)

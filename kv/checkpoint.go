@@ -51,7 +51,7 @@ func (c *checkpoint) write(v *version) (err error) {
 	if err := makeDir(d.fs, c.dir); err != nil {
 		return err
 	}
-	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LastSeq: v.lastSeq()}
+	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LastSeq: v.lastSeq}
 	d.mu.Lock()
 	d.describeFeatures(e)
 	d.mu.Unlock()

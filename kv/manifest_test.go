@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
@@ -43,4 +44,25 @@ func TestARotatedManifestDescribesTheStore(t *testing.T) {
 	require.NoError(t, err)
 	requireContents(t, want, db)
 	require.NoError(t, db.Close())
+}
+
+// TestSequenceNumbersGoOn compacts everything into the last level, where entries
+// have no sequence number of their own, and opens the store again: numbers must not
+// start over, also when the manifest is replaced meanwhile.
+func TestSequenceNumbersGoOn(t *testing.T) {
+	dir := t.TempDir()
+	var last base.SeqNum
+	for range 3 {
+		db, err := Open(dir, &Options{maxManifestSize: 2 << 10})
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, db.seq(), last)
+		for i := range 20 {
+			require.NoError(t, db.Set(fmt.Appendf(nil, "k%02d", i), []byte("v"), NoSync))
+			require.NoError(t, db.Compact(nil, nil))
+		}
+		require.Zero(t, db.current.largestSeq, "an entry kept its number")
+		last = db.seq()
+		require.Equal(t, last, db.current.lastSeq)
+		require.NoError(t, db.Close())
+	}
 }

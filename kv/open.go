@@ -204,7 +204,7 @@ func (d *DB) start(v *version, lastSeq base.SeqNum, manifestNum uint64) error {
 
 // snapshotEdit describes the whole store, at version v.
 func (d *DB) snapshotEdit(v *version) *manifest.Edit {
-	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LogNum: d.logNum, LastSeq: v.lastSeq()}
+	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LogNum: d.logNum, LastSeq: v.lastSeq}
 	v.all(func(level int, t *table) {
 		e.Added = append(e.Added, manifest.AddedTable{Level: level, Table: t.Table})
 	})
@@ -236,7 +236,7 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	if err != nil {
 		return err // an error of this program; the disk is as it was
 	}
-	e.NextFile = d.nextFile.Load()
+	e.NextFile, e.LastSeq = d.nextFile.Load(), next.lastSeq
 	if err := d.manifest.Append(e); err != nil {
 		d.orphan(e)
 		return d.fail(brokenManifest, writingManifest, err)

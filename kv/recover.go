@@ -39,7 +39,7 @@ func (d *DB) recover() error {
 		d.startReadOnly(v, mems, lastSeq)
 		return nil
 	}
-	if v, err = d.flushRecovered(v, mems); err != nil {
+	if v, err = d.flushRecovered(v, mems, lastSeq); err != nil {
 		return err
 	}
 	if err := d.start(v, lastSeq, d.newFileNum()); err != nil {
@@ -79,7 +79,7 @@ func (d *DB) loadVersion(num uint64) (v *version, logNum uint64, lastSeq base.Se
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	all := &manifest.Edit{}
+	all := &manifest.Edit{LastSeq: lastSeq}
 	seen := map[uint64]bool{}
 	for n, tables := range levels {
 		for _, t := range tables {
@@ -95,7 +95,7 @@ func (d *DB) loadVersion(num uint64) (v *version, logNum uint64, lastSeq base.Se
 	if err != nil {
 		return nil, 0, 0, &CorruptionError{File: d.path(manifest.FileManifest, num), Offset: -1, What: "the levels are not in order", Cause: err, Hint: d.hint()}
 	}
-	return v, logNum, max(lastSeq, v.lastSeq()), nil
+	return v, logNum, v.lastSeq, nil
 }
 
 // checkTables finds tables that are missing or have another size, without
@@ -154,7 +154,7 @@ func (d *DB) withHint(err error) error {
 }
 
 // flushRecovered writes recovered memtables to level 0.
-func (d *DB) flushRecovered(v *version, mems []*memTable) (*version, error) {
+func (d *DB) flushRecovered(v *version, mems []*memTable, lastSeq base.SeqNum) (*version, error) {
 	mems = slices.DeleteFunc(mems, (*memTable).empty)
 	if len(mems) == 0 {
 		return v, nil
@@ -163,7 +163,7 @@ func (d *DB) flushRecovered(v *version, mems []*memTable) (*version, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &manifest.Edit{}
+	e := &manifest.Edit{LastSeq: lastSeq}
 	for _, t := range tables {
 		e.Added = append(e.Added, manifest.AddedTable{Level: 0, Table: t})
 	}

@@ -206,7 +206,7 @@ func (r *restoreRun) finish() error {
 		_, n := manifest.ParseFileName(name)
 		num = max(num, n+1)
 	}
-	e.LogNum, e.NextFile = num+1, num+2
+	e.LogNum, e.NextFile = num, num+1 // a log with the manifest's number: none
 	m, err := manifest.Create(r.fs, r.dir, num, e)
 	if err != nil {
 		return err

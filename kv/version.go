@@ -27,6 +27,7 @@ type version struct {
 	tombs          atomic.Pointer[rangedel.Set]
 
 	largestSeq base.SeqNum // of all tables
+	lastSeq    base.SeqNum // of all tables that this version and those before it had
 
 	refs int // guarded by DB.mu
 }
@@ -113,6 +114,7 @@ func (v *version) apply(e *manifest.Edit) (*version, error) {
 			}
 		}
 	}
+	next.lastSeq = max(v.lastSeq, e.LastSeq, next.largestSeq)
 	return next, nil
 }
 
@@ -230,10 +232,4 @@ func (v *version) tombstonesOver(d *DB, key []byte) (*rangedel.Set, error) {
 		ts = r.Tombstones().Clip(ts, nil, nil)
 	}
 	return rangedel.NewSet(ts), nil
-}
-
-// lastSeq returns the largest sequence number in the tables.
-func (v *version) lastSeq() (seq base.SeqNum) {
-	v.all(func(_ int, t *table) { seq = max(seq, t.LargestSeq) })
-	return seq
 }

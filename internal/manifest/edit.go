@@ -95,7 +95,7 @@ type Edit struct {
 	StoreID  uint64      // a random number of the store; in a manifest's first edit
 	NextFile uint64      // no file has this number or a larger one
 	LogNum   uint64      // writes in WALs with smaller numbers are in tables
-	LastSeq  base.SeqNum // the largest sequence number in tables
+	LastSeq  base.SeqNum // the largest sequence number that is, or was, in tables
 	Features Features    // what logs and tables may hold from now on; adds to those before
 	Merger   string      // name of the merger of the store's operands
 	Deleted  []DeletedTable
