@@ -32,7 +32,7 @@
 //	quotient:F  quotient filter: lists its values, merges without the keys
 //
 // A set of keys that an application holds is a Set (see Build), or, if it changes,
-// one of packages bloom, blocked, counting, scalable and cuckoo.
+// one of packages bloom, blocked, counting, scalable, cuckoo and quotient.
 //
 // B may have up to three decimals, and a rate may be given in place of bits:
 // "bloom:rate=0.01" (see Parse). Expected tells what a policy will cost and how often

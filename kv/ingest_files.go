@@ -10,6 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -125,7 +126,7 @@ func (in *ingest) examine(path, name string, num uint64) (err error) {
 		}
 	}
 	if info.Entries+info.RangeDeletes > 0 {
-		in.files = append(in.files, ingestedFile{path, describe(num, info, tombs)})
+		in.files = append(in.files, ingestedFile{path, tablemeta.Of(num, info, tombs)})
 	}
 	return nil
 }

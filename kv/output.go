@@ -9,6 +9,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -98,33 +99,8 @@ func (o *tableOutput) close(end []byte) error {
 	}
 	err = o.file.Close()
 	o.w, o.file = nil, nil
-	o.tables = append(o.tables, describe(o.num, info, tombs))
+	o.tables = append(o.tables, tablemeta.Of(o.num, info, tombs))
 	return err
-}
-
-// describe makes the manifest's entry for a table.
-func describe(num uint64, info *sstable.FileInfo, tombs []rangedel.Tombstone) manifest.Table {
-	t := manifest.Table{
-		Num: num, ID: info.ID, Size: info.Size, TailSize: info.TailSize,
-		SmallestSeq: info.SmallestSeq, LargestSeq: info.LargestSeq,
-		Entries: info.Entries, Deletes: info.Deletes, RangeDeletes: info.RangeDeletes,
-		FilterBytes: info.FilterBytes, IndexBytes: info.IndexBytes,
-		Merges: info.Merges, Expiring: info.Expiring, LastExpiry: info.LastExpiry,
-	}
-	if info.Entries > 0 {
-		t.Smallest, t.Largest = info.Smallest, info.Largest
-	}
-	for i, tomb := range tombs {
-		if t.Smallest == nil || bytes.Compare(tomb.Start, t.Smallest) < 0 {
-			t.Smallest = append([]byte{}, tomb.Start...)
-		}
-		first := i == 0 && info.Entries == 0
-		if first || t.Largest != nil && rangedel.CompareEnds(t.Largest, tomb.End) < 0 {
-			t.Largest, t.LargestExclusive = bytes.Clone(tomb.End), true
-		}
-	}
-	t.LargestExclusive = t.LargestExclusive && t.Largest != nil
-	return t
 }
 
 // finish closes the last table and makes the names of all durable.

@@ -30,11 +30,12 @@ var layers = []struct {
 	{"blockindex", 2},
 	{"internal/backup", 3},
 	{"sstable", 3},
-	{"kv", 4},
-	{"internal/bench", 5},
-	{"internal/doctor", 5},
-	{"cmd", 6},
-	{"internal/archtest", 7},
+	{"internal/tablemeta", 4},
+	{"kv", 5},
+	{"internal/bench", 6},
+	{"internal/doctor", 6},
+	{"cmd", 7},
+	{"internal/archtest", 8},
 }
 
 func layerOf(t *testing.T, pkg string) int {

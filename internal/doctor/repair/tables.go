@@ -9,6 +9,7 @@ import (
 	"github.com/siftkv/siftkv/internal/doctor/survey"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -259,7 +260,7 @@ func (w *tableWriter) close(end []byte) error {
 	}
 	w.w, w.file = nil, nil
 	w.tables = append(w.tables, &piece{
-		level: -1, t: survey.Describe(w.num, info, tombs), fs: w.r.stage,
+		level: -1, t: tablemeta.Of(w.num, info, tombs), fs: w.r.stage,
 		path: filepath.Join(w.r.stageDir, manifest.FileName(manifest.FileTable, w.num)),
 	})
 	return nil

@@ -1,7 +1,6 @@
 package survey
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -143,37 +143,9 @@ func (t *Table) agree() error {
 // Describe makes the manifest's entry for a table that could be read. What the file does not
 // tell is taken from the present entry: the sequence number of an ingested file.
 func (t *Table) Describe() manifest.Table {
-	d := Describe(t.Num, t.Info, t.Tombstones)
+	d := tablemeta.Of(t.Num, t.Info, t.Tombstones)
 	if t.Listing != nil && t.Listing.Seq != 0 {
 		d.Seq, d.SmallestSeq, d.LargestSeq = t.Listing.Seq, t.Listing.Seq, t.Listing.Seq
 	}
 	return d
-}
-
-// Describe makes the manifest's entry for a table: it spans the keys and the range
-// tombstones.
-func Describe(num uint64, info *sstable.FileInfo, tombs []rangedel.Tombstone) manifest.Table {
-	t := manifest.Table{
-		Num: num, ID: info.ID, Size: info.Size, TailSize: info.TailSize,
-		SmallestSeq: info.SmallestSeq, LargestSeq: info.LargestSeq,
-		Entries: info.Entries, Deletes: info.Deletes, RangeDeletes: info.RangeDeletes,
-		Merges: info.Merges, Expiring: info.Expiring, LastExpiry: info.LastExpiry,
-		FilterBytes: info.FilterBytes, IndexBytes: info.IndexBytes,
-	}
-	if info.Entries > 0 {
-		t.Smallest, t.Largest = info.Smallest, info.Largest
-	}
-	if len(tombs) == 0 {
-		return t
-	}
-	first := slices.MinFunc(tombs, func(a, b rangedel.Tombstone) int { return bytes.Compare(a.Start, b.Start) })
-	last := slices.MaxFunc(tombs, func(a, b rangedel.Tombstone) int { return rangedel.CompareEnds(a.End, b.End) })
-	if t.Entries == 0 || bytes.Compare(first.Start, t.Smallest) < 0 {
-		t.Smallest = append([]byte{}, first.Start...)
-	}
-	// An exclusive end that is the largest key itself does not reach beyond it.
-	if t.Entries == 0 || rangedel.CompareEnds(last.End, t.Largest) > 0 {
-		t.Largest, t.LargestExclusive = last.End, last.End != nil
-	}
-	return t
 }

@@ -1,0 +1,42 @@
+// Package tablemeta makes the manifest's entry for a sorted file out of what the file
+// says about itself. The manifest knows no sorted files and a sorted file no manifest:
+// whoever puts one into the other does it here.
+package tablemeta
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// Of returns the entry for the file with this number. Its bounds span the keys and
+// the file's range tombstones, which may come in any order. It keeps the keys of
+// info, which must not change from then on, and nothing of tombs.
+func Of(num uint64, info *sstable.FileInfo, tombs []rangedel.Tombstone) manifest.Table {
+	t := manifest.Table{
+		Num: num, ID: info.ID, Size: info.Size, TailSize: info.TailSize,
+		SmallestSeq: info.SmallestSeq, LargestSeq: info.LargestSeq,
+		Entries: info.Entries, Deletes: info.Deletes, RangeDeletes: info.RangeDeletes,
+		Merges: info.Merges, Expiring: info.Expiring, LastExpiry: info.LastExpiry,
+		FilterBytes: info.FilterBytes, IndexBytes: info.IndexBytes,
+	}
+	if info.Entries > 0 {
+		t.Smallest, t.Largest = info.Smallest, info.Largest
+	}
+	if len(tombs) == 0 {
+		return t
+	}
+	first := slices.MinFunc(tombs, func(a, b rangedel.Tombstone) int { return bytes.Compare(a.Start, b.Start) })
+	last := slices.MaxFunc(tombs, func(a, b rangedel.Tombstone) int { return rangedel.CompareEnds(a.End, b.End) })
+	if t.Entries == 0 || bytes.Compare(first.Start, t.Smallest) < 0 {
+		t.Smallest = append([]byte{}, first.Start...) // not nil, even where it is empty
+	}
+	// An exclusive end that is the largest key itself does not reach beyond it.
+	if t.Entries == 0 || rangedel.CompareEnds(last.End, t.Largest) > 0 {
+		t.Largest, t.LargestExclusive = bytes.Clone(last.End), last.End != nil
+	}
+	return t
+}
