@@ -176,6 +176,16 @@ func TestUsageErrorsAreStatus2(t *testing.T) {
 	}
 }
 
+func TestMistypedWordsNameTheRightOne(t *testing.T) {
+	for word, args := range map[string][]string{
+		`"readamp"`: {"readapm"}, `"filters"`: {"filter"}, `"--filters"`: {"readamp", "--filterz", "none"}, `"--budget"`: {"readamp", "--bugdet", "none"},
+	} {
+		status, _, stderr := kvbench(t, &program{}, args...)
+		require.Equal(t, 2, status)
+		require.Contains(t, stderr, "did you mean "+word+"?; see kvbench --help")
+	}
+}
+
 func TestInterruptIsStatus130(t *testing.T) {
 	var out, errs bytes.Buffer
 	ctx, cancel := context.WithCancel(t.Context())

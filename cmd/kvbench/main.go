@@ -10,17 +10,12 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"github.com/siftkv/siftkv/internal/cli"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// After the first signal the default action is back: a second one ends the
-	// process at once.
-	context.AfterFunc(ctx, stop)
 	p := program{stdout: os.Stdout, stderr: os.Stderr}
-	os.Exit(p.run(ctx, os.Args))
+	cli.Main(p.run)
 }

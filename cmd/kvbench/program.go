@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/environ"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
+	"github.com/siftkv/siftkv/internal/cli"
 )
 
 // commands is the command line.
@@ -41,24 +42,16 @@ Exit status: 0 ok, 1 I/O or internal error or damage found, 2 usage, 3 wrong ans
 // run executes one command line and returns the exit status.
 func (p *program) run(ctx context.Context, argv []string) int {
 	p.argv = argv
-	var cli commands
-	exited := false
-	parser, err := kong.New(&cli,
-		kong.Name("kvbench"), kong.Description(description),
-		kong.Writers(p.stdout, p.stderr), kong.Vars{"version": environ.Version(), "engines": strings.Join(readamp.Engines, ","), "families": families},
-		kong.Exit(func(int) { exited = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p),
-	)
-	if err != nil {
-		return p.fail(err)
+	spec := cli.Program{
+		Name: "kvbench", Description: description, Stdout: p.stdout, Stderr: p.stderr,
+		Vars: kong.Vars{"version": environ.Version(), "engines": strings.Join(readamp.Engines, ","), "families": families},
 	}
-	parsed, err := parser.Parse(argv[1:])
+	parsed, err := spec.Parse(ctx, argv, &commands{}, p)
 	switch {
-	case exited: // --help and --version have answered
-		return bench.StatusOK
 	case err != nil:
-		return p.fail(bench.Usagef("%w; see kvbench --help", err))
+		return p.fail(bench.Usagef("%w", err))
+	case parsed == nil:
+		return bench.StatusOK
 	}
 	return p.fail(parsed.Run())
 }

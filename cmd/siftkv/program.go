@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/siftkv/siftkv/internal/bench/progress"
+	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/doctor/keytext"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -80,26 +81,16 @@ var (
 // run executes one command line and returns the exit status.
 func (p *program) run(ctx context.Context, argv []string) int {
 	p.out = bufio.NewWriterSize(p.stdout, 64<<10)
-	var cli commands
-	exited := false
-	parser, err := kong.New(&cli,
-		kong.Name("siftkv"), kong.Description(description),
-		kong.Writers(p.stdout, p.stderr), kong.Vars{"version": version()},
-		kong.Exit(func(int) { exited = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p),
-	)
-	if err != nil {
-		return p.fail(err)
-	}
-	parsed, err := parser.Parse(argv[1:])
+	var line commands
+	spec := cli.Program{Name: "siftkv", Description: description, Vars: kong.Vars{"version": version()}, Stdout: p.stdout, Stderr: p.stderr}
+	parsed, err := spec.Parse(ctx, argv, &line, p)
 	switch {
-	case exited: // --help and --version have answered
-		return statusOK
 	case err != nil:
-		return p.fail(fmt.Errorf("%w%w; see siftkv --help", silent{errUsage}, err))
+		return p.fail(usagef("%w", err))
+	case parsed == nil:
+		return statusOK
 	}
-	p.Globals = cli.Globals
+	p.Globals = line.Globals
 	err = parsed.Run()
 	if ferr := p.out.Flush(); err == nil {
 		err = ferr

@@ -159,6 +159,17 @@ func TestExitStatuses(t *testing.T) {
 	require.Contains(t, help, "Exit status: 0 ok, 1 error, 2 usage, 3 key not found, 4 damage")
 }
 
+func TestMistypedWordsNameTheRightOne(t *testing.T) {
+	for word, args := range map[string][]string{
+		`"verify"`: {"verfy", "."}, `"dump-sstable"`: {"dump-sst", "."},
+		`"--reverse"`: {"scan", ".", "--revrese"}, `"--json"`: {"stats", ".", "--jsno"},
+	} {
+		status, _, stderr := siftkv(t, args...)
+		require.Equal(t, statusUsage, status)
+		require.Contains(t, stderr, "did you mean "+word+"?; see siftkv --help")
+	}
+}
+
 func TestALockedStoreSaysWho(t *testing.T) {
 	dir := goldenStore(t)
 	db, err := kv.Open(dir, nil)

@@ -34,6 +34,7 @@ var layers = []struct {
 	{"kv", 5},
 	{"internal/bench", 6},
 	{"internal/doctor", 6},
+	{"internal/cli", 6},
 	{"cmd", 7},
 	{"internal/archtest", 8},
 }
