@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -122,4 +123,18 @@ func TestDamageOfJoinedErrors(t *testing.T) {
 	err := errors.Join(&kv.CorruptionError{File: "d/a", Offset: 3, What: "x"}, errors.Join(errors.New("y")))
 	require.Equal(t, []Damage{{"a", 3, "x"}, {"f", -1, "y"}}, damageOf("f", err))
 	require.Equal(t, "a at offset 3: x", Damage{"a", 3, "x"}.String())
+}
+
+func TestARestoredStoreIsWhole(t *testing.T) {
+	dir, restored := copyStore(t), filepath.Join(t.TempDir(), "restored")
+	db, err := kv.Open(dir, nil)
+	require.NoError(t, err)
+	var stream bytes.Buffer
+	_, err = db.Backup(&stream, kv.BackupMark{})
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	require.NoError(t, kv.Restore(&stream, restored, nil))
+	s, err := Verify(t.Context(), restored, Options{})
+	require.NoError(t, err)
+	require.Empty(t, s.Damage, "it needs no log")
 }
