@@ -29,31 +29,7 @@ const maxCurrentSize = 4096
 func SetCurrent(fs vfs.FS, dir string, num uint64) error {
 	line := fmt.Sprintf("siftkv format=%d manifest=%s", FormatVersion, FileName(FileManifest, num))
 	line = fmt.Sprintf("%s crc=%08x\n", line, base.Checksum(0, 0, []byte(line)))
-	return replaceFile(fs, dir, CurrentName, []byte(line))
-}
-
-// replaceFile gives a file new contents in one step. When it returns, the change is
-// durable, and so are the names of all other files in the directory.
-func replaceFile(fs vfs.FS, dir, name string, data []byte) error {
-	temp := filepath.Join(dir, name+tempSuffix)
-	if err := writeFile(fs, temp, data); err != nil {
-		return err
-	}
-	if err := fs.Rename(temp, filepath.Join(dir, name)); err != nil {
-		return err
-	}
-	return fs.SyncDir(dir)
-}
-
-func writeFile(fs vfs.FS, name string, data []byte) error {
-	f, err := fs.Create(name)
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write(data); err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+	return vfs.ReplaceFile(fs, filepath.Join(dir, CurrentName), []byte(line))
 }
 
 // ErrNotCurrent is matched when a CURRENT file does not begin as this program

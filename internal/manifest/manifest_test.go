@@ -168,7 +168,7 @@ func TestADamagedCurrentIsNamed(t *testing.T) {
 
 	mem := vfs.NewMem()
 	require.NoError(t, mem.MkdirAll("db"))
-	require.NoError(t, writeFile(mem, "db/CURRENT", []byte("MANIFEST-000003\n")))
+	require.NoError(t, vfs.ReplaceFile(mem, "db/CURRENT", []byte("MANIFEST-000003\n")))
 	_, err = Current(mem, "db")
 	require.ErrorIs(t, err, base.ErrCorruption)
 	require.ErrorContains(t, err, filepath.Join("db", "CURRENT"))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // A FileKind is a kind of file in a store's directory.
@@ -26,7 +28,7 @@ const (
 	CurrentName = "CURRENT"
 	LockName    = "LOCK"
 	RestoreName = "RESTORE"
-	tempSuffix  = ".tmp"
+	tempSuffix  = vfs.TempSuffix
 )
 
 // FileName returns the base name of a numbered file.

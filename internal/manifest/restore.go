@@ -32,7 +32,7 @@ const restoreLine = "siftkv restore=1 done=%016x manifest=%d doing=%016x offset=
 func SetRestore(fsys vfs.FS, dir string, s RestoreState) error {
 	line := fmt.Sprintf(restoreLine, s.Done, s.Manifest, s.Doing, s.Offset)
 	line = fmt.Sprintf("%s crc=%08x\n", line, base.Checksum(0, 0, []byte(line)))
-	return replaceFile(fsys, dir, RestoreName, []byte(line))
+	return vfs.ReplaceFile(fsys, filepath.Join(dir, RestoreName), []byte(line))
 }
 
 // Restore reads the RESTORE file. There is none where nothing was restored: the
