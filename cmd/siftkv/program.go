@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
 	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
-	"golang.org/x/term"
 
 	"github.com/siftkv/siftkv/internal/bench/progress"
 	"github.com/siftkv/siftkv/internal/cli"
@@ -36,6 +34,9 @@ type commands struct {
 	Verify     verifyCommand     `cmd:"" help:"Check every byte of a store, and list all damage."`
 	Repair     repairCommand     `cmd:"" help:"Make a store of what is left of a damaged one, and say what was lost."`
 	Checkpoint checkpointCommand `cmd:"" help:"Make a copy of a store as it is now, with links where possible."`
+	Backup     backupCommand     `cmd:"" help:"Write a store as it is now to a file or a pipe, whole or since the last backup; or check a backup."`
+	Restore    restoreCommand    `cmd:"" help:"Make a store of backups."`
+	Ingest     ingestCommand     `cmd:"" help:"Take sorted files into a store, all at one moment."`
 	Compact    compactCommand    `cmd:"" help:"Merge a store, or a range of it, into its last level."`
 
 	DumpSSTable  dumpSSTableCommand  `cmd:"" name:"dump-sstable" help:"Print a sorted file: properties and every entry, past damage."`
@@ -146,7 +147,11 @@ func (p *program) printf(format string, args ...any) error {
 
 // printJSON prints one object: on one line, or indented if it is the whole output.
 func (p *program) printJSON(v any, indent bool) error {
-	e := json.NewEncoder(p.out)
+	return p.encodeJSON(p.out, v, indent)
+}
+
+func (p *program) encodeJSON(w io.Writer, v any, indent bool) error {
+	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	if indent {
 		e.SetIndent("", "  ")
@@ -174,8 +179,7 @@ func (p *program) parseBound(name, s string) ([]byte, error) {
 // progress returns a function that shows the phases of a long job on a terminal,
 // and one that ends the display.
 func (p *program) progress() (step func(phase string, done, total int), end func()) {
-	f, ok := p.stderr.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !p.hasTerminal() {
 		return func(string, int, int) {}, func() {}
 	}
 	reporter := progress.New(p.stderr, "auto")

@@ -161,7 +161,7 @@ func TestExitStatuses(t *testing.T) {
 
 func TestMistypedWordsNameTheRightOne(t *testing.T) {
 	for word, args := range map[string][]string{
-		`"verify"`: {"verfy", "."}, `"dump-sstable"`: {"dump-sst", "."},
+		`"verify"`: {"verfy", "."}, `"backup"`: {"bakcup", "."}, `"restore"`: {"restroe", "."}, `"dump-sstable"`: {"dump-sst", "."},
 		`"--reverse"`: {"scan", ".", "--revrese"}, `"--json"`: {"stats", ".", "--jsno"},
 	} {
 		status, _, stderr := siftkv(t, args...)

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+
+	"github.com/siftkv/siftkv/internal/backup"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// backupCommand is the command line of siftkv backup.
+type backupCommand struct {
+	Store  string `arg:"" optional:"" name:"dir" help:"Directory of the store."`
+	Out    string `arg:"" optional:"" help:"File of the backup, which must not be there; - is standard output."`
+	Since  string `placeholder:"MARK" help:"Leave out what the backups up to the mark in this file hold. By default the backup is a full one."`
+	Mark   string `placeholder:"FILE" help:"Keep the mark for the next backup in FILE, by default OUT.mark. A mark that is there is replaced."`
+	Force  bool   `help:"Overwrite OUT, what is left of a backup to it that broke off, and a file that is no mark."`
+	Verify string `placeholder:"FILE" help:"Make no backup: check every byte of the one in FILE (- is standard input). With --mark, its mark is kept."`
+}
+
+// Run makes a backup, or checks one.
+func (c *backupCommand) Run(ctx context.Context, p *program) error {
+	if c.Verify != "" {
+		return c.verify(ctx, p)
+	}
+	if c.Store == "" || c.Out == "" {
+		return usagef("backup wants a store and a file: siftkv backup DIR OUT, or siftkv backup --verify FILE; see siftkv backup --help")
+	}
+	since, err := readMark(c.Since)
+	if err != nil {
+		return err
+	}
+	mark := c.Mark
+	if mark == "" && c.Out != "-" {
+		mark = c.Out + markSuffix
+	}
+	if err := c.checkMark(mark); err != nil {
+		return err
+	}
+	return (&Dir{c.Store}).write(nil, func(db *kv.DB) error {
+		out, err := c.create(p)
+		if err != nil {
+			return err
+		}
+		_, total := size(db)
+		if !since.IsZero() {
+			total = 0 // nobody knows yet what came since
+		}
+		m := p.meter("backup", total)
+		mark, err := db.BackupContext(ctx, io.MultiWriter(out, m), since)
+		m.end()
+		return c.settle(p, out, since, mark, m.bytes, err)
+	})
+}
+
+// verify checks a stream, and saves its mark if asked to.
+func (c *backupCommand) verify(ctx context.Context, p *program) error {
+	switch {
+	case c.Store != "" || c.Since != "":
+		return usagef("--verify makes no backup: it goes without a store and --since")
+	case c.Mark != "":
+		if err := c.checkMark(c.Mark); err != nil {
+			return err
+		}
+	}
+	in, err := p.openStreams(ctx, c.Verify, "verify")
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	h, started := in.header()
+	mark, err := kv.VerifyBackup(in)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%w: %s: %w", errDamage, in.name, err)
+	case err != nil:
+		return fmt.Errorf("%w (in %s)", err, in.name)
+	case in.more():
+		return fmt.Errorf("%w: %s goes on behind the end of the backup, at offset %d", errDamage, in.name, in.pos())
+	case c.Mark != "":
+		if err := writeMark(c.Mark, mark); err != nil {
+			return err
+		}
+	}
+	in.close()
+	b := describeBackup(in.name, mark, in.pos())
+	if started {
+		b.Since = backupID(h.Parent)
+	}
+	b.Mark, b.Whole = c.Mark, true
+	return b.print(p, p.out)
+}
+
+// settle gives the stream and its mark their names, and says so, after a backup that
+// ended with err.
+func (c *backupCommand) settle(p *program, out *outFile, since, mark kv.BackupMark, bytes int64, err error) error {
+	if errors.Is(err, syscall.EPIPE) { // elsewhere that is no error
+		err = fmt.Errorf("nobody reads the backup any more: %v", err) //nolint:errorlint // it must not match what it is made of
+	}
+	b := describeBackup(c.Out, mark, bytes)
+	parent := parse(since)
+	b.Since, b.Whole = backupID(parent.BackupID), err == nil
+	useful := b.id != 0 && b.id != parent.BackupID
+	name, endErr := out.end(err == nil, useful)
+	if endErr != nil { // nobody knows what is in the file: no mark is better than a wrong one
+		return errors.Join(err, endErr)
+	}
+	b.Backup, b.Mark = name, c.Mark
+	if b.Mark == "" && out.f != nil {
+		b.Mark = name + markSuffix
+	}
+	if b.Mark != "" && b.id != 0 && (useful || c.Mark != "") {
+		if markErr := writeMark(b.Mark, mark); markErr != nil {
+			return errors.Join(err, fmt.Errorf("the mark could not be saved (siftkv backup --verify makes it anew from a whole backup): %w", markErr))
+		}
+	}
+	if err != nil && !useful {
+		return err
+	}
+	to := io.Writer(p.out)
+	if out.f == nil {
+		to = p.stderr // the stream is where results go otherwise
+	}
+	return errors.Join(err, b.print(p, to))
+}
+
+// A backupItem is a backup in JSON.
+type backupItem struct {
+	Backup  string `json:"backup"` // its file; "-": a standard stream
+	ID      string `json:"id"`
+	Store   string `json:"store_id"`
+	Since   string `json:"since,omitempty"` // id of the backup that it goes on from
+	Bytes   int64  `json:"bytes"`           // of the stream
+	Files   int    `json:"files"`           // of the store, in this stream and those that it goes on from
+	LastSeq uint64 `json:"last_seq"`
+	Whole   bool   `json:"whole"`
+	Offset  int64  `json:"offset"` // in the stream: everything before it counts
+	Mark    string `json:"mark,omitempty"`
+
+	id uint64
+}
+
+func describeBackup(name string, mark kv.BackupMark, bytes int64) *backupItem {
+	m := parse(mark)
+	return &backupItem{
+		Backup: name, ID: backupID(m.BackupID), Store: backupID(m.StoreID), id: m.BackupID,
+		Bytes: bytes, Files: len(m.Files()), LastSeq: uint64(m.LastSeq), Offset: m.Offset,
+	}
+}
+
+// parse opens a mark up.
+func parse(mark kv.BackupMark) *backup.Mark {
+	b, err := mark.MarshalBinary()
+	if err != nil || len(b) == 0 {
+		return &backup.Mark{}
+	}
+	m, err := backup.DecodeMark(b)
+	if err != nil {
+		return &backup.Mark{}
+	}
+	return m
+}
+
+// backupID is the text of an id; zero has none.
+func backupID(id uint64) string {
+	if id == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%016x", id)
+}
+
+func (b *backupItem) print(p *program, w io.Writer) error {
+	if p.JSON {
+		return p.encodeJSON(w, b, false)
+	}
+	kind := "full backup"
+	if b.Since != "" {
+		kind = "what came since backup " + b.Since
+	}
+	line := fmt.Sprintf("%s: backup %s of store %s: %s, %d bytes; %d files, sequence number %d\n", b.Backup, b.ID, b.Store, kind, b.Bytes, b.Files, b.LastSeq)
+	if !b.Whole {
+		line = fmt.Sprintf("%s: backup %s of store %s broke off; everything before offset %d counts: keep it\n", b.Backup, b.ID, b.Store, b.Offset)
+	}
+	if b.Mark != "" {
+		line += fmt.Sprintf("mark for the next backup: --since %s\n", b.Mark)
+	}
+	if !b.Whole && b.Mark != "" {
+		line += "restore takes both, in order\n"
+	}
+	_, err := io.WriteString(w, line)
+	return err
+}

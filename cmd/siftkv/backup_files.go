@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/term"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
+)
+
+const (
+	partialSuffix = ".partial" // behind the name of a backup's file until the backup is whole
+	markSuffix    = ".mark"    // behind the name of a backup's file: its mark
+)
+
+// An outFile takes a backup. A file gets its name when the backup is whole, so that
+// a name never stands for half a backup; standard output, pipes and devices are
+// written to as they are.
+type outFile struct {
+	io.Writer
+	name string
+	f    *os.File // a file; nil: anything else
+	pipe *os.File // opened here, and no file
+}
+
+// create opens what the backup goes to, and refuses to overwrite anything.
+func (c *backupCommand) create(p *program) (*outFile, error) {
+	if c.Out == "-" {
+		if f, ok := p.stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+			return nil, usagef("standard output is a terminal: send the backup to a file or a pipe")
+		}
+		return &outFile{Writer: p.stdout, name: "-"}, nil
+	}
+	info, err := os.Stat(c.Out)
+	switch {
+	case err == nil && info.IsDir():
+		return nil, fmt.Errorf("%s is a directory: name the file of the backup", c.Out)
+	case err == nil && !info.Mode().IsRegular():
+		f, err := os.OpenFile(c.Out, os.O_WRONLY, 0)
+		return &outFile{Writer: f, name: c.Out, pipe: f}, err
+	case err == nil && !c.Force:
+		return nil, fmt.Errorf("%w: %s; name another file, or say --force", fs.ErrExist, c.Out)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if c.Force {
+		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	f, err := os.OpenFile(c.Out+partialSuffix, flags, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("%w: %s, left by a backup that broke off or still runs: if no mark goes on from it, remove it or say --force", fs.ErrExist, c.Out+partialSuffix)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &outFile{Writer: f, name: c.Out, f: f}, nil
+}
+
+// end makes what was written durable and returns the name that it has now. Of a
+// backup that is not whole, nothing is left unless it is useful.
+func (o *outFile) end(whole, useful bool) (name string, err error) {
+	if o.pipe != nil {
+		return o.name, o.pipe.Close()
+	}
+	if o.f == nil {
+		return o.name, nil
+	}
+	partial := o.name + partialSuffix
+	if !whole && !useful {
+		return partial, errors.Join(o.f.Close(), os.Remove(partial))
+	}
+	if err := errors.Join(o.f.Sync(), o.f.Close()); err != nil {
+		return partial, err
+	}
+	name = partial
+	if whole {
+		name = o.name
+		if err := os.Rename(partial, name); err != nil {
+			return partial, err
+		}
+	}
+	return name, vfs.OS.SyncDir(filepath.Dir(name))
+}
+
+// readMark reads a mark; no name is no mark.
+func readMark(name string) (mark kv.BackupMark, err error) {
+	if name == "" {
+		return mark, nil
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return mark, err
+	}
+	if len(data) == 0 {
+		return mark, fmt.Errorf("%w: %s: the file is empty, and no mark of a backup", errDamage, name)
+	}
+	if err := mark.UnmarshalBinary(data); err != nil {
+		return mark, fmt.Errorf("%w (%s)", err, name)
+	}
+	return mark, nil
+}
+
+// checkMark refuses to replace a file that is no mark.
+func (c *backupCommand) checkMark(name string) error {
+	if name == "" || c.Force {
+		return nil
+	}
+	_, err := readMark(name)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("%s would be replaced, and is no mark (--force replaces it): %w", name, err)
+}
+
+// writeMark saves a mark, durably and in one step.
+func writeMark(name string, mark kv.BackupMark) error {
+	data, err := mark.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	return vfs.ReplaceFile(vfs.OS, name, data)
+}

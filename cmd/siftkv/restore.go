@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/siftkv/siftkv/internal/backup"
+	"github.com/siftkv/siftkv/internal/doctor/survey"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// restoreCommand is the command line of siftkv restore.
+type restoreCommand struct {
+	Dir
+	From   []string `arg:"" help:"Backups, in the order in which they were made; - is standard input. A file may hold several, one behind the other."`
+	Verify bool     `help:"Check every byte of the restored store."`
+}
+
+// Run restores one backup after the other.
+func (c *restoreCommand) Run(ctx context.Context, p *program) error {
+	state, err := manifest.Restore(vfs.OS, c.Dir.Dir)
+	if err != nil {
+		return err
+	}
+	r := &restoring{ctx: ctx, p: p, dir: c.Dir.Dir, start: state, answer: restoreItem{Restored: c.Dir.Dir, Streams: []streamItem{}}}
+	for _, name := range c.From {
+		if err = r.input(name); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = r.ended()
+	}
+	if err == nil && c.Verify {
+		err = c.verify(ctx, p, &r.answer)
+	}
+	return errors.Join(err, r.answer.print(p))
+}
+
+// verify checks the store as siftkv verify does.
+func (c *restoreCommand) verify(ctx context.Context, p *program, answer *restoreItem) error {
+	step, end := p.progress()
+	s, err := survey.Verify(ctx, c.Dir.Dir, survey.Options{Progress: step})
+	end()
+	if err != nil {
+		return err
+	}
+	ok := len(s.Damage) == 0
+	answer.Verified = &ok
+	if !ok {
+		return fmt.Errorf("%w: %d places, the first in %s; run: siftkv verify %s", errDamage, len(s.Damage), s.Damage[0], c.Dir.Dir)
+	}
+	return nil
+}
+
+// restoring is one run of the command. A command that was interrupted is run again as
+// it was: streams that the directory has gone beyond are passed over, up to the one
+// that it has come to.
+type restoring struct {
+	ctx    context.Context
+	p      *program
+	dir    string
+	start  manifest.RestoreState // of the directory, before the run
+	passed string                // the first stream that was passed over, until the one is found that it has come to
+	found  bool
+	broken error  // a stream that broke off, which the next one may make good
+	id     uint64 // its backup
+	answer restoreItem
+}
+
+// input restores all streams of a file.
+func (r *restoring) input(name string) error {
+	in, err := r.p.openStreams(r.ctx, name, "restore "+name)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	for first := true; first || in.more(); first = false {
+		if err := r.stream(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ended returns an error if the last stream has not been restored.
+func (r *restoring) ended() error {
+	if r.broken == nil && r.passed != "" {
+		r.answer.Streams = nil
+		return fmt.Errorf("%w: %s has come to backup %016x, and %s does not go on from there", kv.ErrBackupMismatch, r.dir, r.at(), r.passed)
+	}
+	return r.broken
+}
+
+// at is the backup that the directory had come to before the run.
+func (r *restoring) at() uint64 {
+	if r.start.Doing != 0 {
+		return r.start.Doing
+	}
+	return r.start.Done
+}
+
+// goesOn reports whether a stream is to be restored: it is the one that the
+// directory has come to, or follows it. Once one was passed over, only the former
+// counts: the others would be out of order.
+func (r *restoring) goesOn(h backup.Header) bool {
+	switch {
+	case r.found || r.at() == 0 || h.BackupID == r.at():
+		return true
+	case r.passed != "":
+		return false
+	}
+	return h.Parent == r.start.Done || h.Parent != 0 && h.Parent == r.start.Doing
+}
+
+func (r *restoring) stream(in *streams) error {
+	h, started := in.header()
+	if r.broken != nil && (!started || h.Parent != r.id) {
+		return r.broken
+	}
+	it := streamItem{Input: in.name, ID: backupID(h.BackupID), Since: backupID(h.Parent), Files: h.Files, Bytes: h.Bytes}
+	if started && !r.goesOn(h) {
+		if r.passed == "" {
+			r.passed = in.name
+		}
+		it.PassedOver = true
+		r.answer.Streams = append(r.answer.Streams, it)
+		return passOver(in)
+	}
+	r.found, r.passed, r.broken = true, "", nil
+	base := in.pos() // of the stream, in the input
+	if !started {
+		state, err := manifest.Restore(vfs.OS, r.dir)
+		if err != nil {
+			return err
+		}
+		base -= state.Offset
+		it.ID = backupID(state.Doing)
+	}
+	err := kv.RestoreContext(r.ctx, in, r.dir, nil)
+	var unfinished *kv.RestoreError
+	switch {
+	case errors.As(err, &unfinished):
+		return r.unfinished(in, h, base, unfinished)
+	case err != nil:
+		return fmt.Errorf("%w (%s)", err, in.name)
+	}
+	r.answer.Offset, r.answer.Hint = nil, ""
+	r.answer.Streams = append(r.answer.Streams, it)
+	return nil
+}
+
+// passOver reads to the end of a stream. One that broke off ends with its input.
+func passOver(in *streams) error {
+	_, err := kv.VerifyBackup(in)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w (%s)", err, in.name)
+	}
+	return nil
+}
+
+// unfinished notes how to go on. A stream that breaks off is no error yet: a backup
+// since its mark may come next.
+func (r *restoring) unfinished(in *streams, h backup.Header, base int64, u *kv.RestoreError) error {
+	r.answer.Offset = &u.Offset
+	r.answer.Hint = "run the command again"
+	if at := base + u.Offset; u.Offset > 0 && at > 0 && in.file != nil {
+		r.answer.Hint += fmt.Sprintf(", or: tail -c +%d %s | siftkv restore %s -", at+1, in.name, r.dir)
+	} else if u.Offset > 0 {
+		r.answer.Hint += ", with the stream or with what follows its offset"
+	}
+	err := fmt.Errorf("the restore broke off at offset %d of the stream in %s: %w", u.Offset, in.name, u.Err)
+	if errors.Is(u.Err, io.ErrUnexpectedEOF) && h.BackupID != 0 {
+		r.broken, r.id = err, h.BackupID
+		return nil
+	}
+	return err
+}
+
+// A restoreItem is the result in JSON.
+type restoreItem struct {
+	Restored string       `json:"restored"` // the directory
+	Streams  []streamItem `json:"streams"`
+	Offset   *int64       `json:"unfinished_at,omitempty"` // of the stream that was being restored; not there: nothing is unfinished
+	Hint     string       `json:"hint,omitempty"`
+	Verified *bool        `json:"verified,omitempty"`
+}
+
+// A streamItem is a stream that was read to its end.
+type streamItem struct {
+	Input      string `json:"input"`
+	ID         string `json:"id"`
+	Since      string `json:"since,omitempty"`
+	Files      uint64 `json:"files"`
+	Bytes      int64  `json:"bytes"`
+	PassedOver bool   `json:"passed_over,omitempty"` // the directory had it
+}
+
+func (r *restoreItem) print(p *program) error {
+	if len(r.Streams) == 0 && r.Offset == nil {
+		return nil // nothing was touched: the error says it all
+	}
+	if p.JSON {
+		return p.printJSON(r, true)
+	}
+	for _, s := range r.Streams {
+		what := "restored"
+		if s.PassedOver {
+			what = "was there"
+		}
+		if err := p.printf("%s: backup %s %s: %d files, %d bytes\n", s.Input, s.ID, what, s.Files, s.Bytes); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.Offset != nil:
+		return p.printf("%s: unfinished, at offset %d; %s\n", r.Restored, *r.Offset, r.Hint)
+	case r.Verified != nil && *r.Verified:
+		return p.printf("%s: verified\n", r.Restored)
+	}
+	return nil
+}

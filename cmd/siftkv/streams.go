@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/siftkv/siftkv/internal/backup"
+	"github.com/siftkv/siftkv/internal/bench/progress"
+)
+
+// streams is a file, or standard input, with backup streams one behind the other. A
+// read that waits ends with the context.
+type streams struct {
+	ctx   context.Context
+	name  string
+	r     *bufio.Reader
+	pipe  *io.PipeReader
+	file  *os.File // nil: standard input
+	meter *meter
+	stop  func() bool
+}
+
+// openStreams opens a file to read backups from; "-" is standard input.
+func (p *program) openStreams(ctx context.Context, name, phase string) (*streams, error) {
+	s := &streams{ctx: ctx, name: name}
+	from, total := p.stdin, int64(0)
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			total = info.Size()
+		}
+		s.file, from = f, f
+	}
+	// Nothing ends a read of a pipe or a terminal that has begun: it is left behind.
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, from)
+		_ = w.CloseWithError(err)
+	}()
+	s.pipe, s.stop = r, context.AfterFunc(ctx, func() { _ = w.CloseWithError(context.Cause(ctx)) })
+	s.meter = p.meter(phase, total)
+	s.r = bufio.NewReaderSize(io.TeeReader(r, s.meter), 64<<10)
+	return s, nil
+}
+
+func (s *streams) close() {
+	s.stop()
+	s.meter.end()
+	_ = s.pipe.Close()
+	if s.file != nil {
+		_ = s.file.Close() // it was read only
+	}
+}
+
+// Read implements io.Reader.
+func (s *streams) Read(b []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, context.Cause(s.ctx)
+	}
+	return s.r.Read(b)
+}
+
+// more reports whether there is another byte, or an error in its place.
+func (s *streams) more() bool {
+	_, err := s.r.Peek(1)
+	return !errors.Is(err, io.EOF)
+}
+
+// pos is the number of bytes that were read.
+func (s *streams) pos() int64 { return s.meter.bytes - int64(s.r.Buffered()) }
+
+// header returns the header of the stream that comes next, and leaves it to be read.
+// It is false if this is no beginning of a stream, or a damaged one.
+func (s *streams) header() (backup.Header, bool) {
+	b, _ := s.r.Peek(backup.HeadSize)
+	in, err := backup.NewReader(bytes.NewReader(b))
+	if err != nil || !in.Started() {
+		return backup.Header{}, false
+	}
+	return in.Header(), true
+}
+
+// A meter counts bytes and shows them on a terminal, from the first second on. It is
+// used by one goroutine.
+type meter struct {
+	bytes    int64
+	shown    int64 // MiB
+	name     string
+	total    int64 // 0: not known
+	start    time.Time
+	reporter *progress.Reporter // nil: there is no terminal
+	phase    *progress.Phase
+}
+
+func (p *program) meter(name string, total int64) *meter {
+	m := &meter{name: name, total: total, start: time.Now()}
+	if p.hasTerminal() {
+		m.reporter = progress.New(p.stderr, "auto")
+	}
+	return m
+}
+
+// hasTerminal reports whether somebody watches.
+func (p *program) hasTerminal() bool {
+	f, ok := p.stderr.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Write counts what was written, and never fails.
+func (m *meter) Write(b []byte) (int, error) {
+	m.bytes += int64(len(b))
+	if m.phase == nil && m.reporter != nil && time.Since(m.start) > time.Second {
+		m.phase = m.reporter.Start(m.name, int(m.total>>20), "MiB")
+	}
+	if now := m.bytes >> 20; m.phase != nil && now > m.shown {
+		m.phase.Add(int(now - m.shown))
+		m.shown = now
+	}
+	return len(b), nil
+}
+
+func (m *meter) end() {
+	if m.phase != nil {
+		m.phase.Done()
+		m.phase, m.reporter = nil, nil
+	}
+}
