@@ -72,7 +72,7 @@ faults: ## FAULTS failing I/O calls; no space at every byte; a full file system
 bitflip: ## flip every byte of a small store
 	FLIP_STRIDE=1 $(CRASH) '^(TestBitFlips|TestEveryBit.*)$$'
 
-soak: ## kill -9 a process that writes, again and again for MINUTES
+soak: ## kill -9 a process that writes, again and again for MINUTES; memory and open files stay bounded
 	SOAK_MINUTES=$(MINUTES) $(CRASH) '^TestKill$$'
 
 readamp: ## the main job

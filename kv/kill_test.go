@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 	var err error
 	switch os.Getenv(childEnv) {
 	case "write":
-		err = writeUntilKilled(os.Getenv(childDirEnv), uint64(envInt(childSeedEnv, 0)))
+		err = writeUntilKilled(os.Getenv(childDirEnv), envInt(childSeedEnv, 0))
 	case "hold":
 		err = holdUntilEOF(os.Getenv(childDirEnv))
 	default:
@@ -61,6 +62,29 @@ func killKey(w, slot int) string { return fmt.Sprintf("slot/%d/%02d", w, slot) }
 func twinKey(w, slot int) string { return fmt.Sprintf("twin/%02d/%d", slot, w) }
 func lastKey(w int) string       { return fmt.Sprintf("last/%d", w) }
 
+// Every write n adds n to its writer's counter and to the one of all.
+func countKey(w int) string { return fmt.Sprintf("count/%d", w) }
+
+const countAllKey = "count/all"
+
+func briefKey(w, slot int) string { return fmt.Sprintf("brief/%d/%02d", w, slot) }
+
+// killClock is the time of a round, which stands still.
+func killClock(round int) func() time.Time {
+	return func() time.Time { return time.Unix(1e9+int64(round), 0) }
+}
+
+// killLife is for how many rounds the value lives that write n gives a time to: up to
+// four beyond its own.
+func killLife(n int) int { return 1 + n%5 }
+
+// killOptions are those of a round: of the child, and of the parent afterwards.
+func killOptions(rng *rand.Rand, round int) *Options {
+	o := randomOptions(rng)
+	o.Merger, o.Clock = Int64Add, killClock(round)
+	return o
+}
+
 // killValue is what write n of a writer stores: anybody can compute it.
 func killValue(w, n int) string {
 	rng := rand.New(rand.NewPCG(uint64(w), uint64(n)))
@@ -71,40 +95,95 @@ func killValue(w, n int) string {
 	return string(b)
 }
 
-// killWrite does write n of a writer on anything that takes writes: all its keys
-// change together, and its effects depend on w and n alone.
-func killWrite(w, n int, set func(k, v string), del func(k string), delRange func(lo, hi string)) {
-	slot := n % killSlots
-	set(lastKey(w), strconv.Itoa(n))
-	if n%31 == 0 {
-		delRange(killKey(w, 20), killKey(w, 30))
-		delRange(fmt.Sprintf("twin/40/%d", w), fmt.Sprintf("twin/40/%d\x00", w))
-	}
-	if n%5 == 0 {
-		del(twinKey(w, n*7%killSlots))
-	}
-	set(killKey(w, slot), killValue(w, n))
-	set(twinKey(w, slot), killValue(w, n))
+// A killTarget takes the writes of killWrite.
+type killTarget interface {
+	set(k, v string)
+	del(k string)
+	delRange(lo, hi string)
+	merge(k string, n int64)
+	setTTL(k, v string, rounds int)
 }
 
-// killState is what a writer's keys are after its writes up to n. Every slot is
+// killWrite does write n of a writer on anything that takes writes: all its keys
+// change together, and its effects depend on w and n alone.
+func killWrite(w, n int, to killTarget) {
+	slot := n % killSlots
+	to.set(lastKey(w), strconv.Itoa(n))
+	if n%31 == 0 {
+		to.delRange(killKey(w, 20), killKey(w, 30))
+		to.delRange(fmt.Sprintf("twin/40/%d", w), fmt.Sprintf("twin/40/%d\x00", w))
+	}
+	if n%5 == 0 {
+		to.del(twinKey(w, n*7%killSlots))
+	}
+	to.set(killKey(w, slot), killValue(w, n))
+	to.set(twinKey(w, slot), killValue(w, n))
+	to.setTTL(briefKey(w, slot), killValue(w, n), killLife(n))
+	if n%97 == 0 { // a value under the operands, which changes no sum
+		to.set(countKey(w), string(AppendInt64(nil, killSum(n-1))))
+	}
+	to.merge(countKey(w), int64(n))
+	to.merge(countAllKey, int64(n))
+}
+
+// killSum is what a writer's counter holds after write n, if each addition was made
+// once.
+func killSum(n int) int64 { return int64(n) * int64(n+1) / 2 }
+
+// A killBatch is a batch that killWrite fills.
+type killBatch struct {
+	*Batch
+	err error
+}
+
+func (b *killBatch) note(err error)         { b.err = errors.Join(b.err, err) }
+func (b *killBatch) set(k, v string)        { b.note(b.Set([]byte(k), []byte(v))) }
+func (b *killBatch) del(k string)           { b.note(b.Delete([]byte(k))) }
+func (b *killBatch) delRange(lo, hi string) { b.note(b.DeleteRange([]byte(lo), []byte(hi))) }
+func (b *killBatch) merge(k string, n int64) {
+	b.note(b.Merge([]byte(k), AppendInt64(nil, n)))
+}
+func (b *killBatch) setTTL(k, v string, rounds int) {
+	b.note(b.SetTTL([]byte(k), []byte(v), time.Duration(rounds)*time.Second))
+}
+
+// A killModel is what the store holds in a round, counters aside: these come from the
+// writes before too, see killSum.
+type killModel struct {
+	model
+	round, written int // this round, and the one in which the write was made
+}
+
+func (m *killModel) set(k, v string)        { m.model[k] = v }
+func (m *killModel) del(k string)           { delete(m.model, k) }
+func (m *killModel) delRange(lo, hi string) { m.deleteRange([]byte(lo), []byte(hi)) }
+func (m *killModel) merge(string, int64)    {}
+func (m *killModel) setTTL(k, v string, rounds int) {
+	delete(m.model, k)
+	if m.round < m.written+rounds {
+		m.model[k] = v
+	}
+}
+
+// state puts in what a writer's keys are after its writes up to n. Every slot is
 // set once in killSlots writes, so that earlier ones do not matter.
-func killState(m model, w, n int) {
+func (m *killModel) state(w, n int, writtenIn func(w, n int) int) {
 	for i := max(1, n-killSlots); i <= n; i++ {
-		killWrite(w, i,
-			func(k, v string) { m[k] = v },
-			func(k string) { delete(m, k) },
-			func(lo, hi string) { m.deleteRange([]byte(lo), []byte(hi)) })
+		m.written = writtenIn(w, i)
+		killWrite(w, i, m)
+	}
+	if n > 0 {
+		m.model[countKey(w)] = string(AppendInt64(nil, killSum(n)))
 	}
 }
 
 // writeUntilKilled is the child: it opens the store, and several goroutines write
 // until the process is killed. Every write that returned is reported on standard
 // output: writer, number, durability, and how many writes had been reported
-// before this one began.
-func writeUntilKilled(dir string, seed uint64) error {
+// before this one began. So is, now and then, what the process takes.
+func writeUntilKilled(dir string, round int) error {
 	fmt.Println("opening")
-	db, err := Open(dir, randomOptions(rand.New(rand.NewPCG(seed, 9))))
+	db, err := Open(dir, killOptions(rand.New(rand.NewPCG(uint64(round), 9)), round))
 	if err != nil {
 		return err
 	}
@@ -160,19 +239,18 @@ func disturb(db *DB) error {
 		if err := errors.Join(it.Close(), s.Close()); err != nil {
 			return err
 		}
+		if i%4 == 0 {
+			u := currentUsage()
+			fmt.Println("usage", u.heap, u.files)
+		}
 		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // let writers come in between
 	}
 }
 
 func commitKillWrite(db *DB, w, n int, o *WriteOptions) error {
-	b := db.NewBatch()
-	var errs error
-	note := func(err error) { errs = errors.Join(errs, err) }
-	killWrite(w, n,
-		func(k, v string) { note(b.Set([]byte(k), []byte(v))) },
-		func(k string) { note(b.Delete([]byte(k))) },
-		func(lo, hi string) { note(b.DeleteRange([]byte(lo), []byte(hi))) })
-	return errors.Join(errs, b.Commit(o))
+	b := &killBatch{Batch: db.NewBatch()}
+	killWrite(w, n, b)
+	return errors.Join(b.err, b.Commit(o))
 }
 
 // lastWrite returns the number of a writer's last write.
@@ -195,8 +273,11 @@ type killRun struct {
 	t    *testing.T
 	dir  string
 	rng  *rand.Rand
-	last [killWriters]int // writes that were found in the round before
+	soak bool
+	last [killWriters]int   // writes that were found in the round before
+	ends [killWriters][]int // and in those before that, by round
 
+	children, parent           usageTrend
 	acknowledged, synced, lost int
 }
 
@@ -205,12 +286,18 @@ type killRun struct {
 func (k *killRun) round(n int) {
 	reports := k.killed(n)
 	require.NoError(k.t, Verify(k.dir, io.Discard), "round %d", n)
-	o := randomOptions(k.rng)
+	o := killOptions(k.rng, n)
 	o.ReadOnly = n%3 == 0 // the next child recovers from the same files then
 	db, err := Open(k.dir, o)
 	require.NoError(k.t, err, "round %d", n)
 	k.check(n, db, reports)
 	require.NoError(k.t, db.Close())
+}
+
+// writtenIn is the round in which a write was made that is there.
+func (k *killRun) writtenIn(w, n int) int {
+	round, _ := slices.BinarySearch(k.ends[w], n) // the first that ended at n or beyond
+	return round
 }
 
 func (k *killRun) killed(n int) (reports []killReport) {
@@ -227,14 +314,22 @@ func (k *killRun) killed(n int) (reports []killReport) {
 		if !lines.Scan() {
 			return false
 		}
+		var u usage
+		if n, _ := fmt.Sscanf(lines.Text(), "usage %d %d", &u.heap, &u.files); n == 2 {
+			k.children = append(k.children, u)
+			return true
+		}
 		_, err := fmt.Sscan(lines.Text(), &r.writer, &r.n, &r.level, &r.before)
 		require.NoError(k.t, err, lines.Text())
 		reports = append(reports, r)
 		return true
 	}
-	limit := k.rng.IntN(500)
-	if n%8 == 7 {
+	limit, before := k.rng.IntN(500), len(k.children)
+	switch {
+	case n%8 == 7:
 		limit = 0 // while it opens the store
+	case k.soak && n%64 == 1:
+		limit = 20_000 // long enough for what leaks to add up
 	}
 	for len(reports) < limit && read() {
 	}
@@ -243,6 +338,7 @@ func (k *killRun) killed(n int) (reports []killReport) {
 	}
 	require.Error(k.t, cmd.Wait())
 	require.False(k.t, cmd.ProcessState.Exited(), "round %d: the child failed: %s", n, stderr.String())
+	require.NoError(k.t, k.children[before:].check(), "round %d", n)
 	return reports
 }
 
@@ -262,7 +358,8 @@ func (k *killRun) check(round int, db Reader, reports []killReport) {
 	for _, r := range reports[:survive] { // they came before one that is there
 		due[r.writer] = max(due[r.writer], r.n)
 	}
-	want := model{}
+	want := &killModel{model: model{}, round: round}
+	all := int64(0)
 	for w := range killWriters {
 		n, err := lastWrite(db, w)
 		require.NoError(k.t, err)
@@ -270,10 +367,15 @@ func (k *killRun) check(round int, db Reader, reports []killReport) {
 		require.LessOrEqual(k.t, n, acked[w]+1, "round %d: writer %d never wrote this", round, w)
 		k.lost += max(acked[w]-n, 0)
 		k.last[w] = n
-		killState(want, w, n)
+		k.ends[w] = append(k.ends[w], n)
+		want.state(w, n, k.writtenIn)
+		all += killSum(n)
+	}
+	if all > 0 {
+		want.model[countAllKey] = string(AppendInt64(nil, all))
 	}
 	k.acknowledged += len(reports)
-	requireContents(k.t, want, db)
+	requireContents(k.t, want.model, db)
 }
 
 // requireContents compares all that a store holds.
@@ -296,17 +398,30 @@ func requireContents(t *testing.T, want model, db Reader) {
 
 // TestKill writes from several goroutines in another process, beside flushes,
 // compactions and snapshots, kills it, and looks at what is left. KILL_ROUNDS sets how
-// often, SOAK_MINUTES for how long at the least.
+// often, SOAK_MINUTES for how long at the least. Neither the processes that write take
+// more from round to round, nor, where it has the process for itself, the one that looks. A
+// soak has long rounds too.
 func TestKill(t *testing.T) {
 	t.Parallel() // it mostly waits: for the disk, and for the child
 	k := &killRun{t: t, dir: filepath.Join(t.TempDir(), "store"), rng: rand.New(rand.NewPCG(50, 9))}
 	rounds := 0
-	end := time.Now().Add(time.Duration(envInt("SOAK_MINUTES", 0)) * time.Minute)
+	minutes := envInt("SOAK_MINUTES", 0)
+	k.soak = minutes > 0
+	end := time.Now().Add(time.Duration(minutes) * time.Minute)
 	for rounds < envInt("KILL_ROUNDS", 50/raceFactor) || time.Now().Before(end) {
 		k.round(rounds)
 		rounds++
+		if k.soak {
+			k.parent = append(k.parent, currentUsage())
+		}
 	}
+	require.NoError(t, k.children.check(), "processes that write")
+	require.NoError(t, k.parent.check(), "the process that looks")
 	t.Logf("%d rounds: %d writes acknowledged, %d of them Sync or NoSync, %d Async ones lost", rounds, k.acknowledged, k.synced, k.lost)
+	t.Logf("writing: %s", k.children)
+	if k.soak {
+		t.Logf("looking: %s", k.parent)
+	}
 }
 
 // holdUntilEOF is the child that has a store open until its input ends.

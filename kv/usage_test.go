@@ -1,0 +1,98 @@
+package kv
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A usage is what a process takes at one moment.
+type usage struct {
+	heap  uint64 // bytes that a garbage collection has left
+	files int    // open descriptors; 0 where the system does not tell
+}
+
+// currentUsage collects garbage first.
+func currentUsage() usage {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	open, _ := os.ReadDir("/dev/fd") // not there: not counted
+	return usage{m.HeapAlloc, len(open)}
+}
+
+// A usageTrend is what a process, or one like it again and again, takes as time goes
+// on.
+type usageTrend []usage
+
+// Room for noise: options are random, caches of 8 MiB among them, and so is how many
+// tables a store has.
+const (
+	heapNoise = 16 << 20
+	fileNoise = 32
+)
+
+// leastSamples is how many make a trend.
+const leastSamples = 30
+
+// thirds returns the most that was taken in the first third of the time, and in the
+// last.
+func (u usageTrend) thirds() (first, last usage) {
+	peak := func(part usageTrend) (most usage) {
+		for _, s := range part {
+			most.heap, most.files = max(most.heap, s.heap), max(most.files, s.files)
+		}
+		return most
+	}
+	return peak(u[:len(u)/3]), peak(u[len(u)-len(u)/3:])
+}
+
+// check returns an error if the last third takes more than the first and half of it
+// again, and more than noise explains. Fewer samples than leastSamples tell nothing.
+func (u usageTrend) check() error {
+	if len(u) < leastSamples {
+		return nil
+	}
+	first, last := u.thirds()
+	if last.heap > first.heap+first.heap/2+heapNoise {
+		return fmt.Errorf("the heap grows: %s", u)
+	}
+	if last.files > first.files+first.files/2+fileNoise {
+		return fmt.Errorf("open files get more: %s", u)
+	}
+	return nil
+}
+
+func (u usageTrend) String() string {
+	first, last := u.thirds()
+	return fmt.Sprintf("heap %.1f MiB in the first third, %.1f in the last; open files %d, %d (peaks of %d samples)",
+		float64(first.heap)/(1<<20), float64(last.heap)/(1<<20), first.files, last.files, len(u))
+}
+
+func TestAUsageTrendTellsGrowthFromNoise(t *testing.T) {
+	t.Parallel()
+	trend := func(at func(i int) usage) (u usageTrend) {
+		for i := range 90 {
+			u = append(u, at(i))
+		}
+		return u
+	}
+	steady := trend(func(i int) usage { return usage{uint64(5+i%9) << 20, 20 + i%30} })
+	require.NoError(t, steady.check())
+	require.ErrorContains(t, trend(func(i int) usage { return usage{uint64(i) << 20, 20} }).check(), "the heap grows")
+	require.ErrorContains(t, trend(func(i int) usage { return usage{5 << 20, i} }).check(), "open files get more")
+	require.NoError(t, usageTrend{}.check(), "too few to tell")
+	require.Equal(t, "heap 13.0 MiB in the first third, 13.0 in the last; open files 49, 49 (peaks of 90 samples)", steady.String())
+
+	here := currentUsage()
+	f, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	defer f.Close()
+	require.NotZero(t, here.heap)
+	if runtime.GOOS == "linux" {
+		require.NotZero(t, here.files)
+	}
+}
