@@ -82,7 +82,7 @@ func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (
 	if since.m != nil && since.m.StoreID != d.storeID {
 		return since, fmt.Errorf("%w: the mark is of store %016x, and this is store %016x", ErrBackupMismatch, since.m.StoreID, d.storeID)
 	}
-	if err := d.Flush(); err != nil {
+	if err := d.FlushContext(ctx); err != nil {
 		return since, err
 	}
 	v, e := d.pinVersion()
@@ -222,7 +222,7 @@ func (b *backupRun) interrupted() error {
 		return ErrClosed
 	}
 	if b.ctx.Err() != nil {
-		return fmt.Errorf("siftkv: a backup was broken off: %w", context.Cause(b.ctx))
+		return givenUp(b.ctx, "a backup was broken off")
 	}
 	return nil
 }

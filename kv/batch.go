@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -145,12 +146,7 @@ func (b *Batch) add(kind base.Kind, key, value []byte, more ...byte) error {
 }
 
 // Commit writes the batch. The batch may be used again after Reset.
-func (b *Batch) Commit(o *WriteOptions) error {
-	if b.err != nil {
-		return b.err
-	}
-	return b.db.commit(b, nil, o)
-}
+func (b *Batch) Commit(o *WriteOptions) error { return b.CommitContext(context.Background(), o) }
 
 // seal writes the header: from now on the data is a WAL record.
 func (b *Batch) seal(seq base.SeqNum) []byte {

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 
@@ -109,7 +110,7 @@ func (f *flipRun) flip(name string, at int) {
 	disk := f.disk(name, changed)
 
 	var log bytes.Buffer
-	err := verifyFS(f.dir, &Options{fs: disk, RecoveryMode: f.mode}, &log)
+	err := verifyFS(context.Background(), f.dir, &Options{fs: disk, RecoveryMode: f.mode}, &log)
 	found := err != nil || bytes.Contains(log.Bytes(), []byte(name))
 	if err != nil {
 		require.ErrorContains(f.t, err, name, what)

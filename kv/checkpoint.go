@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +17,12 @@ import (
 // so that it is quick and takes little space; they are copied otherwise. Dir must
 // not exist, or be empty; after an error it is so again. Reads and writes go on
 // meanwhile.
-func (d *DB) Checkpoint(dir string) error {
-	if err := d.Flush(); err != nil {
+func (d *DB) Checkpoint(dir string) error { return d.CheckpointContext(context.Background(), dir) }
+
+// CheckpointContext is Checkpoint for a caller who waits no longer than ctx lasts.
+// The error then matches ctx.Err(), and what was copied is removed.
+func (d *DB) CheckpointContext(ctx context.Context, dir string) error {
+	if err := d.FlushContext(ctx); err != nil {
 		return err
 	}
 	names, missing := d.fs.List(dir)
@@ -33,7 +38,7 @@ func (d *DB) Checkpoint(dir string) error {
 	}
 	defer d.release(s, 0)
 	c := checkpoint{d: d, dir: dir, made: errors.Is(missing, fs.ErrNotExist)}
-	if err := c.write(s.version); err != nil {
+	if err := c.write(ctx, s.version); err != nil {
 		return errors.Join(fmt.Errorf("siftkv: checkpoint to %s: %w", dir, err), c.undo())
 	}
 	return nil
@@ -46,7 +51,7 @@ type checkpoint struct {
 	made bool // the directory was not there before
 }
 
-func (c *checkpoint) write(v *version) (err error) {
+func (c *checkpoint) write(ctx context.Context, v *version) (err error) {
 	d := c.d
 	if err := makeDir(d.fs, c.dir); err != nil {
 		return err
@@ -59,7 +64,7 @@ func (c *checkpoint) write(v *version) (err error) {
 		e.Added = append(e.Added, manifest.AddedTable{Level: level, Table: t.Table})
 		name := manifest.FileName(manifest.FileTable, t.Num)
 		if err == nil {
-			err = linkOrCopy(d.fs, filepath.Join(d.dir, name), filepath.Join(c.dir, name))
+			err = linkOrCopy(ctx, d.fs, filepath.Join(d.dir, name), filepath.Join(c.dir, name))
 		}
 	})
 	if err != nil {
@@ -103,7 +108,10 @@ func (c *checkpoint) undo() error {
 }
 
 // linkOrCopy gives a file a second name, or copies it where there are no links.
-func linkOrCopy(fsys vfs.FS, from, to string) error {
+func linkOrCopy(ctx context.Context, fsys vfs.FS, from, to string) error {
+	if ctx.Err() != nil {
+		return givenUp(ctx, "a checkpoint was broken off")
+	}
 	if fsys.Link(from, to) == nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -37,7 +38,12 @@ type commitPipeline struct {
 type commitRequest struct {
 	batch   *Batch
 	reads   *readSet // of a transaction: what must not have been written meanwhile
+	arena   int      // what the batch takes in a memtable, in bytes
+	size    int      // of the batch, in bytes
 	run     func() error
+	ctx     context.Context
+	done    <-chan struct{} // of ctx; nil: it never ends
+	place   place           // if done is not nil
 	level   durability
 	err     error
 	turn    chan turn
@@ -49,9 +55,10 @@ type commitRequest struct {
 type turn uint8
 
 const (
-	turnDone  turn = iota // the batch is committed, or failed
-	turnLead              // lead the next group
-	turnApply             // put the batch into the memtable, and wait on
+	turnDone   turn = iota // the batch is committed, or failed
+	turnLead               // lead the next group
+	turnApply              // put the batch into the memtable, and wait on
+	turnGiveUp             // the context has ended first: nothing is written
 )
 
 const (
@@ -76,7 +83,7 @@ func (p *commitPipeline) init(seq base.SeqNum, log *logFile) {
 // commit makes a batch durable to the level asked for, and visible. If reads is
 // not nil, it fails with ErrConflict if something of it was written before the
 // batch's turn.
-func (d *DB) commit(b *Batch, reads *readSet, o *WriteOptions) error {
+func (d *DB) commit(ctx context.Context, b *Batch, reads *readSet, o *WriteOptions) error {
 	if err := d.writable(); err != nil {
 		return err
 	}
@@ -84,16 +91,30 @@ func (d *DB) commit(b *Batch, reads *readSet, o *WriteOptions) error {
 		return nil
 	}
 	r := commitRequests.Get().(*commitRequest)
+	if done := ctx.Done(); done != nil {
+		// A leader may hold on to a request that was given up: it is not reused.
+		commitRequests.Put(r)
+		r = &commitRequest{done: done, turn: make(chan turn, 1)}
+	}
 	r.batch, r.reads, r.level, r.err = b, reads, o.level(), nil
+	r.arena, r.size, r.ctx = b.arena, len(b.data), ctx
 	err := d.commits.submit(d, r)
-	r.batch, r.reads, r.mem, r.applied = nil, nil, nil, nil
-	commitRequests.Put(r)
+	if r.done == nil {
+		r.batch, r.reads, r.mem, r.applied, r.ctx = nil, nil, nil, nil, nil
+		commitRequests.Put(r)
+	}
 	return err
 }
 
 // exclusive runs f between two groups, in its turn.
 func (p *commitPipeline) exclusive(d *DB, f func() error) error {
-	return p.submit(d, &commitRequest{run: f, turn: make(chan turn, 1)})
+	return p.exclusiveContext(context.Background(), d, f)
+}
+
+// exclusiveContext is exclusive for a caller who waits for its turn no longer than
+// ctx lasts.
+func (p *commitPipeline) exclusiveContext(ctx context.Context, d *DB, f func() error) error {
+	return p.submit(d, &commitRequest{run: f, ctx: ctx, done: ctx.Done(), turn: make(chan turn, 1)})
 }
 
 // submit queues a request and returns when it is done.
@@ -104,9 +125,11 @@ func (p *commitPipeline) submit(d *DB, r *commitRequest) error {
 	p.leading = true
 	p.mu.Unlock()
 	for !lead {
-		switch <-r.turn {
+		switch p.next(r) {
 		case turnDone:
 			return r.err
+		case turnGiveUp:
+			return givenUp(r.ctx, "waited for other writers")
 		case turnApply:
 			r.err = r.mem.apply(r.batch.data)
 			r.applied.Done()
@@ -131,6 +154,10 @@ func (p *commitPipeline) lead(d *DB) {
 	default:
 		err = p.commitGroup(d, group, size)
 	}
+	if err != nil && errors.Is(err, errGivenUp) {
+		p.putBack(group[1:])
+		group, err = group[:1], givenUp(group[0].ctx, "the write waited for a flush or compaction")
+	}
 	for _, r := range group {
 		if r.err == nil {
 			r.err = err
@@ -141,11 +168,7 @@ func (p *commitPipeline) lead(d *DB) {
 		r.turn <- turnDone
 	}
 	p.mu.Lock()
-	if len(p.waiting) > 0 {
-		p.waiting[0].turn <- turnLead
-	} else {
-		p.leading = false
-	}
+	p.handOn()
 	p.mu.Unlock()
 }
 
@@ -157,14 +180,14 @@ func (p *commitPipeline) takeGroup(most int) (group []*commitRequest, size int) 
 	n := 0
 	for n < len(p.waiting) {
 		r := p.waiting[n]
-		if r.run != nil && n > 0 || n > 0 && size+len(r.batch.data) > most {
+		if r.run != nil && n > 0 || n > 0 && size+r.size > most {
 			break
 		}
 		n++
 		if r.run != nil {
 			break
 		}
-		size += len(r.batch.data)
+		size += r.size
 	}
 	p.group = append(p.group[:0], p.waiting[:n]...)
 	rest := copy(p.waiting, p.waiting[n:])
@@ -175,13 +198,22 @@ func (p *commitPipeline) takeGroup(most int) (group []*commitRequest, size int) 
 
 // commitGroup writes a group to the log and to the memtable.
 func (p *commitPipeline) commitGroup(d *DB, group []*commitRequest, size int) error {
+	arena := 0
+	for _, r := range group {
+		arena += r.arena
+	}
+	mem, err := d.makeRoom(group[0].ctx, arena, size)
+	if err != nil {
+		return err
+	}
+	defer mem.points.Release(arena)
+	// Before this, a batch and its reads may be the owner's again at any time.
+	group, size = settle(group, size)
 	if group, size = p.refuseConflicts(d, group, size); len(group) == 0 {
 		return nil
 	}
-	arena, level := 0, durableLater
-	used := manifest.Features(0)
+	level, used := durableLater, manifest.Features(0)
 	for _, r := range group {
-		arena += r.batch.arena
 		used |= r.batch.features
 		level = min(level, r.level)
 	}
@@ -190,11 +222,6 @@ func (p *commitPipeline) commitGroup(d *DB, group []*commitRequest, size int) er
 			return err
 		}
 	}
-	mem, err := d.makeRoom(arena, size)
-	if err != nil {
-		return err
-	}
-	defer mem.points.Release(arena)
 	entries := uint64(0)
 	for _, r := range group {
 		first := p.seq + 1

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 
@@ -13,20 +14,25 @@ import (
 // or overwritten. It needs as much free space as what it merges. It returns when
 // that is done; reads and writes go on meanwhile. After an error the store is as it
 // was.
-func (d *DB) Compact(lo, hi []byte) error {
+func (d *DB) Compact(lo, hi []byte) error { return d.CompactContext(context.Background(), lo, hi) }
+
+// CompactContext is Compact for a caller who waits no longer than ctx lasts. The
+// error then matches ctx.Err(), the merge is broken off, and what it had written is
+// removed: the store holds what it held, in the files that it had.
+func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 	if lo != nil && hi != nil && bytes.Compare(lo, hi) > 0 {
 		return d.writable()
 	}
-	if err := d.Flush(); err != nil {
+	if err := d.FlushContext(ctx); err != nil {
 		return err
 	}
 	outdated, err := d.outdatedTables()
 	if err != nil {
 		return err
 	}
-	c, err := d.beginManual(lo, hi, outdated)
+	c, err := d.beginManual(ctx, lo, hi, outdated)
 	if c != nil {
-		err = d.compact(c)
+		err = d.compact(ctx, c)
 		d.end(c)
 		d.afterCompaction(c, err, true)
 	}
@@ -35,19 +41,24 @@ func (d *DB) Compact(lo, hi []byte) error {
 	d.scheduleCompactionsLocked()
 	d.mu.Unlock()
 	d.progress.Broadcast()
-	if errors.Is(err, errClosing) {
+	switch {
+	case errors.Is(err, errClosing):
 		return ErrClosed
+	case errors.Is(err, errGivenUp):
+		return givenUp(ctx, "a compaction was broken off")
 	}
 	return err
 }
 
 // beginManual waits until no compaction runs, keeps others from starting, and
-// begins a compaction of [lo, hi] if there is anything to do.
-func (d *DB) beginManual(lo, hi []byte, outdated map[*table]bool) (*compaction, error) {
+// begins a compaction of [lo, hi] if there is anything to do. If ctx ends
+// meanwhile, the error is errGivenUp.
+func (d *DB) beginManual(ctx context.Context, lo, hi []byte, outdated map[*table]bool) (*compaction, error) {
+	defer d.broadcastAt(ctx)()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.compactions.manual++
-	for d.compactions.running > 0 && d.failure == nil && !d.closing {
+	for d.compactions.running > 0 && d.failure == nil && !d.closing && ctx.Err() == nil {
 		d.progress.Wait()
 	}
 	if d.failure != nil {
@@ -55,6 +66,9 @@ func (d *DB) beginManual(lo, hi []byte, outdated map[*table]bool) (*compaction, 
 	}
 	if d.closing {
 		return nil, ErrClosed
+	}
+	if ctx.Err() != nil {
+		return nil, errGivenUp
 	}
 	c := d.pickRange(d.current, lo, hi, outdated)
 	if c != nil {

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"time"
 
@@ -82,7 +83,7 @@ func (d *DB) scheduleCompactionsLocked() {
 		}
 		d.begin(c)
 		go func() {
-			err := d.compact(c)
+			err := d.compact(context.Background(), c)
 			d.end(c)
 			d.afterCompaction(c, err, false)
 			d.scheduleCompactions()
@@ -133,8 +134,8 @@ func (d *DB) conflicts(c *compaction) bool {
 }
 
 // compact runs a compaction and installs its result. It returns errClosing if the
-// store closes meanwhile.
-func (d *DB) compact(c *compaction) error {
+// store closes meanwhile, and errGivenUp if ctx ends.
+func (d *DB) compact(ctx context.Context, c *compaction) error {
 	start := time.Now()
 	info := CompactionInfo{Reason: c.reason, Level: c.level, OutputLevel: c.output, Moved: c.movable(d)}
 	e := &manifest.Edit{}
@@ -149,7 +150,7 @@ func (d *DB) compact(c *compaction) error {
 	}
 	if !info.Moved {
 		var err error
-		if tables, err = d.rewrite(c); err != nil {
+		if tables, err = d.rewrite(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -233,8 +234,8 @@ func (o *overlapBelow) tooMuch(key []byte) bool {
 }
 
 // rewrite merges the inputs into new tables.
-func (d *DB) rewrite(c *compaction) (tables []manifest.Table, err error) {
-	it, err := d.mergeInputs(c)
+func (d *DB) rewrite(ctx context.Context, c *compaction) (tables []manifest.Table, err error) {
+	it, err := d.mergeInputs(ctx, c)
 	if err != nil {
 		return nil, inputError{err}
 	}
@@ -270,7 +271,7 @@ func (d *DB) rewrite(c *compaction) (tables []manifest.Table, err error) {
 }
 
 // mergeInputs returns an iterator over what stays of the inputs.
-func (d *DB) mergeInputs(c *compaction) (*compactionIter, error) {
+func (d *DB) mergeInputs(ctx context.Context, c *compaction) (*compactionIter, error) {
 	var iters []internalIter
 	var tombs []rangedel.Tombstone
 	sequential := sstable.IterOptions{Sequential: true}
@@ -295,7 +296,7 @@ func (d *DB) mergeInputs(c *compaction) (*compactionIter, error) {
 	}
 	it := &compactionIter{
 		in: newMergingIter(iters...), snapshots: c.snapshots,
-		tombstones: rangedel.NewSet(tombs), bottom: c.bottom, stop: &d.closed, fold: d.folder(), now: d.now(),
+		tombstones: rangedel.NewSet(tombs), bottom: c.bottom, stop: d.stopBackground(ctx), fold: d.folder(), now: d.now(),
 	}
 	it.kept = it.keepTombstones(c.bottomSpan)
 	return it, nil

@@ -44,7 +44,7 @@ func (d *DB) afterCompaction(c *compaction, err error, manual bool) {
 		p.wait, p.cause, p.readFailures = 0, nil, 0
 		d.mu.Unlock()
 		return
-	case errors.Is(err, errClosing), errors.Is(err, ErrReadOnly): // the store says why
+	case errors.Is(err, errClosing), errors.Is(err, errGivenUp), errors.Is(err, ErrReadOnly): // whoever asked knows why
 		return
 	case reading && errors.Is(err, ErrCorruption):
 		d.quarantine(c, err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"sort"
-	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/rangedel"
@@ -26,7 +25,7 @@ type compactionIter struct {
 	tombstones *rangedel.Set // of the input
 	kept       *rangedel.Set // of them, those that go on
 	bottom     func(key []byte) bool
-	stop       *atomic.Bool                                      // not nil: the iterator ends with errClosing when it is set
+	stop       func() error                                      // not nil: the iterator ends with its error, if it has one
 	fold       func(key []byte, values [][]byte) ([]byte, error) // nil: no merger
 	now        uint64                                            // of the clock, in microseconds since 1970
 
@@ -38,8 +37,8 @@ type compactionIter struct {
 	lastStripe int  // of the last version of user that was seen
 	open       bool // it was an operand: older versions of its stripe matter
 
-	passed  int // input entries
-	stopped bool
+	passed  int   // input entries
+	stopped error // what stop returned
 
 	operands operandRun
 	stats    compactionStats
@@ -82,9 +81,10 @@ func (c *compactionIter) next() bool {
 // settle goes on from the current input entry to one that stays.
 func (c *compactionIter) settle() bool {
 	for ok := true; ok; ok = c.in.Next() {
-		if c.passed++; c.passed%stopInterval == 0 && c.stop != nil && c.stop.Load() {
-			c.stopped = true
-			return false
+		if c.passed++; c.passed%stopInterval == 0 && c.stop != nil {
+			if c.stopped = c.stop(); c.stopped != nil {
+				return false
+			}
 		}
 		if !c.take(c.in.Key()) {
 			continue
@@ -100,10 +100,11 @@ func (c *compactionIter) settle() bool {
 // stopInterval is how many input entries pass between two looks whether to stop.
 const stopInterval = 1024
 
-// err returns what ended the iteration early: a failure of the input, or errClosing.
+// err returns what ended the iteration early: a failure of the input, or
+// what stop returned.
 func (c *compactionIter) err() error {
-	if c.stopped {
-		return errClosing
+	if c.stopped != nil {
+		return c.stopped
 	}
 	return c.in.Error()
 }

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -12,12 +13,16 @@ import (
 
 // Flush writes all writes that came before to sorted files. It returns when they
 // are there.
-func (d *DB) Flush() error {
+func (d *DB) Flush() error { return d.FlushContext(context.Background()) }
+
+// FlushContext is Flush for a caller who waits no longer than ctx lasts. The error
+// then matches ctx.Err(), and what has begun to be flushed goes on to be.
+func (d *DB) FlushContext(ctx context.Context) error {
 	if err := d.writable(); err != nil {
 		return err
 	}
 	var mem *memTable
-	err := d.commits.exclusive(d, func() error {
+	err := d.commits.exclusiveContext(ctx, d, func() error {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		mem = d.mem
@@ -25,36 +30,42 @@ func (d *DB) Flush() error {
 			switch {
 			case d.failure != nil:
 				return d.failure
+			case ctx.Err() != nil:
+				return givenUp(ctx, "waited for a flush")
 			case len(d.imms)+1 < d.opts.MaxMemtables:
 				return d.rotate(0)
 			case d.closing:
 				return ErrClosed // nobody makes room any more
 			}
-			d.stall("memtables wait to be flushed")
+			d.stall(ctx, "memtables wait to be flushed")
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return d.waitFlushed(mem)
+	return d.waitFlushed(ctx, mem)
 }
 
 // waitFlushed returns when no memtable up to mem is waiting to be flushed.
-func (d *DB) waitFlushed(mem *memTable) error {
+func (d *DB) waitFlushed(ctx context.Context, mem *memTable) error {
+	defer d.broadcastAt(ctx)()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for d.failure == nil && !d.closing && len(d.imms) > 0 && d.imms[0].log <= mem.log {
+	waits := func() bool { return len(d.imms) > 0 && d.imms[0].log <= mem.log }
+	for d.failure == nil && !d.closing && ctx.Err() == nil && waits() {
 		d.scheduleFlush()
 		d.progress.Wait()
 	}
 	switch {
 	case d.failure != nil:
 		return d.failure
+	case !waits():
+		return nil
 	case d.closing:
 		return ErrClosed
 	}
-	return nil
+	return givenUp(ctx, "waited for a flush")
 }
 
 // scheduleFlush starts the flush goroutine if there is work and none runs. The
@@ -162,7 +173,7 @@ func (d *DB) writeLevel0(v *version, job flushJob) (tables []manifest.Table, err
 		bottom: func([]byte) bool { return false }, fold: d.folder(), now: d.now(),
 	}
 	if job.stoppable {
-		c.stop = &d.closed
+		c.stop = d.stopBackground(context.Background())
 	}
 	defer d.countPass(c)
 	c.kept = c.keepTombstones(func(_, _ []byte) bool { return false })

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
@@ -299,7 +300,7 @@ func TestACompactionThatFailsIsTriedAgain(t *testing.T) {
 func (d *DB) makeRoomForTest() error {
 	return d.commits.exclusive(d, func() error {
 		size := int(d.opts.MemtableSize) + 1
-		mem, err := d.makeRoom(size, size)
+		mem, err := d.makeRoom(context.Background(), size, size)
 		if err == nil {
 			mem.points.Release(size)
 		}

@@ -108,8 +108,8 @@ func (in *ingest) interrupted() error {
 	if in.d.closed.Load() {
 		return ErrClosed
 	}
-	if err := in.ctx.Err(); err != nil {
-		return fmt.Errorf("siftkv: an ingest was broken off: %w", context.Cause(in.ctx))
+	if in.ctx.Err() != nil {
+		return givenUp(in.ctx, "an ingest was broken off")
 	}
 	return nil
 }
@@ -127,13 +127,13 @@ func (in *ingest) run(paths []string) error {
 		return err
 	}
 	// Most of what is in memory goes to disk while writes go on.
-	if err := in.d.Flush(); err != nil {
+	if err := in.d.FlushContext(in.ctx); err != nil {
 		return err
 	}
 	if err := in.interrupted(); err != nil {
 		return err
 	}
-	return in.d.commits.exclusive(in.d, in.install)
+	return in.d.commits.exclusiveContext(in.ctx, in.d, in.install)
 }
 
 // sort puts the files into key order, and refuses files that overlap.
@@ -180,11 +180,7 @@ func (in *ingest) install() error {
 // an end to them.
 func (in *ingest) flushHeld() error {
 	d := in.d
-	defer context.AfterFunc(in.ctx, func() {
-		d.mu.Lock() // who has looked at the context waits by now
-		defer d.mu.Unlock()
-		d.progress.Broadcast()
-	})()
+	defer d.broadcastAt(in.ctx)()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for !d.mem.empty() || len(d.imms) > 0 {

@@ -19,7 +19,11 @@ import (
 // with ErrLocked. A directory that holds other files and no store is refused,
 // and so is a store that a newer version of this package wrote; neither is
 // touched. A nil o is all defaults.
-func Open(dir string, o *Options) (*DB, error) {
+func Open(dir string, o *Options) (*DB, error) { return openStore(dir, o, (*DB).tryLock) }
+
+// openStore opens a store that it locks by takeLock, which finds the directory
+// there if it may be created.
+func openStore(dir string, o *Options, takeLock func(*DB) error) (*DB, error) {
 	opts, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -32,7 +36,7 @@ func Open(dir string, o *Options) (*DB, error) {
 	d.healer.stop = make(chan struct{})
 	d.memory.init(&d.opts, d.cache)
 	d.cleaner.start(d)
-	if err := d.open(); err != nil {
+	if err := d.open(takeLock); err != nil {
 		return nil, errors.Join(err, d.abandon())
 	}
 	return d, nil
@@ -53,12 +57,17 @@ func (d *DB) abandon() error {
 	return err
 }
 
-func (d *DB) open() error {
+func (d *DB) open(takeLock func(*DB) error) error {
 	exists, err := d.examine()
 	if err != nil {
 		return err
 	}
-	if err := d.takeLock(); err != nil {
+	if !d.opts.ReadOnly {
+		if err := makeDir(d.fs, d.dir); err != nil {
+			return err
+		}
+	}
+	if err := takeLock(d); err != nil {
 		return err
 	}
 	if !exists {
@@ -73,13 +82,11 @@ func (d *DB) open() error {
 	return d.recover()
 }
 
-// takeLock locks the directory, which it creates if need be.
-func (d *DB) takeLock() (err error) {
+// tryLock locks the directory, or fails with ErrLocked at once.
+func (d *DB) tryLock() (err error) {
 	mode := vfs.Exclusive
 	if d.opts.ReadOnly {
 		mode = vfs.Shared
-	} else if err := makeDir(d.fs, d.dir); err != nil {
-		return err
 	}
 	d.lock, err = d.fs.Lock(filepath.Join(d.dir, manifest.LockName), mode)
 	return err

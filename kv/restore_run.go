@@ -128,7 +128,7 @@ func (r *restoreRun) interrupted() error {
 	if r.ctx.Err() == nil {
 		return nil
 	}
-	return context.Cause(r.ctx)
+	return givenUp(r.ctx, "it was broken off")
 }
 
 // files writes the files of the stream that are not there yet.

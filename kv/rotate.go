@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"math"
 	"time"
 )
@@ -10,26 +11,29 @@ const memtableSlack = 4 << 10
 
 // makeRoom returns the active memtable with arena bytes set aside in it. It
 // slows the writer down as work piles up behind it, replaces a full memtable, and
-// waits only when memory or level 0 is full. The caller leads the pipeline.
-func (d *DB) makeRoom(arena, size int) (*memTable, error) {
+// waits only when memory or level 0 is full. The caller leads the pipeline. If ctx
+// ends meanwhile, the error is errGivenUp.
+func (d *DB) makeRoom(ctx context.Context, arena, size int) (*memTable, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.slowDown(size)
+	d.slowDown(ctx, size)
 	for {
 		switch {
 		case d.failure != nil:
 			return nil, d.failure
+		case ctx.Err() != nil:
+			return nil, errGivenUp
 		case !d.mem.crowded() && d.mem.reserve(arena):
 			return d.mem, nil
 		case d.closing:
 			return nil, ErrClosed
 		case len(d.imms)+1 >= d.opts.MaxMemtables:
-			d.stall("memtables wait to be flushed")
+			d.stall(ctx, "memtables wait to be flushed")
 		case len(d.current.levels[0].tables) >= d.opts.L0StopThreshold:
 			if err := d.compactions.cause; err != nil {
 				return nil, d.describeFailure(compacting, err)
 			}
-			d.stall("level 0 waits to be compacted")
+			d.stall(ctx, "level 0 waits to be compacted")
 		default:
 			if err := d.rotate(arena); err != nil {
 				return nil, err
@@ -38,9 +42,10 @@ func (d *DB) makeRoom(arena, size int) (*memTable, error) {
 	}
 }
 
-// stall waits for background work. The caller holds d.mu.
-func (d *DB) stall(reason string) {
+// stall waits for background work, or for the end of ctx. The caller holds d.mu.
+func (d *DB) stall(ctx context.Context, reason string) {
 	start := time.Now()
+	defer d.broadcastAt(ctx)()
 	d.scheduleFlush()
 	d.scheduleCompactionsLocked()
 	d.progress.Wait()
@@ -64,8 +69,8 @@ const (
 )
 
 // slowDown sleeps as the pressure of level 0 asks. The caller holds d.mu, which
-// is released meanwhile.
-func (d *DB) slowDown(size int) {
+// is released meanwhile. The end of ctx wakes it.
+func (d *DB) slowDown(ctx context.Context, size int) {
 	over := len(d.current.levels[0].tables) - d.opts.L0SlowdownThreshold
 	if over < 0 {
 		d.commits.slowDebt = 0
@@ -80,7 +85,10 @@ func (d *DB) slowDown(size int) {
 	sleep := min(d.commits.slowDebt, time.Second)
 	d.commits.slowDebt = 0
 	d.mu.Unlock()
-	time.Sleep(sleep)
+	select {
+	case <-time.After(sleep):
+	case <-ctx.Done():
+	}
 	d.mu.Lock()
 	d.counters.slowdowns.Add(1)
 	d.counters.slowNanos.Add(uint64(sleep))

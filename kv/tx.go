@@ -1,6 +1,10 @@
 package kv
 
-import "github.com/siftkv/siftkv/internal/base"
+import (
+	"context"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
 
 // A Tx is a transaction: reads and writes that take effect as if they all happened
 // at one moment, or not at all. It reads the store as it was when it began, and its
@@ -185,7 +189,12 @@ func (t *Tx) takesWrites() error {
 // for, and visible. With any error, ErrConflict included, the transaction has
 // ended too, and, but for a failing disk, nothing was written. A transaction that
 // wrote nothing is given back, and was right whatever was written meanwhile.
-func (t *Tx) Commit(o *WriteOptions) error {
+func (t *Tx) Commit(o *WriteOptions) error { return t.CommitContext(context.Background(), o) }
+
+// CommitContext is Commit for a caller who waits for other writers, a flush or a
+// compaction no longer than ctx lasts. An error that matches ctx.Err() says that
+// nothing was written, as that of Batch.CommitContext does.
+func (t *Tx) CommitContext(ctx context.Context, o *WriteOptions) error {
 	if err := t.usable(); err != nil {
 		t.end()
 		return err
@@ -202,7 +211,7 @@ func (t *Tx) Commit(o *WriteOptions) error {
 	if err != nil {
 		return err
 	}
-	return t.db.commitTx(b, reads, t.seq, o)
+	return t.db.commitTx(ctx, b, reads, t.seq, o)
 }
 
 // Discard ends the transaction and forgets its writes. After Commit, and a second

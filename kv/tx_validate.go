@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,7 +29,7 @@ import (
 
 // commitTx commits a transaction's batch if nothing of reads was written after
 // write since. Nil reads are never written.
-func (d *DB) commitTx(b *Batch, reads *readSet, since base.SeqNum, o *WriteOptions) error {
+func (d *DB) commitTx(ctx context.Context, b *Batch, reads *readSet, since base.SeqNum, o *WriteOptions) error {
 	err := d.writable()
 	if err == nil && reads != nil {
 		// In this order: a state that is acquired later has all these writes.
@@ -39,7 +40,7 @@ func (d *DB) commitTx(b *Batch, reads *readSet, since base.SeqNum, o *WriteOptio
 		}
 	}
 	if err == nil {
-		err = d.commit(b, reads, o)
+		err = d.commit(ctx, b, reads, o)
 	}
 	switch {
 	case err == nil:

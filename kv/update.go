@@ -1,7 +1,9 @@
 package kv
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -36,18 +38,27 @@ func (d *DB) View(fn func(tx *Tx) error) error {
 // Then it returns ErrConflict. So fn should do nothing beside its transaction that
 // must not be done twice. For another durability, fn may commit the transaction
 // itself, as the last thing it does, and return Commit's error.
-func (d *DB) Update(fn func(tx *Tx) error) error {
+func (d *DB) Update(fn func(tx *Tx) error) error { return d.UpdateContext(context.Background(), fn) }
+
+// UpdateContext is Update for a caller who waits no longer than ctx lasts: neither in
+// the commit, as Tx.CommitContext says, nor between attempts. The error then matches
+// ctx.Err(), and nothing was written. It is fn's own affair to look at ctx.
+func (d *DB) UpdateContext(ctx context.Context, fn func(tx *Tx) error) error {
 	for n := 1; ; n++ {
-		err := d.attempt(fn)
+		err := d.attempt(ctx, fn)
 		if n == maxAttempts || !errors.Is(err, ErrConflict) {
 			return err
 		}
-		time.Sleep(rand.N(min(firstBackoff<<min(n, 16), maxBackoff)))
+		select {
+		case <-time.After(rand.N(min(firstBackoff<<min(n, 16), maxBackoff))):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", givenUp(ctx, "an update was to be tried again"), err)
+		}
 	}
 }
 
 // attempt is Update once.
-func (d *DB) attempt(fn func(tx *Tx) error) error {
+func (d *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 	t, err := d.newTx(true)
 	if err != nil {
 		return err
@@ -56,5 +67,5 @@ func (d *DB) attempt(fn func(tx *Tx) error) error {
 	if err := fn(t); err != nil || t.done {
 		return err
 	}
-	return t.Commit(Sync)
+	return t.CommitContext(ctx, Sync)
 }

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,13 +13,19 @@ import (
 
 // Verify opens the store in dir read-only and checks all of it: the manifest,
 // every log, and every byte of every table. It writes one line per table to w, and
-// one for a log or manifest that breaks off, as a crash leaves it. It returns all faults it found, joined.
-func Verify(dir string, w io.Writer) error {
-	return verifyFS(dir, &Options{}, w)
+// one for a log or manifest that breaks off, as a crash leaves it. It returns all
+// faults it found, joined.
+func Verify(dir string, w io.Writer) error { return VerifyContext(context.Background(), dir, w) }
+
+// VerifyContext is Verify for a caller who waits no longer than ctx lasts: after the
+// table that it is in, it returns what it found so far with an error that matches
+// ctx.Err().
+func VerifyContext(ctx context.Context, dir string, w io.Writer) error {
+	return verifyFS(ctx, dir, &Options{}, w)
 }
 
 // verifyFS verifies a store that is opened with some options.
-func verifyFS(dir string, o *Options, w io.Writer) (err error) {
+func verifyFS(ctx context.Context, dir string, o *Options, w io.Writer) (err error) {
 	o.Logger = slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	o.ReadOnly, o.CacheSize = true, -1
 	d, err := Open(dir, o)
@@ -26,10 +33,13 @@ func verifyFS(dir string, o *Options, w io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	return d.verify(w)
+	return d.verifyContext(ctx, w)
 }
 
-func (d *DB) verify(w io.Writer) error {
+// verify checks the tables of an open store.
+func (d *DB) verify(w io.Writer) error { return d.verifyContext(context.Background(), w) }
+
+func (d *DB) verifyContext(ctx context.Context, w io.Writer) error {
 	s := d.acquire(0)
 	if s == nil {
 		return ErrClosed
@@ -42,6 +52,9 @@ func (d *DB) verify(w io.Writer) error {
 		}
 	}
 	s.version.all(func(level int, t *table) {
+		if ctx.Err() != nil {
+			return
+		}
 		err := d.verifyTable(t)
 		verdict := "ok"
 		if err != nil {
@@ -60,6 +73,9 @@ func (d *DB) verify(w io.Writer) error {
 		errs = append(errs, err)
 	} else if end != nil {
 		report("%s: breaks off behind its last whole edit, as a crash leaves it; what is behind was never in force: %v\n", name, end)
+	}
+	if ctx.Err() != nil {
+		errs = append(errs, givenUp(ctx, "the store was not verified to its end"))
 	}
 	return errors.Join(errs...)
 }
