@@ -96,6 +96,9 @@ func (b *Batch) DeleteRange(lo, hi []byte) error {
 
 // Merge combines operand with the value of key, as DB.Merge does.
 func (b *Batch) Merge(key, operand []byte) error {
+	if b.db.opts.ReadOnly {
+		return b.fail(ErrReadOnly)
+	}
 	if b.db.merger == nil {
 		return b.fail(fmt.Errorf("%w: Merge needs Options.Merger", ErrNoMerger))
 	}

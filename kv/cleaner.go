@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"sync"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/manifest"
 )
@@ -13,12 +14,16 @@ import (
 // pay for it.
 //
 // It cannot remove a live file: it is only ever handed tables whose last version
-// is gone, and logs and manifests that a durable edit has replaced.
+// is gone, and logs and manifests that a durable edit has replaced. What readers in
+// other processes may need is held back.
 type cleaner struct {
 	mu      sync.Mutex
 	wake    sync.Cond
 	tables  []*table
 	files   []string
+	held    heldFiles
+	recheck bool        // held files are looked at again
+	timer   *time.Timer // sets recheck; nil: not armed
 	busy    bool
 	stopped bool // what is handed in is closed, but nothing removed
 	done    chan struct{}
@@ -51,7 +56,7 @@ func (c *cleaner) run(d *DB) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
-		for !c.stopped && len(c.tables)+len(c.files) == 0 {
+		for !c.stopped && !c.recheck && len(c.tables)+len(c.files) == 0 {
 			c.wake.Wait()
 		}
 		if c.stopped {
@@ -59,17 +64,43 @@ func (c *cleaner) run(d *DB) {
 		}
 		tables, files := c.tables, c.files
 		c.tables, c.files, c.busy = nil, nil, true
+		if c.recheck {
+			c.recheck, c.timer = false, nil
+		}
 		c.mu.Unlock()
-		for _, t := range tables {
-			c.report(d, manifest.FileName(manifest.FileTable, t.Num), d.closeTable(t, t.obsolete && !d.opts.ReadOnly))
-		}
-		for _, f := range files {
-			c.report(d, f, d.fs.Remove(f))
-		}
+		c.clean(d, tables, files)
 		c.mu.Lock()
 		c.busy = false
+		if len(c.held.files) > 0 && c.timer == nil && !c.stopped {
+			c.timer = time.AfterFunc(heldRecheck, c.lookAgain)
+		}
 		c.wake.Broadcast()
 	}
+}
+
+// clean closes tables and removes files.
+func (c *cleaner) clean(d *DB, tables []*table, files []string) {
+	for _, t := range tables {
+		name := d.path(manifest.FileTable, t.Num)
+		c.report(d, name, d.closeTable(t))
+		if t.obsolete && !d.opts.ReadOnly {
+			files = append(files, name)
+		}
+	}
+	for _, f := range c.held.removable(d, files) {
+		c.report(d, f, d.fs.Remove(f))
+	}
+	if err := d.follower.announce(); err != nil {
+		d.log.Warn("the writer keeps more files than this reader needs", "dir", d.dir, "error", err)
+	}
+}
+
+// lookAgain has held files looked at again.
+func (c *cleaner) lookAgain() {
+	c.mu.Lock()
+	c.recheck = true
+	c.mu.Unlock()
+	c.wake.Broadcast()
 }
 
 // report logs a failure: the file stays, and the next Open tries again.
@@ -93,6 +124,9 @@ func (c *cleaner) wait() {
 func (c *cleaner) stop() {
 	c.mu.Lock()
 	c.stopped = true
+	if c.timer != nil {
+		c.timer.Stop()
+	}
 	c.mu.Unlock()
 	c.wake.Broadcast()
 	<-c.done
@@ -110,7 +144,7 @@ func (c *cleaner) drain(d *DB) error {
 	}
 	var errs []error
 	for _, t := range tables {
-		errs = append(errs, d.closeTable(t, false))
+		errs = append(errs, d.closeTable(t))
 	}
 	return errors.Join(errs...)
 }

@@ -72,7 +72,7 @@ func (d *DB) scheduleCompactions() {
 }
 
 func (d *DB) scheduleCompactionsLocked() {
-	for !d.closing && d.failure == nil && d.compactions.manual == 0 && !d.compactions.paused &&
+	for !d.closing && !d.opts.ReadOnly && d.failure == nil && d.compactions.manual == 0 && !d.compactions.paused &&
 		d.compactions.running < d.opts.MaxConcurrentCompactions {
 		c := d.pickCompaction()
 		if c == nil {

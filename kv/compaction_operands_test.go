@@ -51,7 +51,7 @@ type pass struct {
 }
 
 func (p *pass) run() (out []batchEntry, c *compactionIter) {
-	d := &DB{merger: p.merger}
+	d := &DB{merging: merging{merger: p.merger}}
 	c = &compactionIter{
 		in: newMergingIter(&entryIter{entries: p.entries}), snapshots: p.snapshots,
 		tombstones: rangedel.NewSet(p.tombs), bottom: func([]byte) bool { return p.bottom },
@@ -273,7 +273,7 @@ func TestLongRunsAreCut(t *testing.T) {
 func TestARunThatCannotBeReadToItsEnd(t *testing.T) {
 	boom := errors.New("disk")
 	in := &entryIter{entries: []batchEntry{parse(t, "k#9 merge b")}, err: boom}
-	c := &compactionIter{in: newMergingIter(in), bottom: func([]byte) bool { return true }, fold: (&DB{merger: modelMerger}).folder()}
+	c := &compactionIter{in: newMergingIter(in), bottom: func([]byte) bool { return true }, fold: (&DB{merging: merging{merger: modelMerger}}).folder()}
 	require.False(t, c.first())
 	require.ErrorIs(t, c.in.Error(), boom)
 }

@@ -44,8 +44,7 @@ type DB struct {
 	commits  commitPipeline
 	healer   healer
 
-	merger     Merger // nil: operands cannot be combined
-	mergerName string // of the operands that the store holds or takes
+	merging // of a store that follows a writer, guarded by mu
 
 	state    atomic.Pointer[readState] // what readers see; nil: closed
 	visible  atomic.Uint64             // sequence number of the last write that readers see
@@ -62,7 +61,8 @@ type DB struct {
 	mem         *memTable
 	imms        []*memTable // oldest first
 	current     *version
-	logNum      uint64 // writes in WALs with smaller numbers are in tables
+	limit       base.SeqNum // of new states: see readState
+	logNum      uint64      // writes in WALs with smaller numbers are in tables
 	features    manifest.Features
 	snapshots   snapshotList
 	flushing    bool
@@ -70,6 +70,8 @@ type DB struct {
 	compactions compactionState
 	failure     error // why the store takes no writes, see failure.go
 	closing     bool
+
+	follower *follower // of a store that was opened by OpenReadOnly
 
 	iterators    handleList[*Iterator]
 	transactions handleList[*Tx]
@@ -161,7 +163,7 @@ func (d *DB) Close() error {
 	d.mu.Unlock()
 	d.progress.Broadcast()
 	d.healAtClose()
-	err := d.commits.close(d)
+	err := errors.Join(d.commits.close(d), d.follower.close())
 	d.waitForBackground()
 
 	leaked := errors.Join(d.iterators.leaked("iterator", ErrIteratorsOpen), d.transactions.leaked("transaction", ErrTransactionsOpen))

@@ -22,6 +22,9 @@ var (
 	// ErrLocked is returned by Open when another process, or this one, has the
 	// store open. The error names the lock file and the holder's process id.
 	ErrLocked = vfs.ErrLocked
+	// ErrStale is returned by reads of a store that was opened by OpenReadOnly when
+	// the writer has removed a file that they need. Refresh gets a new view.
+	ErrStale = errors.New("siftkv: the view has lost a file to the writer: refresh it")
 	// ErrReadOnly is returned by writes to a store that was opened read-only, or
 	// that became so after a write or work in the background failed; the cause is
 	// wrapped.

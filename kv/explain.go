@@ -54,7 +54,7 @@ func (d *DB) Explain(key []byte) (*Explanation, error) {
 	}
 	defer d.release(s, 0)
 	e := &Explanation{Key: append([]byte{}, key...), Hash: filterpolicy.Hash(key)}
-	l := lookup{d: d, key: key, hash: e.Hash, at: d.seq(), want: true, explain: e}
+	l := lookup{d: d, key: key, hash: e.Hash, at: min(d.seq(), s.limit), want: true, explain: e}
 	found, err := l.run(s)
 	e.Found, e.CoveredBy = found, uint64(l.cover)
 	e.Operands = len(l.chain.operands)

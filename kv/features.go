@@ -51,19 +51,27 @@ func (d *DB) describeFeatures(e *manifest.Edit) {
 // operands of a merger of this package get that; those of others are kept and cannot
 // be read. It is called before anything is written.
 func (d *DB) settleMerger(used manifest.Features) error {
-	given := d.opts.Merger
 	recorded := ""
 	if used&manifest.FeatureMerge != 0 {
 		recorded = d.mergerName
 	}
+	m, err := d.chooseMerger(recorded)
+	if err == nil {
+		d.merging = m
+	}
+	return err
+}
+
+// chooseMerger decides which merger combines the operands of the one that is
+// recorded; "" if there are none.
+func (d *DB) chooseMerger(recorded string) (merging, error) {
+	given := d.opts.Merger
 	switch {
 	case given == nil:
-		d.merger, d.mergerName = builtinMerger(recorded), recorded
+		return merging{builtinMerger(recorded), recorded}, nil
 	case recorded != "" && recorded != given.Name():
-		return fmt.Errorf("%w: Merger is %q, and the store in %s holds operands of merger %q; open it with that one, or with none to read other keys",
+		return merging{}, fmt.Errorf("%w: Merger is %q, and the store in %s holds operands of merger %q; open it with that one, or with none to read other keys",
 			ErrInvalidOptions, given.Name(), d.dir, recorded)
-	default:
-		d.merger, d.mergerName = given, given.Name()
 	}
-	return nil
+	return merging{given, given.Name()}, nil
 }

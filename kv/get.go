@@ -47,7 +47,7 @@ func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, erro
 	if at == base.MaxSeqNum {
 		// After acquire: a state that is older than at would lack versions that
 		// compactions since then have dropped from newer ones.
-		at = d.seq()
+		at = min(d.seq(), s.limit)
 	}
 	l := lookup{d: d, key: key, hash: hash, at: at, want: want, stripe: &d.counters.stripes[n]}
 	l.stripe.gets.Add(1)
@@ -83,7 +83,7 @@ type lookup struct {
 func (l *lookup) run(s *readState) (bool, error) {
 	found, err := l.search(s)
 	if l.chain.begun {
-		return l.combine(err)
+		return l.combine(s, err)
 	}
 	return found, err
 }

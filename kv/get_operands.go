@@ -57,7 +57,7 @@ func (l *lookup) answerInChain(value []byte, trailer base.Trailer) (done bool) {
 }
 
 // combine returns the answer of a lookup that met operands; err is what ended it.
-func (l *lookup) combine(err error) (bool, error) {
+func (l *lookup) combine(s *readState, err error) (bool, error) {
 	if err == nil {
 		err = l.chain.err
 	}
@@ -65,7 +65,7 @@ func (l *lookup) combine(err error) (bool, error) {
 		return err == nil, err
 	}
 	slices.Reverse(l.chain.operands)
-	l.value, err = l.d.fold(l.key, l.chain.operands)
+	l.value, err = s.merging.fold(l.key, l.chain.operands)
 	return err == nil, err
 }
 

@@ -17,10 +17,10 @@ type handleList[H comparable] struct {
 // maxStack bounds the frames kept for a handle.
 const maxStack = 16
 
-// add notes a handle. Its stack begins at the caller's caller.
-func (l *handleList[H]) add(h H) {
+// add notes a handle. Its stack begins so many frames above the caller.
+func (l *handleList[H]) add(h H, above int) {
 	var pcs [maxStack]uintptr
-	n := runtime.Callers(3, pcs[:])
+	n := runtime.Callers(2+above, pcs[:])
 	l.mu.Lock()
 	if l.open == nil {
 		l.open = map[H][]uintptr{}

@@ -51,8 +51,14 @@ func (d *DB) newIter(o *IterOptions, at base.SeqNum, own *txView) (*Iterator, er
 		return nil, ErrClosed
 	}
 	if at == base.MaxSeqNum {
-		at = d.seq() // after acquire, as in get
+		at = min(d.seq(), s.limit) // after acquire, as in get
 	}
+	return d.iterOn(s, n, at, o, own)
+}
+
+// iterOn returns an iterator on a state that the caller has acquired on stripe n.
+// It gives the state back.
+func (d *DB) iterOn(s *readState, n int, at base.SeqNum, o *IterOptions, own *txView) (*Iterator, error) {
 	i := &Iterator{db: d, state: s, stripe: n, at: at, own: own}
 	if o != nil {
 		i.lower, i.upper = bytes.Clone(o.LowerBound), bytes.Clone(o.UpperBound)
@@ -61,7 +67,7 @@ func (d *DB) newIter(o *IterOptions, at base.SeqNum, own *txView) (*Iterator, er
 		d.release(s, n)
 		return nil, err
 	}
-	d.iterators.add(i)
+	d.iterators.add(i, 2)
 	return i, nil
 }
 

@@ -49,7 +49,7 @@ func (i *Iterator) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
 		return true
 	}
 	slices.Reverse(i.operands)
-	i.value, i.err = i.db.fold(i.key, i.operands)
+	i.value, i.err = i.state.merging.fold(i.key, i.operands)
 	i.valid = i.err == nil
 	return true
 }
@@ -97,7 +97,7 @@ func (i *Iterator) takeOlder(k base.InternalKey, live bool, cover base.SeqNum) b
 // settle makes the value of i.key of what takeOlder took.
 func (i *Iterator) settle() bool {
 	if len(i.operands) > 0 && i.err == nil {
-		i.value, i.err = i.db.fold(i.key, i.operands)
+		i.value, i.err = i.state.merging.fold(i.key, i.operands)
 	}
 	i.operands = i.operands[:0]
 	i.valid = i.err == nil

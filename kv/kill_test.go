@@ -22,7 +22,7 @@ import (
 // The test binary runs itself as a child process, which these variables tell
 // what to do.
 const (
-	childEnv     = "SIFTKV_TEST_CHILD" // "write" or "hold"
+	childEnv     = "SIFTKV_TEST_CHILD" // "write", "hold" or "follow"
 	childDirEnv  = "SIFTKV_TEST_CHILD_DIR"
 	childSeedEnv = "SIFTKV_TEST_CHILD_SEED"
 )
@@ -34,6 +34,8 @@ func TestMain(m *testing.M) {
 		err = writeUntilKilled(os.Getenv(childDirEnv), envInt(childSeedEnv, 0))
 	case "hold":
 		err = holdUntilEOF(os.Getenv(childDirEnv))
+	case "follow":
+		err = followUntilKilled(os.Getenv(childDirEnv))
 	default:
 		os.Exit(m.Run())
 	}

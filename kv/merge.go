@@ -72,12 +72,18 @@ func (e *MergeError) Error() string {
 // Unwrap makes errors.Is(err, ErrMerge) true, and that of the cause.
 func (e *MergeError) Unwrap() []error { return []error{ErrMerge, e.Cause} }
 
+// A merging is how the operands of a store are combined.
+type merging struct {
+	merger     Merger // nil: operands cannot be combined
+	mergerName string // of the operands that the store holds or takes
+}
+
 // fold combines values of one key, the oldest first; there is at least one. The
 // result shares no memory with them.
-func (d *DB) fold(key []byte, values [][]byte) (value []byte, err error) {
-	m := d.merger
+func (c merging) fold(key []byte, values [][]byte) (value []byte, err error) {
+	m := c.merger
 	if m == nil {
-		return nil, fmt.Errorf("%w: key %q has operands of merger %q; set Options.Merger", ErrNoMerger, key, d.mergerName)
+		return nil, fmt.Errorf("%w: key %q has operands of merger %q; set Options.Merger", ErrNoMerger, key, c.mergerName)
 	}
 	key = bytes.Clone(key) // what goes to the merger escapes
 	defer func() {
@@ -99,11 +105,11 @@ func (d *DB) fold(key []byte, values [][]byte) (value []byte, err error) {
 
 // folder returns what combines operands in a flush or compaction; nil without a
 // merger.
-func (d *DB) folder() func(key []byte, values [][]byte) ([]byte, error) {
-	if d.merger == nil {
+func (c merging) folder() func(key []byte, values [][]byte) ([]byte, error) {
+	if c.merger == nil {
 		return nil
 	}
-	return d.fold
+	return c.fold
 }
 
 // countPass adds what a flush or compaction did to the counters.

@@ -341,7 +341,7 @@ func TestAMergerOwnsOnlyOlder(t *testing.T) {
 
 func TestAValueThatGrowsTooLarge(t *testing.T) {
 	huge := NewMerger("huge", func(_, _, _ []byte) ([]byte, error) { return make([]byte, MaxValueSize+1), nil })
-	d := &DB{merger: huge}
+	d := &DB{merging: merging{merger: huge}}
 	_, err := d.fold([]byte("k"), [][]byte{{1}, {2}})
 	require.ErrorIs(t, err, ErrMerge)
 	require.ErrorIs(t, err, ErrTooLarge)

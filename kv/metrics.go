@@ -47,6 +47,7 @@ type Metrics struct {
 	Stalls, StallNanoseconds     uint64 // waits of the write path
 	Slowdowns, SlowedNanoseconds uint64
 	RunningCompactions           int
+	HeldFiles                    int // obsolete files that readers in other processes may need, now
 	Ingests                      uint64
 	IngestedFiles, IngestedBytes uint64
 
@@ -207,6 +208,7 @@ func (d *DB) Metrics() *Metrics {
 	m.FilterMemory, m.IndexMemory = d.memory.filters.Load(), d.memory.indexes.Load()
 	m.FiltersRefused = d.memory.refused.Load()
 	m.CacheBytes, m.CacheBlocks = d.cache.Used()
+	m.HeldFiles = int(d.cleaner.held.count.Load())
 	m.TxCommits, m.TxConflicts = c.txCommits.Load(), c.txConflicts.Load()
 	m.Iterators, m.Transactions = d.iterators.len(), d.transactions.len()
 	d.shape(m)

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,7 +32,7 @@ func openStore(dir string, o *Options, takeLock func(*DB) error) (*DB, error) {
 	if dir == "" && !opts.InMemory {
 		return nil, fmt.Errorf("%w: the directory's name is empty", ErrInvalidOptions)
 	}
-	d := &DB{dir: dir, opts: opts, fs: opts.fs, log: opts.Logger, cache: cache.New(opts.CacheSize)}
+	d := &DB{dir: dir, limit: base.MaxSeqNum, opts: opts, fs: opts.fs, log: opts.Logger, cache: cache.New(opts.CacheSize)}
 	d.progress.L = &d.mu
 	d.healer.stop = make(chan struct{})
 	d.memory.init(&d.opts, d.cache)
@@ -47,7 +48,7 @@ func openStore(dir string, o *Options, takeLock func(*DB) error) (*DB, error) {
 func (d *DB) abandon() error {
 	d.closed.Store(true)
 	d.cleaner.stop()
-	err := d.commits.abandon()
+	err := errors.Join(d.commits.abandon(), d.follower.close())
 	if d.manifest != nil {
 		err = errors.Join(err, d.manifest.Close())
 	}
@@ -69,6 +70,9 @@ func (d *DB) open(takeLock func(*DB) error) error {
 	}
 	if err := takeLock(d); err != nil {
 		return err
+	}
+	if d.follower != nil {
+		return d.follower.refresh(context.Background())
 	}
 	if !exists {
 		// Somebody else may have created a store before the lock was ours.
@@ -131,7 +135,7 @@ func (d *DB) examine() (exists bool, err error) {
 		// A crash while a store is being created leaves these behind, and no
 		// data with them.
 		kind, num := manifest.ParseFileName(name)
-		if kind == manifest.FileLock || kind == manifest.FileTemp || kind == manifest.FileManifest && num == firstManifest {
+		if kind == manifest.FileLock || kind == manifest.FileTemp || kind == manifest.FileReader || kind == manifest.FileManifest && num == firstManifest {
 			continue
 		}
 		if kind != manifest.FileUnknown {

@@ -52,50 +52,17 @@ func (d *DB) recover() error {
 
 // loadVersion replays a manifest.
 func (d *DB) loadVersion(num uint64) (v *version, logNum uint64, lastSeq base.SeqNum, err error) {
-	var levels [NumLevels]map[uint64]manifest.Table
-	for n := range levels {
-		levels[n] = map[uint64]manifest.Table{}
-	}
-	err = manifest.Load(d.fs, d.dir, num, func(e *manifest.Edit) error {
-		if e.StoreID != 0 {
-			d.storeID = e.StoreID
-		}
-		if e.Merger != "" {
-			d.mergerName = e.Merger
-		}
-		d.nextFile.Store(max(d.nextFile.Load(), e.NextFile))
-		logNum, lastSeq = max(logNum, e.LogNum), max(lastSeq, e.LastSeq)
-		for _, t := range e.Deleted {
-			if _, ok := levels[t.Level][t.Num]; !ok {
-				return fmt.Errorf("table %d is deleted from level %d but not there", t.Num, t.Level)
-			}
-			delete(levels[t.Level], t.Num)
-		}
-		for _, a := range e.Added {
-			levels[a.Level][a.Table.Num] = a.Table
-		}
-		return nil
-	})
-	if err != nil {
+	s := newManifestState()
+	if err := manifest.Load(d.fs, d.dir, num, s.apply); err != nil {
 		return nil, 0, 0, err
 	}
-	all := &manifest.Edit{LastSeq: lastSeq}
-	seen := map[uint64]bool{}
-	for n, tables := range levels {
-		for _, t := range tables {
-			if seen[t.Num] {
-				return nil, 0, 0, &CorruptionError{File: d.path(manifest.FileManifest, num), Offset: -1, Hint: d.hint(),
-					What: fmt.Sprintf("table %d is in two levels", t.Num)}
-			}
-			seen[t.Num] = true
-			all.Added = append(all.Added, manifest.AddedTable{Level: n, Table: t})
-		}
-	}
-	v, err = (&version{}).apply(all)
+	d.storeID, d.mergerName = s.storeID, s.merger
+	d.nextFile.Store(max(d.nextFile.Load(), s.nextFile))
+	v, err = s.version(&version{})
 	if err != nil {
 		return nil, 0, 0, &CorruptionError{File: d.path(manifest.FileManifest, num), Offset: -1, What: "the levels are not in order", Cause: err, Hint: d.hint()}
 	}
-	return v, logNum, v.lastSeq, nil
+	return v, s.logNum, v.lastSeq, nil
 }
 
 // checkTables finds tables that are missing or have another size, without

@@ -66,7 +66,7 @@ func (d *DB) leftOut(l LossInfo) {
 func (d *DB) replay(logs []uint64, lastSeq base.SeqNum) (mems []*memTable, used manifest.Features, _ base.SeqNum, err error) {
 	p := replayer{d: d, lastSeq: lastSeq}
 	for i, num := range logs {
-		whole, err := p.log(num)
+		whole, err := p.replayLog(num)
 		if err != nil {
 			return nil, 0, 0, err
 		}
@@ -149,13 +149,15 @@ func (d *DB) examineLog(num uint64) (c logContent, err error) {
 
 type replayer struct {
 	d       *DB
+	log     uint64      // what memtables are marked with, and not shared by: 0, or a log's number
 	mems    []*memTable // oldest first
 	used    manifest.Features
 	lastSeq base.SeqNum
+	gap     bool // a write is not the one that follows the last
 }
 
-// log replays one WAL. It reports whether the log was closed in good order.
-func (p *replayer) log(num uint64) (whole bool, err error) {
+// replayLog replays one WAL. It reports whether the log was closed in good order.
+func (p *replayer) replayLog(num uint64) (whole bool, err error) {
 	name := p.d.path(manifest.FileWAL, num)
 	f, err := p.d.fs.Open(name)
 	if err != nil {
@@ -251,9 +253,10 @@ func (p *replayer) record(record []byte) error {
 		return err
 	}
 	p.used |= used
+	p.gap = p.gap || r.seq != p.lastSeq+1
 	n := len(p.mems)
-	if n == 0 || p.mems[n-1].crowded() || !p.mems[n-1].reserve(arena) {
-		m := newMemTable(max(p.d.opts.MemtableSize, int64(arena)+memtableSlack), 0)
+	if n == 0 || p.mems[n-1].log != p.log || p.mems[n-1].crowded() || !p.mems[n-1].reserve(arena) {
+		m := newMemTable(max(p.d.opts.MemtableSize, int64(arena)+memtableSlack), p.log)
 		if !m.reserve(arena) {
 			return errMemtableFull
 		}

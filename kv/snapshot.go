@@ -14,6 +14,11 @@ type Snapshot struct {
 	db     *DB
 	seq    base.SeqNum
 	closed atomic.Bool
+
+	// Of a store that follows a writer, who knows nothing of snapshots here: the
+	// state, referred to on its stripe. Otherwise nil.
+	pinned *readState
+	stripe int
 }
 
 // NewSnapshot returns a snapshot of the present. Close it: while it is open, old
@@ -24,8 +29,14 @@ func (d *DB) NewSnapshot() *Snapshot {
 		s.closed.Store(true)
 		return s
 	}
+	if d.follower != nil && !s.pin() {
+		s.closed.Store(true)
+		return s
+	}
 	d.mu.Lock()
-	s.seq = d.seq()
+	if s.pinned == nil {
+		s.seq = d.seq()
+	}
 	d.snapshots.add(s.seq)
 	d.mu.Unlock()
 	return s
@@ -40,6 +51,7 @@ func (s *Snapshot) Close() error {
 	s.db.snapshots.remove(s.seq)
 	s.db.scheduleCompactionsLocked()
 	s.db.mu.Unlock()
+	s.unpin()
 	return nil
 }
 
@@ -50,6 +62,13 @@ func (s *Snapshot) Get(key []byte) ([]byte, error) { return s.AppendGet(nil, key
 func (s *Snapshot) AppendGet(dst, key []byte) ([]byte, error) {
 	if s.closed.Load() {
 		return dst, ErrClosed
+	}
+	if s.pinned != nil {
+		dst, ok, err := s.getPinned(dst, key, true)
+		if err == nil && !ok {
+			err = ErrNotFound
+		}
+		return dst, err
 	}
 	got, err := s.db.appendGet(dst, key, s.seq)
 	if s.closed.Load() { // meanwhile: what it should see may have been dropped
@@ -63,6 +82,10 @@ func (s *Snapshot) Has(key []byte) (bool, error) {
 	if s.closed.Load() {
 		return false, ErrClosed
 	}
+	if s.pinned != nil {
+		_, ok, err := s.getPinned(nil, key, false)
+		return ok, err
+	}
 	ok, err := s.db.has(key, s.seq)
 	if s.closed.Load() {
 		return false, ErrClosed
@@ -74,6 +97,9 @@ func (s *Snapshot) Has(key []byte) (bool, error) {
 func (s *Snapshot) NewIter(o *IterOptions) (*Iterator, error) {
 	if s.closed.Load() {
 		return nil, ErrClosed
+	}
+	if s.pinned != nil {
+		return s.iterPinned(o, nil)
 	}
 	it, err := s.db.newIter(o, s.seq, nil)
 	if err == nil && s.closed.Load() {

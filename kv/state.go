@@ -21,6 +21,8 @@ type readState struct {
 	mem     *memTable
 	imms    []*memTable // being flushed, newest first
 	version *version
+	limit   base.SeqNum // readers see no later write, although there may be some
+	merging merging
 
 	refs     [numStripes]paddedCount
 	replaced atomic.Bool
@@ -91,7 +93,7 @@ func (d *DB) swapState(next *readState) {
 // installState makes a state of the current memtables and version. The caller
 // holds d.mu.
 func (d *DB) installState() {
-	s := &readState{mem: d.mem, version: d.current}
+	s := &readState{mem: d.mem, version: d.current, limit: d.limit, merging: d.merging}
 	for _, m := range slices.Backward(d.imms) {
 		s.imms = append(s.imms, m)
 	}

@@ -42,7 +42,7 @@ func (d *DB) openTableSlow(t *table) (*sstable.Reader, error) {
 	name := d.path(manifest.FileTable, t.Num)
 	f, err := d.fs.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, d.follower.stale(err)
 	}
 	size, err := f.Size()
 	var r *sstable.Reader
@@ -64,20 +64,15 @@ func (d *DB) openTableSlow(t *table) (*sstable.Reader, error) {
 	return r, nil
 }
 
-// closeTable closes the table's reader, and removes its file if it is obsolete.
-// Nobody uses the table any more.
-func (d *DB) closeTable(t *table, remove bool) error {
+// closeTable closes the table's reader. Nobody uses the table any more.
+func (d *DB) closeTable(t *table) error {
 	t.opening.Lock()
 	defer t.opening.Unlock()
-	var err error
 	if r := t.reader.Swap(nil); r != nil {
 		d.memory.unpin(r)
-		err = r.Close()
+		return r.Close()
 	}
-	if remove {
-		err = errors.Join(err, d.fs.Remove(d.path(manifest.FileTable, t.Num)))
-	}
-	return err
+	return nil
 }
 
 // path returns the name of a numbered file of the store.

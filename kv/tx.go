@@ -24,6 +24,7 @@ type Tx struct {
 	db       *DB
 	seq      base.SeqNum // what it reads is the store as of this write
 	version  *version    // the current one when it began; for comparison
+	pinned   *Snapshot   // of a store that follows a writer: what it reads; otherwise nil
 	writable bool
 	done     bool
 
@@ -46,11 +47,19 @@ func (d *DB) newTx(writable bool) (*Tx, error) {
 	t := &Tx{db: d, writable: writable}
 	t.writes.batch.db = d
 	t.reads.limit = MaxBatchSize
+	if d.follower != nil {
+		if t.pinned = (&Snapshot{db: d}); !t.pinned.pin() {
+			return nil, ErrClosed
+		}
+	}
 	d.mu.Lock()
 	t.seq, t.version = d.seq(), d.current
+	if t.pinned != nil {
+		t.seq = t.pinned.seq
+	}
 	d.snapshots.add(t.seq)
 	d.mu.Unlock()
-	d.transactions.add(t)
+	d.transactions.add(t, 1)
 	return t, nil
 }
 
@@ -69,8 +78,9 @@ func (t *Tx) end() {
 		d.scheduleCompactionsLocked()
 	}
 	d.mu.Unlock()
+	t.pinned.unpin()
 	// Who keeps the Tx, or an iterator of it, keeps no more than that.
-	t.version, t.writes, t.reads, t.views = nil, txWrites{}, readSet{}, nil
+	t.version, t.pinned, t.writes, t.reads, t.views = nil, nil, txWrites{}, readSet{}, nil
 }
 
 // usable returns an error if the transaction has ended or the store is closed.
@@ -127,6 +137,9 @@ func (t *Tx) get(dst, key []byte, want bool) ([]byte, bool, error) {
 			return dst, false, err
 		}
 	}
+	if t.pinned != nil {
+		return t.pinned.getPinned(dst, key, want)
+	}
 	return t.db.get(dst, key, t.seq, want)
 }
 
@@ -143,7 +156,12 @@ func (t *Tx) NewIter(o *IterOptions) (*Iterator, error) {
 	if err != nil {
 		return nil, err
 	}
-	it, err := t.db.newIter(o, t.seq, v)
+	var it *Iterator
+	if t.pinned != nil {
+		it, err = t.pinned.iterPinned(o, v)
+	} else {
+		it, err = t.db.newIter(o, t.seq, v)
+	}
 	if err == nil {
 		t.views = append(t.views, v)
 	}

@@ -2,11 +2,8 @@ package manifest
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"path/filepath"
 
-	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
 )
@@ -60,37 +57,10 @@ func (l *Log) Close() error { return l.w.Close() }
 // Load calls apply with every edit of the manifest with this number, in order.
 // The last record was never acknowledged if a crash cut it off, or lost a part of
 // it: it is left out. Any other damage is an error.
-func Load(fs vfs.FS, dir string, num uint64, apply func(*Edit) error) (err error) {
-	name := filepath.Join(dir, FileName(FileManifest, num))
-	f, err := fs.Open(name)
+func Load(fs vfs.FS, dir string, num uint64, apply func(*Edit) error) error {
+	t, err := OpenTail(fs, dir, num)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	r := wal.NewReader(f, name, num)
-	edits := 0
-	for {
-		record, err := r.Next()
-		if errors.Is(err, io.EOF) || r.CrashExplains(err) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		e, err := DecodeEdit(record)
-		if err == nil {
-			err = apply(e)
-		}
-		if errors.Is(err, ErrNewerFormat) {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if err != nil {
-			return &base.CorruptionError{File: name, Offset: -1, What: fmt.Sprintf("version edit %d", edits+1), Cause: err}
-		}
-		edits++
-	}
-	if edits == 0 {
-		return &base.CorruptionError{File: name, Offset: 0, What: "the manifest describes no store"}
-	}
-	return nil
+	return errors.Join(t.Read(apply), t.Close())
 }

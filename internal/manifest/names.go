@@ -21,6 +21,7 @@ const (
 	FileLock                     // LOCK
 	FileTemp                     // *.tmp: being written, worthless after a crash
 	FileRestore                  // RESTORE: what a restore has done
+	FileReader                   // READER-4711-1: the registration of a reader beside the writer
 )
 
 // Names of the files that have no number.
@@ -29,6 +30,8 @@ const (
 	LockName    = "LOCK"
 	RestoreName = "RESTORE"
 	tempSuffix  = vfs.TempSuffix
+
+	readerPrefix = "READER-"
 )
 
 // FileName returns the base name of a numbered file.
@@ -49,7 +52,8 @@ func FileName(kind FileKind, num uint64) string {
 	}
 }
 
-// ParseFileName is the inverse of FileName. Temporary files have no number.
+// ParseFileName is the inverse of FileName. Temporary files and
+// registrations have no number.
 func ParseFileName(name string) (kind FileKind, num uint64) {
 	if digits, ok := strings.CutPrefix(name, "MANIFEST-"); ok {
 		return numbered(FileManifest, digits, name)
@@ -59,6 +63,9 @@ func ParseFileName(name string) (kind FileKind, num uint64) {
 	}
 	if digits, ok := strings.CutSuffix(name, ".wal"); ok {
 		return numbered(FileWAL, digits, name)
+	}
+	if strings.HasPrefix(name, readerPrefix) {
+		return FileReader, 0
 	}
 	switch name {
 	case CurrentName:

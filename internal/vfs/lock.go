@@ -88,11 +88,15 @@ func openLockFile(name string, mode LockMode) (*os.File, error) {
 		}
 	}
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
-	if mode == Shared && err != nil && (errors.Is(err, fs.ErrPermission) || isReadOnlyFS(err)) {
+	if mode == Shared && err != nil && IsUnwritable(err) {
 		return nil, nil
 	}
 	return f, err
 }
+
+// IsUnwritable reports whether err says that a directory or its file system is not
+// to be written to.
+func IsUnwritable(err error) bool { return errors.Is(err, fs.ErrPermission) || isReadOnlyFS(err) }
 
 // Close releases the lock. Later calls return fs.ErrClosed.
 func (l *fileLock) Close() error {

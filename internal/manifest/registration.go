@@ -1,0 +1,154 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A reader beside the writer has a file READER-<process id>-<number> in the store's
+// directory, which it holds locked as long as it lives. Its text is one line:
+//
+//	siftkv reader pid=4711 manifest=7 offset=1234 crc=89abcdef
+//
+// The reader may need every file that the store had at this position of its
+// history, or had later. crc is as in CURRENT. Any other text means that the reader
+// may need every file: so it is while a reader opens the store, and while the line is
+// being written. A file that nobody holds locked is what a process left behind that
+// has died.
+
+// A Registration tells the writer of a store which files a reader may need. It is
+// safe for concurrent use.
+type Registration struct {
+	fs   vfs.FS
+	name string
+	lock io.Closer
+
+	mu sync.Mutex
+	at Position
+}
+
+var registrations atomic.Uint64
+
+// maxRegisterTries is more than enough: names are taken only by processes of other
+// machines or containers with the same id.
+const maxRegisterTries = 100
+
+// Register registers a reader that may need every file from now on.
+func Register(fsys vfs.FS, dir string) (*Registration, error) {
+	var last error
+	for range maxRegisterTries {
+		name := filepath.Join(dir, fmt.Sprintf("%s%d-%d", readerPrefix, os.Getpid(), registrations.Add(1)))
+		lock, err := fsys.Lock(name, vfs.Exclusive)
+		if err == nil {
+			// A writer that came between creating and locking the file took it for a
+			// dead reader's, and removed it: then the name is not locked.
+			again, lockErr := fsys.Lock(name, vfs.Shared)
+			if errors.Is(lockErr, vfs.ErrLocked) {
+				return &Registration{fs: fsys, name: name, lock: lock}, nil
+			}
+			err = errors.Join(lockErr, lock.Close())
+			if again != nil {
+				err = errors.Join(err, again.Close())
+			}
+			if err == nil {
+				err = fmt.Errorf("%s was removed", name)
+			}
+		} else if !errors.Is(err, vfs.ErrLocked) {
+			return nil, err
+		}
+		last = err
+	}
+	return nil, fmt.Errorf("siftkv: a reader could not register: %w", last)
+}
+
+// Set says that the reader needs no file that the store gave up before at.
+func (r *Registration) Set(at Position) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at == at {
+		return nil
+	}
+	line := fmt.Sprintf("siftkv reader pid=%d manifest=%d offset=%d", os.Getpid(), at.Manifest, at.Offset)
+	line = fmt.Sprintf("%s crc=%08x\n", line, base.Checksum(0, 0, []byte(line)))
+	f, err := r.fs.Create(r.name)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, line)
+	if err = errors.Join(err, f.Close()); err == nil {
+		r.at = at
+	}
+	return err
+}
+
+// Close ends the registration.
+func (r *Registration) Close() error {
+	// In this order nobody else can have the name meanwhile. Where an open file
+	// cannot be removed, the next writer does it.
+	err := r.fs.Remove(r.name)
+	if closeErr := r.lock.Close(); closeErr != nil {
+		return errors.Join(err, closeErr)
+	}
+	return nil
+}
+
+// Readers returns how many readers there are, and the oldest position that one of
+// them needs. It removes the registrations of processes that have died.
+func Readers(fsys vfs.FS, dir string) (n int, oldest Position, err error) {
+	names, err := fsys.List(dir)
+	if err != nil {
+		return 0, Position{}, err
+	}
+	for _, file := range names {
+		if kind, _ := ParseFileName(file); kind != FileReader {
+			continue
+		}
+		name := filepath.Join(dir, file)
+		// A shared lock asks for no permission to write: a reader may be another user's.
+		if lock, err := fsys.Lock(name, vfs.Shared); err == nil {
+			removeErr := fsys.Remove(name) // while it is locked: see Register
+			if err := lock.Close(); err != nil {
+				return 0, Position{}, err
+			}
+			if removeErr != nil {
+				_ = fsys.Remove(name) // where an open file cannot be removed
+			}
+			continue
+		}
+		// Whatever keeps us from the lock, somebody may be there.
+		at := needs(fsys, name)
+		if n == 0 || at.Before(oldest) {
+			oldest = at
+		}
+		n++
+	}
+	return n, oldest, nil
+}
+
+// needs returns the position that a registration names; if it names none, that
+// before all others.
+func needs(fsys vfs.FS, name string) Position {
+	data, err := readSmallFile(fsys, name)
+	if err != nil {
+		return Position{}
+	}
+	line, crc, ok := strings.Cut(string(data), " crc=")
+	if !ok || crc != fmt.Sprintf("%08x\n", base.Checksum(0, 0, []byte(line))) {
+		return Position{}
+	}
+	var pid int
+	var at Position
+	if _, err := fmt.Sscanf(line, "siftkv reader pid=%d manifest=%d offset=%d", &pid, &at.Manifest, &at.Offset); err != nil {
+		return Position{}
+	}
+	return at
+}

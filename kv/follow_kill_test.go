@@ -1,0 +1,169 @@
+package kv
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// followRound is a round by whose clock everything has expired that may.
+const followRound = 1 << 20
+
+// followUntilKilled is the child that reads beside a writer: it refreshes its view
+// and checks it, until it is killed. It prints a line for every view.
+func followUntilKilled(dir string) error {
+	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), 62))
+	var last [killWriters]int
+	for opened := false; ; {
+		o := randomOptions(rng)
+		o.Clock, o.Merger = killClock(followRound), nil // the manifest names it
+		db, err := OpenReadOnly(dir, o)
+		if !opened && (errors.Is(err, ErrNotExist) || errors.Is(err, fs.ErrNotExist)) {
+			continue // the writer is not that far
+		}
+		if err != nil {
+			return err
+		}
+		opened = true
+		for range 50 {
+			if err := checkView(db, &last); err != nil {
+				return err
+			}
+			fmt.Println(last[0] + last[1] + last[2] + last[3])
+			if err := db.Refresh(context.Background()); err != nil {
+				return err
+			}
+		}
+		if err := db.Close(); err != nil {
+			return err
+		}
+	}
+}
+
+// checkView holds a view against what the writers do: each one's writes are a prefix
+// that does not get shorter, and no batch is there in part.
+func checkView(db *DB, last *[killWriters]int) error {
+	want := &killModel{model: model{}, round: followRound}
+	all := int64(0)
+	for w := range killWriters {
+		n, err := lastWrite(db, w)
+		if err != nil {
+			return err
+		}
+		if n < last[w] {
+			return fmt.Errorf("writer %d was at %d, and is at %d now", w, last[w], n)
+		}
+		last[w] = n
+		want.state(w, n, func(_, _ int) int { return 0 })
+		all += killSum(n)
+	}
+	if all > 0 {
+		want.model[countAllKey] = string(AppendInt64(nil, all))
+	}
+	it, err := db.NewIter(nil)
+	if err != nil {
+		return err
+	}
+	keys := want.keys()
+	for ok := it.First(); ok; ok = it.Next() {
+		if len(keys) == 0 || keys[0] != string(it.Key()) || want.model[keys[0]] != string(it.Value()) {
+			return errors.Join(fmt.Errorf("%q = %.20q, want one of %.1q", it.Key(), it.Value(), keys), it.Close())
+		}
+		keys = keys[1:]
+	}
+	if err := it.Close(); err != nil {
+		return err
+	}
+	if len(keys) > 0 {
+		return fmt.Errorf("%q and what follows is missing", keys[0])
+	}
+	return nil
+}
+
+// A followRun has a writer and readers in processes of their own.
+type followRun struct {
+	t     *testing.T
+	dir   string
+	views int
+}
+
+// A childRun is a child whose lines are read.
+type childRun struct {
+	cmd    *exec.Cmd
+	lines  *bufio.Scanner
+	stderr bytes.Buffer
+	last   int
+}
+
+func (r *followRun) start(mode string, seed int) *childRun {
+	c := &childRun{cmd: child(r.t, mode, r.dir, seed)}
+	c.cmd.Stderr = &c.stderr
+	stdout, err := c.cmd.StdoutPipe()
+	require.NoError(r.t, err)
+	c.lines = bufio.NewScanner(stdout)
+	require.NoError(r.t, c.cmd.Start())
+	return c
+}
+
+// read takes up to n lines.
+func (c *childRun) read(n int) (lines int) {
+	for lines < n && c.lines.Scan() {
+		lines++
+		c.last, _ = strconv.Atoi(c.lines.Text())
+	}
+	return lines
+}
+
+// kill kills the child, which must be at work still.
+func (r *followRun) kill(c *childRun) {
+	require.NoError(r.t, c.cmd.Process.Kill())
+	for c.lines.Scan() {
+	}
+	require.Error(r.t, c.cmd.Wait())
+	require.False(r.t, c.cmd.ProcessState.Exited(), "the child failed: %s", c.stderr.String())
+}
+
+// TestReadersBesideAWriter kills a writer and readers, in turn, and starts them anew:
+// every view that a reader gets is a prefix of every writer's history.
+// FOLLOW_ROUNDS sets how often.
+func TestReadersBesideAWriter(t *testing.T) {
+	t.Parallel() // it mostly waits for children
+	r := &followRun{t: t, dir: filepath.Join(t.TempDir(), "store")}
+	rng := rand.New(rand.NewPCG(7, 62))
+	reader := r.start("follow", 0)
+	for round := range envInt("FOLLOW_ROUNDS", 12/raceFactor) {
+		writer := r.start("write", round)
+		go func() {
+			for writer.lines.Scan() { // it does not wait for us
+			}
+		}()
+		views := 5 + rng.IntN(40)
+		require.Equal(t, views, reader.read(views), "round %d: the reader failed: %s", round, reader.stderr.String())
+		r.views += views
+		if round%3 == 2 {
+			r.kill(reader)
+			reader = r.start("follow", round)
+			require.Equal(t, 1, reader.read(1), "round %d: the reader failed: %s", round, reader.stderr.String())
+		}
+		require.NoError(t, writer.cmd.Process.Kill())
+		require.Error(t, writer.cmd.Wait())
+		require.False(t, writer.cmd.ProcessState.Exited(), "round %d: the writer failed: %s", round, writer.stderr.String())
+	}
+	r.kill(reader)
+	db := openDir(t, r.dir, nil)
+	db.cleaner.wait()
+	require.Empty(t, registeredReaders(t, r.dir), "readers that were killed leave nothing behind")
+	requireOnlyLiveFiles(t, db)
+	t.Logf("%d views", r.views)
+}

@@ -1,0 +1,359 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+)
+
+// openView opens a view of the store in a directory.
+func openView(tb testing.TB, dir string, o *Options) *DB {
+	tb.Helper()
+	db, err := OpenReadOnly(dir, o)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, db.Close()) })
+	return db
+}
+
+func tinyOptions() *Options {
+	return &Options{MemtableSize: 64 << 10, TargetFileSize: 16 << 10, BaseLevelSize: 64 << 10, BlockSize: 512, L0CompactionThreshold: 2}
+}
+
+// registeredReaders returns the names of registrations.
+func registeredReaders(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		if kind, _ := manifest.ParseFileName(e.Name()); kind == manifest.FileReader {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+func TestAViewIsWhatTheStoreWasUntilItIsRefreshed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	_, err := OpenReadOnly(dir, nil)
+	require.ErrorIs(t, err, ErrNotExist)
+	_, err = OpenReadOnly(dir, &Options{InMemory: true})
+	require.ErrorIs(t, err, ErrInvalidOptions)
+
+	w := openDir(t, dir, tinyOptions())
+	require.NoError(t, w.Refresh(t.Context()), "a writer is never behind")
+	view := openView(t, dir, nil)
+	requireContents(t, model{}, view)
+	require.Len(t, registeredReaders(t, dir), 1)
+
+	want := model{}
+	rng := rand.New(rand.NewPCG(1, 61))
+	for round := range 40 {
+		before := maps.Clone(want)
+		snapshot := view.NewSnapshot()
+		it, err := view.NewIter(nil)
+		require.NoError(t, err)
+		changeAtRandom(t, w, want, rng, round)
+		requireContents(t, before, view)
+		require.NoError(t, view.Refresh(t.Context()))
+		requireContents(t, want, view)
+		requireContents(t, before, snapshot)
+		requireIterates(t, before, it)
+		for _, k := range before.keys() {
+			v, err := snapshot.Get([]byte(k))
+			require.NoError(t, err)
+			require.Equal(t, before[k], string(v))
+			ok, err := snapshot.Has([]byte(k + "?"))
+			require.NoError(t, err)
+			require.False(t, ok)
+		}
+		require.NoError(t, it.Close())
+		require.NoError(t, snapshot.Close())
+		_, err = snapshot.Get([]byte("k"))
+		require.ErrorIs(t, err, ErrClosed)
+	}
+	k := []byte("k")
+	for _, err := range []error{view.Set(k, k, nil), view.Flush(), view.Compact(nil, nil), view.DeleteRange(nil, nil, nil)} {
+		require.ErrorIs(t, err, ErrReadOnly)
+	}
+	require.NoError(t, view.Close())
+	require.ErrorIs(t, view.Refresh(t.Context()), ErrClosed)
+	require.Empty(t, registeredReaders(t, dir))
+}
+
+// changeAtRandom writes, flushes and compacts, on the store and on its model.
+func changeAtRandom(t *testing.T, w *DB, want model, rng *rand.Rand, round int) {
+	t.Helper()
+	for range 100 {
+		k := fmt.Sprintf("key%03d", rng.IntN(300))
+		if rng.IntN(5) == 0 {
+			delete(want, k)
+			require.NoError(t, w.Delete([]byte(k), NoSync))
+			continue
+		}
+		want[k] = strconv.Itoa(round) + strings.Repeat("x", rng.IntN(500))
+		require.NoError(t, w.Set([]byte(k), []byte(want[k]), NoSync))
+	}
+	if rng.IntN(3) == 0 {
+		lo, hi := []byte(fmt.Sprintf("key%03d", rng.IntN(300))), []byte(fmt.Sprintf("key%03d", rng.IntN(300)))
+		want.deleteRange(lo, hi)
+		require.NoError(t, w.DeleteRange(lo, hi, NoSync))
+	}
+	switch rng.IntN(4) {
+	case 0:
+		require.NoError(t, w.Flush())
+	case 1:
+		require.NoError(t, w.Compact(nil, nil))
+	}
+}
+
+func requireIterates(t *testing.T, want model, it *Iterator) {
+	t.Helper()
+	keys := want.keys()
+	for ok := it.First(); ok; ok = it.Next() {
+		require.NotEmpty(t, keys)
+		require.Equal(t, keys[0], string(it.Key()))
+		require.Equal(t, want[keys[0]], string(it.Value()))
+		keys = keys[1:]
+	}
+	require.NoError(t, it.Error())
+	require.Empty(t, keys)
+}
+
+func TestFilesThatAReaderNeedsAreHeldUntilItRefreshes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	w := openDir(t, dir, tinyOptions())
+	want := model{}
+	rng := rand.New(rand.NewPCG(2, 61))
+	for round := range 5 {
+		changeAtRandom(t, w, want, rng, round)
+	}
+	require.NoError(t, w.Compact(nil, nil))
+	view := openView(t, dir, nil) // its tables are not opened yet
+	before := maps.Clone(want)
+	for round := range 10 {
+		changeAtRandom(t, w, want, rng, round)
+		require.NoError(t, w.Compact(nil, nil))
+	}
+	w.cleaner.wait()
+	require.NotZero(t, w.Metrics().HeldFiles)
+	snapshot := view.NewSnapshot()
+	require.NoError(t, view.Refresh(t.Context()))
+	view.cleaner.wait()
+	requireContents(t, before, snapshot)
+
+	// The snapshot holds files; without it, the reader needs none that is obsolete.
+	w.cleaner.lookAgain()
+	w.cleaner.wait()
+	require.NotZero(t, w.Metrics().HeldFiles)
+	require.NoError(t, snapshot.Close())
+	require.NoError(t, view.Refresh(t.Context()))
+	until(func() bool { w.cleaner.lookAgain(); return w.Metrics().HeldFiles == 0 })
+	requireOnlyLiveFiles(t, w)
+	requireContents(t, want, view)
+
+	// The next writer minds readers too.
+	require.NoError(t, w.Set([]byte("k"), []byte("v"), nil))
+	require.NoError(t, view.Refresh(t.Context()))
+	want["k"] = "v"
+	require.NoError(t, w.Compact(nil, nil))
+	require.NoError(t, w.Close())
+	w = openDir(t, dir, tinyOptions())
+	w.cleaner.wait()
+	require.NotZero(t, w.Metrics().HeldFiles)
+	requireContents(t, want, view)
+	require.NoError(t, view.Refresh(t.Context()))
+	requireContents(t, want, view)
+	require.NoError(t, view.Close())
+	until(func() bool { w.cleaner.lookAgain(); return w.Metrics().HeldFiles == 0 })
+	requireOnlyLiveFiles(t, w)
+}
+
+// requireOnlyLiveFiles checks that nothing obsolete is left.
+func requireOnlyLiveFiles(t *testing.T, d *DB) {
+	t.Helper()
+	d.cleaner.wait()
+	names, err := d.fs.List(d.dir)
+	require.NoError(t, err)
+	live := map[uint64]bool{}
+	d.mu.Lock()
+	d.current.all(func(_ int, t *table) { live[t.Num] = true })
+	logNum := d.logNum
+	d.mu.Unlock()
+	for _, name := range names {
+		switch kind, num := manifest.ParseFileName(name); kind {
+		case manifest.FileTable:
+			require.True(t, live[num], name)
+		case manifest.FileWAL:
+			require.GreaterOrEqual(t, num, logNum, name)
+		case manifest.FileManifest:
+			require.Equal(t, d.position().Manifest, num, name)
+		}
+	}
+}
+
+func TestAViewThatHasLostAFileIsStale(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	w := openDir(t, dir, tinyOptions())
+	set(t, w, "k", "1")
+	require.NoError(t, w.Compact(nil, nil))
+	view := openView(t, dir, nil)
+	for _, name := range registeredReaders(t, dir) {
+		require.NoError(t, os.Remove(filepath.Join(dir, name))) // somebody cleans up
+	}
+	set(t, w, "k", "2")
+	require.NoError(t, w.Compact(nil, nil))
+	w.cleaner.wait()
+
+	_, err := view.Get([]byte("k"))
+	require.ErrorIs(t, err, ErrStale)
+	_, err = view.Has([]byte("k"))
+	require.ErrorIs(t, err, ErrStale)
+	it, err := view.NewIter(nil)
+	if err == nil {
+		require.False(t, it.First())
+		err = it.Error()
+		require.ErrorIs(t, it.Close(), ErrStale)
+	}
+	require.ErrorIs(t, err, ErrStale)
+	require.NoError(t, view.Refresh(t.Context()))
+	v, err := view.Get([]byte("k"))
+	require.NoError(t, err)
+	require.Equal(t, "2", string(v))
+}
+
+func TestRegistrationsOfTheDeadAreRemoved(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	w := openDir(t, dir, tinyOptions())
+	for i, content := range []string{"", "4711\n", "siftkv reader pid=1 manifest=1 offset=0 crc=00000000\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("READER-99999-%d", i)), []byte(content), 0o600))
+	}
+	set(t, w, "k", "1")
+	require.NoError(t, w.Flush())
+	w.cleaner.wait()
+	require.Empty(t, registeredReaders(t, dir))
+	require.Zero(t, w.Metrics().HeldFiles)
+}
+
+func TestARefreshThatIsBrokenOffLeavesTheView(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	w := openDir(t, dir, tinyOptions())
+	set(t, w, "k", "1")
+	view := openView(t, dir, nil)
+	set(t, w, "k", "2")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, view.Refresh(ctx), context.Canceled)
+	requireContents(t, model{"k": "1"}, view)
+
+	// While another refresh is under way.
+	<-view.follower.turn
+	ctx, cancel = context.WithCancel(t.Context())
+	refreshed := make(chan error)
+	go func() { refreshed <- view.Refresh(ctx) }()
+	cancel()
+	require.ErrorIs(t, <-refreshed, context.Canceled)
+	view.follower.turn <- struct{}{}
+
+	require.NoError(t, view.Refresh(t.Context()))
+	requireContents(t, model{"k": "2"}, view)
+}
+
+func TestAViewOfAnotherStoreIsRefused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	w := openDir(t, dir, nil)
+	set(t, w, "k", "1")
+	view := openView(t, dir, nil)
+	require.NoError(t, w.Close())
+	require.NoError(t, os.Rename(dir, dir+".old"))
+	require.Error(t, view.Refresh(t.Context()))
+	requireContents(t, model{"k": "1"}, view)
+	w = openDir(t, dir, nil)
+	set(t, w, "k", "2")
+	require.ErrorIs(t, view.Refresh(t.Context()), ErrStale)
+	requireContents(t, model{"k": "1"}, view)
+}
+
+func TestAReaderThatCannotRegisterKeepsItsFilesOpen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	w := openDir(t, dir, tinyOptions())
+	want := model{}
+	rng := rand.New(rand.NewPCG(3, 61))
+	view, err := OpenReadOnly(dir, &Options{fs: unwritableFS{w.fs}})
+	require.NoError(t, err)
+	require.Empty(t, registeredReaders(t, dir))
+	for round := range 10 {
+		before := maps.Clone(want)
+		changeAtRandom(t, w, want, rng, round)
+		require.NoError(t, w.Compact(nil, nil))
+		w.cleaner.wait()
+		requireContents(t, before, view)
+		require.NoError(t, view.Refresh(t.Context()))
+		requireContents(t, want, view)
+	}
+	require.NoError(t, view.Close())
+}
+
+// A reader sees what is whole, at every length that a log and a manifest grow to.
+func TestViewsOfEveryLengthOfALog(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	w := openDir(t, dir, nil)
+	for i := range 20 {
+		set(t, w, "count", strconv.Itoa(i+1))
+		set(t, w, fmt.Sprintf("key%02d", i), strings.Repeat("x", i*300))
+	}
+	name := w.path(manifest.FileWAL, w.commits.log.num)
+	require.NoError(t, w.Close())
+	whole, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(name, 0))
+	view := openView(t, dir, nil)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	rng := rand.New(rand.NewPCG(4, 61))
+	last := 0
+	for len(whole) > 0 {
+		n := min(1+rng.IntN(200), len(whole))
+		_, err := f.Write(whole[:n])
+		require.NoError(t, err)
+		whole = whole[n:]
+		require.NoError(t, view.Refresh(t.Context()))
+		n, keys := contentsUpTo(t, view)
+		require.GreaterOrEqual(t, n, last)
+		require.GreaterOrEqual(t, keys, n-1)
+		require.LessOrEqual(t, keys, n)
+		last = n
+	}
+	require.Equal(t, 20, last)
+}
+
+// contentsUpTo returns the count in a store, and how many other keys there are.
+func contentsUpTo(t *testing.T, db Reader) (n, keys int) {
+	t.Helper()
+	v, err := db.Get([]byte("count"))
+	if !errors.Is(err, ErrNotFound) {
+		require.NoError(t, err)
+		n, err = strconv.Atoi(string(v))
+		require.NoError(t, err)
+	}
+	for i := range 20 {
+		ok, err := db.Has(fmt.Appendf(nil, "key%02d", i))
+		require.NoError(t, err)
+		if !ok {
+			break
+		}
+		keys++
+	}
+	return n, keys
+}

@@ -1,0 +1,136 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/wal"
+)
+
+// A followedLog is the log that a follower reads, which may be growing.
+type followedLog struct {
+	num  uint64
+	file vfs.ReadFile
+	r    *wal.Reader
+}
+
+// readLogs reads on in the logs whose writes are not in tables, into memtables. What
+// it reads is invisible until the next state. It reports whether writes are missing
+// between two.
+func (f *follower) readLogs(ctx context.Context) (gap bool, err error) {
+	first := f.state.logNum
+	kept := f.mems[:0:0]
+	for _, m := range f.mems {
+		if m.log >= first {
+			kept = append(kept, m)
+		}
+	}
+	f.mems = kept
+	if f.log != nil && f.log.num < first {
+		if err := f.closeLog(); err != nil {
+			return false, err
+		}
+	}
+	if f.log == nil {
+		if ok, err := f.openLog(first); err != nil || !ok {
+			return false, err
+		}
+	}
+	for {
+		whole, gapHere, err := f.readLog(ctx)
+		gap = gap || gapHere
+		if err != nil || !whole {
+			return gap, err
+		}
+		next, err := f.logBehind(f.log.num)
+		if err != nil || next == 0 {
+			return gap, err
+		}
+		if err := f.closeLog(); err != nil {
+			return gap, err
+		}
+		if ok, err := f.openLog(next); err != nil || !ok {
+			return gap, err
+		}
+	}
+}
+
+// openLog opens a log. It reports false if there is none, nor a later one: a new
+// store has its manifest before its log.
+func (f *follower) openLog(num uint64) (bool, error) {
+	name := f.d.path(manifest.FileWAL, num)
+	file, err := f.d.fs.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		later, listErr := f.logBehind(num)
+		if later == 0 {
+			return false, listErr
+		}
+		return false, &CorruptionError{File: name, Offset: -1, Cause: err,
+			What: fmt.Sprintf("the log is missing, although %s, which came later, is there", manifest.FileName(manifest.FileWAL, later))}
+	}
+	if err != nil {
+		return false, err
+	}
+	f.log = &followedLog{num: num, file: file, r: wal.NewReader(file, name, num)}
+	return true, nil
+}
+
+func (f *follower) closeLog() error {
+	if f.log == nil {
+		return nil
+	}
+	err := f.log.file.Close()
+	f.log = nil
+	return err
+}
+
+// logBehind returns the number of the first log behind num; 0 if there is none.
+func (f *follower) logBehind(num uint64) (next uint64, err error) {
+	names, err := f.d.fs.List(f.d.dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		kind, n := manifest.ParseFileName(name)
+		if kind == manifest.FileWAL && n > num && (next == 0 || n < next) {
+			next = n
+		}
+	}
+	return next, nil
+}
+
+// readLog reads what is new in the log. It reports whether that was the end of a log
+// that was ended in good order, and whether writes are missing.
+func (f *follower) readLog(ctx context.Context) (whole, gap bool, err error) {
+	r := f.log.r
+	if _, err := r.Follow(); err != nil {
+		return false, false, err
+	}
+	name := f.d.path(manifest.FileWAL, f.log.num)
+	p := replayer{d: f.d, log: f.log.num, mems: f.mems, lastSeq: f.lastSeq}
+	defer func() { f.mems, f.lastSeq = p.mems, p.lastSeq }()
+	for n := 0; ; n++ {
+		if n%64 == 0 {
+			if err := f.interrupted(ctx); err != nil {
+				return false, p.gap, err
+			}
+		}
+		record, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return r.Clean(), p.gap, nil
+		case r.CrashExplains(err):
+			return false, p.gap, nil // a write that is under way, or was when the writer died
+		case err != nil:
+			return false, p.gap, err
+		}
+		if err := p.take(r, name, record); err != nil {
+			return false, p.gap, err
+		}
+	}
+}

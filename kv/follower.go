@@ -1,0 +1,277 @@
+package kv
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+)
+
+// A follower keeps a view of a store that somebody else writes. It reads what the
+// manifest and the log have grown by since the last time, and makes a state of it
+// that readers see as a whole.
+//
+// A view is a prefix of the writes: the tables as of some edit, and of the logs that
+// were not in tables then as much as is there, in order. The next log counts only
+// behind one that was ended. Not all writes are in logs: a file that was ingested comes
+// with an edit of the manifest, before the log goes on. So if writes are missing between
+// two of the log, the manifest is read on, and then the logs again; if it has not grown,
+// these were writes that failed. Files cannot vanish in between: up to the end of a
+// refresh, the registration stands for the position of the view before, and at first
+// for all files. Without a registration, and where the log does not go on as
+// expected, the follower starts again at CURRENT.
+type follower struct {
+	d    *DB
+	turn chan struct{} // has a token if nobody refreshes, who owns what follows
+
+	tail    *manifest.Tail
+	state   *manifestState
+	log     *followedLog
+	mems    []*memTable // oldest first: writes that are in no table of the state
+	lastSeq base.SeqNum
+	merging merging // of the state
+
+	announcing sync.Mutex
+	reg        *manifest.Registration // nil: there is none
+	views      []followedView         // that somebody may still use, oldest first; guarded by DB.mu
+}
+
+// A followedView is a version, and where in the store's history it was read.
+type followedView struct {
+	version *version
+	at      manifest.Position
+}
+
+func newFollower(d *DB) *follower {
+	f := &follower{d: d, turn: make(chan struct{}, 1)}
+	f.turn <- struct{}{}
+	d.limit = 0
+	d.visible.Store(uint64(base.MaxSeqNum)) // a state's limit decides
+	d.mem = newMemTable(1<<10, 0)
+	return f
+}
+
+// maxFollowTries bounds how often a refresh starts again. One is enough for a
+// reader that is registered.
+const maxFollowTries = 100
+
+// refresh makes a new view and announces it.
+func (f *follower) refresh(ctx context.Context) error {
+	select {
+	case <-f.turn:
+	case <-ctx.Done():
+		return givenUp(ctx, "waited for another refresh")
+	}
+	defer func() { f.turn <- struct{}{} }()
+	var err error
+	for range maxFollowTries {
+		fresh := f.tail == nil
+		if err = f.interrupted(ctx); err == nil {
+			err = f.advance(ctx)
+		}
+		if err == nil {
+			return f.announce()
+		}
+		if errors.Is(err, errGivenUp) {
+			return givenUp(ctx, "a refresh was broken off")
+		}
+		if errors.Is(err, ErrClosed) || errors.Is(err, ErrStale) {
+			return err
+		}
+		err = errors.Join(err, f.restart())
+		if fresh && !errors.Is(err, fs.ErrNotExist) {
+			break // from the start it is no better
+		}
+	}
+	return f.d.withHint(err)
+}
+
+// interrupted returns an error if the store is closed or ctx has ended.
+func (f *follower) interrupted(ctx context.Context) error {
+	switch {
+	case f.d.closed.Load():
+		return ErrClosed
+	case ctx.Err() != nil:
+		return errGivenUp
+	}
+	return nil
+}
+
+// advance reads what is new, and shows it to readers. After an error they see what
+// they saw before.
+func (f *follower) advance(ctx context.Context) error {
+	d := f.d
+	d.mu.Lock()
+	before := d.current
+	d.mu.Unlock()
+	err := f.readManifest()
+	for err == nil {
+		at := f.position()
+		v, vErr := f.state.version(cmp.Or(before, &version{}))
+		if vErr != nil {
+			return vErr
+		}
+		f.lastSeq = max(f.lastSeq, v.lastSeq)
+		gap := false
+		err = f.hold(v, before)
+		if err == nil {
+			gap, err = f.readLogs(ctx)
+		}
+		if err == nil && gap {
+			err = f.readManifest()
+		}
+		if err == nil && at == f.position() {
+			if err = f.show(v); err == nil {
+				return nil
+			}
+		}
+		err = errors.Join(err, f.letGo(v, before))
+	}
+	return err
+}
+
+// readManifest reads what is new in the manifest in force.
+func (f *follower) readManifest() error {
+	d := f.d
+	num, err := manifest.Current(d.fs, d.dir)
+	if err != nil {
+		return err
+	}
+	if f.tail == nil || f.position().Manifest != num {
+		if err := f.restart(); err != nil {
+			return err
+		}
+		if f.tail, err = manifest.OpenTail(d.fs, d.dir, num); err != nil {
+			return err
+		}
+	}
+	if err := f.tail.Read(f.state.apply); err != nil {
+		return err
+	}
+	if d.storeID != 0 && f.state.storeID != d.storeID {
+		return fmt.Errorf("%w; or rather open %s anew: it holds another store now", ErrStale, d.dir)
+	}
+	recorded := ""
+	if f.state.features&manifest.FeatureMerge != 0 {
+		recorded = f.state.merger
+	}
+	f.merging, err = d.chooseMerger(recorded)
+	return err
+}
+
+// hold sees to it that the files of a new version stay readable. What comes before
+// the first version is nil.
+func (f *follower) hold(v, before *version) error {
+	if f.reg != nil {
+		if before == nil {
+			return f.d.checkTables(v)
+		}
+		return nil // if the writer did not keep them, reads say so
+	}
+	var gone error
+	v.all(func(_ int, t *table) {
+		if _, err := f.d.openTable(t); errors.Is(err, fs.ErrNotExist) {
+			// Not stale: this is no view yet.
+			gone = fmt.Errorf("%s: %w", f.d.path(manifest.FileTable, t.Num), fs.ErrNotExist)
+		}
+	})
+	return gone
+}
+
+// letGo closes what hold opened for a version that did not become a view.
+func (f *follower) letGo(v, before *version) error {
+	shared := map[*table]bool{}
+	if before != nil {
+		before.all(func(_ int, t *table) { shared[t] = true })
+	}
+	var errs []error
+	v.all(func(_ int, t *table) {
+		if !shared[t] {
+			errs = append(errs, f.d.closeTable(t))
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// show makes a state of what was read.
+func (f *follower) show(v *version) error {
+	d := f.d
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closing {
+		return ErrClosed
+	}
+	d.storeID = f.state.storeID
+	at := f.position()
+	if n := len(f.views); n > 0 && v == d.current {
+		f.views[n-1].at = at
+	} else {
+		f.views = append(f.views, followedView{v, at})
+		d.installVersion(v)
+	}
+	d.merging = f.merging
+	d.limit, d.imms = f.lastSeq, slices.Clone(f.mems)
+	d.installState()
+	return nil
+}
+
+// announce tells the writer which files are still needed: those of the oldest view
+// that somebody uses. It is called when a view has come or gone. Of a store
+// that follows nobody it does nothing.
+func (f *follower) announce() error {
+	if f == nil || f.reg == nil {
+		return nil
+	}
+	f.announcing.Lock()
+	defer f.announcing.Unlock()
+	d := f.d
+	d.mu.Lock()
+	f.views = slices.DeleteFunc(f.views, func(v followedView) bool { return v.version.refs == 0 })
+	var at manifest.Position
+	if len(f.views) > 0 {
+		at = f.views[0].at
+	}
+	closing := d.closing
+	d.mu.Unlock()
+	if closing {
+		return nil // the registration ends
+	}
+	return f.reg.Set(at)
+}
+
+// position returns where in the store's history the manifest has been read to.
+func (f *follower) position() manifest.Position {
+	if f.tail == nil {
+		return manifest.Position{}
+	}
+	return f.tail.Position()
+}
+
+// restart forgets what was read, so that the next attempt starts at CURRENT. Readers
+// keep their view.
+func (f *follower) restart() error {
+	var err error
+	if f.tail != nil {
+		err = f.tail.Close()
+	}
+	err = errors.Join(err, f.closeLog())
+	f.tail, f.state, f.mems, f.lastSeq = nil, newManifestState(), nil, 0
+	return err
+}
+
+// close waits for a refresh to notice, and gives the files back. Of a store that
+// follows nobody it does nothing.
+func (f *follower) close() error {
+	if f == nil {
+		return nil
+	}
+	<-f.turn
+	defer func() { f.turn <- struct{}{} }() // for those who find that the store is closed
+	return f.restart()
+}

@@ -1,0 +1,81 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// OpenReadOnly opens a view of a store that may be written meanwhile, by another
+// process or by this one. The view is the store as it was at one recent moment: a
+// prefix of its writes. It stays as it is until Refresh is called. Writes return
+// ErrReadOnly. Neither side ever waits for the other, and the writer's lock is not
+// taken: Open with Options.ReadOnly, in contrast, keeps writers out as long as the
+// store is open.
+//
+// A view has what the operating system has: every write that has returned, but for
+// those with Async, which the writer hands over a little later. It may have writes
+// that are not yet on stable storage, and one whose Commit is under way: should its
+// sync fail, the write is undone, and the next view is without it.
+//
+// The reader registers by a file in the store's directory, and the writer keeps the
+// files that registered readers may need: refresh the view from time to time, or disk
+// space is not given back. The registration ends with Close, or with the process.
+// Where the directory is not to be written to, there is no registration, and
+// OpenReadOnly and Refresh open every file at once, so that the view stays whole on
+// platforms where an open file may be removed. A read of a view that has lost a file
+// all the same returns ErrStale.
+//
+// Options.RecoveryMode does not matter: a view is what PointInTime would recover.
+func OpenReadOnly(dir string, o *Options) (*DB, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	if opts.InMemory {
+		return nil, fmt.Errorf("%w: InMemory is set, and nobody else has that store", ErrInvalidOptions)
+	}
+	opts.ReadOnly, opts.RecoveryMode = true, PointInTime
+	return openStore(dir, &opts, (*DB).register)
+}
+
+// register makes the store one that follows a writer.
+func (d *DB) register() error {
+	d.follower = newFollower(d)
+	reg, err := manifest.Register(d.fs, d.dir)
+	if err != nil && vfs.IsUnwritable(err) {
+		d.log.Info("a reader cannot register, and keeps all files open instead", "dir", d.dir, "error", err)
+		return nil
+	}
+	if err == nil {
+		d.follower.reg, d.lock = reg, reg
+	}
+	return err
+}
+
+// Refresh makes what readers see what the store is now. They see all that changed at
+// once, but for iterators and snapshots that are open, which keep what they see. If ctx
+// ends first, the error matches ctx.Err(), and the view is the one that it was; so
+// it is after any other error. Of a store that was not opened by OpenReadOnly, the
+// view is always the present, and Refresh does nothing.
+func (d *DB) Refresh(ctx context.Context) error {
+	if d.closed.Load() {
+		return ErrClosed
+	}
+	if d.follower == nil {
+		return nil
+	}
+	return d.follower.refresh(ctx)
+}
+
+// stale adds ErrStale to the error of a view that misses a file.
+func (f *follower) stale(err error) error {
+	if f != nil && errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", ErrStale, err)
+	}
+	return err
+}
