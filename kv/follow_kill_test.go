@@ -161,7 +161,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 		require.False(t, writer.cmd.ProcessState.Exited(), "round %d: the writer failed: %s", round, writer.stderr.String())
 	}
 	r.kill(reader)
-	db := openDir(t, r.dir, nil)
+	db := openWriter(t, r.dir, nil)
 	db.cleaner.wait()
 	require.Empty(t, registeredReaders(t, r.dir), "readers that were killed leave nothing behind")
 	requireOnlyLiveFiles(t, db)

@@ -26,6 +26,14 @@ func openView(tb testing.TB, dir string, o *Options) *DB {
 	return db
 }
 
+// openWriter opens a store, which is closed with the test if not before.
+func openWriter(tb testing.TB, dir string, o *Options) *DB {
+	tb.Helper()
+	db := openDir(tb, dir, o)
+	tb.Cleanup(func() { require.NoError(tb, db.Close()) })
+	return db
+}
+
 func tinyOptions() *Options {
 	return &Options{MemtableSize: 64 << 10, TargetFileSize: 16 << 10, BaseLevelSize: 64 << 10, BlockSize: 512, L0CompactionThreshold: 2}
 }
@@ -44,13 +52,14 @@ func registeredReaders(t *testing.T, dir string) (names []string) {
 }
 
 func TestAViewIsWhatTheStoreWasUntilItIsRefreshed(t *testing.T) {
+	t.Cleanup(leakCheck())
 	dir := filepath.Join(t.TempDir(), "store")
 	_, err := OpenReadOnly(dir, nil)
 	require.ErrorIs(t, err, ErrNotExist)
 	_, err = OpenReadOnly(dir, &Options{InMemory: true})
 	require.ErrorIs(t, err, ErrInvalidOptions)
 
-	w := openDir(t, dir, tinyOptions())
+	w := openWriter(t, dir, tinyOptions())
 	require.NoError(t, w.Refresh(t.Context()), "a writer is never behind")
 	view := openView(t, dir, nil)
 	requireContents(t, model{}, view)
@@ -132,7 +141,7 @@ func requireIterates(t *testing.T, want model, it *Iterator) {
 
 func TestFilesThatAReaderNeedsAreHeldUntilItRefreshes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	w := openDir(t, dir, tinyOptions())
+	w := openWriter(t, dir, tinyOptions())
 	want := model{}
 	rng := rand.New(rand.NewPCG(2, 61))
 	for round := range 5 {
@@ -168,7 +177,7 @@ func TestFilesThatAReaderNeedsAreHeldUntilItRefreshes(t *testing.T) {
 	want["k"] = "v"
 	require.NoError(t, w.Compact(nil, nil))
 	require.NoError(t, w.Close())
-	w = openDir(t, dir, tinyOptions())
+	w = openWriter(t, dir, tinyOptions())
 	w.cleaner.wait()
 	require.NotZero(t, w.Metrics().HeldFiles)
 	requireContents(t, want, view)
@@ -204,7 +213,7 @@ func requireOnlyLiveFiles(t *testing.T, d *DB) {
 
 func TestAViewThatHasLostAFileIsStale(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	w := openDir(t, dir, tinyOptions())
+	w := openWriter(t, dir, tinyOptions())
 	set(t, w, "k", "1")
 	require.NoError(t, w.Compact(nil, nil))
 	view := openView(t, dir, nil)
@@ -234,7 +243,7 @@ func TestAViewThatHasLostAFileIsStale(t *testing.T) {
 
 func TestRegistrationsOfTheDeadAreRemoved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	w := openDir(t, dir, tinyOptions())
+	w := openWriter(t, dir, tinyOptions())
 	for i, content := range []string{"", "4711\n", "siftkv reader pid=1 manifest=1 offset=0 crc=00000000\n"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("READER-99999-%d", i)), []byte(content), 0o600))
 	}
@@ -247,7 +256,7 @@ func TestRegistrationsOfTheDeadAreRemoved(t *testing.T) {
 
 func TestARefreshThatIsBrokenOffLeavesTheView(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	w := openDir(t, dir, tinyOptions())
+	w := openWriter(t, dir, tinyOptions())
 	set(t, w, "k", "1")
 	view := openView(t, dir, nil)
 	set(t, w, "k", "2")
@@ -271,14 +280,14 @@ func TestARefreshThatIsBrokenOffLeavesTheView(t *testing.T) {
 
 func TestAViewOfAnotherStoreIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	w := openDir(t, dir, nil)
+	w := openWriter(t, dir, nil)
 	set(t, w, "k", "1")
 	view := openView(t, dir, nil)
 	require.NoError(t, w.Close())
 	require.NoError(t, os.Rename(dir, dir+".old"))
 	require.Error(t, view.Refresh(t.Context()))
 	requireContents(t, model{"k": "1"}, view)
-	w = openDir(t, dir, nil)
+	w = openWriter(t, dir, nil)
 	set(t, w, "k", "2")
 	require.ErrorIs(t, view.Refresh(t.Context()), ErrStale)
 	requireContents(t, model{"k": "1"}, view)
@@ -286,7 +295,7 @@ func TestAViewOfAnotherStoreIsRefused(t *testing.T) {
 
 func TestAReaderThatCannotRegisterKeepsItsFilesOpen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	w := openDir(t, dir, tinyOptions())
+	w := openWriter(t, dir, tinyOptions())
 	want := model{}
 	rng := rand.New(rand.NewPCG(3, 61))
 	view, err := OpenReadOnly(dir, &Options{fs: unwritableFS{w.fs}})
@@ -307,7 +316,7 @@ func TestAReaderThatCannotRegisterKeepsItsFilesOpen(t *testing.T) {
 // A reader sees what is whole, at every length that a log and a manifest grow to.
 func TestViewsOfEveryLengthOfALog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	w := openDir(t, dir, nil)
+	w := openWriter(t, dir, nil)
 	for i := range 20 {
 		set(t, w, "count", strconv.Itoa(i+1))
 		set(t, w, fmt.Sprintf("key%02d", i), strings.Repeat("x", i*300))

@@ -1,0 +1,72 @@
+package kv
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+func TestOpenContextWaitsForTheLock(t *testing.T) {
+	noneLeft := leakCheck()
+	dir := filepath.Join(t.TempDir(), "store")
+	cmd := child(t, "hold", dir, 0)
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err)
+
+	_, err = Open(dir, nil)
+	locked, ok := errors.AsType[*LockedError](err)
+	require.True(t, ok)
+	require.Equal(t, LockedError{Path: filepath.Join(dir, "LOCK"), PID: cmd.Process.Pid}, *locked)
+
+	for _, o := range []*Options{nil, {ReadOnly: true}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() {
+			_, err := OpenContext(ctx, dir, o)
+			done <- err
+		}()
+		cancel()
+		err := <-done
+		require.ErrorIs(t, err, context.Canceled)
+		if errors.Is(err, ErrLocked) { // it was not canceled before it began
+			require.ErrorContains(t, err, strconv.Itoa(cmd.Process.Pid))
+		}
+	}
+	deadline, cancel := context.WithTimeout(t.Context(), firstLockWait)
+	defer cancel()
+	d := &DB{dir: dir, fs: vfs.OS}
+	err = d.waitLock(deadline)
+	require.ErrorIs(t, err, ErrLocked)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	locked, ok = errors.AsType[*LockedError](err)
+	require.True(t, ok)
+	require.Equal(t, cmd.Process.Pid, locked.PID)
+	noneLeft()
+
+	opened := make(chan *DB)
+	go func() {
+		db, err := OpenContext(t.Context(), dir, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- db
+	}()
+	require.NoError(t, stdin.Close())
+	require.NoError(t, cmd.Wait())
+	db := <-opened
+	require.NotNil(t, db)
+	require.NoError(t, db.Set([]byte("k"), []byte("v"), nil))
+	require.NoError(t, db.Close())
+}
