@@ -73,8 +73,9 @@ type DB struct {
 
 	follower *follower // of a store that was opened by OpenReadOnly
 
-	iterators    handleList[*Iterator]
-	transactions handleList[*Tx]
+	iterators     openList[*Iterator]
+	openSnapshots openList[*Snapshot]
+	transactions  openList[*Tx]
 }
 
 // errClosing ends background work when the store closes.
@@ -151,9 +152,10 @@ func putScratchBatch(b *Batch) {
 // back. It waits for writes in progress, and for flushes and compactions to notice:
 // what is in no table yet is in the log. A store that has failed tries once more to
 // write down what it holds in memory alone; if that does not work, the error says so.
-// Iterators and transactions that are still open stay safe to use and return
-// ErrClosed; the error then matches ErrIteratorsOpen or ErrTransactionsOpen and
-// says where each was opened. A second Close does nothing.
+// Iterators, snapshots and transactions that are still open stay safe to use and
+// return ErrClosed; the error then matches ErrIteratorsOpen, ErrSnapshotsOpen or
+// ErrTransactionsOpen, and says where each was opened if Options.TraceOpens is set. A
+// second Close does nothing.
 func (d *DB) Close() error {
 	if d.closed.Swap(true) {
 		return nil
@@ -166,7 +168,8 @@ func (d *DB) Close() error {
 	err := errors.Join(d.commits.close(d), d.follower.close())
 	d.waitForBackground()
 
-	leaked := errors.Join(d.iterators.leaked("iterator", ErrIteratorsOpen), d.transactions.leaked("transaction", ErrTransactionsOpen))
+	leaked := errors.Join(d.iterators.leaked(ErrIteratorsOpen, "iterator"), d.openSnapshots.leaked(ErrSnapshotsOpen, "snapshot"),
+		d.transactions.leaked(ErrTransactionsOpen, "transaction"))
 	d.mu.Lock()
 	d.swapState(nil)
 	if d.current != nil {

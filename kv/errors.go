@@ -20,7 +20,8 @@ var (
 	// a *CorruptionError, or wraps one.
 	ErrCorruption = base.ErrCorruption
 	// ErrLocked is returned by Open when another process, or this one, has the
-	// store open. The error names the lock file and the holder's process id.
+	// store open. The error is a *LockedError, or wraps one: it names the lock file
+	// and the holder's process id. OpenContext waits instead.
 	ErrLocked = vfs.ErrLocked
 	// ErrStale is returned by reads of a store that was opened by OpenReadOnly when
 	// the writer has removed a file that they need. Refresh gets a new view.
@@ -54,9 +55,12 @@ var (
 	// *RestoreError, and returned by Open for the directory that it left.
 	ErrRestoreUnfinished = errors.New("siftkv: a restore is unfinished")
 	// ErrIteratorsOpen is returned by Close when iterators are still open. The
-	// text has the stack that opened each. The store is closed all the same.
+	// text says how many or, with Options.TraceOpens, has the stack that opened each.
+	// The store is closed all the same.
 	ErrIteratorsOpen = errors.New("siftkv: closed with open iterators")
-	// ErrTransactionsOpen is ErrIteratorsOpen's like for transactions.
+	// ErrSnapshotsOpen is ErrIteratorsOpen for snapshots.
+	ErrSnapshotsOpen = errors.New("siftkv: closed with open snapshots")
+	// ErrTransactionsOpen is ErrIteratorsOpen for transactions.
 	ErrTransactionsOpen = errors.New("siftkv: closed with open transactions")
 	// ErrConflict is returned by Tx.Commit when something that the transaction
 	// read has been written since it began. Nothing of it was written: begin anew.

@@ -72,7 +72,7 @@ func TestAfterCloseEveryMethodSaysSo(t *testing.T) {
 	set(t, db, "a", "1")
 	snapshot, filled := db.NewSnapshot(), db.NewBatch()
 	require.NoError(t, filled.Set([]byte("b"), nil))
-	require.NoError(t, db.Close())
+	require.ErrorIs(t, db.Close(), ErrSnapshotsOpen)
 	require.NoError(t, db.Close(), "a second Close does nothing")
 
 	later := db.NewSnapshot()
@@ -95,7 +95,7 @@ func TestAfterCloseEveryMethodSaysSo(t *testing.T) {
 		"Set": db.Set(k, nil, nil), "Delete": db.Delete(k, nil), "DeleteRange": db.DeleteRange(nil, nil, Async),
 		"Commit": filled.Commit(nil), "Commit of nothing": db.NewBatch().Commit(nil),
 		"Flush": db.Flush(), "Compact": db.Compact(nil, nil), "Compact of nothing": db.Compact([]byte("b"), k),
-		"Checkpoint": db.Checkpoint("elsewhere"), "verify": db.verify(io.Discard),
+		"Checkpoint": db.Checkpoint("elsewhere"), "verify": db.verify(io.Discard), "Refresh": db.Refresh(t.Context()),
 	} {
 		require.ErrorIs(t, err, ErrClosed, name)
 	}
@@ -106,7 +106,7 @@ func TestAfterCloseEveryMethodSaysSo(t *testing.T) {
 }
 
 func TestLeakedIteratorsAreNamed(t *testing.T) {
-	db, err := Open("db", &Options{InMemory: true})
+	db, err := Open("db", &Options{InMemory: true, TraceOpens: true})
 	require.NoError(t, err)
 	set(t, db, "a", "1")
 	closed, err := db.NewIter(nil)
@@ -121,6 +121,8 @@ func TestLeakedIteratorsAreNamed(t *testing.T) {
 
 	err = db.Close()
 	require.ErrorIs(t, err, ErrIteratorsOpen)
+	require.ErrorIs(t, err, ErrSnapshotsOpen)
+	require.Regexp(t, `snapshot 1 of 1 was opened at:\n\t.*TestLeakedIteratorsAreNamed`, err.Error())
 	require.Len(t, regexp.MustCompile(`iterator \d of 2 was opened at:`).FindAllString(err.Error(), -1), 2)
 	require.Regexp(t, `TestLeakedIteratorsAreNamed\n\t\t.*manners_test\.go:\d+`, err.Error())
 	require.NoError(t, db.Close())

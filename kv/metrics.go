@@ -210,7 +210,7 @@ func (d *DB) Metrics() *Metrics {
 	m.CacheBytes, m.CacheBlocks = d.cache.Used()
 	m.HeldFiles = int(d.cleaner.held.count.Load())
 	m.TxCommits, m.TxConflicts = c.txCommits.Load(), c.txConflicts.Load()
-	m.Iterators, m.Transactions = d.iterators.len(), d.transactions.len()
+	m.Iterators, m.Transactions = int(d.iterators.count.Load()), int(d.transactions.count.Load())
 	d.shape(m)
 	return m
 }

@@ -105,7 +105,8 @@ type Options struct {
 	Clock func() time.Time
 
 	// ReadOnly opens a store that exists and changes nothing on disk. Several
-	// read-only stores may share a directory.
+	// read-only stores may share a directory, but none with a writer: OpenReadOnly
+	// reads beside one.
 	ReadOnly bool
 
 	// RecoveryMode says what Open makes of logs that a crash or damage has left
@@ -122,6 +123,11 @@ type Options struct {
 
 	// Events are called when something happens in the background.
 	Events Events
+
+	// TraceOpens keeps the stack that opened each iterator, snapshot and transaction,
+	// for the error of Close. Keeping it takes longer than opening does: it is for
+	// tests, and for looking for leaks.
+	TraceOpens bool
 
 	// Tests set these.
 	fs              vfs.FS

@@ -39,6 +39,7 @@ func (d *DB) NewSnapshot() *Snapshot {
 	}
 	d.snapshots.add(s.seq)
 	d.mu.Unlock()
+	d.openSnapshots.add(s, d.opts.TraceOpens, 1)
 	return s
 }
 
@@ -47,6 +48,7 @@ func (s *Snapshot) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
+	s.db.openSnapshots.remove(s, s.db.opts.TraceOpens)
 	s.db.mu.Lock()
 	s.db.snapshots.remove(s.seq)
 	s.db.scheduleCompactionsLocked()

@@ -237,8 +237,20 @@ func TestUpdate(t *testing.T) {
 	require.NoError(t, db.Update((*Tx).Discard))
 }
 
-func TestLeakedTransactionsAreNamed(t *testing.T) {
+func TestLeakedTransactionsAreCounted(t *testing.T) {
 	db, err := Open("db", &Options{InMemory: true})
+	require.NoError(t, err)
+	for range 3 {
+		beginTx(t, db, true)
+	}
+	err = db.Close()
+	require.ErrorIs(t, err, ErrTransactionsOpen)
+	require.ErrorContains(t, err, "transactions: 3; Options.TraceOpens")
+	require.NotErrorIs(t, err, ErrSnapshotsOpen, "what a transaction reads through is its own affair")
+}
+
+func TestLeakedTransactionsAreNamed(t *testing.T) {
+	db, err := Open("db", &Options{InMemory: true, TraceOpens: true})
 	require.NoError(t, err)
 	set(t, db, "a", "1")
 	leaked, reader := beginTx(t, db, true), beginTx(t, db, false)
