@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -187,9 +189,7 @@ func TestContextsThatEndManyWritesAtRandom(t *testing.T) {
 	}
 	want := model{}
 	for range writers {
-		for k, v := range <-results {
-			want[k] = v
-		}
+		maps.Copy(want, <-results)
 	}
 	requireContents(t, want, db)
 	require.NoError(t, db.Close())
@@ -259,7 +259,7 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 	want := model{}
 	for i := range 30_000 {
 		k := fmt.Sprintf("key%06d", i)
-		want[k] = fmt.Sprint(i)
+		want[k] = strconv.Itoa(i)
 		require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
 	}
 	require.NoError(t, db.Flush())

@@ -1,0 +1,111 @@
+package kv
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// Keys of the largest size and large values go all the way; those a byte larger than
+// the limits are refused, and leave no trace. LIMIT_MB sets the size of the value: 256
+// is the limit.
+func TestLimitsOfKeysAndValues(t *testing.T) {
+	o := &Options{fs: vfs.NewMem(), CacheSize: -1, MemtableSize: 1 << 20}
+	db, err := Open("db", o)
+	require.NoError(t, err)
+	longest := bytes.Repeat([]byte("k"), MaxKeySize)
+	tooLong := append(bytes.Clone(longest), 'k')
+	tooLarge := make([]byte, MaxValueSize+1)
+	require.NoError(t, db.NewBatch().Set([]byte("k"), tooLarge[1:]))
+	large := bytes.Repeat([]byte("0123456789abcdef"), envInt("LIMIT_MB", 16)<<20/16)
+
+	require.ErrorIs(t, db.Set(tooLong, nil, nil), ErrTooLarge)
+	require.ErrorIs(t, db.Set([]byte("k"), tooLarge, nil), ErrTooLarge)
+	require.ErrorIs(t, db.Delete(tooLong, nil), ErrTooLarge)
+	require.ErrorIs(t, db.DeleteRange(nil, tooLong, nil), ErrTooLarge)
+	require.ErrorIs(t, db.DeleteRange(tooLong, nil, nil), ErrTooLarge)
+	_, err = db.Get(tooLong)
+	require.ErrorIs(t, err, ErrNotFound)
+
+	require.NoError(t, db.Set(nil, nil, nil))
+	require.NoError(t, db.Set(longest, []byte("short"), nil))
+	require.NoError(t, db.Set([]byte("large"), large, NoSync))
+	check := func() {
+		t.Helper()
+		v, err := db.Get([]byte("large"))
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(large, v))
+		v, err = db.Get(longest)
+		require.NoError(t, err)
+		require.Equal(t, "short", string(v))
+		it, err := db.NewIter(nil)
+		require.NoError(t, err)
+		var keys []string
+		for ok := it.First(); ok; ok = it.Next() {
+			keys = append(keys, string(it.Key()))
+		}
+		require.True(t, it.SeekGE(tooLong))
+		require.Equal(t, "large", string(it.Key()))
+		require.True(t, it.SeekLT(tooLong))
+		require.Len(t, it.Key(), MaxKeySize)
+		require.NoError(t, it.Close())
+		require.Equal(t, []string{"", string(longest), "large"}, keys)
+	}
+	require.NoError(t, db.Close()) // from the log
+	db, err = Open("db", o)
+	require.NoError(t, err)
+	check()
+	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Close())
+	db, err = Open("db", o)
+	require.NoError(t, err)
+	check()
+	require.NoError(t, db.DeleteRange(longest, append(bytes.Clone(longest[:MaxKeySize-1]), 'l'), nil))
+	ok, err := db.Has(longest)
+	require.NoError(t, err)
+	require.False(t, ok)
+	require.NoError(t, db.Close())
+}
+
+// A batch takes what MaxBatchSize says, and what does not fit makes all of it
+// invalid.
+func TestLimitOfBatches(t *testing.T) {
+	db := openMem(t, nil)
+	fits := &Batch{db: db, arena: MaxBatchSize - memtable.EntrySize(1, 10)}
+	require.NoError(t, fits.Set([]byte("k"), make([]byte, 10)))
+	over := &Batch{db: db, arena: MaxBatchSize - memtable.EntrySize(1, 10)}
+	require.ErrorIs(t, over.Set([]byte("k"), make([]byte, 11)), ErrTooLarge)
+	require.ErrorIs(t, over.Commit(nil), ErrTooLarge)
+	over.Reset()
+	require.NoError(t, over.Set([]byte("k"), []byte("v")))
+	require.NoError(t, over.Commit(nil))
+
+	ranges := &Batch{db: db, tombBytes: MaxBatchSize - tombstoneSize - 2}
+	require.NoError(t, ranges.DeleteRange([]byte("a"), []byte("b")))
+	require.ErrorIs(t, ranges.DeleteRange([]byte("a"), []byte("b")), ErrTooLarge)
+	require.ErrorIs(t, ranges.Commit(nil), ErrTooLarge)
+}
+
+func TestOpenHandlesAreCountedAtClose(t *testing.T) {
+	db, err := Open("", &Options{InMemory: true})
+	require.NoError(t, err)
+	set(t, db, "k", "v")
+	it, err := db.NewIter(nil)
+	require.NoError(t, err)
+	s := db.NewSnapshot()
+	other := db.NewSnapshot()
+	require.NoError(t, other.Close())
+	m := db.Metrics()
+	require.Equal(t, 1, m.Iterators)
+	require.Equal(t, 1, m.Snapshots)
+	err = db.Close()
+	require.ErrorIs(t, err, ErrIteratorsOpen)
+	require.ErrorIs(t, err, ErrSnapshotsOpen)
+	require.ErrorContains(t, err, "TraceOpens")
+	require.NoError(t, it.Close())
+	require.NoError(t, s.Close())
+}
