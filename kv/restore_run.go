@@ -101,7 +101,7 @@ func (r *restoreRun) checkDir(h backup.Header) error {
 		return nil
 	}
 	for _, name := range names {
-		if kind, _ := manifest.ParseFileName(name); kind != manifest.FileLock && kind != manifest.FileTemp {
+		if kind, _ := manifest.ParseFileName(name); kind != manifest.FileLock && kind != manifest.FileTemp && kind != manifest.FileReader {
 			return fmt.Errorf("%w: %s holds %q; restore into a directory of its own", ErrForeignDirectory, r.dir, name)
 		}
 	}
@@ -255,8 +255,13 @@ func (r *restoreRun) checkTable(t *table) error {
 }
 
 // removeOthers removes the store's files that the version does not list. What cannot
-// be removed is left to the next Open.
+// be removed, or may be needed by somebody who has the store of the backup before
+// open by OpenReadOnly, is left to the next Open.
 func (r *restoreRun) removeOthers(names []string, v *version, manifestNum uint64) {
+	if n, _, err := manifest.Readers(r.fs, r.dir); err != nil || n > 0 {
+		r.log.Info("obsolete files stay: the store may have readers", "dir", r.dir, "readers", n, "error", err)
+		return
+	}
 	live := map[uint64]bool{}
 	v.all(func(_ int, t *table) { live[t.Num] = true })
 	for _, name := range names {

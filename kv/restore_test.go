@@ -73,6 +73,38 @@ func TestRestoreRefusesWhatDoesNotFit(t *testing.T) {
 	require.ErrorIs(t, Restore(bytes.NewReader(full), "x", &Options{InMemory: true}), ErrInvalidOptions)
 }
 
+// A store that goes on to be restored keeps the files of its readers, which go on to
+// the next backup when they refresh.
+func TestReadersOfAStoreThatIsRestored(t *testing.T) {
+	db, m0 := backupStore(t)
+	full, mark := backUp(t, db, BackupMark{})
+	m1 := addTables(t, db, m0, "second", 2)
+	require.NoError(t, db.Compact(nil, nil))
+	second, _ := backUp(t, db, mark)
+
+	disk := vfs.NewMem()
+	o := &Options{fs: disk}
+	require.NoError(t, Restore(bytes.NewReader(full), "dir", o))
+	view, err := OpenReadOnly("dir", o)
+	require.NoError(t, err)
+	require.Error(t, Restore(bytes.NewReader(second[:len(second)/2]), "dir", o))
+	require.NoError(t, view.Refresh(t.Context()))
+	requireContents(t, m0, view)
+	_, err = OpenReadOnly("dir", o)
+	require.ErrorIs(t, err, ErrRestoreUnfinished)
+	require.NoError(t, Restore(bytes.NewReader(second), "dir", o))
+	requireContents(t, m0, view) // its tables are opened now
+	require.NoError(t, view.Refresh(t.Context()))
+	requireContents(t, m1, view)
+	require.NoError(t, view.Close())
+
+	w, err := Open("dir", o)
+	require.NoError(t, err)
+	requireOnlyLiveFiles(t, w)
+	requireContents(t, m1, w)
+	require.NoError(t, w.Close())
+}
+
 // TestRestoreGoesOn cuts streams at every offset, and goes on with the rest or with
 // the whole; between, the directory is no store.
 func TestRestoreGoesOn(t *testing.T) {

@@ -64,7 +64,7 @@ func ParseFileName(name string) (kind FileKind, num uint64) {
 	if digits, ok := strings.CutSuffix(name, ".wal"); ok {
 		return numbered(FileWAL, digits, name)
 	}
-	if strings.HasPrefix(name, readerPrefix) {
+	if ids, ok := strings.CutPrefix(name, readerPrefix); ok && isReader(ids) {
 		return FileReader, 0
 	}
 	switch name {
@@ -78,6 +78,18 @@ func ParseFileName(name string) (kind FileKind, num uint64) {
 		return FileTemp, 0
 	}
 	return FileUnknown, 0
+}
+
+// isReader reports whether ids are those in a registration's name: two numbers.
+func isReader(ids string) bool {
+	pid, n, _ := strings.Cut(ids, "-")
+	for _, digits := range []string{pid, n} {
+		num, err := strconv.ParseUint(digits, 10, 64)
+		if err != nil || strconv.FormatUint(num, 10) != digits {
+			return false
+		}
+	}
+	return true
 }
 
 func numbered(kind FileKind, digits, name string) (FileKind, uint64) {

@@ -37,9 +37,9 @@ func (r *repairer) install(before []string) error {
 		return err
 	}
 	names = slices.DeleteFunc(names, func(name string) bool {
-		return slices.Contains(r.written, filepath.Join(r.dir, name)) || name == manifest.LockName
+		return slices.Contains(r.written, filepath.Join(r.dir, name)) || comesAndGoes(name)
 	})
-	before = slices.DeleteFunc(slices.Clone(before), func(name string) bool { return name == manifest.LockName })
+	before = slices.DeleteFunc(slices.Clone(before), comesAndGoes)
 	if !slices.Equal(names, before) {
 		return fmt.Errorf("siftkv: repair: the files of %s have changed meanwhile: make sure that nobody has the store open, and run again", r.dir)
 	}
@@ -52,6 +52,9 @@ func (r *repairer) install(before []string) error {
 	if err := r.writeManifest(); err != nil {
 		return err
 	}
+	if n, _, err := manifest.Readers(r.fs, r.dir); err != nil || n > 0 {
+		return err // a reader has come meanwhile: the store removes the files in time
+	}
 	for _, name := range aside {
 		if name == manifest.CurrentName {
 			continue // the new one has taken its place
@@ -61,6 +64,12 @@ func (r *repairer) install(before []string) error {
 		}
 	}
 	return r.fs.SyncDir(r.dir)
+}
+
+// comesAndGoes reports whether a file says who has the store open, and no more.
+func comesAndGoes(name string) bool {
+	kind, _ := manifest.ParseFileName(name)
+	return kind == manifest.FileLock || kind == manifest.FileReader
 }
 
 // setAside gives a second name, in lost, to every original that the repaired store

@@ -29,8 +29,9 @@ type Options struct {
 	fs vfs.FS // tests: the file system
 }
 
-// Run repairs the store in dir, which nobody may have open. If nothing is damaged
-// and there is no other directory to write to, it does nothing. The repaired store
+// Run repairs the store in dir, which nobody may have open: neither a writer nor, if
+// the store is repaired in place, a reader beside one, whose files would go. If nothing
+// is damaged and there is no other directory to write to, it does nothing. The repaired store
 // has been opened and verified when Run returns without an error.
 func Run(ctx context.Context, dir string, o Options) (*Report, error) {
 	if o.fs == nil {
@@ -136,6 +137,11 @@ func (r *repairer) locked() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
+	if mode == vfs.Exclusive {
+		if err := r.refuseReaders(); err != nil {
+			return err
+		}
+	}
 	if r.o.Out != "" && !r.o.DryRun {
 		if err := r.fs.MkdirAll(r.o.Out); err != nil {
 			return err
@@ -162,6 +168,16 @@ func (r *repairer) locked() (err error) {
 		return nil
 	}
 	return r.install(before)
+}
+
+// refuseReaders returns an error if somebody reads the store beside its writer.
+func (r *repairer) refuseReaders() error {
+	n, _, err := manifest.Readers(r.fs, r.dir)
+	if err != nil || n == 0 {
+		return err
+	}
+	return fmt.Errorf("siftkv: repair: %w: processes that read it beside its writer, each with a file READER-<process id>-<number> in %s: %d; end them, or repair into another directory",
+		kv.ErrLocked, r.dir, n)
 }
 
 // listOfFiles is the file of the loss that a manifest means that cannot be trusted.

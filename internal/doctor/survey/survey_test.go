@@ -138,3 +138,19 @@ func TestARestoredStoreIsWhole(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, s.Damage, "it needs no log")
 }
+
+// A registration is no part of a store, and no damage to it.
+func TestARegistrationIsNoDamage(t *testing.T) {
+	dir := copyStore(t)
+	without, err := Verify(t.Context(), dir, Options{})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "READER-99999-1"), []byte("dead"), 0o600))
+	view, err := kv.OpenReadOnly(dir, nil)
+	require.NoError(t, err)
+	with, err := Verify(t.Context(), dir, Options{})
+	require.NoError(t, err)
+	require.Equal(t, without.Damage, with.Damage)
+	require.Equal(t, without.Notes, with.Notes)
+	require.Equal(t, without.Garbage, with.Garbage)
+	require.NoError(t, view.Close())
+}
