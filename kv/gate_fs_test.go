@@ -24,6 +24,9 @@ func (g *gateFS) Create(name string) (vfs.WriteFile, error) {
 	return g.FS.Create(name)
 }
 
+// SyncFile lets Ingest link files instead of creating them.
+func (g *gateFS) SyncFile(name string) error { return g.FS.(vfs.FileSyncer).SyncFile(name) }
+
 // An unwritableFS is one in a directory where nobody may create files.
 type unwritableFS struct{ vfs.FS }
 

@@ -1,0 +1,402 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// An openingFS calls a function when a file of a kind is opened, and before.
+type openingFS struct {
+	vfs.FS
+	kind    manifest.FileKind
+	opening func()
+}
+
+func (o *openingFS) Open(name string) (vfs.ReadFile, error) {
+	if kind, _ := manifest.ParseFileName(filepath.Base(name)); kind == o.kind && o.opening != nil {
+		f := o.opening
+		o.opening = nil
+		f()
+	}
+	return o.FS.Open(name)
+}
+
+// Between reading the manifest and reading the log, a file is ingested, and something
+// is written to that same log: a view has both or none.
+func TestAViewHasNoHoleWhereAFileWasIngested(t *testing.T) {
+	for name, o := range map[string]*Options{
+		"the manifest grows":      {fs: vfs.NewMem()},
+		"the manifest is rotated": {fs: vfs.NewMem(), maxManifestSize: 700},
+	} {
+		for _, refresh := range []bool{false, true} {
+			w, err := Open("db", o)
+			require.NoError(t, err)
+			set(t, w, "first", "1")
+			require.NoError(t, w.Flush()) // the memtable is empty: an ingest needs no new log
+			files := []string{filepath.Join(t.TempDir(), "a")}
+			ingestFile(t, vfs.OS, files[0], nil, "ingested=1")
+			log, num := w.commits.log.num, w.manifest.Num()
+			hook := &openingFS{FS: o.fs, kind: manifest.FileWAL}
+			ingested := func() {
+				for i := range 10 {
+					path := ingestFile(t, o.fs, fmt.Sprintf("file%d", i), nil, "ingested=1")
+					require.NoError(t, w.Ingest([]string{path}))
+				}
+				require.Equal(t, log, w.commits.log.num, "or there is nothing to see here")
+				require.Equal(t, o.maxManifestSize > 0, num != w.manifest.Num(), name)
+				set(t, w, "later", "1")
+			}
+			if !refresh {
+				hook.opening = ingested
+			}
+			view, err := OpenReadOnly("db", &Options{fs: hook})
+			require.NoError(t, err)
+			if refresh {
+				set(t, w, "first", "2")
+				require.NoError(t, w.Flush())
+				log = w.commits.log.num
+				hook.opening = ingested
+				require.NoError(t, view.Refresh(t.Context()))
+			}
+			require.Nil(t, hook.opening)
+			later, err := view.Has([]byte("later"))
+			require.NoError(t, err)
+			got, err := view.Has([]byte("ingested"))
+			require.NoError(t, err)
+			require.True(t, got || !later, "%s, refresh %t: a later write without what came before", name, refresh)
+			require.NoError(t, view.Refresh(t.Context()))
+			requireGet(t, view, "ingested", "1")
+			requireGet(t, view, "later", "1")
+			require.NoError(t, view.Close())
+			require.NoError(t, w.Close())
+			o.fs = vfs.NewMem()
+		}
+	}
+}
+
+// A writer counts, by writes of all kinds, and a reader beside it sees no number
+// without all those before.
+func TestViewsWhileFilesAreIngestedAndTransactionsCommit(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	o := tinyOptions()
+	o.maxManifestSize = 2000
+	w := openWriter(t, dir, o)
+	view := openView(t, dir, nil)
+	const last = 150 / raceFactor
+	counted := make(chan error, 1)
+	files := t.TempDir()
+	go func() {
+		counted <- func() error {
+			rng := rand.New(rand.NewPCG(5, 61))
+			for n := 1; n <= last; n++ {
+				if err := countOn(t, w, files, n, rng); err != nil {
+					return err
+				}
+			}
+			return nil
+		}()
+	}()
+	for seen := 0; seen < last; {
+		require.NoError(t, view.Refresh(t.Context()))
+		require.NoError(t, view.View(func(tx *Tx) error {
+			n := 0
+			for ; n < last; n++ {
+				ok, err := tx.Has(fmt.Appendf(nil, "n%04d", n+1))
+				if err != nil {
+					return err
+				}
+				if !ok {
+					break
+				}
+			}
+			require.GreaterOrEqual(t, n, seen)
+			seen = n
+			it, err := tx.NewIter(nil)
+			if err != nil {
+				return err
+			}
+			keys := 0
+			for ok := it.First(); ok; ok = it.Next() {
+				keys++
+			}
+			require.Equal(t, n, keys, "there are later numbers")
+			return it.Close()
+		}))
+	}
+	require.NoError(t, <-counted)
+}
+
+// countOn writes number n in one of many ways.
+func countOn(t *testing.T, w *DB, files string, n int, rng *rand.Rand) error {
+	key, value := fmt.Appendf(nil, "n%04d", n), make([]byte, rng.IntN(2000))
+	switch rng.IntN(8) {
+	case 0:
+		return w.Update(func(tx *Tx) error {
+			_, err := tx.Has(fmt.Appendf(nil, "n%04d", n-1))
+			return errors.Join(err, tx.Set(key, value))
+		})
+	case 1:
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		return w.SetTTL(key, value, time.Hour, NoSync)
+	case 2, 3:
+		path := ingestFile(t, vfs.OS, filepath.Join(files, strconv.Itoa(n)), nil, string(key)+"=ingested")
+		return w.Ingest([]string{path})
+	}
+	return w.Set(key, value, NoSync)
+}
+
+func TestTransactionsOfAViewReadOneMoment(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	w := openWriter(t, dir, nil)
+	set(t, w, "k", "1")
+	view := openView(t, dir, nil)
+	_, err := view.Begin(true)
+	require.ErrorIs(t, err, ErrReadOnly)
+	require.ErrorIs(t, view.Update(func(*Tx) error { return nil }), ErrReadOnly)
+	require.ErrorIs(t, view.Merge([]byte("k"), nil, nil), ErrReadOnly)
+
+	var it *Iterator
+	require.NoError(t, view.View(func(tx *Tx) error {
+		for i := range 3 {
+			set(t, w, "k", strconv.Itoa(i+2))
+			set(t, w, strconv.Itoa(i), "new")
+			require.NoError(t, w.Compact(nil, nil))
+			require.NoError(t, view.Refresh(t.Context()))
+			requireGet(t, view, "k", strconv.Itoa(i+2))
+			requireContents(t, model{"k": "1"}, tx)
+			requireGet(t, tx, "k", "1")
+			ok, err := tx.Has([]byte("0"))
+			require.NoError(t, err)
+			require.False(t, ok)
+		}
+		require.ErrorIs(t, tx.Set([]byte("k"), nil), ErrTxReadOnly)
+		it, err = tx.NewIter(nil)
+		require.NoError(t, err)
+		require.True(t, it.First())
+		require.Equal(t, 1, view.Metrics().Transactions)
+		return nil
+	}))
+	require.False(t, it.Next())
+	require.ErrorIs(t, it.Error(), ErrTxDone)
+	require.NoError(t, it.Close())
+	require.Zero(t, view.Metrics().Transactions+view.Metrics().Snapshots)
+	e, err := view.Explain([]byte("k"))
+	require.NoError(t, err)
+	require.True(t, e.Found)
+
+	tx, err := view.Begin(false)
+	require.NoError(t, err)
+	require.ErrorIs(t, view.Close(), ErrTransactionsOpen)
+	_, err = tx.Get([]byte("k"))
+	require.ErrorIs(t, err, ErrClosed)
+	require.NoError(t, tx.Discard())
+}
+
+func TestOperandsAndExpiriesInAView(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	now := time.Unix(1000, 0)
+	clock := func() time.Time { return now }
+	w := openDir(t, dir, &Options{Clock: clock, Merger: Int64Add})
+	view := openView(t, dir, &Options{Clock: clock}) // before there are operands
+	mine := openView(t, dir, &Options{Clock: clock, Merger: Int64Add})
+	other := openView(t, dir, &Options{Clock: clock, Merger: Append("")})
+	k := []byte("k")
+	require.NoError(t, w.SetTTL([]byte("soon"), []byte("v"), time.Minute, nil))
+	for i := range int64(6) {
+		require.NoError(t, w.Merge(k, AppendInt64(nil, i), nil))
+		if i%2 == 1 {
+			require.NoError(t, w.Flush())
+		}
+	}
+	for _, v := range []*DB{view, mine} {
+		require.NoError(t, v.Refresh(t.Context()))
+		requireGet(t, v, "k", string(AppendInt64(nil, 15)))
+		requireGet(t, v, "soon", "v")
+		requireContents(t, model{"k": string(AppendInt64(nil, 15)), "soon": "v"}, v)
+	}
+	require.ErrorIs(t, other.Refresh(t.Context()), ErrInvalidOptions)
+	requireContents(t, model{}, other)
+	_, err := OpenReadOnly(dir, &Options{Merger: Append("")})
+	require.ErrorIs(t, err, ErrInvalidOptions)
+	now = now.Add(time.Hour)
+	requireContents(t, model{"k": string(AppendInt64(nil, 15))}, view)
+
+	// The store forgets its operands, and gets others. An old view still has its own.
+	old := view.NewSnapshot()
+	require.NoError(t, w.Compact(nil, nil))
+	require.NoError(t, w.Close())
+	w = openWriter(t, dir, &Options{Clock: clock, Merger: Append(",")})
+	require.NoError(t, w.Set(k, []byte("a"), nil))
+	require.NoError(t, w.Merge(k, []byte("b"), nil))
+	require.NoError(t, view.Refresh(t.Context()))
+	requireGet(t, view, "k", "a,b")
+	requireGet(t, old, "k", string(AppendInt64(nil, 15)))
+	require.NoError(t, old.Close())
+}
+
+func TestAViewRefusesAFeatureThatItDoesNotKnow(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	w := openWriter(t, dir, nil)
+	set(t, w, "k", "1")
+	view := openView(t, dir, nil)
+	set(t, w, "k", "2")
+	require.NoError(t, w.manifest.Append(&manifest.Edit{Features: 1 << 40}))
+	err := view.Refresh(t.Context())
+	require.ErrorIs(t, err, ErrNewerFormat)
+	require.ErrorContains(t, err, "0x10000000000")
+	requireContents(t, model{"k": "1"}, view)
+	_, err = OpenReadOnly(dir, nil)
+	require.ErrorIs(t, err, ErrNewerFormat)
+}
+
+// The log and the manifest of the writer break and are replaced, in turn, and a
+// reader beside it is with it again as soon as it has healed.
+func TestViewsOfAStoreThatHeals(t *testing.T) {
+	for _, op := range []string{"write", "sync", "create", "rename", "syncdir"} {
+		for _, what := range []string{"a commit", "a flush", "an ingest"} {
+			mem := vfs.NewMem()
+			f := &faultFS{fs: mem}
+			o := &Options{fs: f, MemtableSize: 64 << 10, maxManifestSize: 600}
+			wait := healing(o)
+			w, err := Open("db", o)
+			require.NoError(t, err)
+			view, err := OpenReadOnly("db", &Options{fs: mem})
+			require.NoError(t, err)
+			want := model{}
+			for i := range 8 {
+				k := fmt.Sprintf("key%d", i)
+				set(t, w, k, "before")
+				want[k] = "before"
+				path := ingestFile(t, mem, "file"+k, nil, k+"in=ingested")
+				failOnce(f, op)
+				switch what {
+				case "a commit":
+					err = w.Set([]byte("failed"), nil, Sync)
+				case "a flush":
+					err = w.Flush()
+				case "an ingest":
+					if err = w.Ingest([]string{path}); err == nil {
+						want[k+"in"] = "ingested"
+					}
+				}
+				f.set(nil)
+				if err == nil && what == "a commit" {
+					want["failed"] = ""
+				}
+				// Whatever it sees meanwhile, everything acknowledged is there.
+				refreshErr := view.Refresh(t.Context())
+				require.NoError(t, refreshErr, "%s fails in %s", op, what)
+				for k, v := range want {
+					requireGet(t, view, k, v)
+				}
+				wait(w)
+				require.NoError(t, w.Flush())
+				require.NoError(t, view.Refresh(t.Context()))
+				requireContents(t, want, view)
+				requireContents(t, want, w)
+			}
+			require.NoError(t, view.Close())
+			require.NoError(t, w.Close())
+		}
+	}
+}
+
+// A write that waits while the store is stalled by a flush that fails is told so, or
+// gives up, whichever comes first.
+func TestAStalledTransactionIsGivenUpWithItsContext(t *testing.T) {
+	s := newStalledStore(t)
+	leader := s.commit(t.Context(), "leader")
+	s.queued(0)
+	begin := func(ctx context.Context, read string) chan error {
+		tx, err := s.db.Begin(true)
+		require.NoError(t, err)
+		_, err = tx.Has([]byte(read))
+		require.NoError(t, err)
+		require.NoError(t, tx.Set([]byte("tx"+read), nil))
+		done := make(chan error, 1)
+		go func() { done <- tx.CommitContext(ctx, NoSync) }()
+		return done
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	queued := begin(ctx, "q")
+	s.queued(1)
+	first := s.commit(t.Context(), "first")
+	s.queued(2)
+	given := begin(ctx, "given up")
+	s.queued(3)
+	kept := begin(t.Context(), "kept")
+	s.queued(4)
+	conflict := begin(t.Context(), "first")
+	s.queued(5)
+	cancel()
+	require.ErrorIs(t, <-queued, context.Canceled)
+	require.ErrorIs(t, <-given, context.Canceled)
+	updated := s.db.UpdateContext(ctx, func(tx *Tx) error { return tx.Set([]byte("update"), nil) })
+	require.ErrorIs(t, updated, context.Canceled)
+	close(s.gate)
+	require.NoError(t, <-leader)
+	require.NoError(t, <-first)
+	require.NoError(t, <-kept)
+	require.ErrorIs(t, <-conflict, ErrConflict)
+	require.Zero(t, s.db.Metrics().Transactions)
+	s.want["txkept"] = ""
+	s.finish("leader", "first")
+}
+
+// An update that conflicts again and again ends with its context.
+func TestUpdateContextEndsBetweenAttempts(t *testing.T) {
+	db := openMem(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	attempts := 0
+	err := db.UpdateContext(ctx, func(tx *Tx) error {
+		if attempts++; attempts == 3 {
+			cancel()
+		}
+		_, err := tx.Has([]byte("k"))
+		set(t, db, "k", strconv.Itoa(attempts))
+		return errors.Join(err, tx.Set([]byte("never"), nil))
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 3, attempts)
+	requireContents(t, model{"k": "3"}, db)
+}
+
+// Backup and Ingest wait for the flush before them, and Ingest for its turn, no longer
+// than their contexts last.
+func TestABackupAndAnIngestAreGivenUpWhileTheyWait(t *testing.T) {
+	s := newStalledStore(t)
+	leader := s.commit(t.Context(), "leader")
+	s.queued(0)
+	path := ingestFile(t, s.fs, "file", nil, "never=ingested")
+	for name, call := range map[string]func(context.Context) error{
+		"backup":     func(ctx context.Context) error { _, err := s.db.BackupContext(ctx, nil, BackupMark{}); return err },
+		"ingest":     func(ctx context.Context) error { return s.db.IngestContext(ctx, []string{path}, nil) },
+		"checkpoint": func(ctx context.Context) error { return s.db.CheckpointContext(ctx, "copy") },
+	} {
+		cause := errors.New(name)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- call(ctx) }()
+		s.queued(1)
+		cancel(cause)
+		err := <-done
+		require.ErrorIs(t, err, context.Canceled, name)
+		require.ErrorIs(t, err, cause, name)
+	}
+	close(s.gate)
+	require.NoError(t, <-leader)
+	s.finish("leader")
+}
