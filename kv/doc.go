@@ -49,6 +49,19 @@
 // Tx belong to one goroutine. Slices that are passed in are copied; slices that come out of
 // Get are the caller's; those of an Iterator are valid until its next move.
 //
+// # Several processes
+//
+// One process at a time writes a store: others get [ErrLocked], or wait for the lock by
+// [OpenContext]. [OpenReadOnly] reads beside the writer: it gives a view of the store at
+// one recent moment, which [DB.Refresh] brings up to date.
+//
+// # Waiting
+//
+// What may wait has a variant with a context: [Batch.CommitContext], [Tx.CommitContext],
+// [DB.UpdateContext], [DB.FlushContext], [DB.CompactContext], [DB.CheckpointContext],
+// [DB.BackupContext], [DB.IngestContext] and [VerifyContext]. An error of a commit that
+// matches that of the context says that nothing was written, now or later.
+//
 // # Errors
 //
 // Errors match the sentinels of this package with errors.Is. Damage is reported

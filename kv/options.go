@@ -110,7 +110,7 @@ type Options struct {
 	ReadOnly bool
 
 	// RecoveryMode says what Open makes of logs that a crash or damage has left
-	// broken: PointInTime by default.
+	// broken: PointInTime by default. OpenReadOnly knows no other.
 	RecoveryMode RecoveryMode
 
 	// InMemory keeps everything in memory; the directory's name means nothing.
