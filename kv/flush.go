@@ -136,7 +136,7 @@ func (d *DB) flush(job flushJob) error {
 		return e
 	}, func() {
 		if job.next != nil {
-			d.imms, d.mem = nil, newMemTable(d.opts.MemtableSize, job.next.num)
+			d.imms, d.mem = nil, newMemTable(d.opts.memtableArena(), job.next.num)
 			return
 		}
 		d.imms = append([]*memTable(nil), d.imms[len(mems):]...)

@@ -114,7 +114,7 @@ func (l *lookup) memtable(m *memTable, name string) bool {
 		l.explainMemtable(name, "empty", false)
 		return false
 	}
-	value, trailer, ok := m.points.Get(l.key, l.at)
+	value, trailer, ok := m.points.Get(l.key, l.hash, l.at)
 	if !ok {
 		l.explainMemtable(name, "", false)
 		return false

@@ -74,7 +74,7 @@ func (l *lookup) combine(s *readState, err error) (bool, error) {
 func (l *lookup) olderInMemtable(m *memTable, trailer base.Trailer) bool {
 	var it memtable.Iter
 	it.Init(m.points)
-	for ok := it.SeekGE(base.InternalKey{User: l.key, Trailer: trailer}) && it.Next(); ok; ok = it.Next() {
+	for ok := it.SeekVersion(l.key, l.hash, trailer.SeqNum()) && it.Next(); ok; ok = it.Next() {
 		k := it.Key()
 		if !bytes.Equal(k.User, l.key) {
 			return false

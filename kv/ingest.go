@@ -165,7 +165,7 @@ func (in *ingest) install() error {
 	}, func() {
 		// Writes from now on go to a memtable that no older state has: a reader
 		// with such a state, whatever it takes for the present, is in the past.
-		d.mem = newMemTable(d.opts.MemtableSize, d.mem.log)
+		d.mem = newMemTable(d.opts.memtableArena(), d.mem.log)
 		// The number comes behind the state: who knows it finds the files.
 		d.installState()
 		d.visible.Store(uint64(seq))

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/rangedel"
@@ -34,8 +35,14 @@ func (l *tombstoneList) get() *rangedel.Set {
 	return l.set
 }
 
-func newMemTable(size int64, log uint64) *memTable {
-	return &memTable{points: memtable.New(int(size)), log: log}
+// newMemTable returns a memtable with arena bytes for points.
+func newMemTable(arena int64, log uint64) *memTable {
+	return &memTable{points: memtable.New(int(arena)), log: log}
+}
+
+// memtableArena is the arena of a memtable that takes MemtableSize with its index.
+func (o *Options) memtableArena() int64 {
+	return int64(memtable.CapacityWithin(int(o.MemtableSize)))
 }
 
 // tombstones returns the range tombstones; nil if there are none.
@@ -87,7 +94,7 @@ func (m *memTable) applyEntries(r batchReader) error {
 			return nil
 		}
 		if e.key.Kind() != base.KindRangeDelete {
-			if err := m.points.Add(e.key, e.value); err != nil {
+			if err := m.points.Add(e.key, filterpolicy.Hash(e.key.User), e.value); err != nil {
 				return err
 			}
 			continue

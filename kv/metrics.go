@@ -18,7 +18,7 @@ type Metrics struct {
 	IndexMemory    int64 // indexes of open tables
 	CacheBytes     int64 // blocks in the cache, with their overhead
 	CacheBlocks    int
-	MemtableBytes  int64 // in use, of all memtables
+	MemtableBytes  int64 // of all memtables: in use, and their indexes
 	Memtables      int
 	OpenTables     int
 	FiltersRefused int64 // filters left on disk for want of memory, since Open
@@ -228,7 +228,7 @@ func (d *DB) shape(m *Metrics) {
 	m.RunningCompactions, m.Snapshots = d.compactions.running, len(d.snapshots.list)
 	for _, mem := range append([]*memTable{d.mem}, d.imms...) {
 		m.Memtables++
-		m.MemtableBytes += mem.points.Size()
+		m.MemtableBytes += mem.points.Size() + mem.points.IndexSize()
 	}
 	d.current.all(func(n int, t *table) {
 		l := &m.Levels[n]

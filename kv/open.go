@@ -207,7 +207,7 @@ func (d *DB) start(v *version, lastSeq base.SeqNum, manifestNum uint64) error {
 	d.commits.init(lastSeq, log)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mem = newMemTable(d.opts.MemtableSize, log.num)
+	d.mem = newMemTable(d.opts.memtableArena(), log.num)
 	d.installVersion(v)
 	d.installState()
 	return nil

@@ -256,7 +256,7 @@ func (p *replayer) record(record []byte) error {
 	p.gap = p.gap || r.seq != p.lastSeq+1
 	n := len(p.mems)
 	if n == 0 || p.mems[n-1].log != p.log || p.mems[n-1].crowded() || !p.mems[n-1].reserve(arena) {
-		m := newMemTable(max(p.d.opts.MemtableSize, int64(arena)+memtableSlack), p.log)
+		m := newMemTable(max(p.d.opts.memtableArena(), int64(arena)+memtableSlack), p.log)
 		if !m.reserve(arena) {
 			return errMemtableFull
 		}

@@ -98,7 +98,7 @@ func (d *DB) slowDown(ctx context.Context, size int) {
 // that have room for arena bytes. The caller leads the pipeline and holds d.mu,
 // which is released during I/O.
 func (d *DB) rotate(arena int) error {
-	size := max(d.opts.MemtableSize, int64(arena)+memtableSlack)
+	size := max(d.opts.memtableArena(), int64(arena)+memtableSlack)
 	if d.mem.empty() {
 		d.mem = newMemTable(size, d.mem.log) // too small for the batch
 		d.installState()

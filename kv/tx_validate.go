@@ -190,12 +190,12 @@ func (l *laterWrites) key(key []byte) (bool, error) {
 	if l.tombs.Cover(key, base.MaxSeqNum) > l.since {
 		return true, nil
 	}
+	hash := filterpolicy.Hash(key)
 	for _, m := range l.mems {
-		if _, t, ok := m.points.Get(key, base.MaxSeqNum); ok && t.SeqNum() > l.since || m.tombstones().Cover(key, base.MaxSeqNum) > l.since {
+		if _, t, ok := m.points.Get(key, hash, base.MaxSeqNum); ok && t.SeqNum() > l.since || m.tombstones().Cover(key, base.MaxSeqNum) > l.since {
 			return true, nil
 		}
 	}
-	hash := filterpolicy.Hash(key)
 	for _, t := range l.tables {
 		if !t.Contains(key) {
 			continue

@@ -1,6 +1,9 @@
 package kv
 
-import "github.com/siftkv/siftkv/internal/base"
+import (
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+)
 
 // ownSeq is the sequence number of a transaction's first write while it is the
 // transaction's alone; the others count up. It is above all that a store gives
@@ -51,7 +54,7 @@ func (w *txWrites) get(key []byte) (value []byte, found, written bool, err error
 		return nil, false, false, err
 	}
 	cover := m.tombstones().Cover(key, base.MaxSeqNum)
-	value, trailer, ok := m.points.Get(key, base.MaxSeqNum)
+	value, trailer, ok := m.points.Get(key, filterpolicy.Hash(key), base.MaxSeqNum)
 	switch {
 	case ok && trailer.SeqNum() > cover:
 		return value, trailer.Kind() == base.KindSet, true, nil

@@ -42,7 +42,7 @@ func newHistory(numbers []int, writers int) *history {
 func (h *history) write(w int) error {
 	for _, n := range h.shares[w] {
 		k := numbered(n)
-		if err := h.m.Add(k, k.User[1:]); err != nil {
+		if err := add(h.m, k, k.User[1:]); err != nil {
 			return err
 		}
 		h.added[w].Add(1)
@@ -92,7 +92,7 @@ func (h *history) checkWalk(start, move func(*Iter) bool, direction int) error {
 func (h *history) checkLookups() error {
 	for _, n := range h.seen() {
 		k := numbered(n)
-		value, trailer, ok := h.m.Get(k.User, base.MaxSeqNum)
+		value, trailer, ok := get(h.m, k.User, base.MaxSeqNum)
 		if !ok || trailer != k.Trailer || string(value) != string(k.User[1:]) {
 			return fmt.Errorf("Get(%s) = %q, %d, %t", k, value, trailer, ok)
 		}
@@ -189,7 +189,7 @@ func TestPrevWalksFromAnyHint(t *testing.T) {
 	const n = 500
 	m := New(n * EntrySize(9, 0))
 	for _, i := range rand.New(rand.NewPCG(3, 4)).Perm(n) {
-		require.NoError(t, m.Add(numbered(i), nil))
+		require.NoError(t, add(m, numbered(i), nil))
 	}
 	want := contents(t, m)
 	// A store of a hint may arrive late: any node before is a good one.
@@ -210,7 +210,7 @@ func TestPrevWalksFromAnyHint(t *testing.T) {
 func TestLinkAfterALostRace(t *testing.T) {
 	m := New(1 << 12)
 	for _, i := range []int{10, 50} {
-		require.NoError(t, m.Add(numbered(i), nil))
+		require.NoError(t, add(m, numbered(i), nil))
 	}
 	k := numbered(30)
 	prefix := keyPrefix(k.User)
@@ -219,7 +219,7 @@ func TestLinkAfterALostRace(t *testing.T) {
 	var s splice
 	m.find(prefix, k, 1, &s)
 	for _, i := range []int{20, 25, 40} { // others, meanwhile
-		require.NoError(t, m.Add(numbered(i), nil))
+		require.NoError(t, add(m, numbered(i), nil))
 	}
 	require.False(t, m.link(n, 0, &s))
 	m.findFrom(prefix, k, 0, &s)
@@ -236,7 +236,7 @@ func TestLinkAfterALostRace(t *testing.T) {
 func TestAscendingAddsSurviveAnOldTail(t *testing.T) {
 	m := New(1 << 20)
 	for i := range 300 {
-		require.NoError(t, m.Add(numbered(2*i), nil))
+		require.NoError(t, add(m, numbered(2*i), nil))
 		// As a race leaves it: some earlier node of the level, or none.
 		rng := rand.New(rand.NewPCG(1, uint64(i)))
 		level := rng.IntN(4)

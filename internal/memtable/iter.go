@@ -34,6 +34,12 @@ func (it *Iter) SeekGE(k base.InternalKey) bool { return it.set(it.m.seekGE(k)) 
 // SeekLT goes to the last entry before k.
 func (it *Iter) SeekLT(k base.InternalKey) bool { return it.set(it.m.seekLT(k)) }
 
+// SeekVersion goes to the newest version of a user key at or below seq, and to no
+// entry if there is none. Its hash and costs are those of Get.
+func (it *Iter) SeekVersion(user []byte, hash uint64, seq base.SeqNum) bool {
+	return it.set(it.m.newest(user, hash, seq))
+}
+
 // Next goes to the next entry.
 func (it *Iter) Next() bool {
 	if it.n == nilNode {

@@ -24,7 +24,8 @@ const maxCapacity = min(math.MaxUint32, math.MaxInt) &^ (wordSize - 1)
 type Memtable struct {
 	arena  unsafe.Pointer // the first of bytes
 	bytes  []byte         // memory of a []uint64, for its alignment
-	height atomic.Int32   // of the highest tower
+	index  index
+	height atomic.Int32 // of the highest tower
 
 	_ [64]byte // what readers need is on other cache lines than what each Add changes
 
@@ -37,14 +38,15 @@ type Memtable struct {
 	tails [maxHeight]atomic.Uint32
 }
 
-// New returns an empty memtable whose arena takes capacity bytes, at most 4 GiB.
-// The operating system supplies the arena's pages as they are first written. A
-// capacity too small for one entry makes a table that is always full.
+// New returns an empty memtable whose arena takes capacity bytes, at most 4 GiB,
+// and whose index takes a sixteenth of that beside it. The operating system
+// supplies their pages as they are first written. A capacity too small for one
+// entry makes a table that is always full.
 func New(capacity int) *Memtable {
 	first := int(head) + keyField + prefixSize
 	capacity = max(min(capacity, maxCapacity), first)
 	words := make([]uint64, (capacity+wordSize-1)/wordSize)
-	m := &Memtable{arena: unsafe.Pointer(unsafe.SliceData(words))}
+	m := &Memtable{arena: unsafe.Pointer(unsafe.SliceData(words)), index: newIndex(len(words) * wordSize)}
 	m.bytes = unsafe.Slice((*byte)(m.arena), len(words)*wordSize)
 	m.used.Store(uint64(first))
 	m.height.Store(1)
@@ -53,6 +55,10 @@ func New(capacity int) *Memtable {
 	}
 	return m
 }
+
+// CapacityWithin returns the largest capacity with which New takes at most size
+// bytes, or a few more if size is tiny.
+func CapacityWithin(size int) int { return size - size/(indexShare+1) }
 
 // EntrySize returns the most arena bytes that an entry can take: the argument
 // for Reserve. An entry takes about 50 bytes less on average.
@@ -85,12 +91,15 @@ func (m *Memtable) Reserve(n int) bool {
 func (m *Memtable) Release(n int) { m.reserved.Add(-int64(n)) }
 
 // Add inserts an entry; it copies the key and the value. When it returns, every
-// read finds the entry. It takes O(log n) steps.
+// read finds the entry. The hash is that of the user key, by a function of the
+// caller's choice that is the same for all calls and mixes all 64 bits; reads are
+// right with any function, and slow with a bad one. Add takes O(log n) steps, and
+// most new versions of a key that is in the table take O(1).
 //
 // It returns ErrFull if the arena has no room for the entry, and ErrDuplicate if
 // the table has an entry of the same user key, sequence number and kind; that
 // entry stays as it is, and the space that the attempt took is lost.
-func (m *Memtable) Add(k base.InternalKey, value []byte) error {
+func (m *Memtable) Add(k base.InternalKey, hash uint64, value []byte) error {
 	height := randomHeight()
 	n, err := m.newNode(k, value, height)
 	if err != nil {
@@ -99,7 +108,9 @@ func (m *Memtable) Add(k base.InternalKey, value []byte) error {
 	m.raise(height)
 	var s splice
 	prefix := keyPrefix(k.User)
-	m.find(prefix, k, height, &s)
+	if height > 1 || !m.findNewer(k, hash, &s) {
+		m.find(prefix, k, height, &s)
+	}
 	for level := range height {
 		for !m.link(n, level, &s) {
 			m.findFrom(prefix, k, level, &s)
@@ -108,6 +119,7 @@ func (m *Memtable) Add(k base.InternalKey, value []byte) error {
 			return ErrDuplicate
 		}
 	}
+	m.enter(n, hash)
 	m.count.Add(1)
 	return nil
 }
@@ -158,14 +170,45 @@ func (m *Memtable) raise(height int) {
 
 // Get returns the newest version of a user key that a reader at seq may see:
 // its value, which aliases the arena and must not be modified, and its trailer,
-// which tells a value from a tombstone. It does not allocate.
-func (m *Memtable) Get(user []byte, seq base.SeqNum) (value []byte, trailer base.Trailer, ok bool) {
-	n := m.seekGE(base.SearchKey(user, seq))
-	if n == nilNode || !bytes.Equal(m.user(n), user) {
+// which tells a value from a tombstone. The hash is the one that Add was given for
+// the key. Get does not allocate. It touches a handful of cache lines, one if the
+// key is not there, unless the index has no room for the key or seq is older than
+// several versions of it: then it takes O(log n) steps.
+func (m *Memtable) Get(user []byte, hash uint64, seq base.SeqNum) (value []byte, trailer base.Trailer, ok bool) {
+	n := m.newest(user, hash, seq)
+	if n == nilNode {
 		return nil, 0, false
 	}
 	return m.value(n), m.trailer(n), true
 }
+
+// maxSteps is how many versions a lookup passes on its way to an older one before
+// it searches the list.
+const maxSteps = 8
+
+// newest returns the newest version of a user key at or below seq, or nilNode.
+func (m *Memtable) newest(user []byte, hash uint64, seq base.SeqNum) node {
+	k := base.SearchKey(user, seq)
+	n, absent := m.indexed(user, hash)
+	if absent {
+		return nilNode
+	}
+	for steps := 0; n != nilNode && steps < maxSteps; steps++ {
+		if m.trailer(n) <= k.Trailer {
+			return n
+		}
+		if n = m.next(n); n == nilNode || !bytes.Equal(m.user(n), user) {
+			return nilNode
+		}
+	}
+	if n = m.seekGE(k); n == nilNode || !bytes.Equal(m.user(n), user) {
+		return nilNode
+	}
+	return n
+}
+
+// IndexSize returns the bytes of the index. They are all set aside from the start.
+func (m *Memtable) IndexSize() int64 { return int64(m.index.size()) }
 
 // Size returns the bytes of the arena that are in use.
 func (m *Memtable) Size() int64 {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -24,6 +25,23 @@ type entry struct {
 }
 
 func (e entry) String() string { return fmt.Sprintf("%s=%q", e.key, e.value) }
+
+// add and get hash keys as the store does.
+func add(m *Memtable, k base.InternalKey, value []byte) error {
+	return m.Add(k, xxhash.Sum64(k.User), value)
+}
+
+func get(m *Memtable, user []byte, seq base.SeqNum) ([]byte, base.Trailer, bool) {
+	return m.Get(user, xxhash.Sum64(user), seq)
+}
+
+// hashes are functions that callers may use, down to the worst: reads must be right
+// with each of them.
+var hashes = map[string]func([]byte) uint64{
+	"good":     xxhash.Sum64,
+	"constant": func([]byte) uint64 { return 1 << 40 },
+	"few":      func(b []byte) uint64 { return xxhash.Sum64(b) % 3 << 62 },
+}
 
 // contents reads a table in both directions, which must agree.
 func contents(t require.TestingT, m *Memtable) []entry {
@@ -66,14 +84,20 @@ func genInternalKey() *rapid.Generator[base.InternalKey] {
 }
 
 func TestAgreesWithASortedSlice(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	for name, hash := range hashes {
+		t.Run(name, func(t *testing.T) { rapid.Check(t, agreesWithASortedSlice(hash)) })
+	}
+}
+
+func agreesWithASortedSlice(hash func([]byte) uint64) func(*rapid.T) {
+	return func(t *rapid.T) {
 		m := New(1 << 16)
 		require.True(t, m.Empty())
 		model := []entry{}
 		for range rapid.IntRange(0, 60).Draw(t, "adds") {
 			e := entry{genInternalKey().Draw(t, "key"), rapid.StringN(0, 9, -1).Draw(t, "value")}
 			at, present := slices.BinarySearchFunc(model, e, byKey)
-			err := m.Add(e.key, []byte(e.value))
+			err := m.Add(e.key, hash(e.key.User), []byte(e.value))
 			if present {
 				require.ErrorIs(t, err, ErrDuplicate)
 				continue
@@ -89,15 +113,20 @@ func TestAgreesWithASortedSlice(t *testing.T) {
 		require.Equal(t, len(model) == 0, m.Empty())
 		require.Equal(t, model, contents(t, m))
 		for range 20 {
-			checkSeeks(t, m, model, genInternalKey().Draw(t, "probe"))
+			k := genInternalKey().Draw(t, "probe")
+			checkSeeks(t, m, model, k)
+			checkVersions(t, m, model, k.User, hash(k.User), k.SeqNum())
 		}
 		for _, e := range model {
 			checkSeeks(t, m, model, e.key)
+			for seq := base.SeqNum(0); seq <= 6; seq++ {
+				checkVersions(t, m, model, e.key.User, hash(e.key.User), seq)
+			}
 		}
-	})
+	}
 }
 
-// checkSeeks holds Get, SeekGE and SeekLT at a key against the model.
+// checkSeeks holds SeekGE and SeekLT at a key against the model.
 func checkSeeks(t require.TestingT, m *Memtable, model []entry, k base.InternalKey) {
 	at, _ := slices.BinarySearchFunc(model, entry{key: k}, byKey)
 	it := m.NewIter()
@@ -111,10 +140,18 @@ func checkSeeks(t require.TestingT, m *Memtable, model []entry, k base.InternalK
 	if at > 0 {
 		requireAt(t, it, it.Next(), model, at)
 	}
+}
 
-	at, _ = slices.BinarySearchFunc(model, entry{key: base.SearchKey(k.User, k.SeqNum())}, byKey)
-	value, trailer, ok := m.Get(k.User, k.SeqNum())
-	visible := at < len(model) && bytes.Equal(model[at].key.User, k.User)
+// checkVersions holds Get and SeekVersion against the model.
+func checkVersions(t require.TestingT, m *Memtable, model []entry, user []byte, hash uint64, seq base.SeqNum) {
+	at, _ := slices.BinarySearchFunc(model, entry{key: base.SearchKey(user, seq)}, byKey)
+	visible := at < len(model) && bytes.Equal(model[at].key.User, user)
+	it := m.NewIter()
+	if it.SeekVersion(user, hash, seq); visible {
+		requireAt(t, it, it.Valid(), model, at)
+	}
+	require.Equal(t, visible, it.Valid())
+	value, trailer, ok := m.Get(user, hash, seq)
 	require.Equal(t, visible, ok)
 	if ok {
 		require.Equal(t, model[at].key.Trailer, trailer)
@@ -133,10 +170,10 @@ func requireAt(t require.TestingT, it *Iter, ok bool, model []entry, at int) {
 func TestAddCopies(t *testing.T) {
 	m := New(1 << 10)
 	key, value := []byte("a key of more than a word"), []byte("value")
-	require.NoError(t, m.Add(base.MakeKey(key, 1, base.KindSet), value))
+	require.NoError(t, add(m, base.MakeKey(key, 1, base.KindSet), value))
 	clear(key)
 	clear(value)
-	got, trailer, ok := m.Get([]byte("a key of more than a word"), 1)
+	got, trailer, ok := get(m, []byte("a key of more than a word"), 1)
 	require.True(t, ok)
 	require.Equal(t, "value", string(got))
 	require.Equal(t, base.MakeTrailer(1, base.KindSet), trailer)
@@ -146,9 +183,9 @@ func TestAddCopies(t *testing.T) {
 func TestGetSeesVersionsUpToItsSequenceNumber(t *testing.T) {
 	m := New(1 << 12)
 	k := []byte("k")
-	require.NoError(t, m.Add(base.MakeKey(k, 30, base.KindSet), []byte("v30")))
-	require.NoError(t, m.Add(base.MakeKey(k, 10, base.KindSet), []byte("v10")))
-	require.NoError(t, m.Add(base.MakeKey(k, 20, base.KindDelete), nil))
+	require.NoError(t, add(m, base.MakeKey(k, 30, base.KindSet), []byte("v30")))
+	require.NoError(t, add(m, base.MakeKey(k, 10, base.KindSet), []byte("v10")))
+	require.NoError(t, add(m, base.MakeKey(k, 20, base.KindDelete), nil))
 	for _, c := range []struct {
 		seq   base.SeqNum
 		found base.SeqNum
@@ -162,16 +199,16 @@ func TestGetSeesVersionsUpToItsSequenceNumber(t *testing.T) {
 		{30, 30, base.KindSet, "v30"},
 		{base.MaxSeqNum, 30, base.KindSet, "v30"},
 	} {
-		value, trailer, ok := m.Get(k, c.seq)
+		value, trailer, ok := get(m, k, c.seq)
 		require.True(t, ok)
 		require.Equal(t, base.MakeTrailer(c.found, c.kind), trailer)
 		require.Equal(t, c.value, string(value))
 	}
 	for _, absent := range []string{"", "j", "k\x00", "kk", "l"} {
-		_, _, ok := m.Get([]byte(absent), base.MaxSeqNum)
+		_, _, ok := get(m, []byte(absent), base.MaxSeqNum)
 		require.False(t, ok, "%q", absent)
 	}
-	_, _, ok := m.Get(k, 9)
+	_, _, ok := get(m, k, 9)
 	require.False(t, ok)
 }
 
@@ -190,7 +227,7 @@ func TestIteratorOnNoEntry(t *testing.T) {
 		require.False(t, it.SeekGE(base.SearchKey(nil, base.MaxSeqNum)))
 		require.False(t, it.SeekLT(base.MakeKey([]byte{0xff}, 0, 0)))
 	}
-	require.NoError(t, m.Add(base.MakeKey(nil, 0, 0), nil))
+	require.NoError(t, add(m, base.MakeKey(nil, 0, 0), nil))
 	require.True(t, it.First())
 	require.Empty(t, it.Value())
 	require.False(t, it.Prev())
@@ -203,12 +240,12 @@ func TestFullTableRefusesAndStaysWhole(t *testing.T) {
 	var err error
 	for i := 0; err == nil; i++ {
 		e := entry{base.MakeKey(fmt.Appendf(nil, "%04d", i), 1, base.KindSet), "value"}
-		if err = m.Add(e.key, []byte(e.value)); err == nil {
+		if err = add(m, e.key, []byte(e.value)); err == nil {
 			added = append(added, e)
 		}
 	}
 	require.ErrorIs(t, err, ErrFull)
-	require.ErrorIs(t, m.Add(base.MakeKey([]byte("big"), 1, base.KindSet), make([]byte, 1<<12)), ErrFull)
+	require.ErrorIs(t, add(m, base.MakeKey([]byte("big"), 1, base.KindSet), make([]byte, 1<<12)), ErrFull)
 	require.Equal(t, added, contents(t, m))
 	require.LessOrEqual(t, m.Size(), int64(1<<12))
 	require.Greater(t, m.Size(), int64(1<<12-EntrySize(4, 5)))
@@ -217,7 +254,7 @@ func TestFullTableRefusesAndStaysWhole(t *testing.T) {
 func TestTinyCapacityIsAlwaysFull(t *testing.T) {
 	for _, capacity := range []int{math.MinInt, -1, 0, 1, 8, 50, 99} {
 		m := New(capacity)
-		require.ErrorIs(t, m.Add(base.MakeKey([]byte("k"), 1, base.KindSet), nil), ErrFull)
+		require.ErrorIs(t, add(m, base.MakeKey([]byte("k"), 1, base.KindSet), nil), ErrFull)
 		require.True(t, m.Empty())
 		require.Empty(t, contents(t, m))
 		require.False(t, m.Reserve(EntrySize(1, 0)))
@@ -231,7 +268,7 @@ func TestEntrySizeIsAnUpperBound(t *testing.T) {
 			key := binary.BigEndian.AppendUint32(make([]byte, 0, 40), uint32(valueLen))
 			key = append(key, make([]byte, 40)...)[:keyLen]
 			before := m.Size()
-			err := m.Add(base.MakeKey(key, base.SeqNum(valueLen), base.KindSet), make([]byte, valueLen))
+			err := add(m, base.MakeKey(key, base.SeqNum(valueLen), base.KindSet), make([]byte, valueLen))
 			require.NoError(t, err)
 			require.LessOrEqual(t, m.Size()-before, int64(EntrySize(keyLen, valueLen)))
 		}
@@ -268,7 +305,7 @@ func TestReservedAddsAreNeverRefused(t *testing.T) {
 				}
 				for range batch {
 					key := binary.BigEndian.AppendUint64(nil, uint64(next.Add(1)))
-					assert.NoError(t, m.Add(base.MakeKey(key, 1, base.KindSet), make([]byte, 20)))
+					assert.NoError(t, add(m, base.MakeKey(key, 1, base.KindSet), make([]byte, 20)))
 				}
 				m.Release(n)
 			}
@@ -304,7 +341,7 @@ func TestDuplicateIsRefusedInRaces(t *testing.T) {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(7, 7)) // the same keys for all
 			for _, i := range rng.Perm(keys) {
-				err := m.Add(base.MakeKey([]byte{byte(i)}, base.SeqNum(i), base.KindSet), []byte{byte(w)})
+				err := add(m, base.MakeKey([]byte{byte(i)}, base.SeqNum(i), base.KindSet), []byte{byte(w)})
 				if err == nil {
 					added.Add(1)
 				} else {

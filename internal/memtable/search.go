@@ -103,6 +103,22 @@ func (m *Memtable) find(prefix uint64, k base.InternalKey, height int, s *splice
 	}
 }
 
+// findNewer is find, on level 0 alone, for a version newer than all of its key: its
+// place is known from the one that was the newest until now. It reports false if
+// there is no such, or if others are at work in the same place.
+func (m *Memtable) findNewer(k base.InternalKey, hash uint64, s *splice) bool {
+	after, _ := m.indexed(k.User, hash)
+	if after == nilNode || m.trailer(after) >= k.Trailer {
+		return false
+	}
+	before := m.before(after)
+	if before != head && base.Compare(m.key(before), k) >= 0 {
+		return false // a newer version still, whose Add has not returned
+	}
+	s.before[0], s.after[0] = before, after
+	return true
+}
+
 // findEnd is find for a key behind all others, as those of an ascending load
 // are: it takes a step per level, whatever the table's size. It reports false for
 // other keys, and if the hint at the last node of level 0 is out of date.
