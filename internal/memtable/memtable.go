@@ -43,7 +43,7 @@ type Memtable struct {
 // supplies their pages as they are first written. A capacity too small for one
 // entry makes a table that is always full.
 func New(capacity int) *Memtable {
-	first := int(head) + keyField + prefixSize
+	first := int(head) + sizeFrom(0)
 	capacity = max(min(capacity, maxCapacity), first)
 	words := make([]uint64, (capacity+wordSize-1)/wordSize)
 	m := &Memtable{arena: unsafe.Pointer(unsafe.SliceData(words)), index: newIndex(len(words) * wordSize)}
@@ -63,7 +63,7 @@ func CapacityWithin(size int) int { return size - size/(indexShare+1) }
 // EntrySize returns the most arena bytes that an entry can take: the argument
 // for Reserve. An entry takes about 50 bytes less on average.
 func EntrySize(keyLen, valueLen int) int {
-	return sizeBefore(maxHeight) + keyField + roundUp(max(keyLen, prefixSize)) + valueLen
+	return sizeBefore(maxHeight) + sizeFrom(keyLen) + valueLen
 }
 
 // Reserve sets n bytes of the arena aside, and reports whether there was room.
@@ -128,15 +128,16 @@ func (m *Memtable) Add(k base.InternalKey, hash uint64, value []byte) error {
 func (m *Memtable) newNode(k base.InternalKey, value []byte, height int) (node, error) {
 	before := uint64(sizeBefore(height))
 	keyLen, valueLen := uint64(len(k.User)), uint64(len(value))
-	start, valueAt, ok := m.allocate(before+keyField+roundUp(max(keyLen, prefixSize)), valueLen)
+	start, valueAt, ok := m.allocate(before+sizeFrom(keyLen), valueLen)
 	if !ok {
 		return nilNode, ErrFull
 	}
 	n := node(start + before)
-	*(*uint32)(unsafe.Add(m.arena, int(n)+valueAtField)) = uint32(valueAt)
-	*(*base.Trailer)(unsafe.Add(m.arena, int(n)+trailerField)) = k.Trailer
 	*(*uint32)(unsafe.Add(m.arena, int(n)+keyLenField)) = uint32(keyLen)
-	*(*uint32)(unsafe.Add(m.arena, int(n)+valueLenField)) = uint32(valueLen)
+	tail := m.tail(n)
+	*(*base.Trailer)(unsafe.Add(tail, trailerField)) = k.Trailer
+	*(*uint32)(unsafe.Add(tail, valueAtField)) = uint32(valueAt)
+	*(*uint32)(unsafe.Add(tail, valueLenField)) = uint32(valueLen)
 	copy(m.user(n), k.User)
 	copy(m.value(n), value)
 	return n, nil

@@ -273,8 +273,8 @@ func TestEntrySizeIsAnUpperBound(t *testing.T) {
 			require.LessOrEqual(t, m.Size()-before, int64(EntrySize(keyLen, valueLen)))
 		}
 	}
-	require.Equal(t, 72+8+8+3, EntrySize(0, 3))
-	require.Equal(t, 72+8+24+3, EntrySize(17, 3))
+	require.Equal(t, 56+8+8+16+3, EntrySize(0, 3))
+	require.Equal(t, 56+8+24+16+3, EntrySize(17, 3))
 }
 
 func TestReserve(t *testing.T) {

@@ -13,25 +13,25 @@ import (
 // A node is the offset n of a list node in the arena, a multiple of 8. Around n
 // lie, in the machine's byte order:
 //
-//	n-20-4i  next[i]   u32   for levels i = height-1 … 1
-//	n-20     valueAt   u32   offset of the value
-//	n-16     trailer   u64
-//	n-8      keyLen    u32
-//	n-4      valueLen  u32
+//	n-4-4i   next[i]   u32   for levels i = height-1 … 1
+//	n-4      prev      u32   a node before this one, see Memtable.before
 //	n        next[0]   u32
-//	n+4      prev      u32   a node before this one, see Memtable.before
-//	n+8      user key, zeros up to 8 bytes
+//	n+4      keyLen    u32
+//	n+8      user key, zeros up to 8 bytes and to whole words
+//	then     trailer   u64
+//	         valueAt   u32   offset of the value
+//	         valueLen  u32
 //
 // Nodes fill the arena from its start and values from its end: what a search
 // costs is cache misses, and these are fewer the denser nodes are.
 //
 // The first 8 bytes of the key, read as a big-endian number, order nodes as
-// their keys do wherever the numbers differ. What a search needs of a node on
-// level 0, its link and that number, are 16 neighbouring bytes: mostly one
-// cache line, and no second one for the key.
+// their keys do wherever the numbers differ. What a search needs of a node, its
+// link and that number, are 16 neighbouring bytes on level 0 and 24 on levels 1 and
+// 2, and the rest of a short key comes next: mostly one cache line in all.
 //
-// Links are read and written atomically. All else is written before the first
-// link to the node and never again, but for prev, which is atomic too.
+// A node is written by who makes it until a link leads to it. From then on its
+// links and prev are read and written atomically, and nothing else is written.
 type node uint32
 
 const (
@@ -43,18 +43,19 @@ const (
 	prefixSize = 8
 
 	// Where fields stand, relative to a node.
-	valueAtField  = -20
-	trailerField  = -16
-	keyLenField   = -8
-	valueLenField = -4
-	nextField     = 0
-	prevField     = 4
-	keyField      = 8
+	prevField   = -4
+	nextField   = 0
+	keyLenField = 4
+	keyField    = 8
 
-	headerBefore = -valueAtField // bytes of a node of height 1 before its offset
+	// Where fields stand behind the key, and how many bytes they take.
+	trailerField  = 0
+	valueAtField  = 8
+	valueLenField = 12
+	tailSize      = 16
 
 	nilNode = node(0)
-	head    = node((headerBefore + 4*(maxHeight-1) + wordSize - 1) &^ (wordSize - 1))
+	head    = node((4*maxHeight + wordSize - 1) &^ (wordSize - 1))
 )
 
 // randomHeight draws the height of a tower: h with probability 3/4^h.
@@ -65,7 +66,12 @@ func randomHeight() int {
 func roundUp[T int | uint64](n T) T { return (n + wordSize - 1) &^ (wordSize - 1) }
 
 // sizeBefore returns the bytes of a node before its offset, in whole words.
-func sizeBefore(height int) int { return roundUp(headerBefore + 4*(height-1)) }
+func sizeBefore(height int) int { return roundUp(4 * height) }
+
+// sizeFrom returns the bytes of a node from its offset on, in whole words.
+func sizeFrom[T int | uint64](keyLen T) T { return keyField + keySize(keyLen) + tailSize }
+
+func keySize[T int | uint64](keyLen T) T { return roundUp(max(keyLen, prefixSize)) }
 
 // keyPrefix returns the number that a search compares first.
 func keyPrefix(user []byte) uint64 {
@@ -82,7 +88,7 @@ func linkAt(level int) int {
 	if level == 0 {
 		return nextField
 	}
-	return -headerBefore - 4*level
+	return prevField - 4*level
 }
 
 // word returns the atomic word at a distance from a node.
@@ -99,21 +105,32 @@ func loadPrefix(arena unsafe.Pointer, n node) uint64 {
 func (m *Memtable) next(n node) node       { return loadLink(m.arena, n, nextField) }
 func (m *Memtable) hint(n node) node       { return loadLink(m.arena, n, prevField) }
 func (m *Memtable) setHint(n, before node) { word(m.arena, n, prevField).Store(uint32(before)) }
+
+func (m *Memtable) keyLen(n node) uint64 {
+	return uint64(*(*uint32)(unsafe.Add(m.arena, int(n)+keyLenField)))
+}
+
+// tail returns where what is behind the key of a node stands.
+func (m *Memtable) tail(n node) unsafe.Pointer {
+	return unsafe.Add(m.arena, uint64(n)+keyField+keySize(m.keyLen(n)))
+}
+
 func (m *Memtable) trailer(n node) base.Trailer {
-	return *(*base.Trailer)(unsafe.Add(m.arena, int(n)+trailerField))
+	return *(*base.Trailer)(unsafe.Add(m.tail(n), trailerField))
 }
 
 // user returns the user key of a node, aliasing the arena.
 func (m *Memtable) user(n node) []byte {
 	at := uint64(n) + keyField
-	end := at + uint64(*(*uint32)(unsafe.Add(m.arena, int(n)+keyLenField)))
+	end := at + m.keyLen(n)
 	return m.bytes[at:end:end]
 }
 
 // value returns the value of a node, aliasing the arena.
 func (m *Memtable) value(n node) []byte {
-	at := uint64(*(*uint32)(unsafe.Add(m.arena, int(n)+valueAtField)))
-	end := at + uint64(*(*uint32)(unsafe.Add(m.arena, int(n)+valueLenField)))
+	tail := m.tail(n)
+	at := uint64(*(*uint32)(unsafe.Add(tail, valueAtField)))
+	end := at + uint64(*(*uint32)(unsafe.Add(tail, valueLenField)))
 	return m.bytes[at:end:end]
 }
 
