@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"sync/atomic"
 	"unsafe"
 
@@ -25,6 +26,7 @@ type Memtable struct {
 	arena  unsafe.Pointer // the first of bytes
 	bytes  []byte         // memory of a []uint64, for its alignment
 	index  index
+	seed   uint64       // of the heights of towers
 	height atomic.Int32 // of the highest tower
 
 	_ [64]byte // what readers need is on other cache lines than what each Add changes
@@ -46,7 +48,7 @@ func New(capacity int) *Memtable {
 	first := int(head) + sizeFrom(0)
 	capacity = max(min(capacity, maxCapacity), first)
 	words := make([]uint64, (capacity+wordSize-1)/wordSize)
-	m := &Memtable{arena: unsafe.Pointer(unsafe.SliceData(words)), index: newIndex(len(words) * wordSize)}
+	m := &Memtable{arena: unsafe.Pointer(unsafe.SliceData(words)), index: newIndex(len(words) * wordSize), seed: rand.Uint64()}
 	m.bytes = unsafe.Slice((*byte)(m.arena), len(words)*wordSize)
 	m.used.Store(uint64(first))
 	m.height.Store(1)
@@ -100,7 +102,7 @@ func (m *Memtable) Release(n int) { m.reserved.Add(-int64(n)) }
 // the table has an entry of the same user key, sequence number and kind; that
 // entry stays as it is, and the space that the attempt took is lost.
 func (m *Memtable) Add(k base.InternalKey, hash uint64, value []byte) error {
-	height := randomHeight()
+	height := m.drawHeight(k.Trailer, hash)
 	n, err := m.newNode(k, value, height)
 	if err != nil {
 		return err
@@ -108,7 +110,7 @@ func (m *Memtable) Add(k base.InternalKey, hash uint64, value []byte) error {
 	m.raise(height)
 	var s splice
 	prefix := keyPrefix(k.User)
-	if height > 1 || !m.findNewer(k, hash, &s) {
+	if !m.findEnd(prefix, k, height, &s) && (height > 1 || !m.findNewer(k, hash, &s)) {
 		m.find(prefix, k, height, &s)
 	}
 	for level := range height {

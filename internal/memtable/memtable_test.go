@@ -318,10 +318,28 @@ func TestReservedAddsAreNeverRefused(t *testing.T) {
 }
 
 func TestHeightsFallByFour(t *testing.T) {
-	const n = 1 << 20
+	for _, versions := range []string{"of one key", "one of each key", "of a hundred keys"} {
+		t.Run(versions, func(t *testing.T) { requireHeights(t, versions) })
+	}
+}
+
+func requireHeights(t *testing.T, versions string) {
+	t.Helper()
+	const n = 1 << 18
 	var count [maxHeight + 1]int
-	for range n {
-		count[randomHeight()]++
+	m := New(0)
+	m.seed = 0x2545f4914f6cdd1d
+	for i := range uint64(n) {
+		trailer, key := i<<8|1, make([]byte, 8)
+		switch versions {
+		case "of one key":
+		case "one of each key":
+			binary.BigEndian.PutUint64(key, i)
+			trailer = 1
+		case "of a hundred keys":
+			binary.BigEndian.PutUint64(key, i%100)
+		}
+		count[m.drawHeight(base.Trailer(trailer), xxhash.Sum64(key))]++
 	}
 	require.Zero(t, count[0])
 	rest := float64(n)

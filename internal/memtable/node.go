@@ -3,7 +3,6 @@ package memtable
 import (
 	"encoding/binary"
 	"math/bits"
-	"math/rand/v2"
 	"sync/atomic"
 	"unsafe"
 
@@ -58,9 +57,13 @@ const (
 	head    = node((4*maxHeight + wordSize - 1) &^ (wordSize - 1))
 )
 
-// randomHeight draws the height of a tower: h with probability 3/4^h.
-func randomHeight() int {
-	return 1 + bits.TrailingZeros32(rand.Uint32()|1<<(2*(maxHeight-1)))/2
+// drawHeight returns the height of an entry's tower: h with probability 3/4^h. It is
+// drawn from the key's hash, which costs less than a random number, and from the
+// trailer, lest all versions of a key are equally high; and from a seed, lest a
+// caller's keys be chosen so that all are low.
+func (m *Memtable) drawHeight(trailer base.Trailer, hash uint64) int {
+	hi, lo := bits.Mul64(hash^m.seed, uint64(trailer)*0x9e3779b97f4a7c15^m.seed>>32^0xd6e8feb86659fd93)
+	return 1 + bits.TrailingZeros64((hi^lo)|1<<(2*(maxHeight-1)))/2
 }
 
 func roundUp[T int | uint64](n T) T { return (n + wordSize - 1) &^ (wordSize - 1) }
@@ -105,6 +108,12 @@ func loadPrefix(arena unsafe.Pointer, n node) uint64 {
 func (m *Memtable) next(n node) node       { return loadLink(m.arena, n, nextField) }
 func (m *Memtable) hint(n node) node       { return loadLink(m.arena, n, prevField) }
 func (m *Memtable) setHint(n, before node) { word(m.arena, n, prevField).Store(uint32(before)) }
+
+// write sets a link or the hint of a node to which, on that level, none leads yet:
+// it needs no atomic store, which costs a barrier.
+func (m *Memtable) write(n node, at int, to node) {
+	*(*uint32)(unsafe.Add(m.arena, int(n)+at)) = uint32(to)
+}
 
 func (m *Memtable) keyLen(n node) uint64 {
 	return uint64(*(*uint32)(unsafe.Add(m.arena, int(n)+keyLenField)))

@@ -91,9 +91,6 @@ func (m *Memtable) lessTied(n node, k base.InternalKey) bool {
 
 // find fills in the splice of k on all levels below height.
 func (m *Memtable) find(prefix uint64, k base.InternalKey, height int, s *splice) {
-	if m.findEnd(prefix, k, height, s) {
-		return
-	}
 	n, after := head, nilNode
 	for level := int(m.height.Load()) - 1; level >= 0; level-- {
 		n, after = m.walk(n, after, prefix, k, level)
@@ -149,10 +146,10 @@ func (m *Memtable) link(n node, level int, s *splice) bool {
 			s.duplicate = true
 			return true
 		}
-		m.setHint(n, before)
+		m.write(n, prevField, before)
 	}
 	at := linkAt(level)
-	word(m.arena, n, at).Store(uint32(after))
+	m.write(n, at, after)
 	if !word(m.arena, before, at).CompareAndSwap(uint32(after), uint32(n)) {
 		return false
 	}
