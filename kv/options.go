@@ -33,8 +33,9 @@ type Options struct {
 	// negative for none. It holds data blocks and the leaves of large indexes.
 	CacheSize int64
 
-	// MemtableSize is the size in bytes at which a memtable is flushed: 32 MiB by
-	// default, 64 KiB to 1 GiB. Up to MaxMemtables exist at a time.
+	// MemtableSize is the size in bytes at which a memtable is flushed, its index
+	// (a seventeenth) included: 32 MiB by default, 64 KiB to 1 GiB. Up to MaxMemtables
+	// exist at a time.
 	MemtableSize int64
 
 	// MaxMemtables is how many memtables, the active one included, may exist
