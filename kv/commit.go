@@ -144,6 +144,7 @@ func (p *commitPipeline) submit(d *DB, r *commitRequest) error {
 // lead sees to one group, of which the caller's request is the first, and hands
 // on.
 func (p *commitPipeline) lead(d *DB) {
+	p.waitForReturn()
 	group, size := p.takeGroup(min(maxGroupBytes, int(d.opts.MemtableSize/4)))
 	var err error
 	switch {
