@@ -280,28 +280,15 @@ func (p *commitPipeline) writeLog(d *DB, level durability) error {
 }
 
 // applyGroup puts the batches of a group into the memtable: the leader alone if
-// they are small, else every writer its own. Range tombstones make a list, so
-// batches that have some are the leader's.
+// they are small, else every writer its own.
 func applyGroup(mem *memTable, group []*commitRequest, size int) error {
-	var others sync.WaitGroup
-	parallel := size >= parallelBytes && len(group) > 1
-	for _, r := range group[1:] {
-		if parallel && r.batch.tombs == 0 {
-			others.Add(1)
-			r.mem, r.applied = mem, &others
-			r.turn <- turnApply
-		}
+	if size >= parallelBytes && len(group) > 1 {
+		return applyParallel(mem, group)
 	}
 	var errs error
-	for i, r := range group {
-		if i == 0 || !parallel || r.batch.tombs > 0 {
-			errs = errors.Join(errs, mem.apply(r.batch.data))
-		}
-	}
-	others.Wait()
-	if errs == nil && parallel {
-		for _, r := range group {
-			errs = errors.Join(errs, r.err)
+	for _, r := range group {
+		if err := mem.apply(r.batch.data); err != nil {
+			errs = errors.Join(errs, err)
 		}
 	}
 	return errs

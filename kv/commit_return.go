@@ -14,6 +14,9 @@ const mostYields = 4
 // waitForReturn gives the writers of the last group a chance to be in the next one,
 // if that is going to sync. It never waits for an event. The caller leads.
 func (p *commitPipeline) waitForReturn() {
+	if len(p.group) <= 1 {
+		return // a lone writer leads already
+	}
 	for range mostYields {
 		p.mu.Lock()
 		first := p.waiting[0]
