@@ -2,6 +2,7 @@ package sstable
 
 import (
 	"encoding/binary"
+	"math/bits"
 
 	"github.com/siftkv/siftkv/internal/base"
 )
@@ -14,8 +15,7 @@ type blockWriter struct {
 	buf      []byte
 	restarts []uint32
 	hashes   []keyHash
-	last     []byte // user key of the last entry
-	n        int    // entries in this block
+	n        int // entries in this block
 }
 
 // A keyHash is a distinct user key of the block: its hash and where it starts.
@@ -24,37 +24,47 @@ type keyHash struct {
 	restart uint32
 }
 
-// add appends an entry. Keys must ascend; hash is the user key's.
-func (w *blockWriter) add(k base.InternalKey, value []byte, hash uint64) {
-	shared, again := w.shared(k.User)
+// add appends an entry. Keys must ascend; hash is the user key's, shared is how many
+// bytes it has in common with that of the entry added before, in this block or
+// another, and again says that it is the same.
+func (w *blockWriter) add(k base.InternalKey, value []byte, hash uint64, shared int, again bool) {
 	if w.n%w.restartInterval == 0 {
 		w.restarts = append(w.restarts, uint32(len(w.buf)))
 		shared = 0
 	}
-	if !again {
+	if !again || w.n == 0 {
 		w.hashes = append(w.hashes, keyHash{hash: uint32(hash), restart: uint32(len(w.restarts) - 1)})
 	}
-	w.buf = binary.AppendUvarint(w.buf, uint64(shared))
-	w.buf = binary.AppendUvarint(w.buf, uint64(len(k.User)-shared))
-	w.buf = binary.AppendUvarint(w.buf, uint64(len(value)))
-	w.buf = binary.AppendUvarint(w.buf, uint64(k.Trailer))
+	w.buf = appendEntryHeader(w.buf, shared, len(k.User)-shared, len(value), k.Trailer)
 	w.buf = append(w.buf, k.User[shared:]...)
 	w.buf = append(w.buf, value...)
-	w.last = append(w.last[:0], k.User...)
 	w.n++
 }
 
-// shared returns how many bytes key has in common with the last key of the
-// block, and whether it is that key.
-func (w *blockWriter) shared(key []byte) (n int, again bool) {
-	if w.n == 0 {
-		return 0, false
+// appendEntryHeader appends four uvarints, the first three mostly of one byte each.
+func appendEntryHeader(dst []byte, shared, unshared, valueLen int, t base.Trailer) []byte {
+	if shared|unshared|valueLen < 0x80 {
+		dst = append(dst, byte(shared), byte(unshared), byte(valueLen))
+	} else {
+		dst = binary.AppendUvarint(dst, uint64(shared))
+		dst = binary.AppendUvarint(dst, uint64(unshared))
+		dst = binary.AppendUvarint(dst, uint64(valueLen))
 	}
-	m := min(len(key), len(w.last))
-	for n < m && key[n] == w.last[n] {
+	return binary.AppendUvarint(dst, uint64(t))
+}
+
+// commonPrefix returns how many bytes a and b begin with in common.
+func commonPrefix(a, b []byte) int {
+	n, m := 0, min(len(a), len(b))
+	for ; n+8 <= m; n += 8 {
+		if x := binary.LittleEndian.Uint64(a[n:]) ^ binary.LittleEndian.Uint64(b[n:]); x != 0 {
+			return n + bits.TrailingZeros64(x)/8
+		}
+	}
+	for n < m && a[n] == b[n] {
 		n++
 	}
-	return n, n == len(key) && n == len(w.last)
+	return n
 }
 
 func (w *blockWriter) empty() bool { return w.n == 0 }

@@ -336,8 +336,12 @@ func TestHashIndexFindsEveryKeyWithoutASearch(t *testing.T) {
 	var keys [][]byte
 	for i := range 60 {
 		k := fmt.Appendf(nil, "key%04d", i)
+		shared := 0
+		if i > 0 {
+			shared = commonPrefix(keys[i-1], k)
+		}
 		keys = append(keys, k)
-		w.add(base.MakeKey(k, 1, base.KindSet), k, filterpolicy.Hash(k))
+		w.add(base.MakeKey(k, 1, base.KindSet), k, filterpolicy.Hash(k), shared, false)
 	}
 	data := slices.Clone(w.finish())
 	require.NoError(t, checkBlock(data))
