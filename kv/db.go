@@ -180,6 +180,7 @@ func (d *DB) Close() error {
 	d.cleaner.wait()
 	d.cleaner.stop()
 	err = errors.Join(err, d.cleaner.drain(d))
+	d.cache.Release() // tables of open iterators keep it
 	if d.manifest != nil {
 		err = errors.Join(err, d.manifest.Close())
 	}

@@ -49,11 +49,13 @@ func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, erro
 		// compactions since then have dropped from newer ones.
 		at = min(d.seq(), s.limit)
 	}
-	l := lookup{d: d, key: key, hash: hash, at: at, want: want, stripe: &d.counters.stripes[n]}
+	l := lookup{d: d, key: key, hash: hash, at: at, want: want, dst: dst, stripe: &d.counters.stripes[n]}
 	l.stripe.gets.Add(1)
 	ok, err := l.run(s)
 	if ok && want {
-		dst = append(dst, l.value...)
+		// A value out of a table stands behind dst already, or behind its copy in a
+		// larger array, and then this moves nothing.
+		dst = append(l.dst[:len(dst)], l.value...)
 		if dst == nil {
 			dst = []byte{}
 		}
@@ -74,6 +76,7 @@ type lookup struct {
 	stripe  *stripe     // nil: not counted
 	explain *Explanation
 
+	dst   []byte // what tables append values to
 	value []byte // the answer, if it is one
 	found bool
 	chain operandChain // what the value is to be made of, if there are operands
@@ -184,13 +187,13 @@ func (l *lookup) table(level int, t *table) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	var p sstable.Probe
+	p := sstable.Probe{SkipValue: !l.want}
 	operand := false
-	value, trailer, ok, err := r.Find(l.key, l.hash, l.at, &p)
+	trailer, ok, done, err := l.find(r, l.at, &p)
 	if err != nil {
 		return false, err
 	}
-	if ok && !l.answer(value, trailer) {
+	if ok && !done {
 		operand = true
 		if ok, err = l.olderInTable(r, trailer, &p); err != nil {
 			return false, err
@@ -203,6 +206,18 @@ func (l *lookup) table(level int, t *table) (done bool, err error) {
 		l.explainTable(level, t, p, ok, operand)
 	}
 	return ok, nil
+}
+
+// find looks in a table for the newest version at or below at, and takes it as the
+// answer if there is one.
+func (l *lookup) find(r *sstable.Reader, at base.SeqNum, p *sstable.Probe) (trailer base.Trailer, ok, done bool, err error) {
+	out, trailer, ok, err := r.Find(l.dst, l.key, l.hash, at, p)
+	if err != nil || !ok {
+		return 0, false, false, err
+	}
+	value := out[len(l.dst):]
+	l.dst = out // an operand stays where it is while older ones are appended
+	return trailer, true, l.answer(value, trailer), nil
 }
 
 // count adds what a probe did.

@@ -90,11 +90,11 @@ func (l *lookup) olderInMemtable(m *memTable, trailer base.Trailer) bool {
 // key in one.
 func (l *lookup) olderInTable(r *sstable.Reader, trailer base.Trailer, p *sstable.Probe) (done bool, err error) {
 	for trailer.SeqNum() > 0 {
-		value, older, ok, err := r.Find(l.key, l.hash, trailer.SeqNum()-1, p)
+		older, ok, done, err := l.find(r, trailer.SeqNum()-1, p)
 		if err != nil || !ok {
 			return false, err
 		}
-		if l.answer(value, older) {
+		if done {
 			return true, nil
 		}
 		trailer = older

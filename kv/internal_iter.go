@@ -7,8 +7,8 @@ import (
 )
 
 // An internalIter walks internal keys in order. Moves report whether it is on an
-// entry. Keys are valid until the next move, values as long as the iterator's
-// memtable or table is referred to.
+// entry. Keys are valid until the next move. Values are too, but those of memtables
+// and of sequential iterators stay as long as the memtable or table is referred to.
 type internalIter interface {
 	First() bool
 	Last() bool

@@ -33,6 +33,7 @@ type Iterator struct {
 	backward bool
 	ahead    bool
 	operands [][]byte // of key, with the value under them; see iterator_operands.go
+	older    []byte   // the value, going backward
 	valid    bool
 	err      error
 	closed   bool

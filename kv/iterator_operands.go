@@ -26,7 +26,7 @@ func (i *Iterator) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
 		i.err = unknownKind(i.key, kind)
 		return true
 	}
-	i.operands = append(i.operands[:0], i.merge.Value())
+	i.operands = append(i.operands[:0], bytes.Clone(i.merge.Value()))
 	i.ahead = true
 	for i.merge.Next() {
 		k := i.merge.Key()
@@ -39,7 +39,7 @@ func (i *Iterator) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
 			return true
 		}
 		if live {
-			i.operands = append(i.operands, value)
+			i.operands = append(i.operands, bytes.Clone(value))
 		}
 		if k.Kind() != base.KindMerge {
 			break
@@ -70,27 +70,25 @@ func (i *Iterator) part(k base.InternalKey) (value []byte, live bool, err error)
 
 // takeOlder takes merge's entry, a version of i.key, going backward; live says that
 // there is a value as of the version before it. It reports whether there is one as of
-// this one.
+// this one. Merge moves on before the value is shown, so the value is copied.
 func (i *Iterator) takeOlder(k base.InternalKey, live bool, cover base.SeqNum) bool {
 	if k.Kind() == base.KindMerge && cover <= k.SeqNum() {
 		if len(i.operands) == 0 && live {
-			i.operands = append(i.operands, i.value)
+			i.operands = append(i.operands, bytes.Clone(i.value))
 		}
-		i.operands = append(i.operands, i.merge.Value())
+		i.operands = append(i.operands, bytes.Clone(i.merge.Value()))
 		return true
 	}
 	i.operands = i.operands[:0]
 	if cover > k.SeqNum() {
 		return false
 	}
-	if k.Kind() == base.KindSet {
-		i.value = i.merge.Value()
-		return true
-	}
-	var err error
-	if i.value, live, err = i.part(k); err != nil {
+	value, live, err := i.part(k)
+	if err != nil {
 		i.err = err
 	}
+	i.older = append(i.older[:0], value...)
+	i.value = i.older
 	return live
 }
 

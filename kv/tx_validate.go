@@ -204,8 +204,8 @@ func (l *laterWrites) key(key []byte) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		var p sstable.Probe // not counted: this is no lookup of anybody's
-		if _, t, ok, err := r.Find(key, hash, base.MaxSeqNum, &p); err != nil || ok && t.SeqNum() > l.since {
+		p := sstable.Probe{SkipValue: true} // not counted: this is no lookup of anybody's
+		if _, t, ok, err := r.Find(nil, key, hash, base.MaxSeqNum, &p); err != nil || ok && t.SeqNum() > l.since {
 			return err == nil, err
 		}
 	}

@@ -87,27 +87,47 @@ func compress(buf, src []byte, c Compression) ([]byte, Compression, error) {
 	return buf, c, nil
 }
 
-// decompress returns the decoded form of src in memory of its own.
-func decompress(src []byte, c Compression) ([]byte, error) {
+// decodedSize returns how long src is when it is decoded, or -1 if only decoding can
+// tell.
+func decodedSize(src []byte, c Compression) (int, error) {
 	switch c {
 	case NoCompression:
-		return append(make([]byte, 0, len(src)), src...), nil
+		return len(src), nil
 	case Snappy:
 		n, err := s2.DecodedLen(src)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		// A snappy element of two bytes or more yields 64 bytes at the most.
 		if n > maxBlockSize || n > 64*len(src) {
-			return nil, errDecodedSize
+			return 0, errDecodedSize
 		}
-		return s2.Decode(make([]byte, n), src)
+		return n, nil
 	case Zstd:
+		return -1, nil
+	}
+	return 0, fmt.Errorf("unknown compression %d", uint8(c))
+}
+
+// decompress returns the decoded form of src in buf's memory if it has room, in
+// memory of its own otherwise.
+func decompress(buf, src []byte, c Compression) ([]byte, error) {
+	n, err := decodedSize(src, c)
+	if err != nil {
+		return nil, err
+	}
+	if c == Zstd {
 		dec, err := zstdDecoder()
 		if err != nil {
 			return nil, err
 		}
-		return dec.DecodeAll(src, nil)
+		return dec.DecodeAll(src, buf[:0])
 	}
-	return nil, fmt.Errorf("unknown compression %d", uint8(c))
+	if cap(buf) < n {
+		buf = make([]byte, n)
+	}
+	if c == NoCompression {
+		return buf[:copy(buf[:n], src)], nil
+	}
+	return s2.Decode(buf[:n], src)
 }

@@ -100,7 +100,7 @@ func (v *victim) finds(t *testing.T, r *Reader) (noticed bool) {
 	for _, want := range v.vs {
 		var p Probe
 		user := want.key.User
-		value, trailer, ok, err := r.Find(user, filterpolicy.Hash(user), want.key.SeqNum(), &p)
+		value, trailer, ok, err := r.Find(nil, user, filterpolicy.Hash(user), want.key.SeqNum(), &p)
 		if err != nil {
 			require.ErrorIs(t, err, ErrCorruption, v.name)
 			noticed = true
@@ -110,7 +110,7 @@ func (v *victim) finds(t *testing.T, r *Reader) (noticed bool) {
 		require.Equal(t, want.key.Trailer, trailer, v.name)
 		require.Equal(t, string(want.value), string(value), v.name)
 		absent := append(bytes.Clone(user), 'x')
-		_, _, ok, err = r.Find(absent, filterpolicy.Hash(absent), base.MaxSeqNum, &p)
+		_, _, ok, err = r.Find(nil, absent, filterpolicy.Hash(absent), base.MaxSeqNum, &p)
 		require.False(t, ok, v.name)
 		noticed = noticed || err != nil
 	}
@@ -243,7 +243,7 @@ func TestDamageIsNamed(t *testing.T) {
 	r := openBytes(t, data, &ReaderOptions{Name: "dir/000007.sst", Hint: "kvbench verify dir", ID: info.ID})
 	key := []byte("key005")
 	var p Probe
-	_, _, _, err := r.Find(key, filterpolicy.Hash(key), base.MaxSeqNum, &p)
+	_, _, _, err := r.Find(nil, key, filterpolicy.Hash(key), base.MaxSeqNum, &p)
 	var damage *base.CorruptionError
 	require.ErrorAs(t, err, &damage)
 	offset, _ := r.index.Block(r.index.Find(key))

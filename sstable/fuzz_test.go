@@ -17,8 +17,8 @@ func readAll(t *testing.T, r *Reader, keys ...[]byte) {
 	t.Helper()
 	for _, k := range keys {
 		var p Probe
-		_, _, _, _ = r.Find(k, filterpolicy.Hash(k), base.MaxSeqNum, &p)
-		_, _, _, _ = r.Find(k, filterpolicy.Hash(k), 0, &p)
+		_, _, _, _ = r.Find(nil, k, filterpolicy.Hash(k), base.MaxSeqNum, &p)
+		_, _, _, _ = r.Find(nil, k, filterpolicy.Hash(k), 0, &p)
 		_, _ = r.Get(k)
 	}
 	for _, sequential := range []bool{false, true} {

@@ -25,6 +25,9 @@ func (v FilterVerdict) String() string {
 
 // A Probe is what one lookup did in one file.
 type Probe struct {
+	// SkipValue is the caller's: plain values need not be returned.
+	SkipValue bool
+
 	Filter              FilterVerdict
 	IndexLookup         bool // the index was searched
 	RuledOutByIndex     bool // and said that the key is behind the last block
@@ -36,44 +39,54 @@ type Probe struct {
 	BytesDecoded        int64 // of the blocks from disk, after decompression
 }
 
-// Find looks for the newest version of key at or below sequence number at. Hash
-// is filterpolicy.Hash(key): a caller that asks many files computes it once. What
-// the lookup did is added to p. The value aliases a block and stays valid; the
-// caller must not change it. Range tombstones are not considered.
-func (r *Reader) Find(key []byte, hash uint64, at base.SeqNum, p *Probe) (value []byte, trailer base.Trailer, ok bool, err error) {
+// Find looks for the newest version of key at or below sequence number at, and
+// appends its value to dst; dst is returned as it was if there is none. Hash is
+// filterpolicy.Hash(key): a caller that asks many files computes it once. What the
+// lookup did is added to p. Range tombstones are not considered. Find allocates
+// nothing if dst has room.
+func (r *Reader) Find(dst, key []byte, hash uint64, at base.SeqNum, p *Probe) (value []byte, trailer base.Trailer, ok bool, err error) {
 	if r.filter != nil {
 		if !r.mayContain(key, hash) {
 			p.Filter = Negative
-			return nil, 0, false, nil
+			return dst, 0, false, nil
 		}
 		p.Filter = Maybe
 	}
 	p.IndexLookup = true
-	loc, ok, err := r.locate(key, true, p)
+	had := len(dst)
+	loc, ok, err := r.locate(key, true, nil, p)
 	if err != nil || !ok {
 		p.RuledOutByIndex = err == nil
-		return nil, 0, false, err
+		return dst, 0, false, err
 	}
 	for {
-		data, err := r.loadBlock(dataBlock, loc.block, loc.offset, loc.length, true, p)
+		h, err := r.hold(dataBlock, loc.block, loc.offset, loc.length, true, p)
 		if err != nil {
-			return nil, 0, false, err
+			return dst, 0, false, err
 		}
-		f, err := viewBlock(data).find(key, hash, at)
+		f, err := viewBlock(h.data).find(key, hash, at)
+		if f.ok && (!p.SkipValue || f.trailer.Kind() != base.KindSet) {
+			// The block's bytes are ours only until release.
+			dst = append(dst, f.value...)
+		}
+		h.release()
 		if err != nil {
-			return nil, 0, false, r.corrupt(int64(loc.offset), "data block", err)
+			return dst, 0, false, r.corrupt(int64(loc.offset), "data block", err)
 		}
 		p.KeyPresent = p.KeyPresent || f.present
 		// Versions of a key go on in the next block only if this one ends with
 		// some of them.
 		if f.ok || !f.more || !f.present || loc.block+1 == r.dataCount {
-			if r.seq != 0 && f.ok {
-				return f.value, r.lift(f.trailer), r.seq <= at, nil
+			if r.seq > at {
+				return dst[:had], 0, false, nil
 			}
-			return f.value, f.trailer, f.ok, nil
+			if f.ok {
+				f.trailer = r.lift(f.trailer)
+			}
+			return dst, f.trailer, f.ok, nil
 		}
-		if loc, err = r.locateBlock(loc.block+1, loc, true, p); err != nil {
-			return nil, 0, false, err
+		if loc, err = r.locateBlock(loc.block+1, true, nil, p); err != nil {
+			return dst, 0, false, err
 		}
 	}
 }
@@ -106,7 +119,7 @@ func (r *Reader) Get(key []byte) ([]byte, error) {
 		return nil, ErrClosed
 	}
 	var p Probe
-	value, trailer, ok, err := r.Find(key, filterpolicy.Hash(key), base.MaxSeqNum, &p)
+	value, trailer, ok, err := r.Find([]byte{}, key, filterpolicy.Hash(key), base.MaxSeqNum, &p)
 	switch {
 	case err != nil:
 		return nil, err
@@ -120,7 +133,7 @@ func (r *Reader) Get(key []byte) ([]byte, error) {
 	case !live:
 		return nil, ErrNotFound
 	}
-	return append([]byte{}, value...), nil
+	return value, nil
 }
 
 // alone returns the value that the newest version of a key gives without a store

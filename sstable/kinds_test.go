@@ -63,7 +63,7 @@ func TestFindGoesOnToOlderVersionsAcrossBlocks(t *testing.T) {
 	r := openBytes(t, data, nil)
 	for _, v := range kindsContent() {
 		var p Probe
-		value, trailer, ok, err := r.Find(v.key.User, filterpolicy.Hash(v.key.User), v.key.SeqNum(), &p)
+		value, trailer, ok, err := r.Find(nil, v.key.User, filterpolicy.Hash(v.key.User), v.key.SeqNum(), &p)
 		require.NoError(t, err)
 		require.True(t, ok, "%s", v.key)
 		require.Equal(t, v.key.Trailer, trailer)

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/siftkv/siftkv/blockindex"
+	"github.com/siftkv/siftkv/internal/cache"
 )
 
 // A blockKind says what a block's bytes must be.
@@ -15,19 +16,48 @@ const (
 	indexLeaf
 )
 
-// loadBlock returns the decoded block of number n, which stands at offset and is
-// length bytes long with its trailer: from the cache, or from the file, and then
-// into the cache if fill is set. The bytes never change and stay valid.
-func (r *Reader) loadBlock(kind blockKind, n int, offset uint64, length int, fill bool, p *Probe) ([]byte, error) {
-	if b := r.slots[n].Get(); b != nil {
+// A held is a decoded block: pinned in the cache, or in a buffer of its own. Its
+// bytes are valid until release.
+type held struct {
+	data []byte
+	slot *cache.Slot // pinned; nil: none
+	buf  *[]byte     // of blockBuffers; nil: none
+}
+
+func (h *held) release() {
+	switch {
+	case h.slot != nil:
+		h.slot.Unpin()
+	case h.buf != nil:
+		blockBuffers.Put(h.buf)
+	}
+	*h = held{}
+}
+
+// hold returns the decoded block of number n, which stands at offset and is length
+// bytes long with its trailer: from the cache, or from the file, and then into the
+// cache if fill is set. It allocates nothing once buffers are there.
+func (r *Reader) hold(kind blockKind, n int, offset uint64, length int, fill bool, p *Probe) (held, error) {
+	slot := &r.slots[n]
+	if data, ok := r.cache.Pin(slot); ok {
 		if kind == dataBlock {
 			p.BlocksFromCache++
 		}
-		return b.Data, nil
+		return held{data: data, slot: slot}, nil
 	}
-	data, err := r.readBlock(r.file, kind, offset, length)
+	return r.holdFromFile(kind, n, offset, length, fill, p)
+}
+
+func (r *Reader) holdFromFile(kind blockKind, n int, offset uint64, length int, fill bool, p *Probe) (h held, err error) {
+	raw := readBuffers.Get().(*[]byte)
+	defer readBuffers.Put(raw)
+	stored, c, err := r.readStored(r.file, raw, kind, offset, length)
 	if err != nil {
-		return nil, err
+		return held{}, err
+	}
+	h, err = r.decode(kind, n, stored, c, fill)
+	if err != nil {
+		return held{}, r.corrupt(int64(offset), kind.String(), err)
 	}
 	if kind == dataBlock {
 		p.BlocksFromDisk++
@@ -35,35 +65,84 @@ func (r *Reader) loadBlock(kind blockKind, n int, offset uint64, length int, fil
 		p.IndexLeavesFromDisk++
 	}
 	p.BytesFromDisk += int64(length)
-	p.BytesDecoded += int64(len(data))
-	if fill {
-		return r.cache.Add(r.slotKey(n), &r.slots[n], data).Data, nil
-	}
-	return data, nil
+	p.BytesDecoded += int64(len(h.data))
+	return h, nil
 }
 
-// readBlock reads, checks and decompresses a block.
-func (r *Reader) readBlock(f io.ReaderAt, kind blockKind, offset uint64, length int) ([]byte, error) {
-	if r.closed.Load() {
-		return nil, ErrClosed
+// decode decodes a block, and puts it into the cache if fill is set: straight into the
+// cache's memory if its size is known before.
+func (r *Reader) decode(kind blockKind, n int, stored []byte, c Compression, fill bool) (h held, err error) {
+	size, err := decodedSize(stored, c)
+	if err != nil {
+		return held{}, err
 	}
-	buf := readBuffers.Get().(*[]byte)
-	defer readBuffers.Put(buf)
+	key, slot := r.slotKey(n), &r.slots[n]
+	if fill && size >= 0 {
+		if b := r.cache.Reserve(key, slot, size); b != nil {
+			if _, err = decompress(b, stored, c); err == nil {
+				err = kind.check(b)
+			}
+			if err != nil {
+				r.cache.Abandon(key, slot)
+				return held{}, err
+			}
+			slot.Publish()
+			return held{data: b, slot: slot}, nil
+		}
+	}
+	h.buf = blockBuffers.Get().(*[]byte)
+	if h.data, err = decompress(*h.buf, stored, c); err == nil {
+		err = kind.check(h.data)
+	}
+	if err != nil {
+		h.release()
+		return held{}, err
+	}
+	*h.buf = h.data[:0]
+	if fill && size < 0 {
+		if b := r.cache.Reserve(key, slot, len(h.data)); b != nil {
+			copy(b, h.data)
+			slot.Publish()
+			h.release()
+			return held{data: b, slot: slot}, nil
+		}
+	}
+	return h, nil
+}
+
+// readStored reads a block into buf and checks its checksum. The bytes returned are
+// buf's.
+func (r *Reader) readStored(f io.ReaderAt, buf *[]byte, kind blockKind, offset uint64, length int) ([]byte, Compression, error) {
+	if r.closed.Load() {
+		return nil, 0, ErrClosed
+	}
 	if cap(*buf) < length {
 		*buf = make([]byte, length)
 	}
 	raw := (*buf)[:length]
 	if err := readFull(f, raw, int64(offset)); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, r.corrupt(int64(offset), kind.String()+": the file ends inside it", nil)
+			return nil, 0, r.corrupt(int64(offset), kind.String()+": the file ends inside it", nil)
 		}
-		return nil, r.ioError(int64(offset), err)
+		return nil, 0, r.ioError(int64(offset), err)
 	}
 	stored, c, err := splitTrailer(raw, r.id, offset)
 	if err != nil {
-		return nil, r.corrupt(int64(offset), kind.String(), err)
+		return nil, 0, r.corrupt(int64(offset), kind.String(), err)
 	}
-	data, err := decompress(stored, c)
+	return stored, c, nil
+}
+
+// readBlock reads, checks and decompresses a block into memory of its own, past the
+// cache.
+func (r *Reader) readBlock(f io.ReaderAt, kind blockKind, offset uint64, length int) ([]byte, error) {
+	buf := readBuffers.Get().(*[]byte)
+	defer readBuffers.Put(buf)
+	stored, c, err := r.readStored(f, buf, kind, offset, length)
+	if err != nil {
+		return nil, err
+	}
+	data, err := decompress(nil, stored, c)
 	if err == nil {
 		err = kind.check(data)
 	}
@@ -93,62 +172,97 @@ type location struct {
 	block  int
 	offset uint64
 	length int
-	leaf   blockindex.Index // the index that names it, and where in it
-	at     int
+}
+
+func locationIn(leaf *blockindex.Index, at int) location {
+	offset, length := leaf.Block(at)
+	return location{block: leaf.First() + at, offset: offset, length: length}
+}
+
+// A leafMemo is the last index leaf that an iterator needed and that was not to be had
+// in the cache. The zero value is empty.
+type leafMemo struct {
+	leaf blockindex.Index
+	full bool
 }
 
 // locate returns the only data block that may hold key. It reports false if key
-// is behind the last block.
-func (r *Reader) locate(key []byte, fill bool, p *Probe) (loc location, ok bool, err error) {
-	leaf := r.index
-	if r.leafBlocks > 0 {
-		i := r.index.Find(key)
-		if i == r.index.Len() {
+// is behind the last block. A nil memo is none.
+func (r *Reader) locate(key []byte, fill bool, memo *leafMemo, p *Probe) (loc location, ok bool, err error) {
+	if r.leafBlocks == 0 {
+		at := r.index.Find(key)
+		if at == r.index.Len() {
 			return loc, false, nil
 		}
-		if leaf, err = r.loadLeaf(i, fill, p); err != nil {
-			return loc, false, err
-		}
+		return locationIn(&r.index, at), true, nil
 	}
-	at := leaf.Find(key)
-	if at == leaf.Len() {
+	i := r.index.Find(key)
+	if i == r.index.Len() {
 		return loc, false, nil
 	}
-	return locationIn(leaf, at), true, nil
-}
-
-func locationIn(leaf blockindex.Index, at int) location {
-	offset, length := leaf.Block(at)
-	return location{block: leaf.First() + at, offset: offset, length: length, leaf: leaf, at: at}
+	leaf, h, err := r.holdLeaf(i, fill, memo, p)
+	if err != nil {
+		return loc, false, err
+	}
+	at := leaf.Find(key)
+	if ok = at < leaf.Len(); ok {
+		loc = locationIn(&leaf, at)
+	}
+	h.release()
+	return loc, ok, nil
 }
 
 // locateBlock returns where data block n is.
-func (r *Reader) locateBlock(n int, near location, fill bool, p *Probe) (location, error) {
-	if at := n - near.leaf.First(); at >= 0 && at < near.leaf.Len() {
-		return locationIn(near.leaf, at), nil
-	}
+func (r *Reader) locateBlock(n int, fill bool, memo *leafMemo, p *Probe) (loc location, err error) {
 	if r.leafBlocks == 0 {
-		return locationIn(r.index, n), nil
+		return locationIn(&r.index, n), nil
 	}
-	leaf, err := r.loadLeaf(n/r.leafBlocks, fill, p)
+	leaf, h, err := r.holdLeaf(n/r.leafBlocks, fill, memo, p)
 	if err != nil {
 		return location{}, err
 	}
-	return locationIn(leaf, n-leaf.First()), nil
+	loc = locationIn(&leaf, n-leaf.First())
+	h.release()
+	return loc, nil
 }
 
-// loadLeaf returns index leaf i. A leaf whose block numbers or place are not
-// those that the top index promises would send lookups to wrong blocks.
-func (r *Reader) loadLeaf(i int, fill bool, p *Probe) (blockindex.Index, error) {
-	offset, length := r.index.Block(i)
-	data, err := r.loadBlock(indexLeaf, r.dataCount+i, offset, length, fill, p)
-	if err != nil {
-		return blockindex.Index{}, err
+// appendSeparator appends the separator of data block n to dst.
+func (r *Reader) appendSeparator(dst []byte, n int, fill bool, memo *leafMemo, p *Probe) ([]byte, error) {
+	if r.leafBlocks == 0 {
+		return r.index.AppendSeparator(dst, n), nil
 	}
-	leaf := blockindex.View(data)
+	leaf, h, err := r.holdLeaf(n/r.leafBlocks, fill, memo, p)
+	if err != nil {
+		return dst, err
+	}
+	dst = leaf.AppendSeparator(dst, n-leaf.First())
+	h.release()
+	return dst, nil
+}
+
+// holdLeaf returns index leaf i, valid until h is released. A leaf whose block numbers
+// or place are not those that the top index promises would send lookups to wrong
+// blocks. A leaf that the cache did not take is kept in the memo: a pass over its
+// blocks would read it again for each of them.
+func (r *Reader) holdLeaf(i int, fill bool, memo *leafMemo, p *Probe) (leaf blockindex.Index, h held, err error) {
+	if memo != nil && memo.full && memo.leaf.First() == i*r.leafBlocks {
+		return memo.leaf, held{}, nil
+	}
+	offset, length := r.index.Block(i)
+	h, err = r.hold(indexLeaf, r.dataCount+i, offset, length, fill, p)
+	if err != nil {
+		return leaf, held{}, err
+	}
+	leaf = blockindex.View(h.data)
 	want := min(r.leafBlocks, r.dataCount-i*r.leafBlocks)
 	if leaf.First() != i*r.leafBlocks || leaf.Len() != want || leaf.End() > r.props.DataBytes {
-		return blockindex.Index{}, r.corrupt(int64(offset), "index leaf", errors.New("blocks do not match the properties"))
+		h.release()
+		return blockindex.Index{}, held{}, r.corrupt(int64(offset), "index leaf", errors.New("blocks do not match the properties"))
 	}
-	return leaf, nil
+	if memo != nil && h.slot == nil {
+		// Its buffer never returns to the pool: nobody closes an iterator.
+		*memo = leafMemo{leaf: leaf, full: true}
+		return leaf, held{}, nil
+	}
+	return leaf, h, nil
 }

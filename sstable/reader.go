@@ -81,23 +81,34 @@ func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	if r.cache == nil {
 		opts.CacheSize = cmp.Or(opts.CacheSize, defaultCacheSize)
 		r.cache = cache.New(opts.CacheSize)
+	} else {
+		r.cache = r.cache.Retain()
 	}
-	tail, start, err := r.readTail(opts.TailSize)
-	if err != nil {
+	if err := r.open(&opts); err != nil {
+		r.cache.Release()
 		return nil, err
 	}
+	return r, nil
+}
+
+// open reads and decodes the file's tail.
+func (r *Reader) open(opts *ReaderOptions) error {
+	tail, start, err := r.readTail(opts.TailSize)
+	if err != nil {
+		return err
+	}
 	if opts.ID != 0 && opts.ID != r.id {
-		return nil, r.corrupt(size-footerSize, "footer", fmt.Errorf("this is another file: its id is %#x, want %#x", r.id, opts.ID))
+		return r.corrupt(r.size-footerSize, "footer", fmt.Errorf("this is another file: its id is %#x, want %#x", r.id, opts.ID))
 	}
 	if opts.Seq != 0 && r.props.LargestSeq != 0 {
-		return nil, r.corrupt(size-footerSize, "properties", fmt.Errorf("the entries should have sequence number 0, and have up to %d", r.props.LargestSeq))
+		return r.corrupt(r.size-footerSize, "properties", fmt.Errorf("the entries should have sequence number 0, and have up to %d", r.props.LargestSeq))
 	}
 	r.seq = opts.Seq
 	if opts.Prefix != nil && opts.Prefix.Name() == r.props.FilterPrefix {
 		r.prefix = opts.Prefix
 	}
 	r.prefixOnly = r.props.PrefixOnly
-	return r, r.parseTail(tail, start, opts.SkipFilter || r.prefixOnly && r.prefix == nil)
+	return r.parseTail(tail, start, opts.SkipFilter || r.prefixOnly && r.prefix == nil)
 }
 
 // corrupt returns an error that names the file and the place.
@@ -297,6 +308,7 @@ func (r *Reader) Close() error {
 	for i := range r.slots {
 		r.cache.Drop(r.slotKey(i), &r.slots[i])
 	}
+	r.cache.Release()
 	if c, ok := r.file.(io.Closer); ok {
 		return c.Close()
 	}
@@ -305,5 +317,9 @@ func (r *Reader) Close() error {
 
 func (r *Reader) slotKey(block int) uint64 { return r.id ^ uint64(block)<<32 }
 
-// readBuffers hold blocks as stored, between read and decompression.
-var readBuffers = sync.Pool{New: func() any { return new([]byte) }}
+// readBuffers hold blocks as stored, between read and decompression; blockBuffers
+// hold decoded blocks that the cache does not take.
+var (
+	readBuffers  = sync.Pool{New: func() any { return new([]byte) }}
+	blockBuffers = sync.Pool{New: func() any { return new([]byte) }}
+)

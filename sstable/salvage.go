@@ -239,7 +239,7 @@ func (s *salvager) walk() error {
 // take uses a block whose checksum is right. It reports whether the block could
 // stand here.
 func (s *salvager) take(pos, end int, stored []byte, c Compression) (ok bool, err error) {
-	data, err := decompress(stored, c)
+	data, err := decompress(nil, stored, c)
 	if err == nil && s.isData(data) {
 		if s.pending != nil {
 			s.closeGap(s.firstKey(data))

@@ -70,7 +70,7 @@ func TestSeqIsThatOfEveryEntry(t *testing.T) {
 				}
 			}
 			var p Probe
-			_, trailer, ok, err := r.Find(user, filterpolicy.Hash(user), at, &p)
+			_, trailer, ok, err := r.Find(nil, user, filterpolicy.Hash(user), at, &p)
 			require.NoError(t, err)
 			require.Equal(t, i%2 == 0 && i < 400 && at >= seq, ok)
 			if ok {

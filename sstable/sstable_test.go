@@ -118,7 +118,7 @@ func checkFinds(t *testing.T, rng *rand.Rand, r *Reader, vs []version) {
 		i := sort.Search(len(vs), func(i int) bool { return base.Compare(vs[i].key, base.SearchKey(user, at)) >= 0 })
 		want := i < len(vs) && bytes.Equal(vs[i].key.User, user)
 		var p Probe
-		value, trailer, ok, err := r.Find(user, filterpolicy.Hash(user), at, &p)
+		value, trailer, ok, err := r.Find(nil, user, filterpolicy.Hash(user), at, &p)
 		require.NoError(t, err)
 		require.Equal(t, want, ok, "%q#%d", user, at)
 		if ok {
@@ -317,7 +317,7 @@ func TestReadersShareACache(t *testing.T) {
 		for range 2 {
 			for _, v := range vs {
 				var p Probe
-				_, _, ok, err := r.Find(v.key.User, filterpolicy.Hash(v.key.User), v.key.SeqNum(), &p)
+				_, _, ok, err := r.Find(nil, v.key.User, filterpolicy.Hash(v.key.User), v.key.SeqNum(), &p)
 				require.NoError(t, err)
 				require.True(t, ok)
 			}

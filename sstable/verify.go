@@ -49,7 +49,7 @@ type verifier struct {
 	visit   func(k base.InternalKey, value []byte) error // may be nil
 	stopped error                                        // what visit returned
 
-	loc       location
+	memo      leafMemo
 	entries   uint64
 	kinds     Properties // counts of entries that are not plain values
 	keyBytes  uint64
@@ -103,13 +103,12 @@ func (v *verifier) leaves() {
 func (v *verifier) block(n int) {
 	r := v.r
 	var p Probe
-	loc, err := r.locateBlock(n, v.loc, false, &p)
+	loc, err := r.locateBlock(n, false, &v.memo, &p)
 	if err != nil {
 		v.fault(-1, "index", err)
 		v.cut = true
 		return
 	}
-	v.loc = loc
 	data, err := r.readBlock(r.file, dataBlock, loc.offset, loc.length)
 	if err != nil {
 		v.fault(int64(loc.offset), "data block", err)
@@ -119,7 +118,9 @@ func (v *verifier) block(n int) {
 	if err := v.blockEntries(viewBlock(data)); err != nil {
 		v.fault(int64(loc.offset), fmt.Sprintf("data block %d", n), err)
 	}
-	v.separator = loc.leaf.AppendSeparator(v.separator[:0], loc.at)
+	if v.separator, err = r.appendSeparator(v.separator[:0], n, false, &v.memo, &p); err != nil {
+		v.fault(-1, "index", err)
+	}
 	if bytes.Compare(v.last.User, v.separator) > 0 {
 		v.fault(int64(loc.offset), fmt.Sprintf("data block %d", n), fmt.Errorf("its last key %q is behind its separator %q", v.last.User, v.separator))
 	}

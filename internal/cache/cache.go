@@ -1,10 +1,19 @@
 // Package cache keeps blocks of tables in memory, up to a number of bytes.
 //
 // There is no hash table. Every table owns one Slot per block, and a block is
-// found by its number: a hit is one atomic load and takes no lock. The cache
-// itself only decides what stays. It is a set of CLOCK rings (Corbató 1968):
-// a hit marks its block, the hand spares a marked block once, and a new block
-// starts unmarked, so that one scan cannot push out what is read again and again.
+// found by its number. A Slot is one word: where the block is, how long it is, and
+// how many readers have it pinned. A hit is one load and one compare-and-swap on
+// that word and takes no lock; the word leads to the bytes, with no structure in
+// between that would be another cache miss.
+//
+// The bytes lie in one region outside the Go heap, in huge pages where the system
+// has them: the collector never sees the cache, which would otherwise count twice
+// (GOGC), and a random read of a large cache misses the TLB half as often. Memory
+// is used again at once, so a block must be pinned while its bytes are in use.
+//
+// What stays is decided as by CLOCK (Corbató 1968): a hit marks its block, a marked
+// block is spared once, and a new block starts unmarked, so that one scan cannot
+// push out what is read again and again. See ring.go.
 package cache
 
 import (
@@ -12,112 +21,140 @@ import (
 	"sync/atomic"
 )
 
-// blockOverhead is what one cached block costs beside its bytes: the Block,
-// its place in a ring and the allocator's rounding.
-const blockOverhead = 96
-
 // minShardBytes keeps a ring large enough for CLOCK to have a choice; maxShards
 // bounds the number of locks. Only misses take a lock, so few are enough.
 const (
-	minShardBytes = 2 << 20
+	minShardBytes = 16 << 20
 	maxShards     = 16
 )
 
-// A Slot is the place of one block of one table. The zero value is empty.
-type Slot struct{ block atomic.Pointer[Block] }
-
-// Get returns the cached block, or nil. It is safe for concurrent use.
-func (s *Slot) Get() *Block {
-	b := s.block.Load()
-	// The mark is written once per turn of the clock, not once per hit, so that
-	// a hot block's cache line stays shared between cores.
-	if b != nil && b.marked.Load() == 0 {
-		b.marked.Store(1)
-	}
-	return b
-}
-
-// A Block is a block's bytes. Data never changes, and stays valid for whoever
-// holds it, cached or not: eviction forgets a block, the collector frees it.
-type Block struct {
-	Data   []byte
-	marked atomic.Uint32
-	slot   *Slot
-	pos    int // in its ring; guarded by the shard's lock
-}
-
-func (b *Block) size() int64 { return int64(len(b.Data)) + blockOverhead }
+// maxCapacity is what the offsets of a Slot reach.
+const maxCapacity = 1 << (offsetBits + unitShift)
 
 // A Cache bounds the bytes of all blocks added to it. It is safe for concurrent
 // use. A nil Cache keeps nothing.
 type Cache struct {
-	shards []shard
+	mem     []byte // set once, before the first block is published
+	mapping []byte // what to give back; nil: nothing
+	reserve sync.Once
+	shards  []shard
+	refs    atomic.Int64
+	size    int64 // of mem
 }
 
-type shard struct {
-	mu       sync.Mutex
-	capacity int64
-	used     int64
-	ring     []*Block // nil where free
-	free     []int    // free positions of ring
-	hand     int
-	_        [32]byte // keep neighbours' locks apart
-}
-
-// New returns a cache of capacity bytes. Zero or less keeps nothing.
+// New returns a cache of capacity bytes with one reference. Zero or less keeps
+// nothing. Memory is taken as it is needed.
 func New(capacity int64) *Cache {
+	capacity = min(max(capacity, 0), maxCapacity)
 	n := int(min(max(capacity/minShardBytes, 1), maxShards))
-	c := &Cache{shards: make([]shard, n)}
-	c.Resize(capacity)
+	each := capacity / int64(n) >> unitShift
+	c := &Cache{shards: make([]shard, n), size: int64(n) * each << unitShift}
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.ring.base, s.ring.units = uint32(int64(i)*each), uint32(each)
+		s.ring.limit = s.ring.units
+	}
+	c.refs.Store(1)
 	return c
 }
 
-// Resize changes the capacity and evicts down to it.
-func (c *Cache) Resize(capacity int64) {
-	each := max(capacity, 0) / int64(len(c.shards))
+// Retain takes a reference and returns the cache, or nil if the last one is gone. The
+// memory is given back with the last one.
+func (c *Cache) Retain() *Cache {
+	if c == nil {
+		return nil
+	}
+	for n := c.refs.Load(); n > 0; n = c.refs.Load() {
+		if c.refs.CompareAndSwap(n, n+1) {
+			return c
+		}
+	}
+	return nil
+}
+
+// Release gives a reference back. With the last one go all blocks: nobody may use
+// bytes of the cache any more.
+func (c *Cache) Release() {
+	if c == nil || c.refs.Add(-1) != 0 {
+		return
+	}
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.Lock()
-		s.capacity = each
-		s.evictTo(each)
+		s.ring = ring{}
+		s.mu.Unlock()
+	}
+	if c.mapping != nil {
+		unreserve(c.mapping)
+	}
+	c.mem, c.mapping = nil, nil
+}
+
+// Resize changes the capacity, up to that of New, and evicts down to it.
+func (c *Cache) Resize(capacity int64) {
+	each := min(max(capacity, 0), c.size) / int64(len(c.shards)) >> unitShift
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		if shrunk := s.ring.resize(uint32(each)); shrunk && s.ring.written {
+			from := int64(s.ring.base+s.ring.limit) << unitShift
+			to := int64(s.ring.base+s.ring.units) << unitShift
+			discard(c.mem[from:to])
+		}
 		s.mu.Unlock()
 	}
 }
 
-// Add puts data into the slot and returns its block. If another reader was
-// faster, that reader's block is returned. The cache keeps data. Key names the
-// block (any number that is always the same for the slot); it spreads blocks
-// over the rings. A block too large for its ring is returned but not kept.
-func (c *Cache) Add(key uint64, slot *Slot, data []byte) *Block {
-	b := &Block{Data: data, slot: slot, pos: -1}
-	if c == nil {
-		return b
+// Pin returns the block in the slot, and keeps its bytes valid until Unpin. It
+// reports false if there is none, or none that could be had without waiting.
+func (c *Cache) Pin(s *Slot) (data []byte, ok bool) {
+	for w := s.word.Load(); w.pinnable(); w = s.word.Load() {
+		if s.word.CompareAndSwap(w, w.pinned()) {
+			at := w.offset()
+			return c.mem[at : at+w.length() : at+w.length()], true
+		}
 	}
+	return nil, false
+}
+
+// Reserve makes room for a block of n bytes and returns the bytes to fill. The
+// caller then calls Publish or Abandon on the slot. Nil means that the block cannot
+// be kept: it is too large, or another reader has filled the slot or is at it. Key
+// names the block (any number that is always the same for the slot); it spreads
+// blocks over the rings.
+func (c *Cache) Reserve(key uint64, slot *Slot, n int) []byte {
+	if c == nil || n <= 0 || n > maxLength || int64(n) > c.size {
+		return nil
+	}
+	c.reserve.Do(func() { c.mem, c.mapping = reserve(c.size) })
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if present := slot.block.Load(); present != nil {
-		return present
+	if slot.word.Load() != 0 {
+		return nil
 	}
-	if b.size() > s.capacity {
-		return b
+	at, ok := s.ring.allocate(c.mem, unitsOf(n))
+	if !ok {
+		return nil
 	}
-	s.evictTo(s.capacity - b.size())
-	s.insert(b)
-	slot.block.Store(b)
-	return b
+	w := makeWord(at, n)
+	if !slot.word.CompareAndSwap(0, w.busy()) {
+		return nil
+	}
+	s.ring.push(entry{slot: slot, at: at, units: unitsOf(n)})
+	return c.mem[w.offset() : w.offset()+n : w.offset()+n]
 }
 
-// Drop empties a slot: its table is closed.
+// Drop empties a slot: its table is closed. Nobody may have it pinned.
 func (c *Cache) Drop(key uint64, slot *Slot) {
-	if c == nil || slot.block.Load() == nil {
+	if c == nil || slot.word.Load() == 0 {
 		return
 	}
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b := slot.block.Load(); b != nil {
-		s.remove(b)
+	if w := slot.word.Load(); w != 0 && slot.word.CompareAndSwap(w.unpinned(), 0) {
+		s.ring.forget(w)
 	}
 }
 
@@ -129,54 +166,20 @@ func (c *Cache) Used() (bytes int64, blocks int) {
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.Lock()
-		bytes += s.used
-		blocks += len(s.ring) - len(s.free)
+		bytes += s.ring.used << unitShift
+		blocks += s.ring.blocks
 		s.mu.Unlock()
 	}
 	return bytes, blocks
 }
 
+type shard struct {
+	mu   sync.Mutex
+	ring ring
+	_    [64]byte // keep neighbours' locks apart
+}
+
 func (c *Cache) shard(key uint64) *shard {
 	h := key * 0x9e3779b97f4a7c15
 	return &c.shards[(h>>32)*uint64(len(c.shards))>>32]
-}
-
-// insert puts b where the hand took a block out last, just behind the hand, so that
-// it has a whole turn to be marked. A ring that is not full yet grows at its end.
-func (s *shard) insert(b *Block) {
-	if n := len(s.free); n > 0 {
-		b.pos = s.free[n-1]
-		s.free = s.free[:n-1]
-		s.ring[b.pos] = b
-	} else {
-		b.pos = len(s.ring)
-		s.ring = append(s.ring, b)
-	}
-	s.used += b.size()
-}
-
-func (s *shard) remove(b *Block) {
-	b.slot.block.Store(nil)
-	s.ring[b.pos] = nil
-	s.free = append(s.free, b.pos)
-	s.used -= b.size()
-}
-
-// evictTo turns the clock until at most limit bytes are in use. Every turn
-// clears marks, so it ends after two turns at the most.
-func (s *shard) evictTo(limit int64) {
-	for s.used > max(limit, 0) {
-		if s.hand >= len(s.ring) {
-			s.hand = 0
-		}
-		b := s.ring[s.hand]
-		s.hand++
-		switch {
-		case b == nil:
-		case b.marked.Load() != 0:
-			b.marked.Store(0)
-		default:
-			s.remove(b)
-		}
-	}
 }

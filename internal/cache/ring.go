@@ -1,0 +1,176 @@
+package cache
+
+// A ring is the memory of a shard, used as a circular log: new blocks go where the
+// oldest ones are taken out, so that blocks of any size fit without holes.
+//
+//	base            head      oldest               limit
+//	| newest blocks | free ... | oldest blocks      |
+//
+// The hand of the clock is the oldest block: it is evicted, or, if it was read since
+// it was written, moved down to the head and is the newest again. Moving a block of
+// 4 KiB costs a tenth of reading it. All of it is guarded by the shard's lock but
+// the slots' words, on which readers pin.
+type ring struct {
+	base, units uint32 // the shard's part of the memory
+	limit       uint32 // of it is used, at most units
+	head        uint32 // relative to base
+	queue       entryQueue
+
+	used    int64 // units of blocks that can be found
+	blocks  int
+	written bool // there was a block
+}
+
+// An entry is a block's place. It is the slot's block only if the slot's word agrees;
+// a block that was dropped leaves its entry behind until the hand comes by.
+type entry struct {
+	slot  *Slot
+	at    uint32 // in units of the cache's memory
+	units uint32
+}
+
+// maxMoved bounds what one allocation moves, in units, and so how long the lock is
+// held: some 0.1 ms. Marked blocks beyond are evicted.
+const maxMoved = 1 << 20 >> unitShift
+
+// allocate returns where n units are free. It reports false if n is too large or too much is pinned.
+func (r *ring) allocate(mem []byte, n uint32) (at uint32, ok bool) {
+	if n > r.limit/4 {
+		return 0, false
+	}
+	moved := uint32(0)
+	for left := r.queue.len(); ; left-- {
+		if r.free() >= n {
+			return r.base + r.head, true
+		}
+		if r.queue.len() == 0 || r.front() < r.head {
+			r.head = 0 // nothing is behind the head: begin again
+			if r.free() >= n {
+				return r.base, true
+			}
+		}
+		if left <= 0 {
+			return 0, false
+		}
+		moved += r.turn(mem, moved >= maxMoved)
+	}
+}
+
+// front returns where the oldest entry is, relative to base.
+func (r *ring) front() uint32 { return r.queue.front().at - r.base }
+
+// free returns how many units are free at the head.
+func (r *ring) free() uint32 {
+	end := r.limit
+	if r.queue.len() > 0 && r.front() >= r.head {
+		end = min(end, r.front())
+	}
+	return max(end, r.head) - r.head
+}
+
+// turn takes the oldest entry off the ring, or makes it the newest. It returns how
+// many units it moved.
+func (r *ring) turn(mem []byte, hard bool) (moved uint32) {
+	e := r.queue.pop()
+	for {
+		w := e.slot.word.Load()
+		switch {
+		case w == 0 || w.at() != e.at:
+			return 0 // dropped
+		case w&pinMask != 0:
+			// It stays where it is, and what is free before it is lost for this turn.
+			r.push0(e)
+			return 0
+		case w&mark == 0 || hard:
+			if e.slot.word.CompareAndSwap(w, 0) {
+				r.forget(w)
+				poison(mem[w.offset() : w.offset()+w.length()])
+				return 0
+			}
+		case e.slot.word.CompareAndSwap(w, w.busy()):
+			e.at = r.base + r.head
+			to := makeWord(e.at, w.length())
+			copy(mem[to.offset():to.offset()+w.length()], mem[w.offset():w.offset()+w.length()])
+			e.slot.word.Store(to)
+			r.push0(e)
+			return e.units
+		}
+	}
+}
+
+// push adds a new block at the head.
+func (r *ring) push(e entry) {
+	r.used += int64(e.units)
+	r.blocks++
+	r.written = true
+	r.push0(e)
+}
+
+func (r *ring) push0(e entry) {
+	r.queue.push(e)
+	r.head = e.at - r.base + e.units
+}
+
+// forget counts a block out that can no longer be found.
+func (r *ring) forget(w word) {
+	r.used -= int64(unitsOf(w.length()))
+	r.blocks--
+}
+
+// resize changes the limit. It reports whether nothing is behind it any more that
+// was there before.
+func (r *ring) resize(limit uint32) (shrunk bool) {
+	shrunk = limit < r.limit
+	r.limit = limit
+	if !shrunk {
+		return false
+	}
+	head := r.head
+	for range r.queue.len() {
+		e := r.queue.pop()
+		w := e.slot.word.Load()
+		switch {
+		case w == 0 || w.at() != e.at:
+			continue
+		case e.at-r.base+e.units > limit:
+			if w&pinMask == 0 && e.slot.word.CompareAndSwap(w, 0) {
+				r.forget(w)
+				continue
+			}
+			shrunk = false
+		}
+		r.queue.push(e)
+	}
+	r.head = head
+	return shrunk
+}
+
+// An entryQueue is a queue in a circular array.
+type entryQueue struct {
+	buf   []entry // its length is a power of two
+	first int
+	n     int
+}
+
+func (q *entryQueue) len() int { return q.n }
+
+func (q *entryQueue) front() *entry { return &q.buf[q.first] }
+
+func (q *entryQueue) pop() entry {
+	e := q.buf[q.first]
+	q.buf[q.first] = entry{}
+	q.first = (q.first + 1) & (len(q.buf) - 1)
+	q.n--
+	return e
+}
+
+func (q *entryQueue) push(e entry) {
+	if q.n == len(q.buf) {
+		next := make([]entry, max(2*len(q.buf), 16))
+		n := copy(next, q.buf[q.first:])
+		copy(next[n:], q.buf[:q.first])
+		q.buf, q.first = next, 0
+	}
+	q.buf[(q.first+q.n)&(len(q.buf)-1)] = e
+	q.n++
+}
