@@ -7,15 +7,25 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
+// A restart interval ends at minRestartBytes: eight cache lines, a few entries. Large
+// blocks have larger ones, so that they have no more than maxIntervals and keep
+// their hash table.
+const (
+	minRestartBytes = 512
+	maxIntervals    = 192
+)
+
 // A blockWriter builds one block after another. Call order: add* finish.
 type blockWriter struct {
-	restartInterval int
+	restartInterval int // entries from one restart to the next, at most
+	restartBytes    int // so many bytes behind a restart comes the next; 0: any number
 	hashIndex       bool
 
 	buf      []byte
 	restarts []uint32
 	hashes   []keyHash
 	n        int // entries in this block
+	run      int // of them since the last restart
 }
 
 // A keyHash is a distinct user key of the block: its hash and where it starts.
@@ -28,9 +38,9 @@ type keyHash struct {
 // bytes it has in common with that of the entry added before, in this block or
 // another, and again says that it is the same.
 func (w *blockWriter) add(k base.InternalKey, value []byte, hash uint64, shared int, again bool) {
-	if w.n%w.restartInterval == 0 {
+	if w.restartsHere() {
 		w.restarts = append(w.restarts, uint32(len(w.buf)))
-		shared = 0
+		shared, w.run = 0, 0
 	}
 	if !again || w.n == 0 {
 		w.hashes = append(w.hashes, keyHash{hash: uint32(hash), restart: uint32(len(w.restarts) - 1)})
@@ -39,6 +49,15 @@ func (w *blockWriter) add(k base.InternalKey, value []byte, hash uint64, shared 
 	w.buf = append(w.buf, k.User[shared:]...)
 	w.buf = append(w.buf, value...)
 	w.n++
+	w.run++
+}
+
+// restartsHere reports whether the next entry is a restart. A lookup walks half an
+// interval on average, and every cache line of it that is not in the processor's
+// cache costs more than the comparisons: intervals end by bytes, too.
+func (w *blockWriter) restartsHere() bool {
+	return w.run == w.restartInterval || w.n == 0 ||
+		w.restartBytes > 0 && len(w.buf)-int(w.restarts[len(w.restarts)-1]) >= w.restartBytes
 }
 
 // appendEntryHeader appends four uvarints, the first three mostly of one byte each.
@@ -74,13 +93,13 @@ func (w *blockWriter) size() int {
 	return len(w.buf) + 4*len(w.restarts) + w.numBuckets() + blockFooterSize
 }
 
-// numBuckets is three quarters full: fewer buckets collide more and send lookups
-// to the binary search, more cost space in every block.
+// numBuckets is half full: fewer buckets collide more and send lookups to the binary
+// search, each step of which is a cache miss; more cost space in every block.
 func (w *blockWriter) numBuckets() int {
 	if !w.hashIndex || len(w.restarts) > maxRestarts || len(w.hashes) > 1<<15 {
 		return 0
 	}
-	return (len(w.hashes)*4 + 2) / 3
+	return 2 * len(w.hashes)
 }
 
 // finish returns the block and makes the writer ready for the next one. The

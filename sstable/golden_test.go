@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -16,18 +17,27 @@ import (
 // A goldenFile is a file of version 1 of the format. Every later version of this
 // package reads it. Compressors may give other bytes one day, so that only the
 // uncompressed ones must be written again as they are.
+//
+// The sparse ones have four buckets for three keys and restarts by the number of
+// entries alone, as writers of this version did at first.
 type goldenFile struct {
-	name string
-	o    WriterOptions
+	name   string
+	o      WriterOptions
+	sparse bool
 }
 
 func goldens() []goldenFile {
-	return []goldenFile{
-		{"v1-plain.sst", WriterOptions{BlockSize: 512, RestartInterval: 4, Compression: NoCompression, Filter: mustParse("none"), ID: 0x51f7}},
-		{"v1-blocked.sst", WriterOptions{BlockSize: 512, RestartInterval: 8, Compression: NoCompression, Filter: mustParse("blocked:10"), IndexPartition: 100, ID: 0x51f8}},
-		{"v1-snappy-bloom.sst", WriterOptions{BlockSize: 512, Compression: Snappy, Filter: mustParse("bloom:10"), ID: 0x51f9}},
-		{"v1-zstd-cuckoo.sst", WriterOptions{BlockSize: 512, Compression: Zstd, Filter: mustParse("cuckoo:12"), ID: 0x51fa}},
+	files := []goldenFile{
+		{name: "v1-plain.sst", o: WriterOptions{BlockSize: 512, RestartInterval: 4, Compression: NoCompression, Filter: mustParse("none"), ID: 0x51f7}},
+		{name: "v1-blocked.sst", o: WriterOptions{BlockSize: 512, RestartInterval: 8, Compression: NoCompression, Filter: mustParse("blocked:10"), IndexPartition: 100, ID: 0x51f8}},
+		{name: "v1-snappy-bloom.sst", o: WriterOptions{BlockSize: 512, Compression: Snappy, Filter: mustParse("bloom:10"), ID: 0x51f9}},
+		{name: "v1-zstd-cuckoo.sst", o: WriterOptions{BlockSize: 512, Compression: Zstd, Filter: mustParse("cuckoo:12"), ID: 0x51fa}},
 	}
+	for _, f := range files[:4] {
+		f.name, f.sparse = strings.TrimSuffix(f.name, ".sst")+"-sparse.sst", true
+		files = append(files, f)
+	}
+	return files
 }
 
 // goldenContent is what every golden file holds: keys with shared beginnings,
@@ -57,7 +67,7 @@ func TestGoldenFilesAreRead(t *testing.T) {
 	vs, ts := goldenContent()
 	for _, g := range goldens() {
 		name := filepath.Join("testdata", g.name)
-		if golden.Update() {
+		if golden.Update() && !g.sparse {
 			data, _ := writeFile(t, &g.o, vs, ts...)
 			golden.Write(t, name, data)
 		}
@@ -80,7 +90,7 @@ func TestGoldenFilesAreRead(t *testing.T) {
 func TestUncompressedFilesAreWrittenAsEver(t *testing.T) {
 	vs, ts := goldenContent()
 	for _, g := range goldens() {
-		if g.o.Compression != NoCompression {
+		if g.o.Compression != NoCompression || g.sparse {
 			continue
 		}
 		want, err := os.ReadFile(filepath.Join("testdata", g.name))

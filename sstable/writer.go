@@ -78,7 +78,7 @@ func NewWriter(w io.Writer, o *WriterOptions) *Writer {
 	if err != nil {
 		return sw
 	}
-	sw.block = blockWriter{restartInterval: opts.RestartInterval, hashIndex: true}
+	sw.block = blockWriter{restartInterval: opts.RestartInterval, restartBytes: max(minRestartBytes, opts.BlockSize/maxIntervals), hashIndex: true}
 	sw.filter = opts.Filter.NewBuilder()
 	sw.props = Properties{
 		Compression:     opts.Compression,
