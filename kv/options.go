@@ -49,6 +49,14 @@ type Options struct {
 	// Compression of data blocks: Snappy by default.
 	Compression sstable.Compression
 
+	// MemoryMap reads sorted files without compression where the system has them in
+	// memory, past the block cache. That is faster where the cache is smaller than the
+	// data, but weaker: a block's checksum is verified when it is first read, and not
+	// when the system reads it again; and a page that is not in memory stops a thread
+	// of the program, which other goroutines then lack. What cannot be read is an error
+	// as ever. It has no effect on 32-bit platforms and Windows.
+	MemoryMap bool
+
 	// Filter is the policy of new files' filters: "blocked:10" by default.
 	// Files written under another policy keep theirs.
 	Filter filterpolicy.Policy

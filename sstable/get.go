@@ -59,19 +59,11 @@ func (r *Reader) Find(dst, key []byte, hash uint64, at base.SeqNum, p *Probe) (v
 		p.RuledOutByIndex = err == nil
 		return dst, 0, false, err
 	}
+	s := search{key: key, hash: hash, at: at}
 	for {
-		h, err := r.hold(dataBlock, loc.block, loc.offset, loc.length, true, p)
-		if err != nil {
-			return dst, 0, false, err
-		}
-		f, err := viewBlock(h.data).find(key, hash, at)
-		if f.ok && (!p.SkipValue || f.trailer.Kind() != base.KindSet) {
-			// The block's bytes are ours only until release.
-			dst = append(dst, f.value...)
-		}
-		h.release()
-		if err != nil {
-			return dst, 0, false, r.corrupt(int64(loc.offset), "data block", err)
+		var f found
+		if dst, f, err = r.findIn(dst, loc, &s, p); err != nil {
+			return dst[:had], 0, false, err
 		}
 		p.KeyPresent = p.KeyPresent || f.present
 		// Versions of a key go on in the next block only if this one ends with
@@ -86,9 +78,55 @@ func (r *Reader) Find(dst, key []byte, hash uint64, at base.SeqNum, p *Probe) (v
 			return dst, f.trailer, f.ok, nil
 		}
 		if loc, err = r.locateBlock(loc.block+1, true, nil, p); err != nil {
-			return dst, 0, false, err
+			return dst[:had], 0, false, err
 		}
 	}
+}
+
+// A search is what a lookup wants of a block.
+type search struct {
+	key  []byte
+	hash uint64
+	at   base.SeqNum
+}
+
+// in searches a block and appends the value that is to be returned to dst. Found
+// then aliases nothing.
+func (s *search) in(data, dst []byte, p *Probe) ([]byte, found, error) {
+	f, err := viewBlock(data).find(s.key, s.hash, s.at)
+	if err != nil {
+		return dst, found{}, err
+	}
+	if f.ok && (!p.SkipValue || f.trailer.Kind() != base.KindSet) {
+		dst = append(dst, f.value...)
+	}
+	f.value = nil
+	return dst, f, nil
+}
+
+// findIn searches the block at loc, wherever it is.
+func (r *Reader) findIn(dst []byte, loc location, s *search, p *Probe) (out []byte, f found, err error) {
+	if r.mapped != nil {
+		if dst, f, ok, err := r.findMapped(dst, loc, s, p); ok || err != nil {
+			return dst, f, r.blockError(loc, err)
+		}
+	}
+	h, err := r.hold(dataBlock, loc.block, loc.offset, loc.length, true, p)
+	if err != nil {
+		return dst, found{}, err
+	}
+	// The block's bytes are ours only until release.
+	out, f, err = s.in(h.data, dst, p)
+	h.release()
+	return out, f, r.blockError(loc, err)
+}
+
+// blockError says where the block is in which an entry was malformed.
+func (r *Reader) blockError(loc location, err error) error {
+	if err == errBlock { //nolint:errorlint // it is what find returns
+		return r.corrupt(int64(loc.offset), dataBlock.String(), err)
+	}
+	return err
 }
 
 // mayContain asks the filter for a key.

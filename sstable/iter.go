@@ -93,6 +93,13 @@ func (i *Iter) load(loc location) ([]byte, error) {
 		}
 		return i.r.readBlock(&i.ahead, dataBlock, loc.offset, loc.length)
 	}
+	if i.r.mapped != nil {
+		data, ok, err := i.r.copyMapped(i.data[:0], loc, &i.Probe)
+		if ok || err != nil {
+			i.data = data
+			return data, err
+		}
+	}
 	h, err := i.r.hold(dataBlock, loc.block, loc.offset, loc.length, i.fill, &i.Probe)
 	if err != nil {
 		return nil, err

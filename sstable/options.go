@@ -107,6 +107,10 @@ type ReaderOptions struct {
 	// that of a file that a store took in as it was written, with zeros. A file with
 	// other numbers is refused.
 	Seq base.SeqNum
+	// Map reads data blocks of a file without compression where the system has them in
+	// memory, past the cache: faster, but a block is verified only when it is first
+	// read. It has no effect on platforms and files that cannot be mapped.
+	Map bool
 	// SkipFilter leaves the filter on disk: every probe is unfiltered.
 	SkipFilter bool
 }

@@ -40,6 +40,7 @@ type Reader struct {
 	slots     []cache.Slot
 	dataCount int
 	cache     *cache.Cache
+	mapped    *mapping // nil: the file is read
 	closed    atomic.Bool
 }
 
@@ -87,6 +88,9 @@ func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	if err := r.open(&opts); err != nil {
 		r.cache.Release()
 		return nil, err
+	}
+	if opts.Map {
+		r.mapFile()
 	}
 	return r, nil
 }
@@ -309,10 +313,14 @@ func (r *Reader) Close() error {
 		r.cache.Drop(r.slotKey(i), &r.slots[i])
 	}
 	r.cache.Release()
-	if c, ok := r.file.(io.Closer); ok {
-		return c.Close()
+	var err error
+	if r.mapped != nil {
+		err = r.mapped.unmap()
 	}
-	return nil
+	if c, ok := r.file.(io.Closer); ok {
+		err = errors.Join(err, c.Close())
+	}
+	return err
 }
 
 func (r *Reader) slotKey(block int) uint64 { return r.id ^ uint64(block)<<32 }

@@ -85,3 +85,14 @@ type ReadFile interface {
 	// Close closes the file. Reads that are under way end first.
 	Close() error
 }
+
+// A Mapper is a ReadFile that can be read as memory.
+type Mapper interface {
+	// Map returns the first size bytes of the file, which must have them, as memory
+	// that may only be read, and what gives it back. The bytes are those on disk, as
+	// far as the file does not change. Where it was truncated, or the device fails, a
+	// read of the memory is a fault of the processor: see debug.SetPanicOnFault. The
+	// file may be closed or removed before the memory is given back. It fails where
+	// the platform does not have it.
+	Map(size int64) (data []byte, unmap func() error, err error)
+}

@@ -1,0 +1,33 @@
+//go:build unix
+
+package vfs
+
+import (
+	"errors"
+	"math"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Map implements Mapper.
+func (r osReadFile) Map(size int64) (data []byte, unmap func() error, err error) {
+	if size <= 0 || math.MaxInt == math.MaxInt32 {
+		return nil, nil, errors.ErrUnsupported // of 32 bits of addresses, none are to spare
+	}
+	c, err := r.f.SyscallConn()
+	if err != nil {
+		return nil, nil, err
+	}
+	var mapErr error
+	err = c.Control(func(fd uintptr) {
+		data, mapErr = unix.Mmap(int(fd), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
+	})
+	if err = errors.Join(err, mapErr); err != nil {
+		return nil, nil, &os.PathError{Op: "mmap", Path: r.f.Name(), Err: err}
+	}
+	// Lookups come to blocks in no order: what the system would read ahead is wasted.
+	// This is advice; that it fails means nothing.
+	_ = unix.Madvise(data, unix.MADV_RANDOM)
+	return data, func() error { return unix.Munmap(data) }, nil
+}

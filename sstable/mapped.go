@@ -1,0 +1,112 @@
+package sstable
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A file without compression can be read where the system has it in memory: a lookup
+// then neither calls the system nor copies a block, however small the cache.
+//
+// A block's checksum is verified when it is first touched. That is less than what
+// the other path promises, which verifies a block whenever it comes from the file:
+// bytes that the system drops from memory and reads again are trusted.
+//
+// The processor reports what cannot be read (a file that was truncated, a device that
+// fails) as a fault. Every access stands between guard and its deferred call, which
+// make an error of it; nothing that aliases the mapping gets out.
+type mapping struct {
+	data     []byte
+	unmap    func() error
+	verified []atomic.Uint64 // a bit for each data block
+}
+
+// mapFile maps the reader's file if that is possible.
+func (r *Reader) mapFile() {
+	f, ok := r.file.(vfs.Mapper)
+	if !ok || r.props.Compression != NoCompression || r.dataCount == 0 {
+		return
+	}
+	data, unmap, err := f.Map(r.size)
+	if err != nil {
+		return // reading works as well
+	}
+	r.mapped = &mapping{data: data, unmap: unmap, verified: make([]atomic.Uint64, (r.dataCount+63)/64)}
+}
+
+// mappedBlock returns a data block's bytes in the mapping. It reports false if the
+// block is one that has to be decoded.
+func (r *Reader) mappedBlock(loc location, p *Probe) (data []byte, ok bool, err error) {
+	m := r.mapped
+	raw := m.data[loc.offset : loc.offset+uint64(loc.length)]
+	word, bit := &m.verified[loc.block>>6], uint64(1)<<(loc.block&63)
+	if word.Load()&bit != 0 {
+		p.BlocksFromCache++
+		return raw[:len(raw)-trailerSize], true, nil
+	}
+	data, c, err := splitTrailer(raw, r.id, loc.offset)
+	if err == nil {
+		if c != NoCompression {
+			return nil, false, nil
+		}
+		err = dataBlock.check(data)
+	}
+	if err != nil {
+		return nil, false, r.corrupt(int64(loc.offset), dataBlock.String(), err)
+	}
+	word.Or(bit)
+	p.BlocksFromDisk++
+	p.BytesFromDisk += int64(len(raw))
+	p.BytesDecoded += int64(len(data))
+	return data, true, nil
+}
+
+// findMapped looks into a block of the mapping and appends the value that is to be
+// returned to dst.
+func (r *Reader) findMapped(dst []byte, loc location, s *search, p *Probe) (out []byte, f found, ok bool, err error) {
+	out = dst // also after a fault
+	defer r.unguard(debug.SetPanicOnFault(true), &err)
+	data, ok, err := r.mappedBlock(loc, p)
+	if err != nil || !ok {
+		return dst, found{}, ok, err
+	}
+	dst, f, err = s.in(data, dst, p)
+	return dst, f, true, err
+}
+
+// copyMapped appends a block of the mapping to dst.
+func (r *Reader) copyMapped(dst []byte, loc location, p *Probe) (out []byte, ok bool, err error) {
+	out = dst
+	defer r.unguard(debug.SetPanicOnFault(true), &err)
+	data, ok, err := r.mappedBlock(loc, p)
+	return append(dst, data...), ok, err
+}
+
+// unguard is deferred by what reads the mapping, with what SetPanicOnFault(true)
+// returned. It makes an error of a fault in the mapping; other panics go on.
+func (r *Reader) unguard(old bool, err *error) {
+	debug.SetPanicOnFault(old)
+	e := recover()
+	if e == nil {
+		return
+	}
+	fault, ok := e.(interface {
+		runtime.Error
+		Addr() uintptr
+	})
+	if !ok {
+		panic(e)
+	}
+	// The address may be that of the page or of the access, and of no access at all
+	// on some systems, so only what is surely elsewhere is somebody else's.
+	at := int64(fault.Addr()) - int64(uintptr(unsafe.Pointer(unsafe.SliceData(r.mapped.data))))
+	if at < 0 || at >= int64(len(r.mapped.data)) {
+		panic(e)
+	}
+	*err = r.ioError(at, fmt.Errorf("the mapped file cannot be read here: it was truncated, or its device fails: %w", fault))
+}

@@ -1,0 +1,122 @@
+//go:build linux
+
+package sstable
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// openMapped opens a mapped file of n keys, and returns its path.
+func openMapped(t *testing.T, data []byte) (*Reader, string) {
+	path := filepath.Join(t.TempDir(), "f.sst")
+	require.NoError(t, os.WriteFile(path, data, 0o644))
+	f, err := vfs.OS.Open(path)
+	require.NoError(t, err)
+	r, err := NewReader(f, int64(len(data)), &ReaderOptions{Map: true, CacheSize: -1, Name: path})
+	require.NoError(t, err)
+	require.NotNil(t, r.mapped)
+	return r, path
+}
+
+func get(r *Reader, i int, p *Probe) ([]byte, bool, error) {
+	key := fmt.Appendf(nil, "key-%012d", 2*i)
+	value, _, ok, err := r.Find([]byte("before"), key, filterpolicy.Hash(key), base.MaxSeqNum, p)
+	return value, ok, err
+}
+
+func TestAMappedFileGivesTheSameAnswers(t *testing.T) {
+	const n = 3000
+	data := plainFile(t, n, WriterOptions{Compression: NoCompression, ID: 1})
+	r, path := openMapped(t, data)
+	require.NoError(t, os.Remove(path), "a name is not needed")
+	var p Probe
+	for i := range n {
+		value, ok, err := get(r, i, &p)
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Len(t, value, len("before")+100)
+	}
+	require.Equal(t, r.dataCount, p.BlocksFromDisk)
+	require.Equal(t, n-r.dataCount, p.BlocksFromCache)
+	_, ok, err := get(r, n+1, &p)
+	require.NoError(t, err)
+	require.False(t, ok)
+	it := r.NewIter(IterOptions{})
+	seen := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		seen++
+	}
+	require.NoError(t, it.Error())
+	require.Equal(t, n, seen)
+	require.NoError(t, r.Verify())
+	require.NoError(t, r.Close())
+}
+
+func TestDamageInAMappedFileIsNoticed(t *testing.T) {
+	data := plainFile(t, 3000, WriterOptions{Compression: NoCompression, ID: 1})
+	data[5000] ^= 1
+	r, _ := openMapped(t, data)
+	var p Probe
+	failed := 0
+	for i := range 3000 {
+		if _, _, err := get(r, i, &p); err != nil {
+			require.ErrorIs(t, err, ErrCorruption)
+			failed++
+		}
+	}
+	require.Greater(t, failed, 10)
+	require.Less(t, failed, 60)
+	require.NoError(t, r.Close())
+}
+
+// What is behind the end of a truncated file is a fault of the processor, which must
+// come out as an error, of lookups and of iterators.
+func TestATruncatedMappedFileIsAnError(t *testing.T) {
+	data := plainFile(t, 3000, WriterOptions{Compression: NoCompression, Filter: mustParse("none"), ID: 1})
+	r, path := openMapped(t, data)
+	require.NoError(t, os.Truncate(path, 64<<10))
+	var p Probe
+	failed := 0
+	for i := range 3000 {
+		value, _, err := get(r, i, &p)
+		if err != nil {
+			require.ErrorContains(t, err, path)
+			require.ErrorContains(t, err, "truncated")
+			require.Equal(t, "before", string(value))
+			failed++
+		}
+	}
+	require.Greater(t, failed, 2000)
+	require.Less(t, failed, 2700)
+	it := r.NewIter(IterOptions{})
+	seen := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		seen++
+	}
+	require.ErrorContains(t, it.Error(), "truncated")
+	require.Greater(t, seen, 300)
+	require.NoError(t, r.Close())
+}
+
+func TestFindInAMappedFileDoesNotAllocate(t *testing.T) {
+	r, _ := openMapped(t, plainFile(t, 3000, WriterOptions{Compression: NoCompression, ID: 1}))
+	key := fmt.Appendf(nil, "key-%012d", 2*777)
+	hash := filterpolicy.Hash(key)
+	dst := make([]byte, 0, 200)
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		var p Probe
+		if _, _, ok, err := r.Find(dst, key, hash, base.MaxSeqNum, &p); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+	}))
+	require.NoError(t, r.Close())
+}
