@@ -50,6 +50,19 @@ func newLevelIter(d *DB, l *level, prefix *scanPrefix, o sstable.IterOptions) *l
 	return &levelIter{d: d, level: l, opts: o, prefix: prefix, at: -1}
 }
 
+// reset puts l before the first table of a level. The buffers of its table's iterator
+// are kept.
+func (l *levelIter) reset(d *DB, level *level, prefix *scanPrefix) {
+	l.d, l.level, l.prefix, l.at = d, level, prefix, -1
+	l.opts, l.open, l.err = sstable.IterOptions{}, false, nil
+}
+
+// release makes l refer to nothing.
+func (l *levelIter) release() {
+	l.reset(nil, nil, nil)
+	l.it.Release()
+}
+
 // use moves to the table at position n. It reports whether its iterator is open:
 // not behind the ends, nor for a table that is passed over.
 func (l *levelIter) use(n int) bool {
@@ -121,7 +134,7 @@ func (l *levelIter) SeekLT(k base.InternalKey) bool {
 	return l.backward(l.use(n) && l.it.SeekLT(k))
 }
 
-func (l *levelIter) Next() bool            { return l.forward(l.it.Next()) }
+func (l *levelIter) Next() bool            { return l.it.Next() || l.forward(false) }
 func (l *levelIter) Prev() bool            { return l.backward(l.it.Prev()) }
 func (l *levelIter) Valid() bool           { return l.open && l.it.Valid() }
 func (l *levelIter) Key() base.InternalKey { return l.it.Key() }

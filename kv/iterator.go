@@ -23,6 +23,7 @@ type Iterator struct {
 	lower  []byte
 	upper  []byte
 	merge  *mergingIter
+	parts  *iterParts
 	tombs  []*rangedel.Set
 	own    *txView // nil: not a transaction's
 
@@ -60,11 +61,13 @@ func (d *DB) newIter(o *IterOptions, at base.SeqNum, own *txView) (*Iterator, er
 // iterOn returns an iterator on a state that the caller has acquired on stripe n.
 // It gives the state back.
 func (d *DB) iterOn(s *readState, n int, at base.SeqNum, o *IterOptions, own *txView) (*Iterator, error) {
-	i := &Iterator{db: d, state: s, stripe: n, at: at, own: own}
+	i := &Iterator{db: d, state: s, stripe: n, at: at, own: own, parts: takeIterParts()}
+	i.key = i.parts.key
 	if o != nil {
 		i.lower, i.upper = bytes.Clone(o.LowerBound), bytes.Clone(o.UpperBound)
 	}
 	if err := i.init(); err != nil {
+		i.parts.release(nil)
 		d.release(s, n)
 		return nil, err
 	}
@@ -74,15 +77,11 @@ func (d *DB) iterOn(s *readState, n int, at base.SeqNum, o *IterOptions, own *tx
 
 // init makes the sequences of all places that may hold keys.
 func (i *Iterator) init() error {
-	s, d := i.state, i.db
-	iters := i.own.iters()
-	for _, m := range append([]*memTable{s.mem}, s.imms...) {
-		if !m.points.Empty() {
-			iters = append(iters, newMemIter(m))
-		}
-		if t := m.tombstones(); !t.Empty() {
-			i.tombs = append(i.tombs, t)
-		}
+	s, d, p := i.state, i.db, i.parts
+	p.iters = append(p.iters, i.own.iters()...)
+	i.memtable(s.mem)
+	for _, m := range s.imms {
+		i.memtable(m)
 	}
 	prefix := d.scanPrefix(i.lower, i.upper)
 	for _, t := range s.version.levels[0].tables {
@@ -94,20 +93,32 @@ func (i *Iterator) init() error {
 			return err
 		}
 		if it != nil {
-			iters = append(iters, it)
+			p.iters = append(p.iters, it)
 		}
 	}
 	for n := 1; n < NumLevels; n++ {
 		if l := &s.version.levels[n]; len(l.tables) > 0 {
-			iters = append(iters, newLevelIter(d, l, prefix, sstable.IterOptions{}))
+			it := &p.levels[n]
+			it.reset(d, l, prefix)
+			p.iters = append(p.iters, it)
 		}
 	}
 	t, err := s.version.tombstones(d)
 	if err == nil && !t.Empty() {
 		i.tombs = append(i.tombs, t)
 	}
-	i.merge = newMergingIter(iters...)
+	p.merge.reset(p.iters)
+	i.merge = &p.merge
 	return err
+}
+
+func (i *Iterator) memtable(m *memTable) {
+	if !m.points.Empty() {
+		i.parts.iters = append(i.parts.iters, newMemIter(m))
+	}
+	if t := m.tombstones(); !t.Empty() {
+		i.tombs = append(i.tombs, t)
+	}
 }
 
 // Valid reports whether the iterator is on an entry.
@@ -147,7 +158,8 @@ func (i *Iterator) Close() error {
 	if errors.Is(err, ErrClosed) || errors.Is(err, ErrTxDone) {
 		err = nil
 	}
-	i.state, i.merge = nil, nil
+	i.parts.release(i.key)
+	i.state, i.merge, i.parts, i.key, i.value = nil, nil, nil, nil, nil
 	return err
 }
 
@@ -253,7 +265,11 @@ func (i *Iterator) forward(on, skip bool) bool {
 		// The newest visible version decides; what follows of the key is older.
 		i.key = append(i.key[:0], k.User...)
 		skip = true
-		_, end, cover := i.cover(k.User)
+		var end []byte
+		var cover base.SeqNum
+		if len(i.tombs) > 0 || i.own != nil {
+			_, end, cover = i.cover(k.User)
+		}
 		switch {
 		case cover > k.SeqNum():
 			on = i.merge.skipForward(end, cover)

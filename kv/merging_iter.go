@@ -21,6 +21,12 @@ func newMergingIter(iters ...internalIter) *mergingIter {
 	return &mergingIter{iters: iters, heap: make([]mergingItem, 0, len(iters))}
 }
 
+// reset makes m an iterator over iters, which it keeps.
+func (m *mergingIter) reset(iters []internalIter) {
+	clear(m.heap[:cap(m.heap)])
+	*m = mergingIter{iters: iters, heap: m.heap[:0]}
+}
+
 // rebuild fills the heap with the sequences for which move finds an entry.
 func (m *mergingIter) rebuild(reverse bool, move func(internalIter) bool) bool {
 	m.reverse, m.err = reverse, nil
@@ -101,7 +107,14 @@ func (m *mergingIter) SeekLT(k base.InternalKey) bool {
 // Next moves to the next entry. The iterator must be on an entry and go forward:
 // after Last, SeekLT or Prev a seek comes first, since the sequences stand on the
 // other side of the entry.
-func (m *mergingIter) Next() bool { return m.moved(m.heap[0].iter.Next()) }
+func (m *mergingIter) Next() bool {
+	top := &m.heap[0]
+	if len(m.heap) > 1 || !top.iter.Next() {
+		return m.moved(len(m.heap) > 1 && top.iter.Next())
+	}
+	top.key = top.iter.Key() // alone, as in a settled store: nothing to compare with
+	return true
+}
 
 // Prev is Next the other way round.
 func (m *mergingIter) Prev() bool { return m.moved(m.heap[0].iter.Prev()) }

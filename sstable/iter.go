@@ -14,6 +14,7 @@ import (
 // iterator is on an entry; after false, Error tells whether that is the end.
 type Iter struct {
 	r     *Reader
+	lift  base.Trailer // what Reader.lift adds
 	fill  bool
 	block blockIter
 	loc   location
@@ -45,20 +46,30 @@ func (r *Reader) NewIter(o IterOptions) *Iter {
 
 // Init makes i an iterator over r, keeping i's buffers.
 func (i *Iter) Init(r *Reader, o IterOptions) {
-	*i = Iter{r: r, fill: !o.Sequential, seek: i.seek[:0], data: i.data[:0], block: blockIter{key: base.InternalKey{User: i.block.key.User[:0]}}}
+	*i = Iter{r: r, lift: r.lift(0), fill: !o.Sequential, seek: i.seek[:0], data: i.data[:0], separator: i.separator[:0], block: blockIter{key: base.InternalKey{User: i.block.key.User[:0]}}}
 	if o.Sequential {
 		i.ahead = readAhead{file: r.file, limit: int64(r.props.DataBytes), buf: i.ahead.buf[:0]}
 	}
 }
+
+// Release makes i an iterator over nothing, which refers to no reader and keeps its
+// buffers for the next Init.
+func (i *Iter) Release() {
+	if cap(i.data) > keptBuffer {
+		i.data = nil
+	}
+	*i = Iter{seek: i.seek[:0], data: i.data[:0], separator: i.separator[:0], block: blockIter{key: base.InternalKey{User: i.block.key.User[:0]}}}
+}
+
+// keptBuffer bounds the block buffer that Release keeps, in bytes.
+const keptBuffer = 256 << 10
 
 // Valid reports whether the iterator is on an entry.
 func (i *Iter) Valid() bool { return i.block.valid && i.err == nil }
 
 // Key returns the entry's key, valid until the next move.
 func (i *Iter) Key() base.InternalKey {
-	k := i.block.key
-	k.Trailer = i.r.lift(k.Trailer)
-	return k
+	return base.InternalKey{User: i.block.key.User, Trailer: i.block.key.Trailer | i.lift}
 }
 
 // Value returns the entry's value, valid until the next move; of a sequential

@@ -359,3 +359,16 @@ func TestHashIndexFindsEveryKeyWithoutASearch(t *testing.T) {
 	}
 	require.Greater(t, direct, 25)
 }
+
+// plainFile returns a file of n keys with values of 100 bytes.
+func plainFile(t testing.TB, n int, o WriterOptions) []byte {
+	var out bytes.Buffer
+	w := NewWriter(&out, &o)
+	value := bytes.Repeat([]byte("0123456789"), 10)
+	for i := range n {
+		require.NoError(t, w.Set(fmt.Appendf(nil, "key-%012d", 2*i), value))
+	}
+	_, err := w.Finish()
+	require.NoError(t, err)
+	return out.Bytes()
+}
