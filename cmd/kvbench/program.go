@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/compare"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/environ"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
@@ -21,7 +22,9 @@ type commands struct {
 	Version kong.VersionFlag `help:"Print version and revision, and exit."`
 
 	Readamp readampCommand `cmd:"" help:"What a lookup costs, by engine and filter: files, filter checks, blocks, bytes, time."`
+	Compare compareCommand `cmd:"" help:"How fast SiftKV is beside Pebble, Badger, goleveldb and bbolt: reads, scans, loads and writes."`
 	Filters filtersCommand `cmd:"" help:"Filter families on their own, beside other libraries: bits per key, false positives, build and probe times."`
+	Worker  workerCommand  `cmd:"" hidden:"" help:"What compare runs itself as."`
 	Verify  verifyCommand  `cmd:"" help:"Check every file of a store, reading only. Exit status 1 if something is damaged."`
 }
 
@@ -44,7 +47,7 @@ func (p *program) run(ctx context.Context, argv []string) int {
 	p.argv = argv
 	spec := cli.Program{
 		Name: "kvbench", Description: description, Stdout: p.stdout, Stderr: p.stderr,
-		Vars: kong.Vars{"version": environ.Version(), "engines": strings.Join(readamp.Engines, ","), "families": families},
+		Vars: kong.Vars{"version": environ.Version(), "engines": strings.Join(readamp.Engines, ","), "workloads": strings.Join(compare.Workloads(), ","), "families": families},
 	}
 	parsed, err := spec.Parse(ctx, argv, &commands{}, p)
 	switch {

@@ -60,6 +60,12 @@ type Settings struct {
 	Compactions   int    `json:"compactions"`    // concurrent compactions at most
 	BatchKeys     int    `json:"batch_keys"`     // keys written per batch while loading
 
+	// Durability is what Set waits for; loads by Put never wait for the disk.
+	Durability Durability `json:"durability,omitempty"`
+	// Writers is how many goroutines call Set at a time, for engines that gather their
+	// writes; 0 is 1.
+	Writers int `json:"writers,omitempty"`
+
 	// PebbleIndexBytes is the size at which Pebble splits the index of a file in
 	// two levels; 0 is its default, the size of a data block.
 	PebbleIndexBytes int `json:"pebble_index_bytes"`

@@ -45,7 +45,8 @@ type Module struct {
 
 // measured are the dependencies whose version a result should name.
 var measured = []string{
-	"github.com/cockroachdb/pebble/v2", "github.com/klauspost/compress", "github.com/golang/snappy",
+	"github.com/cockroachdb/pebble/v2", "github.com/dgraph-io/badger/v4", "github.com/syndtr/goleveldb", "go.etcd.io/bbolt",
+	"github.com/klauspost/compress", "github.com/golang/snappy",
 	"github.com/DataDog/zstd", "github.com/cespare/xxhash/v2",
 }
 

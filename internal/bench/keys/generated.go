@@ -65,6 +65,13 @@ func (g *Generated) AppendAbsent(dst []byte, i int) []byte {
 	return g.appendRank(dst, 2*uint64(g.absent.At(i))+1)
 }
 
+// AppendInOrder appends the i-th present key in key order. The next absent key
+// lies behind it, and its first eight bytes, big-endian, are less than those of
+// every later key.
+func (g *Generated) AppendInOrder(dst []byte, i int) []byte {
+	return g.appendRank(dst, 2*uint64(i))
+}
+
 // appendRank appends the key of a rank.
 func (g *Generated) appendRank(dst []byte, rank uint64) []byte {
 	h := Mix(g.seed ^ Mix(rank))

@@ -1,0 +1,332 @@
+package compare
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/keys"
+	"github.com/siftkv/siftkv/internal/bench/measure"
+)
+
+// load writes all records in load order and notes the sum of their words.
+func (w *worker) load(ctx context.Context) (*Sample, error) {
+	u := w.universe
+	w.checksum, w.written = 0, u.n
+	s, err := w.timed(func() error {
+		var key, value []byte
+		for i := range u.n {
+			if i%chunkKeys == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			key = u.source.AppendPresent(key[:0], i)
+			value = u.loaded.Append(value[:0], key)
+			w.checksum += binary.LittleEndian.Uint64(value)
+			if err := w.store.Put(key, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Operations = int64(u.n)
+	s.PerSecond = float64(u.n) / s.Seconds
+	return s, nil
+}
+
+// warm looks up a key of every block, in key order, so that a cache that is large
+// enough has them all.
+func (w *worker) warm(ctx context.Context) (*Sample, error) {
+	entry := w.universe.keySize + w.start.ValueSize
+	step := max(1, w.settings.BlockBytes/(4*entry))
+	r, err := w.store.NewReader(engine.Get, engine.Existing)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }()
+	loop := lookups{reader: r, values: w.universe.loaded, kind: engine.Existing, draw: w.universe.inOrder(step), chunk: newChunk(w.universe)}
+	return w.timed(func() error {
+		for {
+			if more, err := loop.next(ctx); !more || err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// onDisk returns the bytes and the number of the files in dir.
+func onDisk(dir string) (bytes int64, files int, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return ignoreGone(err)
+		}
+		info, err := d.Info()
+		if err != nil {
+			return ignoreGone(err)
+		}
+		bytes += allocated(info)
+		files++
+		return nil
+	})
+	return bytes, files, err
+}
+
+// ignoreGone forgives that a store removes files meanwhile.
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// A loop does something a chunk at a time.
+type loop interface {
+	// next does a chunk and counts it; more is false if there was none left.
+	next(ctx context.Context) (more bool, err error)
+	// done returns the operations so far, the time they took, and what the process used
+	// of the processor meanwhile.
+	done() (operations int64, took, cpu time.Duration)
+	close() error
+}
+
+// newLoop makes the loop of one thread of a job.
+func (w *worker) newLoop(j *job, thread int) (loop, error) {
+	u, pass := w.universe, j.Pass*16+uint64(thread)
+	if j.Kind == "scan" {
+		return newScans(w, j.Limit, pass), nil
+	}
+	l := &lookups{values: u.loaded, kind: engine.Existing, chunk: newChunk(u)}
+	switch j.Kind {
+	case "existing":
+		l.draw = u.existing(existingOrder, pass)
+	case "warmup":
+		l.draw = u.existing(warmupOrder, pass)
+	case "zipfian":
+		l.draw = u.zipfian(w.popular, pass)
+	case "absent":
+		l.draw, l.kind = u.absentKeys(pass), engine.Absent
+	default:
+		return nil, fmt.Errorf("no job named %q", j.Kind)
+	}
+	var err error
+	l.reader, err = w.store.NewReader(engine.Get, l.kind)
+	return l, err
+}
+
+// job runs loops, one per thread, until each has taken the job's time.
+func (w *worker) job(ctx context.Context, j *job) (*Sample, error) {
+	threads := max(1, j.Threads)
+	loops := make([]loop, threads)
+	for i := range loops {
+		var err error
+		if loops[i], err = w.newLoop(j, i); err != nil {
+			return nil, err
+		}
+	}
+	limit := time.Duration(j.Seconds * float64(time.Second))
+	runtime.GC() // each pays for its own garbage only
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	errs := make([]error, threads)
+	var group sync.WaitGroup
+	for i, l := range loops {
+		group.Go(func() { errs[i] = runLoop(ctx, l, limit) })
+	}
+	group.Wait()
+	runtime.ReadMemStats(&after)
+	s := &Sample{}
+	for i, l := range loops {
+		errs[i] = errors.Join(errs[i], l.close())
+		n, took, cpu := l.done()
+		s.Operations += n
+		s.Seconds += took.Seconds() / float64(threads)
+		s.PerSecond += float64(n) / took.Seconds()
+		if threads == 1 {
+			s.CPUSeconds = cpu.Seconds()
+		}
+	}
+	if s.Operations > 0 {
+		s.Allocs = float64(after.Mallocs-before.Mallocs) / float64(s.Operations)
+		s.AllocBytes = float64(after.TotalAlloc-before.TotalAlloc) / float64(s.Operations)
+	}
+	return s, errors.Join(errs...)
+}
+
+func runLoop(ctx context.Context, l loop, limit time.Duration) error {
+	for {
+		more, err := l.next(ctx)
+		if err != nil {
+			return err
+		}
+		if _, took, _ := l.done(); !more || took >= limit {
+			return nil
+		}
+	}
+}
+
+// lookups is a loop of point lookups.
+type lookups struct {
+	reader engine.Reader
+	values interface {
+		HasWord(value []byte, word uint64) bool
+		Size() int
+	}
+	kind  engine.Kind
+	draw  drawing
+	chunk *chunk
+	dst   []byte
+
+	n    int64
+	took time.Duration
+	cpu  time.Duration
+}
+
+func (l *lookups) done() (int64, time.Duration, time.Duration) { return l.n, l.took, l.cpu }
+func (l *lookups) close() error                                { return l.reader.Close() }
+
+// next draws a chunk off the clock and looks it up on it.
+func (l *lookups) next(ctx context.Context) (bool, error) {
+	c := l.chunk
+	c.reset()
+	l.draw(c)
+	if c.len() == 0 {
+		return false, nil
+	}
+	if l.dst == nil {
+		l.dst = make([]byte, 0, l.values.Size()+64)
+	}
+	cpu, start := cpuTime(), time.Now()
+	for i := range c.len() {
+		value, found, err := l.reader.Get(l.dst[:0], c.key(i))
+		if err != nil {
+			return false, fmt.Errorf("look up %x: %w", c.key(i), err)
+		}
+		if found != (l.kind == engine.Existing) || found && !l.values.HasWord(value, c.words[i]) {
+			return false, wrongLookup(l.kind, c.key(i), value, found)
+		}
+	}
+	l.took += time.Since(start)
+	l.cpu += cpuTime() - cpu
+	l.n += int64(c.len())
+	return true, ctx.Err()
+}
+
+func wrongLookup(kind engine.Kind, key, value []byte, found bool) error {
+	what := "not found"
+	if found {
+		what = fmt.Sprintf("found with the wrong value %x", value)
+	}
+	return &measure.WrongAnswer{Kind: kind, Key: append([]byte(nil), key...), What: what}
+}
+
+// scans is a loop of scans of some length from random keys on.
+type scans struct {
+	w      *worker
+	limit  int // 0: everything
+	order  keys.Permutation
+	at     int
+	chunk  *chunk
+	starts []int // ranks of the first keys
+
+	// What a scan has seen.
+	entries  int
+	sum      uint64
+	previous uint64
+	disorder bool
+
+	n    int64
+	took time.Duration
+	cpu  time.Duration
+}
+
+// scanChunk is the number of scans between two readings of the clock.
+const scanChunk = 64
+
+func newScans(w *worker, limit int, pass uint64) *scans {
+	u := w.universe
+	order := keys.NewPermutation(u.n, keys.Mix(u.seed^scanOrder))
+	return &scans{w: w, limit: limit, order: order, at: int(pass * passLength), chunk: newChunk(u)}
+}
+
+func (s *scans) done() (int64, time.Duration, time.Duration) { return s.n, s.took, s.cpu }
+func (s *scans) close() error                                { return nil }
+
+// visit is called for every entry. The sum of words, the order and the number of
+// entries together say that each entry is there, once, with its own value.
+func (s *scans) visit(key, value []byte) {
+	p := position(key)
+	s.disorder = s.disorder || p <= s.previous && s.entries > 0 || len(value) != s.w.start.ValueSize
+	s.previous = p
+	s.sum += binary.LittleEndian.Uint64(value)
+	s.entries++
+}
+
+// next does a chunk of scans, or one of everything, and counts scans or entries.
+func (s *scans) next(ctx context.Context) (bool, error) {
+	s.draw()
+	visit := s.visit
+	cpu, start := cpuTime(), time.Now()
+	for i := range s.chunk.len() {
+		s.entries, s.sum, s.previous, s.disorder = 0, 0, 0, false
+		if err := s.w.store.Scan(s.chunk.key(i), s.limit, visit); err != nil {
+			return false, err
+		}
+		if want := s.want(i); s.disorder || s.entries != want || s.sum != s.chunk.words[i] {
+			return false, &measure.WrongAnswer{
+				Kind: engine.Existing, Key: append([]byte(nil), s.chunk.key(i)...),
+				What: fmt.Sprintf("a scan from here: %d entries of %d, in order: %t, right sum: %t", s.entries, want, !s.disorder, s.sum == s.chunk.words[i]),
+			}
+		}
+	}
+	s.took += time.Since(start)
+	s.cpu += cpuTime() - cpu
+	if s.limit == 0 {
+		s.n += int64(s.w.universe.n)
+	} else {
+		s.n += int64(s.chunk.len())
+	}
+	return true, ctx.Err()
+}
+
+// want returns how many entries scan i has.
+func (s *scans) want(i int) int {
+	if left := s.w.universe.n - s.starts[i]; s.limit == 0 || left < s.limit {
+		return left
+	}
+	return s.limit
+}
+
+// draw chooses where scans begin and adds up the words of what they should find.
+func (s *scans) draw() {
+	u, c := s.w.universe, s.chunk
+	c.reset()
+	s.starts = s.starts[:0]
+	if s.limit == 0 {
+		s.starts = append(s.starts, 0)
+		c.keys = u.source.AppendInOrder(c.keys, 0)
+		c.words = append(c.words, s.w.checksum)
+		return
+	}
+	var key []byte
+	for range scanChunk {
+		rank := s.order.At(s.at % u.n)
+		s.at++
+		s.starts = append(s.starts, rank)
+		c.keys = u.source.AppendInOrder(c.keys, rank)
+		var sum uint64
+		for i := range min(s.limit, u.n-rank) {
+			key = u.source.AppendInOrder(key[:0], rank+i)
+			sum += u.loaded.Word(key)
+		}
+		c.words = append(c.words, sum)
+	}
+}

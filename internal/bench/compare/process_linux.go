@@ -1,0 +1,58 @@
+package compare
+
+import (
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// cpuTime returns what the process has used so far, in user and kernel mode.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// procField returns the number behind a name in a file of /proc/self, 0 if it is not
+// there.
+func procField(file, name string) int64 {
+	data, err := os.ReadFile("/proc/self/" + file)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(data)) {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
+			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+			if err != nil {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// resident returns the bytes of memory that the process has, and those of them that
+// no file backs.
+func resident() (total, anonymous int64) {
+	return procField("status", "VmRSS") << 10, procField("status", "RssAnon") << 10
+}
+
+// written returns the bytes that the process has given to the kernel to write: by
+// system calls, or by dirtying pages of mapped files, whichever is more.
+func written() int64 {
+	return max(procField("io", "wchar"), procField("io", "write_bytes")-procField("io", "cancelled_write_bytes"))
+}
+
+// allocated returns the bytes of disk that a file takes: holes do not count.
+func allocated(info fs.FileInfo) int64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Blocks * 512
+	}
+	return info.Size()
+}

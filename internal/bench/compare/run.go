@@ -1,0 +1,329 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/environ"
+)
+
+// batchKeys is the number of keys per batch of a load.
+const batchKeys = 100
+
+// A contest is a run under way. It is used by one goroutine.
+type contest struct {
+	config *Config
+	dir    string
+	stores []*store
+	result *Result
+}
+
+// A store is one engine with one compression, in a process of its own.
+type store struct {
+	engine      string
+	compression string // "" if the engine has none: one store stands for all
+	dir         string
+	child       *child
+}
+
+// Run measures what the config says. Its stores are in a temporary directory that is
+// gone, like their processes, when it returns. A wrong answer ends the run with an
+// error that matches bench.ErrWrongAnswer.
+func Run(ctx context.Context, c *Config) (result *Result, err error) {
+	started := time.Now()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !info.IsDir()) {
+		return nil, bench.Usagef("--dir %s: not a directory; create it or choose another", c.Dir)
+	}
+	x := &contest{config: c}
+	if x.dir, err = os.MkdirTemp(c.Dir, "kvbench-compare-*"); err != nil {
+		return nil, fmt.Errorf("make a directory for the stores: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		cancel()
+		for _, s := range x.stores {
+			if s.child != nil {
+				s.child.kill()
+			}
+		}
+		err = errors.Join(err, os.RemoveAll(x.dir))
+	}()
+	x.result = x.newResult()
+	if err := x.measure(ctx); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(x.result.Phases, func(a, b PhaseResult) int { return place(a.Name) - place(b.Name) })
+	for i := range x.result.Phases {
+		x.result.Phases[i].finish()
+	}
+	x.result.WallSeconds = time.Since(started).Seconds()
+	return x.result, nil
+}
+
+func (x *contest) newResult() *Result {
+	c := x.config
+	r := &Result{
+		Schema: Schema, Environment: environ.Capture(c.Argv, x.dir),
+		Settings: Settings{
+			Engines: c.Engines, Workloads: c.Workloads, Compressions: c.Compressions,
+			Keys: c.Keys, KeyBytes: c.KeySize, ValueBytes: c.ValueSize,
+			Repetitions: c.Repetitions, Loads: c.Loads, Seconds: c.Seconds, Seed: c.Seed, Store: c.Store,
+		},
+	}
+	for _, name := range c.Engines {
+		r.Settings.Notes = append(r.Settings.Notes, engine.Notes(name))
+	}
+	r.Environment.Dir = filepath.Dir(x.dir)
+	r.Warnings = r.Environment.Warnings
+	return r
+}
+
+// measure goes through the stages, one compression after the other.
+func (x *contest) measure(ctx context.Context) error {
+	for _, compression := range x.config.Compressions {
+		stores, err := x.build(ctx, compression)
+		if err != nil {
+			return err
+		}
+		for stage := usual; stage < stageNumber; stage++ {
+			if err := x.stage(ctx, stage, compression, stores); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// settings returns the settings of a stage.
+func (x *contest) settings(s stage, compression string) engine.Settings {
+	o := x.config.Store
+	o.Compression, o.BatchKeys, o.Durability = compression, batchKeys, engine.Soon
+	switch s {
+	case smallCache:
+		o.CacheBytes = max(64<<10, x.config.dataBytes()/10)
+	case largeCache:
+		o.CacheBytes = max(o.CacheBytes, 2*x.config.dataBytes())
+	}
+	return o
+}
+
+// of returns the chosen phases of a stage.
+func (x *contest) of(s stage) []Phase {
+	var chosen []Phase
+	for _, p := range phases {
+		if p.stage == s && slices.Contains(x.config.Workloads, p.Name) {
+			chosen = append(chosen, p)
+		}
+	}
+	return chosen
+}
+
+// find returns the store of an engine with a compression, if it exists.
+func (x *contest) find(name, compression string) *store {
+	if !engine.Compresses(name) {
+		compression = ""
+	}
+	for _, s := range x.stores {
+		if s.engine == name && s.compression == compression {
+			return s
+		}
+	}
+	return nil
+}
+
+// build loads the stores of a compression and leaves them settled and open.
+func (x *contest) build(ctx context.Context, compression string) ([]*store, error) {
+	var stores, fresh []*store
+	for _, name := range x.config.Engines {
+		s := x.find(name, compression)
+		if s == nil {
+			s = &store{engine: name, compression: compression}
+			if !engine.Compresses(name) {
+				s.compression = ""
+			}
+			fresh = append(fresh, s)
+			x.stores = append(x.stores, s)
+		}
+		stores = append(stores, s)
+	}
+	for rep := range x.config.Loads {
+		for i := range fresh {
+			s := fresh[(i+rep)%len(fresh)]
+			if rep > 0 && !engine.LogStructured(s.engine) {
+				continue
+			}
+			if err := x.load(ctx, s, compression, rep); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return stores, nil
+}
+
+// load fills a new store of s, in a new process, and settles it.
+func (x *contest) load(ctx context.Context, s *store, compression string, rep int) error {
+	if s.child != nil {
+		if err := s.child.stop(ctx); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(s.dir); err != nil {
+			return err
+		}
+	}
+	c := x.config
+	s.dir = filepath.Join(x.dir, fmt.Sprintf("%s-%s-%d", s.engine, compression, rep))
+	var err error
+	if s.child, err = startChild(ctx, s.engine, c.Worker); err != nil {
+		return err
+	}
+	phase := c.Progress.Start(fmt.Sprintf("load %s, %s", s.engine, compression), c.Keys, "keys")
+	start := task{Do: "start", Start: &startTask{
+		Engine: s.engine, Dir: s.dir, Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed,
+	}}
+	open := task{Do: "open", Open: &openTask{Settings: x.settings(loading, compression)}}
+	var loaded, settled, sizes, first, last *Sample
+	steps := []struct {
+		task task
+		into **Sample
+	}{{start, nil}, {open, nil}, {task{Do: "sizes"}, &first}, {task{Do: "load"}, &loaded}}
+	for _, step := range steps {
+		got, err := s.child.do(ctx, step.task)
+		if err != nil {
+			return err
+		}
+		if step.into != nil {
+			*step.into = got
+		}
+	}
+	if err := x.lookBehind(ctx, s, compression, rep); err != nil {
+		return err
+	}
+	if settled, err = s.child.do(ctx, task{Do: "settle"}); err != nil {
+		return err
+	}
+	if last, err = s.child.do(ctx, task{Do: "sizes"}); err != nil {
+		return err
+	}
+	if _, err = s.child.do(ctx, open); err != nil { // leaves the memtable behind
+		return err
+	}
+	if _, err = s.child.do(ctx, task{Do: "resettle"}); err != nil {
+		return err
+	}
+	if sizes, err = s.child.do(ctx, task{Do: "sizes"}); err != nil {
+		return err
+	}
+	phase.Done()
+	x.result.Loads = append(x.result.Loads, Load{
+		Engine: s.engine, Compression: compression,
+		LoadSeconds: loaded.Seconds, SettleSeconds: settled.Seconds, CPUSeconds: loaded.CPUSeconds + settled.CPUSeconds,
+		WrittenBytes: last.Written - first.Written, DiskBytes: sizes.OnDisk, Files: sizes.Files,
+	})
+	x.add(x.of(loading), s.engine, compression, Sample{
+		Operations: int64(c.Keys), Seconds: loaded.Seconds + settled.Seconds,
+		PerSecond:  float64(c.Keys) / (loaded.Seconds + settled.Seconds),
+		CPUSeconds: loaded.CPUSeconds + settled.CPUSeconds,
+		Written:    last.Written - first.Written, OnDisk: sizes.OnDisk, Files: sizes.Files,
+	})
+	return nil
+}
+
+// lookBehind runs the phases of a store whose compactions are behind.
+func (x *contest) lookBehind(ctx context.Context, s *store, compression string, rep int) error {
+	for _, p := range x.of(behind) {
+		j := p.job
+		j.Seconds, j.Pass = min(x.config.Seconds, 0.3), uint64(rep)
+		sample, err := s.child.do(ctx, task{Do: "job", Job: &j})
+		if err != nil {
+			return err
+		}
+		x.add([]Phase{p}, s.engine, compression, *sample)
+	}
+	return nil
+}
+
+// add appends a sample to phases.
+func (x *contest) add(ps []Phase, name, compression string, s Sample) {
+	for _, p := range ps {
+		r := x.phaseResult(p, compression)
+		at := slices.IndexFunc(r.Engines, func(e Series) bool { return e.Engine == name })
+		r.Engines[at].Samples = append(r.Engines[at].Samples, s)
+	}
+}
+
+// phaseResult returns the result of a phase, which it makes if there is none.
+func (x *contest) phaseResult(p Phase, compression string) *PhaseResult {
+	all := &x.result.Phases
+	for i := range *all {
+		if (*all)[i].Name == p.Name && (*all)[i].Compression == compression {
+			return &(*all)[i]
+		}
+	}
+	r := PhaseResult{Phase: p, Compression: compression}
+	for _, name := range x.config.Engines {
+		r.Engines = append(r.Engines, Series{Engine: name})
+	}
+	*all = append(*all, r)
+	return &(*all)[len(*all)-1]
+}
+
+// stage opens every store as the stage wants it, warms it up, and then runs the
+// phases: in each repetition every engine once, beginning with another one each
+// time, so that none always follows the same.
+func (x *contest) stage(ctx context.Context, st stage, compression string, stores []*store) error {
+	chosen := x.of(st)
+	if len(chosen) == 0 {
+		return nil
+	}
+	settings := x.settings(st, compression)
+	for _, s := range stores {
+		phase := x.config.Progress.Start("warm up "+s.engine, 0, "")
+		if err := x.warm(ctx, st, s, settings); err != nil {
+			return err
+		}
+		phase.Done()
+	}
+	for _, p := range chosen {
+		phase := x.config.Progress.Start(p.Title, 0, "")
+		for rep := range x.config.Repetitions {
+			for i := range stores {
+				s := stores[(i+rep)%len(stores)]
+				j := p.job
+				j.Seconds, j.Pass = x.config.Seconds, uint64(rep)
+				sample, err := s.child.do(ctx, task{Do: "job", Job: &j})
+				if err != nil {
+					return fmt.Errorf("%s: %w", p.Name, err)
+				}
+				x.add([]Phase{p}, s.engine, compression, *sample)
+			}
+		}
+		phase.Done()
+	}
+	return nil
+}
+
+// warm opens a store and fills its cache: with a key of every block in key order,
+// then with random ones.
+func (x *contest) warm(ctx context.Context, st stage, s *store, settings engine.Settings) error {
+	tasks := []task{{Do: "open", Open: &openTask{Settings: settings}}}
+	if st == largeCache {
+		tasks = append(tasks, task{Do: "warm"})
+	}
+	tasks = append(tasks, task{Do: "job", Job: &job{Kind: "warmup", Seconds: min(1, 2*x.config.Seconds)}})
+	for _, t := range tasks {
+		if _, err := s.child.do(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package compare
+
+import (
+	"encoding/binary"
+
+	"github.com/siftkv/siftkv/internal/bench/keys"
+	"github.com/siftkv/siftkv/internal/bench/values"
+)
+
+// A universe is every key there is, what is to be found under it, and the orders in
+// which it is asked for. It is immutable.
+//
+// Records are numbered: those below n are loaded, in this order; those from n on are
+// written later and taken from the second half of the absent keys. The first half
+// stays absent for good.
+type universe struct {
+	source  *keys.Generated
+	n       int
+	keySize int
+	loaded  values.Values
+	updated values.Values // what an update writes
+	seed    uint64
+}
+
+func newUniverse(s *startTask) (*universe, error) {
+	source, err := keys.NewGenerated(s.Keys, s.KeySize, s.Seed)
+	if err != nil {
+		return nil, err
+	}
+	u := &universe{source: source, n: s.Keys, keySize: s.KeySize, seed: s.Seed}
+	if u.loaded, err = values.New(s.ValueSize, s.Seed); err != nil {
+		return nil, err
+	}
+	u.updated, err = values.New(s.ValueSize, s.Seed+1)
+	return u, err
+}
+
+// absent returns how many keys stay absent.
+func (u *universe) absent() int { return u.n / 2 }
+
+// spare returns how many records can be written after the load.
+func (u *universe) spare() int { return u.source.Absent() - u.absent() }
+
+// appendRecord appends the key of record i.
+func (u *universe) appendRecord(dst []byte, i int) []byte {
+	if i < u.n {
+		return u.source.AppendPresent(dst, i)
+	}
+	return u.source.AppendAbsent(dst, u.absent()+i-u.n)
+}
+
+// chunkKeys is the number of keys drawn at a time, off the clock: enough that two
+// readings of it cost nothing, few enough to leave the processor's caches to the
+// store.
+const chunkKeys = 4096
+
+// A chunk is a run of keys with the words of their values.
+type chunk struct {
+	size  int // bytes of a key
+	keys  []byte
+	words []uint64
+}
+
+func newChunk(u *universe) *chunk {
+	return &chunk{size: u.keySize, keys: make([]byte, 0, chunkKeys*u.keySize), words: make([]uint64, 0, chunkKeys)}
+}
+
+func (c *chunk) reset()           { c.keys, c.words = c.keys[:0], c.words[:0] }
+func (c *chunk) len() int         { return len(c.words) }
+func (c *chunk) key(i int) []byte { return c.keys[i*c.size : (i+1)*c.size : (i+1)*c.size] }
+
+// last returns the key added last.
+func (c *chunk) last() []byte { return c.keys[len(c.keys)-c.size:] }
+
+// A drawing fills chunks, each with other keys than the last.
+type drawing func(c *chunk)
+
+// Seeds of the orders of lookups are the run's seed XOR one of these.
+const (
+	existingOrder = 0x65786973
+	absentOrder   = 0x61627365
+	zipfOrder     = 0x7a697066
+	scanOrder     = 0x7363616e
+	zipfDraw      = 0x64726177
+	warmupOrder   = 0x7761726d
+	mixDraw       = 0x6d697864
+)
+
+// passes keeps the keys of repetitions apart: a pass begins this far into the
+// random order of all keys.
+const passLength = 1 << 22
+
+// existing draws loaded keys, each once before one comes again.
+func (u *universe) existing(order, pass uint64) drawing {
+	p := keys.NewPermutation(u.n, keys.Mix(u.seed^order))
+	next := int(pass*passLength) % u.n
+	return func(c *chunk) {
+		for range chunkKeys {
+			u.addLoaded(c, p.At(next))
+			if next++; next == u.n {
+				next = 0
+			}
+		}
+	}
+}
+
+func (u *universe) addLoaded(c *chunk, record int) {
+	c.keys = u.source.AppendPresent(c.keys, record)
+	c.words = append(c.words, u.loaded.Word(c.last()))
+}
+
+// absentKeys draws keys between the loaded ones.
+func (u *universe) absentKeys(pass uint64) drawing {
+	p := keys.NewPermutation(u.absent(), keys.Mix(u.seed^absentOrder))
+	next := int(pass*passLength) % u.absent()
+	return func(c *chunk) {
+		for range chunkKeys {
+			c.keys = u.source.AppendAbsent(c.keys, p.At(next))
+			c.words = append(c.words, 0)
+			if next++; next == u.absent() {
+				next = 0
+			}
+		}
+	}
+}
+
+// zipfian draws loaded keys, some much more often than others. Which ones are
+// popular has nothing to do with key order nor with the order of loading.
+func (u *universe) zipfian(z *zipf, pass uint64) drawing {
+	p := keys.NewPermutation(u.n, keys.Mix(u.seed^zipfOrder))
+	r := newRandom(u.seed^zipfDraw, pass)
+	return func(c *chunk) {
+		for range chunkKeys {
+			u.addLoaded(c, p.At(z.draw(r.float())))
+		}
+	}
+}
+
+// inOrder draws every step-th loaded key in key order, and nothing at the end.
+func (u *universe) inOrder(step int) drawing {
+	next := 0
+	return func(c *chunk) {
+		for ; next < u.n && c.len() < chunkKeys; next += step {
+			c.keys = u.source.AppendInOrder(c.keys, next)
+			c.words = append(c.words, u.loaded.Word(c.last()))
+		}
+	}
+}
+
+// position returns the part of a key that sorts it among all keys.
+func position(key []byte) uint64 { return binary.BigEndian.Uint64(key) }

@@ -1,0 +1,62 @@
+package compare
+
+import "github.com/siftkv/siftkv/internal/bench/engine"
+
+// A task is one line of JSON that the parent sends to a worker. The first is
+// always "start"; each is answered before the next is sent.
+type task struct {
+	Do string `json:"do"`
+
+	Start *startTask `json:"start,omitempty"`
+	Open  *openTask  `json:"open,omitempty"`
+	Job   *job       `json:"job,omitempty"`
+}
+
+// A startTask says which store a worker has, and what is in it.
+type startTask struct {
+	Engine    string `json:"engine"`
+	Dir       string `json:"dir"`
+	Keys      int    `json:"keys"`
+	KeySize   int    `json:"key_size"`
+	ValueSize int    `json:"value_size"`
+	Seed      uint64 `json:"seed"`
+}
+
+// An openTask opens the store, after closing it if it is open.
+type openTask struct {
+	Settings engine.Settings `json:"settings"`
+}
+
+// A job is something to do again and again for a time, checked and measured.
+type job struct {
+	Kind    string  `json:"kind"` // see jobs
+	Seconds float64 `json:"seconds,omitempty"`
+	Threads int     `json:"threads,omitempty"`
+	Limit   int     `json:"limit,omitempty"` // entries of a scan; 0: all
+	Pass    uint64  `json:"pass"`            // numbers the repetition: other passes ask for other keys
+}
+
+// An answer is one line of JSON that a worker sends back.
+type answer struct {
+	Error  string  `json:"error,omitempty"`
+	Wrong  bool    `json:"wrong,omitempty"` // the error is a wrong answer of the engine
+	Sample *Sample `json:"sample,omitempty"`
+}
+
+// A Sample is what one worker measured at a time.
+type Sample struct {
+	Operations int64   `json:"operations"`
+	Seconds    float64 `json:"seconds"`               // of wall time, generating and checking of long batches left out
+	PerSecond  float64 `json:"per_second"`            // operations, summed over threads
+	CPUSeconds float64 `json:"cpu_seconds,omitempty"` // of the process meanwhile; 0 with several threads
+	Allocs     float64 `json:"allocs_per_op"`
+	AllocBytes float64 `json:"alloc_bytes_per_op"`
+
+	// Sizes, for tasks that ask for them, in bytes.
+	Written  int64 `json:"written_bytes,omitempty"`   // handed to the kernel since the process began
+	OnDisk   int64 `json:"on_disk_bytes,omitempty"`   // of the store's files, as allocated
+	Resident int64 `json:"resident_bytes,omitempty"`  // of the process
+	Anon     int64 `json:"anonymous_bytes,omitempty"` // of those, not backed by files
+	Base     int64 `json:"base_bytes,omitempty"`      // resident before the store was opened
+	Files    int   `json:"files,omitempty"`
+}

@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+)
+
+// boltBucket holds every key.
+var boltBucket = []byte("kvbench")
+
+// bolt is a store of go.etcd.io/bbolt.
+type bolt struct {
+	db      *bbolt.DB
+	batch   pairs
+	order   []int
+	perKey  int // keys per batch
+	writers int
+}
+
+func openBBolt(dir string, s Settings) (Live, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("bbolt: %w", err)
+	}
+	db, err := bbolt.Open(filepath.Join(dir, "bolt.db"), 0o600, &bbolt.Options{
+		NoSync: s.Durability != Durable, NoGrowSync: s.Durability != Durable,
+		NoFreelistSync: true, FreelistType: bbolt.FreelistMapType, NoStatistics: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("bbolt: open %s: %w", dir, err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucketIfNotExists(boltBucket)
+		return err
+	})
+	if err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("bbolt: create the bucket: %w", err)
+	}
+	// A group is complete when every writer is in it; none waits for a timer then.
+	db.MaxBatchSize = max(1, s.Writers)
+	return &bolt{db: db, perKey: max(1, s.BatchKeys), writers: s.Writers}, nil
+}
+
+// Put adds a key to the current batch.
+func (b *bolt) Put(key, value []byte) error {
+	b.batch.add(key, value)
+	if b.batch.len() < b.perKey {
+		return nil
+	}
+	return b.commit()
+}
+
+// commit writes the batch in key order, so that each leaf is found once.
+func (b *bolt) commit() error {
+	b.order = b.batch.sorted(b.order)
+	err := b.db.Update(func(tx *bbolt.Tx) error {
+		bucket := tx.Bucket(boltBucket)
+		for _, i := range b.order {
+			key, value := b.batch.at(i)
+			if err := bucket.Put(key, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("bbolt: update: %w", err)
+	}
+	b.batch.reset()
+	return nil
+}
+
+// Settle commits; there is no background work.
+func (b *bolt) Settle(ctx context.Context) error {
+	if err := b.commit(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// Shape is empty: there are no levels.
+func (b *bolt) Shape() (Shape, error) { return Shape{}, nil }
+
+// NewReader returns a reader that opens a transaction for each lookup.
+func (b *bolt) NewReader(access Access, _ Kind) (Reader, error) {
+	return &boltReader{db: b.db}, onlyGet("bbolt", access)
+}
+
+// Set writes one key, together with those of other goroutines if there are some.
+func (b *bolt) Set(key, value []byte) error {
+	put := func(tx *bbolt.Tx) error { return tx.Bucket(boltBucket).Put(key, value) }
+	update := b.db.Update
+	if b.writers > 1 {
+		update = b.db.Batch
+	}
+	if err := update(put); err != nil {
+		return fmt.Errorf("bbolt: put: %w", err)
+	}
+	return nil
+}
+
+// Scan walks a cursor in a transaction of its own.
+func (b *bolt) Scan(start []byte, limit int, visit func(key, value []byte)) error {
+	err := b.db.View(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(boltBucket).Cursor()
+		n := 0
+		for key, value := c.Seek(start); key != nil; key, value = c.Next() {
+			visit(key, value)
+			if n++; n == limit {
+				break
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("bbolt: scan: %w", err)
+	}
+	return nil
+}
+
+// Close closes the store.
+func (b *bolt) Close() error {
+	if err := b.db.Close(); err != nil {
+		return fmt.Errorf("bbolt: close: %w", err)
+	}
+	return nil
+}
+
+// boltReader keeps its closure, so that a lookup allocates only what bbolt does.
+type boltReader struct {
+	uncounted
+	db       *bbolt.DB
+	dst, key []byte
+	found    bool
+	view     func(*bbolt.Tx) error
+}
+
+// Get copies the value out of the map before the transaction ends.
+func (r *boltReader) Get(dst, key []byte) ([]byte, bool, error) {
+	if r.view == nil {
+		r.view = r.get
+	}
+	r.dst, r.key, r.found = dst, key, false
+	if err := r.db.View(r.view); err != nil {
+		return dst, false, fmt.Errorf("bbolt: view: %w", err)
+	}
+	return r.dst, r.found, nil
+}
+
+func (r *boltReader) get(tx *bbolt.Tx) error {
+	if value := tx.Bucket(boltBucket).Get(r.key); value != nil {
+		r.dst, r.found = append(r.dst, value...), true
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/syndtr/goleveldb/leveldb"
+	"github.com/syndtr/goleveldb/leveldb/filter"
+	"github.com/syndtr/goleveldb/leveldb/opt"
+	"github.com/syndtr/goleveldb/leveldb/util"
+)
+
+// goLevelDB is a store of github.com/syndtr/goleveldb.
+type goLevelDB struct {
+	db     *leveldb.DB
+	batch  *leveldb.Batch
+	perKey int // keys per batch
+	write  *opt.WriteOptions
+}
+
+func openGoLevelDB(dir string, s Settings) (Live, error) {
+	compression := map[string]opt.Compression{"none": opt.NoCompression, "snappy": opt.SnappyCompression}[s.Compression]
+	if compression == opt.DefaultCompression {
+		return nil, fmt.Errorf("goleveldb: no compression named %q", s.Compression)
+	}
+	db, err := leveldb.OpenFile(dir, &opt.Options{
+		BlockCacheCapacity:     int(s.CacheBytes),
+		WriteBuffer:            int(s.MemtableBytes),
+		BlockSize:              s.BlockBytes,
+		Compression:            compression,
+		Filter:                 filter.NewBloomFilter(10),
+		NoSync:                 s.Durability != Durable,
+		OpenFilesCacheCapacity: 4096,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("goleveldb: open %s: %w", dir, err)
+	}
+	return &goLevelDB{db: db, batch: new(leveldb.Batch), perKey: max(1, s.BatchKeys), write: &opt.WriteOptions{Sync: s.Durability == Durable}}, nil
+}
+
+// Put adds a key to the current batch.
+func (l *goLevelDB) Put(key, value []byte) error {
+	l.batch.Put(key, value)
+	if l.batch.Len() < l.perKey {
+		return nil
+	}
+	return l.commit()
+}
+
+func (l *goLevelDB) commit() error {
+	if err := l.db.Write(l.batch, nil); err != nil {
+		return fmt.Errorf("goleveldb: write: %w", err)
+	}
+	l.batch.Reset()
+	return nil
+}
+
+// Settle commits and compacts everything.
+func (l *goLevelDB) Settle(ctx context.Context) error {
+	if err := l.commit(); err != nil {
+		return err
+	}
+	if err := l.db.CompactRange(util.Range{}); err != nil {
+		return fmt.Errorf("goleveldb: compact: %w", err)
+	}
+	return ctx.Err()
+}
+
+// Shape reads the sizes of the levels; entries and filters are not told.
+func (l *goLevelDB) Shape() (Shape, error) {
+	var stats leveldb.DBStats
+	if err := l.db.Stats(&stats); err != nil {
+		return Shape{}, fmt.Errorf("goleveldb: stats: %w", err)
+	}
+	var shape Shape
+	for i, n := range stats.LevelTablesCounts {
+		if n > 0 {
+			shape.Levels = append(shape.Levels, LevelShape{Level: i, Files: n, Bytes: stats.LevelSizes[i]})
+		}
+	}
+	return shape, nil
+}
+
+// NewReader returns a reader that uses Get.
+func (l *goLevelDB) NewReader(access Access, _ Kind) (Reader, error) {
+	return goLevelDBReader{db: l.db}, onlyGet("goleveldb", access)
+}
+
+// Set writes one key.
+func (l *goLevelDB) Set(key, value []byte) error {
+	if err := l.db.Put(key, value, l.write); err != nil {
+		return fmt.Errorf("goleveldb: put: %w", err)
+	}
+	return nil
+}
+
+// Scan walks a new iterator.
+func (l *goLevelDB) Scan(start []byte, limit int, visit func(key, value []byte)) error {
+	it := l.db.NewIterator(nil, nil)
+	defer it.Release()
+	n := 0
+	for ok := it.Seek(start); ok; ok = it.Next() {
+		visit(it.Key(), it.Value())
+		if n++; n == limit {
+			break
+		}
+	}
+	if err := it.Error(); err != nil {
+		return fmt.Errorf("goleveldb: scan: %w", err)
+	}
+	return nil
+}
+
+// Close closes the store.
+func (l *goLevelDB) Close() error {
+	if err := l.db.Close(); err != nil {
+		return fmt.Errorf("goleveldb: close: %w", err)
+	}
+	return nil
+}
+
+// goLevelDBReader looks keys up with Get, whose value is a copy already.
+type goLevelDBReader struct {
+	uncounted
+	db *leveldb.DB
+}
+
+// Get returns the value that the store has copied; dst is not used.
+func (r goLevelDBReader) Get(dst, key []byte) ([]byte, bool, error) {
+	value, err := r.db.Get(key, nil)
+	if err != nil {
+		if errors.Is(err, leveldb.ErrNotFound) {
+			return dst, false, nil
+		}
+		return dst, false, fmt.Errorf("goleveldb: get: %w", err)
+	}
+	return value, true, nil
+}
