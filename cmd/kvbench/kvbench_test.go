@@ -11,12 +11,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/bench/compare"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/filters"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/kv"
 )
+
+// TestMain is kvbench itself if it is started as one of its workers.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "worker" {
+		main()
+	}
+	os.Exit(m.Run())
+}
 
 // kvbench runs a command line and returns its exit status and output.
 func kvbench(t *testing.T, p *program, args ...string) (status int, stdout, stderr string) {
@@ -149,6 +158,30 @@ func TestABrokenIdentityIsStatus3AfterTheReport(t *testing.T) {
 	require.FileExists(t, path)
 }
 
+func TestCompareInProcessesOfTheirOwn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.json")
+	dir := t.TempDir()
+	status, stdout, stderr := kvbench(t, &program{}, "compare", "--engines", "siftkv,pebble", "--keys", "2000", "--reps", "2", "--seconds", "0.002",
+		"--workload", "load,absent,scan-10,memory,set-sync", "--memtable", "1MiB", "--dir", dir, "--json", path)
+	require.Zero(t, status, stderr)
+	for _, word := range []string{"compression snappy", "compression none", "\nabsent ", "\nscan of 10 ", "Loads", "memory after lookups", "Targets: ", "cache 64 MiB"} {
+		require.Contains(t, stdout, word)
+	}
+	require.Contains(t, stderr, "load pebble, none")
+
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var result compare.Result
+	require.NoError(t, json.Unmarshal(data, &result))
+	require.Equal(t, compare.Schema, result.Schema)
+	var again bytes.Buffer
+	require.NoError(t, report.Compare(&again, &result))
+	require.Equal(t, stdout, again.String(), "the JSON holds every number of the text")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 func TestUsageErrorsAreStatus2(t *testing.T) {
 	for name, args := range map[string][]string{
 		"no command":      {},
@@ -165,6 +198,8 @@ func TestUsageErrorsAreStatus2(t *testing.T) {
 		"too few keys":    quick(t, "--keys", "1"),
 		"missing dir":     quick(t, "--dir", "/nothing/here"),
 		"compression":     quick(t, "--compression", "lz4"),
+		"compare engine":  {"compare", "--engines", "oracle"},
+		"workload":        {"compare", "--workload", "idle"},
 		"verify nothing":  {"verify"},
 	} {
 		status, stdout, stderr := kvbench(t, &program{}, args...)

@@ -114,3 +114,29 @@ func TestEmbeddersPayForLittle(t *testing.T) {
 	}
 	require.Contains(t, deps, "github.com/cespare/xxhash/v2", "the list is real")
 }
+
+// TestPeersStayInOnePlace keeps the stores that SiftKV is compared with behind one
+// interface.
+func TestPeersStayInOnePlace(t *testing.T) {
+	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}{{range .TestImports}} {{.}}{{end}}`, "./...")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	const home = module + "internal/bench/engine"
+	found := 0
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		for _, imported := range fields[1:] {
+			for _, peer := range []string{"github.com/dgraph-io/badger", "github.com/syndtr/goleveldb", "go.etcd.io/bbolt"} {
+				if imported != peer && !strings.HasPrefix(imported, peer+"/") {
+					continue
+				}
+				found++
+				if fields[0] != home {
+					t.Errorf("%s imports %s: only internal/bench/engine does", fields[0], imported)
+				}
+			}
+		}
+	}
+	require.Positive(t, found, "the walk found the peers")
+}

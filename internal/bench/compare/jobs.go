@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 // load writes all records in load order and notes the sum of their words.
 func (w *worker) load(ctx context.Context) (*Sample, error) {
 	u := w.universe
-	w.checksum, w.written = 0, u.n
+	w.checksum = 0
 	s, err := w.timed(func() error {
 		var key, value []byte
 		for i := range u.n {
@@ -101,8 +102,13 @@ type loop interface {
 // newLoop makes the loop of one thread of a job.
 func (w *worker) newLoop(j *job, thread int) (loop, error) {
 	u, pass := w.universe, j.Pass*16+uint64(thread)
-	if j.Kind == "scan" {
+	switch {
+	case j.Kind == "scan":
 		return newScans(w, j.Limit, pass), nil
+	case j.Kind == "set":
+		return newSets(w, pass), nil
+	case strings.HasPrefix(j.Kind, "ycsb-"):
+		return newYCSB(w, j.Kind, pass)
 	}
 	l := &lookups{values: u.loaded, kind: engine.Existing, chunk: newChunk(u)}
 	switch j.Kind {
@@ -124,6 +130,9 @@ func (w *worker) newLoop(j *job, thread int) (loop, error) {
 
 // job runs loops, one per thread, until each has taken the job's time.
 func (w *worker) job(ctx context.Context, j *job) (*Sample, error) {
+	if j.Kind == "heavy" {
+		return w.heavy(ctx, j)
+	}
 	threads := max(1, j.Threads)
 	loops := make([]loop, threads)
 	for i := range loops {
@@ -143,9 +152,14 @@ func (w *worker) job(ctx context.Context, j *job) (*Sample, error) {
 	}
 	group.Wait()
 	runtime.ReadMemStats(&after)
-	s := &Sample{}
 	for i, l := range loops {
 		errs[i] = errors.Join(errs[i], l.close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	s := &Sample{}
+	for _, l := range loops {
 		n, took, cpu := l.done()
 		s.Operations += n
 		s.Seconds += took.Seconds() / float64(threads)
@@ -158,7 +172,7 @@ func (w *worker) job(ctx context.Context, j *job) (*Sample, error) {
 		s.Allocs = float64(after.Mallocs-before.Mallocs) / float64(s.Operations)
 		s.AllocBytes = float64(after.TotalAlloc-before.TotalAlloc) / float64(s.Operations)
 	}
-	return s, errors.Join(errs...)
+	return s, nil
 }
 
 func runLoop(ctx context.Context, l loop, limit time.Duration) error {

@@ -95,22 +95,18 @@ func (c *child) died(t task) error {
 	return errors.New(text)
 }
 
-// stop closes the store and ends the process; if the run is over already, at once.
+// stop closes the store and ends the process. After an error the process may still
+// be there, for kill.
 func (c *child) stop(ctx context.Context) error {
-	if c.gone != nil {
-		return nil
-	}
-	_, err := c.do(ctx, task{Do: "close"})
-	if c.gone != nil {
+	if _, err := c.do(ctx, task{Do: "close"}); err != nil {
 		return err
 	}
 	c.gone = fmt.Errorf("%s: stopped", c.name)
 	_ = c.tasks.Close()
-	_ = c.cmd.Wait() // of a killed process, no news
-	if ctx.Err() != nil {
-		return nil
+	if err := c.cmd.Wait(); err != nil {
+		return fmt.Errorf("%s: its process ended: %w", c.name, err)
 	}
-	return err
+	return nil
 }
 
 // kill ends the process at once.

@@ -37,10 +37,10 @@ func procField(file, name string) int64 {
 	return 0
 }
 
-// resident returns the bytes of memory that the process has, and those of them that
-// no file backs.
-func resident() (total, anonymous int64) {
-	return procField("status", "VmRSS") << 10, procField("status", "RssAnon") << 10
+// resident returns the bytes of memory that the process has, those of them that no
+// file backs, and the most it has had.
+func resident() (total, anonymous, peak int64) {
+	return procField("status", "VmRSS") << 10, procField("status", "RssAnon") << 10, procField("status", "VmHWM") << 10
 }
 
 // written returns the bytes that the process has given to the kernel to write: by

@@ -11,7 +11,7 @@ import (
 func cpuTime() time.Duration { return 0 }
 
 // resident is not measured here.
-func resident() (total, anonymous int64) { return 0, 0 }
+func resident() (total, anonymous, peak int64) { return 0, 0, 0 }
 
 // written is not measured here.
 func written() int64 { return 0 }

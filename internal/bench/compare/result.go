@@ -19,6 +19,8 @@ type Result struct {
 	Settings    Settings            `json:"settings"`
 	Loads       []Load              `json:"loads"`
 	Phases      []PhaseResult       `json:"phases"`
+	Figures     []Figure            `json:"figures"`
+	Verdicts    []Verdict           `json:"targets"`
 	Warnings    []string            `json:"warnings"`
 	WallSeconds float64             `json:"wall_seconds"`
 }
@@ -132,11 +134,14 @@ func ratioOf(ours, peer Series, rate func(Sample) float64) Ratio {
 			quotients = append(quotients, a/b)
 		}
 	}
-	r.Repetitions = len(quotients)
-	if r.Repetitions > 0 {
+	r.fill(quotients)
+	return r
+}
+
+func (r *Ratio) fill(quotients []float64) {
+	if r.Repetitions = len(quotients); r.Repetitions > 0 {
 		r.Median, r.Low, r.High = medianInterval(quotients)
 	}
-	return r
 }
 
 // medianInterval returns the median of xs and the narrowest pair of order

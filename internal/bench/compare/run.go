@@ -66,6 +66,8 @@ func Run(ctx context.Context, c *Config) (result *Result, err error) {
 	for i := range x.result.Phases {
 		x.result.Phases[i].finish()
 	}
+	x.result.fillFigures()
+	x.result.judge()
 	x.result.WallSeconds = time.Since(started).Seconds()
 	return x.result, nil
 }
@@ -88,17 +90,36 @@ func (x *contest) newResult() *Result {
 	return r
 }
 
-// measure goes through the stages, one compression after the other.
+// measure goes through the stages: those that only read with each compression, then
+// those that write, and what needs a process of its own, with the first.
 func (x *contest) measure(ctx context.Context) error {
+	first := x.config.Compressions[0]
 	for _, compression := range x.config.Compressions {
 		stores, err := x.build(ctx, compression)
 		if err != nil {
 			return err
 		}
-		for stage := usual; stage < stageNumber; stage++ {
-			if err := x.stage(ctx, stage, compression, stores); err != nil {
+		for st := usual; st < fresh; st++ {
+			if err := x.stage(ctx, st, compression, stores); err != nil {
 				return err
 			}
+		}
+		for _, s := range stores { // gives the memory of its cache back
+			if _, err := s.child.do(ctx, task{Do: "close"}); err != nil {
+				return err
+			}
+		}
+	}
+	stores, err := x.build(ctx, first)
+	if err != nil {
+		return err
+	}
+	if err := x.restart(ctx, first, stores); err != nil {
+		return err
+	}
+	for st := soon; st < stageEnd; st++ {
+		if err := x.stage(ctx, st, first, stores); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -113,6 +134,10 @@ func (x *contest) settings(s stage, compression string) engine.Settings {
 		o.CacheBytes = max(64<<10, x.config.dataBytes()/10)
 	case largeCache:
 		o.CacheBytes = max(o.CacheBytes, 2*x.config.dataBytes())
+	case withOS:
+		o.Durability = engine.WithOS
+	case durable:
+		o.Durability, o.Writers = engine.Durable, writers
 	}
 	return o
 }
@@ -143,22 +168,22 @@ func (x *contest) find(name, compression string) *store {
 
 // build loads the stores of a compression and leaves them settled and open.
 func (x *contest) build(ctx context.Context, compression string) ([]*store, error) {
-	var stores, fresh []*store
+	var stores, missing []*store
 	for _, name := range x.config.Engines {
 		s := x.find(name, compression)
-		if s == nil {
+		if s == nil { // else it was loaded before
 			s = &store{engine: name, compression: compression}
 			if !engine.Compresses(name) {
 				s.compression = ""
 			}
-			fresh = append(fresh, s)
+			missing = append(missing, s)
 			x.stores = append(x.stores, s)
 		}
 		stores = append(stores, s)
 	}
 	for rep := range x.config.Loads {
-		for i := range fresh {
-			s := fresh[(i+rep)%len(fresh)]
+		for i := range missing {
+			s := missing[(i+rep)%len(missing)]
 			if rep > 0 && !engine.LogStructured(s.engine) {
 				continue
 			}
@@ -187,9 +212,7 @@ func (x *contest) load(ctx context.Context, s *store, compression string, rep in
 		return err
 	}
 	phase := c.Progress.Start(fmt.Sprintf("load %s, %s", s.engine, compression), c.Keys, "keys")
-	start := task{Do: "start", Start: &startTask{
-		Engine: s.engine, Dir: s.dir, Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed,
-	}}
+	start := x.startTask(s)
 	open := task{Do: "open", Open: &openTask{Settings: x.settings(loading, compression)}}
 	var loaded, settled, sizes, first, last *Sample
 	steps := []struct {
@@ -234,8 +257,72 @@ func (x *contest) load(ctx context.Context, s *store, compression string, rep in
 		PerSecond:  float64(c.Keys) / (loaded.Seconds + settled.Seconds),
 		CPUSeconds: loaded.CPUSeconds + settled.CPUSeconds,
 		Written:    last.Written - first.Written, OnDisk: sizes.OnDisk, Files: sizes.Files,
+		Peak: last.Peak, Base: last.Base,
 	})
 	return nil
+}
+
+// startTask tells a worker which store it has.
+func (x *contest) startTask(s *store) task {
+	c := x.config
+	return task{Do: "start", Start: &startTask{
+		Engine: s.engine, Dir: s.dir, Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed,
+	}}
+}
+
+// restart runs the fresh stage: in each repetition every store gets a new process,
+// which opens it, looks keys up for a while, and then says how much memory it has.
+func (x *contest) restart(ctx context.Context, compression string, stores []*store) error {
+	chosen := x.of(fresh)
+	for rep := range x.config.Repetitions {
+		if len(chosen) == 0 {
+			return nil
+		}
+		phase := x.config.Progress.Start("open, memory", 0, "")
+		for i := range stores {
+			s := stores[(i+rep)%len(stores)]
+			if err := s.child.stop(ctx); err != nil {
+				return err
+			}
+			samples, err := x.reborn(ctx, s, compression)
+			if err != nil {
+				return err
+			}
+			for _, p := range chosen {
+				x.add([]Phase{p}, s.engine, compression, samples[p.Name])
+			}
+		}
+		phase.Done()
+	}
+	return nil
+}
+
+// reborn starts a new process for a store.
+func (x *contest) reborn(ctx context.Context, s *store, compression string) (map[string]Sample, error) {
+	var err error
+	if s.child, err = startChild(ctx, s.engine, x.config.Worker); err != nil {
+		return nil, err
+	}
+	settings := x.settings(fresh, compression)
+	samples := map[string]Sample{}
+	for _, step := range []struct {
+		name string
+		task task
+	}{
+		{"", x.startTask(s)},
+		{"open", task{Do: "open", Open: &openTask{Settings: settings}}},
+		{"", task{Do: "job", Job: &job{Kind: "warmup", Seconds: 2 * x.config.Seconds}}},
+		{"memory", task{Do: "sizes"}},
+	} {
+		sample, err := s.child.do(ctx, step.task)
+		if err != nil {
+			return nil, err
+		}
+		if step.name != "" {
+			samples[step.name] = *sample
+		}
+	}
+	return samples, nil
 }
 
 // lookBehind runs the phases of a store whose compactions are behind.
@@ -282,6 +369,9 @@ func (x *contest) phaseResult(p Phase, compression string) *PhaseResult {
 // time, so that none always follows the same.
 func (x *contest) stage(ctx context.Context, st stage, compression string, stores []*store) error {
 	chosen := x.of(st)
+	if st.writes() { // a reader of this one does not see what is written
+		stores = slices.DeleteFunc(slices.Clone(stores), func(s *store) bool { return s.engine == engine.PebbleIteratorName })
+	}
 	if len(chosen) == 0 {
 		return nil
 	}
@@ -298,18 +388,33 @@ func (x *contest) stage(ctx context.Context, st stage, compression string, store
 		for rep := range x.config.Repetitions {
 			for i := range stores {
 				s := stores[(i+rep)%len(stores)]
-				j := p.job
-				j.Seconds, j.Pass = x.config.Seconds, uint64(rep)
-				sample, err := s.child.do(ctx, task{Do: "job", Job: &j})
-				if err != nil {
+				if err := x.turn(ctx, p, s, compression, rep); err != nil {
 					return fmt.Errorf("%s: %w", p.Name, err)
 				}
-				x.add([]Phase{p}, s.engine, compression, *sample)
 			}
 		}
 		phase.Done()
 	}
 	return nil
+}
+
+// turn runs a phase once on one store, and lets it finish what it does in the
+// background before the next has its turn.
+func (x *contest) turn(ctx context.Context, p Phase, s *store, compression string, rep int) error {
+	j := p.job
+	j.Seconds, j.Pass = x.config.Seconds, uint64(rep)
+	if j.Kind == "heavy" {
+		j.Seconds *= heavySeconds
+	}
+	sample, err := s.child.do(ctx, task{Do: "job", Job: &j})
+	if err != nil {
+		return err
+	}
+	x.add([]Phase{p}, s.engine, compression, *sample)
+	if p.stage.writes() {
+		_, err = s.child.do(ctx, task{Do: "rest"})
+	}
+	return err
 }
 
 // warm opens a store and fills its cache: with a key of every block in key order,
@@ -319,7 +424,9 @@ func (x *contest) warm(ctx context.Context, st stage, s *store, settings engine.
 	if st == largeCache {
 		tasks = append(tasks, task{Do: "warm"})
 	}
-	tasks = append(tasks, task{Do: "job", Job: &job{Kind: "warmup", Seconds: min(1, 2*x.config.Seconds)}})
+	if !st.writes() { // which would not find what was written since
+		tasks = append(tasks, task{Do: "job", Job: &job{Kind: "warmup", Seconds: 2 * x.config.Seconds}})
+	}
 	for _, t := range tasks {
 		if _, err := s.child.do(ctx, t); err != nil {
 			return err

@@ -84,6 +84,8 @@ const (
 	zipfDraw      = 0x64726177
 	warmupOrder   = 0x7761726d
 	mixDraw       = 0x6d697864
+	writeOrder    = 0x77726974
+	heavyOrder    = 0x68656176
 )
 
 // passes keeps the keys of repetitions apart: a pass begins this far into the

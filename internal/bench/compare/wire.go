@@ -52,10 +52,20 @@ type Sample struct {
 	Allocs     float64 `json:"allocs_per_op"`
 	AllocBytes float64 `json:"alloc_bytes_per_op"`
 
+	// Times of single operations, in nanoseconds, for jobs that time each.
+	P50  int64 `json:"p50_ns,omitempty"`
+	P99  int64 `json:"p99_ns,omitempty"`
+	P999 int64 `json:"p99_9_ns,omitempty"`
+	Max  int64 `json:"max_ns,omitempty"`
+	// Batches written meanwhile, and what the longest took.
+	Batches      int64 `json:"batches,omitempty"`
+	LongestBatch int64 `json:"longest_batch_ns,omitempty"`
+
 	// Sizes, for tasks that ask for them, in bytes.
 	Written  int64 `json:"written_bytes,omitempty"`   // handed to the kernel since the process began
 	OnDisk   int64 `json:"on_disk_bytes,omitempty"`   // of the store's files, as allocated
 	Resident int64 `json:"resident_bytes,omitempty"`  // of the process
+	Peak     int64 `json:"peak_bytes,omitempty"`      // resident, at most, since the process began
 	Anon     int64 `json:"anonymous_bytes,omitempty"` // of those, not backed by files
 	Base     int64 `json:"base_bytes,omitempty"`      // resident before the store was opened
 	Files    int   `json:"files,omitempty"`

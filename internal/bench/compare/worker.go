@@ -78,6 +78,8 @@ func (w *worker) do(ctx context.Context, t task) (*Sample, error) {
 		return w.resettle(ctx)
 	case "warm":
 		return w.warm(ctx)
+	case "rest":
+		return &Sample{}, w.rest(ctx)
 	case "sizes":
 		return w.sizes()
 	case "job":
@@ -91,7 +93,7 @@ func (w *worker) begin(s *startTask) (*Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.start, w.universe, w.popular = s, u, newZipf(u.n)
+	w.start, w.universe, w.popular, w.written = s, u, newZipf(u.n), u.n
 	return &Sample{}, nil
 }
 
@@ -102,7 +104,7 @@ func (w *worker) open(o *openTask) (*Sample, error) {
 	}
 	w.settings = o.Settings
 	if w.base == 0 {
-		w.base, _ = resident()
+		w.base, _, _ = resident()
 	}
 	return w.timed(func() error {
 		store, err := engine.Open(w.start.Engine, w.start.Dir, o.Settings)
@@ -139,7 +141,7 @@ func (w *worker) timed(f func() error) (*Sample, error) {
 // sizes measures the process and the files of the store.
 func (w *worker) sizes() (*Sample, error) {
 	s := &Sample{Base: w.base, Written: written()}
-	s.Resident, s.Anon = resident()
+	s.Resident, s.Anon, s.Peak = resident()
 	var err error
 	s.OnDisk, s.Files, err = onDisk(w.start.Dir)
 	return s, err

@@ -38,6 +38,7 @@ func openBadger(dir string, s Settings) (Live, error) {
 	o.MetricsEnabled = false
 	o.NumCompactors = max(2, s.Compactions) // it takes no fewer
 	o.ValueLogFileSize = 64 << 20           // the log of values is not used
+	o.ValueThreshold = min(o.ValueThreshold, s.MemtableBytes/16)
 	db, err := badger.Open(o)
 	if err != nil {
 		return nil, fmt.Errorf("badger: open %s: %w", dir, err)

@@ -120,13 +120,13 @@ func (l *goLevelDB) Close() error {
 	return nil
 }
 
-// goLevelDBReader looks keys up with Get, whose value is a copy already.
+// goLevelDBReader looks keys up with Get, which returns a copy of the value.
 type goLevelDBReader struct {
 	uncounted
 	db *leveldb.DB
 }
 
-// Get returns the value that the store has copied; dst is not used.
+// Get copies the value once more, which costs nanoseconds of its microseconds.
 func (r goLevelDBReader) Get(dst, key []byte) ([]byte, bool, error) {
 	value, err := r.db.Get(key, nil)
 	if err != nil {
@@ -135,5 +135,5 @@ func (r goLevelDBReader) Get(dst, key []byte) ([]byte, bool, error) {
 		}
 		return dst, false, fmt.Errorf("goleveldb: get: %w", err)
 	}
-	return value, true, nil
+	return append(dst, value...), true, nil
 }

@@ -38,6 +38,10 @@ const (
 // An openFunc opens or creates a store in dir.
 type openFunc func(dir string, s Settings) (Live, error)
 
+// PebbleIteratorName is the name of Pebble with lookups by one iterator, which does
+// not see what is written later.
+const PebbleIteratorName = "pebble-iterator"
+
 // peers are the stores that Open knows, in the order of reports.
 var peers = []struct {
 	name, notes string
@@ -45,7 +49,7 @@ var peers = []struct {
 }{
 	{"siftkv", "AppendGet; filter blocked:10 (the default) on every level; loads with kv.Async", openSiftKVLive},
 	{"pebble", "Get, value copied, Close; bloom(10) on every level (its Get does not ask that of the last); NoSync has the commit with the OS soon", openPebbleLive},
-	{"pebble-iterator", "as pebble; lookups by one iterator, reused, with last-level filters: it does not see later writes", openPebbleIterator},
+	{PebbleIteratorName, "as pebble; lookups by one iterator, reused, with last-level filters: it does not see later writes", openPebbleIterator},
 	{"badger", "View and Item.Value per get; values in the tree (ValueThreshold 1 MiB), Bloom filters at 1 %, indexes in memory, no conflict detection, no metrics; without compression no block cache: blocks come from its memory maps", openBadger},
 	{"goleveldb", "Get; Bloom filter of 10 bits, no fsync unless asked for, 4,096 open files", openGoLevelDB},
 	{"bbolt", "View per get, Bucket.Get, value copied; NoSync unless asked for, NoFreelistSync, hash map freelist, no statistics; each batch sorted by key; concurrent sets by DB.Batch; neither cache, filter nor compression: a memory map", openBBolt},

@@ -34,6 +34,18 @@ func Compare(w io.Writer, r *compare.Result) error {
 	if len(r.Loads) > 0 {
 		fmt.Fprintf(&out, "\nLoads\n\n%s\n", compareLoads(r).Render())
 	}
+	if len(r.Figures) > 0 {
+		fmt.Fprintf(&out, "\nOther figures\n\n%s\n", compareFigures(r).Render())
+	}
+	if len(r.Verdicts) > 0 {
+		met := 0
+		for _, v := range r.Verdicts {
+			if v.Met {
+				met++
+			}
+		}
+		fmt.Fprintf(&out, "\nTargets: %d of %d met\n\n%s\n", met, len(r.Verdicts), compareTargets(r).Render())
+	}
 	writeList(&out, "Warnings", r.Warnings)
 	fmt.Fprintf(&out, "\n%.0f s in all\n", r.WallSeconds)
 	_, err := out.WriteTo(w)
@@ -47,7 +59,7 @@ func compareTimes(r *compare.Result, compression string, rate func(compare.Serie
 	}
 	t := newTable(2, append(header, "allocs/op"))
 	for _, p := range r.Phases {
-		if p.Compression != compression {
+		if p.Compression != compression || p.Unit == "" {
 			continue
 		}
 		row := table.Row{p.Title, p.Unit}
@@ -78,7 +90,7 @@ func compareRatios(r *compare.Result, compression string, of func(compare.PhaseR
 	}
 	t := newTable(1, header)
 	for _, p := range r.Phases {
-		if p.Compression != compression {
+		if p.Compression != compression || p.Unit == "" {
 			continue
 		}
 		row := table.Row{p.Title}
@@ -111,3 +123,53 @@ func compareLoads(r *compare.Result) table.Writer {
 }
 
 func fixed(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
+
+func compareFigures(r *compare.Result) table.Writer {
+	header := table.Row{"figure", "compression", "unit"}
+	for _, name := range r.Settings.Engines {
+		header = append(header, name)
+	}
+	t := newTable(3, header)
+	for _, f := range r.Figures {
+		row := table.Row{f.Title, f.Compression, f.Unit}
+		for _, e := range f.Engines {
+			cell := absentCell
+			if len(e.Values) > 0 {
+				cell = figureCell(e.Median)
+			}
+			row = append(row, cell)
+		}
+		t.AppendRow(row)
+	}
+	return t
+}
+
+// figureCell formats a figure with about three digits.
+func figureCell(x float64) string {
+	switch {
+	case x >= 100:
+		return whole(x)
+	case x >= 10:
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	}
+	return fixed(x)
+}
+
+func compareTargets(r *compare.Result) table.Writer {
+	t := newTable(4, table.Row{"target", "compression", "times as good as", "decided by", "at least", "got", ""})
+	for _, v := range r.Verdicts {
+		verdict := "MISSED"
+		if v.Met {
+			verdict = "met"
+		}
+		if v.Uncertain {
+			verdict += "?"
+		}
+		if v.Target == 0 {
+			t.AppendRow(table.Row{v.Title, v.Compression, "", "", "0", fixed(v.Got.Median), verdict})
+			continue
+		}
+		t.AppendRow(table.Row{v.Title, v.Compression, v.Against, v.Got.Engine, ratio(v.Target), ratioInterval(v.Got), verdict})
+	}
+	return t
+}

@@ -1,0 +1,92 @@
+package compare
+
+import "github.com/siftkv/siftkv/internal/bench/measure"
+
+// A Figure is something that a phase shows beside its operations per second.
+type Figure struct {
+	Name        string         `json:"name"`
+	Title       string         `json:"title"`
+	Unit        string         `json:"unit"`
+	Less        bool           `json:"less_is_better"`
+	Phase       string         `json:"phase"`
+	Compression string         `json:"compression"`
+	Engines     []FigureSeries `json:"engines"`
+	Ratios      []Ratio        `json:"ratios"` // how many times as good the first engine is as each other
+}
+
+// A FigureSeries is what one engine has of a figure.
+type FigureSeries struct {
+	Engine string    `json:"engine"`
+	Median float64   `json:"median"`
+	Values []float64 `json:"values"` // by repetition
+}
+
+// figures lists what is taken of which phase.
+var figures = []struct {
+	phase, name, title, unit string
+	less                     bool
+	value                    func(s Sample, dataBytes float64) float64
+}{
+	{"load", "written", "bytes written by the load", "bytes of data", true, func(s Sample, data float64) float64 { return float64(s.Written) / data }},
+	{"load", "space", "bytes on disk when settled", "bytes of data", true, func(s Sample, data float64) float64 { return float64(s.OnDisk) / data }},
+	{"load", "load-cpu", "processor time of the load", "µs per key", true, func(s Sample, _ float64) float64 { return 1e6 * s.CPUSeconds / float64(s.Operations) }},
+	{"load", "load-peak", "memory at most during the load", "MiB", true, func(s Sample, _ float64) float64 { return mebi(s.Peak - s.Base) }},
+	{"existing", "allocs-existing", "allocations of a get, existing", "", true, func(s Sample, _ float64) float64 { return s.Allocs }},
+	{"existing-small", "allocs-small", "allocations of a get, cache a tenth", "", true, func(s Sample, _ float64) float64 { return s.Allocs }},
+	{"absent", "allocs-absent", "allocations of a get, absent", "", true, func(s Sample, _ float64) float64 { return s.Allocs }},
+	{"memory", "rss", "memory after lookups", "MiB", true, func(s Sample, _ float64) float64 { return mebi(s.Resident - s.Base) }},
+	{"memory", "rss-anon", "of it not backed by files", "MiB", true, func(s Sample, _ float64) float64 { return mebi(s.Anon) }},
+	{"open", "open", "time to open", "ms", true, func(s Sample, _ float64) float64 { return 1e3 * s.Seconds }},
+	{"heavy", "p50", "median get during heavy writes", "µs", true, func(s Sample, _ float64) float64 { return float64(s.P50) / 1e3 }},
+	{"heavy", "p99.9", "p99.9 of gets during heavy writes", "µs", true, func(s Sample, _ float64) float64 { return float64(s.P999) / 1e3 }},
+	{"heavy", "stall", "longest batch of 100 meanwhile", "ms", true, func(s Sample, _ float64) float64 { return float64(s.LongestBatch) / 1e6 }},
+	{"heavy", "heavy-batches", "batches written meanwhile", "", false, func(s Sample, _ float64) float64 { return float64(s.Batches) }},
+}
+
+func mebi(bytes int64) float64 { return float64(max(0, bytes)) / (1 << 20) }
+
+// fillFigures computes the figures of every phase that was run.
+func (r *Result) fillFigures() {
+	data := float64(r.Settings.Keys) * float64(r.Settings.KeyBytes+r.Settings.ValueBytes)
+	r.Figures = nil
+	for _, p := range r.Phases {
+		for _, f := range figures {
+			if f.phase != p.Name {
+				continue
+			}
+			out := Figure{Name: f.name, Title: f.title, Unit: f.unit, Less: f.less, Phase: p.Name, Compression: p.Compression}
+			for _, e := range p.Engines {
+				s := FigureSeries{Engine: e.Engine}
+				for _, sample := range e.Samples {
+					s.Values = append(s.Values, f.value(sample, data))
+				}
+				if len(s.Values) > 0 {
+					s.Median = measure.Median(s.Values)
+				}
+				out.Engines = append(out.Engines, s)
+			}
+			out.fillRatios()
+			r.Figures = append(r.Figures, out)
+		}
+	}
+}
+
+// fillRatios compares repetition with repetition; zeros compare with nothing.
+func (f *Figure) fillRatios() {
+	for _, peer := range f.Engines[1:] {
+		ours := f.Engines[0]
+		ratio := Ratio{Engine: peer.Engine}
+		var quotients []float64
+		for i := range min(len(ours.Values), len(peer.Values)) {
+			switch a, b := ours.Values[i], peer.Values[i]; {
+			case a <= 0 || b <= 0:
+			case f.Less:
+				quotients = append(quotients, b/a)
+			default:
+				quotients = append(quotients, a/b)
+			}
+		}
+		ratio.fill(quotients)
+		f.Ratios = append(f.Ratios, ratio)
+	}
+}

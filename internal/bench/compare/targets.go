@@ -1,0 +1,132 @@
+package compare
+
+import (
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/bench/engine"
+)
+
+// A Verdict says whether SiftKV reaches a target.
+type Verdict struct {
+	Title       string  `json:"title"`
+	Compression string  `json:"compression"`
+	Against     string  `json:"against"`   // the engine that decides: the best of those meant
+	Target      float64 `json:"target"`    // times as good, at least; 0 for a figure that has to be 0
+	Got         Ratio   `json:"got"`       // Median is the figure itself where Target is 0
+	Met         bool    `json:"met"`       // by the median
+	Uncertain   bool    `json:"uncertain"` // the interval has the target in it
+}
+
+// anyPeer and lsmPeers stand for the best of several engines in a target.
+const (
+	anyPeer  = "best peer"
+	lsmPeers = "best LSM peer"
+)
+
+// A target asks for a ratio of a phase, or of one of its figures if that is named.
+type target struct {
+	phase, figure string
+	against       string // anyPeer, lsmPeers, or an engine
+	atLeast       float64
+	compression   string // "" for every one
+}
+
+// targets of SiftKV, in the order of the report.
+var targets = []target{
+	{phase: "absent", against: anyPeer, atLeast: 3},
+	{phase: "absent", against: "pebble", atLeast: 10},
+	{phase: "absent-2", against: anyPeer, atLeast: 3},
+	{phase: "absent-2", against: "pebble", atLeast: 10},
+	{phase: "absent-behind", against: lsmPeers, atLeast: 3},
+	{phase: "existing-cached", against: anyPeer, atLeast: 1.3},
+	{phase: "existing-cached", against: "pebble", atLeast: 4},
+	{phase: "existing-small", against: lsmPeers, atLeast: 1.5, compression: "snappy"},
+	{phase: "zipf", against: lsmPeers, atLeast: 1.5},
+	{phase: "load", against: lsmPeers, atLeast: 1.2},
+	{phase: "load", figure: "written", against: "pebble", atLeast: 1},
+	{phase: "load", figure: "space", against: "pebble", atLeast: 1 / 1.05},
+	{phase: "set", against: anyPeer, atLeast: 1.2},
+	{phase: "set-soon", against: anyPeer, atLeast: 1.2},
+	{phase: "set-sync", against: anyPeer, atLeast: 1.2},
+	{phase: "scan-full", against: lsmPeers, atLeast: 1.5},
+	{phase: "scan-10", against: lsmPeers, atLeast: 1.5},
+	{phase: "scan-100", against: lsmPeers, atLeast: 1.5},
+	{phase: "scan-full", against: "bbolt", atLeast: 0.6, compression: "none"},
+	{phase: "scan-10", against: "bbolt", atLeast: 0.6, compression: "none"},
+	{phase: "scan-100", against: "bbolt", atLeast: 0.6, compression: "none"},
+	{phase: "ycsb-a", against: lsmPeers, atLeast: 1},
+	{phase: "ycsb-b", against: lsmPeers, atLeast: 1},
+	{phase: "ycsb-c", against: lsmPeers, atLeast: 1},
+	{phase: "ycsb-d", against: lsmPeers, atLeast: 1},
+	{phase: "ycsb-e", against: lsmPeers, atLeast: 1},
+	{phase: "ycsb-f", against: lsmPeers, atLeast: 1},
+	{phase: "heavy", figure: "p99.9", against: lsmPeers, atLeast: 1},
+	{phase: "heavy", figure: "stall", against: lsmPeers, atLeast: 1},
+	{phase: "existing", figure: "allocs-existing"},
+	{phase: "existing-small", figure: "allocs-small"},
+	{phase: "absent", figure: "allocs-absent"},
+	{phase: "memory", figure: "rss", against: "pebble", atLeast: 1},
+	{phase: "open", figure: "open", against: "pebble", atLeast: 1},
+}
+
+// someAllocs is what the harness and the background may allocate per operation
+// without it counting as an allocation of the operation.
+const someAllocs = 0.01
+
+// judge fills in the verdicts of what was measured. Only SiftKV has targets.
+func (r *Result) judge() {
+	r.Verdicts = nil
+	if r.Settings.Engines[0] != "siftkv" {
+		return
+	}
+	for _, t := range targets {
+		for _, p := range r.Phases {
+			if p.Name != t.phase || t.compression != "" && t.compression != p.Compression {
+				continue
+			}
+			if v, ok := r.verdict(t, p); ok {
+				r.Verdicts = append(r.Verdicts, v)
+			}
+		}
+	}
+}
+
+// verdict holds a phase against a target; ok is false if there is nothing to compare
+// with.
+func (r *Result) verdict(t target, p PhaseResult) (v Verdict, ok bool) {
+	v = Verdict{Title: p.Title, Compression: p.Compression, Against: t.against, Target: t.atLeast}
+	ratios := p.Ratios
+	if t.figure != "" {
+		at := slices.IndexFunc(r.Figures, func(f Figure) bool { return f.Name == t.figure && f.Compression == p.Compression })
+		if at < 0 {
+			return v, false
+		}
+		f := r.Figures[at]
+		v.Title, ratios = f.Title, f.Ratios
+		if t.against == "" {
+			v.Got = Ratio{Median: f.Engines[0].Median, Repetitions: len(f.Engines[0].Values)}
+			v.Met = v.Got.Median < someAllocs
+			return v, v.Got.Repetitions > 0
+		}
+	}
+	for _, ratio := range ratios {
+		if ratio.Repetitions == 0 || !t.concerns(ratio.Engine) || ok && ratio.Median >= v.Got.Median {
+			continue
+		}
+		v.Got, ok = ratio, true
+	}
+	v.Met = v.Got.Median >= t.atLeast
+	v.Uncertain = v.Got.Repetitions < 3 || v.Got.Low < t.atLeast != (v.Got.High < t.atLeast)
+	return v, ok
+}
+
+// concerns reports whether an engine is one of those that a target is about.
+func (t target) concerns(name string) bool {
+	switch t.against {
+	case anyPeer:
+		return name != engine.PebbleIteratorName
+	case lsmPeers:
+		return engine.LogStructured(name) && name != engine.PebbleIteratorName
+	}
+	return name == t.against
+}
