@@ -30,7 +30,7 @@ type compareCommand struct {
 	Compression []string      `default:"snappy,none" placeholder:"NAMES" help:"Compressions (default ${default}); bbolt has none. Workloads that write run with the first."`
 	Compactions int           `default:"2" placeholder:"N" help:"Concurrent compactions at most, in each store (default ${default})."`
 
-	Dir      string `placeholder:"DIR" help:"Where to make the temporary stores; they are removed at the end (default: the system's temporary directory)."`
+	Dir      string `placeholder:"DIR" help:"Where to make the temporary stores, about 1.7 GB for a million keys and both compressions; they are removed at the end (default: the system's temporary directory)."`
 	JSON     string `name:"json" placeholder:"FILE" help:"Also write the result with all settings, the environment and every repetition to FILE."`
 	Progress string `default:"auto" enum:"auto,plain,none" placeholder:"MODE" help:"Progress on standard error: auto, plain or none (default ${default})."`
 }

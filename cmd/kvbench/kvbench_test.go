@@ -16,6 +16,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/filters"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
 	"github.com/siftkv/siftkv/internal/bench/report"
+	"github.com/siftkv/siftkv/internal/bench/scale"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -182,6 +183,21 @@ func TestCompareInProcessesOfTheirOwn(t *testing.T) {
 	require.Empty(t, left)
 }
 
+func TestScaleFromTheCommandLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.json")
+	status, stdout, stderr := kvbench(t, &program{}, "scale", "--max", "2000", "--reps", "1", "--seconds", "0.002", "--memtable", "1MiB", "--json", path)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "Bytes per key")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var result scale.Result
+	require.NoError(t, json.Unmarshal(data, &result))
+	require.Equal(t, scale.Schema, result.Schema)
+	var again bytes.Buffer
+	require.NoError(t, report.Scale(&again, &result))
+	require.Equal(t, stdout, again.String(), "the JSON holds every number of the text")
+}
+
 func TestUsageErrorsAreStatus2(t *testing.T) {
 	for name, args := range map[string][]string{
 		"no command":      {},
@@ -199,6 +215,7 @@ func TestUsageErrorsAreStatus2(t *testing.T) {
 		"missing dir":     quick(t, "--dir", "/nothing/here"),
 		"compression":     quick(t, "--compression", "lz4"),
 		"compare engine":  {"compare", "--engines", "oracle"},
+		"scale":           {"scale", "--max", "3"},
 		"workload":        {"compare", "--workload", "idle"},
 		"verify nothing":  {"verify"},
 	} {

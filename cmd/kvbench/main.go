@@ -2,6 +2,8 @@
 // the same lookups on SiftKV and on Pebble and says what each of them cost.
 //
 //	kvbench readamp              what a lookup costs, by engine and filter
+//	kvbench compare              how fast reads, scans, loads and writes are, by engine
+//	kvbench scale                how cost grows with the number of keys
 //	kvbench verify DIR           check every file of a store
 //
 // Standard output carries results, standard error progress and errors. Exit

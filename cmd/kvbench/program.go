@@ -23,6 +23,7 @@ type commands struct {
 
 	Readamp readampCommand `cmd:"" help:"What a lookup costs, by engine and filter: files, filter checks, blocks, bytes, time."`
 	Compare compareCommand `cmd:"" help:"How fast SiftKV is beside Pebble, Badger, goleveldb and bbolt: reads, scans, loads and writes."`
+	Scale   scaleCommand   `cmd:"" help:"How the cost of a lookup and the memory per key grow from 300,000 keys on."`
 	Filters filtersCommand `cmd:"" help:"Filter families on their own, beside other libraries: bits per key, false positives, build and probe times."`
 	Worker  workerCommand  `cmd:"" hidden:"" help:"What compare runs itself as."`
 	Verify  verifyCommand  `cmd:"" help:"Check every file of a store, reading only. Exit status 1 if something is damaged."`
@@ -47,7 +48,7 @@ func (p *program) run(ctx context.Context, argv []string) int {
 	p.argv = argv
 	spec := cli.Program{
 		Name: "kvbench", Description: description, Stdout: p.stdout, Stderr: p.stderr,
-		Vars: kong.Vars{"version": environ.Version(), "engines": strings.Join(readamp.Engines, ","), "workloads": strings.Join(compare.Workloads(), ","), "families": families},
+		Vars: kong.Vars{"version": environ.Version(), "engines": strings.Join(readamp.Engines, ","), "workloads": strings.Join(compare.Workloads(), ","), "peers": strings.Join(engine.Peers(), ", "), "families": families},
 	}
 	parsed, err := spec.Parse(ctx, argv, &commands{}, p)
 	switch {

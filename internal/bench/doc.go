@@ -5,11 +5,13 @@
 //
 //	keys      which keys exist, and which absent keys lie between them
 //	values    the value of a key, computed from the key alone
-//	engine    stores under one interface: SiftKV, Pebble, and null
+//	engine    stores under one interface: SiftKV, null, and its peers
 //	measure   streams of lookups, timed loops that check every answer, statistics
 //	environ   the machine a result was taken on
 //	progress  what is going on, for a person who waits
 //	readamp   the read-amplification experiment: load, settle, look up, check
+//	compare   workloads on several engines, each in a process of its own
+//	scale     how cost grows with the number of keys
 //	report    results as tables and as JSON
 //	bytesize  sizes in flags and reports
 //

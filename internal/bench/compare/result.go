@@ -10,7 +10,7 @@ import (
 )
 
 // Schema names the JSON form of a Result.
-const Schema = "kvbench/compare/v1"
+const Schema = "kvbench.compare/v1"
 
 // A Result is everything a run has found out.
 type Result struct {

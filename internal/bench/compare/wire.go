@@ -69,4 +69,10 @@ type Sample struct {
 	Anon     int64 `json:"anonymous_bytes,omitempty"` // of those, not backed by files
 	Base     int64 `json:"base_bytes,omitempty"`      // resident before the store was opened
 	Files    int   `json:"files,omitempty"`
+
+	// What is left after a collection of garbage, in bytes.
+	Heap     int64         `json:"heap_bytes,omitempty"`      // live objects
+	BaseHeap int64         `json:"base_heap_bytes,omitempty"` // of them, before the store was opened
+	BaseAnon int64         `json:"base_anonymous_bytes,omitempty"`
+	Memory   engine.Memory `json:"memory,omitzero"` // as the store counts it
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/bench"
@@ -22,7 +24,7 @@ type worker struct {
 	popular  *zipf
 	store    engine.Live // nil while it is not open
 	settings engine.Settings
-	base     int64  // resident bytes before the store was opened
+	base     Sample // the process before the store was opened
 	checksum uint64 // sum of the first words of all loaded values
 	written  int    // records written so far
 }
@@ -80,6 +82,8 @@ func (w *worker) do(ctx context.Context, t task) (*Sample, error) {
 		return w.warm(ctx)
 	case "rest":
 		return &Sample{}, w.rest(ctx)
+	case "pinned":
+		return w.pinned()
 	case "sizes":
 		return w.sizes()
 	case "job":
@@ -103,8 +107,8 @@ func (w *worker) open(o *openTask) (*Sample, error) {
 		return nil, err
 	}
 	w.settings = o.Settings
-	if w.base == 0 {
-		w.base, _, _ = resident()
+	if w.base.Resident == 0 {
+		w.base = collected()
 	}
 	return w.timed(func() error {
 		store, err := engine.Open(w.start.Engine, w.start.Dir, o.Settings)
@@ -140,7 +144,7 @@ func (w *worker) timed(f func() error) (*Sample, error) {
 
 // sizes measures the process and the files of the store.
 func (w *worker) sizes() (*Sample, error) {
-	s := &Sample{Base: w.base, Written: written()}
+	s := &Sample{Base: w.base.Resident, Written: written()}
 	s.Resident, s.Anon, s.Peak = resident()
 	var err error
 	s.OnDisk, s.Files, err = onDisk(w.start.Dir)
@@ -155,4 +159,26 @@ func (w *worker) resettle(ctx context.Context) (*Sample, error) {
 		return &Sample{}, err
 	}
 	return w.timed(func() error { return w.store.Settle(ctx) })
+}
+
+// collected measures the process without garbage.
+func collected() Sample {
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	s := Sample{Heap: int64(m.HeapAlloc)}
+	s.Resident, s.Anon, s.Peak = resident()
+	return s
+}
+
+// pinned measures what an open store keeps in memory.
+func (w *worker) pinned() (*Sample, error) {
+	s := collected()
+	s.Base, s.BaseHeap, s.BaseAnon = w.base.Resident, w.base.Heap, w.base.Anon
+	if m, ok := w.store.(engine.Remembering); ok {
+		s.Memory = m.Memory()
+	}
+	var err error
+	s.OnDisk, s.Files, err = onDisk(w.start.Dir)
+	return &s, err
 }

@@ -23,6 +23,17 @@ type Live interface {
 	Scan(start []byte, limit int, visit func(key, value []byte)) error
 }
 
+// A Remembering store says what it keeps in memory.
+type Remembering interface{ Memory() Memory }
+
+// Memory is what a store has in memory, in bytes.
+type Memory struct {
+	Filters   int64 `json:"filters"`
+	Indexes   int64 `json:"indexes"`
+	Cache     int64 `json:"cache"`
+	Memtables int64 `json:"memtables"`
+}
+
 // A Durability says what a Set that has returned survives.
 type Durability string
 

@@ -40,6 +40,12 @@ func (s *siftkvLive) Set(key, value []byte) error {
 	return nil
 }
 
+// Memory reads the metrics.
+func (s *siftkvLive) Memory() Memory {
+	m := s.db.Metrics()
+	return Memory{Filters: m.FilterMemory, Indexes: m.IndexMemory, Cache: m.CacheBytes, Memtables: m.MemtableBytes}
+}
+
 // Scan walks a new iterator.
 func (s *siftkvLive) Scan(start []byte, limit int, visit func(key, value []byte)) error {
 	it, err := s.db.NewIter(nil)

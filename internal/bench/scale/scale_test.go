@@ -1,0 +1,107 @@
+package scale
+
+import (
+	"context"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/compare"
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/progress"
+)
+
+// TestMain is the worker too.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "worker" {
+		if err := compare.Serve(context.Background(), os.Stdin, os.Stdout, nil); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func tiny(t *testing.T) *Config {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	return &Config{
+		Engines: []string{"siftkv", "bbolt"}, Sizes: []int{2000, 20_000}, KeySize: 16, ValueSize: 100, CacheShare: 0.5,
+		Repetitions: 2, Seconds: 0.002, Seed: 1,
+		Store: engine.Settings{MemtableBytes: 1 << 20, BlockBytes: 4096, Compression: "snappy", Compactions: 1},
+		Dir:   t.TempDir(), Progress: progress.New(io.Discard, "none"), Worker: []string{self, "worker"},
+	}
+}
+
+func TestPoints(t *testing.T) {
+	c := tiny(t)
+	r, err := Run(t.Context(), c)
+	require.NoError(t, err)
+	require.Len(t, r.Points, 4)
+	for i, p := range r.Points {
+		require.Equal(t, c.Engines[i/2], p.Engine)
+		require.Equal(t, c.Sizes[i%2], p.Keys)
+		for _, x := range []Time{p.Absent, p.Existing, p.Zipfian} {
+			require.Positive(t, x.Low)
+			require.LessOrEqual(t, x.Low, x.Median)
+			require.LessOrEqual(t, x.Median, x.High)
+		}
+		require.Positive(t, p.DiskBytes)
+		require.Positive(t, p.LoadNs)
+	}
+	small, large := r.Points[0], r.Points[1]
+	require.InEpsilon(t, 10.0, 8*float64(large.Filters)/float64(large.Keys), 0.05, "bits per key of filters")
+	require.InEpsilon(t, 10, float64(large.Filters)/float64(small.Filters), 0.05)
+	require.Positive(t, large.Indexes)
+	require.Zero(t, r.Points[2].Filters, "bbolt has none")
+	left, err := os.ReadDir(c.Dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestSizes(t *testing.T) {
+	require.Equal(t, []int{5000}, Sizes(5000))
+	require.Equal(t, []int{300_000, 1_000_000}, Sizes(1_000_000))
+	require.Equal(t, []int{300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000}, Sizes(30_000_000))
+	require.Equal(t, []int{300_000, 1_000_000, 2_000_000}, Sizes(2_000_000))
+}
+
+func TestDependentLoadVisitsAllMemory(t *testing.T) {
+	for _, bytes := range []int64{0, 1 << 10, 1 << 20} {
+		require.Positive(t, DependentLoad(bytes))
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	c := tiny(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Run(ctx, c)
+	require.ErrorIs(t, err, context.Canceled)
+	left, err := os.ReadDir(c.Dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestUsage(t *testing.T) {
+	for want, change := range map[string]func(c *Config){
+		"--engines oracle":    func(c *Config) { c.Engines = []string{"oracle"} },
+		"--engines: nothing":  func(c *Config) { c.Engines = nil },
+		"--max 10":            func(c *Config) { c.Sizes = []int{10} },
+		"--compression zstd":  func(c *Config) { c.Store.Compression = "zstd" },
+		"--cache-share 0":     func(c *Config) { c.CacheShare = 0 },
+		"--reps 0":            func(c *Config) { c.Repetitions = 0 },
+		"--seconds 0":         func(c *Config) { c.Seconds = 0 },
+		"--dir /nothing/here": func(c *Config) { c.Dir = "/nothing/here" },
+	} {
+		c := tiny(t)
+		change(c)
+		_, err := Run(t.Context(), c)
+		require.ErrorIs(t, err, bench.ErrUsage, want)
+		require.ErrorContains(t, err, want)
+	}
+}
