@@ -73,6 +73,7 @@ func TestVerdicts(t *testing.T) {
 	require.True(t, pebble.Uncertain, "9.1 to 11.1 times, of 10")
 	require.Equal(t, "goleveldb", lsm.Got.Engine)
 	require.True(t, lsm.Met)
+	require.Equal(t, best.Got, best.CPU, "each sample has a second of both times")
 	require.Zero(t, allocs.Target)
 	require.False(t, allocs.Met)
 

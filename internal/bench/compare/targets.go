@@ -13,7 +13,8 @@ type Verdict struct {
 	Against     string  `json:"against"`   // the engine that decides: the best of those meant
 	Target      float64 `json:"target"`    // times as good, at least; 0 for a figure that has to be 0
 	Got         Ratio   `json:"got"`       // Median is the figure itself where Target is 0
-	Met         bool    `json:"met"`       // by the median
+	CPU         Ratio   `json:"cpu"`       // the same by processor time, of the peer that decides there; no repetitions where that is not measured
+	Met         bool    `json:"met"`       // by the median of Got
 	Uncertain   bool    `json:"uncertain"` // the interval has the target in it
 }
 
@@ -95,29 +96,36 @@ func (r *Result) judge() {
 // with.
 func (r *Result) verdict(t target, p PhaseResult) (v Verdict, ok bool) {
 	v = Verdict{Title: p.Title, Compression: p.Compression, Against: t.against, Target: t.atLeast}
-	ratios := p.Ratios
+	ratios, cpu := p.Ratios, p.CPURatios
 	if t.figure != "" {
 		at := slices.IndexFunc(r.Figures, func(f Figure) bool { return f.Name == t.figure && f.Compression == p.Compression })
 		if at < 0 {
 			return v, false
 		}
 		f := r.Figures[at]
-		v.Title, ratios = f.Title, f.Ratios
+		v.Title, ratios, cpu = f.Title, f.Ratios, nil
 		if t.against == "" {
 			v.Got = Ratio{Median: f.Engines[0].Median, Repetitions: len(f.Engines[0].Values)}
 			v.Met = v.Got.Median < someAllocs
 			return v, v.Got.Repetitions > 0
 		}
 	}
-	for _, ratio := range ratios {
-		if ratio.Repetitions == 0 || !t.concerns(ratio.Engine) || ok && ratio.Median >= v.Got.Median {
-			continue
-		}
-		v.Got, ok = ratio, true
-	}
+	v.Got, ok = t.least(ratios)
+	v.CPU, _ = t.least(cpu)
 	v.Met = v.Got.Median >= t.atLeast
 	v.Uncertain = v.Got.Repetitions < 3 || v.Got.Low < t.atLeast != (v.Got.High < t.atLeast)
 	return v, ok
+}
+
+// least returns the ratio over the best of the engines that a target is about; ok is
+// false if there is none.
+func (t target) least(ratios []Ratio) (least Ratio, ok bool) {
+	for _, r := range ratios {
+		if r.Repetitions > 0 && t.concerns(r.Engine) && (!ok || r.Median < least.Median) {
+			least, ok = r, true
+		}
+	}
+	return least, ok
 }
 
 // concerns reports whether an engine is one of those that a target is about.

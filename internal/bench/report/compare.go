@@ -156,7 +156,7 @@ func figureCell(x float64) string {
 }
 
 func compareTargets(r *compare.Result) table.Writer {
-	t := newTable(4, table.Row{"target", "compression", "times as good as", "decided by", "at least", "got", ""})
+	t := newTable(4, table.Row{"target", "compression", "times as good as", "decided by", "at least", "got", "", "by processor time"})
 	for _, v := range r.Verdicts {
 		verdict := "MISSED"
 		if v.Met {
@@ -166,10 +166,10 @@ func compareTargets(r *compare.Result) table.Writer {
 			verdict += "?"
 		}
 		if v.Target == 0 {
-			t.AppendRow(table.Row{v.Title, v.Compression, "", "", "0", fixed(v.Got.Median), verdict})
+			t.AppendRow(table.Row{v.Title, v.Compression, "", "", "0", fixed(v.Got.Median), verdict, absentCell})
 			continue
 		}
-		t.AppendRow(table.Row{v.Title, v.Compression, v.Against, v.Got.Engine, ratio(v.Target), ratioInterval(v.Got), verdict})
+		t.AppendRow(table.Row{v.Title, v.Compression, v.Against, v.Got.Engine, ratio(v.Target), ratioInterval(v.Got), verdict, ratioInterval(v.CPU)})
 	}
 	return t
 }
