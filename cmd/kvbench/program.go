@@ -48,7 +48,11 @@ func (p *program) run(ctx context.Context, argv []string) int {
 	p.argv = argv
 	spec := cli.Program{
 		Name: "kvbench", Description: description, Stdout: p.stdout, Stderr: p.stderr,
-		Vars: kong.Vars{"version": environ.Version(), "engines": strings.Join(readamp.Engines, ","), "workloads": strings.Join(compare.Workloads(), ","), "workloadlist": strings.Join(compare.Workloads(), ", "), "peers": strings.Join(engine.Peers(), ", "), "families": families},
+		Vars: kong.Vars{
+			"version": environ.Version(), "engines": strings.Join(readamp.Engines, ","), "families": families,
+			"workloads": strings.Join(compare.Workloads(), ","), "workloadlist": strings.Join(compare.Workloads(), ", "),
+			"peers": strings.Join(engine.Peers(), ", "),
+		},
 	}
 	parsed, err := spec.Parse(ctx, argv, &commands{}, p)
 	switch {
