@@ -149,7 +149,7 @@ func (w *worker) heavy(ctx context.Context, j *job) (*Sample, error) {
 	}, nil
 }
 
-// writeAtRate writes batches until ctx ends, each when it is due or as soon after as
+// writeAtRate writes batches until ctx ends, one at least, each when it is due or as soon after as
 // the store lets it.
 func (w *worker) writeAtRate(ctx context.Context, pass uint64, h *hdrhistogram.Histogram) error {
 	u := w.universe
@@ -157,7 +157,7 @@ func (w *worker) writeAtRate(ctx context.Context, pass uint64, h *hdrhistogram.H
 	at := int(pass * passLength)
 	interval := time.Second * batchKeys / heavyRate
 	var key, value []byte
-	for due := time.Now(); ctx.Err() == nil; due = due.Add(interval) {
+	for due := time.Now(); ; due = due.Add(interval) {
 		time.Sleep(time.Until(due))
 		var took time.Duration
 		for range batchKeys {
@@ -173,11 +173,15 @@ func (w *worker) writeAtRate(ctx context.Context, pass uint64, h *hdrhistogram.H
 		if err := h.RecordValue(min(int64(took), int64(time.Minute))); err != nil {
 			return fmt.Errorf("record a batch of %v: %w", took, err)
 		}
+		select {
+		case <-ctx.Done():
+			return nil
+		default:
+		}
 	}
-	return nil
 }
 
-// timeLookups looks random loaded keys up until ctx ends.
+// timeLookups looks random loaded keys up until ctx ends, one at least.
 func (w *worker) timeLookups(ctx context.Context, pass uint64, h *hdrhistogram.Histogram) (time.Duration, error) {
 	u := w.universe
 	r, err := w.store.NewReader(engine.Get, engine.Existing)
@@ -188,10 +192,10 @@ func (w *worker) timeLookups(ctx context.Context, pass uint64, h *hdrhistogram.H
 	draw, c := u.existing(existingOrder, pass*16), newChunk(u)
 	dst := make([]byte, 0, w.start.ValueSize+64)
 	var total time.Duration
-	for ctx.Err() == nil {
+	for {
 		c.reset()
 		draw(c)
-		for i := 0; i < c.len() && ctx.Err() == nil; i++ {
+		for i := range c.len() {
 			start := time.Now()
 			value, found, err := r.Get(dst[:0], c.key(i))
 			took := time.Since(start)
@@ -205,9 +209,11 @@ func (w *worker) timeLookups(ctx context.Context, pass uint64, h *hdrhistogram.H
 			if err := h.RecordValue(min(int64(took), int64(time.Minute))); err != nil {
 				return 0, fmt.Errorf("record a lookup of %v: %w", took, err)
 			}
+			if ctx.Err() != nil {
+				return total, nil
+			}
 		}
 	}
-	return total, nil
 }
 
 // Rest is over when the process has used less than restShare of a core in each of

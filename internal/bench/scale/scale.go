@@ -179,7 +179,7 @@ func (c *Config) point(ctx context.Context, name string, n int, dir string) (p *
 	phase = c.Progress.Start("look up in "+name, 0, "")
 	bare := settings
 	bare.CacheBytes, bare.MemtableBytes = 64<<10, 64<<10
-	if err := c.in(ctx, spec, func(l *compare.Lone) error { return p.pin(ctx, l, bare) }); err != nil {
+	if err := c.in(ctx, spec, func(l *compare.Lone) error { return p.pin(ctx, l, bare, c.Seconds) }); err != nil {
 		return nil, err
 	}
 	if err := c.in(ctx, spec, func(l *compare.Lone) error { return p.lookUp(ctx, l, settings, c) }); err != nil {
@@ -222,11 +222,11 @@ func (p *Point) load(ctx context.Context, l *compare.Lone, s engine.Settings) er
 
 // pin opens the store with next to no cache and memtable, looks absent keys up so that
 // all filters have been used, and measures what it keeps.
-func (p *Point) pin(ctx context.Context, l *compare.Lone, s engine.Settings) error {
+func (p *Point) pin(ctx context.Context, l *compare.Lone, s engine.Settings, seconds float64) error {
 	if _, err := l.Open(ctx, s); err != nil {
 		return err
 	}
-	if _, err := l.Lookups(ctx, "absent", 0.2, 0); err != nil {
+	if _, err := l.Lookups(ctx, "absent", seconds, 0); err != nil {
 		return err
 	}
 	m, err := l.Pinned(ctx)
