@@ -182,7 +182,7 @@ func (d *DB) Close() error {
 	err = errors.Join(err, d.cleaner.drain(d))
 	d.cache.Release() // tables of open iterators keep it
 	if d.manifest != nil {
-		err = errors.Join(err, d.manifest.Close())
+		err = d.closeManifest(err)
 	}
 	if d.lock != nil {
 		err = errors.Join(err, d.lock.Close())

@@ -126,7 +126,7 @@ func (d *DB) flush(job flushJob) error {
 		info.Table, info.Bytes = t.Num, t.Size
 	}
 	err = d.applyEdit(func() *manifest.Edit {
-		e.LogNum = d.mem.log
+		e.LogNum, e.LastSeq = d.mem.log, base.SeqNum(mems[len(mems)-1].lastSeq.Load())
 		if len(d.imms) > len(mems) {
 			e.LogNum = d.imms[len(mems)].log
 		}

@@ -16,6 +16,8 @@ type manifestState struct {
 	nextFile uint64
 	logNum   uint64
 	lastSeq  base.SeqNum
+	closed   base.SeqNum // not 0: the store was closed, and has all writes up to here
+	edits    int
 	levels   [NumLevels]map[uint64]manifest.Table // by number
 }
 
@@ -32,6 +34,7 @@ func (s *manifestState) apply(e *manifest.Edit) error {
 	if e.StoreID != 0 {
 		s.storeID = e.StoreID
 	}
+	s.edits, s.closed = s.edits+1, e.Closed
 	s.features |= e.Features
 	s.merger = cmp.Or(e.Merger, s.merger)
 	s.nextFile = max(s.nextFile, e.NextFile)

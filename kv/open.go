@@ -266,6 +266,16 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	return nil
 }
 
+// closeManifest ends the manifest. If nothing went wrong before, it says how far the
+// writes go that are in the logs and tables: what is missing on the next start was not
+// lost to a crash.
+func (d *DB) closeManifest(err error) error {
+	if err == nil && d.failure == nil {
+		err = d.manifest.Append(&manifest.Edit{Closed: d.seq()})
+	}
+	return errors.Join(err, d.manifest.Close())
+}
+
 // rotateManifest starts a new manifest. If that fails, so does the store; the edits
 // of the old one stand. The caller holds manifestMu.
 func (d *DB) rotateManifest(v *version) {

@@ -17,19 +17,22 @@ func (d *DB) recover() error {
 	if err != nil {
 		return d.withHint(err)
 	}
-	v, logNum, lastSeq, err := d.loadVersion(num)
+	m, v, err := d.loadVersion(num)
 	if err != nil {
 		return d.withHint(err)
 	}
 	if err := d.checkTables(v); err != nil {
 		return err
 	}
-	logs, err := d.claimFiles(num, logNum)
+	logs, err := d.claimFiles(num, m)
 	if err != nil {
 		return err
 	}
-	mems, used, lastSeq, err := d.replay(logs, lastSeq)
+	mems, used, lastSeq, err := d.replay(logs, v.lastSeq)
 	if err != nil {
+		return err
+	}
+	if err := d.checkClosed(num, m, lastSeq); err != nil {
 		return err
 	}
 	if err := d.settleMerger(v.features() | used); err != nil {
@@ -51,18 +54,18 @@ func (d *DB) recover() error {
 }
 
 // loadVersion replays a manifest.
-func (d *DB) loadVersion(num uint64) (v *version, logNum uint64, lastSeq base.SeqNum, err error) {
-	s := newManifestState()
+func (d *DB) loadVersion(num uint64) (s *manifestState, v *version, err error) {
+	s = newManifestState()
 	if err := manifest.Load(d.fs, d.dir, num, s.apply); err != nil {
-		return nil, 0, 0, err
+		return nil, nil, err
 	}
 	d.storeID, d.mergerName = s.storeID, s.merger
 	d.nextFile.Store(max(d.nextFile.Load(), s.nextFile))
 	v, err = s.version(&version{})
 	if err != nil {
-		return nil, 0, 0, &CorruptionError{File: d.path(manifest.FileManifest, num), Offset: -1, What: "the levels are not in order", Cause: err, Hint: d.hint()}
+		return nil, nil, &CorruptionError{File: d.path(manifest.FileManifest, num), Offset: -1, What: "the levels are not in order", Cause: err, Hint: d.hint()}
 	}
-	return v, s.logNum, v.lastSeq, nil
+	return s, v, nil
 }
 
 // checkTables finds tables that are missing or have another size, without
@@ -85,7 +88,7 @@ func (d *DB) checkTables(v *version) error {
 
 // claimFiles makes sure that no new file takes the number of one that is there,
 // and returns the numbers of the WALs to replay, in order.
-func (d *DB) claimFiles(manifestNum, logNum uint64) (logs []uint64, err error) {
+func (d *DB) claimFiles(manifestNum uint64, m *manifestState) (logs []uint64, err error) {
 	names, err := d.fs.List(d.dir)
 	if err != nil {
 		return nil, err
@@ -94,22 +97,50 @@ func (d *DB) claimFiles(manifestNum, logNum uint64) (logs []uint64, err error) {
 	for _, name := range names {
 		kind, num := manifest.ParseFileName(name)
 		next = max(next, num+1)
-		if kind == manifest.FileWAL && num >= logNum {
+		if kind == manifest.FileWAL && num >= m.logNum {
 			logs = append(logs, num)
 		}
 	}
 	d.nextFile.Store(next)
 	slices.Sort(logs)
-	if len(logs) > 0 && logNum > 0 && logs[0] != logNum {
+	return logs, d.checkFirstLog(manifestNum, m, logs)
+}
+
+// checkFirstLog makes sure that the log is there at which recovery begins. A
+// manifest's second edit comes when its log has been made; a checkpoint and a restored
+// store, which need none, give the manifest's own number.
+func (d *DB) checkFirstLog(manifestNum uint64, m *manifestState, logs []uint64) error {
+	what := "the log is missing"
+	switch {
+	case m.logNum == 0 || len(logs) > 0 && logs[0] == m.logNum:
+		return nil
+	case len(logs) > 0:
 		// Later logs alone would make a history with a hole.
-		missing := &CorruptionError{File: d.path(manifest.FileWAL, logNum), Offset: -1, Hint: d.hint(),
-			What: fmt.Sprintf("the log is missing, although %s, which came later, is there", manifest.FileName(manifest.FileWAL, logs[0]))}
-		if d.opts.RecoveryMode != SkipCorrupt {
-			return nil, missing
-		}
-		d.leftOut(LossInfo{File: missing.File, Reason: missing.What})
+		what += ", although " + manifest.FileName(manifest.FileWAL, logs[0]) + ", which came later, is there"
+	case m.edits == 1 || m.logNum == manifestNum:
+		return nil
 	}
-	return logs, nil
+	return d.refuseLoss(LossInfo{File: d.path(manifest.FileWAL, m.logNum), Reason: what})
+}
+
+// checkClosed makes sure that a store which was closed in good order has all its
+// writes.
+func (d *DB) checkClosed(manifestNum uint64, m *manifestState, lastSeq base.SeqNum) error {
+	if lastSeq >= m.closed {
+		return nil
+	}
+	return d.refuseLoss(LossInfo{File: d.path(manifest.FileManifest, manifestNum),
+		Reason: fmt.Sprintf("the store was closed in good order with writes up to number %d, and has those up to %d: a log was cut off or is missing", m.closed, lastSeq)})
+}
+
+// refuseLoss returns an error for writes that no crash explains the loss of. In
+// SkipCorrupt it reports them instead.
+func (d *DB) refuseLoss(l LossInfo) error {
+	if d.opts.RecoveryMode != SkipCorrupt {
+		return &CorruptionError{File: l.File, Offset: -1, What: l.Reason, Hint: d.hint()}
+	}
+	d.leftOut(l)
+	return nil
 }
 
 // withHint adds the command to run to an error about damage.

@@ -37,6 +37,9 @@ type tableItem struct {
 func (p *program) printEdit(offset int64, e *manifest.Edit) error {
 	if p.JSON {
 		data := map[string]any{"store_id": e.StoreID, "next_file": e.NextFile, "log_num": e.LogNum, "last_seq": e.LastSeq, "deleted": e.Deleted}
+		if e.Closed != 0 {
+			data["closed"] = e.Closed
+		}
 		added := []tableItem{}
 		for _, a := range e.Added {
 			t := &a.Table
@@ -47,6 +50,11 @@ func (p *program) printEdit(offset int64, e *manifest.Edit) error {
 	}
 	if err := p.printf("%d\tedit: store %016x, next file %d, log %d, last sequence number %d\n", offset, e.StoreID, e.NextFile, e.LogNum, e.LastSeq); err != nil {
 		return err
+	}
+	if e.Closed != 0 {
+		if err := p.printf("\tclosed in good order, with writes up to sequence number %d\n", e.Closed); err != nil {
+			return err
+		}
 	}
 	for _, d := range e.Deleted {
 		if err := p.printf("\t- L%d %s\n", d.Level, manifest.FileName(manifest.FileTable, d.Num)); err != nil {

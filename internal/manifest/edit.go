@@ -98,6 +98,7 @@ type Edit struct {
 	LastSeq  base.SeqNum // the largest sequence number that is, or was, in tables
 	Features Features    // what logs and tables may hold from now on; adds to those before
 	Merger   string      // name of the merger of the store's operands
+	Closed   base.SeqNum // the store was closed in good order: its files have all writes up to here
 	Deleted  []DeletedTable
 	Added    []AddedTable
 }
@@ -133,6 +134,8 @@ type DeletedTable struct {
 //	   such entries        expiry, the latest expiry
 //	10 ingested table      number of an added table above, sequence number of all
 //	                       its entries: uvarints
+//	12 closed              uvarint: the store was closed in good order, and its
+//	                       files have all writes up to this sequence number
 //
 // Fields 7 to 10 are written only if there are such entries and tables, so that a program that
 // does not know them refuses the store, and only then.
@@ -149,6 +152,8 @@ const (
 	tagMerger
 	tagAddedKinds
 	tagIngested
+
+	tagClosed = 12
 )
 
 const (
@@ -179,6 +184,7 @@ func (e *Edit) Append(dst []byte) []byte {
 	number(tagLogNum, e.LogNum)
 	number(tagLastSeq, uint64(e.LastSeq))
 	number(tagFeatures, uint64(e.Features))
+	number(tagClosed, uint64(e.Closed))
 	if e.Merger != "" {
 		field(tagMerger, []byte(e.Merger))
 	}
@@ -246,6 +252,8 @@ func DecodeEdit(b []byte) (*Edit, error) {
 			e.LogNum = f.uvarint()
 		case tagLastSeq:
 			e.LastSeq = base.SeqNum(f.uvarint())
+		case tagClosed:
+			e.Closed = base.SeqNum(f.uvarint())
 		case tagDeleted:
 			e.Deleted = append(e.Deleted, DeletedTable{Level: f.level(), Num: f.uvarint()})
 		case tagAdded:
@@ -269,7 +277,7 @@ func DecodeEdit(b []byte) (*Edit, error) {
 		}
 		d.bad = d.bad || f.bad || len(f.b) > 0
 	}
-	if d.bad || e.LastSeq > base.MaxSeqNum {
+	if d.bad || max(e.LastSeq, e.Closed) > base.MaxSeqNum {
 		return nil, errEdit
 	}
 	return e, nil

@@ -31,6 +31,9 @@ type Manifest struct {
 	Live     map[uint64]manifest.AddedTable
 	Dead     map[uint64]bool // tables that some edit deleted for good
 	Closed   bool            // its end is there: nothing was cut off
+	// ClosedSeq is, after a close in good order, how far the writes go that are in the
+	// files; or 0.
+	ClosedSeq uint64
 	// Broken is set if edits are damaged in a way that no crash explains, or the
 	// description of the whole store, which comes first, is missing.
 	Broken bool
@@ -174,7 +177,7 @@ func (m *Manifest) apply(record []byte, offset int64) error {
 	m.First.Features |= e.Features
 	m.First.Merger = cmp.Or(e.Merger, m.First.Merger)
 	m.NextFile, m.LogNum = max(m.NextFile, e.NextFile), max(m.LogNum, e.LogNum)
-	m.LastSeq = max(m.LastSeq, uint64(e.LastSeq))
+	m.LastSeq, m.ClosedSeq = max(m.LastSeq, uint64(e.LastSeq)), uint64(e.Closed)
 	for _, d := range e.Deleted {
 		delete(m.Live, d.Num)
 		m.Dead[d.Num] = true
@@ -208,10 +211,15 @@ func (s *Store) judge() {
 		// edit; only one that a checkpoint or a repair made has none.
 		s.logMissing(m.LogNum, "")
 	}
+	last := m.LastSeq
 	for _, l := range live {
+		last = max(last, l.LastSeq)
 		if m.Closed && !l.Closed && len(l.Damage) == 0 {
 			s.damaged(l.Name, l.Bytes, "the log has lost its end, although the store was closed in good order")
 		}
+	}
+	if last < m.ClosedSeq {
+		s.damaged(m.Name, -1, "the store was closed in good order with writes up to number %d, and has those up to %d", m.ClosedSeq, last)
 	}
 }
 

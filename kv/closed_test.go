@@ -1,0 +1,121 @@
+package kv
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/wal"
+	"github.com/stretchr/testify/require"
+)
+
+// closedStore makes a store with two logs that was closed in good order.
+func closedStore(t *testing.T) (dir string, logs []string) {
+	t.Helper()
+	dir = t.TempDir()
+	db, err := Open(dir, nil)
+	require.NoError(t, err)
+	for i := range 50 {
+		if i == 25 { // a second log, without a flush of the first
+			require.NoError(t, db.commits.exclusive(db, func() error {
+				_, err := db.rotateLog()
+				return err
+			}))
+		}
+		require.NoError(t, db.Set(fmt.Appendf(nil, "k%02d", i), []byte("v"), Sync))
+	}
+	require.NoError(t, db.Close())
+	logs, err = filepath.Glob(filepath.Join(dir, "*.wal"))
+	require.NoError(t, err)
+	require.Len(t, logs, 2)
+	slices.Sort(logs)
+	return dir, logs
+}
+
+// TestAClosedStoreMissesNothing takes writes away from a store that was closed in good
+// order: no crash explains that, however clean the cut.
+func TestAClosedStoreMissesNothing(t *testing.T) {
+	for name, damage := range map[string]func(logs []string) error{
+		"the last log is missing":    func(logs []string) error { return os.Remove(logs[1]) },
+		"the first log is missing":   func(logs []string) error { return os.Remove(logs[0]) },
+		"both logs are missing":      func(logs []string) error { return os.Remove(logs[0]) },
+		"the last log is empty":      func(logs []string) error { return os.Truncate(logs[1], 0) },
+		"the last log has a header":  func(logs []string) error { return os.Truncate(logs[1], wal.HeaderSize) },
+		"the last log ends too soon": func(logs []string) error { return cutLog(logs[1], 5) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, logs := closedStore(t)
+			require.NoError(t, damage(logs))
+			if name == "both logs are missing" {
+				require.NoError(t, os.Remove(logs[1]))
+			}
+			for _, mode := range []RecoveryMode{PointInTime, TolerateTornTail, Absolute} {
+				_, err := Open(dir, &Options{RecoveryMode: mode})
+				require.ErrorIs(t, err, ErrCorruption, "%v", mode)
+				require.ErrorContains(t, err, "cmd/siftkv@latest verify", "%v", mode)
+			}
+			var lost []LossInfo
+			db, err := Open(dir, &Options{RecoveryMode: SkipCorrupt, Events: Events{WritesLeftOut: func(l LossInfo) { lost = append(lost, l) }}})
+			require.NoError(t, err)
+			require.NotEmpty(t, lost)
+			require.NoError(t, db.Close())
+			db, err = Open(dir, nil)
+			require.NoError(t, err, "the loss was accepted once")
+			require.NoError(t, db.Close())
+		})
+	}
+}
+
+// cutLog leaves n records of a log, whole.
+func cutLog(name string, n int) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, num := manifest.ParseFileName(filepath.Base(name))
+	r := wal.NewReader(logBytes{f}, name, num)
+	for range n {
+		if _, err := r.Next(); err != nil {
+			return err
+		}
+	}
+	return os.Truncate(name, r.End())
+}
+
+// logBytes is a file as a log's reader wants it.
+type logBytes struct{ *os.File }
+
+func (f logBytes) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// TestAManifestCutBackIsFoundOut cuts a manifest behind an edit after which logs were
+// removed: what is left describes an older store, whose writes are gone.
+func TestAManifestCutBackIsFoundOut(t *testing.T) {
+	dir := t.TempDir()
+	db, err := Open(dir, nil)
+	require.NoError(t, err)
+	var ends []int64
+	for i := range 3 {
+		ends = append(ends, db.manifest.Size())
+		require.NoError(t, db.Set(fmt.Appendf(nil, "k%02d", i), []byte("v"), Sync))
+		require.NoError(t, db.Flush())
+	}
+	name := db.path(manifest.FileManifest, db.manifest.Num())
+	db.cleaner.wait()
+	require.NoError(t, db.Close())
+	for i := len(ends) - 1; i > 0; i-- {
+		require.NoError(t, os.Truncate(name, ends[i]))
+		_, err := Open(dir, nil)
+		require.ErrorIs(t, err, ErrCorruption, "%d flushes left", i)
+		require.ErrorContains(t, err, ".wal: the log is missing")
+	}
+}
