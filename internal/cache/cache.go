@@ -8,8 +8,8 @@
 //
 // The bytes lie in one region outside the Go heap, in huge pages where the system
 // has them: the collector never sees the cache, which would otherwise count twice
-// (GOGC), and a random read of a large cache misses the TLB half as often. Memory
-// is used again at once, so a block must be pinned while its bytes are in use.
+// (GOGC), and a random read of a large cache waits less for address translation (122
+// in place of 178 ns in 160 MB). Memory is used again at once, so a block must be pinned while its bytes are in use.
 //
 // What stays is decided as by CLOCK (Corbató 1968): a hit marks its block, a marked
 // block is spared once, and a new block starts unmarked, so that one scan cannot

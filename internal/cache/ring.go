@@ -7,8 +7,7 @@ package cache
 //	| newest blocks | free ... | oldest blocks      |
 //
 // The hand of the clock is the oldest block: it is evicted, or, if it was read since
-// it was written, moved down to the head and is the newest again. Moving a block of
-// 4 KiB costs a tenth of reading it. All of it is guarded by the shard's lock but
+// it was written, moved down to the head and is the newest again. All of it is guarded by the shard's lock but
 // the slots' words, on which readers pin.
 type ring struct {
 	base, units uint32 // the shard's part of the memory
@@ -30,7 +29,7 @@ type entry struct {
 }
 
 // maxMoved bounds what one allocation moves, in units, and so how long the lock is
-// held: some 0.1 ms. Marked blocks beyond are evicted.
+// held. Marked blocks beyond are evicted.
 const maxMoved = 1 << 20 >> unitShift
 
 // allocate returns where n units are free. It reports false if n is too large or too much is pinned.
