@@ -106,13 +106,17 @@ func (d *DB) rotate(arena int) error {
 	}
 	d.mu.Unlock()
 	log, err := d.rotateLog()
+	var next *memTable
+	if err == nil {
+		next = newMemTable(size, log.num) // out of the lock: clearing its memory takes milliseconds
+	}
 	d.mu.Lock()
 	if err != nil {
 		return err
 	}
 	d.mem.lastSeq.Store(uint64(d.commits.seq))
 	d.imms = append(d.imms, d.mem)
-	d.mem = newMemTable(size, log.num)
+	d.mem = next
 	d.installState()
 	d.scheduleFlush()
 	return nil
