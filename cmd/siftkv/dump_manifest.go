@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strconv"
+
 	"github.com/siftkv/siftkv/internal/doctor/dump"
 	"github.com/siftkv/siftkv/internal/doctor/keytext"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -23,6 +25,7 @@ func (c *dumpManifestCommand) Run(p *program) error {
 // A tableItem is a table of an edit in JSON.
 type tableItem struct {
 	Level       int           `json:"level"`
+	Run         uint64        `json:"run,omitempty"` // of the level's sorted runs
 	Num         uint64        `json:"num"`
 	ID          uint64        `json:"id"`
 	Bytes       int64         `json:"bytes"`
@@ -43,7 +46,7 @@ func (p *program) printEdit(offset int64, e *manifest.Edit) error {
 		added := []tableItem{}
 		for _, a := range e.Added {
 			t := &a.Table
-			added = append(added, tableItem{a.Level, t.Num, t.ID, t.Size, t.Entries, uint64(t.SmallestSeq), uint64(t.LargestSeq), t.Smallest, t.Largest, t.LargestExclusive})
+			added = append(added, tableItem{a.Level, a.Run, t.Num, t.ID, t.Size, t.Entries, uint64(t.SmallestSeq), uint64(t.LargestSeq), t.Smallest, t.Largest, t.LargestExclusive})
 		}
 		data["added"] = added
 		return p.printJSON(item{Type: "edit", Offset: &offset, Data: data}, false)
@@ -67,7 +70,11 @@ func (p *program) printEdit(offset int64, e *manifest.Edit) error {
 		if t.LargestExclusive {
 			bound += " (excluded)"
 		}
-		if err := p.printf("\t+ L%d %s\t%d bytes, %d entries, sequence numbers %d to %d, keys %s to %s\n", a.Level, manifest.FileName(manifest.FileTable, t.Num),
+		level := strconv.Itoa(a.Level)
+		if a.Run != 0 {
+			level += " run " + strconv.FormatUint(a.Run, 10)
+		}
+		if err := p.printf("\t+ L%s %s\t%d bytes, %d entries, sequence numbers %d to %d, keys %s to %s\n", level, manifest.FileName(manifest.FileTable, t.Num),
 			t.Size, t.Entries, t.SmallestSeq, t.LargestSeq, p.KeyFormat.String(t.Smallest), bound); err != nil {
 			return err
 		}

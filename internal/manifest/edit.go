@@ -12,7 +12,7 @@ import (
 )
 
 // NumLevels is the number of levels of a store: level 0, whose files overlap,
-// and levels 1 to 6, each a sorted run.
+// and levels 1 to 6, each of one or more sorted runs.
 const NumLevels = 7
 
 // A Table describes a sorted file: where its keys lie, and what opening it needs.
@@ -103,9 +103,12 @@ type Edit struct {
 	Added    []AddedTable
 }
 
-// An AddedTable is a table that came to a level.
+// An AddedTable is a table that came to a level. The tables of a level with the same
+// run are one sorted run: they share no keys. A run with a larger number is newer, and
+// 0 is the oldest. In level 0, where every table is a run, it is 0.
 type AddedTable struct {
 	Level int
+	Run   uint64
 	Table Table
 }
 
@@ -134,10 +137,12 @@ type DeletedTable struct {
 //	   such entries        expiry, the latest expiry
 //	10 ingested table      number of an added table above, sequence number of all
 //	                       its entries: uvarints
+//	11 sorted run          number of an added table above, number of its run, not
+//	                       0: uvarints
 //	12 closed              uvarint: the store was closed in good order, and its
 //	                       files have all writes up to this sequence number
 //
-// Fields 7 to 10 are written only if there are such entries and tables, so that a program that
+// Fields 7 to 11 are written only if there are such entries and tables, so that a program that
 // does not know them refuses the store, and only then.
 // A field with another tag comes from a newer version of the format, and the
 // store is refused: unlike a property, an edit cannot be passed over.
@@ -152,8 +157,8 @@ const (
 	tagMerger
 	tagAddedKinds
 	tagIngested
-
-	tagClosed = 12
+	tagRun
+	tagClosed
 )
 
 const (
@@ -201,6 +206,11 @@ func (e *Edit) Append(dst []byte) []byte {
 	for i := range e.Added {
 		if t := &e.Added[i].Table; t.Seq != 0 {
 			field(tagIngested, appendUvarints(nil, t.Num, uint64(t.Seq)))
+		}
+	}
+	for i := range e.Added {
+		if a := &e.Added[i]; a.Run != 0 {
+			field(tagRun, appendUvarints(nil, a.Table.Num, a.Run))
 		}
 	}
 	return dst
@@ -260,6 +270,8 @@ func DecodeEdit(b []byte) (*Edit, error) {
 			e.Added = append(e.Added, f.table())
 		case tagIngested:
 			f.bad = f.bad || !e.ingested(f.uvarint(), base.SeqNum(f.uvarint()))
+		case tagRun:
+			f.bad = f.bad || !e.inRun(f.uvarint(), f.uvarint())
 		case tagFeatures:
 			e.Features = Features(f.uvarint())
 			if unknown := e.Features &^ knownFeatures; unknown != 0 && !f.bad {
@@ -286,13 +298,32 @@ func DecodeEdit(b []byte) (*Edit, error) {
 // ingested sets the sequence number of a table that the edit adds, and reports
 // whether that can be.
 func (e *Edit) ingested(num uint64, seq base.SeqNum) bool {
-	i := slices.IndexFunc(e.Added, func(a AddedTable) bool { return a.Table.Num == num })
-	if i < 0 {
+	a := e.added(num)
+	if a == nil {
 		return false
 	}
-	t := &e.Added[i].Table
+	t := &a.Table
 	t.Seq = seq
 	return t.SmallestSeq == seq && t.LargestSeq == seq && seq != 0
+}
+
+// inRun sets the run of a table that the edit adds, and reports whether that can be.
+func (e *Edit) inRun(num, run uint64) bool {
+	a := e.added(num)
+	if a == nil || a.Level == 0 || a.Run != 0 {
+		return false
+	}
+	a.Run = run
+	return run != 0
+}
+
+// added returns the added table with a number, or nil.
+func (e *Edit) added(num uint64) *AddedTable {
+	i := slices.IndexFunc(e.Added, func(a AddedTable) bool { return a.Table.Num == num })
+	if i < 0 {
+		return nil
+	}
+	return &e.Added[i]
 }
 
 // A decoder takes values off a slice and remembers whether one was not there.

@@ -93,6 +93,7 @@ func FuzzDecodeEdit(f *testing.F) {
 	f.Add(sampleEdit().Append(nil))
 	f.Add([]byte{6, 200})
 	f.Add(featuresEdit().Append(nil))
+	f.Add(runsEdit().Append(nil))
 	f.Add([]byte{7, 1, 4})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, err := DecodeEdit(b)

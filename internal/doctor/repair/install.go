@@ -134,7 +134,7 @@ func (r *repairer) writeManifest() error {
 	}
 	for _, p := range r.pieces {
 		last = max(last, uint64(p.t.LargestSeq))
-		e.Added = append(e.Added, manifest.AddedTable{Level: p.level, Table: p.t})
+		e.Added = append(e.Added, manifest.AddedTable{Level: p.level, Run: p.run, Table: p.t})
 		if p.t.Merges > 0 {
 			e.Features |= manifest.FeatureMerge
 		}

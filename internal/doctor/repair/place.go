@@ -9,7 +9,8 @@ import (
 )
 
 // The store reads places in order, and the first that has a version of a key answers:
-// level 0 by descending largest sequence number, then one level after the other. So
+// level 0 by descending largest sequence number, then one level after the other, of each the
+// sorted runs by descending number. So
 // of two tables that share keys, the one that is asked first must have the newer
 // version of every key. That holds if all sequence numbers of the one are above all of
 // the other's. If they interleave, the tables are merged into one run, in which the
@@ -18,17 +19,23 @@ import (
 // interleave with others, so this is repeated until nothing does.
 
 // ordered reports whether the pieces are in an order of the manifest that is right
-// for what they hold: levels below 0 in which no tables overlap, and level 0 newer
+// for what they hold: runs below level 0 in which no tables overlap, and level 0 newer
 // than what the logs add.
 func (r *repairer) ordered() bool {
-	var levels [manifest.NumLevels][]*piece
+	type place struct {
+		level int
+		run   uint64
+	}
+	runs := map[place][]*piece{}
 	newestLog, logs := uint64(0), false
 	newest := uint64(0)
 	for _, p := range r.pieces {
 		if p.level < 0 {
 			return false
 		}
-		levels[p.level] = append(levels[p.level], p)
+		if p.level > 0 {
+			runs[place{p.level, p.run}] = append(runs[place{p.level, p.run}], p)
+		}
 		if !p.kept && p.level == 0 && len(p.from) > 0 && isLog(p.from[0]) {
 			newestLog, logs = uint64(p.t.SmallestSeq), true
 			continue
@@ -38,7 +45,7 @@ func (r *repairer) ordered() bool {
 	if logs && newestLog <= newest {
 		return false
 	}
-	for _, tables := range levels[1:] {
+	for _, tables := range runs {
 		slices.SortFunc(tables, func(a, b *piece) int { return slices.Compare(a.t.Smallest, b.t.Smallest) })
 		for i := 1; i < len(tables); i++ {
 			if overlap(&tables[i-1].t, &tables[i].t) {
@@ -63,7 +70,7 @@ func interleave(a, b *manifest.Table) bool {
 	return a.SmallestSeq <= b.LargestSeq && b.SmallestSeq <= a.LargestSeq
 }
 
-// place gives every piece a level by its sequence numbers.
+// place gives every piece a level by its sequence numbers, one run in each.
 func (r *repairer) place() error {
 	groups := make([]group, len(r.pieces))
 	for i, p := range r.pieces {
@@ -84,7 +91,7 @@ func (r *repairer) place() error {
 		return cmp.Or(cmp.Compare(a.t.LargestSeq, b.t.LargestSeq), cmp.Compare(a.t.Num, b.t.Num))
 	})
 	for i, p := range r.pieces {
-		p.level = manifest.NumLevels - 1
+		p.level, p.run = manifest.NumLevels-1, 0
 		for _, older := range r.pieces[:i] {
 			if overlap(&p.t, &older.t) {
 				p.level = min(p.level, max(older.level-1, 0))

@@ -85,7 +85,8 @@ type repairer struct {
 
 // A piece is a table of the repaired store: one of the original's, or a new one.
 type piece struct {
-	level int // -1: not decided
+	level int    // -1: not decided
+	run   uint64 // of the level
 	t     manifest.Table
 	fs    vfs.FS
 	path  string

@@ -32,7 +32,7 @@ func (r *repairer) tables() error {
 		case len(t.Damage) == 0:
 			r.report.file(t.Name, Kept, "")
 			r.pieces = append(r.pieces, &piece{
-				level: t.Level, t: t.Describe(), kept: true,
+				level: t.Level, run: t.Run, t: t.Describe(), kept: true,
 				fs: r.fs, path: filepath.Join(r.dir, t.Name), from: []string{t.Name},
 			})
 		default:
@@ -99,7 +99,7 @@ func (r *repairer) salvage(t *survey.Table) error {
 	}
 	r.report.file(t.Name, Rewrote, "")
 	for _, p := range tables {
-		p.level, p.from = t.Level, []string{t.Name}
+		p.level, p.run, p.from = t.Level, t.Run, []string{t.Name}
 		r.pieces = append(r.pieces, p)
 	}
 	r.loseEntries(t, sv)

@@ -33,6 +33,7 @@ type Stats struct {
 type Level struct {
 	Level        int            `json:"level"`
 	Files        int            `json:"files"`
+	Runs         int            `json:"runs"` // sorted runs: in level 0, every file is one
 	Bytes        int64          `json:"bytes"`
 	Entries      uint64         `json:"entries"` // versions and point tombstones
 	Deletes      uint64         `json:"deletes"` // of them, tombstones
@@ -81,6 +82,7 @@ func (s *Store) Stats() *Stats {
 		st.StoreID, st.Manifest, st.LastSeq, logNum = m.StoreID, m.Name, m.LastSeq, m.LogNum
 	}
 	levels := map[int]*Level{}
+	runs := map[[2]uint64]bool{}
 	for i := range s.Tables {
 		t := &s.Tables[i]
 		if t.Info == nil || t.Level < 0 && s.Manifest != nil {
@@ -92,6 +94,11 @@ func (s *Store) Stats() *Stats {
 		}
 		levels[n].add(t)
 		st.Total.add(t)
+		if run := [2]uint64{uint64(n), t.Run}; n == 0 || !runs[run] {
+			runs[run] = true
+			levels[n].Runs++
+			st.Total.Runs++
+		}
 		st.LastSeq = max(st.LastSeq, uint64(t.Info.LargestSeq))
 	}
 	for n := range manifest.NumLevels {
@@ -132,9 +139,9 @@ func (l *Level) add(t *Table) {
 func (s *Stats) WriteText(w io.Writer) error {
 	p := printer{w: w}
 	p.printf("%s: store %016x, %s, last sequence number %d, next file %d\n\n", s.Dir, s.StoreID, cmp.Or(s.Manifest, "no manifest"), s.LastSeq, s.NextFile)
-	p.printf("%-6s%7s%14s%12s%10s%8s%12s%8s%11s  %-18s%s\n", "level", "files", "bytes", "entries", "deletes", "ranges", "filter B", "bits/k", "index B", "sequence numbers", "filters")
+	p.printf("%-6s%7s%6s%14s%12s%10s%8s%12s%8s%11s  %-18s%s\n", "level", "files", "runs", "bytes", "entries", "deletes", "ranges", "filter B", "bits/k", "index B", "sequence numbers", "filters")
 	row := func(name string, l *Level) {
-		p.printf("%-6s%7d%14d%12d%10d%8d%12d%8.2f%11d  %8d–%-8d ", name, l.Files, l.Bytes, l.Entries, l.Deletes, l.RangeDeletes, l.FilterBytes, l.BitsPerKey, l.IndexBytes, l.SmallestSeq, l.LargestSeq)
+		p.printf("%-6s%7d%6d%14d%12d%10d%8d%12d%8.2f%11d  %8d–%-8d ", name, l.Files, l.Runs, l.Bytes, l.Entries, l.Deletes, l.RangeDeletes, l.FilterBytes, l.BitsPerKey, l.IndexBytes, l.SmallestSeq, l.LargestSeq)
 		for _, f := range slices.Sorted(maps.Keys(l.Filters)) {
 			p.printf(" %s×%d", f, l.Filters[f])
 		}

@@ -17,7 +17,8 @@ import (
 type Table struct {
 	Num     uint64
 	Name    string
-	Level   int // where the manifest has it; -1 if it does not list it
+	Level   int    // where the manifest has it; -1 if it does not list it
+	Run     uint64 // of the level
 	Present bool
 	Size    int64
 	Listing *manifest.Table   // what the manifest says of it; nil if it does not list it
@@ -42,7 +43,7 @@ func (s *Store) readTables(names []string) error {
 				t = &Table{Num: num, Name: manifest.FileName(manifest.FileTable, num)}
 				tables[num] = t
 			}
-			t.Level, t.Listing = a.Level, &a.Table
+			t.Level, t.Run, t.Listing = a.Level, a.Run, &a.Table
 		}
 	}
 	done := 0
