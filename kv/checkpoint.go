@@ -60,8 +60,8 @@ func (c *checkpoint) write(ctx context.Context, v *version) (err error) {
 	d.mu.Lock()
 	d.describeFeatures(e)
 	d.mu.Unlock()
-	v.all(func(level int, t *table) {
-		e.Added = append(e.Added, manifest.AddedTable{Level: level, Table: t.Table})
+	v.describe(e)
+	v.all(func(_ int, t *table) {
 		name := manifest.FileName(manifest.FileTable, t.Num)
 		if err == nil {
 			err = linkOrCopy(ctx, d.fs, filepath.Join(d.dir, name), filepath.Join(c.dir, name))

@@ -78,8 +78,8 @@ func (d *DB) beginManual(ctx context.Context, lo, hi []byte, outdated map[*table
 }
 
 // pickRange returns a compaction of all tables that may hold keys of [lo, hi] into
-// the last level, or nil if that would change nothing: all are in the last level
-// already, and none is outdated.
+// the last level, or nil if that would change nothing: all are in one run of the
+// last level already, and none is outdated.
 func (d *DB) pickRange(v *version, lo, hi []byte, outdated map[*table]bool) *compaction {
 	c := &compaction{reason: "asked for", level: lastLevel, output: lastLevel, rewriteAll: true}
 	end := hi
@@ -103,7 +103,8 @@ func (d *DB) pickRange(v *version, lo, hi []byte, outdated map[*table]bool) *com
 			c.level = level
 		}
 	}
-	if len(c.tables()) == 0 || c.level == lastLevel && !slices.ContainsFunc(c.tables(), func(t *table) bool { return outdated[t] }) {
+	runs := len(v.levels[lastLevel].runsOver(lo, end))
+	if len(c.tables()) == 0 || c.level == lastLevel && runs == 1 && !slices.ContainsFunc(c.tables(), func(t *table) bool { return outdated[t] }) {
 		return nil
 	}
 	return c
@@ -131,7 +132,7 @@ func (d *DB) outdatedTables() (map[*table]bool, error) {
 		return nil, ErrClosed
 	}
 	defer d.release(s, 0)
-	policy := d.filterFor(s.version, lastLevel, 0, nil)
+	policy := d.filterFor(s.version, runID{level: lastLevel}, 0, nil)
 	want := sstable.Properties{PrefixOnly: d.opts.PrefixOnly}
 	if policy.Name() != noFilter.Name() {
 		want.FilterPolicy = policy.String()

@@ -12,17 +12,21 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
-// A compaction merges tables of one or more levels into one of them, or into the
-// level below. Its inputs are closed: a table of a level in between, or of the
-// output, that shares keys with an input is an input too.
+// A compaction merges tables of one or more levels into a run of one of them, or of the
+// level below. Its inputs are closed: a table of a place in between, the output's
+// included, that shares keys with an input is an input too. (Places are ordered as
+// lookups ask them, see version.olderThan.)
 type compaction struct {
 	reason        string
 	level, output int                 // the highest level of the inputs, and where they go
 	inputs        [NumLevels][]*table // by level
+	run           uint64              // of the output level, where they go; new, or one that shares no keys with them
 	rewriteAll    bool                // even what could be moved
+	wholeRuns     bool                // the inputs are whole runs, see pick_tiered.go
 
-	version   *version // at the start; referred to
-	span      span     // of all inputs
+	version   *version     // at the start; referred to
+	span      span         // of all inputs
+	older     []*sortedRun // what is older than the inputs, where they have keys
 	snapshots []base.SeqNum
 }
 
@@ -96,6 +100,7 @@ func (d *DB) begin(c *compaction) {
 	c.version = d.current
 	c.version.refs++
 	c.span = spanOf(c.tables())
+	c.older = d.current.olderThan(c.output, c.run, c.span)
 	c.snapshots = d.snapshots.seqs()
 	for _, t := range c.tables() {
 		t.compacting = true
@@ -155,7 +160,7 @@ func (d *DB) compact(ctx context.Context, c *compaction) error {
 		}
 	}
 	for _, t := range tables {
-		e.Added = append(e.Added, manifest.AddedTable{Level: c.output, Table: t})
+		e.Added = append(e.Added, manifest.AddedTable{Level: c.output, Run: c.run, Table: t})
 		info.OutputBytes += t.Size
 	}
 	info.OutputFiles = len(tables)
@@ -188,10 +193,17 @@ const maxGrandparents = 10
 
 // movable reports whether the input can change its level as it is: nothing in
 // the output level shares keys with it, it would not overlap too much further
-// down, and there are no tombstones that rewriting would drop.
+// down, there are no tombstones that rewriting would drop, and blocks are compressed
+// alike.
 func (c *compaction) movable(d *DB) bool {
 	tables := c.tables()
-	if len(tables) != 1 || c.level == c.output || c.rewriteAll {
+	if c.level == c.output || c.rewriteAll || d.opts.LevelCompression[c.level] != d.opts.LevelCompression[c.output] {
+		return false
+	}
+	if c.wholeRuns {
+		return c.oneRun(tables)
+	}
+	if len(tables) != 1 {
 		return false
 	}
 	t := tables[0]
@@ -208,6 +220,22 @@ func (c *compaction) movable(d *DB) bool {
 	return below <= maxGrandparents*d.opts.TargetFileSize
 }
 
+// oneRun reports whether whole runs are one run together as they are: they share no keys
+// (as when keys come in order), and have nothing that rewriting would drop.
+func (c *compaction) oneRun(tables []*table) bool {
+	tables = slices.Clone(tables)
+	slices.SortFunc(tables, func(a, b *table) int { return bytes.Compare(a.Smallest, b.Smallest) })
+	for i, t := range tables {
+		if i > 0 && !tables[i-1].Before(t.Smallest) {
+			return false
+		}
+		if t.Deletes+t.Merges+t.RangeDeletes > 0 && c.bottomSpan(t.Smallest, t.UpperBound()) {
+			return false
+		}
+	}
+	return true
+}
+
 // An overlapBelow adds up the tables of the level below the output that the open
 // output table has passed.
 type overlapBelow struct {
@@ -218,7 +246,7 @@ type overlapBelow struct {
 
 func (c *compaction) overlapBelow(d *DB) *overlapBelow {
 	o := &overlapBelow{most: maxGrandparents * d.opts.TargetFileSize}
-	if c.output > 0 && c.output < lastLevel {
+	if c.output > 0 && c.output < lastLevel && !c.wholeRuns {
 		o.tables = c.version.levels[c.output+1].overlapping(c.span.lo, c.span.hi)
 	}
 	return o
@@ -242,8 +270,8 @@ func (d *DB) rewrite(ctx context.Context, c *compaction) (tables []manifest.Tabl
 	defer d.countPass(it)
 	inputs := c.tables()
 	out := &tableOutput{
-		d: d, targetSize: d.targetFileSize(c.output), tombstones: it.kept,
-		filter: d.filterFor(c.version, c.output, entriesOf(inputs), inputs),
+		d: d, level: c.output, targetSize: d.targetFileSize(c.output), tombstones: it.kept,
+		filter: d.filterFor(c.version, runID{c.output, c.run}, entriesOf(inputs), inputs),
 	}
 	defer func() {
 		if err != nil {
@@ -275,24 +303,30 @@ func (d *DB) mergeInputs(ctx context.Context, c *compaction) (*compactionIter, e
 	var iters []internalIter
 	var tombs []rangedel.Tombstone
 	sequential := sstable.IterOptions{Sequential: true}
+	merged := map[*table]bool{}
 	for level, inputs := range c.inputs {
 		for _, t := range inputs {
 			r, err := d.openTable(t)
 			if err != nil {
 				return nil, err
 			}
+			merged[t] = true
 			tombs = r.Tombstones().Clip(tombs, nil, nil)
 			if level == 0 {
 				iters = append(iters, r.NewIter(sequential))
 			}
 		}
-		if level > 0 && len(inputs) > 0 {
-			l, err := newLevel(level, inputs)
-			if err != nil {
-				return nil, err
-			}
-			iters = append(iters, newLevelIter(d, &l, nil, sequential))
+	}
+	for _, r := range c.version.runs {
+		inputs := slices.DeleteFunc(slices.Clone(r.tables), func(t *table) bool { return !merged[t] })
+		if len(inputs) == 0 {
+			continue
 		}
+		in, err := newRun(r.level, r.num, inputs)
+		if err != nil {
+			return nil, err
+		}
+		iters = append(iters, newRunIter(d, in, nil, sequential))
 	}
 	it := &compactionIter{
 		in: newMergingIter(iters...), snapshots: c.snapshots,
@@ -302,30 +336,23 @@ func (d *DB) mergeInputs(ctx context.Context, c *compaction) (*compactionIter, e
 	return it, nil
 }
 
-// bottom reports whether nothing older than the inputs can hold key: no level
-// below the output. Within level 0 there may always be something.
+// bottom reports whether nothing older than the inputs can hold key. Within level 0
+// there may always be something.
 func (c *compaction) bottom(key []byte) bool {
-	if c.output == 0 {
-		return false
-	}
-	for n := c.output + 1; n < NumLevels; n++ {
-		l := &c.version.levels[n]
-		if i := l.find(key); i < len(l.tables) && bytes.Compare(l.tables[i].Smallest, key) <= 0 {
+	for _, r := range c.older {
+		if r.mayHold(key) {
 			return false
 		}
 	}
-	return true
+	return c.output > 0
 }
 
 // bottomSpan reports whether nothing older than the inputs can hold keys of [lo, hi).
 func (c *compaction) bottomSpan(lo, hi []byte) bool {
-	if c.output == 0 {
-		return false
-	}
-	for n := c.output + 1; n < NumLevels; n++ {
-		if len(c.version.levels[n].overlapping(lo, hi)) > 0 {
+	for _, r := range c.older {
+		if len(r.overlapping(lo, hi)) > 0 {
 			return false
 		}
 	}
-	return true
+	return c.output > 0
 }

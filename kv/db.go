@@ -42,7 +42,9 @@ type DB struct {
 	counters dbCounters
 	cleaner  cleaner
 	commits  commitPipeline
-	healer   healer
+
+	compactionRate rateLimiter
+	healer         healer
 
 	merging // of a store that follows a writer, guarded by mu
 

@@ -10,38 +10,58 @@ import (
 // aside: with many files in level 0 the filters take a little more than the budget,
 // rather than a little less all the time.
 
-// filterFor returns the policy of the filters of new tables in a level, which take
+// filterFor returns the policy of the filters of new tables in a place, which take
 // in so many entries and replace the inputs: Options.Filter, or under a
 // FilterBudget the policy of its family that the level's share of the budget pays
 // for; none if that is too little.
-func (d *DB) filterFor(v *version, level int, entries uint64, inputs []*table) filterpolicy.Policy {
+func (d *DB) filterFor(v *version, to runID, entries uint64, inputs []*table) filterpolicy.Policy {
 	if d.opts.FilterBudget == 0 {
 		return d.opts.Filter
 	}
-	runs := []uint64{0} // runs[0]: the new tables, with the level that they join
-	for n := range v.levels {
-		sum := uint64(0)
-		for _, t := range v.levels[n].tables {
-			switch {
-			case slices.Contains(inputs, t):
-			case n > 0:
-				sum += t.Entries
-			case level == 0:
+	runs := []uint64{0} // runs[0]: the new tables, with the run that they join
+	if to.level == 0 {
+		for _, t := range v.levels[0].tables {
+			if !slices.Contains(inputs, t) {
 				runs = append(runs, t.Entries)
 			}
 		}
-		if n == level {
-			runs[0] += sum // of level 0: nothing, each of its tables is a run
-		} else if n > 0 {
+	}
+	replaced := map[*table]bool{}
+	for _, t := range inputs {
+		replaced[t] = true
+	}
+	for _, r := range v.runs {
+		sum := uint64(0)
+		for _, t := range r.tables {
+			if !replaced[t] {
+				sum += t.Entries
+			}
+		}
+		if to == (runID{r.level, r.num}) {
+			runs[0] += sum
+		} else if sum > 0 {
 			runs = append(runs, sum)
 		}
 	}
 	runs[0] += entries
+	for range d.runsToCome(v, to) {
+		runs = append(runs, entries)
+	}
 	bits := filterpolicy.Spread(d.opts.Filter, d.opts.FilterBudget, runs)[0]
 	if p, ok := filterpolicy.WithBits(d.opts.Filter, bits); ok {
 		return p
 	}
 	return noFilter
+}
+
+// runsToCome returns how many more runs, like one that is being written, a level of a
+// tiered store will have before they are merged: their share is set aside, since runs
+// keep the filters that they were written with.
+func (d *DB) runsToCome(v *version, to runID) int {
+	if d.opts.Compaction == Leveled || to.level == 0 || to.level == lastLevel {
+		return 0
+	}
+	return max(d.opts.RunsPerLevel-v.numRuns(to.level)-1, 0)
 }
 
 // noFilter is the policy "none".

@@ -177,7 +177,7 @@ func (d *DB) writeLevel0(v *version, job flushJob) (tables []manifest.Table, err
 	}
 	defer d.countPass(c)
 	c.kept = c.keepTombstones(func(_, _ []byte) bool { return false })
-	out := &tableOutput{d: d, tombstones: c.kept, filter: d.filterFor(v, 0, uint64(entries), nil)}
+	out := &tableOutput{d: d, level: 0, tombstones: c.kept, filter: d.filterFor(v, runID{}, uint64(entries), nil)}
 	defer func() {
 		if err != nil {
 			out.abort()

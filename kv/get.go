@@ -144,7 +144,7 @@ func (l *lookup) answer(value []byte, trailer base.Trailer) bool {
 	return true
 }
 
-// tables looks in the tables: of level 0 each, of every other level the only one
+// tables looks in the tables: of level 0 each, of every sorted run below the only one
 // whose bounds admit the key.
 func (l *lookup) tables(v *version) (bool, error) {
 	for _, t := range v.levels[0].tables {
@@ -156,21 +156,17 @@ func (l *lookup) tables(v *version) (bool, error) {
 			return l.found, err
 		}
 	}
-	for n := 1; n < NumLevels; n++ {
-		level := &v.levels[n]
-		if len(level.tables) == 0 {
+	for _, r := range v.runs {
+		i := r.find(l.key)
+		if i == len(r.tables) {
 			continue
 		}
-		i := level.find(l.key)
-		if i == len(level.tables) {
-			continue
-		}
-		t := level.tables[i]
+		t := r.tables[i]
 		if bytes.Compare(t.Smallest, l.key) > 0 {
-			l.outOfBounds(n, t)
+			l.outOfBounds(r.level, t)
 			continue
 		}
-		if done, err := l.table(n, t); done || err != nil {
+		if done, err := l.table(r.level, t); done || err != nil {
 			return l.found, err
 		}
 	}

@@ -20,7 +20,7 @@ func (in *ingest) place(seq base.SeqNum) *manifest.Edit {
 		s := span{t.Smallest, t.UpperBound()}
 		level := d.lowestLevel(s)
 		in.spans = append(in.spans, runningSpan{level, s})
-		e.Added = append(e.Added, manifest.AddedTable{Level: level, Table: t})
+		e.Added = append(e.Added, manifest.AddedTable{Level: level, Run: d.current.levels[level].newestRun(), Table: t})
 	}
 	d.compactions.running++ // a manual compaction waits too
 	d.compactions.spans = append(d.compactions.spans, in.spans...)
@@ -49,10 +49,17 @@ func (in *ingest) unreserve() {
 // has keys in s: above it, and in it, no table shares keys with s. In level 0 they
 // may. A table of a running compaction's output may reach over a gap between inputs,
 // so the levels and spans of these are taken too. Levels that are empty because the
-// store is small stay so. The caller holds d.mu.
+// store is small, or tiered, stay so. In a level the table joins any run, since it shares
+// keys with none. The caller holds d.mu.
 func (d *DB) lowestLevel(s span) int {
 	v := d.current
 	baseLevel, _ := d.levelTargets(v)
+	inUse := func(n int) bool {
+		if d.opts.Compaction == Leveled {
+			return n >= baseLevel
+		}
+		return n == lastLevel || len(v.levels[n].runs) > 0
+	}
 	lowest := 0
 	for n := range v.levels {
 		if len(overlappingIn(&v.levels[n], n, s.lo, s.hi)) > 0 {
@@ -61,7 +68,7 @@ func (d *DB) lowestLevel(s span) int {
 		taken := slices.ContainsFunc(d.compactions.spans, func(r runningSpan) bool {
 			return r.output == n && r.span.overlaps(s)
 		})
-		if n >= baseLevel && !taken {
+		if inUse(n) && !taken {
 			lowest = n
 		}
 	}

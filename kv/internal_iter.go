@@ -33,48 +33,48 @@ func newMemIter(m *memTable) *memIter {
 	return i
 }
 
-// A levelIter walks the tables of one sorted level, one after the other. Tables
+// A runIter walks the tables of one sorted run, one after the other. Tables
 // whose filters say that they have nothing of its prefix are passed over.
-type levelIter struct {
+type runIter struct {
 	d      *DB
-	level  *level
+	run    *sortedRun
 	opts   sstable.IterOptions
 	prefix *scanPrefix // nil: every table may have something
-	at     int         // position of the table, -1 to len(level.tables)
+	at     int         // position of the table, -1 to len(run.tables)
 	it     sstable.Iter
 	open   bool // it is the table's
 	err    error
 }
 
-func newLevelIter(d *DB, l *level, prefix *scanPrefix, o sstable.IterOptions) *levelIter {
-	return &levelIter{d: d, level: l, opts: o, prefix: prefix, at: -1}
+func newRunIter(d *DB, r *sortedRun, prefix *scanPrefix, o sstable.IterOptions) *runIter {
+	return &runIter{d: d, run: r, opts: o, prefix: prefix, at: -1}
 }
 
-// reset puts l before the first table of a level. The buffers of its table's iterator
+// reset puts l before the first table of a run. The buffers of its table's iterator
 // are kept.
-func (l *levelIter) reset(d *DB, level *level, prefix *scanPrefix) {
-	l.d, l.level, l.prefix, l.at = d, level, prefix, -1
+func (l *runIter) reset(d *DB, r *sortedRun, prefix *scanPrefix) {
+	l.d, l.run, l.prefix, l.at = d, r, prefix, -1
 	l.opts, l.open, l.err = sstable.IterOptions{}, false, nil
 }
 
 // release makes l refer to nothing.
-func (l *levelIter) release() {
+func (l *runIter) release() {
 	l.reset(nil, nil, nil)
 	l.it.Release()
 }
 
 // use moves to the table at position n. It reports whether its iterator is open:
 // not behind the ends, nor for a table that is passed over.
-func (l *levelIter) use(n int) bool {
+func (l *runIter) use(n int) bool {
 	if l.open && l.at == n {
 		return true
 	}
 	l.open = false
-	l.at = min(max(n, -1), len(l.level.tables))
-	if l.at != n || n < 0 || n == len(l.level.tables) {
+	l.at = min(max(n, -1), len(l.run.tables))
+	if l.at != n || n < 0 || n == len(l.run.tables) {
 		return false
 	}
-	r, err := l.d.openTable(l.level.tables[n])
+	r, err := l.d.openTable(l.run.tables[n])
 	if err != nil {
 		l.err = err
 		return false
@@ -88,59 +88,59 @@ func (l *levelIter) use(n int) bool {
 }
 
 // forward goes on to the first entry of the following tables until there is one.
-func (l *levelIter) forward(ok bool) bool {
-	for !ok && l.healthy() && l.at < len(l.level.tables) {
+func (l *runIter) forward(ok bool) bool {
+	for !ok && l.healthy() && l.at < len(l.run.tables) {
 		ok = l.use(l.at+1) && l.it.First()
 	}
 	return ok
 }
 
 // backward goes back to the last entry of the tables before until there is one.
-func (l *levelIter) backward(ok bool) bool {
+func (l *runIter) backward(ok bool) bool {
 	for !ok && l.healthy() && l.at >= 0 {
 		ok = l.use(l.at-1) && l.it.Last()
 	}
 	return ok
 }
 
-func (l *levelIter) healthy() bool {
+func (l *runIter) healthy() bool {
 	if l.err == nil && l.open {
 		l.err = l.it.Error()
 	}
 	return l.err == nil
 }
 
-func (l *levelIter) First() bool {
+func (l *runIter) First() bool {
 	l.err = nil
 	return l.forward(l.use(0) && l.it.First())
 }
 
-func (l *levelIter) Last() bool {
+func (l *runIter) Last() bool {
 	l.err = nil
-	return l.backward(l.use(len(l.level.tables)-1) && l.it.Last())
+	return l.backward(l.use(len(l.run.tables)-1) && l.it.Last())
 }
 
-func (l *levelIter) SeekGE(k base.InternalKey) bool {
+func (l *runIter) SeekGE(k base.InternalKey) bool {
 	l.err = nil
-	return l.forward(l.use(l.level.find(k.User)) && l.it.SeekGE(k))
+	return l.forward(l.use(l.run.find(k.User)) && l.it.SeekGE(k))
 }
 
-func (l *levelIter) SeekLT(k base.InternalKey) bool {
+func (l *runIter) SeekLT(k base.InternalKey) bool {
 	l.err = nil
-	n := l.level.find(k.User)
-	if n == len(l.level.tables) {
+	n := l.run.find(k.User)
+	if n == len(l.run.tables) {
 		return l.Last()
 	}
 	return l.backward(l.use(n) && l.it.SeekLT(k))
 }
 
-func (l *levelIter) Next() bool            { return l.it.Next() || l.forward(false) }
-func (l *levelIter) Prev() bool            { return l.backward(l.it.Prev()) }
-func (l *levelIter) Valid() bool           { return l.open && l.it.Valid() }
-func (l *levelIter) Key() base.InternalKey { return l.it.Key() }
-func (l *levelIter) Value() []byte         { return l.it.Value() }
+func (l *runIter) Next() bool            { return l.it.Next() || l.forward(false) }
+func (l *runIter) Prev() bool            { return l.backward(l.it.Prev()) }
+func (l *runIter) Valid() bool           { return l.open && l.it.Valid() }
+func (l *runIter) Key() base.InternalKey { return l.it.Key() }
+func (l *runIter) Value() []byte         { return l.it.Value() }
 
-func (l *levelIter) Error() error {
+func (l *runIter) Error() error {
 	l.healthy()
 	return l.err
 }

@@ -96,12 +96,9 @@ func (i *Iterator) init() error {
 			p.iters = append(p.iters, it)
 		}
 	}
-	for n := 1; n < NumLevels; n++ {
-		if l := &s.version.levels[n]; len(l.tables) > 0 {
-			it := &p.levels[n]
-			it.reset(d, l, prefix)
-			p.iters = append(p.iters, it)
-		}
+	for n, it := range p.takeRuns(len(s.version.runs)) {
+		it.reset(d, s.version.runs[n], prefix)
+		p.iters = append(p.iters, it)
 	}
 	t, err := s.version.tombstones(d)
 	if err == nil && !t.Empty() {

@@ -18,13 +18,13 @@ type manifestState struct {
 	lastSeq  base.SeqNum
 	closed   base.SeqNum // not 0: the store was closed, and has all writes up to here
 	edits    int
-	levels   [NumLevels]map[uint64]manifest.Table // by number
+	levels   [NumLevels]map[uint64]manifest.AddedTable // by number
 }
 
 func newManifestState() *manifestState {
 	s := &manifestState{}
 	for n := range s.levels {
-		s.levels[n] = map[uint64]manifest.Table{}
+		s.levels[n] = map[uint64]manifest.AddedTable{}
 	}
 	return s
 }
@@ -46,7 +46,7 @@ func (s *manifestState) apply(e *manifest.Edit) error {
 		delete(s.levels[t.Level], t.Num)
 	}
 	for _, a := range e.Added {
-		s.levels[a.Level][a.Table.Num] = a.Table
+		s.levels[a.Level][a.Table.Num] = a
 	}
 	return nil
 }
@@ -58,19 +58,20 @@ func (s *manifestState) version(v *version) (*version, error) {
 	seen := map[uint64]bool{}
 	for n := range s.levels {
 		had := map[uint64]bool{}
-		for _, t := range v.levels[n].tables {
-			had[t.Num] = true
-			if _, ok := s.levels[n][t.Num]; !ok {
+		v.levels[n].each(func(t *table, run uint64) {
+			a, ok := s.levels[n][t.Num]
+			had[t.Num] = ok && a.Run == run
+			if !had[t.Num] {
 				e.Deleted = append(e.Deleted, manifest.DeletedTable{Level: n, Num: t.Num})
 			}
-		}
-		for num, t := range s.levels[n] {
+		})
+		for num, a := range s.levels[n] {
 			if seen[num] {
 				return nil, fmt.Errorf("table %d is in two levels", num)
 			}
 			seen[num] = true
 			if !had[num] {
-				e.Added = append(e.Added, manifest.AddedTable{Level: n, Table: t})
+				e.Added = append(e.Added, a)
 			}
 		}
 	}

@@ -269,6 +269,12 @@ func TestBadOptionsAreNamed(t *testing.T) {
 		"L0CompactionThreshold":    {L0CompactionThreshold: -1},
 		"L0SlowdownThreshold":      {L0SlowdownThreshold: 2},
 		"L0StopThreshold":          {L0StopThreshold: 5},
+		"Compaction is 3":          {Compaction: 3},
+		"RunsPerLevel":             {RunsPerLevel: 1},
+		"RunsPerLevel is 65":       {RunsPerLevel: 65},
+		"CompactionRate is 1000":   {CompactionRate: 1000},
+		"CompactionRate is -1":     {CompactionRate: -1},
+		"LevelCompression[6] is 7": {LevelCompression: [NumLevels]sstable.Compression{6: 7}},
 		"MaxConcurrentCompactions": {MaxConcurrentCompactions: -4},
 	} {
 		mem := vfs.NewMem()

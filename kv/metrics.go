@@ -46,6 +46,7 @@ type Metrics struct {
 	CompactionWrittenBytes       uint64
 	Stalls, StallNanoseconds     uint64 // waits of the write path
 	Slowdowns, SlowedNanoseconds uint64
+	PacedNanoseconds             uint64 // that compactions waited for CompactionRate
 	RunningCompactions           int
 	HeldFiles                    int // obsolete files that readers in other processes may need, now
 	Ingests                      uint64
@@ -77,6 +78,7 @@ type Metrics struct {
 // LevelMetrics are figures of one level.
 type LevelMetrics struct {
 	Files        int
+	Runs         int    // sorted runs: a lookup considers one file of each at most; in level 0 each file is one
 	Bytes        int64  // of the files
 	Entries      uint64 // point entries, tombstones included
 	Deletes      uint64 // of them, point tombstones
@@ -94,7 +96,7 @@ type LevelMetrics struct {
 // asks the filter if there is one; what the filter does not rule out is looked up
 // in the index; and what the index does not rule out is read.
 type LookupCounters struct {
-	FilesConsidered          uint64 // level 0: every file; deeper: at most one per lookup
+	FilesConsidered          uint64 // at most one per lookup and sorted run; in level 0 every file is one
 	RuledOutByBounds         uint64
 	RuledOutByRangeTombstone uint64
 
@@ -199,6 +201,7 @@ func (d *DB) Metrics() *Metrics {
 	m.Compactions, m.Moves = c.compactions.Load(), c.moves.Load()
 	m.CompactionReadBytes, m.CompactionWrittenBytes = c.compactRead.Load(), c.compactWritten.Load()
 	m.Stalls, m.StallNanoseconds = c.stalls.Load(), c.stallNanos.Load()
+	m.PacedNanoseconds = d.compactionRate.waited.Load()
 	m.Slowdowns, m.SlowedNanoseconds = c.slowdowns.Load(), c.slowNanos.Load()
 	m.Failures, m.HealAttempts, m.Heals = c.failures.Load(), c.healAttempts.Load(), c.heals.Load()
 	m.FailedCompactions = c.failedCompactions.Load()
@@ -229,6 +232,9 @@ func (d *DB) shape(m *Metrics) {
 	for _, mem := range append([]*memTable{d.mem}, d.imms...) {
 		m.Memtables++
 		m.MemtableBytes += mem.points.Size() + mem.points.IndexSize()
+	}
+	for n := range m.Levels {
+		m.Levels[n].Runs = d.current.numRuns(n)
 	}
 	d.current.all(func(n int, t *table) {
 		l := &m.Levels[n]

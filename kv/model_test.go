@@ -67,6 +67,14 @@ func randomOptions(rng *rand.Rand) *Options {
 	if rng.IntN(4) == 0 {
 		o.MemoryLimit = 4 << 20
 	}
+	o.Compaction = Compaction(rng.IntN(int(numCompactions)))
+	o.RunsPerLevel = 2 + rng.IntN(3)
+	if rng.IntN(4) == 0 {
+		o.LevelCompression[1+rng.IntN(lastLevel)] = sstable.Zstd
+	}
+	if rng.IntN(8) == 0 {
+		o.CompactionRate = 32 << 20
+	}
 	if rng.IntN(4) == 0 {
 		o.FilterBudget = int64(1 + rng.IntN(2000))
 	}

@@ -216,9 +216,7 @@ func (d *DB) start(v *version, lastSeq base.SeqNum, manifestNum uint64) error {
 // snapshotEdit describes the whole store, at version v.
 func (d *DB) snapshotEdit(v *version) *manifest.Edit {
 	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LogNum: d.logNum, LastSeq: v.lastSeq}
-	v.all(func(level int, t *table) {
-		e.Added = append(e.Added, manifest.AddedTable{Level: level, Table: t.Table})
-	})
+	v.describe(e)
 	d.describeFeatures(e)
 	return e
 }

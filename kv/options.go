@@ -49,6 +49,11 @@ type Options struct {
 	// Compression of data blocks: Snappy by default.
 	Compression sstable.Compression
 
+	// LevelCompression, where it is set, is the compression of a level's files in place
+	// of Compression: young levels without and the last with zstd, say. Files that go
+	// from one level to another with a different compression are always rewritten.
+	LevelCompression [NumLevels]sstable.Compression
+
 	// MemoryMap reads sorted files without compression where the system has them in
 	// memory, past the block cache. That is faster where the cache is smaller than the
 	// data, but weaker: a block's checksum is verified when it is first read, and not
@@ -95,9 +100,30 @@ type Options struct {
 	L0SlowdownThreshold   int
 	L0StopThreshold       int
 
+	// Compaction says how many sorted runs levels have: Leveled by default. It may
+	// change from one Open to the next: compactions then bring the store from one
+	// shape into the other. A leveled store that was tiered merges the runs of each
+	// level first, and holds up writes if they are faster than that.
+	Compaction Compaction
+
+	// RunsPerLevel is how many sorted runs a level of a Tiered or LazyLeveled store may
+	// have before they are merged into the level below: 4 by default, 2 to 64. More
+	// make writes cheaper, and reads and space dearer. (Level 0 has
+	// L0CompactionThreshold.) The runs above the oldest have at most RunsPerLevel times
+	// its size, level 0 not counted.
+	RunsPerLevel int
+
 	// MaxConcurrentCompactions bounds the threads that compact: half of
-	// GOMAXPROCS by default, at least 1. Flushes have a thread of their own.
+	// GOMAXPROCS by default, at least 1, and at least 2 in a Tiered or LazyLeveled
+	// store, where one keeps level 0 short while another merges large runs. Flushes
+	// have a thread of their own.
 	MaxConcurrentCompactions int
+
+	// CompactionRate bounds what compactions, those of Compact included, write, in bytes
+	// per second: no bound by default, else at least 64 KiB. Flushes take their share
+	// and never wait for it, and nor do compactions while writers are slowed down by
+	// level 0.
+	CompactionRate int64
 
 	// Merger combines the operands of Merge. The default is none, and then Merge
 	// returns ErrNoMerger. The store keeps its name: while there are operands, an open
@@ -166,12 +192,20 @@ func (o *Options) withDefaults() (Options, error) {
 	r.MemtableSize = cmp.Or(r.MemtableSize, 32<<20)
 	r.BlockSize = cmp.Or(r.BlockSize, 4096)
 	r.Compression = cmp.Or(r.Compression, sstable.Snappy)
+	for n, c := range r.LevelCompression {
+		r.LevelCompression[n] = cmp.Or(c, r.Compression)
+	}
 	r.TargetFileSize = cmp.Or(r.TargetFileSize, 32<<20)
 	r.BaseLevelSize = cmp.Or(r.BaseLevelSize, max(64<<20, r.TargetFileSize))
 	r.L0CompactionThreshold = cmp.Or(r.L0CompactionThreshold, 4)
 	r.L0SlowdownThreshold = cmp.Or(r.L0SlowdownThreshold, max(12, r.L0CompactionThreshold))
 	r.L0StopThreshold = cmp.Or(r.L0StopThreshold, max(36, 2*r.L0SlowdownThreshold))
-	r.MaxConcurrentCompactions = cmp.Or(r.MaxConcurrentCompactions, max(runtime.GOMAXPROCS(0)/2, 1))
+	leastThreads := 1
+	if r.Compaction != Leveled {
+		leastThreads = 2
+	}
+	r.RunsPerLevel = cmp.Or(r.RunsPerLevel, 4)
+	r.MaxConcurrentCompactions = cmp.Or(r.MaxConcurrentCompactions, max(runtime.GOMAXPROCS(0)/2, leastThreads))
 	if r.Filter == nil {
 		p, err := filterpolicy.Parse("blocked:10")
 		if err != nil {
@@ -212,6 +246,7 @@ func (o *Options) check() error {
 		{"L0CompactionThreshold", int64(o.L0CompactionThreshold), 1, 1000, " files"},
 		{"L0SlowdownThreshold", int64(o.L0SlowdownThreshold), int64(o.L0CompactionThreshold), 10_000, " files (L0CompactionThreshold or more)"},
 		{"L0StopThreshold", int64(o.L0StopThreshold), int64(o.L0SlowdownThreshold) + 1, 100_000, " files (more than L0SlowdownThreshold)"},
+		{"RunsPerLevel", int64(o.RunsPerLevel), 2, 64, ""},
 		{"MaxConcurrentCompactions", int64(o.MaxConcurrentCompactions), 1, 1024, ""},
 	}
 	if o.MemoryLimit != 0 {
@@ -239,8 +274,19 @@ func (o *Options) check() error {
 	if o.RecoveryMode >= numRecoveryModes {
 		return fmt.Errorf("%w: RecoveryMode is %d: want PointInTime, TolerateTornTail, Absolute or SkipCorrupt", ErrInvalidOptions, o.RecoveryMode)
 	}
+	if o.Compaction >= numCompactions {
+		return fmt.Errorf("%w: Compaction is %d: want Leveled, Tiered or LazyLeveled", ErrInvalidOptions, o.Compaction)
+	}
+	if o.CompactionRate != 0 && o.CompactionRate < minCompactionRate {
+		return fmt.Errorf("%w: CompactionRate is %d: want %d bytes per second or more, or 0 for no bound", ErrInvalidOptions, o.CompactionRate, minCompactionRate)
+	}
 	if !o.Compression.Valid() {
 		return fmt.Errorf("%w: Compression is %d: want sstable.NoCompression, Snappy or Zstd", ErrInvalidOptions, o.Compression)
+	}
+	for n, c := range o.LevelCompression {
+		if !c.Valid() {
+			return fmt.Errorf("%w: LevelCompression[%d] is %d: want sstable.NoCompression, Snappy or Zstd", ErrInvalidOptions, n, c)
+		}
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 // abort at any time.
 type tableOutput struct {
 	d          *DB
+	level      int // of the tables
 	filter     filterpolicy.Policy
 	targetSize int64         // 0: one table
 	tombstones *rangedel.Set // those to write
@@ -62,10 +63,11 @@ func (o *tableOutput) open() error {
 	if err != nil {
 		return err
 	}
+	f = o.d.compactionRate.limit(o.d, f, o.level == 0)
 	o.file, o.num = f, num
 	o.w = sstable.NewWriter(f, &sstable.WriterOptions{
 		BlockSize:   o.d.opts.BlockSize,
-		Compression: o.d.opts.Compression,
+		Compression: o.d.opts.LevelCompression[o.level],
 		Filter:      o.filter,
 		Prefix:      o.d.opts.Prefix,
 		PrefixOnly:  o.d.opts.PrefixOnly,

@@ -57,6 +57,12 @@ func (d *DB) targetFileSize(level int) int64 {
 // holds d.mu.
 func (d *DB) pickCompaction() *compaction {
 	v := d.current
+	if d.opts.Compaction != Leveled {
+		return d.pickTiered()
+	}
+	if c, several := d.pickSeveralRuns(v); several {
+		return c
+	}
 	baseLevel, targets := d.levelTargets(v)
 	type scored struct {
 		level int

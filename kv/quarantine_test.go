@@ -27,7 +27,8 @@ func quarantineOptions() *Options {
 // A compaction that meets a damaged block leaves the file alone, says so, and
 // writes go on for as long as one likes; what is not damaged is read.
 func TestACompactionThatMeetsDamageGoesAroundIt(t *testing.T) {
-	for _, level := range []int{0, lastLevel} {
+	for n := range 2 * int(numCompactions) {
+		level, kind := []int{0, lastLevel}[n%2], Compaction(n/2)
 		dir := t.TempDir()
 		o := quarantineOptions()
 		o.L0CompactionThreshold = 20
@@ -50,6 +51,7 @@ func TestACompactionThatMeetsDamageGoesAroundIt(t *testing.T) {
 		rewrite(t, table, flip(700)) // in the second block
 
 		o = quarantineOptions()
+		o.Compaction = kind
 		var mu sync.Mutex
 		var damage []error
 		o.Events.Damaged = func(err error) {

@@ -71,8 +71,8 @@ func (i *tableIter) skipBackward(start []byte, seq base.SeqNum) (on, skipped boo
 	return i.SeekLT(base.SearchKey(start, base.MaxSeqNum)), true
 }
 
-func (l *levelIter) skipForward(end []byte, seq base.SeqNum) (on, skipped bool) {
-	t := l.level.tables[l.at]
+func (l *runIter) skipForward(end []byte, seq base.SeqNum) (on, skipped bool) {
+	t := l.run.tables[l.at]
 	if t.LargestSeq >= seq {
 		return false, false
 	}
@@ -80,8 +80,8 @@ func (l *levelIter) skipForward(end []byte, seq base.SeqNum) (on, skipped bool) 
 	return l.forward(inside && l.it.SeekGE(base.SearchKey(end, base.MaxSeqNum))), true
 }
 
-func (l *levelIter) skipBackward(start []byte, seq base.SeqNum) (on, skipped bool) {
-	t := l.level.tables[l.at]
+func (l *runIter) skipBackward(start []byte, seq base.SeqNum) (on, skipped bool) {
+	t := l.run.tables[l.at]
 	if t.LargestSeq >= seq {
 		return false, false
 	}

@@ -1,19 +1,17 @@
 package kv
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"sync/atomic"
 
-	"github.com/siftkv/siftkv/blockindex"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
 // NumLevels is the number of levels: level 0, whose files may overlap, and
-// levels 1 to 6, each one sorted run.
+// levels 1 to 6, each one sorted run in a leveled store and several in a tiered one.
 const NumLevels = manifest.NumLevels
 
 const lastLevel = NumLevels - 1
@@ -22,6 +20,7 @@ const lastLevel = NumLevels - 1
 // stay open, and on disk, while anybody refers to it.
 type version struct {
 	levels [NumLevels]level
+	runs   []*sortedRun // of all levels, in the order in which a lookup asks them
 
 	withTombstones []*table // tables that hold range tombstones
 	tombs          atomic.Pointer[rangedel.Set]
@@ -32,60 +31,26 @@ type version struct {
 	refs int // guarded by DB.mu
 }
 
-// A level is the tables of one level. Those of level 0 are newest first; those
-// of the others are in key order and do not share a user key.
+// A level is the tables of one level. Those of level 0 are newest first. The others
+// are in sorted runs, of which the newest comes first, and within a run in key order.
 type level struct {
 	tables []*table
+	runs   []*sortedRun // of these tables; level 0 has none
 	bytes  int64
-	search blockindex.Index // from a key to the position of the only table; not for level 0
 }
 
-// newLevel makes a level of tables, which it keeps.
-func newLevel(n int, tables []*table) (level, error) {
-	l := level{tables: tables}
-	for _, t := range tables {
-		l.bytes += t.Size
+// newLevel makes a level of tables, which it keeps and sorts.
+func newLevel(n int, tables []placed) (l level, err error) {
+	if n == 0 {
+		slices.SortFunc(tables, func(a, b placed) int { return compareAge(b.t, a.t) })
+	} else if l.runs, err = newRuns(n, tables); err != nil {
+		return l, err
 	}
-	if n == 0 || len(tables) == 0 {
-		return l, nil
+	for _, p := range tables {
+		l.tables = append(l.tables, p.t)
+		l.bytes += p.t.Size
 	}
-	var b blockindex.Builder
-	for i, t := range tables {
-		if i > 0 && !tables[i-1].Before(t.Smallest) {
-			return l, fmt.Errorf("level %d: tables %d and %d overlap at %q", n, tables[i-1].Num, t.Num, t.Smallest)
-		}
-		// The last table may have no upper bound; find does not compare with it.
-		if t.Largest == nil && i < len(tables)-1 {
-			return l, fmt.Errorf("level %d: table %d has no upper bound and is not the last", n, t.Num)
-		}
-		if i < len(tables)-1 {
-			b.Add(t.Largest, uint64(i+1))
-		}
-	}
-	var err error
-	l.search, err = blockindex.Decode(b.Append(nil))
-	return l, err
-}
-
-// find returns the position of the only table that may hold key: the first whose
-// keys are not all before it. It may be len(l.tables).
-func (l *level) find(key []byte) int {
-	i := l.search.Find(key)
-	if i < len(l.tables) && l.tables[i].Before(key) {
-		i++ // key is the table's exclusive bound, or behind the last table
-	}
-	return i
-}
-
-// overlapping returns the tables that may hold keys of [lo, hi); a nil hi has no
-// bound. The result aliases the level.
-func (l *level) overlapping(lo, hi []byte) []*table {
-	from := l.find(lo)
-	to := from
-	for to < len(l.tables) && l.tables[to].Overlaps(lo, hi) {
-		to++
-	}
-	return l.tables[from:to]
+	return l, nil
 }
 
 // apply returns the version that e makes of v. Tables that stay, or change their
@@ -107,6 +72,7 @@ func (v *version) apply(e *manifest.Edit) (*version, error) {
 		}
 	}
 	for n := range next.levels {
+		next.runs = append(next.runs, next.levels[n].runs...)
 		for _, t := range next.levels[n].tables {
 			next.largestSeq = max(next.largestSeq, t.LargestSeq)
 			if t.RangeDeletes > 0 {
@@ -138,20 +104,21 @@ func (v *version) moved(e *manifest.Edit) map[uint64]*table {
 }
 
 // edited returns the level's tables after the edit.
-func (l *level) edited(n int, e *manifest.Edit, moved map[uint64]*table) ([]*table, error) {
+func (l *level) edited(n int, e *manifest.Edit, moved map[uint64]*table) ([]placed, error) {
 	gone := map[uint64]bool{}
 	for _, d := range e.Deleted {
 		if d.Level == n {
 			gone[d.Num] = true
 		}
 	}
-	var tables []*table
-	for _, t := range l.tables {
+	var tables []placed
+	keep := func(t *table, run uint64) {
 		if !gone[t.Num] {
-			tables = append(tables, t)
+			tables = append(tables, placed{t, run})
 		}
 		delete(gone, t.Num)
 	}
+	l.each(keep)
 	for num := range gone {
 		return nil, fmt.Errorf("level %d: table %d is deleted but not there", n, num)
 	}
@@ -163,15 +130,23 @@ func (l *level) edited(n int, e *manifest.Edit, moved map[uint64]*table) ([]*tab
 		if t == nil {
 			t = &table{Table: a.Table}
 		}
-		tables = append(tables, t)
+		tables = append(tables, placed{t, a.Run})
 	}
-	slices.SortFunc(tables, func(a, b *table) int {
-		if n == 0 {
-			return compareAge(b, a)
-		}
-		return bytes.Compare(a.Smallest, b.Smallest)
-	})
 	return tables, nil
+}
+
+// each calls f for every table, with the number of its run.
+func (l *level) each(f func(t *table, run uint64)) {
+	if len(l.runs) == 0 { // level 0, where every table is a run
+		for _, t := range l.tables {
+			f(t, 0)
+		}
+	}
+	for _, r := range l.runs {
+		for _, t := range r.tables {
+			f(t, r.num)
+		}
+	}
 }
 
 // compareAge orders tables of level 0: the older one first.
@@ -191,6 +166,15 @@ func (v *version) all(f func(level int, t *table)) {
 		for _, t := range v.levels[n].tables {
 			f(n, t)
 		}
+	}
+}
+
+// describe adds every table to an edit.
+func (v *version) describe(e *manifest.Edit) {
+	for n := range v.levels {
+		v.levels[n].each(func(t *table, run uint64) {
+			e.Added = append(e.Added, manifest.AddedTable{Level: n, Run: run, Table: t.Table})
+		})
 	}
 }
 

@@ -1,0 +1,47 @@
+package kv
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Compaction says how many sorted runs the levels of a store have, which is how it
+// trades what a write costs for what a read costs. See docs/readpath.md.
+type Compaction uint8
+
+// The kinds of compaction.
+const (
+	// Leveled keeps every level below level 0 one sorted run: a lookup asks one file
+	// of each. Reads and space cost least, writes most.
+	Leveled Compaction = iota
+	// Tiered lets every level collect Options.RunsPerLevel sorted runs, and merges
+	// them into one of the level below. Writes cost least; a lookup asks a file of
+	// every run, and filters matter most.
+	Tiered
+	// LazyLeveled is tiered, but the last level is one sorted run: writes cost
+	// little more than in a tiered store, and most of what a lookup of an existing key
+	// asks, and most of a store's space, is as in a leveled one.
+	LazyLeveled
+
+	numCompactions
+)
+
+var compactionNames = [numCompactions]string{"leveled", "tiered", "lazy-leveled"}
+
+// String returns the name that ParseCompaction reads.
+func (c Compaction) String() string {
+	if c >= numCompactions {
+		return fmt.Sprintf("Compaction(%d)", uint8(c))
+	}
+	return compactionNames[c]
+}
+
+// ParseCompaction returns the kind of compaction with a name: leveled, tiered or
+// lazy-leveled.
+func ParseCompaction(name string) (Compaction, error) {
+	if i := slices.Index(compactionNames[:], name); i >= 0 {
+		return Compaction(i), nil
+	}
+	return 0, fmt.Errorf("%w: compaction %q: want %s", ErrInvalidOptions, name, strings.Join(compactionNames[:], ", "))
+}

@@ -1,0 +1,49 @@
+package kv
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRateLimiter(t *testing.T) {
+	const rate = 1 << 20
+	var l rateLimiter
+	at := time.Unix(100, 0)
+	require.Equal(t, time.Second/8, l.take(at, rate/8, rate), "the bucket begins empty")
+	at = at.Add(time.Second / 8)
+	require.Zero(t, l.take(at, 0, rate), "the debt is paid")
+	at = at.Add(time.Hour)
+	require.LessOrEqual(t, l.take(at, rate/10, rate), time.Duration(0), "no more than the burst was saved up")
+	require.InDelta(t, time.Second/10, l.take(at, rate/10, rate), 1e4)
+	for range 100 {
+		l.take(at, rate, rate) // nobody waits
+	}
+	require.InDelta(t, 2*time.Second, l.take(at, rate, rate), 1e6, "most of the debt is forgotten")
+}
+
+// Compactions wait and flushes do not, and with level 0 full compactions do not either.
+func TestCompactionRate(t *testing.T) {
+	o := tieredOptions(Leveled)
+	o.CompactionRate = minCompactionRate
+	o.L0CompactionThreshold, o.L0SlowdownThreshold, o.L0StopThreshold = 6, 6, 70
+	db := openDir(t, "db", o)
+	db.mu.Lock()
+	db.compactions.paused = true
+	db.mu.Unlock()
+	want := model{}
+	rng := rand.New(rand.NewPCG(1, 1))
+	fill(t, db, want, rng, 5, 1000)
+	require.Zero(t, db.Metrics().PacedNanoseconds, "flushes do not wait")
+	require.False(t, db.pressed())
+	require.NoError(t, db.Compact(nil, nil))
+	require.NotZero(t, db.Metrics().PacedNanoseconds)
+	fill(t, db, want, rng, 6, 1000)
+	require.True(t, db.pressed())
+	db.resumeCompactions()
+	settleStore(t, db)
+	require.False(t, db.pressed())
+	requireContents(t, want, db)
+}

@@ -1,0 +1,237 @@
+package kv
+
+import "slices"
+
+// A tiered store collects sorted runs in every level: when a level has as many as
+// Options.RunsPerLevel, they are merged into one, which is the newest run of the level
+// below (level 0, of which every file is a run, has L0CompactionThreshold). So an entry
+// is rewritten about once per level, and the number of levels is the logarithm of the
+// store's size in flushes, to the base of the runs.
+//
+// A lazy-leveled store is tiered above, and has one run in the last level (Dayan and
+// Idreos, "Dostoevsky", SIGMOD 2018). Runs go straight into the last level, past
+// empty ones, as soon as that rewrites no more than RunsPerLevel times what they bring:
+// the tree has as many levels as it needs and no more, whatever the size of the store.
+//
+// What is picked are whole runs that are neighbours in the order of lookups, down to
+// the place where they go, so that nothing is ever put below something older.
+//
+//   - Level 0 and everything in between goes into the last level, or the runs of a
+//     level become a new run of the next one. Newer runs may come above meanwhile.
+//   - What is newer than the oldest run would, if keys are overwritten all the time,
+//     grow to a multiple of it: beyond RunsPerLevel times its size, all runs are merged.
+//     That bounds the space of a store by RunsPerLevel + 1 times its content, level 0
+//     aside. With keys that are written once it never comes to that.
+//   - A run that is mostly tombstones is merged with all that is older.
+
+// pickTiered is pickCompaction of tiered and lazy-leveled stores. The caller holds d.mu.
+func (d *DB) pickTiered() *compaction {
+	v := d.current
+	if c := d.pickLevel(v, 0); c != nil {
+		return c
+	}
+	// A merge of large runs takes long: if there are two threads or more, one is
+	// left to keep level 0 short meanwhile.
+	if n := d.opts.MaxConcurrentCompactions; n > 1 && d.compactions.running+1 >= n {
+		return nil
+	}
+	for n := 1; n < NumLevels; n++ {
+		if c := d.pickLevel(v, n); c != nil {
+			return c
+		}
+	}
+	if c := d.pickAllRuns(v); c != nil {
+		return c
+	}
+	return d.pickTombstoneRuns(v)
+}
+
+// runsAllowed returns how many sorted runs a level may have before it is compacted.
+func (d *DB) runsAllowed(n int) int {
+	switch {
+	case n == 0:
+		return d.opts.L0CompactionThreshold
+	case n == lastLevel && d.opts.Compaction == LazyLeveled:
+		return 2
+	}
+	return d.opts.RunsPerLevel
+}
+
+// numRuns returns the number of sorted runs of a level.
+func (v *version) numRuns(n int) int {
+	if n == 0 {
+		return len(v.levels[0].tables)
+	}
+	return len(v.levels[n].runs)
+}
+
+// pickLevel takes a level that has all its runs down, or merges those of the last.
+func (d *DB) pickLevel(v *version, n int) *compaction {
+	if v.numRuns(n) < d.runsAllowed(n) {
+		return nil
+	}
+	const reason = "the level has all its runs"
+	lazy := d.opts.Compaction == LazyLeveled
+	if n == lastLevel || lazy && (n == lastLevel-1 || d.reachesLast(v, n)) {
+		if c := d.ifFree(merge(v, reason, n, lastLevel)); c != nil {
+			return c
+		}
+		// The last level is busy, or damaged.
+	}
+	if n < lastLevel && (n+1 < lastLevel || !lazy) {
+		c := merge(v, reason, n, n)
+		c.output, c.run = n+1, v.levels[n+1].nextRun()
+		if c := d.ifFree(c); c != nil {
+			return c
+		}
+	}
+	return d.pickWithin(v, n)
+}
+
+// reachesLast reports whether what is in a level and below, but above the last level, is
+// so much that merging it into the last level is worth it.
+func (d *DB) reachesLast(v *version, n int) bool {
+	bytes := int64(0)
+	for ; n < lastLevel; n++ {
+		bytes += v.levels[n].bytes
+	}
+	return bytes >= v.levels[lastLevel].bytes/int64(d.opts.RunsPerLevel)
+}
+
+// pickAllRuns merges all runs below level 0 if those above the oldest outweigh it.
+func (d *DB) pickAllRuns(v *version) *compaction {
+	if len(v.runs) < 2 {
+		return nil
+	}
+	oldest, newer := int64(0), int64(0)
+	for i, r := range v.runs {
+		if i == len(v.runs)-1 {
+			oldest = sizeOf(r.tables)
+		} else {
+			newer += sizeOf(r.tables)
+		}
+	}
+	if newer/int64(d.opts.RunsPerLevel) <= oldest {
+		return nil
+	}
+	return d.ifFree(mergeRuns("the newer runs outweigh the oldest", v.runs))
+}
+
+// pickTombstoneRuns merges a run that is mostly tombstones, and all that are older: they
+// cost every scan over them, and hold on to what they delete.
+func (d *DB) pickTombstoneRuns(v *version) *compaction {
+	held, holds := d.snapshots.oldest()
+	now := d.now()
+	for i, r := range v.runs {
+		level := 1
+		if i == len(v.runs)-1 {
+			// Nothing is older: they are there only because a snapshot needed them.
+			level = lastLevel
+		}
+		sum := sumOf(r.tables)
+		if !mostlyTombstones(sum, level, now) || level == lastLevel && holds && held < sum.LargestSeq {
+			continue
+		}
+		if c := d.ifFree(mergeRuns("a run is mostly tombstones", v.runs[i:])); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// pickWithin merges the newest runs of a level in their place, when an older one that is
+// damaged keeps them from going down, or level 0 has waited for long.
+func (d *DB) pickWithin(v *version, n int) *compaction {
+	tables := v.levels[n].tables
+	if n == 0 {
+		if anyQuarantined(tables) || len(tables) >= d.opts.L0SlowdownThreshold {
+			return d.pickWithinLevel0(v)
+		}
+		return nil
+	}
+	healthy := v.levels[n].runs
+	if i := slices.IndexFunc(healthy, func(r *sortedRun) bool { return anyQuarantined(r.tables) }); i >= d.runsAllowed(n) {
+		return d.ifFree(mergeRuns("the level has all its runs, above a damaged one", healthy[:i]))
+	}
+	return nil
+}
+
+// pickSeveralRuns is pickCompaction of a leveled store in which a level has several sorted
+// runs, since it was opened with another kind of compaction before. Nothing else is done
+// before each level is one run again: what would share levels with it would have to take
+// in all of them too. It reports whether there is such a level. The caller holds d.mu.
+func (d *DB) pickSeveralRuns(v *version) (c *compaction, several bool) {
+	damaged := false
+	for n := 1; n < NumLevels; n++ {
+		if len(v.levels[n].runs) < 2 {
+			continue
+		}
+		if c := d.ifFree(merge(v, "the level has several runs", n, n)); c != nil {
+			return c, true
+		}
+		several, damaged = true, damaged || anyQuarantined(v.levels[n].tables)
+	}
+	switch {
+	case damaged: // that level stays as it is, and so does the kind of tree
+		return d.pickTiered(), true
+	case several:
+		return d.pickWithin(v, 0), true
+	}
+	return nil, false
+}
+
+// merge returns a compaction of everything from one level to another into one run of
+// the latter.
+func merge(v *version, reason string, from, to int) *compaction {
+	c := &compaction{reason: reason, level: from, output: to, wholeRuns: true}
+	for n := from; n <= to; n++ {
+		c.inputs[n] = v.levels[n].tables
+	}
+	return c
+}
+
+// mergeRuns returns a compaction of runs, neighbours and the newest first, into one in
+// place of the oldest.
+func mergeRuns(reason string, runs []*sortedRun) *compaction {
+	oldest := runs[len(runs)-1]
+	c := &compaction{reason: reason, level: runs[0].level, output: oldest.level, run: oldest.num, wholeRuns: true}
+	for _, r := range runs {
+		c.inputs[r.level] = append(c.inputs[r.level], r.tables...)
+	}
+	return c
+}
+
+// ifFree returns the compaction if it can run now. Only one at a time writes into a
+// level, even where they share no keys: the order of runs is then that in which they
+// began. The caller holds d.mu.
+func (d *DB) ifFree(c *compaction) *compaction {
+	if len(c.tables()) == 0 || d.conflicts(c) {
+		return nil
+	}
+	if slices.ContainsFunc(d.compactions.spans, func(r runningSpan) bool { return r.output == c.output }) {
+		return nil
+	}
+	return c
+}
+
+// sizeOf returns the bytes of tables.
+func sizeOf(tables []*table) (bytes int64) {
+	for _, t := range tables {
+		bytes += t.Size
+	}
+	return bytes
+}
+
+// sumOf returns the counts of tables as those of one, for mostlyTombstones.
+func sumOf(tables []*table) *table {
+	sum := &table{}
+	for _, t := range tables {
+		sum.Entries += t.Entries
+		sum.Deletes += t.Deletes
+		sum.RangeDeletes += t.RangeDeletes
+		sum.Expiring += t.Expiring
+		sum.LargestSeq = max(sum.LargestSeq, t.LargestSeq)
+		sum.LastExpiry = max(sum.LastExpiry, t.LastExpiry)
+	}
+	return sum
+}

@@ -1,0 +1,260 @@
+package kv
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/stretchr/testify/require"
+)
+
+// A pickSim is a store of which only the tree is real: flushes, ingests and compactions
+// change it as they do, in any order of beginning and ending, and what tables hold is
+// kept aside. A table holds sequence numbers by key, of which the first found in the
+// order of lookups must be the newest.
+type pickSim struct {
+	t       *testing.T
+	rng     *rand.Rand
+	d       *DB
+	holds   map[uint64]map[byte]int // by number of table
+	newest  map[byte]int
+	seq     int
+	running []*compaction
+	kinds   map[Compaction]int // compactions that ran
+	damaged bool
+}
+
+const simKeys = 12
+
+func newPickSim(t *testing.T, seed uint64) *pickSim {
+	rng := rand.New(rand.NewPCG(seed, 4))
+	o, err := (&Options{
+		Compaction: Compaction(rng.IntN(int(numCompactions))), RunsPerLevel: 2 + rng.IntN(3), L0CompactionThreshold: 1 + rng.IntN(3),
+		TargetFileSize: 16 << 10, BaseLevelSize: 16 << 10, MaxConcurrentCompactions: 1 + rng.IntN(4), Clock: func() time.Time { return time.Unix(0, 0) },
+	}).withDefaults()
+	require.NoError(t, err)
+	d := &DB{opts: o, current: &version{}}
+	d.nextFile.Store(1)
+	return &pickSim{t: t, rng: rng, d: d, holds: map[uint64]map[byte]int{}, newest: map[byte]int{}, kinds: map[Compaction]int{}}
+}
+
+// table makes a table.
+func (s *pickSim) table(entries map[byte]int) manifest.Table {
+	num := s.d.newFileNum()
+	s.holds[num] = entries
+	keys := slices.Sorted(maps.Keys(entries))
+	t := manifest.Table{
+		Num: num, Smallest: []byte{keys[0]}, Largest: []byte{keys[len(keys)-1]},
+		Size: int64(len(keys)) * 4096, Entries: uint64(len(keys)),
+	}
+	t.SmallestSeq = base.MaxSeqNum
+	for _, seq := range entries {
+		t.SmallestSeq, t.LargestSeq = min(t.SmallestSeq, base.SeqNum(seq)), max(t.LargestSeq, base.SeqNum(seq))
+	}
+	return t
+}
+
+func (s *pickSim) apply(e *manifest.Edit) {
+	next, err := s.d.current.apply(e)
+	require.NoError(s.t, err)
+	s.d.current = next
+	for k, want := range s.newest {
+		require.Equal(s.t, want, s.find(k), "key %d, %v", k, s.d.opts.Compaction)
+	}
+}
+
+// find looks a key up.
+func (s *pickSim) find(k byte) int {
+	key := []byte{k}
+	for _, t := range s.d.current.levels[0].tables {
+		if seq := s.holds[t.Num][k]; seq > 0 {
+			return seq
+		}
+	}
+	for _, r := range s.d.current.runs {
+		if i := r.find(key); i < len(r.tables) {
+			if seq := s.holds[r.tables[i].Num][k]; seq > 0 {
+				return seq
+			}
+		}
+	}
+	return 0
+}
+
+// write makes new entries for keys of a random range.
+func (s *pickSim) write() map[byte]int {
+	entries := map[byte]int{}
+	lo := s.rng.IntN(simKeys)
+	for k := lo; k <= lo+s.rng.IntN(simKeys-lo); k++ {
+		s.seq++
+		entries[byte(k)], s.newest[byte(k)] = s.seq, s.seq
+	}
+	return entries
+}
+
+func (s *pickSim) flush() {
+	s.apply(&manifest.Edit{Added: []manifest.AddedTable{{Table: s.table(s.write())}}})
+}
+
+func (s *pickSim) ingest() {
+	in := &ingest{d: s.d, files: []ingestedFile{{table: s.table(s.write())}}}
+	e := in.place(base.SeqNum(s.seq))
+	s.apply(e)
+	// unreserve, as it is under other locks
+	s.d.compactions.running--
+	s.d.compactions.spans = s.d.compactions.spans[:len(s.d.compactions.spans)-1]
+}
+
+// begin starts a compaction if there is one to do.
+func (s *pickSim) begin() bool {
+	d := s.d
+	if d.compactions.running >= d.opts.MaxConcurrentCompactions {
+		return false
+	}
+	c := d.pickCompaction()
+	if c == nil {
+		return false
+	}
+	d.begin(c)
+	s.running = append(s.running, c)
+	s.kinds[d.opts.Compaction]++
+	return true
+}
+
+// end ends a running compaction.
+func (s *pickSim) end(i int) {
+	c := s.running[i]
+	s.running = slices.Delete(s.running, i, i+1)
+	merged := map[byte]int{}
+	e := &manifest.Edit{}
+	for level, inputs := range c.inputs {
+		for _, t := range inputs {
+			e.Deleted = append(e.Deleted, manifest.DeletedTable{Level: level, Num: t.Num})
+			for k, seq := range s.holds[t.Num] {
+				merged[k] = max(merged[k], seq)
+			}
+		}
+	}
+	keys := slices.Sorted(maps.Keys(merged))
+	for n := 0; len(keys) > 0; keys = keys[n:] { // tables of two keys, or one of all
+		n = len(keys)
+		if c.output > 0 {
+			n = min(n, 2)
+		}
+		part := map[byte]int{}
+		for _, k := range keys[:n] {
+			part[k] = merged[k]
+			require.False(s.t, c.bottom([]byte{k}) && s.belowInputs(c, k), "key %d has older versions below", k)
+		}
+		e.Added = append(e.Added, manifest.AddedTable{Level: c.output, Run: c.run, Table: s.table(part)})
+	}
+	s.apply(e)
+	for _, t := range c.tables() {
+		t.compacting = false
+	}
+	s.d.compactions.running--
+	j := slices.IndexFunc(s.d.compactions.spans, func(r runningSpan) bool { return r.output == c.output && string(r.span.lo) == string(c.span.lo) })
+	s.d.compactions.spans = slices.Delete(s.d.compactions.spans, j, j+1)
+}
+
+// belowInputs reports whether a table that is not an input has an older version of a
+// key than the newest of the inputs, now.
+func (s *pickSim) belowInputs(c *compaction, k byte) (below bool) {
+	newest := 0
+	for _, t := range c.tables() {
+		newest = max(newest, s.holds[t.Num][k])
+	}
+	s.d.current.all(func(_ int, t *table) {
+		if seq := s.holds[t.Num][k]; seq > 0 && seq < newest && !slices.Contains(c.tables(), t) {
+			below = true
+		}
+	})
+	return below
+}
+
+// quarantine marks some table as damaged, or none any more.
+func (s *pickSim) quarantine(some bool) {
+	s.d.current.all(func(_ int, t *table) {
+		t.quarantined = some && s.rng.IntN(5) == 0
+		s.damaged = some
+	})
+}
+
+// settle ends everything.
+func (s *pickSim) settle() {
+	for n := 0; s.begin() || len(s.running) > 0; n++ {
+		require.Less(s.t, n, 1000, "compactions come to an end")
+		if len(s.running) > 0 && s.rng.IntN(2) == 0 {
+			s.end(s.rng.IntN(len(s.running)))
+		}
+	}
+}
+
+func (s *pickSim) requireShape() {
+	v, o := s.d.current, &s.d.opts
+	if s.damaged {
+		return
+	}
+	for n := range NumLevels {
+		allowed := s.d.runsAllowed(n)
+		if n > 0 && o.Compaction == Leveled {
+			allowed = 2
+		}
+		require.Less(s.t, v.numRuns(n), allowed, "%v: level %d", o.Compaction, n)
+	}
+	if o.Compaction != Leveled && len(v.runs) > 1 {
+		oldest, all := sizeOf(v.runs[len(v.runs)-1].tables), int64(0)
+		for _, r := range v.runs {
+			all += sizeOf(r.tables)
+		}
+		require.Less(s.t, all, int64(o.RunsPerLevel+1)*oldest+int64(o.RunsPerLevel), "%v: space", o.Compaction)
+	}
+}
+
+// Whatever happens in whatever order, and however often the kind of compaction changes,
+// lookups find what is newest, tombstones go only when nothing is below, and the tree
+// comes to have the shape that was asked for.
+func TestPickingKeepsOrderAndShape(t *testing.T) {
+	ran := map[Compaction]int{}
+	for seed := range uint64(200) {
+		s := newPickSim(t, seed)
+		for range 150 {
+			switch s.rng.IntN(13) {
+			case 0, 1, 2, 3:
+				s.flush()
+			case 4:
+				s.ingest()
+			case 5, 6, 7, 8:
+				s.begin()
+			case 9, 10:
+				if len(s.running) > 0 {
+					s.end(s.rng.IntN(len(s.running)))
+				}
+			case 11:
+				if s.rng.IntN(4) == 0 {
+					s.settle()
+					s.requireShape()
+					s.quarantine(false)
+					s.d.opts.Compaction = Compaction(s.rng.IntN(int(numCompactions)))
+				}
+			case 12:
+				if s.rng.IntN(4) == 0 {
+					s.quarantine(s.rng.IntN(3) > 0)
+				}
+			}
+		}
+		s.quarantine(false)
+		s.settle()
+		s.requireShape()
+		for k, n := range s.kinds {
+			ran[k] += n
+		}
+	}
+	for k := range numCompactions {
+		require.Greater(t, ran[k], 500, "%v", k)
+	}
+}
