@@ -100,6 +100,7 @@ func (d *DB) begin(c *compaction) {
 	c.version = d.current
 	c.version.refs++
 	c.span = spanOf(c.tables())
+	c.joinRun()
 	c.older = d.current.olderThan(c.output, c.run, c.span)
 	c.snapshots = d.snapshots.seqs()
 	for _, t := range c.tables() {
@@ -107,6 +108,15 @@ func (d *DB) begin(c *compaction) {
 	}
 	d.compactions.running++
 	d.compactions.spans = append(d.compactions.spans, runningSpan{c.output, c.span})
+}
+
+// joinRun makes the output part of the output level's run, if that has only one of which
+// something stays: its number need not be 0 in a store that was tiered before.
+func (c *compaction) joinRun() {
+	runs := c.version.levels[c.output].runs
+	if !c.wholeRuns && len(runs) == 1 && len(c.inputs[c.output]) < len(runs[0].tables) {
+		c.run = runs[0].num
+	}
 }
 
 // end takes the marks back.

@@ -20,8 +20,8 @@ import "slices"
 //     level become a new run of the next one. Newer runs may come above meanwhile.
 //   - What is newer than the oldest run would, if keys are overwritten all the time,
 //     grow to a multiple of it: beyond RunsPerLevel times its size, all runs are merged.
-//     That bounds the space of a store by RunsPerLevel + 1 times its content, level 0
-//     aside. With keys that are written once it never comes to that.
+//     That bounds all runs together by RunsPerLevel + 1 times the oldest, once compactions
+//     have caught up and level 0 aside. With keys that are written once it never comes to that.
 //   - A run that is mostly tombstones is merged with all that is older.
 
 // pickTiered is pickCompaction of tiered and lazy-leveled stores. The caller holds d.mu.

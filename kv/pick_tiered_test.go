@@ -215,6 +215,26 @@ func (s *pickSim) requireShape() {
 	}
 }
 
+// A level that is one run stays one run when a part of it is compacted, whatever number
+// the run has from when the store was tiered.
+func TestALeveledCompactionJoinsTheRunOfALevel(t *testing.T) {
+	s := newPickSim(t, 1)
+	s.d.opts.Compaction, s.d.opts.L0CompactionThreshold = Leveled, 1
+	e := &manifest.Edit{}
+	for k := byte(0); k < 6; k += 2 {
+		s.seq++
+		s.newest[k] = s.seq
+		e.Added = append(e.Added, manifest.AddedTable{Level: lastLevel, Run: 5, Table: s.table(map[byte]int{k: s.seq})})
+	}
+	s.apply(e)
+	s.newest[0] = s.seq + 1
+	s.apply(&manifest.Edit{Added: []manifest.AddedTable{{Table: s.table(map[byte]int{0: s.seq + 1})}}})
+	require.True(t, s.begin())
+	s.end(0)
+	require.Len(t, s.d.current.levels[lastLevel].runs, 1)
+	require.False(t, s.begin(), "nothing is left to do")
+}
+
 // Whatever happens in whatever order, and however often the kind of compaction changes,
 // lookups find what is newest, tombstones go only when nothing is below, and the tree
 // comes to have the shape that was asked for.

@@ -14,20 +14,19 @@ func BenchmarkAppendGet(b *testing.B) {
 	const n = 200_000
 	key := func(dst []byte, i int) []byte { return fmt.Appendf(dst[:0], "key%010d", i) }
 	for kind := range numCompactions {
-		db := openMem(b, &Options{Compaction: kind, MemtableSize: 1 << 20, TargetFileSize: 1 << 20, BaseLevelSize: 1 << 20})
+		db := openMem(b, &Options{Compaction: kind, CacheSize: 256 << 20, MemtableSize: 32 << 20, TargetFileSize: 1 << 20, BaseLevelSize: 1 << 20})
 		value := make([]byte, 100)
-		for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(n) {
+		for at, i := range rand.New(rand.NewPCG(1, 1)).Perm(n) {
 			require.NoError(b, db.Set(key(nil, 2*i), value, Async))
+			if at%(n/23) == 0 {
+				settleStore(b, db) // so that the shape is the same every time
+			}
 		}
-		require.NoError(b, db.Flush())
-		for running := 1; running > 0; {
-			db.waitForBackground()
-			db.scheduleCompactions()
-			running = db.Metrics().RunningCompactions
-		}
-		runs := 0
+		settleStore(b, db)
+		runs, files := 0, 0
 		for _, l := range db.Metrics().Levels {
 			runs += l.Runs
+			files += l.Files
 		}
 		keys := make([][]byte, 1<<14)
 		for absent, name := range []string{"present", "absent"} {
@@ -36,6 +35,9 @@ func BenchmarkAppendGet(b *testing.B) {
 				keys[i] = key(nil, 2*rng.IntN(n)+absent)
 			}
 			dst := make([]byte, 0, 200)
+			for _, k := range keys {
+				dst, _ = db.AppendGet(dst[:0], k)
+			}
 			b.Run(fmt.Sprintf("%v/%s", kind, name), func(b *testing.B) {
 				b.ReportAllocs()
 				i := 0
@@ -44,6 +46,7 @@ func BenchmarkAppendGet(b *testing.B) {
 					i++
 				}
 				b.ReportMetric(float64(runs), "runs")
+				b.ReportMetric(float64(files), "files")
 			})
 		}
 	}

@@ -13,9 +13,9 @@ import (
 )
 
 // settleStore returns when there is nothing left to flush or compact.
-func settleStore(t *testing.T, db *DB) {
-	t.Helper()
-	require.NoError(t, db.Flush())
+func settleStore(tb testing.TB, db *DB) {
+	tb.Helper()
+	require.NoError(tb, db.Flush())
 	for running := 1; running > 0; {
 		db.waitForBackground()
 		db.scheduleCompactions()
