@@ -34,7 +34,7 @@ func store(t *testing.T, dir string, seed uint64) *history {
 	h := &history{ever: map[string]map[string]bool{}, now: map[string]string{}}
 	o := &kv.Options{BlockSize: 256, L0CompactionThreshold: 100, TargetFileSize: 16 << 10, Compaction: kv.Compaction(seed % 3)}
 	if o.Compaction != kv.Leveled {
-		o.L0CompactionThreshold, o.RunsPerLevel = 2, 4 // several runs in level 1
+		o.L0CompactionThreshold, o.RunsPerLevel = 2, 4 // compactions run meanwhile
 	}
 	db, err := kv.Open(dir, o)
 	require.NoError(t, err)
