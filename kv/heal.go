@@ -40,13 +40,17 @@ func (d *DB) healWhenPossible() {
 		}
 		healed, err := d.tryToHeal()
 		d.mu.Lock()
-		if healed || d.closing || h.broken&brokenForGood != 0 {
+		again := healed && d.failure != nil // since then: whoever failed has left it to this goroutine
+		if healed && !again || d.closing || h.broken&brokenForGood != 0 {
 			h.running = false
 			d.mu.Unlock()
 			d.progress.Broadcast()
 			return
 		}
 		d.mu.Unlock()
+		if again {
+			continue
+		}
 		d.log.Warn("the store could not heal", "dir", d.dir, "error", err)
 	}
 }
