@@ -7,6 +7,8 @@
 //	values    the value of a key, computed from the key alone
 //	engine    stores under one interface: SiftKV, null, and its peers
 //	measure   streams of lookups, timed loops that check every answer, statistics
+//	lookup    what a run of lookups cost, and the relations its counters keep
+//	grow      trees of several levels that come out the same every time
 //	environ   the machine a result was taken on
 //	progress  what is going on, for a person who waits
 //	readamp   the read-amplification experiment: load, settle, look up, check

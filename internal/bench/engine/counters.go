@@ -68,22 +68,23 @@ type Tally struct {
 	BlocksFromDisk  Count `json:"blocks_from_disk"`
 	LeavesFromDisk  Count `json:"index_leaves_from_disk"` // of partitioned indexes, if not in BlocksFromDisk
 	BytesFromDisk   Count `json:"bytes_from_disk"`        // bytes of those blocks and leaves as stored
+	BytesDecoded    Count `json:"bytes_decoded"`          // the same, decompressed
 	Answered        Count `json:"answered"`               // lookups answered here
 }
 
 // counts returns the counts of t in the order of their declaration.
-func (t *Tally) counts() [15]*Count {
-	return [15]*Count{
+func (t *Tally) counts() [16]*Count {
+	return [16]*Count{
 		&t.FilesConsidered, &t.OutOfBounds, &t.OutOfRange, &t.FilterChecks, &t.Negatives, &t.TruePositives, &t.FalsePositives,
-		&t.Unfiltered, &t.IndexLookups, &t.OutOfIndex, &t.BlocksFromCache, &t.BlocksFromDisk, &t.LeavesFromDisk, &t.BytesFromDisk,
+		&t.Unfiltered, &t.IndexLookups, &t.OutOfIndex, &t.BlocksFromCache, &t.BlocksFromDisk, &t.LeavesFromDisk, &t.BytesFromDisk, &t.BytesDecoded,
 		&t.Answered,
 	}
 }
 
 // countNames names the counts in the same order.
-var countNames = [15]string{
+var countNames = [16]string{
 	"files considered", "ruled out by bounds", "ruled out by range tombstones", "filter checks", "negatives", "true positives", "false positives",
-	"unfiltered", "index lookups", "ruled out by index", "blocks from cache", "blocks from disk", "index leaves from disk", "bytes from disk",
+	"unfiltered", "index lookups", "ruled out by index", "blocks from cache", "blocks from disk", "index leaves from disk", "bytes from disk", "bytes decoded",
 	"answered",
 }
 

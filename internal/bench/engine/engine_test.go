@@ -251,7 +251,7 @@ func TestTalliesAddAndSubtractEveryCount(t *testing.T) {
 		require.Equal(t, Count(100), minus, name)
 		require.Equal(t, Count(100+2*(len(seen)-1)), plus, name)
 	})
-	require.Len(t, seen, 15)
+	require.Len(t, seen, 16)
 
 	sum := Counters{Lookups: 1, Total: a, Levels: []Tally{a, b}}.Plus(Counters{Lookups: 2, Total: b, Levels: []Tally{b, b}})
 	require.Equal(t, Count(3), sum.Lookups)
@@ -259,8 +259,8 @@ func TestTalliesAddAndSubtractEveryCount(t *testing.T) {
 }
 
 func TestShapeAddsLevels(t *testing.T) {
-	s := Shape{Levels: []LevelShape{{0, 1, 10, 100, 50, 1}, {6, 2, 20, 300, 450, 2}}}
-	require.Equal(t, LevelShape{-1, 3, 30, 400, 500, 3}, s.Total())
+	s := Shape{Levels: []LevelShape{{0, 1, 1, 10, 100, 50, 1}, {6, 1, 2, 20, 300, 450, 2}}}
+	require.Equal(t, LevelShape{-1, 2, 3, 30, 400, 500, 3}, s.Total())
 	require.InDelta(t, 10, s.Total().BitsPerKey(), 1e-9)
 	require.False(t, s.Settled())
 	require.False(t, Shape{Levels: s.Levels[:1]}.Settled(), "files of level 0 overlap")

@@ -125,7 +125,7 @@ func (p *Pebble) Shape() (Shape, error) {
 	}
 	var shape Shape
 	for i, files := range levels {
-		l := LevelShape{Level: i, Files: len(files)}
+		l := LevelShape{Level: i, Runs: runs(i, len(files)), Files: len(files)}
 		for _, f := range files {
 			l.Bytes += int64(f.Size)
 			l.Entries += int64(f.Properties.NumEntries)

@@ -8,6 +8,7 @@ type Shape struct {
 // A LevelShape describes the files of one level.
 type LevelShape struct {
 	Level       int   `json:"level"`
+	Runs        int   `json:"runs"` // sorted runs that a lookup may have to ask: each file of level 0
 	Files       int   `json:"files"`
 	Bytes       int64 `json:"bytes"` // on disk
 	Entries     int64 `json:"entries"`
@@ -19,6 +20,7 @@ type LevelShape struct {
 func (s Shape) Total() LevelShape {
 	total := LevelShape{Level: -1}
 	for _, l := range s.Levels {
+		total.Runs += l.Runs
 		total.Files += l.Files
 		total.Bytes += l.Bytes
 		total.Entries += l.Entries
@@ -40,4 +42,12 @@ func (l LevelShape) BitsPerKey() float64 {
 		return 0
 	}
 	return 8 * float64(l.FilterBytes) / float64(l.Entries)
+}
+
+// runs returns the sorted runs in a level of leveled compaction.
+func runs(level, files int) int {
+	if level == 0 {
+		return files
+	}
+	return min(1, files)
 }

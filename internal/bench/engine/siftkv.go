@@ -121,7 +121,7 @@ func (s *SiftKV) Shape() (Shape, error) {
 			continue
 		}
 		shape.Levels = append(shape.Levels, LevelShape{
-			Level: i, Files: l.Files, Bytes: l.Bytes, Entries: int64(l.Entries),
+			Level: i, Runs: runs(i, l.Files), Files: l.Files, Bytes: l.Bytes, Entries: int64(l.Entries),
 			FilterBytes: l.FilterBytes, IndexBytes: l.IndexBytes,
 		})
 	}
@@ -189,6 +189,7 @@ func siftkvTally(l kv.LookupCounters) Tally {
 		BlocksFromDisk:  Count(l.BlocksFromDisk),
 		LeavesFromDisk:  Count(l.LeavesFromDisk),
 		BytesFromDisk:   Count(l.BytesFromDisk),
+		BytesDecoded:    Count(l.BytesDecoded),
 		Answered:        Count(l.Hits),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/lookup"
 )
 
 // A Budget compares two stores of the same keys whose filters take the same
@@ -25,35 +26,16 @@ type Budget struct {
 
 // A BudgetStore is one of the two stores.
 type BudgetStore struct {
-	Name            string          `json:"name"`
-	Tree            engine.Tree     `json:"tree"`
-	LoadSeconds     float64         `json:"load_seconds"` // rewriting and compactions included
-	Shape           engine.Shape    `json:"shape"`
-	Levels          []BudgetLevel   `json:"levels"` // non-empty ones, youngest first
-	PredictedSum    float64         `json:"predicted_sum"`
-	MeasuredSum     Sum             `json:"measured_sum"`
-	BlocksPerLookup float64         `json:"blocks_per_lookup"`
-	NsPerLookup     float64         `json:"ns_per_lookup"`
-	Counters        engine.Counters `json:"counters"`
-}
-
-// A BudgetLevel sets the prediction for one level's filters against what they did.
-type BudgetLevel struct {
-	Level      int     `json:"level"`
-	Runs       int     `json:"runs"` // files a lookup may have to ask: all of level 0, one of any other
-	Keys       int64   `json:"keys"`
-	BitsPerKey float64 `json:"bits_per_key"`
-	Predicted  float64 `json:"predicted"` // rate of one probe
-	Measured   *Rate   `json:"measured"`  // likewise; null if no lookup came to the level
-}
-
-// A Sum is a sum of false-positive rates over the runs of a tree: the files that an
-// absent key leads to in vain, if it lies within the bounds of every run. It is not
-// a probability, and may exceed 1.
-type Sum struct {
-	Value float64 `json:"value"`
-	Low   float64 `json:"low"` // 95 % interval
-	High  float64 `json:"high"`
+	Name            string             `json:"name"`
+	Tree            engine.Tree        `json:"tree"`
+	LoadSeconds     float64            `json:"load_seconds"` // rewriting and compactions included
+	Shape           engine.Shape       `json:"shape"`
+	Levels          []lookup.LevelRate `json:"levels"` // non-empty ones, youngest first
+	PredictedSum    float64            `json:"predicted_sum"`
+	MeasuredSum     lookup.Sum         `json:"measured_sum"`
+	BlocksPerLookup float64            `json:"blocks_per_lookup"`
+	NsPerLookup     float64            `json:"ns_per_lookup"`
+	Counters        engine.Counters    `json:"counters"`
 }
 
 // equalMemory is how far the memory of two stores may differ to be called equal.

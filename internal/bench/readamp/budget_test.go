@@ -1,16 +1,15 @@
 package readamp
 
 import (
-	"math"
 	"os"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/bench/lookup"
+
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
 // budgetOnly is a run of the comparison and little else.
@@ -43,7 +42,7 @@ func TestTheBudgetCostsLessAtEqualMemory(t *testing.T) {
 		require.GreaterOrEqual(t, len(s.Levels), 3, s.Name)
 		first, last := s.Levels[0], s.Levels[len(s.Levels)-1]
 		require.Equal(t, 0, first.Level)
-		require.Equal(t, filesLeft, first.Runs)
+		require.Equal(t, 2, first.Runs)
 		require.Equal(t, 1, last.Runs)
 		require.EqualValues(t, 8000, last.Keys, "every key has been compacted")
 		require.InDelta(t, 7999, last.Measured.Trials, 100, "absent keys are asked of every level")
@@ -111,60 +110,11 @@ type inventive struct{ engine.Reader }
 
 func (inventive) Get(dst, _ []byte) ([]byte, bool, error) { return append(dst, "value"...), true, nil }
 
-func TestPredictedRateIsThatOfTheBitsTaken(t *testing.T) {
-	bloom, err := filterpolicy.Parse("bloom:10")
-	require.NoError(t, err)
-	blocked, err := filterpolicy.Parse("blocked:10")
-	require.NoError(t, err)
-	for _, tc := range []struct {
-		policy filterpolicy.Policy
-		spec   string
-		keys   int // of a file
-	}{
-		{bloom, "bloom:10", 1_000_000}, {bloom, "bloom:14.5", 1_000_000}, {bloom, "bloom:20", 250},
-		{blocked, "blocked:10", 1_000_000}, {blocked, "blocked:16", 3000},
-	} {
-		p, err := filterpolicy.Parse(tc.spec)
-		require.NoError(t, err)
-		e := filterpolicy.Expected(p, tc.keys)
-		const files = 3
-		level := engine.LevelShape{Files: files, Entries: int64(files * tc.keys)}
-		level.FilterBytes = int64(math.Round(e.BitsPerKey * float64(level.Entries) / 8))
-		require.InEpsilon(t, e.FPR, fittedRate(tc.policy, level), 0.02, "%s of %d keys", tc.spec, tc.keys)
-		require.InEpsilon(t, e.FPR, namedRate(p, level), 1e-9)
-	}
-	require.InDelta(t, 1, namedRate(bloom, engine.LevelShape{Files: 1, Entries: 10}), 0, "no filter")
-	require.InDelta(t, 1, fittedRate(bloom, engine.LevelShape{Files: 1, Entries: 10}), 0, "no filter")
-}
-
-func TestPassRateCountsUnfilteredProbes(t *testing.T) {
-	r := passRate(engine.Tally{FilterChecks: 900, Negatives: 890, FalsePositives: 10, Unfiltered: 100, IndexLookups: 110})
-	require.InDelta(t, 0.11, r.Value, 1e-12)
-	require.EqualValues(t, 1000, r.Trials)
-	low, high := measure.Wilson(0.11, 1000)
-	require.Equal(t, []float64{low, high}, []float64{r.Low, r.High})
-	require.Nil(t, passRate(engine.Tally{OutOfBounds: 5}))
-	require.Nil(t, passRate(engine.UnknownTally()))
-}
-
-func TestSumOfRatesCountsEveryRun(t *testing.T) {
-	levels := []BudgetLevel{
-		{Level: 0, Runs: 3, Predicted: 0.01, Measured: &Rate{Value: 0.02, Low: 0.01, High: 0.04}},
-		{Level: 5, Runs: 1, Predicted: 0.1},
-		{Level: 6, Runs: 1, Predicted: 0.2, Measured: &Rate{Value: 0.3, Low: 0.26, High: 0.38}},
-	}
-	predicted, measured := sumRates(levels)
-	require.InDelta(t, 0.33, predicted, 1e-12)
-	require.InDelta(t, 0.36, measured.Value, 1e-12)
-	require.InDelta(t, 0.36-0.05, measured.Low, 1e-12, "3 x 0.01 and 0.04 make 0.05")
-	require.InDelta(t, 0.36+0.1, measured.High, 1e-12, "3 x 0.02 and 0.08 make 0.1")
-}
-
 func TestGainsAndEqualMemory(t *testing.T) {
 	store := func(bytes int64, sum, blocks float64) BudgetStore {
 		return BudgetStore{
 			Shape:        engine.Shape{Levels: []engine.LevelShape{{Level: 6, FilterBytes: bytes}}},
-			PredictedSum: sum, MeasuredSum: Sum{Value: 2 * sum}, BlocksPerLookup: blocks,
+			PredictedSum: sum, MeasuredSum: lookup.Sum{Value: 2 * sum}, BlocksPerLookup: blocks,
 		}
 	}
 	b := &Budget{Uniform: store(1000, 0.04, 0.08), Spread: store(1019, 0.01, 0.04)}

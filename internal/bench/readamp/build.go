@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/bench/lookup"
+
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
@@ -24,7 +26,7 @@ type openRow struct {
 	plan    rowPlan
 	store   *builtStore
 	readers map[engine.Kind]engine.Reader
-	reps    map[engine.Kind][]Repetition
+	reps    map[engine.Kind][]lookup.Repetition
 	latency map[engine.Kind]*hdrhistogram.Histogram
 }
 
@@ -120,7 +122,7 @@ func (x *experiment) openRow(p rowPlan, s *builtStore) error {
 	row := &openRow{
 		plan: p, store: s,
 		readers: map[engine.Kind]engine.Reader{},
-		reps:    map[engine.Kind][]Repetition{},
+		reps:    map[engine.Kind][]lookup.Repetition{},
 		latency: map[engine.Kind]*hdrhistogram.Histogram{},
 	}
 	x.rows = append(x.rows, row)

@@ -3,10 +3,10 @@ package readamp
 import (
 	"context"
 	"fmt"
-	"runtime"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
+	"github.com/siftkv/siftkv/internal/bench/lookup"
 	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
@@ -78,26 +78,13 @@ func (x *experiment) repeat(ctx context.Context, rep int) error {
 	return nil
 }
 
-// visit times one loop with its counters, then single lookups. Garbage of
-// others is collected before, so that a row pays for its own only.
+// visit times one loop with its counters, then single lookups.
 func (r *openRow) visit(ctx context.Context, timed, single *measure.Stream) error {
 	kind := timed.Kind()
-	reader := r.readers[kind]
-	runtime.GC()
-	before, err := reader.Counters()
+	rep, err := lookup.Visit(ctx, r.readers[kind], timed)
 	if err != nil {
 		return err
 	}
-	took, err := measure.Throughput(ctx, reader, timed)
-	if err != nil {
-		return err
-	}
-	after, err := reader.Counters()
-	if err != nil {
-		return err
-	}
-	r.reps[kind] = append(r.reps[kind], Repetition{
-		Lookups: timed.Len(), Nanos: took.Nanoseconds(), Counters: after.Minus(before),
-	})
-	return measure.Latency(ctx, reader, single, r.latency[kind])
+	r.reps[kind] = append(r.reps[kind], rep)
+	return measure.Latency(ctx, r.readers[kind], single, r.latency[kind])
 }

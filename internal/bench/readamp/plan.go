@@ -3,6 +3,8 @@ package readamp
 import (
 	"slices"
 
+	"github.com/siftkv/siftkv/internal/bench/lookup"
+
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 
@@ -34,7 +36,7 @@ type storePlan struct {
 	filter string
 	open   func(dir string) (engine.Store, error)
 	// theory predicts the filter from the keys of a file; nil without a filter.
-	theory func(keysPerFile int) *Theory
+	theory func(keysPerFile int) *lookup.Theory
 	rows   []rowPlan
 }
 
@@ -102,7 +104,7 @@ func planPebble(c *Config) ([]storePlan, error) {
 	open := func(policy pebble.FilterPolicy) func(string) (engine.Store, error) {
 		return func(dir string) (engine.Store, error) { return engine.OpenPebble(dir, c.Store, policy) }
 	}
-	ownTheory := func(int) *Theory { return &Theory{BitsPerKey: pebbleBloomBits, FPR: pebbleBloomFPR} }
+	ownTheory := func(int) *lookup.Theory { return &lookup.Theory{BitsPerKey: pebbleBloomBits, FPR: pebbleBloomFPR} }
 	candidates := []storePlan{
 		{name: "pebble none", filter: "none", open: open(nil)},
 		{name: "pebble " + pebbleOwn, filter: pebbleOwn, open: open(bloom.FilterPolicy(pebbleBloomBits)), theory: ownTheory},
@@ -130,12 +132,12 @@ func planPebble(c *Config) ([]storePlan, error) {
 }
 
 // expected predicts a filter of this project; nil for the policy that makes none.
-func expected(p filterpolicy.Policy) func(int) *Theory {
+func expected(p filterpolicy.Policy) func(int) *lookup.Theory {
 	if p.Name() == "none" {
 		return nil
 	}
-	return func(keysPerFile int) *Theory {
+	return func(keysPerFile int) *lookup.Theory {
 		e := filterpolicy.Expected(p, keysPerFile)
-		return &Theory{BitsPerKey: e.BitsPerKey, FPR: e.FPR}
+		return &lookup.Theory{BitsPerKey: e.BitsPerKey, FPR: e.FPR}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/environ"
 	"github.com/siftkv/siftkv/internal/bench/keys"
+	"github.com/siftkv/siftkv/internal/bench/lookup"
 )
 
 // Schema names the form of a Result in JSON. It changes when a field changes
@@ -21,7 +22,7 @@ type Result struct {
 	Rows        []Row               `json:"rows"`
 	Comparisons []Comparison        `json:"comparisons"`
 	Budget      *Budget             `json:"budget"` // null if it was left out
-	Identities  Identities          `json:"identities"`
+	Identities  lookup.Identities   `json:"identities"`
 	TimerNs     int64               `json:"timer_ns"` // one reading of the clock, part of every percentile
 	WallSeconds float64             `json:"wall_seconds"`
 	Notes       []string            `json:"notes"`    // how to read the numbers
@@ -55,71 +56,24 @@ type StoreResult struct {
 
 // A Row is one engine with one filter, looked up one way.
 type Row struct {
-	Name       string        `json:"name"`
-	Engine     string        `json:"engine"`
-	Filter     string        `json:"filter"`
-	Access     engine.Access `json:"access"`
-	Store      string        `json:"store"`        // name of its StoreResult
-	BitsPerKey float64       `json:"bits_per_key"` // of filter, on disk
-	Theory     *Theory       `json:"theory"`       // null without a filter
-	Existing   Phase         `json:"existing"`
-	Absent     Phase         `json:"absent"`
+	Name       string         `json:"name"`
+	Engine     string         `json:"engine"`
+	Filter     string         `json:"filter"`
+	Access     engine.Access  `json:"access"`
+	Store      string         `json:"store"`        // name of its StoreResult
+	BitsPerKey float64        `json:"bits_per_key"` // of filter, on disk
+	Theory     *lookup.Theory `json:"theory"`       // null without a filter
+	Existing   lookup.Phase   `json:"existing"`
+	Absent     lookup.Phase   `json:"absent"`
 }
 
 // Phase returns what lookups of a kind did.
-func (r *Row) Phase(kind engine.Kind) *Phase {
+func (r *Row) Phase(kind engine.Kind) *lookup.Phase {
 	if kind == engine.Existing {
 		return &r.Existing
 	}
 	return &r.Absent
 }
-
-// A Theory is what a filter should cost and how often it should err.
-type Theory struct {
-	BitsPerKey float64 `json:"bits_per_key"`
-	FPR        float64 `json:"fpr"`
-}
-
-// A Phase is what lookups of one kind did in one row.
-type Phase struct {
-	NsPerLookup float64         `json:"ns_per_lookup"` // median of the repetitions
-	Latency     Latency         `json:"latency"`
-	Lookups     int             `json:"lookups"`  // behind Counters
-	Counters    engine.Counters `json:"counters"` // sum of the repetitions
-	FPR         *Rate           `json:"fpr"`      // null if no filter said no or erred
-	Repetitions []Repetition    `json:"repetitions"`
-}
-
-// Latency holds percentiles of single lookups in nanoseconds, each with one
-// reading of the clock in it.
-type Latency struct {
-	Lookups int64 `json:"lookups"`
-	P50     int64 `json:"p50_ns"`
-	P90     int64 `json:"p90_ns"`
-	P99     int64 `json:"p99_ns"`
-	P999    int64 `json:"p999_ns"`
-	Max     int64 `json:"max_ns"`
-}
-
-// A Rate is a measured false-positive rate: false positives over false
-// positives and negatives, with its 95 % Wilson interval.
-type Rate struct {
-	Value    float64 `json:"value"`
-	Low      float64 `json:"low"`
-	High     float64 `json:"high"`
-	Trials   int64   `json:"trials"`   // false positives + negatives
-	Distinct int64   `json:"distinct"` // trials with distinct keys, which the interval is for
-}
-
-// A Repetition is one timed loop.
-type Repetition struct {
-	Lookups  int             `json:"lookups"`
-	Nanos    int64           `json:"nanos"` // wall time of the loop
-	Counters engine.Counters `json:"counters"`
-}
-
-// NsPerLookup returns the mean time of a lookup.
-func (r Repetition) NsPerLookup() float64 { return float64(r.Nanos) / float64(r.Lookups) }
 
 // A Comparison is a row's speed as a multiple of a baseline's.
 type Comparison struct {

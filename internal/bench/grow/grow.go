@@ -1,0 +1,122 @@
+// Package grow builds trees of several levels whose shape depends on the keys and
+// the store's settings alone: nothing is written while a compaction runs.
+package grow
+
+import (
+	"context"
+
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/keys"
+	"github.com/siftkv/siftkv/internal/bench/values"
+)
+
+// A tree of several levels needs little data if its files and levels are small. The
+// base level is given a 150th of the bytes of keys and values, about a hundredth of
+// what they take compressed, so that there are three levels below level 0.
+const (
+	baseFraction = 150
+	filesPerBase = 2
+	minFileBytes = 16 << 10 // the least that the store takes
+)
+
+// Upper levels are filled by writing keys again. First in flushes of a quarter of the
+// base level, enough to rewrite the last level under the upper ones: a filter has
+// the share of the budget that was right when its file was written. Then in small
+// flushes, so that in the end the base level holds about half its size or more, and
+// level 0 a few files of those that start a compaction.
+const (
+	rewrittenShare = 0.3
+	largeFlushes   = 4  // per base level
+	smallFlushes   = 12 // per base level
+	smallBases     = 4  // base levels written in small flushes
+	filesPerMerge  = 4  // of level 0: the store's default
+	filesLeft      = 2  // in level 0
+)
+
+// Sizes sizes the levels for n keys of keyBytes bytes on average, with values of
+// valueBytes.
+func Sizes(n int, keyBytes float64, valueBytes int) engine.Tree {
+	base := max(minFileBytes, int64(float64(n)*(keyBytes+float64(valueBytes))/baseFraction))
+	return engine.Tree{FileBytes: max(minFileBytes, base/filesPerBase), BaseLevelBytes: base}
+}
+
+// A Store can be left to itself until it finds nothing more to compact.
+type Store interface {
+	engine.Store
+	// Rest writes out what is buffered, flushes, and waits for compactions.
+	Rest(ctx context.Context) error
+}
+
+// A Grower writes the keys of one store.
+type Grower struct {
+	source  keys.Source
+	values  values.Values
+	db      Store
+	keys    int // distinct keys
+	next    int // the key to write next
+	flushes int
+	key     []byte
+	value   []byte
+}
+
+// New returns a grower that writes the first n keys of a source, again and again.
+func New(source keys.Source, v values.Values, db Store, n int) *Grower {
+	return &Grower{source: source, values: v, db: db, keys: n}
+}
+
+// Load writes every key once, in flushes of so many keys with a rest after each.
+func (g *Grower) Load(ctx context.Context, perFlush int, done func(keys int)) error {
+	for g.next < g.keys {
+		n := min(max(1, perFlush), g.keys-g.next)
+		if err := g.Flush(ctx, n); err != nil {
+			return err
+		}
+		done(n)
+	}
+	return nil
+}
+
+// Rewrite fills the upper levels, the first of which has room for perBase keys, and
+// returns how many keys it wrote.
+func (g *Grower) Rewrite(ctx context.Context, perBase int) (int, error) {
+	large, small := max(1, perBase/largeFlushes), max(1, perBase/smallFlushes)
+	start := g.next
+	for g.next-start < int(rewrittenShare*float64(g.keys)) {
+		if err := g.Flush(ctx, large); err != nil {
+			return 0, err
+		}
+	}
+	for last := g.next + smallBases*perBase; g.next < last || g.flushes%filesPerMerge != filesLeft; {
+		if err := g.Flush(ctx, small); err != nil {
+			return 0, err
+		}
+	}
+	return g.next - start, nil
+}
+
+// Flush writes keys into one file of level 0 and waits for what it sets off.
+func (g *Grower) Flush(ctx context.Context, keys int) error {
+	if err := g.Write(ctx, keys); err != nil {
+		return err
+	}
+	g.flushes++
+	return g.db.Rest(ctx)
+}
+
+// Write writes the next keys in load order, which is random with respect to key
+// order, and begins again after the last.
+func (g *Grower) Write(ctx context.Context, keys int) error {
+	const step = 1 << 12
+	for i := range keys {
+		if i%step == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		g.key = g.source.AppendPresent(g.key[:0], g.next%g.keys)
+		g.value = g.values.Append(g.value[:0], g.key)
+		if err := g.db.Put(g.key, g.value); err != nil {
+			return err
+		}
+		g.next++
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package lookup
+
+import (
+	"context"
+	"math"
+	"runtime"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/measure"
+)
+
+// A Theory is what a filter should cost and how often it should err.
+type Theory struct {
+	BitsPerKey float64 `json:"bits_per_key"`
+	FPR        float64 `json:"fpr"`
+}
+
+// A Phase is what lookups of one kind did in one row.
+type Phase struct {
+	NsPerLookup float64         `json:"ns_per_lookup"` // median of the repetitions
+	Latency     Latency         `json:"latency"`
+	Lookups     int             `json:"lookups"`  // behind Counters
+	Counters    engine.Counters `json:"counters"` // sum of the repetitions
+	FPR         *Rate           `json:"fpr"`      // null if no filter said no or erred
+	Repetitions []Repetition    `json:"repetitions"`
+}
+
+// Latency holds percentiles of single lookups in nanoseconds, each with one
+// reading of the clock in it.
+type Latency struct {
+	Lookups int64 `json:"lookups"`
+	P50     int64 `json:"p50_ns"`
+	P90     int64 `json:"p90_ns"`
+	P99     int64 `json:"p99_ns"`
+	P999    int64 `json:"p999_ns"`
+	Max     int64 `json:"max_ns"`
+}
+
+// A Rate is a measured false-positive rate: false positives over false
+// positives and negatives, with its 95 % Wilson interval.
+type Rate struct {
+	Value    float64 `json:"value"`
+	Low      float64 `json:"low"`
+	High     float64 `json:"high"`
+	Trials   int64   `json:"trials"`   // false positives + negatives
+	Distinct int64   `json:"distinct"` // trials with distinct keys, which the interval is for
+}
+
+// A Repetition is one timed loop.
+type Repetition struct {
+	Lookups  int             `json:"lookups"`
+	Nanos    int64           `json:"nanos"` // wall time of the loop
+	Counters engine.Counters `json:"counters"`
+}
+
+// NsPerLookup returns the mean time of a lookup.
+func (r Repetition) NsPerLookup() float64 { return float64(r.Nanos) / float64(r.Lookups) }
+
+// Summarise turns repetitions into a phase. distinct is the part of all draws
+// that asked for a key for the first time.
+func Summarise(reps []Repetition, h *hdrhistogram.Histogram, distinct float64) Phase {
+	p := Phase{Repetitions: reps}
+	times := make([]float64, len(reps))
+	for i, r := range reps {
+		times[i] = r.NsPerLookup()
+		p.Lookups += r.Lookups
+		if i == 0 {
+			p.Counters = r.Counters
+		} else {
+			p.Counters = p.Counters.Plus(r.Counters)
+		}
+	}
+	p.NsPerLookup = measure.Median(times)
+	p.FPR = FalsePositiveRate(p.Counters.Total, distinct)
+	p.Latency = Latency{
+		Lookups: h.TotalCount(),
+		P50:     h.ValueAtPercentile(50), P90: h.ValueAtPercentile(90),
+		P99: h.ValueAtPercentile(99), P999: h.ValueAtPercentile(99.9), Max: h.Max(),
+	}
+	return p
+}
+
+// FalsePositiveRate returns the rate that counters tell, nil if it cannot be told or nothing was tried. A key
+// asked for twice gives the same answer twice, so the interval is that of the
+// distinct keys only.
+func FalsePositiveRate(t engine.Tally, distinct float64) *Rate {
+	trials := t.FalsePositives.Plus(t.Negatives)
+	if trials <= 0 {
+		return nil
+	}
+	r := &Rate{Trials: int64(trials), Value: float64(t.FalsePositives) / float64(trials)}
+	r.Distinct = int64(math.Round(float64(trials) * distinct))
+	r.Low, r.High = measure.Wilson(r.Value, float64(r.Distinct))
+	return r
+}
+
+// Visit times one loop with its counters. Garbage of others is collected before,
+// so that a row pays for its own only.
+func Visit(ctx context.Context, r engine.Reader, timed *measure.Stream) (Repetition, error) {
+	runtime.GC()
+	before, err := r.Counters()
+	if err != nil {
+		return Repetition{}, err
+	}
+	took, err := measure.Throughput(ctx, r, timed)
+	if err != nil {
+		return Repetition{}, err
+	}
+	after, err := r.Counters()
+	if err != nil {
+		return Repetition{}, err
+	}
+	return Repetition{Lookups: timed.Len(), Nanos: took.Nanoseconds(), Counters: after.Minus(before)}, nil
+}

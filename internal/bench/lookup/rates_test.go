@@ -1,0 +1,61 @@
+package lookup
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/measure"
+)
+
+func TestPredictedRateIsThatOfTheBitsTaken(t *testing.T) {
+	bloom, err := filterpolicy.Parse("bloom:10")
+	require.NoError(t, err)
+	blocked, err := filterpolicy.Parse("blocked:10")
+	require.NoError(t, err)
+	for _, tc := range []struct {
+		policy filterpolicy.Policy
+		spec   string
+		keys   int // of a file
+	}{
+		{bloom, "bloom:10", 1_000_000}, {bloom, "bloom:14.5", 1_000_000}, {bloom, "bloom:20", 250},
+		{blocked, "blocked:10", 1_000_000}, {blocked, "blocked:16", 3000},
+	} {
+		p, err := filterpolicy.Parse(tc.spec)
+		require.NoError(t, err)
+		e := filterpolicy.Expected(p, tc.keys)
+		const files = 3
+		level := engine.LevelShape{Files: files, Entries: int64(files * tc.keys)}
+		level.FilterBytes = int64(math.Round(e.BitsPerKey * float64(level.Entries) / 8))
+		require.InEpsilon(t, e.FPR, fittedRate(tc.policy, level), 0.02, "%s of %d keys", tc.spec, tc.keys)
+		require.InEpsilon(t, e.FPR, namedRate(p, level), 1e-9)
+	}
+	require.InDelta(t, 1, namedRate(bloom, engine.LevelShape{Files: 1, Entries: 10}), 0, "no filter")
+	require.InDelta(t, 1, fittedRate(bloom, engine.LevelShape{Files: 1, Entries: 10}), 0, "no filter")
+}
+
+func TestPassRateCountsUnfilteredProbes(t *testing.T) {
+	r := passRate(engine.Tally{FilterChecks: 900, Negatives: 890, FalsePositives: 10, Unfiltered: 100, IndexLookups: 110})
+	require.InDelta(t, 0.11, r.Value, 1e-12)
+	require.EqualValues(t, 1000, r.Trials)
+	low, high := measure.Wilson(0.11, 1000)
+	require.Equal(t, []float64{low, high}, []float64{r.Low, r.High})
+	require.Nil(t, passRate(engine.Tally{OutOfBounds: 5}))
+	require.Nil(t, passRate(engine.UnknownTally()))
+}
+
+func TestSumOfRatesCountsEveryRun(t *testing.T) {
+	levels := []LevelRate{
+		{Level: 0, Runs: 3, Predicted: 0.01, Measured: &Rate{Value: 0.02, Low: 0.01, High: 0.04}},
+		{Level: 5, Runs: 1, Predicted: 0.1},
+		{Level: 6, Runs: 1, Predicted: 0.2, Measured: &Rate{Value: 0.3, Low: 0.26, High: 0.38}},
+	}
+	predicted, measured := SumRates(levels)
+	require.InDelta(t, 0.33, predicted, 1e-12)
+	require.InDelta(t, 0.36, measured.Value, 1e-12)
+	require.InDelta(t, 0.36-0.05, measured.Low, 1e-12, "3 x 0.01 and 0.04 make 0.05")
+	require.InDelta(t, 0.36+0.1, measured.High, 1e-12, "3 x 0.02 and 0.08 make 0.1")
+}
