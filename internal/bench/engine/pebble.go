@@ -24,8 +24,13 @@ type Pebble struct {
 // OpenPebble opens or creates a store in dir with one filter policy on every level;
 // nil means no filter.
 func OpenPebble(dir string, s Settings, policy pebble.FilterPolicy) (*Pebble, error) {
+	return OpenPebbleTree(dir, s, policy, Tree{})
+}
+
+// OpenPebbleTree is OpenPebble with levels of chosen sizes.
+func OpenPebbleTree(dir string, s Settings, policy pebble.FilterPolicy, t Tree) (*Pebble, error) {
 	log := &pebbleLog{fatal: os.Stderr}
-	db, err := pebble.Open(dir, pebbleOptions(s, policy, log))
+	db, err := pebble.Open(dir, pebbleOptions(s, policy, t, log))
 	if err != nil {
 		return nil, fmt.Errorf("pebble: open %s: %w", dir, err)
 	}
@@ -34,7 +39,7 @@ func OpenPebble(dir string, s Settings, policy pebble.FilterPolicy) (*Pebble, er
 
 // pebbleOptions maps the common settings. Pebble reads its own compression
 // names; the settings were checked before.
-func pebbleOptions(s Settings, policy pebble.FilterPolicy, log pebble.Logger) *pebble.Options {
+func pebbleOptions(s Settings, policy pebble.FilterPolicy, t Tree, log pebble.Logger) *pebble.Options {
 	compression := map[string]*sstable.CompressionProfile{
 		"none":   sstable.NoCompression,
 		"snappy": sstable.SnappyCompression,
@@ -46,6 +51,15 @@ func pebbleOptions(s Settings, policy pebble.FilterPolicy, log pebble.Logger) *p
 		FormatMajorVersion:         pebble.FormatNewest,
 		CompactionConcurrencyRange: func() (int, int) { return 1, s.Compactions },
 		Logger:                     log,
+	}
+	if t.YoungFiles > 0 {
+		// Pebble counts each layer of overlapping files of level 0 twice.
+		o.L0CompactionThreshold, o.L0CompactionFileThreshold = 2*t.YoungFiles+1, 2*t.YoungFiles+1
+		o.L0StopWritesThreshold = 2*t.YoungFiles + 4
+	}
+	o.LBaseMaxBytes = t.BaseLevelBytes
+	for i := range o.TargetFileSizes {
+		o.TargetFileSizes[i] = t.FileBytes
 	}
 	for i := range o.Levels {
 		o.Levels[i].BlockSize = s.BlockBytes
@@ -91,11 +105,28 @@ func (p *Pebble) Settle(ctx context.Context) error {
 	if err := p.db.Compact(ctx, nil, append(last, 0), true); err != nil {
 		return fmt.Errorf("pebble: compact: %w", err)
 	}
+	return p.wait(ctx)
+}
+
+// Rest commits, flushes and waits until Pebble finds nothing left to compact.
+func (p *Pebble) Rest(ctx context.Context) error {
+	if err := p.commit(); err != nil {
+		return err
+	}
+	if err := p.db.Flush(); err != nil {
+		return fmt.Errorf("pebble: flush: %w", err)
+	}
+	return p.wait(ctx)
+}
+
+// wait waits until nothing runs in the background. A compaction that ends starts the
+// next that is due before it stops being counted.
+func (p *Pebble) wait(ctx context.Context) error {
 	for m := p.db.Metrics(); m.Compact.NumInProgress > 0 || m.Flush.NumInProgress > 0; m = p.db.Metrics() {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(time.Millisecond):
 		}
 	}
 	return p.log.failure()

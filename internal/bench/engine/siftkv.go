@@ -17,13 +17,21 @@ type SiftKV struct {
 	perKey int // keys per batch
 }
 
-// A Tree sizes the levels of a SiftKV store, and says how much memory its filters
+// A Tree sizes the levels of a store, and says how much memory its filters
 // may take. Zero fields mean the store's defaults.
 type Tree struct {
 	FileBytes         int64 `json:"file_bytes"`          // of a sorted file; twice that in the last level
 	BaseLevelBytes    int64 `json:"base_level_bytes"`    // of the first level below level 0
-	FilterBudgetBytes int64 `json:"filter_budget_bytes"` // of all filters; 0: every file has what the policy says
+	FilterBudgetBytes int64 `json:"filter_budget_bytes"` // of all filters; 0: every file has what the policy says; SiftKV only
+
+	// YoungFiles is how many files level 0 may hold before they are compacted.
+	YoungFiles int `json:"young_files,omitempty"`
+	// Compaction is one of CompactionStyles; empty is the first.
+	Compaction string `json:"compaction,omitempty"`
 }
+
+// CompactionStyles lists the names that Tree.Compaction may have.
+var CompactionStyles = []string{"leveled"}
 
 // OpenSiftKV opens or creates a store in dir with one filter policy on every level.
 func OpenSiftKV(dir string, s Settings, policy filterpolicy.Policy) (*SiftKV, error) {
@@ -33,7 +41,7 @@ func OpenSiftKV(dir string, s Settings, policy filterpolicy.Policy) (*SiftKV, er
 // OpenSiftKVTree is OpenSiftKV with levels of chosen sizes. With a budget the policy
 // gives the filters' family, and the level their bits.
 func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) (*SiftKV, error) {
-	db, err := kv.Open(dir, &kv.Options{
+	o := &kv.Options{
 		CacheSize:                s.CacheBytes,
 		MemtableSize:             s.MemtableBytes,
 		BlockSize:                s.BlockBytes,
@@ -43,7 +51,12 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 		TargetFileSize:           t.FileBytes,
 		BaseLevelSize:            t.BaseLevelBytes,
 		MaxConcurrentCompactions: s.Compactions,
-	})
+	}
+	if t.YoungFiles > 0 {
+		o.L0CompactionThreshold = t.YoungFiles + 1
+		o.L0SlowdownThreshold, o.L0StopThreshold = t.YoungFiles+2, 2*t.YoungFiles+4
+	}
+	db, err := kv.Open(dir, o)
 	if err != nil {
 		return nil, fmt.Errorf("siftkv: open %s: %w", dir, err)
 	}

@@ -33,6 +33,9 @@ const (
 	filesLeft      = 2  // in level 0
 )
 
+// LoadFlushes is how many flushes a load is made of.
+const LoadFlushes = 40
+
 // Sizes sizes the levels for n keys of keyBytes bytes on average, with values of
 // valueBytes.
 func Sizes(n int, keyBytes float64, valueBytes int) engine.Tree {

@@ -35,6 +35,7 @@ type Latency struct {
 	P90     int64 `json:"p90_ns"`
 	P99     int64 `json:"p99_ns"`
 	P999    int64 `json:"p999_ns"`
+	P9999   int64 `json:"p9999_ns"`
 	Max     int64 `json:"max_ns"`
 }
 
@@ -77,7 +78,8 @@ func Summarise(reps []Repetition, h *hdrhistogram.Histogram, distinct float64) P
 	p.Latency = Latency{
 		Lookups: h.TotalCount(),
 		P50:     h.ValueAtPercentile(50), P90: h.ValueAtPercentile(90),
-		P99: h.ValueAtPercentile(99), P999: h.ValueAtPercentile(99.9), Max: h.Max(),
+		P99: h.ValueAtPercentile(99), P999: h.ValueAtPercentile(99.9),
+		P9999: h.ValueAtPercentile(99.99), Max: h.Max(),
 	}
 	return p
 }

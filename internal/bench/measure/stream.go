@@ -21,17 +21,39 @@ type Stream struct {
 // seed's random order of all keys of that kind, beginning again at its end. Two
 // streams of one seed that do not overlap and do not wrap share no key.
 func NewStream(src keys.Source, v values.Values, kind engine.Kind, seed uint64, from, n int) *Stream {
-	s := &Stream{kind: kind, values: v, ends: make([]uint64, 1, n+1)}
-	size, appendKey := src.Absent(), src.AppendAbsent
+	order := keys.NewPermutation(Domain(src, kind), seed)
+	return newStream(src, v, kind, n, func(i int) int { return order.At((from + i) % order.Len()) })
+}
+
+// NewSkewedStream draws n lookups of one kind by a Zipf distribution over all keys of
+// that kind. Which keys are asked for often depends on the seed, and the draws on the
+// seed and the pass.
+func NewSkewedStream(src keys.Source, v values.Values, kind engine.Kind, z *keys.Zipf, seed, pass uint64, n int) *Stream {
+	order := keys.NewPermutation(Domain(src, kind), seed)
+	random := keys.NewRandom(seed, pass)
+	return newStream(src, v, kind, n, func(int) int { return order.At(z.Draw(random.Float())) })
+}
+
+// Domain returns how many keys of a kind there are.
+func Domain(src keys.Source, kind engine.Kind) int {
 	if kind == engine.Existing {
-		size, appendKey = src.Present(), src.AppendPresent
+		return src.Present()
+	}
+	return src.Absent()
+}
+
+// newStream lays out n lookups of the keys that at numbers.
+func newStream(src keys.Source, v values.Values, kind engine.Kind, n int, at func(i int) int) *Stream {
+	s := &Stream{kind: kind, values: v, ends: make([]uint64, 1, n+1)}
+	appendKey := src.AppendAbsent
+	if kind == engine.Existing {
+		appendKey = src.AppendPresent
 		s.words = make([]uint64, 0, n)
 	}
-	order := keys.NewPermutation(size, seed)
 	s.keys = make([]byte, 0, n*src.Describe().MaxLen)
 	for i := range n {
 		start := len(s.keys)
-		s.keys = appendKey(s.keys, order.At((from+i)%size))
+		s.keys = appendKey(s.keys, at(i))
 		s.ends = append(s.ends, uint64(len(s.keys)))
 		if s.words != nil {
 			s.words = append(s.words, v.Word(s.keys[start:]))

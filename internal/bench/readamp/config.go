@@ -45,15 +45,6 @@ type Config struct {
 	Wrap func(store string, s engine.Store) engine.Store
 }
 
-// Bounds of the common settings.
-const (
-	minCache    = 64 << 10 // engines take 0 for their default, and defaults differ
-	minMemtable = 64 << 10
-	maxMemtable = 1 << 30
-	minBlock    = 256
-	maxBlock    = 1 << 20
-)
-
 // validate reports the first field that makes no sense.
 func (c *Config) validate() error {
 	for _, name := range c.Engines {
@@ -61,24 +52,19 @@ func (c *Config) validate() error {
 			return bench.Usagef("--engines %s: not an engine; choose from %s", name, strings.Join(Engines, ", "))
 		}
 	}
-	if !slices.Contains(engine.Compressions, c.Store.Compression) {
-		return bench.Usagef("--compression %s: choose from %s", c.Store.Compression, strings.Join(engine.Compressions, ", "))
-	}
 	for _, b := range []struct {
 		flag          string
 		value, lo, hi int64
 	}{
 		{"--lookups", int64(c.Lookups), 1, MaxLookups},
 		{"--reps", int64(c.Repetitions), 1, 1000},
-		{"--cache", c.Store.CacheBytes, minCache, 1 << 40},
-		{"--memtable", c.Store.MemtableBytes, minMemtable, maxMemtable},
-		{"--block-size", int64(c.Store.BlockBytes), minBlock, maxBlock},
-		{"--compactions", int64(c.Store.Compactions), 1, 64},
-		{"--pebble-index-block", int64(c.Store.PebbleIndexBytes), 0, 1 << 30},
 	} {
 		if b.value < b.lo || b.value > b.hi {
 			return bench.Usagef("%s %d: want %d to %d", b.flag, b.value, b.lo, b.hi)
 		}
+	}
+	if err := c.Store.Check("--"); err != nil {
+		return err
 	}
 	switch {
 	case len(c.Engines) == 0:

@@ -18,11 +18,6 @@ import (
 // pebbleBloomBits is the size Pebble's documentation recommends for its filter.
 const pebbleBloomBits = 10
 
-// pebbleBloomFPR is what Pebble's Bloom filter errs at with pebbleBloomBits and
-// six probes in one 64-byte line, by the simulation that Pebble publishes with
-// it (simulation.md). The textbook formula for unblocked filters does not apply.
-const pebbleBloomFPR = 0.0114
-
 // pebbleOwn names Pebble's own filter in reports.
 const pebbleOwn = "bloom(10)"
 
@@ -104,7 +99,9 @@ func planPebble(c *Config) ([]storePlan, error) {
 	open := func(policy pebble.FilterPolicy) func(string) (engine.Store, error) {
 		return func(dir string) (engine.Store, error) { return engine.OpenPebble(dir, c.Store, policy) }
 	}
-	ownTheory := func(int) *lookup.Theory { return &lookup.Theory{BitsPerKey: pebbleBloomBits, FPR: pebbleBloomFPR} }
+	ownTheory := func(int) *lookup.Theory {
+		return &lookup.Theory{BitsPerKey: pebbleBloomBits, FPR: engine.PebbleBloomFPR}
+	}
 	candidates := []storePlan{
 		{name: "pebble none", filter: "none", open: open(nil)},
 		{name: "pebble " + pebbleOwn, filter: pebbleOwn, open: open(bloom.FilterPolicy(pebbleBloomBits)), theory: ownTheory},

@@ -151,18 +151,10 @@ func (x *experiment) finishRow(row *openRow) Row {
 	}
 	for _, kind := range engine.Kinds {
 		asked := float64(x.config.Lookups) * float64(x.config.Repetitions)
-		distinct := min(1, float64(x.domain(kind))/asked)
+		distinct := min(1, float64(measure.Domain(x.source, kind))/asked)
 		*out.Phase(kind) = lookup.Summarise(row.reps[kind], row.latency[kind], distinct)
 	}
 	return out
-}
-
-// domain returns how many keys of a kind there are.
-func (x *experiment) domain(kind engine.Kind) int {
-	if kind == engine.Existing {
-		return x.source.Present()
-	}
-	return x.source.Absent()
 }
 
 // close closes readers, then stores.

@@ -1,0 +1,245 @@
+package cell
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/progress"
+)
+
+// small are the settings of a cell of a fraction of a second.
+func small() Settings {
+	s := Default()
+	s.Keys, s.Lookups, s.Reps, s.Cache, s.Memtable = "3000", 600, 2, 1<<20, 256<<10
+	return s
+}
+
+func newLab(t *testing.T) *Lab {
+	t.Helper()
+	parent := t.TempDir()
+	l, err := NewLab(parent, []string{"kvbench"}, progress.New(io.Discard, "none"))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, l.Close())
+		left, err := os.ReadDir(parent)
+		require.NoError(t, err)
+		require.Empty(t, left, "the temporary stores are removed")
+	})
+	return l
+}
+
+func TestEveryEngineAndShape(t *testing.T) {
+	l := newLab(t)
+	for _, tc := range []struct{ engine, filter, shape, workload, state, budget string }{
+		{"null", "none", Settled, Uniform, Warm, Uniform},
+		{"siftkv", "none", Settled, Uniform, Warm, Uniform},
+		{"siftkv", "oracle", Young + ":3", Uniform, Warm, Uniform},
+		{"siftkv", "bloom:10", Grown, Zipfian, Warm, Uniform},
+		{"siftkv", "bloom:10", Grown, Uniform, Cold, Spread},
+		{"pebble", "none", Settled, Uniform, Cold, Uniform},
+		{"pebble", "own:10", Young + ":3", Uniform, Warm, Uniform},
+		{"pebble-iterator", "own:10", Young + ":3", Zipfian + ":0.5", Warm, Uniform},
+		{"pebble", "blocked:10", Grown, Uniform, Warm, Uniform},
+	} {
+		s := small()
+		s.Engine, s.Filter, s.Shape, s.Workload, s.State, s.Budget = tc.engine, tc.filter, tc.shape, tc.workload, tc.state, tc.budget
+		t.Run(s.Name(), func(t *testing.T) {
+			r, err := l.Run(t.Context(), s)
+			require.NoError(t, err)
+			require.NoError(t, r.Identities.Err())
+			require.Equal(t, s.Engine == "pebble-iterator", r.Build.Reused, "the iterator reads the files of Get")
+			for _, kind := range engine.Kinds {
+				p := r.Phase(kind)
+				require.Equal(t, 1200, p.Lookups)
+				require.EqualValues(t, 300, p.Latency.Lookups)
+				require.True(t, slices.IsSortedFunc(p.Spectrum, func(a, b Quantile) int { return int(a.Nanos - b.Nanos) }))
+				h, err := hdrhistogram.Decode([]byte(p.HDR))
+				require.NoError(t, err)
+				require.EqualValues(t, 300, h.TotalCount())
+				require.Equal(t, p.Latency.P99, h.ValueAtPercentile(99))
+			}
+			if s.Engine == "null" {
+				return
+			}
+			total := r.Shape.Total()
+			switch {
+			case s.Shape == Settled:
+				require.True(t, r.Build.Settled)
+			case s.Shape == Grown:
+				require.GreaterOrEqual(t, len(r.Shape.Levels), 2)
+			default:
+				require.Equal(t, 3, r.Shape.Levels[0].Files)
+				require.EqualValues(t, 3000, r.Shape.Levels[len(r.Shape.Levels)-1].Entries)
+			}
+			require.Positive(t, r.Metric(StoreKind, "write-amp").Value)
+			require.InDelta(t, float64(total.Bytes)/float64(r.Build.LiveBytes), r.Metric(StoreKind, "space-amp").Value, 1e-9)
+			if s.State == Cold && r.PageCache.Impossible == "" {
+				require.True(t, r.PageCache.Dropped)
+			}
+			if s.Engine == "siftkv" {
+				require.NotEmpty(t, r.Levels)
+				require.Positive(t, r.Metric("existing", "decoded-bytes/op").Value)
+			}
+			if s.Filter == "oracle" {
+				require.Zero(t, r.Metric("absent", "false-positives/op").Value)
+				require.Zero(t, r.Metric("absent", "blocks/op").Value)
+			}
+		})
+	}
+}
+
+// exact returns what must be equal in two runs of a cell.
+func exact(r *Result) string {
+	out := fmt.Sprintf("%+v %+v %+v %+v", r.Shape, r.Existing.Counters, r.Absent.Counters, r.Build.Usage)
+	for _, m := range r.Metrics {
+		if m.Exact {
+			out += fmt.Sprintf("\n%s %v", m.Name(), m.Value)
+		}
+	}
+	return out
+}
+
+func TestCountersAreEqualInTwoRuns(t *testing.T) {
+	for _, shape := range []string{Settled, Grown, Young + ":2"} {
+		s := small()
+		s.Shape, s.Filter, s.Cache = shape, "bloom:8", 64<<10
+		var texts []string
+		for range 2 {
+			r, err := newLab(t).Run(t.Context(), s)
+			require.NoError(t, err)
+			texts = append(texts, exact(r))
+		}
+		require.Equal(t, texts[0], texts[1], shape)
+
+		l := newLab(t)
+		other := s
+		other.Cache = 1 << 20
+		_, err := l.Run(t.Context(), other)
+		require.NoError(t, err)
+		r, err := l.Run(t.Context(), s)
+		require.NoError(t, err)
+		require.True(t, r.Build.Reused)
+		require.Equal(t, texts[0], exact(r), "a store that was built for another cell answers alike")
+
+		other = s
+		other.Seed = 2
+		r, err = l.Run(t.Context(), other)
+		require.NoError(t, err)
+		require.NotEqual(t, texts[0], exact(r), "another seed asks for other keys")
+	}
+}
+
+func TestNamesTellCellsApart(t *testing.T) {
+	s := small()
+	require.Regexp(t, regexp.MustCompile(`^siftkv-blocked-10-[0-9a-f]{12}$`), s.Name())
+	seen := map[string]string{s.Name(): ""}
+	for _, f := range Fields(&s) {
+		before := f.Text()
+		switch v := f.value.(type) {
+		case *string:
+			*v += "1"
+		case *int64:
+			*v++
+		case *uint64:
+			*v++
+		}
+		require.NotContains(t, seen, s.Name(), f.Name)
+		seen[s.Name()] = f.Name
+		require.NoError(t, f.Set(before))
+		require.Equal(t, before, f.Text())
+	}
+	require.Equal(t, small().Text(), s.Text())
+	s.Filter, s.Shape = "cuckoo:12,4", "young:4"
+	require.Regexp(t, `^siftkv-cuckoo-12-4-young-4-[0-9a-f]{12}$`, s.Name())
+}
+
+func TestWrongSettingsSayWhatIsRight(t *testing.T) {
+	for _, tc := range []struct {
+		field, value, want string
+		unsupported        bool
+	}{
+		{"engine", "rocks", "choose from null, siftkv", false},
+		{"filter", "sieve:3", "unknown family", false},
+		{"filter", "own:x", "own:10", false},
+		{"filter", "own:10", "no filters but those of this project", true},
+		{"budget", "large", "choose from uniform, spread", false},
+		{"compaction", "sideways", "choose from leveled", false},
+		{"shape", "round", "choose from settled, grown, young:N", false},
+		{"shape", "young:0", "young:N", false},
+		{"workload", "zipfian:2", "a skew above 0", false},
+		{"state", "tepid", "choose from warm, cold", false},
+		{"compression", "lz4", "choose from none", false},
+		{"cache", "1KiB", "cache 1024: want", false},
+		{"lookups", "0", "lookups 0: want 1", false},
+		{"value-size", "1", "value-size 1: want", false},
+		{"index", "64KiB", "chooses its index by itself", true},
+	} {
+		s := small()
+		for _, f := range Fields(&s) {
+			if f.Name == tc.field {
+				require.NoError(t, f.Set(tc.value))
+			}
+		}
+		err := s.Check()
+		require.ErrorIs(t, err, bench.ErrUsage, tc.value)
+		require.ErrorContains(t, err, tc.want)
+		require.Equal(t, tc.unsupported, errors.Is(err, engine.ErrUnsupported), "%s %s", tc.field, tc.value)
+	}
+	s := small()
+	s.Filter, s.Budget = "xor:8", Spread
+	require.NoError(t, s.Check())
+	s.Filter = "none"
+	require.ErrorIs(t, s.Check(), engine.ErrUnsupported)
+	for _, bad := range [][2]string{{"cache", "much"}, {"lookups", "many"}, {"seed", "-1"}, {"engine", " "}} {
+		for _, f := range Fields(&s) {
+			if f.Name == bad[0] {
+				require.ErrorIs(t, f.Set(bad[1]), bench.ErrUsage)
+			}
+		}
+	}
+}
+
+func TestJSONKeepsEverything(t *testing.T) {
+	r, err := newLab(t).Run(t.Context(), small())
+	require.NoError(t, err)
+	data, err := json.Marshal(r)
+	require.NoError(t, err)
+	var again Result
+	require.NoError(t, json.Unmarshal(data, &again))
+	twice, err := json.Marshal(&again)
+	require.NoError(t, err)
+	require.Equal(t, string(data), string(twice))
+}
+
+// forgetful loses every key.
+type forgetful struct{ engine.Store }
+
+func (f forgetful) NewReader(a engine.Access, k engine.Kind) (engine.Reader, error) {
+	r, err := f.Store.NewReader(a, k)
+	return forgetfulReader{r}, err
+}
+
+type forgetfulReader struct{ engine.Reader }
+
+func (forgetfulReader) Get(dst, _ []byte) ([]byte, bool, error) { return dst, false, nil }
+
+func TestAWrongAnswerEndsTheCell(t *testing.T) {
+	l := newLab(t)
+	l.Wrap = func(_ string, s engine.Store) engine.Store { return forgetful{s} }
+	_, err := l.Run(t.Context(), small())
+	require.ErrorIs(t, err, bench.ErrWrongAnswer)
+	l.Wrap = nil
+	_, err = l.Run(t.Context(), small())
+	require.NoError(t, err, "the lab goes on")
+}

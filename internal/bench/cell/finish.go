@@ -1,0 +1,80 @@
+package cell
+
+import (
+	"fmt"
+
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/lookup"
+)
+
+// finish derives from the counters what reports want to know.
+func (x *run) finish(r *Result) {
+	total := r.Shape.Total()
+	r.BitsPerKey = total.BitsPerKey()
+	if total.Files > 0 && total.FilterBytes > 0 {
+		if bits, rate, ok := x.variant.Expected(int(total.Entries) / total.Files); ok {
+			r.Theory = &lookup.Theory{BitsPerKey: bits, FPR: rate}
+		}
+	}
+	if len(r.Absent.Counters.Levels) > 0 {
+		r.Levels = lookup.LevelRates(r.Shape, r.Absent.Counters, x.variant.Policy, r.Settings.Budget == Spread)
+		predicted, measured := lookup.SumRates(r.Levels)
+		r.Predicted, r.Sum = predicted, &measured
+	}
+	r.Metrics = metrics(r)
+	r.Identities = checkIdentities(r, x.variant.Null)
+	r.Notes = x.notes(r)
+	r.Warnings = append([]string{}, r.Environment.Warnings...)
+	if r.PageCache.Impossible != "" {
+		r.Warnings = append(r.Warnings, "not cold: "+r.PageCache.Impossible)
+	}
+	if left := r.PageCache.Left; left > r.Build.LiveBytes/50 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("not cold: %d bytes of the store stayed in the page cache", left))
+	}
+}
+
+// checkIdentities evaluates every rule on every repetition.
+func checkIdentities(r *Result, null bool) lookup.Identities {
+	c := &lookup.Checker{}
+	for _, kind := range engine.Kinds {
+		for n, rep := range r.Phase(kind).Repetitions {
+			c.Where = fmt.Sprintf("%s, %s keys, repetition %d", r.Name, kind, n+1)
+			c.Loop(lookup.Loop{Kind: kind, Made: engine.Count(rep.Lookups), Settled: r.Build.Settled && !null, Counters: rep.Counters})
+		}
+	}
+	c.Out.Rules = lookup.Rules()
+	if null {
+		return c.Out
+	}
+	c.Where = r.Name
+	entries, present := engine.Count(r.Shape.Total().Entries), engine.Count(r.Keys.Present)
+	if r.Build.Settled {
+		c.Equal(lookup.RuleEntries, entries, present)
+	} else {
+		c.Compare(lookup.RuleEntries, entries, ">=", present)
+	}
+	return c.Out
+}
+
+// notes says how the numbers are to be read.
+func (x *run) notes(r *Result) []string {
+	notes := []string{}
+	if r.Settings.State == Cold {
+		notes = append(notes, "Cold: before each loop the store was closed, its files were dropped from the page cache, and it was opened again. Within a loop caches fill.")
+	} else {
+		notes = append(notes, "Warm: a pass of lookups ran before; the operating system's page cache holds the files, and a block from disk is a read from the file.")
+	}
+	if r.Settings.Engine == "pebble" {
+		notes = append(notes, "Pebble's Get does not consult the filters of the last level.")
+	}
+	if x.variant.Access == engine.Iterator {
+		notes = append(notes, "One iterator is reused with UseL6Filters and SeekPrefixGE: it does not see later writes.")
+	}
+	if r.Settings.Engine == "pebble" || x.variant.Access == engine.Iterator {
+		notes = append(notes, "Pebble's blocks and bytes include index and filter blocks, which it reads through its block cache.")
+	}
+	if r.Settings.Filter == engine.OracleFilter {
+		notes = append(notes, "The oracle is a filter with 32-bit fingerprints: it errs once in four billion probes, and takes 37 bits per key.")
+	}
+	return notes
+}

@@ -1,0 +1,166 @@
+package cell
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/keys"
+	"github.com/siftkv/siftkv/internal/bench/lookup"
+	"github.com/siftkv/siftkv/internal/bench/measure"
+	"github.com/siftkv/siftkv/internal/bench/pagecache"
+)
+
+// Passes of a cell. Query seeds are split by pass, and draws within it by repetition,
+// so that no loop repeats the order of another.
+const (
+	warmupPass = 0x7761726d
+	timedPass  = 0x74696d65
+	singlePass = 0x73696e67
+)
+
+// singleShare is how many lookups are timed one by one for each timed as one loop.
+const singleShare = 4
+
+// draw makes the lookups of a kind for the n-th loop of a pass.
+func (x *run) draw(pass uint64, kind engine.Kind, n, size int) *measure.Stream {
+	seed := keys.Mix(x.settings.Seed ^ pass)
+	theta, _ := x.settings.theta() // it was checked
+	if theta == 0 {
+		return measure.NewStream(x.source, x.values, kind, seed, n*size, size)
+	}
+	// The popular keys are the same in all passes, the draws are not.
+	z := keys.NewZipf(measure.Domain(x.source, kind), theta)
+	return measure.NewSkewedStream(x.source, x.values, kind, z, x.settings.Seed, seed+uint64(n), size)
+}
+
+// measure warms the store up, or makes it cold, and looks keys up.
+func (x *run) measure(ctx context.Context, r *Result) error {
+	if err := x.reopen(); err != nil {
+		return err
+	}
+	n, reps := int(x.settings.Lookups), int(x.settings.Reps)
+	single := max(1, n/singleShare)
+	phase := x.phase("look up", 2*(n+single)*reps, "lookups")
+	if x.settings.State == Warm {
+		for _, kind := range engine.Kinds {
+			if _, err := measure.Throughput(ctx, x.readers[kind], x.draw(warmupPass, kind, 0, n)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, kind := range engine.Kinds {
+		p := &passes{kind: kind, histogram: measure.NewHistogram()}
+		for rep := range reps {
+			if err := x.repeat(ctx, r, p, rep, n, single); err != nil {
+				return err
+			}
+			phase.Add(n + single)
+		}
+		if err := p.summarise(r.Phase(kind), x.distinct(kind, p)); err != nil {
+			return err
+		}
+	}
+	phase.Done()
+	r.Usage = engine.UnknownUsage()
+	if m, ok := x.store.(engine.Meter); ok {
+		r.Usage = m.Usage()
+	}
+	return nil
+}
+
+// passes are what the lookups of one kind gave.
+type passes struct {
+	kind      engine.Kind
+	reps      []lookup.Repetition
+	histogram *hdrhistogram.Histogram
+	seen      map[string]struct{} // keys asked for, of a skewed workload
+}
+
+// repeat times one loop and then single lookups.
+func (x *run) repeat(ctx context.Context, r *Result, p *passes, rep, n, single int) error {
+	timed, one := x.draw(timedPass, p.kind, rep, n), x.draw(singlePass, p.kind, rep, single)
+	p.see(timed, x.settings.Workload != Uniform)
+	if err := x.chill(r); err != nil {
+		return err
+	}
+	repetition, err := lookup.Visit(ctx, x.readers[p.kind], timed)
+	if err != nil {
+		return err
+	}
+	p.reps = append(p.reps, repetition)
+	if err := x.chill(r); err != nil {
+		return err
+	}
+	return measure.Latency(ctx, x.readers[p.kind], one, p.histogram)
+}
+
+// chill makes the store cold if the cell says so: closed, out of the page cache, and
+// opened anew.
+func (x *run) chill(r *Result) error {
+	if x.settings.State != Cold {
+		return nil
+	}
+	if err := x.close(); err != nil {
+		return err
+	}
+	state, err := pagecache.Drop(x.lab.store.dir)
+	if err != nil {
+		return err
+	}
+	state.Left = max(state.Left, r.PageCache.Left)
+	r.PageCache = state
+	return x.reopen()
+}
+
+// see notes the keys of a loop whose number of distinct ones cannot be calculated.
+func (p *passes) see(s *measure.Stream, skewed bool) {
+	if !skewed {
+		return
+	}
+	if p.seen == nil {
+		p.seen = map[string]struct{}{}
+	}
+	for i := range s.Len() {
+		p.seen[string(s.Key(i))] = struct{}{}
+	}
+}
+
+// distinct returns the part of all timed lookups that asked for a key for the first
+// time.
+func (x *run) distinct(kind engine.Kind, p *passes) float64 {
+	asked := float64(x.settings.Lookups) * float64(x.settings.Reps)
+	if p.seen != nil {
+		return float64(len(p.seen)) / asked
+	}
+	return min(1, float64(measure.Domain(x.source, kind))/asked)
+}
+
+// spectrumPoints are the percentiles of a spectrum.
+var spectrumPoints = []float64{
+	0, 1, 5, 10, 20, 30, 40, 50, 60, 70, 75, 80, 85, 90, 92.5, 95, 97.5, 98, 99, 99.5, 99.75, 99.9, 99.95, 99.99, 99.995, 99.999, 100,
+}
+
+// summarise fills a phase.
+func (p *passes) summarise(out *Phase, distinct float64) error {
+	out.Phase = lookup.Summarise(p.reps, p.histogram, distinct)
+	for _, at := range spectrumPoints {
+		ns := p.histogram.ValueAtPercentile(at)
+		if at == 0 {
+			ns = p.histogram.Min()
+		}
+		out.Spectrum = append(out.Spectrum, Quantile{at, ns})
+	}
+	packed, err := p.histogram.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		return fmt.Errorf("encode the histogram: %w", err)
+	}
+	out.HDR = string(packed) // it is base64 already
+	if _, err := base64.StdEncoding.DecodeString(out.HDR); err != nil {
+		return fmt.Errorf("encode the histogram: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,237 @@
+package cell
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/keys"
+	"github.com/siftkv/siftkv/internal/bench/values"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// Settings say what a cell is. Two cells of equal settings are the same experiment.
+// The fields are described where they have their names, in Fields.
+type Settings struct {
+	Engine      string `json:"engine"`
+	Filter      string `json:"filter"`
+	Budget      string `json:"budget"`
+	Index       int64  `json:"index_bytes"` // 0: the engine's way
+	Compaction  string `json:"compaction"`
+	Shape       string `json:"shape"`
+	Cache       int64  `json:"cache_bytes"`
+	Memtable    int64  `json:"memtable_bytes"`
+	Block       int64  `json:"block_bytes"`
+	Compression string `json:"compression"`
+	Keys        string `json:"keys"`
+	KeySize     int64  `json:"key_bytes"`
+	ValueSize   int64  `json:"value_bytes"`
+	DataSeed    uint64 `json:"data_seed"`
+	Workload    string `json:"workload"`
+	State       string `json:"state"`
+	Lookups     int64  `json:"lookups"`
+	Reps        int64  `json:"reps"`
+	Seed        uint64 `json:"seed"`
+}
+
+// Values that settings may have.
+const (
+	Uniform = "uniform" // Budget: equal bits for all keys; Workload: equal chances
+	Spread  = "spread"  // Budget: bits spread over the levels
+	Zipfian = "zipfian" // Workload
+
+	Settled = "settled" // Shape: one level
+	Grown   = "grown"   // Shape: several levels
+	Young   = "young"   // Shape: young:N, a settled tree under N young files
+
+	Warm = "warm"
+	Cold = "cold"
+)
+
+// Default returns the settings of a cell that says nothing.
+func Default() Settings {
+	return Settings{
+		Engine: "siftkv", Filter: "blocked:10", Budget: Uniform, Compaction: "leveled", Shape: Settled,
+		Cache: 64 << 20, Memtable: 16 << 20, Block: 4096, Compression: "snappy",
+		Keys: "1000000", KeySize: 16, ValueSize: 100, DataSeed: 1,
+		Workload: Uniform, State: Warm, Lookups: 40_000, Reps: 5, Seed: 1,
+	}
+}
+
+// Bounds of the settings that engines do not bound.
+const (
+	maxLookups = 10_000_000 // of one repetition, which are held in memory
+	maxReps    = 1000
+	maxYoung   = 200 // files
+	maxTheta   = 0.9999
+)
+
+// Check reports the first setting that makes no sense, and sets in their canonical
+// form. An error matches engine.ErrUnsupported if each setting is right by itself.
+func (s *Settings) Check() error {
+	if s.Budget != Uniform && s.Budget != Spread {
+		return bench.Usagef("budget %s: choose from %s, %s", s.Budget, Uniform, Spread)
+	}
+	if s.State != Warm && s.State != Cold {
+		return bench.Usagef("state %s: choose from %s, %s", s.State, Warm, Cold)
+	}
+	young, err := s.youngFiles()
+	if err != nil {
+		return err
+	}
+	if _, err := s.theta(); err != nil {
+		return err
+	}
+	for _, b := range []struct {
+		name          string
+		value, lo, hi int64
+	}{
+		{"lookups", s.Lookups, 1, maxLookups},
+		{"reps", s.Reps, 1, maxReps},
+		{"key-size", s.KeySize, keys.MinKeySize, keys.MaxKeySize},
+		{"value-size", s.ValueSize, values.MinSize, values.MaxSize},
+	} {
+		if b.value < b.lo || b.value > b.hi {
+			return bench.Usagef("%s %d: want %d to %d", b.name, b.value, b.lo, b.hi)
+		}
+	}
+	store := s.store()
+	if err := store.Check(""); err != nil {
+		return err
+	}
+	if err := engine.CheckTree(s.Engine, engine.Tree{Compaction: s.Compaction, YoungFiles: young}); err != nil {
+		return err
+	}
+	return s.checkVariant()
+}
+
+// checkVariant checks the engine and its filter, and what depends on them.
+func (s *Settings) checkVariant() error {
+	v, err := s.variant()
+	if err != nil {
+		return err
+	}
+	s.Filter = v.Filter
+	pebble := strings.HasPrefix(s.Engine, "pebble")
+	switch {
+	case s.Budget == Spread && (s.Engine != "siftkv" || v.Policy == nil):
+		return engine.Unsupported("budget %s: only siftkv has one, with a filter of this project", Spread)
+	case s.Budget == Spread && !v.CanSpread():
+		return engine.Unsupported("budget %s: the bits of %s cannot be chosen; take another filter, such as bloom:10", Spread, s.Filter)
+	case s.Index != 0 && !pebble:
+		return engine.Unsupported("index %d: %s chooses its index by itself", s.Index, s.Engine)
+	}
+	return nil
+}
+
+// variant returns the engine of the cell with its filter.
+func (s *Settings) variant() (*engine.Variant, error) {
+	v, err := s.values()
+	if err != nil {
+		return nil, err
+	}
+	return engine.NewVariant(s.Engine, s.Filter, v)
+}
+
+// values returns the values of the cell's keys.
+func (s *Settings) values() (values.Values, error) { return values.New(int(s.ValueSize), s.DataSeed) }
+
+// request returns the keys of the cell.
+func (s *Settings) request() keys.Request {
+	return keys.Request{Keys: s.Keys, KeySize: int(s.KeySize), MaxLen: kv.MaxKeySize, Seed: s.DataSeed}
+}
+
+// batchKeys is the number of keys per write batch while loading.
+const batchKeys = 1000
+
+// store returns the settings of the engine. One compaction runs at a time, so that
+// trees come out the same every time.
+func (s *Settings) store() engine.Settings {
+	return engine.Settings{
+		CacheBytes: s.Cache, MemtableBytes: s.Memtable, BlockBytes: int(s.Block),
+		Compression: s.Compression, Compactions: 1, BatchKeys: batchKeys, PebbleIndexBytes: int(s.Index),
+	}
+}
+
+// youngFiles returns N of the shape young:N, 0 for the other shapes.
+func (s *Settings) youngFiles() (int, error) {
+	if s.Shape == Settled || s.Shape == Grown {
+		return 0, nil
+	}
+	n := 0
+	if text, ok := strings.CutPrefix(s.Shape, Young+":"); ok {
+		n, _ = strconv.Atoi(text)
+	}
+	if n < 1 || n > maxYoung {
+		return 0, bench.Usagef("shape %s: choose from %s, %s, %s:N with 1 to %d files", s.Shape, Settled, Grown, Young, maxYoung)
+	}
+	return n, nil
+}
+
+// theta returns the skew of the workload, 0 if it has none.
+func (s *Settings) theta() (float64, error) {
+	name, skew, given := strings.Cut(s.Workload, ":")
+	switch {
+	case s.Workload == Uniform:
+		return 0, nil
+	case name == Zipfian && !given:
+		return keys.Theta, nil
+	case name == Zipfian:
+		theta, err := strconv.ParseFloat(skew, 64)
+		if err == nil && theta > 0 && theta <= maxTheta {
+			return theta, nil
+		}
+	}
+	return 0, bench.Usagef("workload %s: choose from %s, %s, %s:SKEW with a skew above 0 and up to %g", s.Workload, Uniform, Zipfian, Zipfian, maxTheta)
+}
+
+// Text returns every setting as name=value, in the order of Fields, separated by
+// spaces: what a cell is named by.
+func (s Settings) Text() string {
+	var out []string
+	for _, f := range Fields(&s) {
+		out = append(out, f.Name+"="+f.Text())
+	}
+	return strings.Join(out, " ")
+}
+
+// buildText is Text of the settings that the store's files depend on.
+func (s Settings) buildText() string {
+	s.Engine = strings.TrimSuffix(s.Engine, "-iterator")
+	var out []string
+	for _, f := range Fields(&s) {
+		if f.Build {
+			out = append(out, f.Name+"="+f.Text())
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// hashDigits is the length of the hash in a name: 48 bits tell a million cells apart.
+const hashDigits = 12
+
+// Name returns the cell's name: what a reader wants to know first, and a hash of all
+// settings. It is a file name on every system.
+func (s Settings) Name() string {
+	sum := sha256.Sum256([]byte(s.Text()))
+	parts := []string{s.Engine, s.Filter}
+	standard := Default()
+	fields, usual := Fields(&s), Fields(&standard)
+	for i, f := range fields {
+		if slices.Contains([]string{"budget", "compaction", "shape", "workload", "state"}, f.Name) && f.Text() != usual[i].Text() {
+			parts = append(parts, f.Text())
+		}
+	}
+	plain := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' {
+			return r
+		}
+		return '-'
+	}, strings.Join(parts, "-"))
+	return fmt.Sprintf("%.80s-%s", plain, hex.EncodeToString(sum[:])[:hashDigits])
+}

@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/filterpolicy/pebblefilter"
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/values"
+)
+
+// ErrUnsupported marks settings that are right each by itself, but that an engine does
+// not have together. A sweep leaves such cells out.
+var ErrUnsupported = errors.New("unsupported")
+
+// Unsupported returns an error that matches both ErrUnsupported and bench.ErrUsage.
+func Unsupported(format string, args ...any) error {
+	return unsupportedError{bench.Usagef(format, args...)}
+}
+
+// Variants lists the names that NewVariant accepts.
+var Variants = []string{"null", "siftkv", "pebble", "pebble-iterator"}
+
+// Names of filters that are no spec of filterpolicy.Parse.
+const (
+	OracleFilter = "oracle" // errs once in four billion probes
+	ownPrefix    = "own:"   // the engine's own filter, with bits per key
+)
+
+// oracleSpec is a filter that cannot be told from one that never errs.
+const oracleSpec = "fuse:32"
+
+// A Variant is an engine with a filter and a way to look keys up.
+type Variant struct {
+	Engine string // one of Variants
+	Filter string // canonical
+	Access Access
+	Null   bool                // stores nothing
+	Policy filterpolicy.Policy // nil if the filter is not of this project, or none
+
+	open func(dir string, s Settings, t Tree) (Store, error)
+	own  float64 // rate of the engine's own filter; 0: not known
+	bits float64 // of the engine's own filter
+}
+
+// Open opens or creates the store of a variant.
+func (v *Variant) Open(dir string, s Settings, t Tree) (Store, error) { return v.open(dir, s, t) }
+
+// Expected returns what theory says of the filter of a file, and false if it says
+// nothing.
+func (v *Variant) Expected(keysPerFile int) (bitsPerKey, rate float64, ok bool) {
+	switch {
+	case v.Policy != nil:
+		e := filterpolicy.Expected(v.Policy, keysPerFile)
+		return e.BitsPerKey, e.FPR, true
+	case v.own > 0:
+		return v.bits, v.own, true
+	}
+	return 0, 0, false
+}
+
+// NewVariant returns an engine with a filter: none, oracle, a spec of this project's
+// filters, or own:BITS for the engine's own. The values are what null answers with.
+func NewVariant(engine, filter string, v values.Values) (*Variant, error) {
+	out := &Variant{Engine: engine, Filter: filter, Access: Get}
+	policy, err := filterOf(filter)
+	if err != nil {
+		return nil, err
+	}
+	if policy != nil {
+		if filter != OracleFilter {
+			out.Filter = policy.String()
+		}
+		if policy.Name() != "none" {
+			out.Policy = policy
+		}
+	}
+	switch engine {
+	case "null":
+		out.Null, out.open = true, func(string, Settings, Tree) (Store, error) { return NewNull(v), nil }
+		if out.Filter != "none" {
+			return nil, Unsupported("filter %s: null has none", filter)
+		}
+	case "siftkv":
+		if policy == nil {
+			return nil, Unsupported("filter %s: siftkv has no filters but those of this project, such as bloom:10", filter)
+		}
+		out.open = func(dir string, s Settings, t Tree) (Store, error) { return OpenSiftKVTree(dir, s, policy, t) }
+	case "pebble", "pebble-iterator":
+		if engine == "pebble-iterator" {
+			out.Access = Iterator
+		}
+		out.pebble(policy)
+	default:
+		return nil, bench.Usagef("engine %s: choose from %s", engine, strings.Join(Variants, ", "))
+	}
+	return out, nil
+}
+
+// filterOf returns the policy of a filter's name, nil for an engine's own.
+func filterOf(name string) (filterpolicy.Policy, error) {
+	if bits, ok := strings.CutPrefix(name, ownPrefix); ok {
+		n, err := strconv.Atoi(bits)
+		if err != nil || n < 1 || n > 64 {
+			return nil, bench.Usagef("filter %s: want %sBITS with 1 to 64 bits per key, such as own:10", name, ownPrefix)
+		}
+		return nil, nil
+	}
+	if name == OracleFilter {
+		name = oracleSpec
+	}
+	policy, err := filterpolicy.Parse(name)
+	if err != nil {
+		return nil, bench.Usagef("filter: %w (or none, oracle, own:10)", err)
+	}
+	return policy, nil
+}
+
+// pebble makes a variant one of Pebble, with its own filter if the policy is nil.
+func (v *Variant) pebble(policy filterpolicy.Policy) {
+	var filter pebble.FilterPolicy
+	switch {
+	case policy == nil:
+		bits, _ := strconv.Atoi(strings.TrimPrefix(v.Filter, ownPrefix))
+		filter = bloom.FilterPolicy(bits)
+		v.bits, v.own = float64(bits), pebbleBloomRates[bits]
+	case v.Policy != nil:
+		filter = pebblefilter.New(v.Policy)
+	}
+	v.open = func(dir string, s Settings, t Tree) (Store, error) {
+		if t.FilterBudgetBytes > 0 {
+			return nil, Unsupported("budget: pebble has none")
+		}
+		return OpenPebbleTree(dir, s, filter, t)
+	}
+}
+
+// PebbleBloomFPR is what Pebble's Bloom filter errs at with 10 bits per key and six
+// probes in one 64-byte line, by the simulation that Pebble publishes with it
+// (simulation.md). The textbook formula for unblocked filters does not apply.
+const PebbleBloomFPR = 0.0114
+
+// pebbleBloomRates are rates by bits per key, from the same simulation.
+var pebbleBloomRates = map[int]float64{10: PebbleBloomFPR, 16: 0.0035}
+
+// CheckTree reports a tree that no store of an engine can have.
+func CheckTree(engine string, t Tree) error {
+	if !slices.Contains(CompactionStyles, t.Compaction) {
+		return bench.Usagef("compaction %s: choose from %s", t.Compaction, strings.Join(CompactionStyles, ", "))
+	}
+	if engine != "siftkv" && t.Compaction != CompactionStyles[0] {
+		return Unsupported("compaction %s: %s has %s only", t.Compaction, engine, CompactionStyles[0])
+	}
+	return nil
+}
+
+// unsupportedError matches ErrUnsupported and what it wraps.
+type unsupportedError struct{ error }
+
+func (e unsupportedError) Unwrap() []error { return []error{ErrUnsupported, e.error} }
+
+// CanSpread reports whether the bits of the filter can be spread over levels.
+func (v *Variant) CanSpread() bool {
+	const keys = 1 << 20
+	return v.Policy != nil && filterpolicy.Spread(v.Policy, keys, []uint64{keys})[0] != 0
+}
