@@ -21,6 +21,8 @@ import (
 type commands struct {
 	Version kong.VersionFlag `help:"Print version and revision, and exit."`
 
+	Run     runCommand     `cmd:"" help:"One experiment: an engine, a filter, a tree, a cache and a workload."`
+	Sweep   sweepCommand   `cmd:"" help:"A matrix of experiments, from flags or a file; resumable."`
 	Readamp readampCommand `cmd:"" help:"What a lookup costs, by engine and filter: files, filter checks, blocks, bytes, time."`
 	Compare compareCommand `cmd:"" help:"How fast SiftKV is beside Pebble, Badger, goleveldb and bbolt: reads, scans, loads and writes."`
 	Scale   scaleCommand   `cmd:"" help:"How the cost of a lookup and the memory per key grow from 300,000 keys on."`
@@ -41,7 +43,7 @@ const families = "bloom:10;blocked:10;blocked:16;cuckoo:12;cuckoo:12,4,semisort;
 
 const description = `A laboratory for reads of log-structured stores: the same lookups on SiftKV and on Pebble, every answer checked, every read counted.
 
-Exit status: 0 ok, 1 I/O or internal error or damage found, 2 usage, 3 wrong answer or counters that do not add up, 130 interrupted.`
+Exit status: 0 ok, 1 I/O or internal error or damage found, 2 usage, 3 wrong answer or counters that do not add up, 4 a threshold is passed, 5 some cells failed, 130 interrupted.`
 
 // run executes one command line and returns the exit status.
 func (p *program) run(ctx context.Context, argv []string) int {
@@ -51,7 +53,8 @@ func (p *program) run(ctx context.Context, argv []string) int {
 		Vars: kong.Vars{
 			"version": environ.Version(), "engines": strings.Join(readamp.Engines, ","), "families": families,
 			"workloads": strings.Join(compare.Workloads(), ","), "workloadlist": strings.Join(compare.Workloads(), ", "),
-			"peers": strings.Join(engine.Peers(), ", "),
+			"peers":       strings.Join(engine.Peers(), ", "),
+			"compactions": strings.Join(engine.CompactionStyles, ", "), "compaction": engine.CompactionStyles[0],
 		},
 	}
 	parsed, err := spec.Parse(ctx, argv, &commands{}, p)

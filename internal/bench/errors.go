@@ -14,6 +14,10 @@ var (
 	ErrWrongAnswer = errors.New("wrong answer")
 	// ErrIdentity marks counters that contradict each other.
 	ErrIdentity = errors.New("identity broken")
+	// ErrThreshold marks a change that a threshold forbids.
+	ErrThreshold = errors.New("threshold passed")
+	// ErrSomeFailed marks a sweep of which some cells have no result.
+	ErrSomeFailed = errors.New("some cells failed")
 )
 
 // Exit statuses of every kvbench command.
@@ -22,6 +26,8 @@ const (
 	StatusInternal    = 1   // I/O or internal error, damage found
 	StatusUsage       = 2   // wrong flag, argument or input file
 	StatusWrong       = 3   // wrong answer, or counters that do not add up
+	StatusThreshold   = 4   // a change that a threshold forbids
+	StatusSomeFailed  = 5   // a sweep with cells that failed
 	StatusInterrupted = 130 // stopped by a signal (128 + SIGINT)
 )
 
@@ -36,6 +42,10 @@ func Status(err error) int {
 		return StatusUsage
 	case errors.Is(err, context.Canceled):
 		return StatusInterrupted
+	case errors.Is(err, ErrThreshold):
+		return StatusThreshold
+	case errors.Is(err, ErrSomeFailed):
+		return StatusSomeFailed
 	}
 	return StatusInternal
 }

@@ -15,7 +15,7 @@ import (
 
 // A built store is a directory with the files of some settings.
 type built struct {
-	text   string // Settings.buildText
+	text   string // Settings.BuildText
 	dir    string
 	source keys.Source
 	about  Build
@@ -45,7 +45,7 @@ func (s *Settings) tree(source keys.Source, v *engine.Variant) (engine.Tree, err
 
 // build makes the store of a cell in a new directory.
 func (x *run) build(ctx context.Context) (b *built, err error) {
-	b = &built{text: x.settings.buildText(), source: x.source}
+	b = &built{text: x.settings.BuildText(), source: x.source}
 	if b.dir, err = os.MkdirTemp(x.lab.dir, "store-*"); err != nil {
 		return nil, fmt.Errorf("make a directory for the store: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -73,10 +74,10 @@ func TestEveryEngineAndShape(t *testing.T) {
 				return
 			}
 			total := r.Shape.Total()
-			switch {
-			case s.Shape == Settled:
+			switch s.Shape {
+			case Settled:
 				require.True(t, r.Build.Settled)
-			case s.Shape == Grown:
+			case Grown:
 				require.GreaterOrEqual(t, len(r.Shape.Levels), 2)
 			default:
 				require.Equal(t, 3, r.Shape.Levels[0].Files)
@@ -101,13 +102,13 @@ func TestEveryEngineAndShape(t *testing.T) {
 
 // exact returns what must be equal in two runs of a cell.
 func exact(r *Result) string {
-	out := fmt.Sprintf("%+v %+v %+v %+v", r.Shape, r.Existing.Counters, r.Absent.Counters, r.Build.Usage)
+	out := []string{fmt.Sprintf("%+v %+v %+v %+v", r.Shape, r.Existing.Counters, r.Absent.Counters, r.Build.Usage)}
 	for _, m := range r.Metrics {
 		if m.Exact {
-			out += fmt.Sprintf("\n%s %v", m.Name(), m.Value)
+			out = append(out, fmt.Sprintf("%s %v", m.Name(), m.Value))
 		}
 	}
-	return out
+	return strings.Join(out, "\n")
 }
 
 func TestCountersAreEqualInTwoRuns(t *testing.T) {

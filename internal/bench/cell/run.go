@@ -72,7 +72,7 @@ func (l *Lab) Run(ctx context.Context, s Settings) (r *Result, err error) {
 	if x.values, err = s.values(); err != nil {
 		return nil, err
 	}
-	reused := l.store != nil && l.store.text == s.buildText()
+	reused := l.store != nil && l.store.text == s.BuildText()
 	if reused {
 		x.source = l.store.source
 	} else {

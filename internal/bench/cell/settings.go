@@ -200,8 +200,8 @@ func (s Settings) Text() string {
 	return strings.Join(out, " ")
 }
 
-// buildText is Text of the settings that the store's files depend on.
-func (s Settings) buildText() string {
+// BuildText is Text of the settings that the files of the store depend on.
+func (s Settings) BuildText() string {
 	s.Engine = strings.TrimSuffix(s.Engine, "-iterator")
 	var out []string
 	for _, f := range Fields(&s) {

@@ -52,7 +52,7 @@ func dropFile(path string) (int64, error) {
 	}
 	var stat unix.Cachestat_t
 	if err := unix.Cachestat(uint(fd), &unix.CachestatRange{}, &stat, 0); err != nil {
-		return -1, nil //nolint:nilerr // an older kernel cannot tell, and that is all
+		return -1, nil // an older kernel cannot tell, and that is all
 	}
 	return int64(stat.Cache) * int64(os.Getpagesize()), nil
 }

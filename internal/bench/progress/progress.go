@@ -93,3 +93,8 @@ func (p *Phase) Done() {
 	}
 	_, _ = fmt.Fprintln(p.r.w, line)
 }
+
+// Line writes a line between phases.
+func (r *Reporter) Line(format string, args ...any) {
+	_, _ = fmt.Fprintf(r.w, format+"\n", args...)
+}

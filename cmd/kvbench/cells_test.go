@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/bench/engine"
+)
+
+// tiny are the flags of cells of a fraction of a second.
+func tiny(t *testing.T, command string, more ...string) []string {
+	t.Helper()
+	return append([]string{command, "--keys", "2000", "--lookups", "300", "--reps", "3", "--memtable", "256KiB", "--dir", t.TempDir()}, more...)
+}
+
+func TestRunPrintsAndWritesOneCell(t *testing.T) {
+	out, file := filepath.Join(t.TempDir(), "results"), filepath.Join(t.TempDir(), "r.json")
+	status, stdout, stderr := kvbench(t, &program{}, tiny(t, "run", "--filter", "cuckoo:12,4", "--shape", "young:2", "--out", out, "--json", file)...)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "A lookup of an absent key, by level")
+	require.Contains(t, stdout, "cuckoo:12")
+	require.Contains(t, stdout, "all hold")
+	require.Contains(t, stderr, "look up siftkv")
+	left, err := os.ReadDir(out)
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	a, err := os.ReadFile(filepath.Join(out, left[0].Name()))
+	require.NoError(t, err)
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(a), string(b))
+
+	status, _, stderr = kvbench(t, &program{}, tiny(t, "run", "--quiet")...)
+	require.Zero(t, status)
+	require.Empty(t, stderr)
+}
+
+func TestSweepFromFlagsAndFile(t *testing.T) {
+	out, spec := filepath.Join(t.TempDir(), "results"), filepath.Join(t.TempDir(), "spec.yaml")
+	require.NoError(t, os.WriteFile(spec, []byte("settings: {filter: [none, blocked:10], cache: 1MiB}\nalso: [{engine: pebble, filter: own:10, keys: 77}]\n"), 0o600))
+	args := tiny(t, "sweep", "--spec", spec, "--out", out)
+	status, stdout, stderr := kvbench(t, &program{}, append(args, "--plan")...)
+	require.Zero(t, status, stderr)
+	require.Equal(t, 3, strings.Count(stdout, "keys=2000"), "a flag replaces what the file says, everywhere")
+	require.NoDirExists(t, out)
+
+	status, stdout, stderr = kvbench(t, &program{}, args...)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "cells     3\n")
+	require.Contains(t, stdout, "own:10")
+	require.Contains(t, stderr, "cell 3 of 3 done")
+	status, again, stderr := kvbench(t, &program{}, args...)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stderr, "3 of 3 cells had a result")
+	require.Equal(t, stdout, again)
+
+	status, _, stderr = kvbench(t, &program{}, tiny(t, "sweep", "--engine", "siftkv,null", "--filter", "bloom:10,cuckoo:12,4", "--plan")...)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stderr, "left out: filter bloom:10: null has none")
+}
+
+func TestAnInterruptedSweepSaysHowToGoOn(t *testing.T) {
+	var out, errs bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	opened := 0
+	p := &program{stdout: &out, stderr: &errs, wrap: func(_ string, s engine.Store) engine.Store {
+		if opened++; opened == 3 {
+			cancel()
+		}
+		return s
+	}}
+	args := tiny(t, "sweep", "--filter", "none bloom:10", "--out", filepath.Join(t.TempDir(), "results"))
+	require.Equal(t, 130, p.run(ctx, append([]string{"kvbench"}, args...)))
+	require.Contains(t, errs.String(), "1 of 2 cells are done")
+	require.Contains(t, errs.String(), "run the same command again to go on")
+	require.Empty(t, out.String())
+}
+
+func TestSpecsAreSplitWhereAFilterBegins(t *testing.T) {
+	require.Equal(t, []string{"none", "bloom:10", "cuckoo:12,4,semisort", "own:10", "fuse:8,4", "oracle"},
+		specs([]string{"none,bloom:10", "cuckoo:12,4,semisort own:10;fuse:8,4,oracle"}))
+}
+
+func TestWrongCellsAreUsageErrors(t *testing.T) {
+	for name, args := range map[string][]string{
+		"two values":  tiny(t, "run", "--filter", "none bloom:10"),
+		"engine":      tiny(t, "run", "--engine", "rocks"),
+		"compaction":  tiny(t, "run", "--compaction", "sideways"),
+		"combination": tiny(t, "run", "--filter", "own:10"),
+		"no spec":     tiny(t, "sweep", "--spec", "/nothing/here"),
+		"dir":         {"run", "--dir", "/nothing/here"},
+		"keys":        tiny(t, "run", "--keys", "/nothing/here"),
+	} {
+		status, stdout, stderr := kvbench(t, &program{}, args...)
+		require.Equal(t, 2, status, "%s: %s", name, stderr)
+		require.Empty(t, stdout, name)
+		require.Equal(t, 1, strings.Count(stderr, "\n"), "%s: %q", name, stderr)
+	}
+}

@@ -1,0 +1,255 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/siftkv/siftkv/internal/bench/bytesize"
+	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/lookup"
+)
+
+// Cells writes a set of results as text for a terminal.
+func Cells(w io.Writer, set []*cell.Result) error {
+	var out bytes.Buffer
+	l := NewLabels(set)
+	writeCommon(&out, set, l, "")
+	for _, g := range Grids(set) {
+		out.WriteString("\n" + g.Text())
+	}
+	writeSetIdentities(&out, set)
+	writeList(&out, "Notes", collect(set, func(r *cell.Result) []string { return r.Notes }))
+	writeList(&out, "Warnings", collect(set, func(r *cell.Result) []string { return r.Warnings }))
+	_, err := out.WriteTo(w)
+	return err
+}
+
+// CellsMarkdown writes a set of results as Markdown.
+func CellsMarkdown(w io.Writer, set []*cell.Result) error {
+	var out bytes.Buffer
+	l := NewLabels(set)
+	fmt.Fprintf(&out, "# kvbench: %s\n\n", times(len(set), "cell"))
+	writeCommon(&out, set, l, "- ")
+	for _, g := range Grids(set) {
+		out.WriteString("\n" + g.Markdown())
+	}
+	for _, list := range []struct {
+		title string
+		items []string
+	}{
+		{"Notes", collect(set, func(r *cell.Result) []string { return r.Notes })},
+		{"Warnings", collect(set, func(r *cell.Result) []string { return r.Warnings })},
+	} {
+		if len(list.items) > 0 {
+			fmt.Fprintf(&out, "\n## %s\n\n- %s\n", list.title, strings.Join(list.items, "\n- "))
+		}
+	}
+	_, err := out.WriteTo(w)
+	return err
+}
+
+// writeCommon says what all cells have in common, and on what they ran.
+func writeCommon(out *bytes.Buffer, set []*cell.Result, l *Labels, bullet string) {
+	fmt.Fprintf(out, "%scells     %s\n", bullet, grouped(int64(len(set))))
+	if len(l.Common) > 0 {
+		fmt.Fprintf(out, "%sall       %s\n", bullet, strings.Join(l.Common, " · "))
+	}
+	for _, text := range collect(set, func(r *cell.Result) []string {
+		e := r.Environment
+		e.Load1 = 0 // it differs from cell to cell
+		return []string{strings.Replace(e.String(), "load 0.00 · ", "", 1)}
+	}) {
+		fmt.Fprintf(out, "%smachine   %s\n", bullet, text)
+	}
+}
+
+// collect gathers lines of all cells, each once. Lines that differ from cell to cell
+// in their numbers alone are told once.
+func collect(set []*cell.Result, lines func(*cell.Result) []string) []string {
+	seen, all := map[string]bool{}, []string{}
+	for _, r := range set {
+		for _, line := range lines(r) {
+			plain := strings.Map(func(c rune) rune {
+				if c >= '0' && c <= '9' {
+					return -1
+				}
+				return c
+			}, line)
+			if !seen[plain] {
+				seen[plain] = true
+				all = append(all, line)
+			}
+		}
+	}
+	return all
+}
+
+// writeSetIdentities sums up the identities of all cells.
+func writeSetIdentities(out *bytes.Buffer, set []*cell.Result) {
+	var sum lookup.Identities
+	for _, r := range set {
+		sum.Rules = r.Identities.Rules
+		sum.Checked += r.Identities.Checked
+		sum.Unknown += r.Identities.Unknown
+		sum.Failures = append(sum.Failures, r.Identities.Failures...)
+	}
+	writeIdentities(out, &sum)
+}
+
+// Grids returns the tables of a set: absent keys, existing keys, stores.
+func Grids(set []*cell.Result) []Grid {
+	l := NewLabels(set)
+	return []Grid{
+		phaseGrid(set, l, engine.Absent),
+		phaseGrid(set, l, engine.Existing),
+		storeGrid(set, l),
+	}
+}
+
+// settingColumns are the columns of the settings in which cells differ.
+func settingColumns(l *Labels) []Column {
+	var columns []Column
+	for _, name := range l.Varying {
+		columns = append(columns, Column{Name: name, Help: "setting", Text: true})
+	}
+	return columns
+}
+
+// settingItems are the items of those columns.
+func settingItems(l *Labels, n int) []Item {
+	var items []Item
+	for _, text := range l.Values(n) {
+		items = append(items, word(text))
+	}
+	return items
+}
+
+// A metricColumn shows a metric of a cell.
+type metricColumn struct {
+	unit, name, help string
+	format           func(float64) string
+}
+
+var phaseColumns = []metricColumn{
+	{"files/op", "files /op", "files whose place in the tree could hold the key", perOne},
+	{"filter-checks/op", "checks /op", "filter probes", perOne},
+	{"false-positives/op", "false+ /op", "probes that said maybe of a file without the key", perOne},
+	{"index/op", "index /op", "block index searches", perOne},
+	{"blocks/op", "blocks /op", "blocks read, from cache or file", perOne},
+	{"disk-blocks/op", "disk /op", "blocks read from a file", perOne},
+	{"disk-bytes/op", "bytes /op", "bytes read from files, as stored", perOne},
+	{"ns/op", "ns /op", "time of a lookup, median of the repetitions", nanos},
+	{"p50-ns", "p50 ns", "median of single lookups", nanos},
+	{"p99-ns", "p99 ns", "99th percentile of single lookups", nanos},
+	{"p99.99-ns", "p99.99 ns", "99.99th percentile of single lookups", nanos},
+	{"max-ns", "max ns", "slowest single lookup", nanos},
+}
+
+// perOne formats a count per operation.
+func perOne(x float64) string {
+	const million = 1_000_000
+	return perOp(engine.Count(math.Round(x*million)), million)
+}
+
+// phaseGrid shows what lookups of one kind cost.
+func phaseGrid(set []*cell.Result, l *Labels, kind engine.Kind) Grid {
+	title := "Existing keys"
+	if kind == engine.Absent {
+		title = "Absent keys, between existing ones"
+	}
+	g := Grid{Title: title, Columns: settingColumns(l)}
+	for _, c := range phaseColumns {
+		g.Columns = append(g.Columns, Column{Name: c.name, Help: c.help})
+	}
+	if kind == engine.Absent {
+		g.Columns = append(g.Columns,
+			Column{Name: "FPR\u00a0% [95\u00a0%]", Help: "false positives / (false positives + negatives), with its Wilson interval"},
+			Column{Name: "FPR\u00a0% theory", Help: "what theory says of the filter in files of this size"})
+	}
+	for i, r := range set {
+		row := settingItems(l, i)
+		for _, c := range phaseColumns {
+			row = append(row, metricItem(r, string(kind), c))
+		}
+		if kind == engine.Absent {
+			row = append(row, rateItem(r.Absent.FPR), theoryItem(r))
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	return g
+}
+
+// metricItem shows a metric, if the cell has it.
+func metricItem(r *cell.Result, kind string, c metricColumn) Item {
+	m := r.Metric(kind, c.unit)
+	if m == nil {
+		return word(absentCell)
+	}
+	return number(m.Value, c.format(m.Value))
+}
+
+func rateItem(r *lookup.Rate) Item {
+	if r == nil {
+		return word(absentCell)
+	}
+	return number(r.Value, interval(r.Value, r.Low, r.High))
+}
+
+func theoryItem(r *cell.Result) Item {
+	if r.Theory == nil {
+		return word(absentCell)
+	}
+	return number(r.Theory.FPR, percent(r.Theory.FPR))
+}
+
+var storeColumns = []metricColumn{
+	{"filter-bits/key", "filter bits/key", "filter bytes on disk x 8 / keys", bits},
+	{"index-bits/key", "index bits/key", "index bytes on disk x 8 / keys", bits},
+	{"filter-memory-bytes", "filter memory", "filters in memory after the lookups", size},
+	{"index-memory-bytes", "index memory", "indexes in memory after the lookups", size},
+	{"files", "files", "sorted files", whole},
+	{"runs", "runs", "sorted runs that a lookup may have to ask", whole},
+	{"bytes", "size", "bytes of all files", size},
+	{"space-amp", "space amp", "bytes of files / bytes of keys and values that are there", ratio},
+	{"write-amp", "write amp", "bytes written by flushes and compactions / bytes of keys and values written", ratio},
+	{"build-s", "build s", "time to load and to compact", seconds},
+}
+
+func size(x float64) string { return bytesize.Size(x).String() }
+
+// storeGrid shows what the stores take and took.
+func storeGrid(set []*cell.Result, l *Labels) Grid {
+	g := Grid{Title: "Stores", Columns: settingColumns(l)}
+	for _, c := range storeColumns {
+		g.Columns = append(g.Columns, Column{Name: c.name, Help: c.help})
+	}
+	g.Columns = append(g.Columns, Column{Name: "levels", Help: "files of each level, youngest first", Text: true})
+	for i, r := range set {
+		row := settingItems(l, i)
+		for _, c := range storeColumns {
+			row = append(row, metricItem(r, cell.StoreKind, c))
+		}
+		g.Rows = append(g.Rows, append(row, word(levelsText(r.Shape))))
+	}
+	return g
+}
+
+// levelsText shows the files of each level.
+func levelsText(s engine.Shape) string {
+	var out []string
+	for _, l := range s.Levels {
+		text := fmt.Sprintf("L%d:%d", l.Level, l.Files)
+		if l.Level > 0 && l.Runs > 1 {
+			text += fmt.Sprintf("/%d", l.Runs)
+		}
+		out = append(out, text)
+	}
+	if len(out) == 0 {
+		return absentCell
+	}
+	return strings.Join(out, " ")
+}

@@ -1,0 +1,44 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/siftkv/siftkv/internal/bench/cell"
+)
+
+// Labels tells the cells of a set apart: by the settings in which they differ, the
+// engine and the filter first and always.
+type Labels struct {
+	Varying []string   // names of settings, in the order of their text
+	Common  []string   // name value of all others
+	values  [][]string // by cell, in the order of Varying
+}
+
+// NewLabels compares the settings of cells.
+func NewLabels(set []*cell.Result) *Labels {
+	l := &Labels{values: make([][]string, len(set))}
+	for n, name := range cell.FieldNames() {
+		differs := name == "engine" || name == "filter"
+		texts := make([]string, len(set))
+		for i, r := range set {
+			texts[i] = cell.Fields(&r.Settings)[n].Show()
+			differs = differs || texts[i] != texts[0]
+		}
+		switch {
+		case differs:
+			l.Varying = append(l.Varying, name)
+			for i, text := range texts {
+				l.values[i] = append(l.values[i], text)
+			}
+		case len(set) > 0:
+			l.Common = append(l.Common, name+" "+texts[0])
+		}
+	}
+	return l
+}
+
+// Values returns the values of the varying settings of the n-th cell.
+func (l *Labels) Values(n int) []string { return l.values[n] }
+
+// Text returns the values in one line.
+func (l *Labels) Text(n int) string { return strings.Join(l.values[n], " ") }
