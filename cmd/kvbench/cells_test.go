@@ -103,3 +103,28 @@ func TestWrongCellsAreUsageErrors(t *testing.T) {
 		require.Equal(t, 1, strings.Count(stderr, "\n"), "%s: %q", name, stderr)
 	}
 }
+
+func TestDiffOfTwoSweeps(t *testing.T) {
+	out := func(more ...string) string {
+		dir := filepath.Join(t.TempDir(), "results")
+		status, _, stderr := kvbench(t, &program{}, tiny(t, "sweep", append([]string{"--out", dir, "--filter", "none bloom:10"}, more...)...)...)
+		require.Zero(t, status, stderr)
+		return dir
+	}
+	a, b := out(), out()
+	status, stdout, stderr := kvbench(t, &program{}, "diff", a, b, "--fail-on", "blocks/op>0%", "--json", filepath.Join(t.TempDir(), "d.json"))
+	require.Zero(t, status, stderr)
+	require.Regexp(t, `counters: \d+ equal, 0 changed`, stdout, "counters are equal in two runs of one seed")
+	require.Contains(t, stdout, "ns/op")
+
+	one, err := filepath.Glob(filepath.Join(a, "*bloom*"))
+	require.NoError(t, err)
+	other, err := filepath.Glob(filepath.Join(b, "*none*"))
+	require.NoError(t, err)
+	status, stdout, stderr = kvbench(t, &program{}, "diff", one[0], other[0], "--fail-on", "absent blocks/op>0%")
+	require.Equal(t, 4, status)
+	require.Contains(t, stdout, "FAIL absent blocks/op>0%")
+	require.Contains(t, stderr, "threshold passed")
+	status, _, stderr = kvbench(t, &program{}, "diff", a, b, "--fail-on", "blocs/op>0%")
+	require.Equal(t, 2, status, stderr)
+}

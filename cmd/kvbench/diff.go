@@ -1,0 +1,55 @@
+package main
+
+import (
+	"github.com/siftkv/siftkv/internal/bench/diff"
+	"github.com/siftkv/siftkv/internal/bench/report"
+	"github.com/siftkv/siftkv/internal/bench/results"
+)
+
+// diffCommand is the command line of kvbench diff.
+type diffCommand struct {
+	A      string   `arg:"" help:"First set: a directory of results, or a file."`
+	B      string   `arg:"" help:"Second set."`
+	FailOn []string `sep:"none" placeholder:"LIMITS" help:"Changes that end the command with status 4, separated by commas: a metric, > or <, a percentage. A time counts only if the test can tell the change from chance. Example: --fail-on 'ns/op>5%,absent blocks/op>0%'."`
+	All    bool     `help:"Show what did not change, too."`
+	JSON   string   `name:"json" placeholder:"FILE" help:"Also write the comparison to FILE."`
+}
+
+// Help shows examples.
+func (diffCommand) Help() string {
+	return `Examples:
+  kvbench diff results-main results-branch
+  kvbench diff results-main results-branch --fail-on 'ns/op>5%,blocks/op>0%'
+  kvbench diff results/siftkv-bloom-10-*.json results/siftkv-blocked-10-*.json   one cell against another
+
+Cells are matched by their settings; two sets of one cell each are compared whatever their settings.`
+}
+
+// Run compares and prints; a limit that is passed is an error after that.
+func (c *diffCommand) Run(p *program) error {
+	limits, err := diff.ParseLimits(c.FailOn)
+	if err != nil {
+		return err
+	}
+	a, err := results.Load(c.A)
+	if err != nil {
+		return err
+	}
+	b, err := results.Load(c.B)
+	if err != nil {
+		return err
+	}
+	d, err := diff.Sets(a, b, limits)
+	if err != nil {
+		return err
+	}
+	if err := report.Diff(p.stdout, d, c.All); err != nil {
+		return err
+	}
+	if c.JSON != "" {
+		if err := report.WriteJSON(c.JSON, d); err != nil {
+			return err
+		}
+	}
+	return d.Err()
+}

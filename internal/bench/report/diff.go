@@ -1,0 +1,106 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/bench/diff"
+)
+
+// Diff writes what changed between two sets, and with all what did not.
+func Diff(w io.Writer, d *diff.Diff, all bool) error {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "%s in both sets", times(len(d.Cells), "cell"))
+	for _, only := range []struct {
+		set   string
+		names []string
+	}{{"the first", d.OnlyA}, {"the second", d.OnlyB}} {
+		if n := len(only.names); n > 0 {
+			fmt.Fprintf(&out, ", %s only in %s", grouped(int64(n)), only.set)
+		}
+	}
+	fmt.Fprintf(&out, "\ncounters: %s equal, %s changed\n", grouped(int64(d.Equal)), grouped(int64(d.Changed)))
+	if g := diffGrid(d, all); len(g.Rows) > 0 {
+		out.WriteString("\n" + g.Text())
+	} else {
+		out.WriteString("\nNothing differs.\n")
+	}
+	for _, v := range d.Violations {
+		fmt.Fprintf(&out, "\nFAIL %s: %s: %s %s %s → %s (%s)", v.Limit, v.Cell, v.Kind, v.Unit, quantity(v.A), quantity(v.B), deltaText(v.Delta))
+	}
+	if len(d.Violations) > 0 {
+		out.WriteString("\n")
+	}
+	writeList(&out, "Notes", []string{
+		"Counters are compared exactly. Times: p is that of a two-sided Mann-Whitney U test; the change and its 95 % interval are the Hodges-Lehmann estimate. ~ means that the test cannot tell the difference from chance at 5 %. Percentiles are one number per run, and are not tested.",
+		"With many comparisons one in twenty shows a difference where there is none.",
+	})
+	writeList(&out, "Warnings", d.Warnings)
+	_, err := out.WriteTo(w)
+	return err
+}
+
+// diffGrid lists the metrics that changed, or all. Times are always there.
+func diffGrid(d *diff.Diff, all bool) Grid {
+	var set []*cell.Result
+	for _, p := range d.Cells {
+		set = append(set, p.A)
+	}
+	l := NewLabels(set)
+	g := Grid{Title: "What changed", Columns: settingColumns(l)}
+	g.Columns = append(g.Columns,
+		Column{Name: "keys", Text: true}, Column{Name: "metric", Text: true}, Column{Name: "first"}, Column{Name: "second"},
+		Column{Name: "change"}, Column{Name: "95\u00a0% interval"}, Column{Name: "p"}, Column{Name: "verdict", Text: true})
+	for i, p := range d.Cells {
+		for _, c := range p.Metrics {
+			shown := c.Rank != nil || c.Exact && c.Verdict != diff.Same
+			if !shown && !all {
+				continue
+			}
+			g.Rows = append(g.Rows, append(settingItems(l, i), diffItems(&c)...))
+		}
+	}
+	return g
+}
+
+func diffItems(c *diff.Compare) []Item {
+	interval, p, verdict := "", "", string(c.Verdict)
+	if c.Rank != nil {
+		interval = fmt.Sprintf("%+.1f %% to %+.1f %%", 100*(c.Rank.Low-1), 100*(c.Rank.High-1))
+		p = strings.Replace(fmt.Sprintf("%.3f (n=%d+%d)", c.Rank.P, c.Rank.N[0], c.Rank.N[1]), "0.000", "<0.001", 1)
+	}
+	if c.Verdict == diff.Unclear {
+		verdict = "~"
+	}
+	return []Item{
+		word(c.Kind), word(c.Unit), number(c.A, quantity(c.A)), number(c.B, quantity(c.B)),
+		number(float64(c.Delta), deltaText(c.Delta)), word(interval), word(p), word(verdict),
+	}
+}
+
+// deltaText formats a relative change.
+func deltaText(c diff.Change) string {
+	switch x := float64(c); {
+	case x == 0:
+		return "0"
+	case math.IsInf(x, 0):
+		return "from 0"
+	default:
+		return fmt.Sprintf("%+.2f %%", 100*x)
+	}
+}
+
+// quantity formats a number of unknown size.
+func quantity(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
+		return grouped(int64(x))
+	}
+	if math.Abs(x) >= 1000 {
+		return whole(x)
+	}
+	return fmt.Sprintf("%.4g", x)
+}
