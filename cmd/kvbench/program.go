@@ -24,6 +24,7 @@ type commands struct {
 	Run     runCommand     `cmd:"" help:"One experiment: an engine, a filter, a tree, a cache and a workload."`
 	Sweep   sweepCommand   `cmd:"" help:"A matrix of experiments, from flags or a file; resumable."`
 	Diff    diffCommand    `cmd:"" help:"Two sets of results: counters exactly, times by a rank test."`
+	Report  reportCommand  `cmd:"" help:"Results as tables, CSV, benchstat text, SVG charts, or one HTML page."`
 	Readamp readampCommand `cmd:"" help:"What a lookup costs, by engine and filter: files, filter checks, blocks, bytes, time."`
 	Compare compareCommand `cmd:"" help:"How fast SiftKV is beside Pebble, Badger, goleveldb and bbolt: reads, scans, loads and writes."`
 	Scale   scaleCommand   `cmd:"" help:"How the cost of a lookup and the memory per key grow from 300,000 keys on."`

@@ -22,8 +22,8 @@ func Cells(w io.Writer, set []*cell.Result) error {
 		out.WriteString("\n" + g.Text())
 	}
 	writeSetIdentities(&out, set)
-	writeList(&out, "Notes", collect(set, func(r *cell.Result) []string { return r.Notes }))
-	writeList(&out, "Warnings", collect(set, func(r *cell.Result) []string { return r.Warnings }))
+	writeList(&out, "Notes", Notes(set))
+	writeList(&out, "Warnings", Warnings(set))
 	_, err := out.WriteTo(w)
 	return err
 }
@@ -41,8 +41,8 @@ func CellsMarkdown(w io.Writer, set []*cell.Result) error {
 		title string
 		items []string
 	}{
-		{"Notes", collect(set, func(r *cell.Result) []string { return r.Notes })},
-		{"Warnings", collect(set, func(r *cell.Result) []string { return r.Warnings })},
+		{"Notes", Notes(set)},
+		{"Warnings", Warnings(set)},
 	} {
 		if len(list.items) > 0 {
 			fmt.Fprintf(&out, "\n## %s\n\n- %s\n", list.title, strings.Join(list.items, "\n- "))
@@ -58,13 +58,28 @@ func writeCommon(out *bytes.Buffer, set []*cell.Result, l *Labels, bullet string
 	if len(l.Common) > 0 {
 		fmt.Fprintf(out, "%sall       %s\n", bullet, strings.Join(l.Common, " · "))
 	}
-	for _, text := range collect(set, func(r *cell.Result) []string {
+	for _, text := range Machines(set) {
+		fmt.Fprintf(out, "%smachine   %s\n", bullet, text)
+	}
+}
+
+// Machines says on what the cells of a set ran, each machine once.
+func Machines(set []*cell.Result) []string {
+	return collect(set, func(r *cell.Result) []string {
 		e := r.Environment
 		e.Load1 = 0 // it differs from cell to cell
 		return []string{strings.Replace(e.String(), "load 0.00 · ", "", 1)}
-	}) {
-		fmt.Fprintf(out, "%smachine   %s\n", bullet, text)
-	}
+	})
+}
+
+// Notes returns the notes of all cells, each once.
+func Notes(set []*cell.Result) []string {
+	return collect(set, func(r *cell.Result) []string { return r.Notes })
+}
+
+// Warnings returns the warnings of all cells, each once.
+func Warnings(set []*cell.Result) []string {
+	return collect(set, func(r *cell.Result) []string { return r.Warnings })
 }
 
 // collect gathers lines of all cells, each once. Lines that differ from cell to cell
@@ -88,8 +103,14 @@ func collect(set []*cell.Result, lines func(*cell.Result) []string) []string {
 	return all
 }
 
-// writeSetIdentities sums up the identities of all cells.
+// writeSetIdentities shows the identities of all cells.
 func writeSetIdentities(out *bytes.Buffer, set []*cell.Result) {
+	sum := sumIdentities(set)
+	writeIdentities(out, &sum)
+}
+
+// sumIdentities sums up the identities of all cells.
+func sumIdentities(set []*cell.Result) lookup.Identities {
 	var sum lookup.Identities
 	for _, r := range set {
 		sum.Rules = r.Identities.Rules
@@ -97,7 +118,16 @@ func writeSetIdentities(out *bytes.Buffer, set []*cell.Result) {
 		sum.Unknown += r.Identities.Unknown
 		sum.Failures = append(sum.Failures, r.Identities.Failures...)
 	}
-	writeIdentities(out, &sum)
+	return sum
+}
+
+// IdentitiesLine says in one line whether the counters of all cells add up.
+func IdentitiesLine(set []*cell.Result) string {
+	sum := sumIdentities(set)
+	if n := len(sum.Failures); n > 0 {
+		return fmt.Sprintf("Of %d relations between counters %d do not hold, the first: %s", sum.Checked, n, sum.Failures[0])
+	}
+	return fmt.Sprintf("%d relations between counters were checked, and all hold. Every answer was checked.", sum.Checked)
 }
 
 // Grids returns the tables of a set: absent keys, existing keys, stores.

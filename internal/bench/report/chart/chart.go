@@ -1,0 +1,70 @@
+// Package chart says what is drawn of a set of results, apart from how: a page draws
+// it with a chart library in the browser, a file is drawn as SVG.
+//
+// Every number of a chart is a metric, a counter or a sample of the results.
+package chart
+
+import "github.com/siftkv/siftkv/internal/bench/cell"
+
+// A Form is a way to draw.
+type Form string
+
+// Forms.
+const (
+	Bars  Form = "bars"  // a bar per category, of stacked series
+	Lines Form = "lines" // points in the plane; series with Line are joined
+)
+
+// A Chart is one picture.
+type Chart struct {
+	ID         string   `json:"id"` // a file name
+	Title      string   `json:"title"`
+	Note       string   `json:"note"` // how to read it
+	Form       Form     `json:"form"`
+	X          Axis     `json:"x"`
+	Y          Axis     `json:"y"`
+	Categories []string `json:"categories"` // of Bars
+	Stacked    bool     `json:"stacked"`    // else bars stand side by side
+	Series     []Series `json:"series"`
+}
+
+// An Axis has a name, with its unit.
+type Axis struct {
+	Name string `json:"name"`
+	Log  bool   `json:"log"`
+}
+
+// A Series has one value per category, or points.
+type Series struct {
+	Name   string    `json:"name"`
+	Values []float64 `json:"values,omitempty"`
+	Points []Point   `json:"points,omitempty"`
+	Line   bool      `json:"line"`   // points are joined
+	Dashed bool      `json:"dashed"` // theory, or a bound
+}
+
+// A Point lies in the plane, with an interval of Y if Low < High.
+type Point struct {
+	X     float64 `json:"x"`
+	Y     float64 `json:"y"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	Label string  `json:"label"`
+}
+
+// All returns the charts of a set, whose cells are called by the labels.
+func All(set []*cell.Result, labels []string) []Chart {
+	var charts []Chart
+	for _, c := range []Chart{
+		blocks(set, labels, "absent"), blocks(set, labels, "existing"),
+		rates(set, labels), pareto(set, labels),
+		spectrum(set, labels, "absent"), spectrum(set, labels, "existing"),
+		funnel(set, labels, "absent"), funnel(set, labels, "existing"),
+		times(set, labels),
+	} {
+		if len(c.Series) > 0 {
+			charts = append(charts, c)
+		}
+	}
+	return charts
+}
