@@ -55,7 +55,7 @@ func writeBenchmark(out *benchfmt.Writer, r *cell.Result, kind string) error {
 			Name: benchfmt.Name("Cell/" + strings.ToLower(kind) + "/" + r.Settings.Engine + "/" + r.Name), Iters: 1,
 		}
 		for _, f := range cell.Fields(&r.Settings) {
-			b.SetConfig(f.Name, f.Text())
+			b.Config = append(b.Config, benchfmt.Config{Key: f.Name, Value: []byte(f.Text()), File: true})
 		}
 		if kind != cell.StoreKind {
 			b.Iters = int(r.Settings.Lookups)

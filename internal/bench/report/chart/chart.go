@@ -41,6 +41,7 @@ type Series struct {
 	Points []Point   `json:"points,omitempty"`
 	Line   bool      `json:"line"`   // points are joined
 	Dashed bool      `json:"dashed"` // theory, or a bound
+	Like   string    `json:"like"`   // name of the series whose colour it has; empty: one of its own
 }
 
 // A Point lies in the plane, with an interval of Y if Low < High.
@@ -67,4 +68,14 @@ func All(set []*cell.Result, labels []string) []Chart {
 		}
 	}
 	return charts
+}
+
+// hue returns the number of the colour of a series.
+func (c *Chart) hue(i int) int {
+	for n, s := range c.Series {
+		if c.Series[i].Like != "" && s.Name == c.Series[i].Like {
+			return n
+		}
+	}
+	return i
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/bench/engine"
 )
 
 // family returns the engine and the family of a cell's filter.
@@ -31,19 +32,18 @@ func rates(set []*cell.Result, labels []string) Chart {
 		ID: "fpr", Title: "False-positive rate against bits per key", Form: Lines,
 		X:    Axis{Name: "filter bits per key, on disk"},
 		Y:    Axis{Name: "false-positive rate", Log: true},
-		Note: "With 95 % Wilson intervals. Dashed: theory, for a file of as many keys. A rate of zero is drawn at the upper end of its interval.",
+		Note: "With 95 % Wilson intervals. Dashed: theory, for a file of as many keys. Of a rate of zero the upper end of its interval is drawn; the oracle is left out.",
 	}
 	families := map[string]int{} // keys per file
 	for i, r := range set {
 		f := r.Absent.FPR
-		if f == nil || r.BitsPerKey == 0 {
+		if f == nil || r.BitsPerKey == 0 || r.Settings.Filter == engine.OracleFilter {
 			continue
 		}
 		p := Point{X: r.BitsPerKey, Y: f.Value, Low: f.Low, High: f.High, Label: labels[i]}
 		if p.Y == 0 {
-			p.Y = f.High
+			p.Y, p.Low = f.High, f.High
 		}
-		p.Low = max(p.Low, p.Y/100)
 		c.Series = add(c.Series, family(r), p)
 		if total := r.Shape.Total(); total.Files > 0 {
 			name, _, _ := strings.Cut(r.Settings.Filter, ":")
@@ -56,6 +56,8 @@ func rates(set []*cell.Result, labels []string) Chart {
 	for _, f := range filterpolicy.Families() {
 		if keys, ok := families[f]; ok {
 			if s := theory(f, keys); len(s.Points) > 1 {
+				like := slices.IndexFunc(c.Series, func(s Series) bool { return strings.HasSuffix(s.Name, " "+f) })
+				s.Like = c.Series[like].Name
 				c.Series = append(c.Series, s)
 			}
 		}

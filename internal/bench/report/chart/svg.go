@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"image/color"
 	"io"
-	"math"
+	"slices"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -21,33 +23,47 @@ var palette = []color.RGBA{
 	{0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0x40, 0x40, 0x40, 0xff}, {0x99, 0x66, 0x33, 0xff},
 }
 
-// Sizes of a picture.
+// Sizes of a picture, in points.
 const (
-	width  = 900
-	height = 460
+	width       = 900
+	height      = 420
+	perBar      = 22 // height of a category
+	legendWidth = 210
 )
 
 // SVG draws a chart. The same chart gives the same bytes.
 func SVG(w io.Writer, c *Chart) error {
 	p := plot.New()
 	p.Title.Text = c.Title
+	p.Title.Padding = vg.Points(8)
 	p.X.Label.Text, p.Y.Label.Text = c.X.Name, c.Y.Name
-	p.Legend.Top = true
-	p.Legend.TextStyle.Font.Size = font.Length(9)
 	p.Add(plotter.NewGrid())
-	logScale(&p.X, c.X.Log)
-	logScale(&p.Y, c.Y.Log)
+	tall := float64(height)
 	var err error
 	if c.Form == Bars {
-		err = drawBars(p, c)
+		p.X.Label.Text, p.Y.Label.Text = c.Y.Name, "" // bars lie down, since names are long
+		each := 1.0
+		if !c.Stacked {
+			each = max(1, float64(len(c.Series))/2)
+		}
+		tall = max(160, 100+perBar*each*float64(len(c.Categories)))
+		err = drawBars(p, c, vg.Points(perBar*each))
 	} else {
+		logScale(&p.X, c.X.Log)
+		logScale(&p.Y, c.Y.Log)
 		err = drawLines(p, c)
 	}
 	if err != nil {
 		return fmt.Errorf("chart %s: %w", c.ID, err)
 	}
-	canvas := vgsvg.New(vg.Points(width), vg.Points(height))
-	p.Draw(draw.New(canvas))
+	legend := p.Legend
+	p.Legend = plot.NewLegend()
+	legend.Padding = vg.Points(4)
+	legend.TextStyle.Font.Size, legend.Top, legend.Left = font.Length(9), true, true
+	canvas := vgsvg.New(vg.Points(width), vg.Points(tall))
+	all := draw.New(canvas)
+	p.Draw(draw.Crop(all, vg.Points(6), -vg.Points(legendWidth+10), vg.Points(6), -vg.Points(6)))
+	legend.Draw(draw.Crop(all, vg.Points(width-legendWidth), 0, 0, -vg.Points(34)))
 	_, err = canvas.WriteTo(w)
 	return err
 }
@@ -55,29 +71,47 @@ func SVG(w io.Writer, c *Chart) error {
 // logScale makes an axis logarithmic.
 func logScale(a *plot.Axis, log bool) {
 	if log {
-		a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		a.Scale, a.Tick.Marker = plot.LogScale{}, logTicks{}
 	}
 }
 
-// drawBars draws a bar per category, of stacked parts or side by side.
-func drawBars(p *plot.Plot, c *Chart) error {
-	n := max(1, len(c.Categories))
-	room := vg.Points(width * 0.7 / float64(n))
-	each := room
+// logTicks are those of package plot, with numbers that are rounded for a reader.
+type logTicks struct{}
+
+// Ticks returns the ticks between two values.
+func (logTicks) Ticks(low, high float64) []plot.Tick {
+	ticks := plot.LogTicks{Prec: -1}.Ticks(low, high)
+	for i := range ticks {
+		if ticks[i].Label != "" {
+			ticks[i].Label = strconv.FormatFloat(ticks[i].Value, 'g', 3, 64)
+		}
+	}
+	return ticks
+}
+
+// drawBars draws a bar per category, of stacked parts or side by side; the first
+// category is on top, as it is in tables.
+func drawBars(p *plot.Plot, c *Chart, room vg.Length) error {
+	n := len(c.Categories)
+	const filled = 0.75 // of the room
+	each := filled * room
 	if !c.Stacked {
-		each = room / vg.Length(max(1, len(c.Series)))
+		each /= vg.Length(max(1, len(c.Series)))
 	}
 	var below *plotter.BarChart
 	for i, s := range c.Series {
-		bars, err := plotter.NewBarChart(plotter.Values(s.Values), each)
+		values := slices.Clone(s.Values)
+		slices.Reverse(values)
+		bars, err := plotter.NewBarChart(plotter.Values(values), each)
 		if err != nil {
 			return err
 		}
+		bars.Horizontal = true
 		bars.LineStyle.Width = 0
 		bars.Color = palette[i%len(palette)]
 		switch {
 		case !c.Stacked:
-			bars.Offset = each*vg.Length(i) - room/2 + each/2
+			bars.Offset = filled*room/2 - each*(vg.Length(i)+0.5)
 		case below != nil:
 			bars.StackOn(below)
 		}
@@ -85,11 +119,14 @@ func drawBars(p *plot.Plot, c *Chart) error {
 		p.Add(bars)
 		p.Legend.Add(s.Name, bars)
 	}
-	p.NominalX(c.Categories...)
-	if n > 4 {
-		p.X.Tick.Label.Rotation = math.Pi / 6
-		p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YTop
+	names := slices.Clone(c.Categories)
+	slices.Reverse(names)
+	for i, name := range names {
+		// Room for viewers that lack the font, whose substitute may be wider.
+		names[i] = name + strings.Repeat(" ", 1+len(name)/4)
 	}
+	p.NominalY(names...)
+	p.Y.Min, p.Y.Max = -0.6, float64(n)-0.4
 	return nil
 }
 
@@ -106,7 +143,7 @@ func drawLines(p *plot.Plot, c *Chart) error {
 		if len(points) == 0 {
 			continue
 		}
-		colour := palette[i%len(palette)]
+		colour := palette[c.hue(i)%len(palette)]
 		if s.Line {
 			line, err := plotter.NewLine(points)
 			if err != nil {

@@ -21,7 +21,7 @@
     if (x === 0) return "0";
     const size = Math.abs(x);
     if (size >= 1e5) return x.toLocaleString("en", { maximumFractionDigits: 0 });
-    if (size < 1e-3) return x.toExponential(2);
+    if (size < 1e-3) return x.toExponential(2).replace(".00", "");
     return String(Number(x.toPrecision(4)));
   };
 
@@ -42,7 +42,7 @@
     animation: false, color: palette, textStyle: { color: c.text },
     aria: { enabled: true, label: { description: chart.title + ". " + chart.note } },
     legend: { type: "scroll", top: 0, textStyle: { color: c.text }, pageTextStyle: { color: c.soft }, pageIconColor: c.text },
-    toolbox: { right: 0, top: 22, iconStyle: { borderColor: c.soft }, feature: { dataZoom: chart.form === "lines" ? {} : undefined, restore: {}, saveAsImage: { name: chart.id, backgroundColor: c.back } } },
+    toolbox: { right: 0, top: 22, iconStyle: { borderColor: c.soft }, feature: Object.assign(chart.form === "lines" ? { dataZoom: {} } : {}, { restore: {}, saveAsImage: { name: chart.id, backgroundColor: c.back } }) },
   });
 
   // bars lie down, since the names of cells are long. The first stands on top.
@@ -68,7 +68,8 @@
   const lines = (chart, c) => {
     const series = [];
     chart.series.forEach((s, i) => {
-      const color = palette[i % palette.length];
+      const like = s.like ? chart.series.findIndex((t) => t.name === s.like) : -1;
+      const color = palette[(like >= 0 ? like : i) % palette.length];
       const usable = (s.points || []).filter((p) => (!chart.x.log || p.x > 0) && (!chart.y.log || p.y > 0));
       series.push({
         name: s.name, type: s.line ? "line" : "scatter", showSymbol: !s.dashed, symbolSize: s.line ? 4 : 9, color,
@@ -80,7 +81,7 @@
       }
     });
     return Object.assign(common(c, chart), {
-      grid: { left: 30, right: 24, top: 50, bottom: 40, containLabel: true },
+      grid: { left: 34, right: 24, top: 50, bottom: 40, containLabel: true },
       tooltip: {
         trigger: "item", backgroundColor: c.back, textStyle: { color: c.text }, confine: true,
         formatter: (p) => {
@@ -91,7 +92,7 @@
           return box;
         },
       },
-      xAxis: axis(c, chart.x, { nameGap: 28, scale: true }), yAxis: axis(c, chart.y, { nameGap: 46, scale: chart.y.log }),
+      xAxis: axis(c, chart.x, { nameGap: 28, scale: true }), yAxis: axis(c, chart.y, { nameGap: 58, scale: chart.y.log }),
       dataZoom: [{ type: "inside", xAxisIndex: 0 }, { type: "inside", yAxisIndex: 0 }],
       series,
     });
@@ -204,7 +205,7 @@
       for (const m of left.metrics) {
         const n = other.metrics.find((x) => x.kind === m.kind && x.unit === m.unit);
         if (!n) continue;
-        if (m.exact && m.value === n.value) { equal++; continue; }
+        if (m.value === n.value) { if (m.exact) equal++; continue; }
         if (m.exact) changed++;
         const change = m.value === 0 ? (n.value === 0 ? 0 : Infinity) : n.value / m.value - 1;
         const item = (text, sort) => ({ text, sort: sort === undefined || !isFinite(sort) ? null : sort });

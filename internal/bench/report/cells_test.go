@@ -1,0 +1,86 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/perf/benchfmt"
+
+	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/golden"
+)
+
+func TestCellsGolden(t *testing.T) {
+	set := cell.Samples()
+	for name, write := range map[string]func(io.Writer, []*cell.Result) error{
+		"cells.txt": Cells, "cells.md": CellsMarkdown, "cells.csv": CellsCSV, "cells.bench": CellsBenchfmt,
+	} {
+		var out bytes.Buffer
+		require.NoError(t, write(&out, set))
+		golden.File(t, "testdata/"+name, out.String())
+	}
+	var one bytes.Buffer
+	require.NoError(t, Cell(&one, set[2]))
+	golden.File(t, "testdata/cell.txt", one.String())
+	data, err := JSON(set[2])
+	require.NoError(t, err)
+	golden.File(t, "testdata/cell.json", data)
+}
+
+func TestEveryNumberOfTheTablesIsAMetric(t *testing.T) {
+	set := cell.Samples()
+	data, err := json.Marshal(set)
+	require.NoError(t, err)
+	var again []*cell.Result
+	require.NoError(t, json.Unmarshal(data, &again))
+	require.Equal(t, Grids(set), Grids(again), "the JSON holds what the tables show")
+	for _, g := range Grids(set)[:2] {
+		for i, row := range g.Rows {
+			for n, c := range phaseColumns {
+				item := row[len(NewLabels(set).Varying)+n]
+				kind := "absent"
+				if strings.HasPrefix(g.Title, "Existing") {
+					kind = "existing"
+				}
+				m := set[i].Metric(kind, c.unit)
+				require.Equal(t, m == nil, item.Sort == nil, "%s %s", g.Title, c.unit)
+				if m != nil {
+					require.InDelta(t, m.Value, *item.Sort, 0)
+				}
+			}
+		}
+	}
+}
+
+func TestCSVAndBenchfmtCanBeRead(t *testing.T) {
+	set := cell.Samples()
+	var out bytes.Buffer
+	require.NoError(t, CellsCSV(&out, set))
+	lines, err := csv.NewReader(&out).ReadAll()
+	require.NoError(t, err)
+	require.Greater(t, len(lines), 50)
+	for _, line := range lines[1:] {
+		_, err := strconv.ParseFloat(line[len(line)-1], 64)
+		require.NoError(t, err)
+	}
+	require.NoError(t, CellsBenchfmt(&out, set))
+	r := benchfmt.NewReader(&out, "text")
+	benchmarks := 0
+	for r.Scan() {
+		switch record := r.Result().(type) {
+		case *benchfmt.Result:
+			benchmarks++
+			require.NotEmpty(t, record.GetConfig("filter"))
+		case *benchfmt.SyntaxError:
+			t.Error(record)
+		}
+	}
+	require.NoError(t, r.Err())
+	require.Equal(t, len(set)*(2+2)+len(set)-1, benchmarks, "two repetitions of two kinds, and the store, which null has not")
+}
