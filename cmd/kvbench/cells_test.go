@@ -128,3 +128,36 @@ func TestDiffOfTwoSweeps(t *testing.T) {
 	status, _, stderr = kvbench(t, &program{}, "diff", a, b, "--fail-on", "blocs/op>0%")
 	require.Equal(t, 2, status, stderr)
 }
+
+func TestReportWritesEveryFormat(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "results")
+	status, _, stderr := kvbench(t, &program{}, tiny(t, "sweep", "--out", out, "--filter", "none bloom:10")...)
+	require.Zero(t, status, stderr)
+	for format, want := range map[string]string{
+		"table": "cells     2", "markdown": "| engine | filter |", "csv": "cell,engine,filter", "benchstat": "Unit ns/op better=lower", "json": "kvbench.cell/v1",
+	} {
+		status, stdout, stderr := kvbench(t, &program{}, "report", out, "--format", format)
+		require.Zero(t, status, stderr)
+		require.Contains(t, stdout, want)
+	}
+	page, charts, set := filepath.Join(dir, "r.html"), filepath.Join(dir, "charts"), filepath.Join(dir, "set.json")
+	status, stdout, stderr := kvbench(t, &program{}, "report", out, "--format", "json", "--html", page, "--svg", charts)
+	require.Zero(t, status, stderr)
+	require.FileExists(t, page)
+	require.FileExists(t, filepath.Join(charts, "blocks-absent.svg"))
+	require.NoError(t, os.WriteFile(set, []byte(stdout), 0o600))
+	status, _, stderr = kvbench(t, &program{}, "diff", out, set)
+	require.Zero(t, status, "what report prints as JSON is a set of results: %s", stderr)
+}
+
+func TestInspectAndEnv(t *testing.T) {
+	status, stdout, stderr := kvbench(t, &program{}, "env")
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "GOMAXPROCS")
+	status, stdout, _ = kvbench(t, &program{}, "env", "--json", "--dir", t.TempDir())
+	require.Zero(t, status)
+	require.Contains(t, stdout, `"go_version"`)
+	status, _, stderr = kvbench(t, &program{}, "inspect", "/nothing/here")
+	require.Equal(t, 2, status, stderr)
+}

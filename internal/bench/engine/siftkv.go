@@ -127,9 +127,12 @@ func (s *SiftKV) Rest(ctx context.Context) error {
 }
 
 // Shape reads the metrics.
-func (s *SiftKV) Shape() (Shape, error) {
+func (s *SiftKV) Shape() (Shape, error) { return ShapeOf(s.db.Metrics()), nil }
+
+// ShapeOf translates the metrics of a store.
+func ShapeOf(m *kv.Metrics) Shape {
 	var shape Shape
-	for i, l := range s.db.Metrics().Levels {
+	for i, l := range m.Levels {
 		if l.Files == 0 {
 			continue
 		}
@@ -138,7 +141,7 @@ func (s *SiftKV) Shape() (Shape, error) {
 			FilterBytes: l.FilterBytes, IndexBytes: l.IndexBytes,
 		})
 	}
-	return shape, nil
+	return shape
 }
 
 // NewReader returns a reader that uses AppendGet, the only access there is.

@@ -31,9 +31,12 @@ type Environment struct {
 	CPU          string    `json:"cpu"`
 	RAMBytes     int64     `json:"ram_bytes"`
 	Kernel       string    `json:"kernel"`
-	Dir          string    `json:"dir"`        // where the stores were
-	Filesystem   string    `json:"filesystem"` // of Dir
-	Load1        float64   `json:"load_1min"`  // load average at the start
+	Dir          string    `json:"dir"`                  // where the stores were
+	Filesystem   string    `json:"filesystem"`           // of Dir
+	Load1        float64   `json:"load_1min"`            // load average at the start
+	Governor     string    `json:"governor,omitempty"`   // of the processor's frequency
+	CPUQuota     string    `json:"cpu_quota,omitempty"`  // of the control group, in cores
+	OnBattery    bool      `json:"on_battery,omitempty"` // no mains
 	Warnings     []string  `json:"warnings"`
 }
 
@@ -117,6 +120,15 @@ func (e *Environment) warnings() []string {
 	}
 	if e.Load1 > 0.5 {
 		warn = append(warn, fmt.Sprintf("load average %.2f at the start: something else was running (or the compiler just was)", e.Load1))
+	}
+	if e.OnBattery {
+		warn = append(warn, "on battery: the processor may be slowed down")
+	}
+	if e.Governor != "" && e.Governor != "performance" {
+		warn = append(warn, fmt.Sprintf("the processor's frequency follows the governor %s: times depend on what ran before", e.Governor))
+	}
+	if e.CPUQuota != "" {
+		warn = append(warn, fmt.Sprintf("a quota of %s cores: the process is stopped now and then", e.CPUQuota))
 	}
 	if e.GOMAXPROCS < 2 {
 		warn = append(warn, "GOMAXPROCS is 1: background work and lookups share one core")

@@ -15,6 +15,9 @@ func (e *Environment) machine() {
 	e.CPU = cpuModel()
 	e.RAMBytes = memTotal()
 	e.Load1 = load1()
+	e.Governor = line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+	e.CPUQuota = cpuQuota(line("/sys/fs/cgroup/cpu.max"))
+	e.OnBattery = onBattery("/sys/class/power_supply")
 	var name unix.Utsname
 	if unix.Uname(&name) == nil {
 		e.Kernel = unix.ByteSliceToString(name.Release[:])
@@ -91,4 +94,39 @@ func load1() float64 {
 		return 0
 	}
 	return load
+}
+
+// line returns the text of a file of one line, empty if there is none.
+func line(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// cpuQuota reads "QUOTA PERIOD" of cpu.max, both in microseconds, as cores; empty if
+// the quota is "max".
+func cpuQuota(text string) string {
+	var quota, period float64
+	if n, err := fmt.Sscan(text, &quota, &period); n < 2 || err != nil || period <= 0 {
+		return ""
+	}
+	return strconv.FormatFloat(quota/period, 'f', 2, 64)
+}
+
+// onBattery reports whether there is a mains supply and none is connected.
+func onBattery(dir string) bool {
+	supplies, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	mains, online := false, false
+	for _, s := range supplies {
+		if line(dir+"/"+s.Name()+"/type") == "Mains" {
+			mains = true
+			online = online || line(dir+"/"+s.Name()+"/online") == "1"
+		}
+	}
+	return mains && !online
 }

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os"
+
+	"github.com/siftkv/siftkv/internal/bench/environ"
+	"github.com/siftkv/siftkv/internal/bench/report"
+)
+
+// envCommand is the command line of kvbench env.
+type envCommand struct {
+	Dir  string `placeholder:"DIR" help:"Where stores would be made (default: the system's temporary directory)."`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// Help shows examples.
+func (envCommand) Help() string {
+	return `Examples:
+  kvbench env
+  kvbench env --dir /mnt/nvme --json`
+}
+
+// Run prints what a result would say of this machine.
+func (c *envCommand) Run(p *program) error {
+	dir := c.Dir
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	e := environ.Capture(p.argv, dir)
+	if !c.JSON {
+		return report.Environment(p.stdout, &e)
+	}
+	data, err := report.JSON(e)
+	if err == nil {
+		_, err = p.stdout.Write(data)
+	}
+	return err
+}

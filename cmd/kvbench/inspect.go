@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+
+	"github.com/siftkv/siftkv/internal/bench/inspect"
+	"github.com/siftkv/siftkv/internal/bench/report"
+)
+
+// inspectCommand is the command line of kvbench inspect.
+type inspectCommand struct {
+	Path   string `arg:"" help:"Directory of a SiftKV store that no process has open, or a sorted file."`
+	Probes int    `default:"20000" placeholder:"N" help:"Random hashes to ask each filter for (default ${default})."`
+	Walk   int    `default:"8" placeholder:"N" help:"Files whose blocks are measured, at most; every entry of them is read (default ${default})."`
+	Files  int    `default:"20" placeholder:"N" help:"Files to show; 0 shows all (default ${default})."`
+	JSON   string `name:"json" placeholder:"FILE" help:"Also write what was found to FILE."`
+}
+
+// Help shows examples.
+func (inspectCommand) Help() string {
+	return `Examples:
+  kvbench inspect /var/lib/app/store
+  kvbench inspect /var/lib/app/store/000012.sst --probes 1000000`
+}
+
+// Run looks and prints.
+func (c *inspectCommand) Run(ctx context.Context, p *program) error {
+	r, err := inspect.Run(ctx, inspect.Config{Path: c.Path, Probes: c.Probes, Walked: c.Walk})
+	if err != nil {
+		return err
+	}
+	if err := report.Inspect(p.stdout, r, c.Files); err != nil {
+		return err
+	}
+	if c.JSON != "" {
+		return report.WriteJSON(c.JSON, r)
+	}
+	return nil
+}
