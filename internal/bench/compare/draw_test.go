@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/bench/keys"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -34,7 +36,7 @@ func TestRecordsAndAbsentKeysAreDifferentKeys(t *testing.T) {
 func TestDrawingsKnowTheirValues(t *testing.T) {
 	u := testUniverse(t, 1000)
 	for name, draw := range map[string]drawing{
-		"existing": u.existing(existingOrder, 1), "zipfian": u.zipfian(newZipf(u.n), 1), "in order": u.inOrder(3),
+		"existing": u.existing(existingOrder, 1), "zipfian": u.zipfian(keys.NewZipf(u.n, keys.Theta), 1), "in order": u.inOrder(3),
 	} {
 		c := newChunk(u)
 		draw(c)
@@ -55,57 +57,6 @@ func TestDrawingsKnowTheirValues(t *testing.T) {
 	require.Zero(t, c.len(), "at the end there is nothing more")
 }
 
-func TestZetaIsTheSum(t *testing.T) {
-	for _, n := range []int{1, 2, 999, 1000, 1001, 5000, 200_000} {
-		sum := 0.0
-		for i := 1; i <= n; i++ {
-			sum += math.Pow(float64(i), -theta)
-		}
-		require.InDelta(t, sum, zeta(n), 1e-9, n)
-	}
-}
-
-// TestZipfFollowsTheLaw holds the most popular ranks, which the method of Gray et al.
-// draws exactly, and the whole upper half against their probabilities, within five
-// standard deviations.
-func TestZipfFollowsTheLaw(t *testing.T) {
-	const n, draws = 10_000, 400_000
-	z, r := newZipf(n), newRandom(1, 1)
-	var first, second, upper float64
-	for range draws {
-		switch rank := z.draw(r.float()); {
-		case rank < 0 || rank >= n:
-			t.Fatalf("rank %d", rank)
-		case rank == 0:
-			first++
-		case rank == 1:
-			second++
-		case rank >= n/2:
-			upper++
-		}
-	}
-	within := func(p, got float64) {
-		t.Helper()
-		require.InDelta(t, p*draws, got, 5*math.Sqrt(draws*p*(1-p)))
-	}
-	within(1/zeta(n), first)
-	within(math.Pow(2, -theta)/zeta(n), second)
-	p := 1 - zeta(n/2)/zeta(n)
-	require.InEpsilon(t, p, upper/draws, 0.05, "an approximation further down")
-}
-
-func TestPassesOfRandomNumbersDiffer(t *testing.T) {
-	seen := map[uint64]bool{}
-	for pass := range uint64(100) {
-		r := newRandom(1, pass)
-		for range 10 {
-			seen[r.next()] = true
-			require.Less(t, r.below(7), 7)
-		}
-	}
-	require.Greater(t, len(seen), 995)
-}
-
 func TestMixesOfYCSB(t *testing.T) {
 	u := testUniverse(t, 100_000)
 	for name, want := range map[string]map[verb]float64{
@@ -116,7 +67,7 @@ func TestMixesOfYCSB(t *testing.T) {
 		"ycsb-e": {scan: 0.95, insert: 0.05},
 		"ycsb-f": {read: 0.5, modify: 0.5},
 	} {
-		w := &worker{universe: u, start: &startTask{ValueSize: 100}, popular: newZipf(u.n), written: u.n, store: nothing{}}
+		w := &worker{universe: u, start: &startTask{ValueSize: 100}, popular: keys.NewZipf(u.n, keys.Theta), written: u.n, store: nothing{}}
 		y, err := newYCSB(w, name, 1)
 		require.NoError(t, err)
 		got := map[verb]float64{}
@@ -143,7 +94,7 @@ func TestMixesOfYCSB(t *testing.T) {
 
 func TestInsertsRunOut(t *testing.T) {
 	u := testUniverse(t, 1000)
-	w := &worker{universe: u, start: &startTask{ValueSize: 100}, popular: newZipf(u.n), written: u.n + u.spare(), store: nothing{}}
+	w := &worker{universe: u, start: &startTask{ValueSize: 100}, popular: keys.NewZipf(u.n, keys.Theta), written: u.n + u.spare(), store: nothing{}}
 	y, err := newYCSB(w, "ycsb-d", 1)
 	require.NoError(t, err)
 	for err == nil {

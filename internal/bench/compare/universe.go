@@ -128,12 +128,12 @@ func (u *universe) absentKeys(pass uint64) drawing {
 
 // zipfian draws loaded keys, some much more often than others. Which ones are
 // popular has nothing to do with key order nor with the order of loading.
-func (u *universe) zipfian(z *zipf, pass uint64) drawing {
+func (u *universe) zipfian(z *keys.Zipf, pass uint64) drawing {
 	p := keys.NewPermutation(u.n, keys.Mix(u.seed^zipfOrder))
-	r := newRandom(u.seed^zipfDraw, pass)
+	r := keys.NewRandom(u.seed^zipfDraw, pass)
 	return func(c *chunk) {
 		for range chunkKeys {
-			u.addLoaded(c, p.At(z.draw(r.float())))
+			u.addLoaded(c, p.At(z.Draw(r.Float())))
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/bench/keys"
+
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 )
@@ -21,7 +23,7 @@ type worker struct {
 	wrap     func(string, engine.Live) engine.Live
 	start    *startTask
 	universe *universe
-	popular  *zipf
+	popular  *keys.Zipf
 	store    engine.Live // nil while it is not open
 	settings engine.Settings
 	base     Sample // the process before the store was opened
@@ -97,7 +99,7 @@ func (w *worker) begin(s *startTask) (*Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.start, w.universe, w.popular, w.written = s, u, newZipf(u.n), u.n
+	w.start, w.universe, w.popular, w.written = s, u, keys.NewZipf(u.n, keys.Theta), u.n
 	return &Sample{}, nil
 }
 

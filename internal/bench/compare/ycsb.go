@@ -57,7 +57,7 @@ const ycsbChunk = 256
 type ycsb struct {
 	w          *worker
 	mix        mix
-	random     *random
+	random     *keys.Random
 	popularity keys.Permutation // which loaded record has a rank
 	reader     engine.Reader
 	operations []operation
@@ -87,7 +87,7 @@ func newYCSB(w *worker, name string, pass uint64) (*ycsb, error) {
 	u := w.universe
 	r, err := w.store.NewReader(engine.Get, engine.Existing)
 	return &ycsb{
-		w: w, mix: m, reader: r, random: newRandom(u.seed^mixDraw, pass),
+		w: w, mix: m, reader: r, random: keys.NewRandom(u.seed^mixDraw, pass),
 		popularity: keys.NewPermutation(u.n, keys.Mix(u.seed^zipfOrder)),
 		audit:      m.first == scan && pass == 0,
 		dst:        make([]byte, 0, w.start.ValueSize+64),
@@ -117,14 +117,14 @@ func (y *ycsb) draw() error {
 	u := y.w.universe
 	y.operations, y.keys, y.values, y.ends = y.operations[:0], y.keys[:0], y.values[:0], y.ends[:0]
 	for range ycsbChunk {
-		o := operation{verb: y.mix.other, updated: y.random.next()&1 == 1}
-		if y.random.float() < y.mix.share {
+		o := operation{verb: y.mix.other, updated: y.random.Next()&1 == 1}
+		if y.random.Float() < y.mix.share {
 			o.verb = y.mix.first
 		}
 		record := y.record()
 		switch o.verb {
 		case scan:
-			o.limit = 1 + y.random.below(maxScan)
+			o.limit = 1 + y.random.Below(maxScan)
 		case insert:
 			if y.w.written-u.n >= u.spare() {
 				return fmt.Errorf("all %d keys that were left to insert are used up; ask for more keys, or less seconds", u.spare())
@@ -145,7 +145,7 @@ func (y *ycsb) draw() error {
 
 // record draws one that exists.
 func (y *ycsb) record() int {
-	rank := y.w.popular.draw(y.random.float())
+	rank := y.w.popular.Draw(y.random.Float())
 	if y.mix.latest {
 		return y.w.written - 1 - rank
 	}

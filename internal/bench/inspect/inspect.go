@@ -183,7 +183,7 @@ func passRate(r *sstable.Reader, p *sstable.Properties, probes int) (*PassRate, 
 	passed := 0
 	for range probes {
 		var probe sstable.Probe
-		if _, _, _, err := r.Find(p.Smallest, random.Uint64(), base.MaxSeqNum, &probe); err != nil {
+		if _, _, _, err := r.Find(nil, p.Smallest, random.Uint64(), base.MaxSeqNum, &probe); err != nil {
 			return nil, fmt.Errorf("inspect: %w", err)
 		}
 		if probe.IndexLookup {
@@ -211,7 +211,7 @@ func (s *sizes) walk(ctx context.Context, path string) (err error) {
 		return fmt.Errorf("inspect: %w", err)
 	}
 	defer func() { err = errors.Join(err, blocks.Close()) }()
-	n := 0
+	n, buffer := 0, []byte(nil)
 	for e, err := range entries.All() {
 		if err != nil {
 			return fmt.Errorf("inspect: %w", err)
@@ -220,7 +220,7 @@ func (s *sizes) walk(ctx context.Context, path string) (err error) {
 			return ctx.Err()
 		}
 		var p sstable.Probe
-		if _, _, _, err := blocks.Find(e.Key, 0, base.MaxSeqNum, &p); err != nil {
+		if buffer, _, _, err = blocks.Find(buffer[:0], e.Key, 0, base.MaxSeqNum, &p); err != nil {
 			return fmt.Errorf("inspect: %w", err)
 		}
 		if p.BlocksFromDisk == 1 && p.IndexLeavesFromDisk == 0 {
