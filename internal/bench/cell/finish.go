@@ -46,6 +46,9 @@ func checkIdentities(r *Result, null bool) lookup.Identities {
 	if null {
 		return c.Out
 	}
+	if r.Shape.Total().Entries == 0 {
+		return c.Out // not a tree of files, or one that does not tell
+	}
 	c.Where = r.Name
 	entries, present := engine.Count(r.Shape.Total().Entries), engine.Count(r.Keys.Present)
 	if r.Build.Settled {

@@ -104,7 +104,11 @@ func (s *Settings) Check() error {
 	if err := store.Check(""); err != nil {
 		return err
 	}
-	if err := engine.CheckTree(s.Engine, engine.Tree{Compaction: s.Compaction, YoungFiles: young}); err != nil {
+	tree := engine.Tree{Compaction: s.Compaction, YoungFiles: young}
+	if s.Shape == Grown {
+		tree.BaseLevelBytes = 1 // as large as the keys will tell
+	}
+	if err := engine.CheckTree(s.Engine, tree); err != nil {
 		return err
 	}
 	return s.checkVariant()
@@ -147,7 +151,7 @@ func (s *Settings) request() keys.Request {
 }
 
 // batchKeys is the number of keys per write batch while loading.
-const batchKeys = 1000
+const batchKeys = 100
 
 // store returns the settings of the engine. One compaction runs at a time, so that
 // trees come out the same every time.

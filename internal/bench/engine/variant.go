@@ -25,7 +25,7 @@ func Unsupported(format string, args ...any) error {
 }
 
 // Variants lists the names that NewVariant accepts.
-var Variants = []string{"null", "siftkv", "pebble", "pebble-iterator"}
+var Variants = []string{"null", "siftkv", "pebble", "pebble-iterator", "badger", "goleveldb", "bbolt"}
 
 // Names of filters that are no spec of filterpolicy.Parse.
 const (
@@ -97,10 +97,22 @@ func NewVariant(engine, filter string, v values.Values) (*Variant, error) {
 			out.Access = Iterator
 		}
 		out.pebble(policy)
+	case "badger", "goleveldb", "bbolt":
+		return out, out.peer()
 	default:
 		return nil, bench.Usagef("engine %s: choose from %s", engine, strings.Join(Variants, ", "))
 	}
 	return out, nil
+}
+
+// peer makes a variant one of the engines whose filter is fixed.
+func (v *Variant) peer() error {
+	own := map[string]string{"badger": ownPrefix + "10", "goleveldb": ownPrefix + "10", "bbolt": "none"}[v.Engine]
+	if v.Filter != own {
+		return Unsupported("filter %s: %s has %s only", v.Filter, v.Engine, own)
+	}
+	v.open = func(dir string, s Settings, _ Tree) (Store, error) { return Open(v.Engine, dir, s) }
+	return nil
 }
 
 // filterOf returns the policy of a filter's name, nil for an engine's own.
@@ -153,6 +165,9 @@ var pebbleBloomRates = map[int]float64{10: PebbleBloomFPR, 16: 0.0035}
 func CheckTree(engine string, t Tree) error {
 	if !slices.Contains(CompactionStyles, t.Compaction) {
 		return bench.Usagef("compaction %s: choose from %s", t.Compaction, strings.Join(CompactionStyles, ", "))
+	}
+	if !slices.Contains([]string{"null", "siftkv", "pebble", "pebble-iterator"}, engine) && (t.YoungFiles > 0 || t.BaseLevelBytes > 0) {
+		return Unsupported("shape: trees of %s are settled only", engine)
 	}
 	if engine != "siftkv" && t.Compaction != CompactionStyles[0] {
 		return Unsupported("compaction %s: %s has %s only", t.Compaction, engine, CompactionStyles[0])
