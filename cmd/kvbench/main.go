@@ -4,11 +4,18 @@
 //	kvbench readamp              what a lookup costs, by engine and filter
 //	kvbench compare              how fast reads, scans, loads and writes are, by engine
 //	kvbench scale                how cost grows with the number of keys
+//	kvbench run                  one experiment
+//	kvbench sweep                a matrix of experiments
+//	kvbench diff A B             two sets of results
+//	kvbench report RESULTS       tables, charts, a page
+//	kvbench inspect DIR          filters, indexes and blocks of a store
+//	kvbench env                  this machine
 //	kvbench verify DIR           check every file of a store
 //
 // Standard output carries results, standard error progress and errors. Exit
 // statuses: 0 ok, 1 I/O or internal error or damage found, 2 usage, 3 a wrong
-// answer or counters that do not add up, 130 interrupted.
+// answer or counters that do not add up, 4 a threshold is passed, 5 some cells
+// failed, 130 interrupted.
 package main
 
 import (

@@ -14,7 +14,13 @@
 //	readamp   the read-amplification experiment: load, settle, look up, check
 //	compare   workloads on several engines, each in a process of its own
 //	scale     how cost grows with the number of keys
-//	report    results as tables and as JSON
+//	cell      one experiment: settings in, a result out
+//	sweep     matrices of cells, resumable
+//	results   the files of cells
+//	diff      two sets of results
+//	inspect   a store as a lookup sees it
+//	pagecache cold reads
+//	report    results as tables, charts, a page and JSON
 //	bytesize  sizes in flags and reports
 //
 // This package itself holds what they share: the errors that become exit
