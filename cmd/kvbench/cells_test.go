@@ -161,3 +161,18 @@ func TestInspectAndEnv(t *testing.T) {
 	status, _, stderr = kvbench(t, &program{}, "inspect", "/nothing/here")
 	require.Equal(t, 2, status, stderr)
 }
+
+func TestYCSBFromTheCommandLine(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "y.json")
+	args := []string{"ycsb", "--keys", "2000", "--ops", "500", "--engines", "siftkv", "--workers", "2", "--dir", t.TempDir(), "--memtable", "256KiB"}
+	status, stdout, stderr := kvbench(t, &program{}, append(args, "--json", file)...)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "read-modify-write")
+	require.Contains(t, stdout, "absent read")
+	require.FileExists(t, file)
+	status, stdout, stderr = kvbench(t, &program{}, append(args, "--workload", "b", "--rate", "20000")...)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "20,000 operations per second")
+	status, _, stderr = kvbench(t, &program{}, append(args, "--workload", "z")...)
+	require.Equal(t, 2, status, stderr)
+}

@@ -8,6 +8,7 @@
 //	kvbench sweep                a matrix of experiments
 //	kvbench diff A B             two sets of results
 //	kvbench report RESULTS       tables, charts, a page
+//	kvbench ycsb                 YCSB, in a closed loop or at a rate
 //	kvbench inspect DIR          filters, indexes and blocks of a store
 //	kvbench env                  this machine
 //	kvbench verify DIR           check every file of a store

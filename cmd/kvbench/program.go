@@ -14,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/environ"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
+	"github.com/siftkv/siftkv/internal/bench/ycsb"
 	"github.com/siftkv/siftkv/internal/cli"
 )
 
@@ -29,6 +30,7 @@ type commands struct {
 	Env     envCommand     `cmd:"" help:"The machine and the program, with warnings about what makes times less trustworthy."`
 	Readamp readampCommand `cmd:"" help:"What a lookup costs, by engine and filter: files, filter checks, blocks, bytes, time."`
 	Compare compareCommand `cmd:"" help:"How fast SiftKV is beside Pebble, Badger, goleveldb and bbolt: reads, scans, loads and writes."`
+	Ycsb    ycsbCommand    `cmd:"" name:"ycsb" help:"YCSB A to F and reads of absent keys, in a closed loop or at a rate."`
 	Scale   scaleCommand   `cmd:"" help:"How the cost of a lookup and the memory per key grow from 300,000 keys on."`
 	Filters filtersCommand `cmd:"" help:"Filter families on their own, beside other libraries: bits per key, false positives, build and probe times."`
 	Worker  workerCommand  `cmd:"" hidden:"" help:"What compare runs itself as."`
@@ -58,6 +60,7 @@ func (p *program) run(ctx context.Context, argv []string) int {
 			"version": environ.Version(), "engines": strings.Join(readamp.Engines, ","), "families": families,
 			"workloads": strings.Join(compare.Workloads(), ","), "workloadlist": strings.Join(compare.Workloads(), ", "),
 			"peers":       strings.Join(engine.Peers(), ", "),
+			"ycsbengines": strings.Join(ycsb.Engines(), ", "),
 			"compactions": strings.Join(engine.CompactionStyles, ", "), "compaction": engine.CompactionStyles[0],
 		},
 	}

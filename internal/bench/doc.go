@@ -18,6 +18,7 @@
 //	sweep     matrices of cells, resumable
 //	results   the files of cells
 //	diff      two sets of results
+//	ycsb      the workloads of YCSB, and reads of absent keys
 //	inspect   a store as a lookup sees it
 //	pagecache cold reads
 //	report    results as tables, charts, a page and JSON

@@ -11,7 +11,7 @@ import (
 func (x *run) finish(r *Result) {
 	total := r.Shape.Total()
 	r.BitsPerKey = total.BitsPerKey()
-	if total.Files > 0 && total.FilterBytes > 0 {
+	if total.Files > 0 && total.FilterBytes > 0 && r.Settings.Budget != Spread { // spread, each level has bits of its own: see Levels
 		if bits, rate, ok := x.variant.Expected(int(total.Entries) / total.Files); ok {
 			r.Theory = &lookup.Theory{BitsPerKey: bits, FPR: rate}
 		}

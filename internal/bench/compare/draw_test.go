@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/bench/ycsb"
+
 	"github.com/siftkv/siftkv/internal/bench/keys"
 
 	"github.com/stretchr/testify/require"
@@ -59,7 +61,7 @@ func TestDrawingsKnowTheirValues(t *testing.T) {
 
 func TestMixesOfYCSB(t *testing.T) {
 	u := testUniverse(t, 100_000)
-	for name, want := range map[string]map[verb]float64{
+	for name, want := range map[string]map[ycsb.Verb]float64{
 		"ycsb-a": {read: 0.5, update: 0.5},
 		"ycsb-b": {read: 0.95, update: 0.05},
 		"ycsb-c": {read: 1},
@@ -70,7 +72,7 @@ func TestMixesOfYCSB(t *testing.T) {
 		w := &worker{universe: u, start: &startTask{ValueSize: 100}, popular: keys.NewZipf(u.n, keys.Theta), written: u.n, store: nothing{}}
 		y, err := newYCSB(w, name, 1)
 		require.NoError(t, err)
-		got := map[verb]float64{}
+		got := map[ycsb.Verb]float64{}
 		const chunks = 100
 		for range chunks {
 			require.NoError(t, y.draw())

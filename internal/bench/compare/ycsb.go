@@ -4,48 +4,29 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/measure"
+	"github.com/siftkv/siftkv/internal/bench/ycsb"
 )
 
-// A verb is what one operation of YCSB does.
-type verb uint8
-
+// The verbs of a mix.
 const (
-	read verb = iota
-	update
-	insert
-	scan
-	modify // read-modify-write
+	read   = ycsb.Read
+	update = ycsb.Update
+	insert = ycsb.Insert
+	scan   = ycsb.Scan
+	modify = ycsb.Modify
 )
 
-// A mix is one of the core workloads of YCSB (B. Cooper et al., "Benchmarking cloud
-// serving systems with YCSB", SoCC 2010, and workloads/workload[a-f] of its source):
-// a first verb with its share, another for the rest, and the popularity of records.
-// Scans have 1 to maxScan records, each number as likely as any other.
-type mix struct {
-	first, other verb
-	share        float64 // of first
-	latest       bool    // popular is what was inserted last; else some records anywhere
-}
-
-const maxScan = 100
-
-var mixes = map[string]mix{
-	"ycsb-a": {first: read, share: 0.5, other: update},
-	"ycsb-b": {first: read, share: 0.95, other: update},
-	"ycsb-c": {first: read, share: 1},
-	"ycsb-d": {first: read, share: 0.95, other: insert, latest: true},
-	"ycsb-e": {first: scan, share: 0.95, other: insert},
-	"ycsb-f": {first: read, share: 0.5, other: modify},
-}
+const maxScan = ycsb.MaxScan
 
 // An operation is drawn before the clock runs.
 type operation struct {
-	verb    verb
+	verb    ycsb.Verb
 	limit   int  // of a scan
 	updated bool // the form of the value that an update writes
 }
@@ -53,10 +34,10 @@ type operation struct {
 // ycsbChunk is the number of operations between two readings of the clock.
 const ycsbChunk = 256
 
-// ycsb is a loop of one mix, in one goroutine.
-type ycsb struct {
+// mixed is a loop of one mix, in one goroutine.
+type mixed struct {
 	w          *worker
-	mix        mix
+	mix        ycsb.Mix
 	random     *keys.Random
 	popularity keys.Permutation // which loaded record has a rank
 	reader     engine.Reader
@@ -79,26 +60,26 @@ type ycsb struct {
 	cpu  time.Duration
 }
 
-func newYCSB(w *worker, name string, pass uint64) (*ycsb, error) {
-	m, ok := mixes[name]
+func newYCSB(w *worker, name string, pass uint64) (*mixed, error) {
+	m, ok := ycsb.Mixes[strings.TrimPrefix(name, "ycsb-")]
 	if !ok {
 		return nil, fmt.Errorf("no job named %q", name)
 	}
 	u := w.universe
 	r, err := w.store.NewReader(engine.Get, engine.Existing)
-	return &ycsb{
+	return &mixed{
 		w: w, mix: m, reader: r, random: keys.NewRandom(u.seed^mixDraw, pass),
 		popularity: keys.NewPermutation(u.n, keys.Mix(u.seed^zipfOrder)),
-		audit:      m.first == scan && pass == 0,
+		audit:      m.First == scan && pass == 0,
 		dst:        make([]byte, 0, w.start.ValueSize+64),
 	}, err
 }
 
-func (y *ycsb) done() (int64, time.Duration, time.Duration) { return y.n, y.took, y.cpu }
+func (y *mixed) done() (int64, time.Duration, time.Duration) { return y.n, y.took, y.cpu }
 
 // close looks, in one pass of a mix with scans, whether they can have left something
 // out: how many entries come between two is not known to a scan of a store that grows.
-func (y *ycsb) close() error {
+func (y *mixed) close() error {
 	if !y.audit {
 		return y.reader.Close()
 	}
@@ -113,13 +94,13 @@ func (y *ycsb) close() error {
 }
 
 // draw chooses a chunk. An insert counts for the operations behind it.
-func (y *ycsb) draw() error {
+func (y *mixed) draw() error {
 	u := y.w.universe
 	y.operations, y.keys, y.values, y.ends = y.operations[:0], y.keys[:0], y.values[:0], y.ends[:0]
 	for range ycsbChunk {
-		o := operation{verb: y.mix.other, updated: y.random.Next()&1 == 1}
-		if y.random.Float() < y.mix.share {
-			o.verb = y.mix.first
+		o := operation{verb: y.mix.Other, updated: y.random.Next()&1 == 1}
+		if y.random.Float() < y.mix.Share {
+			o.verb = y.mix.First
 		}
 		record := y.record()
 		switch o.verb {
@@ -144,16 +125,16 @@ func (y *ycsb) draw() error {
 }
 
 // record draws one that exists.
-func (y *ycsb) record() int {
+func (y *mixed) record() int {
 	rank := y.w.popular.Draw(y.random.Float())
-	if y.mix.latest {
+	if y.mix.Latest {
 		return y.w.written - 1 - rank
 	}
 	return y.popularity.At(rank)
 }
 
 // next does a chunk of operations.
-func (y *ycsb) next(ctx context.Context) (bool, error) {
+func (y *mixed) next(ctx context.Context) (bool, error) {
 	if err := y.draw(); err != nil {
 		return false, err
 	}
@@ -175,7 +156,7 @@ func (y *ycsb) next(ctx context.Context) (bool, error) {
 }
 
 // one does one operation.
-func (y *ycsb) one(o operation, key, value []byte, visit func(key, value []byte)) error {
+func (y *mixed) one(o operation, key, value []byte, visit func(key, value []byte)) error {
 	switch o.verb {
 	case update, insert:
 		return y.w.store.Set(key, value)
@@ -206,7 +187,7 @@ func (y *ycsb) one(o operation, key, value []byte, visit func(key, value []byte)
 
 // visit checks one entry of a scan: it begins at its first key, which exists, goes up
 // from there, and each value belongs to its key.
-func (y *ycsb) visit(key, value []byte) {
+func (y *mixed) visit(key, value []byte) {
 	p := position(key)
 	ok, _ := y.w.universe.right(key, value)
 	if y.wrong == nil && (!ok || y.entries > 0 && p <= y.previous || y.entries == 0 && y.first != nil && !bytes.Equal(key, y.first)) {

@@ -1,0 +1,285 @@
+package ycsb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/environ"
+	"github.com/siftkv/siftkv/internal/bench/keys"
+	"github.com/siftkv/siftkv/internal/bench/measure"
+	"github.com/siftkv/siftkv/internal/bench/progress"
+	"github.com/siftkv/siftkv/internal/bench/values"
+)
+
+// Schema names the form of a Result in JSON.
+const Schema = "kvbench.ycsb/v1"
+
+// A Config says what to run. Every field is needed but Rate, Dir, Argv and Wrap.
+type Config struct {
+	Engines    []string // of Engines()
+	Workloads  []string // of Names, in this order on the same store
+	Keys       int      // records loaded
+	KeySize    int      // bytes
+	ValueSize  int      // bytes
+	Operations int      // of each workload
+	Workers    int
+	Rate       float64 // operations a second of all workers; 0: as fast as answers come
+	Seed       uint64
+	Store      engine.Settings
+	Dir        string // where a temporary directory is made; empty: the system's
+	Argv       []string
+	Progress   *progress.Reporter
+
+	// Wrap, if set, stands between the run and each store it opens.
+	Wrap func(name string, s engine.Live) engine.Live
+}
+
+// A Result is everything that a run found out.
+type Result struct {
+	Schema      string              `json:"schema"`
+	Environment environ.Environment `json:"environment"`
+	Keys        int                 `json:"keys"`
+	KeyBytes    int                 `json:"key_bytes"`
+	ValueBytes  int                 `json:"value_bytes"`
+	Operations  int                 `json:"operations"`
+	Workers     int                 `json:"workers"`
+	Rate        float64             `json:"rate"` // 0: closed loop
+	Seed        uint64              `json:"seed"`
+	Store       engine.Settings     `json:"store"`
+	Rows        []Row               `json:"rows"`
+	TimerNs     int64               `json:"timer_ns"`
+	Warnings    []string            `json:"warnings"`
+}
+
+// A Row is one workload on one engine.
+type Row struct {
+	Engine    string    `json:"engine"`
+	Workload  string    `json:"workload"`
+	Seconds   float64   `json:"seconds"`
+	PerSecond float64   `json:"per_second"`
+	Verbs     []Latency `json:"verbs"`
+}
+
+// A Latency is how long the operations of one verb took, in nanoseconds: from the
+// moment the operation was due, which in a closed loop is when it began, and from when
+// it began.
+type Latency struct {
+	Verb    string      `json:"verb"`
+	Count   int64       `json:"count"`
+	Due     Percentiles `json:"due_ns"`
+	Service Percentiles `json:"service_ns"`
+}
+
+// Percentiles are those of a distribution.
+type Percentiles struct {
+	Mean  float64 `json:"mean"`
+	P50   int64   `json:"p50"`
+	P90   int64   `json:"p90"`
+	P99   int64   `json:"p99"`
+	P999  int64   `json:"p999"`
+	P9999 int64   `json:"p9999"`
+	Max   int64   `json:"max"`
+}
+
+// Engines lists the engines of a run: all but the iterator, which does not see what is
+// written later.
+func Engines() []string {
+	return slices.DeleteFunc(engine.Peers(), func(name string) bool { return name == engine.PebbleIteratorName })
+}
+
+// Bounds of a run.
+const (
+	maxOperations = 1 << 30
+	maxWorkers    = 4096
+	maxRate       = 1e8
+)
+
+// validate reports the first field that makes no sense.
+func (c *Config) validate() error {
+	for _, list := range []struct {
+		flag           string
+		given, allowed []string
+	}{{"--engines", c.Engines, Engines()}, {"--workload", c.Workloads, Names}} {
+		if len(list.given) == 0 {
+			return bench.Usagef("%s: nothing to measure; choose from %s", list.flag, strings.Join(list.allowed, ", "))
+		}
+		for _, name := range list.given {
+			if !slices.Contains(list.allowed, name) {
+				return bench.Usagef("%s %s: choose from %s", list.flag, name, strings.Join(list.allowed, ", "))
+			}
+		}
+	}
+	switch {
+	case c.Keys < 100 || c.Keys > keys.MaxGenerated/2:
+		return bench.Usagef("--keys %d: want 100 to %d", c.Keys, keys.MaxGenerated/2)
+	case c.Operations < 1 || c.Operations > maxOperations:
+		return bench.Usagef("--ops %d: want 1 to %d", c.Operations, maxOperations)
+	case c.Workers < 1 || c.Workers > maxWorkers:
+		return bench.Usagef("--workers %d: want 1 to %d", c.Workers, maxWorkers)
+	case c.Rate < 0 || c.Rate > maxRate:
+		return bench.Usagef("--rate %g: want operations per second, up to %g, or 0 for a closed loop", c.Rate, maxRate)
+	}
+	if info, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !info.IsDir()) {
+		return bench.Usagef("--dir %s: not a directory; create it or choose another", c.Dir)
+	}
+	return c.Store.Check("--")
+}
+
+// Run loads a store per engine and runs every workload on it. A wrong answer ends the
+// run with an error that matches bench.ErrWrongAnswer.
+func Run(ctx context.Context, c *Config) (r *Result, err error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	v, err := values.New(c.ValueSize, c.Seed)
+	if err != nil {
+		return nil, err
+	}
+	// Records to insert are there from the beginning, behind those that are loaded.
+	source, err := keys.NewGenerated(c.Keys+c.inserts(), c.KeySize, c.Seed)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(c.Dir, "kvbench-ycsb-*")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for the stores: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	r = &Result{
+		Schema: Schema, Environment: environ.Capture(c.Argv, dir), Keys: c.Keys, KeyBytes: c.KeySize, ValueBytes: c.ValueSize,
+		Operations: c.Operations, Workers: c.Workers, Rate: c.Rate, Seed: c.Seed, Store: c.Store, TimerNs: int64(measure.TimerCost()),
+	}
+	r.Environment.Dir = filepath.Dir(dir)
+	r.Warnings = append([]string{}, r.Environment.Warnings...)
+	for _, name := range c.Engines {
+		x := &run{c: c, source: source, values: v, engine: name}
+		if err := x.all(ctx, filepath.Join(dir, name), r); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return r, nil
+}
+
+// inserts returns how many records the workloads may insert: a bit more than their
+// share, which is drawn.
+func (c *Config) inserts() int {
+	n := 0
+	for _, name := range c.Workloads {
+		if m := Mixes[name]; m.Other == Insert {
+			n += int((1-m.Share)*float64(c.Operations)*1.5) + 1000
+		}
+	}
+	return n
+}
+
+// A run is one engine under way.
+type run struct {
+	c        *Config
+	source   *keys.Generated
+	values   values.Values
+	engine   string
+	store    engine.Live
+	frontier *frontier
+	zipf     *keys.Zipf
+}
+
+// all loads the store and runs the workloads on it.
+func (x *run) all(ctx context.Context, dir string, r *Result) (err error) {
+	s := x.c.Store
+	s.Durability, s.Writers = engine.Soon, x.c.Workers
+	if x.store, err = engine.Open(x.engine, dir, s); err != nil {
+		return err
+	}
+	if x.c.Wrap != nil {
+		x.store = x.c.Wrap(x.engine, x.store)
+	}
+	defer func() { err = errors.Join(err, x.store.Close()) }()
+	if err := x.load(ctx); err != nil {
+		return err
+	}
+	x.frontier = newFrontier(x.c.Keys, x.c.Keys+x.c.inserts())
+	x.zipf = keys.NewZipf(x.c.Keys, keys.Theta)
+	for _, name := range x.c.Workloads {
+		row, err := x.workload(ctx, name)
+		if err != nil {
+			return fmt.Errorf("workload %s: %w", name, err)
+		}
+		r.Rows = append(r.Rows, *row)
+		if x.c.Rate > 0 && row.PerSecond < 0.95*x.c.Rate {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s, workload %s: %.0f operations per second of the %.0f asked for: the latencies grow with the length of the run", x.engine, name, row.PerSecond, x.c.Rate))
+		}
+	}
+	return nil
+}
+
+// load writes the records and settles the store.
+func (x *run) load(ctx context.Context) error {
+	phase := x.c.Progress.Start("load "+x.engine, x.c.Keys, "keys")
+	var key, value []byte
+	const step = 1 << 12
+	for i := range x.c.Keys {
+		if i%step == 0 {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			phase.Add(min(step, x.c.Keys-i))
+		}
+		key = x.source.AppendPresent(key[:0], i)
+		value = x.values.Append(value[:0], key)
+		if err := x.store.Put(key, value); err != nil {
+			return err
+		}
+	}
+	phase.Done()
+	phase = x.c.Progress.Start("settle "+x.engine, 0, "")
+	defer phase.Done()
+	return x.store.Settle(ctx)
+}
+
+// workload runs one workload with all workers.
+func (x *run) workload(ctx context.Context, name string) (*Row, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	phase := x.c.Progress.Start(x.engine+" "+name, x.c.Operations, "operations")
+	workers := make([]*worker, x.c.Workers)
+	for i := range workers {
+		w, err := x.newWorker(name, i)
+		if err != nil {
+			return nil, err
+		}
+		workers[i] = w
+	}
+	start := time.Now()
+	ends := make(chan error, len(workers))
+	for _, w := range workers {
+		go func() {
+			err := w.loop(ctx, start)
+			if err != nil {
+				cancel(err) // the others need not go on
+			}
+			ends <- errors.Join(err, w.close())
+		}()
+	}
+	var failed error
+	for range workers {
+		err := <-ends
+		if failed == nil || errors.Is(failed, context.Canceled) {
+			failed = err
+		}
+	}
+	took := time.Since(start)
+	if failed != nil {
+		return nil, failed
+	}
+	phase.Add(x.c.Operations)
+	phase.Done()
+	return summary(x.engine, name, took, workers), nil
+}
