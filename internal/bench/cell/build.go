@@ -107,6 +107,8 @@ func (l *loader) load(ctx context.Context) error {
 	a.Usage = engine.UnknownUsage()
 	if m, ok := l.store.(engine.Meter); ok {
 		a.Usage = m.Usage()
+		// What is in memory now depends on which files of compactions are still open.
+		a.Usage.FilterMemory, a.Usage.IndexMemory, a.Usage.CacheMemory = engine.Unknown, engine.Unknown, engine.Unknown
 	}
 	perKey := l.x.source.Describe().MeanLen + float64(l.x.settings.ValueSize)
 	a.LiveBytes = int64(perKey * float64(l.x.source.Present()))

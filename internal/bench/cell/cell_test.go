@@ -147,6 +147,36 @@ func TestCountersAreEqualInTwoRuns(t *testing.T) {
 	}
 }
 
+func TestCompactionKinds(t *testing.T) {
+	runs := map[string]int{}
+	writes := map[string]float64{}
+	for _, kind := range engine.CompactionStyles {
+		s := small()
+		s.Keys, s.Shape, s.Filter, s.Compaction = "5000", Grown, "bloom:10", kind
+		texts := map[string]bool{}
+		for range 1 + strings.Count(kind, "tiered") { // of leveled trees another test tells
+			r, err := newLab(t).Run(t.Context(), s)
+			require.NoError(t, err)
+			require.NoError(t, r.Identities.Err())
+			texts[exact(r)] = true
+			runs[kind], writes[kind] = r.Shape.Total().Runs, r.Metric(StoreKind, "write-amp").Value
+			for i, l := range r.Shape.Levels {
+				require.Equal(t, l.Runs, r.Levels[i].Runs)
+			}
+		}
+		require.Len(t, texts, 1, "%s: counters differ in two runs", kind)
+	}
+	require.Greater(t, runs["tiered"], runs["leveled"])
+	require.Less(t, writes["tiered"], writes["leveled"])
+	s := small()
+	s.Compaction = "tiered"
+	r, err := newLab(t).Run(t.Context(), s)
+	require.NoError(t, err)
+	require.True(t, r.Build.Settled, "%+v", r.Shape)
+	s.Engine = "pebble"
+	require.ErrorIs(t, s.Check(), engine.ErrUnsupported)
+}
+
 func TestNamesTellCellsApart(t *testing.T) {
 	s := small()
 	require.Regexp(t, regexp.MustCompile(`^siftkv-blocked-10-[0-9a-f]{12}$`), s.Name())

@@ -30,10 +30,10 @@ func (s Shape) Total() LevelShape {
 	return total
 }
 
-// Settled reports whether everything is in one level below the youngest, where
-// files do not overlap: a lookup then considers one file at most.
+// Settled reports whether everything is in one sorted run below level 0, whose files
+// do not overlap: a lookup then considers one file at most.
 func (s Shape) Settled() bool {
-	return len(s.Levels) == 0 || len(s.Levels) == 1 && s.Levels[0].Level > 0
+	return len(s.Levels) == 0 || len(s.Levels) == 1 && s.Levels[0].Level > 0 && s.Levels[0].Runs <= 1
 }
 
 // BitsPerKey returns the filter bits spent on each entry; 0 for an empty store.

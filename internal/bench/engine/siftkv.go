@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -31,7 +32,7 @@ type Tree struct {
 }
 
 // CompactionStyles lists the names that Tree.Compaction may have.
-var CompactionStyles = []string{"leveled"}
+var CompactionStyles = []string{kv.Leveled.String(), kv.Tiered.String(), kv.LazyLeveled.String()}
 
 // OpenSiftKV opens or creates a store in dir with one filter policy on every level.
 func OpenSiftKV(dir string, s Settings, policy filterpolicy.Policy) (*SiftKV, error) {
@@ -51,6 +52,13 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 		TargetFileSize:           t.FileBytes,
 		BaseLevelSize:            t.BaseLevelBytes,
 		MaxConcurrentCompactions: s.Compactions,
+	}
+	if t.Compaction != "" {
+		kind, err := kv.ParseCompaction(t.Compaction)
+		if err != nil {
+			return nil, bench.Usagef("compaction: %w", err)
+		}
+		o.Compaction = kind
 	}
 	if t.YoungFiles > 0 {
 		o.L0CompactionThreshold = t.YoungFiles + 1
@@ -137,7 +145,7 @@ func ShapeOf(m *kv.Metrics) Shape {
 			continue
 		}
 		shape.Levels = append(shape.Levels, LevelShape{
-			Level: i, Runs: runs(i, l.Files), Files: l.Files, Bytes: l.Bytes, Entries: int64(l.Entries),
+			Level: i, Runs: l.Runs, Files: l.Files, Bytes: l.Bytes, Entries: int64(l.Entries),
 			FilterBytes: l.FilterBytes, IndexBytes: l.IndexBytes,
 		})
 	}
