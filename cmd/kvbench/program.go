@@ -22,19 +22,20 @@ import (
 type commands struct {
 	Version kong.VersionFlag `help:"Print version and revision, and exit."`
 
-	Run     runCommand     `cmd:"" help:"One experiment: an engine, a filter, a tree, a cache and a workload."`
-	Sweep   sweepCommand   `cmd:"" help:"A matrix of experiments, from flags or a file; resumable."`
-	Diff    diffCommand    `cmd:"" help:"Two sets of results: counters exactly, times by a rank test."`
-	Report  reportCommand  `cmd:"" help:"Results as tables, CSV, benchstat text, SVG charts, or one HTML page."`
-	Inspect inspectCommand `cmd:"" help:"A store or a sorted file: levels, filters and what they let pass, indexes, block sizes."`
-	Env     envCommand     `cmd:"" help:"The machine and the program, with warnings about what makes times less trustworthy."`
-	Readamp readampCommand `cmd:"" help:"What a lookup costs, by engine and filter: files, filter checks, blocks, bytes, time."`
-	Compare compareCommand `cmd:"" help:"How fast SiftKV is beside Pebble, Badger, goleveldb and bbolt: reads, scans, loads and writes."`
-	Ycsb    ycsbCommand    `cmd:"" name:"ycsb" help:"YCSB A to F and reads of absent keys, in a closed loop or at a rate."`
-	Scale   scaleCommand   `cmd:"" help:"How the cost of a lookup and the memory per key grow from 300,000 keys on."`
-	Filters filtersCommand `cmd:"" help:"Filter families on their own, beside other libraries: bits per key, false positives, build and probe times."`
-	Worker  workerCommand  `cmd:"" hidden:"" help:"What compare runs itself as."`
-	Verify  verifyCommand  `cmd:"" help:"Check every file of a store, reading only. Exit status 1 if something is damaged."`
+	Run        runCommand        `cmd:"" help:"One experiment: an engine, a filter, a tree, a cache and a workload."`
+	Sweep      sweepCommand      `cmd:"" help:"A matrix of experiments, from flags or a file; resumable."`
+	Diff       diffCommand       `cmd:"" help:"Two sets of results: counters exactly, times by a rank test."`
+	Report     reportCommand     `cmd:"" help:"Results as tables, CSV, benchstat text, SVG charts, or one HTML page."`
+	Inspect    inspectCommand    `cmd:"" help:"A store or a sorted file: levels, filters and what they let pass, indexes, block sizes."`
+	Env        envCommand        `cmd:"" help:"The machine and the program, with warnings about what makes times less trustworthy."`
+	Readamp    readampCommand    `cmd:"" help:"What a lookup costs, by engine and filter: files, filter checks, blocks, bytes, time."`
+	Compare    compareCommand    `cmd:"" help:"How fast SiftKV is beside Pebble, Badger, goleveldb and bbolt: reads, scans, loads and writes."`
+	Ycsb       ycsbCommand       `cmd:"" name:"ycsb" help:"YCSB A to F and reads of absent keys, in a closed loop or at a rate."`
+	Scale      scaleCommand      `cmd:"" help:"How the cost of a lookup and the memory per key grow from 300,000 keys on."`
+	Filters    filtersCommand    `cmd:"" help:"Filter families on their own, beside other libraries: bits per key, false positives, build and probe times."`
+	Worker     workerCommand     `cmd:"" hidden:"" help:"What compare runs itself as."`
+	Completion completionCommand `cmd:"" help:"A script that completes this command line, for bash, zsh or fish."`
+	Verify     verifyCommand     `cmd:"" help:"Check every file of a store, reading only. Exit status 1 if something is damaged."`
 }
 
 // A program is kvbench with its surroundings.

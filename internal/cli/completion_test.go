@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"bytes"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/stretchr/testify/require"
+)
+
+func TestCompletionOffersCommandsFlagsAndValues(t *testing.T) {
+	var commands struct {
+		Measure struct {
+			Progress string `default:"auto" enum:"auto,plain" help:"It's progress."`
+			Secret   bool   `hidden:""`
+		} `cmd:"" help:"Measures."`
+		Show struct {
+			JSON bool `name:"json"`
+		} `cmd:"" help:"Shows."`
+		Worker struct{} `cmd:"" hidden:""`
+	}
+	app, err := kong.New(&commands, kong.Name("tool"))
+	require.NoError(t, err)
+	for _, shell := range Shells {
+		var out bytes.Buffer
+		require.NoError(t, Completion(&out, app, shell))
+		for _, word := range []string{"measure", "show", "progress", "json", "plain"} {
+			require.Contains(t, out.String(), word, shell)
+		}
+		require.NotContains(t, out.String(), "worker")
+		require.NotContains(t, out.String(), "secret")
+	}
+
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		return // a machine without the shell
+	}
+	var script bytes.Buffer
+	require.NoError(t, Completion(&script, app, "bash"))
+	for line, want := range map[string]string{
+		"tool me": "measure", "tool measure --pro": "--progress", "tool measure --progress pl": "plain", "tool sh": "show",
+	} {
+		words := strings.Split(line, " ")
+		run := script.String() + "COMP_WORDS=(" + strings.Join(words, " ") + "); COMP_CWORD=" + string(rune('0'+len(words)-1)) + "; _tool; echo ${COMPREPLY[@]}\n"
+		got, err := exec.Command(bash, "--norc", "-c", run).CombinedOutput()
+		require.NoError(t, err, string(got))
+		require.Equal(t, want, strings.TrimSpace(string(got)), line)
+	}
+}
