@@ -2,6 +2,8 @@
 
 package cache
 
+const noReserve = 0
+
 // Elsewhere the advice differs in meaning or is missing.
 
 func adviseHuge([]byte) {}

@@ -3,6 +3,7 @@
 package cache
 
 import (
+	"math"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -16,12 +17,17 @@ const hugePage = 2 << 20
 const minHuge = 32 << 20
 
 // reserve returns size bytes that are no part of the Go heap, and what unreserve
-// wants to have. The system gives memory as it is written to. If it gives no
-// address space, the bytes come from the Go heap.
+// wants to have. The system gives memory as it is written to, and is asked not to
+// hold size against what it has: a capacity may be larger than the machine. Nil if
+// the system gives no address space. The Go heap would not have it either, and ends
+// the process when it is refused.
 func reserve(size int64) (mem, mapping []byte) {
-	mapping, err := unix.Mmap(-1, 0, int(size)+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if size > math.MaxInt-hugePage {
+		return nil, nil
+	}
+	mapping, err := unix.Mmap(-1, 0, int(size)+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|noReserve)
 	if err != nil {
-		return make([]byte, size), nil
+		return nil, nil
 	}
 	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(mapping))) % hugePage
 	mem = mapping[skip : int64(skip)+size]
