@@ -208,6 +208,8 @@ func (b block) find(key []byte, hash uint64, at base.SeqNum) (f found, err error
 		if start, err = b.lastRestartBefore(base.SearchKey(key, base.MaxSeqNum)); err != nil {
 			return found{}, err
 		}
+	} else if start >= b.numRestarts() {
+		return found{}, errBlock // checkBlock has seen to it; the bytes may be a mapping's
 	}
 	return b.scan(b.restart(start), key, at)
 }

@@ -1,6 +1,8 @@
 package sstable
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -43,11 +45,18 @@ func (r *Reader) mapFile() {
 // block is one that has to be decoded.
 func (r *Reader) mappedBlock(loc location, p *Probe) (data []byte, ok bool, err error) {
 	m := r.mapped
+	if r.closed.Load() {
+		return nil, false, ErrClosed // the addresses may be somebody else's by now
+	}
 	raw := m.data[loc.offset : loc.offset+uint64(loc.length)]
 	word, bit := &m.verified[loc.block>>6], uint64(1)<<(loc.block&63)
 	if word.Load()&bit != 0 {
+		data = raw[:len(raw)-trailerSize]
+		if emptied(data) {
+			return nil, false, r.ioError(int64(loc.offset), errEmptied)
+		}
 		p.BlocksFromCache++
-		return raw[:len(raw)-trailerSize], true, nil
+		return data, true, nil
 	}
 	data, c, err := splitTrailer(raw, r.id, loc.offset)
 	if err == nil {
@@ -65,6 +74,13 @@ func (r *Reader) mappedBlock(loc location, p *Probe) (data []byte, ok bool, err 
 	p.BytesDecoded += int64(len(data))
 	return data, true, nil
 }
+
+var errEmptied = errors.New("the mapped file has lost what was here: it was truncated")
+
+// emptied reports whether a block that was verified has lost its end. The page in
+// which a truncated file ends is no fault to read: it is zeros from there on, and zeros
+// are a block in which every key is absent. No block of a file has no entries.
+func emptied(data []byte) bool { return binary.LittleEndian.Uint32(data[len(data)-4:]) == 0 }
 
 // findMapped looks into a block of the mapping and appends the value that is to be
 // returned to dst.

@@ -107,6 +107,74 @@ func TestATruncatedMappedFileIsAnError(t *testing.T) {
 	require.NoError(t, r.Close())
 }
 
+// The page in which a truncated file ends reads as zeros, which must not pass for a block
+// without the key, though the block was verified before.
+func TestWhatATruncationZeroedIsNotTakenForAbsent(t *testing.T) {
+	data := plainFile(t, 3000, WriterOptions{Compression: NoCompression, Filter: mustParse("none"), ID: 1})
+	r, path := openMapped(t, data)
+	var p Probe
+	for i := range 3000 {
+		_, ok, err := get(r, i, &p)
+		require.NoError(t, err)
+		require.True(t, ok)
+	}
+	require.NoError(t, os.Truncate(path, 64<<10+100))
+	for i := range 3000 {
+		value, ok, err := get(r, i, &p)
+		if err == nil {
+			require.True(t, ok, "key %d", i)
+			continue
+		}
+		require.ErrorContains(t, err, "truncated")
+		require.Equal(t, "before", string(value))
+	}
+	it := r.NewIter(IterOptions{})
+	seen := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		require.Equal(t, fmt.Sprintf("key-%012d", 2*seen), string(it.Key().User), "nothing is passed over")
+		seen++
+	}
+	require.ErrorContains(t, it.Error(), "truncated")
+	require.NoError(t, r.Close())
+}
+
+// A verified block whose bytes change is trusted; that must not end the process.
+func TestAHashTableThatChangedDoesNotPanic(t *testing.T) {
+	data := plainFile(t, 3000, WriterOptions{Compression: NoCompression, Filter: mustParse("none"), ID: 1})
+	r, path := openMapped(t, data)
+	var p Probe
+	_, ok, err := get(r, 0, &p)
+	require.NoError(t, err)
+	require.True(t, ok)
+	loc := locationIn(&r.index, 0)
+	b := viewBlock(data[loc.offset : int(loc.offset)+loc.length-trailerSize])
+	require.NotEmpty(t, b.buckets)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	wrong := make([]byte, len(b.buckets))
+	for i := range wrong {
+		wrong[i] = maxRestarts
+	}
+	_, err = f.WriteAt(wrong, int64(loc.offset)+int64(len(b.entries)+len(b.restarts)))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	_, _, err = get(r, 0, &p)
+	require.ErrorIs(t, err, ErrCorruption)
+	require.NoError(t, r.Close())
+}
+
+func TestAMappedFileThatWasClosed(t *testing.T) {
+	r, _ := openMapped(t, plainFile(t, 3000, WriterOptions{Compression: NoCompression, ID: 1}))
+	it := r.NewIter(IterOptions{})
+	require.True(t, it.First())
+	require.NoError(t, r.Close())
+	var p Probe
+	_, _, err := get(r, 0, &p)
+	require.ErrorIs(t, err, ErrClosed)
+	require.False(t, it.First())
+	require.ErrorIs(t, it.Error(), ErrClosed)
+}
+
 func TestFindInAMappedFileDoesNotAllocate(t *testing.T) {
 	r, _ := openMapped(t, plainFile(t, 3000, WriterOptions{Compression: NoCompression, ID: 1}))
 	key := fmt.Appendf(nil, "key-%012d", 2*777)
