@@ -144,7 +144,8 @@ func (l *loader) grow(ctx context.Context) error {
 		return err
 	}
 	total := shape.Total()
-	perBase := int(l.b.about.Tree.BaseLevelBytes * total.Entries / max(1, total.Bytes))
+	// Without filters, so that as many keys are rewritten whatever the filter.
+	perBase := int(l.b.about.Tree.BaseLevelBytes * total.Entries / max(1, total.Bytes-total.FilterBytes))
 	l.b.about.Rewritten, err = g.Rewrite(ctx, perBase)
 	phase.Done()
 	return err
