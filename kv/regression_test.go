@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -152,12 +153,14 @@ func TestVerifyMentionsALogThatBreaksOff(t *testing.T) {
 	db, err := Open(dir, nil)
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("k"), make([]byte, 1000), NoSync))
-	log := db.path(manifest.FileWAL, db.logNum)
-	data, err := os.ReadFile(log)
-	require.NoError(t, err)
+	crashed := t.TempDir()
+	require.NoError(t, os.CopyFS(crashed, os.DirFS(dir)))
 	require.NoError(t, db.Close())
-	require.NoError(t, os.WriteFile(log, data[:len(data)-10], 0o600))
+	log := filepath.Join(crashed, manifest.FileName(manifest.FileWAL, db.logNum))
+	size, err := os.Stat(log)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(log, size.Size()-10))
 	var out strings.Builder
-	require.NoError(t, Verify(dir, &out))
+	require.NoError(t, Verify(crashed, &out))
 	require.Contains(t, out.String(), "breaks off")
 }
