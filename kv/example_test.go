@@ -110,6 +110,32 @@ func ExampleDB_NewIter() {
 	// last: true user/eve
 }
 
+func ExampleDB_MultiGet() {
+	db := openExample()
+	defer db.Close()
+	for key, value := range map[string]string{"apple": "red", "banana": "yellow", "water": ""} {
+		if err := db.Set([]byte(key), []byte(value), kv.NoSync); err != nil {
+			log.Fatal(err)
+		}
+	}
+	keys := [][]byte{[]byte("banana"), []byte("cherry"), []byte("water")}
+	values, err := db.MultiGet(keys)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for i, key := range keys {
+		if values[i] == nil {
+			fmt.Printf("%s: not there\n", key)
+		} else {
+			fmt.Printf("%s: %q\n", key, values[i])
+		}
+	}
+	// Output:
+	// banana: "yellow"
+	// cherry: not there
+	// water: ""
+}
+
 func ExampleDB_NewSnapshot() {
 	db := openExample()
 	defer db.Close()
