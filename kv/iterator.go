@@ -7,7 +7,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/rangedel"
-	"github.com/siftkv/siftkv/sstable"
 )
 
 // An Iterator walks the live keys of a store in order, both ways, as of the
@@ -88,12 +87,12 @@ func (i *Iterator) init() error {
 		if !t.Overlaps(i.lower, i.upper) {
 			continue
 		}
-		it, err := d.newTableIter(t, prefix, sstable.IterOptions{})
+		r, err := d.openTable(t)
 		if err != nil {
 			return err
 		}
-		if it != nil {
-			p.iters = append(p.iters, it)
+		if !prefix.rulesOut(d, r) {
+			p.iters = append(p.iters, p.tableIter(t, r))
 		}
 	}
 	for n, it := range p.takeRuns(len(s.version.runs)) {
@@ -111,7 +110,7 @@ func (i *Iterator) init() error {
 
 func (i *Iterator) memtable(m *memTable) {
 	if !m.points.Empty() {
-		i.parts.iters = append(i.parts.iters, newMemIter(m))
+		i.parts.iters = append(i.parts.iters, i.parts.memIter(m))
 	}
 	if t := m.tombstones(); !t.Empty() {
 		i.tombs = append(i.tombs, t)
@@ -250,10 +249,14 @@ func (i *Iterator) Prev() bool {
 // version of a live key. If skip is set, that is not i.key.
 func (i *Iterator) forward(on, skip bool) bool {
 	i.backward, i.ahead = false, false
-	for on {
+	for steps := 0; on; {
 		k := i.merge.Key()
-		if skip && bytes.Equal(k.User, i.key) || k.SeqNum() > i.at && !i.own.has(k.SeqNum()) {
-			on = i.merge.Next()
+		if skip && bytes.Equal(k.User, i.key) {
+			on = i.passOlder(&steps)
+			continue
+		}
+		if k.SeqNum() > i.at && !i.own.has(k.SeqNum()) {
+			on = i.passNewer(k, &steps)
 			continue
 		}
 		if i.upper != nil && bytes.Compare(k.User, i.upper) >= 0 {
@@ -261,7 +264,7 @@ func (i *Iterator) forward(on, skip bool) bool {
 		}
 		// The newest visible version decides; what follows of the key is older.
 		i.key = append(i.key[:0], k.User...)
-		skip = true
+		skip, steps = true, 0
 		var end []byte
 		var cover base.SeqNum
 		if len(i.tombs) > 0 || i.own != nil {
@@ -291,23 +294,30 @@ func (i *Iterator) forward(on, skip bool) bool {
 func (i *Iterator) back(on bool) bool {
 	i.backward, i.operands = true, i.operands[:0]
 	have, live := false, false
-	for on {
+	for steps := 0; on; {
 		k := i.merge.Key()
 		if have && !bytes.Equal(k.User, i.key) {
 			if live {
 				return i.settle()
 			}
-			have = false
+			have, steps = false, 0
 		}
 		if i.lower != nil && bytes.Compare(k.User, i.lower) < 0 {
 			break
 		}
 		if k.SeqNum() > i.at && !i.own.has(k.SeqNum()) {
-			on = i.merge.Prev()
+			on = i.passNewerBack(k, &steps)
+			continue
+		}
+		if steps++; have && steps > maxVersions {
+			if i.newestFirst() {
+				return i.valid
+			}
+			have, live, on = false, false, i.merge.SeekLT(base.SearchKey(i.key, base.MaxSeqNum))
 			continue
 		}
 		if !have {
-			i.key = append(i.key[:0], k.User...)
+			i.key, steps = append(i.key[:0], k.User...), 0
 		}
 		start, _, cover := i.cover(k.User)
 		have, live = true, i.takeOlder(k, live, cover)

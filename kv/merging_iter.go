@@ -1,6 +1,10 @@
 package kv
 
-import "github.com/siftkv/siftkv/internal/base"
+import (
+	"encoding/binary"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
 
 // A mergingIter walks several sorted sequences as one. It keeps a binary heap of
 // those that are on an entry; its root is the smallest key going forward, and the
@@ -13,8 +17,26 @@ type mergingIter struct {
 }
 
 type mergingItem struct {
-	iter internalIter
-	key  base.InternalKey // of iter, until it moves
+	iter   internalIter
+	prefix uint64           // of key: what decides most comparisons, without another load
+	key    base.InternalKey // of iter, until it moves
+}
+
+// take takes the key that the item's sequence is on.
+func (i *mergingItem) take() {
+	i.key = i.iter.Key()
+	i.prefix = mergingPrefix(i.key.User)
+}
+
+// mergingPrefix returns the first eight bytes of a key, with zeros behind a shorter one,
+// as a number that is ordered as they are.
+func mergingPrefix(user []byte) uint64 {
+	if len(user) >= 8 {
+		return binary.BigEndian.Uint64(user)
+	}
+	var b [8]byte
+	copy(b[:], user)
+	return binary.BigEndian.Uint64(b[:])
 }
 
 func newMergingIter(iters ...internalIter) *mergingIter {
@@ -33,7 +55,8 @@ func (m *mergingIter) rebuild(reverse bool, move func(internalIter) bool) bool {
 	m.heap = m.heap[:0]
 	for _, it := range m.iters {
 		if move(it) {
-			m.heap = append(m.heap, mergingItem{it, it.Key()})
+			m.heap = append(m.heap, mergingItem{iter: it})
+			m.heap[len(m.heap)-1].take()
 		} else if err := it.Error(); err != nil {
 			m.err = err
 		}
@@ -49,6 +72,9 @@ func (m *mergingIter) rebuild(reverse bool, move func(internalIter) bool) bool {
 }
 
 func (m *mergingIter) before(a, b *mergingItem) bool {
+	if a.prefix != b.prefix {
+		return (a.prefix < b.prefix) != m.reverse
+	}
 	c := base.Compare(a.key, b.key)
 	if m.reverse {
 		return c > 0
@@ -78,7 +104,7 @@ func (m *mergingIter) down(i int) {
 // moved puts the heap right after the root's sequence has moved.
 func (m *mergingIter) moved(ok bool) bool {
 	if ok {
-		m.heap[0].key = m.heap[0].iter.Key()
+		m.heap[0].take()
 	} else {
 		if err := m.heap[0].iter.Error(); err != nil {
 			m.err = err
