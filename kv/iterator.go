@@ -25,6 +25,7 @@ type Iterator struct {
 	parts  *iterParts
 	tombs  []*rangedel.Set
 	own    *txView // nil: not a transaction's
+	plain  bool    // neither range tombstones nor own writes
 
 	key   []byte
 	value []byte
@@ -103,6 +104,7 @@ func (i *Iterator) init() error {
 	if err == nil && !t.Empty() {
 		i.tombs = append(i.tombs, t)
 	}
+	i.plain = len(i.tombs) == 0 && i.own == nil
 	p.merge.reset(p.iters)
 	i.merge = &p.merge
 	return err
@@ -231,7 +233,28 @@ func (i *Iterator) Next() bool {
 	if i.ahead {
 		return i.own.ahead(i, i.forward(i.merge.Valid(), true))
 	}
+	if l := i.merge.alone(); l != nil && i.plain {
+		return i.nextIn(l)
+	}
 	return i.own.ahead(i, i.forward(i.merge.Next(), true))
+}
+
+// nextIn is Next where one sorted run is all that is left, as in a settled store, and
+// nothing but entries decides what is live: most steps are a step in a block and a
+// comparison of the key with the one before, without an indirect call.
+func (i *Iterator) nextIn(l *runIter) bool {
+	on := l.Next()
+	if !on {
+		return i.forward(i.merge.moved(false), true)
+	}
+	k := l.it.Key()
+	i.merge.heap[0].key = k
+	if k.Kind() != base.KindSet || k.SeqNum() > i.at || bytes.Equal(k.User, i.key) || i.upper != nil && bytes.Compare(k.User, i.upper) >= 0 {
+		return i.forward(true, true)
+	}
+	i.key = append(i.key[:0], k.User...)
+	i.value, i.valid = l.it.Value(), true
+	return true
 }
 
 // Prev moves to the entry before. It does nothing if the iterator is on none.

@@ -142,6 +142,15 @@ func (m *mergingIter) Next() bool {
 	return true
 }
 
+// alone returns the sequence of a sorted run if that is all that is left; else nil.
+func (m *mergingIter) alone() *runIter {
+	if len(m.heap) != 1 {
+		return nil
+	}
+	l, _ := m.heap[0].iter.(*runIter)
+	return l
+}
+
 // Prev is Next the other way round.
 func (m *mergingIter) Prev() bool { return m.moved(m.heap[0].iter.Prev()) }
 
