@@ -48,8 +48,9 @@ type DB struct {
 
 	merging // of a store that follows a writer, guarded by mu
 
-	state    atomic.Pointer[readState] // what readers see; nil: closed
-	visible  atomic.Uint64             // sequence number of the last write that readers see
+	tracer   atomic.Pointer[LookupTracer] // nil: lookups are not recorded
+	state    atomic.Pointer[readState]    // what readers see; nil: closed
+	visible  atomic.Uint64                // sequence number of the last write that readers see
 	nextFile atomic.Uint64
 	closed   atomic.Bool
 

@@ -61,6 +61,9 @@ func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, erro
 		}
 	}
 	d.release(s, n)
+	if t := d.tracer.Load(); t != nil {
+		t.note(&l, ok, err)
+	}
 	return dst, ok, err
 }
 

@@ -51,6 +51,9 @@ func (s *Snapshot) getPinned(dst, key []byte, want bool) ([]byte, bool, error) {
 			dst = []byte{}
 		}
 	}
+	if t := s.db.tracer.Load(); t != nil {
+		t.note(&l, ok, err)
+	}
 	return dst, ok, err
 }
 

@@ -25,6 +25,7 @@ var layers = []struct {
 	{"internal/cache", 1},
 	{"internal/memtable", 1},
 	{"internal/wal", 1},
+	{"internal/lookuptrace", 1},
 	{"filterpolicy", 1},
 	{"internal/manifest", 2},
 	{"blockindex", 2},

@@ -1,0 +1,89 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/siftkv/siftkv/internal/lookuptrace"
+)
+
+// A LookupTracer writes down which keys are looked up, whether they are there, and
+// when, for kvbench to replay on other engines, filters and caches. See
+// DB.TraceLookups. It may serve several stores. All methods are safe for concurrent use.
+type LookupTracer struct{ recorder *lookuptrace.Recorder }
+
+// LookupTraceOptions say what a LookupTracer writes down. Nil is all defaults.
+type LookupTraceOptions struct {
+	// Keys writes the keys themselves, and then the trace is as confidential as they
+	// are. By default it has a hash of each (hash/maphash), seeded with a secret that is
+	// in no trace, so that keys are not found by hashing guesses; that is no proof
+	// against cryptanalysis, and how often and when each key was looked up, and how long
+	// it is, is still there. A replay of hashes makes keys up, of the same lengths; those
+	// that were neighbours are not.
+	Keys bool
+
+	// OneIn writes the lookups of one key in so many: 1 by default, which is all keys.
+	// Which ones is decided by their hashes, so that of a key all lookups are there or
+	// none, and the same keys each time. A cache that is as many times smaller then
+	// finds about as much (SHARDS: C. A. Waldspurger et al., "Efficient MRC construction
+	// with SHARDS", FAST 2015).
+	OneIn int
+}
+
+// LookupTraceStats are what a LookupTracer has done.
+type LookupTraceStats struct {
+	Recorded uint64 // lookups in the trace
+	Dropped  uint64 // lookups that found no room in memory, or came after a failed write
+	Bytes    uint64 // of the trace
+}
+
+// NewLookupTracer begins a trace, which goes to w: a file, say. It is buffered in 4 MiB
+// of memory, for a second at most. The caller closes the tracer, and w after it.
+func NewLookupTracer(w io.Writer, o *LookupTraceOptions) (*LookupTracer, error) {
+	var options LookupTraceOptions
+	if o != nil {
+		options = *o
+	}
+	if options.OneIn < 0 || uint64(options.OneIn) > math.MaxUint32 {
+		return nil, fmt.Errorf("%w: OneIn is %d: want 1 to %d, or 0 for 1", ErrInvalidOptions, options.OneIn, uint32(math.MaxUint32))
+	}
+	r, err := lookuptrace.NewRecorder(w, lookuptrace.Options{Keys: options.Keys, OneIn: uint32(options.OneIn)})
+	if err != nil {
+		return nil, err
+	}
+	return &LookupTracer{r}, nil
+}
+
+// TraceLookups has the tracer write down lookups from now on, in place of the one
+// before, if there is one; nil ends it. Lookups are those of Get, AppendGet and Has of the
+// store, its snapshots and its transactions, but for errors and for what a transaction
+// finds among its own writes. Iterators are not traced.
+//
+// A lookup never waits for the tracer: it writes into memory, and what finds no room
+// there, because w is slower than the lookups, is dropped and counted. A key that is
+// recorded makes its lookup longer by two readings of the clock or so; without a tracer
+// there is one comparison.
+func (d *DB) TraceLookups(t *LookupTracer) { d.tracer.Store(t) }
+
+// Stats returns what has been written so far. After Close it is final.
+func (t *LookupTracer) Stats() LookupTraceStats { return LookupTraceStats(t.recorder.Stats()) }
+
+// Close writes what is in memory and ends the trace; lookups that come later are not
+// recorded. It returns the first error of the writer, and ErrClosed the second time. It
+// does not close the writer.
+func (t *LookupTracer) Close() error {
+	err := t.recorder.Close()
+	if errors.Is(err, lookuptrace.ErrClosed) {
+		return ErrClosed
+	}
+	return err
+}
+
+// note writes a lookup down that has ended.
+func (t *LookupTracer) note(l *lookup, found bool, err error) {
+	if err == nil {
+		t.recorder.Record(l.key, l.hash, found, l.want)
+	}
+}
