@@ -22,11 +22,11 @@ type cellFlags struct {
 	Block      []string `placeholder:"SIZES" help:"Data block before compression (default 4096)." group:"Settings of a cell"`
 
 	Compression []string `placeholder:"NAMES" help:"Compression: none, snappy (default), zstd." group:"Settings of a cell"`
-	Keys        []string `placeholder:"N|FILE" help:"Numbers of generated keys (default 1000000), or files with one key per line; see readamp." group:"Settings of a cell"`
+	Keys        []string `placeholder:"N|FILE" help:"Numbers of generated keys (default 1000000), or files with one key per line, see readamp, or with a lookup trace, see trace." group:"Settings of a cell"`
 	KeySize     []string `placeholder:"BYTES" help:"Bytes of a generated key (default 16)." group:"Settings of a cell"`
 	ValueSize   []string `placeholder:"BYTES" help:"Bytes of a value (default 100)." group:"Settings of a cell"`
 	DataSeed    []string `placeholder:"N" help:"Seed of keys, values and the tree (default 1)." group:"Settings of a cell"`
-	Workload    []string `placeholder:"NAMES" help:"Which keys are asked for: uniform (default), zipfian, zipfian:SKEW." group:"Settings of a cell"`
+	Workload    []string `placeholder:"NAMES" help:"Which keys are asked for: uniform (default), zipfian, zipfian:SKEW, replay (what the trace given as --keys asked for)." group:"Settings of a cell"`
 	State       []string `placeholder:"NAMES" help:"Caches: warm (default: after a pass of lookups) or cold (the store is reopened and its files are dropped from the page cache before each loop)." group:"Settings of a cell"`
 	Lookups     []string `placeholder:"N" help:"Timed lookups of existing and of absent keys, each, per repetition (default 40000)." group:"Settings of a cell"`
 	Reps        []string `placeholder:"N" help:"Repetitions (default 5)." group:"Settings of a cell"`

@@ -9,6 +9,7 @@
 //	kvbench diff A B             two sets of results
 //	kvbench report RESULTS       tables, charts, a page
 //	kvbench ycsb                 YCSB, in a closed loop or at a rate
+//	kvbench trace replay FILE    an application's lookups on any engine and filter
 //	kvbench inspect DIR          filters, indexes and blocks of a store
 //	kvbench env                  this machine
 //	kvbench verify DIR           check every file of a store

@@ -26,6 +26,7 @@ type commands struct {
 	Sweep      sweepCommand      `cmd:"" help:"A matrix of experiments, from flags or a file; resumable."`
 	Diff       diffCommand       `cmd:"" help:"Two sets of results: counters exactly, times by a rank test."`
 	Report     reportCommand     `cmd:"" help:"Results as tables, CSV, benchstat text, SVG charts, or one HTML page."`
+	Trace      traceCommand      `cmd:"" help:"Lookup traces of applications: what is in one, and replays on any engine and filter."`
 	Inspect    inspectCommand    `cmd:"" help:"A store or a sorted file: levels, filters and what they let pass, indexes, block sizes."`
 	Env        envCommand        `cmd:"" help:"The machine and the program, with warnings about what makes times less trustworthy."`
 	Readamp    readampCommand    `cmd:"" help:"What a lookup costs, by engine and filter: files, filter checks, blocks, bytes, time."`

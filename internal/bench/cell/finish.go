@@ -25,6 +25,7 @@ func (x *run) finish(r *Result) {
 	r.Identities = checkIdentities(r, x.variant.Null)
 	r.Notes = x.notes(r)
 	r.Warnings = append([]string{}, r.Environment.Warnings...)
+	r.Warnings = append(r.Warnings, replayWarnings(&r.Keys)...)
 	if r.PageCache.Impossible != "" {
 		r.Warnings = append(r.Warnings, "not cold: "+r.PageCache.Impossible)
 	}
@@ -39,7 +40,7 @@ func checkIdentities(r *Result, null bool) lookup.Identities {
 	for _, kind := range engine.Kinds {
 		for n, rep := range r.Phase(kind).Repetitions {
 			c.Where = fmt.Sprintf("%s, %s keys, repetition %d", r.Name, kind, n+1)
-			c.Loop(lookup.Loop{Kind: kind, Made: engine.Count(rep.Lookups), Settled: r.Build.Settled && !null, Counters: rep.Counters})
+			c.Loop(lookup.Loop{Kind: kind, Made: engine.Count(rep.Lookups), Settled: r.Build.Settled && !null, Beyond: r.Keys.Replay != nil && r.Keys.Replay.Beyond > 0, Counters: rep.Counters})
 		}
 	}
 	c.Out.Rules = lookup.Rules()
@@ -66,6 +67,9 @@ func (x *run) notes(r *Result) []string {
 		notes = append(notes, "Cold: before each loop the store was closed, its files were dropped from the page cache, and it was opened again. Within a loop caches fill.")
 	} else {
 		notes = append(notes, "Warm: a pass of lookups ran before; the operating system's page cache holds the files, and a block from disk is a read from the file.")
+	}
+	if x.settings.Workload == Replay {
+		notes = append(notes, replayNote(&r.Keys, x.settings.Lookups))
 	}
 	if r.Settings.Engine == "pebble" {
 		notes = append(notes, "Pebble's Get does not consult the filters of the last level.")

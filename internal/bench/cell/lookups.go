@@ -27,6 +27,9 @@ const singleShare = 4
 
 // draw makes the lookups of a kind for the n-th loop of a pass.
 func (x *run) draw(pass uint64, kind engine.Kind, n, size int) *measure.Stream {
+	if x.settings.Workload == Replay {
+		return measure.NewReplayStream(x.source.(*keys.Trace), x.values, kind, size)
+	}
 	seed := keys.Mix(x.settings.Seed ^ pass)
 	theta, _ := x.settings.theta() // it was checked
 	if theta == 0 {
@@ -42,17 +45,26 @@ func (x *run) measure(ctx context.Context, r *Result) error {
 	if err := x.reopen(); err != nil {
 		return err
 	}
-	n, reps := int(x.settings.Lookups), int(x.settings.Reps)
-	single := max(1, n/singleShare)
-	phase := x.phase("look up", 2*(n+single)*reps, "lookups")
+	reps, total := int(x.settings.Reps), 0
+	for _, kind := range engine.Kinds {
+		n, single := x.loop(kind)
+		total += (n + single) * reps
+	}
+	phase := x.phase("look up", total, "lookups")
 	if x.settings.State == Warm {
 		for _, kind := range engine.Kinds {
+			n, _ := x.loop(kind)
 			if _, err := measure.Throughput(ctx, x.readers[kind], x.draw(warmupPass, kind, 0, n)); err != nil {
 				return err
 			}
 		}
 	}
 	for _, kind := range engine.Kinds {
+		n, single := x.loop(kind)
+		if n == 0 {
+			r.Phase(kind).skip()
+			continue
+		}
 		p := &passes{kind: kind, histogram: measure.NewHistogram()}
 		for rep := range reps {
 			if err := x.repeat(ctx, r, p, rep, n, single); err != nil {
@@ -132,7 +144,8 @@ func (p *passes) see(s *measure.Stream, skewed bool) {
 // distinct returns the part of all timed lookups that asked for a key for the first
 // time.
 func (x *run) distinct(kind engine.Kind, p *passes) float64 {
-	asked := float64(x.settings.Lookups) * float64(x.settings.Reps)
+	n, _ := x.loop(kind)
+	asked := float64(n) * float64(x.settings.Reps)
 	if p.seen != nil {
 		return float64(len(p.seen)) / asked
 	}

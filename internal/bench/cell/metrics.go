@@ -25,6 +25,9 @@ func metrics(r *Result) []Metric {
 
 // phaseMetrics lists what lookups of one kind cost.
 func phaseMetrics(kind engine.Kind, p *Phase, s Settings) []Metric {
+	if p.Lookups == 0 {
+		return nil // of a trace
+	}
 	samples := make([]float64, len(p.Repetitions))
 	for i, rep := range p.Repetitions {
 		samples[i] = rep.NsPerLookup()

@@ -83,6 +83,9 @@ func (l *Lab) Run(ctx context.Context, s Settings) (r *Result, err error) {
 			return nil, err
 		}
 	}
+	if err := x.checkReplay(); err != nil {
+		return nil, err
+	}
 	env := environ.Capture(l.Argv, l.dir) // before anything loads the machine
 	env.Dir = filepath.Dir(l.dir)
 	if !reused {

@@ -44,6 +44,7 @@ const (
 	Uniform = "uniform" // Budget: equal bits for all keys; Workload: equal chances
 	Spread  = "spread"  // Budget: bits spread over the levels
 	Zipfian = "zipfian" // Workload
+	Replay  = "replay"  // Workload: the lookups of the trace that the keys are from
 
 	Settled = "settled" // Shape: one level
 	Grown   = "grown"   // Shape: several levels
@@ -181,7 +182,7 @@ func (s *Settings) youngFiles() (int, error) {
 func (s *Settings) theta() (float64, error) {
 	name, skew, given := strings.Cut(s.Workload, ":")
 	switch {
-	case s.Workload == Uniform:
+	case s.Workload == Uniform || s.Workload == Replay:
 		return 0, nil
 	case name == Zipfian && !given:
 		return keys.Theta, nil
@@ -191,7 +192,7 @@ func (s *Settings) theta() (float64, error) {
 			return theta, nil
 		}
 	}
-	return 0, bench.Usagef("workload %s: choose from %s, %s, %s:SKEW with a skew above 0 and up to %g", s.Workload, Uniform, Zipfian, Zipfian, maxTheta)
+	return 0, bench.Usagef("workload %s: choose from %s, %s, %s:SKEW with a skew above 0 and up to %g, %s", s.Workload, Uniform, Zipfian, Zipfian, maxTheta, Replay)
 }
 
 // Text returns every setting as name=value, in the order of Fields, separated by

@@ -8,7 +8,7 @@ import (
 
 // A Request says which keys a user asked for.
 type Request struct {
-	Keys    string // a plain integer: that many generated keys; anything else: the path of a file
+	Keys    string // a plain integer: that many generated keys; anything else: the path of a file with keys or of a lookup trace
 	KeySize int    // bytes of a generated key; not used for a file
 	MaxLen  int    // bytes of the longest line of a file
 	Seed    uint64
@@ -23,6 +23,8 @@ func Open(r Request) (Source, error) {
 		return NewGenerated(n, r.KeySize, r.Seed)
 	case r.Keys == "":
 		return nil, bench.Usagef("no keys: give a count or a file with one key per line")
+	case isTrace(r.Keys):
+		return OpenTrace(r.Keys, r.Seed)
 	}
 	return OpenFile(r.Keys, r.MaxLen, r.Seed)
 }

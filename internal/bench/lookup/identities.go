@@ -77,6 +77,7 @@ type Loop struct {
 	Kind    engine.Kind
 	Made    engine.Count // lookups
 	Settled bool         // the tree has one level of files that do not overlap
+	Beyond  bool         // some of the keys are not between two that are there
 	engine.Counters
 }
 
@@ -96,7 +97,7 @@ var loopRules = []loopRule{
 		return l.MemtableAnswers.Plus(l.Total.Answered), l.found()
 	}},
 	{"files considered = lookups (settled tree)", func(l Loop) (engine.Count, engine.Count) {
-		if !l.Settled {
+		if !l.Settled || l.Beyond {
 			return engine.Unknown, 0
 		}
 		return l.Total.FilesConsidered, l.Made

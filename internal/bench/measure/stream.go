@@ -34,6 +34,12 @@ func NewSkewedStream(src keys.Source, v values.Values, kind engine.Kind, z *keys
 	return newStream(src, v, kind, n, func(int) int { return order.At(z.Draw(random.Float())) })
 }
 
+// NewReplayStream takes the first n lookups of one kind from a trace, in order.
+func NewReplayStream(src *keys.Trace, v values.Values, kind engine.Kind, n int) *Stream {
+	asked := src.Asked(kind == engine.Existing)
+	return newStream(src, v, kind, n, func(i int) int { return int(asked[i]) })
+}
+
 // Domain returns how many keys of a kind there are.
 func Domain(src keys.Source, kind engine.Kind) int {
 	if kind == engine.Existing {

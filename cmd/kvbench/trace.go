@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/bench/report"
+	"github.com/siftkv/siftkv/internal/bench/traceinfo"
+)
+
+// traceCommand is the command line of kvbench trace.
+type traceCommand struct {
+	Info   traceInfoCommand   `cmd:"" help:"What is in a trace: lookups, keys, how uneven, what lacks."`
+	Replay traceReplayCommand `cmd:"" help:"Replay a trace on an engine with a filter."`
+}
+
+// traceInfoCommand is the command line of kvbench trace info.
+type traceInfoCommand struct {
+	File string `arg:"" help:"Trace that kv.LookupTracer wrote."`
+	JSON string `name:"json" placeholder:"FILE" help:"Also write what was found to FILE."`
+}
+
+// Run reads and prints.
+func (c *traceInfoCommand) Run(ctx context.Context, p *program) error {
+	r, err := traceinfo.Run(ctx, c.File)
+	if err != nil {
+		return err
+	}
+	if err := report.Trace(p.stdout, r); err != nil {
+		return err
+	}
+	if c.JSON != "" {
+		return report.WriteJSON(c.JSON, r)
+	}
+	return nil
+}
+
+// traceReplayCommand is the command line of kvbench trace replay: run, with the keys and
+// the workload of a trace.
+type traceReplayCommand struct {
+	File string `arg:"" help:"Trace that kv.LookupTracer wrote."`
+	runCommand
+}
+
+// Help shows examples.
+func (traceReplayCommand) Help() string {
+	return `The store has the keys that some lookup found. --lookups is how many of each kind are replayed at most (default 1000000).
+
+Examples:
+  kvbench trace replay app.trace
+  kvbench trace replay app.trace --filter cuckoo:12 --cache 8MiB --out results
+  kvbench trace replay app.trace --engine pebble --filter own:10
+  kvbench sweep --keys app.trace --workload replay --filter 'none bloom:10 blocked:10'`
+}
+
+// replayLookups is how many lookups are replayed if nothing is said.
+const replayLookups = 1_000_000
+
+// Run measures the cell of the trace.
+func (c *traceReplayCommand) Run(ctx context.Context, p *program) error {
+	if len(c.Keys) > 0 || len(c.Workload) > 0 {
+		return bench.Usagef("--keys, --workload: a replay takes both from the trace; kvbench run --keys %s has the trace's keys with another workload", c.File)
+	}
+	c.Keys, c.Workload = []string{c.File}, []string{cell.Replay}
+	if _, err := strconv.Atoi(c.File); err == nil {
+		c.Keys[0] = "./" + c.File // not a number of keys
+	}
+	if len(c.Lookups) == 0 {
+		c.Lookups = []string{strconv.Itoa(replayLookups)}
+	}
+	return c.runCommand.Run(ctx, p)
+}

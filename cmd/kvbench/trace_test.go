@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/kv"
+)
+
+// writeTrace records lookups of an application: some keys often, some in vain if it is
+// said so.
+func writeTrace(t *testing.T, o *kv.LookupTraceOptions, absent bool) string {
+	t.Helper()
+	db, err := kv.Open("", &kv.Options{InMemory: true})
+	require.NoError(t, err)
+	key := func(i int) []byte { return fmt.Appendf(nil, "user/%06d/profile", i) }
+	const n = 3000
+	for i := range n {
+		require.NoError(t, db.Set(key(2*i), []byte("value"), kv.NoSync))
+	}
+	path := filepath.Join(t.TempDir(), "app.trace")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	tracer, err := kv.NewLookupTracer(f, o)
+	require.NoError(t, err)
+	db.TraceLookups(tracer)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 4 * n {
+		i := 2 * int(float64(n)*random.Float64()*random.Float64())
+		if absent && random.IntN(3) == 0 {
+			i++
+		}
+		_, err := db.Has(key(i))
+		require.NoError(t, err)
+	}
+	require.NoError(t, tracer.Close())
+	require.Zero(t, tracer.Stats().Dropped)
+	require.NoError(t, f.Close())
+	require.NoError(t, db.Close())
+	return path
+}
+
+func TestTraceInfo(t *testing.T) {
+	path := writeTrace(t, nil, true)
+	status, stdout, stderr := kvbench(t, &program{}, "trace", "info", path, "--json", filepath.Join(t.TempDir(), "i.json"))
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "a lookup trace with hashes of keys")
+	require.Contains(t, stdout, "lookups   12,000")
+	require.NotContains(t, stdout, "Warnings")
+
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	cut := filepath.Join(t.TempDir(), "cut.trace")
+	require.NoError(t, os.WriteFile(cut, data[:len(data)-7], 0o600))
+	status, stdout, stderr = kvbench(t, &program{}, "trace", "info", cut)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "the trace has no end")
+
+	data[len(data)/2] ^= 1
+	require.NoError(t, os.WriteFile(cut, data, 0o600))
+	for _, command := range []string{"info", "replay"} {
+		status, stdout, stderr = kvbench(t, &program{}, "trace", command, cut)
+		require.Equal(t, 1, status)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, "checksum")
+		require.Contains(t, stderr, "cut.trace")
+	}
+	require.NoError(t, os.WriteFile(cut, []byte("a\nb\n"), 0o600))
+	for _, args := range [][]string{{"info", cut}, {"replay", cut}, {"info", "/nothing/here"}, {"replay", path, "--keys", "9"}, {"replay", path, "--workload", "uniform"}} {
+		status, _, stderr = kvbench(t, &program{}, append([]string{"trace"}, args...)...)
+		require.Equal(t, 2, status, "%v: %s", args, stderr)
+	}
+}
+
+func TestTraceReplayOnSeveralEngines(t *testing.T) {
+	path := writeTrace(t, &kv.LookupTraceOptions{Keys: true}, true)
+	small := []string{"--reps", "2", "--memtable", "256KiB", "--dir", t.TempDir(), "--quiet"}
+	for _, cell := range [][]string{
+		{"siftkv", "cuckoo:12"}, {"siftkv", "none"}, {"pebble", "own:10"}, {"goleveldb", "own:10"}, {"bbolt", "none"},
+	} {
+		args := append([]string{"trace", "replay", path, "--engine", cell[0], "--filter", cell[1]}, small...)
+		status, stdout, stderr := kvbench(t, &program{}, args...)
+		require.Zero(t, status, "%v: %s", cell, stderr)
+		require.Contains(t, stdout, "Replay of ", cell)
+		require.Contains(t, stdout, "all hold")
+	}
+	status, stdout, stderr := kvbench(t, &program{}, append([]string{"sweep", "--keys", path, "--workload", "replay,uniform", "--lookups", "500", "--out", filepath.Join(t.TempDir(), "r")}, small...)...)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "cells     2")
+}
+
+func TestATraceWithoutAbsentKeysIsReplayed(t *testing.T) {
+	path := writeTrace(t, &kv.LookupTraceOptions{OneIn: 5}, false)
+	out := filepath.Join(t.TempDir(), "results")
+	args := []string{"--reps", "2", "--memtable", "256KiB", "--dir", t.TempDir(), "--quiet"}
+	status, stdout, stderr := kvbench(t, &program{}, append([]string{"trace", "replay", path, "--out", out}, args...)...)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "one key in 5")
+	page := filepath.Join(t.TempDir(), "r.html")
+	for _, format := range []string{"table", "markdown", "csv", "benchstat", "json"} {
+		status, _, stderr = kvbench(t, &program{}, "report", out, "--format", format, "--html", page, "--svg", t.TempDir())
+		require.Zero(t, status, stderr)
+	}
+	status, _, stderr = kvbench(t, &program{}, "diff", out, out)
+	require.Zero(t, status, stderr)
+	status, _, stderr = kvbench(t, &program{}, append([]string{"run", "--keys", path}, args...)...)
+	require.Equal(t, 2, status)
+	require.Contains(t, stderr, "take workload replay")
+}

@@ -1,0 +1,231 @@
+package keys
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/lookuptrace"
+)
+
+// Trace is a source whose keys are those of a lookup trace: present are the keys that
+// some lookup found, absent the others. In place of hashes it makes keys up, of the
+// recorded sizes (8 bytes at least). The distinct keys stay in memory, with 8 bytes
+// for each and 4 for each lookup, and 16 more for each while they are read.
+type Trace struct {
+	set             *set
+	present, absent []uint32 // numbers in set, in random order
+	asked           [2][]uint32
+	about           Description
+}
+
+// A Replay describes the lookups of a trace.
+type Replay struct {
+	Start      time.Time     `json:"start"`
+	Span       time.Duration `json:"span_ns"` // until the last lookup
+	Hashed     bool          `json:"hashed"`  // the keys are made up
+	OneIn      uint32        `json:"one_in"`  // keys that were recorded
+	Existing   int           `json:"existing_lookups"`
+	Absent     int           `json:"absent_lookups"`
+	Missed     int           `json:"missed_lookups"` // of keys that were found at other times; they count as existing
+	Beyond     int           `json:"beyond"`         // absent keys that are not between two present ones
+	Dropped    uint64        `json:"dropped"`        // lookups that the trace is known to lack
+	Unfinished bool          `json:"unfinished"`
+}
+
+// isTrace reports whether a file is a trace.
+func isTrace(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	head := make([]byte, lookuptrace.MagicSize)
+	_, err = io.ReadFull(f, head)
+	return err == nil && lookuptrace.IsTrace(head)
+}
+
+// OpenTrace reads a trace. One without an end is taken as far as it goes, and says so
+// in its description; one that is damaged, or in which no key was found, is an error.
+func OpenTrace(path string, seed uint64) (*Trace, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, bench.Usagef("trace: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	r, err := lookuptrace.NewReader(f, path)
+	switch {
+	case errors.Is(err, lookuptrace.ErrNotTrace):
+		return nil, bench.Usagef("%w; kv.LookupTracer writes one", err)
+	case err != nil:
+		return nil, err
+	}
+	t := &Trace{set: newSet(seed)}
+	asks, err := t.read(r)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]bool, t.set.len())
+	for _, a := range asks {
+		found[a.key] = found[a.key] || a.found
+	}
+	t.deal(found, seed)
+	if len(t.present) == 0 {
+		return nil, bench.Usagef("trace %s: no key was found in %d lookups: there is nothing to fill a store with", path, len(asks))
+	}
+	t.order(asks, found)
+	t.describe(path, seed)
+	return t, nil
+}
+
+// An ask is a lookup while a trace is read.
+type ask struct {
+	at    time.Duration
+	key   uint32 // number in the set
+	found bool
+}
+
+// read collects the lookups of a trace and sorts them by time.
+func (t *Trace) read(r *lookuptrace.Reader) ([]ask, error) {
+	h := r.Header()
+	about := &Replay{Start: h.Start, Hashed: !h.Keys, OneIn: h.OneIn}
+	t.about.Replay = about
+	var asks []ask
+	var scratch []byte
+	for {
+		l, err := r.Next()
+		if about.Unfinished = errors.Is(err, lookuptrace.ErrUnfinished); about.Unfinished || errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		key := l.Key
+		if about.Hashed {
+			scratch = appendMadeUp(scratch[:0], l.Hash, l.Size)
+			key = scratch
+		}
+		if _, err := t.set.add(key); err != nil {
+			return nil, fmt.Errorf("trace: %w", err)
+		}
+		asks = append(asks, ask{l.At, t.set.slots[t.set.find(key)] - 1, l.Found})
+	}
+	t.set.seal()
+	slices.SortStableFunc(asks, func(a, b ask) int { return cmp.Compare(a.at, b.at) })
+	if n := len(asks); n > 0 {
+		about.Span = asks[n-1].at
+	}
+	about.Dropped = r.Dropped()
+	return asks, nil
+}
+
+// appendMadeUp appends a key of so many bytes, 8 at least, in place of a hash.
+func appendMadeUp(dst []byte, hash uint64, size int) []byte {
+	end := len(dst) + max(8, size)
+	for word := hash; len(dst) < end; word = Mix(word) {
+		dst = binary.BigEndian.AppendUint64(dst, word)
+	}
+	return dst[:end]
+}
+
+// deal deals the keys into present and absent ones, each in random order.
+func (t *Trace) deal(found []bool, seed uint64) {
+	load := NewPermutation(len(found), seed^loadOrder)
+	var low, high []byte
+	for i := range found {
+		n := uint32(load.At(i))
+		if !found[n] {
+			t.absent = append(t.absent, n)
+			continue
+		}
+		t.present = append(t.present, n)
+		key := t.set.at(n)
+		if low == nil || bytes.Compare(key, low) < 0 {
+			low = key
+		}
+		if high == nil || bytes.Compare(key, high) > 0 {
+			high = key
+		}
+	}
+	for _, n := range t.absent {
+		if key := t.set.at(n); bytes.Compare(key, low) < 0 || bytes.Compare(key, high) > 0 {
+			t.about.Replay.Beyond++
+		}
+	}
+}
+
+// order notes which key each lookup asked for.
+func (t *Trace) order(asks []ask, found []bool) {
+	place := make([]uint32, len(found))
+	for _, keys := range [][]uint32{t.present, t.absent} {
+		for i, n := range keys {
+			place[n] = uint32(i)
+		}
+	}
+	about := t.about.Replay
+	for _, a := range asks {
+		kind := 1
+		if found[a.key] {
+			kind = 0
+			if !a.found {
+				about.Missed++
+			}
+		}
+		t.asked[kind] = append(t.asked[kind], place[a.key])
+	}
+	about.Existing, about.Absent = len(t.asked[0]), len(t.asked[1])
+}
+
+// describe fills the rest of the description.
+func (t *Trace) describe(path string, seed uint64) {
+	d := &t.about
+	d.Origin, d.Path, d.Seed = "trace", path, seed
+	d.Present, d.Absent = len(t.present), len(t.absent)
+	size := 0
+	for i := range t.set.len() {
+		n := len(t.set.at(uint32(i)))
+		d.MaxLen = max(d.MaxLen, n)
+		if i == 0 || n < d.MinLen {
+			d.MinLen = n
+		}
+	}
+	for _, n := range t.present {
+		size += len(t.set.at(n))
+	}
+	d.MeanLen = float64(size) / float64(d.Present)
+}
+
+// Asked returns what was looked up, in order: of present keys or of absent ones, by
+// their numbers. It must not be changed.
+func (t *Trace) Asked(present bool) []uint32 {
+	if present {
+		return t.asked[0]
+	}
+	return t.asked[1]
+}
+
+// Present returns the number of keys that some lookup found.
+func (t *Trace) Present() int { return len(t.present) }
+
+// Absent returns the number of the other keys.
+func (t *Trace) Absent() int { return len(t.absent) }
+
+// AppendPresent appends the i-th present key in load order.
+func (t *Trace) AppendPresent(dst []byte, i int) []byte {
+	return append(dst, t.set.at(t.present[i])...)
+}
+
+// AppendAbsent appends the i-th absent key in random order.
+func (t *Trace) AppendAbsent(dst []byte, i int) []byte {
+	return append(dst, t.set.at(t.absent[i])...)
+}
+
+// Describe says which trace the keys come from, and what is in it.
+func (t *Trace) Describe() Description { return t.about }

@@ -1,0 +1,173 @@
+// Package traceinfo sums up a lookup trace: how many lookups of how many keys, and how
+// unevenly they are spread over them.
+package traceinfo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/lookuptrace"
+)
+
+// Schema names the form of a Result in JSON.
+const Schema = "kvbench.traceinfo/v1"
+
+// A Result is what is in a trace.
+type Result struct {
+	Schema     string        `json:"schema"`
+	Path       string        `json:"path"`
+	Bytes      int64         `json:"bytes"`
+	Start      time.Time     `json:"start"`
+	Span       time.Duration `json:"span_ns"` // until the last lookup
+	Hashed     bool          `json:"hashed"`
+	OneIn      uint32        `json:"one_in"`
+	Lookups    int64         `json:"lookups"`
+	Values     int64         `json:"value_lookups"`  // that asked for a value, and not only whether it is there
+	Missed     int64         `json:"missed_lookups"` // of keys that were found at other times
+	Dropped    uint64        `json:"dropped"`
+	Unfinished bool          `json:"unfinished"`
+	Sizes      Sizes         `json:"key_bytes"` // by lookup
+	Existing   Part          `json:"existing"`  // keys that were found at least once
+	Absent     Part          `json:"absent"`    // keys that never were
+}
+
+// Sizes are those of keys in bytes.
+type Sizes struct {
+	Min  int     `json:"min"`
+	Mean float64 `json:"mean"`
+	Max  int     `json:"max"`
+}
+
+// A Part is the lookups of some of the keys.
+type Part struct {
+	Lookups int64   `json:"lookups"`
+	Keys    int64   `json:"keys"` // distinct
+	Once    int64   `json:"once"` // keys that were looked up once
+	Top     []Share `json:"top"`
+}
+
+// A Share is the part of the lookups that the most popular keys have.
+type Share struct {
+	OfKeys    float64 `json:"of_keys"`
+	OfLookups float64 `json:"of_lookups"`
+}
+
+// topShares are the parts of the keys that are shown.
+var topShares = []float64{0.001, 0.01, 0.1, 0.5}
+
+// count is what a key was asked for.
+type count struct {
+	lookups, found uint32
+}
+
+// Run reads a trace. It takes some 30 bytes of memory for each key. One without an end
+// is summed up as far as it goes; damage is an error.
+func Run(ctx context.Context, path string) (*Result, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, bench.Usagef("trace: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	t, err := lookuptrace.NewReader(f, path)
+	switch {
+	case errors.Is(err, lookuptrace.ErrNotTrace):
+		return nil, bench.Usagef("%w; kv.LookupTracer writes one", err)
+	case err != nil:
+		return nil, err
+	}
+	h := t.Header()
+	r := &Result{Schema: Schema, Path: path, Start: h.Start, Hashed: !h.Keys, OneIn: h.OneIn}
+	if info, err := f.Stat(); err == nil {
+		r.Bytes = info.Size()
+	}
+	seen, err := r.read(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	r.split(seen)
+	return r, nil
+}
+
+// read takes in every lookup, and returns the keys by their hashes.
+func (r *Result) read(ctx context.Context, t *lookuptrace.Reader) (map[uint64]count, error) {
+	seen := map[uint64]count{}
+	bytes := 0.0
+	for {
+		if r.Lookups%4096 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		l, err := t.Next()
+		if r.Unfinished = errors.Is(err, lookuptrace.ErrUnfinished); r.Unfinished || errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("after %d good lookups: %w", r.Lookups, err)
+		}
+		if r.Lookups++; r.Lookups == 1 || l.Size < r.Sizes.Min {
+			r.Sizes.Min = l.Size
+		}
+		r.Sizes.Max = max(r.Sizes.Max, l.Size)
+		r.Span = max(r.Span, l.At)
+		bytes += float64(l.Size)
+		if l.Value {
+			r.Values++
+		}
+		hash := l.Hash
+		if !r.Hashed {
+			hash = xxhash.Sum64(l.Key)
+		}
+		c := seen[hash]
+		c.lookups++
+		if l.Found {
+			c.found++
+		}
+		seen[hash] = c
+	}
+	r.Dropped = t.Dropped()
+	r.Sizes.Mean = bytes / float64(max(1, r.Lookups))
+	return seen, nil
+}
+
+// split parts the keys in those that were found and those that were not.
+func (r *Result) split(seen map[uint64]count) {
+	var existing, absent []uint32
+	for _, c := range seen {
+		if c.found == 0 {
+			absent = append(absent, c.lookups)
+			continue
+		}
+		existing = append(existing, c.lookups)
+		r.Missed += int64(c.lookups - c.found)
+	}
+	r.Existing, r.Absent = part(existing), part(absent)
+}
+
+// part sums up keys by how often each was looked up.
+func part(counts []uint32) Part {
+	slices.Sort(counts)
+	slices.Reverse(counts)
+	p := Part{Keys: int64(len(counts)), Top: []Share{}}
+	for _, n := range counts {
+		p.Lookups += int64(n)
+		if n == 1 {
+			p.Once++
+		}
+	}
+	sum, next := 0.0, 0
+	for i, n := range counts {
+		sum += float64(n)
+		for next < len(topShares) && float64(i+1) >= topShares[next]*float64(len(counts)) {
+			p.Top = append(p.Top, Share{topShares[next], sum / float64(p.Lookups)})
+			next++
+		}
+	}
+	return p
+}
