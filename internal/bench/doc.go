@@ -19,6 +19,7 @@
 //	results   the files of cells
 //	diff      two sets of results
 //	ycsb      the workloads of YCSB, and reads of absent keys
+//	traceinfo what is in a lookup trace
 //	inspect   a store as a lookup sees it
 //	pagecache cold reads
 //	report    results as tables, charts, a page and JSON

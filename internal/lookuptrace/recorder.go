@@ -115,7 +115,8 @@ func (r *Recorder) Record(key []byte, hash uint64, found, value bool) {
 	size := len(key)
 	var word [hashSize]byte
 	if !r.header.Keys {
-		binary.LittleEndian.PutUint64(word[:], maphash.Bytes(r.secret, key))
+		hash = maphash.Bytes(r.secret, key) // from here on: which frame it is in must not tell of the other
+		binary.LittleEndian.PutUint64(word[:], hash)
 		key = word[:]
 	}
 	first := uint(hash >> 40)

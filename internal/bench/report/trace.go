@@ -29,9 +29,9 @@ func Trace(w io.Writer, r *traceinfo.Result) error {
 	fmt.Fprintf(&out, "keys      %d to %d bytes, %.1f in the mean of all lookups\n", r.Sizes.Min, r.Sizes.Max, r.Sizes.Mean)
 	fmt.Fprintf(&out, "dropped   %s\n", grouped(int64(r.Dropped)))
 
-	g := Grid{Title: "Lookups by whether the key was ever found", Columns: []Column{
-		{Name: "keys", Text: true}, {Name: "lookups"}, {Name: "% of all"}, {Name: "distinct keys"}, {Name: "asked for once"},
-		{Name: "% to top 0.1 %"}, {Name: "to top 1 %"}, {Name: "to top 10 %"}, {Name: "to top 50 %"},
+	g := Grid{Title: "Lookups by whether the key was ever found; top: % of them that asked for the most popular keys", Columns: []Column{
+		{Name: "keys", Text: true}, {Name: "lookups"}, {Name: "%\u00a0of\u00a0all"}, {Name: "distinct keys"}, {Name: "asked for\u00a0once"},
+		{Name: "top 0.1\u00a0%"}, {Name: "top 1\u00a0%"}, {Name: "top 10\u00a0%"}, {Name: "top 50\u00a0%"},
 	}}
 	for _, p := range []struct {
 		name string
@@ -60,7 +60,7 @@ func Trace(w io.Writer, r *traceinfo.Result) error {
 		warnings = append(warnings, "lookups were dropped: the trace's writer was too slow; record one key in so many (kv.LookupTraceOptions.OneIn)")
 	}
 	if r.Missed > 0 {
-		warnings = append(warnings, fmt.Sprintf("%s did not find a key that others found: it was written or deleted meanwhile; a replay takes it as existing", times(int(r.Missed), "lookup")))
+		warnings = append(warnings, times(int(r.Missed), "lookup")+" did not find a key that others found: it was written or deleted meanwhile; a replay takes it as existing")
 	}
 	writeList(&out, "Warnings", warnings)
 	_, err := out.WriteTo(w)
