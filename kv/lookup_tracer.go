@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/lookuptrace"
 )
 
@@ -57,9 +58,10 @@ func NewLookupTracer(w io.Writer, o *LookupTraceOptions) (*LookupTracer, error) 
 }
 
 // TraceLookups has the tracer write down lookups from now on, in place of the one
-// before, if there is one; nil ends it. Lookups are those of Get, AppendGet and Has of the
-// store, its snapshots and its transactions, but for errors and for what a transaction
-// finds among its own writes. Iterators are not traced.
+// before, if there is one; nil ends it. Lookups are those of Get, AppendGet, Has and
+// MultiGet (each key is one) of the store, its snapshots and its transactions, but for
+// errors and for what a transaction finds among its own writes. Iterators are not
+// traced.
 //
 // A lookup never waits for the tracer: it writes into memory, and what finds no room
 // there, because w is slower than the lookups, is dropped and counted. A key that is
@@ -85,5 +87,12 @@ func (t *LookupTracer) Close() error {
 func (t *LookupTracer) note(l *lookup, found bool, err error) {
 	if err == nil {
 		t.recorder.Record(l.key, l.hash, found, l.want)
+	}
+}
+
+// noteAll writes down lookups of many keys, in the order of the caller.
+func (t *LookupTracer) noteAll(keys, values [][]byte) {
+	for i, key := range keys {
+		t.recorder.Record(key, filterpolicy.Hash(key), values[i] != nil, true)
 	}
 }

@@ -130,6 +130,9 @@ func (d *DB) multiGetIn(s *readState, stripe int, keys [][]byte, at base.SeqNum)
 	if failure != nil {
 		return nil, failure
 	}
+	if t := d.tracer.Load(); t != nil {
+		t.noteAll(keys, values)
+	}
 	return values, nil
 }
 
