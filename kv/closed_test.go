@@ -57,6 +57,8 @@ func TestAClosedStoreMissesNothing(t *testing.T) {
 				require.ErrorIs(t, err, ErrCorruption, "%v", mode)
 				require.ErrorContains(t, err, "cmd/siftkv@latest verify", "%v", mode)
 			}
+			_, err := OpenReadOnly(dir, nil)
+			require.ErrorIs(t, err, ErrCorruption, "a view of it")
 			var lost []LossInfo
 			db, err := Open(dir, &Options{RecoveryMode: SkipCorrupt, Events: Events{WritesLeftOut: func(l LossInfo) { lost = append(lost, l) }}})
 			require.NoError(t, err)
@@ -117,5 +119,28 @@ func TestAManifestCutBackIsFoundOut(t *testing.T) {
 		_, err := Open(dir, nil)
 		require.ErrorIs(t, err, ErrCorruption, "%d flushes left", i)
 		require.ErrorContains(t, err, ".wal: the log is missing")
+	}
+}
+
+// TestAStoreThatGotEmptyOpens closes a store whose tables are all gone.
+func TestAStoreThatGotEmptyOpens(t *testing.T) {
+	dir := t.TempDir()
+	for range 3 {
+		db, err := Open(dir, nil)
+		require.NoError(t, err)
+		before := db.seq()
+		require.NoError(t, db.Set([]byte("k"), nil, Sync))
+		require.Greater(t, db.seq(), before)
+		require.NoError(t, db.Flush())
+		require.NoError(t, db.Delete([]byte("k"), Sync))
+		require.NoError(t, db.Flush())
+		require.NoError(t, db.Compact(nil, nil))
+		db.current.all(func(int, *table) { require.Fail(t, "a table is left") })
+		last := db.seq()
+		require.NoError(t, db.Close())
+		ro, err := Open(dir, &Options{ReadOnly: true})
+		require.NoError(t, err)
+		require.Equal(t, last, ro.seq())
+		require.NoError(t, ro.Close())
 	}
 }

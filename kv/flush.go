@@ -131,7 +131,7 @@ func (d *DB) flush(job flushJob) error {
 			e.LogNum = d.imms[len(mems)].log
 		}
 		if job.next != nil {
-			e.LogNum = job.next.num
+			e.LogNum, e.LastSeq = job.next.num, d.seq() // nothing that was ever visible is left out
 		}
 		return e
 	}, func() {

@@ -123,11 +123,14 @@ func (f *follower) advance(ctx context.Context) error {
 		if err == nil {
 			gap, err = f.readLogs(ctx)
 		}
-		if err == nil && gap {
-			err = f.readManifest()
+		if err == nil && (gap || f.lastSeq < f.state.closed) {
+			err = f.readManifest() // the writer may have gone on meanwhile
 		}
 		if err == nil && at == f.position() {
-			if err = f.show(v); err == nil {
+			if err = d.checkClosed(at.Manifest, f.state, f.lastSeq); err == nil {
+				err = f.show(v)
+			}
+			if err == nil {
 				return nil
 			}
 		}

@@ -153,17 +153,15 @@ func (d *DB) withHint(err error) error {
 
 // flushRecovered writes recovered memtables to level 0.
 func (d *DB) flushRecovered(v *version, mems []*memTable, lastSeq base.SeqNum) (*version, error) {
-	mems = slices.DeleteFunc(mems, (*memTable).empty)
-	if len(mems) == 0 {
-		return v, nil
-	}
-	tables, err := d.writeLevel0(v, flushJob{mems: mems})
-	if err != nil {
-		return nil, err
-	}
 	e := &manifest.Edit{LastSeq: lastSeq}
-	for _, t := range tables {
-		e.Added = append(e.Added, manifest.AddedTable{Level: 0, Table: t})
+	if mems = slices.DeleteFunc(mems, (*memTable).empty); len(mems) > 0 {
+		tables, err := d.writeLevel0(v, flushJob{mems: mems})
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range tables {
+			e.Added = append(e.Added, manifest.AddedTable{Level: 0, Table: t})
+		}
 	}
 	return v.apply(e)
 }
