@@ -207,12 +207,11 @@ func TestTransactionsOfAViewReadOneMoment(t *testing.T) {
 
 func TestOperandsAndExpiriesInAView(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	now := time.Unix(1000, 0)
-	clock := func() time.Time { return now }
-	w := openDir(t, dir, &Options{Clock: clock, Merger: Int64Add})
-	view := openView(t, dir, &Options{Clock: clock}) // before there are operands
-	mine := openView(t, dir, &Options{Clock: clock, Merger: Int64Add})
-	other := openView(t, dir, &Options{Clock: clock, Merger: Append("")})
+	clock := &fakeClock{} // compactions look at it too
+	w := openDir(t, dir, &Options{Clock: clock.time, Merger: Int64Add})
+	view := openView(t, dir, &Options{Clock: clock.time}) // before there are operands
+	mine := openView(t, dir, &Options{Clock: clock.time, Merger: Int64Add})
+	other := openView(t, dir, &Options{Clock: clock.time, Merger: Append("")})
 	k := []byte("k")
 	require.NoError(t, w.SetTTL([]byte("soon"), []byte("v"), time.Minute, nil))
 	for i := range int64(6) {
@@ -231,14 +230,14 @@ func TestOperandsAndExpiriesInAView(t *testing.T) {
 	requireContents(t, model{}, other)
 	_, err := OpenReadOnly(dir, &Options{Merger: Append("")})
 	require.ErrorIs(t, err, ErrInvalidOptions)
-	now = now.Add(time.Hour)
+	clock.advance(time.Hour)
 	requireContents(t, model{"k": string(AppendInt64(nil, 15))}, view)
 
 	// The store forgets its operands, and gets others. An old view still has its own.
 	old := view.NewSnapshot()
 	require.NoError(t, w.Compact(nil, nil))
 	require.NoError(t, w.Close())
-	w = openWriter(t, dir, &Options{Clock: clock, Merger: Append(",")})
+	w = openWriter(t, dir, &Options{Clock: clock.time, Merger: Append(",")})
 	require.NoError(t, w.Set(k, []byte("a"), nil))
 	require.NoError(t, w.Merge(k, []byte("b"), nil))
 	require.NoError(t, view.Refresh(t.Context()))
