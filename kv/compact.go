@@ -26,11 +26,11 @@ func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 	if err := d.FlushContext(ctx); err != nil {
 		return err
 	}
-	outdated, err := d.outdatedTables()
+	finished, err := d.finishedTables()
 	if err != nil {
 		return err
 	}
-	c, err := d.beginManual(ctx, lo, hi, outdated)
+	c, err := d.beginManual(ctx, lo, hi, finished)
 	if c != nil {
 		err = d.compact(ctx, c)
 		d.end(c)
@@ -53,7 +53,7 @@ func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 // beginManual waits until no compaction runs, keeps others from starting, and
 // begins a compaction of [lo, hi] if there is anything to do. If ctx ends
 // meanwhile, the error is errGivenUp.
-func (d *DB) beginManual(ctx context.Context, lo, hi []byte, outdated map[*table]bool) (*compaction, error) {
+func (d *DB) beginManual(ctx context.Context, lo, hi []byte, finished map[*table]bool) (*compaction, error) {
 	defer d.broadcastAt(ctx)()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +70,7 @@ func (d *DB) beginManual(ctx context.Context, lo, hi []byte, outdated map[*table
 	if ctx.Err() != nil {
 		return nil, errGivenUp
 	}
-	c := d.pickRange(d.current, lo, hi, outdated)
+	c := d.pickRange(d.current, lo, hi, finished)
 	if c != nil {
 		d.begin(c)
 	}
@@ -79,8 +79,9 @@ func (d *DB) beginManual(ctx context.Context, lo, hi []byte, outdated map[*table
 
 // pickRange returns a compaction of all tables that may hold keys of [lo, hi] into
 // the last level, or nil if that would change nothing: all are in one run of the
-// last level already, and none is outdated.
-func (d *DB) pickRange(v *version, lo, hi []byte, outdated map[*table]bool) *compaction {
+// last level already, and finished. What a compaction wrote while this one waited for
+// it is not known to be.
+func (d *DB) pickRange(v *version, lo, hi []byte, finished map[*table]bool) *compaction {
 	c := &compaction{reason: "asked for", level: lastLevel, output: lastLevel, rewriteAll: true}
 	end := hi
 	if hi != nil {
@@ -104,7 +105,7 @@ func (d *DB) pickRange(v *version, lo, hi []byte, outdated map[*table]bool) *com
 		}
 	}
 	runs := len(v.levels[lastLevel].runsOver(lo, end))
-	if len(c.tables()) == 0 || c.level == lastLevel && runs == 1 && !slices.ContainsFunc(c.tables(), func(t *table) bool { return outdated[t] }) {
+	if len(c.tables()) == 0 || c.level == lastLevel && runs == 1 && !slices.ContainsFunc(c.tables(), func(t *table) bool { return !finished[t] }) {
 		return nil
 	}
 	return c
@@ -124,9 +125,10 @@ func overlappingIn(l *level, n int, lo, hi []byte) []*table {
 	return tables
 }
 
-// outdatedTables returns the tables of the last level that rewriting would change:
-// they have tombstones, operands or values that may have expired, or were written for other filters than new files get.
-func (d *DB) outdatedTables() (map[*table]bool, error) {
+// finishedTables returns the tables of the last level that rewriting would not change:
+// they have no tombstones, operands or values that may have expired, and the filters
+// that new files get.
+func (d *DB) finishedTables() (map[*table]bool, error) {
 	s := d.acquire(0)
 	if s == nil {
 		return nil, ErrClosed
@@ -142,15 +144,15 @@ func (d *DB) outdatedTables() (map[*table]bool, error) {
 	} else {
 		want.PrefixOnly = false
 	}
-	outdated := map[*table]bool{}
+	finished := map[*table]bool{}
 	for _, t := range s.version.levels[lastLevel].tables {
 		r, err := d.openTable(t)
 		if err != nil {
 			return nil, err
 		}
 		p := r.Properties()
-		outdated[t] = t.Deletes > 0 || t.RangeDeletes > 0 || t.Merges > 0 && d.merger != nil || t.Expiring > 0 || p.FilterPolicy != want.FilterPolicy ||
-			p.FilterPrefix != want.FilterPrefix || p.PrefixOnly != want.PrefixOnly
+		merged := t.Deletes == 0 && t.RangeDeletes == 0 && t.Expiring == 0 && (t.Merges == 0 || d.merger == nil)
+		finished[t] = merged && p.FilterPolicy == want.FilterPolicy && p.FilterPrefix == want.FilterPrefix && p.PrefixOnly == want.PrefixOnly
 	}
-	return outdated, nil
+	return finished, nil
 }
