@@ -2,6 +2,7 @@ package blockindex
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
@@ -40,7 +41,13 @@ func keySets(rng *rand.Rand) map[string][][]byte {
 		"short":         func(int) []byte { return []byte{byte(rng.IntN(256)), byte(rng.IntN(3))}[:rng.IntN(3)] },
 		"common prefix": func(i int) []byte { return fmt.Appendf(nil, "user/%08d", i*3) },
 		"tied prefixes": func(i int) []byte { return fmt.Appendf(nil, "k%d-the-same-for-long-%06d", i/100, i*7) },
-		"zeros":         func(int) []byte { return make([]byte, rng.IntN(20)) },
+		"all of the range": func(int) []byte {
+			return binary.BigEndian.AppendUint64(nil, rng.Uint64())
+		},
+		"crowded": func(i int) []byte { // most of them in one range of the guide
+			return binary.BigEndian.AppendUint64(nil, uint64(i)<<(uint(i)%7/6*50))
+		},
+		"zeros": func(int) []byte { return make([]byte, rng.IntN(20)) },
 		"binary": func(int) []byte {
 			return []byte{0, byte(rng.IntN(4)), 0xff, byte(rng.IntN(4)), 0, 0, byte(rng.IntN(9))}
 		},
@@ -62,6 +69,8 @@ func TestFindAgainstALinearSearch(t *testing.T) {
 	for name, keys := range keySets(rng) {
 		t.Run(name, func(t *testing.T) {
 			x := build(t, keys, 5, 100)
+			guided := x.Guided()
+			require.LessOrEqual(t, guided.Size()-x.Size(), 4*(len(keys)+1))
 			probes := slices.Clone(keys)
 			for _, k := range keys {
 				probes = append(probes, append(bytes.Clone(k), 0), append(bytes.Clone(k), 0xff))
@@ -77,6 +86,7 @@ func TestFindAgainstALinearSearch(t *testing.T) {
 				want := sort.Search(len(keys), func(i int) bool { return bytes.Compare(keys[i], p) >= 0 })
 				got := x.Find(p)
 				require.Equal(t, want, got, "%q", p)
+				require.Equal(t, want, guided.Find(p), "%q, guided", p)
 				if got < x.Len() {
 					require.Equal(t, bytes.Equal(keys[got], p), x.SeparatorIs(got, p))
 				}
@@ -149,14 +159,17 @@ func exercise(data []byte) bool {
 	if err != nil {
 		return false
 	}
+	guided := x.Guided()
 	for i := range x.Len() {
 		s := x.AppendSeparator(nil, i)
 		x.Block(i)
 		x.SeparatorIs(i, s)
 		x.Find(s)
+		guided.Find(s)
 	}
 	for _, k := range []string{"", "a", "apple", "apple\x00", "zzzzzzzzzzzzzzzz"} {
 		x.Find([]byte(k))
+		guided.Find([]byte(k))
 	}
 	return true
 }
@@ -199,15 +212,18 @@ func BenchmarkFind(b *testing.B) {
 		slices.SortFunc(keys, bytes.Compare)
 		x := build(b, keys, 0, 0)
 		rng.Shuffle(n, func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-		b.Run(fmt.Sprintf("blocks=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				x.Find(keys[i])
-				if i++; i == n {
-					i = 0
+		guided := x.Guided()
+		for name, x := range map[string]*Index{"": &x, "guided/": &guided} {
+			b.Run(fmt.Sprintf("%sblocks=%d", name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				i := 0
+				for b.Loop() {
+					x.Find(keys[i])
+					if i++; i == n {
+						i = 0
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }

@@ -9,7 +9,8 @@
 // and nothing allocated. What all separators have in common is stored once; the
 // next eight bytes of each, read as a big-endian number, stand in an array of
 // their own, so that a binary search touches eight keys per cache line. Only keys
-// that agree on those eight bytes are compared in full.
+// that agree on those eight bytes are compared in full. A guide (Guided) says where in
+// that array to begin.
 //
 // A large file's index is partitioned: its leaves are indexes of a range of
 // blocks, and the top is an index of leaves. Both are this package's Index.

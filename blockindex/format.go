@@ -44,6 +44,7 @@ type Index struct {
 	ends     []byte
 	restEnds []byte
 	rests    []byte
+	guide    guide
 }
 
 // Decode checks data and returns a view of it. The caller must not change data
@@ -91,7 +92,7 @@ var errOrder = errors.New("entries are out of order")
 
 // check holds every entry against its neighbours, so that no search can step
 // out of the bytes and no block can be empty, overlap or run backwards.
-func (x Index) check() error {
+func (x *Index) check() error {
 	restEnd, end := uint32(0), x.start
 	var last []byte
 	for i := range x.n {

@@ -6,13 +6,19 @@ import (
 )
 
 // Len returns the number of entries.
-func (x Index) Len() int { return x.n }
+func (x *Index) Len() int { return x.n }
 
 // First returns the number of the first block.
-func (x Index) First() int { return x.first }
+func (x *Index) First() int { return x.first }
+
+// Size returns the bytes of memory that the index takes: those of its encoding, and of
+// its guide if it has one.
+func (x *Index) Size() int {
+	return headerSize + len(x.common) + entrySize*x.n + len(x.rests) + 4*len(x.guide.starts)
+}
 
 // Block returns where entry i's block begins in the file and how long it is.
-func (x Index) Block(i int) (offset uint64, length int) {
+func (x *Index) Block(i int) (offset uint64, length int) {
 	offset = x.start
 	if i > 0 {
 		offset = x.end(i - 1)
@@ -21,7 +27,7 @@ func (x Index) Block(i int) (offset uint64, length int) {
 }
 
 // End returns the file offset behind the last block.
-func (x Index) End() uint64 {
+func (x *Index) End() uint64 {
 	if x.n == 0 {
 		return x.start
 	}
@@ -29,20 +35,21 @@ func (x Index) End() uint64 {
 }
 
 // AppendSeparator appends entry i's separator to dst.
-func (x Index) AppendSeparator(dst []byte, i int) []byte {
+func (x *Index) AppendSeparator(dst []byte, i int) []byte {
 	return append(append(dst, x.common...), x.rest(i)...)
 }
 
 // SeparatorIs reports whether entry i's separator equals key.
-func (x Index) SeparatorIs(i int, key []byte) bool {
+func (x *Index) SeparatorIs(i int, key []byte) bool {
 	return len(key) >= len(x.common) &&
 		bytes.Equal(key[:len(x.common)], x.common) && bytes.Equal(key[len(x.common):], x.rest(i))
 }
 
 // Find returns the first entry whose separator is at least key, or Len if there
 // is none. It allocates nothing and takes O(log n): about two cache misses in a
-// large index, since the search runs over the array of prefixes alone.
-func (x Index) Find(key []byte) int {
+// large index, since the search runs over the array of prefixes alone. With a guide and
+// prefixes that are spread evenly it takes O(1).
+func (x *Index) Find(key []byte) int {
 	c := min(len(key), len(x.common))
 	switch bytes.Compare(key[:c], x.common[:c]) {
 	case -1:
@@ -65,9 +72,12 @@ func (x Index) Find(key []byte) int {
 // findPrefix returns the first entry whose prefix is at least p. The step is
 // written so that the compiler makes it a conditional move: the branch of a
 // binary search is a coin toss that no predictor learns.
-func (x Index) findPrefix(p uint64) int {
+func (x *Index) findPrefix(p uint64) int {
 	prefixes := x.prefixes
 	lo, n := 0, x.n
+	if x.guide.starts != nil {
+		lo, n = x.guide.narrow(p)
+	}
 	for n > 0 {
 		half := n >> 1
 		probe := binary.LittleEndian.Uint64(prefixes[8*(lo+half):])
@@ -83,7 +93,7 @@ func (x Index) findPrefix(p uint64) int {
 
 // findTied returns the first entry at or behind i whose rest is at least rest,
 // where i is the first entry with rest's prefix p.
-func (x Index) findTied(i int, p uint64, rest []byte) int {
+func (x *Index) findTied(i int, p uint64, rest []byte) int {
 	lo, hi := i, x.n
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
@@ -96,10 +106,10 @@ func (x Index) findTied(i int, p uint64, rest []byte) int {
 	return lo
 }
 
-func (x Index) prefix(i int) uint64 { return binary.LittleEndian.Uint64(x.prefixes[8*i:]) }
-func (x Index) end(i int) uint64    { return binary.LittleEndian.Uint64(x.ends[8*i:]) }
+func (x *Index) prefix(i int) uint64 { return binary.LittleEndian.Uint64(x.prefixes[8*i:]) }
+func (x *Index) end(i int) uint64    { return binary.LittleEndian.Uint64(x.ends[8*i:]) }
 
-func (x Index) rest(i int) []byte {
+func (x *Index) rest(i int) []byte {
 	from := uint32(0)
 	if i > 0 {
 		from = binary.LittleEndian.Uint32(x.restEnds[4*i-4:])

@@ -37,8 +37,8 @@ func newRun(level int, num uint64, tables []*table) (*sortedRun, error) {
 			b.Add(t.Largest, uint64(i+1))
 		}
 	}
-	var err error
-	r.search, err = blockindex.Decode(b.Append(nil))
+	search, err := blockindex.Decode(b.Append(nil))
+	r.search = search.Guided()
 	return r, err
 }
 

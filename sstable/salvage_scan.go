@@ -111,7 +111,7 @@ func (s *salvager) readIndex(p *Properties) error {
 		return err
 	}
 	if p.IndexLeaves == 0 {
-		s.complete = s.addStarts(index) && len(s.starts) == int(p.DataBlocks)
+		s.complete = s.addStarts(&index) && len(s.starts) == int(p.DataBlocks)
 		return nil
 	}
 	whole := true
@@ -126,7 +126,7 @@ func (s *salvager) readIndex(p *Properties) error {
 			err, whole = leafErr, false
 			continue
 		}
-		whole = s.addStarts(leaf) && whole
+		whole = s.addStarts(&leaf) && whole
 	}
 	s.complete = whole && len(s.starts) == int(p.DataBlocks)
 	return err
@@ -134,7 +134,7 @@ func (s *salvager) readIndex(p *Properties) error {
 
 // addStarts adds the blocks that an index names, and reports whether all lie
 // within the data, in order.
-func (s *salvager) addStarts(x blockindex.Index) bool {
+func (s *salvager) addStarts(x *blockindex.Index) bool {
 	for i := range x.Len() {
 		offset, _ := x.Block(i)
 		if offset >= uint64(s.limit) || len(s.starts) > 0 && int(offset) <= s.starts[len(s.starts)-1] {
