@@ -15,39 +15,30 @@ import (
 //	                trailer   uvarint  sequence number << 8 | kind
 //	                key       unshared bytes
 //	                value     valueLen bytes
-//	restarts  uint32 each: offset of an entry with shared = 0, ascending; the
-//	          first is 0
-//	buckets   uint8 each: hash table from user keys to restarts
-//	nBuckets  uint16  0: no hash table
-//	nRestarts uint32
-//
-// Bucket i is for the user keys with (hash & 0xffffffff) * nBuckets >> 32 == i,
-// where hash is filterpolicy.Hash. It holds the number of the restart interval
-// in which the first version of the key stands, bucketEmpty if no key of the
-// block falls into it, or bucketMany if keys of several intervals do. The idea
-// is RocksDB's data block hash index; the hash is the one that the file's filter
-// was asked with, so it costs nothing more.
+//	restarts  uint16 or uint32 each: offset of an entry with shared = 0, ascending;
+//	          the first is 0
+//	slots     uint16 each: hash table from user keys to restarts, see slots.go
+//	nSlots    uint16  0: no hash table
+//	nRestarts uint32  bits 0-29: how many; bit 30: they are uint16; bit 31: slots
+//	          are uint16. In the first versions of the format neither is set, and
+//	          nSlots counts bytes of another table, which is not used any more.
 
 const (
-	bucketEmpty = 255
-	bucketMany  = 254
-	maxRestarts = 253 // with a hash table
-
 	blockFooterSize = 2 + 4
+
+	narrowRestarts = 1 << 30
+	slotsArePaired = 1 << 31 // each a restart and a fingerprint
+	restartsMask   = narrowRestarts - 1
 )
 
 var errBlock = errors.New("malformed data block")
-
-// bucketOf returns the bucket of a hash.
-func bucketOf(hash uint64, buckets int) int {
-	return int(uint64(uint32(hash)) * uint64(buckets) >> 32)
-}
 
 // A block is a view of a decoded data block.
 type block struct {
 	entries  []byte
 	restarts []byte
-	buckets  []byte
+	narrow   bool // restarts are uint16
+	slots    slots
 }
 
 // viewBlock splits data, which checkBlock has accepted.
@@ -61,29 +52,41 @@ func splitBlock(data []byte) (block, bool) {
 	if n < 0 {
 		return block{}, false
 	}
-	nBuckets := int(binary.LittleEndian.Uint16(data[n:]))
-	nRestarts := uint64(binary.LittleEndian.Uint32(data[n+2:]))
-	if uint64(n) < 4*nRestarts+uint64(nBuckets) {
+	nSlots := int(binary.LittleEndian.Uint16(data[n:]))
+	flags := binary.LittleEndian.Uint32(data[n+2:])
+	restartBytes := 4 * int(flags&restartsMask)
+	if flags&narrowRestarts != 0 {
+		restartBytes /= 2
+	}
+	slotBytes := nSlots
+	if flags&slotsArePaired != 0 {
+		slotBytes *= slotSize
+	}
+	if n < restartBytes+slotBytes {
 		return block{}, false
 	}
-	bucketsAt := n - nBuckets
-	restartsAt := bucketsAt - int(4*nRestarts)
-	return block{
+	slotsAt := n - slotBytes
+	restartsAt := slotsAt - restartBytes
+	b := block{
 		entries:  data[:restartsAt:restartsAt],
-		restarts: data[restartsAt:bucketsAt:bucketsAt],
-		buckets:  data[bucketsAt:n:n],
-	}, true
+		restarts: data[restartsAt:slotsAt:slotsAt],
+		narrow:   flags&narrowRestarts != 0,
+	}
+	if flags&slotsArePaired != 0 {
+		b.slots = data[slotsAt:n:n]
+	}
+	return b, true
 }
 
-// checkBlock accepts bytes whose restarts and buckets cannot lead out of the
-// block. Entries are checked as they are decoded.
+// checkBlock accepts bytes whose restarts and slots cannot lead out of the block.
+// Entries are checked as they are decoded.
 func checkBlock(data []byte) error {
 	b, ok := splitBlock(data)
 	if !ok {
 		return errBlock
 	}
 	n := b.numRestarts()
-	if (n == 0) != (len(b.entries) == 0) || n == 0 && len(b.buckets) > 0 {
+	if (n == 0) != (len(b.entries) == 0) || n == 0 && len(b.slots) > 0 {
 		return errBlock
 	}
 	for i := range n {
@@ -92,17 +95,20 @@ func checkBlock(data []byte) error {
 			return errBlock
 		}
 	}
-	for _, v := range b.buckets {
-		if v != bucketEmpty && v != bucketMany && int(v) >= n {
-			return errBlock
-		}
-	}
-	return nil
+	return b.slots.check(n)
 }
 
-func (b block) numRestarts() int { return len(b.restarts) / 4 }
+func (b block) numRestarts() int {
+	if b.narrow {
+		return len(b.restarts) / 2
+	}
+	return len(b.restarts) / 4
+}
 
 func (b block) restart(i int) int {
+	if b.narrow {
+		return int(binary.LittleEndian.Uint16(b.restarts[2*i:]))
+	}
 	return int(binary.LittleEndian.Uint32(b.restarts[4*i:]))
 }
 
@@ -194,22 +200,34 @@ type found struct {
 // it keeps count of how many bytes of key the entry before agreed with, and the
 // entry's shared count then decides most comparisons without looking at bytes.
 func (b block) find(key []byte, hash uint64, at base.SeqNum) (f found, err error) {
+	if len(b.slots) == 0 {
+		return b.search(key, at)
+	}
+	for p := b.slots.probe(hash); ; {
+		restart, ok := p.next()
+		if !ok {
+			return found{}, nil
+		}
+		if restart >= b.numRestarts() {
+			return found{}, errBlock // check has seen to it; the bytes may be a mapping's
+		}
+		// Another key with this fingerprint may lead here: then go on.
+		offset := b.restart(restart)
+		prefetchEntry(b.entries, offset)
+		if f, err = b.scan(offset, key, at); f.present || err != nil {
+			return f, err
+		}
+	}
+}
+
+// search is find in a block without a hash table.
+func (b block) search(key []byte, at base.SeqNum) (found, error) {
 	if b.numRestarts() == 0 {
 		return found{more: true}, nil
 	}
-	start := bucketMany
-	if n := len(b.buckets); n > 0 {
-		start = int(b.buckets[bucketOf(hash, n)])
-		if start == bucketEmpty {
-			return found{}, nil
-		}
-	}
-	if start == bucketMany {
-		if start, err = b.lastRestartBefore(base.SearchKey(key, base.MaxSeqNum)); err != nil {
-			return found{}, err
-		}
-	} else if start >= b.numRestarts() {
-		return found{}, errBlock // checkBlock has seen to it; the bytes may be a mapping's
+	start, err := b.lastRestartBefore(base.SearchKey(key, base.MaxSeqNum))
+	if err != nil {
+		return found{}, err
 	}
 	return b.scan(b.restart(start), key, at)
 }

@@ -2,16 +2,17 @@ package sstable
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// A restart interval ends at minRestartBytes: eight cache lines, a few entries. Large
-// blocks have larger ones, so that they have no more than maxIntervals and keep
+// A restart interval ends at minRestartBytes: two cache lines, two entries or a few.
+// Large blocks have larger ones, so that they have no more than maxIntervals and keep
 // their hash table.
 const (
-	minRestartBytes = 512
+	minRestartBytes = 128
 	maxIntervals    = 192
 )
 
@@ -30,8 +31,8 @@ type blockWriter struct {
 
 // A keyHash is a distinct user key of the block: its hash and where it starts.
 type keyHash struct {
-	hash    uint32
-	restart uint32
+	hash    uint64
+	restart int
 }
 
 // add appends an entry. Keys must ascend; hash is the user key's, shared is how many
@@ -43,7 +44,7 @@ func (w *blockWriter) add(k base.InternalKey, value []byte, hash uint64, shared 
 		shared, w.run = 0, 0
 	}
 	if !again || w.n == 0 {
-		w.hashes = append(w.hashes, keyHash{hash: uint32(hash), restart: uint32(len(w.restarts) - 1)})
+		w.hashes = append(w.hashes, keyHash{hash: hash, restart: len(w.restarts) - 1})
 	}
 	w.buf = appendEntryHeader(w.buf, shared, len(k.User)-shared, len(value), k.Trailer)
 	w.buf = append(w.buf, k.User[shared:]...)
@@ -90,49 +91,44 @@ func (w *blockWriter) empty() bool { return w.n == 0 }
 
 // size returns the size that finish would give.
 func (w *blockWriter) size() int {
-	return len(w.buf) + 4*len(w.restarts) + w.numBuckets() + blockFooterSize
+	return len(w.buf) + w.restartSize()*len(w.restarts) + slotSize*w.numSlots() + blockFooterSize
 }
 
-// numBuckets is half full: fewer buckets collide more and send lookups to the binary
-// search, each step of which is a cache miss; more cost space in every block.
-func (w *blockWriter) numBuckets() int {
-	if !w.hashIndex || len(w.restarts) > maxRestarts || len(w.hashes) > 1<<15 {
+func (w *blockWriter) restartSize() int {
+	if len(w.buf) <= math.MaxUint16 {
+		return 2
+	}
+	return 4
+}
+
+func (w *blockWriter) numSlots() int {
+	n := slotsFor(len(w.hashes))
+	if !w.hashIndex || len(w.restarts) > slotRestarts || n > maxSlots {
 		return 0
 	}
-	return 2 * len(w.hashes)
+	return n
 }
 
 // finish returns the block and makes the writer ready for the next one. The
 // bytes are valid until the next add.
 func (w *blockWriter) finish() []byte {
-	nBuckets := w.numBuckets()
-	for _, r := range w.restarts {
-		w.buf = binary.LittleEndian.AppendUint32(w.buf, r)
+	nSlots, flags := w.numSlots(), uint32(len(w.restarts)|slotsArePaired)
+	if w.restartSize() == 2 {
+		flags |= narrowRestarts
+		for _, r := range w.restarts {
+			w.buf = binary.LittleEndian.AppendUint16(w.buf, uint16(r))
+		}
+	} else {
+		for _, r := range w.restarts {
+			w.buf = binary.LittleEndian.AppendUint32(w.buf, r)
+		}
 	}
-	w.appendBuckets(nBuckets)
-	w.buf = binary.LittleEndian.AppendUint16(w.buf, uint16(nBuckets))
-	w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(len(w.restarts)))
+	if nSlots > 0 {
+		w.buf = appendSlots(w.buf, w.hashes)
+	}
+	w.buf = binary.LittleEndian.AppendUint16(w.buf, uint16(nSlots))
+	w.buf = binary.LittleEndian.AppendUint32(w.buf, flags)
 	data := w.buf
 	w.buf, w.restarts, w.hashes, w.n = w.buf[:0], w.restarts[:0], w.hashes[:0], 0
 	return data
-}
-
-func (w *blockWriter) appendBuckets(n int) {
-	at := len(w.buf)
-	for range n {
-		w.buf = append(w.buf, bucketEmpty)
-	}
-	buckets := w.buf[at:]
-	if n == 0 {
-		return
-	}
-	for _, h := range w.hashes {
-		b := &buckets[bucketOf(uint64(h.hash), n)]
-		switch *b {
-		case bucketEmpty, uint8(h.restart):
-			*b = uint8(h.restart)
-		default:
-			*b = bucketMany
-		}
-	}
 }

@@ -9,16 +9,18 @@ import (
 )
 
 // FormatVersion is the newest version of the file format that this package
-// writes, and reads with all before it. A file has the oldest version that can say
-// what is in it:
+// writes, and reads with all before it:
 //
 //	1  values and tombstones
 //	2  merge operands or expiring values too
-const FormatVersion = 2
+//	3  data blocks with fingerprints in their hash tables
+//
+// Of versions 1 and 2, which are no longer written, the hash tables are not used.
+const FormatVersion = 3
 
 const (
-	plainVersion = 1 // values and tombstones
-	kindsVersion = 2 // with merge operands or expiring values
+	plainVersion = 1
+	kindsVersion = 2
 )
 
 // Every block on disk is followed by a trailer:
@@ -36,7 +38,7 @@ const (
 //	tableID      uint64  a number of this file, in every checksum
 //	fileSize     uint64  of the whole file
 //	checksum     uint32  CRC-32C of the 40 bytes above, bound to (0, 0)
-//	version      uint32  1, or 2 if there are merge operands or expiring values
+//	version      uint32  3; 1 or 2 in older files
 //	magic        8 bytes "SIFTSST\n"
 //
 // Magic and version keep their place in every version of the format.

@@ -93,6 +93,7 @@ type search struct {
 // in searches a block and appends the value that is to be returned to dst. Found
 // then aliases nothing.
 func (s *search) in(data, dst []byte, p *Probe) ([]byte, found, error) {
+	prefetchTail(data)
 	f, err := viewBlock(data).find(s.key, s.hash, s.at)
 	if err != nil {
 		return dst, found{}, err
@@ -111,7 +112,7 @@ func (r *Reader) findIn(dst []byte, loc location, s *search, p *Probe) (out []by
 			return dst, f, r.blockError(loc, err)
 		}
 	}
-	h, err := r.hold(dataBlock, loc.block, loc.offset, loc.length, true, p)
+	h, err := r.hold(dataBlock, loc, true, p)
 	if err != nil {
 		return dst, found{}, err
 	}
@@ -124,7 +125,8 @@ func (r *Reader) findIn(dst []byte, loc location, s *search, p *Probe) (out []by
 // blockError says where the block is in which an entry was malformed.
 func (r *Reader) blockError(loc location, err error) error {
 	if err == errBlock { //nolint:errorlint // it is what find returns
-		return r.corrupt(int64(loc.offset), dataBlock.String(), err)
+		offset, _ := r.place(loc)
+		return r.corrupt(int64(offset), dataBlock.String(), err)
 	}
 	return err
 }

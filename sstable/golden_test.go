@@ -14,28 +14,30 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A goldenFile is a file of version 1 of the format. Every later version of this
-// package reads it. Compressors may give other bytes one day, so that only the
-// uncompressed ones must be written again as they are.
+// A goldenFile is a file that every later version of this package reads. Compressors
+// may give other bytes one day, so that only the uncompressed ones of the newest
+// version must be written again as they are.
 //
 // The sparse ones have four buckets for three keys and restarts by the number of
-// entries alone, as writers of this version did at first.
+// entries alone, as writers of version 1 did at first.
 type goldenFile struct {
 	name   string
 	o      WriterOptions
-	sparse bool
+	newest bool
 }
 
 func goldens() []goldenFile {
-	files := []goldenFile{
-		{name: "v1-plain.sst", o: WriterOptions{BlockSize: 512, RestartInterval: 4, Compression: NoCompression, Filter: mustParse("none"), ID: 0x51f7}},
-		{name: "v1-blocked.sst", o: WriterOptions{BlockSize: 512, RestartInterval: 8, Compression: NoCompression, Filter: mustParse("blocked:10"), IndexPartition: 100, ID: 0x51f8}},
-		{name: "v1-snappy-bloom.sst", o: WriterOptions{BlockSize: 512, Compression: Snappy, Filter: mustParse("bloom:10"), ID: 0x51f9}},
-		{name: "v1-zstd-cuckoo.sst", o: WriterOptions{BlockSize: 512, Compression: Zstd, Filter: mustParse("cuckoo:12"), ID: 0x51fa}},
+	newest := []goldenFile{
+		{name: "plain", o: WriterOptions{BlockSize: 512, RestartInterval: 4, Compression: NoCompression, Filter: mustParse("none"), ID: 0x51f7}},
+		{name: "blocked", o: WriterOptions{BlockSize: 512, RestartInterval: 8, Compression: NoCompression, Filter: mustParse("blocked:10"), IndexPartition: 100, ID: 0x51f8}},
+		{name: "snappy-bloom", o: WriterOptions{BlockSize: 512, Compression: Snappy, Filter: mustParse("bloom:10"), ID: 0x51f9}},
+		{name: "zstd-cuckoo", o: WriterOptions{BlockSize: 512, Compression: Zstd, Filter: mustParse("cuckoo:12"), ID: 0x51fa}},
 	}
-	for _, f := range files[:4] {
-		f.name, f.sparse = strings.TrimSuffix(f.name, ".sst")+"-sparse.sst", true
-		files = append(files, f)
+	var files []goldenFile
+	for _, f := range newest {
+		for _, name := range []string{"v1-%s-sparse.sst", "v1-%s.sst", "v3-%s.sst"} {
+			files = append(files, goldenFile{fmt.Sprintf(name, f.name), f.o, strings.HasPrefix(name, "v3")})
+		}
 	}
 	return files
 }
@@ -67,7 +69,7 @@ func TestGoldenFilesAreRead(t *testing.T) {
 	vs, ts := goldenContent()
 	for _, g := range goldens() {
 		name := filepath.Join("testdata", g.name)
-		if golden.Update() && !g.sparse {
+		if golden.Update() && g.newest {
 			data, _ := writeFile(t, &g.o, vs, ts...)
 			golden.Write(t, name, data)
 		}
@@ -90,7 +92,7 @@ func TestGoldenFilesAreRead(t *testing.T) {
 func TestUncompressedFilesAreWrittenAsEver(t *testing.T) {
 	vs, ts := goldenContent()
 	for _, g := range goldens() {
-		if g.o.Compression != NoCompression || g.sparse {
+		if g.o.Compression != NoCompression || !g.newest {
 			continue
 		}
 		want, err := os.ReadFile(filepath.Join("testdata", g.name))

@@ -102,7 +102,8 @@ func (i *Iter) load(loc location) ([]byte, error) {
 			i.r.slots[loc.block].Unpin()
 			return data, nil
 		}
-		return i.r.readBlock(&i.ahead, dataBlock, loc.offset, loc.length)
+		offset, length := i.r.place(loc)
+		return i.r.readBlock(&i.ahead, dataBlock, offset, length)
 	}
 	if i.r.mapped != nil {
 		data, ok, err := i.r.copyMapped(i.data[:0], loc, &i.Probe)
@@ -111,7 +112,7 @@ func (i *Iter) load(loc location) ([]byte, error) {
 			return data, err
 		}
 	}
-	h, err := i.r.hold(dataBlock, loc.block, loc.offset, loc.length, i.fill, &i.Probe)
+	h, err := i.r.hold(dataBlock, loc, i.fill, &i.Probe)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +143,7 @@ func (i *Iter) openBlock(n int) bool {
 // settle turns a malformed entry into an error of the file.
 func (i *Iter) settle(ok bool) bool {
 	if i.block.err != nil {
-		i.fail(i.r.corrupt(int64(i.loc.offset), "data block", i.block.err))
+		i.fail(i.r.blockError(i.loc, i.block.err))
 		return false
 	}
 	return ok

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -35,16 +36,23 @@ func kindsContent() (vs []version) {
 
 var kindsOptions = WriterOptions{BlockSize: 128, RestartInterval: 4, Compression: NoCompression, ID: 0x52f0, Merger: "a merger"}
 
-func TestGoldenFileOfVersion2(t *testing.T) {
-	name := filepath.Join("testdata", "v2-kinds.sst")
+func TestGoldenFilesWithAllKinds(t *testing.T) {
 	vs := kindsContent()
 	data, info := writeFile(t, &kindsOptions, vs)
-	golden.File(t, name, data)
+	golden.File(t, filepath.Join("testdata", "v3-kinds.sst"), data)
+	r := requireKinds(t, data)
+	require.Equal(t, info.Properties, *r.Properties())
+	data, err := os.ReadFile(filepath.Join("testdata", "v2-kinds.sst"))
+	require.NoError(t, err)
+	requireKinds(t, data)
+}
 
+// requireKinds requires that a file has the content of kindsContent.
+func requireKinds(t *testing.T, data []byte) *Reader {
+	vs := kindsContent()
 	r := openBytes(t, data, nil)
 	require.NoError(t, r.Verify())
 	p := r.Properties()
-	require.Equal(t, info.Properties, *p)
 	require.Equal(t, []uint64{32, 2, 1 << 62}, []uint64{p.Merges, p.Expiring, p.LastExpiry})
 	require.Equal(t, "a merger", p.Merger)
 	it := r.NewIter(IterOptions{})
@@ -55,13 +63,7 @@ func TestGoldenFileOfVersion2(t *testing.T) {
 		n++
 	}
 	require.Len(t, vs, n)
-}
-
-func TestFindGoesOnToOlderVersionsAcrossBlocks(t *testing.T) {
-	data, info := writeFile(t, &kindsOptions, kindsContent())
-	require.Greater(t, info.DataBlocks, uint64(5), "the versions of a key cross blocks")
-	r := openBytes(t, data, nil)
-	for _, v := range kindsContent() {
+	for _, v := range vs {
 		var p Probe
 		value, trailer, ok, err := r.Find(nil, v.key.User, filterpolicy.Hash(v.key.User), v.key.SeqNum(), &p)
 		require.NoError(t, err)
@@ -69,6 +71,13 @@ func TestFindGoesOnToOlderVersionsAcrossBlocks(t *testing.T) {
 		require.Equal(t, v.key.Trailer, trailer)
 		require.Equal(t, v.value, value)
 	}
+	return r
+}
+
+func TestFindGoesOnToOlderVersionsAcrossBlocks(t *testing.T) {
+	data, info := writeFile(t, &kindsOptions, kindsContent())
+	require.Greater(t, info.DataBlocks, uint64(5), "the versions of a key cross blocks")
+	requireKinds(t, data)
 }
 
 func TestReadersWithoutAStore(t *testing.T) {
@@ -95,27 +104,23 @@ func TestReadersWithoutAStore(t *testing.T) {
 	require.Equal(t, []string{""}, seen, "the first key has operands: the sequence ends there")
 }
 
-// The version in the footer is that of what is in the file: older programs open every
-// file that has nothing new in it, and no other.
-func TestTheVersionFollowsTheContent(t *testing.T) {
-	kinds, _ := writeFile(t, &kindsOptions, kindsContent())
-	plain, _ := writeFile(t, &kindsOptions, []version{{base.MakeKey([]byte("k"), 1, base.KindSet), nil}})
-	for _, c := range []struct {
-		data []byte
-		want uint32
-	}{{plain, 1}, {kinds, 2}} {
-		at := c.data[len(c.data)-12:]
-		require.Equal(t, c.want, binary.LittleEndian.Uint32(at))
-		for _, wrong := range []uint32{0, 1, 2, 3, 1 << 31} {
-			if wrong == c.want {
+// The version stands outside the footer's checksum, and cannot be changed all the same.
+func TestTheVersionIsThatOfTheContent(t *testing.T) {
+	for name, want := range map[string]uint32{"v1-plain.sst": 1, "v2-kinds.sst": 2, "v3-plain.sst": 3, "v3-kinds.sst": 3} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		require.NoError(t, err)
+		at := data[len(data)-12:]
+		require.Equal(t, want, binary.LittleEndian.Uint32(at))
+		for _, wrong := range []uint32{0, 1, 2, 3, 4, 1 << 31} {
+			if wrong == want {
 				continue
 			}
 			binary.LittleEndian.PutUint32(at, wrong)
-			_, err := NewReader(bytes.NewReader(c.data), int64(len(c.data)), nil)
+			_, err := NewReader(bytes.NewReader(data), int64(len(data)), nil)
 			if wrong > FormatVersion {
 				require.ErrorIs(t, err, ErrNewerFormat)
 			} else {
-				require.ErrorIs(t, err, ErrCorruption, "version %d for %d", wrong, c.want)
+				require.ErrorIs(t, err, ErrCorruption, "version %d for %d", wrong, want)
 			}
 		}
 	}

@@ -34,28 +34,28 @@ func (h *held) release() {
 	*h = held{}
 }
 
-// hold returns the decoded block of number n, which stands at offset and is length
-// bytes long with its trailer: from the cache, or from the file, and then into the
+// hold returns a decoded block: from the cache, or from the file, and then into the
 // cache if fill is set. It allocates nothing once buffers are there.
-func (r *Reader) hold(kind blockKind, n int, offset uint64, length int, fill bool, p *Probe) (held, error) {
-	slot := &r.slots[n]
+func (r *Reader) hold(kind blockKind, loc location, fill bool, p *Probe) (held, error) {
+	slot := &r.slots[loc.block]
 	if data, ok := r.cache.Pin(slot); ok {
 		if kind == dataBlock {
 			p.BlocksFromCache++
 		}
 		return held{data: data, slot: slot}, nil
 	}
-	return r.holdFromFile(kind, n, offset, length, fill, p)
+	return r.holdFromFile(kind, loc, fill, p)
 }
 
-func (r *Reader) holdFromFile(kind blockKind, n int, offset uint64, length int, fill bool, p *Probe) (h held, err error) {
+func (r *Reader) holdFromFile(kind blockKind, loc location, fill bool, p *Probe) (h held, err error) {
+	offset, length := r.place(loc)
 	raw := readBuffers.Get().(*[]byte)
 	defer readBuffers.Put(raw)
 	stored, c, err := r.readStored(r.file, raw, kind, offset, length)
 	if err != nil {
 		return held{}, err
 	}
-	h, err = r.decode(kind, n, stored, c, fill)
+	h, err = r.decode(kind, loc.block, stored, c, fill)
 	if err != nil {
 		return held{}, r.corrupt(int64(offset), kind.String(), err)
 	}
@@ -167,13 +167,24 @@ func (k blockKind) check(data []byte) error {
 	return checkBlock(data)
 }
 
-// A location is a data block: its number and where it is.
+// A location is a block: its number, and where it is unless the index in memory says
+// so. To ask that costs a cache miss, which a lookup of a cached block need not pay.
 type location struct {
 	block  int
 	offset uint64
-	length int
+	length int // with the trailer; 0: see the index
 }
 
+// place returns where a block is.
+func (r *Reader) place(loc location) (offset uint64, length int) {
+	if loc.length > 0 {
+		return loc.offset, loc.length
+	}
+	return r.index.Block(loc.block)
+}
+
+// locationIn returns the data block of a leaf's entry. The leaf may be gone when its
+// place is asked for.
 func locationIn(leaf *blockindex.Index, at int) location {
 	offset, length := leaf.Block(at)
 	return location{block: leaf.First() + at, offset: offset, length: length}
@@ -194,7 +205,7 @@ func (r *Reader) locate(key []byte, fill bool, memo *leafMemo, p *Probe) (loc lo
 		if at == r.index.Len() {
 			return loc, false, nil
 		}
-		return locationIn(&r.index, at), true, nil
+		return location{block: at}, true, nil
 	}
 	i := r.index.Find(key)
 	if i == r.index.Len() {
@@ -215,7 +226,7 @@ func (r *Reader) locate(key []byte, fill bool, memo *leafMemo, p *Probe) (loc lo
 // locateBlock returns where data block n is.
 func (r *Reader) locateBlock(n int, fill bool, memo *leafMemo, p *Probe) (loc location, err error) {
 	if r.leafBlocks == 0 {
-		return locationIn(&r.index, n), nil
+		return location{block: n}, nil
 	}
 	leaf, h, err := r.holdLeaf(n/r.leafBlocks, fill, memo, p)
 	if err != nil {
@@ -249,7 +260,7 @@ func (r *Reader) holdLeaf(i int, fill bool, memo *leafMemo, p *Probe) (leaf bloc
 		return memo.leaf, held{}, nil
 	}
 	offset, length := r.index.Block(i)
-	h, err = r.hold(indexLeaf, r.dataCount+i, offset, length, fill, p)
+	h, err = r.hold(indexLeaf, location{r.dataCount + i, offset, length}, fill, p)
 	if err != nil {
 		return leaf, held{}, err
 	}

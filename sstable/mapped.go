@@ -48,17 +48,18 @@ func (r *Reader) mappedBlock(loc location, p *Probe) (data []byte, ok bool, err 
 	if r.closed.Load() {
 		return nil, false, ErrClosed // the addresses may be somebody else's by now
 	}
-	raw := m.data[loc.offset : loc.offset+uint64(loc.length)]
+	offset, length := r.place(loc)
+	raw := m.data[offset : offset+uint64(length)]
 	word, bit := &m.verified[loc.block>>6], uint64(1)<<(loc.block&63)
 	if word.Load()&bit != 0 {
 		data = raw[:len(raw)-trailerSize]
 		if emptied(data) {
-			return nil, false, r.ioError(int64(loc.offset), errEmptied)
+			return nil, false, r.ioError(int64(offset), errEmptied)
 		}
 		p.BlocksFromCache++
 		return data, true, nil
 	}
-	data, c, err := splitTrailer(raw, r.id, loc.offset)
+	data, c, err := splitTrailer(raw, r.id, offset)
 	if err == nil {
 		if c != NoCompression {
 			return nil, false, nil
@@ -66,7 +67,7 @@ func (r *Reader) mappedBlock(loc location, p *Probe) (data []byte, ok bool, err 
 		err = dataBlock.check(data)
 	}
 	if err != nil {
-		return nil, false, r.corrupt(int64(loc.offset), dataBlock.String(), err)
+		return nil, false, r.corrupt(int64(offset), dataBlock.String(), err)
 	}
 	word.Or(bit)
 	p.BlocksFromDisk++

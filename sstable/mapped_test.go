@@ -27,8 +27,11 @@ func openMapped(t *testing.T, data []byte) (*Reader, string) {
 	return r, path
 }
 
+// keyOf returns a key of plainFile.
+func keyOf(i int) []byte { return fmt.Appendf(nil, "key-%012d", 2*i) }
+
 func get(r *Reader, i int, p *Probe) ([]byte, bool, error) {
-	key := fmt.Appendf(nil, "key-%012d", 2*i)
+	key := keyOf(i)
 	value, _, ok, err := r.Find([]byte("before"), key, filterpolicy.Hash(key), base.MaxSeqNum, p)
 	return value, ok, err
 }
@@ -146,16 +149,17 @@ func TestAHashTableThatChangedDoesNotPanic(t *testing.T) {
 	_, ok, err := get(r, 0, &p)
 	require.NoError(t, err)
 	require.True(t, ok)
-	loc := locationIn(&r.index, 0)
-	b := viewBlock(data[loc.offset : int(loc.offset)+loc.length-trailerSize])
-	require.NotEmpty(t, b.buckets)
+	offset, length := r.place(location{block: 0})
+	b := viewBlock(data[offset : int(offset)+length-trailerSize])
+	require.NotEmpty(t, b.slots)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	require.NoError(t, err)
-	wrong := make([]byte, len(b.buckets))
-	for i := range wrong {
-		wrong[i] = maxRestarts
+	wrong := make([]byte, len(b.slots))
+	fingerprint := fingerprintOf(filterpolicy.Hash(keyOf(0)))
+	for i := 0; i < len(wrong); i += slotSize {
+		wrong[i], wrong[i+1] = slotRestarts-1, fingerprint
 	}
-	_, err = f.WriteAt(wrong, int64(loc.offset)+int64(len(b.entries)+len(b.restarts)))
+	_, err = f.WriteAt(wrong, int64(offset)+int64(len(b.entries)+len(b.restarts)))
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	_, _, err = get(r, 0, &p)

@@ -66,7 +66,7 @@ func (r *Reader) FindInBlock(dst []byte, wants []*Want) []byte {
 		return dst
 	}
 	first := wants[0]
-	h, err := r.hold(dataBlock, first.loc.block, first.loc.offset, first.loc.length, true, &first.Probe)
+	h, err := r.hold(dataBlock, first.loc, true, &first.Probe)
 	if err != nil {
 		for _, w := range wants {
 			w.Err = err

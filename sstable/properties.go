@@ -44,6 +44,7 @@ type Properties struct {
 
 	filter, index, rangeDels handle
 	leafBlocks               uint64 // data blocks per index leaf
+	written                  uint64 // version of the format; 0: 1 or 2
 }
 
 // tags of the properties on disk. They never change and are never reused.
@@ -81,8 +82,9 @@ const (
 	tagExpiring
 	tagLastExpiry
 	tagMerger
+	tagVersion
 
-	lastTag = tagMerger
+	lastTag = tagVersion
 )
 
 // numbers pairs every numeric property with its tag.
@@ -98,15 +100,18 @@ func (p *Properties) numbers() map[uint64]*uint64 {
 		tagFilterOffset: &p.filter.offset, tagFilterLength: &p.filter.length,
 		tagIndexOffset: &p.index.offset, tagIndexLength: &p.index.length,
 		tagRangeDelsOffset: &p.rangeDels.offset, tagRangeDelsLength: &p.rangeDels.length,
-		tagLeafBlocks: &p.leafBlocks,
-		tagMerges:     &p.Merges, tagExpiring: &p.Expiring, tagLastExpiry: &p.LastExpiry,
+		tagLeafBlocks: &p.leafBlocks, tagVersion: &p.written,
+		tagMerges: &p.Merges, tagExpiring: &p.Expiring, tagLastExpiry: &p.LastExpiry,
 	}
 }
 
-// version returns the oldest version of the format that can say what is in the
-// file.
-func (p *Properties) version() uint32 {
-	if p.Merges > 0 || p.Expiring > 0 {
+// version returns the version that the footer must name. Files of the first two do not
+// repeat theirs.
+func (p *Properties) version() uint64 {
+	switch {
+	case p.written > 0:
+		return p.written
+	case p.Merges > 0 || p.Expiring > 0:
 		return kindsVersion
 	}
 	return plainVersion

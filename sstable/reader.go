@@ -150,7 +150,7 @@ func (r *Reader) readTail(guess int64) (tail []byte, start int64, err error) {
 				return nil, 0, err
 			}
 			r.props, err = decodeProperties(props)
-			if err == nil && f.version != r.props.version() {
+			if err == nil && uint64(f.version) != r.props.version() {
 				err = fmt.Errorf("they ask for format version %d, the footer says %d", r.props.version(), f.version)
 			}
 			if err != nil {
@@ -209,6 +209,7 @@ func (r *Reader) parseTail(tail []byte, start int64, skipFilter bool) error {
 	if err := r.checkIndex(); err != nil {
 		return r.corrupt(int64(p.index.offset), "index", err)
 	}
+	r.index = r.index.Guided()
 	if p.rangeDels.length > 0 {
 		data, err := r.tailBlock(tail, start, p.rangeDels, "range tombstones")
 		if err != nil {
@@ -295,12 +296,12 @@ func (r *Reader) FilterError() error { return r.filterErr }
 func (r *Reader) HasFilter() bool { return r.filter != nil }
 
 // PinnedBytes returns what the reader keeps in memory beside cached blocks: its
-// filter, and its index with one word per block.
+// filter, and its index with its guide and one word per block.
 func (r *Reader) PinnedBytes() (filter, index int64) {
 	if r.filter != nil {
 		filter = int64(r.props.filter.length)
 	}
-	return filter, int64(r.props.index.length) + 8*int64(len(r.slots))
+	return filter, int64(r.index.Size()) + 8*int64(len(r.slots))
 }
 
 // Close forgets the reader's cached blocks and closes the file. A second Close

@@ -134,7 +134,7 @@ func TestSalvageFindsTheIDInADamagedFooter(t *testing.T) {
 
 func TestSalvageRefusesANewerFormatUnlessItIsKnownToBeOurs(t *testing.T) {
 	data, want, info := salvageFile(t, nil, 10)
-	data[len(data)-12] = kindsVersion + 1
+	data[len(data)-12] = FormatVersion + 1
 	_, err := SalvageFile(bytes.NewReader(data), int64(len(data)), nil, func(base.InternalKey, []byte) error { return nil })
 	require.ErrorIs(t, err, ErrNewerFormat)
 	_, got := salvaged(t, data, info.ID, want, "listed")

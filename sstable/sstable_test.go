@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sort"
 	"testing"
 
@@ -328,36 +327,6 @@ func TestReadersShareACache(t *testing.T) {
 	require.NoError(t, b.Close())
 	_, blocks = c.Used()
 	require.EqualValues(t, a.Properties().DataBlocks, blocks)
-}
-
-func TestHashIndexFindsEveryKeyWithoutASearch(t *testing.T) {
-	var w blockWriter
-	w.restartInterval, w.hashIndex = 16, true
-	var keys [][]byte
-	for i := range 60 {
-		k := fmt.Appendf(nil, "key%04d", i)
-		shared := 0
-		if i > 0 {
-			shared = commonPrefix(keys[i-1], k)
-		}
-		keys = append(keys, k)
-		w.add(base.MakeKey(k, 1, base.KindSet), k, filterpolicy.Hash(k), shared, false)
-	}
-	data := slices.Clone(w.finish())
-	require.NoError(t, checkBlock(data))
-	b := viewBlock(data)
-	direct := 0
-	for i, k := range keys {
-		switch v := b.buckets[bucketOf(filterpolicy.Hash(k), len(b.buckets))]; v {
-		case bucketEmpty:
-			t.Fatalf("no bucket for %q", k)
-		case bucketMany:
-		default:
-			direct++
-			require.EqualValues(t, i/16, v)
-		}
-	}
-	require.Greater(t, direct, 25)
 }
 
 // plainFile returns a file of n keys with values of 100 bytes.

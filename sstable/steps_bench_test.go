@@ -84,7 +84,7 @@ func BenchmarkSteps(b *testing.B) {
 		if err != nil {
 			return false
 		}
-		h, err := f.hold(dataBlock, loc.block, loc.offset, loc.length, true, &p)
+		h, err := f.hold(dataBlock, loc, true, &p)
 		h.release()
 		return err == nil && p.BlocksFromCache == 1
 	})

@@ -109,20 +109,21 @@ func (v *verifier) block(n int) {
 		v.cut = true
 		return
 	}
-	data, err := r.readBlock(r.file, dataBlock, loc.offset, loc.length)
+	offset, length := r.place(loc)
+	data, err := r.readBlock(r.file, dataBlock, offset, length)
 	if err != nil {
-		v.fault(int64(loc.offset), "data block", err)
+		v.fault(int64(offset), "data block", err)
 		v.cut = true
 		return
 	}
 	if err := v.blockEntries(viewBlock(data)); err != nil {
-		v.fault(int64(loc.offset), fmt.Sprintf("data block %d", n), err)
+		v.fault(int64(offset), fmt.Sprintf("data block %d", n), err)
 	}
 	if v.separator, err = r.appendSeparator(v.separator[:0], n, false, &v.memo, &p); err != nil {
 		v.fault(-1, "index", err)
 	}
 	if bytes.Compare(v.last.User, v.separator) > 0 {
-		v.fault(int64(loc.offset), fmt.Sprintf("data block %d", n), fmt.Errorf("its last key %q is behind its separator %q", v.last.User, v.separator))
+		v.fault(int64(offset), fmt.Sprintf("data block %d", n), fmt.Errorf("its last key %q is behind its separator %q", v.last.User, v.separator))
 	}
 	v.cut = false
 }

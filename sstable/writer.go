@@ -85,6 +85,7 @@ func NewWriter(w io.Writer, o *WriterOptions) *Writer {
 		BlockSize:       uint64(opts.BlockSize),
 		RestartInterval: uint64(opts.RestartInterval),
 		SmallestSeq:     base.MaxSeqNum,
+		written:         FormatVersion,
 	}
 	return sw
 }
@@ -294,7 +295,7 @@ func (w *Writer) Finish() (*FileInfo, error) {
 		tailLength:  w.offset + footerSize - tail,
 		tableID:     w.o.ID,
 		fileSize:    w.offset + footerSize,
-		version:     w.props.version(),
+		version:     FormatVersion,
 	}.append(nil))
 	if err := w.out.Flush(); err != nil && w.err == nil {
 		w.err = fmt.Errorf("sstable: write: %w", err)

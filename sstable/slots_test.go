@@ -1,0 +1,106 @@
+package sstable
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// probed returns the restarts that slots give for a key.
+func probed(s slots, key []byte) (restarts []int) {
+	for p := s.probe(filterpolicy.Hash(key)); ; {
+		r, ok := p.next()
+		if !ok {
+			return restarts
+		}
+		restarts = append(restarts, r)
+	}
+}
+
+func TestSlotsLeadStraightToAKey(t *testing.T) {
+	const interval = 16
+	w := blockWriter{restartInterval: interval, hashIndex: true}
+	var keys [][]byte
+	for i := range 1000 {
+		k := fmt.Appendf(nil, "key%04d", i)
+		shared := 0
+		if i > 0 {
+			shared = commonPrefix(keys[i-1], k)
+		}
+		keys = append(keys, k)
+		w.add(base.MakeKey(k, 1, base.KindSet), k, filterpolicy.Hash(k), shared, false)
+	}
+	size := w.size()
+	data := slices.Clone(w.finish())
+	require.Len(t, data, size)
+	require.NoError(t, checkBlock(data))
+	b := viewBlock(data)
+	others := 0
+	for i, k := range keys {
+		restarts := probed(b.slots, k)
+		require.Contains(t, restarts, i/interval)
+		others += len(restarts) - 1
+		f, err := b.find(k, filterpolicy.Hash(k), base.MaxSeqNum)
+		require.NoError(t, err)
+		require.Equal(t, k, f.value)
+	}
+	require.Less(t, others, len(keys)/25, "of the keys before one in its run, one in 256 has its fingerprint")
+	led := 0
+	for i := range 100_000 {
+		led += len(probed(b.slots, fmt.Appendf(nil, "absent%d", i)))
+	}
+	require.InDelta(t, 0.014, float64(led)/100_000, 0.005, "an absent key passes 3.5 keys, each with a fingerprint of eight bits")
+}
+
+// However full it is, and whatever is in it, a probe ends.
+func TestAFullTableEndsAProbe(t *testing.T) {
+	full := slots(slices.Repeat([]byte{0, fingerprintOf(filterpolicy.Hash([]byte("k")))}, 3))
+	require.Equal(t, []int{0, 0, 0}, probed(full, []byte("k")))
+	require.Empty(t, probed(full, []byte("l")))
+	require.ErrorIs(t, full.check(0), errBlock)
+	require.NoError(t, full.check(1))
+}
+
+// Blocks with too many keys or restarts for a table, and those whose restarts need 32
+// bits, are searched.
+func TestBlocksThatOutgrowTheirTable(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		keys, interval int
+		value          int
+		slots, narrow  bool
+	}{
+		{"small", 10, 4, 10, true, true},
+		{"as many restarts as slots can tell", slotRestarts, 1, 0, true, true},
+		{"one more", slotRestarts + 1, 1, 0, false, true},
+		{"more than 64 KiB", 1000, 16, 100, true, false},
+		{"too many keys", 44_000, 1024, 0, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := blockWriter{restartInterval: c.interval, hashIndex: true}
+			keyOf := func(i int) []byte { return fmt.Appendf(nil, "%06d", i) }
+			for i := range c.keys {
+				w.add(base.MakeKey(keyOf(i), 1, base.KindSet), make([]byte, c.value), filterpolicy.Hash(keyOf(i)), commonPrefix(keyOf(max(i-1, 0)), keyOf(i)), false)
+			}
+			data := w.finish()
+			require.NoError(t, checkBlock(data))
+			b := viewBlock(data)
+			require.Equal(t, c.slots, len(b.slots) > 0)
+			require.Equal(t, c.narrow, b.narrow)
+			for i := 0; i < c.keys; i += 1 + c.keys/500 {
+				f, err := b.find(keyOf(i), filterpolicy.Hash(keyOf(i)), base.MaxSeqNum)
+				require.NoError(t, err)
+				require.True(t, f.ok)
+			}
+			absent := []byte("absent")
+			f, err := b.find(absent, filterpolicy.Hash(absent), base.MaxSeqNum)
+			require.NoError(t, err)
+			require.False(t, f.present)
+		})
+	}
+}
