@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/siftkv/siftkv/internal/bench/filters"
-	"github.com/siftkv/siftkv/internal/bench/progress"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
 	"github.com/siftkv/siftkv/internal/bench/report"
+	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
 // filtersCommand is the command line of kvbench filters.

@@ -5,10 +5,10 @@ import (
 	"errors"
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
-	"github.com/siftkv/siftkv/internal/bench/progress"
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/bench/sweep"
+	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
 // runCommand is the command line of kvbench run.

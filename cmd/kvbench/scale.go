@@ -6,9 +6,9 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench/bytesize"
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/progress"
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/bench/scale"
+	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
 // scaleCommand is the command line of kvbench scale.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench/bytesize"
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/progress"
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/bench/ycsb"
+	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
 // ycsbCommand is the command line of kvbench ycsb.

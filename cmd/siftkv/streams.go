@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/siftkv/siftkv/internal/backup"
-	"github.com/siftkv/siftkv/internal/bench/progress"
+	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
 // streams is a file, or standard input, with backup streams one behind the other. A

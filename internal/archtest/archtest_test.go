@@ -21,6 +21,7 @@ var layers = []struct {
 	{"internal/base", 0},
 	{"internal/vfs", 0},
 	{"internal/golden", 0},
+	{"internal/cli/progress", 0},
 	{"internal/rangedel", 1},
 	{"internal/cache", 1},
 	{"internal/memtable", 1},
@@ -114,6 +115,18 @@ func TestEmbeddersPayForLittle(t *testing.T) {
 		}
 	}
 	require.Contains(t, deps, "github.com/cespare/xxhash/v2", "the list is real")
+}
+
+// TestToolsDoWithoutTheLaboratory keeps what measures stores out of the program that
+// looks after them.
+func TestToolsDoWithoutTheLaboratory(t *testing.T) {
+	deps := goList(t, "-deps", "./cmd/siftkv")
+	for _, dep := range deps {
+		if strings.HasPrefix(dep, module+"internal/bench") {
+			t.Errorf("cmd/siftkv links %s", dep)
+		}
+	}
+	require.Contains(t, deps, module+"kv", "the list is real")
 }
 
 // TestPeersStayInOnePlace keeps the stores that SiftKV is compared with behind one

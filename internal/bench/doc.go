@@ -10,7 +10,6 @@
 //	lookup    what a run of lookups cost, and the relations its counters keep
 //	grow      trees of several levels that come out the same every time
 //	environ   the machine a result was taken on
-//	progress  what is going on, for a person who waits
 //	readamp   the read-amplification experiment: load, settle, look up, check
 //	compare   workloads on several engines, each in a process of its own
 //	scale     how cost grows with the number of keys

@@ -16,7 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/progress"
+	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
 // small are the settings of a cell of a fraction of a second.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/progress"
+	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
 func testConfig() *Config {

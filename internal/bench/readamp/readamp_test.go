@@ -19,8 +19,8 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/measure"
-	"github.com/siftkv/siftkv/internal/bench/progress"
 	"github.com/siftkv/siftkv/internal/bench/values"
+	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
 // small is a run of a second or less.

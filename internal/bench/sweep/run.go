@@ -8,8 +8,8 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/cell"
-	"github.com/siftkv/siftkv/internal/bench/progress"
 	"github.com/siftkv/siftkv/internal/bench/results"
+	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
 // A Config says how to run a plan.

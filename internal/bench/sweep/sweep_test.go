@@ -15,8 +15,8 @@ import (
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/progress"
 	"github.com/siftkv/siftkv/internal/bench/results"
+	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
 const quick = `

@@ -15,8 +15,8 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/environ"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/measure"
-	"github.com/siftkv/siftkv/internal/bench/progress"
 	"github.com/siftkv/siftkv/internal/bench/values"
+	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
 // Schema names the form of a Result in JSON.
