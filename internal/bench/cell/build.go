@@ -174,22 +174,9 @@ func (l *loader) settle(ctx context.Context) error {
 
 // writeAll writes every key.
 func (l *loader) writeAll(ctx context.Context) error {
-	n := l.x.source.Present()
-	phase := l.x.phase("load", n, "keys")
-	var key, value []byte
-	const step = 1 << 12
-	for i := range n {
-		if i%step == 0 {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			phase.Add(min(step, n-i))
-		}
-		key = l.x.source.AppendPresent(key[:0], i)
-		value = l.x.values.Append(value[:0], key)
-		if err := l.store.Put(key, value); err != nil {
-			return err
-		}
+	phase := l.x.phase("load", l.x.source.Present(), "keys")
+	if err := grow.Fill(ctx, l.x.source, l.x.values, l.store, phase.Add); err != nil {
+		return err
 	}
 	phase.Done()
 	return nil

@@ -1,5 +1,6 @@
-// Package grow builds trees of several levels whose shape depends on the keys and
-// the store's settings alone: nothing is written while a compaction runs.
+// Package grow fills stores: with every key as fast as it goes, or little by little to
+// trees of several levels whose shape depends on the keys and the store's settings
+// alone, since nothing is written while a compaction runs.
 package grow
 
 import (
@@ -50,21 +51,61 @@ type Store interface {
 	Rest(ctx context.Context) error
 }
 
+// A writer writes the keys of a source in load order, which is random with respect to
+// key order, and begins again after the last.
+type writer struct {
+	source keys.Source
+	values values.Values
+	db     engine.Store
+	keys   int // distinct keys
+	next   int // the key to write next
+	key    []byte
+	value  []byte
+}
+
+// writerStep is the number of keys between two looks at the context.
+const writerStep = 1 << 12
+
+// Write writes the next keys.
+func (w *writer) Write(ctx context.Context, keys int) error {
+	for i := range keys {
+		if i%writerStep == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		w.key = w.source.AppendPresent(w.key[:0], w.next%w.keys)
+		w.value = w.values.Append(w.value[:0], w.key)
+		if err := w.db.Put(w.key, w.value); err != nil {
+			return err
+		}
+		w.next++
+	}
+	return nil
+}
+
+// Fill writes every key of a source once, without a rest, and tells done of them as it
+// goes on.
+func Fill(ctx context.Context, source keys.Source, v values.Values, db engine.Store, done func(keys int)) error {
+	w := &writer{source: source, values: v, db: db, keys: source.Present()}
+	for w.next < w.keys {
+		n := min(writerStep, w.keys-w.next)
+		if err := w.Write(ctx, n); err != nil {
+			return err
+		}
+		done(n)
+	}
+	return nil
+}
+
 // A Grower writes the keys of one store.
 type Grower struct {
-	source  keys.Source
-	values  values.Values
+	writer
 	db      Store
-	keys    int // distinct keys
-	next    int // the key to write next
 	flushes int
-	key     []byte
-	value   []byte
 }
 
 // New returns a grower that writes the first n keys of a source, again and again.
 func New(source keys.Source, v values.Values, db Store, n int) *Grower {
-	return &Grower{source: source, values: v, db: db, keys: n}
+	return &Grower{writer: writer{source: source, values: v, db: db, keys: n}, db: db}
 }
 
 // Load writes every key once, in flushes of so many keys with a rest after each.
@@ -104,22 +145,4 @@ func (g *Grower) Flush(ctx context.Context, keys int) error {
 	}
 	g.flushes++
 	return g.db.Rest(ctx)
-}
-
-// Write writes the next keys in load order, which is random with respect to key
-// order, and begins again after the last.
-func (g *Grower) Write(ctx context.Context, keys int) error {
-	const step = 1 << 12
-	for i := range keys {
-		if i%step == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		g.key = g.source.AppendPresent(g.key[:0], g.next%g.keys)
-		g.value = g.values.Append(g.value[:0], g.key)
-		if err := g.db.Put(g.key, g.value); err != nil {
-			return err
-		}
-		g.next++
-	}
-	return nil
 }

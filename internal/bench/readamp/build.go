@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/bench/lookup"
-
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/grow"
+	"github.com/siftkv/siftkv/internal/bench/lookup"
 	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
@@ -83,23 +83,10 @@ func (x *experiment) reopen(s *builtStore) error {
 
 // load writes every present key, settles the store and notes its shape.
 func (x *experiment) load(ctx context.Context, s *builtStore) error {
-	n := x.source.Present()
-	phase := x.config.Progress.Start("load "+s.plan.name, n, "keys")
+	phase := x.config.Progress.Start("load "+s.plan.name, x.source.Present(), "keys")
 	start := time.Now()
-	var key, value []byte
-	const step = 1 << 12
-	for i := range n {
-		if i%step == 0 {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			phase.Add(min(step, n-i))
-		}
-		key = x.source.AppendPresent(key[:0], i)
-		value = x.values.Append(value[:0], key)
-		if err := s.store.Put(key, value); err != nil {
-			return err
-		}
+	if err := grow.Fill(ctx, x.source, x.values, s.store, phase.Add); err != nil {
+		return err
 	}
 	s.result.LoadSeconds = time.Since(start).Seconds()
 	phase.Done()

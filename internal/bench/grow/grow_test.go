@@ -1,0 +1,45 @@
+package grow
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/keys"
+	"github.com/siftkv/siftkv/internal/bench/values"
+)
+
+// noted is a store that notes what is written.
+type noted struct {
+	engine.Store
+	keys  []string
+	value []byte
+}
+
+func (n *noted) Put(key, value []byte) error {
+	n.keys, n.value = append(n.keys, string(key)), append(n.value[:0], value...)
+	return nil
+}
+
+func TestFillWritesEveryKeyOnceInLoadOrder(t *testing.T) {
+	const n = 2*writerStep + 5
+	source, err := keys.NewGenerated(n, 16, 1)
+	require.NoError(t, err)
+	v, err := values.New(30, 1)
+	require.NoError(t, err)
+	db, told := &noted{}, 0
+	require.NoError(t, Fill(t.Context(), source, v, db, func(keys int) { told += keys }))
+	require.Equal(t, n, told)
+	require.Len(t, db.keys, n)
+	for i, key := range db.keys {
+		require.Equal(t, string(source.AppendPresent(nil, i)), key)
+	}
+	require.Equal(t, v.Append(nil, []byte(db.keys[n-1])), db.value)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := &noted{}
+	require.ErrorIs(t, Fill(ctx, source, v, stopped, func(int) { cancel() }), context.Canceled)
+	require.Len(t, stopped.keys, writerStep)
+}
