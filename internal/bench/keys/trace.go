@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,20 +54,8 @@ func isTrace(path string) bool {
 // OpenTrace reads a trace. One without an end is taken as far as it goes, and says so
 // in its description; one that is damaged, or in which no key was found, is an error.
 func OpenTrace(path string, seed uint64) (*Trace, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, bench.Usagef("trace: %w", err)
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	r, err := lookuptrace.NewReader(f, path)
-	switch {
-	case errors.Is(err, lookuptrace.ErrNotTrace):
-		return nil, bench.Usagef("%w; kv.LookupTracer writes one", err)
-	case err != nil:
-		return nil, err
-	}
 	t := &Trace{set: newSet(seed)}
-	asks, err := t.read(r)
+	asks, err := t.read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -93,36 +80,31 @@ type ask struct {
 }
 
 // read collects the lookups of a trace and sorts them by time.
-func (t *Trace) read(r *lookuptrace.Reader) ([]ask, error) {
-	h := r.Header()
-	about := &Replay{Start: h.Start, Hashed: !h.Keys, OneIn: h.OneIn}
-	t.about.Replay = about
+func (t *Trace) read(path string) ([]ask, error) {
 	var asks []ask
 	var scratch []byte
-	for {
-		l, err := r.Next()
-		if about.Unfinished = errors.Is(err, lookuptrace.ErrUnfinished); about.Unfinished || errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
+	w, err := WalkTrace(path, func(l *lookuptrace.Lookup) error {
 		key := l.Key
-		if about.Hashed {
+		if key == nil {
 			scratch = appendMadeUp(scratch[:0], l.Hash, l.Size)
 			key = scratch
 		}
 		if _, err := t.set.add(key); err != nil {
-			return nil, fmt.Errorf("trace: %w", err)
+			return fmt.Errorf("trace: %w", err)
 		}
 		asks = append(asks, ask{l.At, t.set.slots[t.set.find(key)] - 1, l.Found})
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	t.set.seal()
 	slices.SortStableFunc(asks, func(a, b ask) int { return cmp.Compare(a.at, b.at) })
+	about := &Replay{Start: w.Start, Hashed: !w.Keys, OneIn: w.OneIn, Dropped: w.Dropped, Unfinished: w.Unfinished}
 	if n := len(asks); n > 0 {
 		about.Span = asks[n-1].at
 	}
-	about.Dropped = r.Dropped()
+	t.about.Replay = about
 	return asks, nil
 }
 

@@ -4,16 +4,12 @@ package traceinfo
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/lookuptrace"
 )
 
@@ -71,57 +67,17 @@ type count struct {
 // Run reads a trace. It takes some 30 bytes of memory for each key. One without an end
 // is summed up as far as it goes; damage is an error.
 func Run(ctx context.Context, path string) (*Result, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, bench.Usagef("trace: %w", err)
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	t, err := lookuptrace.NewReader(f, path)
-	switch {
-	case errors.Is(err, lookuptrace.ErrNotTrace):
-		return nil, bench.Usagef("%w; kv.LookupTracer writes one", err)
-	case err != nil:
-		return nil, err
-	}
-	h := t.Header()
-	r := &Result{Schema: Schema, Path: path, Start: h.Start, Hashed: !h.Keys, OneIn: h.OneIn}
-	if info, err := f.Stat(); err == nil {
-		r.Bytes = info.Size()
-	}
-	seen, err := r.read(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	r.split(seen)
-	return r, nil
-}
-
-// read takes in every lookup, and returns the keys by their hashes.
-func (r *Result) read(ctx context.Context, t *lookuptrace.Reader) (map[uint64]count, error) {
+	r := &Result{Schema: Schema, Path: path}
 	seen := map[uint64]count{}
 	bytes := 0.0
-	for {
+	w, err := keys.WalkTrace(path, func(l *lookuptrace.Lookup) error {
 		if r.Lookups%4096 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
-		l, err := t.Next()
-		if r.Unfinished = errors.Is(err, lookuptrace.ErrUnfinished); r.Unfinished || errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("after %d good lookups: %w", r.Lookups, err)
-		}
-		if r.Lookups++; r.Lookups == 1 || l.Size < r.Sizes.Min {
-			r.Sizes.Min = l.Size
-		}
-		r.Sizes.Max = max(r.Sizes.Max, l.Size)
-		r.Span = max(r.Span, l.At)
+		r.take(l)
 		bytes += float64(l.Size)
-		if l.Value {
-			r.Values++
-		}
 		hash := l.Hash
-		if !r.Hashed {
+		if l.Key != nil {
 			hash = xxhash.Sum64(l.Key)
 		}
 		c := seen[hash]
@@ -130,10 +86,28 @@ func (r *Result) read(ctx context.Context, t *lookuptrace.Reader) (map[uint64]co
 			c.found++
 		}
 		seen[hash] = c
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	r.Dropped = t.Dropped()
+	r.Bytes, r.Start, r.Hashed, r.OneIn = w.Bytes, w.Start, !w.Keys, w.OneIn
+	r.Dropped, r.Unfinished = w.Dropped, w.Unfinished
 	r.Sizes.Mean = bytes / float64(max(1, r.Lookups))
-	return seen, nil
+	r.split(seen)
+	return r, nil
+}
+
+// take takes in one lookup.
+func (r *Result) take(l *lookuptrace.Lookup) {
+	if r.Lookups++; r.Lookups == 1 || l.Size < r.Sizes.Min {
+		r.Sizes.Min = l.Size
+	}
+	r.Sizes.Max = max(r.Sizes.Max, l.Size)
+	r.Span = max(r.Span, l.At)
+	if l.Value {
+		r.Values++
+	}
 }
 
 // split parts the keys in those that were found and those that were not.

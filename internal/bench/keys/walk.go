@@ -1,0 +1,58 @@
+package keys
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/lookuptrace"
+)
+
+// A Walk is what a lookup trace says of itself, once it was read.
+type Walk struct {
+	lookuptrace.Header
+	Bytes      int64  // of the file
+	Lookups    int64  // in it
+	Dropped    uint64 // lookups that it is known to lack
+	Unfinished bool   // it has no end
+}
+
+// WalkTrace visits the lookups of a trace in the order of the file, which is that of
+// time only within a frame. A lookup has no key (nil) if the trace has hashes, and its key is good
+// until visit returns; an error of visit ends the walk. A trace without an end is read
+// as far as it goes; damage is an error, and what is no trace matches bench.ErrUsage.
+func WalkTrace(path string, visit func(l *lookuptrace.Lookup) error) (*Walk, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, bench.Usagef("trace: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	r, err := lookuptrace.NewReader(f, path)
+	switch {
+	case errors.Is(err, lookuptrace.ErrNotTrace):
+		return nil, bench.Usagef("%w; kv.LookupTracer writes one", err)
+	case err != nil:
+		return nil, err
+	}
+	w := &Walk{Header: r.Header()}
+	if info, err := f.Stat(); err == nil {
+		w.Bytes = info.Size()
+	}
+	for {
+		l, err := r.Next()
+		w.Unfinished = errors.Is(err, lookuptrace.ErrUnfinished)
+		switch {
+		case w.Unfinished || errors.Is(err, io.EOF):
+			w.Dropped = r.Dropped()
+			return w, nil
+		case err != nil:
+			return nil, fmt.Errorf("after %d good lookups: %w", w.Lookups, err)
+		}
+		if err := visit(&l); err != nil {
+			return nil, err
+		}
+		w.Lookups++
+	}
+}
