@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -199,6 +200,58 @@ func TestNamesTellCellsApart(t *testing.T) {
 	require.Equal(t, small().Text(), s.Text())
 	s.Filter, s.Shape = "cuckoo:12,4", "young:4"
 	require.Regexp(t, `^siftkv-cuckoo-12-4-young-4-[0-9a-f]{12}$`, s.Name())
+}
+
+// keysFile writes a file of keys and returns the settings of a cell with it.
+func keysFile(t *testing.T, text string) (path string, s Settings) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "words.txt")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	s = small()
+	s.Keys = path
+	return path, s
+}
+
+func TestAFileOfKeysIsKnownByWhatIsInIt(t *testing.T) {
+	words := func(n int) string {
+		var text strings.Builder
+		for i := range n {
+			fmt.Fprintf(&text, "word-%05d\n", i)
+		}
+		return text.String()
+	}
+	_, a := keysFile(t, words(900))
+	_, b := keysFile(t, words(900))
+	_, c := keysFile(t, words(901))
+	for _, s := range []*Settings{&a, &b, &c} {
+		require.NoError(t, s.Check())
+		require.NoError(t, s.Check(), "again")
+	}
+	require.Regexp(t, `^words\.txt@[0-9a-f]{12}$`, a.Keys)
+	require.Regexp(t, `^siftkv-blocked-10-words\.txt-[0-9a-f]{12}-[0-9a-f]{12}$`, a.Name())
+	require.Equal(t, a.Text(), b.Text())
+	require.Equal(t, a.Name(), b.Name())
+	require.Equal(t, a.BuildText(), b.BuildText())
+	require.NotEqual(t, a.Name(), c.Name())
+
+	l := newLab(t)
+	r, err := l.Run(t.Context(), a)
+	require.NoError(t, err)
+	require.Equal(t, a.Keys, r.Settings.Keys)
+	require.Equal(t, a.file.path, r.Keys.Path)
+	data, err := json.Marshal(r.Settings)
+	require.NoError(t, err)
+	var again Settings
+	require.NoError(t, json.Unmarshal(data, &again))
+	require.Equal(t, a.Text(), again.Text())
+
+	require.NoError(t, os.WriteFile(c.file.path, []byte(words(902)), 0o600))
+	_, err = l.Run(t.Context(), c)
+	require.ErrorContains(t, err, "the file has changed meanwhile")
+	c.Keys = a.file.path // another file, by its path
+	r, err = l.Run(t.Context(), c)
+	require.NoError(t, err)
+	require.Equal(t, a.Keys, r.Settings.Keys)
 }
 
 func TestWrongSettingsSayWhatIsRight(t *testing.T) {

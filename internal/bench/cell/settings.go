@@ -37,7 +37,12 @@ type Settings struct {
 	Lookups     int64  `json:"lookups"`
 	Reps        int64  `json:"reps"`
 	Seed        uint64 `json:"seed"`
+
+	file namedFile // that Keys names
 }
+
+// A namedFile is a file of keys.
+type namedFile struct{ path, name string }
 
 // Values that settings may have.
 const (
@@ -72,9 +77,28 @@ const (
 	maxTheta   = 0.9999
 )
 
+// NameKeys replaces the path of a file of keys by its name, which name returns
+// (keys.Name, or something that remembers what that returned), so that a cell is the
+// same wherever the file lies, and another one if the file changes.
+func (s *Settings) NameKeys(name func(path string) (string, error)) error {
+	if keys.IsCount(s.Keys) || s.Keys == s.file.name {
+		return nil
+	}
+	named, err := name(s.Keys)
+	if err != nil {
+		return err
+	}
+	s.file = namedFile{s.Keys, named}
+	s.Keys = named
+	return nil
+}
+
 // Check reports the first setting that makes no sense, and sets in their canonical
 // form. An error matches engine.ErrUnsupported if each setting is right by itself.
 func (s *Settings) Check() error {
+	if err := s.NameKeys(keys.Name); err != nil {
+		return err
+	}
 	if s.Budget != Uniform && s.Budget != Spread {
 		return bench.Usagef("budget %s: choose from %s, %s", s.Budget, Uniform, Spread)
 	}
@@ -148,7 +172,11 @@ func (s *Settings) values() (values.Values, error) { return values.New(int(s.Val
 
 // request returns the keys of the cell.
 func (s *Settings) request() keys.Request {
-	return keys.Request{Keys: s.Keys, KeySize: int(s.KeySize), MaxLen: kv.MaxKeySize, Seed: s.DataSeed}
+	r := keys.Request{Keys: s.Keys, KeySize: int(s.KeySize), MaxLen: kv.MaxKeySize, Seed: s.DataSeed}
+	if s.Keys == s.file.name {
+		r.Keys, r.Name = s.file.path, s.file.name
+	}
+	return r
 }
 
 // batchKeys is the number of keys per write batch while loading.
@@ -225,6 +253,9 @@ const hashDigits = 12
 func (s Settings) Name() string {
 	sum := sha256.Sum256([]byte(s.Text()))
 	parts := []string{s.Engine, s.Filter}
+	if !keys.IsCount(s.Keys) {
+		parts = append(parts, s.Keys)
+	}
 	standard := Default()
 	fields, usual := Fields(&s), Fields(&standard)
 	for i, f := range fields {

@@ -34,7 +34,7 @@ func OpenFile(path string, maxLen int, seed uint64) (*File, error) {
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, bench.Usagef("keys file %s: is a directory; give a file with one key per line", path)
+		return nil, errDirectory(path)
 	}
 	text, err := plain(f)
 	if err != nil {

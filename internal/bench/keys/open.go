@@ -9,6 +9,7 @@ import (
 // A Request says which keys a user asked for.
 type Request struct {
 	Keys    string // a plain integer: that many generated keys; anything else: the path of a file with keys or of a lookup trace
+	Name    string // of the file, by Name: a file that is another one by now is an error; empty: whatever is there
 	KeySize int    // bytes of a generated key; not used for a file
 	MaxLen  int    // bytes of the longest line of a file
 	Seed    uint64
@@ -17,13 +18,18 @@ type Request struct {
 // Open returns the source that the request names. A file whose name is a plain
 // integer is reached by a path such as ./1000.
 func Open(r Request) (Source, error) {
-	n, err := strconv.Atoi(r.Keys)
-	switch {
-	case err == nil:
+	if n, err := strconv.Atoi(r.Keys); err == nil {
 		return NewGenerated(n, r.KeySize, r.Seed)
-	case r.Keys == "":
+	}
+	if r.Keys == "" {
 		return nil, bench.Usagef("no keys: give a count or a file with one key per line")
-	case isTrace(r.Keys):
+	}
+	if r.Name != "" {
+		if err := checkName(r.Keys, r.Name); err != nil {
+			return nil, err
+		}
+	}
+	if isTrace(r.Keys) {
 		return OpenTrace(r.Keys, r.Seed)
 	}
 	return OpenFile(r.Keys, r.MaxLen, r.Seed)

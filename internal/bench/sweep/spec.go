@@ -18,6 +18,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/keys"
 )
 
 // A Spec says which cells to run. In a file it is YAML, or JSON, which is YAML:
@@ -124,7 +125,7 @@ const maxCells = 100_000
 
 // Plan makes the cells of a specification from the defaults.
 func (s *Spec) Plan() (*Plan, error) {
-	p := &planner{seen: map[string]bool{}, exclude: s.Exclude}
+	p := &planner{seen: map[string]bool{}, named: map[string]string{}, exclude: s.Exclude}
 	for _, b := range s.Exclude {
 		if err := knownNames(b); err != nil {
 			return nil, err
@@ -167,6 +168,7 @@ func knownNames(b Block) error {
 type planner struct {
 	plan    Plan
 	seen    map[string]bool
+	named   map[string]string // files of keys by path, each of which is read once
 	exclude []Block
 }
 
@@ -198,6 +200,9 @@ func (p *planner) add(s cell.Settings) error {
 			return nil
 		}
 	}
+	if err := s.NameKeys(p.nameKeys); err != nil {
+		return err
+	}
 	err := s.Check()
 	switch {
 	case errors.Is(err, engine.ErrUnsupported):
@@ -215,6 +220,16 @@ func (p *planner) add(s cell.Settings) error {
 	p.seen[s.Text()] = true
 	p.plan.Cells = append(p.plan.Cells, s)
 	return nil
+}
+
+// nameKeys returns the name of a file of keys.
+func (p *planner) nameKeys(path string) (string, error) {
+	if name, ok := p.named[path]; ok {
+		return name, nil
+	}
+	name, err := keys.Name(path)
+	p.named[path] = name
+	return name, err
 }
 
 // matches reports whether a cell has one of the values of each setting of a block.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -166,6 +167,28 @@ func TestASweepGoesOnWhereItWasStopped(t *testing.T) {
 	again, err = Run(t.Context(), &h.config)
 	require.NoError(t, err)
 	require.Equal(t, 2, again.Run)
+}
+
+func TestASweepDoesNotKeepTheCellsOfAChangedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "words.txt")
+	sweep := func(words int, h *harness) *Outcome {
+		var text strings.Builder
+		for i := range words {
+			fmt.Fprintf(&text, "word-%05d\n", i)
+		}
+		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
+		h.config.Plan = plan(t, fmt.Sprintf("settings: {keys: %q, filter: [none, bloom:10], lookups: 100, reps: 1, memtable: 256KiB}\nexclude: [{keys: other.txt}]", path))
+		o, err := Run(t.Context(), &h.config)
+		require.NoError(t, err)
+		require.Len(t, o.Results, 2)
+		return o
+	}
+	h := newHarness(t, nil)
+	require.Equal(t, 2, sweep(700, h).Run)
+	require.Equal(t, 2, sweep(700, h).Kept)
+	require.Equal(t, 2, sweep(701, h).Run)
+	require.Len(t, h.files(), 4)
+	require.Equal(t, 2, sweep(700, h).Kept, "as it was")
 }
 
 // broken is a store whose lookups fail.
