@@ -254,6 +254,24 @@ func TestAFileOfKeysIsKnownByWhatIsInIt(t *testing.T) {
 	require.Equal(t, a.Keys, r.Settings.Keys)
 }
 
+func TestAFileOfKeysOfManySizesOnSeveralEngines(t *testing.T) {
+	var text strings.Builder
+	for i := range 1500 {
+		fmt.Fprintf(&text, "https://example.org/%x\xff/%s\r\n\n", i*i, strings.Repeat("y", (i%20)*(i%20)*5))
+	}
+	_, s := keysFile(t, text.String())
+	s.Lookups, s.Reps = 200, 1
+	l := newLab(t)
+	for _, name := range []string{"null", "siftkv", "pebble", "bbolt"} {
+		s.Engine, s.Filter = name, "none"
+		r, err := l.Run(t.Context(), s)
+		require.NoError(t, err, name)
+		require.NoError(t, r.Identities.Err())
+		require.Equal(t, 1500, r.Keys.Present+r.Keys.Absent+r.Keys.Outside)
+		require.Greater(t, r.Keys.MaxLen, 1500)
+	}
+}
+
 func TestWrongSettingsSayWhatIsRight(t *testing.T) {
 	for _, tc := range []struct {
 		field, value, want string

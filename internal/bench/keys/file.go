@@ -10,10 +10,11 @@ import (
 	"github.com/siftkv/siftkv/internal/bench"
 )
 
-// File is a source that takes its keys from the lines of a file. A seeded hash
-// splits the distinct lines in two halves, present and absent, so that both
-// have the same distribution; absent keys that do not lie between two present
-// ones are dropped. The distinct lines stay in memory, with 12 bytes for each:
+// File is a source that takes its keys from the lines of a file, which may be any
+// bytes. Half of the distinct lines are held out: they are never written, and asked for
+// as absent keys, so that these are what real keys look like. A seeded hash of the line
+// chooses, whatever the order of the file, and so both halves have the same
+// distribution; absent keys that do not lie between two present ones are dropped. The distinct lines stay in memory, with 12 bytes for each:
 // 305 MiB for ten million lines of 18 bytes, and up to three times as much while
 // they are read.
 type File struct {

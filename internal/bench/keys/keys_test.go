@@ -3,6 +3,7 @@ package keys
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -194,6 +195,64 @@ func TestFileCountsWhatItDrops(t *testing.T) {
 	require.Equal(t, 2, about.Empty)
 	require.Equal(t, 40-countNew(100, 40), about.Duplicates)
 	require.Equal(t, 142, about.Present+about.Absent+about.Outside+about.Duplicates+about.Empty)
+}
+
+// wildLines returns lines as real files have them: URLs, some again, some of 2 KiB, some
+// that are no UTF-8, blank ones, with both kinds of line ends.
+func wildLines(n int) (text string, distinct map[string]bool, blank int) {
+	var out strings.Builder
+	distinct = map[string]bool{}
+	for i := range n {
+		line := fmt.Sprintf("https://example.org/%c/%d/ünïcode?q=%d", 'a'+i*7%26, i, i%3)
+		switch i % 50 {
+		case 7:
+			line = fmt.Sprintf("https://example.org/%d/%s", i, strings.Repeat("x/", 1000))
+		case 8:
+			line = fmt.Sprintf("\xff\xfe\x00%c%d", 0x80|byte(i), i) + "\xc0"
+		case 9:
+			line = fmt.Sprintf("https://example.org/again/%d", i%300)
+		case 10:
+			line = ""
+			blank++
+		}
+		if line != "" {
+			distinct[line] = true
+		}
+		out.WriteString(line + []string{"\n", "\r\n"}[i%2])
+	}
+	return out.String(), distinct, blank
+}
+
+func TestARealFileIsTakenAsItIs(t *testing.T) {
+	const n = 20_000
+	text, distinct, blank := wildLines(n)
+	f, err := OpenFile(write(t, text), 1<<16, 1)
+	require.NoError(t, err)
+	present, absent := all(f)
+	requireGaps(t, present, absent)
+	for _, key := range append(slices.Clone(present), absent...) {
+		require.True(t, distinct[key], "%.80q are not the bytes of a line", key)
+	}
+	d := f.Describe()
+	require.Equal(t, []int{n, blank, n - blank - len(distinct)}, []int{d.Lines, d.Empty, d.Duplicates})
+	require.Equal(t, len(distinct), d.Present+d.Absent+d.Outside)
+	require.Greater(t, d.Duplicates, n/60)
+	require.Greater(t, d.MaxLen, 2000)
+	// Half are held out, of long keys as of short ones; five standard deviations.
+	long := func(keys []string) (n int) {
+		for _, key := range keys {
+			if len(key) > 2000 {
+				n++
+			}
+		}
+		return n
+	}
+	require.InDelta(t, d.Present, d.Absent, 5*math.Sqrt(float64(len(distinct))))
+	require.InDelta(t, long(present), long(absent), 5*math.Sqrt(n/50))
+	other, err := OpenFile(write(t, text), 1<<16, 2)
+	require.NoError(t, err)
+	p2, _ := all(other)
+	require.NotEqual(t, slices.Sorted(slices.Values(present)), slices.Sorted(slices.Values(p2)), "another seed holds others out")
 }
 
 // countNew returns how many of words(small) are not among words(large).

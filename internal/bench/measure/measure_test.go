@@ -57,6 +57,29 @@ func TestStreamAsksForItsKind(t *testing.T) {
 	}
 }
 
+// oneLong is a source with a key that is much longer than the others.
+type oneLong struct{ keys.Source }
+
+func (o oneLong) AppendPresent(dst []byte, i int) []byte {
+	if i == 0 {
+		return append(dst, make([]byte, 1<<16)...)
+	}
+	return o.Source.AppendPresent(dst, i)
+}
+
+func (o oneLong) Describe() keys.Description {
+	d := o.Source.Describe()
+	d.MaxLen, d.MeanLen = 1<<16, d.MeanLen+float64(1<<16)/float64(d.Present)
+	return d
+}
+
+func TestALongKeyTakesTheRoomOfOne(t *testing.T) {
+	src, v := fixture(t)
+	s := NewStream(oneLong{src}, v, engine.Existing, 5, 0, 3000)
+	require.Len(t, s.keys, 2999*16+(1<<16))
+	require.Less(t, cap(s.keys), 2*len(s.keys))
+}
+
 // liar answers like null but for one lookup.
 type liar struct {
 	engine.Reader

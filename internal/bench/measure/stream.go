@@ -1,6 +1,8 @@
 package measure
 
 import (
+	"math"
+
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/values"
@@ -56,7 +58,8 @@ func newStream(src keys.Source, v values.Values, kind engine.Kind, n int, at fun
 		appendKey = src.AppendPresent
 		s.words = make([]uint64, 0, n)
 	}
-	s.keys = make([]byte, 0, n*src.Describe().MaxLen)
+	// Room for keys of the mean size: a few long ones must not make it many times as much.
+	s.keys = make([]byte, 0, n*int(math.Ceil(src.Describe().MeanLen)))
 	for i := range n {
 		start := len(s.keys)
 		s.keys = appendKey(s.keys, at(i))
