@@ -14,7 +14,7 @@ GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 
 # The packages whose code runs in several goroutines. Of the filters, that is what
 # shares pools, and the set that needs no lock.
-CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filterpolicy/internal/... ./filterpolicy/pebblefilter ./internal/cache/... ./internal/memtable/... ./internal/vfs/... ./internal/wal/... ./internal/bench/compare ./internal/bench/engine ./internal/cli/progress ./internal/bench/ycsb
+CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filterpolicy/internal/... ./filterpolicy/pebblefilter ./internal/cache/... ./internal/memtable/... ./internal/vfs/... ./internal/wal/... ./internal/bench/compare ./internal/bench/engine ./internal/bench/measure ./internal/bench/ycsb ./internal/cli/progress
 
 .PHONY: help check fmt vet lint test race fuzz bench golden cross readamp crash faults bitflip soak echarts
 help: ## list the targets

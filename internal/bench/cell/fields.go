@@ -37,6 +37,7 @@ func Fields(s *Settings) []Field {
 		{"data-seed", true, &s.DataSeed, false},
 		{"workload", false, &s.Workload, false},
 		{"state", false, &s.State, false},
+		{"threads", false, &s.Threads, false},
 		{"lookups", false, &s.Lookups, false},
 		{"reps", false, &s.Reps, false},
 		{"seed", false, &s.Seed, false},

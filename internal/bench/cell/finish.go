@@ -26,6 +26,9 @@ func (x *run) finish(r *Result) {
 	r.Notes = x.notes(r)
 	r.Warnings = append([]string{}, r.Environment.Warnings...)
 	r.Warnings = append(r.Warnings, replayWarnings(&r.Keys)...)
+	if n, cores := r.Settings.Threads, int64(r.Environment.GOMAXPROCS); n > cores {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d workers share %d processors: their times are also those of waiting for a turn", n, cores))
+	}
 	if r.PageCache.Impossible != "" {
 		r.Warnings = append(r.Warnings, "not cold: "+r.PageCache.Impossible)
 	}

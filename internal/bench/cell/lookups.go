@@ -14,8 +14,8 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/pagecache"
 )
 
-// Passes of a cell. Query seeds are split by pass, and draws within it by repetition,
-// so that no loop repeats the order of another.
+// Passes of a cell. Query seeds are split by pass, and draws within it by repetition and
+// worker, so that no loop repeats the order of another.
 const (
 	warmupPass = 0x7761726d
 	timedPass  = 0x74696d65
@@ -25,19 +25,27 @@ const (
 // singleShare is how many lookups are timed one by one for each timed as one loop.
 const singleShare = 4
 
-// draw makes the lookups of a kind for the n-th loop of a pass.
-func (x *run) draw(pass uint64, kind engine.Kind, n, size int) *measure.Stream {
-	if x.settings.Workload == Replay {
-		return measure.NewReplayStream(x.source.(*keys.Trace), x.values, kind, size)
-	}
+// draw makes the lookups of a kind for the n-th loop of a pass, which the workers share:
+// a stream for each. Of the uniform workload and of a trace, they are the same lookups
+// however many workers there are.
+func (x *run) draw(pass uint64, kind engine.Kind, n, size int) []*measure.Stream {
+	workers := int(x.settings.Threads)
+	streams := make([]*measure.Stream, workers)
 	seed := keys.Mix(x.settings.Seed ^ pass)
 	theta, _ := x.settings.theta() // it was checked
-	if theta == 0 {
-		return measure.NewStream(x.source, x.values, kind, seed, n*size, size)
+	for w := range streams {
+		from, to := w*size/workers, (w+1)*size/workers
+		switch {
+		case x.settings.Workload == Replay:
+			streams[w] = measure.NewReplayStream(x.source.(*keys.Trace), x.values, kind, size, w, workers)
+		case theta == 0:
+			streams[w] = measure.NewStream(x.source, x.values, kind, seed, n*size+from, to-from)
+		default: // The popular keys are the same in all passes, the draws are not.
+			z := keys.NewZipf(measure.Domain(x.source, kind), theta)
+			streams[w] = measure.NewSkewedStream(x.source, x.values, kind, z, x.settings.Seed, seed+uint64(n)+uint64(w)<<32, to-from)
+		}
 	}
-	// The popular keys are the same in all passes, the draws are not.
-	z := keys.NewZipf(measure.Domain(x.source, kind), theta)
-	return measure.NewSkewedStream(x.source, x.values, kind, z, x.settings.Seed, seed+uint64(n), size)
+	return streams
 }
 
 // measure warms the store up, or makes it cold, and looks keys up.
@@ -54,7 +62,11 @@ func (x *run) measure(ctx context.Context, r *Result) error {
 	if x.settings.State == Warm {
 		for _, kind := range engine.Kinds {
 			n, _ := x.loop(kind)
-			if _, err := measure.Throughput(ctx, x.readers[kind], x.draw(warmupPass, kind, 0, n)); err != nil {
+			streams := x.draw(warmupPass, kind, 0, n)
+			if err := measure.Together(ctx, len(streams), func(ctx context.Context, w int) error {
+				_, err := measure.Throughput(ctx, x.readers[kind][w], streams[w])
+				return err
+			}); err != nil {
 				return err
 			}
 		}
@@ -99,7 +111,7 @@ func (x *run) repeat(ctx context.Context, r *Result, p *passes, rep, n, single i
 	if err := x.chill(r); err != nil {
 		return err
 	}
-	repetition, err := lookup.Visit(ctx, x.readers[p.kind], timed)
+	repetition, err := lookup.VisitAll(ctx, x.readers[p.kind], timed)
 	if err != nil {
 		return err
 	}
@@ -107,7 +119,15 @@ func (x *run) repeat(ctx context.Context, r *Result, p *passes, rep, n, single i
 	if err := x.chill(r); err != nil {
 		return err
 	}
-	return measure.Latency(ctx, x.readers[p.kind], one, p.histogram)
+	histograms := make([]*hdrhistogram.Histogram, len(one))
+	err = measure.Together(ctx, len(one), func(ctx context.Context, w int) error {
+		histograms[w] = measure.NewHistogram()
+		return measure.Latency(ctx, x.readers[p.kind][w], one[w], histograms[w])
+	})
+	for _, h := range histograms {
+		p.histogram.Merge(h)
+	}
+	return err
 }
 
 // chill makes the store cold if the cell says so: closed, out of the page cache, and
@@ -129,15 +149,17 @@ func (x *run) chill(r *Result) error {
 }
 
 // see notes the keys of a loop whose number of distinct ones cannot be calculated.
-func (p *passes) see(s *measure.Stream, skewed bool) {
+func (p *passes) see(streams []*measure.Stream, skewed bool) {
 	if !skewed {
 		return
 	}
 	if p.seen == nil {
 		p.seen = map[string]struct{}{}
 	}
-	for i := range s.Len() {
-		p.seen[string(s.Key(i))] = struct{}{}
+	for _, s := range streams {
+		for i := range s.Len() {
+			p.seen[string(s.Key(i))] = struct{}{}
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package cell
 
 import (
+	"slices"
+
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/measure"
 )
@@ -8,9 +10,10 @@ import (
 // StoreKind is the kind of metrics that are of the store and not of lookups.
 const StoreKind = "store"
 
-// lower says that less of something is better.
+// What is better of something.
 const (
-	lower = "lower"
+	lower  = "lower"
+	higher = "higher"
 )
 
 // metrics lists every number of a cell that can be compared, in the order of reports.
@@ -28,11 +31,14 @@ func phaseMetrics(kind engine.Kind, p *Phase, s Settings) []Metric {
 	if p.Lookups == 0 {
 		return nil // of a trace
 	}
-	samples := make([]float64, len(p.Repetitions))
+	samples, rates := make([]float64, len(p.Repetitions)), make([]float64, len(p.Repetitions))
 	for i, rep := range p.Repetitions {
-		samples[i] = rep.NsPerLookup()
+		samples[i], rates[i] = rep.NsPerLookup(), rep.PerSecond()
 	}
-	out := []Metric{{Kind: string(kind), Unit: "ns/op", Value: measure.Median(samples), Better: lower, Samples: samples}}
+	out := []Metric{
+		{Kind: string(kind), Unit: "ns/op", Value: measure.Median(samples), Better: lower, Samples: samples},
+		{Kind: string(kind), Unit: "lookups/s", Value: measure.Median(rates), Better: higher, Samples: rates},
+	}
 	for _, q := range []struct {
 		unit  string
 		nanos int64
@@ -42,43 +48,85 @@ func phaseMetrics(kind engine.Kind, p *Phase, s Settings) []Metric {
 	} {
 		out = append(out, Metric{Kind: string(kind), Unit: q.unit, Value: float64(q.nanos), Better: lower, Samples: []float64{float64(q.nanos)}})
 	}
-	t := &p.Counters.Total
-	blocks := t.BlocksFromCache.Plus(t.BlocksFromDisk)
-	if t.LeavesFromDisk.Known() {
-		blocks = blocks.Plus(t.LeavesFromDisk)
-	}
-	useful := engine.Count(0)
-	if kind == engine.Existing {
-		useful = engine.Count(int64(p.Lookups) * s.ValueSize)
-	}
-	for _, c := range []struct {
-		unit   string
-		count  engine.Count
-		better string
-	}{
-		{"files/op", t.FilesConsidered, lower},
-		{"out-of-bounds/op", t.OutOfBounds, ""},
-		{"filter-checks/op", t.FilterChecks, lower},
-		{"negatives/op", t.Negatives, ""},
-		{"true-positives/op", t.TruePositives, ""},
-		{"false-positives/op", t.FalsePositives, lower},
-		{"unfiltered/op", t.Unfiltered, lower},
-		{"index/op", t.IndexLookups, lower},
-		{"blocks/op", blocks, lower},
-		{"cached-blocks/op", t.BlocksFromCache, ""},
-		{"disk-blocks/op", t.BlocksFromDisk, lower},
-		{"disk-bytes/op", t.BytesFromDisk, lower},
-		{"decoded-bytes/op", t.BytesDecoded, lower},
-		{"useful-bytes/op", useful, ""},
-	} {
-		if c.count.Known() && p.Lookups > 0 {
-			out = append(out, Metric{Kind: string(kind), Unit: c.unit, Value: float64(c.count) / float64(p.Lookups), Exact: true, Better: c.better})
+	for _, c := range countMetrics {
+		if count := c.of(&p.Counters.Total); count.Known() {
+			out = append(out, p.countMetric(kind, c, s.Threads > 1))
 		}
 	}
+	useful := 0.0
+	if kind == engine.Existing {
+		useful = float64(s.ValueSize)
+	}
+	out = append(out, Metric{Kind: string(kind), Unit: "useful-bytes/op", Value: useful, Exact: true})
 	if p.FPR != nil {
 		out = append(out, Metric{Kind: string(kind), Unit: "fpr", Value: p.FPR.Value, Exact: true, Better: lower})
 	}
 	return out
+}
+
+// A countMetric is a count per lookup.
+type countMetric struct {
+	unit   string
+	better string
+	cache  bool // it depends on what is in the cache at the moment
+	of     func(t *engine.Tally) engine.Count
+}
+
+var countMetrics = []countMetric{
+	{"files/op", lower, false, func(t *engine.Tally) engine.Count { return t.FilesConsidered }},
+	{"out-of-bounds/op", "", false, func(t *engine.Tally) engine.Count { return t.OutOfBounds }},
+	{"filter-checks/op", lower, false, func(t *engine.Tally) engine.Count { return t.FilterChecks }},
+	{"negatives/op", "", false, func(t *engine.Tally) engine.Count { return t.Negatives }},
+	{"true-positives/op", "", false, func(t *engine.Tally) engine.Count { return t.TruePositives }},
+	{"false-positives/op", lower, false, func(t *engine.Tally) engine.Count { return t.FalsePositives }},
+	{"unfiltered/op", lower, false, func(t *engine.Tally) engine.Count { return t.Unfiltered }},
+	{"index/op", lower, false, func(t *engine.Tally) engine.Count { return t.IndexLookups }},
+	{"blocks/op", lower, false, allBlocks},
+	{"cached-blocks/op", "", true, func(t *engine.Tally) engine.Count { return t.BlocksFromCache }},
+	{"disk-blocks/op", lower, true, func(t *engine.Tally) engine.Count { return t.BlocksFromDisk }},
+	{"disk-bytes/op", lower, true, func(t *engine.Tally) engine.Count { return t.BytesFromDisk }},
+	{"decoded-bytes/op", lower, true, func(t *engine.Tally) engine.Count { return t.BytesDecoded }},
+}
+
+// allBlocks are data blocks from cache and file, and leaves of indexes from file.
+func allBlocks(t *engine.Tally) engine.Count {
+	blocks := t.BlocksFromCache.Plus(t.BlocksFromDisk)
+	if t.LeavesFromDisk.Known() {
+		blocks = blocks.Plus(t.LeavesFromDisk)
+	}
+	return blocks
+}
+
+// countMetric returns a count per lookup. With several workers (shared), which of two finds a
+// block in the cache, and whether both read it, is a matter of timing: what depends on
+// it is no exact count, and has samples.
+func (p *Phase) countMetric(kind engine.Kind, c countMetric, shared bool) Metric {
+	m := Metric{Kind: string(kind), Unit: c.unit, Better: c.better, Exact: true}
+	m.Value = float64(c.of(&p.Counters.Total)) / float64(p.Lookups)
+	if shared && (c.cache || c.unit == "blocks/op" && !p.countsBlocks()) {
+		m.Exact = false
+		for _, rep := range p.Repetitions {
+			m.Samples = append(m.Samples, float64(c.of(&rep.Counters.Total))/float64(rep.Lookups))
+		}
+	}
+	return m
+}
+
+// countsBlocks reports whether the blocks of lookups are data blocks, each counted
+// once whether it was in the cache or not.
+func (p *Phase) countsBlocks() bool {
+	t := &p.Counters.Total
+	// An engine that does not count index look-ups has blocks of indexes and filters among
+	// these, and of leaves of indexes those from the cache are not counted.
+	return t.IndexLookups.Known() && t.LeavesFromDisk <= 0
+}
+
+// CountsExactly reports whether a count by level, named as by engine.Tally.EachPair, is the
+// same in two runs of the settings.
+func (s *Settings) CountsExactly(count string) bool {
+	return s.Threads <= 1 || !slices.Contains([]string{
+		"blocks from cache", "blocks from disk", "index leaves from disk", "bytes from disk", "bytes decoded",
+	}, count)
 }
 
 // storeMetrics lists what the store takes and took.

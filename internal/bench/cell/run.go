@@ -53,8 +53,8 @@ type run struct {
 	values   values.Values
 	source   keys.Source
 
-	store   engine.Store // nil while it is not open
-	readers map[engine.Kind]engine.Reader
+	store   engine.Store                    // nil while it is not open
+	readers map[engine.Kind][]engine.Reader // one for each worker
 }
 
 // Run measures one cell. A wrong answer ends it with an error that matches
@@ -134,10 +134,14 @@ func (x *run) reopen() error {
 	if err != nil {
 		return err
 	}
-	x.store, x.readers = store, map[engine.Kind]engine.Reader{}
+	x.store, x.readers = store, map[engine.Kind][]engine.Reader{}
 	for _, kind := range engine.Kinds {
-		if x.readers[kind], err = store.NewReader(x.variant.Access, kind); err != nil {
-			return err
+		for range x.settings.Threads {
+			r, err := store.NewReader(x.variant.Access, kind)
+			if err != nil {
+				return err
+			}
+			x.readers[kind] = append(x.readers[kind], r)
 		}
 	}
 	return nil
@@ -147,7 +151,7 @@ func (x *run) reopen() error {
 func (x *run) close() error {
 	var errs []error
 	for _, kind := range engine.Kinds {
-		if r := x.readers[kind]; r != nil {
+		for _, r := range x.readers[kind] {
 			errs = append(errs, r.Close())
 		}
 	}

@@ -34,6 +34,7 @@ type Settings struct {
 	DataSeed    uint64 `json:"data_seed"`
 	Workload    string `json:"workload"`
 	State       string `json:"state"`
+	Threads     int64  `json:"threads"`
 	Lookups     int64  `json:"lookups"`
 	Reps        int64  `json:"reps"`
 	Seed        uint64 `json:"seed"`
@@ -65,7 +66,7 @@ func Default() Settings {
 		Engine: "siftkv", Filter: "blocked:10", Budget: Uniform, Compaction: "leveled", Shape: Settled,
 		Cache: 64 << 20, Memtable: 16 << 20, Block: 4096, Compression: "snappy",
 		Keys: "1000000", KeySize: 16, ValueSize: 100, DataSeed: 1,
-		Workload: Uniform, State: Warm, Lookups: 40_000, Reps: 5, Seed: 1,
+		Workload: Uniform, State: Warm, Threads: 1, Lookups: 40_000, Reps: 5, Seed: 1,
 	}
 }
 
@@ -73,6 +74,7 @@ func Default() Settings {
 const (
 	maxLookups = 10_000_000 // of one repetition, which are held in memory
 	maxReps    = 1000
+	maxThreads = 256
 	maxYoung   = 200 // files
 	maxTheta   = 0.9999
 )
@@ -118,6 +120,7 @@ func (s *Settings) Check() error {
 	}{
 		{"lookups", s.Lookups, 1, maxLookups},
 		{"reps", s.Reps, 1, maxReps},
+		{"threads", s.Threads, 1, maxThreads},
 		{"key-size", s.KeySize, keys.MinKeySize, keys.MaxKeySize},
 		{"value-size", s.ValueSize, values.MinSize, values.MaxSize},
 	} {
@@ -261,6 +264,9 @@ func (s Settings) Name() string {
 	for i, f := range fields {
 		if slices.Contains([]string{"budget", "compaction", "shape", "workload", "state"}, f.Name) && f.Text() != usual[i].Text() {
 			parts = append(parts, f.Text())
+		}
+		if f.Name == "threads" && s.Threads > 1 {
+			parts = append(parts, f.Text()+"-threads")
 		}
 	}
 	plain := strings.Map(func(r rune) rune {

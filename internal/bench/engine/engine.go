@@ -41,11 +41,13 @@ const (
 	Iterator Access = "iterator" // one iterator, reused: SeekPrefixGE with last-level filters
 )
 
-// A Reader looks keys up. It is used by one goroutine.
+// A Reader looks keys up. It is used by one goroutine; several may each use one of
+// their own at the same time.
 type Reader interface {
 	// Get appends the value of key to dst if the key is there.
 	Get(dst, key []byte) (value []byte, found bool, err error)
-	// Counters returns what lookups have done so far; two calls are subtracted.
+	// Counters returns what the lookups of all readers of the store have done so far; two
+	// calls are subtracted. Nobody looks anything up meanwhile.
 	Counters() (Counters, error)
 	// Close releases the reader.
 	Close() error

@@ -19,6 +19,8 @@ type Pebble struct {
 	batch  *pebble.Batch
 	perKey uint32 // keys per batch
 	log    *pebbleLog
+
+	iterators []*pebble.Iterator // of the readers that are open
 }
 
 // OpenPebble opens or creates a store in dir with one filter policy on every level;

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -19,6 +20,7 @@ func (p *Pebble) NewReader(access Access, kind Kind) (Reader, error) {
 		if err != nil {
 			return nil, fmt.Errorf("pebble: new iterator: %w", err)
 		}
+		p.iterators = append(p.iterators, it)
 		return &pebbleIterator{pebbleCounters{p, kind}, it}, nil
 	}
 	return nil, fmt.Errorf("pebble: no access named %q", access)
@@ -77,15 +79,22 @@ func (r *pebbleIterator) Get(dst, key []byte) ([]byte, bool, error) {
 	return append(dst, value...), true, nil
 }
 
-// Counters returns the counts of the whole database; bytes are the iterator's
-// own.
+// Counters returns the counts of the whole database; bytes are those of all iterators
+// that are open.
 func (r *pebbleIterator) Counters() (Counters, error) {
-	s := r.it.Stats().InternalStats
-	return r.counters.from(r.counters.store.db.Metrics(), s.BlockBytes-s.BlockBytesInCache), nil
+	store := r.counters.store
+	var bytesRead uint64
+	for _, it := range store.iterators {
+		s := it.Stats().InternalStats
+		bytesRead += s.BlockBytes - s.BlockBytesInCache
+	}
+	return r.counters.from(store.db.Metrics(), bytesRead), nil
 }
 
 // Close closes the iterator.
 func (r *pebbleIterator) Close() error {
+	store := r.counters.store
+	store.iterators = slices.DeleteFunc(store.iterators, func(it *pebble.Iterator) bool { return it == r.it })
 	if err := r.it.Close(); err != nil {
 		return fmt.Errorf("pebble: close iterator: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"runtime"
+	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -49,15 +50,25 @@ type Rate struct {
 	Distinct int64   `json:"distinct"` // trials with distinct keys, which the interval is for
 }
 
-// A Repetition is one timed loop.
+// A Repetition is one timed loop, or those of several workers at once.
 type Repetition struct {
 	Lookups  int             `json:"lookups"`
-	Nanos    int64           `json:"nanos"` // wall time of the loop
+	Nanos    int64           `json:"nanos"`                // wall times of the loops, added up
+	Wall     int64           `json:"wall_nanos,omitempty"` // of several workers: until the last was done
 	Counters engine.Counters `json:"counters"`
 }
 
-// NsPerLookup returns the mean time of a lookup.
+// NsPerLookup returns the mean time of a lookup, as its worker sees it.
 func (r Repetition) NsPerLookup() float64 { return float64(r.Nanos) / float64(r.Lookups) }
+
+// PerSecond returns how many lookups were done in a second by all workers.
+func (r Repetition) PerSecond() float64 {
+	wall := r.Wall
+	if wall == 0 {
+		wall = r.Nanos
+	}
+	return float64(r.Lookups) / time.Duration(max(1, wall)).Seconds() // a coarse clock may not have moved
+}
 
 // Summarise turns repetitions into a phase. distinct is the part of all draws
 // that asked for a key for the first time.
@@ -101,18 +112,39 @@ func FalsePositiveRate(t engine.Tally, distinct float64) *Rate {
 // Visit times one loop with its counters. Garbage of others is collected before,
 // so that a row pays for its own only.
 func Visit(ctx context.Context, r engine.Reader, timed *measure.Stream) (Repetition, error) {
+	return VisitAll(ctx, []engine.Reader{r}, []*measure.Stream{timed})
+}
+
+// VisitAll is Visit with several workers at once, each with a reader and a stream of
+// its own. The counters are those of all.
+func VisitAll(ctx context.Context, readers []engine.Reader, timed []*measure.Stream) (Repetition, error) {
 	runtime.GC()
-	before, err := r.Counters()
+	before, err := readers[0].Counters()
 	if err != nil {
 		return Repetition{}, err
 	}
-	took, err := measure.Throughput(ctx, r, timed)
+	took := make([]time.Duration, len(readers))
+	start := time.Now()
+	err = measure.Together(ctx, len(readers), func(ctx context.Context, i int) error {
+		var err error
+		took[i], err = measure.Throughput(ctx, readers[i], timed[i])
+		return err
+	})
+	wall := time.Since(start)
 	if err != nil {
 		return Repetition{}, err
 	}
-	after, err := r.Counters()
+	after, err := readers[0].Counters()
 	if err != nil {
 		return Repetition{}, err
 	}
-	return Repetition{Lookups: timed.Len(), Nanos: took.Nanoseconds(), Counters: after.Minus(before)}, nil
+	rep := Repetition{Counters: after.Minus(before)}
+	for i, s := range timed {
+		rep.Lookups += s.Len()
+		rep.Nanos += took[i].Nanoseconds()
+	}
+	if len(readers) > 1 {
+		rep.Wall = wall.Nanoseconds()
+	}
+	return rep, nil
 }

@@ -36,10 +36,12 @@ func NewSkewedStream(src keys.Source, v values.Values, kind engine.Kind, z *keys
 	return newStream(src, v, kind, n, func(int) int { return order.At(z.Draw(random.Float())) })
 }
 
-// NewReplayStream takes the first n lookups of one kind from a trace, in order.
-func NewReplayStream(src *keys.Trace, v values.Values, kind engine.Kind, n int) *Stream {
+// NewReplayStream takes lookups of one kind from a trace, in order: of the first n those
+// of one of several workers, who take turns.
+func NewReplayStream(src *keys.Trace, v values.Values, kind engine.Kind, n, worker, workers int) *Stream {
 	asked := src.Asked(kind == engine.Existing)
-	return newStream(src, v, kind, n, func(i int) int { return int(asked[i]) })
+	own := (n - worker + workers - 1) / workers
+	return newStream(src, v, kind, own, func(i int) int { return int(asked[worker+i*workers]) })
 }
 
 // Domain returns how many keys of a kind there are.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench/bytesize"
@@ -179,6 +180,18 @@ var phaseColumns = []metricColumn{
 	{"max-ns", "max ns", "slowest single lookup", nanos},
 }
 
+// rateColumn is shown if some cell has several workers: with one it is the time turned
+// over.
+var rateColumn = metricColumn{"lookups/s", "lookups\u00a0/s", "lookups of all workers in a second, median of the repetitions", whole}
+
+// columnsOf returns the columns of a table of lookups.
+func columnsOf(set []*cell.Result) []metricColumn {
+	if slices.ContainsFunc(set, func(r *cell.Result) bool { return r.Settings.Threads > 1 }) {
+		return append(slices.Clip(phaseColumns), rateColumn)
+	}
+	return phaseColumns
+}
+
 // perOne formats a count per operation.
 func perOne(x float64) string {
 	const million = 1_000_000
@@ -192,7 +205,8 @@ func phaseGrid(set []*cell.Result, l *Labels, kind engine.Kind) Grid {
 		title = "Absent keys, between existing ones"
 	}
 	g := Grid{Title: title, Columns: settingColumns(l)}
-	for _, c := range phaseColumns {
+	columns := columnsOf(set)
+	for _, c := range columns {
 		g.Columns = append(g.Columns, Column{Name: c.name, Help: c.help})
 	}
 	if kind == engine.Absent {
@@ -202,7 +216,7 @@ func phaseGrid(set []*cell.Result, l *Labels, kind engine.Kind) Grid {
 	}
 	for i, r := range set {
 		row := settingItems(l, i)
-		for _, c := range phaseColumns {
+		for _, c := range columns {
 			row = append(row, metricItem(r, string(kind), c))
 		}
 		if kind == engine.Absent {

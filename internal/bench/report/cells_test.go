@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -56,6 +57,24 @@ func TestEveryNumberOfTheTablesIsAMetric(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestWorkersHaveAColumnForWhatTheyDoTogether(t *testing.T) {
+	set := cell.Samples()
+	for i, g := range Grids(set)[:2] {
+		require.NotContains(t, g.Text(), "lookups", "one worker: it is the time turned over")
+		set[2].Settings.Threads = 4
+		g = Grids(set)[i]
+		require.Contains(t, g.Text(), "lookups")
+		at := slices.IndexFunc(g.Columns, func(c Column) bool { return c.Name == rateColumn.name })
+		require.InDelta(t, set[2].Metric([]string{"absent", "existing"}[i], "lookups/s").Value, *g.Rows[2][at].Sort, 0)
+		set[2].Settings.Threads = 1
+	}
+	var out bytes.Buffer
+	set[2].Settings.Threads = 4
+	require.NoError(t, CellsCSV(&out, set[2:3]))
+	require.Regexp(t, `absent,,0,blocks from disk/op,false,`, out.String())
+	require.Regexp(t, `absent,,0,filter checks/op,true,`, out.String())
 }
 
 func TestCSVAndBenchfmtCanBeRead(t *testing.T) {

@@ -246,8 +246,6 @@ func (x *run) load(ctx context.Context) error {
 
 // workload runs one workload with all workers.
 func (x *run) workload(ctx context.Context, name string) (*Row, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	phase := x.c.Progress.Start(x.engine+" "+name, x.c.Operations, "operations")
 	workers := make([]*worker, x.c.Workers)
 	for i := range workers {
@@ -258,23 +256,9 @@ func (x *run) workload(ctx context.Context, name string) (*Row, error) {
 		workers[i] = w
 	}
 	start := time.Now()
-	ends := make(chan error, len(workers))
-	for _, w := range workers {
-		go func() {
-			err := w.loop(ctx, start)
-			if err != nil {
-				cancel(err) // the others need not go on
-			}
-			ends <- errors.Join(err, w.close())
-		}()
-	}
-	var failed error
-	for range workers {
-		err := <-ends
-		if failed == nil || errors.Is(failed, context.Canceled) {
-			failed = err
-		}
-	}
+	failed := measure.Together(ctx, len(workers), func(ctx context.Context, i int) error {
+		return errors.Join(workers[i].loop(ctx, start), workers[i].close())
+	})
 	took := time.Since(start)
 	if failed != nil {
 		return nil, failed
