@@ -24,6 +24,7 @@ type cellFlags struct {
 	Compression []string `placeholder:"NAMES" help:"Compression: none, snappy (default), zstd." group:"Settings of a cell"`
 	Keys        []string `placeholder:"N|FILE" help:"Numbers of generated keys (default 1000000), or files with one key per line, see readamp, or with a lookup trace, see trace." group:"Settings of a cell"`
 	KeySize     []string `placeholder:"BYTES" help:"Bytes of a generated key (default 16)." group:"Settings of a cell"`
+	Fill        []string `placeholder:"N" help:"Keys that are there beside those of a trace, look like them, and are never looked up (default 0)." group:"Settings of a cell"`
 	ValueSize   []string `placeholder:"BYTES" help:"Bytes of a value (default 100)." group:"Settings of a cell"`
 	DataSeed    []string `placeholder:"N" help:"Seed of keys, values and the tree (default 1)." group:"Settings of a cell"`
 	Workload    []string `placeholder:"NAMES" help:"Which keys are asked for: uniform (default), zipfian, zipfian:SKEW, replay (what the trace given as --keys asked for)." group:"Settings of a cell"`
@@ -41,7 +42,7 @@ func (f *cellFlags) block() sweep.Block {
 		"engine": f.Engine, "filter": specs(f.Filter), "budget": f.Budget, "index": f.Index,
 		"compaction": f.Compaction, "shape": f.Shape, "cache": f.Cache, "memtable": f.Memtable,
 		"block": f.Block, "compression": f.Compression, "keys": f.Keys, "key-size": f.KeySize,
-		"value-size": f.ValueSize, "data-seed": f.DataSeed, "workload": f.Workload, "state": f.State, "threads": f.Threads,
+		"fill": f.Fill, "value-size": f.ValueSize, "data-seed": f.DataSeed, "workload": f.Workload, "state": f.State, "threads": f.Threads,
 		"lookups": f.Lookups, "reps": f.Reps, "seed": f.Seed,
 	} {
 		if len(given) > 0 {

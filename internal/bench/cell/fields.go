@@ -33,6 +33,7 @@ func Fields(s *Settings) []Field {
 		{"compression", true, &s.Compression, false},
 		{"keys", true, &s.Keys, false},
 		{"key-size", true, &s.KeySize, true},
+		{"fill", true, &s.Fill, false},
 		{"value-size", true, &s.ValueSize, true},
 		{"data-seed", true, &s.DataSeed, false},
 		{"workload", false, &s.Workload, false},

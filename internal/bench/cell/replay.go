@@ -38,8 +38,13 @@ func (p *Phase) skip() { p.Repetitions, p.Spectrum = []lookup.Repetition{}, []Qu
 // replayNote says what was replayed.
 func replayNote(k *keys.Description, lookups int64) string {
 	t := k.Replay
-	text := fmt.Sprintf("Replay of %d lookups of keys that were found and %d of keys that never were, recorded over %s: each kind by itself, in the recorded order, as fast as it goes, at most %d. The store has the %d keys that were found, and no others.",
-		t.Existing, t.Absent, t.Span.Round(time.Millisecond), lookups, k.Present)
+	text := fmt.Sprintf("Replay of %d lookups of keys that were found and %d of keys that never were, recorded over %s: each kind by itself, in the recorded order, as fast as it goes, at most %d. The store has the %d keys that were found, and ",
+		t.Existing, t.Absent, t.Span.Round(time.Millisecond), lookups, k.Present-t.Filled)
+	if t.Filled > 0 {
+		text += fmt.Sprintf("%d like them that are never looked up.", t.Filled)
+	} else {
+		text += "no others."
+	}
 	if t.Hashed {
 		text += " The trace has hashes: keys are made up, and none is a neighbour of another that it was near."
 	}

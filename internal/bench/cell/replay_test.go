@@ -71,6 +71,25 @@ func TestReplayAsksForWhatTheTraceHas(t *testing.T) {
 			}
 		})
 	}
+	t.Run("filled", func(t *testing.T) {
+		l := newLab(t)
+		s := Default()
+		s.Keys, s.Workload, s.Reps, s.Memtable = recordTrace(t, 3000, 700), Replay, 2, 256<<10
+		bare, err := l.Run(t.Context(), s)
+		require.NoError(t, err)
+		s.Fill = 4000
+		r, err := l.Run(t.Context(), s)
+		require.NoError(t, err)
+		require.NoError(t, r.Identities.Err())
+		require.False(t, r.Build.Reused)
+		require.Equal(t, bare.Keys.Present+4000, r.Keys.Present)
+		require.EqualValues(t, r.Keys.Present, r.Shape.Total().Entries)
+		require.Equal(t, bare.Existing.Lookups, r.Existing.Lookups)
+		require.Contains(t, r.Notes[1], "4000 like them that are never looked up")
+		require.Greater(t, r.Metric(StoreKind, "bytes").Value, 2*bare.Metric(StoreKind, "bytes").Value)
+		s.Workload = Uniform
+		require.ErrorIs(t, s.Check(), engine.ErrUnsupported)
+	})
 	l, err := NewLab(t.TempDir(), nil, progress.New(io.Discard, "none"))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, l.Close()) }()

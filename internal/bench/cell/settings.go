@@ -30,6 +30,7 @@ type Settings struct {
 	Compression string `json:"compression"`
 	Keys        string `json:"keys"`
 	KeySize     int64  `json:"key_bytes"`
+	Fill        int64  `json:"fill_keys"`
 	ValueSize   int64  `json:"value_bytes"`
 	DataSeed    uint64 `json:"data_seed"`
 	Workload    string `json:"workload"`
@@ -75,7 +76,8 @@ const (
 	maxLookups = 10_000_000 // of one repetition, which are held in memory
 	maxReps    = 1000
 	maxThreads = 256
-	maxYoung   = 200 // files
+	maxFill    = 1 << 30 // keys
+	maxYoung   = 200     // files
 	maxTheta   = 0.9999
 )
 
@@ -122,11 +124,15 @@ func (s *Settings) Check() error {
 		{"reps", s.Reps, 1, maxReps},
 		{"threads", s.Threads, 1, maxThreads},
 		{"key-size", s.KeySize, keys.MinKeySize, keys.MaxKeySize},
+		{"fill", s.Fill, 0, maxFill},
 		{"value-size", s.ValueSize, values.MinSize, values.MaxSize},
 	} {
 		if b.value < b.lo || b.value > b.hi {
 			return bench.Usagef("%s %d: want %d to %d", b.name, b.value, b.lo, b.hi)
 		}
+	}
+	if s.Fill > 0 && s.Workload != Replay {
+		return engine.Unsupported("fill %d: the keys that are there and not asked for are those of workload %s", s.Fill, Replay)
 	}
 	store := s.store()
 	if err := store.Check(""); err != nil {
@@ -175,7 +181,7 @@ func (s *Settings) values() (values.Values, error) { return values.New(int(s.Val
 
 // request returns the keys of the cell.
 func (s *Settings) request() keys.Request {
-	r := keys.Request{Keys: s.Keys, KeySize: int(s.KeySize), MaxLen: kv.MaxKeySize, Seed: s.DataSeed}
+	r := keys.Request{Keys: s.Keys, KeySize: int(s.KeySize), MaxLen: kv.MaxKeySize, Fill: int(s.Fill), Seed: s.DataSeed}
 	if s.Keys == s.file.name {
 		r.Keys, r.Name = s.file.path, s.file.name
 	}

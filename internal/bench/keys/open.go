@@ -12,6 +12,7 @@ type Request struct {
 	Name    string // of the file, by Name: a file that is another one by now is an error; empty: whatever is there
 	KeySize int    // bytes of a generated key; not used for a file
 	MaxLen  int    // bytes of the longest line of a file
+	Fill    int    // keys of a trace that are there and are not asked for
 	Seed    uint64
 }
 
@@ -30,7 +31,7 @@ func Open(r Request) (Source, error) {
 		}
 	}
 	if isTrace(r.Keys) {
-		return OpenTrace(r.Keys, r.Seed)
+		return OpenTrace(r.Keys, r.Fill, r.Seed)
 	}
 	return OpenFile(r.Keys, r.MaxLen, r.Seed)
 }

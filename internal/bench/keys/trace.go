@@ -16,12 +16,14 @@ import (
 
 // Trace is a source whose keys are those of a lookup trace: present are the keys that
 // some lookup found, absent the others. In place of hashes it makes keys up, of the
-// recorded sizes (8 bytes at least). The distinct keys stay in memory, with 8 bytes
-// for each and 4 for each lookup, and 16 more for each while they are read.
+// recorded sizes (8 bytes at least). More keys may be present that no lookup asked for,
+// see Request.Fill. The distinct keys stay in memory, with 8 bytes for each and 12 for each lookup, and
+// as much again while they are read.
 type Trace struct {
 	set             *set
 	present, absent []uint32 // numbers in set, in random order
 	asked           [2][]uint32
+	due             [2][]time.Duration // when, since the first lookup of all
 	about           Description
 }
 
@@ -37,6 +39,7 @@ type Replay struct {
 	Beyond     int           `json:"beyond"`         // absent keys that are not between two present ones
 	Dropped    uint64        `json:"dropped"`        // lookups that the trace is known to lack
 	Unfinished bool          `json:"unfinished"`
+	Filled     int           `json:"filled"` // keys that are there and were not in the trace
 }
 
 // isTrace reports whether a file is a trace.
@@ -51,9 +54,10 @@ func isTrace(path string) bool {
 	return err == nil && lookuptrace.IsTrace(head)
 }
 
-// OpenTrace reads a trace. One without an end is taken as far as it goes, and says so
-// in its description; one that is damaged, or in which no key was found, is an error.
-func OpenTrace(path string, seed uint64) (*Trace, error) {
+// OpenTrace reads a trace, and adds so many keys to those that are present. A trace without
+// an end is taken as far as it goes, and says so in its description; one that is damaged, or
+// in which no key was found, is an error.
+func OpenTrace(path string, fill int, seed uint64) (*Trace, error) {
 	t := &Trace{set: newSet(seed)}
 	asks, err := t.read(path)
 	if err != nil {
@@ -63,10 +67,15 @@ func OpenTrace(path string, seed uint64) (*Trace, error) {
 	for _, a := range asks {
 		found[a.key] = found[a.key] || a.found
 	}
-	t.deal(found, seed)
-	if len(t.present) == 0 {
+	if !slices.Contains(found, true) {
 		return nil, bench.Usagef("trace %s: no key was found in %d lookups: there is nothing to fill a store with", path, len(asks))
 	}
+	if found, err = t.fill(fill, found, seed); err != nil {
+		return nil, fmt.Errorf("trace %s: %w", path, err)
+	}
+	t.set.seal()
+	t.about.Replay.Filled = fill
+	t.deal(found, seed)
 	t.order(asks, found)
 	t.describe(path, seed)
 	return t, nil
@@ -98,7 +107,6 @@ func (t *Trace) read(path string) ([]ask, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.set.seal()
 	slices.SortStableFunc(asks, func(a, b ask) int { return cmp.Compare(a.at, b.at) })
 	about := &Replay{Start: w.Start, Hashed: !w.Keys, OneIn: w.OneIn, Dropped: w.Dropped, Unfinished: w.Unfinished}
 	if n := len(asks); n > 0 {
@@ -143,7 +151,7 @@ func (t *Trace) deal(found []bool, seed uint64) {
 	}
 }
 
-// order notes which key each lookup asked for.
+// order notes which key each lookup asked for, and when.
 func (t *Trace) order(asks []ask, found []bool) {
 	place := make([]uint32, len(found))
 	for _, keys := range [][]uint32{t.present, t.absent} {
@@ -161,6 +169,7 @@ func (t *Trace) order(asks []ask, found []bool) {
 			}
 		}
 		t.asked[kind] = append(t.asked[kind], place[a.key])
+		t.due[kind] = append(t.due[kind], a.at-asks[0].at)
 	}
 	about.Existing, about.Absent = len(t.asked[0]), len(t.asked[1])
 }
@@ -193,10 +202,20 @@ func (t *Trace) Asked(present bool) []uint32 {
 	return t.asked[1]
 }
 
-// Present returns the number of keys that some lookup found.
+// Due returns when the lookups that Asked returns were made, since the first of all.
+// It must not be changed.
+func (t *Trace) Due(present bool) []time.Duration {
+	if present {
+		return t.due[0]
+	}
+	return t.due[1]
+}
+
+// Present returns the number of keys that some lookup found, and of those that no lookup
+// asked for.
 func (t *Trace) Present() int { return len(t.present) }
 
-// Absent returns the number of the other keys.
+// Absent returns the number of keys that no lookup found.
 func (t *Trace) Absent() int { return len(t.absent) }
 
 // AppendPresent appends the i-th present key in load order.

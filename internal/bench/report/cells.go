@@ -198,13 +198,36 @@ func perOne(x float64) string {
 	return perOp(engine.Count(math.Round(x*million)), million)
 }
 
+// keysTitle names the keys of a table: absent ones lie between existing ones, but for
+// those of a trace, which lie where the application asked.
+func keysTitle(set []*cell.Result, kind engine.Kind) string {
+	traces, replays := 0, 0
+	for _, r := range set {
+		if r.Keys.Replay != nil {
+			traces++
+		}
+		if r.Settings.Workload == cell.Replay {
+			replays++
+		}
+	}
+	switch {
+	case kind == engine.Existing && replays == len(set):
+		return "Existing keys, as the trace asked for them"
+	case kind == engine.Existing:
+		return "Existing keys"
+	case replays == len(set):
+		return "Absent keys, as the trace asked for them"
+	case traces == len(set):
+		return "Absent keys of the trace"
+	case traces > 0:
+		return "Absent keys, of traces and between existing ones"
+	}
+	return "Absent keys, between existing ones"
+}
+
 // phaseGrid shows what lookups of one kind cost.
 func phaseGrid(set []*cell.Result, l *Labels, kind engine.Kind) Grid {
-	title := "Existing keys"
-	if kind == engine.Absent {
-		title = "Absent keys, between existing ones"
-	}
-	g := Grid{Title: title, Columns: settingColumns(l)}
+	g := Grid{Title: keysTitle(set, kind), Columns: settingColumns(l)}
 	columns := columnsOf(set)
 	for _, c := range columns {
 		g.Columns = append(g.Columns, Column{Name: c.name, Help: c.help})

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
@@ -75,6 +76,20 @@ func TestWorkersHaveAColumnForWhatTheyDoTogether(t *testing.T) {
 	require.NoError(t, CellsCSV(&out, set[2:3]))
 	require.Regexp(t, `absent,,0,blocks from disk/op,false,`, out.String())
 	require.Regexp(t, `absent,,0,filter checks/op,true,`, out.String())
+}
+
+func TestTitlesSayWhereAbsentKeysLie(t *testing.T) {
+	titles := func(set []*cell.Result) string {
+		grids := Grids(set)
+		return grids[0].Title + "; " + grids[1].Title
+	}
+	set := cell.Samples()[:2]
+	require.Equal(t, "Absent keys, between existing ones; Existing keys", titles(set))
+	set[1].Keys.Replay, set[1].Settings.Workload = &keys.Replay{}, cell.Replay
+	require.Equal(t, "Absent keys, of traces and between existing ones; Existing keys", titles(set))
+	require.Equal(t, "Absent keys, as the trace asked for them; Existing keys, as the trace asked for them", titles(set[1:]))
+	set[1].Settings.Workload = cell.Uniform
+	require.Equal(t, "Absent keys of the trace; Existing keys", titles(set[1:]))
 }
 
 func TestCSVAndBenchfmtCanBeRead(t *testing.T) {

@@ -95,7 +95,10 @@ func phaseTitle(r *readamp.Result, kind engine.Kind) string {
 		lookups = r.Rows[0].Phase(kind).Lookups
 	}
 	what := "Existing keys"
-	if kind == engine.Absent {
+	switch {
+	case kind == engine.Absent && r.Keys.Replay != nil:
+		what = "Absent keys of the trace"
+	case kind == engine.Absent:
 		what = "Absent keys, between existing ones"
 	}
 	return fmt.Sprintf("%s: %s lookups per row", what, grouped(int64(lookups)))
