@@ -28,6 +28,7 @@ type cellFlags struct {
 	ValueSize   []string `placeholder:"BYTES" help:"Bytes of a value (default 100)." group:"Settings of a cell"`
 	DataSeed    []string `placeholder:"N" help:"Seed of keys, values and the tree (default 1)." group:"Settings of a cell"`
 	Workload    []string `placeholder:"NAMES" help:"Which keys are asked for: uniform (default), zipfian, zipfian:SKEW, replay (what the trace given as --keys asked for)." group:"Settings of a cell"`
+	Pace        []string `placeholder:"SPEEDS" help:"Of workload replay: none (default: as fast as it goes), or lookups with the recorded intervals at so many times the speed, such as 1 or 10; latency counts from when a lookup was due." group:"Settings of a cell"`
 	State       []string `placeholder:"NAMES" help:"Caches: warm (default: after a pass of lookups) or cold (the store is reopened and its files are dropped from the page cache before each loop)." group:"Settings of a cell"`
 	Threads     []string `placeholder:"N" help:"Workers that look keys up at the same time, and share the lookups (default 1)." group:"Settings of a cell"`
 	Lookups     []string `placeholder:"N" help:"Timed lookups of existing and of absent keys, each, per repetition, by all workers together (default 40000)." group:"Settings of a cell"`
@@ -42,7 +43,7 @@ func (f *cellFlags) block() sweep.Block {
 		"engine": f.Engine, "filter": specs(f.Filter), "budget": f.Budget, "index": f.Index,
 		"compaction": f.Compaction, "shape": f.Shape, "cache": f.Cache, "memtable": f.Memtable,
 		"block": f.Block, "compression": f.Compression, "keys": f.Keys, "key-size": f.KeySize,
-		"fill": f.Fill, "value-size": f.ValueSize, "data-seed": f.DataSeed, "workload": f.Workload, "state": f.State, "threads": f.Threads,
+		"fill": f.Fill, "value-size": f.ValueSize, "data-seed": f.DataSeed, "workload": f.Workload, "pace": f.Pace, "state": f.State, "threads": f.Threads,
 		"lookups": f.Lookups, "reps": f.Reps, "seed": f.Seed,
 	} {
 		if len(given) > 0 {

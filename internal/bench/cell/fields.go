@@ -37,6 +37,7 @@ func Fields(s *Settings) []Field {
 		{"value-size", true, &s.ValueSize, true},
 		{"data-seed", true, &s.DataSeed, false},
 		{"workload", false, &s.Workload, false},
+		{"pace", false, &s.Pace, false},
 		{"state", false, &s.State, false},
 		{"threads", false, &s.Threads, false},
 		{"lookups", false, &s.Lookups, false},

@@ -26,6 +26,9 @@ func (x *run) finish(r *Result) {
 	r.Notes = x.notes(r)
 	r.Warnings = append([]string{}, r.Environment.Warnings...)
 	r.Warnings = append(r.Warnings, replayWarnings(&r.Keys)...)
+	if r.Pace != nil && r.Pace.warning() != "" {
+		r.Warnings = append(r.Warnings, r.Pace.warning())
+	}
 	if n, cores := r.Settings.Threads, int64(r.Environment.GOMAXPROCS); n > cores {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d workers share %d processors: their times are also those of waiting for a turn", n, cores))
 	}
@@ -73,6 +76,9 @@ func (x *run) notes(r *Result) []string {
 	}
 	if x.settings.Workload == Replay {
 		notes = append(notes, replayNote(&r.Keys, x.settings.Lookups))
+		if r.Pace != nil {
+			notes = append(notes, r.Pace.note())
+		}
 	}
 	if r.Settings.Engine == "pebble" {
 		notes = append(notes, "Pebble's Get does not consult the filters of the last level.")

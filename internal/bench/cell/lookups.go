@@ -71,24 +71,32 @@ func (x *run) measure(ctx context.Context, r *Result) error {
 			}
 		}
 	}
+	var all []*passes
 	for _, kind := range engine.Kinds {
 		n, single := x.loop(kind)
-		if n == 0 {
-			r.Phase(kind).skip()
-			continue
-		}
-		p := &passes{kind: kind, histogram: measure.NewHistogram()}
+		p := newPasses(kind)
+		all = append(all, p)
 		for rep := range reps {
+			if n == 0 {
+				break // of a trace
+			}
 			if err := x.repeat(ctx, r, p, rep, n, single); err != nil {
 				return err
 			}
 			phase.Add(n + single)
 		}
-		if err := p.summarise(r.Phase(kind), x.distinct(kind, p)); err != nil {
+	}
+	phase.Done()
+	if x.settings.Pace != NoPace {
+		if err := x.pace(ctx, r, all); err != nil {
 			return err
 		}
 	}
-	phase.Done()
+	for _, p := range all {
+		if err := x.summarise(r, p); err != nil {
+			return err
+		}
+	}
 	r.Usage = engine.UnknownUsage()
 	if m, ok := x.store.(engine.Meter); ok {
 		r.Usage = m.Usage()
@@ -101,7 +109,8 @@ type passes struct {
 	kind      engine.Kind
 	reps      []lookup.Repetition
 	histogram *hdrhistogram.Histogram
-	seen      map[string]struct{} // keys asked for, of a skewed workload
+	service   *hdrhistogram.Histogram // of a paced replay
+	seen      map[string]struct{}     // keys asked for, of a skewed workload
 }
 
 // repeat times one loop and then single lookups.
@@ -116,6 +125,9 @@ func (x *run) repeat(ctx context.Context, r *Result, p *passes, rep, n, single i
 		return err
 	}
 	p.reps = append(p.reps, repetition)
+	if single == 0 {
+		return nil
+	}
 	if err := x.chill(r); err != nil {
 		return err
 	}
@@ -172,6 +184,20 @@ func (x *run) distinct(kind engine.Kind, p *passes) float64 {
 		return float64(len(p.seen)) / asked
 	}
 	return min(1, float64(measure.Domain(x.source, kind))/asked)
+}
+
+// summarise fills the phase of a kind.
+func (x *run) summarise(r *Result, p *passes) error {
+	out := r.Phase(p.kind)
+	if len(p.reps) == 0 {
+		out.skip()
+		return nil
+	}
+	if r.Pace != nil {
+		service := lookup.LatencyOf(p.service)
+		out.Service = &service
+	}
+	return p.summarise(out, x.distinct(p.kind, p))
 }
 
 // spectrumPoints are the percentiles of a spectrum.

@@ -39,14 +39,13 @@ func phaseMetrics(kind engine.Kind, p *Phase, s Settings) []Metric {
 		{Kind: string(kind), Unit: "ns/op", Value: measure.Median(samples), Better: lower, Samples: samples},
 		{Kind: string(kind), Unit: "lookups/s", Value: measure.Median(rates), Better: higher, Samples: rates},
 	}
-	for _, q := range []struct {
-		unit  string
-		nanos int64
-	}{
-		{"p50-ns", p.Latency.P50}, {"p90-ns", p.Latency.P90}, {"p99-ns", p.Latency.P99}, {"p99.9-ns", p.Latency.P999},
-		{"p99.99-ns", p.Latency.P9999}, {"max-ns", p.Latency.Max},
-	} {
-		out = append(out, Metric{Kind: string(kind), Unit: q.unit, Value: float64(q.nanos), Better: lower, Samples: []float64{float64(q.nanos)}})
+	if l := &p.Latency; l.Lookups > 0 { // a paced replay may end before the first of a kind
+		out = append(out, latencyMetrics(kind, []percentile{
+			{"p50-ns", l.P50}, {"p90-ns", l.P90}, {"p99-ns", l.P99}, {"p99.9-ns", l.P999}, {"p99.99-ns", l.P9999}, {"max-ns", l.Max},
+		})...)
+	}
+	if l := p.Service; l != nil && l.Lookups > 0 {
+		out = append(out, latencyMetrics(kind, []percentile{{"service-p50-ns", l.P50}, {"service-p99-ns", l.P99}})...)
 	}
 	for _, c := range countMetrics {
 		if count := c.of(&p.Counters.Total); count.Known() {
@@ -60,6 +59,21 @@ func phaseMetrics(kind engine.Kind, p *Phase, s Settings) []Metric {
 	out = append(out, Metric{Kind: string(kind), Unit: "useful-bytes/op", Value: useful, Exact: true})
 	if p.FPR != nil {
 		out = append(out, Metric{Kind: string(kind), Unit: "fpr", Value: p.FPR.Value, Exact: true, Better: lower})
+	}
+	return out
+}
+
+// A percentile is one of latencies.
+type percentile struct {
+	unit  string
+	nanos int64
+}
+
+// latencyMetrics lists percentiles, each of which is one number per cell.
+func latencyMetrics(kind engine.Kind, of []percentile) []Metric {
+	var out []Metric
+	for _, q := range of {
+		out = append(out, Metric{Kind: string(kind), Unit: q.unit, Value: float64(q.nanos), Better: lower, Samples: []float64{float64(q.nanos)}})
 	}
 	return out
 }

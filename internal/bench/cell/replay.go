@@ -23,11 +23,15 @@ func (x *run) checkReplay() error {
 }
 
 // loop returns how many lookups of a kind are timed as one loop, and how many more one
-// by one. Of a trace there may be fewer than the settings say, or none.
+// by one: none if the trace is replayed at a pace. Of a trace there may be fewer than the
+// settings say, or none.
 func (x *run) loop(kind engine.Kind) (n, single int) {
 	n = int(x.settings.Lookups)
 	if t, ok := x.source.(*keys.Trace); ok && x.settings.Workload == Replay {
 		n = min(n, len(t.Asked(kind == engine.Existing)))
+	}
+	if x.settings.Pace != NoPace {
+		return n, 0
 	}
 	return n, min(n, max(1, n/singleShare))
 }

@@ -30,6 +30,7 @@ type Result struct {
 	Usage       engine.Usage        `json:"usage"`          // of the store that answered, after the lookups
 	Existing    Phase               `json:"existing"`
 	Absent      Phase               `json:"absent"`
+	Pace        *Pace               `json:"pace,omitempty"` // of a trace that was replayed with its intervals
 	Metrics     []Metric            `json:"metrics"`
 	Identities  lookup.Identities   `json:"identities"`
 	PageCache   pagecache.State     `json:"page_cache"`
@@ -55,8 +56,9 @@ type Build struct {
 // A Phase is what lookups of one kind did.
 type Phase struct {
 	lookup.Phase
-	Spectrum []Quantile `json:"spectrum"`
-	HDR      string     `json:"hdr"` // the histogram of single lookups in nanoseconds: HdrHistogram V2, compressed, base64
+	Service  *lookup.Latency `json:"service,omitempty"` // of a paced replay: from when each lookup began, and not from when it was due
+	Spectrum []Quantile      `json:"spectrum"`
+	HDR      string          `json:"hdr"` // the histogram of single lookups in nanoseconds: HdrHistogram V2, compressed, base64
 }
 
 // A Quantile is a point of the distribution of latencies.

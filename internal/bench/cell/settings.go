@@ -34,6 +34,7 @@ type Settings struct {
 	ValueSize   int64  `json:"value_bytes"`
 	DataSeed    uint64 `json:"data_seed"`
 	Workload    string `json:"workload"`
+	Pace        string `json:"pace"`
 	State       string `json:"state"`
 	Threads     int64  `json:"threads"`
 	Lookups     int64  `json:"lookups"`
@@ -53,6 +54,8 @@ const (
 	Zipfian = "zipfian" // Workload
 	Replay  = "replay"  // Workload: the lookups of the trace that the keys are from
 
+	NoPace = "none" // Pace: as fast as it goes; else how many times as fast as recorded
+
 	Settled = "settled" // Shape: one level
 	Grown   = "grown"   // Shape: several levels
 	Young   = "young"   // Shape: young:N, a settled tree under N young files
@@ -67,7 +70,7 @@ func Default() Settings {
 		Engine: "siftkv", Filter: "blocked:10", Budget: Uniform, Compaction: "leveled", Shape: Settled,
 		Cache: 64 << 20, Memtable: 16 << 20, Block: 4096, Compression: "snappy",
 		Keys: "1000000", KeySize: 16, ValueSize: 100, DataSeed: 1,
-		Workload: Uniform, State: Warm, Threads: 1, Lookups: 40_000, Reps: 5, Seed: 1,
+		Workload: Uniform, Pace: NoPace, State: Warm, Threads: 1, Lookups: 40_000, Reps: 5, Seed: 1,
 	}
 }
 
@@ -130,6 +133,9 @@ func (s *Settings) Check() error {
 		if b.value < b.lo || b.value > b.hi {
 			return bench.Usagef("%s %d: want %d to %d", b.name, b.value, b.lo, b.hi)
 		}
+	}
+	if _, err := s.speed(); err != nil {
+		return err
 	}
 	if s.Fill > 0 && s.Workload != Replay {
 		return engine.Unsupported("fill %d: the keys that are there and not asked for are those of workload %s", s.Fill, Replay)
@@ -271,8 +277,11 @@ func (s Settings) Name() string {
 		if slices.Contains([]string{"budget", "compaction", "shape", "workload", "state"}, f.Name) && f.Text() != usual[i].Text() {
 			parts = append(parts, f.Text())
 		}
-		if f.Name == "threads" && s.Threads > 1 {
+		switch {
+		case f.Name == "threads" && s.Threads > 1:
 			parts = append(parts, f.Text()+"-threads")
+		case f.Name == "pace" && s.Pace != NoPace:
+			parts = append(parts, "pace-"+f.Text())
 		}
 	}
 	plain := strings.Map(func(r rune) rune {

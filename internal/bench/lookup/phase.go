@@ -86,13 +86,18 @@ func Summarise(reps []Repetition, h *hdrhistogram.Histogram, distinct float64) P
 	}
 	p.NsPerLookup = measure.Median(times)
 	p.FPR = FalsePositiveRate(p.Counters.Total, distinct)
-	p.Latency = Latency{
+	p.Latency = LatencyOf(h)
+	return p
+}
+
+// LatencyOf returns the percentiles of a histogram of nanoseconds.
+func LatencyOf(h *hdrhistogram.Histogram) Latency {
+	return Latency{
 		Lookups: h.TotalCount(),
 		P50:     h.ValueAtPercentile(50), P90: h.ValueAtPercentile(90),
 		P99: h.ValueAtPercentile(99), P999: h.ValueAtPercentile(99.9),
 		P9999: h.ValueAtPercentile(99.99), Max: h.Max(),
 	}
-	return p
 }
 
 // FalsePositiveRate returns the rate that counters tell, nil if it cannot be told or nothing was tried. A key

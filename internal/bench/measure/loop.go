@@ -53,6 +53,18 @@ func (s *Stream) wrong(i int, value []byte, found bool) error {
 	return w
 }
 
+// check compares every byte of the answer to lookup i. It returns scratch, grown.
+func (s *Stream) check(i int, value []byte, found bool, scratch []byte) ([]byte, error) {
+	ok := s.right(i, value, found)
+	if ok && found {
+		ok, scratch = s.values.Check(scratch, s.Key(i), value)
+	}
+	if !ok {
+		return scratch, s.wrong(i, value, found)
+	}
+	return scratch, nil
+}
+
 // Throughput runs the lookups of s back to back and returns the wall time of
 // the whole loop. Presence, size and first eight bytes of each answer are checked.
 func Throughput(ctx context.Context, r engine.Reader, s *Stream) (time.Duration, error) {
@@ -80,7 +92,6 @@ func Throughput(ctx context.Context, r engine.Reader, s *Stream) (time.Duration,
 func Latency(ctx context.Context, r engine.Reader, s *Stream, h *hdrhistogram.Histogram) error {
 	dst := make([]byte, 0, s.values.Size()+64)
 	scratch := make([]byte, 0, s.values.Size()+64)
-	var ok bool
 	for i := range s.Len() {
 		if i%chunk == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -91,11 +102,8 @@ func Latency(ctx context.Context, r engine.Reader, s *Stream, h *hdrhistogram.Hi
 		if err != nil {
 			return fmt.Errorf("look up %q: %w", s.Key(i), err)
 		}
-		if ok = s.right(i, value, found); ok && found {
-			ok, scratch = s.values.Check(scratch, s.Key(i), value)
-		}
-		if !ok {
-			return s.wrong(i, value, found)
+		if scratch, err = s.check(i, value, found, scratch); err != nil {
+			return err
 		}
 		if err := h.RecordValue(min(int64(took), maxLatency)); err != nil {
 			return fmt.Errorf("record a latency of %v: %w", took, err)

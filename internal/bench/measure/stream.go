@@ -39,9 +39,17 @@ func NewSkewedStream(src keys.Source, v values.Values, kind engine.Kind, z *keys
 // NewReplayStream takes lookups of one kind from a trace, in order: of the first n those
 // of one of several workers, who take turns.
 func NewReplayStream(src *keys.Trace, v values.Values, kind engine.Kind, n, worker, workers int) *Stream {
-	asked := src.Asked(kind == engine.Existing)
-	own := (n - worker + workers - 1) / workers
-	return newStream(src, v, kind, own, func(i int) int { return int(asked[worker+i*workers]) })
+	asked := Turns(src.Asked(kind == engine.Existing)[:n], worker, workers)
+	return newStream(src, v, kind, len(asked), func(i int) int { return int(asked[i]) })
+}
+
+// Turns returns every workers-th of all, beginning with the worker's.
+func Turns[T any](all []T, worker, workers int) []T {
+	var own []T
+	for i := worker; i < len(all); i += workers {
+		own = append(own, all[i])
+	}
+	return own
 }
 
 // Domain returns how many keys of a kind there are.

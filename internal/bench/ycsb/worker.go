@@ -89,7 +89,7 @@ func (w *worker) loop(ctx context.Context, start time.Time) error {
 		due := begin
 		if c.Rate > 0 {
 			due = start.Add(time.Duration(float64(i) / c.Rate * float64(time.Second)))
-			if err := sleepUntil(ctx, due); err != nil {
+			if err := measure.WaitUntil(ctx, due); err != nil {
 				return err
 			}
 			begin = time.Now()
@@ -105,25 +105,6 @@ func (w *worker) loop(ctx context.Context, start time.Time) error {
 		const longest = int64(time.Minute)
 		_ = w.due[verb].RecordValue(min(longest, int64(end.Sub(due)))) // in bounds
 		_ = w.service[verb].RecordValue(min(longest, int64(end.Sub(begin))))
-	}
-	return nil
-}
-
-// sleepUntil waits for a moment, exactly: the last bit of it without sleeping, which
-// takes as long as the system likes.
-func sleepUntil(ctx context.Context, due time.Time) error {
-	const rough = 200 * time.Microsecond
-	if wait := time.Until(due) - rough; wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-timer.C:
-		}
-	}
-	for time.Until(due) > 0 {
-		// The moment is near.
 	}
 	return nil
 }
