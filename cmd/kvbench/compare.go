@@ -53,13 +53,7 @@ func (c *compareCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Compare(p.stdout, result); err != nil {
-		return err
-	}
-	if c.JSON != "" {
-		return report.WriteJSON(c.JSON, result)
-	}
-	return nil
+	return show(p, report.Compare, result, c.JSON)
 }
 
 // workerCommand is what compare runs itself as.

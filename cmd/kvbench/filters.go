@@ -31,11 +31,5 @@ func (c *filtersCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Filters(p.stdout, result); err != nil {
-		return err
-	}
-	if c.JSON != "" {
-		return report.WriteJSON(c.JSON, result)
-	}
-	return nil
+	return show(p, report.Filters, result, c.JSON)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,6 +27,20 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	os.Exit(m.Run())
+}
+
+// readResult reads the result that a command wrote as JSON. It holds every number of the
+// text that the command printed.
+func readResult[R any](t *testing.T, path, printed string, text func(io.Writer, *R) error) *R {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	result := new(R)
+	require.NoError(t, json.Unmarshal(data, result))
+	var again bytes.Buffer
+	require.NoError(t, text(&again, result))
+	require.Equal(t, printed, again.String())
+	return result
 }
 
 // kvbench runs a command line and returns its exit status and output.
@@ -58,19 +73,13 @@ func TestReadampOnEveryEngine(t *testing.T) {
 	require.Contains(t, stderr, "repetition 2 of 2")
 	require.NotContains(t, stdout, "repetition 2 of 2", "progress is not on standard output")
 
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	var result readamp.Result
-	require.NoError(t, json.Unmarshal(data, &result))
+	result := readResult(t, path, stdout, report.ReadAmp)
 	require.Equal(t, readamp.Schema, result.Schema)
 	require.Equal(t, "kvbench", result.Environment.Argv[0])
 	require.Len(t, result.Rows, 9)
 	require.Contains(t, stdout, "Filter budget: bloom:10")
 	require.Equal(t, 2000, result.Budget.Keys)
 	require.Greater(t, result.Budget.Measured, 1.0, "a lookup costs less at the same memory")
-	var again bytes.Buffer
-	require.NoError(t, report.ReadAmp(&again, &result))
-	require.Equal(t, stdout, again.String(), "the JSON holds every number of the text")
 }
 
 func TestReadampBudgetFromTheCommandLine(t *testing.T) {
@@ -170,14 +179,8 @@ func TestCompareInProcessesOfTheirOwn(t *testing.T) {
 	}
 	require.Contains(t, stderr, "load pebble, none")
 
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	var result compare.Result
-	require.NoError(t, json.Unmarshal(data, &result))
+	result := readResult(t, path, stdout, report.Compare)
 	require.Equal(t, compare.Schema, result.Schema)
-	var again bytes.Buffer
-	require.NoError(t, report.Compare(&again, &result))
-	require.Equal(t, stdout, again.String(), "the JSON holds every number of the text")
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -188,14 +191,8 @@ func TestScaleFromTheCommandLine(t *testing.T) {
 	status, stdout, stderr := kvbench(t, &program{}, "scale", "--max", "2000", "--reps", "1", "--seconds", "0.002", "--memtable", "1MiB", "--json", path)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "Bytes per key")
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	var result scale.Result
-	require.NoError(t, json.Unmarshal(data, &result))
+	result := readResult(t, path, stdout, report.Scale)
 	require.Equal(t, scale.Schema, result.Schema)
-	var again bytes.Buffer
-	require.NoError(t, report.Scale(&again, &result))
-	require.Equal(t, stdout, again.String(), "the JSON holds every number of the text")
 }
 
 func TestUsageErrorsAreStatus2(t *testing.T) {

@@ -57,13 +57,8 @@ func (c *readampCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if err := report.ReadAmp(p.stdout, result); err != nil {
+	if err := show(p, report.ReadAmp, result, c.JSON); err != nil {
 		return err
-	}
-	if c.JSON != "" {
-		if err := report.WriteJSON(c.JSON, result); err != nil {
-			return err
-		}
 	}
 	return result.Identities.Err()
 }

@@ -68,13 +68,8 @@ func (c *runCommand) Run(ctx context.Context, p *program) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := report.Cell(p.stdout, r); err != nil {
+	if err := show(p, report.Cell, r, c.JSON); err != nil {
 		return err
-	}
-	if c.JSON != "" {
-		if err := report.WriteJSON(c.JSON, r); err != nil {
-			return err
-		}
 	}
 	if c.Out != "" {
 		if err := results.Save(c.Out, r); err != nil {

@@ -47,11 +47,5 @@ func (c *scaleCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Scale(p.stdout, result); err != nil {
-		return err
-	}
-	if c.JSON != "" {
-		return report.WriteJSON(c.JSON, result)
-	}
-	return nil
+	return show(p, report.Scale, result, c.JSON)
 }

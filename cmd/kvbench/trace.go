@@ -28,13 +28,7 @@ func (c *traceInfoCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Trace(p.stdout, r); err != nil {
-		return err
-	}
-	if c.JSON != "" {
-		return report.WriteJSON(c.JSON, r)
-	}
-	return nil
+	return show(p, report.Trace, r, c.JSON)
 }
 
 // traceReplayCommand is the command line of kvbench trace replay: run, with the keys and

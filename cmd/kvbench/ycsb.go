@@ -53,11 +53,5 @@ func (c *ycsbCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if err := report.YCSB(p.stdout, r); err != nil {
-		return err
-	}
-	if c.JSON != "" {
-		return report.WriteJSON(c.JSON, r)
-	}
-	return nil
+	return show(p, report.YCSB, r, c.JSON)
 }

@@ -174,8 +174,9 @@ func (l *loader) settle(ctx context.Context) error {
 
 // writeAll writes every key.
 func (l *loader) writeAll(ctx context.Context) error {
-	phase := l.x.phase("load", l.x.source.Present(), "keys")
-	if err := grow.Fill(ctx, l.x.source, l.x.values, l.store, phase.Add); err != nil {
+	n := l.x.source.Present()
+	phase := l.x.phase("load", n, "keys")
+	if err := grow.Fill(ctx, l.x.source, l.x.values, l.store, n, phase.Add); err != nil {
 		return err
 	}
 	phase.Done()

@@ -82,16 +82,16 @@ func (w *writer) Write(ctx context.Context, keys int) error {
 	return nil
 }
 
-// Fill writes every key of a source once, without a rest, and tells done of them as it
-// goes on.
-func Fill(ctx context.Context, source keys.Source, v values.Values, db engine.Store, done func(keys int)) error {
-	w := &writer{source: source, values: v, db: db, keys: source.Present()}
+// Fill writes the first n keys of a source once, without a rest, and tells done of them
+// as it goes on.
+func Fill(ctx context.Context, source keys.Source, v values.Values, db engine.Store, n int, done func(keys int)) error {
+	w := &writer{source: source, values: v, db: db, keys: n}
 	for w.next < w.keys {
-		n := min(writerStep, w.keys-w.next)
-		if err := w.Write(ctx, n); err != nil {
+		step := min(writerStep, w.keys-w.next)
+		if err := w.Write(ctx, step); err != nil {
 			return err
 		}
-		done(n)
+		done(step)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func TestFillWritesEveryKeyOnceInLoadOrder(t *testing.T) {
 	v, err := values.New(30, 1)
 	require.NoError(t, err)
 	db, told := &noted{}, 0
-	require.NoError(t, Fill(t.Context(), source, v, db, func(keys int) { told += keys }))
+	require.NoError(t, Fill(t.Context(), source, v, db, n, func(keys int) { told += keys }))
 	require.Equal(t, n, told)
 	require.Len(t, db.keys, n)
 	for i, key := range db.keys {
@@ -40,6 +40,6 @@ func TestFillWritesEveryKeyOnceInLoadOrder(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := &noted{}
-	require.ErrorIs(t, Fill(ctx, source, v, stopped, func(int) { cancel() }), context.Canceled)
+	require.ErrorIs(t, Fill(ctx, source, v, stopped, n, func(int) { cancel() }), context.Canceled)
 	require.Len(t, stopped.keys, writerStep)
 }

@@ -83,9 +83,10 @@ func (x *experiment) reopen(s *builtStore) error {
 
 // load writes every present key, settles the store and notes its shape.
 func (x *experiment) load(ctx context.Context, s *builtStore) error {
-	phase := x.config.Progress.Start("load "+s.plan.name, x.source.Present(), "keys")
+	n := x.source.Present()
+	phase := x.config.Progress.Start("load "+s.plan.name, n, "keys")
 	start := time.Now()
-	if err := grow.Fill(ctx, x.source, x.values, s.store, phase.Add); err != nil {
+	if err := grow.Fill(ctx, x.source, x.values, s.store, n, phase.Add); err != nil {
 		return err
 	}
 	s.result.LoadSeconds = time.Since(start).Seconds()

@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/environ"
+	"github.com/siftkv/siftkv/internal/bench/grow"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/measure"
 	"github.com/siftkv/siftkv/internal/bench/values"
@@ -223,20 +224,8 @@ func (x *run) all(ctx context.Context, dir string, r *Result) (err error) {
 // load writes the records and settles the store.
 func (x *run) load(ctx context.Context) error {
 	phase := x.c.Progress.Start("load "+x.engine, x.c.Keys, "keys")
-	var key, value []byte
-	const step = 1 << 12
-	for i := range x.c.Keys {
-		if i%step == 0 {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			phase.Add(min(step, x.c.Keys-i))
-		}
-		key = x.source.AppendPresent(key[:0], i)
-		value = x.values.Append(value[:0], key)
-		if err := x.store.Put(key, value); err != nil {
-			return err
-		}
+	if err := grow.Fill(ctx, x.source, x.values, x.store, x.c.Keys, phase.Add); err != nil {
+		return err
 	}
 	phase.Done()
 	phase = x.c.Progress.Start("settle "+x.engine, 0, "")
