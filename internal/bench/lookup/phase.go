@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"runtime"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -54,7 +56,7 @@ type Rate struct {
 type Repetition struct {
 	Lookups  int             `json:"lookups"`
 	Nanos    int64           `json:"nanos"`                // wall times of the loops, added up
-	Wall     int64           `json:"wall_nanos,omitempty"` // of several workers: until the last was done
+	Wall     int64           `json:"wall_nanos,omitempty"` // of several workers: from when the first began until the last was done
 	Counters engine.Counters `json:"counters"`
 }
 
@@ -120,6 +122,29 @@ func Visit(ctx context.Context, r engine.Reader, timed *measure.Stream) (Repetit
 	return VisitAll(ctx, []engine.Reader{r}, []*measure.Stream{timed})
 }
 
+// A gate lets workers through once all of them are there, and running: a short loop must
+// not be over before another worker has found a processor.
+type gate struct {
+	missing atomic.Int64
+	yield   bool // there are more workers than processors
+}
+
+func newGate(workers int) *gate {
+	g := &gate{yield: workers > runtime.GOMAXPROCS(0)}
+	g.missing.Store(int64(workers))
+	return g
+}
+
+// pass waits for the others. It keeps its processor if there is one for each: a worker that
+// gave it away would be continued on it after the one it waited for, and not beside.
+func (g *gate) pass() {
+	for g.missing.Add(-1); g.missing.Load() > 0; {
+		if g.yield {
+			runtime.Gosched()
+		}
+	}
+}
+
 // VisitAll is Visit with several workers at once, each with a reader and a stream of
 // its own. The counters are those of all.
 func VisitAll(ctx context.Context, readers []engine.Reader, timed []*measure.Stream) (Repetition, error) {
@@ -128,14 +153,15 @@ func VisitAll(ctx context.Context, readers []engine.Reader, timed []*measure.Str
 	if err != nil {
 		return Repetition{}, err
 	}
-	took := make([]time.Duration, len(readers))
-	start := time.Now()
-	err = measure.Together(ctx, len(readers), func(ctx context.Context, i int) error {
-		var err error
+	took, starts, ends := make([]time.Duration, len(readers)), make([]time.Time, len(readers)), make([]time.Time, len(readers))
+	g := newGate(len(readers))
+	err = measure.Together(ctx, len(readers), func(ctx context.Context, i int) (err error) {
+		g.pass()
+		starts[i] = time.Now()
 		took[i], err = measure.Throughput(ctx, readers[i], timed[i])
+		ends[i] = time.Now()
 		return err
 	})
-	wall := time.Since(start)
 	if err != nil {
 		return Repetition{}, err
 	}
@@ -149,7 +175,7 @@ func VisitAll(ctx context.Context, readers []engine.Reader, timed []*measure.Str
 		rep.Nanos += took[i].Nanoseconds()
 	}
 	if len(readers) > 1 {
-		rep.Wall = wall.Nanoseconds()
+		rep.Wall = slices.MaxFunc(ends, time.Time.Compare).Sub(slices.MinFunc(starts, time.Time.Compare)).Nanoseconds()
 	}
 	return rep, nil
 }
