@@ -176,3 +176,31 @@ func TestYCSBFromTheCommandLine(t *testing.T) {
 	status, _, stderr = kvbench(t, &program{}, append(args, "--workload", "z")...)
 	require.Equal(t, 2, status, stderr)
 }
+
+func TestReportShowsOneTable(t *testing.T) {
+	out, charts := filepath.Join(t.TempDir(), "results"), filepath.Join(t.TempDir(), "charts")
+	status, _, stderr := kvbench(t, &program{}, tiny(t, "sweep", "--filter", "none bloom:10", "--cache", "1MiB,64KiB", "--out", out)...)
+	require.Zero(t, status, stderr)
+	table := []string{"report", out, "--metric", "absent blocks/op", "--rows", "filter", "--columns", "cache"}
+	status, stdout, stderr := kvbench(t, &program{}, append(table, "--format", "markdown", "--svg", charts, "--log-y", "--title", "Blocks, by cache")...)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "| filter | 64KiB | 1MiB |\n")
+	require.Contains(t, stdout, "| none | 1.0")
+	require.FileExists(t, filepath.Join(charts, "blocks-by-cache.svg"))
+	status, stdout, _ = kvbench(t, &program{}, append(table, "--format", "csv", "--where", "filter=none")...)
+	require.Zero(t, status)
+	require.Equal(t, 3, strings.Count(stdout, "\n"))
+
+	for says, args := range map[string][]string{
+		"need --metric":        {"report", out, "--columns", "cache"},
+		"by --svg":             append(table, "--x", "store filter-bits/key"),
+		"leave --metric out":   append(table, "--html", "x.html"),
+		"table, markdown":      append(table, "--format", "json"),
+		"there are existing":   {"report", out, "--metric", "absent blox/op"},
+		"the settings are eng": append(table, "--where", "bits=4"),
+	} {
+		status, _, stderr := kvbench(t, &program{}, args...)
+		require.Equal(t, 2, status, says)
+		require.Contains(t, stderr, says)
+	}
+}

@@ -19,8 +19,13 @@ type reportCommand struct {
 	Format  string `default:"table" enum:"table,markdown,csv,benchstat,json" placeholder:"NAME" help:"What to print: table, markdown, csv (tidy: a line per number), benchstat (input of benchstat) or json (an array of the results) (default ${default})."`
 	HTML    string `name:"html" placeholder:"FILE" help:"Also write one page with charts, tables and the data, which needs no network."`
 	SVG     string `name:"svg" placeholder:"DIR" help:"Also write each chart as an SVG file to DIR."`
-	Title   string `default:"kvbench" placeholder:"TEXT" help:"Title of the page."`
+	Title   string `default:"kvbench" placeholder:"TEXT" help:"Title of the page, and of the chart of one table, whose file is called by it."`
+
+	pivotFlags
 }
+
+// defaultTitle is the title if none is given.
+const defaultTitle = "kvbench"
 
 // Help shows examples.
 func (reportCommand) Help() string {
@@ -28,6 +33,8 @@ func (reportCommand) Help() string {
   kvbench report results
   kvbench report results --html report.html --svg charts
   kvbench report results --format csv > results.csv
+  kvbench report results --metric 'absent blocks/op' --rows engine,filter --columns shape
+  kvbench report results --metric 'absent disk-blocks/op' --rows filter --columns cache --where engine=siftkv --format markdown --svg charts
   kvbench report results-a --format benchstat > a.txt; kvbench report results-b --format benchstat > b.txt; benchstat a.txt b.txt`
 }
 
@@ -45,9 +52,15 @@ var formats = map[string]func(io.Writer, []*cell.Result) error{
 
 // Run prints the results, and writes the page and the charts if asked to.
 func (c *reportCommand) Run(p *program) error {
+	if err := c.checkPivot(); err != nil {
+		return err
+	}
 	set, err := results.Load(c.Results)
 	if err != nil {
 		return err
+	}
+	if len(c.Metric) > 0 {
+		return c.pivot(p, set)
 	}
 	if err := formats[c.Format](p.stdout, set); err != nil {
 		return err

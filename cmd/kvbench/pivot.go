@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/bench/pivot"
+	"github.com/siftkv/siftkv/internal/bench/report"
+	"github.com/siftkv/siftkv/internal/bench/report/chart"
+)
+
+// pivotFlags ask for one table of some metrics in place of all of all.
+type pivotFlags struct {
+	Metric  []string `placeholder:"METRICS" help:"Show these metrics only, such as 'absent blocks/op,store filter-bits/key', in one table." group:"One table"`
+	Rows    []string `default:"engine,filter" placeholder:"SETTINGS" help:"Settings that make the rows of the table; cells that agree in rows and columns share a place, which shows their median, least and greatest (default ${default})." group:"One table"`
+	Columns []string `placeholder:"SETTINGS" help:"Settings that make its columns." group:"One table"`
+	Where   []string `sep:"none" placeholder:"NAME=VALUE" help:"Only cells with this value of a setting, or one of those given for it." group:"One table"`
+	X       string   `name:"x" placeholder:"METRIC" help:"Metric for the axis of the chart, such as 'store filter-bits/key' (default: the columns, if they are numbers)." group:"One table"`
+	LogY    bool     `name:"log-y" help:"A logarithmic axis for the chart." group:"One table"`
+}
+
+// checkPivot reports flags that mean nothing together.
+func (c *reportCommand) checkPivot() error {
+	switch {
+	case len(c.Metric) == 0 && (len(c.Columns) > 0 || len(c.Where) > 0 || c.X != "" || c.LogY):
+		return bench.Usagef("--columns, --where, --x and --log-y need --metric, such as --metric 'absent blocks/op'")
+	case len(c.Metric) > 0 && c.HTML != "":
+		return bench.Usagef("--html: the page has everything; leave --metric out")
+	case c.SVG == "" && (c.X != "" || c.LogY):
+		return bench.Usagef("--x and --log-y are of the chart; say where to write it by --svg")
+	}
+	return nil
+}
+
+// table makes the table of some metrics.
+func (f *pivotFlags) table(set []*cell.Result, metrics []string) (*pivot.Table, error) {
+	return pivot.New(set, pivot.Request{Rows: f.Rows, Columns: f.Columns, Metrics: metrics, Where: f.Where})
+}
+
+// pivot prints one table, and draws it if asked to.
+func (c *reportCommand) pivot(p *program, set []*cell.Result) error {
+	t, err := c.table(set, c.Metric)
+	if err != nil {
+		return err
+	}
+	g := report.PivotGrid(t)
+	switch c.Format {
+	case "table":
+		_, err = io.WriteString(p.stdout, g.Text())
+	case "markdown":
+		_, err = io.WriteString(p.stdout, g.Markdown())
+	case "csv":
+		err = report.PivotCSV(p.stdout, t)
+	default:
+		err = bench.Usagef("--format %s: a table of some metrics is printed as table, markdown or csv", c.Format)
+	}
+	if err != nil || c.SVG == "" {
+		return err
+	}
+	return c.pivotChart(p, set, t)
+}
+
+// pivotChart draws the table to a file that is called as its title.
+func (c *reportCommand) pivotChart(p *program, set []*cell.Result, t *pivot.Table) error {
+	var x *pivot.Table
+	if c.X != "" {
+		var err error
+		if x, err = c.table(set, []string{c.X}); err != nil {
+			return err
+		}
+	}
+	title := c.Title
+	if title == defaultTitle {
+		title = t.Title()
+	}
+	one := chart.Pivot(t, x, fileName(title), title)
+	one.Y.Log = c.LogY
+	if err := os.MkdirAll(c.SVG, 0o755); err != nil {
+		return err
+	}
+	path := filepath.Join(c.SVG, one.ID+".svg")
+	if err := writeFile(path, func(w io.Writer) error { return chart.SVG(w, &one) }); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(p.stderr, "kvbench: wrote %s\n", path)
+	return err
+}
+
+// fileName makes a file's name of a title: letters and digits, the rest one dash each.
+func fileName(title string) string {
+	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	return strings.Join(words, "-")
+}

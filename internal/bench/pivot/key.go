@@ -1,0 +1,98 @@
+package pivot
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/bench/engine"
+)
+
+// A Key is the values of some settings.
+type Key struct {
+	Shown []string // for a reader
+	exact []string // of sizes, the bytes
+}
+
+// String returns the values in one line.
+func (k Key) String() string { return strings.Join(k.Shown, " ") }
+
+// Number returns the value of a key of one number: of a size its bytes, of a filter
+// such as bloom:10 its first parameter.
+func (k Key) Number() (float64, bool) {
+	if len(k.exact) != 1 {
+		return 0, false
+	}
+	_, text, found := strings.Cut(k.exact[0], ":")
+	if !found {
+		text = k.exact[0]
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	return x, err == nil
+}
+
+// keyOf returns the values of some settings of a cell, given by their place in
+// cell.Fields.
+func keyOf(r *cell.Result, numbers []int) Key {
+	k, fields := Key{}, cell.Fields(&r.Settings)
+	for _, n := range numbers {
+		k.Shown, k.exact = append(k.Shown, fields[n].Show()), append(k.exact, fields[n].Text())
+	}
+	return k
+}
+
+// inOrder returns the distinct keys, sorted.
+func inOrder(keys []Key) []Key {
+	slices.SortFunc(keys, compareKeys)
+	return slices.CompactFunc(keys, func(a, b Key) bool { return compareKeys(a, b) == 0 })
+}
+
+// indexOf returns where a key is among sorted ones.
+func indexOf(keys []Key, k Key) int {
+	at, _ := slices.BinarySearchFunc(keys, k, compareKeys)
+	return at
+}
+
+func compareKeys(a, b Key) int { return slices.CompareFunc(a.exact, b.exact, compareValues) }
+
+// compareValues orders values as a reader expects: numbers in them by size, no filter
+// before the others, and the one that never errs after them.
+func compareValues(a, b string) int {
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), compareWords(a, b), strings.Compare(a, b))
+}
+
+func rank(value string) int {
+	switch value {
+	case "none", cell.Settled:
+		return 0
+	case engine.OracleFilter:
+		return 2
+	}
+	return 1
+}
+
+// compareWords compares texts byte by byte, but for runs of digits, which it compares
+// as numbers.
+func compareWords(a, b string) int {
+	for a != "" && b != "" {
+		x, y := digits(a), digits(b)
+		if x > 0 && y > 0 {
+			m, n := strings.TrimLeft(a[:x], "0"), strings.TrimLeft(b[:y], "0")
+			if c := cmp.Or(cmp.Compare(len(m), len(n)), strings.Compare(m, n)); c != 0 {
+				return c
+			}
+			a, b = a[x:], b[y:]
+			continue
+		}
+		if c := cmp.Compare(a[0], b[0]); c != 0 {
+			return c
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits returns how many digits a text begins with.
+func digits(text string) int { return len(text) - len(strings.TrimLeft(text, "0123456789")) }
