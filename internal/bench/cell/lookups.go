@@ -110,7 +110,7 @@ type passes struct {
 	reps      []lookup.Repetition
 	histogram *hdrhistogram.Histogram
 	service   *hdrhistogram.Histogram // of a paced replay
-	seen      map[string]struct{}     // keys asked for, of a skewed workload
+	seen      map[string]int          // how often each key was asked for, of a skewed workload
 }
 
 // repeat times one loop and then single lookups.
@@ -166,22 +166,28 @@ func (p *passes) see(streams []*measure.Stream, skewed bool) {
 		return
 	}
 	if p.seen == nil {
-		p.seen = map[string]struct{}{}
+		p.seen = map[string]int{}
 	}
 	for _, s := range streams {
 		for i := range s.Len() {
-			p.seen[string(s.Key(i))] = struct{}{}
+			p.seen[string(s.Key(i))]++
 		}
 	}
 }
 
-// distinct returns the part of all timed lookups that asked for a key for the first
-// time.
+// distinct returns the part of all timed lookups that tell something new: as many
+// lookups of keys of their own would say as much of a rate. A key gets the same answer
+// each time, so that of skewed lookups a few keys decide: n lookups, c of each key, are
+// worth n²/Σc² (L. Kish, "Survey Sampling", 1965, section 8.2).
 func (x *run) distinct(kind engine.Kind, p *passes) float64 {
 	n, _ := x.loop(kind)
 	asked := float64(n) * float64(x.settings.Reps)
 	if p.seen != nil {
-		return float64(len(p.seen)) / asked
+		squares := 0.0
+		for _, c := range p.seen {
+			squares += float64(c) * float64(c)
+		}
+		return asked / squares
 	}
 	return min(1, float64(measure.Domain(x.source, kind))/asked)
 }

@@ -49,7 +49,7 @@ type Rate struct {
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 	Trials   int64   `json:"trials"`   // false positives + negatives
-	Distinct int64   `json:"distinct"` // trials with distinct keys, which the interval is for
+	Distinct int64   `json:"distinct"` // trials with keys of their own that would tell as much, which the interval is for
 }
 
 // A Repetition is one timed loop, or those of several workers at once.
@@ -72,8 +72,8 @@ func (r Repetition) PerSecond() float64 {
 	return float64(r.Lookups) / time.Duration(max(1, wall)).Seconds() // a coarse clock may not have moved
 }
 
-// Summarise turns repetitions into a phase. distinct is the part of all draws
-// that asked for a key for the first time.
+// Summarise turns repetitions into a phase. distinct is the part of all draws that
+// tell something new of a rate, since a key gets the same answer each time.
 func Summarise(reps []Repetition, h *hdrhistogram.Histogram, distinct float64) Phase {
 	p := Phase{Repetitions: reps}
 	times := make([]float64, len(reps))
@@ -103,8 +103,8 @@ func LatencyOf(h *hdrhistogram.Histogram) Latency {
 }
 
 // FalsePositiveRate returns the rate that counters tell, nil if it cannot be told or nothing was tried. A key
-// asked for twice gives the same answer twice, so the interval is that of the
-// distinct keys only.
+// asked for twice gives the same answer twice, so the interval is that of the part
+// of the trials that is distinct.
 func FalsePositiveRate(t engine.Tally, distinct float64) *Rate {
 	trials := t.FalsePositives.Plus(t.Negatives)
 	if trials <= 0 {
