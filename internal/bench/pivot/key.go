@@ -19,8 +19,8 @@ type Key struct {
 // String returns the values in one line.
 func (k Key) String() string { return strings.Join(k.Shown, " ") }
 
-// Number returns the value of a key of one number: of a size its bytes, of a filter
-// such as bloom:10 its first parameter.
+// Number returns the value of a key of one number: of a filter such as bloom:10 its
+// first parameter.
 func (k Key) Number() (float64, bool) {
 	if len(k.exact) != 1 {
 		return 0, false
@@ -31,6 +31,12 @@ func (k Key) Number() (float64, bool) {
 	}
 	x, err := strconv.ParseFloat(text, 64)
 	return x, err == nil
+}
+
+// Size reports whether the key is a number of bytes.
+func (k Key) Size() bool {
+	_, ok := k.Number()
+	return ok && strings.HasSuffix(k.Shown[0], "B")
 }
 
 // keyOf returns the values of some settings of a cell, given by their place in

@@ -26,8 +26,14 @@ func Pivot(t, x *pivot.Table, id, title string) Chart {
 			return math.NaN()
 		})
 	case numbers(t.ColumnKeys) != nil:
-		at := numbers(t.ColumnKeys)
-		c.lines(t, t.Columns[0], func(_, column int) float64 { return at[column] })
+		at, name := numbers(t.ColumnKeys), t.Columns[0]
+		if t.ColumnKeys[0].Size() {
+			name += ", MiB"
+			for i := range at {
+				at[i] /= 1 << 20
+			}
+		}
+		c.lines(t, name, func(_, column int) float64 { return at[column] })
 		c.X.Log = slices.Min(at) > 0 && slices.Max(at) > logFrom*slices.Min(at)
 	default:
 		c.bars(t)

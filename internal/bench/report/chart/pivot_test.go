@@ -27,7 +27,7 @@ func TestAPivotIsDrawnOverItsNumbers(t *testing.T) {
 	blocks := table([]string{"cache"}, "absent blocks/op")
 	lines := Pivot(blocks, nil, "id", "Title")
 	require.Equal(t, Lines, lines.Form)
-	require.Equal(t, Axis{Name: "cache", Log: true}, lines.X)
+	require.Equal(t, Axis{Name: "cache, MiB", Log: true}, lines.X)
 	require.Len(t, lines.Series, 3)
 	require.Equal(t, "siftkv none", lines.Series[0].Name)
 	for row, s := range lines.Series {
@@ -47,4 +47,18 @@ func TestAPivotIsDrawnOverItsNumbers(t *testing.T) {
 	for _, c := range []Chart{lines, against, bars} {
 		require.NoError(t, SVG(io.Discard, &c))
 	}
+}
+
+func TestALogarithmicAxisOfFewPowersHasNumbersBetween(t *testing.T) {
+	labels := func(low, high float64) []string {
+		var all []string
+		for _, tick := range (logTicks{}).Ticks(low, high) {
+			if tick.Label != "" && tick.Value >= low && tick.Value <= high {
+				all = append(all, tick.Label)
+			}
+		}
+		return all
+	}
+	require.Equal(t, []string{"0.02", "0.05", "0.1"}, labels(0.015, 0.12))
+	require.Equal(t, []string{"0.0001", "0.001", "0.01", "0.1"}, labels(0.00009, 0.3))
 }

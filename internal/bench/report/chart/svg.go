@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,15 +76,21 @@ func logScale(a *plot.Axis, log bool) {
 	}
 }
 
-// logTicks are those of package plot, with numbers that are rounded for a reader.
+// logTicks are at the digits of each power of ten, with numbers at the powers, and at 2
+// and 5 too where there are few powers.
 type logTicks struct{}
 
-// Ticks returns the ticks between two values.
+// Ticks returns the ticks between two values, which are positive.
 func (logTicks) Ticks(low, high float64) []plot.Tick {
-	ticks := plot.LogTicks{Prec: -1}.Ticks(low, high)
-	for i := range ticks {
-		if ticks[i].Label != "" {
-			ticks[i].Label = strconv.FormatFloat(ticks[i].Value, 'g', 3, 64)
+	const few = 100
+	var ticks []plot.Tick
+	for power := int(math.Floor(math.Log10(low))); math.Pow10(power) <= high; power++ {
+		for digit := 1.0; digit < 10; digit++ {
+			t := plot.Tick{Value: digit * math.Pow10(power)}
+			if digit == 1 || high < few*low && (digit == 2 || digit == 5) {
+				t.Label = strconv.FormatFloat(t.Value, 'g', 3, 64)
+			}
+			ticks = append(ticks, t)
 		}
 	}
 	return ticks
