@@ -1,6 +1,9 @@
 package cell
 
 import (
+	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,4 +39,40 @@ func TestTheIntervalOfASkewedWorkloadHoldsTheRate(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, held, seeds*9/10)
 	require.Greater(t, off, seeds/2, "luck matters, else nothing is shown")
+}
+
+// TestTheRateOfASkewedWorkloadIsALottery holds what docs/study.md says of it by theory:
+// the rate that lookups see is the sum of the shares of those keys that happen to pass.
+func TestTheRateOfASkewedWorkloadIsALottery(t *testing.T) {
+	const keys, rate, stores = 200_000, 0.0082, 2000
+	for _, tc := range []struct{ theta, low, median, high, worth float64 }{
+		{0.5, 0.0076, 0.0082, 0.0089, 62_400},
+		{0.8, 0.0063, 0.0076, 0.0120, 1230},
+		{0.99, 0.0042, 0.0061, 0.0178, 110},
+	} {
+		shares, sum, squares := make([]float64, keys), 0.0, 0.0
+		for i := range shares {
+			shares[i] = math.Pow(float64(i+1), -tc.theta)
+			sum += shares[i]
+			squares += shares[i] * shares[i]
+		}
+		rng := rand.New(rand.NewPCG(1, 2))
+		seen := make([]float64, stores)
+		for n := range seen {
+			// The gaps between keys that pass are geometrically distributed.
+			for i := 0; ; i++ {
+				if i += int(math.Log(1-rng.Float64()) / math.Log1p(-rate)); i >= keys {
+					break
+				}
+				seen[n] += shares[i] / sum
+			}
+		}
+		slices.Sort(seen)
+		low, median, high := seen[stores/20], seen[stores/2], seen[stores-stores/20]
+		t.Logf("Zipf %g: worth at most %.0f lookups, 5 %% %.5f, median %.5f, 95 %% %.5f", tc.theta, sum*sum/squares, low, median, high)
+		require.InEpsilon(t, tc.worth, sum*sum/squares, 0.02)
+		require.InEpsilon(t, tc.low, low, 0.05)
+		require.InEpsilon(t, tc.median, median, 0.03)
+		require.InEpsilon(t, tc.high, high, 0.07)
+	}
 }
