@@ -20,8 +20,7 @@ table() {
 table bits 'store filter-bits/key,absent fpr' --rows filter --where engine=siftkv
 table bits 'store filter-bits/key,absent fpr' --rows engine,filter --where engine=pebble-iterator
 table bits 'absent blocks/op,existing blocks/op' --rows engine,filter --where filter=none --where filter=own:10 --where filter=blocked:10
-table small 'store filter-bits/key' --rows filter --columns keys \
-	--svg docs/study --title 'Bits per key by keys in the file'
+table small 'store filter-bits/key' --rows filter --columns keys
 table young 'absent blocks/op' --rows engine,filter --columns shape
 table young 'existing blocks/op' --rows engine,filter --columns shape
 table levels 'store runs,store write-amp,store space-amp,existing blocks/op' --rows compaction --where engine=siftkv --where filter=bloom:10 --where budget=uniform
