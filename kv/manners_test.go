@@ -263,6 +263,7 @@ func TestBadOptionsAreNamed(t *testing.T) {
 		"MemtableSize":             {MemtableSize: 1},
 		"MaxMemtables":             {MaxMemtables: 1},
 		"BlockSize":                {BlockSize: 10},
+		"IndexPartition":           {IndexPartition: 10},
 		"Compression":              {Compression: 9},
 		"TargetFileSize":           {TargetFileSize: 1 << 10},
 		"BaseLevelSize":            {BaseLevelSize: 1 << 20, TargetFileSize: 2 << 20},

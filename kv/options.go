@@ -46,6 +46,12 @@ type Options struct {
 	// default, 64 to 64 MiB.
 	BlockSize int
 
+	// IndexPartition is the size in bytes from which on the index of a file is cut
+	// into leaves of about that size, which are read on demand and cached, under a top
+	// that stays in memory: 1 MiB by default, 64 to 1 GiB. Less saves memory and costs
+	// each lookup a leaf.
+	IndexPartition int
+
 	// Compression of data blocks: Snappy by default.
 	Compression sstable.Compression
 
@@ -191,6 +197,7 @@ func (o *Options) withDefaults() (Options, error) {
 	r.CacheSize = cmp.Or(r.CacheSize, 64<<20)
 	r.MemtableSize = cmp.Or(r.MemtableSize, 32<<20)
 	r.BlockSize = cmp.Or(r.BlockSize, 4096)
+	r.IndexPartition = cmp.Or(r.IndexPartition, 1<<20)
 	r.Compression = cmp.Or(r.Compression, sstable.Snappy)
 	for n, c := range r.LevelCompression {
 		r.LevelCompression[n] = cmp.Or(c, r.Compression)
@@ -241,6 +248,7 @@ func (o *Options) check() error {
 		{"MemtableSize", o.MemtableSize, 64 << 10, 1 << 30, " bytes"},
 		{"MaxMemtables", int64(o.MaxMemtables), 2, 64, ""},
 		{"BlockSize", int64(o.BlockSize), 64, 64 << 20, " bytes"},
+		{"IndexPartition", int64(o.IndexPartition), 64, 1 << 30, " bytes"},
 		{"TargetFileSize", o.TargetFileSize, 16 << 10, 1 << 40, " bytes"},
 		{"BaseLevelSize", o.BaseLevelSize, o.TargetFileSize, 1 << 50, " bytes (TargetFileSize or more)"},
 		{"L0CompactionThreshold", int64(o.L0CompactionThreshold), 1, 1000, " files"},

@@ -66,12 +66,13 @@ func (o *tableOutput) open() error {
 	f = o.d.compactionRate.limit(o.d, f, o.level == 0)
 	o.file, o.num = f, num
 	o.w = sstable.NewWriter(f, &sstable.WriterOptions{
-		BlockSize:   o.d.opts.BlockSize,
-		Compression: o.d.opts.LevelCompression[o.level],
-		Filter:      o.filter,
-		Prefix:      o.d.opts.Prefix,
-		PrefixOnly:  o.d.opts.PrefixOnly,
-		Merger:      o.d.mergerName,
+		BlockSize:      o.d.opts.BlockSize,
+		IndexPartition: o.d.opts.IndexPartition,
+		Compression:    o.d.opts.LevelCompression[o.level],
+		Filter:         o.filter,
+		Prefix:         o.d.opts.Prefix,
+		PrefixOnly:     o.d.opts.PrefixOnly,
+		Merger:         o.d.mergerName,
 	})
 	return nil
 }

@@ -14,7 +14,7 @@ type cellFlags struct {
 	Engine     []string `placeholder:"NAMES" help:"Engines: siftkv (default), pebble, pebble-iterator (one iterator that consults last-level filters), badger, goleveldb, bbolt (times only), null (what the harness costs)." group:"Settings of a cell"`
 	Filter     []string `sep:"none" placeholder:"SPECS" help:"Filters (default blocked:10), separated by spaces or semicolons: none; oracle (never errs); a filter of this project, such as bloom:10 or cuckoo:12,4; own:10 (the engine's own Bloom filter, 10 bits per key)." group:"Settings of a cell"`
 	Budget     []string `placeholder:"NAMES" help:"Filter memory: uniform (default: every key has the bits that the filter names) or spread (as many bits in all, spread over the levels so that lookups read least)." group:"Settings of a cell"`
-	Index      []string `placeholder:"SIZES" help:"Size at which Pebble splits a file's index in two levels (default 0: its default)." group:"Settings of a cell"`
+	Index      []string `placeholder:"SIZES" help:"Size at which siftkv and pebble split a file's index in two levels, of which the lower is read on demand (default 0: their defaults, 1 MiB and the size of a data block). Example: --index 4KiB,1MiB." group:"Settings of a cell"`
 	Compaction []string `placeholder:"NAMES" help:"Compaction: ${compactions} (default ${compaction})." group:"Settings of a cell"`
 	Shape      []string `placeholder:"NAMES" help:"Tree: settled (default: all in one level), grown (several levels, as a store in use has them), young:N (settled, under N young files)." group:"Settings of a cell"`
 	Cache      []string `placeholder:"SIZES" help:"Block cache (default 64MiB). Example: --cache 1MiB,8MiB,64MiB." group:"Settings of a cell"`

@@ -30,6 +30,7 @@ type readampCommand struct {
 	Compression string        `default:"snappy" placeholder:"NAME" help:"Compression of blocks: none, snappy or zstd (default ${default})."`
 	Compactions int           `default:"2" placeholder:"N" help:"Concurrent compactions at most, in each store (default ${default})."`
 
+	SiftKVIndexBlock bytesize.Size `name:"siftkv-index-block" default:"0" placeholder:"SIZE" help:"Size at which SiftKV cuts a file's index into leaves that are read on demand (default 0: its default, 1 MiB)."`
 	PebbleIndexBlock bytesize.Size `default:"0" placeholder:"SIZE" help:"Size at which Pebble splits a file's index in two levels (default 0: Pebble's default, the size of a data block; CockroachDB uses 256KiB)."`
 
 	Dir      string `placeholder:"DIR" help:"Where to make the temporary stores, about 700 MB for the defaults; they are removed at the end (default: the system's temporary directory)."`
@@ -50,7 +51,7 @@ func (c *readampCommand) Run(ctx context.Context, p *program) error {
 		Store: engine.Settings{
 			CacheBytes: int64(c.Cache), MemtableBytes: int64(c.Memtable), BlockBytes: int(c.BlockSize),
 			Compression: c.Compression, Compactions: c.Compactions, BatchKeys: batchKeys,
-			PebbleIndexBytes: int(c.PebbleIndexBlock),
+			SiftKVIndexBytes: int(c.SiftKVIndexBlock), PebbleIndexBytes: int(c.PebbleIndexBlock),
 		},
 		Dir: c.Dir, Argv: p.argv, Progress: progress.New(p.stderr, c.Progress), Wrap: p.wrap,
 	})

@@ -178,6 +178,25 @@ func TestCompactionKinds(t *testing.T) {
 	require.ErrorIs(t, s.Check(), engine.ErrUnsupported)
 }
 
+// TestAnIndexInLeavesTakesLessMemory cuts the index of a cell, whose leaves are then
+// read on demand.
+func TestAnIndexInLeavesTakesLessMemory(t *testing.T) {
+	memory := map[int64]float64{}
+	for _, index := range []int64{0, 128} {
+		s := small()
+		s.Index = index
+		r, err := newLab(t).Run(t.Context(), s)
+		require.NoError(t, err)
+		require.NoError(t, r.Identities.Err())
+		require.Equal(t, index, r.Settings.Index)
+		memory[index] = r.Metric(StoreKind, "index-memory-bytes").Value
+		if index > 0 {
+			require.Contains(t, r.Name, "siftkv-blocked-10-index-128B-")
+		}
+	}
+	require.Less(t, memory[128], memory[0]*0.8)
+}
+
 func TestNamesTellCellsApart(t *testing.T) {
 	s := small()
 	require.Regexp(t, regexp.MustCompile(`^siftkv-blocked-10-[0-9a-f]{12}$`), s.Name())
@@ -291,7 +310,7 @@ func TestWrongSettingsSayWhatIsRight(t *testing.T) {
 		{"cache", "1KiB", "cache 1024: want", false},
 		{"lookups", "0", "lookups 0: want 1", false},
 		{"value-size", "1", "value-size 1: want", false},
-		{"index", "64KiB", "chooses its index by itself", true},
+		{"index", "63", "index 63: want 64", false},
 	} {
 		s := small()
 		for _, f := range Fields(&s) {
@@ -305,6 +324,9 @@ func TestWrongSettingsSayWhatIsRight(t *testing.T) {
 		require.Equal(t, tc.unsupported, errors.Is(err, engine.ErrUnsupported), "%s %s", tc.field, tc.value)
 	}
 	s := small()
+	s.Engine, s.Filter, s.Index = "goleveldb", "own:10", 64<<10
+	require.ErrorIs(t, s.Check(), engine.ErrUnsupported)
+	s = small()
 	s.Filter, s.Budget = "xor:8", Spread
 	require.NoError(t, s.Check())
 	s.Filter = "none"

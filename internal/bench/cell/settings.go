@@ -1,10 +1,10 @@
 package cell
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -82,6 +82,8 @@ const (
 	maxFill    = 1 << 30 // keys
 	maxYoung   = 200     // files
 	maxTheta   = 0.9999
+	minIndex   = 64 // bytes
+	maxIndex   = 1 << 30
 )
 
 // NameKeys replaces the path of a file of keys by its name, which name returns
@@ -126,6 +128,7 @@ func (s *Settings) Check() error {
 		{"lookups", s.Lookups, 1, maxLookups},
 		{"reps", s.Reps, 1, maxReps},
 		{"threads", s.Threads, 1, maxThreads},
+		{"index", cmp.Or(s.Index, minIndex), minIndex, maxIndex},
 		{"key-size", s.KeySize, keys.MinKeySize, keys.MaxKeySize},
 		{"fill", s.Fill, 0, maxFill},
 		{"value-size", s.ValueSize, values.MinSize, values.MaxSize},
@@ -161,13 +164,13 @@ func (s *Settings) checkVariant() error {
 		return err
 	}
 	s.Filter = v.Filter
-	pebble := strings.HasPrefix(s.Engine, "pebble")
+	indexed := s.Engine == "siftkv" || strings.HasPrefix(s.Engine, "pebble")
 	switch {
 	case s.Budget == Spread && (s.Engine != "siftkv" || v.Policy == nil):
 		return engine.Unsupported("budget %s: only siftkv has one, with a filter of this project", Spread)
 	case s.Budget == Spread && !v.CanSpread():
 		return engine.Unsupported("budget %s: the bits of %s cannot be chosen; take another filter, such as bloom:10", Spread, s.Filter)
-	case s.Index != 0 && !pebble:
+	case s.Index != 0 && !indexed:
 		return engine.Unsupported("index %d: %s chooses its index by itself", s.Index, s.Engine)
 	}
 	return nil
@@ -200,10 +203,16 @@ const batchKeys = 100
 // store returns the settings of the engine. One compaction runs at a time, so that
 // trees come out the same every time.
 func (s *Settings) store() engine.Settings {
-	return engine.Settings{
+	store := engine.Settings{
 		CacheBytes: s.Cache, MemtableBytes: s.Memtable, BlockBytes: int(s.Block),
-		Compression: s.Compression, Compactions: 1, BatchKeys: batchKeys, PebbleIndexBytes: int(s.Index),
+		Compression: s.Compression, Compactions: 1, BatchKeys: batchKeys,
 	}
+	if s.Engine == "siftkv" {
+		store.SiftKVIndexBytes = int(s.Index)
+	} else {
+		store.PebbleIndexBytes = int(s.Index)
+	}
+	return store
 }
 
 // youngFiles returns N of the shape young:N, 0 for the other shapes.
@@ -274,13 +283,17 @@ func (s Settings) Name() string {
 	standard := Default()
 	fields, usual := Fields(&s), Fields(&standard)
 	for i, f := range fields {
-		if slices.Contains([]string{"budget", "compaction", "shape", "workload", "state"}, f.Name) && f.Text() != usual[i].Text() {
-			parts = append(parts, f.Text())
+		if f.Text() == usual[i].Text() {
+			continue
 		}
-		switch {
-		case f.Name == "threads" && s.Threads > 1:
+		switch f.Name {
+		case "budget", "compaction", "shape", "workload", "state":
+			parts = append(parts, f.Text())
+		case "index":
+			parts = append(parts, f.Name, f.Show())
+		case "threads":
 			parts = append(parts, f.Text()+"-threads")
-		case f.Name == "pace" && s.Pace != NoPace:
+		case "pace":
 			parts = append(parts, "pace-"+f.Text())
 		}
 	}

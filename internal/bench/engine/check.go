@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ const (
 	minCache    = 64 << 10 // engines take 0 for their default, and defaults differ
 	minMemtable = 64 << 10
 	minBlock    = 256
+	minIndex    = 64
 	maxBlock    = 1 << 20
 
 	// MaxMemtable bounds Settings.MemtableBytes.
@@ -32,6 +34,7 @@ func (s *Settings) Check(prefix string) error {
 		{"memtable", s.MemtableBytes, minMemtable, MaxMemtable},
 		{"block-size", int64(s.BlockBytes), minBlock, maxBlock},
 		{"compactions", int64(s.Compactions), 1, 64},
+		{"siftkv-index-block", int64(cmp.Or(s.SiftKVIndexBytes, minIndex)), minIndex, 1 << 30},
 		{"pebble-index-block", int64(s.PebbleIndexBytes), 0, 1 << 30},
 	} {
 		if b.value < b.lo || b.value > b.hi {

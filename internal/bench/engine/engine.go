@@ -68,6 +68,9 @@ type Settings struct {
 	// writes; 0 is 1.
 	Writers int `json:"writers,omitempty"`
 
+	// SiftKVIndexBytes is the size at which SiftKV cuts the index of a file into leaves;
+	// 0 is its default, 1 MiB.
+	SiftKVIndexBytes int `json:"siftkv_index_bytes,omitempty"`
 	// PebbleIndexBytes is the size at which Pebble splits the index of a file in
 	// two levels; 0 is its default, the size of a data block.
 	PebbleIndexBytes int `json:"pebble_index_bytes"`

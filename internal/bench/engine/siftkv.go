@@ -46,6 +46,7 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 		CacheSize:                s.CacheBytes,
 		MemtableSize:             s.MemtableBytes,
 		BlockSize:                s.BlockBytes,
+		IndexPartition:           s.SiftKVIndexBytes,
 		Compression:              siftkvCompression[s.Compression],
 		Filter:                   policy,
 		FilterBudget:             t.FilterBudgetBytes,
