@@ -32,6 +32,21 @@ func Decode(name string, data []byte) (Filter, error) {
 	return filter, nil
 }
 
+// DecodeWith is Decode, but leaves a family that this package does not have to p if p is
+// a Decoder of that name. p may be nil.
+func DecodeWith(p Policy, name string, data []byte) (Filter, error) {
+	if d, ok := p.(Decoder); ok && d.Name() == name {
+		if _, known := familyOf(name); !known {
+			filter, err := d.Decode(data)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			return filter, nil
+		}
+	}
+	return Decode(name, data)
+}
+
 // Probe returns a family's function for a single probe of encoded bytes, and false
 // if there is no such family. It is for engines that hand over the bytes anew with
 // each lookup and whose own checksum covers them: the function checks the bytes'

@@ -116,3 +116,38 @@ func TestConcurrentUse(t *testing.T) {
 		}
 	})
 }
+
+// numbered is a policy of a family that the package does not have.
+type numbered struct {
+	filterpolicy.Policy
+	name string
+}
+
+func (n numbered) Name() string { return n.name }
+
+func (numbered) Decode(data []byte) (filterpolicy.Filter, error) {
+	if len(data) != 1 {
+		return nil, filterpolicy.ErrCorrupt
+	}
+	return only(data[0]), nil
+}
+
+type only uint64
+
+func (o only) MayContainHash(h uint64) bool { return h == uint64(o) }
+
+func TestDecodeWithAFamilyOfOnesOwn(t *testing.T) {
+	f, err := filterpolicy.DecodeWith(numbered{name: "own"}, "own", []byte{7})
+	require.NoError(t, err)
+	require.True(t, f.MayContainHash(7))
+	require.False(t, f.MayContainHash(8))
+	_, err = filterpolicy.DecodeWith(numbered{name: "own"}, "own", nil)
+	require.ErrorIs(t, err, filterpolicy.ErrCorrupt)
+	require.ErrorContains(t, err, "own")
+	for _, p := range []filterpolicy.Policy{nil, numbered{name: "another"}} {
+		_, err = filterpolicy.DecodeWith(p, "own", []byte{7})
+		require.ErrorIs(t, err, filterpolicy.ErrUnknownFamily)
+	}
+	_, err = filterpolicy.DecodeWith(numbered{name: "bloom"}, "bloom", []byte{7})
+	require.ErrorIs(t, err, filterpolicy.ErrCorrupt, "a family of the package cannot be replaced")
+}

@@ -20,6 +20,19 @@ type Policy interface {
 	NewBuilder() Builder
 }
 
+// A Decoder is a Policy of a family that this package does not have, such as one of an
+// application's own. What is opened with it, by kv.Options.Filter or
+// sstable.ReaderOptions.Filter, reads filters of its name with it; without it, files
+// that have them are read as if they had none.
+type Decoder interface {
+	Policy
+
+	// Decode returns a view of what a Builder of the policy has encoded, of any of its
+	// parameters. It must be safe for any bytes. The caller does not change data while
+	// the filter is in use.
+	Decode(data []byte) (Filter, error)
+}
+
 // A Builder makes the filters of one file after another. It is for one goroutine at
 // a time. It keeps eight bytes per key until Finish, in chunks that builders share
 // through a pool.

@@ -69,7 +69,8 @@ type Options struct {
 	MemoryMap bool
 
 	// Filter is the policy of new files' filters: "blocked:10" by default.
-	// Files written under another policy keep theirs.
+	// Files written under another policy keep theirs. One of the application's own is
+	// a filterpolicy.Decoder.
 	Filter filterpolicy.Policy
 
 	// FilterBudget is the size in bytes that the filters of all files together

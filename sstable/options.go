@@ -99,6 +99,9 @@ type ReaderOptions struct {
 	TailSize int64
 	// ID is the file's expected id; a file with another is refused. Zero: any.
 	ID uint64
+	// Filter, if it is a filterpolicy.Decoder, decodes filters of its name; those of the
+	// families of package filterpolicy are decoded without it.
+	Filter filterpolicy.Policy
 	// Prefix extracts prefixes for MayContainPrefix, and for lookups in files whose
 	// filter holds prefixes only. A file that was written with another extractor is
 	// not asked for prefixes.

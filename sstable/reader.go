@@ -29,6 +29,7 @@ type Reader struct {
 
 	props      *Properties
 	filter     filterpolicy.Filter // nil: none, or not usable
+	policy     filterpolicy.Policy // may know how to decode the filter
 	filterErr  error               // why the file's filter is not usable
 	prefix     filterpolicy.Prefix // nil: the filter holds no prefixes that could be asked for
 	prefixOnly bool                // the filter holds no whole keys
@@ -78,7 +79,7 @@ func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	if o != nil {
 		opts = *o
 	}
-	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache}
+	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache, policy: opts.Filter}
 	if r.cache == nil {
 		opts.CacheSize = cmp.Or(opts.CacheSize, defaultCacheSize)
 		r.cache = cache.New(opts.CacheSize)
@@ -222,7 +223,7 @@ func (r *Reader) parseTail(tail []byte, start int64, skipFilter bool) error {
 	if p.filter.length > 0 && !skipFilter {
 		data, err := r.tailBlock(tail, start, p.filter, "filter")
 		if err == nil {
-			r.filter, err = filterpolicy.Decode(p.FilterFamily, append([]byte(nil), data...))
+			r.filter, err = filterpolicy.DecodeWith(r.policy, p.FilterFamily, append([]byte(nil), data...))
 		}
 		r.filterErr = err
 	}

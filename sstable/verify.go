@@ -76,7 +76,7 @@ func (v *verifier) fault(offset int64, what string, err error) {
 func (v *verifier) tail() {
 	r := v.r
 	again, err := NewReader(struct{ io.ReaderAt }{r.file}, r.size, &ReaderOptions{
-		Name: r.name, Hint: r.hint, ID: r.id, CacheSize: -1, Prefix: r.prefix,
+		Name: r.name, Hint: r.hint, ID: r.id, CacheSize: -1, Prefix: r.prefix, Filter: r.policy,
 	})
 	if err != nil {
 		v.fault(r.size-footerSize, "tail", err)

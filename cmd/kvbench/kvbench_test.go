@@ -76,7 +76,7 @@ func TestReadampOnEveryEngine(t *testing.T) {
 	result := readResult(t, path, stdout, report.ReadAmp)
 	require.Equal(t, readamp.Schema, result.Schema)
 	require.Equal(t, "kvbench", result.Environment.Argv[0])
-	require.Len(t, result.Rows, 9)
+	require.Len(t, result.Rows, 10)
 	require.Contains(t, stdout, "Filter budget: bloom:10")
 	require.Equal(t, 2000, result.Budget.Keys)
 	require.Greater(t, result.Budget.Measured, 1.0, "a lookup costs less at the same memory")

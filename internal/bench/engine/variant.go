@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/filterpolicy/pebblefilter"
 	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/oracle"
 	"github.com/siftkv/siftkv/internal/bench/values"
 )
 
@@ -29,20 +30,19 @@ var Variants = []string{"null", "siftkv", "pebble", "pebble-iterator", "badger",
 
 // Names of filters that are no spec of filterpolicy.Parse.
 const (
-	OracleFilter = "oracle" // errs once in four billion probes
-	ownPrefix    = "own:"   // the engine's own filter, with bits per key
+	OracleFilter = oracle.Name // never errs, see package oracle
+	ownPrefix    = "own:"      // the engine's own filter, with bits per key
 )
-
-// oracleSpec is a filter that cannot be told from one that never errs.
-const oracleSpec = "fuse:32"
 
 // A Variant is an engine with a filter and a way to look keys up.
 type Variant struct {
 	Engine string // one of Variants
 	Filter string // canonical
 	Access Access
-	Null   bool                // stores nothing
-	Policy filterpolicy.Policy // nil if the filter is not of this project, or none
+	Null   bool // stores nothing
+	// Policy is nil if the filter is not of this project, or none. The oracle has one for
+	// theory only: each store has its own, see PolicyIn.
+	Policy filterpolicy.Policy
 
 	open func(dir string, s Settings, t Tree) (Store, error)
 	own  float64 // rate of the engine's own filter; 0: not known
@@ -56,6 +56,8 @@ func (v *Variant) Open(dir string, s Settings, t Tree) (Store, error) { return v
 // nothing.
 func (v *Variant) Expected(keysPerFile int) (bitsPerKey, rate float64, ok bool) {
 	switch {
+	case v.Filter == OracleFilter:
+		return 0, 0, true
 	case v.Policy != nil:
 		e := filterpolicy.Expected(v.Policy, keysPerFile)
 		return e.BitsPerKey, e.FPR, true
@@ -74,9 +76,7 @@ func NewVariant(engine, filter string, v values.Values) (*Variant, error) {
 		return nil, err
 	}
 	if policy != nil {
-		if filter != OracleFilter {
-			out.Filter = policy.String()
-		}
+		out.Filter = policy.String()
 		if policy.Name() != "none" {
 			out.Policy = policy
 		}
@@ -91,7 +91,9 @@ func NewVariant(engine, filter string, v values.Values) (*Variant, error) {
 		if policy == nil {
 			return nil, Unsupported("filter %s: siftkv has no filters but those of this project, such as bloom:10", filter)
 		}
-		out.open = func(dir string, s Settings, t Tree) (Store, error) { return OpenSiftKVTree(dir, s, policy, t) }
+		out.open = func(dir string, s Settings, t Tree) (Store, error) {
+			return OpenSiftKVTree(dir, s, PolicyIn(policy, dir), t)
+		}
 	case "pebble", "pebble-iterator":
 		if engine == "pebble-iterator" {
 			out.Access = Iterator
@@ -124,14 +126,28 @@ func filterOf(name string) (filterpolicy.Policy, error) {
 		}
 		return nil, nil
 	}
-	if name == OracleFilter {
-		name = oracleSpec
-	}
-	policy, err := filterpolicy.Parse(name)
+	policy, err := ParseFilter(name)
 	if err != nil {
 		return nil, bench.Usagef("filter: %w (or none, oracle, own:10)", err)
 	}
 	return policy, nil
+}
+
+// ParseFilter returns the policy of a filter of this project, or of the oracle, which
+// becomes one of a store by PolicyIn.
+func ParseFilter(spec string) (filterpolicy.Policy, error) {
+	if spec == OracleFilter {
+		return oracle.Policy{}, nil
+	}
+	return filterpolicy.Parse(spec)
+}
+
+// PolicyIn returns p for the store in a directory: the oracle has its keys by store.
+func PolicyIn(p filterpolicy.Policy, dir string) filterpolicy.Policy {
+	if _, ok := p.(oracle.Policy); ok {
+		return oracle.New(dir)
+	}
+	return p
 }
 
 // pebble makes a variant one of Pebble, with its own filter if the policy is nil.
@@ -146,6 +162,10 @@ func (v *Variant) pebble(policy filterpolicy.Policy) {
 		filter = pebblefilter.New(v.Policy)
 	}
 	v.open = func(dir string, s Settings, t Tree) (Store, error) {
+		filter := filter
+		if v.Filter == OracleFilter {
+			filter = oracle.New(dir).Pebble()
+		}
 		if t.FilterBudgetBytes > 0 {
 			return nil, Unsupported("budget: pebble has none")
 		}

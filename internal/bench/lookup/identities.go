@@ -121,6 +121,8 @@ const (
 	RuleLevels = "sum over levels = total"
 	// RuleEntries is for the caller to check, of a tree whose keys were written once.
 	RuleEntries = "entries in the tree = keys loaded"
+	// RuleOracle is for the caller to check, of stores with the filter that never errs.
+	RuleOracle = "false positives of the oracle = 0"
 	// RuleAnswers is checked by the loops of package measure.
 	RuleAnswers = "wrong answers = 0 (every answer was checked)"
 )

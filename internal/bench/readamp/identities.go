@@ -2,6 +2,7 @@ package readamp
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/lookup"
@@ -21,6 +22,9 @@ func checkIdentities(r *Result) lookup.Identities {
 		for _, kind := range engine.Kinds {
 			for n, rep := range row.Phase(kind).Repetitions {
 				c.Where = fmt.Sprintf("%s, %s keys, repetition %d", row.Name, kind, n+1)
+				if row.Filter == engine.OracleFilter {
+					c.Equal(lookup.RuleOracle, rep.Counters.Total.FalsePositives, 0)
+				}
 				c.Loop(lookup.Loop{Kind: kind, Made: engine.Count(rep.Lookups), Settled: settled, Counters: rep.Counters})
 			}
 		}
@@ -30,6 +34,9 @@ func checkIdentities(r *Result) lookup.Identities {
 		c.Equal(lookup.RuleEntries, engine.Count(s.Shape.Total().Entries), engine.Count(r.Keys.Present))
 	}
 	c.Out.Rules = lookup.Rules()
+	if slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Filter == engine.OracleFilter }) {
+		c.Out.Rules = append(c.Out.Rules, lookup.RuleOracle)
+	}
 	if r.Budget != nil {
 		checkBudget(c, r.Budget)
 		c.Out.Rules = append(c.Out.Rules, budgetRules...)

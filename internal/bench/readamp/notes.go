@@ -3,6 +3,8 @@ package readamp
 import (
 	"fmt"
 	"slices"
+
+	"github.com/siftkv/siftkv/internal/bench/engine"
 )
 
 // notes says how the numbers of a result are to be read.
@@ -22,6 +24,10 @@ func notes(r *Result) []string {
 	if len(r.Stores) > 0 && slices.ContainsFunc(r.Stores, func(s StoreResult) bool { return s.Engine == "pebble" }) {
 		notes = append(notes,
 			"Pebble's blocks and bytes include index and filter blocks, which it reads through its block cache; SiftKV's are data blocks, since it keeps index and filters in memory. \"-\": not counted by that engine.")
+	}
+	if slices.Contains(r.Settings.Filters, engine.OracleFilter) {
+		notes = append(notes,
+			"The oracle never errs: no filter can read less. The keys of each file are in the memory of kvbench and not counted; its times are those of a hash table.")
 	}
 	if r.Budget != nil {
 		notes = append(notes,

@@ -70,7 +70,7 @@ const Null = "null"
 func planSiftKV(c *Config) ([]storePlan, error) {
 	var stores []storePlan
 	for _, spec := range c.Filters {
-		policy, err := filterpolicy.Parse(spec)
+		policy, err := engine.ParseFilter(spec)
 		if err != nil {
 			return nil, bench.Usagef("--filters: %w", err)
 		}
@@ -81,7 +81,7 @@ func planSiftKV(c *Config) ([]storePlan, error) {
 		stores = append(stores, storePlan{
 			name: name, engine: SiftKV, filter: policy.String(),
 			open: func(dir string) (engine.Store, error) {
-				return engine.OpenSiftKV(dir, c.Store, policy)
+				return engine.OpenSiftKV(dir, c.Store, engine.PolicyIn(policy, dir))
 			},
 			theory: expected(policy),
 			rows:   []rowPlan{{name, engine.Get}},
@@ -133,7 +133,7 @@ func expected(p filterpolicy.Policy) func(int) *lookup.Theory {
 	if p.Name() == "none" {
 		return nil
 	}
-	return func(keysPerFile int) *lookup.Theory {
+	return func(keysPerFile int) *lookup.Theory { // of the oracle, zeros
 		e := filterpolicy.Expected(p, keysPerFile)
 		return &lookup.Theory{BitsPerKey: e.BitsPerKey, FPR: e.FPR}
 	}
