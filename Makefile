@@ -16,7 +16,7 @@ GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 # shares pools, and the set that needs no lock.
 CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filterpolicy/internal/... ./filterpolicy/pebblefilter ./internal/cache/... ./internal/memtable/... ./internal/vfs/... ./internal/wal/... ./internal/bench/compare ./internal/bench/engine ./internal/bench/measure ./internal/bench/ycsb ./internal/cli/progress
 
-.PHONY: help check fmt vet lint test race fuzz bench golden cross readamp crash faults bitflip soak echarts
+.PHONY: help check fmt vet lint test race fuzz bench golden cross readamp rocksdb crash faults bitflip soak echarts
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -77,6 +77,10 @@ soak: ## kill -9 a process that writes, again and again for MINUTES; memory and 
 
 readamp: ## the main job
 	$(GO) run ./cmd/kvbench readamp
+
+rocksdb: ## the laboratory with RocksDB as an engine: vet and tests (needs librocksdb-dev)
+	$(GO) vet -tags rocksdb ./internal/bench/... ./cmd/kvbench
+	$(GO) test -tags rocksdb ./internal/bench/... ./cmd/kvbench
 
 echarts: ## fetch the chart library of the report page again, and check it (needs npm)
 	internal/bench/report/page/echarts/fetch.sh

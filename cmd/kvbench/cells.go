@@ -11,8 +11,8 @@ import (
 // cellFlags are the settings of cells, one value each or several. What is not given has
 // the default of cell.Default.
 type cellFlags struct {
-	Engine     []string `placeholder:"NAMES" help:"Engines: siftkv (default), pebble, pebble-iterator (one iterator that consults last-level filters), badger, goleveldb, bbolt (times only), null (what the harness costs)." group:"Settings of a cell"`
-	Filter     []string `sep:"none" placeholder:"SPECS" help:"Filters (default blocked:10), separated by spaces or semicolons: none; oracle (never errs); a filter of this project, such as bloom:10 or cuckoo:12,4; own:10 (the engine's own Bloom filter, 10 bits per key)." group:"Settings of a cell"`
+	Engine     []string `placeholder:"NAMES" help:"Engines: siftkv (default), pebble, pebble-iterator (one iterator that consults last-level filters), badger, goleveldb, bbolt (times only), rocksdb (if built with the tag rocksdb), null (what the harness costs)." group:"Settings of a cell"`
+	Filter     []string `sep:"none" placeholder:"SPECS" help:"Filters (default blocked:10), separated by spaces or semicolons: none; oracle (never errs); a filter of this project, such as bloom:10 or cuckoo:12,4; own:10 (the engine's own Bloom filter, 10 bits per key); of rocksdb bloom:10 and ribbon:10." group:"Settings of a cell"`
 	Budget     []string `placeholder:"NAMES" help:"Filter memory: uniform (default: every key has the bits that the filter names) or spread (as many bits in all, spread over the levels so that lookups read least)." group:"Settings of a cell"`
 	Index      []string `placeholder:"SIZES" help:"Size at which siftkv and pebble split a file's index in two levels, of which the lower is read on demand (default 0: their defaults, 1 MiB and the size of a data block). Example: --index 4KiB,1MiB." group:"Settings of a cell"`
 	Compaction []string `placeholder:"NAMES" help:"Compaction: ${compactions} (default ${compaction})." group:"Settings of a cell"`

@@ -14,7 +14,7 @@ import (
 
 // compareCommand is the command line of kvbench compare.
 type compareCommand struct {
-	Engines   []string `default:"siftkv,pebble,badger,goleveldb,bbolt" placeholder:"NAMES" help:"Engines, each in a process of its own (default ${default}); the first is compared with each other. Also: pebble-iterator (lookups by one iterator with last-level filters)."`
+	Engines   []string `default:"siftkv,pebble,badger,goleveldb,bbolt" placeholder:"NAMES" help:"Engines, each in a process of its own (default ${default}); the first is compared with each other. Also: pebble-iterator (lookups by one iterator with last-level filters), rocksdb (if built with the tag rocksdb)."`
 	Workload  []string `default:"${workloads}" placeholder:"NAMES" help:"Workloads (default all): ${workloadlist}. Example: --workload absent,zipf."`
 	Keys      int      `default:"3000000" placeholder:"N" help:"Keys to load (default ${default})."`
 	KeySize   int      `default:"16" placeholder:"BYTES" help:"Bytes of a key (default ${default})."`

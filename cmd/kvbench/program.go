@@ -59,7 +59,7 @@ func (p *program) run(ctx context.Context, argv []string) int {
 	spec := cli.Program{
 		Name: "kvbench", Description: description, Stdout: p.stdout, Stderr: p.stderr,
 		Vars: kong.Vars{
-			"version": environ.Version(), "engines": strings.Join(readamp.Engines, ","), "families": families,
+			"version": environ.Version(), "engines": strings.Join(readamp.Engines(), ","), "families": families,
 			"workloads": strings.Join(compare.Workloads(), ","), "workloadlist": strings.Join(compare.Workloads(), ", "),
 			"peers":       strings.Join(engine.Peers(), ", "),
 			"ycsbengines": strings.Join(ycsb.Engines(), ", "),

@@ -35,6 +35,11 @@ var Compressions = []string{"none", "snappy"}
 
 // validate reports the first field that makes no sense.
 func (c *Config) validate() error {
+	for _, name := range c.Engines {
+		if err := engine.CheckName("--engines", name, engine.Peers()); err != nil {
+			return err
+		}
+	}
 	for _, list := range []struct {
 		flag           string
 		given, allowed []string

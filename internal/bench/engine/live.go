@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/siftkv/siftkv/internal/bench"
 )
 
 // A Live store is used by several goroutines at once, which write to it while
@@ -53,36 +50,42 @@ type openFunc func(dir string, s Settings) (Live, error)
 // not see what is written later.
 const PebbleIteratorName = "pebble-iterator"
 
-// peers are the stores that Open knows, in the order of reports.
-var peers = []struct {
+// A peer is a store that Open knows.
+type peer struct {
 	name, notes string
 	open        openFunc
-}{
+}
+
+// peers are the stores that Open knows, in the order of reports.
+var peers = []peer{
 	{"siftkv", "AppendGet; filter blocked:10 (the default) on every level; loads with kv.Async", openSiftKVLive},
 	{"pebble", "Get, value copied, Close; bloom(10) on every level (its Get does not ask that of the last); NoSync has the commit with the OS soon", openPebbleLive},
 	{PebbleIteratorName, "as pebble; lookups by one iterator, reused, with last-level filters: it does not see later writes", openPebbleIterator},
 	{"badger", "View and Item.Value per get; values in the tree (ValueThreshold 1 MiB), Bloom filters at 1 %, indexes in memory, no conflict detection, no metrics; without compression no block cache: blocks come from its memory maps", openBadger},
 	{"goleveldb", "Get; Bloom filter of 10 bits, no fsync unless asked for, 4,096 open files", openGoLevelDB},
 	{"bbolt", "View per get, Bucket.Get, value copied; NoSync unless asked for, NoFreelistSync, hash map freelist, no statistics; each batch sorted by key; concurrent sets by DB.Batch; neither cache, filter nor compression: a memory map", openBBolt},
+
+	{RocksDBName, "Get with the value copied, in one call from Go; full Bloom filter of 10 bits on every level, whole keys; filters and indexes in the block cache, pinned; levels sized from the last; no statistics; NoSync has each commit with the OS", openRocksDBLive},
 }
 
-// Peers lists the names that Open accepts.
+// Peers lists the names that Open accepts: RocksDB's only if it is built in.
 func Peers() []string {
 	var names []string
 	for _, p := range peers {
-		names = append(names, p.name)
+		if p.name != RocksDBName || hasRocksDB {
+			names = append(names, p.name)
+		}
 	}
 	return names
 }
 
 // Open opens or creates the store of a named engine in dir.
 func Open(name, dir string, s Settings) (Live, error) {
-	for _, p := range peers {
-		if p.name == name {
-			return p.open(dir, s)
-		}
+	if err := CheckName("engine", name, Peers()); err != nil {
+		return nil, err
 	}
-	return nil, bench.Usagef("%s: not an engine; choose from %s", name, strings.Join(Peers(), ", "))
+	at := slices.IndexFunc(peers, func(p peer) bool { return p.name == name })
+	return peers[at].open(dir, s)
 }
 
 // Notes says how the store of a named engine is used, and with which settings

@@ -26,7 +26,13 @@ func Unsupported(format string, args ...any) error {
 }
 
 // Variants lists the names that NewVariant accepts.
-var Variants = []string{"null", "siftkv", "pebble", "pebble-iterator", "badger", "goleveldb", "bbolt"}
+func Variants() []string {
+	names := []string{"null", "siftkv", "pebble", "pebble-iterator", "badger", "goleveldb", "bbolt"}
+	if hasRocksDB {
+		names = append(names, RocksDBName)
+	}
+	return names
+}
 
 // Names of filters that are no spec of filterpolicy.Parse.
 const (
@@ -36,7 +42,7 @@ const (
 
 // A Variant is an engine with a filter and a way to look keys up.
 type Variant struct {
-	Engine string // one of Variants
+	Engine string // of Variants
 	Filter string // canonical
 	Access Access
 	Null   bool // stores nothing
@@ -44,9 +50,10 @@ type Variant struct {
 	// theory only: each store has its own, see PolicyIn.
 	Policy filterpolicy.Policy
 
-	open func(dir string, s Settings, t Tree) (Store, error)
-	own  float64 // rate of the engine's own filter; 0: not known
-	bits float64 // of the engine's own filter
+	open  func(dir string, s Settings, t Tree) (Store, error)
+	own   float64 // rate of the engine's own filter; 0: not known
+	bits  float64 // of the engine's own filter
+	least int     // keys of a file for which these hold
 }
 
 // Open opens or creates the store of a variant.
@@ -61,7 +68,7 @@ func (v *Variant) Expected(keysPerFile int) (bitsPerKey, rate float64, ok bool) 
 	case v.Policy != nil:
 		e := filterpolicy.Expected(v.Policy, keysPerFile)
 		return e.BitsPerKey, e.FPR, true
-	case v.own > 0:
+	case v.own > 0 && keysPerFile >= v.least:
 		return v.bits, v.own, true
 	}
 	return 0, 0, false
@@ -70,6 +77,9 @@ func (v *Variant) Expected(keysPerFile int) (bitsPerKey, rate float64, ok bool) 
 // NewVariant returns an engine with a filter: none, oracle, a spec of this project's
 // filters, or own:BITS for the engine's own. The values are what null answers with.
 func NewVariant(engine, filter string, v values.Values) (*Variant, error) {
+	if err := CheckName("engine", engine, Variants()); err != nil {
+		return nil, err
+	}
 	out := &Variant{Engine: engine, Filter: filter, Access: Get}
 	policy, err := filterOf(filter)
 	if err != nil {
@@ -101,8 +111,8 @@ func NewVariant(engine, filter string, v values.Values) (*Variant, error) {
 		out.pebble(policy)
 	case "badger", "goleveldb", "bbolt":
 		return out, out.peer()
-	default:
-		return nil, bench.Usagef("engine %s: choose from %s", engine, strings.Join(Variants, ", "))
+	case RocksDBName:
+		return out, out.rocksDB()
 	}
 	return out, nil
 }
@@ -186,7 +196,7 @@ func CheckTree(engine string, t Tree) error {
 	if !slices.Contains(CompactionStyles, t.Compaction) {
 		return bench.Usagef("compaction %s: choose from %s", t.Compaction, strings.Join(CompactionStyles, ", "))
 	}
-	if !slices.Contains([]string{"null", "siftkv", "pebble", "pebble-iterator"}, engine) && (t.YoungFiles > 0 || t.BaseLevelBytes > 0) {
+	if !slices.Contains([]string{"null", "siftkv", "pebble", "pebble-iterator", RocksDBName}, engine) && (t.YoungFiles > 0 || t.BaseLevelBytes > 0) {
 		return Unsupported("shape: trees of %s are settled only", engine)
 	}
 	if engine != "siftkv" && t.Compaction != CompactionStyles[0] {

@@ -17,10 +17,19 @@ const (
 	PebbleBloom    = "pebble-bloom"    // Get, Pebble's own Bloom filter
 	PebbleSiftKV   = "pebble-siftkv"   // Get, a filter of this project in Pebble
 	PebbleIterator = "pebble-iterator" // as PebbleBloom, looked up by an iterator that uses last-level filters
+	RocksDBPlain   = "rocksdb"         // Get, no filter
+	RocksDBBloom   = "rocksdb-bloom"   // Get, RocksDB's Bloom filter
+	RocksDBRibbon  = "rocksdb-ribbon"  // Get, RocksDB's Ribbon filter that is as good
 )
 
-// Engines lists the names in the order of the report.
-var Engines = []string{SiftKV, PebblePlain, PebbleBloom, PebbleSiftKV, PebbleIterator}
+// Engines lists the names in the order of the report: RocksDB's only if it is built in.
+func Engines() []string {
+	names := []string{SiftKV, PebblePlain, PebbleBloom, PebbleSiftKV, PebbleIterator}
+	if engine.HasRocksDB() {
+		names = append(names, RocksDBPlain, RocksDBBloom, RocksDBRibbon)
+	}
+	return names
+}
 
 // MaxLookups bounds the lookups of one repetition, which are held in memory.
 const MaxLookups = 10_000_000
@@ -31,7 +40,7 @@ type Config struct {
 	Keys        keys.Request
 	ValueSize   int      // bytes
 	Filters     []string // specs of filterpolicy.Parse, one SiftKV row each
-	Engines     []string // some of Engines
+	Engines     []string // of Engines
 	Budget      string   // spec of the filter whose bits are spread over levels; empty or "none": left out
 	Lookups     int      // of each kind, per row and repetition
 	Repetitions int
@@ -48,8 +57,8 @@ type Config struct {
 // validate reports the first field that makes no sense.
 func (c *Config) validate() error {
 	for _, name := range c.Engines {
-		if !slices.Contains(Engines, name) {
-			return bench.Usagef("--engines %s: not an engine; choose from %s", name, strings.Join(Engines, ", "))
+		if err := engine.CheckName("--engines", name, Engines()); err != nil {
+			return err
 		}
 	}
 	for _, b := range []struct {
@@ -68,7 +77,7 @@ func (c *Config) validate() error {
 	}
 	switch {
 	case len(c.Engines) == 0:
-		return bench.Usagef("--engines: nothing to measure; choose from %s", strings.Join(Engines, ", "))
+		return bench.Usagef("--engines: nothing to measure; choose from %s", strings.Join(Engines(), ", "))
 	case len(c.Filters) == 0 && slices.Contains(c.Engines, SiftKV):
 		return bench.Usagef("--filters: SiftKV needs at least one, such as none or blocked:10")
 	}

@@ -25,6 +25,10 @@ func notes(r *Result) []string {
 		notes = append(notes,
 			"Pebble's blocks and bytes include index and filter blocks, which it reads through its block cache; SiftKV's are data blocks, since it keeps index and filters in memory. \"-\": not counted by that engine.")
 	}
+	if has(RocksDBPlain) || has(RocksDBBloom) || has(RocksDBRibbon) {
+		notes = append(notes,
+			"RocksDB's filters and indexes are pinned in its block cache; its blocks are data blocks. Its statistics are on, for the counters, and cost time; each lookup is one call from Go into C.")
+	}
 	if slices.Contains(r.Settings.Filters, engine.OracleFilter) {
 		notes = append(notes,
 			"The oracle never errs: no filter can read less. The keys of each file are in the memory of kvbench and not counted; its times are those of a hash table.")

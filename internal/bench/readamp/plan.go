@@ -60,7 +60,11 @@ func plan(c *Config, v values.Values) ([]storePlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(stores, pebbles...), nil
+	rocks, err := planRocksDB(c, v)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(stores, pebbles, rocks), nil
 }
 
 // Null is the name of the row that says what the harness itself costs.
@@ -116,7 +120,7 @@ func planPebble(c *Config) ([]storePlan, error) {
 		PebbleSiftKV:   {2, rowPlan{candidates[2].name, engine.Get}},
 		PebbleIterator: {1, rowPlan{"pebble iterator " + pebbleOwn, engine.Iterator}},
 	}
-	for _, name := range Engines {
+	for _, name := range Engines() {
 		if r, ok := rows[name]; ok && slices.Contains(c.Engines, name) {
 			candidates[r.store].rows = append(candidates[r.store].rows, r.row)
 		}
@@ -124,6 +128,35 @@ func planPebble(c *Config) ([]storePlan, error) {
 	stores := slices.DeleteFunc(candidates, func(s storePlan) bool { return len(s.rows) == 0 })
 	for i := range stores {
 		stores[i].engine = "pebble"
+	}
+	return stores, nil
+}
+
+// planRocksDB makes a store per chosen filter of RocksDB.
+func planRocksDB(c *Config, v values.Values) ([]storePlan, error) {
+	var stores []storePlan
+	for _, s := range []struct{ engine, filter string }{{RocksDBPlain, "none"}, {RocksDBBloom, "bloom:10"}, {RocksDBRibbon, "ribbon:10"}} {
+		if !slices.Contains(c.Engines, s.engine) {
+			continue
+		}
+		variant, err := engine.NewVariant(engine.RocksDBName, s.filter, v)
+		if err != nil {
+			return nil, err
+		}
+		name := engine.RocksDBName + " " + s.filter
+		p := storePlan{
+			name: name, engine: engine.RocksDBName, filter: s.filter,
+			open: func(dir string) (engine.Store, error) { return variant.Open(dir, c.Store, engine.Tree{}) },
+			rows: []rowPlan{{name, engine.Get}},
+		}
+		p.theory = func(keysPerFile int) *lookup.Theory {
+			bits, rate, ok := variant.Expected(keysPerFile)
+			if !ok {
+				return nil
+			}
+			return &lookup.Theory{BitsPerKey: bits, FPR: rate}
+		}
+		stores = append(stores, p)
 	}
 	return stores, nil
 }

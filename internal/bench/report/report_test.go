@@ -52,7 +52,7 @@ func sample() *readamp.Result {
 			Kernel: "6.1.0", Dir: "/tmp", Filesystem: "ext4", Load1: 0.25, Warnings: []string{},
 		},
 		Settings: readamp.Settings{
-			Engines: readamp.Engines, Filters: []string{"none", "blocked:10"}, ValueBytes: 100,
+			Engines: readamp.Engines(), Filters: []string{"none", "blocked:10"}, ValueBytes: 100,
 			Lookups: 1000, LatencyLookups: 250, WarmupLookups: 1000, Repetitions: 1, Seed: 1,
 			Store: engine.Settings{CacheBytes: 64 << 20, MemtableBytes: 16 << 20, BlockBytes: 4096, Compression: "snappy", Compactions: 2, BatchKeys: 1000},
 		},

@@ -105,8 +105,8 @@ const (
 
 func (c *Config) validate() error {
 	for _, name := range c.Engines {
-		if !slices.Contains(engine.Peers(), name) {
-			return bench.Usagef("--engines %s: choose from %s", name, strings.Join(engine.Peers(), ", "))
+		if err := engine.CheckName("--engines", name, engine.Peers()); err != nil {
+			return err
 		}
 	}
 	for _, n := range c.Sizes {

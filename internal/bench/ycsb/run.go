@@ -105,6 +105,11 @@ const (
 
 // validate reports the first field that makes no sense.
 func (c *Config) validate() error {
+	for _, name := range c.Engines {
+		if err := engine.CheckName("--engines", name, Engines()); err != nil {
+			return err
+		}
+	}
 	for _, list := range []struct {
 		flag           string
 		given, allowed []string

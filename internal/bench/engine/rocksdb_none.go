@@ -1,0 +1,14 @@
+//go:build !rocksdb
+
+package engine
+
+import "errors"
+
+// hasRocksDB says that this program was built without RocksDB.
+const hasRocksDB = false
+
+var errNoRocksDB = errors.New("rocksdb: this program was built without it")
+
+func openRocksDBLive(string, Settings) (Live, error) { return nil, errNoRocksDB }
+
+func openRocksDBTree(string, Settings, string, Tree) (Store, error) { return nil, errNoRocksDB }
