@@ -4,6 +4,7 @@ package kv
 // Sub for what happened in between.
 type Metrics struct {
 	Levels [NumLevels]LevelMetrics
+	Runs   []RunMetrics // sorted runs in the order in which a lookup asks them
 
 	// Point lookups: Get, AppendGet, Has.
 	Gets         uint64
@@ -73,6 +74,24 @@ type Metrics struct {
 	Iterators    int
 	Snapshots    int // those of transactions included
 	Transactions int
+}
+
+// RunMetrics are figures of one sorted run: a lookup considers one file of it at most.
+// Each file of level 0 is a run.
+type RunMetrics struct {
+	Level       int
+	Files       int
+	Bytes       int64  // of the files
+	Entries     uint64 // point entries, tombstones included
+	FilterBytes int64  // of the files' filters, on disk
+}
+
+// add counts a file.
+func (r *RunMetrics) add(t *table) {
+	r.Files++
+	r.Bytes += t.Size
+	r.Entries += t.Entries
+	r.FilterBytes += int64(t.FilterBytes)
 }
 
 // LevelMetrics are figures of one level.
@@ -236,6 +255,7 @@ func (d *DB) shape(m *Metrics) {
 	for n := range m.Levels {
 		m.Levels[n].Runs = d.current.numRuns(n)
 	}
+	m.Runs = d.current.runMetrics()
 	d.current.all(func(n int, t *table) {
 		l := &m.Levels[n]
 		l.Files++
@@ -280,4 +300,22 @@ func (c *levelCounters) sum() LookupCounters {
 	s.IndexLookups = s.Unfiltered + s.FilterTruePositives + s.FilterFalsePositives
 	s.FilesConsidered = s.RuledOutByBounds + s.RuledOutByRangeTombstone + s.FilterNegatives + s.IndexLookups
 	return s
+}
+
+// runMetrics returns the figures of each run, those of level 0 first.
+func (v *version) runMetrics() []RunMetrics {
+	runs := make([]RunMetrics, 0, len(v.levels[0].tables)+len(v.runs))
+	for _, t := range v.levels[0].tables {
+		var r RunMetrics
+		r.add(t)
+		runs = append(runs, r)
+	}
+	for _, run := range v.runs {
+		r := RunMetrics{Level: run.level}
+		for _, t := range run.tables {
+			r.add(t)
+		}
+		runs = append(runs, r)
+	}
+	return runs
 }

@@ -20,6 +20,7 @@ type readampCommand struct {
 	Filters   []string `default:"none;bloom:10;blocked:10;cuckoo:12;oracle" sep:"none" placeholder:"SPECS" help:"Filters of SiftKV, one row each (default ${default}); oracle never errs, and none and it bracket the others. Separate by spaces or semicolons, or repeat the flag; a spec may contain commas. Example: --filters 'none blocked:10 cuckoo:12,4'."`
 	Engines   []string `default:"${engines}" placeholder:"NAMES" help:"Engines to measure, separated by commas (default all): siftkv; pebble (no filter); pebble-bloom (its own, 10 bits); pebble-siftkv (our blocked:10 in Pebble); pebble-iterator (own filter, reused iterator that consults last-level filters); rocksdb (no filter), rocksdb-bloom, rocksdb-ribbon (if built with the tag rocksdb). Example: --engines siftkv,pebble-bloom."`
 	Budget    string   `default:"bloom:10" placeholder:"SPEC" help:"Filter of the comparison of equal bits for all keys with a filter budget spread over the levels, on trees of SiftKV (default ${default}); none leaves it out."`
+	Compact   string   `name:"compaction" default:"${compaction}" placeholder:"NAME" help:"Compaction of SiftKV: ${compactions} (default ${default}). It shapes the trees of the comparison with a filter budget: tiered and lazy-leveled ones have several sorted runs in a level. Rows are of settled stores, which have one run whatever the compaction."`
 	Lookups   int      `default:"40000" placeholder:"N" help:"Timed lookups of existing and of absent keys, each, per row and repetition (default ${default})."`
 	Reps      int      `default:"5" placeholder:"N" help:"Repetitions; times are their median (default ${default})."`
 	Seed      uint64   `default:"1" placeholder:"N" help:"Seed of keys, values and all random orders (default ${default}). The same seed gives the same keys and the same lookups."`
@@ -46,7 +47,7 @@ const batchKeys = 1000
 func (c *readampCommand) Run(ctx context.Context, p *program) error {
 	result, err := readamp.Run(ctx, &readamp.Config{
 		Keys:      keys.Request{Keys: c.Keys, KeySize: c.KeySize, MaxLen: kv.MaxKeySize, Seed: c.Seed},
-		ValueSize: c.ValueSize, Filters: readamp.SplitSpecs(c.Filters), Engines: c.Engines, Budget: c.Budget,
+		ValueSize: c.ValueSize, Filters: readamp.SplitSpecs(c.Filters), Engines: c.Engines, Budget: c.Budget, Compaction: c.Compact,
 		Lookups: c.Lookups, Repetitions: c.Reps, Seed: c.Seed,
 		Store: engine.Settings{
 			CacheBytes: int64(c.Cache), MemtableBytes: int64(c.Memtable), BlockBytes: int(c.BlockSize),

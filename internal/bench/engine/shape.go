@@ -3,6 +3,9 @@ package engine
 // A Shape describes the files of a store.
 type Shape struct {
 	Levels []LevelShape `json:"levels"` // non-empty levels only, youngest first
+	// ByRun has each sorted run of those levels in the order in which a lookup asks
+	// them, with Runs 1 and no IndexBytes; nothing if the engine does not tell.
+	ByRun []LevelShape `json:"by_run,omitempty"`
 }
 
 // A LevelShape describes the files of one level.
@@ -34,6 +37,21 @@ func (s Shape) Total() LevelShape {
 // do not overlap: a lookup then considers one file at most.
 func (s Shape) Settled() bool {
 	return len(s.Levels) == 0 || len(s.Levels) == 1 && s.Levels[0].Level > 0 && s.Levels[0].Runs <= 1
+}
+
+// RunsOf returns the runs of a level, or, where the engine does not tell them apart, the
+// level as one.
+func (s Shape) RunsOf(l LevelShape) []LevelShape {
+	var runs []LevelShape
+	for _, r := range s.ByRun {
+		if r.Level == l.Level {
+			runs = append(runs, r)
+		}
+	}
+	if len(runs) == 0 {
+		return []LevelShape{l}
+	}
+	return runs
 }
 
 // BitsPerKey returns the filter bits spent on each entry; 0 for an empty store.

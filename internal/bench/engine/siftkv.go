@@ -150,6 +150,11 @@ func ShapeOf(m *kv.Metrics) Shape {
 			FilterBytes: l.FilterBytes, IndexBytes: l.IndexBytes,
 		})
 	}
+	for _, r := range m.Runs {
+		shape.ByRun = append(shape.ByRun, LevelShape{
+			Level: r.Level, Runs: 1, Files: r.Files, Bytes: r.Bytes, Entries: int64(r.Entries), FilterBytes: r.FilterBytes,
+		})
+	}
 	return shape
 }
 

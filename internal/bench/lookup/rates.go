@@ -11,11 +11,11 @@ import (
 // A LevelRate sets the prediction for one level's filters against what they did.
 type LevelRate struct {
 	Level      int     `json:"level"`
-	Runs       int     `json:"runs"` // files a lookup may have to ask: all of level 0, one of any other
+	Runs       int     `json:"runs"` // sorted runs, of each of which a lookup may have to ask a file; in level 0 each file is one
 	Keys       int64   `json:"keys"`
 	BitsPerKey float64 `json:"bits_per_key"`
-	Predicted  float64 `json:"predicted"` // rate of one probe
-	Measured   *Rate   `json:"measured"`  // likewise; null if no lookup came to the level
+	Predicted  float64 `json:"predicted"` // rate of one probe, the mean over the runs
+	Measured   *Rate   `json:"measured"`  // likewise, over all probes; null if no lookup came to the level
 }
 
 // A Sum is a sum of false-positive rates over the runs of a tree: the files that an
@@ -29,7 +29,10 @@ type Sum struct {
 
 // LevelRates sets prediction against measurement for every level of a shape. The
 // counters are those of lookups of distinct absent keys. The policy is that of every
-// file, or with a budget (spread) says the family.
+// file, or with a budget (spread) says the family. Runs of one level may have filters of
+// different bits, and a lookup asks each: their rates are predicted one by one, since a
+// rate is no linear function of the bits, and what is measured of all probes together is
+// their mean, as each run is asked about as often as the next.
 func LevelRates(shape engine.Shape, c engine.Counters, policy filterpolicy.Policy, spread bool) []LevelRate {
 	predict := namedRate
 	if spread {
@@ -37,9 +40,10 @@ func LevelRates(shape engine.Shape, c engine.Counters, policy filterpolicy.Polic
 	}
 	var levels []LevelRate
 	for _, l := range shape.Levels {
-		level := LevelRate{
-			Level: l.Level, Runs: l.Runs, Keys: l.Entries, BitsPerKey: l.BitsPerKey(),
-			Predicted: predict(policy, l),
+		level := LevelRate{Level: l.Level, Runs: l.Runs, Keys: l.Entries, BitsPerKey: l.BitsPerKey()}
+		runs := shape.RunsOf(l)
+		for _, run := range runs {
+			level.Predicted += predict(policy, run) / float64(len(runs))
 		}
 		if l.Level < len(c.Levels) {
 			level.Measured = passRate(c.Levels[l.Level])

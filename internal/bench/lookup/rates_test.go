@@ -37,6 +37,31 @@ func TestPredictedRateIsThatOfTheBitsTaken(t *testing.T) {
 	require.InDelta(t, 1, fittedRate(bloom, engine.LevelShape{Files: 1, Entries: 10}), 0, "no filter")
 }
 
+// TestRunsOfALevelArePredictedOneByOne has a level of two runs of which one has twice
+// the bits: the mean of their rates is not the rate of their mean bits.
+func TestRunsOfALevelArePredictedOneByOne(t *testing.T) {
+	bloom, err := filterpolicy.Parse("bloom:10")
+	require.NoError(t, err)
+	run := func(bits string) (engine.LevelShape, float64) {
+		p, err := filterpolicy.Parse(bits)
+		require.NoError(t, err)
+		e := filterpolicy.Expected(p, 100_000)
+		return engine.LevelShape{Level: 4, Runs: 1, Files: 1, Entries: 100_000, FilterBytes: int64(math.Round(e.BitsPerKey * 100_000 / 8))}, e.FPR
+	}
+	few, high := run("bloom:6")
+	many, low := run("bloom:12")
+	shape := engine.Shape{ByRun: []engine.LevelShape{{Level: 0, Runs: 1, Files: 1, Entries: 5}, many, few}}
+	level := engine.LevelShape{Level: 4, Runs: 2, Files: 2, Entries: 200_000, FilterBytes: few.FilterBytes + many.FilterBytes}
+	shape.Levels = []engine.LevelShape{{Level: 0, Runs: 1, Files: 1, Entries: 5}, level}
+	rates := LevelRates(shape, engine.Counters{}, bloom, true)
+	require.Len(t, rates, 2)
+	require.InDelta(t, 1, rates[0].Predicted, 0, "no filter")
+	require.InEpsilon(t, (high+low)/2, rates[1].Predicted, 0.02)
+	predicted, _ := SumRates(rates)
+	require.InEpsilon(t, 1+high+low, predicted, 0.02)
+	require.Greater(t, (high+low)/2, 1.5*fittedRate(bloom, level), "which is what the whole level would be taken for")
+}
+
 func TestPassRateCountsUnfilteredProbes(t *testing.T) {
 	r := passRate(engine.Tally{FilterChecks: 900, Negatives: 890, FalsePositives: 10, Unfiltered: 100, IndexLookups: 110})
 	require.InDelta(t, 0.11, r.Value, 1e-12)

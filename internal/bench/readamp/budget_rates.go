@@ -36,9 +36,11 @@ func (b *Budget) gains() {
 const (
 	ruleBudgetLevels  = "budget: probes and index lookups behind the rates of all levels = those counted in all"
 	ruleBudgetEntries = "budget: entries in the tree >= keys loaded"
+	ruleBudgetRuns    = "budget: runs, files, entries and filter bytes of the runs of a level = those of the level"
+	ruleBudgetAsked   = "budget: lookups x runs of a level >= files considered there"
 )
 
-var budgetRules = []string{ruleBudgetLevels, ruleBudgetEntries}
+var budgetRules = []string{ruleBudgetLevels, ruleBudgetEntries, ruleBudgetRuns, ruleBudgetAsked}
 
 // checkBudget checks both stores by the rules of any timed loop, and that no lookup is
 // missing from the rates.
@@ -57,5 +59,20 @@ func checkBudget(c *lookup.Checker, b *Budget) {
 		c.Equal(ruleBudgetLevels, probes, total.FilterChecks.Plus(total.Unfiltered))
 		c.Equal(ruleBudgetLevels, passed, total.IndexLookups)
 		c.Compare(ruleBudgetEntries, engine.Count(s.Shape.Total().Entries), ">=", engine.Count(b.Keys))
+		checkRuns(c, s, b.Lookups)
+	}
+}
+
+// checkRuns checks that the rates are of as many runs as there are, and that no lookup
+// asked more of them.
+func checkRuns(c *lookup.Checker, s *BudgetStore, lookups int) {
+	for _, l := range s.Shape.Levels {
+		sum := engine.Shape{Levels: s.Shape.RunsOf(l)}.Total()
+		for _, pair := range [][2]int64{
+			{int64(sum.Runs), int64(l.Runs)}, {int64(sum.Files), int64(l.Files)}, {sum.Entries, l.Entries}, {sum.FilterBytes, l.FilterBytes},
+		} {
+			c.Equal(ruleBudgetRuns, engine.Count(pair[0]), engine.Count(pair[1]))
+		}
+		c.Compare(ruleBudgetAsked, engine.Count(lookups)*engine.Count(l.Runs), ">=", s.Counters.Levels[l.Level].FilesConsidered)
 	}
 }

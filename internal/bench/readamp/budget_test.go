@@ -54,6 +54,41 @@ func TestTheBudgetCostsLessAtEqualMemory(t *testing.T) {
 	require.Greater(t, b.Spread.Levels[0].BitsPerKey, b.Uniform.Levels[0].BitsPerKey+4, "young runs get more")
 }
 
+// TestTheBudgetOfSeveralRunsPerLevel grows trees with several runs in a level, and holds
+// what is predicted of them against what was counted.
+func TestTheBudgetOfSeveralRunsPerLevel(t *testing.T) {
+	for kind, several := range map[string]bool{"leveled": false, "lazy-leveled": true, "tiered": true} {
+		c := budgetOnly(t, "8000")
+		c.Compaction = kind
+		r, err := Run(t.Context(), c)
+		require.NoError(t, err)
+		require.NoError(t, r.Identities.Err(), kind)
+		require.Contains(t, r.Identities.Rules, ruleBudgetRuns)
+		require.Equal(t, kind, r.Settings.Compaction)
+		for _, s := range []*BudgetStore{&r.Budget.Uniform, &r.Budget.Spread} {
+			require.Equal(t, kind, s.Tree.Compaction)
+			most := 0
+			for i, l := range s.Levels {
+				if l.Level == 0 {
+					continue
+				}
+				most = max(most, l.Runs)
+				require.Len(t, s.Shape.RunsOf(s.Shape.Levels[i]), l.Runs)
+				require.InEpsilon(t, r.Budget.Lookups*l.Runs, l.Measured.Trials, 0.2, "%s, %s, level %d: every run is asked, but for keys between its files", kind, s.Name, l.Level)
+			}
+			require.Equal(t, several, most > 1, "%s: runs in a level", kind)
+			require.InEpsilon(t, s.PredictedSum, s.MeasuredSum.Value, 0.5, "%s, %s", kind, s.Name)
+			index := float64(s.Counters.Total.IndexLookups) / float64(r.Budget.Lookups)
+			require.InEpsilon(t, s.MeasuredSum.Value, index, 0.2, "%s: the sum of the rates is what a lookup reads", kind)
+		}
+	}
+	c := budgetOnly(t, "2000")
+	c.Compaction = "sideways"
+	_, err := Run(t.Context(), c)
+	require.ErrorIs(t, err, bench.ErrUsage)
+	require.ErrorContains(t, err, "choose from leveled")
+}
+
 func TestTheBudgetIsDeterministic(t *testing.T) {
 	var budgets [2]*Budget
 	for i := range budgets {

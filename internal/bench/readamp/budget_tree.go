@@ -14,7 +14,9 @@ const maxBudgetKeys = 300_000
 
 // treeOf sizes the levels for n keys.
 func (x *experiment) treeOf(n int) engine.Tree {
-	return grow.Sizes(n, x.source.Describe().MeanLen, x.config.ValueSize)
+	t := grow.Sizes(n, x.source.Describe().MeanLen, x.config.ValueSize)
+	t.Compaction = x.config.Compaction
+	return t
 }
 
 // grow loads n keys, compacts them into the last level, and rewrites some until

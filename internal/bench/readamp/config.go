@@ -34,7 +34,7 @@ func Engines() []string {
 // MaxLookups bounds the lookups of one repetition, which are held in memory.
 const MaxLookups = 10_000_000
 
-// A Config says what to measure. Every field is needed but Budget, Dir, Argv and
+// A Config says what to measure. Every field is needed but Budget, Compaction, Dir, Argv and
 // Wrap.
 type Config struct {
 	Keys        keys.Request
@@ -42,6 +42,7 @@ type Config struct {
 	Filters     []string // specs of filterpolicy.Parse, one SiftKV row each
 	Engines     []string // of Engines
 	Budget      string   // spec of the filter whose bits are spread over levels; empty or "none": left out
+	Compaction  string   // of engine.CompactionStyles, for SiftKV; empty: the first
 	Lookups     int      // of each kind, per row and repetition
 	Repetitions int
 	Seed        uint64
@@ -74,6 +75,9 @@ func (c *Config) validate() error {
 	}
 	if err := c.Store.Check("--"); err != nil {
 		return err
+	}
+	if c.Compaction != "" && !slices.Contains(engine.CompactionStyles, c.Compaction) {
+		return bench.Usagef("--compaction %s: choose from %s", c.Compaction, strings.Join(engine.CompactionStyles, ", "))
 	}
 	switch {
 	case len(c.Engines) == 0:

@@ -35,7 +35,7 @@ func notes(r *Result) []string {
 	}
 	if r.Budget != nil {
 		notes = append(notes,
-			"Filter budget: a run is a sorted file or level that a lookup may have to ask; the sum of rates is over all runs, and what an absent key costs in reads where it lies within the bounds of each (probes/op says how many did). Predicted: theory; under the budget at the bits that the level's filters take.")
+			"Filter budget: a run is a sorted sequence of files, of which a lookup may have to ask one: each file of level 0, and one or (tiered) several of any other level; the sum of rates is over all runs, and what an absent key costs in reads where it lies within the bounds of each (probes/op says how many did). Predicted: theory; under the budget at the bits that the level's filters take.")
 	}
 	return append(notes, fmt.Sprintf(
 		"ns/op: wall time of a loop per lookup, median of the repetitions (%d). p50 and p99: single lookups, each with one clock reading (%d ns here) in it. The row \"null\" is the harness alone.",

@@ -85,7 +85,7 @@ func planSiftKV(c *Config) ([]storePlan, error) {
 		stores = append(stores, storePlan{
 			name: name, engine: SiftKV, filter: policy.String(),
 			open: func(dir string) (engine.Store, error) {
-				return engine.OpenSiftKV(dir, c.Store, engine.PolicyIn(policy, dir))
+				return engine.OpenSiftKVTree(dir, c.Store, engine.PolicyIn(policy, dir), engine.Tree{Compaction: c.Compaction})
 			},
 			theory: expected(policy),
 			rows:   []rowPlan{{name, engine.Get}},

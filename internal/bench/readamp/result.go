@@ -33,7 +33,8 @@ type Result struct {
 type Settings struct {
 	Engines        []string        `json:"engines"`
 	Filters        []string        `json:"filters"`
-	Budget         string          `json:"budget"` // filter of the comparison with a budget; empty: left out
+	Compaction     string          `json:"compaction,omitempty"` // of SiftKV; empty: leveled
+	Budget         string          `json:"budget"`               // filter of the comparison with a budget; empty: left out
 	ValueBytes     int             `json:"value_bytes"`
 	Lookups        int             `json:"lookups"`         // timed, of each kind, per row and repetition
 	LatencyLookups int             `json:"latency_lookups"` // timed one by one, likewise

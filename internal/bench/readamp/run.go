@@ -103,7 +103,7 @@ func (x *experiment) newResult() *Result {
 		Keys:        x.source.Describe(),
 		TimerNs:     int64(measure.TimerCost()),
 		Settings: Settings{
-			Engines: c.Engines, Filters: c.Filters, ValueBytes: c.ValueSize,
+			Engines: c.Engines, Filters: c.Filters, Compaction: c.Compaction, ValueBytes: c.ValueSize,
 			Lookups: c.Lookups, LatencyLookups: latencyLookups(c.Lookups), WarmupLookups: c.Lookups,
 			Repetitions: c.Repetitions, Seed: c.Seed, Store: c.Store,
 		},

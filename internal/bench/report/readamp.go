@@ -52,6 +52,9 @@ func writeSettings(out *bytes.Buffer, r *readamp.Result) {
 	fmt.Fprintf(out, "values    %d bytes, half compressible\n", s.ValueBytes)
 	fmt.Fprintf(out, "stores    cache %s · memtable %s · block %d bytes · compression %s · %s at once · batches of %d keys, no fsync\n",
 		bytesize.Size(st.CacheBytes), bytesize.Size(st.MemtableBytes), st.BlockBytes, st.Compression, times(st.Compactions, "compaction"), st.BatchKeys)
+	if s.Compaction != "" {
+		fmt.Fprintf(out, "siftkv    compaction %s\n", s.Compaction)
+	}
 	if st.SiftKVIndexBytes != 0 {
 		fmt.Fprintf(out, "siftkv    index leaves of %s\n", bytesize.Size(st.SiftKVIndexBytes))
 	}

@@ -12,6 +12,8 @@ package rocksdb
 #cgo LDFLAGS: -lrocksdb
 #cgo noescape kv_get
 #cgo nocallback kv_get
+#cgo noescape rocksdb_put
+#cgo nocallback rocksdb_put
 #include "calls.h"
 */
 import "C"

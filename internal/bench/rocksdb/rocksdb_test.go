@@ -79,6 +79,16 @@ func TestLookupsDoNotAllocate(t *testing.T) {
 	}))
 }
 
+func TestWritesDoNotAllocate(t *testing.T) {
+	d := open(t, "")
+	key, value := []byte("key"), make([]byte, 100)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if err := d.Set(key, value, false); err != nil {
+			t.Error(err)
+		}
+	}))
+}
+
 func TestErrorsSayWhatIsWrong(t *testing.T) {
 	_, err := Open(t.TempDir(), "write_buffer=7", false)
 	require.ErrorContains(t, err, "write_buffer")
