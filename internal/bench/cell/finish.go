@@ -96,7 +96,7 @@ func (x *run) notes(r *Result) []string {
 		notes = append(notes, "Pebble's blocks and bytes include index and filter blocks, which it reads through its block cache.")
 	}
 	if r.Settings.Engine == engine.RocksDBName {
-		notes = append(notes, "RocksDB's filters and indexes are pinned in its block cache; its blocks are data blocks. Its statistics are on, for the counters, and cost time; each lookup is one call from Go into C.")
+		notes = append(notes, engine.RocksDBNote())
 	}
 	if r.Settings.Filter == engine.OracleFilter {
 		notes = append(notes, "The oracle never errs. The keys of each file are in the memory of kvbench and not counted; a file has eight bytes in place of a filter. Its times are those of a hash table.")

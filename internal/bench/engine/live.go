@@ -92,6 +92,9 @@ func Open(name, dir string, s Settings) (Live, error) {
 // beside the common ones.
 func Notes(name string) string {
 	for _, p := range peers {
+		if p.name == RocksDBName && name == RocksDBName {
+			return p.notes + rocksDBBuild()
+		}
 		if p.name == name {
 			return p.notes
 		}

@@ -14,6 +14,14 @@ import (
 // hasRocksDB says that this program was built with RocksDB.
 const hasRocksDB = true
 
+// rocksDBBuild says what is unusual about how the library was built, if anything.
+func rocksDBBuild() string {
+	if rocksdb.Asserts() {
+		return "; the library was built with its assertions and is slower than it could be"
+	}
+	return ""
+}
+
 // RocksDB is a store of RocksDB.
 type RocksDB struct {
 	db      *rocksdb.DB

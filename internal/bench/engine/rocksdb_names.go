@@ -12,6 +12,11 @@ import (
 // with the tag rocksdb.
 const RocksDBName = "rocksdb"
 
+// RocksDBNote says how the numbers of stores of RocksDB that count are to be read.
+func RocksDBNote() string {
+	return "RocksDB's filters and indexes are pinned in its block cache; its blocks are data blocks. Its statistics are on, for the counters, and cost time; each lookup is one call from Go into C" + rocksDBBuild() + "."
+}
+
 // HasRocksDB reports whether RocksDB is built in.
 func HasRocksDB() bool { return hasRocksDB }
 

@@ -27,7 +27,7 @@ func notes(r *Result) []string {
 	}
 	if has(RocksDBPlain) || has(RocksDBBloom) || has(RocksDBRibbon) {
 		notes = append(notes,
-			"RocksDB's filters and indexes are pinned in its block cache; its blocks are data blocks. Its statistics are on, for the counters, and cost time; each lookup is one call from Go into C.")
+			engine.RocksDBNote())
 	}
 	if slices.Contains(r.Settings.Filters, engine.OracleFilter) {
 		notes = append(notes,

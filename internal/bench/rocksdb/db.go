@@ -77,6 +77,9 @@ func (d *DB) Close() {
 	C.rocksdb_options_destroy(d.options)
 }
 
+// Asserts reports whether the library was built with its assertions, which cost time.
+func Asserts() bool { return C.kv_asserts() != 0 }
+
 // take makes an error of a message of RocksDB, nil of none, and frees it.
 func take(message *C.char) error {
 	if message == nil {
