@@ -8,6 +8,7 @@
 //	engine    stores under one interface: SiftKV, null, and its peers
 //	measure   streams of lookups, timed loops that check every answer, statistics
 //	lookup    what a run of lookups cost, and the relations its counters keep
+//	timeline  operations and background work over time
 //	grow      trees of several levels that come out the same every time
 //	environ   the machine a result was taken on
 //	readamp   the read-amplification experiment: load, settle, look up, check

@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/grow"
 	"github.com/siftkv/siftkv/internal/bench/keys"
+	"github.com/siftkv/siftkv/internal/bench/timeline"
 )
 
 // A built store is a directory with the files of some settings.
@@ -57,18 +58,21 @@ func (x *run) build(ctx context.Context) (b *built, err error) {
 	if b.about.Tree, err = x.settings.tree(x.source, x.variant); err != nil {
 		return nil, err
 	}
-	store, err := x.open(b)
+	line := timeline.Start()
+	store, err := x.open(b, line.Background)
 	if err != nil {
 		return nil, err
 	}
-	l := &loader{x: x, b: b, store: store}
+	l := &loader{x: x, b: b, opened: store, store: watch(store, line), line: line}
 	err = l.load(ctx)
 	return b, errors.Join(err, store.Close())
 }
 
-// open opens the store of a build with the cell's settings.
-func (x *run) open(b *built) (engine.Store, error) {
+// open opens the store of a build with the cell's settings, which tells f, if that is
+// not nil, of its background work.
+func (x *run) open(b *built, f func(engine.Background)) (engine.Store, error) {
 	s := x.settings.store()
+	s.Background = f
 	if x.settings.Shape == Grown { // so that the grower says when to flush
 		s.MemtableBytes = min(engine.MaxMemtable, max(s.MemtableBytes, b.about.Tree.BaseLevelBytes))
 	}
@@ -81,9 +85,11 @@ func (x *run) open(b *built) (engine.Store, error) {
 
 // A loader fills a store.
 type loader struct {
-	x     *run
-	b     *built
-	store engine.Store
+	x      *run
+	b      *built
+	opened engine.Store
+	store  engine.Store // the same, watched
+	line   *timeline.Recorder
 }
 
 // load writes every key, gives the tree its shape, and notes what that took.
@@ -103,9 +109,10 @@ func (l *loader) load(ctx context.Context) error {
 		return err
 	}
 	a := &l.b.about
+	a.Timeline = l.line.Timeline(time.Now())
 	a.LoadSeconds = time.Since(start).Seconds() - a.SettleSeconds
 	a.Usage = engine.UnknownUsage()
-	if m, ok := l.store.(engine.Meter); ok {
+	if m, ok := l.opened.(engine.Meter); ok {
 		a.Usage = m.Usage()
 		// What is in memory now depends on which files of compactions are still open.
 		a.Usage.FilterMemory, a.Usage.IndexMemory, a.Usage.CacheMemory = engine.Unknown, engine.Unknown, engine.Unknown

@@ -6,6 +6,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/lookup"
 	"github.com/siftkv/siftkv/internal/bench/pagecache"
+	"github.com/siftkv/siftkv/internal/bench/timeline"
 )
 
 // Schema names the form of a Result in JSON. It changes when a field changes its
@@ -51,6 +52,10 @@ type Build struct {
 	UserBytes     int64        `json:"user_bytes"` // of keys and values written
 	LiveBytes     int64        `json:"live_bytes"` // of the keys and values that are there
 	Settled       bool         `json:"settled"`
+
+	// Timeline shows the writes, and what the store did in the background meanwhile;
+	// null for null.
+	Timeline *timeline.Timeline `json:"timeline"`
 }
 
 // A Phase is what lookups of one kind did.

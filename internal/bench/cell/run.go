@@ -130,7 +130,7 @@ func (x *run) reopen() error {
 	if err := x.close(); err != nil {
 		return err
 	}
-	store, err := x.open(x.lab.store)
+	store, err := x.open(x.lab.store, nil)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/lookup"
 	"github.com/siftkv/siftkv/internal/bench/measure"
+	"github.com/siftkv/siftkv/internal/bench/timeline"
 )
 
 // Samples returns made-up results for the tests of what shows results. Their counters
@@ -50,6 +51,7 @@ func sample(eng, filter, shape string, bits, rate float64) *Result {
 		r.Shape.Levels = append(r.Shape.Levels, engine.LevelShape{Level: 6, Runs: 1, Files: 3, Bytes: 8_000_000, Entries: sampleKeys, FilterBytes: filterBytes, IndexBytes: 65_000})
 		r.Build.Usage.Flushed, r.Build.Usage.Compacted = 8_000_000, 8_000_000
 		r.BitsPerKey = bits
+		r.Build.Timeline = madeUpTimeline(eng)
 	}
 	young := 0
 	if shape != Settled {
@@ -68,6 +70,21 @@ func sample(eng, filter, shape string, bits, rate float64) *Result {
 	r.Metrics = metrics(r)
 	r.Identities = checkIdentities(r, eng == "null")
 	return r
+}
+
+// madeUpTimeline is one with each kind of event.
+func madeUpTimeline(eng string) *timeline.Timeline {
+	t := &timeline.Timeline{Interval: 0.128, Operations: []int64{9000, 30_000, 25_000, 0, 12_000, 20_000, 4000, 0, 0, 0, 0, 0}}
+	t.Events = []timeline.Event{
+		{Kind: engine.Flush, From: 0.2, To: 0.3, Bytes: 4_000_000},
+		{Kind: engine.Stall, From: 0.38, To: 0.5},
+		{Kind: engine.Flush, From: 0.4, To: 0.5, Bytes: 4_000_000},
+		{Kind: engine.Compaction, From: 0.5, To: 1.4, OutputLevel: 6, Bytes: 8_000_000},
+	}
+	if eng == "pebble" {
+		t.Events = t.Events[2:]
+	}
+	return t
 }
 
 // makeUp fills a phase.

@@ -74,6 +74,10 @@ type Settings struct {
 	// PebbleIndexBytes is the size at which Pebble splits the index of a file in
 	// two levels; 0 is its default, the size of a data block.
 	PebbleIndexBytes int `json:"pebble_index_bytes"`
+
+	// Background, if set, is told of background work when it has ended, from several
+	// goroutines. It returns soon. Engines other than SiftKV and Pebble tell nothing.
+	Background func(Background) `json:"-"`
 }
 
 // Compressions lists the names that Settings.Compression may have.

@@ -53,6 +53,7 @@ func pebbleOptions(s Settings, policy pebble.FilterPolicy, t Tree, log pebble.Lo
 		FormatMajorVersion:         pebble.FormatNewest,
 		CompactionConcurrencyRange: func() (int, int) { return 1, s.Compactions },
 		Logger:                     log,
+		EventListener:              pebbleEvents(s.Background),
 	}
 	if t.YoungFiles > 0 {
 		// Pebble counts each layer of overlapping files of level 0 twice.

@@ -53,6 +53,7 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 		TargetFileSize:           t.FileBytes,
 		BaseLevelSize:            t.BaseLevelBytes,
 		MaxConcurrentCompactions: s.Compactions,
+		Events:                   siftkvEvents(s.Background),
 	}
 	if t.Compaction != "" {
 		kind, err := kv.ParseCompaction(t.Compaction)
