@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
@@ -40,5 +41,25 @@ func NewLabels(set []*cell.Result) *Labels {
 // Values returns the values of the varying settings of the n-th cell.
 func (l *Labels) Values(n int) []string { return l.values[n] }
 
-// Text returns the values in one line.
-func (l *Labels) Text(n int) string { return strings.Join(l.values[n], " ") }
+// spoken are settings whose values say by themselves what they are of.
+var spoken = []string{"budget", "compaction", "shape", "workload", "state"}
+
+// Text returns the values in one line, no two of which are alike: of settings whose
+// values speak for themselves what is usual is left out, others have their names.
+func (l *Labels) Text(n int) string {
+	usual, names := cell.Default(), cell.FieldNames()
+	fields := cell.Fields(&usual)
+	var out []string
+	for i, name := range l.Varying {
+		value := l.values[n][i]
+		switch {
+		case name == "engine" || name == "filter":
+			out = append(out, value)
+		case !slices.Contains(spoken, name):
+			out = append(out, name+" "+value)
+		case value != fields[slices.Index(names, name)].Show():
+			out = append(out, value)
+		}
+	}
+	return strings.Join(out, " ")
+}

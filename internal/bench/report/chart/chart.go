@@ -13,6 +13,13 @@ type Form string
 const (
 	Bars  Form = "bars"  // a bar per category, of stacked series
 	Lines Form = "lines" // points in the plane; series with Line are joined
+
+	// Times has points joined by lines over the marks of each series, which lie in
+	// lanes of their own.
+	Times Form = "times"
+	// Ratios is a table of what each category has of each series, beside the
+	// category that is the baseline. Less is better.
+	Ratios Form = "ratios"
 )
 
 // A Chart is one picture.
@@ -23,25 +30,46 @@ type Chart struct {
 	Form       Form     `json:"form"`
 	X          Axis     `json:"x"`
 	Y          Axis     `json:"y"`
-	Categories []string `json:"categories"` // of Bars
+	Categories []string `json:"categories"` // of Bars and Ratios
 	Stacked    bool     `json:"stacked"`    // else bars stand side by side
+	Baseline   int      `json:"baseline"`   // of Ratios: the category
 	Series     []Series `json:"series"`
 }
 
-// An Axis has a name, with its unit.
+// An Axis has a name.
 type Axis struct {
 	Name string `json:"name"`
+	Unit Unit   `json:"unit"` // empty: numbers are shown as they are
 	Log  bool   `json:"log"`
 }
 
+// A Unit says how numbers are shown.
+type Unit string
+
+// Units.
+const (
+	Nanoseconds Unit = "ns"
+	Seconds     Unit = "s"
+)
+
 // A Series has one value per category, or points.
 type Series struct {
-	Name   string    `json:"name"`
-	Values []float64 `json:"values,omitempty"`
-	Points []Point   `json:"points,omitempty"`
-	Line   bool      `json:"line"`   // points are joined
-	Dashed bool      `json:"dashed"` // theory, or a bound
-	Like   string    `json:"like"`   // name of the series whose colour it has; empty: one of its own
+	Name    string    `json:"name"`
+	Values  []float64 `json:"values,omitempty"` // a negative one is not known
+	Points  []Point   `json:"points,omitempty"`
+	Marks   []Mark    `json:"marks,omitempty"` // of Times
+	Line    bool      `json:"line"`            // points are joined
+	Dashed  bool      `json:"dashed"`          // theory, or a bound
+	Like    string    `json:"like"`            // name of the series whose colour it has; empty: one of its own
+	Neutral bool      `json:"neutral"`         // grey: it belongs to no series
+}
+
+// A Mark is something that went on from one moment to another.
+type Mark struct {
+	Lane  string  `json:"lane"`
+	From  float64 `json:"from"`
+	To    float64 `json:"to"`
+	Label string  `json:"label"`
 }
 
 // A Point lies in the plane, with an interval of Y if Low < High.
@@ -61,7 +89,7 @@ func All(set []*cell.Result, labels []string) []Chart {
 		rates(set, labels), pareto(set, labels),
 		spectrum(set, labels, "absent"), spectrum(set, labels, "existing"),
 		funnel(set, labels, "absent"), funnel(set, labels, "existing"),
-		times(set, labels),
+		times(set, labels), writes(set, labels), ratios(set, labels),
 	} {
 		if len(c.Series) > 0 {
 			charts = append(charts, c)

@@ -103,3 +103,50 @@ func TestNothingIsDrawnOfNothing(t *testing.T) {
 		require.Contains(t, []string{"latency-absent", "latency-existing", "times"}, c.ID)
 	}
 }
+
+func TestTimelinesAreDrawnOncePerStore(t *testing.T) {
+	set, labels := samples()
+	again := *set[1]
+	again.Settings.Cache *= 2 // the same files
+	c := find(t, All(append(set, &again), append(labels, "again")), "writes")
+	require.Len(t, c.Series, len(set)-1, "null has no store")
+	line := set[1].Build.Timeline
+	s := c.Series[0]
+	writes := 0.0
+	for i, p := range s.Points {
+		require.InDelta(t, (float64(i)+0.5)*line.Interval, p.X, 1e-9)
+		writes += p.Y * line.Interval
+	}
+	require.InDelta(t, 100_000, writes, 1e-6)
+	require.Len(t, s.Marks, len(line.Events))
+	for i, m := range s.Marks {
+		require.Contains(t, Lanes, m.Lane)
+		require.InDelta(t, line.Events[i].From, m.From, 0)
+		require.NotEmpty(t, m.Label)
+	}
+	require.Equal(t, "compaction L0 to L6, 7.6 MiB", s.Marks[3].Label)
+}
+
+func TestRatios(t *testing.T) {
+	set, labels := samples()
+	c := find(t, All(set, labels), "ratios")
+	require.Equal(t, 1, c.Baseline, "null is no store")
+	for i, s := range c.Series {
+		one, known := c.RatioOf(i, 1)
+		require.True(t, !known || one == 1, s.Name)
+		_, known = c.RatioOf(i, 0)
+		require.Equal(t, s.Values[0] >= 0, known, s.Name)
+	}
+	blocks, known := c.RatioOf(0, 2)
+	require.True(t, known)
+	want := set[2].Metric("absent", "blocks/op").Value / set[1].Metric("absent", "blocks/op").Value
+	require.InDelta(t, want, blocks, 1e-9)
+	c.Series[0].Values[1] = 0
+	blocks, known = c.RatioOf(0, 2)
+	require.True(t, known)
+	require.Equal(t, "from 0", ratioText(blocks, known))
+	require.Equal(t, "-", ratioText(0, false))
+	require.Equal(t, "0.12", ratioText(0.124, true))
+	require.Zero(t, ratioColour(1).A)
+	require.Equal(t, ratioColour(8), ratioColour(100))
+}

@@ -111,7 +111,7 @@ func funnel(set []*cell.Result, labels []string, kind engine.Kind) Chart {
 // times shows the median time of a lookup, of both kinds side by side.
 func times(set []*cell.Result, labels []string) Chart {
 	c := Chart{
-		ID: "times", Title: "Time of a lookup", Form: Bars, Y: Axis{Name: "ns per lookup"}, Categories: labels,
+		ID: "times", Title: "Time of a lookup", Form: Bars, Y: Axis{Name: "time of a lookup", Unit: Nanoseconds}, Categories: labels,
 		Note: "Median of the repetitions.",
 	}
 	for _, kind := range []engine.Kind{engine.Absent, engine.Existing} {

@@ -92,8 +92,8 @@ func pareto(set []*cell.Result, labels []string) Chart {
 	c := Chart{
 		ID: "pareto", Title: "Blocks per lookup of an absent key against filter memory", Form: Lines,
 		X:    Axis{Name: "filter bits per key, on disk"},
-		Y:    Axis{Name: "blocks per lookup"},
-		Note: "Lower left is better. The front joins what no other cell beats in both. The oracle, whose memory is not counted, is left out.",
+		Y:    Axis{Name: "blocks per lookup", Log: true},
+		Note: "Lower left is better. The front joins what no other cell beats in both. Where no lookup read a block, one block in all lookups is drawn. The oracle, whose memory is not counted, is left out.",
 	}
 	var all []Point
 	for i, r := range set {
@@ -102,11 +102,14 @@ func pareto(set []*cell.Result, labels []string) Chart {
 			continue
 		}
 		p := Point{X: memory.Value, Y: blocks.Value, Label: labels[i]}
+		if p.Y == 0 {
+			p.Y = 1 / float64(r.Absent.Lookups)
+		}
 		all = append(all, p)
 		c.Series = add(c.Series, family(r), p)
 	}
 	if len(all) > 0 {
-		c.Series = append(c.Series, Series{Name: "front", Points: front(all), Line: true, Dashed: true})
+		c.Series = append(c.Series, Series{Name: "front", Points: front(all), Line: true, Dashed: true, Neutral: true})
 	}
 	return c
 }
@@ -131,7 +134,7 @@ func spectrum(set []*cell.Result, labels []string, kind string) Chart {
 	c := Chart{
 		ID: "latency-" + kind, Title: "Latency of single lookups of " + kind + " keys", Form: Lines,
 		X:    Axis{Name: "one lookup in so many takes longer (100: the 99th percentile)", Log: true},
-		Y:    Axis{Name: "ns", Log: true},
+		Y:    Axis{Name: "latency", Unit: Nanoseconds, Log: true},
 		Note: "Each latency has one reading of the clock in it. The last point is the slowest of all.",
 	}
 	for i, r := range set {

@@ -24,6 +24,9 @@ var palette = []color.RGBA{
 	{0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0x40, 0x40, 0x40, 0xff}, {0x99, 0x66, 0x33, 0xff},
 }
 
+// grey is of what belongs to no series.
+var grey = color.RGBA{0x80, 0x80, 0x80, 0xff}
+
 // Sizes of a picture, in points.
 const (
 	width       = 900
@@ -34,22 +37,28 @@ const (
 
 // SVG draws a chart. The same chart gives the same bytes.
 func SVG(w io.Writer, c *Chart) error {
+	if c.Form == Ratios {
+		return svgRatios(w, c)
+	}
 	p := plot.New()
 	p.Title.Text = c.Title
 	p.Title.Padding = vg.Points(8)
-	p.X.Label.Text, p.Y.Label.Text = c.X.Name, c.Y.Name
+	p.X.Label.Text, p.Y.Label.Text = c.X.title(), c.Y.title()
 	p.Add(plotter.NewGrid())
 	tall := float64(height)
 	var err error
-	if c.Form == Bars {
-		p.X.Label.Text, p.Y.Label.Text = c.Y.Name, "" // bars lie down, since names are long
+	switch c.Form {
+	case Bars:
+		p.X.Label.Text, p.Y.Label.Text = c.Y.title(), "" // bars lie down, since names are long
 		each := 1.0
 		if !c.Stacked {
 			each = max(1, float64(len(c.Series))/2)
 		}
 		tall = max(160, 100+perBar*each*float64(len(c.Categories)))
 		err = drawBars(p, c, vg.Points(perBar*each))
-	} else {
+	case Times:
+		err = drawTimes(p, c)
+	default:
 		logScale(&p.X, c.X.Log)
 		logScale(&p.Y, c.Y.Log)
 		err = drawLines(p, c)
@@ -67,6 +76,14 @@ func SVG(w io.Writer, c *Chart) error {
 	legend.Draw(draw.Crop(all, vg.Points(width-legendWidth), 0, 0, -vg.Points(34)))
 	_, err = canvas.WriteTo(w)
 	return err
+}
+
+// title returns what stands beside an axis.
+func (a *Axis) title() string {
+	if a.Unit == "" {
+		return a.Name
+	}
+	return a.Name + ", " + string(a.Unit)
 }
 
 // logScale makes an axis logarithmic.
@@ -88,12 +105,25 @@ func (logTicks) Ticks(low, high float64) []plot.Tick {
 		for digit := 1.0; digit < 10; digit++ {
 			t := plot.Tick{Value: digit * math.Pow10(power)}
 			if digit == 1 || high < few*low && (digit == 2 || digit == 5) {
-				t.Label = strconv.FormatFloat(t.Value, 'g', 3, 64)
+				t.Label = shortNumber(t.Value)
 			}
 			ticks = append(ticks, t)
 		}
 	}
 	return ticks
+}
+
+// shortNumber shows a number in few characters.
+func shortNumber(x float64) string {
+	for _, big := range []struct {
+		size float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if x >= big.size {
+			return strconv.FormatFloat(x/big.size, 'g', 3, 64) + " " + big.name
+		}
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
 // drawBars draws a bar per category, of stacked parts or side by side; the first
@@ -151,6 +181,9 @@ func drawLines(p *plot.Plot, c *Chart) error {
 			continue
 		}
 		colour := palette[c.hue(i)%len(palette)]
+		if s.Neutral {
+			colour = grey
+		}
 		if s.Line {
 			line, err := plotter.NewLine(points)
 			if err != nil {

@@ -29,31 +29,41 @@ var (
 	skeleton string
 	//go:embed page.css
 	style string
-	//go:embed page.js
-	program string
+	//go:embed js/base.js
+	base string
+	//go:embed js/charts.js
+	charts string
+	//go:embed js/tables.js
+	tables string
+	//go:embed js/compare.js
+	compare string
+	//go:embed js/page.js
+	whole string
 )
 
-// Data is what the page's program draws. It is in the page as JSON, and so are the
-// results themselves.
+// program is the page's program: its parts share one scope.
+var program = strings.Join([]string{base, charts, tables, compare, whole}, "\n")
+
+// Data is what the page's program draws. It is in the page as JSON, and so are, in an
+// element of their own, the results themselves.
 type Data struct {
-	Title      string         `json:"title"`
-	Labels     []string       `json:"labels"` // of the cells
-	Common     []string       `json:"common"` // settings that all have
-	Machines   []string       `json:"machines"`
-	Grids      []report.Grid  `json:"grids"`
-	Charts     []chart.Chart  `json:"charts"`
-	Notes      []string       `json:"notes"`
-	Warnings   []string       `json:"warnings"`
-	Identities string         `json:"identities"`
-	CSV        string         `json:"csv"`
-	Cells      []*cell.Result `json:"cells"`
+	Title      string        `json:"title"`
+	Labels     []string      `json:"labels"` // of the cells
+	Common     []string      `json:"common"` // settings that all have
+	Machines   []string      `json:"machines"`
+	Grids      []report.Grid `json:"grids"`
+	Charts     []chart.Chart `json:"charts"`
+	Notes      []string      `json:"notes"`
+	Warnings   []string      `json:"warnings"`
+	Identities string        `json:"identities"`
+	CSV        string        `json:"csv"`
 }
 
 // NewData prepares a set of results.
 func NewData(title string, set []*cell.Result) (*Data, error) {
 	l := report.NewLabels(set)
 	d := &Data{
-		Title: title, Common: l.Common, Grids: report.Grids(set), Cells: set,
+		Title: title, Common: l.Common, Grids: report.Grids(set),
 		Machines: report.Machines(set), Notes: report.Notes(set), Warnings: report.Warnings(set),
 		Identities: report.IdentitiesLine(set),
 	}
@@ -80,11 +90,16 @@ func Write(w io.Writer, title string, set []*cell.Result) error {
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
+	cells, err := json.Marshal(set)
+	if err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
 	_, err = strings.NewReplacer(
 		"{{title}}", html.EscapeString(title),
 		"{{style}}", style,
 		"{{notice}}", html.EscapeString(strings.Join(strings.Fields(notice), " ")),
 		"{{library}}", library,
+		"{{cells}}", string(cells),
 		"{{data}}", string(data),
 		"{{program}}", program,
 	).WriteString(w, skeleton)

@@ -1,0 +1,171 @@
+// Charts. What they show is in the data; this says how it is drawn.
+const palettes = { // of the same hues
+  light: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#996633"],
+  dark: ["#3b9ddd", "#ec7a3c", "#23bf92", "#e09cc4", "#f0b429", "#8ccdf5", "#a3a3a3", "#c0915f"],
+};
+const hues = palettes.light.length;
+const dashes = ["solid", "dashed", "dotted"]; // of series that share a colour
+const grey = "#808080";
+const drawn = []; // {chart, node, plot, selected}
+
+// crowded says that the series of a chart are too many to be shown at first, or to be
+// named in a line over it.
+const crowded = (chart) => chart.series.length > (chart.form === "times" ? 4 : hues);
+
+// first returns which series of a chart are shown at first, by name.
+const first = (chart) => Object.fromEntries(chart.series.map((s, i) => [s.name, i < (chart.form === "times" ? 4 : hues) || s.neutral]));
+
+const hue = (chart, i) => {
+  const s = chart.series[i];
+  if (s.neutral) return grey;
+  const like = s.like ? chart.series.findIndex((t) => t.name === s.like) : -1;
+  return palettes[dark() ? "dark" : "light"][(like >= 0 ? like : i) % hues];
+};
+
+const axis = (c, about, extra) => Object.assign({
+  nameTextStyle: { color: c.soft }, axisLabel: { color: c.soft, formatter: about.unit === "ns" ? inUnit(about.unit) : (x) => typeof x === "number" ? short(x) : x },
+  axisLine: { lineStyle: { color: c.line } }, splitLine: { lineStyle: { color: c.line, opacity: 0.6 } },
+  name: about.name + (about.unit === "s" ? ", s" : ""), nameLocation: "middle", nameGap: 10, type: about.log ? "log" : "value",
+}, extra);
+
+// common is what all charts have. A crowded legend stands beside a wide chart.
+const common = (d, c) => {
+  const { chart, node } = d, beside = crowded(chart) && node.clientWidth > 700;
+  const side = Math.min(340, 50 + 6.2 * Math.max(...chart.series.map((s) => s.name.length)));
+  return {
+    beside,
+    animation: false, textStyle: { color: c.text },
+    aria: { enabled: true, label: { description: chart.title + ". " + chart.note } },
+    grid: { left: 8, right: beside ? side + 16 : 16, top: beside ? 30 : 38, bottom: 8, outerBoundsMode: "same", outerBoundsContain: "all" },
+    legend: Object.assign({
+      type: "scroll", icon: chart.form === "times" ? "roundRect" : undefined, textStyle: { color: c.text }, pageTextStyle: { color: c.soft }, pageIconColor: c.text, pageIconInactiveColor: c.line, inactiveColor: dark() ? "#5b6570" : "#a3abb4", selected: d.selected,
+      selector: crowded(chart) ? [{ type: "all", title: "all" }, { type: "inverse", title: "invert" }] : false, selectorLabel: { color: c.soft, borderColor: c.line },
+    }, beside ? { orient: "vertical", right: 0, top: 30, bottom: 8, width: side, selectorPosition: "start" } : { left: 0, width: node.clientWidth - 116, top: 0 }),
+    toolbox: { right: -12, top: -10, itemSize: 14, showTitle: false, tooltip: tooltip(c, { show: true, trigger: "item", formatter: (p) => p.title }), iconStyle: { borderColor: c.soft }, emphasis: { iconStyle: { borderColor: c.text, textFill: c.text, textBackgroundColor: c.back } },
+      feature: Object.assign(chart.form === "bars" ? {} : { dataZoom: { yAxisIndex: chart.form === "times" ? "none" : undefined } }, { restore: {}, saveAsImage: { type: "svg", name: chart.id, backgroundColor: c.back } }) },
+  };
+};
+
+const box = (rows) => {
+  const node = element("div");
+  rows.filter((row) => row).forEach((row) => node.append(element("div", {}, row)));
+  return node;
+};
+const tooltip = (c, extra) => Object.assign({ backgroundColor: c.back, borderColor: c.line, textStyle: { color: c.text, fontSize: 12 }, confine: true }, extra);
+
+// bars lie down, since the names of cells are long. The first stands on top.
+const bars = (d, c) => {
+  const { chart, node } = d;
+  return Object.assign(common(d, c), {
+    tooltip: tooltip(c, { trigger: "axis", axisPointer: { type: "shadow" }, formatter: (all) => box([all[0].name,
+      ...all.filter((p) => p.value > 0 || !chart.stacked).map((p) => p.seriesName + ": " + inUnit(chart.y.unit)(p.value)),
+      chart.stacked ? "sum: " + short(all.reduce((sum, p) => sum + p.value, 0)) : ""]) }),
+    xAxis: axis(c, chart.y, { nameGap: 26 }),
+    yAxis: { type: "category", data: chart.categories, inverse: true, axisTick: { show: false }, axisLabel: { color: c.text, interval: 0, width: Math.min(300, 0.42 * node.clientWidth), overflow: "truncate" }, axisLine: { lineStyle: { color: c.line } } },
+    series: chart.series.map((s, i) => ({ name: s.name, type: "bar", stack: chart.stacked ? "all" : undefined, data: s.values, barMaxWidth: 20, color: hue(chart, i), cursor: "default" })),
+  });
+};
+
+// whisker draws the interval of a point.
+const whisker = (params, api) => {
+  const low = api.coord([api.value(0), api.value(1)]), high = api.coord([api.value(0), api.value(2)]);
+  const style = { stroke: api.visual("color"), fill: undefined, lineWidth: 1.2 };
+  const line = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style });
+  return { type: "group", children: [
+    line(low[0], low[1], high[0], high[1]), line(low[0] - 4, low[1], low[0] + 4, low[1]), line(high[0] - 4, high[1], high[0] + 4, high[1]),
+  ] };
+};
+
+const lines = (d, c) => {
+  const { chart } = d, series = [];
+  chart.series.forEach((s, i) => {
+    const color = hue(chart, i);
+    const usable = (s.points || []).filter((p) => (!chart.x.log || p.x > 0) && (!chart.y.log || p.y > 0));
+    series.push({
+      name: s.name, type: s.line ? "line" : "scatter", showSymbol: !s.dashed, symbol: "circle", symbolSize: s.line ? 4 : 9, color, clip: true,
+      lineStyle: { width: 1.6, type: s.dashed ? "dashed" : dashes[Math.floor(i / hues) % dashes.length] }, data: usable.map((p) => ({ value: [p.x, p.y, p.low, p.high], name: p.label })),
+    });
+    const intervals = usable.filter((p) => p.low < p.high);
+    if (intervals.length > 0) {
+      series.push({ name: s.name, type: "custom", color, renderItem: whisker, silent: true, clip: true, encode: { x: 0, y: [1, 2] }, data: intervals.map((p) => [p.x, p.low, p.high]) });
+    }
+  });
+  const [x, y] = [inUnit(chart.x.unit), inUnit(chart.y.unit)];
+  return Object.assign(common(d, c), {
+    tooltip: tooltip(c, { trigger: "item", formatter: (p) => box([p.seriesName, p.name && p.name !== p.seriesName ? p.name : "",
+      chart.x.name + ": " + x(p.value[0]), chart.y.name + ": " + y(p.value[1]), p.value[2] < p.value[3] ? "95 %: " + y(p.value[2]) + " to " + y(p.value[3]) : ""]) }),
+    xAxis: axis(c, chart.x, { scale: true, nameGap: 26 }), yAxis: axis(c, chart.y, { scale: chart.y.log }),
+    dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl" }, { type: "inside", yAxisIndex: 0, zoomOnMouseWheel: "ctrl" }],
+    series,
+  });
+};
+
+// times draws lines over lanes of marks. A lane is divided among the series that are
+// shown, so that the option depends on them.
+const lanes = ["flushes", "compactions", "stalls"];
+const times = (d, c) => {
+  const { chart, node } = d, base = common(d, c), series = [];
+  const shown = chart.series.filter((s) => d.selected[s.name]);
+  const band = 3 * Math.min(34, 10 + 5 * shown.length), foot = 44;
+  const upper = Object.assign({}, base.grid, { bottom: band + foot + 14, outerBoundsMode: "none", left: 88 });
+  const lower = { left: 88, right: upper.right, height: band, bottom: foot, outerBoundsMode: "none" };
+  chart.series.forEach((s, i) => {
+    const color = hue(chart, i), at = shown.indexOf(s);
+    series.push({ name: s.name, type: "line", step: "middle", showSymbol: false, color, lineStyle: { width: 1.4, type: dashes[Math.floor(i / hues) % dashes.length] }, data: s.points.map((p) => [p.x, p.y]) });
+    series.push({
+      name: s.name, type: "custom", xAxisIndex: 1, yAxisIndex: 1, color, silent: true, clip: true, encode: { x: [0, 1], y: 2 }, data: (s.marks || []).map((m) => [m.from, m.to, lanes.indexOf(m.lane)]),
+      renderItem: (params, api) => {
+        const from = api.coord([api.value(0), api.value(2)]), to = api.coord([api.value(1), api.value(2)]), tall = api.size([0, 1])[1] * 0.8 / Math.max(1, shown.length);
+        const shape = echarts.graphic.clipRectByRect({ x: from[0], y: from[1] - tall * shown.length / 2 + tall * at, width: Math.max(1.5, to[0] - from[0]), height: Math.max(1, tall - 1) }, params.coordSys);
+        return shape && { type: "rect", shape, style: { fill: color, opacity: 0.75 } };
+      },
+    });
+  });
+  const under = (x) => shown.flatMap((s) => (s.marks || []).filter((m) => m.from <= x && x <= m.to).map((m) => "   " + (shown.length > 1 ? s.name + ": " : "") + m.label)).slice(0, 8);
+  const most = Math.max(0, ...shown.flatMap((s) => [...s.points.map((p) => p.x), ...(s.marks || []).map((m) => m.to)]));
+  return Object.assign(base, {
+    grid: [upper, lower],
+    tooltip: tooltip(c, { trigger: "axis", axisPointer: { type: "line" }, formatter: (all) => box([short(all[0].axisValue) + " s",
+      ...all.filter((p) => p.seriesType === "line").map((p) => p.seriesName + ": " + short(p.value[1]) + " per second"), ...under(all[0].axisValue)]) }),
+    axisPointer: { link: [{ xAxisIndex: "all" }], label: { show: false } },
+    xAxis: [axis(c, { name: "" }, { gridIndex: 0, min: 0, max: most, axisLabel: { show: false }, axisTick: { show: false } }),
+      axis(c, chart.x, { gridIndex: 1, min: 0, max: most, splitLine: { show: false }, nameGap: 24, axisLabel: { color: c.soft, hideOverlap: true, formatter: short, showMaxLabel: false } })],
+    yAxis: [axis(c, chart.y, { gridIndex: 0, nameGap: 52, axisLabel: { color: c.soft, formatter: brief } }),
+      { type: "category", gridIndex: 1, data: lanes, inverse: true, axisTick: { show: false }, axisLabel: { color: c.text }, axisLine: { lineStyle: { color: c.line } }, splitLine: { show: true, lineStyle: { color: c.line, opacity: 0.6 } } }],
+    dataZoom: [{ type: "inside", xAxisIndex: [0, 1], zoomOnMouseWheel: "ctrl", filterMode: "none" }],
+    series,
+  });
+};
+
+const forms = { bars, lines, times };
+
+// drawAll draws the charts anew. Those that were drawn go first, so that they hold no
+// room in which the others are laid out.
+const drawAll = () => {
+  for (const d of drawn) if (d.plot) d.plot.dispose();
+  drawn.forEach(draw);
+};
+
+// draw draws a chart in the colours of the theme and as wide as there is room.
+const draw = (d) => {
+  d.plot = echarts.init(d.node, null, { renderer: "svg" });
+  d.plot.setOption(forms[d.chart.form](d, colours()));
+  d.plot.on("legendselectchanged", choose(d));
+  d.plot.on("legendselectall", choose(d));
+  d.plot.on("legendinverseselect", choose(d));
+};
+
+// choose notes what is shown; lanes are laid out anew.
+const choose = (d) => (e) => {
+  d.selected = Object.assign({}, e.selected);
+  if (d.chart.form === "times") d.plot.setOption(times(d, colours()));
+};
+
+// place makes the figure of a chart.
+const place = (chart) => {
+  const rows = chart.form === "bars" ? chart.categories.length * (chart.stacked ? 1 : Math.max(1, Math.min(chart.series.length, hues) / 2)) : 0;
+  const height = Math.max(340, (chart.form === "times" ? 440 : 90) + 24 * rows);
+  const node = element("div", { class: "plot", id: "plot-" + chart.id, style: "min-height:" + height + "px" });
+  byId("plots").append(element("figure", { class: crowded(chart) ? "wide" : undefined }, element("figcaption", {}, chart.title), node, element("p", { class: "note" }, chart.note)));
+  drawn.push({ chart, node, selected: first(chart) });
+};
