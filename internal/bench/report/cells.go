@@ -150,15 +150,6 @@ func settingColumns(l *Labels) []Column {
 	return columns
 }
 
-// settingItems are the items of those columns.
-func settingItems(l *Labels, n int) []Item {
-	var items []Item
-	for _, text := range l.Values(n) {
-		items = append(items, word(text))
-	}
-	return items
-}
-
 // A metricColumn shows a metric of a cell.
 type metricColumn struct {
 	unit, name, help string
@@ -238,7 +229,7 @@ func phaseGrid(set []*cell.Result, l *Labels, kind engine.Kind) Grid {
 			Column{Name: "FPR\u00a0% theory", Help: "what theory says of the filter in files of this size"})
 	}
 	for i, r := range set {
-		row := settingItems(l, i)
+		row := slices.Clone(l.Values(i))
 		for _, c := range columns {
 			row = append(row, metricItem(r, string(kind), c))
 		}
@@ -296,7 +287,7 @@ func storeGrid(set []*cell.Result, l *Labels) Grid {
 	}
 	g.Columns = append(g.Columns, Column{Name: "levels", Help: "files of each level, youngest first", Text: true})
 	for i, r := range set {
-		row := settingItems(l, i)
+		row := slices.Clone(l.Values(i))
 		for _, c := range storeColumns {
 			row = append(row, metricItem(r, cell.StoreKind, c))
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
@@ -61,7 +62,7 @@ func diffGrid(d *diff.Diff, all bool) Grid {
 			if !shown && !all {
 				continue
 			}
-			g.Rows = append(g.Rows, append(settingItems(l, i), diffItems(&c)...))
+			g.Rows = append(g.Rows, append(slices.Clone(l.Values(i)), diffItems(&c)...))
 		}
 	}
 	return g

@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
@@ -10,36 +11,44 @@ import (
 // Labels tells the cells of a set apart: by the settings in which they differ, the
 // engine and the filter first and always.
 type Labels struct {
-	Varying []string   // names of settings, in the order of their text
-	Common  []string   // name value of all others
-	values  [][]string // by cell, in the order of Varying
+	Varying []string // names of settings, in the order of their text
+	Common  []string // name value of all others
+	values  [][]Item // by cell, in the order of Varying
 }
 
 // NewLabels compares the settings of cells.
 func NewLabels(set []*cell.Result) *Labels {
-	l := &Labels{values: make([][]string, len(set))}
+	l := &Labels{values: make([][]Item, len(set))}
 	for n, name := range cell.FieldNames() {
 		differs := name == "engine" || name == "filter"
-		texts := make([]string, len(set))
+		items := make([]Item, len(set))
 		for i, r := range set {
-			texts[i] = cell.Fields(&r.Settings)[n].Show()
-			differs = differs || texts[i] != texts[0]
+			items[i] = settingItem(cell.Fields(&r.Settings)[n])
+			differs = differs || items[i].Text != items[0].Text
 		}
 		switch {
 		case differs:
 			l.Varying = append(l.Varying, name)
-			for i, text := range texts {
-				l.values[i] = append(l.values[i], text)
+			for i := range items {
+				l.values[i] = append(l.values[i], items[i])
 			}
 		case len(set) > 0:
-			l.Common = append(l.Common, name+" "+texts[0])
+			l.Common = append(l.Common, name+" "+items[0].Text)
 		}
 	}
 	return l
 }
 
+// settingItem shows a setting, and sorts it by its number if it has one.
+func settingItem(f cell.Field) Item {
+	if x, err := strconv.ParseFloat(f.Text(), 64); err == nil {
+		return number(x, f.Show())
+	}
+	return word(f.Show())
+}
+
 // Values returns the values of the varying settings of the n-th cell.
-func (l *Labels) Values(n int) []string { return l.values[n] }
+func (l *Labels) Values(n int) []Item { return l.values[n] }
 
 // spoken are settings whose values say by themselves what they are of.
 var spoken = []string{"budget", "compaction", "shape", "workload", "state"}
@@ -51,7 +60,7 @@ func (l *Labels) Text(n int) string {
 	fields := cell.Fields(&usual)
 	var out []string
 	for i, name := range l.Varying {
-		value := l.values[n][i]
+		value := l.values[n][i].Text
 		switch {
 		case name == "engine" || name == "filter":
 			out = append(out, value)

@@ -153,6 +153,11 @@ const draw = (d) => {
   d.plot.on("legendselectchanged", choose(d));
   d.plot.on("legendselectall", choose(d));
   d.plot.on("legendinverseselect", choose(d));
+  d.plot.on("restore", () => setTimeout(() => { d.selected = first(d.chart); d.plot.dispose(); draw(d); }));
+  // Dragging zooms, where there is a mouse: with a finger it scrolls the page.
+  if (d.chart.form !== "bars" && !matchMedia("(pointer: coarse)").matches) {
+    d.plot.dispatchAction({ type: "takeGlobalCursor", key: "dataZoomSelect", dataZoomSelectActive: true });
+  }
 };
 
 // choose notes what is shown; lanes are laid out anew.

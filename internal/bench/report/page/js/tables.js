@@ -7,8 +7,8 @@ const unknown = (item, column) => item.sort === null && !column.text;
 
 const table = (grid, shaded) => {
   const body = element("tbody");
-  const spans = grid.columns.map((_, i) => {
-    const known = grid.rows.map((r) => r[i].sort).filter((x) => x !== null);
+  const spans = grid.columns.map((_, i) => { // of words none
+    const known = grid.columns[i].text ? [] : grid.rows.map((r) => r[i].sort).filter((x) => x !== null);
     return known.length > 1 ? [Math.min(...known), Math.max(...known)] : [0, 0];
   });
   const shade = (item, [least, most]) => {
