@@ -50,6 +50,10 @@ type Unit string
 const (
 	Nanoseconds Unit = "ns"
 	Seconds     Unit = "s"
+
+	// Percentile is a number of things of which one is above the percentile: 100 is
+	// the 99th. Its logarithm spreads the tail.
+	Percentile Unit = "percentile"
 )
 
 // A Series has one value per category, or points.

@@ -128,12 +128,11 @@ func front(points []Point) []Point {
 	return out
 }
 
-// spectrum shows the latency at each percentile. The axis is in lookups of which one
-// takes longer: 100 is the 99th percentile.
+// spectrum shows the latency at each percentile.
 func spectrum(set []*cell.Result, labels []string, kind string) Chart {
 	c := Chart{
 		ID: "latency-" + kind, Title: "Latency of single lookups of " + kind + " keys", Form: Lines,
-		X:    Axis{Name: "one lookup in so many takes longer (100: the 99th percentile)", Log: true},
+		X:    Axis{Name: "percentile", Unit: Percentile, Log: true},
 		Y:    Axis{Name: "latency", Unit: Nanoseconds, Log: true},
 		Note: "Each latency has one reading of the clock in it. The last point is the slowest of all.",
 	}

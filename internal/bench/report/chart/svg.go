@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -59,8 +60,8 @@ func SVG(w io.Writer, c *Chart) error {
 	case Times:
 		err = drawTimes(p, c)
 	default:
-		logScale(&p.X, c.X.Log)
-		logScale(&p.Y, c.Y.Log)
+		logScale(&p.X, &c.X)
+		logScale(&p.Y, &c.Y)
 		err = drawLines(p, c)
 	}
 	if err != nil {
@@ -80,37 +81,48 @@ func SVG(w io.Writer, c *Chart) error {
 
 // title returns what stands beside an axis.
 func (a *Axis) title() string {
-	if a.Unit == "" {
+	if a.Unit == "" || a.Unit == Percentile || a.Log && a.Unit == Nanoseconds { // or the ticks have it
 		return a.Name
 	}
 	return a.Name + ", " + string(a.Unit)
 }
 
-// logScale makes an axis logarithmic.
-func logScale(a *plot.Axis, log bool) {
-	if log {
-		a.Scale, a.Tick.Marker = plot.LogScale{}, logTicks{}
+// logScale makes an axis logarithmic if it is to be.
+func logScale(a *plot.Axis, about *Axis) {
+	if about.Log {
+		a.Scale, a.Tick.Marker = plot.LogScale{}, logTicks{about.Unit}
 	}
 }
 
 // logTicks are at the digits of each power of ten, with numbers at the powers, and at 2
 // and 5 too where there are few powers.
-type logTicks struct{}
+type logTicks struct{ unit Unit }
 
 // Ticks returns the ticks between two values, which are positive.
-func (logTicks) Ticks(low, high float64) []plot.Tick {
+func (l logTicks) Ticks(low, high float64) []plot.Tick {
 	const few = 100
 	var ticks []plot.Tick
 	for power := int(math.Floor(math.Log10(low))); math.Pow10(power) <= high; power++ {
 		for digit := 1.0; digit < 10; digit++ {
 			t := plot.Tick{Value: digit * math.Pow10(power)}
 			if digit == 1 || high < few*low && (digit == 2 || digit == 5) {
-				t.Label = shortNumber(t.Value)
+				t.Label = l.unit.text(t.Value)
 			}
 			ticks = append(ticks, t)
 		}
 	}
 	return ticks
+}
+
+// text shows a number of a unit.
+func (u Unit) text(x float64) string {
+	switch u {
+	case Percentile:
+		return strconv.FormatFloat(100-100/x, 'g', 8, 64) + " %"
+	case Nanoseconds:
+		return time.Duration(x).String()
+	}
+	return shortNumber(x)
 }
 
 // shortNumber shows a number in few characters.
@@ -190,8 +202,8 @@ func drawLines(p *plot.Plot, c *Chart) error {
 				return err
 			}
 			line.Color = colour
-			if s.Dashed {
-				line.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
+			if again := i / len(palette); s.Dashed || again > 0 {
+				line.Dashes = []vg.Length{vg.Points(4 / float64(max(1, again))), vg.Points(3)}
 			}
 			p.Add(line)
 			p.Legend.Add(s.Name, line)

@@ -27,8 +27,10 @@ const short = (x) => {
 // brief formats a number in few characters.
 const brief = (x) => x >= 1e6 ? short(x / 1e6) + " M" : x >= 1e4 ? short(x / 1e3) + " k" : short(x);
 
-// inUnit formats a number of a unit.
+// inUnit formats a number of a unit. A percentile is told by its distance from all: of
+// so many one is above it.
 const inUnit = (unit) => (x) => {
+  if (unit === "percentile") return Number((100 - 100 / x).toPrecision(8)) + " %";
   if (x === 0) return "0";
   if (unit === "ns") {
     for (const [size, name] of [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]]) if (x >= size) return short(x / size) + " " + name;

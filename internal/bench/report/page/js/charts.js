@@ -6,7 +6,7 @@ const palettes = { // of the same hues
 const hues = palettes.light.length;
 const dashes = ["solid", "dashed", "dotted"]; // of series that share a colour
 const grey = "#808080";
-const drawn = []; // {chart, node, plot, selected}
+const drawn = []; // {chart, node, plot, width, printed, selected}
 
 // crowded says that the series of a chart are too many to be shown at first, or to be
 // named in a line over it.
@@ -23,25 +23,27 @@ const hue = (chart, i) => {
 };
 
 const axis = (c, about, extra) => Object.assign({
-  nameTextStyle: { color: c.soft }, axisLabel: { color: c.soft, formatter: about.unit === "ns" ? inUnit(about.unit) : (x) => typeof x === "number" ? short(x) : x },
+  nameTextStyle: { color: c.soft }, axisLabel: { color: c.soft, formatter: about.unit === "ns" || about.unit === "percentile" ? inUnit(about.unit) : (x) => typeof x === "number" ? short(x) : x },
   axisLine: { lineStyle: { color: c.line } }, splitLine: { lineStyle: { color: c.line, opacity: 0.6 } },
   name: about.name + (about.unit === "s" ? ", s" : ""), nameLocation: "middle", nameGap: 10, type: about.log ? "log" : "value",
 }, extra);
 
 // common is what all charts have. A crowded legend stands beside a wide chart.
 const common = (d, c) => {
-  const { chart, node } = d, beside = crowded(chart) && node.clientWidth > 700;
+  const { chart, width } = d, beside = crowded(chart) && width > 700;
+  const phone = width < 430; // the tools stand over the legend
   const side = Math.min(340, 50 + 6.2 * Math.max(...chart.series.map((s) => s.name.length)));
   return {
     beside,
     animation: false, textStyle: { color: c.text },
     aria: { enabled: true, label: { description: chart.title + ". " + chart.note } },
-    grid: { left: 8, right: beside ? side + 16 : 16, top: beside ? 30 : 38, bottom: 8, outerBoundsMode: "same", outerBoundsContain: "all" },
+    grid: { left: 8, right: beside ? side + 16 : 16, top: phone ? 60 : beside ? 30 : 38, bottom: 8, outerBoundsMode: "same", outerBoundsContain: "all" },
     legend: Object.assign({
-      type: "scroll", icon: chart.form === "times" ? "roundRect" : undefined, textStyle: { color: c.text }, pageTextStyle: { color: c.soft }, pageIconColor: c.text, pageIconInactiveColor: c.line, inactiveColor: dark() ? "#5b6570" : "#a3abb4", selected: d.selected,
-      selector: crowded(chart) ? [{ type: "all", title: "all" }, { type: "inverse", title: "invert" }] : false, selectorLabel: { color: c.soft, borderColor: c.line },
-    }, beside ? { orient: "vertical", right: 0, top: 30, bottom: 8, width: side, selectorPosition: "start" } : { left: 0, width: node.clientWidth - 116, top: 0 }),
-    toolbox: { right: -12, top: -10, itemSize: 14, showTitle: false, tooltip: tooltip(c, { show: true, trigger: "item", formatter: (p) => p.title }), iconStyle: { borderColor: c.soft }, emphasis: { iconStyle: { borderColor: c.text, textFill: c.text, textBackgroundColor: c.back } },
+      type: "scroll", icon: chart.form === "times" ? "roundRect" : undefined, textStyle: { color: c.text }, pageTextStyle: { color: c.soft }, pageIconColor: c.text, pageIconInactiveColor: c.line, data: d.printed ? chart.series.map((s) => s.name).filter((name) => d.selected[name]) : undefined,
+      inactiveColor: dark() ? "#5b6570" : "#a3abb4", selected: d.selected,
+      selector: crowded(chart) && !d.printed ? [{ type: "all", title: "all" }, { type: "inverse", title: "invert" }] : false, selectorLabel: { color: c.soft, borderColor: c.line },
+    }, beside ? { orient: "vertical", right: 0, top: 30, bottom: 8, width: side, selectorPosition: "start" } : { left: 0, width: width - (phone ? 10 : 116), top: phone ? 22 : 0 }),
+    toolbox: { show: !d.printed, right: -12, top: -10, itemSize: 14, showTitle: false, tooltip: tooltip(c, { show: true, trigger: "item", formatter: (p) => p.title }), iconStyle: { borderColor: c.soft }, emphasis: { iconStyle: { borderColor: c.text, textFill: c.text, textBackgroundColor: c.back } },
       feature: Object.assign(chart.form === "bars" ? {} : { dataZoom: { yAxisIndex: chart.form === "times" ? "none" : undefined } }, { restore: {}, saveAsImage: { type: "svg", name: chart.id, backgroundColor: c.back } }) },
   };
 };
@@ -55,13 +57,13 @@ const tooltip = (c, extra) => Object.assign({ backgroundColor: c.back, borderCol
 
 // bars lie down, since the names of cells are long. The first stands on top.
 const bars = (d, c) => {
-  const { chart, node } = d;
+  const { chart, width } = d;
   return Object.assign(common(d, c), {
     tooltip: tooltip(c, { trigger: "axis", axisPointer: { type: "shadow" }, formatter: (all) => box([all[0].name,
       ...all.filter((p) => p.value > 0 || !chart.stacked).map((p) => p.seriesName + ": " + inUnit(chart.y.unit)(p.value)),
       chart.stacked ? "sum: " + short(all.reduce((sum, p) => sum + p.value, 0)) : ""]) }),
     xAxis: axis(c, chart.y, { nameGap: 26 }),
-    yAxis: { type: "category", data: chart.categories, inverse: true, axisTick: { show: false }, axisLabel: { color: c.text, interval: 0, width: Math.min(300, 0.42 * node.clientWidth), overflow: "truncate" }, axisLine: { lineStyle: { color: c.line } } },
+    yAxis: { type: "category", data: chart.categories, inverse: true, axisTick: { show: false }, axisLabel: { color: c.text, interval: 0, width: Math.min(300, 0.42 * width), overflow: "truncate" }, axisLine: { lineStyle: { color: c.line } } },
     series: chart.series.map((s, i) => ({ name: s.name, type: "bar", stack: chart.stacked ? "all" : undefined, data: s.values, barMaxWidth: 20, color: hue(chart, i), cursor: "default" })),
   });
 };
@@ -104,7 +106,7 @@ const lines = (d, c) => {
 // shown, so that the option depends on them.
 const lanes = ["flushes", "compactions", "stalls"];
 const times = (d, c) => {
-  const { chart, node } = d, base = common(d, c), series = [];
+  const { chart } = d, base = common(d, c), series = [];
   const shown = chart.series.filter((s) => d.selected[s.name]);
   const band = 3 * Math.min(34, 10 + 5 * shown.length), foot = 44;
   const upper = Object.assign({}, base.grid, { bottom: band + foot + 14, outerBoundsMode: "none", left: 88 });
@@ -141,14 +143,17 @@ const forms = { bars, lines, times };
 
 // drawAll draws the charts anew. Those that were drawn go first, so that they hold no
 // room in which the others are laid out.
-const drawAll = () => {
+const drawAll = (sizes) => {
   for (const d of drawn) if (d.plot) d.plot.dispose();
-  drawn.forEach(draw);
+  for (const d of drawn) draw(d, sizes && sizes(d));
 };
 
-// draw draws a chart in the colours of the theme and as wide as there is room.
-const draw = (d) => {
-  d.plot = echarts.init(d.node, null, { renderer: "svg" });
+// draw draws a chart in the colours of the theme: as large as there is room, or for
+// paper as large as is said, where nothing can be clicked.
+const draw = (d, size) => {
+  d.printed = size !== undefined;
+  d.width = d.printed ? size.width : d.node.clientWidth;
+  d.plot = echarts.init(d.node, null, Object.assign({ renderer: "svg" }, size));
   d.plot.setOption(forms[d.chart.form](d, colours()));
   d.plot.on("legendselectchanged", choose(d));
   d.plot.on("legendselectall", choose(d));

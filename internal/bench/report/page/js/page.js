@@ -24,11 +24,11 @@ byId("json").addEventListener("click", () => download("kvbench.json", "applicati
 byId("csv").addEventListener("click", () => download("kvbench.csv", "text/csv", data.csv));
 
 // Theme.
-const setTheme = (name) => {
+const setTheme = (name, sizes) => {
   document.documentElement.dataset.theme = name;
   byId("theme").setAttribute("aria-pressed", String(name === "dark"));
   byId("theme").textContent = name === "dark" ? "Light" : "Dark";
-  drawAll();
+  drawAll(sizes);
 };
 byId("theme").addEventListener("click", () => setTheme(dark() ? "light" : "dark"));
 const preferred = matchMedia("(prefers-color-scheme: dark)");
@@ -36,9 +36,8 @@ preferred.addEventListener("change", () => setTheme(preferred.matches ? "dark" :
 let before = "";
 addEventListener("beforeprint", () => {
   before = document.documentElement.dataset.theme;
-  setTheme("light");
-  // Two columns on a sheet of A4 that lies; the page is not laid out for it yet.
-  drawn.forEach((d) => d.plot.resize({ width: crowded(d.chart) ? 960 : 464 }));
+  // Two columns on a sheet that lies; the page is not laid out for it yet.
+  setTheme("light", (d) => crowded(d.chart) ? { width: 940, height: d.chart.form === "times" ? 320 : 270 } : { width: 450, height: Math.min(440, parseInt(d.node.style.minHeight, 10)) });
 });
 addEventListener("afterprint", () => setTheme(before));
 
