@@ -165,8 +165,12 @@ func TestInspectAndEnv(t *testing.T) {
 func TestYCSBFromTheCommandLine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "y.json")
 	args := []string{"ycsb", "--keys", "2000", "--ops", "500", "--engines", "siftkv", "--workers", "2", "--dir", t.TempDir(), "--memtable", "256KiB"}
-	status, stdout, stderr := kvbench(t, &program{}, append(args, "--json", file)...)
+	charts := filepath.Join(t.TempDir(), "charts")
+	status, stdout, stderr := kvbench(t, &program{}, append(args, "--json", file, "--svg", charts)...)
 	require.Zero(t, status, stderr)
+	drawn, err := filepath.Glob(filepath.Join(charts, "ycsb-*.svg"))
+	require.NoError(t, err)
+	require.Len(t, drawn, 7, "one for each workload")
 	require.Contains(t, stdout, "read-modify-write")
 	require.Contains(t, stdout, "absent read")
 	require.FileExists(t, file)

@@ -71,24 +71,24 @@ func (c *reportCommand) Run(p *program) error {
 		}
 		_, _ = fmt.Fprintf(p.stderr, "kvbench: wrote %s\n", c.HTML)
 	}
-	if c.SVG != "" {
-		return c.charts(p, set)
-	}
-	return nil
-}
-
-// charts writes each chart to a file of its own.
-func (c *reportCommand) charts(p *program, set []*cell.Result) error {
-	if err := os.MkdirAll(c.SVG, 0o755); err != nil {
-		return err
+	if c.SVG == "" {
+		return nil
 	}
 	labels := report.NewLabels(set)
 	texts := make([]string, len(set))
 	for i := range set {
 		texts[i] = labels.Text(i)
 	}
-	for _, one := range chart.All(set, texts) {
-		path := filepath.Join(c.SVG, one.ID+".svg")
+	return p.draw(c.SVG, chart.All(set, texts))
+}
+
+// draw writes each chart to a file of its own in dir, which it makes.
+func (p *program) draw(dir string, charts []chart.Chart) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, one := range charts {
+		path := filepath.Join(dir, one.ID+".svg")
 		if err := writeFile(path, func(w io.Writer) error { return chart.SVG(w, &one) }); err != nil {
 			return err
 		}

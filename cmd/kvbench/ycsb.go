@@ -27,6 +27,7 @@ type ycsbCommand struct {
 	Compression string `default:"snappy" placeholder:"NAME" help:"none, snappy or zstd (default ${default})."`
 	Seed        uint64 `default:"1" placeholder:"N" help:"Seed (default ${default})."`
 	JSON        string `name:"json" placeholder:"FILE" help:"Also write the result to FILE."`
+	SVG         string `name:"svg" placeholder:"DIR" help:"Also draw operations per second over time, with flushes, compactions and stalls, as an SVG file per workload in DIR."`
 	Dir         string `placeholder:"DIR" help:"Where to make the temporary stores (default: the system's temporary directory)."`
 	Progress    string `default:"auto" enum:"auto,plain,none" placeholder:"MODE" help:"Progress on standard error: auto, plain or none (default ${default})."`
 }
@@ -36,6 +37,7 @@ func (ycsbCommand) Help() string {
 	return `Examples:
   kvbench ycsb
   kvbench ycsb --workload a,f --engines siftkv --workers 8
+  kvbench ycsb --workload a --svg charts                 what flushes and compactions do to it
   kvbench ycsb --workload b --rate 50000 --workers 4     open loop`
 }
 
@@ -53,5 +55,8 @@ func (c *ycsbCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	return show(p, report.YCSB, r, c.JSON)
+	if err := show(p, report.YCSB, r, c.JSON); err != nil || c.SVG == "" {
+		return err
+	}
+	return p.draw(c.SVG, report.YCSBCharts(r))
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/siftkv/siftkv/internal/bench/bytesize"
+	"github.com/siftkv/siftkv/internal/bench/report/chart"
+	"github.com/siftkv/siftkv/internal/bench/timeline"
 	"github.com/siftkv/siftkv/internal/bench/ycsb"
 )
 
@@ -51,4 +53,22 @@ func YCSB(w io.Writer, r *ycsb.Result) error {
 	writeList(&out, "Warnings", r.Warnings)
 	_, err := out.WriteTo(w)
 	return err
+}
+
+// YCSBCharts draws each workload over time, one line per engine.
+func YCSBCharts(r *ycsb.Result) []chart.Chart {
+	var charts []chart.Chart
+	for _, name := range ycsb.Names {
+		var engines []string
+		var lines []*timeline.Timeline
+		for _, row := range r.Rows {
+			if row.Workload == name {
+				engines, lines = append(engines, row.Engine), append(lines, row.Timeline)
+			}
+		}
+		if len(lines) > 0 {
+			charts = append(charts, chart.Over(engines, lines, "ycsb-"+name, "YCSB workload "+name+" over time", "operations per second"))
+		}
+	}
+	return charts
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/bench"
@@ -16,6 +17,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/grow"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/measure"
+	"github.com/siftkv/siftkv/internal/bench/timeline"
 	"github.com/siftkv/siftkv/internal/bench/values"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
@@ -67,6 +69,8 @@ type Row struct {
 	Seconds   float64   `json:"seconds"`
 	PerSecond float64   `json:"per_second"`
 	Verbs     []Latency `json:"verbs"`
+
+	Timeline *timeline.Timeline `json:"timeline"`
 }
 
 // A Latency is how long the operations of one verb took, in nanoseconds: from the
@@ -195,12 +199,20 @@ type run struct {
 	store    engine.Live
 	frontier *frontier
 	zipf     *keys.Zipf
+	line     atomic.Pointer[timeline.Recorder] // of the workload that runs
+}
+
+// background notes what the store does behind a workload.
+func (x *run) background(b engine.Background) {
+	if line := x.line.Load(); line != nil {
+		line.Background(b)
+	}
 }
 
 // all loads the store and runs the workloads on it.
 func (x *run) all(ctx context.Context, dir string, r *Result) (err error) {
 	s := x.c.Store
-	s.Durability, s.Writers = engine.Soon, x.c.Workers
+	s.Durability, s.Writers, s.Background = engine.Soon, x.c.Workers, x.background
 	if x.store, err = engine.Open(x.engine, dir, s); err != nil {
 		return err
 	}
@@ -249,9 +261,11 @@ func (x *run) workload(ctx context.Context, name string) (*Row, error) {
 		}
 		workers[i] = w
 	}
+	line := timeline.Start()
+	x.line.Store(line)
 	start := time.Now()
 	failed := measure.Together(ctx, len(workers), func(ctx context.Context, i int) error {
-		return errors.Join(workers[i].loop(ctx, start), workers[i].close())
+		return errors.Join(workers[i].loop(ctx, start, line), workers[i].close())
 	})
 	took := time.Since(start)
 	if failed != nil {
@@ -259,5 +273,7 @@ func (x *run) workload(ctx context.Context, name string) (*Row, error) {
 	}
 	phase.Add(x.c.Operations)
 	phase.Done()
-	return summary(x.engine, name, took, workers), nil
+	row := summary(x.engine, name, took, workers)
+	row.Timeline = line.Timeline(start.Add(took))
+	return row, nil
 }

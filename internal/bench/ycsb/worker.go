@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/measure"
+	"github.com/siftkv/siftkv/internal/bench/timeline"
 )
 
 // Orders of a run are drawn from its seed XOR one of these.
@@ -75,8 +76,9 @@ func (w *worker) close() error {
 // loop does the worker's operations. At a rate each is due at its own time, whatever
 // became of those before: a store that stops for a while makes many operations late,
 // and all of them count.
-func (w *worker) loop(ctx context.Context, start time.Time) error {
+func (w *worker) loop(ctx context.Context, start time.Time, line *timeline.Recorder) error {
 	c := w.x.c
+	t := teller{line: line, told: start}
 	for i := w.number; i < c.Operations; i += c.Workers {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -105,8 +107,26 @@ func (w *worker) loop(ctx context.Context, start time.Time) error {
 		const longest = int64(time.Minute)
 		_ = w.due[verb].RecordValue(min(longest, int64(end.Sub(due)))) // in bounds
 		_ = w.service[verb].RecordValue(min(longest, int64(end.Sub(begin))))
+		t.done(end, i+c.Workers >= c.Operations)
 	}
 	return nil
+}
+
+// A teller tells a timeline of operations, some at a time, so that workers seldom wait
+// for each other.
+type teller struct {
+	line *timeline.Recorder
+	n    int
+	told time.Time
+}
+
+// done counts an operation that has ended.
+func (t *teller) done(at time.Time, last bool) {
+	const some = 16
+	if t.n++; t.n == some || last || at.Sub(t.told) > time.Millisecond {
+		t.line.Add(t.n, at)
+		t.n, t.told = 0, at
+	}
 }
 
 // draw chooses an operation and prepares its key and value.

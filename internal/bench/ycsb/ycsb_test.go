@@ -46,10 +46,29 @@ func TestEveryWorkloadOnEveryEngine(t *testing.T) {
 			require.InDelta(t, share*1000, v.Count, 5*math.Sqrt(1000*share*(1-share))+1e-9, "%s %s", row.Workload, v.Verb)
 		}
 		require.EqualValues(t, 1000, total)
+		told := int64(0)
+		for _, n := range row.Timeline.Operations {
+			told += n
+		}
+		require.Equal(t, total, told, "every operation is on the timeline")
 	}
 	left, err := os.ReadDir(c.Dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+func TestTheTimelineHasWhatTheStoreDidMeanwhile(t *testing.T) {
+	c := small(t)
+	c.Engines, c.Workloads, c.Operations = []string{"siftkv", "pebble"}, []string{"c", "a"}, 20_000
+	r, err := Run(t.Context(), c)
+	require.NoError(t, err)
+	for _, row := range r.Rows {
+		kinds := map[engine.BackgroundKind]int{}
+		for _, e := range row.Timeline.Events {
+			kinds[e.Kind]++
+		}
+		require.Equal(t, row.Workload == "a", kinds[engine.Flush] > 0, "%s %s: updates fill memtables, reads do not", row.Engine, row.Workload)
+	}
 }
 
 // slow is a store that stops once, for a while.
