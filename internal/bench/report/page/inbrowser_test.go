@@ -155,7 +155,8 @@ func clickLegend(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 	b.wait(bars + ` === 0`)
 	require.False(t, eval[bool](b, plotOf("times")+`.getOption().legend[0].selected["`+name+`"]`))
 	b.click(label)
-	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 1, 1)) // under the mouse colours are brighter
+	at := b.find(`document.getElementById("plot-times")`) // a name under the mouse makes its bars brighter, until the mouse moves on within the chart
+	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at.X+at.Width-2, at.Y+at.Height-2))
 	b.wait(fmt.Sprintf("%s === %d", bars, len(c.Categories)+1))
 
 	// Of many series the first are shown, and a click shows them all.
