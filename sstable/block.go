@@ -78,8 +78,8 @@ func splitBlock(data []byte) (block, bool) {
 	return b, true
 }
 
-// checkBlock accepts bytes whose restarts and slots cannot lead out of the block.
-// Entries are checked as they are decoded.
+// checkBlock accepts bytes whose restarts cannot lead out of the block. Slots are
+// checked as they are used, entries as they are decoded.
 func checkBlock(data []byte) error {
 	b, ok := splitBlock(data)
 	if !ok {
@@ -95,7 +95,7 @@ func checkBlock(data []byte) error {
 			return errBlock
 		}
 	}
-	return b.slots.check(n)
+	return nil
 }
 
 func (b block) numRestarts() int {
@@ -209,7 +209,7 @@ func (b block) find(key []byte, hash uint64, at base.SeqNum) (f found, err error
 			return found{}, nil
 		}
 		if restart >= b.numRestarts() {
-			return found{}, errBlock // check has seen to it; the bytes may be a mapping's
+			return found{}, errBlock
 		}
 		// Another key with this fingerprint may lead here: then go on.
 		offset := b.restart(restart)

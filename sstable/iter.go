@@ -3,7 +3,6 @@ package sstable
 import (
 	"bytes"
 	"fmt"
-	"io"
 
 	"github.com/siftkv/siftkv/internal/base"
 )
@@ -13,17 +12,20 @@ import (
 // put it on one. It is not safe for concurrent use. All moves report whether the
 // iterator is on an entry; after false, Error tells whether that is the end.
 type Iter struct {
-	r     *Reader
-	lift  base.Trailer // what Reader.lift adds
-	fill  bool
-	block blockIter
-	loc   location
-	memo  leafMemo
-	data  []byte // the block, copied out of the cache
-	ahead readAhead
-	err   error
-	seek  []byte // buffer of local
+	r          *Reader
+	lift       base.Trailer // what Reader.lift adds
+	sequential bool
+	block      blockIter
+	loc        location
+	memo       leafMemo
+	err        error
 
+	run   blockRun
+	ahead readAhead
+
+	data      []byte // buffer of load: the block
+	raw       []byte // buffer of stored
+	seek      []byte // buffer of local
 	separator []byte // buffer of endsWith
 
 	// Probe counts what the iterator read.
@@ -46,22 +48,34 @@ func (r *Reader) NewIter(o IterOptions) *Iter {
 
 // Init makes i an iterator over r, keeping i's buffers.
 func (i *Iter) Init(r *Reader, o IterOptions) {
-	*i = Iter{r: r, lift: r.lift(0), fill: !o.Sequential, seek: i.seek[:0], data: i.data[:0], separator: i.separator[:0], block: blockIter{key: base.InternalKey{User: i.block.key.User[:0]}}}
+	i.clear()
+	i.r, i.lift, i.sequential = r, r.lift(0), o.Sequential
+	i.ahead.file, i.ahead.limit = r.file, int64(r.props.DataBytes)
 	if o.Sequential {
-		i.ahead = readAhead{file: r.file, limit: int64(r.props.DataBytes), buf: i.ahead.buf[:0]}
+		i.ahead.size = maxReadAhead
 	}
 }
 
 // Release makes i an iterator over nothing, which refers to no reader and keeps its
 // buffers for the next Init.
 func (i *Iter) Release() {
-	if cap(i.data) > keptBuffer {
-		i.data = nil
+	if cap(i.data)+cap(i.raw) > keptBuffer {
+		i.data, i.raw = nil, nil
 	}
-	*i = Iter{seek: i.seek[:0], data: i.data[:0], separator: i.separator[:0], block: blockIter{key: base.InternalKey{User: i.block.key.User[:0]}}}
+	i.ahead.buf = nil
+	i.clear()
 }
 
-// keptBuffer bounds the block buffer that Release keeps, in bytes.
+// clear makes i an iterator over nothing that has its buffers.
+func (i *Iter) clear() {
+	*i = Iter{
+		data: i.data[:0], raw: i.raw[:0], seek: i.seek[:0], separator: i.separator[:0],
+		ahead: readAhead{buf: i.ahead.buf[:0]},
+		block: blockIter{key: base.InternalKey{User: i.block.key.User[:0]}},
+	}
+}
+
+// keptBuffer bounds the block buffers that Release keeps, in bytes.
 const keptBuffer = 256 << 10
 
 // Valid reports whether the iterator is on an entry.
@@ -91,36 +105,6 @@ func (i *Iter) open(loc location) bool {
 	return true
 }
 
-// load returns a block's bytes: for a sequential pass in memory of their own, else in
-// the iterator's. The copy is a third of the profile of a full scan, and pays: it fetches
-// the block's cache lines all at once, and iterators that pinned the block in place of it were 8 %
-// slower in full scans and 17 % in scans of 10.
-func (i *Iter) load(loc location) ([]byte, error) {
-	if i.ahead.file != nil {
-		if data, ok := i.r.cache.Pin(&i.r.slots[loc.block]); ok {
-			data = bytes.Clone(data)
-			i.r.slots[loc.block].Unpin()
-			return data, nil
-		}
-		offset, length := i.r.place(loc)
-		return i.r.readBlock(&i.ahead, dataBlock, offset, length)
-	}
-	if i.r.mapped != nil {
-		data, ok, err := i.r.copyMapped(i.data[:0], loc, &i.Probe)
-		if ok || err != nil {
-			i.data = data
-			return data, err
-		}
-	}
-	h, err := i.r.hold(dataBlock, loc, i.fill, &i.Probe)
-	if err != nil {
-		return nil, err
-	}
-	i.data = append(i.data[:0], h.data...)
-	h.release()
-	return i.data, nil
-}
-
 func (i *Iter) fail(err error) {
 	i.err = err
 	i.block.valid = false
@@ -132,7 +116,7 @@ func (i *Iter) openBlock(n int) bool {
 		i.block.valid = false
 		return false
 	}
-	loc, err := i.r.locateBlock(n, i.fill, &i.memo, &i.Probe)
+	loc, err := i.r.locateBlock(n, !i.sequential, &i.memo, &i.Probe)
 	if err != nil {
 		i.fail(err)
 		return false
@@ -165,7 +149,7 @@ func (i *Iter) Last() bool {
 // them. It reports false if user is behind the last block.
 func (i *Iter) seekBlock(user []byte) bool {
 	i.err = nil
-	loc, ok, err := i.r.locate(user, i.fill, &i.memo, &i.Probe)
+	loc, ok, err := i.r.locate(user, !i.sequential, &i.memo, &i.Probe)
 	if err != nil {
 		i.fail(err)
 		return false
@@ -230,7 +214,7 @@ func (i *Iter) endsWith(user []byte) (bool, error) {
 		return false, nil
 	}
 	var err error
-	i.separator, err = i.r.appendSeparator(i.separator[:0], i.loc.block, i.fill, &i.memo, &i.Probe)
+	i.separator, err = i.r.appendSeparator(i.separator[:0], i.loc.block, !i.sequential, &i.memo, &i.Probe)
 	return bytes.Equal(i.separator, user), err
 }
 
@@ -264,38 +248,6 @@ func (i *Iter) Prev() bool {
 		}
 	}
 	return false
-}
-
-// readAheadBytes is one read of a sequential pass: large enough that the cost of
-// a system call vanishes, small enough that a merge of many files stays small.
-const readAheadBytes = 128 << 10
-
-// readAhead serves consecutive small reads out of large ones.
-type readAhead struct {
-	file  io.ReaderAt
-	limit int64 // nothing behind this offset is read ahead
-	buf   []byte
-	start int64 // file offset of buf
-}
-
-// ReadAt implements io.ReaderAt.
-func (a *readAhead) ReadAt(b []byte, offset int64) (int, error) {
-	end := offset + int64(len(b))
-	if offset < a.start || end > a.start+int64(len(a.buf)) {
-		if len(b) >= readAheadBytes || end > a.limit {
-			return a.file.ReadAt(b, offset)
-		}
-		n := min(readAheadBytes, a.limit-offset)
-		if int64(cap(a.buf)) < n {
-			a.buf = make([]byte, readAheadBytes)
-		}
-		a.buf, a.start = a.buf[:n], offset
-		if err := readFull(a.file, a.buf, offset); err != nil {
-			a.buf = a.buf[:0]
-			return 0, err
-		}
-	}
-	return copy(b, a.buf[offset-a.start:]), nil
 }
 
 // An Entry is a live key with its value.

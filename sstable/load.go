@@ -51,7 +51,7 @@ func (r *Reader) holdFromFile(kind blockKind, loc location, fill bool, p *Probe)
 	offset, length := r.place(loc)
 	raw := readBuffers.Get().(*[]byte)
 	defer readBuffers.Put(raw)
-	stored, c, err := r.readStored(r.file, raw, kind, offset, length)
+	stored, c, err := r.readStored(raw, kind, offset, length)
 	if err != nil {
 		return held{}, err
 	}
@@ -112,7 +112,7 @@ func (r *Reader) decode(kind blockKind, n int, stored []byte, c Compression, fil
 
 // readStored reads a block into buf and checks its checksum. The bytes returned are
 // buf's.
-func (r *Reader) readStored(f io.ReaderAt, buf *[]byte, kind blockKind, offset uint64, length int) ([]byte, Compression, error) {
+func (r *Reader) readStored(buf *[]byte, kind blockKind, offset uint64, length int) ([]byte, Compression, error) {
 	if r.closed.Load() {
 		return nil, 0, ErrClosed
 	}
@@ -120,12 +120,18 @@ func (r *Reader) readStored(f io.ReaderAt, buf *[]byte, kind blockKind, offset u
 		*buf = make([]byte, length)
 	}
 	raw := (*buf)[:length]
-	if err := readFull(f, raw, int64(offset)); err != nil {
+	if err := readFull(r.file, raw, int64(offset)); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil, 0, r.corrupt(int64(offset), kind.String()+": the file ends inside it", nil)
 		}
 		return nil, 0, r.ioError(int64(offset), err)
 	}
+	return r.stored(raw, kind, offset)
+}
+
+// stored checks what was read at offset, a block with its trailer, and returns the
+// block as stored.
+func (r *Reader) stored(raw []byte, kind blockKind, offset uint64) ([]byte, Compression, error) {
 	stored, c, err := splitTrailer(raw, r.id, offset)
 	if err != nil {
 		return nil, 0, r.corrupt(int64(offset), kind.String(), err)
@@ -135,10 +141,10 @@ func (r *Reader) readStored(f io.ReaderAt, buf *[]byte, kind blockKind, offset u
 
 // readBlock reads, checks and decompresses a block into memory of its own, past the
 // cache.
-func (r *Reader) readBlock(f io.ReaderAt, kind blockKind, offset uint64, length int) ([]byte, error) {
+func (r *Reader) readBlock(kind blockKind, offset uint64, length int) ([]byte, error) {
 	buf := readBuffers.Get().(*[]byte)
 	defer readBuffers.Put(buf)
-	stored, c, err := r.readStored(f, buf, kind, offset, length)
+	stored, c, err := r.readStored(buf, kind, offset, length)
 	if err != nil {
 		return nil, err
 	}

@@ -57,16 +57,6 @@ func appendSlots(dst []byte, keys []keyHash) []byte {
 
 func (s slots) at(i int) uint16 { return binary.LittleEndian.Uint16(s[slotSize*i:]) }
 
-// check accepts slots of which none leads behind the last of n restarts.
-func (s slots) check(n int) error {
-	for i := range len(s) / slotSize {
-		if v := s.at(i); v != slotEmpty && int(v&0xff) >= n {
-			return errBlock
-		}
-	}
-	return nil
-}
-
 // A slotProbe finds the restarts of the keys with one hash, and of few others.
 type slotProbe struct {
 	slots       slots

@@ -62,8 +62,20 @@ func TestAFullTableEndsAProbe(t *testing.T) {
 	full := slots(slices.Repeat([]byte{0, fingerprintOf(filterpolicy.Hash([]byte("k")))}, 3))
 	require.Equal(t, []int{0, 0, 0}, probed(full, []byte("k")))
 	require.Empty(t, probed(full, []byte("l")))
-	require.ErrorIs(t, full.check(0), errBlock)
-	require.NoError(t, full.check(1))
+
+	// A slot that leads behind the last restart is damage.
+	w := blockWriter{restartInterval: 16, hashIndex: true}
+	w.add(base.MakeKey([]byte("k"), 1, base.KindSet), nil, filterpolicy.Hash([]byte("k")), 0, false)
+	data := w.finish()
+	b := viewBlock(data)
+	for i := range b.slots {
+		if b.slots[i] == 0 {
+			b.slots[i] = 1
+		}
+	}
+	require.NoError(t, checkBlock(data))
+	_, err := b.find([]byte("k"), filterpolicy.Hash([]byte("k")), base.MaxSeqNum)
+	require.ErrorIs(t, err, errBlock)
 }
 
 // Blocks with too many keys or restarts for a table, and those whose restarts need 32

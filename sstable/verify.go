@@ -94,7 +94,7 @@ func (v *verifier) leaves() {
 	}
 	for i := range v.r.index.Len() {
 		offset, length := v.r.index.Block(i)
-		if _, err := v.r.readBlock(v.r.file, indexLeaf, offset, length); err != nil {
+		if _, err := v.r.readBlock(indexLeaf, offset, length); err != nil {
 			v.fault(int64(offset), "index leaf", err)
 		}
 	}
@@ -110,7 +110,7 @@ func (v *verifier) block(n int) {
 		return
 	}
 	offset, length := r.place(loc)
-	data, err := r.readBlock(r.file, dataBlock, offset, length)
+	data, err := r.readBlock(dataBlock, offset, length)
 	if err != nil {
 		v.fault(int64(offset), "data block", err)
 		v.cut = true

@@ -40,6 +40,8 @@ type Cache struct {
 	shards  []shard
 	refs    atomic.Int64
 	size    int64 // of mem
+
+	capacity atomic.Int64
 }
 
 // New returns a cache of capacity bytes with one reference. Zero or less keeps
@@ -54,6 +56,7 @@ func New(capacity int64) *Cache {
 		s.ring.base, s.ring.units = uint32(int64(i)*each), uint32(each)
 		s.ring.limit = s.ring.units
 	}
+	c.capacity.Store(c.size)
 	c.refs.Store(1)
 	return c
 }
@@ -92,7 +95,9 @@ func (c *Cache) Release() {
 
 // Resize changes the capacity, up to that of New, and evicts down to it.
 func (c *Cache) Resize(capacity int64) {
-	each := min(max(capacity, 0), c.size) / int64(len(c.shards)) >> unitShift
+	capacity = min(max(capacity, 0), c.size)
+	c.capacity.Store(capacity)
+	each := capacity / int64(len(c.shards)) >> unitShift
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.Lock()
@@ -103,6 +108,14 @@ func (c *Cache) Resize(capacity int64) {
 		}
 		s.mu.Unlock()
 	}
+}
+
+// Capacity returns how many bytes the cache keeps at most; none of a nil cache.
+func (c *Cache) Capacity() int64 {
+	if c == nil {
+		return 0
+	}
+	return c.capacity.Load()
 }
 
 // Pin returns the block in the slot, and keeps its bytes valid until Unpin. It

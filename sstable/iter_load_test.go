@@ -1,0 +1,133 @@
+package sstable
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/cache"
+)
+
+// A countedFile counts reads, and fails those that touch the byte at fail.
+type countedFile struct {
+	*bytes.Reader
+	reads int
+	fail  int64 // 0: none
+}
+
+var errFailed = errors.New("the disk failed")
+
+func (c *countedFile) ReadAt(b []byte, offset int64) (int, error) {
+	c.reads++
+	if c.fail > 0 && offset <= c.fail && c.fail < offset+int64(len(b)) {
+		return 0, errFailed
+	}
+	return c.Reader.ReadAt(b, offset)
+}
+
+var _ io.ReaderAt = (*countedFile)(nil)
+
+const runKeys = 6000
+
+// openCounted opens a file of runKeys keys in many blocks.
+func openCounted(t *testing.T, c Compression, cacheSize int64) (*Reader, *countedFile) {
+	data := plainFile(t, runKeys, WriterOptions{Compression: c, BlockSize: 1 << 10, Filter: mustParse("none"), ID: 1})
+	f := &countedFile{Reader: bytes.NewReader(data)}
+	blocks := cache.New(cacheSize)
+	r, err := NewReader(f, int64(len(data)), &ReaderOptions{Cache: blocks})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()); blocks.Release() })
+	require.Greater(t, r.dataCount, 500)
+	f.reads = 0
+	return r, f
+}
+
+// walk walks n entries from the first on, or all, and returns the first error.
+func walk(t *testing.T, r *Reader, n int) (Probe, error) {
+	it := r.NewIter(IterOptions{})
+	i := 0
+	for ok := it.First(); ok && i < n; ok = it.Next() {
+		require.Equal(t, keyOf(i), it.Key().User)
+		require.Len(t, it.Value(), 100)
+		i++
+	}
+	if it.Error() == nil {
+		require.Equal(t, min(n, runKeys), i)
+	}
+	return it.Probe, it.Error()
+}
+
+func TestALongScanReadsAhead(t *testing.T) {
+	for _, c := range []Compression{NoCompression, Snappy, Zstd} {
+		r, f := openCounted(t, c, 64<<10)
+		p, err := walk(t, r, runKeys)
+		require.NoError(t, err)
+		require.EqualValues(t, r.props.DataBytes, p.BytesFromDisk)
+		require.Equal(t, r.dataCount, p.BlocksFromDisk)
+		least := int(r.props.DataBytes / maxReadAhead)
+		require.GreaterOrEqual(t, f.reads, least)
+		require.LessOrEqual(t, f.reads, least+minRun+5, "single blocks first, then pieces that grow")
+		_, blocks := r.cache.Used()
+		require.Positive(t, blocks)
+		require.LessOrEqual(t, blocks, 64/maxFilledPart+minRun, "the rest of the cache is left to others")
+	}
+}
+
+func TestAShortScanReadsWhatItNeeds(t *testing.T) {
+	r, f := openCounted(t, NoCompression, 1<<20)
+	const blocks = minRun
+	perBlock := runKeys / r.dataCount
+	p, err := walk(t, r, blocks*perBlock-perBlock/2)
+	require.NoError(t, err)
+	require.Equal(t, blocks, f.reads)
+	require.Equal(t, blocks, p.BlocksFromDisk)
+	p, err = walk(t, r, blocks*perBlock-perBlock/2)
+	require.NoError(t, err)
+	require.Equal(t, blocks, f.reads, "they are in the cache now")
+	require.Equal(t, blocks, p.BlocksFromCache)
+}
+
+// A store that fits the cache is in it after some passes, though each fills a part.
+func TestPassesFillTheCacheByAndBy(t *testing.T) {
+	r, f := openCounted(t, Snappy, 2<<20)
+	for range 2 * maxFilledPart {
+		_, err := walk(t, r, runKeys)
+		require.NoError(t, err)
+	}
+	f.reads = 0
+	p, err := walk(t, r, runKeys)
+	require.NoError(t, err)
+	require.Zero(t, f.reads)
+	require.Equal(t, r.dataCount, p.BlocksFromCache)
+}
+
+// What lies before a place that cannot be read is delivered, and what lies behind can be
+// sought.
+func TestAFailedReadAheadHarmsNothingElse(t *testing.T) {
+	r, f := openCounted(t, NoCompression, 1<<20)
+	bad := r.dataCount / 2
+	offset, length := r.place(location{block: bad})
+	f.fail = int64(offset) + int64(length)/2
+	it := r.NewIter(IterOptions{})
+	n := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		require.Equal(t, keyOf(n), it.Key().User)
+		n++
+	}
+	require.ErrorIs(t, it.Error(), errFailed)
+	require.Equal(t, bad, it.loc.block)
+	require.InDelta(t, bad*runKeys/r.dataCount, n, 20)
+	rest := 0
+	for ok := it.SeekGE(base.SearchKey(keyOf(n+20), base.MaxSeqNum)); ok; ok = it.Next() {
+		rest++
+	}
+	require.NoError(t, it.Error())
+	require.Equal(t, runKeys-n-20, rest)
+	f.fail = 0
+	_, err := walk(t, r, runKeys)
+	require.NoError(t, err)
+}
