@@ -17,7 +17,7 @@ func (x *run) finish(r *Result) {
 		}
 	}
 	if len(r.Absent.Counters.Levels) > 0 {
-		r.Levels = lookup.LevelRates(r.Shape, r.Absent.Counters, x.variant.Policy, r.Settings.Budget == Spread)
+		r.Levels = lookup.LevelRates(r.Shape, r.Absent.Counters, x.absentDistinct, x.variant.Policy, r.Settings.Budget == Spread)
 		predicted, measured := lookup.SumRates(r.Levels)
 		r.Predicted, r.Sum = predicted, &measured
 	}

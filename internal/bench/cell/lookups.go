@@ -203,7 +203,11 @@ func (x *run) summarise(r *Result, p *passes) error {
 		service := lookup.LatencyOf(p.service)
 		out.Service = &service
 	}
-	return p.summarise(out, x.distinct(p.kind, p))
+	distinct := x.distinct(p.kind, p)
+	if p.kind == engine.Absent {
+		x.absentDistinct = distinct
+	}
+	return p.summarise(out, distinct)
 }
 
 // spectrumPoints are the percentiles of a spectrum.

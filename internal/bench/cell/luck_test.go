@@ -30,6 +30,9 @@ func TestTheIntervalOfASkewedWorkloadHoldsTheRate(t *testing.T) {
 		require.NoError(t, err)
 		f := r.Absent.FPR
 		require.Less(t, f.Distinct, f.Trials/20)
+		require.Len(t, r.Levels, 1)
+		require.Equal(t, f, r.Levels[0].Measured, "the only level has the interval of all")
+		require.InDelta(t, f.High, r.Sum.High, 1e-12)
 		if f.Low <= rate.Value && rate.Value <= f.High {
 			held++
 		}

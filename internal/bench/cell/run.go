@@ -55,6 +55,8 @@ type run struct {
 
 	store   engine.Store                    // nil while it is not open
 	readers map[engine.Kind][]engine.Reader // one for each worker
+
+	absentDistinct float64 // of the lookups of absent keys, once they were made; see distinct
 }
 
 // Run measures one cell. A wrong answer ends it with an error that matches

@@ -110,7 +110,13 @@ func FalsePositiveRate(t engine.Tally, distinct float64) *Rate {
 	if trials <= 0 {
 		return nil
 	}
-	r := &Rate{Trials: int64(trials), Value: float64(t.FalsePositives) / float64(trials)}
+	return newRate(t.FalsePositives, trials, distinct)
+}
+
+// newRate returns the rate of so many errors in trials of which the part that is distinct
+// tells something new.
+func newRate(errors, trials engine.Count, distinct float64) *Rate {
+	r := &Rate{Trials: int64(trials), Value: float64(errors) / float64(trials)}
 	r.Distinct = int64(math.Round(float64(trials) * distinct))
 	r.Low, r.High = measure.Wilson(r.Value, float64(r.Distinct))
 	return r

@@ -5,7 +5,6 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
 // A LevelRate sets the prediction for one level's filters against what they did.
@@ -28,12 +27,13 @@ type Sum struct {
 }
 
 // LevelRates sets prediction against measurement for every level of a shape. The
-// counters are those of lookups of distinct absent keys. The policy is that of every
-// file, or with a budget (spread) says the family. Runs of one level may have filters of
-// different bits, and a lookup asks each: their rates are predicted one by one, since a
-// rate is no linear function of the bits, and what is measured of all probes together is
-// their mean, as each run is asked about as often as the next.
-func LevelRates(shape engine.Shape, c engine.Counters, policy filterpolicy.Policy, spread bool) []LevelRate {
+// counters are those of lookups of absent keys, of which the part that is distinct tells
+// something new: see Summarise. The policy is that of every file, or with a budget
+// (spread) says the family. Runs of one level may have filters of different bits, and a
+// lookup asks each: their rates are predicted one by one, since a rate is no linear
+// function of the bits, and what is measured of all probes together is their mean, as
+// each run is asked about as often as the next.
+func LevelRates(shape engine.Shape, c engine.Counters, distinct float64, policy filterpolicy.Policy, spread bool) []LevelRate {
 	predict := namedRate
 	if spread {
 		predict = fittedRate
@@ -46,7 +46,7 @@ func LevelRates(shape engine.Shape, c engine.Counters, policy filterpolicy.Polic
 			level.Predicted += predict(policy, run) / float64(len(runs))
 		}
 		if l.Level < len(c.Levels) {
-			level.Measured = passRate(c.Levels[l.Level])
+			level.Measured = passRate(c.Levels[l.Level], distinct)
 		}
 		levels = append(levels, level)
 	}
@@ -90,15 +90,13 @@ func fittedRate(family filterpolicy.Policy, l engine.LevelShape) float64 {
 
 // passRate returns the share of probes for absent keys that went on to the index:
 // false positives, and probes of files without a filter. It is nil if there were no
-// probes. All lookups were of distinct keys.
-func passRate(t engine.Tally) *Rate {
+// probes. The interval is that of the part of the probes that is distinct.
+func passRate(t engine.Tally, distinct float64) *Rate {
 	trials := t.FilterChecks.Plus(t.Unfiltered)
 	if trials <= 0 || !t.IndexLookups.Known() {
 		return nil
 	}
-	r := &Rate{Value: float64(t.IndexLookups) / float64(trials), Trials: int64(trials), Distinct: int64(trials)}
-	r.Low, r.High = measure.Wilson(r.Value, float64(trials))
-	return r
+	return newRate(t.IndexLookups, trials, distinct)
 }
 
 // SumRates adds up the rates of all runs. The interval of the measured sum is made

@@ -53,7 +53,7 @@ func TestRunsOfALevelArePredictedOneByOne(t *testing.T) {
 	shape := engine.Shape{ByRun: []engine.LevelShape{{Level: 0, Runs: 1, Files: 1, Entries: 5}, many, few}}
 	level := engine.LevelShape{Level: 4, Runs: 2, Files: 2, Entries: 200_000, FilterBytes: few.FilterBytes + many.FilterBytes}
 	shape.Levels = []engine.LevelShape{{Level: 0, Runs: 1, Files: 1, Entries: 5}, level}
-	rates := LevelRates(shape, engine.Counters{}, bloom, true)
+	rates := LevelRates(shape, engine.Counters{}, 1, bloom, true)
 	require.Len(t, rates, 2)
 	require.InDelta(t, 1, rates[0].Predicted, 0, "no filter")
 	require.InEpsilon(t, (high+low)/2, rates[1].Predicted, 0.02)
@@ -63,13 +63,34 @@ func TestRunsOfALevelArePredictedOneByOne(t *testing.T) {
 }
 
 func TestPassRateCountsUnfilteredProbes(t *testing.T) {
-	r := passRate(engine.Tally{FilterChecks: 900, Negatives: 890, FalsePositives: 10, Unfiltered: 100, IndexLookups: 110})
+	r := passRate(engine.Tally{FilterChecks: 900, Negatives: 890, FalsePositives: 10, Unfiltered: 100, IndexLookups: 110}, 1)
 	require.InDelta(t, 0.11, r.Value, 1e-12)
 	require.EqualValues(t, 1000, r.Trials)
 	low, high := measure.Wilson(0.11, 1000)
 	require.Equal(t, []float64{low, high}, []float64{r.Low, r.High})
-	require.Nil(t, passRate(engine.Tally{OutOfBounds: 5}))
-	require.Nil(t, passRate(engine.UnknownTally()))
+	require.Nil(t, passRate(engine.Tally{OutOfBounds: 5}, 1))
+	require.Nil(t, passRate(engine.UnknownTally(), 1))
+}
+
+// TestRatesOfSkewedLookupsHaveWideIntervals has 100,000 probes in each of two levels that
+// are worth 100: the rates stay what they are, their intervals and that of their sum are
+// those of 100.
+func TestRatesOfSkewedLookupsHaveWideIntervals(t *testing.T) {
+	bloom, err := filterpolicy.Parse("bloom:10")
+	require.NoError(t, err)
+	shape := engine.Shape{Levels: []engine.LevelShape{{Level: 5, Runs: 1, Files: 1, Entries: 5}, {Level: 6, Runs: 1, Files: 1, Entries: 50}}}
+	tally := engine.Tally{FilterChecks: 100_000, Negatives: 99_000, FalsePositives: 1000, IndexLookups: 1000}
+	c := engine.Counters{Levels: make([]engine.Tally, 7)}
+	c.Levels[5], c.Levels[6] = tally, tally
+	levels := LevelRates(shape, c, 0.001, bloom, false)
+	low, high := measure.Wilson(0.01, 100)
+	for _, l := range levels {
+		require.Equal(t, &Rate{Value: 0.01, Low: low, High: high, Trials: 100_000, Distinct: 100}, l.Measured)
+	}
+	_, sum := SumRates(levels)
+	require.InDelta(t, 0.02, sum.Value, 1e-12)
+	require.InDelta(t, 0.02-math.Sqrt2*(0.01-low), sum.Low, 1e-12)
+	require.InDelta(t, 0.02+math.Sqrt2*(high-0.01), sum.High, 1e-12)
 }
 
 func TestSumOfRatesCountsEveryRun(t *testing.T) {

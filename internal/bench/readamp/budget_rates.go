@@ -9,10 +9,10 @@ import (
 )
 
 // fill computes levels, sums and costs from the shape and the counters of n
-// lookups of absent keys. The policy is that of every file, or with a budget says
-// the family.
+// lookups of distinct absent keys. The policy is that of every file, or with a budget
+// says the family.
 func (s *BudgetStore) fill(policy filterpolicy.Policy, n int) {
-	s.Levels = lookup.LevelRates(s.Shape, s.Counters, policy, s.Tree.FilterBudgetBytes > 0)
+	s.Levels = lookup.LevelRates(s.Shape, s.Counters, 1, policy, s.Tree.FilterBudgetBytes > 0)
 	s.PredictedSum, s.MeasuredSum = lookup.SumRates(s.Levels)
 	total := s.Counters.Total
 	s.BlocksPerLookup = float64(total.BlocksFromCache.Plus(total.BlocksFromDisk)) / float64(n)
