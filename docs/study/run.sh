@@ -9,6 +9,6 @@ out=${1:-results/study}
 mkdir -p bin "$out"
 go build -o bin/kvbench ./cmd/kvbench
 docs/study/keys.sh study-keys
-for part in bits small young levels budget luck keys; do
+for part in bits small young levels budget seeds luck keys; do
 	bin/kvbench sweep --spec "docs/study/$part.yaml" --out "$out/$part" >"$out/$part.txt"
 done

@@ -25,7 +25,7 @@ table young 'absent blocks/op' --rows engine,filter --columns shape
 table young 'existing blocks/op' --rows engine,filter --columns shape
 table levels 'store runs,store write-amp,store space-amp,existing blocks/op' --rows compaction --where engine=siftkv --where filter=bloom:10 --where budget=uniform
 table levels 'store filter-bits/key,absent blocks/op,absent disk-blocks/op,existing disk-blocks/op' --rows compaction,budget,filter --where engine=siftkv \
-	--where filter=none --where filter=bloom:6 --where filter=bloom:8 --where filter=bloom:10 --where filter=bloom:12 --where filter=bloom:14
+	--where filter=none --where filter=bloom:6 --where filter=bloom:8 --where filter=bloom:10 --where filter=bloom:12 --where filter=bloom:14 --where filter=oracle
 table levels 'absent blocks/op' --rows compaction,budget --columns filter --where engine=siftkv \
 	--where filter=none --where filter=bloom:6 --where filter=bloom:8 --where filter=bloom:10 --where filter=bloom:12 --where filter=bloom:14 \
 	--svg docs/study --title 'Blocks for an absent key by filter memory' --x 'store filter-bits/key' --log-y
@@ -35,6 +35,8 @@ table budget 'absent blocks/op' --rows budget,filter --where cache=1MiB
 table budget 'absent disk-blocks/op' --rows budget,filter --columns cache \
 	--svg docs/study --title 'Disk reads for an absent key by cache' --log-y
 table budget 'existing disk-blocks/op' --rows budget,filter --columns cache
+table seeds 'absent blocks/op,absent disk-blocks/op' --rows cache,budget,filter
+table seeds 'store filter-bits/key,absent disk-blocks/op,existing disk-blocks/op' --rows cache,data-seed --columns budget
 table luck 'absent fpr,absent disk-blocks/op' --rows workload
 table keys 'absent fpr' --rows filter --columns keys --where shape=settled --where workload=uniform --where engine=siftkv
 table keys 'absent blocks/op' --rows shape,filter --columns keys --where workload=uniform --where engine=siftkv
