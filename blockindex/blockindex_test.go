@@ -48,6 +48,12 @@ func keySets(rng *rand.Rand) map[string][][]byte {
 			return binary.BigEndian.AppendUint64(nil, uint64(i)<<(uint(i)%7/6*50))
 		},
 		"zeros": func(int) []byte { return make([]byte, rng.IntN(20)) },
+		"behind zeros": func(i int) []byte { // the prefixes of all are zero
+			if i == 0 {
+				return nil
+			}
+			return fmt.Append(make([]byte, 8), i)
+		},
 		"binary": func(int) []byte {
 			return []byte{0, byte(rng.IntN(4)), 0xff, byte(rng.IntN(4)), 0, 0, byte(rng.IntN(9))}
 		},
@@ -61,6 +67,7 @@ func keySets(rng *rand.Rand) map[string][][]byte {
 		slices.SortFunc(keys, bytes.Compare)
 		sets[name] = slices.CompactFunc(keys, bytes.Equal)
 	}
+	sets["versions of one key"] = slices.Repeat([][]byte{[]byte("k")}, 700)
 	return sets
 }
 
@@ -73,7 +80,7 @@ func TestFindAgainstALinearSearch(t *testing.T) {
 			require.LessOrEqual(t, guided.Size()-x.Size(), 4*(len(keys)+1))
 			probes := slices.Clone(keys)
 			for _, k := range keys {
-				probes = append(probes, append(bytes.Clone(k), 0), append(bytes.Clone(k), 0xff))
+				probes = append(probes, append(bytes.Clone(k), 0), append(bytes.Clone(k), bytes.Repeat([]byte{0xff}, rng.IntN(20))...))
 				if len(k) > 0 {
 					probes = append(probes, k[:len(k)-1])
 					mutant := bytes.Clone(k)

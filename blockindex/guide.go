@@ -54,9 +54,9 @@ func (g *guide) narrow(p uint64) (lo, n int) {
 	if p < g.base {
 		return 0, 0
 	}
-	b := g.of(p)
-	if b+1 >= uint64(len(g.starts)) {
-		return int(g.starts[len(g.starts)-1]), 0
+	b, ranges := g.of(p), len(g.starts)-1
+	if b >= uint64(ranges) {
+		return int(g.starts[ranges]), 0
 	}
 	lo = int(g.starts[b])
 	return lo, int(g.starts[b+1]) - lo
