@@ -52,21 +52,20 @@ func splitBlock(data []byte) (block, bool) {
 	if n < 0 {
 		return block{}, false
 	}
-	nSlots := int(binary.LittleEndian.Uint16(data[n:]))
+	slotBytes := int(binary.LittleEndian.Uint16(data[n:]))
 	flags := binary.LittleEndian.Uint32(data[n+2:])
-	restartBytes := 4 * int(flags&restartsMask)
+	restartBytes := 4 * uint64(flags&restartsMask) // more than an int of 32 bits holds
 	if flags&narrowRestarts != 0 {
 		restartBytes /= 2
 	}
-	slotBytes := nSlots
 	if flags&slotsArePaired != 0 {
 		slotBytes *= slotSize
 	}
-	if n < restartBytes+slotBytes {
+	if uint64(n) < restartBytes+uint64(slotBytes) {
 		return block{}, false
 	}
 	slotsAt := n - slotBytes
-	restartsAt := slotsAt - restartBytes
+	restartsAt := slotsAt - int(restartBytes)
 	b := block{
 		entries:  data[:restartsAt:restartsAt],
 		restarts: data[restartsAt:slotsAt:slotsAt],

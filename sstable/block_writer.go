@@ -112,7 +112,7 @@ func (w *blockWriter) numSlots() int {
 // finish returns the block and makes the writer ready for the next one. The
 // bytes are valid until the next add.
 func (w *blockWriter) finish() []byte {
-	nSlots, flags := w.numSlots(), uint32(len(w.restarts)|slotsArePaired)
+	nSlots, flags := w.numSlots(), uint32(len(w.restarts))|slotsArePaired
 	if w.restartSize() == 2 {
 		flags |= narrowRestarts
 		for _, r := range w.restarts {

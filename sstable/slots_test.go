@@ -1,7 +1,9 @@
 package sstable
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -114,5 +116,16 @@ func TestBlocksThatOutgrowTheirTable(t *testing.T) {
 			require.NoError(t, err)
 			require.False(t, f.present)
 		})
+	}
+}
+
+// What a block promises is more than it has, and more than 32 bits count.
+func TestABlockCannotHoldAllRestartsThatItMayPromise(t *testing.T) {
+	for _, flags := range []uint32{1, restartsMask, narrowRestarts | restartsMask, slotsArePaired | restartsMask, math.MaxUint32} {
+		for _, nSlots := range []uint16{0, 1, maxSlots} {
+			data := binary.LittleEndian.AppendUint16(make([]byte, 3), nSlots)
+			data = binary.LittleEndian.AppendUint32(data, flags)
+			require.ErrorIs(t, checkBlock(data), errBlock)
+		}
 	}
 }
