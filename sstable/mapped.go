@@ -51,13 +51,10 @@ func (r *Reader) mappedBlock(loc location, p *Probe) (data []byte, ok bool, err 
 	offset, length := r.place(loc)
 	raw := m.data[offset : offset+uint64(length)]
 	word, bit := &m.verified[loc.block>>6], uint64(1)<<(loc.block&63)
-	if word.Load()&bit != 0 {
-		data = raw[:len(raw)-trailerSize]
-		if emptied(data) {
-			return nil, false, r.ioError(int64(offset), errEmptied)
-		}
+	verified := word.Load()&bit != 0
+	if verified && !emptied(raw) {
 		p.BlocksFromCache++
-		return data, true, nil
+		return raw[:len(raw)-trailerSize], true, nil
 	}
 	data, c, err := splitTrailer(raw, r.id, offset)
 	if err == nil {
@@ -66,7 +63,10 @@ func (r *Reader) mappedBlock(loc location, p *Probe) (data []byte, ok bool, err 
 		}
 		err = dataBlock.check(data)
 	}
-	if err != nil {
+	switch {
+	case err != nil && verified:
+		return nil, false, r.ioError(int64(offset), errEmptied)
+	case err != nil:
 		return nil, false, r.corrupt(int64(offset), dataBlock.String(), err)
 	}
 	word.Or(bit)
@@ -78,10 +78,11 @@ func (r *Reader) mappedBlock(loc location, p *Probe) (data []byte, ok bool, err 
 
 var errEmptied = errors.New("the mapped file has lost what was here: it was truncated")
 
-// emptied reports whether a block that was verified has lost its end. The page in
-// which a truncated file ends is no fault to read: it is zeros from there on, and zeros
-// are a block in which every key is absent. No block of a file has no entries.
-func emptied(data []byte) bool { return binary.LittleEndian.Uint32(data[len(data)-4:]) == 0 }
+// emptied reports whether a block that was verified may have lost its end. The page in
+// which a truncated file ends is no fault to read: it is zeros from there on, and a block
+// of which some last bytes are zeros may be one in which every key is absent. Its
+// checksum is behind them, and zero as well, as is that of one whole block in 2^32.
+func emptied(raw []byte) bool { return binary.LittleEndian.Uint32(raw[len(raw)-4:]) == 0 }
 
 // findMapped looks into a block of the mapping and appends the value that is to be
 // returned to dst.

@@ -141,6 +141,40 @@ func TestWhatATruncationZeroedIsNotTakenForAbsent(t *testing.T) {
 	require.NoError(t, r.Close())
 }
 
+// Wherever within a block the file ends: what is left of a block's last bytes may say
+// that it is one of another version.
+func TestAMappedFileIsTruncatedAnywhereInABlock(t *testing.T) {
+	for _, perBlock := range []int{1, 3} { // one restart, and a table
+		data := plainFile(t, 20, WriterOptions{BlockSize: perBlock * 100, RestartInterval: 1, Compression: NoCompression, Filter: mustParse("none"), ID: 1})
+		r, path := openMapped(t, data)
+		offset, length := r.place(location{block: 2})
+		first := 2 * perBlock // key of the block
+		var p Probe
+		_, ok, err := get(r, first, &p)
+		require.NoError(t, err)
+		require.True(t, ok)
+		for cut := length; cut >= 0; cut-- {
+			require.NoError(t, os.Truncate(path, int64(offset)+int64(cut)))
+			value, ok, err := get(r, first, &p)
+			it := r.NewIter(IterOptions{})
+			sought := it.SeekGE(base.SearchKey(keyOf(first), base.MaxSeqNum))
+			if cut < length-trailerSize {
+				require.ErrorContains(t, err, "truncated", "%d of %d bytes", cut, length)
+				require.Equal(t, "before", string(value))
+				require.False(t, sought)
+				require.ErrorContains(t, it.Error(), "truncated")
+				continue
+			}
+			if err == nil {
+				require.True(t, ok)
+				require.Len(t, value, len("before")+100)
+			}
+			require.True(t, sought || it.Error() != nil)
+		}
+		require.NoError(t, r.Close())
+	}
+}
+
 // A verified block whose bytes change is trusted; that must not end the process.
 func TestAHashTableThatChangedDoesNotPanic(t *testing.T) {
 	data := plainFile(t, 3000, WriterOptions{Compression: NoCompression, Filter: mustParse("none"), ID: 1})
