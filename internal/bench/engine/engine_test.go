@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -30,6 +31,26 @@ func fill(t *testing.T, s Store, v values.Values, n int) {
 		}
 	}
 	require.NoError(t, s.Settle(t.Context()))
+}
+
+// A grownStore is a store that can rest with several levels.
+type grownStore interface {
+	Store
+	Rest(ctx context.Context) error
+}
+
+// fillLevels is fill, and then writes some of the keys again, 40 at a time, with a rest
+// after each.
+func fillLevels(t *testing.T, s grownStore, v values.Values, n int) {
+	t.Helper()
+	fill(t, s, v, n)
+	for i := range 22 {
+		for j := range 40 {
+			k := key(2 * ((i*40 + j) * 7919 % n))
+			require.NoError(t, s.Put(k, v.Append(nil, k)))
+		}
+		require.NoError(t, s.Rest(t.Context()))
+	}
 }
 
 // ask looks up n existing or absent keys and returns what was counted.

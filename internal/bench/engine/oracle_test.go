@@ -29,14 +29,7 @@ func TestTheOracleNeverErrs(t *testing.T) {
 		return s.(*SiftKV)
 	}
 	s := open()
-	fill(t, s, v, n)
-	for i := range 22 {
-		for j := range 40 {
-			k := key(2 * ((i*40 + j) * 7919 % n))
-			require.NoError(t, s.Put(k, v.Append(nil, k)))
-		}
-		require.NoError(t, s.Rest(t.Context()))
-	}
+	fillLevels(t, s, v, n)
 	for _, step := range []string{"grown", "opened again", "settled", "settled and opened again"} {
 		switch step {
 		case "settled":

@@ -18,14 +18,7 @@ func TestRestKeepsTheLevels(t *testing.T) {
 	const n, budget = 4000, 5000
 	s, err := OpenSiftKVTree(t.TempDir(), settings, policy, Tree{FileBytes: 16 << 10, BaseLevelBytes: 16 << 10, FilterBudgetBytes: budget})
 	require.NoError(t, err)
-	fill(t, s, v, n)
-	for i := range 22 {
-		for j := range 40 {
-			k := key(2 * ((i*40 + j) * 7919 % n))
-			require.NoError(t, s.Put(k, v.Append(nil, k)))
-		}
-		require.NoError(t, s.Rest(t.Context()))
-	}
+	fillLevels(t, s, v, n)
 	shape, err := s.Shape()
 	require.NoError(t, err)
 	require.False(t, shape.Settled())

@@ -98,14 +98,7 @@ func TestRocksDBRestsWithLevels(t *testing.T) {
 	var shapes []Shape
 	for range 2 {
 		s := openRocksDBVariant(t, "bloom:10", t.TempDir(), settings, Tree{FileBytes: 16 << 10, BaseLevelBytes: 16 << 10, YoungFiles: 3})
-		fill(t, s, v, n)
-		for i := range 22 {
-			for j := range 40 {
-				k := key(2 * ((i*40 + j) * 7919 % n))
-				require.NoError(t, s.Put(k, v.Append(nil, k)))
-			}
-			require.NoError(t, s.Rest(t.Context()))
-		}
+		fillLevels(t, s, v, n)
 		shape, err := s.Shape()
 		require.NoError(t, err)
 		require.False(t, shape.Settled())
