@@ -193,6 +193,7 @@ type found struct {
 	ok      bool // a visible version is here
 	present bool // some version is here, visible or not
 	more    bool // the block ended before a larger key came: versions may go on in the next block
+	passed  bool // the walk began with a key that is not larger: if it is not here, it is nowhere in the block
 }
 
 // find looks for the newest version of key at or below seq. It copies no key:
@@ -210,10 +211,11 @@ func (b block) find(key []byte, hash uint64, at base.SeqNum) (f found, err error
 		if restart >= b.numRestarts() {
 			return found{}, errBlock
 		}
-		// Another key with this fingerprint may lead here: then go on.
+		// A larger key with this fingerprint may lead here: then go on. Walks that tell
+		// nothing end at their first entry, so that all of them together are one at most.
 		offset := b.restart(restart)
 		prefetchEntry(b.entries, offset)
-		if f, err = b.scan(offset, key, at); f.present || err != nil {
+		if f, err = b.scan(offset, key, at); f.passed || err != nil {
 			return f, err
 		}
 	}
@@ -258,10 +260,12 @@ func (b block) scan(offset int, key []byte, at base.SeqNum) (f found, err error)
 		case m == len(suffix) && m == len(rest):
 			f.present = true
 			if e.trailer.SeqNum() <= at {
-				f.value, f.trailer, f.ok = b.entries[e.valueAt():offset:offset], e.trailer, true
+				f.value, f.trailer = b.entries[e.valueAt():offset:offset], e.trailer
+				f.ok, f.passed = true, true
 				return f, nil
 			}
 		}
+		f.passed = true
 		matched += m
 	}
 	f.more = true

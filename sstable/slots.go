@@ -9,8 +9,10 @@ import "encoding/binary"
 //	                    of a key stands
 //	fingerprint  uint8  bits 32-39 of the key's hash
 //
-// or slotEmpty. A key's slot is the first that is free from slotOf on, round the end;
-// the least slots may be full only if all are. The hash is filterpolicy.Hash, with
+// or slotEmpty. A key's slot is the first that is free from slotOf on, round the end,
+// when all smaller keys have theirs: what a lookup comes upon before is of smaller keys,
+// and leads to no place behind the key's newest version. A block of this package always
+// has free slots; in others a probe ends when it has seen them all. The hash is filterpolicy.Hash, with
 // which the file's filter was asked: it costs nothing more.
 //
 // RocksDB's data block hash index is the idea. Its buckets hold the restart alone, and

@@ -1,6 +1,7 @@
 package sstable
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -78,6 +79,70 @@ func TestAFullTableEndsAProbe(t *testing.T) {
 	require.NoError(t, checkBlock(data))
 	_, err := b.find([]byte("k"), filterpolicy.Hash([]byte("k")), base.MaxSeqNum)
 	require.ErrorIs(t, err, errBlock)
+}
+
+// One interval that begins before a key tells that the key is absent, so that bytes in
+// which every slot has its fingerprint do not make a lookup walk the block 65,535 times.
+func TestOneIntervalTellsThatAKeyIsAbsent(t *testing.T) {
+	w := blockWriter{restartInterval: 1, hashIndex: true}
+	for _, k := range []string{"a", "c", "e"} {
+		w.add(base.MakeKey([]byte(k), 1, base.KindSet), nil, filterpolicy.Hash([]byte(k)), 0, false)
+	}
+	for key, want := range map[string]error{"0": errBlock, "b": nil, "d": nil, "f": nil} {
+		data := slices.Clone(w.buf)
+		for i := range 3 {
+			data = binary.LittleEndian.AppendUint16(data, uint16(w.restarts[i]))
+		}
+		const n = 8
+		hash := filterpolicy.Hash([]byte(key))
+		table := slots(bytes.Repeat([]byte{3, fingerprintOf(hash)}, n)) // each leads out of the block
+		at := slotOf(hash, n)
+		for _, restart := range []byte{2, 1, 0} {
+			table[slotSize*at] = restart
+			at = (at + 1) % n
+		}
+		data = binary.LittleEndian.AppendUint16(append(data, table...), n)
+		data = binary.LittleEndian.AppendUint32(data, slotsArePaired|narrowRestarts|3)
+		require.NoError(t, checkBlock(data))
+		f, err := viewBlock(data).find([]byte(key), hash, base.MaxSeqNum)
+		require.ErrorIs(t, err, want, "%q", key)
+		require.False(t, f.present)
+	}
+}
+
+// Slots of smaller keys come first, so that what has a key's fingerprint by chance never
+// leads in between the versions of the key.
+func TestALookupComesToTheNewestVersionFirst(t *testing.T) {
+	key := []byte("k")
+	hash := filterpolicy.Hash(key)
+	const n = 7 // slots of three or four keys
+	alike := func(prefix string) []byte {
+		for i := 0; ; i++ {
+			k := fmt.Appendf(nil, "%s%d", prefix, i)
+			if h := filterpolicy.Hash(k); fingerprintOf(h) == fingerprintOf(hash) && slotOf(h, n) == slotOf(hash, n) {
+				return k
+			}
+		}
+	}
+	w := blockWriter{restartInterval: 4, hashIndex: true}
+	add := func(k []byte, seq base.SeqNum, again bool) {
+		w.add(base.MakeKey(k, seq, base.KindSet), nil, filterpolicy.Hash(k), 0, again)
+	}
+	add(alike("a"), 1, false)
+	add(alike("b"), 1, false)
+	for seq := base.SeqNum(9); seq > 1; seq-- {
+		add(key, seq, seq < 9)
+	}
+	add(alike("z"), 1, false)
+	require.Equal(t, n, w.numSlots())
+	b := viewBlock(w.finish())
+	require.Equal(t, []int{0, 0, 0, 2}, probed(b.slots, key))
+	for at := base.SeqNum(9); at > 1; at-- {
+		f, err := b.find(key, hash, at)
+		require.NoError(t, err)
+		require.True(t, f.ok)
+		require.Equal(t, at, f.trailer.SeqNum())
+	}
 }
 
 // Blocks with too many keys or restarts for a table, and those whose restarts need 32
