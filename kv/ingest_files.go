@@ -106,7 +106,7 @@ func (in *ingest) examine(path, name string, num uint64) (err error) {
 	size, err := f.Size()
 	var r *sstable.Reader
 	if err == nil {
-		r, err = sstable.NewReader(f, size, &sstable.ReaderOptions{Name: path, CacheSize: -1})
+		r, err = sstable.NewReader(f, size, &sstable.ReaderOptions{Name: path, CacheSize: -1, Filter: in.d.opts.Filter})
 	}
 	if err != nil {
 		return errors.Join(err, f.Close())

@@ -195,7 +195,7 @@ func (s *salvager) readTail() {
 		if err == nil {
 			_, err = filterpolicy.Decode(p.FilterFamily, bytes.Clone(raw))
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, filterpolicy.ErrUnknownFamily) {
 			s.tailFault("filter: %v", err)
 		}
 	}

@@ -16,7 +16,7 @@ const maxFaults = 16
 // Verify reads the whole file, past the cache, and checks all that a lookup
 // relies on: every checksum, the order of all keys, that every separator is right
 // for its block, that the filter admits every key and the hash tables lead to
-// it, and that the properties count what is there. It returns all faults it
+// it (one of a family that the reader cannot decode is passed over), and that the properties count what is there. It returns all faults it
 // found, joined, up to a bound; each matches ErrCorruption. It takes one pass,
 // and one block of memory.
 func (r *Reader) Verify() error { return r.VerifyEach(nil) }
@@ -82,7 +82,7 @@ func (v *verifier) tail() {
 		v.fault(r.size-footerSize, "tail", err)
 		return
 	}
-	if again.filterErr != nil {
+	if again.filterErr != nil && !errors.Is(again.filterErr, filterpolicy.ErrUnknownFamily) {
 		v.fault(int64(r.props.filter.offset), "filter", again.filterErr)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/tablemeta"
@@ -105,8 +106,8 @@ func (s *Store) inspect(t *Table, f vfs.ReadFile) error {
 	t.Info, t.Tombstones = info, r.Tombstones().Clip(nil, nil, nil)
 	if s.o.Deep {
 		err = r.Verify()
-	} else {
-		err = r.FilterError()
+	} else if err = r.FilterError(); errors.Is(err, filterpolicy.ErrUnknownFamily) {
+		err = nil // of an application's own: stores that cannot decode it read past it
 	}
 	return errors.Join(err, t.agree(), r.Close())
 }

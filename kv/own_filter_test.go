@@ -1,0 +1,51 @@
+package kv
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// An ownFilter is a filter of an application: another under a name of its own.
+type ownFilter struct{ filterpolicy.Policy }
+
+func newOwnFilter(t *testing.T) ownFilter {
+	p, err := filterpolicy.Parse("bloom:10")
+	require.NoError(t, err)
+	return ownFilter{p}
+}
+
+func (ownFilter) Name() string   { return "own" }
+func (ownFilter) String() string { return "own:10" }
+
+func (o ownFilter) Decode(data []byte) (filterpolicy.Filter, error) {
+	return filterpolicy.Decode(o.Policy.Name(), data)
+}
+
+// A store reads filters of an application's own with its options, and without them as if
+// there were none. Neither is damage, also not in files that are taken in.
+func TestFiltersOfAnApplication(t *testing.T) {
+	own := newOwnFilter(t)
+	dir := t.TempDir()
+	for _, filter := range []filterpolicy.Policy{own, nil} {
+		db := openDir(t, dir, &Options{Filter: filter})
+		file := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "f"), &sstable.WriterOptions{Filter: own}, "a=1", "c=3")
+		require.NoError(t, db.Ingest([]string{file}))
+		requireContents(t, model{"a": "1", "c": "3"}, db)
+		_, err := db.Get([]byte("b"))
+		require.ErrorIs(t, err, ErrNotFound)
+		m := db.Metrics()
+		negatives := uint64(0)
+		for _, l := range m.Levels {
+			negatives += l.Lookup.FilterNegatives
+		}
+		require.Equal(t, filter != nil, negatives > 0)
+		require.Equal(t, filter == nil, m.UnusableFilters > 0)
+		require.NoError(t, db.Close())
+	}
+}
