@@ -38,8 +38,11 @@ func newRun(level int, num uint64, tables []*table) (*sortedRun, error) {
 		}
 	}
 	search, err := blockindex.Decode(b.Append(nil))
+	if err != nil {
+		return nil, err
+	}
 	r.search = search.Guided()
-	return r, err
+	return r, nil
 }
 
 // find returns the position of the only table that may hold key: the first whose

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
@@ -161,4 +162,26 @@ func FuzzSalvage(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// A filterOfOnesOwn is a filter of an application: another under a name of its own.
+type filterOfOnesOwn struct{ filterpolicy.Policy }
+
+func (filterOfOnesOwn) Name() string { return "own" }
+
+// A family that is not known is no damage, but its bytes are checked.
+func TestAFilterOfAnUnknownFamilyIsNoDamage(t *testing.T) {
+	data, want, info := salvageFile(t, &WriterOptions{Filter: filterOfOnesOwn{mustParse("bloom:10")}}, 100)
+	r := openBytes(t, data, nil)
+	require.ErrorIs(t, r.FilterError(), filterpolicy.ErrUnknownFamily)
+	require.NoError(t, r.Verify())
+	s, got := salvaged(t, data, info.ID, want, "whole")
+	require.Equal(t, want, got)
+	require.Empty(t, s.Tail)
+
+	at := r.Properties().filter.offset
+	data[at] ^= 1
+	s, got = salvaged(t, data, info.ID, want, "a byte of the filter flipped")
+	require.Equal(t, want, got)
+	require.NotEmpty(t, s.Tail)
 }

@@ -16,9 +16,9 @@ const maxFaults = 16
 // Verify reads the whole file, past the cache, and checks all that a lookup
 // relies on: every checksum, the order of all keys, that every separator is right
 // for its block, that the filter admits every key and the hash tables lead to
-// it (one of a family that the reader cannot decode is passed over), and that the properties count what is there. It returns all faults it
-// found, joined, up to a bound; each matches ErrCorruption. It takes one pass,
-// and one block of memory.
+// it, and that the properties count what is there. A filter of a family that the
+// reader cannot decode is passed over. It returns all faults it found, joined, up to a
+// bound; each matches ErrCorruption. It takes one pass, and one block of memory.
 func (r *Reader) Verify() error { return r.VerifyEach(nil) }
 
 // VerifyEach is Verify that also shows visit every point entry as the file has it,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -153,4 +154,31 @@ func TestARegistrationIsNoDamage(t *testing.T) {
 	require.Equal(t, without.Notes, with.Notes)
 	require.Equal(t, without.Garbage, with.Garbage)
 	require.NoError(t, view.Close())
+}
+
+// A filterOfOnesOwn is a filter of an application: another under a name of its own.
+type filterOfOnesOwn struct{ filterpolicy.Policy }
+
+func (filterOfOnesOwn) Name() string { return "own" }
+
+// A filter that only the application can decode is no damage.
+func TestAFilterOfAnUnknownFamilyIsNoDamage(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	policy, err := filterpolicy.Parse("bloom:10")
+	require.NoError(t, err)
+	db, err := kv.Open(dir, &kv.Options{Filter: filterOfOnesOwn{policy}})
+	require.NoError(t, err)
+	require.NoError(t, db.Set([]byte("k"), []byte("v"), nil))
+	require.NoError(t, db.Flush())
+	require.NoError(t, db.Close())
+	for _, deep := range []bool{false, true} {
+		s, err := Take(t.Context(), dir, Options{Deep: deep})
+		require.NoError(t, err)
+		require.Len(t, s.Tables, 1)
+		require.Equal(t, "own", s.Tables[0].Info.FilterFamily)
+		require.Empty(t, s.Damage)
+	}
+	s, err := Verify(t.Context(), dir, Options{})
+	require.NoError(t, err)
+	require.Empty(t, s.Damage)
 }
