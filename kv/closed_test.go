@@ -112,7 +112,7 @@ func TestAManifestCutBackIsFoundOut(t *testing.T) {
 		require.NoError(t, db.Flush())
 	}
 	name := db.path(manifest.FileManifest, db.manifest.Num())
-	db.cleaner.wait()
+	db.settle()
 	require.NoError(t, db.Close())
 	for i := len(ends) - 1; i > 0; i-- {
 		require.NoError(t, os.Truncate(name, ends[i]))

@@ -86,13 +86,21 @@ func (d *DB) scheduleCompactionsLocked() {
 			return
 		}
 		d.begin(c)
-		go func() {
-			err := d.compact(context.Background(), c)
-			d.end(c)
-			d.afterCompaction(c, err, false)
-			d.scheduleCompactions()
-		}()
+		go d.runCompaction(c)
 	}
+}
+
+// runCompaction runs a compaction that was picked, and starts what follows from it
+// before it stops counting as running: who waits until none runs finds nothing left
+// to do. A damaged input is quarantined before others may take it.
+func (d *DB) runCompaction(c *compaction) {
+	err := d.compact(context.Background(), c)
+	d.afterCompaction(c, err, false)
+	d.mu.Lock()
+	d.endLocked(c)
+	d.scheduleCompactionsLocked()
+	d.mu.Unlock()
+	d.progress.Broadcast()
 }
 
 // begin marks the inputs. The caller holds d.mu.
@@ -122,6 +130,12 @@ func (c *compaction) joinRun() {
 // end takes the marks back.
 func (d *DB) end(c *compaction) {
 	d.mu.Lock()
+	d.endLocked(c)
+	d.mu.Unlock()
+	d.progress.Broadcast()
+}
+
+func (d *DB) endLocked(c *compaction) {
 	for _, t := range c.tables() {
 		t.compacting = false
 	}
@@ -131,8 +145,6 @@ func (d *DB) end(c *compaction) {
 	})
 	d.compactions.spans = slices.Delete(d.compactions.spans, i, i+1)
 	d.unrefVersion(c.version)
-	d.mu.Unlock()
-	d.progress.Broadcast()
 }
 
 // conflicts reports whether a running compaction has inputs of c, or may write

@@ -160,7 +160,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 	}
 	r.kill(reader)
 	db := openWriter(t, r.dir, nil)
-	db.cleaner.wait()
+	db.settle()
 	require.Empty(t, registeredReaders(t, r.dir), "readers that were killed leave nothing behind")
 	requireOnlyLiveFiles(t, db)
 	t.Logf("%d views", r.views)

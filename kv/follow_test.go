@@ -154,16 +154,16 @@ func TestFilesThatAReaderNeedsAreHeldUntilItRefreshes(t *testing.T) {
 		changeAtRandom(t, w, want, rng, round)
 		require.NoError(t, w.Compact(nil, nil))
 	}
-	w.cleaner.wait()
+	w.settle()
 	require.NotZero(t, w.Metrics().HeldFiles)
 	snapshot := view.NewSnapshot()
 	require.NoError(t, view.Refresh(t.Context()))
-	view.cleaner.wait()
+	view.settle()
 	requireContents(t, before, snapshot)
 
 	// The snapshot holds files; without it, the reader needs none that is obsolete.
 	w.cleaner.lookAgain()
-	w.cleaner.wait()
+	w.settle()
 	require.NotZero(t, w.Metrics().HeldFiles)
 	require.NoError(t, snapshot.Close())
 	require.NoError(t, view.Refresh(t.Context()))
@@ -178,7 +178,7 @@ func TestFilesThatAReaderNeedsAreHeldUntilItRefreshes(t *testing.T) {
 	require.NoError(t, w.Compact(nil, nil))
 	require.NoError(t, w.Close())
 	w = openWriter(t, dir, tinyOptions())
-	w.cleaner.wait()
+	w.settle()
 	require.NotZero(t, w.Metrics().HeldFiles)
 	requireContents(t, want, view)
 	require.NoError(t, view.Refresh(t.Context()))
@@ -188,10 +188,11 @@ func TestFilesThatAReaderNeedsAreHeldUntilItRefreshes(t *testing.T) {
 	requireOnlyLiveFiles(t, w)
 }
 
-// requireOnlyLiveFiles checks that nothing obsolete is left.
+// requireOnlyLiveFiles checks that nothing obsolete is left once the store has settled:
+// a file that a compaction is writing is not live yet.
 func requireOnlyLiveFiles(t *testing.T, d *DB) {
 	t.Helper()
-	d.cleaner.wait()
+	d.settle()
 	names, err := d.fs.List(d.dir)
 	require.NoError(t, err)
 	live := map[uint64]bool{}
@@ -222,7 +223,7 @@ func TestAViewThatHasLostAFileIsStale(t *testing.T) {
 	}
 	set(t, w, "k", "2")
 	require.NoError(t, w.Compact(nil, nil))
-	w.cleaner.wait()
+	w.settle()
 
 	_, err := view.Get([]byte("k"))
 	require.ErrorIs(t, err, ErrStale)
@@ -249,7 +250,7 @@ func TestRegistrationsOfTheDeadAreRemoved(t *testing.T) {
 	}
 	set(t, w, "k", "1")
 	require.NoError(t, w.Flush())
-	w.cleaner.wait()
+	w.settle()
 	require.Empty(t, registeredReaders(t, dir))
 	require.Zero(t, w.Metrics().HeldFiles)
 }
@@ -305,7 +306,7 @@ func TestAReaderThatCannotRegisterKeepsItsFilesOpen(t *testing.T) {
 		before := maps.Clone(want)
 		changeAtRandom(t, w, want, rng, round)
 		require.NoError(t, w.Compact(nil, nil))
-		w.cleaner.wait()
+		w.settle()
 		requireContents(t, before, view)
 		require.NoError(t, view.Refresh(t.Context()))
 		requireContents(t, want, view)

@@ -116,7 +116,7 @@ func TestNoSpaceAtEveryByteOfASortedFile(t *testing.T) {
 			wait(db)
 			require.NoError(t, work(db), "room for %d bytes", room)
 			requireContents(t, want, db)
-			db.cleaner.wait()
+			db.settle()
 			names, err := f.fs.List("db")
 			require.NoError(t, err)
 			require.Len(t, names, 5, "CURRENT, LOCK, a manifest, a log, a table: partial files are removed: %q", names)

@@ -54,7 +54,7 @@ func TestAFailedCommitDoesNotComeBack(t *testing.T) {
 		requireContents(t, want, db)
 		wait(db)
 		require.NotEqual(t, broken.num, db.commits.log.num)
-		db.cleaner.wait()
+		db.settle()
 		_, err = f.Stat(filepath.Join("db", fmt.Sprintf("%06d.wal", broken.num)))
 		require.ErrorIs(t, err, fs.ErrNotExist, "the broken log is gone")
 		require.NoError(t, db.Set([]byte("d"), []byte("2"), Sync))

@@ -33,7 +33,7 @@ func TestARotatedManifestDescribesTheStore(t *testing.T) {
 		num, err := manifest.Current(mem, "db")
 		require.NoError(t, err)
 		require.Greater(t, num, old)
-		db.cleaner.wait()
+		db.settle()
 		_, err = mem.Stat(db.path(manifest.FileManifest, old))
 		require.Error(t, err, "the replaced manifest is gone")
 	}

@@ -45,8 +45,7 @@ func damageStore(t *testing.T) (dir string, m model) {
 // good order: what a killed process would leave.
 func (d *DB) abandonLikeACrash(t *testing.T) {
 	t.Helper()
-	d.waitForBackground()
-	d.cleaner.wait()
+	d.settle()
 	require.NoError(t, d.abandon())
 }
 

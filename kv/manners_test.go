@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -326,11 +325,4 @@ func TestCloseDuringFlush(t *testing.T) {
 	close(goOn)
 	require.NoError(t, <-closed)
 	require.ErrorIs(t, <-flushed, ErrClosed)
-}
-
-// until returns when what another goroutine is about to do is done.
-func until(done func() bool) {
-	for !done() {
-		runtime.Gosched()
-	}
 }

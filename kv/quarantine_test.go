@@ -123,7 +123,7 @@ func TestDamagedRangeTombstonesConcernTheirFileAlone(t *testing.T) {
 	set(t, db, "a", "1")
 	set(t, db, "m", "2")
 	require.NoError(t, db.Compact(nil, nil))
-	db.cleaner.wait() // for the input of the compaction
+	db.settle() // for the input of the compaction
 	below := only(t, dir, manifest.FileTable)
 	require.NoError(t, db.DeleteRange([]byte("k"), []byte("p"), NoSync))
 	require.NoError(t, db.Flush())
@@ -194,6 +194,37 @@ func TestACompactionThatCannotReadTriesAgain(t *testing.T) {
 		requireContents(t, want, db)
 		require.NoError(t, db.Close())
 	}
+}
+
+// A compaction counts as running until the conclusions from its end are drawn: whoever
+// waits for the store finds nothing half done, and no other compaction takes the file
+// that this one met damage in.
+func TestACompactionRunsUntilItsDamageIsDealtWith(t *testing.T) {
+	f := &faultFS{fs: sift.NewMem()}
+	o := quarantineOptions()
+	o.fs, o.backoff = f, quickBackoff
+	running := make(chan int, 1)
+	var db *DB
+	o.Events.Damaged = func(error) { running <- db.Metrics().RunningCompactions }
+	db, err := Open("db", o)
+	require.NoError(t, err)
+	set(t, db, "a", "1")
+	require.NoError(t, db.Flush())
+	f.set(func(c ioCall) (int, error) {
+		if c.op == "open" {
+			return 0, errDisk
+		}
+		return 0, nil
+	})
+	set(t, db, "a", "2")
+	require.NoError(t, db.Flush())
+	require.Equal(t, 1, <-running)
+	db.settle()
+	require.Equal(t, 2, db.Metrics().QuarantinedTables, "the error names no file")
+	require.EqualValues(t, maxReadFailures, db.Metrics().FailedCompactions)
+	f.set(nil)
+	requireContents(t, model{"a": "2"}, db)
+	require.NoError(t, db.Close())
 }
 
 // Intra-level merges keep what snapshots see, and the order of level 0.
