@@ -3,6 +3,7 @@ package kv
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -229,11 +230,11 @@ func (p *commitPipeline) commitGroup(d *DB, group []*commitRequest, size int) er
 		p.seq += base.SeqNum(r.batch.count)
 		entries += uint64(r.batch.count)
 		if err := p.log.w.Append(r.batch.seal(first)); err != nil {
-			return d.fail(brokenLog, writingLog, err)
+			return p.fail(d, writingLog, err)
 		}
 	}
 	if err := p.writeLog(d, level); err != nil {
-		return d.fail(brokenLog, writingLog, err)
+		return p.fail(d, writingLog, err)
 	}
 	if err := applyGroup(mem, group, size); err != nil {
 		return d.fail(brokenLog|brokenForGood, "filling a memtable", err)
@@ -252,10 +253,10 @@ func (p *commitPipeline) writeLog(d *DB, level durability) error {
 		// A log that ended comes first: what is durable must be a prefix.
 		p.dropFlushedLogs(d)
 		for len(p.unsynced) > 0 {
-			if err := p.unsynced[0].file.Sync(); err != nil {
+			if err := p.unsynced[0].w.Sync(); err != nil {
 				return err
 			}
-			if err := p.unsynced[0].close(); err != nil {
+			if err := p.unsynced[0].w.CloseFile(); err != nil {
 				return err
 			}
 			p.unsynced = p.unsynced[1:]
@@ -279,6 +280,16 @@ func (p *commitPipeline) writeLog(d *DB, level durability) error {
 	return nil
 }
 
+// fail makes the store read-only because a log could not be written or synced. All logs
+// are broken with it: a later one that became durable would leave a hole, and what is
+// buffered holds the record of the commit that failed. The caller leads the pipeline.
+func (p *commitPipeline) fail(d *DB, what string, err error) error {
+	for _, l := range slices.Concat(p.unsynced, []*logFile{p.log}) {
+		l.w.Break(err)
+	}
+	return d.fail(brokenLog, what, err)
+}
+
 // applyGroup puts the batches of a group into the memtable: the leader alone if
 // they are small, else every writer its own.
 func applyGroup(mem *memTable, group []*commitRequest, size int) error {
@@ -294,41 +305,55 @@ func applyGroup(mem *memTable, group []*commitRequest, size int) error {
 	return errs
 }
 
-// flushLog hands what Async writes left to the operating system.
+// flushLog hands what Async writes left to the operating system. If that fails, the next
+// writer is told.
 func (d *DB) flushLog() {
-	err := d.commits.exclusive(d, func() error {
-		d.commits.armed = false
-		return d.commits.log.w.Flush()
-	})
-	if err != nil && !errors.Is(err, ErrClosed) {
-		_ = d.fail(brokenLog, writingLog, err) // the next writer is told
-	}
-}
-
-// sync makes all writes durable that came before.
-func (p *commitPipeline) sync(d *DB) error {
-	return p.exclusive(d, func() error {
-		if p.log == nil {
-			return nil // a read-only store
+	p := &d.commits
+	_ = p.exclusive(d, func() error {
+		p.armed = false
+		if err := p.log.w.Flush(); err != nil {
+			return p.fail(d, writingLog, err)
 		}
-		return p.writeLog(d, durableSync)
+		return nil
 	})
 }
 
-// close waits for the writers that came before, makes the log durable, and ends
-// it. Later requests return ErrClosed.
+// sync makes all writes durable that came before. If it cannot, the store has failed.
+func (p *commitPipeline) sync(d *DB) error {
+	if d.opts.ReadOnly {
+		return nil
+	}
+	return p.exclusive(d, func() error {
+		if err := p.writeLog(d, durableSync); err != nil {
+			return p.fail(d, writingLog, err)
+		}
+		return nil
+	})
+}
+
+// close waits for the writers that came before, makes the log durable, with the mark that
+// ends it, and gives it back. Later requests return ErrClosed. If the log cannot be made
+// durable, the store has failed.
 func (p *commitPipeline) close(d *DB) error {
-	if p.log == nil {
-		return nil // a read-only store
+	if d.opts.ReadOnly {
+		return nil
 	}
 	return p.exclusive(d, func() error {
 		p.closed = true
-		err := p.writeLog(d, durableSync)
-		return errors.Join(err, p.log.end(), p.abandon())
+		if d.failedError() == nil {
+			err := p.log.w.End()
+			if err == nil {
+				err = p.writeLog(d, durableSync)
+			}
+			if err != nil {
+				_ = p.fail(d, writingLog, err)
+			}
+		}
+		return p.abandon()
 	})
 }
 
-// abandon closes the files of the pipeline.
+// abandon closes the files of the pipeline as they are.
 func (p *commitPipeline) abandon() error {
 	if p.soon != nil {
 		p.soon.Stop()
@@ -336,7 +361,7 @@ func (p *commitPipeline) abandon() error {
 	var errs []error
 	for _, l := range append(p.unsynced, p.log) {
 		if l != nil {
-			errs = append(errs, l.close())
+			errs = append(errs, l.w.CloseFile())
 		}
 	}
 	p.unsynced, p.log = nil, nil

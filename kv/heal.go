@@ -89,8 +89,10 @@ func (d *DB) tryToHeal() (healed bool, err error) {
 	return true, nil
 }
 
-// healAtClose syncs the log and, if that fails or the store has failed before, makes
-// a last attempt to write down what is in memory alone. After it nobody heals.
+// healAtClose syncs the logs and, if that fails or the store has failed before, makes
+// a last attempt to write down what is in memory alone. After it nobody heals: a failure
+// that is left is the error of Close. Logs that are broken are not synced, see
+// commitPipeline.fail.
 func (d *DB) healAtClose() {
 	close(d.healer.stop)
 	d.mu.Lock()
@@ -99,9 +101,7 @@ func (d *DB) healAtClose() {
 	}
 	d.compactions.stop()
 	d.mu.Unlock()
-	if err := d.commits.sync(d); err != nil {
-		_ = d.fail(brokenLog, writingLog, err) // it is the error of Close if it stays
-	}
+	_ = d.commits.sync(d) // if it fails, so has the store
 	d.mu.Lock()
 	failed := d.failure != nil && d.healer.broken&brokenForGood == 0
 	d.mu.Unlock()
@@ -110,7 +110,7 @@ func (d *DB) healAtClose() {
 		d.log.Info("what was in memory alone is safe", "dir", d.dir)
 	}
 	if next := d.healer.next; next != nil {
-		_ = next.close() // nothing was written that anybody was promised
+		_ = next.w.CloseFile() // nothing was written that anybody was promised
 		d.healer.next = nil
 	}
 }
@@ -275,7 +275,7 @@ func (d *DB) healLog(stoppable bool) error {
 	return d.commits.exclusive(d, func() error {
 		p := &d.commits
 		for _, l := range append(p.unsynced, p.log) {
-			_ = l.close() // what it has is in tables
+			_ = l.w.CloseFile() // what it has is in tables
 		}
 		p.unsynced, p.log = nil, h.next
 		h.next = nil

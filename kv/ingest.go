@@ -177,18 +177,21 @@ func (in *ingest) install() error {
 }
 
 // flushHeld flushes all memtables. The caller leads the pipeline, so that there is
-// an end to them.
+// an end to them, and to failures of the log: if there has been none until now, the log
+// holds nothing that is in no memtable.
 func (in *ingest) flushHeld() error {
 	d := in.d
 	defer d.broadcastAt(in.ctx)()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for !d.mem.empty() || len(d.imms) > 0 {
+	for {
 		switch err := in.interrupted(); {
 		case d.failure != nil:
 			return d.failure
 		case err != nil:
 			return err
+		case d.mem.empty() && len(d.imms) == 0:
+			return nil
 		case !d.mem.empty() && len(d.imms)+1 < d.opts.MaxMemtables:
 			if err := d.rotate(0); err != nil {
 				return err
@@ -198,7 +201,6 @@ func (in *ingest) flushHeld() error {
 			d.progress.Wait()
 		}
 	}
-	return nil
 }
 
 func (in *ingest) count(seq base.SeqNum) {

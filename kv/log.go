@@ -4,23 +4,17 @@ import (
 	"errors"
 
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
 // A logFile is a WAL that is written, or was written and may have to be synced.
-// Its file stays open when its writer is done, so that a later commit that must
-// be durable can make the writes before it durable too.
+// Its file stays open when it has ended, so that a later commit that must be durable
+// can make the writes before it durable too. A log that failed to write or to sync stays
+// failed: its writer sees to that.
 type logFile struct {
-	num  uint64
-	w    *wal.Writer
-	file vfs.WriteFile
+	num uint64
+	w   *wal.Writer
 }
-
-// heldOpen is a file that its writer does not close.
-type heldOpen struct{ vfs.WriteFile }
-
-func (heldOpen) Close() error { return nil }
 
 // createLog creates the WAL with this number. When it returns, its name is
 // durable.
@@ -29,24 +23,19 @@ func (d *DB) createLog(num uint64) (*logFile, error) {
 	if err != nil {
 		return nil, err
 	}
+	l := &logFile{num: num, w: wal.NewWriter(f, num, wal.Options{})}
 	if err := d.fs.SyncDir(d.dir); err != nil {
-		d.discardLog(&logFile{num: num, file: f})
+		d.discardLog(l)
 		return nil, err
 	}
-	return &logFile{num: num, file: f, w: wal.NewWriter(heldOpen{f}, num, wal.Options{})}, nil
+	return l, nil
 }
 
 // discardLog closes and removes a log that nobody has written to. If it stays, it is
 // an empty log that recovery passes over.
 func (d *DB) discardLog(l *logFile) {
-	err := l.close()
+	err := l.w.CloseFile()
 	if err = errors.Join(err, d.fs.Remove(d.path(manifest.FileWAL, l.num))); err != nil {
 		d.log.Warn("an unused log could not be removed", "log", l.num, "error", err)
 	}
 }
-
-// end marks the log as whole and hands it to the operating system.
-func (l *logFile) end() error { return l.w.Close() }
-
-// close closes the file.
-func (l *logFile) close() error { return l.file.Close() }

@@ -125,14 +125,16 @@ func (d *DB) rotate(arena int) error {
 // rotateLog ends the log and starts a new one.
 func (d *DB) rotateLog() (*logFile, error) {
 	p := &d.commits
+	const what = "starting a new log"
 	next, err := d.createLog(d.newFileNum())
-	if err == nil {
-		if err = p.log.end(); err != nil {
-			d.discardLog(next)
-		}
-	}
 	if err != nil {
-		return nil, d.fail(brokenLog, "starting a new log", err)
+		// The log that is there is whole, and is not broken: if the store closes before it
+		// has healed, it can be synced.
+		return nil, d.fail(brokenLog, what, err)
+	}
+	if err := p.log.w.End(); err != nil {
+		d.discardLog(next)
+		return nil, p.fail(d, what, err)
 	}
 	d.counters.walBytes.Add(uint64(p.log.w.Size()))
 	p.unsynced = append(p.unsynced, p.log)
@@ -151,7 +153,7 @@ func (p *commitPipeline) dropFlushedLogs(d *DB) {
 	logNum := d.logNum
 	d.mu.Unlock()
 	for len(p.unsynced) > 0 && p.unsynced[0].num < logNum {
-		if err := p.unsynced[0].close(); err != nil {
+		if err := p.unsynced[0].w.CloseFile(); err != nil {
 			d.log.Warn("a log could not be closed", "log", p.unsynced[0].num, "error", err)
 		}
 		p.unsynced = p.unsynced[1:]

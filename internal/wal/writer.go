@@ -42,6 +42,7 @@ type Writer struct {
 	buf    []byte // appended and not flushed
 	size   int64  // of the log, with buf
 	marked int64  // the last sync mark's offset
+	ended  bool   // the end-of-log mark is written
 
 	flushed atomic.Int64 // bytes that the file has been given
 	synced  atomic.Int64 // of these, bytes that are known to be durable
@@ -59,10 +60,14 @@ func NewWriter(f vfs.WriteFile, id uint64, opts Options) *Writer {
 }
 
 // Append adds a record, which may be empty, to the buffer. It copies the record,
-// and does no I/O. The only error is that of an earlier failure.
+// and does no I/O. The only errors are that of an earlier failure, and base.ErrClosed
+// after End.
 func (w *Writer) Append(record []byte) error {
 	if err := w.failure(); err != nil {
 		return err
+	}
+	if w.ended {
+		return fmt.Errorf("log %d has ended: %w", w.id, base.ErrClosed)
 	}
 	if synced := w.synced.Load(); synced > w.marked && roomAt(w.size) > 0 {
 		w.mark(typeSynced, synced)
@@ -163,29 +168,17 @@ func (w *Writer) SyncFile() error {
 	return nil
 }
 
-// Close writes the end-of-log mark, flushes, syncs if the options say so, and
-// closes the file. With SyncOnClose the records are made durable before the mark
-// is written: a mark that is there proves that they are. A broken writer only
-// closes its file, and returns the error that broke it. After Close, methods
-// return base.ErrClosed.
-func (w *Writer) Close() error {
-	if errors.Is(w.failure(), base.ErrClosed) {
-		return base.ErrClosed
-	}
-	err := w.finish()
-	w.syncing.Lock() // no sync of a closed file
-	defer w.syncing.Unlock()
-	if cerr := w.f.Close(); err == nil && cerr != nil {
-		err = fmt.Errorf("close log %d: %w", w.id, cerr)
-	}
-	closed := fmt.Errorf("log %d: %w", w.id, base.ErrClosed)
-	w.err.Store(&closed)
-	w.buf = nil
-	return err
-}
+// Break breaks the writer as a failure of its file would: what is buffered is never
+// written, nothing is synced, and all methods return err, unless an earlier failure broke
+// the writer. It is for an owner who gives the log up for a reason of its own.
+func (w *Writer) Break(err error) { _ = w.fail(err) }
 
-func (w *Writer) finish() error {
-	if err := w.failure(); err != nil {
+// End writes the end-of-log mark and flushes. No record follows it, but Sync and
+// SyncFile still make durable what is there, the mark included. A second End does
+// nothing. With SyncOnClose the records are made durable before the mark is written, and
+// the mark too.
+func (w *Writer) End() error {
+	if err := w.failure(); err != nil || w.ended {
 		return err
 	}
 	if w.opts.SyncOnClose && w.synced.Load() < w.size {
@@ -195,10 +188,42 @@ func (w *Writer) finish() error {
 	}
 	w.startFragment()
 	w.mark(typeEnd, w.synced.Load())
+	w.ended = true
 	if w.opts.SyncOnClose {
 		return w.Sync()
 	}
 	return w.Flush()
+}
+
+// Close ends the log, if End did not, and closes the file. A broken writer only closes
+// its file, and returns the error that broke it. After Close, methods return
+// base.ErrClosed.
+func (w *Writer) Close() error {
+	if errors.Is(w.failure(), base.ErrClosed) {
+		return base.ErrClosed
+	}
+	err := w.End()
+	if cerr := w.CloseFile(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// CloseFile closes the file as it is: what is buffered is never written. It is Close for
+// a log that nobody needs, or that has ended.
+func (w *Writer) CloseFile() error {
+	w.syncing.Lock() // no sync of a closed file
+	defer w.syncing.Unlock()
+	closed := fmt.Errorf("log %d: %w", w.id, base.ErrClosed)
+	if errors.Is(w.failure(), base.ErrClosed) {
+		return base.ErrClosed
+	}
+	w.err.Store(&closed)
+	w.buf = nil
+	if err := w.f.Close(); err != nil {
+		return fmt.Errorf("close log %d: %w", w.id, err)
+	}
+	return nil
 }
 
 // Size returns the length of the log in bytes, with what is buffered.

@@ -1,0 +1,177 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/siftkv/siftkv/internal/base"
+	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+	"github.com/stretchr/testify/require"
+)
+
+// never keeps a store that has failed from healing before it closes.
+var never = backoff{time.Hour, time.Hour}
+
+// The sync of a log that was rotated fails, there is no room to heal, and the next sync
+// of the same file says nil and does nothing. Close must not take its word.
+func TestCloseReportsWhatAFailedSyncOfARotatedLogLost(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	flushes := make(chan struct{})
+	f := &faultFS{fs: &gateFS{FS: newCrashFS(disk, nothing), table: func() { <-flushes }}}
+	db, err := Open("db", &Options{fs: f, MemtableSize: 64 << 10, MaxMemtables: 64, CacheSize: -1, backoff: never})
+	require.NoError(t, err)
+	want := model{}
+	for i := range 60 {
+		k, v := fmt.Sprintf("%02d", i), strings.Repeat("v", 2000)
+		require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
+		want[k] = v
+	}
+	require.NotEmpty(t, db.commits.unsynced, "logs that were rotated and not synced")
+	syncs := 0
+	f.set(func(c ioCall) (int, error) {
+		if c.op == "sync" {
+			syncs++
+			return 0, syscall.EIO
+		}
+		return 0, nil
+	})
+	require.ErrorIs(t, db.Set([]byte("failed"), nil, Sync), ErrReadOnly)
+	f.set(func(c ioCall) (int, error) {
+		switch c.op {
+		case "create", "write":
+			return 0, syscall.ENOSPC
+		case "sync":
+			syncs++
+			return 0, errLie
+		}
+		return 0, nil
+	})
+	close(flushes)
+	err = db.Close()
+	require.ErrorIs(t, err, ErrReadOnly, "60 acknowledged writes are not safe")
+	require.ErrorIs(t, err, syscall.EIO)
+	require.Equal(t, 1, syncs, "no log is synced after one has failed")
+
+	// The process ends, the machine goes on: all that was acknowledged is there, and
+	// the commit that failed is not.
+	db, err = Open("db", &Options{fs: newCrashFS(disk, nothing), CacheSize: -1})
+	require.NoError(t, err)
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+}
+
+// A store that failed and could not heal says so when it closes, whatever failed.
+func TestCloseReturnsWhyAStoreCouldNotHeal(t *testing.T) {
+	for _, op := range []string{"create", "write", "sync"} {
+		f := &faultFS{fs: sift.NewMem()}
+		db, err := Open("db", &Options{fs: f, backoff: never})
+		require.NoError(t, err)
+		require.NoError(t, db.Set([]byte("a"), []byte("1"), Async))
+		f.set(func(c ioCall) (int, error) {
+			if c.op == op {
+				return 0, errDisk
+			}
+			return 0, nil
+		})
+		if op == "create" {
+			require.ErrorIs(t, db.Flush(), ErrReadOnly, op)
+		} else {
+			require.ErrorIs(t, db.Set([]byte("b"), nil, Sync), ErrReadOnly, op)
+		}
+		err = db.Close()
+		require.ErrorIs(t, err, ErrReadOnly, op)
+		require.ErrorIs(t, err, errDisk, op)
+	}
+}
+
+// Ingest refuses a store whose last commit has failed: what is in the log of that
+// commit has the sequence number that the files would be put behind.
+func TestIngestRefusesAStoreThatHasFailed(t *testing.T) {
+	for _, mode := range []RecoveryMode{PointInTime, TolerateTornTail} {
+		disk := vfs.NewCrashableMem()
+		crash := newCrashFS(disk, nothing)
+		f := &faultFS{fs: crash}
+		db, err := Open("db", &Options{fs: f, CacheSize: -1, backoff: never})
+		require.NoError(t, err)
+		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
+		require.NoError(t, db.Flush())
+		file := "new.sst"
+		writeIngestible(t, crash, file, "b")
+		// The write fails while the ingest waits for its turn behind it.
+		in := &ingest{d: db, ctx: t.Context()}
+		require.NoError(t, in.begin())
+		require.NoError(t, in.bring(file))
+		failOnce(f, "sync")
+		require.ErrorIs(t, db.Set([]byte("c"), []byte("failed"), Sync), errDisk)
+		require.ErrorIs(t, db.commits.exclusive(db, in.install), ErrReadOnly)
+		in.takeBack()
+		in.end()
+		after := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+		again, err := Open("db", &Options{fs: newCrashFS(after, nothing), CacheSize: -1, RecoveryMode: mode})
+		require.NoError(t, err)
+		ok, err := again.Has([]byte("b"))
+		require.NoError(t, err)
+		require.False(t, ok)
+		require.NoError(t, again.Close())
+		require.NoError(t, db.Close())
+	}
+}
+
+func writeIngestible(t *testing.T, fsys sift.FS, name string, keys ...string) {
+	t.Helper()
+	out, err := fsys.Create(name)
+	require.NoError(t, err)
+	w := sstable.NewWriter(out, nil)
+	for _, k := range keys {
+		require.NoError(t, w.Add(base.MakeKey([]byte(k), 0, base.KindSet), []byte("ingested")))
+	}
+	_, err = w.Finish()
+	require.NoError(t, errors.Join(err, out.Sync(), out.Close()))
+}
+
+// A store that was closed and then lost power opens in every recovery mode: the mark
+// that says that it was closed is as durable as what comes before it.
+func TestAClosedStoreThatLostPowerOpensInEveryMode(t *testing.T) {
+	for mode := range numRecoveryModes {
+		disk := vfs.NewCrashableMem()
+		db, err := Open("db", &Options{fs: newCrashFS(disk, nothing), CacheSize: -1})
+		require.NoError(t, err)
+		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
+		require.NoError(t, db.Set([]byte("b"), []byte("2"), Async))
+		require.NoError(t, db.Close())
+		after := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 0})
+		db, err = Open("db", &Options{fs: newCrashFS(after, nothing), CacheSize: -1, RecoveryMode: mode})
+		require.NoError(t, err, mode)
+		requireContents(t, model{"a": "1", "b": "2"}, db)
+		require.NoError(t, db.Close())
+	}
+}
+
+// Flush and Close at the same time: under the race detector.
+func TestFlushBesideClose(t *testing.T) {
+	for range 50 {
+		db, err := Open("", &Options{InMemory: true})
+		require.NoError(t, err)
+		var done sync.WaitGroup
+		for i := range 4 {
+			done.Go(func() {
+				for db.Set([]byte{byte(i)}, nil, Async) == nil {
+					if err := db.Flush(); err != nil {
+						require.ErrorIs(t, err, ErrClosed)
+					}
+				}
+			})
+		}
+		require.NoError(t, db.Set([]byte("k"), nil, Sync))
+		require.NoError(t, db.Close())
+		done.Wait()
+	}
+}
