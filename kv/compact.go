@@ -12,8 +12,9 @@ import (
 // Compact writes the memtables to disk and merges everything between lo and hi,
 // both included (nil: unbounded), into the last level, without what was deleted
 // or overwritten. It needs as much free space as what it merges. It returns when
-// that is done; reads and writes go on meanwhile. After an error the store is as it
-// was.
+// that is done; reads and writes go on meanwhile, and so do compactions in the background,
+// where they have nothing to do with what is merged: they keep level 0 short. After an
+// error the store is as it was.
 func (d *DB) Compact(lo, hi []byte) error { return d.CompactContext(context.Background(), lo, hi) }
 
 // CompactContext is Compact for a caller who waits no longer than ctx lasts. The
@@ -36,11 +37,7 @@ func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 		d.end(c)
 		d.afterCompaction(c, err, true)
 	}
-	d.mu.Lock()
-	d.compactions.manual--
-	d.scheduleCompactionsLocked()
-	d.mu.Unlock()
-	d.progress.Broadcast()
+	d.scheduleCompactions()
 	switch {
 	case errors.Is(err, errClosing):
 		return ErrClosed
@@ -50,31 +47,42 @@ func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 	return err
 }
 
-// beginManual waits until no compaction runs, keeps others from starting, and
-// begins a compaction of [lo, hi] if there is anything to do. If ctx ends
-// meanwhile, the error is errGivenUp.
+// beginManual begins a compaction of [lo, hi] if there is anything to do. It waits until no
+// running one is in its way, and keeps others from beginning there. If ctx ends meanwhile,
+// the error is errGivenUp.
 func (d *DB) beginManual(ctx context.Context, lo, hi []byte, finished map[*table]bool) (*compaction, error) {
 	defer d.broadcastAt(ctx)()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.compactions.manual++
-	for d.compactions.running > 0 && d.failure == nil && !d.closing && ctx.Err() == nil {
-		d.progress.Wait()
+	wanted := &span{}
+	for {
+		switch {
+		case d.failure != nil:
+			return nil, d.failure
+		case d.closing:
+			return nil, ErrClosed
+		case ctx.Err() != nil:
+			return nil, errGivenUp
+		}
+		c := d.pickRange(d.current, lo, hi, finished)
+		if c == nil {
+			return nil, nil
+		}
+		if !d.busy(c) {
+			d.begin(c)
+			return c, nil
+		}
+		*wanted = spanOf(c.tables())
+		d.awaitTurn(wanted)
 	}
-	if d.failure != nil {
-		return nil, d.failure
-	}
-	if d.closing {
-		return nil, ErrClosed
-	}
-	if ctx.Err() != nil {
-		return nil, errGivenUp
-	}
-	c := d.pickRange(d.current, lo, hi, finished)
-	if c != nil {
-		d.begin(c)
-	}
-	return c, nil
+}
+
+// awaitTurn waits for progress, with a range announced as wanted. The caller holds d.mu.
+func (d *DB) awaitTurn(wanted *span) {
+	s := &d.compactions
+	s.wanted = append(s.wanted, wanted)
+	d.progress.Wait()
+	s.wanted = slices.DeleteFunc(s.wanted, func(w *span) bool { return w == wanted })
 }
 
 // pickRange returns a compaction of all tables that may hold keys of [lo, hi] into
@@ -82,7 +90,7 @@ func (d *DB) beginManual(ctx context.Context, lo, hi []byte, finished map[*table
 // last level already, and finished. What a compaction wrote while this one waited for
 // it is not known to be.
 func (d *DB) pickRange(v *version, lo, hi []byte, finished map[*table]bool) *compaction {
-	c := &compaction{reason: "asked for", level: lastLevel, output: lastLevel, rewriteAll: true}
+	c := &compaction{reason: "asked for", level: lastLevel, output: lastLevel, manual: true, rewriteAll: true}
 	end := hi
 	if hi != nil {
 		end = append(slices.Clip(hi), 0)

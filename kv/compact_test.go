@@ -1,6 +1,10 @@
 package kv
 
 import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,10 +33,115 @@ func TestACompactionMergesWhatCameWhileItWaited(t *testing.T) {
 	until(func() bool {
 		db.mu.Lock()
 		defer db.mu.Unlock()
-		return db.compactions.manual == 2
+		return len(db.compactions.wanted) == 1
 	})
 	close(goOn)
 	require.NoError(t, <-done)
 	require.NoError(t, <-done)
 	require.Zero(t, db.Metrics().Levels[lastLevel].Entries)
+}
+
+// A holdFS holds the first table that is created after arm until it is released.
+type holdFS struct {
+	gateFS
+	armed    atomic.Bool
+	held     chan struct{} // closed when it is
+	released chan struct{}
+}
+
+func newHoldFS() *holdFS {
+	h := &holdFS{held: make(chan struct{}), released: make(chan struct{})}
+	h.gateFS = gateFS{FS: vfs.NewMem(), table: func() {
+		if h.armed.Swap(false) {
+			close(h.held)
+			<-h.released
+		}
+	}}
+	return h
+}
+
+// While a compaction that somebody asked for takes its time, others keep level 0 short, in
+// every kind of store and with one thread for them: writes go on for as long as one likes.
+func TestWritesGoOnBesideACompactionThatTakesLong(t *testing.T) {
+	for kind := range numCompactions {
+		fsys := newHoldFS()
+		db := openDir(t, "db", &Options{fs: fsys, Compaction: kind, MaxConcurrentCompactions: 1,
+			L0CompactionThreshold: 3, L0SlowdownThreshold: 4, L0StopThreshold: 6})
+		want := model{}
+		write := func(k string) {
+			want[k] += "+"
+			set(t, db, k, want[k])
+		}
+		write("a")
+		write("z")
+		require.NoError(t, db.Flush())
+		db.waitForBackground()
+		write("a")
+		require.NoError(t, db.Flush())
+		fsys.armed.Store(true)
+		done := make(chan error)
+		go func() { done <- db.Compact(nil, nil) }()
+		<-fsys.held
+		for i := range 50 {
+			write(fmt.Sprintf("%02d", i%7))
+			require.NoError(t, db.Flush())
+		}
+		require.Less(t, db.Metrics().Levels[0].Files, 7, kind)
+		requireContents(t, want, db)
+		close(fsys.released)
+		require.NoError(t, <-done)
+		requireContents(t, want, db)
+		require.NoError(t, db.Close())
+	}
+}
+
+// Compactions of ranges that have nothing to do with each other run at the same time.
+func TestCompactionsOfDisjointRangesDoNotWait(t *testing.T) {
+	fsys := newHoldFS()
+	db := openDir(t, "db", &Options{fs: fsys, L0CompactionThreshold: 50})
+	for _, k := range []string{"a", "b", "y", "z"} {
+		set(t, db, k, "1")
+		require.NoError(t, db.Flush())
+	}
+	fsys.armed.Store(true)
+	done := make(chan error)
+	go func() { done <- db.Compact([]byte("a"), []byte("b")) }()
+	<-fsys.held
+	require.NoError(t, db.Compact([]byte("y"), []byte("z")))
+	close(fsys.released)
+	require.NoError(t, <-done)
+	require.Zero(t, db.Metrics().Levels[0].Files)
+	requireContents(t, model{"a": "1", "b": "1", "y": "1", "z": "1"}, db)
+	require.NoError(t, db.Close())
+}
+
+// A merge of large values looks often enough whether it should go on: at the bytes that
+// have passed, and not at the entries alone.
+func TestACompactionOfLargeValuesIsBrokenOff(t *testing.T) {
+	for _, operands := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var armed atomic.Bool
+		gate := &gateFS{FS: vfs.NewMem(), table: func() {
+			if armed.Load() {
+				cancel()
+			}
+		}}
+		db := openDir(t, "db", &Options{fs: gate, L0CompactionThreshold: 50, Merger: Append("")})
+		value := bytes.Repeat([]byte("v"), 100<<10)
+		for i := range 200 {
+			if operands && i > 0 {
+				require.NoError(t, db.Merge([]byte("k"), value, Async))
+			} else {
+				require.NoError(t, db.Set(fmt.Appendf(nil, "%03d", i), value, Async))
+			}
+			if i%50 == 0 {
+				require.NoError(t, db.Flush())
+			}
+		}
+		require.NoError(t, db.Flush())
+		armed.Store(true)
+		require.ErrorIs(t, db.CompactContext(ctx, nil, nil), context.Canceled)
+		require.NoError(t, db.Close())
+		cancel()
+	}
 }

@@ -21,6 +21,7 @@ type compaction struct {
 	level, output int                 // the highest level of the inputs, and where they go
 	inputs        [NumLevels][]*table // by level
 	run           uint64              // of the output level, where they go; new, or one that shares no keys with them
+	manual        bool                // asked for by Compact: runs in its caller's goroutine
 	rewriteAll    bool                // even what could be moved
 	wholeRuns     bool                // the inputs are whole runs, see pick_tiered.go
 
@@ -56,9 +57,10 @@ func spanOf(tables []*table) span {
 
 // compactionState is what d.mu guards about compactions.
 type compactionState struct {
-	running int
-	spans   []runningSpan // of running compactions
-	manual  int           // callers of Compact that wait
+	running      int           // compactions, and ingests that place their files
+	inBackground int           // of these, compactions that nobody asked for
+	spans        []runningSpan // where the running ones write
+	wanted       []*span       // ranges of callers of Compact who wait for running ones
 	pausedCompactions
 }
 
@@ -76,8 +78,8 @@ func (d *DB) scheduleCompactions() {
 }
 
 func (d *DB) scheduleCompactionsLocked() {
-	for !d.closing && !d.opts.ReadOnly && d.failure == nil && d.compactions.manual == 0 && !d.compactions.paused &&
-		d.compactions.running < d.opts.MaxConcurrentCompactions {
+	for !d.closing && !d.opts.ReadOnly && d.failure == nil && !d.compactions.paused &&
+		d.compactions.inBackground < d.opts.MaxConcurrentCompactions {
 		c := d.pickCompaction()
 		if c == nil {
 			if d.compactions.running == 0 {
@@ -115,6 +117,9 @@ func (d *DB) begin(c *compaction) {
 		t.compacting = true
 	}
 	d.compactions.running++
+	if !c.manual {
+		d.compactions.inBackground++
+	}
 	d.compactions.spans = append(d.compactions.spans, runningSpan{c.output, c.span})
 }
 
@@ -140,6 +145,9 @@ func (d *DB) endLocked(c *compaction) {
 		t.compacting = false
 	}
 	d.compactions.running--
+	if !c.manual {
+		d.compactions.inBackground--
+	}
 	i := slices.IndexFunc(d.compactions.spans, func(r runningSpan) bool {
 		return r.output == c.output && bytes.Equal(r.span.lo, c.span.lo)
 	})
@@ -147,16 +155,29 @@ func (d *DB) endLocked(c *compaction) {
 	d.unrefVersion(c.version)
 }
 
-// conflicts reports whether a running compaction has inputs of c, or may write
-// keys of the level and span that c writes. The caller holds d.mu.
+// conflicts reports whether a compaction that nobody asked for has to be left: a running
+// one is in its way, it has a damaged input, or somebody waits to compact keys of it. What
+// keeps level 0 short does not give way to who waits. The caller holds d.mu.
 func (d *DB) conflicts(c *compaction) bool {
 	tables := c.tables()
-	if slices.ContainsFunc(tables, func(t *table) bool { return t.compacting || t.quarantined }) {
+	if d.busy(c) || anyQuarantined(tables) {
+		return true
+	}
+	s := spanOf(tables)
+	return c.output > 0 && slices.ContainsFunc(d.compactions.wanted, func(w *span) bool { return w.overlaps(s) })
+}
+
+// busy reports whether a running compaction has inputs of c, or may write keys of the
+// level and span that c writes. In a store whose levels have several runs only one at a
+// time writes into a level: see ifFree. The caller holds d.mu.
+func (d *DB) busy(c *compaction) bool {
+	tables := c.tables()
+	if slices.ContainsFunc(tables, func(t *table) bool { return t.compacting }) {
 		return true
 	}
 	s := spanOf(tables)
 	return slices.ContainsFunc(d.compactions.spans, func(r runningSpan) bool {
-		return r.output == c.output && r.span.overlaps(s)
+		return r.output == c.output && (d.opts.Compaction != Leveled || r.span.overlaps(s))
 	})
 }
 
@@ -292,7 +313,7 @@ func (d *DB) rewrite(ctx context.Context, c *compaction) (tables []manifest.Tabl
 	defer d.countPass(it)
 	inputs := c.tables()
 	out := &tableOutput{
-		d: d, level: c.output, targetSize: d.targetFileSize(c.output), tombstones: it.kept,
+		d: d, level: c.output, targetSize: d.targetFileSize(c.output), tombstones: it.kept, stop: it.stop,
 		filter: d.filterFor(c.version, runID{c.output, c.run}, entriesOf(inputs), inputs),
 	}
 	defer func() {

@@ -2,18 +2,24 @@ package kv
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // A compaction that fails has changed nothing: its outputs are removed and its
 // inputs stay. So writes go on, and compactions pause with back-off; only when level
 // 0 is full do writers get the cause as an error, where they would have waited for
-// a compaction. Damage is not waited out: tables that cannot be read are left alone
-// until the store is opened again, and compactions go on around them. Reads of what
-// is damaged fail, as ever; all else is read.
+// a compaction. Damage is not waited out: tables whose bytes are wrong are left alone
+// until the store is opened again, and compactions go on around them. Tables that the disk
+// does not give out are left alone for a while. What says nothing about the file, such as
+// a process that has too many files open, is waited out, however long it takes. Reads of
+// what is damaged fail, as ever; all else is read.
 
 // An inputError is a failure to read what is compacted.
 type inputError struct{ error }
@@ -36,7 +42,7 @@ type pausedCompactions struct {
 // afterCompaction draws the conclusions from how a compaction ended.
 func (d *DB) afterCompaction(c *compaction, err error, manual bool) {
 	var input inputError
-	reading := errors.As(err, &input)
+	reading := errors.As(err, &input) && !vfs.IsDenied(err)
 	switch {
 	case err == nil:
 		d.mu.Lock()
@@ -81,8 +87,21 @@ func (d *DB) pauseCompactions(c *compaction, err error, reading bool) {
 	d.mu.Unlock()
 	d.log.Warn("a compaction failed and changed nothing; it is tried again", "wait", wait, "error", err)
 	if givenUp {
-		d.quarantine(c, err)
+		d.releaseLater(d.quarantine(c, err))
 	}
+}
+
+// releaseLater lets compactions have tables again that the disk has not given out, after
+// the longest wait between two attempts: they may be healthy.
+func (d *DB) releaseLater(tables []*table) {
+	time.AfterFunc(d.opts.backoff.most, func() {
+		d.mu.Lock()
+		for _, t := range tables {
+			t.quarantined = false
+		}
+		d.scheduleCompactionsLocked()
+		d.mu.Unlock()
+	})
 }
 
 func (d *DB) resumeCompactions() {
@@ -100,11 +119,11 @@ func (p *pausedCompactions) stop() {
 }
 
 // quarantine keeps the damaged inputs of a compaction out of later ones: the one
-// that the error names, or all if it names none.
-func (d *DB) quarantine(c *compaction, err error) {
+// that the error names, or all if it names none. It returns them.
+func (d *DB) quarantine(c *compaction, err error) (tables []*table) {
 	var names []string
 	d.mu.Lock()
-	tables := c.tables()
+	tables = c.tables()
 	if t := d.namedIn(tables, err); t != nil {
 		tables = []*table{t}
 	}
@@ -113,11 +132,11 @@ func (d *DB) quarantine(c *compaction, err error) {
 		names = append(names, d.path(manifest.FileTable, t.Num))
 	}
 	d.mu.Unlock()
-	d.log.Error("a compaction met damage: the files are left as they are until the store is opened again",
-		"files", names, "error", err)
+	d.log.Error("a compaction could not read its input: the files are left as they are", "files", names, "error", err)
 	if d.opts.Events.Damaged != nil {
 		d.opts.Events.Damaged(err)
 	}
+	return tables
 }
 
 // namedIn returns the table whose file an error names, or nil.
@@ -145,28 +164,85 @@ func anyQuarantined(tables []*table) bool {
 	return false
 }
 
-// pickWithinLevel0 merges the youngest tables of level 0 into one table of level
-// 0, when a table that is left alone keeps them from going down: so that their
-// number stays small. Each merge takes older tables as long as they are not much
-// larger than what is younger, which bounds what is rewritten by the logarithm of
-// the number of flushes. The caller holds d.mu.
+// pickWithinLevel0 merges neighbours of level 0 into one table of level 0, when a table
+// that is left alone, or a compaction that takes long, keeps them from going down: so that
+// their number stays small. Of the stretches whose tables are not much larger than what is
+// younger in them, which bounds what is rewritten by the logarithm of the number of flushes,
+// the one with most tables is merged; if there is none and writers wait, the two neighbours
+// that are smallest. The caller holds d.mu.
 func (d *DB) pickWithinLevel0(v *version) *compaction {
-	var run []*table
-	bytes := int64(0)
-	for _, t := range v.levels[0].tables { // newest first
-		if t.quarantined || t.compacting || len(run) > 0 && t.Size > 2*bytes {
-			break
+	tables := v.levels[0].tables // newest first
+	var best []*table
+	for i := 0; i < len(tables); {
+		n, bytes := 0, int64(0)
+		for _, t := range tables[i:] {
+			if t.quarantined || t.compacting || n > 0 && t.Size > 2*bytes {
+				break
+			}
+			n++
+			bytes += t.Size
 		}
-		run = append(run, t)
-		bytes += t.Size
+		if n > len(best) {
+			best = tables[i : i+n]
+		}
+		i += max(n, 1)
 	}
-	if len(run) < 2 {
+	if len(best) < 2 && level0Backlog(v) >= d.opts.L0StopThreshold {
+		best = smallestPair(tables)
+	}
+	if len(best) < 2 {
 		return nil
 	}
-	c := &compaction{reason: "level 0 has many files, above a damaged one", level: 0, output: 0}
-	c.inputs[0] = run
+	c := &compaction{reason: "level 0 has many files that cannot go down", level: 0, output: 0}
+	c.inputs[0] = best
 	if d.conflicts(c) {
 		return nil
 	}
 	return c
+}
+
+// smallestPair returns the two neighbours that are smallest together, of those that can be
+// merged, or nil.
+func smallestPair(tables []*table) (best []*table) {
+	for i := 1; i < len(tables); i++ {
+		pair := tables[i-1 : i+1]
+		free := !slices.ContainsFunc(pair, func(t *table) bool { return t.quarantined || t.compacting })
+		if free && (best == nil || sizeOf(pair) < sizeOf(best)) {
+			best = pair
+		}
+	}
+	return best
+}
+
+// level0Backlog returns how many files level 0 has for compactions to take: those that are
+// left alone do not go away by waiting.
+func level0Backlog(v *version) int {
+	n := 0
+	for _, t := range v.levels[0].tables {
+		if !t.quarantined {
+			n++
+		}
+	}
+	return n
+}
+
+// level0Stuck returns why level 0, which is full, does not get shorter: the cause of the
+// last failure, or that all that is left in it lies between files that are left alone. It
+// is nil if something is going to be merged. The caller holds d.mu.
+func (d *DB) level0Stuck() error {
+	s := &d.compactions
+	if s.cause != nil {
+		return s.cause
+	}
+	d.scheduleCompactionsLocked()
+	if s.running > 0 || len(s.wanted) > 0 || s.paused {
+		return nil
+	}
+	var names []string
+	for _, t := range d.current.levels[0].tables {
+		if t.quarantined {
+			names = append(names, d.path(manifest.FileTable, t.Num))
+		}
+	}
+	return fmt.Errorf("%w: level 0 is full, and its files lie between %s, which cannot be read", ErrCorruption, strings.Join(names, ", "))
 }

@@ -37,7 +37,7 @@ type compactionIter struct {
 	lastStripe int  // of the last version of user that was seen
 	open       bool // it was an operand: older versions of its stripe matter
 
-	passed  int   // input entries
+	passed  int   // bytes of input since stop was last asked
 	stopped error // what stop returned
 
 	operands operandRun
@@ -81,10 +81,8 @@ func (c *compactionIter) next() bool {
 // settle goes on from the current input entry to one that stays.
 func (c *compactionIter) settle() bool {
 	for ok := true; ok; ok = c.in.Next() {
-		if c.passed++; c.passed%stopInterval == 0 && c.stop != nil {
-			if c.stopped = c.stop(); c.stopped != nil {
-				return false
-			}
+		if c.shouldStop() {
+			return false
 		}
 		if !c.take(c.in.Key()) {
 			continue
@@ -97,8 +95,22 @@ func (c *compactionIter) settle() bool {
 	return false
 }
 
-// stopInterval is how many input entries pass between two looks whether to stop.
-const stopInterval = 1024
+// stopInterval is how many bytes of input pass between two looks whether to stop, where an
+// entry counts for what its sequence number, its lengths and its comparisons cost as well.
+const (
+	stopInterval = 256 << 10
+	entryWeight  = 256
+)
+
+// shouldStop counts the input entry, and reports whether the pass has to end early.
+func (c *compactionIter) shouldStop() bool {
+	if c.passed += entryWeight + len(c.in.Key().User) + len(c.in.Value()); c.passed < stopInterval || c.stop == nil {
+		return false
+	}
+	c.passed = 0
+	c.stopped = c.stop()
+	return c.stopped != nil
+}
 
 // err returns what ended the iteration early: a failure of the input, or
 // what stop returned.

@@ -64,6 +64,10 @@ func (c *compactionIter) gather() bool {
 	r.reset()
 	r.add(c.key.Trailer, c.value)
 	for size := len(c.value); c.in.Next(); {
+		if c.shouldStop() {
+			r.reset()
+			return false
+		}
 		k := c.in.Key()
 		if !bytes.Equal(k.User, c.user) {
 			break

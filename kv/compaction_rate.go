@@ -49,12 +49,12 @@ func (l *rateLimiter) take(now time.Time, bytes, rate int64) time.Duration {
 }
 
 // limit returns the file of a new table with its writes counted, and held back unless it
-// is urgent.
-func (l *rateLimiter) limit(d *DB, f vfs.WriteFile, urgent bool) vfs.WriteFile {
+// is urgent. Once stop returns an error, or if it is nil, nobody waits any more.
+func (l *rateLimiter) limit(d *DB, f vfs.WriteFile, urgent bool, stop func() error) vfs.WriteFile {
 	if d.opts.CompactionRate == 0 {
 		return f
 	}
-	return &limitedFile{WriteFile: f, d: d, urgent: urgent}
+	return &limitedFile{WriteFile: f, d: d, urgent: urgent || stop == nil, stop: stop}
 }
 
 // A limitedFile is the file of a table that is written under a rate.
@@ -62,6 +62,7 @@ type limitedFile struct {
 	vfs.WriteFile
 	d      *DB
 	urgent bool // takes its share without waiting: a flush, or what keeps level 0 short
+	stop   func() error
 }
 
 func (f *limitedFile) Write(b []byte) (int, error) {
@@ -69,7 +70,7 @@ func (f *limitedFile) Write(b []byte) (int, error) {
 	l := &f.d.compactionRate
 	if wait := l.take(time.Now(), int64(n), f.d.opts.CompactionRate); !f.urgent && wait >= leastPace {
 		start := time.Now()
-		for left := wait; left > 0 && !f.d.pressed(); left = wait - time.Since(start) {
+		for left := wait; left > 0 && !f.d.pressed() && f.stop() == nil; left = wait - time.Since(start) {
 			time.Sleep(min(left, pacedStep))
 		}
 		l.waited.Add(uint64(time.Since(start)))
@@ -82,5 +83,5 @@ func (f *limitedFile) Write(b []byte) (int, error) {
 func (d *DB) pressed() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.closing || len(d.current.levels[0].tables) >= d.opts.L0SlowdownThreshold
+	return d.closing || d.level0Over(d.opts.L0SlowdownThreshold)
 }

@@ -285,7 +285,8 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 	// It also waits for others.
 	d := db
 	d.mu.Lock()
-	d.compactions.running++
+	other := d.pickRange(d.current, nil, nil, nil)
+	d.begin(other)
 	d.mu.Unlock()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
@@ -293,13 +294,11 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 	until(func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		return d.compactions.manual == 1
+		return len(d.compactions.wanted) == 1
 	})
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
-	d.mu.Lock()
-	d.compactions.running--
-	d.mu.Unlock()
+	d.end(other)
 
 	require.ErrorIs(t, db.CheckpointContext(ctx, "copy"), context.Canceled)
 	_, err = Open("copy", &Options{fs: fsys, ReadOnly: true})

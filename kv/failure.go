@@ -122,6 +122,8 @@ func (d *DB) advice(err error) string {
 		return fmt.Sprintf("free space on the file system of %s; %s", d.dir, again)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Sprintf("%s or files in it were removed: put them back, and %s", d.dir, again)
+	case errors.Is(err, ErrCorruption):
+		return "close the store, and repair it or restore a backup: " + d.repairHint()
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Sprintf("let this process write to %s; %s", d.dir, again)
 	}

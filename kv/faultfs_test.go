@@ -53,14 +53,14 @@ func (f *faultFS) set(fault func(c ioCall) (int, error)) {
 }
 
 func (f *faultFS) do(op string, changes bool, call func() error) error {
-	switch _, err := f.before(op, changes, 0); err {
-	case nil:
+	_, err := f.before(op, changes, 0)
+	switch {
+	case err == nil:
 		return call()
-	case errLie:
+	case errors.Is(err, errLie):
 		return nil
-	default:
-		return &fs.PathError{Op: op, Path: "test", Err: err}
 	}
+	return &fs.PathError{Op: op, Path: "test", Err: err}
 }
 
 func (f *faultFS) Create(name string) (w sift.WriteFile, err error) {

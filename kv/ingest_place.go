@@ -22,7 +22,7 @@ func (in *ingest) place(seq base.SeqNum) *manifest.Edit {
 		in.spans = append(in.spans, runningSpan{level, s})
 		e.Added = append(e.Added, manifest.AddedTable{Level: level, Run: d.current.levels[level].newestRun(), Table: t})
 	}
-	d.compactions.running++ // a manual compaction waits too
+	d.compactions.running++
 	d.compactions.spans = append(d.compactions.spans, in.spans...)
 	return e
 }

@@ -120,8 +120,8 @@ type Options struct {
 	// its size, level 0 not counted.
 	RunsPerLevel int
 
-	// MaxConcurrentCompactions bounds the threads that compact: half of
-	// GOMAXPROCS by default, at least 1, and at least 2 in a Tiered or LazyLeveled
+	// MaxConcurrentCompactions bounds the threads that compact in the background (Compact
+	// runs in its caller's goroutine, beside them): half of GOMAXPROCS by default, at least 1, and at least 2 in a Tiered or LazyLeveled
 	// store, where one keeps level 0 short while another merges large runs. Flushes
 	// have a thread of their own.
 	MaxConcurrentCompactions int

@@ -24,6 +24,7 @@ type tableOutput struct {
 	filter     filterpolicy.Policy
 	targetSize int64         // 0: one table
 	tombstones *rangedel.Set // those to write
+	stop       func() error  // nil: nothing ends the writing early
 
 	w      *sstable.Writer
 	file   vfs.WriteFile
@@ -63,7 +64,7 @@ func (o *tableOutput) open() error {
 	if err != nil {
 		return err
 	}
-	f = o.d.compactionRate.limit(o.d, f, o.level == 0)
+	f = o.d.compactionRate.limit(o.d, f, o.level == 0, o.stop)
 	o.file, o.num = f, num
 	o.w = sstable.NewWriter(f, &sstable.WriterOptions{
 		BlockSize:      o.d.opts.BlockSize,

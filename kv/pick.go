@@ -99,7 +99,8 @@ func (d *DB) pickCompaction() *compaction {
 
 // pickLevel0 takes all of level 0 down to the base level: its tables overlap, and
 // leaving one above would leave a lookup a file to ask. It reports whether it waits
-// for a running compaction.
+// for a running compaction, or for somebody who waits to compact. If that has lasted until
+// writers slow down, level 0 is kept short by merges of its own.
 func (d *DB) pickLevel0(v *version, baseLevel int) (c *compaction, waits bool) {
 	c = &compaction{reason: "level 0 has many files", level: 0, output: baseLevel}
 	c.inputs[0] = v.levels[0].tables
@@ -109,6 +110,11 @@ func (d *DB) pickLevel0(v *version, baseLevel int) (c *compaction, waits bool) {
 	case anyQuarantined(c.tables()):
 		return d.pickWithinLevel0(v), false
 	case d.conflicts(c):
+		if len(v.levels[0].tables) >= d.opts.L0SlowdownThreshold {
+			if c := d.pickWithinLevel0(v); c != nil {
+				return c, false
+			}
+		}
 		return nil, true
 	}
 	return c, false

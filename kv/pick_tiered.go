@@ -32,7 +32,7 @@ func (d *DB) pickTiered() *compaction {
 	}
 	// A merge of large runs takes long: if there are two threads or more, one is
 	// left to keep level 0 short meanwhile.
-	if n := d.opts.MaxConcurrentCompactions; n > 1 && d.compactions.running+1 >= n {
+	if n := d.opts.MaxConcurrentCompactions; n > 1 && d.compactions.inBackground+1 >= n {
 		return nil
 	}
 	for n := 1; n < NumLevels; n++ {

@@ -25,6 +25,7 @@ type pickSim struct {
 	seq     int
 	running []*compaction
 	kinds   map[Compaction]int // compactions that ran
+	manual  int                // compactions that were asked for
 	damaged bool
 }
 
@@ -112,7 +113,7 @@ func (s *pickSim) ingest() {
 // begin starts a compaction if there is one to do.
 func (s *pickSim) begin() bool {
 	d := s.d
-	if d.compactions.running >= d.opts.MaxConcurrentCompactions {
+	if d.compactions.inBackground >= d.opts.MaxConcurrentCompactions {
 		return false
 	}
 	c := d.pickCompaction()
@@ -123,6 +124,19 @@ func (s *pickSim) begin() bool {
 	s.running = append(s.running, c)
 	s.kinds[d.opts.Compaction]++
 	return true
+}
+
+// beginManual starts a compaction of some range if there is one to do that nothing is in
+// the way of.
+func (s *pickSim) beginManual() {
+	lo := s.rng.IntN(simKeys)
+	c := s.d.pickRange(s.d.current, []byte{byte(lo)}, []byte{byte(lo + s.rng.IntN(simKeys-lo))}, nil)
+	if c == nil || s.d.busy(c) {
+		return
+	}
+	s.d.begin(c)
+	s.running = append(s.running, c)
+	s.manual++
 }
 
 // end ends a running compaction.
@@ -157,6 +171,9 @@ func (s *pickSim) end(i int) {
 		t.compacting = false
 	}
 	s.d.compactions.running--
+	if !c.manual {
+		s.d.compactions.inBackground--
+	}
 	j := slices.IndexFunc(s.d.compactions.spans, func(r runningSpan) bool { return r.output == c.output && string(r.span.lo) == string(c.span.lo) })
 	s.d.compactions.spans = slices.Delete(s.d.compactions.spans, j, j+1)
 }
@@ -239,11 +256,11 @@ func TestALeveledCompactionJoinsTheRunOfALevel(t *testing.T) {
 // lookups find what is newest, tombstones go only when nothing is below, and the tree
 // comes to have the shape that was asked for.
 func TestPickingKeepsOrderAndShape(t *testing.T) {
-	ran := map[Compaction]int{}
+	ran, manual := map[Compaction]int{}, 0
 	for seed := range uint64(200) {
 		s := newPickSim(t, seed)
 		for range 150 {
-			switch s.rng.IntN(13) {
+			switch s.rng.IntN(14) {
 			case 0, 1, 2, 3:
 				s.flush()
 			case 4:
@@ -265,6 +282,10 @@ func TestPickingKeepsOrderAndShape(t *testing.T) {
 				if s.rng.IntN(4) == 0 {
 					s.quarantine(s.rng.IntN(3) > 0)
 				}
+			case 13:
+				if s.rng.IntN(3) == 0 {
+					s.beginManual()
+				}
 			}
 		}
 		s.quarantine(false)
@@ -273,8 +294,10 @@ func TestPickingKeepsOrderAndShape(t *testing.T) {
 		for k, n := range s.kinds {
 			ran[k] += n
 		}
+		manual += s.manual
 	}
 	for k := range numCompactions {
 		require.Greater(t, ran[k], 500, "%v", k)
 	}
+	require.Greater(t, manual, 200)
 }

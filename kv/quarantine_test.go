@@ -3,11 +3,13 @@ package kv
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -271,5 +273,97 @@ func TestMergesWithinLevel0KeepHistory(t *testing.T) {
 	for _, p := range pasts {
 		requireContents(t, p.m, p.s)
 		require.NoError(t, p.s.Close())
+	}
+}
+
+// Level 0 is full, and its second file is damaged: those below it are merged, whatever
+// their sizes, and writers do not wait for ever.
+func TestWritersGoOnAboveADamagedFile(t *testing.T) {
+	for _, growth := range []int{1, 3} { // of files from young to old
+		o := quarantineOptions()
+		o.L0CompactionThreshold, o.L0SlowdownThreshold, o.L0StopThreshold = 100, 100, 101
+		o.fs, o.MemtableSize = sift.NewMem(), 1<<20
+		db, err := Open("db", o)
+		require.NoError(t, err)
+		want := model{}
+		size := 400_000
+		for i := range 6 {
+			want[strconv.Itoa(i)] = string(make([]byte, size))
+			set(t, db, strconv.Itoa(i), want[strconv.Itoa(i)])
+			require.NoError(t, db.Flush())
+			size /= growth
+		}
+		db.mu.Lock()
+		require.Len(t, db.current.levels[0].tables, 6)
+		db.current.levels[0].tables[1].quarantined = true
+		db.opts.L0CompactionThreshold, db.opts.L0SlowdownThreshold, db.opts.L0StopThreshold = 4, 4, 5
+		db.mu.Unlock()
+		set(t, db, "k", "v")
+		want["k"] = "v"
+		require.NoError(t, db.makeRoomForTest())
+		requireContents(t, want, db)
+		require.NoError(t, db.Close())
+	}
+}
+
+// All files of level 0 lie between damaged ones: writers get an error that says which, and
+// what to do, where they would wait for ever.
+func TestWritersAreToldThatLevel0IsStuck(t *testing.T) {
+	o := quarantineOptions()
+	o.L0CompactionThreshold, o.L0SlowdownThreshold, o.L0StopThreshold = 100, 100, 101
+	o.fs = sift.NewMem()
+	db, err := Open("db", o)
+	require.NoError(t, err)
+	for i := range 8 {
+		set(t, db, strconv.Itoa(i), "v")
+		require.NoError(t, db.Flush())
+	}
+	db.mu.Lock()
+	for i, file := range db.current.levels[0].tables {
+		file.quarantined = i%2 == 0
+	}
+	db.opts.L0CompactionThreshold, db.opts.L0SlowdownThreshold, db.opts.L0StopThreshold = 3, 3, 4
+	db.mu.Unlock()
+	set(t, db, "k", "v")
+	err = db.makeRoomForTest()
+	require.ErrorIs(t, err, ErrReadOnly)
+	require.ErrorIs(t, err, ErrCorruption)
+	require.ErrorContains(t, err, "siftkv@latest repair db")
+	require.NoError(t, db.Close())
+}
+
+// A process that has too many files open, or may not read one, knows nothing against the
+// file: it is tried again, however often that fails. A file that the disk does not give out
+// is tried again later.
+func TestAFileIsNotLeftAloneForWhatIsNotItsFault(t *testing.T) {
+	for _, cause := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, fs.ErrPermission, errDisk} {
+		f := &faultFS{fs: sift.NewMem()}
+		o := quarantineOptions()
+		o.fs, o.L0CompactionThreshold = f, 10
+		db, err := Open("db", o)
+		require.NoError(t, err)
+		set(t, db, "a", "1")
+		require.NoError(t, db.Flush())
+		require.NoError(t, db.Close())
+		compacted := make(chan struct{}, 10)
+		o.backoff, o.L0CompactionThreshold = quickBackoff, 2
+		o.Events.Compacted = func(CompactionInfo) { compacted <- struct{}{} }
+		o.Events.Damaged = func(err error) { require.ErrorIs(t, err, errDisk) }
+		db, err = Open("db", o)
+		require.NoError(t, err)
+		left := 3 * maxReadFailures
+		f.set(func(c ioCall) (int, error) {
+			if c.op == "open" && left > 0 {
+				left--
+				return 0, cause
+			}
+			return 0, nil
+		})
+		set(t, db, "a", "2")
+		require.NoError(t, db.Flush())
+		<-compacted
+		require.Zero(t, db.Metrics().QuarantinedTables, cause)
+		requireContents(t, model{"a": "2"}, db)
+		require.NoError(t, db.Close())
 	}
 }

@@ -29,8 +29,8 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int) (*memTable, error) {
 			return nil, ErrClosed
 		case len(d.imms)+1 >= d.opts.MaxMemtables:
 			d.stall(ctx, "memtables wait to be flushed")
-		case len(d.current.levels[0].tables) >= d.opts.L0StopThreshold:
-			if err := d.compactions.cause; err != nil {
+		case d.level0Over(d.opts.L0StopThreshold):
+			if err := d.level0Stuck(); err != nil {
 				return nil, d.describeFailure(compacting, err)
 			}
 			d.stall(ctx, "level 0 waits to be compacted")
@@ -71,11 +71,11 @@ const (
 // slowDown sleeps as the pressure of level 0 asks. The caller holds d.mu, which
 // is released meanwhile. The end of ctx wakes it.
 func (d *DB) slowDown(ctx context.Context, size int) {
-	over := len(d.current.levels[0].tables) - d.opts.L0SlowdownThreshold
-	if over < 0 {
+	if !d.level0Over(d.opts.L0SlowdownThreshold) {
 		d.commits.slowDebt = 0
 		return
 	}
+	over := level0Backlog(d.current) - d.opts.L0SlowdownThreshold
 	pressure := min(float64(over+1)/float64(d.opts.L0StopThreshold-d.opts.L0SlowdownThreshold), 1)
 	rate := fastRate * math.Pow(float64(slowRate)/fastRate, pressure)
 	d.commits.slowDebt += time.Duration(float64(size) / rate * float64(time.Second))
@@ -92,6 +92,12 @@ func (d *DB) slowDown(ctx context.Context, size int) {
 	d.mu.Lock()
 	d.counters.slowdowns.Add(1)
 	d.counters.slowNanos.Add(uint64(sleep))
+}
+
+// level0Over reports whether level 0 has so many files for compactions to take. The
+// caller holds d.mu.
+func (d *DB) level0Over(files int) bool {
+	return len(d.current.levels[0].tables) >= files && level0Backlog(d.current) >= files
 }
 
 // rotate makes the active memtable immutable, with its log, and starts new ones

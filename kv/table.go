@@ -85,5 +85,10 @@ func (d *DB) hint() string {
 	return "go run github.com/siftkv/siftkv/cmd/siftkv@latest verify " + d.dir
 }
 
+// repairHint is the command that mends a store with damaged files.
+func (d *DB) repairHint() string {
+	return "go run github.com/siftkv/siftkv/cmd/siftkv@latest repair " + d.dir
+}
+
 // name returns the base name of the table's file.
 func (t *table) name() string { return manifest.FileName(manifest.FileTable, t.Num) }
