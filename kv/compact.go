@@ -134,8 +134,8 @@ func overlappingIn(l *level, n int, lo, hi []byte) []*table {
 }
 
 // finishedTables returns the tables of the last level that rewriting would not change:
-// they have no tombstones, operands or values that may have expired, and the filters
-// that new files get.
+// they have no tombstones, operands, values that may have expired or versions of a key
+// under newer ones, and the filters that new files get.
 func (d *DB) finishedTables() (map[*table]bool, error) {
 	s := d.acquire(0)
 	if s == nil {
@@ -159,7 +159,7 @@ func (d *DB) finishedTables() (map[*table]bool, error) {
 			return nil, err
 		}
 		p := r.Properties()
-		merged := t.Deletes == 0 && t.RangeDeletes == 0 && t.Expiring == 0 && (t.Merges == 0 || d.merger == nil)
+		merged := t.Deletes == 0 && t.RangeDeletes == 0 && t.Expiring == 0 && t.Overwritten == 0 && (t.Merges == 0 || d.merger == nil)
 		finished[t] = merged && p.FilterPolicy == want.FilterPolicy && p.FilterPrefix == want.FilterPrefix && p.PrefixOnly == want.PrefixOnly
 	}
 	return finished, nil

@@ -61,6 +61,7 @@ type compactionState struct {
 	inBackground int           // of these, compactions that nobody asked for
 	spans        []runningSpan // where the running ones write
 	wanted       []*span       // ranges of callers of Compact who wait for running ones
+	expiry       *time.Timer   // looks for tables that have mostly expired
 	pausedCompactions
 }
 
@@ -85,6 +86,7 @@ func (d *DB) scheduleCompactionsLocked() {
 			if d.compactions.running == 0 {
 				d.compactions.cause = nil // there is nothing left to do that failed
 			}
+			d.wakeAtExpiry()
 			return
 		}
 		d.begin(c)

@@ -111,10 +111,12 @@ func (d *DB) resumeCompactions() {
 	d.mu.Unlock()
 }
 
-// stop ends the pause for good. The caller holds d.mu.
-func (p *pausedCompactions) stop() {
-	if p.timer != nil {
-		p.timer.Stop()
+// stop ends pauses and waits for good. The caller holds d.mu.
+func (s *compactionState) stop() {
+	for _, t := range []*time.Timer{s.timer, s.expiry} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 }
 

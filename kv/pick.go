@@ -94,7 +94,7 @@ func (d *DB) pickCompaction() *compaction {
 	if waits {
 		return nil
 	}
-	return d.pickTombstones(v, baseLevel)
+	return d.pickWaste(v, baseLevel)
 }
 
 // pickLevel0 takes all of level 0 down to the base level: its tables overlap, and
@@ -145,43 +145,4 @@ func (d *DB) pickFromLevel(v *version, n int) *compaction {
 		}
 	}
 	return best
-}
-
-// mostlyTombstones reports whether half of a table's entries are tombstones, where
-// a range tombstone weighs as much as fifty, and values are tombstones when all that
-// can expire have expired at now. In the last level any range tombstone will do: it
-// has nothing to hide any more.
-func mostlyTombstones(t *table, level int, now uint64) bool {
-	if level == lastLevel && t.RangeDeletes > 0 {
-		return true
-	}
-	deletes := t.Deletes
-	if t.LastExpiry <= now {
-		deletes += t.Expiring
-	}
-	return 2*(deletes+50*t.RangeDeletes) > t.Entries+t.RangeDeletes
-}
-
-// pickTombstones takes a table that is mostly tombstones: they cost every scan
-// over them, and hold on to what they delete. In the last level they are there
-// only because a snapshot needed them; without it, rewriting drops them.
-func (d *DB) pickTombstones(v *version, baseLevel int) *compaction {
-	oldest, held := d.snapshots.oldest()
-	now := d.now()
-	for n := baseLevel; n < NumLevels; n++ {
-		for _, t := range v.levels[n].tables {
-			if t.compacting || !mostlyTombstones(t, n, now) || n == lastLevel && held && oldest < t.LargestSeq {
-				continue
-			}
-			c := &compaction{reason: "a file is mostly tombstones", level: n, output: min(n+1, lastLevel)}
-			if n < lastLevel {
-				c.inputs[n+1] = v.levels[n+1].overlapping(t.Smallest, t.UpperBound())
-			}
-			c.inputs[n] = []*table{t}
-			if !d.conflicts(c) {
-				return c
-			}
-		}
-	}
-	return nil
 }

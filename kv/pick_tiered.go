@@ -22,7 +22,7 @@ import "slices"
 //     grow to a multiple of it: beyond RunsPerLevel times its size, all runs are merged.
 //     That bounds all runs together by RunsPerLevel + 1 times the oldest, once compactions
 //     have caught up and level 0 aside. With keys that are written once it never comes to that.
-//   - A run that is mostly tombstones is merged with all that is older.
+//   - A run that is mostly waste is merged with all that is older, see pick_waste.go.
 
 // pickTiered is pickCompaction of tiered and lazy-leveled stores. The caller holds d.mu.
 func (d *DB) pickTiered() *compaction {
@@ -43,7 +43,7 @@ func (d *DB) pickTiered() *compaction {
 	if c := d.pickAllRuns(v); c != nil {
 		return c
 	}
-	return d.pickTombstoneRuns(v)
+	return d.pickWasteRuns(v)
 }
 
 // runsAllowed returns how many sorted runs a level may have before it is compacted.
@@ -79,9 +79,7 @@ func (d *DB) pickLevel(v *version, n int) *compaction {
 		// The last level is busy, or damaged.
 	}
 	if n < lastLevel && (n+1 < lastLevel || !lazy) {
-		c := merge(v, reason, n, n)
-		c.output, c.run = n+1, v.levels[n+1].nextRun()
-		if c := d.ifFree(c); c != nil {
+		if c := d.ifFree(toNextLevel(v, reason, n)); c != nil {
 			return c
 		}
 	}
@@ -115,28 +113,6 @@ func (d *DB) pickAllRuns(v *version) *compaction {
 		return nil
 	}
 	return d.ifFree(mergeRuns("the newer runs outweigh the oldest", v.runs))
-}
-
-// pickTombstoneRuns merges a run that is mostly tombstones, and all that are older: they
-// cost every scan over them, and hold on to what they delete.
-func (d *DB) pickTombstoneRuns(v *version) *compaction {
-	held, holds := d.snapshots.oldest()
-	now := d.now()
-	for i, r := range v.runs {
-		level := 1
-		if i == len(v.runs)-1 {
-			// Nothing is older: they are there only because a snapshot needed them.
-			level = lastLevel
-		}
-		sum := sumOf(r.tables)
-		if !mostlyTombstones(sum, level, now) || level == lastLevel && holds && held < sum.LargestSeq {
-			continue
-		}
-		if c := d.ifFree(mergeRuns("a run is mostly tombstones", v.runs[i:])); c != nil {
-			return c
-		}
-	}
-	return nil
 }
 
 // pickWithin merges the newest runs of a level in their place, when an older one that is
@@ -190,6 +166,13 @@ func merge(v *version, reason string, from, to int) *compaction {
 	return c
 }
 
+// toNextLevel returns a compaction of all runs of a level into a new one of the next.
+func toNextLevel(v *version, reason string, n int) *compaction {
+	c := merge(v, reason, n, n)
+	c.output, c.run = n+1, v.levels[n+1].nextRun()
+	return c
+}
+
 // mergeRuns returns a compaction of runs, neighbours and the newest first, into one in
 // place of the oldest.
 func mergeRuns(reason string, runs []*sortedRun) *compaction {
@@ -220,18 +203,4 @@ func sizeOf(tables []*table) (bytes int64) {
 		bytes += t.Size
 	}
 	return bytes
-}
-
-// sumOf returns the counts of tables as those of one, for mostlyTombstones.
-func sumOf(tables []*table) *table {
-	sum := &table{}
-	for _, t := range tables {
-		sum.Entries += t.Entries
-		sum.Deletes += t.Deletes
-		sum.RangeDeletes += t.RangeDeletes
-		sum.Expiring += t.Expiring
-		sum.LargestSeq = max(sum.LargestSeq, t.LargestSeq)
-		sum.LastExpiry = max(sum.LastExpiry, t.LastExpiry)
-	}
-	return sum
 }

@@ -126,6 +126,8 @@ func (d *DB) verifyTable(t *table) error {
 		{"merge operands", t.Merges, p.Merges},
 		{"expiring values", t.Expiring, p.Expiring},
 		{"last expiry", t.LastExpiry, p.LastExpiry},
+		{"median expiry", t.ExpiryOctiles[3], p.ExpiryOctiles[3]},
+		{"overwritten entries", t.Overwritten, p.Overwritten},
 		{"largest sequence number", uint64(t.LargestSeq), uint64(max(p.LargestSeq, t.Seq))},
 	} {
 		if c.said != c.found {

@@ -19,7 +19,8 @@ import (
 // version must be written again as they are.
 //
 // The sparse ones have four buckets for three keys and restarts by the number of
-// entries alone, as writers of version 1 did at first.
+// entries alone, as writers of version 1 did at first. The counted ones say what of them
+// is overwritten, and when values expire; writers of version 3 did not at first.
 type goldenFile struct {
 	name   string
 	o      WriterOptions
@@ -35,8 +36,8 @@ func goldens() []goldenFile {
 	}
 	var files []goldenFile
 	for _, f := range newest {
-		for _, name := range []string{"v1-%s-sparse.sst", "v1-%s.sst", "v3-%s.sst"} {
-			files = append(files, goldenFile{fmt.Sprintf(name, f.name), f.o, strings.HasPrefix(name, "v3")})
+		for _, name := range []string{"v1-%s-sparse.sst", "v1-%s.sst", "v3-%s.sst", "v3-%s-counted.sst"} {
+			files = append(files, goldenFile{fmt.Sprintf(name, f.name), f.o, strings.HasSuffix(name, "counted.sst")})
 		}
 	}
 	return files

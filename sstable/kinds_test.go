@@ -39,12 +39,14 @@ var kindsOptions = WriterOptions{BlockSize: 128, RestartInterval: 4, Compression
 func TestGoldenFilesWithAllKinds(t *testing.T) {
 	vs := kindsContent()
 	data, info := writeFile(t, &kindsOptions, vs)
-	golden.File(t, filepath.Join("testdata", "v3-kinds.sst"), data)
+	golden.File(t, filepath.Join("testdata", "v3-kinds-counted.sst"), data)
 	r := requireKinds(t, data)
 	require.Equal(t, info.Properties, *r.Properties())
-	data, err := os.ReadFile(filepath.Join("testdata", "v2-kinds.sst"))
-	require.NoError(t, err)
-	requireKinds(t, data)
+	for _, name := range []string{"v2-kinds.sst", "v3-kinds.sst"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		require.NoError(t, err)
+		requireKinds(t, data)
+	}
 }
 
 // requireKinds requires that a file has the content of kindsContent.
@@ -139,6 +141,8 @@ func TestVerifyCountsKinds(t *testing.T) {
 		"merge operands":  func(p *Properties) { p.Merges++ },
 		"expiring values": func(p *Properties) { p.Expiring-- },
 		"last expiry":     func(p *Properties) { p.LastExpiry++ },
+		"octiles":         func(p *Properties) { p.ExpiryOctiles[6]-- },
+		"overwritten":     func(p *Properties) { p.Overwritten++ },
 	} {
 		r := openBytes(t, data, nil)
 		change(r.props)

@@ -19,6 +19,8 @@ type Properties struct {
 	Merges          uint64 // point entries that are merge operands
 	Expiring        uint64 // point entries that are values with an expiry
 	LastExpiry      uint64 // the latest of these, in microseconds since 1970 UTC
+	ExpiryOctiles   Octiles
+	Overwritten     uint64 // point entries under a newer value or tombstone of their key in the file
 	Merger          string // name of the operands' merger; "" without operands
 	RawKeyBytes     uint64 // bytes of user keys, uncompressed
 	RawValueBytes   uint64 // bytes of values, uncompressed
@@ -83,8 +85,10 @@ const (
 	tagLastExpiry
 	tagMerger
 	tagVersion
+	tagOverwritten
+	tagExpiryOctiles
 
-	lastTag = tagVersion
+	lastTag = tagExpiryOctiles
 )
 
 // numbers pairs every numeric property with its tag.
@@ -102,6 +106,7 @@ func (p *Properties) numbers() map[uint64]*uint64 {
 		tagRangeDelsOffset: &p.rangeDels.offset, tagRangeDelsLength: &p.rangeDels.length,
 		tagLeafBlocks: &p.leafBlocks, tagVersion: &p.written,
 		tagMerges: &p.Merges, tagExpiring: &p.Expiring, tagLastExpiry: &p.LastExpiry,
+		tagOverwritten: &p.Overwritten,
 	}
 }
 
@@ -138,6 +143,8 @@ func (p *Properties) encode() []byte {
 			put(tag, []byte(p.FilterPrefix))
 		case tag == tagMerger && p.Merger != "":
 			put(tag, []byte(p.Merger))
+		case tag == tagExpiryOctiles && p.ExpiryOctiles != Octiles{}:
+			put(tag, p.ExpiryOctiles.append(nil))
 		case tag == tagPrefixOnly && p.PrefixOnly:
 			put(tag, []byte{1})
 		case tag == tagCompression:
@@ -180,6 +187,10 @@ func decodeProperties(b []byte) (*Properties, error) {
 			p.FilterPrefix = string(value)
 		case tagMerger:
 			p.Merger = string(value)
+		case tagExpiryOctiles:
+			if !p.ExpiryOctiles.decode(value) {
+				return nil, errProperties
+			}
 		case tagPrefixOnly:
 			p.PrefixOnly = true
 		case tagCompression:

@@ -52,6 +52,8 @@ type verifier struct {
 	memo      leafMemo
 	entries   uint64
 	kinds     Properties // counts of entries that are not plain values
+	expiries  expirySample
+	covered   bool // the last entry was, see Writer
 	keyBytes  uint64
 	valBytes  uint64
 	keys      uint64 // distinct user keys
@@ -192,7 +194,10 @@ func (v *verifier) entry(b block, i *blockIter, again bool) error {
 	if !again {
 		v.keys++
 	}
-	v.kinds.countKind(i.key.Kind(), i.value)
+	v.kinds.countKind(i.key.Kind(), i.value, &v.expiries)
+	if v.covered = again && (v.covered || v.last.Kind() != base.KindMerge); v.covered {
+		v.kinds.Overwritten++
+	}
 	v.keyBytes += uint64(len(i.key.User))
 	v.valBytes += uint64(len(i.value))
 	v.minSeq, v.maxSeq = min(v.minSeq, i.key.SeqNum()), max(v.maxSeq, i.key.SeqNum())
@@ -213,6 +218,12 @@ func (v *verifier) properties() {
 	check("merge operands", p.Merges, v.kinds.Merges)
 	check("expiring values", p.Expiring, v.kinds.Expiring)
 	check("last expiry", p.LastExpiry, v.kinds.LastExpiry)
+	if p.Overwritten != 0 { // files of earlier versions of this package do not say
+		check("overwritten entries", p.Overwritten, v.kinds.Overwritten)
+	}
+	if p.ExpiryOctiles != (Octiles{}) && p.ExpiryOctiles != v.expiries.octiles() {
+		v.fault(v.r.size-footerSize, "properties", fmt.Errorf("octiles of expiries are %d, found %d", p.ExpiryOctiles, v.expiries.octiles()))
+	}
 	check("raw key bytes", p.RawKeyBytes, v.keyBytes)
 	check("raw value bytes", p.RawValueBytes, v.valBytes)
 	if v.r.filter != nil && p.FilterPrefix == "" {

@@ -49,7 +49,9 @@ type Writer struct {
 	prefixed   bool   // there is one
 	unprefixed bool   // a key had none, and the filter should hold nothing else
 	tombstones []rangedel.Tombstone
+	expiries   expirySample
 	last       base.InternalKey // last key added
+	covered    bool             // by a newer value or tombstone of its key
 	hash       uint64           // of the last user key
 	blockLast  []byte           // last user key of the last complete block, until its separator is known
 	pending    bool             // the last complete block has no separator yet
@@ -142,6 +144,7 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 	if w.block.empty() {
 		w.addSeparator(k.User)
 	}
+	w.covered = again && (w.covered || w.last.Kind() != base.KindMerge)
 	w.block.add(k, value, w.hash, shared, again)
 	w.count(k, value)
 	if w.block.size() >= w.o.BlockSize {
@@ -176,7 +179,10 @@ func (w *Writer) count(k base.InternalKey, value []byte) {
 	}
 	w.props.Entries++
 	if k.Kind() != base.KindSet {
-		w.props.countKind(k.Kind(), value)
+		w.props.countKind(k.Kind(), value, &w.expiries)
+	}
+	if w.covered {
+		w.props.Overwritten++
 	}
 	w.props.RawKeyBytes += uint64(len(k.User))
 	w.props.RawValueBytes += uint64(len(value))
@@ -186,7 +192,7 @@ func (w *Writer) count(k base.InternalKey, value []byte) {
 }
 
 // countKind counts an entry that is not a plain value.
-func (p *Properties) countKind(k base.Kind, value []byte) {
+func (p *Properties) countKind(k base.Kind, value []byte, expiries *expirySample) {
 	switch k {
 	case base.KindDelete:
 		p.Deletes++
@@ -196,6 +202,7 @@ func (p *Properties) countKind(k base.Kind, value []byte) {
 		p.Expiring++
 		expiry, _, _ := base.CutExpiry(value)
 		p.LastExpiry = max(p.LastExpiry, expiry)
+		expiries.add(expiry)
 	}
 }
 
@@ -344,6 +351,7 @@ func (w *Writer) writeRangeDels() {
 }
 
 func (w *Writer) finishProperties() {
+	w.props.ExpiryOctiles = w.expiries.octiles()
 	if w.props.Merges > 0 {
 		w.props.Merger = w.o.Merger
 	}

@@ -43,6 +43,9 @@ type Table struct {
 	Merges       uint64 // of the point entries, merge operands
 	Expiring     uint64 // of the point entries, values with an expiry
 	LastExpiry   uint64 // the latest of these, in microseconds since 1970 UTC
+
+	ExpiryOctiles [7]uint64 // moments at which about one to seven eighths of these have expired; zero: not known
+	Overwritten   uint64    // point entries under a newer value or tombstone of their key
 }
 
 // kinds reports whether the table has entries that version 1 of its format has
@@ -141,9 +144,12 @@ type DeletedTable struct {
 //	                       0: uvarints
 //	12 closed              uvarint: the store was closed in good order, and its
 //	                       files have all writes up to this sequence number
+//	13 waste               number of an added table above, entries under a newer
+//	                       value or tombstone of their key, octiles 1 to 7 of its
+//	                       expiries: uvarints, the octiles as differences
 //
-// Fields 7 to 11 are written only if there are such entries and tables, so that a program that
-// does not know them refuses the store, and only then.
+// Fields 7 to 11 and 13 are written only if there are such entries and tables, so that a
+// program that does not know them refuses the store, and only then.
 // A field with another tag comes from a newer version of the format, and the
 // store is refused: unlike a property, an edit cannot be passed over.
 const (
@@ -159,6 +165,7 @@ const (
 	tagIngested
 	tagRun
 	tagClosed
+	tagWaste
 )
 
 const (
@@ -213,6 +220,11 @@ func (e *Edit) Append(dst []byte) []byte {
 			field(tagRun, appendUvarints(nil, a.Table.Num, a.Run))
 		}
 	}
+	for i := range e.Added {
+		if t := &e.Added[i].Table; t.wasteful() {
+			field(tagWaste, t.appendWaste(nil))
+		}
+	}
 	return dst
 }
 
@@ -248,6 +260,7 @@ func (a *AddedTable) append(dst []byte) []byte {
 // DecodeEdit decodes an edit. The result shares no memory with b.
 func DecodeEdit(b []byte) (*Edit, error) {
 	e := &Edit{}
+	added := addedTables{edit: e}
 	d := decoder{b: b}
 	for len(d.b) > 0 && !d.bad {
 		tag := d.uvarint()
@@ -269,9 +282,11 @@ func DecodeEdit(b []byte) (*Edit, error) {
 		case tagAdded:
 			e.Added = append(e.Added, f.table())
 		case tagIngested:
-			f.bad = f.bad || !e.ingested(f.uvarint(), base.SeqNum(f.uvarint()))
+			f.bad = f.bad || !added.ingested(f.uvarint(), base.SeqNum(f.uvarint()))
 		case tagRun:
-			f.bad = f.bad || !e.inRun(f.uvarint(), f.uvarint())
+			f.bad = f.bad || !added.inRun(f.uvarint(), f.uvarint())
+		case tagWaste:
+			f.bad = f.bad || !added.waste(&f)
 		case tagFeatures:
 			e.Features = Features(f.uvarint())
 			if unknown := e.Features &^ knownFeatures; unknown != 0 && !f.bad {
@@ -293,37 +308,6 @@ func DecodeEdit(b []byte) (*Edit, error) {
 		return nil, errEdit
 	}
 	return e, nil
-}
-
-// ingested sets the sequence number of a table that the edit adds, and reports
-// whether that can be.
-func (e *Edit) ingested(num uint64, seq base.SeqNum) bool {
-	a := e.added(num)
-	if a == nil {
-		return false
-	}
-	t := &a.Table
-	t.Seq = seq
-	return t.SmallestSeq == seq && t.LargestSeq == seq && seq != 0
-}
-
-// inRun sets the run of a table that the edit adds, and reports whether that can be.
-func (e *Edit) inRun(num, run uint64) bool {
-	a := e.added(num)
-	if a == nil || a.Level == 0 || a.Run != 0 {
-		return false
-	}
-	a.Run = run
-	return run != 0
-}
-
-// added returns the added table with a number, or nil.
-func (e *Edit) added(num uint64) *AddedTable {
-	i := slices.IndexFunc(e.Added, func(a AddedTable) bool { return a.Table.Num == num })
-	if i < 0 {
-		return nil
-	}
-	return &e.Added[i]
 }
 
 // A decoder takes values off a slice and remembers whether one was not there.

@@ -1,0 +1,91 @@
+package manifest
+
+import (
+	"encoding/binary"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// Some fields of an edit say more of a table that the edit adds: where it was ingested, its
+// run, what it wastes. Few tables have them.
+
+// addedTables finds the tables that an edit adds by their numbers, while it is decoded.
+type addedTables struct {
+	edit  *Edit
+	byNum map[uint64]int // the first so many of edit.Added; made when one is looked for
+	known int
+}
+
+// find returns the added table with a number, or nil.
+func (a *addedTables) find(num uint64) *AddedTable {
+	if a.byNum == nil {
+		a.byNum = map[uint64]int{}
+	}
+	for ; a.known < len(a.edit.Added); a.known++ {
+		num := a.edit.Added[a.known].Table.Num
+		if _, ok := a.byNum[num]; !ok {
+			a.byNum[num] = a.known
+		}
+	}
+	i, ok := a.byNum[num]
+	if !ok {
+		return nil
+	}
+	return &a.edit.Added[i]
+}
+
+// ingested sets the sequence number of a table that the edit adds, and reports
+// whether that can be.
+func (a *addedTables) ingested(num uint64, seq base.SeqNum) bool {
+	at := a.find(num)
+	if at == nil {
+		return false
+	}
+	t := &at.Table
+	t.Seq = seq
+	return t.SmallestSeq == seq && t.LargestSeq == seq && seq != 0
+}
+
+// inRun sets the run of a table that the edit adds, and reports whether that can be.
+func (a *addedTables) inRun(num, run uint64) bool {
+	at := a.find(num)
+	if at == nil || at.Level == 0 || at.Run != 0 {
+		return false
+	}
+	at.Run = run
+	return run != 0
+}
+
+// wasteful reports whether the table has something that rewriting it would drop, now or at
+// some time.
+func (t *Table) wasteful() bool {
+	return t.Overwritten > 0 || t.ExpiryOctiles[len(t.ExpiryOctiles)-1] > 0
+}
+
+func (t *Table) appendWaste(dst []byte) []byte {
+	dst = binary.AppendUvarint(binary.AppendUvarint(dst, t.Num), t.Overwritten)
+	before := uint64(0)
+	for _, moment := range t.ExpiryOctiles {
+		dst = binary.AppendUvarint(dst, moment-before)
+		before = moment
+	}
+	return dst
+}
+
+// waste sets what a table that the edit adds wastes, and reports whether that can be.
+func (a *addedTables) waste(d *decoder) bool {
+	at := a.find(d.uvarint())
+	if at == nil || at.Table.wasteful() {
+		return false
+	}
+	t := &at.Table
+	t.Overwritten = d.uvarint()
+	moment := uint64(0)
+	for i := range t.ExpiryOctiles {
+		step := d.uvarint()
+		d.bad = d.bad || moment+step < moment
+		moment += step
+		t.ExpiryOctiles[i] = moment
+	}
+	return !d.bad && t.wasteful()
+}

@@ -1,0 +1,137 @@
+package kv
+
+import (
+	"slices"
+	"time"
+
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// Tables that are mostly waste are rewritten although their level is not too large:
+// tombstones cost every scan over them and hold on to what they delete, and expired
+// values and old versions take space. What a table would lose can depend on the time that
+// passes and on snapshots that close, so both start a look.
+
+// mostlyWaste reports whether half of the tables' entries would go if they were rewritten
+// at a place where nothing is below them. A range tombstone weighs as much as fifty. In
+// the last level any range tombstone will do, since it has nothing to hide any more, and
+// versions under newer ones, which only a snapshot kept, weigh as much as two: they take the
+// space of values.
+func mostlyWaste(tables []*table, level int, now uint64) bool {
+	var waste, entries uint64
+	for _, t := range tables {
+		octiles := sstable.Octiles(t.ExpiryOctiles)
+		waste += t.Deletes + octiles.Expired(t.Expiring, t.LastExpiry, now) + 50*t.RangeDeletes
+		entries += t.Entries + t.RangeDeletes
+		if level == lastLevel {
+			waste += 2 * t.Overwritten
+			if t.RangeDeletes > 0 {
+				return true
+			}
+		}
+	}
+	return waste > 0 && 2*waste >= entries
+}
+
+// heldBySnapshots reports whether a snapshot may see what is waste without it.
+func (d *DB) heldBySnapshots(tables []*table) bool {
+	oldest, held := d.snapshots.oldest()
+	return held && slices.ContainsFunc(tables, func(t *table) bool { return oldest < t.LargestSeq })
+}
+
+// pickWaste takes a table that is mostly waste down, or rewrites it in the last level,
+// where there is waste only because a snapshot needed it, or time has passed. Of level 0,
+// which goes down soon as it is, it takes what has mostly expired.
+func (d *DB) pickWaste(v *version, baseLevel int) *compaction {
+	const reason = "a file is mostly tombstones, or values that expired or were overwritten"
+	now := d.now()
+	for n := baseLevel; n < NumLevels; n++ {
+		for _, t := range v.levels[n].tables {
+			one := []*table{t}
+			if t.compacting || !mostlyWaste(one, n, now) || n == lastLevel && d.heldBySnapshots(one) {
+				continue
+			}
+			c := &compaction{reason: reason, level: n, output: min(n+1, lastLevel)}
+			if n < lastLevel {
+				c.inputs[n+1] = v.levels[n+1].overlapping(t.Smallest, t.UpperBound())
+			}
+			c.inputs[n] = one
+			if !d.conflicts(c) {
+				return c
+			}
+		}
+	}
+	if expiredInLevel0(v, now) {
+		c, _ := d.pickLevel0(v, baseLevel)
+		return c
+	}
+	return nil
+}
+
+// expiredInLevel0 reports whether a file of level 0 is mostly waste by time.
+func expiredInLevel0(v *version, now uint64) bool {
+	return slices.ContainsFunc(v.levels[0].tables, func(t *table) bool { return t.Expiring > 0 && mostlyWaste([]*table{t}, 0, now) })
+}
+
+// pickWasteRuns merges a run that is mostly waste, and all that are older, or takes level 0
+// down for what has expired there.
+func (d *DB) pickWasteRuns(v *version) *compaction {
+	const reason = "a run is mostly tombstones, or values that expired or were overwritten"
+	now := d.now()
+	if expiredInLevel0(v, now) {
+		if c := d.ifFree(toNextLevel(v, reason, 0)); c != nil {
+			return c
+		}
+	}
+	for i, r := range v.runs {
+		level := 1
+		if i == len(v.runs)-1 {
+			level = lastLevel // nothing is older
+		}
+		if !mostlyWaste(r.tables, level, now) || level == lastLevel && d.heldBySnapshots(r.tables) {
+			continue
+		}
+		if c := d.ifFree(mergeRuns(reason, v.runs[i:])); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// Bounds of the time until a look at what has expired: the clock of the options need not
+// go as the system's does.
+const (
+	leastExpiryWait = time.Second
+	mostExpiryWait  = time.Hour
+)
+
+// wakeAtExpiry has a look taken for compactions when the next table gets to be mostly waste
+// by the time that passes: an idle store has nothing else to start one. The caller holds
+// d.mu.
+func (d *DB) wakeAtExpiry() {
+	now := d.now()
+	next := uint64(0)
+	d.current.all(func(level int, t *table) {
+		if t.Expiring == 0 || t.compacting || mostlyWaste([]*table{t}, level, now) {
+			return
+		}
+		for _, moment := range append(t.ExpiryOctiles[:], t.LastExpiry) {
+			if moment > now && mostlyWaste([]*table{t}, level, moment) {
+				if next == 0 || moment < next {
+					next = moment
+				}
+				break
+			}
+		}
+	})
+	if next == 0 {
+		return
+	}
+	wait := time.Duration(min(next-now, uint64(mostExpiryWait/time.Microsecond))) * time.Microsecond
+	wait = max(wait, leastExpiryWait)
+	if s := &d.compactions; s.expiry == nil {
+		s.expiry = time.AfterFunc(wait, d.scheduleCompactions)
+	} else {
+		s.expiry.Reset(wait)
+	}
+}

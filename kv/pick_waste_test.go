@@ -1,0 +1,101 @@
+package kv
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What only a snapshot kept goes when it is closed: by Compact, and by itself where half of
+// the keys were overwritten. With the snapshot open nothing is rewritten over and over.
+func TestOverwrittenVersionsGoWithTheirSnapshot(t *testing.T) {
+	for kind := range numCompactions {
+		for _, asked := range []bool{true, false} {
+			db := openMem(t, &Options{Compaction: kind, L0CompactionThreshold: 50})
+			fill := func(value string) {
+				for i := range 2000 {
+					require.NoError(t, db.Set(fmt.Appendf(nil, "%04d", i), []byte(value), Async))
+				}
+			}
+			fill("old")
+			s := db.NewSnapshot()
+			fill("new")
+			require.NoError(t, db.Compact(nil, nil))
+			db.waitForBackground()
+			require.EqualValues(t, 4000, db.Metrics().Levels[lastLevel].Entries)
+			compactions := db.Metrics().Compactions
+			db.scheduleCompactions()
+			db.waitForBackground()
+			require.Equal(t, compactions, db.Metrics().Compactions, "the snapshot needs them")
+			if asked {
+				db.mu.Lock()
+				db.compactions.paused = true
+				db.mu.Unlock()
+			}
+			require.NoError(t, s.Close())
+			if asked {
+				require.NoError(t, db.Compact(nil, nil))
+			}
+			db.waitForBackground()
+			require.EqualValues(t, 2000, db.Metrics().Levels[lastLevel].Entries, "%v, asked for: %v", kind, asked)
+			compactions = db.Metrics().Compactions
+			require.NoError(t, db.Compact(nil, nil))
+			require.Equal(t, compactions, db.Metrics().Compactions, "nothing is left to do")
+			require.NoError(t, db.Close())
+		}
+	}
+}
+
+// Values that a store does not drop by itself, since operands of a merge lie over them, are
+// no reason to rewrite their files for ever.
+func TestOperandsOverAValueAreNoWaste(t *testing.T) {
+	clock := &fakeClock{}
+	db := openMem(t, &Options{Clock: clock.time, Merger: modelMerger})
+	for i := range 10 {
+		k := strconv.Itoa(i)
+		require.NoError(t, db.SetTTL([]byte(k), []byte("a"), time.Second, nil))
+		mergeAll(t, db, k, "b", "c")
+	}
+	require.NoError(t, db.Compact(nil, nil))
+	db.waitForBackground()
+	compactions := db.Metrics().Compactions
+	db.scheduleCompactions()
+	db.waitForBackground()
+	require.Equal(t, compactions, db.Metrics().Compactions)
+}
+
+// Values that have expired go, though one beside them in their file lives for 90 years, and
+// though nobody writes to the store: time alone starts what drops them, in every level.
+func TestAnIdleStoreDropsWhatHasExpired(t *testing.T) {
+	for kind := range numCompactions {
+		for _, level := range []int{0, lastLevel} {
+			synctest.Test(t, func(t *testing.T) {
+				db, err := Open("", &Options{InMemory: true, Compaction: kind})
+				require.NoError(t, err)
+				for i := range 1000 {
+					require.NoError(t, db.SetTTL(fmt.Appendf(nil, "%04d", i), []byte("v"), time.Minute, Async))
+				}
+				require.NoError(t, db.SetTTL([]byte("long"), []byte("v"), 90*365*24*time.Hour, Async))
+				if level == 0 {
+					require.NoError(t, db.Flush())
+				} else {
+					require.NoError(t, db.Compact(nil, nil))
+				}
+				synctest.Wait()
+				require.EqualValues(t, 1001, db.Metrics().Levels[level].Entries)
+				time.Sleep(59 * time.Second)
+				synctest.Wait()
+				require.EqualValues(t, 1001, db.Metrics().Levels[level].Entries)
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				dropped := db.Metrics().ExpiredDropped
+				require.NoError(t, db.Close())
+				require.EqualValues(t, 1000, dropped, "%v, level %d", kind, level)
+			})
+		}
+	}
+}
