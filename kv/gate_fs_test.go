@@ -27,6 +27,42 @@ func (g *gateFS) Create(name string) (vfs.WriteFile, error) {
 // SyncFile lets Ingest link files instead of creating them.
 func (g *gateFS) SyncFile(name string) error { return g.FS.(vfs.FileSyncer).SyncFile(name) }
 
+// A yieldingFS lets other goroutines go first at every call that would reach a disk, as
+// a disk does. On one processor a store in memory would otherwise run each call from
+// beginning to end, and nothing would ever come in between.
+type yieldingFS struct{ vfs.FS }
+
+func (y yieldingFS) Create(name string) (vfs.WriteFile, error) {
+	runtime.Gosched()
+	f, err := y.FS.Create(name)
+	return yieldingWriteFile{f}, err
+}
+
+func (y yieldingFS) Open(name string) (vfs.ReadFile, error) {
+	runtime.Gosched()
+	f, err := y.FS.Open(name)
+	return yieldingReadFile{f}, err
+}
+
+type yieldingWriteFile struct{ vfs.WriteFile }
+
+func (w yieldingWriteFile) Write(p []byte) (int, error) {
+	runtime.Gosched()
+	return w.WriteFile.Write(p)
+}
+
+func (w yieldingWriteFile) Sync() error {
+	runtime.Gosched()
+	return w.WriteFile.Sync()
+}
+
+type yieldingReadFile struct{ vfs.ReadFile }
+
+func (r yieldingReadFile) ReadAt(p []byte, off int64) (int, error) {
+	runtime.Gosched()
+	return r.ReadFile.ReadAt(p, off)
+}
+
 // An unwritableFS is one in a directory where nobody may create files.
 type unwritableFS struct{ vfs.FS }
 

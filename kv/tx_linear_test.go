@@ -13,6 +13,8 @@ import (
 
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // linearKeys is how many keys a history is about: few, so that all depends on all.
@@ -79,9 +81,10 @@ func (o *linearOp) String() string {
 type linearRun struct {
 	t     *testing.T
 	db    *DB
-	clock atomic.Int64 // orders calls and returns
-	value atomic.Int32 // each value is written once
-	pad   string       // makes values long enough to fill memtables
+	clock atomic.Int64  // orders calls and returns
+	value atomic.Int32  // each value is written once
+	pad   string        // makes values long enough to fill memtables
+	ended chan struct{} // asks for a flush and a compaction, after an operation
 
 	mu      sync.Mutex
 	history []porcupine.Operation
@@ -124,7 +127,15 @@ func (r *linearRun) client(id int, rng *rand.Rand, ops int) {
 		r.mu.Lock()
 		r.history = append(r.history, porcupine.Operation{ClientId: id, Input: op, Call: call, Return: done})
 		r.mu.Unlock()
+		select {
+		case r.ended <- struct{}{}:
+		default: // it is asked for already
+		}
 	}
+}
+
+func (r *linearRun) compact() {
+	require.NoError(r.t, errors.Join(r.db.Flush(), r.db.Compact(nil, nil)))
 }
 
 func durabilityOf(rng *rand.Rand) *WriteOptions {
@@ -213,6 +224,9 @@ func (r *linearRun) transaction(op *linearOp, rng *rand.Rand) {
 		case tx.writable:
 			r.writes(tx, op, rng, 1)
 		}
+		if rng.IntN(6) == 0 {
+			r.compact() // what the transaction sees must outlast it
+		}
 		runtime.Gosched()
 	}
 	if rng.IntN(10) == 0 {
@@ -230,33 +244,30 @@ func (r *linearRun) transaction(op *linearOp, rng *rand.Rand) {
 // and transactions, with flushes and compactions going on, by porcupine: there must
 // be an order of the operations that respects their calls and returns and that a
 // map would have answered the same. HISTORIES sets how many.
+//
+// Whoever is at work lets others in where a disk would, and the goroutine that compacts
+// waits until an operation has ended: so operations interleave on one processor too.
 func TestLinearizable(t *testing.T) {
 	t.Parallel()
 	histories, ops, conflicts, flushes := envInt("HISTORIES", 300/raceFactor), 0, uint64(0), uint64(0)
 	for seed := range histories {
 		rng := rand.New(rand.NewPCG(uint64(seed), 6))
 		o := randomOptions(rng)
-		o.InMemory = true
+		o.InMemory, o.fs = true, yieldingFS{vfs.NewMem()}
 		db, err := Open("db", o)
 		require.NoError(t, err)
-		r := &linearRun{t: t, db: db, pad: strings.Repeat("-", []int{0, 0, 3000}[rng.IntN(3)])}
+		r := &linearRun{t: t, db: db, ended: make(chan struct{}, 1), pad: strings.Repeat("-", []int{0, 0, 3000}[rng.IntN(3)])}
 		var clients, background sync.WaitGroup
 		for c := range 2 + rng.IntN(4) {
 			clients.Go(func() { r.client(c, rand.New(rand.NewPCG(uint64(seed), uint64(c))), 25) })
 		}
-		done := make(chan struct{})
 		background.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-					require.NoError(t, errors.Join(db.Flush(), db.Compact(nil, nil)))
-				}
+			for range r.ended {
+				r.compact()
 			}
 		})
 		clients.Wait()
-		close(done)
+		close(r.ended)
 		background.Wait()
 		if !porcupine.CheckOperations(linearModel, r.history) {
 			for _, o := range r.history {
