@@ -52,6 +52,9 @@ func (d *DB) afterCompaction(c *compaction, err error, manual bool) {
 		return
 	case errors.Is(err, errClosing), errors.Is(err, errGivenUp), errors.Is(err, ErrReadOnly): // whoever asked knows why
 		return
+	}
+	d.counters.failedCompactions.Add(1) // before anybody hears of it
+	switch {
 	case reading && errors.Is(err, ErrCorruption):
 		d.quarantine(c, err)
 	case errors.Is(err, fs.ErrNotExist):
@@ -59,7 +62,6 @@ func (d *DB) afterCompaction(c *compaction, err error, manual bool) {
 	case !manual:
 		d.pauseCompactions(c, err, reading)
 	}
-	d.counters.failedCompactions.Add(1)
 	d.progress.Broadcast() // writers may wait for this compaction
 }
 

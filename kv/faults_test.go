@@ -33,19 +33,18 @@ var faultModes = []faultMode{
 // A faultRun is a history on a disk that fails at one call.
 type faultRun struct {
 	*cutRun
-	mode   faultMode
-	at     int
-	acked  int // writes that were acknowledged; states may have one more, which failed
-	fs     *faultFS
-	healed chan struct{}
-	hit    string // the call that failed first
-	what   string // for messages
+	mode  faultMode
+	at    int
+	acked int // writes that were acknowledged; states may have one more, which failed
+	fs    *faultFS
+	hit   string // the call that failed first
+	what  string // for messages
 }
 
 func newFaultRun(t *testing.T, seed uint64, mode faultMode, at int) *faultRun {
 	r := &faultRun{
 		cutRun: &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 4)), states: []model{{}}},
-		mode:   mode, at: at, healed: make(chan struct{}, 1),
+		mode:   mode, at: at,
 		fs:   &faultFS{fs: sift.NewMem()},
 		what: fmt.Sprintf("seed %d, call %d fails (%s)", seed, at, mode.name),
 	}
@@ -64,12 +63,6 @@ func newFaultRun(t *testing.T, seed uint64, mode faultMode, at int) *faultRun {
 func (r *faultRun) options() *Options {
 	o := randomOptions(r.rng)
 	o.fs, o.backoff, o.maxManifestSize = r.fs, quickBackoff, 2000
-	o.Events.Healed = func(HealInfo) {
-		select {
-		case r.healed <- struct{}{}:
-		default:
-		}
-	}
 	return o
 }
 
@@ -183,9 +176,7 @@ func (r *faultRun) attempt(f func() error) bool {
 
 // untilHealed returns when the store takes writes.
 func (r *faultRun) untilHealed() {
-	for r.db.Metrics().Failure != "" {
-		<-r.healed
-	}
+	r.db.untilHealed()
 	r.states = r.states[:r.acked+1] // what failed can come back no more
 }
 
@@ -293,7 +284,7 @@ func TestFaults(t *testing.T) {
 		for at := offset; at <= total && n < faults; at += stride {
 			for _, mode := range faultModes {
 				r := newFaultRun(t, seed, mode, at)
-				withoutLeaks(t, func() { r.run(120) })
+				withoutLeaks(func() { r.run(120) })
 				calls[r.hit]++
 				n++
 			}

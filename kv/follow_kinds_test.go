@@ -269,8 +269,7 @@ func TestViewsOfAStoreThatHeals(t *testing.T) {
 		for _, what := range []string{"a commit", "a flush", "an ingest"} {
 			mem := vfs.NewMem()
 			f := &faultFS{fs: mem}
-			o := &Options{fs: f, MemtableSize: 64 << 10, maxManifestSize: 600}
-			wait := healing(o)
+			o := &Options{fs: f, MemtableSize: 64 << 10, maxManifestSize: 600, backoff: quickBackoff}
 			w, err := Open("db", o)
 			require.NoError(t, err)
 			view, err := OpenReadOnly("db", &Options{fs: mem})
@@ -302,7 +301,7 @@ func TestViewsOfAStoreThatHeals(t *testing.T) {
 				for k, v := range want {
 					requireGet(t, view, k, v)
 				}
-				wait(w)
+				w.untilHealed()
 				require.NoError(t, w.Flush())
 				require.NoError(t, view.Refresh(t.Context()))
 				requireContents(t, want, view)

@@ -14,24 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// healing returns a function to be set as the Healed event, and one that waits until
-// the store takes writes.
-func healing(o *Options) (wait func(*DB)) {
-	healed := make(chan struct{}, 1)
-	o.backoff = quickBackoff
-	o.Events.Healed = func(HealInfo) {
-		select {
-		case healed <- struct{}{}:
-		default:
-		}
-	}
-	return func(db *DB) {
-		for db.Metrics().Failure != "" {
-			<-healed
-		}
-	}
-}
-
 // requireFull checks that an error says that the disk is full, and what to do.
 func requireFull(t *testing.T, err error, dir string) {
 	t.Helper()
@@ -45,8 +27,7 @@ func TestNoSpaceAtEveryByteOfALogRecord(t *testing.T) {
 	record := 0
 	fill := func(room int) (fits bool) {
 		f := &faultFS{fs: sift.NewMem()}
-		o := &Options{fs: f, MemtableSize: 64 << 10, CacheSize: -1}
-		wait := healing(o)
+		o := &Options{fs: f, MemtableSize: 64 << 10, CacheSize: -1, backoff: quickBackoff}
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
@@ -61,7 +42,7 @@ func TestNoSpaceAtEveryByteOfALogRecord(t *testing.T) {
 			requireFull(t, db.Set([]byte("c"), nil, Async), "db")
 			requireContents(t, want, db)
 			f.set(nil)
-			wait(db)
+			db.untilHealed()
 		}
 		f.set(nil)
 		requireContents(t, want, db)
@@ -96,8 +77,7 @@ func TestNoSpaceAtEveryByteOfASortedFile(t *testing.T) {
 		fits := false
 		for room := 0; !fits; room += stride {
 			f := &faultFS{fs: sift.NewMem()}
-			o := &Options{fs: f, BlockSize: 64, MemtableSize: 64 << 10, CacheSize: -1}
-			wait := healing(o)
+			o := &Options{fs: f, BlockSize: 64, MemtableSize: 64 << 10, CacheSize: -1, backoff: quickBackoff}
 			db, err := Open("db", o)
 			require.NoError(t, err)
 			want := model{}
@@ -113,7 +93,7 @@ func TestNoSpaceAtEveryByteOfASortedFile(t *testing.T) {
 				requireContents(t, want, db)
 			}
 			f.set(nil)
-			wait(db)
+			db.untilHealed()
 			require.NoError(t, work(db), "room for %d bytes", room)
 			requireContents(t, want, db)
 			db.settle()
@@ -181,10 +161,9 @@ func newSmallDisk(t *testing.T) smallDisk {
 func TestAFullFileSystem(t *testing.T) {
 	disk := newSmallDisk(t)
 	var failures []error
-	o := &Options{fs: disk.fs, MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10}
-	wait := healing(o)
+	o := &Options{fs: disk.fs, MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, backoff: quickBackoff}
 	o.Events.Failed = func(err error) { failures = append(failures, err) }
-	withoutLeaks(t, func() {
+	withoutLeaks(func() {
 		db := openDir(t, disk.dir, o)
 		want, n := model{}, 0
 		write := func() error {
@@ -213,7 +192,7 @@ func TestAFullFileSystem(t *testing.T) {
 			require.Contains(t, db.Metrics().Failure, "free space")
 			requireContents(t, want, db)
 			disk.free()
-			wait(db)
+			db.untilHealed()
 			require.NoError(t, write(), "round %d", round)
 			requireContents(t, want, db)
 		}

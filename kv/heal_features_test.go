@@ -14,8 +14,7 @@ func TestAHealedStoreKnowsItsMerger(t *testing.T) {
 	for _, before := range []bool{false, true} { // the first operand
 		for _, op := range []string{"write", "sync"} {
 			f := &faultFS{fs: sift.NewMem()}
-			o := &Options{fs: f, Merger: Append(",")}
-			wait := healing(o)
+			o := &Options{fs: f, Merger: Append(","), backoff: quickBackoff}
 			db, err := Open("db", o)
 			require.NoError(t, err)
 			require.NoError(t, db.Set([]byte("k"), []byte("1"), Sync))
@@ -24,7 +23,7 @@ func TestAHealedStoreKnowsItsMerger(t *testing.T) {
 			}
 			failOnce(f, op)
 			require.ErrorIs(t, db.Merge([]byte("k"), []byte("failed"), Sync), ErrReadOnly)
-			wait(db)
+			db.untilHealed()
 			require.NoError(t, db.Merge([]byte("k"), []byte("3"), Sync))
 			want := model{"k": "1,3"}
 			if before {

@@ -38,8 +38,7 @@ func failOnce(f *faultFS, op string) {
 func TestAFailedCommitDoesNotComeBack(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		f := &faultFS{fs: sift.NewMem()}
-		o := &Options{fs: f}
-		wait := healing(o)
+		o := &Options{fs: f, backoff: quickBackoff}
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
@@ -52,7 +51,7 @@ func TestAFailedCommitDoesNotComeBack(t *testing.T) {
 		require.ErrorContains(t, err, "since writing the log failed")
 		want := model{"a": "1", "b": "in memory alone"}
 		requireContents(t, want, db)
-		wait(db)
+		db.untilHealed()
 		require.NotEqual(t, broken.num, db.commits.log.num)
 		db.settle()
 		_, err = f.Stat(filepath.Join("db", fmt.Sprintf("%06d.wal", broken.num)))
@@ -89,8 +88,7 @@ func TestPowerCutsWhileAStoreHeals(t *testing.T) {
 			return nil
 		})
 		f := &faultFS{fs: crash}
-		o := &Options{fs: f, MemtableSize: 64 << 10, CacheSize: -1}
-		wait := healing(o)
+		o := &Options{fs: f, MemtableSize: 64 << 10, CacheSize: -1, backoff: quickBackoff}
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		want := model{}
@@ -107,7 +105,7 @@ func TestPowerCutsWhileAStoreHeals(t *testing.T) {
 		failOnce(f, []string{"write", "sync"}[seed%2])
 		watching.Store(true)
 		require.ErrorIs(t, db.Set([]byte("zzz"), []byte("failed"), Sync), errDisk)
-		wait(db)
+		db.untilHealed()
 		healed.Store(true)
 		require.NoError(t, db.Set([]byte("last"), nil, Sync))
 		watching.Store(false)
@@ -180,9 +178,8 @@ func TestCloseHealsAStoreIfItCan(t *testing.T) {
 func TestARemovedDirectory(t *testing.T) {
 	parent := t.TempDir()
 	dir, away := filepath.Join(parent, "db"), filepath.Join(parent, "away")
-	o := &Options{}
-	wait := healing(o)
-	withoutLeaks(t, func() {
+	o := &Options{backoff: quickBackoff}
+	withoutLeaks(func() {
 		db := openDir(t, dir, o)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
 		require.NoError(t, db.Flush())
@@ -206,7 +203,7 @@ func TestARemovedDirectory(t *testing.T) {
 		require.NoError(t, os.RemoveAll(dir))
 
 		require.NoError(t, os.Rename(away, dir))
-		wait(db)
+		db.untilHealed()
 		require.NoError(t, db.Set([]byte("c"), []byte("3"), Sync))
 		requireContents(t, model{"a": "1", "b": "2", "c": "3"}, db)
 		require.NoError(t, db.Close())
@@ -225,7 +222,7 @@ func TestLatencySpikes(t *testing.T) {
 		}
 		return 0, nil
 	})
-	withoutLeaks(t, func() {
+	withoutLeaks(func() {
 		o := randomOptions(rand.New(rand.NewPCG(6, 6)))
 		o.fs = f
 		db, err := Open("db", o)
@@ -287,9 +284,7 @@ func TestACompactionThatFailsIsTriedAgain(t *testing.T) {
 	requireContents(t, want, db)
 	require.NotZero(t, db.Metrics().FailedCompactions)
 	broken.Store(false)
-	for db.Metrics().Compactions == 0 {
-		time.Sleep(time.Millisecond) // no event tells of the first attempt
-	}
+	until(func() bool { return db.Metrics().Compactions > 0 }) // no event tells of the first attempt
 	require.NoError(t, db.Set([]byte("x"), []byte("y"), nil))
 	want["x"] = "y"
 	requireContents(t, want, db)

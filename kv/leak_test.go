@@ -3,35 +3,24 @@ package kv
 import (
 	"bytes"
 	"context"
-	"runtime"
 	"runtime/pprof"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
 var leakGroups atomic.Int64
 
-// withoutLeaks runs f and checks that all goroutines that came of it have ended.
-// Goroutines inherit the profiling label of the one that starts them, so that tests
-// that run in parallel do not get in each other's way.
-func withoutLeaks(t *testing.T, f func()) {
-	t.Helper()
+// withoutLeaks runs f and returns when all goroutines that came of it have ended; who
+// leaks one waits for ever. Goroutines inherit the profiling label of the one that
+// starts them, so that tests that run in parallel do not get in each other's way.
+func withoutLeaks(f func()) {
 	group := strconv.FormatInt(leakGroups.Add(1), 10)
 	pprof.Do(context.Background(), pprof.Labels("leaks", group), func(context.Context) { f() })
-	var left string
-	for range 200 { // a goroutine that has done its work takes a moment to end
-		if left = goroutinesOf(group); left == "" {
-			return
-		}
-		runtime.Gosched()
-		time.Sleep(time.Millisecond)
-	}
-	require.Empty(t, left, "goroutines have outlived Close")
+	until(func() bool { return goroutinesOf(group) == "" })
 }
 
 // goroutinesOf returns the stacks of a group's goroutines.

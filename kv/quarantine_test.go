@@ -205,9 +205,9 @@ func TestACompactionRunsUntilItsDamageIsDealtWith(t *testing.T) {
 	f := &faultFS{fs: sift.NewMem()}
 	o := quarantineOptions()
 	o.fs, o.backoff = f, quickBackoff
-	running := make(chan int, 1)
+	told := make(chan *Metrics, 1)
 	var db *DB
-	o.Events.Damaged = func(error) { running <- db.Metrics().RunningCompactions }
+	o.Events.Damaged = func(error) { told <- db.Metrics() }
 	db, err := Open("db", o)
 	require.NoError(t, err)
 	set(t, db, "a", "1")
@@ -220,10 +220,11 @@ func TestACompactionRunsUntilItsDamageIsDealtWith(t *testing.T) {
 	})
 	set(t, db, "a", "2")
 	require.NoError(t, db.Flush())
-	require.Equal(t, 1, <-running)
+	m := <-told
+	require.Equal(t, 1, m.RunningCompactions)
+	require.EqualValues(t, maxReadFailures, m.FailedCompactions)
 	db.settle()
 	require.Equal(t, 2, db.Metrics().QuarantinedTables, "the error names no file")
-	require.EqualValues(t, maxReadFailures, db.Metrics().FailedCompactions)
 	f.set(nil)
 	requireContents(t, model{"a": "2"}, db)
 	require.NoError(t, db.Close())

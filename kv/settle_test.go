@@ -9,6 +9,15 @@ func until(done func() bool) {
 	}
 }
 
+// untilHealed returns when the store takes writes, and nobody heals it any more.
+func (d *DB) untilHealed() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.failure != nil || d.healer.running {
+		d.progress.Wait()
+	}
+}
+
 // settle returns when the store has done in the background all that follows from what
 // was asked of it so far: it has healed, nothing is left to flush or to compact, and
 // obsolete files are removed, except those that readers need. Calls that return, Open
