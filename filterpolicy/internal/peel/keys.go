@@ -16,8 +16,8 @@ const (
 	maxParts = 1 << 12
 )
 
-// maxSlots is the size of the hash table that finds duplicates: up to sixteen thousand
-// keys in a part, or 64 million in all.
+// maxSlots is the size of the hash table that finds duplicates. It takes parts of fewer
+// than half as many keys: 64 million in all. Larger ones are sorted.
 const maxSlots = 1 << 15
 
 // deal sets keys to the mixed hashes, each once, in an order that is nearly
@@ -56,7 +56,7 @@ func (s *scratch) deduplicate() {
 	kept, start := 0, uint32(0)
 	for _, end := range s.ends {
 		part := s.keys[start:end]
-		if len(part) <= maxSlots/2 {
+		if len(part) < maxSlots/2 {
 			kept += s.distinct(s.keys[kept:], part)
 		} else {
 			slices.Sort(part)

@@ -110,7 +110,7 @@ func TestDuplicatesCountOnce(t *testing.T) {
 // A part of any length, of keys that collide in the table as of others, comes out
 // without duplicates.
 func TestDealFindsAllDuplicates(t *testing.T) {
-	for _, n := range []int{0, 1, 2, 511, 512, 513, 5000, maxSlots/2 + 1, 100_000} {
+	for _, n := range []int{0, 1, 2, 511, 512, 513, 5000, 100_000} {
 		for name, at := range map[string]func(i int) uint64{
 			"counter":   func(i int) uint64 { return uint64(i) },
 			"all equal": func(int) uint64 { return ^uint64(0) },
@@ -129,13 +129,36 @@ func TestDealFindsAllDuplicates(t *testing.T) {
 			require.True(t, slices.Equal(slices.Compact(want), s.keys), "%d, %s", n, name)
 		}
 	}
-	crowd := numbers(maxSlots)
-	for i := range crowd {
-		crowd[i] >>= 60
+}
+
+// Parts on either side of the largest that the hash table takes, and far above it, whether
+// their keys all differ or repeat.
+func TestPartsOfAnySizeLoseTheirDuplicates(t *testing.T) {
+	for _, n := range []int{maxSlots/2 - 1, maxSlots / 2, maxSlots/2 + 1, maxSlots - 1, maxSlots, maxSlots + 1} {
+		for _, distinct := range []int{1, 2, 16, n} {
+			keys := numbers(distinct)
+			part := make([]uint64, n)
+			for i := range part {
+				part[i] = keys[i%distinct]
+			}
+			s := &scratch{keys: part, ends: []uint32{uint32(n)}}
+			s.deduplicate()
+			slices.Sort(keys)
+			slices.Sort(s.keys)
+			require.True(t, slices.Equal(keys, s.keys), "%d keys, %d of them distinct", n, distinct)
+		}
 	}
-	s := &scratch{keys: crowd, ends: []uint32{maxSlots}}
-	s.deduplicate()
-	require.Len(t, s.keys, 16)
+}
+
+// Two hashes that alternate share no part with others, and fill theirs to any size.
+func TestAlternatingHashesFillPartsToTheBrim(t *testing.T) {
+	for _, n := range []int{maxSlots/2 - 1, maxSlots / 2, maxSlots/2 + 1} {
+		hashes := slices.Repeat([]uint64{7, 0}, n)
+		data, made, ok := Build(nil, collected(hashes...), 8, roomy(3))
+		require.True(t, ok, "%d times", n)
+		require.Equal(t, uint64(2), made.Keys)
+		requireAll(t, data, roomy(3)(made.Keys, 0), 8, made.Seed, hashes[:2])
+	}
 }
 
 // failing gives layouts that no build can succeed with until the given growth.
