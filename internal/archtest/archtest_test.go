@@ -21,6 +21,7 @@ var layers = []struct {
 	{"internal/base", 0},
 	{"internal/vfs", 0},
 	{"internal/golden", 0},
+	{"internal/hostile", 0},
 	{"internal/cli/progress", 0},
 	{"internal/rangedel", 1},
 	{"internal/cache", 1},

@@ -1,0 +1,70 @@
+package hostile
+
+import (
+	"encoding/binary"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// ends is how many bytes at either end of some data Mutants changes each for itself: there
+// stand the numbers that say how to read the rest.
+const ends = 72
+
+// extremes are numbers that a decoder may take for a size, a count or an offset.
+var extremes = []uint64{0, 1, 1 << 16, 1<<31 - 1, 1 << 32, 1 << 40, math.MaxInt64, math.MaxUint64}
+
+// Mutants yields copies of data with numbers of two, four and eight bytes in place of those
+// near its ends, then so many that are changed at random: always the same ones. They do
+// not have right checksums.
+func Mutants(data []byte, random int) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for at := range data {
+			if at >= ends && at < len(data)-ends {
+				continue
+			}
+			for _, x := range extremes {
+				for _, width := range []int{2, 4, 8} {
+					mutant := slices.Clone(data)
+					copy(mutant[at:], binary.LittleEndian.AppendUint64(nil, x)[:width])
+					if !yield(mutant) {
+						return
+					}
+				}
+			}
+		}
+		rng := rand.New(rand.NewPCG(uint64(len(data)), 1))
+		for range random {
+			if !yield(mutate(rng, slices.Clone(data))) {
+				return
+			}
+		}
+	}
+}
+
+// mutate changes data in one to four places.
+func mutate(rng *rand.Rand, data []byte) []byte {
+	for range 1 + rng.IntN(4) {
+		if len(data) == 0 {
+			return data
+		}
+		at := rng.IntN(len(data))
+		end := min(len(data), at+1+rng.IntN(16))
+		switch rng.IntN(5) {
+		case 0:
+			data[at] ^= 1 << rng.IntN(8)
+		case 1:
+			data[at] = byte(rng.Uint32())
+		case 2: // a run of ones: also a uvarint that goes on
+			for i := at; i < end; i++ {
+				data[i] = 0xff
+			}
+		case 3:
+			data = slices.Delete(data, at, end)
+		case 4:
+			data = slices.Insert(data, at, data[at:end]...)
+		}
+	}
+	return data
+}
