@@ -247,7 +247,7 @@ func (r *restoreRun) checkTable(t *table) error {
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	table, err := sstable.NewReader(f, size, &sstable.ReaderOptions{Name: name, CacheSize: -1, TailSize: t.TailSize, ID: t.ID, Seq: t.Seq})
+	table, err := sstable.NewReader(f, size, &sstable.ReaderOptions{Name: name, CacheSize: -1, TailSize: t.TailSize, ID: t.ID, Seq: t.Seq, AnyExpansion: true})
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}

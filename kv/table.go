@@ -49,7 +49,7 @@ func (d *DB) openTableSlow(t *table) (*sstable.Reader, error) {
 	if err == nil {
 		r, err = sstable.NewReader(f, size, &sstable.ReaderOptions{
 			Name: name, Hint: d.hint(), Cache: d.cache, TailSize: t.TailSize, ID: t.ID, Seq: t.Seq, Filter: d.opts.Filter, Prefix: d.opts.Prefix, Map: d.opts.MemoryMap,
-			SkipFilter: !d.memory.admitFilter(int64(t.FilterBytes)),
+			SkipFilter: !d.memory.admitFilter(int64(t.FilterBytes)), AnyExpansion: true,
 		})
 	}
 	if err != nil {

@@ -44,11 +44,25 @@ func ParseCompression(name string) (Compression, error) {
 // Valid reports whether c is one of the constants.
 func (c Compression) Valid() bool { return int(c) < len(compressionNames) }
 
-// maxBlockSize bounds a block's decoded size, so that damaged or hostile bytes
-// cannot make a reader allocate without limit.
-const maxBlockSize = 1 << 30
+// A block's decoded size is bounded, so that damaged or hostile bytes cannot make a reader
+// allocate without limit. What Zstd makes of one byte repeated has no place in the bound
+// that a reader wants, memory in proportion to the file, so that a writer leaves such a block
+// to Snappy. Files of earlier writers have them up to maxZstdExpansion.
+const (
+	maxBlockSize     = 1 << 30
+	maxExpansion     = 64      // times the stored size: more than Snappy can, 64 bytes for an element of two
+	freeExpansion    = 1 << 20 // or so many bytes, from whatever
+	maxZstdExpansion = 1 << 14 // 128 KiB from 13 bytes is the best that the encoder does
+)
 
-var errDecodedSize = errors.New("decoded size is not plausible")
+var (
+	errDecodedSize = errors.New("decoded size is not plausible")
+	errExpansion   = fmt.Errorf("decoded it would be larger than %d bytes and than %d times its stored size; if the file is from a writer of an earlier version, open it with ReaderOptions.AnyExpansion", freeExpansion, maxExpansion)
+)
+
+// expands reports whether a block of size bytes is more than a reader expects of so many
+// stored ones.
+func expands(size, stored int) bool { return size > freeExpansion && size/maxExpansion >= stored }
 
 // The zstd coders are made at first use: they are large, and most stores do
 // without. Both are safe for concurrent use.
@@ -57,7 +71,7 @@ var (
 		return zstd.NewWriter(nil, zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20))
 	})
 	zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxBlockSize), zstd.WithDecoderLowmem(true))
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxBlockSize), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true))
 	})
 )
 
@@ -78,6 +92,9 @@ func compress(buf, src []byte, c Compression) ([]byte, Compression, error) {
 			return nil, 0, fmt.Errorf("sstable: zstd: %w", err)
 		}
 		buf = enc.EncodeAll(src, buf[:0])
+		if expands(len(src), len(buf)) {
+			return compress(buf, src, Snappy)
+		}
 	default:
 		return src, NoCompression, nil
 	}
@@ -87,8 +104,12 @@ func compress(buf, src []byte, c Compression) ([]byte, Compression, error) {
 	return buf, c, nil
 }
 
+// maxUnsized is the largest content of which a zstd frame may not say how large it is: no
+// encoder leaves the size out of a longer one.
+const maxUnsized = 255
+
 // decodedSize returns how long src is when it is decoded, or -1 if only decoding can
-// tell.
+// tell: at most maxUnsized bytes then.
 func decodedSize(src []byte, c Compression) (int, error) {
 	switch c {
 	case NoCompression:
@@ -98,36 +119,54 @@ func decodedSize(src []byte, c Compression) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		// A snappy element of two bytes or more yields 64 bytes at the most.
-		if n > maxBlockSize || n > 64*len(src) {
+		if n > maxBlockSize || n/maxExpansion > len(src) {
 			return 0, errDecodedSize
 		}
 		return n, nil
 	case Zstd:
-		return -1, nil
+		var h zstd.Header
+		switch err := h.Decode(src); {
+		case err != nil:
+			return 0, err
+		case h.Skippable:
+			return 0, errDecodedSize
+		case !h.HasFCS:
+			return -1, nil
+		case h.FrameContentSize > min(maxBlockSize, maxZstdExpansion*uint64(len(src))):
+			return 0, errDecodedSize
+		}
+		return int(h.FrameContentSize), nil
 	}
 	return 0, fmt.Errorf("unknown compression %d", uint8(c))
 }
 
 // decompress returns the decoded form of src in buf's memory if it has room, in
-// memory of its own otherwise.
+// memory of its own otherwise. It takes memory for what src says of its size alone.
 func decompress(buf, src []byte, c Compression) ([]byte, error) {
 	n, err := decodedSize(src, c)
 	if err != nil {
 		return nil, err
 	}
-	if c == Zstd {
-		dec, err := zstdDecoder()
-		if err != nil {
-			return nil, err
-		}
-		return dec.DecodeAll(src, buf[:0])
+	room := n
+	if n < 0 {
+		room = maxUnsized
 	}
-	if cap(buf) < n {
-		buf = make([]byte, n)
+	if cap(buf) < room {
+		buf = make([]byte, room)
 	}
-	if c == NoCompression {
+	switch c {
+	case NoCompression:
 		return buf[:copy(buf[:n], src)], nil
+	case Snappy:
+		return s2.Decode(buf[:n], src)
 	}
-	return s2.Decode(buf[:n], src)
+	dec, err := zstdDecoder()
+	if err != nil {
+		return nil, err
+	}
+	data, err := dec.DecodeAll(src, buf[:0:room])
+	if err == nil && n >= 0 && len(data) != n {
+		err = errDecodedSize
+	}
+	return data, err
 }

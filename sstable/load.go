@@ -29,7 +29,7 @@ func (h *held) release() {
 	case h.slot != nil:
 		h.slot.Unpin()
 	case h.buf != nil:
-		blockBuffers.Put(h.buf)
+		blockBuffers.put(h.buf)
 	}
 	*h = held{}
 }
@@ -49,8 +49,8 @@ func (r *Reader) hold(kind blockKind, loc location, fill bool, p *Probe) (held, 
 
 func (r *Reader) holdFromFile(kind blockKind, loc location, fill bool, p *Probe) (h held, err error) {
 	offset, length := r.place(loc)
-	raw := readBuffers.Get().(*[]byte)
-	defer readBuffers.Put(raw)
+	raw := readBuffers.get()
+	defer readBuffers.put(raw)
 	stored, c, err := r.readStored(raw, kind, offset, length)
 	if err != nil {
 		return held{}, err
@@ -90,7 +90,7 @@ func (r *Reader) decode(kind blockKind, n int, stored []byte, c Compression, fil
 			return held{data: b, slot: slot}, nil
 		}
 	}
-	h.buf = blockBuffers.Get().(*[]byte)
+	h.buf = blockBuffers.get()
 	if h.data, err = decompress(*h.buf, stored, c); err == nil {
 		err = kind.check(h.data)
 	}
@@ -130,26 +130,32 @@ func (r *Reader) readStored(buf *[]byte, kind blockKind, offset uint64, length i
 }
 
 // stored checks what was read at offset, a block with its trailer, and returns the
-// block as stored.
+// block as stored. It may be decoded without harm.
 func (r *Reader) stored(raw []byte, kind blockKind, offset uint64) ([]byte, Compression, error) {
 	stored, c, err := splitTrailer(raw, r.id, offset)
+	if err == nil && c == Zstd && !r.expansion {
+		var size int
+		if size, err = decodedSize(stored, c); err == nil && expands(size, len(stored)) {
+			err = errExpansion
+		}
+	}
 	if err != nil {
 		return nil, 0, r.corrupt(int64(offset), kind.String(), err)
 	}
 	return stored, c, nil
 }
 
-// readBlock reads, checks and decompresses a block into memory of its own, past the
-// cache.
-func (r *Reader) readBlock(kind blockKind, offset uint64, length int) ([]byte, error) {
-	buf := readBuffers.Get().(*[]byte)
-	defer readBuffers.Put(buf)
+// readBlock reads, checks and decompresses a block, past the cache and into *into.
+func (r *Reader) readBlock(into *[]byte, kind blockKind, offset uint64, length int) ([]byte, error) {
+	buf := readBuffers.get()
+	defer readBuffers.put(buf)
 	stored, c, err := r.readStored(buf, kind, offset, length)
 	if err != nil {
 		return nil, err
 	}
-	data, err := decompress(nil, stored, c)
+	data, err := decompress(*into, stored, c)
 	if err == nil {
+		*into = data
 		err = kind.check(data)
 	}
 	if err != nil {

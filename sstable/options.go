@@ -114,6 +114,12 @@ type ReaderOptions struct {
 	// memory, past the cache: faster, but a block is verified only when it is first
 	// read. It has no effect on platforms and files that cannot be mapped.
 	Map bool
+	// AnyExpansion admits every block that a writer of this package has ever written.
+	// Before writers avoided it, Zstd could store a block of more than a mebibyte in less than
+	// a 64th of its size, down to a ten thousandth for one byte repeated. Without
+	// AnyExpansion such a block counts as damaged, so that what a lookup allocates stays in
+	// proportion to the file, whoever wrote it.
+	AnyExpansion bool
 	// SkipFilter leaves the filter on disk: every probe is unfiltered.
 	SkipFilter bool
 }

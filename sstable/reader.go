@@ -42,6 +42,7 @@ type Reader struct {
 	dataCount int
 	cache     *cache.Cache
 	mapped    *mapping // nil: the file is read
+	expansion bool     // blocks may expand as those of earlier writers do
 	closed    atomic.Bool
 }
 
@@ -79,7 +80,7 @@ func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	if o != nil {
 		opts = *o
 	}
-	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache, policy: opts.Filter}
+	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache, policy: opts.Filter, expansion: opts.AnyExpansion}
 	if r.cache == nil {
 		opts.CacheSize = cmp.Or(opts.CacheSize, defaultCacheSize)
 		r.cache = cache.New(opts.CacheSize)
@@ -257,28 +258,29 @@ func (r *Reader) checkIndex() error {
 	return nil
 }
 
-// decodeRangeDels decodes range tombstones. They get sequence number seq if it is
-// not zero.
+// decodeRangeDels decodes range tombstones, which alias data. They get sequence number
+// seq if it is not zero. Their starts are stored whole: one that took a part from the
+// tombstone before it would need more memory than it has bytes, and no writer does that.
 func decodeRangeDels(data []byte, seq base.SeqNum) (*rangedel.Set, error) {
 	if err := checkBlock(data); err != nil {
 		return nil, err
 	}
 	var ts []rangedel.Tombstone
-	var i blockIter
-	i.reset(viewBlock(data))
-	for ok := i.first(); ok; ok = i.next() {
-		end, err := rangedel.DecodeEnd(i.value)
+	entries := viewBlock(data).entries
+	var e entry
+	for at := 0; at < len(entries); at = e.next() {
+		if !decodeEntry(entries, at, &e) || e.shared > 0 {
+			return nil, errBlock
+		}
+		end, err := rangedel.DecodeEnd(entries[e.valueAt():e.next()])
 		if err != nil {
 			return nil, err
 		}
-		k := i.key.Clone()
-		if k.Kind() != base.KindRangeDelete {
-			return nil, fmt.Errorf("unexpected %s", k)
+		start := entries[e.keyAt:e.valueAt():e.valueAt()]
+		if e.trailer.Kind() != base.KindRangeDelete {
+			return nil, fmt.Errorf("unexpected %s", base.InternalKey{User: start, Trailer: e.trailer})
 		}
-		ts = append(ts, rangedel.Tombstone{Start: k.User, End: end, Seq: max(seq, k.SeqNum())})
-	}
-	if i.err != nil {
-		return nil, i.err
+		ts = append(ts, rangedel.Tombstone{Start: start, End: end, Seq: max(seq, e.trailer.SeqNum())})
 	}
 	return rangedel.FromFragments(ts)
 }
@@ -329,7 +331,24 @@ func (r *Reader) slotKey(block int) uint64 { return r.id ^ uint64(block)<<32 }
 
 // readBuffers hold blocks as stored, between read and decompression; blockBuffers
 // hold decoded blocks that the cache does not take.
-var (
-	readBuffers  = sync.Pool{New: func() any { return new([]byte) }}
-	blockBuffers = sync.Pool{New: func() any { return new([]byte) }}
-)
+var readBuffers, blockBuffers bufferPool
+
+// maxPooled is the largest buffer that goes back to a pool.
+const maxPooled = 1 << 20
+
+// A bufferPool keeps buffers for the next block. A giant one is left to the collector: it
+// would be held for blocks of any size.
+type bufferPool struct{ pool sync.Pool }
+
+func (p *bufferPool) get() *[]byte {
+	if b, ok := p.pool.Get().(*[]byte); ok {
+		return b
+	}
+	return new([]byte)
+}
+
+func (p *bufferPool) put(b *[]byte) {
+	if cap(*b) <= maxPooled {
+		p.pool.Put(b)
+	}
+}

@@ -49,6 +49,7 @@ type verifier struct {
 	visit   func(k base.InternalKey, value []byte) error // may be nil
 	stopped error                                        // what visit returned
 
+	data      []byte // of the current block
 	memo      leafMemo
 	entries   uint64
 	kinds     Properties // counts of entries that are not plain values
@@ -78,7 +79,7 @@ func (v *verifier) fault(offset int64, what string, err error) {
 func (v *verifier) tail() {
 	r := v.r
 	again, err := NewReader(struct{ io.ReaderAt }{r.file}, r.size, &ReaderOptions{
-		Name: r.name, Hint: r.hint, ID: r.id, CacheSize: -1, Prefix: r.prefix, Filter: r.policy,
+		Name: r.name, Hint: r.hint, ID: r.id, CacheSize: -1, Prefix: r.prefix, Filter: r.policy, AnyExpansion: r.expansion,
 	})
 	if err != nil {
 		v.fault(r.size-footerSize, "tail", err)
@@ -96,7 +97,7 @@ func (v *verifier) leaves() {
 	}
 	for i := range v.r.index.Len() {
 		offset, length := v.r.index.Block(i)
-		if _, err := v.r.readBlock(indexLeaf, offset, length); err != nil {
+		if _, err := v.r.readBlock(&v.data, indexLeaf, offset, length); err != nil {
 			v.fault(int64(offset), "index leaf", err)
 		}
 	}
@@ -112,7 +113,7 @@ func (v *verifier) block(n int) {
 		return
 	}
 	offset, length := r.place(loc)
-	data, err := r.readBlock(dataBlock, offset, length)
+	data, err := r.readBlock(&v.data, dataBlock, offset, length)
 	if err != nil {
 		v.fault(int64(offset), "data block", err)
 		v.cut = true

@@ -201,12 +201,12 @@ type sizes struct{ stored, decoded []int64 }
 // walk goes through the entries of a file in order, and looks each up in a second
 // reader: that one reads a block when the walk comes to it, and says how large it is.
 func (s *sizes) walk(ctx context.Context, path string) (err error) {
-	entries, err := sstable.Open(path, nil)
+	entries, err := sstable.Open(path, &sstable.ReaderOptions{AnyExpansion: true})
 	if err != nil {
 		return fmt.Errorf("inspect: %w", err)
 	}
 	defer func() { err = errors.Join(err, entries.Close()) }()
-	blocks, err := sstable.Open(path, &sstable.ReaderOptions{SkipFilter: true})
+	blocks, err := sstable.Open(path, &sstable.ReaderOptions{SkipFilter: true, AnyExpansion: true})
 	if err != nil {
 		return fmt.Errorf("inspect: %w", err)
 	}

@@ -106,7 +106,7 @@ func (m *merger) open(p *piece, tombs []rangedel.Tombstone) ([]rangedel.Tombston
 	if err != nil {
 		return nil, err
 	}
-	r, err := sstable.NewReader(f, p.t.Size, &sstable.ReaderOptions{Name: p.path, CacheSize: -1, ID: p.t.ID, TailSize: p.t.TailSize, Seq: p.t.Seq, SkipFilter: true})
+	r, err := sstable.NewReader(f, p.t.Size, &sstable.ReaderOptions{Name: p.path, CacheSize: -1, ID: p.t.ID, TailSize: p.t.TailSize, Seq: p.t.Seq, SkipFilter: true, AnyExpansion: true})
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

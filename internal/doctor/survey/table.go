@@ -91,7 +91,7 @@ func (s *Store) readTable(t *Table) error {
 
 // inspect opens a table and checks it as deep as the options say.
 func (s *Store) inspect(t *Table, f vfs.ReadFile) error {
-	o := &sstable.ReaderOptions{Name: s.path(t.Name), CacheSize: -1}
+	o := &sstable.ReaderOptions{Name: s.path(t.Name), CacheSize: -1, AnyExpansion: true}
 	if t.Listing != nil {
 		o.ID, o.TailSize, o.Seq = t.Listing.ID, t.Listing.TailSize, t.Listing.Seq
 	}
