@@ -162,6 +162,12 @@ func TestForgedSetsAreRefused(t *testing.T) {
 	}
 }
 
+func TestHostileSets(t *testing.T) {
+	for _, spec := range staticSpecs {
+		settest.Hostile(t, zeroImmutable, 0, settest.Bytes(t, buildSet(t, spec, 5)))
+	}
+}
+
 func FuzzSet(f *testing.F) {
 	var seeds [][]byte
 	for _, spec := range staticSpecs {

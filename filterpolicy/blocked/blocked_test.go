@@ -79,4 +79,6 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	})
 }
 
+func TestHostileFilters(t *testing.T) { filtertest.Bounded(t, "blocked:10", "blocked:1", "blocked:32") }
+
 func FuzzDecode(f *testing.F) { filtertest.FuzzDecode(f, "blocked:10", "blocked:1", "blocked:32") }

@@ -130,6 +130,10 @@ func TestSetBytes(t *testing.T) {
 	}...)
 }
 
+func TestHostileSets(t *testing.T) {
+	settest.Hostile(t, family.Zero, 0, settest.Bytes(t, family.Filled(t, 20, 0.01)))
+}
+
 func FuzzSet(f *testing.F) {
 	seeds := [][]byte{settest.Bytes(f, family.Filled(f, 20, 0.01)), settest.Bytes(f, family.Filled(f, 1, 1e-6))}
 	settest.Fuzz(f, family.Any().Zero, settest.Use, seeds)

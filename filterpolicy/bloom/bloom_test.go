@@ -59,4 +59,6 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	})
 }
 
+func TestHostileFilters(t *testing.T) { filtertest.Bounded(t, "bloom:10", "bloom:1", "bloom:64") }
+
 func FuzzDecode(f *testing.F) { filtertest.FuzzDecode(f, "bloom:10", "bloom:1", "bloom:64") }

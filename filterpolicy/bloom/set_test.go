@@ -110,6 +110,13 @@ func TestForgedSetsAreRefused(t *testing.T) {
 	}
 }
 
+func TestHostileSets(t *testing.T) {
+	seeds := [][]byte{settest.Bytes(t, family.Filled(t, 20, 0.01)), settest.Bytes(t, family.Filled(t, 1, 0.5))}
+	for _, zero := range []func() settest.Set{family.Any().Zero, concurrent.Any().Zero} {
+		settest.Hostile(t, zero, 0, seeds...)
+	}
+}
+
 func FuzzSet(f *testing.F) {
 	seeds := [][]byte{settest.Bytes(f, family.Filled(f, 20, 0.01)), settest.Bytes(f, family.Filled(f, 0, 0.5))}
 	settest.Fuzz(f, family.Any().Zero, settest.Use, seeds)

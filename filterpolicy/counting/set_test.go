@@ -223,6 +223,10 @@ func TestForgedSetsAreRefused(t *testing.T) {
 	}...)
 }
 
+func TestHostileSets(t *testing.T) {
+	settest.Hostile(t, families[4].Zero, 0, settest.Bytes(t, families[4].Filled(t, 10, 0.01)), settest.Bytes(t, families[8].Filled(t, 10, 0.01)))
+}
+
 func FuzzSet(f *testing.F) {
 	seeds := [][]byte{settest.Bytes(f, families[4].Filled(f, 10, 0.01)), settest.Bytes(f, families[8].Filled(f, 10, 0.01))}
 	settest.Fuzz(f, families[4].Zero, func(tb testing.TB, s *counting.Set) {

@@ -83,6 +83,10 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	})
 }
 
+func TestHostileFilters(t *testing.T) {
+	filtertest.Bounded(t, "cuckoo:12", "cuckoo:4,2", "cuckoo:31,2", "cuckoo:32,8")
+}
+
 func FuzzDecode(f *testing.F) {
 	filtertest.FuzzDecode(f, "cuckoo:12", "cuckoo:4,2", "cuckoo:31,2", "cuckoo:32,8")
 }

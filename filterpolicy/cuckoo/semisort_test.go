@@ -80,6 +80,10 @@ func TestSemisortSpecs(t *testing.T) {
 	}
 }
 
+func TestHostileFiltersOfSemisorted(t *testing.T) {
+	filtertest.Bounded(t, append(semisorted, "cuckoo:12,4,semisort", "cuckoo:12")...)
+}
+
 func FuzzDecodeSemisorted(f *testing.F) {
 	filtertest.FuzzDecode(f, append(semisorted, "cuckoo:12,4,semisort", "cuckoo:12")...)
 }

@@ -129,6 +129,14 @@ func twice(data []byte, first, second int) []byte {
 	return slices.Concat(data[:second], data[first:])
 }
 
+// A set that is full takes on a table that is eight times as large, of longer
+// fingerprints.
+func TestHostileSets(t *testing.T) {
+	for _, s := range samples(t) {
+		settest.Hostile(t, zeroSet, 200, settest.Bytes(t, s))
+	}
+}
+
 // A set that the decoder accepts must work.
 func FuzzSetDecode(f *testing.F) {
 	seeds := [][]byte{[]byte(strings.Repeat("x", 100))}

@@ -82,6 +82,10 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 
 func TestDuplicatesCostNothing(t *testing.T) { filtertest.DuplicatesAreFree(t, "fuse:8", 0) }
 
+func TestHostileFilters(t *testing.T) {
+	filtertest.Bounded(t, "fuse:8", "fuse:9,4", "fuse:31", "fuse:16", "fuse:32,4")
+}
+
 func FuzzDecode(f *testing.F) {
 	filtertest.FuzzDecode(f, "fuse:8", "fuse:9,4", "fuse:31", "fuse:16", "fuse:32,4")
 }

@@ -93,6 +93,8 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	})
 }
 
+func TestHostileFilters(t *testing.T) { filtertest.Bounded(t, "gcs:7", "gcs:1", "gcs:6.644", "gcs:32") }
+
 func FuzzDecode(f *testing.F) { filtertest.FuzzDecode(f, "gcs:7", "gcs:1", "gcs:6.644", "gcs:32") }
 
 func BenchmarkVersusBlocked(b *testing.B) {

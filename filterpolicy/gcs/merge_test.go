@@ -77,4 +77,6 @@ func TestMergeRefusesDamage(t *testing.T) {
 	require.ErrorIs(t, err, gcs.ErrUnlike)
 }
 
+func TestHostileMerges(t *testing.T) { mergeable(t, "7").Hostile(t, "gcs:7") }
+
 func FuzzMerge(f *testing.F) { mergeable(f, "7").Fuzz(f, "gcs:7") }

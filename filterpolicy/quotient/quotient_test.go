@@ -139,9 +139,15 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	})
 }
 
+func TestHostileFilters(t *testing.T) {
+	filtertest.Bounded(t, "quotient:7", "quotient:2", "quotient:32")
+}
+
 func FuzzDecode(f *testing.F) {
 	filtertest.FuzzDecode(f, "quotient:7", "quotient:2", "quotient:32")
 }
+
+func TestHostileMerges(t *testing.T) { mergeable(t, "7").Hostile(t, "quotient:7") }
 
 func FuzzMerge(f *testing.F) { mergeable(f, "7").Fuzz(f, "quotient:7") }
 

@@ -56,6 +56,13 @@ func TestSetForgery(t *testing.T) {
 	}...)
 }
 
+// A set that is full doubles.
+func TestHostileSets(t *testing.T) {
+	for _, s := range samples(t) {
+		settest.Hostile(t, family.Zero, 16, settest.Bytes(t, s))
+	}
+}
+
 // A set that the decoder accepts works.
 func FuzzSetDecode(f *testing.F) {
 	var seeds [][]byte

@@ -108,6 +108,10 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	})
 }
 
+func TestHostileFilters(t *testing.T) {
+	filtertest.Bounded(t, "ribbon:7", "ribbon:1", "ribbon:6.72", "ribbon:32")
+}
+
 func FuzzDecode(f *testing.F) {
 	filtertest.FuzzDecode(f, "ribbon:7", "ribbon:1", "ribbon:6.72", "ribbon:32")
 }

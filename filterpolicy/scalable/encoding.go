@@ -22,7 +22,9 @@ import (
 //	blocked     u64   1 if layers are to be blocked, else 0
 //	kinds       rest  the family letters of the layers, at least one: 'b' or 'l'
 //
-// Each layer has the capacity that follows from these numbers.
+// Each layer has the capacity that follows from these numbers, and as many bytes as that
+// takes at least: a reader refuses another, or the next layer, which follows from them too,
+// could be any number of times as large as what was read.
 var format = envelope.Format{Family: envelope.Scalable, Version: 1, Made: "scalable.New", MaxPayload: headLen + maxLayers}
 
 const (
@@ -107,6 +109,9 @@ func (s *Set) ReadFrom(r io.Reader) (n int64, err error) {
 		}
 		if want := sh.layerKeys(i); l.Cap() != want {
 			return n, envelope.Corruptf("layer %d was made for %d keys, and must have been for %d", i, l.Cap(), want)
+		}
+		if l.Size() < sh.leastSize(i) {
+			return n, envelope.Corruptf("layer %d has %d bytes, and cannot hold %d keys at the promised rate", i, l.Size(), l.Cap())
 		}
 		layers = append(layers, l)
 	}

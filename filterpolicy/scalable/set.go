@@ -94,6 +94,12 @@ func (sh shape) layerRate(i int) float64 {
 	return max(sh.rate*(1-sh.tightening)*math.Pow(sh.tightening, float64(i)), sizing.MinRate)
 }
 
+// leastSize returns a number of bytes that layer i has at least. No filter holds n keys at
+// a rate with less than n * log2(1/rate) bits; those of this package have 1.44 times as many.
+func (sh shape) leastSize(i int) int {
+	return int(float64(sh.layerKeys(i)) * -math.Log2(sh.layerRate(i)) / 8)
+}
+
 // Add adds a key.
 func (s *Set) Add(key []byte) { s.AddNewHash(xxhash.Sum64(key)) }
 

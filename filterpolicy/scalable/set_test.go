@@ -1,6 +1,7 @@
 package scalable_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
 	"github.com/siftkv/siftkv/filterpolicy/internal/settest"
 	"github.com/siftkv/siftkv/filterpolicy/scalable"
+	"github.com/siftkv/siftkv/internal/hostile"
 )
 
 func newSet(tb testing.TB, n int, rate float64, o *scalable.Options) *scalable.Set {
@@ -219,9 +221,67 @@ func TestForgedSetsAreRefused(t *testing.T) {
 	require.ErrorContains(t, zeroSet().UnmarshalBinary(append(settest.Bytes(t, s), 1)), "the set ends after ")
 }
 
+// nextLayer is how many times the bytes of a set its next layer may have: a thousand times as
+// many keys, at a rate of which each takes 17 times as many bits.
+const nextLayer = 17_000
+
+func TestHostileSets(t *testing.T) {
+	for _, o := range []*scalable.Options{nil, {Blocked: true}, {Growth: 1000, Tightening: 0.1}} {
+		s := filled(t, 20, 10, 0.9, o)
+		head, layer := parts(settest.Bytes(t, s), 1)
+		for mutant := range hostile.Mutants(head, 500) {
+			settest.Bounded(t, append(settest.Reseal(mutant), layer...), zeroSet, nextLayer)
+		}
+		for mutant := range hostile.Mutants(layer, 500) {
+			settest.Bounded(t, slices.Concat(head, settest.Reseal(mutant)), zeroSet, nextLayer)
+		}
+	}
+}
+
+// A layer that says that it was made for 2^40 keys, and is full of them, has the bytes
+// for that.
+func TestSetBombsAreRefused(t *testing.T) {
+	const most = 1 << 40
+	word := binary.LittleEndian.AppendUint64
+	for _, blocked := range []bool{false, true} {
+		for _, growth := range []float64{1, 2, 1000} {
+			var head []byte
+			for _, x := range []float64{0.01, 0.8, growth} {
+				head = word(head, math.Float64bits(x))
+			}
+			head = word(head, most)
+			var data []byte
+			if blocked {
+				data = envelope.Append(nil, envelope.Scalable, 1, append(word(head, 1), envelope.Blocked))
+				data = envelope.Append(data, envelope.Blocked, 1, word(word(word(make([]byte, 64), most), most), 7))
+			} else {
+				data = envelope.Append(nil, envelope.Scalable, 1, append(word(head, 0), envelope.Bloom))
+				data = envelope.Append(data, envelope.Bloom, 1, append(word(word(word(nil, most), most), 7), make([]byte, 8)...))
+			}
+			var s scalable.Set
+			err := s.UnmarshalBinary(data)
+			require.ErrorIs(t, err, envelope.ErrCorrupt)
+			require.ErrorContains(t, err, "cannot hold 1099511627776 keys")
+			settest.Bounded(t, data, zeroSet, nextLayer)
+		}
+	}
+}
+
+// Every layer that a set makes has the bytes that a reader expects, at the extremes too.
+func TestLayersOfEveryShapeAreRead(t *testing.T) {
+	for _, rate := range []float64{0.9, 0.5, 0.01, 1e-9} {
+		for _, o := range []scalable.Options{{}, {Blocked: true}, {Growth: 1}, {Tightening: 0.1}, {Tightening: 0.95, Growth: 4}} {
+			for _, first := range []int{1, 2, 10, 1000} {
+				s := filled(t, first, 3*first+20, rate, &o)
+				require.NoError(t, zeroSet().UnmarshalBinary(settest.Bytes(t, s)), "%d keys, rate %g, %+v", first, rate, o)
+			}
+		}
+	}
+}
+
 func use(tb testing.TB, s *scalable.Set) {
 	tb.Helper()
-	if s.Cap() < 1000 { // a forged description may ask for terabytes next
+	if s.Cap() < 1000 { // the next layer may be a thousand times as large
 		settest.Use(tb, s)
 	}
 }

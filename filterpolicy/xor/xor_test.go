@@ -63,4 +63,6 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 
 func TestDuplicatesCostNothing(t *testing.T) { filtertest.DuplicatesAreFree(t, "xor:8", 0) }
 
+func TestHostileFilters(t *testing.T) { filtertest.Bounded(t, "xor:8", "xor:9", "xor:16", "xor:32") }
+
 func FuzzDecode(f *testing.F) { filtertest.FuzzDecode(f, "xor:8", "xor:9", "xor:16", "xor:32") }

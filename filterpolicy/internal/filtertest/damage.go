@@ -133,5 +133,6 @@ func FuzzDecode(f *testing.F, specs ...string) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		v.survives(t, data)
 		v.survives(t, Reseal(data))
+		v.bounded(t, Reseal(data))
 	})
 }

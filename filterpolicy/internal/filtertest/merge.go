@@ -119,6 +119,7 @@ func (m Mergeable[F]) Fuzz(f *testing.F, spec string) {
 		if errA != nil || errB != nil || len(x)+len(y) > most {
 			return
 		}
+		m.bounded(t, x, y)
 		data, err := m.Merge(nil, a, b)
 		if err != nil {
 			require.Empty(t, data)

@@ -77,6 +77,7 @@ func Fuzz[P Set](f *testing.F, zero func() P, use func(tb testing.TB, s P), seed
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, data := range [][]byte{data, Reseal(data)} {
+			readBound.Require(t, len(data), func() { _ = zero().UnmarshalBinary(data) })
 			s := zero()
 			if err := s.UnmarshalBinary(data); err != nil {
 				is := func(target error) bool { return errors.Is(err, target) }
