@@ -26,6 +26,7 @@ type memTable struct {
 // first asks.
 type tombstoneList struct {
 	list []rangedel.Tombstone
+	kept int // what keepNewest had left of the list
 	once sync.Once
 	set  *rangedel.Set
 }
@@ -114,12 +115,28 @@ func (m *memTable) addTombstones(tombs []rangedel.Tombstone) {
 	if len(tombs) == 0 {
 		return
 	}
-	var list []rangedel.Tombstone
+	var before tombstoneList
 	if l := m.tombs.Load(); l != nil {
-		list = l.list
+		before.list, before.kept = l.list, l.kept
 	}
 	// Readers of the old list see only its length: appending behind it is safe.
-	m.tombs.Store(&tombstoneList{list: append(list, rangedel.Newest(tombs)...)})
+	m.tombs.Store(&tombstoneList{list: append(before.list, rangedel.Newest(tombs)...), kept: before.kept})
+}
+
+// keepNewest drops what newer range tombstones cover. It is for a memtable that nobody
+// reads as it was before its last write.
+func (m *memTable) keepNewest() {
+	if l := m.tombs.Load(); l != nil {
+		list := rangedel.Newest(l.list)
+		m.tombs.Store(&tombstoneList{list: list, kept: len(list)})
+	}
+}
+
+// doubled reports whether there are many range tombstones, and twice as many as keepNewest
+// left the last time.
+func (m *memTable) doubled() bool {
+	l := m.tombs.Load()
+	return l != nil && len(l.list) >= max(maxTombstones, 2*l.kept)
 }
 
 // errMemtableFull is an accounting error: the commit path reserves room first.

@@ -78,6 +78,7 @@ func (d *DB) replay(logs []uint64, lastSeq base.SeqNum) (mems []*memTable, used 
 		}
 		break
 	}
+	p.finish()
 	return p.mems, p.used, p.lastSeq, nil
 }
 
@@ -154,6 +155,14 @@ type replayer struct {
 	used    manifest.Features
 	lastSeq base.SeqNum
 	gap     bool // a write is not the one that follows the last
+}
+
+// finish makes the range tombstones of what was replayed few: they are cut into fragments
+// next, which takes the square of those that are nested.
+func (p *replayer) finish() {
+	for _, m := range p.mems {
+		m.keepNewest()
+	}
 }
 
 // replayLog replays one WAL. It reports whether the log was closed in good order.
@@ -255,7 +264,7 @@ func (p *replayer) record(record []byte) error {
 	p.used |= used
 	p.gap = p.gap || r.seq != p.lastSeq+1
 	n := len(p.mems)
-	if n == 0 || p.mems[n-1].log != p.log || p.mems[n-1].crowded() || !p.mems[n-1].reserve(arena) {
+	if n == 0 || p.mems[n-1].log != p.log || p.crowded(p.mems[n-1]) || !p.mems[n-1].reserve(arena) {
 		m := newMemTable(max(p.d.opts.memtableArena(), int64(arena)+memtableSlack), p.log)
 		if !m.reserve(arena) {
 			return errMemtableFull
@@ -267,4 +276,17 @@ func (p *replayer) record(record []byte) error {
 	p.mems[n-1].points.Release(arena)
 	p.lastSeq = r.seq + base.SeqNum(r.left) - 1
 	return err
+}
+
+// crowded reports whether a memtable takes no more range tombstones. That of a log that
+// nobody has read before takes any number, of which it keeps few: a memtable for each
+// hundred would ask for memory out of proportion to the log.
+func (p *replayer) crowded(m *memTable) bool {
+	if p.log != 0 {
+		return m.crowded()
+	}
+	if m.doubled() {
+		m.keepNewest()
+	}
+	return false
 }
