@@ -10,10 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/hostile"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
 )
 
 // denseFile has a block of 4 MiB in 500 bytes, as writers stored them before they knew of
@@ -37,6 +40,42 @@ func TestIngestRefusesBlockBombsAndTheStoreReadsItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, make([]byte, 4<<20), value)
 	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Close())
+}
+
+// A lyingPolicy makes filters that know of no key that they were given.
+type lyingPolicy struct{ filterpolicy.Policy }
+
+func (p lyingPolicy) NewBuilder() filterpolicy.Builder { return lyingBuilder{p.Policy.NewBuilder()} }
+
+type lyingBuilder struct{ filterpolicy.Builder }
+
+func (b lyingBuilder) AddHash(h uint64) { b.Builder.AddHash(h ^ 0x5555555555555555) }
+
+// shortPrefix is an extractor of an application's own.
+type shortPrefix struct{}
+
+func (shortPrefix) Name() string { return "short" }
+
+func (shortPrefix) Prefix(key []byte) ([]byte, bool) { return key[:min(2, len(key))], len(key) >= 2 }
+
+// A filter of prefixes that denies what is in its file would hide it from lookups and
+// scans.
+func TestIngestRefusesHostileFiltersOfPrefixes(t *testing.T) {
+	honest := mustParse("bloom:16")
+	db := openDir(t, t.TempDir(), &Options{Prefix: shortPrefix{}, PrefixOnly: true, Filter: honest})
+	for _, only := range []bool{true, false} {
+		o := &sstable.WriterOptions{Filter: lyingPolicy{honest}, Prefix: shortPrefix{}, PrefixOnly: only}
+		path := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "lying"), o, "user/1=one", "user/2=two")
+		err := db.Ingest([]string{path})
+		require.ErrorIs(t, err, ErrCorruption)
+		require.ErrorContains(t, err, "the filter denies")
+	}
+	path := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "honest"), &sstable.WriterOptions{Filter: honest, Prefix: shortPrefix{}, PrefixOnly: true}, "user/1=one")
+	require.NoError(t, db.Ingest([]string{path}))
+	value, err := db.Get([]byte("user/1"))
+	require.NoError(t, err)
+	require.Equal(t, "one", string(value))
 	require.NoError(t, db.Close())
 }
 

@@ -106,7 +106,7 @@ func (in *ingest) examine(path, name string, num uint64) (err error) {
 	size, err := f.Size()
 	var r *sstable.Reader
 	if err == nil {
-		r, err = sstable.NewReader(f, size, &sstable.ReaderOptions{Name: path, CacheSize: -1, Filter: in.d.opts.Filter})
+		r, err = sstable.NewReader(f, size, &sstable.ReaderOptions{Name: path, CacheSize: -1, Filter: in.d.opts.Filter, Prefix: in.d.opts.Prefix})
 	}
 	if err != nil {
 		return errors.Join(err, f.Close())

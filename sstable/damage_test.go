@@ -33,17 +33,22 @@ func victims(tb testing.TB) []victim {
 		compression Compression
 		partition   int
 		tombstones  bool
+		prefixOnly  bool // of an extractor that the reader does not have
 	}{
-		{"none", NoCompression, 0, true},
-		{"none", Zstd, 60, false},
-		{"bloom:10", Snappy, 60, true},
-		{"blocked:10", NoCompression, 60, false},
-		{"cuckoo:12", Zstd, 0, true},
-		{"cuckoo:8,2", Snappy, 0, false},
+		{"none", NoCompression, 0, true, false},
+		{"none", Zstd, 60, false, false},
+		{"bloom:10", Snappy, 60, true, false},
+		{"blocked:10", NoCompression, 60, false, false},
+		{"cuckoo:12", Zstd, 0, true, false},
+		{"cuckoo:8,2", Snappy, 0, false, false},
+		{"bloom:10", NoCompression, 0, true, true},
 	} {
 		o := &WriterOptions{
 			BlockSize: 200, RestartInterval: 4, Compression: c.compression,
 			Filter: mustParse(c.filter), IndexPartition: c.partition, ID: uint64(100 + i),
+		}
+		if c.prefixOnly {
+			o.Prefix, o.PrefixOnly = firstBytes{9}, true
 		}
 		v := victim{name: fmt.Sprintf("%+v", c), vs: randomVersions(rand.New(rand.NewPCG(uint64(i), 2)), 8)}
 		if c.tombstones {
@@ -54,6 +59,15 @@ func victims(tb testing.TB) []victim {
 		all = append(all, v)
 	}
 	return all
+}
+
+// firstBytes is an extractor of an application's own.
+type firstBytes struct{ n int }
+
+func (firstBytes) Name() string { return "of an application" }
+
+func (f firstBytes) Prefix(key []byte) ([]byte, bool) {
+	return key[:min(f.n, len(key))], len(key) >= f.n
 }
 
 func mustParse(spec string) filterpolicy.Policy {

@@ -1,12 +1,12 @@
 package sstable
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/blockindex"
@@ -114,7 +114,7 @@ func (r *Reader) open(opts *ReaderOptions) error {
 		r.prefix = opts.Prefix
 	}
 	r.prefixOnly = r.props.PrefixOnly
-	return r.parseTail(tail, start, opts.SkipFilter || r.prefixOnly && r.prefix == nil)
+	return r.parseTail(tail, start, opts.SkipFilter)
 }
 
 // corrupt returns an error that names the file and the place.
@@ -222,13 +222,27 @@ func (r *Reader) parseTail(tail []byte, start int64, skipFilter bool) error {
 		}
 	}
 	if p.filter.length > 0 && !skipFilter {
-		data, err := r.tailBlock(tail, start, p.filter, "filter")
-		if err == nil {
-			r.filter, err = filterpolicy.DecodeWith(r.policy, p.FilterFamily, append([]byte(nil), data...))
-		}
-		r.filterErr = err
+		r.filterErr = r.decodeFilter(tail, start)
 	}
 	return nil
+}
+
+// decodeFilter decodes the filter. One of prefixes alone is checked, and kept if there is
+// an extractor to ask it with.
+func (r *Reader) decodeFilter(tail []byte, start int64) error {
+	data, err := r.tailBlock(tail, start, r.props.filter, "filter")
+	if err != nil {
+		return err
+	}
+	kept := !r.prefixOnly || r.prefix != nil
+	if kept {
+		data = bytes.Clone(data)
+	}
+	filter, err := filterpolicy.DecodeWith(r.policy, r.props.FilterFamily, data)
+	if kept && err == nil {
+		r.filter = filter
+	}
+	return err
 }
 
 // checkIndex holds the index against the properties, and makes a slot for every
@@ -328,27 +342,3 @@ func (r *Reader) Close() error {
 }
 
 func (r *Reader) slotKey(block int) uint64 { return r.id ^ uint64(block)<<32 }
-
-// readBuffers hold blocks as stored, between read and decompression; blockBuffers
-// hold decoded blocks that the cache does not take.
-var readBuffers, blockBuffers bufferPool
-
-// maxPooled is the largest buffer that goes back to a pool.
-const maxPooled = 1 << 20
-
-// A bufferPool keeps buffers for the next block. A giant one is left to the collector: it
-// would be held for blocks of any size.
-type bufferPool struct{ pool sync.Pool }
-
-func (p *bufferPool) get() *[]byte {
-	if b, ok := p.pool.Get().(*[]byte); ok {
-		return b
-	}
-	return new([]byte)
-}
-
-func (p *bufferPool) put(b *[]byte) {
-	if cap(*b) <= maxPooled {
-		p.pool.Put(b)
-	}
-}

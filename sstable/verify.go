@@ -17,8 +17,10 @@ const maxFaults = 16
 // relies on: every checksum, the order of all keys, that every separator is right
 // for its block, that the filter admits every key and the hash tables lead to
 // it, and that the properties count what is there. A filter of a family that the
-// reader cannot decode is passed over. It returns all faults it found, joined, up to a
-// bound; each matches ErrCorruption. It takes one pass, and one block of memory.
+// reader cannot decode is passed over but for its checksum, and prefixes in a filter are
+// asked for if the reader has their extractor, or if it is one of filterpolicy.ParsePrefix.
+// It returns all faults it found, joined, up to a bound; each matches ErrCorruption. It
+// takes one pass, one block of memory, and the filter.
 func (r *Reader) Verify() error { return r.VerifyEach(nil) }
 
 // VerifyEach is Verify that also shows visit every point entry as the file has it,
@@ -28,7 +30,7 @@ func (r *Reader) VerifyEach(visit func(k base.InternalKey, value []byte) error) 
 	if r.closed.Load() {
 		return ErrClosed
 	}
-	v := verifier{r: r, visit: visit}
+	v := verifier{r: r, again: r, visit: visit}
 	v.tail()
 	v.leaves()
 	for n := 0; n < r.dataCount && len(v.faults) < maxFaults; n++ {
@@ -45,6 +47,7 @@ func (r *Reader) VerifyEach(visit func(k base.InternalKey, value []byte) error) 
 
 type verifier struct {
 	r       *Reader
+	again   *Reader // of the tail as it is now, with a filter that can be asked
 	faults  []error
 	visit   func(k base.InternalKey, value []byte) error // may be nil
 	stopped error                                        // what visit returned
@@ -58,6 +61,8 @@ type verifier struct {
 	keyBytes  uint64
 	valBytes  uint64
 	keys      uint64 // distinct user keys
+	prefixes  uint64 // that are not the one before
+	prefix    []byte // the last one
 	first     []byte
 	last      base.InternalKey
 	separator []byte // of the block before
@@ -75,16 +80,22 @@ func (v *verifier) fault(offset int64, what string, err error) {
 }
 
 // tail reads the tail from the file again: what the reader keeps of it may be
-// older than the damage.
+// older than the damage, and may leave the filter out.
 func (v *verifier) tail() {
 	r := v.r
+	prefix := r.prefix
+	if prefix == nil && r.props.FilterPrefix != "" {
+		// Another one's name is no error: its prefixes cannot be asked for.
+		prefix, _ = filterpolicy.ParsePrefix(r.props.FilterPrefix)
+	}
 	again, err := NewReader(struct{ io.ReaderAt }{r.file}, r.size, &ReaderOptions{
-		Name: r.name, Hint: r.hint, ID: r.id, CacheSize: -1, Prefix: r.prefix, Filter: r.policy, AnyExpansion: r.expansion,
+		Name: r.name, Hint: r.hint, ID: r.id, CacheSize: -1, Prefix: prefix, Filter: r.policy, AnyExpansion: r.expansion,
 	})
 	if err != nil {
 		v.fault(r.size-footerSize, "tail", err)
 		return
 	}
+	v.again = again
 	if again.filterErr != nil && !errors.Is(again.filterErr, filterpolicy.ErrUnknownFamily) {
 		v.fault(int64(r.props.filter.offset), "filter", again.filterErr)
 	}
@@ -174,14 +185,8 @@ func (v *verifier) entry(b block, i *blockIter, again bool) error {
 		return fmt.Errorf("%s has no place among point entries", i.key)
 	}
 	hash := filterpolicy.Hash(i.key.User)
-	if v.r.filter != nil && !v.r.mayContain(i.key.User, hash) {
-		return fmt.Errorf("the filter denies %q", i.key.User)
-	}
-	if v.r.prefix != nil {
-		prefix, ok := v.r.prefix.Prefix(i.key.User)
-		if ok && !v.r.MayContainPrefix(filterpolicy.Hash(prefix)) {
-			return fmt.Errorf("the filter denies the prefix %q", prefix)
-		}
+	if err := v.askFilter(i.key.User, hash); err != nil {
+		return err
 	}
 	f, err := b.find(i.key.User, hash, i.key.SeqNum())
 	if err != nil || !f.ok || f.trailer != i.key.Trailer {
@@ -206,6 +211,42 @@ func (v *verifier) entry(b block, i *blockIter, again bool) error {
 	return nil
 }
 
+// askFilter checks that the filter admits a key and its prefix, and counts prefixes.
+func (v *verifier) askFilter(user []byte, hash uint64) error {
+	r := v.again
+	if r.filter == nil {
+		return nil
+	}
+	if !r.mayContain(user, hash) {
+		return fmt.Errorf("the filter denies %q", user)
+	}
+	if r.prefix == nil {
+		return nil
+	}
+	prefix, ok := r.prefix.Prefix(user)
+	if ok && !r.MayContainPrefix(filterpolicy.Hash(prefix)) {
+		return fmt.Errorf("the filter denies the prefix %q", prefix)
+	}
+	if ok && (v.prefixes == 0 || !bytes.Equal(prefix, v.prefix)) {
+		v.prefixes++
+		v.prefix = append(v.prefix[:0], prefix...)
+	}
+	return nil
+}
+
+// filterKeys returns how many keys the filter was built from, false if that is not known:
+// there is none, or its extractor is not at hand.
+func (v *verifier) filterKeys() (n uint64, known bool) {
+	r := v.again
+	switch {
+	case r.filter == nil || r.props.FilterPrefix != "" && r.prefix == nil:
+		return 0, false
+	case r.prefixOnly:
+		return v.prefixes, true
+	}
+	return v.keys + v.prefixes, true
+}
+
 // properties holds the counts against what the file says of itself.
 func (v *verifier) properties() {
 	p := v.r.props
@@ -227,8 +268,8 @@ func (v *verifier) properties() {
 	}
 	check("raw key bytes", p.RawKeyBytes, v.keyBytes)
 	check("raw value bytes", p.RawValueBytes, v.valBytes)
-	if v.r.filter != nil && p.FilterPrefix == "" {
-		check("filter keys", p.FilterKeys, v.keys)
+	if n, known := v.filterKeys(); known {
+		check("filter keys", p.FilterKeys, n)
 	}
 	ranges := uint64(0)
 	for _, f := range v.r.tombstones.Fragments() {
