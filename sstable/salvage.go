@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/blockindex"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
@@ -59,7 +59,10 @@ func (s *Salvage) EntriesLost() (n uint64, known bool) {
 // SalvageFile calls add with every point entry of every data block that checks out
 // in a file of size bytes, in order; key and value are valid during the call. It
 // needs neither footer nor index nor properties, if the file's id is known: blocks
-// are recognized by their checksums. Pieces that cannot be read count as damaged.
+// are recognized by their checksums and their form. Pieces that cannot be read count as
+// damaged. If the footer is damaged and the id is not given, that of the footer is used
+// if two blocks confirm it. Time is linear in size, but for a sort, whatever the bytes
+// are.
 //
 // It returns an error if add does, if the file's id is not known, or if a newer
 // version of this package wrote the file. It holds the file in memory.
@@ -69,14 +72,9 @@ func SalvageFile(f io.ReaderAt, size int64, o *SalvageOptions, add func(k base.I
 		opts = *o
 	}
 	s := &salvager{name: opts.Name, seq: opts.Seq, data: readAround(f, size), add: add, limit: int(size), out: &Salvage{}}
-	if err := s.identify(opts.ID); err != nil {
+	if err := s.run(opts.ID); err != nil {
 		return nil, err
 	}
-	s.readTail()
-	if err := s.walk(); err != nil {
-		return nil, err
-	}
-	s.finish()
 	return s.out, nil
 }
 
@@ -109,6 +107,9 @@ type salvager struct {
 	starts   []int // offsets at which blocks begin, ascending, as far as the index tells
 	complete bool  // it tells all of them
 	largest  int   // bytes of the largest block so far
+	ends     *blockEnds
+	work     int // bytes checksummed and decoded, and beginnings tried
+	refused  int // of it, for blocks of which the form was wrong
 
 	last    base.InternalKey
 	dataEnd int  // of the last data block that checks out
@@ -119,8 +120,21 @@ func (s *salvager) tailFault(format string, args ...any) {
 	s.out.Tail = append(s.out.Tail, base.Corruptf(s.name, int64(s.limit), format, args...))
 }
 
+// run salvages the file. Known is its id, 0 if it is not known.
+func (s *salvager) run(known uint64) error {
+	if err := s.identify(known); err != nil {
+		return err
+	}
+	s.readTail()
+	if err := s.walk(); err != nil {
+		return err
+	}
+	s.finish()
+	return nil
+}
+
 // identify finds the file's id: what the footer says if it checks out, what the
-// caller knows, or what stands in a damaged footer and agrees with a block.
+// caller knows, or what stands in a damaged footer and several blocks confirm.
 func (s *salvager) identify(known uint64) error {
 	if len(s.data) >= footerSize {
 		raw := s.data[len(s.data)-footerSize:]
@@ -133,7 +147,7 @@ func (s *salvager) identify(known uint64) error {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		s.tailFault("%v", err)
-		if id := binary.LittleEndian.Uint64(raw[24:]); known == 0 && s.anyBlock(id) {
+		if id := binary.LittleEndian.Uint64(raw[24:]); known == 0 && s.confirmed(id) {
 			known = id
 		}
 	} else {
@@ -147,138 +161,82 @@ func (s *salvager) identify(known uint64) error {
 	return nil
 }
 
-func (s *salvager) anyBlock(id uint64) bool {
+// idVotes is how many blocks have to check out under an id that stands in a damaged
+// footer: bytes of entries may stand there, if the file was cut off. A file of this
+// package has two blocks, its index and its properties, even if it has no entries.
+const idVotes = 2
+
+// confirmed reports whether the file's blocks confirm an id.
+func (s *salvager) confirmed(id uint64) bool {
 	s.out.ID = id
-	if _, _, _, ok := s.block(0, len(s.data)); ok {
-		return true
+	votes := 0
+	for pos := 0; pos < len(s.data); {
+		b, ok := s.blockAt(pos, true)
+		if !ok {
+			b, ok = s.resume(pos)
+		}
+		if !ok {
+			break
+		}
+		if b.form != otherForm || isIndex(s.data[b.pos:b.end-trailerSize]) {
+			votes++
+		}
+		if votes == idVotes {
+			s.ends.rewind()
+			return true
+		}
+		pos = b.end
 	}
-	return s.resume(0) < len(s.data)
+	s.ends = nil
+	return false
 }
 
-// readTail decodes what the footer leads to.
-func (s *salvager) readTail() {
-	if s.footer == nil {
-		return
-	}
-	f := s.footer
-	raw, err := s.tailBlock(handle{f.propsOffset, uint64(f.propsLength)})
-	var p *Properties
-	if err == nil {
-		p, err = decodeProperties(raw)
-	}
-	if err != nil {
-		s.tailFault("properties: %v", err)
-		return
-	}
-	if p.DataBytes > uint64(len(s.data)) {
-		s.tailFault("properties: the file cannot hold %d bytes of blocks", p.DataBytes)
-		return
-	}
-	s.out.Properties, s.limit = p, int(p.DataBytes)
-	if err := s.readIndex(p); err != nil {
-		s.tailFault("index: %v", err)
-	}
-	if p.rangeDels.length > 0 {
-		raw, err := s.tailBlock(p.rangeDels)
-		var set *rangedel.Set
-		if err == nil {
-			set, err = decodeRangeDels(bytes.Clone(raw), s.seq)
-		}
-		if err != nil {
-			s.tailFault("range tombstones: %v", err)
-			s.out.TombstonesLost = true
-		}
-		s.out.Tombstones = set.Clip(nil, nil, nil)
-	}
-	if p.filter.length > 0 {
-		raw, err := s.tailBlock(p.filter)
-		if err == nil {
-			_, err = filterpolicy.Decode(p.FilterFamily, bytes.Clone(raw))
-		}
-		if err != nil && !errors.Is(err, filterpolicy.ErrUnknownFamily) {
-			s.tailFault("filter: %v", err)
-		}
-	}
-}
-
-// tailBlock returns a block that is not compressed, checked.
-func (s *salvager) tailBlock(h handle) ([]byte, error) {
-	size := uint64(len(s.data))
-	if h.offset > size || h.length > size || h.offset+h.length+trailerSize > size {
-		return nil, errors.New("the block is not in the file")
-	}
-	stored, c, err := splitTrailer(s.data[h.offset:h.offset+h.length+trailerSize], s.out.ID, h.offset)
-	if err == nil && c != NoCompression {
-		err = errors.New("a block of the tail is never compressed")
-	}
-	return stored, err
+func isIndex(stored []byte) bool {
+	_, err := blockindex.Decode(stored)
+	return err == nil
 }
 
 // walk goes from block to block, and over what lies between them.
 func (s *salvager) walk() error {
 	for pos := 0; pos < s.limit; {
-		stored, c, end, ok := s.block(pos, s.limit-pos)
-		if ok {
-			var err error
-			if ok, err = s.take(pos, end, stored, c); err != nil {
-				return err
+		b, ok := s.blockAt(pos, true)
+		if !ok {
+			next := s.limit
+			if b, ok = s.resume(pos); ok {
+				next = b.pos
 			}
+			s.gap(pos, next, "no block here checks out")
 		}
-		if ok {
-			s.largest = max(s.largest, end-pos)
-			pos = end
-			continue
+		if !ok {
+			return nil
 		}
-		next := s.resume(pos)
-		s.gap(pos, next, "no block here checks out")
-		pos = next
+		if err := s.take(&b); err != nil {
+			return err
+		}
+		pos = b.end
 	}
 	return nil
 }
 
-// take uses a block whose checksum is right. It reports whether the block could
-// stand here.
-func (s *salvager) take(pos, end int, stored []byte, c Compression) (ok bool, err error) {
-	data, err := decompress(nil, stored, c)
-	if err == nil && s.isData(data) {
-		if s.pending != nil {
-			s.closeGap(s.firstKey(data))
+// take uses a block. Data blocks lie one behind the other: what is between two of them
+// is lost, whatever it was taken for.
+func (s *salvager) take(b *foundBlock) error {
+	s.largest = max(s.largest, b.end-b.pos)
+	switch b.form {
+	case dataForm:
+		if b.pos > s.dataEnd {
+			s.gap(s.dataEnd, b.pos, "the block here has no entries")
+			s.closeGap(s.firstKey(b.data))
 		}
 		s.out.Blocks++
-		s.dataEnd = end
-		return true, s.emit(data)
+		s.dataEnd = b.end
+		return s.emit(b.data)
+	case tombstonesForm:
+		s.out.Tombstones = b.tombstones.Clip(nil, nil, nil)
+	case propertiesForm:
+		s.out.Properties = b.properties
 	}
-	if s.out.Properties != nil && pos < int(s.out.Properties.DataBytes) {
-		return false, nil
-	}
-	// Behind the data, and what stands there is known by its form alone.
-	if s.footer == nil || s.out.Properties == nil {
-		if set, err := decodeRangeDels(bytes.Clone(stored), s.seq); err == nil && !set.Empty() {
-			s.out.Tombstones = set.Clip(nil, nil, nil)
-		} else if p, err := decodeProperties(stored); err == nil && p.DataBlocks > 0 && p.DataBytes >= uint64(s.dataEnd) {
-			s.out.Properties = p
-		}
-	}
-	return true, nil
-}
-
-// isData reports whether a decoded block is a data block behind the entries so far.
-func (s *salvager) isData(data []byte) bool {
-	if checkBlock(data) != nil {
-		return false
-	}
-	var i blockIter
-	i.reset(viewBlock(data))
-	last := s.last.Clone()
-	n := s.out.Entries
-	for ok := i.first(); ok; ok = i.next() {
-		if i.key.Kind() == base.KindRangeDelete || n > 0 && base.Compare(last, i.key) >= 0 {
-			return false
-		}
-		last = base.InternalKey{User: append(last.User[:0], i.key.User...), Trailer: i.key.Trailer}
-		n++
-	}
-	return i.err == nil && n > s.out.Entries
+	return nil
 }
 
 func (s *salvager) firstKey(data []byte) []byte {
@@ -311,6 +269,7 @@ func (s *salvager) gap(from, to int, what string) {
 			s.pending.After = append([]byte{}, s.last.User...)
 		}
 	}
+	s.pending.Offset = min(s.pending.Offset, int64(from))
 	s.pending.Length = int64(to) - s.pending.Offset
 }
 

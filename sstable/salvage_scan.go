@@ -1,76 +1,162 @@
 package sstable
 
 import (
+	"bytes"
 	"encoding/binary"
-	"hash/crc32"
 	"slices"
 
 	"github.com/klauspost/compress/s2"
 
-	"github.com/siftkv/siftkv/blockindex"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// A block does not say how long it is. Where it ends is found by going on byte by
-// byte until what follows is the checksum of what came before: one pass over the
-// block, with one chance in 2^32 per byte to be misled, and then the block's form
-// has to be right as well. Where a block begins is known if the one before it is
-// whole or the index is; if not, every offset is tried at which the first bytes are
-// those of a block.
+// Where a block begins is known if the one before it is whole or the index is; if not,
+// every offset is tried at which the first bytes are those of a block. Where it ends
+// says the index, or its checksum (blockEnds). A checksum is misled once in 2^32 pairs
+// of a beginning and an end, so that the form of a block has to be right as well.
 
-// resyncWindow is how far the end of a block is looked for from an offset that is
-// only a guess, in bytes, unless larger blocks have been seen.
+// resyncWindow bounds the length of a block whose beginning is only a guess, in bytes,
+// unless larger blocks have been seen. It keeps the number of pairs small.
 const resyncWindow = 256 << 10
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// maxRefused bounds the work for blocks with a right checksum and a wrong form, in
+// bytes for each byte of the file. Only files made for it have more than a few.
+const maxRefused = 4
 
-// block returns the block that begins at pos and ends within window bytes, as it is
-// stored.
-func (s *salvager) block(pos, window int) (stored []byte, c Compression, end int, ok bool) {
-	if i, found := slices.BinarySearch(s.starts, pos); found {
+// A foundBlock is a block whose checksum and form are right.
+type foundBlock struct {
+	pos, end   int
+	form       blockForm
+	data       []byte        // of a data block, decoded
+	tombstones *rangedel.Set // of a block of range tombstones
+	properties *Properties
+}
+
+// A blockForm says what a block is by its bytes.
+type blockForm uint8
+
+const (
+	otherForm blockForm = iota // of the tail
+	dataForm
+	tombstonesForm
+	propertiesForm
+)
+
+// blockAt returns the block that begins at pos. If pos does not follow a block it is
+// only a guess, and the block has to be one of entries or tombstones: other forms
+// prove too little.
+func (s *salvager) blockAt(pos int, follows bool) (b foundBlock, ok bool) {
+	if i, known := slices.BinarySearch(s.starts, pos); known {
 		end := s.limit
 		if i+1 < len(s.starts) {
 			end = s.starts[i+1]
 		}
+		s.work += end - pos
 		if stored, c, err := splitTrailer(s.data[pos:end], s.out.ID, uint64(pos)); err == nil {
-			return stored, c, end, true
+			if b, ok = s.parse(pos, stored, c, true); ok {
+				return b, true
+			}
 		}
 		if s.complete {
-			return nil, 0, 0, false
+			return b, false
 		}
 	}
-	crc := ^base.Checksum(s.out.ID, uint64(pos), nil)
-	last := min(pos+window, len(s.data)) - trailerSize
-	for at := pos; at <= last; at++ {
-		b := s.data[at]
-		crc = castagnoli[byte(crc)^b] ^ crc>>8
-		if c := Compression(b); (c == NoCompression || c == Snappy || c == Zstd) && ^crc == binary.LittleEndian.Uint32(s.data[at+1:]) {
-			return s.data[pos:at:at], c, at + trailerSize, true
+	window := s.limit - pos
+	if !follows {
+		window = min(window, max(resyncWindow, 2*s.largest))
+	}
+	s.work++
+	if s.ends == nil {
+		s.work += len(s.data)
+		s.ends = newBlockEnds(s.data, s.out.ID)
+	}
+	for _, e := range s.ends.of(pos, window-trailerSize+1) {
+		if s.refused > maxRefused*len(s.data) {
+			break
+		}
+		if b, ok = s.parse(pos, s.data[pos:e.trailer:e.trailer], Compression(s.data[e.trailer]), follows); ok {
+			return b, true
 		}
 	}
-	return nil, 0, 0, false
+	return b, false
 }
 
-// resume returns where the next block begins behind damage at pos, or the limit.
-func (s *salvager) resume(pos int) int {
+// resume returns the first block behind damage at pos.
+func (s *salvager) resume(pos int) (b foundBlock, ok bool) {
 	if s.complete {
 		i, _ := slices.BinarySearch(s.starts, pos+1)
-		if i < len(s.starts) {
-			return s.starts[i]
+		for ; i < len(s.starts) && !ok; i++ {
+			b, ok = s.blockAt(s.starts[i], true)
 		}
-		return s.limit
+		return b, ok
 	}
-	window := max(resyncWindow, 2*s.largest)
 	for at := pos + 1; at < s.limit; at++ {
 		_, known := slices.BinarySearch(s.starts, at)
 		if !known && !beginsBlock(s.data[at:]) {
 			continue
 		}
-		if _, _, _, ok := s.block(at, window); ok {
-			return at
+		if b, ok = s.blockAt(at, false); ok {
+			return b, true
 		}
 	}
-	return s.limit
+	return b, false
+}
+
+// parse reports whether a block whose checksum is right could stand at pos, and what
+// it is.
+func (s *salvager) parse(pos int, stored []byte, c Compression, follows bool) (b foundBlock, ok bool) {
+	b = foundBlock{pos: pos, end: pos + len(stored) + trailerSize}
+	data, size, err := stored, 0, error(nil)
+	if c != NoCompression {
+		size, _ = decodedSize(stored, c)
+		data, err = decompress(nil, stored, c)
+	}
+	work := trailerSize + max(len(stored), size, len(data))
+	s.work += work
+	if err == nil && s.isData(data) {
+		b.form, b.data = dataForm, data
+		return b, true
+	}
+	if p := s.out.Properties; p == nil || pos >= int(p.DataBytes) {
+		b.formOfTail(stored, s.seq, uint64(s.dataEnd))
+		if follows || b.form == tombstonesForm {
+			return b, true
+		}
+	}
+	s.refused += work
+	return b, false
+}
+
+// formOfTail takes stored for what stands behind the data, and is known by its form
+// alone.
+func (b *foundBlock) formOfTail(stored []byte, seq base.SeqNum, dataEnd uint64) {
+	if set, err := decodeRangeDels(bytes.Clone(stored), seq); err == nil && !set.Empty() {
+		b.form, b.tombstones = tombstonesForm, set
+		return
+	}
+	if p, err := decodeProperties(stored); err == nil && p.DataBlocks > 0 && p.DataBytes >= dataEnd {
+		b.form, b.properties = propertiesForm, p
+	}
+}
+
+// isData reports whether a decoded block is a data block behind the entries so far.
+func (s *salvager) isData(data []byte) bool {
+	if checkBlock(data) != nil {
+		return false
+	}
+	var i blockIter
+	i.reset(viewBlock(data))
+	last := s.last.Clone()
+	n := s.out.Entries
+	for ok := i.first(); ok; ok = i.next() {
+		if i.key.Kind() == base.KindRangeDelete || n > 0 && base.Compare(last, i.key) >= 0 {
+			return false
+		}
+		last = base.InternalKey{User: append(last.User[:0], i.key.User...), Trailer: i.key.Trailer}
+		n++
+	}
+	return i.err == nil && n > s.out.Entries
 }
 
 // beginsBlock reports whether b may be the beginning of a data block as it is
@@ -98,49 +184,4 @@ func beginsBlock(b []byte) bool {
 	extra := max(int(b[at]>>2)-59, 0) // bytes of a length that does not fit the tag
 	at += 1 + extra
 	return at < len(b) && b[at] == 0
-}
-
-// readIndex takes the offsets of blocks from the index, as far as it checks out.
-func (s *salvager) readIndex(p *Properties) error {
-	raw, err := s.tailBlock(p.index)
-	if err != nil {
-		return err
-	}
-	index, err := blockindex.Decode(raw)
-	if err != nil {
-		return err
-	}
-	if p.IndexLeaves == 0 {
-		s.complete = s.addStarts(&index) && len(s.starts) == int(p.DataBlocks)
-		return nil
-	}
-	whole := true
-	for i := range index.Len() {
-		offset, length := index.Block(i)
-		raw, leafErr := s.tailBlock(handle{offset, uint64(max(length-trailerSize, 0))})
-		var leaf blockindex.Index
-		if leafErr == nil {
-			leaf, leafErr = blockindex.Decode(raw)
-		}
-		if leafErr != nil {
-			err, whole = leafErr, false
-			continue
-		}
-		whole = s.addStarts(&leaf) && whole
-	}
-	s.complete = whole && len(s.starts) == int(p.DataBlocks)
-	return err
-}
-
-// addStarts adds the blocks that an index names, and reports whether all lie
-// within the data, in order.
-func (s *salvager) addStarts(x *blockindex.Index) bool {
-	for i := range x.Len() {
-		offset, _ := x.Block(i)
-		if offset >= uint64(s.limit) || len(s.starts) > 0 && int(offset) <= s.starts[len(s.starts)-1] {
-			return false
-		}
-		s.starts = append(s.starts, int(offset))
-	}
-	return true
 }

@@ -2,6 +2,7 @@ package sstable
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -184,4 +185,72 @@ func TestAFilterOfAnUnknownFamilyIsNoDamage(t *testing.T) {
 	s, got = salvaged(t, data, info.ID, want, "a byte of the filter flipped")
 	require.Equal(t, want, got)
 	require.NotEmpty(t, s.Tail)
+}
+
+// footerless returns data with a piece behind it that has the place of a footer and
+// names an id.
+func footerless(data []byte, id uint64) []byte {
+	raw := bytes.Repeat([]byte{0xab}, footerSize)
+	binary.LittleEndian.PutUint64(raw[24:], id)
+	return append(bytes.Clone(data), raw...)
+}
+
+func TestSalvageBelievesAnIDThatSeveralBlocksConfirm(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	garbage := make([]byte, 1000)
+	for i := range garbage {
+		garbage[i] = byte(rng.Uint32())
+	}
+	data, want, info := salvageFile(t, &WriterOptions{BlockSize: 300, ID: 77, Compression: NoCompression, Filter: mustParse("none")}, 100)
+	r := openBytes(t, data, nil)
+	_, one := r.index.Block(0)
+	second, length := r.index.Block(1)
+	noise := appendTrailer(bytes.Clone(garbage), 77, 0, garbage, NoCompression)
+	for _, c := range []struct {
+		what     string
+		data     []byte
+		believed bool
+	}{
+		{"no block", garbage, false},
+		{"a checksum that is right by chance", noise, false},
+		{"two of them", appendTrailer(append(noise, garbage...), 77, uint64(len(noise)), garbage, NoCompression), false},
+		{"one block", append(bytes.Clone(data[:one]), garbage...), false},
+		{"two blocks", append(bytes.Clone(data[:int(second)+length]), garbage...), true},
+		{"two blocks behind damage", append(bytes.Repeat([]byte{0xcd}, int(second)), data[second:second+uint64(2*length)+20]...), true},
+		{"no data blocks, but the tail", append(bytes.Repeat([]byte{0xcd}, int(info.DataBytes)), data[info.DataBytes:info.Size-footerSize]...), true},
+	} {
+		file := footerless(c.data, 77)
+		s, err := SalvageFile(bytes.NewReader(file), int64(len(file)), nil, func(k base.InternalKey, value []byte) error {
+			require.Equal(t, want[string(k.User)], string(value))
+			return nil
+		})
+		if !c.believed {
+			require.ErrorIs(t, err, ErrCorruption, c.what)
+			require.ErrorContains(t, err, "id is lost", c.what)
+			continue
+		}
+		require.NoError(t, err, c.what)
+		require.EqualValues(t, 77, s.ID)
+	}
+}
+
+// A block whose checksum is right and which is no data block ends a gap no sooner than
+// the next data block.
+func TestWhatStandsInTheDataAndIsNoDataIsAGap(t *testing.T) {
+	whole, want, info := salvageFile(t, &WriterOptions{BlockSize: 300, Compression: NoCompression, ID: 9}, 100)
+	r := openBytes(t, whole, nil)
+	for _, n := range []int{0, 3} {
+		data := bytes.Clone(whole[:info.Size-info.TailSize])
+		offset, length := r.index.Block(n)
+		stored := data[offset : int(offset)+length-trailerSize]
+		for i := range stored {
+			stored[i] = 0xee
+		}
+		copy(data[int(offset)+len(stored):], appendTrailer(nil, 9, offset, stored, NoCompression))
+		s, got := salvaged(t, data, 9, want, "without a tail")
+		require.Less(t, len(got), len(want))
+		require.Len(t, s.Gaps, 2)
+		require.EqualValues(t, offset, s.Gaps[0].Offset)
+		require.EqualValues(t, length, s.Gaps[0].Length)
+	}
 }
