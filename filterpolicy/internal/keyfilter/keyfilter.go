@@ -12,8 +12,12 @@ type Policy struct {
 }
 
 // New returns p in this form, or false for the policy "none" and for a policy that
-// does not come from filterpolicy.Parse.
+// does not come from filterpolicy.Parse. A policy of another origin may write anything
+// under a family's name, and tables say no more than the name.
 func New(p filterpolicy.Policy) (*Policy, bool) {
+	if ours, err := filterpolicy.Parse(p.String()); err != nil || ours != p {
+		return nil, false
+	}
 	d, ok := newDecoder(p.Name())
 	return &Policy{Decoder: d, of: p}, ok
 }
