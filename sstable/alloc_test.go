@@ -4,7 +4,10 @@ package sstable
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,6 +46,40 @@ func TestFindDoesNotAllocate(t *testing.T) {
 			// Pools lose buffers to the collector now and then.
 			require.Less(t, testing.AllocsPerRun(2000, find), 0.2, "%s, cache %d", c, cacheSize)
 			require.NoError(t, r.Close())
+		}
+	}
+}
+
+// A writer has one buffer for compressed blocks, also of those that compression does not
+// make smaller.
+func TestWriterDoesNotAllocateForABlock(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	value := make([]byte, 500)
+	for _, c := range []Compression{NoCompression, Snappy, Zstd} {
+		for _, random := range []bool{false, true} {
+			for i := range value {
+				if random {
+					value[i] = byte(rng.Uint32())
+				} else {
+					value[i] = byte(i & 3)
+				}
+			}
+			w := NewWriter(io.Discard, &WriterOptions{Compression: c, Filter: mustParse("none"), ID: 1})
+			var key []byte
+			n := uint64(0)
+			block := func() {
+				for blocks := w.props.DataBlocks; w.props.DataBlocks == blocks; n++ {
+					key = binary.BigEndian.AppendUint64(key[:0], n)
+					if err := w.Add(base.MakeKey(key, 0, base.KindSet), value); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for range 100 {
+				block()
+			}
+			// The index grows now and then.
+			require.Less(t, testing.AllocsPerRun(300, block), 0.2, "%s, random %v", c, random)
 		}
 	}
 }

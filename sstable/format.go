@@ -123,8 +123,9 @@ func decodeFooter(b []byte, size int64) (f footer, err error) {
 
 // appendTrailer appends a block's trailer to dst; stored is the block.
 func appendTrailer(dst []byte, tableID, offset uint64, stored []byte, c Compression) []byte {
-	sum := base.ChecksumMore(base.Checksum(tableID, offset, stored), []byte{byte(c)})
+	at := len(dst)
 	dst = append(dst, byte(c))
+	sum := base.ChecksumMore(base.Checksum(tableID, offset, stored), dst[at:])
 	return binary.LittleEndian.AppendUint32(dst, sum)
 }
 

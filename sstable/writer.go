@@ -221,13 +221,10 @@ func (w *Writer) Size() int64 {
 func (w *Writer) finishBlock() {
 	w.blockLast = append(w.blockLast[:0], w.last.User...)
 	data := w.block.finish()
-	stored, c, err := compress(w.compressed, data, w.o.Compression)
+	stored, c, err := compress(&w.compressed, data, w.o.Compression)
 	if err != nil {
 		w.err = err
 		return
-	}
-	if c != NoCompression {
-		w.compressed = stored
 	}
 	w.writeBlock(stored, c)
 	w.props.DataBlocks++
