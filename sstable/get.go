@@ -2,6 +2,7 @@ package sstable
 
 import (
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
@@ -119,6 +120,7 @@ func (r *Reader) findIn(dst []byte, loc location, s *search, p *Probe) (out []by
 	// The block's bytes are ours only until release.
 	out, f, err = s.in(h.data, dst, p)
 	h.release()
+	runtime.KeepAlive(r)
 	return out, f, r.blockError(loc, err)
 }
 

@@ -3,6 +3,7 @@ package sstable
 import (
 	"errors"
 	"io"
+	"runtime"
 
 	"github.com/siftkv/siftkv/blockindex"
 	"github.com/siftkv/siftkv/internal/cache"
@@ -232,6 +233,7 @@ func (r *Reader) locate(key []byte, fill bool, memo *leafMemo, p *Probe) (loc lo
 		loc = locationIn(&leaf, at)
 	}
 	h.release()
+	runtime.KeepAlive(r)
 	return loc, ok, nil
 }
 
@@ -246,6 +248,7 @@ func (r *Reader) locateBlock(n int, fill bool, memo *leafMemo, p *Probe) (loc lo
 	}
 	loc = locationIn(&leaf, n-leaf.First())
 	h.release()
+	runtime.KeepAlive(r)
 	return loc, nil
 }
 
@@ -260,6 +263,7 @@ func (r *Reader) appendSeparator(dst []byte, n int, fill bool, memo *leafMemo, p
 	}
 	dst = leaf.AppendSeparator(dst, n-leaf.First())
 	h.release()
+	runtime.KeepAlive(r)
 	return dst, nil
 }
 

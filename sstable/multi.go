@@ -1,6 +1,7 @@
 package sstable
 
 import (
+	"runtime"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -94,6 +95,7 @@ func (r *Reader) FindInBlock(dst []byte, wants []*Want) []byte {
 		w.take(r, dst[from:], f.trailer, f.ok)
 	}
 	h.release()
+	runtime.KeepAlive(r)
 	for _, w := range wants[:further] {
 		dst = r.findWant(dst, w)
 	}

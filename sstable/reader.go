@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/blockindex"
@@ -44,6 +45,7 @@ type Reader struct {
 	mapped    *mapping // nil: the file is read
 	expansion bool     // blocks may expand as those of earlier writers do
 	closed    atomic.Bool
+	forgotten runtime.Cleanup // what Close does, if nobody calls it
 }
 
 // guessTail is what is read first when the tail's length is not known.
@@ -94,6 +96,7 @@ func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	if opts.Map {
 		r.mapFile()
 	}
+	r.forgotten = runtime.AddCleanup(r, (*foreignMemory).release, r.foreignMemory())
 	return r, nil
 }
 
@@ -321,24 +324,6 @@ func (r *Reader) PinnedBytes() (filter, index int64) {
 	return filter, int64(r.index.Size()) + 8*int64(len(r.slots))
 }
 
-// Close forgets the reader's cached blocks and closes the file. A second Close
-// does nothing.
-func (r *Reader) Close() error {
-	if r.closed.Swap(true) {
-		return nil
-	}
-	for i := range r.slots {
-		r.cache.Drop(r.slotKey(i), &r.slots[i])
-	}
-	r.cache.Release()
-	var err error
-	if r.mapped != nil {
-		err = r.mapped.unmap()
-	}
-	if c, ok := r.file.(io.Closer); ok {
-		err = errors.Join(err, c.Close())
-	}
-	return err
-}
+func (r *Reader) slotKey(block int) uint64 { return slotKey(r.id, block) }
 
-func (r *Reader) slotKey(block int) uint64 { return r.id ^ uint64(block)<<32 }
+func slotKey(id uint64, block int) uint64 { return id ^ uint64(block)<<32 }

@@ -1,0 +1,51 @@
+package sstable
+
+import (
+	"errors"
+	"io"
+
+	"github.com/siftkv/siftkv/internal/cache"
+)
+
+// A foreignMemory is the part of a reader that the collector does not see: its blocks in
+// the cache, and its mapping. It does not refer to the reader, so that it can be given
+// back when the reader is gone: a method keeps the reader alive (runtime.KeepAlive) until
+// it is done with bytes of it.
+type foreignMemory struct {
+	id     uint64
+	slots  []cache.Slot
+	cache  *cache.Cache
+	mapped *mapping
+}
+
+func (r *Reader) foreignMemory() *foreignMemory {
+	return &foreignMemory{id: r.id, slots: r.slots, cache: r.cache, mapped: r.mapped}
+}
+
+func (m *foreignMemory) release() { _ = m.giveBack() }
+
+func (m *foreignMemory) giveBack() error {
+	for i := range m.slots {
+		m.cache.Drop(slotKey(m.id, i), &m.slots[i])
+	}
+	m.cache.Release()
+	if m.mapped == nil {
+		return nil
+	}
+	return m.mapped.unmap()
+}
+
+// Close forgets the reader's cached blocks and closes the file. A second Close
+// does nothing. A reader that has become garbage gives its memory back without Close, but
+// does not close the file.
+func (r *Reader) Close() error {
+	if r.closed.Swap(true) {
+		return nil
+	}
+	r.forgotten.Stop()
+	err := r.foreignMemory().giveBack()
+	if c, ok := r.file.(io.Closer); ok {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
