@@ -76,7 +76,7 @@ func (i *Iter) load(loc location) ([]byte, error) {
 		return data, nil
 	}
 	i.ahead.size = 0
-	h, err := i.r.holdFromFile(dataBlock, loc, true, &i.Probe)
+	h, err := i.r.holdCold(dataBlock, loc, true, &i.Probe)
 	if err != nil {
 		return nil, err
 	}

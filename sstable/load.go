@@ -45,6 +45,27 @@ func (r *Reader) hold(kind blockKind, loc location, fill bool, p *Probe) (held, 
 		}
 		return held{data: data, slot: slot}, nil
 	}
+	return r.holdCold(kind, loc, fill, p)
+}
+
+// holdCold is hold for a block that was not in the cache. If another goroutine is
+// reading it for the cache, it waits for that. An error is of who met it: those who
+// waited read for themselves.
+func (r *Reader) holdCold(kind blockKind, loc location, fill bool, p *Probe) (held, error) {
+	loc.offset, loc.length = r.place(loc)
+	if !fill || loc.length-trailerSize > r.cache.MaxBlock() {
+		return r.holdFromFile(kind, loc, fill, p)
+	}
+	if r.reading.begin(loc.block) {
+		defer r.reading.end(loc.block)
+	}
+	slot := &r.slots[loc.block]
+	if data, ok := r.cache.Pin(slot); ok { // it has come since we looked
+		if kind == dataBlock {
+			p.BlocksFromCache++
+		}
+		return held{data: data, slot: slot}, nil
+	}
 	return r.holdFromFile(kind, loc, fill, p)
 }
 

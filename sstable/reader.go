@@ -44,6 +44,7 @@ type Reader struct {
 	cache     *cache.Cache
 	mapped    *mapping // nil: the file is read
 	expansion bool     // blocks may expand as those of earlier writers do
+	reading   readingList
 	closed    atomic.Bool
 	forgotten runtime.Cleanup // what Close does, if nobody calls it
 }
@@ -83,6 +84,7 @@ func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 		opts = *o
 	}
 	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache, policy: opts.Filter, expansion: opts.AnyExpansion}
+	r.reading.init()
 	if r.cache == nil {
 		opts.CacheSize = cmp.Or(opts.CacheSize, defaultCacheSize)
 		r.cache = cache.New(opts.CacheSize)

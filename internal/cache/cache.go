@@ -118,6 +118,17 @@ func (c *Cache) Capacity() int64 {
 	return c.capacity.Load()
 }
 
+// MaxBlock returns the size of the largest block that the cache takes, in bytes, as its
+// capacity is now: a quarter of a ring, so that there is a choice, and what a Slot can
+// say. It is 0 of a cache that keeps nothing.
+func (c *Cache) MaxBlock() int {
+	if c == nil {
+		return 0
+	}
+	each := c.capacity.Load() / int64(len(c.shards)) >> unitShift
+	return int(min(each/maxRingPart<<unitShift, maxLength))
+}
+
 // Pin returns the block in the slot, and keeps its bytes valid until Unpin. It
 // reports false if there is none, or none that could be had without waiting.
 func (c *Cache) Pin(s *Slot) (data []byte, ok bool) {

@@ -188,6 +188,23 @@ func TestOversizedBlocksAreNotKept(t *testing.T) {
 	require.Nil(t, nothing.Retain())
 }
 
+func TestMaxBlockIsTheLargestThatIsKept(t *testing.T) {
+	for _, capacity := range []int64{0, 1, 255, 256, 1000, 64 << 10, 1<<20 + 100, 40 << 20, 1 << 30} {
+		c := New(capacity)
+		for _, now := range []int64{capacity, capacity / 3, capacity} {
+			c.Resize(now)
+			most := c.MaxBlock()
+			var s Slot
+			require.Equal(t, most > 0, add(c, 1, &s, max(most, 1), 1), "%d of %d bytes", now, capacity)
+			c.Drop(1, &s)
+			require.False(t, add(c, 1, &s, most+1, 1), "%d of %d bytes", now, capacity)
+		}
+		c.Release()
+	}
+	var none *Cache
+	require.Zero(t, none.MaxBlock())
+}
+
 // A pinned block stays where it is, whatever is added, and what is added goes around
 // it.
 func TestPinnedBlocksStay(t *testing.T) {

@@ -32,9 +32,12 @@ type entry struct {
 // held. Marked blocks beyond are evicted.
 const maxMoved = 1 << 20 >> unitShift
 
+// maxRingPart: a block takes a fourth of the ring at the most.
+const maxRingPart = 4
+
 // allocate returns where n units are free. It reports false if n is too large or too much is pinned.
 func (r *ring) allocate(mem []byte, n uint32) (at uint32, ok bool) {
-	if n > r.limit/4 {
+	if n > r.limit/maxRingPart {
 		return 0, false
 	}
 	moved := uint32(0)
