@@ -47,9 +47,9 @@ type Options struct {
 	BlockSize int
 
 	// IndexPartition is the size in bytes from which on the index of a file is cut
-	// into leaves of about that size, which are read on demand and cached, under a top
-	// that stays in memory: 1 MiB by default, 64 to 1 GiB. Less saves memory and costs
-	// each lookup a leaf.
+	// into leaves of about 16 KiB, or of that size if it is less, which are read on demand
+	// and cached, under a top that stays in memory: 1 MiB by default, 64 to 1 GiB. Less
+	// saves memory and costs each lookup a leaf.
 	IndexPartition int
 
 	// Compression of data blocks: Snappy by default.

@@ -33,7 +33,8 @@ type WriterOptions struct {
 	// with a key that has no prefix is then written without a filter.
 	PrefixOnly bool
 	// IndexPartition is the size in bytes from which on the index is cut into
-	// leaves, which are read on demand and cached: 1 MiB by default.
+	// leaves, which are read on demand and cached: 1 MiB by default. Leaves have about
+	// 16 KiB, or that size if it is less.
 	IndexPartition int
 	// Merger is the name of what combines merge operands, if Add is given some. It
 	// goes into the file's properties.

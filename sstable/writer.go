@@ -38,11 +38,8 @@ type Writer struct {
 	offset uint64 // of the next block
 	err    error
 
-	block      blockWriter
-	index      blockindex.Builder // of the leaf that is being built
-	leaves     [][]byte           // encoded index leaves, if the index outgrew one piece
-	leafKeys   [][]byte           // their last separators
-	leafBlocks int
+	block blockWriter
+	index indexWriter
 
 	filter     filterpolicy.Builder
 	prefix     []byte // the last one that went into the filter
@@ -81,6 +78,7 @@ func NewWriter(w io.Writer, o *WriterOptions) *Writer {
 		return sw
 	}
 	sw.block = blockWriter{restartInterval: opts.RestartInterval, restartBytes: max(minRestartBytes, opts.BlockSize/maxIntervals), hashIndex: true}
+	sw.index.partition = opts.IndexPartition
 	sw.filter = opts.Filter.NewBuilder()
 	sw.props = Properties{
 		Compression:     opts.Compression,
@@ -213,8 +211,7 @@ func (w *Writer) noteSeq(s base.SeqNum) {
 
 // Size returns about how many bytes the file has so far, the tail included.
 func (w *Writer) Size() int64 {
-	leaves := len(w.leaves) * w.o.IndexPartition
-	return int64(w.offset) + int64(w.block.size()) + int64(w.index.Size()+leaves)
+	return int64(w.offset) + int64(w.block.size()) + int64(w.index.size())
 }
 
 // finishBlock writes the current block. Its separator waits for the next key.
@@ -239,19 +236,7 @@ func (w *Writer) addSeparator(next []byte) {
 	}
 	w.pending = false
 	w.separator = blockindex.AppendSeparator(w.separator[:0], w.blockLast, next)
-	w.index.Add(w.separator, w.offset)
-	if w.leafBlocks == 0 && w.index.Size() >= w.o.IndexPartition {
-		w.leafBlocks = w.index.Len() // every leaf but the last has this many blocks
-	}
-	if w.leafBlocks > 0 && w.index.Len() == w.leafBlocks {
-		w.finishLeaf()
-	}
-}
-
-func (w *Writer) finishLeaf() {
-	w.leaves = append(w.leaves, w.index.Append(nil))
-	w.leafKeys = append(w.leafKeys, bytes.Clone(w.separator))
-	w.index.Reset(int(w.props.DataBlocks), w.offset)
+	w.index.add(w.separator, w.offset)
 }
 
 // writeBlock writes a block as stored, with its trailer, and returns its handle.
@@ -314,21 +299,21 @@ func (w *Writer) Finish() (*FileInfo, error) {
 // finishIndex writes the index leaves, if there are any, and returns the index
 // that goes into the tail.
 func (w *Writer) finishIndex() []byte {
-	if len(w.leaves) == 0 {
-		return w.index.Append(nil)
-	}
-	if w.index.Len() > 0 {
-		w.finishLeaf()
+	w.index.finish()
+	if w.index.perLeaf == 0 {
+		return w.index.leaf.Append(nil)
 	}
 	var top blockindex.Builder
 	top.Reset(int(w.props.DataBlocks), w.offset)
-	for i, leaf := range w.leaves {
-		w.writeBlock(leaf, NoCompression)
-		top.Add(w.leafKeys[i], w.offset)
-		w.props.IndexBytes += uint64(len(leaf)) + trailerSize
+	for _, data := range w.index.leaves {
+		w.writeBlock(data, NoCompression)
+		leaf := blockindex.View(data)
+		w.separator = leaf.AppendSeparator(w.separator[:0], leaf.Len()-1)
+		top.Add(w.separator, w.offset)
+		w.props.IndexBytes += uint64(len(data)) + trailerSize
 	}
-	w.props.IndexLeaves = uint64(len(w.leaves))
-	w.props.leafBlocks = uint64(w.leafBlocks)
+	w.props.IndexLeaves = uint64(len(w.index.leaves))
+	w.props.leafBlocks = uint64(w.index.perLeaf)
 	return top.Append(nil)
 }
 

@@ -1,0 +1,106 @@
+package sstable
+
+import "github.com/siftkv/siftkv/blockindex"
+
+const (
+	// leafSize is the size of an index leaf that a writer aims at, in bytes: a few
+	// blocks, so that one that is not cached costs little more than its block does, and
+	// a cache that holds blocks holds leaves.
+	leafSize = 16 << 10
+	// maxLeafSize is the size from which on a leaf is cut again: separators have become
+	// longer since the leaves were measured.
+	maxLeafSize = 4 * leafSize
+)
+
+// An indexWriter collects the separators of a file: in one piece, and from a size on in
+// leaves. The format has equally many blocks in every leaf but the last (a reader finds
+// the leaf of a block by division), so that the leaf with the longest separators decides
+// how many: if one comes out too large, all are cut again, into halves at least.
+type indexWriter struct {
+	partition int // cut from this size on
+	first     int // blocks that made the first leaf
+
+	leaf    blockindex.Builder // that is being built
+	next    int                // number of its first block
+	end     uint64             // file offset behind the last block
+	perLeaf int                // blocks; 0: not cut
+	leaves  [][]byte           // encoded
+	bytes   int                // of leaves
+	largest int                // of leaves
+	longest int                // of separators
+}
+
+// add adds the next block, with its separator and the file offset behind it.
+func (w *indexWriter) add(separator []byte, end uint64) {
+	w.longest = max(w.longest, len(separator))
+	w.addToLeaf(separator, end)
+	if w.perLeaf > 0 {
+		w.recutIfTooLarge()
+		return
+	}
+	if size := w.leaf.Size(); w.first == 0 && size >= min(w.partition, leafSize) {
+		w.first = w.leaf.Len()
+	}
+	if w.leaf.Size() >= w.partition {
+		w.recut(w.first)
+		w.recutIfTooLarge()
+	}
+}
+
+func (w *indexWriter) addToLeaf(separator []byte, end uint64) {
+	w.leaf.Add(separator, end)
+	w.end = end
+	if w.leaf.Len() == w.perLeaf {
+		w.closeLeaf()
+	}
+}
+
+// closeLeaf makes a leaf of the blocks since the last.
+func (w *indexWriter) closeLeaf() {
+	leaf := w.leaf.Append(nil)
+	w.leaves = append(w.leaves, leaf)
+	w.bytes += len(leaf)
+	w.largest = max(w.largest, len(leaf))
+	w.next += w.leaf.Len()
+	w.leaf.Reset(w.next, w.end)
+}
+
+// recutIfTooLarge cuts all leaves again until none is too large. A leaf of few blocks
+// with huge separators is left alone: to cut all others for it would only move their
+// separators to the top.
+func (w *indexWriter) recutIfTooLarge() {
+	for w.largest > max(maxLeafSize, 2*w.longest) && w.perLeaf > 1 {
+		w.recut(w.perLeaf / 2)
+	}
+}
+
+// recut makes leaves of n blocks of all that was added.
+func (w *indexWriter) recut(n int) {
+	if w.leaf.Len() > 0 {
+		w.closeLeaf()
+	}
+	old := w.leaves
+	w.leaves, w.bytes, w.largest, w.perLeaf = nil, 0, 0, n
+	w.next, w.end = 0, 0
+	w.leaf.Reset(0, 0)
+	var separator []byte
+	for _, data := range old {
+		x := blockindex.View(data)
+		for i := range x.Len() {
+			separator = x.AppendSeparator(separator[:0], i)
+			offset, length := x.Block(i)
+			w.addToLeaf(separator, offset+uint64(length))
+		}
+	}
+}
+
+// finish closes the last leaf, if there are leaves.
+func (w *indexWriter) finish() {
+	for w.perLeaf > 0 && w.leaf.Len() > 0 {
+		w.closeLeaf()
+		w.recutIfTooLarge()
+	}
+}
+
+// size returns about how many bytes the index has.
+func (w *indexWriter) size() int { return w.bytes + w.leaf.Size() }
