@@ -288,24 +288,28 @@ func (r *Reader) appendSeparator(dst []byte, n int, fill bool, memo *leafMemo, p
 	return dst, nil
 }
 
-// holdLeaf returns index leaf i, valid until h is released. A leaf whose block numbers
-// or place are not those that the top index promises would send lookups to wrong
-// blocks. A leaf that the cache did not take is kept in the memo: a pass over its
-// blocks would read it again for each of them.
+// holdLeaf returns index leaf i, valid until h is released. A leaf that the cache did
+// not take is kept in the memo: a pass over its blocks would read it again for each of
+// them.
 func (r *Reader) holdLeaf(i int, fill bool, memo *leafMemo, p *Probe) (leaf blockindex.Index, h held, err error) {
 	if memo != nil && memo.full && memo.leaf.First() == i*r.leafBlocks {
 		return memo.leaf, held{}, nil
 	}
 	offset, length := r.index.Block(i)
+	if r.big.isBig(length) {
+		if big, err := r.bigLeaf(i, fill, p); err != nil {
+			return leaf, held{}, err
+		} else if big != nil {
+			return *big, held{}, nil
+		}
+	}
 	h, err = r.hold(indexLeaf, location{r.dataCount + i, offset, length}, fill, p)
 	if err != nil {
 		return leaf, held{}, err
 	}
-	leaf = blockindex.View(h.data)
-	want := min(r.leafBlocks, r.dataCount-i*r.leafBlocks)
-	if leaf.First() != i*r.leafBlocks || leaf.Len() != want || leaf.End() > r.props.DataBytes {
+	if leaf, err = r.viewLeaf(i, h.data); err != nil {
 		h.release()
-		return blockindex.Index{}, held{}, r.corrupt(int64(offset), "index leaf", errors.New("blocks do not match the properties"))
+		return blockindex.Index{}, held{}, err
 	}
 	if memo != nil && h.slot == nil {
 		// Its buffer never returns to the pool: nobody closes an iterator.
@@ -313,4 +317,16 @@ func (r *Reader) holdLeaf(i int, fill bool, memo *leafMemo, p *Probe) (leaf bloc
 		return leaf, held{}, nil
 	}
 	return leaf, h, nil
+}
+
+// viewLeaf returns a view of data, leaf i. A leaf whose block numbers or place are not
+// those that the top index promises would send lookups to wrong blocks.
+func (r *Reader) viewLeaf(i int, data []byte) (blockindex.Index, error) {
+	leaf := blockindex.View(data)
+	want := min(r.leafBlocks, r.dataCount-i*r.leafBlocks)
+	if leaf.First() != i*r.leafBlocks || leaf.Len() != want || leaf.End() > r.props.DataBytes {
+		offset, _ := r.index.Block(i)
+		return blockindex.Index{}, r.corrupt(int64(offset), "index leaf", errors.New("blocks do not match the properties"))
+	}
+	return leaf, nil
 }

@@ -36,6 +36,7 @@ type Reader struct {
 	prefixOnly bool                // the filter holds no whole keys
 	index      blockindex.Index    // of data blocks, or of leaves
 	leafBlocks int                 // data blocks per leaf; 0: index is in one piece
+	big        *bigLeaves          // nil: there are none
 	tombstones *rangedel.Set
 
 	// A block is found by its number: data blocks first, index leaves behind.
@@ -274,6 +275,7 @@ func (r *Reader) checkIndex() error {
 	}
 	r.leafBlocks, r.dataCount = int(p.leafBlocks), int(blocks)
 	r.slots = make([]cache.Slot, blocks+leaves)
+	r.big = r.findBigLeaves()
 	return nil
 }
 
@@ -318,12 +320,17 @@ func (r *Reader) FilterError() error { return r.filterErr }
 func (r *Reader) HasFilter() bool { return r.filter != nil }
 
 // PinnedBytes returns what the reader keeps in memory beside cached blocks: its
-// filter, and its index with its guide and one word per block.
+// filter, and its index with its guide, one word per block, and the leaves that its cache
+// cannot keep, whether they have been needed yet or not.
 func (r *Reader) PinnedBytes() (filter, index int64) {
 	if r.filter != nil {
 		filter = int64(r.props.filter.length)
 	}
-	return filter, int64(r.index.Size()) + 8*int64(len(r.slots))
+	index = int64(r.index.Size()) + 8*int64(len(r.slots))
+	if r.big != nil {
+		index += r.big.bytes
+	}
+	return filter, index
 }
 
 func (r *Reader) slotKey(block int) uint64 { return slotKey(r.id, block) }

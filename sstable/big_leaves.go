@@ -1,0 +1,68 @@
+package sstable
+
+import (
+	"sync/atomic"
+
+	"github.com/siftkv/siftkv/blockindex"
+)
+
+// Big leaves are index leaves that the reader's cache cannot keep: of files with huge
+// separators, of writers that made leaves of 1 MiB, or of any file if the cache is tiny. To
+// read and check one for each lookup would cost hundreds of times what the lookup does, so
+// the reader keeps them itself, from the first lookup that needs one on.
+type bigLeaves struct {
+	most   int   // a leaf of more bytes is big
+	bytes  int64 // of all, whether they are in memory yet or not
+	leaves []atomic.Pointer[blockindex.Index]
+}
+
+// findBigLeaves returns the reader's big leaves, nil if it has none. With a cache that
+// keeps nothing, leaves are not kept either: that is what the caller asked for.
+func (r *Reader) findBigLeaves() *bigLeaves {
+	b := &bigLeaves{most: r.cache.MaxBlock()}
+	if r.leafBlocks == 0 || b.most == 0 {
+		return nil
+	}
+	for i := range r.index.Len() {
+		if _, length := r.index.Block(i); b.isBig(length) {
+			b.bytes += int64(length - trailerSize)
+		}
+	}
+	if b.bytes == 0 {
+		return nil
+	}
+	b.leaves = make([]atomic.Pointer[blockindex.Index], r.index.Len())
+	return b
+}
+
+// isBig reports whether a leaf is big, by its length with the trailer.
+func (b *bigLeaves) isBig(length int) bool { return b != nil && length-trailerSize > b.most }
+
+// bigLeaf returns big leaf i, which it reads if it is not in memory and keep is set. It
+// returns nil if it is neither.
+func (r *Reader) bigLeaf(i int, keep bool, p *Probe) (*blockindex.Index, error) {
+	at := &r.big.leaves[i]
+	if leaf := at.Load(); leaf != nil || !keep {
+		return leaf, nil
+	}
+	if n := r.dataCount + i; r.reading.begin(n) {
+		defer r.reading.end(n)
+	}
+	if leaf := at.Load(); leaf != nil {
+		return leaf, nil // it has come since we looked
+	}
+	offset, length := r.index.Block(i)
+	data, err := r.readBlock(indexLeaf, offset, length)
+	if err != nil {
+		return nil, err
+	}
+	p.IndexLeavesFromDisk++
+	p.BytesFromDisk += int64(length)
+	p.BytesDecoded += int64(len(data))
+	leaf, err := r.viewLeaf(i, data)
+	if err != nil {
+		return nil, err
+	}
+	at.Store(&leaf)
+	return &leaf, nil
+}
