@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -93,6 +94,41 @@ func TestSVGIsWellFormedAndTheSameEveryTime(t *testing.T) {
 			}
 		}
 		require.Greater(t, elements, 20, c.ID)
+	}
+}
+
+// A chart may have one point, or none, and an interval may reach down to zero.
+func TestALogarithmicAxisIsDrawnOverAnyPoints(t *testing.T) {
+	set, labels := samples()
+	for i := range set {
+		for _, c := range All(set[i:i+1], labels[i:i+1]) {
+			require.NoError(t, SVG(io.Discard, &c), "%s of %s alone", c.ID, labels[i])
+		}
+	}
+	for name, points := range map[string][]Point{
+		"none":           nil,
+		"nothing to see": {{X: 1, Y: 0}, {X: 0, Y: 1}, {X: -1, Y: -1}},
+		"one":            {{X: 1e-9, Y: 1e-9}},
+		"one, large":     {{X: 1e300, Y: 1e300}},
+		"same":           {{X: 3, Y: 3}, {X: 3, Y: 3}},
+		"from zero":      {{X: 1, Y: 1, Low: 0, High: 2}, {X: 2, Y: 4, Low: -1, High: 5}},
+		"wide":           {{X: 1e-300, Y: 1e300}, {X: 1e300, Y: 1e-300}},
+	} {
+		for _, joined := range []bool{false, true} {
+			c := Chart{ID: "id", Title: "Title", Form: Lines, X: Axis{Name: "x", Log: true}, Y: Axis{Name: "y", Log: true}}
+			c.Series = []Series{{Name: "series", Points: points, Line: joined}}
+			var out bytes.Buffer
+			require.NoError(t, SVG(&out, &c), name)
+			require.Contains(t, out.String(), "</svg>", name)
+			require.NotContains(t, out.String(), "NaN", name)
+		}
+	}
+}
+
+func TestTicksOfAnImpossibleRangeAreNone(t *testing.T) {
+	inf := math.Inf(1)
+	for _, r := range [][2]float64{{-0.5, 1.5}, {0, 1}, {1, inf}, {-inf, inf}, {math.NaN(), 1}, {1, math.NaN()}, {2, 1}} {
+		require.Empty(t, logTicks{}.Ticks(r[0], r[1]), r)
 	}
 }
 

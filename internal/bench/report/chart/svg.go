@@ -67,6 +67,8 @@ func SVG(w io.Writer, c *Chart) error {
 	if err != nil {
 		return fmt.Errorf("chart %s: %w", c.ID, err)
 	}
+	fitLogScale(&p.X, &c.X)
+	fitLogScale(&p.Y, &c.Y)
 	legend := p.Legend
 	p.Legend = plot.NewLegend()
 	legend.Padding = vg.Points(4)
@@ -94,14 +96,31 @@ func logScale(a *plot.Axis, about *Axis) {
 	}
 }
 
+// fitLogScale gives a logarithmic axis a range, which has to be positive. Of a single
+// value the plotter would make a range that reaches 1 below it, and of none one around
+// zero.
+func fitLogScale(a *plot.Axis, about *Axis) {
+	switch {
+	case !about.Log:
+	case !(a.Min <= a.Max):
+		a.Min, a.Max = 1, 10
+	case a.Min == a.Max:
+		a.Min, a.Max = a.Min/2, a.Max*2
+	}
+}
+
 // logTicks are at the digits of each power of ten, with numbers at the powers, and at 2
 // and 5 too where there are few powers.
 type logTicks struct{ unit Unit }
 
-// Ticks returns the ticks between two values, which are positive.
+// Ticks returns the ticks between two values, and none unless both are positive
+// numbers.
 func (l logTicks) Ticks(low, high float64) []plot.Tick {
 	const few = 100
 	var ticks []plot.Tick
+	if !(low > 0 && low <= high && high <= math.MaxFloat64) {
+		return nil
+	}
 	for power := int(math.Floor(math.Log10(low))); math.Pow10(power) <= high; power++ {
 		for digit := 1.0; digit < 10; digit++ {
 			t := plot.Tick{Value: digit * math.Pow10(power)}
@@ -182,13 +201,7 @@ func drawBars(p *plot.Plot, c *Chart, room vg.Length) error {
 // drawLines draws points, their intervals, and what joins them.
 func drawLines(p *plot.Plot, c *Chart) error {
 	for i, s := range c.Series {
-		points := intervals{}
-		for _, at := range s.Points {
-			if c.X.Log && at.X <= 0 || c.Y.Log && at.Y <= 0 {
-				continue // a logarithm has no place for it
-			}
-			points = append(points, at)
-		}
+		points := c.drawable(s.Points)
 		if len(points) == 0 {
 			continue
 		}
@@ -223,6 +236,35 @@ func drawLines(p *plot.Plot, c *Chart) error {
 		p.Legend.Add(s.Name, dots)
 	}
 	return nil
+}
+
+// drawable returns the points that the axes have a place for. On a logarithmic axis an
+// interval that reaches down to zero ends at the lowest point of the chart.
+func (c *Chart) drawable(points []Point) intervals {
+	var shown intervals
+	for _, at := range points {
+		if c.X.Log && at.X <= 0 || c.Y.Log && at.Y <= 0 {
+			continue
+		}
+		if c.Y.Log && at.Low <= 0 && at.Low < at.High {
+			at.Low = c.lowest()
+		}
+		shown = append(shown, at)
+	}
+	return shown
+}
+
+// lowest returns the least positive Y of a chart that has one.
+func (c *Chart) lowest() float64 {
+	least := math.Inf(1)
+	for _, s := range c.Series {
+		for _, at := range s.Points {
+			if at.Y > 0 {
+				least = min(least, at.Y)
+			}
+		}
+	}
+	return least
 }
 
 // intervals are points as the plotter wants them.
