@@ -37,7 +37,7 @@ func (p *Program) Parse(ctx context.Context, argv []string, commands any, bind .
 	answered := false
 	parser, err := kong.New(commands,
 		kong.Name(p.Name), kong.Description(p.Description),
-		kong.Writers(p.Stdout, p.Stderr), p.Vars,
+		kong.Writers(p.Stdout, p.Stderr), p.Vars, keepBytes(),
 		kong.Exit(func(int) { answered = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(bind...),

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// word is a type of text.
+type word string
+
+// texts has every kind of place that a text may stand in.
+type texts struct {
+	First  string   `arg:""`
+	Second *string  `arg:"" optional:""`
+	Others []string `arg:"" optional:""`
+	Flag   string
+	Named  word
+	Given  *string
+	List   []string
+	Lines  []string `sep:"none"`
+}
+
+func readTexts(t interface {
+	require.TestingT
+	Context() context.Context
+}, args ...string,
+) *texts {
+	var got texts
+	p := &Program{Name: "sieve", Vars: kong.Vars{}, Stdout: io.Discard, Stderr: io.Discard}
+	_, err := p.Parse(t.Context(), append([]string{"sieve"}, args...), &got)
+	require.NoError(t, err)
+	return &got
+}
+
+// An argument may hold any byte but NUL.
+func TestArgumentsKeepTheirBytes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.Map(rapid.SliceOfN(rapid.ByteRange(1, 255), 1, 8), func(b []byte) string { return "x" + string(b) + "x" })
+		a, b, c := text.Draw(t, "a"), text.Draw(t, "b"), text.Draw(t, "c")
+		got := readTexts(t, a, b, c, a, "--flag", b, "--named="+c, "--given", a, "--lines", b, "--lines="+c)
+		require.Equal(t, a, got.First)
+		require.Equal(t, b, *got.Second)
+		require.Equal(t, []string{c, a}, got.Others)
+		require.Equal(t, b, got.Flag)
+		require.Equal(t, word(c), got.Named)
+		require.Equal(t, a, *got.Given)
+		require.Equal(t, []string{b, c}, got.Lines)
+	})
+}
+
+func TestListsAreSplitAtCommas(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"a": {"a"}, "a,b": {"a", "b"}, ",a,,b,": {"", "a", "", "b"}, `a\,b,c`: {"a,b", "c"}, `a\b\`: {`a\b\`}, `a,\`: {"a", `\`},
+		"\xff,\xfe\\,\x80": {"\xff", "\xfe,\x80"},
+	} {
+		require.Equal(t, want, readTexts(t, "first", "--list", text).List, "%q", text)
+		require.Equal(t, append(want, "more"), readTexts(t, "first", "--list="+text, "--list", "more").List, "%q", text)
+	}
+	require.Empty(t, readTexts(t, "first", "--list=").List)
+}
