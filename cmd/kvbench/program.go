@@ -20,7 +20,7 @@ import (
 
 // commands is the command line.
 type commands struct {
-	Version kong.VersionFlag `help:"Print version and revision, and exit."`
+	Version cli.VersionFlag `help:"Print version and revision, and exit."`
 
 	Run        runCommand        `cmd:"" help:"One experiment: an engine, a filter, a tree, a cache and a workload."`
 	Sweep      sweepCommand      `cmd:"" help:"A matrix of experiments, from flags or a file; resumable."`
@@ -67,12 +67,16 @@ func (p *program) run(ctx context.Context, argv []string) int {
 		},
 	}
 	parsed, err := spec.Parse(ctx, argv, &commands{}, p)
+	var usage *cli.UsageError
 	switch {
-	case err != nil:
+	case errors.As(err, &usage):
 		return p.fail(bench.Usagef("%w", err))
+	case err != nil:
+		return p.fail(err)
 	case parsed == nil:
 		return bench.StatusOK
 	}
+	p.stdout = cli.Output(p.stdout)
 	return p.fail(parsed.Run())
 }
 
@@ -83,7 +87,7 @@ func (p *program) fail(err error) int {
 	case errors.Is(err, context.Canceled):
 		_, _ = fmt.Fprintln(p.stderr, "kvbench: interrupted; the temporary stores are removed")
 	default:
-		_, _ = fmt.Fprintf(p.stderr, "kvbench: %v\n", err)
+		_, _ = fmt.Fprintf(p.stderr, "kvbench: %s\n", cli.Text(err))
 	}
 	return bench.Status(err)
 }

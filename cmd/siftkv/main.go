@@ -10,16 +10,11 @@ package main
 
 import (
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/siftkv/siftkv/internal/cli"
 )
 
 func main() {
-	// A reader that has seen enough closes the pipe: that is an error of a write, and
-	// no reason to die in the middle of something.
-	signal.Ignore(syscall.SIGPIPE)
 	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	cli.Main(p.run)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -22,7 +23,7 @@ import (
 // commands is the command line. A command is a struct in a file of its own with a
 // Run method; it is listed here.
 type commands struct {
-	Version kong.VersionFlag `help:"Print the version, and exit."`
+	Version cli.VersionFlag `help:"Print the version, and exit."`
 	Globals
 
 	Get        getCommand        `cmd:"" help:"Print the value of a key."`
@@ -46,7 +47,7 @@ type commands struct {
 
 // Globals are flags of every command.
 type Globals struct {
-	JSON      bool           `name:"json" help:"Print JSON: one object, or one object per line."`
+	JSON      bool           `name:"json" help:"Print JSON: one object, or one object per line. An error is an object on standard error."`
 	KeyFormat keytext.Format `enum:"text,hex,base64" default:"text" help:"Keys and values on the command line and in the output: text, hex or base64. Text that cannot be printed is quoted as in Go; an argument that begins with a double quote is read so."`
 }
 
@@ -85,16 +86,23 @@ func (p *program) run(ctx context.Context, argv []string) int {
 	var line commands
 	spec := cli.Program{Name: "siftkv", Description: description, Vars: kong.Vars{"version": version()}, Stdout: p.stdout, Stderr: p.stderr}
 	parsed, err := spec.Parse(ctx, argv, &line, p)
+	var usage *cli.UsageError
 	switch {
-	case err != nil:
+	case errors.As(err, &usage):
+		p.JSON = slices.Contains(argv, "--json") // as far as such a command line can be read
 		return p.fail(usagef("%w", err))
+	case err != nil:
+		return p.fail(err)
 	case parsed == nil:
 		return statusOK
 	}
 	p.Globals = line.Globals
 	err = parsed.Run()
-	if ferr := p.out.Flush(); err == nil {
-		err = ferr
+	if ferr := p.out.Flush(); ferr != nil && !gone(ferr) {
+		if errors.Is(err, errQuiet) {
+			err = errDamage // the output has not said it
+		}
+		err = errors.Join(ferr, err)
 	}
 	return p.fail(err)
 }
@@ -109,24 +117,49 @@ func usagef(format string, args ...any) error {
 	return fmt.Errorf("%w%w", silent{errUsage}, fmt.Errorf(format, args...))
 }
 
-// fail prints an error, if there is one, in one line and returns the exit status.
-func (p *program) fail(err error) int {
-	status := statusError
+// statusOf returns the exit status that belongs to an error; nil is statusOK.
+func statusOf(err error) int {
 	switch {
-	case err == nil, errors.Is(err, syscall.EPIPE):
-		return statusOK // nobody reads on
+	case err == nil:
+		return statusOK
 	case errors.Is(err, context.Canceled):
-		_, _ = fmt.Fprintln(p.stderr, "siftkv: interrupted")
 		return statusInterrupted
 	case errors.Is(err, errUsage), errors.Is(err, kv.ErrInvalidOptions), errors.Is(err, kv.ErrTooLarge):
-		status = statusUsage
+		return statusUsage
 	case errors.Is(err, kv.ErrNotFound):
-		status = statusNotFound
+		return statusNotFound
 	case errors.Is(err, errDamage), errors.Is(err, kv.ErrCorruption):
-		status = statusDamage
+		return statusDamage
+	case gone(err):
+		return statusOK
 	}
-	if !errors.Is(err, errQuiet) {
-		_, _ = fmt.Fprintf(p.stderr, "siftkv: %s\n", strings.TrimPrefix(err.Error(), "siftkv: "))
+	return statusError
+}
+
+// gone reports whether a write failed because nobody reads on. A command that has a
+// verdict to give gives it all the same.
+func gone(err error) bool { return errors.Is(err, syscall.EPIPE) }
+
+// A failure is an error in JSON.
+type failure struct {
+	Error  string `json:"error"`
+	Status int    `json:"status"` // the exit status
+}
+
+// fail prints an error, if there is one, in one line and returns the exit status.
+func (p *program) fail(err error) int {
+	status := statusOf(err)
+	if status == statusOK || errors.Is(err, errQuiet) {
+		return status
+	}
+	text := "interrupted"
+	if status != statusInterrupted {
+		text = strings.TrimPrefix(cli.Text(err), "siftkv: ")
+	}
+	if p.JSON {
+		_ = p.encodeJSON(p.stderr, failure{text, status}, false)
+	} else {
+		_, _ = fmt.Fprintf(p.stderr, "siftkv: %s\n", text)
 	}
 	return status
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/siftkv/siftkv/internal/doctor/repair"
@@ -28,11 +29,8 @@ func (c *repairCommand) Run(ctx context.Context, p *program) error {
 	} else {
 		perr = r.WriteText(p.out)
 	}
-	if err == nil {
-		err = perr
+	if err == nil && (perr == nil || gone(perr)) && r.LostForSure() {
+		return fmt.Errorf("%w%w", silent{errDamage}, errQuiet)
 	}
-	if err == nil && r.LostForSure() {
-		err = fmt.Errorf("%w%w", silent{errDamage}, errQuiet)
-	}
-	return err
+	return errors.Join(err, perr)
 }

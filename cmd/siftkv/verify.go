@@ -23,7 +23,7 @@ func (c *verifyCommand) Run(ctx context.Context, p *program) error {
 	} else {
 		err = s.Verdict().WriteText(p.out)
 	}
-	if err != nil || len(s.Damage) == 0 {
+	if err != nil && !gone(err) || len(s.Damage) == 0 {
 		return err
 	}
 	return fmt.Errorf("%w: %d places; run: siftkv repair %s --dry-run", errDamage, len(s.Damage), c.Dir.Dir)

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,10 +15,17 @@ import (
 )
 
 // Main runs a program with the process's arguments and ends the process with the
-// status that run returns. An interrupt or a request to terminate cancels the
-// context; a second one ends the process at once.
+// status that run returns. An interrupt, a request to terminate or the end of the
+// terminal cancels the context, so that the program can clean up; a second one ends the
+// process at once. A reader of the output that goes away is an error of a write, and
+// no reason to die in the middle of something.
 func Main(run func(ctx context.Context, argv []string) (status int)) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signal.Ignore(syscall.SIGPIPE)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	context.AfterFunc(ctx, stop) // the default action is back
 	os.Exit(run(ctx, os.Args))
 }
@@ -32,25 +40,56 @@ type Program struct {
 // Parse reads a command line into commands, a pointer to a struct with kong's tags.
 // What it returns is to be run: the command's Run method may ask for the context and
 // for what is in bind. It returns nil if --help or --version was asked for and has been answered.
-// An error is one of usage, names what was probably meant, and says where to look.
+// An error is a UsageError, which names what was probably meant and says where to look,
+// or one of writing that answer.
 func (p *Program) Parse(ctx context.Context, argv []string, commands any, bind ...any) (*kong.Context, error) {
 	answered := false
 	parser, err := kong.New(commands,
 		kong.Name(p.Name), kong.Description(p.Description),
 		kong.Writers(p.Stdout, p.Stderr), p.Vars, keepBytes(),
 		kong.Exit(func(int) { answered = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Help(printHelp), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(bind...),
 	)
 	if err != nil {
 		return nil, err
 	}
 	parsed, err := parser.Parse(argv[1:])
+	var unsaid *answerError
 	switch {
+	case errors.As(err, &unsaid):
+		return nil, unsaid.err
 	case answered:
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("%w; see %s --help", err, p.Name)
+		return nil, &UsageError{fmt.Sprintf("%v; see %s --help", err, p.Name)}
 	}
 	return parsed, nil
+}
+
+// VersionFlag prints the version and ends the program.
+type VersionFlag bool
+
+// BeforeReset is called by kong.
+func (VersionFlag) BeforeReset(app *kong.Kong, vars kong.Vars) error {
+	_, err := fmt.Fprintln(app.Stdout, vars["version"])
+	app.Exit(0)
+	return unanswered(err)
+}
+
+func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
+	return unanswered(kong.DefaultHelpPrinter(options, ctx))
+}
+
+// An answerError is one of writing the answer to --help or --version.
+type answerError struct{ err error }
+
+func (e *answerError) Error() string { return e.err.Error() }
+
+// unanswered marks an error; that nobody reads the answer is none.
+func unanswered(err error) error {
+	if err == nil || errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return &answerError{err}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 type commands struct {
-	Version kong.VersionFlag
+	Version VersionFlag
 	Sift    siftCommand `cmd:"" help:"Let keys through."`
 	Settle  siftCommand `cmd:"" help:"Wait."`
 }
