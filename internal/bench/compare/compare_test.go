@@ -228,7 +228,7 @@ func TestAWorkerEndsWithItsParent(t *testing.T) {
 	require.NoError(t, cmd.Start())
 	send, answers := json.NewEncoder(in), json.NewDecoder(out)
 	for _, step := range []task{
-		{Do: "start", Start: &startTask{Engine: "siftkv", Dir: filepath.Join(c.Dir, "s"), Keys: 2000, KeySize: 16, ValueSize: 100}},
+		{Do: "start", Start: &startTask{Engine: "siftkv", Dir: []byte(filepath.Join(c.Dir, "s")), Keys: 2000, KeySize: 16, ValueSize: 100}},
 		{Do: "open", Open: &openTask{Settings: c.Store}},
 		{Do: "load"},
 	} {
@@ -246,7 +246,7 @@ func TestAWorkerRefusesWhatItDoesNotKnow(t *testing.T) {
 	w := &worker{}
 	_, err := w.do(t.Context(), task{Do: "load"})
 	require.ErrorContains(t, err, "before the start")
-	_, err = w.do(t.Context(), task{Do: "start", Start: &startTask{Engine: "siftkv", Dir: t.TempDir(), Keys: 1000, KeySize: 16, ValueSize: 100}})
+	_, err = w.do(t.Context(), task{Do: "start", Start: &startTask{Engine: "siftkv", Dir: []byte(t.TempDir()), Keys: 1000, KeySize: 16, ValueSize: 100}})
 	require.NoError(t, err)
 	_, err = w.do(t.Context(), task{Do: "dance"})
 	require.ErrorContains(t, err, `"dance"`)

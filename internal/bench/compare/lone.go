@@ -30,7 +30,7 @@ func StartLone(ctx context.Context, s LoneSpec) (*Lone, error) {
 	}
 	l := &Lone{c}
 	_, err = c.do(ctx, task{Do: "start", Start: &startTask{
-		Engine: s.Engine, Dir: s.Dir, Keys: s.Keys, KeySize: s.KeySize, ValueSize: s.ValueSize, Seed: s.Seed,
+		Engine: s.Engine, Dir: []byte(s.Dir), Keys: s.Keys, KeySize: s.KeySize, ValueSize: s.ValueSize, Seed: s.Seed,
 	}})
 	if err != nil {
 		l.Kill()

@@ -266,7 +266,7 @@ func (x *contest) load(ctx context.Context, s *store, compression string, rep in
 func (x *contest) startTask(s *store) task {
 	c := x.config
 	return task{Do: "start", Start: &startTask{
-		Engine: s.engine, Dir: s.dir, Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed,
+		Engine: s.engine, Dir: []byte(s.dir), Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed,
 	}}
 }
 

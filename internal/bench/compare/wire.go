@@ -15,7 +15,7 @@ type task struct {
 // A startTask says which store a worker has, and what is in it.
 type startTask struct {
 	Engine    string `json:"engine"`
-	Dir       string `json:"dir"`
+	Dir       []byte `json:"dir"` // a name of a file has any bytes
 	Keys      int    `json:"keys"`
 	KeySize   int    `json:"key_size"`
 	ValueSize int    `json:"value_size"`

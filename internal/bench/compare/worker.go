@@ -113,7 +113,7 @@ func (w *worker) open(o *openTask) (*Sample, error) {
 		w.base = collected()
 	}
 	return w.timed(func() error {
-		store, err := engine.Open(w.start.Engine, w.start.Dir, o.Settings)
+		store, err := engine.Open(w.start.Engine, string(w.start.Dir), o.Settings)
 		if err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (w *worker) sizes() (*Sample, error) {
 	s := &Sample{Base: w.base.Resident, Written: written()}
 	s.Resident, s.Anon, s.Peak = resident()
 	var err error
-	s.OnDisk, s.Files, err = onDisk(w.start.Dir)
+	s.OnDisk, s.Files, err = onDisk(string(w.start.Dir))
 	return s, err
 }
 
@@ -181,6 +181,6 @@ func (w *worker) pinned() (*Sample, error) {
 		s.Memory = m.Memory()
 	}
 	var err error
-	s.OnDisk, s.Files, err = onDisk(w.start.Dir)
+	s.OnDisk, s.Files, err = onDisk(string(w.start.Dir))
 	return &s, err
 }
