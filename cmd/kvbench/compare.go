@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/siftkv/siftkv/internal/bench/bytesize"
 	"github.com/siftkv/siftkv/internal/bench/compare"
@@ -30,9 +31,9 @@ type compareCommand struct {
 	Compression []string      `default:"snappy,none" placeholder:"NAMES" help:"Compressions (default ${default}); bbolt has none. Workloads that write run with the first."`
 	Compactions int           `default:"2" placeholder:"N" help:"Concurrent compactions at most, in each store (default ${default})."`
 
-	Dir      string `placeholder:"DIR" help:"Where to make the temporary stores, about 1.7 GB for a million keys and both compressions; they are removed at the end (default: the system's temporary directory)."`
-	JSON     string `name:"json" placeholder:"FILE" help:"Also write the result with all settings, the environment and every repetition to FILE."`
-	Progress string `default:"auto" enum:"auto,plain,none" placeholder:"MODE" help:"Progress on standard error: auto, plain or none (default ${default})."`
+	Dir      string     `placeholder:"DIR" help:"Where to make the temporary stores, about 1.7 GB for a million keys and both compressions; they are removed at the end (default: the system's temporary directory)."`
+	JSON     resultFile `name:"json" placeholder:"FILE" help:"Also write the result with all settings, the environment and every repetition to FILE; - prints it in place of the text."`
+	Progress string     `default:"auto" enum:"auto,plain,none" placeholder:"MODE" help:"Progress on standard error: auto, plain or none (default ${default})."`
 }
 
 // Run compares, prints the tables, and writes the JSON file if asked to.
@@ -59,9 +60,9 @@ func (c *compareCommand) Run(ctx context.Context, p *program) error {
 // workerCommand is what compare runs itself as.
 type workerCommand struct{}
 
-// Run serves the parent. An interrupt from the terminal reaches the whole group of
-// processes; it is the parent's to act on.
+// Run serves the parent. An interrupt from the terminal, or its end, reaches the whole
+// group of processes; it is the parent's to act on.
 func (c *workerCommand) Run(_ context.Context, p *program) error {
-	signal.Ignore(os.Interrupt)
+	signal.Ignore(os.Interrupt, syscall.SIGHUP)
 	return compare.Serve(context.Background(), os.Stdin, p.stdout, nil)
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+
 	"github.com/siftkv/siftkv/internal/bench/diff"
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/bench/results"
@@ -8,11 +10,11 @@ import (
 
 // diffCommand is the command line of kvbench diff.
 type diffCommand struct {
-	A      string   `arg:"" help:"First set: a directory of results, or a file."`
-	B      string   `arg:"" help:"Second set."`
-	FailOn []string `sep:"none" placeholder:"LIMITS" help:"Changes that end the command with status 4, separated by commas: a metric, > or <, a percentage. A time counts only if the test can tell the change from chance. Example: --fail-on 'ns/op>5%,absent blocks/op>0%'."`
-	All    bool     `help:"Show what did not change, too."`
-	JSON   string   `name:"json" placeholder:"FILE" help:"Also write the comparison to FILE."`
+	A      string     `arg:"" help:"First set: a directory of results, or a file."`
+	B      string     `arg:"" help:"Second set."`
+	FailOn []string   `sep:"none" placeholder:"LIMITS" help:"Changes that end the command with status 4, separated by commas: a metric, > or <, a percentage. A time counts only if the test can tell the change from chance. Example: --fail-on 'ns/op>5%,absent blocks/op>0%'."`
+	All    bool       `help:"Show what did not change, too."`
+	JSON   resultFile `name:"json" placeholder:"FILE" help:"Also write the comparison to FILE; - prints it in place of the text."`
 }
 
 // Help shows examples.
@@ -43,13 +45,9 @@ func (c *diffCommand) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Diff(p.stdout, d, c.All); err != nil {
+	text := func(w io.Writer, d *diff.Diff) error { return report.Diff(w, d, c.All) }
+	if err := show(p, text, d, c.JSON); err != nil {
 		return err
-	}
-	if c.JSON != "" {
-		if err := report.WriteJSON(c.JSON, d); err != nil {
-			return err
-		}
 	}
 	return d.Err()
 }

@@ -30,9 +30,5 @@ func (c *envCommand) Run(p *program) error {
 	if !c.JSON {
 		return report.Environment(p.stdout, &e)
 	}
-	data, err := report.JSON(e)
-	if err == nil {
-		_, err = p.stdout.Write(data)
-	}
-	return err
+	return writeJSON(p.stdout, e)
 }

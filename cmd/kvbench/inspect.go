@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 
 	"github.com/siftkv/siftkv/internal/bench/inspect"
 	"github.com/siftkv/siftkv/internal/bench/report"
@@ -9,11 +10,11 @@ import (
 
 // inspectCommand is the command line of kvbench inspect.
 type inspectCommand struct {
-	Path   string `arg:"" help:"Directory of a SiftKV store that no process has open, or a sorted file."`
-	Probes int    `default:"20000" placeholder:"N" help:"Random hashes to ask each filter for (default ${default})."`
-	Walk   int    `default:"8" placeholder:"N" help:"Files whose blocks are measured, at most; every entry of them is read (default ${default})."`
-	Files  int    `default:"20" placeholder:"N" help:"Files to show; 0 shows all (default ${default})."`
-	JSON   string `name:"json" placeholder:"FILE" help:"Also write what was found to FILE."`
+	Path   string     `arg:"" help:"Directory of a SiftKV store that no process has open, or a sorted file."`
+	Probes int        `default:"20000" placeholder:"N" help:"Random hashes to ask each filter for (default ${default})."`
+	Walk   int        `default:"8" placeholder:"N" help:"Files whose blocks are measured, at most; every entry of them is read (default ${default})."`
+	Files  int        `default:"20" placeholder:"N" help:"Files to show; 0 shows all (default ${default})."`
+	JSON   resultFile `name:"json" placeholder:"FILE" help:"Also write what was found to FILE; - prints it in place of the text."`
 }
 
 // Help shows examples.
@@ -29,11 +30,6 @@ func (c *inspectCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Inspect(p.stdout, r, c.Files); err != nil {
-		return err
-	}
-	if c.JSON != "" {
-		return report.WriteJSON(c.JSON, r)
-	}
-	return nil
+	text := func(w io.Writer, r *inspect.Result) error { return report.Inspect(w, r, c.Files) }
+	return show(p, text, r, c.JSON)
 }

@@ -18,15 +18,16 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/readamp"
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/bench/scale"
+	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/kv"
 )
 
-// TestMain is kvbench itself if it is started as one of its workers.
+// TestMain is kvbench itself if a test has started it so, or as one of its workers.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
 		main()
 	}
-	os.Exit(m.Run())
+	clitest.Main(m, main)
 }
 
 // readResult reads the result that a command wrote as JSON. It holds every number of the

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench"
@@ -80,15 +77,7 @@ func (c *reportCommand) pivotChart(p *program, set []*cell.Result, t *pivot.Tabl
 	}
 	one := chart.Pivot(t, x, fileName(title), title)
 	one.Y.Log = c.LogY
-	if err := os.MkdirAll(c.SVG, 0o755); err != nil {
-		return err
-	}
-	path := filepath.Join(c.SVG, one.ID+".svg")
-	if err := writeFile(path, func(w io.Writer) error { return chart.SVG(w, &one) }); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(p.stderr, "kvbench: wrote %s\n", path)
-	return err
+	return c.SVG.draw(p, []chart.Chart{one})
 }
 
 // fileName makes a file's name of a title: letters and digits, the rest one dash each.

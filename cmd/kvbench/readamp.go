@@ -34,9 +34,9 @@ type readampCommand struct {
 	SiftKVIndexBlock bytesize.Size `name:"siftkv-index-block" default:"0" placeholder:"SIZE" help:"Size at which SiftKV cuts a file's index into leaves that are read on demand (default 0: its default, 1 MiB)."`
 	PebbleIndexBlock bytesize.Size `default:"0" placeholder:"SIZE" help:"Size at which Pebble splits a file's index in two levels (default 0: Pebble's default, the size of a data block; CockroachDB uses 256KiB)."`
 
-	Dir      string `placeholder:"DIR" help:"Where to make the temporary stores, about 700 MB for the defaults; they are removed at the end (default: the system's temporary directory)."`
-	JSON     string `name:"json" placeholder:"FILE" help:"Also write the result with all settings, the environment and every repetition to FILE."`
-	Progress string `default:"auto" enum:"auto,plain,none" placeholder:"MODE" help:"Progress on standard error: auto (a bar on a terminal, else plain), plain (a line per phase) or none (default ${default})."`
+	Dir      string     `placeholder:"DIR" help:"Where to make the temporary stores, about 700 MB for the defaults; they are removed at the end (default: the system's temporary directory)."`
+	JSON     resultFile `name:"json" placeholder:"FILE" help:"Also write the result with all settings, the environment and every repetition to FILE; - prints it in place of the text."`
+	Progress string     `default:"auto" enum:"auto,plain,none" placeholder:"MODE" help:"Progress on standard error: auto (a bar on a terminal, else plain), plain (a line per phase) or none (default ${default})."`
 }
 
 // batchKeys is the number of keys per write batch while loading.

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/report"
@@ -15,11 +13,11 @@ import (
 
 // reportCommand is the command line of kvbench report.
 type reportCommand struct {
-	Results string `arg:"" help:"A directory of results, or a file."`
-	Format  string `default:"table" enum:"table,markdown,csv,benchstat,json" placeholder:"NAME" help:"What to print: table, markdown, csv (tidy: a line per number), benchstat (input of benchstat) or json (an array of the results) (default ${default})."`
-	HTML    string `name:"html" placeholder:"FILE" help:"Also write one page with charts, tables and the data, which needs no network."`
-	SVG     string `name:"svg" placeholder:"DIR" help:"Also write each chart as an SVG file to DIR."`
-	Title   string `default:"kvbench" placeholder:"TEXT" help:"Title of the page, and of the chart of one table, whose file is called by it."`
+	Results string     `arg:"" help:"A directory of results, or a file."`
+	Format  string     `default:"table" enum:"table,markdown,csv,benchstat,json" placeholder:"NAME" help:"What to print: table, markdown, csv (tidy: a line per number), benchstat (input of benchstat) or json (an array of the results) (default ${default})."`
+	HTML    resultFile `name:"html" placeholder:"FILE" help:"Also write one page with charts, tables and the data, which needs no network; - prints it in place of the tables."`
+	SVG     resultDir  `name:"svg" placeholder:"DIR" help:"Also write each chart as an SVG file to DIR."`
+	Title   string     `default:"kvbench" placeholder:"TEXT" help:"Title of the page, and of the chart of one table, whose file is called by it."`
 
 	pivotFlags
 }
@@ -41,13 +39,7 @@ func (reportCommand) Help() string {
 // formats print a set.
 var formats = map[string]func(io.Writer, []*cell.Result) error{
 	"table": report.Cells, "markdown": report.CellsMarkdown, "csv": report.CellsCSV, "benchstat": report.CellsBenchfmt,
-	"json": func(w io.Writer, set []*cell.Result) error {
-		data, err := report.JSON(set)
-		if err == nil {
-			_, err = w.Write(data)
-		}
-		return err
-	},
+	"json": func(w io.Writer, set []*cell.Result) error { return writeJSON(w, set) },
 }
 
 // Run prints the results, and writes the page and the charts if asked to.
@@ -59,16 +51,21 @@ func (c *reportCommand) Run(p *program) error {
 	if err != nil {
 		return err
 	}
+	if err := c.SVG.prepare("--svg"); err != nil {
+		return err
+	}
 	if len(c.Metric) > 0 {
 		return c.pivot(p, set)
 	}
-	if err := formats[c.Format](p.stdout, set); err != nil {
-		return err
-	}
-	if c.HTML != "" {
-		if err := writeFile(c.HTML, func(w io.Writer) error { return page.Write(w, c.Title, set) }); err != nil {
+	if !c.HTML.standard() {
+		if err := formats[c.Format](p.stdout, set); err != nil {
 			return err
 		}
+	}
+	if err := c.HTML.write(p, func(w io.Writer) error { return page.Write(w, c.Title, set) }); err != nil {
+		return err
+	}
+	if c.HTML != "" && !c.HTML.standard() {
 		_, _ = fmt.Fprintf(p.stderr, "kvbench: wrote %s\n", c.HTML)
 	}
 	if c.SVG == "" {
@@ -79,33 +76,5 @@ func (c *reportCommand) Run(p *program) error {
 	for i := range set {
 		texts[i] = labels.Text(i)
 	}
-	return p.draw(c.SVG, chart.All(set, texts))
-}
-
-// draw writes each chart to a file of its own in dir, which it makes.
-func (p *program) draw(dir string, charts []chart.Chart) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	for _, one := range charts {
-		path := filepath.Join(dir, one.ID+".svg")
-		if err := writeFile(path, func(w io.Writer) error { return chart.SVG(w, &one) }); err != nil {
-			return err
-		}
-		_, _ = fmt.Fprintf(p.stderr, "kvbench: wrote %s\n", path)
-	}
-	return nil
-}
-
-// writeFile writes a file and reports every error.
-func writeFile(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if err := write(f); err != nil {
-		_ = f.Close()
-		return err
-	}
-	return f.Close()
+	return c.SVG.draw(p, chart.All(set, texts))
 }

@@ -15,8 +15,8 @@ import (
 type runCommand struct {
 	cellFlags
 	labFlags
-	Out  string `placeholder:"DIR" help:"Also write the result to DIR, under the name of the cell."`
-	JSON string `name:"json" placeholder:"FILE" help:"Also write the result to FILE."`
+	Out  resultDir  `placeholder:"DIR" help:"Also write the result to DIR, under the name of the cell."`
+	JSON resultFile `name:"json" placeholder:"FILE" help:"Also write the result to FILE; - prints it in place of the text."`
 }
 
 // labFlags say where cells run, and how loudly.
@@ -59,6 +59,9 @@ func (c *runCommand) Run(ctx context.Context, p *program) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := c.Out.prepare("--out"); err != nil {
+		return err
+	}
 	lab, _, err := c.lab(p)
 	if err != nil {
 		return err
@@ -68,13 +71,9 @@ func (c *runCommand) Run(ctx context.Context, p *program) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := show(p, report.Cell, r, c.JSON); err != nil {
-		return err
-	}
+	err = show(p, report.Cell, r, c.JSON)
 	if c.Out != "" {
-		if err := results.Save(c.Out, r); err != nil {
-			return err
-		}
+		err = errors.Join(err, results.Save(string(c.Out), r))
 	}
-	return r.Identities.Err()
+	return errors.Join(err, r.Identities.Err())
 }

@@ -27,9 +27,9 @@ type scaleCommand struct {
 	Compression string        `default:"snappy" placeholder:"NAME" help:"Compression of blocks: none or snappy (default ${default})."`
 	Compactions int           `default:"2" placeholder:"N" help:"Concurrent compactions at most (default ${default})."`
 
-	Dir      string `placeholder:"DIR" help:"Where to make the temporary store, about 150 bytes per key at most while it is settled; it is removed at the end (default: the system's temporary directory)."`
-	JSON     string `name:"json" placeholder:"FILE" help:"Also write the result to FILE."`
-	Progress string `default:"auto" enum:"auto,plain,none" placeholder:"MODE" help:"Progress on standard error: auto, plain or none (default ${default})."`
+	Dir      string     `placeholder:"DIR" help:"Where to make the temporary store, about 150 bytes per key at most while it is settled; it is removed at the end (default: the system's temporary directory)."`
+	JSON     resultFile `name:"json" placeholder:"FILE" help:"Also write the result to FILE; - prints it in place of the text."`
+	Progress string     `default:"auto" enum:"auto,plain,none" placeholder:"MODE" help:"Progress on standard error: auto, plain or none (default ${default})."`
 }
 
 // Run measures, prints the tables, and writes the JSON file if asked to.

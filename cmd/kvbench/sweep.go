@@ -15,10 +15,10 @@ import (
 type sweepCommand struct {
 	cellFlags
 	labFlags
-	Spec  string `placeholder:"FILE" help:"Specification, YAML or JSON. Settings given by flags replace those of the file."`
-	Out   string `default:"results" placeholder:"DIR" help:"Directory of the results, one file per cell (default ${default}). Cells that are there already are kept."`
-	Force bool   `help:"Run cells again that have a result."`
-	Plan  bool   `help:"List the cells and run nothing."`
+	Spec  string    `placeholder:"FILE" help:"Specification, YAML or JSON. Settings given by flags replace those of the file."`
+	Out   resultDir `default:"results" placeholder:"DIR" help:"Directory of the results, one file per cell (default ${default}). Cells that are there already are kept."`
+	Force bool      `help:"Run cells again that have a result."`
+	Plan  bool      `help:"List the cells and run nothing."`
 }
 
 // Help shows examples and the form of a specification.
@@ -60,12 +60,15 @@ func (c *sweepCommand) Run(ctx context.Context, p *program) (err error) {
 		}
 		return nil
 	}
+	if err := c.Out.prepare("--out"); err != nil {
+		return err
+	}
 	lab, progress, err := c.lab(p)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lab.Close()) }()
-	done, err := sweep.Run(ctx, &sweep.Config{Plan: plan, Out: c.Out, Force: c.Force, Lab: lab, Progress: progress})
+	done, err := sweep.Run(ctx, &sweep.Config{Plan: plan, Out: string(c.Out), Force: c.Force, Lab: lab, Progress: progress})
 	if ctx.Err() != nil {
 		_, _ = fmt.Fprintf(p.stderr, "kvbench: %d of %d cells are done and in %s; run the same command again to go on\n", len(done.Results), len(plan.Cells), c.Out)
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/bench/traceinfo"
+	"github.com/siftkv/siftkv/internal/cli"
 )
 
 // traceCommand is the command line of kvbench trace.
@@ -18,13 +19,13 @@ type traceCommand struct {
 
 // traceInfoCommand is the command line of kvbench trace info.
 type traceInfoCommand struct {
-	File string `arg:"" help:"Trace that kv.LookupTracer wrote."`
-	JSON string `name:"json" placeholder:"FILE" help:"Also write what was found to FILE."`
+	File cli.File   `arg:"" help:"Trace that kv.LookupTracer wrote."`
+	JSON resultFile `name:"json" placeholder:"FILE" help:"Also write what was found to FILE; - prints it in place of the text."`
 }
 
 // Run reads and prints.
 func (c *traceInfoCommand) Run(ctx context.Context, p *program) error {
-	r, err := traceinfo.Run(ctx, c.File)
+	r, err := traceinfo.Run(ctx, string(c.File))
 	if err != nil {
 		return err
 	}

@@ -4,17 +4,18 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/doctor/survey"
 )
 
 // verifyCommand is the command line of kvbench verify.
 type verifyCommand struct {
-	Dir string `arg:"" help:"Directory of a SiftKV store that no process has open."`
+	Dir cli.Directory `arg:"" help:"Directory of a SiftKV store that no process has open."`
 }
 
 // Run prints one line per file; damage is an error.
 func (c *verifyCommand) Run(ctx context.Context, p *program) error {
-	s, err := survey.Verify(ctx, c.Dir, survey.Options{})
+	s, err := survey.Verify(ctx, string(c.Dir), survey.Options{})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/siftkv/siftkv/internal/bench/bytesize"
 	"github.com/siftkv/siftkv/internal/bench/engine"
@@ -24,12 +25,12 @@ type ycsbCommand struct {
 	Memtable  bytesize.Size `default:"16MiB" placeholder:"SIZE" help:"Memtable (default ${default})."`
 	BlockSize bytesize.Size `default:"4096" placeholder:"SIZE" help:"Data block before compression (default ${default} bytes)."`
 
-	Compression string `default:"snappy" placeholder:"NAME" help:"none, snappy or zstd (default ${default})."`
-	Seed        uint64 `default:"1" placeholder:"N" help:"Seed (default ${default})."`
-	JSON        string `name:"json" placeholder:"FILE" help:"Also write the result to FILE."`
-	SVG         string `name:"svg" placeholder:"DIR" help:"Also draw operations per second over time, with flushes, compactions and stalls, as an SVG file per workload in DIR."`
-	Dir         string `placeholder:"DIR" help:"Where to make the temporary stores (default: the system's temporary directory)."`
-	Progress    string `default:"auto" enum:"auto,plain,none" placeholder:"MODE" help:"Progress on standard error: auto, plain or none (default ${default})."`
+	Compression string     `default:"snappy" placeholder:"NAME" help:"none, snappy or zstd (default ${default})."`
+	Seed        uint64     `default:"1" placeholder:"N" help:"Seed (default ${default})."`
+	JSON        resultFile `name:"json" placeholder:"FILE" help:"Also write the result to FILE; - prints it in place of the text."`
+	SVG         resultDir  `name:"svg" placeholder:"DIR" help:"Also draw operations per second over time, with flushes, compactions and stalls, as an SVG file per workload in DIR."`
+	Dir         string     `placeholder:"DIR" help:"Where to make the temporary stores (default: the system's temporary directory)."`
+	Progress    string     `default:"auto" enum:"auto,plain,none" placeholder:"MODE" help:"Progress on standard error: auto, plain or none (default ${default})."`
 }
 
 // Help shows examples.
@@ -43,6 +44,9 @@ func (ycsbCommand) Help() string {
 
 // Run measures and prints.
 func (c *ycsbCommand) Run(ctx context.Context, p *program) error {
+	if err := c.SVG.prepare("--svg"); err != nil {
+		return err
+	}
 	r, err := ycsb.Run(ctx, &ycsb.Config{
 		Engines: c.Engines, Workloads: c.Workload, Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize,
 		Operations: c.Ops, Workers: c.Workers, Rate: c.Rate, Seed: c.Seed,
@@ -55,8 +59,5 @@ func (c *ycsbCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if err := show(p, report.YCSB, r, c.JSON); err != nil || c.SVG == "" {
-		return err
-	}
-	return p.draw(c.SVG, report.YCSBCharts(r))
+	return errors.Join(show(p, report.YCSB, r, c.JSON), c.SVG.draw(p, report.YCSBCharts(r)))
 }

@@ -58,7 +58,7 @@ func Load(path string) ([]*cell.Result, error) {
 	}
 	files := []string{path}
 	if info.IsDir() {
-		if files, err = filepath.Glob(filepath.Join(escape(path), "*"+suffix)); err != nil {
+		if files, err = list(path); err != nil {
 			return nil, fmt.Errorf("results: %w", err)
 		}
 	}
@@ -81,9 +81,19 @@ func Load(path string) ([]*cell.Result, error) {
 	return all, nil
 }
 
-// escape makes a path match itself in a pattern.
-func escape(path string) string {
-	return strings.NewReplacer(`[`, `\[`, `*`, `\*`, `?`, `\?`).Replace(path)
+// list returns the files of results in a directory.
+func list(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), suffix) {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	return files, nil
 }
 
 // parse reads one result, or an array of them.

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/report"
+	"github.com/siftkv/siftkv/internal/bench/report/chart"
+	"github.com/siftkv/siftkv/internal/cli/outfile"
+)
+
+// A resultFile is a flag that names a file to write; "-" is standard output, which then
+// has nothing else on it, and empty is none.
+type resultFile string
+
+// Validate is called by kong, before the command does anything.
+func (f resultFile) Validate() error {
+	if f == "" || f == "-" {
+		return nil
+	}
+	return outfile.Check(string(f))
+}
+
+// standard reports whether the file is standard output.
+func (f resultFile) standard() bool { return f == "-" }
+
+// write makes what a function writes the contents of the file, if there is to be one.
+func (f resultFile) write(p *program, contents func(io.Writer) error) error {
+	switch f {
+	case "":
+		return nil
+	case "-":
+		return contents(p.stdout)
+	}
+	return outfile.Write(string(f), contents)
+}
+
+// writeJSON writes a result to the file, if there is to be one.
+func (f resultFile) writeJSON(p *program, result any) error {
+	return f.write(p, func(w io.Writer) error { return writeJSON(w, result) })
+}
+
+func writeJSON(w io.Writer, result any) error {
+	data, err := report.JSON(result)
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	return err
+}
+
+// A resultDir is a flag that names a directory to write files to; empty is none.
+type resultDir string
+
+// prepare makes the directory, and returns an error if it takes no files. A command
+// that computes calls it before.
+func (d resultDir) prepare(flag string) error {
+	if d == "" {
+		return nil
+	}
+	err := os.MkdirAll(string(d), 0o755)
+	if err == nil {
+		err = outfile.Check(filepath.Join(string(d), "file"))
+	}
+	if err != nil {
+		return bench.Usagef("%s: %w", flag, err)
+	}
+	return nil
+}
+
+// draw writes each chart to a file of its own, and says which.
+func (d resultDir) draw(p *program, charts []chart.Chart) error {
+	if d == "" {
+		return nil
+	}
+	for _, one := range charts {
+		path := filepath.Join(string(d), one.ID+".svg")
+		if err := outfile.Write(path, func(w io.Writer) error { return chart.SVG(w, &one) }); err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(p.stderr, "kvbench: wrote %s\n", path)
+	}
+	return nil
+}
+
+// show prints a result, and writes it as JSON too if a file is named. Neither keeps the
+// other from being done: the result may have taken an hour.
+func show[R any](p *program, text func(io.Writer, R) error, result R, file resultFile) error {
+	var err error
+	if !file.standard() {
+		err = text(p.stdout, result)
+	}
+	return errors.Join(err, file.writeJSON(p, result))
+}

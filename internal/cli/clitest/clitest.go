@@ -1,0 +1,98 @@
+// Package clitest runs a program of the project as a process in the program's own
+// tests: with arguments of any bytes, outputs that are full or that nobody reads,
+// signals, and the rights of another user. The test binary is the program.
+package clitest
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Variables of the environment that make the test binary the program.
+const (
+	program  = "CLITEST_PROGRAM"
+	fileSize = "CLITEST_FILE_SIZE"
+)
+
+// Main is what TestMain calls. In a process that a test has started it is the program's
+// main function.
+func Main(m *testing.M, main func()) {
+	if os.Getenv(program) == "" {
+		os.Exit(m.Run())
+	}
+	if limit, err := strconv.ParseUint(os.Getenv(fileSize), 10, 64); err == nil {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+			panic(err)
+		}
+	}
+	main()
+	os.Exit(0)
+}
+
+// A Process says how a program is run.
+type Process struct {
+	Args   []string
+	Stdin  io.Reader
+	Stdout *os.File // nil: it is collected
+	Stderr io.Writer
+
+	// Full lets no file grow beyond FileSize bytes, as on a disk that is full.
+	Full     bool
+	FileSize int
+	// Nobody takes the rights of root away, to whom permissions do not apply.
+	Nobody bool
+}
+
+// A Result is how a process ended.
+type Result struct {
+	Status         int // -1: a signal killed it
+	Stdout, Stderr string
+}
+
+// Run runs a program to its end.
+func (p *Process) Run(t *testing.T) Result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := p.Command(t)
+	if p.Stdout == nil {
+		cmd.Stdout = &stdout
+	}
+	if p.Stderr == nil {
+		cmd.Stderr = &stderr
+	}
+	require.NoError(t, cmd.Start())
+	_ = cmd.Wait() // the status says it
+	return Result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// nobody is the user who owns nothing.
+const nobody = 65534
+
+// Command returns the process for a test that starts it, watches it and waits for it.
+func (p *Process) Command(t *testing.T) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), self, p.Args...)
+	cmd.Env = append(os.Environ(), program+"=1")
+	if p.Full {
+		cmd.Env = append(cmd.Env, fileSize+"="+strconv.Itoa(p.FileSize))
+	}
+	if p.Nobody && os.Geteuid() == 0 {
+		// The directories of the binary are not open to everybody, the binary is.
+		cmd.Path = "/proc/self/exe"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	cmd.Stdin, cmd.Stderr = p.Stdin, p.Stderr
+	if p.Stdout != nil {
+		cmd.Stdout = p.Stdout
+	}
+	return cmd
+}

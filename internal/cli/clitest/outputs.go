@@ -1,0 +1,75 @@
+package clitest
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FullDevice returns a device that is full: every write to it fails. It belongs to the
+// test where the user may make one, so that a program that replaces it does no harm;
+// who may not make one cannot replace that of the system either.
+func FullDevice(t *testing.T) string {
+	t.Helper()
+	const major, minor = 1, 7
+	name := filepath.Join(t.TempDir(), "full")
+	if err := syscall.Mknod(name, syscall.S_IFCHR|0o666, major<<8|minor); err == nil {
+		if f, err := os.OpenFile(name, os.O_WRONLY, 0); err == nil { // the file system may forbid devices
+			require.NoError(t, f.Close())
+			return name
+		}
+	}
+	return "/dev/full"
+}
+
+// FullOutput is a standard output that is full.
+func FullOutput(t *testing.T) *os.File {
+	t.Helper()
+	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.Close()) })
+	return f
+}
+
+// ClosedPipe is a standard output whose reader has gone.
+func ClosedPipe(t *testing.T) *os.File {
+	t.Helper()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	t.Cleanup(func() { require.NoError(t, w.Close()) })
+	return w
+}
+
+// PublicDir is a temporary directory that every user may enter.
+func PublicDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755)) //nolint:gosec // on purpose
+	require.NoError(t, os.Chmod(dir, 0o755))               //nolint:gosec // on purpose
+	return dir
+}
+
+// Names returns the names in a directory.
+func Names(t *testing.T, dir string) []string {
+	t.Helper()
+	names := []string{}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// RequireType asserts that a file is still a device, a pipe or a link.
+func RequireType(t *testing.T, name string, want fs.FileMode) {
+	t.Helper()
+	info, err := os.Lstat(name)
+	require.NoError(t, err)
+	require.Equal(t, want, info.Mode().Type(), name)
+}
