@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"strconv"
 
+	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/doctor/dump"
 	"github.com/siftkv/siftkv/internal/doctor/keytext"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -10,16 +12,38 @@ import (
 
 // dumpManifestCommand is the command line of siftkv dump-manifest.
 type dumpManifestCommand struct {
-	File string `arg:"" help:"A manifest, such as MANIFEST-000007."`
+	File cli.File `arg:"" help:"A manifest, such as MANIFEST-000007."`
 }
 
 // Run prints every version edit.
-func (c *dumpManifestCommand) Run(p *program) error {
-	end, err := dump.Manifest(c.File, p.printEdit)
+func (c *dumpManifestCommand) Run(ctx context.Context, p *program) error {
+	end, err := dump.Manifest(string(c.File), func(offset int64, e *manifest.Edit) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return p.printEdit(offset, e)
+	})
 	if err != nil {
 		return err
 	}
 	return p.printEnd(end)
+}
+
+// An editItem is a version edit in JSON.
+type editItem struct {
+	StoreID  keytext.ID    `json:"store_id"`
+	NextFile uint64        `json:"next_file"`
+	LogNum   uint64        `json:"log_num"`
+	LastSeq  uint64        `json:"last_seq"`
+	Closed   uint64        `json:"closed_seq,omitempty"` // closed in good order, with writes up to this sequence number
+	Deleted  []deletedItem `json:"deleted"`
+	Added    []tableItem   `json:"added"`
+}
+
+// A deletedItem is a table that an edit takes away.
+type deletedItem struct {
+	Level int    `json:"level"`
+	Num   uint64 `json:"num"`
 }
 
 // A tableItem is a table of an edit in JSON.
@@ -27,7 +51,7 @@ type tableItem struct {
 	Level       int           `json:"level"`
 	Run         uint64        `json:"run,omitempty"` // of the level's sorted runs
 	Num         uint64        `json:"num"`
-	ID          uint64        `json:"id"`
+	ID          keytext.ID    `json:"id"`
 	Bytes       int64         `json:"bytes"`
 	Entries     uint64        `json:"entries"`
 	SmallestSeq uint64        `json:"smallest_seq"`
@@ -37,19 +61,26 @@ type tableItem struct {
 	Exclusive   bool          `json:"largest_exclusive,omitempty"`
 }
 
+func describeEdit(e *manifest.Edit) *editItem {
+	it := &editItem{
+		StoreID: keytext.ID(e.StoreID), NextFile: e.NextFile, LogNum: e.LogNum, LastSeq: uint64(e.LastSeq), Closed: uint64(e.Closed),
+		Deleted: []deletedItem{}, Added: []tableItem{},
+	}
+	for _, d := range e.Deleted {
+		it.Deleted = append(it.Deleted, deletedItem{d.Level, d.Num})
+	}
+	for _, a := range e.Added {
+		t := &a.Table
+		it.Added = append(it.Added, tableItem{
+			a.Level, a.Run, t.Num, keytext.ID(t.ID), t.Size, t.Entries, uint64(t.SmallestSeq), uint64(t.LargestSeq), t.Smallest, t.Largest, t.LargestExclusive,
+		})
+	}
+	return it
+}
+
 func (p *program) printEdit(offset int64, e *manifest.Edit) error {
 	if p.JSON {
-		data := map[string]any{"store_id": e.StoreID, "next_file": e.NextFile, "log_num": e.LogNum, "last_seq": e.LastSeq, "deleted": e.Deleted}
-		if e.Closed != 0 {
-			data["closed"] = e.Closed
-		}
-		added := []tableItem{}
-		for _, a := range e.Added {
-			t := &a.Table
-			added = append(added, tableItem{a.Level, a.Run, t.Num, t.ID, t.Size, t.Entries, uint64(t.SmallestSeq), uint64(t.LargestSeq), t.Smallest, t.Largest, t.LargestExclusive})
-		}
-		data["added"] = added
-		return p.printJSON(item{Type: "edit", Offset: &offset, Data: data}, false)
+		return p.printJSON(item{Type: "edit", Offset: &offset, Data: describeEdit(e)}, false)
 	}
 	if err := p.printf("%d\tedit: store %016x, next file %d, log %d, last sequence number %d\n", offset, e.StoreID, e.NextFile, e.LogNum, e.LastSeq); err != nil {
 		return err

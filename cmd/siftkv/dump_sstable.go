@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"time"
 
+	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/doctor/dump"
 	"github.com/siftkv/siftkv/internal/doctor/keytext"
 	"github.com/siftkv/siftkv/sstable"
@@ -10,15 +13,15 @@ import (
 
 // dumpSSTableCommand is the command line of siftkv dump-sstable.
 type dumpSSTableCommand struct {
-	File      string `arg:"" help:"A sorted file, such as 000012.sst."`
-	NoEntries bool   `help:"Print the properties alone; all blocks are checked nevertheless."`
+	File      cli.File `arg:"" help:"A sorted file, such as 000012.sst."`
+	NoEntries bool     `help:"Print the properties alone; all blocks are checked nevertheless."`
 }
 
 // Run prints entries as they come, then the properties and what is damaged.
-func (c *dumpSSTableCommand) Run(p *program) error {
-	s, err := dump.SSTable(c.File, func(e dump.Entry) error {
-		if c.NoEntries {
-			return nil
+func (c *dumpSSTableCommand) Run(ctx context.Context, p *program) error {
+	s, err := dump.SSTable(string(c.File), func(e dump.Entry) error {
+		if c.NoEntries || ctx.Err() != nil {
+			return ctx.Err()
 		}
 		return p.printEntry(nil, &e)
 	})
@@ -48,11 +51,7 @@ func (p *program) printProperties(s *sstable.Salvage) error {
 	}
 	f := s.Properties
 	if p.JSON {
-		return p.printJSON(item{Type: "properties", Data: struct {
-			ID                uint64
-			Smallest, Largest keytext.Bytes
-			*sstable.Properties
-		}{s.ID, f.Smallest, f.Largest, f}}, false)
+		return p.printJSON(item{Type: "properties", Data: describeProperties(s.ID, f)}, false)
 	}
 	filter := "none"
 	if f.FilterFamily != "" {
@@ -62,4 +61,50 @@ func (p *program) printProperties(s *sstable.Salvage) error {
 		"# %d data blocks of %d bytes (%s); index %d bytes; filter %s\n",
 		s.ID, f.Entries, f.Deletes, f.RangeDeletes, p.KeyFormat.String(f.Smallest), p.KeyFormat.String(f.Largest), f.SmallestSeq, f.LargestSeq,
 		f.DataBlocks, f.DataBytes, f.Compression, f.IndexBytes, filter)
+}
+
+// A propertiesItem is the properties of a sorted file in JSON.
+type propertiesItem struct {
+	ID              keytext.ID    `json:"id"`
+	Smallest        keytext.Bytes `json:"smallest"` // keys; null: there are no point entries
+	Largest         keytext.Bytes `json:"largest"`
+	SmallestSeq     uint64        `json:"smallest_seq"`
+	LargestSeq      uint64        `json:"largest_seq"`
+	Entries         uint64        `json:"entries"`
+	Deletes         uint64        `json:"deletes"`
+	RangeDeletes    uint64        `json:"range_deletes"`
+	Merges          uint64        `json:"merges"`
+	Merger          string        `json:"merger"`
+	Expiring        uint64        `json:"expiring"`
+	LastExpiry      string        `json:"last_expiry,omitempty"` // a time
+	RawKeyBytes     uint64        `json:"raw_key_bytes"`
+	RawValueBytes   uint64        `json:"raw_value_bytes"`
+	DataBytes       uint64        `json:"data_bytes"`
+	DataBlocks      uint64        `json:"data_blocks"`
+	Compression     string        `json:"compression"`
+	BlockSize       uint64        `json:"block_size"`
+	RestartInterval uint64        `json:"restart_interval"`
+	IndexBytes      uint64        `json:"index_bytes"`
+	IndexLeaves     uint64        `json:"index_leaves"`
+	FilterBytes     uint64        `json:"filter_bytes"`
+	FilterKeys      uint64        `json:"filter_keys"`
+	FilterFamily    string        `json:"filter_family"`
+	FilterPolicy    string        `json:"filter_policy"`
+	FilterPrefix    string        `json:"filter_prefix"`
+	PrefixOnly      bool          `json:"prefix_only"`
+}
+
+func describeProperties(id uint64, f *sstable.Properties) *propertiesItem {
+	it := &propertiesItem{
+		ID: keytext.ID(id), Smallest: f.Smallest, Largest: f.Largest, SmallestSeq: uint64(f.SmallestSeq), LargestSeq: uint64(f.LargestSeq),
+		Entries: f.Entries, Deletes: f.Deletes, RangeDeletes: f.RangeDeletes, Merges: f.Merges, Merger: f.Merger, Expiring: f.Expiring,
+		RawKeyBytes: f.RawKeyBytes, RawValueBytes: f.RawValueBytes, DataBytes: f.DataBytes, DataBlocks: f.DataBlocks,
+		Compression: f.Compression.String(), BlockSize: f.BlockSize, RestartInterval: f.RestartInterval,
+		IndexBytes: f.IndexBytes, IndexLeaves: f.IndexLeaves, FilterBytes: f.FilterBytes, FilterKeys: f.FilterKeys,
+		FilterFamily: f.FilterFamily, FilterPolicy: f.FilterPolicy, FilterPrefix: f.FilterPrefix, PrefixOnly: f.PrefixOnly,
+	}
+	if f.Expiring > 0 {
+		it.LastExpiry = time.UnixMicro(int64(f.LastExpiry)).UTC().Format(time.RFC3339Nano)
+	}
+	return it
 }

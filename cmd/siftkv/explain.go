@@ -1,6 +1,9 @@
 package main
 
-import "github.com/siftkv/siftkv/kv"
+import (
+	"github.com/siftkv/siftkv/internal/doctor/keytext"
+	"github.com/siftkv/siftkv/kv"
+)
 
 // explainCommand is the command line of siftkv explain.
 type explainCommand struct {
@@ -44,5 +47,5 @@ func explanation(p *program, e *kv.Explanation) any {
 		}
 		steps = append(steps, st)
 	}
-	return map[string]any{"key": p.KeyFormat.JSON(e.Key), "hash": e.Hash, "found": e.Found, "covered_by": e.CoveredBy, "steps": steps}
+	return map[string]any{"key": p.KeyFormat.JSON(e.Key), "hash": keytext.ID(e.Hash), "found": e.Found, "covered_by": e.CoveredBy, "steps": steps}
 }

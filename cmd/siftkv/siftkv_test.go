@@ -61,7 +61,7 @@ func TestGoldenOutputs(t *testing.T) {
 	flip(t, filepath.Join(broken, "000018.wal"), 60)
 	var all strings.Builder
 	for _, line := range []string{
-		"get DIR rewritten", "get DIR nowhere", "get --key-format hex DIR 726577726974746574", "get DIR rewritten --json",
+		"get DIR rewritten", "get DIR nowhere", "get --key-format hex DIR 726577726974746574", "get DIR rewritten --json", "get DIR nowhere --json",
 		"scan DIR --limit 4", "scan DIR --prefix cuckoo --reverse --keys-only", "scan DIR --count", "scan DIR --lower none/008 --upper none/010 --json",
 		"scan DIR --key-format base64 --limit 2",
 		"stats DIR", "stats DIR --json", "verify DIR", "verify DIR --json", "verify BROKEN", "verify BROKEN --json", "stats BROKEN",

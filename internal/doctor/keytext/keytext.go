@@ -1,5 +1,5 @@
 // Package keytext writes keys and values as text that is safe on a terminal and in
-// JSON, and reads it back.
+// JSON, and reads it back. Names of files and ids have a form in JSON here, too.
 package keytext
 
 import (
@@ -24,7 +24,7 @@ const (
 )
 
 // Parse reads bytes that a person wrote. In Text, what begins with a double quote is
-// a Go string, and everything else stands for itself.
+// a Go string, which is UTF-8, and everything else stands for itself, byte for byte.
 func (f Format) Parse(s string) ([]byte, error) {
 	switch f {
 	case Hex:
@@ -42,6 +42,9 @@ func (f Format) Parse(s string) ([]byte, error) {
 	}
 	if !strings.HasPrefix(s, `"`) {
 		return []byte(s), nil
+	}
+	if !utf8.ValidString(s) {
+		return nil, fmt.Errorf("%q begins with a double quote and is not UTF-8: write other bytes as \\xff", s)
 	}
 	u, err := strconv.Unquote(s)
 	if err != nil {
@@ -121,6 +124,20 @@ func (b *Bytes) UnmarshalJSON(data []byte) error {
 
 // String is Text.String.
 func (b Bytes) String() string { return Text.String(b) }
+
+// A Name is that of a file or a directory in a report: JSON as Text.JSON has it.
+type Name string
+
+// MarshalJSON implements json.Marshaler.
+func (n Name) MarshalJSON() ([]byte, error) { return json.Marshal(Text.JSON([]byte(n))) }
+
+// An ID tells a store, a file or a hash from all others, and is no number to count with:
+// JSON as 16 hexadecimal digits. As a number, readers that compute in floating point
+// would round it.
+type ID uint64
+
+// MarshalJSON implements json.Marshaler.
+func (id ID) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, `"%016x"`, uint64(id)), nil }
 
 // PrefixEnd returns the smallest key that is behind all keys with a prefix; nil if
 // there is none.

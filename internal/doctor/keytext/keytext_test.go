@@ -42,10 +42,22 @@ func TestTextIsPlainWhereItCanBe(t *testing.T) {
 	} {
 		require.Equal(t, want, Text.String([]byte(in)))
 	}
-	for f, bad := range map[Format]string{Text: `"open`, Hex: "0g", Base64: "a"} {
-		_, err := f.Parse(bad)
-		require.Error(t, err)
+	for _, bad := range []struct {
+		f Format
+		s string
+	}{{Text, `"open`}, {Hex, "0g"}, {Base64, "a"}, {Text, "\"\xff\""}} {
+		_, err := bad.f.Parse(bad.s)
+		require.Error(t, err, bad.s)
 	}
+	raw, err := Text.Parse("\xff")
+	require.NoError(t, err)
+	require.Equal(t, []byte{0xff}, raw)
+}
+
+func TestNamesAndIDsInJSON(t *testing.T) {
+	data, err := json.Marshal(map[string]any{"a": Name("dir/f"), "b": Name("\xff"), "c": ID(1<<53 + 1), "d": ID(0)})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"a": "dir/f", "b": {"base64": "/w=="}, "c": "0020000000000001", "d": "0000000000000000"}`, string(data))
 }
 
 func TestPrefixEnd(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/siftkv/siftkv/internal/doctor/keytext"
 	"github.com/siftkv/siftkv/internal/doctor/survey"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -117,7 +118,7 @@ func (r *repairer) examine() (err error) {
 		return err
 	}
 	r.report = &Report{
-		Dir: r.dir, Out: r.o.Out, DryRun: r.o.DryRun, Needed: len(r.s.Damage) > 0,
+		Dir: keytext.Name(r.dir), Out: keytext.Name(r.o.Out), DryRun: r.o.DryRun, Needed: len(r.s.Damage) > 0,
 		Damage: append([]survey.Damage{}, r.s.Damage...), Notes: append([]string{}, r.s.Notes...), Files: []File{}, Lost: []Loss{},
 	}
 	return nil

@@ -12,9 +12,9 @@ import (
 
 // A Report says what a repair found, did and lost.
 type Report struct {
-	Dir    string `json:"dir"`
-	Out    string `json:"out,omitempty"` // where the repaired store is, if not in Dir
-	DryRun bool   `json:"dry_run"`
+	Dir    keytext.Name `json:"dir"`
+	Out    keytext.Name `json:"out,omitempty"` // where the repaired store is, if not in Dir
+	DryRun bool         `json:"dry_run"`
 	// Needed is false if nothing was damaged: then nothing was done.
 	Needed bool `json:"needed"`
 	// Levels says where the tables' levels come from: "manifest", or "sequence

@@ -8,21 +8,22 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/siftkv/siftkv/internal/doctor/keytext"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // A Stats is the shape of a store.
 type Stats struct {
-	Dir      string  `json:"dir"`
-	StoreID  uint64  `json:"store_id"`
-	Manifest string  `json:"manifest"`
-	NextFile uint64  `json:"next_file"`
-	LastSeq  uint64  `json:"last_seq"` // the largest sequence number, as far as files show
-	Levels   []Level `json:"levels"`   // those that have files
-	Total    Level   `json:"total"`
-	Logs     []WAL   `json:"logs"`
-	Garbage  []File  `json:"garbage"` // files that the store does not use any more
+	Dir      keytext.Name `json:"dir"`
+	StoreID  keytext.ID   `json:"store_id"`
+	Manifest string       `json:"manifest"`
+	NextFile uint64       `json:"next_file"`
+	LastSeq  uint64       `json:"last_seq"` // the largest sequence number, as far as files show
+	Levels   []Level      `json:"levels"`   // those that have files
+	Total    Level        `json:"total"`
+	Logs     []WAL        `json:"logs"`
+	Garbage  []File       `json:"garbage"` // files that the store does not use any more
 
 	// Damage is what a look at the files shows; verify looks at every byte.
 	Damage []Damage `json:"damage"`
@@ -74,12 +75,12 @@ func Shape(ctx context.Context, dir string) (st *Stats, err error) {
 
 // Stats returns the store's shape.
 func (s *Store) Stats() *Stats {
-	st := &Stats{Dir: s.Dir, NextFile: s.NextFile, Total: Level{Level: -1},
+	st := &Stats{Dir: keytext.Name(s.Dir), NextFile: s.NextFile, Total: Level{Level: -1},
 		Damage: append([]Damage{}, s.Damage...), Notes: append([]string{}, s.Notes...), Garbage: append([]File{}, s.Garbage...),
 		Levels: []Level{}, Logs: []WAL{}}
 	logNum := uint64(0)
 	if m := s.Manifest; m != nil {
-		st.StoreID, st.Manifest, st.LastSeq, logNum = m.StoreID, m.Name, m.LastSeq, m.LogNum
+		st.StoreID, st.Manifest, st.LastSeq, logNum = keytext.ID(m.StoreID), m.Name, m.LastSeq, m.LogNum
 	}
 	levels := map[int]*Level{}
 	runs := map[[2]uint64]bool{}

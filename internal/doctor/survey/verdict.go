@@ -4,16 +4,18 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+
+	"github.com/siftkv/siftkv/internal/doctor/keytext"
 )
 
 // A Verdict is what verifying a store tells.
 type Verdict struct {
-	Dir     string      `json:"dir"`
-	OK      bool        `json:"ok"`
-	Files   []FileState `json:"files"`
-	Damage  []Damage    `json:"damage"`
-	Notes   []string    `json:"notes"`
-	Garbage []File      `json:"garbage"`
+	Dir     keytext.Name `json:"dir"`
+	OK      bool         `json:"ok"`
+	Files   []FileState  `json:"files"`
+	Damage  []Damage     `json:"damage"`
+	Notes   []string     `json:"notes"`
+	Garbage []File       `json:"garbage"`
 }
 
 // A FileState is what was found of one file.
@@ -27,7 +29,7 @@ type FileState struct {
 
 // Verdict sums up a deep survey.
 func (s *Store) Verdict() *Verdict {
-	v := &Verdict{Dir: s.Dir, OK: len(s.Damage) == 0,
+	v := &Verdict{Dir: keytext.Name(s.Dir), OK: len(s.Damage) == 0,
 		Damage: append([]Damage{}, s.Damage...), Notes: append([]string{}, s.Notes...), Garbage: append([]File{}, s.Garbage...)}
 	bad := map[string]bool{}
 	for _, d := range s.Damage {
