@@ -8,17 +8,19 @@ import (
 	"syscall"
 
 	"github.com/siftkv/siftkv/internal/backup"
+	"github.com/siftkv/siftkv/internal/cli"
+	"github.com/siftkv/siftkv/internal/doctor/keytext"
 	"github.com/siftkv/siftkv/kv"
 )
 
 // backupCommand is the command line of siftkv backup.
 type backupCommand struct {
-	Store  string `arg:"" optional:"" name:"dir" help:"Directory of the store."`
-	Out    string `arg:"" optional:"" help:"File of the backup, which must not be there; - is standard output."`
-	Since  string `placeholder:"MARK" help:"Leave out what the backups up to the mark in this file hold. By default the backup is a full one."`
-	Mark   string `placeholder:"FILE" help:"Keep the mark for the next backup in FILE, by default OUT.mark. A mark that is there is replaced."`
-	Force  bool   `help:"Overwrite OUT, what is left of a backup to it that broke off, and a file that is no mark."`
-	Verify string `placeholder:"FILE" help:"Make no backup: check every byte of the one in FILE (- is standard input). With --mark, its mark is kept."`
+	Store  cli.Directory `arg:"" optional:"" name:"dir" help:"Directory of the store."`
+	Out    string        `arg:"" optional:"" help:"File of the backup, which must not be there; - is standard output."`
+	Since  cli.File      `placeholder:"MARK" help:"Leave out what the backups up to the mark in this file hold. By default the backup is a full one."`
+	Mark   string        `placeholder:"FILE" help:"Keep the mark for the next backup in FILE, by default OUT.mark. A mark that is there is replaced."`
+	Force  bool          `help:"Overwrite OUT, what is left of a backup to it that broke off, and a file that is no mark."`
+	Verify cli.File      `placeholder:"FILE" help:"Make no backup: check every byte of the one in FILE (- is standard input). With --mark, its mark is kept."`
 }
 
 // Run makes a backup, or checks one.
@@ -29,15 +31,11 @@ func (c *backupCommand) Run(ctx context.Context, p *program) error {
 	if c.Store == "" || c.Out == "" {
 		return usagef("backup wants a store and a file: siftkv backup DIR OUT, or siftkv backup --verify FILE; see siftkv backup --help")
 	}
-	since, err := readMark(c.Since)
+	since, err := readMark(string(c.Since))
 	if err != nil {
 		return err
 	}
-	mark := c.Mark
-	if mark == "" && c.Out != "-" {
-		mark = c.Out + markSuffix
-	}
-	if err := c.checkMark(mark); err != nil {
+	if err := c.checkOutputs(); err != nil {
 		return err
 	}
 	return (&Dir{c.Store}).write(nil, func(db *kv.DB) error {
@@ -66,7 +64,7 @@ func (c *backupCommand) verify(ctx context.Context, p *program) error {
 			return err
 		}
 	}
-	in, err := p.openStreams(ctx, c.Verify, "verify")
+	in, err := p.openStreams(ctx, string(c.Verify), "verify")
 	if err != nil {
 		return err
 	}
@@ -90,7 +88,7 @@ func (c *backupCommand) verify(ctx context.Context, p *program) error {
 	if started {
 		b.Since = backupID(h.Parent)
 	}
-	b.Mark, b.Whole = c.Mark, true
+	b.Mark, b.Whole = keytext.Name(c.Mark), true
 	return b.print(p, p.out)
 }
 
@@ -108,12 +106,13 @@ func (c *backupCommand) settle(p *program, out *outFile, since, mark kv.BackupMa
 	if endErr != nil { // nobody knows what is in the file: no mark is better than a wrong one
 		return errors.Join(err, endErr)
 	}
-	b.Backup, b.Mark = name, c.Mark
-	if b.Mark == "" && out.f != nil {
-		b.Mark = name + markSuffix
+	markName := c.Mark
+	if markName == "" && out.f != nil {
+		markName = name + markSuffix
 	}
-	if b.Mark != "" && b.id != 0 && (useful || c.Mark != "") {
-		if markErr := writeMark(b.Mark, mark); markErr != nil {
+	b.Backup, b.Mark = keytext.Name(name), keytext.Name(markName)
+	if markName != "" && b.id != 0 && (useful || c.Mark != "") {
+		if markErr := writeMark(markName, mark); markErr != nil {
 			return errors.Join(err, fmt.Errorf("the mark could not be saved (siftkv backup --verify makes it anew from a whole backup): %w", markErr))
 		}
 	}
@@ -129,16 +128,16 @@ func (c *backupCommand) settle(p *program, out *outFile, since, mark kv.BackupMa
 
 // A backupItem is a backup in JSON.
 type backupItem struct {
-	Backup  string `json:"backup"` // its file; "-": a standard stream
-	ID      string `json:"id"`
-	Store   string `json:"store_id"`
-	Since   string `json:"since,omitempty"` // id of the backup that it goes on from
-	Bytes   int64  `json:"bytes"`           // of the stream
-	Files   int    `json:"files"`           // of the store, in this stream and those that it goes on from
-	LastSeq uint64 `json:"last_seq"`
-	Whole   bool   `json:"whole"`
-	Offset  int64  `json:"offset"` // in the stream: everything before it counts
-	Mark    string `json:"mark,omitempty"`
+	Backup  keytext.Name `json:"backup"` // its file; "-": a standard stream
+	ID      string       `json:"id"`
+	Store   string       `json:"store_id"`
+	Since   string       `json:"since,omitempty"` // id of the backup that it goes on from
+	Bytes   int64        `json:"bytes"`           // of the stream
+	Files   int          `json:"files"`           // of the store, in this stream and those that it goes on from
+	LastSeq uint64       `json:"last_seq"`
+	Whole   bool         `json:"whole"`
+	Offset  int64        `json:"offset"` // in the stream: everything before it counts
+	Mark    keytext.Name `json:"mark,omitempty"`
 
 	id uint64
 }
@@ -146,7 +145,7 @@ type backupItem struct {
 func describeBackup(name string, mark kv.BackupMark, bytes int64) *backupItem {
 	m := parse(mark)
 	return &backupItem{
-		Backup: name, ID: backupID(m.BackupID), Store: backupID(m.StoreID), id: m.BackupID,
+		Backup: keytext.Name(name), ID: backupID(m.BackupID), Store: backupID(m.StoreID), id: m.BackupID,
 		Bytes: bytes, Files: len(m.Files()), LastSeq: uint64(m.LastSeq), Offset: m.Offset,
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/siftkv/siftkv/internal/backup"
+	"github.com/siftkv/siftkv/internal/cli/outfile"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -24,9 +26,25 @@ const (
 // written to as they are.
 type outFile struct {
 	io.Writer
-	name string
+	name string   // as it was given
+	path string   // of the file, behind symbolic links
 	f    *os.File // a file; nil: anything else
 	pipe *os.File // opened here, and no file
+}
+
+// checkOutputs returns an error if the backup or its mark cannot be written, before
+// anything is.
+func (c *backupCommand) checkOutputs() error {
+	mark := c.Mark
+	if c.Out != "-" {
+		if err := outfile.Check(c.Out); err != nil {
+			return usagef("%w", err)
+		}
+		if info, err := os.Stat(c.Out); mark == "" && (err != nil || info.Mode().IsRegular()) {
+			mark = c.Out + markSuffix
+		}
+	}
+	return c.checkMark(mark)
 }
 
 // create opens what the backup goes to, and refuses to overwrite anything.
@@ -39,8 +57,6 @@ func (c *backupCommand) create(p *program) (*outFile, error) {
 	}
 	info, err := os.Stat(c.Out)
 	switch {
-	case err == nil && info.IsDir():
-		return nil, fmt.Errorf("%s is a directory: name the file of the backup", c.Out)
 	case err == nil && !info.Mode().IsRegular():
 		f, err := os.OpenFile(c.Out, os.O_WRONLY, 0)
 		return &outFile{Writer: f, name: c.Out, pipe: f}, err
@@ -53,14 +69,18 @@ func (c *backupCommand) create(p *program) (*outFile, error) {
 	if c.Force {
 		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
-	f, err := os.OpenFile(c.Out+partialSuffix, flags, 0o644)
+	path, err := outfile.Target(c.Out)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path+partialSuffix, flags, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("%w: %s, left by a backup that broke off or still runs: if no mark goes on from it, remove it or say --force", fs.ErrExist, c.Out+partialSuffix)
+		return nil, fmt.Errorf("%w: %s, left by a backup that broke off or still runs: if no mark goes on from it, remove it or say --force", fs.ErrExist, path+partialSuffix)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &outFile{Writer: f, name: c.Out, f: f}, nil
+	return &outFile{Writer: f, name: c.Out, path: path, f: f}, nil
 }
 
 // end makes what was written durable and returns the name that it has now. Of a
@@ -72,7 +92,7 @@ func (o *outFile) end(whole, useful bool) (name string, err error) {
 	if o.f == nil {
 		return o.name, nil
 	}
-	partial := o.name + partialSuffix
+	partial := o.path + partialSuffix
 	if !whole && !useful {
 		return partial, errors.Join(o.f.Close(), os.Remove(partial))
 	}
@@ -81,25 +101,35 @@ func (o *outFile) end(whole, useful bool) (name string, err error) {
 	}
 	name = partial
 	if whole {
-		name = o.name
-		if err := os.Rename(partial, name); err != nil {
+		if err := os.Rename(partial, o.path); err != nil {
 			return partial, err
 		}
+		name = o.name
 	}
-	return name, vfs.OS.SyncDir(filepath.Dir(name))
+	return name, vfs.OS.SyncDir(filepath.Dir(o.path))
 }
+
+// maxMark is more than any mark has: it names the files of a store in 16 bytes each.
+const maxMark = 64 << 20
 
 // readMark reads a mark; no name is no mark.
 func readMark(name string) (mark kv.BackupMark, err error) {
 	if name == "" {
 		return mark, nil
 	}
-	data, err := os.ReadFile(name)
+	f, err := os.Open(name)
 	if err != nil {
+		return mark, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxMark)) // a device may have no end
+	if err := errors.Join(err, f.Close()); err != nil {
 		return mark, err
 	}
 	if len(data) == 0 {
 		return mark, fmt.Errorf("%w: %s: the file is empty, and no mark of a backup", errDamage, name)
+	}
+	if !backup.IsMark(data) {
+		return mark, usagef("%s is no mark of a backup", name)
 	}
 	if err := mark.UnmarshalBinary(data); err != nil {
 		return mark, fmt.Errorf("%w (%s)", err, name)
@@ -107,16 +137,21 @@ func readMark(name string) (mark kv.BackupMark, err error) {
 	return mark, nil
 }
 
-// checkMark refuses to replace a file that is no mark.
+// checkMark refuses to replace a file that is no mark, and one that cannot be written.
 func (c *backupCommand) checkMark(name string) error {
-	if name == "" || c.Force {
+	if name == "" {
 		return nil
 	}
-	_, err := readMark(name)
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if err := outfile.Check(name); err != nil {
+		return usagef("%w", err)
 	}
-	return fmt.Errorf("%s would be replaced, and is no mark (--force replaces it): %w", name, err)
+	if info, err := os.Stat(name); c.Force || err != nil || !info.Mode().IsRegular() {
+		return nil //nolint:nilerr // there is nothing to replace
+	}
+	if _, err := readMark(name); err != nil {
+		return usagef("%s would be replaced, and is no mark (--force replaces it): %w", name, err)
+	}
+	return nil
 }
 
 // writeMark saves a mark, durably and in one step.
@@ -125,5 +160,8 @@ func writeMark(name string, mark kv.BackupMark) error {
 	if err != nil {
 		return err
 	}
-	return vfs.ReplaceFile(vfs.OS, name, data)
+	return outfile.Write(name, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
 }

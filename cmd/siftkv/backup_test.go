@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/doctor/keytext"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -160,16 +161,19 @@ func TestDamagedBackupsAreStatus4(t *testing.T) {
 	c := newChain(t)
 	ok(t, "backup", "--verify", c.inc1)
 	flip(t, c.inc1, 3000)
+	flip(t, c.inc1+markSuffix, 30)
 	for name, args := range map[string][]string{
 		"verify":     {"backup", "--verify", c.inc1},
 		"restore":    {"restore", filepath.Join(c.dir, "new"), c.full, c.inc1},
 		"no backup":  {"backup", "--verify", c.full + markSuffix},
 		"no restore": {"restore", filepath.Join(c.dir, "new2"), c.full + markSuffix},
-		"no mark":    {"backup", c.store, filepath.Join(c.dir, "z.bak"), "--since", c.full},
+		"mark":       {"backup", c.store, filepath.Join(c.dir, "z.bak"), "--since", c.inc1 + markSuffix},
 	} {
 		status, _, stderr := siftkv(t, args...)
 		require.Equal(t, statusDamage, status, "%s: %s", name, stderr)
 	}
+	status, _, stderr := siftkv(t, "backup", c.store, filepath.Join(c.dir, "z.bak"), "--since", c.full)
+	require.Equal(t, statusUsage, status, "a backup is no mark: %s", stderr)
 	require.NoFileExists(t, filepath.Join(c.dir, "z.bak"))
 	for name, data := range map[string][]byte{"cut off": read(t, c.full)[:2000], "goes on": append(read(t, c.full), 'x'), "nothing": nil} {
 		status, _, stderr := with(t.Context(), bytes.NewReader(data), "backup", "--verify", "-")
@@ -187,10 +191,10 @@ func TestDamagedBackupsAreStatus4(t *testing.T) {
 	var b backupItem
 	require.NoError(t, json.Unmarshal([]byte(stdout), &b))
 	require.Equal(t, backupItem{
-		Backup: out + partialSuffix, ID: b.ID, Store: b.Store, Bytes: b.Bytes, Files: len(tables) - 1, LastSeq: b.LastSeq, Offset: b.Offset, Mark: out + partialSuffix + markSuffix,
+		Backup: keytext.Name(out + partialSuffix), ID: b.ID, Store: b.Store, Bytes: b.Bytes, Files: len(tables) - 1, LastSeq: b.LastSeq, Offset: b.Offset, Mark: keytext.Name(out + partialSuffix + markSuffix),
 	}, b)
 	require.NoFileExists(t, out)
-	require.FileExists(t, b.Mark)
+	require.FileExists(t, string(b.Mark))
 }
 
 // short is an output that takes so many bytes.
@@ -254,7 +258,7 @@ func TestBackupOverwritesNothing(t *testing.T) {
 	notes := filepath.Join(c.dir, "notes")
 	require.NoError(t, os.WriteFile(notes, []byte("remember"), 0o600))
 	status, _, stderr = siftkv(t, "backup", c.store, out+"2", "--mark", notes)
-	require.Equal(t, statusDamage, status)
+	require.Equal(t, statusUsage, status)
 	require.Contains(t, stderr, "would be replaced, and is no mark")
 	require.NoFileExists(t, out+"2")
 

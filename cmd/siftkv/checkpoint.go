@@ -1,18 +1,24 @@
 package main
 
-import "github.com/siftkv/siftkv/kv"
+import (
+	"context"
+
+	"github.com/siftkv/siftkv/internal/cli"
+	"github.com/siftkv/siftkv/internal/doctor/keytext"
+	"github.com/siftkv/siftkv/kv"
+)
 
 // checkpointCommand is the command line of siftkv checkpoint.
 type checkpointCommand struct {
 	Dir
-	Out string `arg:"" help:"Directory of the copy, not there or empty."`
+	Out cli.Directory `arg:"" help:"Directory of the copy, not there or empty."`
 }
 
 // Run makes a checkpoint.
-func (c *checkpointCommand) Run(p *program) error {
-	err := c.write(nil, func(db *kv.DB) error { return db.Checkpoint(c.Out) })
+func (c *checkpointCommand) Run(ctx context.Context, p *program) error {
+	err := c.write(nil, func(db *kv.DB) error { return db.CheckpointContext(ctx, string(c.Out)) })
 	if err == nil && p.JSON {
-		return p.printJSON(map[string]string{"checkpoint": c.Out}, false)
+		return p.printJSON(map[string]keytext.Name{"checkpoint": keytext.Name(c.Out)}, false)
 	}
 	return err
 }

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/siftkv/siftkv/kv"
+import (
+	"context"
+
+	"github.com/siftkv/siftkv/kv"
+)
 
 // compactCommand is the command line of siftkv compact.
 type compactCommand struct {
@@ -11,12 +15,8 @@ type compactCommand struct {
 }
 
 // Run compacts and says what the store takes before and after.
-func (c *compactCommand) Run(p *program) error {
-	lower, err := p.parseBound("--lower", c.Lower)
-	if err != nil {
-		return err
-	}
-	upper, err := p.parseBound("--upper", c.Upper)
+func (c *compactCommand) Run(ctx context.Context, p *program) error {
+	lower, upper, err := p.parseRange(c.Lower, c.Upper)
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (c *compactCommand) Run(p *program) error {
 	}
 	return c.write(o, func(db *kv.DB) error {
 		filesBefore, bytesBefore := size(db)
-		if err := db.Compact(lower, upper); err != nil {
+		if err := db.CompactContext(ctx, lower, upper); err != nil {
 			return err
 		}
 		files, bytes := size(db)

@@ -3,16 +3,18 @@ package main
 import (
 	"context"
 
+	"github.com/siftkv/siftkv/internal/cli"
+	"github.com/siftkv/siftkv/internal/doctor/keytext"
 	"github.com/siftkv/siftkv/kv"
 )
 
 // ingestCommand is the command line of siftkv ingest.
 type ingestCommand struct {
 	Dir
-	Files      []string `arg:"" help:"Sorted files of sstable.Writer, in any order; their keys must not overlap."`
-	Copy       bool     `help:"Copy the files. By default they are linked where possible, and must not be written to again."`
-	SkipVerify bool     `help:"Take on trust that the files are whole: read no data blocks."`
-	Create     bool     `help:"Create the store if it is not there."`
+	Files      cli.Files `arg:"" help:"Sorted files of sstable.Writer, in any order; their keys must not overlap."`
+	Copy       bool      `help:"Copy the files. By default they are linked where possible, and must not be written to again."`
+	SkipVerify bool      `help:"Take on trust that the files are whole: read no data blocks."`
+	Create     bool      `help:"Create the store if it is not there."`
 }
 
 // Run takes in all of the files, or none.
@@ -32,7 +34,15 @@ func (c *ingestCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	if p.JSON {
-		return p.printJSON(map[string]any{"ingested": c.Files, "files": files, "bytes": bytes}, false)
+		return p.printJSON(map[string]any{"ingested": names(c.Files), "files": files, "bytes": bytes}, false)
 	}
 	return p.printf("%d files, %d bytes\n", files, bytes)
+}
+
+func names(files []string) []keytext.Name {
+	var all []keytext.Name
+	for _, f := range files {
+		all = append(all, keytext.Name(f))
+	}
+	return all
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -207,6 +208,20 @@ func (p *program) parseBound(name, s string) ([]byte, error) {
 		return nil, nil
 	}
 	return p.parse(name, s)
+}
+
+// parseRange reads the bounds of a range, which must not be the wrong way round.
+func (p *program) parseRange(lower, upper string) (lo, hi []byte, err error) {
+	if lo, err = p.parseBound("--lower", lower); err != nil {
+		return nil, nil, err
+	}
+	if hi, err = p.parseBound("--upper", upper); err != nil {
+		return nil, nil, err
+	}
+	if hi != nil && bytes.Compare(lo, hi) > 0 {
+		return nil, nil, usagef("--lower %s is behind --upper %s", lower, upper)
+	}
+	return lo, hi, nil
 }
 
 // progress returns a function that shows the phases of a long job on a terminal,

@@ -1,29 +1,30 @@
 package main
 
 import (
+	"context"
 	"io"
-	"os"
 
+	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/kv"
 )
 
 // putCommand is the command line of siftkv put.
 type putCommand struct {
 	Dir
-	Key   string  `arg:"" help:"The key."`
-	Value *string `arg:"" optional:"" help:"The value."`
-	From  string  `placeholder:"FILE" help:"Take the value from FILE, byte for byte; - is standard input."`
+	Key   string   `arg:"" help:"The key."`
+	Value *string  `arg:"" optional:"" help:"The value."`
+	From  cli.File `placeholder:"FILE" help:"Take the value from FILE, byte for byte; - is standard input."`
 	// Create keeps a mistyped directory from becoming a store.
 	Create bool `help:"Create the store if it is not there."`
 }
 
 // Run stores the value durably.
-func (c *putCommand) Run(p *program) error {
+func (c *putCommand) Run(ctx context.Context, p *program) error {
 	key, err := p.parse("key", c.Key)
 	if err != nil {
 		return err
 	}
-	value, err := c.value(p)
+	value, err := c.value(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -39,18 +40,21 @@ func (c *putCommand) Run(p *program) error {
 	return err
 }
 
-func (c *putCommand) value(p *program) ([]byte, error) {
+func (c *putCommand) value(ctx context.Context, p *program) ([]byte, error) {
 	if c.Value != nil && c.From != "" {
 		return nil, usagef("there are two values: an argument and --from %s", c.From)
 	}
-	switch c.From {
-	case "":
+	if c.From == "" {
 		if c.Value == nil {
 			return nil, usagef("there is no value: give one, or --from FILE")
 		}
 		return p.parse("value", *c.Value)
-	case "-":
-		return io.ReadAll(p.stdin)
 	}
-	return os.ReadFile(c.From)
+	in, err := p.openStreams(ctx, string(c.From), "read the value")
+	if err != nil {
+		return nil, err
+	}
+	defer in.close()
+	// No more is read than shows that the value is too large: a device may have no end.
+	return io.ReadAll(io.LimitReader(in, kv.MaxValueSize+1))
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/siftkv/siftkv/internal/backup"
+	"github.com/siftkv/siftkv/internal/cli"
+	"github.com/siftkv/siftkv/internal/doctor/keytext"
 	"github.com/siftkv/siftkv/internal/doctor/survey"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -16,17 +18,17 @@ import (
 // restoreCommand is the command line of siftkv restore.
 type restoreCommand struct {
 	Dir
-	From   []string `arg:"" help:"Backups, in the order in which they were made; - is standard input. A file may hold several, one behind the other."`
-	Verify bool     `help:"Check every byte of the restored store."`
+	From   cli.Files `arg:"" help:"Backups, in the order in which they were made; - is standard input. A file may hold several, one behind the other."`
+	Verify bool      `help:"Check every byte of the restored store."`
 }
 
 // Run restores one backup after the other.
 func (c *restoreCommand) Run(ctx context.Context, p *program) error {
-	state, err := manifest.Restore(vfs.OS, c.Dir.Dir)
+	state, err := manifest.Restore(vfs.OS, string(c.Dir.Dir))
 	if err != nil {
 		return err
 	}
-	r := &restoring{ctx: ctx, p: p, dir: c.Dir.Dir, start: state, answer: restoreItem{Restored: c.Dir.Dir, Streams: []streamItem{}}}
+	r := &restoring{ctx: ctx, p: p, dir: string(c.Dir.Dir), start: state, answer: restoreItem{Restored: keytext.Name(c.Dir.Dir), Streams: []streamItem{}}}
 	for _, name := range c.From {
 		if err = r.input(name); err != nil {
 			break
@@ -44,7 +46,7 @@ func (c *restoreCommand) Run(ctx context.Context, p *program) error {
 // verify checks the store as siftkv verify does.
 func (c *restoreCommand) verify(ctx context.Context, p *program, answer *restoreItem) error {
 	step, end := p.progress()
-	s, err := survey.Verify(ctx, c.Dir.Dir, survey.Options{Progress: step})
+	s, err := survey.Verify(ctx, string(c.Dir.Dir), survey.Options{Progress: step})
 	end()
 	if err != nil {
 		return err
@@ -122,7 +124,7 @@ func (r *restoring) stream(in *streams) error {
 	if r.broken != nil && (!started || h.Parent != r.id) {
 		return r.broken
 	}
-	it := streamItem{Input: in.name, ID: backupID(h.BackupID), Since: backupID(h.Parent), Files: h.Files, Bytes: h.Bytes}
+	it := streamItem{Input: keytext.Name(in.name), ID: backupID(h.BackupID), Since: backupID(h.Parent), Files: h.Files, Bytes: h.Bytes}
 	if started && !r.goesOn(h) {
 		if r.passed == "" {
 			r.passed = in.name
@@ -183,7 +185,7 @@ func (r *restoring) unfinished(in *streams, h backup.Header, base int64, u *kv.R
 
 // A restoreItem is the result in JSON.
 type restoreItem struct {
-	Restored string       `json:"restored"` // the directory
+	Restored keytext.Name `json:"restored"` // the directory
 	Streams  []streamItem `json:"streams"`
 	Offset   *int64       `json:"unfinished_at,omitempty"` // of the stream that was being restored; not there: nothing is unfinished
 	Hint     string       `json:"hint,omitempty"`
@@ -192,12 +194,12 @@ type restoreItem struct {
 
 // A streamItem is a stream that was read to its end.
 type streamItem struct {
-	Input      string `json:"input"`
-	ID         string `json:"id"`
-	Since      string `json:"since,omitempty"`
-	Files      uint64 `json:"files"`
-	Bytes      int64  `json:"bytes"`
-	PassedOver bool   `json:"passed_over,omitempty"` // the directory had it
+	Input      keytext.Name `json:"input"`
+	ID         string       `json:"id"`
+	Since      string       `json:"since,omitempty"`
+	Files      uint64       `json:"files"`
+	Bytes      int64        `json:"bytes"`
+	PassedOver bool         `json:"passed_over,omitempty"` // the directory had it
 }
 
 func (r *restoreItem) print(p *program) error {

@@ -73,11 +73,7 @@ func (c *scanCommand) print(p *program, it *kv.Iterator) error {
 
 // bounds are those that both the range and the prefix allow.
 func (c *scanCommand) bounds(p *program) (*kv.IterOptions, error) {
-	lower, err := p.parseBound("--lower", c.Lower)
-	if err != nil {
-		return nil, err
-	}
-	upper, err := p.parseBound("--upper", c.Upper)
+	lower, upper, err := p.parseRange(c.Lower, c.Upper)
 	if err != nil {
 		return nil, err
 	}

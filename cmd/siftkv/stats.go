@@ -11,7 +11,7 @@ type statsCommand struct{ Dir }
 
 // Run prints the shape of the store, as far as it can be read.
 func (c *statsCommand) Run(ctx context.Context, p *program) error {
-	s, err := survey.Shape(ctx, c.Dir.Dir)
+	s, err := survey.Shape(ctx, string(c.Dir.Dir))
 	if err != nil {
 		return err
 	}

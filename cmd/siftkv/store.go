@@ -7,13 +7,14 @@ import (
 	"os"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
 
 // Dir is the argument of commands that open a store.
 type Dir struct {
-	Dir string `arg:"" help:"Directory of the store."`
+	Dir cli.Directory `arg:"" help:"Directory of the store."`
 }
 
 // read opens the store read-only for the time of a call.
@@ -21,17 +22,17 @@ func (d *Dir) read(f func(db *kv.DB) error) error { return d.with(&kv.Options{Re
 
 // write opens the store, which must be there, for the time of a call.
 func (d *Dir) write(o *kv.Options, f func(db *kv.DB) error) error {
-	if _, err := os.Stat(d.Dir); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(string(d.Dir)); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w in %s", kv.ErrNotExist, d.Dir)
 	}
-	if entries, err := os.ReadDir(d.Dir); err == nil && len(entries) == 0 {
+	if entries, err := os.ReadDir(string(d.Dir)); err == nil && len(entries) == 0 {
 		return fmt.Errorf("%w in %s: the directory is empty", kv.ErrNotExist, d.Dir)
 	}
 	return d.with(o, f)
 }
 
 func (d *Dir) with(o *kv.Options, f func(db *kv.DB) error) (err error) {
-	db, err := kv.Open(d.Dir, o)
+	db, err := kv.Open(string(d.Dir), o)
 	if err != nil {
 		return err
 	}

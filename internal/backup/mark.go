@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -48,6 +49,10 @@ func (m *Mark) Has(f File) bool {
 func compareFiles(a, b File) int {
 	return cmp.Or(cmp.Compare(a.Num, b.Num), cmp.Compare(a.ID, b.ID))
 }
+
+// IsMark reports whether b begins as a mark does. If it does not, it is something else,
+// and no damaged mark.
+func IsMark(b []byte) bool { return bytes.HasPrefix(b, []byte(markMagic)) }
 
 // Append appends the encoded mark to dst.
 func (m *Mark) Append(dst []byte) []byte {

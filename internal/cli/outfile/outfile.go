@@ -67,6 +67,10 @@ func Write(path string, write func(io.Writer) error) error {
 	return nil
 }
 
+// Target returns the path of the file that is written if a path is: that behind its
+// symbolic links, there or not.
+func Target(path string) (string, error) { return follow(path) }
+
 // A target is what a path leads to.
 type target struct {
 	path   string      // of the file itself, behind all links; of a stream, as it was given
