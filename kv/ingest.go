@@ -58,11 +58,14 @@ func (d *DB) IngestContext(ctx context.Context, paths []string, o *IngestOptions
 		return err
 	}
 	defer in.end()
-	if err := in.run(paths); err != nil {
-		in.takeBack()
-		return err
+	err := in.run(paths)
+	if err != nil && in.submitted {
+		return err // the manifest may name the files
 	}
-	return nil
+	if err == nil || in.takeBack() {
+		in.settled()
+	}
+	return err
 }
 
 // An ingest is one call of Ingest.
@@ -71,10 +74,12 @@ type ingest struct {
 	ctx  context.Context
 	opts IngestOptions
 
-	brought   []uint64       // numbers of the files in the directory
-	files     []ingestedFile // those with anything in them
-	spans     []runningSpan  // where they are being placed
-	submitted bool           // the manifest may name the files
+	numbers   manifest.Ingest // of the files
+	announced bool            // they stand in a file's name
+	brought   []uint64        // numbers of the files in the directory
+	files     []ingestedFile  // those with anything in them
+	spans     []runningSpan   // where they are being placed
+	submitted bool            // the manifest may name the files
 }
 
 // An ingestedFile is a file on its way into the store.
@@ -115,8 +120,14 @@ func (in *ingest) interrupted() error {
 }
 
 func (in *ingest) run(paths []string) error {
-	for _, path := range paths {
-		if err := in.bring(path); err != nil {
+	if len(paths) == 0 {
+		return nil
+	}
+	if err := in.announce(len(paths)); err != nil {
+		return err
+	}
+	for i, path := range paths {
+		if err := in.bring(path, in.numbers.First+uint64(i)); err != nil {
 			return err
 		}
 	}
@@ -214,16 +225,16 @@ func (in *ingest) count(seq base.SeqNum) {
 	in.d.log.Debug("ingested", "files", len(in.files), "bytes", bytes, "sequence", uint64(seq))
 }
 
-// takeBack removes the files that were brought in, unless the manifest may name
-// them.
-func (in *ingest) takeBack() {
-	if in.submitted {
-		return
-	}
+// takeBack removes the files that were brought in, and reports whether they are gone
+// for good.
+func (in *ingest) takeBack() bool {
+	gone := true
 	for _, num := range in.brought {
 		name := in.d.path(manifest.FileTable, num)
 		if err := in.d.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			in.d.log.Warn("a file that was not ingested could not be removed", "file", name, "error", err)
+			gone = false
 		}
 	}
+	return gone && in.d.fs.SyncDir(in.d.dir) == nil
 }

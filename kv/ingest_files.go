@@ -28,13 +28,37 @@ func (in *ingest) source() vfs.FS {
 	return in.d.fs
 }
 
+// announce takes numbers for so many files, and puts a file into the directory that
+// has them in its name: should the manifest be lost after a crash, nothing else tells
+// a part of an ingest from tables that the store had.
+func (in *ingest) announce(files int) error {
+	last := in.d.nextFile.Add(uint64(files)) - 1
+	in.numbers = manifest.Ingest{First: last - uint64(files) + 1, Last: last}
+	f, err := in.d.fs.Create(filepath.Join(in.d.dir, in.numbers.FileName()))
+	if err != nil {
+		return err
+	}
+	in.announced = true
+	return errors.Join(f.Close(), in.d.fs.SyncDir(in.d.dir))
+}
+
+// settled removes what announce left. The files are in the manifest, or gone.
+func (in *ingest) settled() {
+	if !in.announced {
+		return
+	}
+	name := filepath.Join(in.d.dir, in.numbers.FileName())
+	if err := in.d.fs.Remove(name); err != nil {
+		in.d.log.Warn("the mark of an ingest that has ended could not be removed", "file", name, "error", err)
+	}
+}
+
 // bring gives the file at path a number and a name in the store, and examines it
 // there: what was checked is what the store has.
-func (in *ingest) bring(path string) error {
+func (in *ingest) bring(path string, num uint64) error {
 	if err := in.interrupted(); err != nil {
 		return err
 	}
-	num := in.d.newFileNum()
 	in.brought = append(in.brought, num)
 	name := in.d.path(manifest.FileTable, num)
 	linked, err := in.link(path, name)
@@ -44,7 +68,11 @@ func (in *ingest) bring(path string) error {
 	if err != nil {
 		return fmt.Errorf("siftkv: ingest %s: %w", path, err)
 	}
-	return in.examine(path, name, num)
+	taken := len(in.files)
+	if err := in.examine(path, name, num); err != nil || len(in.files) > taken {
+		return err
+	}
+	return in.d.fs.Remove(name) // there is nothing in it
 }
 
 // link gives the file a second name and makes its bytes durable, or reports that it

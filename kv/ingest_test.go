@@ -262,7 +262,7 @@ func TestWritesJustBeforeAnIngest(t *testing.T) {
 	require.NoError(t, err)
 	in := &ingest{d: db, ctx: t.Context()}
 	require.NoError(t, in.begin())
-	require.NoError(t, in.bring(ingestFile(t, db.fs, "file", nil, "k=ingested")))
+	require.NoError(t, in.bring(ingestFile(t, db.fs, "file", nil, "k=ingested"), db.newFileNum()))
 	set(t, db, "k", "just before")
 	set(t, db, "before", "too")
 	require.NoError(t, db.commits.exclusive(db, in.install))

@@ -195,7 +195,7 @@ func (d *DB) removeObsolete() {
 		obsolete := kind == manifest.FileTable && !live[num] ||
 			kind == manifest.FileWAL && num < logNum ||
 			kind == manifest.FileManifest && num != manifestNum ||
-			kind == manifest.FileTemp || kind == manifest.FileRestore
+			kind == manifest.FileTemp || kind == manifest.FileRestore || kind == manifest.FileIngest
 		if obsolete {
 			d.cleaner.file(filepath.Join(d.dir, name))
 		}

@@ -22,6 +22,7 @@ const (
 	FileTemp                     // *.tmp: being written, worthless after a crash
 	FileRestore                  // RESTORE: what a restore has done
 	FileReader                   // READER-4711-1: the registration of a reader beside the writer
+	FileIngest                   // INGEST-000020-000022: the numbers of an ingest that is under way
 )
 
 // Names of the files that have no number.
@@ -32,6 +33,7 @@ const (
 	tempSuffix  = vfs.TempSuffix
 
 	readerPrefix = "READER-"
+	ingestPrefix = "INGEST-"
 )
 
 // FileName returns the base name of a numbered file.
@@ -52,8 +54,36 @@ func FileName(kind FileKind, num uint64) string {
 	}
 }
 
+// An Ingest is the numbers of the tables of one ingest. A file of its name, which has
+// no bytes, is in the directory from before the first of these tables is until the
+// manifest lists them all, or they are gone: what it names and no manifest lists is a
+// part of an ingest that a crash broke off.
+type Ingest struct{ First, Last uint64 }
+
+// FileName returns the base name of the file.
+func (i Ingest) FileName() string { return fmt.Sprintf("%s%06d-%06d", ingestPrefix, i.First, i.Last) }
+
+// Has reports whether a table's number is one of the ingest's.
+func (i Ingest) Has(num uint64) bool { return i.First <= num && num <= i.Last }
+
+// ParseIngest is the inverse of Ingest.FileName.
+func ParseIngest(name string) (i Ingest, ok bool) {
+	digits, ok := strings.CutPrefix(name, ingestPrefix)
+	if !ok {
+		return i, false
+	}
+	first, last, _ := strings.Cut(digits, "-")
+	for to, from := range map[*uint64]string{&i.First: first, &i.Last: last} {
+		var err error
+		if *to, err = strconv.ParseUint(from, 10, 64); err != nil {
+			return Ingest{}, false
+		}
+	}
+	return i, i.FileName() == name && i.First <= i.Last
+}
+
 // ParseFileName is the inverse of FileName. Temporary files and
-// registrations have no number.
+// registrations have no number; that of an ingest is its last.
 func ParseFileName(name string) (kind FileKind, num uint64) {
 	if digits, ok := strings.CutPrefix(name, "MANIFEST-"); ok {
 		return numbered(FileManifest, digits, name)
@@ -63,6 +93,9 @@ func ParseFileName(name string) (kind FileKind, num uint64) {
 	}
 	if digits, ok := strings.CutSuffix(name, ".wal"); ok {
 		return numbered(FileWAL, digits, name)
+	}
+	if ingest, ok := ParseIngest(name); ok {
+		return FileIngest, ingest.Last
 	}
 	if ids, ok := strings.CutPrefix(name, readerPrefix); ok && isReader(ids) {
 		return FileReader, 0

@@ -1,0 +1,123 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// ingestMarks returns the ingests that the files in a directory name.
+func ingestMarks(t *testing.T, fsys vfs.FS) (marks []manifest.Ingest) {
+	t.Helper()
+	names, err := fsys.List("db")
+	require.NoError(t, err)
+	for _, name := range names {
+		if ingest, ok := manifest.ParseIngest(name); ok {
+			marks = append(marks, ingest)
+		}
+	}
+	return marks
+}
+
+// As long as a table of an ingest is in the directory and not in the manifest, a mark
+// has its number: before every call that changes the disk. The mark goes when the
+// ingest ends, well or not.
+func TestAnIngestIsMarkedWhileItIsUnderWay(t *testing.T) {
+	for refused := 1; ; refused++ {
+		mem := vfs.NewMem()
+		f := &faultFS{fs: mem}
+		o := &Options{fs: f}
+		wait := healing(o)
+		db, err := Open("db", o)
+		require.NoError(t, err)
+		set(t, db, "before", "1")
+		var paths []string
+		for i := range 3 {
+			paths = append(paths, ingestFile(t, mem, fmt.Sprintf("file%d", i), nil, fmt.Sprintf("k%d=v", i)))
+		}
+		empty := ingestFile(t, mem, "empty", nil)
+		calls, marked, refusedOp := 0, 0, ""
+		f.set(func(c ioCall) (int, error) {
+			if !c.changes {
+				return 0, nil
+			}
+			marks := ingestMarks(t, mem)
+			names, err := mem.List("db")
+			require.NoError(t, err)
+			listed := map[uint64]bool{}
+			require.NoError(t, manifest.Load(mem, "db", 1, func(e *manifest.Edit) error {
+				for _, a := range e.Added {
+					listed[a.Table.Num] = true
+				}
+				return nil
+			}))
+			for _, name := range names {
+				kind, num := manifest.ParseFileName(name)
+				if kind != manifest.FileTable || listed[num] || num < 3 {
+					continue
+				}
+				if slices.ContainsFunc(marks, func(i manifest.Ingest) bool { return i.Has(num) }) {
+					marked++
+				}
+			}
+			if calls++; calls == refused {
+				refusedOp = c.op
+				return 0, syscall.EIO
+			}
+			return 0, nil
+		})
+		err = db.Ingest(append(paths, empty))
+		f.set(nil)
+		if err == nil {
+			require.Positive(t, marked)
+			requireGet(t, db, "k2", "v")
+		} else {
+			require.ErrorIs(t, err, syscall.EIO)
+			wait(db)
+		}
+		marks := ingestMarks(t, mem)
+		if refusedOp != "remove" && !errors.Is(err, ErrReadOnly) {
+			require.Empty(t, marks, "call %d: %v", refused, err)
+		}
+		require.NoError(t, db.Close())
+		// Numbers of a mark are never given to other files.
+		db, err2 := Open("db", &Options{fs: mem})
+		require.NoError(t, err2)
+		db.cleaner.wait()
+		require.Empty(t, ingestMarks(t, mem))
+		for _, m := range marks {
+			require.Greater(t, db.newFileNum(), m.Last)
+		}
+		require.NoError(t, db.Close())
+		if refused > calls {
+			require.Greater(t, refused, 15)
+			return
+		}
+	}
+}
+
+// An ingest that is given up leaves neither mark nor tables.
+func TestAnIngestThatIsGivenUpLeavesNoMark(t *testing.T) {
+	mem := vfs.NewMem()
+	db, err := Open("db", &Options{fs: mem})
+	require.NoError(t, err)
+	path := ingestFile(t, mem, "file", nil, "k=v")
+	before, err := mem.List("db")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, db.IngestContext(ctx, []string{path}, nil), context.Canceled)
+	require.ErrorIs(t, db.Ingest([]string{path, path}), ErrNotIngestible)
+	after, err := mem.List("db")
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	require.NoError(t, db.Close())
+}
