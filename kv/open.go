@@ -264,13 +264,14 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	return nil
 }
 
-// closeManifest ends the manifest. If nothing went wrong before, it says how far the
-// writes go that are in the logs and tables: what is missing on the next start was not
-// lost to a crash.
+// closeManifest ends the manifest, which says how far the writes go that are in the
+// logs and tables: what is missing on the next start was not lost to a crash. If
+// something went wrong before, the manifest stays without an end.
 func (d *DB) closeManifest(err error) error {
-	if err == nil && d.failure == nil {
-		err = d.manifest.Append(&manifest.Edit{Closed: d.seq()})
+	if err != nil || d.failure != nil {
+		return errors.Join(err, d.manifest.Abandon())
 	}
+	err = d.manifest.Append(&manifest.Edit{Closed: d.seq()})
 	return errors.Join(err, d.manifest.Close())
 }
 

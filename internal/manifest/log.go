@@ -12,6 +12,7 @@ import (
 // concurrent use.
 type Log struct {
 	w   *wal.Writer
+	f   vfs.WriteFile
 	num uint64
 }
 
@@ -22,7 +23,7 @@ func Create(fs vfs.FS, dir string, num uint64, snapshot *Edit) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{w: wal.NewWriter(f, num, wal.Options{}), num: num}
+	l := &Log{w: wal.NewWriter(f, num, wal.Options{}), f: f, num: num}
 	if err = l.Append(snapshot); err == nil {
 		// The name of the manifest must last before CURRENT may name it.
 		if err = fs.SyncDir(dir); err == nil {
@@ -51,8 +52,13 @@ func (l *Log) Num() uint64 { return l.num }
 // Size returns the manifest's length in bytes.
 func (l *Log) Size() int64 { return l.w.Size() }
 
-// Close closes the file.
+// Close ends the log and closes the file. The end says that the store was closed in
+// good order, and nothing of the log is missing.
 func (l *Log) Close() error { return l.w.Close() }
+
+// Abandon closes the file and leaves the log as a crash does: without an end. Nothing
+// may be called after it.
+func (l *Log) Abandon() error { return l.f.Close() }
 
 // Load calls apply with every edit of the manifest with this number, in order.
 // The last record was never acknowledged if a crash cut it off, or lost a part of
