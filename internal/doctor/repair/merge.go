@@ -2,6 +2,7 @@ package repair
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"slices"
 
@@ -82,14 +83,16 @@ func (r *repairer) discard(pieces []*piece) {
 	}
 }
 
-// A merger goes through the point entries of several tables in order. Of equal
-// internal keys it returns the one of the table with the largest number.
+// A merger goes through the point entries of several tables in order. Of the versions
+// of a key with one sequence number it returns that of the table with the largest number:
+// they are one write, which a compaction may have made another kind of, or their
+// number is 0 and newer files have newer writes.
 type merger struct {
 	inputs    []*mergeInput // by descending number
 	key       base.InternalKey
 	value     []byte
 	started   bool
-	differing int // equal internal keys with different values
+	differing int // versions with one sequence number that are not the same
 	err       error
 }
 
@@ -125,11 +128,11 @@ func (m *merger) open(p *piece, tombs []rangedel.Tombstone) ([]rangedel.Tombston
 func (m *merger) next() bool {
 	var least *mergeInput
 	for _, in := range m.inputs {
-		switch {
-		case !m.started:
+		if !m.started {
 			in.on = in.it.First()
-		case in.on && base.Compare(in.it.Key(), m.key) == 0:
-			if !bytes.Equal(in.it.Value(), m.value) {
+		}
+		for m.started && in.on && m.sameVersion(in.it.Key()) {
+			if in.it.Key().Trailer != m.key.Trailer || !bytes.Equal(in.it.Value(), m.value) {
 				m.differing++
 			}
 			in.on = in.it.Next()
@@ -138,7 +141,7 @@ func (m *merger) next() bool {
 			m.err = err
 			return false
 		}
-		if in.on && (least == nil || base.Compare(in.it.Key(), least.it.Key()) < 0) {
+		if in.on && (least == nil || comesBefore(in.it.Key(), least.it.Key())) {
 			least = in
 		}
 	}
@@ -148,8 +151,19 @@ func (m *merger) next() bool {
 	}
 	k := least.it.Key()
 	m.key = base.InternalKey{User: append(m.key.User[:0], k.User...), Trailer: k.Trailer}
-	m.value = least.it.Value()
+	m.value = append(m.value[:0], least.it.Value()...) // its table may be read on before the others
 	return true
+}
+
+// sameVersion reports whether k is the version that was returned last, whatever its
+// kind.
+func (m *merger) sameVersion(k base.InternalKey) bool {
+	return bytes.Equal(k.User, m.key.User) && k.SeqNum() == m.key.SeqNum()
+}
+
+// comesBefore reports whether a is a smaller key than b, or a newer version of it.
+func comesBefore(a, b base.InternalKey) bool {
+	return cmp.Or(bytes.Compare(a.User, b.User), cmp.Compare(b.SeqNum(), a.SeqNum())) < 0
 }
 
 func (m *merger) close() error {
