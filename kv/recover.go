@@ -3,6 +3,7 @@ package kv
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -76,6 +77,8 @@ func (d *DB) checkTables(v *version) error {
 		name := d.path(manifest.FileTable, t.Num)
 		size, err := d.fs.Stat(name)
 		switch {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			errs = append(errs, err) // whether it is there is not known
 		case err != nil:
 			errs = append(errs, &CorruptionError{File: name, Offset: -1, What: fmt.Sprintf("a table of level %d", level), Cause: err, Hint: d.hint()})
 		case size != t.Size:

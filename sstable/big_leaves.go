@@ -52,7 +52,7 @@ func (r *Reader) bigLeaf(i int, keep bool, p *Probe) (*blockindex.Index, error) 
 		return leaf, nil // it has come since we looked
 	}
 	offset, length := r.index.Block(i)
-	data, err := r.readBlock(indexLeaf, offset, length)
+	data, err := r.readBlock(new([]byte), indexLeaf, offset, length)
 	if err != nil {
 		return nil, err
 	}

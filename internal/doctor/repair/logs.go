@@ -39,7 +39,7 @@ func (r *repairer) logs() error {
 		}
 		r.report.file(l.Name, Replayed, fmt.Sprintf("%d records, %d writes", l.Records, l.Writes))
 		names = append(names, l.Name)
-		_, err := survey.ReadLog(r.fs, r.dir, l.Num, func(rec survey.Record) error {
+		_, err := r.s.ReadLog(l.Num, func(rec survey.Record) error {
 			last := rec.Seq + rec.Count - 1
 			if last <= floor {
 				return nil

@@ -22,7 +22,9 @@ type Options struct {
 	// that would be salvaged are held in memory meanwhile.
 	DryRun bool
 	// Out is a directory, not there or empty, that gets the repaired store. The
-	// original is left as it is; whole tables are linked where that is possible.
+	// original is left as it is; whole tables are linked where that is possible. Pieces of
+	// files that the device cannot read count as damaged: a repair in place refuses them,
+	// and any other file that it may not read.
 	Out string
 	// Progress, if set, is told about the files of each phase.
 	Progress func(phase string, done, total int)
@@ -108,7 +110,7 @@ func (r *repairer) checkOut() error {
 
 // examine surveys the store.
 func (r *repairer) examine() (err error) {
-	o := survey.Options{FS: r.fs, Deep: true, Progress: r.o.Progress}
+	o := survey.Options{FS: r.fs, Deep: true, Progress: r.o.Progress, ReadAround: r.o.Out != ""}
 	if r.fs == vfs.OS {
 		r.s, err = survey.Verify(r.ctx, r.dir, o)
 	} else {

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"cmp"
 	"errors"
 	"path/filepath"
 
@@ -59,37 +60,31 @@ func (r *repairer) loseTable(t *survey.Table, what string) {
 
 // salvage writes what checks out of a table to a new one.
 func (r *repairer) salvage(t *survey.Table) error {
-	path := filepath.Join(r.dir, t.Name)
-	f, err := r.fs.Open(path)
-	if err != nil {
-		r.report.file(t.Name, LeftOut, err.Error())
-		r.loseTable(t, err.Error())
-		return nil
-	}
 	w := r.newTables(writerOptions(t), 0)
-	o := &sstable.SalvageOptions{Name: path}
+	o := &sstable.SalvageOptions{Name: filepath.Join(r.dir, t.Name)}
 	if t.Listing != nil {
 		o.ID, o.Seq = t.Listing.ID, t.Listing.Seq
 	}
+	var sv *sstable.Salvage
 	var failed error
-	sv, err := sstable.SalvageFile(onlyReader{f}, t.Size, o, func(k base.InternalKey, value []byte) error {
-		failed = w.add(k, value)
-		return failed
-	})
-	if cerr := f.Close(); cerr != nil && err == nil {
-		err = cerr
-	}
-	switch {
-	case failed != nil:
-		return failed
-	case errors.Is(err, sstable.ErrNewerFormat):
+	fault, err := r.s.Examine(t.Name, func(f vfs.ReadFile) (err error) {
+		sv, err = sstable.SalvageFile(onlyReader{f}, t.Size, o, func(k base.InternalKey, value []byte) error {
+			failed = w.add(k, value)
+			return failed
+		})
 		return err
-	case err == nil && t.Listing != nil && sv.ID != t.Listing.ID:
-		err = errors.New("it is another file, put in this one's place")
+	})
+	switch {
+	case err != nil || failed != nil:
+		return cmp.Or(failed, err)
+	case errors.Is(fault, sstable.ErrNewerFormat):
+		return fault
+	case fault == nil && t.Listing != nil && sv.ID != t.Listing.ID:
+		fault = errors.New("it is another file, put in this one's place")
 	}
-	if err != nil {
+	if fault != nil {
 		w.abort()
-		r.report.file(t.Name, LeftOut, err.Error())
+		r.report.file(t.Name, LeftOut, fault.Error())
 		r.loseTable(t, "nothing can be salvaged")
 		return nil
 	}

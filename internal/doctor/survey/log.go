@@ -1,11 +1,11 @@
 package survey
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -54,7 +54,7 @@ func (s *Store) readLogs(names []string) error {
 			return err
 		}
 		s.o.Progress("logs", i, len(nums))
-		l, err := ReadLog(s.fs, s.Dir, num, func(Record) error { return nil })
+		l, err := s.ReadLog(num, func(Record) error { return nil })
 		if err != nil {
 			return err
 		}
@@ -71,33 +71,39 @@ func (s *Store) readLogs(names []string) error {
 }
 
 // ReadLog calls visit with every record of a log that checks out, also behind
-// damage. It returns an error if visit does, or if a newer version wrote the log.
-func ReadLog(fsys vfs.FS, dir string, num uint64, visit func(Record) error) (l *Log, err error) {
-	l = &Log{Num: num, Name: manifest.FileName(manifest.FileWAL, num)}
-	path := filepath.Join(dir, l.Name)
-	f, err := fsys.Open(path)
-	if err == nil {
-		if l.Bytes, err = f.Size(); err != nil {
-			err = errors.Join(err, f.Close())
+// damage. It returns an error if visit does, if a newer version wrote the log, or if
+// the file system does not let it be read.
+func (s *Store) ReadLog(num uint64, visit func(Record) error) (*Log, error) {
+	l := &Log{Num: num, Name: manifest.FileName(manifest.FileWAL, num)}
+	var refused error
+	fault, err := s.Examine(l.Name, func(f vfs.ReadFile) (err error) {
+		if l.Bytes, err = f.Size(); err == nil {
+			refused = l.read(wal.NewReader(f, s.path(l.Name), num), visit)
 		}
+		return err
+	})
+	if err = cmp.Or(err, refused); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		l.Damage = damageOf(l.Name, err)
-		return l, nil
+	if fault != nil {
+		l.Damage = damageOf(l.Name, fault)
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	r := wal.NewReader(f, path, num)
+	return l, nil
+}
+
+// read reads all of the log.
+func (l *Log) read(r *wal.Reader, visit func(Record) error) error {
 	for {
 		data, err := r.Next()
 		switch {
 		case errors.Is(err, io.EOF):
 			l.Closed, l.Skipped = r.Clean(), l.Skipped+r.Skipped()
-			return l, nil
+			return nil
 		case errors.Is(err, wal.ErrNewerFormat):
-			return nil, err
+			return err
 		case err == nil:
 			if err := l.record(data, r.Offset(), visit); err != nil {
-				return nil, err
+				return err
 			}
 			continue
 		case r.CrashExplains(err):
@@ -110,7 +116,7 @@ func ReadLog(fsys vfs.FS, dir string, num uint64, visit func(Record) error) (l *
 				l.Skipped += l.Bytes - r.Offset() // the file cannot be read on
 			}
 			l.Skipped += r.Skipped()
-			return l, nil
+			return nil
 		}
 	}
 }

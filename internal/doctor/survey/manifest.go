@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
@@ -54,6 +55,13 @@ func (s *Store) readManifests(names []string) error {
 	slices.Sort(nums)
 	slices.Reverse(nums)
 	num, err := manifest.Current(s.fs, s.Dir)
+	whole := false
+	if errors.Is(err, manifest.ErrNewerFormat) {
+		var unread error
+		if whole, unread = s.currentIsWhole(); unread != nil {
+			return unread
+		}
+	}
 	switch {
 	case err == nil:
 		s.Current = manifest.FileName(manifest.FileManifest, num)
@@ -62,14 +70,16 @@ func (s *Store) readManifests(names []string) error {
 			break
 		}
 		nums = append([]uint64{num}, slices.DeleteFunc(nums, func(n uint64) bool { return n == num })...)
-	case errors.Is(err, manifest.ErrNewerFormat) && s.currentIsWhole():
+	case errors.Is(err, manifest.ErrNewerFormat) && whole:
 		return err
 	case errors.Is(err, manifest.ErrNewerFormat):
 		s.damaged(manifest.CurrentName, 0, "the store's pointer to its manifest: the version is newer and the checksum does not match")
 	case errors.Is(err, fs.ErrNotExist):
 		s.damaged(manifest.CurrentName, -1, "the pointer to the manifest is missing")
-	default:
+	case errors.Is(err, base.ErrCorruption), s.aboutBytes(err):
 		s.Damage = append(s.Damage, damageOf(manifest.CurrentName, err)...)
+	default:
+		return err
 	}
 	var best *Manifest
 	for i, num := range nums {
@@ -98,16 +108,15 @@ func (s *Store) readManifests(names []string) error {
 }
 
 // currentIsWhole reports whether CURRENT's checksum is right.
-func (s *Store) currentIsWhole() bool {
-	f, err := s.fs.Open(s.path(manifest.CurrentName))
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	b := make([]byte, 4096)
-	n, _ := f.ReadAt(b, 0)
-	line, crc, ok := strings.Cut(string(b[:n]), " crc=")
-	return ok && strings.TrimSuffix(crc, "\n") == fmt.Sprintf("%08x", base.Checksum(0, 0, []byte(line)))
+func (s *Store) currentIsWhole() (whole bool, err error) {
+	_, err = s.Examine(manifest.CurrentName, func(f vfs.ReadFile) error {
+		b := make([]byte, 4096)
+		n, err := f.ReadAt(b, 0)
+		line, crc, ok := strings.Cut(string(b[:n]), " crc=")
+		whole = ok && strings.TrimSuffix(crc, "\n") == fmt.Sprintf("%08x", base.Checksum(0, 0, []byte(line)))
+		return err
+	})
+	return whole, err
 }
 
 func manifestNum(name string) uint64 {
@@ -117,26 +126,40 @@ func manifestNum(name string) uint64 {
 
 func (s *Store) readManifest(num uint64) (m *Manifest, damage []Damage, err error) {
 	m = &Manifest{Num: num, Name: manifest.FileName(manifest.FileManifest, num), Live: map[uint64]manifest.AddedTable{}, Dead: map[uint64]bool{}}
-	f, err := s.fs.Open(s.path(m.Name))
-	if err != nil {
-		m.Broken = true
-		return m, damageOf(m.Name, err), nil
+	var refused error
+	fault, err := s.Examine(m.Name, func(f vfs.ReadFile) error {
+		damage, refused = s.readEdits(m, wal.NewReader(f, s.path(m.Name), num))
+		return nil
+	})
+	if err = cmp.Or(err, refused); err != nil {
+		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	r := wal.NewReader(f, s.path(m.Name), num)
+	if fault != nil {
+		m.Broken = true
+		return m, damageOf(m.Name, fault), nil
+	}
+	if m.StoreID == 0 {
+		m.Broken = true
+		damage = append(damage, Damage{File: m.Name, Offset: 0, What: "the description of the whole store is missing"})
+	}
+	return m, damage, nil
+}
+
+// readEdits takes in every edit that checks out, also behind damage.
+func (s *Store) readEdits(m *Manifest, r *wal.Reader) (damage []Damage, err error) {
 	for {
 		record, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			m.Closed = r.Clean()
-			break
+			return damage, nil
 		}
 		if r.CrashExplains(err) {
 			s.note("%s ends in an edit that a crash cut off", m.Name)
-			break
+			return damage, nil
 		}
 		if err == nil {
 			if err = m.apply(record, r.Offset()); errors.Is(err, manifest.ErrNewerFormat) {
-				return nil, nil, fmt.Errorf("%s: %w", m.Name, err)
+				return nil, fmt.Errorf("%s: %w", m.Name, err)
 			}
 			if err != nil {
 				m.Broken = true
@@ -145,19 +168,14 @@ func (s *Store) readManifest(num uint64) (m *Manifest, damage []Damage, err erro
 			continue
 		}
 		if errors.Is(err, wal.ErrNewerFormat) {
-			return nil, nil, err
+			return nil, err
 		}
 		m.Broken = true
 		damage = append(damage, damageOf(m.Name, err)...)
 		if !r.Skip() {
-			break
+			return damage, nil
 		}
 	}
-	if m.StoreID == 0 {
-		m.Broken = true
-		damage = append(damage, Damage{File: m.Name, Offset: 0, What: "the description of the whole store is missing"})
-	}
-	return m, damage, nil
 }
 
 // logHeader is where the first record of a log stands.

@@ -37,6 +37,9 @@ type Options struct {
 	FS vfs.FS
 	// Deep reads every byte of every table. Otherwise tables are opened and no more.
 	Deep bool
+	// ReadAround takes what a device cannot read (EIO) for damage, and goes on behind it.
+	// It is for who leaves the files as they are: another attempt may read them.
+	ReadAround bool
 	// Progress, if set, is called before each file of a phase, and behind the last.
 	Progress func(phase string, done, total int)
 }
@@ -69,8 +72,8 @@ type Store struct {
 
 // Take surveys the store in dir. It returns an error that matches kv.ErrNotExist if
 // there is none, kv.ErrForeignDirectory if what is there is another program's, and
-// kv.ErrNewerFormat if a newer version wrote it. Damage is not an error. The caller
-// holds the store's lock.
+// kv.ErrNewerFormat if a newer version wrote it. A file that the file system does not
+// let be read is an error, and damage is none. The caller holds the store's lock.
 func Take(ctx context.Context, dir string, o Options) (*Store, error) {
 	if o.FS == nil {
 		o.FS = vfs.OS
@@ -99,8 +102,7 @@ func Take(ctx context.Context, dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s.judge()
-	s.findGarbage(names)
-	return s, nil
+	return s, s.findGarbage(names)
 }
 
 // Lock takes the store's lock. It leaves no lock file in a directory that holds no
@@ -120,6 +122,7 @@ func Lock(fsys vfs.FS, dir string, mode vfs.LockMode) (io.Closer, error) {
 // the same names.
 func (s *Store) recognize(names []string) error {
 	found, ours := "", false
+	var unread error
 	for _, name := range names {
 		kind, num := manifest.ParseFileName(name)
 		s.NextFile = max(s.NextFile, num+1)
@@ -135,10 +138,14 @@ func (s *Store) recognize(names []string) error {
 			continue
 		}
 		found = name
-		ours = ours || s.hasMark(name, mark, atEnd)
+		has, err := s.hasMark(name, mark, atEnd)
+		ours, unread = ours || has, cmp.Or(unread, err)
 	}
 	if ours {
 		return nil
+	}
+	if unread != nil {
+		return unread
 	}
 	if found == "" {
 		return fmt.Errorf("%w in %s", kv.ErrNotExist, s.Dir)
@@ -146,23 +153,22 @@ func (s *Store) recognize(names []string) error {
 	return fmt.Errorf("%w: %s has a %s, but no file in it bears a mark of this store", kv.ErrForeignDirectory, s.Dir, found)
 }
 
-func (s *Store) hasMark(name, mark string, atEnd bool) bool {
-	f, err := s.fs.Open(s.path(name))
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	size, err := f.Size()
-	if err != nil || size < int64(len(mark)) {
-		return false
-	}
-	at := int64(0)
-	if atEnd {
-		at = size - int64(len(mark))
-	}
-	b := make([]byte, len(mark))
-	n, _ := f.ReadAt(b, at)
-	return string(b[:n]) == mark
+func (s *Store) hasMark(name, mark string, atEnd bool) (has bool, err error) {
+	_, err = s.Examine(name, func(f vfs.ReadFile) error {
+		size, err := f.Size()
+		if err != nil || size < int64(len(mark)) {
+			return err
+		}
+		at := int64(0)
+		if atEnd {
+			at = size - int64(len(mark))
+		}
+		b := make([]byte, len(mark))
+		n, err := f.ReadAt(b, at)
+		has = string(b[:n]) == mark
+		return err
+	})
+	return has, err
 }
 
 func (s *Store) path(name string) string { return filepath.Join(s.Dir, name) }
@@ -200,7 +206,7 @@ func isCorruption(err error) bool {
 }
 
 // findGarbage lists what a manifest that can be trusted does not refer to.
-func (s *Store) findGarbage(names []string) {
+func (s *Store) findGarbage(names []string) error {
 	for _, name := range names {
 		kind, num := manifest.ParseFileName(name)
 		garbage := false
@@ -220,11 +226,12 @@ func (s *Store) findGarbage(names []string) {
 			continue
 		}
 		size, err := s.fs.Stat(s.path(name))
-		if err != nil {
-			s.damaged(name, -1, "%v", err)
+		if err != nil && !s.aboutBytes(err) {
+			return err
 		}
 		s.Garbage = append(s.Garbage, File{Name: name, Bytes: size})
 	}
+	return nil
 }
 
 // Obsolete reports whether the manifest proves that a table is not the store's any

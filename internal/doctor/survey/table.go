@@ -72,19 +72,21 @@ func (s *Store) readTable(t *Table) error {
 		t.Damage = []Damage{{File: t.Name, Offset: -1, What: fmt.Sprintf("a table of level %d is missing", t.Level)}}
 		return nil
 	}
-	f, err := s.fs.Open(s.path(t.Name))
-	if err == nil {
+	fault, err := s.Examine(t.Name, func(f vfs.ReadFile) (err error) {
 		if t.Size, err = f.Size(); err == nil {
 			err = s.inspect(t, f)
 		}
-		err = errors.Join(err, f.Close())
-	}
-	if errors.Is(err, sstable.ErrNewerFormat) && t.Listing == nil {
-		// A table that our own manifest lists is not newer, but damaged.
-		return fmt.Errorf("%w; if the file is damaged and no newer version ever wrote this store, move it away and run again", err)
-	}
+		return err
+	})
 	if err != nil {
-		t.Damage = damageOf(t.Name, err)
+		return err
+	}
+	if errors.Is(fault, sstable.ErrNewerFormat) && t.Listing == nil {
+		// A table that our own manifest lists is not newer, but damaged.
+		return fmt.Errorf("%w; if the file is damaged and no newer version ever wrote this store, move it away and run again", fault)
+	}
+	if fault != nil {
+		t.Damage = damageOf(t.Name, fault)
 	}
 	return nil
 }
