@@ -6,6 +6,7 @@ FUZZTIME ?= 10s
 CUTS     ?= 10000
 FAULTS   ?= 10000
 MINUTES  ?= 10
+SEED     ?= 0
 BENCH    ?= .
 COUNT    ?= 6
 
@@ -16,7 +17,7 @@ GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 # shares pools, and the set that needs no lock.
 CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filterpolicy/internal/... ./filterpolicy/pebblefilter ./internal/cache/... ./internal/memtable/... ./internal/vfs/... ./internal/wal/... ./internal/bench/compare ./internal/bench/engine ./internal/bench/measure ./internal/bench/ycsb ./internal/cli/progress
 
-.PHONY: help check fmt vet lint test race fuzz bench golden cross readamp rocksdb crash faults bitflip soak echarts
+.PHONY: help check fmt vet lint test race fuzz bench golden cross readamp rocksdb crash faults bitflip soak stress echarts
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -74,6 +75,9 @@ bitflip: ## flip every byte of a small store
 
 soak: ## kill -9 a process that writes, again and again for MINUTES; memory and open files stay bounded
 	SOAK_MINUTES=$(MINUTES) $(CRASH) '^TestKill$$'
+
+stress: ## everything at once beside faults, power cuts and lies, for MINUTES, from SEED on (docs/stress.md)
+	$(GO) run ./cmd/siftstress --minutes $(MINUTES) --seed $(SEED)
 
 readamp: ## the main job
 	$(GO) run ./cmd/kvbench readamp

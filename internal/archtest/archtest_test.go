@@ -39,8 +39,9 @@ var layers = []struct {
 	{"internal/bench", 6},
 	{"internal/doctor", 6},
 	{"internal/cli", 6},
-	{"cmd", 7},
-	{"internal/archtest", 8},
+	{"internal/stress", 7},
+	{"cmd", 8},
+	{"internal/archtest", 9},
 }
 
 func layerOf(t *testing.T, pkg string) int {

@@ -1,0 +1,43 @@
+package stress
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Features are parts of a run that can be left out.
+var Features = []string{
+	// What workers do.
+	"ttl", "merge", "rangedel", "tx", "ingest", "backup", "checkpoint", "compact", "snapshot", "context", "follower",
+	// What goes wrong.
+	"sync", "write", "nospace", "emfile", "read", "names", "latency", "badfile", "cut", "kill",
+	// What is looked at beyond the content.
+	"doctor", "garbage", "absolute",
+	// Rounds that combine faults in ways that chance seldom does.
+	"scenarios",
+}
+
+// A featureSet says which features are wanted.
+type featureSet map[string]bool
+
+// parseFeatures reads names with commas between them: "all", or those that are wanted, and
+// with a minus those that are not.
+func parseFeatures(text string) (featureSet, error) {
+	set := featureSet{}
+	for name := range strings.SplitSeq(text, ",") {
+		name, out := strings.CutPrefix(strings.TrimSpace(name), "-")
+		switch {
+		case name == "all" || name == "" || out && len(set) == 0:
+			for _, f := range Features {
+				set[f] = true
+			}
+		case !slices.Contains(Features, name):
+			return nil, fmt.Errorf("stress: there is no feature %q: want all, or some of %s", name, strings.Join(Features, ", "))
+		}
+		if slices.Contains(Features, name) {
+			set[name] = !out
+		}
+	}
+	return set, nil
+}

@@ -1,0 +1,158 @@
+package stress
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/siftkv/siftkv/kv"
+)
+
+// quietly looks at a store on which nobody works any more and where nothing goes wrong any
+// more.
+func (r *round) quietly() *Finding {
+	if r.end == endClose || r.end == endCutInClose {
+		return nil // what goes wrong goes on
+	}
+	r.plan.lift()
+	r.watch.begin(mainGoroutine, "looking at a quiet store")
+	defer r.watch.end(mainGoroutine)
+	if healed, f := r.waitUntilHealed(); f != nil || !healed {
+		return f
+	}
+	if f := r.checkNow("when all was quiet"); f != nil {
+		return f
+	}
+	if r.quiet && r.db.Metrics().QuarantinedTables == 0 {
+		return r.lookForGarbage()
+	}
+	return nil
+}
+
+// patientAttempts is how often a store may try to heal on a disk that works.
+const patientAttempts = 2000
+
+// waitUntilHealed returns when the store takes writes.
+func (r *round) waitUntilHealed() (healed bool, f *Finding) {
+	first := r.db.Metrics().HealAttempts
+	for {
+		m := r.db.Metrics()
+		switch {
+		case m.Failure == "":
+			return true, nil
+		case !r.setup.heals():
+			return false, nil
+		case m.HealAttempts > first+patientAttempts:
+			return false, found("does not heal", "after %d attempts on a disk that works: %s", m.HealAttempts-first, m.Failure)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// checkNow holds what the store has against what was acknowledged, exactly.
+func (r *round) checkNow(what string) *Finding {
+	c, err := readAll(r.db, "", r.rng.IntN(2) == 0)
+	if err != nil {
+		return found("unreadable", "%s: %v", what, err)
+	}
+	o := r.oracle
+	want := content{}
+	for _, k := range o.spaces {
+		maps.Copy(want, k.now.at(o.clock.now()))
+	}
+	for n, value := range o.counters {
+		for inc := range o.increments {
+			if inc.counter == n {
+				value = max(value, inc.value)
+			}
+		}
+		if value > 0 {
+			want[counterKey(n)] = strconv.FormatInt(value, 10)
+		}
+	}
+	if diff := difference(want, c); diff != "" {
+		return found("wrong content", "%s: %s", what, diff)
+	}
+	return nil
+}
+
+// lookForGarbage overwrites keys under a snapshot, compacts the store, closes the snapshot,
+// and compacts again: then the store has one entry for each key, and nothing else.
+func (r *round) lookForGarbage() *Finding {
+	r.counts.garbageChecks++
+	s := r.db.NewSnapshot()
+	w := &worker{r: r, id: mainGoroutine, rng: rand.New(rand.NewPCG(r.rng.Uint64(), 7)), db: r.db, space: r.oracle.spaces[0]}
+	for range 2 {
+		if f := w.overwrite(); f != nil {
+			return f
+		}
+	}
+	for range 2 {
+		if err := r.db.Compact(nil, nil); err != nil {
+			return found("compact", "Compact fails on a disk that works: %v", err)
+		}
+		if err := s.Close(); err != nil {
+			return found("compact", "closing a snapshot: %v", err)
+		}
+	}
+	if f := r.checkNow("after Compact"); f != nil {
+		return f
+	}
+	return r.countEntries()
+}
+
+// overwrite sets many keys.
+func (w *worker) overwrite() *Finding {
+	op := w.begin("Batch.Commit", levelNoSync)
+	b := w.db.NewBatch()
+	if err := w.fill(b, op, 0); err != nil {
+		return found("undocumented error", "filling a batch: %v", err)
+	}
+	for n := range keysPerWorker {
+		set := write{key: fmt.Sprintf("%sk%03d", w.space.prefix, n), value: w.value(op)}
+		op.writes = append(op.writes, set)
+		if err := b.Set([]byte(set.key), []byte(set.value)); err != nil {
+			return found("undocumented error", "filling a batch: %v", err)
+		}
+	}
+	return w.attempt(op, func() error { return b.Commit(writeOptions(op.level)) })
+}
+
+// countEntries compares the number of entries in tables with that of keys.
+func (r *round) countEntries() *Finding {
+	c, err := readAll(r.db, "", false)
+	if err != nil {
+		return found("unreadable", "after Compact: %v", err)
+	}
+	expired, unfolded := 0, 0
+	for _, k := range r.oracle.spaces {
+		expired += k.now.expired(r.oracle.clock.now())
+		unfolded += k.now.unfolded()
+	}
+	var total kv.LevelMetrics
+	for _, l := range r.db.Metrics().Levels {
+		total.Entries += l.Entries
+		total.Deletes += l.Deletes
+		total.RangeDeletes += l.RangeDeletes
+		total.Merges += l.Merges
+	}
+	if total.Entries > uint64(len(c)+expired+unfolded) || total.Entries < uint64(len(c)) || total.Deletes+total.RangeDeletes > 0 || total.Merges > uint64(unfolded) {
+		return found("garbage", "after Compact(nil, nil) and with no snapshot open, the store has %d entries of %d keys (and %d that have expired), %d deletes, %d range deletes, %d operands (of %d keys that they may belong to)",
+			total.Entries, len(c), expired, total.Deletes, total.RangeDeletes, total.Merges, unfolded)
+	}
+	return nil
+}
+
+// rest waits for the store's own goroutines, so that a single worker's operations meet them
+// in the same state each time.
+func (r *round) rest() {
+	for still, n := 0, 0; still < 3 && n < 1000; n++ {
+		m := r.db.Metrics()
+		if still++; m.RunningCompactions > 0 || m.Memtables > 1 || m.Failure != "" && r.setup.heals() {
+			still = 0
+		}
+		time.Sleep(50 * time.Microsecond)
+	}
+}

@@ -1,0 +1,263 @@
+package stress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"github.com/siftkv/siftkv/internal/stress/disk"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// storeDir is where the store is on its disk.
+const storeDir = "db"
+
+// An ending says how a round ends.
+type ending uint8
+
+const (
+	endClose       ending = iota // Close, with all that goes wrong going on
+	endCloseWell                 // Close, when nothing goes wrong any more
+	endCutInClose                // the power is cut during Close
+	endCut                       // the power is cut while workers work
+	endKill                      // the process dies while workers work
+	numberOfEnding               //
+)
+
+func (e ending) String() string {
+	return []string{"Close", "Close on a disk that works", "a power cut during Close", "a power cut", "the process dies"}[e]
+}
+
+// A round opens a store, checks it, disturbs it and ends it.
+type round struct {
+	*life
+	number  int
+	rng     *rand.Rand
+	setup   setup
+	mix     mix
+	plan    *plan
+	end     ending
+	after   bool // the power is cut after Close
+	quiet   bool // garbage is looked for before Close
+	doctor  bool // a copy is repaired before the store is opened
+	inOpen  []*rule
+	planned []*rule
+	cuts    uint64 // on the disk before the round
+
+	db             *kv.DB
+	session, plain *disk.Session
+	watch          *watch
+	workersDone    atomic.Bool
+	stopped        atomic.Bool // a finding ends the round
+	quietAfterEach bool        // a single worker waits for the store after each operation
+	scenario       string
+}
+
+func (r *round) gone() bool {
+	select {
+	case <-r.session.Gone():
+		return true
+	default:
+		return false
+	}
+}
+
+func (r *round) over() bool { return r.stopped.Load() || r.gone() }
+
+func (r *round) String() string {
+	s := fmt.Sprintf("round %d: %s; ends by %v", r.number, r.setup.text, r.end)
+	if r.after {
+		s += ", then a power cut"
+	}
+	if r.scenario != "" {
+		s += "; scenario " + r.scenario
+	}
+	return s
+}
+
+// run goes through the round.
+func (r *round) run(ctx context.Context) *Finding {
+	r.watch = startWatch(r.patience, func() uint64 { return r.disk.Counts().Changes })
+	defer r.watch.close()
+	done := make(chan *Finding, 1)
+	go func() { done <- r.body() }()
+	select {
+	case f := <-done:
+		return f
+	case f := <-r.watch.hung:
+		return f
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+func (r *round) body() *Finding {
+	if f := r.open(); f != nil {
+		return f
+	}
+	f := r.work()
+	if f != nil {
+		r.stopped.Store(true)
+		r.plan.lift()
+		_ = r.db.Close() // so that its goroutines end
+		return f
+	}
+	return r.close()
+}
+
+// mount gives the round a new session, as a new process has.
+func (r *round) mount() {
+	r.session, r.plain = r.disk.Mount(r.plan.decide), r.disk.Mount(nil)
+}
+
+// open opens the store, with all that goes wrong meanwhile, and checks it.
+func (r *round) open() *Finding {
+	r.mount()
+	r.cuts = r.disk.Counts().Cuts
+	r.plan.set(r.inOpen...)
+	for attempt := 0; ; attempt++ {
+		if attempt == 3 || len(r.inOpen) == 0 {
+			r.plan.lift()
+		}
+		if f := r.copy(attempt); f != nil {
+			return f
+		}
+		err := r.tryOpen()
+		if err == nil {
+			break
+		}
+		if !documented(err) || r.plan.isLifted() {
+			return found("does not open", "in mode %v after %v: %v", r.setup.opts.RecoveryMode, r.lastEnd, err)
+		}
+		r.counts.failedOpens++
+		if r.gone() {
+			r.counts.cutsInOpen++
+			r.killed, r.cuts = false, r.disk.Counts().Cuts
+			r.mount()
+			r.lastEnd += ", then a power cut during recovery"
+		}
+	}
+	r.plan.lift()
+	return r.check()
+}
+
+func (r *round) tryOpen() error {
+	s := r.setup
+	s.harness.FS = r.session
+	s.opts.Clock = r.oracle.clock.time
+	s.opts.Harness(s.harness)
+	r.watch.begin(mainGoroutine, "Open")
+	defer r.watch.end(mainGoroutine)
+	var err error
+	r.db, err = kv.Open(storeDir, &s.opts)
+	return err
+}
+
+// check holds all that the store has against the model.
+func (r *round) check() *Finding {
+	what := "after " + r.lastEnd
+	for _, backward := range []bool{false, true} {
+		c, err := readAll(r.db, "", backward)
+		if r.gone() {
+			return nil
+		}
+		if err != nil {
+			return found("unreadable", "%s: %v", what, err)
+		}
+		if backward {
+			return nil
+		}
+		v, f := r.oracle.settle(what, c, r.killed)
+		if f == nil {
+			f = r.compareRepaired(c)
+		}
+		if f != nil {
+			return f
+		}
+		r.counts.settled(v)
+		r.killed = false
+	}
+	return nil
+}
+
+// work lets workers work.
+func (r *round) work() *Finding {
+	r.plan.set(r.planned...)
+	var workers sync.WaitGroup
+	findings := make(chan *Finding, len(r.oracle.spaces)+1)
+	for n, space := range r.oracle.spaces {
+		w := &worker{r: r, id: n, rng: rand.New(rand.NewPCG(r.rng.Uint64(), 5)), db: r.db, space: space}
+		workers.Go(func() { r.report(findings, w.run(r.mix.steps)) })
+	}
+	var follower sync.WaitGroup
+	if r.want["follower"] && r.rng.IntN(3) == 0 {
+		rng := rand.New(rand.NewPCG(r.rng.Uint64(), 6))
+		follower.Go(func() { r.report(findings, r.follow(rng)) })
+	}
+	workers.Wait()
+	r.workersDone.Store(true)
+	follower.Wait()
+	select {
+	case f := <-findings:
+		return f
+	default:
+	}
+	if r.gone() {
+		return nil
+	}
+	return r.quietly()
+}
+
+func (r *round) report(findings chan<- *Finding, f *Finding) {
+	if f != nil {
+		r.stopped.Store(true)
+		findings <- f
+	}
+}
+
+// close ends the round, and says what the next opening may find.
+func (r *round) close() *Finding {
+	r.lastEnd = r.end.String()
+	switch {
+	case r.end == endKill && !r.gone():
+		r.disk.Kill()
+	case r.end == endCut && !r.gone():
+		r.disk.Cut()
+	case r.end == endCloseWell:
+		r.plan.lift()
+	case r.end == endCutInClose:
+		r.plan.set(append(r.plan.rulesNow(), cutRule(r.rng, 30))...)
+	}
+	wasGone := r.gone()
+	r.plan.close()
+	tick := r.oracle.tick()
+	r.watch.begin(mainGoroutine, "Close")
+	err := r.db.Close()
+	r.watch.end(mainGoroutine)
+	r.counts.ended(r.end)
+	defer r.session.Unmount()
+	defer r.plain.Unmount()
+	r.closedWell = err == nil && !wasGone
+	switch {
+	case wasGone: // what Close says is no promise
+	case err == nil:
+		r.oracle.durable(tick)
+		r.lastEnd += " that succeeded"
+	case !documented(err):
+		return found("undocumented error", "Close: %v", err)
+	case r.end == endCloseWell && !errors.Is(err, disk.ErrGone):
+		return found("close", "Close fails on a disk that works: %v", err)
+	default:
+		r.counts.failedCloses++
+		r.lastEnd += fmt.Sprintf(" that failed (%v)", err)
+	}
+	if r.after && !r.gone() {
+		r.disk.Cut()
+		r.lastEnd += ", then a power cut"
+	}
+	r.killed = r.disk.Counts().Cuts == r.cuts
+	return nil
+}

@@ -1,0 +1,89 @@
+package stress
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+var filters = []string{"none", "bloom:10", "blocked:10", "cuckoo:12", "blocked:4", "xor:8", "fuse:8", "ribbon:7"}
+
+// A setup is how a round opens the store. Everything is small, so that every mechanism is
+// at work in a few hundred operations.
+type setup struct {
+	opts    kv.Options
+	harness kv.Harness
+	text    string
+}
+
+func mustFilter(name string) filterpolicy.Policy {
+	p, err := filterpolicy.Parse(name)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+func drawSetup(rng *rand.Rand) setup {
+	filter := filters[rng.IntN(len(filters))]
+	s := setup{opts: kv.Options{
+		CacheSize:                []int64{-1, 1 << 10, 64 << 10, 8 << 20}[rng.IntN(4)],
+		MemtableSize:             64 << 10,
+		MaxMemtables:             2 + rng.IntN(4),
+		BlockSize:                64 + rng.IntN(2000),
+		IndexPartition:           []int{0, 64, 512}[rng.IntN(3)],
+		Compression:              sstable.Compression(rng.IntN(4)),
+		Filter:                   mustFilter(filter),
+		TargetFileSize:           16 << 10,
+		BaseLevelSize:            int64(16+rng.IntN(100)) << 10,
+		L0CompactionThreshold:    1 + rng.IntN(4),
+		MaxConcurrentCompactions: 1 + rng.IntN(3),
+		Merger:                   kv.Append(operandSeparator),
+		Compaction:               []kv.Compaction{kv.Leveled, kv.Tiered, kv.LazyLeveled}[rng.IntN(3)],
+		RunsPerLevel:             2 + rng.IntN(3),
+		TraceOpens:               rng.IntN(4) == 0,
+	}}
+	o := &s.opts
+	if rng.IntN(3) == 0 { // level 0 is soon full
+		o.L0SlowdownThreshold = o.L0CompactionThreshold + 1
+		o.L0StopThreshold = o.L0SlowdownThreshold + 1 + rng.IntN(3)
+	}
+	if rng.IntN(4) == 0 {
+		o.MemoryLimit = 4 << 20
+	}
+	if rng.IntN(4) == 0 {
+		o.LevelCompression[1+rng.IntN(kv.NumLevels-1)] = sstable.Zstd
+	}
+	if rng.IntN(8) == 0 {
+		o.CompactionRate = 32 << 20
+	}
+	if rng.IntN(4) == 0 {
+		o.FilterBudget = int64(1 + rng.IntN(2000))
+	}
+	prefix := []string{"", "fixed:2", "fixed:4", "delimiter:/"}[rng.IntN(4)]
+	if prefix != "" {
+		p, err := filterpolicy.ParsePrefix(prefix)
+		if err != nil {
+			panic(err)
+		}
+		o.Prefix, o.PrefixOnly = p, rng.IntN(3) == 0
+	}
+	s.harness.MaxManifestSize = int64(1500 + rng.IntN(6000))
+	s.retry([]time.Duration{time.Millisecond, 5 * time.Millisecond, time.Hour}[rng.IntN(3)])
+	s.text = fmt.Sprintf("%v, filter %s, prefix %q, compression %v, blocks of %d, %d memtables, level 0 %d/%d/%d, %d runs per level",
+		o.Compaction, filter, prefix, o.Compression, o.BlockSize, o.MaxMemtables, o.L0CompactionThreshold, o.L0SlowdownThreshold, o.L0StopThreshold, o.RunsPerLevel)
+	return s
+}
+
+// retry says how long the store waits before it tries again what has failed. After an
+// hour it never does in a round.
+func (s *setup) retry(after time.Duration) {
+	s.harness.FirstRetry, s.harness.LastRetry = after, 4*after
+}
+
+// heals reports whether a store that has failed may be waited for.
+func (s *setup) heals() bool { return s.harness.FirstRetry < time.Minute }
