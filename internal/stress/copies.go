@@ -58,7 +58,7 @@ func (r *round) copy(attempt int) *Finding {
 		return nil
 	}
 	if err != nil {
-		return found("doctor", "after %s: %v", r.lastEnd, err)
+		return found("repair fails", "after %s: %v", r.lastEnd, err)
 	}
 	r.counts.repairs++
 	return nil
@@ -73,18 +73,18 @@ func (r *round) compareRepaired(want content) *Finding {
 	}
 	what := "after " + r.lastEnd
 	if len(r.copied.survey.Damage) > 0 {
-		return found("doctor", "%s: a healthy store is found to be damaged: %v", what, r.copied.survey.Damage)
+		return found("healthy and damaged", "%s: a healthy store is found to be damaged: %v", what, r.copied.survey.Damage)
 	}
 	db, err := kv.Open(r.copied.repaired(), &kv.Options{ReadOnly: true, Clock: r.oracle.clock.time, Merger: kv.Append(operandSeparator)})
 	if err != nil {
-		return found("doctor", "%s: the repaired copy of a healthy store does not open: %v", what, err)
+		return found("repair loses", "%s: the repaired copy of a healthy store does not open: %v", what, err)
 	}
 	got, err := readAll(db, "", false)
 	if err = errors.Join(err, db.Close()); err != nil {
-		return found("doctor", "%s: the repaired copy of a healthy store cannot be read: %v", what, err)
+		return found("repair loses", "%s: the repaired copy of a healthy store cannot be read: %v", what, err)
 	}
 	if diff := difference(want, got); diff != "" {
-		return found("doctor", "%s: the repaired copy of a healthy store differs: %s\nthe repair: %s", what, diff, describeRepair(r.copied.report))
+		return found("repair loses", "%s: the repaired copy of a healthy store differs: %s\nthe repair: %s", what, diff, describeRepair(r.copied.report))
 	}
 	return nil
 }

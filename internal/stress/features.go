@@ -2,6 +2,8 @@ package stress
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 )
@@ -17,6 +19,10 @@ var Features = []string{
 	// Rounds that combine faults in ways that chance seldom does.
 	"scenarios",
 }
+
+// Sparing are features that lives do without now and then: what is there can hide what would
+// be seen without it (Groce et al., "Swarm Testing", ISSTA 2012).
+var sparing = []string{"ttl", "merge", "rangedel", "tx", "ingest", "compact", "snapshot", "latency", "badfile", "read", "nospace"}
 
 // A featureSet says which features are wanted.
 type featureSet map[string]bool
@@ -40,4 +46,15 @@ func parseFeatures(text string) (featureSet, error) {
 		}
 	}
 	return set, nil
+}
+
+// some returns the set without some of its features.
+func (s featureSet) some(rng *rand.Rand) featureSet {
+	left := maps.Clone(s)
+	for _, f := range sparing {
+		if rng.IntN(4) == 0 {
+			left[f] = false
+		}
+	}
+	return left
 }

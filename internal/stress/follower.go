@@ -3,43 +3,53 @@ package stress
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/siftkv/siftkv/kv"
 )
 
-// follow reads the store beside its writer, as another process would, until the round is
-// over, and holds each view against the model.
+// A view is a reader beside the writer, as another process would have it; or none yet.
+type view struct{ db *kv.DB }
+
+func (v *view) close() {
+	if v.db != nil {
+		_ = v.db.Close()
+	}
+}
+
+// follow reads the store beside its workers, until they are done.
 func (r *round) follow(rng *rand.Rand) *Finding {
-	var db *kv.DB
-	defer func() {
-		if db != nil {
-			_ = db.Close()
-		}
-	}()
-	for n := 0; !r.over() && !r.workersDone.Load(); n++ {
-		r.watch.begin(followerGoroutine, "following")
-		f := r.followOnce(&db, rng)
+	v := &view{}
+	defer v.close()
+	for !r.over() && !r.workersDone.Load() {
+		r.watch.begin(followerGoroutine, "Refresh")
+		f := r.refresh(v, rng)
 		r.watch.end(followerGoroutine)
-		if f != nil || r.over() {
+		if f != nil {
 			return f
 		}
 		r.count("Refresh")
+		time.Sleep(100 * time.Microsecond) // a reader that does nothing else takes a processor from the workers
 	}
 	return nil
 }
 
-func (r *round) followOnce(db **kv.DB, rng *rand.Rand) *Finding {
+// refresh brings the worker's own reader beside the writer up to date.
+func (w *worker) refresh() *Finding { return w.r.refresh(&w.view, w.rng) }
+
+// refresh opens a reader beside the writer, or brings it up to date, and holds what it sees
+// against the model.
+func (r *round) refresh(v *view, rng *rand.Rand) *Finding {
 	var err error
-	if *db == nil {
+	if v.db == nil {
 		s := drawSetup(rng)
 		s.harness.FS = r.disk.Mount(nil)
 		s.opts.Harness(s.harness)
 		s.opts.Clock = r.oracle.clock.time
-		*db, err = kv.OpenReadOnly(storeDir, &s.opts)
+		v.db, err = kv.OpenReadOnly(storeDir, &s.opts)
 	} else {
-		err = (*db).Refresh(context.Background())
+		err = v.db.Refresh(context.Background())
 	}
 	var c content
 	if err == nil {
@@ -47,7 +57,7 @@ func (r *round) followOnce(db **kv.DB, rng *rand.Rand) *Finding {
 		clock := r.oracle.clock
 		clock.hold.RLock()
 		defer clock.hold.RUnlock()
-		c, err = readAll(*db, "", rng.IntN(2) == 0)
+		c, err = readAll(v.db, "", rng.IntN(2) == 0)
 	}
 	switch {
 	case err != nil && r.gone(), errors.Is(err, kv.ErrStale):
@@ -57,14 +67,11 @@ func (r *round) followOnce(db **kv.DB, rng *rand.Rand) *Finding {
 	}
 	f := r.oracle.checkView("a reader beside the writer", c, nil)
 	if f == nil && rng.IntN(8) == 0 {
-		err := (*db).Close()
-		*db = nil
+		err := v.db.Close()
+		v.db = nil
 		if err != nil && !r.gone() {
 			return found("follower", "closing a reader beside the writer: %v", err)
 		}
-	}
-	if f != nil {
-		f.Text = fmt.Sprintf("%s (view %d)", f.Text, r.number)
 	}
 	return f
 }

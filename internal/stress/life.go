@@ -30,7 +30,8 @@ type life struct {
 const roundsOfLife = 8
 
 func newLife(seed uint64, workers int, c *counts, want featureSet, patience time.Duration) *life {
-	return &life{seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), want: want, patience: patience,
+	rng := rand.New(rand.NewPCG(seed, 1))
+	return &life{seed: seed, rng: rng, want: want.some(rng), patience: patience,
 		disk: disk.New(seed), oracle: newOracle(workers), counts: c, lastEnd: "nothing"}
 }
 

@@ -29,7 +29,7 @@ func drawMix(rng *rand.Rand, want featureSet) mix {
 	add("merge", "Merge", 4, (*worker).mergeOne)
 	add("context", "Batch.CommitContext", 4, (*worker).batchContext)
 	add("tx", "Tx", 1+rng.IntN(16), (*worker).increment)
-	add("tx", "View", 2, (*worker).view)
+	add("tx", "View", 2, (*worker).readTx)
 	add("ingest", "Ingest", rng.IntN(8), (*worker).ingest)
 	add("compact", "Flush", 2, (*worker).flush)
 	add("compact", "Compact", 1+rng.IntN(2), (*worker).compact)
@@ -40,6 +40,7 @@ func drawMix(rng *rand.Rand, want featureSet) mix {
 	add("", "scan", 3, (*worker).scan)
 	add("snapshot", "Snapshot", 6, (*worker).snapshot)
 	add("snapshot", "Iterator", 6, (*worker).iterate)
+	add("follower", "Refresh", 1, (*worker).refresh)
 	add("ttl", "clock", 1, (*worker).advance)
 	add("", "Metrics", 1, (*worker).metrics)
 	return m

@@ -86,7 +86,7 @@ type Found struct {
 
 // String is for people.
 func (f *Found) String() string {
-	return fmt.Sprintf("FOUND: %s\n  %s\n  life %d, %s\n  after %v; again: %s", f.Kind, f.Text, f.Seed, f.Round, f.After.Round(time.Millisecond), f.Replay)
+	return fmt.Sprintf("FOUND: %s\n  %s\n  life %d, %s\n  after %v; again: %s", f.Kind, f.text(), f.Seed, f.Round, f.After.Round(time.Millisecond), f.Replay)
 }
 
 // AcknowledgedChecked returns how many acknowledged operations were found to be there after

@@ -53,6 +53,7 @@ type round struct {
 	workersDone    atomic.Bool
 	stopped        atomic.Bool // a finding ends the round
 	quietAfterEach bool        // a single worker waits for the store after each operation
+	restless       bool        // there is no use in that
 	scenario       string
 }
 
@@ -193,7 +194,7 @@ func (r *round) work() *Finding {
 		workers.Go(func() { r.report(findings, w.run(r.mix.steps)) })
 	}
 	var follower sync.WaitGroup
-	if r.want["follower"] && r.rng.IntN(3) == 0 {
+	if r.want["follower"] && !r.quietAfterEach && r.rng.IntN(3) == 0 {
 		rng := rand.New(rand.NewPCG(r.rng.Uint64(), 6))
 		follower.Go(func() { r.report(findings, r.follow(rng)) })
 	}

@@ -19,6 +19,18 @@ func found(kind, format string, args ...any) *Finding {
 	return &Finding{Kind: kind, Text: fmt.Sprintf(format, args...)}
 }
 
+// maxText bounds what is printed of a finding, in bytes: a store may be damaged in many
+// places, and have many goroutines.
+const maxText = 16 << 10
+
+// text returns the beginning of the text.
+func (f *Finding) text() string {
+	if len(f.Text) > maxText {
+		return f.Text[:maxText] + "..."
+	}
+	return f.Text
+}
+
 // A content is what a reader sees of a store.
 type content map[string]string
 

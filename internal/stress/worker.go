@@ -23,6 +23,7 @@ type worker struct {
 	space *keyspace
 	snaps []heldSnapshot
 	iters []heldIterator
+	view  view
 }
 
 const keysPerWorker = 60

@@ -83,8 +83,8 @@ func (w *worker) multiGet() *Finding {
 	return nil
 }
 
-// view reads several keys in a read-only transaction.
-func (w *worker) view() *Finding {
+// readTx reads several keys in a read-only transaction.
+func (w *worker) readTx() *Finding {
 	var f *Finding
 	err := w.db.View(func(tx *kv.Tx) error {
 		for range 3 {
@@ -244,5 +244,6 @@ func (w *worker) release() {
 	for _, s := range w.snaps {
 		_ = s.s.Close()
 	}
-	w.iters, w.snaps = nil, nil
+	w.view.close()
+	w.iters, w.snaps, w.view = nil, nil, view{}
 }
