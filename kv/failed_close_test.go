@@ -108,7 +108,7 @@ func TestIngestRefusesAStoreThatHasFailed(t *testing.T) {
 		// The write fails while the ingest waits for its turn behind it.
 		in := &ingest{d: db, ctx: t.Context()}
 		require.NoError(t, in.begin())
-		require.NoError(t, in.bring(file))
+		require.NoError(t, in.bring(file, db.newFileNum()))
 		failOnce(f, "sync")
 		require.ErrorIs(t, db.Set([]byte("c"), []byte("failed"), Sync), errDisk)
 		require.ErrorIs(t, db.commits.exclusive(db, in.install), ErrReadOnly)

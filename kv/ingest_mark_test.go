@@ -34,8 +34,7 @@ func TestAnIngestIsMarkedWhileItIsUnderWay(t *testing.T) {
 	for refused := 1; ; refused++ {
 		mem := vfs.NewMem()
 		f := &faultFS{fs: mem}
-		o := &Options{fs: f}
-		wait := healing(o)
+		o := &Options{fs: f, backoff: quickBackoff}
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		set(t, db, "before", "1")
@@ -81,7 +80,7 @@ func TestAnIngestIsMarkedWhileItIsUnderWay(t *testing.T) {
 			requireGet(t, db, "k2", "v")
 		} else {
 			require.ErrorIs(t, err, syscall.EIO)
-			wait(db)
+			db.untilHealed()
 		}
 		marks := ingestMarks(t, mem)
 		if refusedOp != "remove" && !errors.Is(err, ErrReadOnly) {
