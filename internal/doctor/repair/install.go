@@ -30,7 +30,10 @@ func (r *repairer) install(before []string) error {
 				return err
 			}
 		}
-		return r.writeManifest()
+		if err := r.writeManifest(); err != nil {
+			return err
+		}
+		return r.out.settle()
 	}
 	names, err := r.fs.List(r.dir)
 	if err != nil {
@@ -87,6 +90,7 @@ func (r *repairer) setAside(names []string) ([]string, error) {
 		return nil, nil
 	}
 	lost := filepath.Join(r.dir, LostDir)
+	r.written = append(r.written, lost) // a directory that is not empty stays
 	if err := r.fs.MkdirAll(lost); err != nil {
 		return nil, err
 	}
@@ -99,6 +103,7 @@ func (r *repairer) setAside(names []string) ([]string, error) {
 		for n := 2; slices.Contains(taken, to); n++ {
 			to = fmt.Sprintf("%s.%d", name, n)
 		}
+		r.written = append(r.written, filepath.Join(lost, to))
 		if err := linkOrCopy(r.fs, filepath.Join(r.dir, name), filepath.Join(lost, to)); err != nil {
 			return nil, err
 		}
@@ -145,8 +150,6 @@ func (r *repairer) writeManifest() error {
 	if e.Features&manifest.FeatureMerge != 0 {
 		e.Merger = r.mergerName()
 	}
-	// From here on the new tables may be in force, whatever the error.
-	r.written = nil
 	// No log is to be replayed: all have smaller numbers.
 	e.LogNum, e.NextFile, e.LastSeq = r.nextFile, r.nextFile+1, base.SeqNum(min(last, uint64(base.MaxSeqNum)))
 	if err := r.fs.SyncDir(r.target); err != nil {
@@ -154,9 +157,24 @@ func (r *repairer) writeManifest() error {
 	}
 	m, err := manifest.Create(r.fs, r.target, e.LogNum, e)
 	if err != nil {
+		r.keepIfInForce(e.LogNum)
 		return err
 	}
+	r.written = nil
 	return m.Close()
+}
+
+// keepIfInForce sees to it that nothing is removed which a manifest names that could
+// not be put in force for certain, but may be. One that CURRENT does not name never
+// will be.
+func (r *repairer) keepIfInForce(num uint64) {
+	switch current, err := manifest.Current(r.fs, r.target); {
+	case err == nil && current != num, errors.Is(err, base.ErrCorruption), errors.Is(err, fs.ErrNotExist):
+		temp := filepath.Join(r.target, manifest.CurrentName+vfs.TempSuffix)
+		r.written = append(r.written, filepath.Join(r.target, manifest.FileName(manifest.FileManifest, num)), temp)
+	default:
+		r.written = nil
+	}
 }
 
 // linkOrCopy gives a file a second name, or copies it where there are no links.

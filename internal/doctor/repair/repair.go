@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -22,9 +21,10 @@ type Options struct {
 	// that would be salvaged are held in memory meanwhile.
 	DryRun bool
 	// Out is a directory, not there or empty, that gets the repaired store. The
-	// original is left as it is; whole tables are linked where that is possible. Pieces of
-	// files that the device cannot read count as damaged: a repair in place refuses them,
-	// and any other file that it may not read.
+	// original is left as it is; whole tables are linked where that is possible. After
+	// an error the directory is as before. What a repair that was killed has left there
+	// is removed by the next. Pieces of files that the device cannot read count as damaged;
+	// a repair in place refuses them, and any other file that it may not read.
 	Out string
 	// Progress, if set, is told about the files of each phase.
 	Progress func(phase string, done, total int)
@@ -46,7 +46,8 @@ func Run(ctx context.Context, dir string, o Options) (*Report, error) {
 	r := &repairer{ctx: ctx, fs: o.fs, dir: dir, target: dir, o: o}
 	if o.Out != "" {
 		r.target = o.Out
-		if err := r.checkOut(); err != nil {
+		r.out = &outDir{fs: o.fs, dir: o.Out}
+		if err := r.out.check(); err != nil {
 			return nil, err
 		}
 	}
@@ -62,7 +63,7 @@ func Run(ctx context.Context, dir string, o Options) (*Report, error) {
 	if o.DryRun || o.fs != vfs.OS {
 		return r.report, nil
 	}
-	if err := kv.Verify(r.target, io.Discard); err != nil {
+	if err := kv.VerifyContext(ctx, r.target, io.Discard); err != nil {
 		return r.report, fmt.Errorf("the repaired store in %s does not verify: %w", r.target, err)
 	}
 	return r.report, nil
@@ -75,6 +76,7 @@ type repairer struct {
 	dir    string // of the damaged store
 	target string // of the repaired one
 	o      Options
+	out    *outDir // nil: the store is repaired in place
 
 	s      *survey.Store
 	report *Report
@@ -95,17 +97,6 @@ type piece struct {
 	path  string
 	from  []string // names of the originals that its entries come from
 	kept  bool     // it is an original
-}
-
-func (r *repairer) checkOut() error {
-	names, err := r.fs.List(r.o.Out)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if len(names) > 0 {
-		return fmt.Errorf("siftkv: repair: %s is not empty: it holds %q", r.o.Out, names[0])
-	}
-	return nil
 }
 
 // examine surveys the store.
@@ -146,8 +137,13 @@ func (r *repairer) locked() (err error) {
 			return err
 		}
 	}
-	if r.o.Out != "" && !r.o.DryRun {
-		if err := r.fs.MkdirAll(r.o.Out); err != nil {
+	defer func() {
+		if err != nil {
+			r.abort()
+		}
+	}()
+	if r.out != nil && !r.o.DryRun {
+		if err := r.out.begin(); err != nil {
 			return err
 		}
 	}
@@ -160,11 +156,6 @@ func (r *repairer) locked() (err error) {
 			return err
 		}
 	}
-	defer func() {
-		if err != nil {
-			r.abort()
-		}
-	}()
 	if err := r.rebuild(); err != nil {
 		return err
 	}
@@ -222,7 +213,10 @@ func (r *repairer) rebuild() error {
 
 // abort removes what was written: nothing refers to it.
 func (r *repairer) abort() {
-	for _, path := range r.written {
+	for _, path := range slices.Backward(r.written) {
 		_ = r.stage.Remove(path) // a later repair, or the store, removes what stays
+	}
+	if r.out != nil && !r.o.DryRun {
+		r.out.abort()
 	}
 }
