@@ -37,11 +37,15 @@ func (r *repairer) logs() error {
 			r.report.file(l.Name, LeftOut, "its writes are in tables")
 			continue
 		}
+		if l.End == 0 && l.Records > 0 {
+			r.report.file(l.Name, LeftOut, "it was not synced, and the log before it has lost its end: history ends there")
+			continue
+		}
 		r.report.file(l.Name, Replayed, fmt.Sprintf("%d records, %d writes", l.Records, l.Writes))
 		names = append(names, l.Name)
 		_, err := r.s.ReadLog(l.Num, func(rec survey.Record) error {
 			last := rec.Seq + rec.Count - 1
-			if last <= floor {
+			if last <= floor || rec.Offset >= l.End {
 				return nil
 			}
 			// A log begins below what an earlier one holds only if a recovery had left
@@ -67,10 +71,11 @@ func (r *repairer) logs() error {
 
 // flushedTo returns the sequence number up to which all writes are in tables, as
 // far as the tables show: memtables are flushed in order. If tables are lost, their
-// writes are taken from logs that happen to be left.
+// writes are taken from logs that happen to be left. A manifest that can be trusted says
+// which logs count, and a table that is kept beside it has all writes before its last.
 func (r *repairer) flushedTo() uint64 {
 	if r.s.Manifest != nil && r.s.Manifest.Trusted || len(r.report.Lost) > 0 {
-		return 0
+		return r.rescued
 	}
 	floor := uint64(0)
 	for _, p := range r.pieces {

@@ -82,6 +82,8 @@ type repairer struct {
 	report *Report
 	pieces []*piece
 
+	rescued uint64 // the last write of a flush that the manifest does not list
+
 	stage    vfs.FS // where new tables are written, and in which directory
 	stageDir string
 	nextFile uint64
@@ -194,9 +196,15 @@ func (r *repairer) rebuild() error {
 	if !trusted || !r.ordered() {
 		r.report.Levels = "sequence numbers"
 		r.report.note("the manifest cannot be trusted: if a crash had left files behind that the store no longer used, older values or deleted keys may be back")
+		if n := r.unordered(); n > 0 {
+			r.report.note("%d files have sequence number 0 throughout, and no manifest lists them: they are of the last level, or were ingested; what they have counts as older than all else", n)
+		}
 		if err := r.place(); err != nil {
 			return err
 		}
+	}
+	if slices.ContainsFunc(r.s.Tables, func(t survey.Table) bool { return r.s.Unfinished(&t) }) {
+		r.report.note("tables of an ingest that a crash broke off are left out, all of them: ingest the files again, if the call had not returned they never counted")
 	}
 	for _, p := range r.pieces {
 		r.report.Tables++
@@ -209,6 +217,17 @@ func (r *repairer) rebuild() error {
 		}
 	}
 	return nil
+}
+
+// unordered returns how many tables only the manifest could have placed in history.
+func (r *repairer) unordered() (n int) {
+	for i := range r.s.Tables {
+		t := &r.s.Tables[i]
+		if t.Listing == nil && t.Info != nil && t.Info.LargestSeq == 0 && !r.s.Obsolete(t) && !r.s.Unfinished(t) {
+			n++
+		}
+	}
+	return n
 }
 
 // abort removes what was written: nothing refers to it.

@@ -25,6 +25,8 @@ func (r *repairer) tables() error {
 		r.o.Progress("salvage", i, len(r.s.Tables))
 		t := &r.s.Tables[i]
 		switch {
+		case r.s.Unfinished(t):
+			r.leaveOutIngest(t)
 		case r.s.Obsolete(t):
 			r.report.file(t.Name, LeftOut, "the manifest does not list it")
 		case !t.Present:
@@ -32,10 +34,14 @@ func (r *repairer) tables() error {
 			r.loseTable(t, "the table is missing")
 		case len(t.Damage) == 0:
 			r.report.file(t.Name, Kept, "")
-			r.pieces = append(r.pieces, &piece{
+			p := &piece{
 				level: t.Level, run: t.Run, t: t.Describe(), kept: true,
 				fs: r.fs, path: filepath.Join(r.dir, t.Name), from: []string{t.Name},
-			})
+			}
+			if r.s.Rescues(t) {
+				p.level, r.rescued = 0, max(r.rescued, uint64(p.t.LargestSeq))
+			}
+			r.pieces = append(r.pieces, p)
 		default:
 			if err := r.salvage(t); err != nil {
 				return err
@@ -54,6 +60,21 @@ func (r *repairer) loseTable(t *survey.Table, what string) {
 		l.Writes, l.Ranges = &n, []Range{*boundsOf(t.Listing)}
 	} else {
 		l.Possible = true // it may never have been finished
+	}
+	r.report.Lost = append(r.report.Lost, l)
+}
+
+// leaveOutIngest leaves out a table of an ingest that was under way: the store had none
+// of its tables, or all. A manifest that can be trusted says that it had none.
+func (r *repairer) leaveOutIngest(t *survey.Table) {
+	r.report.file(t.Name, LeftOut, "an ingest that a crash broke off brought it in")
+	if m := r.s.Manifest; m != nil && m.Trusted {
+		return
+	}
+	l := Loss{File: t.Name, What: "a file of an ingest that may not have ended; all files of it are left out", Possible: true}
+	if t.Info != nil {
+		n, d := t.Info.Entries+t.Info.RangeDeletes, t.Describe()
+		l.Writes, l.Ranges = &n, []Range{*boundsOf(&d)}
 	}
 	r.report.Lost = append(r.report.Lost, l)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -26,10 +27,15 @@ type Log struct {
 	LastSeq  uint64
 	// FirstOffset is where the first record that checks out begins.
 	FirstOffset int64
-	Closed      bool  // its end is there
-	Skipped     int64 // bytes that no record comes from, and might
-	Damage      []Damage
-	Torn        string // how it breaks off, if in a way that a crash explains
+	// End is where history ends if it ends in this log: a crash cut it off there, as Open
+	// takes it, and records that begin behind were never acknowledged as synced. Otherwise
+	// it is behind all records.
+	End     int64
+	Closed  bool  // its end is there
+	Synced  bool  // it proves that it was synced
+	Skipped int64 // bytes that no record comes from, and might
+	Damage  []Damage
+	Torn    string // how it breaks off, if in a way that a crash explains
 }
 
 // A Record is a batch in a log. Its data is valid during the call that got it.
@@ -74,7 +80,7 @@ func (s *Store) readLogs(names []string) error {
 // damage. It returns an error if visit does, if a newer version wrote the log, or if
 // the file system does not let it be read.
 func (s *Store) ReadLog(num uint64, visit func(Record) error) (*Log, error) {
-	l := &Log{Num: num, Name: manifest.FileName(manifest.FileWAL, num)}
+	l := &Log{Num: num, Name: manifest.FileName(manifest.FileWAL, num), End: math.MaxInt64}
 	var refused error
 	fault, err := s.Examine(l.Name, func(f vfs.ReadFile) (err error) {
 		if l.Bytes, err = f.Size(); err == nil {
@@ -93,6 +99,7 @@ func (s *Store) ReadLog(num uint64, visit func(Record) error) (*Log, error) {
 
 // read reads all of the log.
 func (l *Log) read(r *wal.Reader, visit func(Record) error) error {
+	defer func() { l.Synced = r.SyncedTo() > 0 }()
 	for {
 		data, err := r.Next()
 		switch {
@@ -107,6 +114,7 @@ func (l *Log) read(r *wal.Reader, visit func(Record) error) error {
 			}
 			continue
 		case r.CrashExplains(err):
+			l.End = min(l.End, r.BrokenAt())
 			l.Torn = fmt.Sprintf("%s breaks off in writes that were not synced: %v", l.Name, err)
 		default:
 			l.Damage = append(l.Damage, damageOf(l.Name, err)...)
@@ -119,6 +127,43 @@ func (l *Log) read(r *wal.Reader, visit func(Record) error) error {
 			return nil
 		}
 	}
+}
+
+// endHistory decides how far the writes go that count. If a crash explains how the logs
+// break off, they go up to there. If not, something else was lost, and every record may
+// be the last of its kind: then all count.
+func (s *Store) endHistory() {
+	live := s.liveLogs()
+	cut := slices.IndexFunc(live, func(l *Log) bool { return !l.Closed })
+	damaged := len(s.MissingLogs) > 0
+	for i, l := range live {
+		damaged = damaged || len(l.Damage) > 0
+		if cut >= 0 && i > cut && l.Records > 0 && l.Synced {
+			s.damaged(live[cut].Name, live[cut].Bytes, "the log has lost its end, although %s, which came later, was synced", l.Name)
+			damaged = true
+		}
+	}
+	for i, l := range live {
+		switch {
+		case damaged:
+			l.End = math.MaxInt64
+		case cut >= 0 && i > cut:
+			l.End = 0
+			if l.Records > 0 {
+				s.note("%s counts for nothing: it was not synced, and %s, which came before, has lost its end", l.Name, live[cut].Name)
+			}
+		}
+	}
+}
+
+// liveLogs returns the logs whose writes may be in no table.
+func (s *Store) liveLogs() (live []*Log) {
+	for i := range s.Logs {
+		if s.Manifest == nil || s.Logs[i].Num >= s.Manifest.LogNum {
+			live = append(live, &s.Logs[i])
+		}
+	}
+	return live
 }
 
 // record counts a record and hands it on, if it is a batch. If not, the rest of the

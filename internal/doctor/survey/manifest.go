@@ -216,7 +216,7 @@ func (s *Store) judge() {
 		return
 	}
 	m.Trusted = true
-	live := slices.DeleteFunc(slices.Clone(s.Logs), func(l Log) bool { return l.Num < m.LogNum })
+	live := s.liveLogs()
 	if !m.Closed {
 		s.judgeEnd(live)
 	}
@@ -224,7 +224,7 @@ func (s *Store) judge() {
 	case len(live) > 0 && live[0].Num != m.LogNum:
 		s.logMissing(m.LogNum, ", although "+live[0].Name+", which came later, is there")
 		m.Trusted = m.Trusted && m.Closed
-	case len(live) == 0 && (m.Closed || m.Edits > 1) && m.LogNum != m.Num && m.LogNum > 0:
+	case len(live) == 0 && m.Edits > 1 && m.LogNum != m.Num && m.LogNum > 0:
 		// A store makes its log right after its manifest, before there is any other
 		// edit; only one that a checkpoint or a repair made has none.
 		s.logMissing(m.LogNum, "")
@@ -232,7 +232,9 @@ func (s *Store) judge() {
 	last := m.LastSeq
 	for _, l := range live {
 		last = max(last, l.LastSeq)
-		if m.Closed && !l.Closed && len(l.Damage) == 0 {
+		// Behind a close that noted how far the writes go, what a log has tells. An
+		// older version did not note it. An empty log is one that was just created.
+		if m.Closed && m.ClosedSeq == 0 && m.LastSeq > 0 && !l.Closed && l.Bytes > 0 && len(l.Damage) == 0 {
 			s.damaged(l.Name, l.Bytes, "the log has lost its end, although the store was closed in good order")
 		}
 	}
@@ -242,16 +244,25 @@ func (s *Store) judge() {
 }
 
 // judgeEnd decides on a manifest that was not closed: a crash, or damage that looks
-// like one, may have cut off its last edits. Tables that it lists and that are gone
-// show it. Tables that it does not list may be what the store was writing, or what
-// the lost edits listed; to use the former again is harmless, since their entries are
-// in other places too.
-func (s *Store) judgeEnd(live []Log) {
+// like one, may have cut off its last edits. What these did shows:
+//
+//   - a compaction has its inputs removed: tables that the manifest lists are gone;
+//   - a flush has its log removed, as judge finds, and its writes are in the table
+//     alone: one that the manifest does not list, with writes behind all others;
+//   - a table that came after the manifest, and has writes that are no news, was made
+//     of others: if no log has writes, and it shares keys with no table that the
+//     manifest lists, these were listed once.
+//
+// Other tables that the manifest does not list are what the store was writing when it
+// crashed, or no longer used. A flush may then have writes that its log lost for want of
+// a sync: this proves nothing, unless all logs are whole. Nor do the tables of an ingest
+// that was under way. An ingest that was the last edit cannot be told from one that was
+// never finished, as the last write of a log cannot.
+func (s *Store) judgeEnd(live []*Log) {
 	m := s.Manifest
-	inLogs, writes := m.LastSeq, false
+	known, whole, writes := m.LastSeq, true, false
 	for _, l := range live {
-		writes = writes || l.Writes > 0
-		inLogs = max(inLogs, l.LastSeq)
+		known, whole, writes = max(known, l.LastSeq), whole && l.Closed, writes || l.Writes > 0
 	}
 	for i := range s.Tables {
 		t := &s.Tables[i]
@@ -259,11 +270,11 @@ func (s *Store) judgeEnd(live []Log) {
 		case !t.Present:
 			s.damaged(m.Name, -1, "the manifest has lost its end: it lists %s, which is not there any more", t.Name)
 			m.Trusted = false
-		case t.Level < 0 && t.Info != nil && !m.Dead[t.Num]:
+		case t.Level >= 0 || t.Info == nil || m.Dead[t.Num] || s.Unfinished(t):
+		case whole && uint64(t.Info.LargestSeq) > known,
+			!writes && t.Num > m.Num && uint64(t.Info.SmallestSeq) <= known && !s.overlapsLive(t):
+			s.damaged(m.Name, -1, "the manifest has lost its end: it does not list %s, whose writes are in no other file", t.Name)
 			m.Trusted = false
-			if uint64(t.Info.LargestSeq) > inLogs || !writes && !s.overlapsLive(t) {
-				s.damaged(m.Name, -1, "the manifest has lost its end: it does not list %s, whose writes are in no other file", t.Name)
-			}
 		}
 	}
 }
@@ -278,6 +289,17 @@ func (s *Store) overlapsLive(t *Table) bool {
 		}
 	}
 	return false
+}
+
+// Rescues reports whether a table that the manifest does not list is worth having
+// although the manifest can be trusted: a crash came between a flush and its edit, and
+// the logs that the writes are in are damaged.
+func (s *Store) Rescues(t *Table) bool {
+	m := s.Manifest
+	if m == nil || !m.Trusted || t.Level >= 0 || t.Info == nil || len(t.Damage) > 0 || uint64(t.Info.SmallestSeq) <= m.LastSeq {
+		return false
+	}
+	return slices.ContainsFunc(s.Logs, func(l Log) bool { return l.Num >= m.LogNum && len(l.Damage) > 0 })
 }
 
 func (s *Store) logMissing(num uint64, detail string) {

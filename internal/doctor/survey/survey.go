@@ -59,8 +59,9 @@ type Store struct {
 	Logs     []Log     // by number
 	// MissingLogs are names of logs that must have been there.
 	MissingLogs []string
-	Garbage     []File // files of the store's kinds that nothing refers to any more
-	NextFile    uint64 // no file has this number or a larger one
+	Ingests     []manifest.Ingest // that were under way
+	Garbage     []File            // files of the store's kinds that nothing refers to any more
+	NextFile    uint64            // no file has this number or a larger one
 
 	Damage []Damage
 	Notes  []string // what a crash explains, and the like
@@ -102,6 +103,7 @@ func Take(ctx context.Context, dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s.judge()
+	s.endHistory()
 	return s, s.findGarbage(names)
 }
 
@@ -126,6 +128,9 @@ func (s *Store) recognize(names []string) error {
 	for _, name := range names {
 		kind, num := manifest.ParseFileName(name)
 		s.NextFile = max(s.NextFile, num+1)
+		if ingest, ok := manifest.ParseIngest(name); ok {
+			s.Ingests = append(s.Ingests, ingest)
+		}
 		mark, atEnd := "", false
 		switch kind {
 		case manifest.FileCurrent:
@@ -211,7 +216,7 @@ func (s *Store) findGarbage(names []string) error {
 		kind, num := manifest.ParseFileName(name)
 		garbage := false
 		switch kind {
-		case manifest.FileTemp:
+		case manifest.FileTemp, manifest.FileIngest:
 			garbage = true
 		case manifest.FileManifest:
 			garbage = s.Manifest != nil && num != s.Manifest.Num
@@ -238,5 +243,11 @@ func (s *Store) findGarbage(names []string) error {
 // more, or never was.
 func (s *Store) Obsolete(t *Table) bool {
 	m := s.Manifest
-	return m != nil && t.Present && t.Level < 0 && (m.Trusted || m.Dead[t.Num])
+	return m != nil && t.Present && t.Level < 0 && (m.Trusted || m.Dead[t.Num]) && !s.Rescues(t)
+}
+
+// Unfinished reports whether a table is of an ingest that was under way, and that no
+// manifest shows to have ended. The store has all tables of an ingest, or none.
+func (s *Store) Unfinished(t *Table) bool {
+	return t.Present && t.Level < 0 && slices.ContainsFunc(s.Ingests, func(i manifest.Ingest) bool { return i.Has(t.Num) })
 }

@@ -1,0 +1,56 @@
+package kv
+
+import (
+	"math/rand/v2"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	sift "github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A CrashDisk is a file system in memory whose power can be cut and whose calls can
+// fail, for tests of packages that are above this one.
+type CrashDisk struct {
+	mem   *vfs.MemFS
+	fault faultFS
+}
+
+// NewCrashDisk returns an empty file system. It calls before, one at a time, before
+// every call that changes something.
+func NewCrashDisk(before func()) *CrashDisk {
+	d := &CrashDisk{mem: vfs.NewCrashableMem()}
+	d.fault.fs = newCrashFS(d.mem, func() error { before(); return nil })
+	return d
+}
+
+// Cut returns what a power cut at this moment leaves.
+func (d *CrashDisk) Cut(rng *rand.Rand) sift.FS {
+	return newCrashFS(crashClone(d.mem, rng), nothing)
+}
+
+// Fail makes calls fail that change the disk, as refuse says of the method and the bytes
+// to write: half of them are written. Nil ends it.
+func (d *CrashDisk) Fail(refuse func(op string, bytes int) error) {
+	if refuse == nil {
+		d.fault.set(nil)
+		return
+	}
+	d.fault.set(func(c ioCall) (int, error) {
+		if !c.changes {
+			return 0, nil
+		}
+		return c.bytes / 2, refuse(c.op, c.bytes)
+	})
+}
+
+// Room lets so many bytes more be written: then the disk is full.
+func (d *CrashDisk) Room(bytes int) { d.fault.set(quota(bytes)) }
+
+// FS returns the file system.
+func (d *CrashDisk) FS() sift.FS { return &d.fault }
+
+// OnDisk puts a store on a file system. Manifests are replaced often, and a store that
+// has failed tries to heal at once.
+func (o *Options) OnDisk(fs sift.FS) *Options {
+	o.fs, o.maxManifestSize, o.backoff = fs, 2000, quickBackoff
+	return o
+}
