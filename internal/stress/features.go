@@ -15,7 +15,7 @@ var Features = []string{
 	// What goes wrong.
 	"sync", "write", "nospace", "emfile", "read", "names", "latency", "badfile", "cut", "kill",
 	// What is looked at beyond the content.
-	"doctor", "garbage", "absolute",
+	"doctor", "garbage", "modes", "absolute",
 	// Rounds that combine faults in ways that chance seldom does.
 	"scenarios",
 }

@@ -45,6 +45,7 @@ func (l *life) draw(number int) *round {
 	r.quiet = l.want["garbage"] && rng.IntN(3) == 0
 	r.doctor = l.want["doctor"] && (l.doctorNext || rng.IntN(4) == 0)
 	l.doctorNext = false
+	r.modes = l.want["modes"] && rng.IntN(4) == 0
 	l.drawMode(r)
 	for range rng.IntN(4) {
 		if f := drawRule(rng, l.want); f != nil {

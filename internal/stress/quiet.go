@@ -155,7 +155,7 @@ func (r *round) rest() {
 		if still++; m.RunningCompactions > 0 || m.Memtables > 1 || m.Failure != "" && r.setup.heals() {
 			still = 0
 		}
-		r.restless = n > 1000
+		r.restless = n > 200
 		if runtime.Gosched(); still == 0 && n > 20 {
 			time.Sleep(50 * time.Microsecond)
 		}

@@ -23,7 +23,7 @@ type counts struct {
 	lives, rounds                         int
 	checked, lost, came                   int
 	failedOpens, failedCloses, cutsInOpen int
-	repairs, garbageChecks                int
+	repairs, modes, garbageChecks         int
 	scenarios                             map[string]int
 }
 
@@ -106,7 +106,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(&b, "%d rounds in %d lives in %v\n", c.rounds, c.lives, r.Elapsed.Round(time.Second))
 	fmt.Fprintf(&b, "crashes: %d power cuts (%d of them during recovery), %d deaths of the process\n", c.disk.Cuts, c.cutsInOpen, c.disk.Kills)
 	fmt.Fprintf(&b, "acknowledged writes checked after an opening: %d there, %d lost as they may be; %d that had failed were there, as they may be\n", c.checked, c.lost, c.came)
-	fmt.Fprintf(&b, "opens that failed and were repeated: %d; failed closes: %d; copies repaired and compared: %d; looks for garbage: %d\n", c.failedOpens, c.failedCloses, c.repairs, c.garbageChecks)
+	fmt.Fprintf(&b, "opens that failed and were repeated: %d; failed closes: %d; copies repaired and compared: %d; opened in other modes: %d; looks for garbage: %d\n", c.failedOpens, c.failedCloses, c.repairs, c.modes, c.garbageChecks)
 	fmt.Fprintf(&b, "calls of the file system: %d, %d of which change the disk; syncs that lied: %d\n", c.disk.Calls, c.disk.Changes, c.disk.Lies)
 	list(&b, "faults", c.strikes)
 	list(&b, "operations", c.actions)

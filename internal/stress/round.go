@@ -43,6 +43,8 @@ type round struct {
 	after   bool // the power is cut after Close
 	quiet   bool // garbage is looked for before Close
 	doctor  bool // a copy is repaired before the store is opened
+	modes   bool // a copy is opened in other recovery modes
+	others  *disk.Disk
 	inOpen  []*rule
 	planned []*rule
 	cuts    uint64 // on the disk before the round
@@ -126,6 +128,9 @@ func (r *round) open() *Finding {
 		if f := r.copy(attempt); f != nil {
 			return f
 		}
+		if attempt == 0 && r.modes {
+			r.others = r.disk.Fork(r.rng.Uint64())
+		}
 		err := r.tryOpen()
 		if err == nil {
 			break
@@ -134,6 +139,7 @@ func (r *round) open() *Finding {
 			return found("does not open", "in mode %v after %v: %v", r.setup.opts.RecoveryMode, r.lastEnd, err)
 		}
 		r.counts.failedOpens++
+		r.setup.opts.RecoveryMode, r.others = kv.PointInTime, nil // this was no Close, and perhaps a crash
 		if r.gone() {
 			r.counts.cutsInOpen++
 			r.killed, r.cuts = false, r.disk.Counts().Cuts
@@ -174,6 +180,9 @@ func (r *round) check() *Finding {
 		v, f := r.oracle.settle(what, c, r.killed)
 		if f == nil {
 			f = r.compareRepaired(c)
+		}
+		if f == nil && r.others != nil {
+			f = r.tryModes(c)
 		}
 		if f != nil {
 			return f
@@ -247,6 +256,9 @@ func (r *round) close() *Finding {
 	case err == nil:
 		r.oracle.durable(tick)
 		r.lastEnd += " that succeeded"
+		if n := r.session.OpenFiles(); n > 0 && !r.gone() {
+			return found("leak", "after Close %d files or locks are open", n)
+		}
 	case !documented(err):
 		return found("undocumented error", "Close: %v", err)
 	case r.end == endCloseWell && !errors.Is(err, disk.ErrGone):

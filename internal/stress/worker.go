@@ -24,6 +24,9 @@ type worker struct {
 	snaps []heldSnapshot
 	iters []heldIterator
 	view  view
+
+	backups [][]byte // each of what came since the one before
+	mark    kv.BackupMark
 }
 
 const keysPerWorker = 60

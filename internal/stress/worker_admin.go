@@ -162,13 +162,19 @@ func (w *worker) unlessGone(kind, format string, args ...any) *Finding {
 	return found(kind, format, args...)
 }
 
-// backup makes a backup, verifies it, restores it and looks into it.
+// backup makes a backup of what came since the one before, or of everything, verifies it,
+// restores the series and looks into it.
 func (w *worker) backup() *Finding {
 	var out bytes.Buffer
-	mark, err := w.db.Backup(&out, kv.BackupMark{})
+	if len(w.backups) == 3 {
+		w.backups, w.mark = nil, kv.BackupMark{}
+	}
+	mark, err := w.db.Backup(&out, w.mark)
 	if err != nil {
+		w.backups, w.mark = nil, kv.BackupMark{}
 		return w.allow(err)
 	}
+	w.backups, w.mark = append(w.backups, out.Bytes()), mark
 	checked, err := kv.VerifyBackup(bytes.NewReader(out.Bytes()))
 	if err != nil || checked.String() != mark.String() {
 		return found("backup", "the backup %v does not verify: %v, %v", mark, checked, err)
@@ -176,8 +182,10 @@ func (w *worker) backup() *Finding {
 	mem := vfs.NewMem()
 	o := &kv.Options{}
 	o.Harness(kv.Harness{FS: mem})
-	if err := kv.Restore(&out, "restored", o); err != nil {
-		return found("backup", "the backup %v cannot be restored: %v", mark, err)
+	for n, stream := range w.backups {
+		if err := kv.Restore(bytes.NewReader(stream), "restored", o); err != nil {
+			return found("backup", "backup %d of %d cannot be restored: %v", n+1, len(w.backups), err)
+		}
 	}
 	return w.checkCopy("a restored backup", "restored", mem)
 }

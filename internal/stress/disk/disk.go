@@ -103,6 +103,15 @@ func crashDir(n *node, l loss, done map[*node]*node) *node {
 	return after
 }
 
+// Fork returns another disk that has what programs see of this one, all of it durable.
+func (d *Disk) Fork(seed uint64) *Disk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := New(seed)
+	f.root = d.root.fork(map[*node]*node{})
+	return f
+}
+
 // Export writes a directory, as programs see it, to one of the operating system. There
 // are no directories in it.
 func (d *Disk) Export(dir, to string) error {

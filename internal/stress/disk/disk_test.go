@@ -228,3 +228,37 @@ func TestExport(t *testing.T) {
 	_, err := s.List("db")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
+
+// A fork has what is seen, and goes its own way.
+func TestFork(t *testing.T) {
+	d := newDisk(t, 1)
+	s := d.Mount(nil)
+	f := write(t, s, "db/a", page('a'), false)
+	require.NoError(t, s.Link("db/a", "db/b"))
+	fork := d.Fork(2)
+	_, err := f.Write(page('x'))
+	require.NoError(t, err)
+	fork.Cut()
+	for _, name := range []string{"db/a", "db/b"} {
+		got, err := read(t, fork.Mount(nil), name)
+		require.NoError(t, err)
+		require.Equal(t, page('a'), got)
+	}
+}
+
+func TestOpenFiles(t *testing.T) {
+	d := newDisk(t, 1)
+	s := d.Mount(nil)
+	w := write(t, s, "db/a", page('a'), false)
+	r, err := s.Open("db/a")
+	require.NoError(t, err)
+	l, err := s.Lock("db/LOCK", vfs.Shared)
+	require.NoError(t, err)
+	require.Equal(t, 3, s.OpenFiles())
+	for _, c := range []io.Closer{w, r, l} {
+		require.NoError(t, c.Close())
+	}
+	require.Zero(t, s.OpenFiles())
+	require.ErrorIs(t, r.Close(), fs.ErrClosed)
+	require.Zero(t, s.OpenFiles())
+}

@@ -44,6 +44,7 @@ func (w *writeFile) Close() error {
 	if w.closed.Swap(true) {
 		return &fs.PathError{Op: "close", Path: w.name, Err: fs.ErrClosed}
 	}
+	w.s.files.Add(-1)
 	return w.s.do(Call{Op: "close", Path: w.name}, func() error { return nil }, nil)
 }
 
@@ -85,6 +86,7 @@ func (r *readFile) Close() error {
 	if r.closed.Swap(true) {
 		return &fs.PathError{Op: "close", Path: r.name, Err: fs.ErrClosed}
 	}
+	r.s.files.Add(-1)
 	return nil
 }
 

@@ -90,6 +90,24 @@ func (n *node) failSync() {
 	}
 }
 
+// fork returns a copy of a file or directory as programs see it. Several names may lead to
+// one file.
+func (n *node) fork(done map[*node]*node) *node {
+	if c := done[n]; c != nil {
+		return c
+	}
+	c := &node{isDir: n.isDir, data: slices.Clone(n.data), synced: len(n.data)}
+	done[n] = c
+	if n.isDir {
+		c.names = map[string]*node{}
+		for name, child := range n.names {
+			c.names[name] = child.fork(done)
+		}
+		c.durable = maps.Clone(c.names)
+	}
+	return c
+}
+
 // A loss decides what becomes of what was not synced.
 type loss struct {
 	rng  *rand.Rand

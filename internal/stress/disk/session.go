@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -38,6 +39,7 @@ type Session struct {
 	gone   chan struct{}
 	dead   bool // guarded by Disk.mu
 	locked []*node
+	files  atomic.Int64 // that are open
 }
 
 var (
@@ -57,6 +59,13 @@ func (d *Disk) Mount(decide func(Call) Outcome) *Session {
 
 // Gone is closed when the session has ended by Kill or Cut.
 func (s *Session) Gone() <-chan struct{} { return s.gone }
+
+// OpenFiles returns how many files and locks the session has open.
+func (s *Session) OpenFiles() int {
+	s.disk.mu.Lock()
+	defer s.disk.mu.Unlock()
+	return int(s.files.Load()) + len(s.locked)
+}
 
 // Unmount ends a session whose store was closed.
 func (s *Session) Unmount() {
@@ -128,6 +137,7 @@ func (s *Session) Create(name string) (vfs.WriteFile, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.files.Add(1)
 	return w, nil
 }
 
@@ -141,6 +151,7 @@ func (s *Session) Open(name string) (vfs.ReadFile, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.files.Add(1)
 	return r, nil
 }
 
