@@ -81,6 +81,13 @@ func OpenTrace(path string, fill int, seed uint64) (*Trace, error) {
 	return t, nil
 }
 
+// Keys that are made up take memory for which the trace has but a number. Those of an honest
+// trace are small on average, or few.
+const (
+	madeUpMean = 4 << 10
+	madeUpFree = 64 << 20
+)
+
 // An ask is a lookup while a trace is read.
 type ask struct {
 	at    time.Duration
@@ -92,14 +99,22 @@ type ask struct {
 func (t *Trace) read(path string) ([]ask, error) {
 	var asks []ask
 	var scratch []byte
+	madeUp, keys := int64(0), int64(0)
 	w, err := WalkTrace(path, func(l *lookuptrace.Lookup) error {
 		key := l.Key
 		if key == nil {
 			scratch = appendMadeUp(scratch[:0], l.Hash, l.Size)
 			key = scratch
 		}
-		if _, err := t.set.add(key); err != nil {
+		added, err := t.set.add(key)
+		if err != nil {
 			return fmt.Errorf("trace: %w", err)
+		}
+		if added && l.Key == nil {
+			madeUp, keys = madeUp+int64(len(key)), keys+1
+			if madeUp > madeUpFree+keys*madeUpMean {
+				return bench.Usagef("trace %s: it has hashes in place of keys, and the keys of %d bytes that stand for them would not fit into memory; record one with keys", path, madeUp/keys)
+			}
 		}
 		asks = append(asks, ask{l.At, t.set.slots[t.set.find(key)] - 1, l.Found})
 		return nil
