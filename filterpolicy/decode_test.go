@@ -1,6 +1,7 @@
 package filterpolicy_test
 
 import (
+	"bytes"
 	"math"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/filterpolicy/internal/filtertest"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/hostile"
 )
 
 // The hash is part of the file format.
@@ -150,4 +152,15 @@ func TestDecodeWithAFamilyOfOnesOwn(t *testing.T) {
 	}
 	_, err = filterpolicy.DecodeWith(numbered{name: "bloom"}, "bloom", []byte{7})
 	require.ErrorIs(t, err, filterpolicy.ErrCorrupt, "a family of the package cannot be replaced")
+}
+
+func TestHostileFiltersOfAnyName(t *testing.T) {
+	for _, name := range append(filterpolicy.Families(), "", "other") {
+		for _, data := range [][]byte{nil, make([]byte, 32), bytes.Repeat([]byte{0xff}, 1000)} {
+			hostile.Bound{Fixed: 8 << 10}.Require(t, len(data), func() {
+				_, _ = filterpolicy.Decode(name, data)
+				_, _ = filterpolicy.DecodeWith(nil, name, data)
+			})
+		}
+	}
 }

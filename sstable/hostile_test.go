@@ -382,3 +382,21 @@ func TestHostileFiltersOfFilesAllocateLittle(t *testing.T) {
 		}
 	}
 }
+
+// A salvage takes the file, each block once, and reads what earlier writers stored.
+func TestHostileFilesAreSalvagedInProportion(t *testing.T) {
+	bound := hostile.Bound{PerByte: 2 * maxZstdExpansion, Fixed: 8 * freeExpansion}
+	salvage := func(file []byte) {
+		bound.Require(t, len(file), func() {
+			_, _ = SalvageFile(bytes.NewReader(file), int64(len(file)), &SalvageOptions{ID: 100}, func(base.InternalKey, []byte) error { return nil })
+		})
+	}
+	for _, v := range victims(t)[:3] {
+		for at := 0; at < len(v.data); at += 1 + len(v.data)/100 {
+			salvage(resealed(v.data, at, 0xff))
+			salvage(v.data[:at])
+		}
+	}
+	salvage(oldZstdFile(t, 8<<20))
+	salvage(tombstoneFile(tombstoneBlock(20_000)))
+}

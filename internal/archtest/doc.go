@@ -1,3 +1,4 @@
-// Package archtest holds the project to its layers: an import that points up, or
-// a dependency that an embedder should not pay for, fails its tests.
+// Package archtest holds the project to its layers: an import that points up, a
+// dependency that an embedder should not pay for, or a decoder without a bound on what it
+// allocates fails its tests.
 package archtest
