@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -86,7 +87,7 @@ func hashedTrace(t *testing.T, lookups, keySize int) (path string) {
 	require.NoError(t, err)
 	key := make([]byte, keySize)
 	for i := range lookups {
-		copy(key, fmt.Sprint(i))
+		copy(key, strconv.Itoa(i))
 		r.Record(key, xxhash.Sum64(key), true, true)
 	}
 	require.NoError(t, r.Close())

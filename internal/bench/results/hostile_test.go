@@ -1,6 +1,8 @@
 package results
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -9,8 +11,6 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/hostile"
-	"os"
-	"path/filepath"
 )
 
 // The smallest value of JSON that makes a structure of some hundred bytes has two.
