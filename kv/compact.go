@@ -38,6 +38,7 @@ func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 		d.afterCompaction(c, err, true)
 	}
 	d.scheduleCompactions()
+	d.progress.Broadcast() // writers may have waited for this one
 	switch {
 	case errors.Is(err, errClosing):
 		return ErrClosed

@@ -103,6 +103,7 @@ func (d *DB) releaseLater(tables []*table) {
 		}
 		d.scheduleCompactionsLocked()
 		d.mu.Unlock()
+		d.progress.Broadcast()
 	})
 }
 
@@ -111,6 +112,7 @@ func (d *DB) resumeCompactions() {
 	d.compactions.paused = false
 	d.scheduleCompactionsLocked()
 	d.mu.Unlock()
+	d.progress.Broadcast() // a writer may wait for what does not begin
 }
 
 // stop ends pauses and waits for good. The caller holds d.mu.
