@@ -262,6 +262,9 @@ func TestBadOptionsAreNamed(t *testing.T) {
 		"MemtableSize":             {MemtableSize: 1},
 		"MaxMemtables":             {MaxMemtables: 1},
 		"BlockSize":                {BlockSize: 10},
+		"BlockSize is 3145728":     {BlockSize: 3 << 20, CacheSize: 1 << 30},
+		"CacheSize is 65536":       {BlockSize: 32 << 10, CacheSize: 64 << 10},
+		"CacheSize of 40008":       {BlockSize: 5001, CacheSize: 40_007},
 		"IndexPartition":           {IndexPartition: 10},
 		"Compression":              {Compression: 9},
 		"TargetFileSize":           {TargetFileSize: 1 << 10},
@@ -286,6 +289,42 @@ func TestBadOptionsAreNamed(t *testing.T) {
 		require.Error(t, err, "nothing was made")
 	}
 	require.NoError(t, openMem(t, &Options{CacheSize: -1, Compression: sstable.Zstd, MemoryLimit: 4 << 20}).Flush())
+}
+
+// The largest blocks that Open accepts for a cache are kept by it.
+func TestBlocksThatAreAcceptedAreCached(t *testing.T) {
+	for _, o := range []Options{
+		{BlockSize: 64, CacheSize: 512},
+		{BlockSize: 5001, CacheSize: 40_008},
+		{BlockSize: 32 << 10, CacheSize: 256 << 10},
+		{BlockSize: 1 << 20, CacheSize: 8 << 20},
+		{BlockSize: 1 << 20, CacheSize: 40 << 20},
+		{BlockSize: 3 << 20, CacheSize: -1}, // none was asked for
+	} {
+		db := openMem(t, &o)
+		entry := make([]byte, o.BlockSize/2)
+		for i := range 6 {
+			require.NoError(t, db.Set(settledKey(i), entry, Async))
+		}
+		require.NoError(t, db.Flush())
+		for range 5 {
+			_, err := db.Get(settledKey(0))
+			require.NoError(t, err)
+		}
+		hits := db.Metrics().Levels[0].Lookup.BlocksFromCache
+		if o.CacheSize < 0 {
+			require.Zero(t, hits)
+			continue
+		}
+		require.EqualValues(t, 4, hits, "%d of %d bytes", o.BlockSize, o.CacheSize)
+	}
+	disk := vfs.NewMem()
+	db, err := Open("db", &Options{fs: disk})
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	db, err = Open("db", &Options{fs: disk, ReadOnly: true, BlockSize: 3 << 20})
+	require.NoError(t, err, "nothing is written")
+	require.NoError(t, db.Close())
 }
 
 // TestCloseDuringFlush closes a store while a caller of Flush waits for room and

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/cache"
@@ -46,4 +47,23 @@ func (m *memoryBudget) add(r *sstable.Reader, sign int64) {
 	if m.limit > 0 {
 		m.cache.Resize(min(m.cacheSize, max(m.limit-pinned, m.limit/16)))
 	}
+}
+
+// maxCachedBlock is the largest BlockSize of a store that has a cache.
+const maxCachedBlock = 1 << 20
+
+// checkBlocksFit refuses blocks that the cache could not keep: each lookup would read
+// and decode one, and nothing would say why. A cache keeps blocks of up to a quarter of
+// its size and 2 MiB; half of that leaves room for the entry with which a block goes beyond
+// BlockSize.
+func (o *Options) checkBlocksFit() error {
+	switch least := 8 * int64(o.BlockSize); {
+	case o.CacheSize < 0 || o.ReadOnly:
+		return nil
+	case o.BlockSize > maxCachedBlock:
+		return fmt.Errorf("%w: BlockSize is %d: no cache keeps such blocks; want 64 to %d bytes, or a negative CacheSize for no cache", ErrInvalidOptions, o.BlockSize, maxCachedBlock)
+	case o.CacheSize < least:
+		return fmt.Errorf("%w: CacheSize is %d and BlockSize is %d: such a cache keeps no such block; want CacheSize of %d or more, a negative one for no cache, or smaller blocks", ErrInvalidOptions, o.CacheSize, o.BlockSize, least)
+	}
+	return nil
 }

@@ -52,7 +52,7 @@ func randomOptions(rng *rand.Rand) *Options {
 		panic(err)
 	}
 	o := &Options{
-		CacheSize:                []int64{-1, 1 << 10, 64 << 10, 8 << 20}[rng.IntN(4)],
+		CacheSize:                []int64{-1, 16 << 10, 64 << 10, 8 << 20}[rng.IntN(4)],
 		MemtableSize:             64 << 10,
 		MaxMemtables:             2 + rng.IntN(3),
 		BlockSize:                64 + rng.IntN(1000),

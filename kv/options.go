@@ -43,7 +43,9 @@ type Options struct {
 	MaxMemtables int
 
 	// BlockSize is the size of a data block in bytes before compression: 4096 by
-	// default, 64 to 64 MiB.
+	// default, 64 to 1 MiB, and an eighth of CacheSize at the most, so that the cache can
+	// keep blocks; without a cache, to 64 MiB. An entry that is larger gets a block of
+	// its own. Blocks of more than a quarter of CacheSize or 2 MiB are never cached.
 	BlockSize int
 
 	// IndexPartition is the size in bytes from which on the index of a file is cut
@@ -270,6 +272,9 @@ func (o *Options) check() error {
 		if b.value < b.least || b.value > b.most {
 			return fmt.Errorf("%w: %s is %d: want %d to %d%s", ErrInvalidOptions, b.name, b.value, b.least, b.most, b.unit)
 		}
+	}
+	if err := o.checkBlocksFit(); err != nil {
+		return err
 	}
 	if o.FilterBudget < 0 {
 		return fmt.Errorf("%w: FilterBudget is %d: want a number of bytes, or 0 for none", ErrInvalidOptions, o.FilterBudget)

@@ -14,7 +14,8 @@ import (
 // its default; a nil *WriterOptions is all defaults.
 type WriterOptions struct {
 	// BlockSize is the target size of a data block in bytes before compression:
-	// 4096 by default, 64 to 64 MiB. A larger entry gets a block of its own.
+	// 4096 by default, 64 to 64 MiB. A larger entry gets a block of its own. See
+	// ReaderOptions.CacheSize for what a cache keeps.
 	BlockSize int
 	// RestartInterval is the number of entries between two that store their
 	// whole key: 16 by default, 1 to 1024. Fewer make lookups faster, more make
@@ -86,7 +87,8 @@ func (o *WriterOptions) withDefaults() (WriterOptions, error) {
 // its default; a nil *ReaderOptions is all defaults.
 type ReaderOptions struct {
 	// CacheSize is the number of bytes of decoded blocks that the reader keeps:
-	// 8 MiB by default, negative for none.
+	// 8 MiB by default, negative for none. A block of more than a quarter of it, or
+	// than 2 MiB, is not kept but read whenever it is needed.
 	CacheSize int64
 	// Name is what errors call the file. Open sets it to the path.
 	Name string

@@ -131,7 +131,8 @@ func (x *contest) settings(s stage, compression string) engine.Settings {
 	o.Compression, o.BatchKeys, o.Durability = compression, batchKeys, engine.Soon
 	switch s {
 	case smallCache:
-		o.CacheBytes = max(64<<10, x.config.dataBytes()/10)
+		// With less than eight blocks SiftKV's cache keeps none.
+		o.CacheBytes = max(64<<10, 8*int64(o.BlockBytes), x.config.dataBytes()/10)
 	case largeCache:
 		o.CacheBytes = max(o.CacheBytes, 2*x.config.dataBytes())
 	case withOS:

@@ -169,7 +169,8 @@ func (c *Config) point(ctx context.Context, name string, n int, dir string) (p *
 	spec := compare.LoneSpec{Engine: name, Dir: dir, Keys: n, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed, Worker: c.Worker}
 	settings := c.Store
 	settings.BatchKeys, settings.Durability = 100, engine.Soon
-	settings.CacheBytes = max(64<<10, int64(c.CacheShare*float64(n)*float64(c.KeySize+c.ValueSize)))
+	least := max(64<<10, 8*int64(c.Store.BlockBytes)) // with less, SiftKV's cache keeps no block
+	settings.CacheBytes = max(least, int64(c.CacheShare*float64(n)*float64(c.KeySize+c.ValueSize)))
 	p.CacheBytes = settings.CacheBytes
 	phase := c.Progress.Start("load "+name, n, "keys")
 	if err := c.in(ctx, spec, func(l *compare.Lone) error { return p.load(ctx, l, settings) }); err != nil {
@@ -178,7 +179,7 @@ func (c *Config) point(ctx context.Context, name string, n int, dir string) (p *
 	phase.Done()
 	phase = c.Progress.Start("look up in "+name, 0, "")
 	bare := settings
-	bare.CacheBytes, bare.MemtableBytes = 64<<10, 64<<10
+	bare.CacheBytes, bare.MemtableBytes = least, 64<<10
 	if err := c.in(ctx, spec, func(l *compare.Lone) error { return p.pin(ctx, l, bare, c.Seconds) }); err != nil {
 		return nil, err
 	}
