@@ -31,10 +31,18 @@ func (g *gatedFile) ReadAt(b []byte, offset int64) (int, error) {
 	return g.Reader.ReadAt(b, offset)
 }
 
-// openGated opens a file of which blocks and leaves can be read only through a gate.
-func openGated(t *testing.T, o WriterOptions, cacheSize int64) (*Reader, *gatedFile) {
+// gatedData is a file for openGated. It is made and read outside of a bubble, because the
+// coders of zstd, which are made at first use, have channels.
+func gatedData(t *testing.T, o WriterOptions) []byte {
 	o.ID, o.Filter = 1, mustParse("none")
 	data := plainFile(t, 3000, o)
+	_, err := openBytes(t, data, nil).Get(keyOf(0))
+	require.NoError(t, err)
+	return data
+}
+
+// openGated opens a file of which blocks and leaves can be read only through a gate.
+func openGated(t *testing.T, data []byte, cacheSize int64) (*Reader, *gatedFile) {
 	f := &gatedFile{Reader: bytes.NewReader(data), gate: make(chan error)}
 	r, err := NewReader(f, int64(len(data)), &ReaderOptions{CacheSize: cacheSize})
 	require.NoError(t, err)
@@ -77,8 +85,9 @@ func findTogether(r *Reader, n int, keys ...int) (wait func() (total Probe, errs
 func TestAColdBlockIsReadOnceForAll(t *testing.T) {
 	const n = 20
 	for _, c := range []Compression{NoCompression, Snappy, Zstd} {
+		data := gatedData(t, WriterOptions{Compression: c})
 		synctest.Test(t, func(t *testing.T) {
-			r, f := openGated(t, WriterOptions{Compression: c}, 1<<20)
+			r, f := openGated(t, data, 1<<20)
 			wait := findTogether(r, n, 1234)
 			require.EqualValues(t, 1, f.reads.Load(), "all others wait for it")
 			close(f.gate)
@@ -93,8 +102,9 @@ func TestAColdBlockIsReadOnceForAll(t *testing.T) {
 }
 
 func TestAColdIndexLeafIsReadOnceForAll(t *testing.T) {
+	data := gatedData(t, WriterOptions{Compression: Snappy, IndexPartition: 200})
 	synctest.Test(t, func(t *testing.T) {
-		r, f := openGated(t, WriterOptions{Compression: Snappy, IndexPartition: 200}, 1<<20)
+		r, f := openGated(t, data, 1<<20)
 		require.Positive(t, r.leafBlocks)
 		wait := findTogether(r, 20, 1234)
 		close(f.gate)
@@ -108,8 +118,9 @@ func TestAColdIndexLeafIsReadOnceForAll(t *testing.T) {
 }
 
 func TestReadersOfOtherBlocksDoNotWait(t *testing.T) {
+	data := gatedData(t, WriterOptions{Compression: NoCompression})
 	synctest.Test(t, func(t *testing.T) {
-		r, f := openGated(t, WriterOptions{Compression: NoCompression}, 1<<20)
+		r, f := openGated(t, data, 1<<20)
 		wait := findTogether(r, 3, 0, 1000, 2000)
 		require.EqualValues(t, 3, f.reads.Load(), "each of three blocks is being read")
 		close(f.gate)
@@ -122,8 +133,9 @@ func TestReadersOfOtherBlocksDoNotWait(t *testing.T) {
 
 // A read that fails is its own reader's error: the others read for themselves.
 func TestAFailedReadIsNotShared(t *testing.T) {
+	data := gatedData(t, WriterOptions{Compression: NoCompression})
 	synctest.Test(t, func(t *testing.T) {
-		r, f := openGated(t, WriterOptions{Compression: NoCompression}, 1<<20)
+		r, f := openGated(t, data, 1<<20)
 		wait := findTogether(r, 5, 1234)
 		require.EqualValues(t, 1, f.reads.Load())
 		f.gate <- errFailed
@@ -143,9 +155,10 @@ func TestAFailedReadIsNotShared(t *testing.T) {
 
 // Where the cache keeps nothing, or not this block, there is nothing to wait for.
 func TestReadersDoNotWaitForWhatIsNotKept(t *testing.T) {
+	data := gatedData(t, WriterOptions{Compression: NoCompression})
 	for _, cacheSize := range []int64{-1, 8 << 10} {
 		synctest.Test(t, func(t *testing.T) {
-			r, f := openGated(t, WriterOptions{Compression: NoCompression}, cacheSize)
+			r, f := openGated(t, data, cacheSize)
 			wait := findTogether(r, 5, 1234)
 			require.EqualValues(t, 5, f.reads.Load())
 			close(f.gate)
