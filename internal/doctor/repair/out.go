@@ -87,11 +87,12 @@ func (o *outDir) begin() error {
 	if err == nil {
 		o.lock, err = o.fs.Lock(filepath.Join(o.dir, manifest.LockName), vfs.Exclusive)
 	}
-	if err == nil {
-		err = o.check() // again: another repair may have come before
-	}
 	if err != nil {
+		o.ours = len(o.made) > 0 && !errors.Is(err, vfs.ErrLocked)
 		return err
+	}
+	if err := o.check(); err != nil {
+		return err // another repair has come before
 	}
 	o.ours = true
 	for _, name := range o.left {

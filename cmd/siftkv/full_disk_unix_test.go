@@ -1,0 +1,146 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// A scarceDisk is a directory in which the program runs out of room.
+type scarceDisk struct {
+	dir string
+	// scarce returns a command that has room for about so many KiB.
+	scarce func(room int, args ...string) *exec.Cmd
+	// free gives all room back.
+	free func()
+}
+
+// limited is a directory where the size of files is limited.
+func limited(t *testing.T, program string) scarceDisk {
+	return scarceDisk{dir: t.TempDir(), free: func() {}, scarce: func(room int, args ...string) *exec.Cmd {
+		return exec.CommandContext(t.Context(), "sh", append([]string{"-c", fmt.Sprintf("ulimit -f %d; exec \"$@\"", 2*room), "sh", program}, args...)...)
+	}}
+}
+
+// small is a file system of one MiB. It is false where none may be mounted.
+func small(t *testing.T, program string) (scarceDisk, bool) {
+	dir := t.TempDir()
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 || exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", dir).Run() != nil {
+		return scarceDisk{}, false
+	}
+	t.Cleanup(func() {
+		require.NoError(t, exec.CommandContext(context.WithoutCancel(t.Context()), "umount", dir).Run())
+	})
+	ballast := filepath.Join(dir, "ballast")
+	free := func() { require.NoError(t, os.RemoveAll(ballast)) }
+	return scarceDisk{dir: dir, free: free, scarce: func(room int, args ...string) *exec.Cmd {
+		free()
+		f, err := os.Create(ballast)
+		require.NoError(t, err)
+		for size := int64(0); err == nil; size += 4 << 10 {
+			if _, err = f.Write(make([]byte, 4<<10)); err != nil {
+				require.NoError(t, f.Truncate(max(size-int64(room)<<10, 0)))
+			}
+		}
+		require.NoError(t, f.Close())
+		return exec.CommandContext(t.Context(), program, args...)
+	}}, true
+}
+
+// scarceDisks are the kinds that there are here: one everywhere.
+func scarceDisks(t *testing.T) map[string]scarceDisk {
+	program := built(t)
+	disks := map[string]scarceDisk{"limited files": limited(t, program)}
+	if disk, ok := small(t, program); ok {
+		disks["a small file system"] = disk
+	} else {
+		t.Log("no file system may be mounted: the size of files is limited alone")
+	}
+	return disks
+}
+
+// fullStore writes a store of some tables and a log, 200 KB in all.
+func fullStore(t *testing.T, dir string) {
+	t.Helper()
+	db, err := kv.Open(dir, &kv.Options{Compression: sstable.NoCompression})
+	require.NoError(t, err)
+	for i := range 40 {
+		require.NoError(t, db.Set(fmt.Appendf(nil, "key%02d", i), make([]byte, 5000), nil))
+		if i%10 == 9 && i < 39 {
+			require.NoError(t, db.Flush())
+		}
+	}
+	require.NoError(t, db.Close())
+}
+
+// A put for which there is no room is an error, and no damage: the store has what it
+// had.
+func TestAPutWithoutRoomDamagesNothing(t *testing.T) {
+	for name, disk := range scarceDisks(t) {
+		dir := filepath.Join(disk.dir, "store")
+		ok(t, "put", dir, "a", "1", "--create")
+		failed := 0
+		for room := 0; room < 40; room += 4 {
+			what := fmt.Sprintf("%s, room for %d KiB", name, room)
+			value := filepath.Join(t.TempDir(), "value")
+			require.NoError(t, os.WriteFile(value, []byte(strings.Repeat("v", 60<<10)), 0o600))
+			status, _, stderr := ran(t, disk.scarce(room, "put", dir, "b", "--from", value))
+			require.Equal(t, statusError, status, "%s: %s", what, stderr)
+			failed++
+			ok(t, "verify", dir) // without room too
+			disk.free()
+			ok(t, "verify", dir)
+			require.Contains(t, ok(t, "repair", dir), "nothing is damaged", what)
+			require.Equal(t, "1\n", ok(t, "get", dir, "a"), what)
+		}
+		require.Positive(t, failed)
+	}
+}
+
+// A repair into a directory for which there is no room leaves nothing there, and can be
+// run again.
+func TestARepairWithoutRoomCanBeRunAgain(t *testing.T) {
+	for name, disk := range scarceDisks(t) {
+		dir := filepath.Join(t.TempDir(), "store")
+		fullStore(t, dir)
+		tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+		require.NoError(t, err)
+		flip(t, tables[0], 100) // a table that is written anew
+		before := filesUnder(t, dir)
+		want := ""
+		full := 0
+		for room := 0; want == ""; room += 2 {
+			out := filepath.Join(disk.dir, "new", "out")
+			what := fmt.Sprintf("%s, room for %d KiB", name, room)
+			status, stdout, stderr := ran(t, disk.scarce(room, "repair", dir, "--out", out))
+			if status == statusDamage { // it had room, and has said what is lost
+				want = stdout
+			} else {
+				full++
+				require.Equal(t, statusError, status, "%s: %s%s", what, stdout, stderr)
+				require.NoDirExists(t, filepath.Join(disk.dir, "new"), what)
+			}
+			disk.free()
+			if want == "" {
+				status, _, stderr = siftkv(t, "repair", dir, "--out", out)
+				require.Equal(t, statusDamage, status, "%s: %s", what, stderr)
+			}
+			ok(t, "verify", out)
+			require.Equal(t, before, filesUnder(t, dir), what)
+			require.NoError(t, os.RemoveAll(filepath.Join(disk.dir, "new")))
+		}
+		require.Positive(t, full, name)
+	}
+}
