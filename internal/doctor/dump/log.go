@@ -36,7 +36,8 @@ func logID(name string, f vfs.ReadFile) uint64 {
 }
 
 // records calls f with every record of a log that checks out, and goes on behind
-// damage. An error of f that matches base.ErrCorruption is a fault like others.
+// damage. An error of f that matches base.ErrCorruption is a fault like others; one of
+// the file system is none.
 func records(path string, f func(offset int64, record []byte) error) (e *End, err error) {
 	file, err := vfs.OS.Open(path)
 	if err != nil {
@@ -63,12 +64,15 @@ func records(path string, f func(offset int64, record []byte) error) (e *End, er
 			e.Closed, e.Skipped = r.Clean(), r.Skipped()
 			return e, nil
 		}
+		if !wal.Broken(err) {
+			return nil, err
+		}
 		e.Faults = append(e.Faults, err)
 		if r.Skip() {
 			continue
 		}
 		if _, err := r.Next(); !errors.Is(err, io.EOF) {
-			return e, nil // it cannot be read on
+			return nil, err // what is behind cannot be read
 		}
 		e.Skipped = r.Skipped()
 		return e, nil
