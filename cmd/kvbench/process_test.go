@@ -82,9 +82,7 @@ func TestADashIsStandardOutput(t *testing.T) {
 		}
 		r := process(t, args...)
 		require.Zero(t, r.Status, "%s: %s", m.name, r.Stderr)
-		var result map[string]any
-		require.NoError(t, json.Unmarshal([]byte(r.Stdout), &result), "%s prints JSON and nothing else", m.name)
-		require.NotEmpty(t, result, m.name)
+		require.Len(t, clitest.RequireJSON(t, r.Stdout), 1, "%s prints JSON and nothing else", m.name)
 	}
 	r := process(t, "report", savedResults(t), "--html", "-")
 	require.Zero(t, r.Status, r.Stderr)
@@ -262,6 +260,26 @@ func TestAReaderThatLeavesIsNoError(t *testing.T) {
 	require.Equal(t, 4, r.Status, "a limit that is passed is one all the same")
 }
 
+// Under nohup, the end of the terminal is none of the experiment.
+func TestAHangupThatIsIgnoredStaysSo(t *testing.T) {
+	dir := t.TempDir()
+	r, w := io.Pipe()
+	args := []string{"run", "--keys", "1000", "--lookups", "20000", "--reps", "20", "--dir", dir, "--progress", "plain"}
+	cmd := (&clitest.Process{Args: args, Stderr: w, Nohup: true}).Command(t)
+	require.NoError(t, cmd.Start())
+	go func() {
+		_ = cmd.Wait() // the status says it
+		_ = w.Close()
+	}()
+	lines := bufio.NewReader(r)
+	_, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	_ = cmd.Process.Signal(syscall.SIGHUP) // it may have ended
+	_, err = io.Copy(io.Discard, lines)
+	require.NoError(t, err)
+	require.Zero(t, cmd.ProcessState.ExitCode())
+}
+
 // A signal ends an experiment, and its temporary stores go.
 func TestSignalsLeaveNothingBehind(t *testing.T) {
 	long := map[string][]string{
@@ -273,7 +291,7 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 		"ycsb":    {"ycsb", "--keys", "1000", "--ops", "1000000000", "--engines", "siftkv"},
 	}
 	for name, args := range long {
-		for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		for _, end := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 			dir := t.TempDir()
 			r, w := io.Pipe()
 			cmd := (&clitest.Process{Args: append(args, "--dir", dir, "--progress", "plain"), Stderr: w}).Command(t)
@@ -287,12 +305,12 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 				_, err := lines.ReadString('\n')
 				require.NoError(t, err, name)
 			}
-			require.NoError(t, cmd.Process.Signal(signal))
+			require.NoError(t, cmd.Process.Signal(end))
 			rest, err := io.ReadAll(lines)
 			require.NoError(t, err)
-			require.Equal(t, 130, cmd.ProcessState.ExitCode(), "%s %s: %s", name, signal, rest)
+			require.Equal(t, 130, cmd.ProcessState.ExitCode(), "%s %s: %s", name, end, rest)
 			require.Contains(t, string(rest), "interrupted", name)
-			require.Empty(t, clitest.Names(t, dir), "%s %s", name, signal)
+			require.Empty(t, clitest.Names(t, dir), "%s %s", name, end)
 		}
 	}
 }

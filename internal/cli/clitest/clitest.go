@@ -48,6 +48,8 @@ type Process struct {
 	FileSize int
 	// Nobody takes the rights of root away, to whom permissions do not apply.
 	Nobody bool
+	// Nohup has hangups ignored, as nohup does.
+	Nohup bool
 }
 
 // A Result is how a process ended.
@@ -89,6 +91,11 @@ func (p *Process) Command(t *testing.T) *exec.Cmd {
 		// The directories of the binary are not open to everybody, the binary is.
 		cmd.Path = "/proc/self/exe"
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	if p.Nohup {
+		cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, self}, p.Args...)
+		cmd.Path, err = exec.LookPath("sh")
+		require.NoError(t, err)
 	}
 	cmd.Stdin, cmd.Stderr = p.Stdin, p.Stderr
 	if p.Stdout != nil {
