@@ -86,6 +86,46 @@ func TestAViewHasNoHoleWhereAFileWasIngested(t *testing.T) {
 	}
 }
 
+// Between reading the manifest and reading the log, the store gets its first operands: a
+// view combines them by the merger that the manifest names by now, or refuses.
+func TestAViewCombinesTheFirstOperandsOfAStore(t *testing.T) {
+	k, sum := []byte("k"), string(AppendInt64(nil, 3))
+	for _, refresh := range []bool{false, true} {
+		for _, mine := range []Merger{nil, Int64Add, Append(",")} {
+			mem := vfs.NewMem()
+			w, err := Open("db", &Options{fs: mem, Merger: Int64Add})
+			require.NoError(t, err)
+			set(t, w, "first", "1")
+			hook := &openingFS{FS: mem, kind: manifest.FileWAL}
+			merged := func() {
+				require.NoError(t, w.Merge(k, AppendInt64(nil, 1), nil))
+				require.NoError(t, w.Merge(k, AppendInt64(nil, 2), nil))
+			}
+			if !refresh {
+				hook.opening = merged
+			}
+			view, err := OpenReadOnly("db", &Options{fs: hook, Merger: mine})
+			if refresh {
+				require.NoError(t, err)
+				require.NoError(t, w.Flush())
+				hook.opening = merged // the next log
+				err = view.Refresh(t.Context())
+			}
+			require.Nil(t, hook.opening)
+			if mine != nil && mine.Name() != Int64Add.Name() {
+				require.ErrorIs(t, err, ErrInvalidOptions)
+			} else {
+				require.NoError(t, err)
+				requireGet(t, view, "k", sum)
+			}
+			if view != nil {
+				require.NoError(t, view.Close())
+			}
+			require.NoError(t, w.Close())
+		}
+	}
+}
+
 // A writer counts, by writes of all kinds, and a reader beside it sees no number
 // without all those before.
 func TestViewsWhileFilesAreIngestedAndTransactionsCommit(t *testing.T) {

@@ -20,9 +20,10 @@ type followedLog struct {
 }
 
 // readLogs reads on in the logs whose writes are not in tables, into memtables. What
-// it reads is invisible until the next state. It reports whether writes are missing
-// between two.
-func (f *follower) readLogs(ctx context.Context) (gap bool, err error) {
+// it reads is invisible until the next state. It reports whether the logs are ahead of
+// the manifest that was read: writes are missing between two, or are of a kind that it
+// does not tell of.
+func (f *follower) readLogs(ctx context.Context) (ahead bool, err error) {
 	first := f.state.logNum
 	kept := f.mems[:0:0]
 	for _, m := range f.mems {
@@ -42,20 +43,20 @@ func (f *follower) readLogs(ctx context.Context) (gap bool, err error) {
 		}
 	}
 	for {
-		whole, gapHere, err := f.readLog(ctx)
-		gap = gap || gapHere
+		whole, aheadHere, err := f.readLog(ctx)
+		ahead = ahead || aheadHere
 		if err != nil || !whole {
-			return gap, err
+			return ahead, err
 		}
 		next, err := f.logBehind(f.log.num)
 		if err != nil || next == 0 {
-			return gap, err
+			return ahead, err
 		}
 		if err := f.closeLog(); err != nil {
-			return gap, err
+			return ahead, err
 		}
 		if ok, err := f.openLog(next); err != nil || !ok {
-			return gap, err
+			return ahead, err
 		}
 	}
 }
@@ -105,32 +106,35 @@ func (f *follower) logBehind(num uint64) (next uint64, err error) {
 }
 
 // readLog reads what is new in the log. It reports whether that was the end of a log
-// that was ended in good order, and whether writes are missing.
-func (f *follower) readLog(ctx context.Context) (whole, gap bool, err error) {
+// that was ended in good order, and whether the log is ahead of the manifest.
+func (f *follower) readLog(ctx context.Context) (whole, ahead bool, err error) {
 	r := f.log.r
 	if _, err := r.Follow(); err != nil {
 		return false, false, err
 	}
 	name := f.d.path(manifest.FileWAL, f.log.num)
 	p := replayer{d: f.d, log: f.log.num, mems: f.mems, lastSeq: f.lastSeq}
-	defer func() { f.mems, f.lastSeq = p.mems, p.lastSeq }()
+	defer func() {
+		f.mems, f.lastSeq = p.mems, p.lastSeq // of all that was read, whatever ended it
+		ahead = p.gap || p.used&^f.state.features != 0
+	}()
 	for n := 0; ; n++ {
 		if n%64 == 0 {
 			if err := f.interrupted(ctx); err != nil {
-				return false, p.gap, err
+				return false, false, err
 			}
 		}
 		record, err := r.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return r.Clean(), p.gap, nil
+			return r.Clean(), false, nil
 		case r.CrashExplains(err):
-			return false, p.gap, nil // a write that is under way, or was when the writer died
+			return false, false, nil // a write that is under way, or was when the writer died
 		case err != nil:
-			return false, p.gap, err
+			return false, false, err
 		}
 		if err := p.take(r, name, record); err != nil {
-			return false, p.gap, err
+			return false, false, err
 		}
 	}
 }

@@ -20,12 +20,14 @@ import (
 // A view is a prefix of the writes: the tables as of some edit, and of the logs that
 // were not in tables then as much as is there, in order. The next log counts only
 // behind one that was ended. Not all writes are in logs: a file that was ingested comes
-// with an edit of the manifest, before the log goes on. So if writes are missing between
-// two of the log, the manifest is read on, and then the logs again; if it has not grown,
-// these were writes that failed. Files cannot vanish in between: up to the end of a
-// refresh, the registration stands for the position of the view before, and at first
-// for all files. Without a registration, and where the log does not go on as
-// expected, the follower starts again at CURRENT.
+// with an edit of the manifest, before the log goes on. And an edit says which merger
+// combines operands, before the first of them is in a log. So if writes are missing
+// between two of the log, or are of a kind that the manifest has not told of, it is
+// read on, and then the logs again; if it has not grown, what is missing are writes that
+// failed. Files cannot vanish in between: up to the end of a refresh, the registration
+// stands for the position of the view before, and at first for all files. Without a
+// registration, and where the log does not go on as expected, the follower starts again
+// at CURRENT.
 type follower struct {
 	d    *DB
 	turn chan struct{} // has a token if nobody refreshes, who owns what follows
@@ -118,12 +120,12 @@ func (f *follower) advance(ctx context.Context) error {
 			return vErr
 		}
 		f.lastSeq = max(f.lastSeq, v.lastSeq)
-		gap := false
+		ahead := false
 		err = f.hold(v, before)
 		if err == nil {
-			gap, err = f.readLogs(ctx)
+			ahead, err = f.readLogs(ctx)
 		}
-		if err == nil && (gap || f.lastSeq < f.state.closed) {
+		if err == nil && (ahead || f.lastSeq < f.state.closed) {
 			err = f.readManifest() // the writer may have gone on meanwhile
 		}
 		if err == nil && at == f.position() {
