@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // openView opens a view of the store in a directory.
@@ -368,4 +369,35 @@ func contentsUpTo(t *testing.T, db Reader) (n, keys int) {
 		keys++
 	}
 	return n, keys
+}
+
+// A listingFS changes what is listed.
+type listingFS struct {
+	vfs.FS
+	list func(names []string) []string
+}
+
+func (l *listingFS) List(dir string) ([]string, error) {
+	names, err := l.FS.List(dir)
+	return l.list(names), err
+}
+
+// A log that the writer gives up again before it writes to it, just when a reader comes to
+// it, does not make the reader start over with the log before: also if it has to read on
+// in the manifest at that moment, since a sequence number that no write has looks like one
+// that the log is ahead.
+func TestAViewOutlivesALogThatIsGivenUp(t *testing.T) {
+	mem := vfs.NewMem()
+	w := openDir(t, "db", &Options{fs: mem})
+	w.commits.seq++ // of a commit that failed
+	set(t, w, "k", "1")
+	require.NoError(t, w.commits.exclusive(w, w.commits.log.w.End))
+	view, err := OpenReadOnly("db", &Options{fs: &listingFS{mem, func(names []string) []string {
+		require.NoError(t, w.applyEdit(func() *manifest.Edit { return &manifest.Edit{} }, func() {}))
+		return append(names, manifest.FileName(manifest.FileWAL, w.commits.log.num+1)) // and it is gone
+	}}})
+	require.NoError(t, err)
+	requireContents(t, model{"k": "1"}, view)
+	require.NoError(t, view.Refresh(t.Context()))
+	require.NoError(t, view.Close())
 }

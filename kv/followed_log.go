@@ -38,7 +38,7 @@ func (f *follower) readLogs(ctx context.Context) (ahead bool, err error) {
 		}
 	}
 	if f.log == nil {
-		if ok, err := f.openLog(first); err != nil || !ok {
+		if f.log, err = f.openLog(first); err != nil || f.log == nil {
 			return false, err
 		}
 	}
@@ -52,33 +52,37 @@ func (f *follower) readLogs(ctx context.Context) (ahead bool, err error) {
 		if err != nil || next == 0 {
 			return ahead, err
 		}
-		if err := f.closeLog(); err != nil {
+		// The writer may have given the next one up again before anything was in it: then
+		// the log that was read stays where reading goes on.
+		log, err := f.openLog(next)
+		if err != nil || log == nil {
 			return ahead, err
 		}
-		if ok, err := f.openLog(next); err != nil || !ok {
+		err = f.closeLog()
+		f.log = log
+		if err != nil {
 			return ahead, err
 		}
 	}
 }
 
-// openLog opens a log. It reports false if there is none, nor a later one: a new
+// openLog opens a log. It returns nil if there is none, nor a later one: a new
 // store has its manifest before its log.
-func (f *follower) openLog(num uint64) (bool, error) {
+func (f *follower) openLog(num uint64) (*followedLog, error) {
 	name := f.d.path(manifest.FileWAL, num)
 	file, err := f.d.fs.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		later, listErr := f.logBehind(num)
 		if later == 0 {
-			return false, listErr
+			return nil, listErr
 		}
-		return false, &CorruptionError{File: name, Offset: -1, Cause: err,
+		return nil, &CorruptionError{File: name, Offset: -1, Cause: err,
 			What: fmt.Sprintf("the log is missing, although %s, which came later, is there", manifest.FileName(manifest.FileWAL, later))}
 	}
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	f.log = &followedLog{num: num, file: file, r: wal.NewReader(file, name, num)}
-	return true, nil
+	return &followedLog{num: num, file: file, r: wal.NewReader(file, name, num)}, nil
 }
 
 func (f *follower) closeLog() error {
