@@ -42,6 +42,10 @@ func (l *life) draw(number int) *round {
 	r.quietAfterEach = len(l.oracle.spaces) == 1
 	r.end = l.drawEnding(rng)
 	r.after = rng.IntN(2) == 0 && l.want["cut"]
+	r.closeNow = make(chan struct{})
+	if rng.IntN(3) == 0 && r.end <= endCutInClose {
+		r.closeAt = 1 + rng.Int64N(int64(r.mix.steps*len(l.oracle.spaces)))
+	}
 	r.quiet = l.want["garbage"] && rng.IntN(3) == 0
 	r.doctor = l.want["doctor"] && (l.doctorNext || rng.IntN(4) == 0)
 	l.doctorNext = false
@@ -62,6 +66,9 @@ func (l *life) draw(number int) *round {
 	}
 	if l.want["scenarios"] && rng.IntN(2) == 0 {
 		scenarios[rng.IntN(len(scenarios))](r)
+	}
+	if r.end > endCutInClose {
+		r.closeAt = 0
 	}
 	within := 20 + rng.IntN(1500)
 	switch r.end {

@@ -2,10 +2,8 @@ package stress
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/stress/disk"
@@ -56,7 +54,16 @@ type round struct {
 	stopped        atomic.Bool // a finding ends the round
 	quietAfterEach bool        // a single worker waits for the store after each operation
 	restless       bool        // there is no use in that
-	scenario       string
+
+	// How it ends.
+	closeAt     int64         // so many operations into the round, Close is called; 0: behind them
+	operations  atomic.Int64  // that have ended
+	closeNow    chan struct{} // closed when it is time
+	closing     atomic.Bool   // Close has been called
+	closed      atomic.Bool   // and has returned
+	wasGone     bool          // the store was gone before
+	closeResult error
+	scenario    string
 }
 
 func (r *round) gone() bool {
@@ -68,10 +75,13 @@ func (r *round) gone() bool {
 	}
 }
 
-func (r *round) over() bool { return r.stopped.Load() || r.gone() }
+func (r *round) over() bool { return r.stopped.Load() || r.gone() || r.closed.Load() }
 
 func (r *round) String() string {
 	s := fmt.Sprintf("round %d: %s; ends by %v", r.number, r.setup.text, r.end)
+	if r.closeAt > 0 {
+		s += fmt.Sprintf(" beside workers, after %d operations", r.closeAt)
+	}
 	if r.after {
 		s += ", then a power cut"
 	}
@@ -101,14 +111,13 @@ func (r *round) body() *Finding {
 	if f := r.open(); f != nil {
 		return f
 	}
-	f := r.work()
-	if f != nil {
+	if f := r.work(); f != nil {
 		r.stopped.Store(true)
 		r.plan.lift()
 		_ = r.db.Close() // so that its goroutines end
 		return f
 	}
-	return r.close()
+	return r.settleEnd()
 }
 
 // mount gives the round a new session, as a new process has.
@@ -190,87 +199,5 @@ func (r *round) check() *Finding {
 		r.counts.settled(v)
 		r.killed = false
 	}
-	return nil
-}
-
-// work lets workers work.
-func (r *round) work() *Finding {
-	r.plan.set(r.planned...)
-	var workers sync.WaitGroup
-	findings := make(chan *Finding, len(r.oracle.spaces)+1)
-	for n, space := range r.oracle.spaces {
-		w := &worker{r: r, id: n, rng: rand.New(rand.NewPCG(r.rng.Uint64(), 5)), db: r.db, space: space}
-		workers.Go(func() { r.report(findings, w.run(r.mix.steps)) })
-	}
-	var follower sync.WaitGroup
-	if r.want["follower"] && !r.quietAfterEach && r.rng.IntN(3) == 0 {
-		rng := rand.New(rand.NewPCG(r.rng.Uint64(), 6))
-		follower.Go(func() { r.report(findings, r.follow(rng)) })
-	}
-	workers.Wait()
-	r.workersDone.Store(true)
-	follower.Wait()
-	select {
-	case f := <-findings:
-		return f
-	default:
-	}
-	if r.gone() {
-		return nil
-	}
-	return r.quietly()
-}
-
-func (r *round) report(findings chan<- *Finding, f *Finding) {
-	if f != nil {
-		r.stopped.Store(true)
-		findings <- f
-	}
-}
-
-// close ends the round, and says what the next opening may find.
-func (r *round) close() *Finding {
-	r.lastEnd = r.end.String()
-	switch {
-	case r.end == endKill && !r.gone():
-		r.disk.Kill()
-	case r.end == endCut && !r.gone():
-		r.disk.Cut()
-	case r.end == endCloseWell:
-		r.plan.lift()
-	case r.end == endCutInClose:
-		r.plan.set(append(r.plan.rulesNow(), cutRule(r.rng, 30))...)
-	}
-	wasGone := r.gone()
-	r.plan.close()
-	tick := r.oracle.tick()
-	r.watch.begin(mainGoroutine, "Close")
-	err := r.db.Close()
-	r.watch.end(mainGoroutine)
-	r.counts.ended(r.end)
-	defer r.session.Unmount()
-	defer r.plain.Unmount()
-	r.closedWell = err == nil && !wasGone
-	switch {
-	case wasGone: // what Close says is no promise
-	case err == nil:
-		r.oracle.durable(tick)
-		r.lastEnd += " that succeeded"
-		if n := r.session.OpenFiles(); n > 0 && !r.gone() {
-			return found("leak", "after Close %d files or locks are open", n)
-		}
-	case !documented(err):
-		return found("undocumented error", "Close: %v", err)
-	case r.end == endCloseWell && !errors.Is(err, disk.ErrGone):
-		return found("close", "Close fails on a disk that works: %v", err)
-	default:
-		r.counts.failedCloses++
-		r.lastEnd += fmt.Sprintf(" that failed (%v)", err)
-	}
-	if r.after && !r.gone() {
-		r.disk.Cut()
-		r.lastEnd += ", then a power cut"
-	}
-	r.killed = r.disk.Counts().Cuts == r.cuts
 	return nil
 }

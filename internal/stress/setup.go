@@ -31,7 +31,7 @@ func mustFilter(name string) filterpolicy.Policy {
 func drawSetup(rng *rand.Rand) setup {
 	filter := filters[rng.IntN(len(filters))]
 	s := setup{opts: kv.Options{
-		CacheSize:                []int64{-1, 20 << 10, 64 << 10, 8 << 20}[rng.IntN(4)],
+		CacheSize:                []int64{-1, 32 << 10, 256 << 10, 8 << 20}[rng.IntN(4)],
 		MemtableSize:             64 << 10,
 		MaxMemtables:             2 + rng.IntN(4),
 		BlockSize:                64 + rng.IntN(2000),

@@ -72,6 +72,7 @@ func (w *worker) run(steps int) *Finding {
 		f := do()
 		w.r.watch.end(w.id)
 		w.r.count(name)
+		w.r.operationEnded()
 		if f != nil {
 			f.Text = fmt.Sprintf("worker %d, %s: %s", w.id, name, f.Text)
 			return f
@@ -111,7 +112,7 @@ func documented(err error) bool {
 
 // allow returns a finding if an error is none that the store may return.
 func (w *worker) allow(err error) *Finding {
-	if err == nil || documented(err) {
+	if err == nil || documented(err) || w.r.closing.Load() && errors.Is(err, kv.ErrClosed) {
 		return nil
 	}
 	return found("undocumented error", "%v (%T)", err, err)

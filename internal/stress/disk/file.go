@@ -44,8 +44,15 @@ func (w *writeFile) Close() error {
 	if w.closed.Swap(true) {
 		return &fs.PathError{Op: "close", Path: w.name, Err: fs.ErrClosed}
 	}
-	w.s.files.Add(-1)
+	w.s.forget(w.name)
 	return w.s.do(Call{Op: "close", Path: w.name}, func() error { return nil }, nil)
+}
+
+// forget notes that a file is open no more.
+func (s *Session) forget(name string) {
+	s.disk.mu.Lock()
+	defer s.disk.mu.Unlock()
+	s.closed(name)
 }
 
 type readFile struct {
@@ -86,13 +93,14 @@ func (r *readFile) Close() error {
 	if r.closed.Swap(true) {
 		return &fs.PathError{Op: "close", Path: r.name, Err: fs.ErrClosed}
 	}
-	r.s.files.Add(-1)
+	r.s.forget(r.name)
 	return nil
 }
 
 // A lock is one hold on a file's lock.
 type lock struct {
 	s      *Session
+	name   string
 	n      *node
 	closed atomic.Bool
 }
@@ -106,6 +114,7 @@ func (l *lock) Close() error {
 	if l.s.dead {
 		return nil // the lock went with the process
 	}
+	l.s.closed(l.name)
 	l.n.holders--
 	l.n.exclusive = false
 	l.s.locked = slices.DeleteFunc(l.s.locked, func(n *node) bool { return n == l.n })

@@ -3,10 +3,10 @@ package disk
 import (
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -39,7 +39,7 @@ type Session struct {
 	gone   chan struct{}
 	dead   bool // guarded by Disk.mu
 	locked []*node
-	files  atomic.Int64 // that are open
+	open   map[string]int // files that are open, by name; guarded by Disk.mu
 }
 
 var (
@@ -52,7 +52,7 @@ var (
 func (d *Disk) Mount(decide func(Call) Outcome) *Session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := &Session{disk: d, decide: decide, gone: make(chan struct{})}
+	s := &Session{disk: d, decide: decide, gone: make(chan struct{}), open: map[string]int{}}
 	d.sessions = append(d.sessions, s)
 	return s
 }
@@ -60,11 +60,20 @@ func (d *Disk) Mount(decide func(Call) Outcome) *Session {
 // Gone is closed when the session has ended by Kill or Cut.
 func (s *Session) Gone() <-chan struct{} { return s.gone }
 
-// OpenFiles returns how many files and locks the session has open.
-func (s *Session) OpenFiles() int {
+// OpenFiles returns the names of the files and locks that the session has open.
+func (s *Session) OpenFiles() []string {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
-	return int(s.files.Load()) + len(s.locked)
+	return slices.Sorted(maps.Keys(s.open))
+}
+
+// opened and closed keep account of what is open. The caller holds Disk.mu.
+func (s *Session) opened(name string) { s.open[name]++ }
+
+func (s *Session) closed(name string) {
+	if s.open[name]--; s.open[name] == 0 {
+		delete(s.open, name)
+	}
 }
 
 // Unmount ends a session whose store was closed.
@@ -131,13 +140,13 @@ func (s *Session) Create(name string) (vfs.WriteFile, error) {
 	err := s.do(Call{Op: "create", Path: name, Changes: true}, func() (err error) {
 		if w.n, err = s.disk.makeFile(name); err == nil {
 			w.n.truncate()
+			s.opened(name)
 		}
 		return err
 	}, nil)
 	if err != nil {
 		return nil, err
 	}
-	s.files.Add(1)
 	return w, nil
 }
 
@@ -145,13 +154,14 @@ func (s *Session) Create(name string) (vfs.WriteFile, error) {
 func (s *Session) Open(name string) (vfs.ReadFile, error) {
 	r := &readFile{s: s, name: name}
 	err := s.do(Call{Op: "open", Path: name}, func() (err error) {
-		r.n, err = s.disk.findFile(name)
+		if r.n, err = s.disk.findFile(name); err == nil {
+			s.opened(name)
+		}
 		return err
 	}, nil)
 	if err != nil {
 		return nil, err
 	}
-	s.files.Add(1)
 	return r, nil
 }
 
@@ -245,7 +255,7 @@ func (s *Session) Stat(name string) (size int64, err error) {
 // Lock implements vfs.FS.
 func (s *Session) Lock(name string, mode vfs.LockMode) (io.Closer, error) {
 	var locked *vfs.LockedError
-	l := &lock{s: s}
+	l := &lock{s: s, name: name}
 	err := s.do(Call{Op: "lock", Path: name, Changes: true}, func() (err error) {
 		if l.n, err = s.disk.makeFile(name); err != nil {
 			return err
@@ -260,6 +270,7 @@ func (s *Session) Lock(name string, mode vfs.LockMode) (io.Closer, error) {
 		l.n.holders++
 		l.n.exclusive = mode == vfs.Exclusive
 		s.locked = append(s.locked, l.n)
+		s.opened(name)
 		return nil
 	}, nil)
 	if err != nil {
