@@ -76,7 +76,9 @@ type propertiesItem struct {
 	Merges          uint64        `json:"merges"`
 	Merger          string        `json:"merger"`
 	Expiring        uint64        `json:"expiring"`
-	LastExpiry      string        `json:"last_expiry,omitempty"` // a time
+	LastExpiry      string        `json:"last_expiry,omitempty"`    // a time
+	ExpiryOctiles   []string      `json:"expiry_octiles,omitempty"` // times at which an eighth after the other has expired
+	Overwritten     uint64        `json:"overwritten"`
 	RawKeyBytes     uint64        `json:"raw_key_bytes"`
 	RawValueBytes   uint64        `json:"raw_value_bytes"`
 	DataBytes       uint64        `json:"data_bytes"`
@@ -97,14 +99,24 @@ type propertiesItem struct {
 func describeProperties(id uint64, f *sstable.Properties) *propertiesItem {
 	it := &propertiesItem{
 		ID: keytext.ID(id), Smallest: f.Smallest, Largest: f.Largest, SmallestSeq: uint64(f.SmallestSeq), LargestSeq: uint64(f.LargestSeq),
-		Entries: f.Entries, Deletes: f.Deletes, RangeDeletes: f.RangeDeletes, Merges: f.Merges, Merger: f.Merger, Expiring: f.Expiring,
+		Entries: f.Entries, Deletes: f.Deletes, RangeDeletes: f.RangeDeletes, Merges: f.Merges, Merger: f.Merger, Expiring: f.Expiring, Overwritten: f.Overwritten,
 		RawKeyBytes: f.RawKeyBytes, RawValueBytes: f.RawValueBytes, DataBytes: f.DataBytes, DataBlocks: f.DataBlocks,
 		Compression: f.Compression.String(), BlockSize: f.BlockSize, RestartInterval: f.RestartInterval,
 		IndexBytes: f.IndexBytes, IndexLeaves: f.IndexLeaves, FilterBytes: f.FilterBytes, FilterKeys: f.FilterKeys,
 		FilterFamily: f.FilterFamily, FilterPolicy: f.FilterPolicy, FilterPrefix: f.FilterPrefix, PrefixOnly: f.PrefixOnly,
 	}
 	if f.Expiring > 0 {
-		it.LastExpiry = time.UnixMicro(int64(f.LastExpiry)).UTC().Format(time.RFC3339Nano)
+		it.LastExpiry = moment(f.LastExpiry)
+	}
+	if f.ExpiryOctiles != (sstable.Octiles{}) {
+		for _, o := range f.ExpiryOctiles {
+			it.ExpiryOctiles = append(it.ExpiryOctiles, moment(o))
+		}
 	}
 	return it
+}
+
+// moment is the text of a time in microseconds since 1970.
+func moment(micros uint64) string {
+	return time.UnixMicro(int64(micros)).UTC().Format(time.RFC3339Nano)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/sstable"
 )
 
 // siftkv runs a command line and returns its exit status and output.
@@ -157,6 +159,37 @@ func TestExitStatuses(t *testing.T) {
 	status, help, _ := siftkv(t, "--help")
 	require.Zero(t, status)
 	require.Contains(t, help, "Exit status: 0 ok, 1 error, 2 usage, 3 key not found, 4 damage")
+}
+
+// A property that is added to files is added to the dump.
+func TestEveryPropertyIsInJSON(t *testing.T) {
+	var properties sstable.Properties
+	v := reflect.ValueOf(&properties).Elem()
+	exported := 0
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if !v.Type().Field(i).IsExported() {
+			continue
+		}
+		exported++
+		switch f.Kind() {
+		case reflect.String:
+			f.SetString("x")
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.Slice:
+			f.SetBytes([]byte("x"))
+		case reflect.Array:
+			f.Index(0).SetUint(1)
+		default:
+			f.SetUint(2)
+		}
+	}
+	data, err := json.Marshal(describeProperties(1, &properties))
+	require.NoError(t, err)
+	var fields map[string]any
+	require.NoError(t, json.Unmarshal(data, &fields))
+	require.Len(t, fields, exported+1, "all of them, and the id: %s", data)
 }
 
 func TestMistypedWordsNameTheRightOne(t *testing.T) {
