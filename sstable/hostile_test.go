@@ -311,7 +311,7 @@ func FuzzHostileRangeTombstones(f *testing.F) {
 func TestHostilePropertiesAllocateLittle(t *testing.T) {
 	for _, v := range victims(t)[:2] {
 		for tag := range openBytes(t, v.data, nil).props.numbers() {
-			for _, n := range []uint64{0, 1, 1 << 20, 1<<31 - 1, 1 << 32, 1<<64 - 1} {
+			for _, n := range []uint64{0, 1 << 20, 1<<31 - 1, 1<<64 - 1} {
 				p, err := decodeProperties(propertiesOf(t, v.data))
 				require.NoError(t, err)
 				*p.numbers()[tag] = n
@@ -367,8 +367,8 @@ func resealed(data []byte, at int, flip byte) []byte {
 // Footers, index leaves and filters are reached by flips as well, one after the other.
 func TestHostileBytesOfEveryBlockAllocateLittle(t *testing.T) {
 	for _, v := range victims(t) {
-		for at := 0; at < len(v.data); at += 1 + len(v.data)/300 {
-			for _, flip := range []byte{0x01, 0x80, 0xff} {
+		for at := 0; at < len(v.data); at += 1 + len(v.data)/100 {
+			for _, flip := range []byte{0x80, 0xff} {
 				requireBounded(t, resealed(v.data, at, flip), v.vs[0].key.User)
 			}
 		}

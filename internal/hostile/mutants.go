@@ -12,8 +12,12 @@ import (
 // stand the numbers that say how to read the rest.
 const ends = 72
 
-// extremes are numbers that a decoder may take for a size, a count or an offset.
-var extremes = []uint64{0, 1, 1 << 16, 1<<31 - 1, 1 << 32, 1 << 40, math.MaxInt64, math.MaxUint64}
+// extremes are numbers that a decoder may take for a size, a count or an offset, as so many
+// bytes.
+var extremes = []struct {
+	number uint64
+	width  int
+}{{0, 8}, {1, 8}, {math.MaxUint16, 2}, {math.MaxInt32, 4}, {math.MaxUint32, 4}, {1 << 40, 8}, {math.MaxInt64, 8}, {math.MaxUint64, 8}}
 
 // Mutants yields copies of data with numbers of two, four and eight bytes in place of those
 // near its ends, then so many that are changed at random: always the same ones. They do
@@ -25,12 +29,10 @@ func Mutants(data []byte, random int) iter.Seq[[]byte] {
 				continue
 			}
 			for _, x := range extremes {
-				for _, width := range []int{2, 4, 8} {
-					mutant := slices.Clone(data)
-					copy(mutant[at:], binary.LittleEndian.AppendUint64(nil, x)[:width])
-					if !yield(mutant) {
-						return
-					}
+				mutant := slices.Clone(data)
+				copy(mutant[at:], binary.LittleEndian.AppendUint64(nil, x.number)[:x.width])
+				if !yield(mutant) {
+					return
 				}
 			}
 		}

@@ -15,7 +15,7 @@ var (
 )
 
 // hostileRounds is the number of random changes of each filter.
-const hostileRounds = 1000
+const hostileRounds = 300
 
 // Bounded changes filters as an adversary would, with their checksums right again, and
 // holds what it takes to decode and to ask each against a bound.

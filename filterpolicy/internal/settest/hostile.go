@@ -12,7 +12,7 @@ import (
 var readBound = hostile.Bound{PerByte: 16, Fixed: 256 << 10}
 
 // hostileRounds is the number of random changes of each stored set.
-const hostileRounds = 1000
+const hostileRounds = 300
 
 // Hostile changes stored sets as an adversary would, with length and checksum right again.
 // Reading each is held against a bound, and so is using what was read: a set that grows
