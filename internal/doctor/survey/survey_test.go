@@ -3,6 +3,7 @@ package survey
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -181,4 +182,44 @@ func TestAFilterOfAnUnknownFamilyIsNoDamage(t *testing.T) {
 	s, err := Verify(t.Context(), dir, Options{})
 	require.NoError(t, err)
 	require.Empty(t, s.Damage)
+}
+
+// rows is an extractor of an application's own.
+type rows struct{}
+
+func (rows) Name() string { return "rows" }
+
+func (rows) Prefix(key []byte) ([]byte, bool) { return key[:min(4, len(key))], len(key) >= 4 }
+
+// Every byte of a filter is checked, also of one that only the application can ask.
+func TestDamageInAFilterOfPrefixesIsFound(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	db, err := kv.Open(dir, &kv.Options{Prefix: rows{}, PrefixOnly: true})
+	require.NoError(t, err)
+	for i := range 100 {
+		require.NoError(t, db.Set(fmt.Appendf(nil, "%04d/x", i), []byte("v"), nil))
+	}
+	require.NoError(t, db.Flush())
+	require.NoError(t, db.Close())
+	whole, err := Take(t.Context(), dir, Options{})
+	require.NoError(t, err)
+	require.Empty(t, whole.Damage)
+	require.Len(t, whole.Tables, 1)
+	table := whole.Tables[0]
+	require.True(t, table.Info.PrefixOnly)
+	path := filepath.Join(dir, table.Name)
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	// The tail has no range tombstones: the filter is the first in it.
+	filter := data[table.Size-table.Info.TailSize:][:table.Info.FilterBytes]
+	for at := 0; at < len(filter); at += 7 {
+		filter[at] ^= 0x20
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		filter[at] ^= 0x20
+		for _, deep := range []bool{false, true} {
+			s, err := Take(t.Context(), dir, Options{Deep: deep})
+			require.NoError(t, err)
+			require.NotEmpty(t, s.Damage, "byte %d of %d", at, len(filter))
+		}
+	}
 }
