@@ -116,7 +116,11 @@ func (r *repairer) setAside(names []string) ([]string, error) {
 func (r *repairer) moved(name, to string) {
 	i := slices.IndexFunc(r.report.Files, func(f File) bool { return f.Name == name })
 	if i < 0 {
-		r.report.file(name, Replaced, "")
+		action := Replaced
+		if _, ok := manifest.ParseIngest(name); ok {
+			action = LeftOut
+		}
+		r.report.file(name, action, "")
 		i = len(r.report.Files) - 1
 	}
 	r.report.Files[i].MovedTo = to

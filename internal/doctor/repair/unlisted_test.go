@@ -95,6 +95,10 @@ func TestHalfOfAnIngestIsLeftOut(t *testing.T) {
 				requireSomewhere(t, dir, file, data, name)
 			}
 			require.False(t, r.LostForSure(), "%s: %+v", name, r.Lost)
+			for _, f := range r.Files {
+				_, ok := manifest.ParseIngest(f.Name)
+				require.False(t, ok && f.Action != LeftOut, "%+v", f)
+			}
 			for _, file := range half {
 				told := slices.ContainsFunc(r.Lost, func(l Loss) bool { return l.File == file && l.Possible })
 				require.Equal(t, c.possible, told, "%s: %+v", name, r.Lost)
