@@ -59,6 +59,9 @@ func (d *DB) verifyContext(ctx context.Context, w io.Writer) error {
 		verdict := "ok"
 		if err != nil {
 			errs = append(errs, err)
+			verdict = "not read: " + err.Error()
+		}
+		if errors.Is(err, ErrCorruption) {
 			verdict = "DAMAGED: " + err.Error()
 		}
 		report("L%d %s %d bytes, %d entries: %s\n", level, t.name(), t.Size, t.Entries, verdict)

@@ -19,8 +19,9 @@ const maxFaults = 16
 // it, and that the properties count what is there. A filter of a family that the
 // reader cannot decode is passed over but for its checksum, and prefixes in a filter are
 // asked for if the reader has their extractor, or if it is one of filterpolicy.ParsePrefix.
-// It returns all faults it found, joined, up to a bound; each matches ErrCorruption. It
-// takes one pass, one block of memory, and the filter.
+// It returns all faults it found, joined, up to a bound; each matches ErrCorruption. If
+// the file cannot be read, that ends the pass and is returned alone: it is no fault of the
+// file. Verify takes one pass, one block of memory, and the filter.
 func (r *Reader) Verify() error { return r.VerifyEach(nil) }
 
 // VerifyEach is Verify that also shows visit every point entry as the file has it,
@@ -33,11 +34,11 @@ func (r *Reader) VerifyEach(visit func(k base.InternalKey, value []byte) error) 
 	v := verifier{r: r, again: r, visit: visit}
 	v.tail()
 	v.leaves()
-	for n := 0; n < r.dataCount && len(v.faults) < maxFaults; n++ {
+	for n := 0; n < r.dataCount && len(v.faults) < maxFaults && v.stopped == nil; n++ {
 		v.block(n)
-		if v.stopped != nil {
-			return v.stopped
-		}
+	}
+	if v.stopped != nil {
+		return v.stopped
 	}
 	if len(v.faults) == 0 {
 		v.properties()
@@ -50,7 +51,7 @@ type verifier struct {
 	again   *Reader // of the tail as it is now, with a filter that can be asked
 	faults  []error
 	visit   func(k base.InternalKey, value []byte) error // may be nil
-	stopped error                                        // what visit returned
+	stopped error                                        // what visit returned, or why the file could not be read
 
 	data      []byte // of the current block
 	memo      leafMemo
@@ -69,6 +70,17 @@ type verifier struct {
 	cut       bool   // the block before could not be read
 	minSeq    base.SeqNum
 	maxSeq    base.SeqNum
+}
+
+// unread notes why a piece of the file was not had: it is damaged, or cut off, or it
+// could not be read, which says nothing of the file and ends the pass.
+func (v *verifier) unread(offset int64, what string, err error) {
+	switch {
+	case errors.Is(err, ErrCorruption), errors.Is(err, ErrNewerFormat), errors.Is(err, io.ErrUnexpectedEOF):
+		v.fault(offset, what, err)
+	case v.stopped == nil:
+		v.stopped = err
+	}
 }
 
 func (v *verifier) fault(offset int64, what string, err error) {
@@ -92,7 +104,7 @@ func (v *verifier) tail() {
 		Name: r.name, Hint: r.hint, ID: r.id, CacheSize: -1, Prefix: prefix, Filter: r.policy, AnyExpansion: r.expansion,
 	})
 	if err != nil {
-		v.fault(r.size-footerSize, "tail", err)
+		v.unread(r.size-footerSize, "tail", err)
 		return
 	}
 	v.again = again
@@ -109,7 +121,7 @@ func (v *verifier) leaves() {
 	for i := range v.r.index.Len() {
 		offset, length := v.r.index.Block(i)
 		if _, err := v.r.readBlock(&v.data, indexLeaf, offset, length); err != nil {
-			v.fault(int64(offset), "index leaf", err)
+			v.unread(int64(offset), "index leaf", err)
 		}
 	}
 }
@@ -119,14 +131,14 @@ func (v *verifier) block(n int) {
 	var p Probe
 	loc, err := r.locateBlock(n, false, &v.memo, &p)
 	if err != nil {
-		v.fault(-1, "index", err)
+		v.unread(-1, "index", err)
 		v.cut = true
 		return
 	}
 	offset, length := r.place(loc)
 	data, err := r.readBlock(&v.data, dataBlock, offset, length)
 	if err != nil {
-		v.fault(int64(offset), "data block", err)
+		v.unread(int64(offset), "data block", err)
 		v.cut = true
 		return
 	}
@@ -134,7 +146,7 @@ func (v *verifier) block(n int) {
 		v.fault(int64(offset), fmt.Sprintf("data block %d", n), err)
 	}
 	if v.separator, err = r.appendSeparator(v.separator[:0], n, false, &v.memo, &p); err != nil {
-		v.fault(-1, "index", err)
+		v.unread(-1, "index", err)
 	}
 	if bytes.Compare(v.last.User, v.separator) > 0 {
 		v.fault(int64(offset), fmt.Sprintf("data block %d", n), fmt.Errorf("its last key %q is behind its separator %q", v.last.User, v.separator))
