@@ -66,6 +66,33 @@ func TestAFailedCommitDoesNotComeBack(t *testing.T) {
 	}
 }
 
+// What Async writes left in the log's buffer cannot be written. That is known before
+// anybody else may lead the pipeline, the healer included: told later, the failure of the
+// old log would be taken for one of the log that replaced it.
+func TestAFailureOfTheLogIsKnownBeforeTheLogCanBeReplaced(t *testing.T) {
+	f := &faultFS{fs: sift.NewMem()}
+	o := &Options{fs: f, backoff: quickBackoff}
+	var db *DB
+	leading := make(chan bool, 1)
+	o.Events.Failed = func(error) {
+		db.commits.mu.Lock()
+		defer db.commits.mu.Unlock()
+		leading <- db.commits.leading
+	}
+	db, err := Open("db", o)
+	require.NoError(t, err)
+	failOnce(f, "write")
+	require.NoError(t, db.Set([]byte("a"), []byte("1"), Async))
+	require.True(t, <-leading)
+	db.untilHealed()
+	m := db.Metrics()
+	require.EqualValues(t, 1, m.Failures)
+	require.EqualValues(t, 1, m.Heals)
+	require.NoError(t, db.Set([]byte("b"), []byte("2"), Sync))
+	requireContents(t, model{"a": "1", "b": "2"}, db)
+	require.NoError(t, db.Close())
+}
+
 // The power fails at every call between a failed commit and the end of healing.
 // The commit may come back if the store had not healed, whole; nothing else is
 // lost or added.
