@@ -37,11 +37,12 @@ type DB struct {
 	lock    io.Closer
 	storeID uint64
 
-	cache    *cache.Cache
-	memory   memoryBudget
-	counters dbCounters
-	cleaner  cleaner
-	commits  commitPipeline
+	cache     *cache.Cache
+	openFiles *vfs.ReadLimit
+	memory    memoryBudget
+	counters  dbCounters
+	cleaner   cleaner
+	commits   commitPipeline
 
 	compactionRate rateLimiter
 	healer         healer

@@ -53,6 +53,8 @@ type Metrics struct {
 	Ingests                      uint64
 	IngestedFiles, IngestedBytes uint64
 
+	OpenFiles                    int // sorted files that are open, of Options.MaxOpenFiles
+
 	// Failures, see docs/durability.md.
 	Failure           string // why the store takes no writes now; empty: it does
 	Failures          uint64 // how often it stopped taking writes
@@ -230,6 +232,7 @@ func (d *DB) Metrics() *Metrics {
 	m.FilterMemory, m.IndexMemory = d.memory.filters.Load(), d.memory.indexes.Load()
 	m.FiltersRefused = d.memory.refused.Load()
 	m.CacheBytes, m.CacheBlocks = d.cache.Used()
+	m.OpenFiles = d.openFiles.Used()
 	m.HeldFiles = int(d.cleaner.held.count.Load())
 	m.TxCommits, m.TxConflicts = c.txCommits.Load(), c.txConflicts.Load()
 	m.Iterators, m.Transactions = int(d.iterators.count.Load()), int(d.transactions.count.Load())

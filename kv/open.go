@@ -32,7 +32,7 @@ func openStore(dir string, o *Options, takeLock func(*DB) error) (*DB, error) {
 	if dir == "" && !opts.InMemory {
 		return nil, fmt.Errorf("%w: the directory's name is empty", ErrInvalidOptions)
 	}
-	d := &DB{dir: dir, limit: base.MaxSeqNum, opts: opts, fs: opts.fs, log: opts.Logger, cache: cache.New(opts.CacheSize)}
+	d := &DB{dir: dir, limit: base.MaxSeqNum, opts: opts, fs: opts.fs, log: opts.Logger, cache: cache.New(opts.CacheSize), openFiles: vfs.NewReadLimit(opts.MaxOpenFiles)}
 	d.progress.L = &d.mu
 	d.healer.stop = make(chan struct{})
 	d.memory.init(&d.opts, d.cache)

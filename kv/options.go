@@ -62,6 +62,15 @@ type Options struct {
 	// from one level to another with a different compression are always rewritten.
 	LevelCompression [NumLevels]sstable.Compression
 
+	// MaxOpenFiles bounds the sorted files that are open at the same time: 1,000 by default,
+	// at least 4. Their filters and indexes stay in memory; one whose blocks are not read for
+	// long is closed, and opened again when a block of it is. A few more are open while they
+	// are all being read. (Files that are mapped, see MemoryMap, need not stay open.) The
+	// store's log, manifest and lock, and what flushes and compactions write, come on top: a
+	// dozen or so. A view of OpenReadOnly in a directory where it may not write keeps all
+	// its files open.
+	MaxOpenFiles int
+
 	// MemoryMap reads sorted files without compression where the system has them in
 	// memory, past the block cache. That is faster where the cache is smaller than the
 	// data, but weaker: a block's checksum is verified when it is first read, and not
@@ -198,6 +207,7 @@ func (o *Options) withDefaults() (Options, error) {
 		r.CacheSize = cmp.Or(r.CacheSize, max(r.MemoryLimit-int64(r.MaxMemtables)*r.MemtableSize, 1))
 	}
 	r.CacheSize = cmp.Or(r.CacheSize, 64<<20)
+	r.MaxOpenFiles = cmp.Or(r.MaxOpenFiles, 1000)
 	r.MemtableSize = cmp.Or(r.MemtableSize, 32<<20)
 	r.BlockSize = cmp.Or(r.BlockSize, 4096)
 	r.IndexPartition = cmp.Or(r.IndexPartition, 1<<20)
@@ -250,6 +260,7 @@ func (o *Options) check() error {
 	}{
 		{"MemtableSize", o.MemtableSize, 64 << 10, 1 << 30, " bytes"},
 		{"MaxMemtables", int64(o.MaxMemtables), 2, 64, ""},
+		{"MaxOpenFiles", int64(o.MaxOpenFiles), 4, 1 << 30, " files"},
 		{"BlockSize", int64(o.BlockSize), 64, 64 << 20, " bytes"},
 		{"IndexPartition", int64(o.IndexPartition), 64, 1 << 30, " bytes"},
 		{"TargetFileSize", o.TargetFileSize, 16 << 10, 1 << 40, " bytes"},

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -40,7 +41,7 @@ func (d *DB) openTableSlow(t *table) (*sstable.Reader, error) {
 		return r, nil
 	}
 	name := d.path(manifest.FileTable, t.Num)
-	f, err := d.fs.Open(name)
+	f, err := d.openFile(name)
 	if err != nil {
 		return nil, d.follower.stale(err)
 	}
@@ -62,6 +63,16 @@ func (d *DB) openTableSlow(t *table) (*sstable.Reader, error) {
 	}
 	t.reader.Store(r)
 	return r, nil
+}
+
+// openFile opens a table's file under the bound of MaxOpenFiles. The store's tables stay as
+// long as they are referred to, and so can be opened again; those of a writer that does not
+// know of this follower do not.
+func (d *DB) openFile(name string) (vfs.ReadFile, error) {
+	if d.follower != nil && d.follower.reg == nil {
+		return d.fs.Open(name)
+	}
+	return d.openFiles.Open(d.fs, name)
 }
 
 // closeTable closes the table's reader. Nobody uses the table any more.

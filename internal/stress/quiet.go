@@ -18,6 +18,7 @@ func (r *round) quietly() *Finding {
 		return nil // what goes wrong goes on
 	}
 	r.plan.lift()
+	r.session.Settle()
 	r.watch.begin(mainGoroutine, "looking at a quiet store")
 	defer r.watch.end(mainGoroutine)
 	if healed, f := r.waitUntilHealed(); f != nil || !healed {

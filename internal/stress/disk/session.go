@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -38,6 +39,7 @@ type Session struct {
 	decide func(Call) Outcome // nil: all calls succeed
 	gone   chan struct{}
 	dead   bool // guarded by Disk.mu
+	flight sync.RWMutex // held for reading from the decision about a call to its end
 	locked []*node
 	open   map[string]int // files that are open, by name; guarded by Disk.mu
 }
@@ -59,6 +61,13 @@ func (d *Disk) Mount(decide func(Call) Outcome) *Session {
 
 // Gone is closed when the session has ended by Kill or Cut.
 func (s *Session) Gone() <-chan struct{} { return s.gone }
+
+// Settle waits for the calls that are under way: what was decided of them before has
+// happened when it returns.
+func (s *Session) Settle() {
+	s.flight.Lock()
+	defer s.flight.Unlock() //nolint:staticcheck // there is nothing to do meanwhile
+}
 
 // OpenFiles returns the names of the files and locks that the session has open.
 func (s *Session) OpenFiles() []string {
@@ -99,6 +108,8 @@ func (s *Session) end() {
 // number of bytes that are written.
 func (s *Session) do(c Call, call func() error, part func(n int)) error {
 	c.Kind, c.Num = manifest.ParseFileName(filepath.Base(c.Path))
+	s.flight.RLock()
+	defer s.flight.RUnlock()
 	var o Outcome
 	if s.decide != nil {
 		o = s.decide(c)
