@@ -401,3 +401,36 @@ func TestAViewOutlivesALogThatIsGivenUp(t *testing.T) {
 	require.NoError(t, view.Refresh(t.Context()))
 	require.NoError(t, view.Close())
 }
+
+// A reader sees an edit of the manifest that fails, since its bytes are there. The
+// manifest that replaces the broken one does not have it: the reader goes back to the
+// logs, and on.
+func TestAViewOutlivesAnEditThatFails(t *testing.T) {
+	mem := vfs.NewMem()
+	f := &faultFS{fs: mem}
+	w := openDir(t, "db", &Options{fs: f, backoff: never})
+	set(t, w, "a", "1")
+	view, err := OpenReadOnly("db", &Options{fs: mem})
+	require.NoError(t, err)
+	syncs := 0
+	f.set(func(c ioCall) (int, error) {
+		if c.op == "sync" {
+			if syncs++; syncs == 2 { // of the table, of the manifest
+				return 0, errDisk
+			}
+		}
+		return 0, nil
+	})
+	require.ErrorContains(t, w.Flush(), "writing the manifest failed")
+	requireRefreshed := func() {
+		t.Helper()
+		require.NoError(t, view.Refresh(t.Context()))
+		requireContents(t, model{"a": "1"}, view)
+	}
+	requireRefreshed()
+	require.NoError(t, w.replaceManifest())
+	requireRefreshed()
+	require.NoError(t, w.heal(true))
+	requireRefreshed()
+	require.NoError(t, view.Close())
+}

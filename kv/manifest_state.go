@@ -52,7 +52,9 @@ func (s *manifestState) apply(e *manifest.Edit) error {
 }
 
 // version returns the version that the manifest describes. It shares with v the
-// tables that v has, and is v if nothing else has changed.
+// tables that v has, and is v if nothing else has changed. It may be older than v: a
+// manifest that replaces a broken one does not have the edit that failed, which who reads
+// beside the writer may have seen.
 func (s *manifestState) version(v *version) (*version, error) {
 	e := &manifest.Edit{LastSeq: s.lastSeq}
 	seen := map[uint64]bool{}
@@ -75,8 +77,12 @@ func (s *manifestState) version(v *version) (*version, error) {
 			}
 		}
 	}
-	if len(e.Added)+len(e.Deleted) == 0 && s.lastSeq <= v.lastSeq {
+	if len(e.Added)+len(e.Deleted) == 0 && max(s.lastSeq, v.largestSeq) == v.lastSeq {
 		return v, nil
 	}
-	return v.apply(e)
+	next, err := v.apply(e)
+	if err == nil {
+		next.lastSeq = max(s.lastSeq, next.largestSeq)
+	}
+	return next, err
 }
