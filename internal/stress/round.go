@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/stress/disk"
 	"github.com/siftkv/siftkv/kv"
@@ -101,9 +102,33 @@ func (r *round) run(ctx context.Context) *Finding {
 	case f := <-done:
 		return f
 	case f := <-r.watch.hung:
+		f.Text = r.shape() + f.Text
 		return f
 	case <-ctx.Done():
 		return nil
+	}
+}
+
+// shape describes a store that stands still, unless it holds up those who ask too.
+func (r *round) shape() string {
+	if r.db == nil {
+		return ""
+	}
+	shape := make(chan string, 1)
+	go func() {
+		m := r.db.Metrics()
+		s := fmt.Sprintf("failure %q, %d memtables, %d running compactions, %d failed ones, %d tables left alone; files in runs of levels:",
+			m.Failure, m.Memtables, m.RunningCompactions, m.FailedCompactions, m.QuarantinedTables)
+		for _, l := range m.Levels {
+			s += fmt.Sprintf(" %d in %d", l.Files, l.Runs)
+		}
+		shape <- s + "; "
+	}()
+	select {
+	case s := <-shape:
+		return s
+	case <-time.After(r.patience):
+		return "Metrics does not return either; "
 	}
 }
 
