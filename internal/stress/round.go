@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -117,12 +118,13 @@ func (r *round) shape() string {
 	shape := make(chan string, 1)
 	go func() {
 		m := r.db.Metrics()
-		s := fmt.Sprintf("failure %q, %d memtables, %d running compactions, %d failed ones, %d tables left alone; files in runs of levels:",
+		var b strings.Builder
+		fmt.Fprintf(&b, "failure %q, %d memtables, %d running compactions, %d failed ones, %d tables left alone; files in runs of levels:",
 			m.Failure, m.Memtables, m.RunningCompactions, m.FailedCompactions, m.QuarantinedTables)
 		for _, l := range m.Levels {
-			s += fmt.Sprintf(" %d in %d", l.Files, l.Runs)
+			fmt.Fprintf(&b, " %d in %d", l.Files, l.Runs)
 		}
-		shape <- s + "; "
+		shape <- b.String() + "; "
 	}()
 	select {
 	case s := <-shape:

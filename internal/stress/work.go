@@ -107,7 +107,7 @@ func (r *round) close() *Finding {
 
 // onlyLeft reports whether Close has nothing to complain of but what workers had open.
 func onlyLeft(err error) bool {
-	if several, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // it is this error's own parts that count
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range several.Unwrap() {
 			if !onlyLeft(e) {
 				return false

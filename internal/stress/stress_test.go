@@ -1,0 +1,34 @@
+package stress
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A short form of `make stress`: several goroutines, and one alone. The patience is that of
+// a machine that does other things.
+func TestTheStoreIsNotBroken(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]Config{
+		"several workers": {Rounds: 48, Workers: 4},
+		"one worker":      {Rounds: 24, Workers: 1, Seed: 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log strings.Builder
+			c.Log, c.Patience = &log, 5*time.Minute
+			r, err := Run(t.Context(), c)
+			require.NoError(t, err)
+			require.Empty(t, r.Findings, log.String())
+			require.Equal(t, c.Rounds, r.Rounds())
+			require.Greater(t, r.AcknowledgedChecked(), c.Rounds)
+			require.Greater(t, r.Cuts(), uint64(c.Rounds/8))
+			var counts strings.Builder
+			require.NoError(t, r.WriteText(&counts))
+			t.Log(counts.String())
+		})
+	}
+}
