@@ -132,16 +132,15 @@ func (c *cleaner) stop() {
 	<-c.done
 }
 
-// drain closes the tables that were handed in after stop.
+// drain closes the tables that were handed in after stop. Before it, they are the
+// goroutine's.
 func (c *cleaner) drain(d *DB) error {
 	c.mu.Lock()
-	tables := c.tables
-	c.tables = nil
-	stopped := c.stopped
-	c.mu.Unlock()
-	if !stopped {
-		return nil
+	var tables []*table
+	if c.stopped {
+		tables, c.tables = c.tables, nil
 	}
+	c.mu.Unlock()
 	var errs []error
 	for _, t := range tables {
 		errs = append(errs, d.closeTable(t))

@@ -48,6 +48,7 @@ func (d *DB) afterCompaction(c *compaction, err error, manual bool) {
 		d.mu.Lock()
 		p := &d.compactions.pausedCompactions
 		p.wait, p.cause, p.readFailures = 0, nil, 0
+		p.paused = false // of one that failed beside it: what has worked says that it may work now
 		d.mu.Unlock()
 		return
 	case errors.Is(err, errClosing), errors.Is(err, errGivenUp), errors.Is(err, ErrReadOnly): // whoever asked knows why

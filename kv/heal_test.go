@@ -329,3 +329,17 @@ func (d *DB) makeRoomForTest() error {
 		return err
 	})
 }
+
+// A compaction that works ends the pause of one that failed beside it: nothing waits for
+// the pause's timer with no failure to show for it.
+func TestACompactionThatWorksEndsThePause(t *testing.T) {
+	db := openMem(t, &Options{backoff: never})
+	c := &compaction{}
+	db.pauseCompactions(c, errDisk, false)
+	require.True(t, db.compactions.paused)
+	db.afterCompaction(c, nil, false)
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	require.False(t, db.compactions.paused)
+	require.NoError(t, db.compactions.cause)
+}

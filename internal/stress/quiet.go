@@ -11,14 +11,19 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
+// calm ends all that goes wrong, for calls that are under way too.
+func (r *round) calm() {
+	r.plan.lift()
+	r.session.Settle()
+}
+
 // quietly looks at a store on which nobody works any more and where nothing goes wrong any
 // more.
 func (r *round) quietly() *Finding {
 	if r.end == endClose || r.end == endCutInClose {
 		return nil // what goes wrong goes on
 	}
-	r.plan.lift()
-	r.session.Settle()
+	r.calm()
 	r.watch.begin(mainGoroutine, "looking at a quiet store")
 	defer r.watch.end(mainGoroutine)
 	if healed, f := r.waitUntilHealed(); f != nil || !healed {

@@ -183,7 +183,7 @@ func (r *round) open() *Finding {
 			r.lastEnd += ", then a power cut during recovery"
 		}
 	}
-	r.plan.lift()
+	r.calm()
 	return r.check()
 }
 

@@ -77,7 +77,7 @@ func (r *round) close() *Finding {
 	case r.end == endCut && !r.gone():
 		r.disk.Cut()
 	case r.end == endCloseWell:
-		r.plan.lift()
+		r.calm()
 	case r.end == endCutInClose:
 		r.plan.set(append(r.plan.rulesNow(), cutRule(r.rng, 30))...)
 	}
