@@ -23,6 +23,10 @@ type commitPipeline struct {
 	leading bool
 	closed  bool
 
+	// requests are those that nobody uses. Stores do not share them: a channel of a
+	// store that was opened in a bubble of testing/synctest is of no use outside.
+	requests sync.Pool
+
 	// Touched by the leader alone.
 	seq      base.SeqNum // the last one given out
 	features manifest.Features
@@ -75,8 +79,6 @@ const (
 	asyncBuffer = 256 << 10
 )
 
-var commitRequests = sync.Pool{New: func() any { return &commitRequest{turn: make(chan turn, 1)} }}
-
 func (p *commitPipeline) init(seq base.SeqNum, log *logFile) {
 	p.seq, p.log = seq, log
 }
@@ -91,20 +93,26 @@ func (d *DB) commit(ctx context.Context, b *Batch, reads *readSet, o *WriteOptio
 	if b.Empty() {
 		return nil
 	}
-	r := commitRequests.Get().(*commitRequest)
-	if done := ctx.Done(); done != nil {
-		// A leader may hold on to a request that was given up: it is not reused.
-		commitRequests.Put(r)
-		r = &commitRequest{done: done, turn: make(chan turn, 1)}
-	}
+	r := d.commits.request(ctx.Done())
 	r.batch, r.reads, r.level, r.err = b, reads, o.level(), nil
 	r.arena, r.size, r.ctx = b.arena, len(b.data), ctx
 	err := d.commits.submit(d, r)
 	if r.done == nil {
 		r.batch, r.reads, r.mem, r.applied, r.ctx = nil, nil, nil, nil, nil
-		commitRequests.Put(r)
+		d.commits.requests.Put(r)
 	}
 	return err
+}
+
+// request returns a request to fill in: one that was used before, or a new one if it can
+// be given up, since a leader may hold on to it then.
+func (p *commitPipeline) request(done <-chan struct{}) *commitRequest {
+	if done == nil {
+		if r, ok := p.requests.Get().(*commitRequest); ok {
+			return r
+		}
+	}
+	return &commitRequest{done: done, turn: make(chan turn, 1)}
 }
 
 // exclusive runs f between two groups, in its turn.
