@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -144,4 +146,26 @@ func TestACompactionOfLargeValuesIsBrokenOff(t *testing.T) {
 		require.NoError(t, db.Close())
 		cancel()
 	}
+}
+
+// Until a compaction is done, all files that it merges are there beside what it writes.
+func TestCompactKeepsItsInputUntilItIsDone(t *testing.T) {
+	fsys := newHoldFS()
+	db := openDir(t, "db", &Options{fs: fsys, L0CompactionThreshold: 50})
+	for _, k := range []string{"a", "b"} {
+		set(t, db, k, "1")
+		require.NoError(t, db.Flush())
+	}
+	inputs := db.Metrics().Levels[0].Files
+	fsys.armed.Store(true)
+	done := make(chan error)
+	go func() { done <- db.Compact(nil, nil) }()
+	<-fsys.held
+	names, err := fsys.List("db")
+	require.NoError(t, err)
+	tables := slices.DeleteFunc(names, func(name string) bool { kind, _ := manifest.ParseFileName(name); return kind != manifest.FileTable })
+	require.Len(t, tables, inputs)
+	close(fsys.released)
+	require.NoError(t, <-done)
+	require.NoError(t, db.Close())
 }

@@ -53,7 +53,7 @@ type Metrics struct {
 	Ingests                      uint64
 	IngestedFiles, IngestedBytes uint64
 
-	OpenFiles                    int // sorted files that are open, of Options.MaxOpenFiles
+	OpenFiles int // sorted files that are open, of Options.MaxOpenFiles
 
 	// Failures, see docs/durability.md.
 	Failure           string // why the store takes no writes now; empty: it does

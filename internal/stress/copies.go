@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,6 +46,10 @@ func (r *round) copy(attempt int) *Finding {
 	r.copied.dir = dir
 	if err = os.Mkdir(r.copied.original(), 0o700); err == nil {
 		err = r.disk.Export(storeDir, r.copied.original())
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		r.copied.remove() // the power was cut before the directory's name was durable
+		return nil
 	}
 	if err != nil {
 		return found("harness", "%v", err)

@@ -38,7 +38,7 @@ type Session struct {
 	disk   *Disk
 	decide func(Call) Outcome // nil: all calls succeed
 	gone   chan struct{}
-	dead   bool // guarded by Disk.mu
+	dead   bool         // guarded by Disk.mu
 	flight sync.RWMutex // held for reading from the decision about a call to its end
 	locked []*node
 	open   map[string]int // files that are open, by name; guarded by Disk.mu

@@ -1,0 +1,150 @@
+package kv
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// contracts name, for every sentence of what Close, Compact and Ingest promise, the tests
+// that hold it. A sentence that changes asks for another look at them.
+var contracts = map[string]map[string][]string{
+	"Close": {
+		"Close makes all writes durable, ends background work and gives everything back.": {
+			"TestAClosedStoreMissesNothing", "TestAClosedStoreThatLostPowerOpensInEveryMode", "TestALeakIsFound", "TestConcurrentUse"},
+		"It waits for writes in progress, and for flushes and compactions to notice: what is in no table yet is in the log.": {
+			"TestCloseDuringFlush", "TestCloseWaitsForAnIngest", "TestFlushBesideClose", "TestCloseEndsWaits"},
+		"A store that has failed tries once more to write down what it holds in memory alone; if that does not work, the error says so.": {
+			"TestCloseHealsAStoreIfItCan", "TestCloseReturnsWhyAStoreCouldNotHeal", "TestCloseReportsWhatAFailedSyncOfARotatedLogLost"},
+		"Iterators, snapshots and transactions that are still open stay safe to use and return ErrClosed; the error then matches ErrIteratorsOpen, ErrSnapshotsOpen or ErrTransactionsOpen, and says where each was opened if Options.TraceOpens is set.": {
+			"TestOpenHandlesAreCountedAtClose", "TestLeakedIteratorsAreNamed", "TestLeakedTransactionsAreNamed", "TestTheLastReaderClosesTheTables"},
+		"A second Close does nothing.": {"TestAfterCloseEveryMethodSaysSo"},
+	},
+	"Compact": {
+		"Compact writes the memtables to disk and merges everything between lo and hi, both included (nil: unbounded), into the last level, without what was deleted or overwritten.": {
+			"TestCompactionKeepsWhatReadersSee", "TestOverwrittenVersionsGoWithTheirSnapshot", "TestCompactionsOfDisjointRangesDoNotWait", "TestModel"},
+		"It needs as much free space as what it merges.": {"TestCompactKeepsItsInputUntilItIsDone"},
+		"It returns when that is done; reads and writes go on meanwhile, and so do compactions in the background, where they have nothing to do with what is merged: they keep level 0 short.": {
+			"TestWritesGoOnBesideACompactionThatTakesLong"},
+		"After an error the store is as it was.": {"TestACompactionThatIsBrokenOffLeavesNothingBehind", "TestFaults"},
+	},
+	"Ingest": {
+		"Ingest takes sorted files into the store: all of their writes take effect at one moment, as those of a batch do, and are later than every write before the call.": {
+			"TestIngest", "TestIngestIsSeenAtOnce", "TestWritesJustBeforeAnIngest", "TestModelWithIngest"},
+		"The files were written by [sstable.Writer] with Set, Delete and DeleteRange: merge operands and values that expire are refused with ErrNotIngestible.":                                       {"TestIngestRefuses"},
+		"The files may come in any order, and must not overlap each other.":                                                                                                                           {"TestIngestRefuses", "TestIngest"},
+		"Within a file, DeleteRange hides what the store has and nothing of the file.":                                                                                                                {"TestIngest", "TestModelWithIngest"},
+		"Every byte of the files is checked first.":                                                                                                                                                   {"TestIngestRefuses", "TestIngestRefusesHostileFiltersOfPrefixes", "TestIngestRefusesBlockBombsAndTheStoreReadsItsOwn"},
+		"They are then linked into the store's directory where the file system can, and copied otherwise; those at the paths stay, and must not be written to again (IngestOptions.Copy lifts that).": {"TestIngestLinksOrCopies"},
+		"When Ingest returns, the writes are on stable storage.":                                                                                                                                      {"TestPowerCutDuringIngest"},
+		"After an error or a crash the store has all of the files or none.":                                                                                                                           {"TestIngestWhenTheDiskFails", "TestPowerCutDuringIngest", "TestAnIngestIsMarkedWhileItIsUnderWay", "TestIngestRefusesAStoreThatHasFailed"},
+		"An ingest flushes memtables first, and holds up writes while it flushes what was written meanwhile.":                                                                                         {"TestWritesJustBeforeAnIngest", "TestABackupAndAnIngestAreGivenUpWhileTheyWait"},
+	},
+}
+
+func TestEverySentenceOfAContractHasATest(t *testing.T) {
+	tests := testNames(t)
+	docs := methodDocs(t)
+	for method, sentences := range contracts {
+		require.ElementsMatch(t, sentencesOf(docs[method]), slices.Collect(maps.Keys(sentences)), method)
+		for sentence, names := range sentences {
+			require.NotEmpty(t, names, sentence)
+			for _, name := range names {
+				require.Contains(t, tests, name, sentence)
+			}
+		}
+	}
+}
+
+var testName = regexp.MustCompile("`(Test\\w+)(…?)`")
+
+// Every promise of docs/durability.md names tests, and these are there.
+func TestEveryPromiseNamesItsTests(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "docs", "durability.md"))
+	require.NoError(t, err)
+	tests := testNames(t)
+	for _, m := range testName.FindAllStringSubmatch(string(data), -1) {
+		if m[2] == "" {
+			require.Contains(t, tests, m[1])
+			continue
+		}
+		require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(tests)), func(name string) bool { return strings.HasPrefix(name, m[1]) }), m[1])
+	}
+	rows := 0
+	for line := range strings.Lines(string(data)) {
+		if cells := strings.Split(line, " | "); len(cells) > 2 && regexp.MustCompile(`^\| \d+$`).MatchString(cells[0]) {
+			require.Regexp(t, testName, cells[2], line)
+			rows++
+		}
+	}
+	require.Greater(t, rows, 5)
+}
+
+// testNames returns the names of this package's tests.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	eachFunction(t, "*_test.go", func(f *ast.FuncDecl) {
+		if f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") {
+			names[f.Name.Name] = true
+		}
+	})
+	return names
+}
+
+// methodDocs returns the comments of the methods of DB.
+func methodDocs(t *testing.T) map[string]string {
+	t.Helper()
+	docs := map[string]string{}
+	eachFunction(t, "*.go", func(f *ast.FuncDecl) {
+		if f.Recv == nil {
+			return
+		}
+		star, _ := f.Recv.List[0].Type.(*ast.StarExpr)
+		if star == nil {
+			return
+		}
+		if receiver, _ := star.X.(*ast.Ident); receiver != nil && receiver.Name == "DB" {
+			docs[f.Name.Name] = f.Doc.Text()
+		}
+	})
+	return docs
+}
+
+func eachFunction(t *testing.T, pattern string, visit func(f *ast.FuncDecl)) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok {
+				visit(f)
+			}
+		}
+	}
+}
+
+// sentencesOf cuts a comment into sentences.
+func sentencesOf(doc string) (sentences []string) {
+	text := strings.Join(strings.Fields(doc), " ")
+	for text != "" {
+		end := len(text)
+		if i := strings.Index(text, ". "); i >= 0 {
+			end = i + 1
+		}
+		sentences = append(sentences, text[:end])
+		text = strings.TrimSpace(text[end:])
+	}
+	return sentences
+}
