@@ -1,11 +1,13 @@
 package vfs_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -55,7 +57,7 @@ func TestAReadLimitHolds(t *testing.T) {
 		limit := vfs.NewReadLimit(most)
 		open := make([]vfs.ReadFile, files)
 		for i := range open {
-			name := filepath.Join(dir, fmt.Sprint(i))
+			name := filepath.Join(dir, strconv.Itoa(i))
 			write(t, fsys, name, fmt.Sprintf("content of %d", i))
 			f, err := limit.Open(c, name)
 			require.NoError(t, err)
@@ -70,7 +72,7 @@ func TestAReadLimitHolds(t *testing.T) {
 					i := rng.IntN(files)
 					got := make([]byte, 64)
 					n, err := open[i].ReadAt(got, 0)
-					if err != io.EOF || string(got[:n]) != fmt.Sprintf("content of %d", i) {
+					if !errors.Is(err, io.EOF) || string(got[:n]) != fmt.Sprintf("content of %d", i) {
 						t.Errorf("file %d: %q, %v", i, got[:n], err)
 					}
 				}

@@ -66,7 +66,7 @@ func (s *Session) Gone() <-chan struct{} { return s.gone }
 // happened when it returns.
 func (s *Session) Settle() {
 	s.flight.Lock()
-	defer s.flight.Unlock() //nolint:staticcheck // there is nothing to do meanwhile
+	defer s.flight.Unlock()
 }
 
 // OpenFiles returns the names of the files and locks that the session has open.
