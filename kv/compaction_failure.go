@@ -2,10 +2,7 @@ package kv
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -169,87 +166,4 @@ func anyQuarantined(tables []*table) bool {
 		}
 	}
 	return false
-}
-
-// pickWithinLevel0 merges neighbours of level 0 into one table of level 0, when a table
-// that is left alone, or a compaction that takes long, keeps them from going down: so that
-// their number stays small. Of the stretches whose tables are not much larger than what is
-// younger in them, which bounds what is rewritten by the logarithm of the number of flushes,
-// the one with most tables is merged; if there is none and writers wait, the two neighbours
-// that are smallest. The caller holds d.mu.
-func (d *DB) pickWithinLevel0(v *version) *compaction {
-	tables := v.levels[0].tables // newest first
-	var best []*table
-	for i := 0; i < len(tables); {
-		n, bytes := 0, int64(0)
-		for _, t := range tables[i:] {
-			if t.quarantined || t.compacting || n > 0 && t.Size > 2*bytes {
-				break
-			}
-			n++
-			bytes += t.Size
-		}
-		if n > len(best) {
-			best = tables[i : i+n]
-		}
-		i += max(n, 1)
-	}
-	if len(best) < 2 && level0Backlog(v) >= d.opts.L0StopThreshold {
-		best = smallestPair(tables)
-	}
-	if len(best) < 2 {
-		return nil
-	}
-	c := &compaction{reason: "level 0 has many files that cannot go down", level: 0, output: 0}
-	c.inputs[0] = best
-	if d.conflicts(c) {
-		return nil
-	}
-	return c
-}
-
-// smallestPair returns the two neighbours that are smallest together, of those that can be
-// merged, or nil.
-func smallestPair(tables []*table) (best []*table) {
-	for i := 1; i < len(tables); i++ {
-		pair := tables[i-1 : i+1]
-		free := !slices.ContainsFunc(pair, func(t *table) bool { return t.quarantined || t.compacting })
-		if free && (best == nil || sizeOf(pair) < sizeOf(best)) {
-			best = pair
-		}
-	}
-	return best
-}
-
-// level0Backlog returns how many files level 0 has for compactions to take: those that are
-// left alone do not go away by waiting.
-func level0Backlog(v *version) int {
-	n := 0
-	for _, t := range v.levels[0].tables {
-		if !t.quarantined {
-			n++
-		}
-	}
-	return n
-}
-
-// level0Stuck returns why level 0, which is full, does not get shorter: the cause of the
-// last failure, or that all that is left in it lies between files that are left alone. It
-// is nil if something is going to be merged. The caller holds d.mu.
-func (d *DB) level0Stuck() error {
-	s := &d.compactions
-	if s.cause != nil {
-		return s.cause
-	}
-	d.scheduleCompactionsLocked()
-	if s.running > 0 || len(s.wanted) > 0 || s.paused {
-		return nil
-	}
-	var names []string
-	for _, t := range d.current.levels[0].tables {
-		if t.quarantined {
-			names = append(names, d.path(manifest.FileTable, t.Num))
-		}
-	}
-	return fmt.Errorf("%w: level 0 is full, and its files lie between %s, which cannot be read", ErrCorruption, strings.Join(names, ", "))
 }

@@ -94,12 +94,6 @@ func (d *DB) slowDown(ctx context.Context, size int) {
 	d.counters.slowNanos.Add(uint64(sleep))
 }
 
-// level0Over reports whether level 0 has so many files for compactions to take. The
-// caller holds d.mu.
-func (d *DB) level0Over(files int) bool {
-	return len(d.current.levels[0].tables) >= files && level0Backlog(d.current) >= files
-}
-
 // rotate makes the active memtable immutable, with its log, and starts new ones
 // that have room for arena bytes. The caller leads the pipeline and holds d.mu,
 // which is released during I/O.

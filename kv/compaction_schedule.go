@@ -1,0 +1,136 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+)
+
+// compactionState is what d.mu guards about compactions.
+type compactionState struct {
+	running      int           // compactions, and ingests that place their files
+	inBackground int           // of these, compactions that nobody asked for
+	spans        []runningSpan // where the running ones write
+	wanted       []*span       // ranges of callers of Compact who wait for running ones
+	expiry       *time.Timer   // looks for tables that have mostly expired
+	pausedCompactions
+}
+
+type runningSpan struct {
+	output int
+	span   span
+}
+
+// scheduleCompactions starts compactions as long as there is one worth it and a
+// thread for it.
+func (d *DB) scheduleCompactions() {
+	d.mu.Lock()
+	d.scheduleCompactionsLocked()
+	d.mu.Unlock()
+}
+
+func (d *DB) scheduleCompactionsLocked() {
+	for !d.closing && !d.opts.ReadOnly && d.failure == nil && !d.compactions.paused &&
+		d.compactions.inBackground < d.opts.MaxConcurrentCompactions {
+		c := d.pickCompaction()
+		if c == nil {
+			if d.compactions.running == 0 {
+				d.compactions.cause = nil // there is nothing left to do that failed
+			}
+			d.wakeAtExpiry()
+			return
+		}
+		d.begin(c)
+		go d.runCompaction(c)
+	}
+}
+
+// runCompaction runs a compaction that was picked, and starts what follows from it
+// before it stops counting as running: who waits until none runs finds nothing left
+// to do. A damaged input is quarantined before others may take it.
+func (d *DB) runCompaction(c *compaction) {
+	err := d.compact(context.Background(), c)
+	d.afterCompaction(c, err, false)
+	d.mu.Lock()
+	d.endLocked(c)
+	d.scheduleCompactionsLocked()
+	d.mu.Unlock()
+	d.progress.Broadcast()
+}
+
+// begin marks the inputs. The caller holds d.mu.
+func (d *DB) begin(c *compaction) {
+	c.version = d.current
+	c.version.refs++
+	c.span = spanOf(c.tables())
+	c.joinRun()
+	c.older = d.current.olderThan(c.output, c.run, c.span)
+	c.snapshots = d.snapshots.seqs()
+	for _, t := range c.tables() {
+		t.compacting = true
+	}
+	d.compactions.running++
+	if !c.manual {
+		d.compactions.inBackground++
+	}
+	d.compactions.spans = append(d.compactions.spans, runningSpan{c.output, c.span})
+}
+
+// joinRun makes the output part of the output level's run, if that has only one of which
+// something stays: its number need not be 0 in a store that was tiered before.
+func (c *compaction) joinRun() {
+	runs := c.version.levels[c.output].runs
+	if !c.wholeRuns && len(runs) == 1 && len(c.inputs[c.output]) < len(runs[0].tables) {
+		c.run = runs[0].num
+	}
+}
+
+// end takes the marks back.
+func (d *DB) end(c *compaction) {
+	d.mu.Lock()
+	d.endLocked(c)
+	d.mu.Unlock()
+	d.progress.Broadcast()
+}
+
+func (d *DB) endLocked(c *compaction) {
+	for _, t := range c.tables() {
+		t.compacting = false
+	}
+	d.compactions.running--
+	if !c.manual {
+		d.compactions.inBackground--
+	}
+	i := slices.IndexFunc(d.compactions.spans, func(r runningSpan) bool {
+		return r.output == c.output && bytes.Equal(r.span.lo, c.span.lo)
+	})
+	d.compactions.spans = slices.Delete(d.compactions.spans, i, i+1)
+	d.unrefVersion(c.version)
+}
+
+// conflicts reports whether a compaction that nobody asked for has to be left: a running
+// one is in its way, it has a damaged input, or somebody waits to compact keys of it. What
+// keeps level 0 short does not give way to who waits. The caller holds d.mu.
+func (d *DB) conflicts(c *compaction) bool {
+	tables := c.tables()
+	if d.busy(c) || anyQuarantined(tables) {
+		return true
+	}
+	s := spanOf(tables)
+	return c.output > 0 && slices.ContainsFunc(d.compactions.wanted, func(w *span) bool { return w.overlaps(s) })
+}
+
+// busy reports whether a running compaction has inputs of c, or may write keys of the
+// level and span that c writes. In a store whose levels have several runs only one at a
+// time writes into a level: see ifFree. The caller holds d.mu.
+func (d *DB) busy(c *compaction) bool {
+	tables := c.tables()
+	if slices.ContainsFunc(tables, func(t *table) bool { return t.compacting }) {
+		return true
+	}
+	s := spanOf(tables)
+	return slices.ContainsFunc(d.compactions.spans, func(r runningSpan) bool {
+		return r.output == c.output && (d.opts.Compaction != Leveled || r.span.overlaps(s))
+	})
+}
