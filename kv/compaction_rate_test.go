@@ -30,9 +30,12 @@ func TestCompactionRate(t *testing.T) {
 	o.CompactionRate = minCompactionRate
 	o.L0CompactionThreshold, o.L0SlowdownThreshold, o.L0StopThreshold = 6, 6, 70
 	db := openDir(t, "db", o)
-	db.mu.Lock()
-	db.compactions.paused = true
-	db.mu.Unlock()
+	pause := func() {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		db.compactions.paused = true
+	}
+	pause()
 	want := model{}
 	rng := rand.New(rand.NewPCG(1, 1))
 	fill(t, db, want, rng, 5, 1000)
@@ -45,6 +48,7 @@ func TestCompactionRate(t *testing.T) {
 	owed := time.Duration(m.CompactionWrittenBytes)*time.Second/minCompactionRate - burst
 	require.Greater(t, owed, leastPace)
 	require.GreaterOrEqual(t, time.Duration(m.PacedNanoseconds), owed)
+	pause() // a compaction that works ends a pause
 	fill(t, db, want, rng, 6, 1000)
 	require.True(t, db.pressed())
 	db.resumeCompactions()
