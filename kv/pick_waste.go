@@ -3,8 +3,6 @@ package kv
 import (
 	"slices"
 	"time"
-
-	"github.com/siftkv/siftkv/sstable"
 )
 
 // Tables that are mostly waste are rewritten although their level is not too large:
@@ -20,8 +18,7 @@ import (
 func mostlyWaste(tables []*table, level int, now uint64) bool {
 	var waste, entries uint64
 	for _, t := range tables {
-		octiles := sstable.Octiles(t.ExpiryOctiles)
-		waste += t.Deletes + octiles.Expired(t.Expiring, t.LastExpiry, now) + 50*t.RangeDeletes
+		waste += t.Deletes + t.ExpiryOctiles.Expired(t.Expiring, t.LastExpiry, now) + 50*t.RangeDeletes
 		entries += t.Entries + t.RangeDeletes
 		if level == lastLevel {
 			waste += 2 * t.Overwritten

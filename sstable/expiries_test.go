@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/stretchr/testify/require"
 )
 
@@ -36,8 +37,9 @@ func TestOctiles(t *testing.T) {
 		}
 		require.EqualValues(t, n, o.Expired(uint64(n), all[n-1], all[n-1]))
 		require.Zero(t, o.Expired(uint64(n), all[n-1], 0))
-		var decoded Octiles
-		require.True(t, decoded.decode(o.append(nil)))
+		decoded, rest, ok := base.CutOctiles(o.Append(nil))
+		require.True(t, ok)
+		require.Empty(t, rest)
 		require.Equal(t, o, decoded)
 	}
 	require.Zero(t, new(expirySample).octiles())

@@ -144,7 +144,7 @@ func (p *Properties) encode() []byte {
 		case tag == tagMerger && p.Merger != "":
 			put(tag, []byte(p.Merger))
 		case tag == tagExpiryOctiles && p.ExpiryOctiles != Octiles{}:
-			put(tag, p.ExpiryOctiles.append(nil))
+			put(tag, p.ExpiryOctiles.Append(nil))
 		case tag == tagPrefixOnly && p.PrefixOnly:
 			put(tag, []byte{1})
 		case tag == tagCompression:
@@ -188,9 +188,11 @@ func decodeProperties(b []byte) (*Properties, error) {
 		case tagMerger:
 			p.Merger = string(value)
 		case tagExpiryOctiles:
-			if !p.ExpiryOctiles.decode(value) {
+			octiles, rest, ok := base.CutOctiles(value)
+			if !ok || len(rest) > 0 {
 				return nil, errProperties
 			}
+			p.ExpiryOctiles = octiles
 		case tagPrefixOnly:
 			p.PrefixOnly = true
 		case tagCompression:

@@ -75,7 +75,6 @@ var decoders = map[string]string{
 	"kv.readBatch":                  "kv.TestHostileBatches",
 
 	"sstable.NewReader":           "sstable.TestHostileBytesOfEveryBlockAllocateLittle",
-	"sstable.Octiles.decode":      "sstable.TestHostilePropertiesAllocateLittle",
 	"sstable.salvager.parse":      "sstable.TestHostileFilesAreSalvagedInProportion",
 	"sstable.Reader.decode":       "sstable.TestBlockBombsAreRefused",
 	"sstable.Reader.decodeFilter": "sstable.TestHostileBytesOfEveryBlockAllocateLittle",

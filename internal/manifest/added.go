@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"encoding/binary"
-
 	"github.com/siftkv/siftkv/internal/base"
 )
 
@@ -63,13 +61,7 @@ func (t *Table) wasteful() bool {
 }
 
 func (t *Table) appendWaste(dst []byte) []byte {
-	dst = binary.AppendUvarint(binary.AppendUvarint(dst, t.Num), t.Overwritten)
-	before := uint64(0)
-	for _, moment := range t.ExpiryOctiles {
-		dst = binary.AppendUvarint(dst, moment-before)
-		before = moment
-	}
-	return dst
+	return t.ExpiryOctiles.Append(appendUvarints(dst, t.Num, t.Overwritten))
 }
 
 // waste sets what a table that the edit adds wastes, and reports whether that can be.
@@ -80,12 +72,7 @@ func (a *addedTables) waste(d *decoder) bool {
 	}
 	t := &at.Table
 	t.Overwritten = d.uvarint()
-	moment := uint64(0)
-	for i := range t.ExpiryOctiles {
-		step := d.uvarint()
-		d.bad = d.bad || moment+step < moment
-		moment += step
-		t.ExpiryOctiles[i] = moment
-	}
-	return !d.bad && t.wasteful()
+	var ok bool
+	t.ExpiryOctiles, d.b, ok = base.CutOctiles(d.b)
+	return ok && !d.bad && t.wasteful()
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/stretchr/testify/require"
 )
@@ -12,7 +13,7 @@ import (
 func wasteEdit() *Edit {
 	e := &Edit{Added: append([]AddedTable(nil), sampleEdit().Added...)}
 	e.Added[0].Table.Overwritten = 300
-	e.Added[1].Table.ExpiryOctiles = [7]uint64{1, 1, 1 << 50, 1 << 50, 1 << 50, 1<<50 + 1, 1 << 62}
+	e.Added[1].Table.ExpiryOctiles = base.Octiles{1, 1, 1 << 50, 1 << 50, 1 << 50, 1<<50 + 1, 1 << 62}
 	return e
 }
 

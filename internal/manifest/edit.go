@@ -44,8 +44,8 @@ type Table struct {
 	Expiring     uint64 // of the point entries, values with an expiry
 	LastExpiry   uint64 // the latest of these, in microseconds since 1970 UTC
 
-	ExpiryOctiles [7]uint64 // moments at which about one to seven eighths of these have expired; zero: not known
-	Overwritten   uint64    // point entries under a newer value or tombstone of their key
+	ExpiryOctiles base.Octiles // of these; zero: not known
+	Overwritten   uint64       // point entries under a newer value or tombstone of their key
 }
 
 // kinds reports whether the table has entries that version 1 of its format has

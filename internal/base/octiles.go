@@ -1,0 +1,49 @@
+package base
+
+import "encoding/binary"
+
+// Octiles say when the values of a file expire: the i-th (from 0) is a moment, in
+// microseconds since 1970 UTC, at which about i+1 eighths of them have. The last eighth is
+// the latest expiry, which is kept apart. All are zero in a file without such values, and in
+// one whose writer knew the latest expiry alone.
+type Octiles [7]uint64
+
+// Expired returns about how many of count values, of which the last expires at last, have
+// expired at now. It takes an eighth for expired when all of it has: what it returns is
+// never too large by more than the error of the sample that the octiles are from.
+func (o *Octiles) Expired(count, last, now uint64) uint64 {
+	if last <= now {
+		return count
+	}
+	for i := len(o); i > 0; i-- {
+		if o[i-1] != 0 && o[i-1] <= now {
+			return count / 8 * uint64(i)
+		}
+	}
+	return 0
+}
+
+// Append appends the octiles as uvarints: the first, and the differences of the others.
+func (o *Octiles) Append(dst []byte) []byte {
+	before := uint64(0)
+	for _, moment := range o {
+		dst = binary.AppendUvarint(dst, moment-before)
+		before = moment
+	}
+	return dst
+}
+
+// CutOctiles takes what Append appended off b. It reports false if that is not there.
+func CutOctiles(b []byte) (o Octiles, rest []byte, ok bool) {
+	moment := uint64(0)
+	for i := range o {
+		step, n := binary.Uvarint(b)
+		if n <= 0 || moment+step < moment {
+			return Octiles{}, nil, false
+		}
+		b = b[n:]
+		moment += step
+		o[i] = moment
+	}
+	return o, b, true
+}
