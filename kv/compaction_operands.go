@@ -121,6 +121,9 @@ func (c *compactionIter) combine(whole bool) bool {
 	values := slices.Clone(r.values)
 	if last := len(r.keys) - 1; r.keys[last].Kind() == base.KindDelete {
 		values = values[:last]
+		if c.lastStripe == 0 && c.bottom(c.user) { // as without a run: it hides nothing
+			r.keys, r.values = r.keys[:last], r.values[:last]
+		}
 	}
 	if c.fold == nil || len(values) == 1 && !whole {
 		return c.nextOperand()

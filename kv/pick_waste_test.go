@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
 
@@ -66,6 +67,36 @@ func TestOperandsOverAValueAreNoWaste(t *testing.T) {
 	db.scheduleCompactions()
 	db.waitForBackground()
 	require.Equal(t, compactions, db.Metrics().Compactions)
+}
+
+// Nor are tombstones under operands that nobody can combine: in the last level they hide
+// nothing, and go.
+func TestTombstonesUnderOperandsAreNoWaste(t *testing.T) {
+	for kind := range numCompactions {
+		disk := vfs.NewMem()
+		own := NewMerger("own", func(_, older, newer []byte) ([]byte, error) { return append(older, newer...), nil })
+		db := openDir(t, "db", &Options{fs: disk, Merger: own})
+		for i := range 10 {
+			k := strconv.Itoa(i)
+			require.NoError(t, db.Delete([]byte(k), nil))
+			mergeAll(t, db, k, "a")
+		}
+		require.NoError(t, db.Close())
+		db = openDir(t, "db", &Options{fs: disk, Compaction: kind})
+		require.NoError(t, db.Compact(nil, nil))
+		db.mu.Lock()
+		for n := 0; db.compactions.running > 0 && n < 20; n++ {
+			db.progress.Wait()
+		}
+		running := db.compactions.running
+		db.mu.Unlock()
+		require.Zero(t, running, "%v: one compaction leads to the next", kind)
+		require.EqualValues(t, 10, db.Metrics().Levels[lastLevel].Entries)
+		require.NoError(t, db.Close())
+		db = openDir(t, "db", &Options{fs: disk, Merger: own})
+		requireValue(t, db, "1", "a")
+		require.NoError(t, db.Close())
+	}
 }
 
 // Values that have expired go, though one beside them in their file lives for 90 years, and
