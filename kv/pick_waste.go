@@ -1,7 +1,9 @@
 package kv
 
 import (
+	"math"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -14,12 +16,16 @@ import (
 // at a place where nothing is below them. A range tombstone weighs as much as fifty. In
 // the last level any range tombstone will do, since it has nothing to hide any more, and
 // versions under newer ones, which only a snapshot kept, weigh as much as two: they take the
-// space of values.
+// space of values. In level 0 only what has expired counts: tombstones are on their way down.
 func mostlyWaste(tables []*table, level int, now uint64) bool {
 	var waste, entries uint64
 	for _, t := range tables {
-		waste += t.Deletes + t.ExpiryOctiles.Expired(t.Expiring, t.LastExpiry, now) + 50*t.RangeDeletes
+		waste += t.ExpiryOctiles.Expired(t.Expiring, t.LastExpiry, now)
 		entries += t.Entries + t.RangeDeletes
+		if level == 0 {
+			continue
+		}
+		waste += t.Deletes + 50*t.RangeDeletes
 		if level == lastLevel {
 			waste += 2 * t.Overwritten
 			if t.RangeDeletes > 0 {
@@ -65,9 +71,9 @@ func (d *DB) pickWaste(v *version, baseLevel int) *compaction {
 	return nil
 }
 
-// expiredInLevel0 reports whether a file of level 0 is mostly waste by time.
+// expiredInLevel0 reports whether a file of level 0 has mostly expired.
 func expiredInLevel0(v *version, now uint64) bool {
-	return slices.ContainsFunc(v.levels[0].tables, func(t *table) bool { return t.Expiring > 0 && mostlyWaste([]*table{t}, 0, now) })
+	return slices.ContainsFunc(v.levels[0].tables, func(t *table) bool { return mostlyWaste([]*table{t}, 0, now) })
 }
 
 // pickWasteRuns merges a run that is mostly waste, and all that are older, or takes level 0
@@ -81,10 +87,7 @@ func (d *DB) pickWasteRuns(v *version) *compaction {
 		}
 	}
 	for i, r := range v.runs {
-		level := 1
-		if i == len(v.runs)-1 {
-			level = lastLevel // nothing is older
-		}
+		level := wasteLevel(v, i)
 		if !mostlyWaste(r.tables, level, now) || level == lastLevel && d.heldBySnapshots(r.tables) {
 			continue
 		}
@@ -95,6 +98,15 @@ func (d *DB) pickWasteRuns(v *version) *compaction {
 	return nil
 }
 
+// wasteLevel returns the level by whose rules the i-th run is mostly waste or not: the last
+// one's if nothing is older.
+func wasteLevel(v *version, i int) int {
+	if i == len(v.runs)-1 {
+		return lastLevel
+	}
+	return 1
+}
+
 // Bounds of the time until a look at what has expired: the clock of the options need not
 // go as the system's does.
 const (
@@ -102,33 +114,46 @@ const (
 	mostExpiryWait  = time.Hour
 )
 
-// wakeAtExpiry has a look taken for compactions when the next table gets to be mostly waste
+// wakeAtExpiry has a look taken for compactions when the next tables get to be mostly waste
 // by the time that passes: an idle store has nothing else to start one. The caller holds
 // d.mu.
 func (d *DB) wakeAtExpiry() {
-	now := d.now()
-	next := uint64(0)
-	d.current.all(func(level int, t *table) {
-		if t.Expiring == 0 || t.compacting || mostlyWaste([]*table{t}, level, now) {
-			return
+	now, wait := d.now(), time.Duration(0)
+	consider := func(tables []*table, level int) {
+		if w := untilWaste(tables, level, now); w > 0 && (wait == 0 || w < wait) {
+			wait = w
 		}
-		for _, moment := range append(t.ExpiryOctiles[:], t.LastExpiry) {
-			if moment > now && mostlyWaste([]*table{t}, level, moment) {
-				if next == 0 || moment < next {
-					next = moment
-				}
-				break
-			}
+	}
+	v := d.current
+	v.all(func(level int, t *table) {
+		if level == 0 || d.opts.Compaction == Leveled {
+			consider([]*table{t}, level)
 		}
 	})
-	if next == 0 {
+	if d.opts.Compaction != Leveled {
+		for i, r := range v.runs {
+			consider(r.tables, wasteLevel(v, i))
+		}
+	}
+	if wait == 0 {
 		return
 	}
-	wait := time.Duration(min(next-now, uint64(mostExpiryWait/time.Microsecond))) * time.Microsecond
-	wait = max(wait, leastExpiryWait)
 	if s := &d.compactions; s.expiry == nil {
 		s.expiry = time.AfterFunc(wait, d.scheduleCompactions)
 	} else {
 		s.expiry.Reset(wait)
 	}
+}
+
+// untilWaste returns how long to wait, within the bounds, until tables that are rewritten
+// together are mostly waste by the time that passes; 0 if they never are, or are already.
+func untilWaste(tables []*table, level int, now uint64) time.Duration {
+	expiring := slices.ContainsFunc(tables, func(t *table) bool { return t.Expiring > 0 })
+	if !expiring || mostlyWaste(tables, level, now) || !mostlyWaste(tables, level, math.MaxUint64) {
+		return 0
+	}
+	steps := sort.Search(int(mostExpiryWait/leastExpiryWait), func(steps int) bool {
+		return mostlyWaste(tables, level, now+uint64(steps)*uint64(leastExpiryWait/time.Microsecond))
+	})
+	return time.Duration(steps) * leastExpiryWait
 }

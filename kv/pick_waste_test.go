@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
 )
 
@@ -129,4 +130,67 @@ func TestAnIdleStoreDropsWhatHasExpired(t *testing.T) {
 			})
 		}
 	}
+}
+
+// So do those that lie between values that stay: a run whose files are mostly waste together
+// is rewritten, though of some of them alone less than half has expired.
+func TestAnIdleStoreDropsWhatHasExpiredInARun(t *testing.T) {
+	for _, kind := range []Compaction{Tiered, LazyLeveled} {
+		synctest.Test(t, func(t *testing.T) {
+			db, err := Open("", &Options{InMemory: true, Compaction: kind, TargetFileSize: 16 << 10, Compression: sstable.NoCompression})
+			require.NoError(t, err)
+			value, expiring := make([]byte, 100), 0
+			for i := range 1000 {
+				k, ttl := fmt.Appendf(nil, "%04d", i), 2*time.Minute
+				if i < 300 {
+					ttl = time.Minute
+				} else if i%5 > 1 {
+					require.NoError(t, db.Set(k, value, Async))
+					continue
+				}
+				expiring++
+				require.NoError(t, db.SetTTL(k, value, ttl, Async))
+			}
+			require.NoError(t, db.Compact(nil, nil))
+			synctest.Wait()
+			files := db.Metrics().Levels[lastLevel].Files
+			time.Sleep(3 * time.Minute)
+			synctest.Wait()
+			dropped := db.Metrics().ExpiredDropped
+			require.NoError(t, db.Close())
+			require.Greater(t, files, 1)
+			require.EqualValues(t, expiring, dropped, "%v", kind)
+		})
+	}
+}
+
+// Level 0 waits for its threshold, whatever tombstones it has beside values that expire.
+func TestTombstonesInLevel0WaitForItsThreshold(t *testing.T) {
+	for kind := range numCompactions {
+		db := openMem(t, &Options{Compaction: kind, L0CompactionThreshold: 8})
+		for range 3 {
+			for i := range 10 {
+				require.NoError(t, db.Delete([]byte(strconv.Itoa(i)), nil))
+			}
+			require.NoError(t, db.SetTTL([]byte("a"), []byte("v"), time.Hour, nil))
+			require.NoError(t, db.Flush())
+			db.waitForBackground()
+		}
+		require.Equal(t, 3, db.Metrics().Levels[0].Files, "%v", kind)
+	}
+}
+
+// Few values, which may be large ones, are dropped as many are.
+func TestFewValuesThatExpiredGo(t *testing.T) {
+	clock := &fakeClock{}
+	db := openMem(t, &Options{Clock: clock.time})
+	for i := range 6 {
+		require.NoError(t, db.SetTTL([]byte(strconv.Itoa(i)), []byte("v"), time.Second, nil))
+	}
+	require.NoError(t, db.SetTTL([]byte("a"), []byte("v"), time.Hour, nil))
+	require.NoError(t, db.Compact(nil, nil))
+	clock.advance(time.Minute)
+	db.scheduleCompactions()
+	db.waitForBackground()
+	require.EqualValues(t, 1, db.Metrics().Levels[lastLevel].Entries)
 }

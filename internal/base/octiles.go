@@ -17,7 +17,7 @@ func (o *Octiles) Expired(count, last, now uint64) uint64 {
 	}
 	for i := len(o); i > 0; i-- {
 		if o[i-1] != 0 && o[i-1] <= now {
-			return count / 8 * uint64(i)
+			return count/8*uint64(i) + count%8*uint64(i)/8
 		}
 	}
 	return 0
