@@ -42,13 +42,17 @@ func (in *ingest) announce(files int) error {
 	return errors.Join(f.Close(), in.d.fs.SyncDir(in.d.dir))
 }
 
-// settled removes what announce left. The files are in the manifest, or gone.
+// settled removes what announce left, durably. The files are in the manifest, or gone.
 func (in *ingest) settled() {
 	if !in.announced {
 		return
 	}
 	name := filepath.Join(in.d.dir, in.numbers.FileName())
-	if err := in.d.fs.Remove(name); err != nil {
+	err := in.d.fs.Remove(name)
+	if err == nil {
+		err = in.d.fs.SyncDir(in.d.dir)
+	}
+	if err != nil {
 		in.d.log.Warn("the mark of an ingest that has ended could not be removed", "file", name, "error", err)
 	}
 }

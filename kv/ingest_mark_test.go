@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"syscall"
 	"testing"
 
+	crashfs "github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -119,4 +121,18 @@ func TestAnIngestThatIsGivenUpLeavesNoMark(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 	require.NoError(t, db.Close())
+}
+
+// When Ingest has returned, its mark is gone, whatever happens next: should the manifest be
+// lost after a power cut, the files are no part of an ingest that was broken off.
+func TestAnIngestThatEndedLeavesNoMarkBehindAPowerCut(t *testing.T) {
+	for seed := range uint64(20) {
+		disk := crashfs.NewCrashableMem()
+		fsys := newCrashFS(disk, nothing)
+		db, err := Open("db", &Options{fs: fsys, CacheSize: -1})
+		require.NoError(t, err)
+		require.NoError(t, db.Ingest([]string{ingestFile(t, fsys, "file", nil, "k=v")}))
+		require.Empty(t, ingestMarks(t, newCrashFS(crashClone(disk, rand.New(rand.NewPCG(seed, 1))), nothing)))
+		require.NoError(t, db.Close())
+	}
 }
