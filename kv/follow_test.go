@@ -16,6 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
 )
 
 // openView opens a view of the store in a directory.
@@ -241,6 +242,42 @@ func TestAViewThatHasLostAFileIsStale(t *testing.T) {
 	v, err := view.Get([]byte("k"))
 	require.NoError(t, err)
 	require.Equal(t, "2", string(v))
+}
+
+// So is a view that had opened the file, closed it again to stay within its bound, and finds
+// it gone.
+func TestAViewThatCannotOpenAFileAgainIsStale(t *testing.T) {
+	for _, mapped := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "store")
+		w := openWriter(t, dir, &Options{TargetFileSize: 16 << 10, Compression: sstable.NoCompression})
+		for i := range 2000 {
+			set(t, w, fmt.Sprintf("%04d", i), strings.Repeat("v", 100))
+		}
+		require.NoError(t, w.Compact(nil, nil))
+		require.Greater(t, w.Metrics().Levels[lastLevel].Files, 5)
+		view := openView(t, dir, &Options{MaxOpenFiles: 4, CacheSize: -1, MemoryMap: mapped})
+		read := func() (failed int) {
+			for i := range 2000 {
+				if _, err := view.Get(fmt.Appendf(nil, "%04d", i)); err != nil {
+					require.ErrorIs(t, err, ErrStale)
+					failed++
+				}
+			}
+			return failed
+		}
+		require.Zero(t, read())
+		for _, name := range registeredReaders(t, dir) {
+			require.NoError(t, os.Remove(filepath.Join(dir, name))) // somebody cleans up
+		}
+		for i := range 2000 {
+			set(t, w, fmt.Sprintf("%04d", i), "2")
+		}
+		require.NoError(t, w.Compact(nil, nil))
+		w.settle()
+		require.Equal(t, mapped, read() == 0, "what is mapped is still there")
+		require.NoError(t, view.Refresh(t.Context()))
+		require.Zero(t, read())
+	}
 }
 
 func TestRegistrationsOfTheDeadAreRemoved(t *testing.T) {

@@ -72,7 +72,29 @@ func (d *DB) openFile(name string) (vfs.ReadFile, error) {
 	if d.follower != nil && d.follower.reg == nil {
 		return d.fs.Open(name)
 	}
-	return d.openFiles.Open(d.fs, name)
+	f, err := d.openFiles.Open(d.fs, name)
+	if err != nil || d.follower == nil {
+		return f, err
+	}
+	return followedFile{f, d.follower}, nil
+}
+
+// A followedFile is a file of a view under the bound of MaxOpenFiles: it may be gone when it
+// is opened again.
+type followedFile struct {
+	vfs.ReadFile
+	f *follower
+}
+
+func (r followedFile) ReadAt(p []byte, off int64) (int, error) {
+	n, err := r.ReadFile.ReadAt(p, off)
+	return n, r.f.stale(err)
+}
+
+// Map implements vfs.Mapper.
+func (r followedFile) Map(size int64) (data []byte, unmap func() error, err error) {
+	data, unmap, err = r.ReadFile.(vfs.Mapper).Map(size)
+	return data, unmap, r.f.stale(err)
 }
 
 // closeTable closes the table's reader. Nobody uses the table any more.
