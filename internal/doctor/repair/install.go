@@ -17,9 +17,8 @@ import (
 // LostDir is the directory, in the store's, that originals are moved to.
 const LostDir = "lost"
 
-// install puts the repaired store in force. Before is what the directory held when
-// it was examined.
-func (r *repairer) install(before []string) error {
+// install puts the repaired store in force.
+func (r *repairer) install() error {
 	if r.o.Out != "" {
 		for _, p := range r.pieces {
 			if !p.kept {
@@ -35,20 +34,12 @@ func (r *repairer) install(before []string) error {
 		}
 		return r.out.settle()
 	}
-	names, err := r.fs.List(r.dir)
-	if err != nil {
-		return err
-	}
-	names = slices.DeleteFunc(names, func(name string) bool {
-		return slices.Contains(r.written, filepath.Join(r.dir, name)) || comesAndGoes(name)
-	})
-	before = slices.DeleteFunc(slices.Clone(before), comesAndGoes)
-	if !slices.Equal(names, before) {
-		return fmt.Errorf("siftkv: repair: the files of %s have changed meanwhile: make sure that nobody has the store open, and run again", r.dir)
+	if err := r.unchanged(); err != nil {
+		return err // somebody does without the lock
 	}
 	// Each original gets its name in lost before the new manifest is in force: from
 	// then on the store may remove what it does not list.
-	aside, err := r.setAside(names)
+	aside, err := r.setAside(r.before)
 	if err != nil {
 		return err
 	}

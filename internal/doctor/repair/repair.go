@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,6 +79,7 @@ type repairer struct {
 	o      Options
 	out    *outDir // nil: the store is repaired in place
 
+	before []string // the names in dir, from before the survey
 	s      *survey.Store
 	report *Report
 	pieces []*piece
@@ -104,14 +106,16 @@ type piece struct {
 // examine surveys the store.
 func (r *repairer) examine() (err error) {
 	o := survey.Options{FS: r.fs, Deep: true, Progress: r.o.Progress, ReadAround: r.o.Out != ""}
+	before, listErr := r.fs.List(r.dir)
 	if r.fs == vfs.OS {
 		r.s, err = survey.Verify(r.ctx, r.dir, o)
 	} else {
 		r.s, err = survey.Take(r.ctx, r.dir, o)
 	}
-	if err != nil {
+	if err = cmp.Or(err, listErr); err != nil {
 		return err
 	}
+	r.before = slices.DeleteFunc(before, comesAndGoes)
 	r.report = &Report{
 		Dir: keytext.Name(r.dir), Out: keytext.Name(r.o.Out), DryRun: r.o.DryRun, Needed: len(r.s.Damage) > 0,
 		Damage: append([]survey.Damage{}, r.s.Damage...), Notes: append([]string{}, r.s.Notes...), Files: []File{}, Lost: []Loss{},
@@ -125,15 +129,14 @@ func (r *repairer) locked() (err error) {
 	if r.o.DryRun || r.o.Out != "" {
 		mode = vfs.Shared
 	}
-	before, err := r.fs.List(r.dir)
-	if err != nil {
-		return err
-	}
 	lock, err := survey.Lock(r.fs, r.dir, mode)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := r.unchanged(); err != nil {
+		return err
+	}
 	if mode == vfs.Exclusive {
 		if err := r.refuseReaders(); err != nil {
 			return err
@@ -164,7 +167,24 @@ func (r *repairer) locked() (err error) {
 	if r.o.DryRun {
 		return nil
 	}
-	return r.install(before)
+	return r.install()
+}
+
+// unchanged returns an error unless the store's directory has the names that it had before
+// the survey, beside those of new tables: a writer that has had the store open since, when
+// nobody held its lock, has left others.
+func (r *repairer) unchanged() error {
+	names, err := r.fs.List(r.dir)
+	if err != nil {
+		return err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return slices.Contains(r.written, filepath.Join(r.dir, name)) || comesAndGoes(name)
+	})
+	if !slices.Equal(names, r.before) {
+		return fmt.Errorf("siftkv: repair: the files of %s have changed meanwhile: make sure that nobody has the store open, and run again", r.dir)
+	}
+	return nil
 }
 
 // refuseReaders returns an error if somebody reads the store beside its writer.
