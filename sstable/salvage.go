@@ -61,8 +61,8 @@ func (s *Salvage) EntriesLost() (n uint64, known bool) {
 // needs neither footer nor index nor properties, if the file's id is known: blocks
 // are recognized by their checksums and their form. Pieces that cannot be read count as
 // damaged. If the footer is damaged and the id is not given, that of the footer is used
-// if two blocks confirm it. Time is linear in size, but for a sort, whatever the bytes
-// are.
+// if two blocks confirm it. Time is linear in size and in what add is given, but for a
+// sort, whatever the bytes are.
 //
 // It returns an error if add does, if the file's id is not known, or if a newer
 // version of this package wrote the file. It holds the file in memory.
@@ -256,8 +256,9 @@ func (s *salvager) emit(data []byte) error {
 			return err
 		}
 		s.out.Entries++
-		s.last = base.InternalKey{User: append(s.last.User[:0], k.User...), Trailer: k.Trailer}
+		s.last.Trailer = k.Trailer
 	}
+	s.last.User = append(s.last.User[:0], i.key.User...)
 	return nil
 }
 

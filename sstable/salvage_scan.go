@@ -2,6 +2,7 @@ package sstable
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -140,23 +141,30 @@ func (b *foundBlock) formOfTail(stored []byte, seq base.SeqNum, dataEnd uint64) 
 	}
 }
 
-// isData reports whether a decoded block is a data block behind the entries so far.
+// isData reports whether a decoded block is a data block behind the entries so far. It
+// compares an entry with the one before it by the bytes that they do not share, so that it
+// reads every byte of the block once, however much of its keys they share.
 func (s *salvager) isData(data []byte) bool {
 	if checkBlock(data) != nil {
 		return false
 	}
-	var i blockIter
-	i.reset(viewBlock(data))
+	entries := viewBlock(data).entries
 	last := s.last.Clone()
-	n := s.out.Entries
-	for ok := i.first(); ok; ok = i.next() {
-		if i.key.Kind() == base.KindRangeDelete || n > 0 && base.Compare(last, i.key) >= 0 {
+	first := s.out.Entries == 0
+	var e entry
+	for at := 0; at < len(entries); at = e.next() {
+		if !decodeEntry(entries, at, &e) || e.shared > len(last.User) || at == 0 && e.shared > 0 {
 			return false
 		}
-		last = base.InternalKey{User: append(last.User[:0], i.key.User...), Trailer: i.key.Trailer}
-		n++
+		unshared := entries[e.keyAt:e.valueAt()]
+		order := cmp.Or(bytes.Compare(last.User[e.shared:], unshared), cmp.Compare(e.trailer, last.Trailer))
+		if e.trailer.Kind() == base.KindRangeDelete || !first && order >= 0 {
+			return false
+		}
+		last = base.InternalKey{User: append(last.User[:e.shared], unshared...), Trailer: e.trailer}
+		first = false
 	}
-	return i.err == nil && n > s.out.Entries
+	return len(entries) > 0
 }
 
 // beginsBlock reports whether b may be the beginning of a data block as it is

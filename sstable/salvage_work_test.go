@@ -107,7 +107,22 @@ func hostileFiles(t *testing.T) map[string][]byte {
 		ends = append(ends, trailer...)
 	}
 	files["ends and nothing else"] = ends
+	files["keys that share all but their ends, and one out of order"] = sharing(64 << 10)
 	return files
+}
+
+// sharing is a data block in which a key of n bytes is followed by n bytes of entries that
+// share all of it, the last of which comes too early.
+func sharing(n int) []byte {
+	w := blockWriter{restartInterval: n, restartBytes: 4 * n}
+	key := bytes.Repeat([]byte{7}, n)
+	w.add(base.MakeKey(key, 0, base.KindSet), nil, 0, 0, false)
+	for i := range uint32(n / 8) {
+		w.add(base.MakeKey(binary.BigEndian.AppendUint32(key, i+1), 0, base.KindSet), nil, 0, n, false)
+	}
+	w.add(base.MakeKey(key, 0, base.KindSet), nil, 0, n, false)
+	data := bytes.Clone(w.finish())
+	return appendTrailer(data, 9, 0, data, NoCompression)
 }
 
 // The work for a file is a small multiple of its size, and of what is salvaged, whatever
