@@ -10,6 +10,9 @@ const (
 	// maxLeafSize is the size from which on a leaf is cut again: separators have become
 	// longer since the leaves were measured.
 	maxLeafSize = 4 * leafSize
+	// hugeLeafSize is the size up to which a leaf is left alone if to cut all leaves again
+	// would make the top index, which every reader of the file holds, larger than the leaf.
+	hugeLeafSize = 1 << 20
 )
 
 // An indexWriter collects the separators of a file: in one piece, and from a size on in
@@ -70,6 +73,10 @@ func (w *indexWriter) closeLeaf() {
 // separators to the top.
 func (w *indexWriter) recutIfTooLarge() {
 	for w.largest > max(maxLeafSize, 2*w.longest) && w.perLeaf > 1 {
+		top := w.size() / (w.perLeaf / 2) // as it would be, with one block of each leaf
+		if top > w.largest && w.largest <= hugeLeafSize {
+			return
+		}
 		w.recut(w.perLeaf / 2)
 	}
 }

@@ -84,6 +84,25 @@ func TestIndexLeavesHaveABoundInBytes(t *testing.T) {
 	}
 }
 
+// A few huge separators side by side do not make small leaves of all others, of which every
+// reader would hold the top.
+func TestAFewHugeSeparatorsLeaveTheTopIndexSmall(t *testing.T) {
+	const n = 100_000
+	w := indexWriter{partition: defaultIndexPartition}
+	for i, s := range separators(n, func(i int) int { return 16 + 50_000*(i/(n-20)) }) {
+		w.add(s, uint64(100*i+100))
+	}
+	w.finish()
+	require.LessOrEqual(t, w.largest, hugeLeafSize)
+	var top blockindex.Builder
+	for i, data := range w.leaves {
+		leaf := blockindex.View(data)
+		top.Add(leaf.AppendSeparator(nil, leaf.Len()-1), uint64(i+1))
+	}
+	require.Less(t, top.Size(), w.size()/8)
+	require.Less(t, top.Size(), 2*w.largest)
+}
+
 // A file whose keys become longer has leaves that a small cache holds.
 func TestLeavesOfAFileWhoseKeysGrow(t *testing.T) {
 	var buf bytes.Buffer
