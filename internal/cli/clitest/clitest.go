@@ -74,8 +74,8 @@ func (p *Process) Run(t *testing.T) Result {
 	return Result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// nobody is the user who owns nothing.
-const nobody = 65534
+// NobodyID is the user, and the group, who own nothing.
+const NobodyID = 65534
 
 // Command returns the process for a test that starts it, watches it and waits for it.
 func (p *Process) Command(t *testing.T) *exec.Cmd {
@@ -90,7 +90,7 @@ func (p *Process) Command(t *testing.T) *exec.Cmd {
 	if p.Nobody && os.Geteuid() == 0 {
 		// The directories of the binary are not open to everybody, the binary is.
 		cmd.Path = "/proc/self/exe"
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: NobodyID, Gid: NobodyID}}
 	}
 	if p.Nohup {
 		cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, self}, p.Args...)

@@ -1,5 +1,3 @@
-//go:build unix
-
 package main
 
 import (
@@ -14,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -21,21 +20,21 @@ import (
 // A scarceDisk is a directory in which the program runs out of room.
 type scarceDisk struct {
 	dir string
-	// scarce returns a command that has room for about so many KiB.
-	scarce func(room int, args ...string) *exec.Cmd
+	// scarce runs the program with room for about so many KiB.
+	scarce func(room int, args ...string) clitest.Result
 	// free gives all room back.
 	free func()
 }
 
 // limited is a directory where the size of files is limited.
-func limited(t *testing.T, program string) scarceDisk {
-	return scarceDisk{dir: t.TempDir(), free: func() {}, scarce: func(room int, args ...string) *exec.Cmd {
-		return exec.CommandContext(t.Context(), "sh", append([]string{"-c", fmt.Sprintf("ulimit -f %d; exec \"$@\"", 2*room), "sh", program}, args...)...)
+func limited(t *testing.T) scarceDisk {
+	return scarceDisk{dir: t.TempDir(), free: func() {}, scarce: func(room int, args ...string) clitest.Result {
+		return (&clitest.Process{Args: args, Full: true, FileSize: room << 10}).Run(t)
 	}}
 }
 
 // small is a file system of one MiB. It is false where none may be mounted.
-func small(t *testing.T, program string) (scarceDisk, bool) {
+func small(t *testing.T) (scarceDisk, bool) {
 	dir := t.TempDir()
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 || exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", dir).Run() != nil {
 		return scarceDisk{}, false
@@ -45,7 +44,7 @@ func small(t *testing.T, program string) (scarceDisk, bool) {
 	})
 	ballast := filepath.Join(dir, "ballast")
 	free := func() { require.NoError(t, os.RemoveAll(ballast)) }
-	return scarceDisk{dir: dir, free: free, scarce: func(room int, args ...string) *exec.Cmd {
+	return scarceDisk{dir: dir, free: free, scarce: func(room int, args ...string) clitest.Result {
 		free()
 		f, err := os.Create(ballast)
 		require.NoError(t, err)
@@ -55,15 +54,14 @@ func small(t *testing.T, program string) (scarceDisk, bool) {
 			}
 		}
 		require.NoError(t, f.Close())
-		return exec.CommandContext(t.Context(), program, args...)
+		return process(t, args...)
 	}}, true
 }
 
 // scarceDisks are the kinds that there are here: one everywhere.
 func scarceDisks(t *testing.T) map[string]scarceDisk {
-	program := built(t)
-	disks := map[string]scarceDisk{"limited files": limited(t, program)}
-	if disk, ok := small(t, program); ok {
+	disks := map[string]scarceDisk{"limited files": limited(t)}
+	if disk, ok := small(t); ok {
 		disks["a small file system"] = disk
 	} else {
 		t.Log("no file system may be mounted: the size of files is limited alone")
@@ -96,8 +94,8 @@ func TestAPutWithoutRoomDamagesNothing(t *testing.T) {
 			what := fmt.Sprintf("%s, room for %d KiB", name, room)
 			value := filepath.Join(t.TempDir(), "value")
 			require.NoError(t, os.WriteFile(value, []byte(strings.Repeat("v", 60<<10)), 0o600))
-			status, _, stderr := ran(t, disk.scarce(room, "put", dir, "b", "--from", value))
-			require.Equal(t, statusError, status, "%s: %s", what, stderr)
+			r := disk.scarce(room, "put", dir, "b", "--from", value)
+			require.Equal(t, statusError, r.Status, "%s: %s", what, r.Stderr)
 			failed++
 			ok(t, "verify", dir) // without room too
 			disk.free()
@@ -124,17 +122,17 @@ func TestARepairWithoutRoomCanBeRunAgain(t *testing.T) {
 		for room := 0; want == ""; room += 2 {
 			out := filepath.Join(disk.dir, "new", "out")
 			what := fmt.Sprintf("%s, room for %d KiB", name, room)
-			status, stdout, stderr := ran(t, disk.scarce(room, "repair", dir, "--out", out))
-			if status == statusDamage { // it had room, and has said what is lost
-				want = stdout
+			r := disk.scarce(room, "repair", dir, "--out", out)
+			if r.Status == statusDamage { // it had room, and has said what is lost
+				want = r.Stdout
 			} else {
 				full++
-				require.Equal(t, statusError, status, "%s: %s%s", what, stdout, stderr)
+				require.Equal(t, statusError, r.Status, "%s: %s%s", what, r.Stdout, r.Stderr)
 				require.NoDirExists(t, filepath.Join(disk.dir, "new"), what)
 			}
 			disk.free()
 			if want == "" {
-				status, _, stderr = siftkv(t, "repair", dir, "--out", out)
+				status, _, stderr := siftkv(t, "repair", dir, "--out", out)
 				require.Equal(t, statusDamage, status, "%s: %s", what, stderr)
 			}
 			ok(t, "verify", out)
