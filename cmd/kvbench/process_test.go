@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"io"
 	"io/fs"
@@ -173,6 +174,22 @@ func TestStandardOutputByItsNameIsNotReplaced(t *testing.T) {
 	require.True(t, strings.HasPrefix(string(data), text), "the text, and behind it the JSON")
 	var d diff.Diff
 	require.NoError(t, json.Unmarshal(data[len(text):], &d))
+}
+
+// Another user's file in a directory such as /tmp may be written to, and not replaced.
+func TestAFileThatMayOnlyBeWrittenTo(t *testing.T) {
+	set, dir := savedResults(t), filepath.Join(clitest.PublicDir(t), "tmp")
+	file := filepath.Join(dir, "diff.json")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, os.Chmod(dir, os.ModeSticky|0o777)) //nolint:gosec // as that of /tmp
+	require.NoError(t, os.WriteFile(file, bytes.Repeat([]byte("old"), 10_000), 0o600))
+	require.NoError(t, os.Chmod(file, 0o666)) //nolint:gosec // on purpose
+	r := (&clitest.Process{Args: []string{"diff", set, set, "--json", file}, Nobody: true}).Run(t)
+	require.Zero(t, r.Status, r.Stderr)
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, process(t, "diff", set, set, "--json", "-").Stdout, string(data))
+	require.Equal(t, []string{"diff.json"}, clitest.Names(t, dir))
 }
 
 func TestAFullDiskKeepsWhatWasThere(t *testing.T) {

@@ -1,9 +1,10 @@
 // Package outfile writes the files that a program is asked to write its results to.
 //
 // A file is replaced whole or not at all: what it had stays until the new contents are
-// on the disk, so that a full disk costs nothing. What is no regular file (a device, a
-// pipe, a terminal) is written through, and stays what it is. Of a symbolic link, the
-// file that it points to is written.
+// on the disk, so that a full disk costs nothing. A file that may be written to but not
+// replaced is written over then: one that a container has mounted, or another user's in a
+// directory such as /tmp. What is no regular file (a device, a pipe, a terminal) is written
+// through, and stays what it is. Of a symbolic link, the file that it points to is written.
 package outfile
 
 import (
@@ -54,11 +55,11 @@ func Write(path string, write func(io.Writer) error) error {
 	if err == nil {
 		err = f.Sync() // some file systems find out here that they are full
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), t.path)
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(f.Name())
+		return named(err, path)
+	}
+	if err := t.replace(f.Name()); err != nil {
 		return named(err, path)
 	}
 	if err := vfs.OS.SyncDir(cmp.Or(directory(t.path), ".")); !errors.Is(err, fs.ErrPermission) { // it need not be readable
@@ -167,6 +168,51 @@ func (t *target) temporary() (*os.File, error) {
 	return f, nil
 }
 
+// replace gives the target the contents of a file beside it, which goes. If the target could
+// be neither replaced nor written over, the file stays, and the error says where it is: the
+// contents may have taken an hour.
+func (t *target) replace(by string) error {
+	err := os.Rename(by, t.path)
+	if err == nil {
+		return nil
+	}
+	if t.old != nil && (errors.Is(err, syscall.EBUSY) || errors.Is(err, fs.ErrPermission)) {
+		if err = overwrite(t.path, by); err == nil {
+			return os.Remove(by)
+		}
+	}
+	return &keptError{err, by}
+}
+
+// overwrite copies a file into another.
+func overwrite(path, from string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	dst, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return errors.Join(err, src.Close())
+	}
+	_, err = io.Copy(dst, src)
+	if err == nil {
+		err = dst.Sync()
+	}
+	return errors.Join(err, dst.Close(), src.Close())
+}
+
+// A keptError is an error behind which the new contents are kept.
+type keptError struct {
+	err error
+	at  string
+}
+
+func (e *keptError) Error() string {
+	return fmt.Sprintf("%v; what was to be written is in %s", e.err, e.at)
+}
+
+func (e *keptError) Unwrap() error { return e.err }
+
 // writeThrough writes to a stream.
 func (t *target) writeThrough(write func(io.Writer) error) error {
 	if f := standard(t.old); f != nil {
@@ -190,9 +236,12 @@ func fill(f *os.File, write func(io.Writer) error) error {
 
 // named makes an error of the temporary file one of the file that was asked for.
 func named(err error, path string) error {
+	var k *keptError
 	var p *fs.PathError
 	var l *os.LinkError
 	switch {
+	case errors.As(err, &k):
+		return &keptError{named(k.err, path), k.at}
 	case errors.As(err, &p):
 		return &fs.PathError{Op: "write", Path: path, Err: p.Err}
 	case errors.As(err, &l):

@@ -71,6 +71,24 @@ func TestAfterAnErrorTheFileIsAsItWas(t *testing.T) {
 	holds(t, dir, "page")
 }
 
+// What takes the place of a file that cannot be replaced is written over it, and if that
+// fails it is kept.
+func TestAFileThatCannotBeReplaced(t *testing.T) {
+	dir := t.TempDir()
+	path, by := filepath.Join(dir, "page"), filepath.Join(dir, "new")
+	require.NoError(t, os.WriteFile(path, []byte("what it had is longer"), 0o600))
+	require.NoError(t, os.WriteFile(by, []byte("new"), 0o600))
+	require.NoError(t, overwrite(path, by))
+	require.Equal(t, "new", contents(t, path))
+
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.Mkdir(path, 0o700))
+	err := named((&target{path: path}).replace(by), "page")
+	require.ErrorContains(t, err, "write page: ")
+	require.ErrorContains(t, err, "what was to be written is in "+by)
+	require.Equal(t, "new", contents(t, by))
+}
+
 func TestOfALinkTheTargetIsWritten(t *testing.T) {
 	dir := t.TempDir()
 	deep := filepath.Join(dir, "a", "b")
