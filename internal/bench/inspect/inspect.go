@@ -147,7 +147,7 @@ func tables(dir string) ([]string, error) {
 
 // file reads the tail of a file and probes its filter.
 func file(path string, probes int) (f *File, err error) {
-	r, err := sstable.Open(path, nil)
+	r, err := sstable.Open(path, &sstable.ReaderOptions{AnyExpansion: true})
 	if err != nil {
 		return nil, fmt.Errorf("inspect: %w", err)
 	}
