@@ -40,7 +40,7 @@ test: ## all tests
 	$(GO) test ./...
 
 race: ## the tests of concurrent packages under the race detector
-	$(GO) test -race $(CONCURRENT)
+	$(GO) test -race -timeout 0 $(CONCURRENT)
 
 fuzz: ## every fuzz target for FUZZTIME
 	@$(GO) list ./... | while read -r pkg; do \
