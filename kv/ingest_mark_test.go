@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
 )
 
 // ingestMarks returns the ingests that the files in a directory name.
@@ -27,6 +29,24 @@ func ingestMarks(t *testing.T, fsys vfs.FS) (marks []manifest.Ingest) {
 		}
 	}
 	return marks
+}
+
+// isIngestible reports whether a table, whole as it is, came from elsewhere: its entries have
+// no sequence numbers.
+func isIngestible(t *testing.T, fsys vfs.FS, name string) bool {
+	t.Helper()
+	f, err := fsys.Open(filepath.Join("db", name))
+	require.NoError(t, err)
+	size, err := f.Size()
+	require.NoError(t, err)
+	r, err := sstable.NewReader(f, size, nil)
+	if err != nil {
+		require.NoError(t, f.Close())
+		return false // a flush is writing it
+	}
+	info, err := r.Info()
+	require.NoError(t, errors.Join(err, r.Close()))
+	return info.LargestSeq == 0
 }
 
 // As long as a table of an ingest is in the directory and not in the manifest, a mark
@@ -67,6 +87,8 @@ func TestAnIngestIsMarkedWhileItIsUnderWay(t *testing.T) {
 				}
 				if slices.ContainsFunc(marks, func(i manifest.Ingest) bool { return i.Has(num) }) {
 					marked++
+				} else {
+					require.False(t, isIngestible(t, mem, name), name)
 				}
 			}
 			if calls++; calls == refused {
