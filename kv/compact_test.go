@@ -169,3 +169,41 @@ func TestCompactKeepsItsInputUntilItIsDone(t *testing.T) {
 	require.NoError(t, <-done)
 	require.NoError(t, db.Close())
 }
+
+// Merges within level 0 make way for a Compact that nothing else keeps waiting: one of them
+// would follow the other as long as somebody writes, and nothing would ever go down.
+func TestCompactGetsItsTurnBesideMergesWithinLevel0(t *testing.T) {
+	for kind := range numCompactions {
+		db := openMem(t, &Options{Compaction: kind, L0CompactionThreshold: 3, L0SlowdownThreshold: 4, MaxConcurrentCompactions: 1})
+		flush := func(files int) {
+			for range files {
+				set(t, db, "k", "v")
+				require.NoError(t, db.Flush())
+			}
+		}
+		flush(2)
+		db.mu.Lock()
+		merge := &compaction{level: 0, output: 0}
+		merge.inputs[0] = db.current.levels[0].tables
+		db.begin(merge) // it takes long
+		db.mu.Unlock()
+		done := make(chan error)
+		go func() { done <- db.Compact(nil, nil) }()
+		until(func() bool {
+			db.mu.Lock()
+			defer db.mu.Unlock()
+			return len(db.compactions.wanted) == 1
+		})
+		flush(4)
+		db.mu.Lock()
+		db.endLocked(merge)
+		db.scheduleCompactionsLocked()
+		next := db.compactions.inBackground
+		db.mu.Unlock()
+		db.progress.Broadcast()
+		require.NoError(t, <-done)
+		require.Zero(t, next, "%v: another merge comes first", kind)
+		db.waitForBackground()
+		require.Zero(t, db.Metrics().Levels[0].Files)
+	}
+}

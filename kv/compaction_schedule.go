@@ -110,15 +110,26 @@ func (d *DB) endLocked(c *compaction) {
 }
 
 // conflicts reports whether a compaction that nobody asked for has to be left: a running
-// one is in its way, it has a damaged input, or somebody waits to compact keys of it. What
-// keeps level 0 short does not give way to who waits. The caller holds d.mu.
+// one is in its way, it has a damaged input, or somebody waits to compact keys of it. A merge
+// within level 0, which keeps that short, gives way only to who waits for nothing but such
+// merges: their turn would else not come as long as there are writes. The caller holds d.mu.
 func (d *DB) conflicts(c *compaction) bool {
 	tables := c.tables()
 	if d.busy(c) || anyQuarantined(tables) {
 		return true
 	}
 	s := spanOf(tables)
-	return c.output > 0 && slices.ContainsFunc(d.compactions.wanted, func(w *span) bool { return w.overlaps(s) })
+	return slices.ContainsFunc(d.compactions.wanted, func(w *span) bool {
+		return w.overlaps(s) && (c.output > 0 || !d.heldUp(*w))
+	})
+}
+
+// heldUp reports whether a running compaction keeps one of a span waiting that is no merge
+// within level 0. The caller holds d.mu.
+func (d *DB) heldUp(s span) bool {
+	return slices.ContainsFunc(d.compactions.spans, func(r runningSpan) bool {
+		return r.output > 0 && (d.opts.Compaction != Leveled || r.span.overlaps(s))
+	})
 }
 
 // busy reports whether a running compaction has inputs of c, or may write keys of the
