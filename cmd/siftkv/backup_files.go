@@ -6,13 +6,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/term"
 
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/cli/outfile"
-	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -106,7 +104,7 @@ func (o *outFile) end(whole, useful bool) (name string, err error) {
 		}
 		name = o.name
 	}
-	return name, vfs.OS.SyncDir(filepath.Dir(o.path))
+	return name, outfile.SyncName(o.path)
 }
 
 // maxMark is more than any mark has: it names the files of a store in 16 bytes each.

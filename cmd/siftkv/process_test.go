@@ -346,6 +346,24 @@ func TestStoresOfAnotherUser(t *testing.T) {
 	}
 }
 
+// A directory may take files and not be read.
+func TestABackupToADropBox(t *testing.T) {
+	store, dir := publicStore(t), filepath.Join(clitest.PublicDir(t), "box")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, filepath.WalkDir(store, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || os.Geteuid() != 0 {
+			return err
+		}
+		return os.Chown(path, clitest.NobodyID, clitest.NobodyID)
+	}))
+	require.NoError(t, os.Chmod(dir, 0o333))                       //nolint:gosec // on purpose
+	t.Cleanup(func() { require.NoError(t, os.Chmod(dir, 0o700)) }) //nolint:gosec // a directory
+	r := (&clitest.Process{Args: []string{"backup", store, filepath.Join(dir, "b")}, Nobody: true}).Run(t)
+	require.Zero(t, r.Status, r.Stderr)
+	require.FileExists(t, filepath.Join(dir, "b"))
+	require.FileExists(t, filepath.Join(dir, "b.mark"))
+}
+
 func TestProcessStatuses(t *testing.T) {
 	dir, store := t.TempDir(), publicStore(t)
 	text, missing := filepath.Join(dir, "text"), filepath.Join(dir, "missing")

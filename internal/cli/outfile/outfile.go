@@ -62,7 +62,13 @@ func Write(path string, write func(io.Writer) error) error {
 	if err := t.replace(f.Name()); err != nil {
 		return named(err, path)
 	}
-	if err := vfs.OS.SyncDir(cmp.Or(directory(t.path), ".")); !errors.Is(err, fs.ErrPermission) { // it need not be readable
+	return SyncName(t.path)
+}
+
+// SyncName makes the name of a new file durable, unless its directory takes files and may
+// not be read.
+func SyncName(path string) error {
+	if err := vfs.OS.SyncDir(cmp.Or(directory(path), ".")); !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	return nil
