@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,6 +32,15 @@ func TestExitStatus(t *testing.T) {
 		require.Contains(t, stderr, "siftstress: ", args)
 	}
 
+	full, _ := (&failing{syscall.ENOSPC}).status(t, "--rounds", "1", "--features", "tx", "--workers", "1")
+	require.Equal(t, statusFound, full, "nobody has read what was found")
+	full, stderr = (&failing{syscall.ENOSPC}).status(t, "--version")
+	require.Equal(t, statusFound, full)
+	require.Contains(t, stderr, "no space left on device")
+	left, stderr := (&failing{syscall.EPIPE}).status(t, "--rounds", "1", "--features", "tx", "--workers", "1", "-v")
+	require.Zero(t, left, "the reader has gone")
+	require.Empty(t, stderr)
+
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	status, stdout, _ = siftstress(ended, "--rounds", "1000000")
@@ -39,4 +50,19 @@ func TestExitStatus(t *testing.T) {
 	status, stdout, _ = siftstress(t.Context(), "--help")
 	require.Zero(t, status)
 	require.Contains(t, stdout, "nospace")
+}
+
+// A failing output takes nothing.
+type failing struct{ err error }
+
+func (f *failing) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "out", Err: f.err}
+}
+
+// status runs a command line with that output.
+func (f *failing) status(t *testing.T, args ...string) (status int, stderr string) {
+	var errs bytes.Buffer
+	p := &program{stdout: f, stderr: &errs}
+	status = p.run(t.Context(), append([]string{"siftstress"}, args...))
+	return status, errs.String()
 }
