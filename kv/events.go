@@ -19,8 +19,9 @@ type Events struct {
 	Failed func(error)
 	// Healed is called when such a store takes writes again.
 	Healed func(HealInfo)
-	// Damaged is called when a compaction has met damage and leaves the file alone
-	// from then on; the error names it.
+	// Damaged is called when a compaction could not read a file and leaves it alone: until
+	// the store is opened again if its bytes are wrong, for a while if the disk does not give
+	// them out. The error names it.
 	Damaged func(error)
 	// WritesLeftOut is called by Open for each place in a log where recovery leaves
 	// out writes, or what may have been writes.

@@ -61,7 +61,7 @@ type Metrics struct {
 	HealAttempts      uint64
 	Heals             uint64 // how often it took writes again, by itself
 	FailedCompactions uint64 // that changed nothing; they are tried again, or go around the damage
-	QuarantinedTables int    // damaged files that compactions leave alone, now
+	QuarantinedTables int    // files that compactions leave alone, now: damaged, or not given out by the disk
 
 	// What the recovery at Open left out of the logs, see LossInfo.
 	RecoveryLosses    uint64 // places
