@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -190,6 +191,31 @@ func TestAFileThatMayOnlyBeWrittenTo(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, process(t, "diff", set, set, "--json", "-").Stdout, string(data))
 	require.Equal(t, []string{"diff.json"}, clitest.Names(t, dir))
+}
+
+// A file stays its owner's, whoever writes it.
+func TestAFileKeepsItsOwner(t *testing.T) {
+	set, dir := savedResults(t), filepath.Join(clitest.PublicDir(t), "open")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, os.Chmod(dir, 0o777)) //nolint:gosec // on purpose
+	for _, byNobody := range []bool{false, true} {
+		file := filepath.Join(dir, fmt.Sprintf("by-nobody-%v.json", byNobody))
+		require.NoError(t, os.WriteFile(file, []byte("old"), 0o600))
+		require.NoError(t, os.Chmod(file, 0o666)) //nolint:gosec // on purpose
+		if !byNobody && os.Geteuid() == 0 {
+			require.NoError(t, os.Chown(file, clitest.NobodyID, clitest.NobodyID))
+		}
+		before, err := os.Stat(file)
+		require.NoError(t, err)
+		r := (&clitest.Process{Args: []string{"diff", set, set, "--json", file}, Nobody: byNobody}).Run(t)
+		require.Zero(t, r.Status, r.Stderr)
+		after, err := os.Stat(file)
+		require.NoError(t, err)
+		require.Greater(t, after.Size(), before.Size())
+		require.Equal(t, before.Mode(), after.Mode())
+		was, is := before.Sys().(*syscall.Stat_t), after.Sys().(*syscall.Stat_t)
+		require.Equal(t, []uint32{was.Uid, was.Gid}, []uint32{is.Uid, is.Gid}, "by nobody: %v", byNobody)
+	}
 }
 
 func TestAFullDiskKeepsWhatWasThere(t *testing.T) {

@@ -2,8 +2,8 @@
 //
 // A file is replaced whole or not at all: what it had stays until the new contents are
 // on the disk, so that a full disk costs nothing. A file that may be written to but not
-// replaced is written over then: one that a container has mounted, or another user's in a
-// directory such as /tmp. What is no regular file (a device, a pipe, a terminal) is written
+// replaced is written over then: one that a container has mounted, or another user's, who
+// is to keep it. What is no regular file (a device, a pipe, a terminal) is written
 // through, and stays what it is. Of a symbolic link, the file that it points to is written.
 package outfile
 
@@ -83,6 +83,7 @@ type target struct {
 	path   string      // of the file itself, behind all links; of a stream, as it was given
 	stream bool        // it is written through
 	old    fs.FileInfo // nil: there is no such file yet
+	over   bool        // only a file of another owner could take its place
 }
 
 // find follows a path.
@@ -154,7 +155,7 @@ func standard(info fs.FileInfo) *os.File {
 }
 
 // temporary creates the file that is to take the place of the target, beside it and
-// with its permissions.
+// with its owner and permissions.
 func (t *target) temporary() (*os.File, error) {
 	const tries = 100
 	var f *os.File
@@ -168,6 +169,7 @@ func (t *target) temporary() (*os.File, error) {
 	if err != nil || t.old == nil {
 		return f, err
 	}
+	t.over = !giveTo(f, t.old)
 	if err := f.Chmod(t.old.Mode().Perm()); err != nil {
 		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
@@ -178,11 +180,13 @@ func (t *target) temporary() (*os.File, error) {
 // be neither replaced nor written over, the file stays, and the error says where it is: the
 // contents may have taken an hour.
 func (t *target) replace(by string) error {
-	err := os.Rename(by, t.path)
-	if err == nil {
-		return nil
+	var err error
+	if !t.over {
+		if err = os.Rename(by, t.path); err == nil {
+			return nil
+		}
 	}
-	if t.old != nil && (errors.Is(err, syscall.EBUSY) || errors.Is(err, fs.ErrPermission)) {
+	if t.over || t.old != nil && (errors.Is(err, syscall.EBUSY) || errors.Is(err, fs.ErrPermission)) {
 		if err = overwrite(t.path, by); err == nil {
 			return os.Remove(by)
 		}
