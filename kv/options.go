@@ -132,9 +132,9 @@ type Options struct {
 	RunsPerLevel int
 
 	// MaxConcurrentCompactions bounds the threads that compact in the background (Compact
-	// runs in its caller's goroutine, beside them): half of GOMAXPROCS by default, at least 1, and at least 2 in a Tiered or LazyLeveled
-	// store, where one keeps level 0 short while another merges large runs. Flushes
-	// have a thread of their own.
+	// runs in its caller's goroutine, beside them): half of GOMAXPROCS by default, at
+	// least 1, and at least 2 in a Tiered or LazyLeveled store, where one keeps level 0
+	// short while another merges large runs. Flushes have a thread of their own.
 	MaxConcurrentCompactions int
 
 	// CompactionRate bounds what compactions, those of Compact included, write, in bytes
