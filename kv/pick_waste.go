@@ -65,10 +65,20 @@ func (d *DB) pickWaste(v *version, baseLevel int) *compaction {
 		}
 	}
 	if expiredInLevel0(v, now) {
-		c, _ := d.pickLevel0(v, baseLevel)
-		return c
+		if c, _ := d.pickLevel0(v, baseLevel); c != nil && worthRewriting(c.inputs[0], c.tables()) {
+			return c
+		}
 	}
 	return nil
+}
+
+// worthRewriting reports whether tables that are mostly waste are enough to rewrite others
+// with them: a few expired values must not have the whole store rewritten. What is left for
+// that reason is less than a tenth of what it would be merged with, and goes with the next
+// compaction that takes it. A range tombstone may free any number of entries.
+func worthRewriting(waste, all []*table) bool {
+	ranges := slices.ContainsFunc(waste, func(t *table) bool { return t.RangeDeletes > 0 })
+	return ranges || levelFactor*entriesOf(waste) >= entriesOf(all)
 }
 
 // expiredInLevel0 reports whether a file of level 0 has mostly expired.
@@ -91,7 +101,7 @@ func (d *DB) pickWasteRuns(v *version) *compaction {
 		if !mostlyWaste(r.tables, level, now) || level == lastLevel && d.heldBySnapshots(r.tables) {
 			continue
 		}
-		if c := d.ifFree(mergeRuns(reason, v.runs[i:])); c != nil {
+		if c := d.ifFree(mergeRuns(reason, v.runs[i:])); c != nil && worthRewriting(r.tables, c.tables()) {
 			return c
 		}
 	}

@@ -194,3 +194,27 @@ func TestFewValuesThatExpiredGo(t *testing.T) {
 	db.waitForBackground()
 	require.EqualValues(t, 1, db.Metrics().Levels[lastLevel].Entries)
 }
+
+// A few values that expired do not have the store rewritten over which they are spread.
+func TestAFewExpiredValuesAreNotWorthRewritingTheStore(t *testing.T) {
+	for kind := range numCompactions {
+		clock := &fakeClock{}
+		db := openMem(t, &Options{Clock: clock.time, Compaction: kind, L0CompactionThreshold: 50})
+		for i := range 5000 {
+			require.NoError(t, db.Set(fmt.Appendf(nil, "%04d", i), nil, Async))
+		}
+		require.NoError(t, db.Compact(nil, nil))
+		size := db.Metrics().Levels[lastLevel].Bytes
+		written := db.Metrics().CompactionWrittenBytes
+		for range 5 {
+			for i := range 10 {
+				require.NoError(t, db.SetTTL(fmt.Appendf(nil, "%04d", i*500), nil, time.Second, Async))
+			}
+			require.NoError(t, db.Flush())
+			clock.advance(time.Minute)
+			db.scheduleCompactions()
+			db.waitForBackground()
+		}
+		require.Less(t, db.Metrics().CompactionWrittenBytes-written, uint64(size), "%v", kind)
+	}
+}
