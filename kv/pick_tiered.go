@@ -22,7 +22,8 @@ import "slices"
 //     grow to a multiple of it: beyond RunsPerLevel times its size, all runs are merged.
 //     That bounds all runs together by RunsPerLevel + 1 times the oldest, once compactions
 //     have caught up and level 0 aside. With keys that are written once it never comes to that.
-//   - A run that is mostly waste is merged with all that is older, see pick_waste.go.
+//   - A run that is mostly waste is merged with all that is older, where that is worth it:
+//     see pick_waste.go.
 
 // pickTiered is pickCompaction of tiered and lazy-leveled stores. The caller holds d.mu.
 func (d *DB) pickTiered() *compaction {
