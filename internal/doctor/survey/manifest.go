@@ -217,7 +217,7 @@ func (s *Store) judge() {
 	}
 	m.Trusted = true
 	live := s.liveLogs()
-	if !m.Closed {
+	if !m.Closed && m.ClosedSeq == 0 { // the note of a close is the last edit, and synced; the end of the file is not
 		s.judgeEnd(live)
 	}
 	switch {
