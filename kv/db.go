@@ -170,7 +170,6 @@ func (d *DB) Close() error {
 	d.progress.Broadcast()
 	d.healAtClose()
 	err := errors.Join(d.commits.close(d), d.follower.close())
-	d.waitForBackground()
 	err = errors.Join(err, d.failedError())
 
 	leaked := errors.Join(d.iterators.leaked(ErrIteratorsOpen, "iterator"), d.openSnapshots.leaked(ErrSnapshotsOpen, "snapshot"),

@@ -175,3 +175,34 @@ func TestFlushBesideClose(t *testing.T) {
 		done.Wait()
 	}
 }
+
+// A flush that fails while the store closes, on a disk that works from then on, is healed
+// by Close like one that has failed before.
+func TestCloseHealsWhatFailsBesideIt(t *testing.T) {
+	f := &faultFS{fs: sift.NewMem()}
+	db, err := Open("db", &Options{fs: f, backoff: never})
+	require.NoError(t, err)
+	require.NoError(t, db.Set([]byte("a"), []byte("1"), NoSync))
+	closing := make(chan struct{})
+	var once sync.Once
+	f.set(func(c ioCall) (int, error) {
+		var err error
+		if c.op == "sync" { // of the table
+			once.Do(func() {
+				err = errDisk
+				close(closing)
+				until(func() bool { return db.closed.Load() })
+			})
+		}
+		return 0, err
+	})
+	flushed := make(chan error)
+	go func() { flushed <- db.Flush() }()
+	<-closing
+	require.NoError(t, db.Close())
+	require.Error(t, <-flushed)
+	db, err = Open("db", &Options{fs: f})
+	require.NoError(t, err)
+	requireContents(t, model{"a": "1"}, db)
+	require.NoError(t, db.Close())
+}

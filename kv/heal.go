@@ -101,6 +101,7 @@ func (d *DB) healAtClose() {
 	}
 	d.compactions.stop()
 	d.mu.Unlock()
+	d.waitForBackground() // what fails in it is healed with the rest
 	_ = d.commits.sync(d) // if it fails, so has the store
 	d.mu.Lock()
 	failed := d.failure != nil && d.healer.broken&brokenForGood == 0
