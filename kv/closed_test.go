@@ -59,8 +59,8 @@ func TestAClosedStoreMissesNothing(t *testing.T) {
 			}
 			_, err := OpenReadOnly(dir, nil)
 			require.ErrorIs(t, err, ErrCorruption, "a view of it")
-			var lost []LossInfo
-			db, err := Open(dir, &Options{RecoveryMode: SkipCorrupt, Events: Events{WritesLeftOut: func(l LossInfo) { lost = append(lost, l) }}})
+			var lost []DroppedInfo
+			db, err := Open(dir, &Options{RecoveryMode: SkipCorrupt, Events: Events{RecoveryDropped: func(l DroppedInfo) { lost = append(lost, l) }}})
 			require.NoError(t, err)
 			require.NotEmpty(t, lost)
 			require.NoError(t, db.Close())

@@ -72,7 +72,7 @@ type DB struct {
 	flushing    bool
 	ingesting   int // calls of Ingest that may have files in the directory
 	compactions compactionState
-	failure     error // why the store takes no writes, see failure.go
+	failure     error // why the store takes no writes, see background_error.go
 	closing     bool
 
 	follower *follower // of a store that was opened by OpenReadOnly

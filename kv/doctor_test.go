@@ -62,7 +62,7 @@ func newDoctorRun(t *testing.T, seed uint64, stride int) *doctorRun {
 func (r *doctorRun) open() {
 	r.o = &kv.Options{
 		MemtableSize: 64 << 10, BlockSize: 256, TargetFileSize: 16 << 10, BaseLevelSize: 16 << 10, CacheSize: -1,
-		L0CompactionThreshold: 1 + r.rng.IntN(4), Compaction: kv.Compaction(r.rng.IntN(3)), RunsPerLevel: 2 + r.rng.IntN(3),
+		L0CompactionThreshold: 1 + r.rng.IntN(4), Compaction: kv.CompactionStyle(r.rng.IntN(3)), RunsPerLevel: 2 + r.rng.IntN(3),
 		MaxConcurrentCompactions: 1 + r.rng.IntN(2), Merger: kv.Append(","),
 	}
 	var err error

@@ -17,26 +17,26 @@ type Events struct {
 	// Failed is called when a write to disk has failed and the store takes no more
 	// writes; the error is what writers get, and says why.
 	Failed func(error)
-	// Healed is called when such a store takes writes again.
-	Healed func(HealInfo)
+	// Resumed is called when such a store takes writes again.
+	Resumed func(ResumeInfo)
 	// Damaged is called when a compaction could not read a file and leaves it alone: until
 	// the store is opened again if its bytes are wrong, for a while if the disk does not give
 	// them out. The error names it.
 	Damaged func(error)
-	// WritesLeftOut is called by Open for each place in a log where recovery leaves
+	// RecoveryDropped is called by Open for each place in a log where recovery leaves
 	// out writes, or what may have been writes.
-	WritesLeftOut func(LossInfo)
+	RecoveryDropped func(DroppedInfo)
 }
 
-// A HealInfo describes how a store came to take writes again.
-type HealInfo struct {
+// A ResumeInfo describes how a store came to take writes again.
+type ResumeInfo struct {
 	Attempts int
 	Duration time.Duration // since it failed
 }
 
-// A LossInfo says what recovery left out of a log. After a crash, that is what was
+// A DroppedInfo says what recovery left out of a log. After a crash, that is what was
 // not synced; see RecoveryMode for what else it may be.
-type LossInfo struct {
+type DroppedInfo struct {
 	File   string
 	Offset int64 // where the writes that are left out begin; 0: the whole log
 	Bytes  int64 // of the log, until the next record that was read

@@ -13,7 +13,7 @@ func TestAStoreThatFailsWhileItHealsHealsAgain(t *testing.T) {
 	o := &Options{fs: f, backoff: quickBackoff}
 	var db *DB
 	heals := 0
-	o.Events.Healed = func(HealInfo) {
+	o.Events.Resumed = func(ResumeInfo) {
 		if heals++; heals == 1 {
 			failOnce(f, "sync")
 			require.ErrorIs(t, db.Set([]byte("b"), nil, Sync), errDisk)

@@ -87,7 +87,7 @@ func TestAFailureOfTheLogIsKnownBeforeTheLogCanBeReplaced(t *testing.T) {
 	db.untilHealed()
 	m := db.Metrics()
 	require.EqualValues(t, 1, m.Failures)
-	require.EqualValues(t, 1, m.Heals)
+	require.EqualValues(t, 1, m.Resumes)
 	require.NoError(t, db.Set([]byte("b"), []byte("2"), Sync))
 	requireContents(t, model{"a": "1", "b": "2"}, db)
 	require.NoError(t, db.Close())
@@ -173,7 +173,7 @@ func TestWritersAreNotKeptWaitingByAFailure(t *testing.T) {
 		require.ErrorIs(t, db.Set([]byte("b"), nil, Async), ErrReadOnly)
 	}
 	requireContents(t, model{"a": "1"}, db)
-	require.Zero(t, db.Metrics().HealAttempts)
+	require.Zero(t, db.Metrics().ResumeAttempts)
 	err = db.Close()
 	require.ErrorIs(t, err, errDisk, "Close cannot write either, and says so")
 	f.set(nil)

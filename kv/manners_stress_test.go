@@ -61,7 +61,7 @@ func TestFiltersThatWouldTakeTooMuchStayOnDisk(t *testing.T) {
 		require.True(t, ok)
 	}
 	m := db.Metrics()
-	require.NotZero(t, m.FiltersRefused)
+	require.NotZero(t, m.FiltersSkipped)
 	require.Zero(t, m.UnusableFilters)
 	require.LessOrEqual(t, m.FilterMemory, int64(512<<10))
 	checkIdentities(t, m)

@@ -66,7 +66,7 @@ func TestCounters(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok, stage)
 	})
-	require.NotZero(t, db.Metrics().OperandsFolded)
+	require.NotZero(t, db.Metrics().OperandsMerged)
 }
 
 func TestBuiltinMergers(t *testing.T) {
@@ -307,7 +307,7 @@ func TestAMergerThatFails(t *testing.T) {
 	check("last level")
 	set(t, db, "a", "the store still takes writes")
 	require.NoError(t, db.Delete([]byte("a"), nil))
-	require.NotZero(t, db.Metrics().MergesRefused)
+	require.NotZero(t, db.Metrics().MergeFailures)
 	require.NotZero(t, db.Metrics().Levels[lastLevel].Merges)
 	broken = false
 	require.NoError(t, db.Compact(nil, nil))

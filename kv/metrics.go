@@ -1,5 +1,7 @@
 package kv
 
+import "time"
+
 // Metrics are figures of a store. Counters count from Open on; take two and use
 // Sub for what happened in between.
 type Metrics struct {
@@ -22,7 +24,7 @@ type Metrics struct {
 	MemtableBytes  int64 // of all memtables: in use, and their indexes
 	Memtables      int
 	OpenTables     int
-	FiltersRefused int64 // filters left on disk for want of memory, since Open
+	FiltersSkipped int64 // filters left on disk for want of memory, since Open
 
 	// Files whose filter is damaged or of an unknown family, since Open: their
 	// lookups read blocks that a filter would have spared.
@@ -45,9 +47,9 @@ type Metrics struct {
 	Moves                        uint64 // tables that changed their level as they were
 	CompactionReadBytes          uint64
 	CompactionWrittenBytes       uint64
-	Stalls, StallNanoseconds     uint64 // waits of the write path
-	Slowdowns, SlowedNanoseconds uint64
-	PacedNanoseconds             uint64 // that compactions waited for CompactionRate
+	Stalls, Slowdowns            uint64 // writes that waited, and that were slowed down
+	StallTime, SlowdownTime      time.Duration
+	CompactionRateTime           time.Duration // that compactions waited for CompactionRate
 	RunningCompactions           int
 	HeldFiles                    int // obsolete files that readers in other processes may need, now
 	Ingests                      uint64
@@ -58,18 +60,18 @@ type Metrics struct {
 	// Failures, see docs/durability.md.
 	Failure           string // why the store takes no writes now; empty: it does
 	Failures          uint64 // how often it stopped taking writes
-	HealAttempts      uint64
-	Heals             uint64 // how often it took writes again, by itself
+	ResumeAttempts    uint64
+	Resumes           uint64 // how often it took writes again, by itself
 	FailedCompactions uint64 // that changed nothing; they are tried again, or go around the damage
 	QuarantinedTables int    // files that compactions leave alone, now: damaged, or not given out by the disk
 
-	// What the recovery at Open left out of the logs, see LossInfo.
-	RecoveryLosses    uint64 // places
-	RecoveryLostBytes uint64 // of logs
+	// What the recovery at Open left out of the logs, see DroppedInfo.
+	RecoveryDrops        uint64 // places
+	RecoveryDroppedBytes uint64 // of logs
 
 	// What flushes and compactions did with operands, and with expired values.
-	OperandsFolded uint64 // became part of another operand, or of a value
-	MergesRefused  uint64 // runs of operands kept because the merger failed
+	OperandsMerged uint64 // became part of another operand, or of a value
+	MergeFailures  uint64 // runs of operands kept because the merger failed
 	ExpiredDropped uint64 // values
 
 	// Open handles, now.
@@ -221,16 +223,16 @@ func (d *DB) Metrics() *Metrics {
 	m.Flushes, m.FlushBytes = c.flushes.Load(), c.flushBytes.Load()
 	m.Compactions, m.Moves = c.compactions.Load(), c.moves.Load()
 	m.CompactionReadBytes, m.CompactionWrittenBytes = c.compactRead.Load(), c.compactWritten.Load()
-	m.Stalls, m.StallNanoseconds = c.stalls.Load(), c.stallNanos.Load()
-	m.PacedNanoseconds = d.compactionRate.waited.Load()
-	m.Slowdowns, m.SlowedNanoseconds = c.slowdowns.Load(), c.slowNanos.Load()
-	m.Failures, m.HealAttempts, m.Heals = c.failures.Load(), c.healAttempts.Load(), c.heals.Load()
+	m.Stalls, m.StallTime = c.stalls.Load(), time.Duration(c.stallNanos.Load())
+	m.CompactionRateTime = time.Duration(d.compactionRate.waited.Load())
+	m.Slowdowns, m.SlowdownTime = c.slowdowns.Load(), time.Duration(c.slowNanos.Load())
+	m.Failures, m.ResumeAttempts, m.Resumes = c.failures.Load(), c.healAttempts.Load(), c.heals.Load()
 	m.FailedCompactions = c.failedCompactions.Load()
-	m.RecoveryLosses, m.RecoveryLostBytes = c.recoveryLosses.Load(), c.recoveryLost.Load()
+	m.RecoveryDrops, m.RecoveryDroppedBytes = c.recoveryLosses.Load(), c.recoveryLost.Load()
 	m.Ingests, m.IngestedFiles, m.IngestedBytes = c.ingests.Load(), c.ingestedFiles.Load(), c.ingestedBytes.Load()
-	m.OperandsFolded, m.MergesRefused, m.ExpiredDropped = c.folded.Load(), c.refused.Load(), c.expired.Load()
+	m.OperandsMerged, m.MergeFailures, m.ExpiredDropped = c.folded.Load(), c.refused.Load(), c.expired.Load()
 	m.FilterMemory, m.IndexMemory = d.memory.filters.Load(), d.memory.indexes.Load()
-	m.FiltersRefused = d.memory.refused.Load()
+	m.FiltersSkipped = d.memory.refused.Load()
 	m.CacheBytes, m.CacheBlocks = d.cache.Used()
 	m.OpenFiles = d.openFiles.Used()
 	m.HeldFiles = int(d.cleaner.held.count.Load())

@@ -67,7 +67,7 @@ func randomOptions(rng *rand.Rand) *Options {
 	if rng.IntN(4) == 0 {
 		o.MemoryLimit = 4 << 20
 	}
-	o.Compaction = Compaction(rng.IntN(int(numCompactions)))
+	o.Compaction = CompactionStyle(rng.IntN(int(numCompactions)))
 	o.RunsPerLevel = 2 + rng.IntN(3)
 	if rng.IntN(4) == 0 {
 		o.LevelCompression[1+rng.IntN(lastLevel)] = sstable.Zstd

@@ -122,7 +122,7 @@ type Options struct {
 	// change from one Open to the next: compactions then bring the store from one
 	// shape into the other. A leveled store that was tiered merges the runs of each
 	// level first, and holds up writes if they are faster than that.
-	Compaction Compaction
+	Compaction CompactionStyle
 
 	// RunsPerLevel is how many sorted runs a level of a Tiered or LazyLeveled store may
 	// have before they are merged into the level below: 4 by default, 2 to 64. More

@@ -24,8 +24,8 @@ type pickSim struct {
 	newest  map[byte]int
 	seq     int
 	running []*compaction
-	kinds   map[Compaction]int // compactions that ran
-	manual  int                // compactions that were asked for
+	kinds   map[CompactionStyle]int // compactions that ran
+	manual  int                     // compactions that were asked for
 	damaged bool
 }
 
@@ -34,13 +34,13 @@ const simKeys = 12
 func newPickSim(t *testing.T, seed uint64) *pickSim {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	o, err := (&Options{
-		Compaction: Compaction(rng.IntN(int(numCompactions))), RunsPerLevel: 2 + rng.IntN(3), L0CompactionThreshold: 1 + rng.IntN(3),
+		Compaction: CompactionStyle(rng.IntN(int(numCompactions))), RunsPerLevel: 2 + rng.IntN(3), L0CompactionThreshold: 1 + rng.IntN(3),
 		TargetFileSize: 16 << 10, BaseLevelSize: 16 << 10, MaxConcurrentCompactions: 1 + rng.IntN(4), Clock: func() time.Time { return time.Unix(0, 0) },
 	}).withDefaults()
 	require.NoError(t, err)
 	d := &DB{opts: o, current: &version{}}
 	d.nextFile.Store(1)
-	return &pickSim{t: t, rng: rng, d: d, holds: map[uint64]map[byte]int{}, newest: map[byte]int{}, kinds: map[Compaction]int{}}
+	return &pickSim{t: t, rng: rng, d: d, holds: map[uint64]map[byte]int{}, newest: map[byte]int{}, kinds: map[CompactionStyle]int{}}
 }
 
 // table makes a table.
@@ -256,7 +256,7 @@ func TestALeveledCompactionJoinsTheRunOfALevel(t *testing.T) {
 // lookups find what is newest, tombstones go only when nothing is below, and the tree
 // comes to have the shape that was asked for.
 func TestPickingKeepsOrderAndShape(t *testing.T) {
-	ran, manual := map[Compaction]int{}, 0
+	ran, manual := map[CompactionStyle]int{}, 0
 	for seed := range uint64(200) {
 		s := newPickSim(t, seed)
 		for range 150 {
@@ -276,7 +276,7 @@ func TestPickingKeepsOrderAndShape(t *testing.T) {
 					s.settle()
 					s.requireShape()
 					s.quarantine(false)
-					s.d.opts.Compaction = Compaction(s.rng.IntN(int(numCompactions)))
+					s.d.opts.Compaction = CompactionStyle(s.rng.IntN(int(numCompactions)))
 				}
 			case 12:
 				if s.rng.IntN(4) == 0 {

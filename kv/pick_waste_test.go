@@ -135,7 +135,7 @@ func TestAnIdleStoreDropsWhatHasExpired(t *testing.T) {
 // So do those that lie between values that stay: a run whose files are mostly waste together
 // is rewritten, though of some of them alone less than half has expired.
 func TestAnIdleStoreDropsWhatHasExpiredInARun(t *testing.T) {
-	for _, kind := range []Compaction{Tiered, LazyLeveled} {
+	for _, kind := range []CompactionStyle{Tiered, LazyLeveled} {
 		synctest.Test(t, func(t *testing.T) {
 			db, err := Open("", &Options{InMemory: true, Compaction: kind, TargetFileSize: 16 << 10, Compression: sstable.NoCompression})
 			require.NoError(t, err)

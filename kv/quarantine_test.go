@@ -30,7 +30,7 @@ func quarantineOptions() *Options {
 // writes go on for as long as one likes; what is not damaged is read.
 func TestACompactionThatMeetsDamageGoesAroundIt(t *testing.T) {
 	for n := range 2 * int(numCompactions) {
-		level, kind := []int{0, lastLevel}[n%2], Compaction(n/2)
+		level, kind := []int{0, lastLevel}[n%2], CompactionStyle(n/2)
 		dir := t.TempDir()
 		o := quarantineOptions()
 		o.L0CompactionThreshold = 20

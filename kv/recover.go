@@ -123,7 +123,7 @@ func (d *DB) checkFirstLog(manifestNum uint64, m *manifestState, logs []uint64) 
 	case m.edits == 1 || m.logNum == manifestNum:
 		return nil
 	}
-	return d.refuseLoss(LossInfo{File: d.path(manifest.FileWAL, m.logNum), Reason: what})
+	return d.refuseLoss(DroppedInfo{File: d.path(manifest.FileWAL, m.logNum), Reason: what})
 }
 
 // checkClosed makes sure that a store which was closed in good order has all its
@@ -132,13 +132,13 @@ func (d *DB) checkClosed(manifestNum uint64, m *manifestState, lastSeq base.SeqN
 	if lastSeq >= m.closed {
 		return nil
 	}
-	return d.refuseLoss(LossInfo{File: d.path(manifest.FileManifest, manifestNum),
+	return d.refuseLoss(DroppedInfo{File: d.path(manifest.FileManifest, manifestNum),
 		Reason: fmt.Sprintf("the store was closed in good order with writes up to number %d, and has those up to %d: a log was cut off or is missing", m.closed, lastSeq)})
 }
 
 // refuseLoss returns an error for writes that no crash explains the loss of. In
 // SkipCorrupt it reports them instead.
-func (d *DB) refuseLoss(l LossInfo) error {
+func (d *DB) refuseLoss(l DroppedInfo) error {
 	if d.opts.RecoveryMode != SkipCorrupt {
 		return &CorruptionError{File: l.File, Offset: -1, What: l.Reason, Hint: d.hint()}
 	}

@@ -154,10 +154,10 @@ func reseal(t *testing.T, name string) {
 
 func (w recoveryWant) check(t *testing.T, c *craftedLogs, mode RecoveryMode, readOnly bool) {
 	t.Helper()
-	var losses []LossInfo
+	var losses []DroppedInfo
 	before := readDir(t, c.dir)
 	db, err := Open(c.dir, &Options{MemtableSize: 1 << 20, ReadOnly: readOnly, RecoveryMode: mode, Events: Events{
-		WritesLeftOut: func(l LossInfo) { losses = append(losses, l) },
+		RecoveryDropped: func(l DroppedInfo) { losses = append(losses, l) },
 	}})
 	if w.err != "" {
 		require.ErrorIs(t, err, ErrCorruption)
@@ -181,14 +181,14 @@ func (w recoveryWant) check(t *testing.T, c *craftedLogs, mode RecoveryMode, rea
 	}
 	m := db.Metrics()
 	require.Len(t, losses, w.losses, "%+v", losses)
-	require.EqualValues(t, w.losses, m.RecoveryLosses)
+	require.EqualValues(t, w.losses, m.RecoveryDrops)
 	bytes := int64(0)
 	for _, l := range losses {
 		bytes += l.Bytes
 		require.True(t, strings.HasSuffix(l.File, ".wal"))
 		require.NotEmpty(t, l.Reason)
 	}
-	require.EqualValues(t, bytes, m.RecoveryLostBytes)
+	require.EqualValues(t, bytes, m.RecoveryDroppedBytes)
 	require.NoError(t, db.Close())
 }
 

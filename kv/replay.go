@@ -11,7 +11,7 @@ import (
 )
 
 // A RecoveryMode says what Open makes of logs that are not whole. What the modes
-// leave out is reported: by Options.Events.WritesLeftOut, in Metrics, and by the
+// leave out is reported: by Options.Events.RecoveryDropped, in Metrics, and by the
 // logger. Only logs are concerned; a damaged manifest is an error in every mode,
 // and a damaged table is one to whoever reads it.
 type RecoveryMode uint8
@@ -52,12 +52,12 @@ func (m RecoveryMode) String() string {
 }
 
 // leftOut reports writes that recovery leaves out.
-func (d *DB) leftOut(l LossInfo) {
+func (d *DB) leftOut(l DroppedInfo) {
 	d.counters.recoveryLosses.Add(1)
 	d.counters.recoveryLost.Add(uint64(l.Bytes))
 	d.log.Warn("writes are left out of the recovery", "log", l.File, "offset", l.Offset, "bytes", l.Bytes, "reason", l.Reason)
-	if d.opts.Events.WritesLeftOut != nil {
-		d.opts.Events.WritesLeftOut(l)
+	if d.opts.Events.RecoveryDropped != nil {
+		d.opts.Events.RecoveryDropped(l)
 	}
 }
 
@@ -109,7 +109,7 @@ func (d *DB) leaveOut(torn uint64, later []uint64) error {
 		case d.opts.RecoveryMode == TolerateTornTail:
 			return damage(fmt.Sprintf("the log has lost its end, although %s came later (recovery mode TolerateTornTail)", name))
 		default:
-			d.leftOut(LossInfo{File: d.path(manifest.FileWAL, num), Bytes: c.size,
+			d.leftOut(DroppedInfo{File: d.path(manifest.FileWAL, num), Bytes: c.size,
 				Reason: manifest.FileName(manifest.FileWAL, torn) + ", which came before, has lost its end"})
 		}
 	}
@@ -178,7 +178,7 @@ func (p *replayer) replayLog(num uint64) (whole bool, err error) {
 		return false, err
 	}
 	r := wal.NewReader(f, name, num)
-	var lost *LossInfo // what has just been skipped
+	var lost *DroppedInfo // what has just been skipped
 	for {
 		record, err := r.Next()
 		if lost != nil {
@@ -196,13 +196,13 @@ func (p *replayer) replayLog(num uint64) (whole bool, err error) {
 			continue
 		case p.mayEndWith(r, err):
 			at := r.BrokenAt()
-			p.d.leftOut(LossInfo{File: name, Offset: at, Bytes: size - at,
+			p.d.leftOut(DroppedInfo{File: name, Offset: at, Bytes: size - at,
 				Reason: "the log breaks off in writes that were not synced: " + err.Error()})
 			return false, nil
 		case p.d.opts.RecoveryMode != SkipCorrupt || !wal.Broken(err):
 			return false, p.refuse(name, r, err)
 		}
-		lost = &LossInfo{File: name, Offset: r.BrokenAt(), Bytes: -r.Skipped(), Reason: err.Error()}
+		lost = &DroppedInfo{File: name, Offset: r.BrokenAt(), Bytes: -r.Skipped(), Reason: err.Error()}
 		r.Skip() // if nothing follows, Next says so
 	}
 }
@@ -239,7 +239,7 @@ func (p *replayer) take(r *wal.Reader, name string, record []byte) error {
 	case errors.Is(err, ErrNewerFormat):
 		return fmt.Errorf("%s: %w", name, err)
 	case p.d.opts.RecoveryMode == SkipCorrupt:
-		p.d.leftOut(LossInfo{File: name, Offset: r.Offset(), Bytes: int64(len(record)), Reason: err.Error()})
+		p.d.leftOut(DroppedInfo{File: name, Offset: r.Offset(), Bytes: int64(len(record)), Reason: err.Error()})
 		return nil
 	}
 	return &CorruptionError{File: name, Offset: r.Offset(), What: "a record of the log", Cause: err, Hint: p.d.hint()}

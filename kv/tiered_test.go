@@ -20,7 +20,7 @@ func settleStore(tb testing.TB, db *DB) {
 }
 
 // tieredOptions make flushes of a few keys a deep tree.
-func tieredOptions(kind Compaction) *Options {
+func tieredOptions(kind CompactionStyle) *Options {
 	return &Options{
 		Compaction: kind, RunsPerLevel: 3, L0CompactionThreshold: 3, TargetFileSize: 16 << 10, BaseLevelSize: 16 << 10,
 		BlockSize: 512, fs: vfs.NewMem(),
@@ -40,7 +40,7 @@ func fill(t *testing.T, db *DB, want model, rng *rand.Rand, n, keys int) {
 	}
 }
 
-func allKinds(t *testing.T, f func(t *testing.T, kind Compaction)) {
+func allKinds(t *testing.T, f func(t *testing.T, kind CompactionStyle)) {
 	for kind := range numCompactions {
 		t.Run(kind.String(), func(t *testing.T) { f(t, kind) })
 	}
@@ -49,7 +49,7 @@ func allKinds(t *testing.T, f func(t *testing.T, kind Compaction)) {
 // A tiered tree has several runs in a level; they are what they were after an open, and
 // Compact makes one of all.
 func TestRunsOfAStoreSurviveReopening(t *testing.T) {
-	allKinds(t, func(t *testing.T, kind Compaction) {
+	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		o := tieredOptions(kind)
 		db := openDir(t, "db", o)
 		want := model{}
@@ -102,7 +102,7 @@ func TestRunsOfAStoreSurviveReopening(t *testing.T) {
 
 // Overwriting the same keys over and over takes no more space than a few times theirs.
 func TestSpaceIsBounded(t *testing.T) {
-	allKinds(t, func(t *testing.T, kind Compaction) {
+	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := openDir(t, "db", tieredOptions(kind))
 		want := model{}
 		fill(t, db, want, rand.New(rand.NewPCG(2, 2)), 60, 200)
@@ -142,7 +142,7 @@ func TestChangingTheKindOfCompaction(t *testing.T) {
 	o := tieredOptions(Leveled)
 	want := model{}
 	rng := rand.New(rand.NewPCG(3, 3))
-	for i, kind := range []Compaction{Tiered, Leveled, LazyLeveled, Tiered, LazyLeveled, Leveled} {
+	for i, kind := range []CompactionStyle{Tiered, Leveled, LazyLeveled, Tiered, LazyLeveled, Leveled} {
 		o.Compaction = kind
 		o.MaxConcurrentCompactions = 1 + i%2
 		db := openDir(t, "db", o)
@@ -194,7 +194,7 @@ func TestExplainAsksRunsNewestFirst(t *testing.T) {
 
 // A budget holds for the filters of all runs together, whichever came first.
 func TestFilterBudgetOfRuns(t *testing.T) {
-	allKinds(t, func(t *testing.T, kind Compaction) {
+	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		o := tieredOptions(kind)
 		o.Filter = mustParse("bloom:10")
 		o.FilterBudget = 2000
@@ -215,7 +215,7 @@ func TestFilterBudgetOfRuns(t *testing.T) {
 
 // Tombstones that outweigh what they are in go down at once, with what they delete.
 func TestRunsOfTombstonesAreCompacted(t *testing.T) {
-	for _, kind := range []Compaction{Tiered, LazyLeveled} {
+	for _, kind := range []CompactionStyle{Tiered, LazyLeveled} {
 		db := openDir(t, "db", tieredOptions(kind))
 		want := model{}
 		fill(t, db, want, rand.New(rand.NewPCG(5, 5)), 30, 1000)
@@ -264,12 +264,12 @@ func TestLevelCompression(t *testing.T) {
 
 func TestCompactionNames(t *testing.T) {
 	for c := range numCompactions {
-		got, err := ParseCompaction(c.String())
+		got, err := ParseCompactionStyle(c.String())
 		require.NoError(t, err)
 		require.Equal(t, c, got)
 	}
-	_, err := ParseCompaction("universal")
+	_, err := ParseCompactionStyle("universal")
 	require.ErrorIs(t, err, ErrInvalidOptions)
 	require.ErrorContains(t, err, "leveled, tiered, lazy-leveled")
-	require.Equal(t, "Compaction(9)", Compaction(9).String())
+	require.Equal(t, "Compaction(9)", CompactionStyle(9).String())
 }

@@ -73,7 +73,7 @@ func (r *round) copy(attempt int) *Finding {
 // that lost nothing when it was opened was healthy, and so the copy has all of it.
 func (r *round) compareRepaired(want content) *Finding {
 	defer r.copied.remove()
-	if r.copied.dir == "" || r.db.Metrics().RecoveryLosses > 0 {
+	if r.copied.dir == "" || r.db.Metrics().RecoveryDrops > 0 {
 		return nil
 	}
 	what := "after " + r.lastEnd

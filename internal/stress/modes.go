@@ -28,7 +28,7 @@ func (r *round) tryModes(want content) *Finding {
 		if err = errors.Join(err, db.Close()); err != nil {
 			return found("recovery mode", "in mode %v after %s: %v", mode, r.lastEnd, err)
 		}
-		if diff := difference(want, got); diff != "" && (mode != kv.SkipCorrupt || r.db.Metrics().RecoveryLosses == 0) {
+		if diff := difference(want, got); diff != "" && (mode != kv.SkipCorrupt || r.db.Metrics().RecoveryDrops == 0) {
 			return found("recovery mode", "in mode %v after %s: %s", mode, r.lastEnd, diff)
 		}
 	}

@@ -43,7 +43,7 @@ const patientAttempts = 2000
 
 // waitUntilHealed returns when the store takes writes.
 func (r *round) waitUntilHealed() (healed bool, f *Finding) {
-	first := r.db.Metrics().HealAttempts
+	first := r.db.Metrics().ResumeAttempts
 	for {
 		m := r.db.Metrics()
 		switch {
@@ -51,8 +51,8 @@ func (r *round) waitUntilHealed() (healed bool, f *Finding) {
 			return true, nil
 		case !r.setup.heals():
 			return false, nil
-		case m.HealAttempts > first+patientAttempts:
-			return false, found("does not heal", "after %d attempts on a disk that works: %s", m.HealAttempts-first, m.Failure)
+		case m.ResumeAttempts > first+patientAttempts:
+			return false, found("does not heal", "after %d attempts on a disk that works: %s", m.ResumeAttempts-first, m.Failure)
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -43,7 +43,7 @@ func drawSetup(rng *rand.Rand) setup {
 		L0CompactionThreshold:    1 + rng.IntN(4),
 		MaxConcurrentCompactions: 1 + rng.IntN(3),
 		Merger:                   kv.Append(operandSeparator),
-		Compaction:               []kv.Compaction{kv.Leveled, kv.Tiered, kv.LazyLeveled}[rng.IntN(3)],
+		Compaction:               []kv.CompactionStyle{kv.Leveled, kv.Tiered, kv.LazyLeveled}[rng.IntN(3)],
 		RunsPerLevel:             2 + rng.IntN(3),
 		TraceOpens:               rng.IntN(4) == 0,
 	}}

@@ -56,7 +56,7 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 		Events:                   siftkvEvents(s.Background),
 	}
 	if t.Compaction != "" {
-		kind, err := kv.ParseCompaction(t.Compaction)
+		kind, err := kv.ParseCompactionStyle(t.Compaction)
 		if err != nil {
 			return nil, bench.Usagef("compaction: %w", err)
 		}

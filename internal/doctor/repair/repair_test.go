@@ -32,7 +32,7 @@ func store(t *testing.T, dir string, seed uint64) *history {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
 	h := &history{ever: map[string]map[string]bool{}, now: map[string]string{}}
-	o := &kv.Options{BlockSize: 256, L0CompactionThreshold: 100, TargetFileSize: 16 << 10, Compaction: kv.Compaction(seed % 3)}
+	o := &kv.Options{BlockSize: 256, L0CompactionThreshold: 100, TargetFileSize: 16 << 10, Compaction: kv.CompactionStyle(seed % 3)}
 	if o.Compaction != kv.Leveled {
 		o.L0CompactionThreshold, o.RunsPerLevel = 2, 4 // compactions run meanwhile
 	}

@@ -13,7 +13,7 @@ import (
 // When a write to disk fails, the store takes no more writes: writers get an error
 // that matches ErrReadOnly and wraps the cause, and reads go on. Then it tries, with
 // back-off, to write everything that it holds in memory to where it is safe, and
-// takes writes again once that has worked (see heal.go).
+// takes writes again once that has worked (see resume.go).
 //
 // A file whose write or sync failed is never written again: after a failed sync
 // the operating system may have dropped the bytes and report the next sync as a

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Compaction says how many sorted runs the levels of a store have, which is how it
+// CompactionStyle says how many sorted runs the levels of a store have, which is how it
 // trades what a write costs for what a read costs. See docs/readpath.md.
-type Compaction uint8
+type CompactionStyle uint8
 
 // The kinds of compaction.
 const (
 	// Leveled keeps every level below level 0 one sorted run: a lookup asks one file
 	// of each. Reads and space cost least, writes most.
-	Leveled Compaction = iota
+	Leveled CompactionStyle = iota
 	// Tiered lets every level collect Options.RunsPerLevel sorted runs, and merges
 	// them into one of the level below. Writes cost least; a lookup asks a file of
 	// every run, and filters matter most.
@@ -29,19 +29,19 @@ const (
 
 var compactionNames = [numCompactions]string{"leveled", "tiered", "lazy-leveled"}
 
-// String returns the name that ParseCompaction reads.
-func (c Compaction) String() string {
+// String returns the name that ParseCompactionStyle reads.
+func (c CompactionStyle) String() string {
 	if c >= numCompactions {
 		return fmt.Sprintf("Compaction(%d)", uint8(c))
 	}
 	return compactionNames[c]
 }
 
-// ParseCompaction returns the kind of compaction with a name: leveled, tiered or
+// ParseCompactionStyle returns the kind of compaction with a name: leveled, tiered or
 // lazy-leveled.
-func ParseCompaction(name string) (Compaction, error) {
+func ParseCompactionStyle(name string) (CompactionStyle, error) {
 	if i := slices.Index(compactionNames[:], name); i >= 0 {
-		return Compaction(i), nil
+		return CompactionStyle(i), nil
 	}
 	return 0, fmt.Errorf("%w: compaction %q: want %s", ErrInvalidOptions, name, strings.Join(compactionNames[:], ", "))
 }

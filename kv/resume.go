@@ -74,13 +74,13 @@ func (d *DB) tryToHeal() (healed bool, err error) {
 		d.mu.Unlock()
 		return false, errors.New("siftkv: another write has failed")
 	}
-	info := HealInfo{Attempts: h.attempts, Duration: time.Since(h.failedAt)}
+	info := ResumeInfo{Attempts: h.attempts, Duration: time.Since(h.failedAt)}
 	d.mu.Unlock()
 	d.progress.Broadcast()
 	d.counters.heals.Add(1)
 	d.log.Info("the store takes writes again", "dir", d.dir, "attempts", info.Attempts, "duration", info.Duration)
-	if d.opts.Events.Healed != nil {
-		d.opts.Events.Healed(info)
+	if d.opts.Events.Resumed != nil {
+		d.opts.Events.Resumed(info)
 	}
 	d.mu.Lock()
 	d.scheduleFlush()
