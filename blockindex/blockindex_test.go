@@ -80,7 +80,8 @@ func TestFindAgainstALinearSearch(t *testing.T) {
 			require.LessOrEqual(t, guided.Size()-x.Size(), 4*(len(keys)+1))
 			probes := slices.Clone(keys)
 			for _, k := range keys {
-				probes = append(probes, append(bytes.Clone(k), 0), append(bytes.Clone(k), bytes.Repeat([]byte{0xff}, rng.IntN(20))...))
+				probes = append(probes, append(bytes.Clone(k), 0),
+					append(bytes.Clone(k), bytes.Repeat([]byte{0xff}, rng.IntN(20))...))
 				if len(k) > 0 {
 					probes = append(probes, k[:len(k)-1])
 					mutant := bytes.Clone(k)

@@ -73,7 +73,8 @@ func TestNoneBuildsNothing(t *testing.T) {
 type foreign struct{ filterpolicy.Policy }
 
 func TestExpectedAtTheEdges(t *testing.T) {
-	require.Equal(t, filterpolicy.Expectation{BitsPerKey: 0, FPR: 1, OK: true}, filterpolicy.Expected(filtertest.Policy(t, "none"), 1000))
+	require.Equal(t, filterpolicy.Expectation{BitsPerKey: 0, FPR: 1, OK: true},
+		filterpolicy.Expected(filtertest.Policy(t, "none"), 1000))
 	eachSpec(t, func(t *testing.T, spec string) {
 		p := filtertest.Policy(t, spec)
 		require.Equal(t, filterpolicy.Expectation{OK: true}, filterpolicy.Expected(p, 0))

@@ -61,7 +61,8 @@ func TestFaultRateDriftsWithTheNumberOfKeys(t *testing.T) {
 	}
 	large := filtertest.Measure(t, spec, filtertest.Good(filters), many, probes)
 	bound := 4 * math.Hypot(small.Sigma(small.FPR()), large.Sigma(small.FPR()))
-	t.Logf("%.4f %% with %d keys, %.4f %% with %d; the bound is ±%.4f %%", 100*small.FPR(), few, 100*large.FPR(), many, 100*bound)
+	t.Logf("%.4f %% with %d keys, %.4f %% with %d; the bound is ±%.4f %%", 100*small.FPR(), few, 100*large.FPR(),
+		many, 100*bound)
 	require.InDelta(t, small.FPR(), large.FPR(), bound)
 }
 

@@ -154,7 +154,8 @@ func TestForgedSetsAreRefused(t *testing.T) {
 		"blocked: filterpolicy: not a valid filter":                         forged(t, 1, "blocked:10", 10),
 		"bloom: filterpolicy: not a valid filter":                           forged(t, 1, "x"+"bloom:10", 8),
 		"with a spec of 255 bytes in ":                                      forged(t, 1, "bloom:10", 255),
-		"11 bytes are not a set":                                            envelope.Append(nil, envelope.Immutable, 1, make([]byte, 11)),
+		"11 bytes are not a set": envelope.Append(nil, envelope.Immutable,
+			1, make([]byte, 11)),
 	} {
 		err := zeroImmutable().UnmarshalBinary(data)
 		require.ErrorIs(t, err, filterpolicy.ErrCorrupt)

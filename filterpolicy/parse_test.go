@@ -105,7 +105,8 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 
 func TestParseOfAnyText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		spec := rapid.OneOf(rapid.String(), rapid.StringMatching(`(none|bloom|blocked|cuckoo|xor|fuse|ribbon|gcs|quotient):?(rate=0)?[0-9.,]{0,6}(,4,semisort)?`)).Draw(t, "spec")
+		spec := rapid.OneOf(rapid.String(),
+			rapid.StringMatching(`(none|bloom|blocked|cuckoo|xor|fuse|ribbon|gcs|quotient):?(rate=0)?[0-9.,]{0,6}(,4,semisort)?`)).Draw(t, "spec")
 		p, err := filterpolicy.Parse(spec)
 		if err != nil {
 			require.ErrorIs(t, err, filterpolicy.ErrBadSpec)
@@ -118,7 +119,8 @@ func TestParseOfAnyText(t *testing.T) {
 }
 
 func TestPoliciesCompare(t *testing.T) {
-	specs := []string{"none", "bloom:10", "bloom:10.1", "blocked:10", "cuckoo:10", "cuckoo:10,2", "cuckoo:10,4,semisort", "xor:10", "fuse:10", "fuse:10,4", "ribbon:10", "gcs:10", "quotient:10"}
+	specs := []string{"none", "bloom:10", "bloom:10.1", "blocked:10", "cuckoo:10", "cuckoo:10,2",
+		"cuckoo:10,4,semisort", "xor:10", "fuse:10", "fuse:10,4", "ribbon:10", "gcs:10", "quotient:10"}
 	for i, a := range specs {
 		for j, b := range specs {
 			p, err := filterpolicy.Parse(a)

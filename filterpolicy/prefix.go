@@ -49,7 +49,8 @@ func ParsePrefix(name string) (Prefix, error) {
 			count, found := strings.CutPrefix(rest, ",")
 			n, err := spec.ParseInt("the number of delimiters", count, 1, 64)
 			if err != nil || !found {
-				return nil, spec.Errorf(name, "delimiter:/,2", "its form is delimiter:C or delimiter:C,N with N from 1 to 64")
+				return nil, spec.Errorf(name, "delimiter:/,2",
+					"its form is delimiter:C or delimiter:C,N with N from 1 to 64")
 			}
 			d.count = n
 		}

@@ -26,7 +26,8 @@ func TestParsePrefix(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []string{"", "fixed", "fixed:0", "fixed:1025", "fixed:x", "delimiter", "delimiter:", "delimiter:é", "delimiter:/,", "delimiter:/,0", "delimiter:/2", "prefix:3"} {
+	for _, bad := range []string{"", "fixed", "fixed:0", "fixed:1025", "fixed:x", "delimiter", "delimiter:",
+		"delimiter:é", "delimiter:/,", "delimiter:/,0", "delimiter:/2", "prefix:3"} {
 		_, err := ParsePrefix(bad)
 		require.ErrorIs(t, err, ErrBadSpec, "%q", bad)
 	}
@@ -61,7 +62,8 @@ func TestWithinPrefix(t *testing.T) {
 					continue
 				}
 				got, ok := p.Prefix(k)
-				require.True(t, ok && bytes.Equal(got, prefix), "%s: %q in [%q, %q) has not the prefix %q", name, k, lo, hi, prefix)
+				require.True(t, ok && bytes.Equal(got, prefix), "%s: %q in [%q, %q) has not the prefix %q", name, k,
+					lo, hi, prefix)
 			}
 		}
 		require.Greater(t, within, 50, name)

@@ -56,7 +56,8 @@ func (m BackupMark) String() string {
 	if m.m == nil {
 		return "nothing"
 	}
-	return fmt.Sprintf("backup %016x of store %016x up to offset %d: %d files, sequence %d", m.m.BackupID, m.m.StoreID, m.m.Offset, len(m.m.Files()), m.m.LastSeq)
+	return fmt.Sprintf("backup %016x of store %016x up to offset %d: %d files, sequence %d", m.m.BackupID,
+		m.m.StoreID, m.m.Offset, len(m.m.Files()), m.m.LastSeq)
 }
 
 // Backup writes the store as it is now to w, for Restore: everything that was written
@@ -80,7 +81,8 @@ func (d *DB) Backup(w io.Writer, since BackupMark) (BackupMark, error) {
 // then matches ctx.Err(). A write to w that has begun is waited for.
 func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (BackupMark, error) {
 	if since.m != nil && since.m.StoreID != d.storeID {
-		return since, fmt.Errorf("%w: the mark is of store %016x, and this is store %016x", ErrBackupMismatch, since.m.StoreID, d.storeID)
+		return since, fmt.Errorf("%w: the mark is of store %016x, and this is store %016x", ErrBackupMismatch,
+			since.m.StoreID, d.storeID)
 	}
 	if err := d.FlushContext(ctx); err != nil {
 		return since, err
@@ -292,7 +294,8 @@ func errNoBackup() error {
 
 // backupDamage is an error of a stream whose bytes are whole and mean nothing.
 func backupDamage(in *backup.Reader, cause error) error {
-	return &CorruptionError{File: "the backup stream", Offset: in.Offset(), What: "the description of the store", Cause: cause}
+	return &CorruptionError{File: "the backup stream", Offset: in.Offset(), What: "the description of the store",
+		Cause: cause}
 }
 
 // describedStore returns the description at the end of a stream, and the version that

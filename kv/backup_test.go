@@ -96,7 +96,8 @@ func TestModelBackup(t *testing.T) {
 				stray++
 			}
 		}
-		db, err := Open("restored", &Options{fs: disk, Clock: r.clock.time, ReadOnly: true}) // so that nothing is compacted
+		// so that nothing is compacted
+		db, err := Open("restored", &Options{fs: disk, Clock: r.clock.time, ReadOnly: true})
 		require.NoError(t, err)
 		db.current.all(func(int, *table) { stray-- })
 		require.Zero(t, stray, "files of earlier backups are left")
@@ -128,7 +129,8 @@ func TestBackupAndCheckpointWhileTheStoreIsWritten(t *testing.T) {
 		pad := bytes.Repeat([]byte("x"), 500)
 		for i := 1; !done.Load(); i++ {
 			n := strconv.Itoa(i)
-			require.NoError(t, db.Set([]byte("a"), append([]byte(n+" "), pad...), []*WriteOptions{Sync, NoSync, Async}[i%3]))
+			require.NoError(t, db.Set([]byte("a"), append([]byte(n+" "), pad...),
+				[]*WriteOptions{Sync, NoSync, Async}[i%3]))
 			if i%10 == 0 {
 				path := ingestFile(t, vfs.OS, filepath.Join(from, n), nil, "b="+n)
 				require.NoError(t, db.Ingest([]string{path}))
@@ -196,7 +198,8 @@ func TestBackupAndCheckpointWhileTheStoreIsWritten(t *testing.T) {
 // backupStore makes a store of several tables and returns it with what it holds.
 func backupStore(t *testing.T) (*DB, model) {
 	t.Helper()
-	db, err := Open("db", &Options{fs: vfs.NewMem(), Compression: sstable.NoCompression, L0CompactionThreshold: 100, L0SlowdownThreshold: 200, L0StopThreshold: 300})
+	db, err := Open("db", &Options{fs: vfs.NewMem(), Compression: sstable.NoCompression, L0CompactionThreshold: 100,
+		L0SlowdownThreshold: 200, L0StopThreshold: 300})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db, addTables(t, db, model{}, "first", 3)

@@ -132,7 +132,8 @@ func (b *Batch) fail(err error) error {
 // add appends an entry whose value is value and more.
 func (b *Batch) add(kind base.Kind, key, value []byte, more ...byte) error {
 	if size := b.arena + b.tombBytes; size > MaxBatchSize {
-		return b.fail(fmt.Errorf("%w: with %d writes the batch takes %d bytes, the limit is %d", ErrTooLarge, b.count+1, size, MaxBatchSize))
+		return b.fail(fmt.Errorf("%w: with %d writes the batch takes %d bytes, the limit is %d", ErrTooLarge,
+			b.count+1, size, MaxBatchSize))
 	}
 	if len(b.data) == 0 {
 		b.data = slices.Grow(b.data, batchHeaderSize+16+len(key)+len(value))[:batchHeaderSize]

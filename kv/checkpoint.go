@@ -92,7 +92,8 @@ func (c *checkpoint) undo() error {
 	errs := []error{err}
 	for _, first := range []bool{true, false} {
 		for _, name := range names {
-			if kind, _ := manifest.ParseFileName(name); kind != manifest.FileUnknown && first == (name == manifest.CurrentName) {
+			if kind, _ := manifest.ParseFileName(name); kind != manifest.FileUnknown &&
+				first == (name == manifest.CurrentName) {
 				errs = append(errs, fsys.Remove(filepath.Join(c.dir, name)))
 			}
 		}

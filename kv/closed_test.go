@@ -60,7 +60,8 @@ func TestAClosedStoreMissesNothing(t *testing.T) {
 			_, err := OpenReadOnly(dir, nil)
 			require.ErrorIs(t, err, ErrCorruption, "a view of it")
 			var lost []DroppedInfo
-			db, err := Open(dir, &Options{RecoveryMode: SkipCorrupt, Events: Events{RecoveryDropped: func(l DroppedInfo) { lost = append(lost, l) }}})
+			db, err := Open(dir, &Options{RecoveryMode: SkipCorrupt,
+				Events: Events{RecoveryDropped: func(l DroppedInfo) { lost = append(lost, l) }}})
 			require.NoError(t, err)
 			require.NotEmpty(t, lost)
 			require.NoError(t, db.Close())

@@ -163,7 +163,11 @@ func TestCompactKeepsItsInputUntilItIsDone(t *testing.T) {
 	<-fsys.held
 	names, err := fsys.List("db")
 	require.NoError(t, err)
-	tables := slices.DeleteFunc(names, func(name string) bool { kind, _ := manifest.ParseFileName(name); return kind != manifest.FileTable })
+	tables := slices.DeleteFunc(names, func(name string) bool {
+		kind,
+			_ := manifest.ParseFileName(name)
+		return kind != manifest.FileTable
+	})
 	require.Len(t, tables, inputs)
 	close(fsys.released)
 	require.NoError(t, <-done)
@@ -174,7 +178,8 @@ func TestCompactKeepsItsInputUntilItIsDone(t *testing.T) {
 // would follow the other as long as somebody writes, and nothing would ever go down.
 func TestCompactGetsItsTurnBesideMergesWithinLevel0(t *testing.T) {
 	for kind := range numCompactions {
-		db := openMem(t, &Options{Compaction: kind, L0CompactionThreshold: 3, L0SlowdownThreshold: 4, MaxConcurrentCompactions: 1})
+		db := openMem(t, &Options{Compaction: kind, L0CompactionThreshold: 3, L0SlowdownThreshold: 4,
+			MaxConcurrentCompactions: 1})
 		flush := func(files int) {
 			for range files {
 				set(t, db, "k", "v")

@@ -98,7 +98,8 @@ func (d *DB) countCompaction(info CompactionInfo) {
 		d.counters.compactWritten.Add(uint64(info.OutputBytes))
 	}
 	d.log.Debug("compacted", "reason", info.Reason, "from", info.Level, "to", info.OutputLevel, "moved", info.Moved,
-		"files in", info.InputFiles, "files out", info.OutputFiles, "bytes in", info.InputBytes, "bytes out", info.OutputBytes, "duration", info.Duration)
+		"files in", info.InputFiles, "files out", info.OutputFiles, "bytes in", info.InputBytes, "bytes out",
+		info.OutputBytes, "duration", info.Duration)
 	if d.opts.Events.Compacted != nil {
 		d.opts.Events.Compacted(info)
 	}
@@ -247,7 +248,8 @@ func (d *DB) mergeInputs(ctx context.Context, c *compaction) (*compactionIter, e
 	}
 	it := &compactionIter{
 		in: newMergingIter(iters...), snapshots: c.snapshots,
-		tombstones: rangedel.NewSet(tombs), bottom: c.bottom, stop: d.stopBackground(ctx), fold: d.folder(), now: d.now(),
+		tombstones: rangedel.NewSet(tombs), bottom: c.bottom, stop: d.stopBackground(ctx), fold: d.folder(),
+		now: d.now(),
 	}
 	it.kept = it.keepTombstones(c.bottomSpan)
 	return it, nil

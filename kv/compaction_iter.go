@@ -25,9 +25,10 @@ type compactionIter struct {
 	tombstones *rangedel.Set // of the input
 	kept       *rangedel.Set // of them, those that go on
 	bottom     func(key []byte) bool
-	stop       func() error                                      // not nil: the iterator ends with its error, if it has one
-	fold       func(key []byte, values [][]byte) ([]byte, error) // nil: no merger
-	now        uint64                                            // of the clock, in microseconds since 1970
+	// not nil: the iterator ends with its error, if it has one
+	stop func() error
+	fold func(key []byte, values [][]byte) ([]byte, error) // nil: no merger
+	now  uint64                                            // of the clock, in microseconds since 1970
 
 	key   base.InternalKey
 	value []byte

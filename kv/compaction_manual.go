@@ -114,7 +114,8 @@ func (d *DB) pickRange(v *version, lo, hi []byte, finished map[*table]bool) *com
 		}
 	}
 	runs := len(v.levels[lastLevel].runsOver(lo, end))
-	if len(c.tables()) == 0 || c.level == lastLevel && runs == 1 && !slices.ContainsFunc(c.tables(), func(t *table) bool { return !finished[t] }) {
+	if len(c.tables()) == 0 || c.level == lastLevel && runs == 1 &&
+		!slices.ContainsFunc(c.tables(), func(t *table) bool { return !finished[t] }) {
 		return nil
 	}
 	return c
@@ -160,8 +161,10 @@ func (d *DB) finishedTables() (map[*table]bool, error) {
 			return nil, err
 		}
 		p := r.Properties()
-		merged := t.Deletes == 0 && t.RangeDeletes == 0 && t.Expiring == 0 && t.Overwritten == 0 && (t.Merges == 0 || d.merger == nil)
-		finished[t] = merged && p.FilterPolicy == want.FilterPolicy && p.FilterPrefix == want.FilterPrefix && p.PrefixOnly == want.PrefixOnly
+		merged := t.Deletes == 0 && t.RangeDeletes == 0 && t.Expiring == 0 && t.Overwritten == 0 &&
+			(t.Merges == 0 || d.merger == nil)
+		finished[t] = merged && p.FilterPolicy == want.FilterPolicy && p.FilterPrefix == want.FilterPrefix &&
+			p.PrefixOnly == want.PrefixOnly
 	}
 	return finished, nil
 }

@@ -29,7 +29,8 @@ func (i *entryIter) Valid() bool           { return i.at >= 0 && i.at < len(i.en
 func (i *entryIter) Key() base.InternalKey { return i.entries[i.at].key }
 func (i *entryIter) Value() []byte         { return i.entries[i.at].value }
 func (i *entryIter) SeekGE(k base.InternalKey) bool {
-	n, _ := slices.BinarySearchFunc(i.entries, k, func(e batchEntry, k base.InternalKey) int { return base.Compare(e.key, k) })
+	n, _ := slices.BinarySearchFunc(i.entries, k,
+		func(e batchEntry, k base.InternalKey) int { return base.Compare(e.key, k) })
 	return i.to(n)
 }
 func (i *entryIter) SeekLT(k base.InternalKey) bool { i.SeekGE(k); return i.Prev() }
@@ -72,7 +73,8 @@ func parse(t *testing.T, text string) (e batchEntry) {
 	if err != nil && value != "" {
 		require.NoError(t, err)
 	}
-	kinds := map[string]base.Kind{"set": base.KindSet, "del": base.KindDelete, "merge": base.KindMerge, "ttl": base.KindSetTTL}
+	kinds := map[string]base.Kind{"set": base.KindSet, "del": base.KindDelete, "merge": base.KindMerge,
+		"ttl": base.KindSetTTL}
 	k, ok := kinds[kind]
 	require.True(t, ok, text)
 	e = batchEntry{key: base.MakeKey([]byte(key), seq, k), value: []byte(value)}
@@ -83,13 +85,15 @@ func parse(t *testing.T, text string) (e batchEntry) {
 }
 
 func show(entries []batchEntry) (lines []string) {
-	names := map[base.Kind]string{base.KindSet: "set", base.KindDelete: "del", base.KindMerge: "merge", base.KindSetTTL: "ttl"}
+	names := map[base.Kind]string{base.KindSet: "set", base.KindDelete: "del", base.KindMerge: "merge",
+		base.KindSetTTL: "ttl"}
 	for _, e := range entries {
 		v := string(e.value)
 		if e.key.Kind() == base.KindSetTTL {
 			v = v[base.ExpirySize:]
 		}
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s#%d %s %s", e.key.User, e.key.SeqNum(), names[e.key.Kind()], v)))
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s#%d %s %s", e.key.User, e.key.SeqNum(),
+			names[e.key.Kind()], v)))
 	}
 	return lines
 }
@@ -108,40 +112,60 @@ func TestCompactionOfOperands(t *testing.T) {
 		now       uint64
 		want      []string
 	}{
-		"partly, with older ones below": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 merge a"}, want: []string{"k#9 merge a,b,c"}},
-		"a value, with nothing below":   {in: []string{"k#9 merge c", "k#8 merge b"}, bottom: true, want: []string{"k#0 set b,c"}},
-		"one alone at the bottom":       {in: []string{"k#9 merge c"}, bottom: true, want: []string{"k#0 set c"}},
-		"one alone above":               {in: []string{"k#9 merge c"}, want: []string{"k#9 merge c"}},
-		"onto a value":                  {in: []string{"k#9 merge c", "k#8 merge b", "k#7 set a", "k#6 set x"}, want: []string{"k#9 set a,b,c"}},
-		"onto a tombstone":              {in: []string{"k#9 merge c", "k#8 merge b", "k#7 del", "k#6 set x"}, want: []string{"k#9 set b,c"}},
-		"under a value":                 {in: []string{"k#9 set v", "k#8 merge b", "k#7 merge a"}, want: []string{"k#9 set v"}},
-		"under a tombstone":             {in: []string{"k#9 del", "k#8 merge b"}, bottom: true},
-		"a stripe each": {in: []string{"k#9 merge d", "k#8 merge c", "k#5 merge b", "k#4 merge a", "k#2 set v"}, snapshots: seqs{3, 6},
-			want: []string{"k#9 merge c,d", "k#5 merge a,b", "k#2 set v"}},
-		"a stripe each at the bottom": {in: []string{"k#9 merge d", "k#8 merge c", "k#2 merge b", "k#1 merge a"}, snapshots: seqs{6}, bottom: true,
+		"partly, with older ones below": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 merge a"},
+			want: []string{"k#9 merge a,b,c"}},
+		"a value, with nothing below": {in: []string{"k#9 merge c", "k#8 merge b"}, bottom: true,
+			want: []string{"k#0 set b,c"}},
+		"one alone at the bottom": {in: []string{"k#9 merge c"}, bottom: true, want: []string{"k#0 set c"}},
+		"one alone above":         {in: []string{"k#9 merge c"}, want: []string{"k#9 merge c"}},
+		"onto a value": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 set a", "k#6 set x"},
+			want: []string{"k#9 set a,b,c"}},
+		"onto a tombstone": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 del", "k#6 set x"},
+			want: []string{"k#9 set b,c"}},
+		"under a value": {in: []string{"k#9 set v", "k#8 merge b", "k#7 merge a"},
+			want: []string{"k#9 set v"}},
+		"under a tombstone": {in: []string{"k#9 del", "k#8 merge b"}, bottom: true},
+		"a stripe each": {in: []string{"k#9 merge d", "k#8 merge c", "k#5 merge b", "k#4 merge a", "k#2 set v"},
+			snapshots: seqs{3, 6},
+			want:      []string{"k#9 merge c,d", "k#5 merge a,b", "k#2 set v"}},
+		"a stripe each at the bottom": {in: []string{"k#9 merge d", "k#8 merge c", "k#2 merge b", "k#1 merge a"},
+			snapshots: seqs{6}, bottom: true,
 			want: []string{"k#9 merge c,d", "k#0 set a,b"}},
-		"a young stripe alone at the bottom": {in: []string{"k#9 merge d", "k#8 merge c"}, snapshots: seqs{6}, bottom: true, want: []string{"k#9 set c,d"}},
-		"a range tombstone between":          {in: []string{"k#9 merge d", "k#8 merge c", "k#5 merge b", "k#4 set a"}, tomb: 6, want: []string{"k#9 set c,d"}},
-		"a range tombstone in an older stripe": {in: []string{"k#9 merge d", "k#5 merge c", "k#3 merge b", "k#2 set a"}, tomb: 4, snapshots: seqs{6}, bottom: true,
+		"a young stripe alone at the bottom": {in: []string{"k#9 merge d", "k#8 merge c"}, snapshots: seqs{6},
+			bottom: true, want: []string{"k#9 set c,d"}},
+		"a range tombstone between": {in: []string{"k#9 merge d", "k#8 merge c", "k#5 merge b", "k#4 set a"},
+			tomb: 6, want: []string{"k#9 set c,d"}},
+		"a range tombstone in an older stripe": {in: []string{"k#9 merge d", "k#5 merge c", "k#3 merge b",
+			"k#2 set a"}, tomb: 4, snapshots: seqs{6}, bottom: true,
 			want: []string{"k#9 merge d", "k#0 set c"}},
 		"a range tombstone over all": {in: []string{"k#5 merge b", "k#4 merge a"}, tomb: 6},
-		"a range tombstone of a younger stripe": {in: []string{"k#5 merge b", "k#4 merge a"}, tomb: 8, snapshots: seqs{6},
-			want: []string{"k#5 merge a,b"}},
-		"over a value that will expire": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 ttl a", "k#6 set x"}, bottom: true, now: 999,
+		"a range tombstone of a younger stripe": {in: []string{"k#5 merge b", "k#4 merge a"}, tomb: 8,
+			snapshots: seqs{6},
+			want:      []string{"k#5 merge a,b"}},
+		"over a value that will expire": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 ttl a", "k#6 set x"},
+			bottom: true, now: 999,
 			want: []string{"k#9 merge b,c", "k#0 ttl a"}},
-		"over one that has expired": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 ttl a", "k#6 set x"}, now: 1000, want: []string{"k#9 set b,c"}},
-		"expired, above others":     {in: []string{"k#7 ttl a", "k#6 set x"}, now: 1000, want: []string{"k#7 del"}},
-		"expired, at the bottom":    {in: []string{"k#7 ttl a", "k#6 set x"}, now: 1000, bottom: true},
-		"expired, for a snapshot":   {in: []string{"k#7 ttl a", "k#5 ttl x", "k#4 set y"}, now: 1000, bottom: true, snapshots: seqs{6}, want: []string{"k#7 del"}},
-		"not expired":               {in: []string{"k#7 ttl a", "k#6 set x"}, now: 999, bottom: true, want: []string{"k#0 ttl a"}},
-		"no merger":                 {in: []string{"k#9 merge c", "k#8 merge b", "k#7 set a", "k#6 set x"}, merger: NewMerger("", nil), bottom: true, want: []string{"k#9 merge c", "k#8 merge b", "k#7 set a"}},
-		"the merger fails": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 set a", "k#6 set x", "l#1 set y"}, merger: fails, bottom: true,
+		"over one that has expired": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 ttl a", "k#6 set x"}, now: 1000,
+			want: []string{"k#9 set b,c"}},
+		"expired, above others":  {in: []string{"k#7 ttl a", "k#6 set x"}, now: 1000, want: []string{"k#7 del"}},
+		"expired, at the bottom": {in: []string{"k#7 ttl a", "k#6 set x"}, now: 1000, bottom: true},
+		"expired, for a snapshot": {in: []string{"k#7 ttl a", "k#5 ttl x", "k#4 set y"}, now: 1000, bottom: true,
+			snapshots: seqs{6}, want: []string{"k#7 del"}},
+		"not expired": {in: []string{"k#7 ttl a", "k#6 set x"}, now: 999, bottom: true,
+			want: []string{"k#0 ttl a"}},
+		"no merger": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 set a", "k#6 set x"},
+			merger: NewMerger("", nil), bottom: true, want: []string{"k#9 merge c", "k#8 merge b", "k#7 set a"}},
+		"the merger fails": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 set a", "k#6 set x", "l#1 set y"},
+			merger: fails, bottom: true,
 			want: []string{"k#9 merge c", "k#8 merge b", "k#7 set a", "l#0 set y"}},
-		"the merger fails over a tombstone": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 del", "k#6 set x"}, merger: fails,
+		"the merger fails over a tombstone": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 del", "k#6 set x"},
+			merger: fails,
+			want:   []string{"k#9 merge c", "k#8 merge b", "k#7 del"}},
+		"the merger fails over one that has expired": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 ttl v",
+			"k#6 set x"}, merger: fails, now: 1000,
 			want: []string{"k#9 merge c", "k#8 merge b", "k#7 del"}},
-		"the merger fails over one that has expired": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 ttl v", "k#6 set x"}, merger: fails, now: 1000,
-			want: []string{"k#9 merge c", "k#8 merge b", "k#7 del"}},
-		"one key after the other": {in: []string{"a#3 merge a", "b#9 merge y", "b#8 merge x", "c#1 set c", "d#7 merge z"}, bottom: true,
+		"one key after the other": {in: []string{"a#3 merge a", "b#9 merge y", "b#8 merge x", "c#1 set c",
+			"d#7 merge z"}, bottom: true,
 			want: []string{"a#0 set a", "b#0 set x,y", "c#0 set c", "d#0 set z"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -211,7 +235,8 @@ func TestCompactionKeepsWhatReadersSee(t *testing.T) {
 					continue
 				}
 				e := batchEntry{value: fmt.Appendf(nil, "%s%d", key, seq)}
-				kind := []base.Kind{base.KindMerge, base.KindMerge, base.KindMerge, base.KindSet, base.KindDelete, base.KindSetTTL}[rng.IntN(6)]
+				kind := []base.Kind{base.KindMerge, base.KindMerge, base.KindMerge, base.KindSet, base.KindDelete,
+					base.KindSetTTL}[rng.IntN(6)]
 				switch kind {
 				case base.KindDelete:
 					e.value = nil
@@ -224,7 +249,8 @@ func TestCompactionKeepsWhatReadersSee(t *testing.T) {
 		}
 		for range rng.IntN(3) {
 			lo := rng.IntN(3)
-			p.tombs = append(p.tombs, rangedel.Tombstone{Start: []byte("abc"[lo : lo+1]), End: []byte("bcd"[lo+rng.IntN(3-lo):][:1]), Seq: base.SeqNum(rng.IntN(40))})
+			p.tombs = append(p.tombs, rangedel.Tombstone{Start: []byte("abc"[lo : lo+1]),
+				End: []byte("bcd"[lo+rng.IntN(3-lo):][:1]), Seq: base.SeqNum(rng.IntN(40))})
 		}
 		for range rng.IntN(4) {
 			p.snapshots = append(p.snapshots, base.SeqNum(rng.IntN(41)))
@@ -234,12 +260,15 @@ func TestCompactionKeepsWhatReadersSee(t *testing.T) {
 		first := *p
 		for range 2 {
 			out, c := p.run()
-			require.True(t, slices.IsSortedFunc(out, func(a, b batchEntry) int { return base.Compare(a.key, b.key) }), "seed %d", seed)
+			require.True(t, slices.IsSortedFunc(out, func(a, b batchEntry) int { return base.Compare(a.key, b.key) }),
+				"seed %d", seed)
 			for now := p.now; p.now < now+4; p.now++ {
 				for _, seq := range append(slices.Clone(p.snapshots), base.MaxSeqNum) {
 					for _, key := range []string{"a", "b", "c"} {
 						want := p.read(first.entries, rangedel.NewSet(first.tombs), key, seq, "below")
-						require.Equal(t, want, p.read(out, c.kept, key, seq, "below"), "seed %d, key %s at %d, time %d\nin %q\nout %q", seed, key, seq, p.now, show(p.entries), show(out))
+						require.Equal(t, want, p.read(out, c.kept, key, seq, "below"),
+							"seed %d, key %s at %d, time %d\nin %q\nout %q", seed, key, seq, p.now, show(p.entries),
+							show(out))
 					}
 				}
 			}
@@ -259,7 +288,8 @@ func TestLongRunsAreCut(t *testing.T) {
 	p.entries = append(p.entries, batchEntry{base.MakeKey([]byte("k"), 1, base.KindSet), []byte("v")})
 	out, _ := p.run()
 	require.Len(t, out, 3)
-	require.Equal(t, []base.Kind{base.KindMerge, base.KindMerge, base.KindSet}, []base.Kind{out[0].key.Kind(), out[1].key.Kind(), out[2].key.Kind()})
+	require.Equal(t, []base.Kind{base.KindMerge, base.KindMerge, base.KindSet},
+		[]base.Kind{out[0].key.Kind(), out[1].key.Kind(), out[2].key.Kind()})
 	for range 5 {
 		p.entries = out
 		out, _ = p.run()
@@ -273,7 +303,8 @@ func TestLongRunsAreCut(t *testing.T) {
 func TestARunThatCannotBeReadToItsEnd(t *testing.T) {
 	boom := errors.New("disk")
 	in := &entryIter{entries: []batchEntry{parse(t, "k#9 merge b")}, err: boom}
-	c := &compactionIter{in: newMergingIter(in), bottom: func([]byte) bool { return true }, fold: (&DB{merging: merging{merger: modelMerger}}).folder()}
+	c := &compactionIter{in: newMergingIter(in), bottom: func([]byte) bool { return true },
+		fold: (&DB{merging: merging{merger: modelMerger}}).folder()}
 	require.False(t, c.first())
 	require.ErrorIs(t, c.in.Error(), boom)
 }

@@ -254,7 +254,8 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 			hook()
 		}
 	}}
-	db, err := Open("db", &Options{fs: fsys, TargetFileSize: 16 << 10, BaseLevelSize: 1 << 20, L0CompactionThreshold: 100, Compression: 1})
+	db, err := Open("db", &Options{fs: fsys, TargetFileSize: 16 << 10, BaseLevelSize: 1 << 20,
+		L0CompactionThreshold: 100, Compression: 1})
 	require.NoError(t, err)
 	want := model{}
 	for i := range 30_000 {

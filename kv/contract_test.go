@@ -20,18 +20,22 @@ import (
 var contracts = map[string]map[string][]string{
 	"Close": {
 		"Close makes all writes durable, ends background work and gives everything back.": {
-			"TestAClosedStoreMissesNothing", "TestAClosedStoreThatLostPowerOpensInEveryMode", "TestALeakIsFound", "TestConcurrentUse"},
+			"TestAClosedStoreMissesNothing", "TestAClosedStoreThatLostPowerOpensInEveryMode", "TestALeakIsFound",
+			"TestConcurrentUse"},
 		"It waits for writes in progress, and for flushes and compactions to notice: what is in no table yet is in the log.": {
 			"TestCloseDuringFlush", "TestCloseWaitsForAnIngest", "TestFlushBesideClose", "TestCloseEndsWaits"},
 		"A store that has failed tries once more to write down what it holds in memory alone; if that does not work, the error says so.": {
-			"TestCloseHealsAStoreIfItCan", "TestCloseReturnsWhyAStoreCouldNotHeal", "TestCloseReportsWhatAFailedSyncOfARotatedLogLost"},
+			"TestCloseHealsAStoreIfItCan", "TestCloseReturnsWhyAStoreCouldNotHeal",
+			"TestCloseReportsWhatAFailedSyncOfARotatedLogLost"},
 		"Iterators, snapshots and transactions that are still open stay safe to use and return ErrClosed; the error then matches ErrIteratorsOpen, ErrSnapshotsOpen or ErrTransactionsOpen, and says where each was opened if Options.TraceOpens is set.": {
-			"TestOpenHandlesAreCountedAtClose", "TestLeakedIteratorsAreNamed", "TestLeakedTransactionsAreNamed", "TestTheLastReaderClosesTheTables"},
+			"TestOpenHandlesAreCountedAtClose", "TestLeakedIteratorsAreNamed", "TestLeakedTransactionsAreNamed",
+			"TestTheLastReaderClosesTheTables"},
 		"A second Close does nothing.": {"TestAfterCloseEveryMethodSaysSo"},
 	},
 	"Compact": {
 		"Compact writes the memtables to disk and merges everything between lo and hi, both included (nil: unbounded), into the last level, without what was deleted or overwritten.": {
-			"TestCompactionKeepsWhatReadersSee", "TestOverwrittenVersionsGoWithTheirSnapshot", "TestCompactionsOfDisjointRangesDoNotWait", "TestModel"},
+			"TestCompactionKeepsWhatReadersSee", "TestOverwrittenVersionsGoWithTheirSnapshot",
+			"TestCompactionsOfDisjointRangesDoNotWait", "TestModel"},
 		"It needs as much free space as what it merges.": {"TestCompactKeepsItsInputUntilItIsDone"},
 		"It returns when that is done; reads and writes go on meanwhile, and so do compactions in the background, where they have nothing to do with what is merged: they keep level 0 short.": {
 			"TestWritesGoOnBesideACompactionThatTakesLong"},
@@ -77,7 +81,8 @@ func TestEveryPromiseNamesItsTests(t *testing.T) {
 			require.Contains(t, tests, m[1])
 			continue
 		}
-		require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(tests)), func(name string) bool { return strings.HasPrefix(name, m[1]) }), m[1])
+		require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(tests)),
+			func(name string) bool { return strings.HasPrefix(name, m[1]) }), m[1])
 	}
 	rows := 0
 	for line := range strings.Lines(string(data)) {

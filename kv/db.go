@@ -172,7 +172,8 @@ func (d *DB) Close() error {
 	err := errors.Join(d.commits.close(d), d.follower.close())
 	err = errors.Join(err, d.failedError())
 
-	leaked := errors.Join(d.iterators.leaked(ErrIteratorsOpen, "iterator"), d.openSnapshots.leaked(ErrSnapshotsOpen, "snapshot"),
+	leaked := errors.Join(d.iterators.leaked(ErrIteratorsOpen, "iterator"),
+		d.openSnapshots.leaked(ErrSnapshotsOpen, "snapshot"),
 		d.transactions.leaked(ErrTransactionsOpen, "transaction"))
 	d.mu.Lock()
 	d.swapState(nil)

@@ -44,7 +44,8 @@ type doctorRun struct {
 }
 
 func newDoctorRun(t *testing.T, seed uint64, stride int) *doctorRun {
-	r := &doctorRun{t: t, rng: rand.New(rand.NewPCG(seed, 5)), cutting: rand.New(rand.NewPCG(seed, 6)), stride: stride, cutIn: map[string]bool{}}
+	r := &doctorRun{t: t, rng: rand.New(rand.NewPCG(seed, 5)), cutting: rand.New(rand.NewPCG(seed, 6)),
+		stride: stride, cutIn: map[string]bool{}}
 	r.disk = kv.NewCrashDisk(func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -62,7 +63,8 @@ func newDoctorRun(t *testing.T, seed uint64, stride int) *doctorRun {
 func (r *doctorRun) open() {
 	r.o = &kv.Options{
 		MemtableSize: 64 << 10, BlockSize: 256, TargetFileSize: 16 << 10, BaseLevelSize: 16 << 10, CacheSize: -1,
-		L0CompactionThreshold: 1 + r.rng.IntN(4), Compaction: kv.CompactionStyle(r.rng.IntN(3)), RunsPerLevel: 2 + r.rng.IntN(3),
+		L0CompactionThreshold: 1 + r.rng.IntN(4), Compaction: kv.CompactionStyle(r.rng.IntN(3)),
+		RunsPerLevel:             2 + r.rng.IntN(3),
 		MaxConcurrentCompactions: 1 + r.rng.IntN(2), Merger: kv.Append(","),
 	}
 	var err error
@@ -137,7 +139,8 @@ func (r *doctorRun) ingest() {
 		require.NoError(r.t, w.Set(fmt.Appendf(nil, "ingest/%05d/%d of %d", r.ingests, i, files), []byte("v")))
 		if i == files-1 { // the others end before
 			for n := range r.rng.IntN(5) {
-				require.NoError(r.t, w.Set(fmt.Appendf(nil, "key/%03d", 20*n), fmt.Appendf(nil, "ingested %d", r.ingests)))
+				require.NoError(r.t, w.Set(fmt.Appendf(nil, "key/%03d", 20*n),
+					fmt.Appendf(nil, "ingested %d", r.ingests)))
 			}
 			require.NoError(r.t, w.DeleteRange([]byte("key/070"), []byte("key/075")))
 		}
@@ -177,22 +180,24 @@ func TestAFullDiskDamagesNothing(t *testing.T) {
 	t.Parallel()
 	failed := map[string]int{}
 	for room, fits := 0, false; !fits; room += 29 {
-		fits = requireFullDiskHarmless(t, fmt.Sprintf("room for %d bytes", room), failed, func(d *kv.CrashDisk) { d.Room(room) })
+		fits = requireFullDiskHarmless(t, fmt.Sprintf("room for %d bytes", room), failed,
+			func(d *kv.CrashDisk) { d.Room(room) })
 	}
 	for _, part := range []string{"open", "write", "close"} {
 		require.Positive(t, failed[part], part)
 	}
 	clear(failed)
 	for calls := 0; failed["write"] == 0 || calls < 30; calls++ {
-		requireFullDiskHarmless(t, fmt.Sprintf("short writes alone have room after %d calls", calls), failed, func(d *kv.CrashDisk) {
-			left := calls
-			d.Fail(func(op string, bytes int) error {
-				if left--; left >= 0 || op != "create" && bytes < 20 {
-					return nil
-				}
-				return syscall.ENOSPC
+		requireFullDiskHarmless(t, fmt.Sprintf("short writes alone have room after %d calls", calls), failed,
+			func(d *kv.CrashDisk) {
+				left := calls
+				d.Fail(func(op string, bytes int) error {
+					if left--; left >= 0 || op != "create" && bytes < 20 {
+						return nil
+					}
+					return syscall.ENOSPC
+				})
 			})
-		})
 	}
 	require.Positive(t, failed["close"])
 }
@@ -378,7 +383,8 @@ func requireHealthy(t *testing.T, dir, what string) (unlisted int) {
 	requireWholeIngests(t, got, what+", without a manifest")
 	for k := range want {
 		if _, ok := got[k]; !ok {
-			require.True(t, r.Covers([]byte(k)), "%s, without a manifest: %s is missing, and no loss covers it: %+v", what, k, r)
+			require.True(t, r.Covers([]byte(k)), "%s, without a manifest: %s is missing, and no loss covers it: %+v",
+				what, k, r)
 		}
 	}
 	return unlisted
@@ -408,10 +414,12 @@ func requireDamageAlone(t *testing.T, dir string, s *survey.Store, want map[stri
 	told.Lost = slices.DeleteFunc(slices.Clone(r.Lost), func(l repair.Loss) bool { return l.File != s.Tables[i].Name })
 	got := storeContents(t, hit, what)
 	for k := range want {
-		require.True(t, got[k] == want[k] || told.Covers([]byte(k)), "%s, %s damaged: %s, and no loss covers it: %+v", what, s.Tables[i].Name, k, r)
+		require.True(t, got[k] == want[k] || told.Covers([]byte(k)), "%s, %s damaged: %s, and no loss covers it: %+v",
+			what, s.Tables[i].Name, k, r)
 	}
 	for k := range got {
-		require.True(t, got[k] == want[k] || told.Covers([]byte(k)), "%s, %s damaged: %s is back, and no loss covers it: %+v", what, s.Tables[i].Name, k, r)
+		require.True(t, got[k] == want[k] || told.Covers([]byte(k)),
+			"%s, %s damaged: %s is back, and no loss covers it: %+v", what, s.Tables[i].Name, k, r)
 	}
 }
 

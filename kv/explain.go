@@ -87,7 +87,8 @@ func (e *Explanation) String() string {
 		}
 		fmt.Fprintf(&b, "  %-28s %s", where, s.Verdict.text())
 		if s.Probe.IndexLookup {
-			fmt.Fprintf(&b, " (filter: %s; blocks: %d from cache, %d from disk)", s.Probe.Filter, s.Probe.BlocksFromCache, s.Probe.BlocksFromDisk)
+			fmt.Fprintf(&b, " (filter: %s; blocks: %d from cache, %d from disk)", s.Probe.Filter,
+				s.Probe.BlocksFromCache, s.Probe.BlocksFromDisk)
 		}
 		b.WriteByte('\n')
 	}

@@ -26,7 +26,8 @@ func TestFilterBudget(t *testing.T) {
 	perKey := 8 * float64(used) / (old + young)
 	uniform := absentKeys(t, old, young, &Options{Filter: mustParse(fmt.Sprintf("bloom:%.3f", perKey))})
 	require.InDelta(t, perKey, bits(uniform.Levels[lastLevel]), 0.1)
-	require.Less(t, spread.Lookup().FilterFalsePositives, uniform.Lookup().FilterFalsePositives*3/4, "reads at equal memory")
+	require.Less(t, spread.Lookup().FilterFalsePositives, uniform.Lookup().FilterFalsePositives*3/4,
+		"reads at equal memory")
 }
 
 // absentKeys makes a store with so many keys in the last level and in one file of

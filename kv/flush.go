@@ -150,7 +150,8 @@ func (d *DB) flush(job flushJob) error {
 	info.Duration = time.Since(start)
 	d.counters.flushes.Add(1)
 	d.counters.flushBytes.Add(uint64(info.Bytes))
-	d.log.Debug("flushed", "memtables", info.Memtables, "table", info.Table, "bytes", info.Bytes, "duration", info.Duration)
+	d.log.Debug("flushed", "memtables", info.Memtables, "table", info.Table, "bytes", info.Bytes, "duration",
+		info.Duration)
 	if d.opts.Events.Flushed != nil {
 		d.opts.Events.Flushed(info)
 	}

@@ -421,7 +421,11 @@ func TestABackupAndAnIngestAreGivenUpWhileTheyWait(t *testing.T) {
 	s.queued(0)
 	path := ingestFile(t, s.fs, "file", nil, "never=ingested")
 	for name, call := range map[string]func(context.Context) error{
-		"backup":     func(ctx context.Context) error { _, err := s.db.BackupContext(ctx, nil, BackupMark{}); return err },
+		"backup": func(ctx context.Context) error {
+			_,
+				err := s.db.BackupContext(ctx, nil, BackupMark{})
+			return err
+		},
 		"ingest":     func(ctx context.Context) error { return s.db.IngestContext(ctx, []string{path}, nil) },
 		"checkpoint": func(ctx context.Context) error { return s.db.CheckpointContext(ctx, "copy") },
 	} {

@@ -37,7 +37,8 @@ func openWriter(tb testing.TB, dir string, o *Options) *DB {
 }
 
 func tinyOptions() *Options {
-	return &Options{MemtableSize: 64 << 10, TargetFileSize: 16 << 10, BaseLevelSize: 64 << 10, BlockSize: 512, L0CompactionThreshold: 2}
+	return &Options{MemtableSize: 64 << 10, TargetFileSize: 16 << 10, BaseLevelSize: 64 << 10, BlockSize: 512,
+		L0CompactionThreshold: 2}
 }
 
 // registeredReaders returns the names of registrations.
@@ -94,7 +95,8 @@ func TestAViewIsWhatTheStoreWasUntilItIsRefreshed(t *testing.T) {
 		require.ErrorIs(t, err, ErrClosed)
 	}
 	k := []byte("k")
-	for _, err := range []error{view.Set(k, k, nil), view.Flush(), view.Compact(nil, nil), view.DeleteRange(nil, nil, nil)} {
+	for _, err := range []error{view.Set(k, k, nil), view.Flush(), view.Compact(nil, nil),
+		view.DeleteRange(nil, nil, nil)} {
 		require.ErrorIs(t, err, ErrReadOnly)
 	}
 	require.NoError(t, view.Close())

@@ -77,7 +77,8 @@ func (f *follower) openLog(num uint64) (*followedLog, error) {
 			return nil, listErr
 		}
 		return nil, &CorruptionError{File: name, Offset: -1, Cause: err,
-			What: fmt.Sprintf("the log is missing, although %s, which came later, is there", manifest.FileName(manifest.FileWAL, later))}
+			What: fmt.Sprintf("the log is missing, although %s, which came later, is there",
+				manifest.FileName(manifest.FileWAL, later))}
 	}
 	if err != nil {
 		return nil, err

@@ -133,7 +133,8 @@ func newSmallDisk(t *testing.T) smallDisk {
 	if runtime.GOOS == "linux" && os.Geteuid() == 0 &&
 		exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", dir).Run() == nil {
 		t.Log("a tmpfs of 8 MiB")
-		t.Cleanup(func() { require.NoError(t, exec.Command("umount", dir).Run()) }) //nolint:noctx // the test's context has ended
+		// the test's context has ended
+		t.Cleanup(func() { require.NoError(t, exec.Command("umount", dir).Run()) }) //nolint:noctx
 		ballast := filepath.Join(dir, "ballast")
 		return smallDisk{
 			dir: filepath.Join(dir, "db"), fs: sift.OS,
@@ -161,7 +162,8 @@ func newSmallDisk(t *testing.T) smallDisk {
 func TestAFullFileSystem(t *testing.T) {
 	disk := newSmallDisk(t)
 	var failures []error
-	o := &Options{fs: disk.fs, MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, backoff: quickBackoff}
+	o := &Options{fs: disk.fs, MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10,
+		backoff: quickBackoff}
 	o.Events.Failed = func(err error) { failures = append(failures, err) }
 	withoutLeaks(func() {
 		db := openDir(t, disk.dir, o)

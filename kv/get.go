@@ -209,7 +209,8 @@ func (l *lookup) table(level int, t *table) (done bool, err error) {
 
 // find looks in a table for the newest version at or below at, and takes it as the
 // answer if there is one.
-func (l *lookup) find(r *sstable.Reader, at base.SeqNum, p *sstable.Probe) (trailer base.Trailer, ok, done bool, err error) {
+func (l *lookup) find(r *sstable.Reader, at base.SeqNum, p *sstable.Probe) (trailer base.Trailer, ok, done bool,
+	err error) {
 	out, trailer, ok, err := r.Find(l.dst, l.key, l.hash, at, p)
 	if err != nil || !ok {
 		return 0, false, false, err

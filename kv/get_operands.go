@@ -104,5 +104,6 @@ func (l *lookup) olderInTable(r *sstable.Reader, trailer base.Trailer, p *sstabl
 
 // unknownKind is the error for an entry that this version does not understand.
 func unknownKind(key []byte, kind base.Kind) error {
-	return &CorruptionError{Offset: -1, What: "an entry of key " + base.InternalKey{User: key, Trailer: base.MakeTrailer(0, kind)}.String() + " is of no known kind"}
+	return &CorruptionError{Offset: -1, What: "an entry of key " +
+		base.InternalKey{User: key, Trailer: base.MakeTrailer(0, kind)}.String() + " is of no known kind"}
 }

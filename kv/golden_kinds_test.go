@@ -40,7 +40,8 @@ func TestTheGoldenStoreOfKindsOpens(t *testing.T) {
 	}
 	later := &fakeClock{}
 	later.advance(1e9)
-	want := model{"alone": "a,b", "over a value": "a,b,c,in the log", "lives long": "v", "in the log": "v", "over a value that expires": "w"}
+	want := model{"alone": "a,b", "over a value": "a,b,c,in the log", "lives long": "v", "in the log": "v",
+		"over a value that expires": "w"}
 	dir := filepath.Join(t.TempDir(), "store")
 	require.NoError(t, os.CopyFS(dir, os.DirFS(goldenKinds)))
 	require.NoError(t, Verify(dir, io.Discard))

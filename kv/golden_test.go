@@ -47,7 +47,8 @@ var goldenParts = []struct {
 func writeGoldenStore(t *testing.T, dir string) {
 	t.Helper()
 	for n, part := range goldenParts {
-		db := openDir(t, dir, &Options{Compression: part.compression, Filter: mustParse(part.filter), L0CompactionThreshold: 50})
+		db := openDir(t, dir, &Options{Compression: part.compression, Filter: mustParse(part.filter),
+			L0CompactionThreshold: 50})
 		set(t, db, "rewritten", part.filter)
 		for i := range 12 {
 			set(t, db, fmt.Sprintf("%s/%03d", part.filter, i), strings.Repeat(part.filter+" ", i))
@@ -57,7 +58,8 @@ func writeGoldenStore(t *testing.T, dir string) {
 			require.NoError(t, db.Flush())
 		}
 		require.NoError(t, db.Delete(fmt.Appendf(nil, "%s/003", part.filter), Sync))
-		require.NoError(t, db.DeleteRange(fmt.Appendf(nil, "%s/007", part.filter), fmt.Appendf(nil, "%s/008", part.filter), Sync))
+		require.NoError(t, db.DeleteRange(fmt.Appendf(nil, "%s/007", part.filter),
+			fmt.Appendf(nil, "%s/008", part.filter), Sync))
 		require.NoError(t, db.Flush())
 		if n == 0 {
 			require.NoError(t, db.Compact([]byte("none"), []byte("none/999")))

@@ -259,7 +259,8 @@ func TestLatencySpikes(t *testing.T) {
 			writers.Go(func() {
 				for i := range 150 {
 					k := fmt.Appendf(nil, "%d/%03d", w, i)
-					if err := db.Set(k, []byte(strings.Repeat(string(k), 50)), []*WriteOptions{Sync, NoSync, Async}[i%3]); err != nil {
+					if err := db.Set(k, []byte(strings.Repeat(string(k), 50)),
+						[]*WriteOptions{Sync, NoSync, Async}[i%3]); err != nil {
 						t.Error(err)
 					}
 				}
@@ -282,7 +283,8 @@ func TestLatencySpikes(t *testing.T) {
 // then writers get the cause. It is tried again by itself.
 func TestACompactionThatFailsIsTriedAgain(t *testing.T) {
 	f := &faultFS{fs: sift.NewMem()}
-	o := &Options{fs: f, MemtableSize: 64 << 10, L0CompactionThreshold: 2, L0SlowdownThreshold: 4, L0StopThreshold: 5, backoff: quickBackoff}
+	o := &Options{fs: f, MemtableSize: 64 << 10, L0CompactionThreshold: 2, L0SlowdownThreshold: 4, L0StopThreshold: 5,
+		backoff: quickBackoff}
 	db, err := Open("db", o)
 	require.NoError(t, err)
 	var broken atomic.Bool

@@ -33,7 +33,8 @@ func TestIngestRefusesBlockBombsAndTheStoreReadsItsOwn(t *testing.T) {
 		err = db.Ingest([]string{denseFile})
 	})
 	require.ErrorIs(t, err, ErrCorruption)
-	require.ErrorContains(t, err, "ingest it with SkipVerify", "the error says what to do about a file that is old and good")
+	require.ErrorContains(t, err, "ingest it with SkipVerify",
+		"the error says what to do about a file that is old and good")
 
 	require.NoError(t, db.IngestContext(context.Background(), []string{denseFile}, &IngestOptions{SkipVerify: true}))
 	value, err := db.Get([]byte("zeros"))
@@ -71,7 +72,8 @@ func TestIngestRefusesHostileFiltersOfPrefixes(t *testing.T) {
 		require.ErrorIs(t, err, ErrCorruption)
 		require.ErrorContains(t, err, "the filter denies")
 	}
-	path := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "honest"), &sstable.WriterOptions{Filter: honest, Prefix: shortPrefix{}, PrefixOnly: true}, "user/1=one")
+	path := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "honest"),
+		&sstable.WriterOptions{Filter: honest, Prefix: shortPrefix{}, PrefixOnly: true}, "user/1=one")
 	require.NoError(t, db.Ingest([]string{path}))
 	value, err := db.Get([]byte("user/1"))
 	require.NoError(t, err)
@@ -198,7 +200,8 @@ func TestReplayOfManyRangeDeletesLosesNothing(t *testing.T) {
 		require.NoError(t, b.Set(binary.BigEndian.AppendUint32(nil, key), nil))
 		want[key] = true
 		lo, hi := i*31%500, i*31%500+i%9
-		require.NoError(t, b.DeleteRange(binary.BigEndian.AppendUint32(nil, lo), binary.BigEndian.AppendUint32(nil, hi)))
+		require.NoError(t, b.DeleteRange(binary.BigEndian.AppendUint32(nil, lo),
+			binary.BigEndian.AppendUint32(nil, hi)))
 		for k := lo; k < hi; k++ {
 			delete(want, k)
 		}

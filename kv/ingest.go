@@ -153,7 +153,8 @@ func (in *ingest) sort() error {
 	for i := 1; i < len(in.files); i++ {
 		a, b := &in.files[i-1], &in.files[i]
 		if !a.table.Before(b.table.Smallest) {
-			return fmt.Errorf("%w: %s and %s overlap at %.64q; ingest them one after the other, the older one first", ErrNotIngestible, a.path, b.path, b.table.Smallest)
+			return fmt.Errorf("%w: %s and %s overlap at %.64q; ingest them one after the other, the older one first",
+				ErrNotIngestible, a.path, b.path, b.table.Smallest)
 		}
 	}
 	return nil

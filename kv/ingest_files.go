@@ -138,7 +138,8 @@ func (in *ingest) examine(path, name string, num uint64) (err error) {
 	size, err := f.Size()
 	var r *sstable.Reader
 	if err == nil {
-		r, err = sstable.NewReader(f, size, &sstable.ReaderOptions{Name: path, CacheSize: -1, Filter: in.d.opts.Filter, Prefix: in.d.opts.Prefix})
+		r, err = sstable.NewReader(f, size,
+			&sstable.ReaderOptions{Name: path, CacheSize: -1, Filter: in.d.opts.Filter, Prefix: in.d.opts.Prefix})
 	}
 	if err != nil {
 		return errors.Join(err, f.Close())
@@ -169,7 +170,8 @@ func (in *ingest) admit(path string, info *sstable.FileInfo, tombs []rangedel.To
 		return fmt.Errorf("%w: %s has sequence numbers up to %d: it is a store's own file; write one with sstable.Writer", ErrNotIngestible, path, info.LargestSeq)
 	}
 	if info.Merges+info.Expiring > 0 {
-		return fmt.Errorf("%w: %s has %d merge operands and %d values that expire", ErrNotIngestible, path, info.Merges, info.Expiring)
+		return fmt.Errorf("%w: %s has %d merge operands and %d values that expire", ErrNotIngestible, path,
+			info.Merges, info.Expiring)
 	}
 	keys := [][]byte{info.Smallest, info.Largest}
 	for _, t := range tombs {

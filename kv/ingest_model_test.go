@@ -75,7 +75,8 @@ func (r *modelRun) ingest(n int) {
 		paths, keys = append(paths, path), keys[take:]
 	}
 	r.rng.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
-	require.NoError(r.t, r.db.IngestContext(r.t.Context(), paths, &IngestOptions{Copy: r.rng.IntN(3) == 0, SkipVerify: r.rng.IntN(3) == 0}))
+	require.NoError(r.t, r.db.IngestContext(r.t.Context(), paths,
+		&IngestOptions{Copy: r.rng.IntN(3) == 0, SkipVerify: r.rng.IntN(3) == 0}))
 	r.m = next
 }
 

@@ -85,7 +85,8 @@ func TestIngest(t *testing.T) {
 	m := db.Metrics()
 	require.EqualValues(t, 1, m.Ingests)
 	require.EqualValues(t, 3, m.IngestedFiles)
-	require.Equal(t, 1, m.Levels[lastLevel].Files-1, "the third file overlaps nothing, and stands beside the first compaction's")
+	require.Equal(t, 1, m.Levels[lastLevel].Files-1,
+		"the third file overlaps nothing, and stands beside the first compaction's")
 
 	set(t, db, "a", "newer")
 	now["a"] = "newer"
@@ -111,7 +112,8 @@ func TestIngest(t *testing.T) {
 func TestIngestedFilesAreReopened(t *testing.T) {
 	mem := vfs.NewMem()
 	open := func() *DB {
-		db, err := Open("db", &Options{fs: mem, L0CompactionThreshold: 100, L0SlowdownThreshold: 200, L0StopThreshold: 300})
+		db, err := Open("db", &Options{fs: mem, L0CompactionThreshold: 100, L0SlowdownThreshold: 200,
+			L0StopThreshold: 300})
 		require.NoError(t, err)
 		return db
 	}
@@ -141,7 +143,8 @@ func requireGet(t *testing.T, db Reader, key, want string) {
 func TestIngestRefuses(t *testing.T) {
 	from := t.TempDir()
 	file := func(name string, writes ...string) string {
-		return ingestFile(t, vfs.OS, filepath.Join(from, name), &sstable.WriterOptions{Compression: sstable.NoCompression}, writes...)
+		return ingestFile(t, vfs.OS, filepath.Join(from, name),
+			&sstable.WriterOptions{Compression: sstable.NoCompression}, writes...)
 	}
 	whole := file("whole", "a=1", "m=2")
 	damaged := file("damaged", "x=1", "y=2")
@@ -179,19 +182,22 @@ func TestIngestRefuses(t *testing.T) {
 		want  error
 		text  string
 	}{
-		"overlap":           {paths: []string{whole, file("overlap", "k=1", "z=2")}, want: ErrNotIngestible, text: "overlap"},
+		"overlap": {paths: []string{whole, file("overlap", "k=1", "z=2")}, want: ErrNotIngestible,
+			text: "overlap"},
 		"overlapping range": {paths: []string{whole, file("range", "b..c")}, want: ErrNotIngestible, text: "overlap"},
 		"the same twice":    {paths: []string{whole, whole}, want: ErrNotIngestible, text: "overlap"},
-		"long key":          {paths: []string{whole, file("long", "n=", "n"+long+"=", "o=")}, want: ErrTooLarge, text: "long"},
-		"long end":          {paths: []string{whole, file("end", "n..n"+long)}, want: ErrTooLarge, text: "end"},
-		"damaged":           {paths: []string{whole, damaged}, want: ErrCorruption, text: damaged},
-		"cut":               {paths: []string{whole, cut}, want: ErrCorruption, text: cut},
-		"missing":           {paths: []string{whole, filepath.Join(from, "missing")}, want: fs.ErrNotExist, text: "missing"},
-		"sequence numbers":  {paths: []string{whole, numbered}, want: ErrNotIngestible, text: "up to 7"},
-		"a key twice":       {paths: []string{whole, twice}, want: ErrNotIngestible, text: "twice"},
-		"operands":          {paths: []string{whole, operand}, want: ErrNotIngestible, text: "1 merge operands"},
-		"expiring values":   {paths: []string{whole, expiring}, want: ErrNotIngestible, text: "1 values that expire"},
-		"cancelled":         {ctx: cancelled, paths: []string{whole}, want: context.Canceled, text: "broken off"},
+		"long key": {paths: []string{whole, file("long", "n=", "n"+long+"=", "o=")}, want: ErrTooLarge,
+			text: "long"},
+		"long end": {paths: []string{whole, file("end", "n..n"+long)}, want: ErrTooLarge, text: "end"},
+		"damaged":  {paths: []string{whole, damaged}, want: ErrCorruption, text: damaged},
+		"cut":      {paths: []string{whole, cut}, want: ErrCorruption, text: cut},
+		"missing": {paths: []string{whole, filepath.Join(from, "missing")}, want: fs.ErrNotExist,
+			text: "missing"},
+		"sequence numbers": {paths: []string{whole, numbered}, want: ErrNotIngestible, text: "up to 7"},
+		"a key twice":      {paths: []string{whole, twice}, want: ErrNotIngestible, text: "twice"},
+		"operands":         {paths: []string{whole, operand}, want: ErrNotIngestible, text: "1 merge operands"},
+		"expiring values":  {paths: []string{whole, expiring}, want: ErrNotIngestible, text: "1 values that expire"},
+		"cancelled":        {ctx: cancelled, paths: []string{whole}, want: context.Canceled, text: "broken off"},
 	} {
 		for _, copies := range []bool{false, true} {
 			dir := t.TempDir()
@@ -221,7 +227,8 @@ func TestIngestRefuses(t *testing.T) {
 
 func TestIngestWithoutVerification(t *testing.T) {
 	from := t.TempDir()
-	damaged := ingestFile(t, vfs.OS, filepath.Join(from, "damaged"), &sstable.WriterOptions{Compression: sstable.NoCompression}, "x=1")
+	damaged := ingestFile(t, vfs.OS, filepath.Join(from, "damaged"),
+		&sstable.WriterOptions{Compression: sstable.NoCompression}, "x=1")
 	rewrite(t, damaged, flip(5))
 	db := openMem(t, nil)
 	require.NoError(t, db.IngestContext(context.Background(), []string{damaged}, &IngestOptions{SkipVerify: true}))
@@ -234,7 +241,8 @@ func TestIngestWithoutVerification(t *testing.T) {
 // copy shares nothing with the original.
 func TestIngestLinksOrCopies(t *testing.T) {
 	from := t.TempDir()
-	path := ingestFile(t, vfs.OS, filepath.Join(from, "file"), &sstable.WriterOptions{Compression: sstable.NoCompression}, "x=1")
+	path := ingestFile(t, vfs.OS, filepath.Join(from, "file"),
+		&sstable.WriterOptions{Compression: sstable.NoCompression}, "x=1")
 	link := filepath.Join(from, "link")
 	require.NoError(t, os.Symlink("file", link))
 	for _, c := range []struct {

@@ -249,7 +249,8 @@ func (i *Iterator) nextIn(l *runIter) bool {
 	}
 	k := l.it.Key()
 	i.merge.heap[0].key = k
-	if k.Kind() != base.KindSet || k.SeqNum() > i.at || bytes.Equal(k.User, i.key) || i.upper != nil && bytes.Compare(k.User, i.upper) >= 0 {
+	if k.Kind() != base.KindSet || k.SeqNum() > i.at || bytes.Equal(k.User, i.key) || i.upper != nil &&
+		bytes.Compare(k.User, i.upper) >= 0 {
 		return i.forward(true, true)
 	}
 	i.key = append(i.key[:0], k.User...)

@@ -419,7 +419,8 @@ func TestKill(t *testing.T) {
 	}
 	require.NoError(t, k.children.check(), "processes that write")
 	require.NoError(t, k.parent.check(), "the process that looks")
-	t.Logf("%d rounds: %d writes acknowledged, %d of them Sync or NoSync, %d Async ones lost", rounds, k.acknowledged, k.synced, k.lost)
+	t.Logf("%d rounds: %d writes acknowledged, %d of them Sync or NoSync, %d Async ones lost", rounds, k.acknowledged,
+		k.synced, k.lost)
 	t.Logf("writing: %s", k.children)
 	if k.soak {
 		t.Logf("looking: %s", k.parent)

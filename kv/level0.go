@@ -92,7 +92,8 @@ func (d *DB) level0Stuck() error {
 			names = append(names, d.path(manifest.FileTable, t.Num))
 		}
 	}
-	return fmt.Errorf("%w: level 0 is full, and its files lie between %s, which cannot be read", ErrCorruption, strings.Join(names, ", "))
+	return fmt.Errorf("%w: level 0 is full, and its files lie between %s, which cannot be read", ErrCorruption,
+		strings.Join(names, ", "))
 }
 
 // level0Over reports whether level 0 has so many files for compactions to take. The

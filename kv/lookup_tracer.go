@@ -48,7 +48,8 @@ func NewLookupTracer(w io.Writer, o *LookupTraceOptions) (*LookupTracer, error) 
 		options = *o
 	}
 	if options.OneIn < 0 || uint64(options.OneIn) > math.MaxUint32 {
-		return nil, fmt.Errorf("%w: OneIn is %d: want 1 to %d, or 0 for 1", ErrInvalidOptions, options.OneIn, uint32(math.MaxUint32))
+		return nil, fmt.Errorf("%w: OneIn is %d: want 1 to %d, or 0 for 1", ErrInvalidOptions, options.OneIn,
+			uint32(math.MaxUint32))
 	}
 	r, err := lookuptrace.NewRecorder(w, lookuptrace.Options{Keys: options.Keys, OneIn: uint32(options.OneIn)})
 	if err != nil {

@@ -81,7 +81,8 @@ func TestLookupsAreTraced(t *testing.T) {
 
 	require.NoError(t, tracer.Close())
 	require.ErrorIs(t, tracer.Close(), ErrClosed)
-	require.ElementsMatch(t, []string{"a+", "a+?", "b-", "b-?", "a+", "a+?", "a-", "a-?", "c-", "c-?", "y-", "x-", "y-"}, traced(t, out.Bytes()))
+	require.ElementsMatch(t, []string{"a+", "a+?", "b-", "b-?", "a+", "a+?", "a-", "a-?", "c-", "c-?", "y-", "x-",
+		"y-"}, traced(t, out.Bytes()))
 	require.Equal(t, LookupTraceStats{Recorded: 13, Bytes: uint64(out.Len())}, tracer.Stats())
 }
 

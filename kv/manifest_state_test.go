@@ -15,7 +15,8 @@ func TestAManifestStateSeesThatARunChanged(t *testing.T) {
 	}
 	s := newManifestState()
 	require.NoError(t, s.apply(&manifest.Edit{Added: []manifest.AddedTable{
-		{Level: 6, Run: 2, Table: table(1, "a", "c")}, {Level: 6, Run: 1, Table: table(2, "b", "d")}, {Level: 6, Table: table(3, "x", "z")},
+		{Level: 6, Run: 2, Table: table(1, "a", "c")}, {Level: 6, Run: 1, Table: table(2, "b", "d")},
+		{Level: 6, Table: table(3, "x", "z")},
 	}}))
 	v, err := s.version(&version{})
 	require.NoError(t, err)

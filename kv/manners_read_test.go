@@ -285,16 +285,19 @@ func TestExplainTellsEveryStep(t *testing.T) {
 	}
 	require.Equal(t, []string{"-1 memtable present"}, steps(explain("k300")))
 	require.Equal(t, []string{"-1 memtable absent", "0 " + wide + " present"}, steps(explain("k500")))
-	require.Equal(t, []string{"-1 memtable absent", "0 " + wide + " filter", "0 " + narrow + " present"}, steps(explain("k200")))
+	require.Equal(t, []string{"-1 memtable absent", "0 " + wide + " filter", "0 " + narrow + " present"},
+		steps(explain("k200")))
 	e := explain("k700")
-	require.Equal(t, []string{"-1 memtable absent", "0 " + wide + " filter", "0 " + narrow + " bounds", "6 " + bottom + " present"}, steps(e))
+	require.Equal(t, []string{"-1 memtable absent", "0 " + wide + " filter", "0 " + narrow + " bounds",
+		"6 " + bottom + " present"}, steps(e))
 	require.True(t, e.Steps[3].Probe.IndexLookup)
 	require.False(t, e.Steps[1].Probe.IndexLookup, "the filter comes first")
 	cached, read := e.BlocksRead()
 	require.Equal(t, 1, cached+read)
 	require.Contains(t, e.String(), "L6 "+bottom)
 	require.Contains(t, e.String(), "ruled out by filter")
-	require.Equal(t, []string{"-1 memtable absent", "0 " + wide + " bounds", "0 " + narrow + " bounds", "6 " + bottom + " bounds"}, steps(explain("a")))
+	require.Equal(t, []string{"-1 memtable absent", "0 " + wide + " bounds", "0 " + narrow + " bounds",
+		"6 " + bottom + " bounds"}, steps(explain("a")))
 
 	require.NoError(t, db.DeleteRange([]byte("k600"), []byte("k800"), nil))
 	e = explain("k700")

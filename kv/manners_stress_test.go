@@ -27,7 +27,8 @@ func TestMemoryLimitHoldsForAllParts(t *testing.T) {
 			m := db.Metrics()
 			used := m.CacheBytes + m.FilterMemory + m.IndexMemory + m.MemtableBytes
 			most = max(most, used)
-			require.LessOrEqual(t, used, int64(limit), "cache %d, filters %d, indexes %d, memtables %d", m.CacheBytes, m.FilterMemory, m.IndexMemory, m.MemtableBytes)
+			require.LessOrEqual(t, used, int64(limit), "cache %d, filters %d, indexes %d, memtables %d", m.CacheBytes,
+				m.FilterMemory, m.IndexMemory, m.MemtableBytes)
 		}
 		rng := rand.New(rand.NewPCG(3, 3))
 		for i := range 30_000 {
@@ -50,7 +51,8 @@ func TestMemoryLimitHoldsForAllParts(t *testing.T) {
 }
 
 func TestFiltersThatWouldTakeTooMuchStayOnDisk(t *testing.T) {
-	db := openMem(t, &Options{MemoryLimit: 4 << 20, CacheSize: -1, MemtableSize: 1 << 20, TargetFileSize: 256 << 10, Filter: mustParse("bloom:64")})
+	db := openMem(t, &Options{MemoryLimit: 4 << 20, CacheSize: -1, MemtableSize: 1 << 20, TargetFileSize: 256 << 10,
+		Filter: mustParse("bloom:64")})
 	for i := range 100_000 {
 		require.NoError(t, db.Set(settledKey(i), nil, Async))
 	}

@@ -89,7 +89,8 @@ func TestAfterCloseEveryMethodSaysSo(t *testing.T) {
 	_, beginErr := db.Begin(true)
 	for name, err := range map[string]error{
 		"Get": getErr, "AppendGet": appendErr, "Has": hasErr, "NewIter": iterErr, "Explain": explainErr,
-		"Snapshot.Get": snapGetErr, "Snapshot.Has": snapHasErr, "Snapshot.NewIter": snapIterErr, "NewSnapshot": laterErr, "Begin": beginErr,
+		"Snapshot.Get": snapGetErr, "Snapshot.Has": snapHasErr, "Snapshot.NewIter": snapIterErr,
+		"NewSnapshot": laterErr, "Begin": beginErr,
 		"View": db.View(func(*Tx) error { return nil }), "Update": db.Update(func(*Tx) error { return nil }),
 		"Set": db.Set(k, nil, nil), "Delete": db.Delete(k, nil), "DeleteRange": db.DeleteRange(nil, nil, Async),
 		"Commit": filled.Commit(nil), "Commit of nothing": db.NewBatch().Commit(nil),
@@ -141,7 +142,8 @@ func TestAForeignDirectoryIsRefusedAndUntouched(t *testing.T) {
 		"a text":             {"notes.txt": "mine"},
 		"a name like a lock": {"LOCK.txt": "", "LOCK": "12"},
 		"photographs":        {"MANIFEST-1": "x", "7.sst": "y"},
-		"LevelDB":            {"CURRENT": "MANIFEST-000004\n", "MANIFEST-000004": "\x56\xf9", "000003.log": "", "LOCK": "theirs", "LOG": "x"},
+		"LevelDB": {"CURRENT": "MANIFEST-000004\n", "MANIFEST-000004": "\x56\xf9", "000003.log": "",
+			"LOCK": "theirs", "LOG": "x"},
 		"Pebble": {"CURRENT": "", "000002.log": "", "LOCK": "", "marker.manifest.000001.MANIFEST-000001": "",
 			"MANIFEST-000001": "\x00", "OPTIONS-000003": "[Version]"},
 	} {

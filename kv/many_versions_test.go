@@ -54,7 +54,8 @@ func walkBoth(t *testing.T, db Reader, m model) {
 func TestManyVersionsOfAKey(t *testing.T) {
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 77))
-		db, err := Open("", &Options{InMemory: true, BlockSize: 64 + rng.IntN(500), L0CompactionThreshold: 3 + rng.IntN(6), Merger: modelMerger,
+		db, err := Open("", &Options{InMemory: true, BlockSize: 64 + rng.IntN(500),
+			L0CompactionThreshold: 3 + rng.IntN(6), Merger: modelMerger,
 			MemtableSize: 64 << 10, TargetFileSize: 16 << 10})
 		require.NoError(t, err)
 		m := model{}

@@ -18,7 +18,8 @@ func TestMemoryMapUnderCompactions(t *testing.T) {
 	const n = 2000
 	for _, c := range []sstable.Compression{sstable.NoCompression, sstable.Snappy} {
 		db, err := Open(t.TempDir(), &Options{
-			MemoryMap: true, Compression: c, MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 128 << 10, CacheSize: 256 << 10,
+			MemoryMap: true, Compression: c, MemtableSize: 64 << 10, TargetFileSize: 64 << 10,
+			BaseLevelSize: 128 << 10, CacheSize: 256 << 10,
 		})
 		require.NoError(t, err)
 		key := func(i int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(i)*0x9e3779b97f4a7c15) }
@@ -40,7 +41,8 @@ func TestMemoryMapUnderCompactions(t *testing.T) {
 					var err error
 					dst, err = db.AppendGet(dst[:0], key(k))
 					var got, round int
-					if _, scanErr := fmt.Sscanf(string(dst), "%d:%d:", &got, &round); err != nil || scanErr != nil || got != k {
+					if _, scanErr := fmt.Sscanf(string(dst), "%d:%d:", &got, &round); err != nil || scanErr != nil ||
+						got != k {
 						t.Errorf("key %d: %q, %v", k, dst, err)
 						return
 					}

@@ -83,7 +83,8 @@ type merging struct {
 func (c merging) fold(key []byte, values [][]byte) (value []byte, err error) {
 	m := c.merger
 	if m == nil {
-		return nil, fmt.Errorf("%w: key %q has operands of merger %q; set Options.Merger", ErrNoMerger, key, c.mergerName)
+		return nil, fmt.Errorf("%w: key %q has operands of merger %q; set Options.Merger", ErrNoMerger, key,
+			c.mergerName)
 	}
 	key = bytes.Clone(key) // what goes to the merger escapes
 	defer func() {
@@ -118,7 +119,8 @@ func (d *DB) countPass(c *compactionIter) {
 	d.counters.refused.Add(c.stats.refused)
 	d.counters.expired.Add(c.stats.expired)
 	if c.refusal != nil {
-		d.log.Warn("operands could not be combined, and are kept as they are", "runs", c.stats.refused, "error", c.refusal)
+		d.log.Warn("operands could not be combined, and are kept as they are", "runs", c.stats.refused, "error",
+			c.refusal)
 	}
 }
 

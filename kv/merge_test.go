@@ -73,7 +73,8 @@ func TestBuiltinMergers(t *testing.T) {
 	for _, m := range []Merger{Int64Add, Append(""), Append(","), Append("\n\x00\"")} {
 		require.Equal(t, m, builtinMerger(m.Name()), m.Name())
 	}
-	for _, name := range []string{"", "siftkv.append:", `siftkv.append:""`, "siftkv.append:x", "siftkv.appendx", "mine"} {
+	for _, name := range []string{"", "siftkv.append:", `siftkv.append:""`, "siftkv.append:x", "siftkv.appendx",
+		"mine"} {
 		require.Nil(t, builtinMerger(name), name)
 	}
 	for _, c := range []struct{ a, b, sum int64 }{{1, 2, 3}, {-5, 3, -2}, {1<<63 - 1, 1, -1 << 63}} {
@@ -135,7 +136,8 @@ func TestTheMergerStaysTheSame(t *testing.T) {
 				require.True(t, ok)
 				it, err := db.NewIter(nil)
 				require.NoError(t, err)
-				for _, move := range []func() bool{it.First, it.Last, func() bool { return it.SeekGE([]byte("l")) && it.Prev() }} {
+				for _, move := range []func() bool{it.First, it.Last,
+					func() bool { return it.SeekGE([]byte("l")) && it.Prev() }} {
 					move()
 					if !it.Valid() {
 						require.ErrorIs(t, it.Error(), ErrNoMerger)
@@ -244,7 +246,8 @@ func TestNoOperandBeforeTheManifestKnows(t *testing.T) {
 		set(t, db, "k", "v")
 		left = calls
 		err := db.Merge([]byte("k"), []byte("w"), NoSync)
-		disk := newCrashFS(mem.CrashClone(pebblevfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))}), nothing)
+		disk := newCrashFS(mem.CrashClone(pebblevfs.CrashCloneCfg{UnsyncedDataPercent: 100,
+			RNG: rand.New(rand.NewPCG(1, 1))}), nothing)
 		f, _ := manifestFeatures(t, disk, "db")
 		if calls < 2 {
 			require.ErrorContains(t, err, "disk")

@@ -132,7 +132,8 @@ func (r *modelRun) open() {
 
 func (r *modelRun) key() []byte {
 	n := r.rng.IntN(400)
-	return fmt.Appendf(nil, "%s%04d", []string{"", "user/", "zz"}[n%3], n)[:2+r.rng.IntN(8)%(4+len([]string{"", "user/", "zz"}[n%3])-1)]
+	return fmt.Appendf(nil, "%s%04d", []string{"", "user/", "zz"}[n%3],
+		n)[:2+r.rng.IntN(8)%(4+len([]string{"", "user/", "zz"}[n%3])-1)]
 }
 
 func (r *modelRun) value() []byte {

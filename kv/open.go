@@ -32,7 +32,8 @@ func openStore(dir string, o *Options, takeLock func(*DB) error) (*DB, error) {
 	if dir == "" && !opts.InMemory {
 		return nil, fmt.Errorf("%w: the directory's name is empty", ErrInvalidOptions)
 	}
-	d := &DB{dir: dir, limit: base.MaxSeqNum, opts: opts, fs: opts.fs, log: opts.Logger, cache: cache.New(opts.CacheSize), openFiles: vfs.NewReadLimit(opts.MaxOpenFiles)}
+	d := &DB{dir: dir, limit: base.MaxSeqNum, opts: opts, fs: opts.fs, log: opts.Logger,
+		cache: cache.New(opts.CacheSize), openFiles: vfs.NewReadLimit(opts.MaxOpenFiles)}
 	d.progress.L = &d.mu
 	d.healer.stop = make(chan struct{})
 	d.memory.init(&d.opts, d.cache)
@@ -135,14 +136,16 @@ func (d *DB) examine() (exists bool, err error) {
 		// A crash while a store is being created leaves these behind, and no
 		// data with them.
 		kind, num := manifest.ParseFileName(name)
-		if kind == manifest.FileLock || kind == manifest.FileTemp || kind == manifest.FileReader || kind == manifest.FileManifest && num == firstManifest {
+		if kind == manifest.FileLock || kind == manifest.FileTemp || kind == manifest.FileReader ||
+			kind == manifest.FileManifest && num == firstManifest {
 			continue
 		}
 		if kind != manifest.FileUnknown {
 			return false, &CorruptionError{File: filepath.Join(d.dir, manifest.CurrentName), Offset: -1,
 				What: fmt.Sprintf("the file is missing, but %s is there: the store has lost its pointer to its manifest", name)}
 		}
-		return false, fmt.Errorf("%w: %s holds %q; give the store a directory of its own", ErrForeignDirectory, d.dir, name)
+		return false, fmt.Errorf("%w: %s holds %q; give the store a directory of its own", ErrForeignDirectory, d.dir,
+			name)
 	}
 	if d.opts.ReadOnly {
 		return false, fmt.Errorf("%w in %s, and a read-only open does not create one", ErrNotExist, d.dir)
@@ -173,7 +176,8 @@ func (d *DB) refuse(names []string) error {
 	if foreign == "" {
 		return nil
 	}
-	return fmt.Errorf("%w: %s holds %q and another program's CURRENT; give the store a directory of its own", ErrForeignDirectory, d.dir, foreign)
+	return fmt.Errorf("%w: %s holds %q and another program's CURRENT; give the store a directory of its own",
+		ErrForeignDirectory, d.dir, foreign)
 }
 
 const firstManifest = 1

@@ -266,8 +266,10 @@ func (o *Options) check() error {
 		{"TargetFileSize", o.TargetFileSize, 16 << 10, 1 << 40, " bytes"},
 		{"BaseLevelSize", o.BaseLevelSize, o.TargetFileSize, 1 << 50, " bytes (TargetFileSize or more)"},
 		{"L0CompactionThreshold", int64(o.L0CompactionThreshold), 1, 1000, " files"},
-		{"L0SlowdownThreshold", int64(o.L0SlowdownThreshold), int64(o.L0CompactionThreshold), 10_000, " files (L0CompactionThreshold or more)"},
-		{"L0StopThreshold", int64(o.L0StopThreshold), int64(o.L0SlowdownThreshold) + 1, 100_000, " files (more than L0SlowdownThreshold)"},
+		{"L0SlowdownThreshold", int64(o.L0SlowdownThreshold), int64(o.L0CompactionThreshold), 10_000,
+			" files (L0CompactionThreshold or more)"},
+		{"L0StopThreshold", int64(o.L0StopThreshold), int64(o.L0SlowdownThreshold) + 1, 100_000,
+			" files (more than L0SlowdownThreshold)"},
 		{"RunsPerLevel", int64(o.RunsPerLevel), 2, 64, ""},
 		{"MaxConcurrentCompactions", int64(o.MaxConcurrentCompactions), 1, 1024, ""},
 	}
@@ -277,40 +279,48 @@ func (o *Options) check() error {
 			value       int64
 			least, most int64
 			unit        string
-		}{"MemoryLimit", o.MemoryLimit, max(minMemoryLimit, int64(o.MaxMemtables+1)*o.MemtableSize), math.MaxInt64, " bytes (MaxMemtables of MemtableSize, and one more)"})
+		}{"MemoryLimit", o.MemoryLimit, max(minMemoryLimit, int64(o.MaxMemtables+1)*o.MemtableSize), math.MaxInt64,
+			" bytes (MaxMemtables of MemtableSize, and one more)"})
 	}
 	for _, b := range bounds {
 		if b.value < b.least || b.value > b.most {
-			return fmt.Errorf("%w: %s is %d: want %d to %d%s", ErrInvalidOptions, b.name, b.value, b.least, b.most, b.unit)
+			return fmt.Errorf("%w: %s is %d: want %d to %d%s", ErrInvalidOptions, b.name, b.value, b.least, b.most,
+				b.unit)
 		}
 	}
 	if err := o.checkBlocksFit(); err != nil {
 		return err
 	}
 	if o.FilterBudget < 0 {
-		return fmt.Errorf("%w: FilterBudget is %d: want a number of bytes, or 0 for none", ErrInvalidOptions, o.FilterBudget)
+		return fmt.Errorf("%w: FilterBudget is %d: want a number of bytes, or 0 for none", ErrInvalidOptions,
+			o.FilterBudget)
 	}
 	if o.Merger != nil && (o.Merger.Name() == "" || len(o.Merger.Name()) > maxMergerName) {
-		return fmt.Errorf("%w: the name of Merger has %d bytes: want 1 to %d", ErrInvalidOptions, len(o.Merger.Name()), maxMergerName)
+		return fmt.Errorf("%w: the name of Merger has %d bytes: want 1 to %d", ErrInvalidOptions,
+			len(o.Merger.Name()), maxMergerName)
 	}
 	if o.PrefixOnly && o.Prefix == nil {
 		return fmt.Errorf("%w: PrefixOnly is set and Prefix is not", ErrInvalidOptions)
 	}
 	if o.RecoveryMode >= numRecoveryModes {
-		return fmt.Errorf("%w: RecoveryMode is %d: want PointInTime, TolerateTornTail, Absolute or SkipCorrupt", ErrInvalidOptions, o.RecoveryMode)
+		return fmt.Errorf("%w: RecoveryMode is %d: want PointInTime, TolerateTornTail, Absolute or SkipCorrupt",
+			ErrInvalidOptions, o.RecoveryMode)
 	}
 	if o.Compaction >= numCompactions {
 		return fmt.Errorf("%w: Compaction is %d: want Leveled, Tiered or LazyLeveled", ErrInvalidOptions, o.Compaction)
 	}
 	if o.CompactionRate != 0 && o.CompactionRate < minCompactionRate {
-		return fmt.Errorf("%w: CompactionRate is %d: want %d bytes per second or more, or 0 for no bound", ErrInvalidOptions, o.CompactionRate, minCompactionRate)
+		return fmt.Errorf("%w: CompactionRate is %d: want %d bytes per second or more, or 0 for no bound",
+			ErrInvalidOptions, o.CompactionRate, minCompactionRate)
 	}
 	if !o.Compression.Valid() {
-		return fmt.Errorf("%w: Compression is %d: want sstable.NoCompression, Snappy or Zstd", ErrInvalidOptions, o.Compression)
+		return fmt.Errorf("%w: Compression is %d: want sstable.NoCompression, Snappy or Zstd", ErrInvalidOptions,
+			o.Compression)
 	}
 	for n, c := range o.LevelCompression {
 		if !c.Valid() {
-			return fmt.Errorf("%w: LevelCompression[%d] is %d: want sstable.NoCompression, Snappy or Zstd", ErrInvalidOptions, n, c)
+			return fmt.Errorf("%w: LevelCompression[%d] is %d: want sstable.NoCompression, Snappy or Zstd",
+				ErrInvalidOptions, n, c)
 		}
 	}
 	return nil

@@ -34,7 +34,8 @@ func TestFiltersOfAnApplication(t *testing.T) {
 	dir := t.TempDir()
 	for _, filter := range []filterpolicy.Policy{own, nil} {
 		db := openDir(t, dir, &Options{Filter: filter})
-		file := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "f"), &sstable.WriterOptions{Filter: own}, "a=1", "c=3")
+		file := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "f"), &sstable.WriterOptions{Filter: own}, "a=1",
+			"c=3")
 		require.NoError(t, db.Ingest([]string{file}))
 		requireContents(t, model{"a": "1", "c": "3"}, db)
 		_, err := db.Get([]byte("b"))

@@ -127,7 +127,10 @@ func (d *DB) pickWithin(v *version, n int) *compaction {
 		return nil
 	}
 	healthy := v.levels[n].runs
-	if i := slices.IndexFunc(healthy, func(r *sortedRun) bool { return anyQuarantined(r.tables) }); i >= d.runsAllowed(n) {
+	if i := slices.IndexFunc(healthy, func(
+		r *sortedRun) bool {
+		return anyQuarantined(r.tables)
+	}); i >= d.runsAllowed(n) {
 		return d.ifFree(mergeRuns("the level has all its runs, above a damaged one", healthy[:i]))
 	}
 	return nil

@@ -34,13 +34,16 @@ const simKeys = 12
 func newPickSim(t *testing.T, seed uint64) *pickSim {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	o, err := (&Options{
-		Compaction: CompactionStyle(rng.IntN(int(numCompactions))), RunsPerLevel: 2 + rng.IntN(3), L0CompactionThreshold: 1 + rng.IntN(3),
-		TargetFileSize: 16 << 10, BaseLevelSize: 16 << 10, MaxConcurrentCompactions: 1 + rng.IntN(4), Clock: func() time.Time { return time.Unix(0, 0) },
+		Compaction: CompactionStyle(rng.IntN(int(numCompactions))), RunsPerLevel: 2 + rng.IntN(3),
+		L0CompactionThreshold: 1 + rng.IntN(3),
+		TargetFileSize:        16 << 10, BaseLevelSize: 16 << 10, MaxConcurrentCompactions: 1 + rng.IntN(4),
+		Clock: func() time.Time { return time.Unix(0, 0) },
 	}).withDefaults()
 	require.NoError(t, err)
 	d := &DB{opts: o, current: &version{}}
 	d.nextFile.Store(1)
-	return &pickSim{t: t, rng: rng, d: d, holds: map[uint64]map[byte]int{}, newest: map[byte]int{}, kinds: map[CompactionStyle]int{}}
+	return &pickSim{t: t, rng: rng, d: d, holds: map[uint64]map[byte]int{}, newest: map[byte]int{},
+		kinds: map[CompactionStyle]int{}}
 }
 
 // table makes a table.
@@ -174,7 +177,8 @@ func (s *pickSim) end(i int) {
 	if !c.manual {
 		s.d.compactions.inBackground--
 	}
-	j := slices.IndexFunc(s.d.compactions.spans, func(r runningSpan) bool { return r.output == c.output && string(r.span.lo) == string(c.span.lo) })
+	j := slices.IndexFunc(s.d.compactions.spans,
+		func(r runningSpan) bool { return r.output == c.output && string(r.span.lo) == string(c.span.lo) })
 	s.d.compactions.spans = slices.Delete(s.d.compactions.spans, j, j+1)
 }
 

@@ -137,7 +137,8 @@ func TestAnIdleStoreDropsWhatHasExpired(t *testing.T) {
 func TestAnIdleStoreDropsWhatHasExpiredInARun(t *testing.T) {
 	for _, kind := range []CompactionStyle{Tiered, LazyLeveled} {
 		synctest.Test(t, func(t *testing.T) {
-			db, err := Open("", &Options{InMemory: true, Compaction: kind, TargetFileSize: 16 << 10, Compression: sstable.NoCompression})
+			db, err := Open("", &Options{InMemory: true, Compaction: kind, TargetFileSize: 16 << 10,
+				Compression: sstable.NoCompression})
 			require.NoError(t, err)
 			value, expiring := make([]byte, 100), 0
 			for i := range 1000 {

@@ -353,7 +353,8 @@ func (r *cutRun) recovered(c cut, disk *vfs.MemFS, before func() error) int {
 }
 
 func (r *cutRun) recoveredOn(c cut, fs sift.FS) int {
-	what := fmt.Sprintf("seed %d, cut before call %d: %d writes were durable, %d begun", r.seed, c.call, c.synced, c.begun)
+	what := fmt.Sprintf("seed %d, cut before call %d: %d writes were durable, %d begun", r.seed, c.call, c.synced,
+		c.begun)
 	o := randomOptions(r.rng)
 	o.fs = fs
 	db, err := Open("db", o)

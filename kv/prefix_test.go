@@ -35,7 +35,8 @@ func TestScansWithinAPrefixPassOverFiles(t *testing.T) {
 		for _, compact := range []bool{false, true} {
 			p, err := filterpolicy.ParsePrefix("delimiter:/")
 			require.NoError(t, err)
-			o := &Options{InMemory: true, L0CompactionThreshold: 100, Prefix: p, PrefixOnly: only, Filter: mustParse("blocked:16")}
+			o := &Options{InMemory: true, L0CompactionThreshold: 100, Prefix: p, PrefixOnly: only,
+				Filter: mustParse("blocked:16")}
 			db, err := Open("", o)
 			require.NoError(t, err)
 			const users, files = 300, 6

@@ -22,7 +22,8 @@ import (
 func quarantineOptions() *Options {
 	return &Options{
 		CacheSize: -1, MemtableSize: 64 << 10, BlockSize: 512, Compression: sstable.NoCompression,
-		L0CompactionThreshold: 2, L0SlowdownThreshold: 20, L0StopThreshold: 30, TargetFileSize: 16 << 10, BaseLevelSize: 32 << 10,
+		L0CompactionThreshold: 2, L0SlowdownThreshold: 20, L0StopThreshold: 30, TargetFileSize: 16 << 10,
+		BaseLevelSize: 32 << 10,
 	}
 }
 

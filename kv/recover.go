@@ -64,7 +64,8 @@ func (d *DB) loadVersion(num uint64) (s *manifestState, v *version, err error) {
 	d.nextFile.Store(max(d.nextFile.Load(), s.nextFile))
 	v, err = s.version(&version{})
 	if err != nil {
-		return nil, nil, &CorruptionError{File: d.path(manifest.FileManifest, num), Offset: -1, What: "the levels are not in order", Cause: err, Hint: d.hint()}
+		return nil, nil, &CorruptionError{File: d.path(manifest.FileManifest, num), Offset: -1,
+			What: "the levels are not in order", Cause: err, Hint: d.hint()}
 	}
 	return s, v, nil
 }
@@ -80,10 +81,12 @@ func (d *DB) checkTables(v *version) error {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			errs = append(errs, err) // whether it is there is not known
 		case err != nil:
-			errs = append(errs, &CorruptionError{File: name, Offset: -1, What: fmt.Sprintf("a table of level %d", level), Cause: err, Hint: d.hint()})
+			errs = append(errs, &CorruptionError{File: name, Offset: -1,
+				What: fmt.Sprintf("a table of level %d", level), Cause: err, Hint: d.hint()})
 		case size != t.Size:
 			errs = append(errs, &CorruptionError{File: name, Offset: min(size, t.Size), Hint: d.hint(),
-				What: fmt.Sprintf("a table of level %d has %d bytes, and had %d when it was written", level, size, t.Size)})
+				What: fmt.Sprintf("a table of level %d has %d bytes, and had %d when it was written", level, size,
+					t.Size)})
 		}
 	})
 	return errors.Join(errs...)

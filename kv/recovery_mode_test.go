@@ -91,22 +91,28 @@ func TestRecoveryModes(t *testing.T) {
 			[...]recoveryWant{whole, whole, notEnded, whole}},
 		{"a torn tail", NoSync, func(t *testing.T, c *craftedLogs) {
 			require.NoError(t, os.Truncate(c.last, c.sizes[1]-100))
-		}, [...]recoveryWant{{wholeLogs, 9, nil, 1, ""}, {wholeLogs, 9, nil, 1, ""}, refused("breaks off"), {wholeLogs, 9, nil, 1, ""}}},
+		}, [...]recoveryWant{{wholeLogs, 9, nil, 1, ""}, {wholeLogs, 9, nil, 1, ""}, refused("breaks off"),
+			{wholeLogs, 9, nil, 1, ""}}},
 		{"a zeroed tail", NoSync, func(t *testing.T, c *craftedLogs) {
 			rewrite(t, c.last, func(b []byte) []byte { clear(b[len(b)-5000:]); return b })
-		}, [...]recoveryWant{{wholeLogs, 8, nil, 1, ""}, {wholeLogs, 8, nil, 1, ""}, refused("breaks off"), {wholeLogs, 8, nil, 1, ""}}},
+		}, [...]recoveryWant{{wholeLogs, 8, nil, 1, ""}, {wholeLogs, 8, nil, 1, ""}, refused("breaks off"),
+			{wholeLogs, 8, nil, 1, ""}}},
 		{"zeros behind the end", Sync, func(t *testing.T, c *craftedLogs) {
 			rewrite(t, c.last, func(b []byte) []byte { return append(b, make([]byte, 4096)...) })
-		}, [...]recoveryWant{{wholeLogs, wholeLogs, nil, 1, ""}, {wholeLogs, wholeLogs, nil, 1, ""}, refused("breaks off"), {wholeLogs, wholeLogs, nil, 1, ""}}},
+		}, [...]recoveryWant{{wholeLogs, wholeLogs, nil, 1, ""}, {wholeLogs, wholeLogs, nil, 1, ""},
+			refused("breaks off"), {wholeLogs, wholeLogs, nil, 1, ""}}},
 		{"a flip in the middle, synced", Sync, func(t *testing.T, c *craftedLogs) {
 			rewrite(t, c.last, flip(32+4*3030))
-		}, [...]recoveryWant{refused("bad checksum"), refused("bad checksum"), refused("bad checksum"), {wholeLogs, wholeLogs, []int{3}, 1, ""}}},
+		}, [...]recoveryWant{refused("bad checksum"), refused("bad checksum"), refused("bad checksum"),
+			{wholeLogs, wholeLogs, []int{3}, 1, ""}}},
 		{"a flip in the middle, not synced", NoSync, func(t *testing.T, c *craftedLogs) {
 			rewrite(t, c.last, flip(32+4*3030))
-		}, [...]recoveryWant{{wholeLogs, 4, nil, 1, ""}, refused("bad checksum"), refused("bad checksum"), {wholeLogs, wholeLogs, []int{4}, 1, ""}}},
+		}, [...]recoveryWant{{wholeLogs, 4, nil, 1, ""}, refused("bad checksum"), refused("bad checksum"),
+			{wholeLogs, wholeLogs, []int{4}, 1, ""}}},
 		{"the first log has lost its end, the last was not synced", NoSync, func(t *testing.T, c *craftedLogs) {
 			require.NoError(t, os.Truncate(c.first, c.sizes[0]-100))
-		}, [...]recoveryWant{{9, 0, nil, 2, ""}, refused("has lost its end"), refused("breaks off"), {9, wholeLogs, nil, 1, ""}}},
+		}, [...]recoveryWant{{9, 0, nil, 2, ""}, refused("has lost its end"), refused("breaks off"),
+			{9, wholeLogs, nil, 1, ""}}},
 		{"the first log has lost its end, the last was synced", Sync, func(t *testing.T, c *craftedLogs) {
 			require.NoError(t, os.Truncate(c.first, c.sizes[0]))
 		}, [...]recoveryWant{refused("has lost its end"), refused("has lost its end"), notEnded, whole}},
@@ -118,10 +124,12 @@ func TestRecoveryModes(t *testing.T) {
 		}, [...]recoveryWant{{0, 0, nil, 1, ""}, refused("has lost its end"), notEnded, {0, wholeLogs, nil, 0, ""}}},
 		{"the last log is empty", Sync, func(t *testing.T, c *craftedLogs) {
 			require.NoError(t, os.Truncate(c.last, 0))
-		}, [...]recoveryWant{{wholeLogs, 0, nil, 0, ""}, {wholeLogs, 0, nil, 0, ""}, notEnded, {wholeLogs, 0, nil, 0, ""}}},
+		}, [...]recoveryWant{{wholeLogs, 0, nil, 0, ""}, {wholeLogs, 0, nil, 0, ""}, notEnded,
+			{wholeLogs, 0, nil, 0, ""}}},
 		{"the log's header is damaged", NoSync, func(t *testing.T, c *craftedLogs) {
 			rewrite(t, c.last, flip(17))
-		}, [...]recoveryWant{{wholeLogs, 0, nil, 1, ""}, refused("header"), refused("header"), {wholeLogs, wholeLogs, nil, 1, ""}}},
+		}, [...]recoveryWant{{wholeLogs, 0, nil, 1, ""}, refused("header"), refused("header"),
+			{wholeLogs, wholeLogs, nil, 1, ""}}},
 		{"the last log is another program's", NoSync, func(t *testing.T, c *craftedLogs) {
 			rewrite(t, c.last, flip(3))
 		}, [...]recoveryWant{refused("magic"), refused("magic"), refused("magic"), {wholeLogs, wholeLogs, nil, 1, ""}}},
@@ -130,7 +138,8 @@ func TestRecoveryModes(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, tables)
 			reseal(t, c.last)
-		}, [...]recoveryWant{refused("comes again"), refused("comes again"), refused("comes again"), {wholeLogs, wholeLogs, []int{9}, 1, ""}}},
+		}, [...]recoveryWant{refused("comes again"), refused("comes again"), refused("comes again"),
+			{wholeLogs, wholeLogs, []int{9}, 1, ""}}},
 	} {
 		for mode, want := range c.wanted {
 			t.Run(fmt.Sprintf("%s/%v", c.what, RecoveryMode(mode)), func(t *testing.T) {

@@ -55,7 +55,8 @@ func (m RecoveryMode) String() string {
 func (d *DB) leftOut(l DroppedInfo) {
 	d.counters.recoveryLosses.Add(1)
 	d.counters.recoveryLost.Add(uint64(l.Bytes))
-	d.log.Warn("writes are left out of the recovery", "log", l.File, "offset", l.Offset, "bytes", l.Bytes, "reason", l.Reason)
+	d.log.Warn("writes are left out of the recovery", "log", l.File, "offset", l.Offset, "bytes", l.Bytes, "reason",
+		l.Reason)
 	if d.opts.Events.RecoveryDropped != nil {
 		d.opts.Events.RecoveryDropped(l)
 	}
@@ -63,7 +64,8 @@ func (d *DB) leftOut(l DroppedInfo) {
 
 // replay reads the WALs into memtables, oldest first, as the recovery mode says.
 // Used is what the writes make use of.
-func (d *DB) replay(logs []uint64, lastSeq base.SeqNum) (mems []*memTable, used manifest.Features, _ base.SeqNum, err error) {
+func (d *DB) replay(logs []uint64, lastSeq base.SeqNum) (mems []*memTable, used manifest.Features, _ base.SeqNum,
+	err error) {
 	p := replayer{d: d, lastSeq: lastSeq}
 	for i, num := range logs {
 		whole, err := p.replayLog(num)

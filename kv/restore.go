@@ -106,5 +106,6 @@ func (d *DB) refuseUnfinished() error {
 	if state.Done != 0 {
 		giveUp = "or remove the file " + manifest.RestoreName + " there, which leaves the store as of the backup before"
 	}
-	return fmt.Errorf("%w: the one into %s has come to offset %d of its stream; go on with Restore, %s", ErrRestoreUnfinished, d.dir, state.Offset, giveUp)
+	return fmt.Errorf("%w: the one into %s has come to offset %d of its stream; go on with Restore, %s",
+		ErrRestoreUnfinished, d.dir, state.Offset, giveUp)
 }

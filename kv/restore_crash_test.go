@@ -57,7 +57,8 @@ func TestPowerCutDuringRestore(t *testing.T) {
 			default:
 				require.ErrorIs(t, err, ErrNotExist, "cut %d of %d", i, len(disks))
 			}
-			require.NoError(t, Restore(bytes.NewReader(stream), "dir", o), "cut %d of %d, the full backup has %d", i, len(disks), ofFull)
+			require.NoError(t, Restore(bytes.NewReader(stream), "dir", o), "cut %d of %d, the full backup has %d", i,
+				len(disks), ofFull)
 			requireRestored(t, o.fs, "dir", want)
 		}
 	}

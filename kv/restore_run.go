@@ -62,9 +62,11 @@ func (r *restoreRun) admit() (err error) {
 	case h.Parent == r.state.Done: // 0: a full backup, into a directory without a store
 	case h.Parent != 0 && h.Parent == r.state.Doing && h.ParentOffset <= r.state.Offset:
 	case h.Parent == 0:
-		return fmt.Errorf("%w: this is a full backup, and %s holds a store: give it a directory of its own", ErrBackupMismatch, r.dir)
+		return fmt.Errorf("%w: this is a full backup, and %s holds a store: give it a directory of its own",
+			ErrBackupMismatch, r.dir)
 	default:
-		return fmt.Errorf("%w: it goes on from offset %d of backup %016x, and %s is at %s", ErrBackupMismatch, h.ParentOffset, h.Parent, r.dir, r.place())
+		return fmt.Errorf("%w: it goes on from offset %d of backup %016x, and %s is at %s", ErrBackupMismatch,
+			h.ParentOffset, h.Parent, r.dir, r.place())
 	}
 	r.state.Doing, r.state.Offset = h.BackupID, 0
 	return manifest.SetRestore(r.fs, r.dir, r.state)
@@ -95,13 +97,15 @@ func (r *restoreRun) checkDir(h backup.Header) error {
 	case r.state.Done == 0 && r.state.Doing == 0:
 		return fmt.Errorf("%w: %s holds a store that is no restored backup", ErrBackupMismatch, r.dir)
 	case num != r.state.Manifest && r.state.Done != 0 && h.BackupID != r.state.Doing:
-		return fmt.Errorf("%w: the store in %s has been opened for writing since it was restored", ErrBackupMismatch, r.dir)
+		return fmt.Errorf("%w: the store in %s has been opened for writing since it was restored", ErrBackupMismatch,
+			r.dir)
 	}
 	if r.state != (manifest.RestoreState{}) {
 		return nil
 	}
 	for _, name := range names {
-		if kind, _ := manifest.ParseFileName(name); kind != manifest.FileLock && kind != manifest.FileTemp && kind != manifest.FileReader {
+		if kind, _ := manifest.ParseFileName(name); kind != manifest.FileLock && kind != manifest.FileTemp &&
+			kind != manifest.FileReader {
 			return fmt.Errorf("%w: %s holds %q; restore into a directory of its own", ErrForeignDirectory, r.dir, name)
 		}
 	}
@@ -242,12 +246,15 @@ func (r *restoreRun) checkTable(t *table) error {
 	}
 	size, err := f.Size()
 	if err == nil && size != t.Size {
-		err = &CorruptionError{File: name, Offset: min(size, t.Size), What: fmt.Sprintf("the file has %d bytes, and had %d when it was backed up", size, t.Size)}
+		err = &CorruptionError{File: name, Offset: min(size, t.Size),
+			What: fmt.Sprintf("the file has %d bytes, and had %d when it was backed up", size, t.Size)}
 	}
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	table, err := sstable.NewReader(f, size, &sstable.ReaderOptions{Name: name, CacheSize: -1, TailSize: t.TailSize, ID: t.ID, Seq: t.Seq, AnyExpansion: true})
+	table, err := sstable.NewReader(f, size,
+		&sstable.ReaderOptions{Name: name, CacheSize: -1, TailSize: t.TailSize, ID: t.ID, Seq: t.Seq,
+			AnyExpansion: true})
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}

@@ -194,11 +194,13 @@ func TestEveryByteOfABackupCounts(t *testing.T) {
 			continue
 		}
 		for range 2 { // a length that is too large makes the stream end early
-			require.True(t, errors.Is(err, ErrCorruption) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrNewerFormat), "byte %d: %v", n, err)
+			require.True(t, errors.Is(err, ErrCorruption) || errors.Is(err, io.ErrUnexpectedEOF) ||
+				errors.Is(err, ErrNewerFormat), "byte %d: %v", n, err)
 			_, err = VerifyBackup(bytes.NewReader(bad))
 		}
 		_, err = Open(dir, &Options{fs: disk, ReadOnly: true})
-		require.True(t, errors.Is(err, ErrRestoreUnfinished) || errors.Is(err, ErrNotExist) || errors.Is(err, fs.ErrNotExist), "%v", err)
+		require.True(t, errors.Is(err, ErrRestoreUnfinished) || errors.Is(err, ErrNotExist) ||
+			errors.Is(err, fs.ErrNotExist), "%v", err)
 		if n%10 == 0 {
 			require.NoError(t, Restore(bytes.NewReader(full), dir, o))
 			requireRestored(t, disk, dir, m)

@@ -267,7 +267,8 @@ func (d *DB) healLog(stoppable bool) error {
 	}
 	d.mu.Lock()
 	mem := d.mem
-	job := flushJob{mems: append(slices.Clone(d.imms), mem), snapshots: d.snapshots.seqs(), stoppable: stoppable, next: h.next}
+	job := flushJob{mems: append(slices.Clone(d.imms), mem), snapshots: d.snapshots.seqs(), stoppable: stoppable,
+		next: h.next}
 	d.mu.Unlock()
 	// From here on a manifest may name the new log: it is kept for the next attempt.
 	if err := d.flush(job); err != nil {

@@ -27,7 +27,8 @@ func newRun(level int, num uint64, tables []*table) (*sortedRun, error) {
 	var b blockindex.Builder
 	for i, t := range tables {
 		if i > 0 && !tables[i-1].Before(t.Smallest) {
-			return nil, fmt.Errorf("level %d: tables %d and %d overlap at %q", level, tables[i-1].Num, t.Num, t.Smallest)
+			return nil, fmt.Errorf("level %d: tables %d and %d overlap at %q", level, tables[i-1].Num, t.Num,
+				t.Smallest)
 		}
 		// The last table may have no upper bound; find does not compare with it.
 		if t.Largest == nil && i < len(tables)-1 {

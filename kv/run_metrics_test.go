@@ -31,7 +31,8 @@ func TestRunMetricsAddUp(t *testing.T) {
 				several = several || r.Level > 0 && l.Runs > 1
 			}
 			for n, l := range m.Levels {
-				require.Equal(t, LevelMetrics{Files: l.Files, Runs: l.Runs, Bytes: l.Bytes, Entries: l.Entries, FilterBytes: l.FilterBytes}, levels[n])
+				require.Equal(t, LevelMetrics{Files: l.Files, Runs: l.Runs, Bytes: l.Bytes, Entries: l.Entries,
+					FilterBytes: l.FilterBytes}, levels[n])
 			}
 		}
 		require.Equal(t, kind != Leveled, several)

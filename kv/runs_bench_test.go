@@ -14,7 +14,8 @@ func BenchmarkAppendGet(b *testing.B) {
 	const n = 200_000
 	key := func(dst []byte, i int) []byte { return fmt.Appendf(dst[:0], "key%010d", i) }
 	for kind := range numCompactions {
-		db := openMem(b, &Options{Compaction: kind, CacheSize: 256 << 20, MemtableSize: 32 << 20, TargetFileSize: 1 << 20, BaseLevelSize: 1 << 20})
+		db := openMem(b, &Options{Compaction: kind, CacheSize: 256 << 20, MemtableSize: 32 << 20,
+			TargetFileSize: 1 << 20, BaseLevelSize: 1 << 20})
 		value := make([]byte, 100)
 		for at, i := range rand.New(rand.NewPCG(1, 1)).Perm(n) {
 			require.NoError(b, db.Set(key(nil, 2*i), value, Async))

@@ -43,7 +43,8 @@ func (s *Snapshot) getPinned(dst, key []byte, want bool) ([]byte, bool, error) {
 		return dst, false, ErrClosed
 	}
 	defer s.db.release(s.pinned, s.stripe)
-	l := lookup{d: s.db, key: key, hash: filterpolicy.Hash(key), at: s.seq, want: want, stripe: &s.db.counters.stripes[s.stripe]}
+	l := lookup{d: s.db, key: key, hash: filterpolicy.Hash(key), at: s.seq, want: want,
+		stripe: &s.db.counters.stripes[s.stripe]}
 	l.stripe.gets.Add(1)
 	ok, err := l.run(s.pinned)
 	if ok && want {

@@ -49,7 +49,8 @@ func (d *DB) openTableSlow(t *table) (*sstable.Reader, error) {
 	var r *sstable.Reader
 	if err == nil {
 		r, err = sstable.NewReader(f, size, &sstable.ReaderOptions{
-			Name: name, Hint: d.hint(), Cache: d.cache, TailSize: t.TailSize, ID: t.ID, Seq: t.Seq, Filter: d.opts.Filter, Prefix: d.opts.Prefix, Map: d.opts.MemoryMap,
+			Name: name, Hint: d.hint(), Cache: d.cache, TailSize: t.TailSize, ID: t.ID, Seq: t.Seq,
+			Filter: d.opts.Filter, Prefix: d.opts.Prefix, Map: d.opts.MemoryMap,
 			SkipFilter: !d.memory.admitFilter(int64(t.FilterBytes)), AnyExpansion: true,
 		})
 	}
@@ -59,7 +60,8 @@ func (d *DB) openTableSlow(t *table) (*sstable.Reader, error) {
 	d.memory.pin(r)
 	if err := r.FilterError(); err != nil {
 		d.counters.unusableFilters.Add(1)
-		d.log.Warn("a filter is not usable: lookups in its file read blocks that it would have spared", "file", name, "error", err)
+		d.log.Warn("a filter is not usable: lookups in its file read blocks that it would have spared", "file", name,
+			"error", err)
 	}
 	t.reader.Store(r)
 	return r, nil

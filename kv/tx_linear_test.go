@@ -256,7 +256,8 @@ func TestLinearizable(t *testing.T) {
 		o.InMemory, o.fs = true, yieldingFS{vfs.NewMem()}
 		db, err := Open("db", o)
 		require.NoError(t, err)
-		r := &linearRun{t: t, db: db, ended: make(chan struct{}, 1), pad: strings.Repeat("-", []int{0, 0, 3000}[rng.IntN(3)])}
+		r := &linearRun{t: t, db: db, ended: make(chan struct{}, 1),
+			pad: strings.Repeat("-", []int{0, 0, 3000}[rng.IntN(3)])}
 		var clients, background sync.WaitGroup
 		for c := range 2 + rng.IntN(4) {
 			clients.Go(func() { r.client(c, rand.New(rand.NewPCG(uint64(seed), uint64(c))), 25) })
@@ -280,7 +281,8 @@ func TestLinearizable(t *testing.T) {
 		require.NoError(t, db.Close())
 	}
 	require.NotZero(t, conflicts)
-	t.Logf("%d histories of %d operations; %d transactions were refused; %d flushes", histories, ops, conflicts, flushes)
+	t.Logf("%d histories of %d operations; %d transactions were refused; %d flushes", histories, ops, conflicts,
+		flushes)
 }
 
 // TestLinearModel sees to it that the specification tells right from wrong.

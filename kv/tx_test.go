@@ -83,7 +83,8 @@ func TestTxReadsItsSnapshotAndItsOwnWrites(t *testing.T) {
 	require.Equal(t, "mine", string(before.Value()))
 	require.NoError(t, before.Close())
 
-	require.Equal(t, model{"b": "old", "c": "old", "d": "old", "e": "later"}, contents(t, db, nil), "nobody else sees anything")
+	require.Equal(t, model{"b": "old", "c": "old", "d": "old", "e": "later"}, contents(t, db, nil),
+		"nobody else sees anything")
 	require.ErrorIs(t, tx.Commit(nil), ErrConflict)
 
 	tx = beginTx(t, db, true)
@@ -111,7 +112,8 @@ func TestTxEnds(t *testing.T) {
 		_, getErr := tx.Get(k)
 		_, hasErr := tx.Has(k)
 		_, iterErr := tx.NewIter(nil)
-		for _, err := range []error{getErr, hasErr, iterErr, tx.Set(k, k), tx.Delete(k), tx.DeleteRange(k, nil), tx.Commit(nil)} {
+		for _, err := range []error{getErr, hasErr, iterErr, tx.Set(k, k), tx.Delete(k), tx.DeleteRange(k, nil),
+			tx.Commit(nil)} {
 			require.ErrorIs(t, err, ErrTxDone, name)
 		}
 		require.False(t, it.Next())
@@ -262,7 +264,8 @@ func TestLeakedTransactionsAreNamed(t *testing.T) {
 	require.ErrorIs(t, err, ErrIteratorsOpen)
 	require.Len(t, regexp.MustCompile(`transaction \d of 2 was opened at:`).FindAllString(err.Error(), -1), 2)
 	require.Regexp(t, `transaction 1 of 2 was opened at:\n\t.*DB.*Begin\n.*\n\t.*beginTx\n.*\n\t.*TestLeakedTransactionsAreNamed\n\t\t.*tx_test\.go:\d+`, err.Error())
-	require.Regexp(t, `iterator 1 of 1 was opened at:\n\t.*Tx.*NewIter\n.*\n\t.*TestLeakedTransactionsAreNamed\n`, err.Error())
+	require.Regexp(t, `iterator 1 of 1 was opened at:\n\t.*Tx.*NewIter\n.*\n\t.*TestLeakedTransactionsAreNamed\n`,
+		err.Error())
 
 	_, getErr := leaked.Get([]byte("b"))
 	_, iterErr := reader.NewIter(nil)

@@ -192,7 +192,8 @@ func (l *laterWrites) key(key []byte) (bool, error) {
 	}
 	hash := filterpolicy.Hash(key)
 	for _, m := range l.mems {
-		if _, t, ok := m.points.Get(key, hash, base.MaxSeqNum); ok && t.SeqNum() > l.since || m.tombstones().Cover(key, base.MaxSeqNum) > l.since {
+		if _, t, ok := m.points.Get(key, hash, base.MaxSeqNum); ok && t.SeqNum() > l.since ||
+			m.tombstones().Cover(key, base.MaxSeqNum) > l.since {
 			return true, nil
 		}
 	}

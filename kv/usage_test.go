@@ -85,7 +85,8 @@ func TestAUsageTrendTellsGrowthFromNoise(t *testing.T) {
 	require.ErrorContains(t, trend(func(i int) usage { return usage{uint64(i) << 20, 20} }).check(), "the heap grows")
 	require.ErrorContains(t, trend(func(i int) usage { return usage{5 << 20, i} }).check(), "open files get more")
 	require.NoError(t, usageTrend{}.check(), "too few to tell")
-	require.Equal(t, "heap 13.0 MiB in the first third, 13.0 in the last; open files 49, 49 (peaks of 90 samples)", steady.String())
+	require.Equal(t, "heap 13.0 MiB in the first third, 13.0 in the last; open files 49, 49 (peaks of 90 samples)",
+		steady.String())
 
 	here := currentUsage()
 	f, err := os.Open(os.DevNull)

@@ -48,7 +48,8 @@ func TestALeafThatTheCacheCannotKeepIsReadOnce(t *testing.T) {
 		case cacheSize == 32<<10:
 			require.Equal(t, leaves, p.IndexLeavesFromDisk)
 			require.Zero(t, it.Probe.IndexLeavesFromDisk)
-			require.Equal(t, top+int64(r.props.IndexBytes)-int64(r.props.index.length)-int64(leaves+1)*trailerSize, index, "they are counted")
+			require.Equal(t, top+int64(r.props.IndexBytes)-int64(r.props.index.length)-int64(leaves+1)*trailerSize,
+				index, "they are counted")
 		default:
 			require.Less(t, p.IndexLeavesFromDisk, 2*leaves, "the cache keeps them")
 			require.Equal(t, top, index)

@@ -68,10 +68,12 @@ func expands(size, stored int) bool { return size > freeExpansion && size/maxExp
 // without. Both are safe for concurrent use.
 var (
 	zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
-		return zstd.NewWriter(nil, zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20))
+		return zstd.NewWriter(nil, zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true),
+			zstd.WithWindowSize(1<<20))
 	})
 	zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxBlockSize), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true))
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxBlockSize),
+			zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true))
 	})
 )
 

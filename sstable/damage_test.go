@@ -52,7 +52,8 @@ func victims(tb testing.TB) []victim {
 		}
 		v := victim{name: fmt.Sprintf("%+v", c), vs: randomVersions(rand.New(rand.NewPCG(uint64(i), 2)), 8)}
 		if c.tombstones {
-			v.ts = []rangedel.Tombstone{{Start: []byte("key/000020"), End: []byte("key/000050"), Seq: 600}, {Start: []byte("x"), Seq: 3}}
+			v.ts = []rangedel.Tombstone{{Start: []byte("key/000020"), End: []byte("key/000050"), Seq: 600},
+				{Start: []byte("x"), Seq: 3}}
 		}
 		v.data, v.info = writeFile(tb, o, v.vs, v.ts...)
 		require.Equal(tb, c.partition > 0, v.info.IndexLeaves > 0)
@@ -186,7 +187,8 @@ func TestEveryTruncationIsNoticed(t *testing.T) {
 // A file that shrinks while it is open.
 func TestAFileThatEndsInsideABlockIsNoticed(t *testing.T) {
 	v := victims(t)[0]
-	r, err := NewReader(&shrinking{data: v.data, left: int(v.info.DataBytes) / 2}, v.info.Size, &ReaderOptions{TailSize: v.info.TailSize})
+	r, err := NewReader(&shrinking{data: v.data, left: int(v.info.DataBytes) / 2}, v.info.Size,
+		&ReaderOptions{TailSize: v.info.TailSize})
 	require.NoError(t, err)
 	require.True(t, v.iterates(t, r))
 	require.ErrorIs(t, r.Verify(), ErrCorruption)
@@ -211,7 +213,8 @@ func evenFile(t *testing.T, id uint64, fill byte) ([]byte, *FileInfo, []version)
 	t.Helper()
 	var vs []version
 	for i := range 40 {
-		vs = append(vs, version{base.MakeKey(fmt.Appendf(nil, "key%03d", i), 7, base.KindSet), bytes.Repeat([]byte{fill + byte(i)}, 80)})
+		vs = append(vs, version{base.MakeKey(fmt.Appendf(nil, "key%03d", i), 7, base.KindSet),
+			bytes.Repeat([]byte{fill + byte(i)}, 80)})
 	}
 	data, info := writeFile(t, &WriterOptions{BlockSize: 400, Compression: NoCompression, ID: id}, vs)
 	return data, info, vs

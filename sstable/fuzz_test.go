@@ -155,7 +155,8 @@ func FuzzBlock(f *testing.F) {
 		w := blockWriter{restartInterval: interval, hashIndex: interval > 1}
 		var last []byte
 		for _, v := range randomVersions(rng, 10) {
-			w.add(v.key, v.value, filterpolicy.Hash(v.key.User), commonPrefix(last, v.key.User), bytes.Equal(last, v.key.User))
+			w.add(v.key, v.value, filterpolicy.Hash(v.key.User), commonPrefix(last, v.key.User),
+				bytes.Equal(last, v.key.User))
 			last = v.key.User
 		}
 		f.Add(slices.Clone(w.finish()), []byte("key/000030/"), uint64(300))

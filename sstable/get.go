@@ -45,7 +45,8 @@ type Probe struct {
 // filterpolicy.Hash(key): a caller that asks many files computes it once. What the
 // lookup did is added to p. Range tombstones are not considered. Find allocates
 // nothing if dst has room.
-func (r *Reader) Find(dst, key []byte, hash uint64, at base.SeqNum, p *Probe) (value []byte, trailer base.Trailer, ok bool, err error) {
+func (r *Reader) Find(dst, key []byte, hash uint64, at base.SeqNum, p *Probe) (value []byte, trailer base.Trailer,
+	ok bool, err error) {
 	if r.filter != nil {
 		if !r.mayContain(key, hash) {
 			p.Filter = Negative

@@ -29,10 +29,14 @@ type goldenFile struct {
 
 func goldens() []goldenFile {
 	newest := []goldenFile{
-		{name: "plain", o: WriterOptions{BlockSize: 512, RestartInterval: 4, Compression: NoCompression, Filter: mustParse("none"), ID: 0x51f7}},
-		{name: "blocked", o: WriterOptions{BlockSize: 512, RestartInterval: 8, Compression: NoCompression, Filter: mustParse("blocked:10"), IndexPartition: 100, ID: 0x51f8}},
-		{name: "snappy-bloom", o: WriterOptions{BlockSize: 512, Compression: Snappy, Filter: mustParse("bloom:10"), ID: 0x51f9}},
-		{name: "zstd-cuckoo", o: WriterOptions{BlockSize: 512, Compression: Zstd, Filter: mustParse("cuckoo:12"), ID: 0x51fa}},
+		{name: "plain", o: WriterOptions{BlockSize: 512, RestartInterval: 4, Compression: NoCompression,
+			Filter: mustParse("none"), ID: 0x51f7}},
+		{name: "blocked", o: WriterOptions{BlockSize: 512, RestartInterval: 8, Compression: NoCompression,
+			Filter: mustParse("blocked:10"), IndexPartition: 100, ID: 0x51f8}},
+		{name: "snappy-bloom", o: WriterOptions{BlockSize: 512, Compression: Snappy, Filter: mustParse("bloom:10"),
+			ID: 0x51f9}},
+		{name: "zstd-cuckoo", o: WriterOptions{BlockSize: 512, Compression: Zstd, Filter: mustParse("cuckoo:12"),
+			ID: 0x51fa}},
 	}
 	var files []goldenFile
 	for _, f := range newest {

@@ -142,7 +142,8 @@ func frames(tb testing.TB) map[string][]byte {
 	}
 	window := encode(make([]byte, 3000), zstd.WithWindowSize(1<<29), zstd.WithSingleSegment(false))
 	short := encode(make([]byte, 100))
-	unsized := append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0, 0xa0}, bytes.Repeat([]byte{0x02, 0x00, 0x10, 0}, 400)...) // RLE blocks of 128 KiB, none the last
+	// RLE blocks of 128 KiB, none the last
+	unsized := append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0, 0xa0}, bytes.Repeat([]byte{0x02, 0x00, 0x10, 0}, 400)...)
 	return map[string][]byte{
 		"too small":        claims(300),
 		"too large":        claims(1<<20 + 1),
@@ -172,7 +173,8 @@ func TestHostileFramesAreRefused(t *testing.T) {
 			w.addBlock(frame, Zstd)
 		}), []byte("key"))
 	}
-	for name, b := range map[string][]byte{"length": {0xff, 0xff, 0xff, 0xff, 3, 0, 0}, "s2 repeat": {0x80, 0x80, 0x40, 0, 'x', 0x15, 0xff, 0xff, 0xff}, "nothing": {}} {
+	for name, b := range map[string][]byte{"length": {0xff, 0xff, 0xff, 0xff, 3, 0, 0},
+		"s2 repeat": {0x80, 0x80, 0x40, 0, 'x', 0x15, 0xff, 0xff, 0xff}, "nothing": {}} {
 		_, err := decompress(nil, b, Snappy)
 		require.Error(t, err, name)
 		requireBounded(t, forge(t, WriterOptions{ID: 7}, func(w *Writer) {
@@ -230,7 +232,8 @@ func TestRangeTombstoneBombsAreRefused(t *testing.T) {
 	_, err := NewReader(bytes.NewReader(file), int64(len(file)), nil)
 	require.ErrorIs(t, err, ErrCorruption)
 	fileBound.Require(t, len(file), func() {
-		_, _ = SalvageFile(bytes.NewReader(file), int64(len(file)), nil, func(base.InternalKey, []byte) error { return nil })
+		_, _ = SalvageFile(bytes.NewReader(file), int64(len(file)), nil,
+			func(base.InternalKey, []byte) error { return nil })
 	})
 }
 
@@ -282,7 +285,8 @@ func TestRangeTombstonesStayInProportion(t *testing.T) {
 	layered, small := make([]rangedel.Tombstone, 20_000), make([]rangedel.Tombstone, 20_000)
 	for i := range layered {
 		layered[i] = rangedel.Tombstone{Start: []byte("a"), Seq: base.SeqNum(i + 1)}
-		small[i] = rangedel.Tombstone{Start: fmt.Appendf(nil, "%05d", 2*i), End: fmt.Appendf(nil, "%05d", 2*i+1), Seq: 1}
+		small[i] = rangedel.Tombstone{Start: fmt.Appendf(nil, "%05d", 2*i), End: fmt.Appendf(nil, "%05d", 2*i+1),
+			Seq: 1}
 	}
 	for _, ts := range [][]rangedel.Tombstone{layered, small} {
 		file := forge(t, WriterOptions{}, func(w *Writer) { w.tombstones = slices.Clone(ts) })
@@ -376,7 +380,8 @@ func TestHostileBytesOfEveryBlockAllocateLittle(t *testing.T) {
 }
 
 func TestHostileFiltersOfFilesAllocateLittle(t *testing.T) {
-	for _, family := range []string{"bloom", "blocked", "cuckoo", "ribbon", "gcs", "quotient", "xor", "fuse", "none", "other"} {
+	for _, family := range []string{"bloom", "blocked", "cuckoo", "ribbon", "gcs", "quotient", "xor", "fuse", "none",
+		"other"} {
 		for _, b := range [][]byte{nil, make([]byte, 32), bytes.Repeat([]byte{0xff}, 64)} {
 			fileBound.Require(t, len(b), func() { _, _ = filterpolicy.Decode(family, b) })
 		}
@@ -388,7 +393,8 @@ func TestHostileFilesAreSalvagedInProportion(t *testing.T) {
 	bound := hostile.Bound{PerByte: 2 * maxZstdExpansion, Fixed: 8 * freeExpansion}
 	salvage := func(file []byte) {
 		bound.Require(t, len(file), func() {
-			_, _ = SalvageFile(bytes.NewReader(file), int64(len(file)), &SalvageOptions{ID: 100}, func(base.InternalKey, []byte) error { return nil })
+			_, _ = SalvageFile(bytes.NewReader(file), int64(len(file)), &SalvageOptions{ID: 100},
+				func(base.InternalKey, []byte) error { return nil })
 		})
 	}
 	for _, v := range victims(t)[:3] {

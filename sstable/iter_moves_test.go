@@ -27,7 +27,8 @@ func runVersions(rng *rand.Rand, n int) (vs []version) {
 				size = rng.IntN(2 * maxReadAhead)
 			}
 			value := bytes.Repeat([]byte{byte(rng.Uint32())}, size)
-			vs = append(vs, version{base.MakeKey(fmt.Appendf(nil, "k%06d", 2*i), base.SeqNum(1000-v), base.KindSet), value})
+			vs = append(vs, version{base.MakeKey(fmt.Appendf(nil, "k%06d", 2*i), base.SeqNum(1000-v), base.KindSet),
+				value})
 		}
 	}
 	return vs
@@ -44,7 +45,8 @@ func TestIteratorsMoveAnywhereWhileTheyReadAhead(t *testing.T) {
 		for _, c := range []Compression{NoCompression, Snappy, Zstd} {
 			for _, partition := range []int{64, 1 << 20} {
 				vs := runVersions(rng, 2500)
-				data, _ := writeFile(t, &WriterOptions{Compression: c, BlockSize: 512, IndexPartition: partition, Filter: mustParse("none")}, vs)
+				data, _ := writeFile(t, &WriterOptions{Compression: c, BlockSize: 512, IndexPartition: partition,
+					Filter: mustParse("none")}, vs)
 				r, err := NewReader(bytes.NewReader(data), int64(len(data)), &ReaderOptions{Cache: blocks})
 				require.NoError(t, err)
 				readers, contents = append(readers, r), append(contents, vs)

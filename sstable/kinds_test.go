@@ -34,7 +34,8 @@ func kindsContent() (vs []version) {
 	return vs
 }
 
-var kindsOptions = WriterOptions{BlockSize: 128, RestartInterval: 4, Compression: NoCompression, ID: 0x52f0, Merger: "a merger"}
+var kindsOptions = WriterOptions{BlockSize: 128, RestartInterval: 4, Compression: NoCompression, ID: 0x52f0,
+	Merger: "a merger"}
 
 func TestGoldenFilesWithAllKinds(t *testing.T) {
 	vs := kindsContent()
@@ -108,7 +109,8 @@ func TestReadersWithoutAStore(t *testing.T) {
 
 // The version stands outside the footer's checksum, and cannot be changed all the same.
 func TestTheVersionIsThatOfTheContent(t *testing.T) {
-	for name, want := range map[string]uint32{"v1-plain.sst": 1, "v2-kinds.sst": 2, "v3-plain.sst": 3, "v3-kinds.sst": 3} {
+	for name, want := range map[string]uint32{"v1-plain.sst": 1, "v2-kinds.sst": 2, "v3-plain.sst": 3,
+		"v3-kinds.sst": 3} {
 		data, err := os.ReadFile(filepath.Join("testdata", name))
 		require.NoError(t, err)
 		at := data[len(data)-12:]

@@ -326,7 +326,8 @@ func (r *Reader) viewLeaf(i int, data []byte) (blockindex.Index, error) {
 	want := min(r.leafBlocks, r.dataCount-i*r.leafBlocks)
 	if leaf.First() != i*r.leafBlocks || leaf.Len() != want || leaf.End() > r.props.DataBytes {
 		offset, _ := r.index.Block(i)
-		return blockindex.Index{}, r.corrupt(int64(offset), "index leaf", errors.New("blocks do not match the properties"))
+		return blockindex.Index{}, r.corrupt(int64(offset), "index leaf",
+			errors.New("blocks do not match the properties"))
 	}
 	return leaf, nil
 }

@@ -126,5 +126,6 @@ func (r *Reader) unguard(old bool, err *error) {
 	if at < 0 || at >= int64(len(r.mapped.data)) {
 		panic(e)
 	}
-	*err = r.ioError(at, fmt.Errorf("the mapped file cannot be read here: it was truncated, or its device fails: %w", fault))
+	*err = r.ioError(at, fmt.Errorf("the mapped file cannot be read here: it was truncated, or its device fails: %w",
+		fault))
 }

@@ -145,7 +145,8 @@ func TestWhatATruncationZeroedIsNotTakenForAbsent(t *testing.T) {
 // that it is one of another version.
 func TestAMappedFileIsTruncatedAnywhereInABlock(t *testing.T) {
 	for _, perBlock := range []int{1, 3} { // one restart, and a table
-		data := plainFile(t, 20, WriterOptions{BlockSize: perBlock * 100, RestartInterval: 1, Compression: NoCompression, Filter: mustParse("none"), ID: 1})
+		data := plainFile(t, 20, WriterOptions{BlockSize: perBlock * 100, RestartInterval: 1,
+			Compression: NoCompression, Filter: mustParse("none"), ID: 1})
 		r, path := openMapped(t, data)
 		offset, length := r.place(location{block: 2})
 		first := 2 * perBlock // key of the block

@@ -84,7 +84,8 @@ func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	if o != nil {
 		opts = *o
 	}
-	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache, policy: opts.Filter, expansion: opts.AnyExpansion}
+	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache, policy: opts.Filter,
+		expansion: opts.AnyExpansion}
 	r.reading.init()
 	if r.cache == nil {
 		opts.CacheSize = cmp.Or(opts.CacheSize, defaultCacheSize)
@@ -110,10 +111,12 @@ func (r *Reader) open(opts *ReaderOptions) error {
 		return err
 	}
 	if opts.ID != 0 && opts.ID != r.id {
-		return r.corrupt(r.size-footerSize, "footer", fmt.Errorf("this is another file: its id is %#x, want %#x", r.id, opts.ID))
+		return r.corrupt(r.size-footerSize, "footer",
+			fmt.Errorf("this is another file: its id is %#x, want %#x", r.id, opts.ID))
 	}
 	if opts.Seq != 0 && r.props.LargestSeq != 0 {
-		return r.corrupt(r.size-footerSize, "properties", fmt.Errorf("the entries should have sequence number 0, and have up to %d", r.props.LargestSeq))
+		return r.corrupt(r.size-footerSize, "properties",
+			fmt.Errorf("the entries should have sequence number 0, and have up to %d", r.props.LargestSeq))
 	}
 	r.seq = opts.Seq
 	if opts.Prefix != nil && opts.Prefix.Name() == r.props.FilterPrefix {
@@ -131,7 +134,8 @@ func (r *Reader) corrupt(offset int64, what string, cause error) error {
 // readTail returns the file's tail, from offset start, and checks its footer.
 func (r *Reader) readTail(guess int64) (tail []byte, start int64, err error) {
 	if r.size < footerSize {
-		return nil, 0, r.corrupt(0, "footer", fmt.Errorf("the file has %d bytes, a footer alone has %d", r.size, footerSize))
+		return nil, 0, r.corrupt(0, "footer",
+			fmt.Errorf("the file has %d bytes, a footer alone has %d", r.size, footerSize))
 	}
 	if guess <= 0 {
 		guess = guessTail

@@ -66,12 +66,14 @@ func (s *Salvage) EntriesLost() (n uint64, known bool) {
 //
 // It returns an error if add does, if the file's id is not known, or if a newer
 // version of this package wrote the file. It holds the file in memory.
-func SalvageFile(f io.ReaderAt, size int64, o *SalvageOptions, add func(k base.InternalKey, value []byte) error) (*Salvage, error) {
+func SalvageFile(f io.ReaderAt, size int64, o *SalvageOptions,
+	add func(k base.InternalKey, value []byte) error) (*Salvage, error) {
 	var opts SalvageOptions
 	if o != nil {
 		opts = *o
 	}
-	s := &salvager{name: opts.Name, seq: opts.Seq, data: readAround(f, size), add: add, limit: int(size), out: &Salvage{}}
+	s := &salvager{name: opts.Name, seq: opts.Seq, data: readAround(f, size), add: add, limit: int(size),
+		out: &Salvage{}}
 	if err := s.run(opts.ID); err != nil {
 		return nil, err
 	}

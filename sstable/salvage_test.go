@@ -37,10 +37,11 @@ func salvageFile(tb testing.TB, o *WriterOptions, n int) (data []byte, want map[
 func salvaged(t *testing.T, data []byte, id uint64, want map[string]string, what string) (*Salvage, map[string]string) {
 	t.Helper()
 	got := map[string]string{}
-	s, err := SalvageFile(bytes.NewReader(data), int64(len(data)), &SalvageOptions{Name: "f", ID: id}, func(k base.InternalKey, value []byte) error {
-		got[string(k.User)] = string(value)
-		return nil
-	})
+	s, err := SalvageFile(bytes.NewReader(data), int64(len(data)), &SalvageOptions{Name: "f", ID: id},
+		func(k base.InternalKey, value []byte) error {
+			got[string(k.User)] = string(value)
+			return nil
+		})
 	require.NoError(t, err, what)
 	require.EqualValues(t, len(got), s.Entries)
 	for k, v := range got {
@@ -62,7 +63,8 @@ func salvaged(t *testing.T, data []byte, id uint64, want map[string]string, what
 func TestSalvageOfAWholeFile(t *testing.T) {
 	for _, c := range []Compression{NoCompression, Snappy, Zstd} {
 		for _, partition := range []int{0, 256} {
-			data, want, info := salvageFile(t, &WriterOptions{BlockSize: 300, Compression: c, IndexPartition: partition, ID: 9}, 500)
+			data, want, info := salvageFile(t,
+				&WriterOptions{BlockSize: 300, Compression: c, IndexPartition: partition, ID: 9}, 500)
 			s, got := salvaged(t, data, 0, want, c.String())
 			require.Equal(t, want, got)
 			require.Empty(t, s.Gaps)
@@ -85,7 +87,8 @@ func TestSalvageOfAWholeFile(t *testing.T) {
 func TestSalvageAroundDamage(t *testing.T) {
 	for _, c := range []Compression{NoCompression, Snappy, Zstd} {
 		for _, partition := range []int{0, 256} {
-			whole, want, info := salvageFile(t, &WriterOptions{BlockSize: 300, Compression: c, IndexPartition: partition, ID: 9}, 300)
+			whole, want, info := salvageFile(t,
+				&WriterOptions{BlockSize: 300, Compression: c, IndexPartition: partition, ID: 9}, 300)
 			rng := rand.New(rand.NewPCG(5, uint64(c)))
 			for n := range 60 {
 				data := bytes.Clone(whole)
@@ -127,7 +130,8 @@ func TestSalvageFindsTheIDInADamagedFooter(t *testing.T) {
 	require.Empty(t, s.Gaps)
 
 	data[len(data)-footerSize+24] ^= 1
-	_, err := SalvageFile(bytes.NewReader(data), int64(len(data)), nil, func(base.InternalKey, []byte) error { return nil })
+	_, err := SalvageFile(bytes.NewReader(data), int64(len(data)), nil,
+		func(base.InternalKey, []byte) error { return nil })
 	require.ErrorIs(t, err, ErrCorruption)
 	require.ErrorContains(t, err, "id is lost")
 	_, got = salvaged(t, data, 77, want, "id known")
@@ -137,7 +141,8 @@ func TestSalvageFindsTheIDInADamagedFooter(t *testing.T) {
 func TestSalvageRefusesANewerFormatUnlessItIsKnownToBeOurs(t *testing.T) {
 	data, want, info := salvageFile(t, nil, 10)
 	data[len(data)-12] = FormatVersion + 1
-	_, err := SalvageFile(bytes.NewReader(data), int64(len(data)), nil, func(base.InternalKey, []byte) error { return nil })
+	_, err := SalvageFile(bytes.NewReader(data), int64(len(data)), nil,
+		func(base.InternalKey, []byte) error { return nil })
 	require.ErrorIs(t, err, ErrNewerFormat)
 	_, got := salvaged(t, data, info.ID, want, "listed")
 	require.Equal(t, want, got)
@@ -152,13 +157,14 @@ func FuzzSalvage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var last base.InternalKey
 		n := 0
-		_, err := SalvageFile(bytes.NewReader(data), int64(len(data)), &SalvageOptions{ID: 9}, func(k base.InternalKey, _ []byte) error {
-			if n > 0 && base.Compare(last, k) >= 0 {
-				t.Fatalf("%s after %s", k, last)
-			}
-			last, n = k.Clone(), n+1
-			return nil
-		})
+		_, err := SalvageFile(bytes.NewReader(data), int64(len(data)), &SalvageOptions{ID: 9},
+			func(k base.InternalKey, _ []byte) error {
+				if n > 0 && base.Compare(last, k) >= 0 {
+					t.Fatalf("%s after %s", k, last)
+				}
+				last, n = k.Clone(), n+1
+				return nil
+			})
 		if err != nil && n > 0 {
 			t.Fatal(err)
 		}
@@ -201,7 +207,8 @@ func TestSalvageBelievesAnIDThatSeveralBlocksConfirm(t *testing.T) {
 	for i := range garbage {
 		garbage[i] = byte(rng.Uint32())
 	}
-	data, want, info := salvageFile(t, &WriterOptions{BlockSize: 300, ID: 77, Compression: NoCompression, Filter: mustParse("none")}, 100)
+	data, want, info := salvageFile(t, &WriterOptions{BlockSize: 300, ID: 77, Compression: NoCompression,
+		Filter: mustParse("none")}, 100)
 	r := openBytes(t, data, nil)
 	_, one := r.index.Block(0)
 	second, length := r.index.Block(1)
@@ -213,17 +220,22 @@ func TestSalvageBelievesAnIDThatSeveralBlocksConfirm(t *testing.T) {
 	}{
 		{"no block", garbage, false},
 		{"a checksum that is right by chance", noise, false},
-		{"two of them", appendTrailer(append(noise, garbage...), 77, uint64(len(noise)), garbage, NoCompression), false},
+		{"two of them", appendTrailer(append(noise, garbage...), 77, uint64(len(noise)), garbage, NoCompression),
+			false},
 		{"one block", append(bytes.Clone(data[:one]), garbage...), false},
 		{"two blocks", append(bytes.Clone(data[:int(second)+length]), garbage...), true},
-		{"two blocks behind damage", append(bytes.Repeat([]byte{0xcd}, int(second)), data[second:second+uint64(2*length)+20]...), true},
-		{"no data blocks, but the tail", append(bytes.Repeat([]byte{0xcd}, int(info.DataBytes)), data[info.DataBytes:info.Size-footerSize]...), true},
+		{"two blocks behind damage", append(bytes.Repeat([]byte{0xcd}, int(second)),
+			data[second:second+uint64(2*length)+20]...), true},
+		{"no data blocks, but the tail",
+			append(bytes.Repeat([]byte{0xcd}, int(info.DataBytes)), data[info.DataBytes:info.Size-footerSize]...),
+			true},
 	} {
 		file := footerless(c.data, 77)
-		s, err := SalvageFile(bytes.NewReader(file), int64(len(file)), nil, func(k base.InternalKey, value []byte) error {
-			require.Equal(t, want[string(k.User)], string(value))
-			return nil
-		})
+		s, err := SalvageFile(bytes.NewReader(file), int64(len(file)), nil,
+			func(k base.InternalKey, value []byte) error {
+				require.Equal(t, want[string(k.User)], string(value))
+				return nil
+			})
 		if !c.believed {
 			require.ErrorIs(t, err, ErrCorruption, c.what)
 			require.ErrorContains(t, err, "id is lost", c.what)

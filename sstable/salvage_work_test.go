@@ -137,10 +137,11 @@ func TestSalvageTakesLinearWork(t *testing.T) {
 					file = footerless(data, footer)
 				}
 				added := 0
-				s := &salvager{data: file, limit: len(file), out: &Salvage{}, add: func(k base.InternalKey, value []byte) error {
-					added += len(k.User) + len(value)
-					return nil
-				}}
+				s := &salvager{data: file, limit: len(file), out: &Salvage{},
+					add: func(k base.InternalKey, value []byte) error {
+						added += len(k.User) + len(value)
+						return nil
+					}}
 				err := s.run(id)
 				require.LessOrEqual(t, s.work, 24*len(file)+2*added, what)
 				if id == 0 && footer != 9 {
@@ -165,11 +166,12 @@ func TestSalvageOfZeroRichBlocks(t *testing.T) {
 		offset, length := r.index.Block(10)
 		data[int(offset)+length/2] ^= 1
 		entries := uint64(0)
-		s, err := SalvageFile(bytes.NewReader(data), int64(len(data)), &SalvageOptions{ID: 9}, func(k base.InternalKey, v []byte) error {
-			require.Equal(t, value, v)
-			entries++
-			return nil
-		})
+		s, err := SalvageFile(bytes.NewReader(data), int64(len(data)), &SalvageOptions{ID: 9},
+			func(k base.InternalKey, v []byte) error {
+				require.Equal(t, value, v)
+				entries++
+				return nil
+			})
 		require.NoError(t, err)
 		require.Equal(t, info.DataBlocks-1, s.Blocks, c.String())
 		require.Equal(t, s.Entries, entries)
@@ -190,7 +192,8 @@ func BenchmarkSalvage(b *testing.B) {
 			}
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {
-				if _, err := SalvageFile(bytes.NewReader(data), int64(len(data)), &SalvageOptions{ID: 9}, func(base.InternalKey, []byte) error { return nil }); err != nil {
+				if _, err := SalvageFile(bytes.NewReader(data), int64(len(data)), &SalvageOptions{ID: 9},
+					func(base.InternalKey, []byte) error { return nil }); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -78,7 +78,8 @@ func TestSeqIsThatOfEveryEntry(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, []rangedel.Tombstone{{Start: []byte("k100"), End: []byte("k200"), Seq: seq}}, r.Tombstones().Clip(nil, nil, nil))
+	require.Equal(t, []rangedel.Tombstone{{Start: []byte("k100"), End: []byte("k200"), Seq: seq}},
+		r.Tombstones().Clip(nil, nil, nil))
 	v, err := r.Get([]byte("k110"))
 	require.NoError(t, err, "a file's range tombstones hide nothing of the file")
 	require.Equal(t, "v55", string(v))

@@ -57,7 +57,8 @@ func TestSlotsLeadStraightToAKey(t *testing.T) {
 	for i := range 100_000 {
 		led += len(probed(b.slots, fmt.Appendf(nil, "absent%d", i)))
 	}
-	require.InDelta(t, 0.014, float64(led)/100_000, 0.005, "an absent key passes 3.5 keys, each with a fingerprint of eight bits")
+	require.InDelta(t, 0.014, float64(led)/100_000, 0.005,
+		"an absent key passes 3.5 keys, each with a fingerprint of eight bits")
 }
 
 // However full it is, and whatever is in it, a probe ends.
@@ -164,7 +165,8 @@ func TestBlocksThatOutgrowTheirTable(t *testing.T) {
 			w := blockWriter{restartInterval: c.interval, hashIndex: true}
 			keyOf := func(i int) []byte { return fmt.Appendf(nil, "%06d", i) }
 			for i := range c.keys {
-				w.add(base.MakeKey(keyOf(i), 1, base.KindSet), make([]byte, c.value), filterpolicy.Hash(keyOf(i)), commonPrefix(keyOf(max(i-1, 0)), keyOf(i)), false)
+				w.add(base.MakeKey(keyOf(i), 1, base.KindSet), make([]byte, c.value), filterpolicy.Hash(keyOf(i)),
+					commonPrefix(keyOf(max(i-1, 0)), keyOf(i)), false)
 			}
 			data := w.finish()
 			require.NoError(t, checkBlock(data))
@@ -186,7 +188,8 @@ func TestBlocksThatOutgrowTheirTable(t *testing.T) {
 
 // What a block promises is more than it has, and more than 32 bits count.
 func TestABlockCannotHoldAllRestartsThatItMayPromise(t *testing.T) {
-	for _, flags := range []uint32{1, restartsMask, narrowRestarts | restartsMask, slotsArePaired | restartsMask, math.MaxUint32} {
+	for _, flags := range []uint32{1, restartsMask, narrowRestarts | restartsMask, slotsArePaired | restartsMask,
+		math.MaxUint32} {
 		for _, nSlots := range []uint16{0, 1, maxSlots} {
 			data := binary.LittleEndian.AppendUint16(make([]byte, 3), nSlots)
 			data = binary.LittleEndian.AppendUint32(data, flags)

@@ -95,7 +95,8 @@ func TestFindIterateAndVerifyAgainstASlice(t *testing.T) {
 		vs := randomVersions(rng, rng.IntN(300))
 		o := randomOptions(rng)
 		data, info := writeFile(t, o, vs)
-		r := openBytes(t, data, &ReaderOptions{TailSize: info.TailSize, ID: info.ID, CacheSize: 1 << uint(10+rng.IntN(10))})
+		r := openBytes(t, data, &ReaderOptions{TailSize: info.TailSize, ID: info.ID,
+			CacheSize: 1 << uint(10+rng.IntN(10))})
 		require.EqualValues(t, len(vs), r.Properties().Entries)
 		require.NoError(t, r.Verify(), "seed %d %+v", seed, o)
 		checkFinds(t, rng, r, vs)
@@ -208,7 +209,8 @@ func TestAStandaloneFile(t *testing.T) {
 }
 
 func TestRangeTombstonesRoundTrip(t *testing.T) {
-	vs := []version{{base.MakeKey([]byte("d"), 5, base.KindSet), []byte("x")}, {base.MakeKey([]byte("k"), 9, base.KindSet), []byte("y")}}
+	vs := []version{{base.MakeKey([]byte("d"), 5, base.KindSet), []byte("x")},
+		{base.MakeKey([]byte("k"), 9, base.KindSet), []byte("y")}}
 	ts := []rangedel.Tombstone{
 		{Start: []byte("c"), End: []byte("f"), Seq: 7},
 		{Start: []byte("e"), End: nil, Seq: 8},

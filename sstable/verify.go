@@ -101,7 +101,8 @@ func (v *verifier) tail() {
 		prefix, _ = filterpolicy.ParsePrefix(r.props.FilterPrefix)
 	}
 	again, err := NewReader(struct{ io.ReaderAt }{r.file}, r.size, &ReaderOptions{
-		Name: r.name, Hint: r.hint, ID: r.id, CacheSize: -1, Prefix: prefix, Filter: r.policy, AnyExpansion: r.expansion,
+		Name: r.name, Hint: r.hint, ID: r.id, CacheSize: -1, Prefix: prefix, Filter: r.policy,
+		AnyExpansion: r.expansion,
 	})
 	if err != nil {
 		v.unread(r.size-footerSize, "tail", err)
@@ -149,7 +150,8 @@ func (v *verifier) block(n int) {
 		v.unread(-1, "index", err)
 	}
 	if bytes.Compare(v.last.User, v.separator) > 0 {
-		v.fault(int64(offset), fmt.Sprintf("data block %d", n), fmt.Errorf("its last key %q is behind its separator %q", v.last.User, v.separator))
+		v.fault(int64(offset), fmt.Sprintf("data block %d", n),
+			fmt.Errorf("its last key %q is behind its separator %q", v.last.User, v.separator))
 	}
 	v.cut = false
 }
@@ -276,7 +278,8 @@ func (v *verifier) properties() {
 		check("overwritten entries", p.Overwritten, v.kinds.Overwritten)
 	}
 	if p.ExpiryOctiles != (Octiles{}) && p.ExpiryOctiles != v.expiries.octiles() {
-		v.fault(v.r.size-footerSize, "properties", fmt.Errorf("octiles of expiries are %d, found %d", p.ExpiryOctiles, v.expiries.octiles()))
+		v.fault(v.r.size-footerSize, "properties",
+			fmt.Errorf("octiles of expiries are %d, found %d", p.ExpiryOctiles, v.expiries.octiles()))
 	}
 	check("raw key bytes", p.RawKeyBytes, v.keyBytes)
 	check("raw value bytes", p.RawValueBytes, v.valBytes)
@@ -292,9 +295,12 @@ func (v *verifier) properties() {
 		return
 	}
 	if !bytes.Equal(p.Smallest, v.first) || !bytes.Equal(p.Largest, v.last.User) {
-		v.fault(v.r.size-footerSize, "properties", fmt.Errorf("bounds are %q to %q, found %q to %q", p.Smallest, p.Largest, v.first, v.last.User))
+		v.fault(v.r.size-footerSize, "properties",
+			fmt.Errorf("bounds are %q to %q, found %q to %q", p.Smallest, p.Largest, v.first, v.last.User))
 	}
 	if v.minSeq < p.SmallestSeq || v.maxSeq > p.LargestSeq {
-		v.fault(v.r.size-footerSize, "properties", fmt.Errorf("sequence numbers are %d to %d, found %d to %d", p.SmallestSeq, p.LargestSeq, v.minSeq, v.maxSeq))
+		v.fault(v.r.size-footerSize, "properties",
+			fmt.Errorf("sequence numbers are %d to %d, found %d to %d", p.SmallestSeq, p.LargestSeq, v.minSeq,
+				v.maxSeq))
 	}
 }

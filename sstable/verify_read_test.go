@@ -31,7 +31,8 @@ func (f *failingReader) ReadAt(b []byte, off int64) (int, error) {
 func TestVerifyTellsWhatCannotBeReadFromDamage(t *testing.T) {
 	var vs []version
 	for i := range 400 {
-		vs = append(vs, version{base.MakeKey(fmt.Appendf(nil, "key%04d", i), base.SeqNum(1+i), base.KindSet), []byte("value")})
+		vs = append(vs, version{base.MakeKey(fmt.Appendf(nil, "key%04d", i), base.SeqNum(1+i), base.KindSet),
+			[]byte("value")})
 	}
 	data, info := writeFile(t, &WriterOptions{BlockSize: 256, IndexPartition: 200, Filter: mustParse("blocked:10")}, vs)
 	require.Greater(t, info.IndexLeaves, uint64(2))

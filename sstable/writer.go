@@ -77,7 +77,8 @@ func NewWriter(w io.Writer, o *WriterOptions) *Writer {
 	if err != nil {
 		return sw
 	}
-	sw.block = blockWriter{restartInterval: opts.RestartInterval, restartBytes: max(minRestartBytes, opts.BlockSize/maxIntervals), hashIndex: true}
+	sw.block = blockWriter{restartInterval: opts.RestartInterval,
+		restartBytes: max(minRestartBytes, opts.BlockSize/maxIntervals), hashIndex: true}
 	sw.index.partition = opts.IndexPartition
 	sw.filter = opts.Filter.NewBuilder()
 	sw.props = Properties{

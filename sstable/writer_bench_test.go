@@ -44,7 +44,8 @@ func BenchmarkWriter(b *testing.B) {
 		name   string
 		c      Compression
 		values [][]byte
-	}{{"none", NoCompression, values}, {"snappy", Snappy, values}, {"snappy/random", Snappy, random}, {"zstd/random", Zstd, random}} {
+	}{{"none", NoCompression, values}, {"snappy", Snappy, values}, {"snappy/random", Snappy, random},
+		{"zstd/random", Zstd, random}} {
 		b.Run(run.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

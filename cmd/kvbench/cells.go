@@ -43,7 +43,8 @@ func (f *cellFlags) block() sweep.Block {
 		"engine": f.Engine, "filter": specs(f.Filter), "budget": f.Budget, "index": f.Index,
 		"compaction": f.Compaction, "shape": f.Shape, "cache": f.Cache, "memtable": f.Memtable,
 		"block": f.Block, "compression": f.Compression, "keys": f.Keys, "key-size": f.KeySize,
-		"fill": f.Fill, "value-size": f.ValueSize, "data-seed": f.DataSeed, "workload": f.Workload, "pace": f.Pace, "state": f.State, "threads": f.Threads,
+		"fill": f.Fill, "value-size": f.ValueSize, "data-seed": f.DataSeed, "workload": f.Workload, "pace": f.Pace,
+		"state": f.State, "threads": f.Threads,
 		"lookups": f.Lookups, "reps": f.Reps, "seed": f.Seed,
 	} {
 		if len(given) > 0 {

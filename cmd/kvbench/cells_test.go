@@ -16,12 +16,14 @@ import (
 // tiny are the flags of cells of a fraction of a second.
 func tiny(t *testing.T, command string, more ...string) []string {
 	t.Helper()
-	return append([]string{command, "--keys", "2000", "--lookups", "300", "--reps", "3", "--memtable", "256KiB", "--dir", t.TempDir()}, more...)
+	return append([]string{command, "--keys", "2000", "--lookups", "300", "--reps", "3", "--memtable", "256KiB",
+		"--dir", t.TempDir()}, more...)
 }
 
 func TestRunPrintsAndWritesOneCell(t *testing.T) {
 	out, file := filepath.Join(t.TempDir(), "results"), filepath.Join(t.TempDir(), "r.json")
-	status, stdout, stderr := kvbench(t, &program{}, tiny(t, "run", "--filter", "cuckoo:12,4", "--shape", "young:2", "--out", out, "--json", file)...)
+	status, stdout, stderr := kvbench(t, &program{},
+		tiny(t, "run", "--filter", "cuckoo:12,4", "--shape", "young:2", "--out", out, "--json", file)...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "A lookup of an absent key, by level")
 	require.Contains(t, stdout, "cuckoo:12")
@@ -43,7 +45,8 @@ func TestRunPrintsAndWritesOneCell(t *testing.T) {
 
 func TestSweepFromFlagsAndFile(t *testing.T) {
 	out, spec := filepath.Join(t.TempDir(), "results"), filepath.Join(t.TempDir(), "spec.yaml")
-	require.NoError(t, os.WriteFile(spec, []byte("settings: {filter: [none, blocked:10], cache: 1MiB}\nalso: [{engine: pebble, filter: own:10, keys: 77}]\n"), 0o600))
+	require.NoError(t, os.WriteFile(spec,
+		[]byte("settings: {filter: [none, blocked:10], cache: 1MiB}\nalso: [{engine: pebble, filter: own:10, keys: 77}]\n"), 0o600))
 	args := tiny(t, "sweep", "--spec", spec, "--out", out)
 	status, stdout, stderr := kvbench(t, &program{}, append(args, "--plan")...)
 	require.Zero(t, status, stderr)
@@ -60,7 +63,8 @@ func TestSweepFromFlagsAndFile(t *testing.T) {
 	require.Contains(t, stderr, "3 of 3 cells had a result")
 	require.Equal(t, stdout, again)
 
-	status, _, stderr = kvbench(t, &program{}, tiny(t, "sweep", "--engine", "siftkv,null", "--filter", "bloom:10,cuckoo:12,4", "--plan")...)
+	status, _, stderr = kvbench(t, &program{},
+		tiny(t, "sweep", "--engine", "siftkv,null", "--filter", "bloom:10,cuckoo:12,4", "--plan")...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stderr, "left out: filter bloom:10: null has none")
 }
@@ -107,12 +111,14 @@ func TestWrongCellsAreUsageErrors(t *testing.T) {
 func TestDiffOfTwoSweeps(t *testing.T) {
 	out := func(more ...string) string {
 		dir := filepath.Join(t.TempDir(), "results")
-		status, _, stderr := kvbench(t, &program{}, tiny(t, "sweep", append([]string{"--out", dir, "--filter", "none bloom:10"}, more...)...)...)
+		status, _, stderr := kvbench(t, &program{},
+			tiny(t, "sweep", append([]string{"--out", dir, "--filter", "none bloom:10"}, more...)...)...)
 		require.Zero(t, status, stderr)
 		return dir
 	}
 	a, b := out(), out()
-	status, stdout, stderr := kvbench(t, &program{}, "diff", a, b, "--fail-on", "blocks/op>0%", "--json", filepath.Join(t.TempDir(), "d.json"))
+	status, stdout, stderr := kvbench(t, &program{}, "diff", a, b, "--fail-on", "blocks/op>0%", "--json",
+		filepath.Join(t.TempDir(), "d.json"))
 	require.Zero(t, status, stderr)
 	require.Regexp(t, `counters: \d+ equal, 0 changed`, stdout, "counters are equal in two runs of one seed")
 	require.Contains(t, stdout, "ns/op")
@@ -135,7 +141,8 @@ func TestReportWritesEveryFormat(t *testing.T) {
 	status, _, stderr := kvbench(t, &program{}, tiny(t, "sweep", "--out", out, "--filter", "none bloom:10")...)
 	require.Zero(t, status, stderr)
 	for format, want := range map[string]string{
-		"table": "cells     2", "markdown": "| engine | filter |", "csv": "cell,engine,filter", "benchstat": "Unit ns/op better=lower", "json": "kvbench.cell/v1",
+		"table": "cells     2", "markdown": "| engine | filter |", "csv": "cell,engine,filter",
+		"benchstat": "Unit ns/op better=lower", "json": "kvbench.cell/v1",
 	} {
 		status, stdout, stderr := kvbench(t, &program{}, "report", out, "--format", format)
 		require.Zero(t, status, stderr)
@@ -164,7 +171,8 @@ func TestInspectAndEnv(t *testing.T) {
 
 func TestYCSBFromTheCommandLine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "y.json")
-	args := []string{"ycsb", "--keys", "2000", "--ops", "500", "--engines", "siftkv", "--workers", "2", "--dir", t.TempDir(), "--memtable", "256KiB"}
+	args := []string{"ycsb", "--keys", "2000", "--ops", "500", "--engines", "siftkv", "--workers", "2", "--dir",
+		t.TempDir(), "--memtable", "256KiB"}
 	charts := filepath.Join(t.TempDir(), "charts")
 	status, stdout, stderr := kvbench(t, &program{}, append(args, "--json", file, "--svg", charts)...)
 	require.Zero(t, status, stderr)
@@ -183,10 +191,12 @@ func TestYCSBFromTheCommandLine(t *testing.T) {
 
 func TestReportShowsOneTable(t *testing.T) {
 	out, charts := filepath.Join(t.TempDir(), "results"), filepath.Join(t.TempDir(), "charts")
-	status, _, stderr := kvbench(t, &program{}, tiny(t, "sweep", "--filter", "none bloom:10", "--cache", "1MiB,64KiB", "--out", out)...)
+	status, _, stderr := kvbench(t, &program{},
+		tiny(t, "sweep", "--filter", "none bloom:10", "--cache", "1MiB,64KiB", "--out", out)...)
 	require.Zero(t, status, stderr)
 	table := []string{"report", out, "--metric", "absent blocks/op", "--rows", "filter", "--columns", "cache"}
-	status, stdout, stderr := kvbench(t, &program{}, append(table, "--format", "markdown", "--svg", charts, "--log-y", "--title", "Blocks, by cache")...)
+	status, stdout, stderr := kvbench(t, &program{},
+		append(table, "--format", "markdown", "--svg", charts, "--log-y", "--title", "Blocks, by cache")...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "| filter | 64KiB | 1MiB |\n")
 	require.Contains(t, stdout, "| none | 1.0")

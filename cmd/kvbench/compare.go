@@ -47,7 +47,8 @@ func (c *compareCommand) Run(ctx context.Context, p *program) error {
 		Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize,
 		Repetitions: c.Reps, Loads: c.Loads, Seconds: c.Seconds, Seed: c.Seed,
 		Store: engine.Settings{
-			CacheBytes: int64(c.Cache), MemtableBytes: int64(c.Memtable), BlockBytes: int(c.BlockSize), Compactions: c.Compactions,
+			CacheBytes: int64(c.Cache), MemtableBytes: int64(c.Memtable), BlockBytes: int(c.BlockSize),
+			Compactions: c.Compactions,
 		},
 		Dir: c.Dir, Argv: p.argv, Progress: progress.New(p.stderr, c.Progress), Worker: []string{self, "worker"},
 	})

@@ -56,7 +56,8 @@ func kvbench(t *testing.T, p *program, args ...string) (status int, stdout, stde
 // quick are the flags of a run of a second or less.
 func quick(t *testing.T, more ...string) []string {
 	t.Helper()
-	return append([]string{"readamp", "--keys", "2000", "--lookups", "300", "--reps", "2", "--budget", "none", "--dir", t.TempDir()}, more...)
+	return append([]string{"readamp", "--keys", "2000", "--lookups", "300", "--reps", "2", "--budget", "none",
+		"--dir", t.TempDir()}, more...)
 }
 
 func TestReadampOnEveryEngine(t *testing.T) {
@@ -102,7 +103,8 @@ func TestReadampOnAFile(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "words")
 	require.NoError(t, os.WriteFile(path, []byte(words.String()), 0o600))
-	status, stdout, stderr := kvbench(t, &program{}, quick(t, "--keys", path, "--engines", "siftkv,pebble-bloom", "--filters", "none cuckoo:12,4")...)
+	status, stdout, stderr := kvbench(t, &program{},
+		quick(t, "--keys", path, "--engines", "siftkv,pebble-bloom", "--filters", "none cuckoo:12,4")...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, path)
 	require.Contains(t, stdout, "siftkv cuckoo:12")
@@ -173,10 +175,12 @@ func TestABrokenIdentityIsStatus3AfterTheReport(t *testing.T) {
 func TestCompareInProcessesOfTheirOwn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.json")
 	dir := t.TempDir()
-	status, stdout, stderr := kvbench(t, &program{}, "compare", "--engines", "siftkv,pebble", "--keys", "2000", "--reps", "2", "--seconds", "0.002",
+	status, stdout, stderr := kvbench(t, &program{}, "compare", "--engines", "siftkv,pebble", "--keys", "2000",
+		"--reps", "2", "--seconds", "0.002",
 		"--workload", "load,absent,scan-10,memory,set-sync", "--memtable", "1MiB", "--dir", dir, "--json", path)
 	require.Zero(t, status, stderr)
-	for _, word := range []string{"compression snappy", "compression none", "\nabsent ", "\nscan of 10 ", "Loads", "memory after lookups", "Targets: ", "cache 64 MiB"} {
+	for _, word := range []string{"compression snappy", "compression none", "\nabsent ", "\nscan of 10 ", "Loads",
+		"memory after lookups", "Targets: ", "cache 64 MiB"} {
 		require.Contains(t, stdout, word)
 	}
 	require.Contains(t, stderr, "load pebble, none")
@@ -190,7 +194,8 @@ func TestCompareInProcessesOfTheirOwn(t *testing.T) {
 
 func TestScaleFromTheCommandLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.json")
-	status, stdout, stderr := kvbench(t, &program{}, "scale", "--max", "2000", "--reps", "1", "--seconds", "0.002", "--memtable", "1MiB", "--json", path)
+	status, stdout, stderr := kvbench(t, &program{}, "scale", "--max", "2000", "--reps", "1", "--seconds", "0.002",
+		"--memtable", "1MiB", "--json", path)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "Bytes per key")
 	result := readResult(t, path, stdout, report.Scale)
@@ -229,7 +234,8 @@ func TestUsageErrorsAreStatus2(t *testing.T) {
 
 func TestMistypedWordsNameTheRightOne(t *testing.T) {
 	for word, args := range map[string][]string{
-		`"readamp"`: {"readapm"}, `"filters"`: {"filter"}, `"--filters"`: {"readamp", "--filterz", "none"}, `"--budget"`: {"readamp", "--bugdet", "none"},
+		`"readamp"`: {"readapm"}, `"filters"`: {"filter"}, `"--filters"`: {"readamp", "--filterz", "none"},
+		`"--budget"`: {"readamp", "--bugdet", "none"},
 	} {
 		status, _, stderr := kvbench(t, &program{}, args...)
 		require.Equal(t, 2, status)
@@ -261,7 +267,8 @@ func TestHelpAndVersionAreStatus0(t *testing.T) {
 	require.Contains(t, stdout, "verify")
 	status, stdout, _ = kvbench(t, &program{}, "readamp", "--help")
 	require.Zero(t, status)
-	for _, word := range []string{"--keys", "--filters", "(default 64MiB)", "none;bloom:10;blocked:10;cuckoo:12", "Example"} {
+	for _, word := range []string{"--keys", "--filters", "(default 64MiB)", "none;bloom:10;blocked:10;cuckoo:12",
+		"Example"} {
 		require.Contains(t, stdout, word)
 	}
 	status, stdout, _ = kvbench(t, &program{}, "--version")
@@ -301,7 +308,8 @@ func TestVerifyWalksEveryFile(t *testing.T) {
 
 func TestFiltersFromTheCommandLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "filters.json")
-	status, stdout, stderr := kvbench(t, &program{}, "filters", "--keys", "500,1000", "--probes", "2000", "--reps", "1", "--json", path)
+	status, stdout, stderr := kvbench(t, &program{}, "filters", "--keys", "500,1000", "--probes", "2000", "--reps",
+		"1", "--json", path)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "1,000 keys")
 	require.Contains(t, stdout, "blocked:10")

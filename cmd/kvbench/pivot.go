@@ -82,6 +82,7 @@ func (c *reportCommand) pivotChart(p *program, set []*cell.Result, t *pivot.Tabl
 
 // fileName makes a file's name of a title: letters and digits, the rest one dash each.
 func fileName(title string) string {
-	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	words := strings.FieldsFunc(strings.ToLower(title),
+		func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	return strings.Join(words, "-")
 }

@@ -32,9 +32,11 @@ func TestNamesOfAnyBytes(t *testing.T) {
 	}
 
 	words := filepath.Join(dir, "words\xff")
-	require.NoError(t, os.WriteFile(words, []byte(strings.Join(strings.Split("one two three four five six seven eight nine ten", " "), "\n")), 0o600))
+	require.NoError(t, os.WriteFile(words,
+		[]byte(strings.Join(strings.Split("one two three four five six seven eight nine ten", " "), "\n")), 0o600))
 	out := filepath.Join(dir, "out\xff")
-	sweep := []string{"sweep", "--keys=" + strings.ReplaceAll(words, ",", `\,`), "--lookups", "10", "--reps", "1", "--out", out, "--dir", dir}
+	sweep := []string{"sweep", "--keys=" + strings.ReplaceAll(words, ",", `\,`), "--lookups", "10", "--reps", "1",
+		"--out", out, "--dir", dir}
 	r := process(t, sweep...)
 	require.Zero(t, r.Status, r.Stderr)
 	r = process(t, sweep...)
@@ -136,7 +138,8 @@ func TestStatuses(t *testing.T) {
 		require.Equal(t, c.status, r.Status, "%s: %s", name, r.Stderr)
 		if c.status != 0 {
 			require.Empty(t, r.Stdout, name)
-			require.True(t, strings.HasPrefix(r.Stderr, "kvbench: ") && strings.Count(r.Stderr, "\n") == 1, "%s: %q", name, r.Stderr)
+			require.True(t, strings.HasPrefix(r.Stderr, "kvbench: ") && strings.Count(r.Stderr, "\n") == 1, "%s: %q",
+				name, r.Stderr)
 			require.NotContains(t, r.Stderr, "corruption", name)
 		}
 	}

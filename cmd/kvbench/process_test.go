@@ -66,10 +66,12 @@ func measurers(t *testing.T) []measurer {
 		{"run", of(cells, "run"), true},
 		{"readamp", of(cells, "readamp", "--budget", "none", "--engines", "siftkv", "--filters", "none"), true},
 		{"replay", []string{"trace", "replay", writeTrace(t, nil, true), "--lookups", "50", "--reps", "1"}, true},
-		{"compare", []string{"compare", "--engines", "siftkv", "--workload", "load", "--keys", "1000", "--reps", "1", "--compression", "none"}, true},
+		{"compare", []string{"compare", "--engines", "siftkv", "--workload", "load", "--keys", "1000", "--reps", "1",
+			"--compression", "none"}, true},
 		{"scale", []string{"scale", "--max", "1000", "--reps", "1", "--seconds", "0.001"}, true},
 		{"ycsb", []string{"ycsb", "--engines", "siftkv", "--workload", "c", "--keys", "1000", "--ops", "50"}, true},
-		{"filters", []string{"filters", "--keys", "1000", "--probes", "2000", "--reps", "1", "--filters", "bloom:10", "--no-libraries"}, false},
+		{"filters", []string{"filters", "--keys", "1000", "--probes", "2000", "--reps", "1", "--filters", "bloom:10",
+			"--no-libraries"}, false},
 		{"inspect", []string{"inspect", smallStore(t)}, false},
 		{"diff", []string{"diff", set, set}, false},
 		{"trace info", []string{"trace", "info", writeTrace(t, nil, true)}, false},
@@ -106,7 +108,8 @@ func TestAnOutputThatCannotBeWrittenIsNoticedFirst(t *testing.T) {
 		require.Equal(t, 1, strings.Count(r.Stderr, "\n"), "%v: %s", args, r.Stderr)
 	}
 	for _, m := range measurers(t) {
-		for _, path := range []string{filepath.Join(dir, "missing", "x"), filepath.Join(file, "x"), filepath.Join(dir, "dir")} {
+		for _, path := range []string{filepath.Join(dir, "missing", "x"), filepath.Join(file, "x"),
+			filepath.Join(dir, "dir")} {
 			refused(append(m.args, "--json", path)...)
 		}
 	}
@@ -249,9 +252,12 @@ func printing(t *testing.T) map[string][]string {
 	t.Helper()
 	set := savedResults(t)
 	commands := map[string][]string{
-		"env": {"env"}, "env json": {"env", "--json"}, "completion": {"completion", "bash"}, "help": {"--help"}, "command help": {"run", "--help"}, "version": {"--version"},
-		"plan": {"sweep", "--plan"}, "one table": {"report", set, "--metric", "absent blocks/op"}, "page": {"report", set, "--html", "-"}, "verify": {"verify", smallStore(t)},
-		"sweep": {"sweep", "--keys", "1000", "--lookups", "50", "--reps", "1", "--quiet", "--dir", t.TempDir(), "--out", filepath.Join(t.TempDir(), "out")},
+		"env": {"env"}, "env json": {"env", "--json"}, "completion": {"completion", "bash"}, "help": {"--help"},
+		"command help": {"run", "--help"}, "version": {"--version"},
+		"plan": {"sweep", "--plan"}, "one table": {"report", set, "--metric", "absent blocks/op"},
+		"page": {"report", set, "--html", "-"}, "verify": {"verify", smallStore(t)},
+		"sweep": {"sweep", "--keys", "1000", "--lookups", "50", "--reps", "1", "--quiet", "--dir", t.TempDir(),
+			"--out", filepath.Join(t.TempDir(), "out")},
 	}
 	for _, format := range []string{"table", "markdown", "csv", "benchstat", "json"} {
 		commands[format] = []string{"report", set, "--format", format}
@@ -326,12 +332,14 @@ func TestAHangupThatIsIgnoredStaysSo(t *testing.T) {
 // A signal ends an experiment, and its temporary stores go.
 func TestSignalsLeaveNothingBehind(t *testing.T) {
 	long := map[string][]string{
-		"run":     {"run", "--keys", "1000", "--lookups", "10000", "--reps", "1000"},
-		"sweep":   {"sweep", "--keys", "1000", "--lookups", "10000", "--reps", "1000", "--out", filepath.Join(t.TempDir(), "out")},
+		"run": {"run", "--keys", "1000", "--lookups", "10000", "--reps", "1000"},
+		"sweep": {"sweep", "--keys", "1000", "--lookups", "10000", "--reps", "1000", "--out",
+			filepath.Join(t.TempDir(), "out")},
 		"readamp": {"readamp", "--keys", "1000", "--lookups", "1000000", "--reps", "1000"},
-		"compare": {"compare", "--keys", "1000", "--seconds", "1000", "--engines", "siftkv", "--workload", "load,absent"},
-		"scale":   {"scale", "--max", "1000", "--seconds", "1000"},
-		"ycsb":    {"ycsb", "--keys", "1000", "--ops", "1000000000", "--engines", "siftkv"},
+		"compare": {"compare", "--keys", "1000", "--seconds", "1000", "--engines", "siftkv", "--workload",
+			"load,absent"},
+		"scale": {"scale", "--max", "1000", "--seconds", "1000"},
+		"ycsb":  {"ycsb", "--keys", "1000", "--ops", "1000000000", "--engines", "siftkv"},
 	}
 	for name, args := range long {
 		for _, end := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {

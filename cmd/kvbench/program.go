@@ -60,10 +60,11 @@ func (p *program) run(ctx context.Context, argv []string) int {
 		Name: "kvbench", Description: description, Stdout: p.stdout, Stderr: p.stderr,
 		Vars: kong.Vars{
 			"version": environ.Version(), "engines": strings.Join(readamp.Engines(), ","), "families": families,
-			"workloads": strings.Join(compare.Workloads(), ","), "workloadlist": strings.Join(compare.Workloads(), ", "),
-			"peers":       strings.Join(engine.Peers(), ", "),
-			"ycsbengines": strings.Join(ycsb.Engines(), ", "),
-			"compactions": strings.Join(engine.CompactionStyles, ", "), "compaction": engine.CompactionStyles[0],
+			"workloads":    strings.Join(compare.Workloads(), ","),
+			"workloadlist": strings.Join(compare.Workloads(), ", "),
+			"peers":        strings.Join(engine.Peers(), ", "),
+			"ycsbengines":  strings.Join(ycsb.Engines(), ", "),
+			"compactions":  strings.Join(engine.CompactionStyles, ", "), "compaction": engine.CompactionStyles[0],
 		},
 	}
 	parsed, err := spec.Parse(ctx, argv, &commands{}, p)

@@ -47,8 +47,9 @@ const batchKeys = 1000
 func (c *readampCommand) Run(ctx context.Context, p *program) error {
 	result, err := readamp.Run(ctx, &readamp.Config{
 		Keys:      keys.Request{Keys: c.Keys, KeySize: c.KeySize, MaxLen: kv.MaxKeySize, Seed: c.Seed},
-		ValueSize: c.ValueSize, Filters: readamp.SplitSpecs(c.Filters), Engines: c.Engines, Budget: c.Budget, Compaction: c.Compact,
-		Lookups: c.Lookups, Repetitions: c.Reps, Seed: c.Seed,
+		ValueSize: c.ValueSize, Filters: readamp.SplitSpecs(c.Filters), Engines: c.Engines, Budget: c.Budget,
+		Compaction: c.Compact,
+		Lookups:    c.Lookups, Repetitions: c.Reps, Seed: c.Seed,
 		Store: engine.Settings{
 			CacheBytes: int64(c.Cache), MemtableBytes: int64(c.Memtable), BlockBytes: int(c.BlockSize),
 			Compression: c.Compression, Compactions: c.Compactions, BatchKeys: batchKeys,

@@ -39,10 +39,12 @@ func (c *scaleCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	result, err := scale.Run(ctx, &scale.Config{
-		Engines: c.Engines, Sizes: scale.Sizes(c.Max), KeySize: c.KeySize, ValueSize: c.ValueSize, CacheShare: c.CacheShare,
+		Engines: c.Engines, Sizes: scale.Sizes(c.Max), KeySize: c.KeySize, ValueSize: c.ValueSize,
+		CacheShare:  c.CacheShare,
 		Repetitions: c.Reps, Seconds: c.Seconds, Seed: c.Seed,
-		Store: engine.Settings{MemtableBytes: int64(c.Memtable), BlockBytes: int(c.BlockSize), Compression: c.Compression, Compactions: c.Compactions},
-		Dir:   c.Dir, Argv: p.argv, Progress: progress.New(p.stderr, c.Progress), Worker: []string{self, "worker"},
+		Store: engine.Settings{MemtableBytes: int64(c.Memtable), BlockBytes: int(c.BlockSize),
+			Compression: c.Compression, Compactions: c.Compactions},
+		Dir: c.Dir, Argv: p.argv, Progress: progress.New(p.stderr, c.Progress), Worker: []string{self, "worker"},
 	})
 	if err != nil {
 		return err

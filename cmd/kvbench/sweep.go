@@ -68,13 +68,15 @@ func (c *sweepCommand) Run(ctx context.Context, p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lab.Close()) }()
-	done, err := sweep.Run(ctx, &sweep.Config{Plan: plan, Out: string(c.Out), Force: c.Force, Lab: lab, Progress: progress})
+	done, err := sweep.Run(ctx, &sweep.Config{Plan: plan, Out: string(c.Out), Force: c.Force, Lab: lab,
+		Progress: progress})
 	if ctx.Err() != nil {
 		_, _ = fmt.Fprintf(p.stderr, "kvbench: %d of %d cells are done and in %s; run the same command again to go on\n", len(done.Results), len(plan.Cells), c.Out)
 		return err
 	}
 	if done.Kept > 0 {
-		_, _ = fmt.Fprintf(p.stderr, "kvbench: %d of %d cells had a result in %s; --force runs them again\n", done.Kept, len(plan.Cells), c.Out)
+		_, _ = fmt.Fprintf(p.stderr, "kvbench: %d of %d cells had a result in %s; --force runs them again\n",
+			done.Kept, len(plan.Cells), c.Out)
 	}
 	if done.Mixed != nil {
 		_, _ = fmt.Fprintf(p.stderr, "kvbench: the results come from several revisions: %s; --force makes them anew\n", strings.Join(done.Mixed, ", "))

@@ -47,7 +47,8 @@ func writeTrace(t *testing.T, o *kv.LookupTraceOptions, absent bool) string {
 
 func TestTraceInfo(t *testing.T) {
 	path := writeTrace(t, nil, true)
-	status, stdout, stderr := kvbench(t, &program{}, "trace", "info", path, "--json", filepath.Join(t.TempDir(), "i.json"))
+	status, stdout, stderr := kvbench(t, &program{}, "trace", "info", path, "--json",
+		filepath.Join(t.TempDir(), "i.json"))
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "a lookup trace with hashes of keys")
 	require.Contains(t, stdout, "lookups   12,000")
@@ -71,7 +72,8 @@ func TestTraceInfo(t *testing.T) {
 		require.Contains(t, stderr, "cut.trace")
 	}
 	require.NoError(t, os.WriteFile(cut, []byte("a\nb\n"), 0o600))
-	for _, args := range [][]string{{"info", cut}, {"replay", cut}, {"info", "/nothing/here"}, {"replay", path, "--keys", "9"}, {"replay", path, "--workload", "uniform"}} {
+	for _, args := range [][]string{{"info", cut}, {"replay", cut}, {"info", "/nothing/here"},
+		{"replay", path, "--keys", "9"}, {"replay", path, "--workload", "uniform"}} {
 		status, _, stderr = kvbench(t, &program{}, append([]string{"trace"}, args...)...)
 		require.Equal(t, 2, status, "%v: %s", args, stderr)
 	}
@@ -89,7 +91,9 @@ func TestTraceReplayOnSeveralEngines(t *testing.T) {
 		require.Contains(t, stdout, "Replay of ", cell)
 		require.Contains(t, stdout, "all hold")
 	}
-	status, stdout, stderr := kvbench(t, &program{}, append([]string{"sweep", "--keys", path, "--workload", "replay,uniform", "--lookups", "500", "--out", filepath.Join(t.TempDir(), "r")}, small...)...)
+	status, stdout, stderr := kvbench(t, &program{},
+		append([]string{"sweep", "--keys", path, "--workload", "replay,uniform", "--lookups", "500", "--out",
+			filepath.Join(t.TempDir(), "r")}, small...)...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "cells     2")
 }
@@ -98,7 +102,8 @@ func TestATraceIsReplayedAtAPaceInAFullerStore(t *testing.T) {
 	path := writeTrace(t, &kv.LookupTraceOptions{Keys: true}, true)
 	out := filepath.Join(t.TempDir(), "results")
 	args := []string{"--reps", "2", "--memtable", "256KiB", "--dir", t.TempDir(), "--quiet", "--out", out}
-	status, stdout, stderr := kvbench(t, &program{}, append([]string{"trace", "replay", path, "--pace", "2", "--threads", "3", "--fill", "2000"}, args...)...)
+	status, stdout, stderr := kvbench(t, &program{},
+		append([]string{"trace", "replay", path, "--pace", "2", "--threads", "3", "--fill", "2000"}, args...)...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "the recorded intervals at 2 times the speed")
 	require.Contains(t, stdout, "2000 like them that are never looked up")
@@ -116,12 +121,14 @@ func TestATraceWithoutAbsentKeysIsReplayed(t *testing.T) {
 	path := writeTrace(t, &kv.LookupTraceOptions{OneIn: 5}, false)
 	out := filepath.Join(t.TempDir(), "results")
 	args := []string{"--reps", "2", "--memtable", "256KiB", "--dir", t.TempDir(), "--quiet"}
-	status, stdout, stderr := kvbench(t, &program{}, append([]string{"trace", "replay", path, "--out", out}, args...)...)
+	status, stdout, stderr := kvbench(t, &program{},
+		append([]string{"trace", "replay", path, "--out", out}, args...)...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "one key in 5")
 	page := filepath.Join(t.TempDir(), "r.html")
 	for _, format := range []string{"table", "markdown", "csv", "benchstat", "json"} {
-		status, _, stderr = kvbench(t, &program{}, "report", out, "--format", format, "--html", page, "--svg", t.TempDir())
+		status, _, stderr = kvbench(t, &program{}, "report", out, "--format", format, "--html", page, "--svg",
+			t.TempDir())
 		require.Zero(t, status, stderr)
 	}
 	status, _, stderr = kvbench(t, &program{}, "diff", out, out)

@@ -23,7 +23,8 @@ func (c *verifyCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	if n := len(s.Damage); n > 0 {
-		return fmt.Errorf("%d damaged places in %s, the first in %s; run: siftkv repair %s --dry-run", n, c.Dir, s.Damage[0], c.Dir)
+		return fmt.Errorf("%d damaged places in %s, the first in %s; run: siftkv repair %s --dry-run", n, c.Dir,
+			s.Damage[0], c.Dir)
 	}
 	return nil
 }

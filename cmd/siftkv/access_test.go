@@ -21,7 +21,8 @@ func TestAFileOfAnotherUserIsAnError(t *testing.T) {
 		before := filesUnder(t, top)
 		restore := withhold(t, top, dir, filepath.Join(dir, name))
 		for _, args := range [][]string{
-			{"verify", dir}, {"verify", dir, "--json"}, {"stats", dir}, {"repair", dir, "--dry-run"}, {"repair", dir}, {"repair", dir, "--out", out},
+			{"verify", dir}, {"verify", dir, "--json"}, {"stats", dir}, {"repair", dir, "--dry-run"}, {"repair", dir},
+			{"repair", dir, "--out", out},
 		} {
 			r := (&clitest.Process{Args: args, Nobody: true}).Run(t)
 			what := fmt.Sprintf("%s of a store whose %s may not be read: %s%s", args[0], name, r.Stdout, r.Stderr)

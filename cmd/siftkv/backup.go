@@ -96,7 +96,8 @@ func (c *backupCommand) verify(ctx context.Context, p *program) error {
 // ended with err.
 func (c *backupCommand) settle(p *program, out *outFile, since, mark kv.BackupMark, bytes int64, err error) error {
 	if errors.Is(err, syscall.EPIPE) { // elsewhere that is no error
-		err = fmt.Errorf("nobody reads the backup any more: %v", err) //nolint:errorlint // it must not match what it is made of
+		// it must not match what it is made of
+		err = fmt.Errorf("nobody reads the backup any more: %v", err) //nolint:errorlint
 	}
 	b := describeBackup(c.Out, mark, bytes)
 	parent := parse(since)
@@ -113,7 +114,8 @@ func (c *backupCommand) settle(p *program, out *outFile, since, mark kv.BackupMa
 	b.Backup, b.Mark = keytext.Name(name), keytext.Name(markName)
 	if markName != "" && b.id != 0 && (useful || c.Mark != "") {
 		if markErr := writeMark(markName, mark); markErr != nil {
-			return errors.Join(err, fmt.Errorf("the mark could not be saved (siftkv backup --verify makes it anew from a whole backup): %w", markErr))
+			return errors.Join(err, fmt.Errorf(
+				"the mark could not be saved (siftkv backup --verify makes it anew from a whole backup): %w", markErr))
 		}
 	}
 	if err != nil && !useful {
@@ -179,9 +181,11 @@ func (b *backupItem) print(p *program, w io.Writer) error {
 	if b.Since != "" {
 		kind = "what came since backup " + b.Since
 	}
-	line := fmt.Sprintf("%s: backup %s of store %s: %s, %d bytes; %d files, sequence number %d\n", b.Backup, b.ID, b.Store, kind, b.Bytes, b.Files, b.LastSeq)
+	line := fmt.Sprintf("%s: backup %s of store %s: %s, %d bytes; %d files, sequence number %d\n", b.Backup, b.ID,
+		b.Store, kind, b.Bytes, b.Files, b.LastSeq)
 	if !b.Whole {
-		line = fmt.Sprintf("%s: backup %s of store %s broke off; everything before offset %d counts: keep it\n", b.Backup, b.ID, b.Store, b.Offset)
+		line = fmt.Sprintf("%s: backup %s of store %s broke off; everything before offset %d counts: keep it\n",
+			b.Backup, b.ID, b.Store, b.Offset)
 	}
 	if b.Mark != "" {
 		line += fmt.Sprintf("mark for the next backup: --since %s\n", b.Mark)

@@ -38,7 +38,8 @@ func newChain(t *testing.T) *chain {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "%d/%03d", i, n), bytes.Repeat([]byte{byte(n)}, 100), kv.NoSync))
 		}
 		require.NoError(t, db.Close())
-		require.Contains(t, ok(t, append([]string{"backup", c.store, out}, since...)...), "mark for the next backup: --since "+out+".mark\n")
+		require.Contains(t, ok(t, append([]string{"backup", c.store, out}, since...)...),
+			"mark for the next backup: --since "+out+".mark\n")
 		since = []string{"--since", out + ".mark"}
 		c.contents[i] = ok(t, "scan", c.store)
 	}
@@ -175,7 +176,8 @@ func TestDamagedBackupsAreStatus4(t *testing.T) {
 	status, _, stderr := siftkv(t, "backup", c.store, filepath.Join(c.dir, "z.bak"), "--since", c.full)
 	require.Equal(t, statusUsage, status, "a backup is no mark: %s", stderr)
 	require.NoFileExists(t, filepath.Join(c.dir, "z.bak"))
-	for name, data := range map[string][]byte{"cut off": read(t, c.full)[:2000], "goes on": append(read(t, c.full), 'x'), "nothing": nil} {
+	for name, data := range map[string][]byte{"cut off": read(t, c.full)[:2000],
+		"goes on": append(read(t, c.full), 'x'), "nothing": nil} {
 		status, _, stderr := with(t.Context(), bytes.NewReader(data), "backup", "--verify", "-")
 		require.Equal(t, statusDamage, status, "%s: %s", name, stderr)
 	}
@@ -191,7 +193,8 @@ func TestDamagedBackupsAreStatus4(t *testing.T) {
 	var b backupItem
 	require.NoError(t, json.Unmarshal([]byte(stdout), &b))
 	require.Equal(t, backupItem{
-		Backup: keytext.Name(out + partialSuffix), ID: b.ID, Store: b.Store, Bytes: b.Bytes, Files: len(tables) - 1, LastSeq: b.LastSeq, Offset: b.Offset, Mark: keytext.Name(out + partialSuffix + markSuffix),
+		Backup: keytext.Name(out + partialSuffix), ID: b.ID, Store: b.Store, Bytes: b.Bytes, Files: len(tables) - 1,
+		LastSeq: b.LastSeq, Offset: b.Offset, Mark: keytext.Name(out + partialSuffix + markSuffix),
 	}, b)
 	require.NoFileExists(t, out)
 	require.FileExists(t, string(b.Mark))
@@ -266,7 +269,8 @@ func TestBackupOverwritesNothing(t *testing.T) {
 	mark := read(t, c.inc2+markSuffix)
 	ok(t, "backup", "--verify", c.inc2, "--mark", c.inc2+".again")
 	require.Equal(t, mark, read(t, c.inc2+".again"))
-	for _, args := range [][]string{{"backup"}, {"backup", c.store}, {"backup", c.store, out, "--verify", out}, {"restore", out}} {
+	for _, args := range [][]string{{"backup"}, {"backup", c.store}, {"backup", c.store, out, "--verify", out},
+		{"restore", out}} {
 		status, _, stderr := siftkv(t, args...)
 		require.Equal(t, statusUsage, status, stderr)
 	}
@@ -289,7 +293,8 @@ func TestBackupsRestoresAndIngestsCanBeInterrupted(t *testing.T) {
 	cancel()
 	for _, args := range [][]string{
 		{"backup", c.store, filepath.Join(c.dir, "x.bak")}, {"backup", "--verify", c.full}, {"backup", "--verify", "-"},
-		{"restore", filepath.Join(c.dir, "x"), c.full}, {"restore", filepath.Join(c.dir, "x"), "-"}, {"ingest", c.store, file},
+		{"restore", filepath.Join(c.dir, "x"), c.full}, {"restore", filepath.Join(c.dir, "x"), "-"},
+		{"ingest", c.store, file},
 	} {
 		status, _, stderr := with(canceled, silentInput(t), args...)
 		require.Equal(t, statusInterrupted, status, "%v: %s", args, stderr)
@@ -329,7 +334,8 @@ func sortedFile(t *testing.T, name string, keys ...string) string {
 
 func TestIngest(t *testing.T) {
 	dir, store := t.TempDir(), filepath.Join(t.TempDir(), "store")
-	one, two := sortedFile(t, filepath.Join(dir, "1.sst"), "a", "c"), sortedFile(t, filepath.Join(dir, "2.sst"), "d", "f")
+	one, two := sortedFile(t, filepath.Join(dir, "1.sst"), "a", "c"),
+		sortedFile(t, filepath.Join(dir, "2.sst"), "d", "f")
 	status, _, stderr := siftkv(t, "ingest", store, one)
 	require.Equal(t, statusError, status)
 	require.Contains(t, stderr, "there is no store")
@@ -345,7 +351,8 @@ func TestIngest(t *testing.T) {
 	before := ok(t, "scan", store)
 	require.Equal(t, "a\tof 1.sst\nc\tof 1.sst\nd\tof 2.sst\nf\tof 2.sst\n", before)
 
-	overlapping, damaged := sortedFile(t, filepath.Join(dir, "3.sst"), "b", "e"), sortedFile(t, filepath.Join(dir, "4.sst"), "x", "y")
+	overlapping, damaged := sortedFile(t, filepath.Join(dir, "3.sst"), "b", "e"),
+		sortedFile(t, filepath.Join(dir, "4.sst"), "x", "y")
 	flip(t, damaged, 3)
 	other := filepath.Join(dir, "other")
 	ok(t, "put", other, "k", "v", "--create")

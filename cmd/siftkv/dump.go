@@ -69,7 +69,9 @@ func (p *program) printFaults(faults []error) error {
 func (p *program) printEnd(e *dump.End) error {
 	var err error
 	if p.JSON {
-		err = p.printJSON(item{Type: "end", Data: map[string]any{"records": e.Records, "bytes": e.Bytes, "skipped": e.Skipped, "closed": e.Closed}}, false)
+		err = p.printJSON(item{Type: "end",
+			Data: map[string]any{"records": e.Records, "bytes": e.Bytes, "skipped": e.Skipped, "closed": e.Closed}},
+			false)
 	} else {
 		end := "closed"
 		if !e.Closed {

@@ -63,7 +63,8 @@ type tableItem struct {
 
 func describeEdit(e *manifest.Edit) *editItem {
 	it := &editItem{
-		StoreID: keytext.ID(e.StoreID), NextFile: e.NextFile, LogNum: e.LogNum, LastSeq: uint64(e.LastSeq), Closed: uint64(e.Closed),
+		StoreID: keytext.ID(e.StoreID), NextFile: e.NextFile, LogNum: e.LogNum, LastSeq: uint64(e.LastSeq),
+		Closed:  uint64(e.Closed),
 		Deleted: []deletedItem{}, Added: []tableItem{},
 	}
 	for _, d := range e.Deleted {
@@ -72,7 +73,8 @@ func describeEdit(e *manifest.Edit) *editItem {
 	for _, a := range e.Added {
 		t := &a.Table
 		it.Added = append(it.Added, tableItem{
-			a.Level, a.Run, t.Num, keytext.ID(t.ID), t.Size, t.Entries, uint64(t.SmallestSeq), uint64(t.LargestSeq), t.Smallest, t.Largest, t.LargestExclusive,
+			a.Level, a.Run, t.Num, keytext.ID(t.ID), t.Size, t.Entries, uint64(t.SmallestSeq), uint64(t.LargestSeq),
+			t.Smallest, t.Largest, t.LargestExclusive,
 		})
 	}
 	return it
@@ -82,7 +84,8 @@ func (p *program) printEdit(offset int64, e *manifest.Edit) error {
 	if p.JSON {
 		return p.printJSON(item{Type: "edit", Offset: &offset, Data: describeEdit(e)}, false)
 	}
-	if err := p.printf("%d\tedit: store %016x, next file %d, log %d, last sequence number %d\n", offset, e.StoreID, e.NextFile, e.LogNum, e.LastSeq); err != nil {
+	if err := p.printf("%d\tedit: store %016x, next file %d, log %d, last sequence number %d\n", offset, e.StoreID,
+		e.NextFile, e.LogNum, e.LastSeq); err != nil {
 		return err
 	}
 	if e.Closed != 0 {
@@ -105,7 +108,8 @@ func (p *program) printEdit(offset int64, e *manifest.Edit) error {
 		if a.Run != 0 {
 			level += " run " + strconv.FormatUint(a.Run, 10)
 		}
-		if err := p.printf("\t+ L%s %s\t%d bytes, %d entries, sequence numbers %d to %d, keys %s to %s\n", level, manifest.FileName(manifest.FileTable, t.Num),
+		if err := p.printf("\t+ L%s %s\t%d bytes, %d entries, sequence numbers %d to %d, keys %s to %s\n", level,
+			manifest.FileName(manifest.FileTable, t.Num),
 			t.Size, t.Entries, t.SmallestSeq, t.LargestSeq, p.KeyFormat.String(t.Smallest), bound); err != nil {
 			return err
 		}

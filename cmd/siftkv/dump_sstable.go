@@ -33,7 +33,8 @@ func (c *dumpSSTableCommand) Run(ctx context.Context, p *program) error {
 	}
 	faults := s.Tail
 	for _, g := range s.Gaps {
-		faults = append(faults, fmt.Errorf("%d bytes at offset %d: %s: keys from %s to %s may be missing", g.Length, g.Offset, g.What, p.bound(g.After, "the first"), p.bound(g.Before, "the last")))
+		faults = append(faults, fmt.Errorf("%d bytes at offset %d: %s: keys from %s to %s may be missing", g.Length,
+			g.Offset, g.What, p.bound(g.After, "the first"), p.bound(g.Before, "the last")))
 	}
 	return p.printFaults(faults)
 }
@@ -59,51 +60,56 @@ func (p *program) printProperties(s *sstable.Salvage) error {
 	}
 	return p.printf("# id %016x; %d entries (%d deletes), %d range deletes; keys %s to %s; sequence numbers %d to %d\n"+
 		"# %d data blocks of %d bytes (%s); index %d bytes; filter %s\n",
-		s.ID, f.Entries, f.Deletes, f.RangeDeletes, p.KeyFormat.String(f.Smallest), p.KeyFormat.String(f.Largest), f.SmallestSeq, f.LargestSeq,
+		s.ID, f.Entries, f.Deletes, f.RangeDeletes, p.KeyFormat.String(f.Smallest), p.KeyFormat.String(f.Largest),
+		f.SmallestSeq, f.LargestSeq,
 		f.DataBlocks, f.DataBytes, f.Compression, f.IndexBytes, filter)
 }
 
 // A propertiesItem is the properties of a sorted file in JSON.
 type propertiesItem struct {
-	ID              keytext.ID    `json:"id"`
-	Smallest        keytext.Bytes `json:"smallest"` // keys; null: there are no point entries
-	Largest         keytext.Bytes `json:"largest"`
-	SmallestSeq     uint64        `json:"smallest_seq"`
-	LargestSeq      uint64        `json:"largest_seq"`
-	Entries         uint64        `json:"entries"`
-	Deletes         uint64        `json:"deletes"`
-	RangeDeletes    uint64        `json:"range_deletes"`
-	Merges          uint64        `json:"merges"`
-	Merger          string        `json:"merger"`
-	Expiring        uint64        `json:"expiring"`
-	LastExpiry      string        `json:"last_expiry,omitempty"`    // a time
-	ExpiryOctiles   []string      `json:"expiry_octiles,omitempty"` // times at which an eighth after the other has expired
-	Overwritten     uint64        `json:"overwritten"`
-	RawKeyBytes     uint64        `json:"raw_key_bytes"`
-	RawValueBytes   uint64        `json:"raw_value_bytes"`
-	DataBytes       uint64        `json:"data_bytes"`
-	DataBlocks      uint64        `json:"data_blocks"`
-	Compression     string        `json:"compression"`
-	BlockSize       uint64        `json:"block_size"`
-	RestartInterval uint64        `json:"restart_interval"`
-	IndexBytes      uint64        `json:"index_bytes"`
-	IndexLeaves     uint64        `json:"index_leaves"`
-	FilterBytes     uint64        `json:"filter_bytes"`
-	FilterKeys      uint64        `json:"filter_keys"`
-	FilterFamily    string        `json:"filter_family"`
-	FilterPolicy    string        `json:"filter_policy"`
-	FilterPrefix    string        `json:"filter_prefix"`
-	PrefixOnly      bool          `json:"prefix_only"`
+	ID           keytext.ID    `json:"id"`
+	Smallest     keytext.Bytes `json:"smallest"` // keys; null: there are no point entries
+	Largest      keytext.Bytes `json:"largest"`
+	SmallestSeq  uint64        `json:"smallest_seq"`
+	LargestSeq   uint64        `json:"largest_seq"`
+	Entries      uint64        `json:"entries"`
+	Deletes      uint64        `json:"deletes"`
+	RangeDeletes uint64        `json:"range_deletes"`
+	Merges       uint64        `json:"merges"`
+	Merger       string        `json:"merger"`
+	Expiring     uint64        `json:"expiring"`
+	LastExpiry   string        `json:"last_expiry,omitempty"` // a time
+	// times at which an eighth after the other has expired
+	ExpiryOctiles   []string `json:"expiry_octiles,omitempty"`
+	Overwritten     uint64   `json:"overwritten"`
+	RawKeyBytes     uint64   `json:"raw_key_bytes"`
+	RawValueBytes   uint64   `json:"raw_value_bytes"`
+	DataBytes       uint64   `json:"data_bytes"`
+	DataBlocks      uint64   `json:"data_blocks"`
+	Compression     string   `json:"compression"`
+	BlockSize       uint64   `json:"block_size"`
+	RestartInterval uint64   `json:"restart_interval"`
+	IndexBytes      uint64   `json:"index_bytes"`
+	IndexLeaves     uint64   `json:"index_leaves"`
+	FilterBytes     uint64   `json:"filter_bytes"`
+	FilterKeys      uint64   `json:"filter_keys"`
+	FilterFamily    string   `json:"filter_family"`
+	FilterPolicy    string   `json:"filter_policy"`
+	FilterPrefix    string   `json:"filter_prefix"`
+	PrefixOnly      bool     `json:"prefix_only"`
 }
 
 func describeProperties(id uint64, f *sstable.Properties) *propertiesItem {
 	it := &propertiesItem{
-		ID: keytext.ID(id), Smallest: f.Smallest, Largest: f.Largest, SmallestSeq: uint64(f.SmallestSeq), LargestSeq: uint64(f.LargestSeq),
-		Entries: f.Entries, Deletes: f.Deletes, RangeDeletes: f.RangeDeletes, Merges: f.Merges, Merger: f.Merger, Expiring: f.Expiring, Overwritten: f.Overwritten,
+		ID: keytext.ID(id), Smallest: f.Smallest, Largest: f.Largest, SmallestSeq: uint64(f.SmallestSeq),
+		LargestSeq: uint64(f.LargestSeq),
+		Entries:    f.Entries, Deletes: f.Deletes, RangeDeletes: f.RangeDeletes, Merges: f.Merges, Merger: f.Merger,
+		Expiring: f.Expiring, Overwritten: f.Overwritten,
 		RawKeyBytes: f.RawKeyBytes, RawValueBytes: f.RawValueBytes, DataBytes: f.DataBytes, DataBlocks: f.DataBlocks,
 		Compression: f.Compression.String(), BlockSize: f.BlockSize, RestartInterval: f.RestartInterval,
 		IndexBytes: f.IndexBytes, IndexLeaves: f.IndexLeaves, FilterBytes: f.FilterBytes, FilterKeys: f.FilterKeys,
-		FilterFamily: f.FilterFamily, FilterPolicy: f.FilterPolicy, FilterPrefix: f.FilterPrefix, PrefixOnly: f.PrefixOnly,
+		FilterFamily: f.FilterFamily, FilterPolicy: f.FilterPolicy, FilterPrefix: f.FilterPrefix,
+		PrefixOnly: f.PrefixOnly,
 	}
 	if f.Expiring > 0 {
 		it.LastExpiry = moment(f.LastExpiry)

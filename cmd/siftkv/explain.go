@@ -41,11 +41,13 @@ func explanation(p *program, e *kv.Explanation) any {
 	}
 	steps := []step{}
 	for _, s := range e.Steps {
-		st := step{Source: s.Source, Verdict: string(s.Verdict), BlocksFromCache: s.Probe.BlocksFromCache, BlocksFromDisk: s.Probe.BlocksFromDisk}
+		st := step{Source: s.Source, Verdict: string(s.Verdict), BlocksFromCache: s.Probe.BlocksFromCache,
+			BlocksFromDisk: s.Probe.BlocksFromDisk}
 		if s.Level >= 0 {
 			st.Level, st.Filter = &s.Level, s.Probe.Filter.String()
 		}
 		steps = append(steps, st)
 	}
-	return map[string]any{"key": p.KeyFormat.JSON(e.Key), "hash": keytext.ID(e.Hash), "found": e.Found, "covered_by": e.CoveredBy, "steps": steps}
+	return map[string]any{"key": p.KeyFormat.JSON(e.Key), "hash": keytext.ID(e.Hash), "found": e.Found,
+		"covered_by": e.CoveredBy, "steps": steps}
 }

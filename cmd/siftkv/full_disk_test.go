@@ -36,7 +36,8 @@ func limited(t *testing.T) scarceDisk {
 // small is a file system of one MiB. It is false where none may be mounted.
 func small(t *testing.T) (scarceDisk, bool) {
 	dir := t.TempDir()
-	if runtime.GOOS != "linux" || os.Geteuid() != 0 || exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", dir).Run() != nil {
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 ||
+		exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", dir).Run() != nil {
 		return scarceDisk{}, false
 	}
 	t.Cleanup(func() {

@@ -74,7 +74,8 @@ func TestKeysAndValuesOfAnyBytes(t *testing.T) {
 	for i, key := range nasty {
 		require.Equal(t, nasty[len(nasty)-1-i], works(t, "get", dir, "--raw", "--", key), "%q", key)
 		text := strings.TrimSuffix(works(t, "scan", dir, "--keys-only", "--prefix="+key, "--limit", "1"), "\n")
-		require.Equal(t, nasty[len(nasty)-1-i], works(t, "get", dir, "--raw", "--", text), "what is printed is read back: %s", text)
+		require.Equal(t, nasty[len(nasty)-1-i], works(t, "get", dir, "--raw", "--", text),
+			"what is printed is read back: %s", text)
 	}
 	for i, key := range nasty {
 		works(t, "delete", dir, "--", key)
@@ -107,12 +108,14 @@ func TestNamesOfAnyBytes(t *testing.T) {
 	}
 	require.Equal(t, []string{name}, clitest.Names(t, parent))
 	require.ElementsMatch(t, []string{
-		"store\x80", "value\x80", "full\x80", "mark\x80", "more\x80", "more\x80.mark", "restored\x80", "copy\x80", "repaired\x80",
+		"store\x80", "value\x80", "full\x80", "mark\x80", "more\x80", "more\x80.mark", "restored\x80", "copy\x80",
+		"repaired\x80",
 	}, clitest.Names(t, dir))
 
 	// JSON loses no byte of a name either.
 	for _, args := range [][]string{
-		{"stats", in("store")}, {"verify", in("store")}, {"repair", in("store"), "--dry-run"}, {"checkpoint", in("store"), in("copy2")},
+		{"stats", in("store")}, {"verify", in("store")}, {"repair", in("store"), "--dry-run"},
+		{"checkpoint", in("store"), in("copy2")},
 		{"backup", in("store"), in("full2")}, {"restore", in("restored2"), in("full2")},
 	} {
 		require.NotContains(t, works(t, append(args, "--json")...), "\ufffd", args)
@@ -135,12 +138,17 @@ func jsonCommands(t *testing.T) map[string][]string {
 		return files[0]
 	}
 	return map[string][]string{
-		"get": {"get", dir, "key/000"}, "scan": {"scan", dir}, "count": {"scan", dir, "--count"}, "explain": {"explain", dir, "key/000"},
-		"stats": {"stats", dir}, "verify": {"verify", dir}, "repair": {"repair", dir, "--dry-run"},
-		"dump-sstable": {"dump-sstable", one("*.sst")}, "dump-wal": {"dump-wal", one("*.wal")}, "dump-manifest": {"dump-manifest", one("MANIFEST-*")},
-		"put": {"put", in("source"), "k", "v"}, "delete": {"delete", in("source"), "key/001"}, "delete range": {"delete", in("source"), "key/002", "--to", "key/004"},
-		"compact": {"compact", in("source")}, "checkpoint": {"checkpoint", dir, in("copy")}, "backup": {"backup", dir, in("two.bak")},
-		"backup verify": {"backup", "--verify", in("one.bak")}, "restore": {"restore", in("restored"), in("one.bak"), "--verify"},
+		"get": {"get", dir, "key/000"}, "scan": {"scan", dir}, "count": {"scan", dir, "--count"},
+		"explain": {"explain", dir, "key/000"},
+		"stats":   {"stats", dir}, "verify": {"verify", dir}, "repair": {"repair", dir, "--dry-run"},
+		"dump-sstable": {"dump-sstable", one("*.sst")}, "dump-wal": {"dump-wal", one("*.wal")},
+		"dump-manifest": {"dump-manifest", one("MANIFEST-*")},
+		"put":           {"put", in("source"), "k", "v"}, "delete": {"delete", in("source"), "key/001"},
+		"delete range": {"delete", in("source"), "key/002", "--to", "key/004"},
+		"compact":      {"compact", in("source")}, "checkpoint": {"checkpoint", dir, in("copy")},
+		"backup":        {"backup", dir, in("two.bak")},
+		"backup verify": {"backup", "--verify", in("one.bak")},
+		"restore":       {"restore", in("restored"), in("one.bak"), "--verify"},
 	}
 }
 
@@ -208,7 +216,8 @@ func TestAFullDisk(t *testing.T) {
 	// Of a mark that finds no room, the old one stays.
 	mark := c.full + markSuffix
 	was := read(t, mark)
-	r := (&clitest.Process{Args: []string{"backup", "--verify", c.inc2, "--mark", mark}, Full: true, FileSize: 10}).Run(t)
+	r := (&clitest.Process{Args: []string{"backup", "--verify", c.inc2, "--mark", mark}, Full: true,
+		FileSize: 10}).Run(t)
 	require.Equal(t, statusError, r.Status, r.Stderr)
 	require.Equal(t, was, read(t, mark))
 	for _, name := range clitest.Names(t, c.dir) {
@@ -223,7 +232,8 @@ func TestAFullStandardOutputIsAnError(t *testing.T) {
 		require.Equal(t, statusError, r.Status, "%s: %s", name, r.Stderr)
 		require.Contains(t, r.Stderr, "no space left on device", name)
 	}
-	for _, args := range [][]string{{"--help"}, {"--version"}, {"get", "--help"}, commands["scan"], commands["stats"], {"backup", commands["scan"][1], "-"}} {
+	for _, args := range [][]string{{"--help"}, {"--version"}, {"get", "--help"}, commands["scan"], commands["stats"],
+		{"backup", commands["scan"][1], "-"}} {
 		r := (&clitest.Process{Args: args, Stdout: clitest.FullOutput(t)}).Run(t)
 		require.Equal(t, statusError, r.Status, "%v: %s", args, r.Stderr)
 		require.Contains(t, r.Stderr, "no space left on device", args)
@@ -334,9 +344,12 @@ func TestStoresOfAnotherUser(t *testing.T) {
 	require.NoError(t, os.Chmod(store, 0))                           //nolint:gosec // on purpose
 	t.Cleanup(func() { require.NoError(t, os.Chmod(store, 0o700)) }) //nolint:gosec // a directory
 	for _, args := range [][]string{
-		{"get", store, "k"}, {"scan", store}, {"stats", store}, {"verify", store}, {"repair", store}, {"repair", store, "--dry-run"}, {"explain", store, "k"},
-		{"put", store, "k", "v"}, {"delete", store, "k"}, {"compact", store}, {"backup", store, "-"}, {"checkpoint", store, filepath.Join(os.TempDir(), "never")},
-		{"dump-sstable", file}, {"dump-wal", file}, {"dump-manifest", file}, {"backup", "--verify", file}, {"put", store, "k", "--from", file},
+		{"get", store, "k"}, {"scan", store}, {"stats", store}, {"verify", store}, {"repair", store},
+		{"repair", store, "--dry-run"}, {"explain", store, "k"},
+		{"put", store, "k", "v"}, {"delete", store, "k"}, {"compact", store}, {"backup", store, "-"},
+		{"checkpoint", store, filepath.Join(os.TempDir(), "never")},
+		{"dump-sstable", file}, {"dump-wal", file}, {"dump-manifest", file}, {"backup", "--verify", file},
+		{"put", store, "k", "--from", file},
 	} {
 		r := (&clitest.Process{Args: args, Nobody: true}).Run(t)
 		require.Equal(t, statusError, r.Status, "%v: %s", args, r.Stderr)
@@ -378,7 +391,8 @@ func TestProcessStatuses(t *testing.T) {
 		"range deleted":       {statusOK, []string{"delete", store, "x", "--to", "y"}},
 		"mark is text":        {statusUsage, []string{"backup", store, filepath.Join(dir, "b"), "--mark", text}},
 		"mark is a directory": {statusUsage, []string{"backup", store, filepath.Join(dir, "b"), "--mark", dir}},
-		"mark without a home": {statusUsage, []string{"backup", store, filepath.Join(dir, "b"), "--mark", filepath.Join(missing, "m")}},
+		"mark without a home": {statusUsage,
+			[]string{"backup", store, filepath.Join(dir, "b"), "--mark", filepath.Join(missing, "m")}},
 		"mark of verify":      {statusUsage, []string{"backup", "--verify", text, "--mark", text}},
 		"since text":          {statusUsage, []string{"backup", store, filepath.Join(dir, "b"), "--since", text}},
 		"since a directory":   {statusUsage, []string{"backup", store, filepath.Join(dir, "b"), "--since", dir}},
@@ -393,12 +407,14 @@ func TestProcessStatuses(t *testing.T) {
 		"copy to a file":      {statusUsage, []string{"checkpoint", store, text}},
 		"compact backwards":   {statusUsage, []string{"compact", store, "--lower", "z", "--upper", "a"}},
 		"scan backwards":      {statusUsage, []string{"scan", store, "--lower", "z", "--upper", "a"}},
-		"hex backwards":       {statusUsage, []string{"scan", store, "--key-format", "hex", "--lower", "ff", "--upper", "fe"}},
-		"compact one key":     {statusOK, []string{"compact", store, "--lower", "a", "--upper", "a"}},
-		"value missing":       {statusError, []string{"put", store, "k", "--from", missing}},
-		"backup is text":      {statusDamage, []string{"backup", "--verify", text}},
+		"hex backwards": {statusUsage,
+			[]string{"scan", store, "--key-format", "hex", "--lower", "ff", "--upper", "fe"}},
+		"compact one key": {statusOK, []string{"compact", store, "--lower", "a", "--upper", "a"}},
+		"value missing":   {statusError, []string{"put", store, "k", "--from", missing}},
+		"backup is text":  {statusDamage, []string{"backup", "--verify", text}},
 	}
-	for _, command := range []string{"get", "put", "delete", "scan", "explain", "stats", "verify", "repair", "compact"} {
+	for _, command := range []string{"get", "put", "delete", "scan", "explain", "stats", "verify", "repair",
+		"compact"} {
 		var more []string
 		switch command {
 		case "get", "delete", "explain":
@@ -426,7 +442,8 @@ func TestProcessStatuses(t *testing.T) {
 		require.Equal(t, c.status, r.Status, "%s: %s", name, r.Stderr)
 		if c.status != statusOK {
 			require.Empty(t, r.Stdout, name)
-			require.True(t, strings.HasPrefix(r.Stderr, "siftkv: ") && strings.Count(r.Stderr, "\n") == 1, "%s: %q", name, r.Stderr)
+			require.True(t, strings.HasPrefix(r.Stderr, "siftkv: ") && strings.Count(r.Stderr, "\n") == 1, "%s: %q",
+				name, r.Stderr)
 		}
 		if c.status == statusUsage || c.status == statusError {
 			require.NotContains(t, r.Stderr, "corruption", name)

@@ -85,7 +85,8 @@ var (
 func (p *program) run(ctx context.Context, argv []string) int {
 	p.out = bufio.NewWriterSize(p.stdout, 64<<10)
 	var line commands
-	spec := cli.Program{Name: "siftkv", Description: description, Vars: kong.Vars{"version": version()}, Stdout: p.stdout, Stderr: p.stderr}
+	spec := cli.Program{Name: "siftkv", Description: description, Vars: kong.Vars{"version": version()},
+		Stdout: p.stdout, Stderr: p.stderr}
 	parsed, err := spec.Parse(ctx, argv, &line, p)
 	var usage *cli.UsageError
 	switch {

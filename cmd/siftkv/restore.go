@@ -28,7 +28,8 @@ func (c *restoreCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	r := &restoring{ctx: ctx, p: p, dir: string(c.Dir.Dir), start: state, answer: restoreItem{Restored: keytext.Name(c.Dir.Dir), Streams: []streamItem{}}}
+	r := &restoring{ctx: ctx, p: p, dir: string(c.Dir.Dir), start: state,
+		answer: restoreItem{Restored: keytext.Name(c.Dir.Dir), Streams: []streamItem{}}}
 	for _, name := range c.From {
 		if err = r.input(name); err != nil {
 			break
@@ -54,7 +55,8 @@ func (c *restoreCommand) verify(ctx context.Context, p *program, answer *restore
 	ok := len(s.Damage) == 0
 	answer.Verified = &ok
 	if !ok {
-		return fmt.Errorf("%w: %d places, the first in %s; run: siftkv verify %s", errDamage, len(s.Damage), s.Damage[0], c.Dir.Dir)
+		return fmt.Errorf("%w: %d places, the first in %s; run: siftkv verify %s", errDamage, len(s.Damage),
+			s.Damage[0], c.Dir.Dir)
 	}
 	return nil
 }
@@ -93,7 +95,8 @@ func (r *restoring) input(name string) error {
 func (r *restoring) ended() error {
 	if r.broken == nil && r.passed != "" {
 		r.answer.Streams = nil
-		return fmt.Errorf("%w: %s has come to backup %016x, and %s does not go on from there", kv.ErrBackupMismatch, r.dir, r.at(), r.passed)
+		return fmt.Errorf("%w: %s has come to backup %016x, and %s does not go on from there", kv.ErrBackupMismatch,
+			r.dir, r.at(), r.passed)
 	}
 	return r.broken
 }
@@ -124,7 +127,8 @@ func (r *restoring) stream(in *streams) error {
 	if r.broken != nil && (!started || h.Parent != r.id) {
 		return r.broken
 	}
-	it := streamItem{Input: keytext.Name(in.name), ID: backupID(h.BackupID), Since: backupID(h.Parent), Files: h.Files, Bytes: h.Bytes}
+	it := streamItem{Input: keytext.Name(in.name), ID: backupID(h.BackupID), Since: backupID(h.Parent),
+		Files: h.Files, Bytes: h.Bytes}
 	if started && !r.goesOn(h) {
 		if r.passed == "" {
 			r.passed = in.name
@@ -187,9 +191,10 @@ func (r *restoring) unfinished(in *streams, h backup.Header, base int64, u *kv.R
 type restoreItem struct {
 	Restored keytext.Name `json:"restored"` // the directory
 	Streams  []streamItem `json:"streams"`
-	Offset   *int64       `json:"unfinished_at,omitempty"` // of the stream that was being restored; not there: nothing is unfinished
-	Hint     string       `json:"hint,omitempty"`
-	Verified *bool        `json:"verified,omitempty"`
+	// of the stream that was being restored; not there: nothing is unfinished
+	Offset   *int64 `json:"unfinished_at,omitempty"`
+	Hint     string `json:"hint,omitempty"`
+	Verified *bool  `json:"verified,omitempty"`
 }
 
 // A streamItem is a stream that was read to its end.
@@ -214,7 +219,8 @@ func (r *restoreItem) print(p *program) error {
 		if s.PassedOver {
 			what = "was there"
 		}
-		if err := p.printf("%s: backup %s %s: %d files, %d bytes\n", s.Input, s.ID, what, s.Files, s.Bytes); err != nil {
+		if err := p.printf("%s: backup %s %s: %d files, %d bytes\n", s.Input, s.ID, what, s.Files,
+			s.Bytes); err != nil {
 			return err
 		}
 	}

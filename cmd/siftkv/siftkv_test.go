@@ -63,13 +63,18 @@ func TestGoldenOutputs(t *testing.T) {
 	flip(t, filepath.Join(broken, "000018.wal"), 60)
 	var all strings.Builder
 	for _, line := range []string{
-		"get DIR rewritten", "get DIR nowhere", "get --key-format hex DIR 726577726974746574", "get DIR rewritten --json", "get DIR nowhere --json",
-		"scan DIR --limit 4", "scan DIR --prefix cuckoo --reverse --keys-only", "scan DIR --count", "scan DIR --lower none/008 --upper none/010 --json",
+		"get DIR rewritten", "get DIR nowhere", "get --key-format hex DIR 726577726974746574",
+		"get DIR rewritten --json", "get DIR nowhere --json",
+		"scan DIR --limit 4", "scan DIR --prefix cuckoo --reverse --keys-only", "scan DIR --count",
+		"scan DIR --lower none/008 --upper none/010 --json",
 		"scan DIR --key-format base64 --limit 2",
-		"stats DIR", "stats DIR --json", "verify DIR", "verify DIR --json", "verify BROKEN", "verify BROKEN --json", "stats BROKEN",
+		"stats DIR", "stats DIR --json", "verify DIR", "verify DIR --json", "verify BROKEN", "verify BROKEN --json",
+		"stats BROKEN",
 		"explain DIR rewritten", "explain DIR none/005 --json",
-		"dump-sstable DIR/000007.sst", "dump-sstable --no-entries --json DIR/000011.sst", "dump-sstable BROKEN/000007.sst",
-		"dump-wal DIR/000018.wal", "dump-wal --json BROKEN/000018.wal", "dump-manifest DIR/MANIFEST-000016", "dump-manifest --json DIR/MANIFEST-000016",
+		"dump-sstable DIR/000007.sst", "dump-sstable --no-entries --json DIR/000011.sst",
+		"dump-sstable BROKEN/000007.sst",
+		"dump-wal DIR/000018.wal", "dump-wal --json BROKEN/000018.wal", "dump-manifest DIR/MANIFEST-000016",
+		"dump-manifest --json DIR/MANIFEST-000016",
 		"repair DIR", "repair BROKEN --dry-run", "repair BROKEN --json", "verify BROKEN", "scan BROKEN --count",
 	} {
 		args := strings.Fields(strings.NewReplacer("DIR", whole, "BROKEN", broken).Replace(line))
@@ -149,7 +154,8 @@ func TestExitStatuses(t *testing.T) {
 		status, stdout, stderr := siftkv(t, c.args...)
 		require.Equal(t, c.status, status, "%s: %s", name, stderr)
 		require.Empty(t, stdout, name)
-		require.True(t, strings.HasPrefix(stderr, "siftkv: ") && strings.Count(stderr, "\n") == 1, "%s: %q", name, stderr)
+		require.True(t, strings.HasPrefix(stderr, "siftkv: ") && strings.Count(stderr, "\n") == 1, "%s: %q", name,
+			stderr)
 	}
 	for _, args := range [][]string{{"--help"}, {"--version"}, {"repair", "--help"}} {
 		status, stdout, _ := siftkv(t, args...)
@@ -194,8 +200,9 @@ func TestEveryPropertyIsInJSON(t *testing.T) {
 
 func TestMistypedWordsNameTheRightOne(t *testing.T) {
 	for word, args := range map[string][]string{
-		`"verify"`: {"verfy", "."}, `"backup"`: {"bakcup", "."}, `"restore"`: {"restroe", "."}, `"dump-sstable"`: {"dump-sst", "."},
-		`"--reverse"`: {"scan", ".", "--revrese"}, `"--json"`: {"stats", ".", "--jsno"},
+		`"verify"`: {"verfy", "."}, `"backup"`: {"bakcup", "."}, `"restore"`: {"restroe", "."},
+		`"dump-sstable"`: {"dump-sst", "."},
+		`"--reverse"`:    {"scan", ".", "--revrese"}, `"--json"`: {"stats", ".", "--jsno"},
 	} {
 		status, _, stderr := siftkv(t, args...)
 		require.Equal(t, statusUsage, status)

@@ -19,14 +19,16 @@ func siftstress(ctx context.Context, args ...string) (status int, stdout, stderr
 }
 
 func TestExitStatus(t *testing.T) {
-	status, stdout, stderr := siftstress(t.Context(), "--rounds", "1", "--features", "tx,snapshot", "--workers", "1", "-v")
+	status, stdout, stderr := siftstress(t.Context(), "--rounds", "1", "--features", "tx,snapshot", "--workers", "1",
+		"-v")
 	require.Zero(t, status, stderr+stdout)
 	require.Empty(t, stderr)
 	require.Contains(t, stdout, "life 0, round 0: ")
 	require.Contains(t, stdout, "1 rounds in 1 lives")
 	require.Contains(t, stdout, "findings: 0\n")
 
-	for _, args := range [][]string{{"--features", "nothing"}, {"--workers", "-1", "--rounds", "1"}, {"--rounds", "x"}, {"--nothing"}} {
+	for _, args := range [][]string{{"--features", "nothing"}, {"--workers", "-1", "--rounds", "1"},
+		{"--rounds", "x"}, {"--nothing"}} {
 		status, _, stderr = siftstress(t.Context(), args...)
 		require.Equal(t, statusUsage, status, args)
 		require.Contains(t, stderr, "siftstress: ", args)

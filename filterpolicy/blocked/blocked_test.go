@@ -18,7 +18,8 @@ func TestSuite(t *testing.T) {
 }
 
 func TestGolden(t *testing.T) {
-	filtertest.Golden(t, "blocked:10", "blocked:1", "blocked:4", "blocked:9.6", "blocked:16", "blocked:24", "blocked:32")
+	filtertest.Golden(t, "blocked:10", "blocked:1", "blocked:4", "blocked:9.6", "blocked:16", "blocked:24",
+		"blocked:32")
 }
 
 func TestNoFalseNegativesAmongTenMillion(t *testing.T) {
@@ -36,7 +37,8 @@ func TestNoFalseNegativesAmongTenMillion(t *testing.T) {
 
 func TestRateIsTheories(t *testing.T) {
 	filtertest.MatchesTheory(t, "blocked:10", 1_000_000, 4_000_000)
-	for _, spec := range []string{"blocked:1", "blocked:2.5", "blocked:4", "blocked:6", "blocked:8", "blocked:9.6", "blocked:12", "blocked:14", "blocked:16"} {
+	for _, spec := range []string{"blocked:1", "blocked:2.5", "blocked:4", "blocked:6", "blocked:8", "blocked:9.6",
+		"blocked:12", "blocked:14", "blocked:16"} {
 		filtertest.MatchesTheory(t, spec, 300_000, 1_000_000)
 	}
 	for _, n := range []int{10, 52, 103, 1000} { // one line, two lines, few lines
@@ -65,7 +67,8 @@ func TestUnmixedHashesDoNoHarm(t *testing.T) {
 
 func TestRates(t *testing.T) {
 	filtertest.Means(t, map[string]string{
-		"blocked:010.500": "blocked:10.5", "blocked:rate=0.01": "blocked:9.918", "blocked:rate=0.001": "blocked:15.546", "blocked:rate=0.5": "blocked:1.443",
+		"blocked:010.500": "blocked:10.5", "blocked:rate=0.01": "blocked:9.918",
+		"blocked:rate=0.001": "blocked:15.546", "blocked:rate=0.5": "blocked:1.443",
 	})
 	filtertest.RatesFall(t, "blocked", 32)
 	filtertest.LeastBitsKeepRates(t, "blocked:", "", 0.5, 0.3, 0.1, 0.01, 0.001, 0.0001, 0.00002)

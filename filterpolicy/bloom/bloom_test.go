@@ -24,7 +24,8 @@ func TestGolden(t *testing.T) {
 func TestRateIsTheTextbooks(t *testing.T) {
 	filtertest.MatchesTheory(t, "bloom:10", 1000, 1_000_000)
 	filtertest.MatchesTheory(t, "bloom:10", 1_000_000, 2_000_000)
-	for _, spec := range []string{"bloom:1", "bloom:2.5", "bloom:5", "bloom:8", "bloom:9.6", "bloom:12", "bloom:16", "bloom:20"} {
+	for _, spec := range []string{"bloom:1", "bloom:2.5", "bloom:5", "bloom:8", "bloom:9.6", "bloom:12", "bloom:16",
+		"bloom:20"} {
 		filtertest.MatchesTheory(t, spec, 20_000, 1_000_000)
 	}
 }
@@ -45,7 +46,8 @@ func TestExpectedKnowsTheTextbook(t *testing.T) {
 
 func TestRates(t *testing.T) {
 	filtertest.Means(t, map[string]string{
-		"bloom:010.500": "bloom:10.5", "bloom:rate=0.01": "bloom:9.593", "bloom:rate=0.001": "bloom:14.378", "bloom:rate=0.5": "bloom:1.443",
+		"bloom:010.500": "bloom:10.5", "bloom:rate=0.01": "bloom:9.593", "bloom:rate=0.001": "bloom:14.378",
+		"bloom:rate=0.5": "bloom:1.443",
 	})
 	filtertest.RatesFall(t, "bloom", 64)
 	filtertest.LeastBitsKeepRates(t, "bloom:", "", 0.5, 0.3, 0.1, 0.01, 0.001, 1e-6, 1e-9, 1e-13)

@@ -53,7 +53,8 @@ func (s *Set) load(payload []byte) error {
 	keys, capacity := binary.LittleEndian.Uint64(payload), binary.LittleEndian.Uint64(payload[8:])
 	probes := binary.LittleEndian.Uint64(payload[16:])
 	if keys > math.MaxInt/2 || capacity < 1 || capacity > sizing.MaxKeys || probes < 1 || probes > maxProbes {
-		return envelope.Corruptf("a bloom set of %d keys, made for %d, with %d probes cannot be", keys, capacity, probes)
+		return envelope.Corruptf("a bloom set of %d keys, made for %d, with %d probes cannot be", keys, capacity,
+			probes)
 	}
 	*s = Set{payload[setHeadLen:], int(probes), int(keys), int(capacity)}
 	return nil

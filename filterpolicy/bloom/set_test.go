@@ -85,7 +85,8 @@ func TestMerge(t *testing.T) {
 	for i := range uint64(1500) {
 		require.True(t, a.ContainsHash(settest.Hash(1, i)))
 	}
-	require.ErrorContains(t, a.Merge(family.New(t, 3000, 0.01)), "cannot be merged: make both for the same capacity and rate")
+	require.ErrorContains(t, a.Merge(family.New(t, 3000, 0.01)),
+		"cannot be merged: make both for the same capacity and rate")
 	require.ErrorContains(t, a.Merge(&bloom.Set{}), "cannot be merged")
 	require.NoError(t, new(bloom.Set).Merge(&bloom.Set{}))
 }
@@ -137,7 +138,8 @@ func ExampleSet() {
 			fmt.Println("new:", word)
 		}
 	}
-	fmt.Printf("%d keys, %.1f bits for each of %d\n", seen.Len(), float64(8*seen.Size())/float64(seen.Cap()), seen.Cap())
+	fmt.Printf("%d keys, %.1f bits for each of %d\n", seen.Len(), float64(8*seen.Size())/float64(seen.Cap()),
+		seen.Cap())
 	// Output:
 	// true false
 	// new: plum

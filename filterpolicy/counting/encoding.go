@@ -58,12 +58,14 @@ func (s *Set) load(payload []byte) error {
 	probes, width := shape&0xff, shape>>8
 	if keys > math.MaxInt/2 || capacity < 1 || capacity > sizing.MaxKeys || slice < 1 ||
 		probes < 1 || probes > sizing.MaxProbes || (width != 4 && width != 8) {
-		return envelope.Corruptf("a counting set of %d keys, made for %d, with %d slices of %d counters cannot be", keys, capacity, probes, slice)
+		return envelope.Corruptf("a counting set of %d keys, made for %d, with %d slices of %d counters cannot be",
+			keys, capacity, probes, slice)
 	}
 	c := counters{payload[headLen:], width == 4}
 	hi, n := bits.Mul64(slice, probes)
 	if hi != 0 || n > math.MaxInt || cellsLen(n, c.narrow) != uint64(len(c.cells)) {
-		return envelope.Corruptf("%d bytes do not hold %d slices of %d counters of %d bits", len(c.cells), probes, slice, width)
+		return envelope.Corruptf("%d bytes do not hold %d slices of %d counters of %d bits", len(c.cells), probes,
+			slice, width)
 	}
 	if c.narrow && n%2 != 0 && c.get(n) != 0 {
 		return envelope.Corruptf("the half byte after the last counter is not zero")

@@ -170,7 +170,8 @@ func TestAgainstAMultiset(t *testing.T) {
 
 func TestMerge(t *testing.T) {
 	for _, width := range []int{4, 8} {
-		a, b, both := families[width].New(t, 100, 0.01), families[width].New(t, 100, 0.01), families[width].New(t, 100, 0.01)
+		a, b, both := families[width].New(t, 100, 0.01), families[width].New(t, 100, 0.01),
+			families[width].New(t, 100, 0.01)
 		for i := range uint64(300) {
 			h := settest.Hash(1, i%37)
 			both.AddHash(h)
@@ -224,11 +225,13 @@ func TestForgedSetsAreRefused(t *testing.T) {
 }
 
 func TestHostileSets(t *testing.T) {
-	settest.Hostile(t, families[4].Zero, 0, settest.Bytes(t, families[4].Filled(t, 10, 0.01)), settest.Bytes(t, families[8].Filled(t, 10, 0.01)))
+	settest.Hostile(t, families[4].Zero, 0, settest.Bytes(t, families[4].Filled(t, 10, 0.01)),
+		settest.Bytes(t, families[8].Filled(t, 10, 0.01)))
 }
 
 func FuzzSet(f *testing.F) {
-	seeds := [][]byte{settest.Bytes(f, families[4].Filled(f, 10, 0.01)), settest.Bytes(f, families[8].Filled(f, 10, 0.01))}
+	seeds := [][]byte{settest.Bytes(f, families[4].Filled(f, 10, 0.01)),
+		settest.Bytes(f, families[8].Filled(f, 10, 0.01))}
 	settest.Fuzz(f, families[4].Zero, func(tb testing.TB, s *counting.Set) {
 		tb.Helper()
 		for i := range uint64(4) {

@@ -21,14 +21,16 @@ func TestSuite(t *testing.T) {
 }
 
 func TestGolden(t *testing.T) {
-	filtertest.Golden(t, "cuckoo:12", "cuckoo:4,2", "cuckoo:4", "cuckoo:4,8", "cuckoo:8,2", "cuckoo:8", "cuckoo:8,8", "cuckoo:12,2", "cuckoo:12,8",
+	filtertest.Golden(t, "cuckoo:12", "cuckoo:4,2", "cuckoo:4", "cuckoo:4,8", "cuckoo:8,2", "cuckoo:8", "cuckoo:8,8",
+		"cuckoo:12,2", "cuckoo:12,8",
 		"cuckoo:16", "cuckoo:17", "cuckoo:31,2", "cuckoo:32,2", "cuckoo:32", "cuckoo:32,8")
 }
 
 func TestRateIsTheories(t *testing.T) {
 	filtertest.MatchesTheory(t, "cuckoo:12", 1_000_000, 4_000_000)
 	for _, spec := range []string{
-		"cuckoo:4,2", "cuckoo:4", "cuckoo:4,8", "cuckoo:6", "cuckoo:7,8", "cuckoo:8,2", "cuckoo:8", "cuckoo:8,8", "cuckoo:10", "cuckoo:12,2",
+		"cuckoo:4,2", "cuckoo:4", "cuckoo:4,8", "cuckoo:6", "cuckoo:7,8", "cuckoo:8,2", "cuckoo:8", "cuckoo:8,8",
+		"cuckoo:10", "cuckoo:12,2",
 		"cuckoo:12,8", "cuckoo:16",
 	} {
 		filtertest.MatchesTheory(t, spec, 50_000, 1_000_000)
@@ -61,9 +63,12 @@ func TestManyDuplicatesCostNothing(t *testing.T) {
 // bits.
 func TestRates(t *testing.T) {
 	filtertest.Means(t, map[string]string{
-		"cuckoo:012,4": "cuckoo:12", "cuckoo:rate=0.001": "cuckoo:13", "cuckoo:rate=0.002": "cuckoo:12", "cuckoo:rate=0.001,4": "cuckoo:13",
-		"cuckoo:rate=0.001,2": "cuckoo:12,2", "cuckoo:rate=0.001,8": "cuckoo:14,8", "cuckoo:rate=0.001,4,semisort": "cuckoo:13,4,semisort",
-		"cuckoo:rate=0.5": "cuckoo:4", "cuckoo:rate=0.5,8": "cuckoo:5,8", "cuckoo:rate=0.5,4,semisort": "cuckoo:5,4,semisort",
+		"cuckoo:012,4": "cuckoo:12", "cuckoo:rate=0.001": "cuckoo:13", "cuckoo:rate=0.002": "cuckoo:12",
+		"cuckoo:rate=0.001,4": "cuckoo:13",
+		"cuckoo:rate=0.001,2": "cuckoo:12,2", "cuckoo:rate=0.001,8": "cuckoo:14,8",
+		"cuckoo:rate=0.001,4,semisort": "cuckoo:13,4,semisort",
+		"cuckoo:rate=0.5":              "cuckoo:4", "cuckoo:rate=0.5,8": "cuckoo:5,8",
+		"cuckoo:rate=0.5,4,semisort": "cuckoo:5,4,semisort",
 	})
 	for _, slots := range []string{"", ",2", ",8", ",4,semisort"} {
 		filtertest.LeastBitsKeepRates(t, "cuckoo:", slots, 0.5, 0.1, 0.01, 0.001, 1e-6, 1e-8)

@@ -106,10 +106,12 @@ func TestSortedBucketsAgreeWithPlainOnes(t *testing.T) {
 				own := plain.at(bucket, slot)
 				for _, fingerprint := range []uint64{
 					own, own ^ 1, own ^ 8, own ^ 16, own ^ 1<<(bits-1), own + 16,
-					own&15 | random.Uint64N(plain.values)&^15, own&^15 | random.Uint64N(16), random.Uint64N(plain.values),
+					own&15 | random.Uint64N(plain.values)&^15, own&^15 | random.Uint64N(16),
+					random.Uint64N(plain.values),
 				} {
 					if fingerprint &= plain.values; fingerprint != 0 {
-						require.Equal(t, plain.has(bucket, fingerprint), s.has(cells, bucket, fingerprint), "%d bits, bucket %d, %#x", bits, bucket, fingerprint)
+						require.Equal(t, plain.has(bucket, fingerprint), s.has(cells, bucket, fingerprint),
+							"%d bits, bucket %d, %#x", bits, bucket, fingerprint)
 					}
 				}
 			}

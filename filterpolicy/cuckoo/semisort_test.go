@@ -11,7 +11,8 @@ import (
 )
 
 // semisorted are specs with the fewest and the most bits, and some between.
-var semisorted = []string{"cuckoo:5,4,semisort", "cuckoo:6,4,semisort", "cuckoo:8,4,semisort", "cuckoo:17,4,semisort", "cuckoo:32,4,semisort"}
+var semisorted = []string{"cuckoo:5,4,semisort", "cuckoo:6,4,semisort", "cuckoo:8,4,semisort", "cuckoo:17,4,semisort",
+	"cuckoo:32,4,semisort"}
 
 func TestSemisortSuite(t *testing.T) {
 	filtertest.Suite(t, "cuckoo:12,4,semisort", 200_000)
@@ -35,13 +36,15 @@ func TestSemisortRateIsTheories(t *testing.T) {
 // slot, and more than a bit per key since some slots are empty.
 func TestSemisortSavesABitPerKey(t *testing.T) {
 	const n = 20_000
-	for plain, sorted := range map[string]string{"cuckoo:5": "cuckoo:5,4,semisort", "cuckoo:12": "cuckoo:12,4,semisort", "cuckoo:32": "cuckoo:32,4,semisort"} {
+	for plain, sorted := range map[string]string{"cuckoo:5": "cuckoo:5,4,semisort",
+		"cuckoo:12": "cuckoo:12,4,semisort", "cuckoo:32": "cuckoo:32,4,semisort"} {
 		without := 8 * float64(len(filtertest.Build(t, plain, filtertest.Good(1), n))) / n
 		with := 8 * float64(len(filtertest.Build(t, sorted, filtertest.Good(1), n))) / n
 		t.Logf("%s: %.3f bits per key, plain %.3f", sorted, with, without)
 		require.InDelta(t, 1/0.95, without-with, 0.001, sorted)
 
-		a, b := filterpolicy.Expected(filtertest.Policy(t, plain), n), filterpolicy.Expected(filtertest.Policy(t, sorted), n)
+		a, b := filterpolicy.Expected(filtertest.Policy(t, plain), n),
+			filterpolicy.Expected(filtertest.Policy(t, sorted), n)
 		require.InDelta(t, without-with, a.BitsPerKey-b.BitsPerKey, 1e-9)
 		require.InDelta(t, a.FPR, b.FPR, 0)
 	}

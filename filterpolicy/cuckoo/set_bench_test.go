@@ -13,7 +13,8 @@ import (
 func benchmarkSet(b *testing.B, run func(b *testing.B, s *cuckoo.Set, at func(uint64) uint64, n uint64)) {
 	b.Helper()
 	for _, n := range []uint64{10_000, 1_000_000} {
-		for _, o := range []cuckoo.Options{{Bits: 8, Slots: 4}, {Bits: 12, Slots: 2}, {Bits: 12, Slots: 4}, {Bits: 12, Slots: 8}, {Bits: 16, Slots: 4}} {
+		for _, o := range []cuckoo.Options{{Bits: 8, Slots: 4}, {Bits: 12, Slots: 2}, {Bits: 12, Slots: 4},
+			{Bits: 12, Slots: 8}, {Bits: 16, Slots: 4}} {
 			name := fmt.Sprintf("keys=%d/bits=%d/slots=%d", n, o.Bits, o.Slots)
 			b.Run(name, func(b *testing.B) {
 				s := newSet(b, int(n), 0, o)

@@ -16,7 +16,8 @@ func (s *Set) load(payload []byte) error {
 	}
 	tables := binary.LittleEndian.Uint32(head[4:])
 	d := Set{options: layout{head[0], head[1], head[2]}}
-	if shapeOf(uint32(d.options.bits), uint32(d.options.slots)) == nil || d.options.grow > maxGrow || head[3] > 1 || tables == 0 || tables > maxBits {
+	if shapeOf(uint32(d.options.bits), uint32(d.options.slots)) == nil || d.options.grow > maxGrow || head[3] > 1 ||
+		tables == 0 || tables > maxBits {
 		return envelope.Corruptf("no cuckoo set has parameters % x", head)
 	}
 	for range tables {
@@ -73,14 +74,16 @@ func (o layout) decodeLayer(in *input) (layer, error) {
 	buckets, bits, extras := le.Uint64(head), le.Uint32(head[36:]), le.Uint64(head[40:])
 	shape := shapeOf(bits, uint32(o.slots))
 	if shape == nil || bits < uint32(o.bits) || buckets == 0 || buckets%2 != 0 {
-		return layer{}, envelope.Corruptf("no table has %d buckets of %d fingerprints of %d bits", buckets, o.slots, bits)
+		return layer{}, envelope.Corruptf("no table has %d buckets of %d fingerprints of %d bits", buckets, o.slots,
+			bits)
 	}
 	// A bucket has at least a byte, so that size does not wrap.
 	if buckets > uint64(len(in.rest)) || shape.size(buckets) > uint64(len(in.rest)) {
 		return layer{}, errShort
 	}
 	cells := in.take(shape.size(buckets))
-	l := layer{table: table{shape, cells, buckets, bits - uint32(o.bits)}, used: le.Uint64(head[8:]), groups: le.Uint64(head[16:])}
+	l := layer{table: table{shape, cells, buckets, bits - uint32(o.bits)}, used: le.Uint64(head[8:]),
+		groups: le.Uint64(head[16:])}
 	if err := l.decodeVictim(le.Uint64(head[24:]), uint64(le.Uint32(head[32:]))); err != nil {
 		return layer{}, err
 	}
@@ -98,7 +101,8 @@ func (l *layer) decodeVictim(bucket, fingerprint uint64) error {
 	switch {
 	case fingerprint == 0 && bucket == 0:
 	case fingerprint == 0 || fingerprint > l.values || bucket >= l.buckets:
-		return envelope.Corruptf("fingerprint %d of bucket %d is no victim of %d buckets", fingerprint, bucket, l.buckets)
+		return envelope.Corruptf("fingerprint %d of bucket %d is no victim of %d buckets", fingerprint, bucket,
+			l.buckets)
 	default:
 		l.victim = place{fingerprint, bucket, l.other(fingerprint, bucket)}
 	}
@@ -141,7 +145,8 @@ func (l *layer) decodeExtra(records []byte) error {
 		}
 		p := place{c.fingerprint, c.bucket, l.other(c.fingerprint, c.bucket)}
 		if p.class() != c || !l.holds(p) || copies == 0 {
-			return envelope.Corruptf("fingerprint %d of bucket %d cannot have %d more copies", c.fingerprint, c.bucket, copies)
+			return envelope.Corruptf("fingerprint %d of bucket %d cannot have %d more copies", c.fingerprint,
+				c.bucket, copies)
 		}
 		if l.extra == nil {
 			l.extra = map[class]uint32{}

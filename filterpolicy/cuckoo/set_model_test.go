@@ -172,7 +172,8 @@ func FuzzSet(f *testing.F) {
 	}
 	f.Add(byte(0), byte(1), slices.Repeat([]byte{7}, 20))
 	f.Fuzz(func(t *testing.T, shape, grow byte, ops []byte) {
-		w := newTwin(t, 1+int(shape>>4), Options{Slots: 2 << (shape % 3), Bits: minBits + int(shape%5), Grow: int(grow % 3), Guard: grow&4 != 0})
+		w := newTwin(t, 1+int(shape>>4),
+			Options{Slots: 2 << (shape % 3), Bits: minBits + int(shape%5), Grow: int(grow % 3), Guard: grow&4 != 0})
 		for _, op := range ops[:min(len(ops), 400)] {
 			switch h := uint64(op & 63); {
 			case op>>6 < 2:

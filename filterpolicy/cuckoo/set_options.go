@@ -63,7 +63,8 @@ func New(n int, rate float64, opts *Options) (*Set, error) {
 	}
 	switch {
 	case o.Bits > maxBits:
-		return nil, fmt.Errorf("cuckoo: a rate of %g needs fingerprints of more than %d bits; ask for at least 1e-8", rate, maxBits)
+		return nil, fmt.Errorf("cuckoo: a rate of %g needs fingerprints of more than %d bits; ask for at least 1e-8",
+			rate, maxBits)
 	case o.Bits == maxBits && o.Grow != 0:
 		return nil, fmt.Errorf("cuckoo: fingerprints of %d bits leave none to grow by; use fewer, a higher rate, or no Options.Grow", maxBits)
 	}

@@ -325,9 +325,11 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 		{10, 0.01, cuckoo.Options{Slots: 3}, "cuckoo: Options.Slots must be 2, 4 or 8, not 3"},
 		{10, 0, cuckoo.Options{Bits: 3}, "cuckoo: Options.Bits must be 4 to 32, not 3"},
 		{10, 0, cuckoo.Options{Bits: 33}, "cuckoo: Options.Bits must be 4 to 32, not 33"},
-		{10, 0.01, cuckoo.Options{Bits: 8}, "cuckoo: a rate and Options.Bits were given; one follows from the other, set one to 0"},
+		{10, 0.01, cuckoo.Options{Bits: 8},
+			"cuckoo: a rate and Options.Bits were given; one follows from the other, set one to 0"},
 		{10, 0.01, cuckoo.Options{Grow: 9}, "cuckoo: Options.Grow must be 0 to 8, not 9"},
-		{10, 0, cuckoo.Options{Bits: 32, Grow: 1}, "cuckoo: fingerprints of 32 bits leave none to grow by; use fewer, a higher rate, or no Options.Grow"},
+		{10, 0, cuckoo.Options{Bits: 32, Grow: 1},
+			"cuckoo: fingerprints of 32 bits leave none to grow by; use fewer, a higher rate, or no Options.Grow"},
 	} {
 		_, err := cuckoo.New(c.n, c.rate, &c.o)
 		require.EqualError(t, err, c.want)

@@ -64,7 +64,8 @@ func TestTableAgreesWithASlice(t *testing.T) {
 func TestOtherIsAnInvolutionWithoutFixedPoints(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {
-		some := table{shape: shapeOf(12, 4), buckets: 2 * (1 + random.Uint64N(1<<random.IntN(40))), seed: random.Uint32()}
+		some := table{shape: shapeOf(12, 4), buckets: 2 * (1 + random.Uint64N(1<<random.IntN(40))),
+			seed: random.Uint32()}
 		fingerprint, i := some.locate(random.Uint64())
 		j := some.other(fingerprint, i)
 		require.Less(t, i, some.buckets)
@@ -92,7 +93,8 @@ func TestShapesFitTheirLoads(t *testing.T) {
 			require.LessOrEqual(t, last+8, s.size(buckets), "%s", p)
 		}
 	})
-	for _, p := range [][2]uint32{{0, 4}, {3, 4}, {33, 4}, {12, 0}, {12, 1}, {12, 3}, {12, 5}, {12, 9}, {12, 256 + 4}, {256 + 12, 4}} {
+	for _, p := range [][2]uint32{{0, 4}, {3, 4}, {33, 4}, {12, 0}, {12, 1}, {12, 3}, {12, 5}, {12, 9}, {12, 256 + 4},
+		{256 + 12, 4}} {
 		require.Nil(t, shapeOf(p[0], p[1]), "%v", p)
 	}
 }

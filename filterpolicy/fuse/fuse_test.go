@@ -13,19 +13,22 @@ import (
 func TestSuite(t *testing.T) {
 	filtertest.Suite(t, "fuse:8", 300_000)
 	filtertest.Suite(t, "fuse:9,4", 100_000)
-	for _, spec := range []string{"fuse:4", "fuse:7", "fuse:16", "fuse:17", "fuse:31", "fuse:32", "fuse:4,4", "fuse:8,4", "fuse:16,4", "fuse:32,4"} {
+	for _, spec := range []string{"fuse:4", "fuse:7", "fuse:16", "fuse:17", "fuse:31", "fuse:32", "fuse:4,4",
+		"fuse:8,4", "fuse:16,4", "fuse:32,4"} {
 		filtertest.Suite(t, spec, 5000)
 	}
 }
 
 func TestGolden(t *testing.T) {
-	filtertest.Golden(t, "fuse:8", "fuse:4", "fuse:7", "fuse:16", "fuse:17", "fuse:31", "fuse:32", "fuse:4,4", "fuse:8,4", "fuse:9,4", "fuse:16,4", "fuse:32,4")
+	filtertest.Golden(t, "fuse:8", "fuse:4", "fuse:7", "fuse:16", "fuse:17", "fuse:31", "fuse:32", "fuse:4,4",
+		"fuse:8,4", "fuse:9,4", "fuse:16,4", "fuse:32,4")
 }
 
 func TestRateIsTheories(t *testing.T) {
 	filtertest.MatchesTheory(t, "fuse:8", 1_000_000, 4_000_000)
 	filtertest.MatchesTheory(t, "fuse:8,4", 1_000_000, 2_000_000)
-	for _, spec := range []string{"fuse:4", "fuse:5", "fuse:7", "fuse:9", "fuse:10", "fuse:12", "fuse:16", "fuse:4,4", "fuse:6,4", "fuse:11,4", "fuse:16,4"} {
+	for _, spec := range []string{"fuse:4", "fuse:5", "fuse:7", "fuse:9", "fuse:10", "fuse:12", "fuse:16", "fuse:4,4",
+		"fuse:6,4", "fuse:11,4", "fuse:16,4"} {
 		filtertest.MatchesTheory(t, spec, 50_000, 1_000_000)
 	}
 }
@@ -59,8 +62,9 @@ func TestUnmixedHashesDoNoHarm(t *testing.T) {
 // A rate is the fewest bits that keep it, and from then on those bits.
 func TestRateMeansBits(t *testing.T) {
 	filtertest.Means(t, map[string]string{
-		"fuse:rate=0.004": "fuse:8", "fuse:rate=0.00390625": "fuse:8", "fuse:rate=0.0039": "fuse:9", "fuse:rate=0.01,4": "fuse:7,4",
-		"fuse:rate=0.5": "fuse:4", "fuse:rate=0.000000001": "fuse:30", "fuse:8,3": "fuse:8", "fuse:08,4": "fuse:8,4",
+		"fuse:rate=0.004": "fuse:8", "fuse:rate=0.00390625": "fuse:8", "fuse:rate=0.0039": "fuse:9",
+		"fuse:rate=0.01,4": "fuse:7,4",
+		"fuse:rate=0.5":    "fuse:4", "fuse:rate=0.000000001": "fuse:30", "fuse:8,3": "fuse:8", "fuse:08,4": "fuse:8,4",
 	})
 	filtertest.LeastBitsKeepRates(t, "fuse:", "", 0.5, 0.0625, 0.01, 0.004, 1e-6, 1e-9)
 	filtertest.LeastBitsKeepRates(t, "fuse:", ",4", 0.5, 0.01, 1e-9)

@@ -84,5 +84,6 @@ func row(t *testing.T, arity int, n uint64) string {
 	cells, segment := fuse.Shape(arity, n)
 	good := firstAttempts(t, arity, n, int(min(200, max(5, 300_000/n))))
 	require.GreaterOrEqual(t, good, 0.5, "%d places, %d keys", arity, n)
-	return fmt.Sprintf("| %d | %d | %d | %.3f | %.0f %% | %.3f |\n", arity, n, segment, float64(cells)/float64(n), 100*good, published(arity, n))
+	return fmt.Sprintf("| %d | %d | %d | %.3f | %.0f %% | %.3f |\n", arity, n, segment, float64(cells)/float64(n),
+		100*good, published(arity, n))
 }

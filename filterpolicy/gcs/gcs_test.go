@@ -24,7 +24,8 @@ func TestGolden(t *testing.T) {
 
 // What the family is for: codes and index within 1.6 bits of the information-theoretic bound.
 func TestBitsAreNearTheBound(t *testing.T) {
-	for _, spec := range []string{"gcs:3", "gcs:5.5", "gcs:rate=0.01", "gcs:7", "gcs:7.5", "gcs:rate=0.001", "gcs:16", "gcs:24"} {
+	for _, spec := range []string{"gcs:3", "gcs:5.5", "gcs:rate=0.01", "gcs:7", "gcs:7.5", "gcs:rate=0.001", "gcs:16",
+		"gcs:24"} {
 		for _, n := range filtertest.Affordable(10_000, 100_000, 1_000_000) {
 			bound := -math.Log2(filterpolicy.Expected(filtertest.Policy(t, spec), n).FPR)
 			got := filtertest.BitsPerKey(t, spec, filtertest.Good(1), n)
@@ -77,7 +78,8 @@ func TestDuplicatesCostNothing(t *testing.T) { filtertest.DuplicatesAreFree(t, "
 
 func TestRates(t *testing.T) {
 	filtertest.Means(t, map[string]string{
-		"gcs:07.500": "gcs:7.5", "gcs:rate=0.01": "gcs:6.644", "gcs:rate=0.5": "gcs:1", "gcs:rate=0.0078125": "gcs:7", "gcs:rate=0.001": "gcs:9.966",
+		"gcs:07.500": "gcs:7.5", "gcs:rate=0.01": "gcs:6.644", "gcs:rate=0.5": "gcs:1", "gcs:rate=0.0078125": "gcs:7",
+		"gcs:rate=0.001":                "gcs:9.966",
 		"gcs:rate=0.000000000232830644": "gcs:32",
 	})
 	filtertest.KeepsRates(t, "gcs:", "", 0.5, 0.35, 0.1, 0.01, 0.0078125, 0.001, 1e-6, 1e-9)

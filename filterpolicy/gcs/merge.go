@@ -38,7 +38,8 @@ func Merge(dst []byte, a, b *Filter) ([]byte, error) {
 	case a.buckets == 0:
 		return d.Seal(dst, len(dst), frame.GCS), nil
 	case b.buckets != 0 && g != geometry{b.buckets, b.width, b.code.divisor}:
-		return dst, fmt.Errorf("%w: %d buckets of %d values and %d of %d", ErrUnlike, a.buckets, a.width, b.buckets, b.width)
+		return dst, fmt.Errorf("%w: %d buckets of %d values and %d of %d", ErrUnlike, a.buckets, a.width, b.buckets,
+			b.width)
 	}
 	if high, _ := bits.Mul64(a.buckets, a.width); high != 0 {
 		return dst, frame.Corruptf("%d buckets of %d values are more than a hash can have", a.buckets, a.width)

@@ -161,10 +161,20 @@ func BenchmarkAgainstPebble(b *testing.B) {
 						keys  []byte
 						probe func(key []byte) bool
 					}{
-						{"pebble", keys, func(key []byte) bool { return all[0].pebble.MayContain(pebble.TableFilter, pebbles, key) }},
-						{"bytes", keys, func(key []byte) bool { return r.pebble.MayContain(pebble.TableFilter, data, key) }},
+						{"pebble", keys,
+							func(key []byte) bool {
+								return all[0].pebble.MayContain(pebble.TableFilter, pebbles,
+									key)
+							}},
+						{"bytes", keys, func(key []byte) bool {
+							return r.pebble.MayContain(pebble.TableFilter, data,
+								key)
+						}},
 						{"filter", keys, func(key []byte) bool { return f.MayContainHash(filterpolicy.Hash(key)) }},
-						{"hash", known, func(key []byte) bool { return f.MayContainHash(binary.LittleEndian.Uint64(key)) }},
+						{"hash", known, func(
+							key []byte) bool {
+							return f.MayContainHash(binary.LittleEndian.Uint64(key))
+						}},
 					}
 					var fastest [4]float64
 					for b.Loop() {

@@ -26,7 +26,8 @@ func history(t *testing.T, seed uint64, name string, policy pebble.FilterPolicy)
 	t.Helper()
 	format := metamorphic.TestkeysKeyFormat
 	random := rand.New(rand.NewPCG(0, seed))
-	o := metamorphic.RandomOptions(random, format, metamorphic.RandomOptionsCfg{NoRemoteStorage: true, NoWALFailover: true})
+	o := metamorphic.RandomOptions(random, format,
+		metamorphic.RandomOptionsCfg{NoRemoteStorage: true, NoWALFailover: true})
 	ops := metamorphic.GenerateOps(random, 2000, format, metamorphic.DefaultOpConfig())
 	o.Threads = 1
 	o.Opts.MemTableSize = 32 << 10 // tables, and so filters, from so few operations

@@ -32,7 +32,8 @@ func (m *machine) reopen() {
 	if m.db != nil {
 		closed(m.t, m.db)
 	}
-	all := []string{"none", "bloom:1", "bloom:10", "blocked:2", "blocked:10", "blocked:16", "cuckoo:4,2", "cuckoo:12", "cuckoo:12,8"}
+	all := []string{"none", "bloom:1", "bloom:10", "blocked:2", "blocked:10", "blocked:16", "cuckoo:4,2", "cuckoo:12",
+		"cuckoo:12,8"}
 	policy := filtertest.Policy(m.t, all[m.random.IntN(len(all))])
 	m.db = open(m.t, m.fs, pebblefilter.New(policy), func(o *pebble.Options) {
 		o.DisableAutomaticCompactions = false

@@ -17,7 +17,8 @@ var specs = []string{"bloom:10", "blocked:10", "cuckoo:12"}
 
 func TestNamesAreOfFamilies(t *testing.T) {
 	for spec, name := range map[string]string{
-		"bloom:10": "siftkv.bloom", "bloom:5": "siftkv.bloom", "blocked:9.6": "siftkv.blocked", "cuckoo:4,8": "siftkv.cuckoo",
+		"bloom:10": "siftkv.bloom", "bloom:5": "siftkv.bloom", "blocked:9.6": "siftkv.blocked",
+		"cuckoo:4,8": "siftkv.cuckoo",
 	} {
 		require.Equal(t, name, pebblefilter.New(filtertest.Policy(t, spec)).Name())
 	}
@@ -190,7 +191,8 @@ func byPrefix() *pebble.Comparer {
 func TestPrefixesInTheLastLevel(t *testing.T) {
 	for _, spec := range specs {
 		t.Run(spec, func(t *testing.T) {
-			db := open(t, vfs.NewMem(), pebblefilter.New(filtertest.Policy(t, spec)), func(o *pebble.Options) { o.Comparer = byPrefix() })
+			db := open(t, vfs.NewMem(), pebblefilter.New(filtertest.Policy(t, spec)),
+				func(o *pebble.Options) { o.Comparer = byPrefix() })
 			defer closed(t, db)
 			for i := range 1000 {
 				for version := range 3 {

@@ -114,7 +114,8 @@ func TestOtherInterfaces(t *testing.T) {
 			return err
 		},
 		"TableFilterDecoder": func() error {
-			_, err := pebbletablefilter.New(func(any) any { return nil }, func(error) family { return family(strconv.Itoa(1)) })
+			_, err := pebbletablefilter.New(func(any) any { return nil },
+				func(error) family { return family(strconv.Itoa(1)) })
 			return err
 		},
 	} {

@@ -18,7 +18,8 @@ type encoder struct {
 
 // encode appends the table of ascending values to dst, each value once, and returns it with
 // the number of its blocks. False means that an offset is too large, or a value out of order.
-func encode(dst []byte, quotients, remainderBits uint64, values iter.Seq[uint64]) (data []byte, blocks uint64, ok bool) {
+func encode(dst []byte, quotients, remainderBits uint64, values iter.Seq[uint64]) (data []byte, blocks uint64,
+	ok bool) {
 	e := encoder{start: len(dst), dst: dst}
 	e.quotients, e.bits = quotients, remainderBits
 	e.extend((quotients + blockSlots - 1) / blockSlots)

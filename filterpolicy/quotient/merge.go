@@ -41,7 +41,8 @@ func Merge(dst []byte, a, b *Filter) ([]byte, error) {
 	case a.stored == 0:
 		return d.Seal(dst, start, frame.Quotient), nil
 	case b.stored != 0 && (a.values() != b.values() || a.seed != b.seed):
-		return dst, fmt.Errorf("%w: %d and %d values, seeds %d and %d", ErrUnlike, a.values(), b.values(), a.seed, b.seed)
+		return dst, fmt.Errorf("%w: %d and %d values, seeds %d and %d", ErrUnlike, a.values(), b.values(), a.seed,
+			b.seed)
 	}
 	values := union(a, b)
 	n, last := uint64(0), ^uint64(0)

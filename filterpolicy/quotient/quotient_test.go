@@ -14,7 +14,8 @@ import (
 
 func TestSuite(t *testing.T) {
 	filtertest.Suite(t, "quotient:7", 50_000)
-	for _, spec := range []string{"quotient:2", "quotient:3", "quotient:8", "quotient:13", "quotient:31", "quotient:32"} {
+	for _, spec := range []string{"quotient:2", "quotient:3", "quotient:8", "quotient:13", "quotient:31",
+		"quotient:32"} {
 		filtertest.Suite(t, spec, 5000)
 	}
 }
@@ -39,7 +40,8 @@ func TestBitsAreAsStated(t *testing.T) {
 func TestRateIsTheories(t *testing.T) {
 	const size = 0.0065 // a block more of ten thousand keys
 	filtertest.MatchesTheoryWithin(t, "quotient:7", 1_000_000, 2_000_000, size, 0.01)
-	for _, spec := range []string{"quotient:2", "quotient:3", "quotient:5", "quotient:8", "quotient:10", "quotient:13"} {
+	for _, spec := range []string{"quotient:2", "quotient:3", "quotient:5", "quotient:8", "quotient:10",
+		"quotient:13"} {
 		filtertest.MatchesTheoryWithin(t, spec, 50_000, 500_000, size, 0.01)
 	}
 }
@@ -124,7 +126,8 @@ func TestDuplicatesCostNothing(t *testing.T) { filtertest.DuplicatesAreFree(t, "
 
 func TestRates(t *testing.T) {
 	filtertest.Means(t, map[string]string{
-		"quotient:07": "quotient:7", "quotient:rate=0.01": "quotient:7", "quotient:rate=0.5": "quotient:2", "quotient:rate=0.0037": "quotient:9",
+		"quotient:07": "quotient:7", "quotient:rate=0.01": "quotient:7", "quotient:rate=0.5": "quotient:2",
+		"quotient:rate=0.0037":  "quotient:9",
 		"quotient:rate=0.00371": "quotient:8", "quotient:rate=0.00000000023": "quotient:32",
 	})
 	filtertest.LeastBitsKeepRates(t, "quotient:", "", 0.5, 0.2, 0.1, 0.01, 0.001, 1e-6, 1e-9)

@@ -81,7 +81,8 @@ func (s *Set) load(payload []byte) error {
 		return envelope.Corruptf("%d bytes are not a quotient set", len(payload))
 	}
 	le := binary.LittleEndian
-	quotients, stored, counted, shape := le.Uint64(payload), le.Uint64(payload[8:]), le.Uint64(payload[16:]), le.Uint64(payload[24:])
+	quotients, stored, counted, shape := le.Uint64(payload), le.Uint64(payload[8:]), le.Uint64(payload[16:]),
+		le.Uint64(payload[24:])
 	bits, floor := shape&0xff, shape>>8
 	if bits < mergedBits || bits > setBits || floor < mergedBits || floor > setBits ||
 		quotients == 0 || quotients > math.MaxUint64>>bits {
@@ -94,7 +95,8 @@ func (s *Set) load(payload []byte) error {
 	cells := rest[:uint64(len(rest))-counted*copyLen]
 	t := table{cells, uint64(len(cells)) / blockLen(bits), quotients, bits}
 	if uint64(len(cells))%blockLen(bits) != 0 || t.blocks < (quotients-1)/blockSlots+1 {
-		return envelope.Corruptf("%d bytes do not hold %d quotients with remainders of %d bits", len(cells), quotients, bits)
+		return envelope.Corruptf("%d bytes do not hold %d quotients with remainders of %d bits", len(cells),
+			quotients, bits)
 	}
 	d := Set{floor: floor, stored: stored}
 	if err := d.decodeTable(&t); err != nil {
@@ -119,7 +121,8 @@ func (s *Set) decodeTable(t *table) error {
 			}
 		}
 	}
-	if err := s.rebuild(t.quotients, t.bits, values); err != nil || n != s.stored || s.stored > maxLen || !bytes.Equal(s.cells, t.cells) {
+	if err := s.rebuild(t.quotients, t.bits, values); err != nil || n != s.stored || s.stored > maxLen ||
+		!bytes.Equal(s.cells, t.cells) {
 		return envelope.Corruptf("the blocks are not those of %d values in order", s.stored)
 	}
 	return nil

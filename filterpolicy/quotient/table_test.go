@@ -12,7 +12,8 @@ func TestSelectBitUndoesRank(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	words := []uint64{1, 1 << 63, ^uint64(0), 1<<63 | 1, 0x8080808080808080}
 	for range 1000 {
-		words = append(words, random.Uint64(), random.Uint64()&random.Uint64()&random.Uint64(), random.Uint64()|random.Uint64())
+		words = append(words, random.Uint64(), random.Uint64()&random.Uint64()&random.Uint64(),
+			random.Uint64()|random.Uint64())
 	}
 	for _, x := range words {
 		for n := range uint64(bits.OnesCount64(x)) {

@@ -13,7 +13,8 @@ import (
 
 func TestSuite(t *testing.T) {
 	filtertest.Suite(t, "ribbon:7", 100_000)
-	for _, spec := range []string{"ribbon:1", "ribbon:1.5", "ribbon:3.999", "ribbon:4", "ribbon:6.72", "ribbon:12", "ribbon:31.5", "ribbon:32"} {
+	for _, spec := range []string{"ribbon:1", "ribbon:1.5", "ribbon:3.999", "ribbon:4", "ribbon:6.72", "ribbon:12",
+		"ribbon:31.5", "ribbon:32"} {
 		filtertest.Suite(t, spec, 5000)
 	}
 }
@@ -51,7 +52,8 @@ func TestRateIsTheories(t *testing.T) {
 	const size = 0.01 // a block more of ten thousand keys
 	filtertest.MatchesTheoryWithin(t, "ribbon:7", 1_000_000, 4_000_000, size, 0.01)
 	filtertest.MatchesTheoryWithin(t, "ribbon:rate=0.01", 1_000_000, 4_000_000, size, 0.01)
-	for _, spec := range []string{"ribbon:1", "ribbon:1.25", "ribbon:3", "ribbon:4.5", "ribbon:5", "ribbon:6.001", "ribbon:9.999", "ribbon:12"} {
+	for _, spec := range []string{"ribbon:1", "ribbon:1.25", "ribbon:3", "ribbon:4.5", "ribbon:5", "ribbon:6.001",
+		"ribbon:9.999", "ribbon:12"} {
 		filtertest.MatchesTheoryWithin(t, spec, 50_000, 1_000_000, size, 0.01)
 	}
 }
@@ -59,9 +61,11 @@ func TestRateIsTheories(t *testing.T) {
 // The size is exact while there is one layer, and then within two blocks until these are
 // half a per cent; the rate is exact where all blocks have as many columns.
 func TestTheoryOfAnySize(t *testing.T) {
-	for spec, block := range map[string]float64{"ribbon:1": 8 * 1, "ribbon:1.5": 8 * 2, "ribbon:6.72": 8 * 7, "ribbon:7": 8 * 7, "ribbon:32": 8 * 32} {
+	for spec, block := range map[string]float64{"ribbon:1": 8 * 1, "ribbon:1.5": 8 * 2, "ribbon:6.72": 8 * 7,
+		"ribbon:7": 8 * 7, "ribbon:32": 8 * 32} {
 		filtertest.SizeMatchesTheory(t, spec, 0, 0, 1, 2, 3, 10, 60, 127, 128, 129, 300, 499, 500)
-		filtertest.SizeMatchesTheory(t, spec, 0.005, 2*(block+8), 501, 700, 1000, 1500, 2000, 5000, 9000, 9500, 10_000, 10_500, 20_000)
+		filtertest.SizeMatchesTheory(t, spec, 0.005, 2*(block+8), 501, 700, 1000, 1500, 2000, 5000, 9000, 9500,
+			10_000, 10_500, 20_000)
 	}
 	for _, n := range []int{1, 60, 300, 500} {
 		filtertest.AverageMatchesTheory(t, "ribbon:3", n, 0)
@@ -93,8 +97,9 @@ func TestDuplicatesCostNothing(t *testing.T) { filtertest.DuplicatesAreFree(t, "
 
 func TestRates(t *testing.T) {
 	filtertest.Means(t, map[string]string{
-		"ribbon:06.720": "ribbon:6.72", "ribbon:rate=0.01": "ribbon:6.72", "ribbon:rate=0.5": "ribbon:1", "ribbon:rate=0.0078125": "ribbon:7",
-		"ribbon:rate=0.001": "ribbon:9.976", "ribbon:rate=0.000000000232830644": "ribbon:32",
+		"ribbon:06.720": "ribbon:6.72", "ribbon:rate=0.01": "ribbon:6.72", "ribbon:rate=0.5": "ribbon:1",
+		"ribbon:rate=0.0078125": "ribbon:7",
+		"ribbon:rate=0.001":     "ribbon:9.976", "ribbon:rate=0.000000000232830644": "ribbon:32",
 	})
 	filtertest.LeastBitsKeepRates(t, "ribbon:", "", 0.5, 0.3, 0.1, 0.01, 0.0078125, 0.001, 1e-6, 1e-9)
 }

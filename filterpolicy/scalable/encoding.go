@@ -25,7 +25,8 @@ import (
 // Each layer has the capacity that follows from these numbers, and as many bytes as that
 // takes at least: a reader refuses another, or the next layer, which follows from them too,
 // could be any number of times as large as what was read.
-var format = envelope.Format{Family: envelope.Scalable, Version: 1, Made: "scalable.New", MaxPayload: headLen + maxLayers}
+var format = envelope.Format{Family: envelope.Scalable, Version: 1, Made: "scalable.New",
+	MaxPayload: headLen + maxLayers}
 
 const (
 	headLen = 40
@@ -64,11 +65,13 @@ func parse(head []byte) (sh shape, kinds []byte, err error) {
 	}
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(head[8*i:]) }
 	if word(3) > sizing.MaxKeys || word(4) > 1 {
-		return sh, nil, envelope.Corruptf("a scalable set that begins with %d keys and has flag %d cannot be", word(3), word(4))
+		return sh, nil, envelope.Corruptf("a scalable set that begins with %d keys and has flag %d cannot be",
+			word(3), word(4))
 	}
 	sh = shape{
-		rate: math.Float64frombits(word(0)), tightening: math.Float64frombits(word(1)), growth: math.Float64frombits(word(2)),
-		first: int(word(3)), blocked: word(4) == 1,
+		rate: math.Float64frombits(word(0)), tightening: math.Float64frombits(word(1)),
+		growth: math.Float64frombits(word(2)),
+		first:  int(word(3)), blocked: word(4) == 1,
 	}
 	if err := sh.check(); err != nil {
 		return sh, nil, envelope.Corruptf("a set that cannot be: %v", err)
@@ -111,7 +114,8 @@ func (s *Set) ReadFrom(r io.Reader) (n int64, err error) {
 			return n, envelope.Corruptf("layer %d was made for %d keys, and must have been for %d", i, l.Cap(), want)
 		}
 		if l.Size() < sh.leastSize(i) {
-			return n, envelope.Corruptf("layer %d has %d bytes, and cannot hold %d keys at the promised rate", i, l.Size(), l.Cap())
+			return n, envelope.Corruptf("layer %d has %d bytes, and cannot hold %d keys at the promised rate", i,
+				l.Size(), l.Cap())
 		}
 		layers = append(layers, l)
 	}

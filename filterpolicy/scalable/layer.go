@@ -68,7 +68,8 @@ func (sh shape) newLayer(i int) (layer, error) {
 	n, rate := sh.layerKeys(i), sh.layerRate(i)
 	if sh.blocked {
 		classic, _ := sizing.Bits(n, rate)
-		if keyBits, err := blocked.BitsFor(n, rate); err == nil && keyBits*float64(n) <= mostBlocked*float64(classic)+512 {
+		if keyBits, err := blocked.BitsFor(n, rate); err == nil &&
+			keyBits*float64(n) <= mostBlocked*float64(classic)+512 {
 			s, err := blocked.New(n, rate)
 			return blockedLayer(s), err
 		}

@@ -112,8 +112,10 @@ func TestFaultCompoundRateAboveThePromise(t *testing.T) {
 			}
 			settest.Holds(t, s, int(next))
 			rate, sigma := settest.Rate(s.ContainsHash, settest.Share(200_000), c.rate)
-			t.Logf("%d keys, %d layers: %.4f %% ± %.4f %%, estimated %.4f %%; %.1f bits per key, %.1f at capacity", next, s.Layers(),
-				100*rate, 100*sigma, 100*s.FalsePositiveRate(), 8*float64(s.Size())/float64(next), 8*float64(s.Size())/float64(s.Cap()))
+			t.Logf("%d keys, %d layers: %.4f %% ± %.4f %%, estimated %.4f %%; %.1f bits per key, %.1f at capacity",
+				next, s.Layers(),
+				100*rate, 100*sigma, 100*s.FalsePositiveRate(), 8*float64(s.Size())/float64(next),
+				8*float64(s.Size())/float64(s.Cap()))
 			require.LessOrEqual(t, rate, c.rate+4*sigma)
 			require.InDelta(t, s.FalsePositiveRate(), rate, 0.05*c.rate+4*sigma)
 		})
@@ -182,7 +184,8 @@ func TestSetThatWasReadGrowsOn(t *testing.T) {
 
 func TestGolden(t *testing.T) {
 	settest.Golden(t, "scalable.golden", filled(t, 4, 30, 0.01, nil))
-	settest.Golden(t, "scalable-blocked.golden", filled(t, 20, 60, 0.01, &scalable.Options{Blocked: true, Growth: 3, Tightening: 0.8}))
+	settest.Golden(t, "scalable-blocked.golden",
+		filled(t, 20, 60, 0.01, &scalable.Options{Blocked: true, Growth: 3, Tightening: 0.8}))
 }
 
 // parts cuts a set's bytes behind its description.
@@ -256,7 +259,8 @@ func TestSetBombsAreRefused(t *testing.T) {
 				data = envelope.Append(data, envelope.Blocked, 1, word(word(word(make([]byte, 64), most), most), 7))
 			} else {
 				data = envelope.Append(nil, envelope.Scalable, 1, append(word(head, 0), envelope.Bloom))
-				data = envelope.Append(data, envelope.Bloom, 1, append(word(word(word(nil, most), most), 7), make([]byte, 8)...))
+				data = envelope.Append(data, envelope.Bloom, 1,
+					append(word(word(word(nil, most), most), 7), make([]byte, 8)...))
 			}
 			var s scalable.Set
 			err := s.UnmarshalBinary(data)
@@ -270,10 +274,12 @@ func TestSetBombsAreRefused(t *testing.T) {
 // Every layer that a set makes has the bytes that a reader expects, at the extremes too.
 func TestLayersOfEveryShapeAreRead(t *testing.T) {
 	for _, rate := range []float64{0.9, 0.5, 0.01, 1e-9} {
-		for _, o := range []scalable.Options{{}, {Blocked: true}, {Growth: 1}, {Tightening: 0.1}, {Tightening: 0.95, Growth: 4}} {
+		for _, o := range []scalable.Options{{}, {Blocked: true}, {Growth: 1}, {Tightening: 0.1},
+			{Tightening: 0.95, Growth: 4}} {
 			for _, first := range []int{1, 2, 10, 1000} {
 				s := filled(t, first, 3*first+20, rate, &o)
-				require.NoError(t, zeroSet().UnmarshalBinary(settest.Bytes(t, s)), "%d keys, rate %g, %+v", first, rate, o)
+				require.NoError(t, zeroSet().UnmarshalBinary(settest.Bytes(t, s)), "%d keys, rate %g, %+v", first,
+					rate, o)
 			}
 		}
 	}

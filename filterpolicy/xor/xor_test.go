@@ -47,7 +47,8 @@ func TestUnmixedHashesDoNoHarm(t *testing.T) {
 // A rate is the fewest bits that keep it, and from then on those bits.
 func TestRateMeansBits(t *testing.T) {
 	filtertest.Means(t, map[string]string{
-		"xor:rate=0.004": "xor:8", "xor:rate=0.00390625": "xor:8", "xor:rate=0.0039": "xor:9", "xor:rate=0.5": "xor:4", "xor:08": "xor:8",
+		"xor:rate=0.004": "xor:8", "xor:rate=0.00390625": "xor:8", "xor:rate=0.0039": "xor:9",
+		"xor:rate=0.5": "xor:4", "xor:08": "xor:8",
 	})
 	filtertest.LeastBitsKeepRates(t, "xor:", "", 0.5, 0.0625, 0.01, 0.004, 1e-6, 1e-9)
 }

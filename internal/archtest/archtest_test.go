@@ -96,7 +96,8 @@ func TestImportsPointDown(t *testing.T) {
 			}
 			checked++
 			if layerOf(t, to) >= layerOf(t, from) {
-				t.Errorf("%s (layer %d) imports %s (layer %d): imports point down only", from, layerOf(t, from), to, layerOf(t, to))
+				t.Errorf("%s (layer %d) imports %s (layer %d): imports point down only", from, layerOf(t, from), to,
+					layerOf(t, to))
 			}
 		}
 	}
@@ -107,7 +108,8 @@ func TestImportsPointDown(t *testing.T) {
 // a test library among its dependencies would be in every program that embeds it.
 func TestEmbeddersPayForLittle(t *testing.T) {
 	deps := goList(t, "-deps", "./kv", "./sstable", "./blockindex", "./filterpolicy")
-	allowed := []string{"github.com/siftkv/siftkv", "github.com/cespare/xxhash", "github.com/klauspost/compress", "golang.org/x/sys"}
+	allowed := []string{"github.com/siftkv/siftkv", "github.com/cespare/xxhash", "github.com/klauspost/compress",
+		"golang.org/x/sys"}
 	for _, dep := range deps {
 		first, _, _ := strings.Cut(dep, "/")
 		if !strings.Contains(first, ".") {
@@ -135,7 +137,8 @@ func TestToolsDoWithoutTheLaboratory(t *testing.T) {
 // TestPeersStayInOnePlace keeps the stores that SiftKV is compared with behind one
 // interface.
 func TestPeersStayInOnePlace(t *testing.T) {
-	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}{{range .TestImports}} {{.}}{{end}}`, "./...")
+	cmd := exec.Command("go", "list", "-f",
+		`{{.ImportPath}}{{range .Imports}} {{.}}{{end}}{{range .TestImports}} {{.}}{{end}}`, "./...")
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
 	require.NoError(t, err)
@@ -144,7 +147,8 @@ func TestPeersStayInOnePlace(t *testing.T) {
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
 		for _, imported := range fields[1:] {
-			for _, peer := range []string{"github.com/dgraph-io/badger", "github.com/syndtr/goleveldb", "go.etcd.io/bbolt"} {
+			for _, peer := range []string{"github.com/dgraph-io/badger", "github.com/syndtr/goleveldb",
+				"go.etcd.io/bbolt"} {
 				if imported != peer && !strings.HasPrefix(imported, peer+"/") {
 					continue
 				}

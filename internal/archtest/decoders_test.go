@@ -151,7 +151,8 @@ func declared(t *testing.T) (found []string, tests map[string]bool) {
 		if err != nil || e.IsDir() || filepath.Ext(path) != ".go" || strings.HasPrefix(path, "cmd/") {
 			return err
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("../..", path), nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("../..", path), nil,
+			parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,8 @@ import (
 func sample(tb testing.TB) (stream []byte, whole []int64) {
 	tb.Helper()
 	var b bytes.Buffer
-	w, err := NewWriter(&b, &Header{StoreID: 5, BackupID: 0xabc, Parent: 0xab, ParentOffset: 99, Files: 2, Bytes: 30, LastSeq: 1000})
+	w, err := NewWriter(&b, &Header{StoreID: 5, BackupID: 0xabc, Parent: 0xab, ParentOffset: 99, Files: 2, Bytes: 30,
+		LastSeq: 1000})
 	require.NoError(tb, err)
 	require.Zero(tb, w.Whole())
 	for _, f := range []struct {
@@ -83,7 +84,8 @@ func TestStream(t *testing.T) {
 	r, err := NewReader(iotest.OneByteReader(src))
 	require.NoError(t, err)
 	require.True(t, r.Started())
-	require.Equal(t, Header{StoreID: 5, BackupID: 0xabc, Parent: 0xab, ParentOffset: 99, Files: 2, Bytes: 30, LastSeq: 1000}, r.Header())
+	require.Equal(t, Header{StoreID: 5, BackupID: 0xabc, Parent: 0xab, ParentOffset: 99, Files: 2, Bytes: 30,
+		LastSeq: 1000}, r.Header())
 	files, description, err := readAll(r)
 	require.NoError(t, err)
 	require.Equal(t, map[File]string{{7, 70}: "01234567890123456789", {9, 90}: "abcdefghij"}, files)

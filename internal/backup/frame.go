@@ -73,7 +73,8 @@ func decodePreamble(b []byte) (id uint64, err error) {
 		return 0, errors.New("preamble: checksum does not match")
 	}
 	if v := binary.LittleEndian.Uint32(b[8:]); v > FormatVersion {
-		return 0, fmt.Errorf("backup: %w: version %d, this program reads up to %d", manifest.ErrNewerFormat, v, FormatVersion)
+		return 0, fmt.Errorf("backup: %w: version %d, this program reads up to %d", manifest.ErrNewerFormat, v,
+			FormatVersion)
 	}
 	id = binary.LittleEndian.Uint64(b[16:])
 	if id == 0 || binary.LittleEndian.Uint32(b[8:]) == 0 {
@@ -91,7 +92,8 @@ func decodeHeader(b []byte, id uint64) (Header, error) {
 		return Header{}, errors.New("header: wrong length")
 	}
 	u := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
-	h := Header{StoreID: u(0), BackupID: id, Parent: u(1), ParentOffset: int64(u(2)), Files: u(3), Bytes: int64(u(4)), LastSeq: base.SeqNum(u(5))}
+	h := Header{StoreID: u(0), BackupID: id, Parent: u(1), ParentOffset: int64(u(2)), Files: u(3), Bytes: int64(u(4)),
+		LastSeq: base.SeqNum(u(5))}
 	if h.ParentOffset < 0 || h.Bytes < 0 || h.LastSeq > base.MaxSeqNum || h.Parent == 0 && h.ParentOffset > 0 {
 		return Header{}, errors.New("header: impossible field")
 	}

@@ -73,7 +73,8 @@ func DecodeMark(b []byte) (*Mark, error) {
 		return nil, base.Corruptf("", 0, "this is no backup mark")
 	}
 	if v := binary.LittleEndian.Uint32(b[8:]); v > FormatVersion {
-		return nil, fmt.Errorf("backup mark: %w: version %d, this program reads up to %d", manifest.ErrNewerFormat, v, FormatVersion)
+		return nil, fmt.Errorf("backup mark: %w: version %d, this program reads up to %d", manifest.ErrNewerFormat, v,
+			FormatVersion)
 	}
 	n := len(b) - 4
 	if binary.LittleEndian.Uint32(b[n:]) != base.Checksum(0, 0, b[:n]) {

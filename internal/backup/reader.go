@@ -116,7 +116,8 @@ func (r *Reader) next() (frameType, []byte, error) {
 		return 0, nil, r.ioError(err)
 	}
 	if binary.LittleEndian.Uint32(f) != base.Checksum(r.header.BackupID, uint64(r.offset), f[4:]) {
-		return 0, nil, r.corrupt(errors.New("checksum does not match: a frame is damaged, or not what follows this offset of this backup"))
+		return 0, nil, r.corrupt(errors.New(
+			"checksum does not match: a frame is damaged, or not what follows this offset of this backup"))
 	}
 	r.offset += int64(size)
 	return frameType(f[8]), f[frameHeaderSize:], nil
@@ -164,7 +165,8 @@ func (r *Reader) Chunk() ([]byte, error) {
 		return nil, err
 	}
 	if t != typeData || int64(len(payload)) > r.left || len(payload) == 0 {
-		return nil, r.corrupt(fmt.Errorf("%s of %d bytes where %d bytes of a file are to come", t, len(payload), r.left))
+		return nil, r.corrupt(fmt.Errorf("%s of %d bytes where %d bytes of a file are to come", t, len(payload),
+			r.left))
 	}
 	r.left -= int64(len(payload))
 	return payload, nil
@@ -186,7 +188,8 @@ func (r *Reader) readDescription(t frameType, payload []byte) error {
 		}
 	}
 	if r.whole && (r.files != r.header.Files || r.bytes != r.header.Bytes) {
-		return r.corrupt(fmt.Errorf("the header promises %d files of %d bytes, there were %d of %d", r.header.Files, r.header.Bytes, r.files, r.bytes))
+		return r.corrupt(fmt.Errorf("the header promises %d files of %d bytes, there were %d of %d", r.header.Files,
+			r.header.Bytes, r.files, r.bytes))
 	}
 	r.ended = true
 	return nil

@@ -55,7 +55,8 @@ func TestChecksumIsBoundToItsPlace(t *testing.T) {
 }
 
 func TestCorruptionErrorNamesThePlaceAndMatches(t *testing.T) {
-	err := error(&CorruptionError{File: "d/000007.sst", Offset: 512, What: "data block: bad checksum", Cause: io.ErrUnexpectedEOF, Hint: "kvbench verify d"})
+	err := error(&CorruptionError{File: "d/000007.sst", Offset: 512, What: "data block: bad checksum",
+		Cause: io.ErrUnexpectedEOF, Hint: "kvbench verify d"})
 	require.ErrorIs(t, err, ErrCorruption)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	require.EqualError(t, err, "siftkv: corruption in d/000007.sst at offset 512: data block: bad checksum: unexpected EOF; run: kvbench verify d")

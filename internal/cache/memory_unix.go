@@ -25,7 +25,8 @@ func reserve(size int64) (mem, mapping []byte) {
 	if size > math.MaxInt-hugePage {
 		return nil, nil
 	}
-	mapping, err := unix.Mmap(-1, 0, int(size)+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|noReserve)
+	mapping, err := unix.Mmap(-1, 0, int(size)+hugePage, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_ANON|unix.MAP_PRIVATE|noReserve)
 	if err != nil {
 		return nil, nil
 	}

@@ -35,7 +35,8 @@ func parse(t *testing.T, args ...string) (run *kong.Context, out *bytes.Buffer, 
 	out = &bytes.Buffer{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p := &Program{Name: "sieve", Description: "Sifts.", Vars: kong.Vars{"version": "sieve 7", "word": "hand"}, Stdout: out, Stderr: out}
+	p := &Program{Name: "sieve", Description: "Sifts.", Vars: kong.Vars{"version": "sieve 7", "word": "hand"},
+		Stdout: out, Stderr: out}
 	run, err = p.Parse(ctx, append([]string{"sieve"}, args...), &commands{}, out)
 	return run, out, err
 }

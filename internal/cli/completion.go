@@ -23,7 +23,8 @@ func Completion(w io.Writer, app *kong.Kong, shell string) error {
 	case "fish":
 		_, err = fmt.Fprintf(w, "# Completion of %s for fish.\n%s", name, fishLines(name, app))
 	case "zsh":
-		_, err = fmt.Fprintf(w, "# Completion of %s for zsh.\nautoload -Uz bashcompinit && bashcompinit\n%s", name, bashScript(name, lines))
+		_, err = fmt.Fprintf(w, "# Completion of %s for zsh.\nautoload -Uz bashcompinit && bashcompinit\n%s", name,
+			bashScript(name, lines))
 	default:
 		_, err = fmt.Fprintf(w, "# Completion of %s for bash.\n%s", name, bashScript(name, lines))
 	}
@@ -104,7 +105,8 @@ func fishLines(name string, app *kong.Kong) string {
 			if f.Enum != "" {
 				values = " -xa '" + strings.ReplaceAll(f.Enum, ",", " ") + "'"
 			}
-			fmt.Fprintf(&out, "complete -c %s -n '__fish_seen_subcommand_from %s' -l %s%s -d %s\n", name, n.Name, f.Name, values, quote(f.Help))
+			fmt.Fprintf(&out, "complete -c %s -n '__fish_seen_subcommand_from %s' -l %s%s -d %s\n", name, n.Name,
+				f.Name, values, quote(f.Help))
 		}
 	}
 	return out.String()

@@ -40,10 +40,12 @@ func TestCompletionOffersCommandsFlagsAndValues(t *testing.T) {
 	var script bytes.Buffer
 	require.NoError(t, Completion(&script, app, "bash"))
 	for line, want := range map[string]string{
-		"tool me": "measure", "tool measure --pro": "--progress", "tool measure --progress pl": "plain", "tool sh": "show",
+		"tool me": "measure", "tool measure --pro": "--progress", "tool measure --progress pl": "plain",
+		"tool sh": "show",
 	} {
 		words := strings.Split(line, " ")
-		run := script.String() + "COMP_WORDS=(" + strings.Join(words, " ") + "); COMP_CWORD=" + string(rune('0'+len(words)-1)) + "; _tool; echo ${COMPREPLY[@]}\n"
+		run := script.String() + "COMP_WORDS=(" + strings.Join(words, " ") + "); COMP_CWORD=" +
+			string(rune('0'+len(words)-1)) + "; _tool; echo ${COMPREPLY[@]}\n"
 		got, err := exec.Command(bash, "--norc", "-c", run).CombinedOutput()
 		require.NoError(t, err, string(got))
 		require.Equal(t, want, strings.TrimSpace(string(got)), line)

@@ -27,7 +27,8 @@ func TestAFileIsNoDirectoryAndADirectoryNoFile(t *testing.T) {
 	}{
 		{[]string{dir}, false}, {[]string{missing}, false}, {[]string{file}, true},
 		{[]string{dir, file, missing}, false}, {[]string{dir, file, dir}, true},
-		{[]string{dir, "--from", file}, false}, {[]string{dir, "--from=-"}, false}, {[]string{dir, "--from", dir}, true},
+		{[]string{dir, "--from", file}, false}, {[]string{dir, "--from=-"}, false},
+		{[]string{dir, "--from", dir}, true},
 	} {
 		var got places
 		p := &Program{Name: "sieve", Stdout: io.Discard, Stderr: io.Discard}

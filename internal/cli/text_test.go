@@ -41,7 +41,8 @@ func readTexts(t interface {
 func TestArgumentsKeepTheirBytes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.Map(rapid.SliceOfN(rapid.ByteRange(1, 255), 1, 8), func(b []byte) string { return "x" + string(b) + "x" })
+		text := rapid.Map(rapid.SliceOfN(rapid.ByteRange(1, 255), 1, 8),
+			func(b []byte) string { return "x" + string(b) + "x" })
 		a, b, c := text.Draw(t, "a"), text.Draw(t, "b"), text.Draw(t, "c")
 		got := readTexts(t, a, b, c, a, "--flag", b, "--named="+c, "--given", a, "--lines", b, "--lines="+c)
 		require.Equal(t, a, got.First)
@@ -57,7 +58,8 @@ func TestArgumentsKeepTheirBytes(t *testing.T) {
 func TestListsAreSplitAtCommas(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
-		"a": {"a"}, "a,b": {"a", "b"}, ",a,,b,": {"", "a", "", "b"}, `a\,b,c`: {"a,b", "c"}, `a\b\`: {`a\b\`}, `a,\`: {"a", `\`},
+		"a": {"a"}, "a,b": {"a", "b"}, ",a,,b,": {"", "a", "", "b"}, `a\,b,c`: {"a,b", "c"}, `a\b\`: {`a\b\`},
+		`a,\`:              {"a", `\`},
 		"\xff,\xfe\\,\x80": {"\xff", "\xfe,\x80"},
 	} {
 		require.Equal(t, want, readTexts(t, "first", "--list", text).List, "%q", text)

@@ -33,7 +33,8 @@ func (b Bound) Require(tb testing.TB, n int, decode func()) {
 		least = min(least, allocated(decode))
 	}
 	if least > b.Of(n) {
-		tb.Fatalf("%d bytes were given, %d allocated: want %d × input + %d = %d at most", n, least, b.PerByte, b.Fixed, b.Of(n))
+		tb.Fatalf("%d bytes were given, %d allocated: want %d × input + %d = %d at most", n, least, b.PerByte,
+			b.Fixed, b.Of(n))
 	}
 }
 

@@ -17,7 +17,8 @@ const ends = 72
 var extremes = []struct {
 	number uint64
 	width  int
-}{{0, 8}, {1, 8}, {math.MaxUint16, 2}, {math.MaxInt32, 4}, {math.MaxUint32, 4}, {1 << 40, 8}, {math.MaxInt64, 8}, {math.MaxUint64, 8}}
+}{{0, 8}, {1, 8}, {math.MaxUint16, 2}, {math.MaxInt32, 4}, {math.MaxUint32, 4}, {1 << 40, 8}, {math.MaxInt64, 8},
+	{math.MaxUint64, 8}}
 
 // Mutants yields copies of data with numbers of two, four and eight bytes in place of those
 // near its ends, then so many that are changed at random: always the same ones. They do

@@ -74,7 +74,8 @@ func TestGolden(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, all, 6)
 		require.EqualValues(t, 2, r.Dropped())
-		require.Equal(t, Header{ID: 0x1122334455667788, Start: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), Keys: keys, OneIn: 3}, r.Header())
+		require.Equal(t, Header{ID: 0x1122334455667788, Start: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC),
+			Keys: keys, OneIn: 3}, r.Header())
 		want := Lookup{At: 1800, Size: 5, Found: true, Value: true}
 		if keys {
 			want.Key = []byte("key-2")
@@ -93,7 +94,8 @@ func TestWhatIsRecordedIsReadAgain(t *testing.T) {
 		}
 		asks := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) ask {
 			n := rapid.OneOf(rapid.IntRange(0, 40), rapid.Just(maxKeySize)).Draw(t, "size")
-			return ask{string(bytes.Repeat([]byte{rapid.Byte().Draw(t, "byte")}, n)), rapid.Bool().Draw(t, "found"), rapid.Bool().Draw(t, "value")}
+			return ask{string(bytes.Repeat([]byte{rapid.Byte().Draw(t, "byte")}, n)), rapid.Bool().Draw(t, "found"),
+				rapid.Bool().Draw(t, "value")}
 		}), 0, 60).Draw(t, "asks")
 		keys := rapid.Bool().Draw(t, "keys")
 		var out bytes.Buffer
@@ -320,7 +322,8 @@ func FuzzReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		all, _, err := readAll(data)
 		require.LessOrEqual(t, len(all), len(data), "a lookup takes a byte or more")
-		if err == nil || errors.Is(err, ErrNotTrace) || errors.Is(err, ErrNewerFormat) || errors.Is(err, ErrUnfinished) {
+		if err == nil || errors.Is(err, ErrNotTrace) || errors.Is(err, ErrNewerFormat) ||
+			errors.Is(err, ErrUnfinished) {
 			return
 		}
 		require.ErrorIs(t, err, base.ErrCorruption)

@@ -42,7 +42,8 @@ func TestNewFieldsAreWrittenOnlyIfNeeded(t *testing.T) {
 	for _, tag := range tags(t, sampleEdit().Append(nil)) {
 		require.LessOrEqual(t, tag, uint64(tagAdded))
 	}
-	require.Equal(t, []uint64{tagFeatures, tagMerger, tagAddedKinds, tagAddedKinds, tagAddedKinds, tagAdded}, tags(t, featuresEdit().Append(nil)))
+	require.Equal(t, []uint64{tagFeatures, tagMerger, tagAddedKinds, tagAddedKinds, tagAddedKinds, tagAdded},
+		tags(t, featuresEdit().Append(nil)))
 }
 
 func TestAnUnknownFeatureIsRefused(t *testing.T) {

@@ -18,7 +18,8 @@ func TestNamesOfIngests(t *testing.T) {
 		require.False(t, i.Has(i.First-1) || i.Has(i.Last+1))
 	}
 	require.Equal(t, "INGEST-000020-000022", Ingest{20, 22}.FileName())
-	for _, name := range []string{"INGEST-", "INGEST-000020", "INGEST-20-22", "INGEST-000022-000020", "INGEST-000020-+00022", "INGEST-000020-000022.tmp", "ingest-000020-000022"} {
+	for _, name := range []string{"INGEST-", "INGEST-000020", "INGEST-20-22", "INGEST-000022-000020",
+		"INGEST-000020-+00022", "INGEST-000020-000022.tmp", "ingest-000020-000022"} {
 		kind, _ := ParseFileName(name)
 		require.Equal(t, FileUnknown, kind, name)
 	}

@@ -23,7 +23,8 @@ func TestFileNames(t *testing.T) {
 			require.Equal(t, num, n)
 		}
 	}
-	for _, foreign := range []string{"7.sst", "0000007.sst", "+00007.sst", "000007.sst.bak", "notes.txt", "", "MANIFEST-", "current", "-00007.wal", "CURRENT2",
+	for _, foreign := range []string{"7.sst", "0000007.sst", "+00007.sst", "000007.sst.bak", "notes.txt", "",
+		"MANIFEST-", "current", "-00007.wal", "CURRENT2",
 		"READER-", "READER-1", "READER-notes.txt", "READER-1-2-3", "READER-01-2", "READER-1-", "READER-+1-2"} {
 		k, _ := ParseFileName(foreign)
 		require.Equal(t, FileUnknown, k, foreign)
@@ -39,9 +40,11 @@ func sampleEdit() *Edit {
 		StoreID: 0xfeedface, NextFile: 12, LogNum: 9, LastSeq: 1 << 40,
 		Deleted: []DeletedTable{{Level: 0, Num: 4}, {Level: 6, Num: 5}},
 		Added: []AddedTable{
-			{Level: 1, Table: Table{Num: 7, ID: 77, Size: 5000, TailSize: 600, Smallest: []byte("a"), Largest: []byte("m"),
+			{Level: 1, Table: Table{Num: 7, ID: 77, Size: 5000, TailSize: 600, Smallest: []byte("a"),
+				Largest:     []byte("m"),
 				SmallestSeq: 3, LargestSeq: 900, Entries: 50, Deletes: 2, FilterBytes: 64, IndexBytes: 128}},
-			{Level: 2, Table: Table{Num: 8, ID: 88, Size: 1, TailSize: 1, Smallest: []byte{}, Largest: []byte("zz"), LargestExclusive: true, RangeDeletes: 1}},
+			{Level: 2, Table: Table{Num: 8, ID: 88, Size: 1, TailSize: 1, Smallest: []byte{}, Largest: []byte("zz"),
+				LargestExclusive: true, RangeDeletes: 1}},
 			{Level: 3, Table: Table{Num: 9, Smallest: []byte("q")}},
 		},
 	}
@@ -58,7 +61,8 @@ func TestEditRoundTrip(t *testing.T) {
 // An edit that adds an ingested file has a field that older versions refuse.
 func TestIngestedTables(t *testing.T) {
 	e := &Edit{LastSeq: 77, Added: []AddedTable{
-		{Level: 6, Table: Table{Num: 7, Smallest: []byte("a"), Largest: []byte("b"), Seq: 77, SmallestSeq: 77, LargestSeq: 77}},
+		{Level: 6, Table: Table{Num: 7, Smallest: []byte("a"), Largest: []byte("b"), Seq: 77, SmallestSeq: 77,
+			LargestSeq: 77}},
 		{Level: 0, Table: Table{Num: 8, Smallest: []byte("a"), Largest: []byte("b"), SmallestSeq: 3, LargestSeq: 9}},
 	}}
 	b := e.Append(nil)

@@ -147,7 +147,8 @@ func needs(fsys vfs.FS, name string) Position {
 	}
 	var pid int
 	var at Position
-	if _, err := fmt.Sscanf(line, "siftkv reader pid=%d manifest=%d offset=%d", &pid, &at.Manifest, &at.Offset); err != nil {
+	if _, err := fmt.Sscanf(line, "siftkv reader pid=%d manifest=%d offset=%d", &pid, &at.Manifest,
+		&at.Offset); err != nil {
 		return Position{}
 	}
 	return at

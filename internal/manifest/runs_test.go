@@ -13,7 +13,8 @@ import (
 func runsEdit() *Edit {
 	table := func(num uint64) Table { return Table{Num: num, Smallest: []byte("a"), Largest: []byte("b")} }
 	return &Edit{Added: []AddedTable{
-		{Level: 1, Run: 300, Table: table(7)}, {Level: 1, Run: 2, Table: table(8)}, {Level: 1, Table: table(9)}, {Level: 0, Table: table(10)},
+		{Level: 1, Run: 300, Table: table(7)}, {Level: 1, Run: 2, Table: table(8)}, {Level: 1, Table: table(9)},
+		{Level: 0, Table: table(10)},
 	}}
 }
 

@@ -69,7 +69,8 @@ func (t *Tail) Read(apply func(*Edit) error) error {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
 		if err != nil {
-			return &base.CorruptionError{File: t.name, Offset: -1, What: fmt.Sprintf("version edit %d", t.edits+1), Cause: err}
+			return &base.CorruptionError{File: t.name, Offset: -1, What: fmt.Sprintf("version edit %d", t.edits+1),
+				Cause: err}
 		}
 		t.edits++
 		t.at.Offset = t.r.End()

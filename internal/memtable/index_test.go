@@ -153,7 +153,8 @@ func TestVersionsInRaces(t *testing.T) {
 					for range each {
 						i, s := rng.IntN(keys), seq.Add(1)
 						value := binary.BigEndian.AppendUint64(nil, s)
-						if !assert.NoError(t, m.Add(base.MakeKey(user(i), base.SeqNum(s), base.KindSet), hash(user(i)), value)) {
+						if !assert.NoError(t,
+							m.Add(base.MakeKey(user(i), base.SeqNum(s), base.KindSet), hash(user(i)), value)) {
 							return
 						}
 						for n := newest[i].Load(); n < s && !newest[i].CompareAndSwap(n, s); n = newest[i].Load() {

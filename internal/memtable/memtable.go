@@ -48,7 +48,8 @@ func New(capacity int) *Memtable {
 	first := int(head) + sizeFrom(0)
 	capacity = max(min(capacity, maxCapacity), first)
 	words := make([]uint64, (capacity+wordSize-1)/wordSize)
-	m := &Memtable{arena: unsafe.Pointer(unsafe.SliceData(words)), index: newIndex(len(words) * wordSize), seed: rand.Uint64()}
+	m := &Memtable{arena: unsafe.Pointer(unsafe.SliceData(words)), index: newIndex(len(words) * wordSize),
+		seed: rand.Uint64()}
 	m.bytes = unsafe.Slice((*byte)(m.arena), len(words)*wordSize)
 	m.used.Store(uint64(first))
 	m.height.Store(1)

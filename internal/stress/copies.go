@@ -56,7 +56,8 @@ func (r *round) copy(attempt int) *Finding {
 	}
 	r.copied.survey, err = survey.Verify(context.Background(), r.copied.original(), survey.Options{})
 	if err == nil {
-		r.copied.report, err = repair.Run(context.Background(), r.copied.original(), repair.Options{Out: r.copied.repaired()})
+		r.copied.report, err = repair.Run(context.Background(), r.copied.original(),
+			repair.Options{Out: r.copied.repaired()})
 	}
 	if errors.Is(err, kv.ErrNotExist) {
 		r.copied.remove() // the first opening did not get far
@@ -78,9 +79,11 @@ func (r *round) compareRepaired(want content) *Finding {
 	}
 	what := "after " + r.lastEnd
 	if len(r.copied.survey.Damage) > 0 {
-		return found("healthy and damaged", "%s: a healthy store is found to be damaged: %v", what, r.copied.survey.Damage)
+		return found("healthy and damaged", "%s: a healthy store is found to be damaged: %v", what,
+			r.copied.survey.Damage)
 	}
-	db, err := kv.Open(r.copied.repaired(), &kv.Options{ReadOnly: true, Clock: r.oracle.clock.time, Merger: kv.Append(operandSeparator)})
+	db, err := kv.Open(r.copied.repaired(),
+		&kv.Options{ReadOnly: true, Clock: r.oracle.clock.time, Merger: kv.Append(operandSeparator)})
 	if err != nil {
 		return found("repair loses", "%s: the repaired copy of a healthy store does not open: %v", what, err)
 	}
@@ -89,7 +92,8 @@ func (r *round) compareRepaired(want content) *Finding {
 		return found("repair loses", "%s: the repaired copy of a healthy store cannot be read: %v", what, err)
 	}
 	if diff := difference(want, got); diff != "" {
-		return found("repair loses", "%s: the repaired copy of a healthy store differs: %s\nthe repair: %s", what, diff, describeRepair(r.copied.report))
+		return found("repair loses", "%s: the repaired copy of a healthy store differs: %s\nthe repair: %s", what,
+			diff, describeRepair(r.copied.report))
 	}
 	return nil
 }

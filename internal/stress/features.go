@@ -22,7 +22,8 @@ var Features = []string{
 
 // Sparing are features that lives do without now and then: what is there can hide what would
 // be seen without it (Groce et al., "Swarm Testing", ISSTA 2012).
-var sparing = []string{"ttl", "merge", "rangedel", "tx", "ingest", "compact", "snapshot", "latency", "badfile", "read", "nospace"}
+var sparing = []string{"ttl", "merge", "rangedel", "tx", "ingest", "compact", "snapshot", "latency", "badfile",
+	"read", "nospace"}
 
 // A featureSet says which features are wanted.
 type featureSet map[string]bool
@@ -39,7 +40,8 @@ func parseFeatures(text string) (featureSet, error) {
 				set[f] = true
 			}
 		case !slices.Contains(Features, name):
-			return nil, fmt.Errorf("stress: there is no feature %q: want all, or some of %s", name, strings.Join(Features, ", "))
+			return nil, fmt.Errorf("stress: there is no feature %q: want all, or some of %s", name,
+				strings.Join(Features, ", "))
 		}
 		if slices.Contains(Features, name) {
 			set[name] = !out

@@ -58,7 +58,8 @@ const (
 func (l level) String() string { return []string{"Sync", "NoSync", "Async"}[l] }
 
 func (o *operation) String() string {
-	s := fmt.Sprintf("operation %d (%s, %v, %d writes, ticks %d-%d)", o.id, o.name, o.level, len(o.writes), o.start, o.end)
+	s := fmt.Sprintf("operation %d (%s, %v, %d writes, ticks %d-%d)", o.id, o.name, o.level, len(o.writes), o.start,
+		o.end)
 	if o.err != nil {
 		s += fmt.Sprintf(", which failed with %q", o.err)
 	}

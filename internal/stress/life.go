@@ -38,7 +38,8 @@ func newLife(seed uint64, workers int, c *counts, want featureSet, patience time
 // draw draws the next round.
 func (l *life) draw(number int) *round {
 	rng := rand.New(rand.NewPCG(l.rng.Uint64(), 2))
-	r := &round{life: l, number: number, rng: rng, setup: drawSetup(rng), mix: drawMix(rng, l.want), plan: newPlan(rand.New(rand.NewPCG(rng.Uint64(), 3)))}
+	r := &round{life: l, number: number, rng: rng, setup: drawSetup(rng), mix: drawMix(rng, l.want),
+		plan: newPlan(rand.New(rand.NewPCG(rng.Uint64(), 3)))}
 	r.quietAfterEach = len(l.oracle.spaces) == 1
 	r.end = l.drawEnding(rng)
 	r.after = rng.IntN(2) == 0 && l.want["cut"]
@@ -114,8 +115,10 @@ var scenarios = []func(*round){
 func endedLog(r *round) {
 	r.scenario = "an ended log"
 	full := &rule{name: "no space", ops: []string{"create"}, times: -1, err: syscall.ENOSPC}
-	fails := &rule{name: "a sync of an ended log fails", ops: []string{"sync"}, kinds: logs, ended: true, times: 1, err: syscall.EIO, then: full, closes: r.rng.IntN(2) == 0}
-	slow := &rule{name: "latency", ops: []string{"create", "write"}, kinds: tables, times: -1, delay: 3 * time.Millisecond}
+	fails := &rule{name: "a sync of an ended log fails", ops: []string{"sync"}, kinds: logs, ended: true, times: 1,
+		err: syscall.EIO, then: full, closes: r.rng.IntN(2) == 0}
+	slow := &rule{name: "latency", ops: []string{"create", "write"}, kinds: tables, times: -1,
+		delay: 3 * time.Millisecond}
 	r.planned = []*rule{fails, slow}
 	r.setup.opts.MaxMemtables = 3 + r.rng.IntN(3)
 	r.setup.retry(time.Hour)
@@ -134,7 +137,8 @@ func endedLog(r *round) {
 // ingested, and ends the process before the store has healed.
 func ingestBesideFailure(r *round) {
 	r.scenario = "ingest beside a failed sync"
-	r.planned = []*rule{{name: "a sync fails", ops: []string{"sync"}, kinds: logs, after: 2 + r.rng.IntN(20), times: 1, err: syscall.EIO, delay: 5 * time.Millisecond}}
+	r.planned = []*rule{{name: "a sync fails", ops: []string{"sync"}, kinds: logs, after: 2 + r.rng.IntN(20),
+		times: 1, err: syscall.EIO, delay: 5 * time.Millisecond}}
 	r.setup.retry(time.Hour)
 	r.mix.sync, r.mix.async = 70, 5
 	r.mix.more("Ingest", 40)
@@ -145,7 +149,8 @@ func ingestBesideFailure(r *round) {
 // unreadableFile makes a young file unreadable, while memtables and level 0 are small.
 func unreadableFile(r *round) {
 	r.scenario = "an unreadable file"
-	r.planned = []*rule{{name: "a file cannot be read", ops: []string{"open", "read"}, kinds: tables, nth: 2 + r.rng.IntN(6), times: -1, err: syscall.EIO}}
+	r.planned = []*rule{{name: "a file cannot be read", ops: []string{"open", "read"}, kinds: tables,
+		nth: 2 + r.rng.IntN(6), times: -1, err: syscall.EIO}}
 	o := &r.setup.opts
 	o.CacheSize, o.MemoryLimit = -1, 0
 	o.L0CompactionThreshold = 1 + r.rng.IntN(2)

@@ -18,7 +18,8 @@ type action struct {
 
 // drawMix draws a mix of what is wanted.
 func drawMix(rng *rand.Rand, want featureSet) mix {
-	m := mix{sync: []int{5, 30, 60}[rng.IntN(3)], async: rng.IntN(40), largest: []int{200, 2000, 6000}[rng.IntN(3)], steps: 30 + rng.IntN(1+rng.IntN(250))}
+	m := mix{sync: []int{5, 30, 60}[rng.IntN(3)], async: rng.IntN(40), largest: []int{200, 2000, 6000}[rng.IntN(3)],
+		steps: 30 + rng.IntN(1+rng.IntN(250))}
 	add := func(feature, name string, weight int, do func(*worker) *Finding) {
 		if feature == "" || want[feature] {
 			m.actions = append(m.actions, action{name, weight, do})

@@ -57,7 +57,8 @@ func (o *oracle) acknowledged(k *keyspace, op *operation) *Finding {
 	}
 	inc := increment{op.counter, op.value}
 	if other := o.increments[inc]; other != nil {
-		return found("serializability", "two transactions made the common counter %d to be %d: %v, and %v", inc.counter, inc.value, other, op)
+		return found("serializability", "two transactions made the common counter %d to be %d: %v, and %v",
+			inc.counter, inc.value, other, op)
 	}
 	o.increments[inc] = op
 	return nil

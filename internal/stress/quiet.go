@@ -52,7 +52,8 @@ func (r *round) waitUntilHealed() (healed bool, f *Finding) {
 		case !r.setup.heals():
 			return false, nil
 		case m.ResumeAttempts > first+patientAttempts:
-			return false, found("does not heal", "after %d attempts on a disk that works: %s", m.ResumeAttempts-first, m.Failure)
+			return false, found("does not heal", "after %d attempts on a disk that works: %s", m.ResumeAttempts-first,
+				m.Failure)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -90,7 +91,8 @@ func (r *round) checkNow(what string) *Finding {
 func (r *round) lookForGarbage() *Finding {
 	r.counts.garbageChecks++
 	s := r.db.NewSnapshot()
-	w := &worker{r: r, id: mainGoroutine, rng: rand.New(rand.NewPCG(r.rng.Uint64(), 7)), db: r.db, space: r.oracle.spaces[0]}
+	w := &worker{r: r, id: mainGoroutine, rng: rand.New(rand.NewPCG(r.rng.Uint64(), 7)), db: r.db,
+		space: r.oracle.spaces[0]}
 	for range 2 {
 		if f := w.overwrite(); f != nil {
 			return f
@@ -145,7 +147,8 @@ func (r *round) countEntries() *Finding {
 		total.RangeDeletes += l.RangeDeletes
 		total.Merges += l.Merges
 	}
-	if total.Entries > uint64(len(c)+expired+unfolded) || total.Entries < uint64(len(c)) || total.Deletes+total.RangeDeletes > 0 || total.Merges > uint64(unfolded) {
+	if total.Entries > uint64(len(c)+expired+unfolded) || total.Entries < uint64(len(c)) ||
+		total.Deletes+total.RangeDeletes > 0 || total.Merges > uint64(unfolded) {
 		return found("garbage", "after Compact(nil, nil) and with no snapshot open, the store has %d entries of %d keys (and %d that have expired), %d deletes, %d range deletes, %d operands (of %d keys that they may belong to)",
 			total.Entries, len(c), expired, total.Deletes, total.RangeDeletes, total.Merges, unfolded)
 	}

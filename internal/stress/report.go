@@ -28,7 +28,8 @@ type counts struct {
 }
 
 func newCounts() *counts {
-	return &counts{actions: map[string]int{}, endings: map[ending]int{}, strikes: map[string]int{}, scenarios: map[string]int{}}
+	return &counts{actions: map[string]int{}, endings: map[ending]int{}, strikes: map[string]int{},
+		scenarios: map[string]int{}}
 }
 
 func (c *counts) count(name string) {
@@ -86,7 +87,8 @@ type Found struct {
 
 // String is for people.
 func (f *Found) String() string {
-	return fmt.Sprintf("FOUND: %s\n  %s\n  life %d, %s\n  after %v; again: %s", f.Kind, f.text(), f.Seed, f.Round, f.After.Round(time.Millisecond), f.Replay)
+	return fmt.Sprintf("FOUND: %s\n  %s\n  life %d, %s\n  after %v; again: %s", f.Kind, f.text(), f.Seed, f.Round,
+		f.After.Round(time.Millisecond), f.Replay)
 }
 
 // AcknowledgedChecked returns how many acknowledged operations were found to be there after
@@ -104,10 +106,12 @@ func (r *Report) WriteText(w io.Writer) error {
 	c := r.counts
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d rounds in %d lives in %v\n", c.rounds, c.lives, r.Elapsed.Round(time.Second))
-	fmt.Fprintf(&b, "crashes: %d power cuts (%d of them during recovery), %d deaths of the process\n", c.disk.Cuts, c.cutsInOpen, c.disk.Kills)
+	fmt.Fprintf(&b, "crashes: %d power cuts (%d of them during recovery), %d deaths of the process\n", c.disk.Cuts,
+		c.cutsInOpen, c.disk.Kills)
 	fmt.Fprintf(&b, "acknowledged writes checked after an opening: %d there, %d lost as they may be; %d that had failed were there, as they may be\n", c.checked, c.lost, c.came)
 	fmt.Fprintf(&b, "opens that failed and were repeated: %d; failed closes: %d; copies repaired and compared: %d; opened in other modes: %d; looks for garbage: %d\n", c.failedOpens, c.failedCloses, c.repairs, c.modes, c.garbageChecks)
-	fmt.Fprintf(&b, "calls of the file system: %d, %d of which change the disk; syncs that lied: %d\n", c.disk.Calls, c.disk.Changes, c.disk.Lies)
+	fmt.Fprintf(&b, "calls of the file system: %d, %d of which change the disk; syncs that lied: %d\n", c.disk.Calls,
+		c.disk.Changes, c.disk.Lies)
 	list(&b, "faults", c.strikes)
 	list(&b, "operations", c.actions)
 	list(&b, "scenarios", c.scenarios)

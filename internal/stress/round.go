@@ -28,7 +28,8 @@ const (
 )
 
 func (e ending) String() string {
-	return []string{"Close", "Close on a disk that works", "a power cut during Close", "a power cut", "the process dies"}[e]
+	return []string{"Close", "Close on a disk that works", "a power cut during Close", "a power cut",
+		"the process dies"}[e]
 }
 
 // A round opens a store, checks it, disturbs it and ends it.

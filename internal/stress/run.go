@@ -93,7 +93,8 @@ func (s *run) live(l *life) error {
 			continue
 		}
 		found := Found{Finding: *f, Seed: l.seed, Round: r.String(), After: time.Since(s.start),
-			Replay: fmt.Sprintf("siftstress --seed %d --rounds %d --workers %d --features=%s", l.seed, n+1, s.Workers, orAll(s.Features))}
+			Replay: fmt.Sprintf("siftstress --seed %d --rounds %d --workers %d --features=%s", l.seed, n+1, s.Workers,
+				orAll(s.Features))}
 		s.report.Findings = append(s.report.Findings, found)
 		_, err := fmt.Fprintln(s.Log, found.String())
 		return err

@@ -64,7 +64,8 @@ func (k *keyspace) locate(c content, now uint64) (place, *Finding) {
 	}
 	want, index, ok := k.after(id)
 	if !ok {
-		return place{}, found("came back", "%s is as after operation %d, which is not in its history of %d operations since it was as after %v: it was not there before, or cannot be",
+		return place{}, found("came back",
+			"%s is as after operation %d, which is not in its history of %d operations since it was as after %v: it was not there before, or cannot be",
 			k.prefix, id, len(k.ops), k.base[k.markKey()])
 	}
 	if diff := difference(want.at(now), got); diff != "" {
@@ -84,7 +85,8 @@ func difference(want, got map[string]string) string {
 		if v, ok := got[k]; !ok {
 			diffs = append(diffs, fmt.Sprintf("%q is missing, which should be %.60q", k, want[k]))
 		} else if v != want[k] {
-			diffs = append(diffs, fmt.Sprintf("%q is %.60q (%d bytes) and should be %.60q (%d bytes)", k, v, len(v), want[k], len(want[k])))
+			diffs = append(diffs, fmt.Sprintf("%q is %.60q (%d bytes) and should be %.60q (%d bytes)", k, v, len(v),
+				want[k], len(want[k])))
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(got)) {
@@ -148,7 +150,8 @@ func (h *hole) finding(what string) *Finding {
 	if h.lastStart <= h.firstEnd {
 		return nil
 	}
-	return found("hole", "%s: %s has %v, and %s lacks %v, which was acknowledged before that began", what, h.presentIn, h.present, h.missingFor, h.lost)
+	return found("hole", "%s: %s has %v, and %s lacks %v, which was acknowledged before that began", what,
+		h.presentIn, h.present, h.missingFor, h.lost)
 }
 
 // A verdict says how a store that was opened compares with its model.
@@ -212,7 +215,8 @@ func (o *oracle) judge(k *keyspace, p place, killed bool, v *verdict) *Finding {
 		case op.state == acknowledged && there:
 			v.checked++
 		case op.state == acknowledged && must:
-			return found("lost", "%s has lost %v, which was acknowledged and durable: it has %d of %d operations", k.prefix, op, p.index+1, len(k.ops))
+			return found("lost", "%s has lost %v, which was acknowledged and durable: it has %d of %d operations",
+				k.prefix, op, p.index+1, len(k.ops))
 		case op.state == acknowledged:
 			v.lost++
 		case there && op.end < o.lastSuccess:

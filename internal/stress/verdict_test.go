@@ -115,7 +115,10 @@ func TestVerdicts(t *testing.T) {
 			delete(c, b.o.spaces[0].prefix+"key")
 			b.settle("not a prefix", c, false)
 		},
-		"nor is one with somebody else's keys": func(b *bench) { b.settle("common counters", content{"x": "y"}, false) },
+		"nor is one with somebody else's keys": func(b *bench) {
+			b.settle("common counters", content{"x": "y"},
+				false)
+		},
 	} {
 		t.Run(name, func(t *testing.T) { test(&bench{t, newOracle(2)}) })
 	}
@@ -191,7 +194,8 @@ func TestRules(t *testing.T) {
 }
 
 func TestFeatures(t *testing.T) {
-	for text, want := range map[string]int{"": len(Features), "all": len(Features), "-ttl": len(Features) - 1, "all,-ttl,-cut": len(Features) - 2, "ttl,cut": 2} {
+	for text, want := range map[string]int{"": len(Features), "all": len(Features), "-ttl": len(Features) - 1,
+		"all,-ttl,-cut": len(Features) - 2, "ttl,cut": 2} {
 		set, err := parseFeatures(text)
 		require.NoError(t, err)
 		n := 0

@@ -23,7 +23,8 @@ type watch struct {
 }
 
 func startWatch(patience time.Duration, changes func() uint64) *watch {
-	w := &watch{patience: patience, changes: changes, doing: map[int]string{}, stop: make(chan struct{}), hung: make(chan *Finding, 1)}
+	w := &watch{patience: patience, changes: changes, doing: map[int]string{}, stop: make(chan struct{}),
+		hung: make(chan *Finding, 1)}
 	go w.run()
 	return w
 }
@@ -74,7 +75,8 @@ func (w *watch) run() {
 			still = 0
 		}
 		if still > looks {
-			w.hung <- found("hang", "for %v nothing was written and nothing ended, while these wait: %s\n%s", w.patience, strings.Join(doing, ", "), stacks())
+			w.hung <- found("hang", "for %v nothing was written and nothing ended, while these wait: %s\n%s",
+				w.patience, strings.Join(doing, ", "), stacks())
 			return
 		}
 	}

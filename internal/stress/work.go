@@ -119,7 +119,8 @@ func onlyLeft(err error) bool {
 }
 
 func isLeft(err error) bool {
-	return errors.Is(err, kv.ErrIteratorsOpen) || errors.Is(err, kv.ErrSnapshotsOpen) || errors.Is(err, kv.ErrTransactionsOpen)
+	return errors.Is(err, kv.ErrIteratorsOpen) || errors.Is(err, kv.ErrSnapshotsOpen) ||
+		errors.Is(err, kv.ErrTransactionsOpen)
 }
 
 // settleEnd says what the next opening may find. The workers are done.

@@ -102,7 +102,8 @@ func (w *worker) draw() (name string, do func() *Finding) {
 // documented reports whether an error is one that the store may return here: of a fault
 // that was injected, of the power that was cut, or of a context.
 func documented(err error) bool {
-	for _, allowed := range []error{syscall.EIO, syscall.ENOSPC, syscall.EMFILE, disk.ErrGone, kv.ErrConflict, context.Canceled, context.DeadlineExceeded} {
+	for _, allowed := range []error{syscall.EIO, syscall.ENOSPC, syscall.EMFILE, disk.ErrGone, kv.ErrConflict,
+		context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, allowed) {
 			return true
 		}

@@ -77,7 +77,8 @@ func (w *worker) multiGet() *Finding {
 	for i, k := range keys {
 		want, there := w.space.current().get(string(k), clock.now())
 		if there != (values[i] != nil) || want != string(values[i]) {
-			return found("wrong read", "MultiGet: %q is %.60q (there: %v) and should be %.60q (%v)", k, values[i], values[i] != nil, want, there)
+			return found("wrong read", "MultiGet: %q is %.60q (there: %v) and should be %.60q (%v)", k, values[i],
+				values[i] != nil, want, there)
 		}
 	}
 	return nil
@@ -175,7 +176,8 @@ func (w *worker) snapshot() *Finding {
 // iterate opens an iterator, or moves one on.
 func (w *worker) iterate() *Finding {
 	if len(w.iters) < 2 && w.rng.IntN(2) == 0 {
-		it, err := w.db.NewIter(&kv.IterOptions{LowerBound: []byte(w.space.prefix), UpperBound: []byte(w.space.prefix + "\xff")})
+		it, err := w.db.NewIter(&kv.IterOptions{LowerBound: []byte(w.space.prefix),
+			UpperBound: []byte(w.space.prefix + "\xff")})
 		if err != nil {
 			return w.allow(err)
 		}
@@ -229,7 +231,8 @@ func (i *heldIterator) move(w *worker, steps int) *Finding {
 			i.done = true
 			return nil
 		case string(i.it.Key()) != keys[next] || string(i.it.Value()) != want[keys[next]]:
-			return found("wrong read", "an iterator came to %q: %.60q behind %q and should have come to %q: %.60q", i.it.Key(), i.it.Value(), i.last, keys[next], want[keys[next]])
+			return found("wrong read", "an iterator came to %q: %.60q behind %q and should have come to %q: %.60q",
+				i.it.Key(), i.it.Value(), i.last, keys[next], want[keys[next]])
 		}
 		i.last = keys[next]
 	}

@@ -12,7 +12,8 @@ import (
 
 // keys are the properties of a file with these as its smallest and largest key.
 func keys(smallest, largest string) *sstable.FileInfo {
-	return &sstable.FileInfo{Properties: sstable.Properties{Entries: 2, Smallest: []byte(smallest), Largest: []byte(largest)}}
+	return &sstable.FileInfo{Properties: sstable.Properties{Entries: 2, Smallest: []byte(smallest),
+		Largest: []byte(largest)}}
 }
 
 func TestBoundsSpanKeysAndTombstones(t *testing.T) {
@@ -28,16 +29,20 @@ func TestBoundsSpanKeysAndTombstones(t *testing.T) {
 		largest   []byte // nil: no bound
 		exclusive bool
 	}{
-		"keys alone":             {keys("b", "d"), nil, "b", []byte("d"), false},
-		"the empty key alone":    {keys("", ""), nil, "", []byte{}, false},
-		"a tombstone alone":      {none, []rangedel.Tombstone{tomb("a", []byte("c"))}, "a", []byte("c"), true},
-		"within the keys":        {keys("b", "f"), []rangedel.Tombstone{tomb("c", []byte("d"))}, "b", []byte("f"), false},
-		"before the keys":        {keys("b", "d"), []rangedel.Tombstone{tomb("", []byte("c"))}, "", []byte("d"), false},
-		"behind the keys":        {keys("b", "d"), []rangedel.Tombstone{tomb("c", []byte("e"))}, "b", []byte("e"), true},
-		"up to the last key":     {keys("b", "d"), []rangedel.Tombstone{tomb("c", []byte("d"))}, "b", []byte("d"), false},
-		"just over the last key": {keys("b", "d"), []rangedel.Tombstone{tomb("c", []byte("d\x00"))}, "b", []byte("d\x00"), true},
-		"without a bound":        {keys("b", "d"), []rangedel.Tombstone{tomb("c", nil)}, "b", nil, false},
-		"a bound behind none":    {none, []rangedel.Tombstone{tomb("c", nil), tomb("a", []byte("x"))}, "a", nil, false},
+		"keys alone":          {keys("b", "d"), nil, "b", []byte("d"), false},
+		"the empty key alone": {keys("", ""), nil, "", []byte{}, false},
+		"a tombstone alone":   {none, []rangedel.Tombstone{tomb("a", []byte("c"))}, "a", []byte("c"), true},
+		"within the keys": {keys("b", "f"), []rangedel.Tombstone{tomb("c", []byte("d"))}, "b", []byte("f"),
+			false},
+		"before the keys": {keys("b", "d"), []rangedel.Tombstone{tomb("", []byte("c"))}, "", []byte("d"), false},
+		"behind the keys": {keys("b", "d"), []rangedel.Tombstone{tomb("c", []byte("e"))}, "b", []byte("e"),
+			true},
+		"up to the last key": {keys("b", "d"), []rangedel.Tombstone{tomb("c", []byte("d"))}, "b", []byte("d"),
+			false},
+		"just over the last key": {keys("b", "d"), []rangedel.Tombstone{tomb("c", []byte("d\x00"))}, "b",
+			[]byte("d\x00"), true},
+		"without a bound":     {keys("b", "d"), []rangedel.Tombstone{tomb("c", nil)}, "b", nil, false},
+		"a bound behind none": {none, []rangedel.Tombstone{tomb("c", nil), tomb("a", []byte("x"))}, "a", nil, false},
 	} {
 		for range 2 {
 			m := Of(7, c.info, c.tombs)

@@ -10,7 +10,8 @@ import (
 // process or the system has too many files open or no memory left, or the process may not
 // do what it asked for. The same call may work later, on the same bytes.
 func IsDenied(err error) bool {
-	for _, passing := range []error{fs.ErrPermission, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.EINTR} {
+	for _, passing := range []error{fs.ErrPermission, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN,
+		syscall.EINTR} {
 		if errors.Is(err, passing) {
 			return true
 		}

@@ -110,7 +110,8 @@ func TestLockNamesTheOtherProcess(t *testing.T) {
 		var locked *vfs.LockedError
 		require.ErrorAs(t, err, &locked)
 		require.Equal(t, vfs.LockedError{Path: name, PID: cmd.Process.Pid}, *locked)
-		require.EqualError(t, err, fmt.Sprintf("siftkv: %s is locked by process %d; close it there first", name, cmd.Process.Pid))
+		require.EqualError(t, err, fmt.Sprintf("siftkv: %s is locked by process %d; close it there first", name,
+			cmd.Process.Pid))
 	}
 	_, err := io.WriteString(tell, "release\n")
 	require.NoError(t, err)
@@ -145,7 +146,8 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 }
 
 func TestLockFileWithForeignContent(t *testing.T) {
-	for _, content := range []string{"", "\n", "-4\n", "abc\n", "12", strings.Repeat("9", 19) + "\n", strings.Repeat("1", 99)} {
+	for _, content := range []string{"", "\n", "-4\n", "abc\n", "12", strings.Repeat("9", 19) + "\n",
+		strings.Repeat("1", 99)} {
 		name := filepath.Join(t.TempDir(), "LOCK")
 		require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
 		s, err := vfs.OS.Lock(name, vfs.Shared)

@@ -173,7 +173,8 @@ func checkFlip(t *testing.T, log []byte, records [][]byte, ends []int64, at int6
 		for _, rec := range more {
 			for next < len(records) && !bytes.Equal(rec, records[next]) {
 				// A record is lost only where its bytes share a block with the flip.
-				require.LessOrEqual(t, start(ends, next), at-at%blockSize+blockSize, "flip at %d loses record %d", at, next)
+				require.LessOrEqual(t, start(ends, next), at-at%blockSize+blockSize, "flip at %d loses record %d", at,
+					next)
 				require.Greater(t, ends[next], at-at%blockSize, "flip at %d loses record %d", at, next)
 				next++
 			}

@@ -28,17 +28,22 @@ func TestHeaders(t *testing.T) {
 		skip bool // the records can be read nonetheless
 	}{
 		{"empty", nil, io.EOF, "EOF", false},
-		{"zeros", make([]byte, 100), ErrTornTail, "f: siftkv: log has a torn tail at offset 0 of 100: log header: zeros, or cut short", false},
+		{"zeros", make([]byte, 100), ErrTornTail,
+			"f: siftkv: log has a torn tail at offset 0 of 100: log header: zeros, or cut short", false},
 		{"cut short", good[:20], ErrTornTail, "at offset 0 of 20", false},
-		{"short foreign", []byte("hello"), ErrNotLog, "in f at offset 0: no room for a log header: not a siftkv log", false},
+		{"short foreign", []byte("hello"), ErrNotLog, "in f at offset 0: no room for a log header: not a siftkv log",
+			false},
 		{"foreign", bytes.Repeat([]byte("hello, world\n"), 9000), ErrNotLog, "wrong magic number", false},
 		{"wrong magic", append([]byte{'X'}, good[1:]...), ErrNotLog, "wrong magic number", true},
 		{"zeros before a log", append(make([]byte, 32), good[32:]...), base.ErrCorruption, "zeros", true},
-		{"bad checksum", append(append(bytes.Clone(good[:24]), 1, 2, 3, 4), good[28:]...), base.ErrCorruption, "bad checksum", true},
-		{"newer", header(func(h []byte) { h[8] = 2 }), ErrNewerFormat, "f: siftkv: log has a newer format: version 2, and this release reads up to 1", false},
+		{"bad checksum", append(append(bytes.Clone(good[:24]), 1, 2, 3, 4), good[28:]...), base.ErrCorruption,
+			"bad checksum", true},
+		{"newer", header(func(h []byte) { h[8] = 2 }), ErrNewerFormat,
+			"f: siftkv: log has a newer format: version 2, and this release reads up to 1", false},
 		{"version 0", header(func(h []byte) { h[8] = 0 }), base.ErrCorruption, "impossible field", true},
 		{"reserved", header(func(h []byte) { h[13] = 1 }), base.ErrCorruption, "impossible field", true},
-		{"other id", makeLog(t, 7, [][]byte{nil}), base.ErrCorruption, "this is log 7, not 42; the file was renamed or copied", false},
+		{"other id", makeLog(t, 7, [][]byte{nil}), base.ErrCorruption,
+			"this is log 7, not 42; the file was renamed or copied", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := NewReader(content(c.log), "f", testID)
@@ -84,7 +89,8 @@ func assemble(fragments ...fragment) []byte {
 
 func TestFragmentsOutOfOrder(t *testing.T) {
 	full := fragment{typeFull, []byte("full")}
-	first, middle, last := fragment{typeFirst, []byte("f")}, fragment{typeMiddle, []byte("m")}, fragment{typeLast, []byte("l")}
+	first, middle, last := fragment{typeFirst, []byte("f")}, fragment{typeMiddle, []byte("m")},
+		fragment{typeLast, []byte("l")}
 	end := fragment{typeEnd, make([]byte, markSize)}
 	const one = headerSize + 1
 	for _, c := range []struct {
@@ -96,12 +102,15 @@ func TestFragmentsOutOfOrder(t *testing.T) {
 		behind  []string
 		skipped int64
 	}{
-		{"last alone", assemble(full, last, full, end), []string{"full"}, 32 + 11, "without a beginning", []string{"full"}, one},
+		{"last alone", assemble(full, last, full, end), []string{"full"}, 32 + 11, "without a beginning",
+			[]string{"full"}, one},
 		{"middle, last", assemble(middle, last, full, end), nil, 32, "without a beginning", []string{"full"}, 2 * one},
-		{"no last", assemble(full, first, middle, full, end), []string{"full"}, 32 + 11, "without an end", []string{"full"}, 2 * one},
+		{"no last", assemble(full, first, middle, full, end), []string{"full"}, 32 + 11, "without an end",
+			[]string{"full"}, 2 * one},
 		{"first, first", assemble(first, first, last, end), nil, 32, "without an end", []string{"fl"}, one},
 		{"end in a record", assemble(full, first, end), []string{"full"}, 32 + 11, "without an end", nil, one},
-		{"behind the end", assemble(full, end, full), []string{"full"}, 32 + 11 + minRoom, "11 bytes behind the end of the log", nil, 11},
+		{"behind the end", assemble(full, end, full), []string{"full"}, 32 + 11 + minRoom,
+			"11 bytes behind the end of the log", nil, 11},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := NewReader(content(c.log), "f", testID)

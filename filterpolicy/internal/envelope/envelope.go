@@ -77,7 +77,8 @@ func appendHeader(dst []byte, family, version byte, payload [][]byte) []byte {
 // read is for the caller to check.
 func open(data []byte, family byte) (payload []byte, version byte, err error) {
 	if len(data) < Overhead {
-		return nil, 0, Corruptf("%d bytes are less than the %d of an empty one: the filter is cut short", len(data), Overhead)
+		return nil, 0, Corruptf("%d bytes are less than the %d of an empty one: the filter is cut short", len(data),
+			Overhead)
 	}
 	h := (*header)(data)
 	if err := h.check(family); err != nil {

@@ -27,8 +27,10 @@ func TestEnvelopeIsAsDescribed(t *testing.T) {
 	require.Equal(t, "before", string(data[:6]))
 	require.Equal(t, sample(), data[6:], "parts leave no trace")
 	data = data[6:]
-	require.Equal(t, "53494654"+"6e"+"03"+"0000"+"0700000000000000"+hex.EncodeToString([]byte("payload")), hex.EncodeToString(data[:23]))
-	require.Equal(t, crc32.Checksum(data[:23], crc32.MakeTable(crc32.Castagnoli)), uint32(data[23])|uint32(data[24])<<8|uint32(data[25])<<16|uint32(data[26])<<24)
+	require.Equal(t, "53494654"+"6e"+"03"+"0000"+"0700000000000000"+hex.EncodeToString([]byte("payload")),
+		hex.EncodeToString(data[:23]))
+	require.Equal(t, crc32.Checksum(data[:23], crc32.MakeTable(crc32.Castagnoli)),
+		uint32(data[23])|uint32(data[24])<<8|uint32(data[25])<<16|uint32(data[26])<<24)
 	require.Len(t, data, 7+Overhead)
 }
 
@@ -127,7 +129,8 @@ func TestLyingLengthCostsLittle(t *testing.T) {
 
 func TestErrorsOfStreamsAreTheirOwn(t *testing.T) {
 	broken := errors.New("broken")
-	_, _, _, err := readFrom(io.MultiReader(bytes.NewReader(sample()[:20]), iotest.ErrReader(broken)), Counting, anySize)
+	_, _, _, err := readFrom(io.MultiReader(bytes.NewReader(sample()[:20]), iotest.ErrReader(broken)), Counting,
+		anySize)
 	require.ErrorIs(t, err, broken)
 	require.NotErrorIs(t, err, ErrCorrupt)
 

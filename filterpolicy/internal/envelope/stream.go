@@ -54,7 +54,8 @@ func readFrom(r io.Reader, family byte, maxPayload uint64) (payload []byte, vers
 		return nil, 0, n, err
 	}
 	if most := min(maxPayload, math.MaxInt-Overhead); h.length() > most {
-		return nil, 0, n, Corruptf("the header says %d bytes, more than the %d that a filter may have here", h.length(), most)
+		return nil, 0, n, Corruptf("the header says %d bytes, more than the %d that a filter may have here",
+			h.length(), most)
 	}
 	for length := int(h.length()); len(payload) < length; {
 		done := len(payload)

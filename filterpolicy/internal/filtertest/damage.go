@@ -56,7 +56,8 @@ func victimOf(tb testing.TB, spec string) victim {
 // no harm.
 func (v victim) refuses(t *testing.T, data []byte) {
 	t.Helper()
-	if _, err := filterpolicy.Decode(v.name, data); !errors.Is(err, filterpolicy.ErrCorrupt) || !errors.Is(err, base.ErrCorruption) {
+	if _, err := filterpolicy.Decode(v.name, data); !errors.Is(err, filterpolicy.ErrCorrupt) ||
+		!errors.Is(err, base.ErrCorruption) {
 		require.Fail(t, "taken for a filter", "%s, %d bytes: %v", v.name, len(data), err)
 	}
 	touch(v.probe, data)

@@ -10,7 +10,8 @@ import (
 // "rate=" and a false-positive rate, which means the fewest bits whose rate is not
 // above it.
 func ParseBits(text string) (uint8, error) {
-	bits, err := spec.ParseIntOrRate("fingerprint bits", text, MinBits, MaxBits, func(bits int) float64 { return Rate(uint8(bits)) })
+	bits, err := spec.ParseIntOrRate("fingerprint bits", text, MinBits, MaxBits,
+		func(bits int) float64 { return Rate(uint8(bits)) })
 	return uint8(bits), err
 }
 

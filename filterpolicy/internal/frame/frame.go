@@ -125,7 +125,8 @@ func Decode[F any](data []byte, family Family, view func(f *F, cells []byte, foo
 	}
 	f := new(F)
 	if !view(f, cells, footer) {
-		return nil, Corruptf("%d bytes do not hold %d %s with the parameters %#x", len(cells), footer.Units(), family.units(), footer.Params())
+		return nil, Corruptf("%d bytes do not hold %d %s with the parameters %#x", len(cells), footer.Units(),
+			family.units(), footer.Params())
 	}
 	return f, nil
 }

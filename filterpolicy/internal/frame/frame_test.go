@@ -22,8 +22,10 @@ func TestFooterIsAsDescribed(t *testing.T) {
 	data := sealed()
 	require.Len(t, data, len("cells")+FooterLen)
 	require.Equal(t, "cells", string(data[:5]))
-	require.Equal(t, "0300000000000000"+"0807060504030201"+"09000000"+"06070809"+"5346"+"6c"+"01", hex.EncodeToString(data[5:33]))
-	require.Equal(t, crc32.Checksum(data[:33], crc32.MakeTable(crc32.Castagnoli)), binary.LittleEndian.Uint32(data[33:]))
+	require.Equal(t, "0300000000000000"+"0807060504030201"+"09000000"+"06070809"+"5346"+"6c"+"01",
+		hex.EncodeToString(data[5:33]))
+	require.Equal(t, crc32.Checksum(data[:33], crc32.MakeTable(crc32.Castagnoli)),
+		binary.LittleEndian.Uint32(data[33:]))
 }
 
 // A view keeps what it is given, and refuses footers of other parameters than the
@@ -53,7 +55,8 @@ func TestDecodeAndPeekAgree(t *testing.T) {
 
 // Bytes that are no filter have no cells, and a footer out of all bounds.
 func TestPeekOfNoFilter(t *testing.T) {
-	for _, data := range [][]byte{nil, make([]byte, FooterLen-1), make([]byte, 100), sealed()[1 : FooterLen+1], Description{}.Seal(nil, 0, Fuse)} {
+	for _, data := range [][]byte{nil, make([]byte, FooterLen-1), make([]byte, 100), sealed()[1 : FooterLen+1],
+		Description{}.Seal(nil, 0, Fuse)} {
 		cells, footer := Peek(data, Blocked)
 		require.Empty(t, cells)
 		require.Equal(t, uint32(0xffffffff), footer.Params())
@@ -64,7 +67,8 @@ func TestPeekOfNoFilter(t *testing.T) {
 
 func TestDecodeNamesTheUnits(t *testing.T) {
 	for family, units := range map[Family]string{
-		Bloom: "bits", Blocked: "lines", Cuckoo: "buckets", Ribbon: "blocks", GCS: "buckets", Quotient: "blocks", Xor: "cells", Fuse: "cells",
+		Bloom: "bits", Blocked: "lines", Cuckoo: "buckets", Ribbon: "blocks", GCS: "buckets", Quotient: "blocks",
+		Xor: "cells", Fuse: "cells",
 	} {
 		_, err := Decode(Description{Keys: 1, Units: 7, Params: 5}.Seal([]byte("abc"), 0, family), family, (*view).over)
 		require.ErrorIs(t, err, ErrCorrupt)

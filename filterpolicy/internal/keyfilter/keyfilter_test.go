@@ -30,7 +30,8 @@ func TestAFailedBuildSaysMaybe(t *testing.T) {
 }
 
 func TestOnlyPoliciesOfThisModuleHaveThisForm(t *testing.T) {
-	for _, spec := range []string{"bloom:10", "blocked:10", "cuckoo:12", "ribbon:7", "gcs:7", "quotient:7", "xor:8", "fuse:8"} {
+	for _, spec := range []string{"bloom:10", "blocked:10", "cuckoo:12", "ribbon:7", "gcs:7", "quotient:7", "xor:8",
+		"fuse:8"} {
 		p, err := filterpolicy.Parse(spec)
 		require.NoError(t, err)
 		k, ok := New(p)

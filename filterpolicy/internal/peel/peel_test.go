@@ -178,7 +178,8 @@ func TestFailedAttemptsAreRepeatedThenGrow(t *testing.T) {
 	data, made, ok := Build(nil, collected(hashes...), 12, failing(2, &calls))
 	require.True(t, ok)
 	require.Equal(t, uint32(2*seedsPerSize), made.Seed)
-	require.Equal(t, append(slices.Repeat([]int{0}, seedsPerSize), append(slices.Repeat([]int{1}, seedsPerSize), 2)...), calls)
+	require.Equal(t, append(slices.Repeat([]int{0}, seedsPerSize),
+		append(slices.Repeat([]int{1}, seedsPerSize), 2)...), calls)
 	requireAll(t, data, roomy(3)(1000, 0), 12, made.Seed, hashes)
 }
 

@@ -26,7 +26,8 @@ func Rate(contains func(h uint64) bool, probes int, promised float64) (rate, sig
 }
 
 // rateOf is Rate for any hashes that are not there.
-func rateOf(contains func(h uint64) bool, absent func(i uint64) uint64, probes int, promised float64) (rate, sigma float64) {
+func rateOf(contains func(h uint64) bool, absent func(i uint64) uint64, probes int, promised float64) (rate,
+	sigma float64) {
 	positives := 0
 	for i := range uint64(probes) {
 		if contains(absent(i)) {

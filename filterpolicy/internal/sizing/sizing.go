@@ -25,7 +25,8 @@ func Check(n int, rate, least float64) error {
 		return fmt.Errorf("filterpolicy: capacity must be from 1 to %d keys, not %d", uint64(MaxKeys), n)
 	}
 	if !(rate >= least && rate <= MaxRate) { // so that NaN is refused
-		return fmt.Errorf("filterpolicy: false-positive rate must be from %g to %g, not %g; for 1 %%, give 0.01", least, MaxRate, rate)
+		return fmt.Errorf("filterpolicy: false-positive rate must be from %g to %g, not %g; for 1 %%, give 0.01",
+			least, MaxRate, rate)
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ func ParseRate(text string, lo, hi float64) (float64, error) {
 			return rate, nil
 		}
 	}
-	return 0, fmt.Errorf("rate must be a decimal fraction from %.3g to %.3g, such as 0.01, not %q", roundedUp(lo), hi, text)
+	return 0, fmt.Errorf("rate must be a decimal fraction from %.3g to %.3g, such as 0.01, not %q", roundedUp(lo), hi,
+		text)
 }
 
 // roundedUp returns the least number of three significant digits that is not below

@@ -15,7 +15,8 @@ func TestParseRate(t *testing.T) {
 		require.NoError(t, err, text)
 		require.InDelta(t, want, got, 1e-15, text)
 	}
-	for _, text := range []string{"", "0", "0.", "1", ".01", "0.51", "0.0000000009", "-0.01", "0.1.1", "1e-3", "0.1e-1", "0x.1", "1%", "NaN", "0.0100000000000000001"} {
+	for _, text := range []string{"", "0", "0.", "1", ".01", "0.51", "0.0000000009", "-0.01", "0.1.1", "1e-3",
+		"0.1e-1", "0x.1", "1%", "NaN", "0.0100000000000000001"} {
 		_, err := ParseRate(text, 1e-9, 0.5)
 		require.EqualError(t, err, `rate must be a decimal fraction from 1e-09 to 0.5, such as 0.01, not "`+text+`"`)
 	}
@@ -34,7 +35,8 @@ func TestBoundsInErrorsAreWithinBounds(t *testing.T) {
 func TestLeastBitsOfARate(t *testing.T) {
 	halves := func(b Bits) float64 { return math.Exp2(-b.Float()) }
 	for text, want := range map[string]Bits{
-		"10": 10_000, "9.6": 9600, "rate=0.5": 1000, "rate=0.25": 2000, "rate=0.01": 6644, "rate=0.00390625": 8000, "rate=0.003906249": 8001,
+		"10": 10_000, "9.6": 9600, "rate=0.5": 1000, "rate=0.25": 2000, "rate=0.01": 6644, "rate=0.00390625": 8000,
+		"rate=0.003906249": 8001,
 	} {
 		got, err := ParseBitsOrRate(text, One, 16*One, halves)
 		require.NoError(t, err, text)

@@ -44,7 +44,8 @@ func ParseBits(text string, lo, hi Bits) (Bits, error) {
 			return b, nil
 		}
 	}
-	return 0, fmt.Errorf("bits per key must be a number from %s to %s with at most three decimals, not %q", lo, hi, text)
+	return 0, fmt.Errorf("bits per key must be a number from %s to %s with at most three decimals, not %q", lo, hi,
+		text)
 }
 
 // ParseInt reads a whole number and checks its bounds; what names it in errors.

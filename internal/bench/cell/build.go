@@ -129,7 +129,8 @@ func (l *loader) load(ctx context.Context) error {
 func (l *loader) grower() (*grow.Grower, error) {
 	store, ok := l.store.(grow.Store)
 	if !ok {
-		return nil, engine.Unsupported("shape %s: %s cannot wait for its compactions", l.x.settings.Shape, l.x.settings.Engine)
+		return nil, engine.Unsupported("shape %s: %s cannot wait for its compactions", l.x.settings.Shape,
+			l.x.settings.Engine)
 	}
 	return grow.New(l.x.source, l.x.values, store, l.x.source.Present()), nil
 }

@@ -58,7 +58,8 @@ func TestEveryEngineAndShape(t *testing.T) {
 		{"bbolt", "none", Settled, Uniform, Warm, Uniform},
 	} {
 		s := small()
-		s.Engine, s.Filter, s.Shape, s.Workload, s.State, s.Budget = tc.engine, tc.filter, tc.shape, tc.workload, tc.state, tc.budget
+		s.Engine, s.Filter, s.Shape, s.Workload, s.State, s.Budget = tc.engine, tc.filter, tc.shape, tc.workload,
+			tc.state, tc.budget
 		t.Run(s.Name(), func(t *testing.T) {
 			r, err := l.Run(t.Context(), s)
 			require.NoError(t, err)
@@ -68,7 +69,8 @@ func TestEveryEngineAndShape(t *testing.T) {
 				p := r.Phase(kind)
 				require.Equal(t, 1200, p.Lookups)
 				require.EqualValues(t, 300, p.Latency.Lookups)
-				require.True(t, slices.IsSortedFunc(p.Spectrum, func(a, b Quantile) int { return int(a.Nanos - b.Nanos) }))
+				require.True(t, slices.IsSortedFunc(p.Spectrum,
+					func(a, b Quantile) int { return int(a.Nanos - b.Nanos) }))
 				h, err := hdrhistogram.Decode([]byte(p.HDR))
 				require.NoError(t, err)
 				require.EqualValues(t, 300, h.TotalCount())
@@ -91,7 +93,8 @@ func TestEveryEngineAndShape(t *testing.T) {
 				require.Equal(t, 3, r.Shape.Levels[0].Files)
 				require.EqualValues(t, 3000, r.Shape.Levels[len(r.Shape.Levels)-1].Entries)
 			}
-			require.InDelta(t, float64(total.Bytes)/float64(r.Build.LiveBytes), r.Metric(StoreKind, "space-amp").Value, 1e-9)
+			require.InDelta(t, float64(total.Bytes)/float64(r.Build.LiveBytes),
+				r.Metric(StoreKind, "space-amp").Value, 1e-9)
 			if s.State == Cold && r.PageCache.Impossible == "" {
 				require.True(t, r.PageCache.Dropped)
 			}

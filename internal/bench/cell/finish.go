@@ -11,13 +11,15 @@ import (
 func (x *run) finish(r *Result) {
 	total := r.Shape.Total()
 	r.BitsPerKey = total.BitsPerKey()
-	if total.Files > 0 && total.FilterBytes > 0 && r.Settings.Budget != Spread { // spread, each level has bits of its own: see Levels
+	// spread, each level has bits of its own: see Levels
+	if total.Files > 0 && total.FilterBytes > 0 && r.Settings.Budget != Spread {
 		if bits, rate, ok := x.variant.Expected(int(total.Entries) / total.Files); ok {
 			r.Theory = &lookup.Theory{BitsPerKey: bits, FPR: rate}
 		}
 	}
 	if len(r.Absent.Counters.Levels) > 0 {
-		r.Levels = lookup.LevelRates(r.Shape, r.Absent.Counters, x.absentDistinct, x.variant.Policy, r.Settings.Budget == Spread)
+		r.Levels = lookup.LevelRates(r.Shape, r.Absent.Counters, x.absentDistinct, x.variant.Policy,
+			r.Settings.Budget == Spread)
 		predicted, measured := lookup.SumRates(r.Levels)
 		r.Predicted, r.Sum = predicted, &measured
 	}
@@ -30,7 +32,8 @@ func (x *run) finish(r *Result) {
 		r.Warnings = append(r.Warnings, r.Pace.warning())
 	}
 	if n, cores := r.Settings.Threads, int64(r.Environment.GOMAXPROCS); n > cores {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d workers share %d processors: their times are also those of waiting for a turn", n, cores))
+		r.Warnings = append(r.Warnings, fmt.Sprintf(
+			"%d workers share %d processors: their times are also those of waiting for a turn", n, cores))
 	}
 	if r.PageCache.Impossible != "" {
 		r.Warnings = append(r.Warnings, "not cold: "+r.PageCache.Impossible)
@@ -49,7 +52,8 @@ func checkIdentities(r *Result, null bool) lookup.Identities {
 			if r.Settings.Filter == engine.OracleFilter {
 				c.Equal(lookup.RuleOracle, rep.Counters.Total.FalsePositives, 0)
 			}
-			c.Loop(lookup.Loop{Kind: kind, Made: engine.Count(rep.Lookups), Settled: r.Build.Settled && !null, Beyond: r.Keys.Replay != nil && r.Keys.Replay.Beyond > 0, Counters: rep.Counters})
+			c.Loop(lookup.Loop{Kind: kind, Made: engine.Count(rep.Lookups), Settled: r.Build.Settled && !null,
+				Beyond: r.Keys.Replay != nil && r.Keys.Replay.Beyond > 0, Counters: rep.Counters})
 		}
 	}
 	c.Out.Rules = lookup.Rules()

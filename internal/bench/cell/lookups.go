@@ -42,7 +42,8 @@ func (x *run) draw(pass uint64, kind engine.Kind, n, size int) []*measure.Stream
 			streams[w] = measure.NewStream(x.source, x.values, kind, seed, n*size+from, to-from)
 		default: // The popular keys are the same in all passes, the draws are not.
 			z := keys.NewZipf(measure.Domain(x.source, kind), theta)
-			streams[w] = measure.NewSkewedStream(x.source, x.values, kind, z, x.settings.Seed, seed+uint64(n)+uint64(w)<<32, to-from)
+			streams[w] = measure.NewSkewedStream(x.source, x.values, kind, z, x.settings.Seed,
+				seed+uint64(n)+uint64(w)<<32, to-from)
 		}
 	}
 	return streams
@@ -212,7 +213,8 @@ func (x *run) summarise(r *Result, p *passes) error {
 
 // spectrumPoints are the percentiles of a spectrum.
 var spectrumPoints = []float64{
-	0, 1, 5, 10, 20, 30, 40, 50, 60, 70, 75, 80, 85, 90, 92.5, 95, 97.5, 98, 99, 99.5, 99.75, 99.9, 99.95, 99.99, 99.995, 99.999, 100,
+	0, 1, 5, 10, 20, 30, 40, 50, 60, 70, 75, 80, 85, 90, 92.5, 95, 97.5, 98, 99, 99.5, 99.75, 99.9, 99.95, 99.99,
+	99.995, 99.999, 100,
 }
 
 // summarise fills a phase.

@@ -72,7 +72,8 @@ func TestTheRateOfASkewedWorkloadIsALottery(t *testing.T) {
 		}
 		slices.Sort(seen)
 		low, median, high := seen[stores/20], seen[stores/2], seen[stores-stores/20]
-		t.Logf("Zipf %g: worth at most %.0f lookups, 5 %% %.5f, median %.5f, 95 %% %.5f", tc.theta, sum*sum/squares, low, median, high)
+		t.Logf("Zipf %g: worth at most %.0f lookups, 5 %% %.5f, median %.5f, 95 %% %.5f", tc.theta, sum*sum/squares,
+			low, median, high)
 		require.InEpsilon(t, tc.worth, sum*sum/squares, 0.02)
 		require.InEpsilon(t, tc.low, low, 0.05)
 		require.InEpsilon(t, tc.median, median, 0.03)

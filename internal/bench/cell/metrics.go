@@ -41,7 +41,8 @@ func phaseMetrics(kind engine.Kind, p *Phase, s Settings) []Metric {
 	}
 	if l := &p.Latency; l.Lookups > 0 { // a paced replay may end before the first of a kind
 		out = append(out, latencyMetrics(kind, []percentile{
-			{"p50-ns", l.P50}, {"p90-ns", l.P90}, {"p99-ns", l.P99}, {"p99.9-ns", l.P999}, {"p99.99-ns", l.P9999}, {"max-ns", l.Max},
+			{"p50-ns", l.P50}, {"p90-ns", l.P90}, {"p99-ns", l.P99}, {"p99.9-ns", l.P999}, {"p99.99-ns", l.P9999},
+			{"max-ns", l.Max},
 		})...)
 	}
 	if l := p.Service; l != nil && l.Lookups > 0 {
@@ -73,7 +74,8 @@ type percentile struct {
 func latencyMetrics(kind engine.Kind, of []percentile) []Metric {
 	var out []Metric
 	for _, q := range of {
-		out = append(out, Metric{Kind: string(kind), Unit: q.unit, Value: float64(q.nanos), Better: lower, Samples: []float64{float64(q.nanos)}})
+		out = append(out, Metric{Kind: string(kind), Unit: q.unit, Value: float64(q.nanos), Better: lower,
+			Samples: []float64{float64(q.nanos)}})
 	}
 	return out
 }
@@ -167,8 +169,10 @@ func storeMetrics(r *Result) []Metric {
 		out = append(out, m)
 	}
 	if m := r.Usage.FilterMemory; m.Known() {
-		out = append(out, exact("filter-memory-bytes", float64(m)), exact("index-memory-bytes", float64(r.Usage.IndexMemory)))
+		out = append(out, exact("filter-memory-bytes", float64(m)),
+			exact("index-memory-bytes", float64(r.Usage.IndexMemory)))
 	}
 	seconds := r.Build.LoadSeconds + r.Build.SettleSeconds
-	return append(out, Metric{Kind: StoreKind, Unit: "build-s", Value: seconds, Better: lower, Samples: []float64{seconds}})
+	return append(out, Metric{Kind: StoreKind, Unit: "build-s", Value: seconds, Better: lower,
+		Samples: []float64{seconds}})
 }

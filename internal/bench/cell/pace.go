@@ -32,7 +32,8 @@ func (s *Settings) speed() (float64, error) {
 	}
 	speed, err := strconv.ParseFloat(s.Pace, 64)
 	if err != nil || !(speed >= 1/maxSpeed && speed <= maxSpeed) {
-		return 0, bench.Usagef("pace %s: choose %s, or how many times as fast as it was recorded: %g to %g", s.Pace, NoPace, 1/maxSpeed, maxSpeed)
+		return 0, bench.Usagef("pace %s: choose %s, or how many times as fast as it was recorded: %g to %g", s.Pace,
+			NoPace, 1/maxSpeed, maxSpeed)
 	}
 	if s.Workload != Replay {
 		return 0, engine.Unsupported("pace %s: only workload %s has intervals", s.Pace, Replay)

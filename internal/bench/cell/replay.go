@@ -15,7 +15,8 @@ func (x *run) checkReplay() error {
 	_, isTrace := x.source.(*keys.Trace)
 	switch {
 	case x.settings.Workload == Replay && !isTrace:
-		return bench.Usagef("workload %s: keys %s is no lookup trace; kv.LookupTracer writes one", Replay, x.settings.Keys)
+		return bench.Usagef("workload %s: keys %s is no lookup trace; kv.LookupTracer writes one", Replay,
+			x.settings.Keys)
 	case x.settings.Workload != Replay && x.source.Absent() == 0:
 		return bench.Usagef("workload %s: every key of %s was found, and there is no absent one to ask for; take workload %s", x.settings.Workload, x.settings.Keys, Replay)
 	}
@@ -53,7 +54,8 @@ func replayNote(k *keys.Description, lookups int64) string {
 		text += " The trace has hashes: keys are made up, and none is a neighbour of another that it was near."
 	}
 	if t.OneIn > 1 {
-		text += fmt.Sprintf(" It has one key in %d: a cache that is as many times smaller finds about as much.", t.OneIn)
+		text += fmt.Sprintf(" It has one key in %d: a cache that is as many times smaller finds about as much.",
+			t.OneIn)
 	}
 	return text
 }

@@ -54,7 +54,8 @@ func TestReplayAsksForWhatTheTraceHas(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, l.Close()) }()
 			s := Default()
-			s.Keys, s.Workload, s.Lookups, s.Reps, s.Memtable = recordTrace(t, tc.found, tc.absent), Replay, int64(tc.limit), 2, 256<<10
+			s.Keys, s.Workload, s.Lookups, s.Reps, s.Memtable = recordTrace(t, tc.found, tc.absent), Replay,
+				int64(tc.limit), 2, 256<<10
 			var last string
 			for range 2 {
 				r, err := l.Run(t.Context(), s)
@@ -107,7 +108,8 @@ func TestReplayAsksForWhatTheTraceHas(t *testing.T) {
 		require.Nil(t, r.Metric("absent", "p99-ns"))
 		_, err = json.Marshal(r)
 		require.NoError(t, err)
-		for pace, unsupported := range map[string]bool{"fast": false, "0": false, "-1": false, "NaN": false, "1e7": false, "1": true} {
+		for pace, unsupported := range map[string]bool{"fast": false, "0": false, "-1": false, "NaN": false,
+			"1e7": false, "1": true} {
 			s.Pace, s.Workload = pace, Uniform
 			require.ErrorIs(t, s.Check(), bench.ErrUsage)
 			require.Equal(t, unsupported, errors.Is(s.Check(), engine.ErrUnsupported))

@@ -61,9 +61,11 @@ type Build struct {
 // A Phase is what lookups of one kind did.
 type Phase struct {
 	lookup.Phase
-	Service  *lookup.Latency `json:"service,omitempty"` // of a paced replay: from when each lookup began, and not from when it was due
+	// of a paced replay: from when each lookup began, and not from when it was due
+	Service  *lookup.Latency `json:"service,omitempty"`
 	Spectrum []Quantile      `json:"spectrum"`
-	HDR      string          `json:"hdr"` // the histogram of single lookups in nanoseconds: HdrHistogram V2, compressed, base64
+	// the histogram of single lookups in nanoseconds: HdrHistogram V2, compressed, base64
+	HDR string `json:"hdr"`
 }
 
 // A Quantile is a point of the distribution of latencies.

@@ -23,7 +23,8 @@ func TestRocksDBCells(t *testing.T) {
 			require.NoError(t, r.Identities.Err())
 			require.Equal(t, tc.shape == Settled, r.Build.Settled)
 			require.Positive(t, r.Metric(StoreKind, "write-amp").Value)
-			rates = append(rates, [2]float64{r.Metric("absent", "blocks/op").Value, r.Metric("existing", "blocks/op").Value})
+			rates = append(rates, [2]float64{r.Metric("absent", "blocks/op").Value,
+				r.Metric("existing", "blocks/op").Value})
 		}
 		require.Equal(t, rates[0], rates[1], "%s %s", tc.filter, tc.shape)
 	}

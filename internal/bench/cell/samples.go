@@ -39,16 +39,22 @@ func sample(eng, filter, shape string, bits, rate float64) *Result {
 	r := &Result{
 		Schema: Schema, Name: s.Name(), Settings: s, TimerNs: 40, WallSeconds: 3,
 		Environment: environ.Environment{
-			Argv: []string{"kvbench", "sweep"}, Started: time.Unix(1e9, 0).UTC(), Revision: "abc123", GoVersion: "go1.26.0",
-			OS: "linux", Arch: "amd64", Kernel: "6.1.0", CPU: "A CPU", Cores: 2, GOMAXPROCS: 2, RAMBytes: 8 << 30, Filesystem: "ext4",
+			Argv: []string{"kvbench", "sweep"}, Started: time.Unix(1e9, 0).UTC(), Revision: "abc123",
+			GoVersion: "go1.26.0",
+			OS:        "linux", Arch: "amd64", Kernel: "6.1.0", CPU: "A CPU", Cores: 2, GOMAXPROCS: 2, RAMBytes: 8 << 30,
+			Filesystem: "ext4",
 		},
-		Keys:  keys.Description{Origin: "generated", Seed: 1, Present: sampleKeys, Absent: sampleKeys - 1, MinLen: 16, MaxLen: 16, MeanLen: 16},
+		Keys: keys.Description{Origin: "generated", Seed: 1, Present: sampleKeys, Absent: sampleKeys - 1, MinLen: 16,
+			MaxLen: 16, MeanLen: 16},
 		Notes: []string{"Made up."}, Warnings: []string{}, Usage: engine.UnknownUsage(),
 	}
-	r.Build = Build{LoadSeconds: 1, SettleSeconds: 0.5, UserBytes: sampleKeys * 116, LiveBytes: sampleKeys * 116, Usage: engine.UnknownUsage(), Settled: shape == Settled}
+	r.Build = Build{LoadSeconds: 1, SettleSeconds: 0.5, UserBytes: sampleKeys * 116, LiveBytes: sampleKeys * 116,
+		Usage: engine.UnknownUsage(), Settled: shape == Settled}
 	if eng != "null" {
 		filterBytes := int64(bits * sampleKeys / 8)
-		r.Shape.Levels = append(r.Shape.Levels, engine.LevelShape{Level: 6, Runs: 1, Files: 3, Bytes: 8_000_000, Entries: sampleKeys, FilterBytes: filterBytes, IndexBytes: 65_000})
+		r.Shape.Levels = append(r.Shape.Levels,
+			engine.LevelShape{Level: 6, Runs: 1, Files: 3, Bytes: 8_000_000, Entries: sampleKeys,
+				FilterBytes: filterBytes, IndexBytes: 65_000})
 		r.Build.Usage.Flushed, r.Build.Usage.Compacted = 8_000_000, 8_000_000
 		r.BitsPerKey = bits
 		r.Build.Timeline = madeUpTimeline(eng)
@@ -56,7 +62,8 @@ func sample(eng, filter, shape string, bits, rate float64) *Result {
 	young := 0
 	if shape != Settled {
 		young = 2
-		r.Shape.Levels = append([]engine.LevelShape{{Runs: young, Files: young, Bytes: 80_000, Entries: 1000, FilterBytes: 1000, IndexBytes: 700}}, r.Shape.Levels...)
+		r.Shape.Levels = append([]engine.LevelShape{{Runs: young, Files: young, Bytes: 80_000, Entries: 1000,
+			FilterBytes: 1000, IndexBytes: 700}}, r.Shape.Levels...)
 	}
 	if eng == "siftkv" {
 		r.Usage.FilterMemory, r.Usage.IndexMemory, r.Usage.CacheMemory = engine.Count(bits*sampleKeys/8), 66_000, 4<<20
@@ -74,7 +81,8 @@ func sample(eng, filter, shape string, bits, rate float64) *Result {
 
 // madeUpTimeline is one with each kind of event.
 func madeUpTimeline(eng string) *timeline.Timeline {
-	t := &timeline.Timeline{Interval: 0.128, Operations: []int64{9000, 30_000, 25_000, 0, 12_000, 20_000, 4000, 0, 0, 0, 0, 0}}
+	t := &timeline.Timeline{Interval: 0.128,
+		Operations: []int64{9000, 30_000, 25_000, 0, 12_000, 20_000, 4000, 0, 0, 0, 0, 0}}
 	t.Events = []timeline.Event{
 		{Kind: engine.Flush, From: 0.2, To: 0.3, Bytes: 4_000_000},
 		{Kind: engine.Stall, From: 0.38, To: 0.5},

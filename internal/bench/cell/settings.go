@@ -141,7 +141,8 @@ func (s *Settings) Check() error {
 		return err
 	}
 	if s.Fill > 0 && s.Workload != Replay {
-		return engine.Unsupported("fill %d: the keys that are there and not asked for are those of workload %s", s.Fill, Replay)
+		return engine.Unsupported("fill %d: the keys that are there and not asked for are those of workload %s",
+			s.Fill, Replay)
 	}
 	store := s.store()
 	if err := store.Check(""); err != nil {
@@ -169,7 +170,8 @@ func (s *Settings) checkVariant() error {
 	case s.Budget == Spread && (s.Engine != "siftkv" || v.Policy == nil):
 		return engine.Unsupported("budget %s: only siftkv has one, with a filter of this project", Spread)
 	case s.Budget == Spread && !v.CanSpread():
-		return engine.Unsupported("budget %s: the bits of %s cannot be chosen; take another filter, such as bloom:10", Spread, s.Filter)
+		return engine.Unsupported("budget %s: the bits of %s cannot be chosen; take another filter, such as bloom:10",
+			Spread, s.Filter)
 	case s.Index != 0 && !indexed:
 		return engine.Unsupported("index %d: %s chooses its index by itself", s.Index, s.Engine)
 	}
@@ -225,7 +227,8 @@ func (s *Settings) youngFiles() (int, error) {
 		n, _ = strconv.Atoi(text)
 	}
 	if n < 1 || n > maxYoung {
-		return 0, bench.Usagef("shape %s: choose from %s, %s, %s:N with 1 to %d files", s.Shape, Settled, Grown, Young, maxYoung)
+		return 0, bench.Usagef("shape %s: choose from %s, %s, %s:N with 1 to %d files", s.Shape, Settled, Grown,
+			Young, maxYoung)
 	}
 	return n, nil
 }
@@ -244,7 +247,8 @@ func (s *Settings) theta() (float64, error) {
 			return theta, nil
 		}
 	}
-	return 0, bench.Usagef("workload %s: choose from %s, %s, %s:SKEW with a skew above 0 and up to %g, %s", s.Workload, Uniform, Zipfian, Zipfian, maxTheta, Replay)
+	return 0, bench.Usagef("workload %s: choose from %s, %s, %s:SKEW with a skew above 0 and up to %g, %s",
+		s.Workload, Uniform, Zipfian, Zipfian, maxTheta, Replay)
 }
 
 // Text returns every setting as name=value, in the order of Fields, separated by

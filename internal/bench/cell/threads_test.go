@@ -30,7 +30,8 @@ func TestWorkersCountTheSameInTwoRuns(t *testing.T) {
 		{"pebble-iterator", "own:10", Settled, Uniform},
 	} {
 		s := small()
-		s.Engine, s.Filter, s.Shape, s.Workload, s.Threads, s.Cache = tc.engine, tc.filter, tc.shape, tc.workload, 4, 64<<10
+		s.Engine, s.Filter, s.Shape, s.Workload, s.Threads, s.Cache = tc.engine, tc.filter, tc.shape, tc.workload, 4,
+			64<<10
 		t.Run(s.Name(), func(t *testing.T) {
 			require.Contains(t, s.Name(), "-4-threads-")
 			l := newLab(t)

@@ -44,7 +44,8 @@ func TestTheTimelineShowsTheBuild(t *testing.T) {
 		}
 		require.Positive(t, kinds[engine.Flush], "%+v", tc)
 		require.Positive(t, kinds[engine.Compaction], "%+v", tc)
-		require.EqualValues(t, r.Build.Usage.Flushed, bytes[engine.Flush], "%+v: the flushes are those that the engine counts", tc)
+		require.EqualValues(t, r.Build.Usage.Flushed, bytes[engine.Flush],
+			"%+v: the flushes are those that the engine counts", tc)
 		require.EqualValues(t, r.Build.Usage.Compacted, bytes[engine.Compaction], "%+v", tc)
 	}
 }

@@ -137,7 +137,8 @@ func TestEveryWorkloadOnEveryEngine(t *testing.T) {
 
 func TestStoresAreSharedWhereCompressionMakesNoDifference(t *testing.T) {
 	c := tiny(t, "")
-	c.Workloads, c.Compressions, c.Repetitions, c.Loads = []string{"load", "absent", "scan-10"}, []string{"none", "snappy"}, 2, 2
+	c.Workloads, c.Compressions, c.Repetitions, c.Loads = []string{"load", "absent", "scan-10"},
+		[]string{"none", "snappy"}, 2, 2
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)
 	loads := map[string]int{}
@@ -228,7 +229,8 @@ func TestAWorkerEndsWithItsParent(t *testing.T) {
 	require.NoError(t, cmd.Start())
 	send, answers := json.NewEncoder(in), json.NewDecoder(out)
 	for _, step := range []task{
-		{Do: "start", Start: &startTask{Engine: "siftkv", Dir: []byte(filepath.Join(c.Dir, "s")), Keys: 2000, KeySize: 16, ValueSize: 100}},
+		{Do: "start", Start: &startTask{Engine: "siftkv", Dir: []byte(filepath.Join(c.Dir, "s")), Keys: 2000,
+			KeySize: 16, ValueSize: 100}},
 		{Do: "open", Open: &openTask{Settings: c.Store}},
 		{Do: "load"},
 	} {
@@ -246,11 +248,14 @@ func TestAWorkerRefusesWhatItDoesNotKnow(t *testing.T) {
 	w := &worker{}
 	_, err := w.do(t.Context(), task{Do: "load"})
 	require.ErrorContains(t, err, "before the start")
-	_, err = w.do(t.Context(), task{Do: "start", Start: &startTask{Engine: "siftkv", Dir: []byte(t.TempDir()), Keys: 1000, KeySize: 16, ValueSize: 100}})
+	_, err = w.do(t.Context(), task{Do: "start",
+		Start: &startTask{Engine: "siftkv", Dir: []byte(t.TempDir()), Keys: 1000, KeySize: 16, ValueSize: 100}})
 	require.NoError(t, err)
 	_, err = w.do(t.Context(), task{Do: "dance"})
 	require.ErrorContains(t, err, `"dance"`)
-	_, err = w.do(t.Context(), task{Do: "open", Open: &openTask{Settings: engine.Settings{Compression: "none", MemtableBytes: 1 << 20, BlockBytes: 4096, CacheBytes: 1 << 20, Compactions: 1}}})
+	_, err = w.do(t.Context(), task{Do: "open",
+		Open: &openTask{Settings: engine.Settings{Compression: "none", MemtableBytes: 1 << 20, BlockBytes: 4096,
+			CacheBytes: 1 << 20, Compactions: 1}}})
 	require.NoError(t, err)
 	for _, kind := range []string{"walk", "ycsb-z"} {
 		_, err = w.do(t.Context(), task{Do: "job", Job: &job{Kind: kind}})

@@ -38,7 +38,8 @@ func TestRecordsAndAbsentKeysAreDifferentKeys(t *testing.T) {
 func TestDrawingsKnowTheirValues(t *testing.T) {
 	u := testUniverse(t, 1000)
 	for name, draw := range map[string]drawing{
-		"existing": u.existing(existingOrder, 1), "zipfian": u.zipfian(keys.NewZipf(u.n, keys.Theta), 1), "in order": u.inOrder(3),
+		"existing": u.existing(existingOrder, 1), "zipfian": u.zipfian(keys.NewZipf(u.n, keys.Theta), 1),
+		"in order": u.inOrder(3),
 	} {
 		c := newChunk(u)
 		draw(c)
@@ -69,7 +70,8 @@ func TestMixesOfYCSB(t *testing.T) {
 		"ycsb-e": {scan: 0.95, insert: 0.05},
 		"ycsb-f": {read: 0.5, modify: 0.5},
 	} {
-		w := &worker{universe: u, start: &startTask{ValueSize: 100}, popular: keys.NewZipf(u.n, keys.Theta), written: u.n, store: nothing{}}
+		w := &worker{universe: u, start: &startTask{ValueSize: 100}, popular: keys.NewZipf(u.n, keys.Theta),
+			written: u.n, store: nothing{}}
 		y, err := newYCSB(w, name, 1)
 		require.NoError(t, err)
 		got := map[ycsb.Verb]float64{}
@@ -96,7 +98,8 @@ func TestMixesOfYCSB(t *testing.T) {
 
 func TestInsertsRunOut(t *testing.T) {
 	u := testUniverse(t, 1000)
-	w := &worker{universe: u, start: &startTask{ValueSize: 100}, popular: keys.NewZipf(u.n, keys.Theta), written: u.n + u.spare(), store: nothing{}}
+	w := &worker{universe: u, start: &startTask{ValueSize: 100}, popular: keys.NewZipf(u.n, keys.Theta),
+		written: u.n + u.spare(), store: nothing{}}
 	y, err := newYCSB(w, "ycsb-d", 1)
 	require.NoError(t, err)
 	for err == nil {

@@ -27,20 +27,33 @@ var figures = []struct {
 	less                     bool
 	value                    func(s Sample, dataBytes float64) float64
 }{
-	{"load", "written", "bytes written by the load", "bytes of data", true, func(s Sample, data float64) float64 { return float64(s.Written) / data }},
-	{"load", "space", "bytes on disk when settled", "bytes of data", true, func(s Sample, data float64) float64 { return float64(s.OnDisk) / data }},
-	{"load", "load-cpu", "processor time of the load", "µs per key", true, func(s Sample, _ float64) float64 { return 1e6 * s.CPUSeconds / float64(s.Operations) }},
-	{"load", "load-peak", "memory at most during the load", "MiB", true, func(s Sample, _ float64) float64 { return mebi(s.Peak - s.Base) }},
-	{"existing", "allocs-existing", "allocations of a get, existing", "", true, func(s Sample, _ float64) float64 { return s.Allocs }},
-	{"existing-small", "allocs-small", "allocations of a get, cache a tenth", "", true, func(s Sample, _ float64) float64 { return s.Allocs }},
-	{"absent", "allocs-absent", "allocations of a get, absent", "", true, func(s Sample, _ float64) float64 { return s.Allocs }},
-	{"memory", "rss", "memory after lookups", "MiB", true, func(s Sample, _ float64) float64 { return mebi(s.Resident - s.Base) }},
-	{"memory", "rss-anon", "of it not backed by files", "MiB", true, func(s Sample, _ float64) float64 { return mebi(s.Anon) }},
+	{"load", "written", "bytes written by the load", "bytes of data", true,
+		func(s Sample, data float64) float64 { return float64(s.Written) / data }},
+	{"load", "space", "bytes on disk when settled", "bytes of data", true,
+		func(s Sample, data float64) float64 { return float64(s.OnDisk) / data }},
+	{"load", "load-cpu", "processor time of the load", "µs per key", true,
+		func(s Sample, _ float64) float64 { return 1e6 * s.CPUSeconds / float64(s.Operations) }},
+	{"load", "load-peak", "memory at most during the load", "MiB", true,
+		func(s Sample, _ float64) float64 { return mebi(s.Peak - s.Base) }},
+	{"existing", "allocs-existing", "allocations of a get, existing", "", true,
+		func(s Sample, _ float64) float64 { return s.Allocs }},
+	{"existing-small", "allocs-small", "allocations of a get, cache a tenth", "", true,
+		func(s Sample, _ float64) float64 { return s.Allocs }},
+	{"absent", "allocs-absent", "allocations of a get, absent", "", true,
+		func(s Sample, _ float64) float64 { return s.Allocs }},
+	{"memory", "rss", "memory after lookups", "MiB", true,
+		func(s Sample, _ float64) float64 { return mebi(s.Resident - s.Base) }},
+	{"memory", "rss-anon", "of it not backed by files", "MiB", true,
+		func(s Sample, _ float64) float64 { return mebi(s.Anon) }},
 	{"open", "open", "time to open", "ms", true, func(s Sample, _ float64) float64 { return 1e3 * s.Seconds }},
-	{"heavy", "p50", "median get during heavy writes", "µs", true, func(s Sample, _ float64) float64 { return float64(s.P50) / 1e3 }},
-	{"heavy", "p99.9", "p99.9 of gets during heavy writes", "µs", true, func(s Sample, _ float64) float64 { return float64(s.P999) / 1e3 }},
-	{"heavy", "stall", "longest batch of 100 meanwhile", "ms", true, func(s Sample, _ float64) float64 { return float64(s.LongestBatch) / 1e6 }},
-	{"heavy", "heavy-batches", "batches written meanwhile", "", false, func(s Sample, _ float64) float64 { return float64(s.Batches) }},
+	{"heavy", "p50", "median get during heavy writes", "µs", true,
+		func(s Sample, _ float64) float64 { return float64(s.P50) / 1e3 }},
+	{"heavy", "p99.9", "p99.9 of gets during heavy writes", "µs", true,
+		func(s Sample, _ float64) float64 { return float64(s.P999) / 1e3 }},
+	{"heavy", "stall", "longest batch of 100 meanwhile", "ms", true,
+		func(s Sample, _ float64) float64 { return float64(s.LongestBatch) / 1e6 }},
+	{"heavy", "heavy-batches", "batches written meanwhile", "", false,
+		func(s Sample, _ float64) float64 { return float64(s.Batches) }},
 }
 
 func mebi(bytes int64) float64 { return float64(max(0, bytes)) / (1 << 20) }
@@ -54,7 +67,8 @@ func (r *Result) fillFigures() {
 			if f.phase != p.Name {
 				continue
 			}
-			out := Figure{Name: f.name, Title: f.title, Unit: f.unit, Less: f.less, Phase: p.Name, Compression: p.Compression}
+			out := Figure{Name: f.name, Title: f.title, Unit: f.unit, Less: f.less, Phase: p.Name,
+				Compression: p.Compression}
 			for _, e := range p.Engines {
 				s := FigureSeries{Engine: e.Engine}
 				for _, sample := range e.Samples {

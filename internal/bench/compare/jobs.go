@@ -54,7 +54,8 @@ func (w *worker) warm(ctx context.Context) (*Sample, error) {
 		return nil, err
 	}
 	defer func() { _ = r.Close() }()
-	loop := lookups{reader: r, values: w.universe.loaded, kind: engine.Existing, draw: w.universe.inOrder(step), chunk: newChunk(w.universe)}
+	loop := lookups{reader: r, values: w.universe.loaded, kind: engine.Existing, draw: w.universe.inOrder(step),
+		chunk: newChunk(w.universe)}
 	return w.timed(func() error {
 		for {
 			if more, err := loop.next(ctx); !more || err != nil {
@@ -297,7 +298,8 @@ func (s *scans) next(ctx context.Context) (bool, error) {
 		if want := s.want(i); s.disorder || s.entries != want || s.sum != s.chunk.words[i] {
 			return false, &measure.WrongAnswer{
 				Kind: engine.Existing, Key: append([]byte(nil), s.chunk.key(i)...),
-				What: fmt.Sprintf("a scan from here: %d entries of %d, in order: %t, right sum: %t", s.entries, want, !s.disorder, s.sum == s.chunk.words[i]),
+				What: fmt.Sprintf("a scan from here: %d entries of %d, in order: %t, right sum: %t", s.entries, want,
+					!s.disorder, s.sum == s.chunk.words[i]),
 			}
 		}
 	}

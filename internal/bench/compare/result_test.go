@@ -41,7 +41,8 @@ func series(name string, rates ...float64) Series {
 }
 
 func TestRatiosAreOfRepetitions(t *testing.T) {
-	p := PhaseResult{Engines: []Series{series("siftkv", 100, 10, 40), series("pebble", 50, 5, 10), series("bbolt", 100)}}
+	p := PhaseResult{Engines: []Series{series("siftkv", 100, 10, 40), series("pebble", 50, 5, 10),
+		series("bbolt", 100)}}
 	p.finish()
 	require.Equal(t, []Ratio{
 		{Engine: "pebble", Median: 2, Low: 2, High: 4, Repetitions: 3},
@@ -53,11 +54,13 @@ func TestRatiosAreOfRepetitions(t *testing.T) {
 
 func TestVerdicts(t *testing.T) {
 	absent := PhaseResult{Phase: phases[place("absent")], Compression: "none", Engines: []Series{
-		series("siftkv", 100, 100, 100), series("pebble", 11, 11, 9), series("pebble-iterator", 99, 99, 99), series("goleveldb", 20, 20, 40), series("bbolt", 50, 50, 50),
+		series("siftkv", 100, 100, 100), series("pebble", 11, 11, 9), series("pebble-iterator", 99, 99, 99),
+		series("goleveldb", 20, 20, 40), series("bbolt", 50, 50, 50),
 	}}
 	zipf := absent
 	zipf.Phase = phases[place("zipf")]
-	r := &Result{Settings: Settings{Engines: []string{"siftkv", "pebble", "pebble-iterator", "goleveldb", "bbolt"}}, Phases: []PhaseResult{absent, zipf}}
+	r := &Result{Settings: Settings{Engines: []string{"siftkv", "pebble", "pebble-iterator", "goleveldb", "bbolt"}},
+		Phases: []PhaseResult{absent, zipf}}
 	for i := range r.Phases {
 		r.Phases[i].finish()
 	}

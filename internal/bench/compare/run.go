@@ -371,7 +371,8 @@ func (x *contest) phaseResult(p Phase, compression string) *PhaseResult {
 func (x *contest) stage(ctx context.Context, st stage, compression string, stores []*store) error {
 	chosen := x.of(st)
 	if st.writes() { // a reader of this one does not see what is written
-		stores = slices.DeleteFunc(slices.Clone(stores), func(s *store) bool { return s.engine == engine.PebbleIteratorName })
+		stores = slices.DeleteFunc(slices.Clone(stores),
+			func(s *store) bool { return s.engine == engine.PebbleIteratorName })
 	}
 	if len(chosen) == 0 {
 		return nil

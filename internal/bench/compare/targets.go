@@ -10,12 +10,13 @@ import (
 type Verdict struct {
 	Title       string  `json:"title"`
 	Compression string  `json:"compression"`
-	Against     string  `json:"against"`   // the engine that decides: the best of those meant
-	Target      float64 `json:"target"`    // times as good, at least; 0 for a figure that has to be 0
-	Got         Ratio   `json:"got"`       // Median is the figure itself where Target is 0
-	CPU         Ratio   `json:"cpu"`       // the same by processor time, of the peer that decides there; no repetitions where that is not measured
-	Met         bool    `json:"met"`       // by the median of Got
-	Uncertain   bool    `json:"uncertain"` // the interval has the target in it
+	Against     string  `json:"against"` // the engine that decides: the best of those meant
+	Target      float64 `json:"target"`  // times as good, at least; 0 for a figure that has to be 0
+	Got         Ratio   `json:"got"`     // Median is the figure itself where Target is 0
+	// the same by processor time, of the peer that decides there; no repetitions where that is not measured
+	CPU       Ratio `json:"cpu"`
+	Met       bool  `json:"met"`       // by the median of Got
+	Uncertain bool  `json:"uncertain"` // the interval has the target in it
 }
 
 // anyPeer and lsmPeers stand for the best of several engines in a target.
@@ -98,7 +99,8 @@ func (r *Result) verdict(t target, p PhaseResult) (v Verdict, ok bool) {
 	v = Verdict{Title: p.Title, Compression: p.Compression, Against: t.against, Target: t.atLeast}
 	ratios, cpu := p.Ratios, p.CPURatios
 	if t.figure != "" {
-		at := slices.IndexFunc(r.Figures, func(f Figure) bool { return f.Name == t.figure && f.Compression == p.Compression })
+		at := slices.IndexFunc(r.Figures,
+			func(f Figure) bool { return f.Name == t.figure && f.Compression == p.Compression })
 		if at < 0 {
 			return v, false
 		}

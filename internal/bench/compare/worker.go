@@ -35,7 +35,8 @@ type worker struct {
 // when the parent closes it, or is no longer there. It then ends the process, even
 // if a task is under way, so that no worker outlives its parent. wrap, if set, stands
 // between the worker and the store it opens.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, wrap func(engine string, s engine.Live) engine.Live) error {
+func Serve(ctx context.Context, in io.Reader, out io.Writer,
+	wrap func(engine string, s engine.Live) engine.Live) error {
 	w := &worker{wrap: wrap}
 	tasks := make(chan task)
 	go func() {

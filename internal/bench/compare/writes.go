@@ -56,7 +56,8 @@ type sets struct {
 
 func newSets(w *worker, pass uint64) *sets {
 	u := w.universe
-	s := &sets{w: w, order: keys.NewPermutation(u.n, keys.Mix(u.seed^writeOrder)), at: int(pass * passLength), chunk: setChunk}
+	s := &sets{w: w, order: keys.NewPermutation(u.n, keys.Mix(u.seed^writeOrder)), at: int(pass * passLength),
+		chunk: setChunk}
 	if w.settings.Durability == engine.Durable {
 		s.chunk = setChunkDisk
 	}
@@ -143,8 +144,10 @@ func (w *worker) heavy(ctx context.Context, j *job) (*Sample, error) {
 		return nil, writeErr
 	}
 	return &Sample{
-		Operations: reads.TotalCount(), Seconds: took.Seconds(), PerSecond: float64(reads.TotalCount()) / took.Seconds(),
-		P50: reads.ValueAtPercentile(50), P99: reads.ValueAtPercentile(99), P999: reads.ValueAtPercentile(99.9), Max: reads.Max(),
+		Operations: reads.TotalCount(), Seconds: took.Seconds(),
+		PerSecond: float64(reads.TotalCount()) / took.Seconds(),
+		P50:       reads.ValueAtPercentile(50), P99: reads.ValueAtPercentile(99), P999: reads.ValueAtPercentile(99.9),
+		Max:     reads.Max(),
 		Batches: batches.TotalCount(), LongestBatch: batches.Max(),
 	}, nil
 }

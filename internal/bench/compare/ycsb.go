@@ -88,7 +88,8 @@ func (y *mixed) close() error {
 		return err
 	}
 	if y.wrong != nil || y.entries != y.w.written {
-		return &measure.WrongAnswer{Kind: engine.Existing, Key: y.wrong, What: fmt.Sprintf("a scan of everything has %d entries of %d", y.entries, y.w.written)}
+		return &measure.WrongAnswer{Kind: engine.Existing, Key: y.wrong,
+			What: fmt.Sprintf("a scan of everything has %d entries of %d", y.entries, y.w.written)}
 	}
 	return y.reader.Close()
 }
@@ -166,7 +167,9 @@ func (y *mixed) one(o operation, key, value []byte, visit func(key, value []byte
 			return err
 		}
 		if y.wrong != nil || y.entries == 0 || y.entries > o.limit {
-			return &measure.WrongAnswer{Kind: engine.Existing, Key: bytes.Clone(key), What: fmt.Sprintf("a scan from here of up to %d entries: %d came, the first wrong one is %x", o.limit, y.entries, y.wrong)}
+			return &measure.WrongAnswer{Kind: engine.Existing, Key: bytes.Clone(key),
+				What: fmt.Sprintf("a scan from here of up to %d entries: %d came, the first wrong one is %x", o.limit,
+					y.entries, y.wrong)}
 		}
 		return nil
 	}
@@ -190,7 +193,8 @@ func (y *mixed) one(o operation, key, value []byte, visit func(key, value []byte
 func (y *mixed) visit(key, value []byte) {
 	p := position(key)
 	ok, _ := y.w.universe.right(key, value)
-	if y.wrong == nil && (!ok || y.entries > 0 && p <= y.previous || y.entries == 0 && y.first != nil && !bytes.Equal(key, y.first)) {
+	if y.wrong == nil && (!ok || y.entries > 0 && p <= y.previous || y.entries == 0 && y.first != nil &&
+		!bytes.Equal(key, y.first)) {
 		y.wrong = bytes.Clone(key)
 	}
 	y.previous = p

@@ -30,8 +30,10 @@ func result(filter string, blocks float64, ns ...float64) *cell.Result {
 func set(r ...*cell.Result) []*cell.Result { return r }
 
 func TestCountersExactlyTimesByRank(t *testing.T) {
-	a := set(result("none", 1, 100, 101, 102, 103, 104), result("bloom:10", 0.01, 50, 51, 52, 53, 54), result("xor:8", 0, 1, 2, 3))
-	b := set(result("none", 1, 100, 101, 102, 103, 104.5), result("bloom:10", 0.02, 60, 61, 62, 63, 64), result("fuse:8", 0, 1, 2, 3))
+	a := set(result("none", 1, 100, 101, 102, 103, 104), result("bloom:10", 0.01, 50, 51, 52, 53, 54),
+		result("xor:8", 0, 1, 2, 3))
+	b := set(result("none", 1, 100, 101, 102, 103, 104.5), result("bloom:10", 0.02, 60, 61, 62, 63, 64),
+		result("fuse:8", 0, 1, 2, 3))
 	d, err := Sets(a, b, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{a[2].Name}, d.OnlyA)

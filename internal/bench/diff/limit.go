@@ -100,7 +100,8 @@ func (d *Diff) enforce(limits []Limit) error {
 			}
 		}
 		if !known {
-			return bench.Usagef("--fail-on %q: no cell has that metric; there are %s", l.text, strings.Join(units, ", "))
+			return bench.Usagef("--fail-on %q: no cell has that metric; there are %s", l.text,
+				strings.Join(units, ", "))
 		}
 	}
 	return nil

@@ -43,7 +43,8 @@ func siftkvEvents(f func(Background)) kv.Events {
 		Flushed: func(i kv.FlushInfo) { tell(Background{Kind: Flush, Bytes: i.Bytes}, i.Duration) },
 		Compacted: func(i kv.CompactionInfo) {
 			if !i.Moved {
-				tell(Background{Kind: Compaction, Level: i.Level, OutputLevel: i.OutputLevel, Bytes: i.OutputBytes}, i.Duration)
+				tell(Background{Kind: Compaction, Level: i.Level, OutputLevel: i.OutputLevel, Bytes: i.OutputBytes},
+					i.Duration)
 			}
 		},
 		Stalled: func(i kv.StallInfo) { tell(Background{Kind: Stall}, i.Duration) },
@@ -72,7 +73,8 @@ func pebbleEvents(f func(Background)) *pebble.EventListener {
 			if i.Err != nil || i.Reason == "move" || len(i.Input) == 0 {
 				return
 			}
-			tell(Background{Kind: Compaction, Level: i.Input[0].Level, OutputLevel: i.Output.Level, Bytes: sizeOf(i.Output.Tables)}, i.TotalDuration)
+			tell(Background{Kind: Compaction, Level: i.Input[0].Level, OutputLevel: i.Output.Level,
+				Bytes: sizeOf(i.Output.Tables)}, i.TotalDuration)
 		},
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) { stalled.Store(new(time.Now())) },
 		WriteStallEnd: func() {

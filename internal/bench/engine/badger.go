@@ -18,7 +18,8 @@ type badgerStore struct {
 }
 
 func openBadger(dir string, s Settings) (Live, error) {
-	compression, ok := map[string]options.CompressionType{"none": options.None, "snappy": options.Snappy, "zstd": options.ZSTD}[s.Compression]
+	compression, ok := map[string]options.CompressionType{"none": options.None, "snappy": options.Snappy,
+		"zstd": options.ZSTD}[s.Compression]
 	if !ok {
 		return nil, fmt.Errorf("badger: no compression named %q", s.Compression)
 	}

@@ -75,16 +75,20 @@ type Tally struct {
 // counts returns the counts of t in the order of their declaration.
 func (t *Tally) counts() [16]*Count {
 	return [16]*Count{
-		&t.FilesConsidered, &t.OutOfBounds, &t.OutOfRange, &t.FilterChecks, &t.Negatives, &t.TruePositives, &t.FalsePositives,
-		&t.Unfiltered, &t.IndexLookups, &t.OutOfIndex, &t.BlocksFromCache, &t.BlocksFromDisk, &t.LeavesFromDisk, &t.BytesFromDisk, &t.BytesDecoded,
+		&t.FilesConsidered, &t.OutOfBounds, &t.OutOfRange, &t.FilterChecks, &t.Negatives, &t.TruePositives,
+		&t.FalsePositives,
+		&t.Unfiltered, &t.IndexLookups, &t.OutOfIndex, &t.BlocksFromCache, &t.BlocksFromDisk, &t.LeavesFromDisk,
+		&t.BytesFromDisk, &t.BytesDecoded,
 		&t.Answered,
 	}
 }
 
 // countNames names the counts in the same order.
 var countNames = [16]string{
-	"files considered", "ruled out by bounds", "ruled out by range tombstones", "filter checks", "negatives", "true positives", "false positives",
-	"unfiltered", "index lookups", "ruled out by index", "blocks from cache", "blocks from disk", "index leaves from disk", "bytes from disk", "bytes decoded",
+	"files considered", "ruled out by bounds", "ruled out by range tombstones", "filter checks", "negatives",
+	"true positives", "false positives",
+	"unfiltered", "index lookups", "ruled out by index", "blocks from cache", "blocks from disk",
+	"index leaves from disk", "bytes from disk", "bytes decoded",
 	"answered",
 }
 

@@ -16,7 +16,8 @@ import (
 )
 
 var settings = Settings{
-	CacheBytes: 1 << 20, MemtableBytes: 256 << 10, BlockBytes: 4096, Compression: "snappy", Compactions: 1, BatchKeys: 100,
+	CacheBytes: 1 << 20, MemtableBytes: 256 << 10, BlockBytes: 4096, Compression: "snappy", Compactions: 1,
+	BatchKeys: 100,
 }
 
 func key(i int) []byte { return fmt.Appendf(nil, "key-%06d", i) }
@@ -274,7 +275,8 @@ func TestTalliesAddAndSubtractEveryCount(t *testing.T) {
 	})
 	require.Len(t, seen, 16)
 
-	sum := Counters{Lookups: 1, Total: a, Levels: []Tally{a, b}}.Plus(Counters{Lookups: 2, Total: b, Levels: []Tally{b, b}})
+	sum := Counters{Lookups: 1, Total: a,
+		Levels: []Tally{a, b}}.Plus(Counters{Lookups: 2, Total: b, Levels: []Tally{b, b}})
 	require.Equal(t, Count(3), sum.Lookups)
 	require.Equal(t, []Tally{a.Plus(b), b.Plus(b)}, sum.Levels)
 }

@@ -36,7 +36,8 @@ func openGoLevelDB(dir string, s Settings) (Live, error) {
 	if err != nil {
 		return nil, fmt.Errorf("goleveldb: open %s: %w", dir, err)
 	}
-	return &goLevelDB{db: db, batch: new(leveldb.Batch), perKey: max(1, s.BatchKeys), write: &opt.WriteOptions{Sync: s.Durability == Durable}}, nil
+	return &goLevelDB{db: db, batch: new(leveldb.Batch), perKey: max(1, s.BatchKeys),
+		write: &opt.WriteOptions{Sync: s.Durability == Durable}}, nil
 }
 
 // Put adds a key to the current batch.

@@ -45,7 +45,8 @@ func TestEveryLiveStore(t *testing.T) {
 // scanAll scans parts and the whole of a store that fill has filled.
 func scanAll(t *testing.T, s Live, n int) {
 	t.Helper()
-	for _, c := range []struct{ start, limit, want int }{{0, 0, n}, {0, 10, 10}, {2*n - 10, 10, 5}, {n + 1, 3, 3}, {2 * n, 10, 0}} {
+	for _, c := range []struct{ start, limit, want int }{{0, 0, n}, {0, 10, 10}, {2*n - 10, 10, 5}, {n + 1, 3, 3},
+		{2 * n, 10, 0}} {
 		next, got := (c.start+1)/2*2, 0
 		require.NoError(t, s.Scan(key(c.start), c.limit, func(k, value []byte) {
 			require.Equal(t, string(key(next)), string(k))

@@ -33,7 +33,8 @@ type pebbleGet struct{ counters pebbleCounters }
 func (r *pebbleGet) Get(dst, key []byte) ([]byte, bool, error) {
 	value, closer, err := r.counters.store.db.Get(key)
 	if err != nil {
-		if err == pebble.ErrNotFound || errors.Is(err, pebble.ErrNotFound) { //nolint:errorlint // the fast path comes first
+		// the fast path comes first
+		if err == pebble.ErrNotFound || errors.Is(err, pebble.ErrNotFound) { //nolint:errorlint
 			return dst, false, nil
 		}
 		return dst, false, fmt.Errorf("pebble: get: %w", err)

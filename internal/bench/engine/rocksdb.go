@@ -49,7 +49,8 @@ func openRocksDB(dir string, s Settings, filter string, t Tree, statistics bool)
 	if err != nil {
 		return nil, err
 	}
-	return &RocksDB{db: db, batch: rocksdb.NewBatch(), perKey: max(1, s.BatchKeys), durable: s.Durability == Durable}, nil
+	return &RocksDB{db: db, batch: rocksdb.NewBatch(), perKey: max(1, s.BatchKeys), durable: s.Durability == Durable},
+		nil
 }
 
 // rocksDBOptions maps the settings to RocksDB's options. Filters and indexes of all
@@ -74,7 +75,8 @@ func rocksDBOptions(s Settings, filter string, t Tree) string {
 		"max_background_flushes=1",
 		fmt.Sprintf("max_background_compactions=%d", s.Compactions),
 		fmt.Sprintf("write_buffer_size=%d", s.MemtableBytes),
-		"compression=" + map[string]string{"none": "kNoCompression", "snappy": "kSnappyCompression", "zstd": "kZSTD"}[s.Compression],
+		"compression=" + map[string]string{"none": "kNoCompression", "snappy": "kSnappyCompression",
+			"zstd": "kZSTD"}[s.Compression],
 		"block_based_table_factory={" + strings.Join(table, ";") + "}",
 	}
 	if t.FileBytes > 0 {
@@ -135,7 +137,8 @@ func (r *RocksDB) resting() bool {
 	const version = "rocksdb.current-super-version-number"
 	before := r.db.Number(version)
 	for _, name := range []string{
-		"rocksdb.compaction-pending", "rocksdb.num-running-compactions", "rocksdb.mem-table-flush-pending", "rocksdb.num-running-flushes",
+		"rocksdb.compaction-pending", "rocksdb.num-running-compactions", "rocksdb.mem-table-flush-pending",
+		"rocksdb.num-running-flushes",
 	} {
 		if r.db.Number(name) > 0 {
 			return false
@@ -171,7 +174,8 @@ func (r *RocksDB) Scan(start []byte, limit int, visit func(key, value []byte)) e
 
 // Memory reads the properties. Filters and indexes are in the cache.
 func (r *RocksDB) Memory() Memory {
-	return Memory{Cache: r.db.Number("rocksdb.block-cache-usage"), Memtables: r.db.Number("rocksdb.cur-size-all-mem-tables")}
+	return Memory{Cache: r.db.Number("rocksdb.block-cache-usage"),
+		Memtables: r.db.Number("rocksdb.cur-size-all-mem-tables")}
 }
 
 // Usage reads the statistics.
@@ -179,7 +183,8 @@ func (r *RocksDB) Usage() Usage {
 	u := UnknownUsage()
 	u.CacheMemory = Count(r.db.Number("rocksdb.block-cache-usage"))
 	if t := r.db.Tickers(); t != nil {
-		u.Logged, u.Flushed, u.Compacted = Count(t["rocksdb.wal.bytes"]), Count(t["rocksdb.flush.write.bytes"]), Count(t["rocksdb.compact.write.bytes"])
+		u.Logged, u.Flushed, u.Compacted = Count(t["rocksdb.wal.bytes"]), Count(t["rocksdb.flush.write.bytes"]),
+			Count(t["rocksdb.compact.write.bytes"])
 	}
 	return u
 }

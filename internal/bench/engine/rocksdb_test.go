@@ -27,7 +27,8 @@ func TestRocksDBCountsWhatLookupsDo(t *testing.T) {
 		filter, compression string
 		bits                float64
 	}{
-		{"none", "snappy", 0}, {"bloom:10", "none", 10}, {"bloom:10", "zstd", 10}, {"own:16", "snappy", 16}, {"ribbon:10", "snappy", 7},
+		{"none", "snappy", 0}, {"bloom:10", "none", 10}, {"bloom:10", "zstd", 10}, {"own:16", "snappy", 16},
+		{"ribbon:10", "snappy", 7},
 	} {
 		t.Run(tc.filter+" "+tc.compression, func(t *testing.T) {
 			dir, with := t.TempDir(), settings
@@ -52,7 +53,8 @@ func TestRocksDBCountsWhatLookupsDo(t *testing.T) {
 			require.EqualValues(t, n, existing.Lookups)
 			require.EqualValues(t, n, existing.Total.Answered)
 			require.Zero(t, existing.MemtableAnswers)
-			require.InDelta(t, n, float64(existing.Total.BlocksFromCache+existing.Total.BlocksFromDisk), n/100, "a key that separates two blocks may be looked for in both")
+			require.InDelta(t, n, float64(existing.Total.BlocksFromCache+existing.Total.BlocksFromDisk), n/100,
+				"a key that separates two blocks may be looked for in both")
 			require.Positive(t, existing.Total.BytesFromDisk)
 			require.Zero(t, existing.Total.Negatives)
 			absent := ask(t, s, v, Get, Absent, n-1)
@@ -97,7 +99,8 @@ func TestRocksDBRestsWithLevels(t *testing.T) {
 	const n = 4000
 	var shapes []Shape
 	for range 2 {
-		s := openRocksDBVariant(t, "bloom:10", t.TempDir(), settings, Tree{FileBytes: 16 << 10, BaseLevelBytes: 16 << 10, YoungFiles: 3})
+		s := openRocksDBVariant(t, "bloom:10", t.TempDir(), settings,
+			Tree{FileBytes: 16 << 10, BaseLevelBytes: 16 << 10, YoungFiles: 3})
 		fillLevels(t, s, v, n)
 		shape, err := s.Shape()
 		require.NoError(t, err)

@@ -21,9 +21,10 @@ type SiftKV struct {
 // A Tree sizes the levels of a store, and says how much memory its filters
 // may take. Zero fields mean the store's defaults.
 type Tree struct {
-	FileBytes         int64 `json:"file_bytes"`          // of a sorted file; twice that in the last level
-	BaseLevelBytes    int64 `json:"base_level_bytes"`    // of the first level below level 0
-	FilterBudgetBytes int64 `json:"filter_budget_bytes"` // of all filters; 0: every file has what the policy says; SiftKV only
+	FileBytes      int64 `json:"file_bytes"`       // of a sorted file; twice that in the last level
+	BaseLevelBytes int64 `json:"base_level_bytes"` // of the first level below level 0
+	// of all filters; 0: every file has what the policy says; SiftKV only
+	FilterBudgetBytes int64 `json:"filter_budget_bytes"`
 
 	// YoungFiles is how many files level 0 may hold before they are compacted.
 	YoungFiles int `json:"young_files,omitempty"`
@@ -153,7 +154,8 @@ func ShapeOf(m *kv.Metrics) Shape {
 	}
 	for _, r := range m.Runs {
 		shape.ByRun = append(shape.ByRun, LevelShape{
-			Level: r.Level, Runs: 1, Files: r.Files, Bytes: r.Bytes, Entries: int64(r.Entries), FilterBytes: r.FilterBytes,
+			Level: r.Level, Runs: 1, Files: r.Files, Bytes: r.Bytes, Entries: int64(r.Entries),
+			FilterBytes: r.FilterBytes,
 		})
 	}
 	return shape

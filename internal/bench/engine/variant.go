@@ -99,7 +99,8 @@ func NewVariant(engine, filter string, v values.Values) (*Variant, error) {
 		}
 	case "siftkv":
 		if policy == nil {
-			return nil, Unsupported("filter %s: siftkv has no filters but those of this project, such as bloom:10", filter)
+			return nil, Unsupported("filter %s: siftkv has no filters but those of this project, such as bloom:10",
+				filter)
 		}
 		out.open = func(dir string, s Settings, t Tree) (Store, error) {
 			return OpenSiftKVTree(dir, s, PolicyIn(policy, dir), t)
@@ -132,7 +133,8 @@ func filterOf(name string) (filterpolicy.Policy, error) {
 	if bits, ok := strings.CutPrefix(name, ownPrefix); ok {
 		n, err := strconv.Atoi(bits)
 		if err != nil || n < 1 || n > 64 {
-			return nil, bench.Usagef("filter %s: want %sBITS with 1 to 64 bits per key, such as own:10", name, ownPrefix)
+			return nil, bench.Usagef("filter %s: want %sBITS with 1 to 64 bits per key, such as own:10", name,
+				ownPrefix)
 		}
 		return nil, nil
 	}
@@ -196,7 +198,8 @@ func CheckTree(engine string, t Tree) error {
 	if !slices.Contains(CompactionStyles, t.Compaction) {
 		return bench.Usagef("compaction %s: choose from %s", t.Compaction, strings.Join(CompactionStyles, ", "))
 	}
-	if !slices.Contains([]string{"null", "siftkv", "pebble", "pebble-iterator", RocksDBName}, engine) && (t.YoungFiles > 0 || t.BaseLevelBytes > 0) {
+	if !slices.Contains([]string{"null", "siftkv", "pebble", "pebble-iterator", RocksDBName}, engine) &&
+		(t.YoungFiles > 0 || t.BaseLevelBytes > 0) {
 		return Unsupported("shape: trees of %s are settled only", engine)
 	}
 	if engine != "siftkv" && t.Compaction != CompactionStyles[0] {

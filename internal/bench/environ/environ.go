@@ -48,7 +48,8 @@ type Module struct {
 
 // measured are the dependencies whose version a result should name.
 var measured = []string{
-	"github.com/cockroachdb/pebble/v2", "github.com/dgraph-io/badger/v4", "github.com/syndtr/goleveldb", "go.etcd.io/bbolt",
+	"github.com/cockroachdb/pebble/v2", "github.com/dgraph-io/badger/v4", "github.com/syndtr/goleveldb",
+	"go.etcd.io/bbolt",
 	"github.com/klauspost/compress", "github.com/golang/snappy",
 	"github.com/DataDog/zstd", "github.com/cespare/xxhash/v2",
 }
@@ -71,7 +72,8 @@ func Capture(argv []string, dir string) Environment {
 // Version returns the version and revision of the program in one line.
 func Version() string {
 	version, revision, _, _ := build()
-	return fmt.Sprintf("kvbench %s (revision %s, %s %s/%s)", version, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("kvbench %s (revision %s, %s %s/%s)", version, revision, runtime.Version(), runtime.GOOS,
+		runtime.GOARCH)
 }
 
 // build reads what the linker recorded. A program started with "go run" has no
@@ -113,19 +115,22 @@ func build() (version, revision string, cgo bool, deps []Module) {
 func (e *Environment) warnings() []string {
 	warn := []string{}
 	if e.Filesystem == "tmpfs" || e.Filesystem == "ramfs" {
-		warn = append(warn, fmt.Sprintf("%s is on %s: reads never reach a disk; choose another directory with --dir", e.Dir, e.Filesystem))
+		warn = append(warn, fmt.Sprintf("%s is on %s: reads never reach a disk; choose another directory with --dir",
+			e.Dir, e.Filesystem))
 	}
 	if e.Race {
 		warn = append(warn, "built with -race: times are several times too long")
 	}
 	if e.Load1 > 0.5 {
-		warn = append(warn, fmt.Sprintf("load average %.2f at the start: something else was running (or the compiler just was)", e.Load1))
+		warn = append(warn, fmt.Sprintf(
+			"load average %.2f at the start: something else was running (or the compiler just was)", e.Load1))
 	}
 	if e.OnBattery {
 		warn = append(warn, "on battery: the processor may be slowed down")
 	}
 	if e.Governor != "" && e.Governor != "performance" {
-		warn = append(warn, fmt.Sprintf("the processor's frequency follows the governor %s: times depend on what ran before", e.Governor))
+		warn = append(warn, fmt.Sprintf(
+			"the processor's frequency follows the governor %s: times depend on what ran before", e.Governor))
 	}
 	if e.CPUQuota != "" {
 		warn = append(warn, fmt.Sprintf("a quota of %s cores: the process is stopped now and then", e.CPUQuota))

@@ -66,21 +66,22 @@ type Table struct {
 
 // A Row is one filter. Times are medians of the repetitions.
 type Row struct {
-	Name             string  `json:"name"`
-	Library          bool    `json:"library"` // not of this project
-	BitsPerKey       float64 `json:"bits_per_key"`
-	TheoryBits       float64 `json:"theory_bits_per_key"` // 0: not known
-	FPR              float64 `json:"fpr"`
-	FPRLow           float64 `json:"fpr_low"` // 95 % Wilson interval
-	FPRHigh          float64 `json:"fpr_high"`
-	TheoryFPR        float64 `json:"theory_fpr"`          // 0: not known
-	BuildNs          float64 `json:"build_ns_per_key"`    // hashes in, filter out
-	BuildBytes       float64 `json:"build_bytes_per_key"` // allocated while building, the filter included
-	PresentNs        float64 `json:"present_ns"`
-	AbsentNs         float64 `json:"absent_ns"`
-	SmallPresentNs   float64 `json:"small_present_ns"` // of a filter of SmallKeys keys, which the CPU caches
-	SmallAbsentNs    float64 `json:"small_absent_ns"`
-	ManyAbsentNs     float64 `json:"many_absent_ns"`     // one lookup in ManyFilters filters in turn, the keys shared among them
+	Name           string  `json:"name"`
+	Library        bool    `json:"library"` // not of this project
+	BitsPerKey     float64 `json:"bits_per_key"`
+	TheoryBits     float64 `json:"theory_bits_per_key"` // 0: not known
+	FPR            float64 `json:"fpr"`
+	FPRLow         float64 `json:"fpr_low"` // 95 % Wilson interval
+	FPRHigh        float64 `json:"fpr_high"`
+	TheoryFPR      float64 `json:"theory_fpr"`          // 0: not known
+	BuildNs        float64 `json:"build_ns_per_key"`    // hashes in, filter out
+	BuildBytes     float64 `json:"build_bytes_per_key"` // allocated while building, the filter included
+	PresentNs      float64 `json:"present_ns"`
+	AbsentNs       float64 `json:"absent_ns"`
+	SmallPresentNs float64 `json:"small_present_ns"` // of a filter of SmallKeys keys, which the CPU caches
+	SmallAbsentNs  float64 `json:"small_absent_ns"`
+	// one lookup in ManyFilters filters in turn, the keys shared among them
+	ManyAbsentNs     float64 `json:"many_absent_ns"`
 	FasterThanPebble float64 `json:"faster_than_pebble"` // AbsentNs of pebble bloom(10) over this; 0: not in the run
 }
 

@@ -32,7 +32,8 @@ func Run(ctx context.Context, c *Config) (*Result, error) {
 			all = append(all, l)
 		}
 	}
-	r := &Result{Schema: Schema, Environment: environ.Capture(c.Argv, "."), Probes: c.Probes, Repetitions: c.Repetitions, Seed: c.Seed}
+	r := &Result{Schema: Schema, Environment: environ.Capture(c.Argv, "."), Probes: c.Probes,
+		Repetitions: c.Repetitions, Seed: c.Seed}
 	for _, n := range c.Keys {
 		t := Table{Keys: n}
 		m := newMeter(c, n)
@@ -147,7 +148,8 @@ func (m *meter) row(ctx context.Context, cand candidate) (Row, error) {
 func (m *meter) check(cand candidate, s set, row *Row) error {
 	for i, h := range m.present {
 		if !s.contains(h) {
-			return fmt.Errorf("%w: %s denies key %d of %d, which was added (hash %#x)", bench.ErrWrongAnswer, cand.name, i, len(m.present), h)
+			return fmt.Errorf("%w: %s denies key %d of %d, which was added (hash %#x)", bench.ErrWrongAnswer,
+				cand.name, i, len(m.present), h)
 		}
 	}
 	passed := 0

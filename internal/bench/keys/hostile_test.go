@@ -36,7 +36,8 @@ func TestHostileKeyFiles(t *testing.T) {
 	for i := range 10_000 {
 		fmt.Fprintln(&text, i)
 	}
-	for _, file := range []string{text.String(), strings.Repeat("\n", 100_000), strings.Repeat("a", 1<<20), strings.Repeat("ab\r\n", 100_000)} {
+	for _, file := range []string{text.String(), strings.Repeat("\n", 100_000), strings.Repeat("a", 1<<20),
+		strings.Repeat("ab\r\n", 100_000)} {
 		requireLinesBounded(t, []byte(file), len(file))
 	}
 	for mutant := range hostile.Mutants(text.Bytes()[:2000], 300) {

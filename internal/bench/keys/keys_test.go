@@ -124,7 +124,8 @@ func TestGeneratedDependsOnSeed(t *testing.T) {
 }
 
 func TestGeneratedRefusesBadSizes(t *testing.T) {
-	for _, tc := range []struct{ n, size int }{{0, 16}, {1, 16}, {-5, 16}, {MaxGenerated + 1, 16}, {10, 7}, {10, MaxKeySize + 1}} {
+	for _, tc := range []struct{ n, size int }{{0, 16}, {1, 16}, {-5, 16}, {MaxGenerated + 1, 16}, {10, 7},
+		{10, MaxKeySize + 1}} {
 		_, err := NewGenerated(tc.n, tc.size, 1)
 		require.ErrorIs(t, err, bench.ErrUsage, "%+v", tc)
 	}
@@ -252,7 +253,8 @@ func TestARealFileIsTakenAsItIs(t *testing.T) {
 	other, err := OpenFile(write(t, text), 1<<16, 2)
 	require.NoError(t, err)
 	p2, _ := all(other)
-	require.NotEqual(t, slices.Sorted(slices.Values(present)), slices.Sorted(slices.Values(p2)), "another seed holds others out")
+	require.NotEqual(t, slices.Sorted(slices.Values(present)), slices.Sorted(slices.Values(p2)),
+		"another seed holds others out")
 }
 
 // countNew returns how many of words(small) are not among words(large).

@@ -8,7 +8,8 @@ import (
 
 // A Request says which keys a user asked for.
 type Request struct {
-	Keys    string // a plain integer: that many generated keys; anything else: the path of a file with keys or of a lookup trace
+	// a plain integer: that many generated keys; anything else: the path of a file with keys or of a lookup trace
+	Keys    string
 	Name    string // of the file, by Name: a file that is another one by now is an error; empty: whatever is there
 	KeySize int    // bytes of a generated key; not used for a file
 	MaxLen  int    // bytes of the longest line of a file

@@ -68,7 +68,8 @@ func OpenTrace(path string, fill int, seed uint64) (*Trace, error) {
 		found[a.key] = found[a.key] || a.found
 	}
 	if !slices.Contains(found, true) {
-		return nil, bench.Usagef("trace %s: no key was found in %d lookups: there is nothing to fill a store with", path, len(asks))
+		return nil, bench.Usagef("trace %s: no key was found in %d lookups: there is nothing to fill a store with",
+			path, len(asks))
 	}
 	if found, err = t.fill(fill, found, seed); err != nil {
 		return nil, fmt.Errorf("trace %s: %w", path, err)

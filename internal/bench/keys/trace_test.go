@@ -61,7 +61,8 @@ func TestATraceIsASource(t *testing.T) {
 	d := s.Describe()
 	require.Equal(t, "trace", d.Origin)
 	require.Equal(t, []int{3, 4, 1, 1}, []int{d.Present, d.Absent, d.MinLen, d.MaxLen})
-	require.Equal(t, []int{5, 5, 1, 2}, []int{d.Replay.Existing, d.Replay.Absent, d.Replay.Missed, d.Replay.Beyond}, "a and z are beyond")
+	require.Equal(t, []int{5, 5, 1, 2}, []int{d.Replay.Existing, d.Replay.Absent, d.Replay.Missed, d.Replay.Beyond},
+		"a and z are beyond")
 	require.False(t, d.Replay.Unfinished)
 
 	again, err := OpenTrace(path, 0, 3)
@@ -114,7 +115,8 @@ func TestBadTraces(t *testing.T) {
 func TestFillersLookLikeTheKeysOfTheTrace(t *testing.T) {
 	var lookups []string
 	for i := range 400 {
-		lookups = append(lookups, fmt.Sprintf("user/%06d/profile!", 7919*i%1_000_000), fmt.Sprintf("user/%06d/absent", i))
+		lookups = append(lookups, fmt.Sprintf("user/%06d/profile!", 7919*i%1_000_000),
+			fmt.Sprintf("user/%06d/absent", i))
 	}
 	path := traceFile(t, lookuptrace.Options{Keys: true}, lookups...)
 	const n = 5000

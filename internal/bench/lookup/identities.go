@@ -47,15 +47,18 @@ type tallyRule struct {
 }
 
 var tallyRules = []tallyRule{
-	{"filter checks = negatives + true positives + false positives", "=", func(t engine.Tally) (engine.Count, engine.Count) {
-		return t.FilterChecks, t.Negatives.Plus(t.TruePositives).Plus(t.FalsePositives)
-	}},
-	{"files considered = ruled out by bounds or range tombstones + filter checks + unfiltered", "=", func(t engine.Tally) (engine.Count, engine.Count) {
-		return t.FilesConsidered, t.OutOfBounds.Plus(t.OutOfRange).Plus(t.FilterChecks).Plus(t.Unfiltered)
-	}},
-	{"index lookups = unfiltered + true positives + false positives", "=", func(t engine.Tally) (engine.Count, engine.Count) {
-		return t.IndexLookups, t.Unfiltered.Plus(t.TruePositives).Plus(t.FalsePositives)
-	}},
+	{"filter checks = negatives + true positives + false positives", "=",
+		func(t engine.Tally) (engine.Count, engine.Count) {
+			return t.FilterChecks, t.Negatives.Plus(t.TruePositives).Plus(t.FalsePositives)
+		}},
+	{"files considered = ruled out by bounds or range tombstones + filter checks + unfiltered", "=",
+		func(t engine.Tally) (engine.Count, engine.Count) {
+			return t.FilesConsidered, t.OutOfBounds.Plus(t.OutOfRange).Plus(t.FilterChecks).Plus(t.Unfiltered)
+		}},
+	{"index lookups = unfiltered + true positives + false positives", "=",
+		func(t engine.Tally) (engine.Count, engine.Count) {
+			return t.IndexLookups, t.Unfiltered.Plus(t.TruePositives).Plus(t.FalsePositives)
+		}},
 	// Not an equation: the versions of a key that separates two blocks may go on
 	// in the second, which an engine may have to read to find that they do not.
 	{"data blocks >= index lookups - ruled out by index", ">=", func(t engine.Tally) (engine.Count, engine.Count) {

@@ -45,18 +45,20 @@ type Latency struct {
 // A Rate is a measured false-positive rate: false positives over false
 // positives and negatives, with its 95 % Wilson interval.
 type Rate struct {
-	Value    float64 `json:"value"`
-	Low      float64 `json:"low"`
-	High     float64 `json:"high"`
-	Trials   int64   `json:"trials"`   // false positives + negatives
-	Distinct int64   `json:"distinct"` // trials with keys of their own that would tell as much, which the interval is for
+	Value  float64 `json:"value"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	Trials int64   `json:"trials"` // false positives + negatives
+	// trials with keys of their own that would tell as much, which the interval is for
+	Distinct int64 `json:"distinct"`
 }
 
 // A Repetition is one timed loop, or those of several workers at once.
 type Repetition struct {
-	Lookups  int             `json:"lookups"`
-	Nanos    int64           `json:"nanos"`                // wall times of the loops, added up
-	Wall     int64           `json:"wall_nanos,omitempty"` // of several workers: from when the first began until the last was done
+	Lookups int   `json:"lookups"`
+	Nanos   int64 `json:"nanos"` // wall times of the loops, added up
+	// of several workers: from when the first began until the last was done
+	Wall     int64           `json:"wall_nanos,omitempty"`
 	Counters engine.Counters `json:"counters"`
 }
 
@@ -159,7 +161,8 @@ func VisitAll(ctx context.Context, readers []engine.Reader, timed []*measure.Str
 	if err != nil {
 		return Repetition{}, err
 	}
-	took, starts, ends := make([]time.Duration, len(readers)), make([]time.Time, len(readers)), make([]time.Time, len(readers))
+	took, starts, ends := make([]time.Duration, len(readers)), make([]time.Time, len(readers)),
+		make([]time.Time, len(readers))
 	g := newGate(len(readers))
 	err = measure.Together(ctx, len(readers), func(ctx context.Context, i int) (err error) {
 		g.pass()

@@ -9,8 +9,9 @@ import (
 
 // A LevelRate sets the prediction for one level's filters against what they did.
 type LevelRate struct {
-	Level      int     `json:"level"`
-	Runs       int     `json:"runs"` // sorted runs, of each of which a lookup may have to ask a file; in level 0 each file is one
+	Level int `json:"level"`
+	// sorted runs, of each of which a lookup may have to ask a file; in level 0 each file is one
+	Runs       int     `json:"runs"`
 	Keys       int64   `json:"keys"`
 	BitsPerKey float64 `json:"bits_per_key"`
 	Predicted  float64 `json:"predicted"` // rate of one probe, the mean over the runs
@@ -33,7 +34,8 @@ type Sum struct {
 // lookup asks each: their rates are predicted one by one, since a rate is no linear
 // function of the bits, and what is measured of all probes together is their mean, as
 // each run is asked about as often as the next.
-func LevelRates(shape engine.Shape, c engine.Counters, distinct float64, policy filterpolicy.Policy, spread bool) []LevelRate {
+func LevelRates(shape engine.Shape, c engine.Counters, distinct float64, policy filterpolicy.Policy,
+	spread bool) []LevelRate {
 	predict := namedRate
 	if spread {
 		predict = fittedRate

@@ -46,12 +46,14 @@ func TestRunsOfALevelArePredictedOneByOne(t *testing.T) {
 		p, err := filterpolicy.Parse(bits)
 		require.NoError(t, err)
 		e := filterpolicy.Expected(p, 100_000)
-		return engine.LevelShape{Level: 4, Runs: 1, Files: 1, Entries: 100_000, FilterBytes: int64(math.Round(e.BitsPerKey * 100_000 / 8))}, e.FPR
+		return engine.LevelShape{Level: 4, Runs: 1, Files: 1, Entries: 100_000,
+			FilterBytes: int64(math.Round(e.BitsPerKey * 100_000 / 8))}, e.FPR
 	}
 	few, high := run("bloom:6")
 	many, low := run("bloom:12")
 	shape := engine.Shape{ByRun: []engine.LevelShape{{Level: 0, Runs: 1, Files: 1, Entries: 5}, many, few}}
-	level := engine.LevelShape{Level: 4, Runs: 2, Files: 2, Entries: 200_000, FilterBytes: few.FilterBytes + many.FilterBytes}
+	level := engine.LevelShape{Level: 4, Runs: 2, Files: 2, Entries: 200_000,
+		FilterBytes: few.FilterBytes + many.FilterBytes}
 	shape.Levels = []engine.LevelShape{{Level: 0, Runs: 1, Files: 1, Entries: 5}, level}
 	rates := LevelRates(shape, engine.Counters{}, 1, bloom, true)
 	require.Len(t, rates, 2)
@@ -63,7 +65,8 @@ func TestRunsOfALevelArePredictedOneByOne(t *testing.T) {
 }
 
 func TestPassRateCountsUnfilteredProbes(t *testing.T) {
-	r := passRate(engine.Tally{FilterChecks: 900, Negatives: 890, FalsePositives: 10, Unfiltered: 100, IndexLookups: 110}, 1)
+	r := passRate(engine.Tally{FilterChecks: 900, Negatives: 890, FalsePositives: 10, Unfiltered: 100,
+		IndexLookups: 110}, 1)
 	require.InDelta(t, 0.11, r.Value, 1e-12)
 	require.EqualValues(t, 1000, r.Trials)
 	low, high := measure.Wilson(0.11, 1000)
@@ -78,7 +81,8 @@ func TestPassRateCountsUnfilteredProbes(t *testing.T) {
 func TestRatesOfSkewedLookupsHaveWideIntervals(t *testing.T) {
 	bloom, err := filterpolicy.Parse("bloom:10")
 	require.NoError(t, err)
-	shape := engine.Shape{Levels: []engine.LevelShape{{Level: 5, Runs: 1, Files: 1, Entries: 5}, {Level: 6, Runs: 1, Files: 1, Entries: 50}}}
+	shape := engine.Shape{Levels: []engine.LevelShape{{Level: 5, Runs: 1, Files: 1, Entries: 5},
+		{Level: 6, Runs: 1, Files: 1, Entries: 50}}}
 	tally := engine.Tally{FilterChecks: 100_000, Negatives: 99_000, FalsePositives: 1000, IndexLookups: 1000}
 	c := engine.Counters{Levels: make([]engine.Tally, 7)}
 	c.Levels[5], c.Levels[6] = tally, tally

@@ -105,10 +105,16 @@ func TestEveryAnswerIsChecked(t *testing.T) {
 		lie  func([]byte, bool) ([]byte, bool, error)
 		want string
 	}{
-		{"lost", engine.Existing, func(b []byte, _ bool) ([]byte, bool, error) { return b[:0], false, nil }, "not found"},
-		{"short", engine.Existing, func(b []byte, _ bool) ([]byte, bool, error) { return b[:99], true, nil }, "a value of 99 bytes, not 100"},
-		{"other", engine.Existing, func([]byte, bool) ([]byte, bool, error) { return v.Append(nil, []byte("other")), true, nil }, "the value of another key"},
-		{"ghost", engine.Absent, func(b []byte, _ bool) ([]byte, bool, error) { return append(b, 'x'), true, nil }, "found, with a value of 1 bytes"},
+		{"lost", engine.Existing, func(b []byte, _ bool) ([]byte, bool, error) { return b[:0], false, nil },
+			"not found"},
+		{"short", engine.Existing, func(b []byte, _ bool) ([]byte, bool, error) { return b[:99], true, nil },
+			"a value of 99 bytes, not 100"},
+		{"other", engine.Existing, func([]byte, bool) ([]byte, bool, error) {
+			return v.Append(nil, []byte("other")),
+				true, nil
+		}, "the value of another key"},
+		{"ghost", engine.Absent, func(b []byte, _ bool) ([]byte, bool, error) { return append(b, 'x'), true, nil },
+			"found, with a value of 1 bytes"},
 		{"error", engine.Absent, func(b []byte, _ bool) ([]byte, bool, error) { return b, false, broken }, "broken"},
 	} {
 		s := NewStream(src, v, tc.kind, 5, 0, 2500)
@@ -138,7 +144,8 @@ func TestLatencyChecksEveryByte(t *testing.T) {
 		b[99] ^= 1
 		return b, true, nil
 	}
-	require.ErrorIs(t, Latency(t.Context(), &liar{Reader: reader, at: 3, lie: flip}, s, NewHistogram()), bench.ErrWrongAnswer)
+	require.ErrorIs(t, Latency(t.Context(), &liar{Reader: reader, at: 3, lie: flip}, s, NewHistogram()),
+		bench.ErrWrongAnswer)
 }
 
 func TestLoopsMeasureAndStop(t *testing.T) {

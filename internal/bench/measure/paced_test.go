@@ -29,7 +29,8 @@ func (r told) Get(dst, key []byte) ([]byte, bool, error) {
 }
 
 // paced makes lanes of lookups that are due at the given microseconds.
-func paced(t *testing.T, existing, absent []int, stop time.Duration) (lanes []Lane, at *[]time.Time, kinds *[]engine.Kind) {
+func paced(t *testing.T, existing, absent []int, stop time.Duration) (lanes []Lane, at *[]time.Time,
+	kinds *[]engine.Kind) {
 	t.Helper()
 	src, v := fixture(t)
 	at, kinds = new([]time.Time), new([]engine.Kind)

@@ -30,7 +30,8 @@ func NewStream(src keys.Source, v values.Values, kind engine.Kind, seed uint64, 
 // NewSkewedStream draws n lookups of one kind by a Zipf distribution over all keys of
 // that kind. Which keys are asked for often depends on the seed, and the draws on the
 // seed and the pass.
-func NewSkewedStream(src keys.Source, v values.Values, kind engine.Kind, z *keys.Zipf, seed, pass uint64, n int) *Stream {
+func NewSkewedStream(src keys.Source, v values.Values, kind engine.Kind, z *keys.Zipf, seed, pass uint64,
+	n int) *Stream {
 	order := keys.NewPermutation(Domain(src, kind), seed)
 	random := keys.NewRandom(seed, pass)
 	return newStream(src, v, kind, n, func(int) int { return order.At(z.Draw(random.Float())) })

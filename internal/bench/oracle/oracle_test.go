@@ -62,7 +62,8 @@ func TestFiltersAreNumbersOfKeySets(t *testing.T) {
 		require.False(t, pebble.MayContain(0, data, []byte("a key")))
 	}
 	for name, data := range map[string][]byte{
-		"empty": {}, "short": files[0][:7], "long": append(files[0][:8:8], 0), "unknown": binary.LittleEndian.AppendUint64(nil, 3), "huge": binary.LittleEndian.AppendUint64(nil, 1<<63),
+		"empty": {}, "short": files[0][:7], "long": append(files[0][:8:8], 0),
+		"unknown": binary.LittleEndian.AppendUint64(nil, 3), "huge": binary.LittleEndian.AppendUint64(nil, 1<<63),
 	} {
 		_, err := p.Decode(data)
 		require.ErrorIs(t, err, errUnknown, name)

@@ -5,7 +5,8 @@ package pagecache
 
 // A State says what was done about the page cache before lookups.
 type State struct {
-	Dropped    bool   `json:"dropped"`              // the system was asked to drop the files
-	Left       int64  `json:"left_bytes"`           // of the files, still in the page cache after it; -1: cannot be told
+	Dropped bool `json:"dropped"` // the system was asked to drop the files
+	// of the files, still in the page cache after it; -1: cannot be told
+	Left       int64  `json:"left_bytes"`
 	Impossible string `json:"impossible,omitempty"` // why the files were not dropped
 }

@@ -14,7 +14,9 @@ import (
 // (posix_fadvise), then counts the pages that stayed (cachestat, Linux 6.5).
 func Drop(dir string) (State, error) {
 	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err == nil && (int64(st.Type) == unix.TMPFS_MAGIC || int64(st.Type) == unix.RAMFS_MAGIC) { //nolint:unconvert // the type has another width on other processors
+	// the type has another width on other processors
+	if err := unix.Statfs(dir, &st); err == nil &&
+		(int64(st.Type) == unix.TMPFS_MAGIC || int64(st.Type) == unix.RAMFS_MAGIC) { //nolint:unconvert
 		return State{Left: -1, Impossible: dir + " is in memory: its file system has nothing but the page cache"}, nil
 	}
 	state := State{Dropped: true}

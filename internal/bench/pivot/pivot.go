@@ -103,7 +103,8 @@ func (t *Table) sum(samples [][][][]float64) {
 			places := make([]Place, len(t.Metrics))
 			for i, list := range column {
 				if len(list) > 0 {
-					places[i] = Place{Cells: len(list), Median: measure.Median(list), Low: slices.Min(list), High: slices.Max(list)}
+					places[i] = Place{Cells: len(list), Median: measure.Median(list), Low: slices.Min(list),
+						High: slices.Max(list)}
 				}
 			}
 			line = append(line, places)
@@ -230,7 +231,8 @@ func (t *Table) ColumnName(column, metric int) string {
 func checkMetric(name string) error {
 	kinds := []string{string(engine.Absent), string(engine.Existing), cell.StoreKind}
 	if kind, unit, ok := strings.Cut(name, " "); !ok || unit == "" || !slices.Contains(kinds, kind) {
-		return bench.Usagef("--metric %q: want one of %s and a unit, such as 'absent blocks/op'", name, strings.Join(kinds, ", "))
+		return bench.Usagef("--metric %q: want one of %s and a unit, such as 'absent blocks/op'", name,
+			strings.Join(kinds, ", "))
 	}
 	return nil
 }

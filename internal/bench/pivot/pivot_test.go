@@ -20,7 +20,8 @@ func made(t *testing.T, values map[string]string, blocks, bits float64) *cell.Re
 		}
 	}
 	return &cell.Result{Settings: s, Metrics: []cell.Metric{
-		{Kind: "absent", Unit: "blocks/op", Value: blocks}, {Kind: cell.StoreKind, Unit: "filter-bits/key", Value: bits},
+		{Kind: "absent", Unit: "blocks/op", Value: blocks},
+		{Kind: cell.StoreKind, Unit: "filter-bits/key", Value: bits},
 	}}
 }
 
@@ -61,7 +62,8 @@ func TestSeveralValuesOfOneConditionAreAlternatives(t *testing.T) {
 		made(t, map[string]string{"cache": "4MiB", "shape": "grown"}, 3, 0),
 		made(t, map[string]string{"cache": "1MiB"}, 4, 0),
 	}
-	table, err := New(set, Request{Metrics: []string{"absent blocks/op"}, Where: []string{"cache=1024KiB", "cache=2MiB", "shape=grown"}})
+	table, err := New(set, Request{Metrics: []string{"absent blocks/op"},
+		Where: []string{"cache=1024KiB", "cache=2MiB", "shape=grown"}})
 	require.NoError(t, err)
 	require.Equal(t, Place{2, 1.5, 1, 2}, table.Places[0][0][0])
 	require.Empty(t, table.RowKeys[0].String())
@@ -76,10 +78,12 @@ func TestWrongNamesSayWhichAreRight(t *testing.T) {
 		request Request
 		says    string
 	}{
-		"row":       {Request{Rows: []string{"bits"}, Metrics: good}, "--rows bits: not a setting; the settings are engine, filter"},
-		"column":    {Request{Columns: []string{"bits"}, Metrics: good}, "--columns bits"},
-		"kind":      {Request{Metrics: []string{"blocks/op"}}, "want one of absent, existing, store and a unit"},
-		"metric":    {Request{Metrics: []string{"absent blox/op"}}, "there are absent blocks/op, store filter-bits/key"},
+		"row": {Request{Rows: []string{"bits"}, Metrics: good},
+			"--rows bits: not a setting; the settings are engine, filter"},
+		"column": {Request{Columns: []string{"bits"}, Metrics: good}, "--columns bits"},
+		"kind":   {Request{Metrics: []string{"blocks/op"}}, "want one of absent, existing, store and a unit"},
+		"metric": {Request{Metrics: []string{"absent blox/op"}},
+			"there are absent blocks/op, store filter-bits/key"},
 		"condition": {Request{Metrics: good, Where: []string{"cache"}}, "want NAME=VALUE"},
 		"setting":   {Request{Metrics: good, Where: []string{"bits=1"}}, "--where bits: not a setting"},
 		"value":     {Request{Metrics: good, Where: []string{"cache=big"}}, "--where: cache"},
@@ -92,7 +96,8 @@ func TestWrongNamesSayWhichAreRight(t *testing.T) {
 }
 
 func TestValuesAreOrderedAsAReaderExpects(t *testing.T) {
-	want := []string{"none", "settled", "blocked:8", "blocked:10", "bloom:9.5", "bloom:10", "cuckoo:12", "cuckoo:12,4", "young:4", "young:16", "oracle"}
+	want := []string{"none", "settled", "blocked:8", "blocked:10", "bloom:9.5", "bloom:10", "cuckoo:12",
+		"cuckoo:12,4", "young:4", "young:16", "oracle"}
 	got := slices.Clone(want)
 	slices.Reverse(got)
 	slices.SortFunc(got, compareValues)

@@ -90,7 +90,8 @@ func (x *experiment) compareBudget(ctx context.Context) (b *Budget, err error) {
 func (x *experiment) openTree(ctx context.Context, dir string, n int, s *BudgetStore) (*tree, int, error) {
 	settings := x.config.Store
 	settings.Compactions = 1
-	settings.MemtableBytes = min(engine.MaxMemtable, max(settings.MemtableBytes, s.Tree.BaseLevelBytes)) // so that grow says when to flush
+	// so that grow says when to flush
+	settings.MemtableBytes = min(engine.MaxMemtable, max(settings.MemtableBytes, s.Tree.BaseLevelBytes))
 	db, err := engine.OpenSiftKVTree(filepath.Join(x.dir, dir), settings, x.budget, s.Tree)
 	if err != nil {
 		return nil, 0, err

@@ -69,10 +69,12 @@ func checkRuns(c *lookup.Checker, s *BudgetStore, lookups int) {
 	for _, l := range s.Shape.Levels {
 		sum := engine.Shape{Levels: s.Shape.RunsOf(l)}.Total()
 		for _, pair := range [][2]int64{
-			{int64(sum.Runs), int64(l.Runs)}, {int64(sum.Files), int64(l.Files)}, {sum.Entries, l.Entries}, {sum.FilterBytes, l.FilterBytes},
+			{int64(sum.Runs), int64(l.Runs)}, {int64(sum.Files), int64(l.Files)}, {sum.Entries, l.Entries},
+			{sum.FilterBytes, l.FilterBytes},
 		} {
 			c.Equal(ruleBudgetRuns, engine.Count(pair[0]), engine.Count(pair[1]))
 		}
-		c.Compare(ruleBudgetAsked, engine.Count(lookups)*engine.Count(l.Runs), ">=", s.Counters.Levels[l.Level].FilesConsidered)
+		c.Compare(ruleBudgetAsked, engine.Count(lookups)*engine.Count(l.Runs), ">=",
+			s.Counters.Levels[l.Level].FilesConsidered)
 	}
 }

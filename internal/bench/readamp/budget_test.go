@@ -74,12 +74,14 @@ func TestTheBudgetOfSeveralRunsPerLevel(t *testing.T) {
 				}
 				most = max(most, l.Runs)
 				require.Len(t, s.Shape.RunsOf(s.Shape.Levels[i]), l.Runs)
-				require.InEpsilon(t, r.Budget.Lookups*l.Runs, l.Measured.Trials, 0.2, "%s, %s, level %d: every run is asked, but for keys between its files", kind, s.Name, l.Level)
+				require.InEpsilon(t, r.Budget.Lookups*l.Runs, l.Measured.Trials, 0.2,
+					"%s, %s, level %d: every run is asked, but for keys between its files", kind, s.Name, l.Level)
 			}
 			require.Equal(t, several, most > 1, "%s: runs in a level", kind)
 			require.InEpsilon(t, s.PredictedSum, s.MeasuredSum.Value, 0.5, "%s, %s", kind, s.Name)
 			index := float64(s.Counters.Total.IndexLookups) / float64(r.Budget.Lookups)
-			require.InEpsilon(t, s.MeasuredSum.Value, index, 0.2, "%s: the sum of the rates is what a lookup reads", kind)
+			require.InEpsilon(t, s.MeasuredSum.Value, index, 0.2, "%s: the sum of the rates is what a lookup reads",
+				kind)
 		}
 	}
 	c := budgetOnly(t, "2000")

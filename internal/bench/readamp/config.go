@@ -77,7 +77,8 @@ func (c *Config) validate() error {
 		return err
 	}
 	if c.Compaction != "" && !slices.Contains(engine.CompactionStyles, c.Compaction) {
-		return bench.Usagef("--compaction %s: choose from %s", c.Compaction, strings.Join(engine.CompactionStyles, ", "))
+		return bench.Usagef("--compaction %s: choose from %s", c.Compaction,
+			strings.Join(engine.CompactionStyles, ", "))
 	}
 	switch {
 	case len(c.Engines) == 0:
@@ -93,7 +94,8 @@ func (c *Config) validate() error {
 func SplitSpecs(texts []string) []string {
 	specs := make([]string, 0, len(texts))
 	for _, text := range texts {
-		specs = append(specs, strings.FieldsFunc(text, func(r rune) bool { return r == ';' || r == ' ' || r == '\t' })...)
+		specs = append(specs, strings.FieldsFunc(text,
+			func(r rune) bool { return r == ';' || r == ' ' || r == '\t' })...)
 	}
 	return specs
 }

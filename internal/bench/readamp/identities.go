@@ -25,7 +25,8 @@ func checkIdentities(r *Result) lookup.Identities {
 				if row.Filter == engine.OracleFilter {
 					c.Equal(lookup.RuleOracle, rep.Counters.Total.FalsePositives, 0)
 				}
-				c.Loop(lookup.Loop{Kind: kind, Made: engine.Count(rep.Lookups), Settled: settled, Counters: rep.Counters})
+				c.Loop(lookup.Loop{Kind: kind, Made: engine.Count(rep.Lookups), Settled: settled,
+					Counters: rep.Counters})
 			}
 		}
 	}

@@ -85,7 +85,8 @@ func planSiftKV(c *Config) ([]storePlan, error) {
 		stores = append(stores, storePlan{
 			name: name, engine: SiftKV, filter: policy.String(),
 			open: func(dir string) (engine.Store, error) {
-				return engine.OpenSiftKVTree(dir, c.Store, engine.PolicyIn(policy, dir), engine.Tree{Compaction: c.Compaction})
+				return engine.OpenSiftKVTree(dir, c.Store, engine.PolicyIn(policy, dir),
+					engine.Tree{Compaction: c.Compaction})
 			},
 			theory: expected(policy),
 			rows:   []rowPlan{{name, engine.Get}},
@@ -108,8 +109,10 @@ func planPebble(c *Config) ([]storePlan, error) {
 	}
 	candidates := []storePlan{
 		{name: "pebble none", filter: "none", open: open(nil)},
-		{name: "pebble " + pebbleOwn, filter: pebbleOwn, open: open(bloom.FilterPolicy(pebbleBloomBits)), theory: ownTheory},
-		{name: "pebble siftkv " + inPebble, filter: "siftkv " + inPebble, open: open(pebblefilter.New(ours)), theory: expected(ours)},
+		{name: "pebble " + pebbleOwn, filter: pebbleOwn, open: open(bloom.FilterPolicy(pebbleBloomBits)),
+			theory: ownTheory},
+		{name: "pebble siftkv " + inPebble, filter: "siftkv " + inPebble, open: open(pebblefilter.New(ours)),
+			theory: expected(ours)},
 	}
 	rows := map[string]struct {
 		store int
@@ -135,7 +138,8 @@ func planPebble(c *Config) ([]storePlan, error) {
 // planRocksDB makes a store per chosen filter of RocksDB.
 func planRocksDB(c *Config, v values.Values) ([]storePlan, error) {
 	var stores []storePlan
-	for _, s := range []struct{ engine, filter string }{{RocksDBPlain, "none"}, {RocksDBBloom, "bloom:10"}, {RocksDBRibbon, "ribbon:10"}} {
+	for _, s := range []struct{ engine, filter string }{{RocksDBPlain, "none"}, {RocksDBBloom, "bloom:10"},
+		{RocksDBRibbon, "ribbon:10"}} {
 		if !slices.Contains(c.Engines, s.engine) {
 			continue
 		}

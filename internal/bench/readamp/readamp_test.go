@@ -31,7 +31,8 @@ func small(t *testing.T) *Config {
 		ValueSize: 100, Filters: []string{"none", "blocked:10"}, Engines: Engines(),
 		Lookups: 500, Repetitions: 2, Seed: 1,
 		Store: engine.Settings{
-			CacheBytes: 1 << 20, MemtableBytes: 1 << 20, BlockBytes: 4096, Compression: "snappy", Compactions: 1, BatchKeys: 100,
+			CacheBytes: 1 << 20, MemtableBytes: 1 << 20, BlockBytes: 4096, Compression: "snappy", Compactions: 1,
+			BatchKeys: 100,
 		},
 		Dir: t.TempDir(), Progress: progress.New(io.Discard, "none"),
 	}
@@ -168,7 +169,8 @@ func TestABrokenCounterIsFound(t *testing.T) {
 }
 
 func TestIdentitiesAreCheckedByLevel(t *testing.T) {
-	good := engine.Tally{FilesConsidered: 10, FilterChecks: 10, Negatives: 7, FalsePositives: 3, IndexLookups: 3, OutOfIndex: 1, BlocksFromCache: 2}
+	good := engine.Tally{FilesConsidered: 10, FilterChecks: 10, Negatives: 7, FalsePositives: 3, IndexLookups: 3,
+		OutOfIndex: 1, BlocksFromCache: 2}
 	result := func(c engine.Counters) *Result {
 		r := &Result{Stores: []StoreResult{{Name: "s", Settled: true}}, Rows: []Row{{Name: "row", Store: "s"}}}
 		r.Rows[0].Absent.Repetitions = []lookup.Repetition{{Lookups: 10, Counters: c}}
@@ -192,15 +194,19 @@ func TestIdentitiesAreCheckedByLevel(t *testing.T) {
 		broken.change(&level)
 		got := checkIdentities(result(counters(level)))
 		require.NotEmpty(t, got.Failures, broken.want)
-		found := slices.ContainsFunc(got.Failures, func(f lookup.Failure) bool { return strings.HasPrefix(f.Rule, broken.want) })
+		found := slices.ContainsFunc(got.Failures,
+			func(f lookup.Failure) bool { return strings.HasPrefix(f.Rule, broken.want) })
 		require.True(t, found, "%s: %v", broken.want, got.Failures)
 		require.Contains(t, got.Failures[0].Where, "row, absent keys, repetition 1")
 	}
 	more := good
 	more.BlocksFromCache++
-	require.Empty(t, checkIdentities(result(engine.Counters{Lookups: 10, Total: more})).Failures, "a second block is allowed")
+	require.Empty(t, checkIdentities(result(engine.Counters{Lookups: 10, Total: more})).Failures,
+		"a second block is allowed")
 
-	lost := engine.Counters{Lookups: 10, Total: engine.Tally{FilesConsidered: 10, FilterChecks: 10, Negatives: 1, TruePositives: 9, IndexLookups: 9, BlocksFromDisk: 9, Answered: 10}}
+	lost := engine.Counters{Lookups: 10,
+		Total: engine.Tally{FilesConsidered: 10, FilterChecks: 10, Negatives: 1, TruePositives: 9, IndexLookups: 9,
+			BlocksFromDisk: 9, Answered: 10}}
 	r := result(engine.Counters{Lookups: 10, Total: good})
 	r.Rows[0].Existing.Repetitions = []lookup.Repetition{{Lookups: 10, Counters: lost}}
 	require.ErrorContains(t, new(checkIdentities(r)).Err(), "false negatives = 0")
@@ -346,7 +352,8 @@ func TestComparisonsAreAgainstPebbleBloom(t *testing.T) {
 		r.Existing = r.Absent
 		return r
 	}
-	rows := []Row{row("null", "", 1, 1), row("siftkv", "none", 100, 200), row("pebble", "none", 500, 500), row("pebble", pebbleOwn, 1000, 1000)}
+	rows := []Row{row("null", "", 1, 1), row("siftkv", "none", 100, 200), row("pebble", "none", 500, 500),
+		row("pebble", pebbleOwn, 1000, 1000)}
 	got := compare(rows)
 	require.Len(t, got, 4, "two rows, two kinds")
 	require.Equal(t, Comparison{

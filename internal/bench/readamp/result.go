@@ -31,10 +31,11 @@ type Result struct {
 
 // Settings are the exact settings of a run.
 type Settings struct {
-	Engines        []string        `json:"engines"`
-	Filters        []string        `json:"filters"`
-	Compaction     string          `json:"compaction,omitempty"` // of SiftKV; empty: leveled
-	Budget         string          `json:"budget"`               // filter of the comparison with a budget; empty: left out
+	Engines    []string `json:"engines"`
+	Filters    []string `json:"filters"`
+	Compaction string   `json:"compaction,omitempty"` // of SiftKV; empty: leveled
+	// filter of the comparison with a budget; empty: left out
+	Budget         string          `json:"budget"`
 	ValueBytes     int             `json:"value_bytes"`
 	Lookups        int             `json:"lookups"`         // timed, of each kind, per row and repetition
 	LatencyLookups int             `json:"latency_lookups"` // timed one by one, likewise

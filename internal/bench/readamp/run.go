@@ -134,7 +134,8 @@ func (x *experiment) fill(r *Result) {
 	}
 	for _, s := range r.Stores {
 		if !s.Settled {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%s is not settled: its files are in %d levels", s.Name, len(s.Shape.Levels)))
+			r.Warnings = append(r.Warnings,
+				fmt.Sprintf("%s is not settled: its files are in %d levels", s.Name, len(s.Shape.Levels)))
 		}
 	}
 }

@@ -68,7 +68,8 @@ func budgetTable(b *readamp.Budget) table.Writer {
 		}
 		total, sum := s.Shape.Total(), s.MeasuredSum
 		t.AppendRow(append(table.Row{
-			"", "sum", grouped(int64(total.Files)), grouped(int64(runs)), grouped(total.Entries), bits(total.BitsPerKey()),
+			"", "sum", grouped(int64(total.Files)), grouped(int64(runs)), grouped(total.Entries),
+			bits(total.BitsPerKey()),
 			percent(s.PredictedSum), interval(sum.Value, sum.Low, sum.High),
 		}, budgetCounts(&s.Counters.Total, b.Lookups)...))
 	}

@@ -20,8 +20,10 @@ import (
 // without filters.
 func sampleBudget() *readamp.Budget {
 	store := func(name string, filterBytes int64, passed engine.Count) readamp.BudgetStore {
-		young := engine.Tally{FilesConsidered: 2000, OutOfBounds: 100, FilterChecks: 1900, Negatives: 1900 - passed, FalsePositives: passed, IndexLookups: passed, BlocksFromCache: passed}
-		old := engine.Tally{FilesConsidered: 1000, Unfiltered: 1000, IndexLookups: 1000, BlocksFromCache: 900, BlocksFromDisk: 100}
+		young := engine.Tally{FilesConsidered: 2000, OutOfBounds: 100, FilterChecks: 1900, Negatives: 1900 - passed,
+			FalsePositives: passed, IndexLookups: passed, BlocksFromCache: passed}
+		old := engine.Tally{FilesConsidered: 1000, Unfiltered: 1000, IndexLookups: 1000, BlocksFromCache: 900,
+			BlocksFromDisk: 100}
 		return readamp.BudgetStore{
 			Name: name, Tree: engine.Tree{FileBytes: 16 << 10, BaseLevelBytes: 32 << 10}, LoadSeconds: 1.5,
 			Shape: engine.Shape{Levels: []engine.LevelShape{
@@ -32,14 +34,17 @@ func sampleBudget() *readamp.Budget {
 			Levels: []lookup.LevelRate{
 				{
 					Level: 0, Runs: 2, Keys: 500, BitsPerKey: 8 * float64(filterBytes) / 500, Predicted: 0.0095,
-					Measured: &lookup.Rate{Value: float64(passed) / 1900, Low: 0.005, High: 0.0123, Trials: 1900, Distinct: 1900},
+					Measured: &lookup.Rate{Value: float64(passed) / 1900, Low: 0.005, High: 0.0123, Trials: 1900,
+						Distinct: 1900},
 				},
 				{Level: 5, Runs: 1, Keys: 2500, BitsPerKey: 9.6, Predicted: 0.011},
-				{Level: 6, Runs: 1, Keys: 300_000, Predicted: 1, Measured: &lookup.Rate{Value: 1, Low: 0.99, High: 1, Trials: 1000, Distinct: 1000}},
+				{Level: 6, Runs: 1, Keys: 300_000, Predicted: 1,
+					Measured: &lookup.Rate{Value: 1, Low: 0.99, High: 1, Trials: 1000, Distinct: 1000}},
 			},
 			PredictedSum: 1.03, MeasuredSum: lookup.Sum{Value: 1.02, Low: 1.01, High: 1.03},
 			BlocksPerLookup: 1 + float64(passed)/1000, NsPerLookup: 1234.5,
-			Counters: engine.Counters{Lookups: 1000, Total: young.Plus(old), Levels: []engine.Tally{young, {}, {}, {}, {}, {}, old}},
+			Counters: engine.Counters{Lookups: 1000, Total: young.Plus(old),
+				Levels: []engine.Tally{young, {}, {}, {}, {}, {}, old}},
 		}
 	}
 	return &readamp.Budget{

@@ -126,9 +126,11 @@ func sumIdentities(set []*cell.Result) lookup.Identities {
 func IdentitiesLine(set []*cell.Result) string {
 	sum := sumIdentities(set)
 	if n := len(sum.Failures); n > 0 {
-		return fmt.Sprintf("Of %d relations between counters %d do not hold, the first: %s", sum.Checked, n, sum.Failures[0])
+		return fmt.Sprintf("Of %d relations between counters %d do not hold, the first: %s", sum.Checked, n,
+			sum.Failures[0])
 	}
-	return fmt.Sprintf("%d relations between counters were checked, and all hold. Every answer was checked.", sum.Checked)
+	return fmt.Sprintf("%d relations between counters were checked, and all hold. Every answer was checked.",
+		sum.Checked)
 }
 
 // Grids returns the tables of a set: absent keys, existing keys, stores.
@@ -173,7 +175,8 @@ var phaseColumns = []metricColumn{
 
 // rateColumn is shown if some cell has several workers: with one it is the time turned
 // over.
-var rateColumn = metricColumn{"lookups/s", "lookups\u00a0/s", "lookups of all workers in a second, median of the repetitions", whole}
+var rateColumn = metricColumn{"lookups/s", "lookups\u00a0/s",
+	"lookups of all workers in a second, median of the repetitions", whole}
 
 // columnsOf returns the columns of a table of lookups.
 func columnsOf(set []*cell.Result) []metricColumn {
@@ -225,7 +228,8 @@ func phaseGrid(set []*cell.Result, l *Labels, kind engine.Kind) Grid {
 	}
 	if kind == engine.Absent {
 		g.Columns = append(g.Columns,
-			Column{Name: "FPR\u00a0% [95\u00a0%]", Help: "false positives / (false positives + negatives), with its Wilson interval"},
+			Column{Name: "FPR\u00a0% [95\u00a0%]",
+				Help: "false positives / (false positives + negatives), with its Wilson interval"},
 			Column{Name: "FPR\u00a0% theory", Help: "what theory says of the filter in files of this size"})
 	}
 	for i, r := range set {

@@ -87,7 +87,8 @@ func TestTitlesSayWhereAbsentKeysLie(t *testing.T) {
 	require.Equal(t, "Absent keys, between existing ones; Existing keys", titles(set))
 	set[1].Keys.Replay, set[1].Settings.Workload = &keys.Replay{}, cell.Replay
 	require.Equal(t, "Absent keys, of traces and between existing ones; Existing keys", titles(set))
-	require.Equal(t, "Absent keys, as the trace asked for them; Existing keys, as the trace asked for them", titles(set[1:]))
+	require.Equal(t, "Absent keys, as the trace asked for them; Existing keys, as the trace asked for them",
+		titles(set[1:]))
 	set[1].Settings.Workload = cell.Uniform
 	require.Equal(t, "Absent keys of the trace; Existing keys", titles(set[1:]))
 }
@@ -116,5 +117,6 @@ func TestCSVAndBenchfmtCanBeRead(t *testing.T) {
 		}
 	}
 	require.NoError(t, r.Err())
-	require.Equal(t, len(set)*(2+2)+len(set)-1, benchmarks, "two repetitions of two kinds, and the store, which null has not")
+	require.Equal(t, len(set)*(2+2)+len(set)-1, benchmarks,
+		"two repetitions of two kinds, and the store, which null has not")
 }

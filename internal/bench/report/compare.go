@@ -18,17 +18,24 @@ func Compare(w io.Writer, r *compare.Result) error {
 	var out bytes.Buffer
 	s := r.Settings
 	fmt.Fprintf(&out, "Engines compared: %s keys of %d bytes, values of %d bytes, half compressible; %s of %g s, seed %d\n\nmachine   %s\nsettings  cache %s, memtable %s, blocks of %s, Bloom filters of 10 bits per key, batches of 100, no sync, %d compactions at most\n",
-		grouped(int64(s.Keys)), s.KeyBytes, s.ValueBytes, times(s.Repetitions, "repetition"), s.Seconds, s.Seed, r.Environment.String(),
-		bytesize.Size(s.Store.CacheBytes), bytesize.Size(s.Store.MemtableBytes), bytesize.Size(s.Store.BlockBytes), s.Store.Compactions)
+		grouped(int64(s.Keys)), s.KeyBytes, s.ValueBytes, times(s.Repetitions, "repetition"), s.Seconds, s.Seed,
+		r.Environment.String(),
+		bytesize.Size(s.Store.CacheBytes), bytesize.Size(s.Store.MemtableBytes), bytesize.Size(s.Store.BlockBytes),
+		s.Store.Compactions)
 	for i, name := range s.Engines {
 		fmt.Fprintf(&out, "%-9s %s\n", name, s.Notes[i])
 	}
 	for _, compression := range s.Compressions {
-		fmt.Fprintf(&out, "\nNanoseconds per operation, compression %s\n\n%s\n", compression, compareTimes(r, compression, func(s compare.Series) float64 { return s.PerSecond }).Render())
-		fmt.Fprintf(&out, "\nNanoseconds of processor time per operation, compression %s\n\n%s\n", compression, compareTimes(r, compression, func(s compare.Series) float64 { return s.PerCPU }).Render())
+		fmt.Fprintf(&out, "\nNanoseconds per operation, compression %s\n\n%s\n", compression,
+			compareTimes(r, compression, func(s compare.Series) float64 { return s.PerSecond }).Render())
+		fmt.Fprintf(&out, "\nNanoseconds of processor time per operation, compression %s\n\n%s\n", compression,
+			compareTimes(r, compression, func(s compare.Series) float64 { return s.PerCPU }).Render())
 		if len(s.Engines) > 1 {
-			fmt.Fprintf(&out, "\nTimes as many operations per second as, compression %s\n\n%s\n", compression, compareRatios(r, compression, func(p compare.PhaseResult) []compare.Ratio { return p.Ratios }).Render())
-			fmt.Fprintf(&out, "\nTimes as many operations per second of processor time as, compression %s\n\n%s\n", compression, compareRatios(r, compression, func(p compare.PhaseResult) []compare.Ratio { return p.CPURatios }).Render())
+			fmt.Fprintf(&out, "\nTimes as many operations per second as, compression %s\n\n%s\n", compression,
+				compareRatios(r, compression, func(p compare.PhaseResult) []compare.Ratio { return p.Ratios }).Render())
+			fmt.Fprintf(&out, "\nTimes as many operations per second of processor time as, compression %s\n\n%s\n",
+				compression, compareRatios(r, compression,
+					func(p compare.PhaseResult) []compare.Ratio { return p.CPURatios }).Render())
 		}
 	}
 	if len(r.Loads) > 0 {
@@ -111,7 +118,8 @@ func ratioInterval(x compare.Ratio) string {
 }
 
 func compareLoads(r *compare.Result) table.Writer {
-	t := newTable(2, table.Row{"engine", "compression", "load s", "settle s", "CPU s", "written / data", "disk / data", "files"})
+	t := newTable(2, table.Row{"engine", "compression", "load s", "settle s", "CPU s", "written / data",
+		"disk / data", "files"})
 	data := float64(r.Settings.Keys) * float64(r.Settings.KeyBytes+r.Settings.ValueBytes)
 	for _, l := range r.Loads {
 		t.AppendRow(table.Row{
@@ -156,7 +164,8 @@ func figureCell(x float64) string {
 }
 
 func compareTargets(r *compare.Result) table.Writer {
-	t := newTable(4, table.Row{"target", "compression", "times as good as", "decided by", "at least", "got", "", "by processor time"})
+	t := newTable(4, table.Row{"target", "compression", "times as good as", "decided by", "at least", "got", "",
+		"by processor time"})
 	for _, v := range r.Verdicts {
 		verdict := "MISSED"
 		if v.Met {
@@ -169,7 +178,8 @@ func compareTargets(r *compare.Result) table.Writer {
 			t.AppendRow(table.Row{v.Title, v.Compression, "", "", "0", fixed(v.Got.Median), verdict, absentCell})
 			continue
 		}
-		t.AppendRow(table.Row{v.Title, v.Compression, v.Against, v.Got.Engine, ratio(v.Target), ratioInterval(v.Got), verdict, ratioInterval(v.CPU)})
+		t.AppendRow(table.Row{v.Title, v.Compression, v.Against, v.Got.Engine, ratio(v.Target), ratioInterval(v.Got),
+			verdict, ratioInterval(v.CPU)})
 	}
 	return t
 }

@@ -53,7 +53,8 @@ func csvMetrics(r *cell.Result, line func(kind, rep, level, metric string, exact
 			t := p.Counters.Levels[level]
 			t.EachPair(t, func(name string, count, _ engine.Count) {
 				if count > 0 {
-					line(string(kind), "", strconv.Itoa(level), name+"/op", r.Settings.CountsExactly(name), float64(count)/float64(p.Lookups))
+					line(string(kind), "", strconv.Itoa(level), name+"/op", r.Settings.CountsExactly(name),
+						float64(count)/float64(p.Lookups))
 				}
 			})
 		}

@@ -31,7 +31,8 @@ func Diff(w io.Writer, d *diff.Diff, all bool) error {
 		out.WriteString("\nNothing differs.\n")
 	}
 	for _, v := range d.Violations {
-		fmt.Fprintf(&out, "\nFAIL %s: %s: %s %s %s → %s (%s)", v.Limit, v.Cell, v.Kind, v.Unit, quantity(v.A), quantity(v.B), deltaText(v.Delta))
+		fmt.Fprintf(&out, "\nFAIL %s: %s: %s %s %s → %s (%s)", v.Limit, v.Cell, v.Kind, v.Unit, quantity(v.A),
+			quantity(v.B), deltaText(v.Delta))
 	}
 	if len(d.Violations) > 0 {
 		out.WriteString("\n")
@@ -54,8 +55,10 @@ func diffGrid(d *diff.Diff, all bool) Grid {
 	l := NewLabels(set)
 	g := Grid{Title: "What changed", Columns: settingColumns(l)}
 	g.Columns = append(g.Columns,
-		Column{Name: "keys", Text: true}, Column{Name: "metric", Text: true}, Column{Name: "first"}, Column{Name: "second"},
-		Column{Name: "change"}, Column{Name: "95\u00a0% interval"}, Column{Name: "p"}, Column{Name: "verdict", Text: true})
+		Column{Name: "keys", Text: true}, Column{Name: "metric", Text: true}, Column{Name: "first"},
+		Column{Name: "second"},
+		Column{Name: "change"}, Column{Name: "95\u00a0% interval"}, Column{Name: "p"},
+		Column{Name: "verdict", Text: true})
 	for i, p := range d.Cells {
 		for _, c := range p.Metrics {
 			shown := c.Rank != nil || c.Exact && c.Verdict != diff.Same

@@ -19,7 +19,8 @@ func Environment(w io.Writer, e *environ.Environment) error {
 		}
 	}
 	line("kvbench", strings.TrimSpace(e.Version+" "+e.Revision))
-	line("go", fmt.Sprintf("%s %s/%s, GOMAXPROCS %d, cgo %t, race %t", e.GoVersion, e.OS, e.Arch, e.GOMAXPROCS, e.Cgo, e.Race))
+	line("go", fmt.Sprintf("%s %s/%s, GOMAXPROCS %d, cgo %t, race %t", e.GoVersion, e.OS, e.Arch, e.GOMAXPROCS, e.Cgo,
+		e.Race))
 	for _, v := range [][2]string{{"GOGC", e.GOGC}, {"GOMEMLIMIT", e.GOMEMLIMIT}} {
 		line(v[0], v[1])
 	}

@@ -33,13 +33,15 @@ func Filters(w io.Writer, r *filters.Result) error {
 }
 
 func filterTable(t filters.Table) table.Writer {
-	w := newTable(1, table.Row{"filter", "bits/key", "theory", "FPR % [95 %]", "theory", "build ns", "build B", "present ns", "absent ns", "small", "small absent", fmt.Sprintf("%d files", filters.ManyFilters), "x pebble"})
+	w := newTable(1, table.Row{"filter", "bits/key", "theory", "FPR % [95 %]", "theory", "build ns", "build B",
+		"present ns", "absent ns", "small", "small absent", fmt.Sprintf("%d files", filters.ManyFilters), "x pebble"})
 	for _, r := range t.Rows {
 		row := table.Row{
 			r.Name, strconv.FormatFloat(r.BitsPerKey, 'f', 2, 64), absentCell,
 			fmt.Sprintf("%s [%s, %s]", percent(r.FPR), percent(r.FPRLow), percent(r.FPRHigh)), absentCell,
 			nanos(r.BuildNs), strconv.FormatFloat(r.BuildBytes, 'f', 1, 64),
-			nanos(r.PresentNs), nanos(r.AbsentNs), nanos(r.SmallPresentNs), nanos(r.SmallAbsentNs), nanos(r.ManyAbsentNs), absentCell,
+			nanos(r.PresentNs), nanos(r.AbsentNs), nanos(r.SmallPresentNs), nanos(r.SmallAbsentNs),
+			nanos(r.ManyAbsentNs), absentCell,
 		}
 		if r.TheoryBits > 0 {
 			row[2], row[4] = strconv.FormatFloat(r.TheoryBits, 'f', 2, 64), percent(r.TheoryFPR)

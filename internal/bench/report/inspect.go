@@ -15,13 +15,15 @@ func Inspect(w io.Writer, r *inspect.Result, limit int) error {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "%s: %s\n", r.Path, times(len(r.Files), "sorted file"))
 	if len(r.Shape.Levels) > 0 {
-		g := Grid{Title: "Levels", Columns: []Column{{Name: "level", Text: true}, {Name: "files"}, {Name: "size"}, {Name: "entries"}, {Name: "filter"}, {Name: "bits /entry"}, {Name: "index"}}}
+		g := Grid{Title: "Levels", Columns: []Column{{Name: "level", Text: true}, {Name: "files"}, {Name: "size"},
+			{Name: "entries"}, {Name: "filter"}, {Name: "bits /entry"}, {Name: "index"}}}
 		for _, l := range append(r.Shape.Levels, r.Shape.Total()) {
 			name := fmt.Sprintf("L%d", l.Level)
 			if l.Level < 0 {
 				name = "all"
 			}
-			g.Rows = append(g.Rows, []Item{word(name), word(grouped(int64(l.Files))), word(size(float64(l.Bytes))), word(grouped(l.Entries)),
+			g.Rows = append(g.Rows, []Item{word(name), word(grouped(int64(l.Files))), word(size(float64(l.Bytes))),
+				word(grouped(l.Entries)),
 				word(size(float64(l.FilterBytes))), word(bits(l.BitsPerKey())), word(size(float64(l.IndexBytes)))})
 		}
 		out.WriteString("\n" + g.Text())
@@ -49,8 +51,10 @@ func Inspect(w io.Writer, r *inspect.Result, limit int) error {
 // fileGrid shows a line per file.
 func fileGrid(files []inspect.File) Grid {
 	g := Grid{Title: "Files", Columns: []Column{
-		{Name: "file", Text: true}, {Name: "filter", Text: true}, {Name: "size"}, {Name: "entries"}, {Name: "blocks"}, {Name: "bytes /block"},
-		{Name: "filter bits/key"}, {Name: "lets\u00a0pass\u00a0% [95\u00a0%]"}, {Name: "theory %"}, {Name: "index bytes"}, {Name: "index leaves"}, {Name: "compression", Text: true},
+		{Name: "file", Text: true}, {Name: "filter", Text: true}, {Name: "size"}, {Name: "entries"}, {Name: "blocks"},
+		{Name: "bytes /block"},
+		{Name: "filter bits/key"}, {Name: "lets\u00a0pass\u00a0% [95\u00a0%]"}, {Name: "theory %"},
+		{Name: "index bytes"}, {Name: "index leaves"}, {Name: "compression", Text: true},
 	}}
 	for _, f := range files {
 		passed, theory, perBlock := absentCell, absentCell, absentCell
@@ -68,8 +72,10 @@ func fileGrid(files []inspect.File) Grid {
 			filter = absentCell
 		}
 		g.Rows = append(g.Rows, []Item{
-			word(f.Name), word(filter), word(size(float64(f.Bytes))), word(grouped(int64(f.Entries))), word(grouped(int64(f.DataBlocks))), word(perBlock),
-			word(bits(f.BitsPerKey)), word(passed), word(theory), word(grouped(int64(f.IndexBytes))), word(grouped(int64(f.IndexLeaves))), word(f.Compression),
+			word(f.Name), word(filter), word(size(float64(f.Bytes))), word(grouped(int64(f.Entries))),
+			word(grouped(int64(f.DataBlocks))), word(perBlock),
+			word(bits(f.BitsPerKey)), word(passed), word(theory), word(grouped(int64(f.IndexBytes))),
+			word(grouped(int64(f.IndexLeaves))), word(f.Compression),
 		})
 	}
 	return g
@@ -88,6 +94,7 @@ func writeBuckets(out *bytes.Buffer, title string, buckets []inspect.Bucket) {
 	const width = 50
 	for _, b := range buckets {
 		bar := strings.Repeat("█", (b.Blocks*width+most-1)/most)
-		fmt.Fprintf(out, "  %s\n", strings.TrimRight(fmt.Sprintf("%7s to %-7s %9s  %s", grouped(b.From), grouped(b.To-1), grouped(int64(b.Blocks)), bar), " "))
+		fmt.Fprintf(out, "  %s\n", strings.TrimRight(fmt.Sprintf("%7s to %-7s %9s  %s", grouped(b.From),
+			grouped(b.To-1), grouped(int64(b.Blocks)), bar), " "))
 	}
 }

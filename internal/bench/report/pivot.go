@@ -48,7 +48,8 @@ func PivotCSV(w io.Writer, t *pivot.Table) error {
 			for metric, p := range places {
 				if p.Cells > 0 {
 					fields := append(append([]string{}, t.RowKeys[row].Shown...), t.ColumnKeys[column].Shown...)
-					_ = out.Write(append(fields, t.Metrics[metric], strconv.Itoa(p.Cells), exact(p.Median), exact(p.Low), exact(p.High)))
+					_ = out.Write(append(fields, t.Metrics[metric], strconv.Itoa(p.Cells), exact(p.Median),
+						exact(p.Low), exact(p.High)))
 				}
 			}
 		}

@@ -21,7 +21,8 @@ func TestPivotGolden(t *testing.T) {
 	}
 	set := append(cell.Samples(), more...)
 	table, err := pivot.New(set, pivot.Request{
-		Rows: []string{"engine", "filter"}, Columns: []string{"shape"}, Metrics: []string{"absent blocks/op", "absent fpr", "store filter-bits/key"},
+		Rows: []string{"engine", "filter"}, Columns: []string{"shape"},
+		Metrics: []string{"absent blocks/op", "absent fpr", "store filter-bits/key"},
 	})
 	require.NoError(t, err)
 	g := PivotGrid(table)

@@ -21,7 +21,8 @@ import (
 func ReadAmp(w io.Writer, r *readamp.Result) error {
 	var out bytes.Buffer
 	writeSettings(&out, r)
-	fmt.Fprintf(&out, "\nStores: loaded in the same random order, flushed, compacted whole, reopened\n\n%s\n", storeTable(r).Render())
+	fmt.Fprintf(&out, "\nStores: loaded in the same random order, flushed, compacted whole, reopened\n\n%s\n",
+		storeTable(r).Render())
 	for _, kind := range engine.Kinds {
 		fmt.Fprintf(&out, "\n%s\n\n%s\n", phaseTitle(r, kind), phaseTable(r, kind).Render())
 	}
@@ -44,14 +45,16 @@ func writeSettings(out *bytes.Buffer, r *readamp.Result) {
 	if k.Origin == "file" {
 		fmt.Fprintf(out, "keys      %s of %.1f bytes (%d to %d) and %s absent ones between them, from %s: %s lines, %s empty, %s duplicates, %s outside; seed %d\n",
 			grouped(int64(k.Present)), k.MeanLen, k.MinLen, k.MaxLen, grouped(int64(k.Absent)), k.Path,
-			grouped(int64(k.Lines)), grouped(int64(k.Empty)), grouped(int64(k.Duplicates)), grouped(int64(k.Outside)), k.Seed)
+			grouped(int64(k.Lines)), grouped(int64(k.Empty)), grouped(int64(k.Duplicates)), grouped(int64(k.Outside)),
+			k.Seed)
 	} else {
 		fmt.Fprintf(out, "keys      %s of %d bytes and %s absent ones between them, generated; seed %d\n",
 			grouped(int64(k.Present)), k.MaxLen, grouped(int64(k.Absent)), k.Seed)
 	}
 	fmt.Fprintf(out, "values    %d bytes, half compressible\n", s.ValueBytes)
 	fmt.Fprintf(out, "stores    cache %s · memtable %s · block %d bytes · compression %s · %s at once · batches of %d keys, no fsync\n",
-		bytesize.Size(st.CacheBytes), bytesize.Size(st.MemtableBytes), st.BlockBytes, st.Compression, times(st.Compactions, "compaction"), st.BatchKeys)
+		bytesize.Size(st.CacheBytes), bytesize.Size(st.MemtableBytes), st.BlockBytes, st.Compression,
+		times(st.Compactions, "compaction"), st.BatchKeys)
 	if s.Compaction != "" {
 		fmt.Fprintf(out, "siftkv    compaction %s\n", s.Compaction)
 	}
@@ -62,20 +65,23 @@ func writeSettings(out *bytes.Buffer, r *readamp.Result) {
 		fmt.Fprintf(out, "pebble    index blocks of %s\n", bytesize.Size(st.PebbleIndexBytes))
 	}
 	fmt.Fprintf(out, "lookups   %s of each kind per row and repetition, %s; %s more timed one by one; warm-up %s\n",
-		grouped(int64(s.Lookups)), times(s.Repetitions, "repetition"), grouped(int64(s.LatencyLookups)), grouped(int64(s.WarmupLookups)))
+		grouped(int64(s.Lookups)), times(s.Repetitions, "repetition"), grouped(int64(s.LatencyLookups)),
+		grouped(int64(s.WarmupLookups)))
 	fmt.Fprintf(out, "machine   %s\n", r.Environment.String())
 }
 
 // storeTable shows the shape of every store, a line per level.
 func storeTable(r *readamp.Result) table.Writer {
-	t := newTable(1, table.Row{"store", "level", "files", "size", "entries", "filter", "bits/key", "index", "load s", "settle s"})
+	t := newTable(1, table.Row{"store", "level", "files", "size", "entries", "filter", "bits/key", "index", "load s",
+		"settle s"})
 	for _, s := range r.Stores {
 		for i, l := range s.Shape.Levels {
 			row := table.Row{"", "", "", "", "", "", "", "", "", ""}
 			if i == 0 {
 				row[0], row[8], row[9] = s.Name, seconds(s.LoadSeconds), seconds(s.SettleSeconds)
 			}
-			row[1], row[2], row[3] = fmt.Sprintf("L%d", l.Level), grouped(int64(l.Files)), bytesize.Size(l.Bytes).String()
+			row[1], row[2], row[3] = fmt.Sprintf("L%d", l.Level), grouped(int64(l.Files)),
+				bytesize.Size(l.Bytes).String()
 			row[4], row[5], row[6] = grouped(l.Entries), bytesize.Size(l.FilterBytes).String(), bits(l.BitsPerKey())
 			row[7] = bytesize.Size(l.IndexBytes).String()
 			t.AppendRow(row)

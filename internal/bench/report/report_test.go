@@ -33,8 +33,10 @@ func phase(ns int64, c engine.Counters, rate *lookup.Rate) lookup.Phase {
 // sample is a result with every kind of cell: known, zero, unknown, no filter,
 // two levels, a broken identity, a warning.
 func sample() *readamp.Result {
-	hit := engine.Tally{FilesConsidered: 1000, FilterChecks: 1000, TruePositives: 1000, IndexLookups: 1000, BlocksFromCache: 600, BlocksFromDisk: 400, BytesFromDisk: 912_345, Answered: 1000}
-	miss := engine.Tally{FilesConsidered: 1000, OutOfBounds: 2, FilterChecks: 998, Negatives: 988, FalsePositives: 10, IndexLookups: 10, BlocksFromCache: 7, BlocksFromDisk: 3, BytesFromDisk: 6789}
+	hit := engine.Tally{FilesConsidered: 1000, FilterChecks: 1000, TruePositives: 1000, IndexLookups: 1000,
+		BlocksFromCache: 600, BlocksFromDisk: 400, BytesFromDisk: 912_345, Answered: 1000}
+	miss := engine.Tally{FilesConsidered: 1000, OutOfBounds: 2, FilterChecks: 998, Negatives: 988, FalsePositives: 10,
+		IndexLookups: 10, BlocksFromCache: 7, BlocksFromDisk: 3, BytesFromDisk: 6789}
 	pebble := engine.UnknownTally()
 	pebble.FilterChecks, pebble.Negatives, pebble.TruePositives, pebble.FalsePositives = 0, 0, 0, 0
 	pebble.BlocksFromCache, pebble.BlocksFromDisk, pebble.BytesFromDisk = 2600, 400, 1_000_000
@@ -46,47 +48,61 @@ func sample() *readamp.Result {
 	return &readamp.Result{
 		Schema: readamp.Schema,
 		Environment: environ.Environment{
-			Argv: []string{"kvbench", "readamp", "--json", "out.json"}, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-			Version: "v0.1.0", Revision: "abc123", Dependencies: []environ.Module{{Path: "github.com/cockroachdb/pebble/v2", Version: "v2.1.7"}},
-			GoVersion: "go1.26.0", OS: "linux", Arch: "amd64", Cgo: true, GOMAXPROCS: 2, Cores: 2, CPU: "A CPU", RAMBytes: 8 << 30,
-			Kernel: "6.1.0", Dir: "/tmp", Filesystem: "ext4", Load1: 0.25, Warnings: []string{},
+			Argv:    []string{"kvbench", "readamp", "--json", "out.json"},
+			Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+			Version: "v0.1.0", Revision: "abc123",
+			Dependencies: []environ.Module{{Path: "github.com/cockroachdb/pebble/v2", Version: "v2.1.7"}},
+			GoVersion:    "go1.26.0", OS: "linux", Arch: "amd64", Cgo: true, GOMAXPROCS: 2, Cores: 2, CPU: "A CPU",
+			RAMBytes: 8 << 30,
+			Kernel:   "6.1.0", Dir: "/tmp", Filesystem: "ext4", Load1: 0.25, Warnings: []string{},
 		},
 		Settings: readamp.Settings{
 			Engines: readamp.Engines(), Filters: []string{"none", "blocked:10"}, ValueBytes: 100,
 			Lookups: 1000, LatencyLookups: 250, WarmupLookups: 1000, Repetitions: 1, Seed: 1,
-			Store: engine.Settings{CacheBytes: 64 << 20, MemtableBytes: 16 << 20, BlockBytes: 4096, Compression: "snappy", Compactions: 2, BatchKeys: 1000},
+			Store: engine.Settings{CacheBytes: 64 << 20, MemtableBytes: 16 << 20, BlockBytes: 4096,
+				Compression: "snappy", Compactions: 2, BatchKeys: 1000},
 		},
-		Keys: keys.Description{Origin: "generated", Seed: 1, Present: 1_000_000, Absent: 999_999, MinLen: 16, MaxLen: 16, MeanLen: 16},
+		Keys: keys.Description{Origin: "generated", Seed: 1, Present: 1_000_000, Absent: 999_999, MinLen: 16,
+			MaxLen: 16, MeanLen: 16},
 		Stores: []readamp.StoreResult{
-			{Name: "siftkv blocked:10", Engine: "siftkv", Filter: "blocked:10", LoadSeconds: 2.34, SettleSeconds: 1.26, Shape: engine.Shape{Levels: []engine.LevelShape{
-				{Level: 0, Files: 1, Bytes: 5 << 20, Entries: 50_000, FilterBytes: 62_500, IndexBytes: 20_000},
-				{Level: 6, Files: 12, Bytes: 80 << 20, Entries: 950_000, FilterBytes: 1_190_000, IndexBytes: 400_000},
-			}}},
-			{Name: "pebble bloom(10)", Engine: "pebble", Filter: "bloom(10)", LoadSeconds: 4, SettleSeconds: 3, Settled: true, Shape: engine.Shape{Levels: []engine.LevelShape{
-				{Level: 6, Files: 9, Bytes: 81 << 20, Entries: 1_000_000, FilterBytes: 1_260_000, IndexBytes: 410_000},
-			}}},
+			{Name: "siftkv blocked:10", Engine: "siftkv", Filter: "blocked:10", LoadSeconds: 2.34,
+				SettleSeconds: 1.26, Shape: engine.Shape{Levels: []engine.LevelShape{
+					{Level: 0, Files: 1, Bytes: 5 << 20, Entries: 50_000, FilterBytes: 62_500, IndexBytes: 20_000},
+					{Level: 6, Files: 12, Bytes: 80 << 20, Entries: 950_000, FilterBytes: 1_190_000, IndexBytes: 400_000},
+				}}},
+			{Name: "pebble bloom(10)", Engine: "pebble", Filter: "bloom(10)", LoadSeconds: 4, SettleSeconds: 3,
+				Settled: true, Shape: engine.Shape{Levels: []engine.LevelShape{
+					{Level: 6, Files: 9, Bytes: 81 << 20, Entries: 1_000_000, FilterBytes: 1_260_000, IndexBytes: 410_000},
+				}}},
 		},
 		Rows: []readamp.Row{
-			{Name: "null", Engine: "null", Access: engine.Get, Store: "null", Existing: phase(57, nothing, nil), Absent: phase(7, nothing, nil)},
+			{Name: "null", Engine: "null", Access: engine.Get, Store: "null", Existing: phase(57, nothing, nil),
+				Absent: phase(7, nothing, nil)},
 			{
-				Name: "siftkv blocked:10", Engine: "siftkv", Filter: "blocked:10", Access: engine.Get, Store: "siftkv blocked:10",
+				Name: "siftkv blocked:10", Engine: "siftkv", Filter: "blocked:10", Access: engine.Get,
+				Store:      "siftkv blocked:10",
 				BitsPerKey: 10.02, Theory: &lookup.Theory{BitsPerKey: 10, FPR: 0.0095},
 				Existing: phase(1500, counters(hit), nil),
-				Absent:   phase(110, counters(miss), &lookup.Rate{Value: 0.01002, Low: 0.00545, High: 0.01834, Trials: 998, Distinct: 998}),
+				Absent: phase(110, counters(miss),
+					&lookup.Rate{Value: 0.01002, Low: 0.00545, High: 0.01834, Trials: 998, Distinct: 998}),
 			},
 			{
-				Name: "pebble bloom(10)", Engine: "pebble", Filter: "bloom(10)", Access: engine.Get, Store: "pebble bloom(10)",
+				Name: "pebble bloom(10)", Engine: "pebble", Filter: "bloom(10)", Access: engine.Get,
+				Store:      "pebble bloom(10)",
 				BitsPerKey: 10.08, Theory: &lookup.Theory{BitsPerKey: 10, FPR: 0.0114},
 				Existing: phase(12_345, unlevelled, nil), Absent: phase(9_876, unlevelled, nil),
 			},
 		},
 		Comparisons: []readamp.Comparison{
-			{Kind: engine.Existing, Row: "siftkv blocked:10", Baseline: "pebble bloom(10)", BaselineNs: 12_345, Speedup: 8.23, Low: 8.23, High: 8.23},
-			{Kind: engine.Absent, Row: "siftkv blocked:10", Baseline: "pebble bloom(10)", BaselineNs: 9_876, Speedup: 89.8, Low: 89.8, High: 89.8},
+			{Kind: engine.Existing, Row: "siftkv blocked:10", Baseline: "pebble bloom(10)", BaselineNs: 12_345,
+				Speedup: 8.23, Low: 8.23, High: 8.23},
+			{Kind: engine.Absent, Row: "siftkv blocked:10", Baseline: "pebble bloom(10)", BaselineNs: 9_876,
+				Speedup: 89.8, Low: 89.8, High: 89.8},
 		},
 		Identities: lookup.Identities{
 			Rules: []string{"a = b + c"}, Checked: 1234, Unknown: 56,
-			Failures: []lookup.Failure{{Where: "siftkv blocked:10, absent keys, repetition 1", Rule: "a = b + c", Left: 3, Relation: "=", Right: 4}},
+			Failures: []lookup.Failure{{Where: "siftkv blocked:10, absent keys, repetition 1", Rule: "a = b + c",
+				Left: 3, Relation: "=", Right: 4}},
 		},
 		TimerNs: 40, WallSeconds: 61.4,
 		Notes:    []string{"How to read this."},
@@ -100,7 +116,8 @@ func TestTextIsGolden(t *testing.T) {
 	golden.File(t, "testdata/readamp.txt", out.Bytes())
 
 	r := sample()
-	r.Keys = keys.Description{Origin: "file", Path: "words.gz", Seed: 7, Present: 51_000, Absent: 50_998, Lines: 104_000, Empty: 1, Duplicates: 1999, Outside: 2, MinLen: 1, MaxLen: 23, MeanLen: 8.46}
+	r.Keys = keys.Description{Origin: "file", Path: "words.gz", Seed: 7, Present: 51_000, Absent: 50_998,
+		Lines: 104_000, Empty: 1, Duplicates: 1999, Outside: 2, MinLen: 1, MaxLen: 23, MeanLen: 8.46}
 	r.Identities.Failures, r.Warnings, r.Comparisons = nil, nil, nil
 	r.Settings.Store.PebbleIndexBytes = 256 << 10
 	out.Reset()
@@ -114,7 +131,8 @@ func TestTablesFitTheTerminal(t *testing.T) {
 	r.Rows[1].Absent.FPR = &lookup.Rate{Value: 0.00191, Low: 0.00174, High: 0.00209, Trials: 250_000, Distinct: 250_000}
 	r.Rows[1].Absent.Counters.Total.IndexLookups = 1000
 	var out bytes.Buffer
-	out.WriteString(phaseTable(r, engine.Existing).Render() + "\n" + phaseTable(r, engine.Absent).Render() + "\n" + storeTable(r).Render())
+	out.WriteString(phaseTable(r, engine.Existing).Render() + "\n" + phaseTable(r, engine.Absent).Render() + "\n" +
+		storeTable(r).Render())
 	for line := range strings.Lines(out.String()) {
 		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 160, line)
 	}

@@ -14,7 +14,8 @@ import (
 func Scale(w io.Writer, r *scale.Result) error {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "Cost by number of keys: keys of %d bytes, values of %d bytes, compression %s, cache %g of the data, medians of %s of %g s, seed %d\n\nmachine   %s\n",
-		r.KeyBytes, r.ValueBytes, r.Store.Compression, r.CacheShare, times(r.Repetitions, "repetition"), r.Seconds, r.Seed, r.Environment.String())
+		r.KeyBytes, r.ValueBytes, r.Store.Compression, r.CacheShare, times(r.Repetitions, "repetition"), r.Seconds,
+		r.Seed, r.Environment.String())
 	fmt.Fprintf(&out, "\nNanoseconds of processor time per lookup [least, most]\n\n%s\n", scaleTimes(r).Render())
 	fmt.Fprintf(&out, "\nBytes per key\n\n%s\n", scaleMemory(r).Render())
 	writeList(&out, "Notes", []string{
@@ -30,7 +31,8 @@ func Scale(w io.Writer, r *scale.Result) error {
 }
 
 func scaleTimes(r *scale.Result) table.Writer {
-	t := newTable(1, table.Row{"engine", "keys", "load s", "files", "absent", "existing", "zipfian", "one load", "growth"})
+	t := newTable(1, table.Row{"engine", "keys", "load s", "files", "absent", "existing", "zipfian", "one load",
+		"growth"})
 	var first scale.Point
 	for i, p := range r.Points {
 		if i == 0 || p.Engine != first.Engine {
@@ -61,7 +63,8 @@ func scaleMemory(r *scale.Result) table.Writer {
 		if p.Filters == 0 && p.Indexes == 0 {
 			filters, indexes = absentCell, absentCell
 		}
-		t.AppendRow(table.Row{p.Engine, grouped(int64(p.Keys)), filters, indexes, per(p.Other), per(p.Pinned), per(p.Resident), per(p.CacheBytes), per(p.DiskBytes)})
+		t.AppendRow(table.Row{p.Engine, grouped(int64(p.Keys)), filters, indexes, per(p.Other), per(p.Pinned),
+			per(p.Resident), per(p.CacheBytes), per(p.DiskBytes)})
 	}
 	return t
 }

@@ -13,11 +13,13 @@ import (
 
 func TestGoldenTrace(t *testing.T) {
 	r := &traceinfo.Result{
-		Schema: traceinfo.Schema, Path: "app.trace", Bytes: 6_627_267, Start: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Span: 90 * time.Second,
+		Schema: traceinfo.Schema, Path: "app.trace", Bytes: 6_627_267,
+		Start: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Span: 90 * time.Second,
 		Hashed: true, OneIn: 100, Lookups: 600_000, Values: 580_000, Missed: 12, Dropped: 34, Unfinished: true,
 		Sizes: traceinfo.Sizes{Min: 5, Mean: 17.25, Max: 130},
 		Existing: traceinfo.Part{Lookups: 600_000, Keys: 40_952, Once: 22_963, Top: []traceinfo.Share{
-			{OfKeys: 0.001, OfLookups: 0.497}, {OfKeys: 0.01, OfLookups: 0.689}, {OfKeys: 0.1, OfLookups: 0.844}, {OfKeys: 0.5, OfLookups: 0.949},
+			{OfKeys: 0.001, OfLookups: 0.497}, {OfKeys: 0.01, OfLookups: 0.689}, {OfKeys: 0.1, OfLookups: 0.844},
+			{OfKeys: 0.5, OfLookups: 0.949},
 		}},
 	}
 	var out bytes.Buffer

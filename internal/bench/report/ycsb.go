@@ -19,10 +19,13 @@ func YCSB(w io.Writer, r *ycsb.Result) error {
 		loop = grouped(int64(r.Rate)) + " operations per second, latency from when each was due"
 	}
 	fmt.Fprintf(&out, "YCSB: %s records of %d + %d bytes, %s per workload, %s, %s, seed %d\n\nmachine   %s\nsettings  cache %s, memtable %s, blocks of %s, compression %s, no sync\n\n",
-		grouped(int64(r.Keys)), r.KeyBytes, r.ValueBytes, times(r.Operations, "operation"), times(r.Workers, "worker"), loop, r.Seed, r.Environment.String(),
-		bytesize.Size(r.Store.CacheBytes), bytesize.Size(r.Store.MemtableBytes), bytesize.Size(r.Store.BlockBytes), r.Store.Compression)
+		grouped(int64(r.Keys)), r.KeyBytes, r.ValueBytes, times(r.Operations, "operation"),
+		times(r.Workers, "worker"), loop, r.Seed, r.Environment.String(),
+		bytesize.Size(r.Store.CacheBytes), bytesize.Size(r.Store.MemtableBytes), bytesize.Size(r.Store.BlockBytes),
+		r.Store.Compression)
 	g := Grid{Title: "Nanoseconds", Columns: []Column{
-		{Name: "engine", Text: true}, {Name: "workload", Text: true}, {Name: "operation", Text: true}, {Name: "count"}, {Name: "ops /s"},
+		{Name: "engine", Text: true}, {Name: "workload", Text: true}, {Name: "operation", Text: true},
+		{Name: "count"}, {Name: "ops /s"},
 		{Name: "mean"}, {Name: "p50"}, {Name: "p90"}, {Name: "p99"}, {Name: "p99.9"}, {Name: "p99.99"}, {Name: "max"},
 	}}
 	if r.Rate > 0 {
@@ -67,7 +70,8 @@ func YCSBCharts(r *ycsb.Result) []chart.Chart {
 			}
 		}
 		if len(lines) > 0 {
-			charts = append(charts, chart.Over(engines, lines, "ycsb-"+name, "YCSB workload "+name+" over time", "operations per second"))
+			charts = append(charts, chart.Over(engines, lines, "ycsb-"+name, "YCSB workload "+name+" over time",
+				"operations per second"))
 		}
 	}
 	return charts

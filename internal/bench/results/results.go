@@ -111,7 +111,8 @@ func parse(data []byte) ([]*cell.Result, error) {
 			if r != nil {
 				schema = r.Schema
 			}
-			return nil, fmt.Errorf("its schema is %q, not %s: it is not a cell's result, or one of another kvbench", schema, cell.Schema)
+			return nil, fmt.Errorf("its schema is %q, not %s: it is not a cell's result, or one of another kvbench",
+				schema, cell.Schema)
 		}
 	}
 	return found, nil

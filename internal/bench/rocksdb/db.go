@@ -117,7 +117,8 @@ func (d *DB) Get(dst, key []byte) (value []byte, found bool, err error) {
 		held   *C.rocksdb_pinnableslice_t
 		room   = dst[len(dst):cap(dst)]
 	)
-	n := int(C.kv_get(d.db, d.read, address(key), C.size_t(len(key)), address(room), C.size_t(len(room)), &held, &failed))
+	n := int(C.kv_get(d.db, d.read, address(key), C.size_t(len(key)), address(room), C.size_t(len(room)), &held,
+		&failed))
 	switch {
 	case failed != nil:
 		return dst, false, fmt.Errorf("rocksdb: get: %w", take(failed))

@@ -56,7 +56,8 @@ func TestScansGoOnWhereABufferEnds(t *testing.T) {
 	require.Equal(t, n, b.Len())
 	require.NoError(t, d.Write(b, false))
 	require.Zero(t, b.Len())
-	for _, c := range []struct{ start, limit, want int }{{0, 0, n}, {0, 10, 10}, {n - 5, 10, 5}, {690, 20, 20}, {n, 0, 0}, {500, 1, 1}} {
+	for _, c := range []struct{ start, limit, want int }{{0, 0, n}, {0, 10, 10}, {n - 5, 10, 5}, {690, 20, 20},
+		{n, 0, 0}, {500, 1, 1}} {
 		next := c.start
 		require.NoError(t, d.Scan(fmt.Appendf(nil, "%05d", c.start), c.limit, func(key, value []byte) {
 			require.Equal(t, fmt.Sprintf("%05d", next), string(key))

@@ -87,7 +87,8 @@ type Point struct {
 	Resident   int64 `json:"resident_bytes"`
 	CacheBytes int64 `json:"cache_bytes"` // the part of it that the cache may have
 
-	LoadNs float64 `json:"dependent_load_ns"` // from as much memory as filters and indexes take, or all of Resident if they are not told
+	// from as much memory as filters and indexes take, or all of Resident if they are not told
+	LoadNs float64 `json:"dependent_load_ns"`
 }
 
 // A Time is nanoseconds per lookup, by repetition.
@@ -118,7 +119,8 @@ func (c *Config) validate() error {
 	case len(c.Engines) == 0 || len(c.Sizes) == 0:
 		return bench.Usagef("--engines: nothing to measure; choose from %s", strings.Join(engine.Peers(), ", "))
 	case !slices.Contains(compare.Compressions, c.Store.Compression):
-		return bench.Usagef("--compression %s: choose from %s", c.Store.Compression, strings.Join(compare.Compressions, ", "))
+		return bench.Usagef("--compression %s: choose from %s", c.Store.Compression,
+			strings.Join(compare.Compressions, ", "))
 	case c.CacheShare <= 0 || c.CacheShare > 4:
 		return bench.Usagef("--cache-share %g: want more than 0, up to 4", c.CacheShare)
 	case c.Repetitions < 1 || c.Repetitions > 1000:
@@ -166,7 +168,8 @@ func Run(ctx context.Context, c *Config) (result *Result, err error) {
 func (c *Config) point(ctx context.Context, name string, n int, dir string) (p *Point, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	p = &Point{Engine: name, Keys: n}
-	spec := compare.LoneSpec{Engine: name, Dir: dir, Keys: n, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed, Worker: c.Worker}
+	spec := compare.LoneSpec{Engine: name, Dir: dir, Keys: n, KeySize: c.KeySize, ValueSize: c.ValueSize,
+		Seed: c.Seed, Worker: c.Worker}
 	settings := c.Store
 	settings.BatchKeys, settings.Durability = 100, engine.Soon
 	least := max(64<<10, 8*int64(c.Store.BlockBytes)) // with less, SiftKV's cache keeps no block

@@ -66,7 +66,8 @@ func Run(ctx context.Context, c *Config) (*Outcome, error) {
 		default:
 			o.Results = append(o.Results, r)
 			o.Run++
-			c.Progress.Line("cell %d of %d done: %s in %.1f s%s", i+1, n, s.Name(), r.WallSeconds, left(time.Since(start), o.Run+len(o.Failed), n-i-1))
+			c.Progress.Line("cell %d of %d done: %s in %.1f s%s", i+1, n, s.Name(), r.WallSeconds,
+				left(time.Since(start), o.Run+len(o.Failed), n-i-1))
 		}
 	}
 	o.revisions()
@@ -125,5 +126,6 @@ func (o *Outcome) err() error {
 		}
 	}
 	f := o.Failed[0]
-	return fmt.Errorf("%w: %d of %d, the first %s: %w; run again to try them again", bench.ErrSomeFailed, len(o.Failed), len(o.Failed)+len(o.Results), f.Cell, f.Err)
+	return fmt.Errorf("%w: %d of %d, the first %s: %w; run again to try them again", bench.ErrSomeFailed,
+		len(o.Failed), len(o.Failed)+len(o.Results), f.Cell, f.Err)
 }

@@ -145,7 +145,8 @@ func (s *Spec) Plan() (*Plan, error) {
 		}
 	}
 	if len(p.plan.Cells) == 0 {
-		return nil, bench.Usagef("no cells: %s", strings.Join(append([]string{"every combination is excluded"}, p.plan.Skipped...), "; "))
+		return nil, bench.Usagef("no cells: %s",
+			strings.Join(append([]string{"every combination is excluded"}, p.plan.Skipped...), "; "))
 	}
 	p.plan.Cells = byStore(p.plan.Cells)
 	return &p.plan, nil

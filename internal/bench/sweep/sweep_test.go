@@ -149,7 +149,8 @@ func TestASweepGoesOnWhereItWasStopped(t *testing.T) {
 	require.Equal(t, len(o.Results), again.Kept)
 	require.Equal(t, len(p.Cells)-again.Kept, again.Run)
 	require.Len(t, h.files(), len(p.Cells))
-	require.Equal(t, first.Environment.Started.String(), again.Results[0].Environment.Started.String(), "kept as it was")
+	require.Equal(t, first.Environment.Started.String(), again.Results[0].Environment.Started.String(),
+		"kept as it was")
 	require.Contains(t, h.stderr.String(), "cell 8 of 8 done: ")
 	require.Contains(t, h.stderr.String(), "left")
 
@@ -177,7 +178,8 @@ func TestASweepDoesNotKeepTheCellsOfAChangedFile(t *testing.T) {
 			fmt.Fprintf(&text, "word-%05d\n", i)
 		}
 		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
-		h.config.Plan = plan(t, fmt.Sprintf("settings: {keys: %q, filter: [none, bloom:10], lookups: 100, reps: 1, memtable: 256KiB}\nexclude: [{keys: other.txt}]", path))
+		h.config.Plan = plan(t, fmt.Sprintf(
+			"settings: {keys: %q, filter: [none, bloom:10], lookups: 100, reps: 1, memtable: 256KiB}\nexclude: [{keys: other.txt}]", path))
 		o, err := Run(t.Context(), &h.config)
 		require.NoError(t, err)
 		require.Len(t, o.Results, 2)

@@ -96,7 +96,8 @@ func (r *Recorder) Timeline(until time.Time) *Timeline {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reach(until.Sub(r.start))
-	t := &Timeline{Interval: r.interval.Seconds(), Operations: slices.Clone(r.operations), Events: []Event{}, Dropped: r.dropped}
+	t := &Timeline{Interval: r.interval.Seconds(), Operations: slices.Clone(r.operations), Events: []Event{},
+		Dropped: r.dropped}
 	for _, b := range r.events {
 		t.Events = append(t.Events, Event{
 			Kind: b.Kind, From: max(0, b.Began.Sub(r.start).Seconds()), To: b.Ended.Sub(r.start).Seconds(),

@@ -30,7 +30,8 @@ func TestNothingIsLost(t *testing.T) {
 			sum += n
 		}
 		require.Equal(t, total, sum)
-		require.InDelta(t, at.Seconds(), line.Interval*float64(len(line.Operations)), line.Interval, "it ends where it ended")
+		require.InDelta(t, at.Seconds(), line.Interval*float64(len(line.Operations)), line.Interval,
+			"it ends where it ended")
 		for i, got := range line.Operations {
 			want := int64(0)
 			for moment, n := range counts {
@@ -50,7 +51,8 @@ func TestEventsAreInOrderAndBounded(t *testing.T) {
 		wait.Go(func() {
 			for n := range maxEvents {
 				began := r.start.Add(time.Duration(maxEvents-n) * time.Millisecond)
-				r.Background(engine.Background{Kind: engine.Compaction, Began: began, Ended: began.Add(time.Second), Level: i, OutputLevel: i + 1, Bytes: 7})
+				r.Background(engine.Background{Kind: engine.Compaction, Began: began, Ended: began.Add(time.Second),
+					Level: i, OutputLevel: i + 1, Bytes: 7})
 				r.Add(1, began)
 			}
 		})

@@ -24,7 +24,8 @@ func TestATraceIsSummedUp(t *testing.T) {
 			found, value bool
 			times        int
 		}{
-			{"hot", true, true, 7}, {"warm", true, true, 2}, {"cold", true, false, 1}, {"gone", true, true, 1}, {"gone", false, true, 1},
+			{"hot", true, true, 7}, {"warm", true, true, 2}, {"cold", true, false, 1}, {"gone", true, true, 1},
+			{"gone", false, true, 1},
 			{"never", false, false, 3}, {"nothing", false, false, 1},
 		} {
 			for range l.times {
@@ -40,8 +41,10 @@ func TestATraceIsSummedUp(t *testing.T) {
 		require.EqualValues(t, out.Len(), got.Bytes)
 		require.Equal(t, []int64{16, 11, 1}, []int64{got.Lookups, got.Values, got.Missed})
 		require.Equal(t, Sizes{Min: 3, Mean: float64(7*3+2*4+4+2*4+3*5+7) / 16, Max: 7}, got.Sizes)
-		require.Equal(t, Part{Lookups: 12, Keys: 4, Once: 1, Top: []Share{{0.001, 7.0 / 12}, {0.01, 7.0 / 12}, {0.1, 7.0 / 12}, {0.5, 9.0 / 12}}}, got.Existing)
-		require.Equal(t, Part{Lookups: 4, Keys: 2, Once: 1, Top: []Share{{0.001, 0.75}, {0.01, 0.75}, {0.1, 0.75}, {0.5, 0.75}}}, got.Absent)
+		require.Equal(t, Part{Lookups: 12, Keys: 4, Once: 1,
+			Top: []Share{{0.001, 7.0 / 12}, {0.01, 7.0 / 12}, {0.1, 7.0 / 12}, {0.5, 9.0 / 12}}}, got.Existing)
+		require.Equal(t, Part{Lookups: 4, Keys: 2, Once: 1,
+			Top: []Share{{0.001, 0.75}, {0.01, 0.75}, {0.1, 0.75}, {0.5, 0.75}}}, got.Absent)
 
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()

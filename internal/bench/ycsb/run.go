@@ -164,8 +164,10 @@ func Run(ctx context.Context, c *Config) (r *Result, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r = &Result{
-		Schema: Schema, Environment: environ.Capture(c.Argv, dir), Keys: c.Keys, KeyBytes: c.KeySize, ValueBytes: c.ValueSize,
-		Operations: c.Operations, Workers: c.Workers, Rate: c.Rate, Seed: c.Seed, Store: c.Store, TimerNs: int64(measure.TimerCost()),
+		Schema: Schema, Environment: environ.Capture(c.Argv, dir), Keys: c.Keys, KeyBytes: c.KeySize,
+		ValueBytes: c.ValueSize,
+		Operations: c.Operations, Workers: c.Workers, Rate: c.Rate, Seed: c.Seed, Store: c.Store,
+		TimerNs: int64(measure.TimerCost()),
 	}
 	r.Environment.Dir = filepath.Dir(dir)
 	r.Warnings = append([]string{}, r.Environment.Warnings...)
@@ -232,7 +234,8 @@ func (x *run) all(ctx context.Context, dir string, r *Result) (err error) {
 		}
 		r.Rows = append(r.Rows, *row)
 		if x.c.Rate > 0 && row.PerSecond < 0.95*x.c.Rate {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%s, workload %s: %.0f operations per second of the %.0f asked for: the latencies grow with the length of the run", x.engine, name, row.PerSecond, x.c.Rate))
+			r.Warnings = append(r.Warnings,
+				fmt.Sprintf("%s, workload %s: %.0f operations per second of the %.0f asked for: the latencies grow with the length of the run", x.engine, name, row.PerSecond, x.c.Rate))
 		}
 	}
 	return nil

@@ -211,7 +211,8 @@ func (w *worker) looked(kind engine.Kind, found bool) error {
 func (w *worker) visit(key, value []byte) {
 	ok, scratch := w.x.values.Check(w.scratch, key, value)
 	w.scratch = scratch
-	if w.wrong == nil && (!ok || w.seen == 0 && !bytes.Equal(key, w.key) || w.seen > 0 && bytes.Compare(key, w.last) <= 0) {
+	if w.wrong == nil && (!ok || w.seen == 0 && !bytes.Equal(key, w.key) || w.seen > 0 &&
+		bytes.Compare(key, w.last) <= 0) {
 		w.wrong = bytes.Clone(key)
 	}
 	w.last = append(w.last[:0], key...)
@@ -223,7 +224,8 @@ func (w *worker) scanned(limit int) error {
 	if w.wrong == nil && w.seen > 0 && w.seen <= limit {
 		return nil
 	}
-	return &measure.WrongAnswer{Kind: engine.Existing, Key: bytes.Clone(w.key), What: fmt.Sprintf("a scan of up to %d from here: %d came, the first wrong one is %x", limit, w.seen, w.wrong)}
+	return &measure.WrongAnswer{Kind: engine.Existing, Key: bytes.Clone(w.key),
+		What: fmt.Sprintf("a scan of up to %d from here: %d came, the first wrong one is %x", limit, w.seen, w.wrong)}
 }
 
 // summary adds up what all workers measured.
@@ -240,7 +242,8 @@ func summary(engine, name string, took time.Duration, workers []*worker) *Row {
 		}
 		if n := due.TotalCount(); n > 0 {
 			total += n
-			row.Verbs = append(row.Verbs, Latency{Verb: v.String(), Count: n, Due: percentiles(due), Service: percentiles(service)})
+			row.Verbs = append(row.Verbs,
+				Latency{Verb: v.String(), Count: n, Due: percentiles(due), Service: percentiles(service)})
 		}
 	}
 	row.PerSecond = float64(total) / took.Seconds()

@@ -18,9 +18,11 @@ import (
 func small(t *testing.T) *Config {
 	t.Helper()
 	return &Config{
-		Engines: []string{"siftkv"}, Workloads: Names, Keys: 2000, KeySize: 16, ValueSize: 100, Operations: 1000, Workers: 3, Seed: 1,
-		Store: engine.Settings{CacheBytes: 1 << 20, MemtableBytes: 256 << 10, BlockBytes: 4096, Compression: "snappy", Compactions: 1, BatchKeys: 100},
-		Dir:   t.TempDir(), Progress: progress.New(io.Discard, "none"),
+		Engines: []string{"siftkv"}, Workloads: Names, Keys: 2000, KeySize: 16, ValueSize: 100, Operations: 1000,
+		Workers: 3, Seed: 1,
+		Store: engine.Settings{CacheBytes: 1 << 20, MemtableBytes: 256 << 10, BlockBytes: 4096, Compression: "snappy",
+			Compactions: 1, BatchKeys: 100},
+		Dir: t.TempDir(), Progress: progress.New(io.Discard, "none"),
 	}
 }
 
@@ -43,7 +45,8 @@ func TestEveryWorkloadOnEveryEngine(t *testing.T) {
 				share = 1 - share
 			}
 			// Five standard deviations of a binomial.
-			require.InDelta(t, share*1000, v.Count, 5*math.Sqrt(1000*share*(1-share))+1e-9, "%s %s", row.Workload, v.Verb)
+			require.InDelta(t, share*1000, v.Count, 5*math.Sqrt(1000*share*(1-share))+1e-9, "%s %s", row.Workload,
+				v.Verb)
 		}
 		require.EqualValues(t, 1000, total)
 		told := int64(0)
@@ -67,7 +70,8 @@ func TestTheTimelineHasWhatTheStoreDidMeanwhile(t *testing.T) {
 		for _, e := range row.Timeline.Events {
 			kinds[e.Kind]++
 		}
-		require.Equal(t, row.Workload == "a", kinds[engine.Flush] > 0, "%s %s: updates fill memtables, reads do not", row.Engine, row.Workload)
+		require.Equal(t, row.Workload == "a", kinds[engine.Flush] > 0, "%s %s: updates fill memtables, reads do not",
+			row.Engine, row.Workload)
 	}
 }
 

@@ -25,7 +25,8 @@ type End struct {
 // logID returns the number of a log: its name's, or its header's if the file has
 // another name.
 func logID(name string, f vfs.ReadFile) uint64 {
-	if kind, num := manifest.ParseFileName(filepath.Base(name)); kind == manifest.FileWAL || kind == manifest.FileManifest {
+	if kind, num := manifest.ParseFileName(filepath.Base(name)); kind == manifest.FileWAL ||
+		kind == manifest.FileManifest {
 		return num
 	}
 	var header [24]byte

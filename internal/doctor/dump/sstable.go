@@ -45,18 +45,20 @@ func SSTable(path string, f func(Entry) error) (s *sstable.Salvage, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err = sstable.SalvageFile(file, info.Size(), &sstable.SalvageOptions{Name: path}, func(k base.InternalKey, value []byte) error {
-		e, err := entryOf(k, value)
-		if err != nil {
-			return err
-		}
-		return f(e)
-	})
+	s, err = sstable.SalvageFile(file, info.Size(), &sstable.SalvageOptions{Name: path},
+		func(k base.InternalKey, value []byte) error {
+			e, err := entryOf(k, value)
+			if err != nil {
+				return err
+			}
+			return f(e)
+		})
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range s.Tombstones {
-		e := Entry{Seq: uint64(t.Seq), Kind: base.KindRangeDelete.String(), Key: t.Start, Value: t.End, NoEnd: t.End == nil}
+		e := Entry{Seq: uint64(t.Seq), Kind: base.KindRangeDelete.String(), Key: t.Start, Value: t.End,
+			NoEnd: t.End == nil}
 		if err := f(e); err != nil {
 			return s, err
 		}

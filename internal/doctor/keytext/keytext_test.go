@@ -57,7 +57,8 @@ func TestTextIsPlainWhereItCanBe(t *testing.T) {
 func TestNamesAndIDsInJSON(t *testing.T) {
 	data, err := json.Marshal(map[string]any{"a": Name("dir/f"), "b": Name("\xff"), "c": ID(1<<53 + 1), "d": ID(0)})
 	require.NoError(t, err)
-	require.JSONEq(t, `{"a": "dir/f", "b": {"base64": "/w=="}, "c": "0020000000000001", "d": "0000000000000000"}`, string(data))
+	require.JSONEq(t, `{"a": "dir/f", "b": {"base64": "/w=="}, "c": "0020000000000001", "d": "0000000000000000"}`,
+		string(data))
 }
 
 func TestPrefixEnd(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 // A repair does with the files what the survey found of them. A writer that has come and
 // gone since, before the repair took the store's lock, has left others.
 func TestAWriterThatCameBehindTheSurveyEndsTheRepair(t *testing.T) {
-	for name, o := range map[string]Options{"in place": {}, "into another directory": {Out: "out"}, "dry run": {DryRun: true}} {
+	for name, o := range map[string]Options{"in place": {}, "into another directory": {Out: "out"},
+		"dry run": {DryRun: true}} {
 		t.Run(name, func(t *testing.T) {
 			dir, _ := damagedStore(t)
 			if o.Out != "" {

@@ -72,7 +72,8 @@ func (r *repairer) setAside(names []string) ([]string, error) {
 	var aside []string
 	for _, name := range names {
 		kind, num := manifest.ParseFileName(name)
-		kept := kind == manifest.FileTable && slices.ContainsFunc(r.pieces, func(p *piece) bool { return p.kept && p.t.Num == num })
+		kept := kind == manifest.FileTable &&
+			slices.ContainsFunc(r.pieces, func(p *piece) bool { return p.kept && p.t.Num == num })
 		if kind != manifest.FileUnknown && kind != manifest.FileTemp && !kept {
 			aside = append(aside, name)
 		}

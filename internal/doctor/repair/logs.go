@@ -38,7 +38,8 @@ func (r *repairer) logs() error {
 			continue
 		}
 		if l.End == 0 && l.Records > 0 {
-			r.report.file(l.Name, LeftOut, "it was not synced, and the log before it has lost its end: history ends there")
+			r.report.file(l.Name, LeftOut,
+				"it was not synced, and the log before it has lost its end: history ends there")
 			continue
 		}
 		r.report.file(l.Name, Replayed, fmt.Sprintf("%d records, %d writes", l.Records, l.Writes))
@@ -96,7 +97,8 @@ func (r *repairer) loseRecords(batches []batch) {
 		if before := batches[i-1].log; before != b.log {
 			file = before + ", " + b.log
 		}
-		r.report.Lost = append(r.report.Lost, Loss{File: file, What: "records of the log", Writes: &n, FirstSeq: from, LastSeq: to})
+		r.report.Lost = append(r.report.Lost,
+			Loss{File: file, What: "records of the log", Writes: &n, FirstSeq: from, LastSeq: to})
 	}
 	for i := range r.s.Logs {
 		l := &r.s.Logs[i]
@@ -107,7 +109,8 @@ func (r *repairer) loseRecords(batches []batch) {
 		followed := len(batches) > 0 && l.Records > 0 && batches[len(batches)-1].last > l.LastSeq
 		switch {
 		case len(l.Damage) > 0 && (!followed || batches[0].log == l.Name && l.Damage[0].Offset < l.FirstOffset):
-			r.report.Lost = append(r.report.Lost, Loss{File: l.Name, What: "the log is damaged", Possible: l.Closed && l.Skipped == 0})
+			r.report.Lost = append(r.report.Lost,
+				Loss{File: l.Name, What: "the log is damaged", Possible: l.Closed && l.Skipped == 0})
 		case !l.Closed && !followed:
 			what := "the log has no end: what came behind its last whole record, if anything did"
 			r.report.Lost = append(r.report.Lost, Loss{File: l.Name, What: what, Possible: true})

@@ -61,7 +61,8 @@ func (r *repairer) merge(g *group) (run []*piece, err error) {
 		return nil, m.err
 	}
 	if m.differing > 0 {
-		r.report.note("%d versions stood in two files with different values: that of the newer file is kept", m.differing)
+		r.report.note("%d versions stood in two files with different values: that of the newer file is kept",
+			m.differing)
 	}
 	if run, err = w.finish(nil); err != nil {
 		return nil, err
@@ -109,7 +110,9 @@ func (m *merger) open(p *piece, tombs []rangedel.Tombstone) ([]rangedel.Tombston
 	if err != nil {
 		return nil, err
 	}
-	r, err := sstable.NewReader(f, p.t.Size, &sstable.ReaderOptions{Name: p.path, CacheSize: -1, ID: p.t.ID, TailSize: p.t.TailSize, Seq: p.t.Seq, SkipFilter: true, AnyExpansion: true})
+	r, err := sstable.NewReader(f, p.t.Size,
+		&sstable.ReaderOptions{Name: p.path, CacheSize: -1, ID: p.t.ID, TailSize: p.t.TailSize, Seq: p.t.Seq,
+			SkipFilter: true, AnyExpansion: true})
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

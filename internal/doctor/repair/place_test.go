@@ -80,7 +80,8 @@ func TestTablesAloneGiveTheNewestVersions(t *testing.T) {
 			case 1:
 				end := fmt.Sprintf("k%02d", rng.IntN(40))
 				if end > k {
-					tombs[i] = append(tombs[i], rangedel.Tombstone{Start: []byte(k), End: []byte(end), Seq: base.SeqNum(seq)})
+					tombs[i] = append(tombs[i],
+						rangedel.Tombstone{Start: []byte(k), End: []byte(end), Seq: base.SeqNum(seq)})
 					maps.DeleteFunc(want, func(key, _ string) bool { return key >= k && key < end })
 				}
 			default:

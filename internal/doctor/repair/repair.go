@@ -118,7 +118,8 @@ func (r *repairer) examine() (err error) {
 	r.before = slices.DeleteFunc(before, comesAndGoes)
 	r.report = &Report{
 		Dir: keytext.Name(r.dir), Out: keytext.Name(r.o.Out), DryRun: r.o.DryRun, Needed: len(r.s.Damage) > 0,
-		Damage: append([]survey.Damage{}, r.s.Damage...), Notes: append([]string{}, r.s.Notes...), Files: []File{}, Lost: []Loss{},
+		Damage: append([]survey.Damage{}, r.s.Damage...), Notes: append([]string{}, r.s.Notes...), Files: []File{},
+		Lost: []Loss{},
 	}
 	return nil
 }
@@ -211,7 +212,8 @@ func (r *repairer) rebuild() error {
 	}
 	r.report.Levels = "manifest"
 	if !trusted {
-		r.report.Lost = append(r.report.Lost, Loss{File: listOfFiles, What: "which files there were is not known: those that are missing are not reported one by one", Possible: true})
+		r.report.Lost = append(r.report.Lost,
+			Loss{File: listOfFiles, What: "which files there were is not known: those that are missing are not reported one by one", Possible: true})
 	}
 	if !trusted || !r.ordered() {
 		r.report.Levels = "sequence numbers"

@@ -32,7 +32,8 @@ func store(t *testing.T, dir string, seed uint64) *history {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
 	h := &history{ever: map[string]map[string]bool{}, now: map[string]string{}}
-	o := &kv.Options{BlockSize: 256, L0CompactionThreshold: 100, TargetFileSize: 16 << 10, Compaction: kv.CompactionStyle(seed % 3)}
+	o := &kv.Options{BlockSize: 256, L0CompactionThreshold: 100, TargetFileSize: 16 << 10,
+		Compaction: kv.CompactionStyle(seed % 3)}
 	if o.Compaction != kv.Leveled {
 		o.L0CompactionThreshold, o.RunsPerLevel = 2, 4 // compactions run meanwhile
 	}
@@ -128,7 +129,8 @@ func requireCovered(t *testing.T, h *history, r *Report, got map[string]string, 
 	for k, v := range got {
 		require.True(t, h.ever[k][v], "%s: %s was never %q", what, k, v)
 		if h.now[k] != v {
-			require.True(t, r.Covers([]byte(k)), "%s: %s is %q, was %q, and no loss covers it: %+v", what, k, v, h.now[k], r)
+			require.True(t, r.Covers([]byte(k)), "%s: %s is %q, was %q, and no loss covers it: %+v", what, k, v,
+				h.now[k], r)
 		}
 	}
 	for k := range h.now {
@@ -302,7 +304,8 @@ func TestRandomDamageIsReportedAndNothingIsInvented(t *testing.T) {
 			var what strings.Builder
 			fmt.Fprintf(&what, "seed %d, round %d: ", seed, n)
 			var files []string
-			for _, kind := range []manifest.FileKind{manifest.FileCurrent, manifest.FileManifest, manifest.FileTable, manifest.FileWAL} {
+			for _, kind := range []manifest.FileKind{manifest.FileCurrent, manifest.FileManifest, manifest.FileTable,
+				manifest.FileWAL} {
 				files = append(files, filesOf(t, dir, kind)...)
 			}
 			for range 1 + rng.IntN(5) {
@@ -314,7 +317,8 @@ func TestRandomDamageIsReportedAndNothingIsInvented(t *testing.T) {
 				damages[damage](t, name, rng)
 				fmt.Fprintf(&what, "%s %s; ", damage, filepath.Base(name))
 			}
-			if _, err := Run(t.Context(), dir, Options{DryRun: true}); errors.Is(err, kv.ErrNotExist) || errors.Is(err, kv.ErrForeignDirectory) {
+			if _, err := Run(t.Context(), dir, Options{DryRun: true}); errors.Is(err, kv.ErrNotExist) ||
+				errors.Is(err, kv.ErrForeignDirectory) {
 				continue // nothing is left that says what this is
 			} else if errors.Is(err, kv.ErrNewerFormat) || errors.Is(err, sstable.ErrNewerFormat) {
 				require.ErrorContains(t, err, "move it away", what.String())

@@ -19,7 +19,8 @@ func TestRunsKeepTheirOrder(t *testing.T) {
 		salvaged     bool
 	}{{"", "manifest", true}, {"CURRENT", "manifest", false}, {"manifest", "sequence numbers", false}} {
 		dir := filepath.Join(t.TempDir(), "store")
-		db, err := kv.Open(dir, &kv.Options{Compaction: kv.Tiered, RunsPerLevel: 10, L0CompactionThreshold: 2, MaxConcurrentCompactions: 2})
+		db, err := kv.Open(dir, &kv.Options{Compaction: kv.Tiered, RunsPerLevel: 10, L0CompactionThreshold: 2,
+			MaxConcurrentCompactions: 2})
 		require.NoError(t, err)
 		want := map[string]string{}
 		set := func(k, v string) {

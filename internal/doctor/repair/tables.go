@@ -71,7 +71,8 @@ func (r *repairer) leaveOutIngest(t *survey.Table) {
 	if m := r.s.Manifest; m != nil && m.Trusted {
 		return
 	}
-	l := Loss{File: t.Name, What: "a file of an ingest that may not have ended; all files of it are left out", Possible: true}
+	l := Loss{File: t.Name, What: "a file of an ingest that may not have ended; all files of it are left out",
+		Possible: true}
 	if t.Info != nil {
 		n, d := t.Info.Entries+t.Info.RangeDeletes, t.Describe()
 		l.Writes, l.Ranges = &n, []Range{*boundsOf(&d)}

@@ -47,7 +47,8 @@ func bringIn(t *testing.T, dir string, first uint64) []string {
 		require.NoError(t, err)
 		w := sstable.NewWriter(f, nil)
 		require.NoError(t, w.Set(fmt.Appendf(nil, "key%03d", 50*(num-first)), []byte("half of an ingest")))
-		require.NoError(t, w.DeleteRange(fmt.Appendf(nil, "key%03d", 50*(num-first)+1), fmt.Appendf(nil, "key%03d", 50*(num-first)+9)))
+		require.NoError(t, w.DeleteRange(fmt.Appendf(nil, "key%03d", 50*(num-first)+1),
+			fmt.Appendf(nil, "key%03d", 50*(num-first)+9)))
 		_, err = w.Finish()
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
@@ -63,11 +64,13 @@ func TestHalfOfAnIngestIsLeftOut(t *testing.T) {
 		lost     []manifest.FileKind
 		possible bool
 	}{
-		"nothing lost":             {},
-		"CURRENT lost":             {lost: []manifest.FileKind{manifest.FileCurrent}},
-		"manifest lost":            {lost: []manifest.FileKind{manifest.FileManifest}, possible: true},
-		"manifest and CURRENT":     {lost: []manifest.FileKind{manifest.FileManifest, manifest.FileCurrent}, possible: true},
-		"manifest and log damaged": {lost: []manifest.FileKind{manifest.FileManifest, manifest.FileWAL}, possible: true},
+		"nothing lost":  {},
+		"CURRENT lost":  {lost: []manifest.FileKind{manifest.FileCurrent}},
+		"manifest lost": {lost: []manifest.FileKind{manifest.FileManifest}, possible: true},
+		"manifest and CURRENT": {lost: []manifest.FileKind{manifest.FileManifest, manifest.FileCurrent},
+			possible: true},
+		"manifest and log damaged": {lost: []manifest.FileKind{manifest.FileManifest, manifest.FileWAL},
+			possible: true},
 	} {
 		for _, inLog := range []bool{false, true} {
 			if inLog && strings.Contains(name, "log") {

@@ -81,7 +81,8 @@ func TestWhatMayNotBeReadIsNoDamage(t *testing.T) {
 	refused := map[string]int{}
 	for _, name := range names {
 		for _, op := range []string{"open", "size", "read", "stat"} {
-			for _, cause := range []error{syscall.EACCES, syscall.EMFILE, syscall.EIO, errors.New("the mount went away")} {
+			for _, cause := range []error{syscall.EACCES, syscall.EMFILE, syscall.EIO,
+				errors.New("the mount went away")} {
 				for n := 0; ; n++ {
 					fsys := &refusingFS{FS: vfs.OS, op: op, name: name, left: n, err: cause}
 					s, err := Take(t.Context(), dir, Options{FS: fsys, Deep: true})

@@ -139,7 +139,8 @@ func (s *Store) endHistory() {
 	for i, l := range live {
 		damaged = damaged || len(l.Damage) > 0
 		if cut >= 0 && i > cut && l.Records > 0 && l.Synced {
-			s.damaged(live[cut].Name, live[cut].Bytes, "the log has lost its end, although %s, which came later, was synced", l.Name)
+			s.damaged(live[cut].Name, live[cut].Bytes,
+				"the log has lost its end, although %s, which came later, was synced", l.Name)
 			damaged = true
 		}
 	}
@@ -150,7 +151,8 @@ func (s *Store) endHistory() {
 		case cut >= 0 && i > cut:
 			l.End = 0
 			if l.Records > 0 {
-				s.note("%s counts for nothing: it was not synced, and %s, which came before, has lost its end", l.Name, live[cut].Name)
+				s.note("%s counts for nothing: it was not synced, and %s, which came before, has lost its end",
+					l.Name, live[cut].Name)
 			}
 		}
 	}

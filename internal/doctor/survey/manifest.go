@@ -73,7 +73,8 @@ func (s *Store) readManifests(names []string) error {
 	case errors.Is(err, manifest.ErrNewerFormat) && whole:
 		return err
 	case errors.Is(err, manifest.ErrNewerFormat):
-		s.damaged(manifest.CurrentName, 0, "the store's pointer to its manifest: the version is newer and the checksum does not match")
+		s.damaged(manifest.CurrentName, 0,
+			"the store's pointer to its manifest: the version is newer and the checksum does not match")
 	case errors.Is(err, fs.ErrNotExist):
 		s.damaged(manifest.CurrentName, -1, "the pointer to the manifest is missing")
 	case errors.Is(err, base.ErrCorruption), s.aboutBytes(err):
@@ -125,7 +126,8 @@ func manifestNum(name string) uint64 {
 }
 
 func (s *Store) readManifest(num uint64) (m *Manifest, damage []Damage, err error) {
-	m = &Manifest{Num: num, Name: manifest.FileName(manifest.FileManifest, num), Live: map[uint64]manifest.AddedTable{}, Dead: map[uint64]bool{}}
+	m = &Manifest{Num: num, Name: manifest.FileName(manifest.FileManifest, num),
+		Live: map[uint64]manifest.AddedTable{}, Dead: map[uint64]bool{}}
 	var refused error
 	fault, err := s.Examine(m.Name, func(f vfs.ReadFile) error {
 		damage, refused = s.readEdits(m, wal.NewReader(f, s.path(m.Name), num))
@@ -296,7 +298,8 @@ func (s *Store) overlapsLive(t *Table) bool {
 // the logs that the writes are in are damaged.
 func (s *Store) Rescues(t *Table) bool {
 	m := s.Manifest
-	if m == nil || !m.Trusted || t.Level >= 0 || t.Info == nil || len(t.Damage) > 0 || uint64(t.Info.SmallestSeq) <= m.LastSeq {
+	if m == nil || !m.Trusted || t.Level >= 0 || t.Info == nil || len(t.Damage) > 0 ||
+		uint64(t.Info.SmallestSeq) <= m.LastSeq {
 		return false
 	}
 	return slices.ContainsFunc(s.Logs, func(l Log) bool { return l.Num >= m.LogNum && len(l.Damage) > 0 })

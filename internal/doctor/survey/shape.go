@@ -76,8 +76,9 @@ func Shape(ctx context.Context, dir string) (st *Stats, err error) {
 // Stats returns the store's shape.
 func (s *Store) Stats() *Stats {
 	st := &Stats{Dir: keytext.Name(s.Dir), NextFile: s.NextFile, Total: Level{Level: -1},
-		Damage: append([]Damage{}, s.Damage...), Notes: append([]string{}, s.Notes...), Garbage: append([]File{}, s.Garbage...),
-		Levels: []Level{}, Logs: []WAL{}}
+		Damage: append([]Damage{}, s.Damage...), Notes: append([]string{}, s.Notes...),
+		Garbage: append([]File{}, s.Garbage...),
+		Levels:  []Level{}, Logs: []WAL{}}
 	logNum := uint64(0)
 	if m := s.Manifest; m != nil {
 		st.StoreID, st.Manifest, st.LastSeq, logNum = keytext.ID(m.StoreID), m.Name, m.LastSeq, m.LogNum
@@ -109,7 +110,8 @@ func (s *Store) Stats() *Stats {
 	}
 	for _, l := range s.Logs {
 		if l.Num >= logNum {
-			st.Logs = append(st.Logs, WAL{Name: l.Name, Bytes: l.Bytes, Records: l.Records, Writes: l.Writes, FirstSeq: l.FirstSeq, LastSeq: l.LastSeq, Closed: l.Closed})
+			st.Logs = append(st.Logs, WAL{Name: l.Name, Bytes: l.Bytes, Records: l.Records, Writes: l.Writes,
+				FirstSeq: l.FirstSeq, LastSeq: l.LastSeq, Closed: l.Closed})
 			st.LastSeq = max(st.LastSeq, l.LastSeq)
 		}
 	}
@@ -133,16 +135,20 @@ func (l *Level) add(t *Table) {
 	}
 	l.Filters[cmp.Or(t.Info.FilterFamily, "none")]++
 	l.IndexBytes += t.Info.IndexBytes
-	l.SmallestSeq, l.LargestSeq = min(l.SmallestSeq, uint64(t.Info.SmallestSeq)), max(l.LargestSeq, uint64(t.Info.LargestSeq))
+	l.SmallestSeq, l.LargestSeq = min(l.SmallestSeq, uint64(t.Info.SmallestSeq)),
+		max(l.LargestSeq, uint64(t.Info.LargestSeq))
 }
 
 // WriteText writes the shape for people.
 func (s *Stats) WriteText(w io.Writer) error {
 	p := printer{w: w}
-	p.printf("%s: store %016x, %s, last sequence number %d, next file %d\n\n", s.Dir, s.StoreID, cmp.Or(s.Manifest, "no manifest"), s.LastSeq, s.NextFile)
-	p.printf("%-6s%7s%6s%14s%12s%10s%8s%12s%8s%11s  %-18s%s\n", "level", "files", "runs", "bytes", "entries", "deletes", "ranges", "filter B", "bits/k", "index B", "sequence numbers", "filters")
+	p.printf("%s: store %016x, %s, last sequence number %d, next file %d\n\n", s.Dir, s.StoreID,
+		cmp.Or(s.Manifest, "no manifest"), s.LastSeq, s.NextFile)
+	p.printf("%-6s%7s%6s%14s%12s%10s%8s%12s%8s%11s  %-18s%s\n", "level", "files", "runs", "bytes", "entries",
+		"deletes", "ranges", "filter B", "bits/k", "index B", "sequence numbers", "filters")
 	row := func(name string, l *Level) {
-		p.printf("%-6s%7d%6d%14d%12d%10d%8d%12d%8.2f%11d  %8d–%-8d ", name, l.Files, l.Runs, l.Bytes, l.Entries, l.Deletes, l.RangeDeletes, l.FilterBytes, l.BitsPerKey, l.IndexBytes, l.SmallestSeq, l.LargestSeq)
+		p.printf("%-6s%7d%6d%14d%12d%10d%8d%12d%8.2f%11d  %8d–%-8d ", name, l.Files, l.Runs, l.Bytes, l.Entries,
+			l.Deletes, l.RangeDeletes, l.FilterBytes, l.BitsPerKey, l.IndexBytes, l.SmallestSeq, l.LargestSeq)
 		for _, f := range slices.Sorted(maps.Keys(l.Filters)) {
 			p.printf(" %s×%d", f, l.Filters[f])
 		}

@@ -155,7 +155,8 @@ func (s *Store) recognize(names []string) error {
 	if found == "" {
 		return fmt.Errorf("%w in %s", kv.ErrNotExist, s.Dir)
 	}
-	return fmt.Errorf("%w: %s has a %s, but no file in it bears a mark of this store", kv.ErrForeignDirectory, s.Dir, found)
+	return fmt.Errorf("%w: %s has a %s, but no file in it bears a mark of this store", kv.ErrForeignDirectory, s.Dir,
+		found)
 }
 
 func (s *Store) hasMark(name, mark string, atEnd bool) (has bool, err error) {
@@ -221,7 +222,8 @@ func (s *Store) findGarbage(names []string) error {
 		case manifest.FileManifest:
 			garbage = s.Manifest != nil && num != s.Manifest.Num
 		case manifest.FileTable:
-			i, ok := slices.BinarySearchFunc(s.Tables, num, func(t Table, n uint64) int { return cmp.Compare(t.Num, n) })
+			i, ok := slices.BinarySearchFunc(s.Tables, num,
+				func(t Table, n uint64) int { return cmp.Compare(t.Num, n) })
 			garbage = ok && s.Obsolete(&s.Tables[i])
 		case manifest.FileWAL:
 			garbage = s.Manifest != nil && num < s.Manifest.LogNum
@@ -249,5 +251,6 @@ func (s *Store) Obsolete(t *Table) bool {
 // Unfinished reports whether a table is of an ingest that was under way, and that no
 // manifest shows to have ended. The store has all tables of an ingest, or none.
 func (s *Store) Unfinished(t *Table) bool {
-	return t.Present && t.Level < 0 && slices.ContainsFunc(s.Ingests, func(i manifest.Ingest) bool { return i.Has(t.Num) })
+	return t.Present && t.Level < 0 && slices.ContainsFunc(s.Ingests,
+		func(i manifest.Ingest) bool { return i.Has(t.Num) })
 }

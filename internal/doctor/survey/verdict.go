@@ -30,7 +30,8 @@ type FileState struct {
 // Verdict sums up a deep survey.
 func (s *Store) Verdict() *Verdict {
 	v := &Verdict{Dir: keytext.Name(s.Dir), OK: len(s.Damage) == 0,
-		Damage: append([]Damage{}, s.Damage...), Notes: append([]string{}, s.Notes...), Garbage: append([]File{}, s.Garbage...)}
+		Damage: append([]Damage{}, s.Damage...), Notes: append([]string{}, s.Notes...),
+		Garbage: append([]File{}, s.Garbage...)}
 	bad := map[string]bool{}
 	for _, d := range s.Damage {
 		bad[d.File] = true
@@ -89,7 +90,8 @@ func (v *Verdict) WriteText(w io.Writer) error {
 		p.printf("note: %s\n", n)
 	}
 	if len(v.Garbage) > 0 {
-		p.printf("%d files that the store does not use any more: the next open for writing removes them\n", len(v.Garbage))
+		p.printf("%d files that the store does not use any more: the next open for writing removes them\n",
+			len(v.Garbage))
 	}
 	return p.err
 }

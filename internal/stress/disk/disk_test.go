@@ -113,7 +113,8 @@ func TestASyncAfterAFailedOneLies(t *testing.T) {
 		require.NoError(t, f.Sync())
 		before, err := read(t, s, "db/f")
 		require.NoError(t, err)
-		require.Equal(t, append(append(page('s'), page('a')...), page('b')...), before, "programs see it until the power is cut")
+		require.Equal(t, append(append(page('s'), page('a')...), page('b')...), before,
+			"programs see it until the power is cut")
 		require.Equal(t, uint64(2), d.Counts().Lies)
 		d.Cut()
 		got, err := read(t, d.Mount(nil), "db/f")

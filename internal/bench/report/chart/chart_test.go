@@ -115,7 +115,8 @@ func TestALogarithmicAxisIsDrawnOverAnyPoints(t *testing.T) {
 		"wide":           {{X: 1e-300, Y: 1e300}, {X: 1e300, Y: 1e-300}},
 	} {
 		for _, joined := range []bool{false, true} {
-			c := Chart{ID: "id", Title: "Title", Form: Lines, X: Axis{Name: "x", Log: true}, Y: Axis{Name: "y", Log: true}}
+			c := Chart{ID: "id", Title: "Title", Form: Lines, X: Axis{Name: "x", Log: true},
+				Y: Axis{Name: "y", Log: true}}
 			c.Series = []Series{{Name: "series", Points: points, Line: joined}}
 			var out bytes.Buffer
 			require.NoError(t, SVG(&out, &c), name)
@@ -127,7 +128,8 @@ func TestALogarithmicAxisIsDrawnOverAnyPoints(t *testing.T) {
 
 func TestTicksOfAnImpossibleRangeAreNone(t *testing.T) {
 	inf := math.Inf(1)
-	for _, r := range [][2]float64{{-0.5, 1.5}, {0, 1}, {1, inf}, {-inf, inf}, {math.NaN(), 1}, {1, math.NaN()}, {2, 1}} {
+	for _, r := range [][2]float64{{-0.5, 1.5}, {0, 1}, {1, inf}, {-inf, inf}, {math.NaN(), 1}, {1, math.NaN()},
+		{2, 1}} {
 		require.Empty(t, logTicks{}.Ticks(r[0], r[1]), r)
 	}
 }

@@ -27,7 +27,8 @@ func perLookup(c engine.Count, p *cell.Phase) float64 {
 // blocks stacks the blocks that a lookup reads, by level.
 func blocks(set []*cell.Result, labels []string, kind engine.Kind) Chart {
 	c := Chart{
-		ID: "blocks-" + string(kind), Title: "Blocks per lookup of an " + string(kind) + " key, by level", Form: Bars, Stacked: true,
+		ID: "blocks-" + string(kind), Title: "Blocks per lookup of an " + string(kind) + " key, by level", Form: Bars,
+		Stacked:    true,
 		Y:          Axis{Name: "blocks per lookup"},
 		Note:       "Blocks from cache and from files. An engine that does not count by level has one part, all levels; Pebble's blocks include index and filter blocks.",
 		Categories: labels,
@@ -111,8 +112,9 @@ func funnel(set []*cell.Result, labels []string, kind engine.Kind) Chart {
 // times shows the median time of a lookup, of both kinds side by side.
 func times(set []*cell.Result, labels []string) Chart {
 	c := Chart{
-		ID: "times", Title: "Time of a lookup", Form: Bars, Y: Axis{Name: "time of a lookup", Unit: Nanoseconds}, Categories: labels,
-		Note: "Median of the repetitions.",
+		ID: "times", Title: "Time of a lookup", Form: Bars, Y: Axis{Name: "time of a lookup", Unit: Nanoseconds},
+		Categories: labels,
+		Note:       "Median of the repetitions.",
 	}
 	for _, kind := range []engine.Kind{engine.Absent, engine.Existing} {
 		s := Series{Name: string(kind)}

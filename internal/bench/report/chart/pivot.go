@@ -70,7 +70,9 @@ func (c *Chart) lines(t *pivot.Table, name string, x func(row, column int) float
 			}
 			for column, places := range t.Places[row] {
 				if at, p := x(row, column), places[metric]; p.Cells > 0 && !math.IsNaN(at) {
-					s.Points = append(s.Points, Point{X: at, Y: p.Median, Low: p.Low, High: p.High, Label: s.Name + ", " + t.ColumnKeys[column].String()})
+					s.Points = append(s.Points,
+						Point{X: at, Y: p.Median, Low: p.Low, High: p.High,
+							Label: s.Name + ", " + t.ColumnKeys[column].String()})
 				}
 			}
 			slices.SortStableFunc(s.Points, func(a, b Point) int { return cmp.Compare(a.X, b.X) })

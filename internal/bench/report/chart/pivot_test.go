@@ -20,7 +20,8 @@ func TestAPivotIsDrawnOverItsNumbers(t *testing.T) {
 	}
 	set := append(small, large...)
 	table := func(columns []string, metrics ...string) *pivot.Table {
-		p, err := pivot.New(set, pivot.Request{Rows: []string{"engine", "filter"}, Columns: columns, Metrics: metrics, Where: []string{"engine=siftkv"}})
+		p, err := pivot.New(set, pivot.Request{Rows: []string{"engine", "filter"}, Columns: columns, Metrics: metrics,
+			Where: []string{"engine=siftkv"}})
 		require.NoError(t, err)
 		return p
 	}
@@ -38,7 +39,8 @@ func TestAPivotIsDrawnOverItsNumbers(t *testing.T) {
 
 	against := Pivot(blocks, table([]string{"cache"}, "store filter-bits/key"), "id", "Title")
 	require.Equal(t, "store filter-bits/key", against.X.Name)
-	require.Equal(t, []float64{4.04, 8.08}, []float64{against.Series[2].Points[0].X, against.Series[2].Points[1].X}, "bloom:8, in order of the axis")
+	require.Equal(t, []float64{4.04, 8.08}, []float64{against.Series[2].Points[0].X, against.Series[2].Points[1].X},
+		"bloom:8, in order of the axis")
 
 	bars := Pivot(table([]string{"shape"}, "absent blocks/op", "existing blocks/op"), nil, "id", "Title")
 	require.Equal(t, Bars, bars.Form)

@@ -55,7 +55,9 @@ func svgRatios(w io.Writer, c *Chart) error {
 			ratio, known := c.RatioOf(i, n)
 			x := ratioLabel + ratioColumn*float64(i)
 			if known {
-				all.FillPolygon(ratioColour(ratio), []vg.Point{at(x, y), at(x+ratioColumn-1, y), at(x+ratioColumn-1, y+ratioRow-1), at(x, y+ratioRow-1)})
+				all.FillPolygon(ratioColour(ratio),
+					[]vg.Point{at(x, y), at(x+ratioColumn-1, y), at(x+ratioColumn-1, y+ratioRow-1),
+						at(x, y+ratioRow-1)})
 			}
 			all.FillText(style, at(x+ratioColumn/2, y+ratioRow/2), ratioText(ratio, known))
 		}

@@ -56,7 +56,8 @@ func drawMark(p *plot.Plot, m Mark, i, n int, height float64) error {
 	lane := slices.Index(Lanes, m.Lane)
 	each := laneFilled * height / float64(n)
 	top := -height*(float64(lane)+(1-laneFilled)/2) - each*float64(i)
-	box, err := plotter.NewPolygon(plotter.XYs{{X: m.From, Y: top}, {X: m.To, Y: top}, {X: m.To, Y: top - each}, {X: m.From, Y: top - each}})
+	box, err := plotter.NewPolygon(plotter.XYs{{X: m.From, Y: top}, {X: m.To, Y: top}, {X: m.To, Y: top - each},
+		{X: m.From, Y: top - each}})
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,8 @@ func openTab(t *testing.T, browser, file string) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(browser), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WindowSize(1280, 900))...)
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.WindowSize(1280, 900))...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(func() {
@@ -117,7 +118,8 @@ func command[P, R any](b *tab, c cdp.Command[P, R], params P) R {
 // wait waits until an expression is true, for as long as it takes.
 func (b *tab) wait(expression string) {
 	b.t.Helper()
-	get(b, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(0), chromedp.WithPollingInterval(10*time.Millisecond)))
+	get(b, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(0),
+		chromedp.WithPollingInterval(10*time.Millisecond)))
 }
 
 // A place is a rectangle of the window.
@@ -145,8 +147,11 @@ func (b *tab) click(element string) {
 // drag presses the mouse on a point, moves it to another and releases it.
 func (b *tab) drag(fromX, fromY, toX, toY float64) {
 	b.t.Helper()
-	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, fromX, fromY), chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, fromX, fromY, chromedp.ButtonLeft),
-		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, (fromX+toX)/2, (fromY+toY)/2, chromedp.ButtonLeft), chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, toX, toY, chromedp.ButtonLeft),
+	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, fromX, fromY),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, fromX, fromY, chromedp.ButtonLeft),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, (fromX+toX)/2, (fromY+toY)/2,
+			chromedp.ButtonLeft), chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, toX, toY,
+			chromedp.ButtonLeft),
 		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, toX, toY, chromedp.ButtonLeft))
 }
 
@@ -155,7 +160,9 @@ func (b *tab) drop(element string, files ...string) {
 	b.t.Helper()
 	at := b.find(element)
 	data := &input.DragData{Items: []*input.DragDataItem{}, Files: files, DragOperationsMask: 1}
-	for _, kind := range []input.DispatchDragEventType{input.DispatchDragEventTypeDragEnter, input.DispatchDragEventTypeDragOver, input.DispatchDragEventTypeDrop} {
-		command(b, input.DispatchDragEvent, input.DispatchDragEventParams{Type: kind, X: at.X + at.Width/2, Y: at.Y + at.Height/2, Data: data})
+	for _, kind := range []input.DispatchDragEventType{input.DispatchDragEventTypeDragEnter,
+		input.DispatchDragEventTypeDragOver, input.DispatchDragEventTypeDrop} {
+		command(b, input.DispatchDragEvent,
+			input.DispatchDragEventParams{Type: kind, X: at.X + at.Width/2, Y: at.Y + at.Height/2, Data: data})
 	}
 }

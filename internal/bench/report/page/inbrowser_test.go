@@ -127,7 +127,8 @@ func seeCharts(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 
 // shown is the program text for the number of series that are not hidden.
 func shown(id string) string {
-	return `new Set(` + plotOf(id) + `.getModel().getSeries().filter((s) => !` + plotOf(id) + `.getModel().isSeriesFiltered(s)).map((s) => s.name)).size`
+	return `new Set(` + plotOf(id) + `.getModel().getSeries().filter((s) => !` + plotOf(id) +
+		`.getModel().isSeriesFiltered(s)).map((s) => s.name)).size`
 }
 
 // ink returns the share of a picture that has not the colour of its corner.
@@ -155,7 +156,8 @@ func clickLegend(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 	b.wait(bars + ` === 0`)
 	require.False(t, eval[bool](b, plotOf("times")+`.getOption().legend[0].selected["`+name+`"]`))
 	b.click(label)
-	at := b.find(`document.getElementById("plot-times")`) // a name under the mouse makes its bars brighter, until the mouse moves on within the chart
+	// a name under the mouse makes its bars brighter, until the mouse moves on within the chart
+	at := b.find(`document.getElementById("plot-times")`)
 	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at.X+at.Width-2, at.Y+at.Height-2))
 	b.wait(fmt.Sprintf("%s === %d", bars, len(c.Categories)+1))
 
@@ -190,7 +192,8 @@ func seeLanes(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 	}
 	marks := `document.querySelectorAll("#plot-writes path[fill-opacity='0.75']").length`
 	require.Equal(t, want, eval[int](b, marks))
-	b.click(`[...document.querySelectorAll("#plot-writes text")].find((text) => text.textContent === "` + c.Series[0].Name + `")`)
+	b.click(`[...document.querySelectorAll("#plot-writes text")].find((text) => text.textContent === "` +
+		c.Series[0].Name + `")`)
 	b.wait(fmt.Sprintf("%s === %d", marks, want-len(c.Series[0].Marks)))
 }
 
@@ -198,7 +201,8 @@ func seeLanes(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 func chooseBaseline(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 	c := chartOf(t, d, "ratios")
 	row := func(n int) []string {
-		return eval[[]string](b, fmt.Sprintf(`[...document.querySelectorAll("#plot-ratios tbody tr")[%d].cells].map((c) => c.textContent)`, n))
+		return eval[[]string](b, fmt.Sprintf(
+			`[...document.querySelectorAll("#plot-ratios tbody tr")[%d].cells].map((c) => c.textContent)`, n))
 	}
 	for _, baseline := range []int{c.Baseline, 5} {
 		b.do(chromedp.SetValue(chromedp.ID("baseline"), strconv.Itoa(baseline)))
@@ -217,14 +221,16 @@ func chooseBaseline(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 func sortTables(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 	for n, grid := range d.Grids {
 		column := func(i int) []string {
-			return eval[[]string](b, fmt.Sprintf(`[...document.querySelectorAll("#grids table")[%d].tBodies[0].rows].map((r) => r.cells[%d].textContent)`, n, i))
+			return eval[[]string](b, fmt.Sprintf(
+				`[...document.querySelectorAll("#grids table")[%d].tBodies[0].rows].map((r) => r.cells[%d].textContent)`, n, i))
 		}
 		for i, c := range grid.Columns {
 			head := fmt.Sprintf(`document.querySelectorAll("#grids table")[%d].tHead.rows[0].cells[%d]`, n, i)
 			for _, way := range []string{"ascending", "descending"} {
 				b.click(head + `.firstChild`)
 				require.Equal(t, way, eval[string](b, head+`.getAttribute("aria-sort")`))
-				require.Equal(t, sorted(grid, i, way == "descending"), column(i), "%s by %s, %s", grid.Title, c.Name, way)
+				require.Equal(t, sorted(grid, i, way == "descending"), column(i), "%s by %s, %s", grid.Title, c.Name,
+					way)
 			}
 		}
 	}
@@ -281,7 +287,9 @@ func switchTheme(t *testing.T, b *tab, _ *Data, _ []*cell.Result) {
 	b.click(`document.getElementById("theme")`)
 	require.Equal(t, light, eval[string](b, back))
 	for _, scheme := range []string{"dark", "light"} {
-		command(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+		command(b, emulation.SetEmulatedMedia,
+			emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
+				Value: scheme}}})
 		b.wait(`document.documentElement.dataset.theme === "` + scheme + `"`)
 	}
 	require.Equal(t, light, eval[string](b, back))
@@ -378,7 +386,8 @@ func counters(r *cell.Result) int {
 
 // seeOnPhone finds nothing wider than the window.
 func seeOnPhone(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
-	command(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 390, Height: 844, DeviceScaleFactor: 2, Mobile: true})
+	command(b, emulation.SetDeviceMetricsOverride,
+		emulation.SetDeviceMetricsOverrideParams{Width: 390, Height: 844, DeviceScaleFactor: 2, Mobile: true})
 	b.wait(`innerWidth === 390`)
 	for _, c := range d.Charts {
 		if c.Form != chart.Ratios {
@@ -396,9 +405,11 @@ func printPage(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 	sheets := get(b, chromedp.PrintToPDF())
 	require.True(t, bytes.HasPrefix(sheets, []byte("%PDF")))
 	require.Greater(t, len(sheets), 50_000)
-	require.Equal(t, "dark", eval[string](b, `document.documentElement.dataset.theme`), "the theme is again what it was")
+	require.Equal(t, "dark", eval[string](b, `document.documentElement.dataset.theme`),
+		"the theme is again what it was")
 	command(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
-	require.Equal(t, len(d.Grids), eval[int](b, `[...document.querySelectorAll("#grids table")].filter((t) => t.getBoundingClientRect().height > 100).length`))
+	require.Equal(t, len(d.Grids), eval[int](b,
+		`[...document.querySelectorAll("#grids table")].filter((t) => t.getBoundingClientRect().height > 100).length`))
 	require.False(t, eval[bool](b, `[...document.querySelectorAll("button, nav, #compare")].some((n) => !n.closest("th") && n.checkVisibility())`))
 }
 
