@@ -17,7 +17,7 @@ GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 # shares pools, and the set that needs no lock.
 CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filterpolicy/internal/... ./filterpolicy/pebblefilter ./internal/cache/... ./internal/memtable/... ./internal/vfs/... ./internal/wal/... ./internal/bench/compare ./internal/bench/engine ./internal/bench/measure ./internal/bench/ycsb ./internal/cli/progress
 
-.PHONY: help check fmt vet lint test race fuzz bench golden cross readamp rocksdb crash faults bitflip soak stress echarts
+.PHONY: help check fmt vet lint test race fuzz bench golden cross embed readamp rocksdb crash faults bitflip soak stress echarts
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -60,6 +60,10 @@ cross: ## build for the platforms that embedders use
 	@for target in linux/386 linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64; do \
 		echo $$target; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./kv ./sstable ./filterpolicy ./blockindex || exit 1; \
 	done
+
+embed: ## build what programs embed for the platform it runs on, and test what touches no files
+	$(GO) build ./kv ./sstable ./blockindex ./filterpolicy/...
+	$(GO) test ./blockindex ./filterpolicy/...
 
 # What docs/durability.md promises, at scale. `go test ./...` has a short form of each.
 CRASH := $(GO) test ./kv -count 1 -timeout 0 -v -run
