@@ -6,7 +6,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/siftkv/siftkv/sstable"
+	"github.com/siftkv/siftkv/internal/sstable"
 )
 
 // Compact writes the memtables to disk and merges everything between lo and hi,

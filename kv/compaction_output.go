@@ -9,9 +9,9 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/sstable"
 )
 
 // A tableOutput writes the tables of a flush or compaction: one after the other,

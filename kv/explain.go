@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/sstable"
+	"github.com/siftkv/siftkv/internal/sstable"
 )
 
 // A Verdict says why a lookup did not read a memtable or table any further.

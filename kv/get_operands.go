@@ -6,7 +6,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/memtable"
-	"github.com/siftkv/siftkv/sstable"
+	"github.com/siftkv/siftkv/internal/sstable"
 )
 
 // A lookup whose newest version is a merge operand goes on to older ones, in the same

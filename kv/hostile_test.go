@@ -15,13 +15,13 @@ import (
 	"github.com/siftkv/siftkv/internal/hostile"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/sstable"
 )
 
 // denseFile has a block of 4 MiB in 500 bytes, as writers stored them before they knew of
 // readers who mind.
-var denseFile = filepath.Join("..", "sstable", "testdata", "v3-zstd-dense.sst")
+var denseFile = filepath.Join("..", "internal", "sstable", "testdata", "v3-zstd-dense.sst")
 
 // What comes from elsewhere is refused if a lookup would need memory out of proportion to
 // it. What the store has is read, whichever version of it wrote that.

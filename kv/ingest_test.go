@@ -15,8 +15,8 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
 )
 

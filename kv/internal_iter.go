@@ -3,7 +3,7 @@ package kv
 import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/memtable"
-	"github.com/siftkv/siftkv/sstable"
+	"github.com/siftkv/siftkv/internal/sstable"
 )
 
 // An internalIter walks internal keys in order. Moves report whether it is on an

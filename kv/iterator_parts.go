@@ -3,7 +3,7 @@ package kv
 import (
 	"sync"
 
-	"github.com/siftkv/siftkv/sstable"
+	"github.com/siftkv/siftkv/internal/sstable"
 )
 
 // iterParts are what an Iterator is made of beside itself: the sequences of memtables,

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/cache"
-	"github.com/siftkv/siftkv/sstable"
+	"github.com/siftkv/siftkv/internal/sstable"
 )
 
 // A memoryBudget keeps Options.MemoryLimit: the block cache gives way as open

@@ -2,7 +2,7 @@ package kv
 
 import (
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/sstable"
+	"github.com/siftkv/siftkv/internal/sstable"
 )
 
 // A scanPrefix is the prefix that all keys between an iterator's bounds have, as

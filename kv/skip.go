@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/sstable"
+	"github.com/siftkv/siftkv/internal/sstable"
 )
 
 // An iterator that meets an entry under a range tombstone need not go through all

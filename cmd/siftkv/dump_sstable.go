@@ -8,7 +8,7 @@ import (
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/doctor/dump"
 	"github.com/siftkv/siftkv/internal/doctor/keytext"
-	"github.com/siftkv/siftkv/sstable"
+	"github.com/siftkv/siftkv/internal/sstable"
 )
 
 // dumpSSTableCommand is the command line of siftkv dump-sstable.

@@ -16,8 +16,8 @@ import (
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/measure"
+	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/kv"
-	"github.com/siftkv/siftkv/sstable"
 )
 
 // Schema names the form of a Result in JSON.

@@ -13,8 +13,8 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/kv"
-	"github.com/siftkv/siftkv/sstable"
 )
 
 // goldenStore is a store of version 1 of the format, closed in good order.
