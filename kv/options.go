@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -182,10 +183,17 @@ type Options struct {
 	// tests, and for looking for leaks.
 	TraceOpens bool
 
-	// Tests set these.
+	// Tests set these, those of other packages by harness.Apply.
 	fs              vfs.FS
-	backoff         backoff // between attempts to heal, and after failed compactions
+	backoff         backoff // between attempts to resume, and after failed compactions
 	maxManifestSize int64
+}
+
+func init() {
+	harness.Apply = func(options any, h harness.Harness) {
+		o := options.(*Options)
+		o.fs, o.backoff, o.maxManifestSize = h.FS, backoff{h.FirstRetry, h.LastRetry}, h.MaxManifestSize
+	}
 }
 
 // maxMergerName bounds the name of a merger, in bytes.

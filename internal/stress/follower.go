@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -45,7 +46,7 @@ func (r *round) refresh(v *view, rng *rand.Rand) *Finding {
 	if v.db == nil {
 		s := drawSetup(rng)
 		s.harness.FS = r.disk.Mount(nil)
-		s.opts.Harness(s.harness)
+		harness.Apply(&s.opts, s.harness)
 		s.opts.Clock = r.oracle.clock.time
 		v.db, err = kv.OpenReadOnly(storeDir, &s.opts)
 	} else {

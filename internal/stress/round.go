@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/stress/disk"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -192,7 +193,7 @@ func (r *round) tryOpen() error {
 	s := r.setup
 	s.harness.FS = r.session
 	s.opts.Clock = r.oracle.clock.time
-	s.opts.Harness(s.harness)
+	harness.Apply(&s.opts, s.harness)
 	r.watch.begin(mainGoroutine, "Open")
 	defer r.watch.end(mainGoroutine)
 	var err error

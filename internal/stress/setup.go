@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -16,7 +17,7 @@ var filters = []string{"none", "bloom:10", "blocked:10", "cuckoo:12", "blocked:4
 // at work in a few hundred operations.
 type setup struct {
 	opts    kv.Options
-	harness kv.Harness
+	harness harness.Harness
 	text    string
 }
 

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
@@ -134,7 +135,7 @@ func (w *worker) checkpoint() *Finding {
 func (w *worker) checkCopy(what, dir string, fsys vfs.FS) *Finding {
 	s := drawSetup(w.rng)
 	s.harness.FS = fsys
-	s.opts.Harness(s.harness)
+	harness.Apply(&s.opts, s.harness)
 	s.opts.Clock, s.opts.ReadOnly = w.r.oracle.clock.time, true
 	db, err := kv.Open(dir, &s.opts)
 	if err != nil {
@@ -181,7 +182,7 @@ func (w *worker) backup() *Finding {
 	}
 	mem := vfs.NewMem()
 	o := &kv.Options{}
-	o.Harness(kv.Harness{FS: mem})
+	harness.Apply(o, harness.Harness{FS: mem})
 	for n, stream := range w.backups {
 		if err := kv.Restore(bytes.NewReader(stream), "restored", o); err != nil {
 			return found("backup", "backup %d of %d cannot be restored: %v", n+1, len(w.backups), err)

@@ -1,0 +1,26 @@
+// Package harness lets the test programs of this module open stores with what no
+// application chooses: another file system, so that I/O fails and the power is cut, and
+// sizes and times small enough that nobody has to wait for them.
+package harness
+
+import (
+	"time"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A Harness replaces parts of a store. A zero field leaves what applications have.
+type Harness struct {
+	FS vfs.FS
+
+	// FirstRetry and LastRetry bound the time between two attempts to resume after an
+	// error of the disk, and after compactions that fail.
+	FirstRetry, LastRetry time.Duration
+
+	// MaxManifestSize is the size in bytes from which on a manifest is replaced.
+	MaxManifestSize int64
+}
+
+// Apply makes stores that are opened with options, a *kv.Options, use h. Package kv
+// sets it, as nobody else can reach the fields.
+var Apply func(options any, h Harness)
