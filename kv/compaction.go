@@ -26,6 +26,7 @@ type compaction struct {
 	wholeRuns     bool                // the inputs are whole runs, see pick_tiered.go
 
 	version   *version     // at the start; referred to
+	reserved  *reservation // of the output
 	span      span         // of all inputs
 	older     []*sortedRun // what is older than the inputs, where they have keys
 	snapshots []base.SeqNum

@@ -125,10 +125,18 @@ func (o *tableOutput) abort() {
 		o.tables = append(o.tables, manifest.Table{Num: o.num})
 	}
 	for _, t := range o.tables {
-		name := o.d.path(manifest.FileTable, t.Num)
-		if err := o.d.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			o.d.log.Warn("an unfinished table could not be removed", "file", name, "error", err)
-		}
+		o.d.removeTable(t.Num)
 	}
 	o.w, o.file, o.tables = nil, nil, nil
+}
+
+// removeTable removes a file that no version lists, and reports whether it is gone. If
+// not, the next Open tries again.
+func (d *DB) removeTable(num uint64) bool {
+	name := d.path(manifest.FileTable, num)
+	if err := d.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.log.Warn("an unused table could not be removed", "file", name, "error", err)
+		return false
+	}
+	return true
 }

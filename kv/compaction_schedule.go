@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -9,17 +8,36 @@ import (
 
 // compactionState is what d.mu guards about compactions.
 type compactionState struct {
-	running      int           // compactions, and ingests that place their files
-	inBackground int           // of these, compactions that nobody asked for
-	spans        []runningSpan // where the running ones write
-	wanted       []*span       // ranges of callers of Compact who wait for running ones
-	expiry       *time.Timer   // looks for tables that have mostly expired
+	running      int            // compactions
+	inBackground int            // of these, compactions that nobody asked for
+	reserved     []*reservation // where compactions and ingests write
+	wanted       []*span        // ranges of callers of Compact who wait for running ones
+	expiry       *time.Timer    // looks for tables that have mostly expired
 	pausedCompactions
 }
 
-type runningSpan struct {
-	output int
-	span   span
+// A reservation keeps others from writing tables into a span of a level.
+type reservation struct {
+	level int
+	span  span
+}
+
+func (s *compactionState) reserve(level int, keys span) *reservation {
+	r := &reservation{level, keys}
+	s.reserved = append(s.reserved, r)
+	return r
+}
+
+func (s *compactionState) release(r *reservation) {
+	i := slices.Index(s.reserved, r)
+	s.reserved = slices.Delete(s.reserved, i, i+1)
+}
+
+// isReserved reports whether keys of a span of a level may be written already.
+func (s *compactionState) isReserved(level int, keys span) bool {
+	return slices.ContainsFunc(s.reserved, func(r *reservation) bool {
+		return r.level == level && r.span.overlaps(keys)
+	})
 }
 
 // scheduleCompactions starts compactions as long as there is one worth it and a
@@ -35,7 +53,7 @@ func (d *DB) scheduleCompactionsLocked() {
 		d.compactions.inBackground < d.opts.MaxConcurrentCompactions {
 		c := d.pickCompaction()
 		if c == nil {
-			if d.compactions.running == 0 {
+			if len(d.compactions.reserved) == 0 {
 				d.compactions.cause = nil // there is nothing left to do that failed
 			}
 			d.wakeAtExpiry()
@@ -74,7 +92,7 @@ func (d *DB) begin(c *compaction) {
 	if !c.manual {
 		d.compactions.inBackground++
 	}
-	d.compactions.spans = append(d.compactions.spans, runningSpan{c.output, c.span})
+	c.reserved = d.compactions.reserve(c.output, c.span)
 }
 
 // joinRun makes the output part of the output level's run, if that has only one of which
@@ -102,10 +120,7 @@ func (d *DB) endLocked(c *compaction) {
 	if !c.manual {
 		d.compactions.inBackground--
 	}
-	i := slices.IndexFunc(d.compactions.spans, func(r runningSpan) bool {
-		return r.output == c.output && bytes.Equal(r.span.lo, c.span.lo)
-	})
-	d.compactions.spans = slices.Delete(d.compactions.spans, i, i+1)
+	d.compactions.release(c.reserved)
 	d.unrefVersion(c.version)
 }
 
@@ -127,8 +142,8 @@ func (d *DB) conflicts(c *compaction) bool {
 // heldUp reports whether a running compaction keeps one of a span waiting that is no merge
 // within level 0. The caller holds d.mu.
 func (d *DB) heldUp(s span) bool {
-	return slices.ContainsFunc(d.compactions.spans, func(r runningSpan) bool {
-		return r.output > 0 && (d.opts.Compaction != Leveled || r.span.overlaps(s))
+	return slices.ContainsFunc(d.compactions.reserved, func(r *reservation) bool {
+		return r.level > 0 && (d.opts.Compaction != Leveled || r.span.overlaps(s))
 	})
 }
 
@@ -141,7 +156,7 @@ func (d *DB) busy(c *compaction) bool {
 		return true
 	}
 	s := spanOf(tables)
-	return slices.ContainsFunc(d.compactions.spans, func(r runningSpan) bool {
-		return r.output == c.output && (d.opts.Compaction != Leveled || r.span.overlaps(s))
+	return slices.ContainsFunc(d.compactions.reserved, func(r *reservation) bool {
+		return r.level == c.output && (d.opts.Compaction != Leveled || r.span.overlaps(s))
 	})
 }

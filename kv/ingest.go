@@ -3,9 +3,7 @@ package kv
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -78,7 +76,7 @@ type ingest struct {
 	announced bool            // they stand in a file's name
 	brought   []uint64        // numbers of the files in the directory
 	files     []ingestedFile  // those with anything in them
-	spans     []runningSpan   // where they are being placed
+	reserved  []*reservation  // where they are being placed
 	submitted bool            // the manifest may name the files
 }
 
@@ -231,11 +229,7 @@ func (in *ingest) count(seq base.SeqNum) {
 func (in *ingest) takeBack() bool {
 	gone := true
 	for _, num := range in.brought {
-		name := in.d.path(manifest.FileTable, num)
-		if err := in.d.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			in.d.log.Warn("a file that was not ingested could not be removed", "file", name, "error", err)
-			gone = false
-		}
+		gone = in.d.removeTable(num) && gone
 	}
 	return gone && in.d.fs.SyncDir(in.d.dir) == nil
 }

@@ -1,9 +1,6 @@
 package kv
 
 import (
-	"bytes"
-	"slices"
-
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 )
@@ -19,28 +16,19 @@ func (in *ingest) place(seq base.SeqNum) *manifest.Edit {
 		t.Seq, t.SmallestSeq, t.LargestSeq = seq, seq, seq
 		s := span{t.Smallest, t.UpperBound()}
 		level := d.lowestLevel(s)
-		in.spans = append(in.spans, runningSpan{level, s})
+		in.reserved = append(in.reserved, d.compactions.reserve(level, s))
 		e.Added = append(e.Added, manifest.AddedTable{Level: level, Run: d.current.levels[level].newestRun(), Table: t})
 	}
-	d.compactions.running++
-	d.compactions.spans = append(d.compactions.spans, in.spans...)
 	return e
 }
 
 // unreserve lets compactions write again where the files were placed.
 func (in *ingest) unreserve() {
-	if in.spans == nil {
-		return
-	}
 	d := in.d
 	d.mu.Lock()
-	for _, r := range in.spans {
-		i := slices.IndexFunc(d.compactions.spans, func(o runningSpan) bool {
-			return o.output == r.output && bytes.Equal(o.span.lo, r.span.lo)
-		})
-		d.compactions.spans = slices.Delete(d.compactions.spans, i, i+1)
+	for _, r := range in.reserved {
+		d.compactions.release(r)
 	}
-	d.compactions.running--
 	d.mu.Unlock()
 	d.progress.Broadcast()
 }
@@ -65,10 +53,7 @@ func (d *DB) lowestLevel(s span) int {
 		if len(overlappingIn(&v.levels[n], n, s.lo, s.hi)) > 0 {
 			break
 		}
-		taken := slices.ContainsFunc(d.compactions.spans, func(r runningSpan) bool {
-			return r.output == n && r.span.overlaps(s)
-		})
-		if inUse(n) && !taken {
+		if inUse(n) && !d.compactions.isReserved(n, s) {
 			lowest = n
 		}
 	}

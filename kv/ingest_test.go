@@ -332,14 +332,14 @@ func TestIngestPlacesFiles(t *testing.T) {
 	requireContents(t, model{"b": "", "y": ""}, db)
 
 	db.mu.Lock()
-	db.compactions.spans = append(db.compactions.spans, runningSpan{lastLevel, span{[]byte("z"), nil}})
+	other := db.compactions.reserve(lastLevel, span{[]byte("z"), nil})
 	db.mu.Unlock()
 	ingest("f7", "zz=")
 	require.Equal(t, []int{5, 0, 0, 0, 0, 0, 2}, files(), "a compaction may write over its key")
 	db.mu.Lock()
-	require.Len(t, db.compactions.spans, 1)
+	require.Equal(t, []*reservation{other}, db.compactions.reserved)
 	require.Zero(t, db.compactions.running)
-	db.compactions.spans = nil
+	db.compactions.release(other)
 	db.mu.Unlock()
 	require.NoError(t, db.Compact(nil, nil))
 	requireContents(t, model{"b": "", "y": "", "zz": ""}, db)

@@ -195,7 +195,7 @@ func (d *DB) ifFree(c *compaction) *compaction {
 	if len(c.tables()) == 0 || d.conflicts(c) {
 		return nil
 	}
-	if slices.ContainsFunc(d.compactions.spans, func(r runningSpan) bool { return r.output == c.output }) {
+	if slices.ContainsFunc(d.compactions.reserved, func(r *reservation) bool { return r.level == c.output }) {
 		return nil
 	}
 	return c

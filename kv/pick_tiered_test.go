@@ -108,9 +108,7 @@ func (s *pickSim) ingest() {
 	in := &ingest{d: s.d, files: []ingestedFile{{table: s.table(s.write())}}}
 	e := in.place(base.SeqNum(s.seq))
 	s.apply(e)
-	// unreserve, as it is under other locks
-	s.d.compactions.running--
-	s.d.compactions.spans = s.d.compactions.spans[:len(s.d.compactions.spans)-1]
+	s.d.compactions.release(in.reserved[0]) // as unreserve does, which takes locks
 }
 
 // begin starts a compaction if there is one to do.
@@ -177,9 +175,7 @@ func (s *pickSim) end(i int) {
 	if !c.manual {
 		s.d.compactions.inBackground--
 	}
-	j := slices.IndexFunc(s.d.compactions.spans,
-		func(r runningSpan) bool { return r.output == c.output && string(r.span.lo) == string(c.span.lo) })
-	s.d.compactions.spans = slices.Delete(s.d.compactions.spans, j, j+1)
+	s.d.compactions.release(c.reserved)
 }
 
 // belowInputs reports whether a table that is not an input has an older version of a
