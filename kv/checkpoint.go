@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 
@@ -53,7 +52,7 @@ type checkpoint struct {
 
 func (c *checkpoint) write(ctx context.Context, v *version) (err error) {
 	d := c.d
-	if err := makeDir(d.fs, c.dir); err != nil {
+	if err := vfs.MkdirAllDurable(d.fs, c.dir); err != nil {
 		return err
 	}
 	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LastSeq: v.lastSeq}
@@ -110,27 +109,17 @@ func (c *checkpoint) undo() error {
 
 // linkOrCopy gives a file a second name, or copies it where there are no links.
 func linkOrCopy(ctx context.Context, fsys vfs.FS, from, to string) error {
-	if ctx.Err() != nil {
-		return givenUp(ctx, "a checkpoint was broken off")
+	interrupted := func() error {
+		if ctx.Err() != nil {
+			return givenUp(ctx, "a checkpoint was broken off")
+		}
+		return nil
+	}
+	if err := interrupted(); err != nil {
+		return err
 	}
 	if fsys.Link(from, to) == nil {
 		return nil
 	}
-	r, err := fsys.Open(from)
-	if err != nil {
-		return err
-	}
-	size, err := r.Size()
-	if err != nil {
-		return errors.Join(err, r.Close())
-	}
-	w, err := fsys.Create(to)
-	if err != nil {
-		return errors.Join(err, r.Close())
-	}
-	_, err = io.Copy(w, io.NewSectionReader(r, 0, size))
-	if err == nil {
-		err = w.Sync()
-	}
-	return errors.Join(err, w.Close(), r.Close())
+	return vfs.CopyFile(fsys, to, fsys, from, interrupted)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -34,7 +35,7 @@ var (
 	ErrInvalidOptions = errors.New("siftkv: invalid options")
 	// ErrForeignDirectory is returned by Open for a directory that is not empty
 	// and holds no store. Nothing in it was touched.
-	ErrForeignDirectory = errors.New("siftkv: the directory is not empty and holds no store")
+	ErrForeignDirectory = base.ErrForeignDirectory
 	// ErrNotExist is returned when a store is opened read-only that is not there.
 	ErrNotExist = errors.New("siftkv: there is no store")
 	// ErrNewerFormat is matched when a newer version of this package wrote the
@@ -50,7 +51,7 @@ var (
 	// ErrBackupMismatch is returned when a backup does not fit: the mark is another
 	// store's, or the directory is not as the backup before left it. Nothing was
 	// touched.
-	ErrBackupMismatch = errors.New("siftkv: the backup does not fit")
+	ErrBackupMismatch = backup.ErrMismatch
 	// ErrRestoreUnfinished is matched by the error of a restore that broke off, a
 	// *RestoreError, and returned by Open for the directory that it left.
 	ErrRestoreUnfinished = errors.New("siftkv: a restore is unfinished")

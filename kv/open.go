@@ -65,7 +65,7 @@ func (d *DB) open(takeLock func(*DB) error) error {
 		return err
 	}
 	if !d.opts.ReadOnly {
-		if err := makeDir(d.fs, d.dir); err != nil {
+		if err := vfs.MkdirAllDurable(d.fs, d.dir); err != nil {
 			return err
 		}
 	}
@@ -95,26 +95,6 @@ func (d *DB) tryLock() (err error) {
 	}
 	d.lock, err = d.fs.Lock(filepath.Join(d.dir, manifest.LockName), mode)
 	return err
-}
-
-// makeDir makes a directory and the parents it needs, and their names durable.
-func makeDir(fsys vfs.FS, dir string) error {
-	var parents []string // of what is missing
-	for d := filepath.Clean(dir); filepath.Dir(d) != d; d = filepath.Dir(d) {
-		if _, err := fsys.Stat(d); err == nil {
-			break
-		}
-		parents = append(parents, filepath.Dir(d))
-	}
-	if err := fsys.MkdirAll(dir); err != nil {
-		return err
-	}
-	for _, parent := range parents {
-		if err := fsys.SyncDir(parent); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // examine reports whether the directory holds a store. It changes nothing, and

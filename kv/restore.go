@@ -2,14 +2,11 @@ package kv
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // Restore reads a stream that Backup has written, and makes of dir the store that was
@@ -35,7 +32,7 @@ func Restore(r io.Reader, dir string, o *Options) error {
 // RestoreContext is Restore for a caller who waits no longer than ctx lasts. The error
 // then is a *RestoreError that matches ctx.Err(). A read from r that has begun is
 // waited for.
-func RestoreContext(ctx context.Context, r io.Reader, dir string, o *Options) (err error) {
+func RestoreContext(ctx context.Context, r io.Reader, dir string, o *Options) error {
 	opts, err := o.withDefaults()
 	if err != nil {
 		return err
@@ -43,37 +40,22 @@ func RestoreContext(ctx context.Context, r io.Reader, dir string, o *Options) (e
 	if dir == "" || opts.InMemory {
 		return fmt.Errorf("%w: a backup is restored into a directory", ErrInvalidOptions)
 	}
-	in, err := backup.NewReader(r)
-	if err != nil {
-		return withoutStart(opts.fs, dir, err)
+	offset, err := backup.Restore(r, backup.Target{FS: opts.fs, Dir: dir, Log: opts.Logger, Check: checkDescription,
+		Interrupted: func() error {
+			if ctx.Err() == nil {
+				return nil
+			}
+			return givenUp(ctx, "it was broken off")
+		}})
+	if err != nil && offset >= 0 {
+		return &RestoreError{Dir: dir, Offset: offset, Err: err}
 	}
-	if !in.Started() {
-		if state, err := manifest.Restore(opts.fs, dir); err == nil && state.Doing == 0 {
-			return errNoBackup() // nor can it be the rest of one
-		}
-	}
-	if err := makeDir(opts.fs, dir); err != nil {
-		return err
-	}
-	lock, err := opts.fs.Lock(filepath.Join(dir, manifest.LockName), vfs.Exclusive)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	run := &restoreRun{ctx: ctx, in: in, fs: opts.fs, dir: dir, log: opts.Logger}
-	if err := run.admit(); err != nil {
-		return err
-	}
-	return run.run()
+	return err
 }
 
-// withoutStart is the error of a stream whose beginning could not be read: if it was to
-// go on with a restore, that is where it was.
-func withoutStart(fsys vfs.FS, dir string, err error) error {
-	state, stateErr := manifest.Restore(fsys, dir)
-	if stateErr == nil && state.Doing != 0 {
-		return &RestoreError{Dir: dir, Offset: state.Offset, Err: err}
-	}
+// checkDescription refuses a description of a store in a backup that no store has.
+func checkDescription(e *manifest.Edit) error {
+	_, err := (&version{}).apply(e)
 	return err
 }
 

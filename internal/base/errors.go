@@ -10,6 +10,8 @@ var (
 	ErrNotFound   = errors.New("siftkv: not found")
 	ErrClosed     = errors.New("siftkv: closed")
 	ErrCorruption = errors.New("siftkv: corruption")
+
+	ErrForeignDirectory = errors.New("siftkv: the directory is not empty and holds no store")
 )
 
 // A CorruptionError says which bytes of which file cannot be trusted. It

@@ -1,0 +1,317 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// ErrMismatch is returned when a backup does not fit the directory, or the store.
+var ErrMismatch = errors.New("siftkv: the backup does not fit")
+
+// A Target is the directory that Restore writes.
+type Target struct {
+	FS          vfs.FS
+	Dir         string
+	Log         *slog.Logger
+	Check       func(*manifest.Edit) error // refuses a description that no store has
+	Interrupted func() error               // says why to go no further; nil: go on
+}
+
+// Restore reads the stream of a backup, or what follows an offset in one, and makes of
+// the directory the store that it describes. With an error it returns how far it has
+// come: an offset of the stream where it can go on, or -1 if the directory is as before.
+//
+// Files of the stream get their names in the directory as they come; no manifest
+// lists them, and the files of the store before stay. A new manifest then makes the
+// store that the stream describes, in the one step that every manifest takes. From before
+// the first file until after that step, the RESTORE file says that a restore is under way,
+// and how far it has come: an offset after which comes all that was not durable when it was
+// written.
+func Restore(from io.Reader, to Target) (offset int64, err error) {
+	state, stateErr := manifest.Restore(to.FS, to.Dir)
+	in, err := NewReader(from)
+	if err != nil {
+		if stateErr == nil && state.Doing != 0 {
+			return state.Offset, err // if it was to go on, it is where it was
+		}
+		return -1, err
+	}
+	if !in.Started() && stateErr == nil && state.Doing == 0 {
+		return -1, errNotStarted() // nor can it be the rest of one
+	}
+	if err := vfs.MkdirAllDurable(to.FS, to.Dir); err != nil {
+		return -1, err
+	}
+	lock, err := to.FS.Lock(filepath.Join(to.Dir, manifest.LockName), vfs.Exclusive)
+	if err != nil {
+		return -1, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	r := &restore{Target: to, in: in}
+	if err := r.admit(); err != nil {
+		return -1, err
+	}
+	return r.run()
+}
+
+// A restore is one call of Restore, with the directory locked.
+type restore struct {
+	Target
+	in    *Reader
+	state manifest.RestoreState
+	again bool // the stream has been restored: it is only checked
+}
+
+func (r *restore) path(kind manifest.FileKind, num uint64) string {
+	return filepath.Join(r.Dir, manifest.FileName(kind, num))
+}
+
+// admit checks that the stream fits the directory, and notes that it is being
+// restored.
+func (r *restore) admit() (err error) {
+	if r.state, err = manifest.Restore(r.FS, r.Dir); err != nil {
+		return err
+	}
+	if !r.in.Started() {
+		if r.state.Doing == 0 {
+			return errNotStarted()
+		}
+		r.in.Resume(r.state.Doing, r.state.Offset)
+		return nil
+	}
+	h := r.in.Header()
+	if err := r.checkDir(h); err != nil {
+		return err
+	}
+	switch {
+	case h.BackupID == r.state.Doing: // it goes on
+		return nil
+	case h.BackupID == r.state.Done && r.state.Doing == 0:
+		r.again = true
+		return nil
+	case h.Parent == r.state.Done: // 0: a full backup, into a directory without a store
+	case h.Parent != 0 && h.Parent == r.state.Doing && h.ParentOffset <= r.state.Offset:
+	case h.Parent == 0:
+		return fmt.Errorf("%w: this is a full backup, and %s holds a store: give it a directory of its own",
+			ErrMismatch, r.Dir)
+	default:
+		return fmt.Errorf("%w: it goes on from offset %d of backup %016x, and %s is at %s", ErrMismatch,
+			h.ParentOffset, h.Parent, r.Dir, r.place())
+	}
+	r.state.Doing, r.state.Offset = h.BackupID, 0
+	return manifest.SetRestore(r.FS, r.Dir, r.state)
+}
+
+// place says what has been restored.
+func (r *restore) place() string {
+	switch {
+	case r.state.Doing != 0:
+		return fmt.Sprintf("offset %d of backup %016x, which is unfinished", r.state.Offset, r.state.Doing)
+	case r.state.Done != 0:
+		return fmt.Sprintf("backup %016x", r.state.Done)
+	}
+	return "no backup: it is empty"
+}
+
+// checkDir refuses a directory that is not as a restore left it.
+func (r *restore) checkDir(h Header) error {
+	names, err := r.FS.List(r.Dir)
+	if err != nil {
+		return err
+	}
+	num, err := manifest.Current(r.FS, r.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case r.state.Done == 0 && r.state.Doing == 0:
+		return fmt.Errorf("%w: %s holds a store that is no restored backup", ErrMismatch, r.Dir)
+	case num != r.state.Manifest && r.state.Done != 0 && h.BackupID != r.state.Doing:
+		return fmt.Errorf("%w: the store in %s has been opened for writing since it was restored", ErrMismatch,
+			r.Dir)
+	}
+	if r.state != (manifest.RestoreState{}) {
+		return nil
+	}
+	for _, name := range names {
+		if kind, _ := manifest.ParseFileName(name); kind != manifest.FileLock && kind != manifest.FileTemp &&
+			kind != manifest.FileReader {
+			return fmt.Errorf("%w: %s holds %q; restore into a directory of its own", base.ErrForeignDirectory, r.Dir, name)
+		}
+	}
+	return nil
+}
+
+// run reads the stream to its end.
+func (r *restore) run() (offset int64, err error) {
+	if err = r.files(); err == nil {
+		err = r.finish()
+	}
+	if err == nil || r.again {
+		return -1, err
+	}
+	// What failed may have been to note the offset: what was noted counts.
+	if noted, err := manifest.Restore(r.FS, r.Dir); err == nil {
+		r.state.Offset = noted.Offset // 0 if all is done, and may not be durable
+	}
+	return r.state.Offset, err
+}
+
+// files writes the files of the stream that are not there yet.
+func (r *restore) files() error {
+	for {
+		if err := r.Interrupted(); err != nil {
+			return err
+		}
+		f, _, ok, err := r.in.NextFile()
+		if err != nil || !ok {
+			return err
+		}
+		if r.again || r.in.Offset() <= r.state.Offset {
+			continue // the next call reads over it
+		}
+		if err := r.file(f); err != nil {
+			return err
+		}
+		if err := r.FS.SyncDir(r.Dir); err != nil {
+			return err
+		}
+		next := r.state
+		next.Offset = r.in.Offset()
+		if err := manifest.SetRestore(r.FS, r.Dir, next); err != nil {
+			return err
+		}
+		r.state = next
+	}
+}
+
+// file writes one file. When it returns, its bytes are durable.
+func (r *restore) file(f File) (err error) {
+	name := r.path(manifest.FileTable, f.Num)
+	w, err := r.FS.Create(name)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, w.Close()); err != nil {
+			r.remove(name)
+		}
+	}()
+	for {
+		if err := r.Interrupted(); err != nil {
+			return err
+		}
+		b, err := r.in.Chunk()
+		if err != nil {
+			return err
+		}
+		if b == nil {
+			return w.Sync()
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+}
+
+// finish makes the directory the store that the stream describes.
+func (r *restore) finish() error {
+	e, err := r.in.describedStore(r.Check)
+	if err != nil || r.again {
+		return err
+	}
+	if err := r.checkTables(e.Added); err != nil {
+		return err
+	}
+	names, err := r.FS.List(r.Dir)
+	if err != nil {
+		return err
+	}
+	num := e.NextFile
+	for _, name := range names {
+		_, n := manifest.ParseFileName(name)
+		num = max(num, n+1)
+	}
+	e.LogNum, e.NextFile = num, num+1 // a log with the manifest's number: none
+	m, err := manifest.Create(r.FS, r.Dir, num, e)
+	if err != nil {
+		return err
+	}
+	if err := m.Close(); err != nil {
+		return err
+	}
+	done := manifest.RestoreState{Done: r.state.Doing, Manifest: num}
+	if err := manifest.SetRestore(r.FS, r.Dir, done); err != nil {
+		return err
+	}
+	r.removeOthers(names, e)
+	return nil
+}
+
+// checkTables checks that every table is there, the right one and of the right size.
+// It reads the tables' tails.
+func (r *restore) checkTables(tables []manifest.AddedTable) error {
+	var errs []error
+	for i := range tables {
+		errs = append(errs, r.checkTable(&tables[i].Table))
+	}
+	return errors.Join(errs...)
+}
+
+func (r *restore) checkTable(t *manifest.Table) error {
+	name := r.path(manifest.FileTable, t.Num)
+	f, err := r.FS.Open(name)
+	if err != nil {
+		return err
+	}
+	size, err := f.Size()
+	if err == nil && size != t.Size {
+		err = &base.CorruptionError{File: name, Offset: min(size, t.Size),
+			What: fmt.Sprintf("the file has %d bytes, and had %d when it was backed up", size, t.Size)}
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	table, err := sstable.NewReader(f, size,
+		&sstable.ReaderOptions{Name: name, CacheSize: -1, TailSize: t.TailSize, ID: t.ID, Seq: t.Seq,
+			AnyExpansion: true})
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return table.Close()
+}
+
+// removeOthers removes the store's files that the description does not list. What cannot
+// be removed, or may be needed by somebody who has the store of the backup before
+// open by OpenReadOnly, is left to the next Open.
+func (r *restore) removeOthers(names []string, e *manifest.Edit) {
+	if n, _, err := manifest.Readers(r.FS, r.Dir); err != nil || n > 0 {
+		r.Log.Info("obsolete files stay: the store may have readers", "dir", r.Dir, "readers", n, "error", err)
+		return
+	}
+	live := map[uint64]bool{}
+	for i := range e.Added {
+		live[e.Added[i].Table.Num] = true
+	}
+	for _, name := range names {
+		kind, num := manifest.ParseFileName(name)
+		if kind == manifest.FileTable && !live[num] || kind == manifest.FileManifest && num != e.LogNum {
+			r.remove(filepath.Join(r.Dir, name))
+		}
+	}
+}
+
+func (r *restore) remove(name string) {
+	if err := r.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.Log.Warn("an obsolete file could not be removed", "file", name, "error", err)
+	}
+}
