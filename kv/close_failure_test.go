@@ -106,13 +106,13 @@ func TestIngestRefusesAStoreThatHasFailed(t *testing.T) {
 		file := "new.sst"
 		writeIngestible(t, crash, file, "b")
 		// The write fails while the ingest waits for its turn behind it.
-		in := &ingest{d: db, ctx: t.Context()}
+		in := db.newIngest(t.Context(), &IngestOptions{})
 		require.NoError(t, in.begin())
-		require.NoError(t, in.bring(file, db.newFileNum()))
+		bringIn(t, in, file)
 		failOnce(f, "sync")
 		require.ErrorIs(t, db.Set([]byte("c"), []byte("failed"), Sync), errDisk)
 		require.ErrorIs(t, db.commits.exclusive(db, in.install), ErrReadOnly)
-		in.takeBack()
+		in.files.TakeBack()
 		in.end()
 		after := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
 		again, err := Open("db", &Options{fs: newCrashFS(after, nothing), CacheSize: -1, RecoveryMode: mode})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/ingest"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -47,7 +48,7 @@ var (
 	ErrTooLarge = errors.New("siftkv: too large")
 	// ErrNotIngestible is matched when Ingest refuses a file that is whole: it
 	// overlaps another of the same call, or holds what no file for Ingest holds.
-	ErrNotIngestible = errors.New("siftkv: the file cannot be ingested")
+	ErrNotIngestible = ingest.ErrNotIngestible
 	// ErrBackupMismatch is returned when a backup does not fit: the mark is another
 	// store's, or the directory is not as the backup before left it. Nothing was
 	// touched.

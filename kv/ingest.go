@@ -1,13 +1,13 @@
 package kv
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"slices"
+	"errors"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/ingest"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // IngestOptions are the choices of IngestContext. The zero value is the safe one.
@@ -48,10 +48,10 @@ func (d *DB) IngestContext(ctx context.Context, paths []string, o *IngestOptions
 	if err := d.writable(); err != nil {
 		return err
 	}
-	in := &ingest{d: d, ctx: ctx}
-	if o != nil {
-		in.opts = *o
+	if o == nil {
+		o = &IngestOptions{}
 	}
+	in := d.newIngest(ctx, o)
 	if err := in.begin(); err != nil {
 		return err
 	}
@@ -60,35 +60,37 @@ func (d *DB) IngestContext(ctx context.Context, paths []string, o *IngestOptions
 	if err != nil && in.submitted {
 		return err // the manifest may name the files
 	}
-	if err == nil || in.takeBack() {
-		in.settled()
+	if err == nil {
+		in.files.Settle()
+	} else {
+		in.files.TakeBack()
 	}
 	return err
 }
 
-// An ingest is one call of Ingest.
-type ingest struct {
-	d    *DB
-	ctx  context.Context
-	opts IngestOptions
-
-	numbers   manifest.Ingest // of the files
-	announced bool            // they stand in a file's name
-	brought   []uint64        // numbers of the files in the directory
-	files     []ingestedFile  // those with anything in them
-	reserved  []*reservation  // where they are being placed
-	submitted bool            // the manifest may name the files
+// An ingestJob is one call of Ingest.
+type ingestJob struct {
+	d         *DB
+	ctx       context.Context
+	files     ingest.Batch
+	reserved  []*reservation // where the files are being placed
+	submitted bool           // the manifest may name the files
 }
 
-// An ingestedFile is a file on its way into the store.
-type ingestedFile struct {
-	path  string // where it came from
-	table manifest.Table
+func (d *DB) newIngest(ctx context.Context, o *IngestOptions) *ingestJob {
+	in := &ingestJob{d: d, ctx: ctx}
+	in.files.Options = ingest.Options{Source: d.fs, FS: d.fs, Dir: d.dir, Log: d.log, Filter: d.opts.Filter,
+		Prefix: d.opts.Prefix, Copy: o.Copy, SkipVerify: o.SkipVerify, Interrupted: in.interrupted,
+		CheckEntry: func(key, value []byte) error { return errors.Join(checkKey(key), checkValue(value)) }}
+	if d.opts.InMemory {
+		in.files.Source = vfs.OS
+	}
+	return in
 }
 
 // begin makes Close wait for the ingest: it must not leave a file in a directory
 // that is somebody else's by then.
-func (in *ingest) begin() error {
+func (in *ingestJob) begin() error {
 	in.d.mu.Lock()
 	defer in.d.mu.Unlock()
 	if in.d.closing {
@@ -98,7 +100,7 @@ func (in *ingest) begin() error {
 	return nil
 }
 
-func (in *ingest) end() {
+func (in *ingestJob) end() {
 	in.d.mu.Lock()
 	in.d.ingesting--
 	in.d.mu.Unlock()
@@ -107,7 +109,7 @@ func (in *ingest) end() {
 }
 
 // interrupted returns an error if the ingest should go no further.
-func (in *ingest) interrupted() error {
+func (in *ingestJob) interrupted() error {
 	if in.d.closed.Load() {
 		return ErrClosed
 	}
@@ -117,22 +119,13 @@ func (in *ingest) interrupted() error {
 	return nil
 }
 
-func (in *ingest) run(paths []string) error {
+func (in *ingestJob) run(paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	if err := in.announce(len(paths)); err != nil {
-		return err
-	}
-	for i, path := range paths {
-		if err := in.bring(path, in.numbers.First+uint64(i)); err != nil {
-			return err
-		}
-	}
-	if err := in.sort(); err != nil || len(in.files) == 0 {
-		return err
-	}
-	if err := in.d.fs.SyncDir(in.d.dir); err != nil {
+	last := in.d.nextFile.Add(uint64(len(paths))) - 1
+	numbers := manifest.Ingest{First: last - uint64(len(paths)) + 1, Last: last}
+	if err := in.files.Bring(paths, numbers); err != nil || len(in.files.Files) == 0 {
 		return err
 	}
 	// Most of what is in memory goes to disk while writes go on.
@@ -145,23 +138,10 @@ func (in *ingest) run(paths []string) error {
 	return in.d.commits.exclusiveContext(in.ctx, in.d, in.install)
 }
 
-// sort puts the files into key order, and refuses files that overlap.
-func (in *ingest) sort() error {
-	slices.SortFunc(in.files, func(a, b ingestedFile) int { return bytes.Compare(a.table.Smallest, b.table.Smallest) })
-	for i := 1; i < len(in.files); i++ {
-		a, b := &in.files[i-1], &in.files[i]
-		if !a.table.Before(b.table.Smallest) {
-			return fmt.Errorf("%w: %s and %s overlap at %.64q; ingest them one after the other, the older one first",
-				ErrNotIngestible, a.path, b.path, b.table.Smallest)
-		}
-	}
-	return nil
-}
-
 // install gives the files a sequence number and makes them visible. It runs between
 // groups of the commit pipeline. Tables hold a prefix of history, and memtables what
 // follows: so everything before goes to tables first.
-func (in *ingest) install() error {
+func (in *ingestJob) install() error {
 	d := in.d
 	if err := in.flushHeld(); err != nil {
 		return err
@@ -189,7 +169,7 @@ func (in *ingest) install() error {
 // flushHeld flushes all memtables. The caller leads the pipeline, so that there is
 // an end to them, and to failures of the log: if there has been none until now, the log
 // holds nothing that is in no memtable.
-func (in *ingest) flushHeld() error {
+func (in *ingestJob) flushHeld() error {
 	d := in.d
 	defer d.broadcastAt(in.ctx)()
 	d.mu.Lock()
@@ -213,23 +193,68 @@ func (in *ingest) flushHeld() error {
 	}
 }
 
-func (in *ingest) count(seq base.SeqNum) {
+func (in *ingestJob) count(seq base.SeqNum) {
 	c, bytes := &in.d.counters, int64(0)
-	for _, f := range in.files {
-		bytes += f.table.Size
+	for _, f := range in.files.Files {
+		bytes += f.Table.Size
 	}
 	c.ingests.Add(1)
-	c.ingestedFiles.Add(uint64(len(in.files)))
+	c.ingestedFiles.Add(uint64(len(in.files.Files)))
 	c.ingestedBytes.Add(uint64(bytes))
-	in.d.log.Debug("ingested", "files", len(in.files), "bytes", bytes, "sequence", uint64(seq))
+	in.d.log.Debug("ingested", "files", len(in.files.Files), "bytes", bytes, "sequence", uint64(seq))
 }
 
-// takeBack removes the files that were brought in, and reports whether they are gone
-// for good.
-func (in *ingest) takeBack() bool {
-	gone := true
-	for _, num := range in.brought {
-		gone = in.d.removeTable(num) && gone
+// place returns the edit that adds the files, each to the lowest level where it
+// fits, and keeps compactions from writing there until unreserve. It is called with
+// the locks of a version edit held.
+func (in *ingestJob) place(seq base.SeqNum) *manifest.Edit {
+	d := in.d
+	e := &manifest.Edit{LastSeq: seq}
+	for _, f := range in.files.Files {
+		t := f.Table
+		t.Seq, t.SmallestSeq, t.LargestSeq = seq, seq, seq
+		s := span{t.Smallest, t.UpperBound()}
+		level := d.lowestLevel(s)
+		in.reserved = append(in.reserved, d.compactions.reserve(level, s))
+		e.Added = append(e.Added, manifest.AddedTable{Level: level, Run: d.current.levels[level].newestRun(), Table: t})
 	}
-	return gone && in.d.fs.SyncDir(in.d.dir) == nil
+	return e
+}
+
+// unreserve lets compactions write again where the files were placed.
+func (in *ingestJob) unreserve() {
+	d := in.d
+	d.mu.Lock()
+	for _, r := range in.reserved {
+		d.compactions.release(r)
+	}
+	d.mu.Unlock()
+	d.progress.Broadcast()
+}
+
+// lowestLevel returns the lowest level for a table that is newer than all others and
+// has keys in s: above it, and in it, no table shares keys with s. In level 0 they
+// may. A table of a running compaction's output may reach over a gap between inputs,
+// so the levels and spans of these are taken too. Levels that are empty because the
+// store is small, or tiered, stay so. In a level the table joins any run, since it shares
+// keys with none. The caller holds d.mu.
+func (d *DB) lowestLevel(s span) int {
+	v := d.current
+	baseLevel, _ := d.levelTargets(v)
+	inUse := func(n int) bool {
+		if d.opts.Compaction == Leveled {
+			return n >= baseLevel
+		}
+		return n == lastLevel || len(v.levels[n].runs) > 0
+	}
+	lowest := 0
+	for n := range v.levels {
+		if len(overlappingIn(&v.levels[n], n, s.lo, s.hi)) > 0 {
+			break
+		}
+		if inUse(n) && !d.compactions.isReserved(n, s) {
+			lowest = n
+		}
+	}
+	return lowest
 }

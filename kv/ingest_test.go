@@ -263,14 +263,21 @@ func TestIngestLinksOrCopies(t *testing.T) {
 	}
 }
 
+// bringIn brings a file into the store's directory, as an ingest does before its turn.
+func bringIn(t *testing.T, in *ingestJob, path string) {
+	t.Helper()
+	num := in.d.newFileNum()
+	require.NoError(t, in.files.Bring([]string{path}, manifest.Ingest{First: num, Last: num}))
+}
+
 // Writes that come in between the flush and the ingest's turn are older than the
 // ingest, and go to tables before it does.
 func TestWritesJustBeforeAnIngest(t *testing.T) {
 	db, err := Open("db", &Options{fs: vfs.NewMem()})
 	require.NoError(t, err)
-	in := &ingest{d: db, ctx: t.Context()}
+	in := db.newIngest(t.Context(), &IngestOptions{})
 	require.NoError(t, in.begin())
-	require.NoError(t, in.bring(ingestFile(t, db.fs, "file", nil, "k=ingested"), db.newFileNum()))
+	bringIn(t, in, ingestFile(t, db.fs, "file", nil, "k=ingested"))
 	set(t, db, "k", "just before")
 	set(t, db, "before", "too")
 	require.NoError(t, db.commits.exclusive(db, in.install))

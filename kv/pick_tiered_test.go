@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/ingest"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/stretchr/testify/require"
 )
@@ -105,7 +106,8 @@ func (s *pickSim) flush() {
 }
 
 func (s *pickSim) ingest() {
-	in := &ingest{d: s.d, files: []ingestedFile{{table: s.table(s.write())}}}
+	in := &ingestJob{d: s.d}
+	in.files.Files = []ingest.File{{Table: s.table(s.write())}}
 	e := in.place(base.SeqNum(s.seq))
 	s.apply(e)
 	s.d.compactions.release(in.reserved[0]) // as unreserve does, which takes locks

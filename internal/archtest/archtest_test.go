@@ -37,13 +37,14 @@ var layers = []struct {
 	{"sstable", 4},
 	{"internal/backup", 4},
 	{"internal/tablemeta", 4},
-	{"kv", 5},
-	{"internal/bench", 6},
-	{"internal/doctor", 6},
-	{"internal/cli", 6},
-	{"internal/stress", 7},
-	{"cmd", 8},
-	{"internal/archtest", 9},
+	{"internal/ingest", 5},
+	{"kv", 6},
+	{"internal/bench", 7},
+	{"internal/doctor", 7},
+	{"internal/cli", 7},
+	{"internal/stress", 8},
+	{"cmd", 9},
+	{"internal/archtest", 10},
 }
 
 func layerOf(t *testing.T, pkg string) int {
