@@ -94,7 +94,7 @@ func (d *DB) commit(ctx context.Context, b *Batch, reads *readSet, o *WriteOptio
 	}
 	r := d.commits.request(ctx.Done())
 	r.batch, r.reads, r.level, r.err = b, reads, o.level(), nil
-	r.arena, r.size, r.ctx = b.arena, len(b.data), ctx
+	r.arena, r.size, r.ctx = b.arena, b.repr.Size(), ctx
 	err := d.commits.submit(d, r)
 	if r.done == nil {
 		r.batch, r.reads, r.mem, r.applied, r.ctx = nil, nil, nil, nil, nil
@@ -139,7 +139,7 @@ func (p *commitPipeline) submit(d *DB, r *commitRequest) error {
 		case turnGiveUp:
 			return givenUp(r.ctx, "waited for other writers")
 		case turnApply:
-			r.err = r.mem.apply(r.batch.data)
+			r.err = r.mem.apply(r.batch.repr.Record())
 			r.applied.Done()
 		case turnLead:
 			lead = true
@@ -234,9 +234,9 @@ func (p *commitPipeline) commitGroup(d *DB, group []*commitRequest, size int) er
 	entries := uint64(0)
 	for _, r := range group {
 		first := p.seq + 1
-		p.seq += base.SeqNum(r.batch.count)
-		entries += uint64(r.batch.count)
-		if err := p.log.w.Append(r.batch.seal(first)); err != nil {
+		p.seq += base.SeqNum(r.batch.Len())
+		entries += uint64(r.batch.Len())
+		if err := p.log.w.Append(r.batch.repr.Seal(first)); err != nil {
 			return p.fail(d, writingLog, err)
 		}
 	}
@@ -261,7 +261,7 @@ func applyGroup(mem *memTable, group []*commitRequest, size int) error {
 	}
 	var errs error
 	for _, r := range group {
-		if err := mem.apply(r.batch.data); err != nil {
+		if err := mem.apply(r.batch.repr.Record()); err != nil {
 			errs = errors.Join(errs, err)
 		}
 	}

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/stretchr/testify/require"
 )
 
 // An entryIter is sorted entries as a sequence.
 type entryIter struct {
-	entries []batchEntry
+	entries []batchrepr.Entry
 	at      int
 	err     error // at the end
 }
@@ -26,11 +27,11 @@ func (i *entryIter) Last() bool            { return i.to(len(i.entries) - 1) }
 func (i *entryIter) Next() bool            { return i.to(i.at + 1) }
 func (i *entryIter) Prev() bool            { return i.to(i.at - 1) }
 func (i *entryIter) Valid() bool           { return i.at >= 0 && i.at < len(i.entries) }
-func (i *entryIter) Key() base.InternalKey { return i.entries[i.at].key }
-func (i *entryIter) Value() []byte         { return i.entries[i.at].value }
+func (i *entryIter) Key() base.InternalKey { return i.entries[i.at].Key }
+func (i *entryIter) Value() []byte         { return i.entries[i.at].Value }
 func (i *entryIter) SeekGE(k base.InternalKey) bool {
 	n, _ := slices.BinarySearchFunc(i.entries, k,
-		func(e batchEntry, k base.InternalKey) int { return base.Compare(e.key, k) })
+		func(e batchrepr.Entry, k base.InternalKey) int { return base.Compare(e.Key, k) })
 	return i.to(n)
 }
 func (i *entryIter) SeekLT(k base.InternalKey) bool { i.SeekGE(k); return i.Prev() }
@@ -43,7 +44,7 @@ func (i *entryIter) Error() error {
 
 // pass is one compaction of entries.
 type pass struct {
-	entries   []batchEntry
+	entries   []batchrepr.Entry
 	tombs     []rangedel.Tombstone
 	snapshots []base.SeqNum
 	bottom    bool
@@ -51,7 +52,7 @@ type pass struct {
 	now       uint64
 }
 
-func (p *pass) run() (out []batchEntry, c *compactionIter) {
+func (p *pass) run() (out []batchrepr.Entry, c *compactionIter) {
 	d := &DB{merging: merging{merger: p.merger}}
 	c = &compactionIter{
 		in: newMergingIter(&entryIter{entries: p.entries}), snapshots: p.snapshots,
@@ -60,12 +61,12 @@ func (p *pass) run() (out []batchEntry, c *compactionIter) {
 	}
 	c.kept = c.keepTombstones(func(_, _ []byte) bool { return p.bottom })
 	for ok := c.first(); ok; ok = c.next() {
-		out = append(out, batchEntry{c.key.Clone(), slices.Clone(c.value)})
+		out = append(out, batchrepr.Entry{Key: c.key.Clone(), Value: slices.Clone(c.value)})
 	}
 	return out, c
 }
 
-func parse(t *testing.T, text string) (e batchEntry) {
+func parse(t *testing.T, text string) (e batchrepr.Entry) {
 	t.Helper()
 	var key, kind, value string
 	var seq base.SeqNum
@@ -77,23 +78,23 @@ func parse(t *testing.T, text string) (e batchEntry) {
 		"ttl": base.KindSetTTL}
 	k, ok := kinds[kind]
 	require.True(t, ok, text)
-	e = batchEntry{key: base.MakeKey([]byte(key), seq, k), value: []byte(value)}
+	e = batchrepr.Entry{Key: base.MakeKey([]byte(key), seq, k), Value: []byte(value)}
 	if k == base.KindSetTTL {
-		e.value = append(base.AppendExpiry(nil, 1000), value...)
+		e.Value = append(base.AppendExpiry(nil, 1000), value...)
 	}
 	return e
 }
 
-func show(entries []batchEntry) (lines []string) {
+func show(entries []batchrepr.Entry) (lines []string) {
 	names := map[base.Kind]string{base.KindSet: "set", base.KindDelete: "del", base.KindMerge: "merge",
 		base.KindSetTTL: "ttl"}
 	for _, e := range entries {
-		v := string(e.value)
-		if e.key.Kind() == base.KindSetTTL {
+		v := string(e.Value)
+		if e.Key.Kind() == base.KindSetTTL {
 			v = v[base.ExpirySize:]
 		}
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s#%d %s %s", e.key.User, e.key.SeqNum(),
-			names[e.key.Kind()], v)))
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s#%d %s %s", e.Key.User, e.Key.SeqNum(),
+			names[e.Key.Kind()], v)))
 	}
 	return lines
 }
@@ -191,24 +192,24 @@ func TestCompactionOfOperands(t *testing.T) {
 }
 
 // read returns what a reader at seq sees of a key in entries that go down into below.
-func (p *pass) read(entries []batchEntry, tombs *rangedel.Set, key string, seq base.SeqNum, below string) string {
+func (p *pass) read(entries []batchrepr.Entry, tombs *rangedel.Set, key string, seq base.SeqNum, below string) string {
 	cover := tombs.Cover([]byte(key), seq)
 	var parts []string
 	for _, e := range entries {
-		if string(e.key.User) != key || e.key.SeqNum() > seq {
+		if string(e.Key.User) != key || e.Key.SeqNum() > seq {
 			continue
 		}
-		if e.key.SeqNum() < cover {
+		if e.Key.SeqNum() < cover {
 			return strings.Join(parts, ",")
 		}
-		switch e.key.Kind() {
+		switch e.Key.Kind() {
 		case base.KindMerge:
-			parts = append([]string{string(e.value)}, parts...)
+			parts = append([]string{string(e.Value)}, parts...)
 			continue
 		case base.KindSet:
-			parts = append([]string{string(e.value)}, parts...)
+			parts = append([]string{string(e.Value)}, parts...)
 		case base.KindSetTTL:
-			if v, live, _ := unexpired(e.value, p.now); live {
+			if v, live, _ := unexpired(e.Value, p.now); live {
 				parts = append([]string{string(v)}, parts...)
 			}
 		}
@@ -234,16 +235,16 @@ func TestCompactionKeepsWhatReadersSee(t *testing.T) {
 				if rng.IntN(4) > 0 {
 					continue
 				}
-				e := batchEntry{value: fmt.Appendf(nil, "%s%d", key, seq)}
+				e := batchrepr.Entry{Value: fmt.Appendf(nil, "%s%d", key, seq)}
 				kind := []base.Kind{base.KindMerge, base.KindMerge, base.KindMerge, base.KindSet, base.KindDelete,
 					base.KindSetTTL}[rng.IntN(6)]
 				switch kind {
 				case base.KindDelete:
-					e.value = nil
+					e.Value = nil
 				case base.KindSetTTL:
-					e.value = append(base.AppendExpiry(nil, uint64(rng.IntN(10))), e.value...)
+					e.Value = append(base.AppendExpiry(nil, uint64(rng.IntN(10))), e.Value...)
 				}
-				e.key = base.MakeKey([]byte(key), seq, kind)
+				e.Key = base.MakeKey([]byte(key), seq, kind)
 				p.entries = append(p.entries, e)
 			}
 		}
@@ -260,7 +261,8 @@ func TestCompactionKeepsWhatReadersSee(t *testing.T) {
 		first := *p
 		for range 2 {
 			out, c := p.run()
-			require.True(t, slices.IsSortedFunc(out, func(a, b batchEntry) int { return base.Compare(a.key, b.key) }),
+			sorted := slices.IsSortedFunc(out, func(a, b batchrepr.Entry) int { return base.Compare(a.Key, b.Key) })
+			require.True(t, sorted,
 				"seed %d", seed)
 			for now := p.now; p.now < now+4; p.now++ {
 				for _, seq := range append(slices.Clone(p.snapshots), base.MaxSeqNum) {
@@ -283,26 +285,27 @@ func TestLongRunsAreCut(t *testing.T) {
 	p := &pass{merger: Append("")}
 	for i := range 5 {
 		v := slices.Repeat([]byte{byte('e' - i)}, maxRunBytes/2+1)
-		p.entries = append(p.entries, batchEntry{base.MakeKey([]byte("k"), base.SeqNum(9-i), base.KindMerge), v})
+		p.entries = append(p.entries, batchrepr.Entry{
+			Key: base.MakeKey([]byte("k"), base.SeqNum(9-i), base.KindMerge), Value: v})
 	}
-	p.entries = append(p.entries, batchEntry{base.MakeKey([]byte("k"), 1, base.KindSet), []byte("v")})
+	p.entries = append(p.entries, batchrepr.Entry{Key: base.MakeKey([]byte("k"), 1, base.KindSet), Value: []byte("v")})
 	out, _ := p.run()
 	require.Len(t, out, 3)
 	require.Equal(t, []base.Kind{base.KindMerge, base.KindMerge, base.KindSet},
-		[]base.Kind{out[0].key.Kind(), out[1].key.Kind(), out[2].key.Kind()})
+		[]base.Kind{out[0].Key.Kind(), out[1].Key.Kind(), out[2].Key.Kind()})
 	for range 5 {
 		p.entries = out
 		out, _ = p.run()
 	}
 	require.Len(t, out, 1)
-	require.Len(t, out[0].value, 5*(maxRunBytes/2+1)+1)
-	require.Equal(t, "vaa", string(out[0].value[:3]))
+	require.Len(t, out[0].Value, 5*(maxRunBytes/2+1)+1)
+	require.Equal(t, "vaa", string(out[0].Value[:3]))
 }
 
 // What was read before the input failed is not given out as if it were all there is.
 func TestARunThatCannotBeReadToItsEnd(t *testing.T) {
 	boom := errors.New("disk")
-	in := &entryIter{entries: []batchEntry{parse(t, "k#9 merge b")}, err: boom}
+	in := &entryIter{entries: []batchrepr.Entry{parse(t, "k#9 merge b")}, err: boom}
 	c := &compactionIter{in: newMergingIter(in), bottom: func([]byte) bool { return true },
 		fold: (&DB{merging: merging{merger: modelMerger}}).folder()}
 	require.False(t, c.first())

@@ -147,7 +147,7 @@ func (d *DB) scratchBatch() *Batch {
 func putScratchBatch(b *Batch) {
 	b.Reset()
 	b.db = nil
-	if cap(b.data) <= keptScratch {
+	if b.repr.Cap() <= keptScratch {
 		scratchBatches.Put(b)
 	}
 }

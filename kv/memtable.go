@@ -7,6 +7,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
@@ -75,7 +76,7 @@ func (m *memTable) reserve(n int) bool { return n == 0 || m.points.Reserve(n) }
 // apply adds the entries of a batch. Batches may be applied concurrently, but
 // of those with range tombstones one at a time.
 func (m *memTable) apply(record []byte) error {
-	r, err := readBatch(record)
+	r, err := batchrepr.NewReader(record)
 	if err != nil {
 		return err
 	}
@@ -83,10 +84,10 @@ func (m *memTable) apply(record []byte) error {
 }
 
 // applyEntries adds the entries that are left in r, on apply's terms.
-func (m *memTable) applyEntries(r batchReader) error {
+func (m *memTable) applyEntries(r batchrepr.Reader) error {
 	var tombs []rangedel.Tombstone
 	for {
-		e, ok, err := r.next()
+		e, ok, err := r.Next()
 		if err != nil {
 			return err
 		}
@@ -94,14 +95,14 @@ func (m *memTable) applyEntries(r batchReader) error {
 			m.addTombstones(tombs)
 			return nil
 		}
-		if e.key.Kind() != base.KindRangeDelete {
-			if err := m.points.Add(e.key, filterpolicy.Hash(e.key.User), e.value); err != nil {
+		if e.Key.Kind() != base.KindRangeDelete {
+			if err := m.points.Add(e.Key, filterpolicy.Hash(e.Key.User), e.Value); err != nil {
 				return err
 			}
 			continue
 		}
-		k := e.key.Clone()
-		end, err := rangedel.DecodeEnd(append([]byte(nil), e.value...))
+		k := e.Key.Clone()
+		end, err := rangedel.DecodeEnd(append([]byte(nil), e.Value...))
 		if err != nil {
 			return err
 		}

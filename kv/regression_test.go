@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
@@ -139,12 +140,12 @@ func TestTheLastReaderClosesTheTables(t *testing.T) {
 
 func TestRecordsThatCountBackwardsAreRefused(t *testing.T) {
 	p := replayer{d: &DB{opts: Options{MemtableSize: 64 << 10}}, lastSeq: 5}
-	empty := make([]byte, batchHeaderSize)
-	require.ErrorIs(t, p.record(empty), errBatch)
+	empty := make([]byte, batchrepr.HeaderSize)
+	require.ErrorIs(t, p.record(empty), batchrepr.ErrMalformed)
 	b := &Batch{}
 	require.NoError(t, b.Set([]byte("k"), nil))
-	require.ErrorContains(t, p.record(b.seal(5)), "comes again")
-	require.NoError(t, p.record(b.seal(6)))
+	require.ErrorContains(t, p.record(b.repr.Seal(5)), "comes again")
+	require.NoError(t, p.record(b.repr.Seal(6)))
 	require.Equal(t, base.SeqNum(6), p.lastSeq)
 }
 

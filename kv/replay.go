@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/wal"
 )
@@ -249,22 +250,22 @@ func (p *replayer) take(r *wal.Reader, name string, record []byte) error {
 
 // record applies one batch.
 func (p *replayer) record(record []byte) error {
-	r, err := readBatch(record)
+	r, err := batchrepr.NewReader(record)
 	if err != nil {
 		return err
 	}
-	if r.left == 0 {
-		return errBatch
+	if r.Len() == 0 {
+		return batchrepr.ErrMalformed
 	}
-	if r.seq <= p.lastSeq {
-		return fmt.Errorf("sequence number %d comes again", r.seq)
+	if r.Seq() <= p.lastSeq {
+		return fmt.Errorf("sequence number %d comes again", r.Seq())
 	}
 	arena, used, err := measure(record)
 	if err != nil {
 		return err
 	}
 	p.used |= used
-	p.gap = p.gap || r.seq != p.lastSeq+1
+	p.gap = p.gap || r.Seq() != p.lastSeq+1
 	n := len(p.mems)
 	if n == 0 || p.mems[n-1].log != p.log || p.crowded(p.mems[n-1]) || !p.mems[n-1].reserve(arena) {
 		m := newMemTable(max(p.d.opts.memtableArena(), int64(arena)+memtableSlack), p.log)
@@ -276,7 +277,7 @@ func (p *replayer) record(record []byte) error {
 	}
 	err = p.mems[n-1].apply(record)
 	p.mems[n-1].points.Release(arena)
-	p.lastSeq = r.seq + base.SeqNum(r.left) - 1
+	p.lastSeq = r.Seq() + base.SeqNum(r.Len()) - 1
 	return err
 }
 

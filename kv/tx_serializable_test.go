@@ -79,7 +79,7 @@ func (r *serialRun) transaction(rng *rand.Rand) {
 		}
 		log.steps = append(log.steps, s)
 	}
-	record := tx.writes.batch.data // Commit writes its sequence number there
+	record := tx.writes.batch.repr.Record() // Commit writes its sequence number there
 	err := tx.Commit([]*WriteOptions{Sync, NoSync, Async}[rng.IntN(3)])
 	if err == nil && len(record) > 0 {
 		log.seq, log.wrote = binary.LittleEndian.Uint64(record), true
@@ -144,7 +144,7 @@ func (r *serialRun) batch(rng *rand.Rand) {
 		log.steps = append(log.steps, s)
 	}
 	require.NoError(r.t, b.Commit(NoSync))
-	log.seq = binary.LittleEndian.Uint64(b.data)
+	log.seq = binary.LittleEndian.Uint64(b.repr.Record())
 	r.add(log)
 }
 

@@ -86,7 +86,7 @@ func (p *commitPipeline) refuseConflicts(d *DB, group []*commitRequest, size int
 				r.err = ahead.validate(r.reads, group, left)
 			}
 			if r.err != nil {
-				size -= len(r.batch.data)
+				size -= r.batch.repr.Size()
 				continue
 			}
 		}
@@ -115,10 +115,10 @@ func (g *groupWrites) validate(reads *readSet, group, before []*commitRequest) e
 	}
 	for ; g.added < len(before); g.added++ {
 		b := before[g.added].batch
-		if err := g.mem.apply(b.seal(g.seq + 1)); err != nil {
+		if err := g.mem.apply(b.repr.Seal(g.seq + 1)); err != nil {
 			return err
 		}
-		g.seq += base.SeqNum(b.count)
+		g.seq += base.SeqNum(b.Len())
 	}
 	return reads.conflict(&laterWrites{since: reads.since, mems: []*memTable{g.mem}})
 }

@@ -31,7 +31,7 @@ func newTxView(t *Tx) (*txView, error) {
 	}
 	v := &txView{tx: t, index: m, empty: true}
 	if m != nil {
-		v.tombs, v.last = m.tombstones(), ownSeq+base.SeqNum(t.writes.indexed)-1
+		v.tombs, v.last = m.tombstones(), ownSeq+base.SeqNum(t.writes.indexed.Count)-1
 	}
 	return v, nil
 }

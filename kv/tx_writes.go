@@ -3,6 +3,7 @@ package kv
 import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
 )
 
 // ownSeq is the sequence number of a transaction's first write while it is the
@@ -16,9 +17,8 @@ const ownSeq base.SeqNum = 1 << 55
 type txWrites struct {
 	batch   Batch
 	index   *memTable
-	room    int    // of the index, in bytes
-	indexed uint32 // writes of the batch that are in the index
-	read    int    // bytes of the batch that these take, its header included
+	room    int            // of the index, in bytes
+	indexed batchrepr.Mark // what comes before it is in the index
 }
 
 // minIndex is the size of the first index in bytes.
@@ -28,20 +28,16 @@ const minIndex = 4 << 10
 // stay as they are, for iterators that have them.
 func (w *txWrites) memory() (*memTable, error) {
 	b := &w.batch
-	if w.indexed == b.count {
+	if w.indexed == b.repr.End() {
 		return w.index, nil
 	}
 	if w.index == nil || w.room < b.arena {
 		w.room = min(max(2*b.arena, minIndex), MaxBatchSize)
 		w.index = newMemTable(int64(w.room+memtableSlack), 0)
-		w.indexed, w.read = 0, batchHeaderSize
+		w.indexed = batchrepr.Mark{}
 	}
-	err := w.index.applyEntries(batchReader{
-		data: b.data[w.read:],
-		seq:  ownSeq + base.SeqNum(w.indexed),
-		left: b.count - w.indexed,
-	})
-	w.indexed, w.read = b.count, len(b.data)
+	err := w.index.applyEntries(b.repr.After(w.indexed, ownSeq+base.SeqNum(w.indexed.Count)))
+	w.indexed = b.repr.End()
 	return w.index, err
 }
 

@@ -34,6 +34,7 @@ var layers = []struct {
 	{"internal/manifest", 2},
 	{"blockindex", 2},
 	{"internal/sstable", 3},
+	{"internal/batchrepr", 3},
 	{"sstable", 4},
 	{"internal/backup", 4},
 	{"internal/tablemeta", 4},

@@ -61,6 +61,7 @@ var decoders = map[string]string{
 	"internal/backup.NewReader":         "internal/backup.TestHostileStreams",
 	"internal/backup.decodeHeader":      "internal/backup.TestHostileStreams",
 	"internal/backup.decodePreamble":    "internal/backup.TestHostileStreams",
+	"internal/batchrepr.NewReader":      "internal/batchrepr.TestHostileRecords",
 	"internal/bench/keys.readLines":     "internal/bench/keys.TestHostileKeyFiles",
 	"internal/bench/results.parse":      "internal/bench/results.TestHostileResults",
 	"internal/lookuptrace.NewReader":    "internal/lookuptrace.TestHostileTraces",
@@ -71,8 +72,6 @@ var decoders = map[string]string{
 	"internal/wal.parseFragment":        "internal/wal.TestHostileLogs",
 
 	"kv.BackupMark.UnmarshalBinary": "kv.TestHostileBackupMarks",
-	"kv.DecodeRecord":               "kv.TestHostileBatches",
-	"kv.readBatch":                  "kv.TestHostileBatches",
 
 	"internal/sstable.NewReader":           "internal/sstable.TestHostileBytesOfEveryBlockAllocateLittle",
 	"internal/sstable.salvager.parse":      "internal/sstable.TestHostileFilesAreSalvagedInProportion",
@@ -99,7 +98,7 @@ var boundless = map[string]string{
 }
 
 // decoding matches the names of functions that decode.
-var decoding = regexp.MustCompile(`^(?i:decod|decompress|unmarshal|parse|salvagefile|readFrom$|readBatch|readLines|newReader$)`)
+var decoding = regexp.MustCompile(`^(?i:decod|decompress|unmarshal|parse|salvagefile|readFrom$|readLines|newReader$)`)
 
 // encoded are the types of parameters that bytes come in.
 var encoded = []string{"[]byte", "*[]byte", "io.Reader", "io.ReaderAt", "vfs.ReadFile"}

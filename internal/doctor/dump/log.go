@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
-	"github.com/siftkv/siftkv/kv"
 )
 
 // An End says how a log ends.
@@ -83,19 +83,19 @@ func records(path string, f func(offset int64, record []byte) error) (e *End, er
 // WAL calls f with every write of a log; offset is where its record begins.
 func WAL(path string, f func(offset int64, e Entry) error) (*End, error) {
 	return records(path, func(offset int64, record []byte) error {
-		var failed error
-		err := kv.DecodeRecord(record, func(k base.InternalKey, value []byte) error {
-			e, err := entryOf(k, value)
+		for written, err := range batchrepr.All(record) {
+			var e Entry
+			if err == nil {
+				e, err = entryOf(written.Key, written.Value)
+			}
 			if err != nil {
+				return damaged(path, offset, "a record of the log", err)
+			}
+			if err := f(offset, e); err != nil {
 				return err
 			}
-			failed = f(offset, e)
-			return failed
-		})
-		if failed != nil {
-			return failed
 		}
-		return damaged(path, offset, "a record of the log", err)
+		return nil
 	})
 }
 

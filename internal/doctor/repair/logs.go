@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/doctor/survey"
 	"github.com/siftkv/siftkv/internal/rangedel"
-	"github.com/siftkv/siftkv/kv"
 )
 
 // A write is one entry of a log.
@@ -55,12 +55,14 @@ func (r *repairer) logs() error {
 				batches = batches[:n-1]
 			}
 			b := batch{log: l.Name, first: rec.Seq, last: last}
-			err := kv.DecodeRecord(rec.Data, func(k base.InternalKey, value []byte) error {
-				b.writes = append(b.writes, write{k.Clone(), bytes.Clone(value)})
-				return nil
-			})
+			for e, err := range batchrepr.All(rec.Data) {
+				if err != nil {
+					return err
+				}
+				b.writes = append(b.writes, write{e.Key.Clone(), bytes.Clone(e.Value)})
+			}
 			batches = append(batches, b)
-			return err
+			return nil
 		})
 		if err != nil {
 			return err

@@ -9,11 +9,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
-	"github.com/siftkv/siftkv/kv"
 )
 
 // A Log is what could be read of a write-ahead log, behind damage too.
@@ -188,11 +187,13 @@ func (l *Log) record(data []byte, offset int64, visit func(Record) error) error 
 
 // countWrites returns the number of writes of a batch, or what is wrong with it.
 func countWrites(data []byte) (n uint64, fault string) {
-	err := kv.DecodeRecord(data, func(base.InternalKey, []byte) error { n++; return nil })
-	switch {
-	case err != nil:
-		return n, err.Error()
-	case n == 0:
+	for _, err := range batchrepr.All(data) {
+		if err != nil {
+			return n, err.Error()
+		}
+		n++
+	}
+	if n == 0 {
 		return n, "a batch without writes"
 	}
 	return n, ""

@@ -1,0 +1,81 @@
+package batchrepr
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+)
+
+// HeaderSize is the size of a record without entries.
+const HeaderSize = 8 + 4
+
+// A Writer makes a record, one entry at a time. The zero Writer has none.
+type Writer struct {
+	data  []byte // with room for the header, unless there are no entries
+	count uint32
+}
+
+// A Mark is a place between two entries of a Writer.
+type Mark struct {
+	Count uint32 // entries before it
+	at    int
+}
+
+// Len returns the number of entries.
+func (w *Writer) Len() int { return int(w.count) }
+
+// Size returns the size of the record in bytes.
+func (w *Writer) Size() int { return len(w.data) }
+
+// Cap returns the size of the record that the Writer has memory for.
+func (w *Writer) Cap() int { return cap(w.data) }
+
+// Reset removes all entries and keeps the memory.
+func (w *Writer) Reset() { *w = Writer{data: w.data[:0]} }
+
+// Add appends an entry whose value is value followed by more.
+func (w *Writer) Add(kind base.Kind, key, value []byte, more ...byte) {
+	if len(w.data) == 0 {
+		w.data = slices.Grow(w.data, HeaderSize+16+len(key)+len(value))[:HeaderSize]
+	}
+	w.data = append(w.data, byte(kind))
+	w.data = binary.AppendUvarint(w.data, uint64(len(key)))
+	w.data = append(w.data, key...)
+	if kind != base.KindDelete {
+		w.data = binary.AppendUvarint(w.data, uint64(len(value)+len(more)))
+		w.data = append(append(w.data, value...), more...)
+	}
+	w.count++
+}
+
+// Seal writes the header and returns the record, which the next change invalidates.
+// There must be entries.
+func (w *Writer) Seal(seq base.SeqNum) []byte {
+	binary.LittleEndian.PutUint64(w.data, uint64(seq))
+	binary.LittleEndian.PutUint32(w.data[8:], w.count)
+	return w.data
+}
+
+// Record returns the record as Seal last did.
+func (w *Writer) Record() []byte { return w.data }
+
+// End returns the place after the last entry.
+func (w *Writer) End() Mark { return Mark{Count: w.count, at: len(w.data)} }
+
+// After returns a Reader of the entries after m, numbered from seq.
+func (w *Writer) After(m Mark, seq base.SeqNum) Reader {
+	return Reader{data: w.data[max(m.at, HeaderSize):], seq: seq, left: w.count - m.Count}
+}
+
+// Features returns which features of the store an entry of this kind uses.
+func Features(kind base.Kind) manifest.Features {
+	switch kind {
+	case base.KindMerge:
+		return manifest.FeatureMerge
+	case base.KindSetTTL:
+		return manifest.FeatureTTL
+	}
+	return 0
+}
