@@ -127,19 +127,3 @@ func (b *Batch) add(kind base.Kind, key, value []byte, more ...byte) error {
 
 // Commit writes the batch. The batch may be used again after Reset.
 func (b *Batch) Commit(o *WriteOptions) error { return b.CommitContext(context.Background(), o) }
-
-// measure returns the most that a record's points take in a memtable, and of which
-// features it makes use.
-func measure(record []byte) (size int, used manifest.Features, err error) {
-	for e, err := range batchrepr.All(record) {
-		if err != nil {
-			return 0, 0, err
-		}
-		kind := e.Key.Kind()
-		used |= batchrepr.Features(kind)
-		if kind != base.KindRangeDelete {
-			size += memtable.EntrySize(len(e.Key.User), len(e.Value))
-		}
-	}
-	return size, used, nil
-}

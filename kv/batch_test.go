@@ -3,13 +3,10 @@ package kv
 import (
 	"encoding/hex"
 	"path/filepath"
-	"slices"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/golden"
-	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/stretchr/testify/require"
 )
 
@@ -43,33 +40,6 @@ func TestGoldenBatch(t *testing.T) {
 		{`""#1193050,range-delete`, "\x00"},
 		{`"\xff\x00"#1193051,set`, string(make([]byte, 130))},
 	}, writes)
-}
-
-// FuzzBatch applies any record that can be read.
-func FuzzBatch(f *testing.F) {
-	record := goldenBatch(f).repr.Seal(77)
-	f.Add(slices.Clone(record))
-	f.Add(slices.Clone(record[:20]))
-	f.Add(kindsBatch(f).repr.Seal(9))
-	f.Fuzz(func(t *testing.T, record []byte) {
-		size, _, err := measure(record)
-		if err != nil {
-			require.Error(t, newMemTable(1<<16, 0).apply(record))
-			return
-		}
-		tombs := true
-		for e, err := range batchrepr.All(record) {
-			require.NoError(t, err)
-			if e.Key.Kind() == base.KindRangeDelete {
-				_, err := rangedel.DecodeEnd(e.Value)
-				tombs = tombs && err == nil
-			}
-		}
-		m := newMemTable(int64(size)+memtableSlack, 0)
-		require.True(t, m.reserve(size))
-		err = m.apply(record)
-		require.Equal(t, tombs, err == nil, "%v", err)
-	})
 }
 
 func TestBatchIsReused(t *testing.T) {

@@ -139,7 +139,7 @@ func (p *commitPipeline) submit(d *DB, r *commitRequest) error {
 		case turnGiveUp:
 			return givenUp(r.ctx, "waited for other writers")
 		case turnApply:
-			r.err = r.mem.apply(r.batch.repr.Record())
+			r.err = r.mem.Apply(r.batch.repr.Record())
 			r.applied.Done()
 		case turnLead:
 			lead = true
@@ -215,7 +215,7 @@ func (p *commitPipeline) commitGroup(d *DB, group []*commitRequest, size int) er
 	if err != nil {
 		return err
 	}
-	defer mem.points.Release(arena)
+	defer mem.Release(arena)
 	// Before this, a batch and its reads may be the owner's again at any time.
 	group, size = settle(group, size)
 	if group, size = p.refuseConflicts(d, group, size); len(group) == 0 {
@@ -261,7 +261,7 @@ func applyGroup(mem *memTable, group []*commitRequest, size int) error {
 	}
 	var errs error
 	for _, r := range group {
-		if err := mem.apply(r.batch.repr.Record()); err != nil {
+		if err := mem.Apply(r.batch.repr.Record()); err != nil {
 			errs = errors.Join(errs, err)
 		}
 	}

@@ -20,7 +20,7 @@ func applyParallel(mem *memTable, group []*commitRequest) error {
 	var errs error
 	for i, r := range group {
 		if i == 0 || r.batch.tombs > 0 {
-			errs = errors.Join(errs, mem.apply(r.batch.repr.Record()))
+			errs = errors.Join(errs, mem.Apply(r.batch.repr.Record()))
 		}
 	}
 	others.Wait()

@@ -46,9 +46,9 @@ func (s *stalledStore) full() bool {
 		return false
 	}
 	const room = 4000
-	fits := s.db.mem.reserve(room)
+	fits := s.db.mem.Reserve(room)
 	if fits {
-		s.db.mem.points.Release(room)
+		s.db.mem.Release(room)
 	}
 	return !fits
 }

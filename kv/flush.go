@@ -26,7 +26,7 @@ func (d *DB) FlushContext(ctx context.Context) error {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		mem = d.mem
-		for !mem.empty() {
+		for !mem.Empty() {
 			switch {
 			case d.failure != nil:
 				return d.failure
@@ -52,7 +52,7 @@ func (d *DB) waitFlushed(ctx context.Context, mem *memTable) error {
 	defer d.broadcastAt(ctx)()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	waits := func() bool { return len(d.imms) > 0 && d.imms[0].log <= mem.log }
+	waits := func() bool { return len(d.imms) > 0 && d.imms[0].Log <= mem.Log }
 	for d.failure == nil && !d.closing && ctx.Err() == nil && waits() {
 		d.scheduleFlush()
 		d.progress.Wait()
@@ -126,9 +126,9 @@ func (d *DB) flush(job flushJob) error {
 		info.Table, info.Bytes = t.Num, t.Size
 	}
 	err = d.applyEdit(func() *manifest.Edit {
-		e.LogNum, e.LastSeq = d.mem.log, base.SeqNum(mems[len(mems)-1].lastSeq.Load())
+		e.LogNum, e.LastSeq = d.mem.Log, base.SeqNum(mems[len(mems)-1].LastSeq.Load())
 		if len(d.imms) > len(mems) {
-			e.LogNum = d.imms[len(mems)].log
+			e.LogNum = d.imms[len(mems)].Log
 		}
 		if job.next != nil {
 			e.LogNum, e.LastSeq = job.next.num, d.seq() // nothing that was ever visible is left out
@@ -145,7 +145,7 @@ func (d *DB) flush(job flushJob) error {
 		return err
 	}
 	for _, m := range mems {
-		d.cleaner.file(d.path(manifest.FileWAL, m.log))
+		d.cleaner.file(d.path(manifest.FileWAL, m.Log))
 	}
 	info.Duration = time.Since(start)
 	d.counters.flushes.Add(1)
@@ -165,9 +165,9 @@ func (d *DB) writeLevel0(v *version, job flushJob) (tables []manifest.Table, err
 	var tombs []rangedel.Tombstone
 	entries := 0
 	for _, m := range job.mems {
-		entries += m.points.Len()
+		entries += m.Len()
 		iters = append(iters, newMemIter(m))
-		tombs = m.tombstones().Clip(tombs, nil, nil)
+		tombs = m.Tombstones().Clip(tombs, nil, nil)
 	}
 	c := &compactionIter{
 		in: newMergingIter(iters...), snapshots: job.snapshots, tombstones: rangedel.NewSet(tombs),

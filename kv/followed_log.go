@@ -27,7 +27,7 @@ func (f *follower) readLogs(ctx context.Context) (ahead bool, err error) {
 	first := f.state.logNum
 	kept := f.mems[:0:0]
 	for _, m := range f.mems {
-		if m.log >= first {
+		if m.Log >= first {
 			kept = append(kept, m)
 		}
 	}

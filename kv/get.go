@@ -116,11 +116,11 @@ func (l *lookup) search(s *readState) (bool, error) {
 
 // memtable looks in a memtable and reports whether that answers the lookup.
 func (l *lookup) memtable(m *memTable, name string) bool {
-	if m.points.Empty() {
+	if !m.HasPoints() {
 		l.explainMemtable(name, "empty", false)
 		return false
 	}
-	value, trailer, ok := m.points.Get(l.key, l.hash, l.at)
+	value, trailer, ok := m.Get(l.key, l.hash, l.at)
 	if !ok {
 		l.explainMemtable(name, "", false)
 		return false

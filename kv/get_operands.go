@@ -73,7 +73,7 @@ func (l *lookup) combine(s *readState, err error) (bool, error) {
 // It reports whether they answer the lookup.
 func (l *lookup) olderInMemtable(m *memTable, trailer base.Trailer) bool {
 	var it memtable.Iter
-	it.Init(m.points)
+	it.Init(m)
 	for ok := it.SeekVersion(l.key, l.hash, trailer.SeqNum()) && it.Next(); ok; ok = it.Next() {
 		k := it.Key()
 		if !bytes.Equal(k.User, l.key) {

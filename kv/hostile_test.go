@@ -96,7 +96,7 @@ func replayed(tb testing.TB, records [][]byte) (p replayer, set *rangedel.Set) {
 	p.finish()
 	var tombs []rangedel.Tombstone
 	for _, m := range p.mems {
-		tombs = m.tombstones().Clip(tombs, nil, nil)
+		tombs = m.Tombstones().Clip(tombs, nil, nil)
 	}
 	return p, rangedel.NewSet(tombs)
 }
@@ -212,7 +212,7 @@ func TestReplayOfManyRangeDeletesLosesNothing(t *testing.T) {
 		newest := base.SeqNum(0)
 		for _, m := range p.mems {
 			var it memtable.Iter
-			it.Init(m.points)
+			it.Init(m)
 			if it.SeekGE(base.SearchKey(user, base.MaxSeqNum)) && string(it.Key().User) == string(user) {
 				newest = max(newest, it.Key().SeqNum())
 			}

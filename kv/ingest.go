@@ -155,7 +155,7 @@ func (in *ingestJob) install() error {
 	}, func() {
 		// Writes from now on go to a memtable that no older state has: a reader
 		// with such a state, whatever it takes for the present, is in the past.
-		d.mem = newMemTable(d.opts.memtableArena(), d.mem.log)
+		d.mem = newMemTable(d.opts.memtableArena(), d.mem.Log)
 		// The number comes behind the state: who knows it finds the files.
 		d.installState()
 		d.visible.Store(uint64(seq))
@@ -180,9 +180,9 @@ func (in *ingestJob) flushHeld() error {
 			return d.failure
 		case err != nil:
 			return err
-		case d.mem.empty() && len(d.imms) == 0:
+		case d.mem.Empty() && len(d.imms) == 0:
 			return nil
-		case !d.mem.empty() && len(d.imms)+1 < d.opts.MaxMemtables:
+		case !d.mem.Empty() && len(d.imms)+1 < d.opts.MaxMemtables:
 			if err := d.rotate(0); err != nil {
 				return err
 			}

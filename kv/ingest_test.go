@@ -286,7 +286,7 @@ func TestWritesJustBeforeAnIngest(t *testing.T) {
 	requireGet(t, db, "before", "too")
 	db.mu.Lock()
 	require.Empty(t, db.imms)
-	require.True(t, db.mem.empty(), "tables would hold a history with a hole")
+	require.True(t, db.mem.Empty(), "tables would hold a history with a hole")
 	db.mu.Unlock()
 	require.NoError(t, db.Compact(nil, nil))
 	requireGet(t, db, "k", "ingested")

@@ -29,7 +29,7 @@ func (*memIter) Error() error { return nil }
 
 func newMemIter(m *memTable) *memIter {
 	i := &memIter{}
-	i.Init(m.points)
+	i.Init(m)
 	return i
 }
 

@@ -111,10 +111,10 @@ func (i *Iterator) init() error {
 }
 
 func (i *Iterator) memtable(m *memTable) {
-	if !m.points.Empty() {
+	if m.HasPoints() {
 		i.parts.iters = append(i.parts.iters, i.parts.memIter(m))
 	}
-	if t := m.tombstones(); !t.Empty() {
+	if t := m.Tombstones(); !t.Empty() {
 		i.tombs = append(i.tombs, t)
 	}
 }

@@ -55,7 +55,7 @@ func (p *iterParts) memIter(m *memTable) *memIter {
 	}
 	it := p.mems[p.usedMems]
 	p.usedMems++
-	it.Init(m.points)
+	it.Init(m)
 	return it
 }
 

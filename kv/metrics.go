@@ -255,7 +255,7 @@ func (d *DB) shape(m *Metrics) {
 	m.RunningCompactions, m.Snapshots = d.compactions.running, len(d.snapshots.list)
 	for _, mem := range append([]*memTable{d.mem}, d.imms...) {
 		m.Memtables++
-		m.MemtableBytes += mem.points.Size() + mem.points.IndexSize()
+		m.MemtableBytes += mem.Size() + mem.IndexSize()
 	}
 	for n := range m.Levels {
 		m.Levels[n].Runs = d.current.numRuns(n)

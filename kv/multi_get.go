@@ -267,7 +267,7 @@ func (m *multiGet) each(f func(k *multiKey)) {
 }
 
 func (m *multiGet) memtable(t *memTable) {
-	if !t.points.Empty() {
+	if t.HasPoints() {
 		m.each(func(k *multiKey) { k.done = k.memtable(t, "") })
 	}
 }

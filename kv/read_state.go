@@ -139,20 +139,20 @@ func (s *readState) tombstoneCover(d *DB, key []byte, at base.SeqNum) (base.SeqN
 			return 0, err
 		}
 	}
-	cover := max(set.Cover(key, at), s.mem.tombstones().Cover(key, at))
+	cover := max(set.Cover(key, at), s.mem.Tombstones().Cover(key, at))
 	for _, m := range s.imms {
-		cover = max(cover, m.tombstones().Cover(key, at))
+		cover = max(cover, m.Tombstones().Cover(key, at))
 	}
 	return cover, nil
 }
 
 // hasTombstones reports whether there is any range tombstone.
 func (s *readState) hasTombstones() bool {
-	if len(s.version.withTombstones) > 0 || s.mem.tombs.Load() != nil {
+	if len(s.version.withTombstones) > 0 || s.mem.HasTombstones() {
 		return true
 	}
 	for _, m := range s.imms {
-		if m.tombs.Load() != nil {
+		if m.HasTombstones() {
 			return true
 		}
 	}

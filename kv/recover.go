@@ -160,7 +160,7 @@ func (d *DB) withHint(err error) error {
 // flushRecovered writes recovered memtables to level 0.
 func (d *DB) flushRecovered(v *version, mems []*memTable, lastSeq base.SeqNum) (*version, error) {
 	e := &manifest.Edit{LastSeq: lastSeq}
-	if mems = slices.DeleteFunc(mems, (*memTable).empty); len(mems) > 0 {
+	if mems = slices.DeleteFunc(mems, (*memTable).Empty); len(mems) > 0 {
 		tables, err := d.writeLevel0(v, flushJob{mems: mems})
 		if err != nil {
 			return nil, err

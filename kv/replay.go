@@ -8,6 +8,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
@@ -164,7 +165,7 @@ type replayer struct {
 // next, which takes the square of those that are nested.
 func (p *replayer) finish() {
 	for _, m := range p.mems {
-		m.keepNewest()
+		m.KeepNewest()
 	}
 }
 
@@ -260,23 +261,23 @@ func (p *replayer) record(record []byte) error {
 	if r.Seq() <= p.lastSeq {
 		return fmt.Errorf("sequence number %d comes again", r.Seq())
 	}
-	arena, used, err := measure(record)
+	arena, used, err := memtable.Measure(record)
 	if err != nil {
 		return err
 	}
 	p.used |= used
 	p.gap = p.gap || r.Seq() != p.lastSeq+1
 	n := len(p.mems)
-	if n == 0 || p.mems[n-1].log != p.log || p.crowded(p.mems[n-1]) || !p.mems[n-1].reserve(arena) {
+	if n == 0 || p.mems[n-1].Log != p.log || p.crowded(p.mems[n-1]) || !p.mems[n-1].Reserve(arena) {
 		m := newMemTable(max(p.d.opts.memtableArena(), int64(arena)+memtableSlack), p.log)
-		if !m.reserve(arena) {
-			return errMemtableFull
+		if !m.Reserve(arena) {
+			return memtable.ErrFull
 		}
 		p.mems = append(p.mems, m)
 		n++
 	}
-	err = p.mems[n-1].apply(record)
-	p.mems[n-1].points.Release(arena)
+	err = p.mems[n-1].Apply(record)
+	p.mems[n-1].Release(arena)
 	p.lastSeq = r.Seq() + base.SeqNum(r.Len()) - 1
 	return err
 }
@@ -286,10 +287,10 @@ func (p *replayer) record(record []byte) error {
 // hundred would ask for memory out of proportion to the log.
 func (p *replayer) crowded(m *memTable) bool {
 	if p.log != 0 {
-		return m.crowded()
+		return m.Crowded()
 	}
-	if m.doubled() {
-		m.keepNewest()
+	if m.Doubled() {
+		m.KeepNewest()
 	}
 	return false
 }

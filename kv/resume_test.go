@@ -326,7 +326,7 @@ func (d *DB) makeRoomForTest() error {
 		size := int(d.opts.MemtableSize) + 1
 		mem, err := d.makeRoom(context.Background(), size, size)
 		if err == nil {
-			mem.points.Release(size)
+			mem.Release(size)
 		}
 		return err
 	})

@@ -4,7 +4,24 @@ import (
 	"context"
 	"math"
 	"time"
+
+	"github.com/siftkv/siftkv/internal/memtable"
 )
+
+// A memTable holds the newest writes.
+type memTable = memtable.Memtable
+
+// newMemTable returns a memtable with arena bytes for points, whose writes are in a WAL.
+func newMemTable(arena int64, log uint64) *memTable {
+	m := memtable.New(int(arena))
+	m.Log = log
+	return m
+}
+
+// memtableArena is the arena of a memtable that takes MemtableSize with its index.
+func (o *Options) memtableArena() int64 {
+	return int64(memtable.CapacityWithin(int(o.MemtableSize)))
+}
 
 // memtableSlack is room beside a batch that gets a memtable of its own.
 const memtableSlack = 4 << 10
@@ -23,7 +40,7 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int) (*memTable, error) {
 			return nil, d.failure
 		case ctx.Err() != nil:
 			return nil, errGivenUp
-		case !d.mem.crowded() && d.mem.reserve(arena):
+		case !d.mem.Crowded() && d.mem.Reserve(arena):
 			return d.mem, nil
 		case d.closing:
 			return nil, ErrClosed
@@ -99,8 +116,8 @@ func (d *DB) slowDown(ctx context.Context, size int) {
 // which is released during I/O.
 func (d *DB) rotate(arena int) error {
 	size := max(d.opts.memtableArena(), int64(arena)+memtableSlack)
-	if d.mem.empty() {
-		d.mem = newMemTable(size, d.mem.log) // too small for the batch
+	if d.mem.Empty() {
+		d.mem = newMemTable(size, d.mem.Log) // too small for the batch
 		d.installState()
 		return nil
 	}
@@ -114,7 +131,7 @@ func (d *DB) rotate(arena int) error {
 	if err != nil {
 		return err
 	}
-	d.mem.lastSeq.Store(uint64(d.commits.seq))
+	d.mem.LastSeq.Store(uint64(d.commits.seq))
 	d.imms = append(d.imms, d.mem)
 	d.mem = next
 	d.installState()

@@ -115,7 +115,7 @@ func (g *groupWrites) validate(reads *readSet, group, before []*commitRequest) e
 	}
 	for ; g.added < len(before); g.added++ {
 		b := before[g.added].batch
-		if err := g.mem.apply(b.repr.Seal(g.seq + 1)); err != nil {
+		if err := g.mem.Apply(b.repr.Seal(g.seq + 1)); err != nil {
 			return err
 		}
 		g.seq += base.SeqNum(b.Len())
@@ -164,7 +164,7 @@ type laterWrites struct {
 func (d *DB) later(s *readState, since base.SeqNum) (*laterWrites, error) {
 	l := &laterWrites{d: d, since: since, mems: []*memTable{s.mem}}
 	for _, m := range s.imms {
-		if last := m.lastSeq.Load(); last == 0 || last > uint64(since) {
+		if last := m.LastSeq.Load(); last == 0 || last > uint64(since) {
 			l.mems = append(l.mems, m)
 		}
 	}
@@ -192,8 +192,8 @@ func (l *laterWrites) key(key []byte) (bool, error) {
 	}
 	hash := filterpolicy.Hash(key)
 	for _, m := range l.mems {
-		if _, t, ok := m.points.Get(key, hash, base.MaxSeqNum); ok && t.SeqNum() > l.since ||
-			m.tombstones().Cover(key, base.MaxSeqNum) > l.since {
+		if _, t, ok := m.Get(key, hash, base.MaxSeqNum); ok && t.SeqNum() > l.since ||
+			m.Tombstones().Cover(key, base.MaxSeqNum) > l.since {
 			return true, nil
 		}
 	}
@@ -220,10 +220,10 @@ func (l *laterWrites) span(s span) (bool, error) {
 		return true, nil
 	}
 	for _, m := range l.mems {
-		if m.tombstones().NewestIn(s.lo, s.hi) > l.since {
+		if m.Tombstones().NewestIn(s.lo, s.hi) > l.since {
 			return true, nil
 		}
-		if !m.points.Empty() && l.among(newMemIter(m), s) {
+		if m.HasPoints() && l.among(newMemIter(m), s) {
 			return true, nil
 		}
 	}

@@ -31,14 +31,14 @@ func newTxView(t *Tx) (*txView, error) {
 	}
 	v := &txView{tx: t, index: m, empty: true}
 	if m != nil {
-		v.tombs, v.last = m.tombstones(), ownSeq+base.SeqNum(t.writes.indexed.Count)-1
+		v.tombs, v.last = m.Tombstones(), ownSeq+base.SeqNum(t.writes.indexed.Count)-1
 	}
 	return v, nil
 }
 
 // iters returns an iterator over the own points, if there are any.
 func (v *txView) iters() []internalIter {
-	if v == nil || v.index == nil || v.index.points.Empty() {
+	if v == nil || v.index == nil || !v.index.HasPoints() {
 		return nil
 	}
 	return []internalIter{newMemIter(v.index)}

@@ -36,7 +36,7 @@ func (w *txWrites) memory() (*memTable, error) {
 		w.index = newMemTable(int64(w.room+memtableSlack), 0)
 		w.indexed = batchrepr.Mark{}
 	}
-	err := w.index.applyEntries(b.repr.After(w.indexed, ownSeq+base.SeqNum(w.indexed.Count)))
+	err := w.index.ApplyEntries(b.repr.After(w.indexed, ownSeq+base.SeqNum(w.indexed.Count)))
 	w.indexed = b.repr.End()
 	return w.index, err
 }
@@ -49,8 +49,8 @@ func (w *txWrites) get(key []byte) (value []byte, found, written bool, err error
 	if m == nil || err != nil {
 		return nil, false, false, err
 	}
-	cover := m.tombstones().Cover(key, base.MaxSeqNum)
-	value, trailer, ok := m.points.Get(key, filterpolicy.Hash(key), base.MaxSeqNum)
+	cover := m.Tombstones().Cover(key, base.MaxSeqNum)
+	value, trailer, ok := m.Get(key, filterpolicy.Hash(key), base.MaxSeqNum)
 	switch {
 	case ok && trailer.SeqNum() > cover:
 		return value, trailer.Kind() == base.KindSet, true, nil

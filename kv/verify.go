@@ -67,8 +67,8 @@ func (d *DB) verifyContext(ctx context.Context, w io.Writer) error {
 		report("L%d %s %d bytes, %d entries: %s\n", level, t.name(), t.Size, t.Entries, verdict)
 	})
 	for _, m := range append(s.imms, s.mem) {
-		if !m.empty() {
-			report("log: %d entries, not yet in tables: ok\n", m.points.Len())
+		if !m.Empty() {
+			report("log: %d entries, not yet in tables: ok\n", m.Len())
 		}
 	}
 	name, end, err := d.manifestEnd()

@@ -37,6 +37,7 @@ var layers = []struct {
 	{"internal/batchrepr", 3},
 	{"sstable", 4},
 	{"internal/backup", 4},
+	{"internal/memtable", 4},
 	{"internal/tablemeta", 4},
 	{"internal/ingest", 5},
 	{"kv", 6},

@@ -15,8 +15,9 @@
 // released as a whole when the last reference to its Memtable is gone: keys and
 // values that alias the arena stay valid as long as the Memtable is reachable.
 //
-// A memtable stores points (values and point tombstones) in the order of
-// base.Compare. Range tombstones are kept elsewhere by the caller.
+// Points (values, operands and point tombstones) are sorted by base.Compare. Range
+// tombstones are in a list beside them (tombstones.go): they are few, and a lookup needs
+// them cut into fragments. Apply adds a whole batch (batch.go).
 //
 // # Sources
 //

@@ -20,9 +20,13 @@ var (
 // maxCapacity keeps every offset below 1<<32, and within an int.
 const maxCapacity = min(math.MaxUint32, math.MaxInt) &^ (wordSize - 1)
 
-// A Memtable is a sorted set of internal keys with their values. All methods
-// are safe for concurrent use.
+// A Memtable is a sorted set of internal keys with their values, and a list of range
+// tombstones. All methods are safe for concurrent use but for what Apply and KeepNewest
+// say.
 type Memtable struct {
+	Log     uint64        // the WAL that has its writes; the owner sets it before anybody reads it
+	LastSeq atomic.Uint64 // the owner's: the newest write, once no more come; 0: not known
+
 	arena  unsafe.Pointer // the first of bytes
 	bytes  []byte         // memory of a []uint64, for its alignment
 	index  index
@@ -33,7 +37,9 @@ type Memtable struct {
 
 	used     atomic.Uint64 // bytes of nodes, and of values << 32
 	reserved atomic.Int64  // bytes promised by Reserve and not given back
-	count    atomic.Int64  // entries
+	count    atomic.Int64  // points
+
+	tombs atomic.Pointer[tombstoneList]
 
 	// tails holds, for each level, a node on it, or head: the last one, but for
 	// stores that races have put in the wrong order.
@@ -76,8 +82,8 @@ func EntrySize(keyLen, valueLen int) int {
 // returned. The check is exact for one caller at a time; of two at once, both
 // may be refused where one would fit.
 func (m *Memtable) Reserve(n int) bool {
-	if n < 0 || n > len(m.bytes) {
-		return false
+	if n <= 0 || n > len(m.bytes) {
+		return n == 0
 	}
 	reserved := m.reserved.Add(int64(n))
 	// In this order: bytes that other Adds take between the two loads are counted
@@ -93,7 +99,7 @@ func (m *Memtable) Reserve(n int) bool {
 // others.
 func (m *Memtable) Release(n int) { m.reserved.Add(-int64(n)) }
 
-// Add inserts an entry; it copies the key and the value. When it returns, every
+// Add inserts a point; it copies the key and the value. When it returns, every
 // read finds the entry. The hash is that of the user key, by a function of the
 // caller's choice that is the same for all calls and mixes all 64 bits; reads are
 // right with any function, and slow with a bad one. Add takes O(log n) steps, and
@@ -220,8 +226,11 @@ func (m *Memtable) Size() int64 {
 	return int64(used&math.MaxUint32 + used>>32)
 }
 
-// Len returns the number of entries.
+// Len returns the number of points.
 func (m *Memtable) Len() int { return int(m.count.Load()) }
 
-// Empty reports whether there are no entries.
-func (m *Memtable) Empty() bool { return m.next(head) == nilNode }
+// HasPoints reports whether there are points.
+func (m *Memtable) HasPoints() bool { return m.next(head) != nilNode }
+
+// Empty reports whether there are neither points nor range tombstones.
+func (m *Memtable) Empty() bool { return !m.HasPoints() && !m.HasTombstones() }

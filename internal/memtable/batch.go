@@ -1,0 +1,64 @@
+package memtable
+
+import (
+	"slices"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/rangedel"
+)
+
+// Measure returns what the points of a record take at the most, the argument for Reserve,
+// and which features of the store the record uses.
+func Measure(record []byte) (size int, used manifest.Features, err error) {
+	for e, err := range batchrepr.All(record) {
+		if err != nil {
+			return 0, 0, err
+		}
+		kind := e.Key.Kind()
+		used |= batchrepr.Features(kind)
+		if kind != base.KindRangeDelete {
+			size += EntrySize(len(e.Key.User), len(e.Value))
+		}
+	}
+	return size, used, nil
+}
+
+// Apply adds the entries of a record, with filterpolicy.Hash as the hash of keys. Records
+// may be applied concurrently, but only one at a time of those with range tombstones.
+func (m *Memtable) Apply(record []byte) error {
+	r, err := batchrepr.NewReader(record)
+	if err != nil {
+		return err
+	}
+	return m.ApplyEntries(r)
+}
+
+// ApplyEntries adds the entries that are left in r, on the terms of Apply.
+func (m *Memtable) ApplyEntries(r batchrepr.Reader) error {
+	var tombs []rangedel.Tombstone
+	for {
+		e, ok, err := r.Next()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			m.addTombstones(tombs)
+			return nil
+		}
+		if e.Key.Kind() != base.KindRangeDelete {
+			if err := m.Add(e.Key, filterpolicy.Hash(e.Key.User), e.Value); err != nil {
+				return err
+			}
+			continue
+		}
+		k := e.Key.Clone()
+		end, err := rangedel.DecodeEnd(slices.Clone(e.Value))
+		if err != nil {
+			return err
+		}
+		tombs = append(tombs, rangedel.Tombstone{Start: k.User, End: end, Seq: k.SeqNum()})
+	}
+}

@@ -1,0 +1,97 @@
+package memtable
+
+import (
+	"encoding/binary"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/rangedel"
+)
+
+func kindsRecord(seq base.SeqNum) []byte {
+	w := &batchrepr.Writer{}
+	w.Add(base.KindSet, []byte("key"), []byte("value"))
+	w.Add(base.KindSet, nil, nil)
+	w.Add(base.KindDelete, []byte("gone"), nil)
+	w.Add(base.KindRangeDelete, []byte("a"), rangedel.AppendEnd(nil, []byte("f")))
+	w.Add(base.KindRangeDelete, nil, rangedel.AppendEnd(nil, nil))
+	w.Add(base.KindSet, []byte{0xff, 0}, make([]byte, 130))
+	w.Add(base.KindMerge, []byte("counter"), []byte("12345678"))
+	w.Add(base.KindSetTTL, []byte("session"), base.AppendExpiry(nil, 7), []byte("value")...)
+	return w.Seal(seq)
+}
+
+func TestApplyAddsEveryKind(t *testing.T) {
+	record := kindsRecord(5)
+	size, used, err := Measure(record)
+	require.NoError(t, err)
+	require.Equal(t, manifest.FeatureMerge|manifest.FeatureTTL, used)
+	m := New(size + 1<<10)
+	require.True(t, m.Empty())
+	require.True(t, m.Reserve(size))
+	require.NoError(t, m.Apply(record))
+	m.Release(size)
+	require.Equal(t, 6, m.Len())
+	require.True(t, m.HasPoints())
+	require.True(t, m.HasTombstones())
+	value, trailer, ok := m.Get([]byte("key"), filterpolicy.Hash([]byte("key")), base.MaxSeqNum)
+	require.True(t, ok)
+	require.Equal(t, "value", string(value))
+	require.Equal(t, base.MakeTrailer(5, base.KindSet), trailer)
+	require.Equal(t, base.SeqNum(9), m.Tombstones().Cover([]byte("b"), base.MaxSeqNum))
+	require.Zero(t, m.Tombstones().Cover([]byte("b"), 8), "of one batch only the newest counts")
+}
+
+func TestCrowdedWithRangeTombstones(t *testing.T) {
+	m := New(1 << 10)
+	add := func(n int) {
+		w := &batchrepr.Writer{}
+		w.Add(base.KindRangeDelete, nil, rangedel.AppendEnd(nil, binary.BigEndian.AppendUint32(nil, uint32(n))))
+		require.True(t, m.Reserve(0))
+		require.NoError(t, m.Apply(w.Seal(base.SeqNum(n))))
+	}
+	for n := range maxTombstones {
+		require.False(t, m.Crowded())
+		add(n + 1)
+	}
+	require.False(t, m.HasPoints())
+	require.False(t, m.Empty())
+	require.True(t, m.Crowded())
+	require.True(t, m.Doubled())
+	m.KeepNewest()
+	require.False(t, m.Crowded())
+	require.False(t, m.Doubled())
+	require.Len(t, m.Tombstones().Fragments(), 1, "the last covers all others")
+}
+
+// FuzzApply applies any record that can be read.
+func FuzzApply(f *testing.F) {
+	record := kindsRecord(77)
+	f.Add(slices.Clone(record))
+	f.Add(slices.Clone(record[:20]))
+	f.Fuzz(func(t *testing.T, record []byte) {
+		size, _, err := Measure(record)
+		if err != nil {
+			require.Error(t, New(1<<16).Apply(record))
+			return
+		}
+		tombs := true
+		for e, err := range batchrepr.All(record) {
+			require.NoError(t, err)
+			if e.Key.Kind() == base.KindRangeDelete {
+				_, err := rangedel.DecodeEnd(e.Value)
+				tombs = tombs && err == nil
+			}
+		}
+		m := New(size + 4<<10)
+		require.True(t, m.Reserve(size))
+		err = m.Apply(record)
+		require.Equal(t, tombs, err == nil, "%v", err)
+	})
+}
