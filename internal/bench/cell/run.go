@@ -13,7 +13,6 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/environ"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/measure"
-	"github.com/siftkv/siftkv/internal/bench/values"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
@@ -50,7 +49,7 @@ type run struct {
 	lab      *Lab
 	settings Settings
 	variant  *engine.Variant
-	values   values.Values
+	values   keys.Values
 	source   keys.Source
 
 	store   engine.Store                    // nil while it is not open

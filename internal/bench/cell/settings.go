@@ -11,7 +11,6 @@ import (
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
-	"github.com/siftkv/siftkv/internal/bench/values"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -131,7 +130,7 @@ func (s *Settings) Check() error {
 		{"index", cmp.Or(s.Index, minIndex), minIndex, maxIndex},
 		{"key-size", s.KeySize, keys.MinKeySize, keys.MaxKeySize},
 		{"fill", s.Fill, 0, maxFill},
-		{"value-size", s.ValueSize, values.MinSize, values.MaxSize},
+		{"value-size", s.ValueSize, keys.MinValueSize, keys.MaxValueSize},
 	} {
 		if b.value < b.lo || b.value > b.hi {
 			return bench.Usagef("%s %d: want %d to %d", b.name, b.value, b.lo, b.hi)
@@ -188,7 +187,7 @@ func (s *Settings) variant() (*engine.Variant, error) {
 }
 
 // values returns the values of the cell's keys.
-func (s *Settings) values() (values.Values, error) { return values.New(int(s.ValueSize), s.DataSeed) }
+func (s *Settings) values() (keys.Values, error) { return keys.NewValues(int(s.ValueSize), s.DataSeed) }
 
 // request returns the keys of the cell.
 func (s *Settings) request() keys.Request {

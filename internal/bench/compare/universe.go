@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"github.com/siftkv/siftkv/internal/bench/keys"
-	"github.com/siftkv/siftkv/internal/bench/values"
 )
 
 // A universe is every key there is, what is to be found under it, and the orders in
@@ -17,8 +16,8 @@ type universe struct {
 	source  *keys.Generated
 	n       int
 	keySize int
-	loaded  values.Values
-	updated values.Values // what an update writes
+	loaded  keys.Values
+	updated keys.Values // what an update writes
 	seed    uint64
 }
 
@@ -28,10 +27,10 @@ func newUniverse(s *startTask) (*universe, error) {
 		return nil, err
 	}
 	u := &universe{source: source, n: s.Keys, keySize: s.KeySize, seed: s.Seed}
-	if u.loaded, err = values.New(s.ValueSize, s.Seed); err != nil {
+	if u.loaded, err = keys.NewValues(s.ValueSize, s.Seed); err != nil {
 		return nil, err
 	}
-	u.updated, err = values.New(s.ValueSize, s.Seed+1)
+	u.updated, err = keys.NewValues(s.ValueSize, s.Seed+1)
 	return u, err
 }
 

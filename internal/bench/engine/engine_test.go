@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/internal/bench/values"
+	"github.com/siftkv/siftkv/internal/bench/keys"
 )
 
 var settings = Settings{
@@ -23,7 +23,7 @@ var settings = Settings{
 func key(i int) []byte { return fmt.Appendf(nil, "key-%06d", i) }
 
 // fill writes the even keys below 2n in a scattered order and settles the store.
-func fill(t *testing.T, s Store, v values.Values, n int) {
+func fill(t *testing.T, s Store, v keys.Values, n int) {
 	t.Helper()
 	for i := range n {
 		k := key(2 * (i * 7919 % n))
@@ -42,7 +42,7 @@ type grownStore interface {
 
 // fillLevels is fill, and then writes some of the keys again, 40 at a time, with a rest
 // after each.
-func fillLevels(t *testing.T, s grownStore, v values.Values, n int) {
+func fillLevels(t *testing.T, s grownStore, v keys.Values, n int) {
 	t.Helper()
 	fill(t, s, v, n)
 	for i := range 22 {
@@ -55,7 +55,7 @@ func fillLevels(t *testing.T, s grownStore, v values.Values, n int) {
 }
 
 // ask looks up n existing or absent keys and returns what was counted.
-func ask(t *testing.T, s Store, v values.Values, access Access, kind Kind, n int) Counters {
+func ask(t *testing.T, s Store, v keys.Values, access Access, kind Kind, n int) Counters {
 	t.Helper()
 	r, err := s.NewReader(access, kind)
 	require.NoError(t, err)
@@ -85,9 +85,9 @@ func ask(t *testing.T, s Store, v values.Values, access Access, kind Kind, n int
 	return after.Minus(before)
 }
 
-func newValues(t *testing.T) values.Values {
+func newValues(t *testing.T) keys.Values {
 	t.Helper()
-	v, err := values.New(100, 1)
+	v, err := keys.NewValues(100, 1)
 	require.NoError(t, err)
 	return v
 }

@@ -3,16 +3,16 @@ package engine
 import (
 	"context"
 
-	"github.com/siftkv/siftkv/internal/bench/values"
+	"github.com/siftkv/siftkv/internal/bench/keys"
 )
 
 // Null is an engine that stores nothing and computes its answers: what its
 // lookups take is what the harness costs (walking the stream, the call, making
 // and checking a value), and bounds that cost from above in every other row.
-type Null struct{ values values.Values }
+type Null struct{ values keys.Values }
 
 // NewNull returns an engine that answers with v.
-func NewNull(v values.Values) *Null { return &Null{v} }
+func NewNull(v keys.Values) *Null { return &Null{v} }
 
 // Put does nothing.
 func (n *Null) Put(_, _ []byte) error { return nil }
@@ -32,7 +32,7 @@ func (n *Null) NewReader(_ Access, kind Kind) (Reader, error) {
 func (n *Null) Close() error { return nil }
 
 type nullReader struct {
-	values values.Values
+	values keys.Values
 	found  bool
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/filterpolicy/pebblefilter"
 	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/oracle"
-	"github.com/siftkv/siftkv/internal/bench/values"
 )
 
 // ErrUnsupported marks settings that are right each by itself, but that an engine does
@@ -76,7 +76,7 @@ func (v *Variant) Expected(keysPerFile int) (bitsPerKey, rate float64, ok bool) 
 
 // NewVariant returns an engine with a filter: none, oracle, a spec of this project's
 // filters, or own:BITS for the engine's own. The values are what null answers with.
-func NewVariant(engine, filter string, v values.Values) (*Variant, error) {
+func NewVariant(engine, filter string, v keys.Values) (*Variant, error) {
 	if err := CheckName("engine", engine, Variants()); err != nil {
 		return nil, err
 	}

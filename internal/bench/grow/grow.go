@@ -8,7 +8,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
-	"github.com/siftkv/siftkv/internal/bench/values"
 )
 
 // A tree of several levels needs little data if its files and levels are small. The
@@ -55,7 +54,7 @@ type Store interface {
 // key order, and begins again after the last.
 type writer struct {
 	source keys.Source
-	values values.Values
+	values keys.Values
 	db     engine.Store
 	keys   int // distinct keys
 	next   int // the key to write next
@@ -84,7 +83,7 @@ func (w *writer) Write(ctx context.Context, keys int) error {
 
 // Fill writes the first n keys of a source once, without a rest, and tells done of them
 // as it goes on.
-func Fill(ctx context.Context, source keys.Source, v values.Values, db engine.Store, n int, done func(keys int)) error {
+func Fill(ctx context.Context, source keys.Source, v keys.Values, db engine.Store, n int, done func(keys int)) error {
 	w := &writer{source: source, values: v, db: db, keys: n}
 	for w.next < w.keys {
 		step := min(writerStep, w.keys-w.next)
@@ -104,7 +103,7 @@ type Grower struct {
 }
 
 // New returns a grower that writes the first n keys of a source, again and again.
-func New(source keys.Source, v values.Values, db Store, n int) *Grower {
+func New(source keys.Source, v keys.Values, db Store, n int) *Grower {
 	return &Grower{writer: writer{source: source, values: v, db: db, keys: n}, db: db}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
-	"github.com/siftkv/siftkv/internal/bench/values"
 )
 
 // noted is a store that notes what is written.
@@ -27,7 +26,7 @@ func TestFillWritesEveryKeyOnceInLoadOrder(t *testing.T) {
 	const n = 2*writerStep + 5
 	source, err := keys.NewGenerated(n, 16, 1)
 	require.NoError(t, err)
-	v, err := values.New(30, 1)
+	v, err := keys.NewValues(30, 1)
 	require.NoError(t, err)
 	db, told := &noted{}, 0
 	require.NoError(t, Fill(t.Context(), source, v, db, n, func(keys int) { told += keys }))

@@ -1,5 +1,5 @@
 // Package keys provides the keys of an experiment: those a store is loaded
-// with (present) and those it is asked for in vain (absent).
+// with (present), those it is asked for in vain (absent), and the value of each.
 //
 // An absent key that lies outside the bounds of every file costs any engine
 // next to nothing, and would say nothing about filters. So absent keys come

@@ -12,14 +12,13 @@ import (
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
-	"github.com/siftkv/siftkv/internal/bench/values"
 )
 
-func fixture(t *testing.T) (keys.Source, values.Values) {
+func fixture(t *testing.T) (keys.Source, keys.Values) {
 	t.Helper()
 	src, err := keys.NewGenerated(3000, 16, 1)
 	require.NoError(t, err)
-	v, err := values.New(100, 1)
+	v, err := keys.NewValues(100, 1)
 	require.NoError(t, err)
 	return src, v
 }
@@ -201,7 +200,7 @@ func TestTimerCostIsPlausible(t *testing.T) {
 
 func BenchmarkThroughputNull(b *testing.B) {
 	src, _ := keys.NewGenerated(100_000, 16, 1)
-	v, _ := values.New(100, 1)
+	v, _ := keys.NewValues(100, 1)
 	for _, kind := range engine.Kinds {
 		b.Run(string(kind), func(b *testing.B) {
 			s := NewStream(src, v, kind, 1, 0, 50_000)

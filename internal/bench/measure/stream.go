@@ -5,7 +5,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
-	"github.com/siftkv/siftkv/internal/bench/values"
 )
 
 // A Stream is a sequence of lookups with their right answers, laid out so that
@@ -13,16 +12,16 @@ import (
 // engine is asked exactly the same.
 type Stream struct {
 	kind   engine.Kind
-	values values.Values
+	values keys.Values
 	keys   []byte
 	ends   []uint64 // key i is keys[ends[i]:ends[i+1]]; ends[0] is 0
-	words  []uint64 // values.Word of each key; empty if the keys are absent
+	words  []uint64 // keys.Word of each key; empty if the keys are absent
 }
 
 // NewStream draws n lookups of one kind: positions from, from+1, ... of the
 // seed's random order of all keys of that kind, beginning again at its end. Two
 // streams of one seed that do not overlap and do not wrap share no key.
-func NewStream(src keys.Source, v values.Values, kind engine.Kind, seed uint64, from, n int) *Stream {
+func NewStream(src keys.Source, v keys.Values, kind engine.Kind, seed uint64, from, n int) *Stream {
 	order := keys.NewPermutation(Domain(src, kind), seed)
 	return newStream(src, v, kind, n, func(i int) int { return order.At((from + i) % order.Len()) })
 }
@@ -30,7 +29,7 @@ func NewStream(src keys.Source, v values.Values, kind engine.Kind, seed uint64, 
 // NewSkewedStream draws n lookups of one kind by a Zipf distribution over all keys of
 // that kind. Which keys are asked for often depends on the seed, and the draws on the
 // seed and the pass.
-func NewSkewedStream(src keys.Source, v values.Values, kind engine.Kind, z *keys.Zipf, seed, pass uint64,
+func NewSkewedStream(src keys.Source, v keys.Values, kind engine.Kind, z *keys.Zipf, seed, pass uint64,
 	n int) *Stream {
 	order := keys.NewPermutation(Domain(src, kind), seed)
 	random := keys.NewRandom(seed, pass)
@@ -39,7 +38,7 @@ func NewSkewedStream(src keys.Source, v values.Values, kind engine.Kind, z *keys
 
 // NewReplayStream takes lookups of one kind from a trace, in order: of the first n those
 // of one of several workers, who take turns.
-func NewReplayStream(src *keys.Trace, v values.Values, kind engine.Kind, n, worker, workers int) *Stream {
+func NewReplayStream(src *keys.Trace, v keys.Values, kind engine.Kind, n, worker, workers int) *Stream {
 	asked := Turns(src.Asked(kind == engine.Existing)[:n], worker, workers)
 	return newStream(src, v, kind, len(asked), func(i int) int { return int(asked[i]) })
 }
@@ -62,7 +61,7 @@ func Domain(src keys.Source, kind engine.Kind) int {
 }
 
 // newStream lays out n lookups of the keys that at numbers.
-func newStream(src keys.Source, v values.Values, kind engine.Kind, n int, at func(i int) int) *Stream {
+func newStream(src keys.Source, v keys.Values, kind engine.Kind, n int, at func(i int) int) *Stream {
 	s := &Stream{kind: kind, values: v, ends: make([]uint64, 1, n+1)}
 	appendKey := src.AppendAbsent
 	if kind == engine.Existing {

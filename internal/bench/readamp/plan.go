@@ -12,7 +12,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/pebblefilter"
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/values"
+	"github.com/siftkv/siftkv/internal/bench/keys"
 )
 
 // pebbleBloomBits is the size Pebble's documentation recommends for its filter.
@@ -43,7 +43,7 @@ type rowPlan struct {
 
 // plan lists the stores of a run: null first, then in the order of Engines.
 // Rows that differ in access only share a store, so that they read the same files.
-func plan(c *Config, v values.Values) ([]storePlan, error) {
+func plan(c *Config, v keys.Values) ([]storePlan, error) {
 	stores := []storePlan{{
 		name: Null, engine: Null,
 		open: func(string) (engine.Store, error) { return engine.NewNull(v), nil },
@@ -136,7 +136,7 @@ func planPebble(c *Config) ([]storePlan, error) {
 }
 
 // planRocksDB makes a store per chosen filter of RocksDB.
-func planRocksDB(c *Config, v values.Values) ([]storePlan, error) {
+func planRocksDB(c *Config, v keys.Values) ([]storePlan, error) {
 	var stores []storePlan
 	for _, s := range []struct{ engine, filter string }{{RocksDBPlain, "none"}, {RocksDBBloom, "bloom:10"},
 		{RocksDBRibbon, "ribbon:10"}} {

@@ -19,7 +19,6 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/measure"
-	"github.com/siftkv/siftkv/internal/bench/values"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
@@ -291,7 +290,7 @@ func TestSplitSpecsKeepsCommas(t *testing.T) {
 }
 
 func TestEnginesChooseRows(t *testing.T) {
-	v, err := values.New(100, 1)
+	v, err := keys.NewValues(100, 1)
 	require.NoError(t, err)
 	for _, tc := range []struct {
 		engines []string

@@ -16,14 +16,13 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/environ"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/measure"
-	"github.com/siftkv/siftkv/internal/bench/values"
 )
 
 // An experiment is a run under way. It is used by one goroutine.
 type experiment struct {
 	config *Config
 	source keys.Source
-	values values.Values
+	values keys.Values
 	dir    string
 	stores []*builtStore
 	rows   []*openRow
@@ -75,7 +74,7 @@ func (x *experiment) prepare() ([]storePlan, error) {
 		return nil, bench.Usagef("--dir %s: not a directory; create it or choose another", c.Dir)
 	}
 	var err error
-	if x.values, err = values.New(c.ValueSize, c.Seed); err != nil {
+	if x.values, err = keys.NewValues(c.ValueSize, c.Seed); err != nil {
 		return nil, err
 	}
 	plans, err := plan(c, x.values)

@@ -18,7 +18,6 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/measure"
 	"github.com/siftkv/siftkv/internal/bench/timeline"
-	"github.com/siftkv/siftkv/internal/bench/values"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
@@ -149,7 +148,7 @@ func Run(ctx context.Context, c *Config) (r *Result, err error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	v, err := values.New(c.ValueSize, c.Seed)
+	v, err := keys.NewValues(c.ValueSize, c.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +195,7 @@ func (c *Config) inserts() int {
 type run struct {
 	c        *Config
 	source   *keys.Generated
-	values   values.Values
+	values   keys.Values
 	engine   string
 	store    engine.Live
 	frontier *frontier

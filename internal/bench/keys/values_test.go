@@ -1,4 +1,4 @@
-package values
+package keys
 
 import (
 	"bytes"
@@ -12,9 +12,9 @@ import (
 )
 
 func TestValueIsAFunctionOfKeyAndSeed(t *testing.T) {
-	a, err := New(100, 1)
+	a, err := NewValues(100, 1)
 	require.NoError(t, err)
-	b, err := New(100, 2)
+	b, err := NewValues(100, 2)
 	require.NoError(t, err)
 	key := []byte("key")
 	value := a.Append([]byte("prefix"), key)
@@ -31,7 +31,7 @@ func TestValueIsAFunctionOfKeyAndSeed(t *testing.T) {
 
 func TestCheckSeesEveryByte(t *testing.T) {
 	for _, size := range []int{16, 17, 24, 99, 100, 101} {
-		v, err := New(size, 7)
+		v, err := NewValues(size, 7)
 		require.NoError(t, err)
 		value := v.Append(nil, []byte("k"))
 		require.Len(t, value, size)
@@ -47,7 +47,7 @@ func TestCheckSeesEveryByte(t *testing.T) {
 }
 
 func TestValuesAreHalfCompressible(t *testing.T) {
-	v, err := New(100, 3)
+	v, err := NewValues(100, 3)
 	require.NoError(t, err)
 	var packed bytes.Buffer
 	w, err := flate.NewWriter(&packed, flate.BestSpeed)
@@ -62,14 +62,14 @@ func TestValuesAreHalfCompressible(t *testing.T) {
 }
 
 func TestSizeHasBounds(t *testing.T) {
-	for _, size := range []int{-1, 0, 15, MaxSize + 1} {
-		_, err := New(size, 1)
+	for _, size := range []int{-1, 0, 15, MaxValueSize + 1} {
+		_, err := NewValues(size, 1)
 		require.ErrorIs(t, err, bench.ErrUsage)
 	}
 }
 
 func BenchmarkAppend(b *testing.B) {
-	v, _ := New(100, 1)
+	v, _ := NewValues(100, 1)
 	key, dst := []byte("0123456789abcdef"), make([]byte, 0, 128)
 	for b.Loop() {
 		dst = v.Append(dst[:0], key)
@@ -77,7 +77,7 @@ func BenchmarkAppend(b *testing.B) {
 }
 
 func BenchmarkHasWord(b *testing.B) {
-	v, _ := New(100, 1)
+	v, _ := NewValues(100, 1)
 	key := []byte("0123456789abcdef")
 	value, word := v.Append(nil, key), v.Word(key)
 	for b.Loop() {

@@ -1,11 +1,4 @@
-// Package values makes the value of a key from the key alone, so that any
-// answer of any engine can be checked without keeping what was written.
-//
-// A value starts with eight bytes that depend on every byte of the key and on
-// the seed; half of it is pseudo-random and the other half repeats the first,
-// so that a compressor reaches about one half (the shape that db_bench of
-// LevelDB and RocksDB uses by default).
-package values
+package keys
 
 import (
 	"bytes"
@@ -14,27 +7,31 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/keys"
 )
 
-// Limits of a value, in bytes: MinSize so that every value carries its word.
+// Limits of a value, in bytes: MinValueSize so that every value carries its word.
 const (
-	MinSize = 16
-	MaxSize = 1 << 20
+	MinValueSize = 16
+	MaxValueSize = 1 << 20
 )
 
-// Values is a function from keys to values of one size. It is immutable.
+// Values makes the value of a key from the key alone, so that any answer of any engine can
+// be checked without keeping what was written. It is immutable.
+//
+// A value starts with eight bytes that depend on every byte of the key and on the seed;
+// half of it is pseudo-random and the other half repeats the first, so that a compressor
+// reaches about one half (as db_bench of LevelDB and RocksDB has it by default).
 type Values struct {
 	size int
 	seed uint64
 }
 
-// New returns the values of size bytes that belong to seed.
-func New(size int, seed uint64) (Values, error) {
-	if size < MinSize || size > MaxSize {
-		return Values{}, bench.Usagef("values of %d bytes: want %d to %d", size, MinSize, MaxSize)
+// NewValues returns the values of size bytes that belong to seed.
+func NewValues(size int, seed uint64) (Values, error) {
+	if size < MinValueSize || size > MaxValueSize {
+		return Values{}, bench.Usagef("values of %d bytes: want %d to %d", size, MinValueSize, MaxValueSize)
 	}
-	return Values{size: size, seed: keys.Mix(seed ^ 0x76616c75)}, nil
+	return Values{size: size, seed: Mix(seed ^ 0x76616c75)}, nil
 }
 
 // Size returns the bytes of every value.
@@ -42,7 +39,7 @@ func (v Values) Size() int { return v.size }
 
 // Word returns the first eight bytes of the key's value as a little-endian
 // word. It tells values of different keys apart but for one chance in 2^64.
-func (v Values) Word(key []byte) uint64 { return keys.Mix(xxhash.Sum64(key) ^ v.seed) }
+func (v Values) Word(key []byte) uint64 { return Mix(xxhash.Sum64(key) ^ v.seed) }
 
 // Append appends the value of key to dst.
 func (v Values) Append(dst, key []byte) []byte {
@@ -51,7 +48,7 @@ func (v Values) Append(dst, key []byte) []byte {
 	word := v.Word(key)
 	for left := half; left > 0; left -= 8 {
 		dst = binary.LittleEndian.AppendUint64(dst, word)
-		word = keys.Mix(word)
+		word = Mix(word)
 	}
 	dst = dst[:start+half]
 	return append(dst, dst[start:start+v.size-half]...)
