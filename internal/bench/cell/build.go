@@ -9,9 +9,8 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/grow"
 	"github.com/siftkv/siftkv/internal/bench/keys"
-	"github.com/siftkv/siftkv/internal/bench/timeline"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
 // A built store is a directory with the files of some settings.
@@ -30,7 +29,7 @@ const youngShare = 0.01
 func (s *Settings) tree(source keys.Source, v *engine.Variant) (engine.Tree, error) {
 	var t engine.Tree
 	if s.Shape == Grown {
-		t = grow.Sizes(source.Present(), source.Describe().MeanLen, int(s.ValueSize))
+		t = measure.GrownTree(source.Present(), source.Describe().MeanLen, int(s.ValueSize))
 	}
 	t.Compaction = s.Compaction
 	var err error
@@ -58,7 +57,7 @@ func (x *run) build(ctx context.Context) (b *built, err error) {
 	if b.about.Tree, err = x.settings.tree(x.source, x.variant); err != nil {
 		return nil, err
 	}
-	line := timeline.Start()
+	line := measure.StartTimeline()
 	store, err := x.open(b, line.Background)
 	if err != nil {
 		return nil, err
@@ -89,7 +88,7 @@ type loader struct {
 	b      *built
 	opened engine.Store
 	store  engine.Store // the same, watched
-	line   *timeline.Recorder
+	line   *measure.Recorder
 }
 
 // load writes every key, gives the tree its shape, and notes what that took.
@@ -126,13 +125,13 @@ func (l *loader) load(ctx context.Context) error {
 }
 
 // grower returns what writes the store's keys.
-func (l *loader) grower() (*grow.Grower, error) {
-	store, ok := l.store.(grow.Store)
+func (l *loader) grower() (*measure.Grower, error) {
+	store, ok := l.store.(measure.RestingStore)
 	if !ok {
 		return nil, engine.Unsupported("shape %s: %s cannot wait for its compactions", l.x.settings.Shape,
 			l.x.settings.Engine)
 	}
-	return grow.New(l.x.source, l.x.values, store, l.x.source.Present()), nil
+	return measure.NewGrower(l.x.source, l.x.values, store, l.x.source.Present()), nil
 }
 
 // grow loads the keys little by little, as a store in use gets them, and rewrites some
@@ -144,7 +143,7 @@ func (l *loader) grow(ctx context.Context) error {
 	}
 	n := l.x.source.Present()
 	phase := l.x.phase("grow", n, "keys")
-	if err := g.Load(ctx, n/grow.LoadFlushes, phase.Add); err != nil {
+	if err := g.Load(ctx, n/measure.LoadFlushes, phase.Add); err != nil {
 		return err
 	}
 	shape, err := l.store.Shape()
@@ -184,7 +183,7 @@ func (l *loader) settle(ctx context.Context) error {
 func (l *loader) writeAll(ctx context.Context) error {
 	n := l.x.source.Present()
 	phase := l.x.phase("load", n, "keys")
-	if err := grow.Fill(ctx, l.x.source, l.x.values, l.store, n, phase.Add); err != nil {
+	if err := measure.Fill(ctx, l.x.source, l.x.values, l.store, n, phase.Add); err != nil {
 		return err
 	}
 	phase.Done()

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/lookup"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
 // finish derives from the counters what reports want to know.
@@ -14,13 +14,13 @@ func (x *run) finish(r *Result) {
 	// spread, each level has bits of its own: see Levels
 	if total.Files > 0 && total.FilterBytes > 0 && r.Settings.Budget != Spread {
 		if bits, rate, ok := x.variant.Expected(int(total.Entries) / total.Files); ok {
-			r.Theory = &lookup.Theory{BitsPerKey: bits, FPR: rate}
+			r.Theory = &measure.Theory{BitsPerKey: bits, FPR: rate}
 		}
 	}
 	if len(r.Absent.Counters.Levels) > 0 {
-		r.Levels = lookup.LevelRates(r.Shape, r.Absent.Counters, x.absentDistinct, x.variant.Policy,
+		r.Levels = measure.LevelRates(r.Shape, r.Absent.Counters, x.absentDistinct, x.variant.Policy,
 			r.Settings.Budget == Spread)
-		predicted, measured := lookup.SumRates(r.Levels)
+		predicted, measured := measure.SumRates(r.Levels)
 		r.Predicted, r.Sum = predicted, &measured
 	}
 	r.Metrics = metrics(r)
@@ -44,21 +44,21 @@ func (x *run) finish(r *Result) {
 }
 
 // checkIdentities evaluates every rule on every repetition.
-func checkIdentities(r *Result, null bool) lookup.Identities {
-	c := &lookup.Checker{}
+func checkIdentities(r *Result, null bool) measure.Identities {
+	c := &measure.Checker{}
 	for _, kind := range engine.Kinds {
 		for n, rep := range r.Phase(kind).Repetitions {
 			c.Where = fmt.Sprintf("%s, %s keys, repetition %d", r.Name, kind, n+1)
 			if r.Settings.Filter == engine.OracleFilter {
-				c.Equal(lookup.RuleOracle, rep.Counters.Total.FalsePositives, 0)
+				c.Equal(measure.RuleOracle, rep.Counters.Total.FalsePositives, 0)
 			}
-			c.Loop(lookup.Loop{Kind: kind, Made: engine.Count(rep.Lookups), Settled: r.Build.Settled && !null,
+			c.Loop(measure.Loop{Kind: kind, Made: engine.Count(rep.Lookups), Settled: r.Build.Settled && !null,
 				Beyond: r.Keys.Replay != nil && r.Keys.Replay.Beyond > 0, Counters: rep.Counters})
 		}
 	}
-	c.Out.Rules = lookup.Rules()
+	c.Out.Rules = measure.Rules()
 	if r.Settings.Filter == engine.OracleFilter {
-		c.Out.Rules = append(c.Out.Rules, lookup.RuleOracle)
+		c.Out.Rules = append(c.Out.Rules, measure.RuleOracle)
 	}
 	if null {
 		return c.Out
@@ -69,9 +69,9 @@ func checkIdentities(r *Result, null bool) lookup.Identities {
 	c.Where = r.Name
 	entries, present := engine.Count(r.Shape.Total().Entries), engine.Count(r.Keys.Present)
 	if r.Build.Settled {
-		c.Equal(lookup.RuleEntries, entries, present)
+		c.Equal(measure.RuleEntries, entries, present)
 	} else {
-		c.Compare(lookup.RuleEntries, entries, ">=", present)
+		c.Compare(measure.RuleEntries, entries, ">=", present)
 	}
 	return c.Out
 }

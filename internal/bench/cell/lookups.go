@@ -9,9 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
-	"github.com/siftkv/siftkv/internal/bench/lookup"
 	"github.com/siftkv/siftkv/internal/bench/measure"
-	"github.com/siftkv/siftkv/internal/bench/pagecache"
 )
 
 // Passes of a cell. Query seeds are split by pass, and draws within it by repetition and
@@ -108,7 +106,7 @@ func (x *run) measure(ctx context.Context, r *Result) error {
 // passes are what the lookups of one kind gave.
 type passes struct {
 	kind      engine.Kind
-	reps      []lookup.Repetition
+	reps      []measure.Repetition
 	histogram *hdrhistogram.Histogram
 	service   *hdrhistogram.Histogram // of a paced replay
 	seen      map[string]int          // how often each key was asked for, of a skewed workload
@@ -121,7 +119,7 @@ func (x *run) repeat(ctx context.Context, r *Result, p *passes, rep, n, single i
 	if err := x.chill(r); err != nil {
 		return err
 	}
-	repetition, err := lookup.VisitAll(ctx, x.readers[p.kind], timed)
+	repetition, err := measure.VisitAll(ctx, x.readers[p.kind], timed)
 	if err != nil {
 		return err
 	}
@@ -152,7 +150,7 @@ func (x *run) chill(r *Result) error {
 	if err := x.close(); err != nil {
 		return err
 	}
-	state, err := pagecache.Drop(x.lab.store.dir)
+	state, err := measure.DropCaches(x.lab.store.dir)
 	if err != nil {
 		return err
 	}
@@ -201,7 +199,7 @@ func (x *run) summarise(r *Result, p *passes) error {
 		return nil
 	}
 	if r.Pace != nil {
-		service := lookup.LatencyOf(p.service)
+		service := measure.LatencyOf(p.service)
 		out.Service = &service
 	}
 	distinct := x.distinct(p.kind, p)
@@ -219,7 +217,7 @@ var spectrumPoints = []float64{
 
 // summarise fills a phase.
 func (p *passes) summarise(out *Phase, distinct float64) error {
-	out.Phase = lookup.Summarise(p.reps, p.histogram, distinct)
+	out.Phase = measure.Summarise(p.reps, p.histogram, distinct)
 	for _, at := range spectrumPoints {
 		ns := p.histogram.ValueAtPercentile(at)
 		if at == 0 {

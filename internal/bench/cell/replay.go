@@ -7,7 +7,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
-	"github.com/siftkv/siftkv/internal/bench/lookup"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
 // checkReplay holds the workload against the keys.
@@ -38,7 +38,7 @@ func (x *run) loop(kind engine.Kind) (n, single int) {
 }
 
 // skip fills the phase of a kind that a trace has no lookups of.
-func (p *Phase) skip() { p.Repetitions, p.Spectrum = []lookup.Repetition{}, []Quantile{} }
+func (p *Phase) skip() { p.Repetitions, p.Spectrum = []measure.Repetition{}, []Quantile{} }
 
 // replayNote says what was replayed.
 func replayNote(k *keys.Description, lookups int64) string {

@@ -4,9 +4,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/environ"
 	"github.com/siftkv/siftkv/internal/bench/keys"
-	"github.com/siftkv/siftkv/internal/bench/lookup"
-	"github.com/siftkv/siftkv/internal/bench/pagecache"
-	"github.com/siftkv/siftkv/internal/bench/timeline"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
 // Schema names the form of a Result in JSON. It changes when a field changes its
@@ -24,17 +22,17 @@ type Result struct {
 	Build       Build               `json:"build"`
 	Shape       engine.Shape        `json:"shape"`
 	BitsPerKey  float64             `json:"bits_per_key"`   // of filter, on disk
-	Theory      *lookup.Theory      `json:"theory"`         // null without a filter, and if nothing is known
-	Levels      []lookup.LevelRate  `json:"level_rates"`    // empty if the engine does not count by level
-	Sum         *lookup.Sum         `json:"rate_sum"`       // of the measured rates of all runs; null with Levels
+	Theory      *measure.Theory     `json:"theory"`         // null without a filter, and if nothing is known
+	Levels      []measure.LevelRate `json:"level_rates"`    // empty if the engine does not count by level
+	Sum         *measure.Sum        `json:"rate_sum"`       // of the measured rates of all runs; null with Levels
 	Predicted   float64             `json:"rate_predicted"` // sum of the predicted ones
 	Usage       engine.Usage        `json:"usage"`          // of the store that answered, after the lookups
 	Existing    Phase               `json:"existing"`
 	Absent      Phase               `json:"absent"`
 	Pace        *Pace               `json:"pace,omitempty"` // of a trace that was replayed with its intervals
 	Metrics     []Metric            `json:"metrics"`
-	Identities  lookup.Identities   `json:"identities"`
-	PageCache   pagecache.State     `json:"page_cache"`
+	Identities  measure.Identities  `json:"identities"`
+	PageCache   measure.PageCache   `json:"page_cache"`
 	TimerNs     int64               `json:"timer_ns"` // one reading of the clock, part of every percentile
 	WallSeconds float64             `json:"wall_seconds"`
 	Notes       []string            `json:"notes"`
@@ -55,15 +53,15 @@ type Build struct {
 
 	// Timeline shows the writes, and what the store did in the background meanwhile;
 	// null for null.
-	Timeline *timeline.Timeline `json:"timeline"`
+	Timeline *measure.Timeline `json:"timeline"`
 }
 
 // A Phase is what lookups of one kind did.
 type Phase struct {
-	lookup.Phase
+	measure.Phase
 	// of a paced replay: from when each lookup began, and not from when it was due
-	Service  *lookup.Latency `json:"service,omitempty"`
-	Spectrum []Quantile      `json:"spectrum"`
+	Service  *measure.Percentiles `json:"service,omitempty"`
+	Spectrum []Quantile           `json:"spectrum"`
 	// the histogram of single lookups in nanoseconds: HdrHistogram V2, compressed, base64
 	HDR string `json:"hdr"`
 }

@@ -6,9 +6,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/environ"
 	"github.com/siftkv/siftkv/internal/bench/keys"
-	"github.com/siftkv/siftkv/internal/bench/lookup"
 	"github.com/siftkv/siftkv/internal/bench/measure"
-	"github.com/siftkv/siftkv/internal/bench/timeline"
 )
 
 // Samples returns made-up results for the tests of what shows results. Their counters
@@ -69,7 +67,7 @@ func sample(eng, filter, shape string, bits, rate float64) *Result {
 		r.Usage.FilterMemory, r.Usage.IndexMemory, r.Usage.CacheMemory = engine.Count(bits*sampleKeys/8), 66_000, 4<<20
 	}
 	if bits > 0 && eng == "siftkv" {
-		r.Theory = &lookup.Theory{BitsPerKey: bits, FPR: rate}
+		r.Theory = &measure.Theory{BitsPerKey: bits, FPR: rate}
 	}
 	for i, kind := range engine.Kinds {
 		r.Phase(kind).makeUp(eng, kind, rate, bits > 0, young, int64(40+len(filter)*30+50*i))
@@ -80,10 +78,10 @@ func sample(eng, filter, shape string, bits, rate float64) *Result {
 }
 
 // madeUpTimeline is one with each kind of event.
-func madeUpTimeline(eng string) *timeline.Timeline {
-	t := &timeline.Timeline{Interval: 0.128,
+func madeUpTimeline(eng string) *measure.Timeline {
+	t := &measure.Timeline{Interval: 0.128,
 		Operations: []int64{9000, 30_000, 25_000, 0, 12_000, 20_000, 4000, 0, 0, 0, 0, 0}}
-	t.Events = []timeline.Event{
+	t.Events = []measure.Event{
 		{Kind: engine.Flush, From: 0.2, To: 0.3, Bytes: 4_000_000},
 		{Kind: engine.Stall, From: 0.38, To: 0.5},
 		{Kind: engine.Flush, From: 0.4, To: 0.5, Bytes: 4_000_000},
@@ -101,7 +99,7 @@ func (p *Phase) makeUp(eng string, kind engine.Kind, rate float64, filtered bool
 	for i := range int64(1000) {
 		_ = h.RecordValue(ns + i*i/1000) // in bounds
 	}
-	var reps []lookup.Repetition
+	var reps []measure.Repetition
 	for i := range int64(sampleReps) {
 		c := engine.Counters{Lookups: engine.Unknown, MemtableAnswers: engine.Unknown, Total: engine.UnknownTally()}
 		switch eng {
@@ -110,7 +108,7 @@ func (p *Phase) makeUp(eng string, kind engine.Kind, rate float64, filtered bool
 		case "pebble":
 			c.Total.BlocksFromCache, c.Total.BlocksFromDisk, c.Total.BytesFromDisk = 2*sampleLookups, 0, 0
 		}
-		reps = append(reps, lookup.Repetition{Lookups: sampleLookups, Nanos: (ns + 10*i) * sampleLookups, Counters: c})
+		reps = append(reps, measure.Repetition{Lookups: sampleLookups, Nanos: (ns + 10*i) * sampleLookups, Counters: c})
 	}
 	w := &passes{kind: kind, reps: reps, histogram: h}
 	_ = w.summarise(p, 1) // the histogram can be encoded

@@ -5,8 +5,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/grow"
-	"github.com/siftkv/siftkv/internal/bench/timeline"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
 // clockEvery is how many writes share a reading of the clock.
@@ -14,9 +13,9 @@ const clockEvery = 16
 
 // watch returns a store that notes on a timeline what is written to it. It can be left
 // to itself if the store can.
-func watch(s engine.Store, line *timeline.Recorder) engine.Store {
+func watch(s engine.Store, line *measure.Recorder) engine.Store {
 	w := &watched{Store: s, line: line}
-	if g, ok := s.(grow.Store); ok {
+	if g, ok := s.(measure.RestingStore); ok {
 		return watchedGrower{w, g}
 	}
 	return w
@@ -25,7 +24,7 @@ func watch(s engine.Store, line *timeline.Recorder) engine.Store {
 // A watched store has its writes counted over time.
 type watched struct {
 	engine.Store
-	line *timeline.Recorder
+	line *measure.Recorder
 	n    int // writes that the timeline does not know of
 }
 
@@ -55,7 +54,7 @@ func (w *watched) Settle(ctx context.Context) error {
 // A watchedGrower is a watched store that can be left to itself.
 type watchedGrower struct {
 	*watched
-	grower grow.Store
+	grower measure.RestingStore
 }
 
 // Rest leaves the store to itself.

@@ -1,4 +1,6 @@
-// Package measure draws lookups, times them, and checks every answer.
+// Package measure loads stores, draws lookups, times them, checks every answer, and says
+// what they cost: repetitions with their counters, percentiles, false-positive rates beside
+// theory, and the relations that counters keep among each other.
 //
 // Two loops answer two questions. Throughput reads the clock once around many
 // lookups, so its mean is free of timer cost. Latency reads the clock around

@@ -5,15 +5,15 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/lookup"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
 // fill computes levels, sums and costs from the shape and the counters of n
 // lookups of distinct absent keys. The policy is that of every file, or with a budget
 // says the family.
 func (s *BudgetStore) fill(policy filterpolicy.Policy, n int) {
-	s.Levels = lookup.LevelRates(s.Shape, s.Counters, 1, policy, s.Tree.FilterBudgetBytes > 0)
-	s.PredictedSum, s.MeasuredSum = lookup.SumRates(s.Levels)
+	s.Levels = measure.LevelRates(s.Shape, s.Counters, 1, policy, s.Tree.FilterBudgetBytes > 0)
+	s.PredictedSum, s.MeasuredSum = measure.SumRates(s.Levels)
 	total := s.Counters.Total
 	s.BlocksPerLookup = float64(total.BlocksFromCache.Plus(total.BlocksFromDisk)) / float64(n)
 }
@@ -44,10 +44,10 @@ var budgetRules = []string{ruleBudgetLevels, ruleBudgetEntries, ruleBudgetRuns, 
 
 // checkBudget checks both stores by the rules of any timed loop, and that no lookup is
 // missing from the rates.
-func checkBudget(c *lookup.Checker, b *Budget) {
+func checkBudget(c *measure.Checker, b *Budget) {
 	for _, s := range []*BudgetStore{&b.Uniform, &b.Spread} {
 		c.Where = s.Name + ", absent keys"
-		c.Loop(lookup.Loop{Kind: engine.Absent, Made: engine.Count(b.Lookups), Counters: s.Counters})
+		c.Loop(measure.Loop{Kind: engine.Absent, Made: engine.Count(b.Lookups), Counters: s.Counters})
 		probes, passed := engine.Count(0), engine.Count(0)
 		for _, l := range s.Levels {
 			if r := l.Measured; r != nil {
@@ -65,7 +65,7 @@ func checkBudget(c *lookup.Checker, b *Budget) {
 
 // checkRuns checks that the rates are of as many runs as there are, and that no lookup
 // asked more of them.
-func checkRuns(c *lookup.Checker, s *BudgetStore, lookups int) {
+func checkRuns(c *measure.Checker, s *BudgetStore, lookups int) {
 	for _, l := range s.Shape.Levels {
 		sum := engine.Shape{Levels: s.Shape.RunsOf(l)}.Total()
 		for _, pair := range [][2]int64{

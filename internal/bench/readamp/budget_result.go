@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/lookup"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
 // A Budget compares two stores of the same keys whose filters take the same
@@ -26,16 +26,16 @@ type Budget struct {
 
 // A BudgetStore is one of the two stores.
 type BudgetStore struct {
-	Name            string             `json:"name"`
-	Tree            engine.Tree        `json:"tree"`
-	LoadSeconds     float64            `json:"load_seconds"` // rewriting and compactions included
-	Shape           engine.Shape       `json:"shape"`
-	Levels          []lookup.LevelRate `json:"levels"` // non-empty ones, youngest first
-	PredictedSum    float64            `json:"predicted_sum"`
-	MeasuredSum     lookup.Sum         `json:"measured_sum"`
-	BlocksPerLookup float64            `json:"blocks_per_lookup"`
-	NsPerLookup     float64            `json:"ns_per_lookup"`
-	Counters        engine.Counters    `json:"counters"`
+	Name            string              `json:"name"`
+	Tree            engine.Tree         `json:"tree"`
+	LoadSeconds     float64             `json:"load_seconds"` // rewriting and compactions included
+	Shape           engine.Shape        `json:"shape"`
+	Levels          []measure.LevelRate `json:"levels"` // non-empty ones, youngest first
+	PredictedSum    float64             `json:"predicted_sum"`
+	MeasuredSum     measure.Sum         `json:"measured_sum"`
+	BlocksPerLookup float64             `json:"blocks_per_lookup"`
+	NsPerLookup     float64             `json:"ns_per_lookup"`
+	Counters        engine.Counters     `json:"counters"`
 }
 
 // equalMemory is how far the memory of two stores may differ to be called equal.

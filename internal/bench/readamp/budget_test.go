@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/bench/lookup"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 
 	"github.com/stretchr/testify/require"
 
@@ -151,7 +151,7 @@ func TestGainsAndEqualMemory(t *testing.T) {
 	store := func(bytes int64, sum, blocks float64) BudgetStore {
 		return BudgetStore{
 			Shape:        engine.Shape{Levels: []engine.LevelShape{{Level: 6, FilterBytes: bytes}}},
-			PredictedSum: sum, MeasuredSum: lookup.Sum{Value: 2 * sum}, BlocksPerLookup: blocks,
+			PredictedSum: sum, MeasuredSum: measure.Sum{Value: 2 * sum}, BlocksPerLookup: blocks,
 		}
 	}
 	b := &Budget{Uniform: store(1000, 0.04, 0.08), Spread: store(1019, 0.01, 0.04)}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/grow"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
 // maxBudgetKeys bounds the keys of the comparison: a tree of several levels needs
@@ -14,7 +14,7 @@ const maxBudgetKeys = 300_000
 
 // treeOf sizes the levels for n keys.
 func (x *experiment) treeOf(n int) engine.Tree {
-	t := grow.Sizes(n, x.source.Describe().MeanLen, x.config.ValueSize)
+	t := measure.GrownTree(n, x.source.Describe().MeanLen, x.config.ValueSize)
 	t.Compaction = x.config.Compaction
 	return t
 }
@@ -24,7 +24,7 @@ func (x *experiment) treeOf(n int) engine.Tree {
 // alone, since nothing is written while a compaction runs. It notes how long it
 // took and the tree's shape, and returns how many keys it wrote again.
 func (x *experiment) grow(ctx context.Context, db *engine.SiftKV, n int, s *BudgetStore) (rewritten int, err error) {
-	g := grow.New(x.source, x.values, db, n)
+	g := measure.NewGrower(x.source, x.values, db, n)
 	phase := x.config.Progress.Start("load "+s.Name, 0, "")
 	start := time.Now()
 	if err := g.Write(ctx, n); err != nil {

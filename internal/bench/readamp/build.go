@@ -8,8 +8,6 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/grow"
-	"github.com/siftkv/siftkv/internal/bench/lookup"
 	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
@@ -26,7 +24,7 @@ type openRow struct {
 	plan    rowPlan
 	store   *builtStore
 	readers map[engine.Kind]engine.Reader
-	reps    map[engine.Kind][]lookup.Repetition
+	reps    map[engine.Kind][]measure.Repetition
 	latency map[engine.Kind]*hdrhistogram.Histogram
 }
 
@@ -86,7 +84,7 @@ func (x *experiment) load(ctx context.Context, s *builtStore) error {
 	n := x.source.Present()
 	phase := x.config.Progress.Start("load "+s.plan.name, n, "keys")
 	start := time.Now()
-	if err := grow.Fill(ctx, x.source, x.values, s.store, n, phase.Add); err != nil {
+	if err := measure.Fill(ctx, x.source, x.values, s.store, n, phase.Add); err != nil {
 		return err
 	}
 	s.result.LoadSeconds = time.Since(start).Seconds()
@@ -110,7 +108,7 @@ func (x *experiment) openRow(p rowPlan, s *builtStore) error {
 	row := &openRow{
 		plan: p, store: s,
 		readers: map[engine.Kind]engine.Reader{},
-		reps:    map[engine.Kind][]lookup.Repetition{},
+		reps:    map[engine.Kind][]measure.Repetition{},
 		latency: map[engine.Kind]*hdrhistogram.Histogram{},
 	}
 	x.rows = append(x.rows, row)

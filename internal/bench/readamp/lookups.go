@@ -6,7 +6,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
-	"github.com/siftkv/siftkv/internal/bench/lookup"
 	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
@@ -81,7 +80,7 @@ func (x *experiment) repeat(ctx context.Context, rep int) error {
 // visit times one loop with its counters, then single lookups.
 func (r *openRow) visit(ctx context.Context, timed, single *measure.Stream) error {
 	kind := timed.Kind()
-	rep, err := lookup.Visit(ctx, r.readers[kind], timed)
+	rep, err := measure.Visit(ctx, r.readers[kind], timed)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package readamp
 import (
 	"slices"
 
-	"github.com/siftkv/siftkv/internal/bench/lookup"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -31,7 +31,7 @@ type storePlan struct {
 	filter string
 	open   func(dir string) (engine.Store, error)
 	// theory predicts the filter from the keys of a file; nil without a filter.
-	theory func(keysPerFile int) *lookup.Theory
+	theory func(keysPerFile int) *measure.Theory
 	rows   []rowPlan
 }
 
@@ -104,8 +104,8 @@ func planPebble(c *Config) ([]storePlan, error) {
 	open := func(policy pebble.FilterPolicy) func(string) (engine.Store, error) {
 		return func(dir string) (engine.Store, error) { return engine.OpenPebble(dir, c.Store, policy) }
 	}
-	ownTheory := func(int) *lookup.Theory {
-		return &lookup.Theory{BitsPerKey: pebbleBloomBits, FPR: engine.PebbleBloomFPR}
+	ownTheory := func(int) *measure.Theory {
+		return &measure.Theory{BitsPerKey: pebbleBloomBits, FPR: engine.PebbleBloomFPR}
 	}
 	candidates := []storePlan{
 		{name: "pebble none", filter: "none", open: open(nil)},
@@ -153,12 +153,12 @@ func planRocksDB(c *Config, v keys.Values) ([]storePlan, error) {
 			open: func(dir string) (engine.Store, error) { return variant.Open(dir, c.Store, engine.Tree{}) },
 			rows: []rowPlan{{name, engine.Get}},
 		}
-		p.theory = func(keysPerFile int) *lookup.Theory {
+		p.theory = func(keysPerFile int) *measure.Theory {
 			bits, rate, ok := variant.Expected(keysPerFile)
 			if !ok {
 				return nil
 			}
-			return &lookup.Theory{BitsPerKey: bits, FPR: rate}
+			return &measure.Theory{BitsPerKey: bits, FPR: rate}
 		}
 		stores = append(stores, p)
 	}
@@ -166,12 +166,12 @@ func planRocksDB(c *Config, v keys.Values) ([]storePlan, error) {
 }
 
 // expected predicts a filter of this project; nil for the policy that makes none.
-func expected(p filterpolicy.Policy) func(int) *lookup.Theory {
+func expected(p filterpolicy.Policy) func(int) *measure.Theory {
 	if p.Name() == "none" {
 		return nil
 	}
-	return func(keysPerFile int) *lookup.Theory { // of the oracle, zeros
+	return func(keysPerFile int) *measure.Theory { // of the oracle, zeros
 		e := filterpolicy.Expected(p, keysPerFile)
-		return &lookup.Theory{BitsPerKey: e.BitsPerKey, FPR: e.FPR}
+		return &measure.Theory{BitsPerKey: e.BitsPerKey, FPR: e.FPR}
 	}
 }

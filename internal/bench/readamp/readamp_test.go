@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/bench/lookup"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/bench"
@@ -172,7 +170,7 @@ func TestIdentitiesAreCheckedByLevel(t *testing.T) {
 		OutOfIndex: 1, BlocksFromCache: 2}
 	result := func(c engine.Counters) *Result {
 		r := &Result{Stores: []StoreResult{{Name: "s", Settled: true}}, Rows: []Row{{Name: "row", Store: "s"}}}
-		r.Rows[0].Absent.Repetitions = []lookup.Repetition{{Lookups: 10, Counters: c}}
+		r.Rows[0].Absent.Repetitions = []measure.Repetition{{Lookups: 10, Counters: c}}
 		return r
 	}
 	counters := func(level engine.Tally) engine.Counters {
@@ -194,7 +192,7 @@ func TestIdentitiesAreCheckedByLevel(t *testing.T) {
 		got := checkIdentities(result(counters(level)))
 		require.NotEmpty(t, got.Failures, broken.want)
 		found := slices.ContainsFunc(got.Failures,
-			func(f lookup.Failure) bool { return strings.HasPrefix(f.Rule, broken.want) })
+			func(f measure.Failure) bool { return strings.HasPrefix(f.Rule, broken.want) })
 		require.True(t, found, "%s: %v", broken.want, got.Failures)
 		require.Contains(t, got.Failures[0].Where, "row, absent keys, repetition 1")
 	}
@@ -207,7 +205,7 @@ func TestIdentitiesAreCheckedByLevel(t *testing.T) {
 		Total: engine.Tally{FilesConsidered: 10, FilterChecks: 10, Negatives: 1, TruePositives: 9, IndexLookups: 9,
 			BlocksFromDisk: 9, Answered: 10}}
 	r := result(engine.Counters{Lookups: 10, Total: good})
-	r.Rows[0].Existing.Repetitions = []lookup.Repetition{{Lookups: 10, Counters: lost}}
+	r.Rows[0].Existing.Repetitions = []measure.Repetition{{Lookups: 10, Counters: lost}}
 	require.ErrorContains(t, new(checkIdentities(r)).Err(), "false negatives = 0")
 
 	miscounted := engine.Counters{Lookups: 11, MemtableAnswers: 1, Total: good}
@@ -319,14 +317,14 @@ func TestEnginesChooseRows(t *testing.T) {
 
 func TestSummaryTakesMediansAndSums(t *testing.T) {
 	tally := engine.Tally{Negatives: 990, FalsePositives: 10}
-	rep := func(nanos int64) lookup.Repetition {
-		return lookup.Repetition{Lookups: 1000, Nanos: nanos, Counters: engine.Counters{Lookups: 1000, Total: tally}}
+	rep := func(nanos int64) measure.Repetition {
+		return measure.Repetition{Lookups: 1000, Nanos: nanos, Counters: engine.Counters{Lookups: 1000, Total: tally}}
 	}
 	h := measure.NewHistogram()
 	for i := range 1000 {
 		require.NoError(t, h.RecordValue(int64(i+1)))
 	}
-	p := lookup.Summarise([]lookup.Repetition{rep(3e6), rep(1e6), rep(9e6)}, h, 0.5)
+	p := measure.Summarise([]measure.Repetition{rep(3e6), rep(1e6), rep(9e6)}, h, 0.5)
 	require.InDelta(t, 3000, p.NsPerLookup, 1e-9)
 	require.Equal(t, 3000, p.Lookups)
 	require.Equal(t, engine.Count(3000), p.Counters.Lookups)
@@ -345,7 +343,7 @@ func TestComparisonsAreAgainstPebbleBloom(t *testing.T) {
 	row := func(engineName, filter string, nanos ...int64) Row {
 		r := Row{Name: engineName + " " + filter, Engine: engineName, Filter: filter, Access: engine.Get}
 		for _, n := range nanos {
-			r.Absent.Repetitions = append(r.Absent.Repetitions, lookup.Repetition{Lookups: 1, Nanos: n})
+			r.Absent.Repetitions = append(r.Absent.Repetitions, measure.Repetition{Lookups: 1, Nanos: n})
 		}
 		r.Absent.NsPerLookup = float64(nanos[0])
 		r.Existing = r.Absent

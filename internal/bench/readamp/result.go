@@ -4,7 +4,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/environ"
 	"github.com/siftkv/siftkv/internal/bench/keys"
-	"github.com/siftkv/siftkv/internal/bench/lookup"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
 // Schema names the form of a Result in JSON. It changes when a field changes
@@ -22,7 +22,7 @@ type Result struct {
 	Rows        []Row               `json:"rows"`
 	Comparisons []Comparison        `json:"comparisons"`
 	Budget      *Budget             `json:"budget"` // null if it was left out
-	Identities  lookup.Identities   `json:"identities"`
+	Identities  measure.Identities  `json:"identities"`
 	TimerNs     int64               `json:"timer_ns"` // one reading of the clock, part of every percentile
 	WallSeconds float64             `json:"wall_seconds"`
 	Notes       []string            `json:"notes"`    // how to read the numbers
@@ -58,19 +58,19 @@ type StoreResult struct {
 
 // A Row is one engine with one filter, looked up one way.
 type Row struct {
-	Name       string         `json:"name"`
-	Engine     string         `json:"engine"`
-	Filter     string         `json:"filter"`
-	Access     engine.Access  `json:"access"`
-	Store      string         `json:"store"`        // name of its StoreResult
-	BitsPerKey float64        `json:"bits_per_key"` // of filter, on disk
-	Theory     *lookup.Theory `json:"theory"`       // null without a filter
-	Existing   lookup.Phase   `json:"existing"`
-	Absent     lookup.Phase   `json:"absent"`
+	Name       string          `json:"name"`
+	Engine     string          `json:"engine"`
+	Filter     string          `json:"filter"`
+	Access     engine.Access   `json:"access"`
+	Store      string          `json:"store"`        // name of its StoreResult
+	BitsPerKey float64         `json:"bits_per_key"` // of filter, on disk
+	Theory     *measure.Theory `json:"theory"`       // null without a filter
+	Existing   measure.Phase   `json:"existing"`
+	Absent     measure.Phase   `json:"absent"`
 }
 
 // Phase returns what lookups of a kind did.
-func (r *Row) Phase(kind engine.Kind) *lookup.Phase {
+func (r *Row) Phase(kind engine.Kind) *measure.Phase {
 	if kind == engine.Existing {
 		return &r.Existing
 	}

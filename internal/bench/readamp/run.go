@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/bench/lookup"
-
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
@@ -152,7 +150,7 @@ func (x *experiment) finishRow(row *openRow) Row {
 	for _, kind := range engine.Kinds {
 		asked := float64(x.config.Lookups) * float64(x.config.Repetitions)
 		distinct := min(1, float64(measure.Domain(x.source, kind))/asked)
-		*out.Phase(kind) = lookup.Summarise(row.reps[kind], row.latency[kind], distinct)
+		*out.Phase(kind) = measure.Summarise(row.reps[kind], row.latency[kind], distinct)
 	}
 	return out
 }

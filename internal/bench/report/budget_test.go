@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/siftkv/siftkv/internal/bench/lookup"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,17 +31,17 @@ func sampleBudget() *readamp.Budget {
 				{Level: 5, Files: 1, Bytes: 10_000, Entries: 2500, FilterBytes: 3000},
 				{Level: 6, Files: 99, Bytes: 5_000_000, Entries: 300_000},
 			}},
-			Levels: []lookup.LevelRate{
+			Levels: []measure.LevelRate{
 				{
 					Level: 0, Runs: 2, Keys: 500, BitsPerKey: 8 * float64(filterBytes) / 500, Predicted: 0.0095,
-					Measured: &lookup.Rate{Value: float64(passed) / 1900, Low: 0.005, High: 0.0123, Trials: 1900,
+					Measured: &measure.Rate{Value: float64(passed) / 1900, Low: 0.005, High: 0.0123, Trials: 1900,
 						Distinct: 1900},
 				},
 				{Level: 5, Runs: 1, Keys: 2500, BitsPerKey: 9.6, Predicted: 0.011},
 				{Level: 6, Runs: 1, Keys: 300_000, Predicted: 1,
-					Measured: &lookup.Rate{Value: 1, Low: 0.99, High: 1, Trials: 1000, Distinct: 1000}},
+					Measured: &measure.Rate{Value: 1, Low: 0.99, High: 1, Trials: 1000, Distinct: 1000}},
 			},
-			PredictedSum: 1.03, MeasuredSum: lookup.Sum{Value: 1.02, Low: 1.01, High: 1.03},
+			PredictedSum: 1.03, MeasuredSum: measure.Sum{Value: 1.02, Low: 1.01, High: 1.03},
 			BlocksPerLookup: 1 + float64(passed)/1000, NsPerLookup: 1234.5,
 			Counters: engine.Counters{Lookups: 1000, Total: young.Plus(old),
 				Levels: []engine.Tally{young, {}, {}, {}, {}, {}, old}},

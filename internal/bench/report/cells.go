@@ -11,7 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/bytesize"
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/lookup"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
 // Cells writes a set of results as text for a terminal.
@@ -111,8 +111,8 @@ func writeSetIdentities(out *bytes.Buffer, set []*cell.Result) {
 }
 
 // sumIdentities sums up the identities of all cells.
-func sumIdentities(set []*cell.Result) lookup.Identities {
-	var sum lookup.Identities
+func sumIdentities(set []*cell.Result) measure.Identities {
+	var sum measure.Identities
 	for _, r := range set {
 		sum.Rules = r.Identities.Rules
 		sum.Checked += r.Identities.Checked
@@ -254,7 +254,7 @@ func metricItem(r *cell.Result, kind string, c metricColumn) Item {
 	return number(m.Value, c.format(m.Value))
 }
 
-func rateItem(r *lookup.Rate) Item {
+func rateItem(r *measure.Rate) Item {
 	if r == nil {
 		return word(absentCell)
 	}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/siftkv/siftkv/internal/bench/lookup"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
@@ -150,7 +150,7 @@ func fromDisk(t *engine.Tally) engine.Count {
 
 // rates formats the measured false-positive rate and the predicted one, which
 // stands alone only where there is something to hold against it.
-func rates(row *readamp.Row, p *lookup.Phase) (measured, theory string) {
+func rates(row *readamp.Row, p *measure.Phase) (measured, theory string) {
 	if p.FPR == nil {
 		return absentCell, absentCell
 	}
@@ -178,7 +178,7 @@ func writeComparisons(out *bytes.Buffer, r *readamp.Result) {
 }
 
 // writeIdentities says which equations hold, and shows those that do not.
-func writeIdentities(out *bytes.Buffer, ids *lookup.Identities) {
+func writeIdentities(out *bytes.Buffer, ids *measure.Identities) {
 	verdict := "all hold"
 	if n := len(ids.Failures); n > 0 {
 		verdict = grouped(int64(n)) + " DO NOT HOLD"

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/siftkv/siftkv/internal/bench/lookup"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,11 +22,11 @@ import (
 )
 
 // phase makes a phase of one repetition with fixed numbers.
-func phase(ns int64, c engine.Counters, rate *lookup.Rate) lookup.Phase {
-	return lookup.Phase{
+func phase(ns int64, c engine.Counters, rate *measure.Rate) measure.Phase {
+	return measure.Phase{
 		NsPerLookup: float64(ns), Lookups: 1000, Counters: c, FPR: rate,
-		Latency:     lookup.Latency{Lookups: 250, P50: ns + 10, P90: 2 * ns, P99: 3 * ns, P999: 4 * ns, Max: 1234567},
-		Repetitions: []lookup.Repetition{{Lookups: 1000, Nanos: 1000 * ns, Counters: c}},
+		Latency:     measure.Percentiles{Lookups: 250, P50: ns + 10, P90: 2 * ns, P99: 3 * ns, P999: 4 * ns, Max: 1234567},
+		Repetitions: []measure.Repetition{{Lookups: 1000, Nanos: 1000 * ns, Counters: c}},
 	}
 }
 
@@ -81,15 +81,15 @@ func sample() *readamp.Result {
 			{
 				Name: "siftkv blocked:10", Engine: "siftkv", Filter: "blocked:10", Access: engine.Get,
 				Store:      "siftkv blocked:10",
-				BitsPerKey: 10.02, Theory: &lookup.Theory{BitsPerKey: 10, FPR: 0.0095},
+				BitsPerKey: 10.02, Theory: &measure.Theory{BitsPerKey: 10, FPR: 0.0095},
 				Existing: phase(1500, counters(hit), nil),
 				Absent: phase(110, counters(miss),
-					&lookup.Rate{Value: 0.01002, Low: 0.00545, High: 0.01834, Trials: 998, Distinct: 998}),
+					&measure.Rate{Value: 0.01002, Low: 0.00545, High: 0.01834, Trials: 998, Distinct: 998}),
 			},
 			{
 				Name: "pebble bloom(10)", Engine: "pebble", Filter: "bloom(10)", Access: engine.Get,
 				Store:      "pebble bloom(10)",
-				BitsPerKey: 10.08, Theory: &lookup.Theory{BitsPerKey: 10, FPR: 0.0114},
+				BitsPerKey: 10.08, Theory: &measure.Theory{BitsPerKey: 10, FPR: 0.0114},
 				Existing: phase(12_345, unlevelled, nil), Absent: phase(9_876, unlevelled, nil),
 			},
 		},
@@ -99,9 +99,9 @@ func sample() *readamp.Result {
 			{Kind: engine.Absent, Row: "siftkv blocked:10", Baseline: "pebble bloom(10)", BaselineNs: 9_876,
 				Speedup: 89.8, Low: 89.8, High: 89.8},
 		},
-		Identities: lookup.Identities{
+		Identities: measure.Identities{
 			Rules: []string{"a = b + c"}, Checked: 1234, Unknown: 56,
-			Failures: []lookup.Failure{{Where: "siftkv blocked:10, absent keys, repetition 1", Rule: "a = b + c",
+			Failures: []measure.Failure{{Where: "siftkv blocked:10, absent keys, repetition 1", Rule: "a = b + c",
 				Left: 3, Relation: "=", Right: 4}},
 		},
 		TimerNs: 40, WallSeconds: 61.4,
@@ -128,7 +128,7 @@ func TestTextIsGolden(t *testing.T) {
 func TestTablesFitTheTerminal(t *testing.T) {
 	r := sample()
 	r.Rows[1].Name = "pebble iterator bloom(10)"
-	r.Rows[1].Absent.FPR = &lookup.Rate{Value: 0.00191, Low: 0.00174, High: 0.00209, Trials: 250_000, Distinct: 250_000}
+	r.Rows[1].Absent.FPR = &measure.Rate{Value: 0.00191, Low: 0.00174, High: 0.00209, Trials: 250_000, Distinct: 250_000}
 	r.Rows[1].Absent.Counters.Total.IndexLookups = 1000
 	var out bytes.Buffer
 	out.WriteString(phaseTable(r, engine.Existing).Render() + "\n" + phaseTable(r, engine.Absent).Render() + "\n" +

@@ -6,8 +6,8 @@ import (
 	"io"
 
 	"github.com/siftkv/siftkv/internal/bench/bytesize"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 	"github.com/siftkv/siftkv/internal/bench/report/chart"
-	"github.com/siftkv/siftkv/internal/bench/timeline"
 	"github.com/siftkv/siftkv/internal/bench/ycsb"
 )
 
@@ -63,7 +63,7 @@ func YCSBCharts(r *ycsb.Result) []chart.Chart {
 	var charts []chart.Chart
 	for _, name := range ycsb.Names {
 		var engines []string
-		var lines []*timeline.Timeline
+		var lines []*measure.Timeline
 		for _, row := range r.Rows {
 			if row.Workload == name {
 				engines, lines = append(engines, row.Engine), append(lines, row.Timeline)

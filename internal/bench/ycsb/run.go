@@ -14,10 +14,8 @@ import (
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/environ"
-	"github.com/siftkv/siftkv/internal/bench/grow"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/measure"
-	"github.com/siftkv/siftkv/internal/bench/timeline"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
@@ -69,7 +67,7 @@ type Row struct {
 	PerSecond float64   `json:"per_second"`
 	Verbs     []Latency `json:"verbs"`
 
-	Timeline *timeline.Timeline `json:"timeline"`
+	Timeline *measure.Timeline `json:"timeline"`
 }
 
 // A Latency is how long the operations of one verb took, in nanoseconds: from the
@@ -200,7 +198,7 @@ type run struct {
 	store    engine.Live
 	frontier *frontier
 	zipf     *keys.Zipf
-	line     atomic.Pointer[timeline.Recorder] // of the workload that runs
+	line     atomic.Pointer[measure.Recorder] // of the workload that runs
 }
 
 // background notes what the store does behind a workload.
@@ -243,7 +241,7 @@ func (x *run) all(ctx context.Context, dir string, r *Result) (err error) {
 // load writes the records and settles the store.
 func (x *run) load(ctx context.Context) error {
 	phase := x.c.Progress.Start("load "+x.engine, x.c.Keys, "keys")
-	if err := grow.Fill(ctx, x.source, x.values, x.store, x.c.Keys, phase.Add); err != nil {
+	if err := measure.Fill(ctx, x.source, x.values, x.store, x.c.Keys, phase.Add); err != nil {
 		return err
 	}
 	phase.Done()
@@ -263,7 +261,7 @@ func (x *run) workload(ctx context.Context, name string) (*Row, error) {
 		}
 		workers[i] = w
 	}
-	line := timeline.Start()
+	line := measure.StartTimeline()
 	x.line.Store(line)
 	start := time.Now()
 	failed := measure.Together(ctx, len(workers), func(ctx context.Context, i int) error {

@@ -12,7 +12,6 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/measure"
-	"github.com/siftkv/siftkv/internal/bench/timeline"
 )
 
 // Orders of a run are drawn from its seed XOR one of these.
@@ -76,7 +75,7 @@ func (w *worker) close() error {
 // loop does the worker's operations. At a rate each is due at its own time, whatever
 // became of those before: a store that stops for a while makes many operations late,
 // and all of them count.
-func (w *worker) loop(ctx context.Context, start time.Time, line *timeline.Recorder) error {
+func (w *worker) loop(ctx context.Context, start time.Time, line *measure.Recorder) error {
 	c := w.x.c
 	t := teller{line: line, told: start}
 	for i := w.number; i < c.Operations; i += c.Workers {
@@ -115,7 +114,7 @@ func (w *worker) loop(ctx context.Context, start time.Time, line *timeline.Recor
 // A teller tells a timeline of operations, some at a time, so that workers seldom wait
 // for each other.
 type teller struct {
-	line *timeline.Recorder
+	line *measure.Recorder
 	n    int
 	told time.Time
 }

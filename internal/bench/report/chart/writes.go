@@ -6,7 +6,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/bytesize"
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/timeline"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
 // Lanes of background work, in the order in which they are drawn.
@@ -20,7 +20,7 @@ var Lanes = []string{lanes[engine.Flush], lanes[engine.Compaction], lanes[engine
 // writes shows how each store was filled. Cells that share a store show it once.
 func writes(set []*cell.Result, labels []string) Chart {
 	var names []string
-	var lines []*timeline.Timeline
+	var lines []*measure.Timeline
 	seen := map[string]bool{}
 	for i, r := range set {
 		build := r.Settings.BuildText()
@@ -34,7 +34,7 @@ func writes(set []*cell.Result, labels []string) Chart {
 }
 
 // Over draws timelines, called by the names.
-func Over(names []string, lines []*timeline.Timeline, id, title, perSecond string) Chart {
+func Over(names []string, lines []*measure.Timeline, id, title, perSecond string) Chart {
 	c := Chart{
 		ID: id, Title: title, Form: Times,
 		X:    Axis{Name: "time", Unit: Seconds},

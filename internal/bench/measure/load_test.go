@@ -1,4 +1,4 @@
-package grow
+package measure
 
 import (
 	"context"

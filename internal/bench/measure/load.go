@@ -1,7 +1,4 @@
-// Package grow fills stores: with every key as fast as it goes, or little by little to
-// trees of several levels whose shape depends on the keys and the store's settings
-// alone, since nothing is written while a compaction runs.
-package grow
+package measure
 
 import (
 	"context"
@@ -10,6 +7,9 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/keys"
 )
 
+// A Grower makes trees of several levels whose shape depends on the keys and the settings of
+// the store alone, since nothing is written while a compaction runs.
+//
 // A tree of several levels needs little data if its files and levels are small. The
 // base level is given a 150th of the bytes of keys and values, about a hundredth of
 // what they take compressed, so that there are three levels below level 0.
@@ -36,15 +36,15 @@ const (
 // LoadFlushes is how many flushes a load is made of.
 const LoadFlushes = 40
 
-// Sizes sizes the levels for n keys of keyBytes bytes on average, with values of
+// GrownTree sizes the levels for n keys of keyBytes bytes on average, with values of
 // valueBytes.
-func Sizes(n int, keyBytes float64, valueBytes int) engine.Tree {
+func GrownTree(n int, keyBytes float64, valueBytes int) engine.Tree {
 	base := max(minFileBytes, int64(float64(n)*(keyBytes+float64(valueBytes))/baseFraction))
 	return engine.Tree{FileBytes: max(minFileBytes, base/filesPerBase), BaseLevelBytes: base}
 }
 
-// A Store can be left to itself until it finds nothing more to compact.
-type Store interface {
+// A RestingStore can be left to itself until it finds nothing more to compact.
+type RestingStore interface {
 	engine.Store
 	// Rest writes out what is buffered, flushes, and waits for compactions.
 	Rest(ctx context.Context) error
@@ -98,12 +98,12 @@ func Fill(ctx context.Context, source keys.Source, v keys.Values, db engine.Stor
 // A Grower writes the keys of one store.
 type Grower struct {
 	writer
-	db      Store
+	db      RestingStore
 	flushes int
 }
 
-// New returns a grower that writes the first n keys of a source, again and again.
-func New(source keys.Source, v keys.Values, db Store, n int) *Grower {
+// NewGrower returns a grower that writes the first n keys of a source, again and again.
+func NewGrower(source keys.Source, v keys.Values, db RestingStore, n int) *Grower {
 	return &Grower{writer: writer{source: source, values: v, db: db, keys: n}, db: db}
 }
 

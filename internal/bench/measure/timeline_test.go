@@ -1,4 +1,4 @@
-package timeline
+package measure
 
 import (
 	"sync"
@@ -14,7 +14,7 @@ import (
 // TestNothingIsLost holds the intervals to the operations, however long it took.
 func TestNothingIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := Start()
+		r := StartTimeline()
 		counts := map[time.Duration]int64{} // by moment
 		at, total := time.Duration(0), int64(0)
 		for _, step := range rapid.SliceOf(rapid.Int64Range(0, int64(20*time.Second))).Draw(t, "steps") {
@@ -45,7 +45,7 @@ func TestNothingIsLost(t *testing.T) {
 }
 
 func TestEventsAreInOrderAndBounded(t *testing.T) {
-	r := Start()
+	r := StartTimeline()
 	var wait sync.WaitGroup
 	for i := range 2 {
 		wait.Go(func() {

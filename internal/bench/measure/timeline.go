@@ -1,6 +1,4 @@
-// Package timeline records how many operations a store takes in each short interval,
-// and what it does in the background meanwhile.
-package timeline
+package measure
 
 import (
 	"cmp"
@@ -48,8 +46,8 @@ type Recorder struct {
 	dropped    int
 }
 
-// Start begins a timeline.
-func Start() *Recorder { return &Recorder{start: time.Now(), interval: firstInterval} }
+// StartTimeline begins a timeline.
+func StartTimeline() *Recorder { return &Recorder{start: time.Now(), interval: firstInterval} }
 
 // Add notes that n operations have ended by a moment.
 func (r *Recorder) Add(n int, ended time.Time) {

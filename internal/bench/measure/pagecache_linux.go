@@ -1,4 +1,4 @@
-package pagecache
+package measure
 
 import (
 	"errors"
@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Drop syncs every file under dir and asks the kernel to forget their pages
+// DropCaches syncs every file under dir and asks the kernel to forget their pages
 // (posix_fadvise), then counts the pages that stayed (cachestat, Linux 6.5).
-func Drop(dir string) (State, error) {
+func DropCaches(dir string) (PageCache, error) {
 	var st unix.Statfs_t
 	// the type has another width on other processors
 	if err := unix.Statfs(dir, &st); err == nil &&
 		(int64(st.Type) == unix.TMPFS_MAGIC || int64(st.Type) == unix.RAMFS_MAGIC) { //nolint:unconvert
-		return State{Left: -1, Impossible: dir + " is in memory: its file system has nothing but the page cache"}, nil
+		return PageCache{Left: -1, Impossible: dir + " is in memory: its file system has nothing but the page cache"}, nil
 	}
-	state := State{Dropped: true}
+	state := PageCache{Dropped: true}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err

@@ -1,4 +1,4 @@
-package pagecache
+package measure
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ func TestDropForgetsWhatWasWritten(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Dir(path), 0o755))
 	data := bytes.Repeat([]byte("x"), 1<<20)
 	require.NoError(t, os.WriteFile(path, data, 0o600))
-	state, err := Drop(dir)
+	state, err := DropCaches(dir)
 	require.NoError(t, err)
 	require.NotEqual(t, state.Dropped, state.Impossible != "", "one or the other: %+v", state)
 	if state.Left > 0 {
@@ -24,6 +24,6 @@ func TestDropForgetsWhatWasWritten(t *testing.T) {
 	got, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(data, got))
-	_, err = Drop(filepath.Join(dir, "nothing"))
+	_, err = DropCaches(filepath.Join(dir, "nothing"))
 	require.Error(t, err)
 }

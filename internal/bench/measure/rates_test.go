@@ -1,4 +1,4 @@
-package lookup
+package measure
 
 import (
 	"math"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
 func TestPredictedRateIsThatOfTheBitsTaken(t *testing.T) {
@@ -69,7 +68,7 @@ func TestPassRateCountsUnfilteredProbes(t *testing.T) {
 		IndexLookups: 110}, 1)
 	require.InDelta(t, 0.11, r.Value, 1e-12)
 	require.EqualValues(t, 1000, r.Trials)
-	low, high := measure.Wilson(0.11, 1000)
+	low, high := Wilson(0.11, 1000)
 	require.Equal(t, []float64{low, high}, []float64{r.Low, r.High})
 	require.Nil(t, passRate(engine.Tally{OutOfBounds: 5}, 1))
 	require.Nil(t, passRate(engine.UnknownTally(), 1))
@@ -87,7 +86,7 @@ func TestRatesOfSkewedLookupsHaveWideIntervals(t *testing.T) {
 	c := engine.Counters{Levels: make([]engine.Tally, 7)}
 	c.Levels[5], c.Levels[6] = tally, tally
 	levels := LevelRates(shape, c, 0.001, bloom, false)
-	low, high := measure.Wilson(0.01, 100)
+	low, high := Wilson(0.01, 100)
 	for _, l := range levels {
 		require.Equal(t, &Rate{Value: 0.01, Low: low, High: high, Trials: 100_000, Distinct: 100}, l.Measured)
 	}

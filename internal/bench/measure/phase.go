@@ -1,4 +1,4 @@
-package lookup
+package measure
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
 // A Theory is what a filter should cost and how often it should err.
@@ -23,16 +22,16 @@ type Theory struct {
 // A Phase is what lookups of one kind did in one row.
 type Phase struct {
 	NsPerLookup float64         `json:"ns_per_lookup"` // median of the repetitions
-	Latency     Latency         `json:"latency"`
+	Latency     Percentiles     `json:"latency"`
 	Lookups     int             `json:"lookups"`  // behind Counters
 	Counters    engine.Counters `json:"counters"` // sum of the repetitions
 	FPR         *Rate           `json:"fpr"`      // null if no filter said no or erred
 	Repetitions []Repetition    `json:"repetitions"`
 }
 
-// Latency holds percentiles of single lookups in nanoseconds, each with one
+// Percentiles holds percentiles of single lookups in nanoseconds, each with one
 // reading of the clock in it.
-type Latency struct {
+type Percentiles struct {
 	Lookups int64 `json:"lookups"`
 	P50     int64 `json:"p50_ns"`
 	P90     int64 `json:"p90_ns"`
@@ -88,15 +87,15 @@ func Summarise(reps []Repetition, h *hdrhistogram.Histogram, distinct float64) P
 			p.Counters = p.Counters.Plus(r.Counters)
 		}
 	}
-	p.NsPerLookup = measure.Median(times)
+	p.NsPerLookup = Median(times)
 	p.FPR = FalsePositiveRate(p.Counters.Total, distinct)
 	p.Latency = LatencyOf(h)
 	return p
 }
 
 // LatencyOf returns the percentiles of a histogram of nanoseconds.
-func LatencyOf(h *hdrhistogram.Histogram) Latency {
-	return Latency{
+func LatencyOf(h *hdrhistogram.Histogram) Percentiles {
+	return Percentiles{
 		Lookups: h.TotalCount(),
 		P50:     h.ValueAtPercentile(50), P90: h.ValueAtPercentile(90),
 		P99: h.ValueAtPercentile(99), P999: h.ValueAtPercentile(99.9),
@@ -120,14 +119,14 @@ func FalsePositiveRate(t engine.Tally, distinct float64) *Rate {
 func newRate(errors, trials engine.Count, distinct float64) *Rate {
 	r := &Rate{Trials: int64(trials), Value: float64(errors) / float64(trials)}
 	r.Distinct = int64(math.Round(float64(trials) * distinct))
-	r.Low, r.High = measure.Wilson(r.Value, float64(r.Distinct))
+	r.Low, r.High = Wilson(r.Value, float64(r.Distinct))
 	return r
 }
 
 // Visit times one loop with its counters. Garbage of others is collected before,
 // so that a row pays for its own only.
-func Visit(ctx context.Context, r engine.Reader, timed *measure.Stream) (Repetition, error) {
-	return VisitAll(ctx, []engine.Reader{r}, []*measure.Stream{timed})
+func Visit(ctx context.Context, r engine.Reader, timed *Stream) (Repetition, error) {
+	return VisitAll(ctx, []engine.Reader{r}, []*Stream{timed})
 }
 
 // A gate lets workers through once all of them are there, and running: a short loop must
@@ -155,7 +154,7 @@ func (g *gate) pass() {
 
 // VisitAll is Visit with several workers at once, each with a reader and a stream of
 // its own. The counters are those of all.
-func VisitAll(ctx context.Context, readers []engine.Reader, timed []*measure.Stream) (Repetition, error) {
+func VisitAll(ctx context.Context, readers []engine.Reader, timed []*Stream) (Repetition, error) {
 	runtime.GC()
 	before, err := readers[0].Counters()
 	if err != nil {
@@ -164,10 +163,10 @@ func VisitAll(ctx context.Context, readers []engine.Reader, timed []*measure.Str
 	took, starts, ends := make([]time.Duration, len(readers)), make([]time.Time, len(readers)),
 		make([]time.Time, len(readers))
 	g := newGate(len(readers))
-	err = measure.Together(ctx, len(readers), func(ctx context.Context, i int) (err error) {
+	err = Together(ctx, len(readers), func(ctx context.Context, i int) (err error) {
 		g.pass()
 		starts[i] = time.Now()
-		took[i], err = measure.Throughput(ctx, readers[i], timed[i])
+		took[i], err = Throughput(ctx, readers[i], timed[i])
 		ends[i] = time.Now()
 		return err
 	})
