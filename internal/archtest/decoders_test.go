@@ -92,7 +92,7 @@ var decoders = map[string]string{
 var boundless = map[string]string{
 	"internal/bench/bytesize.Size.UnmarshalText":  "makes a number",
 	"internal/bench/engine.Count.UnmarshalJSON":   "makes a number",
-	"internal/bench/oracle.Policy.Decode":         "looks a number up",
+	"internal/bench/engine.oraclePolicy.Decode":   "looks a number up",
 	"internal/bench/sweep.ParseSpec":              "reads what the user of kvbench wrote for this run, with a library that bounds aliases",
 	"internal/doctor/keytext.Bytes.UnmarshalJSON": "makes one string",
 }

@@ -65,7 +65,7 @@ func askEveryFile(t *testing.T, dir string, n int) (asked int) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.sst"))
 	require.NoError(t, err)
 	for _, path := range paths {
-		r, err := sstable.Open(path, &sstable.ReaderOptions{Filter: oracle.New(dir)})
+		r, err := sstable.Open(path, &sstable.ReaderOptions{Filter: newOracle(dir)})
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // compacted away, and removed in the background
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/pebblefilter"
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/keys"
-	"github.com/siftkv/siftkv/internal/bench/oracle"
 )
 
 // ErrUnsupported marks settings that are right each by itself, but that an engine does
@@ -34,11 +33,8 @@ func Variants() []string {
 	return names
 }
 
-// Names of filters that are no spec of filterpolicy.Parse.
-const (
-	OracleFilter = oracle.Name // never errs, see package oracle
-	ownPrefix    = "own:"      // the engine's own filter, with bits per key
-)
+// ownPrefix begins the name of an engine's own filter, with bits per key.
+const ownPrefix = "own:"
 
 // A Variant is an engine with a filter and a way to look keys up.
 type Variant struct {
@@ -149,15 +145,15 @@ func filterOf(name string) (filterpolicy.Policy, error) {
 // becomes one of a store by PolicyIn.
 func ParseFilter(spec string) (filterpolicy.Policy, error) {
 	if spec == OracleFilter {
-		return oracle.Policy{}, nil
+		return oraclePolicy{}, nil
 	}
 	return filterpolicy.Parse(spec)
 }
 
 // PolicyIn returns p for the store in a directory: the oracle has its keys by store.
 func PolicyIn(p filterpolicy.Policy, dir string) filterpolicy.Policy {
-	if _, ok := p.(oracle.Policy); ok {
-		return oracle.New(dir)
+	if _, ok := p.(oraclePolicy); ok {
+		return newOracle(dir)
 	}
 	return p
 }
@@ -176,7 +172,7 @@ func (v *Variant) pebble(policy filterpolicy.Policy) {
 	v.open = func(dir string, s Settings, t Tree) (Store, error) {
 		filter := filter
 		if v.Filter == OracleFilter {
-			filter = oracle.New(dir).Pebble()
+			filter = newOracle(dir).pebble()
 		}
 		if t.FilterBudgetBytes > 0 {
 			return nil, Unsupported("budget: pebble has none")

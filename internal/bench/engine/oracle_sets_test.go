@@ -1,4 +1,4 @@
-package oracle
+package engine
 
 import (
 	"encoding/binary"
@@ -38,8 +38,8 @@ func TestASetHasItsHashesAndNoOther(t *testing.T) {
 
 func TestFiltersAreNumbersOfKeySets(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	p := New(dir)
-	require.Equal(t, p, New(dir+"/."), "one directory, one policy")
+	p := newOracle(dir)
+	require.Equal(t, p, newOracle(dir+"/."), "one directory, one policy")
 	b := p.NewBuilder()
 	var files [][]byte
 	for file := range uint64(3) {
@@ -49,16 +49,16 @@ func TestFiltersAreNumbersOfKeySets(t *testing.T) {
 		}
 		data, ok := b.Finish([]byte("x"))
 		require.True(t, ok)
-		require.Len(t, data, 1+encodedSize)
+		require.Len(t, data, 1+oracleSize)
 		files = append(files, data[1:])
 	}
 	for file, data := range files {
-		f, err := filterpolicy.DecodeWith(New(dir), Name, data)
+		f, err := filterpolicy.DecodeWith(newOracle(dir), OracleFilter, data)
 		require.NoError(t, err)
 		for h := range uint64(40) {
 			require.Equal(t, h/10 == uint64(file), f.MayContainHash(h))
 		}
-		pebble := New(dir).Pebble()
+		pebble := newOracle(dir).pebble()
 		require.False(t, pebble.MayContain(0, data, []byte("a key")))
 	}
 	for name, data := range map[string][]byte{
@@ -66,12 +66,12 @@ func TestFiltersAreNumbersOfKeySets(t *testing.T) {
 		"unknown": binary.LittleEndian.AppendUint64(nil, 3), "huge": binary.LittleEndian.AppendUint64(nil, 1<<63),
 	} {
 		_, err := p.Decode(data)
-		require.ErrorIs(t, err, errUnknown, name)
+		require.ErrorIs(t, err, errOtherOracle, name)
 		require.True(t, p.Pebble().MayContain(0, data, []byte("a key")), "what is not known is not ruled out: %s", name)
 	}
-	_, err := New(filepath.Join(t.TempDir(), "other")).Decode(files[0])
-	require.ErrorIs(t, err, errUnknown)
-	_, err = filterpolicy.Decode(Name, files[0])
+	_, err := newOracle(filepath.Join(t.TempDir(), "other")).Decode(files[0])
+	require.ErrorIs(t, err, errOtherOracle)
+	_, err = filterpolicy.Decode(OracleFilter, files[0])
 	require.ErrorIs(t, err, filterpolicy.ErrUnknownFamily)
 }
 
@@ -79,12 +79,12 @@ func TestSetsOfAStoreThatIsGoneAreDropped(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "store")
 	require.NoError(t, os.Mkdir(dir, 0o750))
-	data, _ := New(dir).NewBuilder().Finish(nil)
-	New(filepath.Join(parent, "second"))
-	_, err := New(dir).Decode(data)
+	data, _ := newOracle(dir).NewBuilder().Finish(nil)
+	newOracle(filepath.Join(parent, "second"))
+	_, err := newOracle(dir).Decode(data)
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(dir))
-	New(filepath.Join(parent, "third"))
-	_, err = New(dir).Decode(data)
-	require.ErrorIs(t, err, errUnknown)
+	newOracle(filepath.Join(parent, "third"))
+	_, err = newOracle(dir).Decode(data)
+	require.ErrorIs(t, err, errOtherOracle)
 }

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+)
+
+// OracleFilter is the name of the filter that does not err: the bound that every filter is
+// held against.
+//
+// The keys of each sorted file, as 64-bit hashes, are in the memory of the process that
+// wrote it; the file itself has a number of eight bytes in place of a filter. So the oracle
+// takes next to nothing in the files and in what stores count, and its memory, about eleven
+// bytes per key and file that was ever written, belongs to the harness. Only the process
+// that wrote a store reads it with its filters.
+//
+// Two keys of equal hash would make it err. Among n keys of a store and m that are asked
+// for there are n m / 2^64 such pairs to be expected, one in ten million for a million of
+// each; the harness counts false positives, and checks that there are none.
+const OracleFilter = "oracle"
+
+// A filter in a file is the number of its key set:
+//
+//	number  uint64
+const oracleSize = 8
+
+// errOtherOracle is the error of a filter whose keys this process does not have.
+var errOtherOracle = errors.New("oracle: the keys of this file are in the memory of the process that wrote it, which is another")
+
+// An oraclePolicy makes and reads the oracles of one store.
+type oraclePolicy struct{ sets *keySets }
+
+// newOracle returns the policy of the store in a directory. Policies of one directory have
+// the same key sets, so that a store may be closed and opened again.
+func newOracle(dir string) oraclePolicy { return oraclePolicy{keySetsOf(dir)} }
+
+// Name returns the family's name.
+func (oraclePolicy) Name() string { return OracleFilter }
+
+// String returns the name, as there are no parameters.
+func (oraclePolicy) String() string { return OracleFilter }
+
+// NewBuilder returns an empty builder.
+func (p oraclePolicy) NewBuilder() filterpolicy.Builder { return &oracleBuilder{sets: p.sets} }
+
+// Decode returns the key set that data names.
+func (p oraclePolicy) Decode(data []byte) (filterpolicy.Filter, error) {
+	if set := p.lookUp(data); set != nil {
+		return set, nil
+	}
+	return nil, errOtherOracle
+}
+
+// lookUp returns the key set that data names, nil if there is none.
+func (p oraclePolicy) lookUp(data []byte) *keySet {
+	if len(data) != oracleSize {
+		return nil
+	}
+	return p.sets.at(binary.LittleEndian.Uint64(data))
+}
+
+// oracleBuilder collects the hashes of one file after another.
+type oracleBuilder struct {
+	sets   *keySets
+	hashes []uint64
+}
+
+// AddHash adds the hash of a key.
+func (b *oracleBuilder) AddHash(h uint64) {
+	if n := len(b.hashes); n == 0 || b.hashes[n-1] != h {
+		b.hashes = append(b.hashes, h)
+	}
+}
+
+// Finish keeps the hashes in memory and appends the number of their set to dst.
+func (b *oracleBuilder) Finish(dst []byte) (data []byte, ok bool) {
+	number := b.sets.add(newKeySet(b.hashes))
+	b.hashes = b.hashes[:0]
+	return binary.LittleEndian.AppendUint64(dst, number), true
+}
+
+// pebble returns the policy with Pebble's types.
+func (p oraclePolicy) pebble() pebble.FilterPolicy { return pebbleOracle{p} }
+
+type pebbleOracle struct{ of oraclePolicy }
+
+// Name returns the family's name.
+func (p pebbleOracle) Name() string { return p.of.Name() }
+
+// MayContain asks the key set that filter names, and says yes if there is none.
+func (p pebbleOracle) MayContain(_ pebble.FilterType, filter, key []byte) bool {
+	set := p.of.lookUp(filter)
+	return set == nil || set.MayContainHash(filterpolicy.Hash(key))
+}
+
+// NewWriter returns an empty builder.
+func (p pebbleOracle) NewWriter(pebble.FilterType) pebble.FilterWriter {
+	return &pebbleOracleWriter{p.of.NewBuilder()}
+}
+
+type pebbleOracleWriter struct{ of filterpolicy.Builder }
+
+// AddKey adds the hash of a key.
+func (w *pebbleOracleWriter) AddKey(key []byte) { w.of.AddHash(filterpolicy.Hash(key)) }
+
+// Finish keeps the hashes and appends the number of their set to dst.
+func (w *pebbleOracleWriter) Finish(dst []byte) []byte {
+	dst, _ = w.of.Finish(dst)
+	return dst
+}
+
+var _ filterpolicy.Decoder = oraclePolicy{}
