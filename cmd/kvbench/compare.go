@@ -6,7 +6,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/siftkv/siftkv/internal/bench/bytesize"
+	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/compare"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/report"
@@ -25,11 +25,11 @@ type compareCommand struct {
 	Seconds   float64  `default:"0.5" placeholder:"S" help:"Seconds of each workload, engine and repetition (default ${default})."`
 	Seed      uint64   `default:"1" placeholder:"N" help:"Seed of keys, values and all random orders (default ${default})."`
 
-	Cache       bytesize.Size `default:"64MiB" placeholder:"SIZE" help:"Block cache of each store (default ${default}); workloads that say otherwise have a tenth or twice the data."`
-	Memtable    bytesize.Size `default:"16MiB" placeholder:"SIZE" help:"Memtable of each store (default ${default})."`
-	BlockSize   bytesize.Size `default:"4096" placeholder:"SIZE" help:"Data block before compression (default ${default} bytes)."`
-	Compression []string      `default:"snappy,none" placeholder:"NAMES" help:"Compressions (default ${default}); bbolt has none. Workloads that write run with the first."`
-	Compactions int           `default:"2" placeholder:"N" help:"Concurrent compactions at most, in each store (default ${default})."`
+	Cache       bench.Size `default:"64MiB" placeholder:"SIZE" help:"Block cache of each store (default ${default}); workloads that say otherwise have a tenth or twice the data."`
+	Memtable    bench.Size `default:"16MiB" placeholder:"SIZE" help:"Memtable of each store (default ${default})."`
+	BlockSize   bench.Size `default:"4096" placeholder:"SIZE" help:"Data block before compression (default ${default} bytes)."`
+	Compression []string   `default:"snappy,none" placeholder:"NAMES" help:"Compressions (default ${default}); bbolt has none. Workloads that write run with the first."`
+	Compactions int        `default:"2" placeholder:"N" help:"Concurrent compactions at most, in each store (default ${default})."`
 
 	Dir      string     `placeholder:"DIR" help:"Where to make the temporary stores, about 1.7 GB for a million keys and both compressions; they are removed at the end (default: the system's temporary directory)."`
 	JSON     resultFile `name:"json" placeholder:"FILE" help:"Also write the result with all settings, the environment and every repetition to FILE; - prints it in place of the text."`

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/siftkv/siftkv/internal/bench/bytesize"
+	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
@@ -25,14 +25,14 @@ type readampCommand struct {
 	Reps      int      `default:"5" placeholder:"N" help:"Repetitions; times are their median (default ${default})."`
 	Seed      uint64   `default:"1" placeholder:"N" help:"Seed of keys, values and all random orders (default ${default}). The same seed gives the same keys and the same lookups."`
 
-	Cache       bytesize.Size `default:"64MiB" placeholder:"SIZE" help:"Block cache of each store (default ${default}). Example: --cache 8MiB."`
-	Memtable    bytesize.Size `default:"16MiB" placeholder:"SIZE" help:"Memtable of each store (default ${default})."`
-	BlockSize   bytesize.Size `default:"4096" placeholder:"SIZE" help:"Data block before compression (default ${default} bytes)."`
-	Compression string        `default:"snappy" placeholder:"NAME" help:"Compression of blocks: none, snappy or zstd (default ${default})."`
-	Compactions int           `default:"2" placeholder:"N" help:"Concurrent compactions at most, in each store (default ${default})."`
+	Cache       bench.Size `default:"64MiB" placeholder:"SIZE" help:"Block cache of each store (default ${default}). Example: --cache 8MiB."`
+	Memtable    bench.Size `default:"16MiB" placeholder:"SIZE" help:"Memtable of each store (default ${default})."`
+	BlockSize   bench.Size `default:"4096" placeholder:"SIZE" help:"Data block before compression (default ${default} bytes)."`
+	Compression string     `default:"snappy" placeholder:"NAME" help:"Compression of blocks: none, snappy or zstd (default ${default})."`
+	Compactions int        `default:"2" placeholder:"N" help:"Concurrent compactions at most, in each store (default ${default})."`
 
-	SiftKVIndexBlock bytesize.Size `name:"siftkv-index-block" default:"0" placeholder:"SIZE" help:"Size at which SiftKV cuts a file's index into leaves that are read on demand (default 0: its default, 1 MiB)."`
-	PebbleIndexBlock bytesize.Size `default:"0" placeholder:"SIZE" help:"Size at which Pebble splits a file's index in two levels (default 0: Pebble's default, the size of a data block; CockroachDB uses 256KiB)."`
+	SiftKVIndexBlock bench.Size `name:"siftkv-index-block" default:"0" placeholder:"SIZE" help:"Size at which SiftKV cuts a file's index into leaves that are read on demand (default 0: its default, 1 MiB)."`
+	PebbleIndexBlock bench.Size `default:"0" placeholder:"SIZE" help:"Size at which Pebble splits a file's index in two levels (default 0: Pebble's default, the size of a data block; CockroachDB uses 256KiB)."`
 
 	Dir      string     `placeholder:"DIR" help:"Where to make the temporary stores, about 700 MB for the defaults; they are removed at the end (default: the system's temporary directory)."`
 	JSON     resultFile `name:"json" placeholder:"FILE" help:"Also write the result with all settings, the environment and every repetition to FILE; - prints it in place of the text."`

@@ -4,7 +4,7 @@ import (
 	"context"
 	"os"
 
-	"github.com/siftkv/siftkv/internal/bench/bytesize"
+	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/bench/scale"
@@ -22,10 +22,10 @@ type scaleCommand struct {
 	Seconds    float64  `default:"0.5" placeholder:"S" help:"Seconds of each kind of lookup and repetition (default ${default})."`
 	Seed       uint64   `default:"1" placeholder:"N" help:"Seed of keys, values and all random orders (default ${default})."`
 
-	Memtable    bytesize.Size `default:"16MiB" placeholder:"SIZE" help:"Memtable of each store (default ${default})."`
-	BlockSize   bytesize.Size `default:"4096" placeholder:"SIZE" help:"Data block before compression (default ${default} bytes)."`
-	Compression string        `default:"snappy" placeholder:"NAME" help:"Compression of blocks: none or snappy (default ${default})."`
-	Compactions int           `default:"2" placeholder:"N" help:"Concurrent compactions at most (default ${default})."`
+	Memtable    bench.Size `default:"16MiB" placeholder:"SIZE" help:"Memtable of each store (default ${default})."`
+	BlockSize   bench.Size `default:"4096" placeholder:"SIZE" help:"Data block before compression (default ${default} bytes)."`
+	Compression string     `default:"snappy" placeholder:"NAME" help:"Compression of blocks: none or snappy (default ${default})."`
+	Compactions int        `default:"2" placeholder:"N" help:"Concurrent compactions at most (default ${default})."`
 
 	Dir      string     `placeholder:"DIR" help:"Where to make the temporary store, about 150 bytes per key at most while it is settled; it is removed at the end (default: the system's temporary directory)."`
 	JSON     resultFile `name:"json" placeholder:"FILE" help:"Also write the result to FILE; - prints it in place of the text."`

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/siftkv/siftkv/internal/bench/bytesize"
+	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/bench/ycsb"
@@ -13,17 +13,17 @@ import (
 
 // ycsbCommand is the command line of kvbench ycsb.
 type ycsbCommand struct {
-	Engines   []string      `default:"siftkv,pebble" placeholder:"NAMES" help:"Engines (default ${default}); choose from ${ycsbengines}."`
-	Workload  []string      `default:"a,b,c,d,e,f,absent" placeholder:"LETTERS" help:"Workloads, in this order on one store per engine (default ${default}). absent, which YCSB lacks, asks for keys that are not there."`
-	Keys      int           `default:"1000000" placeholder:"N" help:"Records (default ${default})."`
-	KeySize   int           `default:"16" placeholder:"BYTES" help:"Bytes of a key (default ${default})."`
-	ValueSize int           `default:"100" placeholder:"BYTES" help:"Bytes of a value, half compressible (default ${default}). YCSB has 1000."`
-	Ops       int           `default:"200000" placeholder:"N" help:"Operations of each workload (default ${default})."`
-	Workers   int           `default:"1" placeholder:"N" help:"Goroutines (default ${default})."`
-	Rate      float64       `default:"0" placeholder:"PER_SECOND" help:"Operations per second of all workers, each due at its own time: latency counts from then, so that what a slow operation delays is counted (default 0: a closed loop)."`
-	Cache     bytesize.Size `default:"64MiB" placeholder:"SIZE" help:"Block cache (default ${default})."`
-	Memtable  bytesize.Size `default:"16MiB" placeholder:"SIZE" help:"Memtable (default ${default})."`
-	BlockSize bytesize.Size `default:"4096" placeholder:"SIZE" help:"Data block before compression (default ${default} bytes)."`
+	Engines   []string   `default:"siftkv,pebble" placeholder:"NAMES" help:"Engines (default ${default}); choose from ${ycsbengines}."`
+	Workload  []string   `default:"a,b,c,d,e,f,absent" placeholder:"LETTERS" help:"Workloads, in this order on one store per engine (default ${default}). absent, which YCSB lacks, asks for keys that are not there."`
+	Keys      int        `default:"1000000" placeholder:"N" help:"Records (default ${default})."`
+	KeySize   int        `default:"16" placeholder:"BYTES" help:"Bytes of a key (default ${default})."`
+	ValueSize int        `default:"100" placeholder:"BYTES" help:"Bytes of a value, half compressible (default ${default}). YCSB has 1000."`
+	Ops       int        `default:"200000" placeholder:"N" help:"Operations of each workload (default ${default})."`
+	Workers   int        `default:"1" placeholder:"N" help:"Goroutines (default ${default})."`
+	Rate      float64    `default:"0" placeholder:"PER_SECOND" help:"Operations per second of all workers, each due at its own time: latency counts from then, so that what a slow operation delays is counted (default 0: a closed loop)."`
+	Cache     bench.Size `default:"64MiB" placeholder:"SIZE" help:"Block cache (default ${default})."`
+	Memtable  bench.Size `default:"16MiB" placeholder:"SIZE" help:"Memtable (default ${default})."`
+	BlockSize bench.Size `default:"4096" placeholder:"SIZE" help:"Data block before compression (default ${default} bytes)."`
 
 	Compression string     `default:"snappy" placeholder:"NAME" help:"none, snappy or zstd (default ${default})."`
 	Seed        uint64     `default:"1" placeholder:"N" help:"Seed (default ${default})."`

@@ -90,7 +90,7 @@ var decoders = map[string]string{
 
 // boundless are functions of such names that need no bound, and why.
 var boundless = map[string]string{
-	"internal/bench/bytesize.Size.UnmarshalText":  "makes a number",
+	"internal/bench.Size.UnmarshalText":           "makes a number",
 	"internal/bench/engine.Count.UnmarshalJSON":   "makes a number",
 	"internal/bench/engine.oraclePolicy.Decode":   "looks a number up",
 	"internal/bench/sweep.ParseSpec":              "reads what the user of kvbench wrote for this run, with a library that bounds aliases",

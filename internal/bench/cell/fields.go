@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/bytesize"
 )
 
 // A Field is a setting by name.
@@ -72,7 +71,7 @@ func (f Field) Set(text string) error {
 		*p = n
 	case *int64:
 		if f.size {
-			n, err := bytesize.Parse(text)
+			n, err := bench.ParseSize(text)
 			if err != nil {
 				return bench.Usagef("%s: %w", f.Name, err)
 			}
@@ -104,7 +103,7 @@ func (f Field) Text() string {
 // Show returns the value for a reader.
 func (f Field) Show() string {
 	if p, ok := f.value.(*int64); ok && f.size {
-		return strings.ReplaceAll(fmt.Sprint(bytesize.Size(*p)), " ", "")
+		return strings.ReplaceAll(fmt.Sprint(bench.Size(*p)), " ", "")
 	}
 	return f.Text()
 }

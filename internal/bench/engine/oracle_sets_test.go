@@ -67,7 +67,7 @@ func TestFiltersAreNumbersOfKeySets(t *testing.T) {
 	} {
 		_, err := p.Decode(data)
 		require.ErrorIs(t, err, errOtherOracle, name)
-		require.True(t, p.Pebble().MayContain(0, data, []byte("a key")), "what is not known is not ruled out: %s", name)
+		require.True(t, p.pebble().MayContain(0, data, []byte("a key")), "what is not known is not ruled out: %s", name)
 	}
 	_, err := newOracle(filepath.Join(t.TempDir(), "other")).Decode(files[0])
 	require.ErrorIs(t, err, errOtherOracle)

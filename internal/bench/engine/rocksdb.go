@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/bench/rocksdb"
+	"github.com/siftkv/siftkv/internal/bench/engine/rocksdb"
 )
 
 // hasRocksDB says that this program was built with RocksDB.

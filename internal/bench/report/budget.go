@@ -7,7 +7,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"github.com/siftkv/siftkv/internal/bench/bytesize"
+	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
 )
@@ -40,7 +40,7 @@ func perLookup(s *readamp.BudgetStore) string { return fmt.Sprintf("%.4f", s.Blo
 
 // filterSize formats the bytes of a store's filters.
 func filterSize(s *readamp.BudgetStore) string {
-	return bytesize.Size(s.Shape.Total().FilterBytes).String()
+	return bench.Size(s.Shape.Total().FilterBytes).String()
 }
 
 // budgetTable shows a line per level of each store, and its sums.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/siftkv/siftkv/internal/bench/bytesize"
+	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/measure"
@@ -281,7 +281,7 @@ var storeColumns = []metricColumn{
 	{"build-s", "build s", "time to load and to compact", seconds},
 }
 
-func size(x float64) string { return bytesize.Size(x).String() }
+func size(x float64) string { return bench.Size(x).String() }
 
 // storeGrid shows what the stores take and took.
 func storeGrid(set []*cell.Result, l *Labels) Grid {

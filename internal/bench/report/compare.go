@@ -9,7 +9,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"github.com/siftkv/siftkv/internal/bench/bytesize"
+	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/compare"
 )
 
@@ -20,7 +20,7 @@ func Compare(w io.Writer, r *compare.Result) error {
 	fmt.Fprintf(&out, "Engines compared: %s keys of %d bytes, values of %d bytes, half compressible; %s of %g s, seed %d\n\nmachine   %s\nsettings  cache %s, memtable %s, blocks of %s, Bloom filters of 10 bits per key, batches of 100, no sync, %d compactions at most\n",
 		grouped(int64(s.Keys)), s.KeyBytes, s.ValueBytes, times(s.Repetitions, "repetition"), s.Seconds, s.Seed,
 		r.Environment.String(),
-		bytesize.Size(s.Store.CacheBytes), bytesize.Size(s.Store.MemtableBytes), bytesize.Size(s.Store.BlockBytes),
+		bench.Size(s.Store.CacheBytes), bench.Size(s.Store.MemtableBytes), bench.Size(s.Store.BlockBytes),
 		s.Store.Compactions)
 	for i, name := range s.Engines {
 		fmt.Fprintf(&out, "%-9s %s\n", name, s.Notes[i])

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/siftkv/siftkv/internal/bench/bytesize"
+	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/environ"
 )
 
@@ -27,7 +27,7 @@ func Environment(w io.Writer, e *environ.Environment) error {
 	line("cpu", fmt.Sprintf("%s, %s", strings.TrimSpace(e.CPU+" "+e.Arch), times(e.Cores, "core")))
 	line("governor", e.Governor)
 	line("cpu quota", e.CPUQuota)
-	line("memory", bytesize.Size(e.RAMBytes).String())
+	line("memory", bench.Size(e.RAMBytes).String())
 	line("kernel", e.Kernel)
 	line("directory", strings.TrimSpace(e.Dir+" "+e.Filesystem))
 	line("load", fmt.Sprintf("%.2f", e.Load1))

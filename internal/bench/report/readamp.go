@@ -12,7 +12,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"github.com/siftkv/siftkv/internal/bench/bytesize"
+	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
 )
@@ -53,16 +53,16 @@ func writeSettings(out *bytes.Buffer, r *readamp.Result) {
 	}
 	fmt.Fprintf(out, "values    %d bytes, half compressible\n", s.ValueBytes)
 	fmt.Fprintf(out, "stores    cache %s · memtable %s · block %d bytes · compression %s · %s at once · batches of %d keys, no fsync\n",
-		bytesize.Size(st.CacheBytes), bytesize.Size(st.MemtableBytes), st.BlockBytes, st.Compression,
+		bench.Size(st.CacheBytes), bench.Size(st.MemtableBytes), st.BlockBytes, st.Compression,
 		times(st.Compactions, "compaction"), st.BatchKeys)
 	if s.Compaction != "" {
 		fmt.Fprintf(out, "siftkv    compaction %s\n", s.Compaction)
 	}
 	if st.SiftKVIndexBytes != 0 {
-		fmt.Fprintf(out, "siftkv    index leaves of %s\n", bytesize.Size(st.SiftKVIndexBytes))
+		fmt.Fprintf(out, "siftkv    index leaves of %s\n", bench.Size(st.SiftKVIndexBytes))
 	}
 	if st.PebbleIndexBytes != 0 {
-		fmt.Fprintf(out, "pebble    index blocks of %s\n", bytesize.Size(st.PebbleIndexBytes))
+		fmt.Fprintf(out, "pebble    index blocks of %s\n", bench.Size(st.PebbleIndexBytes))
 	}
 	fmt.Fprintf(out, "lookups   %s of each kind per row and repetition, %s; %s more timed one by one; warm-up %s\n",
 		grouped(int64(s.Lookups)), times(s.Repetitions, "repetition"), grouped(int64(s.LatencyLookups)),
@@ -81,9 +81,9 @@ func storeTable(r *readamp.Result) table.Writer {
 				row[0], row[8], row[9] = s.Name, seconds(s.LoadSeconds), seconds(s.SettleSeconds)
 			}
 			row[1], row[2], row[3] = fmt.Sprintf("L%d", l.Level), grouped(int64(l.Files)),
-				bytesize.Size(l.Bytes).String()
-			row[4], row[5], row[6] = grouped(l.Entries), bytesize.Size(l.FilterBytes).String(), bits(l.BitsPerKey())
-			row[7] = bytesize.Size(l.IndexBytes).String()
+				bench.Size(l.Bytes).String()
+			row[4], row[5], row[6] = grouped(l.Entries), bench.Size(l.FilterBytes).String(), bits(l.BitsPerKey())
+			row[7] = bench.Size(l.IndexBytes).String()
 			t.AppendRow(row)
 		}
 	}

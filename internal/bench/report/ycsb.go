@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/siftkv/siftkv/internal/bench/bytesize"
+	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/measure"
 	"github.com/siftkv/siftkv/internal/bench/report/chart"
 	"github.com/siftkv/siftkv/internal/bench/ycsb"
@@ -21,7 +21,7 @@ func YCSB(w io.Writer, r *ycsb.Result) error {
 	fmt.Fprintf(&out, "YCSB: %s records of %d + %d bytes, %s per workload, %s, %s, seed %d\n\nmachine   %s\nsettings  cache %s, memtable %s, blocks of %s, compression %s, no sync\n\n",
 		grouped(int64(r.Keys)), r.KeyBytes, r.ValueBytes, times(r.Operations, "operation"),
 		times(r.Workers, "worker"), loop, r.Seed, r.Environment.String(),
-		bytesize.Size(r.Store.CacheBytes), bytesize.Size(r.Store.MemtableBytes), bytesize.Size(r.Store.BlockBytes),
+		bench.Size(r.Store.CacheBytes), bench.Size(r.Store.MemtableBytes), bench.Size(r.Store.BlockBytes),
 		r.Store.Compression)
 	g := Grid{Title: "Nanoseconds", Columns: []Column{
 		{Name: "engine", Text: true}, {Name: "workload", Text: true}, {Name: "operation", Text: true},

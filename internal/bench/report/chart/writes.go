@@ -3,7 +3,7 @@ package chart
 import (
 	"fmt"
 
-	"github.com/siftkv/siftkv/internal/bench/bytesize"
+	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/measure"
@@ -50,9 +50,9 @@ func Over(names []string, lines []*measure.Timeline, id, title, perSecond string
 			m := Mark{Lane: lanes[e.Kind], From: e.From, To: e.To}
 			switch e.Kind {
 			case engine.Flush:
-				m.Label = "flush, " + bytesize.Size(e.Bytes).String()
+				m.Label = "flush, " + bench.Size(e.Bytes).String()
 			case engine.Compaction:
-				m.Label = fmt.Sprintf("compaction L%d to L%d, %s", e.Level, e.OutputLevel, bytesize.Size(e.Bytes))
+				m.Label = fmt.Sprintf("compaction L%d to L%d, %s", e.Level, e.OutputLevel, bench.Size(e.Bytes))
 			case engine.Stall:
 				m.Label = "writes wait"
 			}

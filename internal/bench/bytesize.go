@@ -1,5 +1,4 @@
-// Package bytesize reads and prints sizes in bytes: "64MiB", "4096", "1.5 GiB".
-package bytesize
+package bench
 
 import (
 	"fmt"
@@ -38,8 +37,8 @@ var units = []struct {
 	{"", 1},
 }
 
-// Parse reads a size. The result is whole and not negative.
-func Parse(text string) (Size, error) {
+// ParseSize reads a size. The result is whole and not negative.
+func ParseSize(text string) (Size, error) {
 	lower := strings.ToLower(strings.TrimSpace(text))
 	for _, u := range units {
 		number, ok := strings.CutSuffix(lower, u.suffix)
@@ -58,7 +57,7 @@ func Parse(text string) (Size, error) {
 
 // UnmarshalText makes Size a flag value.
 func (s *Size) UnmarshalText(text []byte) error {
-	v, err := Parse(string(text))
+	v, err := ParseSize(string(text))
 	if err == nil {
 		*s = v
 	}

@@ -1,4 +1,4 @@
-package bytesize
+package bench
 
 import (
 	"testing"
@@ -11,12 +11,12 @@ func TestParse(t *testing.T) {
 		"0": 0, "4096": 4096, "64MiB": 64 * MiB, "64 mib": 64 * MiB, "1.5GiB": 3 * GiB / 2,
 		"16kB": 16000, "2MB": 2e6, "8k": 8 * KiB, "100B": 100,
 	} {
-		got, err := Parse(text)
+		got, err := ParseSize(text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
 	for _, text := range []string{"", "MiB", "-1", "1.5", "12 parsecs", "NaN", "1e30GiB", "inf"} {
-		_, err := Parse(text)
+		_, err := ParseSize(text)
 		require.ErrorContains(t, err, "is not a size", text)
 	}
 }
