@@ -1,7 +1,6 @@
 package cell
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -15,7 +14,7 @@ import (
 )
 
 // Settings say what a cell is. Two cells of equal settings are the same experiment.
-// The fields are described where they have their names, in Fields.
+// What else there is to know of a field is in the table of settings.
 type Settings struct {
 	Engine      string `json:"engine"`
 	Filter      string `json:"filter"`
@@ -63,26 +62,10 @@ const (
 	Cold = "cold"
 )
 
-// Default returns the settings of a cell that says nothing.
-func Default() Settings {
-	return Settings{
-		Engine: "siftkv", Filter: "blocked:10", Budget: Uniform, Compaction: "leveled", Shape: Settled,
-		Cache: 64 << 20, Memtable: 16 << 20, Block: 4096, Compression: "snappy",
-		Keys: "1000000", KeySize: 16, ValueSize: 100, DataSeed: 1,
-		Workload: Uniform, Pace: NoPace, State: Warm, Threads: 1, Lookups: 40_000, Reps: 5, Seed: 1,
-	}
-}
-
-// Bounds of the settings that engines do not bound.
+// Bounds of what settings of text name.
 const (
-	maxLookups = 10_000_000 // of one repetition, which are held in memory
-	maxReps    = 1000
-	maxThreads = 256
-	maxFill    = 1 << 30 // keys
-	maxYoung   = 200     // files
-	maxTheta   = 0.9999
-	minIndex   = 64 // bytes
-	maxIndex   = 1 << 30
+	maxYoung = 200 // files
+	maxTheta = 0.9999
 )
 
 // NameKeys replaces the path of a file of keys by its name, which name returns
@@ -120,20 +103,9 @@ func (s *Settings) Check() error {
 	if _, err := s.theta(); err != nil {
 		return err
 	}
-	for _, b := range []struct {
-		name          string
-		value, lo, hi int64
-	}{
-		{"lookups", s.Lookups, 1, maxLookups},
-		{"reps", s.Reps, 1, maxReps},
-		{"threads", s.Threads, 1, maxThreads},
-		{"index", cmp.Or(s.Index, minIndex), minIndex, maxIndex},
-		{"key-size", s.KeySize, keys.MinKeySize, keys.MaxKeySize},
-		{"fill", s.Fill, 0, maxFill},
-		{"value-size", s.ValueSize, keys.MinValueSize, keys.MaxValueSize},
-	} {
-		if b.value < b.lo || b.value > b.hi {
-			return bench.Usagef("%s %d: want %d to %d", b.name, b.value, b.lo, b.hi)
+	for _, f := range Fields(s) {
+		if err := f.check(); err != nil {
+			return err
 		}
 	}
 	if _, err := s.speed(); err != nil {
@@ -283,21 +255,9 @@ func (s Settings) Name() string {
 	if !keys.IsCount(s.Keys) {
 		parts = append(parts, s.Keys)
 	}
-	standard := Default()
-	fields, usual := Fields(&s), Fields(&standard)
-	for i, f := range fields {
-		if f.Text() == usual[i].Text() {
-			continue
-		}
-		switch f.Name {
-		case "budget", "compaction", "shape", "workload", "state":
-			parts = append(parts, f.Text())
-		case "index":
-			parts = append(parts, f.Name, f.Show())
-		case "threads":
-			parts = append(parts, f.Text()+"-threads")
-		case "pace":
-			parts = append(parts, "pace-"+f.Text())
+	for _, f := range Fields(&s) {
+		if f.Label != "" && !f.usualValue() {
+			parts = append(parts, fmt.Sprintf(f.Label, f.Show()))
 		}
 	}
 	plain := strings.Map(func(r rune) rune {
