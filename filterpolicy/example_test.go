@@ -81,3 +81,25 @@ func ExampleExpected() {
 	// blocked:10 10.00 bits per key,  0.966 % false positives
 	// cuckoo:12  12.63 bits per key,  0.185 % false positives
 }
+
+func ExampleBuild() {
+	policy, err := filterpolicy.Parse("fuse:8")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	words := []string{"apple", "pear", "plum", "apple"}
+	set, err := filterpolicy.Build(policy, func(yield func([]byte) bool) {
+		for _, w := range words {
+			if !yield([]byte(w)) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(set.Len(), set.Contains([]byte("pear")), set.Contains([]byte("quince")))
+	// Output: 3 true false
+}

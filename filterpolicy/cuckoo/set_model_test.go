@@ -9,8 +9,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
-	"github.com/siftkv/siftkv/filterpolicy/internal/settest"
 )
+
+// stored returns the bytes of a set.
+func stored(t require.TestingT, s *Set) []byte {
+	data, err := s.MarshalBinary()
+	require.NoError(t, err)
+	return data
+}
 
 // A twin is a set and what must be in it.
 type twin struct {
@@ -18,22 +24,22 @@ type twin struct {
 	keys map[uint64]int
 }
 
-func newTwin(t settest.TB, n int, o Options) *twin {
+func newTwin(t require.TestingT, n int, o Options) *twin {
 	s, err := New(n, 0, &o)
 	require.NoError(t, err)
 	return &twin{s, map[uint64]int{}}
 }
 
 // add adds a key; a refusal must leave no trace.
-func (w *twin) add(t settest.TB, h uint64) error {
-	before := settest.Bytes(t, w.set)
+func (w *twin) add(t require.TestingT, h uint64) error {
+	before := stored(t, w.set)
 	err := w.set.AddHash(h)
 	w.added(t, h, err == nil, err, before)
 	return err
 }
 
-func (w *twin) addNew(t settest.TB, h uint64) {
-	before, contained := settest.Bytes(t, w.set), w.set.ContainsHash(h)
+func (w *twin) addNew(t require.TestingT, h uint64) {
+	before, contained := stored(t, w.set), w.set.ContainsHash(h)
 	if w.set.guard != nil {
 		contained = w.keys[h] != 0
 	}
@@ -42,7 +48,7 @@ func (w *twin) addNew(t settest.TB, h uint64) {
 	w.added(t, h, added, err, before)
 }
 
-func (w *twin) added(t settest.TB, h uint64, added bool, err error, before []byte) {
+func (w *twin) added(t require.TestingT, h uint64, added bool, err error, before []byte) {
 	switch {
 	case added:
 		w.keys[h]++
@@ -53,12 +59,12 @@ func (w *twin) added(t settest.TB, h uint64, added bool, err error, before []byt
 		require.ErrorIs(t, err, ErrFull)
 	}
 	if !added {
-		require.Equal(t, before, settest.Bytes(t, w.set), "what was refused must leave no trace")
+		require.Equal(t, before, stored(t, w.set), "what was refused must leave no trace")
 	}
 }
 
 // remove removes a key that is there.
-func (w *twin) remove(t settest.TB, h uint64) {
+func (w *twin) remove(t require.TestingT, h uint64) {
 	require.True(t, w.set.RemoveHash(h))
 	w.keys[h]--
 	if w.keys[h] == 0 {
@@ -78,7 +84,7 @@ func (w *twin) present() []uint64 {
 
 // check compares the set with its keys: each class of each table holds exactly the
 // copies of the keys whose home it is, and nothing else is there.
-func (w *twin) check(t settest.TB) {
+func (w *twin) check(t require.TestingT) {
 	type group struct {
 		layer *layer
 		class class
@@ -114,7 +120,7 @@ func (w *twin) check(t settest.TB) {
 // Every option, with tables so small and fingerprints so short that keys collide, tables
 // fill and chains grow all the time.
 func TestSetIsAMultiset(t *testing.T) {
-	settest.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		w := newTwin(t, rapid.IntRange(1, 40).Draw(t, "n"), Options{
 			Slots: rapid.SampledFrom([]int{2, 4, 8}).Draw(t, "slots"),
 			Bits:  rapid.SampledFrom([]int{4, 5, 8, 13, 31}).Draw(t, "bits"),
@@ -149,10 +155,10 @@ func TestSetIsAMultiset(t *testing.T) {
 				}
 			},
 			"store": func(t *rapid.T) {
-				data := settest.Bytes(t, w.set)
+				data := stored(t, w.set)
 				w.set = &Set{}
 				require.NoError(t, w.set.UnmarshalBinary(data))
-				require.Equal(t, data, settest.Bytes(t, w.set))
+				require.Equal(t, data, stored(t, w.set))
 			},
 			"reset": func(t *rapid.T) {
 				if rapid.IntRange(0, 20).Draw(t, "rarely") == 0 {
@@ -165,10 +171,19 @@ func TestSetIsAMultiset(t *testing.T) {
 	})
 }
 
+// operations returns bytes for FuzzSet, other ones for each seed.
+func operations(seed uint64, n int) []byte {
+	ops := make([]byte, n)
+	for at := range ops {
+		ops[at] = byte(mix.Mix(seed<<32 | uint64(at)))
+	}
+	return ops
+}
+
 // FuzzSet reads operations from bytes: two bits say which, six bits the key.
 func FuzzSet(f *testing.F) {
 	for i := range uint64(8) {
-		f.Add(byte(i), byte(i), settest.Operations(i, 200))
+		f.Add(byte(i), byte(i), operations(i, 200))
 	}
 	f.Add(byte(0), byte(1), slices.Repeat([]byte{7}, 20))
 	f.Fuzz(func(t *testing.T, shape, grow byte, ops []byte) {

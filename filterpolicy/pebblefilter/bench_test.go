@@ -11,7 +11,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/filterpolicy/internal/filtertest"
 	"github.com/siftkv/siftkv/filterpolicy/pebblefilter"
 )
 
@@ -33,7 +32,7 @@ func rivals(b *testing.B) []rival {
 	b.Helper()
 	all := []rival{{"pebble:10", bloom.FilterPolicy(10), nil}, {"pebble:16", bloom.FilterPolicy(16), nil}}
 	for _, spec := range []string{"bloom:10", "blocked:10", "blocked:16", "cuckoo:12"} {
-		p := filtertest.Policy(b, spec)
+		p := parse(b, spec)
 		all = append(all, rival{spec, pebblefilter.New(p), p})
 	}
 	return all
@@ -42,8 +41,8 @@ func rivals(b *testing.B) []rival {
 const benchKeyLen = 16
 
 func putBenchKey(key []byte, i uint64) {
-	binary.BigEndian.PutUint64(key, filtertest.Good(0).At(i))
-	binary.BigEndian.PutUint64(key[8:], filtertest.Good(1).At(i))
+	binary.BigEndian.PutUint64(key, hashOf(0, i))
+	binary.BigEndian.PutUint64(key[8:], hashOf(1, i))
 }
 
 func encode(p pebble.FilterPolicy, n int) []byte {
@@ -80,7 +79,7 @@ func probeKeys(n int, present bool) []byte {
 	for j := range uint64(probeMask + 1) {
 		i := uint64(n) + j
 		if present {
-			i = filtertest.Good(2).At(j) % uint64(n)
+			i = hashOf(2, j) % uint64(n)
 		}
 		putBenchKey(keys[j*benchKeyLen:], i)
 	}
@@ -99,7 +98,7 @@ func BenchmarkProbe(b *testing.B) {
 				keys := probeKeys(n, present)
 				b.Run(name+"/key", func(b *testing.B) { probeByKey(b, r, data, keys) })
 				if r.ours != nil {
-					f := filtertest.Open(b, r.name, data)
+					f := decode(b, r.name, data)
 					b.Run(name+"/hash", func(b *testing.B) { probeByHash(b, f, keys) })
 				}
 			}
@@ -150,7 +149,7 @@ func BenchmarkAgainstPebble(b *testing.B) {
 		pebbles := encode(all[0].pebble, n)
 		for _, r := range all[2:] {
 			data := encode(r.pebble, n)
-			f := filtertest.Open(b, r.name, data)
+			f := decode(b, r.name, data)
 			for _, present := range []bool{false, true} {
 				keys := probeKeys(n, present)
 				known := hashesOf(keys)

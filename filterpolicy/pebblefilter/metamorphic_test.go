@@ -11,7 +11,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/metamorphic"
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/filtertest"
 	"github.com/siftkv/siftkv/filterpolicy/pebblefilter"
 )
 
@@ -50,11 +49,11 @@ func TestHistoriesAreEqual(t *testing.T) {
 	for seed := range uint64(4) {
 		plain := history(t, seed, "none", pebble.NoFilterPolicy)
 		for _, spec := range []string{"bloom:10", "blocked:2", "blocked:10", "cuckoo:4,2", "cuckoo:12"} {
-			filtered := history(t, seed, "filtered", pebblefilter.New(filtertest.Policy(t, spec)))
+			filtered := history(t, seed, "filtered", pebblefilter.New(parse(t, spec)))
 			_, difference := metamorphic.CompareHistories(t, []string{plain, filtered})
 			require.Empty(t, difference, "%s, seed %d", spec, seed)
 		}
-		lies := history(t, seed, "liar", liar{pebblefilter.New(filtertest.Policy(t, "blocked:10"))})
+		lies := history(t, seed, "liar", liar{pebblefilter.New(parse(t, "blocked:10"))})
 		_, difference := metamorphic.CompareHistories(t, []string{plain, lies})
 		require.NotEmpty(t, difference, "seed %d", seed)
 	}

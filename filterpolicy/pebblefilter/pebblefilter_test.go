@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/filterpolicy/internal/filtertest"
 	"github.com/siftkv/siftkv/filterpolicy/pebblefilter"
 )
 
@@ -20,7 +19,7 @@ func TestNamesAreOfFamilies(t *testing.T) {
 		"bloom:10": "siftkv.bloom", "bloom:5": "siftkv.bloom", "blocked:9.6": "siftkv.blocked",
 		"cuckoo:4,8": "siftkv.cuckoo",
 	} {
-		require.Equal(t, name, pebblefilter.New(filtertest.Policy(t, spec)).Name())
+		require.Equal(t, name, pebblefilter.New(parse(t, spec)).Name())
 	}
 }
 
@@ -36,14 +35,14 @@ type stranger struct{ filterpolicy.Policy }
 func (stranger) Name() string { return "stranger" }
 
 func TestPoliciesWithoutFilters(t *testing.T) {
-	require.Equal(t, pebble.NoFilterPolicy, pebblefilter.New(filtertest.Policy(t, "none")))
-	require.Equal(t, pebble.NoFilterPolicy, pebblefilter.New(stranger{filtertest.Policy(t, "bloom:10")}))
-	require.Equal(t, pebble.NoFilterPolicy, pebblefilter.New(namesake{Policy: filtertest.Policy(t, "bloom:10")}))
+	require.Equal(t, pebble.NoFilterPolicy, pebblefilter.New(parse(t, "none")))
+	require.Equal(t, pebble.NoFilterPolicy, pebblefilter.New(stranger{parse(t, "bloom:10")}))
+	require.Equal(t, pebble.NoFilterPolicy, pebblefilter.New(namesake{Policy: parse(t, "bloom:10")}))
 }
 
 func TestWriterMakesWhatBuildersMake(t *testing.T) {
 	for _, spec := range specs {
-		p := filtertest.Policy(t, spec)
+		p := parse(t, spec)
 		w, b := pebblefilter.New(p).NewWriter(pebble.TableFilter), p.NewBuilder()
 		for i := range 1000 {
 			key := fmt.Appendf(nil, "prefix %d", i/3) // three versions each
@@ -59,7 +58,7 @@ func TestWriterMakesWhatBuildersMake(t *testing.T) {
 func TestMayContainDoesNotAllocate(t *testing.T) {
 	key := []byte("a key of some length")
 	for _, spec := range specs {
-		p, data := pebblefilter.New(filtertest.Policy(t, spec)), filtertest.Build(t, spec, filtertest.Good(1), 1000)
+		p, data := pebblefilter.New(parse(t, spec)), build(t, spec, 1000)
 		require.Zero(t, testing.AllocsPerRun(100, func() { p.MayContain(pebble.TableFilter, data, key) }))
 	}
 }
@@ -130,7 +129,7 @@ func check(t *testing.T, db *pebble.DB) (negatives, maybes int64) {
 func TestFiltersRuleOutTables(t *testing.T) {
 	for _, spec := range specs {
 		t.Run(spec, func(t *testing.T) {
-			db := open(t, vfs.NewMem(), pebblefilter.New(filtertest.Policy(t, spec)), nil)
+			db := open(t, vfs.NewMem(), pebblefilter.New(parse(t, spec)), nil)
 			defer closed(t, db)
 			load(t, db)
 			negatives, maybes := check(t, db)
@@ -144,7 +143,7 @@ func TestFiltersRuleOutTables(t *testing.T) {
 // Each change of policy leaves the answers alone; filters work on as long as their
 // family's policy is known.
 func TestReopenWithAnotherPolicy(t *testing.T) {
-	policy := func(spec string) pebble.FilterPolicy { return pebblefilter.New(filtertest.Policy(t, spec)) }
+	policy := func(spec string) pebble.FilterPolicy { return pebblefilter.New(parse(t, spec)) }
 	for _, c := range []struct {
 		name   string
 		policy pebble.FilterPolicy
@@ -191,7 +190,7 @@ func byPrefix() *pebble.Comparer {
 func TestPrefixesInTheLastLevel(t *testing.T) {
 	for _, spec := range specs {
 		t.Run(spec, func(t *testing.T) {
-			db := open(t, vfs.NewMem(), pebblefilter.New(filtertest.Policy(t, spec)),
+			db := open(t, vfs.NewMem(), pebblefilter.New(parse(t, spec)),
 				func(o *pebble.Options) { o.Comparer = byPrefix() })
 			defer closed(t, db)
 			for i := range 1000 {

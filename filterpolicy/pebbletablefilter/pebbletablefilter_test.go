@@ -8,20 +8,32 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/filterpolicy/internal/filtertest"
 	"github.com/siftkv/siftkv/filterpolicy/internal/keyfilter"
 	"github.com/siftkv/siftkv/filterpolicy/pebblefilter"
 	"github.com/siftkv/siftkv/filterpolicy/pebbletablefilter"
-	"github.com/siftkv/siftkv/filterpolicy/pebbletablefilter/internal/standin"
 )
 
-type adapter = pebbletablefilter.Adapter[standin.TableFilterPolicy, standin.TableFilterDecoder]
+// The two filter types of Pebble's that have a public name, as the stand-in has them.
+type (
+	tablePolicy  = pebbletablefilter.TableFilterPolicy
+	tableDecoder = pebbletablefilter.TableFilterDecoder
+)
+
+type adapter = pebbletablefilter.Adapter[tablePolicy, tableDecoder]
 
 func newAdapter(t *testing.T) *adapter {
 	t.Helper()
-	a, err := pebbletablefilter.New(standin.TableFilterPolicy.NewWriter, standin.TableFilterDecoder.Family)
+	a, err := pebbletablefilter.New(tablePolicy.NewWriter, tableDecoder.Family)
 	require.NoError(t, err)
 	return a
+}
+
+// parse returns the policy of a spec.
+func parse(t *testing.T, spec string) filterpolicy.Policy {
+	t.Helper()
+	p, err := filterpolicy.Parse(spec)
+	require.NoError(t, err)
+	return p
 }
 
 func names(prefix string, n int) []string {
@@ -37,9 +49,9 @@ func names(prefix string, n int) []string {
 func TestEveryFamily(t *testing.T) {
 	a, keys := newAdapter(t), names("key", 3000)
 	for _, family := range filterpolicy.Families()[1:] {
-		p := filtertest.Policy(t, examples[family])
+		p := parse(t, examples[family])
 		require.Equal(t, keyfilter.Prefix+examples[family], a.Policy(p).Name())
-		table := standin.WriteTable(a.Policy(p), keys)
+		table := pebbletablefilter.WriteTable(a.Policy(p), keys)
 		name, data := table.Filter()
 		require.Equal(t, pebblefilter.New(p).Name(), name, "tables change hands between the adapters")
 		require.NotEmpty(t, data)
@@ -67,19 +79,19 @@ var examples = map[string]string{
 // A table's bytes are those of the released interface.
 func TestBytesAreThoseOfTheRelease(t *testing.T) {
 	a, keys := newAdapter(t), names("key", 100)
-	p := filtertest.Policy(t, "blocked:10")
+	p := parse(t, "blocked:10")
 	w := pebblefilter.New(p).NewWriter(0)
 	for _, k := range keys {
 		w.AddKey([]byte(k))
 	}
-	_, data := standin.WriteTable(a.Policy(p), keys).Filter()
+	_, data := pebbletablefilter.WriteTable(a.Policy(p), keys).Filter()
 	require.Equal(t, w.Finish(nil), data)
 }
 
 func TestNoFilter(t *testing.T) {
 	a, keys := newAdapter(t), names("key", 10)
-	for _, p := range []filterpolicy.Policy{filtertest.Policy(t, "none"), foreign{}} {
-		table := standin.WriteTable(a.Policy(p), keys)
+	for _, p := range []filterpolicy.Policy{parse(t, "none"), foreign{}} {
+		table := pebbletablefilter.WriteTable(a.Policy(p), keys)
 		_, data := table.Filter()
 		require.Empty(t, data)
 		found, searched := table.Get(a.Decoders(), "key00003")
@@ -106,11 +118,11 @@ func TestOtherInterfaces(t *testing.T) {
 	}
 	for want, got := range map[string]func() error{
 		"TableFilterWriter": func() error {
-			_, err := pebbletablefilter.New(plain.NewWriter, standin.TableFilterDecoder.Family)
+			_, err := pebbletablefilter.New(plain.NewWriter, tableDecoder.Family)
 			return err
 		},
 		"TableFilterPolicy": func() error {
-			_, err := pebbletablefilter.New(func(wider) any { return nil }, standin.TableFilterDecoder.Family)
+			_, err := pebbletablefilter.New(func(wider) any { return nil }, tableDecoder.Family)
 			return err
 		},
 		"TableFilterDecoder": func() error {
@@ -125,7 +137,7 @@ func TestOtherInterfaces(t *testing.T) {
 
 func ExampleNew() {
 	// With Pebble in place of the stand-in: pebble.TableFilterPolicy, pebble.TableFilterDecoder.
-	siftkv, err := pebbletablefilter.New(standin.TableFilterPolicy.NewWriter, standin.TableFilterDecoder.Family)
+	siftkv, err := pebbletablefilter.New(tablePolicy.NewWriter, tableDecoder.Family)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -135,7 +147,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	table := standin.WriteTable(siftkv.Policy(policy), []string{"apple", "cherry"})
+	table := pebbletablefilter.WriteTable(siftkv.Policy(policy), []string{"apple", "cherry"})
 	family, data := table.Filter()
 	fmt.Println(family, len(data))
 	fmt.Println(table.Get(siftkv.Decoders(), "banana"))

@@ -9,8 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/settest"
+	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
 )
+
+// stored returns the bytes of a set.
+func stored(t require.TestingT, s *Set) []byte {
+	data, err := s.MarshalBinary()
+	require.NoError(t, err)
+	return data
+}
 
 // A twin is a set and what must be in it, by values: what the set knows of keys.
 type twin struct {
@@ -18,7 +25,7 @@ type twin struct {
 	values map[uint64]int
 }
 
-func newTwin(t settest.TB, n int, bits, floor uint64) *twin {
+func newTwin(t require.TestingT, n int, bits, floor uint64) *twin {
 	quotients, ok := quotientsFor(uint64(n), bits)
 	require.True(t, ok)
 	s := &Set{floor: floor}
@@ -27,10 +34,10 @@ func newTwin(t settest.TB, n int, bits, floor uint64) *twin {
 }
 
 // add adds a key; a refusal must be due, and leave no trace.
-func (w *twin) add(t settest.TB, h uint64) {
+func (w *twin) add(t require.TestingT, h uint64) {
 	var before []byte
 	if len(w.values) == w.set.Cap() {
-		before = settest.Bytes(t, w.set)
+		before = stored(t, w.set)
 	}
 	v := w.set.Value(h)
 	if err := w.set.AddHash(h); err != nil {
@@ -38,13 +45,13 @@ func (w *twin) add(t settest.TB, h uint64) {
 		require.Zero(t, w.values[v])
 		require.Len(t, w.values, w.set.Cap())
 		require.LessOrEqual(t, w.set.bits, w.set.floor)
-		require.Equal(t, before, settest.Bytes(t, w.set))
+		require.Equal(t, before, stored(t, w.set))
 		return
 	}
 	w.values[v]++
 }
 
-func (w *twin) remove(t settest.TB, h uint64) {
+func (w *twin) remove(t require.TestingT, h uint64) {
 	v := w.set.Value(h)
 	require.Equal(t, w.values[v] != 0, w.set.RemoveHash(h))
 	if w.values[v]--; w.values[v] <= 0 {
@@ -52,11 +59,11 @@ func (w *twin) remove(t settest.TB, h uint64) {
 	}
 }
 
-func (w *twin) resize(t settest.TB, n int) {
-	before, size := settest.Bytes(t, w.set), w.set.values()
+func (w *twin) resize(t require.TestingT, n int) {
+	before, size := stored(t, w.set), w.set.values()
 	if err := w.set.Resize(n); err != nil {
 		require.ErrorIs(t, err, ErrFull)
-		require.Equal(t, before, settest.Bytes(t, w.set))
+		require.Equal(t, before, stored(t, w.set))
 		return
 	}
 	require.GreaterOrEqual(t, w.set.Cap(), n)
@@ -64,7 +71,7 @@ func (w *twin) resize(t settest.TB, n int) {
 }
 
 // merge adds a set of some keys, which has a size of its own.
-func (w *twin) merge(t settest.TB, keys []uint64, room int) {
+func (w *twin) merge(t require.TestingT, keys []uint64, room int) {
 	o := &Set{floor: 1}
 	require.NoError(t, o.rebuild(w.set.quotients, w.set.bits, func(func(uint64) bool) {}))
 	_ = o.Resize(room)
@@ -74,12 +81,12 @@ func (w *twin) merge(t settest.TB, keys []uint64, room int) {
 			added[o.Value(h)]++
 		}
 	}
-	before, other := settest.Bytes(t, w.set), settest.Bytes(t, o)
+	before, other := stored(t, w.set), stored(t, o)
 	err := w.set.Merge(o)
-	require.Equal(t, other, settest.Bytes(t, o))
+	require.Equal(t, other, stored(t, o))
 	if err != nil {
 		require.ErrorIs(t, err, ErrFull)
-		require.Equal(t, before, settest.Bytes(t, w.set))
+		require.Equal(t, before, stored(t, w.set))
 		return
 	}
 	for v, n := range added {
@@ -89,7 +96,7 @@ func (w *twin) merge(t settest.TB, keys []uint64, room int) {
 
 // check compares the set with its values, and its bytes with those of a table that was
 // written in one go.
-func (w *twin) check(t settest.TB) {
+func (w *twin) check(t require.TestingT) {
 	require.Equal(t, w.values, maps.Collect(w.set.All()))
 	sorted := slices.Sorted(maps.Keys(w.values))
 	data, blocks, ok := encode(nil, w.set.quotients, w.set.bits, slices.Values(sorted))
@@ -111,7 +118,7 @@ func (w *twin) check(t settest.TB) {
 // Every operation in any order, with sets so small and remainders so short that values
 // collide, tables fill and grow all the time.
 func TestSetIsAMultiset(t *testing.T) {
-	settest.Check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		bits := rapid.SampledFrom([]uint64{1, 2, 5, 8, 31, 55, 56}).Draw(t, "bits")
 		floor := max(1, bits-min(bits, rapid.Uint64Range(0, 4).Draw(t, "grow")))
 		w := newTwin(t, rapid.SampledFrom([]int{1, 3, 60, 61, 100, 200}).Draw(t, "n"), bits, floor)
@@ -146,20 +153,29 @@ func TestSetIsAMultiset(t *testing.T) {
 				w.merge(t, rapid.SliceOfN(keys, 0, 50).Draw(t, "keys"), rapid.IntRange(0, 400).Draw(t, "room"))
 			},
 			"store": func(t *rapid.T) {
-				data := settest.Bytes(t, w.set)
+				data := stored(t, w.set)
 				w.set = &Set{}
 				require.NoError(t, w.set.UnmarshalBinary(data))
-				require.Equal(t, data, settest.Bytes(t, w.set))
+				require.Equal(t, data, stored(t, w.set))
 			},
 			"": func(t *rapid.T) { w.check(t) },
 		})
 	})
 }
 
+// operations returns bytes for FuzzSet, other ones for each seed.
+func operations(seed uint64, n int) []byte {
+	ops := make([]byte, n)
+	for at := range ops {
+		ops[at] = byte(mix.Mix(seed<<32 | uint64(at)))
+	}
+	return ops
+}
+
 // FuzzSet reads operations from bytes: two bits say which, six bits the key.
 func FuzzSet(f *testing.F) {
 	for i := range uint64(6) {
-		f.Add(byte(i), byte(30*i), settest.Operations(i, 300))
+		f.Add(byte(i), byte(30*i), operations(i, 300))
 	}
 	f.Fuzz(func(t *testing.T, bits, n byte, ops []byte) {
 		w := newTwin(t, 1+int(n%200), 1+uint64(bits%setBits), 1)

@@ -22,40 +22,40 @@ import (
 var decoders = map[string]string{
 	"blockindex.Decode": "blockindex.TestHostileIndexes",
 
-	"filterpolicy.Decode":                    "filterpolicy.TestHostileFiltersOfAnyName",
-	"filterpolicy.DecodeWith":                "filterpolicy.TestHostileFiltersOfAnyName",
-	"filterpolicy.Set.UnmarshalBinary":       "filterpolicy.TestHostileSets",
-	"filterpolicy.Set.ReadFrom":              "filterpolicy.TestHostileSets",
-	"filterpolicy/none.Decode":               "filterpolicy.TestHostileFiltersOfAnyName",
-	"filterpolicy/internal/frame.Decode":     "filterpolicy/bloom.TestHostileFilters",
-	"filterpolicy/bloom.Decode":              "filterpolicy/bloom.TestHostileFilters",
-	"filterpolicy/blocked.Decode":            "filterpolicy/blocked.TestHostileFilters",
-	"filterpolicy/cuckoo.Decode":             "filterpolicy/cuckoo.TestHostileFilters",
-	"filterpolicy/fuse.Decode":               "filterpolicy/fuse.TestHostileFilters",
-	"filterpolicy/gcs.Decode":                "filterpolicy/gcs.TestHostileFilters",
-	"filterpolicy/quotient.Decode":           "filterpolicy/quotient.TestHostileFilters",
-	"filterpolicy/ribbon.Decode":             "filterpolicy/ribbon.TestHostileFilters",
-	"filterpolicy/xor.Decode":                "filterpolicy/xor.TestHostileFilters",
-	"filterpolicy/quotient.Set.ReadFrom":     "filterpolicy/quotient.TestHostileSets",
-	"filterpolicy/cuckoo.Set.ReadFrom":       "filterpolicy/cuckoo.TestHostileSets",
-	"filterpolicy/bloom.Set.ReadFrom":        "filterpolicy/bloom.TestHostileSets",
-	"filterpolicy/blocked.Set.ReadFrom":      "filterpolicy/blocked.TestHostileSets",
-	"filterpolicy/counting.Set.ReadFrom":     "filterpolicy/counting.TestHostileSets",
-	"filterpolicy/scalable.Set.ReadFrom":     "filterpolicy/scalable.TestHostileSets",
-	"filterpolicy/scalable.parse":            "filterpolicy/scalable.TestSetBombsAreRefused",
-	"filterpolicy/quotient.Set.decodeCopies": "filterpolicy/quotient.TestHostileSets",
-	"filterpolicy/cuckoo.layer.decodeExtra":  "filterpolicy/cuckoo.TestHostileSets",
+	"filterpolicy.Decode":                    "filterpolicy/internal/conformance.TestHostileFiltersOfAnyName",
+	"filterpolicy.DecodeWith":                "filterpolicy/internal/conformance.TestHostileFiltersOfAnyName",
+	"filterpolicy.Set.UnmarshalBinary":       "filterpolicy/internal/conformance.TestImmutableHostileSets",
+	"filterpolicy.Set.ReadFrom":              "filterpolicy/internal/conformance.TestImmutableHostileSets",
+	"filterpolicy/none.Decode":               "filterpolicy/internal/conformance.TestHostileFiltersOfAnyName",
+	"filterpolicy/internal/frame.Decode":     "filterpolicy/internal/conformance.TestBloomHostileFilters",
+	"filterpolicy/bloom.Decode":              "filterpolicy/internal/conformance.TestBloomHostileFilters",
+	"filterpolicy/blocked.Decode":            "filterpolicy/internal/conformance.TestBlockedHostileFilters",
+	"filterpolicy/cuckoo.Decode":             "filterpolicy/internal/conformance.TestCuckooHostileFilters",
+	"filterpolicy/fuse.Decode":               "filterpolicy/internal/conformance.TestFuseHostileFilters",
+	"filterpolicy/gcs.Decode":                "filterpolicy/internal/conformance.TestGcsHostileFilters",
+	"filterpolicy/quotient.Decode":           "filterpolicy/internal/conformance.TestQuotientHostileFilters",
+	"filterpolicy/ribbon.Decode":             "filterpolicy/internal/conformance.TestRibbonHostileFilters",
+	"filterpolicy/xor.Decode":                "filterpolicy/internal/conformance.TestXorHostileFilters",
+	"filterpolicy/quotient.Set.ReadFrom":     "filterpolicy/internal/conformance.TestQuotientHostileSets",
+	"filterpolicy/cuckoo.Set.ReadFrom":       "filterpolicy/internal/conformance.TestCuckooHostileSets",
+	"filterpolicy/bloom.Set.ReadFrom":        "filterpolicy/internal/conformance.TestBloomHostileSets",
+	"filterpolicy/blocked.Set.ReadFrom":      "filterpolicy/internal/conformance.TestBlockedHostileSets",
+	"filterpolicy/counting.Set.ReadFrom":     "filterpolicy/internal/conformance.TestCountingHostileSets",
+	"filterpolicy/scalable.Set.ReadFrom":     "filterpolicy/internal/conformance.TestScalableHostileSets",
+	"filterpolicy/scalable.parse":            "filterpolicy/internal/conformance.TestScalableSetBombsAreRefused",
+	"filterpolicy/quotient.Set.decodeCopies": "filterpolicy/internal/conformance.TestQuotientHostileSets",
+	"filterpolicy/cuckoo.layer.decodeExtra":  "filterpolicy/internal/conformance.TestCuckooHostileSets",
 
-	"filterpolicy/bloom.ConcurrentSet.ReadFrom":        "filterpolicy/bloom.TestHostileSets",
-	"filterpolicy/bloom.ConcurrentSet.UnmarshalBinary": "filterpolicy/bloom.TestHostileSets",
-	"filterpolicy/bloom.Set.UnmarshalBinary":           "filterpolicy/bloom.TestHostileSets",
-	"filterpolicy/blocked.Set.UnmarshalBinary":         "filterpolicy/blocked.TestHostileSets",
-	"filterpolicy/counting.Set.UnmarshalBinary":        "filterpolicy/counting.TestHostileSets",
-	"filterpolicy/cuckoo.Set.UnmarshalBinary":          "filterpolicy/cuckoo.TestHostileSets",
-	"filterpolicy/quotient.Set.UnmarshalBinary":        "filterpolicy/quotient.TestHostileSets",
-	"filterpolicy/scalable.Set.UnmarshalBinary":        "filterpolicy/scalable.TestHostileSets",
-	"filterpolicy/internal/envelope.Format.Unmarshal":  "filterpolicy/bloom.TestHostileSets",
-	"filterpolicy/internal/envelope.readFrom":          "filterpolicy/bloom.TestHostileSets",
+	"filterpolicy/bloom.ConcurrentSet.ReadFrom":        "filterpolicy/internal/conformance.TestBloomHostileSets",
+	"filterpolicy/bloom.ConcurrentSet.UnmarshalBinary": "filterpolicy/internal/conformance.TestBloomHostileSets",
+	"filterpolicy/bloom.Set.UnmarshalBinary":           "filterpolicy/internal/conformance.TestBloomHostileSets",
+	"filterpolicy/blocked.Set.UnmarshalBinary":         "filterpolicy/internal/conformance.TestBlockedHostileSets",
+	"filterpolicy/counting.Set.UnmarshalBinary":        "filterpolicy/internal/conformance.TestCountingHostileSets",
+	"filterpolicy/cuckoo.Set.UnmarshalBinary":          "filterpolicy/internal/conformance.TestCuckooHostileSets",
+	"filterpolicy/quotient.Set.UnmarshalBinary":        "filterpolicy/internal/conformance.TestQuotientHostileSets",
+	"filterpolicy/scalable.Set.UnmarshalBinary":        "filterpolicy/internal/conformance.TestScalableHostileSets",
+	"filterpolicy/internal/envelope.Format.Unmarshal":  "filterpolicy/internal/conformance.TestBloomHostileSets",
+	"filterpolicy/internal/envelope.readFrom":          "filterpolicy/internal/conformance.TestBloomHostileSets",
 
 	"internal/backup.DecodeMark":        "internal/backup.TestHostileMarks",
 	"internal/backup.NewReader":         "internal/backup.TestHostileStreams",
@@ -114,10 +114,11 @@ func TestEveryDecoderHasABound(t *testing.T) {
 			t.Errorf("%s decodes: hold it against a bound (internal/hostile), and enter it in decoders", name)
 		}
 	}
-	fuzzed := map[string]bool{}
+	fuzzed, targets := map[string]bool{}, []string{}
 	for name := range tests {
-		dir, fn := cutName(name)
-		fuzzed[dir] = fuzzed[dir] || strings.HasPrefix(fn, "Fuzz")
+		if dir, fn := cutName(name); strings.HasPrefix(fn, "Fuzz") {
+			fuzzed[dir], targets = true, append(targets, name)
+		}
 	}
 	for name, test := range decoders {
 		require.Contains(t, found, name, "the function is gone")
@@ -125,10 +126,29 @@ func TestEveryDecoderHasABound(t *testing.T) {
 		require.Regexp(t, "Hostile|Bomb", test)
 		dir, _ := cutName(test)
 		require.True(t, fuzzed[dir], "package %s has no fuzz target", dir)
+		if family := familyFuzzed(name, dir); family != "" {
+			require.True(t, slices.ContainsFunc(targets, func(target string) bool {
+				return strings.HasPrefix(target, conformance+".Fuzz"+family)
+			}), "%s has no target Fuzz%s...", conformance, family)
+		}
 	}
 	for name := range boundless {
 		require.Contains(t, found, name, "the function is gone")
 	}
+}
+
+// conformance tests and fuzzes the filters and sets of every family.
+const conformance = "filterpolicy/internal/conformance"
+
+// familyFuzzed returns the family, as it stands in the names of tests, of a decoder that is tested
+// in the directory of conformance; "" for other decoders.
+func familyFuzzed(decoder, testDir string) string {
+	dir, _ := cutName(decoder)
+	family, ok := strings.CutPrefix(dir, "filterpolicy/")
+	if testDir != conformance || !ok || strings.HasPrefix(family, "internal/") || family == "none" {
+		return ""
+	}
+	return strings.ToUpper(family[:1]) + family[1:]
 }
 
 // cutName returns the directory and the rest of a name such as sstable.Reader.decode.

@@ -1,0 +1,5 @@
+//go:build race
+
+package blocked_test
+
+func init() { raceDetector = true }

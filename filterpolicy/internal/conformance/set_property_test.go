@@ -1,0 +1,26 @@
+package conformance
+
+import (
+	"flag"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// leastChecks is the number of checks that say something of a property.
+const leastChecks = 20
+
+// Check checks a property, a share of the usual number of times under the race
+// detector; a number that is given by flag or environment stands.
+func Check(t *testing.T, property func(*rapid.T)) {
+	t.Helper()
+	const usual = 100
+	checks := flag.Lookup("rapid.checks")
+	if checks.Value.String() == strconv.Itoa(usual) {
+		if err := checks.Value.Set(strconv.Itoa(max(leastChecks, Share(usual)))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rapid.Check(t, property)
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package pebblefilter_test
+
+func init() { modelSeeds = 1 }
