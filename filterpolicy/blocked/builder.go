@@ -2,9 +2,8 @@ package blocked
 
 import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/bitarray"
-	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
@@ -17,7 +16,7 @@ var design = bitarray.Design{
 // A Builder collects hashes and turns them into a filter. It is for one goroutine
 // at a time, and holds eight bytes per key until Finish.
 type Builder struct {
-	hashes collect.Hashes
+	hashes hash64.List
 	bits   spec.Bits
 }
 
@@ -36,8 +35,8 @@ func fill(cells []byte, hashes []uint64, probes int) {
 	lines := linesOf(cells)
 	first, second := min(probes, perWord), max(0, probes-perWord)
 	for _, h := range hashes {
-		z := mix.Round(h)
-		l := &lines[mix.Reduce(z, uint64(len(lines)))]
+		z := hash64.Round(h)
+		l := &lines[hash64.Reduce(z, uint64(len(lines)))]
 		l.set(firstWord(z), first)
 		if second != 0 {
 			l.set(secondWord(z), second)

@@ -2,7 +2,7 @@ package blocked
 
 import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // A Filter is a read-only view of a filter's bytes. Any number of goroutines may
@@ -49,8 +49,8 @@ const headLen = 4
 // MayContainHash reports whether a key with this hash may have been added; false is
 // certain. It allocates nothing and reads one line.
 func (f *Filter) MayContainHash(h uint64) bool {
-	z := mix.Round(h)
-	l := &f.lines[mix.Reduce(z, uint64(len(f.lines)))]
+	z := hash64.Round(h)
+	l := &f.lines[hash64.Reduce(z, uint64(len(f.lines)))]
 	u, probes := firstWord(z), f.probes
 	if probes >= headLen {
 		if l.missing(u, 55)|l.missing(u, 46)|l.missing(u, 37)|l.missing(u, 28) != 0 {

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"unsafe"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // The cells of a blocked filter are lines of 64 bytes; the footer's units are their
@@ -32,7 +32,7 @@ const (
 // firstWord holds the first seven positions, the earliest on top. The line comes
 // from the high bits of z; a product mixes in the low ones, so that keys of one
 // line still differ in all their positions.
-func firstWord(z uint64) uint64 { return z * mix.Golden }
+func firstWord(z uint64) uint64 { return z * hash64.Golden }
 
 // secondWord holds the next seven.
 func secondWord(z uint64) uint64 { return (z ^ z>>29) * secondMultiplier }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 	"github.com/siftkv/siftkv/filterpolicy/internal/sizing"
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
@@ -95,9 +95,9 @@ func (s *Set) AddNewHash(h uint64) bool {
 	if s.ContainsHash(h) {
 		return false
 	}
-	z := mix.Round(mix.Mix(h))
+	z := hash64.Round(hash64.Mix(h))
 	// A zero Set would lose the key: it panics here as a nil map does.
-	l := &s.filter.lines[mix.Reduce(z, uint64(len(s.filter.lines)))]
+	l := &s.filter.lines[hash64.Reduce(z, uint64(len(s.filter.lines)))]
 	l.set(firstWord(z), min(s.filter.probes, perWord))
 	if s.filter.probes > perWord {
 		l.set(secondWord(z), s.filter.probes-perWord)
@@ -114,7 +114,7 @@ func (s *Set) Contains(key []byte) bool { return s.ContainsHash(xxhash.Sum64(key
 func (s *Set) ContainsHash(h uint64) bool {
 	// Mixing once more than a file's filter keeps the promise for numbers that
 	// nobody mixed, in sets of few lines too.
-	return len(s.filter.lines) != 0 && s.filter.MayContainHash(mix.Mix(h))
+	return len(s.filter.lines) != 0 && s.filter.MayContainHash(hash64.Mix(h))
 }
 
 // Len returns the number of keys added that were new: repeated keys do not

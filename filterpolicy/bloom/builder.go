@@ -4,9 +4,8 @@ import (
 	"math/bits"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/bitarray"
-	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
@@ -32,7 +31,7 @@ var design = bitarray.Design{
 // A Builder collects hashes and turns them into a filter. It is for one goroutine
 // at a time, and holds eight bytes per key until Finish.
 type Builder struct {
-	hashes collect.Hashes
+	hashes hash64.List
 	bits   spec.Bits
 }
 
@@ -52,7 +51,7 @@ func fill(cells []byte, hashes []uint64, probes int) {
 	for _, h := range hashes {
 		p, step := start(h)
 		for i := range probes {
-			at := mix.Reduce(p, n)
+			at := hash64.Reduce(p, n)
 			cells[at/8] |= 1 << (at % 8)
 			p, step = next(p, step, i)
 		}
@@ -61,12 +60,12 @@ func fill(cells []byte, hashes []uint64, probes int) {
 
 // start returns the first point of h on the 64-bit circle, and its first step.
 func start(h uint64) (p, step uint64) {
-	p = mix.Mix(h)
+	p = hash64.Mix(h)
 	return p, bits.RotateLeft64(p, 32)
 }
 
 // next returns the point after the i-th. A step that stayed the same would make
 // keys with equal steps collide in whole runs, which small filters show.
 func next(p, step uint64, i int) (q, nextStep uint64) {
-	return p + step, step + uint64(i+1)*mix.Golden
+	return p + step, step + uint64(i+1)*hash64.Golden
 }

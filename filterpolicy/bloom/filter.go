@@ -2,7 +2,7 @@ package bloom
 
 import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // A Filter is a read-only view of a filter's bytes. Any number of goroutines may
@@ -46,7 +46,7 @@ func (f *Filter) MayContainHash(h uint64) bool {
 	n := uint64(len(f.cells)) * cellBits
 	p, step := start(h)
 	for i := range f.probes {
-		at := mix.Reduce(p, n)
+		at := hash64.Reduce(p, n)
 		if f.cells[at/8]>>(at%8)&1 == 0 {
 			return false
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 	"github.com/siftkv/siftkv/filterpolicy/internal/sizing"
 )
 
@@ -61,10 +61,10 @@ func (s *Set) AddNew(key []byte) bool { return s.AddNewHash(xxhash.Sum64(key)) }
 func (s *Set) AddNewHash(h uint64) bool {
 	_ = s.cells[0] // a zero Set would lose the key: it panics as a nil map does
 	n := uint64(len(s.cells)) * cellBits
-	z := mix.Mix(h)
+	z := hash64.Mix(h)
 	clear := byte(0)
 	for i := range s.probes {
-		at := mix.Reduce(mix.Point(z, i), n)
+		at := hash64.Reduce(hash64.Point(z, i), n)
 		cell, bit := &s.cells[at/8], byte(1)<<(at%8)
 		clear |= bit &^ *cell
 		*cell |= bit
@@ -83,9 +83,9 @@ func (s *Set) Contains(key []byte) bool { return s.ContainsHash(xxhash.Sum64(key
 // at the first clear bit.
 func (s *Set) ContainsHash(h uint64) bool {
 	n := uint64(len(s.cells)) * cellBits
-	z := mix.Mix(h)
+	z := hash64.Mix(h)
 	for i := range s.probes {
-		at := mix.Reduce(mix.Point(z, i), n)
+		at := hash64.Reduce(hash64.Point(z, i), n)
 		if s.cells[at/8]>>(at%8)&1 == 0 {
 			return false
 		}

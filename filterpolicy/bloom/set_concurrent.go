@@ -8,7 +8,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // A ConcurrentSet is a Set to which any number of goroutines may add while any
@@ -64,10 +64,10 @@ func (s *ConcurrentSet) AddNew(key []byte) bool { return s.AddNewHash(xxhash.Sum
 func (s *ConcurrentSet) AddNewHash(h uint64) bool {
 	_ = &s.words[0] // a zero set would lose the key: it panics as a nil map does
 	n := uint64(len(s.words)) * 64
-	z := mix.Mix(h)
+	z := hash64.Mix(h)
 	added := false
 	for i := range s.probes {
-		at := mix.Reduce(mix.Point(z, i), n)
+		at := hash64.Reduce(hash64.Point(z, i), n)
 		word, bit := &s.words[at/64], uint64(1)<<(at%64)
 		if word.Load()&bit == 0 && word.Or(bit)&bit == 0 {
 			added = true
@@ -86,9 +86,9 @@ func (s *ConcurrentSet) Contains(key []byte) bool { return s.ContainsHash(xxhash
 // at the first clear bit.
 func (s *ConcurrentSet) ContainsHash(h uint64) bool {
 	n := uint64(len(s.words)) * 64
-	z := mix.Mix(h)
+	z := hash64.Mix(h)
 	for i := range s.probes {
-		at := mix.Reduce(mix.Point(z, i), n)
+		at := hash64.Reduce(hash64.Point(z, i), n)
 		if s.words[at/64].Load()>>(at%64)&1 == 0 {
 			return false
 		}

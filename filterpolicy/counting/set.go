@@ -5,7 +5,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 	"github.com/siftkv/siftkv/filterpolicy/internal/sizing"
 )
 
@@ -61,10 +61,10 @@ func (s *Set) Add(key []byte) { s.AddHash(xxhash.Sum64(key)) }
 // AddHash adds the key of a hash. Any distinct numbers are as good as hashes.
 func (s *Set) AddHash(h uint64) {
 	_ = s.counters.cells[0] // a zero Set would lose the key: it panics as a nil map does
-	z := mix.Mix(h)
+	z := hash64.Mix(h)
 	base := uint64(0)
 	for i := range s.probes {
-		s.counters.up(base + mix.Reduce(mix.Point(z, i), s.slice))
+		s.counters.up(base + hash64.Reduce(hash64.Point(z, i), s.slice))
 		base += s.slice
 	}
 	s.keys++
@@ -97,10 +97,10 @@ func (s *Set) RemoveHash(h uint64) bool {
 	if !s.ContainsHash(h) {
 		return false
 	}
-	z := mix.Mix(h)
+	z := hash64.Mix(h)
 	base := uint64(0)
 	for i := range s.probes {
-		s.counters.down(base + mix.Reduce(mix.Point(z, i), s.slice))
+		s.counters.down(base + hash64.Reduce(hash64.Point(z, i), s.slice))
 		base += s.slice
 	}
 	s.keys = max(0, s.keys-1)
@@ -113,10 +113,10 @@ func (s *Set) Contains(key []byte) bool { return s.ContainsHash(xxhash.Sum64(key
 // ContainsHash is Contains for the key of a hash. It allocates nothing and stops
 // at the first zero counter.
 func (s *Set) ContainsHash(h uint64) bool {
-	z := mix.Mix(h)
+	z := hash64.Mix(h)
 	base := uint64(0)
 	for i := range s.probes {
-		if s.counters.get(base+mix.Reduce(mix.Point(z, i), s.slice)) == 0 {
+		if s.counters.get(base+hash64.Reduce(hash64.Point(z, i), s.slice)) == 0 {
 			return false
 		}
 		base += s.slice
@@ -132,10 +132,10 @@ func (s *Set) Count(key []byte) int { return s.CountHash(xxhash.Sum64(key)) }
 // CountHash is Count for the key of a hash.
 func (s *Set) CountHash(h uint64) int {
 	least := s.counters.top()
-	z := mix.Mix(h)
+	z := hash64.Mix(h)
 	base := uint64(0)
 	for i := range s.probes {
-		least = min(least, s.counters.get(base+mix.Reduce(mix.Point(z, i), s.slice)))
+		least = min(least, s.counters.get(base+hash64.Reduce(hash64.Point(z, i), s.slice)))
 		base += s.slice
 	}
 	if s.probes == 0 {

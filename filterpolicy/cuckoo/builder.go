@@ -1,9 +1,8 @@
 package cuckoo
 
 import (
-	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // Bounds of a build. A table at its safe load takes about one displacement per key
@@ -17,7 +16,7 @@ const (
 // A Builder collects hashes and turns them into a filter. It is for one goroutine
 // at a time, and holds eight bytes per key until Finish.
 type Builder struct {
-	hashes  collect.Hashes
+	hashes  hash64.List
 	policy  Policy   // of the plain table
 	sorting *sorting // nil unless the filter is to be semi-sorted
 }
@@ -84,7 +83,7 @@ func (b *Builder) build() (t *table, ok bool) {
 
 // fill adds every hash to the empty table and returns how many fingerprints it
 // took. False means that a key found no place within the bounds.
-func (t *table) fill(hashes *collect.Hashes) (stored uint64, ok bool) {
+func (t *table) fill(hashes *hash64.List) (stored uint64, ok bool) {
 	budget := kicksPerKey*hashes.Len() + maxKicks
 	random := uint64(0)
 	for chunk := range hashes.Chunks() {
@@ -98,7 +97,7 @@ func (t *table) fill(hashes *collect.Hashes) (stored uint64, ok bool) {
 			if t.put(i, fingerprint) || t.put(j, fingerprint) {
 				continue
 			}
-			random += mix.Golden
+			random += hash64.Golden
 			kicks := t.displace(fingerprint, j, random)
 			if budget -= kicks; kicks == 0 || budget < 0 {
 				return stored, false
@@ -114,8 +113,8 @@ func (t *table) fill(hashes *collect.Hashes) (stored uint64, ok bool) {
 // a place and the table is of no use.
 func (t *table) displace(fingerprint, bucket, random uint64) (kicks int) {
 	for kick := range maxKicks {
-		random = mix.Mix(random + mix.Golden)
-		fingerprint = t.swap(bucket, mix.Reduce(random, t.slots), fingerprint)
+		random = hash64.Mix(random + hash64.Golden)
+		fingerprint = t.swap(bucket, hash64.Reduce(random, t.slots), fingerprint)
 		bucket = t.other(fingerprint, bucket)
 		if t.put(bucket, fingerprint) {
 			return kick + 1

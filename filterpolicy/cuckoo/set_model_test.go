@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // stored returns the bytes of a set.
@@ -133,7 +133,7 @@ func TestSetIsAMultiset(t *testing.T) {
 			"addNew": func(t *rapid.T) { w.addNew(t, keys.Draw(t, "key")) },
 			"addMany": func(t *rapid.T) {
 				for i := range uint64(20) {
-					_ = w.add(t, mix.Mix(keys.Draw(t, "key")+i))
+					_ = w.add(t, hash64.Mix(keys.Draw(t, "key")+i))
 				}
 			},
 			"remove": func(t *rapid.T) {
@@ -143,7 +143,7 @@ func TestSetIsAMultiset(t *testing.T) {
 			},
 			"removeMany": func(t *rapid.T) {
 				for _, h := range w.present() {
-					if mix.Mix(h)%3 != 0 {
+					if hash64.Mix(h)%3 != 0 {
 						w.remove(t, h)
 					}
 				}
@@ -175,7 +175,7 @@ func TestSetIsAMultiset(t *testing.T) {
 func operations(seed uint64, n int) []byte {
 	ops := make([]byte, n)
 	for at := range ops {
-		ops[at] = byte(mix.Mix(seed<<32 | uint64(at)))
+		ops[at] = byte(hash64.Mix(seed<<32 | uint64(at)))
 	}
 	return ops
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // The cells of a cuckoo filter are its slots, F bits each, packed without gaps from
@@ -37,14 +37,14 @@ func newTable(p Policy, buckets uint64, seed uint32) *table {
 
 // locate returns the fingerprint of a hash and its first bucket.
 func (t *table) locate(h uint64) (fingerprint, bucket uint64) {
-	z := mix.Mix(h ^ uint64(t.seed)*mix.Golden)
-	return 1 + z&0xffffffff*t.values>>32, mix.Reduce(z, t.buckets)
+	z := hash64.Mix(h ^ uint64(t.seed)*hash64.Golden)
+	return 1 + z&0xffffffff*t.values>>32, hash64.Reduce(z, t.buckets)
 }
 
 // other returns the second bucket of a fingerprint whose first is given, and the
 // first if the second is given.
 func (t *table) other(fingerprint, bucket uint64) uint64 {
-	sum := mix.Reduce(mix.Mix(fingerprint^uint64(t.seed)<<32), t.buckets) | 1
+	sum := hash64.Reduce(hash64.Mix(fingerprint^uint64(t.seed)<<32), t.buckets) | 1
 	d := sum - bucket
 	return d + t.buckets&uint64(int64(d)>>63) // one table further when the difference is negative
 }

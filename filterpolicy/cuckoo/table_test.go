@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 func eachPolicy(f func(p Policy)) {
@@ -101,7 +101,7 @@ func TestShapesFitTheirLoads(t *testing.T) {
 
 // A table that is too small is given up, soon and without harm.
 func TestFillGivesUp(t *testing.T) {
-	var hashes collect.Hashes
+	var hashes hash64.List
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
 		hashes.Add(random.Uint64())
@@ -119,7 +119,7 @@ func TestFillGivesUp(t *testing.T) {
 func TestDistinctUndoesAbsorption(t *testing.T) {
 	p := Policy{bits: 4, slots: 4}
 	short := newTable(p, 2700, 0)
-	var hashes collect.Hashes
+	var hashes hash64.List
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {
 		hashes.Add(random.Uint64())

@@ -1,7 +1,7 @@
 package fuse
 
 import (
-	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 	"github.com/siftkv/siftkv/filterpolicy/internal/peel"
 )
 
@@ -15,7 +15,7 @@ func Shape(arity int, keys uint64) (cells, segment uint64) {
 }
 
 // Attempts returns how many attempts at building failed, and how many sizes were too small.
-func Attempts(arity int, hashes *collect.Hashes) (failed uint32, growth int, ok bool) {
+func Attempts(arity int, hashes *hash64.List) (failed uint32, growth int, ok bool) {
 	_, made, ok := peel.Build(nil, hashes, 8, func(keys uint64, g int) peel.Layout {
 		growth = g
 		l := layoutFor(arity, keys, g)

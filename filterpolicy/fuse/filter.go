@@ -3,7 +3,7 @@ package fuse
 import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/fingerprint"
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // A Filter is a read-only view of a filter's bytes. Any number of goroutines may
@@ -44,9 +44,9 @@ func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 // certain. It allocates nothing and reads three cells, or four, whose places do not
 // depend on each other's content.
 func (f *Filter) MayContainHash(h uint64) bool {
-	z := mix.Mix(h ^ f.prints.Salt)
-	w := z * mix.Golden
-	a := mix.Reduce(z, f.span)
+	z := hash64.Mix(h ^ f.prints.Salt)
+	w := z * hash64.Golden
+	a := hash64.Reduce(z, f.span)
 	b := (a + f.length) ^ w>>shift1&f.mask
 	c := (a + 2*f.length) ^ w>>shift2&f.mask
 	if f.arity == 4 {

@@ -2,7 +2,7 @@ package fuse
 
 import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/fingerprint"
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // The cells of a fuse filter are fingerprints of F bits each, packed without gaps
@@ -57,7 +57,7 @@ func (l *layout) Locate(zs []uint64, places []fingerprint.Places) {
 	places = places[:len(zs)]
 	if l.arity == 4 {
 		for i, z := range zs {
-			a, w := mix.Reduce(z, span), z*mix.Golden
+			a, w := hash64.Reduce(z, span), z*hash64.Golden
 			places[i] = fingerprint.Places{
 				uint32(a),
 				uint32((a + length) ^ w>>shift1&mask),
@@ -68,7 +68,7 @@ func (l *layout) Locate(zs []uint64, places []fingerprint.Places) {
 		return
 	}
 	for i, z := range zs {
-		a, w := mix.Reduce(z, span), z*mix.Golden
+		a, w := hash64.Reduce(z, span), z*hash64.Golden
 		p := &places[i]
 		p[0] = uint32(a)
 		p[1] = uint32((a + length) ^ w>>shift1&mask)

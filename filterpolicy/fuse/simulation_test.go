@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy/fuse"
-	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
@@ -19,7 +19,7 @@ func firstAttempts(t *testing.T, arity int, n uint64, builds int) float64 {
 	t.Helper()
 	good := 0
 	for build := range uint64(builds) {
-		var hashes collect.Hashes
+		var hashes hash64.List
 		for i := range n {
 			hashes.Add(i | build<<40)
 		}

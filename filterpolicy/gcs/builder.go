@@ -4,9 +4,8 @@ import (
 	"encoding/binary"
 	"iter"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
-	"github.com/siftkv/siftkv/filterpolicy/internal/order"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
@@ -14,7 +13,7 @@ import (
 // at a time. It holds eight bytes per key until Finish, which takes nine more while it
 // runs, beside the filter.
 type Builder struct {
-	hashes collect.Hashes
+	hashes hash64.List
 	bits   spec.Bits
 	room   uint64 // keys that the range is for, if there are no more
 }
@@ -35,7 +34,7 @@ func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	case d.Keys == 0:
 		return d.Seal(dst, len(dst), frame.GCS), true
 	}
-	keys := order.Distinct(&b.hashes, 0)
+	keys := hash64.Distinct(&b.hashes, 0)
 	g := geometryOf(b.bits, max(b.room, uint64(len(keys))))
 	data, d.Params = appendCells(dst, g, g.valuesOf(keys))
 	d.Units = g.buckets

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
-	"github.com/siftkv/siftkv/filterpolicy/internal/order"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // A Filter is a read-only view of a filter's bytes. Any number of goroutines may
@@ -86,7 +86,7 @@ func (f *Filter) MayContainHash(h uint64) bool {
 	if f.buckets == 0 {
 		return false
 	}
-	bucket, value := locate(order.Mixed(h, 0), f.buckets, f.width)
+	bucket, value := locate(hash64.Seeded(h, 0), f.buckets, f.width)
 	r, ok := f.reader(bucket)
 	if !ok {
 		return true // not what a builder writes
@@ -103,6 +103,6 @@ func (f *Filter) reader(bucket uint64) (r reader, ok bool) {
 // Value returns the value under which the filter knows a hash; there are no values
 // in the filter of no keys.
 func (f *Filter) Value(h uint64) uint64 {
-	bucket, value := locate(order.Mixed(h, 0), f.buckets, f.width)
+	bucket, value := locate(hash64.Seeded(h, 0), f.buckets, f.width)
 	return bucket*f.width + value
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
@@ -47,7 +47,7 @@ const (
 // locate returns the bucket of a mixed hash and its value there. Both ascend with z.
 func locate(z, buckets, width uint64) (bucket, value uint64) {
 	bucket, remainder := bits.Mul64(z, buckets)
-	return bucket, mix.Reduce(remainder, width)
+	return bucket, hash64.Reduce(remainder, width)
 }
 
 // fixed is the fractional bits of the values per key, few enough for them to be the

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
-	"github.com/siftkv/siftkv/filterpolicy/internal/order"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // ErrUnlike is matched by the error of Merge for filters over different ranges.
@@ -45,7 +45,7 @@ func Merge(dst []byte, a, b *Filter) ([]byte, error) {
 		return dst, frame.Corruptf("%d buckets of %d values are more than a hash can have", a.buckets, a.width)
 	}
 	x, y := cursor{of: a}, cursor{of: b}
-	data, offset := appendCells(dst, g, order.Union(x.next, y.next))
+	data, offset := appendCells(dst, g, hash64.Union(x.next, y.next))
 	if x.damaged || y.damaged {
 		return dst, frame.Corruptf("the codes of a bucket are not those of values below %d", a.width)
 	}

@@ -4,10 +4,8 @@ import (
 	"iter"
 	"math"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
-	"github.com/siftkv/siftkv/filterpolicy/internal/order"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 const (
@@ -20,7 +18,7 @@ const (
 // at a time. It holds eight bytes per key until Finish, which takes nine more while it
 // runs, beside the filter.
 type Builder struct {
-	hashes collect.Hashes
+	hashes hash64.List
 	bits   uint64
 	room   uint64 // keys that there is to be room for, if there are no more
 }
@@ -41,7 +39,7 @@ func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 		return d.Seal(dst, start, frame.Quotient), true
 	}
 	for seed := range uint32(maxAttempts) {
-		keys := order.Distinct(&b.hashes, seed)
+		keys := hash64.Distinct(&b.hashes, seed)
 		quotients, ok := quotientsFor(max(b.room, uint64(len(keys))), b.bits)
 		if !ok {
 			return dst, false
@@ -59,7 +57,7 @@ func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 func valuesOf(keys []uint64, values uint64) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		for _, z := range keys {
-			if !yield(mix.Reduce(z, values)) {
+			if !yield(hash64.Reduce(z, values)) {
 				return
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
-	"github.com/siftkv/siftkv/filterpolicy/internal/order"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // A Filter is a read-only view of a filter's bytes. Any number of goroutines may
@@ -72,7 +72,7 @@ func (f *Filter) Geometry() (quotients uint64, remainderBits int) {
 
 // Value returns the value under which the filter knows a hash: its quotient and below it the
 // bits of its remainder.
-func (f *Filter) Value(h uint64) uint64 { return f.value(order.Mixed(h, f.seed)) }
+func (f *Filter) Value(h uint64) uint64 { return f.value(hash64.Seeded(h, f.seed)) }
 
 // All yields the values of the filter in ascending order, each once.
 func (f *Filter) All() iter.Seq[uint64] {

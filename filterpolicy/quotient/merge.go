@@ -8,7 +8,7 @@ import (
 	"math/bits"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
-	"github.com/siftkv/siftkv/filterpolicy/internal/order"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // ErrUnlike is matched by the error of Merge for filters over different ranges.
@@ -77,6 +77,6 @@ func Merge(dst []byte, a, b *Filter) ([]byte, error) {
 func union(a, b *Filter) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		c, d := cursor{table: &a.table}, cursor{table: &b.table}
-		order.Union(c.next, d.next)(yield)
+		hash64.Union(c.next, d.next)(yield)
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/order"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // A Set is a quotient filter that lives in an application: keys are added, removed and
@@ -171,7 +171,7 @@ func (s *Set) Size() int { return cap(s.cells) }
 func (s *Set) Geometry() (quotients uint64, remainderBits int) { return s.quotients, int(s.bits) }
 
 // Value returns the value under which the set knows a hash.
-func (s *Set) Value(h uint64) uint64 { return s.value(order.Mixed(h, 0)) }
+func (s *Set) Value(h uint64) uint64 { return s.value(hash64.Seeded(h, 0)) }
 
 // All yields the values in the set in ascending order, each once with the number of its
 // copies. The set must not be changed meanwhile.

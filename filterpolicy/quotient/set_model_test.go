@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // stored returns the bytes of a set.
@@ -167,7 +167,7 @@ func TestSetIsAMultiset(t *testing.T) {
 func operations(seed uint64, n int) []byte {
 	ops := make([]byte, n)
 	for at := range ops {
-		ops[at] = byte(mix.Mix(seed<<32 | uint64(at)))
+		ops[at] = byte(hash64.Mix(seed<<32 | uint64(at)))
 	}
 	return ops
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // The cells of a quotient filter are blocks of 64 slots and, behind them, two
@@ -76,7 +76,7 @@ func (t *table) endsRun(slot uint64) bool {
 func (t *table) values() uint64 { return t.quotients << t.bits }
 
 // value returns the value of a mixed hash.
-func (t *table) value(z uint64) uint64 { return mix.Reduce(z, t.values()) }
+func (t *table) value(z uint64) uint64 { return hash64.Reduce(z, t.values()) }
 
 // has reports whether a value is stored.
 func (t *table) has(value uint64) bool {

@@ -4,9 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
-	"github.com/siftkv/siftkv/filterpolicy/internal/order"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
@@ -28,7 +27,7 @@ const lastReserve = 16
 // at a time. It holds eight bytes per key until Finish, which takes 22 more while it
 // runs, beside the filter.
 type Builder struct {
-	hashes collect.Hashes
+	hashes hash64.List
 	width  width
 }
 
@@ -52,7 +51,7 @@ func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	}
 	var equations system
 	for seed := range uint32(maxAttempts) {
-		keys := order.Distinct(&b.hashes, seed)
+		keys := hash64.Distinct(&b.hashes, seed)
 		data, layers, ok := b.width.build(dst, keys, &equations)
 		if !ok {
 			continue

@@ -4,8 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
-	"github.com/siftkv/siftkv/filterpolicy/internal/order"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // A Filter is a read-only view of a filter's bytes. Any number of goroutines may
@@ -82,8 +81,8 @@ func (f *Filter) MayContainHash(h uint64) bool {
 	if f.first.blocks == 0 {
 		return false
 	}
-	z := order.Mixed(h, f.seed)
-	start := mix.Reduce(z, f.first.starts())
+	z := hash64.Seeded(h, f.seed)
+	start := hash64.Reduce(z, f.first.starts())
 	if f.first.bumps(start) {
 		return f.descend(z)
 	}
@@ -99,7 +98,7 @@ func (f *Filter) descend(z uint64) bool {
 			return true
 		}
 		z = deeper(z)
-		if start := mix.Reduce(z, l.starts()); !l.bumps(start) {
+		if start := hash64.Reduce(z, l.starts()); !l.bumps(start) {
 			return l.probe(z, start)
 		}
 	}

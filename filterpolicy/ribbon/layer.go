@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // The cells of a ribbon filter are its layers, the largest first, and then for
@@ -55,7 +55,7 @@ func row(z uint64) (coefficients, results uint64) {
 }
 
 // deeper returns a hash's value in the layer after the one where it is z.
-func deeper(z uint64) uint64 { return mix.Mix(z + mix.Golden) }
+func deeper(z uint64) uint64 { return hash64.Mix(z + hash64.Golden) }
 
 // A shape is the size of a layer: its blocks, of which the first ones are narrow.
 type shape struct {

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // A system is the equations of a layer in echelon form: the row of slot i, if there
@@ -63,9 +63,9 @@ func (s *system) add(z, start uint64) bool {
 func (s *system) fill(l *layer, keys []uint64) (bumped []uint64) {
 	bumped, starts := keys[:0], l.starts()
 	for begin := 0; begin < len(keys); {
-		bucket := mix.Reduce(keys[begin], starts) / bucketLen
+		bucket := hash64.Reduce(keys[begin], starts) / bucketLen
 		end := begin + 1
-		for end < len(keys) && mix.Reduce(keys[end], starts)/bucketLen == bucket {
+		for end < len(keys) && hash64.Reduce(keys[end], starts)/bucketLen == bucket {
 			end++
 		}
 		threshold := s.fillBucket(l, keys[begin:end])
@@ -73,7 +73,7 @@ func (s *system) fill(l *layer, keys []uint64) (bumped []uint64) {
 			l.thresholds[bucket/4] |= byte(threshold << (bucket % 4 * 2))
 		}
 		for _, z := range keys[begin:end] {
-			if mix.Reduce(z, starts)%bucketLen >= limitOf(threshold) {
+			if hash64.Reduce(z, starts)%bucketLen >= limitOf(threshold) {
 				break
 			}
 			bumped = append(bumped, z)
@@ -89,7 +89,7 @@ func (s *system) fillBucket(l *layer, keys []uint64) (threshold uint64) {
 	s.added = s.added[:0]
 	starts := l.starts()
 	for _, z := range slices.Backward(keys) {
-		start := mix.Reduce(z, starts)
+		start := hash64.Reduce(z, starts)
 		if s.add(z, start) {
 			continue
 		}

@@ -1,7 +1,7 @@
 package xor
 
 import (
-	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 	"github.com/siftkv/siftkv/filterpolicy/internal/peel"
 )
 
@@ -9,7 +9,7 @@ import (
 // at a time, and holds eight bytes per key until Finish. During Finish it needs 24
 // more, beside the filter itself.
 type Builder struct {
-	hashes collect.Hashes
+	hashes hash64.List
 	plan   peel.Plan
 }
 

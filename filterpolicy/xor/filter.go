@@ -3,7 +3,7 @@ package xor
 import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/fingerprint"
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // A Filter is a read-only view of a filter's bytes. Any number of goroutines may
@@ -36,7 +36,7 @@ func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 // certain. It allocates nothing and reads three cells, whose places do not depend on
 // each other's content.
 func (f *Filter) MayContainHash(h uint64) bool {
-	z := mix.Mix(h ^ f.prints.Salt)
+	z := hash64.Mix(h ^ f.prints.Salt)
 	a, b, c := f.locate(z)
 	return f.prints.Match3(z, a, b, c)
 }

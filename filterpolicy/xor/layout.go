@@ -4,7 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/fingerprint"
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // The cells of an xor filter are fingerprints of F bits each, packed without gaps
@@ -53,9 +53,9 @@ func (l *layout) Locate(zs []uint64, places []fingerprint.Places) {
 }
 
 func (l *layout) locate(z uint64) (a, b, c uint64) {
-	w := z * mix.Golden
-	a = mix.Reduce(z, l.third)
-	b = mix.Reduce(w, l.third) + l.third
-	c = mix.Reduce(bits.RotateLeft64(w, 32), l.third) + 2*l.third
+	w := z * hash64.Golden
+	a = hash64.Reduce(z, l.third)
+	b = hash64.Reduce(w, l.third) + l.third
+	c = hash64.Reduce(bits.RotateLeft64(w, 32), l.third) + 2*l.third
 	return a, b, c
 }

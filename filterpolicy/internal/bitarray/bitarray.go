@@ -3,8 +3,8 @@
 package bitarray
 
 import (
-	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
@@ -24,7 +24,7 @@ type Design struct {
 
 // Finish appends the filter of hashes to dst. ok is false if it would not fit the
 // address space; dst is then returned as it was.
-func (d *Design) Finish(dst []byte, hashes *collect.Hashes, perKey spec.Bits) (data []byte, ok bool) {
+func (d *Design) Finish(dst []byte, hashes *hash64.List, perKey spec.Bits) (data []byte, ok bool) {
 	probes, start := d.Probes(perKey), len(dst)
 	footer := frame.Description{Keys: uint64(hashes.Len()), Params: uint32(probes)}
 	if footer.Keys == 0 {

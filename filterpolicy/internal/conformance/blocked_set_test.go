@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 var blockedFamily = Of(blocked.New)
@@ -86,7 +86,7 @@ func TestBlockedSetAnswersAsAFilterDoes(t *testing.T) {
 	require.NoError(t, err)
 	b, s := p.NewBuilder(), blockedFamily.New(t, 1000, 0.01)
 	for i := range uint64(1000) {
-		b.AddHash(mix.Mix(i))
+		b.AddHash(hash64.Mix(i))
 		s.AddHash(i)
 	}
 	data, ok := b.Finish(nil)
@@ -94,7 +94,7 @@ func TestBlockedSetAnswersAsAFilterDoes(t *testing.T) {
 	f, err := blocked.Decode(data)
 	require.NoError(t, err)
 	for i := range uint64(100_000) {
-		require.Equal(t, f.MayContainHash(mix.Mix(i)), s.ContainsHash(i))
+		require.Equal(t, f.MayContainHash(hash64.Mix(i)), s.ContainsHash(i))
 	}
 }
 

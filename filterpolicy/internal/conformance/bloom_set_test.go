@@ -30,7 +30,7 @@ func TestBloomSetRefusesBadSizes(t *testing.T) {
 }
 
 // The promise is one of the mean, which small sets scatter around. Double hashing would
-// show in them, and at low rates: see package mix.
+// show in them, and at low rates: see hash64.Point.
 func TestBloomMeanRateOfSmallSets(t *testing.T) {
 	for _, rate := range []float64{0.01, 0.0001} {
 		for _, n := range []int{1, 3, 10, 30, 100, 300} {

@@ -71,7 +71,7 @@ func TestCountingWhatIsAddedAndRemovedLeavesNothing(t *testing.T) {
 }
 
 // The formula of partitioned filters is exact, and double hashing would show in small
-// sets and at low rates: see package mix.
+// sets and at low rates: see hash64.Point.
 func TestCountingMeanRateOfSmallSets(t *testing.T) {
 	for _, rate := range []float64{0.01, 0.0001} {
 		for _, n := range []int{1, 2, 3, 5, 10, 30, 100} {

@@ -51,7 +51,7 @@ func decimal(i uint64) (text uint64) {
 	return text
 }
 
-// undo is the inverse modulo 2^64 of the multiplier of package mix, by Newton's
+// undo is the inverse modulo 2^64 of the multiplier of package hash64, by Newton's
 // iteration.
 var undo = func() uint64 {
 	const c = 0xd6e8feb86659fd93
@@ -62,7 +62,7 @@ var undo = func() uint64 {
 	return x
 }()
 
-// unmix and unround are the inverses of mix.Mix and mix.Round: with them an
+// unmix and unround are the inverses of hash64.Mix and hash64.Round: with them an
 // adversary chooses where hashes go.
 func unmix(z uint64) uint64 {
 	z = (z ^ z>>32) * undo

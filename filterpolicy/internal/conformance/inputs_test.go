@@ -5,14 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 func TestInversesAreInverses(t *testing.T) {
 	for i := range uint64(1000) {
 		h := Good(1).At(i)
-		require.Equal(t, h, mix.Mix(unmix(h)))
-		require.Equal(t, h, mix.Round(unround(h)))
+		require.Equal(t, h, hash64.Mix(unmix(h)))
+		require.Equal(t, h, hash64.Round(unround(h)))
 	}
 }
 

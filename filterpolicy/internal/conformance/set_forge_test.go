@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // Places in a stored set.
@@ -123,7 +123,7 @@ func Use(tb testing.TB, s Set) {
 func Operations(seed uint64, n int) []byte {
 	ops := make([]byte, n)
 	for at := range ops {
-		ops[at] = byte(mix.Mix(seed<<32 | uint64(at)))
+		ops[at] = byte(hash64.Mix(seed<<32 | uint64(at)))
 	}
 	return ops
 }

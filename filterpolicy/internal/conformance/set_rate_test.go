@@ -6,13 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // Hash returns the i-th of well-mixed hashes. Different salts give disjoint
 // ones, for i below 2^40.
 func Hash(salt, i uint64) uint64 {
-	return mix.Mix(mix.Mix(i^salt<<40) ^ 0x5bf0_3635_d1c1_f3a9)
+	return hash64.Mix(hash64.Mix(i^salt<<40) ^ 0x5bf0_3635_d1c1_f3a9)
 }
 
 // Absent is the salt of hashes that no test adds.

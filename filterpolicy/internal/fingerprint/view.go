@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"unsafe"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // A View is an array as a probe needs it. Over has checked once that the array has all
@@ -19,7 +19,7 @@ type View struct {
 // Over makes v the view of an array of so many cells, or says false if it is none.
 // Cells from the number on must not be asked for.
 func (v *View) Over(array []byte, cells, bits uint64, seed uint32) bool {
-	v.cells, v.bits, v.Salt = nil, 0, uint64(seed)*mix.Golden
+	v.cells, v.bits, v.Salt = nil, 0, uint64(seed)*hash64.Golden
 	if cells == 0 {
 		return len(array) == 0 && Valid(bits)
 	}

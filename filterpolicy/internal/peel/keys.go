@@ -4,8 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // The hashes are split by their first bits into parts: so few that each is written
@@ -22,16 +21,16 @@ const maxSlots = 1 << 15
 
 // deal sets keys to the mixed hashes, each once, in an order that is nearly
 // ascending: neighbours in the list have their first places near each other.
-func (s *scratch) deal(hashes *collect.Hashes, seed uint32) {
+func (s *scratch) deal(hashes *hash64.List, seed uint32) {
 	n := hashes.Len()
-	salt := uint64(seed) * mix.Golden
+	salt := uint64(seed) * hash64.Golden
 	partBits := bits.Len64(min(maxParts-1, uint64(n)/partKeys))
 	shift := 64 - partBits // a shift by 64 leaves part 0
 	s.ends = resized(s.ends, 1<<partBits)
 	clear(s.ends)
 	for chunk := range hashes.Chunks() {
 		for _, h := range chunk {
-			s.ends[mix.Mix(h^salt)>>shift]++
+			s.ends[hash64.Mix(h^salt)>>shift]++
 		}
 	}
 	start := uint32(0)
@@ -42,7 +41,7 @@ func (s *scratch) deal(hashes *collect.Hashes, seed uint32) {
 	s.keys = resized(s.keys, n)
 	for chunk := range hashes.Chunks() {
 		for _, h := range chunk {
-			z := mix.Mix(h ^ salt)
+			z := hash64.Mix(h ^ salt)
 			end := &s.ends[z>>shift]
 			s.keys[*end] = z
 			*end++
@@ -75,7 +74,7 @@ func (s *scratch) distinct(dst, part []uint64) (kept int) {
 	clear(slots)
 	last := uint64(len(slots) - 1)
 	for _, z := range part {
-		at := z * mix.Golden >> (64 - tableBits)
+		at := z * hash64.Golden >> (64 - tableBits)
 		for slots[at] != 0 && dst[slots[at]-1] != z {
 			at = (at + 1) & last
 		}

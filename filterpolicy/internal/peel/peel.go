@@ -13,8 +13,8 @@ package peel
 import (
 	"sync"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
 	"github.com/siftkv/siftkv/filterpolicy/internal/fingerprint"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // Bounds of a build: so many sizes of the array, with so many seeds each.
@@ -51,7 +51,7 @@ type Made struct {
 // attempts, or when the array would be too large to address; dst is then returned as
 // it was. Beside the hashes and dst it needs 8 bytes
 // per hash and 13 per cell, which are kept in a pool for the next build.
-func Build(dst []byte, hashes *collect.Hashes, bits uint64, layout func(keys uint64, growth int) Layout) (data []byte,
+func Build(dst []byte, hashes *hash64.List, bits uint64, layout func(keys uint64, growth int) Layout) (data []byte,
 	made Made, ok bool) {
 	if uint64(hashes.Len()) > fingerprint.MaxCells {
 		return dst, Made{}, false

@@ -7,9 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
 	"github.com/siftkv/siftkv/filterpolicy/internal/fingerprint"
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // plain gives each key a place in each of some equal parts.
@@ -25,13 +24,13 @@ func (l plain) Params() uint32 { return uint32(l.arity) | 0xf0000 }
 func (l plain) Locate(zs []uint64, places []fingerprint.Places) {
 	for i, z := range zs {
 		for j := range l.arity {
-			places[i][j] = uint32(uint64(j)*l.part + mix.Reduce(mix.Mix(z+uint64(j)), l.part))
+			places[i][j] = uint32(uint64(j)*l.part + hash64.Reduce(hash64.Mix(z+uint64(j)), l.part))
 		}
 	}
 }
 
-func collected(hashes ...uint64) *collect.Hashes {
-	var h collect.Hashes
+func collected(hashes ...uint64) *hash64.List {
+	var h hash64.List
 	for _, x := range hashes {
 		h.Add(x)
 	}
@@ -55,7 +54,7 @@ func requireAll(t *testing.T, array []byte, l Layout, bits uint64, seed uint32, 
 	t.Helper()
 	_, arity := l.Size()
 	for _, h := range hashes {
-		zs, places := []uint64{mix.Mix(h ^ uint64(seed)*mix.Golden)}, make([]fingerprint.Places, 1)
+		zs, places := []uint64{hash64.Mix(h ^ uint64(seed)*hash64.Golden)}, make([]fingerprint.Places, 1)
 		l.Locate(zs, places)
 		sum := uint64(0)
 		for _, cell := range places[0][:arity] {
@@ -116,11 +115,11 @@ func TestDealFindsAllDuplicates(t *testing.T) {
 			"all equal": func(int) uint64 { return ^uint64(0) },
 			"repeated":  func(i int) uint64 { return uint64(i % (n/3 + 1)) },
 		} {
-			salt := uint64(mix.Golden)
+			salt := uint64(hash64.Golden)
 			hashes, want := make([]uint64, n), make([]uint64, n)
 			for i := range hashes {
 				hashes[i] = at(i)
-				want[i] = mix.Mix(hashes[i] ^ salt)
+				want[i] = hash64.Mix(hashes[i] ^ salt)
 			}
 			s := new(scratch)
 			s.deal(collected(hashes...), 1)

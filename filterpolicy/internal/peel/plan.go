@@ -1,9 +1,9 @@
 package peel
 
 import (
-	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
 	"github.com/siftkv/siftkv/filterpolicy/internal/fingerprint"
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
+	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // A Plan is what tells one family's filters from another's: how their arrays are
@@ -19,7 +19,7 @@ type Plan struct {
 
 // Finish appends the filter of hashes to dst. ok is false if Build gives up; dst is
 // then returned as it was.
-func (p Plan) Finish(dst []byte, hashes *collect.Hashes) (data []byte, ok bool) {
+func (p Plan) Finish(dst []byte, hashes *hash64.List) (data []byte, ok bool) {
 	l := p.Layout(0, 0)
 	if hashes.Len() == 0 {
 		return p.describe(l).Seal(dst, len(dst), p.Family), true

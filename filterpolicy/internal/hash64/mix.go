@@ -1,9 +1,9 @@
-// Package mix spreads the hashes that filters are given.
+// Package hash64 prepares the 64-bit hashes that filters are given: it mixes them, collects those
+// of a file and sorts them.
 //
-// Filters promise their false-positive rate for any distinct 64-bit inputs, not
-// only for good hashes: a caller may pass counters, addresses or timestamps. Every
-// family therefore mixes what it is given.
-package mix
+// Filters promise their false-positive rate for any distinct inputs, not only for good hashes: a
+// caller may pass counters, addresses or timestamps. Every family therefore mixes what it is given.
+package hash64
 
 import "math/bits"
 
@@ -44,3 +44,15 @@ func Reduce(h, n uint64) uint64 {
 	hi, _ := bits.Mul64(h, n)
 	return hi
 }
+
+// Seeded is Mix, with another permutation for each seed.
+func Seeded(h uint64, seed uint32) uint64 { return Mix(h ^ uint64(seed)*Golden) }
+
+// Point returns the i-th of a row of points on the 64-bit circle that belong to a key, each of
+// them to be scaled to a table by Reduce; z is Mix of the key's hash.
+//
+// The points are as good as drawn apart. A walk in even steps, double hashing, costs a
+// multiplication less for each; but two keys that have a point and the step in common, of which
+// there are n/m² in a table of m cells, have all points in common, and sets that are small or asked
+// for a very low rate show it.
+func Point(z uint64, i int) uint64 { return Round(z + uint64(i)*Golden) }

@@ -1,4 +1,4 @@
-package mix
+package hash64
 
 import (
 	"math/bits"

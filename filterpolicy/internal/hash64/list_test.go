@@ -1,4 +1,4 @@
-package collect
+package hash64
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func all(s *Hashes) (list []uint64) {
+func all(s *List) (list []uint64) {
 	for chunk := range s.Chunks() {
 		list = append(list, chunk...)
 	}
@@ -15,7 +15,7 @@ func all(s *Hashes) (list []uint64) {
 }
 
 func TestKeepsOrderAcrossChunks(t *testing.T) {
-	var s Hashes
+	var s List
 	for _, n := range []int{0, 1, chunkLen - 1, chunkLen, chunkLen + 1, 3 * chunkLen} {
 		want := make([]uint64, n)
 		for i := range want {
@@ -31,7 +31,7 @@ func TestKeepsOrderAcrossChunks(t *testing.T) {
 }
 
 func TestDropsConsecutiveDuplicatesOnly(t *testing.T) {
-	var s Hashes
+	var s List
 	for _, h := range []uint64{0, 0, 5, 5, 5, 0, 5, 0, 0} {
 		s.Add(h)
 	}
@@ -42,7 +42,7 @@ func TestDropsConsecutiveDuplicatesOnly(t *testing.T) {
 }
 
 func TestChunksStopsWhenAsked(t *testing.T) {
-	var s Hashes
+	var s List
 	for i := range uint64(2 * chunkLen) {
 		s.Add(i)
 	}

@@ -1,4 +1,4 @@
-package order
+package hash64
 
 import (
 	"slices"
@@ -6,19 +6,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
 )
 
 func TestDistinctIsASortedSet(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 7, 8, 9, 1000, 100_000} {
 		for _, distinct := range []int{1, 2, n/2 + 1, n + 1} {
-			var hashes collect.Hashes
+			var hashes List
 			var want []uint64
 			for i := range n {
 				h := uint64(i%distinct) << (i % distinct % 40)
 				hashes.Add(h)
-				want = append(want, Mixed(h, 3))
+				want = append(want, Seeded(h, 3))
 			}
 			slices.Sort(want)
 			require.True(t, slices.Equal(slices.Compact(want), Distinct(&hashes, 3)), "%d of %d", distinct, n)
@@ -30,11 +28,11 @@ func TestDistinctOfAnyHashes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given := rapid.SliceOf(rapid.Uint64()).Draw(t, "hashes")
 		seed := rapid.Uint32().Draw(t, "seed")
-		var hashes collect.Hashes
+		var hashes List
 		want := make([]uint64, len(given))
 		for i, h := range given {
 			hashes.Add(h)
-			want[i] = Mixed(h, seed)
+			want[i] = Seeded(h, seed)
 		}
 		slices.Sort(want)
 		require.True(t, slices.Equal(slices.Compact(want), Distinct(&hashes, seed)))
@@ -77,9 +75,9 @@ func TestUnionIsASortedList(t *testing.T) {
 
 func BenchmarkDistinct(b *testing.B) {
 	const n = 1_000_000
-	var hashes collect.Hashes
+	var hashes List
 	for i := range uint64(n) {
-		hashes.Add(Mixed(i, 1))
+		hashes.Add(Seeded(i, 1))
 	}
 	for b.Loop() {
 		Distinct(&hashes, 0)

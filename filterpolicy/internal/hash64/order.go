@@ -1,13 +1,9 @@
-// Package order puts the hashes of a file in order, for the families that store
-// them sorted.
-package order
+package hash64
 
 import (
+	"iter"
 	"math/bits"
 	"slices"
-
-	"github.com/siftkv/siftkv/filterpolicy/internal/collect"
-	"github.com/siftkv/siftkv/filterpolicy/internal/mix"
 )
 
 // perShelf is how many hashes share a shelf on average: few enough that a shelf is
@@ -17,22 +13,18 @@ const perShelf = 8
 // maxShelves bounds the memory for counting.
 const maxShelves = 1 << 22
 
-// Mixed returns the value under which a hash is ordered; each seed gives another
-// permutation of all values.
-func Mixed(h uint64, seed uint32) uint64 { return mix.Mix(h ^ uint64(seed)*mix.Golden) }
-
 // Distinct returns the mixed hashes in ascending order, each once. They take eight
 // bytes per hash and one more while they are sorted. Well-mixed values are dealt to
 // shelves by their high bits and sorted there in linear time; values that crowd on
 // few shelves cost n log n.
-func Distinct(hashes *collect.Hashes, seed uint32) []uint64 {
+func Distinct(hashes *List, seed uint32) []uint64 {
 	n := hashes.Len()
 	shelves := 1 << bits.Len(uint(min(n/perShelf, maxShelves-1)))
 	shift := 64 - bits.TrailingZeros(uint(shelves))
 	ends := make([]int, shelves)
 	for chunk := range hashes.Chunks() {
 		for _, h := range chunk {
-			ends[Mixed(h, seed)>>shift]++
+			ends[Seeded(h, seed)>>shift]++
 		}
 	}
 	sum := 0
@@ -43,7 +35,7 @@ func Distinct(hashes *collect.Hashes, seed uint32) []uint64 {
 	sorted := make([]uint64, n)
 	for chunk := range hashes.Chunks() {
 		for _, h := range chunk {
-			z := Mixed(h, seed)
+			z := Seeded(h, seed)
 			sorted[ends[z>>shift]] = z
 			ends[z>>shift]++
 		}
@@ -54,4 +46,26 @@ func Distinct(hashes *collect.Hashes, seed uint32) []uint64 {
 		begin = end
 	}
 	return slices.Compact(sorted)
+}
+
+// Union yields the values of two ascending sequences in ascending order; those of both come twice.
+// Each function returns the next value of its sequence, false after the last.
+func Union(a, b func() (value uint64, ok bool)) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		x, left := a()
+		y, right := b()
+		for left || right {
+			if left && (!right || x <= y) {
+				if !yield(x) {
+					return
+				}
+				x, left = a()
+				continue
+			}
+			if !yield(y) {
+				return
+			}
+			y, right = b()
+		}
+	}
 }

@@ -1,10 +1,4 @@
-// Package collect gathers the hashes of a file until their number is known.
-//
-// Every family needs the number of keys before it can place the first one. Until
-// then a key costs eight bytes, held in chunks that builders share through a pool:
-// nothing is copied when a file grows, and a writer that makes one file after
-// another allocates once.
-package collect
+package hash64
 
 import (
 	"iter"
@@ -19,9 +13,13 @@ type chunk [chunkLen]uint64
 
 var pool = sync.Pool{New: func() any { return new(chunk) }}
 
-// Hashes is a list of hashes in the order of their arrival. The zero value is an
-// empty list. It is for one goroutine at a time.
-type Hashes struct {
+// A List is the hashes of a file in the order of their arrival. Every family needs the number of
+// keys before it can place the first one. Until then a key costs eight bytes, held in chunks that
+// builders share through a pool: nothing is copied when a file grows, and a writer that makes one
+// file after another allocates once.
+//
+// The zero value is an empty list. It is for one goroutine at a time.
+type List struct {
 	chunks []*chunk
 	tail   *chunk // the last of chunks
 	n      int
@@ -30,7 +28,7 @@ type Hashes struct {
 
 // Add appends h unless it equals the hash before it. Versions of one user key stand
 // side by side in a file, so this drops nearly all duplicates for free.
-func (s *Hashes) Add(h uint64) {
+func (s *List) Add(h uint64) {
 	if h == s.last && s.n != 0 {
 		return
 	}
@@ -43,17 +41,17 @@ func (s *Hashes) Add(h uint64) {
 	s.n++
 }
 
-func (s *Hashes) grow() {
+func (s *List) grow() {
 	s.tail = pool.Get().(*chunk)
 	s.chunks = append(s.chunks, s.tail)
 }
 
 // Len returns the number of hashes kept.
-func (s *Hashes) Len() int { return s.n }
+func (s *List) Len() int { return s.n }
 
 // Chunks yields the hashes in order, some thousands at a time, so that the caller's
 // inner loop is over a slice. The slices are read-only and valid until Reset.
-func (s *Hashes) Chunks() iter.Seq[[]uint64] {
+func (s *List) Chunks() iter.Seq[[]uint64] {
 	return func(yield func([]uint64) bool) {
 		left := s.n
 		for _, c := range s.chunks {
@@ -66,10 +64,10 @@ func (s *Hashes) Chunks() iter.Seq[[]uint64] {
 }
 
 // Reset empties the list and gives its memory back to the pool.
-func (s *Hashes) Reset() {
+func (s *List) Reset() {
 	for i, c := range s.chunks {
 		pool.Put(c)
 		s.chunks[i] = nil
 	}
-	*s = Hashes{chunks: s.chunks[:0]}
+	*s = List{chunks: s.chunks[:0]}
 }
