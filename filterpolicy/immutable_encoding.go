@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 )
 
 // A set is written as an envelope of family 'i', version 1, whose payload is
@@ -18,7 +18,7 @@ import (
 //
 // The filter comes first so that it keeps the alignment of the memory it is read
 // into.
-var setFormat = envelope.Format{Family: envelope.Immutable, Version: 1, Made: "filterpolicy.Build"}
+var setFormat = frame.Envelope{Family: frame.Immutable, Version: 1, Made: "filterpolicy.Build"}
 
 const setTailLen = 12
 
@@ -36,11 +36,11 @@ func (s *Set) parts() [][]byte {
 func (s *Set) load(payload []byte) error {
 	n := len(payload) - setTailLen
 	if n < 0 {
-		return envelope.Corruptf("%d bytes are not a set", len(payload))
+		return frame.Corruptf("%d bytes are not a set", len(payload))
 	}
 	keys, specLen := binary.LittleEndian.Uint64(payload[n:]), binary.LittleEndian.Uint32(payload[n+8:])
 	if keys > math.MaxInt || uint64(specLen) > uint64(n) {
-		return envelope.Corruptf("a set of %d keys with a spec of %d bytes in %d cannot be", keys, specLen, n)
+		return frame.Corruptf("a set of %d keys with a spec of %d bytes in %d cannot be", keys, specLen, n)
 	}
 	size := n - int(specLen)
 	spec := string(payload[size:n])
@@ -52,10 +52,10 @@ func (s *Set) load(payload []byte) error {
 	}
 	p, err := Parse(spec)
 	if err != nil {
-		return envelope.Corruptf("the policy cannot be: %v", err)
+		return frame.Corruptf("the policy cannot be: %v", err)
 	}
 	if p.String() != spec {
-		return envelope.Corruptf("the policy is written %q, and must be %q", spec, p)
+		return frame.Corruptf("the policy is written %q, and must be %q", spec, p)
 	}
 	*s = Set{p, filter, data, int(keys)}
 	return nil

@@ -5,7 +5,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 	"github.com/siftkv/siftkv/filterpolicy/internal/sizing"
 )
 
@@ -22,7 +22,7 @@ import (
 //
 // in arithmetic that wraps at 64 bits. The lines come first so that they keep
 // the alignment of the memory they are read into.
-var format = envelope.Format{Family: envelope.Blocked, Version: 1, Made: "blocked.New"}
+var format = frame.Envelope{Family: frame.Blocked, Version: 1, Made: "blocked.New"}
 
 const setTailLen = 24
 
@@ -40,13 +40,13 @@ func (s *Set) parts() [][]byte {
 func (s *Set) load(payload []byte) error {
 	n := len(payload) - setTailLen
 	if n < lineLen || n%lineLen != 0 {
-		return envelope.Corruptf("%d bytes are not a blocked set", len(payload))
+		return frame.Corruptf("%d bytes are not a blocked set", len(payload))
 	}
 	cells, tail := payload[:n:n], payload[n:]
 	keys, capacity := binary.LittleEndian.Uint64(tail), binary.LittleEndian.Uint64(tail[8:])
 	probes := binary.LittleEndian.Uint64(tail[16:])
 	if keys > math.MaxInt/2 || capacity < 1 || capacity > sizing.MaxKeys || probes < 1 || probes > maxProbes {
-		return envelope.Corruptf("a blocked set of %d keys, made for %d, with %d probes cannot be", keys, capacity,
+		return frame.Corruptf("a blocked set of %d keys, made for %d, with %d probes cannot be", keys, capacity,
 			probes)
 	}
 	*s = *newSet(cells, int(probes), int(keys), int(capacity))

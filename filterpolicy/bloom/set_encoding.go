@@ -5,7 +5,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 	"github.com/siftkv/siftkv/filterpolicy/internal/sizing"
 )
 
@@ -28,7 +28,7 @@ import (
 // filter.
 //
 // Set and ConcurrentSet write the same bytes and read each other's.
-var format = envelope.Format{Family: envelope.Bloom, Version: 1, Made: "bloom.New"}
+var format = frame.Envelope{Family: frame.Bloom, Version: 1, Made: "bloom.New"}
 
 const (
 	setHeadLen  = 24
@@ -48,12 +48,12 @@ func (s *Set) parts() [][]byte {
 // load keeps payload.
 func (s *Set) load(payload []byte) error {
 	if len(payload) < setHeadLen+cellsFactor || len(payload)%cellsFactor != 0 {
-		return envelope.Corruptf("%d bytes are not a bloom set", len(payload))
+		return frame.Corruptf("%d bytes are not a bloom set", len(payload))
 	}
 	keys, capacity := binary.LittleEndian.Uint64(payload), binary.LittleEndian.Uint64(payload[8:])
 	probes := binary.LittleEndian.Uint64(payload[16:])
 	if keys > math.MaxInt/2 || capacity < 1 || capacity > sizing.MaxKeys || probes < 1 || probes > maxProbes {
-		return envelope.Corruptf("a bloom set of %d keys, made for %d, with %d probes cannot be", keys, capacity,
+		return frame.Corruptf("a bloom set of %d keys, made for %d, with %d probes cannot be", keys, capacity,
 			probes)
 	}
 	*s = Set{payload[setHeadLen:], int(probes), int(keys), int(capacity)}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 	"github.com/siftkv/siftkv/filterpolicy/internal/sizing"
 )
 
@@ -29,7 +29,7 @@ import (
 //	round(z): z ^= z>>32; z *= M; z ^= z>>32
 //
 // in arithmetic that wraps at 64 bits.
-var format = envelope.Format{Family: envelope.Counting, Version: 1, Made: "counting.New"}
+var format = frame.Envelope{Family: frame.Counting, Version: 1, Made: "counting.New"}
 
 const headLen = 32
 
@@ -51,24 +51,24 @@ func (s *Set) parts() [][]byte {
 // load keeps payload.
 func (s *Set) load(payload []byte) error {
 	if len(payload) < headLen {
-		return envelope.Corruptf("%d bytes are not a counting set", len(payload))
+		return frame.Corruptf("%d bytes are not a counting set", len(payload))
 	}
 	keys, capacity := binary.LittleEndian.Uint64(payload), binary.LittleEndian.Uint64(payload[8:])
 	slice, shape := binary.LittleEndian.Uint64(payload[16:]), binary.LittleEndian.Uint64(payload[24:])
 	probes, width := shape&0xff, shape>>8
 	if keys > math.MaxInt/2 || capacity < 1 || capacity > sizing.MaxKeys || slice < 1 ||
 		probes < 1 || probes > sizing.MaxProbes || (width != 4 && width != 8) {
-		return envelope.Corruptf("a counting set of %d keys, made for %d, with %d slices of %d counters cannot be",
+		return frame.Corruptf("a counting set of %d keys, made for %d, with %d slices of %d counters cannot be",
 			keys, capacity, probes, slice)
 	}
 	c := counters{payload[headLen:], width == 4}
 	hi, n := bits.Mul64(slice, probes)
 	if hi != 0 || n > math.MaxInt || cellsLen(n, c.narrow) != uint64(len(c.cells)) {
-		return envelope.Corruptf("%d bytes do not hold %d slices of %d counters of %d bits", len(c.cells), probes,
+		return frame.Corruptf("%d bytes do not hold %d slices of %d counters of %d bits", len(c.cells), probes,
 			slice, width)
 	}
 	if c.narrow && n%2 != 0 && c.get(n) != 0 {
-		return envelope.Corruptf("the half byte after the last counter is not zero")
+		return frame.Corruptf("the half byte after the last counter is not zero")
 	}
 	*s = Set{c, slice, int(probes), int(keys), int(capacity)}
 	return nil

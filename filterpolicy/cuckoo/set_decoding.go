@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 )
 
 // load keeps the cells in payload.
@@ -18,7 +18,7 @@ func (s *Set) load(payload []byte) error {
 	d := Set{options: layout{head[0], head[1], head[2]}}
 	if shapeOf(uint32(d.options.bits), uint32(d.options.slots)) == nil || d.options.grow > maxGrow || head[3] > 1 ||
 		tables == 0 || tables > maxBits {
-		return envelope.Corruptf("no cuckoo set has parameters % x", head)
+		return frame.Corruptf("no cuckoo set has parameters % x", head)
 	}
 	for range tables {
 		l, err := d.options.decodeLayer(&in)
@@ -26,7 +26,7 @@ func (s *Set) load(payload []byte) error {
 			return err
 		}
 		if slices.ContainsFunc(d.layers, func(other layer) bool { return other.bits == l.bits }) {
-			return envelope.Corruptf("two tables have fingerprints of %d bits", l.bits)
+			return frame.Corruptf("two tables have fingerprints of %d bits", l.bits)
 		}
 		d.layers = append(d.layers, l)
 	}
@@ -36,13 +36,13 @@ func (s *Set) load(payload []byte) error {
 		}
 	}
 	if len(in.rest) != 0 {
-		return envelope.Corruptf("%d bytes follow the set", len(in.rest))
+		return frame.Corruptf("%d bytes follow the set", len(in.rest))
 	}
 	*s = d
 	return nil
 }
 
-var errShort = envelope.Corruptf("the set is cut short")
+var errShort = frame.Corruptf("the set is cut short")
 
 // An input is what is left to decode.
 type input struct{ rest []byte }
@@ -74,7 +74,7 @@ func (o layout) decodeLayer(in *input) (layer, error) {
 	buckets, bits, extras := le.Uint64(head), le.Uint32(head[36:]), le.Uint64(head[40:])
 	shape := shapeOf(bits, uint32(o.slots))
 	if shape == nil || bits < uint32(o.bits) || buckets == 0 || buckets%2 != 0 {
-		return layer{}, envelope.Corruptf("no table has %d buckets of %d fingerprints of %d bits", buckets, o.slots,
+		return layer{}, frame.Corruptf("no table has %d buckets of %d fingerprints of %d bits", buckets, o.slots,
 			bits)
 	}
 	// A bucket has at least a byte, so that size does not wrap.
@@ -101,7 +101,7 @@ func (l *layer) decodeVictim(bucket, fingerprint uint64) error {
 	switch {
 	case fingerprint == 0 && bucket == 0:
 	case fingerprint == 0 || fingerprint > l.values || bucket >= l.buckets:
-		return envelope.Corruptf("fingerprint %d of bucket %d is no victim of %d buckets", fingerprint, bucket,
+		return frame.Corruptf("fingerprint %d of bucket %d is no victim of %d buckets", fingerprint, bucket,
 			l.buckets)
 	default:
 		l.victim = place{fingerprint, bucket, l.other(fingerprint, bucket)}
@@ -119,7 +119,7 @@ func (l *layer) check() error {
 	}
 	keys := l.len() - l.extras
 	if used != l.used || l.groups > keys || l.groups*(2*l.slots+1) < keys {
-		return envelope.Corruptf("%d slots are in use by %d classes, the set says %d", used, l.groups, l.used)
+		return frame.Corruptf("%d slots are in use by %d classes, the set says %d", used, l.groups, l.used)
 	}
 	end := l.buckets * l.slots * l.bits
 	spare := l.cells[end/8:]
@@ -128,7 +128,7 @@ func (l *layer) check() error {
 		stray |= b
 	}
 	if stray != 0 {
-		return envelope.Corruptf("bits are set behind the last slot")
+		return frame.Corruptf("bits are set behind the last slot")
 	}
 	return nil
 }
@@ -141,11 +141,11 @@ func (l *layer) decodeExtra(records []byte) error {
 		c := class{uint64(binary.LittleEndian.Uint32(records[8:])), binary.LittleEndian.Uint64(records)}
 		copies := binary.LittleEndian.Uint32(records[12:])
 		if c.fingerprint == 0 || c.fingerprint > l.values || c.bucket >= l.buckets || c.compare(last) <= 0 {
-			return envelope.Corruptf("fingerprint %d of bucket %d is out of bounds or order", c.fingerprint, c.bucket)
+			return frame.Corruptf("fingerprint %d of bucket %d is out of bounds or order", c.fingerprint, c.bucket)
 		}
 		p := place{c.fingerprint, c.bucket, l.other(c.fingerprint, c.bucket)}
 		if p.class() != c || !l.holds(p) || copies == 0 {
-			return envelope.Corruptf("fingerprint %d of bucket %d cannot have %d more copies", c.fingerprint,
+			return frame.Corruptf("fingerprint %d of bucket %d cannot have %d more copies", c.fingerprint,
 				c.bucket, copies)
 		}
 		if l.extra == nil {
@@ -173,14 +173,14 @@ func (s *Set) decodeGuard(in *input) error {
 	for ; len(records) != 0; records = records[guardianLen:] {
 		h, copies := binary.LittleEndian.Uint64(records), binary.LittleEndian.Uint32(records[8:])
 		if h <= last && len(s.guard) != 0 || copies == 0 {
-			return envelope.Corruptf("the guard's hash %#x is out of order or there %d times", h, copies)
+			return frame.Corruptf("the guard's hash %#x is out of order or there %d times", h, copies)
 		}
 		s.guard[h] = copies
 		keys += int(copies)
 		last = h
 	}
 	if keys != s.Len() {
-		return envelope.Corruptf("the guard knows %d keys, the tables hold %d", keys, s.Len())
+		return frame.Corruptf("the guard knows %d keys, the tables hold %d", keys, s.Len())
 	}
 	return nil
 }

@@ -7,10 +7,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 )
 
-// The payload of a set, version 1, in an envelope of package envelope; integers are
+// The payload of a set, version 1, in an envelope of package frame; integers are
 // little-endian:
 //
 //	bits     u8     F of the first table, 4 to 32
@@ -40,7 +40,7 @@ import (
 //	guarded keys    as many as hashes says, ascending by hash:
 //	  hash   u64
 //	  copies u32    at least 1
-var format = envelope.Format{Family: envelope.Cuckoo, Version: 1, Made: "cuckoo.New"}
+var format = frame.Envelope{Family: frame.Cuckoo, Version: 1, Made: "cuckoo.New"}
 
 const (
 	headLen     = 8

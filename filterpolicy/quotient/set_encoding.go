@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 )
 
 // A set is written as an envelope of family 'q', version 1, whose payload is
@@ -26,7 +26,7 @@ import (
 //	  further  u64   copies beside the one in the blocks, at least 1
 //
 // One set has one encoding.
-var format = envelope.Format{Family: envelope.Quotient, Version: 1, Made: "quotient.New"}
+var format = frame.Envelope{Family: frame.Quotient, Version: 1, Made: "quotient.New"}
 
 const (
 	setHeadLen = 32
@@ -78,7 +78,7 @@ func (s *Set) further() []byte {
 // load keeps nothing of payload.
 func (s *Set) load(payload []byte) error {
 	if len(payload) < setHeadLen {
-		return envelope.Corruptf("%d bytes are not a quotient set", len(payload))
+		return frame.Corruptf("%d bytes are not a quotient set", len(payload))
 	}
 	le := binary.LittleEndian
 	quotients, stored, counted, shape := le.Uint64(payload), le.Uint64(payload[8:]), le.Uint64(payload[16:]),
@@ -86,16 +86,16 @@ func (s *Set) load(payload []byte) error {
 	bits, floor := shape&0xff, shape>>8
 	if bits < mergedBits || bits > setBits || floor < mergedBits || floor > setBits ||
 		quotients == 0 || quotients > math.MaxUint64>>bits {
-		return envelope.Corruptf("no quotient set has parameters % x", payload[:setHeadLen])
+		return frame.Corruptf("no quotient set has parameters % x", payload[:setHeadLen])
 	}
 	rest := payload[setHeadLen:]
 	if counted > uint64(len(rest))/copyLen {
-		return envelope.Corruptf("%d bytes do not hold %d counts", len(rest), counted)
+		return frame.Corruptf("%d bytes do not hold %d counts", len(rest), counted)
 	}
 	cells := rest[:uint64(len(rest))-counted*copyLen]
 	t := table{cells, uint64(len(cells)) / blockLen(bits), quotients, bits}
 	if uint64(len(cells))%blockLen(bits) != 0 || t.blocks < (quotients-1)/blockSlots+1 {
-		return envelope.Corruptf("%d bytes do not hold %d quotients with remainders of %d bits", len(cells),
+		return frame.Corruptf("%d bytes do not hold %d quotients with remainders of %d bits", len(cells),
 			quotients, bits)
 	}
 	d := Set{floor: floor, stored: stored}
@@ -123,7 +123,7 @@ func (s *Set) decodeTable(t *table) error {
 	}
 	if err := s.rebuild(t.quotients, t.bits, values); err != nil || n != s.stored || s.stored > maxLen ||
 		!bytes.Equal(s.cells, t.cells) {
-		return envelope.Corruptf("the blocks are not those of %d values in order", s.stored)
+		return frame.Corruptf("the blocks are not those of %d values in order", s.stored)
 	}
 	return nil
 }
@@ -133,11 +133,11 @@ func (s *Set) decodeCopies(records []byte) error {
 		v, further := binary.LittleEndian.Uint64(records), binary.LittleEndian.Uint64(records[8:])
 		switch {
 		case further == 0 || len(s.extra) != 0 && v <= before:
-			return envelope.Corruptf("%d further copies of the value %d are out of order or none", further, v)
+			return frame.Corruptf("%d further copies of the value %d are out of order or none", further, v)
 		case v >= s.values() || !s.has(v):
-			return envelope.Corruptf("the value %d is counted but not there", v)
+			return frame.Corruptf("the value %d is counted but not there", v)
 		case further > maxLen-s.stored-s.copies:
-			return envelope.Corruptf("%d further copies are more than can be", further)
+			return frame.Corruptf("%d further copies are more than can be", further)
 		}
 		if s.extra == nil {
 			s.extra = map[uint64]uint64{}

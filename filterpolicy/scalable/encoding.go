@@ -7,7 +7,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 	"github.com/siftkv/siftkv/filterpolicy/internal/sizing"
 )
 
@@ -25,7 +25,7 @@ import (
 // Each layer has the capacity that follows from these numbers, and as many bytes as that
 // takes at least: a reader refuses another, or the next layer, which follows from them too,
 // could be any number of times as large as what was read.
-var format = envelope.Format{Family: envelope.Scalable, Version: 1, Made: "scalable.New",
+var format = frame.Envelope{Family: frame.Scalable, Version: 1, Made: "scalable.New",
 	MaxPayload: headLen + maxLayers}
 
 const (
@@ -53,7 +53,7 @@ func (s *Set) parts() [][]byte {
 	}
 	head = binary.LittleEndian.AppendUint64(head, flag)
 	for _, l := range s.layers {
-		head = append(head, l.kind())
+		head = append(head, byte(l.kind()))
 	}
 	return [][]byte{head}
 }
@@ -61,11 +61,11 @@ func (s *Set) parts() [][]byte {
 // parse returns the shape of a set and the kinds of its layers.
 func parse(head []byte) (sh shape, kinds []byte, err error) {
 	if len(head) <= headLen {
-		return sh, nil, envelope.Corruptf("%d bytes do not describe a scalable set", len(head))
+		return sh, nil, frame.Corruptf("%d bytes do not describe a scalable set", len(head))
 	}
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(head[8*i:]) }
 	if word(3) > sizing.MaxKeys || word(4) > 1 {
-		return sh, nil, envelope.Corruptf("a scalable set that begins with %d keys and has flag %d cannot be",
+		return sh, nil, frame.Corruptf("a scalable set that begins with %d keys and has flag %d cannot be",
 			word(3), word(4))
 	}
 	sh = shape{
@@ -74,7 +74,7 @@ func parse(head []byte) (sh shape, kinds []byte, err error) {
 		first:  int(word(3)), blocked: word(4) == 1,
 	}
 	if err := sh.check(); err != nil {
-		return sh, nil, envelope.Corruptf("a set that cannot be: %v", err)
+		return sh, nil, frame.Corruptf("a set that cannot be: %v", err)
 	}
 	return sh, head[headLen:], nil
 }
@@ -111,10 +111,10 @@ func (s *Set) ReadFrom(r io.Reader) (n int64, err error) {
 			return n, fmt.Errorf("layer %d: %w", i, err)
 		}
 		if want := sh.layerKeys(i); l.Cap() != want {
-			return n, envelope.Corruptf("layer %d was made for %d keys, and must have been for %d", i, l.Cap(), want)
+			return n, frame.Corruptf("layer %d was made for %d keys, and must have been for %d", i, l.Cap(), want)
 		}
 		if l.Size() < sh.leastSize(i) {
-			return n, envelope.Corruptf("layer %d has %d bytes, and cannot hold %d keys at the promised rate", i,
+			return n, frame.Corruptf("layer %d has %d bytes, and cannot hold %d keys at the promised rate", i,
 				l.Size(), l.Cap())
 		}
 		layers = append(layers, l)
@@ -125,9 +125,9 @@ func (s *Set) ReadFrom(r io.Reader) (n int64, err error) {
 
 // readLayer reads a layer of a kind.
 func readLayer(r io.Reader, kind byte) (l layer, n int64, err error) {
-	l, ok := zeroLayer(kind)
+	l, ok := zeroLayer(frame.Family(kind))
 	if !ok {
-		return l, 0, envelope.Corruptf("kind %q is neither bloom nor blocked", kind)
+		return l, 0, frame.Corruptf("kind %q is neither bloom nor blocked", kind)
 	}
 	n, err = l.ReadFrom(r)
 	return l, n, err
@@ -155,7 +155,7 @@ func (s *Set) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	if n != int64(len(data)) {
-		return envelope.Corruptf("the set ends after %d of %d bytes", n, len(data))
+		return frame.Corruptf("the set ends after %d of %d bytes", n, len(data))
 	}
 	*s = read
 	return nil

@@ -5,7 +5,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
 	"github.com/siftkv/siftkv/filterpolicy/bloom"
-	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 	"github.com/siftkv/siftkv/filterpolicy/internal/sizing"
 )
 
@@ -34,22 +34,22 @@ func bloomLayer(s *bloom.Set) layer     { return layer{bloomSet: s, bloom: s} }
 func blockedLayer(s *blocked.Set) layer { return layer{bloomSet: s, blocked: s} }
 
 // zeroLayer returns a layer of a kind, ready to be read, or false.
-func zeroLayer(kind byte) (layer, bool) {
+func zeroLayer(kind frame.Family) (layer, bool) {
 	switch kind {
-	case envelope.Bloom:
+	case frame.Bloom:
 		return bloomLayer(&bloom.Set{}), true
-	case envelope.Blocked:
+	case frame.Blocked:
 		return blockedLayer(&blocked.Set{}), true
 	}
 	return layer{}, false
 }
 
 // kind returns the letter of the layer's envelope.
-func (l layer) kind() byte {
+func (l layer) kind() frame.Family {
 	if l.blocked != nil {
-		return envelope.Blocked
+		return frame.Blocked
 	}
-	return envelope.Bloom
+	return frame.Bloom
 }
 
 func (l *layer) containsHash(h uint64) bool {

@@ -54,8 +54,8 @@ var decoders = map[string]string{
 	"filterpolicy/cuckoo.Set.UnmarshalBinary":          "filterpolicy/internal/conformance.TestCuckooHostileSets",
 	"filterpolicy/quotient.Set.UnmarshalBinary":        "filterpolicy/internal/conformance.TestQuotientHostileSets",
 	"filterpolicy/scalable.Set.UnmarshalBinary":        "filterpolicy/internal/conformance.TestScalableHostileSets",
-	"filterpolicy/internal/envelope.Format.Unmarshal":  "filterpolicy/internal/conformance.TestBloomHostileSets",
-	"filterpolicy/internal/envelope.readFrom":          "filterpolicy/internal/conformance.TestBloomHostileSets",
+	"filterpolicy/internal/frame.Envelope.Unmarshal":   "filterpolicy/internal/conformance.TestBloomHostileSets",
+	"filterpolicy/internal/frame.readFrom":             "filterpolicy/internal/conformance.TestBloomHostileSets",
 
 	"internal/backup.DecodeMark":        "internal/backup.TestHostileMarks",
 	"internal/backup.NewReader":         "internal/backup.TestHostileStreams",

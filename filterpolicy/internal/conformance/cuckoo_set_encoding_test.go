@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy/cuckoo"
-	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 )
 
 // Lengths of the parts of an encoded set, as they are described where it is written.
@@ -68,7 +68,7 @@ func TestCuckooSetForgery(t *testing.T) {
 		forged := ResealSet(change(slices.Clone(data)))
 		require.NotEqual(t, data, forged)
 		err := new(cuckoo.Set).UnmarshalBinary(forged)
-		require.ErrorIs(t, err, envelope.ErrCorrupt)
+		require.ErrorIs(t, err, frame.ErrCorrupt)
 		require.ErrorContains(t, err, what)
 	}
 	set := func(at int, v byte) func([]byte) []byte {

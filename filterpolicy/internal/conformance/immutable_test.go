@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 )
 
 // staticSpecs are policies of every family that builds anything.
@@ -121,7 +121,7 @@ func TestSetGolden(t *testing.T) {
 func forged(tb testing.TB, version byte, spec string, specLen byte) []byte {
 	tb.Helper()
 	tail := append([]byte(spec), 5, 0, 0, 0, 0, 0, 0, 0, specLen, 0, 0, 0)
-	return envelope.Append(nil, envelope.Immutable, version, buildSet(tb, "bloom:10", 5).Bytes(), tail)
+	return envelope(nil, frame.Immutable, version, buildSet(tb, "bloom:10", 5).Bytes(), tail)
 }
 
 // A set of a family that this program does not have is sound: it is not called corrupt.
@@ -151,7 +151,7 @@ func TestForgedSetsAreRefused(t *testing.T) {
 		"blocked: filterpolicy: not a valid filter":                         forged(t, 1, "blocked:10", 10),
 		"bloom: filterpolicy: not a valid filter":                           forged(t, 1, "x"+"bloom:10", 8),
 		"with a spec of 255 bytes in ":                                      forged(t, 1, "bloom:10", 255),
-		"11 bytes are not a set": envelope.Append(nil, envelope.Immutable,
+		"11 bytes are not a set": envelope(nil, frame.Immutable,
 			1, make([]byte, 11)),
 	} {
 		err := zeroImmutable().UnmarshalBinary(data)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 	"github.com/siftkv/siftkv/filterpolicy/scalable"
 	"github.com/siftkv/siftkv/internal/hostile"
 )
@@ -189,7 +189,7 @@ func TestScalableGolden(t *testing.T) {
 
 // scalableParts cuts a set's bytes behind its description.
 func scalableParts(data []byte, layers int) (head, rest []byte) {
-	n := envelope.Overhead + 40 + layers
+	n := frame.Overhead + 40 + layers
 	return slices.Clone(data[:n]), data[n:]
 }
 
@@ -213,12 +213,12 @@ func TestScalableForgedSetsAreRefused(t *testing.T) {
 		{41, 'l', "family is 'b', want 'l'"},
 	} {
 		err := scalableZeroSet().UnmarshalBinary(append(SetForgery{At: c.at, To: c.to}.Forge(head), rest...))
-		require.ErrorIs(t, err, envelope.ErrCorrupt)
+		require.ErrorIs(t, err, frame.ErrCorrupt)
 		require.ErrorContains(t, err, c.want)
 	}
-	none := envelope.Append(nil, envelope.Scalable, 1, head[16:16+40])
+	none := envelope(nil, frame.Scalable, 1, head[16:16+40])
 	require.ErrorContains(t, scalableZeroSet().UnmarshalBinary(none), "40 bytes do not describe a scalable set")
-	later := envelope.Append(nil, envelope.Scalable, 2, head[16:16+42])
+	later := envelope(nil, frame.Scalable, 2, head[16:16+42])
 	require.ErrorContains(t, scalableZeroSet().UnmarshalBinary(later), "version is 2; this program reads version 1")
 	require.ErrorContains(t, scalableZeroSet().UnmarshalBinary(append(Bytes(t, s), 1)), "the set ends after ")
 }
@@ -254,16 +254,16 @@ func TestScalableSetBombsAreRefused(t *testing.T) {
 			head = word(head, most)
 			var data []byte
 			if blocked {
-				data = envelope.Append(nil, envelope.Scalable, 1, append(word(head, 1), envelope.Blocked))
-				data = envelope.Append(data, envelope.Blocked, 1, word(word(word(make([]byte, 64), most), most), 7))
+				data = envelope(nil, frame.Scalable, 1, append(word(head, 1), byte(frame.Blocked)))
+				data = envelope(data, frame.Blocked, 1, word(word(word(make([]byte, 64), most), most), 7))
 			} else {
-				data = envelope.Append(nil, envelope.Scalable, 1, append(word(head, 0), envelope.Bloom))
-				data = envelope.Append(data, envelope.Bloom, 1,
+				data = envelope(nil, frame.Scalable, 1, append(word(head, 0), byte(frame.Bloom)))
+				data = envelope(data, frame.Bloom, 1,
 					append(word(word(word(nil, most), most), 7), make([]byte, 8)...))
 			}
 			var s scalable.Set
 			err := s.UnmarshalBinary(data)
-			require.ErrorIs(t, err, envelope.ErrCorrupt)
+			require.ErrorIs(t, err, frame.ErrCorrupt)
 			require.ErrorContains(t, err, "cannot hold 1099511627776 keys")
 			BoundedSet(t, data, scalableZeroSet, scalableNextLayer)
 		}
@@ -306,11 +306,11 @@ func FuzzScalableParts(f *testing.F) {
 	f.Add(head[16:16+41], rest[16:len(rest)-4])
 	f.Add(head[16:16+40], rest[16:40])
 	f.Fuzz(func(t *testing.T, head, layer []byte) {
-		data := envelope.Append(nil, envelope.Scalable, 1, head)
-		data = envelope.Append(data, envelope.Bloom, 1, layer)
+		data := envelope(nil, frame.Scalable, 1, head)
+		data = envelope(data, frame.Bloom, 1, layer)
 		var s scalable.Set
 		if err := s.UnmarshalBinary(data); err != nil {
-			require.ErrorIs(t, err, envelope.ErrCorrupt)
+			require.ErrorIs(t, err, frame.ErrCorrupt)
 			return
 		}
 		require.Equal(t, data, Bytes(t, &s))

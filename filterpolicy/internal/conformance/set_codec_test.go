@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/golden"
 )
@@ -112,11 +112,11 @@ func DamageSet[P Set](t *testing.T, s Set, zero func() P) {
 	refused := func(bad []byte, short bool) {
 		t.Helper()
 		err := victim.UnmarshalBinary(bad)
-		require.ErrorIs(t, err, envelope.ErrCorrupt)
+		require.ErrorIs(t, err, frame.ErrCorrupt)
 		require.ErrorIs(t, err, base.ErrCorruption)
 		if short {
 			n, err := victim.ReadFrom(bytes.NewReader(bad))
-			require.ErrorIs(t, err, envelope.ErrCorrupt)
+			require.ErrorIs(t, err, frame.ErrCorrupt)
 			require.LessOrEqual(t, n, int64(len(bad)))
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/envelope"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
@@ -23,9 +23,18 @@ const (
 	checksumLen = 4
 )
 
+// envelope appends the envelope of a payload, which may come in parts, as a forger would write it.
+func envelope(dst []byte, family frame.Family, version byte, payload ...[]byte) []byte {
+	data, err := frame.Envelope{Family: family, Version: version}.Append(dst, append([][]byte{}, payload...))
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
 // ResealSet makes length and checksum right, as an adversary would.
 func ResealSet(data []byte) []byte {
-	if len(data) < envelope.Overhead {
+	if len(data) < frame.Overhead {
 		return data
 	}
 	body := slices.Clone(data[:len(data)-checksumLen])
@@ -54,13 +63,13 @@ func Forgeries[P Set](t *testing.T, data []byte, zero func() P, all ...SetForger
 	t.Helper()
 	for _, f := range all {
 		err := zero().UnmarshalBinary(f.Forge(data))
-		require.ErrorIs(t, err, envelope.ErrCorrupt, "%+v", f)
+		require.ErrorIs(t, err, frame.ErrCorrupt, "%+v", f)
 		require.ErrorContains(t, err, f.Want, "%+v", f)
 	}
 	later := slices.Clone(data)
 	later[VersionAt]++
 	err := zero().UnmarshalBinary(ResealSet(later))
-	require.ErrorIs(t, err, envelope.ErrCorrupt)
+	require.ErrorIs(t, err, frame.ErrCorrupt)
 	require.ErrorContains(t, err, "version is 2; this program reads version 1")
 }
 
@@ -81,7 +90,7 @@ func fuzzSet[P Set](f *testing.F, zero func() P, use func(tb testing.TB, s P), s
 			s := zero()
 			if err := s.UnmarshalBinary(data); err != nil {
 				is := func(target error) bool { return errors.Is(err, target) }
-				require.True(t, is(envelope.ErrCorrupt) || slices.ContainsFunc(also, is), "%v", err)
+				require.True(t, is(frame.ErrCorrupt) || slices.ContainsFunc(also, is), "%v", err)
 				continue
 			}
 			require.Equal(t, data, Bytes(t, s), "one set has one encoding")

@@ -1,4 +1,4 @@
-package envelope
+package frame
 
 import (
 	"bytes"
@@ -20,12 +20,26 @@ import (
 
 const anySize = math.MaxUint64
 
-func sample() []byte { return Append(nil, Counting, 3, []byte("pay"), nil, []byte("load")) }
+// appendEnvelope appends the envelope of the payload, which may come in parts.
+func appendEnvelope(dst []byte, family Family, version byte, payload ...[]byte) []byte {
+	data, err := Envelope{Family: family, Version: version}.Append(dst, append([][]byte{}, payload...))
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+// writeEnvelope is appendEnvelope for a stream.
+func writeEnvelope(w io.Writer, family Family, version byte, payload ...[]byte) (n int64, err error) {
+	return Envelope{Family: family, Version: version}.Write(w, payload)
+}
+
+func sampleSet() []byte { return appendEnvelope(nil, Counting, 3, []byte("pay"), nil, []byte("load")) }
 
 func TestEnvelopeIsAsDescribed(t *testing.T) {
-	data := Append([]byte("before"), Counting, 3, []byte("payload"))
+	data := appendEnvelope([]byte("before"), Counting, 3, []byte("payload"))
 	require.Equal(t, "before", string(data[:6]))
-	require.Equal(t, sample(), data[6:], "parts leave no trace")
+	require.Equal(t, sampleSet(), data[6:], "parts leave no trace")
 	data = data[6:]
 	require.Equal(t, "53494654"+"6e"+"03"+"0000"+"0700000000000000"+hex.EncodeToString([]byte("payload")),
 		hex.EncodeToString(data[:23]))
@@ -37,14 +51,14 @@ func TestEnvelopeIsAsDescribed(t *testing.T) {
 func TestOpenAndReadFromAgree(t *testing.T) {
 	for _, size := range []int{0, 1, 7, firstRead - 1, firstRead, firstRead + 1, 3*firstRead + 5, 1 << 20} {
 		want := bytes.Repeat([]byte("x-"), size)[:size]
-		data := Append(nil, Bloom, 1, want)
+		data := appendEnvelope(nil, Bloom, 1, want)
 		var buf bytes.Buffer
-		n, err := writeTo(&buf, Bloom, 1, want[:size/3], want[size/3:])
+		n, err := writeEnvelope(&buf, Bloom, 1, want[:size/3], want[size/3:])
 		require.NoError(t, err)
 		require.Equal(t, int64(len(data)), n)
 		require.Equal(t, data, buf.Bytes())
 
-		payload, version, err := open(data, Bloom)
+		payload, version, err := openEnvelope(data, Bloom)
 		require.NoError(t, err)
 		require.Equal(t, byte(1), version)
 		require.True(t, bytes.Equal(want, payload))
@@ -62,14 +76,14 @@ func TestOpenAndReadFromAgree(t *testing.T) {
 	}
 }
 
-func TestDamageIsRefused(t *testing.T) {
+func TestDamagedEnvelopesAreRefused(t *testing.T) {
 	refused := func(data []byte) {
 		t.Helper()
-		_, _, err := open(data, Counting)
+		_, _, err := openEnvelope(data, Counting)
 		require.ErrorIs(t, err, ErrCorrupt)
 		require.ErrorIs(t, err, base.ErrCorruption)
 	}
-	data := sample()
+	data := sampleSet()
 	for size := range data {
 		refused(data[:size])
 		refused(data[len(data)-size:])
@@ -87,9 +101,9 @@ func TestDamageIsRefused(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhatIsWrong(t *testing.T) {
+func TestErrorsOfEnvelopesSayWhatIsWrong(t *testing.T) {
 	change := func(at int, to byte) []byte {
-		data := sample()
+		data := sampleSet()
 		data[at] = to
 		return data
 	}
@@ -99,15 +113,15 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 	}{
 		{nil, "0 bytes are less than the 20 of an empty one: the filter is cut short"},
 		{change(0, 'X'), `no "SIFT" at the start: the bytes are not a filter`},
-		{change(4, Bloom), `family is 'b', want 'n'`},
+		{change(4, byte(Bloom)), `family is 'b', want 'n'`},
 		{change(6, 1), "the header is damaged, or of a later program"},
 		{change(8, 6), "the payload has 7 bytes, the header says 6"},
 		{change(16, 'P'), "checksum is "},
 	} {
-		_, _, err := open(c.data, Counting)
+		_, _, err := openEnvelope(c.data, Counting)
 		require.ErrorContains(t, err, c.want)
 	}
-	_, _, _, err := readFrom(bytes.NewReader(sample()), Counting, 6)
+	_, _, _, err := readFrom(bytes.NewReader(sampleSet()), Counting, 6)
 	require.ErrorIs(t, err, ErrCorrupt)
 	require.ErrorContains(t, err, "the header says 7 bytes, more than the 6 that a filter may have here")
 }
@@ -115,7 +129,7 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 // A header that promises much and gives nothing must cost next to nothing.
 func TestLyingLengthCostsLittle(t *testing.T) {
 	for _, length := range []byte{30, 40, 46} {
-		data := sample()[:headerLen]
+		data := sampleSet()[:headerLen]
 		copy(data[8:], make([]byte, 8))
 		data[8+length/8] = 1 << (length % 8)
 		var before, after runtime.MemStats
@@ -129,13 +143,13 @@ func TestLyingLengthCostsLittle(t *testing.T) {
 
 func TestErrorsOfStreamsAreTheirOwn(t *testing.T) {
 	broken := errors.New("broken")
-	_, _, _, err := readFrom(io.MultiReader(bytes.NewReader(sample()[:20]), iotest.ErrReader(broken)), Counting,
+	_, _, _, err := readFrom(io.MultiReader(bytes.NewReader(sampleSet()[:20]), iotest.ErrReader(broken)), Counting,
 		anySize)
 	require.ErrorIs(t, err, broken)
 	require.NotErrorIs(t, err, ErrCorrupt)
 
-	for room := range len(sample()) {
-		n, err := writeTo(&shortWriter{room: room}, Counting, 3, []byte("payload"))
+	for room := range len(sampleSet()) {
+		n, err := writeEnvelope(&shortWriter{room: room}, Counting, 3, []byte("payload"))
 		require.ErrorIs(t, err, io.ErrShortWrite)
 		require.Equal(t, int64(room), n)
 	}
@@ -150,12 +164,13 @@ func (w *shortWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-func FuzzOpen(f *testing.F) {
-	f.Add([]byte{}, byte('b'))
-	f.Add(sample(), Counting)
-	f.Add(Append(nil, Bloom, 1), Bloom)
-	f.Fuzz(func(t *testing.T, data []byte, family byte) {
-		payload, version, err := open(data, family)
+func FuzzEnvelope(f *testing.F) {
+	f.Add([]byte{}, byte(Bloom))
+	f.Add(sampleSet(), byte(Counting))
+	f.Add(appendEnvelope(nil, Bloom, 1), byte(Bloom))
+	f.Fuzz(func(t *testing.T, data []byte, letter byte) {
+		family := Family(letter)
+		payload, version, err := openEnvelope(data, family)
 		read, readVersion, n, readErr := readFrom(bytes.NewReader(data), family, anySize)
 		require.LessOrEqual(t, n, int64(len(data)))
 		if err != nil {
@@ -165,6 +180,6 @@ func FuzzOpen(f *testing.F) {
 		require.NoError(t, readErr)
 		require.Equal(t, version, readVersion)
 		require.True(t, bytes.Equal(payload, read))
-		require.Equal(t, data, Append(nil, family, version, payload))
+		require.Equal(t, data, appendEnvelope(nil, family, version, payload))
 	})
 }
