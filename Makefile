@@ -81,7 +81,7 @@ soak: ## kill -9 a process that writes, again and again for MINUTES; memory and 
 	SOAK_MINUTES=$(MINUTES) $(CRASH) '^TestKill$$'
 
 stress: ## everything at once beside faults, power cuts and lies, for MINUTES, from SEED on (docs/stress.md)
-	$(GO) run ./cmd/siftstress --minutes $(MINUTES) --seed $(SEED)
+	$(GO) test ./internal/stress -run '^TestStress$$' -count 1 -timeout 0 -v -args --minutes $(MINUTES) --seed $(SEED)
 
 readamp: ## the main job
 	$(GO) run ./cmd/kvbench readamp

@@ -1,7 +1,9 @@
-// Package stress tries to break a store, in the manner of RocksDB's db_stress.
+// Package stress is a test that tries to break a store, in the manner of RocksDB's
+// db_stress. Flags of the test binary turn TestStress into a run of any length; see
+// docs/stress.md.
 //
 // Several goroutines do everything that the API of package kv can, on a disk in memory
-// (package disk) whose calls fail, tear, take time and lie as a plan drawn from a seed says.
+// (Disk) whose calls fail, tear, take time and lie as a plan drawn from a seed says.
 // The power is cut, or the process killed, at any moment: also during recovery, healing and
 // Close. What was acknowledged is kept in a model outside. After each opening the whole
 // store is held against it.
@@ -12,7 +14,7 @@
 // them. So what a store holds of a worker's keys says which operation was its last, and all
 // of it must be as after that operation: all that were acknowledged before are in it, none
 // that failed before, and the last one whole. Beyond that, with times taken from a common
-// counter (see verdict.go):
+// counter (see verdict_test.go):
 //
 //   - an operation that was acknowledged as durable is there: with Sync; or before a Flush,
 //     Compact, Checkpoint, Ingest or Close that succeeded began; or with NoSync, if only the

@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -8,9 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A short form of `make stress`: several goroutines, and one alone. The patience is that of
-// a machine that does other things.
-func TestTheStoreIsNotBroken(t *testing.T) {
+// TestStress does what the flags of the command line say (docs/stress.md). Without flags it
+// is short: several goroutines, and one alone. The patience is that of a machine that does
+// other things.
+func TestStress(t *testing.T) {
+	if commandLine.given {
+		runStatus = commandLine.run(runContext, os.Stdout, os.Stderr)
+		require.Equal(t, statusOK, runStatus, "exit status")
+		return
+	}
 	t.Parallel()
 	for name, c := range map[string]Config{
 		"several workers": {Rounds: 48, Workers: 4},

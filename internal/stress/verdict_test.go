@@ -1,211 +1,244 @@
 package stress
 
 import (
+	"fmt"
 	"maps"
-	"math/rand/v2"
+	"math"
+	"slices"
 	"strconv"
-	"syscall"
-	"testing"
-
-	"github.com/stretchr/testify/require"
-
-	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/stress/disk"
+	"strings"
 )
 
-// A bench is an oracle and a store that a test makes up.
-type bench struct {
-	t *testing.T
-	o *oracle
+// A Finding is something that the store did and must not do.
+type Finding struct {
+	Kind string
+	Text string
 }
 
-// write does an operation of a worker: it sets a key of its own to the operation's number.
-func (b *bench) write(worker int, l level, s opState) *operation {
-	b.t.Helper()
-	k := b.o.spaces[worker]
-	op := k.begin("test", l, b.o.tick())
-	op.writes = append(op.writes, write{key: k.prefix + "key", value: strconv.FormatUint(op.id, 10)})
-	k.submit(op)
-	if s == acknowledged {
-		require.Nil(b.t, b.o.acknowledged(k, op))
-	} else {
-		k.finish(op, s, b.o.tick(), syscall.EIO)
+func found(kind, format string, args ...any) *Finding {
+	return &Finding{Kind: kind, Text: fmt.Sprintf(format, args...)}
+}
+
+// maxText bounds what is printed of a finding, in bytes: a store may be damaged in many
+// places, and have many goroutines.
+const maxText = 16 << 10
+
+// text returns the beginning of the text.
+func (f *Finding) text() string {
+	if len(f.Text) > maxText {
+		return f.Text[:maxText] + "..."
 	}
-	return op
+	return f.Text
 }
 
-// content is a store that has so many of each worker's operations.
-func (b *bench) content(last ...uint64) content {
-	c := content{}
-	for n, id := range last {
-		if id > 0 {
-			p := b.o.spaces[n].prefix
-			c[p+"#"], c[p+"key"] = strconv.FormatUint(id, 10), strconv.FormatUint(id, 10)
+// A content is what a reader sees of a store.
+type content map[string]string
+
+// of returns what belongs to a keyspace.
+func (c content) of(prefix string) content {
+	m := content{}
+	for k, v := range c {
+		if strings.HasPrefix(k, prefix) {
+			m[k] = v
 		}
 	}
-	return c
+	return m
 }
 
-func (b *bench) settle(kind string, c content, killed bool) verdict {
-	b.t.Helper()
-	v, f := b.o.settle("test", c, killed)
-	if kind == "" {
-		require.Nil(b.t, f)
-	} else {
-		require.NotNil(b.t, f)
-		require.Equal(b.t, kind, f.Kind, f.Text)
+// A place is how far a store has a keyspace's history.
+type place struct {
+	index int // of its last operation; -1: none since the base
+	cells cells
+}
+
+// locate finds out how far a content has a keyspace's history, and that it has all of it
+// up to there. The caller holds k.mu.
+func (k *keyspace) locate(c content, now uint64) (place, *Finding) {
+	got, id := c.of(k.prefix), uint64(0)
+	if v, ok := got[k.markKey()]; ok {
+		n, err := parseMark(v)
+		if err != nil {
+			return place{}, found("wrong value", "the mark of %s is %q", k.prefix, v)
+		}
+		id = n
 	}
-	return v
-}
-
-// The verdict on stores that are right, and on all kinds that are wrong.
-func TestVerdicts(t *testing.T) {
-	for name, test := range map[string]func(*bench){
-		"nothing was written": func(b *bench) { b.settle("", content{}, false) },
-		"what was not synced may be lost": func(b *bench) {
-			b.write(0, levelSync, acknowledged)
-			b.write(0, levelNoSync, acknowledged)
-			b.write(0, levelAsync, acknowledged)
-			require.Equal(b.t, verdict{checked: 1, lost: 2}, b.settle("", b.content(1), false))
-		},
-		"what was synced may not": func(b *bench) {
-			b.write(0, levelSync, acknowledged)
-			b.settle("lost", content{}, false)
-		},
-		"nor what was acknowledged before a sync": func(b *bench) {
-			b.write(0, levelAsync, acknowledged)
-			b.write(1, levelSync, acknowledged)
-			b.settle("lost", b.content(0, 1), false)
-		},
-		"nor what the system had, if only the process died": func(b *bench) {
-			b.write(0, levelNoSync, acknowledged)
-			b.settle("lost", content{}, true)
-		},
-		"but what only the process had": func(b *bench) {
-			b.write(0, levelAsync, acknowledged)
-			b.settle("", content{}, true)
-		},
-		"nothing may be lost before what is there": func(b *bench) {
-			b.write(0, levelAsync, acknowledged)
-			b.write(1, levelAsync, acknowledged)
-			b.settle("hole", b.content(0, 1), false)
-		},
-		"what failed may be there": func(b *bench) {
-			b.write(0, levelSync, acknowledged)
-			b.write(0, levelSync, failed)
-			require.Equal(b.t, verdict{checked: 1, came: 1}, b.settle("", b.content(2), false))
-		},
-		"unless a later write succeeded": func(b *bench) {
-			b.write(0, levelSync, failed)
-			b.write(1, levelSync, acknowledged)
-			b.settle("came back", b.content(1, 1), false)
-		},
-		"what was refused may not": func(b *bench) {
-			b.write(0, levelSync, refused)
-			b.settle("came back", b.content(1), false)
-		},
-		"nor what another opening did not have": func(b *bench) {
-			b.write(0, levelAsync, acknowledged)
-			b.settle("", content{}, false)
-			b.settle("came back", b.content(1), false)
-		},
-		"half a batch is no state": func(b *bench) {
-			b.write(0, levelSync, acknowledged)
-			c := b.content(1)
-			delete(c, b.o.spaces[0].prefix+"key")
-			b.settle("not a prefix", c, false)
-		},
-		"nor is one with somebody else's keys": func(b *bench) {
-			b.settle("common counters", content{"x": "y"},
-				false)
-		},
-	} {
-		t.Run(name, func(t *testing.T) { test(&bench{t, newOracle(2)}) })
+	want, index, ok := k.after(id)
+	if !ok {
+		return place{}, found("came back",
+			"%s is as after operation %d, which is not in its history of %d operations since it was as after %v: "+
+				"it was not there before, or cannot be",
+			k.prefix, id, len(k.ops), k.base[k.markKey()])
 	}
-}
-
-// Two transactions that made the same of a counter did not run one after the other.
-func TestIncrementsAreUnique(t *testing.T) {
-	o := newOracle(2)
-	for n, k := range o.spaces {
-		op := k.begin("test", levelSync, o.tick())
-		op.counter, op.value = 0, 1
-		k.submit(op)
-		f := o.acknowledged(k, op)
-		require.Equal(t, n == 0, f == nil)
+	if diff := difference(want.at(now), got); diff != "" {
+		last := "its base"
+		if index >= 0 {
+			last = k.ops[index].String()
+		}
+		return place{}, found("not a prefix", "%s is as after %s, but %s", k.prefix, last, diff)
 	}
+	return place{index, want}, nil
 }
 
-// A view of the past may lack what was acknowledged lately, but for what its own worker did.
-func TestViewsOfThePast(t *testing.T) {
-	b := &bench{t, newOracle(2)}
-	b.write(0, levelSync, acknowledged)
-	b.write(0, levelSync, acknowledged)
-	require.Nil(t, b.o.checkView("test", b.content(1), nil))
-	require.Equal(t, "stale", b.o.checkView("test", b.content(1), b.o.spaces[0]).Kind)
-	require.Nil(t, b.o.checkView("test", b.content(2), b.o.spaces[0]))
-}
-
-func TestCells(t *testing.T) {
-	c := cells{}
-	c.apply([]write{
-		{key: "a", value: "1"}, {kind: writeMerge, key: "a", value: "2"},
-		{kind: writeTTL, key: "b", value: "1", expiry: 10}, {kind: writeMerge, key: "b", value: "2"},
-		{kind: writeTTL, key: "c", value: "1", expiry: 10},
-		{key: "d"}, {kind: writeDelete, key: "d"},
-		{key: "e1"}, {key: "e2"}, {key: "f"}, {kind: writeRange, key: "e", value: "f"},
-	})
-	require.Equal(t, map[string]string{"a": "1,2", "b": "1,2", "c": "1", "f": ""}, c.at(9))
-	require.Equal(t, map[string]string{"a": "1,2", "b": "2", "f": ""}, c.at(10))
-	require.Equal(t, 1, c.expired(10))
-	require.Equal(t, 1, c.unfolded())
-	before := maps.Clone(c)
-	c.apply([]write{{kind: writeMerge, key: "a", value: "3"}})
-	v, _ := before.get("a", 0)
-	require.Equal(t, "1,2", v, "a copy does not change")
-}
-
-func TestRules(t *testing.T) {
-	p := newPlan(rand.New(rand.NewPCG(1, 1)))
-	full := &rule{name: "full", ops: []string{"create"}, times: -1, err: syscall.ENOSPC}
-	p.set(&rule{name: "ended", ops: []string{"sync"}, kinds: logs, ended: true, times: 1, err: syscall.EIO, then: full})
-	create := func(num uint64) error {
-		return p.decide(disk.Call{Op: "create", Kind: manifest.FileWAL, Num: num}).Err
+// difference describes how two contents differ; empty: they do not.
+func difference(want, got map[string]string) string {
+	var diffs []string
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		if v, ok := got[k]; !ok {
+			diffs = append(diffs, fmt.Sprintf("%q is missing, which should be %.60q", k, want[k]))
+		} else if v != want[k] {
+			diffs = append(diffs, fmt.Sprintf("%q is %.60q (%d bytes) and should be %.60q (%d bytes)", k, v, len(v),
+				want[k], len(want[k])))
+		}
 	}
-	sync := func(num uint64) error {
-		return p.decide(disk.Call{Op: "sync", Kind: manifest.FileWAL, Num: num}).Err
+	for _, k := range slices.Sorted(maps.Keys(got)) {
+		if _, ok := want[k]; !ok {
+			diffs = append(diffs, fmt.Sprintf("%q is %.60q and should not be there", k, got[k]))
+		}
 	}
-	require.NoError(t, create(1))
-	require.NoError(t, sync(1), "it has no successor")
-	require.NoError(t, create(2))
-	require.ErrorIs(t, sync(1), syscall.EIO)
-	require.NoError(t, sync(1), "once")
-	require.ErrorIs(t, create(3), syscall.ENOSPC, "what follows")
-	p.lift()
-	require.NoError(t, create(3))
-	require.Equal(t, map[string]int{"ended": 1, "full": 1}, p.strikes)
-
-	r := &rule{after: 2, times: 1, pause: 1}
-	var struck []bool
-	for range 6 {
-		struck = append(struck, r.strikes(nil))
+	if len(diffs) > 4 {
+		diffs = append(diffs[:4], fmt.Sprintf("and %d more", len(diffs)-4))
 	}
-	require.Equal(t, []bool{false, false, true, false, false, true}, struck)
+	return strings.Join(diffs, "; ")
 }
 
-func TestFeatures(t *testing.T) {
-	for text, want := range map[string]int{"": len(Features), "all": len(Features), "-ttl": len(Features) - 1,
-		"all,-ttl,-cut": len(Features) - 2, "ttl,cut": 2} {
-		set, err := parseFeatures(text)
-		require.NoError(t, err)
-		n := 0
-		for _, on := range set {
-			if on {
-				n++
+// checkView holds a content that may be from the past against the model: what it has is a
+// prefix of the writes. Of the keyspace self, if there is one, it has everything. Failed
+// operations may be there.
+func (o *oracle) checkView(what string, c content, self *keyspace) *Finding {
+	h := noHole()
+	for _, k := range o.spaces {
+		k.mu.Lock()
+		p, f := k.locate(c, o.clock.now())
+		if f == nil {
+			h.note(k, p)
+		}
+		if f == nil && k == self {
+			if diff := difference(k.now.at(o.clock.now()), c.of(k.prefix)); diff != "" {
+				f = found("stale", "%s has not all that was acknowledged before: %s", k.prefix, diff)
 			}
 		}
-		require.Equal(t, want, n, text)
+		k.mu.Unlock()
+		if f != nil {
+			f.Text = what + ": " + f.Text
+			return f
+		}
 	}
-	_, err := parseFeatures("ttl,nothing")
-	require.ErrorContains(t, err, `there is no feature "nothing"`)
+	return h.finding(what)
+}
+
+// A hole is a write that is missing although a later one is there.
+type hole struct {
+	present, lost         *operation
+	lastStart, firstEnd   int64
+	presentIn, missingFor string
+}
+
+func noHole() *hole { return &hole{firstEnd: math.MaxInt64} }
+
+// note takes a keyspace in. The caller holds its lock.
+func (h *hole) note(k *keyspace, p place) {
+	for i, op := range k.ops {
+		switch {
+		case (op.state == acknowledged && i < p.index || i == p.index) && op.start > h.lastStart:
+			h.present, h.lastStart, h.presentIn = op, op.start, k.prefix
+		case i > p.index && op.state == acknowledged && op.end < h.firstEnd:
+			h.lost, h.firstEnd, h.missingFor = op, op.end, k.prefix
+		}
+	}
+}
+
+func (h *hole) finding(what string) *Finding {
+	if h.lastStart <= h.firstEnd {
+		return nil
+	}
+	return found("hole", "%s: %s has %v, and %s lacks %v, which was acknowledged before that began", what,
+		h.presentIn, h.present, h.missingFor, h.lost)
+}
+
+// A verdict says how a store that was opened compares with its model.
+type verdict struct {
+	checked int // acknowledged operations that are there
+	lost    int // acknowledged operations that are not there and need not be
+	came    int // operations that are there although they failed, and may
+}
+
+// settle holds everything that a store has after an opening against the model, and makes
+// it the base of what comes. Of a store whose process alone died, everything must be there
+// that was acknowledged with NoSync.
+func (o *oracle) settle(what string, c content, killed bool) (v verdict, f *Finding) {
+	h := noHole()
+	rest := maps.Clone(c)
+	counters := slices.Clone(o.counters)
+	places := make([]place, len(o.spaces))
+	for n, k := range o.spaces {
+		k.mu.Lock()
+		p, f := k.locate(c, o.clock.now())
+		if f == nil {
+			h.note(k, p)
+			f = o.judge(k, p, killed, &v)
+		}
+		for i, op := range k.ops {
+			if op.counter >= 0 && (op.state == acknowledged && i < p.index || i == p.index) {
+				counters[op.counter] = max(counters[op.counter], op.value)
+			}
+		}
+		k.mu.Unlock()
+		if f != nil {
+			f.Text = what + ": " + f.Text
+			return v, f
+		}
+		places[n] = p
+		maps.DeleteFunc(rest, func(key, _ string) bool { return strings.HasPrefix(key, k.prefix) })
+	}
+	if f := h.finding(what); f != nil {
+		return v, f
+	}
+	want := content{}
+	for n, value := range counters {
+		if value > 0 {
+			want[counterKey(n)] = strconv.FormatInt(value, 10)
+		}
+	}
+	if diff := difference(want, rest); diff != "" {
+		return v, found("common counters", "%s: %s", what, diff)
+	}
+	o.rebase(places, counters)
+	return v, nil
+}
+
+// judge says whether operations are lost that must be there, or are there that must not.
+// The caller holds k.mu.
+func (o *oracle) judge(k *keyspace, p place, killed bool, v *verdict) *Finding {
+	for i, op := range k.ops {
+		there := i <= p.index && op.state == acknowledged || i == p.index
+		must := op.durable || op.end < o.mustTick || killed && op.level == levelNoSync
+		switch {
+		case op.state == acknowledged && there:
+			v.checked++
+		case op.state == acknowledged && must:
+			return found("lost", "%s has lost %v, which was acknowledged and durable: it has %d of %d operations",
+				k.prefix, op, p.index+1, len(k.ops))
+		case op.state == acknowledged:
+			v.lost++
+		case there && op.end < o.lastSuccess:
+			return found("came back", "%s has %v, although a write that began later succeeded (tick %d): the "+
+				"store had healed", k.prefix, op, o.lastSuccess)
+		case there:
+			v.came++
+		}
+	}
+	return nil
+}
+
+// rebase makes what was found the beginning of what comes.
+func (o *oracle) rebase(places []place, counters []int64) {
+	for n, k := range o.spaces {
+		k.mu.Lock()
+		k.base, k.ops, k.now = places[n].cells, nil, maps.Clone(places[n].cells)
+		k.mu.Unlock()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.counters, o.mustTick, o.lastSuccess = counters, 0, 0
+	clear(o.increments)
 }

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"sync"
 
-	"github.com/siftkv/siftkv/internal/stress/disk"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -99,7 +98,7 @@ func (r *round) close() *Finding {
 	case r.wasGone || err == nil: // of a store that is gone, what Close says is no promise
 	case !documented(err):
 		return found("undocumented error", "Close: %v", err)
-	case r.end == endCloseWell && !errors.Is(err, disk.ErrGone):
+	case r.end == endCloseWell && !errors.Is(err, ErrGone):
 		return found("close", "Close fails on a disk that works: %v", err)
 	}
 	return nil

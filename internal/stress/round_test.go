@@ -46,13 +46,13 @@ type round struct {
 	quiet   bool // garbage is looked for before Close
 	doctor  bool // a copy is repaired before the store is opened
 	modes   bool // a copy is opened in other recovery modes
-	others  *disk.Disk
+	others  *Disk
 	inOpen  []*rule
 	planned []*rule
 	cuts    uint64 // on the disk before the round
 
 	db             *kv.DB
-	session, plain *disk.Session
+	session, plain *Session
 	watch          *watch
 	workersDone    atomic.Bool
 	stopped        atomic.Bool // a finding ends the round
@@ -121,7 +121,8 @@ func (r *round) shape() string {
 	go func() {
 		m := r.db.Metrics()
 		var b strings.Builder
-		fmt.Fprintf(&b, "failure %q, %d memtables, %d running compactions, %d failed ones, %d tables left alone; files in runs of levels:",
+		fmt.Fprintf(&b, "failure %q, %d memtables, %d running compactions, %d failed ones, %d tables left alone; "+
+			"files in runs of levels:",
 			m.Failure, m.Memtables, m.RunningCompactions, m.FailedCompactions, m.QuarantinedTables)
 		for _, l := range m.Levels {
 			fmt.Fprintf(&b, " %d in %d", l.Files, l.Runs)

@@ -16,7 +16,7 @@ type life struct {
 	rng      *rand.Rand
 	want     featureSet
 	patience time.Duration
-	disk     *disk.Disk
+	disk     *Disk
 	oracle   *oracle
 	counts   *counts
 	copied   copied
@@ -32,7 +32,7 @@ const roundsOfLife = 8
 func newLife(seed uint64, workers int, c *counts, want featureSet, patience time.Duration) *life {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	return &life{seed: seed, rng: rng, want: want.some(rng), patience: patience,
-		disk: disk.New(seed), oracle: newOracle(workers), counts: c, lastEnd: "nothing"}
+		disk: NewDisk(seed), oracle: newOracle(workers), counts: c, lastEnd: "nothing"}
 }
 
 // draw draws the next round.

@@ -75,7 +75,8 @@ func drawSetup(rng *rand.Rand) setup {
 	}
 	s.harness.MaxManifestSize = int64(1500 + rng.IntN(6000))
 	s.retry([]time.Duration{time.Millisecond, 5 * time.Millisecond, time.Hour}[rng.IntN(3)])
-	s.text = fmt.Sprintf("%v, filter %s, prefix %q, compression %v, blocks of %d, %d memtables, level 0 %d/%d/%d, %d runs per level",
+	s.text = fmt.Sprintf("%v, filter %s, prefix %q, compression %v, blocks of %d, %d memtables, level 0 %d/%d/%d, "+
+		"%d runs per level",
 		o.Compaction, filter, prefix, o.Compression, o.BlockSize, o.MaxMemtables, o.L0CompactionThreshold,
 		o.L0SlowdownThreshold, o.L0StopThreshold, o.RunsPerLevel)
 	return s

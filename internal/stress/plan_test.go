@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/stress/disk"
 )
 
 // A rule lets calls of the file system fail or take time.
 type rule struct {
 	name  string   // for counts
-	ops   []string // of disk.Call
+	ops   []string // of Call
 	kinds []manifest.FileKind
 	inDir string // calls whose path begins so; empty: all
 
@@ -75,8 +74,8 @@ func (p *plan) close() {
 	p.closing = true
 }
 
-// decide is for disk.Disk.Mount.
-func (p *plan) decide(c disk.Call) disk.Outcome {
+// decide is for Disk.Mount.
+func (p *plan) decide(c Call) Outcome {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c.Op == "create" {
@@ -85,7 +84,7 @@ func (p *plan) decide(c disk.Call) disk.Outcome {
 			p.newestWAL = max(p.newestWAL, c.Num)
 		}
 	}
-	var o disk.Outcome
+	var o Outcome
 	if p.lifted {
 		return o
 	}
@@ -113,7 +112,7 @@ func (p *plan) decide(c disk.Call) disk.Outcome {
 	return o
 }
 
-func (r *rule) matches(c disk.Call, p *plan) bool {
+func (r *rule) matches(c Call, p *plan) bool {
 	switch {
 	case len(r.ops) > 0 && !slices.Contains(r.ops, c.Op):
 	case len(r.kinds) > 0 && !slices.Contains(r.kinds, c.Kind):

@@ -149,7 +149,9 @@ func (r *round) countEntries() *Finding {
 	}
 	if total.Entries > uint64(len(c)+expired+unfolded) || total.Entries < uint64(len(c)) ||
 		total.Deletes+total.RangeDeletes > 0 || total.Merges > uint64(unfolded) {
-		return found("garbage", "after Compact(nil, nil) and with no snapshot open, the store has %d entries of %d keys (and %d that have expired), %d deletes, %d range deletes, %d operands (of %d keys that they may belong to)",
+		return found("garbage", "after Compact(nil, nil) and with no snapshot open, the store has %d entries of "+
+			"%d keys (and %d that have expired), %d deletes, %d range deletes, %d operands (of %d keys that they "+
+			"may belong to)",
 			total.Entries, len(c), expired, total.Deletes, total.RangeDeletes, total.Merges, unfolded)
 	}
 	return nil

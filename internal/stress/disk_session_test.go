@@ -1,4 +1,4 @@
-package disk
+package stress
 
 import (
 	"io"
@@ -33,7 +33,9 @@ type Outcome struct {
 	Kill  bool          // the process dies there
 }
 
-// A Session is what a process sees of a disk.
+// A Session is what a process sees of a disk: a vfs.FS whose calls may fail, take time, or
+// be the last before the power is cut or the process dies, as a function says that is asked
+// before each call.
 type Session struct {
 	disk   *Disk
 	decide func(Call) Outcome // nil: all calls succeed

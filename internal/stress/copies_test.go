@@ -39,7 +39,7 @@ func (r *round) copy(attempt int) *Finding {
 	if attempt > 0 || !r.doctor || r.number == 0 {
 		return nil
 	}
-	dir, err := os.MkdirTemp("", "siftstress-")
+	dir, err := os.MkdirTemp("", "siftkv-stress-")
 	if err != nil {
 		return found("harness", "%v", err)
 	}

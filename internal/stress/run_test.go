@@ -93,7 +93,7 @@ func (s *run) live(l *life) error {
 			continue
 		}
 		found := Found{Finding: *f, Seed: l.seed, Round: r.String(), After: time.Since(s.start),
-			Replay: fmt.Sprintf("siftstress --seed %d --rounds %d --workers %d --features=%s", l.seed, n+1, s.Workers,
+			Replay: fmt.Sprintf("%s --seed %d --rounds %d --workers %d --features=%s", command, l.seed, n+1, s.Workers,
 				orAll(s.Features))}
 		s.report.Findings = append(s.report.Findings, found)
 		_, err := fmt.Fprintln(s.Log, found.String())
@@ -101,6 +101,9 @@ func (s *run) live(l *life) error {
 	}
 	return nil
 }
+
+// command runs TestStress; flags follow.
+const command = "go test ./internal/stress -run '^TestStress$' -count 1 -timeout 0 -v -args"
 
 func orAll(features string) string {
 	if features == "" {

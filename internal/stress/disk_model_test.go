@@ -1,4 +1,4 @@
-package disk
+package stress
 
 import (
 	"errors"
@@ -23,17 +23,30 @@ var (
 // was cut.
 var ErrGone = errors.New("disk: the process is gone")
 
-// A Disk is safe for concurrent use.
+// A Disk is a disk in memory that outlives processes and, as disks do, loses what was not
+// synced. It holds files and directories, and of each what a power cut would leave. A
+// Session is what one process sees of it. A Disk is safe for concurrent use.
+//
+// A power cut leaves, of a file, everything that a successful Sync covers, and of the rest
+// some of the pages (of 512 bytes), the others being zeros, up to some length. Of a
+// directory it leaves the names as of the last SyncDir, and of the changes since then some:
+// none, all, those up to a moment, or any. A rename happens as a whole or not at all.
+//
+// A sync that fails loses the pages that it should have written: they can still be read
+// until the power is cut, and no later sync writes them, although it reports success. So
+// Linux behaves on most file systems (Rebello et al., "Can Applications Recover from fsync
+// Failures?", USENIX ATC 2020). A directory whose sync fails is spared that: a later sync
+// that succeeds has made its names durable.
 type Disk struct {
 	mu       sync.Mutex
 	root     *node
 	sessions []*Session
 	rng      *rand.Rand
-	counts   Counts
+	counts   DiskCounts
 }
 
-// Counts are what happened on a disk.
-type Counts struct {
+// DiskCounts are what happened on a disk.
+type DiskCounts struct {
 	Calls   uint64 // of all sessions
 	Changes uint64 // of them, those that change the disk, but for sessions whose calls all succeed
 	Lies    uint64 // syncs that reported success for pages that an earlier one had dropped
@@ -41,13 +54,13 @@ type Counts struct {
 	Kills   uint64 // of a process
 }
 
-// New returns an empty disk. What power cuts leave is drawn from a seed.
-func New(seed uint64) *Disk {
+// NewDisk returns an empty disk. What power cuts leave is drawn from a seed.
+func NewDisk(seed uint64) *Disk {
 	return &Disk{root: newDir(), rng: rand.New(rand.NewPCG(seed, 0xd15c))}
 }
 
 // Counts returns what has happened so far.
-func (d *Disk) Counts() Counts {
+func (d *Disk) Counts() DiskCounts {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.counts
@@ -107,7 +120,7 @@ func crashDir(n *node, l loss, done map[*node]*node) *node {
 func (d *Disk) Fork(seed uint64) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f := New(seed)
+	f := NewDisk(seed)
 	f.root = d.root.fork(map[*node]*node{})
 	return f
 }

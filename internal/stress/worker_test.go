@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/stress/disk"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -102,7 +101,7 @@ func (w *worker) draw() (name string, do func() *Finding) {
 // documented reports whether an error is one that the store may return here: of a fault
 // that was injected, of the power that was cut, or of a context.
 func documented(err error) bool {
-	for _, allowed := range []error{syscall.EIO, syscall.ENOSPC, syscall.EMFILE, disk.ErrGone, kv.ErrConflict,
+	for _, allowed := range []error{syscall.EIO, syscall.ENOSPC, syscall.EMFILE, ErrGone, kv.ErrConflict,
 		context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, allowed) {
 			return true

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/siftkv/siftkv/internal/stress/disk"
 )
 
 // Counts are what happened in a run.
@@ -18,7 +16,7 @@ type counts struct {
 	actions map[string]int
 	endings map[ending]int
 	strikes map[string]int
-	disk    disk.Counts
+	disk    DiskCounts
 
 	lives, rounds                         int
 	checked, lost, came                   int
@@ -61,7 +59,7 @@ func (c *counts) add(r *round) {
 	}
 }
 
-func (c *counts) addDisk(d disk.Counts) {
+func (c *counts) addDisk(d DiskCounts) {
 	c.disk.Calls += d.Calls
 	c.disk.Changes += d.Changes
 	c.disk.Lies += d.Lies
@@ -108,8 +106,11 @@ func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(&b, "%d rounds in %d lives in %v\n", c.rounds, c.lives, r.Elapsed.Round(time.Second))
 	fmt.Fprintf(&b, "crashes: %d power cuts (%d of them during recovery), %d deaths of the process\n", c.disk.Cuts,
 		c.cutsInOpen, c.disk.Kills)
-	fmt.Fprintf(&b, "acknowledged writes checked after an opening: %d there, %d lost as they may be; %d that had failed were there, as they may be\n", c.checked, c.lost, c.came)
-	fmt.Fprintf(&b, "opens that failed and were repeated: %d; failed closes: %d; copies repaired and compared: %d; opened in other modes: %d; looks for garbage: %d\n", c.failedOpens, c.failedCloses, c.repairs, c.modes, c.garbageChecks)
+	fmt.Fprintf(&b, "acknowledged writes checked after an opening: %d there, %d lost as they may be; %d that had "+
+		"failed were there, as they may be\n", c.checked, c.lost, c.came)
+	fmt.Fprintf(&b, "opens that failed and were repeated: %d; failed closes: %d; copies repaired and compared: "+
+		"%d; opened in other modes: %d; looks for garbage: %d\n", c.failedOpens, c.failedCloses, c.repairs, c.modes,
+		c.garbageChecks)
 	fmt.Fprintf(&b, "calls of the file system: %d, %d of which change the disk; syncs that lied: %d\n", c.disk.Calls,
 		c.disk.Changes, c.disk.Lies)
 	list(&b, "faults", c.strikes)

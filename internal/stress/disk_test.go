@@ -1,4 +1,4 @@
-package disk
+package stress
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// write makes a file of some bytes, which are synced, and its name, if durable is set.
-func write(t *testing.T, fsys vfs.FS, name string, data []byte, durable bool) vfs.WriteFile {
+// writeTo makes a file of some bytes, which are synced, and its name, if durable is set.
+func writeTo(t *testing.T, fsys vfs.FS, name string, data []byte, durable bool) vfs.WriteFile {
 	t.Helper()
 	f, err := fsys.Create(name)
 	require.NoError(t, err)
@@ -29,7 +29,7 @@ func write(t *testing.T, fsys vfs.FS, name string, data []byte, durable bool) vf
 	return f
 }
 
-func read(t *testing.T, fsys vfs.FS, name string) ([]byte, error) {
+func readBack(t *testing.T, fsys vfs.FS, name string) ([]byte, error) {
 	t.Helper()
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -46,10 +46,10 @@ func read(t *testing.T, fsys vfs.FS, name string) ([]byte, error) {
 	return data[:n], nil
 }
 
-// newDisk returns a disk with a durable directory.
-func newDisk(t *testing.T, seed uint64) *Disk {
+// diskWithDir returns a disk with a durable directory.
+func diskWithDir(t *testing.T, seed uint64) *Disk {
 	t.Helper()
-	d := New(seed)
+	d := NewDisk(seed)
 	s := d.Mount(nil)
 	require.NoError(t, s.MkdirAll("db"))
 	require.NoError(t, s.SyncDir("."))
@@ -64,15 +64,15 @@ func page(b byte) []byte { return bytes.Repeat([]byte{b}, pageSize) }
 func TestAPowerCutTakesWhatWasNotSynced(t *testing.T) {
 	lengths, zeros, whole := map[int]bool{}, 0, 0
 	for seed := range uint64(60) {
-		d := newDisk(t, seed)
+		d := diskWithDir(t, seed)
 		s := d.Mount(nil)
-		f := write(t, s, "db/f", page('s'), true)
+		f := writeTo(t, s, "db/f", page('s'), true)
 		_, err := f.Write(append(page('a'), page('b')...))
 		require.NoError(t, err)
 		d.Cut()
 		_, err = f.Write(page('x'))
 		require.ErrorIs(t, err, ErrGone)
-		got, err := read(t, d.Mount(nil), "db/f")
+		got, err := readBack(t, d.Mount(nil), "db/f")
 		require.NoError(t, err)
 		require.Equal(t, page('s'), got[:pageSize])
 		lengths[len(got)/pageSize] = true
@@ -93,7 +93,7 @@ func TestAPowerCutTakesWhatWasNotSynced(t *testing.T) {
 func TestASyncAfterAFailedOneLies(t *testing.T) {
 	lost := 0
 	for seed := range uint64(40) {
-		d := newDisk(t, seed)
+		d := diskWithDir(t, seed)
 		fails := false
 		s := d.Mount(func(c Call) Outcome {
 			if fails && c.Op == "sync" {
@@ -102,7 +102,7 @@ func TestASyncAfterAFailedOneLies(t *testing.T) {
 			}
 			return Outcome{}
 		})
-		f := write(t, s, "db/f", page('s'), true)
+		f := writeTo(t, s, "db/f", page('s'), true)
 		_, err := f.Write(page('a'))
 		require.NoError(t, err)
 		fails = true
@@ -111,13 +111,13 @@ func TestASyncAfterAFailedOneLies(t *testing.T) {
 		_, err = f.Write(page('b'))
 		require.NoError(t, err)
 		require.NoError(t, f.Sync())
-		before, err := read(t, s, "db/f")
+		before, err := readBack(t, s, "db/f")
 		require.NoError(t, err)
 		require.Equal(t, append(append(page('s'), page('a')...), page('b')...), before,
 			"programs see it until the power is cut")
 		require.Equal(t, uint64(2), d.Counts().Lies)
 		d.Cut()
-		got, err := read(t, d.Mount(nil), "db/f")
+		got, err := readBack(t, d.Mount(nil), "db/f")
 		require.NoError(t, err)
 		require.Len(t, got, 3*pageSize)
 		require.Equal(t, page('s'), got[:pageSize])
@@ -134,20 +134,20 @@ func TestASyncAfterAFailedOneLies(t *testing.T) {
 func TestAPowerCutTakesNamesThatWereNotSynced(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(60) {
-		d := newDisk(t, seed)
+		d := diskWithDir(t, seed)
 		s := d.Mount(nil)
-		write(t, s, "db/kept", page('k'), true)
-		write(t, s, "db/old", page('1'), true)
-		f := write(t, s, "db/new", page('2'), false)
+		writeTo(t, s, "db/kept", page('k'), true)
+		writeTo(t, s, "db/old", page('1'), true)
+		f := writeTo(t, s, "db/new", page('2'), false)
 		require.NoError(t, f.Sync())
 		require.NoError(t, s.Rename("db/new", "db/old"))
 		d.Cut()
 		s = d.Mount(nil)
-		_, err := read(t, s, "db/kept")
+		_, err := readBack(t, s, "db/kept")
 		require.NoError(t, err)
-		got, err := read(t, s, "db/old")
+		got, err := readBack(t, s, "db/old")
 		require.NoError(t, err, "one of the two has the name")
-		_, err = read(t, s, "db/new")
+		_, err = readBack(t, s, "db/new")
 		switch {
 		case bytes.Equal(got, page('2')):
 			seen["renamed"]++
@@ -166,9 +166,9 @@ func TestAPowerCutTakesNamesThatWereNotSynced(t *testing.T) {
 
 // A process that dies leaves all that it had written, and no locks.
 func TestAProcessThatDiesLeavesWhatItWrote(t *testing.T) {
-	d := newDisk(t, 1)
+	d := diskWithDir(t, 1)
 	s := d.Mount(nil)
-	write(t, s, "db/f", page('a'), false)
+	writeTo(t, s, "db/f", page('a'), false)
 	_, err := s.Lock("db/LOCK", vfs.Exclusive)
 	require.NoError(t, err)
 	_, err = d.Mount(nil).Lock("db/LOCK", vfs.Shared)
@@ -178,19 +178,19 @@ func TestAProcessThatDiesLeavesWhatItWrote(t *testing.T) {
 	_, err = s.List("db")
 	require.ErrorIs(t, err, ErrGone)
 	s = d.Mount(nil)
-	got, err := read(t, s, "db/f")
+	got, err := readBack(t, s, "db/f")
 	require.NoError(t, err)
 	require.Equal(t, page('a'), got)
 	l, err := s.Lock("db/LOCK", vfs.Exclusive)
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
-	require.Equal(t, Counts{Calls: d.Counts().Calls, Kills: 1}, d.Counts())
+	require.Equal(t, DiskCounts{Calls: d.Counts().Calls, Kills: 1}, d.Counts())
 }
 
 // A write may be cut off by an error, by the end of its process and by that of the power.
 func TestWritesAreTorn(t *testing.T) {
 	for _, o := range []Outcome{{Err: syscall.ENOSPC, Short: 5}, {Kill: true, Short: 5}, {Cut: true, Short: 5}} {
-		d := newDisk(t, 1)
+		d := diskWithDir(t, 1)
 		s := d.Mount(func(c Call) Outcome {
 			if c.Op == "write" {
 				return o
@@ -204,7 +204,7 @@ func TestWritesAreTorn(t *testing.T) {
 		require.Equal(t, 5, n)
 		require.True(t, errors.Is(err, syscall.ENOSPC) || errors.Is(err, ErrGone), err)
 		if !o.Cut {
-			got, err := read(t, d.Mount(nil), "db/f")
+			got, err := readBack(t, d.Mount(nil), "db/f")
 			require.NoError(t, err)
 			require.Equal(t, "01234", string(got))
 		}
@@ -213,9 +213,9 @@ func TestWritesAreTorn(t *testing.T) {
 
 // Export writes what is on the disk to another, links being files of their own.
 func TestExport(t *testing.T) {
-	d := newDisk(t, 1)
+	d := diskWithDir(t, 1)
 	s := d.Mount(nil)
-	write(t, s, "db/a", page('a'), false)
+	writeTo(t, s, "db/a", page('a'), false)
 	require.NoError(t, s.Link("db/a", "db/b"))
 	require.ErrorIs(t, s.Link("db/a", "db/b"), fs.ErrExist)
 	to := t.TempDir()
@@ -232,25 +232,25 @@ func TestExport(t *testing.T) {
 
 // A fork has what is seen, and goes its own way.
 func TestFork(t *testing.T) {
-	d := newDisk(t, 1)
+	d := diskWithDir(t, 1)
 	s := d.Mount(nil)
-	f := write(t, s, "db/a", page('a'), false)
+	f := writeTo(t, s, "db/a", page('a'), false)
 	require.NoError(t, s.Link("db/a", "db/b"))
 	fork := d.Fork(2)
 	_, err := f.Write(page('x'))
 	require.NoError(t, err)
 	fork.Cut()
 	for _, name := range []string{"db/a", "db/b"} {
-		got, err := read(t, fork.Mount(nil), name)
+		got, err := readBack(t, fork.Mount(nil), name)
 		require.NoError(t, err)
 		require.Equal(t, page('a'), got)
 	}
 }
 
 func TestOpenFiles(t *testing.T) {
-	d := newDisk(t, 1)
+	d := diskWithDir(t, 1)
 	s := d.Mount(nil)
-	w := write(t, s, "db/a", page('a'), false)
+	w := writeTo(t, s, "db/a", page('a'), false)
 	r, err := s.Open("db/a")
 	require.NoError(t, err)
 	l, err := s.Lock("db/LOCK", vfs.Shared)
