@@ -99,7 +99,7 @@ func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (
 	}}
 	v.all(func(_ int, t *table) {
 		verify := func(each func() error) error {
-			r, err := d.openTable(t)
+			r, err := t.open(&d.tables)
 			if err != nil {
 				return err
 			}

@@ -82,7 +82,7 @@ func (c *cleaner) run(d *DB) {
 func (c *cleaner) clean(d *DB, tables []*table, files []string) {
 	for _, t := range tables {
 		name := d.path(manifest.FileTable, t.Num)
-		c.report(d, name, d.closeTable(t))
+		c.report(d, name, d.tables.close(t))
 		if t.obsolete && !d.opts.ReadOnly {
 			files = append(files, name)
 		}
@@ -143,7 +143,7 @@ func (c *cleaner) drain(d *DB) error {
 	c.mu.Unlock()
 	var errs []error
 	for _, t := range tables {
-		errs = append(errs, d.closeTable(t))
+		errs = append(errs, d.tables.close(t))
 	}
 	return errors.Join(errs...)
 }

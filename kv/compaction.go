@@ -35,27 +35,6 @@ type compaction struct {
 // tables returns all inputs.
 func (c *compaction) tables() []*table { return slices.Concat(c.inputs[:]...) }
 
-// A span is a range of user keys: [lo, hi), where a nil hi has no bound.
-type span struct{ lo, hi []byte }
-
-func (s span) overlaps(t span) bool {
-	return rangedel.CompareEnds(s.lo, t.hi) < 0 && rangedel.CompareEnds(t.lo, s.hi) < 0
-}
-
-// spanOf returns the smallest span that holds the tables; there is at least one.
-func spanOf(tables []*table) span {
-	s := span{tables[0].Smallest, tables[0].UpperBound()}
-	for _, t := range tables[1:] {
-		if hi := t.UpperBound(); rangedel.CompareEnds(hi, s.hi) > 0 {
-			s.hi = hi
-		}
-		if bytes.Compare(t.Smallest, s.lo) < 0 {
-			s.lo = t.Smallest
-		}
-	}
-	return s
-}
-
 // compact runs a compaction and installs its result. It returns errClosing if the
 // store closes meanwhile, and errGivenUp if ctx ends.
 func (d *DB) compact(ctx context.Context, c *compaction) error {
@@ -225,7 +204,7 @@ func (d *DB) mergeInputs(ctx context.Context, c *compaction) (*compactionIter, e
 	merged := map[*table]bool{}
 	for level, inputs := range c.inputs {
 		for _, t := range inputs {
-			r, err := d.openTable(t)
+			r, err := t.open(&d.tables)
 			if err != nil {
 				return nil, err
 			}
@@ -276,3 +255,7 @@ func (c *compaction) bottomSpan(lo, hi []byte) bool {
 	}
 	return c.output > 0
 }
+
+// NumLevels is the number of levels: level 0, whose files may overlap, and
+// levels 1 to 6, each one sorted run in a leveled store and several in a tiered one.
+const NumLevels = manifest.NumLevels

@@ -156,7 +156,7 @@ func (d *DB) finishedTables() (map[*table]bool, error) {
 	}
 	finished := map[*table]bool{}
 	for _, t := range s.version.levels[lastLevel].tables {
-		r, err := d.openTable(t)
+		r, err := t.open(&d.tables)
 		if err != nil {
 			return nil, err
 		}

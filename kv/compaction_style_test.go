@@ -244,7 +244,7 @@ func TestLevelCompression(t *testing.T) {
 	compressions := func() map[int]sstable.Compression {
 		m := map[int]sstable.Compression{}
 		db.current.all(func(n int, tb *table) {
-			r, err := db.openTable(tb)
+			r, err := tb.open(&db.tables)
 			require.NoError(t, err)
 			m[n] = r.Properties().Compression
 		})

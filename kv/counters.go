@@ -40,8 +40,6 @@ type dbCounters struct {
 
 	prefixChecks, prefixNegatives counter
 
-	unusableFilters counter // damaged, or of an unknown family
-
 	writes, writeBytes   counter // entries and bytes of committed batches
 	walBytes, walSyncs   counter
 	commitGroups         counter

@@ -39,7 +39,7 @@ type DB struct {
 
 	cache     *cache.Cache
 	openFiles *vfs.ReadLimit
-	memory    memoryBudget
+	tables    tableCache
 	counters  dbCounters
 	cleaner   cleaner
 	commits   commitPipeline

@@ -25,19 +25,6 @@ func (d *DB) enable(used manifest.Features) error {
 	return nil
 }
 
-// features returns what the version's tables hold.
-func (v *version) features() (f manifest.Features) {
-	v.all(func(_ int, t *table) {
-		if t.Merges > 0 {
-			f |= manifest.FeatureMerge
-		}
-		if t.Expiring > 0 {
-			f |= manifest.FeatureTTL
-		}
-	})
-	return f
-}
-
 // describeFeatures puts into an edit that describes the whole store what it may hold.
 func (d *DB) describeFeatures(e *manifest.Edit) {
 	e.Features = d.features

@@ -66,7 +66,7 @@ func TestCompactMovesEverythingToTheNewPolicy(t *testing.T) {
 		require.NoError(t, db.Compact(nil, nil))
 		require.NoError(t, db.Compact(nil, nil), "nothing is left to do")
 		db.current.all(func(_ int, tb *table) {
-			r, err := db.openTable(tb)
+			r, err := tb.open(&db.tables)
 			require.NoError(t, err)
 			if spec == "none" {
 				spec = ""

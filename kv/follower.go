@@ -181,7 +181,7 @@ func (f *follower) hold(v, before *version) error {
 	}
 	var gone error
 	v.all(func(_ int, t *table) {
-		if _, err := f.d.openTable(t); errors.Is(err, fs.ErrNotExist) {
+		if _, err := t.open(&f.d.tables); errors.Is(err, fs.ErrNotExist) {
 			// Not stale: this is no view yet.
 			gone = fmt.Errorf("%s: %w", f.d.path(manifest.FileTable, t.Num), fs.ErrNotExist)
 		}
@@ -198,7 +198,7 @@ func (f *follower) letGo(v, before *version) error {
 	var errs []error
 	v.all(func(_ int, t *table) {
 		if !shared[t] {
-			errs = append(errs, f.d.closeTable(t))
+			errs = append(errs, f.d.tables.close(t))
 		}
 	})
 	return errors.Join(errs...)

@@ -182,7 +182,7 @@ func (l *lookup) table(level int, t *table) (done bool, err error) {
 		l.underTombstone(level, t)
 		return false, nil
 	}
-	r, err := l.d.openTable(t)
+	r, err := t.open(&l.d.tables)
 	if err != nil {
 		return false, err
 	}

@@ -74,7 +74,7 @@ func (l *runIter) use(n int) bool {
 	if l.at != n || n < 0 || n == len(l.run.tables) {
 		return false
 	}
-	r, err := l.d.openTable(l.run.tables[n])
+	r, err := l.run.tables[n].open(&l.d.tables)
 	if err != nil {
 		l.err = err
 		return false

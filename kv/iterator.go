@@ -88,7 +88,7 @@ func (i *Iterator) init() error {
 		if !t.Overlaps(i.lower, i.upper) {
 			continue
 		}
-		r, err := d.openTable(t)
+		r, err := t.open(&d.tables)
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (i *Iterator) init() error {
 		it.reset(d, s.version.runs[n], prefix)
 		p.iters = append(p.iters, it)
 	}
-	t, err := s.version.tombstones(d)
+	t, err := s.version.tombstones(&d.tables)
 	if err == nil && !t.Empty() {
 		i.tombs = append(i.tombs, t)
 	}

@@ -59,7 +59,7 @@ func TestTablesThatAreGivenBackBesideCloseAreClosed(t *testing.T) {
 	set(t, db, "k", "v")
 	require.NoError(t, db.Flush())
 	open := db.current.levels[0].tables[0]
-	_, err := db.openTable(open)
+	_, err := open.open(&db.tables)
 	require.NoError(t, err)
 	c := &cleaner{}
 	c.wake.L = &c.mu

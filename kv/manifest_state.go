@@ -18,7 +18,7 @@ type manifestState struct {
 	lastSeq  base.SeqNum
 	closed   base.SeqNum // not 0: the store was closed, and has all writes up to here
 	edits    int
-	levels   [NumLevels]map[uint64]manifest.AddedTable // by number
+	levels   [manifest.NumLevels]map[uint64]manifest.AddedTable // by number
 }
 
 func newManifestState() *manifestState {

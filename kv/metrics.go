@@ -217,7 +217,7 @@ func (d *DB) Metrics() *Metrics {
 		}
 	}
 	m.PrefixChecks, m.PrefixNegatives = c.prefixChecks.Load(), c.prefixNegatives.Load()
-	m.UnusableFilters = c.unusableFilters.Load()
+	m.UnusableFilters = d.tables.unusable.Load()
 	m.Writes, m.WriteBytes, m.CommitGroups = c.writes.Load(), c.writeBytes.Load(), c.commitGroups.Load()
 	m.WALSyncs, m.WALBytes = c.walSyncs.Load(), c.walBytes.Load()
 	m.Flushes, m.FlushBytes = c.flushes.Load(), c.flushBytes.Load()
@@ -231,8 +231,8 @@ func (d *DB) Metrics() *Metrics {
 	m.RecoveryDrops, m.RecoveryDroppedBytes = c.recoveryLosses.Load(), c.recoveryLost.Load()
 	m.Ingests, m.IngestedFiles, m.IngestedBytes = c.ingests.Load(), c.ingestedFiles.Load(), c.ingestedBytes.Load()
 	m.OperandsMerged, m.MergeFailures, m.ExpiredDropped = c.folded.Load(), c.refused.Load(), c.expired.Load()
-	m.FilterMemory, m.IndexMemory = d.memory.filters.Load(), d.memory.indexes.Load()
-	m.FiltersSkipped = d.memory.refused.Load()
+	m.FilterMemory, m.IndexMemory = d.tables.filters.Load(), d.tables.indexes.Load()
+	m.FiltersSkipped = d.tables.skipped.Load()
 	m.CacheBytes, m.CacheBlocks = d.cache.Used()
 	m.OpenFiles = d.openFiles.Used()
 	m.HeldFiles = int(d.cleaner.held.count.Load())
@@ -260,7 +260,7 @@ func (d *DB) shape(m *Metrics) {
 	for n := range m.Levels {
 		m.Levels[n].Runs = d.current.numRuns(n)
 	}
-	m.Runs = d.current.runMetrics()
+	m.Runs = runMetricsOf(d.current)
 	d.current.all(func(n int, t *table) {
 		l := &m.Levels[n]
 		l.Files++
@@ -307,8 +307,8 @@ func (c *levelCounters) sum() LookupCounters {
 	return s
 }
 
-// runMetrics returns the figures of each run, those of level 0 first.
-func (v *version) runMetrics() []RunMetrics {
+// runMetricsOf returns the figures of each run, those of level 0 first.
+func runMetricsOf(v *version) []RunMetrics {
 	runs := make([]RunMetrics, 0, len(v.levels[0].tables)+len(v.runs))
 	for _, t := range v.levels[0].tables {
 		var r RunMetrics

@@ -131,7 +131,7 @@ func TestMultiGetReadsABlockOnce(t *testing.T) {
 	checkIdentities(t, after)
 	read, blocks := uint64(0), uint64(0)
 	db.state.Load().version.all(func(n int, table *table) {
-		r, err := db.openTable(table)
+		r, err := table.open(&db.tables)
 		require.NoError(t, err)
 		blocks += r.Properties().DataBlocks
 	})

@@ -59,7 +59,7 @@ func (m *multiGet) consider(k *multiKey, level, position int, t *table) {
 		return
 	}
 	k.file = position
-	if k.reader, k.err = m.d.openTable(t); k.err == nil {
+	if k.reader, k.err = t.open(&m.d.tables); k.err == nil {
 		m.here = append(m.here, k)
 	}
 }

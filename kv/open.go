@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -36,7 +37,9 @@ func openStore(dir string, o *Options, takeLock func(*DB) error) (*DB, error) {
 		cache: cache.New(opts.CacheSize), openFiles: vfs.NewReadLimit(opts.MaxOpenFiles)}
 	d.progress.L = &d.mu
 	d.healer.stop = make(chan struct{})
-	d.memory.init(&d.opts, d.cache)
+	d.tables = tableCache{path: d.tablePath, openFile: d.openFile, log: d.log, cacheSize: opts.CacheSize,
+		limit: opts.readersLimit(), options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache,
+			Filter: opts.Filter, Prefix: opts.Prefix, Map: opts.MemoryMap, AnyExpansion: true}}
 	d.cleaner.start(d)
 	if err := d.open(takeLock); err != nil {
 		return nil, errors.Join(err, d.abandon())
@@ -280,4 +283,22 @@ func (d *DB) rotateManifest(v *version) {
 		d.log.Warn("a replaced manifest could not be closed", "file", name, "error", err)
 	}
 	d.cleaner.file(name)
+}
+
+// path returns the name of a numbered file of the store.
+func (d *DB) path(kind manifest.FileKind, num uint64) string {
+	return filepath.Join(d.dir, manifest.FileName(kind, num))
+}
+
+// tablePath returns the name of a table's file.
+func (d *DB) tablePath(num uint64) string { return d.path(manifest.FileTable, num) }
+
+// hint is the command that errors about damage tell the user to run.
+func (d *DB) hint() string {
+	return "go run github.com/siftkv/siftkv/cmd/siftkv@latest verify " + d.dir
+}
+
+// repairHint is the command that mends a store with damaged files.
+func (d *DB) repairHint() string {
+	return "go run github.com/siftkv/siftkv/cmd/siftkv@latest repair " + d.dir
 }

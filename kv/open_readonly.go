@@ -79,3 +79,36 @@ func (f *follower) stale(err error) error {
 	}
 	return err
 }
+
+// openFile opens a table's file under the bound of MaxOpenFiles. The store's tables stay as
+// long as they are referred to, and so can be opened again; those of a writer that does not
+// know of this follower do not.
+func (d *DB) openFile(name string) (vfs.ReadFile, error) {
+	if d.follower != nil && d.follower.reg == nil {
+		f, err := d.fs.Open(name)
+		return f, d.follower.stale(err)
+	}
+	f, err := d.openFiles.Open(d.fs, name)
+	if err != nil || d.follower == nil {
+		return f, d.follower.stale(err)
+	}
+	return followedFile{f, d.follower}, nil
+}
+
+// A followedFile is a file of a view under the bound of MaxOpenFiles: it may be gone when it
+// is opened again.
+type followedFile struct {
+	vfs.ReadFile
+	f *follower
+}
+
+func (r followedFile) ReadAt(p []byte, off int64) (int, error) {
+	n, err := r.ReadFile.ReadAt(p, off)
+	return n, r.f.stale(err)
+}
+
+// Map implements vfs.Mapper.
+func (r followedFile) Map(size int64) (data []byte, unmap func() error, err error) {
+	data, unmap, err = r.ReadFile.(vfs.Mapper).Map(size)
+	return data, unmap, r.f.stale(err)
+}

@@ -58,14 +58,6 @@ func (d *DB) runsAllowed(n int) int {
 	return d.opts.RunsPerLevel
 }
 
-// numRuns returns the number of sorted runs of a level.
-func (v *version) numRuns(n int) int {
-	if n == 0 {
-		return len(v.levels[0].tables)
-	}
-	return len(v.levels[n].runs)
-}
-
 // pickLevel takes a level that has all its runs down, or merges those of the last.
 func (d *DB) pickLevel(v *version, n int) *compaction {
 	if v.numRuns(n) < d.runsAllowed(n) {

@@ -133,9 +133,9 @@ func (d *DB) unrefVersion(v *version) {
 // tombstoneCover returns the newest range tombstone over key that a reader at
 // sequence number at sees; 0 if there is none.
 func (s *readState) tombstoneCover(d *DB, key []byte, at base.SeqNum) (base.SeqNum, error) {
-	set, err := s.version.tombstones(d)
+	set, err := s.version.tombstones(&d.tables)
 	if err != nil {
-		if set, err = s.version.tombstonesOver(d, key); err != nil {
+		if set, err = s.version.tombstonesOver(&d.tables, key); err != nil {
 			return 0, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/blockindex"
+	"github.com/siftkv/siftkv/internal/manifest"
 )
 
 // A sortedRun is tables in key order that share no user key: a lookup asks one of
@@ -152,7 +153,7 @@ func (l *level) runsOver(lo, hi []byte) (runs []*sortedRun) {
 // runs of level 1 from the newest on, and so forth.
 func (v *version) olderThan(level int, run uint64, s span) []*sortedRun {
 	var older []*sortedRun
-	for n := level; n < NumLevels; n++ {
+	for n := level; n < manifest.NumLevels; n++ {
 		for _, r := range v.levels[n].runsOver(s.lo, s.hi) {
 			if n > level || r.num < run {
 				older = append(older, r)

@@ -2,7 +2,7 @@ package kv
 
 import (
 	"errors"
-	"path/filepath"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -11,119 +11,104 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A table is a sorted file of the store. Its reader is opened by the first that
-// needs it and hangs off the table from then on.
+// A table is a sorted file of the store. Its reader is opened by the first that needs it
+// and stays with the table from then on. The marks are guarded by the store's mutex.
 type table struct {
 	manifest.Table
 
 	reader  atomic.Pointer[sstable.Reader]
 	opening sync.Mutex
 
-	// Guarded by DB.mu.
 	refs        int  // versions that list the table
 	obsolete    bool // no current version lists it: the last reference removes the file
 	compacting  bool // an input of a running compaction
 	quarantined bool // damaged: never an input of a compaction that nobody asked for
 }
 
+// name returns the base name of the table's file.
+func (t *table) name() string { return manifest.FileName(manifest.FileTable, t.Num) }
+
 // open returns the table's reader.
-func (d *DB) openTable(t *table) (*sstable.Reader, error) {
+func (t *table) open(c *tableCache) (*sstable.Reader, error) {
 	if r := t.reader.Load(); r != nil {
 		return r, nil
 	}
-	return d.openTableSlow(t)
+	return c.open(t)
 }
 
-func (d *DB) openTableSlow(t *table) (*sstable.Reader, error) {
+// A tableCache opens the files of a store's tables, and keeps the memory that their readers
+// pin within a limit: the block cache gives way to filters and indexes.
+type tableCache struct {
+	path      func(num uint64) string
+	openFile  func(name string) (vfs.ReadFile, error)
+	options   sstable.ReaderOptions // what the readers of all tables share
+	log       *slog.Logger
+	cacheSize int64
+	limit     int64 // of bytes for blocks, filters and indexes together; 0: none
+
+	filters  atomic.Int64  // bytes pinned by open tables
+	indexes  atomic.Int64  // bytes pinned by open tables
+	skipped  atomic.Int64  // filters that were left on disk for want of room
+	unusable atomic.Uint64 // filters that are damaged, or of an unknown family
+}
+
+func (c *tableCache) open(t *table) (*sstable.Reader, error) {
 	t.opening.Lock()
 	defer t.opening.Unlock()
 	if r := t.reader.Load(); r != nil {
 		return r, nil
 	}
-	name := d.path(manifest.FileTable, t.Num)
-	f, err := d.openFile(name)
+	o := c.options
+	o.Name, o.TailSize, o.ID, o.Seq = c.path(t.Num), t.TailSize, t.ID, t.Seq
+	f, err := c.openFile(o.Name)
 	if err != nil {
-		return nil, d.follower.stale(err)
+		return nil, err
 	}
 	size, err := f.Size()
 	var r *sstable.Reader
 	if err == nil {
-		r, err = sstable.NewReader(f, size, &sstable.ReaderOptions{
-			Name: name, Hint: d.hint(), Cache: d.cache, TailSize: t.TailSize, ID: t.ID, Seq: t.Seq,
-			Filter: d.opts.Filter, Prefix: d.opts.Prefix, Map: d.opts.MemoryMap,
-			SkipFilter: !d.memory.admitFilter(int64(t.FilterBytes)), AnyExpansion: true,
-		})
+		o.SkipFilter = !c.admitFilter(int64(t.FilterBytes))
+		r, err = sstable.NewReader(f, size, &o)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	d.memory.pin(r)
+	c.pin(r, 1)
 	if err := r.FilterError(); err != nil {
-		d.counters.unusableFilters.Add(1)
-		d.log.Warn("a filter is not usable: lookups in its file read blocks that it would have spared", "file", name,
+		c.unusable.Add(1)
+		c.log.Warn("a filter is not usable: lookups in its file read blocks that it would have spared", "file", o.Name,
 			"error", err)
 	}
 	t.reader.Store(r)
 	return r, nil
 }
 
-// openFile opens a table's file under the bound of MaxOpenFiles. The store's tables stay as
-// long as they are referred to, and so can be opened again; those of a writer that does not
-// know of this follower do not.
-func (d *DB) openFile(name string) (vfs.ReadFile, error) {
-	if d.follower != nil && d.follower.reg == nil {
-		return d.fs.Open(name)
-	}
-	f, err := d.openFiles.Open(d.fs, name)
-	if err != nil || d.follower == nil {
-		return f, err
-	}
-	return followedFile{f, d.follower}, nil
-}
-
-// A followedFile is a file of a view under the bound of MaxOpenFiles: it may be gone when it
-// is opened again.
-type followedFile struct {
-	vfs.ReadFile
-	f *follower
-}
-
-func (r followedFile) ReadAt(p []byte, off int64) (int, error) {
-	n, err := r.ReadFile.ReadAt(p, off)
-	return n, r.f.stale(err)
-}
-
-// Map implements vfs.Mapper.
-func (r followedFile) Map(size int64) (data []byte, unmap func() error, err error) {
-	data, unmap, err = r.ReadFile.(vfs.Mapper).Map(size)
-	return data, unmap, r.f.stale(err)
-}
-
-// closeTable closes the table's reader. Nobody uses the table any more.
-func (d *DB) closeTable(t *table) error {
+// close closes the table's reader. Nobody uses the table any more.
+func (c *tableCache) close(t *table) error {
 	t.opening.Lock()
 	defer t.opening.Unlock()
 	if r := t.reader.Swap(nil); r != nil {
-		d.memory.unpin(r)
+		c.pin(r, -1)
 		return r.Close()
 	}
 	return nil
 }
 
-// path returns the name of a numbered file of the store.
-func (d *DB) path(kind manifest.FileKind, num uint64) string {
-	return filepath.Join(d.dir, manifest.FileName(kind, num))
+// admitFilter reports whether a table may pin a filter of so many bytes. Filters may take
+// half of the limit: a filter spares more reads than the blocks that its bytes could
+// cache, but a store without any cache would starve.
+func (c *tableCache) admitFilter(size int64) bool {
+	if c.limit == 0 || c.filters.Load()+size <= c.limit/2 {
+		return true
+	}
+	c.skipped.Add(1)
+	return false
 }
 
-// hint is the command that errors about damage tell the user to run.
-func (d *DB) hint() string {
-	return "go run github.com/siftkv/siftkv/cmd/siftkv@latest verify " + d.dir
+func (c *tableCache) pin(r *sstable.Reader, sign int64) {
+	filter, index := r.PinnedBytes()
+	pinned := c.filters.Add(sign*filter) + c.indexes.Add(sign*index)
+	if c.limit > 0 {
+		c.options.Cache.Resize(min(c.cacheSize, max(c.limit-pinned, c.limit/16)))
+	}
 }
-
-// repairHint is the command that mends a store with damaged files.
-func (d *DB) repairHint() string {
-	return "go run github.com/siftkv/siftkv/cmd/siftkv@latest repair " + d.dir
-}
-
-// name returns the base name of the table's file.
-func (t *table) name() string { return manifest.FileName(manifest.FileTable, t.Num) }

@@ -57,7 +57,7 @@ func (r *readSet) addSpan(s span) {
 	}
 	s = span{append([]byte{}, s.lo...), bytes.Clone(s.hi)}
 	r.spans = append(r.spans, s)
-	r.spanBytes += s.memory()
+	r.spanBytes += spanMemory(s)
 	if len(r.spans) > 2*r.merged+16 {
 		r.merge()
 	}
@@ -90,14 +90,9 @@ func (r *readSet) merge() {
 	clear(r.spans[len(out):])
 	r.spans, r.merged = out, len(out)
 	for _, s := range out {
-		r.spanBytes += s.memory()
+		r.spanBytes += spanMemory(s)
 	}
 }
 
-// memory returns what the span takes in bytes.
-func (s span) memory() int { return keptPerKey + len(s.lo) + len(s.hi) }
-
-// contains reports whether all keys of t are in s.
-func (s span) contains(t span) bool {
-	return bytes.Compare(s.lo, t.lo) <= 0 && rangedel.CompareEnds(s.hi, t.hi) >= 0
-}
+// spanMemory returns what a span takes in bytes.
+func spanMemory(s span) int { return keptPerKey + len(s.lo) + len(s.hi) }

@@ -180,7 +180,7 @@ func (d *DB) later(s *readState, since base.SeqNum) (*laterWrites, error) {
 	})
 	var err error
 	if tombs {
-		l.tombs, err = s.version.tombstones(d)
+		l.tombs, err = s.version.tombstones(&d.tables)
 	}
 	return l, err
 }
@@ -201,7 +201,7 @@ func (l *laterWrites) key(key []byte) (bool, error) {
 		if !t.Contains(key) {
 			continue
 		}
-		r, err := l.d.openTable(t)
+		r, err := t.open(&l.d.tables)
 		if err != nil {
 			return false, err
 		}
@@ -231,7 +231,7 @@ func (l *laterWrites) span(s span) (bool, error) {
 		if !t.Overlaps(s.lo, s.hi) {
 			continue
 		}
-		r, err := l.d.openTable(t)
+		r, err := t.open(&l.d.tables)
 		if err != nil {
 			return false, err
 		}

@@ -111,7 +111,7 @@ func (d *DB) manifestEnd() (name string, end, err error) {
 
 // verifyTable checks a table's file, and that the manifest describes it.
 func (d *DB) verifyTable(t *table) error {
-	r, err := d.openTable(t)
+	r, err := t.open(&d.tables)
 	if err != nil {
 		return err
 	}

@@ -10,16 +10,13 @@ import (
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// NumLevels is the number of levels: level 0, whose files may overlap, and
-// levels 1 to 6, each one sorted run in a leveled store and several in a tiered one.
-const NumLevels = manifest.NumLevels
-
-const lastLevel = NumLevels - 1
+// lastLevel is the level below all others.
+const lastLevel = manifest.NumLevels - 1
 
 // A version is an immutable list of the store's tables, by level. Its tables
 // stay open, and on disk, while anybody refers to it.
 type version struct {
-	levels [NumLevels]level
+	levels [manifest.NumLevels]level
 	runs   []*sortedRun // of all levels, in the order in which a lookup asks them
 
 	withTombstones []*table // tables that hold range tombstones
@@ -103,6 +100,14 @@ func (v *version) moved(e *manifest.Edit) map[uint64]*table {
 	return moved
 }
 
+// numRuns returns the number of sorted runs of a level: in level 0 every table is one.
+func (v *version) numRuns(n int) int {
+	if n == 0 {
+		return len(v.levels[0].tables)
+	}
+	return len(v.levels[n].runs)
+}
+
 // edited returns the level's tables after the edit.
 func (l *level) edited(n int, e *manifest.Edit, moved map[uint64]*table) ([]placed, error) {
 	gone := map[uint64]bool{}
@@ -180,7 +185,7 @@ func (v *version) describe(e *manifest.Edit) {
 
 // tombstones returns the range tombstones of all tables. The first call opens
 // the tables that have some.
-func (v *version) tombstones(d *DB) (*rangedel.Set, error) {
+func (v *version) tombstones(c *tableCache) (*rangedel.Set, error) {
 	if len(v.withTombstones) == 0 {
 		return nil, nil
 	}
@@ -188,32 +193,42 @@ func (v *version) tombstones(d *DB) (*rangedel.Set, error) {
 		return set, nil
 	}
 	// Two that come first at once make the same set; a failure is not kept.
-	var ts []rangedel.Tombstone
-	for _, t := range v.withTombstones {
-		r, err := d.openTable(t)
-		if err != nil {
-			return nil, err
-		}
-		ts = r.Tombstones().Clip(ts, nil, nil)
+	set, err := tombstonesOf(c, v.withTombstones)
+	if err == nil {
+		v.tombs.Store(set)
 	}
-	set := rangedel.NewSet(ts)
-	v.tombs.Store(set)
-	return set, nil
+	return set, err
 }
 
 // tombstonesOver returns the range tombstones that may cover key. It is for versions
 // of which a table cannot be read: that is an error only where it may matter.
-func (v *version) tombstonesOver(d *DB, key []byte) (*rangedel.Set, error) {
+func (v *version) tombstonesOver(c *tableCache, key []byte) (*rangedel.Set, error) {
+	return tombstonesOf(c, slices.DeleteFunc(slices.Clone(v.withTombstones), func(t *table) bool {
+		return !t.Contains(key)
+	}))
+}
+
+func tombstonesOf(c *tableCache, tables []*table) (*rangedel.Set, error) {
 	var ts []rangedel.Tombstone
-	for _, t := range v.withTombstones {
-		if !t.Contains(key) {
-			continue
-		}
-		r, err := d.openTable(t)
+	for _, t := range tables {
+		r, err := t.open(c)
 		if err != nil {
 			return nil, err
 		}
 		ts = r.Tombstones().Clip(ts, nil, nil)
 	}
 	return rangedel.NewSet(ts), nil
+}
+
+// features returns what the version's tables hold.
+func (v *version) features() (f manifest.Features) {
+	v.all(func(_ int, t *table) {
+		if t.Merges > 0 {
+			f |= manifest.FeatureMerge
+		}
+		if t.Expiring > 0 {
+			f |= manifest.FeatureTTL
+		}
+	})
+	return f
 }
