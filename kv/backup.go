@@ -9,6 +9,7 @@ import (
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // A BackupMark says what has been backed up, so that the next backup holds what came
@@ -97,9 +98,9 @@ func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (
 		}
 		return nil
 	}}
-	v.all(func(_ int, t *table) {
+	v.All(func(_ int, t *version.Table) {
 		verify := func(each func() error) error {
-			r, err := t.open(&d.tables)
+			r, err := t.Open(&d.tables)
 			if err != nil {
 				return err
 			}
@@ -113,13 +114,13 @@ func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (
 
 // pinVersion keeps the current version's tables on disk until unpinVersion, and
 // describes it. It returns nil if the store is closed.
-func (d *DB) pinVersion() (*version, *manifest.Edit) {
+func (d *DB) pinVersion() (*version.Version, *manifest.Edit) {
 	d.manifestMu.Lock()
 	defer d.manifestMu.Unlock()
 	d.mu.Lock()
 	v := d.current
 	if v != nil {
-		v.refs++
+		v.Refs++
 	}
 	d.mu.Unlock()
 	if v == nil {
@@ -130,7 +131,7 @@ func (d *DB) pinVersion() (*version, *manifest.Edit) {
 	return v, e
 }
 
-func (d *DB) unpinVersion(v *version) {
+func (d *DB) unpinVersion(v *version.Version) {
 	d.mu.Lock()
 	d.unrefVersion(v)
 	d.mu.Unlock()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -99,7 +100,7 @@ func TestModelBackup(t *testing.T) {
 		// so that nothing is compacted
 		db, err := Open("restored", &Options{fs: disk, Clock: r.clock.time, ReadOnly: true})
 		require.NoError(t, err)
-		db.current.all(func(int, *table) { stray-- })
+		db.current.All(func(int, *version.Table) { stray-- })
 		require.Zero(t, stray, "files of earlier backups are left")
 		require.NoError(t, db.Close())
 		db, err = Open("restored", &Options{fs: disk, Clock: r.clock.time})

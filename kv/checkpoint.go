@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -50,17 +51,17 @@ type checkpoint struct {
 	made bool // the directory was not there before
 }
 
-func (c *checkpoint) write(ctx context.Context, v *version) (err error) {
+func (c *checkpoint) write(ctx context.Context, v *version.Version) (err error) {
 	d := c.d
 	if err := vfs.MkdirAllDurable(d.fs, c.dir); err != nil {
 		return err
 	}
-	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LastSeq: v.lastSeq}
+	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LastSeq: v.LastSeq}
 	d.mu.Lock()
 	d.describeFeatures(e)
 	d.mu.Unlock()
-	v.describe(e)
-	v.all(func(_ int, t *table) {
+	v.Describe(e)
+	v.All(func(_ int, t *version.Table) {
 		name := manifest.FileName(manifest.FileTable, t.Num)
 		if err == nil {
 			err = linkOrCopy(ctx, d.fs, filepath.Join(d.dir, name), filepath.Join(c.dir, name))

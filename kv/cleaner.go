@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // The cleaner closes tables and removes files that nobody needs, in a goroutine
@@ -19,7 +20,7 @@ import (
 type cleaner struct {
 	mu      sync.Mutex
 	wake    sync.Cond
-	tables  []*table
+	tables  []*version.Table
 	files   []string
 	held    heldFiles
 	recheck bool        // held files are looked at again
@@ -36,7 +37,7 @@ func (c *cleaner) start(d *DB) {
 }
 
 // table hands in a table without references. It never blocks for long.
-func (c *cleaner) table(t *table) {
+func (c *cleaner) table(t *version.Table) {
 	c.mu.Lock()
 	c.tables = append(c.tables, t)
 	c.mu.Unlock()
@@ -79,11 +80,11 @@ func (c *cleaner) run(d *DB) {
 }
 
 // clean closes tables and removes files.
-func (c *cleaner) clean(d *DB, tables []*table, files []string) {
+func (c *cleaner) clean(d *DB, tables []*version.Table, files []string) {
 	for _, t := range tables {
 		name := d.path(manifest.FileTable, t.Num)
-		c.report(d, name, d.tables.close(t))
-		if t.obsolete && !d.opts.ReadOnly {
+		c.report(d, name, d.tables.Close(t))
+		if t.Obsolete && !d.opts.ReadOnly {
 			files = append(files, name)
 		}
 	}
@@ -136,14 +137,14 @@ func (c *cleaner) stop() {
 // goroutine's.
 func (c *cleaner) drain(d *DB) error {
 	c.mu.Lock()
-	var tables []*table
+	var tables []*version.Table
 	if c.stopped {
 		tables, c.tables = c.tables, nil
 	}
 	c.mu.Unlock()
 	var errs []error
 	for _, t := range tables {
-		errs = append(errs, d.tables.close(t))
+		errs = append(errs, d.tables.Close(t))
 	}
 	return errors.Join(errs...)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/wal"
 	"github.com/stretchr/testify/require"
 )
@@ -136,7 +137,7 @@ func TestAStoreThatGotEmptyOpens(t *testing.T) {
 		require.NoError(t, db.Delete([]byte("k"), Sync))
 		require.NoError(t, db.Flush())
 		require.NoError(t, db.Compact(nil, nil))
-		db.current.all(func(int, *table) { require.Fail(t, "a table is left") })
+		db.current.All(func(int, *version.Table) { require.Fail(t, "a table is left") })
 		last := db.seq()
 		require.NoError(t, db.Close())
 		ro, err := Open(dir, &Options{ReadOnly: true})

@@ -10,30 +10,31 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // A compaction merges tables of one or more levels into a run of one of them, or of the
 // level below. Its inputs are closed: a table of a place in between, the output's
 // included, that shares keys with an input is an input too. (Places are ordered as
-// lookups ask them, see version.olderThan.)
+// lookups ask them, see version.OlderThan.)
 type compaction struct {
 	reason        string
-	level, output int                 // the highest level of the inputs, and where they go
-	inputs        [NumLevels][]*table // by level
-	run           uint64              // of the output level, where they go; new, or one that shares no keys with them
-	manual        bool                // asked for by Compact: runs in its caller's goroutine
-	rewriteAll    bool                // even what could be moved
-	wholeRuns     bool                // the inputs are whole runs, see pick_tiered.go
+	level, output int                         // the highest level of the inputs, and where they go
+	inputs        [NumLevels][]*version.Table // by level
+	run           uint64                      // their run in the output level: new, or one without keys of theirs
+	manual        bool                        // asked for by Compact: runs in its caller's goroutine
+	rewriteAll    bool                        // even what could be moved
+	wholeRuns     bool                        // the inputs are whole runs, see pick_tiered.go
 
-	version   *version     // at the start; referred to
-	reserved  *reservation // of the output
-	span      span         // of all inputs
-	older     []*sortedRun // what is older than the inputs, where they have keys
+	version   *version.Version // at the start; referred to
+	reserved  *reservation     // of the output
+	span      version.Span     // of all inputs
+	older     []*version.Run   // what is older than the inputs, where they have keys
 	snapshots []base.SeqNum
 }
 
 // tables returns all inputs.
-func (c *compaction) tables() []*table { return slices.Concat(c.inputs[:]...) }
+func (c *compaction) tables() []*version.Table { return slices.Concat(c.inputs[:]...) }
 
 // compact runs a compaction and installs its result. It returns errClosing if the
 // store closes meanwhile, and errGivenUp if ctx ends.
@@ -112,7 +113,7 @@ func (c *compaction) movable(d *DB) bool {
 		return t.Deletes == 0 && t.Merges == 0
 	}
 	below := int64(0)
-	for _, g := range c.version.levels[c.output+1].overlapping(t.Smallest, t.UpperBound()) {
+	for _, g := range c.version.Levels[c.output+1].Overlapping(t.Smallest, t.UpperBound()) {
 		below += g.Size
 	}
 	return below <= maxGrandparents*d.opts.TargetFileSize
@@ -120,9 +121,9 @@ func (c *compaction) movable(d *DB) bool {
 
 // oneRun reports whether whole runs are one run together as they are: they share no keys
 // (as when keys come in order), and have nothing that rewriting would drop.
-func (c *compaction) oneRun(tables []*table) bool {
+func (c *compaction) oneRun(tables []*version.Table) bool {
 	tables = slices.Clone(tables)
-	slices.SortFunc(tables, func(a, b *table) int { return bytes.Compare(a.Smallest, b.Smallest) })
+	slices.SortFunc(tables, func(a, b *version.Table) int { return bytes.Compare(a.Smallest, b.Smallest) })
 	for i, t := range tables {
 		if i > 0 && !tables[i-1].Before(t.Smallest) {
 			return false
@@ -137,15 +138,15 @@ func (c *compaction) oneRun(tables []*table) bool {
 // An overlapBelow adds up the tables of the level below the output that the open
 // output table has passed.
 type overlapBelow struct {
-	tables []*table // those ahead
-	bytes  int64    // of those passed since the last cut
+	tables []*version.Table // those ahead
+	bytes  int64            // of those passed since the last cut
 	most   int64
 }
 
 func (c *compaction) overlapBelow(d *DB) *overlapBelow {
 	o := &overlapBelow{most: maxGrandparents * d.opts.TargetFileSize}
 	if c.output > 0 && c.output < lastLevel && !c.wholeRuns {
-		o.tables = c.version.levels[c.output+1].overlapping(c.span.lo, c.span.hi)
+		o.tables = c.version.Levels[c.output+1].Overlapping(c.span.Lo, c.span.Hi)
 	}
 	return o
 }
@@ -169,7 +170,7 @@ func (d *DB) rewrite(ctx context.Context, c *compaction) (tables []manifest.Tabl
 	inputs := c.tables()
 	out := &tableOutput{
 		d: d, level: c.output, targetSize: d.targetFileSize(c.output), tombstones: it.kept, stop: it.stop,
-		filter: d.filterFor(c.version, runID{c.output, c.run}, entriesOf(inputs), inputs),
+		filter: d.filterFor(c.version, version.RunID{Level: c.output, Run: c.run}, entriesOf(inputs), inputs),
 	}
 	defer func() {
 		if err != nil {
@@ -201,10 +202,10 @@ func (d *DB) mergeInputs(ctx context.Context, c *compaction) (*compactionIter, e
 	var iters []internalIter
 	var tombs []rangedel.Tombstone
 	sequential := sstable.IterOptions{Sequential: true}
-	merged := map[*table]bool{}
+	merged := map[*version.Table]bool{}
 	for level, inputs := range c.inputs {
 		for _, t := range inputs {
-			r, err := t.open(&d.tables)
+			r, err := t.Open(&d.tables)
 			if err != nil {
 				return nil, err
 			}
@@ -215,12 +216,12 @@ func (d *DB) mergeInputs(ctx context.Context, c *compaction) (*compactionIter, e
 			}
 		}
 	}
-	for _, r := range c.version.runs {
-		inputs := slices.DeleteFunc(slices.Clone(r.tables), func(t *table) bool { return !merged[t] })
+	for _, r := range c.version.Runs {
+		inputs := slices.DeleteFunc(slices.Clone(r.Tables), func(t *version.Table) bool { return !merged[t] })
 		if len(inputs) == 0 {
 			continue
 		}
-		in, err := newRun(r.level, r.num, inputs)
+		in, err := version.NewRun(r.Level, r.Num, inputs)
 		if err != nil {
 			return nil, err
 		}
@@ -239,7 +240,7 @@ func (d *DB) mergeInputs(ctx context.Context, c *compaction) (*compactionIter, e
 // there may always be something.
 func (c *compaction) bottom(key []byte) bool {
 	for _, r := range c.older {
-		if r.mayHold(key) {
+		if r.MayContain(key) {
 			return false
 		}
 	}
@@ -249,7 +250,7 @@ func (c *compaction) bottom(key []byte) bool {
 // bottomSpan reports whether nothing older than the inputs can hold keys of [lo, hi).
 func (c *compaction) bottomSpan(lo, hi []byte) bool {
 	for _, r := range c.older {
-		if len(r.overlapping(lo, hi)) > 0 {
+		if len(r.Overlapping(lo, hi)) > 0 {
 			return false
 		}
 	}
@@ -259,3 +260,5 @@ func (c *compaction) bottomSpan(lo, hi []byte) bool {
 // NumLevels is the number of levels: level 0, whose files may overlap, and
 // levels 1 to 6, each one sorted run in a leveled store and several in a tiered one.
 const NumLevels = manifest.NumLevels
+
+const lastLevel = NumLevels - 1

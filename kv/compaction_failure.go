@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -93,11 +94,11 @@ func (d *DB) pauseCompactions(c *compaction, err error, reading bool) {
 
 // releaseLater lets compactions have tables again that the disk has not given out, after
 // the longest wait between two attempts: they may be healthy.
-func (d *DB) releaseLater(tables []*table) {
+func (d *DB) releaseLater(tables []*version.Table) {
 	time.AfterFunc(d.opts.backoff.most, func() {
 		d.mu.Lock()
 		for _, t := range tables {
-			t.quarantined = false
+			t.Quarantined = false
 		}
 		d.scheduleCompactionsLocked()
 		d.mu.Unlock()
@@ -124,15 +125,15 @@ func (s *compactionState) stop() {
 
 // quarantine keeps the damaged inputs of a compaction out of later ones: the one
 // that the error names, or all if it names none. It returns them.
-func (d *DB) quarantine(c *compaction, err error) (tables []*table) {
+func (d *DB) quarantine(c *compaction, err error) (tables []*version.Table) {
 	var names []string
 	d.mu.Lock()
 	tables = c.tables()
 	if t := d.namedIn(tables, err); t != nil {
-		tables = []*table{t}
+		tables = []*version.Table{t}
 	}
 	for _, t := range tables {
-		t.quarantined = true
+		t.Quarantined = true
 		names = append(names, d.path(manifest.FileTable, t.Num))
 	}
 	d.mu.Unlock()
@@ -144,7 +145,7 @@ func (d *DB) quarantine(c *compaction, err error) (tables []*table) {
 }
 
 // namedIn returns the table whose file an error names, or nil.
-func (d *DB) namedIn(tables []*table, err error) *table {
+func (d *DB) namedIn(tables []*version.Table, err error) *version.Table {
 	name := ""
 	if ce, ok := errors.AsType[*CorruptionError](err); ok {
 		name = ce.File
@@ -159,9 +160,9 @@ func (d *DB) namedIn(tables []*table, err error) *table {
 	return nil
 }
 
-func anyQuarantined(tables []*table) bool {
+func anyQuarantined(tables []*version.Table) bool {
 	for _, t := range tables {
-		if t.quarantined {
+		if t.Quarantined {
 			return true
 		}
 	}

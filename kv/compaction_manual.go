@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // Compact writes the memtables to disk and merges everything between lo and hi,
@@ -51,11 +52,11 @@ func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 // beginManual begins a compaction of [lo, hi] if there is anything to do. It waits until no
 // running one is in its way, and keeps others from beginning there. If ctx ends meanwhile,
 // the error is errGivenUp.
-func (d *DB) beginManual(ctx context.Context, lo, hi []byte, finished map[*table]bool) (*compaction, error) {
+func (d *DB) beginManual(ctx context.Context, lo, hi []byte, finished map[*version.Table]bool) (*compaction, error) {
 	defer d.broadcastAt(ctx)()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	wanted := &span{}
+	wanted := &version.Span{}
 	for {
 		switch {
 		case d.failure != nil:
@@ -73,24 +74,24 @@ func (d *DB) beginManual(ctx context.Context, lo, hi []byte, finished map[*table
 			d.begin(c)
 			return c, nil
 		}
-		*wanted = spanOf(c.tables())
+		*wanted = version.SpanOf(c.tables())
 		d.awaitTurn(wanted)
 	}
 }
 
 // awaitTurn waits for progress, with a range announced as wanted. The caller holds d.mu.
-func (d *DB) awaitTurn(wanted *span) {
+func (d *DB) awaitTurn(wanted *version.Span) {
 	s := &d.compactions
 	s.wanted = append(s.wanted, wanted)
 	d.progress.Wait()
-	s.wanted = slices.DeleteFunc(s.wanted, func(w *span) bool { return w == wanted })
+	s.wanted = slices.DeleteFunc(s.wanted, func(w *version.Span) bool { return w == wanted })
 }
 
 // pickRange returns a compaction of all tables that may hold keys of [lo, hi] into
 // the last level, or nil if that would change nothing: all are in one run of the
 // last level already, and finished. What a compaction wrote while this one waited for
 // it is not known to be.
-func (d *DB) pickRange(v *version, lo, hi []byte, finished map[*table]bool) *compaction {
+func (d *DB) pickRange(v *version.Version, lo, hi []byte, finished map[*version.Table]bool) *compaction {
 	c := &compaction{reason: "asked for", level: lastLevel, output: lastLevel, manual: true, rewriteAll: true}
 	end := hi
 	if hi != nil {
@@ -100,12 +101,12 @@ func (d *DB) pickRange(v *version, lo, hi []byte, finished map[*table]bool) *com
 	// until nothing comes in any more.
 	for n := -1; n != len(c.tables()); {
 		n = len(c.tables())
-		for level := range v.levels {
-			c.inputs[level] = overlappingIn(&v.levels[level], level, lo, end)
+		for level := range v.Levels {
+			c.inputs[level] = overlappingIn(&v.Levels[level], level, lo, end)
 		}
 		if tables := c.tables(); len(tables) > 0 {
-			s := spanOf(tables)
-			lo, end = s.lo, s.hi
+			s := version.SpanOf(tables)
+			lo, end = s.Lo, s.Hi
 		}
 	}
 	for level, inputs := range slices.Backward(c.inputs[:]) {
@@ -113,21 +114,21 @@ func (d *DB) pickRange(v *version, lo, hi []byte, finished map[*table]bool) *com
 			c.level = level
 		}
 	}
-	runs := len(v.levels[lastLevel].runsOver(lo, end))
+	runs := len(v.Levels[lastLevel].RunsOver(lo, end))
 	if len(c.tables()) == 0 || c.level == lastLevel && runs == 1 &&
-		!slices.ContainsFunc(c.tables(), func(t *table) bool { return !finished[t] }) {
+		!slices.ContainsFunc(c.tables(), func(t *version.Table) bool { return !finished[t] }) {
 		return nil
 	}
 	return c
 }
 
 // overlappingIn returns the tables of a level that may hold keys of [lo, hi).
-func overlappingIn(l *level, n int, lo, hi []byte) []*table {
+func overlappingIn(l *version.Level, n int, lo, hi []byte) []*version.Table {
 	if n > 0 {
-		return l.overlapping(lo, hi)
+		return l.Overlapping(lo, hi)
 	}
-	var tables []*table
-	for _, t := range l.tables {
+	var tables []*version.Table
+	for _, t := range l.Tables {
 		if t.Overlaps(lo, hi) {
 			tables = append(tables, t)
 		}
@@ -138,13 +139,13 @@ func overlappingIn(l *level, n int, lo, hi []byte) []*table {
 // finishedTables returns the tables of the last level that rewriting would not change:
 // they have no tombstones, operands, values that may have expired or versions of a key
 // under newer ones, and the filters that new files get.
-func (d *DB) finishedTables() (map[*table]bool, error) {
+func (d *DB) finishedTables() (map[*version.Table]bool, error) {
 	s := d.acquire(0)
 	if s == nil {
 		return nil, ErrClosed
 	}
 	defer d.release(s, 0)
-	policy := d.filterFor(s.version, runID{level: lastLevel}, 0, nil)
+	policy := d.filterFor(s.version, version.RunID{Level: lastLevel}, 0, nil)
 	want := sstable.Properties{PrefixOnly: d.opts.PrefixOnly}
 	if policy.Name() != noFilter.Name() {
 		want.FilterPolicy = policy.String()
@@ -154,9 +155,9 @@ func (d *DB) finishedTables() (map[*table]bool, error) {
 	} else {
 		want.PrefixOnly = false
 	}
-	finished := map[*table]bool{}
-	for _, t := range s.version.levels[lastLevel].tables {
-		r, err := t.open(&d.tables)
+	finished := map[*version.Table]bool{}
+	for _, t := range s.version.Levels[lastLevel].Tables {
+		r, err := t.Open(&d.tables)
 		if err != nil {
 			return nil, err
 		}

@@ -8,10 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
 )
 
 // What a compaction kept for a snapshot goes with the next, though that was asked for
@@ -189,7 +188,7 @@ func TestCompactGetsItsTurnBesideMergesWithinLevel0(t *testing.T) {
 		flush(2)
 		db.mu.Lock()
 		merge := &compaction{level: 0, output: 0}
-		merge.inputs[0] = db.current.levels[0].tables
+		merge.inputs[0] = db.current.Levels[0].Tables
 		db.begin(merge) // it takes long
 		db.mu.Unlock()
 		done := make(chan error)

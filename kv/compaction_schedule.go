@@ -4,25 +4,27 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // compactionState is what d.mu guards about compactions.
 type compactionState struct {
-	running      int            // compactions
-	inBackground int            // of these, compactions that nobody asked for
-	reserved     []*reservation // where compactions and ingests write
-	wanted       []*span        // ranges of callers of Compact who wait for running ones
-	expiry       *time.Timer    // looks for tables that have mostly expired
+	running      int             // compactions
+	inBackground int             // of these, compactions that nobody asked for
+	reserved     []*reservation  // where compactions and ingests write
+	wanted       []*version.Span // ranges of callers of Compact who wait for running ones
+	expiry       *time.Timer     // looks for tables that have mostly expired
 	pausedCompactions
 }
 
 // A reservation keeps others from writing tables into a span of a level.
 type reservation struct {
 	level int
-	span  span
+	span  version.Span
 }
 
-func (s *compactionState) reserve(level int, keys span) *reservation {
+func (s *compactionState) reserve(level int, keys version.Span) *reservation {
 	r := &reservation{level, keys}
 	s.reserved = append(s.reserved, r)
 	return r
@@ -34,9 +36,9 @@ func (s *compactionState) release(r *reservation) {
 }
 
 // isReserved reports whether keys of a span of a level may be written already.
-func (s *compactionState) isReserved(level int, keys span) bool {
+func (s *compactionState) isReserved(level int, keys version.Span) bool {
 	return slices.ContainsFunc(s.reserved, func(r *reservation) bool {
-		return r.level == level && r.span.overlaps(keys)
+		return r.level == level && r.span.Overlaps(keys)
 	})
 }
 
@@ -80,13 +82,13 @@ func (d *DB) runCompaction(c *compaction) {
 // begin marks the inputs. The caller holds d.mu.
 func (d *DB) begin(c *compaction) {
 	c.version = d.current
-	c.version.refs++
-	c.span = spanOf(c.tables())
+	c.version.Refs++
+	c.span = version.SpanOf(c.tables())
 	c.joinRun()
-	c.older = d.current.olderThan(c.output, c.run, c.span)
+	c.older = d.current.OlderThan(c.output, c.run, c.span)
 	c.snapshots = d.snapshots.seqs()
 	for _, t := range c.tables() {
-		t.compacting = true
+		t.Compacting = true
 	}
 	d.compactions.running++
 	if !c.manual {
@@ -98,9 +100,9 @@ func (d *DB) begin(c *compaction) {
 // joinRun makes the output part of the output level's run, if that has only one of which
 // something stays: its number need not be 0 in a store that was tiered before.
 func (c *compaction) joinRun() {
-	runs := c.version.levels[c.output].runs
-	if !c.wholeRuns && len(runs) == 1 && len(c.inputs[c.output]) < len(runs[0].tables) {
-		c.run = runs[0].num
+	runs := c.version.Levels[c.output].Runs
+	if !c.wholeRuns && len(runs) == 1 && len(c.inputs[c.output]) < len(runs[0].Tables) {
+		c.run = runs[0].Num
 	}
 }
 
@@ -114,7 +116,7 @@ func (d *DB) end(c *compaction) {
 
 func (d *DB) endLocked(c *compaction) {
 	for _, t := range c.tables() {
-		t.compacting = false
+		t.Compacting = false
 	}
 	d.compactions.running--
 	if !c.manual {
@@ -133,17 +135,17 @@ func (d *DB) conflicts(c *compaction) bool {
 	if d.busy(c) || anyQuarantined(tables) {
 		return true
 	}
-	s := spanOf(tables)
-	return slices.ContainsFunc(d.compactions.wanted, func(w *span) bool {
-		return w.overlaps(s) && (c.output > 0 || !d.heldUp(*w))
+	s := version.SpanOf(tables)
+	return slices.ContainsFunc(d.compactions.wanted, func(w *version.Span) bool {
+		return w.Overlaps(s) && (c.output > 0 || !d.heldUp(*w))
 	})
 }
 
 // heldUp reports whether a running compaction keeps one of a span waiting that is no merge
 // within level 0. The caller holds d.mu.
-func (d *DB) heldUp(s span) bool {
+func (d *DB) heldUp(s version.Span) bool {
 	return slices.ContainsFunc(d.compactions.reserved, func(r *reservation) bool {
-		return r.level > 0 && (d.opts.Compaction != Leveled || r.span.overlaps(s))
+		return r.level > 0 && (d.opts.Compaction != Leveled || r.span.Overlaps(s))
 	})
 }
 
@@ -152,11 +154,11 @@ func (d *DB) heldUp(s span) bool {
 // time writes into a level: see ifFree. The caller holds d.mu.
 func (d *DB) busy(c *compaction) bool {
 	tables := c.tables()
-	if slices.ContainsFunc(tables, func(t *table) bool { return t.compacting }) {
+	if slices.ContainsFunc(tables, func(t *version.Table) bool { return t.Compacting }) {
 		return true
 	}
-	s := spanOf(tables)
+	s := version.SpanOf(tables)
 	return slices.ContainsFunc(d.compactions.reserved, func(r *reservation) bool {
-		return r.level == c.output && (d.opts.Compaction != Leveled || r.span.overlaps(s))
+		return r.level == c.output && (d.opts.Compaction != Leveled || r.span.Overlaps(s))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -243,8 +244,8 @@ func TestLevelCompression(t *testing.T) {
 	db := openDir(t, "db", o)
 	compressions := func() map[int]sstable.Compression {
 		m := map[int]sstable.Compression{}
-		db.current.all(func(n int, tb *table) {
-			r, err := tb.open(&db.tables)
+		db.current.All(func(n int, tb *version.Table) {
+			r, err := tb.Open(&db.tables)
 			require.NoError(t, err)
 			m[n] = r.Properties().Compression
 		})

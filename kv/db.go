@@ -10,6 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -39,7 +40,7 @@ type DB struct {
 
 	cache     *cache.Cache
 	openFiles *vfs.ReadLimit
-	tables    tableCache
+	tables    version.TableCache
 	counters  dbCounters
 	cleaner   cleaner
 	commits   commitPipeline
@@ -64,7 +65,7 @@ type DB struct {
 	progress    sync.Cond // a flush or a compaction has ended, or the store fails or closes
 	mem         *memTable
 	imms        []*memTable // oldest first
-	current     *version
+	current     *version.Version
 	limit       base.SeqNum // of new states: see readState
 	logNum      uint64      // writes in WALs with smaller numbers are in tables
 	features    manifest.Features

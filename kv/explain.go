@@ -6,6 +6,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // A Verdict says why a lookup did not read a memtable or table any further.
@@ -122,11 +123,11 @@ func (l *lookup) explainMemtable(name string, verdict Verdict, hit bool) {
 	l.explain.Steps = append(l.explain.Steps, Step{Source: name, Level: -1, Verdict: verdict})
 }
 
-func (l *lookup) explainRuledOut(level int, t *table, v Verdict) {
-	l.explain.Steps = append(l.explain.Steps, Step{Source: t.name(), Level: level, Verdict: v})
+func (l *lookup) explainRuledOut(level int, t *version.Table, v Verdict) {
+	l.explain.Steps = append(l.explain.Steps, Step{Source: t.Name(), Level: level, Verdict: v})
 }
 
-func (l *lookup) explainTable(level int, t *table, p sstable.Probe, hit, operand bool) {
+func (l *lookup) explainTable(level int, t *version.Table, p sstable.Probe, hit, operand bool) {
 	v := ReadAbsent
 	switch {
 	case hit:
@@ -138,5 +139,5 @@ func (l *lookup) explainTable(level int, t *table, p sstable.Probe, hit, operand
 	case p.RuledOutByIndex:
 		v = RuledOutByIndex
 	}
-	l.explain.Steps = append(l.explain.Steps, Step{Source: t.name(), Level: level, Verdict: v, Probe: p})
+	l.explain.Steps = append(l.explain.Steps, Step{Source: t.Name(), Level: level, Verdict: v, Probe: p})
 }

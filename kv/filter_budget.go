@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // Tables of level 0 come and go while those below stay, so their share is not set
@@ -14,30 +15,31 @@ import (
 // in so many entries and replace the inputs: Options.Filter, or under a
 // FilterBudget the policy of its family that the level's share of the budget pays
 // for; none if that is too little.
-func (d *DB) filterFor(v *version, to runID, entries uint64, inputs []*table) filterpolicy.Policy {
+func (d *DB) filterFor(v *version.Version, to version.RunID, entries uint64,
+	inputs []*version.Table) filterpolicy.Policy {
 	if d.opts.FilterBudget == 0 {
 		return d.opts.Filter
 	}
 	runs := []uint64{0} // runs[0]: the new tables, with the run that they join
-	if to.level == 0 {
-		for _, t := range v.levels[0].tables {
+	if to.Level == 0 {
+		for _, t := range v.Levels[0].Tables {
 			if !slices.Contains(inputs, t) {
 				runs = append(runs, t.Entries)
 			}
 		}
 	}
-	replaced := map[*table]bool{}
+	replaced := map[*version.Table]bool{}
 	for _, t := range inputs {
 		replaced[t] = true
 	}
-	for _, r := range v.runs {
+	for _, r := range v.Runs {
 		sum := uint64(0)
-		for _, t := range r.tables {
+		for _, t := range r.Tables {
 			if !replaced[t] {
 				sum += t.Entries
 			}
 		}
-		if to == (runID{r.level, r.num}) {
+		if to == (version.RunID{Level: r.Level, Run: r.Num}) {
 			runs[0] += sum
 		} else if sum > 0 {
 			runs = append(runs, sum)
@@ -57,11 +59,11 @@ func (d *DB) filterFor(v *version, to runID, entries uint64, inputs []*table) fi
 // runsToCome returns how many more runs, like one that is being written, a level of a
 // tiered store will have before they are merged: their share is set aside, since runs
 // keep the filters that they were written with.
-func (d *DB) runsToCome(v *version, to runID) int {
-	if d.opts.Compaction == Leveled || to.level == 0 || to.level == lastLevel {
+func (d *DB) runsToCome(v *version.Version, to version.RunID) int {
+	if d.opts.Compaction == Leveled || to.Level == 0 || to.Level == lastLevel {
 		return 0
 	}
-	return max(d.opts.RunsPerLevel-v.numRuns(to.level)-1, 0)
+	return max(d.opts.RunsPerLevel-v.NumRuns(to.Level)-1, 0)
 }
 
 // noFilter is the policy "none".
@@ -74,7 +76,7 @@ var noFilter = func() filterpolicy.Policy {
 }()
 
 // entriesOf returns the number of point entries of tables.
-func entriesOf(tables []*table) (n uint64) {
+func entriesOf(tables []*version.Table) (n uint64) {
 	for _, t := range tables {
 		n += t.Entries
 	}

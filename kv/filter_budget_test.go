@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/stretchr/testify/require"
 )
 
@@ -65,8 +66,8 @@ func TestCompactMovesEverythingToTheNewPolicy(t *testing.T) {
 		require.NoError(t, db.Set([]byte(spec), nil, nil))
 		require.NoError(t, db.Compact(nil, nil))
 		require.NoError(t, db.Compact(nil, nil), "nothing is left to do")
-		db.current.all(func(_ int, tb *table) {
-			r, err := tb.open(&db.tables)
+		db.current.All(func(_ int, tb *version.Table) {
+			r, err := tb.Open(&db.tables)
 			require.NoError(t, err)
 			if spec == "none" {
 				spec = ""

@@ -9,6 +9,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // Flush writes all writes that came before to sorted files. It returns when they
@@ -160,7 +161,7 @@ func (d *DB) flush(job flushJob) error {
 
 // writeLevel0 writes memtables to one table, without what no snapshot sees. They
 // are for version v. There is no table if nothing is left.
-func (d *DB) writeLevel0(v *version, job flushJob) (tables []manifest.Table, err error) {
+func (d *DB) writeLevel0(v *version.Version, job flushJob) (tables []manifest.Table, err error) {
 	var iters []internalIter
 	var tombs []rangedel.Tombstone
 	entries := 0
@@ -178,7 +179,8 @@ func (d *DB) writeLevel0(v *version, job flushJob) (tables []manifest.Table, err
 	}
 	defer d.countPass(c)
 	c.kept = c.keepTombstones(func(_, _ []byte) bool { return false })
-	out := &tableOutput{d: d, level: 0, tombstones: c.kept, filter: d.filterFor(v, runID{}, uint64(entries), nil)}
+	out := &tableOutput{d: d, level: 0, tombstones: c.kept,
+		filter: d.filterFor(v, version.RunID{}, uint64(entries), nil)}
 	defer func() {
 		if err != nil {
 			out.abort()

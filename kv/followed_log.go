@@ -24,7 +24,7 @@ type followedLog struct {
 // the manifest that was read: writes are missing between two, or are of a kind that it
 // does not tell of.
 func (f *follower) readLogs(ctx context.Context) (ahead bool, err error) {
-	first := f.state.logNum
+	first := f.state.LogNum
 	kept := f.mems[:0:0]
 	for _, m := range f.mems {
 		if m.Log >= first {
@@ -121,7 +121,7 @@ func (f *follower) readLog(ctx context.Context) (whole, ahead bool, err error) {
 	p := replayer{d: f.d, log: f.log.num, mems: f.mems, lastSeq: f.lastSeq}
 	defer func() {
 		f.mems, f.lastSeq = p.mems, p.lastSeq // of all that was read, whatever ended it
-		ahead = p.gap || p.used&^f.state.features != 0
+		ahead = p.gap || p.used&^f.state.Features != 0
 	}()
 	for n := 0; ; n++ {
 		if n%64 == 0 {

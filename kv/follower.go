@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // A follower keeps a view of a store that somebody else writes. It reads what the
@@ -33,7 +34,7 @@ type follower struct {
 	turn chan struct{} // has a token if nobody refreshes, who owns what follows
 
 	tail    *manifest.Tail
-	state   *manifestState
+	state   *version.ManifestState
 	log     *followedLog
 	mems    []*memTable // oldest first: writes that are in no table of the state
 	lastSeq base.SeqNum
@@ -46,7 +47,7 @@ type follower struct {
 
 // A followedView is a version, and where in the store's history it was read.
 type followedView struct {
-	version *version
+	version *version.Version
 	at      manifest.Position
 }
 
@@ -115,17 +116,17 @@ func (f *follower) advance(ctx context.Context) error {
 	err := f.readManifest()
 	for err == nil {
 		at := f.position()
-		v, vErr := f.state.version(cmp.Or(before, &version{}))
+		v, vErr := f.state.Version(cmp.Or(before, &version.Version{}))
 		if vErr != nil {
 			return vErr
 		}
-		f.lastSeq = max(f.lastSeq, v.lastSeq)
+		f.lastSeq = max(f.lastSeq, v.LastSeq)
 		ahead := false
 		err = f.hold(v, before)
 		if err == nil {
 			ahead, err = f.readLogs(ctx)
 		}
-		if err == nil && (ahead || f.lastSeq < f.state.closed) {
+		if err == nil && (ahead || f.lastSeq < f.state.Closed) {
 			err = f.readManifest() // the writer may have gone on meanwhile
 		}
 		if err == nil && at == f.position() {
@@ -156,15 +157,15 @@ func (f *follower) readManifest() error {
 			return err
 		}
 	}
-	if err := f.tail.Read(f.state.apply); err != nil {
+	if err := f.tail.Read(f.state.Apply); err != nil {
 		return err
 	}
-	if d.storeID != 0 && f.state.storeID != d.storeID {
+	if d.storeID != 0 && f.state.StoreID != d.storeID {
 		return fmt.Errorf("%w; or rather open %s anew: it holds another store now", ErrStale, d.dir)
 	}
 	recorded := ""
-	if f.state.features&manifest.FeatureMerge != 0 {
-		recorded = f.state.merger
+	if f.state.Features&manifest.FeatureMerge != 0 {
+		recorded = f.state.Merger
 	}
 	f.merging, err = d.chooseMerger(recorded)
 	return err
@@ -172,7 +173,7 @@ func (f *follower) readManifest() error {
 
 // hold sees to it that the files of a new version stay readable. What comes before
 // the first version is nil.
-func (f *follower) hold(v, before *version) error {
+func (f *follower) hold(v, before *version.Version) error {
 	if f.reg != nil {
 		if before == nil {
 			return f.d.checkTables(v)
@@ -180,8 +181,8 @@ func (f *follower) hold(v, before *version) error {
 		return nil // if the writer did not keep them, reads say so
 	}
 	var gone error
-	v.all(func(_ int, t *table) {
-		if _, err := t.open(&f.d.tables); errors.Is(err, fs.ErrNotExist) {
+	v.All(func(_ int, t *version.Table) {
+		if _, err := t.Open(&f.d.tables); errors.Is(err, fs.ErrNotExist) {
 			// Not stale: this is no view yet.
 			gone = fmt.Errorf("%s: %w", f.d.path(manifest.FileTable, t.Num), fs.ErrNotExist)
 		}
@@ -190,29 +191,29 @@ func (f *follower) hold(v, before *version) error {
 }
 
 // letGo closes what hold opened for a version that did not become a view.
-func (f *follower) letGo(v, before *version) error {
-	shared := map[*table]bool{}
+func (f *follower) letGo(v, before *version.Version) error {
+	shared := map[*version.Table]bool{}
 	if before != nil {
-		before.all(func(_ int, t *table) { shared[t] = true })
+		before.All(func(_ int, t *version.Table) { shared[t] = true })
 	}
 	var errs []error
-	v.all(func(_ int, t *table) {
+	v.All(func(_ int, t *version.Table) {
 		if !shared[t] {
-			errs = append(errs, f.d.tables.close(t))
+			errs = append(errs, f.d.tables.Close(t))
 		}
 	})
 	return errors.Join(errs...)
 }
 
 // show makes a state of what was read.
-func (f *follower) show(v *version) error {
+func (f *follower) show(v *version.Version) error {
 	d := f.d
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closing {
 		return ErrClosed
 	}
-	d.storeID = f.state.storeID
+	d.storeID = f.state.StoreID
 	at := f.position()
 	if n := len(f.views); n > 0 && v == d.current {
 		f.views[n-1].at = at
@@ -237,7 +238,7 @@ func (f *follower) announce() error {
 	defer f.announcing.Unlock()
 	d := f.d
 	d.mu.Lock()
-	f.views = slices.DeleteFunc(f.views, func(v followedView) bool { return v.version.refs == 0 })
+	f.views = slices.DeleteFunc(f.views, func(v followedView) bool { return v.version.Refs == 0 })
 	var at manifest.Position
 	if len(f.views) > 0 {
 		at = f.views[0].at
@@ -266,7 +267,7 @@ func (f *follower) restart() error {
 		err = f.tail.Close()
 	}
 	err = errors.Join(err, f.closeLog())
-	f.tail, f.state, f.mems, f.lastSeq = nil, newManifestState(), nil, 0
+	f.tail, f.state, f.mems, f.lastSeq = nil, version.NewManifestState(), nil, 0
 	return err
 }
 

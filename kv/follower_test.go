@@ -12,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
 )
 
 // openView opens a view of the store in a directory.
@@ -201,7 +201,7 @@ func requireOnlyLiveFiles(t *testing.T, d *DB) {
 	require.NoError(t, err)
 	live := map[uint64]bool{}
 	d.mu.Lock()
-	d.current.all(func(_ int, t *table) { live[t.Num] = true })
+	d.current.All(func(_ int, t *version.Table) { live[t.Num] = true })
 	logNum := d.logNum
 	d.mu.Unlock()
 	for _, name := range names {

@@ -6,6 +6,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // Get returns a copy of the value of key, or ErrNotFound.
@@ -149,8 +150,8 @@ func (l *lookup) answer(value []byte, trailer base.Trailer) bool {
 
 // tables looks in the tables: of level 0 each, of every sorted run below the only one
 // whose bounds admit the key.
-func (l *lookup) tables(v *version) (bool, error) {
-	for _, t := range v.levels[0].tables {
+func (l *lookup) tables(v *version.Version) (bool, error) {
+	for _, t := range v.Levels[0].Tables {
 		if !t.Contains(l.key) {
 			l.outOfBounds(0, t)
 			continue
@@ -159,17 +160,17 @@ func (l *lookup) tables(v *version) (bool, error) {
 			return l.found, err
 		}
 	}
-	for _, r := range v.runs {
-		i := r.find(l.key)
-		if i == len(r.tables) {
+	for _, r := range v.Runs {
+		i := r.Find(l.key)
+		if i == len(r.Tables) {
 			continue
 		}
-		t := r.tables[i]
+		t := r.Tables[i]
 		if bytes.Compare(t.Smallest, l.key) > 0 {
-			l.outOfBounds(r.level, t)
+			l.outOfBounds(r.Level, t)
 			continue
 		}
-		if done, err := l.table(r.level, t); done || err != nil {
+		if done, err := l.table(r.Level, t); done || err != nil {
 			return l.found, err
 		}
 	}
@@ -177,12 +178,12 @@ func (l *lookup) tables(v *version) (bool, error) {
 }
 
 // table looks in a table and reports whether that answers the lookup.
-func (l *lookup) table(level int, t *table) (done bool, err error) {
+func (l *lookup) table(level int, t *version.Table) (done bool, err error) {
 	if t.LargestSeq < l.cover {
 		l.underTombstone(level, t)
 		return false, nil
 	}
-	r, err := t.open(&l.d.tables)
+	r, err := t.Open(&l.d.tables)
 	if err != nil {
 		return false, err
 	}
@@ -260,7 +261,7 @@ func (c *levelCounters) countSlow(p *sstable.Probe, hit bool) {
 	add(&c.bytesDecoded, p.BytesDecoded)
 }
 
-func (l *lookup) outOfBounds(level int, t *table) {
+func (l *lookup) outOfBounds(level int, t *version.Table) {
 	if l.stripe != nil {
 		l.stripe.levels[level].outOfBounds.Add(1)
 	}
@@ -269,7 +270,7 @@ func (l *lookup) outOfBounds(level int, t *table) {
 	}
 }
 
-func (l *lookup) underTombstone(level int, t *table) {
+func (l *lookup) underTombstone(level int, t *version.Table) {
 	if l.stripe != nil {
 		l.stripe.levels[level].underTombstone.Add(1)
 	}

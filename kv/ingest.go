@@ -7,6 +7,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/ingest"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -213,10 +214,10 @@ func (in *ingestJob) place(seq base.SeqNum) *manifest.Edit {
 	for _, f := range in.files.Files {
 		t := f.Table
 		t.Seq, t.SmallestSeq, t.LargestSeq = seq, seq, seq
-		s := span{t.Smallest, t.UpperBound()}
+		s := version.Span{Lo: t.Smallest, Hi: t.UpperBound()}
 		level := d.lowestLevel(s)
 		in.reserved = append(in.reserved, d.compactions.reserve(level, s))
-		e.Added = append(e.Added, manifest.AddedTable{Level: level, Run: d.current.levels[level].newestRun(), Table: t})
+		e.Added = append(e.Added, manifest.AddedTable{Level: level, Run: d.current.Levels[level].NewestRun(), Table: t})
 	}
 	return e
 }
@@ -238,18 +239,18 @@ func (in *ingestJob) unreserve() {
 // so the levels and spans of these are taken too. Levels that are empty because the
 // store is small, or tiered, stay so. In a level the table joins any run, since it shares
 // keys with none. The caller holds d.mu.
-func (d *DB) lowestLevel(s span) int {
+func (d *DB) lowestLevel(s version.Span) int {
 	v := d.current
 	baseLevel, _ := d.levelTargets(v)
 	inUse := func(n int) bool {
 		if d.opts.Compaction == Leveled {
 			return n >= baseLevel
 		}
-		return n == lastLevel || len(v.levels[n].runs) > 0
+		return n == lastLevel || len(v.Levels[n].Runs) > 0
 	}
 	lowest := 0
-	for n := range v.levels {
-		if len(overlappingIn(&v.levels[n], n, s.lo, s.hi)) > 0 {
+	for n := range v.Levels {
+		if len(overlappingIn(&v.Levels[n], n, s.Lo, s.Hi)) > 0 {
 			break
 		}
 		if inUse(n) && !d.compactions.isReserved(n, s) {

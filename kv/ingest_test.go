@@ -16,6 +16,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -339,7 +340,7 @@ func TestIngestPlacesFiles(t *testing.T) {
 	requireContents(t, model{"b": "", "y": ""}, db)
 
 	db.mu.Lock()
-	other := db.compactions.reserve(lastLevel, span{[]byte("z"), nil})
+	other := db.compactions.reserve(lastLevel, version.Span{Lo: []byte("z"), nil})
 	db.mu.Unlock()
 	ingest("f7", "zz=")
 	require.Equal(t, []int{5, 0, 0, 0, 0, 0, 2}, files(), "a compaction may write over its key")

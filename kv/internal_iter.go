@@ -4,6 +4,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // An internalIter walks internal keys in order. Moves report whether it is on an
@@ -37,7 +38,7 @@ func newMemIter(m *memTable) *memIter {
 // whose filters say that they have nothing of its prefix are passed over.
 type runIter struct {
 	d      *DB
-	run    *sortedRun
+	run    *version.Run
 	opts   sstable.IterOptions
 	prefix *scanPrefix // nil: every table may have something
 	at     int         // position of the table, -1 to len(run.tables)
@@ -46,13 +47,13 @@ type runIter struct {
 	err    error
 }
 
-func newRunIter(d *DB, r *sortedRun, prefix *scanPrefix, o sstable.IterOptions) *runIter {
+func newRunIter(d *DB, r *version.Run, prefix *scanPrefix, o sstable.IterOptions) *runIter {
 	return &runIter{d: d, run: r, opts: o, prefix: prefix, at: -1}
 }
 
 // reset puts l before the first table of a run. The buffers of its table's iterator
 // are kept.
-func (l *runIter) reset(d *DB, r *sortedRun, prefix *scanPrefix) {
+func (l *runIter) reset(d *DB, r *version.Run, prefix *scanPrefix) {
 	l.d, l.run, l.prefix, l.at = d, r, prefix, -1
 	l.opts, l.open, l.err = sstable.IterOptions{}, false, nil
 }
@@ -70,11 +71,11 @@ func (l *runIter) use(n int) bool {
 		return true
 	}
 	l.open = false
-	l.at = min(max(n, -1), len(l.run.tables))
-	if l.at != n || n < 0 || n == len(l.run.tables) {
+	l.at = min(max(n, -1), len(l.run.Tables))
+	if l.at != n || n < 0 || n == len(l.run.Tables) {
 		return false
 	}
-	r, err := l.run.tables[n].open(&l.d.tables)
+	r, err := l.run.Tables[n].Open(&l.d.tables)
 	if err != nil {
 		l.err = err
 		return false
@@ -89,7 +90,7 @@ func (l *runIter) use(n int) bool {
 
 // forward goes on to the first entry of the following tables until there is one.
 func (l *runIter) forward(ok bool) bool {
-	for !ok && l.healthy() && l.at < len(l.run.tables) {
+	for !ok && l.healthy() && l.at < len(l.run.Tables) {
 		ok = l.use(l.at+1) && l.it.First()
 	}
 	return ok
@@ -117,18 +118,18 @@ func (l *runIter) First() bool {
 
 func (l *runIter) Last() bool {
 	l.err = nil
-	return l.backward(l.use(len(l.run.tables)-1) && l.it.Last())
+	return l.backward(l.use(len(l.run.Tables)-1) && l.it.Last())
 }
 
 func (l *runIter) SeekGE(k base.InternalKey) bool {
 	l.err = nil
-	return l.forward(l.use(l.run.find(k.User)) && l.it.SeekGE(k))
+	return l.forward(l.use(l.run.Find(k.User)) && l.it.SeekGE(k))
 }
 
 func (l *runIter) SeekLT(k base.InternalKey) bool {
 	l.err = nil
-	n := l.run.find(k.User)
-	if n == len(l.run.tables) {
+	n := l.run.Find(k.User)
+	if n == len(l.run.Tables) {
 		return l.Last()
 	}
 	return l.backward(l.use(n) && l.it.SeekLT(k))

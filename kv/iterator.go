@@ -84,11 +84,11 @@ func (i *Iterator) init() error {
 		i.memtable(m)
 	}
 	prefix := d.scanPrefix(i.lower, i.upper)
-	for _, t := range s.version.levels[0].tables {
+	for _, t := range s.version.Levels[0].Tables {
 		if !t.Overlaps(i.lower, i.upper) {
 			continue
 		}
-		r, err := t.open(&d.tables)
+		r, err := t.Open(&d.tables)
 		if err != nil {
 			return err
 		}
@@ -96,11 +96,11 @@ func (i *Iterator) init() error {
 			p.iters = append(p.iters, p.tableIter(t, r))
 		}
 	}
-	for n, it := range p.takeRuns(len(s.version.runs)) {
-		it.reset(d, s.version.runs[n], prefix)
+	for n, it := range p.takeRuns(len(s.version.Runs)) {
+		it.reset(d, s.version.Runs[n], prefix)
 		p.iters = append(p.iters, it)
 	}
-	t, err := s.version.tombstones(&d.tables)
+	t, err := s.version.Tombstones(&d.tables)
 	if err == nil && !t.Empty() {
 		i.tombs = append(i.tombs, t)
 	}

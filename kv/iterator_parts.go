@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // iterParts are what an Iterator is made of beside itself: the sequences of memtables,
@@ -37,7 +38,7 @@ func (p *iterParts) takeRuns(n int) []*runIter {
 }
 
 // tableIter returns an iterator over a table of level 0, whose reader is r.
-func (p *iterParts) tableIter(t *table, r *sstable.Reader) *tableIter {
+func (p *iterParts) tableIter(t *version.Table, r *sstable.Reader) *tableIter {
 	if p.usedTables == len(p.tables) {
 		p.tables = append(p.tables, &tableIter{})
 	}

@@ -58,15 +58,15 @@ func TestTablesThatAreGivenBackBesideCloseAreClosed(t *testing.T) {
 	db := openMem(t, nil)
 	set(t, db, "k", "v")
 	require.NoError(t, db.Flush())
-	open := db.current.levels[0].tables[0]
-	_, err := open.open(&db.tables)
+	open := db.current.Levels[0].Tables[0]
+	_, err := open.Open(&db.tables)
 	require.NoError(t, err)
 	c := &cleaner{}
 	c.wake.L = &c.mu
 	c.table(open)
 	require.NoError(t, c.drain(db)) // by a reader, before the cleaner has ended
-	require.NotNil(t, open.reader.Load(), "the cleaner sees to it")
+	require.NotNil(t, open.Reader.Load(), "the cleaner sees to it")
 	c.stopped = true
 	require.NoError(t, c.drain(db))
-	require.Nil(t, open.reader.Load())
+	require.Nil(t, open.Reader.Load())
 }

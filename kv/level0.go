@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // Level 0 is kept short, or writers hear why not: its files are merged with each other when
@@ -18,13 +19,13 @@ import (
 // younger in them, which bounds what is rewritten by the logarithm of the number of flushes,
 // the one with most tables is merged; if there is none and writers wait, the two neighbours
 // that are smallest. The caller holds d.mu.
-func (d *DB) pickWithinLevel0(v *version) *compaction {
-	tables := v.levels[0].tables // newest first
-	var best []*table
+func (d *DB) pickWithinLevel0(v *version.Version) *compaction {
+	tables := v.Levels[0].Tables // newest first
+	var best []*version.Table
 	for i := 0; i < len(tables); {
 		n, bytes := 0, int64(0)
 		for _, t := range tables[i:] {
-			if t.quarantined || t.compacting || n > 0 && t.Size > 2*bytes {
+			if t.Quarantined || t.Compacting || n > 0 && t.Size > 2*bytes {
 				break
 			}
 			n++
@@ -51,10 +52,10 @@ func (d *DB) pickWithinLevel0(v *version) *compaction {
 
 // smallestPair returns the two neighbours that are smallest together, of those that can be
 // merged, or nil.
-func smallestPair(tables []*table) (best []*table) {
+func smallestPair(tables []*version.Table) (best []*version.Table) {
 	for i := 1; i < len(tables); i++ {
 		pair := tables[i-1 : i+1]
-		free := !slices.ContainsFunc(pair, func(t *table) bool { return t.quarantined || t.compacting })
+		free := !slices.ContainsFunc(pair, func(t *version.Table) bool { return t.Quarantined || t.Compacting })
 		if free && (best == nil || sizeOf(pair) < sizeOf(best)) {
 			best = pair
 		}
@@ -64,10 +65,10 @@ func smallestPair(tables []*table) (best []*table) {
 
 // level0Backlog returns how many files level 0 has for compactions to take: those that are
 // left alone do not go away by waiting.
-func level0Backlog(v *version) int {
+func level0Backlog(v *version.Version) int {
 	n := 0
-	for _, t := range v.levels[0].tables {
-		if !t.quarantined {
+	for _, t := range v.Levels[0].Tables {
+		if !t.Quarantined {
 			n++
 		}
 	}
@@ -87,8 +88,8 @@ func (d *DB) level0Stuck() error {
 		return nil
 	}
 	var names []string
-	for _, t := range d.current.levels[0].tables {
-		if t.quarantined {
+	for _, t := range d.current.Levels[0].Tables {
+		if t.Quarantined {
 			names = append(names, d.path(manifest.FileTable, t.Num))
 		}
 	}
@@ -99,5 +100,5 @@ func (d *DB) level0Stuck() error {
 // level0Over reports whether level 0 has so many files for compactions to take. The
 // caller holds d.mu.
 func (d *DB) level0Over(files int) bool {
-	return len(d.current.levels[0].tables) >= files && level0Backlog(d.current) >= files
+	return len(d.current.Levels[0].Tables) >= files && level0Backlog(d.current) >= files
 }

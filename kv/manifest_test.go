@@ -60,9 +60,9 @@ func TestSequenceNumbersGoOn(t *testing.T) {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "k%02d", i), []byte("v"), NoSync))
 			require.NoError(t, db.Compact(nil, nil))
 		}
-		require.Zero(t, db.current.largestSeq, "an entry kept its number")
+		require.Zero(t, db.current.LargestSeq, "an entry kept its number")
 		last = db.seq()
-		require.Equal(t, last, db.current.lastSeq)
+		require.Equal(t, last, db.current.LastSeq)
 		require.NoError(t, db.Close())
 	}
 }

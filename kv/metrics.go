@@ -1,5 +1,7 @@
 package kv
 
+import "github.com/siftkv/siftkv/internal/version"
+
 import "time"
 
 // Metrics are figures of a store. Counters count from Open on; take two and use
@@ -91,7 +93,7 @@ type RunMetrics struct {
 }
 
 // add counts a file.
-func (r *RunMetrics) add(t *table) {
+func (r *RunMetrics) add(t *version.Table) {
 	r.Files++
 	r.Bytes += t.Size
 	r.Entries += t.Entries
@@ -217,7 +219,7 @@ func (d *DB) Metrics() *Metrics {
 		}
 	}
 	m.PrefixChecks, m.PrefixNegatives = c.prefixChecks.Load(), c.prefixNegatives.Load()
-	m.UnusableFilters = d.tables.unusable.Load()
+	m.UnusableFilters = d.tables.Unusable.Load()
 	m.Writes, m.WriteBytes, m.CommitGroups = c.writes.Load(), c.writeBytes.Load(), c.commitGroups.Load()
 	m.WALSyncs, m.WALBytes = c.walSyncs.Load(), c.walBytes.Load()
 	m.Flushes, m.FlushBytes = c.flushes.Load(), c.flushBytes.Load()
@@ -231,8 +233,8 @@ func (d *DB) Metrics() *Metrics {
 	m.RecoveryDrops, m.RecoveryDroppedBytes = c.recoveryLosses.Load(), c.recoveryLost.Load()
 	m.Ingests, m.IngestedFiles, m.IngestedBytes = c.ingests.Load(), c.ingestedFiles.Load(), c.ingestedBytes.Load()
 	m.OperandsMerged, m.MergeFailures, m.ExpiredDropped = c.folded.Load(), c.refused.Load(), c.expired.Load()
-	m.FilterMemory, m.IndexMemory = d.tables.filters.Load(), d.tables.indexes.Load()
-	m.FiltersSkipped = d.tables.skipped.Load()
+	m.FilterMemory, m.IndexMemory = d.tables.Filters.Load(), d.tables.Indexes.Load()
+	m.FiltersSkipped = d.tables.Skipped.Load()
 	m.CacheBytes, m.CacheBlocks = d.cache.Used()
 	m.OpenFiles = d.openFiles.Used()
 	m.HeldFiles = int(d.cleaner.held.count.Load())
@@ -258,10 +260,10 @@ func (d *DB) shape(m *Metrics) {
 		m.MemtableBytes += mem.Size() + mem.IndexSize()
 	}
 	for n := range m.Levels {
-		m.Levels[n].Runs = d.current.numRuns(n)
+		m.Levels[n].Runs = d.current.NumRuns(n)
 	}
 	m.Runs = runMetricsOf(d.current)
-	d.current.all(func(n int, t *table) {
+	d.current.All(func(n int, t *version.Table) {
 		l := &m.Levels[n]
 		l.Files++
 		l.Bytes += t.Size
@@ -275,10 +277,10 @@ func (d *DB) shape(m *Metrics) {
 			l.Unfiltered++
 		}
 		l.IndexBytes += int64(t.IndexBytes)
-		if t.reader.Load() != nil {
+		if t.Reader.Load() != nil {
 			m.OpenTables++
 		}
-		if t.quarantined {
+		if t.Quarantined {
 			m.QuarantinedTables++
 		}
 	})
@@ -308,16 +310,16 @@ func (c *levelCounters) sum() LookupCounters {
 }
 
 // runMetricsOf returns the figures of each run, those of level 0 first.
-func runMetricsOf(v *version) []RunMetrics {
-	runs := make([]RunMetrics, 0, len(v.levels[0].tables)+len(v.runs))
-	for _, t := range v.levels[0].tables {
+func runMetricsOf(v *version.Version) []RunMetrics {
+	runs := make([]RunMetrics, 0, len(v.Levels[0].Tables)+len(v.Runs))
+	for _, t := range v.Levels[0].Tables {
 		var r RunMetrics
 		r.add(t)
 		runs = append(runs, r)
 	}
-	for _, run := range v.runs {
-		r := RunMetrics{Level: run.level}
-		for _, t := range run.tables {
+	for _, run := range v.Runs {
+		r := RunMetrics{Level: run.Level}
+		for _, t := range run.Tables {
 			r.add(t)
 		}
 		runs = append(runs, r)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -130,8 +131,8 @@ func TestMultiGetReadsABlockOnce(t *testing.T) {
 	after := db.Metrics()
 	checkIdentities(t, after)
 	read, blocks := uint64(0), uint64(0)
-	db.state.Load().version.all(func(n int, table *table) {
-		r, err := table.open(&db.tables)
+	db.state.Load().version.All(func(n int, table *version.Table) {
+		r, err := table.Open(&db.tables)
 		require.NoError(t, err)
 		blocks += r.Properties().DataBlocks
 	})

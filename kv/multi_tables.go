@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // minReaderWork is the share of work for which a goroutine is started: until an idle
@@ -31,25 +32,25 @@ type keyInFile struct {
 // tables looks in the tables for all open keys: in each of level 0, and in each sorted
 // run below as if it were one.
 func (m *multiGet) tables() {
-	for i, t := range m.s.version.levels[0].tables {
+	for i, t := range m.s.version.Levels[0].Tables {
 		m.here = m.here[:0]
 		m.each(func(k *multiKey) { m.consider(k, 0, i, t) })
 		m.look(0)
 	}
-	for _, r := range m.s.version.runs {
+	for _, r := range m.s.version.Runs {
 		m.here = m.here[:0]
 		m.each(func(k *multiKey) {
-			if i := r.find(k.key); i < len(r.tables) {
-				m.consider(k, r.level, i, r.tables[i])
+			if i := r.Find(k.key); i < len(r.Tables) {
+				m.consider(k, r.Level, i, r.Tables[i])
 			}
 		})
-		m.look(r.level)
+		m.look(r.Level)
 	}
 }
 
 // consider adds k to the keys to look for if t, the table in a position of its run, may
 // have it as far as bounds and range tombstones tell.
-func (m *multiGet) consider(k *multiKey, level, position int, t *table) {
+func (m *multiGet) consider(k *multiKey, level, position int, t *version.Table) {
 	if !t.Contains(k.key) {
 		k.outOfBounds(level, t)
 		return
@@ -59,7 +60,7 @@ func (m *multiGet) consider(k *multiKey, level, position int, t *table) {
 		return
 	}
 	k.file = position
-	if k.reader, k.err = t.open(&m.d.tables); k.err == nil {
+	if k.reader, k.err = t.Open(&m.d.tables); k.err == nil {
 		m.here = append(m.here, k)
 	}
 }

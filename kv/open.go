@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -37,8 +38,8 @@ func openStore(dir string, o *Options, takeLock func(*DB) error) (*DB, error) {
 		cache: cache.New(opts.CacheSize), openFiles: vfs.NewReadLimit(opts.MaxOpenFiles)}
 	d.progress.L = &d.mu
 	d.healer.stop = make(chan struct{})
-	d.tables = tableCache{path: d.tablePath, openFile: d.openFile, log: d.log, cacheSize: opts.CacheSize,
-		limit: opts.readersLimit(), options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache,
+	d.tables = version.TableCache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log, CacheSize: opts.CacheSize,
+		Limit: opts.readersLimit(), Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache,
 			Filter: opts.Filter, Prefix: opts.Prefix, Map: opts.MemoryMap, AnyExpansion: true}}
 	d.cleaner.start(d)
 	if err := d.open(takeLock); err != nil {
@@ -172,15 +173,15 @@ func (d *DB) create() error {
 	if err := d.settleMerger(0); err != nil {
 		return err
 	}
-	return d.start(&version{}, 0, firstManifest)
+	return d.start(&version.Version{}, 0, firstManifest)
 }
 
 // start puts the store to work on a version: a new manifest, a new WAL, an empty
 // memtable. The WAL comes last: a directory without CURRENT never holds one.
-func (d *DB) start(v *version, lastSeq base.SeqNum, manifestNum uint64) error {
+func (d *DB) start(v *version.Version, lastSeq base.SeqNum, manifestNum uint64) error {
 	d.visible.Store(uint64(lastSeq))
 	d.logNum = d.newFileNum()
-	d.features = v.features()
+	d.features = v.Features()
 	d.commits.features = d.features
 	m, err := manifest.Create(d.fs, d.dir, manifestNum, d.snapshotEdit(v))
 	if err != nil {
@@ -201,9 +202,9 @@ func (d *DB) start(v *version, lastSeq base.SeqNum, manifestNum uint64) error {
 }
 
 // snapshotEdit describes the whole store, at version v.
-func (d *DB) snapshotEdit(v *version) *manifest.Edit {
-	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LogNum: d.logNum, LastSeq: v.lastSeq}
-	v.describe(e)
+func (d *DB) snapshotEdit(v *version.Version) *manifest.Edit {
+	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LogNum: d.logNum, LastSeq: v.LastSeq}
+	v.Describe(e)
 	d.describeFeatures(e)
 	return e
 }
@@ -228,11 +229,11 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 		return failure
 	}
 
-	next, err := base.apply(e)
+	next, err := base.Apply(e)
 	if err != nil {
 		return err // an error of this program; the disk is as it was
 	}
-	e.NextFile, e.LastSeq = d.nextFile.Load(), next.lastSeq
+	e.NextFile, e.LastSeq = d.nextFile.Load(), next.LastSeq
 	if err := d.manifest.Append(e); err != nil {
 		d.orphan(e)
 		return d.fail(brokenManifest, writingManifest, err)
@@ -264,7 +265,7 @@ func (d *DB) closeManifest(err error) error {
 
 // rotateManifest starts a new manifest. If that fails, so does the store; the edits
 // of the old one stand. The caller holds manifestMu.
-func (d *DB) rotateManifest(v *version) {
+func (d *DB) rotateManifest(v *version.Version) {
 	snapshot := d.snapshotEdit(v)
 	if int64(len(snapshot.Append(nil))) > d.opts.maxManifestSize/2 {
 		return

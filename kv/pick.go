@@ -3,6 +3,8 @@ package kv
 import (
 	"cmp"
 	"slices"
+
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // Every level below level 0 has a target size. The last level takes what there
@@ -16,11 +18,11 @@ import (
 const levelFactor = 10
 
 // levelTargets returns the base level, and the target size of each level.
-func (d *DB) levelTargets(v *version) (baseLevel int, targets [NumLevels]int64) {
+func (d *DB) levelTargets(v *version.Version) (baseLevel int, targets [NumLevels]int64) {
 	largest, highest := int64(0), lastLevel
 	for n := lastLevel; n > 0; n-- {
-		largest = max(largest, v.levels[n].bytes)
-		if len(v.levels[n].tables) > 0 {
+		largest = max(largest, v.Levels[n].Bytes)
+		if len(v.Levels[n].Tables) > 0 {
 			highest = n
 		}
 	}
@@ -68,9 +70,9 @@ func (d *DB) pickCompaction() *compaction {
 		level int
 		score float64
 	}
-	scores := []scored{{0, float64(len(v.levels[0].tables)) / float64(d.opts.L0CompactionThreshold)}}
+	scores := []scored{{0, float64(len(v.Levels[0].Tables)) / float64(d.opts.L0CompactionThreshold)}}
 	for n := baseLevel; n < lastLevel; n++ {
-		scores = append(scores, scored{n, float64(v.levels[n].bytes) / float64(targets[n])})
+		scores = append(scores, scored{n, float64(v.Levels[n].Bytes) / float64(targets[n])})
 	}
 	slices.SortStableFunc(scores, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
 	waits := false // level 0 needs a compaction and conflicts with a running one
@@ -101,16 +103,16 @@ func (d *DB) pickCompaction() *compaction {
 // leaving one above would leave a lookup a file to ask. It reports whether it waits
 // for a running compaction, or for somebody who waits to compact. If that has lasted until
 // writers slow down, level 0 is kept short by merges of its own.
-func (d *DB) pickLevel0(v *version, baseLevel int) (c *compaction, waits bool) {
+func (d *DB) pickLevel0(v *version.Version, baseLevel int) (c *compaction, waits bool) {
 	c = &compaction{reason: "level 0 has many files", level: 0, output: baseLevel}
-	c.inputs[0] = v.levels[0].tables
-	s := spanOf(c.inputs[0])
-	c.inputs[baseLevel] = v.levels[baseLevel].overlapping(s.lo, s.hi)
+	c.inputs[0] = v.Levels[0].Tables
+	s := version.SpanOf(c.inputs[0])
+	c.inputs[baseLevel] = v.Levels[baseLevel].Overlapping(s.Lo, s.Hi)
 	switch {
 	case anyQuarantined(c.tables()):
 		return d.pickWithinLevel0(v), false
 	case d.conflicts(c):
-		if len(v.levels[0].tables) >= d.opts.L0SlowdownThreshold {
+		if len(v.Levels[0].Tables) >= d.opts.L0SlowdownThreshold {
 			if c := d.pickWithinLevel0(v); c != nil {
 				return c, false
 			}
@@ -122,14 +124,14 @@ func (d *DB) pickLevel0(v *version, baseLevel int) (c *compaction, waits bool) {
 
 // pickFromLevel takes the table of a level whose move down rewrites least for
 // what it brings.
-func (d *DB) pickFromLevel(v *version, n int) *compaction {
+func (d *DB) pickFromLevel(v *version.Version, n int) *compaction {
 	var best *compaction
 	bestRatio := 0.0
-	for _, t := range v.levels[n].tables {
-		if t.compacting {
+	for _, t := range v.Levels[n].Tables {
+		if t.Compacting {
 			continue
 		}
-		below := v.levels[n+1].overlapping(t.Smallest, t.UpperBound())
+		below := v.Levels[n+1].Overlapping(t.Smallest, t.UpperBound())
 		bytes := int64(0)
 		for _, b := range below {
 			bytes += b.Size
@@ -139,7 +141,7 @@ func (d *DB) pickFromLevel(v *version, n int) *compaction {
 			continue
 		}
 		c := &compaction{reason: "the level is over its size", level: n, output: n + 1}
-		c.inputs[n], c.inputs[n+1] = []*table{t}, below
+		c.inputs[n], c.inputs[n+1] = []*version.Table{t}, below
 		if !d.conflicts(c) {
 			best, bestRatio = c, ratio
 		}

@@ -1,5 +1,7 @@
 package kv
 
+import "github.com/siftkv/siftkv/internal/version"
+
 import "slices"
 
 // A tiered store collects sorted runs in every level: when a level has as many as
@@ -59,8 +61,8 @@ func (d *DB) runsAllowed(n int) int {
 }
 
 // pickLevel takes a level that has all its runs down, or merges those of the last.
-func (d *DB) pickLevel(v *version, n int) *compaction {
-	if v.numRuns(n) < d.runsAllowed(n) {
+func (d *DB) pickLevel(v *version.Version, n int) *compaction {
+	if v.NumRuns(n) < d.runsAllowed(n) {
 		return nil
 	}
 	const reason = "the level has all its runs"
@@ -81,47 +83,47 @@ func (d *DB) pickLevel(v *version, n int) *compaction {
 
 // reachesLast reports whether what is in a level and below, but above the last level, is
 // so much that merging it into the last level is worth it.
-func (d *DB) reachesLast(v *version, n int) bool {
+func (d *DB) reachesLast(v *version.Version, n int) bool {
 	bytes := int64(0)
 	for ; n < lastLevel; n++ {
-		bytes += v.levels[n].bytes
+		bytes += v.Levels[n].Bytes
 	}
-	return bytes >= v.levels[lastLevel].bytes/int64(d.opts.RunsPerLevel)
+	return bytes >= v.Levels[lastLevel].Bytes/int64(d.opts.RunsPerLevel)
 }
 
 // pickAllRuns merges all runs below level 0 if those above the oldest outweigh it.
-func (d *DB) pickAllRuns(v *version) *compaction {
-	if len(v.runs) < 2 {
+func (d *DB) pickAllRuns(v *version.Version) *compaction {
+	if len(v.Runs) < 2 {
 		return nil
 	}
 	oldest, newer := int64(0), int64(0)
-	for i, r := range v.runs {
-		if i == len(v.runs)-1 {
-			oldest = sizeOf(r.tables)
+	for i, r := range v.Runs {
+		if i == len(v.Runs)-1 {
+			oldest = sizeOf(r.Tables)
 		} else {
-			newer += sizeOf(r.tables)
+			newer += sizeOf(r.Tables)
 		}
 	}
 	if newer/int64(d.opts.RunsPerLevel) <= oldest {
 		return nil
 	}
-	return d.ifFree(mergeRuns("the newer runs outweigh the oldest", v.runs))
+	return d.ifFree(mergeRuns("the newer runs outweigh the oldest", v.Runs))
 }
 
 // pickWithin merges the newest runs of a level in their place, when an older one that is
 // damaged keeps them from going down, or level 0 has waited for long.
-func (d *DB) pickWithin(v *version, n int) *compaction {
-	tables := v.levels[n].tables
+func (d *DB) pickWithin(v *version.Version, n int) *compaction {
+	tables := v.Levels[n].Tables
 	if n == 0 {
 		if anyQuarantined(tables) || len(tables) >= d.opts.L0SlowdownThreshold {
 			return d.pickWithinLevel0(v)
 		}
 		return nil
 	}
-	healthy := v.levels[n].runs
+	healthy := v.Levels[n].Runs
 	if i := slices.IndexFunc(healthy, func(
-		r *sortedRun) bool {
-		return anyQuarantined(r.tables)
+		r *version.Run) bool {
+		return anyQuarantined(r.Tables)
 	}); i >= d.runsAllowed(n) {
 		return d.ifFree(mergeRuns("the level has all its runs, above a damaged one", healthy[:i]))
 	}
@@ -132,16 +134,16 @@ func (d *DB) pickWithin(v *version, n int) *compaction {
 // runs, since it was opened with another kind of compaction before. Nothing else is done
 // before each level is one run again: what would share levels with it would have to take
 // in all of them too. It reports whether there is such a level. The caller holds d.mu.
-func (d *DB) pickSeveralRuns(v *version) (c *compaction, several bool) {
+func (d *DB) pickSeveralRuns(v *version.Version) (c *compaction, several bool) {
 	damaged := false
 	for n := 1; n < NumLevels; n++ {
-		if len(v.levels[n].runs) < 2 {
+		if len(v.Levels[n].Runs) < 2 {
 			continue
 		}
 		if c := d.ifFree(merge(v, "the level has several runs", n, n)); c != nil {
 			return c, true
 		}
-		several, damaged = true, damaged || anyQuarantined(v.levels[n].tables)
+		several, damaged = true, damaged || anyQuarantined(v.Levels[n].Tables)
 	}
 	switch {
 	case damaged: // that level stays as it is, and so does the kind of tree
@@ -154,28 +156,28 @@ func (d *DB) pickSeveralRuns(v *version) (c *compaction, several bool) {
 
 // merge returns a compaction of everything from one level to another into one run of
 // the latter.
-func merge(v *version, reason string, from, to int) *compaction {
+func merge(v *version.Version, reason string, from, to int) *compaction {
 	c := &compaction{reason: reason, level: from, output: to, wholeRuns: true}
 	for n := from; n <= to; n++ {
-		c.inputs[n] = v.levels[n].tables
+		c.inputs[n] = v.Levels[n].Tables
 	}
 	return c
 }
 
 // toNextLevel returns a compaction of all runs of a level into a new one of the next.
-func toNextLevel(v *version, reason string, n int) *compaction {
+func toNextLevel(v *version.Version, reason string, n int) *compaction {
 	c := merge(v, reason, n, n)
-	c.output, c.run = n+1, v.levels[n+1].nextRun()
+	c.output, c.run = n+1, v.Levels[n+1].NextRun()
 	return c
 }
 
 // mergeRuns returns a compaction of runs, neighbours and the newest first, into one in
 // place of the oldest.
-func mergeRuns(reason string, runs []*sortedRun) *compaction {
+func mergeRuns(reason string, runs []*version.Run) *compaction {
 	oldest := runs[len(runs)-1]
-	c := &compaction{reason: reason, level: runs[0].level, output: oldest.level, run: oldest.num, wholeRuns: true}
+	c := &compaction{reason: reason, level: runs[0].Level, output: oldest.Level, run: oldest.Num, wholeRuns: true}
 	for _, r := range runs {
-		c.inputs[r.level] = append(c.inputs[r.level], r.tables...)
+		c.inputs[r.Level] = append(c.inputs[r.Level], r.Tables...)
 	}
 	return c
 }
@@ -194,7 +196,7 @@ func (d *DB) ifFree(c *compaction) *compaction {
 }
 
 // sizeOf returns the bytes of tables.
-func sizeOf(tables []*table) (bytes int64) {
+func sizeOf(tables []*version.Table) (bytes int64) {
 	for _, t := range tables {
 		bytes += t.Size
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/ingest"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/stretchr/testify/require"
 )
 
@@ -41,7 +42,7 @@ func newPickSim(t *testing.T, seed uint64) *pickSim {
 		Clock: func() time.Time { return time.Unix(0, 0) },
 	}).withDefaults()
 	require.NoError(t, err)
-	d := &DB{opts: o, current: &version{}}
+	d := &DB{opts: o, current: &version.Version{}}
 	d.nextFile.Store(1)
 	return &pickSim{t: t, rng: rng, d: d, holds: map[uint64]map[byte]int{}, newest: map[byte]int{},
 		kinds: map[CompactionStyle]int{}}
@@ -64,7 +65,7 @@ func (s *pickSim) table(entries map[byte]int) manifest.Table {
 }
 
 func (s *pickSim) apply(e *manifest.Edit) {
-	next, err := s.d.current.apply(e)
+	next, err := s.d.current.Apply(e)
 	require.NoError(s.t, err)
 	s.d.current = next
 	for k, want := range s.newest {
@@ -75,14 +76,14 @@ func (s *pickSim) apply(e *manifest.Edit) {
 // find looks a key up.
 func (s *pickSim) find(k byte) int {
 	key := []byte{k}
-	for _, t := range s.d.current.levels[0].tables {
+	for _, t := range s.d.current.Levels[0].Tables {
 		if seq := s.holds[t.Num][k]; seq > 0 {
 			return seq
 		}
 	}
-	for _, r := range s.d.current.runs {
-		if i := r.find(key); i < len(r.tables) {
-			if seq := s.holds[r.tables[i].Num][k]; seq > 0 {
+	for _, r := range s.d.current.Runs {
+		if i := r.Find(key); i < len(r.Tables) {
+			if seq := s.holds[r.Tables[i].Num][k]; seq > 0 {
 				return seq
 			}
 		}
@@ -171,7 +172,7 @@ func (s *pickSim) end(i int) {
 	}
 	s.apply(e)
 	for _, t := range c.tables() {
-		t.compacting = false
+		t.Compacting = false
 	}
 	s.d.compactions.running--
 	if !c.manual {
@@ -187,7 +188,7 @@ func (s *pickSim) belowInputs(c *compaction, k byte) (below bool) {
 	for _, t := range c.tables() {
 		newest = max(newest, s.holds[t.Num][k])
 	}
-	s.d.current.all(func(_ int, t *table) {
+	s.d.current.All(func(_ int, t *version.Table) {
 		if seq := s.holds[t.Num][k]; seq > 0 && seq < newest && !slices.Contains(c.tables(), t) {
 			below = true
 		}
@@ -197,8 +198,8 @@ func (s *pickSim) belowInputs(c *compaction, k byte) (below bool) {
 
 // quarantine marks some table as damaged, or none any more.
 func (s *pickSim) quarantine(some bool) {
-	s.d.current.all(func(_ int, t *table) {
-		t.quarantined = some && s.rng.IntN(5) == 0
+	s.d.current.All(func(_ int, t *version.Table) {
+		t.Quarantined = some && s.rng.IntN(5) == 0
 		s.damaged = some
 	})
 }
@@ -223,12 +224,12 @@ func (s *pickSim) requireShape() {
 		if n > 0 && o.Compaction == Leveled {
 			allowed = 2
 		}
-		require.Less(s.t, v.numRuns(n), allowed, "%v: level %d", o.Compaction, n)
+		require.Less(s.t, v.NumRuns(n), allowed, "%v: level %d", o.Compaction, n)
 	}
-	if o.Compaction != Leveled && len(v.runs) > 1 {
-		oldest, all := sizeOf(v.runs[len(v.runs)-1].tables), int64(0)
-		for _, r := range v.runs {
-			all += sizeOf(r.tables)
+	if o.Compaction != Leveled && len(v.Runs) > 1 {
+		oldest, all := sizeOf(v.Runs[len(v.Runs)-1].Tables), int64(0)
+		for _, r := range v.Runs {
+			all += sizeOf(r.Tables)
 		}
 		require.Less(s.t, all, int64(o.RunsPerLevel+1)*oldest+int64(o.RunsPerLevel), "%v: space", o.Compaction)
 	}
@@ -250,7 +251,7 @@ func TestALeveledCompactionJoinsTheRunOfALevel(t *testing.T) {
 	s.apply(&manifest.Edit{Added: []manifest.AddedTable{{Table: s.table(map[byte]int{0: s.seq + 1})}}})
 	require.True(t, s.begin())
 	s.end(0)
-	require.Len(t, s.d.current.levels[lastLevel].runs, 1)
+	require.Len(t, s.d.current.Levels[lastLevel].Runs, 1)
 	require.False(t, s.begin(), "nothing is left to do")
 }
 

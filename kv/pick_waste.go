@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"time"
+
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // Tables that are mostly waste are rewritten although their level is not too large:
@@ -17,7 +19,7 @@ import (
 // the last level any range tombstone will do, since it has nothing to hide any more, and
 // versions under newer ones, which only a snapshot kept, weigh as much as two: they take the
 // space of values. In level 0 only what has expired counts: tombstones are on their way down.
-func mostlyWaste(tables []*table, level int, now uint64) bool {
+func mostlyWaste(tables []*version.Table, level int, now uint64) bool {
 	var waste, entries uint64
 	for _, t := range tables {
 		waste += t.ExpiryOctiles.Expired(t.Expiring, t.LastExpiry, now)
@@ -37,26 +39,26 @@ func mostlyWaste(tables []*table, level int, now uint64) bool {
 }
 
 // heldBySnapshots reports whether a snapshot may see what is waste without it.
-func (d *DB) heldBySnapshots(tables []*table) bool {
+func (d *DB) heldBySnapshots(tables []*version.Table) bool {
 	oldest, held := d.snapshots.oldest()
-	return held && slices.ContainsFunc(tables, func(t *table) bool { return oldest < t.LargestSeq })
+	return held && slices.ContainsFunc(tables, func(t *version.Table) bool { return oldest < t.LargestSeq })
 }
 
 // pickWaste takes a table that is mostly waste down, or rewrites it in the last level,
 // where there is waste only because a snapshot needed it, or time has passed. Of level 0,
 // which goes down soon as it is, it takes what has mostly expired.
-func (d *DB) pickWaste(v *version, baseLevel int) *compaction {
+func (d *DB) pickWaste(v *version.Version, baseLevel int) *compaction {
 	const reason = "a file is mostly tombstones, or values that expired or were overwritten"
 	now := d.now()
 	for n := baseLevel; n < NumLevels; n++ {
-		for _, t := range v.levels[n].tables {
-			one := []*table{t}
-			if t.compacting || !mostlyWaste(one, n, now) || n == lastLevel && d.heldBySnapshots(one) {
+		for _, t := range v.Levels[n].Tables {
+			one := []*version.Table{t}
+			if t.Compacting || !mostlyWaste(one, n, now) || n == lastLevel && d.heldBySnapshots(one) {
 				continue
 			}
 			c := &compaction{reason: reason, level: n, output: min(n+1, lastLevel)}
 			if n < lastLevel {
-				c.inputs[n+1] = v.levels[n+1].overlapping(t.Smallest, t.UpperBound())
+				c.inputs[n+1] = v.Levels[n+1].Overlapping(t.Smallest, t.UpperBound())
 			}
 			c.inputs[n] = one
 			if !d.conflicts(c) {
@@ -76,19 +78,21 @@ func (d *DB) pickWaste(v *version, baseLevel int) *compaction {
 // with them: a few expired values must not have the whole store rewritten. What is left for
 // that reason is less than a tenth of what it would be merged with, and goes with the next
 // compaction that takes it. A range tombstone may free any number of entries.
-func worthRewriting(waste, all []*table) bool {
-	ranges := slices.ContainsFunc(waste, func(t *table) bool { return t.RangeDeletes > 0 })
+func worthRewriting(waste, all []*version.Table) bool {
+	ranges := slices.ContainsFunc(waste, func(t *version.Table) bool { return t.RangeDeletes > 0 })
 	return ranges || levelFactor*entriesOf(waste) >= entriesOf(all)
 }
 
 // expiredInLevel0 reports whether a file of level 0 has mostly expired.
-func expiredInLevel0(v *version, now uint64) bool {
-	return slices.ContainsFunc(v.levels[0].tables, func(t *table) bool { return mostlyWaste([]*table{t}, 0, now) })
+func expiredInLevel0(v *version.Version, now uint64) bool {
+	return slices.ContainsFunc(v.Levels[0].Tables, func(t *version.Table) bool {
+		return mostlyWaste([]*version.Table{t}, 0, now)
+	})
 }
 
 // pickWasteRuns merges a run that is mostly waste, and all that are older, or takes level 0
 // down for what has expired there.
-func (d *DB) pickWasteRuns(v *version) *compaction {
+func (d *DB) pickWasteRuns(v *version.Version) *compaction {
 	const reason = "a run is mostly tombstones, or values that expired or were overwritten"
 	now := d.now()
 	if expiredInLevel0(v, now) {
@@ -96,12 +100,12 @@ func (d *DB) pickWasteRuns(v *version) *compaction {
 			return c
 		}
 	}
-	for i, r := range v.runs {
+	for i, r := range v.Runs {
 		level := wasteLevel(v, i)
-		if !mostlyWaste(r.tables, level, now) || level == lastLevel && d.heldBySnapshots(r.tables) {
+		if !mostlyWaste(r.Tables, level, now) || level == lastLevel && d.heldBySnapshots(r.Tables) {
 			continue
 		}
-		if c := d.ifFree(mergeRuns(reason, v.runs[i:])); c != nil && worthRewriting(r.tables, c.tables()) {
+		if c := d.ifFree(mergeRuns(reason, v.Runs[i:])); c != nil && worthRewriting(r.Tables, c.tables()) {
 			return c
 		}
 	}
@@ -110,8 +114,8 @@ func (d *DB) pickWasteRuns(v *version) *compaction {
 
 // wasteLevel returns the level by whose rules the i-th run is mostly waste or not: the last
 // one's if nothing is older.
-func wasteLevel(v *version, i int) int {
-	if i == len(v.runs)-1 {
+func wasteLevel(v *version.Version, i int) int {
+	if i == len(v.Runs)-1 {
 		return lastLevel
 	}
 	return 1
@@ -129,20 +133,20 @@ const (
 // d.mu.
 func (d *DB) wakeAtExpiry() {
 	now, wait := d.now(), time.Duration(0)
-	consider := func(tables []*table, level int) {
+	consider := func(tables []*version.Table, level int) {
 		if w := untilWaste(tables, level, now); w > 0 && (wait == 0 || w < wait) {
 			wait = w
 		}
 	}
 	v := d.current
-	v.all(func(level int, t *table) {
+	v.All(func(level int, t *version.Table) {
 		if level == 0 || d.opts.Compaction == Leveled {
-			consider([]*table{t}, level)
+			consider([]*version.Table{t}, level)
 		}
 	})
 	if d.opts.Compaction != Leveled {
-		for i, r := range v.runs {
-			consider(r.tables, wasteLevel(v, i))
+		for i, r := range v.Runs {
+			consider(r.Tables, wasteLevel(v, i))
 		}
 	}
 	if wait == 0 {
@@ -157,8 +161,8 @@ func (d *DB) wakeAtExpiry() {
 
 // untilWaste returns how long to wait, within the bounds, until tables that are rewritten
 // together are mostly waste by the time that passes; 0 if they never are, or are already.
-func untilWaste(tables []*table, level int, now uint64) time.Duration {
-	expiring := slices.ContainsFunc(tables, func(t *table) bool { return t.Expiring > 0 })
+func untilWaste(tables []*version.Table, level int, now uint64) time.Duration {
+	expiring := slices.ContainsFunc(tables, func(t *version.Table) bool { return t.Expiring > 0 })
 	if !expiring || mostlyWaste(tables, level, now) || !mostlyWaste(tables, level, math.MaxUint64) {
 		return 0
 	}

@@ -245,7 +245,7 @@ func TestMergesWithinLevel0KeepHistory(t *testing.T) {
 	put("gone", "0")
 	require.NoError(t, db.Flush())
 	db.mu.Lock()
-	db.current.levels[0].tables[0].quarantined = true
+	db.current.Levels[0].Tables[0].Quarantined = true
 	db.mu.Unlock()
 	rng := rand.New(rand.NewPCG(8, 8))
 	type past struct {
@@ -296,8 +296,8 @@ func TestWritersGoOnAboveADamagedFile(t *testing.T) {
 			size /= growth
 		}
 		db.mu.Lock()
-		require.Len(t, db.current.levels[0].tables, 6)
-		db.current.levels[0].tables[1].quarantined = true
+		require.Len(t, db.current.Levels[0].Tables, 6)
+		db.current.Levels[0].Tables[1].Quarantined = true
 		db.opts.L0CompactionThreshold, db.opts.L0SlowdownThreshold, db.opts.L0StopThreshold = 4, 4, 5
 		db.mu.Unlock()
 		set(t, db, "k", "v")
@@ -321,8 +321,8 @@ func TestWritersAreToldThatLevel0IsStuck(t *testing.T) {
 		require.NoError(t, db.Flush())
 	}
 	db.mu.Lock()
-	for i, file := range db.current.levels[0].tables {
-		file.quarantined = i%2 == 0
+	for i, file := range db.current.Levels[0].Tables {
+		file.Quarantined = i%2 == 0
 	}
 	db.opts.L0CompactionThreshold, db.opts.L0SlowdownThreshold, db.opts.L0StopThreshold = 3, 3, 4
 	db.mu.Unlock()

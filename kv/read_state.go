@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // numStripes spreads what all readers write (reference counts and counters) over
@@ -20,7 +21,7 @@ const numStripes = 16
 type readState struct {
 	mem     *memTable
 	imms    []*memTable // being flushed, newest first
-	version *version
+	version *version.Version
 	limit   base.SeqNum // readers see no later write, although there may be some
 	merging merging
 
@@ -97,34 +98,34 @@ func (d *DB) installState() {
 	for _, m := range slices.Backward(d.imms) {
 		s.imms = append(s.imms, m)
 	}
-	d.current.refs++
+	d.current.Refs++
 	d.swapState(s)
 }
 
 // installVersion makes v the current version, which shares tables with the one
 // before. The caller holds d.mu and calls installState.
-func (d *DB) installVersion(v *version) {
-	v.refs++
-	v.all(func(_ int, t *table) { t.refs++ })
+func (d *DB) installVersion(v *version.Version) {
+	v.Refs++
+	v.All(func(_ int, t *version.Table) { t.Refs++ })
 	old := d.current
 	d.current = v
 	if old == nil {
 		return
 	}
-	listed := map[*table]bool{}
-	v.all(func(_ int, t *table) { listed[t] = true })
-	old.all(func(_ int, t *table) { t.obsolete = !listed[t] })
+	listed := map[*version.Table]bool{}
+	v.All(func(_ int, t *version.Table) { listed[t] = true })
+	old.All(func(_ int, t *version.Table) { t.Obsolete = !listed[t] })
 	d.unrefVersion(old)
 }
 
 // unrefVersion gives up a reference of a version. Tables that no version lists
 // any more are closed, and removed if they are obsolete. The caller holds d.mu.
-func (d *DB) unrefVersion(v *version) {
-	if v.refs--; v.refs > 0 {
+func (d *DB) unrefVersion(v *version.Version) {
+	if v.Refs--; v.Refs > 0 {
 		return
 	}
-	v.all(func(_ int, t *table) {
-		if t.refs--; t.refs == 0 {
+	v.All(func(_ int, t *version.Table) {
+		if t.Refs--; t.Refs == 0 {
 			d.cleaner.table(t)
 		}
 	})
@@ -133,9 +134,9 @@ func (d *DB) unrefVersion(v *version) {
 // tombstoneCover returns the newest range tombstone over key that a reader at
 // sequence number at sees; 0 if there is none.
 func (s *readState) tombstoneCover(d *DB, key []byte, at base.SeqNum) (base.SeqNum, error) {
-	set, err := s.version.tombstones(&d.tables)
+	set, err := s.version.Tombstones(&d.tables)
 	if err != nil {
-		if set, err = s.version.tombstonesOver(&d.tables, key); err != nil {
+		if set, err = s.version.TombstonesOver(&d.tables, key); err != nil {
 			return 0, err
 		}
 	}
@@ -148,7 +149,7 @@ func (s *readState) tombstoneCover(d *DB, key []byte, at base.SeqNum) (base.SeqN
 
 // hasTombstones reports whether there is any range tombstone.
 func (s *readState) hasTombstones() bool {
-	if len(s.version.withTombstones) > 0 || s.mem.HasTombstones() {
+	if len(s.version.WithTombstones) > 0 || s.mem.HasTombstones() {
 		return true
 	}
 	for _, m := range s.imms {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // recover opens a store that is there: the manifest says which tables there are,
@@ -29,14 +30,14 @@ func (d *DB) recover() error {
 	if err != nil {
 		return err
 	}
-	mems, used, lastSeq, err := d.replay(logs, v.lastSeq)
+	mems, used, lastSeq, err := d.replay(logs, v.LastSeq)
 	if err != nil {
 		return err
 	}
 	if err := d.checkClosed(num, m, lastSeq); err != nil {
 		return err
 	}
-	if err := d.settleMerger(v.features() | used); err != nil {
+	if err := d.settleMerger(v.Features() | used); err != nil {
 		return err
 	}
 	if d.opts.ReadOnly {
@@ -55,14 +56,14 @@ func (d *DB) recover() error {
 }
 
 // loadVersion replays a manifest.
-func (d *DB) loadVersion(num uint64) (s *manifestState, v *version, err error) {
-	s = newManifestState()
-	if err := manifest.Load(d.fs, d.dir, num, s.apply); err != nil {
+func (d *DB) loadVersion(num uint64) (s *version.ManifestState, v *version.Version, err error) {
+	s = version.NewManifestState()
+	if err := manifest.Load(d.fs, d.dir, num, s.Apply); err != nil {
 		return nil, nil, err
 	}
-	d.storeID, d.mergerName = s.storeID, s.merger
-	d.nextFile.Store(max(d.nextFile.Load(), s.nextFile))
-	v, err = s.version(&version{})
+	d.storeID, d.mergerName = s.StoreID, s.Merger
+	d.nextFile.Store(max(d.nextFile.Load(), s.NextFile))
+	v, err = s.Version(&version.Version{})
 	if err != nil {
 		return nil, nil, &CorruptionError{File: d.path(manifest.FileManifest, num), Offset: -1,
 			What: "the levels are not in order", Cause: err, Hint: d.hint()}
@@ -72,9 +73,9 @@ func (d *DB) loadVersion(num uint64) (s *manifestState, v *version, err error) {
 
 // checkTables finds tables that are missing or have another size, without
 // opening them.
-func (d *DB) checkTables(v *version) error {
+func (d *DB) checkTables(v *version.Version) error {
 	var errs []error
-	v.all(func(level int, t *table) {
+	v.All(func(level int, t *version.Table) {
 		name := d.path(manifest.FileTable, t.Num)
 		size, err := d.fs.Stat(name)
 		switch {
@@ -94,7 +95,7 @@ func (d *DB) checkTables(v *version) error {
 
 // claimFiles makes sure that no new file takes the number of one that is there,
 // and returns the numbers of the WALs to replay, in order.
-func (d *DB) claimFiles(manifestNum uint64, m *manifestState) (logs []uint64, err error) {
+func (d *DB) claimFiles(manifestNum uint64, m *version.ManifestState) (logs []uint64, err error) {
 	names, err := d.fs.List(d.dir)
 	if err != nil {
 		return nil, err
@@ -103,7 +104,7 @@ func (d *DB) claimFiles(manifestNum uint64, m *manifestState) (logs []uint64, er
 	for _, name := range names {
 		kind, num := manifest.ParseFileName(name)
 		next = max(next, num+1)
-		if kind == manifest.FileWAL && num >= m.logNum {
+		if kind == manifest.FileWAL && num >= m.LogNum {
 			logs = append(logs, num)
 		}
 	}
@@ -115,28 +116,28 @@ func (d *DB) claimFiles(manifestNum uint64, m *manifestState) (logs []uint64, er
 // checkFirstLog makes sure that the log is there at which recovery begins. A
 // manifest's second edit comes when its log has been made; a checkpoint and a restored
 // store, which need none, give the manifest's own number.
-func (d *DB) checkFirstLog(manifestNum uint64, m *manifestState, logs []uint64) error {
+func (d *DB) checkFirstLog(manifestNum uint64, m *version.ManifestState, logs []uint64) error {
 	what := "the log is missing"
 	switch {
-	case m.logNum == 0 || len(logs) > 0 && logs[0] == m.logNum:
+	case m.LogNum == 0 || len(logs) > 0 && logs[0] == m.LogNum:
 		return nil
 	case len(logs) > 0:
 		// Later logs alone would make a history with a hole.
 		what += ", although " + manifest.FileName(manifest.FileWAL, logs[0]) + ", which came later, is there"
-	case m.edits == 1 || m.logNum == manifestNum:
+	case m.Edits == 1 || m.LogNum == manifestNum:
 		return nil
 	}
-	return d.refuseLoss(DroppedInfo{File: d.path(manifest.FileWAL, m.logNum), Reason: what})
+	return d.refuseLoss(DroppedInfo{File: d.path(manifest.FileWAL, m.LogNum), Reason: what})
 }
 
 // checkClosed makes sure that a store which was closed in good order has all its
 // writes.
-func (d *DB) checkClosed(manifestNum uint64, m *manifestState, lastSeq base.SeqNum) error {
-	if lastSeq >= m.closed {
+func (d *DB) checkClosed(manifestNum uint64, m *version.ManifestState, lastSeq base.SeqNum) error {
+	if lastSeq >= m.Closed {
 		return nil
 	}
 	return d.refuseLoss(DroppedInfo{File: d.path(manifest.FileManifest, manifestNum),
-		Reason: fmt.Sprintf("the store was closed in good order with writes up to number %d, and has those up to %d: a log was cut off or is missing", m.closed, lastSeq)})
+		Reason: fmt.Sprintf("the store was closed in good order with writes up to number %d, and has those up to %d: a log was cut off or is missing", m.Closed, lastSeq)})
 }
 
 // refuseLoss returns an error for writes that no crash explains the loss of. In
@@ -158,7 +159,7 @@ func (d *DB) withHint(err error) error {
 }
 
 // flushRecovered writes recovered memtables to level 0.
-func (d *DB) flushRecovered(v *version, mems []*memTable, lastSeq base.SeqNum) (*version, error) {
+func (d *DB) flushRecovered(v *version.Version, mems []*memTable, lastSeq base.SeqNum) (*version.Version, error) {
 	e := &manifest.Edit{LastSeq: lastSeq}
 	if mems = slices.DeleteFunc(mems, (*memTable).Empty); len(mems) > 0 {
 		tables, err := d.writeLevel0(v, flushJob{mems: mems})
@@ -169,11 +170,11 @@ func (d *DB) flushRecovered(v *version, mems []*memTable, lastSeq base.SeqNum) (
 			e.Added = append(e.Added, manifest.AddedTable{Level: 0, Table: t})
 		}
 	}
-	return v.apply(e)
+	return v.Apply(e)
 }
 
 // startReadOnly serves what was recovered, from memory where it is in no table.
-func (d *DB) startReadOnly(v *version, mems []*memTable, lastSeq base.SeqNum) {
+func (d *DB) startReadOnly(v *version.Version, mems []*memTable, lastSeq base.SeqNum) {
 	d.visible.Store(uint64(lastSeq))
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -193,7 +194,7 @@ func (d *DB) removeObsolete() {
 	}
 	live := map[uint64]bool{}
 	d.mu.Lock()
-	d.current.all(func(_ int, t *table) { live[t.Num] = true })
+	d.current.All(func(_ int, t *version.Table) { live[t.Num] = true })
 	logNum, manifestNum := d.logNum, d.manifest.Num()
 	d.mu.Unlock()
 	for _, name := range names {

@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -42,7 +43,7 @@ func TestNestedRangeDeletesStaySmall(t *testing.T) {
 	require.NoError(t, db.Flush())
 	db.waitForBackground()
 	var fragments uint64
-	db.current.all(func(_ int, tb *table) { fragments += tb.RangeDeletes })
+	db.current.All(func(_ int, tb *version.Table) { fragments += tb.RangeDeletes })
 	require.Less(t, fragments, uint64(3*n))
 	require.NoError(t, db.Compact(nil, nil))
 	require.EqualValues(t, 1, db.Metrics().Levels[lastLevel].Entries)
@@ -130,12 +131,12 @@ func TestTheLastReaderClosesTheTables(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, ok)
 	s := db.acquire(3)
-	tb := s.version.levels[lastLevel].tables[0]
-	require.NotNil(t, tb.reader.Load())
+	tb := s.version.Levels[lastLevel].Tables[0]
+	require.NotNil(t, tb.Reader.Load())
 	require.NoError(t, db.Close())
-	require.NotNil(t, tb.reader.Load(), "the reader is still reading")
+	require.NotNil(t, tb.Reader.Load(), "the reader is still reading")
 	db.release(s, 3)
-	require.Nil(t, tb.reader.Load())
+	require.Nil(t, tb.Reader.Load())
 }
 
 func TestRecordsThatCountBackwardsAreRefused(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // Restore reads a stream that Backup has written, and makes of dir the store that was
@@ -55,7 +56,7 @@ func RestoreContext(ctx context.Context, r io.Reader, dir string, o *Options) er
 
 // checkDescription refuses a description of a store in a backup that no store has.
 func checkDescription(e *manifest.Edit) error {
-	_, err := (&version{}).apply(e)
+	_, err := (&version.Version{}).Apply(e)
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // An iterator that meets an entry under a range tombstone need not go through all
@@ -43,7 +44,7 @@ func (m *mergingIter) skipBackward(start []byte, seq base.SeqNum) bool {
 // A tableIter is the iterator of a table of level 0.
 type tableIter struct {
 	sstable.Iter
-	t *table
+	t *version.Table
 }
 
 func (i *tableIter) skipForward(end []byte, seq base.SeqNum) (on, skipped bool) {
@@ -61,7 +62,7 @@ func (i *tableIter) skipBackward(start []byte, seq base.SeqNum) (on, skipped boo
 }
 
 func (l *runIter) skipForward(end []byte, seq base.SeqNum) (on, skipped bool) {
-	t := l.run.tables[l.at]
+	t := l.run.Tables[l.at]
 	if t.LargestSeq >= seq {
 		return false, false
 	}
@@ -70,7 +71,7 @@ func (l *runIter) skipForward(end []byte, seq base.SeqNum) (on, skipped bool) {
 }
 
 func (l *runIter) skipBackward(start []byte, seq base.SeqNum) (on, skipped bool) {
-	t := l.run.tables[l.at]
+	t := l.run.Tables[l.at]
 	if t.LargestSeq >= seq {
 		return false, false
 	}

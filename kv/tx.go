@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // A Tx is a transaction: reads and writes that take effect as if they all happened
@@ -22,9 +23,9 @@ import (
 // Discard, soon. A Tx and its iterators belong to one goroutine.
 type Tx struct {
 	db       *DB
-	seq      base.SeqNum // what it reads is the store as of this write
-	version  *version    // the current one when it began; for comparison
-	pinned   *Snapshot   // of a store that follows a writer: what it reads; otherwise nil
+	seq      base.SeqNum      // what it reads is the store as of this write
+	version  *version.Version // the current one when it began; for comparison
+	pinned   *Snapshot        // of a store that follows a writer: what it reads; otherwise nil
 	writable bool
 	done     bool
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // BenchmarkUpdate compares a read-modify-write of one key in a transaction with
@@ -99,7 +101,7 @@ func BenchmarkValidateRange(b *testing.B) {
 		}
 	}
 	reads := &readSet{limit: MaxBatchSize, since: db.seq()}
-	reads.addSpan(span{})
+	reads.addSpan(version.Span{})
 	for b.Loop() {
 		if err := db.validate(reads, reads.since+1); err != nil {
 			b.Fatal(err)

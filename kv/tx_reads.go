@@ -7,12 +7,13 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // A readSet is what a transaction has read: keys, exactly, and ranges of keys.
 type readSet struct {
 	keys   map[string]struct{}
-	spans  []span
+	spans  []version.Span
 	merged int // so many of the spans are sorted and apart from each other
 	limit  int // of the memory, in bytes
 	err    error
@@ -48,14 +49,14 @@ func (r *readSet) addKey(key []byte) error {
 
 // addSpan notes that all keys of a span were looked for. It copies the bounds. That
 // the set is too large is returned by the next addKey.
-func (r *readSet) addSpan(s span) {
-	if r.err != nil || s.hi != nil && bytes.Compare(s.lo, s.hi) >= 0 {
+func (r *readSet) addSpan(s version.Span) {
+	if r.err != nil || s.Hi != nil && bytes.Compare(s.Lo, s.Hi) >= 0 {
 		return
 	}
-	if n := len(r.spans); n > 0 && r.spans[n-1].contains(s) {
+	if n := len(r.spans); n > 0 && r.spans[n-1].Contains(s) {
 		return
 	}
-	s = span{append([]byte{}, s.lo...), bytes.Clone(s.hi)}
+	s = version.Span{Lo: append([]byte{}, s.Lo...), Hi: bytes.Clone(s.Hi)}
 	r.spans = append(r.spans, s)
 	r.spanBytes += spanMemory(s)
 	if len(r.spans) > 2*r.merged+16 {
@@ -75,13 +76,13 @@ func (r *readSet) check() {
 // merge sorts the spans and joins those that meet. Spans are merged each time
 // their number has doubled: O(log n) for each.
 func (r *readSet) merge() {
-	slices.SortFunc(r.spans, func(a, b span) int { return bytes.Compare(a.lo, b.lo) })
+	slices.SortFunc(r.spans, func(a, b version.Span) int { return bytes.Compare(a.Lo, b.Lo) })
 	out := r.spans[:0]
 	r.spanBytes = 0
 	for _, s := range r.spans {
-		if n := len(out); n > 0 && rangedel.CompareEnds(out[n-1].hi, s.lo) >= 0 {
-			if rangedel.CompareEnds(s.hi, out[n-1].hi) > 0 {
-				out[n-1].hi = s.hi
+		if n := len(out); n > 0 && rangedel.CompareEnds(out[n-1].Hi, s.Lo) >= 0 {
+			if rangedel.CompareEnds(s.Hi, out[n-1].Hi) > 0 {
+				out[n-1].Hi = s.Hi
 			}
 			continue
 		}
@@ -95,4 +96,4 @@ func (r *readSet) merge() {
 }
 
 // spanMemory returns what a span takes in bytes.
-func spanMemory(s span) int { return keptPerKey + len(s.lo) + len(s.hi) }
+func spanMemory(s version.Span) int { return keptPerKey + len(s.Lo) + len(s.Hi) }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -397,12 +398,12 @@ func TestTxSpans(t *testing.T) {
 		var want [26]bool
 		for range rng.IntN(60) {
 			lo, hi := rng.IntN(26), rng.IntN(30)
-			s := span{lo: []byte{byte('a' + lo)}}
+			s := version.Span{Lo: []byte{byte('a' + lo)}}
 			if lo == 0 {
-				s.lo = nil
+				s.Lo = nil
 			}
 			if hi < 26 {
-				s.hi = []byte{byte('a' + hi)}
+				s.Hi = []byte{byte('a' + hi)}
 			}
 			r.addSpan(s)
 			for k := lo; k < min(hi, 26); k++ {
@@ -411,11 +412,12 @@ func TestTxSpans(t *testing.T) {
 		}
 		r.merge()
 		for k := range want {
-			key := span{[]byte{byte('a' + k)}, []byte{byte('a' + k), 0}}
-			require.Equal(t, want[k], slices.ContainsFunc(r.spans, func(s span) bool { return s.contains(key) }))
+			key := version.Span{Lo: []byte{byte('a' + k)}, Hi: []byte{byte('a' + k), 0}}
+			covers := func(s version.Span) bool { return s.Contains(key) }
+			require.Equal(t, want[k], slices.ContainsFunc(r.spans, covers))
 		}
 		for i := 1; i < len(r.spans); i++ {
-			require.Less(t, string(r.spans[i-1].hi), string(r.spans[i].lo))
+			require.Less(t, string(r.spans[i-1].Hi), string(r.spans[i].Lo))
 		}
 	}
 }

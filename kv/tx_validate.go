@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // Whether something was written after a transaction's snapshot is asked of the
@@ -144,7 +145,7 @@ func (r *readSet) conflict(l *laterWrites) error {
 		case err != nil:
 			return err
 		case found:
-			return fmt.Errorf("%w: a key at or behind %.64q, in a range that was scanned", ErrConflict, s.lo)
+			return fmt.Errorf("%w: a key at or behind %.64q, in a range that was scanned", ErrConflict, s.Lo)
 		}
 	}
 	return nil
@@ -156,7 +157,7 @@ type laterWrites struct {
 	d      *DB
 	since  base.SeqNum
 	mems   []*memTable
-	tables []*table
+	tables []*version.Table
 	tombs  *rangedel.Set // of tables
 }
 
@@ -168,11 +169,11 @@ func (d *DB) later(s *readState, since base.SeqNum) (*laterWrites, error) {
 			l.mems = append(l.mems, m)
 		}
 	}
-	if s.version.largestSeq <= since {
+	if s.version.LargestSeq <= since {
 		return l, nil
 	}
 	tombs := false
-	s.version.all(func(_ int, t *table) {
+	s.version.All(func(_ int, t *version.Table) {
 		if t.LargestSeq > since {
 			l.tables = append(l.tables, t)
 			tombs = tombs || t.RangeDeletes > 0
@@ -180,7 +181,7 @@ func (d *DB) later(s *readState, since base.SeqNum) (*laterWrites, error) {
 	})
 	var err error
 	if tombs {
-		l.tombs, err = s.version.tombstones(&d.tables)
+		l.tombs, err = s.version.Tombstones(&d.tables)
 	}
 	return l, err
 }
@@ -201,7 +202,7 @@ func (l *laterWrites) key(key []byte) (bool, error) {
 		if !t.Contains(key) {
 			continue
 		}
-		r, err := t.open(&l.d.tables)
+		r, err := t.Open(&l.d.tables)
 		if err != nil {
 			return false, err
 		}
@@ -215,12 +216,12 @@ func (l *laterWrites) key(key []byte) (bool, error) {
 
 // span reports whether a key of a span was written. It goes through all that the
 // memtables and the tables with later writes have of it.
-func (l *laterWrites) span(s span) (bool, error) {
-	if l.tombs.NewestIn(s.lo, s.hi) > l.since {
+func (l *laterWrites) span(s version.Span) (bool, error) {
+	if l.tombs.NewestIn(s.Lo, s.Hi) > l.since {
 		return true, nil
 	}
 	for _, m := range l.mems {
-		if m.Tombstones().NewestIn(s.lo, s.hi) > l.since {
+		if m.Tombstones().NewestIn(s.Lo, s.Hi) > l.since {
 			return true, nil
 		}
 		if m.HasPoints() && l.among(newMemIter(m), s) {
@@ -228,10 +229,10 @@ func (l *laterWrites) span(s span) (bool, error) {
 		}
 	}
 	for _, t := range l.tables {
-		if !t.Overlaps(s.lo, s.hi) {
+		if !t.Overlaps(s.Lo, s.Hi) {
 			continue
 		}
-		r, err := t.open(&l.d.tables)
+		r, err := t.Open(&l.d.tables)
 		if err != nil {
 			return false, err
 		}
@@ -247,10 +248,10 @@ func (l *laterWrites) span(s span) (bool, error) {
 }
 
 // among reports whether an iterator has a later write of a key of a span.
-func (l *laterWrites) among(it internalIter, s span) bool {
-	for ok := it.SeekGE(base.SearchKey(s.lo, base.MaxSeqNum)); ok; ok = it.Next() {
+func (l *laterWrites) among(it internalIter, s version.Span) bool {
+	for ok := it.SeekGE(base.SearchKey(s.Lo, base.MaxSeqNum)); ok; ok = it.Next() {
 		k := it.Key()
-		if s.hi != nil && bytes.Compare(k.User, s.hi) >= 0 {
+		if s.Hi != nil && bytes.Compare(k.User, s.Hi) >= 0 {
 			return false
 		}
 		if k.SeqNum() > l.since {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // A txView is what an iterator of a transaction has beside those of the store: the
@@ -19,7 +20,7 @@ type txView struct {
 
 	// run is what the iterator has passed over since its last seek: it looked for
 	// all keys of [lo, hi).
-	run   span
+	run   version.Span
 	open  bool // nothing is above the run
 	empty bool // there is no run, or its lower end is still to come
 }
@@ -66,7 +67,7 @@ func (v *txView) from(key []byte) {
 		return
 	}
 	v.note()
-	v.run.lo, v.run.hi = append(v.run.lo[:0], key...), append(v.run.hi[:0], key...)
+	v.run.Lo, v.run.Hi = append(v.run.Lo[:0], key...), append(v.run.Hi[:0], key...)
 	v.open, v.empty = false, false
 }
 
@@ -76,7 +77,7 @@ func (v *txView) before(key []byte, fromLast bool) {
 		return
 	}
 	v.note()
-	v.run.hi = append(v.run.hi[:0], key...)
+	v.run.Hi = append(v.run.Hi[:0], key...)
 	v.open = fromLast
 }
 
@@ -92,12 +93,12 @@ func (v *txView) ahead(i *Iterator, ok bool) bool {
 func (v *txView) lengthen(i *Iterator, ok bool) {
 	switch {
 	case v.open:
-	case ok && bytes.Compare(i.key, v.run.hi) >= 0:
-		v.run.hi = append(append(v.run.hi[:0], i.key...), 0) // the first key behind it
+	case ok && bytes.Compare(i.key, v.run.Hi) >= 0:
+		v.run.Hi = append(append(v.run.Hi[:0], i.key...), 0) // the first key behind it
 	case !ok && i.upper == nil:
 		v.open = true
-	case !ok && bytes.Compare(i.upper, v.run.hi) > 0:
-		v.run.hi = append(v.run.hi[:0], i.upper...)
+	case !ok && bytes.Compare(i.upper, v.run.Hi) > 0:
+		v.run.Hi = append(v.run.Hi[:0], i.upper...)
 	}
 }
 
@@ -114,8 +115,8 @@ func (v *txView) lengthenDown(i *Iterator, ok bool) {
 	if ok {
 		to = i.key
 	}
-	if v.empty || bytes.Compare(to, v.run.lo) < 0 {
-		v.run.lo = append(v.run.lo[:0], to...)
+	if v.empty || bytes.Compare(to, v.run.Lo) < 0 {
+		v.run.Lo = append(v.run.Lo[:0], to...)
 	}
 	v.empty = false
 }
@@ -127,11 +128,11 @@ func (v *txView) note() {
 	}
 	v.empty = true
 	if v.tx.writable {
-		s := span{v.run.lo, v.run.hi}
+		s := version.Span{Lo: v.run.Lo, Hi: v.run.Hi}
 		if v.open {
-			s.hi = nil
-		} else if s.hi == nil {
-			s.hi = []byte{}
+			s.Hi = nil
+		} else if s.Hi == nil {
+			s.Hi = []byte{}
 		}
 		v.tx.reads.addSpan(s)
 	}

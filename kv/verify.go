@@ -8,6 +8,7 @@ import (
 	"log/slog"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
@@ -51,7 +52,7 @@ func (d *DB) verifyContext(ctx context.Context, w io.Writer) error {
 			errs = append(errs, err)
 		}
 	}
-	s.version.all(func(level int, t *table) {
+	s.version.All(func(level int, t *version.Table) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -64,7 +65,7 @@ func (d *DB) verifyContext(ctx context.Context, w io.Writer) error {
 		if errors.Is(err, ErrCorruption) {
 			verdict = "DAMAGED: " + err.Error()
 		}
-		report("L%d %s %d bytes, %d entries: %s\n", level, t.name(), t.Size, t.Entries, verdict)
+		report("L%d %s %d bytes, %d entries: %s\n", level, t.Name(), t.Size, t.Entries, verdict)
 	})
 	for _, m := range append(s.imms, s.mem) {
 		if !m.Empty() {
@@ -110,8 +111,8 @@ func (d *DB) manifestEnd() (name string, end, err error) {
 }
 
 // verifyTable checks a table's file, and that the manifest describes it.
-func (d *DB) verifyTable(t *table) error {
-	r, err := t.open(&d.tables)
+func (d *DB) verifyTable(t *version.Table) error {
+	r, err := t.Open(&d.tables)
 	if err != nil {
 		return err
 	}

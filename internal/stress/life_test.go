@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/sstable"
-	"github.com/siftkv/siftkv/internal/stress/disk"
 	"github.com/siftkv/siftkv/kv"
 )
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/harness"
-	"github.com/siftkv/siftkv/internal/stress/disk"
 	"github.com/siftkv/siftkv/kv"
 )
 

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/internal/bench/oracle"
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 

@@ -1,4 +1,4 @@
-package kv
+package version
 
 import (
 	"testing"
@@ -13,24 +13,24 @@ func TestAManifestStateSeesThatARunChanged(t *testing.T) {
 	table := func(num uint64, lo, hi string) manifest.Table {
 		return manifest.Table{Num: num, Smallest: []byte(lo), Largest: []byte(hi)}
 	}
-	s := newManifestState()
-	require.NoError(t, s.apply(&manifest.Edit{Added: []manifest.AddedTable{
+	s := NewManifestState()
+	require.NoError(t, s.Apply(&manifest.Edit{Added: []manifest.AddedTable{
 		{Level: 6, Run: 2, Table: table(1, "a", "c")}, {Level: 6, Run: 1, Table: table(2, "b", "d")},
 		{Level: 6, Table: table(3, "x", "z")},
 	}}))
-	v, err := s.version(&version{})
+	v, err := s.Version(&Version{})
 	require.NoError(t, err)
-	require.Len(t, v.runs, 3)
-	same, err := s.version(v)
+	require.Len(t, v.Runs, 3)
+	same, err := s.Version(v)
 	require.NoError(t, err)
 	require.Same(t, v, same)
 
-	require.NoError(t, s.apply(&manifest.Edit{
+	require.NoError(t, s.Apply(&manifest.Edit{
 		Deleted: []manifest.DeletedTable{{Level: 6, Num: 3}},
 		Added:   []manifest.AddedTable{{Level: 6, Run: 2, Table: table(3, "x", "z")}},
 	}))
-	next, err := s.version(v)
+	next, err := s.Version(v)
 	require.NoError(t, err)
-	require.Len(t, next.runs, 2)
-	require.Same(t, v.runs[2].tables[0], next.runs[0].tables[1])
+	require.Len(t, next.Runs, 2)
+	require.Same(t, v.Runs[2].Tables[0], next.Runs[0].Tables[1])
 }
