@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/sstable"
@@ -169,7 +170,7 @@ func (d *DB) rewrite(ctx context.Context, c *compaction) (tables []manifest.Tabl
 	defer d.countPass(it)
 	inputs := c.tables()
 	out := &tableOutput{
-		d: d, level: c.output, targetSize: d.targetFileSize(c.output), tombstones: it.kept, stop: it.stop,
+		d: d, level: c.output, targetSize: d.targetFileSize(c.output), tombstones: it.Kept, stop: it.Stop,
 		filter: d.filterFor(c.version, version.RunID{Level: c.output, Run: c.run}, entriesOf(inputs), inputs),
 	}
 	defer func() {
@@ -179,27 +180,27 @@ func (d *DB) rewrite(ctx context.Context, c *compaction) (tables []manifest.Tabl
 	}()
 	var last []byte
 	below := c.overlapBelow(d)
-	for ok := it.first(); ok; ok = it.next() {
-		if (below.tooMuch(it.key.User) || out.full()) && !bytes.Equal(last, it.key.User) {
-			if err := out.cut(it.key.User); err != nil {
+	for ok := it.First(); ok; ok = it.Next() {
+		if (below.tooMuch(it.Key.User) || out.full()) && !bytes.Equal(last, it.Key.User) {
+			if err := out.cut(it.Key.User); err != nil {
 				return nil, err
 			}
 			below.bytes = 0
 		}
-		last = append(last[:0], it.key.User...)
-		if err := out.add(it.key, it.value); err != nil {
+		last = append(last[:0], it.Key.User...)
+		if err := out.add(it.Key, it.Value); err != nil {
 			return nil, err
 		}
 	}
-	if err := it.err(); err != nil {
+	if err := it.Err(); err != nil {
 		return nil, inputError{err}
 	}
 	return out.finish()
 }
 
 // mergeInputs returns an iterator over what stays of the inputs.
-func (d *DB) mergeInputs(ctx context.Context, c *compaction) (*compactionIter, error) {
-	var iters []internalIter
+func (d *DB) mergeInputs(ctx context.Context, c *compaction) (*iterator.Compaction, error) {
+	var iters []iterator.Iter
 	var tombs []rangedel.Tombstone
 	sequential := sstable.IterOptions{Sequential: true}
 	merged := map[*version.Table]bool{}
@@ -225,15 +226,12 @@ func (d *DB) mergeInputs(ctx context.Context, c *compaction) (*compactionIter, e
 		if err != nil {
 			return nil, err
 		}
-		iters = append(iters, newRunIter(d, in, nil, sequential))
+		iters = append(iters, iterator.NewRun(in, &d.tables, sequential))
 	}
-	it := &compactionIter{
-		in: newMergingIter(iters...), snapshots: c.snapshots,
-		tombstones: rangedel.NewSet(tombs), bottom: c.bottom, stop: d.stopBackground(ctx), fold: d.folder(),
-		now: d.now(),
-	}
-	it.kept = it.keepTombstones(c.bottomSpan)
-	return it, nil
+	return iterator.NewCompaction(iters, tombs, iterator.CompactionOptions{
+		Snapshots: c.snapshots, Bottom: c.bottom, BottomSpan: c.bottomSpan, Stop: d.stopBackground(ctx),
+		MergeOperands: d.folder(), Now: d.now(),
+	}), nil
 }
 
 // bottom reports whether nothing older than the inputs can hold key. Within level 0

@@ -94,15 +94,17 @@ func TestEveryPromiseNamesItsTests(t *testing.T) {
 	require.Greater(t, rows, 5)
 }
 
-// testNames returns the names of this package's tests.
+// testNames returns the names of the tests of this package and of those that it is made of.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	eachFunction(t, "*_test.go", func(f *ast.FuncDecl) {
-		if f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") {
-			names[f.Name.Name] = true
-		}
-	})
+	for _, pattern := range []string{"*_test.go", "../internal/*/*_test.go"} {
+		eachFunction(t, pattern, func(f *ast.FuncDecl) {
+			if f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") {
+				names[f.Name.Name] = true
+			}
+		})
+	}
 	return names
 }
 

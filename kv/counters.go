@@ -1,6 +1,10 @@
 package kv
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/siftkv/siftkv/internal/iterator"
+)
 
 // Counters of point lookups are striped like the references of a readState: a
 // lookup adds to the lines of its own stripe, and Metrics sums them up. An
@@ -38,7 +42,7 @@ type stripe struct {
 type dbCounters struct {
 	stripes [numStripes]stripe
 
-	prefixChecks, prefixNegatives counter
+	prefix iterator.PrefixStats
 
 	writes, writeBytes   counter // entries and bytes of committed batches
 	walBytes, walSyncs   counter

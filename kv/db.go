@@ -136,8 +136,8 @@ func (d *DB) DeleteRange(lo, hi []byte, o *WriteOptions) error {
 // scratchBatches are the batches of single writes.
 var scratchBatches = sync.Pool{New: func() any { return new(Batch) }}
 
-// keptScratch bounds the memory that a scratch batch keeps, in bytes.
-const keptScratch = 64 << 10
+// maxRetainedScratch bounds the memory that a scratch batch keeps, in bytes.
+const maxRetainedScratch = 64 << 10
 
 func (d *DB) scratchBatch() *Batch {
 	b := scratchBatches.Get().(*Batch)
@@ -148,7 +148,7 @@ func (d *DB) scratchBatch() *Batch {
 func putScratchBatch(b *Batch) {
 	b.Reset()
 	b.db = nil
-	if b.repr.Cap() <= keptScratch {
+	if b.repr.Cap() <= maxRetainedScratch {
 		scratchBatches.Put(b)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/siftkv/siftkv/internal/base"
 )
 
 // MaxTTL is the longest time that SetTTL takes: a hundred years.
@@ -45,15 +43,3 @@ func (d *DB) expiryOf(ttl time.Duration) (uint64, error) {
 
 // now returns the clock's time in microseconds since 1970; 0 if it is before.
 func (d *DB) now() uint64 { return uint64(max(d.opts.Clock().UnixMicro(), 0)) }
-
-var errNoExpiry = errors.New("the value of an entry of kind set-ttl has no expiry")
-
-// unexpired splits the value of an expiring entry, and reports whether it can still
-// be seen at now.
-func unexpired(b []byte, now uint64) (value []byte, live bool, err error) {
-	expiry, value, ok := base.CutExpiry(b)
-	if !ok {
-		return nil, false, errNoExpiry
-	}
-	return value, now < expiry, nil
-}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/version"
@@ -162,36 +163,33 @@ func (d *DB) flush(job flushJob) error {
 // writeLevel0 writes memtables to one table, without what no snapshot sees. They
 // are for version v. There is no table if nothing is left.
 func (d *DB) writeLevel0(v *version.Version, job flushJob) (tables []manifest.Table, err error) {
-	var iters []internalIter
+	var iters []iterator.Iter
 	var tombs []rangedel.Tombstone
 	entries := 0
 	for _, m := range job.mems {
 		entries += m.Len()
-		iters = append(iters, newMemIter(m))
+		iters = append(iters, m.NewIter())
 		tombs = m.Tombstones().Clip(tombs, nil, nil)
 	}
-	c := &compactionIter{
-		in: newMergingIter(iters...), snapshots: job.snapshots, tombstones: rangedel.NewSet(tombs),
-		bottom: func([]byte) bool { return false }, fold: d.folder(), now: d.now(),
-	}
+	o := iterator.CompactionOptions{Snapshots: job.snapshots, MergeOperands: d.folder(), Now: d.now()}
 	if job.stoppable {
-		c.stop = d.stopBackground(context.Background())
+		o.Stop = d.stopBackground(context.Background())
 	}
+	c := iterator.NewCompaction(iters, tombs, o)
 	defer d.countPass(c)
-	c.kept = c.keepTombstones(func(_, _ []byte) bool { return false })
-	out := &tableOutput{d: d, level: 0, tombstones: c.kept,
+	out := &tableOutput{d: d, level: 0, tombstones: c.Kept,
 		filter: d.filterFor(v, version.RunID{}, uint64(entries), nil)}
 	defer func() {
 		if err != nil {
 			out.abort()
 		}
 	}()
-	for ok := c.first(); ok; ok = c.next() {
-		if err := out.add(c.key, c.value); err != nil {
+	for ok := c.First(); ok; ok = c.Next() {
+		if err := out.add(c.Key, c.Value); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		return nil, err
 	}
 	return out.finish()

@@ -30,7 +30,7 @@ func (l *lookup) answerInChain(value []byte, trailer base.Trailer) (done bool) {
 		kind = base.KindDelete
 	case kind == base.KindSetTTL:
 		var live bool
-		if value, live, l.chain.err = unexpired(value, l.d.now()); !live {
+		if value, live, l.chain.err = base.Unexpired(value, l.d.now()); !live {
 			kind = base.KindDelete
 		}
 	}

@@ -340,7 +340,7 @@ func TestIngestPlacesFiles(t *testing.T) {
 	requireContents(t, model{"b": "", "y": ""}, db)
 
 	db.mu.Lock()
-	other := db.compactions.reserve(lastLevel, version.Span{Lo: []byte("z"), nil})
+	other := db.compactions.reserve(lastLevel, version.Span{Lo: []byte("z")})
 	db.mu.Unlock()
 	ingest("f7", "zz=")
 	require.Equal(t, []int{5, 0, 0, 0, 0, 0, 2}, files(), "a compaction may write over its key")

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"sync"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
@@ -21,7 +23,7 @@ type Iterator struct {
 	at     base.SeqNum
 	lower  []byte
 	upper  []byte
-	merge  *mergingIter
+	merge  *iterator.Merging
 	parts  *iterParts
 	tombs  []*rangedel.Set
 	own    *txView // nil: not a transaction's
@@ -61,13 +63,13 @@ func (d *DB) newIter(o *IterOptions, at base.SeqNum, own *txView) (*Iterator, er
 // iterOn returns an iterator on a state that the caller has acquired on stripe n.
 // It gives the state back.
 func (d *DB) iterOn(s *readState, n int, at base.SeqNum, o *IterOptions, own *txView) (*Iterator, error) {
-	i := &Iterator{db: d, state: s, stripe: n, at: at, own: own, parts: takeIterParts()}
+	i := &Iterator{db: d, state: s, stripe: n, at: at, own: own, parts: iterPartsPool.Get().(*iterParts)}
 	i.key = i.parts.key
 	if o != nil {
 		i.lower, i.upper = bytes.Clone(o.LowerBound), bytes.Clone(o.UpperBound)
 	}
 	if err := i.init(); err != nil {
-		i.parts.release(nil)
+		i.parts.giveBack(i.key)
 		d.release(s, n)
 		return nil, err
 	}
@@ -78,45 +80,55 @@ func (d *DB) iterOn(s *readState, n int, at base.SeqNum, o *IterOptions, own *tx
 // init makes the sequences of all places that may hold keys.
 func (i *Iterator) init() error {
 	s, d, p := i.state, i.db, i.parts
-	p.iters = append(p.iters, i.own.iters()...)
+	if i.own != nil && i.own.index != nil {
+		p.AddMemtable(i.own.index)
+	}
 	i.memtable(s.mem)
 	for _, m := range s.imms {
 		i.memtable(m)
 	}
-	prefix := d.scanPrefix(i.lower, i.upper)
-	for _, t := range s.version.Levels[0].Tables {
-		if !t.Overlaps(i.lower, i.upper) {
-			continue
-		}
-		r, err := t.Open(&d.tables)
-		if err != nil {
-			return err
-		}
-		if !prefix.rulesOut(d, r) {
-			p.iters = append(p.iters, p.tableIter(t, r))
-		}
-	}
-	for n, it := range p.takeRuns(len(s.version.Runs)) {
-		it.reset(d, s.version.Runs[n], prefix)
-		p.iters = append(p.iters, it)
+	prefix := iterator.PrefixWithin(d.opts.Prefix, i.lower, i.upper, &d.counters.prefix)
+	if err := p.AddVersion(s.version, &d.tables, i.lower, i.upper, prefix); err != nil {
+		return err
 	}
 	t, err := s.version.Tombstones(&d.tables)
 	if err == nil && !t.Empty() {
 		i.tombs = append(i.tombs, t)
 	}
 	i.plain = len(i.tombs) == 0 && i.own == nil
-	p.merge.reset(p.iters)
-	i.merge = &p.merge
+	i.merge = &p.Merging
 	return err
 }
 
 func (i *Iterator) memtable(m *memTable) {
-	if m.HasPoints() {
-		i.parts.iters = append(i.parts.iters, i.parts.memIter(m))
-	}
+	i.parts.AddMemtable(m)
 	if t := m.Tombstones(); !t.Empty() {
 		i.tombs = append(i.tombs, t)
 	}
+}
+
+// iterParts are the sequences and buffers of an Iterator, which are used again. The Iterator
+// itself is not: one that was closed must stay closed for whoever still has it.
+type iterParts struct {
+	iterator.Sources
+	key   []byte
+	newer []byte // of passNewer
+	past  []byte // of newestFirst
+}
+
+var iterPartsPool = sync.Pool{New: func() any { return new(iterParts) }}
+
+// giveBack returns the parts to the pool, with the buffer of the iterator's key.
+func (p *iterParts) giveBack(key []byte) {
+	p.Release()
+	p.key = key
+	for _, b := range []*[]byte{&p.key, &p.newer, &p.past} {
+		if cap(*b) > maxRetainedScratch {
+			*b = nil
+		}
+		*b = (*b)[:0]
+	}
+	iterPartsPool.Put(p)
 }
 
 // Valid reports whether the iterator is on an entry.
@@ -156,7 +168,7 @@ func (i *Iterator) Close() error {
 	if errors.Is(err, ErrClosed) || errors.Is(err, ErrTxDone) {
 		err = nil
 	}
-	i.parts.release(i.key)
+	i.parts.giveBack(i.key)
 	i.state, i.merge, i.parts, i.key, i.value = nil, nil, nil, nil, nil
 	return err
 }
@@ -233,7 +245,7 @@ func (i *Iterator) Next() bool {
 	if i.ahead {
 		return i.own.ahead(i, i.forward(i.merge.Valid(), true))
 	}
-	if l := i.merge.alone(); l != nil && i.plain {
+	if l := i.merge.OnlyRun(); l != nil && i.plain {
 		return i.nextIn(l)
 	}
 	return i.own.ahead(i, i.forward(i.merge.Next(), true))
@@ -242,19 +254,18 @@ func (i *Iterator) Next() bool {
 // nextIn is Next where one sorted run is all that is left, as in a settled store, and
 // nothing but entries decides what is live: most steps are a step in a block and a
 // comparison of the key with the one before, without an indirect call.
-func (i *Iterator) nextIn(l *runIter) bool {
-	on := l.Next()
-	if !on {
-		return i.forward(i.merge.moved(false), true)
+func (i *Iterator) nextIn(l *iterator.Run) bool {
+	if !l.Next() {
+		return i.forward(i.merge.Moved(false), true)
 	}
-	k := l.it.Key()
-	i.merge.heap[0].key = k
+	k := l.Key()
+	i.merge.SetKey(k)
 	if k.Kind() != base.KindSet || k.SeqNum() > i.at || bytes.Equal(k.User, i.key) || i.upper != nil &&
 		bytes.Compare(k.User, i.upper) >= 0 {
 		return i.forward(true, true)
 	}
 	i.key = append(i.key[:0], k.User...)
-	i.value, i.valid = l.it.Value(), true
+	i.value, i.valid = l.Value(), true
 	return true
 }
 
@@ -296,7 +307,7 @@ func (i *Iterator) forward(on, skip bool) bool {
 		}
 		switch {
 		case cover > k.SeqNum():
-			on = i.merge.skipForward(end, cover)
+			on = i.merge.SkipForward(end, cover)
 		case k.Kind() == base.KindSet:
 			i.value, i.valid = i.merge.Value(), true
 			return true
@@ -346,7 +357,7 @@ func (i *Iterator) back(on bool) bool {
 		start, _, cover := i.cover(k.User)
 		have, live = true, i.takeOlder(k, live, cover)
 		if cover > k.SeqNum() {
-			on = i.merge.skipBackward(start, cover)
+			on = i.merge.SkipBackward(start, cover)
 		} else {
 			on = i.merge.Prev()
 		}

@@ -18,7 +18,7 @@ import (
 // an error.
 func (i *Iterator) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
 	if kind == base.KindSetTTL {
-		value, live, err := unexpired(i.merge.Value(), i.db.now())
+		value, live, err := base.Unexpired(i.merge.Value(), i.db.now())
 		i.value, i.valid, i.err = value, live, err
 		return live || err != nil
 	}
@@ -61,7 +61,7 @@ func (i *Iterator) part(k base.InternalKey) (value []byte, live bool, err error)
 	case base.KindSet, base.KindMerge:
 		return i.merge.Value(), true, nil
 	case base.KindSetTTL:
-		return unexpired(i.merge.Value(), i.db.now())
+		return base.Unexpired(i.merge.Value(), i.db.now())
 	case base.KindDelete:
 		return nil, false, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/stretchr/testify/require"
 )
 
@@ -142,8 +143,8 @@ func TestManyVersionsAreNotWalked(t *testing.T) {
 	for _, r := range []Reader{db, old} {
 		it, err := r.NewIter(nil)
 		require.NoError(t, err)
-		counting := &countingIter{internalIter: it.merge.iters[0]}
-		it.merge.iters[0] = counting
+		counting := &countingIter{Iter: it.merge.Iters[0]}
+		it.merge.Iters[0] = counting
 		for _, move := range []struct {
 			first, next func() bool
 		}{{it.First, it.Next}, {it.Last, it.Prev}} {
@@ -162,9 +163,9 @@ func TestManyVersionsAreNotWalked(t *testing.T) {
 }
 
 type countingIter struct {
-	internalIter
+	iterator.Iter
 	moves int
 }
 
-func (c *countingIter) Next() bool { c.moves++; return c.internalIter.Next() }
-func (c *countingIter) Prev() bool { c.moves++; return c.internalIter.Prev() }
+func (c *countingIter) Next() bool { c.moves++; return c.Iter.Next() }
+func (c *countingIter) Prev() bool { c.moves++; return c.Iter.Prev() }

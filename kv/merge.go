@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+
+	"github.com/siftkv/siftkv/internal/iterator"
 )
 
 // A Merger combines the operands of Merge with the value under them. All keys of a
@@ -114,13 +116,13 @@ func (c merging) folder() func(key []byte, values [][]byte) ([]byte, error) {
 }
 
 // countPass adds what a flush or compaction did to the counters.
-func (d *DB) countPass(c *compactionIter) {
-	d.counters.folded.Add(c.stats.folded)
-	d.counters.refused.Add(c.stats.refused)
-	d.counters.expired.Add(c.stats.expired)
-	if c.refusal != nil {
-		d.log.Warn("operands could not be combined, and are kept as they are", "runs", c.stats.refused, "error",
-			c.refusal)
+func (d *DB) countPass(c *iterator.Compaction) {
+	d.counters.folded.Add(c.Stats.OperandsMerged)
+	d.counters.refused.Add(c.Stats.MergeFailures)
+	d.counters.expired.Add(c.Stats.Expired)
+	if err := c.Stats.MergeError; err != nil {
+		d.log.Warn("operands could not be combined, and are kept as they are", "runs", c.Stats.MergeFailures, "error",
+			err)
 	}
 }
 

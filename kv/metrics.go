@@ -218,7 +218,7 @@ func (d *DB) Metrics() *Metrics {
 			m.Levels[n].Lookup = m.Levels[n].Lookup.Add(s.levels[n].sum())
 		}
 	}
-	m.PrefixChecks, m.PrefixNegatives = c.prefixChecks.Load(), c.prefixNegatives.Load()
+	m.PrefixChecks, m.PrefixNegatives = c.prefix.Checks.Load(), c.prefix.Negatives.Load()
 	m.UnusableFilters = d.tables.Unusable.Load()
 	m.Writes, m.WriteBytes, m.CommitGroups = c.writes.Load(), c.writeBytes.Load(), c.commitGroups.Load()
 	m.WALSyncs, m.WALBytes = c.walSyncs.Load(), c.walBytes.Load()

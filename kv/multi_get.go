@@ -190,7 +190,7 @@ func (m *multiGet) giveBack() {
 		m.order = nil
 	}
 	for i, b := range m.buffers {
-		if cap(b) > keptScratch {
+		if cap(b) > maxRetainedScratch {
 			m.buffers[i] = nil
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
@@ -224,7 +225,7 @@ func (l *laterWrites) span(s version.Span) (bool, error) {
 		if m.Tombstones().NewestIn(s.Lo, s.Hi) > l.since {
 			return true, nil
 		}
-		if m.HasPoints() && l.among(newMemIter(m), s) {
+		if m.HasPoints() && l.among(m.NewIter(), s) {
 			return true, nil
 		}
 	}
@@ -248,7 +249,7 @@ func (l *laterWrites) span(s version.Span) (bool, error) {
 }
 
 // among reports whether an iterator has a later write of a key of a span.
-func (l *laterWrites) among(it internalIter, s version.Span) bool {
+func (l *laterWrites) among(it iterator.Iter, s version.Span) bool {
 	for ok := it.SeekGE(base.SearchKey(s.Lo, base.MaxSeqNum)); ok; ok = it.Next() {
 		k := it.Key()
 		if s.Hi != nil && bytes.Compare(k.User, s.Hi) >= 0 {

@@ -37,14 +37,6 @@ func newTxView(t *Tx) (*txView, error) {
 	return v, nil
 }
 
-// iters returns an iterator over the own points, if there are any.
-func (v *txView) iters() []internalIter {
-	if v == nil || v.index == nil || !v.index.HasPoints() {
-		return nil
-	}
-	return []internalIter{newMemIter(v.index)}
-}
-
 // has reports whether a write is an own one that is in view.
 func (v *txView) has(seq base.SeqNum) bool { return v != nil && seq >= ownSeq && seq <= v.last }
 

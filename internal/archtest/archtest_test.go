@@ -27,7 +27,6 @@ var layers = []struct {
 	{"internal/rangedel", 1},
 	{"internal/cache", 1},
 	{"internal/harness", 1},
-	{"internal/memtable", 1},
 	{"internal/wal", 1},
 	{"internal/lookuptrace", 1},
 	{"filterpolicy", 1},

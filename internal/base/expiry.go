@@ -1,6 +1,9 @@
 package base
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"errors"
+)
 
 // ExpirySize is the length of an expiry before a value, in bytes.
 const ExpirySize = 8
@@ -23,4 +26,16 @@ func CutExpiry(b []byte) (expiry uint64, value []byte, ok bool) {
 		return 0, nil, false
 	}
 	return binary.LittleEndian.Uint64(b), b[ExpirySize:], true
+}
+
+var errNoExpiry = errors.New("the value of an entry of kind set-ttl has no expiry")
+
+// Unexpired splits the value of a KindSetTTL entry, and reports whether it can still be
+// seen at now.
+func Unexpired(b []byte, now uint64) (value []byte, live bool, err error) {
+	expiry, value, ok := CutExpiry(b)
+	if !ok {
+		return nil, false, errNoExpiry
+	}
+	return value, now < expiry, nil
 }

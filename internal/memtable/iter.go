@@ -86,3 +86,6 @@ func (it *Iter) set(n node) bool {
 	it.n = n
 	return n != nilNode
 }
+
+// Error returns nil: an iterator of a memtable cannot fail.
+func (*Iter) Error() error { return nil }

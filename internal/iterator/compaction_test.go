@@ -1,6 +1,7 @@
-package kv
+package iterator
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -9,14 +10,28 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/stretchr/testify/require"
 )
 
+type entry struct {
+	key   base.InternalKey
+	value []byte
+}
+
+// A merger combines values of a key.
+type merger = func(key []byte, values [][]byte) ([]byte, error)
+
+// joined returns a merger that puts a separator between values.
+func joined(separator string) merger {
+	return func(_ []byte, values [][]byte) ([]byte, error) { return bytes.Join(values, []byte(separator)), nil }
+}
+
+func failing([]byte, [][]byte) ([]byte, error) { return nil, errors.New("no") }
+
 // An entryIter is sorted entries as a sequence.
 type entryIter struct {
-	entries []batchrepr.Entry
+	entries []entry
 	at      int
 	err     error // at the end
 }
@@ -27,11 +42,11 @@ func (i *entryIter) Last() bool            { return i.to(len(i.entries) - 1) }
 func (i *entryIter) Next() bool            { return i.to(i.at + 1) }
 func (i *entryIter) Prev() bool            { return i.to(i.at - 1) }
 func (i *entryIter) Valid() bool           { return i.at >= 0 && i.at < len(i.entries) }
-func (i *entryIter) Key() base.InternalKey { return i.entries[i.at].Key }
-func (i *entryIter) Value() []byte         { return i.entries[i.at].Value }
+func (i *entryIter) Key() base.InternalKey { return i.entries[i.at].key }
+func (i *entryIter) Value() []byte         { return i.entries[i.at].value }
 func (i *entryIter) SeekGE(k base.InternalKey) bool {
 	n, _ := slices.BinarySearchFunc(i.entries, k,
-		func(e batchrepr.Entry, k base.InternalKey) int { return base.Compare(e.Key, k) })
+		func(e entry, k base.InternalKey) int { return base.Compare(e.key, k) })
 	return i.to(n)
 }
 func (i *entryIter) SeekLT(k base.InternalKey) bool { i.SeekGE(k); return i.Prev() }
@@ -44,29 +59,26 @@ func (i *entryIter) Error() error {
 
 // pass is one compaction of entries.
 type pass struct {
-	entries   []batchrepr.Entry
+	entries   []entry
 	tombs     []rangedel.Tombstone
 	snapshots []base.SeqNum
 	bottom    bool
-	merger    Merger
+	merger    merger
 	now       uint64
 }
 
-func (p *pass) run() (out []batchrepr.Entry, c *compactionIter) {
-	d := &DB{merging: merging{merger: p.merger}}
-	c = &compactionIter{
-		in: newMergingIter(&entryIter{entries: p.entries}), snapshots: p.snapshots,
-		tombstones: rangedel.NewSet(p.tombs), bottom: func([]byte) bool { return p.bottom },
-		fold: d.folder(), now: p.now,
-	}
-	c.kept = c.keepTombstones(func(_, _ []byte) bool { return p.bottom })
-	for ok := c.first(); ok; ok = c.next() {
-		out = append(out, batchrepr.Entry{Key: c.key.Clone(), Value: slices.Clone(c.value)})
+func (p *pass) run() (out []entry, c *Compaction) {
+	c = NewCompaction([]Iter{&entryIter{entries: p.entries}}, p.tombs, CompactionOptions{
+		Snapshots: p.snapshots, Bottom: func([]byte) bool { return p.bottom },
+		BottomSpan: func(_, _ []byte) bool { return p.bottom }, MergeOperands: p.merger, Now: p.now,
+	})
+	for ok := c.First(); ok; ok = c.Next() {
+		out = append(out, entry{c.Key.Clone(), slices.Clone(c.Value)})
 	}
 	return out, c
 }
 
-func parse(t *testing.T, text string) (e batchrepr.Entry) {
+func parse(t *testing.T, text string) (e entry) {
 	t.Helper()
 	var key, kind, value string
 	var seq base.SeqNum
@@ -78,23 +90,23 @@ func parse(t *testing.T, text string) (e batchrepr.Entry) {
 		"ttl": base.KindSetTTL}
 	k, ok := kinds[kind]
 	require.True(t, ok, text)
-	e = batchrepr.Entry{Key: base.MakeKey([]byte(key), seq, k), Value: []byte(value)}
+	e = entry{key: base.MakeKey([]byte(key), seq, k), value: []byte(value)}
 	if k == base.KindSetTTL {
-		e.Value = append(base.AppendExpiry(nil, 1000), value...)
+		e.value = append(base.AppendExpiry(nil, 1000), value...)
 	}
 	return e
 }
 
-func show(entries []batchrepr.Entry) (lines []string) {
+func show(entries []entry) (lines []string) {
 	names := map[base.Kind]string{base.KindSet: "set", base.KindDelete: "del", base.KindMerge: "merge",
 		base.KindSetTTL: "ttl"}
 	for _, e := range entries {
-		v := string(e.Value)
-		if e.Key.Kind() == base.KindSetTTL {
+		v := string(e.value)
+		if e.key.Kind() == base.KindSetTTL {
 			v = v[base.ExpirySize:]
 		}
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s#%d %s %s", e.Key.User, e.Key.SeqNum(),
-			names[e.Key.Kind()], v)))
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s#%d %s %s", e.key.User, e.key.SeqNum(),
+			names[e.key.Kind()], v)))
 	}
 	return lines
 }
@@ -102,14 +114,14 @@ func show(entries []batchrepr.Entry) (lines []string) {
 // What becomes of one key's versions. Snapshots cut the stripes; expiring values end
 // at 1000.
 func TestCompactionOfOperands(t *testing.T) {
-	fails := NewMerger("fails", func(_, _, _ []byte) ([]byte, error) { return nil, errors.New("no") })
 	type seqs = []base.SeqNum
 	for name, c := range map[string]struct {
 		in        []string
 		tomb      base.SeqNum // of a range tombstone over the key
 		snapshots seqs
 		bottom    bool
-		merger    Merger
+		none      bool // there is no merger
+		fails     bool // the merger fails
 		now       uint64
 		want      []string
 	}{
@@ -155,27 +167,27 @@ func TestCompactionOfOperands(t *testing.T) {
 		"not expired": {in: []string{"k#7 ttl a", "k#6 set x"}, now: 999, bottom: true,
 			want: []string{"k#0 ttl a"}},
 		"no merger": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 set a", "k#6 set x"},
-			merger: NewMerger("", nil), bottom: true, want: []string{"k#9 merge c", "k#8 merge b", "k#7 set a"}},
+			none: true, bottom: true, want: []string{"k#9 merge c", "k#8 merge b", "k#7 set a"}},
 		"the merger fails": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 set a", "k#6 set x", "l#1 set y"},
-			merger: fails, bottom: true,
+			fails: true, bottom: true,
 			want: []string{"k#9 merge c", "k#8 merge b", "k#7 set a", "l#0 set y"}},
 		"the merger fails over a tombstone": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 del", "k#6 set x"},
-			merger: fails,
-			want:   []string{"k#9 merge c", "k#8 merge b", "k#7 del"}},
+			fails: true,
+			want:  []string{"k#9 merge c", "k#8 merge b", "k#7 del"}},
 		"the merger fails over one that has expired": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 ttl v",
-			"k#6 set x"}, merger: fails, now: 1000,
+			"k#6 set x"}, fails: true, now: 1000,
 			want: []string{"k#9 merge c", "k#8 merge b", "k#7 del"}},
 		"one key after the other": {in: []string{"a#3 merge a", "b#9 merge y", "b#8 merge x", "c#1 set c",
 			"d#7 merge z"}, bottom: true,
 			want: []string{"a#0 set a", "b#0 set x,y", "c#0 set c", "d#0 set z"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &pass{snapshots: c.snapshots, bottom: c.bottom, merger: c.merger, now: c.now}
+			p := &pass{snapshots: c.snapshots, bottom: c.bottom, merger: joined(","), now: c.now}
 			switch {
-			case c.merger == nil:
-				p.merger = modelMerger
-			case c.merger.Name() == "":
+			case c.none:
 				p.merger = nil
+			case c.fails:
+				p.merger = failing
 			}
 			for _, text := range c.in {
 				p.entries = append(p.entries, parse(t, text))
@@ -185,31 +197,31 @@ func TestCompactionOfOperands(t *testing.T) {
 			}
 			out, it := p.run()
 			require.Equal(t, c.want, show(out))
-			require.Equal(t, c.merger == fails, it.refusal != nil)
-			require.Equal(t, c.merger == fails, it.stats.refused > 0)
+			require.Equal(t, c.fails, it.Stats.MergeError != nil)
+			require.Equal(t, c.fails, it.Stats.MergeFailures > 0)
 		})
 	}
 }
 
 // read returns what a reader at seq sees of a key in entries that go down into below.
-func (p *pass) read(entries []batchrepr.Entry, tombs *rangedel.Set, key string, seq base.SeqNum, below string) string {
+func (p *pass) read(entries []entry, tombs *rangedel.Set, key string, seq base.SeqNum, below string) string {
 	cover := tombs.Cover([]byte(key), seq)
 	var parts []string
 	for _, e := range entries {
-		if string(e.Key.User) != key || e.Key.SeqNum() > seq {
+		if string(e.key.User) != key || e.key.SeqNum() > seq {
 			continue
 		}
-		if e.Key.SeqNum() < cover {
+		if e.key.SeqNum() < cover {
 			return strings.Join(parts, ",")
 		}
-		switch e.Key.Kind() {
+		switch e.key.Kind() {
 		case base.KindMerge:
-			parts = append([]string{string(e.Value)}, parts...)
+			parts = append([]string{string(e.value)}, parts...)
 			continue
 		case base.KindSet:
-			parts = append([]string{string(e.Value)}, parts...)
+			parts = append([]string{string(e.value)}, parts...)
 		case base.KindSetTTL:
-			if v, live, _ := unexpired(e.Value, p.now); live {
+			if v, live, _ := base.Unexpired(e.value, p.now); live {
 				parts = append([]string{string(v)}, parts...)
 			}
 		}
@@ -226,7 +238,7 @@ func (p *pass) read(entries []batchrepr.Entry, tombs *rangedel.Set, key string, 
 func TestCompactionKeepsWhatReadersSee(t *testing.T) {
 	for seed := range uint64(1000) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		p := &pass{bottom: rng.IntN(2) == 0, merger: modelMerger, now: uint64(rng.IntN(8))}
+		p := &pass{bottom: rng.IntN(2) == 0, merger: joined(","), now: uint64(rng.IntN(8))}
 		if rng.IntN(6) == 0 {
 			p.merger = nil
 		}
@@ -235,16 +247,16 @@ func TestCompactionKeepsWhatReadersSee(t *testing.T) {
 				if rng.IntN(4) > 0 {
 					continue
 				}
-				e := batchrepr.Entry{Value: fmt.Appendf(nil, "%s%d", key, seq)}
+				e := entry{value: fmt.Appendf(nil, "%s%d", key, seq)}
 				kind := []base.Kind{base.KindMerge, base.KindMerge, base.KindMerge, base.KindSet, base.KindDelete,
 					base.KindSetTTL}[rng.IntN(6)]
 				switch kind {
 				case base.KindDelete:
-					e.Value = nil
+					e.value = nil
 				case base.KindSetTTL:
-					e.Value = append(base.AppendExpiry(nil, uint64(rng.IntN(10))), e.Value...)
+					e.value = append(base.AppendExpiry(nil, uint64(rng.IntN(10))), e.value...)
 				}
-				e.Key = base.MakeKey([]byte(key), seq, kind)
+				e.key = base.MakeKey([]byte(key), seq, kind)
 				p.entries = append(p.entries, e)
 			}
 		}
@@ -261,53 +273,51 @@ func TestCompactionKeepsWhatReadersSee(t *testing.T) {
 		first := *p
 		for range 2 {
 			out, c := p.run()
-			sorted := slices.IsSortedFunc(out, func(a, b batchrepr.Entry) int { return base.Compare(a.Key, b.Key) })
-			require.True(t, sorted,
+			require.True(t, slices.IsSortedFunc(out, func(a, b entry) int { return base.Compare(a.key, b.key) }),
 				"seed %d", seed)
 			for now := p.now; p.now < now+4; p.now++ {
 				for _, seq := range append(slices.Clone(p.snapshots), base.MaxSeqNum) {
 					for _, key := range []string{"a", "b", "c"} {
 						want := p.read(first.entries, rangedel.NewSet(first.tombs), key, seq, "below")
-						require.Equal(t, want, p.read(out, c.kept, key, seq, "below"),
+						require.Equal(t, want, p.read(out, c.Kept, key, seq, "below"),
 							"seed %d, key %s at %d, time %d\nin %q\nout %q", seed, key, seq, p.now, show(p.entries),
 							show(out))
 					}
 				}
 			}
 			p.now -= 4
-			p.entries, p.tombs = out, c.kept.Clip(nil, nil, nil)
+			p.entries, p.tombs = out, c.Kept.Clip(nil, nil, nil)
 		}
 	}
 }
 
-// A run that is too long for memory is combined in pieces.
-func TestLongRunsAreCut(t *testing.T) {
-	p := &pass{merger: Append("")}
+// A chain that is too long for memory is combined in pieces.
+func TestLongChainsAreCut(t *testing.T) {
+	p := &pass{merger: joined("")}
 	for i := range 5 {
-		v := slices.Repeat([]byte{byte('e' - i)}, maxRunBytes/2+1)
-		p.entries = append(p.entries, batchrepr.Entry{
-			Key: base.MakeKey([]byte("k"), base.SeqNum(9-i), base.KindMerge), Value: v})
+		v := slices.Repeat([]byte{byte('e' - i)}, maxChainBytes/2+1)
+		p.entries = append(p.entries, entry{base.MakeKey([]byte("k"), base.SeqNum(9-i), base.KindMerge), v})
 	}
-	p.entries = append(p.entries, batchrepr.Entry{Key: base.MakeKey([]byte("k"), 1, base.KindSet), Value: []byte("v")})
+	p.entries = append(p.entries, entry{base.MakeKey([]byte("k"), 1, base.KindSet), []byte("v")})
 	out, _ := p.run()
 	require.Len(t, out, 3)
 	require.Equal(t, []base.Kind{base.KindMerge, base.KindMerge, base.KindSet},
-		[]base.Kind{out[0].Key.Kind(), out[1].Key.Kind(), out[2].Key.Kind()})
+		[]base.Kind{out[0].key.Kind(), out[1].key.Kind(), out[2].key.Kind()})
 	for range 5 {
 		p.entries = out
 		out, _ = p.run()
 	}
 	require.Len(t, out, 1)
-	require.Len(t, out[0].Value, 5*(maxRunBytes/2+1)+1)
-	require.Equal(t, "vaa", string(out[0].Value[:3]))
+	require.Len(t, out[0].value, 5*(maxChainBytes/2+1)+1)
+	require.Equal(t, "vaa", string(out[0].value[:3]))
 }
 
 // What was read before the input failed is not given out as if it were all there is.
-func TestARunThatCannotBeReadToItsEnd(t *testing.T) {
+func TestAChainThatCannotBeReadToItsEnd(t *testing.T) {
 	boom := errors.New("disk")
-	in := &entryIter{entries: []batchrepr.Entry{parse(t, "k#9 merge b")}, err: boom}
-	c := &compactionIter{in: newMergingIter(in), bottom: func([]byte) bool { return true },
-		fold: (&DB{merging: merging{merger: modelMerger}}).folder()}
-	require.False(t, c.first())
+	in := &entryIter{entries: []entry{parse(t, "k#9 merge b")}, err: boom}
+	c := NewCompaction([]Iter{in}, nil, CompactionOptions{Bottom: func([]byte) bool { return true },
+		BottomSpan: func(_, _ []byte) bool { return true }, MergeOperands: joined(",")})
+	require.False(t, c.First())
 	require.ErrorIs(t, c.in.Error(), boom)
 }

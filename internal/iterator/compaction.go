@@ -1,0 +1,200 @@
+package iterator
+
+import (
+	"bytes"
+	"slices"
+	"sort"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/rangedel"
+)
+
+// A Compaction passes once over merged input and leaves out what no reader can see any
+// more.
+//
+// Open snapshots cut history into stripes: stripe 0 is what every snapshot sees, the last
+// one what only the present sees. Of the versions of a key that fall into one stripe only
+// the newest can ever be read. A tombstone hides older versions of its own stripe; in
+// stripe 0, and with nothing below, it hides nothing and goes itself. A value in stripe 0
+// with nothing below needs no sequence number any more: zero is shorter, and more entries
+// look alike. A value that has expired is a tombstone. For merge operands see
+// compaction_operands.go.
+type Compaction struct {
+	CompactionOptions
+	in         *Merging
+	tombstones *rangedel.Set // of the input
+
+	Key   base.InternalKey // of the entry that First or Next moved to; valid until the next move
+	Value []byte
+	Kept  *rangedel.Set // the tombstones that go on
+	Stats CompactionStats
+
+	user       []byte // the user key that is being gone through
+	started    bool
+	lastStripe int  // of the last version of user that was seen
+	open       bool // it was an operand: older versions of its stripe matter
+
+	passed  int   // bytes of input since Stop was last asked
+	stopped error // what Stop returned
+
+	operands operandChain
+}
+
+// CompactionOptions say what a Compaction may drop.
+type CompactionOptions struct {
+	Snapshots []base.SeqNum // ascending
+	// Bottom and BottomSpan report whether nothing older than the input can hold a key, or
+	// keys of [lo, hi). Nil: there may always be something.
+	Bottom     func(key []byte) bool
+	BottomSpan func(lo, hi []byte) bool
+	// Stop, if it is not nil, is asked now and then: its error ends the pass.
+	Stop func() error
+	// MergeOperands combines values of one key, the oldest first. Nil: there is no merger.
+	MergeOperands func(key []byte, values [][]byte) ([]byte, error)
+	Now           uint64 // of the clock, in microseconds since 1970
+}
+
+// CompactionStats are what a pass did besides dropping what is hidden.
+type CompactionStats struct {
+	OperandsMerged uint64 // operands that went into another entry
+	MergeFailures  uint64 // chains of operands that could not be combined
+	Expired        uint64 // values
+	MergeError     error  // the last reason why operands could not be combined
+}
+
+// NewCompaction returns a pass over the entries of iters, with the range tombstones that
+// come with them.
+func NewCompaction(iters []Iter, tombstones []rangedel.Tombstone, o CompactionOptions) *Compaction {
+	if o.Bottom == nil {
+		o.Bottom = func([]byte) bool { return false }
+		o.BottomSpan = func(_, _ []byte) bool { return false }
+	}
+	c := &Compaction{CompactionOptions: o, in: NewMerging(iters...), tombstones: rangedel.NewSet(tombstones)}
+	c.Kept = c.keepTombstones()
+	return c
+}
+
+// stripe returns the stripe of a sequence number.
+func (c *Compaction) stripe(seq base.SeqNum) int {
+	return sort.Search(len(c.Snapshots), func(i int) bool { return c.Snapshots[i] >= seq })
+}
+
+// stripeEnd returns the largest sequence number of a stripe.
+func (c *Compaction) stripeEnd(stripe int) base.SeqNum {
+	if stripe < len(c.Snapshots) {
+		return c.Snapshots[stripe]
+	}
+	return base.MaxSeqNum
+}
+
+// First moves to the first entry that stays.
+func (c *Compaction) First() bool {
+	return c.in.First() && c.findKept()
+}
+
+// Next moves to the next entry that stays.
+func (c *Compaction) Next() bool {
+	if c.operands.busy() {
+		return c.nextOperand()
+	}
+	return c.in.Next() && c.findKept()
+}
+
+// findKept goes on from the current input entry to one that stays.
+func (c *Compaction) findKept() bool {
+	for ok := true; ok; ok = c.in.Next() {
+		if c.shouldStop() {
+			return false
+		}
+		if !c.keep(c.in.Key()) {
+			continue
+		}
+		if c.Key.Kind() == base.KindMerge {
+			return c.gather()
+		}
+		return true
+	}
+	return false
+}
+
+// stopInterval is how many bytes of input pass between two looks whether to stop, where an
+// entry counts for what its sequence number, its lengths and its comparisons cost as well.
+const (
+	stopInterval = 256 << 10
+	entryWeight  = 256
+)
+
+// shouldStop counts the input entry, and reports whether the pass has to end early.
+func (c *Compaction) shouldStop() bool {
+	if c.passed += entryWeight + len(c.in.Key().User) + len(c.in.Value()); c.passed < stopInterval || c.Stop == nil {
+		return false
+	}
+	c.passed = 0
+	c.stopped = c.Stop()
+	return c.stopped != nil
+}
+
+// Err returns what ended the iteration early: a failure of the input, or
+// what Stop returned.
+func (c *Compaction) Err() error {
+	if c.stopped != nil {
+		return c.stopped
+	}
+	return c.in.Error()
+}
+
+// keep reports whether the input entry stays, and sets the key and the value that it
+// gets.
+func (c *Compaction) keep(k base.InternalKey) bool {
+	stripe := c.stripe(k.SeqNum())
+	if c.started && bytes.Equal(c.user, k.User) {
+		if stripe == c.lastStripe && !c.open {
+			return false // a newer version is in the same stripe
+		}
+	} else {
+		c.user = append(c.user[:0], k.User...)
+		c.started = true
+	}
+	c.lastStripe, c.open = stripe, false
+	if c.tombstones.Cover(k.User, c.stripeEnd(stripe)) > k.SeqNum() {
+		return false
+	}
+	c.Key, c.Value = base.InternalKey{User: c.user, Trailer: k.Trailer}, c.in.Value()
+	if k.Kind() > base.KindRangeDelete {
+		return c.keepSpecial(stripe)
+	}
+	return c.keepVisible(stripe)
+}
+
+// keepVisible reports whether an entry that nothing hides stays: a tombstone with nothing
+// below does not. What everybody sees gets sequence number zero.
+func (c *Compaction) keepVisible(stripe int) bool {
+	if stripe > 0 || !c.Bottom(c.user) {
+		return true
+	}
+	if c.Key.Kind() == base.KindDelete {
+		return false
+	}
+	if c.Kept.Cover(c.user, base.MaxSeqNum) == 0 {
+		c.Key.Trailer = base.MakeTrailer(0, c.Key.Kind())
+	}
+	return true
+}
+
+// keepTombstones returns those of the tombstones that somebody still needs: of
+// each stripe the newest, and none of stripe 0 where nothing is below.
+func (c *Compaction) keepTombstones() *rangedel.Set {
+	var kept []rangedel.Tombstone
+	last := rangedel.Tombstone{}
+	lastStripe := -1
+	for _, t := range c.tombstones.Clip(nil, nil, nil) {
+		stripe := c.stripe(t.Seq)
+		same := lastStripe == stripe && bytes.Equal(last.Start, t.Start) && rangedel.CompareEnds(last.End, t.End) == 0
+		last, lastStripe = t, stripe
+		if same || stripe == 0 && c.BottomSpan(t.Start, t.End) {
+			continue
+		}
+		kept = append(kept, t)
+	}
+	return rangedel.NewSet(slices.Clip(kept))
+}

@@ -1,0 +1,154 @@
+package iterator
+
+import (
+	"bytes"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
+)
+
+// A Run walks the tables of one sorted run, one after the other. Tables
+// whose filters say that they have nothing of its prefix are passed over.
+type Run struct {
+	run    *version.Run
+	cache  *version.TableCache
+	opts   sstable.IterOptions
+	prefix *Prefix // nil: every table may have something
+	at     int     // position of the table, -1 to len(run.Tables)
+	it     sstable.Iter
+	open   bool // it is the table's
+	err    error
+}
+
+// NewRun returns an iterator over a run.
+func NewRun(r *version.Run, c *version.TableCache, o sstable.IterOptions) *Run {
+	return &Run{run: r, cache: c, opts: o, at: -1}
+}
+
+// reset puts l before the first table of a run. The buffers of its table's iterator
+// are kept.
+func (l *Run) reset(r *version.Run, c *version.TableCache, p *Prefix) {
+	l.run, l.cache, l.prefix, l.at = r, c, p, -1
+	l.opts, l.open, l.err = sstable.IterOptions{}, false, nil
+}
+
+// release makes l refer to nothing.
+func (l *Run) release() {
+	l.reset(nil, nil, nil)
+	l.it.Release()
+}
+
+// use moves to the table at position n. It reports whether its iterator is open:
+// not past the ends, nor for a table that is passed over.
+func (l *Run) use(n int) bool {
+	if l.open && l.at == n {
+		return true
+	}
+	l.open = false
+	l.at = min(max(n, -1), len(l.run.Tables))
+	if l.at != n || n < 0 || n == len(l.run.Tables) {
+		return false
+	}
+	r, err := l.run.Tables[n].Open(l.cache)
+	if err != nil {
+		l.err = err
+		return false
+	}
+	if l.prefix.rulesOut(r) {
+		return false
+	}
+	l.open = true
+	l.it.Init(r, l.opts)
+	return true
+}
+
+// forward goes on to the first entry of the following tables until there is one.
+func (l *Run) forward(ok bool) bool {
+	for !ok && l.healthy() && l.at < len(l.run.Tables) {
+		ok = l.use(l.at+1) && l.it.First()
+	}
+	return ok
+}
+
+// backward goes back to the last entry of the tables before until there is one.
+func (l *Run) backward(ok bool) bool {
+	for !ok && l.healthy() && l.at >= 0 {
+		ok = l.use(l.at-1) && l.it.Last()
+	}
+	return ok
+}
+
+func (l *Run) healthy() bool {
+	if l.err == nil && l.open {
+		l.err = l.it.Error()
+	}
+	return l.err == nil
+}
+
+// First moves to the first entry.
+func (l *Run) First() bool {
+	l.err = nil
+	return l.forward(l.use(0) && l.it.First())
+}
+
+// Last moves to the last entry.
+func (l *Run) Last() bool {
+	l.err = nil
+	return l.backward(l.use(len(l.run.Tables)-1) && l.it.Last())
+}
+
+// SeekGE moves to the first entry at or after k.
+func (l *Run) SeekGE(k base.InternalKey) bool {
+	l.err = nil
+	return l.forward(l.use(l.run.Find(k.User)) && l.it.SeekGE(k))
+}
+
+// SeekLT moves to the last entry before k.
+func (l *Run) SeekLT(k base.InternalKey) bool {
+	l.err = nil
+	n := l.run.Find(k.User)
+	if n == len(l.run.Tables) {
+		return l.Last()
+	}
+	return l.backward(l.use(n) && l.it.SeekLT(k))
+}
+
+// Next moves to the next entry.
+func (l *Run) Next() bool { return l.it.Next() || l.forward(false) }
+
+// Prev moves to the entry before.
+func (l *Run) Prev() bool { return l.backward(l.it.Prev()) }
+
+// Valid reports whether the iterator is on an entry.
+func (l *Run) Valid() bool { return l.open && l.it.Valid() }
+
+// Key returns the key.
+func (l *Run) Key() base.InternalKey { return l.it.Key() }
+
+// Value returns the value.
+func (l *Run) Value() []byte { return l.it.Value() }
+
+// Error returns what ended the iteration early.
+func (l *Run) Error() error {
+	l.healthy()
+	return l.err
+}
+
+func (l *Run) skipForward(end []byte, seq base.SeqNum) (on, skipped bool) {
+	t := l.run.Tables[l.at]
+	if t.LargestSeq >= seq {
+		return false, false
+	}
+	inside := end != nil && !t.Before(end)
+	return l.forward(inside && l.it.SeekGE(base.SearchKey(end, base.MaxSeqNum))), true
+}
+
+func (l *Run) skipBackward(start []byte, seq base.SeqNum) (on, skipped bool) {
+	t := l.run.Tables[l.at]
+	if t.LargestSeq >= seq {
+		return false, false
+	}
+	inside := bytes.Compare(t.Smallest, start) < 0
+	return l.backward(inside && l.it.SeekLT(base.SearchKey(start, base.MaxSeqNum))), true
+}
