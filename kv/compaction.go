@@ -230,7 +230,7 @@ func (d *DB) mergeInputs(ctx context.Context, c *compaction) (*iterator.Compacti
 	}
 	return iterator.NewCompaction(iters, tombs, iterator.CompactionOptions{
 		Snapshots: c.snapshots, Bottom: c.bottom, BottomSpan: c.bottomSpan, Stop: d.stopBackground(ctx),
-		MergeOperands: d.folder(), Now: d.now(),
+		MergeOperands: d.passMerger(), Now: d.now(),
 	}), nil
 }
 

@@ -15,7 +15,7 @@ const minCompactionRate = 64 << 10
 // A rateLimiter is a token bucket for what compactions write. Tokens are bytes; there
 // are never more than those of burst. Whoever takes more than there are leaves a debt,
 // and who can wait, waits until it is paid off. A debt that nobody waited for is forgotten
-// but for mostDebt: it would hold compactions up when they have fallen behind. The zero
+// but for maxDebt: it would hold compactions up when they have fallen behind. The zero
 // value is ready for use.
 type rateLimiter struct {
 	waited atomic.Uint64 // nanoseconds
@@ -29,20 +29,20 @@ type rateLimiter struct {
 const (
 	burst     = 100 * time.Millisecond // what may be saved up
 	pacedStep = 10 * time.Millisecond  // between two looks at what ends a wait
-	mostDebt  = time.Second
-	leastPace = 2 * time.Millisecond // shorter waits are saved up: timers are not finer
+	maxDebt   = time.Second
+	minPace   = 2 * time.Millisecond // shorter waits are saved up: timers are not finer
 )
 
-// take takes bytes at a rate per second, and returns how long it takes until no debt
+// spend takes bytes at a rate per second, and returns how long it takes until no debt
 // is left.
-func (l *rateLimiter) take(now time.Time, bytes, rate int64) time.Duration {
+func (l *rateLimiter) spend(now time.Time, bytes, rate int64) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.last.IsZero() {
 		l.last = now
 	}
 	l.tokens += now.Sub(l.last).Seconds() * float64(rate)
-	l.tokens = max(min(l.tokens, burst.Seconds()*float64(rate)), -mostDebt.Seconds()*float64(rate))
+	l.tokens = max(min(l.tokens, burst.Seconds()*float64(rate)), -maxDebt.Seconds()*float64(rate))
 	l.last = now
 	l.tokens -= float64(bytes)
 	return time.Duration(-l.tokens / float64(rate) * float64(time.Second))
@@ -68,7 +68,7 @@ type limitedFile struct {
 func (f *limitedFile) Write(b []byte) (int, error) {
 	n, err := f.WriteFile.Write(b)
 	l := &f.d.compactionRate
-	if wait := l.take(time.Now(), int64(n), f.d.opts.CompactionRate); !f.urgent && wait >= leastPace {
+	if wait := l.spend(time.Now(), int64(n), f.d.opts.CompactionRate); !f.urgent && wait >= minPace {
 		start := time.Now()
 		for left := wait; left > 0 && !f.d.pressed() && f.stop() == nil; left = wait - time.Since(start) {
 			time.Sleep(min(left, pacedStep))

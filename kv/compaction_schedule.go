@@ -2,9 +2,12 @@ package kv
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -161,4 +164,48 @@ func (d *DB) busy(c *compaction) bool {
 	return slices.ContainsFunc(d.compactions.reserved, func(r *reservation) bool {
 		return r.level == c.output && (d.opts.Compaction != Leveled || r.span.Overlaps(s))
 	})
+}
+
+// Level 0 is kept short, or writers hear why not: its files are merged with each other when
+// they cannot go down, files that are left alone do not count, and nobody waits when nothing
+// is going to be merged.
+
+// level0Backlog returns how many files level 0 has for compactions to take: those that are
+// left alone do not go away by waiting.
+func level0Backlog(v *version.Version) int {
+	n := 0
+	for _, t := range v.Levels[0].Tables {
+		if !t.Quarantined {
+			n++
+		}
+	}
+	return n
+}
+
+// level0Stuck returns why level 0, which is full, does not get shorter: the cause of the
+// last failure, or that all that is left in it lies between files that are left alone. It
+// is nil if something is going to be merged. The caller holds d.mu.
+func (d *DB) level0Stuck() error {
+	s := &d.compactions
+	if s.cause != nil {
+		return s.cause
+	}
+	d.scheduleCompactionsLocked()
+	if s.running > 0 || len(s.wanted) > 0 || s.paused {
+		return nil
+	}
+	var names []string
+	for _, t := range d.current.Levels[0].Tables {
+		if t.Quarantined {
+			names = append(names, d.path(manifest.FileTable, t.Num))
+		}
+	}
+	return fmt.Errorf("%w: level 0 is full, and its files lie between %s, which cannot be read", ErrCorruption,
+		strings.Join(names, ", "))
+}
+
+// level0Over reports whether level 0 has so many files for compactions to take. The
+// caller holds d.mu.
+func (d *DB) level0Over(files int) bool {
+	return len(d.current.Levels[0].Tables) >= files && level0Backlog(d.current) >= files
 }

@@ -44,23 +44,23 @@ type dbCounters struct {
 
 	prefix iterator.PrefixStats
 
-	writes, writeBytes   counter // entries and bytes of committed batches
-	walBytes, walSyncs   counter
-	commitGroups         counter
-	txCommits            counter
-	txConflicts          counter
-	flushes, flushBytes  counter
-	compactions, moves   counter
-	compactRead          counter
-	compactWritten       counter
-	folded, refused      counter // operands that became part of another entry, runs that could not
-	expired              counter // values that flush or compaction dropped
-	stalls, stallNanos   counter
-	slowdowns, slowNanos counter
-	ingests              counter
-	ingestedFiles        counter
-	ingestedBytes        counter
-	iterators            counter
+	writes, writeBytes            counter // entries and bytes of committed batches
+	walBytes, walSyncs            counter
+	commitGroups                  counter
+	txCommits                     counter
+	txConflicts                   counter
+	flushes, flushBytes           counter
+	compactions, moves            counter
+	compactRead                   counter
+	compactWritten                counter
+	operandsMerged, mergeFailures counter // operands that became part of another entry, runs that could not
+	expired                       counter // values that flush or compaction dropped
+	stalls, stallNanos            counter
+	slowdowns, slowNanos          counter
+	ingests                       counter
+	ingestedFiles                 counter
+	ingestedBytes                 counter
+	iterators                     counter
 
 	failures, heals, healAttempts counter
 	failedCompactions             counter

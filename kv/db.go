@@ -48,7 +48,7 @@ type DB struct {
 	compactionRate rateLimiter
 	healer         healer
 
-	merging // of a store that follows a writer, guarded by mu
+	operandMerger // of a store that follows a writer, guarded by mu
 
 	tracer   atomic.Pointer[LookupTracer] // nil: lookups are not recorded
 	state    atomic.Pointer[readState]    // what readers see; nil: closed

@@ -44,21 +44,21 @@ func (d *DB) settleMerger(used manifest.Features) error {
 	}
 	m, err := d.chooseMerger(recorded)
 	if err == nil {
-		d.merging = m
+		d.operandMerger = m
 	}
 	return err
 }
 
 // chooseMerger decides which merger combines the operands of the one that is
 // recorded; "" if there are none.
-func (d *DB) chooseMerger(recorded string) (merging, error) {
+func (d *DB) chooseMerger(recorded string) (operandMerger, error) {
 	given := d.opts.Merger
 	switch {
 	case given == nil:
-		return merging{builtinMerger(recorded), recorded}, nil
+		return operandMerger{builtinMerger(recorded), recorded}, nil
 	case recorded != "" && recorded != given.Name():
-		return merging{}, fmt.Errorf("%w: Merger is %q, and the store in %s holds operands of merger %q; open it with that one, or with none to read other keys",
+		return operandMerger{}, fmt.Errorf("%w: Merger is %q, and the store in %s holds operands of merger %q; open it with that one, or with none to read other keys",
 			ErrInvalidOptions, given.Name(), d.dir, recorded)
 	}
-	return merging{given, given.Name()}, nil
+	return operandMerger{given, given.Name()}, nil
 }

@@ -33,12 +33,12 @@ type follower struct {
 	d    *DB
 	turn chan struct{} // has a token if nobody refreshes, who owns what follows
 
-	tail    *manifest.Tail
-	state   *version.ManifestState
-	log     *followedLog
-	mems    []*memTable // oldest first: writes that are in no table of the state
-	lastSeq base.SeqNum
-	merging merging // of the state
+	tail          *manifest.Tail
+	state         *version.ManifestState
+	log           *followedLog
+	mems          []*memTable // oldest first: writes that are in no table of the state
+	lastSeq       base.SeqNum
+	operandMerger operandMerger // of the state
 
 	announcing sync.Mutex
 	reg        *manifest.Registration // nil: there is none
@@ -167,7 +167,7 @@ func (f *follower) readManifest() error {
 	if f.state.Features&manifest.FeatureMerge != 0 {
 		recorded = f.state.Merger
 	}
-	f.merging, err = d.chooseMerger(recorded)
+	f.operandMerger, err = d.chooseMerger(recorded)
 	return err
 }
 
@@ -221,7 +221,7 @@ func (f *follower) show(v *version.Version) error {
 		f.views = append(f.views, followedView{v, at})
 		d.installVersion(v)
 	}
-	d.merging = f.merging
+	d.operandMerger = f.operandMerger
 	d.limit, d.imms = f.lastSeq, slices.Clone(f.mems)
 	d.installState()
 	return nil

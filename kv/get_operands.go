@@ -65,7 +65,7 @@ func (l *lookup) combine(s *readState, err error) (bool, error) {
 		return err == nil, err
 	}
 	slices.Reverse(l.chain.operands)
-	l.value, err = s.merging.fold(l.key, l.chain.operands)
+	l.value, err = s.mergeOperands(l.key, l.chain.operands)
 	return err == nil, err
 }
 

@@ -2,7 +2,6 @@ package kv
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"sync"
 
@@ -23,7 +22,7 @@ type Iterator struct {
 	at     base.SeqNum
 	lower  []byte
 	upper  []byte
-	merge  *iterator.Merging
+	input  *iterator.Merging
 	parts  *iterParts
 	tombs  []*rangedel.Set
 	own    *txView // nil: not a transaction's
@@ -31,7 +30,7 @@ type Iterator struct {
 
 	key   []byte
 	value []byte
-	// Going forward, merge is on the entry itself, or behind it if ahead is set.
+	// Going forward, the input is on the entry itself, or behind it if ahead is set.
 	// Going backward, it is on the last entry before all versions of key, or on none.
 	backward bool
 	ahead    bool
@@ -96,7 +95,7 @@ func (i *Iterator) init() error {
 		i.tombs = append(i.tombs, t)
 	}
 	i.plain = len(i.tombs) == 0 && i.own == nil
-	i.merge = &p.Merging
+	i.input = &p.Merging
 	return err
 }
 
@@ -169,7 +168,7 @@ func (i *Iterator) Close() error {
 		err = nil
 	}
 	i.parts.giveBack(i.key)
-	i.state, i.merge, i.parts, i.key, i.value = nil, nil, nil, nil, nil
+	i.state, i.input, i.parts, i.key, i.value = nil, nil, nil, nil, nil
 	return err
 }
 
@@ -193,9 +192,9 @@ func (i *Iterator) First() bool {
 	}
 	i.own.from(i.lower)
 	if i.lower != nil {
-		return i.own.ahead(i, i.forward(i.merge.SeekGE(base.SearchKey(i.lower, base.MaxSeqNum)), false))
+		return i.own.ahead(i, i.forward(i.input.SeekGE(base.SearchKey(i.lower, base.MaxSeqNum)), false))
 	}
-	return i.own.ahead(i, i.forward(i.merge.First(), false))
+	return i.own.ahead(i, i.forward(i.input.First(), false))
 }
 
 // Last moves to the last entry within the bounds.
@@ -205,9 +204,9 @@ func (i *Iterator) Last() bool {
 	}
 	i.own.before(i.upper, i.upper == nil)
 	if i.upper != nil {
-		return i.own.behind(i, i.back(i.merge.SeekLT(base.SearchKey(i.upper, base.MaxSeqNum))))
+		return i.own.behind(i, i.back(i.input.SeekLT(base.SearchKey(i.upper, base.MaxSeqNum))))
 	}
-	return i.own.behind(i, i.back(i.merge.Last()))
+	return i.own.behind(i, i.back(i.input.Last()))
 }
 
 // SeekGE moves to the first entry at or behind key, within the bounds.
@@ -219,7 +218,7 @@ func (i *Iterator) SeekGE(key []byte) bool {
 		key = i.lower
 	}
 	i.own.from(key)
-	return i.own.ahead(i, i.forward(i.merge.SeekGE(base.SearchKey(key, base.MaxSeqNum)), false))
+	return i.own.ahead(i, i.forward(i.input.SeekGE(base.SearchKey(key, base.MaxSeqNum)), false))
 }
 
 // SeekLT moves to the last entry before key, within the bounds.
@@ -231,7 +230,7 @@ func (i *Iterator) SeekLT(key []byte) bool {
 		key = i.upper
 	}
 	i.own.before(key, false)
-	return i.own.behind(i, i.back(i.merge.SeekLT(base.SearchKey(key, base.MaxSeqNum))))
+	return i.own.behind(i, i.back(i.input.SeekLT(base.SearchKey(key, base.MaxSeqNum))))
 }
 
 // Next moves to the next entry. It does nothing if the iterator is on none.
@@ -240,15 +239,15 @@ func (i *Iterator) Next() bool {
 		return false
 	}
 	if i.backward {
-		return i.own.ahead(i, i.forward(i.merge.SeekGE(base.SearchKey(i.key, base.MaxSeqNum)), true))
+		return i.own.ahead(i, i.forward(i.input.SeekGE(base.SearchKey(i.key, base.MaxSeqNum)), true))
 	}
 	if i.ahead {
-		return i.own.ahead(i, i.forward(i.merge.Valid(), true))
+		return i.own.ahead(i, i.forward(i.input.Valid(), true))
 	}
-	if l := i.merge.OnlyRun(); l != nil && i.plain {
+	if l := i.input.OnlyRun(); l != nil && i.plain {
 		return i.nextIn(l)
 	}
-	return i.own.ahead(i, i.forward(i.merge.Next(), true))
+	return i.own.ahead(i, i.forward(i.input.Next(), true))
 }
 
 // nextIn is Next where one sorted run is all that is left, as in a settled store, and
@@ -256,10 +255,10 @@ func (i *Iterator) Next() bool {
 // comparison of the key with the one before, without an indirect call.
 func (i *Iterator) nextIn(l *iterator.Run) bool {
 	if !l.Next() {
-		return i.forward(i.merge.Moved(false), true)
+		return i.forward(i.input.Moved(false), true)
 	}
 	k := l.Key()
-	i.merge.SetKey(k)
+	i.input.SetKey(k)
 	if k.Kind() != base.KindSet || k.SeqNum() > i.at || bytes.Equal(k.User, i.key) || i.upper != nil &&
 		bytes.Compare(k.User, i.upper) >= 0 {
 		return i.forward(true, true)
@@ -275,111 +274,7 @@ func (i *Iterator) Prev() bool {
 		return false
 	}
 	if i.backward {
-		return i.own.behind(i, i.back(i.merge.Valid()))
+		return i.own.behind(i, i.back(i.input.Valid()))
 	}
-	return i.own.behind(i, i.back(i.merge.SeekLT(base.SearchKey(i.key, base.MaxSeqNum))))
-}
-
-// forward goes on from merge's entry (on: there is one) to the newest visible
-// version of a live key. If skip is set, that is not i.key.
-func (i *Iterator) forward(on, skip bool) bool {
-	i.backward, i.ahead = false, false
-	for steps := 0; on; {
-		k := i.merge.Key()
-		if skip && bytes.Equal(k.User, i.key) {
-			on = i.passOlder(&steps)
-			continue
-		}
-		if k.SeqNum() > i.at && !i.own.has(k.SeqNum()) {
-			on = i.passNewer(k, &steps)
-			continue
-		}
-		if i.upper != nil && bytes.Compare(k.User, i.upper) >= 0 {
-			return false
-		}
-		// The newest visible version decides; what follows of the key is older.
-		i.key = append(i.key[:0], k.User...)
-		skip, steps = true, 0
-		var end []byte
-		var cover base.SeqNum
-		if len(i.tombs) > 0 || i.own != nil {
-			_, end, cover = i.cover(k.User)
-		}
-		switch {
-		case cover > k.SeqNum():
-			on = i.merge.SkipForward(end, cover)
-		case k.Kind() == base.KindSet:
-			i.value, i.valid = i.merge.Value(), true
-			return true
-		case k.Kind() == base.KindDelete:
-			on = i.merge.Next()
-		default:
-			if i.resolve(k.Kind(), cover) {
-				return i.valid
-			}
-			on = i.merge.Next()
-		}
-	}
-	i.err = i.merge.Error()
-	return false
-}
-
-// back goes back from merge's entry to the versions of a live key, of which the
-// newest visible one comes last.
-func (i *Iterator) back(on bool) bool {
-	i.backward, i.operands = true, i.operands[:0]
-	have, live := false, false
-	for steps := 0; on; {
-		k := i.merge.Key()
-		if have && !bytes.Equal(k.User, i.key) {
-			if live {
-				return i.settle()
-			}
-			have, steps = false, 0
-		}
-		if i.lower != nil && bytes.Compare(k.User, i.lower) < 0 {
-			break
-		}
-		if k.SeqNum() > i.at && !i.own.has(k.SeqNum()) {
-			on = i.passNewerBack(k, &steps)
-			continue
-		}
-		if steps++; have && steps > maxVersions {
-			if i.newestFirst() {
-				return i.valid
-			}
-			have, live, on = false, false, i.merge.SeekLT(base.SearchKey(i.key, base.MaxSeqNum))
-			continue
-		}
-		if !have {
-			i.key, steps = append(i.key[:0], k.User...), 0
-		}
-		start, _, cover := i.cover(k.User)
-		have, live = true, i.takeOlder(k, live, cover)
-		if cover > k.SeqNum() {
-			on = i.merge.SkipBackward(start, cover)
-		} else {
-			on = i.merge.Prev()
-		}
-	}
-	if i.err = cmp.Or(i.merge.Error(), i.err); i.err != nil {
-		return false
-	}
-	return have && live && i.settle()
-}
-
-// cover returns the newest visible range tombstone over a key, and a span around
-// the key that it covers; 0 if there is none.
-func (i *Iterator) cover(user []byte) (start, end []byte, seq base.SeqNum) {
-	for _, t := range i.tombs {
-		if s, e, q := t.Span(user, i.at); q > seq {
-			start, end, seq = s, e, q
-		}
-	}
-	if i.own != nil {
-		if s, e, q := i.own.cover(user); q > seq {
-			return s, e, q
-		}
-	}
-	return start, end, seq
+	return i.own.behind(i, i.back(i.input.SeekLT(base.SearchKey(i.key, base.MaxSeqNum))))
 }

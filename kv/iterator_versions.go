@@ -2,9 +2,115 @@ package kv
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
 )
+
+// forward goes on from the input's entry (on: there is one) to the newest visible
+// version of a live key. If skip is set, that is not i.key.
+func (i *Iterator) forward(on, skip bool) bool {
+	i.backward, i.ahead = false, false
+	for steps := 0; on; {
+		k := i.input.Key()
+		if skip && bytes.Equal(k.User, i.key) {
+			on = i.passOlder(&steps)
+			continue
+		}
+		if k.SeqNum() > i.at && !i.own.has(k.SeqNum()) {
+			on = i.passNewer(k, &steps)
+			continue
+		}
+		if i.upper != nil && bytes.Compare(k.User, i.upper) >= 0 {
+			return false
+		}
+		// The newest visible version decides; what follows of the key is older.
+		i.key = append(i.key[:0], k.User...)
+		skip, steps = true, 0
+		var end []byte
+		var cover base.SeqNum
+		if len(i.tombs) > 0 || i.own != nil {
+			_, end, cover = i.cover(k.User)
+		}
+		switch {
+		case cover > k.SeqNum():
+			on = i.input.SkipForward(end, cover)
+		case k.Kind() == base.KindSet:
+			i.value, i.valid = i.input.Value(), true
+			return true
+		case k.Kind() == base.KindDelete:
+			on = i.input.Next()
+		default:
+			if i.resolve(k.Kind(), cover) {
+				return i.valid
+			}
+			on = i.input.Next()
+		}
+	}
+	i.err = i.input.Error()
+	return false
+}
+
+// back goes back from the input's entry to the versions of a live key, of which the
+// newest visible one comes last.
+func (i *Iterator) back(on bool) bool {
+	i.backward, i.operands = true, i.operands[:0]
+	have, live := false, false
+	for steps := 0; on; {
+		k := i.input.Key()
+		if have && !bytes.Equal(k.User, i.key) {
+			if live {
+				return i.showOlder()
+			}
+			have, steps = false, 0
+		}
+		if i.lower != nil && bytes.Compare(k.User, i.lower) < 0 {
+			break
+		}
+		if k.SeqNum() > i.at && !i.own.has(k.SeqNum()) {
+			on = i.passNewerBack(k, &steps)
+			continue
+		}
+		if steps++; have && steps > maxVersions {
+			if i.newestFirst() {
+				return i.valid
+			}
+			have, live, on = false, false, i.input.SeekLT(base.SearchKey(i.key, base.MaxSeqNum))
+			continue
+		}
+		if !have {
+			i.key, steps = append(i.key[:0], k.User...), 0
+		}
+		start, _, cover := i.cover(k.User)
+		have, live = true, i.collectOlder(k, live, cover)
+		if cover > k.SeqNum() {
+			on = i.input.SkipBackward(start, cover)
+		} else {
+			on = i.input.Prev()
+		}
+	}
+	if i.err = cmp.Or(i.input.Error(), i.err); i.err != nil {
+		return false
+	}
+	return have && live && i.showOlder()
+}
+
+// cover returns the newest visible range tombstone over a key, and a span around
+// the key that it covers; 0 if there is none.
+func (i *Iterator) cover(user []byte) (start, end []byte, seq base.SeqNum) {
+	for _, t := range i.tombs {
+		if s, e, q := t.Span(user, i.at); q > seq {
+			start, end, seq = s, e, q
+		}
+	}
+	if i.own != nil {
+		if s, e, q := i.own.cover(user); q > seq {
+			return s, e, q
+		}
+	}
+	return start, end, seq
+}
 
 // A key that is written again and again has many versions, of which a reader wants one.
 
@@ -15,10 +121,10 @@ const maxVersions = 8
 // passOlder goes on from an older version of i.key. Steps counts such moves.
 func (i *Iterator) passOlder(steps *int) bool {
 	if *steps++; *steps <= maxVersions {
-		return i.merge.Next()
+		return i.input.Next()
 	}
 	*steps = 0
-	return i.merge.SkipTo(base.InternalKey{User: i.key}) // the last that a version can be
+	return i.input.SkipTo(base.InternalKey{User: i.key}) // the last that a version can be
 }
 
 // passNewer goes on from k, which is too new to be seen. Steps counts such moves from
@@ -31,10 +137,10 @@ func (i *Iterator) passNewer(k base.InternalKey, steps *int) bool {
 	}
 	// A transaction's own writes have larger numbers, and some of them may be in view.
 	if *steps++; *steps <= maxVersions || i.own != nil {
-		return i.merge.Next()
+		return i.input.Next()
 	}
 	*steps = 0
-	return i.merge.SkipTo(base.SearchKey(p.newer, i.at))
+	return i.input.SkipTo(base.SearchKey(p.newer, i.at))
 }
 
 // passNewerBack is passNewer going backward, where what is too new of a key comes last.
@@ -45,10 +151,10 @@ func (i *Iterator) passNewerBack(k base.InternalKey, steps *int) bool {
 		*steps = 0
 	}
 	if *steps++; *steps <= maxVersions || i.own != nil {
-		return i.merge.Prev()
+		return i.input.Prev()
 	}
 	*steps = 0
-	return i.merge.SeekLT(base.SearchKey(p.newer, base.MaxSeqNum))
+	return i.input.SeekLT(base.SearchKey(p.newer, base.MaxSeqNum))
 }
 
 // newestFirst decides i.key going forward, for an iterator that goes backward and has
@@ -59,16 +165,111 @@ func (i *Iterator) newestFirst() (over bool) {
 	p.past = append(append(p.past[:0], i.key...), 0)
 	upper := i.upper
 	i.upper = p.past // forward goes no further than the key
-	found := i.forward(i.merge.SeekGE(base.SearchKey(i.key, base.MaxSeqNum)), false)
+	found := i.forward(i.input.SeekGE(base.SearchKey(i.key, base.MaxSeqNum)), false)
 	i.upper, i.backward, i.ahead, i.operands = upper, true, false, i.operands[:0]
 	if !found {
 		return i.err != nil
 	}
-	i.older = append(i.older[:0], i.value...) // merge moves on before the value is shown
+	i.older = append(i.older[:0], i.value...) // the input moves on before the value is shown
 	i.value = i.older
-	i.merge.SeekLT(base.SearchKey(i.key, base.MaxSeqNum))
-	if i.err = i.merge.Error(); i.err != nil {
+	i.input.SeekLT(base.SearchKey(i.key, base.MaxSeqNum))
+	if i.err = i.input.Error(); i.err != nil {
 		i.valid = false
 	}
 	return true
+}
+
+// What an iterator does at operands, and at values that expire. Going forward, the
+// newest version of a key comes first, and the iterator runs ahead over the older
+// ones until the chain of operands ends. Going backward it comes to the oldest first,
+// and keeps what may be part of the chain until it has seen the newest.
+
+// resolve goes on from the newest visible version of i.key, an operand or an expiring
+// value that no tombstone covers; cover is the sequence number of the newest range
+// tombstone over the key. It reports whether the move is over: with a value, or with
+// an error.
+func (i *Iterator) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
+	if kind == base.KindSetTTL {
+		value, live, err := base.Unexpired(i.input.Value(), i.db.now())
+		i.value, i.valid, i.err = value, live, err
+		return live || err != nil
+	}
+	if kind != base.KindMerge {
+		i.err = unknownKind(i.key, kind)
+		return true
+	}
+	i.operands = append(i.operands[:0], bytes.Clone(i.input.Value()))
+	i.ahead = true
+	for i.input.Next() {
+		k := i.input.Key()
+		if k.SeqNum() < cover || !bytes.Equal(k.User, i.key) {
+			break
+		}
+		value, live, err := i.part(k)
+		if err != nil {
+			i.err = err
+			return true
+		}
+		if live {
+			i.operands = append(i.operands, bytes.Clone(value))
+		}
+		if k.Kind() != base.KindMerge {
+			break
+		}
+	}
+	if i.err = i.input.Error(); i.err != nil {
+		return true
+	}
+	slices.Reverse(i.operands)
+	i.value, i.err = i.state.mergeOperands(i.key, i.operands)
+	i.valid = i.err == nil
+	return true
+}
+
+// part returns what the input's entry brings into a value, and whether it brings
+// anything.
+func (i *Iterator) part(k base.InternalKey) (value []byte, live bool, err error) {
+	switch k.Kind() {
+	case base.KindSet, base.KindMerge:
+		return i.input.Value(), true, nil
+	case base.KindSetTTL:
+		return base.Unexpired(i.input.Value(), i.db.now())
+	case base.KindDelete:
+		return nil, false, nil
+	}
+	return nil, false, unknownKind(k.User, k.Kind())
+}
+
+// collectOlder takes the input's entry, a version of i.key, going backward; live says that
+// there is a value as of the version before it. It reports whether there is one as of
+// this one. The input moves on before the value is shown, so the value is copied.
+func (i *Iterator) collectOlder(k base.InternalKey, live bool, cover base.SeqNum) bool {
+	if k.Kind() == base.KindMerge && cover <= k.SeqNum() {
+		if len(i.operands) == 0 && live {
+			i.operands = append(i.operands, bytes.Clone(i.value))
+		}
+		i.operands = append(i.operands, bytes.Clone(i.input.Value()))
+		return true
+	}
+	i.operands = i.operands[:0]
+	if cover > k.SeqNum() {
+		return false
+	}
+	value, live, err := i.part(k)
+	if err != nil {
+		i.err = err
+	}
+	i.older = append(i.older[:0], value...)
+	i.value = i.older
+	return live
+}
+
+// showOlder makes the value of i.key of what collectOlder collected.
+func (i *Iterator) showOlder() bool {
+	if len(i.operands) > 0 && i.err == nil {
+		i.value, i.err = i.state.mergeOperands(i.key, i.operands)
+	}
+	i.operands = i.operands[:0]
+	i.valid = i.err == nil
+	return i.valid
 }

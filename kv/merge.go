@@ -2,8 +2,11 @@ package kv
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/siftkv/siftkv/internal/iterator"
 )
@@ -74,51 +77,52 @@ func (e *MergeError) Error() string {
 // Unwrap makes errors.Is(err, ErrMerge) true, and that of the cause.
 func (e *MergeError) Unwrap() []error { return []error{ErrMerge, e.Cause} }
 
-// A merging is how the operands of a store are combined.
-type merging struct {
+// An operandMerger combines the operands of a store.
+type operandMerger struct {
 	merger     Merger // nil: operands cannot be combined
 	mergerName string // of the operands that the store holds or takes
 }
 
-// fold combines values of one key, the oldest first; there is at least one. The
+// mergeOperands combines values of one key, the oldest first; there is at least one. The
 // result shares no memory with them.
-func (c merging) fold(key []byte, values [][]byte) (value []byte, err error) {
-	m := c.merger
-	if m == nil {
+func (m operandMerger) mergeOperands(key []byte, values [][]byte) (value []byte, err error) {
+	if m.merger == nil {
 		return nil, fmt.Errorf("%w: key %q has operands of merger %q; set Options.Merger", ErrNoMerger, key,
-			c.mergerName)
+			m.mergerName)
 	}
 	key = bytes.Clone(key) // what goes to the merger escapes
 	defer func() {
 		if p := recover(); p != nil {
-			value, err = nil, &MergeError{Merger: m.Name(), Key: key, Cause: fmt.Errorf("the merger panicked: %v", p)}
+			err = fmt.Errorf("the merger panicked: %v", p)
+		}
+		if err != nil {
+			value, err = nil, &MergeError{Merger: m.merger.Name(), Key: key, Cause: err}
 		}
 	}()
 	value = append([]byte{}, values[0]...)
 	for _, v := range values[1:] {
-		if value, err = m.Merge(key, value, v); err == nil {
+		if value, err = m.merger.Merge(key, value, v); err == nil {
 			err = checkValue(value)
 		}
 		if err != nil {
-			return nil, &MergeError{Merger: m.Name(), Key: key, Cause: err}
+			return nil, err
 		}
 	}
 	return value, nil
 }
 
-// folder returns what combines operands in a flush or compaction; nil without a
-// merger.
-func (c merging) folder() func(key []byte, values [][]byte) ([]byte, error) {
-	if c.merger == nil {
+// passMerger returns what combines operands in a flush or compaction; nil without a merger.
+func (m operandMerger) passMerger() func(key []byte, values [][]byte) ([]byte, error) {
+	if m.merger == nil {
 		return nil
 	}
-	return c.fold
+	return m.mergeOperands
 }
 
 // countPass adds what a flush or compaction did to the counters.
 func (d *DB) countPass(c *iterator.Compaction) {
-	d.counters.folded.Add(c.Stats.OperandsMerged)
-	d.counters.refused.Add(c.Stats.MergeFailures)
+	d.counters.operandsMerged.Add(c.Stats.OperandsMerged)
+	d.counters.mergeFailures.Add(c.Stats.MergeFailures)
 	d.counters.expired.Add(c.Stats.Expired)
 	if err := c.Stats.MergeError; err != nil {
 		d.log.Warn("operands could not be combined, and are kept as they are", "runs", c.Stats.MergeFailures, "error",
@@ -137,4 +141,81 @@ func (d *DB) Merge(key, operand []byte, o *WriteOptions) error {
 		return err
 	}
 	return b.Commit(o)
+}
+
+// Int64Add adds up counters: values and operands are signed integers of 8 bytes,
+// little-endian (AppendInt64, Int64). Sums wrap around, as Go's do: an addition that
+// stopped at the largest number would not be associative.
+var Int64Add Merger = int64Add{}
+
+type int64Add struct{}
+
+const int64AddName = "siftkv.int64add"
+
+func (int64Add) Name() string { return int64AddName }
+
+func (int64Add) Merge(_, older, newer []byte) ([]byte, error) {
+	a, err := Int64(older)
+	if err != nil {
+		return nil, err
+	}
+	b, err := Int64(newer)
+	if err != nil {
+		return nil, err
+	}
+	return AppendInt64(older[:0], a+b), nil
+}
+
+// AppendInt64 appends n, as Int64Add wants it, to dst.
+func AppendInt64(dst []byte, n int64) []byte {
+	return binary.LittleEndian.AppendUint64(dst, uint64(n))
+}
+
+// Int64 is the inverse of AppendInt64. It refuses a value that has not 8 bytes.
+func Int64(value []byte) (int64, error) {
+	if len(value) != 8 {
+		return 0, fmt.Errorf("siftkv: a counter has 8 bytes, this value has %d", len(value))
+	}
+	return int64(binary.LittleEndian.Uint64(value)), nil
+}
+
+// Append returns a merger that puts each operand behind the value, with a separator
+// between the two; it may be empty. It is made for lists that stay small: a lookup
+// returns all of the list, and a value that would outgrow MaxValueSize cannot be
+// read any more.
+func Append(separator string) Merger { return appendMerger{separator} }
+
+type appendMerger struct{ separator string }
+
+const appendName = "siftkv.append"
+
+// Name includes the separator, quoted, unless there is none.
+func (m appendMerger) Name() string {
+	if m.separator == "" {
+		return appendName
+	}
+	return appendName + ":" + strconv.Quote(m.separator)
+}
+
+func (m appendMerger) Merge(_, older, newer []byte) ([]byte, error) {
+	return append(append(older, m.separator...), newer...), nil
+}
+
+// builtinMerger returns the merger of this package that has a name; nil for others.
+func builtinMerger(name string) Merger {
+	switch name {
+	case int64AddName:
+		return Int64Add
+	case appendName:
+		return Append("")
+	}
+	quoted, ok := strings.CutPrefix(name, appendName+":")
+	if !ok {
+		return nil
+	}
+	separator, err := strconv.Unquote(quoted)
+	if m := Append(separator); err == nil && m.Name() == name {
+		return m
+	}
+	return nil
 }

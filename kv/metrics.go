@@ -232,7 +232,7 @@ func (d *DB) Metrics() *Metrics {
 	m.FailedCompactions = c.failedCompactions.Load()
 	m.RecoveryDrops, m.RecoveryDroppedBytes = c.recoveryLosses.Load(), c.recoveryLost.Load()
 	m.Ingests, m.IngestedFiles, m.IngestedBytes = c.ingests.Load(), c.ingestedFiles.Load(), c.ingestedBytes.Load()
-	m.OperandsMerged, m.MergeFailures, m.ExpiredDropped = c.folded.Load(), c.refused.Load(), c.expired.Load()
+	m.OperandsMerged, m.MergeFailures, m.ExpiredDropped = c.operandsMerged.Load(), c.mergeFailures.Load(), c.expired.Load()
 	m.FilterMemory, m.IndexMemory = d.tables.Filters.Load(), d.tables.Indexes.Load()
 	m.FiltersSkipped = d.tables.Skipped.Load()
 	m.CacheBytes, m.CacheBlocks = d.cache.Used()

@@ -148,3 +148,53 @@ func (d *DB) pickFromLevel(v *version.Version, n int) *compaction {
 	}
 	return best
 }
+
+// pickWithinLevel0 merges neighbours of level 0 into one table of level 0, when a table
+// that is left alone, or a compaction that takes long, keeps them from going down: so that
+// their number stays small. Of the stretches whose tables are not much larger than what is
+// younger in them, which bounds what is rewritten by the logarithm of the number of flushes,
+// the one with most tables is merged; if there is none and writers wait, the two neighbours
+// that are smallest. The caller holds d.mu.
+func (d *DB) pickWithinLevel0(v *version.Version) *compaction {
+	tables := v.Levels[0].Tables // newest first
+	var best []*version.Table
+	for i := 0; i < len(tables); {
+		n, bytes := 0, int64(0)
+		for _, t := range tables[i:] {
+			if t.Quarantined || t.Compacting || n > 0 && t.Size > 2*bytes {
+				break
+			}
+			n++
+			bytes += t.Size
+		}
+		if n > len(best) {
+			best = tables[i : i+n]
+		}
+		i += max(n, 1)
+	}
+	if len(best) < 2 && level0Backlog(v) >= d.opts.L0StopThreshold {
+		best = smallestPair(tables)
+	}
+	if len(best) < 2 {
+		return nil
+	}
+	c := &compaction{reason: "level 0 has many files that cannot go down", level: 0, output: 0}
+	c.inputs[0] = best
+	if d.conflicts(c) {
+		return nil
+	}
+	return c
+}
+
+// smallestPair returns the two neighbours that are smallest together, of those that can be
+// merged, or nil.
+func smallestPair(tables []*version.Table) (best []*version.Table) {
+	for i := 1; i < len(tables); i++ {
+		pair := tables[i-1 : i+1]
+		free := !slices.ContainsFunc(pair, func(t *version.Table) bool { return t.Quarantined || t.Compacting })
+		if free && (best == nil || sizeOf(pair) < sizeOf(best)) {
+			best = pair
+		}
+	}
+	return best
+}

@@ -68,7 +68,7 @@ func (d *DB) pickLevel(v *version.Version, n int) *compaction {
 	const reason = "the level has all its runs"
 	lazy := d.opts.Compaction == LazyLeveled
 	if n == lastLevel || lazy && (n == lastLevel-1 || d.reachesLast(v, n)) {
-		if c := d.ifFree(merge(v, reason, n, lastLevel)); c != nil {
+		if c := d.ifFree(compactLevels(v, reason, n, lastLevel)); c != nil {
 			return c
 		}
 		// The last level is busy, or damaged.
@@ -107,7 +107,7 @@ func (d *DB) pickAllRuns(v *version.Version) *compaction {
 	if newer/int64(d.opts.RunsPerLevel) <= oldest {
 		return nil
 	}
-	return d.ifFree(mergeRuns("the newer runs outweigh the oldest", v.Runs))
+	return d.ifFree(compactRuns("the newer runs outweigh the oldest", v.Runs))
 }
 
 // pickWithin merges the newest runs of a level in their place, when an older one that is
@@ -125,7 +125,7 @@ func (d *DB) pickWithin(v *version.Version, n int) *compaction {
 		r *version.Run) bool {
 		return anyQuarantined(r.Tables)
 	}); i >= d.runsAllowed(n) {
-		return d.ifFree(mergeRuns("the level has all its runs, above a damaged one", healthy[:i]))
+		return d.ifFree(compactRuns("the level has all its runs, above a damaged one", healthy[:i]))
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (d *DB) pickSeveralRuns(v *version.Version) (c *compaction, several bool) {
 		if len(v.Levels[n].Runs) < 2 {
 			continue
 		}
-		if c := d.ifFree(merge(v, "the level has several runs", n, n)); c != nil {
+		if c := d.ifFree(compactLevels(v, "the level has several runs", n, n)); c != nil {
 			return c, true
 		}
 		several, damaged = true, damaged || anyQuarantined(v.Levels[n].Tables)
@@ -154,9 +154,9 @@ func (d *DB) pickSeveralRuns(v *version.Version) (c *compaction, several bool) {
 	return nil, false
 }
 
-// merge returns a compaction of everything from one level to another into one run of
+// compactLevels returns a compaction of everything from one level to another into one run of
 // the latter.
-func merge(v *version.Version, reason string, from, to int) *compaction {
+func compactLevels(v *version.Version, reason string, from, to int) *compaction {
 	c := &compaction{reason: reason, level: from, output: to, wholeRuns: true}
 	for n := from; n <= to; n++ {
 		c.inputs[n] = v.Levels[n].Tables
@@ -166,14 +166,14 @@ func merge(v *version.Version, reason string, from, to int) *compaction {
 
 // toNextLevel returns a compaction of all runs of a level into a new one of the next.
 func toNextLevel(v *version.Version, reason string, n int) *compaction {
-	c := merge(v, reason, n, n)
+	c := compactLevels(v, reason, n, n)
 	c.output, c.run = n+1, v.Levels[n+1].NextRun()
 	return c
 }
 
-// mergeRuns returns a compaction of runs, neighbours and the newest first, into one in
+// compactRuns returns a compaction of runs, neighbours and the newest first, into one in
 // place of the oldest.
-func mergeRuns(reason string, runs []*version.Run) *compaction {
+func compactRuns(reason string, runs []*version.Run) *compaction {
 	oldest := runs[len(runs)-1]
 	c := &compaction{reason: reason, level: runs[0].Level, output: oldest.Level, run: oldest.Num, wholeRuns: true}
 	for _, r := range runs {

@@ -105,7 +105,7 @@ func (d *DB) pickWasteRuns(v *version.Version) *compaction {
 		if !mostlyWaste(r.Tables, level, now) || level == lastLevel && d.heldBySnapshots(r.Tables) {
 			continue
 		}
-		if c := d.ifFree(mergeRuns(reason, v.Runs[i:])); c != nil && worthRewriting(r.Tables, c.tables()) {
+		if c := d.ifFree(compactRuns(reason, v.Runs[i:])); c != nil && worthRewriting(r.Tables, c.tables()) {
 			return c
 		}
 	}
@@ -124,8 +124,8 @@ func wasteLevel(v *version.Version, i int) int {
 // Bounds of the time until a look at what has expired: the clock of the options need not
 // go as the system's does.
 const (
-	leastExpiryWait = time.Second
-	mostExpiryWait  = time.Hour
+	minExpiryWait = time.Second
+	maxExpiryWait = time.Hour
 )
 
 // wakeAtExpiry has a look taken for compactions when the next tables get to be mostly waste
@@ -166,8 +166,8 @@ func untilWaste(tables []*version.Table, level int, now uint64) time.Duration {
 	if !expiring || mostlyWaste(tables, level, now) || !mostlyWaste(tables, level, math.MaxUint64) {
 		return 0
 	}
-	steps := sort.Search(int(mostExpiryWait/leastExpiryWait), func(steps int) bool {
-		return mostlyWaste(tables, level, now+uint64(steps)*uint64(leastExpiryWait/time.Microsecond))
+	steps := sort.Search(int(maxExpiryWait/minExpiryWait), func(steps int) bool {
+		return mostlyWaste(tables, level, now+uint64(steps)*uint64(minExpiryWait/time.Microsecond))
 	})
-	return time.Duration(steps) * leastExpiryWait
+	return time.Duration(steps) * minExpiryWait
 }

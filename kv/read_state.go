@@ -23,7 +23,7 @@ type readState struct {
 	imms    []*memTable // being flushed, newest first
 	version *version.Version
 	limit   base.SeqNum // readers see no later write, although there may be some
-	merging merging
+	operandMerger
 
 	refs     [numStripes]paddedCount
 	replaced atomic.Bool
@@ -94,7 +94,7 @@ func (d *DB) swapState(next *readState) {
 // installState makes a state of the current memtables and version. The caller
 // holds d.mu.
 func (d *DB) installState() {
-	s := &readState{mem: d.mem, version: d.current, limit: d.limit, merging: d.merging}
+	s := &readState{mem: d.mem, version: d.current, limit: d.limit, operandMerger: d.operandMerger}
 	for _, m := range slices.Backward(d.imms) {
 		s.imms = append(s.imms, m)
 	}

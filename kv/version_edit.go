@@ -1,0 +1,93 @@
+package kv
+
+import (
+	"errors"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/version"
+)
+
+// snapshotEdit describes the whole store, at version v.
+func (d *DB) snapshotEdit(v *version.Version) *manifest.Edit {
+	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LogNum: d.logNum, LastSeq: v.LastSeq}
+	v.Describe(e)
+	d.describeFeatures(e)
+	return e
+}
+
+// maxManifestSize is the size at which a manifest is replaced by a snapshot of
+// the store, if the snapshot is a good deal smaller.
+const maxManifestSize = 4 << 20
+
+// applyEdit makes an edit durable and then current. Edit is called with the
+// locks held, so that it sees the version that its edit applies to. After an error
+// of the disk the store takes no writes, and the tables that the edit adds are kept
+// until it is certain that no manifest names them.
+func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
+	d.manifestMu.Lock()
+	defer d.manifestMu.Unlock()
+	d.mu.Lock()
+	e := edit()
+	base, failure, broken := d.current, d.failure, d.healer.broken&brokenManifest != 0
+	d.mu.Unlock()
+	if broken {
+		d.orphan(e)
+		return failure
+	}
+
+	next, err := base.Apply(e)
+	if err != nil {
+		return err // an error of this program; the disk is as it was
+	}
+	e.NextFile, e.LastSeq = d.nextFile.Load(), next.LastSeq
+	if err := d.manifest.Append(e); err != nil {
+		d.orphan(e)
+		return d.fail(brokenManifest, writingManifest, err)
+	}
+	d.mu.Lock()
+	if e.LogNum > 0 {
+		d.logNum = e.LogNum
+	}
+	d.installVersion(next)
+	install()
+	d.installState()
+	d.mu.Unlock()
+	if d.manifest.Size() > d.opts.maxManifestSize {
+		d.rotateManifest(next)
+	}
+	return nil
+}
+
+// closeManifest ends the manifest, which says how far the writes go that are in the
+// logs and tables: what is missing on the next start was not lost to a crash. If
+// something went wrong before, the manifest stays without an end.
+func (d *DB) closeManifest(err error) error {
+	if err != nil || d.failure != nil {
+		return errors.Join(err, d.manifest.Abandon())
+	}
+	err = d.manifest.Append(&manifest.Edit{Closed: d.seq()})
+	return errors.Join(err, d.manifest.Close())
+}
+
+// rotateManifest starts a new manifest. If that fails, so does the store; the edits
+// of the old one stand. The caller holds manifestMu.
+func (d *DB) rotateManifest(v *version.Version) {
+	snapshot := d.snapshotEdit(v)
+	if int64(len(snapshot.Append(nil))) > d.opts.maxManifestSize/2 {
+		return
+	}
+	old, num := d.manifest, d.newFileNum()
+	next, err := manifest.Create(d.fs, d.dir, num, snapshot)
+	if err != nil {
+		d.healer.manifests = append(d.healer.manifests, num) // it may be in force for all we know
+		_ = d.fail(brokenManifest, writingManifest, err)     // writers are told
+		return
+	}
+	d.manifest = next
+	name := d.path(manifest.FileManifest, old.Num())
+	if err := old.Close(); err != nil {
+		// Nothing is lost: the store is described by its successor.
+		d.log.Warn("a replaced manifest could not be closed", "file", name, "error", err)
+	}
+	d.cleaner.file(name)
+}
