@@ -18,8 +18,7 @@ func Shape(arity int, keys uint64) (cells, segment uint64) {
 func Attempts(arity int, hashes *hash64.List) (failed uint32, growth int, ok bool) {
 	_, made, ok := peel.Build(nil, hashes, 8, func(keys uint64, g int) peel.Layout {
 		growth = g
-		l := layoutFor(arity, keys, g)
-		return &l
+		return layoutFor(arity, keys, g)
 	})
 	return made.Seed, growth, ok
 }

@@ -1,16 +1,16 @@
 package fuse
 
 import (
-	"github.com/siftkv/siftkv/filterpolicy/internal/fingerprint"
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
+	"github.com/siftkv/siftkv/filterpolicy/internal/peel"
 )
 
 // A Filter is a read-only view of a filter's bytes. Any number of goroutines may
 // probe it.
 type Filter struct {
-	layout
-	prints fingerprint.View
+	layout layout
+	prints peel.View
 }
 
 // Decode checks data, every byte of it, and returns a view of it. The caller must
@@ -46,11 +46,11 @@ func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 func (f *Filter) MayContainHash(h uint64) bool {
 	z := hash64.Mix(h ^ f.prints.Salt)
 	w := z * hash64.Golden
-	a := hash64.Reduce(z, f.span)
-	b := (a + f.length) ^ w>>shift1&f.mask
-	c := (a + 2*f.length) ^ w>>shift2&f.mask
-	if f.arity == 4 {
-		d := (a + 3*f.length) ^ w>>shift3&f.mask
+	a := hash64.Reduce(z, f.layout.span)
+	b := (a + f.layout.length) ^ w>>shift1&f.layout.mask
+	c := (a + 2*f.layout.length) ^ w>>shift2&f.layout.mask
+	if f.layout.arity == 4 {
+		d := (a + 3*f.layout.length) ^ w>>shift3&f.layout.mask
 		return f.prints.Match4(z, a, b, c, d)
 	}
 	return f.prints.Match3(z, a, b, c)

@@ -1,6 +1,5 @@
 package peel
 
-import "github.com/siftkv/siftkv/filterpolicy/internal/fingerprint"
 
 const (
 	// batch keys are located at once: one call for all of them, and loads that do
@@ -21,7 +20,7 @@ type graph struct {
 	order   []uint32 // own cells of peeled keys, then cells that had a single key
 	zs      [batch]uint64
 	own     [batch]uint32
-	places  [batch]fingerprint.Places
+	places  [batch]Places
 }
 
 // clear makes a graph of so many cells and no keys.
@@ -109,6 +108,6 @@ func (g *graph) assign(l Layout, array []byte, bits uint64, peeled int) {
 			g.zs[i] = g.sums[cell]
 		}
 		l.Locate(g.zs[:len(own)], g.places[:])
-		fingerprint.Set(array, bits, g.arity, g.zs[:len(own)], own, g.places[:])
+		set(array, bits, g.arity, g.zs[:len(own)], own, g.places[:])
 	}
 }

@@ -8,12 +8,16 @@
 // has failed, and another seed may do better. It nearly always succeeds up to a
 // certain load (M. Molloy, "Cores in random hypergraphs and Boolean formulas",
 // 2005), and nearly never above.
+//
+// A fingerprint is the low F bits of the mixed hash. The array is packed: F bits per cell without
+// gaps, from the lowest bit of the first byte, and then seven zero bytes, so that any cell can be
+// read as a part of eight bytes.
 package peel
 
 import (
 	"sync"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/fingerprint"
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
@@ -34,7 +38,7 @@ type Layout interface {
 
 	// Locate finds the places of mixed hashes: always the same for a hash, below
 	// the number of cells, and no two alike.
-	Locate(zs []uint64, places []fingerprint.Places)
+	Locate(zs []uint64, places []Places)
 }
 
 // Made is what a footer has to tell of an array.
@@ -53,7 +57,7 @@ type Made struct {
 // per hash and 13 per cell, which are kept in a pool for the next build.
 func Build(dst []byte, hashes *hash64.List, bits uint64, layout func(keys uint64, growth int) Layout) (data []byte,
 	made Made, ok bool) {
-	if uint64(hashes.Len()) > fingerprint.MaxCells {
+	if uint64(hashes.Len()) > maxCells {
 		return dst, Made{}, false
 	}
 	s := pool.Get().(*scratch)
@@ -64,7 +68,7 @@ func Build(dst []byte, hashes *hash64.List, bits uint64, layout func(keys uint64
 		made = Made{Keys: uint64(len(s.keys)), Seed: seed}
 		l := layout(made.Keys, attempt/seedsPerSize)
 		cells, arity := l.Size()
-		if !fingerprint.Fits(cells, bits) {
+		if !fits(cells, bits) {
 			break
 		}
 		s.clear(int(cells), arity)
@@ -72,7 +76,7 @@ func Build(dst []byte, hashes *hash64.List, bits uint64, layout func(keys uint64
 			continue
 		}
 		start := len(dst)
-		dst = append(dst, make([]byte, fingerprint.Size(cells, bits))...)
+		dst = append(dst, make([]byte, arraySize(cells, bits))...)
 		s.assign(l, dst[start:], bits, len(s.keys))
 		return dst, made, true
 	}
@@ -96,4 +100,58 @@ func resized[T any](s []T, n int) []T {
 		return make([]T, n)
 	}
 	return s[:n]
+}
+
+// A Plan is what tells one family's filters from another's: how their arrays are
+// laid out, and how the footer says so.
+type Plan struct {
+	Family frame.Family
+	Bits   uint8 // of a fingerprint
+
+	// Layout returns the layout for so many distinct keys, after so many sizes that
+	// have been too small. Of the layout for no keys only Params counts.
+	Layout func(keys uint64, growth int) Layout
+}
+
+// Finish appends the filter of hashes to dst. ok is false if Build gives up; dst is
+// then returned as it was.
+func (p Plan) Finish(dst []byte, hashes *hash64.List) (data []byte, ok bool) {
+	l := p.Layout(0, 0)
+	if hashes.Len() == 0 {
+		return p.describe(l).Seal(dst, len(dst), p.Family), true
+	}
+	data, made, ok := Build(dst, hashes, uint64(p.Bits), func(keys uint64, growth int) Layout {
+		l = p.Layout(keys, growth)
+		return l
+	})
+	if !ok {
+		return dst, false
+	}
+	d := p.describe(l)
+	d.Keys, d.Seed = made.Keys, made.Seed
+	d.Units, _ = l.Size()
+	return d.Seal(data, len(dst), p.Family), true
+}
+
+// describe returns what the footer says of a layout.
+func (p Plan) describe(l Layout) frame.Description {
+	return frame.Description{Params: uint32(p.Bits) | l.Params()<<8}
+}
+
+// Expected returns the size, footer included, and the false-positive rate of a
+// filter of so many distinct keys. The size is exact unless all seeds of the first
+// size fail. A filter too large to build has no bits and says maybe to everything.
+func (p Plan) Expected(keys int) (bitsPerKey, fpr float64) {
+	switch {
+	case keys <= 0:
+		return 0, 0
+	case uint64(keys) > maxCells:
+		return 0, 1
+	}
+	cells, _ := p.Layout(uint64(keys), 0).Size()
+	if !fits(cells, uint64(p.Bits)) {
+		return 0, 1
+	}
+	size := arraySize(cells, uint64(p.Bits)) + frame.FooterLen
+	return 8 * float64(size) / float64(keys), rate(p.Bits)
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/fingerprint"
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
@@ -21,7 +20,7 @@ func (l plain) Size() (cells uint64, arity int) { return l.part * uint64(l.arity
 
 func (l plain) Params() uint32 { return uint32(l.arity) | 0xf0000 }
 
-func (l plain) Locate(zs []uint64, places []fingerprint.Places) {
+func (l plain) Locate(zs []uint64, places []Places) {
 	for i, z := range zs {
 		for j := range l.arity {
 			places[i][j] = uint32(uint64(j)*l.part + hash64.Reduce(hash64.Mix(z+uint64(j)), l.part))
@@ -54,7 +53,7 @@ func requireAll(t *testing.T, array []byte, l Layout, bits uint64, seed uint32, 
 	t.Helper()
 	_, arity := l.Size()
 	for _, h := range hashes {
-		zs, places := []uint64{hash64.Mix(h ^ uint64(seed)*hash64.Golden)}, make([]fingerprint.Places, 1)
+		zs, places := []uint64{hash64.Mix(h ^ uint64(seed)*hash64.Golden)}, make([]Places, 1)
 		l.Locate(zs, places)
 		sum := uint64(0)
 		for _, cell := range places[0][:arity] {
@@ -68,7 +67,7 @@ func requireAll(t *testing.T, array []byte, l Layout, bits uint64, seed uint32, 
 }
 
 func TestEveryKeyHasItsFingerprint(t *testing.T) {
-	for bits := uint64(fingerprint.MinBits); bits <= fingerprint.MaxBits; bits++ {
+	for bits := uint64(minBits); bits <= maxBits; bits++ {
 		for _, arity := range []int{3, 4} {
 			for _, n := range []int{1, 2, 3, batch - 1, batch + 1, 3000} {
 				hashes := numbers(n)
@@ -78,7 +77,7 @@ func TestEveryKeyHasItsFingerprint(t *testing.T) {
 				require.Equal(t, uint64(n), made.Keys)
 				l := roomy(arity)(made.Keys, 0)
 				cells, _ := l.Size()
-				require.True(t, fingerprint.Holds(data[6:], cells, bits))
+				require.True(t, holds(data[6:], cells, bits))
 				require.Equal(t, make([]byte, 7), data[len(data)-7:])
 				requireAll(t, data[6:], l, bits, made.Seed, hashes)
 			}

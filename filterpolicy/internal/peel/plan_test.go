@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/filterpolicy/internal/fingerprint"
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 )
 
@@ -27,7 +26,7 @@ func TestFinishDescribesTheLayout(t *testing.T) {
 			require.Zero(t, footer.Units())
 			continue
 		}
-		require.True(t, fingerprint.Holds(cells, footer.Units(), 9))
+		require.True(t, holds(cells, footer.Units(), 9))
 		bits, fpr := plan.Expected(n)
 		require.InDelta(t, 8*len(data[6:]), bits*float64(n), 1e-6)
 		require.InDelta(t, 1.0/512, fpr, 1e-12)
@@ -44,7 +43,7 @@ func TestFinishDeclines(t *testing.T) {
 
 func TestExpectedAtTheEdges(t *testing.T) {
 	plan := Plan{Family: frame.Xor, Bits: 9, Layout: roomy(3)}
-	for keys, want := range map[int]float64{-1: 0, 0: 0, math.MaxInt: 1, fingerprint.MaxCells: 1} {
+	for keys, want := range map[int]float64{-1: 0, 0: 0, math.MaxInt: 1, maxCells: 1} {
 		bits, fpr := plan.Expected(keys)
 		require.Zero(t, bits)
 		require.InDelta(t, want, fpr, 0)

@@ -1,4 +1,4 @@
-package fingerprint
+package peel
 
 import (
 	"math/rand/v2"
@@ -12,14 +12,14 @@ import (
 func TestArrayAgreesWithASlice(t *testing.T) {
 	const cells = 40
 	random := rand.New(rand.NewPCG(1, 2))
-	for bits := uint64(MinBits); bits <= MaxBits; bits++ {
+	for bits := uint64(minBits); bits <= maxBits; bits++ {
 		for arity := 3; arity <= 4; arity++ {
-			array, model := make([]byte, Size(cells, bits)), make([]uint64, cells)
-			require.True(t, Holds(array, cells, bits))
+			array, model := make([]byte, arraySize(cells, bits)), make([]uint64, cells)
+			require.True(t, holds(array, cells, bits))
 			for _, own := range random.Perm(cells - 4) {
 				p := Places{uint32(own), cells - 3, cells - 2, cells - 1}
 				z := random.Uint64()
-				Set(array, bits, arity, []uint64{z}, []uint32{uint32(own)}, []Places{p})
+				set(array, bits, arity, []uint64{z}, []uint32{uint32(own)}, []Places{p})
 				model[own] = z & (1<<bits - 1)
 				for i, want := range model {
 					require.Equal(t, want, word(array, uint64(i), bits)&(1<<bits-1))
@@ -44,17 +44,17 @@ func TestArrayAgreesWithASlice(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	for _, bits := range []uint64{0, 3, 33, 1 << 40} {
-		require.False(t, Holds(make([]byte, 7), 0, bits))
+		require.False(t, holds(make([]byte, 7), 0, bits))
 	}
-	require.False(t, Holds(make([]byte, 100), MaxCells+1, 8))
-	require.False(t, Holds(make([]byte, 7), 1<<61, 8), "a size that wraps")
-	require.False(t, Fits(MaxCells+1, 8))
-	require.True(t, Fits(MaxCells, 8))
+	require.False(t, holds(make([]byte, 100), maxCells+1, 8))
+	require.False(t, holds(make([]byte, 7), 1<<61, 8), "a size that wraps")
+	require.False(t, fits(maxCells+1, 8))
+	require.True(t, fits(maxCells, 8))
 }
 
 func TestParseBits(t *testing.T) {
 	for text, want := range map[string]uint8{
-		"4": 4, "32": 32, "rate=0.5": MinBits, "rate=0.0625": 4, "rate=0.0624": 5, "rate=0.000000000232830644": MaxBits,
+		"4": 4, "32": 32, "rate=0.5": minBits, "rate=0.0625": 4, "rate=0.0624": 5, "rate=0.000000000232830644": maxBits,
 	} {
 		got, err := ParseBits(text)
 		require.NoError(t, err, text)
