@@ -1,6 +1,5 @@
 package peel
 
-
 const (
 	// batch keys are located at once: one call for all of them, and loads that do
 	// not wait for each other.

@@ -1,5 +1,5 @@
-// Package sizing turns what an application asks of a filter, a number of keys
-// and a false-positive rate, into the shape of a Bloom filter.
+// Package sizing turns what is asked of a Bloom filter, a number of keys and bits for each or a
+// false-positive rate, into its shape.
 package sizing
 
 import (

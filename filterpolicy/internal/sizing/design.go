@@ -1,6 +1,4 @@
-// Package bitarray makes the filters that are nothing but bits, the Bloom filters:
-// so many bits per key, in an array of whole units, of which each key sets some.
-package bitarray
+package sizing
 
 import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
@@ -8,7 +6,9 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
-// A Design is what tells one family of such filters from another.
+// A Design is what tells one family of filters that are nothing but bits, the Bloom filters of
+// files, from another: so many bits per key, in an array of whole units, of which each key sets
+// some.
 type Design struct {
 	Family   frame.Family
 	UnitBits uint64 // the array is a whole number of units, a multiple of 8 bits each
