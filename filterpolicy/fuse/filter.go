@@ -45,6 +45,10 @@ func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 // depend on each other's content.
 func (f *Filter) MayContainHash(h uint64) bool {
 	z := hash64.Mix(h ^ f.prints.Salt)
+	if f.layout.arity == thirds {
+		a, b, c := inThirds(z, f.layout.span)
+		return f.prints.Match3(z, a, b, c)
+	}
 	w := z * hash64.Golden
 	a := hash64.Reduce(z, f.layout.span)
 	b := (a + f.layout.length) ^ w>>shift1&f.layout.mask

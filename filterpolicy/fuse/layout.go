@@ -38,7 +38,7 @@ type layout struct {
 	log    uint64 // of length
 	length uint64 // cells of a segment
 	mask   uint64 // length - 1
-	span   uint64 // cells that may be a key's first
+	span   uint64 // cells that may be a key's first; a third of an xor filter's
 }
 
 func newLayout(arity int, log, segments uint64) layout {
@@ -47,6 +47,9 @@ func newLayout(arity int, log, segments uint64) layout {
 
 // Size returns the number of cells and of places per key.
 func (l layout) Size() (cells uint64, arity int) {
+	if l.arity == thirds {
+		return 3 * l.span, 3
+	}
 	return l.span + uint64(l.arity-1)<<l.log, l.arity
 }
 
@@ -57,6 +60,14 @@ func (l layout) Params() uint32 { return uint32(l.arity) | uint32(l.log)<<8 }
 func (l layout) Locate(zs []uint64, places []peel.Places) {
 	span, length, mask := l.span, l.length, l.mask
 	places = places[:len(zs)]
+	if l.arity == thirds {
+		for i, z := range zs {
+			a, b, c := inThirds(z, span)
+			p := &places[i]
+			p[0], p[1], p[2] = uint32(a), uint32(b), uint32(c)
+		}
+		return
+	}
 	if l.arity == 4 {
 		for i, z := range zs {
 			a, w := hash64.Reduce(z, span), z*hash64.Golden
@@ -126,6 +137,9 @@ func segmentLog(arity int, n uint64) uint64 {
 // layoutFor returns the layout for so many distinct keys, at most
 // fingerprint.MaxCells. Each growth adds a sixteenth and a segment.
 func layoutFor(arity int, keys uint64, growth int) layout {
+	if arity == thirds {
+		return thirdsFor(keys, growth)
+	}
 	if keys == 0 {
 		return newLayout(arity, 0, uint64(arity))
 	}

@@ -14,13 +14,11 @@ import (
 // Name is the family's name on disk.
 const Name = "fuse"
 
-const defaultArity = 3
-
-// A Policy is the family with its fingerprint bits and the number of places of a
-// key. Policies are equal when their specs mean the same. The zero value is not a
+// A Policy is the family, or that of package xor, with its fingerprint bits and the number of
+// places of a key. Policies are equal when their specs mean the same. The zero value is not a
 // policy; use Parse.
 type Policy struct {
-	bits, arity uint8
+	bits, arity uint8 // arity may be thirds
 }
 
 // Parse reads "F" or "F,W": fingerprint bits from 4 to 32, and 3 or 4 places per
@@ -38,7 +36,7 @@ func parse(args string) (Policy, error) {
 		return Policy{}, err
 	}
 	if !given || second == "3" {
-		return Policy{bits, defaultArity}, nil
+		return Policy{bits, 3}, nil
 	}
 	if second != "4" {
 		return Policy{}, fmt.Errorf("places per key must be 3 or 4, not %q", second)
@@ -47,14 +45,19 @@ func parse(args string) (Policy, error) {
 }
 
 // Name returns the family's name on disk.
-func (p Policy) Name() string { return Name }
+func (p Policy) Name() string {
+	if p.arity == thirds {
+		return XorName
+	}
+	return Name
+}
 
 // String returns the spec; the usual number of places is left out, and a rate is
 // given as the bits that it stands for.
 func (p Policy) String() string {
-	s := Name + ":" + strconv.Itoa(int(p.bits))
-	if p.arity != defaultArity {
-		s += "," + strconv.Itoa(int(p.arity))
+	s := p.Name() + ":" + strconv.Itoa(int(p.bits))
+	if p.arity == 4 {
+		s += ",4"
 	}
 	return s
 }
@@ -63,7 +66,11 @@ func (p Policy) String() string {
 func (p Policy) NewBuilder() *Builder { return &Builder{plan: p.plan()} }
 
 func (p Policy) plan() peel.Plan {
-	return peel.Plan{Family: frame.Fuse, Bits: p.bits, Layout: func(keys uint64, growth int) peel.Layout {
+	family := frame.Fuse
+	if p.arity == thirds {
+		family = frame.Xor
+	}
+	return peel.Plan{Family: family, Bits: p.bits, Layout: func(keys uint64, growth int) peel.Layout {
 		return layoutFor(int(p.arity), keys, growth)
 	}}
 }
@@ -76,7 +83,7 @@ func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) { return p.plan().E
 
 // A Builder collects hashes and turns them into a filter. It is for one goroutine
 // at a time, and holds eight bytes per key until Finish. During Finish it needs 23
-// more at a million keys, beside the filter itself.
+// more at a million keys (24 for an xor filter), beside the filter itself.
 type Builder struct {
 	hashes hash64.List
 	plan   peel.Plan

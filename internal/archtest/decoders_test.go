@@ -31,6 +31,7 @@ var decoders = map[string]string{
 	"filterpolicy/bloom.Decode":              "filterpolicy/internal/conformance.TestBloomHostileFilters",
 	"filterpolicy/blocked.Decode":            "filterpolicy/internal/conformance.TestBlockedHostileFilters",
 	"filterpolicy/cuckoo.Decode":             "filterpolicy/internal/conformance.TestCuckooHostileFilters",
+	"filterpolicy/fuse.DecodeXor":            "filterpolicy/internal/conformance.TestXorHostileFilters",
 	"filterpolicy/fuse.Decode":               "filterpolicy/internal/conformance.TestFuseHostileFilters",
 	"filterpolicy/gcs.Decode":                "filterpolicy/internal/conformance.TestGcsHostileFilters",
 	"filterpolicy/quotient.Decode":           "filterpolicy/internal/conformance.TestQuotientHostileFilters",
