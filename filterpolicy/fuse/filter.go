@@ -45,17 +45,14 @@ func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 // depend on each other's content.
 func (f *Filter) MayContainHash(h uint64) bool {
 	z := hash64.Mix(h ^ f.prints.Salt)
-	if f.layout.arity == thirds {
-		a, b, c := inThirds(z, f.layout.span)
-		return f.prints.Match3(z, a, b, c)
+	a, w, l := hash64.Reduce(z, f.layout.span), z*hash64.Golden, &f.layout
+	switch l.arity {
+	case 3:
+		return f.prints.Match3(z, a, (a+l.length)^w>>shift1&l.mask, (a+2*l.length)^w>>shift2&l.mask)
+	case 4:
+		return f.prints.Match4(z, a, (a+l.length)^w>>shift1&l.mask, (a+2*l.length)^w>>shift2&l.mask,
+			(a+3*l.length)^w>>shift3&l.mask)
 	}
-	w := z * hash64.Golden
-	a := hash64.Reduce(z, f.layout.span)
-	b := (a + f.layout.length) ^ w>>shift1&f.layout.mask
-	c := (a + 2*f.layout.length) ^ w>>shift2&f.layout.mask
-	if f.layout.arity == 4 {
-		d := (a + 3*f.layout.length) ^ w>>shift3&f.layout.mask
-		return f.prints.Match4(z, a, b, c, d)
-	}
+	b, c := otherThirds(w, l.span)
 	return f.prints.Match3(z, a, b, c)
 }

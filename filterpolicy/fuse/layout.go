@@ -34,15 +34,15 @@ const (
 // that keys of different ends of the filter never meet; it is what lets peeling
 // begin at both ends of an array too full for peeling anywhere else.
 type layout struct {
-	arity  int
-	log    uint64 // of length
+	arity  uint32
+	log    uint32 // of length
 	length uint64 // cells of a segment
 	mask   uint64 // length - 1
 	span   uint64 // cells that may be a key's first; a third of an xor filter's
 }
 
 func newLayout(arity int, log, segments uint64) layout {
-	return layout{arity, log, 1 << log, 1<<log - 1, (segments - uint64(arity) + 1) << log}
+	return layout{uint32(arity), uint32(log), 1 << log, 1<<log - 1, (segments - uint64(arity) + 1) << log}
 }
 
 // Size returns the number of cells and of places per key.
@@ -50,11 +50,11 @@ func (l layout) Size() (cells uint64, arity int) {
 	if l.arity == thirds {
 		return 3 * l.span, 3
 	}
-	return l.span + uint64(l.arity-1)<<l.log, l.arity
+	return l.span + uint64(l.arity-1)<<l.log, int(l.arity)
 }
 
 // Params returns the footer's parameters after the bits of a fingerprint.
-func (l layout) Params() uint32 { return uint32(l.arity) | uint32(l.log)<<8 }
+func (l layout) Params() uint32 { return l.arity | l.log<<8 }
 
 // Locate finds the places of mixed hashes.
 func (l layout) Locate(zs []uint64, places []peel.Places) {
@@ -62,9 +62,9 @@ func (l layout) Locate(zs []uint64, places []peel.Places) {
 	places = places[:len(zs)]
 	if l.arity == thirds {
 		for i, z := range zs {
-			a, b, c := inThirds(z, span)
+			b, c := otherThirds(z*hash64.Golden, span)
 			p := &places[i]
-			p[0], p[1], p[2] = uint32(a), uint32(b), uint32(c)
+			p[0], p[1], p[2] = uint32(hash64.Reduce(z, span)), uint32(b), uint32(c)
 		}
 		return
 	}

@@ -15,7 +15,7 @@ func TestLayoutsOfAnySize(t *testing.T) {
 				cells, places := l.Size()
 				require.Equal(t, arity, places)
 				require.Zero(t, cells%l.length)
-				require.LessOrEqual(t, l.log, uint64(maxLog))
+				require.LessOrEqual(t, l.log, uint32(maxLog))
 				require.GreaterOrEqual(t, cells, n)
 				require.LessOrEqual(t, cells, 2*n+3*n/(1+n/200)+uint64(growth)*n)
 			}

@@ -33,11 +33,9 @@ func thirdsFor(keys uint64, growth int) layout {
 	return layout{arity: thirds, span: cells/3 + 1}
 }
 
-// inThirds returns the places of a mixed hash.
-func inThirds(z, third uint64) (a, b, c uint64) {
-	w := z * hash64.Golden
-	return hash64.Reduce(z, third), hash64.Reduce(w, third) + third,
-		hash64.Reduce(bits.RotateLeft64(w, 32), third) + 2*third
+// otherThirds returns the second and the third place of a hash.
+func otherThirds(w, third uint64) (b, c uint64) {
+	return hash64.Reduce(w, third) + third, hash64.Reduce(bits.RotateLeft64(w, 32), third) + 2*third
 }
 
 // ParseXor is Parse of package xor.
@@ -60,6 +58,6 @@ func ProbeXor(data []byte, h uint64) bool {
 // viewThirds is view for an xor filter.
 func (f *Filter) viewThirds(cells []byte, footer *frame.Footer) bool {
 	n := footer.Units()
-	f.layout = layout{arity: thirds, span: n / 3}
+	f.layout.span = n / 3 // the arity of a new layout is thirds
 	return n%3 == 0 && f.prints.Over(cells, n, uint64(footer.Params()), footer.Seed())
 }
