@@ -20,9 +20,9 @@ import (
 	"github.com/siftkv/siftkv/internal/doctor/repair"
 	"github.com/siftkv/siftkv/internal/doctor/survey"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/sstable"
 )
 
 // A doctorRun writes a history, and keeps what power cuts at random moments leave.

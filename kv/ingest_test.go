@@ -15,9 +15,10 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+	internal "github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
 )
 
@@ -163,7 +164,7 @@ func TestIngestRefuses(t *testing.T) {
 	} {
 		f, err := os.Create(path)
 		require.NoError(t, err)
-		w := sstable.NewWriter(f, nil)
+		w := internal.NewWriter(f, nil)
 		for _, k := range keys {
 			var v []byte
 			if k.Kind() == base.KindSetTTL {

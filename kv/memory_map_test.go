@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/sstable"
 )
 
 // Readers of a mapped store go on while its files are replaced and removed under

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/sstable"
 )
 
 // readBenchKeys are enough that blocks and filters fit into no processor's own cache.

@@ -9,13 +9,13 @@
 //	└────────┴────────┴─────┴────────┘└────────────┴────────┴───────┴────────────┴────────┘
 //	  read one at a time, cached         tail: read once, kept in memory
 //
-// A lookup in a file is filter, index, block, in this order: the filter says
-// "no" or "maybe" for the key's hash, the index names the only block that could
-// hold the key, and a hash table inside the block leads to the key without a
-// search. Every block carries a CRC-32C that is bound to its file and offset.
+// A lookup asks the filter, the index and one block, in this order: the filter says
+// "no" or "maybe" for the key's hash, the index names the only block that could hold
+// the key, and a hash table inside the block leads to the key without a search.
+// Every block carries a CRC-32C that is bound to its file and offset.
 //
-// A file stands alone. Use a [Writer] to make one from sorted keys and a
-// [Reader] to look keys up:
+// A file stands alone. A Writer makes one from sorted keys, a Reader looks keys up,
+// and an Iter walks them:
 //
 //	w := sstable.NewWriter(file, nil)
 //	err := w.Set(key, value) // ascending keys
@@ -23,8 +23,14 @@
 //
 //	r, err := sstable.Open(path, nil)
 //	value, err := r.Get(key)
+//	it := r.NewIter(sstable.IterOptions{})
+//	for ok := it.SeekGE(key); ok; ok = it.Next() {
+//		use(it.Key(), it.Value())
+//	}
+//	err = it.Close()
 //
-// The store in package kv keeps many versions of a key in a file; its keys carry
-// a sequence number and a kind. Files written with Set and Delete have sequence
-// number zero, and none of this shows.
+// The store of package kv takes such a file in with DB.Ingest. Its own files have this
+// format too, with several versions of a key, each under a sequence number, and with
+// range tombstones, merge operands and values that expire. A Reader shows of them what
+// a key's newest version says.
 package sstable

@@ -1,6 +1,7 @@
 package sstable_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -92,4 +93,43 @@ func ExampleReader_All() {
 	// Output:
 	// a=1
 	// c=3
+}
+
+// An Iter walks a range of keys, here those that begin with "user/", in both directions.
+func ExampleReader_NewIter() {
+	var file bytes.Buffer
+	w := sstable.NewWriter(&file, nil)
+	for _, key := range []string{"group/1", "user/ann", "user/bob", "user/cy", "zone"} {
+		if err := w.Set([]byte(key), []byte("about "+key)); err != nil {
+			panic(err)
+		}
+	}
+	if _, err := w.Finish(); err != nil {
+		panic(err)
+	}
+
+	r, err := sstable.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = r.Close() }()
+	it := r.NewIter(sstable.IterOptions{})
+	prefix := []byte("user/")
+	for ok := it.SeekGE(prefix); ok && bytes.HasPrefix(it.Key(), prefix); ok = it.Next() {
+		fmt.Printf("%s: %s\n", it.Key(), it.Value())
+	}
+	for ok := it.SeekLT([]byte("user/c")); ok; ok = it.Prev() {
+		fmt.Printf("%s\n", it.Key())
+	}
+	if err := it.Close(); err != nil {
+		panic(err)
+	}
+
+	// Output:
+	// user/ann: about user/ann
+	// user/bob: about user/bob
+	// user/cy: about user/cy
+	// user/bob
+	// user/ann
+	// group/1
 }

@@ -74,6 +74,7 @@ var decoders = map[string]string{
 
 	"kv.BackupMark.UnmarshalBinary": "kv.TestHostileBackupMarks",
 
+	"sstable.NewReader":                    "internal/sstable.TestHostileBytesOfEveryBlockAllocateLittle",
 	"internal/sstable.NewReader":           "internal/sstable.TestHostileBytesOfEveryBlockAllocateLittle",
 	"internal/sstable.salvager.parse":      "internal/sstable.TestHostileFilesAreSalvagedInProportion",
 	"internal/sstable.Reader.decode":       "internal/sstable.TestBlockBombsAreRefused",

@@ -89,11 +89,11 @@ func TestADamagedBigLeafIsAnError(t *testing.T) {
 	data[int(offset)+length/2] ^= 1
 	r := openBytes(t, data, &ReaderOptions{CacheSize: 32 << 10})
 	for range 3 {
-		_, err := r.Get(keyOf(0))
+		_, err := r.get(keyOf(0))
 		require.ErrorIs(t, err, ErrCorruption)
 		require.ErrorContains(t, err, "index leaf")
 	}
 	data[int(offset)+length/2] ^= 1
-	_, err := r.Get(keyOf(0))
+	_, err := r.get(keyOf(0))
 	require.NoError(t, err)
 }

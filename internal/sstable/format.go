@@ -53,13 +53,8 @@ const (
 var (
 	// ErrCorruption is matched by every error about damaged bytes.
 	ErrCorruption = base.ErrCorruption
-	// ErrNotFound is returned by Get.
-	ErrNotFound = base.ErrNotFound
 	// ErrClosed is returned by a closed reader.
 	ErrClosed = base.ErrClosed
-	// ErrMergeOperand is matched when the newest version of a key is an operand of
-	// a merger, which only the store that the file comes from can make a value of.
-	ErrMergeOperand = errors.New("siftkv: the key's newest version is a merge operand")
 	// ErrNewerFormat is matched when a newer version of the package wrote the file.
 	ErrNewerFormat = errors.New("siftkv: file has a newer format")
 )

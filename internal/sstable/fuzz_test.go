@@ -19,7 +19,7 @@ func readAll(t *testing.T, r *Reader, keys ...[]byte) {
 		var p Probe
 		_, _, _, _ = r.Find(nil, k, filterpolicy.Hash(k), base.MaxSeqNum, &p)
 		_, _, _, _ = r.Find(nil, k, filterpolicy.Hash(k), 0, &p)
-		_, _ = r.Get(k)
+		_, _ = r.get(k)
 	}
 	for _, sequential := range []bool{false, true} {
 		it := r.NewIter(IterOptions{Sequential: sequential})
@@ -35,9 +35,6 @@ func readAll(t *testing.T, r *Reader, keys ...[]byte) {
 				it.Next()
 			}
 		}
-	}
-	for _, err := range r.All() {
-		_ = err
 	}
 	if err := r.Verify(); err != nil {
 		require.ErrorIs(t, err, ErrCorruption)

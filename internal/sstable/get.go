@@ -1,9 +1,7 @@
 package sstable
 
 import (
-	"fmt"
 	"runtime"
-	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
@@ -152,44 +150,4 @@ func (r *Reader) HasPrefixFilter() bool { return r.filter != nil && r.prefix != 
 // of the reader's extractor. Range tombstones are not considered.
 func (r *Reader) MayContainPrefix(hash uint64) bool {
 	return !r.HasPrefixFilter() || r.filter.MayContainHash(hash)
-}
-
-// Get returns a copy of the newest value of key, or ErrNotFound. A value that has
-// expired by time.Now is not found; if the newest version is a merge operand, the
-// error matches ErrMergeOperand.
-func (r *Reader) Get(key []byte) ([]byte, error) {
-	if r.closed.Load() {
-		return nil, ErrClosed
-	}
-	var p Probe
-	value, trailer, ok, err := r.Find([]byte{}, key, filterpolicy.Hash(key), base.MaxSeqNum, &p)
-	switch {
-	case err != nil:
-		return nil, err
-	case !ok || r.tombstones.Cover(key, base.MaxSeqNum) > trailer.SeqNum():
-		return nil, ErrNotFound
-	}
-	value, live, err := alone(trailer.Kind(), value)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%w: %s, key %q", err, r.name, key)
-	case !live:
-		return nil, ErrNotFound
-	}
-	return value, nil
-}
-
-// alone returns the value that the newest version of a key gives without a store
-// around it, and whether there is one.
-func alone(kind base.Kind, value []byte) (v []byte, live bool, err error) {
-	switch kind {
-	case base.KindSet:
-		return value, true, nil
-	case base.KindSetTTL:
-		expiry, value, ok := base.CutExpiry(value)
-		return value, ok && expiry > uint64(time.Now().UnixMicro()), nil
-	case base.KindMerge:
-		return nil, false, ErrMergeOperand
-	}
-	return nil, false, nil
 }

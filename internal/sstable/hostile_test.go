@@ -41,7 +41,7 @@ func requireBounded(tb testing.TB, file []byte, keys ...[]byte) {
 	visit(func(*Reader) {})
 	visit(func(r *Reader) { _ = r.Verify() })
 	for _, k := range keys {
-		visit(func(r *Reader) { _, _ = r.Get(k) })
+		visit(func(r *Reader) { _, _ = r.get(k) })
 		visit(func(r *Reader) { r.NewIter(IterOptions{}).SeekGE(base.SearchKey(k, base.MaxSeqNum)) })
 		visit(func(r *Reader) { r.NewIter(IterOptions{Sequential: true}).SeekLT(base.SearchKey(k, 0)) })
 	}
@@ -74,7 +74,7 @@ func oldZstdFile(tb testing.TB, n int) []byte {
 	enc, err := zstdEncoder()
 	require.NoError(tb, err)
 	return forge(tb, WriterOptions{Compression: Zstd, BlockSize: 64 << 20, ID: 7}, func(w *Writer) {
-		require.NoError(tb, w.Set([]byte("key"), make([]byte, n)))
+		require.NoError(tb, w.set([]byte("key"), make([]byte, n)))
 		block := slices.Clone(w.block.finish())
 		w.addBlock(enc.EncodeAll(block, nil), Zstd)
 	})
@@ -86,7 +86,7 @@ func TestBlockBombsAreRefused(t *testing.T) {
 	requireBounded(t, file, []byte("key"))
 
 	r := openBytes(t, file, nil)
-	_, err := r.Get([]byte("key"))
+	_, err := r.get([]byte("key"))
 	require.ErrorIs(t, err, ErrCorruption)
 	require.ErrorContains(t, err, "AnyExpansion", "the error says what to do about a file that is old and good")
 	require.ErrorIs(t, r.Verify(), ErrCorruption)
@@ -100,7 +100,7 @@ func TestOldFilesThatExpandAreReadOnRequest(t *testing.T) {
 	defer func() { require.NoError(t, r.Close()) }()
 	require.NoError(t, r.Verify())
 	for key, want := range map[string][]byte{"text": []byte("some text"), "zeros": make([]byte, 4<<20)} {
-		value, err := r.Get([]byte(key))
+		value, err := r.get([]byte(key))
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(want, value))
 	}
@@ -114,11 +114,11 @@ func TestWritersStoreNoBombs(t *testing.T) {
 			for _, text := range []string{"\x00", "sixteen letters ", strings.Repeat("a longer line of text, ", 50)} {
 				value := []byte(strings.Repeat(text, n/len(text)+1))[:n]
 				file := forge(t, WriterOptions{Compression: c, BlockSize: 1 << 20}, func(w *Writer) {
-					require.NoError(t, w.Set([]byte("key"), value))
+					require.NoError(t, w.set([]byte("key"), value))
 				})
 				r := openBytes(t, file, nil)
 				require.NoError(t, r.Verify(), "%s, %d bytes", c, n)
-				got, err := r.Get([]byte("key"))
+				got, err := r.get([]byte("key"))
 				require.NoError(t, err)
 				require.True(t, bytes.Equal(value, got), "%s, %d bytes", c, n)
 				requireBounded(t, file, []byte("key"))
@@ -169,7 +169,7 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		}
 		require.LessOrEqual(t, len(data), 1<<20+255, name)
 		requireBounded(t, forge(t, WriterOptions{ID: 7}, func(w *Writer) {
-			require.NoError(t, w.Set([]byte("key"), nil))
+			require.NoError(t, w.set([]byte("key"), nil))
 			w.addBlock(frame, Zstd)
 		}), []byte("key"))
 	}
@@ -178,7 +178,7 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		_, err := decompress(nil, b, Snappy)
 		require.Error(t, err, name)
 		requireBounded(t, forge(t, WriterOptions{ID: 7}, func(w *Writer) {
-			require.NoError(t, w.Set([]byte("key"), nil))
+			require.NoError(t, w.set([]byte("key"), nil))
 			w.addBlock(b, Snappy)
 		}), []byte("key"))
 	}
@@ -197,7 +197,7 @@ func FuzzHostileBlock(f *testing.F) {
 			c = Zstd
 		}
 		requireBounded(t, forge(t, WriterOptions{ID: 7}, func(w *Writer) {
-			require.NoError(t, w.Set([]byte("key"), nil))
+			require.NoError(t, w.set([]byte("key"), nil))
 			w.addBlock(stored, c)
 		}), []byte("key"))
 	})
@@ -271,7 +271,7 @@ func TestTombstonesAreStoredWhole(t *testing.T) {
 func TestVerifyOfManyDenseBlocksAllocatesOne(t *testing.T) {
 	file := forge(t, WriterOptions{Compression: Zstd, Filter: mustParse("none")}, func(w *Writer) {
 		for i := range 100 {
-			require.NoError(t, w.Set([]byte{byte(i)}, make([]byte, freeExpansion-100)))
+			require.NoError(t, w.set([]byte{byte(i)}, make([]byte, freeExpansion-100)))
 		}
 	})
 	require.Less(t, len(file), 64<<10)

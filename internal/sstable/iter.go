@@ -2,7 +2,6 @@ package sstable
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/siftkv/siftkv/internal/base"
 )
@@ -248,41 +247,4 @@ func (i *Iter) Prev() bool {
 		}
 	}
 	return false
-}
-
-// An Entry is a live key with its value.
-type Entry struct{ Key, Value []byte }
-
-// All returns an iterator over the file's live keys in ascending order: newest
-// versions, without deleted keys and values that have expired by time.Now. Slices
-// are valid for one step. An error ends the sequence and comes with a zero Entry;
-// it matches ErrMergeOperand at a key whose newest version is a merge operand.
-func (r *Reader) All() func(yield func(Entry, error) bool) {
-	return func(yield func(Entry, error) bool) {
-		it := r.NewIter(IterOptions{Sequential: true})
-		var last []byte
-		first := true
-		for ok := it.First(); ok; ok = it.Next() {
-			k := it.Key()
-			if !first && bytes.Equal(last, k.User) {
-				continue
-			}
-			first = false
-			last = append(last[:0], k.User...)
-			if r.tombstones.Cover(k.User, base.MaxSeqNum) > k.SeqNum() {
-				continue
-			}
-			value, live, err := alone(k.Kind(), it.Value())
-			if err != nil {
-				yield(Entry{}, fmt.Errorf("%w: %s, key %q", err, r.name, k.User))
-				return
-			}
-			if live && !yield(Entry{Key: k.User, Value: value}, nil) {
-				return
-			}
-		}
-		if err := it.Error(); err != nil {
-			yield(Entry{}, err)
-		}
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
@@ -81,30 +80,6 @@ func TestFindGoesOnToOlderVersionsAcrossBlocks(t *testing.T) {
 	data, info := writeFile(t, &kindsOptions, kindsContent())
 	require.Greater(t, info.DataBlocks, uint64(5), "the versions of a key cross blocks")
 	requireKinds(t, data)
-}
-
-func TestReadersWithoutAStore(t *testing.T) {
-	data, _ := writeFile(t, &kindsOptions, kindsContent())
-	r := openBytes(t, data, nil)
-	v, err := r.Get([]byte("forever"))
-	require.NoError(t, err)
-	require.Equal(t, "for a very long time", string(v))
-	_, err = r.Get([]byte("expired"))
-	require.ErrorIs(t, err, ErrNotFound)
-	_, err = r.Get([]byte("counter"))
-	require.ErrorIs(t, err, ErrMergeOperand)
-	require.ErrorContains(t, err, "counter")
-
-	require.Less(t, time.Now().UnixMicro(), int64(1<<62))
-	var seen []string
-	for e, err := range r.All() {
-		if err != nil {
-			require.ErrorIs(t, err, ErrMergeOperand)
-			require.Zero(t, e)
-		}
-		seen = append(seen, string(e.Key))
-	}
-	require.Equal(t, []string{""}, seen, "the first key has operands: the sequence ends there")
 }
 
 // The version stands outside the footer's checksum, and cannot be changed all the same.

@@ -310,6 +310,12 @@ func decodeRangeDels(data []byte, seq base.SeqNum) (*rangedel.Set, error) {
 	return rangedel.FromFragments(ts)
 }
 
+// Name returns what errors call the file.
+func (r *Reader) Name() string { return r.name }
+
+// Closed reports whether Close has been called.
+func (r *Reader) Closed() bool { return r.closed.Load() }
+
 // Properties returns the file's properties. The caller must not change them.
 func (r *Reader) Properties() *Properties { return r.props }
 

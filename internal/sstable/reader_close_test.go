@@ -43,7 +43,7 @@ func TestAForgottenReaderGivesItsMemoryBack(t *testing.T) {
 	func() {
 		r, err := NewReader(f, int64(len(data)), &ReaderOptions{Map: true, Cache: shared})
 		require.NoError(t, err)
-		_, err = r.Get(keyOf(7))
+		_, err = r.get(keyOf(7))
 		require.NoError(t, err)
 		_, blocks := shared.Used()
 		require.Positive(t, blocks)
@@ -90,7 +90,7 @@ func TestALookupKeepsItsReader(t *testing.T) {
 		r, err := NewReader(bytes.NewReader(data), int64(len(data)), &ReaderOptions{CacheSize: 1 << 20})
 		require.NoError(t, err)
 		for range 2 {
-			_, err = r.Get(key)
+			_, err = r.get(key)
 			require.NoError(t, err)
 		}
 		var p Probe

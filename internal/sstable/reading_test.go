@@ -36,7 +36,7 @@ func (g *gatedFile) ReadAt(b []byte, offset int64) (int, error) {
 func gatedData(t *testing.T, o WriterOptions) []byte {
 	o.ID, o.Filter = 1, mustParse("none")
 	data := plainFile(t, 3000, o)
-	_, err := openBytes(t, data, nil).Get(keyOf(0))
+	_, err := openBytes(t, data, nil).get(keyOf(0))
 	require.NoError(t, err)
 	return data
 }
@@ -67,7 +67,7 @@ func findTogether(r *Reader, n int, keys ...int) (wait func() (total Probe, errs
 				if err != nil {
 					errs = append(errs, err)
 				} else if !ok || len(value) != 100 {
-					errs = append(errs, ErrNotFound)
+					errs = append(errs, errAbsent)
 				}
 				total.BlocksFromDisk += p.BlocksFromDisk
 				total.BlocksFromCache += p.BlocksFromCache

@@ -21,12 +21,12 @@ func seqFile(t *testing.T) []byte {
 	for i := range 200 {
 		k := fmt.Appendf(nil, "k%03d", 2*i)
 		if i%3 == 0 {
-			require.NoError(t, w.Delete(k))
+			require.NoError(t, w.Add(base.MakeKey(k, 0, base.KindDelete), nil))
 		} else {
-			require.NoError(t, w.Set(k, fmt.Appendf(nil, "v%d", i)))
+			require.NoError(t, w.set(k, fmt.Appendf(nil, "v%d", i)))
 		}
 	}
-	require.NoError(t, w.DeleteRange([]byte("k100"), []byte("k200")))
+	require.NoError(t, w.AddTombstone(rangedel.Tombstone{Start: []byte("k100"), End: []byte("k200")}))
 	_, err := w.Finish()
 	require.NoError(t, err)
 	return b.Bytes()
@@ -80,7 +80,7 @@ func TestSeqIsThatOfEveryEntry(t *testing.T) {
 	}
 	require.Equal(t, []rangedel.Tombstone{{Start: []byte("k100"), End: []byte("k200"), Seq: seq}},
 		r.Tombstones().Clip(nil, nil, nil))
-	v, err := r.Get([]byte("k110"))
+	v, err := r.get([]byte("k110"))
 	require.NoError(t, err, "a file's range tombstones hide nothing of the file")
 	require.Equal(t, "v55", string(v))
 	require.NoError(t, r.Verify())

@@ -43,7 +43,7 @@ func BenchmarkSteps(b *testing.B) {
 	require.NoError(b, err)
 	f := openBytes(b, file.Bytes(), &ReaderOptions{CacheSize: 256 << 20})
 	for _, k := range sorted {
-		_, err := f.Get(k)
+		_, err := f.get(k)
 		require.NoError(b, err)
 	}
 

@@ -14,8 +14,8 @@ import (
 func prefixed(tb testing.TB, p filterpolicy.Prefix, only bool, change func(w *Writer)) []byte {
 	tb.Helper()
 	return forge(tb, WriterOptions{Prefix: p, PrefixOnly: only, Filter: mustParse("bloom:10")}, func(w *Writer) {
-		require.NoError(tb, w.Set([]byte("user/0001/a"), nil))
-		require.NoError(tb, w.Set([]byte("user/0001/b"), nil))
+		require.NoError(tb, w.set([]byte("user/0001/a"), nil))
+		require.NoError(tb, w.set([]byte("user/0001/b"), nil))
 		change(w)
 	})
 }
@@ -70,7 +70,7 @@ func TestVerifyCountsPrefixes(t *testing.T) {
 // A reader that leaves the filter on disk verifies it.
 func TestVerifyAsksAFilterThatIsLeftOnDisk(t *testing.T) {
 	file := forge(t, WriterOptions{Filter: mustParse("bloom:10")}, func(w *Writer) {
-		require.NoError(t, w.Set([]byte("key"), nil))
+		require.NoError(t, w.set([]byte("key"), nil))
 		otherFilter(w)
 	})
 	r := openBytes(t, file, &ReaderOptions{SkipFilter: true})

@@ -2,7 +2,6 @@ package sstable
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -89,24 +88,6 @@ func NewWriter(w io.Writer, o *WriterOptions) *Writer {
 		written:         FormatVersion,
 	}
 	return sw
-}
-
-// Set adds a key with its value, at sequence number zero. Both are copied.
-func (w *Writer) Set(key, value []byte) error {
-	return w.Add(base.MakeKey(key, 0, base.KindSet), value)
-}
-
-// Delete adds a tombstone for a key, at sequence number zero. In a file of its
-// own it means nothing; it hides the key in files below.
-func (w *Writer) Delete(key []byte) error {
-	return w.Add(base.MakeKey(key, 0, base.KindDelete), nil)
-}
-
-// DeleteRange adds a range tombstone for the keys of [start, end); a nil end has
-// no bound. Range tombstones may come in any order among themselves and among
-// the keys. Sequence number zero deletes nothing in its own file.
-func (w *Writer) DeleteRange(start, end []byte) error {
-	return w.AddTombstone(rangedel.Tombstone{Start: bytes.Clone(start), End: bytes.Clone(end)})
 }
 
 // AddTombstone adds a range tombstone. It keeps the tombstone's slices.

@@ -126,7 +126,7 @@ func TestLeavesOfAFileWhoseKeysGrow(t *testing.T) {
 		require.LessOrEqual(t, length, maxLeafSize+trailerSize, "leaf %d", i)
 	}
 	for _, k := range keys {
-		v, err := r.Get(k)
+		v, err := r.get(k)
 		require.NoError(t, err)
 		require.Equal(t, "value", string(v))
 	}

@@ -5,8 +5,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/sstable"
 )
 
 // A life is a store from its creation on.

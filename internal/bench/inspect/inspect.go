@@ -17,6 +17,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/measure"
 	"github.com/siftkv/siftkv/internal/sstable"
+	standalone "github.com/siftkv/siftkv/sstable"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -201,7 +202,7 @@ type sizes struct{ stored, decoded []int64 }
 // walk goes through the entries of a file in order, and looks each up in a second
 // reader: that one reads a block when the walk comes to it, and says how large it is.
 func (s *sizes) walk(ctx context.Context, path string) (err error) {
-	entries, err := sstable.Open(path, &sstable.ReaderOptions{AnyExpansion: true})
+	entries, err := standalone.Open(path, &standalone.ReaderOptions{AnyExpansion: true})
 	if err != nil {
 		return fmt.Errorf("inspect: %w", err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/sstable"
 )
 
 // crashed writes a store and returns a copy of what it had when it was still open, and

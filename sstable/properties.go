@@ -1,0 +1,57 @@
+package sstable
+
+import (
+	"errors"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/sstable"
+)
+
+// FormatVersion is the newest version of the file format. This package writes it, and reads it
+// and all versions before it.
+const FormatVersion = sstable.FormatVersion
+
+var (
+	// ErrCorruption is matched by every error about damaged bytes.
+	ErrCorruption = base.ErrCorruption
+	// ErrNotFound is returned by Get.
+	ErrNotFound = base.ErrNotFound
+	// ErrClosed is returned by a closed reader or iterator.
+	ErrClosed = base.ErrClosed
+	// ErrNewerFormat is matched when a newer version of the package wrote the file.
+	ErrNewerFormat = sstable.ErrNewerFormat
+	// ErrOrder is matched when a key is added that does not come after the last one.
+	ErrOrder = sstable.ErrOrder
+	// ErrMergeOperand is matched when the newest version of a key is an operand of
+	// a merger: only the store that the file comes from can make a value of it.
+	ErrMergeOperand = errors.New("siftkv: the key's newest version is a merge operand")
+)
+
+// Compression says how data blocks are compressed. A block that does not shrink
+// by an eighth is stored as it is, whatever the setting.
+type Compression = sstable.Compression
+
+// The compressions. The zero value stands for the default, Snappy.
+const (
+	DefaultCompression = sstable.DefaultCompression
+	NoCompression      = sstable.NoCompression
+	Snappy             = sstable.Snappy
+	Zstd               = sstable.Zstd
+)
+
+// ParseCompression returns the compression of a name: "none", "snappy", "zstd" or "default".
+func ParseCompression(name string) (Compression, error) { return sstable.ParseCompression(name) }
+
+// Properties describe what is in a file: the numbers of entries, tombstones, blocks and bytes of
+// each sort, the smallest and the largest key, and the settings that it was written with.
+type Properties = sstable.Properties
+
+// A FileInfo has a file's Properties, and its ID and sizes.
+type FileInfo = sstable.FileInfo
+
+// A SeqNum is the sequence number that a store has given to an entry, zero in the files of a Writer.
+type SeqNum = base.SeqNum
+
+// Octiles say when the values of a file expire: the i-th (from 0) is a moment, in microseconds
+// since 1970 UTC, at which about i+1 eighths of them have.
+type Octiles = base.Octiles

@@ -1,0 +1,161 @@
+package sstable_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/rangedel"
+	internal "github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/sstable"
+	"github.com/stretchr/testify/require"
+)
+
+func openBytes(tb testing.TB, data []byte, o *sstable.ReaderOptions) *sstable.Reader {
+	tb.Helper()
+	r, err := sstable.NewReader(bytes.NewReader(data), int64(len(data)), o)
+	require.NoError(tb, err)
+	return r
+}
+
+// A version is an entry as a store writes it.
+type version struct {
+	key   string
+	seq   base.SeqNum
+	kind  base.Kind
+	value string
+}
+
+// storeFile is a file as a store writes it.
+func storeFile(tb testing.TB, o *internal.WriterOptions, vs []version, ts ...rangedel.Tombstone) []byte {
+	tb.Helper()
+	var buf bytes.Buffer
+	w := internal.NewWriter(&buf, o)
+	for _, v := range vs {
+		require.NoError(tb, w.Add(base.MakeKey([]byte(v.key), v.seq, v.kind), []byte(v.value)))
+	}
+	for _, t := range ts {
+		require.NoError(tb, w.AddTombstone(t))
+	}
+	_, err := w.Finish()
+	require.NoError(tb, err)
+	return buf.Bytes()
+}
+
+func TestAStandaloneFile(t *testing.T) {
+	var buf bytes.Buffer
+	w := sstable.NewWriter(&buf, nil)
+	for i := range 5000 {
+		require.NoError(t, w.Set(fmt.Appendf(nil, "k%05d", i), fmt.Appendf(nil, "value %d", i)))
+	}
+	require.NoError(t, w.Delete([]byte("l")))
+	require.NoError(t, w.DeleteRange([]byte("k00040"), []byte("k00050")))
+	size := w.Size()
+	info, err := w.Finish()
+	require.NoError(t, err)
+	require.InEpsilon(t, info.Size, size, 0.2)
+	require.Error(t, w.Set([]byte("m"), nil), "a finished writer takes no more")
+
+	r := openBytes(t, buf.Bytes(), &sstable.ReaderOptions{ID: info.ID, TailSize: info.TailSize})
+	v, err := r.Get([]byte("k00042"))
+	require.NoError(t, err, "a file's range tombstones hide nothing of the file")
+	require.Equal(t, "value 42", string(v))
+	for _, absent := range []string{"", "k00042x", "k99999", "l", "z"} {
+		_, err = r.Get([]byte(absent))
+		require.ErrorIs(t, err, sstable.ErrNotFound, absent)
+	}
+	n := 0
+	for e, err := range r.All() {
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprintf("value %d", n), string(e.Value))
+		n++
+	}
+	require.Equal(t, 5000, n)
+	require.NoError(t, r.Verify())
+	again, err := r.Info()
+	require.NoError(t, err)
+	require.Equal(t, info.Properties.Entries, again.Entries)
+	require.Equal(t, *r.Properties(), again.Properties)
+	require.NoError(t, r.FilterError())
+	require.True(t, r.HasFilter())
+	filter, index := r.PinnedBytes()
+	require.Positive(t, filter)
+	require.Positive(t, index)
+
+	it := r.NewIter(sstable.IterOptions{})
+	require.NoError(t, r.Close())
+	require.NoError(t, r.Close())
+	for _, absent := range []string{"k00042", "z"} {
+		_, err = r.Get([]byte(absent))
+		require.ErrorIs(t, err, sstable.ErrClosed)
+	}
+	require.ErrorIs(t, r.Verify(), sstable.ErrClosed)
+	require.False(t, it.First())
+	require.ErrorIs(t, it.Error(), sstable.ErrClosed)
+}
+
+func TestKeysOutOfOrderAreRefused(t *testing.T) {
+	w := sstable.NewWriter(&bytes.Buffer{}, nil)
+	require.NoError(t, w.Set([]byte("b"), nil))
+	require.ErrorIs(t, w.Set([]byte("b"), nil), sstable.ErrOrder)
+	_, err := w.Finish()
+	require.ErrorIs(t, err, sstable.ErrOrder)
+}
+
+func TestAPrefixFilterIsAsked(t *testing.T) {
+	fixed, err := filterpolicy.ParsePrefix("fixed:4")
+	require.NoError(t, err)
+	var buf bytes.Buffer
+	w := sstable.NewWriter(&buf, &sstable.WriterOptions{Prefix: fixed, PrefixOnly: true})
+	require.NoError(t, w.Set([]byte("usr/1"), nil))
+	_, err = w.Finish()
+	require.NoError(t, err)
+	r := openBytes(t, buf.Bytes(), &sstable.ReaderOptions{Prefix: fixed})
+	require.True(t, r.HasPrefixFilter())
+	require.True(t, r.MayContainPrefix(filterpolicy.Hash([]byte("usr/"))))
+	require.False(t, r.MayContainPrefix(filterpolicy.Hash([]byte("grp/"))))
+	require.False(t, openBytes(t, buf.Bytes(), nil).HasPrefixFilter())
+}
+
+func TestTheNewestVersionDecides(t *testing.T) {
+	later := string(base.AppendExpiry(nil, uint64(time.Now().Add(time.Hour).UnixMicro())))
+	r := openBytes(t, storeFile(t, nil, []version{
+		{"counter", 9, base.KindMerge, "+1"}, {"counter", 4, base.KindSet, "40"},
+		{"deleted", 9, base.KindDelete, ""}, {"deleted", 4, base.KindSet, "x"},
+		{"expired", 7, base.KindSetTTL, string(base.AppendExpiry(nil, 1_000_000)) + "gone since 1970"},
+		{"expired", 3, base.KindSet, "hidden"},
+		{"lasting", 7, base.KindSetTTL, later + "for an hour"},
+		{"updated", 9, base.KindSet, "new"}, {"updated", 4, base.KindSet, "old"},
+		{"veiled", 6, base.KindSet, "x"},
+	}, rangedel.Tombstone{Start: []byte("v"), End: []byte("w"), Seq: 7}), &sstable.ReaderOptions{Name: "a file"})
+	for key, want := range map[string]string{"lasting": "for an hour", "updated": "new"} {
+		v, err := r.Get([]byte(key))
+		require.NoError(t, err)
+		require.Equal(t, want, string(v))
+	}
+	for _, key := range []string{"deleted", "expired", "veiled"} {
+		_, err := r.Get([]byte(key))
+		require.ErrorIs(t, err, sstable.ErrNotFound, key)
+	}
+	_, err := r.Get([]byte("counter"))
+	require.ErrorIs(t, err, sstable.ErrMergeOperand)
+	require.ErrorContains(t, err, `a file, key "counter"`)
+	for e, err := range r.All() {
+		require.ErrorIs(t, err, sstable.ErrMergeOperand, "the first key has operands: the sequence ends there")
+		require.Zero(t, e)
+	}
+	it := r.NewIter(sstable.IterOptions{})
+	require.True(t, it.Last())
+	require.Equal(t, "updated", string(it.Key()))
+	require.True(t, it.Prev())
+	require.Equal(t, "for an hour", string(it.Value()))
+	require.False(t, it.Prev())
+	require.False(t, it.Valid())
+	require.ErrorIs(t, it.Error(), sstable.ErrMergeOperand)
+	require.True(t, it.SeekGE([]byte("d")), "a seek goes on")
+	require.Equal(t, "lasting", string(it.Key()))
+	require.NoError(t, it.Error())
+}
