@@ -55,3 +55,16 @@ type SeqNum = base.SeqNum
 // Octiles say when the values of a file expire: the i-th (from 0) is a moment, in microseconds
 // since 1970 UTC, at which about i+1 eighths of them have.
 type Octiles = base.Octiles
+
+// A Probe is what one lookup did in one file, as kv.DB.Explain tells it.
+type Probe = sstable.Probe
+
+// A FilterVerdict is what a file's filter said of a key.
+type FilterVerdict = sstable.FilterVerdict
+
+// The verdicts.
+const (
+	Unfiltered = sstable.Unfiltered // the file has no filter that could be asked
+	Negative   = sstable.Negative   // the key is not in the file
+	Maybe      = sstable.Maybe      // the key may be in the file
+)

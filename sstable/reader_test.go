@@ -77,7 +77,7 @@ func TestAStandaloneFile(t *testing.T) {
 	require.NoError(t, r.Verify())
 	again, err := r.Info()
 	require.NoError(t, err)
-	require.Equal(t, info.Properties.Entries, again.Entries)
+	require.Equal(t, info.Entries, again.Entries)
 	require.Equal(t, *r.Properties(), again.Properties)
 	require.NoError(t, r.FilterError())
 	require.True(t, r.HasFilter())

@@ -95,7 +95,7 @@ var boundless = map[string]string{
 	"internal/bench.Size.UnmarshalText":           "makes a number",
 	"internal/bench/engine.Count.UnmarshalJSON":   "makes a number",
 	"internal/bench/engine.oraclePolicy.Decode":   "looks a number up",
-	"internal/bench/sweep.ParseSpec":              "reads what the user of kvbench wrote for this run, with a library that bounds aliases",
+	"internal/bench/sweep.ParseSpec":              "reads a file of its user, with a library that bounds aliases",
 	"internal/doctor/keytext.Bytes.UnmarshalJSON": "makes one string",
 }
 

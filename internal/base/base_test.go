@@ -59,7 +59,8 @@ func TestCorruptionErrorNamesThePlaceAndMatches(t *testing.T) {
 		Cause: io.ErrUnexpectedEOF, Hint: "kvbench verify d"})
 	require.ErrorIs(t, err, ErrCorruption)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	require.EqualError(t, err, "siftkv: corruption in d/000007.sst at offset 512: data block: bad checksum: unexpected EOF; run: kvbench verify d")
+	require.EqualError(t, err, "siftkv: corruption in d/000007.sst at offset 512: data block: bad checksum: "+
+		"unexpected EOF; run: kvbench verify d")
 
 	var ce *CorruptionError
 	require.True(t, errors.As(Corruptf("f", -1, "short by %d bytes", 3), &ce))

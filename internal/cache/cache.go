@@ -143,9 +143,9 @@ func (c *Cache) Pin(s *Slot) (data []byte, ok bool) {
 
 // Reserve makes room for a block of n bytes and returns the bytes to fill. The
 // caller then calls Publish or Abandon on the slot. Nil means that the block cannot
-// be kept: it is too large, another reader has filled the slot or is at it, or the
-// system refuses the cache its memory. Key names the block (any number that is always the same for the slot); it spreads
-// blocks over the rings.
+// be kept: it is too large, another reader has filled the slot or is filling it, or the
+// system refuses the cache its memory. Key names the block (any number that is always the
+// same for the slot); it spreads blocks over the rings.
 func (c *Cache) Reserve(key uint64, slot *Slot, n int) []byte {
 	if c == nil || n <= 0 || n > maxLength || int64(n) > c.size {
 		return nil

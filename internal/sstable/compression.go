@@ -57,7 +57,9 @@ const (
 
 var (
 	errDecodedSize = errors.New("decoded size is not plausible")
-	errExpansion   = fmt.Errorf("decoded it would be larger than %d bytes and than %d times its stored size; if the file is from a writer of an earlier version, open it with ReaderOptions.AnyExpansion, or ingest it with SkipVerify", freeExpansion, maxExpansion)
+	errExpansion   = fmt.Errorf("decoded it would be larger than %d bytes and than %d times its stored size; "+
+		"if the file is from a writer of an earlier version, open it with ReaderOptions.AnyExpansion, "+
+		"or ingest it with SkipVerify", freeExpansion, maxExpansion)
 )
 
 // expands reports whether a block of size bytes is more than a reader expects of so many
