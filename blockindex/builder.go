@@ -8,7 +8,7 @@ import "encoding/binary"
 type Builder struct {
 	first  int
 	start  uint64
-	seps   []byte // separators, one behind the other
+	seps   []byte // separators, one after the other
 	sepEnd []int
 	ends   []uint64
 }

@@ -23,7 +23,7 @@ import (
 //	restEnd  n × uint32 where each separator's rest ends in the bytes below
 //	         rests bytes: what follows the common bytes of each separator
 //
-// A separator is its common bytes and its rest. Blocks lie one behind the other.
+// A separator is its common bytes and its rest. Blocks lie one after the other.
 
 const (
 	headerSize = 4*4 + 8
@@ -113,7 +113,7 @@ func (x *Index) check() error {
 		restEnd, end, last = e, blockEnd, rest
 	}
 	if uint64(restEnd) != uint64(len(x.rests)) {
-		return fmt.Errorf("%w: bytes behind the last separator", ErrCorrupt)
+		return fmt.Errorf("%w: bytes after the last separator", ErrCorrupt)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (x Index) Guided() Index {
 func (g *guide) of(p uint64) uint64 { return (p - g.base) >> g.shift }
 
 // narrow returns lo and n such that the first entry whose prefix is at least p is one
-// of the entries lo to lo+n, of which the last may be the one behind the index.
+// of the entries lo to lo+n, of which the last may be the one after the index.
 func (g *guide) narrow(p uint64) (lo, n int) {
 	if p < g.base {
 		return 0, 0

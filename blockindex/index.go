@@ -26,7 +26,7 @@ func (x *Index) Block(i int) (offset uint64, length int) {
 	return offset, int(x.end(i) - offset)
 }
 
-// End returns the file offset behind the last block.
+// End returns the file offset after the last block.
 func (x *Index) End() uint64 {
 	if x.n == 0 {
 		return x.start
@@ -37,12 +37,6 @@ func (x *Index) End() uint64 {
 // AppendSeparator appends entry i's separator to dst.
 func (x *Index) AppendSeparator(dst []byte, i int) []byte {
 	return append(append(dst, x.common...), x.rest(i)...)
-}
-
-// SeparatorIs reports whether entry i's separator equals key.
-func (x *Index) SeparatorIs(i int, key []byte) bool {
-	return len(key) >= len(x.common) &&
-		bytes.Equal(key[:len(x.common)], x.common) && bytes.Equal(key[len(x.common):], x.rest(i))
 }
 
 // Find returns the first entry whose separator is at least key, or Len if there
@@ -91,7 +85,7 @@ func (x *Index) findPrefix(p uint64) int {
 	return lo
 }
 
-// findTied returns the first entry at or behind i whose rest is at least rest,
+// findTied returns the first entry at or after i whose rest is at least rest,
 // where i is the first entry with rest's prefix p.
 func (x *Index) findTied(i int, p uint64, rest []byte) int {
 	lo, hi := i, x.n

@@ -153,8 +153,8 @@ type multiGet struct {
 	open  []*multiKey // no answer yet
 	here  []*multiKey // of them, those that the files looked into may have
 
-	located []keyInFile     // of here, those that a block may have
-	wants   []*sstable.Want // of located
+	located []keyInFile       // of here, those that a block may have
+	wants   []*sstable.Lookup // of located
 	unread  []blockWants
 	buffers [][]byte // what is found in tables until it is copied, one for each goroutine
 }
@@ -162,7 +162,7 @@ type multiGet struct {
 // A multiKey is one of the keys: a lookup of it, and where it is in its present file.
 type multiKey struct {
 	lookup
-	want   sstable.Want
+	want   sstable.Lookup
 	place  int             // in the caller's keys
 	reader *sstable.Reader // of the file where it is looked for
 	file   int             // the position of that in its run

@@ -19,7 +19,7 @@ const minReaderWork = 50 * time.Microsecond
 // A blockWants is a block that has to be read, and what is wanted of it.
 type blockWants struct {
 	reader *sstable.Reader
-	wants  []*sstable.Want
+	wants  []*sstable.Lookup
 }
 
 // A keyInFile is a key and where in a sorted run it is: the position of the file, then
@@ -69,7 +69,7 @@ func (m *multiGet) consider(k *multiKey, level, position int, t *version.Table) 
 func (m *multiGet) look(level int) {
 	admitted := m.here[:0]
 	for _, k := range m.here {
-		if k.reader.Admits(&k.want) {
+		if k.reader.MayContain(&k.want) {
 			admitted = append(admitted, k)
 		}
 	}

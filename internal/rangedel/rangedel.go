@@ -188,7 +188,7 @@ func (s *Set) NewestIn(lo, hi []byte) (seq base.SeqNum) {
 	return seq
 }
 
-// search returns the position of the first fragment that ends behind key.
+// search returns the position of the first fragment that ends after key.
 func (s *Set) search(key []byte) int {
 	// A nil key is the empty key, not an end without a bound.
 	return sort.Search(len(s.frags), func(i int) bool {

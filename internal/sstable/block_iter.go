@@ -6,11 +6,11 @@ import (
 
 // A blockIter walks one block. Its key is rebuilt in a buffer of its own; its
 // value aliases the block. An iterator is on an entry, before the first, or
-// behind the last; a malformed entry ends it with err set.
+// after the last; a malformed entry ends it with err set.
 type blockIter struct {
 	b      block
 	offset int // of the current entry
-	after  int // of the entry behind it
+	after  int // of the next entry
 	key    base.InternalKey
 	value  []byte
 	valid  bool
@@ -104,7 +104,7 @@ func (i *blockIter) next() bool { return i.load(i.after) }
 func (i *blockIter) prev() bool {
 	at := i.offset
 	lo, hi := 0, i.b.numRestarts()
-	for lo < hi { // first restart at or behind at
+	for lo < hi { // first restart at or after at
 		mid := int(uint(lo+hi) >> 1)
 		if i.b.restart(mid) < at {
 			lo = mid + 1
@@ -119,7 +119,7 @@ func (i *blockIter) prev() bool {
 	return i.toRestart(lo-1) && i.forwardTo(at)
 }
 
-// seekGE moves to the first entry at or behind k.
+// seekGE moves to the first entry at or after k.
 func (i *blockIter) seekGE(k base.InternalKey) bool {
 	if i.b.numRestarts() == 0 {
 		i.valid = false

@@ -19,7 +19,7 @@ const (
 // A blockWriter builds one block after another. Call order: add* finish.
 type blockWriter struct {
 	restartInterval int // entries from one restart to the next, at most
-	restartBytes    int // so many bytes behind a restart comes the next; 0: any number
+	restartBytes    int // so many bytes after a restart comes the next; 0: any number
 	hashIndex       bool
 
 	buf      []byte

@@ -29,7 +29,7 @@ type Probe struct {
 
 	Filter              FilterVerdict
 	IndexLookup         bool // the index was searched
-	RuledOutByIndex     bool // and said that the key is behind the last block
+	RuledOutByIndex     bool // and said that the key is after the last block
 	KeyPresent          bool // some version of the key is in the file
 	BlocksFromCache     int  // data blocks
 	BlocksFromDisk      int
@@ -46,7 +46,7 @@ type Probe struct {
 func (r *Reader) Find(dst, key []byte, hash uint64, at base.SeqNum, p *Probe) (value []byte, trailer base.Trailer,
 	ok bool, err error) {
 	if r.filter != nil {
-		if !r.mayContain(key, hash) {
+		if !r.passesFilter(key, hash) {
 			p.Filter = Negative
 			return dst, 0, false, nil
 		}
@@ -132,8 +132,8 @@ func (r *Reader) blockError(loc location, err error) error {
 	return err
 }
 
-// mayContain asks the filter for a key.
-func (r *Reader) mayContain(key []byte, hash uint64) bool {
+// passesFilter asks the filter for a key.
+func (r *Reader) passesFilter(key []byte, hash uint64) bool {
 	if !r.prefixOnly {
 		return r.filter.MayContainHash(hash)
 	}

@@ -145,7 +145,7 @@ func (i *Iter) Last() bool {
 }
 
 // seekBlock opens the only block that may hold user's entries, or the first of
-// them. It reports false if user is behind the last block.
+// them. It reports false if user is after the last block.
 func (i *Iter) seekBlock(user []byte) bool {
 	i.err = nil
 	loc, ok, err := i.r.locate(user, !i.sequential, &i.memo, &i.Probe)
@@ -160,7 +160,7 @@ func (i *Iter) seekBlock(user []byte) bool {
 	return i.open(loc)
 }
 
-// SeekGE moves to the first entry at or behind k.
+// SeekGE moves to the first entry at or after k.
 func (i *Iter) SeekGE(k base.InternalKey) bool {
 	k = i.local(k)
 	if !i.seekBlock(k.User) {
@@ -169,7 +169,7 @@ func (i *Iter) SeekGE(k base.InternalKey) bool {
 	if i.settle(i.block.seekGE(k)) {
 		return true
 	}
-	// The versions of a key may cross blocks: k can be behind all of this one.
+	// The versions of a key may cross blocks: k can be after all of this one.
 	for i.err == nil && i.openBlock(i.loc.block+1) {
 		if i.settle(i.block.seekGE(k)) {
 			return true

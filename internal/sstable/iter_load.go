@@ -20,7 +20,7 @@ const (
 	maxFilledPart = 4         // a run fills this part of the cache, one in four
 )
 
-// A blockRun is a run of blocks that a pass has read from the file one behind the
+// A blockRun is a run of blocks that a pass has read from the file one after the
 // other. The zero value is none.
 type blockRun struct {
 	next   int // number of the block that would go on with it
@@ -136,14 +136,14 @@ func (r *Reader) put(n int, data []byte) {
 // A readAhead serves consecutive small reads of a file out of larger ones.
 type readAhead struct {
 	file  io.ReaderAt
-	limit int64 // nothing behind this offset is read ahead
+	limit int64 // nothing after this offset is read ahead
 	size  int   // of the last piece; the next is larger
 	buf   []byte
 	start int64 // file offset of buf
 }
 
 // view returns n bytes, valid until the next call, or nil if they have to be read on
-// their own: because they are many, or because something behind them could not be read,
+// their own: because they are many, or because something after them could not be read,
 // which does no harm to them.
 func (a *readAhead) view(offset int64, n int) []byte {
 	if offset < a.start || offset+int64(n) > a.start+int64(len(a.buf)) {

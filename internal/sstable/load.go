@@ -232,7 +232,7 @@ type leafMemo struct {
 }
 
 // locate returns the only data block that may hold key. It reports false if key
-// is behind the last block. A nil memo is none.
+// is after the last block. A nil memo is none.
 func (r *Reader) locate(key []byte, fill bool, memo *leafMemo, p *Probe) (loc location, ok bool, err error) {
 	if r.leafBlocks == 0 {
 		at := r.index.Find(key)

@@ -81,7 +81,7 @@ var errEmptied = errors.New("the mapped file has lost what was here: it was trun
 // emptied reports whether a block that was verified may have lost its end. The page in
 // which a truncated file ends is no fault to read: it is zeros from there on, and a block
 // of which some last bytes are zeros may be one in which every key is absent. Its
-// checksum is behind them, and zero as well, as is that of one whole block in 2^32.
+// checksum is after them, and zero as well, as is that of one whole block in 2^32.
 func emptied(raw []byte) bool { return binary.LittleEndian.Uint32(raw[len(raw)-4:]) == 0 }
 
 // findMapped looks into a block of the mapping and appends the value that is to be

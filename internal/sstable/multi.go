@@ -8,12 +8,12 @@ import (
 )
 
 // A lookup of many keys asks a file in three rounds: the filter for all of them
-// (Admits), then the index (Locate), then each block for all keys that it may hold
+// (MayContain), then the index (Locate), then each block for all keys that it may hold
 // (FindInBlock). Within a round the keys do not depend on each other, so that the
 // processor waits for several cache misses at a time, and a block is fetched once.
 
-// A Want is one key of such a lookup, and what was found of it.
-type Want struct {
+// A Lookup is one key of it, and what was found.
+type Lookup struct {
 	Key  []byte
 	Hash uint64      // filterpolicy.Hash(Key)
 	At   base.SeqNum // versions above it are not wanted
@@ -29,93 +29,87 @@ type Want struct {
 	loc location
 }
 
-// Admits asks the filter, and reports whether w's key may be in the file. It makes w
+// MayContain asks the filter, and reports whether l's key may be in the file. It makes l
 // ready for the file: what was found in another is forgotten.
-func (r *Reader) Admits(w *Want) bool {
-	w.Value, w.Trailer, w.Found, w.Err, w.Probe = nil, 0, false, nil, Probe{}
+func (r *Reader) MayContain(l *Lookup) bool {
+	l.Value, l.Trailer, l.Found, l.Err, l.Probe = nil, 0, false, nil, Probe{}
 	if r.filter == nil {
 		return true
 	}
-	if !r.mayContain(w.Key, w.Hash) {
-		w.Probe.Filter = Negative
+	if !r.passesFilter(l.Key, l.Hash) {
+		l.Probe.Filter = Negative
 		return false
 	}
-	w.Probe.Filter = Maybe
+	l.Probe.Filter = Maybe
 	return true
 }
 
-// Locate asks the index, and returns the number of the only block that may have w's
-// key. It reports false if there is none, as the key is behind the last one, or if the
-// index could not be read (w.Err).
-func (r *Reader) Locate(w *Want) (block int, ok bool) {
-	w.Probe.IndexLookup = true
-	w.loc, ok, w.Err = r.locate(w.Key, true, nil, &w.Probe)
-	w.Probe.RuledOutByIndex = !ok && w.Err == nil
-	return w.loc.block, ok
+// Locate asks the index, and returns the number of the only block that may have l's
+// key. It reports false if there is none, as the key is after the last one, or if the
+// index could not be read (l.Err).
+func (r *Reader) Locate(l *Lookup) (block int, ok bool) {
+	l.Probe.IndexLookup = true
+	l.loc, ok, l.Err = r.locate(l.Key, true, nil, &l.Probe)
+	l.Probe.RuledOutByIndex = !ok && l.Err == nil
+	return l.loc.block, ok
 }
 
-// InMemory reports whether the block of w needs no read just now.
-func (r *Reader) InMemory(w *Want) bool { return r.mapped != nil || r.slots[w.loc.block].Filled() }
+// InMemory reports whether the block of l needs no read just now.
+func (r *Reader) InMemory(l *Lookup) bool { return r.mapped != nil || r.slots[l.loc.block].Filled() }
 
-// FindInBlock does what Find does after the index, for wants that were located in one
+// FindInBlock does what Find does after the index, for lookups that were located in one
 // block. It appends their values to dst. Other goroutines may search other blocks.
-func (r *Reader) FindInBlock(dst []byte, wants []*Want) []byte {
+func (r *Reader) FindInBlock(dst []byte, lookups []*Lookup) []byte {
 	if r.mapped != nil {
-		for _, w := range wants {
-			dst = r.findWant(dst, w)
+		for _, l := range lookups {
+			dst = r.findOne(dst, l)
 		}
 		return dst
 	}
-	first := wants[0]
+	first := lookups[0]
 	h, err := r.hold(dataBlock, first.loc, true, &first.Probe)
 	if err != nil {
-		for _, w := range wants {
-			w.Err = err
+		for _, l := range lookups {
+			l.Err = err
 		}
 		return dst
 	}
-	further := 0 // wants whose versions go on in the next block, moved to the front
-	for n, w := range wants {
+	further := 0 // those whose versions go on in the next block, moved to the front
+	for n, l := range lookups {
 		if n > 0 {
-			w.Probe.BlocksFromCache++
+			l.Probe.BlocksFromCache++
 		}
-		s := search{key: w.Key, hash: w.Hash, at: w.At}
+		s := search{key: l.Key, hash: l.Hash, at: l.At}
 		from := len(dst)
 		var f found
-		if dst, f, err = s.in(h.data, dst, &w.Probe); err != nil {
-			w.Err = r.blockError(w.loc, err)
+		if dst, f, err = s.in(h.data, dst, &l.Probe); err != nil {
+			l.Err = r.blockError(l.loc, err)
 			continue
 		}
-		w.Probe.KeyPresent = f.present
-		if !f.ok && f.more && f.present && w.loc.block+1 < r.dataCount {
-			wants[further] = w
+		l.Probe.KeyPresent = f.present
+		if !f.ok && f.more && f.present && l.loc.block+1 < r.dataCount {
+			lookups[further] = l
 			further++
 			continue
 		}
-		w.take(r, dst[from:], f.trailer, f.ok)
+		if f.ok && r.seq <= l.At {
+			l.Value, l.Trailer, l.Found = slices.Clip(dst[from:]), r.lift(f.trailer), true
+		}
 	}
 	h.release()
 	runtime.KeepAlive(r)
-	for _, w := range wants[:further] {
-		dst = r.findWant(dst, w)
+	for _, l := range lookups[:further] {
+		dst = r.findOne(dst, l)
 	}
 	return dst
 }
 
-// findWant looks for one key on its own.
-func (r *Reader) findWant(dst []byte, w *Want) []byte {
+// findOne looks for one key on its own.
+func (r *Reader) findOne(dst []byte, l *Lookup) []byte {
 	from := len(dst)
 	var t base.Trailer
 	var ok bool
-	dst, t, ok, w.Err = r.Find(dst, w.Key, w.Hash, w.At, &w.Probe)
-	w.Value, w.Trailer, w.Found = slices.Clip(dst[from:]), t, ok
+	dst, t, ok, l.Err = r.Find(dst, l.Key, l.Hash, l.At, &l.Probe)
+	l.Value, l.Trailer, l.Found = slices.Clip(dst[from:]), t, ok
 	return dst
-}
-
-// take takes what a block says.
-func (w *Want) take(r *Reader, value []byte, t base.Trailer, ok bool) {
-	if !ok || r.seq > w.At {
-		return
-	}
-	w.Value, w.Trailer, w.Found = slices.Clip(value), r.lift(t), true
 }

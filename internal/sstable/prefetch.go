@@ -1,9 +1,9 @@
 package sstable
 
 // A lookup in a cached block reads its last bytes, then a slot and a restart before
-// them, then an entry, then the value behind it: cache lines that are close together,
+// them, then an entry, then the value after it: cache lines that are close together,
 // each of which it learns of from the one before. A miss takes a hundred times as long
-// as the steps in between. So the lines are asked for in two groups, one behind the
+// as the steps in between. So the lines are asked for in two groups, one after the
 // other, before they are needed.
 
 const cacheLine = 64

@@ -39,7 +39,7 @@ type Reader struct {
 	big        *bigLeaves          // nil: there are none
 	tombstones *rangedel.Set
 
-	// A block is found by its number: data blocks first, index leaves behind.
+	// A block is found by its number: data blocks first, index leaves after.
 	slots     []cache.Slot
 	dataCount int
 	cache     *cache.Cache

@@ -42,7 +42,7 @@ type Salvage struct {
 	// TombstonesLost is set if the file's range tombstones are damaged. If Properties
 	// is nil as well, there may have been none.
 	TombstonesLost bool
-	// Tail has the faults of what stands behind the data blocks. They cost no
+	// Tail has the faults of what stands after the data blocks. They cost no
 	// entries.
 	Tail []error
 }
@@ -101,7 +101,7 @@ type salvager struct {
 	name  string
 	seq   base.SeqNum // not zero: of all entries
 	data  []byte
-	limit int // no data block goes on behind it
+	limit int // no data block goes on after it
 	add   func(base.InternalKey, []byte) error
 	out   *Salvage
 
@@ -220,7 +220,7 @@ func (s *salvager) walk() error {
 	return nil
 }
 
-// take uses a block. Data blocks lie one behind the other: what is between two of them
+// take uses a block. Data blocks lie one after the other: what is between two of them
 // is lost, whatever it was taken for.
 func (s *salvager) take(b *foundBlock) error {
 	s.largest = max(s.largest, b.end-b.pos)
@@ -282,7 +282,7 @@ func (s *salvager) closeGap(before []byte) {
 	s.pending = nil
 }
 
-// finish closes the last gap. What is missing behind the data is no gap if the
+// finish closes the last gap. What is missing after the data is no gap if the
 // properties tell where the data ends.
 func (s *salvager) finish() {
 	p := s.out.Properties

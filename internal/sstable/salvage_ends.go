@@ -9,7 +9,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// A block does not say how long it is, and behind damage it is not known either where
+// A block does not say how long it is, and after damage it is not known either where
 // the next one begins. To try every beginning with every end would take the square of
 // the file's size. It is not necessary, because a CRC is linear. All sums and products
 // below are those of polynomials over GF(2), modulo the CRC's polynomial. Let
@@ -68,7 +68,7 @@ func newBlockEnds(data []byte, id uint64) *blockEnds {
 }
 
 // of returns, in ascending order, where the trailer of a block that begins at pos may
-// stand: at least one byte behind pos, and less than window.
+// stand: at least one byte after pos, and less than window.
 func (b *blockEnds) of(pos, window int) []blockEnd {
 	for b.at < pos {
 		b.add(b.data[b.at])

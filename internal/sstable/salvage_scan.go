@@ -83,7 +83,7 @@ func (s *salvager) blockAt(pos int, follows bool) (b foundBlock, ok bool) {
 	return b, false
 }
 
-// resume returns the first block behind damage at pos.
+// resume returns the first block after damage at pos.
 func (s *salvager) resume(pos int) (b foundBlock, ok bool) {
 	if s.complete {
 		i, _ := slices.BinarySearch(s.starts, pos+1)
@@ -129,7 +129,7 @@ func (s *salvager) parse(pos int, stored []byte, c Compression, follows bool) (b
 	return b, false
 }
 
-// formOfTail takes stored for what stands behind the data, and is known by its form
+// formOfTail takes stored for what stands after the data, and is known by its form
 // alone.
 func (b *foundBlock) formOfTail(stored []byte, seq base.SeqNum, dataEnd uint64) {
 	if set, err := decodeRangeDels(bytes.Clone(stored), seq); err == nil && !set.Empty() {
@@ -141,7 +141,7 @@ func (b *foundBlock) formOfTail(stored []byte, seq base.SeqNum, dataEnd uint64) 
 	}
 }
 
-// isData reports whether a decoded block is a data block behind the entries so far. It
+// isData reports whether a decoded block is a data block after the entries so far. It
 // compares an entry with the one before it by the bytes that they do not share, so that it
 // reads every byte of the block once, however much of its keys they share.
 func (s *salvager) isData(data []byte) bool {

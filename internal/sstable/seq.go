@@ -22,7 +22,7 @@ func (i *Iter) local(k base.InternalKey) base.InternalKey {
 	case k.SeqNum() == seq:
 		return base.MakeKey(k.User, 0, k.Kind())
 	}
-	// All versions in the file are too new: the key is behind them.
+	// All versions in the file are too new: the key is after them.
 	i.seek = append(append(i.seek[:0], k.User...), 0)
 	return base.SearchKey(i.seek, base.MaxSeqNum)
 }

@@ -11,7 +11,7 @@ import "encoding/binary"
 //
 // or slotEmpty. A key's slot is the first that is free from slotOf on, round the end,
 // when all smaller keys have theirs: what a lookup comes upon before is of smaller keys,
-// and leads to no place behind the key's newest version. A block of this package always
+// and leads to no place after the key's newest version. A block of this package always
 // has free slots; in others a probe ends when it has seen them all. The hash is filterpolicy.Hash, with
 // which the file's filter was asked: it costs nothing more.
 //

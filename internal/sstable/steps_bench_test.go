@@ -65,19 +65,19 @@ func BenchmarkSteps(b *testing.B) {
 	step("hash", keys, func(k []byte) bool { return filterpolicy.Hash(k) != 0 })
 	var maybes int
 	step("absent/filter", absent, func(k []byte) bool {
-		if f.mayContain(k, filterpolicy.Hash(k)) {
+		if f.passesFilter(k, filterpolicy.Hash(k)) {
 			maybes++
 		}
 		return true
 	})
-	step("present/filter", keys, func(k []byte) bool { return f.mayContain(k, filterpolicy.Hash(k)) })
+	step("present/filter", keys, func(k []byte) bool { return f.passesFilter(k, filterpolicy.Hash(k)) })
 	step("present/filter+index", keys, func(k []byte) bool {
 		_, ok, err := f.locate(k, true, nil, &Probe{})
-		return f.mayContain(k, filterpolicy.Hash(k)) && ok && err == nil
+		return f.passesFilter(k, filterpolicy.Hash(k)) && ok && err == nil
 	})
 	step("present/filter+index+pin", keys, func(k []byte) bool {
 		var p Probe
-		if !f.mayContain(k, filterpolicy.Hash(k)) {
+		if !f.passesFilter(k, filterpolicy.Hash(k)) {
 			return false
 		}
 		loc, _, err := f.locate(k, true, nil, &p)

@@ -151,7 +151,7 @@ func (v *verifier) block(n int) {
 	}
 	if bytes.Compare(v.last.User, v.separator) > 0 {
 		v.fault(int64(offset), fmt.Sprintf("data block %d", n),
-			fmt.Errorf("its last key %q is behind its separator %q", v.last.User, v.separator))
+			fmt.Errorf("its last key %q is after its separator %q", v.last.User, v.separator))
 	}
 	v.cut = false
 }
@@ -174,10 +174,10 @@ func (v *verifier) blockEntries(b block) error {
 		}
 		again := v.entries > 0 && bytes.Equal(i.key.User, v.last.User)
 		if v.entries > 0 && base.Compare(v.last, i.key) >= 0 {
-			return fmt.Errorf("%s stands behind %s", i.key, v.last)
+			return fmt.Errorf("%s stands after %s", i.key, v.last)
 		}
 		if firstOfBlock && v.entries > 0 && !v.cut && !again && bytes.Compare(i.key.User, v.separator) <= 0 {
-			return fmt.Errorf("its first key %q is not behind the separator %q", i.key.User, v.separator)
+			return fmt.Errorf("its first key %q is not after the separator %q", i.key.User, v.separator)
 		}
 		if err := v.entry(b, &i, again); err != nil {
 			return err
@@ -231,7 +231,7 @@ func (v *verifier) askFilter(user []byte, hash uint64) error {
 	if r.filter == nil {
 		return nil
 	}
-	if !r.mayContain(user, hash) {
+	if !r.passesFilter(user, hash) {
 		return fmt.Errorf("the filter denies %q", user)
 	}
 	if r.prefix == nil {

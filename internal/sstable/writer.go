@@ -13,7 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// ErrOrder is matched when a key is added that is not behind the last one.
+// ErrOrder is matched when a key is added that is not after the last one.
 var ErrOrder = errors.New("sstable: keys must be added in ascending order")
 
 var errFinished = errors.New("sstable: the writer is finished")
@@ -133,7 +133,7 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 	return w.err
 }
 
-// follows reports whether k may come behind the last key, how many bytes the two user
+// follows reports whether k may come after the last key, how many bytes the two user
 // keys have in common, and whether they are the same. One pass over the keys answers
 // what would otherwise be three comparisons, which an entry of a compaction can tell.
 func (w *Writer) follows(k base.InternalKey) (shared int, again, ok bool) {
@@ -211,7 +211,7 @@ func (w *Writer) finishBlock() {
 }
 
 // addSeparator enters the last complete block into the index, now that the key
-// behind it is known (nil: none).
+// after it is known (nil: none).
 func (w *Writer) addSeparator(next []byte) {
 	if !w.pending {
 		return

@@ -25,7 +25,7 @@ type indexWriter struct {
 
 	leaf    blockindex.Builder // that is being built
 	next    int                // number of its first block
-	end     uint64             // file offset behind the last block
+	end     uint64             // file offset after the last block
 	perLeaf int                // blocks; 0: not cut
 	leaves  [][]byte           // encoded
 	bytes   int                // of leaves
@@ -33,7 +33,7 @@ type indexWriter struct {
 	longest int                // of separators
 }
 
-// add adds the next block, with its separator and the file offset behind it.
+// add adds the next block, with its separator and the file offset after it.
 func (w *indexWriter) add(separator []byte, end uint64) {
 	w.longest = max(w.longest, len(separator))
 	w.addToLeaf(separator, end)

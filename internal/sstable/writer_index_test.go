@@ -73,7 +73,7 @@ func TestIndexLeavesHaveABoundInBytes(t *testing.T) {
 				}
 				for j := range leaf.Len() {
 					offset, length := leaf.Block(j)
-					if !leaf.SeparatorIs(j, all[block]) || offset != uint64(100*block) || length != 100 {
+					if !bytes.Equal(leaf.AppendSeparator(nil, j), all[block]) || offset != uint64(100*block) || length != 100 {
 						t.Fatalf("%s: block %d of leaf %d", what, j, i)
 					}
 					block++

@@ -79,8 +79,8 @@ func askEveryFile(t *testing.T, dir string, n int) (asked int) {
 		require.NoError(t, it.Error())
 		for i := range 2 * n {
 			k := key(i)
-			want := sstable.Want{Key: k, Hash: filterpolicy.Hash(k)}
-			if admitted := r.Admits(&want); admitted != has[string(k)] {
+			want := sstable.Lookup{Key: k, Hash: filterpolicy.Hash(k)}
+			if admitted := r.MayContain(&want); admitted != has[string(k)] {
 				t.Fatalf("%s: filter of %s says %t", path, k, admitted)
 			}
 		}
