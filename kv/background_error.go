@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/wal"
 )
 
 // When a write to disk fails, the store takes no more writes: writers get an error
@@ -43,7 +44,7 @@ type healer struct {
 	healedAt time.Time
 
 	// Owned by whoever heals.
-	next *logFile // a WAL that is ready to follow a broken one
+	next *wal.Writer // a WAL that is ready to follow a broken one
 
 	// Guarded by DB.manifestMu: files that the broken manifest may name, or that may
 	// be in force themselves. They are removed when a new manifest is in force.
@@ -64,7 +65,6 @@ func (b backoff) after(d time.Duration) time.Duration {
 
 // What a failed store could not do, in its error.
 const (
-	writingLog      = "writing the log"
 	writingManifest = "writing the manifest"
 	compacting      = "a compaction"
 )

@@ -94,7 +94,7 @@ func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (
 			return ErrClosed
 		}
 		if ctx.Err() != nil {
-			return givenUp(ctx, "a backup was broken off")
+			return base.ContextError(ctx, "a backup was broken off")
 		}
 		return nil
 	}}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
-	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/commit"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
@@ -26,11 +26,8 @@ const tombstoneSize = 64
 // checked at every call.
 type Batch struct {
 	db        *DB
-	repr      batchrepr.Writer
-	arena     int // the most that the points take in a memtable, in bytes
-	tombs     int // range tombstones
-	tombBytes int // the most that these take
-	features  manifest.Features
+	repr      commit.Batch
+	tombBytes int // the most that its range tombstones take in a memtable
 	err       error
 }
 
@@ -46,7 +43,7 @@ func (b *Batch) Empty() bool { return b.repr.Len() == 0 }
 // Reset empties the batch for reuse; it keeps its memory.
 func (b *Batch) Reset() {
 	b.repr.Reset()
-	*b = Batch{db: b.db, repr: b.repr}
+	b.tombBytes, b.err = 0, nil
 }
 
 // Set stores value under key.
@@ -111,13 +108,13 @@ func (b *Batch) fail(err error) error {
 // add appends an entry whose value is value and more.
 func (b *Batch) add(kind base.Kind, key, value []byte, more ...byte) error {
 	if kind == base.KindRangeDelete {
-		b.tombs++
+		b.repr.RangeDeletes++
 		b.tombBytes += tombstoneSize + len(key) + len(value) - 1 // an end is a byte and a key
 	} else {
-		b.arena += memtable.EntrySize(len(key), len(value)+len(more))
+		b.repr.Arena += memtable.EntrySize(len(key), len(value)+len(more))
 	}
-	b.features |= batchrepr.Features(kind)
-	if size := b.arena + b.tombBytes; size > MaxBatchSize {
+	b.repr.Features |= batchrepr.Features(kind)
+	if size := b.repr.Arena + b.tombBytes; size > MaxBatchSize {
 		return b.fail(fmt.Errorf("%w: with %d writes the batch takes %d bytes, the limit is %d", ErrTooLarge,
 			b.Len()+1, size, MaxBatchSize))
 	}
@@ -127,3 +124,48 @@ func (b *Batch) add(kind base.Kind, key, value []byte, more ...byte) error {
 
 // Commit writes the batch. The batch may be used again after Reset.
 func (b *Batch) Commit(o *WriteOptions) error { return b.CommitContext(context.Background(), o) }
+
+// CommitContext is Commit for a caller who may not want to wait: for a flush
+// while memory is full, for compaction while level 0 is, or behind other writers
+// who do. If ctx ends before the batch has its place in the log, CommitContext
+// returns an error that matches ctx.Err(), and the batch is not written: not now
+// and not later. From then on it waits for the disk alone, whatever becomes of
+// ctx, and what it returns is the outcome. So an error that matches ctx.Err()
+// always means that nothing happened.
+func (b *Batch) CommitContext(ctx context.Context, o *WriteOptions) error {
+	if b.err != nil {
+		return b.err
+	}
+	return b.db.commit(ctx, b, nil, o)
+}
+
+// commit makes a batch durable to the level asked for, and visible. If reads is not nil,
+// it returns ErrConflict if some of them were written before the batch's turn.
+func (d *DB) commit(ctx context.Context, b *Batch, reads commit.Reads, o *WriteOptions) error {
+	if err := d.writable(); err != nil {
+		return err
+	}
+	if b.Empty() {
+		return nil
+	}
+	return d.commits.Commit(ctx, &b.repr, reads, o.level())
+}
+
+// commitStore returns what the commit pipeline needs of the store.
+func (d *DB) commitStore() commit.Store {
+	return commit.Store{
+		Visible: &d.visible, GroupBytes: int(d.opts.MemtableSize / 4), Logger: d.log,
+		MakeRoom: d.makeRoom, Enable: d.enable,
+		FlushedTo: func() uint64 {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			return d.logNum
+		},
+		Fail: func(what string, fatal bool, err error) error {
+			if fatal {
+				return d.fail(brokenLog|brokenForGood, what, err)
+			}
+			return d.fail(brokenLog, what, err)
+		},
+	}
+}

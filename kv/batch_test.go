@@ -92,7 +92,7 @@ func TestErrorsOfABatchStick(t *testing.T) {
 		"start of DeleteRange": func(b *Batch) error { return b.DeleteRange(long, nil) },
 		"end of DeleteRange":   func(b *Batch) error { return b.DeleteRange(nil, long) },
 		"bytes of the batch": func(b *Batch) error {
-			b.arena = MaxBatchSize - 1
+			b.repr.Arena = MaxBatchSize - 1
 			return b.Set([]byte("k"), []byte("v"))
 		},
 		"ranges of the batch": func(b *Batch) error {

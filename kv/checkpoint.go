@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -112,7 +113,7 @@ func (c *checkpoint) undo() error {
 func linkOrCopy(ctx context.Context, fsys vfs.FS, from, to string) error {
 	interrupted := func() error {
 		if ctx.Err() != nil {
-			return givenUp(ctx, "a checkpoint was broken off")
+			return base.ContextError(ctx, "a checkpoint was broken off")
 		}
 		return nil
 	}

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,7 +22,7 @@ func closedStore(t *testing.T) (dir string, logs []string) {
 	require.NoError(t, err)
 	for i := range 50 {
 		if i == 25 { // a second log, without a flush of the first
-			require.NoError(t, db.commits.exclusive(db, func() error {
+			require.NoError(t, db.commits.Exclusive(context.Background(), func() error {
 				_, err := db.rotateLog()
 				return err
 			}))

@@ -38,7 +38,7 @@ type compaction struct {
 func (c *compaction) tables() []*version.Table { return slices.Concat(c.inputs[:]...) }
 
 // compact runs a compaction and installs its result. It returns errClosing if the
-// store closes meanwhile, and errGivenUp if ctx ends.
+// store closes meanwhile, and base.ErrContextEnded if ctx ends.
 func (d *DB) compact(ctx context.Context, c *compaction) error {
 	start := time.Now()
 	info := CompactionInfo{Reason: c.reason, Level: c.level, OutputLevel: c.output, Moved: c.movable(d)}

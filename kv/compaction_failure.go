@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -49,7 +50,7 @@ func (d *DB) afterCompaction(c *compaction, err error, manual bool) {
 		p.paused = false // of one that failed beside it: what has worked says that it may work now
 		d.mu.Unlock()
 		return
-	case errors.Is(err, errClosing), errors.Is(err, errGivenUp), errors.Is(err, ErrReadOnly): // whoever asked knows why
+	case errors.Is(err, errClosing), errors.Is(err, base.ErrContextEnded), errors.Is(err, ErrReadOnly): // whoever asked knows why
 		return
 	}
 	d.counters.failedCompactions.Add(1) // before anybody hears of it

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -43,15 +44,15 @@ func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 	switch {
 	case errors.Is(err, errClosing):
 		return ErrClosed
-	case errors.Is(err, errGivenUp):
-		return givenUp(ctx, "a compaction was broken off")
+	case errors.Is(err, base.ErrContextEnded):
+		return base.ContextError(ctx, "a compaction was broken off")
 	}
 	return err
 }
 
 // beginManual begins a compaction of [lo, hi] if there is anything to do. It waits until no
 // running one is in its way, and keeps others from beginning there. If ctx ends meanwhile,
-// the error is errGivenUp.
+// the error is base.ErrContextEnded.
 func (d *DB) beginManual(ctx context.Context, lo, hi []byte, finished map[*version.Table]bool) (*compaction, error) {
 	defer d.broadcastAt(ctx)()
 	d.mu.Lock()
@@ -64,7 +65,7 @@ func (d *DB) beginManual(ctx context.Context, lo, hi []byte, finished map[*versi
 		case d.closing:
 			return nil, ErrClosed
 		case ctx.Err() != nil:
-			return nil, errGivenUp
+			return nil, base.ErrContextEnded
 		}
 		c := d.pickRange(d.current, lo, hi, finished)
 		if c == nil {

@@ -69,11 +69,9 @@ func (s *stalledStore) commit(ctx context.Context, key string) (done chan error)
 
 // queued waits until n requests stand behind those that are being committed.
 func (s *stalledStore) queued(n int) {
-	p := &s.db.commits
 	until(func() bool {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return p.leading && len(p.waiting) == n
+		leading, waiting := s.db.commits.Queue()
+		return leading && waiting == n
 	})
 }
 
@@ -137,7 +135,6 @@ func TestAStalledWriteIsGivenUpWithItsContext(t *testing.T) {
 
 func TestAWriteThatIsToLeadCanBeGivenUp(t *testing.T) {
 	s := newStalledStore(t)
-	p := &s.db.commits
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 { // whether it is told to lead or sees its context first is a race
@@ -149,9 +146,8 @@ func TestAWriteThatIsToLeadCanBeGivenUp(t *testing.T) {
 		require.ErrorIs(t, <-a, context.Canceled)
 		require.ErrorIs(t, <-b, context.Canceled)
 		until(func() bool {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			return !p.leading
+			leading, _ := s.db.commits.Queue()
+			return !leading
 		})
 	}
 	close(s.gate)

@@ -44,9 +44,7 @@ type dbCounters struct {
 
 	prefix iterator.PrefixStats
 
-	writes, writeBytes            counter // entries and bytes of committed batches
-	walBytes, walSyncs            counter
-	commitGroups                  counter
+	walBytes                      counter
 	txCommits                     counter
 	txConflicts                   counter
 	flushes, flushBytes           counter

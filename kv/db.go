@@ -6,9 +6,11 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/cache"
+	"github.com/siftkv/siftkv/internal/commit"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -43,7 +45,7 @@ type DB struct {
 	tables    version.TableCache
 	counters  dbCounters
 	cleaner   cleaner
-	commits   commitPipeline
+	commits   commit.Pipeline
 
 	compactionRate rateLimiter
 	healer         healer
@@ -71,7 +73,8 @@ type DB struct {
 	features    manifest.Features
 	snapshots   snapshotList
 	flushing    bool
-	ingesting   int // calls of Ingest that may have files in the directory
+	slowDebt    time.Duration // how long writes should have slept
+	ingesting   int           // calls of Ingest that may have files in the directory
 	compactions compactionState
 	failure     error // why the store takes no writes, see background_error.go
 	closing     bool
@@ -170,7 +173,7 @@ func (d *DB) Close() error {
 	d.mu.Unlock()
 	d.progress.Broadcast()
 	d.healAtClose()
-	err := errors.Join(d.commits.close(d), d.follower.close())
+	err := errors.Join(d.commits.Close(func() bool { return d.failedError() != nil }), d.follower.close())
 	err = errors.Join(err, d.failedError())
 
 	leaked := errors.Join(d.iterators.leaked(ErrIteratorsOpen, "iterator"),

@@ -18,11 +18,7 @@ func (d *DB) enable(used manifest.Features) error {
 	if used&manifest.FeatureMerge != 0 {
 		e.Merger = d.mergerName
 	}
-	if err := d.applyEdit(func() *manifest.Edit { return e }, func() { d.features |= used }); err != nil {
-		return err
-	}
-	d.commits.features |= used
-	return nil
+	return d.applyEdit(func() *manifest.Edit { return e }, func() { d.features |= used })
 }
 
 // describeFeatures puts into an edit that describes the whole store what it may hold.

@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/internal/wal"
 )
 
 // Flush writes all writes that came before to sorted files. It returns when they
@@ -24,7 +25,7 @@ func (d *DB) FlushContext(ctx context.Context) error {
 		return err
 	}
 	var mem *memTable
-	err := d.commits.exclusiveContext(ctx, d, func() error {
+	err := d.commits.Exclusive(ctx, func() error {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		mem = d.mem
@@ -33,7 +34,7 @@ func (d *DB) FlushContext(ctx context.Context) error {
 			case d.failure != nil:
 				return d.failure
 			case ctx.Err() != nil:
-				return givenUp(ctx, "waited for a flush")
+				return base.ContextError(ctx, "waited for a flush")
 			case len(d.imms)+1 < d.opts.MaxMemtables:
 				return d.rotate(0)
 			case d.closing:
@@ -67,7 +68,7 @@ func (d *DB) waitFlushed(ctx context.Context, mem *memTable) error {
 	case d.closing:
 		return ErrClosed
 	}
-	return givenUp(ctx, "waited for a flush")
+	return base.ContextError(ctx, "waited for a flush")
 }
 
 // scheduleFlush starts the flush goroutine if there is work and none runs. The
@@ -106,8 +107,8 @@ func (d *DB) flushAll() {
 type flushJob struct {
 	mems      []*memTable // oldest first
 	snapshots []base.SeqNum
-	stoppable bool     // return errClosing if the store closes meanwhile
-	next      *logFile // not nil: mems is all memtables, and a new one goes on with this log
+	stoppable bool        // return errClosing if the store closes meanwhile
+	next      *wal.Writer // not nil: mems is all memtables, and a new one goes on with this log
 }
 
 // flush writes memtables to one table of level 0 and installs it.
@@ -133,12 +134,12 @@ func (d *DB) flush(job flushJob) error {
 			e.LogNum = d.imms[len(mems)].Log
 		}
 		if job.next != nil {
-			e.LogNum, e.LastSeq = job.next.num, d.seq() // nothing that was ever visible is left out
+			e.LogNum, e.LastSeq = job.next.ID(), d.seq() // nothing that was ever visible is left out
 		}
 		return e
 	}, func() {
 		if job.next != nil {
-			d.imms, d.mem = nil, newMemTable(d.opts.memtableArena(), job.next.num)
+			d.imms, d.mem = nil, newMemTable(d.opts.memtableArena(), job.next.ID())
 			return
 		}
 		d.imms = append([]*memTable(nil), d.imms[len(mems):]...)
@@ -201,5 +202,19 @@ func (d *DB) waitForBackground() {
 	defer d.mu.Unlock()
 	for d.flushing || d.compactions.running > 0 || d.ingesting > 0 {
 		d.progress.Wait()
+	}
+}
+
+// stopBackground returns a function that says whether work should go on: it returns
+// errClosing if the store closes, and base.ErrContextEnded if ctx has ended.
+func (d *DB) stopBackground(ctx context.Context) func() error {
+	return func() error {
+		switch {
+		case d.closed.Load():
+			return errClosing
+		case ctx.Err() != nil:
+			return base.ErrContextEnded
+		}
+		return nil
 	}
 }

@@ -69,7 +69,7 @@ func (f *follower) refresh(ctx context.Context) error {
 	select {
 	case <-f.turn:
 	case <-ctx.Done():
-		return givenUp(ctx, "waited for another refresh")
+		return base.ContextError(ctx, "waited for another refresh")
 	}
 	defer func() { f.turn <- struct{}{} }()
 	var err error
@@ -81,8 +81,8 @@ func (f *follower) refresh(ctx context.Context) error {
 		if err == nil {
 			return f.announce()
 		}
-		if errors.Is(err, errGivenUp) {
-			return givenUp(ctx, "a refresh was broken off")
+		if errors.Is(err, base.ErrContextEnded) {
+			return base.ContextError(ctx, "a refresh was broken off")
 		}
 		if errors.Is(err, ErrClosed) || errors.Is(err, ErrStale) {
 			return err
@@ -101,7 +101,7 @@ func (f *follower) interrupted(ctx context.Context) error {
 	case f.d.closed.Load():
 		return ErrClosed
 	case ctx.Err() != nil:
-		return errGivenUp
+		return base.ErrContextEnded
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func TestAViewHasNoHoleWhereAFileWasIngested(t *testing.T) {
 			require.NoError(t, w.Flush()) // the memtable is empty: an ingest needs no new log
 			files := []string{filepath.Join(t.TempDir(), "a")}
 			ingestFile(t, vfs.OS, files[0], nil, "ingested=1")
-			log, num := w.commits.log.num, w.manifest.Num()
+			log, num := w.commits.Log().ID(), w.manifest.Num()
 			hook := &openingFS{FS: o.fs, kind: manifest.FileWAL}
 			ingested := func() {
 				for i := range 10 {
@@ -54,7 +54,7 @@ func TestAViewHasNoHoleWhereAFileWasIngested(t *testing.T) {
 					require.NoError(t, w.Ingest([]string{path}))
 					w.settle() // a store of many files has a manifest too large to be worth rotating
 				}
-				require.Equal(t, log, w.commits.log.num, "or there is nothing to see here")
+				require.Equal(t, log, w.commits.Log().ID(), "or there is nothing to see here")
 				require.Equal(t, o.maxManifestSize > 0, num != w.manifest.Num(), name)
 				set(t, w, "later", "1")
 			}
@@ -66,7 +66,7 @@ func TestAViewHasNoHoleWhereAFileWasIngested(t *testing.T) {
 			if refresh {
 				set(t, w, "first", "2")
 				require.NoError(t, w.Flush())
-				log = w.commits.log.num
+				log = w.commits.Log().ID()
 				hook.opening = ingested
 				require.NoError(t, view.Refresh(t.Context()))
 			}

@@ -362,7 +362,7 @@ func TestViewsOfEveryLengthOfALog(t *testing.T) {
 		set(t, w, "count", strconv.Itoa(i+1))
 		set(t, w, fmt.Sprintf("key%02d", i), strings.Repeat("x", i*300))
 	}
-	name := w.path(manifest.FileWAL, w.commits.log.num)
+	name := w.path(manifest.FileWAL, w.commits.Log().ID())
 	edits, size := w.path(manifest.FileManifest, w.manifest.Num()), w.manifest.Size()
 	require.NoError(t, w.Close())
 	require.NoError(t, os.Truncate(edits, size)) // a store that is being written does not say that it was closed
@@ -428,12 +428,12 @@ func (l *listingFS) List(dir string) ([]string, error) {
 func TestAViewOutlivesALogThatIsGivenUp(t *testing.T) {
 	mem := vfs.NewMem()
 	w := openDir(t, "db", &Options{fs: mem})
-	w.commits.seq++ // of a commit that failed
+	w.commits.NextSeq() // of a commit that failed
 	set(t, w, "k", "1")
-	require.NoError(t, w.commits.exclusive(w, w.commits.log.w.End))
+	require.NoError(t, w.commits.Exclusive(context.Background(), w.commits.Log().End))
 	view, err := OpenReadOnly("db", &Options{fs: &listingFS{mem, func(names []string) []string {
 		require.NoError(t, w.applyEdit(func() *manifest.Edit { return &manifest.Edit{} }, func() {}))
-		return append(names, manifest.FileName(manifest.FileWAL, w.commits.log.num+1)) // and it is gone
+		return append(names, manifest.FileName(manifest.FileWAL, w.commits.Log().ID()+1)) // and it is gone
 	}}})
 	require.NoError(t, err)
 	requireContents(t, model{"k": "1"}, view)

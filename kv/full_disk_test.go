@@ -31,10 +31,10 @@ func TestNoSpaceAtEveryByteOfALogRecord(t *testing.T) {
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
-		size := db.commits.log.w.Size()
+		size := db.commits.Log().Size()
 		f.set(quota(room))
 		err = db.Set([]byte("b"), []byte("a value of some length"), Sync)
-		record = int(db.commits.log.w.Size() - size)
+		record = int(db.commits.Log().Size() - size)
 		want := model{"a": "1", "b": "a value of some length"}
 		if fits = err == nil; !fits {
 			delete(want, "b")

@@ -115,7 +115,7 @@ func (in *ingestJob) interrupted() error {
 		return ErrClosed
 	}
 	if in.ctx.Err() != nil {
-		return givenUp(in.ctx, "an ingest was broken off")
+		return base.ContextError(in.ctx, "an ingest was broken off")
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (in *ingestJob) run(paths []string) error {
 	if err := in.interrupted(); err != nil {
 		return err
 	}
-	return in.d.commits.exclusiveContext(in.ctx, in.d, in.install)
+	return in.d.commits.Exclusive(in.ctx, in.install)
 }
 
 // install gives the files a sequence number and makes them visible. It runs between
@@ -147,8 +147,7 @@ func (in *ingestJob) install() error {
 	if err := in.flushHeld(); err != nil {
 		return err
 	}
-	d.commits.seq++
-	seq := d.commits.seq
+	seq := d.commits.NextSeq()
 	defer in.unreserve()
 	err := d.applyEdit(func() *manifest.Edit {
 		in.submitted = true

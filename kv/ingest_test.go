@@ -15,10 +15,10 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	internal "github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-	internal "github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
 )
 
@@ -282,7 +282,7 @@ func TestWritesJustBeforeAnIngest(t *testing.T) {
 	bringIn(t, in, ingestFile(t, db.fs, "file", nil, "k=ingested"))
 	set(t, db, "k", "just before")
 	set(t, db, "before", "too")
-	require.NoError(t, db.commits.exclusive(db, in.install))
+	require.NoError(t, db.commits.Exclusive(context.Background(), in.install))
 	in.end()
 	requireGet(t, db, "k", "ingested")
 	requireGet(t, db, "before", "too")

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/commit"
 )
 
 // The test binary runs itself as a child process, which these variables tell
@@ -351,7 +353,7 @@ func (k *killRun) check(round int, db Reader, reports []killReport) {
 	acked, due, survive := k.last, k.last, 0
 	for _, r := range reports {
 		acked[r.writer] = max(acked[r.writer], r.n)
-		if durability(r.level) != durableLater {
+		if commit.Level(r.level) != commit.Buffered {
 			due[r.writer] = max(due[r.writer], r.n)
 			survive = max(survive, r.before)
 			k.synced++

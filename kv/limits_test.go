@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/commit"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -75,9 +76,9 @@ func TestLimitsOfKeysAndValues(t *testing.T) {
 // invalid.
 func TestLimitOfBatches(t *testing.T) {
 	db := openMem(t, nil)
-	fits := &Batch{db: db, arena: MaxBatchSize - memtable.EntrySize(1, 10)}
+	fits := &Batch{db: db, repr: commit.Batch{Arena: MaxBatchSize - memtable.EntrySize(1, 10)}}
 	require.NoError(t, fits.Set([]byte("k"), make([]byte, 10)))
-	over := &Batch{db: db, arena: MaxBatchSize - memtable.EntrySize(1, 10)}
+	over := &Batch{db: db, repr: commit.Batch{Arena: MaxBatchSize - memtable.EntrySize(1, 10)}}
 	require.ErrorIs(t, over.Set([]byte("k"), make([]byte, 11)), ErrTooLarge)
 	require.ErrorIs(t, over.Commit(nil), ErrTooLarge)
 	over.Reset()

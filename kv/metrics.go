@@ -220,8 +220,9 @@ func (d *DB) Metrics() *Metrics {
 	}
 	m.PrefixChecks, m.PrefixNegatives = c.prefix.Checks.Load(), c.prefix.Negatives.Load()
 	m.UnusableFilters = d.tables.Unusable.Load()
-	m.Writes, m.WriteBytes, m.CommitGroups = c.writes.Load(), c.writeBytes.Load(), c.commitGroups.Load()
-	m.WALSyncs, m.WALBytes = c.walSyncs.Load(), c.walBytes.Load()
+	p := &d.commits.Counters
+	m.Writes, m.WriteBytes, m.CommitGroups = p.Writes.Load(), p.Bytes.Load(), p.Groups.Load()
+	m.WALSyncs, m.WALBytes = p.Syncs.Load(), c.walBytes.Load()
 	m.Flushes, m.FlushBytes = c.flushes.Load(), c.flushBytes.Load()
 	m.Compactions, m.Moves = c.compactions.Load(), c.moves.Load()
 	m.CompactionReadBytes, m.CompactionWrittenBytes = c.compactRead.Load(), c.compactWritten.Load()

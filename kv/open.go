@@ -42,6 +42,7 @@ func openStore(dir string, o *Options, takeLock func(*DB) error) (*DB, error) {
 	d.tables = version.TableCache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log, CacheSize: opts.CacheSize,
 		Limit: opts.readersLimit(), Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache,
 			Filter: opts.Filter, Prefix: opts.Prefix, Map: opts.MemoryMap, AnyExpansion: true}}
+	d.commits.Attach(d.commitStore())
 	d.cleaner.start(d)
 	if err := d.open(takeLock); err != nil {
 		return nil, errors.Join(err, d.abandon())
@@ -66,7 +67,7 @@ const (
 // holder. Several that wait for one lock get it in no particular order.
 func OpenContext(ctx context.Context, dir string, o *Options) (*DB, error) {
 	if ctx.Err() != nil {
-		return nil, givenUp(ctx, "the store was not opened")
+		return nil, base.ContextError(ctx, "the store was not opened")
 	}
 	return openStore(dir, o, func(d *DB) error { return d.waitLock(ctx) })
 }
@@ -81,7 +82,7 @@ func (d *DB) waitLock(ctx context.Context) error {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", givenUp(ctx, "waited for the store's lock"), err)
+			return fmt.Errorf("%w: %w", base.ContextError(ctx, "waited for the store's lock"), err)
 		}
 	}
 }
@@ -91,7 +92,7 @@ func (d *DB) waitLock(ctx context.Context) error {
 func (d *DB) abandon() error {
 	d.closed.Store(true)
 	d.cleaner.stop()
-	err := errors.Join(d.commits.abandon(), d.follower.close())
+	err := errors.Join(d.commits.Abandon(), d.follower.close())
 	if d.manifest != nil {
 		err = errors.Join(err, d.manifest.Close())
 	}
@@ -220,7 +221,6 @@ func (d *DB) start(v *version.Version, lastSeq base.SeqNum, manifestNum uint64) 
 	d.visible.Store(uint64(lastSeq))
 	d.logNum = d.newFileNum()
 	d.features = v.Features()
-	d.commits.features = d.features
 	m, err := manifest.Create(d.fs, d.dir, manifestNum, d.snapshotEdit(v))
 	if err != nil {
 		return err
@@ -230,10 +230,10 @@ func (d *DB) start(v *version.Version, lastSeq base.SeqNum, manifestNum uint64) 
 	if err != nil {
 		return err
 	}
-	d.commits.init(lastSeq, log)
+	d.commits.Start(lastSeq, log, d.features)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mem = newMemTable(d.opts.memtableArena(), log.num)
+	d.mem = newMemTable(d.opts.memtableArena(), log.ID())
 	d.installVersion(v)
 	d.installState()
 	return nil

@@ -353,9 +353,8 @@ func TestCloseDuringFlush(t *testing.T) {
 	flushed, closed := make(chan error), make(chan error)
 	go func() { flushed <- db.Flush() }()
 	until(func() bool {
-		db.commits.mu.Lock()
-		defer db.commits.mu.Unlock()
-		return db.commits.leading // it holds up the pipeline, and waits
+		leading, _ := db.commits.Queue()
+		return leading // it holds up the pipeline, and waits
 	})
 	go func() { closed <- db.Close() }()
 	until(func() bool {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/commit"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
@@ -336,33 +337,25 @@ func (o *Options) check() error {
 
 // WriteOptions say when a write is durable. Use Sync, NoSync or Async; nil
 // means Sync.
-type WriteOptions struct{ durability durability }
-
-type durability uint8
-
-const (
-	durableSync  durability = iota // on stable storage
-	durableOS                      // with the operating system
-	durableLater                   // in the memory of the process
-)
+type WriteOptions struct{ durability commit.Level }
 
 // The three levels of durability. Whatever the level, what survives a crash is
 // always a prefix of the writes: never a hole, never half a batch.
 var (
 	// Sync returns when the write is on stable storage: it survives a loss of
 	// power.
-	Sync = &WriteOptions{durableSync}
+	Sync = &WriteOptions{commit.Synced}
 	// NoSync returns when the operating system has the write: it survives a
 	// crash of the process, but may be lost with the machine.
-	NoSync = &WriteOptions{durableOS}
+	NoSync = &WriteOptions{commit.Written}
 	// Async returns when the write is in memory, and hands it to the operating
 	// system soon: it may be lost with the process. For bulk loads.
-	Async = &WriteOptions{durableLater}
+	Async = &WriteOptions{commit.Buffered}
 )
 
-func (o *WriteOptions) level() durability {
+func (o *WriteOptions) level() commit.Level {
 	if o == nil {
-		return durableSync
+		return commit.Synced
 	}
 	return o.durability
 }

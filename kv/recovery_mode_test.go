@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -43,14 +44,14 @@ func newCraftedLogs(t *testing.T, o *WriteOptions) *craftedLogs {
 		for n := range craftedWrites {
 			require.NoError(t, db.Set([]byte(craftedKey(log, n)), randomBytes(rng, 3000), o))
 		}
-		name := db.path(manifest.FileWAL, db.commits.log.num)
-		c.sizes[log] = db.commits.log.w.Size()
+		name := db.path(manifest.FileWAL, db.commits.Log().ID())
+		c.sizes[log] = db.commits.Log().Size()
 		if log == 1 {
 			c.last = name
 			break
 		}
 		c.first = name
-		require.NoError(t, db.commits.exclusive(db, func() error {
+		require.NoError(t, db.commits.Exclusive(context.Background(), func() error {
 			db.mu.Lock()
 			defer db.mu.Unlock()
 			return db.rotate(0)

@@ -269,7 +269,7 @@ func (p *replayer) record(record []byte) error {
 	p.gap = p.gap || r.Seq() != p.lastSeq+1
 	n := len(p.mems)
 	if n == 0 || p.mems[n-1].Log != p.log || p.crowded(p.mems[n-1]) || !p.mems[n-1].Reserve(arena) {
-		m := newMemTable(max(p.d.opts.memtableArena(), int64(arena)+memtableSlack), p.log)
+		m := newMemTable(max(p.d.opts.memtableArena(), int64(arena)+memtable.Slack), p.log)
 		if !m.Reserve(arena) {
 			return memtable.ErrFull
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/siftkv/siftkv/internal/backup"
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -46,7 +47,7 @@ func RestoreContext(ctx context.Context, r io.Reader, dir string, o *Options) er
 			if ctx.Err() == nil {
 				return nil
 			}
-			return givenUp(ctx, "it was broken off")
+			return base.ContextError(ctx, "it was broken off")
 		}})
 	if err != nil && offset >= 0 {
 		return &RestoreError{Dir: dir, Offset: offset, Err: err}

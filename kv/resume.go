@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -92,7 +93,7 @@ func (d *DB) tryToHeal() (healed bool, err error) {
 // healAtClose syncs the logs and, if that fails or the store has failed before, makes
 // a last attempt to write down what is in memory alone. After it nobody heals: a failure
 // that is left is the error of Close. Logs that are broken are not synced, see
-// commitPipeline.fail.
+// commit.Pipeline.Fail.
 func (d *DB) healAtClose() {
 	close(d.healer.stop)
 	d.mu.Lock()
@@ -102,7 +103,7 @@ func (d *DB) healAtClose() {
 	d.compactions.stop()
 	d.mu.Unlock()
 	d.waitForBackground() // what fails in it is healed with the rest
-	_ = d.commits.sync(d) // if it fails, so has the store
+	_ = d.commits.Sync()  // if it fails, so has the store
 	d.mu.Lock()
 	failed := d.failure != nil && d.healer.broken&brokenForGood == 0
 	d.mu.Unlock()
@@ -111,7 +112,7 @@ func (d *DB) healAtClose() {
 		d.log.Info("what was in memory alone is safe", "dir", d.dir)
 	}
 	if next := d.healer.next; next != nil {
-		_ = next.w.CloseFile() // nothing was written that anybody was promised
+		_ = next.CloseFile() // nothing was written that anybody was promised
 		d.healer.next = nil
 	}
 }
@@ -120,7 +121,7 @@ func (d *DB) healAtClose() {
 func (d *DB) heal(stoppable bool) error {
 	// A commit that was under way when the store failed has ended after this, and
 	// later ones are refused.
-	if err := d.commits.exclusive(d, func() error { return nil }); err != nil {
+	if err := d.commits.Exclusive(context.Background(), func() error { return nil }); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -259,7 +260,7 @@ func (d *DB) healLog(stoppable bool) error {
 		if err != nil {
 			return err
 		}
-		if err := next.w.Sync(); err != nil { // its header
+		if err := next.Sync(); err != nil { // its header
 			d.discardLog(next)
 			return err
 		}
@@ -274,12 +275,8 @@ func (d *DB) healLog(stoppable bool) error {
 	if err := d.flush(job); err != nil {
 		return err
 	}
-	return d.commits.exclusive(d, func() error {
-		p := &d.commits
-		for _, l := range append(p.unsynced, p.log) {
-			_ = l.w.CloseFile() // what it has is in tables
-		}
-		p.unsynced, p.log = nil, h.next
+	return d.commits.Exclusive(context.Background(), func() error {
+		d.commits.ReplaceLogs(h.next)
 		h.next = nil
 		d.mu.Lock()
 		d.unfail(brokenLog)

@@ -43,7 +43,7 @@ func TestAFailedCommitDoesNotComeBack(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
 		require.NoError(t, db.Set([]byte("b"), []byte("in memory alone"), Async))
-		broken := db.commits.log
+		broken := db.commits.Log()
 		failOnce(f, op)
 		err = db.Set([]byte("c"), []byte("failed"), Sync)
 		require.ErrorIs(t, err, errDisk, op)
@@ -52,9 +52,9 @@ func TestAFailedCommitDoesNotComeBack(t *testing.T) {
 		want := model{"a": "1", "b": "in memory alone"}
 		requireContents(t, want, db)
 		db.untilHealed()
-		require.NotEqual(t, broken.num, db.commits.log.num)
+		require.NotEqual(t, broken.ID(), db.commits.Log().ID())
 		db.settle()
-		_, err = f.Stat(filepath.Join("db", fmt.Sprintf("%06d.wal", broken.num)))
+		_, err = f.Stat(filepath.Join("db", fmt.Sprintf("%06d.wal", broken.ID())))
 		require.ErrorIs(t, err, fs.ErrNotExist, "the broken log is gone")
 		require.NoError(t, db.Set([]byte("d"), []byte("2"), Sync))
 		want["d"] = "2"
@@ -75,9 +75,8 @@ func TestAFailureOfTheLogIsKnownBeforeTheLogCanBeReplaced(t *testing.T) {
 	var db *DB
 	leading := make(chan bool, 1)
 	o.Events.Failed = func(error) {
-		db.commits.mu.Lock()
-		defer db.commits.mu.Unlock()
-		leading <- db.commits.leading
+		led, _ := db.commits.Queue()
+		leading <- led
 	}
 	db, err := Open("db", o)
 	require.NoError(t, err)
@@ -322,7 +321,7 @@ func TestACompactionThatFailsIsTriedAgain(t *testing.T) {
 
 // makeRoomForTest asks for a new memtable as a writer does.
 func (d *DB) makeRoomForTest() error {
-	return d.commits.exclusive(d, func() error {
+	return d.commits.Exclusive(context.Background(), func() error {
 		size := int(d.opts.MemtableSize) + 1
 		mem, err := d.makeRoom(context.Background(), size, size)
 		if err == nil {

@@ -47,7 +47,7 @@ func (d *DB) newTx(writable bool) (*Tx, error) {
 	}
 	t := &Tx{db: d, writable: writable}
 	t.writes.batch.db = d
-	t.reads.limit = MaxBatchSize
+	t.reads.limit, t.reads.db = MaxBatchSize, d
 	if d.follower != nil {
 		if t.pinned = (&Snapshot{db: d}); !t.pinned.pin() {
 			return nil, ErrClosed

@@ -1,10 +1,13 @@
 package kv
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/commit"
 )
 
 // A conflictCase is what a transaction reads beside its write of "w", what is
@@ -161,9 +164,8 @@ func queue(db *DB, n int, f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
 	until(func() bool {
-		db.commits.mu.Lock()
-		defer db.commits.mu.Unlock()
-		return len(db.commits.waiting) >= n
+		_, waiting := db.commits.Queue()
+		return waiting >= n
 	})
 	return done
 }
@@ -174,7 +176,7 @@ func hold(t *testing.T, db *DB) (release func()) {
 	held, goOn := make(chan struct{}), make(chan struct{})
 	done := make(chan error, 1)
 	go func() {
-		done <- db.commits.exclusive(db, func() error {
+		done <- db.commits.Exclusive(context.Background(), func() error {
 			close(held)
 			<-goOn
 			return nil
@@ -214,7 +216,7 @@ var conflictModes = map[string]func(t *testing.T, db *DB, write *Batch, tx *Tx) 
 	"the group before": func(t *testing.T, db *DB, write *Batch, tx *Tx) error {
 		release := hold(t, db)
 		first := queue(db, 1, func() error { return write.Commit(NoSync) })
-		between := queue(db, 2, func() error { return db.commits.exclusive(db, func() error { return nil }) })
+		between := queue(db, 2, func() error { return db.commits.Exclusive(context.Background(), func() error { return nil }) })
 		second := queue(db, 3, func() error { return tx.Commit(NoSync) })
 		release()
 		require.NoError(t, <-first)
@@ -273,7 +275,7 @@ func TestTxConflicts(t *testing.T) {
 // who is refused. The leader's own request is refused, too, and those that wait for
 // it are not.
 func TestTxGroups(t *testing.T) {
-	for name, valueSize := range map[string]int{"applied by the leader": 1, "applied by everybody": parallelBytes / 4} {
+	for name, valueSize := range map[string]int{"applied by the leader": 1, "applied by everybody": commit.ParallelBytes / 4} {
 		t.Run(name, func(t *testing.T) {
 			db := openMem(t, nil)
 			set(t, db, "0", "")
@@ -315,7 +317,7 @@ func TestTxGroups(t *testing.T) {
 			}
 			release = hold(t, db)
 			write := queue(db, 1, func() error { return db.Set([]byte("1"), nil, Sync) })
-			alone := queue(db, 2, func() error { return db.commits.exclusive(db, func() error { return nil }) })
+			alone := queue(db, 2, func() error { return db.commits.Exclusive(context.Background(), func() error { return nil }) })
 			ends = nil
 			for n, tx := range all {
 				ends = append(ends, queue(db, n+3, func() error { return tx.Commit(Sync) }))

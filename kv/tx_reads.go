@@ -17,6 +17,7 @@ type readSet struct {
 	merged int // so many of the spans are sorted and apart from each other
 	limit  int // of the memory, in bytes
 	err    error
+	db     *DB
 
 	keyBytes, spanBytes int // memory
 

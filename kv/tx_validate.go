@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
@@ -41,8 +40,10 @@ func (d *DB) commitTx(ctx context.Context, b *Batch, reads *readSet, since base.
 			reads.since = seen
 		}
 	}
-	if err == nil {
+	if err == nil && reads != nil {
 		err = d.commit(ctx, b, reads, o)
+	} else if err == nil {
+		err = d.commit(ctx, b, nil, o)
 	}
 	switch {
 	case err == nil:
@@ -72,57 +73,12 @@ func (d *DB) validate(reads *readSet, last base.SeqNum) error {
 	return reads.conflict(l)
 }
 
-// refuseConflicts takes those transactions out of a group that conflict with a
-// write before them, in the store or in the group, and sets their errors. It
-// returns the group that is left, and its bytes.
-func (p *commitPipeline) refuseConflicts(d *DB, group []*commitRequest, size int) ([]*commitRequest, int) {
-	if !slices.ContainsFunc(group, func(r *commitRequest) bool { return r.reads != nil }) {
-		return group, size
-	}
-	left := make([]*commitRequest, 0, len(group)) // lead still needs the group
-	ahead := groupWrites{seq: p.seq}
-	for _, r := range group {
-		if r.reads != nil {
-			r.err = d.validate(r.reads, p.seq)
-			if r.err == nil && len(left) > 0 {
-				r.err = ahead.validate(r.reads, group, left)
-			}
-			if r.err != nil {
-				size -= r.batch.repr.Size()
-				continue
-			}
-		}
-		left = append(left, r)
-	}
-	return left, size
-}
+// Validate is what the commit pipeline asks: see commit.Reads.
+func (r *readSet) Validate(last base.SeqNum) error { return r.db.validate(r, last) }
 
-// A groupWrites holds the batches of a group that stand before a transaction, in a
-// memtable of their own.
-type groupWrites struct {
-	mem   *memTable
-	seq   base.SeqNum // of the last write in it
-	added int         // batches
-}
-
-// validate returns ErrConflict if a batch of before wrote something of reads. They
-// are the first of a group that stay in it.
-func (g *groupWrites) validate(reads *readSet, group, before []*commitRequest) error {
-	if g.mem == nil {
-		arena := memtableSlack
-		for _, r := range group {
-			arena += r.batch.arena
-		}
-		g.mem = newMemTable(int64(arena), 0)
-	}
-	for ; g.added < len(before); g.added++ {
-		b := before[g.added].batch
-		if err := g.mem.Apply(b.repr.Seal(g.seq + 1)); err != nil {
-			return err
-		}
-		g.seq += base.SeqNum(b.Len())
-	}
-	return reads.conflict(&laterWrites{since: reads.since, mems: []*memTable{g.mem}})
+// ValidateIn is Validate for the writes in one memtable.
+func (r *readSet) ValidateIn(m *memTable) error {
+	return r.conflict(&laterWrites{since: r.since, mems: []*memTable{m}})
 }
 
 // conflict returns ErrConflict, and what it is about, if something of the set is

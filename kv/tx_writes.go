@@ -4,6 +4,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/memtable"
 )
 
 // ownSeq is the sequence number of a transaction's first write while it is the
@@ -31,9 +32,9 @@ func (w *txWrites) memory() (*memTable, error) {
 	if w.indexed == b.repr.End() {
 		return w.index, nil
 	}
-	if w.index == nil || w.room < b.arena {
-		w.room = min(max(2*b.arena, minIndex), MaxBatchSize)
-		w.index = newMemTable(int64(w.room+memtableSlack), 0)
+	if w.index == nil || w.room < b.repr.Arena {
+		w.room = min(max(2*b.repr.Arena, minIndex), MaxBatchSize)
+		w.index = newMemTable(int64(w.room+memtable.Slack), 0)
 		w.indexed = batchrepr.Mark{}
 	}
 	err := w.index.ApplyEntries(b.repr.After(w.indexed, ownSeq+base.SeqNum(w.indexed.Count)))

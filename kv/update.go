@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
 )
 
 const (
@@ -52,7 +54,7 @@ func (d *DB) UpdateContext(ctx context.Context, fn func(tx *Tx) error) error {
 		select {
 		case <-time.After(rand.N(min(firstBackoff<<min(n, 16), maxBackoff))):
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", givenUp(ctx, "an update was to be tried again"), err)
+			return fmt.Errorf("%w: %w", base.ContextError(ctx, "an update was to be tried again"), err)
 		}
 	}
 }

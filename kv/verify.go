@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/wal"
@@ -79,7 +80,7 @@ func (d *DB) verifyContext(ctx context.Context, w io.Writer) error {
 		report("%s: breaks off behind its last whole edit, as a crash leaves it; what is behind was never in force: %v\n", name, end)
 	}
 	if ctx.Err() != nil {
-		errs = append(errs, givenUp(ctx, "the store was not verified to its end"))
+		errs = append(errs, base.ContextError(ctx, "the store was not verified to its end"))
 	}
 	return errors.Join(errs...)
 }

@@ -4,26 +4,79 @@ import (
 	"errors"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// A logFile is a WAL that is written, or was written and may have to be synced.
-// Its file stays open when it has ended, so that a later commit that must be durable
-// can make the writes before it durable too. A log that failed to write or to sync stays
-// failed: its writer sees to that.
-type logFile struct {
-	num uint64
-	w   *wal.Writer
+// A memTable holds the newest writes.
+type memTable = memtable.Memtable
+
+// newMemTable returns a memtable with arena bytes for points, whose writes are in a WAL.
+func newMemTable(arena int64, log uint64) *memTable {
+	m := memtable.New(int(arena))
+	m.Log = log
+	return m
 }
 
-// createLog creates the WAL with this number. When it returns, its name is
-// durable.
-func (d *DB) createLog(num uint64) (*logFile, error) {
+// memtableArena is the arena of a memtable that takes MemtableSize with its index.
+func (o *Options) memtableArena() int64 {
+	return int64(memtable.CapacityWithin(int(o.MemtableSize)))
+}
+
+// rotate makes the active memtable immutable, with its log, and starts new ones that have
+// room for arena bytes. The caller leads the pipeline and holds d.mu, which is released
+// during I/O.
+func (d *DB) rotate(arena int) error {
+	size := max(d.opts.memtableArena(), int64(arena)+memtable.Slack)
+	if d.mem.Empty() {
+		d.mem = newMemTable(size, d.mem.Log) // too small for the batch
+		d.installState()
+		return nil
+	}
+	d.mu.Unlock()
+	log, err := d.rotateLog()
+	var next *memTable
+	if err == nil {
+		next = newMemTable(size, log.ID()) // out of the lock: clearing its memory takes milliseconds
+	}
+	d.mu.Lock()
+	if err != nil {
+		return err
+	}
+	d.mem.LastSeq.Store(uint64(d.commits.LastSeq()))
+	d.imms = append(d.imms, d.mem)
+	d.mem = next
+	d.installState()
+	d.scheduleFlush()
+	return nil
+}
+
+// rotateLog ends the log and starts a new one. The caller leads the pipeline.
+func (d *DB) rotateLog() (*wal.Writer, error) {
+	const what = "starting a new log"
+	next, err := d.createLog(d.newFileNum())
+	if err != nil {
+		// The log that is there is whole, and is not broken: if the store closes before it
+		// has healed, it can be synced.
+		return nil, d.fail(brokenLog, what, err)
+	}
+	ended := d.commits.Log()
+	if err := ended.End(); err != nil {
+		d.discardLog(next)
+		return nil, d.commits.Fail(what, err)
+	}
+	d.counters.walBytes.Add(uint64(ended.Size()))
+	d.commits.SwitchLog(next)
+	return next, nil
+}
+
+// createLog creates the WAL with this number. When it returns, its name is durable.
+func (d *DB) createLog(num uint64) (*wal.Writer, error) {
 	f, err := d.fs.Create(d.path(manifest.FileWAL, num))
 	if err != nil {
 		return nil, err
 	}
-	l := &logFile{num: num, w: wal.NewWriter(f, num, wal.Options{})}
+	l := wal.NewWriter(f, num, wal.Options{})
 	if err := d.fs.SyncDir(d.dir); err != nil {
 		d.discardLog(l)
 		return nil, err
@@ -31,11 +84,11 @@ func (d *DB) createLog(num uint64) (*logFile, error) {
 	return l, nil
 }
 
-// discardLog closes and removes a log that nobody has written to. If it stays, it is
-// an empty log that recovery passes over.
-func (d *DB) discardLog(l *logFile) {
-	err := l.w.CloseFile()
-	if err = errors.Join(err, d.fs.Remove(d.path(manifest.FileWAL, l.num))); err != nil {
-		d.log.Warn("an unused log could not be removed", "log", l.num, "error", err)
+// discardLog closes and removes a log that nobody has written to. If it stays, it is an
+// empty log that recovery passes over.
+func (d *DB) discardLog(l *wal.Writer) {
+	err := l.CloseFile()
+	if err = errors.Join(err, d.fs.Remove(d.path(manifest.FileWAL, l.ID()))); err != nil {
+		d.log.Warn("an unused log could not be removed", "log", l.ID(), "error", err)
 	}
 }

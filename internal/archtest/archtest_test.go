@@ -41,6 +41,7 @@ var layers = []struct {
 	{"internal/version", 4},
 	{"internal/ingest", 5},
 	{"internal/iterator", 5},
+	{"internal/commit", 5},
 	{"kv", 6},
 	{"internal/bench", 7},
 	{"internal/doctor", 7},

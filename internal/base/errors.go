@@ -1,6 +1,7 @@
 package base
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -54,4 +55,18 @@ func (e *CorruptionError) Unwrap() []error {
 // Corruptf returns a CorruptionError for a place in a file.
 func Corruptf(file string, offset int64, format string, args ...any) error {
 	return &CorruptionError{File: file, Offset: offset, What: fmt.Sprintf(format, args...)}
+}
+
+// ErrContextEnded tells a caller inside the store that work was broken off because its
+// context ended. What an application sees is a ContextError.
+var ErrContextEnded = errors.New("siftkv: the context has ended")
+
+// ContextError returns the error of what ended with its context, with its cause if that
+// says more. What was waited for, or broken off, stands before it.
+func ContextError(ctx context.Context, what string) error {
+	err := ctx.Err()
+	if cause := context.Cause(ctx); !errors.Is(cause, err) {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return fmt.Errorf("siftkv: %s: %w", what, err)
 }

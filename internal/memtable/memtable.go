@@ -65,6 +65,9 @@ func New(capacity int) *Memtable {
 	return m
 }
 
+// Slack is room to add to the entries of a memtable that is made for them.
+const Slack = 4 << 10
+
 // CapacityWithin returns the largest capacity with which New takes at most size
 // bytes, or a few more if size is tiny.
 func CapacityWithin(size int) int { return size - size/(indexShare+1) }

@@ -226,6 +226,9 @@ func (w *Writer) CloseFile() error {
 	return nil
 }
 
+// ID returns the log's id.
+func (w *Writer) ID() uint64 { return w.id }
+
 // Size returns the length of the log in bytes, with what is buffered.
 func (w *Writer) Size() int64 { return w.size }
 

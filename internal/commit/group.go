@@ -1,0 +1,168 @@
+package commit
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/memtable"
+)
+
+// commitGroup writes a group to the log and to the memtable.
+func (p *Pipeline) commitGroup(group []*request, size int) error {
+	arena := 0
+	for _, r := range group {
+		arena += r.arena
+	}
+	mem, err := p.store.MakeRoom(group[0].ctx, arena, size)
+	if err != nil {
+		return err
+	}
+	defer mem.Release(arena)
+	// Before this, a batch and its reads may be the owner's again at any time.
+	group, size = claimAll(group, size)
+	if group, size = p.refuseConflicts(group, size); len(group) == 0 {
+		return nil
+	}
+	level, used := Buffered, manifest.Features(0)
+	for _, r := range group {
+		used |= r.batch.Features
+		level = min(level, r.level)
+	}
+	if used&^p.features != 0 {
+		if err := p.store.Enable(used); err != nil {
+			return err
+		}
+		p.features |= used
+	}
+	entries := 0
+	for _, r := range group {
+		first := p.seq + 1
+		p.seq += base.SeqNum(r.batch.Len())
+		entries += r.batch.Len()
+		if err := p.log.Append(r.batch.Seal(first)); err != nil {
+			return p.Fail(writingLog, err)
+		}
+	}
+	if err := p.writeLog(level); err != nil {
+		return p.Fail(writingLog, err)
+	}
+	if err := applyGroup(mem, group, size); err != nil {
+		return p.store.Fail("filling a memtable", true, err)
+	}
+	p.store.Visible.Store(uint64(p.seq))
+	p.Groups.Add(1)
+	p.Writes.Add(uint64(entries))
+	p.Bytes.Add(uint64(size))
+	return nil
+}
+
+// applyGroup puts the batches of a group into the memtable: the leader alone if
+// they are small, else every writer its own.
+func applyGroup(mem *memtable.Memtable, group []*request, size int) error {
+	if size >= ParallelBytes && len(group) > 1 {
+		return applyParallel(mem, group)
+	}
+	var errs error
+	for _, r := range group {
+		if err := mem.Apply(r.batch.Record()); err != nil {
+			errs = errors.Join(errs, err)
+		}
+	}
+	return errs
+}
+
+// applyParallel has every writer of a group put its own batch into the memtable. Range
+// tombstones make a list, so batches that have some are the leader's. It is apart from
+// applyGroup, whose common case then allocates nothing.
+func applyParallel(mem *memtable.Memtable, group []*request) error {
+	var others sync.WaitGroup
+	for _, r := range group[1:] {
+		if r.batch.RangeDeletes == 0 {
+			others.Add(1)
+			r.mem, r.applied = mem, &others
+			r.signal <- signalApply
+		}
+	}
+	var errs error
+	for i, r := range group {
+		if i == 0 || r.batch.RangeDeletes > 0 {
+			errs = errors.Join(errs, mem.Apply(r.batch.Record()))
+		}
+	}
+	others.Wait()
+	if errs != nil {
+		return errs
+	}
+	for _, r := range group {
+		errs = errors.Join(errs, r.err)
+	}
+	return errs
+}
+
+// Reads is what a transaction has read: its commit is refused if something of that was
+// written meanwhile. The leader asks between groups, for writes that are visible, and
+// against the batches before it in its group, which are in no memtable yet. A transaction
+// is refused before anything of it is in the log; the others of the group share their sync
+// as ever.
+type Reads interface {
+	// Validate returns an error if something was written. The last write that readers see
+	// is last.
+	Validate(last base.SeqNum) error
+	// ValidateIn returns an error if something is among the writes in m.
+	ValidateIn(m *memtable.Memtable) error
+}
+
+// refuseConflicts takes those transactions out of a group that conflict with a write
+// before them, and sets their errors. It returns the group that is left, and its bytes.
+func (p *Pipeline) refuseConflicts(group []*request, size int) ([]*request, int) {
+	if !slices.ContainsFunc(group, func(r *request) bool { return r.reads != nil }) {
+		return group, size
+	}
+	left := make([]*request, 0, len(group)) // lead still needs the group
+	ahead := groupWrites{seq: p.seq}
+	for _, r := range group {
+		if r.reads != nil {
+			r.err = r.reads.Validate(p.seq)
+			if r.err == nil && len(left) > 0 {
+				r.err = ahead.validate(r.reads, group, left)
+			}
+			if r.err != nil {
+				size -= r.size
+				continue
+			}
+		}
+		left = append(left, r)
+	}
+	return left, size
+}
+
+// A groupWrites holds the batches of a group that stand before a transaction, in a
+// memtable of their own.
+type groupWrites struct {
+	mem   *memtable.Memtable
+	seq   base.SeqNum // of the last write in it
+	added int         // batches
+}
+
+// validate returns an error if a batch of before wrote something of reads. They are the
+// first of a group that stay in it.
+func (g *groupWrites) validate(reads Reads, group, before []*request) error {
+	if g.mem == nil {
+		arena := memtable.Slack
+		for _, r := range group {
+			arena += r.arena
+		}
+		g.mem = memtable.New(arena)
+	}
+	for ; g.added < len(before); g.added++ {
+		b := before[g.added].batch
+		if err := g.mem.Apply(b.Seal(g.seq + 1)); err != nil {
+			return err
+		}
+		g.seq += base.SeqNum(b.Len())
+	}
+	return reads.ValidateIn(g.mem)
+}

@@ -1,0 +1,172 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/wal"
+)
+
+// A testStore is the least that a pipeline needs.
+type testStore struct {
+	Pipeline
+	fs      vfs.FS
+	mem     *memtable.Memtable
+	visible atomic.Uint64
+	flushed uint64
+	enabled manifest.Features
+	failed  error
+}
+
+func newTestStore(t *testing.T) *testStore {
+	t.Helper()
+	s := &testStore{fs: vfs.NewMem(), mem: memtable.New(8 << 20)}
+	s.Attach(Store{
+		Visible: &s.visible, GroupBytes: 1 << 20, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		MakeRoom: func(ctx context.Context, arena, _ int) (*memtable.Memtable, error) {
+			if ctx.Err() != nil {
+				return nil, base.ErrContextEnded
+			}
+			require.True(t, s.mem.Reserve(arena))
+			return s.mem, nil
+		},
+		Enable:    func(f manifest.Features) error { s.enabled |= f; return nil },
+		FlushedTo: func() uint64 { return s.flushed },
+		Fail:      func(_ string, _ bool, err error) error { s.failed = err; return err },
+	})
+	s.visible.Store(10)
+	s.Start(10, s.newLog(t, 1), 0)
+	return s
+}
+
+func (s *testStore) newLog(t *testing.T, num uint64) *wal.Writer {
+	t.Helper()
+	f, err := s.fs.Create(string(rune('0' + num)))
+	require.NoError(t, err)
+	return wal.NewWriter(f, num, wal.Options{})
+}
+
+func newBatch(kind base.Kind, key string) *Batch {
+	b := &Batch{Arena: memtable.EntrySize(len(key), 0), Features: batchrepr.Features(kind)}
+	b.Add(kind, []byte(key), nil)
+	return b
+}
+
+// records returns the records of a log that was closed.
+func (s *testStore) records(t *testing.T, num uint64) (n int) {
+	t.Helper()
+	name := string(rune('0' + num))
+	f, err := s.fs.Open(name)
+	require.NoError(t, err)
+	defer f.Close()
+	r := wal.NewReader(f, name, num)
+	for {
+		if _, err := r.Next(); errors.Is(err, io.EOF) {
+			require.True(t, r.Clean())
+			return n
+		} else {
+			require.NoError(t, err)
+		}
+		n++
+	}
+}
+
+func TestCommitsAreNumberedInOrder(t *testing.T) {
+	s := newTestStore(t)
+	var wg sync.WaitGroup
+	const writers, each = 4, 50
+	for range writers {
+		wg.Go(func() {
+			for i := range each {
+				if err := s.Commit(context.Background(), newBatch(base.KindSet, "k"), nil, Level(i%3)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.EqualValues(t, 10+writers*each, s.visible.Load())
+	require.EqualValues(t, writers*each, s.Writes.Load())
+	require.Equal(t, writers*each, s.mem.Len())
+	require.NoError(t, s.Commit(context.Background(), newBatch(base.KindMerge, "k"), nil, Written))
+	require.Equal(t, manifest.FeatureMerge, s.enabled)
+	require.NoError(t, s.Close(func() bool { return false }))
+	require.Equal(t, writers*each+1, s.records(t, 1))
+	err := s.Commit(context.Background(), newBatch(base.KindSet, "k"), nil, Synced)
+	require.ErrorIs(t, err, base.ErrClosed)
+	require.NoError(t, s.failed)
+}
+
+// A commit that has to be durable syncs the logs that ended before, and those whose
+// writes are in tables are closed without a sync.
+func TestSyncReachesEndedLogs(t *testing.T) {
+	s := newTestStore(t)
+	ctx := context.Background()
+	for num := uint64(2); num <= 4; num++ {
+		require.NoError(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Written))
+		require.NoError(t, s.Exclusive(ctx, func() error {
+			require.NoError(t, s.Log().End())
+			s.SwitchLog(s.newLog(t, num))
+			return nil
+		}))
+	}
+	require.Len(t, s.unsynced, 3)
+	s.flushed = 2
+	require.NoError(t, s.Sync())
+	require.Empty(t, s.unsynced)
+	require.EqualValues(t, 1, s.Syncs.Load())
+	require.Equal(t, uint64(4), s.Log().ID())
+	require.Equal(t, 1, s.records(t, 3))
+}
+
+func TestABrokenLogBreaksAllAndIsReplaced(t *testing.T) {
+	s := newTestStore(t)
+	ctx, broken := context.Background(), errors.New("broken")
+	require.NoError(t, s.Exclusive(ctx, func() error {
+		require.ErrorIs(t, s.Fail("test", broken), broken)
+		return nil
+	}))
+	require.ErrorIs(t, s.failed, broken)
+	require.ErrorIs(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Buffered), broken)
+	require.EqualValues(t, 10, s.visible.Load())
+	require.NoError(t, s.Exclusive(ctx, func() error {
+		s.ReplaceLogs(s.newLog(t, 2))
+		return nil
+	}))
+	require.NoError(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Buffered))
+	require.EqualValues(t, 12, s.visible.Load(), "a number is given out once")
+	require.NoError(t, s.Close(func() bool { return false }))
+}
+
+// Whoever waits can leave while it waits, and whoever leads while it makes room.
+func TestCommitsAreAbandonedWithTheirContext(t *testing.T) {
+	s := newTestStore(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	held, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		done <- s.Exclusive(context.Background(), func() error { close(held); <-goOn; return nil })
+	}()
+	<-held
+	waits := make(chan error)
+	go func() { waits <- s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Synced) }()
+	for _, waiting := s.Queue(); waiting == 0; _, waiting = s.Queue() {
+	}
+	cancel()
+	require.ErrorIs(t, <-waits, context.Canceled)
+	close(goOn)
+	require.NoError(t, <-done)
+	require.ErrorIs(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Synced), context.Canceled)
+	require.EqualValues(t, 10, s.visible.Load())
+}

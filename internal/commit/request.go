@@ -1,0 +1,135 @@
+package commit
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/siftkv/siftkv/internal/memtable"
+)
+
+// A request is a batch that waits to be committed, or a function that waits to run between
+// groups. Until a leader has claimed it, its writer may abandon it when its context ends.
+type request struct {
+	batch   *Batch
+	reads   Reads // of a transaction: what must not have been written meanwhile
+	arena   int   // what the batch takes in a memtable, in bytes
+	size    int   // of the batch, in bytes
+	run     func() error
+	ctx     context.Context
+	done    <-chan struct{} // of ctx; nil: it never ends
+	claimed claim           // if done is not nil
+	level   Level
+	err     error
+	signal  chan signal
+	applied *sync.WaitGroup // when the signal is signalApply
+	mem     *memtable.Memtable
+}
+
+// A signal tells a waiting writer what to do.
+type signal uint8
+
+const (
+	signalDone      signal = iota // the batch is committed, or failed
+	signalLead                    // lead the next group
+	signalApply                   // put the batch into the memtable, and wait on
+	signalAbandoned               // the context has ended first: nothing is written
+)
+
+// A claim says who decides what becomes of a request: the leader, who gives it a place in
+// the log, or its owner, who abandons it. They race for it; who changes unclaimed wins.
+type claim struct{ state atomic.Uint32 }
+
+const (
+	unclaimed uint32 = iota
+	claimedByLeader
+	abandoned
+)
+
+func (c *claim) claim() bool     { return c.state.CompareAndSwap(unclaimed, claimedByLeader) }
+func (c *claim) abandon() bool   { return c.state.CompareAndSwap(unclaimed, abandoned) }
+func (c *claim) abandoned() bool { return c.state.Load() == abandoned }
+
+// newRequest returns a request to fill in: one that was used before, or a new one if it
+// can be abandoned, since a leader may hold on to it then.
+func (p *Pipeline) newRequest(done <-chan struct{}) *request {
+	if done == nil {
+		if r, ok := p.requests.Get().(*request); ok {
+			return r
+		}
+	}
+	return &request{done: done, signal: make(chan signal, 1)}
+}
+
+// wait returns what a waiting writer is told to do: signalAbandoned if its context ended
+// in time.
+func (p *Pipeline) wait(r *request) signal {
+	if r.done == nil {
+		return <-r.signal
+	}
+	select {
+	case s := <-r.signal:
+		return s
+	case <-r.done:
+	}
+	if p.withdraw(r) {
+		return signalAbandoned
+	}
+	return <-r.signal
+}
+
+// withdraw takes a request out of the queue, or out of a group that is not written yet. It
+// reports false if a leader has claimed the request.
+func (p *Pipeline) withdraw(r *request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.Index(p.waiting, r)
+	if i < 0 {
+		return r.claimed.abandon()
+	}
+	p.waiting = slices.Delete(p.waiting, i, i+1)
+	select {
+	case <-r.signal: // in the queue, that is to lead
+		p.passLeadership()
+	default:
+	}
+	return true
+}
+
+// passLeadership tells the first who waits to lead. The caller holds p.mu.
+func (p *Pipeline) passLeadership() {
+	if len(p.waiting) > 0 {
+		p.waiting[0].signal <- signalLead
+	} else {
+		p.leading = false
+	}
+}
+
+// putBack queues the rest of a group whose leader abandoned its own request, in front.
+func (p *Pipeline) putBack(group []*request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := slices.DeleteFunc(slices.Clone(group), func(r *request) bool { return r.claimed.abandoned() })
+	p.waiting = append(left, p.waiting...)
+}
+
+// claimAll claims every request of a group, and returns those that were not abandoned,
+// and their bytes. From here on nobody can abandon one of them.
+func claimAll(group []*request, size int) ([]*request, int) {
+	claimed := group
+	for i, r := range group {
+		if r.done == nil || r.claimed.claim() {
+			if len(claimed) < len(group) {
+				claimed = append(claimed, r)
+			}
+			continue
+		}
+		if len(claimed) == len(group) {
+			// Whoever abandoned one is still answered by way of the group.
+			claimed = append(make([]*request, 0, len(group)), group[:i]...)
+		}
+		size -= r.size
+	}
+	return claimed, size
+}

@@ -1,0 +1,104 @@
+package kv
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// makeRoom returns the active memtable with arena bytes set aside in it. It
+// slows the writer down as work piles up behind it, replaces a full memtable, and
+// waits only when memory or level 0 is full. The caller leads the pipeline. If ctx
+// ends meanwhile, the error is base.ErrContextEnded.
+func (d *DB) makeRoom(ctx context.Context, arena, size int) (*memTable, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.slowDown(ctx, size)
+	for {
+		switch {
+		case d.failure != nil:
+			return nil, d.failure
+		case ctx.Err() != nil:
+			return nil, base.ErrContextEnded
+		case !d.mem.Crowded() && d.mem.Reserve(arena):
+			return d.mem, nil
+		case d.closing:
+			return nil, ErrClosed
+		case len(d.imms)+1 >= d.opts.MaxMemtables:
+			d.stall(ctx, "memtables wait to be flushed")
+		case d.level0Over(d.opts.L0StopThreshold):
+			if err := d.level0Stuck(); err != nil {
+				return nil, d.describeFailure(compacting, err)
+			}
+			d.stall(ctx, "level 0 waits to be compacted")
+		default:
+			if err := d.rotate(arena); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// stall waits for background work, or for the end of ctx. The caller holds d.mu.
+func (d *DB) stall(ctx context.Context, reason string) {
+	start := time.Now()
+	defer d.broadcastAt(ctx)()
+	d.scheduleFlush()
+	d.scheduleCompactionsLocked()
+	d.progress.Wait()
+	waited := time.Since(start)
+	d.counters.stalls.Add(1)
+	d.counters.stallNanos.Add(uint64(waited))
+	if f := d.opts.Events.Stalled; f != nil {
+		d.mu.Unlock()
+		f(StallInfo{Reason: reason, Duration: waited})
+		d.mu.Lock()
+	}
+}
+
+// Writes are slowed down to fastRate bytes per second when level 0 reaches the
+// slowdown threshold, and to slowRate when it is nearly at the stop threshold:
+// halving step by step, so that a writer sees latency grow and never a wall.
+const (
+	fastRate = 64 << 20
+	slowRate = 1 << 20
+	minSleep = time.Millisecond // shorter sleeps are saved up: timers are not finer
+)
+
+// slowDown sleeps as the pressure of level 0 asks. The caller holds d.mu, which
+// is released meanwhile. The end of ctx wakes it.
+func (d *DB) slowDown(ctx context.Context, size int) {
+	if !d.level0Over(d.opts.L0SlowdownThreshold) {
+		d.slowDebt = 0
+		return
+	}
+	over := level0Backlog(d.current) - d.opts.L0SlowdownThreshold
+	pressure := min(float64(over+1)/float64(d.opts.L0StopThreshold-d.opts.L0SlowdownThreshold), 1)
+	rate := fastRate * math.Pow(float64(slowRate)/fastRate, pressure)
+	d.slowDebt += time.Duration(float64(size) / rate * float64(time.Second))
+	if d.slowDebt < minSleep || d.closing {
+		return
+	}
+	sleep := min(d.slowDebt, time.Second)
+	d.slowDebt = 0
+	d.mu.Unlock()
+	select {
+	case <-time.After(sleep):
+	case <-ctx.Done():
+	}
+	d.mu.Lock()
+	d.counters.slowdowns.Add(1)
+	d.counters.slowNanos.Add(uint64(sleep))
+}
+
+// broadcastAt lets waits on d.progress notice that ctx has ended. The caller calls
+// stop when it no longer waits.
+func (d *DB) broadcastAt(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		d.mu.Lock()
+		d.progress.Broadcast()
+		d.mu.Unlock()
+	})
+}
