@@ -230,7 +230,7 @@ func rewriteRecords(t *testing.T, name string, change func(records [][]byte)) {
 	change(records)
 	out, err := vfs.OS.Create(name)
 	require.NoError(t, err)
-	w := wal.NewWriter(out, num, wal.Options{})
+	w := wal.NewWriter(out, num)
 	for _, record := range records {
 		require.NoError(t, w.Append(record))
 	}

@@ -76,7 +76,7 @@ func (d *DB) createLog(num uint64) (*wal.Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := wal.NewWriter(f, num, wal.Options{})
+	l := wal.NewWriter(f, num)
 	if err := d.fs.SyncDir(d.dir); err != nil {
 		d.discardLog(l)
 		return nil, err

@@ -55,7 +55,7 @@ func (s *testStore) newLog(t *testing.T, num uint64) *wal.Writer {
 	t.Helper()
 	f, err := s.fs.Create(string(rune('0' + num)))
 	require.NoError(t, err)
-	return wal.NewWriter(f, num, wal.Options{})
+	return wal.NewWriter(f, num)
 }
 
 func newBatch(kind base.Kind, key string) *Batch {

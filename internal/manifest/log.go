@@ -23,7 +23,7 @@ func Create(fs vfs.FS, dir string, num uint64, snapshot *Edit) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{w: wal.NewWriter(f, num, wal.Options{}), f: f, num: num}
+	l := &Log{w: wal.NewWriter(f, num), f: f, num: num}
 	if err = l.Append(snapshot); err == nil {
 		// The name of the manifest must last before CURRENT may name it.
 		if err = fs.SyncDir(dir); err == nil {

@@ -31,7 +31,7 @@ func BenchmarkAppend(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				w := NewWriter(f, testID, Options{})
+				w := NewWriter(f, testID)
 				rec := record(1, benchRecord)
 				b.SetBytes(benchRecord)
 				b.ReportAllocs()

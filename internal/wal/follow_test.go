@@ -20,7 +20,7 @@ func TestFollowALogThatGrows(t *testing.T) {
 		mem := vfs.NewMem()
 		f, err := mem.Create("whole")
 		require.NoError(t, err)
-		w := NewWriter(f, 7, Options{})
+		w := NewWriter(f, 7)
 		var want [][]byte
 		for range 60 {
 			record := make([]byte, rng.IntN(3000)<<rng.IntN(6)>>1)
@@ -83,7 +83,7 @@ func TestFollowDoesNotPassDamage(t *testing.T) {
 	mem := vfs.NewMem()
 	f, err := mem.Create("log")
 	require.NoError(t, err)
-	w := NewWriter(f, 7, Options{})
+	w := NewWriter(f, 7)
 	for range 3 {
 		require.NoError(t, w.Append([]byte("record")))
 		require.NoError(t, w.Sync())

@@ -15,7 +15,7 @@ import (
 
 func TestDamageIsToldFromAPowerCut(t *testing.T) {
 	var f capture
-	w := NewWriter(&f, testID, Options{})
+	w := NewWriter(&f, testID)
 	for i := range 3000 {
 		require.NoError(t, w.Append(record(i, 116)))
 		if i == 1000 || i == 1001 {
@@ -54,7 +54,11 @@ func TestDamageIsToldFromAPowerCut(t *testing.T) {
 func TestPowerCuts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var f capture
-		w := NewWriter(&f, testID, Options{SyncOnClose: rapid.Bool().Draw(t, "sync on close")})
+		w := NewWriter(&f, testID)
+		end := (*Writer).Close
+		if rapid.Bool().Draw(t, "sync on close") {
+			end = closeSynced
+		}
 		var records [][]byte
 		acknowledged := 0
 		for i := range rapid.IntRange(0, 50).Draw(t, "records") {
@@ -69,7 +73,7 @@ func TestPowerCuts(t *testing.T) {
 			}
 		}
 		if rapid.Bool().Draw(t, "close") {
-			require.NoError(t, w.Close())
+			require.NoError(t, end(w))
 		}
 		log := cutPower(f.Bytes(), f.synced, rapid.Uint64().Draw(t, "seed"))
 

@@ -65,7 +65,7 @@ func record(i, size int) []byte {
 // number is in syncs.
 func makeLog(t require.TestingT, id uint64, records [][]byte, syncs ...int) []byte {
 	var f capture
-	w := NewWriter(&f, id, Options{})
+	w := NewWriter(&f, id)
 	for i, r := range records {
 		require.NoError(t, w.Append(r))
 		for _, s := range syncs {
@@ -128,7 +128,11 @@ func TestRoundTrip(t *testing.T) {
 		fsys := vfs.NewMem()
 		f, err := fsys.Create("log")
 		require.NoError(t, err)
-		w := NewWriter(f, testID, Options{SyncOnClose: rapid.Bool().Draw(t, "sync")})
+		w := NewWriter(f, testID)
+		end := (*Writer).Close
+		if rapid.Bool().Draw(t, "sync") {
+			end = closeSynced
+		}
 		var want [][]byte
 		for i := range rapid.IntRange(0, 40).Draw(t, "records") {
 			size := rapid.OneOf(rapid.IntRange(0, 300), rapid.IntRange(0, 70<<10)).Draw(t, "size")
@@ -147,7 +151,7 @@ func TestRoundTrip(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, size64+int64(w.Buffered()), w.Size())
 		}
-		require.NoError(t, w.Close())
+		require.NoError(t, end(w))
 		size, err := fsys.Stat("log")
 		require.NoError(t, err)
 		require.Equal(t, size, w.Size())
@@ -180,7 +184,7 @@ func TestGolden(t *testing.T) {
 func ExampleReader() {
 	fsys := vfs.NewMem()
 	f, _ := fsys.Create("000007.log")
-	w := NewWriter(f, 7, Options{})
+	w := NewWriter(f, 7)
 	_ = w.Append([]byte("one"))
 	_ = w.Append([]byte("two"))
 	_ = w.Close()

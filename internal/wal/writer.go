@@ -18,13 +18,6 @@ const keptBuffer = 1 << 20
 
 var padding [minRoom]byte
 
-// Options are the choices of a Writer. The zero value is a good one.
-type Options struct {
-	// SyncOnClose makes Close sync the log, so that a log that is closed is whole
-	// whatever happens next.
-	SyncOnClose bool
-}
-
 // A Writer appends records to a new log.
 //
 // It is for one goroutine at a time, with one exception: SyncFile may run beside
@@ -35,9 +28,8 @@ type Options struct {
 // methods return the first error from then on, and the caller goes on in a new
 // log.
 type Writer struct {
-	f    vfs.WriteFile
-	id   uint64
-	opts Options
+	f  vfs.WriteFile
+	id uint64
 
 	buf    []byte // appended and not flushed
 	size   int64  // of the log, with buf
@@ -52,8 +44,8 @@ type Writer struct {
 
 // NewWriter returns a writer of the log with an id to an empty file, which it
 // owns from now on. Nothing is written before the first flush.
-func NewWriter(f vfs.WriteFile, id uint64, opts Options) *Writer {
-	w := &Writer{f: f, id: id, opts: opts}
+func NewWriter(f vfs.WriteFile, id uint64) *Writer {
+	w := &Writer{f: f, id: id}
 	w.buf = appendFileHeader(w.buf, id)
 	w.size = fileHeaderSize
 	return w
@@ -145,7 +137,7 @@ func (w *Writer) Sync() error {
 // SyncFile makes every record durable whose Flush returned before SyncFile was
 // called. Records that are buffered, or flushed meanwhile, are not covered. Of
 // several callers at once, those whom another's sync has covered return without
-// one of their own, and so do those whom the sync in Close has covered.
+// one of their own.
 func (w *Writer) SyncFile() error {
 	want := w.flushed.Load()
 	w.syncing.Lock()
@@ -175,23 +167,14 @@ func (w *Writer) Break(err error) { _ = w.fail(err) }
 
 // End writes the end-of-log mark and flushes. No record follows it, but Sync and
 // SyncFile still make durable what is there, the mark included. A second End does
-// nothing. With SyncOnClose the records are made durable before the mark is written, and
-// the mark too.
+// nothing.
 func (w *Writer) End() error {
 	if err := w.failure(); err != nil || w.ended {
 		return err
 	}
-	if w.opts.SyncOnClose && w.synced.Load() < w.size {
-		if err := w.Sync(); err != nil {
-			return err
-		}
-	}
 	w.startFragment()
 	w.mark(typeEnd, w.synced.Load())
 	w.ended = true
-	if w.opts.SyncOnClose {
-		return w.Sync()
-	}
 	return w.Flush()
 }
 

@@ -57,7 +57,7 @@ func TestFailureIsForGood(t *testing.T) {
 	for failAt := range calls {
 		for _, short := range []bool{false, true} {
 			f := &faulty{failAt: failAt, short: short}
-			w := NewWriter(f, testID, Options{SyncOnClose: true})
+			w := NewWriter(f, testID)
 			var err error
 			var acknowledged [][]byte
 			for i := range 3 {
@@ -98,7 +98,7 @@ func TestFailureIsForGood(t *testing.T) {
 
 func TestShortWriteWithoutAnError(t *testing.T) {
 	f := &faulty{short: true, silent: true}
-	w := NewWriter(f, testID, Options{})
+	w := NewWriter(f, testID)
 	require.NoError(t, w.Append([]byte("record")))
 	require.ErrorIs(t, w.Flush(), io.ErrShortWrite)
 	require.ErrorIs(t, w.Append(nil), io.ErrShortWrite)
@@ -108,9 +108,9 @@ func TestFailureInClose(t *testing.T) {
 	// write, sync | end mark: write, sync
 	for failAt := range 4 {
 		f := &faulty{failAt: failAt}
-		w := NewWriter(f, testID, Options{SyncOnClose: true})
+		w := NewWriter(f, testID)
 		require.NoError(t, w.Append([]byte("record")))
-		require.ErrorIs(t, w.Close(), errDisk)
+		require.ErrorIs(t, closeSynced(w), errDisk)
 		require.Zero(t, f.after)
 		require.Equal(t, "close", f.calls[len(f.calls)-1])
 	}
@@ -118,7 +118,7 @@ func TestFailureInClose(t *testing.T) {
 
 func TestNothingIsWrittenBeforeFlush(t *testing.T) {
 	var f capture
-	w := NewWriter(&f, testID, Options{})
+	w := NewWriter(&f, testID)
 	require.EqualValues(t, fileHeaderSize, w.Size())
 	for i := range 10 {
 		require.NoError(t, w.Append(record(i, 10000)))
@@ -136,7 +136,7 @@ func TestNothingIsWrittenBeforeFlush(t *testing.T) {
 
 func TestAppendCopies(t *testing.T) {
 	var f capture
-	w := NewWriter(&f, testID, Options{})
+	w := NewWriter(&f, testID)
 	rec := []byte("record")
 	require.NoError(t, w.Append(rec))
 	clear(rec)
@@ -144,31 +144,47 @@ func TestAppendCopies(t *testing.T) {
 	requireClean(t, f.Bytes(), [][]byte{[]byte("record")})
 }
 
+// closeSynced closes a log that is whole whatever happens next: the records are made
+// durable before the mark is written, and the mark too.
+func closeSynced(w *Writer) error {
+	err := w.Sync()
+	if err == nil {
+		err = w.End()
+	}
+	if err == nil {
+		err = w.Sync()
+	}
+	if cerr := w.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
 func TestCloseOrder(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		opts  Options
-		sync  bool // before Close
+		close func(*Writer) error
+		sync  bool // before close
 		calls []string
 	}{
-		{"no sync", Options{}, false, []string{"write", "close"}},
-		{"records first", Options{SyncOnClose: true}, false, []string{"write", "sync", "write", "sync", "close"}},
-		{"already synced", Options{SyncOnClose: true}, true, []string{"write", "sync", "write", "sync", "close"}},
+		{"no sync", (*Writer).Close, false, []string{"write", "close"}},
+		{"records first", closeSynced, false, []string{"write", "sync", "write", "sync", "close"}},
+		{"already synced", closeSynced, true, []string{"write", "sync", "write", "sync", "close"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var f capture
-			w := NewWriter(&f, testID, c.opts)
+			w := NewWriter(&f, testID)
 			require.NoError(t, w.Append([]byte("record")))
 			if c.sync {
 				require.NoError(t, w.Sync())
 			}
 			end := w.Size()
-			require.NoError(t, w.Close())
+			require.NoError(t, c.close(w))
 			require.Equal(t, c.calls, f.calls)
 			require.ErrorIs(t, w.Append(nil), base.ErrClosed)
 			require.ErrorIs(t, w.Flush(), base.ErrClosed)
 			require.ErrorIs(t, w.Close(), base.ErrClosed)
-			if c.opts.SyncOnClose {
+			if len(c.calls) > 2 {
 				require.NoError(t, w.SyncFile(), "all that was flushed is durable")
 			} else {
 				require.ErrorIs(t, w.SyncFile(), base.ErrClosed)
@@ -178,7 +194,7 @@ func TestCloseOrder(t *testing.T) {
 			_, err := readAll(r)
 			require.Equal(t, io.EOF, err)
 			require.True(t, r.Clean())
-			if c.opts.SyncOnClose {
+			if len(c.calls) > 2 {
 				require.Equal(t, end, r.SyncedTo(), "the mark vouches for all records")
 			} else {
 				require.Zero(t, r.SyncedTo())
@@ -189,7 +205,7 @@ func TestCloseOrder(t *testing.T) {
 
 func TestSyncMarks(t *testing.T) {
 	var f capture
-	w := NewWriter(&f, testID, Options{})
+	w := NewWriter(&f, testID)
 	appendAndFlush := func() int64 {
 		require.NoError(t, w.Append(record(1, 100)))
 		require.NoError(t, w.Flush())
@@ -226,7 +242,7 @@ func (g *gate) Sync() error {
 
 func TestSyncFileCoversWhatWasFlushedBefore(t *testing.T) {
 	g := &gate{entered: make(chan struct{}), leave: make(chan struct{})}
-	w := NewWriter(g, testID, Options{})
+	w := NewWriter(g, testID)
 	require.NoError(t, w.Append([]byte("before")))
 	require.NoError(t, w.Flush())
 	before := w.Size()
@@ -249,7 +265,7 @@ func TestSyncFileCoversWhatWasFlushedBefore(t *testing.T) {
 
 func TestWaitingSyncsSeeAnEarlierFailure(t *testing.T) {
 	g := &gate{entered: make(chan struct{}), leave: make(chan struct{}), err: errDisk}
-	w := NewWriter(g, testID, Options{})
+	w := NewWriter(g, testID)
 	require.NoError(t, w.Append([]byte("record")))
 	require.NoError(t, w.Flush())
 	var wg sync.WaitGroup
@@ -265,7 +281,7 @@ func TestWaitingSyncsSeeAnEarlierFailure(t *testing.T) {
 
 func TestConcurrentSyncs(t *testing.T) {
 	var f capture
-	w := NewWriter(&syncedCapture{capture: &f}, testID, Options{SyncOnClose: true})
+	w := NewWriter(&syncedCapture{capture: &f}, testID)
 	var records [][]byte
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
@@ -288,7 +304,7 @@ func TestConcurrentSyncs(t *testing.T) {
 			require.NoError(t, w.Flush())
 		}
 	}
-	require.NoError(t, w.Close())
+	require.NoError(t, closeSynced(w))
 	close(stop)
 	wg.Wait()
 	requireClean(t, f.Bytes(), records)
