@@ -69,7 +69,7 @@ embed: ## build what programs embed for the platform it runs on, and test what t
 CRASH := $(GO) test ./kv -count 1 -timeout 0 -v -run
 
 crash: ## CUTS power cuts: before every call that changes the disk
-	POWER_CUTS=$(CUTS) HEAL_SEEDS=400 $(CRASH) '^(TestPowerCut|TestPowerCutsWhileAStoreHeals)$$'
+	POWER_CUTS=$(CUTS) RESUME_SEEDS=400 $(CRASH) '^(TestPowerCut|TestPowerCutsWhileAStoreResumes)$$'
 
 faults: ## FAULTS failing I/O calls; no space at every byte; a full file system
 	FAULTS=$(FAULTS) NOSPACE_STRIDE=1 $(CRASH) '^(TestFaults|TestNoSpace.*|TestAFull.*|TestAFailed.*|TestLatencySpikes|TestARemoved.*)$$'

@@ -27,23 +27,23 @@ type brokenPart uint8
 const (
 	brokenLog      brokenPart = 1 << iota // the WAL: what it holds behind the last sync is not known
 	brokenManifest                        // the manifest: whether its last edit is there is not known
-	brokenForGood                         // the program: nothing heals that but a new start
+	fatal                                 // the program: only a new start helps
 )
 
-// A healer is the state of a store that has failed.
-type healer struct {
+// A resumer is the state of a store that has failed.
+type resumer struct {
 	failed atomic.Bool   // DB.failure is set: writers need not ask with the lock
 	stop   chan struct{} // closed when the store closes
 
 	// Guarded by DB.mu.
-	broken   brokenPart
-	running  bool // the goroutine
-	attempts int  // since the store failed
-	wait     time.Duration
-	failedAt time.Time
-	healedAt time.Time
+	broken    brokenPart
+	running   bool // the goroutine
+	attempts  int  // since the store failed
+	wait      time.Duration
+	failedAt  time.Time
+	resumedAt time.Time
 
-	// Owned by whoever heals.
+	// Owned by the goroutine that resumes, or Close.
 	next *wal.Writer // a WAL that is ready to follow a broken one
 
 	// Guarded by DB.manifestMu: files that the broken manifest may name, or that may
@@ -52,7 +52,7 @@ type healer struct {
 	manifests []uint64
 }
 
-// backoff bounds the time between two attempts to heal: it doubles from first up
+// backoff bounds the time between two attempts to resume: it doubles from first up
 // to most.
 type backoff struct{ first, most time.Duration }
 
@@ -71,13 +71,13 @@ const (
 
 // fail makes the store read-only: what could not be done is named, and parts of
 // the store may be broken. Reads go on. It returns the error that writers get
-// from now on. Of several failures the first is told, unless a later one is for
-// good.
+// from now on. Of several failures the first is told, unless a later one is
+// fatal.
 func (d *DB) fail(broken brokenPart, what string, err error) error {
 	d.mu.Lock()
-	h := &d.healer
+	h := &d.resumer
 	first := d.failure == nil
-	worse := !first && broken&^h.broken&brokenForGood != 0
+	worse := !first && broken&^h.broken&fatal != 0
 	h.broken |= broken
 	if first || worse {
 		d.failure = d.describeFailure(what, err)
@@ -85,13 +85,13 @@ func (d *DB) fail(broken brokenPart, what string, err error) error {
 	}
 	if first {
 		h.attempts, h.failedAt = 0, time.Now()
-		if h.failedAt.Sub(h.healedAt) > d.opts.backoff.most {
+		if h.failedAt.Sub(h.resumedAt) > d.opts.backoff.most {
 			h.wait = 0 // it fails anew, rather than still
 		}
 		d.counters.failures.Add(1)
-		if !h.running && !d.closing && h.broken&brokenForGood == 0 {
+		if !h.running && !d.closing && h.broken&fatal == 0 {
 			h.running = true
-			go d.healWhenPossible()
+			go d.resumeWhenPossible()
 		}
 	}
 	failure := d.failure
@@ -116,7 +116,7 @@ func (d *DB) describeFailure(what string, err error) error {
 func (d *DB) advice(err error) string {
 	const again = "the store then takes writes again by itself"
 	switch {
-	case d.healer.broken&brokenForGood != 0:
+	case d.resumer.broken&fatal != 0:
 		return "close the store and open it again"
 	case vfs.IsNoSpace(err):
 		return fmt.Sprintf("free space on the file system of %s; %s", d.dir, again)
@@ -132,7 +132,7 @@ func (d *DB) advice(err error) string {
 
 // failedError returns why the store takes no writes, or nil.
 func (d *DB) failedError() error {
-	if !d.healer.failed.Load() {
+	if !d.resumer.failed.Load() {
 		return nil
 	}
 	d.mu.Lock()

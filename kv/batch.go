@@ -161,9 +161,9 @@ func (d *DB) commitStore() commit.Store {
 			defer d.mu.Unlock()
 			return d.logNum
 		},
-		Fail: func(what string, fatal bool, err error) error {
-			if fatal {
-				return d.fail(brokenLog|brokenForGood, what, err)
+		Fail: func(what string, isFatal bool, err error) error {
+			if isFatal {
+				return d.fail(brokenLog|fatal, what, err)
 			}
 			return d.fail(brokenLog, what, err)
 		},

@@ -18,10 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// never keeps a store that has failed from healing before it closes.
+// never keeps a store that has failed from resuming before it closes.
 var never = backoff{time.Hour, time.Hour}
 
-// The sync of a log that was rotated fails, there is no room to heal, and the next sync
+// The sync of a log that was rotated fails, there is no room to resume, and the next sync
 // of the same file says nil and does nothing. Close must not take its word.
 func TestCloseReportsWhatAFailedSyncOfARotatedLogLost(t *testing.T) {
 	disk := vfs.NewCrashableMem()
@@ -70,8 +70,8 @@ func TestCloseReportsWhatAFailedSyncOfARotatedLogLost(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-// A store that failed and could not heal says so when it closes, whatever failed.
-func TestCloseReturnsWhyAStoreCouldNotHeal(t *testing.T) {
+// A store that failed and could not resume says so when it closes, whatever failed.
+func TestCloseReturnsWhyAStoreCouldNotResume(t *testing.T) {
 	for _, op := range []string{"create", "write", "sync"} {
 		f := &faultFS{fs: sift.NewMem()}
 		db, err := Open("db", &Options{fs: f, backoff: never})
@@ -178,9 +178,9 @@ func TestFlushBesideClose(t *testing.T) {
 	}
 }
 
-// A flush that fails while the store closes, on a disk that works from then on, is healed
-// by Close like one that has failed before.
-func TestCloseHealsWhatFailsBesideIt(t *testing.T) {
+// A flush that fails while the store closes, on a disk that works from then on, is made
+// good by Close like one before.
+func TestCloseResumesAfterWhatFailsBesideIt(t *testing.T) {
 	f := &faultFS{fs: sift.NewMem()}
 	db, err := Open("db", &Options{fs: f, backoff: never})
 	require.NoError(t, err)

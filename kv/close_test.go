@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// closedStore makes a store with two logs that was closed in good order.
+// closedStore makes a store with two logs that was closed cleanly.
 func closedStore(t *testing.T) (dir string, logs []string) {
 	t.Helper()
 	dir = t.TempDir()

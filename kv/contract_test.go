@@ -25,7 +25,7 @@ var contracts = map[string]map[string][]string{
 		"It waits for writes in progress, and for flushes and compactions to notice: what is in no table yet is in the log.": {
 			"TestCloseDuringFlush", "TestCloseWaitsForAnIngest", "TestFlushBesideClose", "TestCloseEndsWaits"},
 		"A store that has failed tries once more to write down what it holds in memory alone; if that does not work, the error says so.": {
-			"TestCloseHealsAStoreIfItCan", "TestCloseReturnsWhyAStoreCouldNotHeal",
+			"TestCloseResumesAStoreIfItCan", "TestCloseReturnsWhyAStoreCouldNotResume",
 			"TestCloseReportsWhatAFailedSyncOfARotatedLogLost"},
 		"Iterators, snapshots and transactions that are still open stay safe to use and return ErrClosed; the error then matches ErrIteratorsOpen, ErrSnapshotsOpen or ErrTransactionsOpen, and says where each was opened if Options.TraceOpens is set.": {
 			"TestOpenHandlesAreCountedAtClose", "TestLeakedIteratorsAreNamed", "TestLeakedTransactionsAreNamed",

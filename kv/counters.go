@@ -60,7 +60,7 @@ type dbCounters struct {
 	ingestedBytes                 counter
 	iterators                     counter
 
-	failures, heals, healAttempts counter
-	failedCompactions             counter
-	recoveryLosses, recoveryLost  counter
+	failures, resumes, resumeAttempts counter
+	failedCompactions                 counter
+	recoveryLosses, recoveryLost      counter
 }

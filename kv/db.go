@@ -48,7 +48,7 @@ type DB struct {
 	commits   commit.Pipeline
 
 	compactionRate rateLimiter
-	healer         healer
+	resumer        resumer
 
 	operandMerger // of a store that follows a writer, guarded by mu
 
@@ -172,7 +172,7 @@ func (d *DB) Close() error {
 	d.closing = true
 	d.mu.Unlock()
 	d.progress.Broadcast()
-	d.healAtClose()
+	d.resumeAtClose()
 	err := errors.Join(d.commits.Close(func() bool { return d.failedError() != nil }), d.follower.close())
 	err = errors.Join(err, d.failedError())
 

@@ -96,7 +96,7 @@ func (r *doctorRun) pick() (step func(), name string) {
 	case n < 11:
 		return r.ingest, "ingest"
 	case n < 13:
-		return r.fail, "heal"
+		return r.fail, "resume"
 	}
 	return r.write, "write"
 }
@@ -152,7 +152,7 @@ func (r *doctorRun) ingest() {
 }
 
 // fail has the disk refuse some changes in the middle of writes, until the store has
-// healed.
+// resumed.
 func (r *doctorRun) fail() {
 	left := 1 + r.rng.IntN(8)
 	r.disk.Fail(func(string, int) error {
@@ -326,7 +326,7 @@ func TestARepairOfAStoreThatCrashedLosesNothing(t *testing.T) {
 	}
 	t.Logf("%d power cuts left %d tables that no manifest lists; during %v", cuts, unlisted, during)
 	require.Positive(t, unlisted)
-	for _, step := range []string{"flush", "compact", "reopen", "ingest", "heal", "write"} {
+	for _, step := range []string{"flush", "compact", "reopen", "ingest", "resume", "write"} {
 		require.Positive(t, during[step], step)
 	}
 }

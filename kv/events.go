@@ -34,11 +34,11 @@ type ResumeInfo struct {
 	Duration time.Duration // since it failed
 }
 
-// A DroppedInfo says what recovery left out of a log. After a crash, that is what was
+// A DroppedInfo says what recovery dropped from a log. After a crash, that is what was
 // not synced; see RecoveryMode for what else it may be.
 type DroppedInfo struct {
 	File   string
-	Offset int64 // where the writes that are left out begin; 0: the whole log
+	Offset int64 // where the writes that were dropped begin; 0: the whole log
 	Bytes  int64 // of the log, until the next record that was read
 	Reason string
 }

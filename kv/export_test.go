@@ -49,7 +49,7 @@ func (d *CrashDisk) Room(bytes int) { d.fault.set(quota(bytes)) }
 func (d *CrashDisk) FS() sift.FS { return &d.fault }
 
 // OnDisk puts a store on a file system. Manifests are replaced often, and a store that
-// has failed tries to heal at once.
+// has failed tries to resume at once.
 func (o *Options) OnDisk(fs sift.FS) *Options {
 	o.fs, o.maxManifestSize, o.backoff = fs, 2000, quickBackoff
 	return o

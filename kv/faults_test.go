@@ -13,14 +13,14 @@ import (
 
 var errDisk = errors.New("the test's device is broken")
 
-// quickBackoff lets a store heal at once.
+// quickBackoff lets a store resume at once.
 var quickBackoff = backoff{time.Millisecond, 4 * time.Millisecond}
 
 // A faultMode says which calls fail, from the chosen one on.
 type faultMode struct {
-	name  string
-	fails func(c ioCall, at int) bool
-	heals bool
+	name    string
+	fails   func(c ioCall, at int) bool
+	resumes bool
 }
 
 var faultModes = []faultMode{
@@ -98,7 +98,7 @@ func (r *faultRun) reopen() bool {
 		}
 		require.ErrorIs(r.t, err, errDisk, r.what)
 	}
-	require.False(r.t, r.mode.heals, "%s: the store does not open", r.what)
+	require.False(r.t, r.mode.resumes, "%s: the store does not open", r.what)
 	return false
 }
 
@@ -116,7 +116,7 @@ func (r *faultRun) faultStep() bool {
 		r.db = nil
 		if err := db.Close(); err != nil {
 			require.ErrorIs(r.t, err, errDisk, r.what)
-			if r.mode.heals {
+			if r.mode.resumes {
 				return r.resync()
 			}
 			r.acked = int(r.synced.Load()) // Async writes may have been in memory alone
@@ -155,7 +155,7 @@ func (r *faultRun) resync() bool {
 }
 
 // attempt does something that writes; if it fails, again when the store has
-// healed.
+// resumed.
 func (r *faultRun) attempt(f func() error) bool {
 	for range 12 {
 		err := f()
@@ -163,20 +163,20 @@ func (r *faultRun) attempt(f func() error) bool {
 			return true
 		}
 		require.ErrorIs(r.t, err, errDisk, r.what)
-		if !r.mode.heals {
+		if !r.mode.resumes {
 			r.refuses()
 			return false
 		}
 		r.readable()
-		r.untilHealed()
+		r.untilResumed()
 	}
-	require.Fail(r.t, "the store does not heal", r.what)
+	require.Fail(r.t, "the store does not resume", r.what)
 	return false
 }
 
-// untilHealed returns when the store takes writes.
-func (r *faultRun) untilHealed() {
-	r.db.untilHealed()
+// untilResumed returns when the store takes writes.
+func (r *faultRun) untilResumed() {
+	r.db.untilResumed()
 	r.states = r.states[:r.acked+1] // what failed can come back no more
 }
 
@@ -195,7 +195,7 @@ func (r *faultRun) refuses() {
 // checkpoint makes a copy and looks into it. One that fails leaves nothing behind.
 func (r *faultRun) checkpoint() error {
 	err := r.db.Checkpoint("copy")
-	if err != nil && !r.mode.heals {
+	if err != nil && !r.mode.resumes {
 		return err
 	}
 	names, listErr := r.fs.fs.List("copy")
@@ -239,7 +239,7 @@ func (r *faultRun) readable() {
 		require.ErrorIs(r.t, err, errDisk, r.what)
 	}
 	require.NotEqual(r.t, "writes from then on", r.mode.name, "%s: a failed write keeps reads from going on", r.what)
-	require.False(r.t, r.mode.heals, "%s: reads fail", r.what)
+	require.False(r.t, r.mode.resumes, "%s: reads fail", r.what)
 }
 
 // scan reads the whole store and returns how many writes it has. It must be one of
@@ -272,7 +272,7 @@ func TestFaults(t *testing.T) {
 	faults, calls := envInt("FAULTS", 120/raceFactor), map[string]int{}
 	per := len(faultModes)
 	for n, seed := 0, uint64(0); n < faults; seed++ {
-		dry := newFaultRun(t, seed, faultMode{fails: func(ioCall, int) bool { return false }, heals: true}, 0)
+		dry := newFaultRun(t, seed, faultMode{fails: func(ioCall, int) bool { return false }, resumes: true}, 0)
 		dry.run(120)
 		total := dry.fs.calls
 		// All calls of a history if there is time for them, else some of many.

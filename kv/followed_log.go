@@ -111,7 +111,7 @@ func (f *follower) logBehind(num uint64) (next uint64, err error) {
 }
 
 // readLog reads what is new in the log. It reports whether that was the end of a log
-// that was ended in good order, and whether the log is ahead of the manifest.
+// that was ended cleanly, and whether the log is ahead of the manifest.
 func (f *follower) readLog(ctx context.Context) (whole, ahead bool, err error) {
 	r := f.log.r
 	if _, err := r.Follow(); err != nil {
@@ -138,7 +138,7 @@ func (f *follower) readLog(ctx context.Context) (whole, ahead bool, err error) {
 		case err != nil:
 			return false, false, err
 		}
-		if err := p.take(r, name, record); err != nil {
+		if err := p.replayRecord(r, name, record); err != nil {
 			return false, false, err
 		}
 	}

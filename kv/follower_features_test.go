@@ -303,8 +303,8 @@ func TestAViewRefusesAFeatureThatItDoesNotKnow(t *testing.T) {
 }
 
 // The log and the manifest of the writer break and are replaced, in turn, and a
-// reader beside it is with it again as soon as it has healed.
-func TestViewsOfAStoreThatHeals(t *testing.T) {
+// reader beside it is with it again as soon as it has resumed.
+func TestViewsOfAStoreThatResumes(t *testing.T) {
 	for _, op := range []string{"write", "sync", "create", "rename", "syncdir"} {
 		for _, what := range []string{"a commit", "a flush", "an ingest"} {
 			mem := vfs.NewMem()
@@ -341,7 +341,7 @@ func TestViewsOfAStoreThatHeals(t *testing.T) {
 				for k, v := range want {
 					requireGet(t, view, k, v)
 				}
-				w.untilHealed()
+				w.untilResumed()
 				require.NoError(t, w.Flush())
 				require.NoError(t, view.Refresh(t.Context()))
 				requireContents(t, want, view)

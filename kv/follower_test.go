@@ -469,7 +469,7 @@ func TestAViewOutlivesAnEditThatFails(t *testing.T) {
 	requireRefreshed()
 	require.NoError(t, w.replaceManifest())
 	requireRefreshed()
-	require.NoError(t, w.heal(true))
+	require.NoError(t, w.resume(true))
 	requireRefreshed()
 	require.NoError(t, view.Close())
 }

@@ -42,7 +42,7 @@ func TestNoSpaceAtEveryByteOfALogRecord(t *testing.T) {
 			requireFull(t, db.Set([]byte("c"), nil, Async), "db")
 			requireContents(t, want, db)
 			f.set(nil)
-			db.untilHealed()
+			db.untilResumed()
 		}
 		f.set(nil)
 		requireContents(t, want, db)
@@ -93,7 +93,7 @@ func TestNoSpaceAtEveryByteOfASortedFile(t *testing.T) {
 				requireContents(t, want, db)
 			}
 			f.set(nil)
-			db.untilHealed()
+			db.untilResumed()
 			require.NoError(t, work(db), "room for %d bytes", room)
 			requireContents(t, want, db)
 			db.settle()
@@ -194,7 +194,7 @@ func TestAFullFileSystem(t *testing.T) {
 			require.Contains(t, db.Metrics().Failure, "free space")
 			requireContents(t, want, db)
 			disk.free()
-			db.untilHealed()
+			db.untilResumed()
 			require.NoError(t, write(), "round %d", round)
 			requireContents(t, want, db)
 		}

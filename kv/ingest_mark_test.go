@@ -104,7 +104,7 @@ func TestAnIngestIsMarkedWhileItIsUnderWay(t *testing.T) {
 			requireGet(t, db, "k2", "v")
 		} else {
 			require.ErrorIs(t, err, syscall.EIO)
-			db.untilHealed()
+			db.untilResumed()
 		}
 		marks := ingestMarks(t, mem)
 		if refusedOp != "remove" && !errors.Is(err, ErrReadOnly) {

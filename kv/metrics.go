@@ -67,7 +67,7 @@ type Metrics struct {
 	FailedCompactions uint64 // that changed nothing; they are tried again, or go around the damage
 	QuarantinedTables int    // files that compactions leave alone, now: damaged, or not given out by the disk
 
-	// What the recovery at Open left out of the logs, see DroppedInfo.
+	// What the recovery at Open dropped from the logs, see DroppedInfo.
 	RecoveryDrops        uint64 // places
 	RecoveryDroppedBytes uint64 // of logs
 
@@ -229,7 +229,7 @@ func (d *DB) Metrics() *Metrics {
 	m.Stalls, m.StallTime = c.stalls.Load(), time.Duration(c.stallNanos.Load())
 	m.CompactionRateTime = time.Duration(d.compactionRate.waited.Load())
 	m.Slowdowns, m.SlowdownTime = c.slowdowns.Load(), time.Duration(c.slowNanos.Load())
-	m.Failures, m.ResumeAttempts, m.Resumes = c.failures.Load(), c.healAttempts.Load(), c.heals.Load()
+	m.Failures, m.ResumeAttempts, m.Resumes = c.failures.Load(), c.resumeAttempts.Load(), c.resumes.Load()
 	m.FailedCompactions = c.failedCompactions.Load()
 	m.RecoveryDrops, m.RecoveryDroppedBytes = c.recoveryLosses.Load(), c.recoveryLost.Load()
 	m.Ingests, m.IngestedFiles, m.IngestedBytes = c.ingests.Load(), c.ingestedFiles.Load(), c.ingestedBytes.Load()

@@ -38,7 +38,7 @@ func openStore(dir string, o *Options, takeLock func(*DB) error) (*DB, error) {
 	d := &DB{dir: dir, limit: base.MaxSeqNum, opts: opts, fs: opts.fs, log: opts.Logger,
 		cache: cache.New(opts.CacheSize), openFiles: vfs.NewReadLimit(opts.MaxOpenFiles)}
 	d.progress.L = &d.mu
-	d.healer.stop = make(chan struct{})
+	d.resumer.stop = make(chan struct{})
 	d.tables = version.TableCache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log, CacheSize: opts.CacheSize,
 		Limit: opts.readersLimit(), Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache,
 			Filter: opts.Filter, Prefix: opts.Prefix, Map: opts.MemoryMap, AnyExpansion: true}}

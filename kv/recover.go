@@ -130,7 +130,7 @@ func (d *DB) checkFirstLog(manifestNum uint64, m *version.ManifestState, logs []
 	return d.refuseLoss(DroppedInfo{File: d.path(manifest.FileWAL, m.LogNum), Reason: what})
 }
 
-// checkClosed makes sure that a store which was closed in good order has all its
+// checkClosed makes sure that a store which was closed cleanly has all its
 // writes.
 func (d *DB) checkClosed(manifestNum uint64, m *version.ManifestState, lastSeq base.SeqNum) error {
 	if lastSeq >= m.Closed {
@@ -146,7 +146,7 @@ func (d *DB) refuseLoss(l DroppedInfo) error {
 	if d.opts.RecoveryMode != SkipCorrupt {
 		return &CorruptionError{File: l.File, Offset: -1, What: l.Reason, Hint: d.hint()}
 	}
-	d.leftOut(l)
+	d.reportDropped(l)
 	return nil
 }
 

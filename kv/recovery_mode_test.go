@@ -78,14 +78,14 @@ func TestRecoveryModes(t *testing.T) {
 	t.Parallel() // it mostly waits for the disk
 	whole := recoveryWant{first: wholeLogs, last: wholeLogs}
 	refused := func(s string) recoveryWant { return recoveryWant{err: s} }
-	notEnded := refused("not closed in good order")
+	notEnded := refused("not closed cleanly")
 	for _, c := range []struct {
 		what   string
 		level  *WriteOptions
 		hurt   func(t *testing.T, c *craftedLogs)
 		wanted [numRecoveryModes]recoveryWant // PointInTime, TolerateTornTail, Absolute, SkipCorrupt
 	}{
-		{"closed in good order", Sync, func(t *testing.T, c *craftedLogs) {
+		{"closed cleanly", Sync, func(t *testing.T, c *craftedLogs) {
 			require.NoError(t, openDir(t, c.dir, nil).Close())
 		}, [...]recoveryWant{whole, whole, whole, whole}},
 		{"a crash between two writes", Sync, func(*testing.T, *craftedLogs) {},

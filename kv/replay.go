@@ -12,10 +12,10 @@ import (
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// A RecoveryMode says what Open makes of logs that are not whole. What the modes
-// leave out is reported: by Options.Events.RecoveryDropped, in Metrics, and by the
-// logger. Only logs are concerned; a damaged manifest is an error in every mode,
-// and a damaged table is one to whoever reads it.
+// A RecoveryMode says what Open makes of logs that are not whole. What the modes drop is
+// reported: by Options.Events.RecoveryDropped, in Metrics, and by the logger. Only logs
+// are concerned; a damaged manifest is an error in every mode, and a damaged table is one
+// to whoever reads it.
 type RecoveryMode uint8
 
 const (
@@ -28,11 +28,11 @@ const (
 
 	// TolerateTornTail lets only the last log break off, in its last record. A
 	// damaged record, also one that was never synced, and a log that has lost its
-	// end while later ones have writes, are errors. After a power cut that may be
-	// the case without a fault of anybody's, if writes were not synced.
+	// end while later ones have writes, are errors. After a power cut that may happen
+	// without a fault, if writes were not synced.
 	TolerateTornTail
 
-	// Absolute lets nothing pass: every log must have been closed in good order, as
+	// Absolute lets nothing pass: every log must have been closed cleanly, as
 	// Close leaves it. After any crash Open returns an error.
 	Absolute
 
@@ -53,19 +53,18 @@ func (m RecoveryMode) String() string {
 	return names[m]
 }
 
-// leftOut reports writes that recovery leaves out.
-func (d *DB) leftOut(l DroppedInfo) {
+// reportDropped reports writes that recovery drops.
+func (d *DB) reportDropped(l DroppedInfo) {
 	d.counters.recoveryLosses.Add(1)
 	d.counters.recoveryLost.Add(uint64(l.Bytes))
-	d.log.Warn("writes are left out of the recovery", "log", l.File, "offset", l.Offset, "bytes", l.Bytes, "reason",
-		l.Reason)
+	d.log.Warn("recovery drops writes", "log", l.File, "offset", l.Offset, "bytes", l.Bytes, "reason", l.Reason)
 	if d.opts.Events.RecoveryDropped != nil {
 		d.opts.Events.RecoveryDropped(l)
 	}
 }
 
-// replay reads the WALs into memtables, oldest first, as the recovery mode says.
-// Used is what the writes make use of.
+// replay reads the WALs into memtables, oldest first, as the recovery mode says. Used is
+// which features the writes use.
 func (d *DB) replay(logs []uint64, lastSeq base.SeqNum) (mems []*memTable, used manifest.Features, _ base.SeqNum,
 	err error) {
 	p := replayer{d: d, lastSeq: lastSeq}
@@ -77,7 +76,7 @@ func (d *DB) replay(logs []uint64, lastSeq base.SeqNum) (mems []*memTable, used 
 		if whole || d.opts.RecoveryMode == SkipCorrupt {
 			continue
 		}
-		if err := d.leaveOut(num, logs[i+1:]); err != nil {
+		if err := d.dropLogs(num, logs[i+1:]); err != nil {
 			return nil, 0, 0, err
 		}
 		break
@@ -86,20 +85,19 @@ func (d *DB) replay(logs []uint64, lastSeq base.SeqNum) (mems []*memTable, used 
 	return p.mems, p.used, p.lastSeq, nil
 }
 
-// leaveOut leaves out the logs that come after one that was not closed in good
-// order, and may have lost its end. It returns an error if the mode, or what is in
-// them, forbids that.
+// dropLogs drops the logs that come after one that was not closed cleanly, and may have
+// lost its end. It returns an error if the mode, or what is in them, forbids that.
 //
-// Empty logs count for nothing: a crash leaves one behind that was just created.
-// In PointInTime, the others must never have been synced: then they hold writes
-// that nobody was promised. If one was, so was the log before it, and its end was
-// lost to something else than a crash.
-func (d *DB) leaveOut(torn uint64, later []uint64) error {
-	damage := func(what string) error {
-		return &CorruptionError{File: d.path(manifest.FileWAL, torn), Offset: -1, Hint: d.hint(), What: what}
+// Empty logs count for nothing: a crash leaves one that was just created. In PointInTime,
+// the others must never have been synced: then they hold writes that nobody was promised.
+// If one was, so was the log before it, and no crash explains that it has lost its end.
+func (d *DB) dropLogs(torn uint64, later []uint64) error {
+	damage := func(format string, args ...any) error {
+		return &CorruptionError{File: d.path(manifest.FileWAL, torn), Offset: -1, Hint: d.hint(),
+			What: fmt.Sprintf("the log "+format, args...)}
 	}
 	if d.opts.RecoveryMode == Absolute {
-		return damage("the log was not closed in good order: writes that were not synced may be missing (recovery mode Absolute)")
+		return damage("was not closed cleanly: writes that were not synced may be missing (recovery mode Absolute)")
 	}
 	for _, num := range later {
 		name := manifest.FileName(manifest.FileWAL, num)
@@ -109,15 +107,30 @@ func (d *DB) leaveOut(torn uint64, later []uint64) error {
 			return err
 		case !c.holdsAny:
 		case c.syncedTo > 0:
-			return damage(fmt.Sprintf("the log has lost its end, although %s, which came later, was synced", name))
+			return damage("has lost its end, although %s, which came later, was synced", name)
 		case d.opts.RecoveryMode == TolerateTornTail:
-			return damage(fmt.Sprintf("the log has lost its end, although %s came later (recovery mode TolerateTornTail)", name))
+			return damage("has lost its end, although %s came later (recovery mode TolerateTornTail)", name)
 		default:
-			d.leftOut(DroppedInfo{File: d.path(manifest.FileWAL, num), Bytes: c.size,
+			d.reportDropped(DroppedInfo{File: d.path(manifest.FileWAL, num), Bytes: c.size,
 				Reason: manifest.FileName(manifest.FileWAL, torn) + ", which came before, has lost its end"})
 		}
 	}
 	return nil
+}
+
+// readLog calls f with a reader of a WAL, and with the name and the size of its file.
+func (d *DB) readLog(num uint64, f func(r *wal.Reader, name string, size int64) error) (err error) {
+	name := d.path(manifest.FileWAL, num)
+	file, err := d.fs.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	size, err := file.Size()
+	if err != nil {
+		return err
+	}
+	return f(wal.NewReader(file, name, num), name, size)
 }
 
 // logContent is what a look at a log tells.
@@ -128,28 +141,19 @@ type logContent struct {
 }
 
 func (d *DB) examineLog(num uint64) (c logContent, err error) {
-	name := d.path(manifest.FileWAL, num)
-	f, err := d.fs.Open(name)
-	if err != nil {
-		return c, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if c.size, err = f.Size(); err != nil {
-		return c, err
-	}
-	r := wal.NewReader(f, name, num)
-	for {
-		_, err := r.Next()
-		switch {
-		case err == nil:
-			c.holdsAny = true
-			continue
-		case !errors.Is(err, io.EOF) && c.size > wal.HeaderSize:
-			c.holdsAny = true // how it ends does not matter
+	err = d.readLog(num, func(r *wal.Reader, _ string, size int64) error {
+		c.size = size
+		var err error
+		for err == nil {
+			_, err = r.Next()
+			c.holdsAny = c.holdsAny || err == nil
 		}
+		// Unless it ends with its header, how it ends does not matter.
+		c.holdsAny = c.holdsAny || !errors.Is(err, io.EOF) && size > wal.HeaderSize
 		c.syncedTo = r.SyncedTo()
-		return c, nil
-	}
+		return nil
+	})
+	return c, err
 }
 
 type replayer struct {
@@ -161,7 +165,7 @@ type replayer struct {
 	gap     bool // a write is not the one that follows the last
 }
 
-// finish makes the range tombstones of what was replayed few: they are cut into fragments
+// finish leaves few range tombstones of what was replayed: they are cut into fragments
 // next, which takes the square of those that are nested.
 func (p *replayer) finish() {
 	for _, m := range p.mems {
@@ -169,50 +173,42 @@ func (p *replayer) finish() {
 	}
 }
 
-// replayLog replays one WAL. It reports whether the log was closed in good order.
+// replayLog replays one WAL. It reports whether the log was closed cleanly.
 func (p *replayer) replayLog(num uint64) (whole bool, err error) {
-	name := p.d.path(manifest.FileWAL, num)
-	f, err := p.d.fs.Open(name)
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	size, err := f.Size()
-	if err != nil {
-		return false, err
-	}
-	r := wal.NewReader(f, name, num)
-	var lost *DroppedInfo // what has just been skipped
-	for {
-		record, err := r.Next()
-		if lost != nil {
-			lost.Bytes += r.Skipped()
-			p.d.leftOut(*lost)
-			lost = nil
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return r.Clean(), nil
-		case err == nil:
-			if err := p.take(r, name, record); err != nil {
-				return false, err
+	err = p.d.readLog(num, func(r *wal.Reader, name string, size int64) error {
+		var lost *DroppedInfo // what has just been skipped
+		for {
+			record, err := r.Next()
+			if lost != nil {
+				lost.Bytes += r.Skipped()
+				p.d.reportDropped(*lost)
+				lost = nil
 			}
-			continue
-		case p.mayEndWith(r, err):
-			at := r.BrokenAt()
-			p.d.leftOut(DroppedInfo{File: name, Offset: at, Bytes: size - at,
-				Reason: "the log breaks off in writes that were not synced: " + err.Error()})
-			return false, nil
-		case p.d.opts.RecoveryMode != SkipCorrupt || !wal.Broken(err):
-			return false, p.refuse(name, r, err)
+			switch {
+			case errors.Is(err, io.EOF):
+				whole = r.Clean()
+				return nil
+			case err == nil:
+				if err := p.replayRecord(r, name, record); err != nil {
+					return err
+				}
+				continue
+			case p.mayEndWith(r, err):
+				at := r.BrokenAt()
+				p.d.reportDropped(DroppedInfo{File: name, Offset: at, Bytes: size - at,
+					Reason: "the log breaks off in writes that were not synced: " + err.Error()})
+				return nil
+			case p.d.opts.RecoveryMode != SkipCorrupt || !wal.Broken(err):
+				return p.refuse(name, r, err)
+			}
+			lost = &DroppedInfo{File: name, Offset: r.BrokenAt(), Bytes: -r.Skipped(), Reason: err.Error()}
+			r.Skip() // if nothing follows, Next says so
 		}
-		lost = &DroppedInfo{File: name, Offset: r.BrokenAt(), Bytes: -r.Skipped(), Reason: err.Error()}
-		r.Skip() // if nothing follows, Next says so
-	}
+	})
+	return whole, err
 }
 
-// mayEndWith reports whether the mode takes what ended the log for what a crash
-// leaves behind.
+// mayEndWith reports whether the mode takes what ended the log for the trace of a crash.
 func (p *replayer) mayEndWith(r *wal.Reader, err error) bool {
 	switch p.d.opts.RecoveryMode {
 	case PointInTime:
@@ -223,8 +219,7 @@ func (p *replayer) mayEndWith(r *wal.Reader, err error) bool {
 	return false
 }
 
-// refuse makes the error for a log that ends in a way that the mode does not let
-// pass.
+// refuse makes the error for a log that ends in a way that the mode does not accept.
 func (p *replayer) refuse(name string, r *wal.Reader, err error) error {
 	if wal.Broken(err) && !errors.Is(err, ErrCorruption) { // a torn tail
 		err = &CorruptionError{File: name, Offset: r.BrokenAt(), Cause: err,
@@ -233,9 +228,9 @@ func (p *replayer) refuse(name string, r *wal.Reader, err error) error {
 	return p.d.withHint(err)
 }
 
-// take replays a record that was read whole. One of a newer format is whole too: no
-// mode passes over it.
-func (p *replayer) take(r *wal.Reader, name string, record []byte) error {
+// replayRecord replays a record that was read whole. One of a newer format is whole too:
+// no mode passes over it.
+func (p *replayer) replayRecord(r *wal.Reader, name string, record []byte) error {
 	err := p.record(record)
 	switch {
 	case err == nil:
@@ -243,7 +238,7 @@ func (p *replayer) take(r *wal.Reader, name string, record []byte) error {
 	case errors.Is(err, ErrNewerFormat):
 		return fmt.Errorf("%s: %w", name, err)
 	case p.d.opts.RecoveryMode == SkipCorrupt:
-		p.d.leftOut(DroppedInfo{File: name, Offset: r.Offset(), Bytes: int64(len(record)), Reason: err.Error()})
+		p.d.reportDropped(DroppedInfo{File: name, Offset: r.Offset(), Bytes: int64(len(record)), Reason: err.Error()})
 		return nil
 	}
 	return &CorruptionError{File: name, Offset: r.Offset(), What: "a record of the log", Cause: err, Hint: p.d.hint()}

@@ -10,7 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// Healing writes what the store holds in memory to new files. The memtables have
+// Resuming writes what the store holds in memory to new files. The memtables have
 // all that was acknowledged, and nothing of the commits that failed: these never
 // reach a memtable. So, in this order,
 //
@@ -27,9 +27,9 @@ import (
 //
 // Nothing is written to memtables meanwhile: commits are refused.
 
-// healWhenPossible tries until the store has healed or closes.
-func (d *DB) healWhenPossible() {
-	h := &d.healer
+// resumeWhenPossible tries until the store has resumed or closes.
+func (d *DB) resumeWhenPossible() {
+	h := &d.resumer
 	for {
 		d.mu.Lock()
 		h.wait = d.opts.backoff.after(h.wait)
@@ -39,10 +39,10 @@ func (d *DB) healWhenPossible() {
 		case <-h.stop:
 		case <-time.After(wait):
 		}
-		healed, err := d.tryToHeal()
+		resumed, err := d.tryToResume()
 		d.mu.Lock()
-		again := healed && d.failure != nil // since then: whoever failed has left it to this goroutine
-		if healed && !again || d.closing || h.broken&brokenForGood != 0 {
+		again := resumed && d.failure != nil // since then: whoever failed has left it to this goroutine
+		if resumed && !again || d.closing || h.broken&fatal != 0 {
 			h.running = false
 			d.mu.Unlock()
 			d.progress.Broadcast()
@@ -52,25 +52,25 @@ func (d *DB) healWhenPossible() {
 		if again {
 			continue
 		}
-		d.log.Warn("the store could not heal", "dir", d.dir, "error", err)
+		d.log.Warn("the store could not resume", "dir", d.dir, "error", err)
 	}
 }
 
-// tryToHeal makes one attempt. Nobody else heals at the same time.
-func (d *DB) tryToHeal() (healed bool, err error) {
+// tryToResume makes one attempt. Nobody else resumes at the same time.
+func (d *DB) tryToResume() (resumed bool, err error) {
 	d.mu.Lock()
 	if d.closing {
 		d.mu.Unlock()
 		return false, errClosing
 	}
-	d.healer.attempts++
+	d.resumer.attempts++
 	d.mu.Unlock()
-	d.counters.healAttempts.Add(1)
-	if err := d.heal(true); err != nil {
+	d.counters.resumeAttempts.Add(1)
+	if err := d.resume(true); err != nil {
 		return false, err
 	}
 	d.mu.Lock()
-	h := &d.healer
+	h := &d.resumer
 	if d.failure != nil { // something has failed meanwhile
 		d.mu.Unlock()
 		return false, errors.New("siftkv: another write has failed")
@@ -78,7 +78,7 @@ func (d *DB) tryToHeal() (healed bool, err error) {
 	info := ResumeInfo{Attempts: h.attempts, Duration: time.Since(h.failedAt)}
 	d.mu.Unlock()
 	d.progress.Broadcast()
-	d.counters.heals.Add(1)
+	d.counters.resumes.Add(1)
 	d.log.Info("the store takes writes again", "dir", d.dir, "attempts", info.Attempts, "duration", info.Duration)
 	if d.opts.Events.Resumed != nil {
 		d.opts.Events.Resumed(info)
@@ -90,35 +90,35 @@ func (d *DB) tryToHeal() (healed bool, err error) {
 	return true, nil
 }
 
-// healAtClose syncs the logs and, if that fails or the store has failed before, makes
-// a last attempt to write down what is in memory alone. After it nobody heals: a failure
+// resumeAtClose syncs the logs and, if that fails or the store has failed before, makes
+// a last attempt to write down what is in memory alone. After it nobody resumes: a failure
 // that is left is the error of Close. Logs that are broken are not synced, see
 // commit.Pipeline.Fail.
-func (d *DB) healAtClose() {
-	close(d.healer.stop)
+func (d *DB) resumeAtClose() {
+	close(d.resumer.stop)
 	d.mu.Lock()
-	for d.healer.running {
+	for d.resumer.running {
 		d.progress.Wait()
 	}
 	d.compactions.stop()
 	d.mu.Unlock()
-	d.waitForBackground() // what fails in it is healed with the rest
+	d.waitForBackground() // what fails in it is taken care of below
 	_ = d.commits.Sync()  // if it fails, so has the store
 	d.mu.Lock()
-	failed := d.failure != nil && d.healer.broken&brokenForGood == 0
+	failed := d.failure != nil && d.resumer.broken&fatal == 0
 	d.mu.Unlock()
-	if failed && d.heal(false) == nil {
-		d.counters.heals.Add(1)
+	if failed && d.resume(false) == nil {
+		d.counters.resumes.Add(1)
 		d.log.Info("what was in memory alone is safe", "dir", d.dir)
 	}
-	if next := d.healer.next; next != nil {
+	if next := d.resumer.next; next != nil {
 		_ = next.CloseFile() // nothing was written that anybody was promised
-		d.healer.next = nil
+		d.resumer.next = nil
 	}
 }
 
-// heal goes through the steps. It gives way to a Close if stoppable.
-func (d *DB) heal(stoppable bool) error {
+// resume goes through the steps. It gives way to a Close if stoppable.
+func (d *DB) resume(stoppable bool) error {
 	// A commit that was under way when the store failed has ended after this, and
 	// later ones are refused.
 	if err := d.commits.Exclusive(context.Background(), func() error { return nil }); err != nil {
@@ -129,7 +129,7 @@ func (d *DB) heal(stoppable bool) error {
 		d.progress.Wait()
 	}
 	d.flushing = true
-	broken := d.healer.broken
+	broken := d.resumer.broken
 	d.mu.Unlock()
 	defer func() {
 		d.mu.Lock()
@@ -137,10 +137,10 @@ func (d *DB) heal(stoppable bool) error {
 		d.mu.Unlock()
 		d.progress.Broadcast()
 	}()
-	if broken&brokenForGood != 0 {
+	if broken&fatal != 0 {
 		return d.failedError()
 	}
-	if err := d.stillOurs(); err != nil {
+	if err := d.verifyStoreID(); err != nil {
 		return err
 	}
 	if broken&brokenManifest != 0 {
@@ -149,15 +149,15 @@ func (d *DB) heal(stoppable bool) error {
 		}
 	}
 	if broken&brokenLog == 0 {
-		return d.healMemtables(stoppable)
+		return d.resumeMemtables(stoppable)
 	}
-	return d.healLog(stoppable)
+	return d.resumeLog(stoppable)
 }
 
-// stillOurs reports an error if the directory no longer holds this store: if it
+// verifyStoreID reports an error if the directory no longer holds this store: if it
 // was removed or replaced, writing to it would save nothing and may hurt another
 // store.
-func (d *DB) stillOurs() error {
+func (d *DB) verifyStoreID() error {
 	num, err := manifest.Current(d.fs, d.dir)
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func (d *DB) stillOurs() error {
 func (d *DB) replaceManifest() error {
 	d.manifestMu.Lock()
 	defer d.manifestMu.Unlock()
-	h := &d.healer
+	h := &d.resumer
 	d.mu.Lock()
 	v := d.current
 	d.mu.Unlock()
@@ -218,14 +218,14 @@ func (d *DB) orphan(e *manifest.Edit) {
 	for _, a := range e.Added {
 		moved := slices.ContainsFunc(e.Deleted, func(t manifest.DeletedTable) bool { return t.Num == a.Table.Num })
 		if !moved {
-			d.healer.orphans = append(d.healer.orphans, a.Table.Num)
+			d.resumer.orphans = append(d.resumer.orphans, a.Table.Num)
 		}
 	}
 }
 
-// healMemtables flushes what waits to be flushed, and lets writers go on in the
+// resumeMemtables flushes what waits to be flushed, and lets writers go on in the
 // log that they have.
-func (d *DB) healMemtables(stoppable bool) error {
+func (d *DB) resumeMemtables(stoppable bool) error {
 	d.mu.Lock()
 	job := flushJob{mems: slices.Clone(d.imms), snapshots: d.snapshots.seqs(), stoppable: stoppable}
 	d.mu.Unlock()
@@ -235,26 +235,26 @@ func (d *DB) healMemtables(stoppable bool) error {
 		}
 	}
 	d.mu.Lock()
-	d.unfail(0)
+	d.clearError(0)
 	d.mu.Unlock()
 	return nil
 }
 
-// unfail lets writers go on if nothing but the parts that were replaced is broken.
+// clearError lets writers go on if nothing but the parts that were replaced is broken.
 // The caller holds d.mu.
-func (d *DB) unfail(replaced brokenPart) {
-	h := &d.healer
+func (d *DB) clearError(replaced brokenPart) {
+	h := &d.resumer
 	h.broken &^= replaced
 	if h.broken == 0 {
 		d.failure = nil
-		h.healedAt = time.Now()
+		h.resumedAt = time.Now()
 		h.failed.Store(false)
 	}
 }
 
-// healLog flushes all memtables, and lets writers go on in a new log.
-func (d *DB) healLog(stoppable bool) error {
-	h := &d.healer
+// resumeLog flushes all memtables, and lets writers go on in a new log.
+func (d *DB) resumeLog(stoppable bool) error {
+	h := &d.resumer
 	if h.next == nil {
 		next, err := d.createLog(d.newFileNum())
 		if err != nil {
@@ -279,7 +279,7 @@ func (d *DB) healLog(stoppable bool) error {
 		d.commits.ReplaceLogs(h.next)
 		h.next = nil
 		d.mu.Lock()
-		d.unfail(brokenLog)
+		d.clearError(brokenLog)
 		d.mu.Unlock()
 		return nil
 	})

@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A store that fails again while it tells that it has healed heals again.
-func TestAStoreThatFailsWhileItHealsHealsAgain(t *testing.T) {
+// A store that fails again while it tells that it has resumed resumes again.
+func TestAStoreThatFailsWhileItResumesResumesAgain(t *testing.T) {
 	f := &faultFS{fs: sift.NewMem()}
 	o := &Options{fs: f, backoff: quickBackoff}
 	var db *DB
-	heals := 0
+	resumes := 0
 	o.Events.Resumed = func(ResumeInfo) {
-		if heals++; heals == 1 {
+		if resumes++; resumes == 1 {
 			failOnce(f, "sync")
 			require.ErrorIs(t, db.Set([]byte("b"), nil, Sync), errDisk)
 		}
@@ -24,13 +24,13 @@ func TestAStoreThatFailsWhileItHealsHealsAgain(t *testing.T) {
 	failOnce(f, "sync")
 	require.ErrorIs(t, db.Set([]byte("a"), nil, Sync), errDisk)
 	db.mu.Lock()
-	for db.healer.running {
+	for db.resumer.running {
 		db.progress.Wait()
 	}
 	failure := db.failure
 	db.mu.Unlock()
-	require.NoError(t, failure, "nobody is left to heal it")
-	require.Equal(t, 2, heals)
+	require.NoError(t, failure, "nobody is left to resume it")
+	require.Equal(t, 2, resumes)
 	require.NoError(t, db.Set([]byte("c"), []byte("3"), Sync))
 	require.NoError(t, db.Close())
 }

@@ -10,7 +10,7 @@ import (
 
 // A manifest that fails as it is to say that there will be operands, or later, is
 // replaced by one that knows the merger.
-func TestAHealedStoreKnowsItsMerger(t *testing.T) {
+func TestAResumedStoreKnowsItsMerger(t *testing.T) {
 	for _, before := range []bool{false, true} { // the first operand
 		for _, op := range []string{"write", "sync"} {
 			f := &faultFS{fs: sift.NewMem()}
@@ -23,7 +23,7 @@ func TestAHealedStoreKnowsItsMerger(t *testing.T) {
 			}
 			failOnce(f, op)
 			require.ErrorIs(t, db.Merge([]byte("k"), []byte("failed"), Sync), ErrReadOnly)
-			db.untilHealed()
+			db.untilResumed()
 			require.NoError(t, db.Merge([]byte("k"), []byte("3"), Sync))
 			want := model{"k": "1,3"}
 			if before {

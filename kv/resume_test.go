@@ -51,7 +51,7 @@ func TestAFailedCommitDoesNotComeBack(t *testing.T) {
 		require.ErrorContains(t, err, "since writing the log failed")
 		want := model{"a": "1", "b": "in memory alone"}
 		requireContents(t, want, db)
-		db.untilHealed()
+		db.untilResumed()
 		require.NotEqual(t, broken.ID(), db.commits.Log().ID())
 		db.settle()
 		_, err = f.Stat(filepath.Join("db", fmt.Sprintf("%06d.wal", broken.ID())))
@@ -67,7 +67,7 @@ func TestAFailedCommitDoesNotComeBack(t *testing.T) {
 }
 
 // What Async writes left in the log's buffer cannot be written. That is known before
-// anybody else may lead the pipeline, the healer included: told later, the failure of the
+// anybody else may lead the pipeline, the resumer included: told later, the failure of the
 // old log would be taken for one of the log that replaced it.
 func TestAFailureOfTheLogIsKnownBeforeTheLogCanBeReplaced(t *testing.T) {
 	f := &faultFS{fs: sift.NewMem()}
@@ -83,7 +83,7 @@ func TestAFailureOfTheLogIsKnownBeforeTheLogCanBeReplaced(t *testing.T) {
 	failOnce(f, "write")
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), Async))
 	require.True(t, <-leading)
-	db.untilHealed()
+	db.untilResumed()
 	m := db.Metrics()
 	require.EqualValues(t, 1, m.Failures)
 	require.EqualValues(t, 1, m.Resumes)
@@ -92,23 +92,23 @@ func TestAFailureOfTheLogIsKnownBeforeTheLogCanBeReplaced(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-// The power fails at every call between a failed commit and the end of healing.
-// The commit may come back if the store had not healed, whole; nothing else is
+// The power fails at every call between a failed commit and the end of resuming.
+// The commit may come back if the store had not resumed, whole; nothing else is
 // lost or added.
-func TestPowerCutsWhileAStoreHeals(t *testing.T) {
+func TestPowerCutsWhileAStoreResumes(t *testing.T) {
 	cuts := 0
-	for seed := range uint64(envInt("HEAL_SEEDS", 40/raceFactor)) {
+	for seed := range uint64(envInt("RESUME_SEEDS", 40/raceFactor)) {
 		rng := rand.New(rand.NewPCG(seed, 21))
 		mem := vfs.NewCrashableMem()
 		type moment struct {
-			disk   *vfs.MemFS
-			healed bool
+			disk    *vfs.MemFS
+			resumed bool
 		}
 		var clones []moment
-		var watching, healed atomic.Bool
+		var watching, resumed atomic.Bool
 		crash := newCrashFS(mem, func() error {
 			if watching.Load() {
-				h := healed.Load()
+				h := resumed.Load()
 				clones = append(clones, moment{crashClone(mem, rng), h})
 			}
 			return nil
@@ -131,8 +131,8 @@ func TestPowerCutsWhileAStoreHeals(t *testing.T) {
 		failOnce(f, []string{"write", "sync"}[seed%2])
 		watching.Store(true)
 		require.ErrorIs(t, db.Set([]byte("zzz"), []byte("failed"), Sync), errDisk)
-		db.untilHealed()
-		healed.Store(true)
+		db.untilResumed()
+		resumed.Store(true)
 		require.NoError(t, db.Set([]byte("last"), nil, Sync))
 		watching.Store(false)
 		require.NoError(t, db.Close())
@@ -142,7 +142,7 @@ func TestPowerCutsWhileAStoreHeals(t *testing.T) {
 			all := want
 			if ok, err := db.Has([]byte("zzz")); ok {
 				require.NoError(t, err)
-				require.False(t, c.healed, "seed %d: a failed commit has come back after healing", seed)
+				require.False(t, c.resumed, "seed %d: a failed commit has come back after resuming", seed)
 				all = model{"zzz": "failed"}
 				maps.Copy(all, want)
 			}
@@ -182,7 +182,7 @@ func TestWritersAreNotKeptWaitingByAFailure(t *testing.T) {
 }
 
 // Close makes a last attempt to save what is in memory alone.
-func TestCloseHealsAStoreIfItCan(t *testing.T) {
+func TestCloseResumesAStoreIfItCan(t *testing.T) {
 	for _, how := range []string{"failed before", "fails in Close"} {
 		f := &faultFS{fs: sift.NewMem()}
 		db, err := Open("db", &Options{fs: f, backoff: backoff{time.Hour, time.Hour}})
@@ -224,12 +224,12 @@ func TestARemovedDirectory(t *testing.T) {
 		require.NoError(t, other.Set([]byte("x"), nil, nil))
 		require.NoError(t, other.Close())
 		before := readDir(t, dir)
-		require.ErrorIs(t, db.heal(true), ErrForeignDirectory)
+		require.ErrorIs(t, db.resume(true), ErrForeignDirectory)
 		require.Equal(t, before, readDir(t, dir))
 		require.NoError(t, os.RemoveAll(dir))
 
 		require.NoError(t, os.Rename(away, dir))
-		db.untilHealed()
+		db.untilResumed()
 		require.NoError(t, db.Set([]byte("c"), []byte("3"), Sync))
 		requireContents(t, model{"a": "1", "b": "2", "c": "3"}, db)
 		require.NoError(t, db.Close())

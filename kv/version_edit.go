@@ -28,7 +28,7 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	defer d.manifestMu.Unlock()
 	d.mu.Lock()
 	e := edit()
-	base, failure, broken := d.current, d.failure, d.healer.broken&brokenManifest != 0
+	base, failure, broken := d.current, d.failure, d.resumer.broken&brokenManifest != 0
 	d.mu.Unlock()
 	if broken {
 		d.orphan(e)
@@ -79,7 +79,7 @@ func (d *DB) rotateManifest(v *version.Version) {
 	old, num := d.manifest, d.newFileNum()
 	next, err := manifest.Create(d.fs, d.dir, num, snapshot)
 	if err != nil {
-		d.healer.manifests = append(d.healer.manifests, num) // it may be in force for all we know
+		d.resumer.manifests = append(d.resumer.manifests, num) // it may be in force for all we know
 		_ = d.fail(brokenManifest, writingManifest, err)     // writers are told
 		return
 	}

@@ -57,7 +57,7 @@ func (d *DB) rotateLog() (*wal.Writer, error) {
 	next, err := d.createLog(d.newFileNum())
 	if err != nil {
 		// The log that is there is whole, and is not broken: if the store closes before it
-		// has healed, it can be synced.
+		// has resumed, it can be synced.
 		return nil, d.fail(brokenLog, what, err)
 	}
 	ended := d.commits.Log()

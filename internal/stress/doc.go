@@ -4,7 +4,7 @@
 //
 // Several goroutines do everything that the API of package kv can, on a disk in memory
 // (Disk) whose calls fail, tear, take time and lie as a plan drawn from a seed says.
-// The power is cut, or the process killed, at any moment: also during recovery, healing and
+// The power is cut, or the process killed, at any moment: also during recovery, resuming and
 // Close. What was acknowledged is kept in a model outside. After each opening the whole
 // store is held against it.
 //
@@ -21,7 +21,7 @@
 //     process died;
 //   - if an operation is lost, then so is everything that began after it was acknowledged;
 //   - an operation that failed is not there if a write succeeded that began later: the store
-//     had healed by then;
+//     had resumed by then;
 //   - transactions that increment common counters have each value once.
 //
 // # Lives, rounds, and replaying them

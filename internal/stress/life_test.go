@@ -133,7 +133,7 @@ func endedLog(r *round) {
 }
 
 // ingestBesideFailure lets the sync of a log take long and then fail, while files are
-// ingested, and ends the process before the store has healed.
+// ingested, and ends the process before the store has resumed.
 func ingestBesideFailure(r *round) {
 	r.scenario = "ingest beside a failed sync"
 	r.planned = []*rule{{name: "a sync fails", ops: []string{"sync"}, kinds: logs, after: 2 + r.rng.IntN(20),

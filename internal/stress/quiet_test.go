@@ -26,7 +26,7 @@ func (r *round) quietly() *Finding {
 	r.calm()
 	r.watch.begin(mainGoroutine, "looking at a quiet store")
 	defer r.watch.end(mainGoroutine)
-	if healed, f := r.waitUntilHealed(); f != nil || !healed {
+	if resumed, f := r.waitUntilResumed(); f != nil || !resumed {
 		return f
 	}
 	if f := r.checkNow("when all was quiet"); f != nil {
@@ -38,21 +38,21 @@ func (r *round) quietly() *Finding {
 	return nil
 }
 
-// patientAttempts is how often a store may try to heal on a disk that works.
+// patientAttempts is how often a store may try to resume on a disk that works.
 const patientAttempts = 2000
 
-// waitUntilHealed returns when the store takes writes.
-func (r *round) waitUntilHealed() (healed bool, f *Finding) {
+// waitUntilResumed returns when the store takes writes.
+func (r *round) waitUntilResumed() (resumed bool, f *Finding) {
 	first := r.db.Metrics().ResumeAttempts
 	for {
 		m := r.db.Metrics()
 		switch {
 		case m.Failure == "":
 			return true, nil
-		case !r.setup.heals():
+		case !r.setup.resumes():
 			return false, nil
 		case m.ResumeAttempts > first+patientAttempts:
-			return false, found("does not heal", "after %d attempts on a disk that works: %s", m.ResumeAttempts-first,
+			return false, found("does not resume", "after %d attempts on a disk that works: %s", m.ResumeAttempts-first,
 				m.Failure)
 		}
 		time.Sleep(time.Millisecond)
@@ -163,7 +163,7 @@ func (r *round) countEntries() *Finding {
 func (r *round) rest() {
 	for still, n := 0, 0; still < 3 && !r.restless; n++ {
 		m := r.db.Metrics()
-		if still++; m.RunningCompactions > 0 || m.Memtables > 1 || m.Failure != "" && r.setup.heals() {
+		if still++; m.RunningCompactions > 0 || m.Memtables > 1 || m.Failure != "" && r.setup.resumes() {
 			still = 0
 		}
 		r.restless = n > 200

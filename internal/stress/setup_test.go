@@ -88,5 +88,5 @@ func (s *setup) retry(after time.Duration) {
 	s.harness.FirstRetry, s.harness.LastRetry = after, 4*after
 }
 
-// heals reports whether a store that has failed may be waited for.
-func (s *setup) heals() bool { return s.harness.FirstRetry < time.Minute }
+// resumes reports whether a store that has failed may be waited for.
+func (s *setup) resumes() bool { return s.harness.FirstRetry < time.Minute }
