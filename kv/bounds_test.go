@@ -292,7 +292,11 @@ func TestExplainTellsEveryStep(t *testing.T) {
 		"6 " + bottom + " present"}, steps(e))
 	require.True(t, e.Steps[3].Probe.IndexLookup)
 	require.False(t, e.Steps[1].Probe.IndexLookup, "the filter comes first")
-	cached, read := e.BlocksRead()
+	cached, read := 0, 0
+	for _, s := range e.Steps {
+		cached += s.Probe.BlocksFromCache
+		read += s.Probe.BlocksFromDisk
+	}
 	require.Equal(t, 1, cached+read)
 	require.Contains(t, e.String(), "L6 "+bottom)
 	require.Contains(t, e.String(), "ruled out by filter")

@@ -76,8 +76,8 @@ func (d *DB) countCompaction(info CompactionInfo) {
 		d.counters.moves.Add(1)
 	} else {
 		d.counters.compactions.Add(1)
-		d.counters.compactRead.Add(uint64(info.InputBytes))
-		d.counters.compactWritten.Add(uint64(info.OutputBytes))
+		d.counters.compactionRead.Add(uint64(info.InputBytes))
+		d.counters.compactionWritten.Add(uint64(info.OutputBytes))
 	}
 	d.log.Debug("compacted", "reason", info.Reason, "from", info.Level, "to", info.OutputLevel, "moved", info.Moved,
 		"files in", info.InputFiles, "files out", info.OutputFiles, "bytes in", info.InputBytes, "bytes out",

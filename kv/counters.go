@@ -44,23 +44,18 @@ type dbCounters struct {
 
 	prefix iterator.PrefixStats
 
-	walBytes                      counter
-	txCommits                     counter
-	txConflicts                   counter
-	flushes, flushBytes           counter
-	compactions, moves            counter
-	compactRead                   counter
-	compactWritten                counter
-	operandsMerged, mergeFailures counter // operands that became part of another entry, runs that could not
-	expired                       counter // values that flush or compaction dropped
-	stalls, stallNanos            counter
-	slowdowns, slowNanos          counter
-	ingests                       counter
-	ingestedFiles                 counter
-	ingestedBytes                 counter
-	iterators                     counter
-
-	failures, resumes, resumeAttempts counter
-	failedCompactions                 counter
-	recoveryLosses, recoveryLost      counter
+	walBytes                              counter
+	txCommits, txConflicts                counter
+	flushes, flushBytes                   counter
+	compactions, moves                    counter
+	compactionRead, compactionWritten     counter // bytes
+	operandsMerged, mergeFailures         counter
+	expiredDropped                        counter
+	stalls, stallNanos                    counter
+	slowdowns, slowdownNanos              counter
+	ingests, ingestedFiles, ingestedBytes counter
+	iterators                             counter
+	failures, resumes, resumeAttempts     counter
+	failedCompactions                     counter
+	recoveryDrops, recoveryDroppedBytes   counter
 }

@@ -11,33 +11,33 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// Errors that callers match with errors.Is. What is returned names the file, the
-// key's length or the option that is at fault as well.
+// Errors that callers match with errors.Is. The error that is returned also names the
+// file, the option or the length of the key that is at fault.
 var (
 	// ErrNotFound is returned by lookups of keys that are not there.
 	ErrNotFound = base.ErrNotFound
 	// ErrClosed is returned by every method after Close.
 	ErrClosed = base.ErrClosed
-	// ErrCorruption is matched by every error about damaged bytes. The error is
-	// a *CorruptionError, or wraps one.
+	// ErrCorruption is matched by every error about damaged bytes. The error is, or
+	// wraps, a *CorruptionError.
 	ErrCorruption = base.ErrCorruption
-	// ErrLocked is returned by Open when another process, or this one, has the
-	// store open. The error is a *LockedError, or wraps one: it names the lock file
-	// and the holder's process id. OpenContext waits instead.
+	// ErrLocked is returned by Open when another process, or this one, has the store
+	// open. The error is, or wraps, a *LockedError, which names the lock file and the
+	// holder's process id. OpenContext waits instead.
 	ErrLocked = vfs.ErrLocked
-	// ErrStale is returned by reads of a store that was opened by OpenReadOnly when
-	// the writer has removed a file that they need. Refresh gets a new view.
+	// ErrStale is returned by reads of a store opened with OpenReadOnly when the writer
+	// has removed a file that they need. Refresh makes a new view.
 	ErrStale = errors.New("siftkv: the view has lost a file to the writer: refresh it")
-	// ErrReadOnly is returned by writes to a store that was opened read-only, or
-	// that became so after a write or work in the background failed; the cause is
-	// wrapped.
+	// ErrReadOnly is returned by writes to a store that was opened read-only, or that
+	// became read-only because a write or background work failed. The error then wraps
+	// the cause.
 	ErrReadOnly = errors.New("siftkv: the store is read-only")
 	// ErrInvalidOptions is matched when Open refuses its options.
 	ErrInvalidOptions = errors.New("siftkv: invalid options")
 	// ErrForeignDirectory is returned by Open for a directory that is not empty
 	// and holds no store. Nothing in it was touched.
 	ErrForeignDirectory = base.ErrForeignDirectory
-	// ErrNotExist is returned when a store is opened read-only that is not there.
+	// ErrNotExist is returned when a store that does not exist is opened read-only.
 	ErrNotExist = errors.New("siftkv: there is no store")
 	// ErrNewerFormat is matched when a newer version of this package wrote the
 	// store. Nothing in it was touched.
@@ -46,36 +46,37 @@ var (
 	// MaxValueSize, and for batches, and what a transaction reads, beyond
 	// MaxBatchSize.
 	ErrTooLarge = errors.New("siftkv: too large")
-	// ErrNotIngestible is matched when Ingest refuses a file that is whole: it
-	// overlaps another of the same call, or holds what no file for Ingest holds.
+	// ErrNotIngestible is matched when Ingest refuses a file that is not damaged: the file
+	// overlaps another of the same call, or holds something that Ingest does not take.
 	ErrNotIngestible = ingest.ErrNotIngestible
 	// ErrBackupMismatch is returned when a backup does not fit: the mark is another
-	// store's, or the directory is not as the backup before left it. Nothing was
+	// store's, or the directory is not as the previous backup left it. Nothing was
 	// touched.
 	ErrBackupMismatch = backup.ErrMismatch
-	// ErrRestoreUnfinished is matched by the error of a restore that broke off, a
-	// *RestoreError, and returned by Open for the directory that it left.
+	// ErrRestoreUnfinished is matched by the *RestoreError of a restore that did not
+	// finish, and returned by Open for the directory that it left.
 	ErrRestoreUnfinished = errors.New("siftkv: a restore is unfinished")
-	// ErrIteratorsOpen is returned by Close when iterators are still open. The
-	// text says how many or, with Options.TraceOpens, has the stack that opened each.
-	// The store is closed all the same.
+	// ErrIteratorsOpen is returned by Close when iterators are still open. The message
+	// says how many or, with Options.TraceOpens, has the stack that opened each. The
+	// store is closed nevertheless.
 	ErrIteratorsOpen = errors.New("siftkv: closed with open iterators")
 	// ErrSnapshotsOpen is ErrIteratorsOpen for snapshots.
 	ErrSnapshotsOpen = errors.New("siftkv: closed with open snapshots")
 	// ErrTransactionsOpen is ErrIteratorsOpen for transactions.
 	ErrTransactionsOpen = errors.New("siftkv: closed with open transactions")
-	// ErrConflict is returned by Tx.Commit when something that the transaction
-	// read has been written since it began. Nothing of it was written: begin anew.
+	// ErrConflict is returned by Tx.Commit when something that the transaction read has
+	// been written since it began. Nothing of the transaction was written: begin a new
+	// one.
 	ErrConflict = errors.New("siftkv: conflict with a later write")
 	// ErrTxDone is returned by a transaction that was committed or discarded, and
 	// by its iterators.
 	ErrTxDone = errors.New("siftkv: the transaction has ended")
-	// ErrTxReadOnly is returned by writes in a transaction that only reads.
+	// ErrTxReadOnly is returned by writes in a read-only transaction.
 	ErrTxReadOnly = errors.New("siftkv: the transaction is read-only")
 )
 
-// A CorruptionError says which bytes of which file are damaged, and which
-// command looks further.
+// A CorruptionError says which bytes of which file are damaged, and which command
+// examines them.
 type CorruptionError = base.CorruptionError
 
 // Limits.

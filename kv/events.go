@@ -3,9 +3,9 @@ package kv
 import "time"
 
 // Events are functions that the store calls when something happens in the
-// background. Nil functions are not called. They are called without locks held,
-// from several goroutines, some of which hold up writes or flushes until the
-// function returns. They should return soon, and may read the store; they must not
+// background. A nil function is not called. The store calls them without holding
+// locks, from several goroutines, some of which hold up writes or flushes until the
+// function returns. A function should return soon. It may read the store; it must not
 // write to it, nor call Flush, Compact, Checkpoint or Close.
 type Events struct {
 	// Flushed is called when memtables have been written to level 0.
@@ -15,16 +15,16 @@ type Events struct {
 	// Stalled is called when writes have waited for a flush or for compaction.
 	Stalled func(StallInfo)
 	// Failed is called when a write to disk has failed and the store takes no more
-	// writes; the error is what writers get, and says why.
+	// writes. The error says why; it is the one that writers get.
 	Failed func(error)
-	// Resumed is called when such a store takes writes again.
+	// Resumed is called when a store that had failed takes writes again.
 	Resumed func(ResumeInfo)
-	// Damaged is called when a compaction could not read a file and leaves it alone: until
-	// the store is opened again if its bytes are wrong, for a while if the disk does not give
-	// them out. The error names it.
-	Damaged func(error)
-	// RecoveryDropped is called by Open for each place in a log where recovery leaves
-	// out writes, or what may have been writes.
+	// Quarantined is called when a compaction could not read a file. Compactions then leave
+	// the file alone: until the store is opened again if its bytes are wrong, for a while if
+	// the disk returned an error. The error names the file.
+	Quarantined func(error)
+	// RecoveryDropped is called by Open for each place in a log where recovery drops
+	// writes, or bytes that may have been writes.
 	RecoveryDropped func(DroppedInfo)
 }
 
@@ -34,12 +34,12 @@ type ResumeInfo struct {
 	Duration time.Duration // since it failed
 }
 
-// A DroppedInfo says what recovery dropped from a log. After a crash, that is what was
-// not synced; see RecoveryMode for what else it may be.
+// A DroppedInfo describes what recovery dropped from a log. After a crash, that is what
+// had not been synced; see RecoveryMode for what else it may be.
 type DroppedInfo struct {
 	File   string
-	Offset int64 // where the writes that were dropped begin; 0: the whole log
-	Bytes  int64 // of the log, until the next record that was read
+	Offset int64 // where the dropped writes begin; 0: the whole log
+	Bytes  int64 // of the log, up to the next record that was read
 	Reason string
 }
 
@@ -57,7 +57,7 @@ type CompactionInfo struct {
 	Level, OutputLevel      int
 	InputFiles, OutputFiles int
 	InputBytes, OutputBytes int64
-	Moved                   bool // the file changed its level and nothing was rewritten
+	Moved                   bool // the file went to another level and nothing was rewritten
 	Duration                time.Duration
 }
 

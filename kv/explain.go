@@ -9,16 +9,16 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// A Verdict says why a lookup did not read a memtable or table any further.
+// A Verdict says what ruled a memtable or table out, or what a lookup read in it.
 type Verdict string
 
 // The verdicts.
 const (
 	RuledOutByBounds         Verdict = "bounds"          // the key is outside the file's keys
 	RuledOutByRangeTombstone Verdict = "range tombstone" // all that the file holds of the key is deleted
-	RuledOutByFilter         Verdict = "filter"          // the filter said no
-	RuledOutByIndex          Verdict = "index"           // the key is behind the last block
-	RuledOutByEmptiness      Verdict = "empty"           // the memtable has no entries
+	RuledOutByFilter         Verdict = "filter"          // the filter excludes the key
+	RuledOutByIndex          Verdict = "index"           // the key is past the last block
+	RuledOutAsEmpty          Verdict = "empty"           // the memtable has no entries
 	ReadAbsent               Verdict = "absent"          // it was read, and no visible version is in it
 	ReadPresent              Verdict = "present"         // it was read, and answered the lookup
 	ReadOperand              Verdict = "operand"         // it was read, and has merge operands: the lookup went on
@@ -35,19 +35,19 @@ type Step struct {
 // An Explanation is what one lookup did, step by step.
 type Explanation struct {
 	Key   []byte
-	Hash  uint64 // asked of every filter
+	Hash  uint64 // checked in every filter
 	Found bool
-	// CoveredBy is the sequence number of the range tombstone over the key, 0 if
-	// there is none.
+	// CoveredBy is the sequence number of the newest range tombstone that covers the
+	// key, or 0.
 	CoveredBy uint64
-	// Operands is how many values the merger combined, the one under the operands
-	// included; 0 if there were no operands.
+	// Operands is how many values the merger combined, including the one under the
+	// operands, or 0 if there were no operands.
 	Operands int
 	Steps    []Step
 }
 
-// Explain looks a key up as Get does and returns what it did on the way. It is
-// not counted in Metrics, but blocks that it reads are cached.
+// Explain looks a key up as Get does and returns what it did, step by step. The lookup
+// is not counted in Metrics, but the blocks that it reads are cached.
 func (d *DB) Explain(key []byte) (*Explanation, error) {
 	s := d.acquire(0)
 	if s == nil {
@@ -60,15 +60,6 @@ func (d *DB) Explain(key []byte) (*Explanation, error) {
 	e.Found, e.CoveredBy = found, uint64(l.cover)
 	e.Operands = len(l.chain.operands)
 	return e, err
-}
-
-// BlocksRead returns the number of data blocks that the lookup looked into.
-func (e *Explanation) BlocksRead() (fromCache, fromDisk int) {
-	for _, s := range e.Steps {
-		fromCache += s.Probe.BlocksFromCache
-		fromDisk += s.Probe.BlocksFromDisk
-	}
-	return fromCache, fromDisk
 }
 
 // String returns one line per step.
@@ -104,7 +95,7 @@ func (v Verdict) text() string {
 		return "read, key is present"
 	case ReadOperand:
 		return "read, has merge operands"
-	case RuledOutByEmptiness:
+	case RuledOutAsEmpty:
 		return "empty"
 	}
 	return "ruled out by " + string(v)

@@ -57,8 +57,8 @@ var (
 	// ErrNoMerger is returned by Merge if the store was opened without a Merger, and
 	// by lookups of keys with operands that cannot be combined for that reason.
 	ErrNoMerger = errors.New("siftkv: no merger")
-	// ErrMerge is matched by every MergeError.
-	ErrMerge = errors.New("siftkv: merge failed")
+	// ErrMergeFailed is matched by every MergeError.
+	ErrMergeFailed = errors.New("siftkv: merge failed")
 )
 
 // A MergeError says which key's operands could not be combined, and why. They are
@@ -71,11 +71,11 @@ type MergeError struct {
 
 // Error names the merger, the key and the cause.
 func (e *MergeError) Error() string {
-	return fmt.Sprintf("%v: merger %q, key %q: %v", ErrMerge, e.Merger, e.Key, e.Cause)
+	return fmt.Sprintf("%v: merger %q, key %q: %v", ErrMergeFailed, e.Merger, e.Key, e.Cause)
 }
 
-// Unwrap makes errors.Is(err, ErrMerge) true, and that of the cause.
-func (e *MergeError) Unwrap() []error { return []error{ErrMerge, e.Cause} }
+// Unwrap makes errors.Is(err, ErrMergeFailed) true, and that of the cause.
+func (e *MergeError) Unwrap() []error { return []error{ErrMergeFailed, e.Cause} }
 
 // An operandMerger combines the operands of a store.
 type operandMerger struct {
@@ -123,7 +123,7 @@ func (m operandMerger) passMerger() func(key []byte, values [][]byte) ([]byte, e
 func (d *DB) countPass(c *iterator.Compaction) {
 	d.counters.operandsMerged.Add(c.Stats.OperandsMerged)
 	d.counters.mergeFailures.Add(c.Stats.MergeFailures)
-	d.counters.expired.Add(c.Stats.Expired)
+	d.counters.expiredDropped.Add(c.Stats.Expired)
 	if err := c.Stats.MergeError; err != nil {
 		d.log.Warn("operands could not be combined, and are kept as they are", "runs", c.Stats.MergeFailures, "error",
 			err)

@@ -284,16 +284,16 @@ func TestAMergerThatFails(t *testing.T) {
 			_, err := db.Get([]byte(key))
 			var me *MergeError
 			require.ErrorAs(t, err, &me, stage)
-			require.ErrorIs(t, err, ErrMerge)
+			require.ErrorIs(t, err, ErrMergeFailed)
 			require.Equal(t, MergeError{Merger: "brittle", Key: []byte(key), Cause: me.Cause}, *me)
 			require.Equal(t, key == "fails", errors.Is(err, boom))
 			it, err := db.NewIter(nil)
 			require.NoError(t, err)
 			require.False(t, it.First())
-			require.ErrorIs(t, it.Error(), ErrMerge)
+			require.ErrorIs(t, it.Error(), ErrMergeFailed)
 			require.True(t, it.Last())
 			require.False(t, it.Prev())
-			require.ErrorIs(t, it.Error(), ErrMerge)
+			require.ErrorIs(t, it.Error(), ErrMergeFailed)
 			require.True(t, it.SeekGE([]byte("q")), "an iterator can pass by")
 			require.ErrorIs(t, errors.Join(it.Error(), it.Close()), nil)
 		}
@@ -346,7 +346,7 @@ func TestAValueThatGrowsTooLarge(t *testing.T) {
 	huge := NewMerger("huge", func(_, _, _ []byte) ([]byte, error) { return make([]byte, MaxValueSize+1), nil })
 	d := &DB{operandMerger: operandMerger{merger: huge}}
 	_, err := d.mergeOperands([]byte("k"), [][]byte{{1}, {2}})
-	require.ErrorIs(t, err, ErrMerge)
+	require.ErrorIs(t, err, ErrMergeFailed)
 	require.ErrorIs(t, err, ErrTooLarge)
 }
 

@@ -4,18 +4,18 @@ import "github.com/siftkv/siftkv/internal/version"
 
 import "time"
 
-// Metrics are figures of a store. Counters count from Open on; take two and use
-// Sub for what happened in between.
+// Metrics are the figures of a store. Counters start at Open. Sub tells what lookups did
+// between two Metrics.
 type Metrics struct {
 	Levels [NumLevels]LevelMetrics
-	Runs   []RunMetrics // sorted runs in the order in which a lookup asks them
+	Runs   []RunMetrics // sorted runs, in the order in which a lookup searches them
 
-	// Point lookups: Get, AppendGet, Has.
+	// Point lookups: Get, AppendGet, Has, and the keys of MultiGet.
 	Gets         uint64
 	MemtableHits uint64 // answered by a memtable, tombstones included
 
-	// Files whose filters iterators within one prefix asked for it, and those that
-	// they passed over.
+	// Files whose prefix filter was checked by an iterator within one prefix, and those
+	// of them that the iterator skipped.
 	PrefixChecks, PrefixNegatives uint64
 
 	// Memory, now, in bytes.
@@ -26,30 +26,30 @@ type Metrics struct {
 	MemtableBytes  int64 // of all memtables: in use, and their indexes
 	Memtables      int
 	OpenTables     int
-	FiltersSkipped int64 // filters left on disk for want of memory, since Open
+	FiltersSkipped int64 // filters that stayed on disk because memory was short, since Open
 
-	// Files whose filter is damaged or of an unknown family, since Open: their
-	// lookups read blocks that a filter would have spared.
+	// Files whose filter is damaged or of an unknown family, since Open. Lookups in
+	// them read blocks that a filter would have ruled out.
 	UnusableFilters uint64
 
 	// Writes.
 	Writes       uint64 // keys set, merged or deleted, and ranges deleted
 	WriteBytes   uint64 // bytes of batches
-	CommitGroups uint64 // WAL writes that carried them
+	CommitGroups uint64 // writes to the WAL, each of one or more batches
 	WALSyncs     uint64
-	WALBytes     uint64 // of logs that ended
+	WALBytes     uint64 // of logs that are closed
 
-	// Transactions that wrote: those that were committed and those refused with
+	// Transactions that wrote: those that were committed, and those that failed with
 	// ErrConflict.
 	TxCommits, TxConflicts uint64
 
 	// Background work.
 	Flushes, FlushBytes          uint64
 	Compactions                  uint64 // that rewrote tables
-	Moves                        uint64 // tables that changed their level as they were
+	Moves                        uint64 // tables that went to another level and were not rewritten
 	CompactionReadBytes          uint64
 	CompactionWrittenBytes       uint64
-	Stalls, Slowdowns            uint64 // writes that waited, and that were slowed down
+	Stalls, Slowdowns            uint64 // writes that had to wait, and that were delayed
 	StallTime, SlowdownTime      time.Duration
 	CompactionRateTime           time.Duration // that compactions waited for CompactionRate
 	RunningCompactions           int
@@ -57,23 +57,23 @@ type Metrics struct {
 	Ingests                      uint64
 	IngestedFiles, IngestedBytes uint64
 
-	OpenFiles int // sorted files that are open, of Options.MaxOpenFiles
+	OpenFiles int // sorted files that are open; see Options.MaxOpenFiles
 
 	// Failures, see docs/durability.md.
-	Failure           string // why the store takes no writes now; empty: it does
-	Failures          uint64 // how often it stopped taking writes
+	Failure           string // why the store takes no writes now; empty if it takes them
+	Failures          uint64 // times that it stopped taking writes
 	ResumeAttempts    uint64
-	Resumes           uint64 // how often it took writes again, by itself
-	FailedCompactions uint64 // that changed nothing; they are tried again, or go around the damage
-	QuarantinedTables int    // files that compactions leave alone, now: damaged, or not given out by the disk
+	Resumes           uint64 // times that it took writes again, by itself
+	FailedCompactions uint64 // they changed nothing; they are tried again, or avoid the damaged file
+	QuarantinedTables int    // files that compactions leave alone, now: damaged, or unreadable for now
 
-	// What the recovery at Open dropped from the logs, see DroppedInfo.
+	// What recovery dropped from the logs at Open, see DroppedInfo.
 	RecoveryDrops        uint64 // places
 	RecoveryDroppedBytes uint64 // of logs
 
-	// What flushes and compactions did with operands, and with expired values.
-	OperandsMerged uint64 // became part of another operand, or of a value
-	MergeFailures  uint64 // runs of operands kept because the merger failed
+	// What flushes and compactions did with operands and with expired values.
+	OperandsMerged uint64 // operands that became part of another operand, or of a value
+	MergeFailures  uint64 // runs of operands that were kept because the merger failed
 	ExpiredDropped uint64 // values
 
 	// Open handles, now.
@@ -82,8 +82,8 @@ type Metrics struct {
 	Transactions int
 }
 
-// RunMetrics are figures of one sorted run: a lookup considers one file of it at most.
-// Each file of level 0 is a run.
+// RunMetrics are the figures of one sorted run, of which a lookup considers at most one
+// file. Each file of level 0 is a run.
 type RunMetrics struct {
 	Level       int
 	Files       int
@@ -100,13 +100,13 @@ func (r *RunMetrics) add(t *version.Table) {
 	r.FilterBytes += int64(t.FilterBytes)
 }
 
-// LevelMetrics are figures of one level.
+// LevelMetrics are the figures of one level.
 type LevelMetrics struct {
 	Files        int
-	Runs         int    // sorted runs: a lookup considers one file of each at most; in level 0 each file is one
+	Runs         int    // sorted runs; in level 0, each file is one
 	Bytes        int64  // of the files
 	Entries      uint64 // point entries, tombstones included
-	Deletes      uint64 // of them, point tombstones
+	Deletes      uint64 // of the entries, point tombstones
 	RangeDeletes uint64
 	Merges       uint64 // of the entries, merge operands
 	Expiring     uint64 // of the entries, values with an expiry
@@ -116,12 +116,12 @@ type LevelMetrics struct {
 	Lookup       LookupCounters
 }
 
-// LookupCounters say what point lookups did in one level. Every file considered
-// is ruled out by its bounds, ruled out by a range tombstone, or probed; a probe
-// asks the filter if there is one; what the filter does not rule out is looked up
-// in the index; and what the index does not rule out is read.
+// LookupCounters say what point lookups did in one level. Every file that a lookup
+// considers is ruled out by its bounds, ruled out by a range tombstone, or probed. A probe
+// checks the filter if there is one. If the filter does not rule the key out, the probe
+// looks in the index, and if that does not either, it reads a block.
 type LookupCounters struct {
-	FilesConsidered          uint64 // at most one per lookup and sorted run; in level 0 every file is one
+	FilesConsidered          uint64 // at most one per lookup and sorted run; in level 0, every file is a run
 	RuledOutByBounds         uint64
 	RuledOutByRangeTombstone uint64
 
@@ -131,24 +131,24 @@ type LookupCounters struct {
 	Unfiltered           uint64 // probes of files without a usable filter
 
 	IndexLookups    uint64 // Unfiltered + FilterTruePositives + FilterFalsePositives
-	RuledOutByIndex uint64 // the key was behind the last block
+	RuledOutByIndex uint64 // the key was past the last block
 
-	BlocksFromCache uint64 // data blocks
-	BlocksFromDisk  uint64
-	LeavesFromDisk  uint64 // leaves of partitioned indexes
-	BytesFromDisk   uint64 // of these blocks and leaves, as stored
-	BytesDecoded    uint64 // of the same, decompressed
+	BlocksFromCache     uint64 // data blocks
+	BlocksFromDisk      uint64
+	IndexLeavesFromDisk uint64 // leaves of partitioned indexes
+	BytesFromDisk       uint64 // of these blocks and leaves, as stored
+	BytesDecoded        uint64 // of the same, decompressed
 
 	Hits uint64 // lookups answered here, by a value or a tombstone; operands alone do not
 }
 
-// FilterChecks returns how many times a filter was asked.
+// FilterChecks returns how many times a filter was checked.
 func (c LookupCounters) FilterChecks() uint64 {
 	return c.FilterNegatives + c.FilterTruePositives + c.FilterFalsePositives
 }
 
-// FalsePositiveRate returns the share of absent keys that filters let pass:
-// false positives / (false positives + negatives), 0 if none was asked.
+// FalsePositiveRate returns the share of absent keys that filters did not rule out:
+// false positives / (false positives + negatives), or 0 if no filter was checked.
 func (c LookupCounters) FalsePositiveRate() float64 {
 	if n := c.FilterFalsePositives + c.FilterNegatives; n > 0 {
 		return float64(c.FilterFalsePositives) / float64(n)
@@ -162,7 +162,7 @@ func (c *LookupCounters) fields() []*uint64 {
 		&c.FilesConsidered, &c.RuledOutByBounds, &c.RuledOutByRangeTombstone,
 		&c.FilterNegatives, &c.FilterTruePositives, &c.FilterFalsePositives, &c.Unfiltered,
 		&c.IndexLookups, &c.RuledOutByIndex,
-		&c.BlocksFromCache, &c.BlocksFromDisk, &c.LeavesFromDisk, &c.BytesFromDisk, &c.BytesDecoded,
+		&c.BlocksFromCache, &c.BlocksFromDisk, &c.IndexLeavesFromDisk, &c.BytesFromDisk, &c.BytesDecoded,
 		&c.Hits,
 	}
 }
@@ -176,7 +176,7 @@ func (c LookupCounters) Add(o LookupCounters) LookupCounters {
 	return c
 }
 
-// Sub returns what was counted between o and c.
+// Sub returns c - o: what was counted between the two.
 func (c LookupCounters) Sub(o LookupCounters) LookupCounters {
 	fields := c.fields()
 	for i, f := range o.fields() {
@@ -194,7 +194,7 @@ func (m *Metrics) Lookup() LookupCounters {
 	return sum
 }
 
-// Sub returns m with the counters of lookups as they grew since prev.
+// Sub returns m with the counters of lookups reduced to what was counted since prev.
 func (m *Metrics) Sub(prev *Metrics) *Metrics {
 	d := *m
 	d.Gets -= prev.Gets
@@ -205,8 +205,7 @@ func (m *Metrics) Sub(prev *Metrics) *Metrics {
 	return &d
 }
 
-// Metrics returns the store's figures. Of a closed store it returns the counters
-// alone.
+// Metrics returns the store's figures. For a closed store it returns only the counters.
 func (d *DB) Metrics() *Metrics {
 	m := &Metrics{}
 	c := &d.counters
@@ -225,15 +224,15 @@ func (d *DB) Metrics() *Metrics {
 	m.WALSyncs, m.WALBytes = p.Syncs.Load(), c.walBytes.Load()
 	m.Flushes, m.FlushBytes = c.flushes.Load(), c.flushBytes.Load()
 	m.Compactions, m.Moves = c.compactions.Load(), c.moves.Load()
-	m.CompactionReadBytes, m.CompactionWrittenBytes = c.compactRead.Load(), c.compactWritten.Load()
+	m.CompactionReadBytes, m.CompactionWrittenBytes = c.compactionRead.Load(), c.compactionWritten.Load()
 	m.Stalls, m.StallTime = c.stalls.Load(), time.Duration(c.stallNanos.Load())
 	m.CompactionRateTime = time.Duration(d.compactionRate.waited.Load())
-	m.Slowdowns, m.SlowdownTime = c.slowdowns.Load(), time.Duration(c.slowNanos.Load())
+	m.Slowdowns, m.SlowdownTime = c.slowdowns.Load(), time.Duration(c.slowdownNanos.Load())
 	m.Failures, m.ResumeAttempts, m.Resumes = c.failures.Load(), c.resumeAttempts.Load(), c.resumes.Load()
 	m.FailedCompactions = c.failedCompactions.Load()
-	m.RecoveryDrops, m.RecoveryDroppedBytes = c.recoveryLosses.Load(), c.recoveryLost.Load()
+	m.RecoveryDrops, m.RecoveryDroppedBytes = c.recoveryDrops.Load(), c.recoveryDroppedBytes.Load()
 	m.Ingests, m.IngestedFiles, m.IngestedBytes = c.ingests.Load(), c.ingestedFiles.Load(), c.ingestedBytes.Load()
-	m.OperandsMerged, m.MergeFailures, m.ExpiredDropped = c.operandsMerged.Load(), c.mergeFailures.Load(), c.expired.Load()
+	m.OperandsMerged, m.MergeFailures, m.ExpiredDropped = c.operandsMerged.Load(), c.mergeFailures.Load(), c.expiredDropped.Load()
 	m.FilterMemory, m.IndexMemory = d.tables.Filters.Load(), d.tables.Indexes.Load()
 	m.FiltersSkipped = d.tables.Skipped.Load()
 	m.CacheBytes, m.CacheBlocks = d.cache.Used()
@@ -300,7 +299,7 @@ func (c *levelCounters) sum() LookupCounters {
 		RuledOutByIndex:          c.outOfIndex.Load(),
 		BlocksFromCache:          c.blocksFromCache.Load() + plain,
 		BlocksFromDisk:           c.blocksFromDisk.Load(),
-		LeavesFromDisk:           c.leavesFromDisk.Load(),
+		IndexLeavesFromDisk:      c.leavesFromDisk.Load(),
 		BytesFromDisk:            c.bytesFromDisk.Load(),
 		BytesDecoded:             c.bytesDecoded.Load(),
 		Hits:                     c.hits.Load() + plain,

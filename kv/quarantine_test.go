@@ -57,7 +57,7 @@ func TestACompactionThatMeetsDamageGoesAroundIt(t *testing.T) {
 		o.Compaction = kind
 		var mu sync.Mutex
 		var damage []error
-		o.Events.Damaged = func(err error) {
+		o.Events.Quarantined = func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			damage = append(damage, err)
@@ -171,7 +171,7 @@ func TestACompactionThatCannotReadTriesAgain(t *testing.T) {
 		require.NoError(t, db.Close())
 		damaged := make(chan error, 10)
 		o.L0CompactionThreshold = 2
-		o.Events.Damaged = func(err error) { damaged <- err }
+		o.Events.Quarantined = func(err error) { damaged <- err }
 		compacted := make(chan struct{}, 100)
 		o.Events.Compacted = func(CompactionInfo) { compacted <- struct{}{} }
 		db, err = Open("db", o)
@@ -208,7 +208,7 @@ func TestACompactionRunsUntilItsDamageIsDealtWith(t *testing.T) {
 	o.fs, o.backoff = f, quickBackoff
 	told := make(chan *Metrics, 1)
 	var db *DB
-	o.Events.Damaged = func(error) { told <- db.Metrics() }
+	o.Events.Quarantined = func(error) { told <- db.Metrics() }
 	db, err := Open("db", o)
 	require.NoError(t, err)
 	set(t, db, "a", "1")
@@ -350,7 +350,7 @@ func TestAFileIsNotLeftAloneForWhatIsNotItsFault(t *testing.T) {
 		compacted := make(chan struct{}, 10)
 		o.backoff, o.L0CompactionThreshold = quickBackoff, 2
 		o.Events.Compacted = func(CompactionInfo) { compacted <- struct{}{} }
-		o.Events.Damaged = func(err error) { require.ErrorIs(t, err, errDisk) }
+		o.Events.Quarantined = func(err error) { require.ErrorIs(t, err, errDisk) }
 		db, err = Open("db", o)
 		require.NoError(t, err)
 		left := 3 * maxReadFailures

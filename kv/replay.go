@@ -55,8 +55,8 @@ func (m RecoveryMode) String() string {
 
 // reportDropped reports writes that recovery drops.
 func (d *DB) reportDropped(l DroppedInfo) {
-	d.counters.recoveryLosses.Add(1)
-	d.counters.recoveryLost.Add(uint64(l.Bytes))
+	d.counters.recoveryDrops.Add(1)
+	d.counters.recoveryDroppedBytes.Add(uint64(l.Bytes))
 	d.log.Warn("recovery drops writes", "log", l.File, "offset", l.Offset, "bytes", l.Bytes, "reason", l.Reason)
 	if d.opts.Events.RecoveryDropped != nil {
 		d.opts.Events.RecoveryDropped(l)

@@ -80,7 +80,7 @@ func (d *DB) rotateManifest(v *version.Version) {
 	next, err := manifest.Create(d.fs, d.dir, num, snapshot)
 	if err != nil {
 		d.resumer.manifests = append(d.resumer.manifests, num) // it may be in force for all we know
-		_ = d.fail(brokenManifest, writingManifest, err)     // writers are told
+		_ = d.fail(brokenManifest, writingManifest, err)       // writers are told
 		return
 	}
 	d.manifest = next

@@ -90,7 +90,7 @@ func (d *DB) slowDown(ctx context.Context, size int) {
 	}
 	d.mu.Lock()
 	d.counters.slowdowns.Add(1)
-	d.counters.slowNanos.Add(uint64(sleep))
+	d.counters.slowdownNanos.Add(uint64(sleep))
 }
 
 // broadcastAt lets waits on d.progress notice that ctx has ended. The caller calls

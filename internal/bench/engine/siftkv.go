@@ -220,7 +220,7 @@ func siftkvTally(l kv.LookupCounters) Tally {
 		OutOfIndex:      Count(l.RuledOutByIndex),
 		BlocksFromCache: Count(l.BlocksFromCache),
 		BlocksFromDisk:  Count(l.BlocksFromDisk),
-		LeavesFromDisk:  Count(l.LeavesFromDisk),
+		LeavesFromDisk:  Count(l.IndexLeavesFromDisk),
 		BytesFromDisk:   Count(l.BytesFromDisk),
 		BytesDecoded:    Count(l.BytesDecoded),
 		Answered:        Count(l.Hits),
