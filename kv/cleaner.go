@@ -92,7 +92,7 @@ func (c *cleaner) clean(d *DB, tables []*version.Table, files []string) {
 	for _, f := range c.held.removable(d, files) {
 		c.report(d, f, d.fs.Remove(f))
 	}
-	if err := d.follower.announce(); err != nil {
+	if err := d.follower.publishPosition(); err != nil {
 		d.log.Warn("the writer keeps more files than this reader needs", "dir", d.dir, "error", err)
 	}
 }

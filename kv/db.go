@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/commit"
+	"github.com/siftkv/siftkv/internal/handles"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -81,9 +82,9 @@ type DB struct {
 
 	follower *follower // of a store that was opened by OpenReadOnly
 
-	iterators     openList[*Iterator]
-	openSnapshots openList[*Snapshot]
-	transactions  openList[*Tx]
+	iterators     handles.List[*Iterator]
+	openSnapshots handles.List[*Snapshot]
+	transactions  handles.List[*Tx]
 }
 
 // errClosing ends background work when the store closes.
@@ -176,9 +177,9 @@ func (d *DB) Close() error {
 	err := errors.Join(d.commits.Close(func() bool { return d.failedError() != nil }), d.follower.close())
 	err = errors.Join(err, d.failedError())
 
-	leaked := errors.Join(d.iterators.leaked(ErrIteratorsOpen, "iterator"),
-		d.openSnapshots.leaked(ErrSnapshotsOpen, "snapshot"),
-		d.transactions.leaked(ErrTransactionsOpen, "transaction"))
+	leaked := errors.Join(d.iterators.Leaked(ErrIteratorsOpen, "iterator"),
+		d.openSnapshots.Leaked(ErrSnapshotsOpen, "snapshot"),
+		d.transactions.Leaked(ErrTransactionsOpen, "transaction"))
 	d.mu.Lock()
 	d.swapState(nil)
 	if d.current != nil {

@@ -21,8 +21,8 @@ type followedLog struct {
 
 // readLogs reads on in the logs whose writes are not in tables, into memtables. What
 // it reads is invisible until the next state. It reports whether the logs are ahead of
-// the manifest that was read: writes are missing between two, or are of a kind that it
-// does not tell of.
+// the manifest that was read: writes are missing between two, or are of a kind that the
+// manifest does not name.
 func (f *follower) readLogs(ctx context.Context) (ahead bool, err error) {
 	first := f.state.LogNum
 	kept := f.mems[:0:0]
@@ -48,7 +48,7 @@ func (f *follower) readLogs(ctx context.Context) (ahead bool, err error) {
 		if err != nil || !whole {
 			return ahead, err
 		}
-		next, err := f.logBehind(f.log.num)
+		next, err := f.nextLog(f.log.num)
 		if err != nil || next == 0 {
 			return ahead, err
 		}
@@ -72,7 +72,7 @@ func (f *follower) openLog(num uint64) (*followedLog, error) {
 	name := f.d.path(manifest.FileWAL, num)
 	file, err := f.d.fs.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		later, listErr := f.logBehind(num)
+		later, listErr := f.nextLog(num)
 		if later == 0 {
 			return nil, listErr
 		}
@@ -95,8 +95,8 @@ func (f *follower) closeLog() error {
 	return err
 }
 
-// logBehind returns the number of the first log behind num; 0 if there is none.
-func (f *follower) logBehind(num uint64) (next uint64, err error) {
+// nextLog returns the number of the first log after num; 0 if there is none.
+func (f *follower) nextLog(num uint64) (next uint64, err error) {
 	names, err := f.d.fs.List(f.d.dir)
 	if err != nil {
 		return 0, err
@@ -111,7 +111,7 @@ func (f *follower) logBehind(num uint64) (next uint64, err error) {
 }
 
 // readLog reads what is new in the log. It reports whether that was the end of a log
-// that was ended cleanly, and whether the log is ahead of the manifest.
+// that was closed cleanly, and whether the log is ahead of the manifest.
 func (f *follower) readLog(ctx context.Context) (whole, ahead bool, err error) {
 	r := f.log.r
 	if _, err := r.Follow(); err != nil {

@@ -18,20 +18,20 @@ import (
 // manifest and the log have grown by since the last time, and makes a state of it
 // that readers see as a whole.
 //
-// A view is a prefix of the writes: the tables as of some edit, and of the logs that
-// were not in tables then as much as is there, in order. The next log counts only
-// behind one that was ended. Not all writes are in logs: a file that was ingested comes
+// A view is a prefix of the writes: the tables as of some edit, and as much as is there,
+// in order, of the logs that were not in tables then. The next log counts only if the one
+// before it was ended. Not all writes are in logs: a file that was ingested comes
 // with an edit of the manifest, before the log goes on. And an edit says which merger
 // combines operands, before the first of them is in a log. So if writes are missing
-// between two of the log, or are of a kind that the manifest has not told of, it is
-// read on, and then the logs again; if it has not grown, what is missing are writes that
-// failed. Files cannot vanish in between: up to the end of a refresh, the registration
-// stands for the position of the view before, and at first for all files. Without a
-// registration, and where the log does not go on as expected, the follower starts again
-// at CURRENT.
+// between two of the log, or are of a kind that the manifest has not named, the follower
+// reads on in the manifest, and then in the logs again; if the manifest has not grown, the
+// missing writes are writes that failed. Files cannot vanish in between: until a refresh
+// ends, the registration stands for the position of the previous view, and at first for all
+// files. Without a registration, and where the log does not go on as expected, the follower
+// starts again at CURRENT.
 type follower struct {
 	d    *DB
-	turn chan struct{} // has a token if nobody refreshes, who owns what follows
+	turn chan struct{} // has a token unless somebody refreshes, who owns what follows
 
 	tail          *manifest.Tail
 	state         *version.ManifestState
@@ -40,12 +40,12 @@ type follower struct {
 	lastSeq       base.SeqNum
 	operandMerger operandMerger // of the state
 
-	announcing sync.Mutex
+	publishing sync.Mutex
 	reg        *manifest.Registration // nil: there is none
 	views      []followedView         // that somebody may still use, oldest first; guarded by DB.mu
 }
 
-// A followedView is a version, and where in the store's history it was read.
+// A followedView is a version, and the position in the store's history where it was read.
 type followedView struct {
 	version *version.Version
 	at      manifest.Position
@@ -64,7 +64,7 @@ func newFollower(d *DB) *follower {
 // reader that is registered.
 const maxFollowTries = 100
 
-// refresh makes a new view and announces it.
+// refresh makes a new view, and tells the writer about it.
 func (f *follower) refresh(ctx context.Context) error {
 	select {
 	case <-f.turn:
@@ -79,7 +79,7 @@ func (f *follower) refresh(ctx context.Context) error {
 			err = f.advance(ctx)
 		}
 		if err == nil {
-			return f.announce()
+			return f.publishPosition()
 		}
 		if errors.Is(err, base.ErrContextEnded) {
 			return base.ContextError(ctx, "a refresh was broken off")
@@ -106,8 +106,8 @@ func (f *follower) interrupted(ctx context.Context) error {
 	return nil
 }
 
-// advance reads what is new, and shows it to readers. After an error they see what
-// they saw before.
+// advance reads what is new, and shows it to readers. After an error they see what they
+// saw before.
 func (f *follower) advance(ctx context.Context) error {
 	d := f.d
 	d.mu.Lock()
@@ -122,7 +122,7 @@ func (f *follower) advance(ctx context.Context) error {
 		}
 		f.lastSeq = max(f.lastSeq, v.LastSeq)
 		ahead := false
-		err = f.hold(v, before)
+		err = f.pin(v, before)
 		if err == nil {
 			ahead, err = f.readLogs(ctx)
 		}
@@ -131,13 +131,13 @@ func (f *follower) advance(ctx context.Context) error {
 		}
 		if err == nil && at == f.position() {
 			if err = d.checkClosed(at.Manifest, f.state, f.lastSeq); err == nil {
-				err = f.show(v)
+				err = f.install(v)
 			}
 			if err == nil {
 				return nil
 			}
 		}
-		err = errors.Join(err, f.letGo(v, before))
+		err = errors.Join(err, f.unpin(v, before))
 	}
 	return err
 }
@@ -171,9 +171,9 @@ func (f *follower) readManifest() error {
 	return err
 }
 
-// hold sees to it that the files of a new version stay readable. What comes before
-// the first version is nil.
-func (f *follower) hold(v, before *version.Version) error {
+// pin makes sure that the files of a new version stay readable. Before the first version
+// there is nil.
+func (f *follower) pin(v, before *version.Version) error {
 	if f.reg != nil {
 		if before == nil {
 			return f.d.checkTables(v)
@@ -190,8 +190,8 @@ func (f *follower) hold(v, before *version.Version) error {
 	return gone
 }
 
-// letGo closes what hold opened for a version that did not become a view.
-func (f *follower) letGo(v, before *version.Version) error {
+// unpin closes what pin opened for a version that did not become a view.
+func (f *follower) unpin(v, before *version.Version) error {
 	shared := map[*version.Table]bool{}
 	if before != nil {
 		before.All(func(_ int, t *version.Table) { shared[t] = true })
@@ -205,8 +205,8 @@ func (f *follower) letGo(v, before *version.Version) error {
 	return errors.Join(errs...)
 }
 
-// show makes a state of what was read.
-func (f *follower) show(v *version.Version) error {
+// install makes a state of what was read, for readers to see.
+func (f *follower) install(v *version.Version) error {
 	d := f.d
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -227,15 +227,15 @@ func (f *follower) show(v *version.Version) error {
 	return nil
 }
 
-// announce tells the writer which files are still needed: those of the oldest view
-// that somebody uses. It is called when a view has come or gone. Of a store
-// that follows nobody it does nothing.
-func (f *follower) announce() error {
+// publishPosition tells the writer which files are still needed: those of the oldest view
+// that somebody uses. It is called when a view has come or gone. For a store that follows
+// nobody it does nothing.
+func (f *follower) publishPosition() error {
 	if f == nil || f.reg == nil {
 		return nil
 	}
-	f.announcing.Lock()
-	defer f.announcing.Unlock()
+	f.publishing.Lock()
+	defer f.publishing.Unlock()
 	d := f.d
 	d.mu.Lock()
 	f.views = slices.DeleteFunc(f.views, func(v followedView) bool { return v.version.Refs == 0 })

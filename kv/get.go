@@ -54,7 +54,7 @@ func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, erro
 	l.stripe.gets.Add(1)
 	ok, err := l.run(s)
 	if ok && want {
-		// A value out of a table stands behind dst already, or behind its copy in a
+		// A value out of a table already follows dst, or its copy in a
 		// larger array, and then this moves nothing.
 		dst = append(l.dst[:len(dst)], l.value...)
 		if dst == nil {

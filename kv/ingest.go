@@ -156,7 +156,7 @@ func (in *ingestJob) install() error {
 		// Writes from now on go to a memtable that no older state has: a reader
 		// with such a state, whatever it takes for the present, is in the past.
 		d.mem = newMemTable(d.opts.memtableArena(), d.mem.Log)
-		// The number comes behind the state: who knows it finds the files.
+		// The number comes after the state: whoever knows it finds the files.
 		d.installState()
 		d.visible.Store(uint64(seq))
 	})

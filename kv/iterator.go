@@ -72,7 +72,7 @@ func (d *DB) iterOn(s *readState, n int, at base.SeqNum, o *IterOptions, own *tx
 		d.release(s, n)
 		return nil, err
 	}
-	d.iterators.add(i, d.opts.TraceOpens, 2)
+	d.iterators.Add(i, d.opts.TraceOpens, 2)
 	return i, nil
 }
 
@@ -161,7 +161,7 @@ func (i *Iterator) Close() error {
 	}
 	i.closed, i.valid = true, false
 	i.own.close()
-	i.db.iterators.remove(i, i.db.opts.TraceOpens)
+	i.db.iterators.Remove(i, i.db.opts.TraceOpens)
 	i.db.release(i.state, i.stripe)
 	err := i.err
 	if errors.Is(err, ErrClosed) || errors.Is(err, ErrTxDone) {

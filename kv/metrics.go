@@ -239,7 +239,7 @@ func (d *DB) Metrics() *Metrics {
 	m.OpenFiles = d.openFiles.Used()
 	m.HeldFiles = int(d.cleaner.held.count.Load())
 	m.TxCommits, m.TxConflicts = c.txCommits.Load(), c.txConflicts.Load()
-	m.Iterators, m.Transactions = int(d.iterators.count.Load()), int(d.transactions.count.Load())
+	m.Iterators, m.Transactions = d.iterators.Count(), d.transactions.Count()
 	d.shape(m)
 	return m
 }

@@ -25,7 +25,7 @@ import (
 // backup since the mark that came with the error of Backup. So it does after a crash.
 //
 // Restore reads up to the stream's end and no further: the streams of a full backup
-// and those since may stand one behind the other, each for a call of its own. Of the
+// and those since may follow one another, each for a call of its own. Of the
 // options only Logger counts; they may be nil.
 func Restore(r io.Reader, dir string, o *Options) error {
 	return RestoreContext(context.Background(), r, dir, o)

@@ -60,7 +60,7 @@ func (d *DB) newTx(writable bool) (*Tx, error) {
 	}
 	d.snapshots.add(t.seq)
 	d.mu.Unlock()
-	d.transactions.add(t, d.opts.TraceOpens, 1)
+	d.transactions.Add(t, d.opts.TraceOpens, 1)
 	return t, nil
 }
 
@@ -71,7 +71,7 @@ func (t *Tx) end() {
 	}
 	t.done = true
 	d := t.db
-	d.transactions.remove(t, d.opts.TraceOpens)
+	d.transactions.Remove(t, d.opts.TraceOpens)
 	d.mu.Lock()
 	d.snapshots.remove(t.seq)
 	// Unless a table came meanwhile, the snapshot kept nothing alive.

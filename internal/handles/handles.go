@@ -1,4 +1,6 @@
-package kv
+// Package handles keeps track of what a store has given out and not got back, so that
+// closing the store can tell who leaks.
+package handles
 
 import (
 	"fmt"
@@ -8,9 +10,9 @@ import (
 	"sync/atomic"
 )
 
-// An openList counts what is open of one kind, and knows where each was opened if
-// Options.TraceOpens is set.
-type openList[T comparable] struct {
+// A List counts the open handles of one kind, and knows where each was opened if it was
+// added with trace set.
+type List[T comparable] struct {
 	count atomic.Int64
 
 	mu     sync.Mutex
@@ -20,8 +22,8 @@ type openList[T comparable] struct {
 // maxStack bounds the frames kept of a stack.
 const maxStack = 16
 
-// add takes one in. Its stack begins so many frames above the caller.
-func (l *openList[T]) add(x T, trace bool, above int) {
+// Add adds a handle. Its stack begins so many frames above the caller.
+func (l *List[T]) Add(x T, trace bool, above int) {
 	l.count.Add(1)
 	if !trace {
 		return
@@ -36,7 +38,8 @@ func (l *openList[T]) add(x T, trace bool, above int) {
 	l.mu.Unlock()
 }
 
-func (l *openList[T]) remove(x T, trace bool) {
+// Remove removes a handle; trace must be as it was for Add.
+func (l *List[T]) Remove(x T, trace bool) {
 	l.count.Add(-1)
 	if trace {
 		l.mu.Lock()
@@ -45,9 +48,12 @@ func (l *openList[T]) remove(x T, trace bool) {
 	}
 }
 
-// leaked returns an error that matches sentinel if any is open; what says what they
-// are.
-func (l *openList[T]) leaked(sentinel error, what string) error {
+// Count returns how many handles are open.
+func (l *List[T]) Count() int { return int(l.count.Load()) }
+
+// Leaked returns an error that matches sentinel if any handle is open; what is the word
+// for one of them.
+func (l *List[T]) Leaked(sentinel error, what string) error {
 	n := l.count.Load()
 	if n == 0 {
 		return nil
