@@ -124,7 +124,7 @@ func TestLeakedIteratorsAreNamed(t *testing.T) {
 	require.ErrorIs(t, err, ErrSnapshotsOpen)
 	require.Regexp(t, `snapshot 1 of 1 was opened at:\n\t.*TestLeakedIteratorsAreNamed`, err.Error())
 	require.Len(t, regexp.MustCompile(`iterator \d of 2 was opened at:`).FindAllString(err.Error(), -1), 2)
-	require.Regexp(t, `TestLeakedIteratorsAreNamed\n\t\t.*manners_test\.go:\d+`, err.Error())
+	require.Regexp(t, `TestLeakedIteratorsAreNamed\n\t\t.*open_test\.go:\d+`, err.Error())
 	require.NoError(t, db.Close())
 
 	require.False(t, leaked.Next(), "it is safe to use")
