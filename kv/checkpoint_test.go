@@ -1,6 +1,11 @@
 package kv
 
 import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
 	"testing"
 
 	sift "github.com/siftkv/siftkv/internal/vfs"
@@ -57,4 +62,40 @@ func TestAFailedCheckpointRemovesItsFiles(t *testing.T) {
 			require.NoError(t, db.Close())
 		}
 	}
+}
+
+func TestACheckpointIsTheStoreAtThatTime(t *testing.T) {
+	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "nested", "checkpoint")
+	db := openDir(t, dir, &Options{MemtableSize: 64 << 10, TargetFileSize: 16 << 10, BaseLevelSize: 16 << 10})
+	rng := rand.New(rand.NewPCG(6, 6))
+	m := model{}
+	write := func(n int) {
+		for range n {
+			k, v := fmt.Sprintf("%04d", rng.IntN(2000)), string(randomBytes(rng, 200))
+			m[k] = v
+			set(t, db, k, v)
+		}
+	}
+	write(2000)
+	require.NoError(t, db.Checkpoint(copied))
+	then := maps.Clone(m)
+	require.Error(t, db.Checkpoint(copied), "it is not empty")
+	write(2000)
+	require.NoError(t, db.DeleteRange(nil, []byte("1000"), nil))
+	m.deleteRange(nil, []byte("1000"))
+	require.NoError(t, db.Compact(nil, nil))
+	requireContents(t, m, db)
+
+	c := openDir(t, copied, &Options{ReadOnly: true}) // while the store is open
+	requireContents(t, then, c)
+	require.NoError(t, c.Close())
+	c = openDir(t, copied, nil)
+	set(t, c, "only here", "")
+	require.NoError(t, c.DeleteRange([]byte("1000"), nil, nil))
+	require.NoError(t, c.Compact(nil, nil))
+	require.NoError(t, c.Close())
+	requireContents(t, m, db)
+	require.NoError(t, db.Close())
+	require.NoError(t, Verify(dir, &bytes.Buffer{}))
+	require.NoError(t, Verify(copied, &bytes.Buffer{}))
 }

@@ -3,9 +3,11 @@ package kv
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -146,4 +148,82 @@ func TestAStoreThatGotEmptyOpens(t *testing.T) {
 		require.Equal(t, last, ro.seq())
 		require.NoError(t, ro.Close())
 	}
+}
+
+func TestAfterCloseEveryMethodSaysSo(t *testing.T) {
+	db, err := Open("db", &Options{InMemory: true})
+	require.NoError(t, err)
+	set(t, db, "a", "1")
+	snapshot, filled := db.NewSnapshot(), db.NewBatch()
+	require.NoError(t, filled.Set([]byte("b"), nil))
+	require.ErrorIs(t, db.Close(), ErrSnapshotsOpen)
+	require.NoError(t, db.Close(), "a second Close does nothing")
+
+	later := db.NewSnapshot()
+	k := []byte("a")
+	_, getErr := db.Get(k)
+	dst, appendErr := db.AppendGet([]byte("x"), k)
+	require.Equal(t, "x", string(dst))
+	_, hasErr := db.Has(k)
+	_, iterErr := db.NewIter(nil)
+	_, explainErr := db.Explain(k)
+	_, snapGetErr := snapshot.Get(k)
+	_, snapHasErr := snapshot.Has(k)
+	_, snapIterErr := snapshot.NewIter(nil)
+	_, laterErr := later.Get(k)
+	_, beginErr := db.Begin(true)
+	for name, err := range map[string]error{
+		"Get": getErr, "AppendGet": appendErr, "Has": hasErr, "NewIter": iterErr, "Explain": explainErr,
+		"Snapshot.Get": snapGetErr, "Snapshot.Has": snapHasErr, "Snapshot.NewIter": snapIterErr,
+		"NewSnapshot": laterErr, "Begin": beginErr,
+		"View": db.View(func(*Tx) error { return nil }), "Update": db.Update(func(*Tx) error { return nil }),
+		"Set": db.Set(k, nil, nil), "Delete": db.Delete(k, nil), "DeleteRange": db.DeleteRange(nil, nil, Async),
+		"Commit": filled.Commit(nil), "Commit of nothing": db.NewBatch().Commit(nil),
+		"Flush": db.Flush(), "Compact": db.Compact(nil, nil), "Compact of nothing": db.Compact([]byte("b"), k),
+		"Checkpoint": db.Checkpoint("elsewhere"), "verify": db.verify(io.Discard), "Refresh": db.Refresh(t.Context()),
+	} {
+		require.ErrorIs(t, err, ErrClosed, name)
+	}
+	require.NoError(t, snapshot.Close())
+	require.NoError(t, snapshot.Close())
+	require.NoError(t, later.Close())
+	require.EqualValues(t, 1, db.Metrics().Writes, "counters outlive the store")
+}
+
+// TestCloseDuringFlush closes a store while a caller of Flush waits for room and
+// the flusher is about to look for more work.
+func TestCloseDuringFlush(t *testing.T) {
+	inEvent, goOn := make(chan bool), make(chan bool)
+	first := true
+	db, err := Open("db", &Options{InMemory: true, MemtableSize: 64 << 10, MaxMemtables: 2, Events: Events{
+		Flushed: func(FlushInfo) {
+			if first {
+				first = false
+				inEvent <- true
+				<-goOn
+			}
+		},
+	}})
+	require.NoError(t, err)
+	set(t, db, "a", "1")
+	go func() { _ = db.Flush() }() // returns when the store closes, at the latest
+	<-inEvent
+	for db.Metrics().Memtables < 2 { // the next memtable is full, and waits
+		set(t, db, "b", strings.Repeat("x", 20<<10))
+	}
+	flushed, closed := make(chan error), make(chan error)
+	go func() { flushed <- db.Flush() }()
+	until(func() bool {
+		leading, _ := db.commits.Queue()
+		return leading // it holds up the pipeline, and waits
+	})
+	go func() { closed <- db.Close() }()
+	until(func() bool {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		return db.closing
+	})
+	close(goOn)
+	require.NoError(t, <-closed)
+	require.ErrorIs(t, <-flushed, ErrClosed)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -210,4 +211,89 @@ func TestCompactGetsItsTurnBesideMergesWithinLevel0(t *testing.T) {
 		db.waitForBackground()
 		require.Zero(t, db.Metrics().Levels[0].Files)
 	}
+}
+
+func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
+	noneLeft := leakCheck()
+	var hook func()
+	fsys := &gateFS{vfs.NewMem(), func() {
+		if hook != nil {
+			hook()
+		}
+	}}
+	db, err := Open("db", &Options{fs: fsys, TargetFileSize: 16 << 10, BaseLevelSize: 1 << 20,
+		L0CompactionThreshold: 100, Compression: 1})
+	require.NoError(t, err)
+	want := model{}
+	for i := range 30_000 {
+		k := fmt.Sprintf("key%06d", i)
+		want[k] = strconv.Itoa(i)
+		require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
+	}
+	require.NoError(t, db.Flush())
+	before := db.Metrics().Levels
+
+	for cutAt := 1; cutAt <= 5; cutAt += 2 {
+		ctx, cancel := context.WithCancel(t.Context())
+		tables := 0
+		hook = func() {
+			if tables++; tables == cutAt {
+				cancel()
+			}
+		}
+		err := db.CompactContext(ctx, nil, nil)
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotErrorIs(t, err, ErrReadOnly)
+		require.Equal(t, before, db.Metrics().Levels)
+		requireOnlyLiveFiles(t, db)
+		requireContents(t, want, db)
+	}
+	hook = nil
+
+	// It also waits for others.
+	d := db
+	d.mu.Lock()
+	other := d.pickRange(d.current, nil, nil, nil)
+	d.begin(other)
+	d.mu.Unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- db.CompactContext(ctx, nil, nil) }()
+	until(func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return len(d.compactions.wanted) == 1
+	})
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	d.end(other)
+
+	require.ErrorIs(t, db.CheckpointContext(ctx, "copy"), context.Canceled)
+	_, err = Open("copy", &Options{fs: fsys, ReadOnly: true})
+	require.ErrorIs(t, err, ErrNotExist)
+
+	require.NoError(t, db.CompactContext(t.Context(), nil, nil))
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+	noneLeft()
+}
+
+func TestAReadOnlyStoreIsNotCompacted(t *testing.T) {
+	fsys := vfs.NewMem()
+	db, err := Open("db", &Options{fs: fsys, L0CompactionThreshold: 100})
+	require.NoError(t, err)
+	for range 10 {
+		set(t, db, "k", "v")
+		require.NoError(t, db.Flush())
+	}
+	require.NoError(t, db.Close())
+	before, err := fsys.List("db")
+	require.NoError(t, err)
+	db, err = Open("db", &Options{fs: fsys, ReadOnly: true})
+	require.NoError(t, err)
+	require.NoError(t, db.NewSnapshot().Close())
+	require.NoError(t, db.Close())
+	after, err := fsys.List("db")
+	require.NoError(t, err)
+	require.Equal(t, before, after)
 }

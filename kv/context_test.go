@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
 )
 
 // A stalledStore is one whose flushes wait at a gate, and whose memtables are full.
@@ -242,103 +240,33 @@ func TestCloseEndsWaits(t *testing.T) {
 	s.noneLeft()
 }
 
-func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
-	noneLeft := leakCheck()
-	var hook func()
-	fsys := &gateFS{vfs.NewMem(), func() {
-		if hook != nil {
-			hook()
-		}
-	}}
-	db, err := Open("db", &Options{fs: fsys, TargetFileSize: 16 << 10, BaseLevelSize: 1 << 20,
-		L0CompactionThreshold: 100, Compression: 1})
-	require.NoError(t, err)
-	want := model{}
-	for i := range 30_000 {
-		k := fmt.Sprintf("key%06d", i)
-		want[k] = strconv.Itoa(i)
-		require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
+// Backup and Ingest wait for the flush before them, and Ingest for its turn, no longer
+// than their contexts last.
+func TestABackupAndAnIngestAreGivenUpWhileTheyWait(t *testing.T) {
+	s := newStalledStore(t)
+	leader := s.commit(t.Context(), "leader")
+	s.queued(0)
+	path := ingestFile(t, s.fs, "file", nil, "never=ingested")
+	for name, call := range map[string]func(context.Context) error{
+		"backup": func(ctx context.Context) error {
+			_,
+				err := s.db.BackupContext(ctx, nil, BackupMark{})
+			return err
+		},
+		"ingest":     func(ctx context.Context) error { return s.db.IngestContext(ctx, []string{path}, nil) },
+		"checkpoint": func(ctx context.Context) error { return s.db.CheckpointContext(ctx, "copy") },
+	} {
+		cause := errors.New(name)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- call(ctx) }()
+		s.queued(1)
+		cancel(cause)
+		err := <-done
+		require.ErrorIs(t, err, context.Canceled, name)
+		require.ErrorIs(t, err, cause, name)
 	}
-	require.NoError(t, db.Flush())
-	before := db.Metrics().Levels
-
-	for cutAt := 1; cutAt <= 5; cutAt += 2 {
-		ctx, cancel := context.WithCancel(t.Context())
-		tables := 0
-		hook = func() {
-			if tables++; tables == cutAt {
-				cancel()
-			}
-		}
-		err := db.CompactContext(ctx, nil, nil)
-		require.ErrorIs(t, err, context.Canceled)
-		require.NotErrorIs(t, err, ErrReadOnly)
-		require.Equal(t, before, db.Metrics().Levels)
-		requireOnlyLiveFiles(t, db)
-		requireContents(t, want, db)
-	}
-	hook = nil
-
-	// It also waits for others.
-	d := db
-	d.mu.Lock()
-	other := d.pickRange(d.current, nil, nil, nil)
-	d.begin(other)
-	d.mu.Unlock()
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- db.CompactContext(ctx, nil, nil) }()
-	until(func() bool {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		return len(d.compactions.wanted) == 1
-	})
-	cancel()
-	require.ErrorIs(t, <-done, context.Canceled)
-	d.end(other)
-
-	require.ErrorIs(t, db.CheckpointContext(ctx, "copy"), context.Canceled)
-	_, err = Open("copy", &Options{fs: fsys, ReadOnly: true})
-	require.ErrorIs(t, err, ErrNotExist)
-
-	require.NoError(t, db.CompactContext(t.Context(), nil, nil))
-	requireContents(t, want, db)
-	require.NoError(t, db.Close())
-	noneLeft()
-}
-
-func TestVerifyContext(t *testing.T) {
-	dir := t.TempDir() + "/store"
-	db := openDir(t, dir, nil)
-	set(t, db, "k", "v")
-	require.NoError(t, db.Compact(nil, nil))
-	require.NoError(t, db.Close())
-	ctx, cancel := context.WithCancel(t.Context())
-	var w strings.Builder
-	require.NoError(t, VerifyContext(ctx, dir, &w))
-	require.Contains(t, w.String(), "ok")
-	cancel()
-	w.Reset()
-	require.ErrorIs(t, VerifyContext(ctx, dir, &w), context.Canceled)
-	require.Empty(t, w.String())
-}
-
-func TestAReadOnlyStoreIsNotCompacted(t *testing.T) {
-	fsys := vfs.NewMem()
-	db, err := Open("db", &Options{fs: fsys, L0CompactionThreshold: 100})
-	require.NoError(t, err)
-	for range 10 {
-		set(t, db, "k", "v")
-		require.NoError(t, db.Flush())
-	}
-	require.NoError(t, db.Close())
-	before, err := fsys.List("db")
-	require.NoError(t, err)
-	db, err = Open("db", &Options{fs: fsys, ReadOnly: true})
-	require.NoError(t, err)
-	require.NoError(t, db.NewSnapshot().Close())
-	require.NoError(t, db.Close())
-	after, err := fsys.List("db")
-	require.NoError(t, err)
-	require.Equal(t, before, after)
+	close(s.gate)
+	require.NoError(t, <-leader)
+	s.finish("leader")
 }

@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
 )
 
 // An openingFS calls a function when a file of a kind is opened, and before.
@@ -351,95 +349,4 @@ func TestViewsOfAStoreThatResumes(t *testing.T) {
 			require.NoError(t, w.Close())
 		}
 	}
-}
-
-// A write that waits while the store is stalled by a flush that fails is told so, or
-// gives up, whichever comes first.
-func TestAStalledTransactionIsGivenUpWithItsContext(t *testing.T) {
-	s := newStalledStore(t)
-	leader := s.commit(t.Context(), "leader")
-	s.queued(0)
-	begin := func(ctx context.Context, read string) chan error {
-		tx, err := s.db.Begin(true)
-		require.NoError(t, err)
-		_, err = tx.Has([]byte(read))
-		require.NoError(t, err)
-		require.NoError(t, tx.Set([]byte("tx"+read), nil))
-		done := make(chan error, 1)
-		go func() { done <- tx.CommitContext(ctx, NoSync) }()
-		return done
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	queued := begin(ctx, "q")
-	s.queued(1)
-	first := s.commit(t.Context(), "first")
-	s.queued(2)
-	given := begin(ctx, "given up")
-	s.queued(3)
-	kept := begin(t.Context(), "kept")
-	s.queued(4)
-	conflict := begin(t.Context(), "first")
-	s.queued(5)
-	cancel()
-	require.ErrorIs(t, <-queued, context.Canceled)
-	require.ErrorIs(t, <-given, context.Canceled)
-	updated := s.db.UpdateContext(ctx, func(tx *Tx) error { return tx.Set([]byte("update"), nil) })
-	require.ErrorIs(t, updated, context.Canceled)
-	close(s.gate)
-	require.NoError(t, <-leader)
-	require.NoError(t, <-first)
-	require.NoError(t, <-kept)
-	require.ErrorIs(t, <-conflict, ErrConflict)
-	require.Zero(t, s.db.Metrics().Transactions)
-	s.want["txkept"] = ""
-	s.finish("leader", "first")
-}
-
-// An update that conflicts again and again ends with its context.
-func TestUpdateContextEndsBetweenAttempts(t *testing.T) {
-	db := openMem(t, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	attempts := 0
-	err := db.UpdateContext(ctx, func(tx *Tx) error {
-		if attempts++; attempts == 3 {
-			cancel()
-		}
-		_, err := tx.Has([]byte("k"))
-		set(t, db, "k", strconv.Itoa(attempts))
-		return errors.Join(err, tx.Set([]byte("never"), nil))
-	})
-	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, 3, attempts)
-	requireContents(t, model{"k": "3"}, db)
-}
-
-// Backup and Ingest wait for the flush before them, and Ingest for its turn, no longer
-// than their contexts last.
-func TestABackupAndAnIngestAreGivenUpWhileTheyWait(t *testing.T) {
-	s := newStalledStore(t)
-	leader := s.commit(t.Context(), "leader")
-	s.queued(0)
-	path := ingestFile(t, s.fs, "file", nil, "never=ingested")
-	for name, call := range map[string]func(context.Context) error{
-		"backup": func(ctx context.Context) error {
-			_,
-				err := s.db.BackupContext(ctx, nil, BackupMark{})
-			return err
-		},
-		"ingest":     func(ctx context.Context) error { return s.db.IngestContext(ctx, []string{path}, nil) },
-		"checkpoint": func(ctx context.Context) error { return s.db.CheckpointContext(ctx, "copy") },
-	} {
-		cause := errors.New(name)
-		ctx, cancel := context.WithCancelCause(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- call(ctx) }()
-		s.queued(1)
-		cancel(cause)
-		err := <-done
-		require.ErrorIs(t, err, context.Canceled, name)
-		require.ErrorIs(t, err, cause, name)
-	}
-	close(s.gate)
-	require.NoError(t, <-leader)
-	s.finish("leader")
 }

@@ -51,22 +51,3 @@ func TestALeakIsFound(t *testing.T) {
 	require.Contains(t, goroutinesOf("own"), "TestALeakIsFound")
 	close(stop)
 }
-
-// Tables that a reader gives back while the store closes are closed, whoever of the two
-// comes first.
-func TestTablesThatAreGivenBackBesideCloseAreClosed(t *testing.T) {
-	db := openMem(t, nil)
-	set(t, db, "k", "v")
-	require.NoError(t, db.Flush())
-	open := db.current.Levels[0].Tables[0]
-	_, err := open.Open(&db.tables)
-	require.NoError(t, err)
-	c := &cleaner{}
-	c.wake.L = &c.mu
-	c.table(open)
-	require.NoError(t, c.drain(db)) // by a reader, before the cleaner has ended
-	require.NotNil(t, open.Reader.Load(), "the cleaner sees to it")
-	c.stopped = true
-	require.NoError(t, c.drain(db))
-	require.Nil(t, open.Reader.Load())
-}

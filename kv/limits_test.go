@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/siftkv/siftkv/internal/commit"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
 )
 
 // Keys of the largest size and large values go all the way; those a byte larger than
@@ -89,24 +88,4 @@ func TestLimitOfBatches(t *testing.T) {
 	require.NoError(t, ranges.DeleteRange([]byte("a"), []byte("b")))
 	require.ErrorIs(t, ranges.DeleteRange([]byte("a"), []byte("b")), ErrTooLarge)
 	require.ErrorIs(t, ranges.Commit(nil), ErrTooLarge)
-}
-
-func TestOpenHandlesAreCountedAtClose(t *testing.T) {
-	db, err := Open("", &Options{InMemory: true})
-	require.NoError(t, err)
-	set(t, db, "k", "v")
-	it, err := db.NewIter(nil)
-	require.NoError(t, err)
-	s := db.NewSnapshot()
-	other := db.NewSnapshot()
-	require.NoError(t, other.Close())
-	m := db.Metrics()
-	require.Equal(t, 1, m.Iterators)
-	require.Equal(t, 1, m.Snapshots)
-	err = db.Close()
-	require.ErrorIs(t, err, ErrIteratorsOpen)
-	require.ErrorIs(t, err, ErrSnapshotsOpen)
-	require.ErrorContains(t, err, "TraceOpens")
-	require.NoError(t, it.Close())
-	require.NoError(t, s.Close())
 }

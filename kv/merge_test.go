@@ -350,34 +350,6 @@ func TestAValueThatGrowsTooLarge(t *testing.T) {
 	require.ErrorIs(t, err, ErrTooLarge)
 }
 
-func TestExplainTellsOfOperands(t *testing.T) {
-	db := openMem(t, &Options{Merger: modelMerger, L0CompactionThreshold: 10})
-	set(t, db, "k", "a")
-	require.NoError(t, db.Flush())
-	mergeAll(t, db, "k", "b", "c")
-	require.NoError(t, db.Flush())
-	mergeAll(t, db, "k", "d")
-	e, err := db.Explain([]byte("k"))
-	require.NoError(t, err)
-	require.True(t, e.Found)
-	require.Equal(t, 3, e.Operands, "a flush makes one of two")
-	var verdicts []Verdict
-	for _, s := range e.Steps {
-		verdicts = append(verdicts, s.Verdict)
-	}
-	require.Equal(t, []Verdict{ReadOperand, ReadOperand, ReadPresent}, verdicts)
-	require.Contains(t, e.String(), "merged from 3 parts")
-	require.Contains(t, e.String(), "read, has merge operands")
-
-	before := db.Metrics()
-	requireValue(t, db, "k", "a,b,c,d")
-	m := db.Metrics().Sub(before)
-	require.EqualValues(t, 1, m.Lookup().Hits, "one place has answered")
-	require.Zero(t, m.MemtableHits)
-	require.EqualValues(t, 2, m.Lookup().FilterTruePositives)
-	checkIdentities(t, db.Metrics())
-}
-
 func TestGetOfAPlainValueAllocatesNothing(t *testing.T) {
 	db := openMem(t, &Options{Merger: Int64Add})
 	set(t, db, "plain", "value")

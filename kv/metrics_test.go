@@ -39,3 +39,26 @@ func TestRunMetricsAddUp(t *testing.T) {
 		require.NoError(t, db.Close())
 	})
 }
+
+// TestMetricsOfPresentKeys counts what lookups of keys that are there cost.
+func TestMetricsOfPresentKeys(t *testing.T) {
+	db := settledStore(t, 5000, nil)
+	before := db.Metrics()
+	for i := range 5000 {
+		_, err := db.Get(settledKey(i))
+		require.NoError(t, err)
+	}
+	m := db.Metrics().Sub(before)
+	c := m.Lookup()
+	require.EqualValues(t, 5000, c.Hits)
+	require.EqualValues(t, 5000, c.FilterTruePositives)
+	require.EqualValues(t, 5000, c.BlocksFromCache)
+	require.Zero(t, c.BlocksFromDisk+c.BytesFromDisk+c.FilterFalsePositives+m.MemtableHits)
+	require.EqualValues(t, 5000, m.Levels[lastLevel].Entries)
+	checkIdentities(t, m)
+	require.EqualValues(t, 5000, m.Writes)
+	set(t, db, "key/new", "1")
+	_, err := db.Get([]byte("key/new"))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, db.Metrics().Sub(m).MemtableHits-before.MemtableHits)
+}

@@ -1,0 +1,100 @@
+package kv
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/siftkv/siftkv/sstable"
+	"github.com/stretchr/testify/require"
+)
+
+func TestExplainTellsEveryStep(t *testing.T) {
+	db := openMem(t, &Options{L0CompactionThreshold: 50, Compression: sstable.NoCompression})
+	fill := func(value string, keys ...string) string {
+		for _, k := range keys {
+			set(t, db, k, value)
+		}
+		require.NoError(t, db.Flush())
+		s := db.acquire(0)
+		defer db.release(s, 0)
+		return s.version.Levels[0].Tables[0].Name()
+	}
+	for i := range 1000 {
+		set(t, db, fmt.Sprintf("k%03d", i), "bottom")
+	}
+	require.NoError(t, db.Compact(nil, nil))
+	s := db.acquire(0)
+	bottom := s.version.Levels[lastLevel].Tables[0].Name()
+	db.release(s, 0)
+	narrow := fill("narrow", "k100", "k200")
+	wide := fill("wide", "k000", "k500", "k999")
+	set(t, db, "k300", "memory")
+
+	explain := func(key string) *Explanation {
+		e, err := db.Explain([]byte(key))
+		require.NoError(t, err)
+		ok, err := db.Has([]byte(key))
+		require.NoError(t, err)
+		require.Equal(t, ok, e.Found)
+		return e
+	}
+	steps := func(e *Explanation) (s []string) {
+		for _, step := range e.Steps {
+			s = append(s, fmt.Sprintf("%d %s %s", step.Level, step.Source, step.Verdict))
+		}
+		return s
+	}
+	require.Equal(t, []string{"-1 memtable present"}, steps(explain("k300")))
+	require.Equal(t, []string{"-1 memtable absent", "0 " + wide + " present"}, steps(explain("k500")))
+	require.Equal(t, []string{"-1 memtable absent", "0 " + wide + " filter", "0 " + narrow + " present"},
+		steps(explain("k200")))
+	e := explain("k700")
+	require.Equal(t, []string{"-1 memtable absent", "0 " + wide + " filter", "0 " + narrow + " bounds",
+		"6 " + bottom + " present"}, steps(e))
+	require.True(t, e.Steps[3].Probe.IndexLookup)
+	require.False(t, e.Steps[1].Probe.IndexLookup, "the filter comes first")
+	cached, read := 0, 0
+	for _, s := range e.Steps {
+		cached += s.Probe.BlocksFromCache
+		read += s.Probe.BlocksFromDisk
+	}
+	require.Equal(t, 1, cached+read)
+	require.Contains(t, e.String(), "L6 "+bottom)
+	require.Contains(t, e.String(), "ruled out by filter")
+	require.Equal(t, []string{"-1 memtable absent", "0 " + wide + " bounds", "0 " + narrow + " bounds",
+		"6 " + bottom + " bounds"}, steps(explain("a")))
+
+	require.NoError(t, db.DeleteRange([]byte("k600"), []byte("k800"), nil))
+	e = explain("k700")
+	require.NotZero(t, e.CoveredBy)
+	require.Equal(t, "6 "+bottom+" range tombstone", steps(e)[len(e.Steps)-1])
+	require.Contains(t, e.String(), "range tombstone")
+}
+
+func TestExplainTellsOfOperands(t *testing.T) {
+	db := openMem(t, &Options{Merger: modelMerger, L0CompactionThreshold: 10})
+	set(t, db, "k", "a")
+	require.NoError(t, db.Flush())
+	mergeAll(t, db, "k", "b", "c")
+	require.NoError(t, db.Flush())
+	mergeAll(t, db, "k", "d")
+	e, err := db.Explain([]byte("k"))
+	require.NoError(t, err)
+	require.True(t, e.Found)
+	require.Equal(t, 3, e.Operands, "a flush makes one of two")
+	var verdicts []Verdict
+	for _, s := range e.Steps {
+		verdicts = append(verdicts, s.Verdict)
+	}
+	require.Equal(t, []Verdict{ReadOperand, ReadOperand, ReadPresent}, verdicts)
+	require.Contains(t, e.String(), "merged from 3 parts")
+	require.Contains(t, e.String(), "read, has merge operands")
+
+	before := db.Metrics()
+	requireValue(t, db, "k", "a,b,c,d")
+	m := db.Metrics().Sub(before)
+	require.EqualValues(t, 1, m.Lookup().Hits, "one place has answered")
+	require.Zero(t, m.MemtableHits)
+	require.EqualValues(t, 2, m.Lookup().FilterTruePositives)
+	checkIdentities(t, db.Metrics())
+}

@@ -1,0 +1,46 @@
+package kv
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/stretchr/testify/require"
+)
+
+func TestAMissingLogIsAHoleAndAnError(t *testing.T) {
+	dir := t.TempDir()
+	db, err := Open(dir, &Options{MemtableSize: 64 << 10, MaxMemtables: 8})
+	require.NoError(t, err)
+	var first string
+	db.mu.Lock()
+	first = db.path(manifest.FileWAL, db.logNum)
+	db.flushing = true // no flush takes the logs away
+	db.mu.Unlock()
+	for i := range 3000 {
+		require.NoError(t, db.Set(fmt.Appendf(nil, "%06d", i), make([]byte, 50), NoSync))
+	}
+	db.mu.Lock()
+	require.NotEmpty(t, db.imms)
+	db.flushing = false
+	db.mu.Unlock()
+	require.NoError(t, db.Close())
+	require.NoError(t, os.Remove(first))
+	_, err = Open(dir, nil)
+	require.ErrorIs(t, err, ErrCorruption)
+	require.ErrorContains(t, err, first)
+}
+
+func TestRecordsThatCountBackwardsAreRefused(t *testing.T) {
+	p := replayer{d: &DB{opts: Options{MemtableSize: 64 << 10}}, lastSeq: 5}
+	empty := make([]byte, batchrepr.HeaderSize)
+	require.ErrorIs(t, p.record(empty), batchrepr.ErrMalformed)
+	b := &Batch{}
+	require.NoError(t, b.Set([]byte("k"), nil))
+	require.ErrorContains(t, p.record(b.repr.Seal(5)), "comes again")
+	require.NoError(t, p.record(b.repr.Seal(6)))
+	require.Equal(t, base.SeqNum(6), p.lastSeq)
+}

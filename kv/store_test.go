@@ -1,0 +1,90 @@
+package kv
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// openMem opens a store of its own in memory, closed at the end of the test.
+func openMem(tb testing.TB, o *Options) *DB {
+	tb.Helper()
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	opts.InMemory = true
+	db, err := Open("db", &opts)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, db.Close()) })
+	return db
+}
+
+// openDir opens the store in a directory.
+func openDir(tb testing.TB, dir string, o *Options) *DB {
+	tb.Helper()
+	db, err := Open(dir, o)
+	require.NoError(tb, err)
+	return db
+}
+
+// readDir returns the content of every file under dir, by path.
+func readDir(tb testing.TB, dir string) map[string]string {
+	tb.Helper()
+	files := map[string]string{}
+	require.NoError(tb, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		files[path] = string(data)
+		return err
+	}))
+	return files
+}
+
+func writeDir(tb testing.TB, dir string, files map[string]string) {
+	tb.Helper()
+	require.NoError(tb, os.MkdirAll(dir, 0o755))
+	for name, data := range files {
+		require.NoError(tb, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
+	}
+}
+
+func set(tb testing.TB, db *DB, key, value string) {
+	tb.Helper()
+	require.NoError(tb, db.Set([]byte(key), []byte(value), NoSync))
+}
+
+// until returns when what another goroutine is about to do is done.
+func until(done func() bool) {
+	for !done() {
+		runtime.Gosched()
+	}
+}
+
+// untilHealed returns when the store takes writes, and nobody heals it any more.
+func (d *DB) untilHealed() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.failure != nil || d.healer.running {
+		d.progress.Wait()
+	}
+}
+
+// settle returns when the store has done in the background all that follows from what
+// was asked of it so far: it has healed, nothing is left to flush or to compact, and
+// obsolete files are removed, except those that readers need. Calls that return, Open
+// and Flush among them, leave such work behind.
+func (d *DB) settle() {
+	d.mu.Lock()
+	for d.healer.running {
+		d.progress.Wait()
+	}
+	d.mu.Unlock()
+	d.waitForBackground()
+	d.cleaner.wait()
+}
