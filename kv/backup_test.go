@@ -62,10 +62,10 @@ func TestModelBackup(t *testing.T) {
 	fullBytes, moreBytes := 0, 0
 	for seed := range uint64(envInt("MODEL_SEEDS", 10/raceFactor)) {
 		rng := rand.New(rand.NewPCG(seed, 707))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: cells{}, clock: &fakeClock{}}
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{}}
 		r.open()
 		var streams bytes.Buffer
-		var models []cells
+		var models []modelStore
 		var mark BackupMark
 		for range 6 {
 			for n := range 10 + rng.IntN(200) {

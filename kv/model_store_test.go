@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// cells are a model of a store with operands and values that expire: of each key what
+// A modelStore is a model of a store with operands and values that expire: of each key what
 // was set last, until when, and the operands since.
-type cells map[string]cell
+type modelStore map[string]modelEntry
 
-type cell struct {
+type modelEntry struct {
 	base     string
 	set      bool
 	expiry   uint64 // in microseconds; 0: none
@@ -23,26 +23,28 @@ type cell struct {
 // shows.
 var modelMerger = Append(",")
 
-func (c cells) set(k, v string) { c[k] = cell{base: v, set: true} }
+func (c modelStore) set(k, v string) { c[k] = modelEntry{base: v, set: true} }
 
-func (c cells) delete(k string) { delete(c, k) }
+func (c modelStore) delete(k string) { delete(c, k) }
 
-func (c cells) setTTL(k, v string, expiry uint64) { c[k] = cell{base: v, set: true, expiry: expiry} }
+func (c modelStore) setTTL(k, v string, expiry uint64) {
+	c[k] = modelEntry{base: v, set: true, expiry: expiry}
+}
 
-func (c cells) merge(k, operand string) {
+func (c modelStore) merge(k, operand string) {
 	e := c[k]
 	e.operands = append(slices.Clip(e.operands), operand)
 	c[k] = e
 }
 
-func (c cells) deleteRange(lo, hi []byte) {
-	maps.DeleteFunc(c, func(k string, _ cell) bool {
+func (c modelStore) deleteRange(lo, hi []byte) {
+	maps.DeleteFunc(c, func(k string, _ modelEntry) bool {
 		return (lo == nil || k >= string(lo)) && (hi == nil || k < string(hi))
 	})
 }
 
 // get returns what a reader sees of a key at a time.
-func (c cells) get(k string, now uint64) (string, bool) {
+func (c modelStore) get(k string, now uint64) (string, bool) {
 	e := c[k]
 	parts := e.operands
 	if e.set && (e.expiry == 0 || now < e.expiry) {
@@ -52,7 +54,7 @@ func (c cells) get(k string, now uint64) (string, bool) {
 }
 
 // at returns all that a reader sees at a time.
-func (c cells) at(now uint64) model {
+func (c modelStore) at(now uint64) model {
 	m := model{}
 	for k := range c {
 		if v, ok := c.get(k, now); ok {

@@ -94,7 +94,7 @@ type modelRun struct {
 	fs   vfs.FS
 	opts *Options
 	db   *DB
-	m    cells
+	m    modelStore
 
 	clock *fakeClock
 	snaps []modelSnapshot
@@ -103,13 +103,13 @@ type modelRun struct {
 
 type modelSnapshot struct {
 	s *Snapshot
-	m cells
+	m modelStore
 }
 
 type modelIter struct {
 	it     *Iterator
 	bounds IterOptions
-	m      cells
+	m      modelStore
 	at     string // the key that it is on
 	on     bool
 }
@@ -262,7 +262,7 @@ func (r *modelRun) batch() {
 	r.m = next
 }
 
-func (r *modelRun) check(db Reader, m cells, k []byte) {
+func (r *modelRun) check(db Reader, m modelStore, k []byte) {
 	want, present := m.get(string(k), r.clock.now())
 	v, err := db.Get(k)
 	if !present {
@@ -291,7 +291,7 @@ func (r *modelRun) newIter() {
 }
 
 // iterOf opens an iterator with random bounds over a reader that has what m has.
-func (r *modelRun) iterOf(db Reader, m cells) *modelIter {
+func (r *modelRun) iterOf(db Reader, m modelStore) *modelIter {
 	o := &IterOptions{LowerBound: r.bound(), UpperBound: r.bound()}
 	if o.LowerBound != nil && r.rng.IntN(2) == 0 { // often within one prefix
 		o.UpperBound = append(bytes.Clone(o.LowerBound), 0xff)
@@ -404,7 +404,7 @@ func checkIdentities(t *testing.T, m *Metrics) {
 func TestModel(t *testing.T) {
 	for seed := range modelSeeds {
 		rng := rand.New(rand.NewPCG(seed, 2026))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: cells{}, clock: &fakeClock{}}
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{}}
 		r.open()
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r.t = t

@@ -23,7 +23,7 @@ type multiReader interface {
 
 // multiCheck compares MultiGet of random keys, some of them twice, with the model and
 // with Get.
-func (r *modelRun) multiCheck(db multiReader, m cells) {
+func (r *modelRun) multiCheck(db multiReader, m modelStore) {
 	keys := make([][]byte, r.rng.IntN(60))
 	for i := range keys {
 		keys[i] = r.key()
@@ -69,7 +69,7 @@ func (r *modelRun) multiCheckTx() {
 func TestMultiGetModel(t *testing.T) {
 	for seed := range modelSeeds / 10 {
 		rng := rand.New(rand.NewPCG(seed, 32))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: cells{}, clock: &fakeClock{}}
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{}}
 		r.open()
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r.t = t

@@ -287,7 +287,7 @@ func TestLeakedTransactionsAreNamed(t *testing.T) {
 func TestTxAgainstModel(t *testing.T) {
 	for seed := range modelSeeds / 3 {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: cells{}, clock: &fakeClock{}}
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{}}
 		r.open()
 		for range 60 {
 			r.step()
@@ -306,19 +306,19 @@ func (r *modelRun) transaction() {
 	r.release()
 	tx := beginTx(r.t, r.db, true)
 	view, disturbed := maps.Clone(r.m), r.rng.IntN(3) == 0
-	var writes []func(cells)
+	var writes []func(modelStore)
 	var iters []*modelIter
 	for range 60 {
-		var w func(cells)
+		var w func(modelStore)
 		switch n := r.rng.IntN(20); {
 		case n < 4:
 			k, v := r.key(), r.value()
 			require.NoError(r.t, tx.Set(k, v))
-			w = func(m cells) { m.set(string(k), string(v)) }
+			w = func(m modelStore) { m.set(string(k), string(v)) }
 		case n < 6:
 			k := r.key()
 			require.NoError(r.t, tx.Delete(k))
-			w = func(m cells) { m.delete(string(k)) }
+			w = func(m modelStore) { m.delete(string(k)) }
 		case n < 8:
 			lo := r.key()
 			hi := append(bytes.Clone(lo), byte(r.rng.IntN(256)))
@@ -326,7 +326,7 @@ func (r *modelRun) transaction() {
 				lo, hi = r.bound(), r.bound()
 			}
 			require.NoError(r.t, tx.DeleteRange(lo, hi))
-			w = func(m cells) { m.deleteRange(lo, hi) }
+			w = func(m modelStore) { m.deleteRange(lo, hi) }
 		case n < 11:
 			r.check(tx, view, r.key())
 		case n < 13:
