@@ -8,36 +8,36 @@
 // The store is a log-structured merge tree. Writes go to a write-ahead log and to
 // a sorted table in memory; full memtables become sorted files, which compaction
 // merges in the background. Every file carries a filter. A lookup hashes its key
-// once and asks memory first: memtables, then of each file its bounds, its filter
-// and its index; it reads a block only when the key is very likely there. That
-// holds on every level, the last included.
+// once and looks in memory first: in memtables, then at the bounds, the filter and the
+// index of each file. It reads a block only when the key is very likely there. That holds
+// on every level, including the last.
 //
 // # Durability
 //
 // A write with [Sync] (the default) is on stable storage when it returns. One with
 // [NoSync] is with the operating system and survives a crash of the process. One
-// with [Async] may be lost with the process. Whatever was lost, what is left is a
+// with [Async] may be lost with the process. Whatever is lost, what remains is a
 // prefix of the writes: never a hole, never half a batch.
 //
 // # Transactions
 //
 // [DB.Update] and [DB.View] run a function in a transaction, [DB.Begin] starts one.
-// A transaction reads the store as it was when it began, and its own writes; it is
-// committed if nothing that it read, ranges included, was written meanwhile, and
-// fails with [ErrConflict] otherwise: what is committed is serializable. Plain
-// writes neither wait for transactions nor fail because of them.
+// A transaction reads the store as it was when it began, and its own writes. It commits
+// if nothing that it read, including ranges, was written meanwhile, and fails with
+// [ErrConflict] otherwise: transactions are serializable. Plain writes neither wait for
+// transactions nor fail because of them.
 //
 // # Operands
 //
 // [DB.Merge] writes an operand, such as an increment, without reading what is there.
-// [Options.Merger] says how operands and values are combined; [Int64Add] and [Append]
-// are at hand, and any associative function will do. Lookups and iterators combine
-// what has not been combined yet, flushes and compactions do it for good.
+// [Options.Merger] says how operands and values are combined: [Int64Add], [Append], or
+// any associative function. Lookups and iterators combine operands as they read them;
+// flushes and compactions combine them for good.
 //
 // # Expiry
 //
-// [DB.SetTTL] writes a value that ends by itself. It is never seen again once
-// [Options.Clock] has reached its end, and compaction drops it like a deleted one.
+// [DB.SetTTL] writes a value that expires. Nobody sees it any more once [Options.Clock]
+// has reached its end, and compaction drops it like a deleted one.
 //
 // # Memory
 //
@@ -45,28 +45,27 @@
 //
 // # Concurrency
 //
-// A DB and a Snapshot are safe for concurrent use. A Batch, an Iterator and a
-// Tx belong to one goroutine. Slices that are passed in are copied; slices that come out of
-// Get are the caller's; those of an Iterator are valid until its next move.
+// A DB and a Snapshot are safe for concurrent use. A Batch, an Iterator and a Tx belong to
+// one goroutine. The store copies slices that it is given. Slices that Get returns are the
+// caller's; those of an Iterator are valid until its next move.
 //
 // # Several processes
 //
-// One process at a time writes a store: others get [ErrLocked], or wait for the lock by
-// [OpenContext]. [OpenReadOnly] reads beside the writer: it gives a view of the store at
+// One process at a time writes a store: others get [ErrLocked], or wait for the lock with
+// [OpenContext]. [OpenReadOnly] reads beside the writer: it opens a view of the store at
 // one recent moment, which [DB.Refresh] brings up to date.
 //
 // # Waiting
 //
-// What may wait has a variant with a context: [Batch.CommitContext], [Tx.CommitContext],
+// Methods that may wait have a variant with a context: [Batch.CommitContext], [Tx.CommitContext],
 // [DB.UpdateContext], [DB.FlushContext], [DB.CompactContext], [DB.CheckpointContext],
-// [DB.BackupContext], [DB.IngestContext] and [VerifyContext]. An error of a commit that
-// matches that of the context says that nothing was written, now or later.
+// [DB.BackupContext], [DB.IngestContext] and [VerifyContext]. If the error of a commit
+// matches that of the context, nothing was written, and nothing will be.
 //
 // # Errors
 //
-// Errors match the sentinels of this package with errors.Is. Damage is reported
-// as a [CorruptionError], which names the file, the offset and the command that
-// looks further. A write that fails, or a flush or compaction that cannot go on,
-// makes the store read-only: every later write returns [ErrReadOnly] with the
-// cause, and reads go on.
+// Errors match the sentinels of this package with errors.Is. Damage is reported as a
+// [CorruptionError], which names the file, the offset and the command that examines it. A
+// write that fails, or a flush or compaction that cannot go on, makes the store read-only:
+// every later write returns [ErrReadOnly] with the cause, and reads go on.
 package kv

@@ -19,89 +19,87 @@ import (
 // default, and a nil *Options is all defaults. Settings may change from one Open
 // to the next: files keep what they were written with.
 type Options struct {
-	// MemoryLimit bounds, in bytes, the memory of memtables, block cache,
-	// filters and indexes together: at least 4 MiB. It sets the defaults of
-	// MemtableSize (an eighth, less if MaxMemtables is above 4, 64 MiB at the most)
-	// and CacheSize (what is left),
-	// and the cache gives way as filters and indexes grow. Filters that would
-	// take more than half of the limit are left on disk; they are counted in
-	// Metrics. The default is no common limit: the parts are bounded one by one,
-	// filters and indexes by the size of the data. Not counted are range
-	// tombstones, buffers of reads that are under way, and what a single batch
-	// larger than a memtable takes beyond one.
+	// MemoryLimit bounds the memory of memtables, block cache, filters and indexes
+	// together, in bytes: at least 4 MiB. It sets the defaults of MemtableSize (an
+	// eighth, less if MaxMemtables is above 4, at most 64 MiB) and CacheSize (the
+	// rest). The cache shrinks as filters and indexes grow. Filters that would take
+	// more than half of the limit stay on disk and are counted in Metrics. By default
+	// there is no common limit: each part has its own, and filters and indexes grow
+	// with the data. The limit does not count range tombstones, buffers of reads under
+	// way, and what a batch that is larger than a memtable takes beyond one.
 	MemoryLimit int64
 
-	// CacheSize is the size of the block cache in bytes: 64 MiB by default,
-	// negative for none. It holds data blocks and the leaves of large indexes.
+	// CacheSize is the size of the block cache in bytes: 64 MiB by default, no cache if
+	// negative. The cache holds data blocks and the leaves of large indexes.
 	CacheSize int64
 
-	// MemtableSize is the size in bytes at which a memtable is flushed, its index
-	// (a seventeenth) included: 32 MiB by default, 64 KiB to 1 GiB. Up to MaxMemtables
+	// MemtableSize is the size in bytes at which a memtable is flushed, including its
+	// index (a seventeenth): 32 MiB by default, 64 KiB to 1 GiB. At most MaxMemtables
 	// exist at a time.
 	MemtableSize int64
 
-	// MaxMemtables is how many memtables, the active one included, may exist
-	// before writes wait for a flush: 3 by default, at least 2.
+	// MaxMemtables is how many memtables may exist, including the active one, before
+	// writes wait for a flush: 3 by default, at least 2.
 	MaxMemtables int
 
 	// BlockSize is the size of a data block in bytes before compression: 4096 by
-	// default, 64 to 1 MiB, and an eighth of CacheSize at the most, so that the cache can
-	// keep blocks; without a cache, to 64 MiB. An entry that is larger gets a block of
-	// its own. Blocks of more than a quarter of CacheSize or 2 MiB are never cached.
+	// default, 64 to 1 MiB, and at most an eighth of CacheSize, so that the cache can
+	// keep blocks; without a cache, up to 64 MiB. A larger entry gets a block of its
+	// own. Blocks larger than a quarter of CacheSize, or than 2 MiB, are never cached.
 	BlockSize int
 
-	// IndexPartition is the size in bytes from which on the index of a file is cut
-	// into leaves of about 16 KiB, or of that size if it is less, which are read on demand
-	// and cached, under a top that stays in memory: 1 MiB by default, 64 to 1 GiB. Less
-	// saves memory and costs each lookup a leaf.
+	// IndexPartition is the size in bytes from which on the index of a file is cut into
+	// leaves: 1 MiB by default, 64 to 1 GiB. Leaves have about 16 KiB, or IndexPartition
+	// bytes if that is less; they are read on demand and cached, and the top of the index
+	// stays in memory. A smaller value saves memory and costs each lookup a leaf.
 	IndexPartition int
 
 	// Compression of data blocks: Snappy by default.
 	Compression sstable.Compression
 
-	// LevelCompression, where it is set, is the compression of a level's files in place
-	// of Compression: young levels without and the last with zstd, say. Files that go
-	// from one level to another with a different compression are always rewritten.
+	// LevelCompression is the compression of each level's files, in place of Compression
+	// where it is set: none for young levels and zstd for the last, say. A file that goes
+	// to a level with a different compression is always rewritten.
 	LevelCompression [NumLevels]sstable.Compression
 
 	// MaxOpenFiles bounds the sorted files that are open at the same time: 1,000 by default,
-	// at least 4. Their filters and indexes stay in memory; one whose blocks are not read for
-	// long is closed, and opened again when a block of it is. A few more are open while they
-	// are all being read. (Files that are mapped, see MemoryMap, need not stay open.) The
-	// store's log, manifest and lock, and what flushes and compactions write, come on top: a
-	// dozen or so. A view of OpenReadOnly in a directory where it may not write keeps all
-	// its files open.
+	// at least 4. The store closes a file whose blocks have not been read for long, and opens
+	// it again to read one; its filter and index stay in memory. A few more files are open
+	// while they are all being read. (Mapped files, see MemoryMap, need not stay open.) The
+	// log, the manifest, the lock and the files that flushes and compactions write come on
+	// top: a dozen or so. A view made by OpenReadOnly in a directory where it may not write
+	// keeps all its files open.
 	MaxOpenFiles int
 
-	// MemoryMap reads sorted files without compression where the system has them in
-	// memory, past the block cache. That is faster where the cache is smaller than the
-	// data, but weaker: a block's checksum is verified when it is first read, and not
-	// when the system reads it again; and a page that is not in memory stops a thread
-	// of the program, which other goroutines then lack. What cannot be read is an error
-	// as ever. It has no effect on 32-bit platforms and Windows.
+	// MemoryMap maps sorted files without compression into memory, and reads them there
+	// and not through the block cache. That is faster if the cache is smaller than the
+	// data, but weaker: a block's checksum is verified when the block is first read, and
+	// not when the system reads it again; and a page that is not in memory blocks a
+	// thread of the program, which other goroutines then lack. A failed read is an error,
+	// as without MemoryMap. It has no effect on 32-bit platforms and Windows.
 	MemoryMap bool
 
-	// Filter is the policy of new files' filters: "blocked:10" by default.
-	// Files written under another policy keep theirs. One of the application's own is
+	// Filter is the policy of new files' filters: "blocked:10" by default. Files written
+	// under another policy keep their filters. A policy of the application's own must be
 	// a filterpolicy.Decoder.
 	Filter filterpolicy.Policy
 
-	// FilterBudget is the size in bytes that the filters of all files together
-	// should have. It is shared among the levels so that a lookup of an absent key
-	// reads least (filterpolicy.Spread): young files get more bits per key than
-	// Filter says, the last level fewer. Filter then gives the family. Shares follow
-	// the levels' sizes as files are written. The default is no budget: every file
+	// FilterBudget is the size in bytes that the filters of all files should have
+	// together. The store divides it among the levels so that a lookup of an absent key
+	// reads least (filterpolicy.Spread): young files get more bits per key than Filter
+	// says, the last level fewer. Filter then only gives the family. Shares follow the
+	// levels' sizes as files are written. By default there is no budget, and every file
 	// gets what Filter says.
 	FilterBudget int64
 
-	// Prefix, if set, puts the prefixes of keys into the filters of new files beside
-	// the keys. An iterator whose bounds lie within one prefix then passes over
-	// files that hold no key of it. Files written under another extractor, or none,
-	// are not asked. See filterpolicy.ParsePrefix.
+	// Prefix, if set, adds the prefixes of keys to the filters of new files. An iterator
+	// whose bounds lie within one prefix then skips files that hold no key with it. The
+	// filters of files written with another extractor, or none, are not used for that.
+	// See filterpolicy.ParsePrefix.
 	Prefix filterpolicy.Prefix
 
-	// PrefixOnly keeps the keys themselves out of new files' filters: they are
-	// smaller, and a lookup is spared a read only if no key of its prefix is there.
+	// PrefixOnly keeps the keys themselves out of new files' filters. The filters are
+	// smaller, and save a lookup a read only if the file has no key with its prefix.
 	PrefixOnly bool
 
 	// TargetFileSize is the size of a sorted file in bytes: 32 MiB by default, at
@@ -113,24 +111,24 @@ type Options struct {
 	// times larger than the one above.
 	BaseLevelSize int64
 
-	// L0CompactionThreshold is how many files of level 0 start a compaction: 4 by
-	// default. Writes slow down from L0SlowdownThreshold files on (12 by
-	// default), more with every file, and wait at L0StopThreshold (36).
+	// L0CompactionThreshold is how many files in level 0 start a compaction: 4 by
+	// default. From L0SlowdownThreshold files on (12 by default), writes are delayed,
+	// longer with every file, and at L0StopThreshold (36) they wait.
 	L0CompactionThreshold int
 	L0SlowdownThreshold   int
 	L0StopThreshold       int
 
-	// Compaction says how many sorted runs levels have: Leveled by default. It may
-	// change from one Open to the next: compactions then bring the store from one
-	// shape into the other. A leveled store that was tiered merges the runs of each
-	// level first, and holds up writes if they are faster than that.
+	// Compaction says how many sorted runs levels have: Leveled by default. It may change
+	// from one Open to the next: compactions then bring the store from one shape into the
+	// other. A leveled store that was tiered first merges the runs of each level, and
+	// holds up writes that are faster than that.
 	Compaction CompactionStyle
 
 	// RunsPerLevel is how many sorted runs a level of a Tiered or LazyLeveled store may
-	// have before they are merged into the level below: 4 by default, 2 to 64. More
+	// have before they are merged into the level below: 4 by default, 2 to 64. More runs
 	// make writes cheaper, and reads and space dearer. (Level 0 has
-	// L0CompactionThreshold.) The runs above the oldest have at most RunsPerLevel times
-	// its size, level 0 not counted.
+	// L0CompactionThreshold.) All runs but the oldest and level 0 together have at most
+	// RunsPerLevel times the size of the oldest.
 	RunsPerLevel int
 
 	// MaxConcurrentCompactions bounds the threads that compact in the background (Compact
@@ -139,49 +137,44 @@ type Options struct {
 	// short while another merges large runs. Flushes have a thread of their own.
 	MaxConcurrentCompactions int
 
-	// CompactionRate bounds what compactions, those of Compact included, write, in bytes
-	// per second: no bound by default, else at least 64 KiB. Flushes take their share
-	// and never wait for it, and nor do compactions while writers are slowed down by
-	// level 0.
+	// CompactionRate bounds what compactions write, including those of Compact, in bytes
+	// per second: no bound by default, else at least 64 KiB. Flushes count towards the
+	// rate and never wait for it; nor do compactions while level 0 delays writes.
 	CompactionRate int64
 
-	// Merger combines the operands of Merge. The default is none, and then Merge
-	// returns ErrNoMerger. The store keeps its name: while there are operands, an open
-	// with a merger of another name is refused with ErrInvalidOptions. One with none is
-	// not. If the name is that of a merger of this package, that one is used; else
-	// operands are kept as they are, and lookups of their keys, and iterators that come
-	// to them, return ErrNoMerger. Which of them exist can be seen in Metrics; Compact
-	// makes values of all that no snapshot needs, and the next Open then takes any
-	// merger.
+	// Merger combines the operands of Merge. The default is none, and then Merge returns
+	// ErrNoMerger. The store keeps the merger's name: while it holds operands, Open with a
+	// merger of another name fails with ErrInvalidOptions. Open without a merger does not:
+	// if the name is that of a merger of this package, that one is used; else operands
+	// stay as they are, and lookups of their keys, and iterators that come to them, return
+	// ErrNoMerger. Metrics counts the operands of each level. Compact turns all operands
+	// that no snapshot needs into values, and the next Open then takes any merger.
 	Merger Merger
 
-	// Clock says when values written by SetTTL end: time.Now by default. It is called
-	// by several goroutines at once, and with locks held: it must not call the store.
+	// Clock tells the time for values written by SetTTL: time.Now by default. Several
+	// goroutines call it at once, and with locks held: it must not call the store.
 	Clock func() time.Time
 
-	// ReadOnly opens a store that exists and changes nothing on disk. Several
-	// read-only stores may share a directory, but none with a writer: OpenReadOnly
-	// reads beside one.
+	// ReadOnly opens an existing store and changes nothing on disk. Several read-only
+	// stores may share a directory, but not with a writer: OpenReadOnly reads beside one.
 	ReadOnly bool
 
-	// RecoveryMode says what Open makes of logs that a crash or damage has left
-	// broken: PointInTime by default. OpenReadOnly knows no other.
+	// RecoveryMode says what Open makes of logs that a crash has cut short or that are
+	// damaged: PointInTime by default, and always for OpenReadOnly.
 	RecoveryMode RecoveryMode
 
-	// InMemory keeps everything in memory; the directory's name means nothing.
-	// For tests.
+	// InMemory keeps everything in memory and ignores the directory's name. For tests.
 	InMemory bool
 
-	// Logger receives what the store does in the background. The default is
-	// silence.
+	// Logger receives messages about background work. By default there are none.
 	Logger *slog.Logger
 
 	// Events are called when something happens in the background.
 	Events Events
 
-	// TraceOpens keeps the stack that opened each iterator, snapshot and transaction,
-	// for the error of Close. Keeping it takes longer than opening does: it is for
-	// tests, and for looking for leaks.
+	// TraceOpens keeps the stack that opened each iterator, snapshot and transaction, for
+	// the error of Close. That takes longer than opening them: it is for tests, and for
+	// finding leaks.
 	TraceOpens bool
 
 	// Tests set these, those of other packages by harness.Apply.
@@ -203,8 +196,8 @@ const maxMergerName = 255
 // minMemoryLimit leaves room for three small memtables, a cache and a few files.
 const minMemoryLimit = 4 << 20
 
-// withDefaults returns the options with every field set, or an error that names
-// the field that is wrong.
+// withDefaults returns the options with every field set, or an error that names the
+// wrong field.
 func (o *Options) withDefaults() (Options, error) {
 	var r Options
 	if o != nil {
@@ -362,7 +355,7 @@ func (o *WriteOptions) level() commit.Level {
 
 // IterOptions bound an iterator.
 type IterOptions struct {
-	// LowerBound is the smallest key that the iterator may reach; UpperBound is
-	// the smallest that it may not. Nil: no bound. Both are copied.
+	// LowerBound is the smallest key that the iterator may reach; UpperBound is the
+	// smallest key past its range. Nil: no bound. Both are copied.
 	LowerBound, UpperBound []byte
 }
