@@ -46,7 +46,8 @@ func TestRunPrintsAndWritesOneCell(t *testing.T) {
 func TestSweepFromFlagsAndFile(t *testing.T) {
 	out, spec := filepath.Join(t.TempDir(), "results"), filepath.Join(t.TempDir(), "spec.yaml")
 	require.NoError(t, os.WriteFile(spec,
-		[]byte("settings: {filter: [none, blocked:10], cache: 1MiB}\nalso: [{engine: pebble, filter: own:10, keys: 77}]\n"), 0o600))
+		[]byte("settings: {filter: [none, blocked:10], cache: 1MiB}\n"+
+			"also: [{engine: pebble, filter: own:10, keys: 77}]\n"), 0o600))
 	args := tiny(t, "sweep", "--spec", spec, "--out", out)
 	status, stdout, stderr := kvbench(t, &program{}, append(args, "--plan")...)
 	require.Zero(t, status, stderr)

@@ -10,11 +10,11 @@ import (
 
 // diffCommand is the command line of kvbench diff.
 type diffCommand struct {
-	A      string     `arg:"" help:"First set: a directory of results, or a file."`
-	B      string     `arg:"" help:"Second set."`
-	FailOn []string   `sep:"none" placeholder:"LIMITS" help:"Changes that end the command with status 4, separated by commas: a metric, > or <, a percentage. A time counts only if the test can tell the change from chance. Example: --fail-on 'ns/op>5%,absent blocks/op>0%'."`
-	All    bool       `help:"Show what did not change, too."`
-	JSON   resultFile `name:"json" placeholder:"FILE" help:"Also write the comparison to FILE; - prints it in place of the text."`
+	A      string   `arg:"" help:"First set: a directory of results, or a file."`
+	B      string   `arg:"" help:"Second set."`
+	FailOn []string `sep:"none" placeholder:"LIMITS" help:"${diff_failon}"`
+	All    bool     `help:"Show what did not change, too."`
+	jsonFlag
 }
 
 // Help shows examples.

@@ -10,11 +10,11 @@ import (
 
 // inspectCommand is the command line of kvbench inspect.
 type inspectCommand struct {
-	Path   string     `arg:"" help:"Directory of a SiftKV store that no process has open, or a sorted file."`
-	Probes int        `default:"20000" placeholder:"N" help:"Random hashes to ask each filter for (default ${default})."`
-	Walk   int        `default:"8" placeholder:"N" help:"Files whose blocks are measured, at most; every entry of them is read (default ${default})."`
-	Files  int        `default:"20" placeholder:"N" help:"Files to show; 0 shows all (default ${default})."`
-	JSON   resultFile `name:"json" placeholder:"FILE" help:"Also write what was found to FILE; - prints it in place of the text."`
+	Path   string `arg:"" help:"Store that no process has open, or a sorted file."`
+	Probes int    `default:"20000" placeholder:"N" help:"Random hashes to ask each filter for (default ${default})."`
+	Walk   int    `default:"8" placeholder:"N" help:"${inspect_walk}"`
+	Files  int    `default:"20" placeholder:"N" help:"Files to show; 0 shows all (default ${default})."`
+	jsonFlag
 }
 
 // Help shows examples.

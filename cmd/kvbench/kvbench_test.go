@@ -154,7 +154,8 @@ func TestAWrongAnswerIsStatus3(t *testing.T) {
 	status, stdout, stderr := kvbench(t, p, quick(t)...)
 	require.Equal(t, 3, status)
 	require.Empty(t, stdout)
-	require.Regexp(t, `kvbench: siftkv none: wrong answer for the existing key ".*" \(hex [0-9a-f]{32}\): not found\n$`, stderr)
+	require.Regexp(t, `kvbench: siftkv none: wrong answer for the existing key ".*" `+
+		`\(hex [0-9a-f]{32}\): not found\n$`, stderr)
 }
 
 func TestABrokenIdentityIsStatus3AfterTheReport(t *testing.T) {
@@ -234,7 +235,7 @@ func TestUsageErrorsAreStatus2(t *testing.T) {
 
 func TestMistypedWordsNameTheRightOne(t *testing.T) {
 	for word, args := range map[string][]string{
-		`"readamp"`: {"readapm"}, `"filters"`: {"filter"}, `"--filters"`: {"readamp", "--filterz", "none"},
+		`"readamp"`: {"readapm"}, `"filters"`: {"filter"}, `"--lookups"`: {"readamp", "--lookupz", "9"},
 		`"--budget"`: {"readamp", "--bugdet", "none"},
 	} {
 		status, _, stderr := kvbench(t, &program{}, args...)
@@ -267,7 +268,7 @@ func TestHelpAndVersionAreStatus0(t *testing.T) {
 	require.Contains(t, stdout, "verify")
 	status, stdout, _ = kvbench(t, &program{}, "readamp", "--help")
 	require.Zero(t, status)
-	for _, word := range []string{"--keys", "--filters", "(default 64MiB)", "none;bloom:10;blocked:10;cuckoo:12",
+	for _, word := range []string{"--keys", "--filter=", "(default 64MiB)", "none;bloom:10;blocked:10;cuckoo:12",
 		"Example"} {
 		require.Contains(t, stdout, word)
 	}

@@ -13,12 +13,12 @@ import (
 
 // pivotFlags ask for one table of some metrics in place of all of all.
 type pivotFlags struct {
-	Metric  []string `placeholder:"METRICS" help:"Show these metrics only, such as 'absent blocks/op,store filter-bits/key', in one table." group:"One table"`
-	Rows    []string `default:"engine,filter" placeholder:"SETTINGS" help:"Settings that make the rows of the table; cells that agree in rows and columns share a place, which shows their median, least and greatest (default ${default})." group:"One table"`
-	Columns []string `placeholder:"SETTINGS" help:"Settings that make its columns." group:"One table"`
-	Where   []string `sep:"none" placeholder:"NAME=VALUE" help:"Only cells with this value of a setting, or one of those given for it." group:"One table"`
-	X       string   `name:"x" placeholder:"METRIC" help:"Metric for the axis of the chart, such as 'store filter-bits/key' (default: the columns, if they are numbers)." group:"One table"`
-	LogY    bool     `name:"log-y" help:"A logarithmic axis for the chart." group:"One table"`
+	Metric  []string `placeholder:"METRICS" help:"${report_metric}"`
+	Rows    []string `default:"engine,filter" placeholder:"SETTINGS" help:"${report_rows}"`
+	Columns []string `placeholder:"SETTINGS" help:"Settings that make its columns."`
+	Where   []string `sep:"none" placeholder:"NAME=VALUE" help:"${report_where}"`
+	X       string   `name:"x" placeholder:"METRIC" help:"${report_x}"`
+	LogY    bool     `name:"log-y" help:"A logarithmic axis for the chart."`
 }
 
 // checkPivot reports flags that mean nothing together.

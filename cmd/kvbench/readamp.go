@@ -2,41 +2,76 @@ package main
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
 	"github.com/siftkv/siftkv/internal/bench/report"
-	"github.com/siftkv/siftkv/internal/cli/progress"
 	"github.com/siftkv/siftkv/kv"
 )
 
+// readampFilters are the filters of SiftKV that readamp measures by default.
+const readampFilters = "none;bloom:10;blocked:10;cuckoo:12;oracle"
+
 // readampCommand is the command line of kvbench readamp.
 type readampCommand struct {
-	Keys      string   `default:"1000000" placeholder:"N|FILE" help:"A number of generated keys (default ${default}), or a file with one key per line, plain or gzip; half of its lines are loaded, the other half asked for in vain. Example: --keys /usr/share/dict/words. A file named like a number: ./1000."`
-	KeySize   int      `default:"16" placeholder:"BYTES" help:"Bytes of a generated key (default ${default})."`
-	ValueSize int      `default:"100" placeholder:"BYTES" help:"Bytes of a value, half compressible (default ${default})."`
-	Filters   []string `default:"none;bloom:10;blocked:10;cuckoo:12;oracle" sep:"none" placeholder:"SPECS" help:"Filters of SiftKV, one row each (default ${default}); oracle never errs, and none and it bracket the others. Separate by spaces or semicolons, or repeat the flag; a spec may contain commas. Example: --filters 'none blocked:10 cuckoo:12,4'."`
-	Engines   []string `default:"${engines}" placeholder:"NAMES" help:"Engines to measure, separated by commas (default all): siftkv; pebble (no filter); pebble-bloom (its own, 10 bits); pebble-siftkv (our blocked:10 in Pebble); pebble-iterator (own filter, reused iterator that consults last-level filters); rocksdb (no filter), rocksdb-bloom, rocksdb-ribbon (if built with the tag rocksdb). Example: --engines siftkv,pebble-bloom."`
-	Budget    string   `default:"bloom:10" placeholder:"SPEC" help:"Filter of the comparison of equal bits for all keys with a filter budget spread over the levels, on trees of SiftKV (default ${default}); none leaves it out."`
-	Compact   string   `name:"compaction" default:"${compaction}" placeholder:"NAME" help:"Compaction of SiftKV: ${compactions} (default ${default}). It shapes the trees of the comparison with a filter budget: tiered and lazy-leveled ones have several sorted runs in a level. Rows are of settled stores, which have one run whatever the compaction."`
-	Lookups   int      `default:"40000" placeholder:"N" help:"Timed lookups of existing and of absent keys, each, per row and repetition (default ${default})."`
-	Reps      int      `default:"5" placeholder:"N" help:"Repetitions; times are their median (default ${default})."`
-	Seed      uint64   `default:"1" placeholder:"N" help:"Seed of keys, values and all random orders (default ${default}). The same seed gives the same keys and the same lookups."`
+	Engine     []string `aliases:"engines" default:"all" placeholder:"NAMES" help:"${readamp_engine}"`
+	Filter     []string `aliases:"filters" default:"${five}" sep:"none" placeholder:"SPECS" help:"${readamp_filter}"`
+	Budget     string   `default:"bloom:10" placeholder:"SPEC" help:"${readamp_budget}"`
+	Compaction string   `default:"${style}" placeholder:"NAME" help:"${readamp_compaction}"`
+	Keys       string   `default:"1000000" placeholder:"N|FILE" help:"${readamp_keys}"`
+	Lookups    int      `default:"40000" placeholder:"N" help:"${readamp_lookups}"`
+	repsFlag
+	dataFlags
+	cacheFlag
+	storeFlags
+	compressionFlag
+	SiftkvIndex bench.Size `aliases:"siftkv-index-block" default:"0" placeholder:"SIZE" help:"${siftkvindex}"`
+	PebbleIndex bench.Size `aliases:"pebble-index-block" default:"0" placeholder:"SIZE" help:"${pebbleindex}"`
+	dirFlag     `set:"room=, about 700 MB for the defaults"`
+	jsonFlag
+}
 
-	Cache       bench.Size `default:"64MiB" placeholder:"SIZE" help:"Block cache of each store (default ${default}). Example: --cache 8MiB."`
-	Memtable    bench.Size `default:"16MiB" placeholder:"SIZE" help:"Memtable of each store (default ${default})."`
-	BlockSize   bench.Size `default:"4096" placeholder:"SIZE" help:"Data block before compression (default ${default} bytes)."`
-	Compression string     `default:"snappy" placeholder:"NAME" help:"Compression of blocks: none, snappy or zstd (default ${default})."`
-	Compactions int        `default:"2" placeholder:"N" help:"Concurrent compactions at most, in each store (default ${default})."`
+// readampEngines are the engines of readamp with their filters, in the words of run, and
+// what package readamp calls their rows. That name is taken, too.
+var readampEngines = [][2]string{
+	{"siftkv", readamp.SiftKV}, {"pebble/none", readamp.PebblePlain}, {"pebble/own:10", readamp.PebbleBloom},
+	{"pebble/blocked:10", readamp.PebbleSiftKV}, {"pebble-iterator/own:10", readamp.PebbleIterator},
+	{"rocksdb/none", readamp.RocksDBPlain}, {"rocksdb/bloom:10", readamp.RocksDBBloom},
+	{"rocksdb/ribbon:10", readamp.RocksDBRibbon},
+}
 
-	SiftKVIndexBlock bench.Size `name:"siftkv-index-block" default:"0" placeholder:"SIZE" help:"Size at which SiftKV cuts a file's index into leaves that are read on demand (default 0: its default, 1 MiB)."`
-	PebbleIndexBlock bench.Size `default:"0" placeholder:"SIZE" help:"Size at which Pebble splits a file's index in two levels (default 0: Pebble's default, the size of a data block; CockroachDB uses 256KiB)."`
+// engineWords lists what --engine takes in this build.
+func engineWords() []string {
+	var words []string
+	for _, e := range readampEngines {
+		if slices.Contains(readamp.Engines(), e[1]) {
+			words = append(words, e[0])
+		}
+	}
+	return words
+}
 
-	Dir      string     `placeholder:"DIR" help:"Where to make the temporary stores, about 700 MB for the defaults; they are removed at the end (default: the system's temporary directory)."`
-	JSON     resultFile `name:"json" placeholder:"FILE" help:"Also write the result with all settings, the environment and every repetition to FILE; - prints it in place of the text."`
-	Progress string     `default:"auto" enum:"auto,plain,none" placeholder:"MODE" help:"Progress on standard error: auto (a bar on a terminal, else plain), plain (a line per phase) or none (default ${default})."`
+// engines returns the rows that were asked for.
+func (c *readampCommand) engines() ([]string, error) {
+	if slices.Equal(c.Engine, []string{"all"}) {
+		return readamp.Engines(), nil
+	}
+	var rows []string
+	for _, name := range c.Engine {
+		for _, e := range readampEngines {
+			if name == e[0] {
+				name = e[1]
+			}
+		}
+		if !slices.Contains(readamp.Engines(), name) {
+			return nil, bench.Usagef("--engine %s: choose from %s", name, strings.Join(engineWords(), ", "))
+		}
+		rows = append(rows, name)
+	}
+	return rows, nil
 }
 
 // batchKeys is the number of keys per write batch while loading.
@@ -45,17 +80,17 @@ const batchKeys = 1000
 // Run measures, prints the tables, and writes the JSON file if asked to. Broken
 // identities are an error, but only after the result is out.
 func (c *readampCommand) Run(ctx context.Context, p *program) error {
+	engines, err := c.engines()
+	if err != nil {
+		return err
+	}
+	store := c.settings(c.Cache, c.Compression)
+	store.BatchKeys, store.SiftKVIndexBytes, store.PebbleIndexBytes = batchKeys, int(c.SiftkvIndex), int(c.PebbleIndex)
 	result, err := readamp.Run(ctx, &readamp.Config{
 		Keys:      keys.Request{Keys: c.Keys, KeySize: c.KeySize, MaxLen: kv.MaxKeySize, Seed: c.Seed},
-		ValueSize: c.ValueSize, Filters: readamp.SplitSpecs(c.Filters), Engines: c.Engines, Budget: c.Budget,
-		Compaction: c.Compact,
-		Lookups:    c.Lookups, Repetitions: c.Reps, Seed: c.Seed,
-		Store: engine.Settings{
-			CacheBytes: int64(c.Cache), MemtableBytes: int64(c.Memtable), BlockBytes: int(c.BlockSize),
-			Compression: c.Compression, Compactions: c.Compactions, BatchKeys: batchKeys,
-			SiftKVIndexBytes: int(c.SiftKVIndexBlock), PebbleIndexBytes: int(c.PebbleIndexBlock),
-		},
-		Dir: c.Dir, Argv: p.argv, Progress: progress.New(p.stderr, c.Progress), Wrap: p.wrap,
+		ValueSize: c.ValueSize, Filters: specs(c.Filter), Engines: engines, Budget: c.Budget, Compaction: c.Compaction,
+		Lookups: c.Lookups, Repetitions: c.Reps, Seed: c.Seed, Store: store,
+		Dir: c.Dir, Argv: p.argv, Progress: p.progress, Wrap: p.wrap,
 	})
 	if err != nil {
 		return err

@@ -14,12 +14,12 @@ import (
 // reportCommand is the command line of kvbench report.
 type reportCommand struct {
 	Results string     `arg:"" help:"A directory of results, or a file."`
-	Format  string     `default:"table" enum:"table,markdown,csv,benchstat,json" placeholder:"NAME" help:"What to print: table, markdown, csv (tidy: a line per number), benchstat (input of benchstat) or json (an array of the results) (default ${default})."`
-	HTML    resultFile `name:"html" placeholder:"FILE" help:"Also write one page with charts, tables and the data, which needs no network; - prints it in place of the tables."`
+	Format  string     `default:"table" enum:"table,markdown,csv,benchstat,json" placeholder:"NAME" help:"${format}"`
+	HTML    resultFile `name:"html" placeholder:"FILE" help:"${report_html}"`
 	SVG     resultDir  `name:"svg" placeholder:"DIR" help:"Also write each chart as an SVG file to DIR."`
-	Title   string     `default:"kvbench" placeholder:"TEXT" help:"Title of the page, and of the chart of one table, whose file is called by it."`
+	Title   string     `default:"kvbench" placeholder:"TEXT" help:"${report_title}"`
 
-	pivotFlags
+	pivotFlags `group:"One table"`
 }
 
 // defaultTitle is the title if none is given.
@@ -32,8 +32,11 @@ func (reportCommand) Help() string {
   kvbench report results --html report.html --svg charts
   kvbench report results --format csv > results.csv
   kvbench report results --metric 'absent blocks/op' --rows engine,filter --columns shape
-  kvbench report results --metric 'absent disk-blocks/op' --rows filter --columns cache --where engine=siftkv --format markdown --svg charts
-  kvbench report results-a --format benchstat > a.txt; kvbench report results-b --format benchstat > b.txt; benchstat a.txt b.txt`
+  kvbench report results --metric 'absent disk-blocks/op' --rows filter --columns cache --format markdown --svg charts
+  kvbench report results --metric 'absent blocks/op' --where engine=siftkv
+  kvbench report results-a --format benchstat > a.txt
+  kvbench report results-b --format benchstat > b.txt
+  benchstat a.txt b.txt`
 }
 
 // formats print a set.

@@ -8,22 +8,14 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/bench/sweep"
-	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
 // runCommand is the command line of kvbench run.
 type runCommand struct {
-	cellFlags
-	labFlags
-	Out  resultDir  `placeholder:"DIR" help:"Also write the result to DIR, under the name of the cell."`
-	JSON resultFile `name:"json" placeholder:"FILE" help:"Also write the result to FILE; - prints it in place of the text."`
-}
-
-// labFlags say where cells run, and how loudly.
-type labFlags struct {
-	Dir      string `placeholder:"DIR" help:"Where to make the temporary stores; they are removed at the end (default: the system's temporary directory)."`
-	Quiet    bool   `short:"q" help:"No progress."`
-	Progress string `default:"auto" enum:"auto,plain,none" placeholder:"MODE" help:"Progress on standard error: auto (a bar on a terminal, else plain), plain (lines) or none (default ${default})."`
+	cellFlags `group:"Settings of a cell"`
+	dirFlag
+	Out resultDir `placeholder:"DIR" help:"Also write the result to DIR, under the name of the cell."`
+	jsonFlag
 }
 
 // Help shows examples.
@@ -36,16 +28,12 @@ func (runCommand) Help() string {
 }
 
 // lab makes the place where cells run.
-func (f *labFlags) lab(p *program) (*cell.Lab, *progress.Reporter, error) {
-	if f.Quiet {
-		f.Progress = "none"
-	}
-	reporter := progress.New(p.stderr, f.Progress)
-	l, err := cell.NewLab(f.Dir, p.argv, reporter)
+func (f *dirFlag) lab(p *program) (*cell.Lab, error) {
+	l, err := cell.NewLab(f.Dir, p.argv, p.progress)
 	if err == nil {
 		l.Wrap = p.wrap
 	}
-	return l, reporter, err
+	return l, err
 }
 
 // Run measures the cell and prints it. Broken identities are an error, but only after
@@ -62,7 +50,7 @@ func (c *runCommand) Run(ctx context.Context, p *program) (err error) {
 	if err := c.Out.prepare("--out"); err != nil {
 		return err
 	}
-	lab, _, err := c.lab(p)
+	lab, err := c.lab(p)
 	if err != nil {
 		return err
 	}

@@ -13,10 +13,10 @@ import (
 
 // sweepCommand is the command line of kvbench sweep.
 type sweepCommand struct {
-	cellFlags
-	labFlags
-	Spec  string    `placeholder:"FILE" help:"Specification, YAML or JSON. Settings given by flags replace those of the file."`
-	Out   resultDir `default:"results" placeholder:"DIR" help:"Directory of the results, one file per cell (default ${default}). Cells that are there already are kept."`
+	cellFlags `group:"Settings of a cell"`
+	dirFlag
+	Spec  string    `placeholder:"FILE" help:"${sweep_spec}"`
+	Out   resultDir `default:"results" placeholder:"DIR" help:"${sweep_out}"`
 	Force bool      `help:"Run cells again that have a result."`
 	Plan  bool      `help:"List the cells and run nothing."`
 }
@@ -63,15 +63,16 @@ func (c *sweepCommand) Run(ctx context.Context, p *program) (err error) {
 	if err := c.Out.prepare("--out"); err != nil {
 		return err
 	}
-	lab, progress, err := c.lab(p)
+	lab, err := c.lab(p)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lab.Close()) }()
 	done, err := sweep.Run(ctx, &sweep.Config{Plan: plan, Out: string(c.Out), Force: c.Force, Lab: lab,
-		Progress: progress})
+		Progress: p.progress})
 	if ctx.Err() != nil {
-		_, _ = fmt.Fprintf(p.stderr, "kvbench: %d of %d cells are done and in %s; run the same command again to go on\n", len(done.Results), len(plan.Cells), c.Out)
+		_, _ = fmt.Fprintf(p.stderr, "kvbench: %d of %d cells are done and in %s; run the same command again to go on\n",
+			len(done.Results), len(plan.Cells), c.Out)
 		return err
 	}
 	if done.Kept > 0 {
@@ -79,7 +80,8 @@ func (c *sweepCommand) Run(ctx context.Context, p *program) (err error) {
 			done.Kept, len(plan.Cells), c.Out)
 	}
 	if done.Mixed != nil {
-		_, _ = fmt.Fprintf(p.stderr, "kvbench: the results come from several revisions: %s; --force makes them anew\n", strings.Join(done.Mixed, ", "))
+		_, _ = fmt.Fprintf(p.stderr, "kvbench: the results come from several revisions: %s; --force makes them anew\n",
+			strings.Join(done.Mixed, ", "))
 	}
 	if len(done.Results) > 0 {
 		if err := report.Cells(p.stdout, done.Results); err != nil {

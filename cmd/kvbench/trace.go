@@ -19,8 +19,8 @@ type traceCommand struct {
 
 // traceInfoCommand is the command line of kvbench trace info.
 type traceInfoCommand struct {
-	File cli.File   `arg:"" help:"Trace that kv.LookupTracer wrote."`
-	JSON resultFile `name:"json" placeholder:"FILE" help:"Also write what was found to FILE; - prints it in place of the text."`
+	File cli.File `arg:"" help:"Trace that kv.LookupTracer wrote."`
+	jsonFlag
 }
 
 // Run reads and prints.
@@ -41,7 +41,8 @@ type traceReplayCommand struct {
 
 // Help shows examples.
 func (traceReplayCommand) Help() string {
-	return `The store has the keys that some lookup found. --lookups is how many of each kind are replayed at most (default 1000000).
+	return `The store has the keys that some lookup found. --lookups is how many of each kind are replayed at most
+(default 1000000).
 
 Examples:
   kvbench trace replay app.trace
@@ -58,7 +59,8 @@ const replayLookups = 1_000_000
 // Run measures the cell of the trace.
 func (c *traceReplayCommand) Run(ctx context.Context, p *program) error {
 	if len(c.Keys) > 0 || len(c.Workload) > 0 {
-		return bench.Usagef("--keys, --workload: a replay takes both from the trace; kvbench run --keys %s has the trace's keys with another workload", c.File)
+		return bench.Usagef("--keys, --workload: a replay takes both from the trace; kvbench run --keys %s has the "+
+			"trace's keys with another workload", c.File)
 	}
 	c.Keys, c.Workload = []string{c.File}, []string{cell.Replay}
 	if _, err := strconv.Atoi(c.File); err == nil {

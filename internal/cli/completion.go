@@ -36,16 +36,19 @@ func commandsOf(app *kong.Kong) []*kong.Node {
 	return slices.DeleteFunc(slices.Clone(app.Model.Children), func(n *kong.Node) bool { return n.Hidden })
 }
 
+// flagsOf returns the flags of a command and those of the whole program, without the
+// hidden ones.
+func flagsOf(app *kong.Kong, n *kong.Node) []*kong.Flag {
+	return slices.DeleteFunc(slices.Concat(n.Flags, app.Model.Flags), func(f *kong.Flag) bool { return f.Hidden })
+}
+
 // words returns what may stand at a place: after the program's name (""), after a
 // command, and after a flag of a command ("run --progress").
 func words(app *kong.Kong) map[string][]string {
 	out := map[string][]string{}
 	for _, n := range commandsOf(app) {
 		out[""] = append(out[""], n.Name)
-		for _, f := range n.Flags {
-			if f.Hidden {
-				continue
-			}
+		for _, f := range flagsOf(app, n) {
 			out[n.Name] = append(out[n.Name], "--"+f.Name)
 			if f.Enum != "" {
 				out[n.Name+" --"+f.Name] = strings.Split(f.Enum, ",")
@@ -97,10 +100,7 @@ func fishLines(name string, app *kong.Kong) string {
 	}
 	for _, n := range commandsOf(app) {
 		fmt.Fprintf(&out, "complete -c %s -n __fish_use_subcommand -a %s -d %s\n", name, n.Name, quote(n.Help))
-		for _, f := range n.Flags {
-			if f.Hidden {
-				continue
-			}
+		for _, f := range flagsOf(app, n) {
 			values := ""
 			if f.Enum != "" {
 				values = " -xa '" + strings.ReplaceAll(f.Enum, ",", " ") + "'"

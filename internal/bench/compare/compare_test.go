@@ -266,9 +266,9 @@ func TestAWorkerRefusesWhatItDoesNotKnow(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for want, change := range map[string]func(c *Config){
-		"--engines oracle":       func(c *Config) { c.Engines = []string{"oracle"} },
-		"--engines: nothing":     func(c *Config) { c.Engines = nil },
-		"--engines: bbolt twice": func(c *Config) { c.Engines = []string{"bbolt", "bbolt"} },
+		"--engine oracle":       func(c *Config) { c.Engines = []string{"oracle"} },
+		"--engine: nothing":     func(c *Config) { c.Engines = nil },
+		"--engine: bbolt twice": func(c *Config) { c.Engines = []string{"bbolt", "bbolt"} },
 		"--workload idle":        func(c *Config) { c.Workloads = []string{"idle"} },
 		"--compression zstd":     func(c *Config) { c.Compressions = []string{"zstd"} },
 		"--keys 10":              func(c *Config) { c.Keys = 10 },

@@ -36,7 +36,7 @@ var Compressions = []string{"none", "snappy"}
 // validate reports the first field that makes no sense.
 func (c *Config) validate() error {
 	for _, name := range c.Engines {
-		if err := engine.CheckName("--engines", name, engine.Peers()); err != nil {
+		if err := engine.CheckName("--engine", name, engine.Peers()); err != nil {
 			return err
 		}
 	}
@@ -44,7 +44,7 @@ func (c *Config) validate() error {
 		flag           string
 		given, allowed []string
 	}{
-		{"--engines", c.Engines, engine.Peers()},
+		{"--engine", c.Engines, engine.Peers()},
 		{"--workload", c.Workloads, Workloads()},
 		{"--compression", c.Compressions, Compressions},
 	} {
@@ -69,8 +69,8 @@ func (c *Config) validate() error {
 		{"--loads", int64(c.Loads), 1, 100},
 		{"--cache", c.Store.CacheBytes, 64 << 10, 1 << 40},
 		{"--memtable", c.Store.MemtableBytes, 64 << 10, 1 << 30},
-		{"--block-size", int64(c.Store.BlockBytes), 256, 1 << 20},
-		{"--compactions", int64(c.Store.Compactions), 1, 64},
+		{"--block", int64(c.Store.BlockBytes), 256, 1 << 20},
+		{"--max-compactions", int64(c.Store.Compactions), 1, 64},
 	} {
 		if b.value < b.lo || b.value > b.hi {
 			return bench.Usagef("%s %d: want %d to %d", b.flag, b.value, b.lo, b.hi)

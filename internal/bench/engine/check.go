@@ -32,10 +32,10 @@ func (s *Settings) Check(prefix string) error {
 	}{
 		{"cache", s.CacheBytes, minCache, 1 << 40},
 		{"memtable", s.MemtableBytes, minMemtable, MaxMemtable},
-		{"block-size", int64(s.BlockBytes), minBlock, maxBlock},
-		{"compactions", int64(s.Compactions), 1, 64},
-		{"siftkv-index-block", int64(cmp.Or(s.SiftKVIndexBytes, minIndex)), minIndex, 1 << 30},
-		{"pebble-index-block", int64(s.PebbleIndexBytes), 0, 1 << 30},
+		{"block", int64(s.BlockBytes), minBlock, maxBlock},
+		{"max-compactions", int64(s.Compactions), 1, 64},
+		{"siftkv-index", int64(cmp.Or(s.SiftKVIndexBytes, minIndex)), minIndex, 1 << 30},
+		{"pebble-index", int64(s.PebbleIndexBytes), 0, 1 << 30},
 	} {
 		if b.value < b.lo || b.value > b.hi {
 			return bench.Usagef("%s%s %d: want %d to %d", prefix, b.name, b.value, b.lo, b.hi)

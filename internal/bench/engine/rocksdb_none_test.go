@@ -18,5 +18,5 @@ func TestWithoutRocksDBTheErrorSaysHowToGetIt(t *testing.T) {
 	_, err = NewVariant(RocksDBName, "bloom:10", newValues(t))
 	require.ErrorIs(t, err, bench.ErrUsage)
 	require.ErrorContains(t, err, "-tags rocksdb")
-	require.ErrorContains(t, CheckName("--engines", "rocks", Peers()), "choose from siftkv")
+	require.ErrorContains(t, CheckName("--engine", "rocks", Peers()), "choose from siftkv")
 }

@@ -35,7 +35,7 @@ type candidate struct {
 func policyCandidate(spec string) (candidate, error) {
 	p, err := filterpolicy.Parse(spec)
 	if err != nil {
-		return candidate{}, bench.Usagef("--filters: %w", err)
+		return candidate{}, bench.Usagef("--filter: %w", err)
 	}
 	b := p.NewBuilder()
 	return candidate{

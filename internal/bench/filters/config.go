@@ -34,7 +34,7 @@ func (c *Config) validate() error {
 	case len(c.Keys) == 0:
 		return bench.Usagef("--keys: want at least one number, such as 1000000")
 	case len(c.Filters) == 0 && !c.Libraries:
-		return bench.Usagef("--filters: nothing to measure")
+		return bench.Usagef("--filter: nothing to measure")
 	case c.Probes < 1000 || c.Probes > maxProbes:
 		return bench.Usagef("--probes %d: want 1000 to %d", c.Probes, maxProbes)
 	case c.Repetitions < 1 || c.Repetitions > 1000:

@@ -10,7 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
-// Names of what can be measured, as given to --engines.
+// Names of what can be measured, as given to --engine.
 const (
 	SiftKV         = "siftkv"          // one row per filter
 	PebblePlain    = "pebble"          // Get, no filter
@@ -58,7 +58,7 @@ type Config struct {
 // validate reports the first field that makes no sense.
 func (c *Config) validate() error {
 	for _, name := range c.Engines {
-		if err := engine.CheckName("--engines", name, Engines()); err != nil {
+		if err := engine.CheckName("--engine", name, Engines()); err != nil {
 			return err
 		}
 	}
@@ -82,9 +82,9 @@ func (c *Config) validate() error {
 	}
 	switch {
 	case len(c.Engines) == 0:
-		return bench.Usagef("--engines: nothing to measure; choose from %s", strings.Join(Engines(), ", "))
+		return bench.Usagef("--engine: nothing to measure; choose from %s", strings.Join(Engines(), ", "))
 	case len(c.Filters) == 0 && slices.Contains(c.Engines, SiftKV):
-		return bench.Usagef("--filters: SiftKV needs at least one, such as none or blocked:10")
+		return bench.Usagef("--filter: SiftKV needs at least one, such as none or blocked:10")
 	}
 	return nil
 }

@@ -76,11 +76,11 @@ func planSiftKV(c *Config) ([]storePlan, error) {
 	for _, spec := range c.Filters {
 		policy, err := engine.ParseFilter(spec)
 		if err != nil {
-			return nil, bench.Usagef("--filters: %w", err)
+			return nil, bench.Usagef("--filter: %w", err)
 		}
 		name := SiftKV + " " + policy.String()
 		if slices.ContainsFunc(stores, func(s storePlan) bool { return s.name == name }) {
-			return nil, bench.Usagef("--filters: %s is given twice", policy)
+			return nil, bench.Usagef("--filter: %s is given twice", policy)
 		}
 		stores = append(stores, storePlan{
 			name: name, engine: SiftKV, filter: policy.String(),

@@ -106,18 +106,18 @@ const (
 
 func (c *Config) validate() error {
 	for _, name := range c.Engines {
-		if err := engine.CheckName("--engines", name, engine.Peers()); err != nil {
+		if err := engine.CheckName("--engine", name, engine.Peers()); err != nil {
 			return err
 		}
 	}
 	for _, n := range c.Sizes {
 		if n < minKeys || n > maxKeys {
-			return bench.Usagef("--max %d: want %d to %d keys", n, minKeys, maxKeys)
+			return bench.Usagef("--keys %d: want %d to %d keys", n, minKeys, maxKeys)
 		}
 	}
 	switch {
 	case len(c.Engines) == 0 || len(c.Sizes) == 0:
-		return bench.Usagef("--engines: nothing to measure; choose from %s", strings.Join(engine.Peers(), ", "))
+		return bench.Usagef("--engine: nothing to measure; choose from %s", strings.Join(engine.Peers(), ", "))
 	case !slices.Contains(compare.Compressions, c.Store.Compression):
 		return bench.Usagef("--compression %s: choose from %s", c.Store.Compression,
 			strings.Join(compare.Compressions, ", "))

@@ -89,9 +89,9 @@ func TestInterrupt(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for want, change := range map[string]func(c *Config){
-		"--engines oracle":    func(c *Config) { c.Engines = []string{"oracle"} },
-		"--engines: nothing":  func(c *Config) { c.Engines = nil },
-		"--max 10":            func(c *Config) { c.Sizes = []int{10} },
+		"--engine oracle":    func(c *Config) { c.Engines = []string{"oracle"} },
+		"--engine: nothing":  func(c *Config) { c.Engines = nil },
+		"--keys 10":            func(c *Config) { c.Sizes = []int{10} },
 		"--compression zstd":  func(c *Config) { c.Store.Compression = "zstd" },
 		"--cache-share 0":     func(c *Config) { c.CacheShare = 0 },
 		"--reps 0":            func(c *Config) { c.Repetitions = 0 },

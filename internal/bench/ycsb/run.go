@@ -107,14 +107,14 @@ const (
 // validate reports the first field that makes no sense.
 func (c *Config) validate() error {
 	for _, name := range c.Engines {
-		if err := engine.CheckName("--engines", name, Engines()); err != nil {
+		if err := engine.CheckName("--engine", name, Engines()); err != nil {
 			return err
 		}
 	}
 	for _, list := range []struct {
 		flag           string
 		given, allowed []string
-	}{{"--engines", c.Engines, Engines()}, {"--workload", c.Workloads, Names}} {
+	}{{"--engine", c.Engines, Engines()}, {"--workload", c.Workloads, Names}} {
 		if len(list.given) == 0 {
 			return bench.Usagef("%s: nothing to measure; choose from %s", list.flag, strings.Join(list.allowed, ", "))
 		}
@@ -130,7 +130,7 @@ func (c *Config) validate() error {
 	case c.Operations < 1 || c.Operations > maxOperations:
 		return bench.Usagef("--ops %d: want 1 to %d", c.Operations, maxOperations)
 	case c.Workers < 1 || c.Workers > maxWorkers:
-		return bench.Usagef("--workers %d: want 1 to %d", c.Workers, maxWorkers)
+		return bench.Usagef("--threads %d: want 1 to %d", c.Workers, maxWorkers)
 	case c.Rate < 0 || c.Rate > maxRate:
 		return bench.Usagef("--rate %g: want operations per second, up to %g, or 0 for a closed loop", c.Rate, maxRate)
 	}

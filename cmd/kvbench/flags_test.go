@@ -1,0 +1,152 @@
+package main
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/stretchr/testify/require"
+)
+
+// parse returns the command line as kvbench understands it.
+func parse(t *testing.T, args ...string) (*commands, *kong.Kong) {
+	t.Helper()
+	var c commands
+	parser, err := kong.New(&c, kong.Name("kvbench"), texts(), kong.Exit(func(int) {}))
+	require.NoError(t, err)
+	if len(args) > 0 {
+		_, err = parser.Parse(args)
+		require.NoError(t, err, "%q", args)
+	}
+	return &c, parser
+}
+
+// renamed are flags under the names that they had before, and have now.
+var renamed = []struct{ command, before, now, value string }{
+	{"readamp", "engines", "engine", "siftkv,pebble-bloom"},
+	{"readamp", "filters", "filter", "none cuckoo:12,4"},
+	{"readamp", "block-size", "block", "8KiB"},
+	{"readamp", "compactions", "max-compactions", "3"},
+	{"readamp", "siftkv-index-block", "siftkv-index", "64KiB"},
+	{"readamp", "pebble-index-block", "pebble-index", "256KiB"},
+	{"compare", "engines", "engine", "siftkv,bbolt"},
+	{"compare", "block-size", "block", "8KiB"},
+	{"compare", "compactions", "max-compactions", "3"},
+	{"ycsb", "engines", "engine", "pebble"},
+	{"ycsb", "block-size", "block", "8KiB"},
+	{"ycsb", "compactions", "max-compactions", "3"},
+	{"ycsb", "workers", "threads", "4"},
+	{"scale", "max", "keys", "3000000"},
+	{"scale", "engines", "engine", "bbolt"},
+	{"scale", "block-size", "block", "8KiB"},
+	{"scale", "compactions", "max-compactions", "3"},
+	{"filters", "filters", "filter", "bloom:10 xor:8"},
+}
+
+func TestEveryOldNameStillParses(t *testing.T) {
+	aliases := map[string]bool{}
+	for _, r := range renamed {
+		aliases[r.command+" "+r.before] = true
+		old, _ := parse(t, r.command, "--"+r.before, r.value)
+		now, _ := parse(t, r.command, "--"+r.now, r.value)
+		usual, _ := parse(t, r.command)
+		require.Equal(t, now, old, "%s --%s", r.command, r.before)
+		require.NotEqual(t, usual, old, "%s --%s says something", r.command, r.before)
+		_, stdout, _ := kvbench(t, &program{}, r.command, "--help")
+		require.NotContains(t, stdout, "--"+r.before+"=", "an old name is hidden")
+	}
+	_, app := parse(t)
+	for _, n := range app.Model.Children {
+		for _, f := range n.Flags {
+			for _, alias := range f.Aliases {
+				require.True(t, aliases[n.Name+" "+alias], "%s --%s is in the table", n.Name, alias)
+			}
+		}
+	}
+}
+
+// Every flag of readamp's engines has the row that it had, under the old name and the new.
+func TestReadampEnginesHaveTwoNames(t *testing.T) {
+	for _, e := range readampEngines {
+		for _, name := range e {
+			c, _ := parse(t, "readamp", "--engine", name)
+			rows, err := c.Readamp.engines()
+			if strings.HasPrefix(name, "rocksdb") && err != nil {
+				continue // not built in
+			}
+			require.NoError(t, err)
+			require.Equal(t, []string{e[1]}, rows)
+		}
+	}
+}
+
+// ideas has every flag of every command, with what it is about. No two are about the same.
+var ideas = map[string]string{
+	"engine": "engines", "filter": "filters", "budget": "filter memory", "index": "size of index parts",
+	"siftkv-index": "size of index parts of siftkv", "pebble-index": "size of index parts of pebble",
+	"compaction": "compaction style", "max-compactions": "compactions at a time", "shape": "levels", "cache": "cache",
+	"cache-share": "cache as a part of the data", "memtable": "memtable", "block": "data block",
+	"compression": "compression", "keys": "keys", "key-size": "bytes of a key", "value-size": "bytes of a value",
+	"fill": "keys beside a trace's", "data-seed": "seed of the data alone", "seed": "seed", "workload": "workload",
+	"pace": "speed of a replay", "rate": "operations per second", "state": "cold or warm", "threads": "threads",
+	"lookups": "lookups", "ops": "operations", "probes": "questions to a filter", "reps": "repetitions",
+	"loads": "repetitions of the load", "seconds": "time of a workload", "libraries": "other projects' filters",
+	"dir": "directory of stores", "out": "directory of results", "json": "result as JSON", "svg": "directory of charts",
+	"html": "page", "title": "title", "format": "form of the text", "spec": "file of a sweep", "force": "run again",
+	"plan": "run nothing", "fail-on": "limits", "all": "what did not change", "walk": "files that are walked",
+	"files": "files that are shown", "metric": "metrics", "rows": "rows", "columns": "columns", "where": "cells",
+	"x": "axis", "log-y": "logarithmic axis", "quiet": "no progress", "progress": "progress", "version": "version",
+	"help": "help",
+}
+
+func TestOneIdeaHasOneName(t *testing.T) {
+	names := map[string]string{}
+	for name, idea := range ideas {
+		require.Empty(t, names[idea], "--%s and --%s are both about %s", name, names[idea], idea)
+		names[idea] = name
+	}
+	_, app := parse(t)
+	var check func(n *kong.Node)
+	check = func(n *kong.Node) {
+		for _, f := range n.Flags {
+			require.NotEmpty(t, ideas[f.Name], "%s --%s is about something: say what", n.Name, f.Name)
+			require.NotEmpty(t, f.Help, f.Name)
+			require.NotContains(t, f.Help, "${", f.Name)
+			for _, alias := range f.Aliases {
+				require.Empty(t, ideas[alias], "--%s is the name of one thing", alias)
+			}
+		}
+		for _, child := range n.Children {
+			check(child)
+		}
+	}
+	check(app.Model.Node)
+}
+
+func TestEveryCommandCanBeQuiet(t *testing.T) {
+	for _, args := range [][]string{
+		{"env", "-q"}, {"-q", "env"}, {"env", "--quiet"}, {"ycsb", "-q"}, {"filters", "--progress", "none"},
+		{"completion", "bash", "-q"}, {"run", "-q"},
+	} {
+		c, _ := parse(t, args...)
+		require.True(t, c.Quiet || c.Progress == "none", "%q", args)
+	}
+	status, _, stderr := kvbench(t, &program{}, "filters", "--keys", "500", "--probes", "1000", "--reps", "1",
+		"--filter", "bloom:10", "--no-libraries", "-q")
+	require.Zero(t, status)
+	require.Empty(t, stderr)
+}
+
+// The default of a flag that several commands have is the same in each, or is said there.
+func TestCellFlagsAreSettings(t *testing.T) {
+	var f cellFlags
+	v := reflect.ValueOf(&f).Elem()
+	for i := range v.NumField() {
+		v.Field(i).Set(reflect.ValueOf([]string{"x"}))
+	}
+	for name := range f.block() {
+		require.NotEmpty(t, ideas[name])
+	}
+	require.Len(t, f.block(), v.NumField())
+}
