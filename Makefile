@@ -91,4 +91,4 @@ rocksdb: ## the laboratory with RocksDB as an engine: vet and tests (needs libro
 	$(GO) test -tags rocksdb ./internal/bench/... ./cmd/kvbench
 
 echarts: ## fetch the chart library of the report page again, and check it (needs npm)
-	internal/bench/report/page/echarts/fetch.sh
+	internal/bench/report/chart/echarts/fetch.sh

@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 
-	"github.com/siftkv/siftkv/internal/bench/diff"
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/bench/results"
 )
@@ -29,7 +28,7 @@ Cells are matched by their settings; two sets of one cell each are compared what
 
 // Run compares and prints; a limit that is passed is an error after that.
 func (c *diffCommand) Run(p *program) error {
-	limits, err := diff.ParseLimits(c.FailOn)
+	limits, err := results.ParseLimits(c.FailOn)
 	if err != nil {
 		return err
 	}
@@ -41,11 +40,11 @@ func (c *diffCommand) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	d, err := diff.Sets(a, b, limits)
+	d, err := results.Compare(a, b, limits)
 	if err != nil {
 		return err
 	}
-	text := func(w io.Writer, d *diff.Diff) error { return report.Diff(w, d, c.All) }
+	text := func(w io.Writer, d *results.Diff) error { return report.Diff(w, d, c.All) }
 	if err := show(p, text, d, c.JSON); err != nil {
 		return err
 	}

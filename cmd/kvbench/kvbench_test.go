@@ -17,7 +17,6 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/filters"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
 	"github.com/siftkv/siftkv/internal/bench/report"
-	"github.com/siftkv/siftkv/internal/bench/scale"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -200,7 +199,7 @@ func TestScaleFromTheCommandLine(t *testing.T) {
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "Bytes per key")
 	result := readResult(t, path, stdout, report.Scale)
-	require.Equal(t, scale.Schema, result.Schema)
+	require.Equal(t, compare.ScaleSchema, result.Schema)
 }
 
 func TestUsageErrorsAreStatus2(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/bench/report/chart"
+	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/cli/outfile"
 )
 
@@ -45,7 +45,7 @@ func (f resultFile) writeJSON(p *program, result any) error {
 }
 
 func writeJSON(w io.Writer, result any) error {
-	data, err := report.JSON(result)
+	data, err := results.JSON(result)
 	if err == nil {
 		_, err = w.Write(data)
 	}

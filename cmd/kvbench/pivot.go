@@ -6,9 +6,9 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/cell"
-	"github.com/siftkv/siftkv/internal/bench/pivot"
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/bench/report/chart"
+	"github.com/siftkv/siftkv/internal/bench/results"
 )
 
 // pivotFlags ask for one table of some metrics in place of all of all.
@@ -35,8 +35,8 @@ func (c *reportCommand) checkPivot() error {
 }
 
 // table makes the table of some metrics.
-func (f *pivotFlags) table(set []*cell.Result, metrics []string) (*pivot.Table, error) {
-	return pivot.New(set, pivot.Request{Rows: f.Rows, Columns: f.Columns, Metrics: metrics, Where: f.Where})
+func (f *pivotFlags) table(set []*cell.Result, metrics []string) (*results.Table, error) {
+	return results.Pivot(set, results.Query{Rows: f.Rows, Columns: f.Columns, Metrics: metrics, Where: f.Where})
 }
 
 // pivot prints one table, and draws it if asked to.
@@ -63,8 +63,8 @@ func (c *reportCommand) pivot(p *program, set []*cell.Result) error {
 }
 
 // pivotChart draws the table to a file that is called as its title.
-func (c *reportCommand) pivotChart(p *program, set []*cell.Result, t *pivot.Table) error {
-	var x *pivot.Table
+func (c *reportCommand) pivotChart(p *program, set []*cell.Result, t *results.Table) error {
+	var x *results.Table
 	if c.X != "" {
 		var err error
 		if x, err = c.table(set, []string{c.X}); err != nil {

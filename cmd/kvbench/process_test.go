@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
-	"github.com/siftkv/siftkv/internal/bench/diff"
 	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/kv"
@@ -176,7 +175,7 @@ func TestStandardOutputByItsNameIsNotReplaced(t *testing.T) {
 	require.NoError(t, err)
 	text := process(t, "diff", set, set).Stdout
 	require.True(t, strings.HasPrefix(string(data), text), "the text, and behind it the JSON")
-	var d diff.Diff
+	var d results.Diff
 	require.NoError(t, json.Unmarshal(data[len(text):], &d))
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/bench/report/chart"
-	"github.com/siftkv/siftkv/internal/bench/report/page"
 	"github.com/siftkv/siftkv/internal/bench/results"
 )
 
@@ -65,7 +64,7 @@ func (c *reportCommand) Run(p *program) error {
 			return err
 		}
 	}
-	if err := c.HTML.write(p, func(w io.Writer) error { return page.Write(w, c.Title, set) }); err != nil {
+	if err := c.HTML.write(p, func(w io.Writer) error { return chart.WritePage(w, c.Title, set) }); err != nil {
 		return err
 	}
 	if c.HTML != "" && !c.HTML.standard() {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"os"
 
+	"github.com/siftkv/siftkv/internal/bench/compare"
 	"github.com/siftkv/siftkv/internal/bench/report"
-	"github.com/siftkv/siftkv/internal/bench/scale"
 )
 
 // scaleCommand is the command line of kvbench scale.
@@ -28,8 +28,8 @@ func (c *scaleCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	result, err := scale.Run(ctx, &scale.Config{
-		Engines: c.Engine, Sizes: scale.Sizes(c.Keys), KeySize: c.KeySize, ValueSize: c.ValueSize,
+	result, err := compare.Scale(ctx, &compare.ScaleConfig{
+		Engines: c.Engine, Sizes: compare.Sizes(c.Keys), KeySize: c.KeySize, ValueSize: c.ValueSize,
 		CacheShare: c.CacheShare, Repetitions: c.Reps, Seconds: c.Seconds, Seed: c.Seed,
 		Store: c.settings(0, c.Compression),
 		Dir:   c.Dir, Argv: p.argv, Progress: p.progress, Worker: []string{self, "worker"},

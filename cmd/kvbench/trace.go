@@ -6,8 +6,8 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/bench/inspect"
 	"github.com/siftkv/siftkv/internal/bench/report"
-	"github.com/siftkv/siftkv/internal/bench/traceinfo"
 	"github.com/siftkv/siftkv/internal/cli"
 )
 
@@ -25,7 +25,7 @@ type traceInfoCommand struct {
 
 // Run reads and prints.
 func (c *traceInfoCommand) Run(ctx context.Context, p *program) error {
-	r, err := traceinfo.Run(ctx, string(c.File))
+	r, err := inspect.RunTrace(ctx, string(c.File))
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/siftkv/siftkv/internal/bench/report"
+	"github.com/siftkv/siftkv/internal/bench/report/chart"
 	"github.com/siftkv/siftkv/internal/bench/ycsb"
 )
 
@@ -49,5 +50,5 @@ func (c *ycsbCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(show(p, report.YCSB, r, c.JSON), c.SVG.draw(p, report.YCSBCharts(r)))
+	return errors.Join(show(p, report.YCSB, r, c.JSON), c.SVG.draw(p, chart.YCSB(r)))
 }

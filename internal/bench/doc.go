@@ -8,12 +8,13 @@
 //	engine    stores under one interface: SiftKV, null, and its peers
 //	measure   loads, streams of lookups, timed loops that check every answer, statistics
 //	cell      one experiment: settings in, a result out
-//	compare, ycsb, filters, inspect, traceinfo
-//	          experiments of their own
-//	readamp, scale, pivot, diff
-//	          what is made of cells, and of comparisons
-//	report    results as tables, charts, a page and JSON
-//	results   the files of cells
+//	ycsb, filters, inspect, compare
+//	          experiments of their own: the workloads of YCSB, filters alone, a store or a
+//	          trace as a lookup sees it, engines in processes of their own
+//	readamp   what a lookup reads, by engine and filter
+//	results   sets of cells: their files, tables of some settings, what differs between two
+//	report, report/chart
+//	          results as tables, CSV and benchstat text; as charts and a page
 //	sweep     matrices of cells, resumable
 //
 // This package itself holds what they share: the errors that become exit statuses, and

@@ -269,14 +269,14 @@ func TestUsage(t *testing.T) {
 		"--engine oracle":       func(c *Config) { c.Engines = []string{"oracle"} },
 		"--engine: nothing":     func(c *Config) { c.Engines = nil },
 		"--engine: bbolt twice": func(c *Config) { c.Engines = []string{"bbolt", "bbolt"} },
-		"--workload idle":        func(c *Config) { c.Workloads = []string{"idle"} },
-		"--compression zstd":     func(c *Config) { c.Compressions = []string{"zstd"} },
-		"--keys 10":              func(c *Config) { c.Keys = 10 },
-		"--reps 0":               func(c *Config) { c.Repetitions = 0 },
-		"--seconds 0":            func(c *Config) { c.Seconds = 0 },
-		"--cache 1":              func(c *Config) { c.Store.CacheBytes = 1 },
-		"--dir /nothing/here":    func(c *Config) { c.Dir = "/nothing/here" },
-		"values of 3 bytes":      func(c *Config) { c.ValueSize = 3 },
+		"--workload idle":       func(c *Config) { c.Workloads = []string{"idle"} },
+		"--compression zstd":    func(c *Config) { c.Compressions = []string{"zstd"} },
+		"--keys 10":             func(c *Config) { c.Keys = 10 },
+		"--reps 0":              func(c *Config) { c.Repetitions = 0 },
+		"--seconds 0":           func(c *Config) { c.Seconds = 0 },
+		"--cache 1":             func(c *Config) { c.Store.CacheBytes = 1 },
+		"--dir /nothing/here":   func(c *Config) { c.Dir = "/nothing/here" },
+		"values of 3 bytes":     func(c *Config) { c.ValueSize = 3 },
 	} {
 		c := tiny(t, "")
 		change(c)

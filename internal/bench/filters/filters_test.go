@@ -67,10 +67,10 @@ func TestADeniedKeyEndsTheRun(t *testing.T) {
 
 func TestBadSettingsAreUsage(t *testing.T) {
 	for name, change := range map[string]func(*Config){
-		"--keys":    func(c *Config) { c.Keys = []int{0} },
+		"--keys":   func(c *Config) { c.Keys = []int{0} },
 		"--filter": func(c *Config) { c.Filters = []string{"bloom"} },
-		"--probes":  func(c *Config) { c.Probes = 1 },
-		"--reps":    func(c *Config) { c.Repetitions = 0 },
+		"--probes": func(c *Config) { c.Probes = 1 },
+		"--reps":   func(c *Config) { c.Repetitions = 0 },
 	} {
 		c := testConfig()
 		change(c)

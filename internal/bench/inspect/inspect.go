@@ -1,4 +1,4 @@
-// Package inspect looks at the sorted files of a store as a lookup sees them: what each
+// Package inspect looks at stores and at lookup traces. Of sorted files it says what each
 // level's filters and indexes take, what the filters let pass, and how large blocks are.
 package inspect
 

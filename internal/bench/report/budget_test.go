@@ -13,6 +13,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
+	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
@@ -74,7 +75,7 @@ func TestBudgetIsASectionOfTheReport(t *testing.T) {
 	writeBudget(&section, r.Budget)
 	require.Equal(t, without.String(), strings.Replace(with.String(), section.String(), "", 1))
 
-	data, err := JSON(r)
+	data, err := results.JSON(r)
 	require.NoError(t, err)
 	var back readamp.Result
 	require.NoError(t, json.Unmarshal(data, &back))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/keys"
+	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
@@ -30,7 +31,7 @@ func TestCellsGolden(t *testing.T) {
 	var one bytes.Buffer
 	require.NoError(t, Cell(&one, set[2]))
 	golden.File(t, "testdata/cell.txt", one.String())
-	data, err := JSON(set[2])
+	data, err := results.JSON(set[2])
 	require.NoError(t, err)
 	golden.File(t, "testdata/cell.json", data)
 }

@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
-	"github.com/siftkv/siftkv/internal/bench/diff"
+	"github.com/siftkv/siftkv/internal/bench/results"
 )
 
 // Diff writes what changed between two sets, and with all what did not.
-func Diff(w io.Writer, d *diff.Diff, all bool) error {
+func Diff(w io.Writer, d *results.Diff, all bool) error {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "%s in both sets", times(len(d.Cells), "cell"))
 	for _, only := range []struct {
@@ -47,7 +47,7 @@ func Diff(w io.Writer, d *diff.Diff, all bool) error {
 }
 
 // diffGrid lists the metrics that changed, or all. Times are always there.
-func diffGrid(d *diff.Diff, all bool) Grid {
+func diffGrid(d *results.Diff, all bool) Grid {
 	var set []*cell.Result
 	for _, p := range d.Cells {
 		set = append(set, p.A)
@@ -61,7 +61,7 @@ func diffGrid(d *diff.Diff, all bool) Grid {
 		Column{Name: "verdict", Text: true})
 	for i, p := range d.Cells {
 		for _, c := range p.Metrics {
-			shown := c.Rank != nil || c.Exact && c.Verdict != diff.Same
+			shown := c.Rank != nil || c.Exact && c.Verdict != results.Same
 			if !shown && !all {
 				continue
 			}
@@ -71,13 +71,13 @@ func diffGrid(d *diff.Diff, all bool) Grid {
 	return g
 }
 
-func diffItems(c *diff.Compare) []Item {
+func diffItems(c *results.Comparison) []Item {
 	interval, p, verdict := "", "", string(c.Verdict)
 	if c.Rank != nil {
 		interval = fmt.Sprintf("%+.1f %% to %+.1f %%", 100*(c.Rank.Low-1), 100*(c.Rank.High-1))
 		p = strings.Replace(fmt.Sprintf("%.3f (n=%d+%d)", c.Rank.P, c.Rank.N[0], c.Rank.N[1]), "0.000", "<0.001", 1)
 	}
-	if c.Verdict == diff.Unclear {
+	if c.Verdict == results.Unclear {
 		verdict = "~"
 	}
 	return []Item{
@@ -87,7 +87,7 @@ func diffItems(c *diff.Compare) []Item {
 }
 
 // deltaText formats a relative change.
-func deltaText(c diff.Change) string {
+func deltaText(c results.Change) string {
 	switch x := float64(c); {
 	case x == 0:
 		return "0"

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/bench/filters"
+	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
@@ -27,7 +28,7 @@ func TestFiltersGolden(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, Filters(&out, r))
 	golden.File(t, "testdata/filters.txt", out.Bytes())
-	data, err := JSON(r)
+	data, err := results.JSON(r)
 	require.NoError(t, err)
 	golden.File(t, "testdata/filters.json", data)
 }

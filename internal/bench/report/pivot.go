@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/pivot"
+	"github.com/siftkv/siftkv/internal/bench/results"
 )
 
 // PivotGrid shows a pivot table. Where several cells share a place it has their median
 // with the least and the greatest.
-func PivotGrid(t *pivot.Table) Grid {
+func PivotGrid(t *results.Table) Grid {
 	g := Grid{Title: t.Title()}
 	for _, name := range t.Rows {
 		g.Columns = append(g.Columns, Column{Name: name, Help: "setting", Text: true})
@@ -38,7 +38,7 @@ func PivotGrid(t *pivot.Table) Grid {
 }
 
 // PivotCSV writes a pivot table as a line per row, column and metric, with all digits.
-func PivotCSV(w io.Writer, t *pivot.Table) error {
+func PivotCSV(w io.Writer, t *results.Table) error {
 	out := csv.NewWriter(w)
 	header := append(append([]string{}, t.Rows...), t.Columns...)
 	_ = out.Write(append(header, "metric", "cells", "median", "least", "greatest")) // Flush reports the first error
@@ -59,7 +59,7 @@ func PivotCSV(w io.Writer, t *pivot.Table) error {
 }
 
 // placeItem shows a place.
-func placeItem(metric string, p pivot.Place) Item {
+func placeItem(metric string, p results.Place) Item {
 	if p.Cells == 0 {
 		return word(absentCell)
 	}

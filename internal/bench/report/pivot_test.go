@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
-	"github.com/siftkv/siftkv/internal/bench/pivot"
+	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
@@ -20,7 +20,7 @@ func TestPivotGolden(t *testing.T) {
 		}
 	}
 	set := append(cell.Samples(), more...)
-	table, err := pivot.New(set, pivot.Request{
+	table, err := results.Pivot(set, results.Query{
 		Rows: []string{"engine", "filter"}, Columns: []string{"shape"},
 		Metrics: []string{"absent blocks/op", "absent fpr", "store filter-bits/key"},
 	})

@@ -3,8 +3,6 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +16,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/environ"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
+	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
@@ -139,27 +138,12 @@ func TestTablesFitTheTerminal(t *testing.T) {
 }
 
 func TestJSONIsGolden(t *testing.T) {
-	data, err := JSON(sample())
+	data, err := results.JSON(sample())
 	require.NoError(t, err)
 	golden.File(t, "testdata/readamp.json", data)
 	var back readamp.Result
 	require.NoError(t, json.Unmarshal(data, &back))
 	require.Equal(t, sample(), &back, "nothing is lost")
-}
-
-func TestWriteJSONReplacesTheFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "out.json")
-	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
-	require.NoError(t, WriteJSON(path, map[string]int{"a": 1}))
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.JSONEq(t, `{"a": 1}`, string(data))
-	entries, err := os.ReadDir(filepath.Dir(path))
-	require.NoError(t, err)
-	require.Len(t, entries, 1, "nothing else is left")
-
-	require.ErrorContains(t, WriteJSON(filepath.Join(t.TempDir(), "no", "out.json"), 1), "no such file")
-	require.Error(t, WriteJSON(path, func() {}), "a function has no JSON")
 }
 
 func TestNumbers(t *testing.T) {

@@ -7,11 +7,11 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"github.com/siftkv/siftkv/internal/bench/scale"
+	"github.com/siftkv/siftkv/internal/bench/compare"
 )
 
 // Scale writes a result as text.
-func Scale(w io.Writer, r *scale.Result) error {
+func Scale(w io.Writer, r *compare.ScaleResult) error {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "Cost by number of keys: keys of %d bytes, values of %d bytes, compression %s, cache %g of the data, medians of %s of %g s, seed %d\n\nmachine   %s\n",
 		r.KeyBytes, r.ValueBytes, r.Store.Compression, r.CacheShare, times(r.Repetitions, "repetition"), r.Seconds,
@@ -30,10 +30,10 @@ func Scale(w io.Writer, r *scale.Result) error {
 	return err
 }
 
-func scaleTimes(r *scale.Result) table.Writer {
+func scaleTimes(r *compare.ScaleResult) table.Writer {
 	t := newTable(1, table.Row{"engine", "keys", "load s", "files", "absent", "existing", "zipfian", "one load",
 		"growth"})
-	var first scale.Point
+	var first compare.Point
 	for i, p := range r.Points {
 		if i == 0 || p.Engine != first.Engine {
 			first = p
@@ -51,11 +51,11 @@ func scaleTimes(r *scale.Result) table.Writer {
 }
 
 // timeCell formats a time with the least and the most.
-func timeCell(x scale.Time) string {
+func timeCell(x compare.Time) string {
 	return fmt.Sprintf("%s [%s, %s]", nanos(x.Median), nanos(x.Low), nanos(x.High))
 }
 
-func scaleMemory(r *scale.Result) table.Writer {
+func scaleMemory(r *compare.ScaleResult) table.Writer {
 	t := newTable(1, table.Row{"engine", "keys", "filters", "indexes", "other", "pinned", "RSS", "cache", "on disk"})
 	for _, p := range r.Points {
 		per := func(bytes int64) string { return fixed(float64(bytes) / float64(p.Keys)) }

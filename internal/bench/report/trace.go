@@ -6,11 +6,11 @@ import (
 	"io"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/bench/traceinfo"
+	"github.com/siftkv/siftkv/internal/bench/inspect"
 )
 
 // Trace writes what is in a lookup trace as text for a terminal.
-func Trace(w io.Writer, r *traceinfo.Result) error {
+func Trace(w io.Writer, r *inspect.Trace) error {
 	var out bytes.Buffer
 	form := "keys"
 	if r.Hashed {
@@ -40,7 +40,7 @@ func Trace(w io.Writer, r *traceinfo.Result) error {
 		}}
 	for _, p := range []struct {
 		name string
-		part traceinfo.Part
+		part inspect.Part
 	}{{"found", r.Existing}, {"never found", r.Absent}} {
 		share := absentCell
 		if r.Lookups > 0 {

@@ -6,8 +6,6 @@ import (
 	"io"
 
 	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/measure"
-	"github.com/siftkv/siftkv/internal/bench/report/chart"
 	"github.com/siftkv/siftkv/internal/bench/ycsb"
 )
 
@@ -56,23 +54,4 @@ func YCSB(w io.Writer, r *ycsb.Result) error {
 	writeList(&out, "Warnings", r.Warnings)
 	_, err := out.WriteTo(w)
 	return err
-}
-
-// YCSBCharts draws each workload over time, one line per engine.
-func YCSBCharts(r *ycsb.Result) []chart.Chart {
-	var charts []chart.Chart
-	for _, name := range ycsb.Names {
-		var engines []string
-		var lines []*measure.Timeline
-		for _, row := range r.Rows {
-			if row.Workload == name {
-				engines, lines = append(engines, row.Engine), append(lines, row.Timeline)
-			}
-		}
-		if len(lines) > 0 {
-			charts = append(charts, chart.Over(engines, lines, "ycsb-"+name, "YCSB workload "+name+" over time",
-				"operations per second"))
-		}
-	}
-	return charts
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
-	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/hostile"
 )
 
@@ -23,7 +22,7 @@ func requireBounded(tb testing.TB, data []byte) {
 
 func TestHostileResults(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "result.json")
-	require.NoError(t, report.WriteJSON(path, &cell.Result{Schema: cell.Schema}))
+	require.NoError(t, WriteJSON(path, &cell.Result{Schema: cell.Schema}))
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	_, err = parse(data)

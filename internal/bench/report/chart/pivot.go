@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/siftkv/siftkv/internal/bench/pivot"
+	"github.com/siftkv/siftkv/internal/bench/results"
 )
 
 // logFrom is the quotient of the ends of an axis of sizes from which it is logarithmic.
@@ -15,7 +15,7 @@ const logFrom = 32
 // Pivot draws a pivot table: over columns that are numbers, a line for each row and
 // metric; other columns as bars. With x, a table of one metric with the same rows and
 // columns, lines are drawn over that metric.
-func Pivot(t, x *pivot.Table, id, title string) Chart {
+func Pivot(t, x *results.Table, id, title string) Chart {
 	c := Chart{ID: id, Title: title, Form: Bars, Y: Axis{Name: strings.Join(t.Metrics, ", ")}}
 	switch {
 	case x != nil:
@@ -43,7 +43,7 @@ func Pivot(t, x *pivot.Table, id, title string) Chart {
 
 // numbers returns the numbers that keys are, nil if some are not, or if there is one
 // only.
-func numbers(keys []pivot.Key) []float64 {
+func numbers(keys []results.Key) []float64 {
 	var all []float64
 	for _, k := range keys {
 		x, ok := k.Number()
@@ -60,7 +60,7 @@ func numbers(keys []pivot.Key) []float64 {
 
 // lines makes a line for each row and metric, over what x says of a place. What is not
 // known has no point.
-func (c *Chart) lines(t *pivot.Table, name string, x func(row, column int) float64) {
+func (c *Chart) lines(t *results.Table, name string, x func(row, column int) float64) {
 	c.Form, c.X = Lines, Axis{Name: name}
 	for row, key := range t.RowKeys {
 		for metric, unit := range t.Metrics {
@@ -84,7 +84,7 @@ func (c *Chart) lines(t *pivot.Table, name string, x func(row, column int) float
 }
 
 // bars makes a category of each row, and a bar of each column and metric.
-func (c *Chart) bars(t *pivot.Table) {
+func (c *Chart) bars(t *results.Table) {
 	for _, key := range t.RowKeys {
 		c.Categories = append(c.Categories, key.String())
 	}

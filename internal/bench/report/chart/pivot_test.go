@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
-	"github.com/siftkv/siftkv/internal/bench/pivot"
+	"github.com/siftkv/siftkv/internal/bench/results"
 )
 
 func TestAPivotIsDrawnOverItsNumbers(t *testing.T) {
@@ -19,8 +19,8 @@ func TestAPivotIsDrawnOverItsNumbers(t *testing.T) {
 		}
 	}
 	set := append(small, large...)
-	table := func(columns []string, metrics ...string) *pivot.Table {
-		p, err := pivot.New(set, pivot.Request{Rows: []string{"engine", "filter"}, Columns: columns, Metrics: metrics,
+	table := func(columns []string, metrics ...string) *results.Table {
+		p, err := results.Pivot(set, results.Query{Rows: []string{"engine", "filter"}, Columns: columns, Metrics: metrics,
 			Where: []string{"engine=siftkv"}})
 		require.NoError(t, err)
 		return p

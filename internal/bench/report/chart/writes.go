@@ -7,6 +7,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/measure"
+	"github.com/siftkv/siftkv/internal/bench/ycsb"
 )
 
 // Lanes of background work, in the order in which they are drawn.
@@ -61,6 +62,25 @@ func Over(names []string, lines []*measure.Timeline, id, title, perSecond string
 		c.Series = append(c.Series, s)
 	}
 	return c
+}
+
+// YCSB draws each workload over time, one line per engine.
+func YCSB(r *ycsb.Result) []Chart {
+	var charts []Chart
+	for _, name := range ycsb.Names {
+		var engines []string
+		var lines []*measure.Timeline
+		for _, row := range r.Rows {
+			if row.Workload == name {
+				engines, lines = append(engines, row.Engine), append(lines, row.Timeline)
+			}
+		}
+		if len(lines) > 0 {
+			charts = append(charts, Over(engines, lines, "ycsb-"+name, "YCSB workload "+name+" over time",
+				"operations per second"))
+		}
+	}
+	return charts
 }
 
 // ratioColumns are the metrics that are held against those of the baseline.

@@ -1,4 +1,4 @@
-package scale
+package compare
 
 import (
 	"context"
@@ -9,37 +9,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/compare"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
-// TestMain is the worker too.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "worker" {
-		if err := compare.Serve(context.Background(), os.Stdin, os.Stdout, nil); err != nil {
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
-
-func tiny(t *testing.T) *Config {
+func tinyScale(t *testing.T) *ScaleConfig {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	return &Config{
+	return &ScaleConfig{
 		Engines: []string{"siftkv", "bbolt"}, Sizes: []int{2000, 10_000}, KeySize: 16, ValueSize: 100, CacheShare: 0.5,
 		Repetitions: 2, Seconds: 0.002, Seed: 1,
 		Store: engine.Settings{MemtableBytes: 1 << 20, BlockBytes: 4096, Compression: "snappy", Compactions: 1},
-		Dir:   t.TempDir(), Progress: progress.New(io.Discard, "none"), Worker: []string{self, "worker"},
+		Dir:   t.TempDir(), Progress: progress.New(io.Discard, "none"), Worker: []string{self, "worker", ""},
 	}
 }
 
 func TestPoints(t *testing.T) {
-	c := tiny(t)
-	r, err := Run(t.Context(), c)
+	c := tinyScale(t)
+	r, err := Scale(t.Context(), c)
 	require.NoError(t, err)
 	require.Len(t, r.Points, 4)
 	for i, p := range r.Points {
@@ -76,31 +64,31 @@ func TestDependentLoadVisitsAllMemory(t *testing.T) {
 	}
 }
 
-func TestInterrupt(t *testing.T) {
-	c := tiny(t)
+func TestScaleInterrupt(t *testing.T) {
+	c := tinyScale(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := Run(ctx, c)
+	_, err := Scale(ctx, c)
 	require.ErrorIs(t, err, context.Canceled)
 	left, err := os.ReadDir(c.Dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
 }
 
-func TestUsage(t *testing.T) {
-	for want, change := range map[string]func(c *Config){
-		"--engine oracle":    func(c *Config) { c.Engines = []string{"oracle"} },
-		"--engine: nothing":  func(c *Config) { c.Engines = nil },
-		"--keys 10":            func(c *Config) { c.Sizes = []int{10} },
-		"--compression zstd":  func(c *Config) { c.Store.Compression = "zstd" },
-		"--cache-share 0":     func(c *Config) { c.CacheShare = 0 },
-		"--reps 0":            func(c *Config) { c.Repetitions = 0 },
-		"--seconds 0":         func(c *Config) { c.Seconds = 0 },
-		"--dir /nothing/here": func(c *Config) { c.Dir = "/nothing/here" },
+func TestScaleUsage(t *testing.T) {
+	for want, change := range map[string]func(c *ScaleConfig){
+		"--engine oracle":     func(c *ScaleConfig) { c.Engines = []string{"oracle"} },
+		"--engine: nothing":   func(c *ScaleConfig) { c.Engines = nil },
+		"--keys 10":           func(c *ScaleConfig) { c.Sizes = []int{10} },
+		"--compression zstd":  func(c *ScaleConfig) { c.Store.Compression = "zstd" },
+		"--cache-share 0":     func(c *ScaleConfig) { c.CacheShare = 0 },
+		"--reps 0":            func(c *ScaleConfig) { c.Repetitions = 0 },
+		"--seconds 0":         func(c *ScaleConfig) { c.Seconds = 0 },
+		"--dir /nothing/here": func(c *ScaleConfig) { c.Dir = "/nothing/here" },
 	} {
-		c := tiny(t)
+		c := tinyScale(t)
 		change(c)
-		_, err := Run(t.Context(), c)
+		_, err := Scale(t.Context(), c)
 		require.ErrorIs(t, err, bench.ErrUsage, want)
 		require.ErrorContains(t, err, want)
 	}

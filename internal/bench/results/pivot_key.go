@@ -1,4 +1,4 @@
-package pivot
+package results
 
 import (
 	"cmp"
@@ -66,10 +66,10 @@ func compareKeys(a, b Key) int { return slices.CompareFunc(a.exact, b.exact, com
 // compareValues orders values as a reader expects: numbers in them by size, no filter
 // before the others, and the one that never errs after them.
 func compareValues(a, b string) int {
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), compareWords(a, b), strings.Compare(a, b))
+	return cmp.Or(cmp.Compare(order(a), order(b)), compareWords(a, b), strings.Compare(a, b))
 }
 
-func rank(value string) int {
+func order(value string) int {
 	switch value {
 	case "none", cell.Settled:
 		return 0

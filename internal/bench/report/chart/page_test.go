@@ -1,4 +1,4 @@
-package page
+package chart
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/report"
+	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
@@ -23,7 +24,7 @@ import (
 func write(t *testing.T, title string) string {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, Write(&out, title, cell.Samples()))
+	require.NoError(t, WritePage(&out, title, cell.Samples()))
 	return out.String()
 }
 
@@ -83,9 +84,9 @@ func TestTheDataGoesRound(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(texts["cells"]), &cells))
 	require.Equal(t, []string{"a </script> & a warning"}, d.Warnings, "text that looks like the end of the element")
 	set := cell.Samples()
-	want, err := report.JSON(set)
+	want, err := results.JSON(set)
 	require.NoError(t, err)
-	got, err := report.JSON(cells)
+	got, err := results.JSON(cells)
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got), "the results are in the page as they are in files")
 	require.Equal(t, report.Grids(set), d.Grids)

@@ -1,4 +1,4 @@
-package scale
+package compare
 
 import (
 	"context"
@@ -11,18 +11,17 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/compare"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/environ"
 	"github.com/siftkv/siftkv/internal/bench/measure"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
-// Schema names the JSON form of a Result.
-const Schema = "kvbench.scale/v1"
+// ScaleSchema names the JSON form of a ScaleResult.
+const ScaleSchema = "kvbench.scale/v1"
 
-// A Config says what to measure. Every field is needed but Dir and Argv.
-type Config struct {
+// A ScaleConfig says what to measure. Every field is needed but Dir and Argv.
+type ScaleConfig struct {
 	Engines     []string // of engine.Peers
 	Sizes       []int    // numbers of keys
 	KeySize     int      // bytes
@@ -35,7 +34,7 @@ type Config struct {
 	Dir         string          // where a temporary directory is made; empty: the system's
 	Argv        []string
 	Progress    *progress.Reporter
-	Worker      []string // as in compare.Config
+	Worker      []string // as in Config
 }
 
 // Sizes returns the numbers of keys up to limit, which is the last if it is none of
@@ -50,8 +49,8 @@ func Sizes(limit int) []int {
 	return append(sizes, limit)
 }
 
-// A Result is everything a run has found out.
-type Result struct {
+// A ScaleResult is everything a run has found out.
+type ScaleResult struct {
 	Schema      string              `json:"schema"`
 	Environment environ.Environment `json:"environment"`
 	KeyBytes    int                 `json:"key_bytes"`
@@ -104,7 +103,7 @@ const (
 	maxKeys = 1 << 30
 )
 
-func (c *Config) validate() error {
+func (c *ScaleConfig) validate() error {
 	for _, name := range c.Engines {
 		if err := engine.CheckName("--engine", name, engine.Peers()); err != nil {
 			return err
@@ -118,9 +117,9 @@ func (c *Config) validate() error {
 	switch {
 	case len(c.Engines) == 0 || len(c.Sizes) == 0:
 		return bench.Usagef("--engine: nothing to measure; choose from %s", strings.Join(engine.Peers(), ", "))
-	case !slices.Contains(compare.Compressions, c.Store.Compression):
+	case !slices.Contains(Compressions, c.Store.Compression):
 		return bench.Usagef("--compression %s: choose from %s", c.Store.Compression,
-			strings.Join(compare.Compressions, ", "))
+			strings.Join(Compressions, ", "))
 	case c.CacheShare <= 0 || c.CacheShare > 4:
 		return bench.Usagef("--cache-share %g: want more than 0, up to 4", c.CacheShare)
 	case c.Repetitions < 1 || c.Repetitions > 1000:
@@ -134,9 +133,9 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// Run measures every engine at every size, one store at a time. Stores are in a
+// Scale measures every engine at every size, one store at a time. Stores are in a
 // temporary directory and gone, like their processes, when it returns.
-func Run(ctx context.Context, c *Config) (result *Result, err error) {
+func Scale(ctx context.Context, c *ScaleConfig) (result *ScaleResult, err error) {
 	started := time.Now()
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -146,8 +145,8 @@ func Run(ctx context.Context, c *Config) (result *Result, err error) {
 		return nil, fmt.Errorf("make a directory for the stores: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	r := &Result{
-		Schema: Schema, Environment: environ.Capture(c.Argv, dir), KeyBytes: c.KeySize, ValueBytes: c.ValueSize,
+	r := &ScaleResult{
+		Schema: ScaleSchema, Environment: environ.Capture(c.Argv, dir), KeyBytes: c.KeySize, ValueBytes: c.ValueSize,
 		CacheShare: c.CacheShare, Repetitions: c.Repetitions, Seconds: c.Seconds, Seed: c.Seed, Store: c.Store,
 	}
 	r.Environment.Dir = filepath.Dir(dir)
@@ -165,10 +164,10 @@ func Run(ctx context.Context, c *Config) (result *Result, err error) {
 }
 
 // point measures one engine with n keys, and removes its store.
-func (c *Config) point(ctx context.Context, name string, n int, dir string) (p *Point, err error) {
+func (c *ScaleConfig) point(ctx context.Context, name string, n int, dir string) (p *Point, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	p = &Point{Engine: name, Keys: n}
-	spec := compare.LoneSpec{Engine: name, Dir: dir, Keys: n, KeySize: c.KeySize, ValueSize: c.ValueSize,
+	spec := LoneSpec{Engine: name, Dir: dir, Keys: n, KeySize: c.KeySize, ValueSize: c.ValueSize,
 		Seed: c.Seed, Worker: c.Worker}
 	settings := c.Store
 	settings.BatchKeys, settings.Durability = 100, engine.Soon
@@ -176,17 +175,17 @@ func (c *Config) point(ctx context.Context, name string, n int, dir string) (p *
 	settings.CacheBytes = max(least, int64(c.CacheShare*float64(n)*float64(c.KeySize+c.ValueSize)))
 	p.CacheBytes = settings.CacheBytes
 	phase := c.Progress.Start("load "+name, n, "keys")
-	if err := c.in(ctx, spec, func(l *compare.Lone) error { return p.load(ctx, l, settings) }); err != nil {
+	if err := c.in(ctx, spec, func(l *Lone) error { return p.load(ctx, l, settings) }); err != nil {
 		return nil, err
 	}
 	phase.Done()
 	phase = c.Progress.Start("look up in "+name, 0, "")
 	bare := settings
 	bare.CacheBytes, bare.MemtableBytes = least, 64<<10
-	if err := c.in(ctx, spec, func(l *compare.Lone) error { return p.pin(ctx, l, bare, c.Seconds) }); err != nil {
+	if err := c.in(ctx, spec, func(l *Lone) error { return p.pin(ctx, l, bare, c.Seconds) }); err != nil {
 		return nil, err
 	}
-	if err := c.in(ctx, spec, func(l *compare.Lone) error { return p.lookUp(ctx, l, settings, c) }); err != nil {
+	if err := c.in(ctx, spec, func(l *Lone) error { return p.lookUp(ctx, l, settings, c) }); err != nil {
 		return nil, err
 	}
 	phase.Done()
@@ -199,8 +198,8 @@ func (c *Config) point(ctx context.Context, name string, n int, dir string) (p *
 }
 
 // in runs f with a new process.
-func (c *Config) in(ctx context.Context, spec compare.LoneSpec, f func(*compare.Lone) error) error {
-	l, err := compare.StartLone(ctx, spec)
+func (c *ScaleConfig) in(ctx context.Context, spec LoneSpec, f func(*Lone) error) error {
+	l, err := StartLone(ctx, spec)
 	if err != nil {
 		return err
 	}
@@ -212,7 +211,7 @@ func (c *Config) in(ctx context.Context, spec compare.LoneSpec, f func(*compare.
 }
 
 // load fills the store.
-func (p *Point) load(ctx context.Context, l *compare.Lone, s engine.Settings) error {
+func (p *Point) load(ctx context.Context, l *Lone, s engine.Settings) error {
 	if _, err := l.Open(ctx, s); err != nil {
 		return err
 	}
@@ -226,7 +225,7 @@ func (p *Point) load(ctx context.Context, l *compare.Lone, s engine.Settings) er
 
 // pin opens the store with next to no cache and memtable, looks absent keys up so that
 // all filters have been used, and measures what it keeps.
-func (p *Point) pin(ctx context.Context, l *compare.Lone, s engine.Settings, seconds float64) error {
+func (p *Point) pin(ctx context.Context, l *Lone, s engine.Settings, seconds float64) error {
 	if _, err := l.Open(ctx, s); err != nil {
 		return err
 	}
@@ -246,7 +245,7 @@ func (p *Point) pin(ctx context.Context, l *compare.Lone, s engine.Settings, sec
 
 // nanoseconds returns the processor time of one operation, which other processes
 // disturb less than the wall time; that, where the first is not measured.
-func nanoseconds(s *compare.Sample) float64 {
+func nanoseconds(s *Sample) float64 {
 	if s.CPUSeconds > 0 {
 		return 1e9 * s.CPUSeconds / float64(s.Operations)
 	}
@@ -254,7 +253,7 @@ func nanoseconds(s *compare.Sample) float64 {
 }
 
 // lookUp times lookups, with a cache that was filled before.
-func (p *Point) lookUp(ctx context.Context, l *compare.Lone, s engine.Settings, c *Config) error {
+func (p *Point) lookUp(ctx context.Context, l *Lone, s engine.Settings, c *ScaleConfig) error {
 	if _, err := l.Open(ctx, s); err != nil {
 		return err
 	}

@@ -1,7 +1,4 @@
-// Package page makes one HTML file of a set of results, which needs nothing else: the
-// chart library, the style, the program and the data are in it, and its content
-// security policy forbids it the network.
-package page
+package chart
 
 import (
 	"bytes"
@@ -14,7 +11,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/report"
-	"github.com/siftkv/siftkv/internal/bench/report/chart"
 )
 
 // The chart library is Apache ECharts 6.1.0, under the Apache License 2.0, as npm has
@@ -52,7 +48,7 @@ type Data struct {
 	Common     []string      `json:"common"` // settings that all have
 	Machines   []string      `json:"machines"`
 	Grids      []report.Grid `json:"grids"`
-	Charts     []chart.Chart `json:"charts"`
+	Charts     []Chart       `json:"charts"`
 	Notes      []string      `json:"notes"`
 	Warnings   []string      `json:"warnings"`
 	Identities string        `json:"identities"`
@@ -70,7 +66,7 @@ func NewData(title string, set []*cell.Result) (*Data, error) {
 	for i := range set {
 		d.Labels = append(d.Labels, l.Text(i))
 	}
-	d.Charts = chart.All(set, d.Labels)
+	d.Charts = All(set, d.Labels)
 	var csv bytes.Buffer
 	if err := report.CellsCSV(&csv, set); err != nil {
 		return nil, err
@@ -79,8 +75,8 @@ func NewData(title string, set []*cell.Result) (*Data, error) {
 	return d, nil
 }
 
-// Write writes the page of a set of results.
-func Write(w io.Writer, title string, set []*cell.Result) error {
+// WritePage writes the page of a set of results.
+func WritePage(w io.Writer, title string, set []*cell.Result) error {
 	d, err := NewData(title, set)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package diff
+package results
 
 import (
 	"encoding/json"
@@ -34,7 +34,7 @@ func TestCountersExactlyTimesByRank(t *testing.T) {
 		result("xor:8", 0, 1, 2, 3))
 	b := set(result("none", 1, 100, 101, 102, 103, 104.5), result("bloom:10", 0.02, 60, 61, 62, 63, 64),
 		result("fuse:8", 0, 1, 2, 3))
-	d, err := Sets(a, b, nil)
+	d, err := Compare(a, b, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{a[2].Name}, d.OnlyA)
 	require.Equal(t, []string{b[2].Name}, d.OnlyB)
@@ -55,20 +55,20 @@ func TestCountersExactlyTimesByRank(t *testing.T) {
 	require.Equal(t, Changed, bloom[3].Verdict)
 	require.Empty(t, d.Warnings)
 
-	back, err := Sets(b[:2], a[:2], nil)
+	back, err := Compare(b[:2], a[:2], nil)
 	require.NoError(t, err)
 	require.Equal(t, Better, back.Cells[1].Metrics[0].Verdict)
 }
 
 func TestOneCellIsComparedWithAnyOther(t *testing.T) {
-	d, err := Sets(set(result("none", 0, 1, 2, 3)), set(result("bloom:10", 0.5, 2, 3, 4)), nil)
+	d, err := Compare(set(result("none", 0, 1, 2, 3)), set(result("bloom:10", 0.5, 2, 3, 4)), nil)
 	require.NoError(t, err)
 	require.True(t, math.IsInf(float64(d.Cells[0].Metrics[2].Delta), 1))
 	require.Contains(t, d.Warnings[0], "too few repetitions")
 	data, err := json.Marshal(d)
 	require.NoError(t, err)
 	require.Contains(t, string(data), `"delta":null`)
-	_, err = Sets(set(result("none", 0, 1)), set(result("xor:8", 0, 1), result("fuse:8", 0, 1)), nil)
+	_, err = Compare(set(result("none", 0, 1)), set(result("xor:8", 0, 1), result("fuse:8", 0, 1)), nil)
 	require.ErrorIs(t, err, bench.ErrUsage)
 }
 
@@ -83,7 +83,7 @@ func TestLimits(t *testing.T) {
 	} {
 		limits, err := ParseLimits([]string{tc.limit})
 		require.NoError(t, err)
-		d, err := Sets(a, b, limits)
+		d, err := Compare(a, b, limits)
 		require.NoError(t, err)
 		require.Len(t, d.Violations, tc.fails, tc.limit)
 		require.Equal(t, tc.fails > 0, d.Err() != nil)
@@ -94,7 +94,7 @@ func TestLimits(t *testing.T) {
 	noisy := set(result("none", 1, 90, 150, 95, 200, 110))
 	limits, err := ParseLimits([]string{"ns/op>1%"})
 	require.NoError(t, err)
-	d, err := Sets(a, noisy, limits)
+	d, err := Compare(a, noisy, limits)
 	require.NoError(t, err)
 	require.Empty(t, d.Violations, "what chance does is no violation")
 
@@ -104,7 +104,7 @@ func TestLimits(t *testing.T) {
 	}
 	limits, err = ParseLimits([]string{"n/op>5%"})
 	require.NoError(t, err)
-	_, err = Sets(a, b, limits)
+	_, err = Compare(a, b, limits)
 	require.ErrorIs(t, err, bench.ErrUsage, "a misspelt limit does not pass")
 	require.ErrorContains(t, err, "ns/op")
 }

@@ -1,6 +1,4 @@
-// Package traceinfo sums up a lookup trace: how many lookups of how many keys, and how
-// unevenly they are spread over them.
-package traceinfo
+package inspect
 
 import (
 	"context"
@@ -13,11 +11,11 @@ import (
 	"github.com/siftkv/siftkv/internal/lookuptrace"
 )
 
-// Schema names the form of a Result in JSON.
-const Schema = "kvbench.traceinfo/v1"
+// TraceSchema names the form of a Result in JSON.
+const TraceSchema = "kvbench.traceinfo/v1"
 
-// A Result is what is in a trace.
-type Result struct {
+// A Trace is what is in a lookup trace.
+type Trace struct {
 	Schema     string        `json:"schema"`
 	Path       string        `json:"path"`
 	Bytes      int64         `json:"bytes"`
@@ -64,10 +62,10 @@ type count struct {
 	lookups, found uint32
 }
 
-// Run reads a trace. It takes some 30 bytes of memory for each key. One without an end
+// RunTrace reads a trace. It takes some 30 bytes of memory for each key. One without an end
 // is summed up as far as it goes; damage is an error.
-func Run(ctx context.Context, path string) (*Result, error) {
-	r := &Result{Schema: Schema, Path: path}
+func RunTrace(ctx context.Context, path string) (*Trace, error) {
+	r := &Trace{Schema: TraceSchema, Path: path}
 	seen := map[uint64]count{}
 	bytes := 0.0
 	w, err := keys.WalkTrace(path, func(l *lookuptrace.Lookup) error {
@@ -99,7 +97,7 @@ func Run(ctx context.Context, path string) (*Result, error) {
 }
 
 // take takes in one lookup.
-func (r *Result) take(l *lookuptrace.Lookup) {
+func (r *Trace) take(l *lookuptrace.Lookup) {
 	if r.Lookups++; r.Lookups == 1 || l.Size < r.Sizes.Min {
 		r.Sizes.Min = l.Size
 	}
@@ -111,7 +109,7 @@ func (r *Result) take(l *lookuptrace.Lookup) {
 }
 
 // split parts the keys in those that were found and those that were not.
-func (r *Result) split(seen map[uint64]count) {
+func (r *Trace) split(seen map[uint64]count) {
 	var existing, absent []uint32
 	for _, c := range seen {
 		if c.found == 0 {

@@ -1,5 +1,6 @@
-// Package results keeps the results of cells in files: one per cell, written whole or
-// not at all under the cell's name.
+// Package results handles sets of cells' results: their files, one per cell, written whole
+// or not at all under the cell's name; tables of some metrics by some settings; and what
+// differs between two sets, counters exactly and times by ranks.
 package results
 
 import (
@@ -15,7 +16,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/cell"
-	"github.com/siftkv/siftkv/internal/bench/report"
 )
 
 // suffix ends the name of every file.
@@ -29,7 +29,7 @@ func Save(dir string, r *cell.Result) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
-	return report.WriteJSON(Path(dir, r.Settings), r)
+	return WriteJSON(Path(dir, r.Settings), r)
 }
 
 // Find returns the result of a cell from a directory, nil if there is none: no file,

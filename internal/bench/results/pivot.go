@@ -1,6 +1,4 @@
-// Package pivot sums a set of results up: metrics by the settings that a reader wants
-// to compare, everything else left out.
-package pivot
+package results
 
 import (
 	"fmt"
@@ -13,9 +11,9 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
-// A Request says what of a set is wanted. Settings have the names of cell.Fields,
+// A Query says what of a set is wanted. Settings have the names of cell.Fields,
 // metrics a kind and a unit, such as "absent blocks/op".
-type Request struct {
+type Query struct {
 	Rows    []string // settings; cells that agree in them share a row
 	Columns []string // settings; cells that agree in them share a column
 	Metrics []string // side by side in each column
@@ -24,7 +22,7 @@ type Request struct {
 
 // A Table has a place for each row, column and metric that some cell has.
 type Table struct {
-	Request
+	Query
 	RowKeys    []Key       // by value; none comes first, oracle last
 	ColumnKeys []Key       // likewise; one without values if Columns is empty
 	Places     [][][]Place // by row, column and metric
@@ -37,9 +35,9 @@ type Place struct {
 	Median, Low, High float64
 }
 
-// New makes the table of a set. A name that is not known, and a metric that no cell
+// Pivot makes the table of a set. A name that is not known, and a metric that no cell
 // has, match bench.ErrUsage.
-func New(set []*cell.Result, r Request) (*Table, error) {
+func Pivot(set []*cell.Result, r Query) (*Table, error) {
 	wanted, err := parseWhere(r.Where)
 	if err != nil {
 		return nil, err
@@ -52,7 +50,7 @@ func New(set []*cell.Result, r Request) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{Request: r}
+	t := &Table{Query: r}
 	for _, name := range r.Metrics {
 		if err := checkMetric(name); err != nil {
 			return nil, err

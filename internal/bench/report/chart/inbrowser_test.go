@@ -1,4 +1,4 @@
-package page
+package chart
 
 import (
 	"bytes"
@@ -24,7 +24,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/report"
-	"github.com/siftkv/siftkv/internal/bench/report/chart"
 	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
@@ -67,7 +66,7 @@ func TestThePageInABrowser(t *testing.T) {
 	set := measured(t)
 	file := filepath.Join(t.TempDir(), "report.html")
 	var out bytes.Buffer
-	require.NoError(t, Write(&out, "a page", set))
+	require.NoError(t, WritePage(&out, "a page", set))
 	require.NoError(t, os.WriteFile(file, out.Bytes(), 0o600))
 	data, err := NewData("a page", set)
 	require.NoError(t, err)
@@ -102,7 +101,7 @@ func seeCharts(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 		shot, err := png.Decode(bytes.NewReader(get(b, chromedp.Screenshot(chromedp.ID("plot-"+c.ID)))))
 		require.NoError(t, err)
 		require.Greater(t, ink(shot), 0.01, c.ID)
-		if c.Form == chart.Ratios {
+		if c.Form == Ratios {
 			require.Equal(t, len(c.Categories), eval[int](b, node+`.querySelectorAll("tbody tr").length`))
 			require.Equal(t, len(c.Series)+1, eval[int](b, node+`.querySelectorAll("th").length`))
 			continue
@@ -118,7 +117,7 @@ func seeCharts(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 		}
 		seen := eval[int](b, shown(c.ID))
 		want := 8 // colours
-		if c.Form == chart.Times {
+		if c.Form == Times {
 			want = 4
 		}
 		require.Equal(t, min(len(c.Series), want), seen, c.ID)
@@ -390,7 +389,7 @@ func seeOnPhone(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 		emulation.SetDeviceMetricsOverrideParams{Width: 390, Height: 844, DeviceScaleFactor: 2, Mobile: true})
 	b.wait(`innerWidth === 390`)
 	for _, c := range d.Charts {
-		if c.Form != chart.Ratios {
+		if c.Form != Ratios {
 			b.wait(plotOf(c.ID) + `.getWidth() < 390`)
 		}
 	}
@@ -429,9 +428,9 @@ func raiseAlarm(t *testing.T, b *tab, _ *Data, _ []*cell.Result) {
 }
 
 // chartOf returns a chart by its ID.
-func chartOf(t *testing.T, d *Data, id string) *chart.Chart {
+func chartOf(t *testing.T, d *Data, id string) *Chart {
 	t.Helper()
-	at := slices.IndexFunc(d.Charts, func(c chart.Chart) bool { return c.ID == id })
+	at := slices.IndexFunc(d.Charts, func(c Chart) bool { return c.ID == id })
 	require.GreaterOrEqual(t, at, 0, id)
 	return &d.Charts[at]
 }

@@ -1,4 +1,4 @@
-package traceinfo
+package inspect
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ func TestATraceIsSummedUp(t *testing.T) {
 		require.NoError(t, r.Close())
 		path := filepath.Join(t.TempDir(), "t")
 		require.NoError(t, os.WriteFile(path, out.Bytes(), 0o600))
-		got, err := Run(t.Context(), path)
+		got, err := RunTrace(t.Context(), path)
 		require.NoError(t, err)
 		require.Equal(t, !keys, got.Hashed)
 		require.EqualValues(t, out.Len(), got.Bytes)
@@ -48,9 +48,9 @@ func TestATraceIsSummedUp(t *testing.T) {
 
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = Run(ended, path)
+		_, err = RunTrace(ended, path)
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	_, err := Run(t.Context(), "/nothing/here")
+	_, err := RunTrace(t.Context(), "/nothing/here")
 	require.ErrorIs(t, err, bench.ErrUsage)
 }

@@ -1,4 +1,4 @@
-package diff
+package results
 
 import (
 	"encoding/json"
@@ -64,12 +64,12 @@ func parseLimit(text string) (Limit, error) {
 type Violation struct {
 	Limit string `json:"limit"`
 	Cell  string `json:"cell"`
-	Compare
+	Comparison
 }
 
 // passes reports whether a change is beyond the limit: of times, by the estimate, and
 // only if the test can tell it from chance.
-func (l Limit) passes(c *Compare) bool {
+func (l Limit) passes(c *Comparison) bool {
 	if c.Rank != nil && c.Rank.P >= Alpha {
 		return false
 	}

@@ -1,6 +1,4 @@
-// Package diff holds two sets of results against each other: counters exactly, times
-// by ranks.
-package diff
+package results
 
 import (
 	"math"
@@ -9,8 +7,8 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/cell"
 )
 
-// Schema names the form of a Diff in JSON.
-const Schema = "kvbench.diff/v1"
+// DiffSchema names the form of a Diff in JSON.
+const DiffSchema = "kvbench.diff/v1"
 
 // A Diff is what changed from one set of results to another.
 type Diff struct {
@@ -26,8 +24,8 @@ type Diff struct {
 
 // A Pair is a cell in both sets.
 type Pair struct {
-	Name    string    `json:"name"`
-	Metrics []Compare `json:"metrics"`
+	Name    string       `json:"name"`
+	Metrics []Comparison `json:"metrics"`
 
 	A, B *cell.Result `json:"-"`
 }
@@ -44,8 +42,8 @@ const (
 	Unclear Verdict = "unclear"
 )
 
-// A Compare is a metric in both results of a cell.
-type Compare struct {
+// A Comparison is a metric in both results of a cell.
+type Comparison struct {
 	Kind    string  `json:"kind"`
 	Unit    string  `json:"unit"`
 	Exact   bool    `json:"exact"`
@@ -67,10 +65,10 @@ func (c Change) MarshalJSON() ([]byte, error) {
 	return jsonNumber(float64(c))
 }
 
-// Sets compares two sets of results. Cells are the same if their settings are; two sets
+// Compare compares two sets of results. Cells are the same if their settings are; two sets
 // of one cell each are compared whatever their settings.
-func Sets(a, b []*cell.Result, limits []Limit) (*Diff, error) {
-	d := &Diff{Schema: Schema, OnlyA: []string{}, OnlyB: []string{}, Violations: []Violation{}, Warnings: []string{}}
+func Compare(a, b []*cell.Result, limits []Limit) (*Diff, error) {
+	d := &Diff{Schema: DiffSchema, OnlyA: []string{}, OnlyB: []string{}, Violations: []Violation{}, Warnings: []string{}}
 	right := map[string]*cell.Result{}
 	for _, r := range b {
 		right[r.Settings.Text()] = r
@@ -124,8 +122,8 @@ func (d *Diff) pair(p *Pair) {
 }
 
 // compare compares one metric.
-func compare(a, b *cell.Metric) Compare {
-	c := Compare{Kind: a.Kind, Unit: a.Unit, Exact: a.Exact, A: a.Value, B: b.Value, Verdict: Unclear}
+func compare(a, b *cell.Metric) Comparison {
+	c := Comparison{Kind: a.Kind, Unit: a.Unit, Exact: a.Exact, A: a.Value, B: b.Value, Verdict: Unclear}
 	switch a.Value {
 	case b.Value:
 		c.Delta = 0
