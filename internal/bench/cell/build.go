@@ -20,6 +20,17 @@ type built struct {
 	source keys.Source
 	about  Build
 	shape  engine.Shape
+	store  engine.Store // nil while it is not open
+}
+
+// close closes the store if it is open.
+func (b *built) close() error {
+	if b == nil || b.store == nil {
+		return nil
+	}
+	store := b.store
+	b.store = nil
+	return store.Close()
 }
 
 // Young files hold this share of the keys each, less if a memtable holds less.
@@ -44,57 +55,62 @@ func (s *Settings) tree(source keys.Source, v *engine.Variant) (engine.Tree, err
 }
 
 // build makes the store of a cell in a new directory.
-func (x *run) build(ctx context.Context) (b *built, err error) {
-	b = &built{text: x.settings.BuildText(), source: x.source}
+func (x *run) build(ctx context.Context) (err error) {
+	b := &built{text: x.settings.BuildText(), source: x.source}
 	if b.dir, err = os.MkdirTemp(x.lab.dir, "store-*"); err != nil {
-		return nil, fmt.Errorf("make a directory for the store: %w", err)
+		return fmt.Errorf("make a directory for the store: %w", err)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(b.dir))
+			x.built, err = nil, errors.Join(err, os.RemoveAll(b.dir))
 		}
 	}()
 	if b.about.Tree, err = x.settings.tree(x.source, x.variant); err != nil {
-		return nil, err
+		return err
 	}
+	x.built = b
 	line := measure.StartTimeline()
-	store, err := x.open(b, line.Background)
-	if err != nil {
-		return nil, err
+	if err := x.open(line.Background); err != nil {
+		return err
 	}
-	l := &loader{x: x, b: b, opened: store, store: watch(store, line), line: line}
-	err = l.load(ctx)
-	return b, errors.Join(err, store.Close())
+	l := &loader{x: x, about: &b.about, Loader: measure.Loader{Source: x.source, Values: x.values, Store: b.store,
+		Keys: x.source.Present(), Timeline: line}}
+	return errors.Join(l.load(ctx), b.close())
 }
 
-// open opens the store of a build with the cell's settings, which tells f, if that is
-// not nil, of its background work.
-func (x *run) open(b *built, f func(engine.Background)) (engine.Store, error) {
+// open opens the store with the cell's settings. The store tells f, if that is not nil, of
+// its background work.
+func (x *run) open(f func(engine.Background)) error {
 	s := x.settings.store()
+	if x.lab.Compactions > 0 {
+		s.Compactions, s.BatchKeys = x.lab.Compactions, x.lab.BatchKeys
+	}
 	s.Background = f
-	if x.settings.Shape == Grown { // so that the grower says when to flush
-		s.MemtableBytes = min(engine.MaxMemtable, max(s.MemtableBytes, b.about.Tree.BaseLevelBytes))
+	if x.settings.Shape == Grown { // so that the loader says when to flush
+		s.MemtableBytes = min(engine.MaxMemtable, max(s.MemtableBytes, x.built.about.Tree.BaseLevelBytes))
 	}
-	store, err := x.variant.Open(b.dir, s, b.about.Tree)
-	if err == nil && x.lab.Wrap != nil {
-		store = x.lab.Wrap(x.settings.Name(), store)
+	store, err := x.variant.Open(x.built.dir, s, x.built.about.Tree)
+	if err != nil {
+		return err
 	}
-	return store, err
+	if x.lab.Wrap != nil {
+		store = x.lab.Wrap(x.store, store)
+	}
+	x.built.store = store
+	return nil
 }
 
-// A loader fills a store.
+// A loader fills the store of a cell.
 type loader struct {
-	x      *run
-	b      *built
-	opened engine.Store
-	store  engine.Store // the same, watched
-	line   *measure.Recorder
+	measure.Loader
+	x     *run
+	about *Build
 }
 
 // load writes every key, gives the tree its shape, and notes what that took.
 func (l *loader) load(ctx context.Context) error {
+	l.about.Usage = engine.UnknownUsage()
 	if l.x.variant.Null {
-		l.b.about.Usage = engine.UnknownUsage()
 		return nil
 	}
 	start := time.Now()
@@ -107,53 +123,39 @@ func (l *loader) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a := &l.b.about
-	a.Timeline = l.line.Timeline(time.Now())
+	a := l.about
+	a.Timeline = l.Timeline.Timeline(time.Now())
 	a.LoadSeconds = time.Since(start).Seconds() - a.SettleSeconds
-	a.Usage = engine.UnknownUsage()
-	if m, ok := l.opened.(engine.Meter); ok {
+	if m, ok := l.Store.(engine.Meter); ok {
 		a.Usage = m.Usage()
 		// What is in memory now depends on which files of compactions are still open.
 		a.Usage.FilterMemory, a.Usage.IndexMemory, a.Usage.CacheMemory = engine.Unknown, engine.Unknown, engine.Unknown
 	}
-	perKey := l.x.source.Describe().MeanLen + float64(l.x.settings.ValueSize)
-	a.LiveBytes = int64(perKey * float64(l.x.source.Present()))
-	a.UserBytes = int64(perKey * float64(l.x.source.Present()+a.Rewritten))
-	l.b.shape, err = l.store.Shape()
-	a.Settled = l.b.shape.Settled()
+	a.LiveBytes = int64(l.perKey() * float64(l.Keys))
+	a.UserBytes = int64(l.perKey() * float64(l.Keys+a.Rewritten))
+	l.x.built.shape, err = l.Store.Shape()
+	a.Settled = l.x.built.shape.Settled()
 	return err
 }
 
-// grower returns what writes the store's keys.
-func (l *loader) grower() (*measure.Grower, error) {
-	store, ok := l.store.(measure.RestingStore)
-	if !ok {
-		return nil, engine.Unsupported("shape %s: %s cannot wait for its compactions", l.x.settings.Shape,
-			l.x.settings.Engine)
-	}
-	return measure.NewGrower(l.x.source, l.x.values, store, l.x.source.Present()), nil
-}
+// perKey returns the mean bytes of a key with its value.
+func (l *loader) perKey() float64 { return l.Source.Describe().MeanLen + float64(l.Values.Size()) }
 
 // grow loads the keys little by little, as a store in use gets them, and rewrites some
 // until the upper levels are filled.
 func (l *loader) grow(ctx context.Context) error {
-	g, err := l.grower()
-	if err != nil {
+	phase := l.x.phase("grow", l.Keys, "keys")
+	if err := l.Load(ctx, phase.Add); err != nil {
 		return err
 	}
-	n := l.x.source.Present()
-	phase := l.x.phase("grow", n, "keys")
-	if err := g.Load(ctx, n/measure.LoadFlushes, phase.Add); err != nil {
-		return err
-	}
-	shape, err := l.store.Shape()
+	shape, err := l.Store.Shape()
 	if err != nil {
 		return err
 	}
 	total := shape.Total()
 	// Without filters, so that as many keys are rewritten whatever the filter.
-	perBase := int(l.b.about.Tree.BaseLevelBytes * total.Entries / max(1, total.Bytes-total.FilterBytes))
-	l.b.about.Rewritten, err = g.Rewrite(ctx, perBase)
+	perBase := int(l.about.Tree.BaseLevelBytes * total.Entries / max(1, total.Bytes-total.FilterBytes))
+	l.about.Rewritten, err = l.Rewrite(ctx, perBase)
 	phase.Done()
 	return err
 }
@@ -161,49 +163,25 @@ func (l *loader) grow(ctx context.Context) error {
 // settle loads the keys as fast as it goes, compacts everything, and writes young
 // files over it if the shape has some.
 func (l *loader) settle(ctx context.Context) error {
-	if err := l.writeAll(ctx); err != nil {
+	phase := l.x.phase("load", l.Keys, "keys")
+	if err := l.Fill(ctx, phase.Add); err != nil {
 		return err
 	}
+	phase.Done()
 	start := time.Now()
-	phase := l.x.phase("settle", 0, "")
-	if err := l.store.Settle(ctx); err != nil {
+	phase = l.x.phase("settle", 0, "")
+	if err := l.Store.Settle(ctx); err != nil {
 		return err
 	}
-	if n := l.b.about.Tree.YoungFiles; n > 0 {
-		if err := l.writeYoung(ctx, n); err != nil {
-			return err
-		}
-	}
-	phase.Done()
-	l.b.about.SettleSeconds = time.Since(start).Seconds()
-	return nil
-}
-
-// writeAll writes every key.
-func (l *loader) writeAll(ctx context.Context) error {
-	n := l.x.source.Present()
-	phase := l.x.phase("load", n, "keys")
-	if err := measure.Fill(ctx, l.x.source, l.x.values, l.store, n, phase.Add); err != nil {
-		return err
-	}
-	phase.Done()
-	return nil
-}
-
-// writeYoung writes n files of keys that are there, none of which is compacted.
-func (l *loader) writeYoung(ctx context.Context, n int) error {
-	g, err := l.grower()
-	if err != nil {
-		return err
-	}
-	perKey := l.x.source.Describe().MeanLen + float64(l.x.settings.ValueSize)
 	const memtableShare = 0.25 // entries take more there than their bytes
-	keys := min(youngShare*float64(l.x.source.Present()), memtableShare*float64(l.x.settings.Memtable)/perKey)
-	for range n {
-		if err := g.Flush(ctx, max(1, int(keys))); err != nil {
+	young := max(1, int(min(youngShare*float64(l.Keys), memtableShare*float64(l.x.settings.Memtable)/l.perKey())))
+	for range l.about.Tree.YoungFiles { // none of which is compacted
+		if err := l.Flush(ctx, young); err != nil {
 			return err
 		}
+		l.about.Rewritten += young
 	}
-	l.b.about.Rewritten = n * max(1, int(keys))
+	phase.Done()
+	l.about.SettleSeconds = time.Since(start).Seconds()
 	return nil
 }

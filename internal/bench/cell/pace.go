@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sort"
-	"strconv"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/measure"
@@ -19,27 +17,6 @@ type Pace struct {
 	Span    int64   `json:"span_ns"`   // of one replay: when its last lookup was due
 	Lookups int     `json:"lookups"`   // of one replay, of both kinds
 	Latest  int64   `json:"latest_ns"` // how late the lookup began that began latest, of all replays
-}
-
-// maxSpeed bounds the speed of a replay; a lookup in a nanosecond is beyond any store.
-const maxSpeed = 1e6
-
-// speed returns the speed of a paced replay, 0 if the cell has none, and sets the
-// setting in its canonical form.
-func (s *Settings) speed() (float64, error) {
-	if s.Pace == NoPace {
-		return 0, nil
-	}
-	speed, err := strconv.ParseFloat(s.Pace, 64)
-	if err != nil || !(speed >= 1/maxSpeed && speed <= maxSpeed) {
-		return 0, bench.Usagef("pace %s: choose %s, or how many times as fast as it was recorded: %g to %g", s.Pace,
-			NoPace, 1/maxSpeed, maxSpeed)
-	}
-	if s.Workload != Replay {
-		return 0, engine.Unsupported("pace %s: only workload %s has intervals", s.Pace, Replay)
-	}
-	s.Pace = strconv.FormatFloat(speed, 'g', -1, 64)
-	return speed, nil
 }
 
 // A schedule is what is asked in one paced replay.
@@ -93,18 +70,19 @@ func (x *run) lanes(s schedule, worker int) []measure.Lane {
 	return lanes
 }
 
-// pace replays the trace with its intervals, once per repetition, and adds the latencies
+// replay replays the trace with its intervals, once per repetition, and adds the latencies
 // to those of the kinds.
-func (x *run) pace(ctx context.Context, r *Result, all []*passes) error {
+func (x *run) replay(ctx context.Context) error {
 	s := x.schedule()
-	r.Pace = &Pace{Speed: s.speed, Span: int64(s.span)}
+	p := &Pace{Speed: s.speed, Span: int64(s.span)}
+	x.pace = p
 	for _, n := range s.n {
-		r.Pace.Lookups += n
+		p.Lookups += n
 	}
 	reps := int(x.settings.Reps)
-	phase := x.phase(fmt.Sprintf("replay over %s", s.span.Round(time.Millisecond)), reps*r.Pace.Lookups, "lookups")
+	phase := x.phase(fmt.Sprintf("replay over %s", s.span.Round(time.Millisecond)), reps*p.Lookups, "lookups")
 	for range reps {
-		if err := x.chill(r); err != nil {
+		if err := x.dropCaches(); err != nil {
 			return err
 		}
 		late := make([]time.Duration, x.settings.Threads)
@@ -120,13 +98,13 @@ func (x *run) pace(ctx context.Context, r *Result, all []*passes) error {
 			return err
 		}
 		for w := range lanes {
-			r.Pace.Latest = max(r.Pace.Latest, int64(late[w]))
-			for i, p := range all {
-				p.histogram.Merge(lanes[w][i].Latency)
-				p.service.Merge(lanes[w][i].Service)
+			p.Latest = max(p.Latest, int64(late[w]))
+			for i, kind := range engine.Kinds {
+				x.passes[kind].histogram.Merge(lanes[w][i].Latency)
+				x.passes[kind].service.Merge(lanes[w][i].Service)
 			}
 		}
-		phase.Add(r.Pace.Lookups)
+		phase.Add(p.Lookups)
 	}
 	phase.Done()
 	return nil
@@ -145,9 +123,4 @@ func (p *Pace) warning() string {
 		return fmt.Sprintf("a lookup began %s late: the pace was more than the engine or the machine could keep, at least for a while", late.Round(time.Microsecond))
 	}
 	return ""
-}
-
-// newPasses returns what the lookups of a kind will give.
-func newPasses(kind engine.Kind) *passes {
-	return &passes{kind: kind, histogram: measure.NewHistogram(), service: measure.NewHistogram()}
 }

@@ -110,7 +110,7 @@ func (p *Phase) makeUp(eng string, kind engine.Kind, rate float64, filtered bool
 		}
 		reps = append(reps, measure.Repetition{Lookups: sampleLookups, Nanos: (ns + 10*i) * sampleLookups, Counters: c})
 	}
-	w := &passes{kind: kind, reps: reps, histogram: h}
+	w := &passes{reps: reps, histogram: h}
 	_ = w.summarise(p, 1) // the histogram can be encoded
 }
 

@@ -209,8 +209,8 @@ type unsupportedError struct{ error }
 
 func (e unsupportedError) Unwrap() []error { return []error{ErrUnsupported, e.error} }
 
-// CanSpread reports whether the bits of the filter can be spread over levels.
-func (v *Variant) CanSpread() bool {
+// CanSpread reports whether the bits of a filter can be spread over levels.
+func CanSpread(p filterpolicy.Policy) bool {
 	const keys = 1 << 20
-	return v.Policy != nil && filterpolicy.Spread(v.Policy, keys, []uint64{keys})[0] != 0
+	return p != nil && filterpolicy.Spread(p, keys, []uint64{keys})[0] != 0
 }

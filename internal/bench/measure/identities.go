@@ -124,14 +124,15 @@ const (
 	RuleLevels = "sum over levels = total"
 	// RuleEntries is for the caller to check, of a tree whose keys were written once.
 	RuleEntries = "entries in the tree = keys loaded"
-	// RuleOracle is for the caller to check, of stores with the filter that never errs.
+	// RuleOracle is checked by Repetitions, of stores with the filter that never errs.
 	RuleOracle = "false positives of the oracle = 0"
 	// RuleAnswers is checked by the loops of package measure.
 	RuleAnswers = "wrong answers = 0 (every answer was checked)"
 )
 
-// Rules lists what a Checker's Loop checks, and RuleEntries and RuleAnswers.
-func Rules() []string {
+// Rules lists what a Checker's Loop checks, RuleEntries and RuleAnswers, and RuleOracle if
+// there is one.
+func Rules(oracle bool) []string {
 	var names []string
 	for _, rule := range tallyRules {
 		names = append(names, rule.name)
@@ -139,13 +140,29 @@ func Rules() []string {
 	for _, rule := range loopRules {
 		names = append(names, rule.name)
 	}
-	return append(names, RuleLevels, RuleEntries, RuleAnswers)
+	names = append(names, RuleLevels, RuleEntries, RuleAnswers)
+	if oracle {
+		names = append(names, RuleOracle)
+	}
+	return names
 }
 
 // A Checker holds counters against each other and collects what it found.
 type Checker struct {
 	Where string // what is checked next
 	Out   Identities
+}
+
+// Repetitions checks the timed loops of a cell, of which l says what they have in common.
+func (c *Checker) Repetitions(name string, reps []Repetition, oracle bool, l Loop) {
+	for n, rep := range reps {
+		c.Where = fmt.Sprintf("%s, %s keys, repetition %d", name, l.Kind, n+1)
+		if oracle {
+			c.Equal(RuleOracle, rep.Counters.Total.FalsePositives, 0)
+		}
+		l.Made, l.Counters = engine.Count(rep.Lookups), rep.Counters
+		c.Loop(l)
+	}
 }
 
 // Loop checks one timed loop.

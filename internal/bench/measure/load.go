@@ -2,13 +2,14 @@ package measure
 
 import (
 	"context"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 )
 
-// A Grower makes trees of several levels whose shape depends on the keys and the settings of
-// the store alone, since nothing is written while a compaction runs.
+// A tree that is grown depends on the keys and the settings of the store alone, since nothing
+// is written while a compaction runs.
 //
 // A tree of several levels needs little data if its files and levels are small. The
 // base level is given a 150th of the bytes of keys and values, about a hundredth of
@@ -33,9 +34,6 @@ const (
 	filesLeft      = 2  // in level 0
 )
 
-// LoadFlushes is how many flushes a load is made of.
-const LoadFlushes = 40
-
 // GrownTree sizes the levels for n keys of keyBytes bytes on average, with values of
 // valueBytes.
 func GrownTree(n int, keyBytes float64, valueBytes int) engine.Tree {
@@ -50,68 +48,64 @@ type RestingStore interface {
 	Rest(ctx context.Context) error
 }
 
-// A writer writes the keys of a source in load order, which is random with respect to
+// A Loader writes the first keys of a source in load order, which is random with respect to
 // key order, and begins again after the last.
-type writer struct {
-	source keys.Source
-	values keys.Values
-	db     engine.Store
-	keys   int // distinct keys
-	next   int // the key to write next
-	key    []byte
-	value  []byte
+type Loader struct {
+	Source   keys.Source
+	Values   keys.Values
+	Store    engine.Store
+	Keys     int       // distinct keys
+	Timeline *Recorder // is told of the writes, unless it is nil
+
+	next       int // the key to write next
+	flushes    int
+	key, value []byte
 }
 
-// writerStep is the number of keys between two looks at the context.
-const writerStep = 1 << 12
+const (
+	ctxEvery   = 1 << 12 // writes share a look at the context
+	clockEvery = 1 << 4  // writes share a reading of the clock
+)
 
-// Write writes the next keys.
-func (w *writer) Write(ctx context.Context, keys int) error {
-	for i := range keys {
-		if i%writerStep == 0 && ctx.Err() != nil {
+// Write writes the next n keys.
+func (l *Loader) Write(ctx context.Context, n int) error {
+	for i := range n {
+		if i%ctxEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		w.key = w.source.AppendPresent(w.key[:0], w.next%w.keys)
-		w.value = w.values.Append(w.value[:0], w.key)
-		if err := w.db.Put(w.key, w.value); err != nil {
+		l.key = l.Source.AppendPresent(l.key[:0], l.next%l.Keys)
+		l.value = l.Values.Append(l.value[:0], l.key)
+		if err := l.Store.Put(l.key, l.value); err != nil {
 			return err
 		}
-		w.next++
+		l.next++
+		if l.Timeline != nil && (i%clockEvery == clockEvery-1 || i == n-1) {
+			l.Timeline.Add(i%clockEvery+1, time.Now())
+		}
 	}
 	return nil
 }
 
-// Fill writes the first n keys of a source once, without a rest, and tells done of them
-// as it goes on.
-func Fill(ctx context.Context, source keys.Source, v keys.Values, db engine.Store, n int, done func(keys int)) error {
-	w := &writer{source: source, values: v, db: db, keys: n}
-	for w.next < w.keys {
-		step := min(writerStep, w.keys-w.next)
-		if err := w.Write(ctx, step); err != nil {
+// Fill writes every key once, without a rest, and tells done of them as it goes on.
+func (l *Loader) Fill(ctx context.Context, done func(keys int)) error {
+	for l.next < l.Keys {
+		n := min(ctxEvery, l.Keys-l.next)
+		if err := l.Write(ctx, n); err != nil {
 			return err
 		}
-		done(step)
+		done(n)
 	}
 	return nil
 }
 
-// A Grower writes the keys of one store.
-type Grower struct {
-	writer
-	db      RestingStore
-	flushes int
-}
+// loadFlushes is how many flushes a load with rests is made of.
+const loadFlushes = 40
 
-// NewGrower returns a grower that writes the first n keys of a source, again and again.
-func NewGrower(source keys.Source, v keys.Values, db RestingStore, n int) *Grower {
-	return &Grower{writer: writer{source: source, values: v, db: db, keys: n}, db: db}
-}
-
-// Load writes every key once, in flushes of so many keys with a rest after each.
-func (g *Grower) Load(ctx context.Context, perFlush int, done func(keys int)) error {
-	for g.next < g.keys {
-		n := min(max(1, perFlush), g.keys-g.next)
-		if err := g.Flush(ctx, n); err != nil {
+// Load writes every key once, in flushes with a rest after each.
+func (l *Loader) Load(ctx context.Context, done func(keys int)) error {
+	for l.next < l.Keys {
+		n := min(max(1, l.Keys/loadFlushes), l.Keys-l.next)
+		if err := l.Flush(ctx, n); err != nil {
 			return err
 		}
 		done(n)
@@ -121,27 +115,31 @@ func (g *Grower) Load(ctx context.Context, perFlush int, done func(keys int)) er
 
 // Rewrite fills the upper levels, the first of which has room for perBase keys, and
 // returns how many keys it wrote.
-func (g *Grower) Rewrite(ctx context.Context, perBase int) (int, error) {
+func (l *Loader) Rewrite(ctx context.Context, perBase int) (int, error) {
 	large, small := max(1, perBase/largeFlushes), max(1, perBase/smallFlushes)
-	start := g.next
-	for g.next-start < int(rewrittenShare*float64(g.keys)) {
-		if err := g.Flush(ctx, large); err != nil {
+	start := l.next
+	for l.next-start < int(rewrittenShare*float64(l.Keys)) {
+		if err := l.Flush(ctx, large); err != nil {
 			return 0, err
 		}
 	}
-	for last := g.next + smallBases*perBase; g.next < last || g.flushes%filesPerMerge != filesLeft; {
-		if err := g.Flush(ctx, small); err != nil {
+	for last := l.next + smallBases*perBase; l.next < last || l.flushes%filesPerMerge != filesLeft; {
+		if err := l.Flush(ctx, small); err != nil {
 			return 0, err
 		}
 	}
-	return g.next - start, nil
+	return l.next - start, nil
 }
 
 // Flush writes keys into one file of level 0 and waits for what it sets off.
-func (g *Grower) Flush(ctx context.Context, keys int) error {
-	if err := g.Write(ctx, keys); err != nil {
+func (l *Loader) Flush(ctx context.Context, keys int) error {
+	store, ok := l.Store.(RestingStore)
+	if !ok {
+		return engine.Unsupported("shape: the store cannot wait for its compactions")
+	}
+	if err := l.Write(ctx, keys); err != nil {
 		return err
 	}
-	g.flushes++
-	return g.db.Rest(ctx)
+	l.flushes++
+	return store.Rest(ctx)
 }

@@ -23,13 +23,13 @@ func (n *noted) Put(key, value []byte) error {
 }
 
 func TestFillWritesEveryKeyOnceInLoadOrder(t *testing.T) {
-	const n = 2*writerStep + 5
+	const n = 2*ctxEvery + 5
 	source, err := keys.NewGenerated(n, 16, 1)
 	require.NoError(t, err)
 	v, err := keys.NewValues(30, 1)
 	require.NoError(t, err)
 	db, told := &noted{}, 0
-	require.NoError(t, Fill(t.Context(), source, v, db, n, func(keys int) { told += keys }))
+	require.NoError(t, (&Loader{Source: source, Values: v, Store: db, Keys: n}).Fill(t.Context(), func(keys int) { told += keys }))
 	require.Equal(t, n, told)
 	require.Len(t, db.keys, n)
 	for i, key := range db.keys {
@@ -39,6 +39,7 @@ func TestFillWritesEveryKeyOnceInLoadOrder(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := &noted{}
-	require.ErrorIs(t, Fill(ctx, source, v, stopped, n, func(int) { cancel() }), context.Canceled)
-	require.Len(t, stopped.keys, writerStep)
+	l := &Loader{Source: source, Values: v, Store: stopped, Keys: n}
+	require.ErrorIs(t, l.Fill(ctx, func(int) { cancel() }), context.Canceled)
+	require.Len(t, stopped.keys, ctxEvery)
 }

@@ -8,14 +8,19 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
-// fill computes levels, sums and costs from the shape and the counters of n
-// lookups of distinct absent keys. The policy is that of every file, or with a budget
-// says the family.
-func (s *BudgetStore) fill(policy filterpolicy.Policy, n int) {
+// fill computes levels, sums and costs from lookups of distinct absent keys. The policy is
+// that of every file, or with a budget says the family.
+func (s *BudgetStore) fill(policy filterpolicy.Policy, reps []measure.Repetition) {
+	p := measure.Summarise(reps, measure.NewHistogram(), 1)
+	nanos := int64(0)
+	for _, r := range reps {
+		nanos += r.Nanos
+	}
+	s.Counters, s.NsPerLookup = p.Counters, float64(nanos)/float64(p.Lookups)
 	s.Levels = measure.LevelRates(s.Shape, s.Counters, 1, policy, s.Tree.FilterBudgetBytes > 0)
 	s.PredictedSum, s.MeasuredSum = measure.SumRates(s.Levels)
 	total := s.Counters.Total
-	s.BlocksPerLookup = float64(total.BlocksFromCache.Plus(total.BlocksFromDisk)) / float64(n)
+	s.BlocksPerLookup = float64(total.BlocksFromCache.Plus(total.BlocksFromDisk)) / float64(p.Lookups)
 }
 
 // gains sets the two stores against each other. A quotient by zero is 0.

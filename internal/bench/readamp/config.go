@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/cli/progress"
@@ -30,9 +31,6 @@ func Engines() []string {
 	}
 	return names
 }
-
-// MaxLookups bounds the lookups of one repetition, which are held in memory.
-const MaxLookups = 10_000_000
 
 // A Config says what to measure. Every field is needed but Budget, Compaction, Dir, Argv and
 // Wrap.
@@ -66,7 +64,7 @@ func (c *Config) validate() error {
 		flag          string
 		value, lo, hi int64
 	}{
-		{"--lookups", int64(c.Lookups), 1, MaxLookups},
+		{"--lookups", int64(c.Lookups), 1, cell.MaxLookups},
 		{"--reps", int64(c.Repetitions), 1, 1000},
 	} {
 		if b.value < b.lo || b.value > b.hi {

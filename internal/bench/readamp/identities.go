@@ -1,7 +1,6 @@
 package readamp
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
@@ -11,33 +10,21 @@ import (
 // checkIdentities evaluates every rule on every repetition of every row.
 func checkIdentities(r *Result) measure.Identities {
 	c := &measure.Checker{}
+	beyond := r.Keys.Replay != nil && r.Keys.Replay.Beyond > 0
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		settled := false
-		for _, s := range r.Stores {
-			if s.Name == row.Store {
-				settled = s.Settled
-			}
-		}
+		s := r.store(row.Store)
 		for _, kind := range engine.Kinds {
-			for n, rep := range row.Phase(kind).Repetitions {
-				c.Where = fmt.Sprintf("%s, %s keys, repetition %d", row.Name, kind, n+1)
-				if row.Filter == engine.OracleFilter {
-					c.Equal(measure.RuleOracle, rep.Counters.Total.FalsePositives, 0)
-				}
-				c.Loop(measure.Loop{Kind: kind, Made: engine.Count(rep.Lookups), Settled: settled,
-					Counters: rep.Counters})
-			}
+			c.Repetitions(row.Name, row.Phase(kind).Repetitions, row.Filter == engine.OracleFilter,
+				measure.Loop{Kind: kind, Settled: s != nil && s.Settled, Beyond: beyond})
 		}
 	}
 	for _, s := range r.Stores {
 		c.Where = s.Name
 		c.Equal(measure.RuleEntries, engine.Count(s.Shape.Total().Entries), engine.Count(r.Keys.Present))
 	}
-	c.Out.Rules = measure.Rules()
-	if slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Filter == engine.OracleFilter }) {
-		c.Out.Rules = append(c.Out.Rules, measure.RuleOracle)
-	}
+	c.Out.Rules = measure.Rules(slices.ContainsFunc(r.Rows,
+		func(row Row) bool { return row.Filter == engine.OracleFilter }))
 	if r.Budget != nil {
 		checkBudget(c, r.Budget)
 		c.Out.Rules = append(c.Out.Rules, budgetRules...)

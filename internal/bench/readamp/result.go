@@ -56,6 +56,16 @@ type StoreResult struct {
 	Shape         engine.Shape `json:"shape"`
 }
 
+// store returns a store by name, nil if there is none.
+func (r *Result) store(name string) *StoreResult {
+	for i := range r.Stores {
+		if r.Stores[i].Name == name {
+			return &r.Stores[i]
+		}
+	}
+	return nil
+}
+
 // A Row is one engine with one filter, looked up one way.
 type Row struct {
 	Name       string          `json:"name"`

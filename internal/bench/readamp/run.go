@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/environ"
+	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/measure"
 )
@@ -19,11 +15,10 @@ import (
 // An experiment is a run under way. It is used by one goroutine.
 type experiment struct {
 	config *Config
+	lab    *cell.Lab
+	rows   []row
 	source keys.Source
 	values keys.Values
-	dir    string
-	stores []*builtStore
-	rows   []*openRow
 	budget filterpolicy.Policy // nil: no comparison with a budget
 }
 
@@ -33,23 +28,23 @@ type experiment struct {
 // are in the result, see Identities.Err.
 func Run(ctx context.Context, c *Config) (result *Result, err error) {
 	started := time.Now()
-	x := &experiment{config: c}
-	plans, err := x.prepare()
+	x, err := c.experiment()
 	if err != nil {
 		return nil, err
 	}
-	if x.dir, err = os.MkdirTemp(c.Dir, "kvbench-readamp-*"); err != nil {
-		return nil, fmt.Errorf("make a directory for the stores: %w", err)
+	defer func() { err = errors.Join(err, x.lab.Close()) }()
+	phase := c.Progress.Start("read keys", 0, "")
+	if x.source, err = keys.Open(c.Keys); err != nil {
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, x.close(), os.RemoveAll(x.dir)) }()
-
+	phase.Done()
 	result = x.newResult()
-	for i, p := range plans {
-		if err := x.build(ctx, p, fmt.Sprintf("store-%02d", i)); err != nil {
-			return nil, fmt.Errorf("%s: %w", p.name, err)
-		}
+	var cells []cell.Row
+	for _, r := range x.rows {
+		cells = append(cells, cell.Row{Name: r.name, Store: r.store, Settings: c.settings(r)})
 	}
-	if err := x.measure(ctx); err != nil {
+	measured, err := x.lab.Interleave(ctx, x.source, cells)
+	if err != nil {
 		return nil, err
 	}
 	if x.budget != nil {
@@ -57,37 +52,31 @@ func Run(ctx context.Context, c *Config) (result *Result, err error) {
 			return nil, err
 		}
 	}
-	x.fill(result)
+	x.fill(result, measured)
 	result.WallSeconds = time.Since(started).Seconds()
 	return result, nil
 }
 
-// prepare checks the config and reads the keys, before anything is written.
-func (x *experiment) prepare() ([]storePlan, error) {
-	c := x.config
+// experiment checks the config.
+func (c *Config) experiment() (x *experiment, err error) {
+	x = &experiment{config: c}
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !info.IsDir()) {
-		return nil, bench.Usagef("--dir %s: not a directory; create it or choose another", c.Dir)
-	}
-	var err error
 	if x.values, err = keys.NewValues(c.ValueSize, c.Seed); err != nil {
 		return nil, err
 	}
-	plans, err := plan(c, x.values)
-	if err != nil {
+	if x.rows, err = c.rows(); err != nil {
 		return nil, err
 	}
-	if x.budget, err = budgetPolicy(c); err != nil {
+	if x.budget, err = c.budgetPolicy(); err != nil {
 		return nil, err
 	}
-	phase := c.Progress.Start("read keys", 0, "")
-	if x.source, err = keys.Open(c.Keys); err != nil {
+	if x.lab, err = cell.NewLab(c.Dir, c.Argv, c.Progress); err != nil {
 		return nil, err
 	}
-	phase.Done()
-	return plans, nil
+	x.lab.Wrap, x.lab.Compactions, x.lab.BatchKeys = c.Wrap, c.Store.Compactions, c.Store.BatchKeys
+	return x, nil
 }
 
 // newResult records what is known before the first store is built: the load of
@@ -96,31 +85,35 @@ func (x *experiment) newResult() *Result {
 	c := x.config
 	r := &Result{
 		Schema:      Schema,
-		Environment: environ.Capture(c.Argv, x.dir),
+		Environment: x.lab.Environment(),
 		Keys:        x.source.Describe(),
 		TimerNs:     int64(measure.TimerCost()),
 		Settings: Settings{
 			Engines: c.Engines, Filters: c.Filters, Compaction: c.Compaction, ValueBytes: c.ValueSize,
-			Lookups: c.Lookups, LatencyLookups: latencyLookups(c.Lookups), WarmupLookups: c.Lookups,
+			Lookups: c.Lookups, LatencyLookups: cell.SingleLookups(c.Lookups), WarmupLookups: c.Lookups,
 			Repetitions: c.Repetitions, Seed: c.Seed, Store: c.Store,
 		},
 	}
 	if x.budget != nil {
 		r.Settings.Budget = x.budget.String()
 	}
-	r.Environment.Dir = filepath.Dir(x.dir)
 	return r
 }
 
 // fill adds what the run found out.
-func (x *experiment) fill(r *Result) {
-	for _, s := range x.stores {
-		if s.plan.engine != Null {
-			r.Stores = append(r.Stores, s.result)
+func (x *experiment) fill(r *Result, measured []*cell.Result) {
+	for i, row := range x.rows {
+		m := measured[i]
+		if row.name != Null && r.store(row.store) == nil {
+			r.Stores = append(r.Stores, StoreResult{
+				Name: row.store, Engine: row.engine, Filter: row.filter, LoadSeconds: m.Build.LoadSeconds,
+				SettleSeconds: m.Build.SettleSeconds, Settled: m.Build.Settled, Shape: m.Shape,
+			})
 		}
-	}
-	for _, row := range x.rows {
-		r.Rows = append(r.Rows, x.finishRow(row))
+		r.Rows = append(r.Rows, Row{
+			Name: row.name, Engine: row.engine, Filter: row.filter, Access: row.access, Store: row.store,
+			BitsPerKey: m.BitsPerKey, Theory: m.Theory, Existing: m.Existing.Phase, Absent: m.Absent.Phase,
+		})
 	}
 	r.Comparisons = compare(r.Rows)
 	r.Identities = checkIdentities(r)
@@ -135,38 +128,4 @@ func (x *experiment) fill(r *Result) {
 				fmt.Sprintf("%s is not settled: its files are in %d levels", s.Name, len(s.Shape.Levels)))
 		}
 	}
-}
-
-// finishRow summarises both kinds of lookups of a row.
-func (x *experiment) finishRow(row *openRow) Row {
-	shape := row.store.result.Shape.Total()
-	out := Row{
-		Name: row.plan.name, Engine: row.store.plan.engine, Filter: row.store.plan.filter, Access: row.plan.access,
-		Store: row.store.plan.name, BitsPerKey: shape.BitsPerKey(),
-	}
-	if theory := row.store.plan.theory; theory != nil && shape.Files > 0 {
-		out.Theory = theory(int(shape.Entries) / shape.Files)
-	}
-	for _, kind := range engine.Kinds {
-		asked := float64(x.config.Lookups) * float64(x.config.Repetitions)
-		distinct := min(1, float64(measure.Domain(x.source, kind))/asked)
-		*out.Phase(kind) = measure.Summarise(row.reps[kind], row.latency[kind], distinct)
-	}
-	return out
-}
-
-// close closes readers, then stores.
-func (x *experiment) close() error {
-	var errs []error
-	for _, row := range x.rows {
-		for _, r := range row.readers {
-			errs = append(errs, r.Close())
-		}
-	}
-	for _, s := range x.stores {
-		if s.store != nil {
-			errs = append(errs, s.store.Close())
-		}
-	}
-	return errors.Join(errs...)
 }

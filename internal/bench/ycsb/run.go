@@ -241,7 +241,8 @@ func (x *run) all(ctx context.Context, dir string, r *Result) (err error) {
 // load writes the records and settles the store.
 func (x *run) load(ctx context.Context) error {
 	phase := x.c.Progress.Start("load "+x.engine, x.c.Keys, "keys")
-	if err := measure.Fill(ctx, x.source, x.values, x.store, x.c.Keys, phase.Add); err != nil {
+	l := &measure.Loader{Source: x.source, Values: x.values, Store: x.store, Keys: x.c.Keys}
+	if err := l.Fill(ctx, phase.Add); err != nil {
 		return err
 	}
 	phase.Done()

@@ -16,16 +16,20 @@ import (
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
-// A Lab runs cells, one at a time, in a temporary directory of its own.
+// A Lab runs cells, one at a time or in turns, in a temporary directory of its own.
 type Lab struct {
 	Argv     []string
 	Progress *progress.Reporter
 
-	// Wrap, if set, stands between a cell and each store it opens.
-	Wrap func(cell string, s engine.Store) engine.Store
+	// Compactions that run at once, and keys per write batch while a store is loaded. 0 is
+	// one compaction, so that trees come out the same every time, and batches of 100 keys.
+	Compactions, BatchKeys int
 
-	dir   string
-	store *built // of the last cell
+	// Wrap, if set, stands between a cell and each store it opens.
+	Wrap func(store string, s engine.Store) engine.Store
+
+	dir  string
+	last *built // store of the last cell
 }
 
 // NewLab makes the directory in parent, the system's if that is empty. The caller
@@ -34,7 +38,7 @@ func NewLab(parent string, argv []string, p *progress.Reporter) (*Lab, error) {
 	if info, err := os.Stat(parent); parent != "" && (err != nil || !info.IsDir()) {
 		return nil, bench.Usagef("--dir %s: not a directory; create it or choose another", parent)
 	}
-	dir, err := os.MkdirTemp(parent, "kvbench-cells-*")
+	dir, err := os.MkdirTemp(parent, "kvbench-*")
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for the stores: %w", err)
 	}
@@ -44,18 +48,46 @@ func NewLab(parent string, argv []string, p *progress.Reporter) (*Lab, error) {
 // Close removes the directory with everything in it.
 func (l *Lab) Close() error { return os.RemoveAll(l.dir) }
 
+// Dir returns the directory, for stores that are no cells.
+func (l *Lab) Dir() string { return l.dir }
+
+// Environment describes the machine. It is asked before anything loads it.
+func (l *Lab) Environment() environ.Environment {
+	e := environ.Capture(l.Argv, l.dir)
+	e.Dir = filepath.Dir(l.dir)
+	return e
+}
+
 // A run is a cell under way.
 type run struct {
 	lab      *Lab
 	settings Settings
+	name     string // of the cell, in errors and identities
+	store    string // name of the store
+	title    string // in progress
+	orders   orders
 	variant  *engine.Variant
 	values   keys.Values
 	source   keys.Source
 
-	store   engine.Store                    // nil while it is not open
-	readers map[engine.Kind][]engine.Reader // one for each worker
+	built     *built
+	readers   map[engine.Kind][]engine.Reader // one for each worker
+	passes    map[engine.Kind]*passes
+	pace      *Pace
+	pageCache measure.PageCache
+}
 
-	absentDistinct float64 // of the lookups of absent keys, once they were made; see distinct
+// newRun returns a run that has neither keys nor a store.
+func (l *Lab) newRun(s Settings) (x *run, err error) {
+	x = &run{lab: l, settings: s, orders: oneByOne, passes: map[engine.Kind]*passes{}}
+	for _, kind := range engine.Kinds {
+		x.passes[kind] = newPasses()
+	}
+	if x.values, err = s.values(); err != nil {
+		return nil, err
+	}
+	x.variant, err = engine.NewVariant(s.Engine, s.Filter, x.values)
+	return x, err
 }
 
 // Run measures one cell. A wrong answer ends it with an error that matches
@@ -66,16 +98,14 @@ func (l *Lab) Run(ctx context.Context, s Settings) (r *Result, err error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	x := &run{lab: l, settings: s}
-	if x.variant, err = s.variant(); err != nil {
+	x, err := l.newRun(s)
+	if err != nil {
 		return nil, err
 	}
-	if x.values, err = s.values(); err != nil {
-		return nil, err
-	}
-	reused := l.store != nil && l.store.text == s.BuildText()
+	x.name, x.store, x.title = s.Name(), s.Name(), s.Engine+" "+s.Filter
+	reused := l.last != nil && l.last.text == s.BuildText()
 	if reused {
-		x.source = l.store.source
+		x.built, x.source = l.last, l.last.source
 	} else {
 		if err := l.forget(); err != nil {
 			return nil, err
@@ -84,45 +114,44 @@ func (l *Lab) Run(ctx context.Context, s Settings) (r *Result, err error) {
 			return nil, err
 		}
 	}
-	if err := x.checkReplay(); err != nil {
+	if err := x.checkWorkload(); err != nil {
 		return nil, err
 	}
-	env := environ.Capture(l.Argv, l.dir) // before anything loads the machine
-	env.Dir = filepath.Dir(l.dir)
+	env, timer := l.Environment(), measure.TimerCost()
 	if !reused {
-		if l.store, err = x.build(ctx); err != nil {
-			l.store = nil
+		if err := x.build(ctx); err != nil {
 			return nil, err
 		}
+		l.last = x.built
 	}
 	defer func() { err = errors.Join(err, x.close()) }()
-	r = &Result{
-		Schema: Schema, Name: s.Name(), Settings: s, Environment: env,
-		Keys: x.source.Describe(), Build: l.store.about, Shape: l.store.shape,
-		TimerNs: int64(measure.TimerCost()),
-	}
-	r.Build.Reused = reused
-	if err := x.measure(ctx, r); err != nil {
+	if err := x.alone(ctx); err != nil {
 		return nil, err
 	}
-	x.finish(r)
+	if r, err = x.result(); err != nil {
+		return nil, err
+	}
+	r.Build.Reused, r.Environment, r.TimerNs = reused, env, int64(timer)
+	r.Metrics = metrics(r)
+	r.Identities = checkIdentities(r, x.variant.Null)
+	r.Notes, r.Warnings = x.notes(r), warnings(r)
 	r.WallSeconds = time.Since(started).Seconds()
 	return r, nil
 }
 
 // forget removes the store of the last cell.
 func (l *Lab) forget() error {
-	if l.store == nil {
+	if l.last == nil {
 		return nil
 	}
-	dir := l.store.dir
-	l.store = nil
+	dir := l.last.dir
+	l.last = nil
 	return os.RemoveAll(dir)
 }
 
 // phase starts a phase of the cell.
 func (x *run) phase(name string, total int, unit string) *progress.Phase {
-	return x.lab.Progress.Start(name+" "+x.settings.Engine+" "+x.settings.Filter, total, unit)
+	return x.lab.Progress.Start(name+" "+x.title, total, unit)
 }
 
 // reopen opens the store, anew if it is open: with an empty block cache, and no
@@ -131,14 +160,18 @@ func (x *run) reopen() error {
 	if err := x.close(); err != nil {
 		return err
 	}
-	store, err := x.open(x.lab.store, nil)
-	if err != nil {
+	if err := x.open(nil); err != nil {
 		return err
 	}
-	x.store, x.readers = store, map[engine.Kind][]engine.Reader{}
+	return x.openReaders()
+}
+
+// openReaders opens a reader for each kind and worker.
+func (x *run) openReaders() error {
+	x.readers = map[engine.Kind][]engine.Reader{}
 	for _, kind := range engine.Kinds {
 		for range x.settings.Threads {
-			r, err := store.NewReader(x.variant.Access, kind)
+			r, err := x.built.store.NewReader(x.variant.Access, kind)
 			if err != nil {
 				return err
 			}
@@ -148,17 +181,17 @@ func (x *run) reopen() error {
 	return nil
 }
 
-// close closes readers, then the store.
-func (x *run) close() error {
+// closeReaders closes the readers.
+func (x *run) closeReaders() error {
 	var errs []error
 	for _, kind := range engine.Kinds {
 		for _, r := range x.readers[kind] {
 			errs = append(errs, r.Close())
 		}
 	}
-	if x.store != nil {
-		errs = append(errs, x.store.Close())
-	}
-	x.store, x.readers = nil, nil
+	x.readers = nil
 	return errors.Join(errs...)
 }
+
+// close closes readers, then the store.
+func (x *run) close() error { return errors.Join(x.closeReaders(), x.built.close()) }

@@ -1,0 +1,187 @@
+package cell
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/keys"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// Bounds of what settings of text name.
+const (
+	maxYoung = 200 // files
+	maxTheta = 0.9999
+	maxSpeed = 1e6 // a lookup in a nanosecond is beyond any store
+)
+
+// Check reports the first setting that makes no sense, and sets in their canonical
+// form. An error matches engine.ErrUnsupported if each setting is right by itself.
+func (s *Settings) Check() error {
+	if err := s.NameKeys(keys.Name); err != nil {
+		return err
+	}
+	if s.Budget != Uniform && s.Budget != Spread {
+		return bench.Usagef("budget %s: choose from %s, %s", s.Budget, Uniform, Spread)
+	}
+	if s.State != Warm && s.State != Cold {
+		return bench.Usagef("state %s: choose from %s, %s", s.State, Warm, Cold)
+	}
+	young, err := s.youngFiles()
+	if err != nil {
+		return err
+	}
+	if _, err := s.theta(); err != nil {
+		return err
+	}
+	for _, f := range Fields(s) {
+		if err := f.check(); err != nil {
+			return err
+		}
+	}
+	if _, err := s.speed(); err != nil {
+		return err
+	}
+	if s.Fill > 0 && s.Workload != Replay {
+		return engine.Unsupported("fill %d: the keys that are there and not asked for are those of workload %s",
+			s.Fill, Replay)
+	}
+	store := s.store()
+	if err := store.Check(""); err != nil {
+		return err
+	}
+	tree := engine.Tree{Compaction: s.Compaction, YoungFiles: young}
+	if s.Shape == Grown {
+		tree.BaseLevelBytes = 1 // as large as the keys will tell
+	}
+	if err := engine.CheckTree(s.Engine, tree); err != nil {
+		return err
+	}
+	return s.checkVariant()
+}
+
+// checkVariant checks the engine and its filter, and what depends on them.
+func (s *Settings) checkVariant() error {
+	v, err := s.variant()
+	if err != nil {
+		return err
+	}
+	s.Filter = v.Filter
+	indexed := s.Engine == "siftkv" || strings.HasPrefix(s.Engine, "pebble")
+	switch {
+	case s.Budget == Spread && (s.Engine != "siftkv" || v.Policy == nil):
+		return engine.Unsupported("budget %s: only siftkv has one, with a filter of this project", Spread)
+	case s.Budget == Spread && !engine.CanSpread(v.Policy):
+		return engine.Unsupported("budget %s: the bits of %s cannot be chosen; take another filter, such as bloom:10",
+			Spread, s.Filter)
+	case s.Index != 0 && !indexed:
+		return engine.Unsupported("index %d: %s chooses its index by itself", s.Index, s.Engine)
+	}
+	return nil
+}
+
+// variant returns the engine of the cell with its filter.
+func (s *Settings) variant() (*engine.Variant, error) {
+	v, err := s.values()
+	if err != nil {
+		return nil, err
+	}
+	return engine.NewVariant(s.Engine, s.Filter, v)
+}
+
+// values returns the values of the cell's keys.
+func (s *Settings) values() (keys.Values, error) { return keys.NewValues(int(s.ValueSize), s.DataSeed) }
+
+// request returns the keys of the cell.
+func (s *Settings) request() keys.Request {
+	r := keys.Request{Keys: s.Keys, KeySize: int(s.KeySize), MaxLen: kv.MaxKeySize, Fill: int(s.Fill), Seed: s.DataSeed}
+	if s.Keys == s.file.name {
+		r.Keys, r.Name = s.file.path, s.file.name
+	}
+	return r
+}
+
+// batchKeys is the number of keys per write batch while loading.
+const batchKeys = 100
+
+// store returns the settings of the engine. One compaction runs at a time, so that
+// trees come out the same every time.
+func (s *Settings) store() engine.Settings {
+	store := engine.Settings{
+		CacheBytes: s.Cache, MemtableBytes: s.Memtable, BlockBytes: int(s.Block),
+		Compression: s.Compression, Compactions: 1, BatchKeys: batchKeys,
+	}
+	if s.Engine == "siftkv" {
+		store.SiftKVIndexBytes = int(s.Index)
+	} else {
+		store.PebbleIndexBytes = int(s.Index)
+	}
+	return store
+}
+
+// youngFiles returns N of the shape young:N, 0 for the other shapes.
+func (s *Settings) youngFiles() (int, error) {
+	if s.Shape == Settled || s.Shape == Grown {
+		return 0, nil
+	}
+	n := 0
+	if text, ok := strings.CutPrefix(s.Shape, Young+":"); ok {
+		n, _ = strconv.Atoi(text)
+	}
+	if n < 1 || n > maxYoung {
+		return 0, bench.Usagef("shape %s: choose from %s, %s, %s:N with 1 to %d files", s.Shape, Settled, Grown,
+			Young, maxYoung)
+	}
+	return n, nil
+}
+
+// theta returns the skew of the workload, 0 if it has none.
+func (s *Settings) theta() (float64, error) {
+	name, skew, given := strings.Cut(s.Workload, ":")
+	switch {
+	case s.Workload == Uniform || s.Workload == Replay:
+		return 0, nil
+	case name == Zipfian && !given:
+		return keys.Theta, nil
+	case name == Zipfian:
+		theta, err := strconv.ParseFloat(skew, 64)
+		if err == nil && theta > 0 && theta <= maxTheta {
+			return theta, nil
+		}
+	}
+	return 0, bench.Usagef("workload %s: choose from %s, %s, %s:SKEW with a skew above 0 and up to %g, %s",
+		s.Workload, Uniform, Zipfian, Zipfian, maxTheta, Replay)
+}
+
+// speed returns the speed of a paced replay, 0 if the cell has none, and sets the
+// setting in its canonical form.
+func (s *Settings) speed() (float64, error) {
+	if s.Pace == NoPace {
+		return 0, nil
+	}
+	speed, err := strconv.ParseFloat(s.Pace, 64)
+	if err != nil || !(speed >= 1/maxSpeed && speed <= maxSpeed) {
+		return 0, bench.Usagef("pace %s: choose %s, or how many times as fast as it was recorded: %g to %g", s.Pace,
+			NoPace, 1/maxSpeed, maxSpeed)
+	}
+	if s.Workload != Replay {
+		return 0, engine.Unsupported("pace %s: only workload %s has intervals", s.Pace, Replay)
+	}
+	s.Pace = strconv.FormatFloat(speed, 'g', -1, 64)
+	return speed, nil
+}
+
+// checkWorkload holds the workload against the keys.
+func (x *run) checkWorkload() error {
+	_, isTrace := x.source.(*keys.Trace)
+	switch {
+	case x.settings.Workload == Replay && !isTrace:
+		return bench.Usagef("workload %s: keys %s is no lookup trace; kv.LookupTracer writes one", Replay,
+			x.settings.Keys)
+	case x.settings.Workload != Replay && x.source.Absent() == 0:
+		return bench.Usagef("workload %s: every key of %s was found, and there is no absent one to ask for; take workload %s", x.settings.Workload, x.settings.Keys, Replay)
+	}
+	return nil
+}
