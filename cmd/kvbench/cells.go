@@ -54,7 +54,8 @@ func (f *cellFlags) one() (sweep.Block, error) {
 	b := f.block()
 	for name, given := range b {
 		if len(given) > 1 {
-			return nil, bench.Usagef("--%s: %d values are given, and run measures one cell; kvbench sweep measures many",
+			return nil, bench.Usagef("--%s: %d values are given, and run measures one cell; kvbench sweep measures "+
+				"many",
 				name, len(given))
 		}
 	}

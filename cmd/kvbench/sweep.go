@@ -71,7 +71,8 @@ func (c *sweepCommand) Run(ctx context.Context, p *program) (err error) {
 	done, err := sweep.Run(ctx, &sweep.Config{Plan: plan, Out: string(c.Out), Force: c.Force, Lab: lab,
 		Progress: p.progress})
 	if ctx.Err() != nil {
-		_, _ = fmt.Fprintf(p.stderr, "kvbench: %d of %d cells are done and in %s; run the same command again to go on\n",
+		_, _ = fmt.Fprintf(p.stderr, "kvbench: %d of %d cells are done and in %s; run the same command again to go "+
+			"on\n",
 			len(done.Results), len(plan.Cells), c.Out)
 		return err
 	}

@@ -56,7 +56,7 @@ func sampleBudget() *readamp.Budget {
 }
 
 func TestBudgetIsGolden(t *testing.T) {
-	var out bytes.Buffer
+	var out page
 	writeBudget(&out, sampleBudget())
 	golden.File(t, "testdata/budget.txt", out.Bytes())
 	for line := range strings.Lines(out.String()) {
@@ -67,7 +67,8 @@ func TestBudgetIsGolden(t *testing.T) {
 
 func TestBudgetIsASectionOfTheReport(t *testing.T) {
 	r := sample()
-	var without, with, section bytes.Buffer
+	var without, with bytes.Buffer
+	var section page
 	require.NoError(t, ReadAmp(&without, r))
 	require.NotContains(t, without.String(), "Filter budget")
 	r.Budget = sampleBudget()

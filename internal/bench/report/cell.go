@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 
@@ -12,19 +11,17 @@ import (
 // Cell writes everything about one result as text for a terminal: the tables of a set,
 // and per level what lookups did, from files to bytes.
 func Cell(w io.Writer, r *cell.Result) error {
-	var out bytes.Buffer
-	set := []*cell.Result{r}
-	writeCommon(&out, set, NewLabels(set), "")
-	fmt.Fprintf(&out, "name      %s\n", r.Name)
-	for _, g := range append(funnelGrids(r), Grids(set)...) {
-		out.WriteString("\n" + g.Text())
-	}
-	writeSetIdentities(&out, set)
-	writeList(&out, "Notes", r.Notes)
-	writeList(&out, "Warnings", r.Warnings)
-	fmt.Fprintf(&out, "\n%.0f s in all\n", r.WallSeconds)
-	_, err := out.WriteTo(w)
-	return err
+	return write(w, func(out *page) {
+		set := []*cell.Result{r}
+		writeCommon(out, set, "")
+		out.printf("name      %s\n", r.Name)
+		for _, g := range append(funnelGrids(r), Grids(set)...) {
+			out.grid(g)
+		}
+		out.identities(&r.Identities)
+		out.list("Notes", r.Notes...)
+		out.end(r.Warnings, r.WallSeconds)
+	})
 }
 
 // funnelSteps are the steps of a lookup, from the files it considers to the answer.
@@ -48,33 +45,28 @@ var funnelSteps = []struct {
 }
 
 // funnelGrids show per level what a lookup did, for each kind of lookup.
-func funnelGrids(r *cell.Result) []Grid {
-	var grids []Grid
+func funnelGrids(r *cell.Result) []*Grid {
+	var grids []*Grid
 	for _, kind := range []engine.Kind{engine.Absent, engine.Existing} {
 		p := r.Phase(kind)
-		g := Grid{
-			Title:   fmt.Sprintf("A lookup of an %s key, by level (%s lookups)", kind, grouped(int64(p.Lookups))),
-			Columns: []Column{{Name: "level", Text: true}},
-		}
+		g := newGrid(fmt.Sprintf("A lookup of an %s key, by level (%s lookups)", kind, count(p.Lookups)), 1, "level")
 		for _, s := range funnelSteps {
 			g.Columns = append(g.Columns, Column{Name: s.name})
 		}
+		add := func(name string, t *engine.Tally) {
+			row := []any{name}
+			for _, s := range funnelSteps {
+				row = append(row, perOp(s.of(t), p.Lookups))
+			}
+			g.add(row...)
+		}
 		for i := range p.Counters.Levels {
 			if t := &p.Counters.Levels[i]; t.FilesConsidered > 0 {
-				g.Rows = append(g.Rows, funnelRow(fmt.Sprintf("L%d", i), t, p.Lookups))
+				add(levelName(i), t)
 			}
 		}
-		g.Rows = append(g.Rows, funnelRow("all", &p.Counters.Total, p.Lookups))
+		add("all", &p.Counters.Total)
 		grids = append(grids, g)
 	}
 	return grids
-}
-
-// funnelRow shows the counts of one level per lookup.
-func funnelRow(name string, t *engine.Tally, lookups int) []Item {
-	row := []Item{word(name)}
-	for _, s := range funnelSteps {
-		row = append(row, Item{Text: perOp(s.of(t), lookups)})
-	}
-	return row
 }

@@ -1,14 +1,11 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
-	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/measure"
@@ -16,51 +13,45 @@ import (
 
 // Cells writes a set of results as text for a terminal.
 func Cells(w io.Writer, set []*cell.Result) error {
-	var out bytes.Buffer
-	l := NewLabels(set)
-	writeCommon(&out, set, l, "")
-	for _, g := range Grids(set) {
-		out.WriteString("\n" + g.Text())
-	}
-	writeSetIdentities(&out, set)
-	writeList(&out, "Notes", Notes(set))
-	writeList(&out, "Warnings", Warnings(set))
-	_, err := out.WriteTo(w)
-	return err
+	return write(w, func(out *page) {
+		writeCommon(out, set, "")
+		for _, g := range Grids(set) {
+			out.grid(g)
+		}
+		sum := sumIdentities(set)
+		out.identities(&sum)
+		out.list("Notes", Notes(set)...)
+		out.list("Warnings", Warnings(set)...)
+	})
 }
 
 // CellsMarkdown writes a set of results as Markdown.
 func CellsMarkdown(w io.Writer, set []*cell.Result) error {
-	var out bytes.Buffer
-	l := NewLabels(set)
-	fmt.Fprintf(&out, "# kvbench: %s\n\n", times(len(set), "cell"))
-	writeCommon(&out, set, l, "- ")
-	for _, g := range Grids(set) {
-		out.WriteString("\n" + g.Markdown())
-	}
-	for _, list := range []struct {
-		title string
-		items []string
-	}{
-		{"Notes", Notes(set)},
-		{"Warnings", Warnings(set)},
-	} {
-		if len(list.items) > 0 {
-			fmt.Fprintf(&out, "\n## %s\n\n- %s\n", list.title, strings.Join(list.items, "\n- "))
+	return write(w, func(out *page) {
+		out.printf("# kvbench: %s\n\n", times(len(set), "cell"))
+		writeCommon(out, set, "- ")
+		for _, g := range Grids(set) {
+			out.WriteString("\n" + g.Markdown())
 		}
+		markdownList(out, "Notes", Notes(set))
+		markdownList(out, "Warnings", Warnings(set))
+	})
+}
+
+func markdownList(out *page, title string, items []string) {
+	if len(items) > 0 {
+		out.printf("\n## %s\n\n- %s\n", title, strings.Join(items, "\n- "))
 	}
-	_, err := out.WriteTo(w)
-	return err
 }
 
 // writeCommon says what all cells have in common, and on what they ran.
-func writeCommon(out *bytes.Buffer, set []*cell.Result, l *Labels, bullet string) {
-	fmt.Fprintf(out, "%scells     %s\n", bullet, grouped(int64(len(set))))
-	if len(l.Common) > 0 {
-		fmt.Fprintf(out, "%sall       %s\n", bullet, strings.Join(l.Common, " · "))
+func writeCommon(out *page, set []*cell.Result, bullet string) {
+	out.printf("%scells     %s\n", bullet, count(len(set)))
+	if l := NewLabels(set); len(l.Common) > 0 {
+		out.printf("%sall       %s\n", bullet, strings.Join(l.Common, " · "))
 	}
 	for _, text := range Machines(set) {
-		fmt.Fprintf(out, "%smachine   %s\n", bullet, text)
+		out.printf("%smachine   %s\n", bullet, text)
 	}
 }
 
@@ -104,12 +95,6 @@ func collect(set []*cell.Result, lines func(*cell.Result) []string) []string {
 	return all
 }
 
-// writeSetIdentities shows the identities of all cells.
-func writeSetIdentities(out *bytes.Buffer, set []*cell.Result) {
-	sum := sumIdentities(set)
-	writeIdentities(out, &sum)
-}
-
 // sumIdentities sums up the identities of all cells.
 func sumIdentities(set []*cell.Result) measure.Identities {
 	var sum measure.Identities
@@ -134,9 +119,9 @@ func IdentitiesLine(set []*cell.Result) string {
 }
 
 // Grids returns the tables of a set: absent keys, existing keys, stores.
-func Grids(set []*cell.Result) []Grid {
+func Grids(set []*cell.Result) []*Grid {
 	l := NewLabels(set)
-	return []Grid{
+	return []*Grid{
 		phaseGrid(set, l, engine.Absent),
 		phaseGrid(set, l, engine.Existing),
 		storeGrid(set, l),
@@ -186,12 +171,6 @@ func columnsOf(set []*cell.Result) []metricColumn {
 	return phaseColumns
 }
 
-// perOne formats a count per operation.
-func perOne(x float64) string {
-	const million = 1_000_000
-	return perOp(engine.Count(math.Round(x*million)), million)
-}
-
 // keysTitle names the keys of a table: absent ones lie between existing ones, but for
 // those of a trace, which lie where the application asked.
 func keysTitle(set []*cell.Result, kind engine.Kind) string {
@@ -220,8 +199,8 @@ func keysTitle(set []*cell.Result, kind engine.Kind) string {
 }
 
 // phaseGrid shows what lookups of one kind cost.
-func phaseGrid(set []*cell.Result, l *Labels, kind engine.Kind) Grid {
-	g := Grid{Title: keysTitle(set, kind), Columns: settingColumns(l)}
+func phaseGrid(set []*cell.Result, l *Labels, kind engine.Kind) *Grid {
+	g := &Grid{Title: keysTitle(set, kind), Columns: settingColumns(l)}
 	columns := columnsOf(set)
 	for _, c := range columns {
 		g.Columns = append(g.Columns, Column{Name: c.name, Help: c.help})
@@ -258,7 +237,7 @@ func rateItem(r *measure.Rate) Item {
 	if r == nil {
 		return word(absentCell)
 	}
-	return number(r.Value, interval(r.Value, r.Low, r.High))
+	return number(r.Value, between(percent, r.Value, r.Low, r.High))
 }
 
 func theoryItem(r *cell.Result) Item {
@@ -271,21 +250,19 @@ func theoryItem(r *cell.Result) Item {
 var storeColumns = []metricColumn{
 	{"filter-bits/key", "filter bits/key", "filter bytes on disk x 8 / keys", bits},
 	{"index-bits/key", "index bits/key", "index bytes on disk x 8 / keys", bits},
-	{"filter-memory-bytes", "filter memory", "filters in memory after the lookups", size},
-	{"index-memory-bytes", "index memory", "indexes in memory after the lookups", size},
+	{"filter-memory-bytes", "filter memory", "filters in memory after the lookups", size[float64]},
+	{"index-memory-bytes", "index memory", "indexes in memory after the lookups", size[float64]},
 	{"files", "files", "sorted files", whole},
 	{"runs", "runs", "sorted runs that a lookup may have to ask", whole},
-	{"bytes", "size", "bytes of all files", size},
+	{"bytes", "size", "bytes of all files", size[float64]},
 	{"space-amp", "space amp", "bytes of files / bytes of keys and values that are there", ratio},
 	{"write-amp", "write amp", "bytes written by flushes and compactions / bytes of keys and values written", ratio},
 	{"build-s", "build s", "time to load and to compact", seconds},
 }
 
-func size(x float64) string { return bench.Size(x).String() }
-
 // storeGrid shows what the stores take and took.
-func storeGrid(set []*cell.Result, l *Labels) Grid {
-	g := Grid{Title: "Stores", Columns: settingColumns(l)}
+func storeGrid(set []*cell.Result, l *Labels) *Grid {
+	g := &Grid{Title: "Stores", Columns: settingColumns(l)}
 	for _, c := range storeColumns {
 		g.Columns = append(g.Columns, Column{Name: c.name, Help: c.help})
 	}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"math"
@@ -14,51 +13,47 @@ import (
 
 // Diff writes what changed between two sets, and with all what did not.
 func Diff(w io.Writer, d *results.Diff, all bool) error {
-	var out bytes.Buffer
-	fmt.Fprintf(&out, "%s in both sets", times(len(d.Cells), "cell"))
-	for _, only := range []struct {
-		set   string
-		names []string
-	}{{"the first", d.OnlyA}, {"the second", d.OnlyB}} {
-		if n := len(only.names); n > 0 {
-			fmt.Fprintf(&out, ", %s only in %s", grouped(int64(n)), only.set)
+	return write(w, func(out *page) {
+		out.printf("%s in both sets", times(len(d.Cells), "cell"))
+		if n := len(d.OnlyA); n > 0 {
+			out.printf(", %s only in the first", count(n))
 		}
-	}
-	fmt.Fprintf(&out, "\ncounters: %s equal, %s changed\n", grouped(int64(d.Equal)), grouped(int64(d.Changed)))
-	if g := diffGrid(d, all); len(g.Rows) > 0 {
-		out.WriteString("\n" + g.Text())
-	} else {
-		out.WriteString("\nNothing differs.\n")
-	}
-	for _, v := range d.Violations {
-		fmt.Fprintf(&out, "\nFAIL %s: %s: %s %s %s → %s (%s)", v.Limit, v.Cell, v.Kind, v.Unit, quantity(v.A),
-			quantity(v.B), deltaText(v.Delta))
-	}
-	if len(d.Violations) > 0 {
-		out.WriteString("\n")
-	}
-	writeList(&out, "Notes", []string{
-		"Counters are compared exactly. Times: p is that of a two-sided Mann-Whitney U test; the change and its 95 % interval are the Hodges-Lehmann estimate. ~ means that the test cannot tell the difference from chance at 5 %. Percentiles are one number per run, and are not tested.",
-		"With many comparisons one in twenty shows a difference where there is none.",
+		if n := len(d.OnlyB); n > 0 {
+			out.printf(", %s only in the second", count(n))
+		}
+		out.printf("\ncounters: %s equal, %s changed\n", count(d.Equal), count(d.Changed))
+		if g := diffGrid(d, all); len(g.Rows) > 0 {
+			out.grid(g)
+		} else {
+			out.printf("\nNothing differs.\n")
+		}
+		for _, v := range d.Violations {
+			out.printf("\nFAIL %s: %s: %s %s %s → %s (%s)", v.Limit, v.Cell, v.Kind, v.Unit, quantity(v.A),
+				quantity(v.B),
+				deltaText(v.Delta))
+		}
+		if len(d.Violations) > 0 {
+			out.printf("\n")
+		}
+		out.list("Notes",
+			"Counters are compared exactly. Times: p is that of a two-sided Mann-Whitney U test; the change and its "+
+				"95 % interval are the Hodges-Lehmann estimate. ~ means that the test cannot tell the difference "+
+				"from chance at 5 %. Percentiles are one number per run, and are not tested.",
+			"With many comparisons one in twenty shows a difference where there is none.")
+		out.list("Warnings", d.Warnings...)
 	})
-	writeList(&out, "Warnings", d.Warnings)
-	_, err := out.WriteTo(w)
-	return err
 }
 
 // diffGrid lists the metrics that changed, or all. Times are always there.
-func diffGrid(d *results.Diff, all bool) Grid {
+func diffGrid(d *results.Diff, all bool) *Grid {
 	var set []*cell.Result
 	for _, p := range d.Cells {
 		set = append(set, p.A)
 	}
 	l := NewLabels(set)
-	g := Grid{Title: "What changed", Columns: settingColumns(l)}
-	g.Columns = append(g.Columns,
-		Column{Name: "keys", Text: true}, Column{Name: "metric", Text: true}, Column{Name: "first"},
-		Column{Name: "second"},
-		Column{Name: "change"}, Column{Name: "95\u00a0% interval"}, Column{Name: "p"},
-		Column{Name: "verdict", Text: true})
+	g := newGrid("What changed", 2, "keys", "metric", "first", "second", "change", "95\u00a0% interval", "p", "verdict")
+	g.Columns[7].Text = true
+	g.Columns = append(settingColumns(l), g.Columns...)
 	for i, p := range d.Cells {
 		for _, c := range p.Metrics {
 			shown := c.Rank != nil || c.Exact && c.Verdict != results.Same
@@ -101,7 +96,7 @@ func deltaText(c results.Change) string {
 // quantity formats a number of unknown size.
 func quantity(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
-		return grouped(int64(x))
+		return count(int64(x))
 	}
 	if math.Abs(x) >= 1000 {
 		return whole(x)

@@ -2,14 +2,41 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strconv"
-	"strings"
 
+	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 )
 
 // absentCell marks what an engine does not count, or what does not apply.
 const absentCell = "-"
+
+// fixed formats a number with so many digits after the point.
+func fixed(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }
+
+// A step is a size of numbers from which they have so many digits after the point.
+type step struct {
+	from   float64
+	digits int
+}
+
+// grouping is for whole numbers, with a comma between groups of three digits.
+const grouping = -1
+
+// steps formats a number as the first step says that it reaches.
+func steps(x float64, list ...step) string {
+	for _, s := range list {
+		switch {
+		case x < s.from:
+		case s.digits == grouping:
+			return whole(x)
+		default:
+			return fixed(x, s.digits)
+		}
+	}
+	return fixed(x, list[len(list)-1].digits)
+}
 
 // perOp formats a count per lookup. Zero is "0", so that a true zero stands out
 // from a small number.
@@ -20,69 +47,55 @@ func perOp(c engine.Count, lookups int) string {
 	case c == 0:
 		return "0"
 	}
-	x := float64(c) / float64(lookups)
-	switch {
-	case x >= 100:
-		return whole(x)
-	case x >= 10:
-		return strconv.FormatFloat(x, 'f', 1, 64)
-	case x >= 1:
-		return strconv.FormatFloat(x, 'f', 3, 64)
-	}
-	return strconv.FormatFloat(x, 'f', 4, 64)
+	return steps(float64(c)/float64(lookups), step{100, grouping}, step{10, 1}, step{1, 3}, step{0, 4})
+}
+
+// perOne formats a count per operation.
+func perOne(x float64) string {
+	const million = 1_000_000
+	return perOp(engine.Count(math.Round(x*million)), million)
 }
 
 // percent formats a fraction with three significant digits and no sign.
 func percent(x float64) string {
-	x *= 100
-	switch {
-	case x >= 10:
-		return strconv.FormatFloat(x, 'f', 1, 64)
-	case x >= 1:
-		return strconv.FormatFloat(x, 'f', 2, 64)
-	case x >= 0.1:
-		return strconv.FormatFloat(x, 'f', 3, 64)
-	}
-	return strconv.FormatFloat(x, 'f', 4, 64)
-}
-
-// interval formats a fraction and the ends of its interval as percent does.
-func interval(x, low, high float64) string {
-	return fmt.Sprintf("%s [%s, %s]", percent(x), percent(low), percent(high))
+	return steps(100*x, step{10, 1}, step{1, 2}, step{0.1, 3}, step{0, 4})
 }
 
 // ratio formats a quotient of times.
-func ratio(x float64) string {
-	if x >= 10 {
-		return strconv.FormatFloat(x, 'f', 0, 64)
+func ratio(x float64) string { return steps(x, step{10, 0}, step{0, 2}) }
+
+// nanos formats a time per operation.
+func nanos(x float64) string { return steps(x, step{100, grouping}, step{0, 1}) }
+
+// figure formats a number with about three digits.
+func figure(x float64) string { return steps(x, step{100, grouping}, step{10, 1}, step{0, 2}) }
+
+// seconds formats a time.
+func seconds(x float64) string { return fixed(x, 1) }
+
+// bits formats bits per key.
+func bits(x float64) string {
+	if x == 0 {
+		return absentCell
 	}
-	return strconv.FormatFloat(x, 'f', 2, 64)
+	return fixed(x, 2)
 }
 
-// grouped formats an integer with a comma between groups of three digits.
-func grouped(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, text = "-", text[1:]
-	}
-	var out strings.Builder
-	for i, digit := range text {
-		if i > 0 && (len(text)-i)%3 == 0 {
-			out.WriteByte(',')
-		}
-		out.WriteRune(digit)
-	}
-	return sign + out.String()
-}
+// size formats bytes.
+func size[N int | int64 | uint64 | float64](bytes N) string { return bench.Size(bytes).String() }
 
 // whole formats a positive number, rounded.
-func whole(x float64) string { return grouped(int64(x + 0.5)) }
+func whole(x float64) string { return count(int64(x + 0.5)) }
+
+// between formats a number and the ends of its interval.
+func between(format func(float64) string, x, low, high float64) string {
+	return fmt.Sprintf("%s [%s, %s]", format(x), format(low), format(high))
+}
 
 // times says how many of something there are.
 func times(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return grouped(int64(n)) + " " + noun + "s"
+	return count(n) + " " + noun + "s"
 }

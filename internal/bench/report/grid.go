@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"strings"
 
@@ -13,6 +14,8 @@ type Grid struct {
 	Title   string   `json:"title"`
 	Columns []Column `json:"columns"`
 	Rows    [][]Item `json:"rows"`
+
+	lines bool // names of columns say where lines end; else each word has a line of its own
 }
 
 // A Column has a name and says what is in it.
@@ -29,6 +32,38 @@ type Item struct {
 	Sort *float64 `json:"sort"`
 }
 
+// newGrid makes a table whose first columns have words, the others numbers.
+func newGrid(title string, words int, names ...string) *Grid {
+	g := &Grid{Title: title}
+	for i, name := range names {
+		g.Columns = append(g.Columns, Column{Name: name, Text: i < words})
+	}
+	return g
+}
+
+// newLines is newGrid for names with line feeds where they should have them.
+func newLines(title string, words int, names ...string) *Grid {
+	g := newGrid(title, words, names...)
+	g.lines = true
+	return g
+}
+
+// add appends a row of items, texts and whole numbers.
+func (g *Grid) add(values ...any) {
+	row := make([]Item, len(values))
+	for i, value := range values {
+		switch v := value.(type) {
+		case Item:
+			row[i] = v
+		case string:
+			row[i] = word(v)
+		default:
+			row[i] = word(count(v))
+		}
+	}
+	g.Rows = append(g.Rows, row)
+}
+
 // word is an item of text.
 func word(text string) Item { return Item{Text: text} }
 
@@ -41,15 +76,13 @@ func number(x float64, text string) Item {
 }
 
 // writer returns the grid as a table of go-pretty.
-func (g *Grid) writer() table.Writer {
-	header, left := table.Row{}, 0
-	for i, c := range g.Columns {
-		header = append(header, strings.ReplaceAll(c.Name, " ", "\n"))
-		if c.Text && left == i {
-			left++
-		}
+func (g *Grid) writer(name func(Column) string) table.Writer {
+	t := table.NewWriter()
+	header := table.Row{}
+	for _, c := range g.Columns {
+		header = append(header, name(c))
 	}
-	t := newTable(left, header)
+	t.AppendHeader(header)
 	for _, items := range g.Rows {
 		row := table.Row{}
 		for _, item := range items {
@@ -60,24 +93,37 @@ func (g *Grid) writer() table.Writer {
 	return t
 }
 
-// Text returns the grid for a terminal.
-func (g *Grid) Text() string { return g.Title + "\n\n" + g.writer().Render() + "\n" }
+// Text returns the grid for a terminal: without frames, and with words to the left as
+// far as only words stand before them.
+func (g *Grid) Text() string {
+	t := g.writer(func(c Column) string {
+		if g.lines {
+			return c.Name
+		}
+		return strings.ReplaceAll(c.Name, " ", "\n")
+	})
+	style := table.StyleLight
+	style.Options = table.Options{SeparateHeader: true}
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	style.Box.MiddleHorizontal = "─"
+	style.Format.Header = text.FormatDefault
+	t.SetStyle(style)
+	t.SuppressTrailingSpaces()
+	columns, left := make([]table.ColumnConfig, len(g.Columns)), true
+	for i, c := range g.Columns {
+		align := text.AlignRight
+		if left = left && c.Text; left {
+			align = text.AlignLeft
+		}
+		columns[i] = table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align}
+	}
+	t.SetColumnConfigs(columns)
+	return g.Title + "\n\n" + t.Render() + "\n"
+}
 
 // Markdown returns the grid as a heading and a table.
 func (g *Grid) Markdown() string {
-	t := table.NewWriter()
-	header := table.Row{}
-	for _, c := range g.Columns {
-		header = append(header, c.Name)
-	}
-	t.AppendHeader(header)
-	for _, items := range g.Rows {
-		row := table.Row{}
-		for _, item := range items {
-			row = append(row, item.Text)
-		}
-		t.AppendRow(row)
-	}
+	t := g.writer(func(c Column) string { return c.Name })
 	var columns []table.ColumnConfig
 	for i, c := range g.Columns {
 		if !c.Text {
@@ -86,4 +132,13 @@ func (g *Grid) Markdown() string {
 	}
 	t.SetColumnConfigs(columns)
 	return "## " + g.Title + "\n\n" + t.RenderMarkdown() + "\n"
+}
+
+// count shows a whole number of any type.
+func count(n any) string {
+	text := fmt.Sprint(n)
+	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
 }

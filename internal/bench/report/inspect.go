@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -9,57 +8,50 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/inspect"
 )
 
-// Inspect writes a result as text for a terminal; of more files than limit the largest
-// part is left out, unless limit is 0.
+// Inspect writes a result as text for a terminal. If limit is not 0, it shows at most so
+// many files.
 func Inspect(w io.Writer, r *inspect.Result, limit int) error {
-	var out bytes.Buffer
-	fmt.Fprintf(&out, "%s: %s\n", r.Path, times(len(r.Files), "sorted file"))
-	if len(r.Shape.Levels) > 0 {
-		g := Grid{Title: "Levels", Columns: []Column{{Name: "level", Text: true}, {Name: "files"}, {Name: "size"},
-			{Name: "entries"}, {Name: "filter"}, {Name: "bits /entry"}, {Name: "index"}}}
-		for _, l := range append(r.Shape.Levels, r.Shape.Total()) {
-			name := fmt.Sprintf("L%d", l.Level)
-			if l.Level < 0 {
-				name = "all"
+	return write(w, func(out *page) {
+		out.printf("%s: %s\n", r.Path, times(len(r.Files), "sorted file"))
+		if len(r.Shape.Levels) > 0 {
+			g := newGrid("Levels", 1, "level", "files", "size", "entries", "filter", "bits /entry", "index")
+			for _, l := range append(r.Shape.Levels, r.Shape.Total()) {
+				name := levelName(l.Level)
+				if l.Level < 0 {
+					name = "all"
+				}
+				g.add(name, l.Files, size(l.Bytes), l.Entries, size(l.FilterBytes), bits(l.BitsPerKey()),
+					size(l.IndexBytes))
 			}
-			g.Rows = append(g.Rows, []Item{word(name), word(grouped(int64(l.Files))), word(size(float64(l.Bytes))),
-				word(grouped(l.Entries)),
-				word(size(float64(l.FilterBytes))), word(bits(l.BitsPerKey())), word(size(float64(l.IndexBytes)))})
+			out.grid(g)
 		}
-		out.WriteString("\n" + g.Text())
-	}
-	shown := r.Files
-	if limit > 0 && len(shown) > limit {
-		shown = shown[:limit]
-	}
-	g := fileGrid(shown)
-	out.WriteString("\n" + g.Text())
-	if n := len(r.Files) - len(shown); n > 0 {
-		fmt.Fprintf(&out, "\n%s more; --files 0 shows all\n", grouped(int64(n)))
-	}
-	for _, f := range r.Files {
-		if f.Damage != "" {
-			fmt.Fprintf(&out, "\n%s: the filter cannot be used: %s\n", f.Name, f.Damage)
+		shown := r.Files
+		if limit > 0 && len(shown) > limit {
+			shown = shown[:limit]
 		}
-	}
-	writeBuckets(&out, fmt.Sprintf("Data blocks of %s, bytes in the file", times(r.Walked, "file")), r.Blocks.Stored)
-	writeBuckets(&out, "The same, bytes in memory", r.Blocks.Decoded)
-	_, err := out.WriteTo(w)
-	return err
+		out.grid(fileGrid(shown))
+		if n := len(r.Files) - len(shown); n > 0 {
+			out.printf("\n%s more; --files 0 shows all\n", count(n))
+		}
+		for _, f := range r.Files {
+			if f.Damage != "" {
+				out.printf("\n%s: the filter cannot be used: %s\n", f.Name, f.Damage)
+			}
+		}
+		writeBuckets(out, fmt.Sprintf("Data blocks of %s, bytes in the file", times(r.Walked, "file")), r.Blocks.Stored)
+		writeBuckets(out, "The same, bytes in memory", r.Blocks.Decoded)
+	})
 }
 
 // fileGrid shows a line per file.
-func fileGrid(files []inspect.File) Grid {
-	g := Grid{Title: "Files", Columns: []Column{
-		{Name: "file", Text: true}, {Name: "filter", Text: true}, {Name: "size"}, {Name: "entries"}, {Name: "blocks"},
-		{Name: "bytes /block"},
-		{Name: "filter bits/key"}, {Name: "lets\u00a0pass\u00a0% [95\u00a0%]"}, {Name: "theory %"},
-		{Name: "index bytes"}, {Name: "index leaves"}, {Name: "compression", Text: true},
-	}}
+func fileGrid(files []inspect.File) *Grid {
+	g := newGrid("Files", 2, "file", "filter", "size", "entries", "blocks", "bytes /block", "filter bits/key",
+		"lets\u00a0pass\u00a0% [95\u00a0%]", "theory %", "index bytes", "index leaves", "compression")
+	g.Columns[11].Text = true
 	for _, f := range files {
-		passed, theory, perBlock := absentCell, absentCell, absentCell
+		filter, passed, theory, perBlock := f.Filter, absentCell, absentCell, absentCell
 		if f.Passed != nil {
-			passed = interval(f.Passed.Value, f.Passed.Low, f.Passed.High)
+			passed = between(percent, f.Passed.Value, f.Passed.Low, f.Passed.High)
 		}
 		if f.Theory > 0 {
 			theory = percent(f.Theory)
@@ -67,22 +59,17 @@ func fileGrid(files []inspect.File) Grid {
 		if f.DataBlocks > 0 {
 			perBlock = whole(float64(f.DataBytes) / float64(f.DataBlocks))
 		}
-		filter := f.Filter
 		if filter == "" {
 			filter = absentCell
 		}
-		g.Rows = append(g.Rows, []Item{
-			word(f.Name), word(filter), word(size(float64(f.Bytes))), word(grouped(int64(f.Entries))),
-			word(grouped(int64(f.DataBlocks))), word(perBlock),
-			word(bits(f.BitsPerKey)), word(passed), word(theory), word(grouped(int64(f.IndexBytes))),
-			word(grouped(int64(f.IndexLeaves))), word(f.Compression),
-		})
+		g.add(f.Name, filter, size(f.Bytes), f.Entries, f.DataBlocks, perBlock, bits(f.BitsPerKey), passed, theory,
+			f.IndexBytes, f.IndexLeaves, f.Compression)
 	}
 	return g
 }
 
 // writeBuckets draws a histogram.
-func writeBuckets(out *bytes.Buffer, title string, buckets []inspect.Bucket) {
+func writeBuckets(out *page, title string, buckets []inspect.Bucket) {
 	most := 0
 	for _, b := range buckets {
 		most = max(most, b.Blocks)
@@ -90,11 +77,11 @@ func writeBuckets(out *bytes.Buffer, title string, buckets []inspect.Bucket) {
 	if most == 0 {
 		return
 	}
-	fmt.Fprintf(out, "\n%s\n\n", title)
+	out.printf("\n%s\n\n", title)
 	const width = 50
 	for _, b := range buckets {
 		bar := strings.Repeat("█", (b.Blocks*width+most-1)/most)
-		fmt.Fprintf(out, "  %s\n", strings.TrimRight(fmt.Sprintf("%7s to %-7s %9s  %s", grouped(b.From),
-			grouped(b.To-1), grouped(int64(b.Blocks)), bar), " "))
+		line := fmt.Sprintf("%7s to %-7s %9s  %s", count(b.From), count(b.To-1), count(b.Blocks), bar)
+		out.printf("  %s\n", strings.TrimRight(line, " "))
 	}
 }

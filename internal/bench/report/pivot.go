@@ -12,8 +12,8 @@ import (
 
 // PivotGrid shows a pivot table. Where several cells share a place it has their median
 // with the least and the greatest.
-func PivotGrid(t *results.Table) Grid {
-	g := Grid{Title: t.Title()}
+func PivotGrid(t *results.Table) *Grid {
+	g := &Grid{Title: t.Title()}
 	for _, name := range t.Rows {
 		g.Columns = append(g.Columns, Column{Name: name, Help: "setting", Text: true})
 	}
@@ -64,11 +64,10 @@ func placeItem(metric string, p results.Place) Item {
 		return word(absentCell)
 	}
 	format := metricFormat(metric)
-	text := format(p.Median)
 	if p.Low < p.High {
-		text += " [" + format(p.Low) + ", " + format(p.High) + "]"
+		return number(p.Median, between(format, p.Median, p.Low, p.High))
 	}
-	return number(p.Median, text)
+	return number(p.Median, format(p.Median))
 }
 
 // metricFormat returns how the numbers of a metric are shown, as in the other tables.

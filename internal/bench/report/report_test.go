@@ -24,7 +24,8 @@ import (
 func phase(ns int64, c engine.Counters, rate *measure.Rate) measure.Phase {
 	return measure.Phase{
 		NsPerLookup: float64(ns), Lookups: 1000, Counters: c, FPR: rate,
-		Latency:     measure.Percentiles{Lookups: 250, P50: ns + 10, P90: 2 * ns, P99: 3 * ns, P999: 4 * ns, Max: 1234567},
+		Latency: measure.Percentiles{Lookups: 250, P50: ns + 10, P90: 2 * ns, P99: 3 * ns, P999: 4 * ns,
+			Max: 1234567},
 		Repetitions: []measure.Repetition{{Lookups: 1000, Nanos: 1000 * ns, Counters: c}},
 	}
 }
@@ -67,11 +68,13 @@ func sample() *readamp.Result {
 			{Name: "siftkv blocked:10", Engine: "siftkv", Filter: "blocked:10", LoadSeconds: 2.34,
 				SettleSeconds: 1.26, Shape: engine.Shape{Levels: []engine.LevelShape{
 					{Level: 0, Files: 1, Bytes: 5 << 20, Entries: 50_000, FilterBytes: 62_500, IndexBytes: 20_000},
-					{Level: 6, Files: 12, Bytes: 80 << 20, Entries: 950_000, FilterBytes: 1_190_000, IndexBytes: 400_000},
+					{Level: 6, Files: 12, Bytes: 80 << 20, Entries: 950_000, FilterBytes: 1_190_000,
+						IndexBytes: 400_000},
 				}}},
 			{Name: "pebble bloom(10)", Engine: "pebble", Filter: "bloom(10)", LoadSeconds: 4, SettleSeconds: 3,
 				Settled: true, Shape: engine.Shape{Levels: []engine.LevelShape{
-					{Level: 6, Files: 9, Bytes: 81 << 20, Entries: 1_000_000, FilterBytes: 1_260_000, IndexBytes: 410_000},
+					{Level: 6, Files: 9, Bytes: 81 << 20, Entries: 1_000_000, FilterBytes: 1_260_000,
+						IndexBytes: 410_000},
 				}}},
 		},
 		Rows: []readamp.Row{
@@ -127,11 +130,12 @@ func TestTextIsGolden(t *testing.T) {
 func TestTablesFitTheTerminal(t *testing.T) {
 	r := sample()
 	r.Rows[1].Name = "pebble iterator bloom(10)"
-	r.Rows[1].Absent.FPR = &measure.Rate{Value: 0.00191, Low: 0.00174, High: 0.00209, Trials: 250_000, Distinct: 250_000}
+	r.Rows[1].Absent.FPR = &measure.Rate{Value: 0.00191, Low: 0.00174, High: 0.00209, Trials: 250_000,
+		Distinct: 250_000}
 	r.Rows[1].Absent.Counters.Total.IndexLookups = 1000
 	var out bytes.Buffer
-	out.WriteString(phaseTable(r, engine.Existing).Render() + "\n" + phaseTable(r, engine.Absent).Render() + "\n" +
-		storeTable(r).Render())
+	out.WriteString(phaseTable(r, engine.Existing).Text() + "\n" + phaseTable(r, engine.Absent).Text() + "\n" +
+		storeTable(r).Text())
 	for line := range strings.Lines(out.String()) {
 		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 160, line)
 	}
@@ -161,9 +165,9 @@ func TestNumbers(t *testing.T) {
 		"50.0":       percent(0.5),
 		"9.99":       ratio(9.994),
 		"90":         ratio(89.8),
-		"1,234,567":  grouped(1234567),
-		"-1,000":     grouped(-1000),
-		"999":        grouped(999),
+		"1,234,567":  count(1234567),
+		"-1,000":     count(-1000),
+		"999":        count(999),
 		"1,235":      whole(1234.5),
 		"1 row":      times(1, "row"),
 		"2,000 rows": times(2000, "row"),

@@ -236,7 +236,7 @@ func sortTables(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 }
 
 // sorted returns the texts of a column as they are to stand.
-func sorted(g report.Grid, column int, down bool) []string {
+func sorted(g *report.Grid, column int, down bool) []string {
 	rows := slices.Clone(g.Rows)
 	slices.SortStableFunc(rows, func(a, b []report.Item) int {
 		x, y, way := a[column], b[column], 1

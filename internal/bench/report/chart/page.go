@@ -43,16 +43,16 @@ var program = strings.Join([]string{base, charts, tables, compare, whole}, "\n")
 // Data is what the page's program draws. It is in the page as JSON, and so are, in an
 // element of their own, the results themselves.
 type Data struct {
-	Title      string        `json:"title"`
-	Labels     []string      `json:"labels"` // of the cells
-	Common     []string      `json:"common"` // settings that all have
-	Machines   []string      `json:"machines"`
-	Grids      []report.Grid `json:"grids"`
-	Charts     []Chart       `json:"charts"`
-	Notes      []string      `json:"notes"`
-	Warnings   []string      `json:"warnings"`
-	Identities string        `json:"identities"`
-	CSV        string        `json:"csv"`
+	Title      string         `json:"title"`
+	Labels     []string       `json:"labels"` // of the cells
+	Common     []string       `json:"common"` // settings that all have
+	Machines   []string       `json:"machines"`
+	Grids      []*report.Grid `json:"grids"`
+	Charts     []Chart        `json:"charts"`
+	Notes      []string       `json:"notes"`
+	Warnings   []string       `json:"warnings"`
+	Identities string         `json:"identities"`
+	CSV        string         `json:"csv"`
 }
 
 // NewData prepares a set of results.
