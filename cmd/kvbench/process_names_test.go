@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/bench/cell/celltest"
 	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 )
@@ -51,11 +51,11 @@ func TestNamesOfAnyBytes(t *testing.T) {
 // What belongs to somebody else is neither read nor replaced, and is no damage.
 func TestFilesOfAnotherUser(t *testing.T) {
 	set, store := savedResults(t), smallStore(t)
-	single := filepath.Join(set, cell.Samples()[1].Name+".json")
+	single := filepath.Join(set, celltest.Samples()[1].Name+".json")
 	trace := writeTrace(t, nil, true)
 	locked := filepath.Join(clitest.PublicDir(t), "locked")
 	require.NoError(t, os.Mkdir(locked, 0o700))
-	require.NoError(t, results.Save(locked, cell.Samples()[1]))
+	require.NoError(t, results.Save(locked, celltest.Samples()[1]))
 	tables, err := filepath.Glob(filepath.Join(store, "*.sst"))
 	require.NoError(t, err)
 	for _, name := range append(tables, single, trace) {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/bench/cell/celltest"
 	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/kv"
@@ -31,7 +31,7 @@ func process(t *testing.T, args ...string) clitest.Result {
 func savedResults(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(clitest.PublicDir(t), "results")
-	for _, r := range cell.Samples() {
+	for _, r := range celltest.Samples() {
 		require.NoError(t, results.Save(dir, r))
 	}
 	return dir
@@ -291,7 +291,7 @@ func TestAReaderThatLeavesIsNoError(t *testing.T) {
 	require.Zero(t, r.Status)
 	require.FileExists(t, file)
 
-	better := cell.Samples()
+	better := celltest.Samples()
 	for _, s := range better {
 		for i := range s.Metrics {
 			s.Metrics[i].Value /= 2

@@ -14,13 +14,14 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/bench/cell/celltest"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
 func TestCellsGolden(t *testing.T) {
-	set := cell.Samples()
+	set := celltest.Samples()
 	for name, write := range map[string]func(io.Writer, []*cell.Result) error{
 		"cells.txt": Cells, "cells.md": CellsMarkdown, "cells.csv": CellsCSV, "cells.bench": CellsBenchfmt,
 	} {
@@ -37,7 +38,7 @@ func TestCellsGolden(t *testing.T) {
 }
 
 func TestEveryNumberOfTheTablesIsAMetric(t *testing.T) {
-	set := cell.Samples()
+	set := celltest.Samples()
 	data, err := json.Marshal(set)
 	require.NoError(t, err)
 	var again []*cell.Result
@@ -62,7 +63,7 @@ func TestEveryNumberOfTheTablesIsAMetric(t *testing.T) {
 }
 
 func TestWorkersHaveAColumnForWhatTheyDoTogether(t *testing.T) {
-	set := cell.Samples()
+	set := celltest.Samples()
 	for i, g := range Grids(set)[:2] {
 		require.NotContains(t, g.Text(), "lookups", "one worker: it is the time turned over")
 		set[2].Settings.Threads = 4
@@ -84,7 +85,7 @@ func TestTitlesSayWhereAbsentKeysLie(t *testing.T) {
 		grids := Grids(set)
 		return grids[0].Title + "; " + grids[1].Title
 	}
-	set := cell.Samples()[:2]
+	set := celltest.Samples()[:2]
 	require.Equal(t, "Absent keys, between existing ones; Existing keys", titles(set))
 	set[1].Keys.Replay, set[1].Settings.Workload = &keys.Replay{}, cell.Replay
 	require.Equal(t, "Absent keys, of traces and between existing ones; Existing keys", titles(set))
@@ -95,7 +96,7 @@ func TestTitlesSayWhereAbsentKeysLie(t *testing.T) {
 }
 
 func TestCSVAndBenchfmtCanBeRead(t *testing.T) {
-	set := cell.Samples()
+	set := celltest.Samples()
 	var out bytes.Buffer
 	require.NoError(t, CellsCSV(&out, set))
 	lines, err := csv.NewReader(&out).ReadAll()

@@ -5,11 +5,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/bench/cell/celltest"
 )
 
 func TestLabelsAreShortAndUnlike(t *testing.T) {
-	set := cell.Samples()
+	set := celltest.Samples()
 	set[3].Settings.Compaction, set[3].Settings.Seed = "tiered", 2
 	set[4].Settings.Compression = "none"
 	l := NewLabels(set)

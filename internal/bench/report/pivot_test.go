@@ -6,20 +6,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/bench/cell/celltest"
 	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
 func TestPivotGolden(t *testing.T) {
-	more := cell.Samples()
+	more := celltest.Samples()
 	for _, r := range more {
 		r.Settings.Seed++
 		for i := range r.Metrics {
 			r.Metrics[i].Value *= 1.5
 		}
 	}
-	set := append(cell.Samples(), more...)
+	set := append(celltest.Samples(), more...)
 	table, err := results.Pivot(set, results.Query{
 		Rows: []string{"engine", "filter"}, Columns: []string{"shape"},
 		Metrics: []string{"absent blocks/op", "absent fpr", "store filter-bits/key"},

@@ -11,10 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/bench/cell/celltest"
 )
 
 func samples() ([]*cell.Result, []string) {
-	set := cell.Samples()
+	set := celltest.Samples()
 	labels := make([]string, len(set))
 	for i, r := range set {
 		labels[i] = r.Settings.Engine + " " + r.Settings.Filter

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/bench/cell/celltest"
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/golden"
@@ -24,7 +25,7 @@ import (
 func write(t *testing.T, title string) string {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, WritePage(&out, title, cell.Samples()))
+	require.NoError(t, WritePage(&out, title, celltest.Samples()))
 	return out.String()
 }
 
@@ -83,7 +84,7 @@ func TestTheDataGoesRound(t *testing.T) {
 	var cells []*cell.Result
 	require.NoError(t, json.Unmarshal([]byte(texts["cells"]), &cells))
 	require.Equal(t, []string{"a </script> & a warning"}, d.Warnings, "text that looks like the end of the element")
-	set := cell.Samples()
+	set := celltest.Samples()
 	want, err := results.JSON(set)
 	require.NoError(t, err)
 	got, err := results.JSON(cells)

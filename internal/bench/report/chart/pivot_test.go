@@ -6,12 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/bench/cell/celltest"
 	"github.com/siftkv/siftkv/internal/bench/results"
 )
 
 func TestAPivotIsDrawnOverItsNumbers(t *testing.T) {
-	small, large := cell.Samples(), cell.Samples()
+	small, large := celltest.Samples(), celltest.Samples()
 	for _, r := range large {
 		r.Settings.Cache *= 64
 		for i := range r.Metrics {

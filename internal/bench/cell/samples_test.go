@@ -1,7 +1,12 @@
 package cell
 
 import (
+	"encoding/json"
+	"os"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/environ"
@@ -9,9 +14,25 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
-// Samples returns made-up results for the tests of what shows results. Their counters
-// keep every identity, and they never change.
-func Samples() []*Result {
+// TestSamples holds the file of package celltest to what makes it up; with UPDATE_SAMPLES it
+// writes the file.
+func TestSamples(t *testing.T) {
+	const path = "celltest/samples.json"
+	want, err := json.Marshal(samples())
+	require.NoError(t, err)
+	if os.Getenv("UPDATE_SAMPLES") != "" {
+		require.NoError(t, os.WriteFile(path, append(want, '\n'), 0o600))
+	}
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.JSONEq(t, string(want), string(got))
+	var again []*Result
+	require.NoError(t, json.Unmarshal(got, &again))
+	require.Equal(t, samples(), again, "nothing is lost in the file")
+}
+
+// samples makes up the results of package celltest.
+func samples() []*Result {
 	set := []*Result{
 		sample("null", "none", Settled, 0, 0),
 		sample("siftkv", "none", Settled, 0, 1),
