@@ -1,8 +1,8 @@
 package compare
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
@@ -33,6 +33,12 @@ type Config struct {
 // Compressions lists what every log-structured engine has.
 var Compressions = []string{"none", "snappy"}
 
+// Bounds of the number of keys.
+const (
+	minKeys = 1000
+	maxKeys = 1 << 30
+)
+
 // validate reports the first field that makes no sense.
 func (c *Config) validate() error {
 	for _, name := range c.Engines {
@@ -44,42 +50,28 @@ func (c *Config) validate() error {
 		flag           string
 		given, allowed []string
 	}{
-		{"--engine", c.Engines, engine.Peers()},
-		{"--workload", c.Workloads, Workloads()},
+		{"--engine", c.Engines, engine.Peers()}, {"--workload", c.Workloads, Workloads()},
 		{"--compression", c.Compressions, Compressions},
 	} {
-		if len(list.given) == 0 {
-			return bench.Usagef("%s: nothing to measure; choose from %s", list.flag, strings.Join(list.allowed, ", "))
+		if err := bench.CheckNames(list.flag, list.given, list.allowed); err != nil {
+			return err
 		}
 		for i, name := range list.given {
-			if !slices.Contains(list.allowed, name) {
-				return bench.Usagef("%s %s: choose from %s", list.flag, name, strings.Join(list.allowed, ", "))
-			}
 			if slices.Contains(list.given[:i], name) {
 				return bench.Usagef("%s: %s twice", list.flag, name)
 			}
 		}
 	}
-	for _, b := range []struct {
-		flag          string
-		value, lo, hi int64
-	}{
-		{"--keys", int64(c.Keys), 1000, 1 << 30},
-		{"--reps", int64(c.Repetitions), 1, 1000},
-		{"--loads", int64(c.Loads), 1, 100},
-		{"--cache", c.Store.CacheBytes, 64 << 10, 1 << 40},
-		{"--memtable", c.Store.MemtableBytes, 64 << 10, 1 << 30},
-		{"--block", int64(c.Store.BlockBytes), 256, 1 << 20},
-		{"--max-compactions", int64(c.Store.Compactions), 1, 64},
-	} {
-		if b.value < b.lo || b.value > b.hi {
-			return bench.Usagef("%s %d: want %d to %d", b.flag, b.value, b.lo, b.hi)
-		}
+	err := bench.CheckBounds(
+		bench.Bound{Flag: "--keys", Value: int64(c.Keys), Low: minKeys, High: maxKeys},
+		bench.Bound{Flag: "--reps", Value: int64(c.Repetitions), Low: 1, High: 1000},
+		bench.Bound{Flag: "--loads", Value: int64(c.Loads), Low: 1, High: 100})
+	store := c.Store
+	store.Compression = c.Compressions[0]
+	if err := cmp.Or(err, store.Check("--"), bench.CheckSeconds(c.Seconds)); err != nil {
+		return err
 	}
-	if c.Seconds <= 0 || c.Seconds > 3600 {
-		return bench.Usagef("--seconds %g: want more than 0, up to 3600", c.Seconds)
-	}
-	_, err := newUniverse(&startTask{Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed})
+	_, err = newKeyspace(&startTask{Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed})
 	return err
 }
 

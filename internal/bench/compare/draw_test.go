@@ -11,15 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func testUniverse(t *testing.T, n int) *universe {
+func testKeyspace(t *testing.T, n int) *keyspace {
 	t.Helper()
-	u, err := newUniverse(&startTask{Keys: n, KeySize: 16, ValueSize: 100, Seed: 7})
+	u, err := newKeyspace(&startTask{Keys: n, KeySize: 16, ValueSize: 100, Seed: 7})
 	require.NoError(t, err)
 	return u
 }
 
 func TestRecordsAndAbsentKeysAreDifferentKeys(t *testing.T) {
-	u := testUniverse(t, 1000)
+	u := testKeyspace(t, 1000)
 	records := map[string]bool{}
 	for i := range u.n + u.spare() {
 		records[string(u.appendRecord(nil, i))] = true
@@ -36,7 +36,7 @@ func TestRecordsAndAbsentKeysAreDifferentKeys(t *testing.T) {
 }
 
 func TestDrawingsKnowTheirValues(t *testing.T) {
-	u := testUniverse(t, 1000)
+	u := testKeyspace(t, 1000)
 	for name, draw := range map[string]drawing{
 		"existing": u.existing(existingOrder, 1), "zipfian": u.zipfian(keys.NewZipf(u.n, keys.Theta), 1),
 		"in order": u.inOrder(3),
@@ -61,7 +61,7 @@ func TestDrawingsKnowTheirValues(t *testing.T) {
 }
 
 func TestMixesOfYCSB(t *testing.T) {
-	u := testUniverse(t, 100_000)
+	u := testKeyspace(t, 100_000)
 	for name, want := range map[string]map[ycsb.Verb]float64{
 		"ycsb-a": {read: 0.5, update: 0.5},
 		"ycsb-b": {read: 0.95, update: 0.05},
@@ -70,7 +70,7 @@ func TestMixesOfYCSB(t *testing.T) {
 		"ycsb-e": {scan: 0.95, insert: 0.05},
 		"ycsb-f": {read: 0.5, modify: 0.5},
 	} {
-		w := &worker{universe: u, start: &startTask{ValueSize: 100}, popular: keys.NewZipf(u.n, keys.Theta),
+		w := &worker{keyspace: u, start: &startTask{ValueSize: 100}, popular: keys.NewZipf(u.n, keys.Theta),
 			written: u.n, store: nothing{}}
 		y, err := newYCSB(w, name, 1)
 		require.NoError(t, err)
@@ -97,8 +97,8 @@ func TestMixesOfYCSB(t *testing.T) {
 }
 
 func TestInsertsRunOut(t *testing.T) {
-	u := testUniverse(t, 1000)
-	w := &worker{universe: u, start: &startTask{ValueSize: 100}, popular: keys.NewZipf(u.n, keys.Theta),
+	u := testKeyspace(t, 1000)
+	w := &worker{keyspace: u, start: &startTask{ValueSize: 100}, popular: keys.NewZipf(u.n, keys.Theta),
 		written: u.n + u.spare(), store: nothing{}}
 	y, err := newYCSB(w, "ycsb-d", 1)
 	require.NoError(t, err)

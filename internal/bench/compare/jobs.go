@@ -19,7 +19,7 @@ import (
 
 // load writes all records in load order and notes the sum of their words.
 func (w *worker) load(ctx context.Context) (*Sample, error) {
-	u := w.universe
+	u := w.keyspace
 	w.checksum = 0
 	s, err := w.timed(func() error {
 		var key, value []byte
@@ -47,15 +47,15 @@ func (w *worker) load(ctx context.Context) (*Sample, error) {
 // warm looks up a key of every block, in key order, so that a cache that is large
 // enough has them all.
 func (w *worker) warm(ctx context.Context) (*Sample, error) {
-	entry := w.universe.keySize + w.start.ValueSize
+	entry := w.keyspace.keySize + w.start.ValueSize
 	step := max(1, w.settings.BlockBytes/(4*entry))
 	r, err := w.store.NewReader(engine.Get, engine.Existing)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = r.Close() }()
-	loop := lookups{reader: r, values: w.universe.loaded, kind: engine.Existing, draw: w.universe.inOrder(step),
-		chunk: newChunk(w.universe)}
+	loop := lookups{reader: r, values: w.keyspace.loaded, kind: engine.Existing, draw: w.keyspace.inOrder(step),
+		chunk: newChunk(w.keyspace)}
 	return w.timed(func() error {
 		for {
 			if more, err := loop.next(ctx); !more || err != nil {
@@ -100,9 +100,26 @@ type loop interface {
 	close() error
 }
 
+// A stopwatch counts what a loop does, and the time that it takes.
+type stopwatch struct {
+	n         int64
+	took, cpu time.Duration
+
+	wallStart time.Time
+	cpuStart  time.Duration
+}
+
+func (s *stopwatch) done() (int64, time.Duration, time.Duration) { return s.n, s.took, s.cpu }
+func (s *stopwatch) start()                                      { s.cpuStart, s.wallStart = cpuTime(), time.Now() }
+
+func (s *stopwatch) stop() {
+	s.took += time.Since(s.wallStart)
+	s.cpu += cpuTime() - s.cpuStart
+}
+
 // newLoop makes the loop of one thread of a job.
 func (w *worker) newLoop(j *job, thread int) (loop, error) {
-	u, pass := w.universe, j.Pass*16+uint64(thread)
+	u, pass := w.keyspace, j.Pass*16+uint64(thread)
 	switch {
 	case j.Kind == "scan":
 		return newScans(w, j.Limit, pass), nil
@@ -200,13 +217,10 @@ type lookups struct {
 	chunk *chunk
 	dst   []byte
 
-	n    int64
-	took time.Duration
-	cpu  time.Duration
+	stopwatch
 }
 
-func (l *lookups) done() (int64, time.Duration, time.Duration) { return l.n, l.took, l.cpu }
-func (l *lookups) close() error                                { return l.reader.Close() }
+func (l *lookups) close() error { return l.reader.Close() }
 
 // next draws a chunk off the clock and looks it up on it.
 func (l *lookups) next(ctx context.Context) (bool, error) {
@@ -219,7 +233,7 @@ func (l *lookups) next(ctx context.Context) (bool, error) {
 	if l.dst == nil {
 		l.dst = make([]byte, 0, l.values.Size()+64)
 	}
-	cpu, start := cpuTime(), time.Now()
+	l.start()
 	for i := range c.len() {
 		value, found, err := l.reader.Get(l.dst[:0], c.key(i))
 		if err != nil {
@@ -229,8 +243,7 @@ func (l *lookups) next(ctx context.Context) (bool, error) {
 			return false, wrongLookup(l.kind, c.key(i), value, found)
 		}
 	}
-	l.took += time.Since(start)
-	l.cpu += cpuTime() - cpu
+	l.stop()
 	l.n += int64(c.len())
 	return true, ctx.Err()
 }
@@ -258,22 +271,19 @@ type scans struct {
 	previous uint64
 	disorder bool
 
-	n    int64
-	took time.Duration
-	cpu  time.Duration
+	stopwatch
 }
 
 // scanChunk is the number of scans between two readings of the clock.
 const scanChunk = 64
 
 func newScans(w *worker, limit int, pass uint64) *scans {
-	u := w.universe
+	u := w.keyspace
 	order := keys.NewPermutation(u.n, keys.Mix(u.seed^scanOrder))
 	return &scans{w: w, limit: limit, order: order, at: int(pass * passLength), chunk: newChunk(u)}
 }
 
-func (s *scans) done() (int64, time.Duration, time.Duration) { return s.n, s.took, s.cpu }
-func (s *scans) close() error                                { return nil }
+func (s *scans) close() error { return nil }
 
 // visit is called for every entry. The sum of words, the order and the number of
 // entries together say that each entry is there, once, with its own value.
@@ -289,7 +299,7 @@ func (s *scans) visit(key, value []byte) {
 func (s *scans) next(ctx context.Context) (bool, error) {
 	s.draw()
 	visit := s.visit
-	cpu, start := cpuTime(), time.Now()
+	s.start()
 	for i := range s.chunk.len() {
 		s.entries, s.sum, s.previous, s.disorder = 0, 0, 0, false
 		if err := s.w.store.Scan(s.chunk.key(i), s.limit, visit); err != nil {
@@ -303,10 +313,9 @@ func (s *scans) next(ctx context.Context) (bool, error) {
 			}
 		}
 	}
-	s.took += time.Since(start)
-	s.cpu += cpuTime() - cpu
+	s.stop()
 	if s.limit == 0 {
-		s.n += int64(s.w.universe.n)
+		s.n += int64(s.w.keyspace.n)
 	} else {
 		s.n += int64(s.chunk.len())
 	}
@@ -315,7 +324,7 @@ func (s *scans) next(ctx context.Context) (bool, error) {
 
 // want returns how many entries scan i has.
 func (s *scans) want(i int) int {
-	if left := s.w.universe.n - s.starts[i]; s.limit == 0 || left < s.limit {
+	if left := s.w.keyspace.n - s.starts[i]; s.limit == 0 || left < s.limit {
 		return left
 	}
 	return s.limit
@@ -323,7 +332,7 @@ func (s *scans) want(i int) int {
 
 // draw chooses where scans begin and adds up the words of what they should find.
 func (s *scans) draw() {
-	u, c := s.w.universe, s.chunk
+	u, c := s.w.keyspace, s.chunk
 	c.reset()
 	s.starts = s.starts[:0]
 	if s.limit == 0 {

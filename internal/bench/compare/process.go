@@ -70,6 +70,36 @@ func (c *child) do(ctx context.Context, t task) (*Sample, error) {
 	return a.Sample, nil
 }
 
+// steps sends tasks one after the other, and returns what each measured.
+func (c *child) steps(ctx context.Context, tasks ...task) ([]*Sample, error) {
+	var samples []*Sample
+	for _, t := range tasks {
+		sample, err := c.do(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		samples = append(samples, sample)
+	}
+	return samples, nil
+}
+
+// inProcess carries out tasks on a store in a process that ends with them.
+func inProcess(ctx context.Context, worker []string, start startTask, tasks []task) ([]*Sample, error) {
+	c, err := startChild(ctx, start.Engine, worker)
+	if err != nil {
+		return nil, err
+	}
+	defer c.kill()
+	if _, err := c.do(ctx, task{Do: "start", Start: &start}); err != nil {
+		return nil, err
+	}
+	samples, err := c.steps(ctx, tasks...)
+	if err != nil {
+		return nil, err
+	}
+	return samples, c.stop(ctx)
+}
+
 // wrongAnswer is the text of a worker's error that matches bench.ErrWrongAnswer.
 type wrongAnswer string
 

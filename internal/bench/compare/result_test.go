@@ -86,8 +86,8 @@ func TestVerdicts(t *testing.T) {
 }
 
 func TestAScanSeesWhatIsWrong(t *testing.T) {
-	u := testUniverse(t, 100)
-	w := &worker{universe: u, start: &startTask{ValueSize: 100}}
+	u := testKeyspace(t, 100)
+	w := &worker{keyspace: u, start: &startTask{ValueSize: 100}}
 	entry := func(rank int) (key, value []byte) {
 		key = u.source.AppendInOrder(nil, rank)
 		return key, u.loaded.Append(nil, key)

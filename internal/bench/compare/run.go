@@ -17,8 +17,8 @@ import (
 // batchKeys is the number of keys per batch of a load.
 const batchKeys = 100
 
-// A contest is a run under way. It is used by one goroutine.
-type contest struct {
+// A run is a run under way. It is used by one goroutine.
+type run struct {
 	config *Config
 	dir    string
 	stores []*store
@@ -41,12 +41,9 @@ func Run(ctx context.Context, c *Config) (result *Result, err error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !info.IsDir()) {
-		return nil, bench.Usagef("--dir %s: not a directory; create it or choose another", c.Dir)
-	}
-	x := &contest{config: c}
-	if x.dir, err = os.MkdirTemp(c.Dir, "kvbench-compare-*"); err != nil {
-		return nil, fmt.Errorf("make a directory for the stores: %w", err)
+	x := &run{config: c}
+	if x.dir, err = bench.TempDir(c.Dir, "compare"); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
@@ -72,7 +69,7 @@ func Run(ctx context.Context, c *Config) (result *Result, err error) {
 	return x.result, nil
 }
 
-func (x *contest) newResult() *Result {
+func (x *run) newResult() *Result {
 	c := x.config
 	r := &Result{
 		Schema: Schema, Environment: environ.Capture(c.Argv, x.dir),
@@ -92,7 +89,7 @@ func (x *contest) newResult() *Result {
 
 // measure goes through the stages: those that only read with each compression, then
 // those that write, and what needs a process of its own, with the first.
-func (x *contest) measure(ctx context.Context) error {
+func (x *run) measure(ctx context.Context) error {
 	first := x.config.Compressions[0]
 	for _, compression := range x.config.Compressions {
 		stores, err := x.build(ctx, compression)
@@ -126,13 +123,12 @@ func (x *contest) measure(ctx context.Context) error {
 }
 
 // settings returns the settings of a stage.
-func (x *contest) settings(s stage, compression string) engine.Settings {
+func (x *run) settings(s stage, compression string) engine.Settings {
 	o := x.config.Store
 	o.Compression, o.BatchKeys, o.Durability = compression, batchKeys, engine.Soon
 	switch s {
 	case smallCache:
-		// With less than eight blocks SiftKV's cache keeps none.
-		o.CacheBytes = max(64<<10, 8*int64(o.BlockBytes), x.config.dataBytes()/10)
+		o.CacheBytes = max(leastCache(o), x.config.dataBytes()/10)
 	case largeCache:
 		o.CacheBytes = max(o.CacheBytes, 2*x.config.dataBytes())
 	case withOS:
@@ -143,8 +139,12 @@ func (x *contest) settings(s stage, compression string) engine.Settings {
 	return o
 }
 
+// leastCache is the smallest cache that keeps anything: with less than eight blocks that
+// of SiftKV keeps none.
+func leastCache(s engine.Settings) int64 { return max(64<<10, 8*int64(s.BlockBytes)) }
+
 // of returns the chosen phases of a stage.
-func (x *contest) of(s stage) []Phase {
+func (x *run) of(s stage) []Phase {
 	var chosen []Phase
 	for _, p := range phases {
 		if p.stage == s && slices.Contains(x.config.Workloads, p.Name) {
@@ -155,7 +155,7 @@ func (x *contest) of(s stage) []Phase {
 }
 
 // find returns the store of an engine with a compression, if it exists.
-func (x *contest) find(name, compression string) *store {
+func (x *run) find(name, compression string) *store {
 	if !engine.Compresses(name) {
 		compression = ""
 	}
@@ -168,7 +168,7 @@ func (x *contest) find(name, compression string) *store {
 }
 
 // build loads the stores of a compression and leaves them settled and open.
-func (x *contest) build(ctx context.Context, compression string) ([]*store, error) {
+func (x *run) build(ctx context.Context, compression string) ([]*store, error) {
 	var stores, missing []*store
 	for _, name := range x.config.Engines {
 		s := x.find(name, compression)
@@ -197,7 +197,7 @@ func (x *contest) build(ctx context.Context, compression string) ([]*store, erro
 }
 
 // load fills a new store of s, in a new process, and settles it.
-func (x *contest) load(ctx context.Context, s *store, compression string, rep int) error {
+func (x *run) load(ctx context.Context, s *store, compression string, rep int) error {
 	if s.child != nil {
 		if err := s.child.stop(ctx); err != nil {
 			return err
@@ -213,58 +213,42 @@ func (x *contest) load(ctx context.Context, s *store, compression string, rep in
 		return err
 	}
 	phase := c.Progress.Start(fmt.Sprintf("load %s, %s", s.engine, compression), c.Keys, "keys")
-	start := x.startTask(s)
-	open := task{Do: "open", Open: &openTask{Settings: x.settings(loading, compression)}}
-	var loaded, settled, sizes, first, last *Sample
-	steps := []struct {
-		task task
-		into **Sample
-	}{{start, nil}, {open, nil}, {task{Do: "sizes"}, &first}, {task{Do: "load"}, &loaded}}
-	for _, step := range steps {
-		got, err := s.child.do(ctx, step.task)
-		if err != nil {
-			return err
-		}
-		if step.into != nil {
-			*step.into = got
-		}
+	open := opening(x.settings(loading, compression))
+	before, err := s.child.steps(ctx, x.startTask(s), open, task{Do: "sizes"}, task{Do: "load"})
+	if err != nil {
+		return err
 	}
 	if err := x.lookBehind(ctx, s, compression, rep); err != nil {
 		return err
 	}
-	if settled, err = s.child.do(ctx, task{Do: "settle"}); err != nil {
+	// Opened again, the store has no memtable left.
+	after, err := s.child.steps(ctx, task{Do: "settle"}, task{Do: "sizes"}, open, task{Do: "resettle"},
+		task{Do: "sizes"})
+	if err != nil {
 		return err
 	}
-	if last, err = s.child.do(ctx, task{Do: "sizes"}); err != nil {
-		return err
-	}
-	if _, err = s.child.do(ctx, open); err != nil { // leaves the memtable behind
-		return err
-	}
-	if _, err = s.child.do(ctx, task{Do: "resettle"}); err != nil {
-		return err
-	}
-	if sizes, err = s.child.do(ctx, task{Do: "sizes"}); err != nil {
-		return err
-	}
+	first, loaded, settled, last, sizes := before[2], before[3], after[0], after[1], after[4]
 	phase.Done()
-	x.result.Loads = append(x.result.Loads, Load{
-		Engine: s.engine, Compression: compression,
-		LoadSeconds: loaded.Seconds, SettleSeconds: settled.Seconds, CPUSeconds: loaded.CPUSeconds + settled.CPUSeconds,
-		WrittenBytes: last.Written - first.Written, DiskBytes: sizes.OnDisk, Files: sizes.Files,
-	})
-	x.add(x.of(loading), s.engine, compression, Sample{
+	done := Sample{
 		Operations: int64(c.Keys), Seconds: loaded.Seconds + settled.Seconds,
 		PerSecond:  float64(c.Keys) / (loaded.Seconds + settled.Seconds),
 		CPUSeconds: loaded.CPUSeconds + settled.CPUSeconds,
 		Written:    last.Written - first.Written, OnDisk: sizes.OnDisk, Files: sizes.Files,
 		Peak: last.Peak, Base: last.Base,
+	}
+	x.result.Loads = append(x.result.Loads, Load{
+		Engine: s.engine, Compression: compression,
+		LoadSeconds: loaded.Seconds, SettleSeconds: settled.Seconds, CPUSeconds: done.CPUSeconds,
+		WrittenBytes: done.Written, DiskBytes: done.OnDisk, Files: done.Files,
 	})
+	for _, p := range x.of(loading) {
+		x.add(p, s.engine, compression, done)
+	}
 	return nil
 }
 
 // startTask tells a worker which store it has.
-func (x *contest) startTask(s *store) task {
+func (x *run) startTask(s *store) task {
 	c := x.config
 	return task{Do: "start", Start: &startTask{
 		Engine: s.engine, Dir: []byte(s.dir), Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed,
@@ -273,7 +257,7 @@ func (x *contest) startTask(s *store) task {
 
 // restart runs the fresh stage: in each repetition every store gets a new process,
 // which opens it, looks keys up for a while, and then says how much memory it has.
-func (x *contest) restart(ctx context.Context, compression string, stores []*store) error {
+func (x *run) restart(ctx context.Context, compression string, stores []*store) error {
 	chosen := x.of(fresh)
 	for rep := range x.config.Repetitions {
 		if len(chosen) == 0 {
@@ -282,15 +266,24 @@ func (x *contest) restart(ctx context.Context, compression string, stores []*sto
 		phase := x.config.Progress.Start("open, memory", 0, "")
 		for i := range stores {
 			s := stores[(i+rep)%len(stores)]
-			if err := s.child.stop(ctx); err != nil {
+			err := s.child.stop(ctx)
+			if err != nil {
 				return err
 			}
-			samples, err := x.reborn(ctx, s, compression)
+			if s.child, err = startChild(ctx, s.engine, x.config.Worker); err != nil {
+				return err
+			}
+			samples, err := s.child.steps(ctx, x.startTask(s), opening(x.settings(fresh, compression)),
+				lookingUp("warmup", 2*x.config.Seconds, 0), task{Do: "sizes"})
 			if err != nil {
 				return err
 			}
 			for _, p := range chosen {
-				x.add([]Phase{p}, s.engine, compression, samples[p.Name])
+				sample := samples[1]
+				if p.Name == "memory" {
+					sample = samples[3]
+				}
+				x.add(p, s.engine, compression, *sample)
 			}
 		}
 		phase.Done()
@@ -298,36 +291,8 @@ func (x *contest) restart(ctx context.Context, compression string, stores []*sto
 	return nil
 }
 
-// reborn starts a new process for a store.
-func (x *contest) reborn(ctx context.Context, s *store, compression string) (map[string]Sample, error) {
-	var err error
-	if s.child, err = startChild(ctx, s.engine, x.config.Worker); err != nil {
-		return nil, err
-	}
-	settings := x.settings(fresh, compression)
-	samples := map[string]Sample{}
-	for _, step := range []struct {
-		name string
-		task task
-	}{
-		{"", x.startTask(s)},
-		{"open", task{Do: "open", Open: &openTask{Settings: settings}}},
-		{"", task{Do: "job", Job: &job{Kind: "warmup", Seconds: 2 * x.config.Seconds}}},
-		{"memory", task{Do: "sizes"}},
-	} {
-		sample, err := s.child.do(ctx, step.task)
-		if err != nil {
-			return nil, err
-		}
-		if step.name != "" {
-			samples[step.name] = *sample
-		}
-	}
-	return samples, nil
-}
-
 // lookBehind runs the phases of a store whose compactions are behind.
-func (x *contest) lookBehind(ctx context.Context, s *store, compression string, rep int) error {
+func (x *run) lookBehind(ctx context.Context, s *store, compression string, rep int) error {
 	for _, p := range x.of(behind) {
 		j := p.job
 		j.Seconds, j.Pass = min(x.config.Seconds, 0.3), uint64(rep)
@@ -335,22 +300,20 @@ func (x *contest) lookBehind(ctx context.Context, s *store, compression string, 
 		if err != nil {
 			return err
 		}
-		x.add([]Phase{p}, s.engine, compression, *sample)
+		x.add(p, s.engine, compression, *sample)
 	}
 	return nil
 }
 
-// add appends a sample to phases.
-func (x *contest) add(ps []Phase, name, compression string, s Sample) {
-	for _, p := range ps {
-		r := x.phaseResult(p, compression)
-		at := slices.IndexFunc(r.Engines, func(e Series) bool { return e.Engine == name })
-		r.Engines[at].Samples = append(r.Engines[at].Samples, s)
-	}
+// add appends a sample to a phase.
+func (x *run) add(p Phase, name, compression string, s Sample) {
+	r := x.phaseResult(p, compression)
+	at := slices.IndexFunc(r.Engines, func(e Series) bool { return e.Engine == name })
+	r.Engines[at].Samples = append(r.Engines[at].Samples, s)
 }
 
 // phaseResult returns the result of a phase, which it makes if there is none.
-func (x *contest) phaseResult(p Phase, compression string) *PhaseResult {
+func (x *run) phaseResult(p Phase, compression string) *PhaseResult {
 	all := &x.result.Phases
 	for i := range *all {
 		if (*all)[i].Name == p.Name && (*all)[i].Compression == compression {
@@ -368,7 +331,7 @@ func (x *contest) phaseResult(p Phase, compression string) *PhaseResult {
 // stage opens every store as the stage wants it, warms it up, and then runs the
 // phases: in each repetition every engine once, beginning with another one each
 // time, so that none always follows the same.
-func (x *contest) stage(ctx context.Context, st stage, compression string, stores []*store) error {
+func (x *run) stage(ctx context.Context, st stage, compression string, stores []*store) error {
 	chosen := x.of(st)
 	if st.writes() { // a reader of this one does not see what is written
 		stores = slices.DeleteFunc(slices.Clone(stores),
@@ -402,7 +365,7 @@ func (x *contest) stage(ctx context.Context, st stage, compression string, store
 
 // turn runs a phase once on one store, and lets it finish what it does in the
 // background before the next has its turn.
-func (x *contest) turn(ctx context.Context, p Phase, s *store, compression string, rep int) error {
+func (x *run) turn(ctx context.Context, p Phase, s *store, compression string, rep int) error {
 	j := p.job
 	j.Seconds, j.Pass = x.config.Seconds, uint64(rep)
 	if j.Kind == "heavy" {
@@ -412,7 +375,7 @@ func (x *contest) turn(ctx context.Context, p Phase, s *store, compression strin
 	if err != nil {
 		return err
 	}
-	x.add([]Phase{p}, s.engine, compression, *sample)
+	x.add(p, s.engine, compression, *sample)
 	if p.stage.writes() {
 		_, err = s.child.do(ctx, task{Do: "rest"})
 	}
@@ -421,18 +384,14 @@ func (x *contest) turn(ctx context.Context, p Phase, s *store, compression strin
 
 // warm opens a store and fills its cache: with a key of every block in key order,
 // then with random ones.
-func (x *contest) warm(ctx context.Context, st stage, s *store, settings engine.Settings) error {
-	tasks := []task{{Do: "open", Open: &openTask{Settings: settings}}}
+func (x *run) warm(ctx context.Context, st stage, s *store, settings engine.Settings) error {
+	tasks := []task{opening(settings)}
 	if st == largeCache {
 		tasks = append(tasks, task{Do: "warm"})
 	}
 	if !st.writes() { // which would not find what was written since
-		tasks = append(tasks, task{Do: "job", Job: &job{Kind: "warmup", Seconds: 2 * x.config.Seconds}})
+		tasks = append(tasks, lookingUp("warmup", 2*x.config.Seconds, 0))
 	}
-	for _, t := range tasks {
-		if _, err := s.child.do(ctx, t); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := s.child.steps(ctx, tasks...)
+	return err
 }

@@ -1,13 +1,13 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/bench"
@@ -97,40 +97,22 @@ type Time struct {
 	High   float64 `json:"high_ns"`
 }
 
-// Limits of a config.
-const (
-	minKeys = 1000
-	maxKeys = 1 << 30
-)
-
 func (c *ScaleConfig) validate() error {
 	for _, name := range c.Engines {
 		if err := engine.CheckName("--engine", name, engine.Peers()); err != nil {
 			return err
 		}
 	}
+	bounds := []bench.Bound{{Flag: "--reps", Value: int64(c.Repetitions), Low: 1, High: 1000}}
 	for _, n := range c.Sizes {
-		if n < minKeys || n > maxKeys {
-			return bench.Usagef("--keys %d: want %d to %d keys", n, minKeys, maxKeys)
-		}
+		bounds = append(bounds, bench.Bound{Flag: "--keys", Value: int64(n), Low: minKeys, High: maxKeys})
 	}
-	switch {
-	case len(c.Engines) == 0 || len(c.Sizes) == 0:
-		return bench.Usagef("--engine: nothing to measure; choose from %s", strings.Join(engine.Peers(), ", "))
-	case !slices.Contains(Compressions, c.Store.Compression):
-		return bench.Usagef("--compression %s: choose from %s", c.Store.Compression,
-			strings.Join(Compressions, ", "))
-	case c.CacheShare <= 0 || c.CacheShare > 4:
+	if c.CacheShare <= 0 || c.CacheShare > 4 {
 		return bench.Usagef("--cache-share %g: want more than 0, up to 4", c.CacheShare)
-	case c.Repetitions < 1 || c.Repetitions > 1000:
-		return bench.Usagef("--reps %d: want 1 to 1000", c.Repetitions)
-	case c.Seconds <= 0 || c.Seconds > 3600:
-		return bench.Usagef("--seconds %g: want more than 0, up to 3600", c.Seconds)
 	}
-	if info, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !info.IsDir()) {
-		return bench.Usagef("--dir %s: not a directory; create it or choose another", c.Dir)
-	}
-	return nil
+	return cmp.Or(bench.CheckNames("--engine", c.Engines, engine.Peers()),
+		bench.CheckNames("--compression", []string{c.Store.Compression}, Compressions),
+		bench.CheckBounds(bounds...), bench.CheckSeconds(c.Seconds))
 }
 
 // Scale measures every engine at every size, one store at a time. Stores are in a
@@ -140,9 +122,9 @@ func Scale(ctx context.Context, c *ScaleConfig) (result *ScaleResult, err error)
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(c.Dir, "kvbench-scale-*")
+	dir, err := bench.TempDir(c.Dir, "scale")
 	if err != nil {
-		return nil, fmt.Errorf("make a directory for the stores: %w", err)
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r := &ScaleResult{
@@ -163,121 +145,74 @@ func Scale(ctx context.Context, c *ScaleConfig) (result *ScaleResult, err error)
 	return r, nil
 }
 
-// point measures one engine with n keys, and removes its store.
+// point measures one engine with n keys, and removes its store. The store has a new
+// process to be loaded in, to show what it keeps in memory, and to be asked.
 func (c *ScaleConfig) point(ctx context.Context, name string, n int, dir string) (p *Point, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	p = &Point{Engine: name, Keys: n}
-	spec := LoneSpec{Engine: name, Dir: dir, Keys: n, KeySize: c.KeySize, ValueSize: c.ValueSize,
-		Seed: c.Seed, Worker: c.Worker}
 	settings := c.Store
-	settings.BatchKeys, settings.Durability = 100, engine.Soon
-	least := max(64<<10, 8*int64(c.Store.BlockBytes)) // with less, SiftKV's cache keeps no block
+	settings.BatchKeys, settings.Durability = batchKeys, engine.Soon
+	least := leastCache(c.Store)
 	settings.CacheBytes = max(least, int64(c.CacheShare*float64(n)*float64(c.KeySize+c.ValueSize)))
-	p.CacheBytes = settings.CacheBytes
+	p = &Point{Engine: name, Keys: n, CacheBytes: settings.CacheBytes}
+	in := func(tasks ...task) ([]*Sample, error) {
+		return inProcess(ctx, c.Worker, startTask{
+			Engine: name, Dir: []byte(dir), Keys: n, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed,
+		}, tasks)
+	}
 	phase := c.Progress.Start("load "+name, n, "keys")
-	if err := c.in(ctx, spec, func(l *Lone) error { return p.load(ctx, l, settings) }); err != nil {
+	loaded, err := in(opening(settings), task{Do: "load"}, task{Do: "settle"})
+	if err != nil {
 		return nil, err
 	}
+	p.LoadSeconds = loaded[1].Seconds + loaded[2].Seconds
 	phase.Done()
 	phase = c.Progress.Start("look up in "+name, 0, "")
 	bare := settings
 	bare.CacheBytes, bare.MemtableBytes = least, 64<<10
-	if err := c.in(ctx, spec, func(l *Lone) error { return p.pin(ctx, l, bare, c.Seconds) }); err != nil {
+	kept, err := in(opening(bare), lookingUp("absent", c.Seconds, 0), task{Do: "pinned"})
+	if err != nil {
 		return nil, err
 	}
-	if err := c.in(ctx, spec, func(l *Lone) error { return p.lookUp(ctx, l, settings, c) }); err != nil {
+	p.keeps(kept[2])
+	tasks := []task{opening(settings), lookingUp("warmup", 4*c.Seconds, 0)}
+	for _, kind := range []string{"absent", "existing", "zipfian"} {
+		for rep := range c.Repetitions {
+			tasks = append(tasks, lookingUp(kind, c.Seconds, rep+1))
+		}
+	}
+	asked, err := in(append(tasks, task{Do: "sizes"})...)
+	if err != nil {
 		return nil, err
 	}
 	phase.Done()
-	touched := p.Filters + p.Indexes
-	if touched == 0 {
-		touched = p.Resident
+	for i, into := range []*Time{&p.Absent, &p.Existing, &p.Zipfian} {
+		*into = timeOf(asked[2+i*c.Repetitions:][:c.Repetitions])
 	}
-	p.LoadNs = float64(DependentLoad(touched).Nanoseconds())
+	last := asked[len(asked)-1]
+	p.Resident = max(0, last.Resident-last.Base)
+	p.LoadNs = float64(DependentLoad(cmp.Or(p.Filters+p.Indexes, p.Resident)).Nanoseconds())
 	return p, nil
 }
 
-// in runs f with a new process.
-func (c *ScaleConfig) in(ctx context.Context, spec LoneSpec, f func(*Lone) error) error {
-	l, err := StartLone(ctx, spec)
-	if err != nil {
-		return err
-	}
-	defer l.Kill()
-	if err := f(l); err != nil {
-		return err
-	}
-	return l.Stop(ctx)
-}
-
-// load fills the store.
-func (p *Point) load(ctx context.Context, l *Lone, s engine.Settings) error {
-	if _, err := l.Open(ctx, s); err != nil {
-		return err
-	}
-	loaded, settled, err := l.Load(ctx)
-	if err != nil {
-		return err
-	}
-	p.LoadSeconds = loaded.Seconds + settled.Seconds
-	return nil
-}
-
-// pin opens the store with next to no cache and memtable, looks absent keys up so that
-// all filters have been used, and measures what it keeps.
-func (p *Point) pin(ctx context.Context, l *Lone, s engine.Settings, seconds float64) error {
-	if _, err := l.Open(ctx, s); err != nil {
-		return err
-	}
-	if _, err := l.Lookups(ctx, "absent", seconds, 0); err != nil {
-		return err
-	}
-	m, err := l.Pinned(ctx)
-	if err != nil {
-		return err
-	}
+// keeps notes what a store keeps that has next to no cache and memtable, and of which
+// all filters have been used.
+func (p *Point) keeps(m *Sample) {
 	p.Filters, p.Indexes = m.Memory.Filters, m.Memory.Indexes
 	p.Other = max(0, m.Heap-m.BaseHeap-p.Filters-p.Indexes-m.Memory.Cache)
 	p.Pinned = max(0, m.Anon-m.BaseAnon)
 	p.DiskBytes, p.Files = m.OnDisk, m.Files
-	return nil
 }
 
-// nanoseconds returns the processor time of one operation, which other processes
-// disturb less than the wall time; that, where the first is not measured.
-func nanoseconds(s *Sample) float64 {
-	if s.CPUSeconds > 0 {
-		return 1e9 * s.CPUSeconds / float64(s.Operations)
-	}
-	return 1e9 / s.PerSecond
-}
-
-// lookUp times lookups, with a cache that was filled before.
-func (p *Point) lookUp(ctx context.Context, l *Lone, s engine.Settings, c *ScaleConfig) error {
-	if _, err := l.Open(ctx, s); err != nil {
-		return err
-	}
-	if _, err := l.Lookups(ctx, "warmup", 4*c.Seconds, 0); err != nil {
-		return err
-	}
-	for _, kind := range []struct {
-		name string
-		into *Time
-	}{{"absent", &p.Absent}, {"existing", &p.Existing}, {"zipfian", &p.Zipfian}} {
-		var times []float64
-		for rep := range c.Repetitions {
-			sample, err := l.Lookups(ctx, kind.name, c.Seconds, rep+1)
-			if err != nil {
-				return err
-			}
-			times = append(times, nanoseconds(sample))
+// timeOf returns the processor time of one operation, which other processes disturb less
+// than the wall time; that, where the first is not measured.
+func timeOf(samples []*Sample) Time {
+	var times []float64
+	for _, s := range samples {
+		if s.CPUSeconds > 0 {
+			times = append(times, 1e9*s.CPUSeconds/float64(s.Operations))
+		} else {
+			times = append(times, 1e9/s.PerSecond)
 		}
-		*kind.into = Time{Median: measure.Median(times), Low: slices.Min(times), High: slices.Max(times)}
 	}
-	m, err := l.Sizes(ctx)
-	if err != nil {
-		return err
-	}
-	p.Resident = max(0, m.Resident-m.Base)
-	return nil
+	return Time{Median: measure.Median(times), Low: slices.Min(times), High: slices.Max(times)}
 }

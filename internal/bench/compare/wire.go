@@ -27,6 +27,15 @@ type openTask struct {
 	Settings engine.Settings `json:"settings"`
 }
 
+// opening returns the task to open the store.
+func opening(s engine.Settings) task { return task{Do: "open", Open: &openTask{Settings: s}} }
+
+// lookingUp returns the task to look keys up for a time. Passes of different numbers ask
+// for different keys.
+func lookingUp(kind string, seconds float64, pass int) task {
+	return task{Do: "job", Job: &job{Kind: kind, Seconds: seconds, Pass: uint64(pass)}}
+}
+
 // A job is something to do again and again for a time, checked and measured.
 type job struct {
 	Kind    string  `json:"kind"` // see jobs

@@ -22,7 +22,7 @@ import (
 type worker struct {
 	wrap     func(string, engine.Live) engine.Live
 	start    *startTask
-	universe *universe
+	keyspace *keyspace
 	popular  *keys.Zipf
 	store    engine.Live // nil while it is not open
 	settings engine.Settings
@@ -65,7 +65,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer,
 
 // do carries out one task.
 func (w *worker) do(ctx context.Context, t task) (*Sample, error) {
-	if w.universe == nil && t.Do != "start" {
+	if w.keyspace == nil && t.Do != "start" {
 		return nil, fmt.Errorf("task %q before the start", t.Do)
 	}
 	switch t.Do {
@@ -96,11 +96,11 @@ func (w *worker) do(ctx context.Context, t task) (*Sample, error) {
 }
 
 func (w *worker) begin(s *startTask) (*Sample, error) {
-	u, err := newUniverse(s)
+	u, err := newKeyspace(s)
 	if err != nil {
 		return nil, err
 	}
-	w.start, w.universe, w.popular, w.written = s, u, keys.NewZipf(u.n, keys.Theta), u.n
+	w.start, w.keyspace, w.popular, w.written = s, u, keys.NewZipf(u.n, keys.Theta), u.n
 	return &Sample{}, nil
 }
 

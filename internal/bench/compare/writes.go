@@ -15,7 +15,7 @@ import (
 )
 
 // appendValue appends the value of a record as loaded, or as updated.
-func (u *universe) appendValue(dst, key []byte, updated bool) []byte {
+func (u *keyspace) appendValue(dst, key []byte, updated bool) []byte {
 	if updated {
 		return u.updated.Append(dst, key)
 	}
@@ -23,7 +23,7 @@ func (u *universe) appendValue(dst, key []byte, updated bool) []byte {
 }
 
 // right reports whether value belongs to key, in either form. updated says which.
-func (u *universe) right(key, value []byte) (ok, updated bool) {
+func (u *keyspace) right(key, value []byte) (ok, updated bool) {
 	switch {
 	case u.loaded.HasWord(value, u.loaded.Word(key)):
 		return true, false
@@ -49,13 +49,11 @@ type sets struct {
 	keys   []byte
 	values []byte
 
-	n    int64
-	took time.Duration
-	cpu  time.Duration
+	stopwatch
 }
 
 func newSets(w *worker, pass uint64) *sets {
-	u := w.universe
+	u := w.keyspace
 	s := &sets{w: w, order: keys.NewPermutation(u.n, keys.Mix(u.seed^writeOrder)), at: int(pass * passLength),
 		chunk: setChunk}
 	if w.settings.Durability == engine.Durable {
@@ -64,17 +62,15 @@ func newSets(w *worker, pass uint64) *sets {
 	return s
 }
 
-func (s *sets) done() (int64, time.Duration, time.Duration) { return s.n, s.took, s.cpu }
-
 // pair returns write i of the chunk.
 func (s *sets) pair(i int) (key, value []byte) {
-	k, v := s.w.universe.keySize, s.w.start.ValueSize
+	k, v := s.w.keyspace.keySize, s.w.start.ValueSize
 	return s.keys[i*k : (i+1)*k : (i+1)*k], s.values[i*v : (i+1)*v : (i+1)*v]
 }
 
 // next writes a chunk.
 func (s *sets) next(ctx context.Context) (bool, error) {
-	u := s.w.universe
+	u := s.w.keyspace
 	s.keys, s.values = s.keys[:0], s.values[:0]
 	for range s.chunk {
 		from := len(s.keys)
@@ -82,15 +78,14 @@ func (s *sets) next(ctx context.Context) (bool, error) {
 		s.values = u.appendValue(s.values, s.keys[from:], true)
 		s.at++
 	}
-	cpu, start := cpuTime(), time.Now()
+	s.start()
 	for i := range s.chunk {
 		key, value := s.pair(i)
 		if err := s.w.store.Set(key, value); err != nil {
 			return false, err
 		}
 	}
-	s.took += time.Since(start)
-	s.cpu += cpuTime() - cpu
+	s.stop()
 	s.n += int64(s.chunk)
 	return true, ctx.Err()
 }
@@ -101,7 +96,7 @@ func (s *sets) close() error {
 	if err != nil {
 		return err
 	}
-	for i := range len(s.keys) / s.w.universe.keySize {
+	for i := range len(s.keys) / s.w.keyspace.keySize {
 		key, want := s.pair(i)
 		value, found, err := r.Get(nil, key)
 		if err != nil {
@@ -155,7 +150,7 @@ func (w *worker) heavy(ctx context.Context, j *job) (*Sample, error) {
 // writeAtRate writes batches until ctx ends, one at least, each when it is due or as soon after as
 // the store lets it.
 func (w *worker) writeAtRate(ctx context.Context, pass uint64, h *hdrhistogram.Histogram) error {
-	u := w.universe
+	u := w.keyspace
 	order := keys.NewPermutation(u.n, keys.Mix(u.seed^heavyOrder))
 	at := int(pass * passLength)
 	interval := time.Second * batchKeys / heavyRate
@@ -186,7 +181,7 @@ func (w *worker) writeAtRate(ctx context.Context, pass uint64, h *hdrhistogram.H
 
 // timeLookups looks random loaded keys up until ctx ends, one at least.
 func (w *worker) timeLookups(ctx context.Context, pass uint64, h *hdrhistogram.Histogram) (time.Duration, error) {
-	u := w.universe
+	u := w.keyspace
 	r, err := w.store.NewReader(engine.Get, engine.Existing)
 	if err != nil {
 		return 0, err

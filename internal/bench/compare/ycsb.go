@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
@@ -55,9 +54,7 @@ type mixed struct {
 	first    []byte
 	wrong    []byte // the first wrong key, if there was one
 
-	n    int64
-	took time.Duration
-	cpu  time.Duration
+	stopwatch
 }
 
 func newYCSB(w *worker, name string, pass uint64) (*mixed, error) {
@@ -65,7 +62,7 @@ func newYCSB(w *worker, name string, pass uint64) (*mixed, error) {
 	if !ok {
 		return nil, fmt.Errorf("no job named %q", name)
 	}
-	u := w.universe
+	u := w.keyspace
 	r, err := w.store.NewReader(engine.Get, engine.Existing)
 	return &mixed{
 		w: w, mix: m, reader: r, random: keys.NewRandom(u.seed^mixDraw, pass),
@@ -74,8 +71,6 @@ func newYCSB(w *worker, name string, pass uint64) (*mixed, error) {
 		dst:        make([]byte, 0, w.start.ValueSize+64),
 	}, err
 }
-
-func (y *mixed) done() (int64, time.Duration, time.Duration) { return y.n, y.took, y.cpu }
 
 // close looks, in one pass of a mix with scans, whether they can have left something
 // out: how many entries come between two is not known to a scan of a store that grows.
@@ -96,7 +91,7 @@ func (y *mixed) close() error {
 
 // draw chooses a chunk. An insert counts for the operations behind it.
 func (y *mixed) draw() error {
-	u := y.w.universe
+	u := y.w.keyspace
 	y.operations, y.keys, y.values, y.ends = y.operations[:0], y.keys[:0], y.values[:0], y.ends[:0]
 	for range ycsbChunk {
 		o := operation{verb: y.mix.Other, updated: y.random.Next()&1 == 1}
@@ -109,7 +104,8 @@ func (y *mixed) draw() error {
 			o.limit = 1 + y.random.Below(maxScan)
 		case insert:
 			if y.w.written-u.n >= u.spare() {
-				return fmt.Errorf("all %d keys that were left to insert are used up; ask for more keys, or less seconds", u.spare())
+				return fmt.Errorf("all %d keys that were left to insert are used up; ask for more keys, or less "+
+					"seconds", u.spare())
 			}
 			record, o.updated = y.w.written, false
 			y.w.written++
@@ -139,10 +135,10 @@ func (y *mixed) next(ctx context.Context) (bool, error) {
 	if err := y.draw(); err != nil {
 		return false, err
 	}
-	size := y.w.universe.keySize
+	size := y.w.keyspace.keySize
 	visit := y.visit
 	from := 0
-	cpu, start := cpuTime(), time.Now()
+	y.start()
 	for i, o := range y.operations {
 		key, value := y.keys[i*size:(i+1)*size:(i+1)*size], y.values[from:y.ends[i]]
 		from = y.ends[i]
@@ -150,8 +146,7 @@ func (y *mixed) next(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	y.took += time.Since(start)
-	y.cpu += cpuTime() - cpu
+	y.stop()
 	y.n += int64(len(y.operations))
 	return true, ctx.Err()
 }
@@ -177,12 +172,12 @@ func (y *mixed) one(o operation, key, value []byte, visit func(key, value []byte
 	if err != nil {
 		return err
 	}
-	ok, updated := y.w.universe.right(key, got)
+	ok, updated := y.w.keyspace.right(key, got)
 	if !found || !ok {
 		return wrongLookup(engine.Existing, key, got, found)
 	}
 	if o.verb == modify {
-		y.dst = y.w.universe.appendValue(y.dst[:0], key, !updated)
+		y.dst = y.w.keyspace.appendValue(y.dst[:0], key, !updated)
 		return y.w.store.Set(key, y.dst)
 	}
 	return nil
@@ -192,7 +187,7 @@ func (y *mixed) one(o operation, key, value []byte, visit func(key, value []byte
 // from there, and each value belongs to its key.
 func (y *mixed) visit(key, value []byte) {
 	p := position(key)
-	ok, _ := y.w.universe.right(key, value)
+	ok, _ := y.w.keyspace.right(key, value)
 	if y.wrong == nil && (!ok || y.entries > 0 && p <= y.previous || y.entries == 0 && y.first != nil &&
 		!bytes.Equal(key, y.first)) {
 		y.wrong = bytes.Clone(key)

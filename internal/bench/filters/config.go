@@ -18,29 +18,21 @@ type Config struct {
 	Progress    *progress.Reporter
 }
 
-// Bounds of the settings.
-const (
-	maxKeys   = 1 << 30
-	maxProbes = 1 << 30
-)
-
 func (c *Config) validate() error {
+	bounds := []bench.Bound{
+		{Flag: "--probes", Value: int64(c.Probes), Low: 1000, High: 1 << 30},
+		{Flag: "--reps", Value: int64(c.Repetitions), Low: 1, High: 1000},
+	}
 	for _, n := range c.Keys {
-		if n < 1 || n > maxKeys {
-			return bench.Usagef("--keys %d: want 1 to %d", n, maxKeys)
-		}
+		bounds = append(bounds, bench.Bound{Flag: "--keys", Value: int64(n), Low: 1, High: 1 << 30})
 	}
 	switch {
 	case len(c.Keys) == 0:
 		return bench.Usagef("--keys: want at least one number, such as 1000000")
 	case len(c.Filters) == 0 && !c.Libraries:
 		return bench.Usagef("--filter: nothing to measure")
-	case c.Probes < 1000 || c.Probes > maxProbes:
-		return bench.Usagef("--probes %d: want 1000 to %d", c.Probes, maxProbes)
-	case c.Repetitions < 1 || c.Repetitions > 1000:
-		return bench.Usagef("--reps %d: want 1 to 1000", c.Repetitions)
 	}
-	return nil
+	return bench.CheckBounds(bounds...)
 }
 
 // Schema names the form of a Result in JSON. It changes when a field changes its

@@ -70,7 +70,8 @@ func TestPebblesBloomErrsByItsStrides(t *testing.T) {
 		pebble := float64(passed) / probes
 		strides := simulated(keys, bits, probes, anyStride)
 		odd, apart := simulated(keys, bits, probes, oddStride), simulated(keys, bits, probes, independent)
-		t.Logf("%d bits per key: Pebble's %.5f; simulated, any stride %.5f, odd strides %.5f, independent places %.5f", bits, pebble, strides, odd, apart)
+		t.Logf("%d bits per key: Pebble's %.5f; simulated, any stride %.5f, odd strides %.5f, independent places %.5f",
+			bits, pebble, strides, odd, apart)
 		require.InEpsilon(t, pebble, strides, 0.1, "strides alone explain the rate at %d bits", bits)
 		require.Less(t, odd, strides)
 		if bits == 20 {

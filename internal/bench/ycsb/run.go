@@ -1,13 +1,13 @@
 package ycsb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -97,12 +97,8 @@ func Engines() []string {
 	return slices.DeleteFunc(engine.Peers(), func(name string) bool { return name == engine.PebbleIteratorName })
 }
 
-// Bounds of a run.
-const (
-	maxOperations = 1 << 30
-	maxWorkers    = 4096
-	maxRate       = 1e8
-)
+// maxRate bounds operations per second.
+const maxRate = 1e8
 
 // validate reports the first field that makes no sense.
 func (c *Config) validate() error {
@@ -111,33 +107,16 @@ func (c *Config) validate() error {
 			return err
 		}
 	}
-	for _, list := range []struct {
-		flag           string
-		given, allowed []string
-	}{{"--engine", c.Engines, Engines()}, {"--workload", c.Workloads, Names}} {
-		if len(list.given) == 0 {
-			return bench.Usagef("%s: nothing to measure; choose from %s", list.flag, strings.Join(list.allowed, ", "))
-		}
-		for _, name := range list.given {
-			if !slices.Contains(list.allowed, name) {
-				return bench.Usagef("%s %s: choose from %s", list.flag, name, strings.Join(list.allowed, ", "))
-			}
-		}
-	}
-	switch {
-	case c.Keys < 100 || c.Keys > keys.MaxGenerated/2:
-		return bench.Usagef("--keys %d: want 100 to %d", c.Keys, keys.MaxGenerated/2)
-	case c.Operations < 1 || c.Operations > maxOperations:
-		return bench.Usagef("--ops %d: want 1 to %d", c.Operations, maxOperations)
-	case c.Workers < 1 || c.Workers > maxWorkers:
-		return bench.Usagef("--threads %d: want 1 to %d", c.Workers, maxWorkers)
-	case c.Rate < 0 || c.Rate > maxRate:
+	if c.Rate < 0 || c.Rate > maxRate {
 		return bench.Usagef("--rate %g: want operations per second, up to %g, or 0 for a closed loop", c.Rate, maxRate)
 	}
-	if info, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !info.IsDir()) {
-		return bench.Usagef("--dir %s: not a directory; create it or choose another", c.Dir)
-	}
-	return c.Store.Check("--")
+	return cmp.Or(bench.CheckNames("--engine", c.Engines, Engines()),
+		bench.CheckNames("--workload", c.Workloads, Names),
+		bench.CheckBounds(
+			bench.Bound{Flag: "--keys", Value: int64(c.Keys), Low: 100, High: keys.MaxGenerated / 2},
+			bench.Bound{Flag: "--ops", Value: int64(c.Operations), Low: 1, High: 1 << 30},
+			bench.Bound{Flag: "--threads", Value: int64(c.Workers), Low: 1, High: 4096}),
+		c.Store.Check("--"))
 }
 
 // Run loads a store per engine and runs every workload on it. A wrong answer ends the
@@ -155,9 +134,9 @@ func Run(ctx context.Context, c *Config) (r *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(c.Dir, "kvbench-ycsb-*")
+	dir, err := bench.TempDir(c.Dir, "ycsb")
 	if err != nil {
-		return nil, fmt.Errorf("make a directory for the stores: %w", err)
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r = &Result{
@@ -232,7 +211,8 @@ func (x *run) all(ctx context.Context, dir string, r *Result) (err error) {
 		r.Rows = append(r.Rows, *row)
 		if x.c.Rate > 0 && row.PerSecond < 0.95*x.c.Rate {
 			r.Warnings = append(r.Warnings,
-				fmt.Sprintf("%s, workload %s: %.0f operations per second of the %.0f asked for: the latencies grow with the length of the run", x.engine, name, row.PerSecond, x.c.Rate))
+				fmt.Sprintf("%s, workload %s: %.0f operations per second of the %.0f asked for: the latencies grow "+
+					"with the length of the run", x.engine, name, row.PerSecond, x.c.Rate))
 		}
 	}
 	return nil

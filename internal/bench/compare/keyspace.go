@@ -6,13 +6,13 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/keys"
 )
 
-// A universe is every key there is, what is to be found under it, and the orders in
+// A keyspace is every key there is, what is to be found under it, and the orders in
 // which it is asked for. It is immutable.
 //
 // Records are numbered: those below n are loaded, in this order; those from n on are
 // written later and taken from the second half of the absent keys. The first half
 // stays absent for good.
-type universe struct {
+type keyspace struct {
 	source  *keys.Generated
 	n       int
 	keySize int
@@ -21,12 +21,12 @@ type universe struct {
 	seed    uint64
 }
 
-func newUniverse(s *startTask) (*universe, error) {
+func newKeyspace(s *startTask) (*keyspace, error) {
 	source, err := keys.NewGenerated(s.Keys, s.KeySize, s.Seed)
 	if err != nil {
 		return nil, err
 	}
-	u := &universe{source: source, n: s.Keys, keySize: s.KeySize, seed: s.Seed}
+	u := &keyspace{source: source, n: s.Keys, keySize: s.KeySize, seed: s.Seed}
 	if u.loaded, err = keys.NewValues(s.ValueSize, s.Seed); err != nil {
 		return nil, err
 	}
@@ -35,13 +35,13 @@ func newUniverse(s *startTask) (*universe, error) {
 }
 
 // absent returns how many keys stay absent.
-func (u *universe) absent() int { return u.n / 2 }
+func (u *keyspace) absent() int { return u.n / 2 }
 
 // spare returns how many records can be written after the load.
-func (u *universe) spare() int { return u.source.Absent() - u.absent() }
+func (u *keyspace) spare() int { return u.source.Absent() - u.absent() }
 
 // appendRecord appends the key of record i.
-func (u *universe) appendRecord(dst []byte, i int) []byte {
+func (u *keyspace) appendRecord(dst []byte, i int) []byte {
 	if i < u.n {
 		return u.source.AppendPresent(dst, i)
 	}
@@ -60,7 +60,7 @@ type chunk struct {
 	words []uint64
 }
 
-func newChunk(u *universe) *chunk {
+func newChunk(u *keyspace) *chunk {
 	return &chunk{size: u.keySize, keys: make([]byte, 0, chunkKeys*u.keySize), words: make([]uint64, 0, chunkKeys)}
 }
 
@@ -92,7 +92,7 @@ const (
 const passLength = 1 << 22
 
 // existing draws loaded keys, each once before one comes again.
-func (u *universe) existing(order, pass uint64) drawing {
+func (u *keyspace) existing(order, pass uint64) drawing {
 	p := keys.NewPermutation(u.n, keys.Mix(u.seed^order))
 	next := int(pass*passLength) % u.n
 	return func(c *chunk) {
@@ -105,13 +105,13 @@ func (u *universe) existing(order, pass uint64) drawing {
 	}
 }
 
-func (u *universe) addLoaded(c *chunk, record int) {
+func (u *keyspace) addLoaded(c *chunk, record int) {
 	c.keys = u.source.AppendPresent(c.keys, record)
 	c.words = append(c.words, u.loaded.Word(c.last()))
 }
 
 // absentKeys draws keys between the loaded ones.
-func (u *universe) absentKeys(pass uint64) drawing {
+func (u *keyspace) absentKeys(pass uint64) drawing {
 	p := keys.NewPermutation(u.absent(), keys.Mix(u.seed^absentOrder))
 	next := int(pass*passLength) % u.absent()
 	return func(c *chunk) {
@@ -127,7 +127,7 @@ func (u *universe) absentKeys(pass uint64) drawing {
 
 // zipfian draws loaded keys, some much more often than others. Which ones are
 // popular has nothing to do with key order nor with the order of loading.
-func (u *universe) zipfian(z *keys.Zipf, pass uint64) drawing {
+func (u *keyspace) zipfian(z *keys.Zipf, pass uint64) drawing {
 	p := keys.NewPermutation(u.n, keys.Mix(u.seed^zipfOrder))
 	r := keys.NewRandom(u.seed^zipfDraw, pass)
 	return func(c *chunk) {
@@ -138,7 +138,7 @@ func (u *universe) zipfian(z *keys.Zipf, pass uint64) drawing {
 }
 
 // inOrder draws every step-th loaded key in key order, and nothing at the end.
-func (u *universe) inOrder(step int) drawing {
+func (u *keyspace) inOrder(step int) drawing {
 	next := 0
 	return func(c *chunk) {
 		for ; next < u.n && c.len() < chunkKeys; next += step {

@@ -1,0 +1,59 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// A Bound is a number under the name of its flag, with the least and the most that it
+// may be.
+type Bound struct {
+	Flag             string
+	Value, Low, High int64
+}
+
+// CheckBounds reports the first number that is not within its bounds.
+func CheckBounds(bounds ...Bound) error {
+	for _, b := range bounds {
+		if b.Value < b.Low || b.Value > b.High {
+			return Usagef("%s %d: want %d to %d", b.Flag, b.Value, b.Low, b.High)
+		}
+	}
+	return nil
+}
+
+// CheckNames reports an empty list, and the first name that is not among those allowed.
+func CheckNames(flag string, given, allowed []string) error {
+	for _, name := range given {
+		if !slices.Contains(allowed, name) {
+			return Usagef("%s %s: choose from %s", flag, name, strings.Join(allowed, ", "))
+		}
+	}
+	if len(given) == 0 {
+		return Usagef("%s: nothing to measure; choose from %s", flag, strings.Join(allowed, ", "))
+	}
+	return nil
+}
+
+// CheckSeconds reports a time of a workload that makes no sense.
+func CheckSeconds(seconds float64) error {
+	if seconds <= 0 || seconds > 3600 {
+		return Usagef("--seconds %g: want more than 0, up to 3600", seconds)
+	}
+	return nil
+}
+
+// TempDir makes a directory for the stores of an experiment, where --dir says or, if
+// that is empty, where the system has temporary files.
+func TempDir(parent, experiment string) (string, error) {
+	if info, err := os.Stat(parent); parent != "" && (err != nil || !info.IsDir()) {
+		return "", Usagef("--dir %s: not a directory; create it or choose another", parent)
+	}
+	dir, err := os.MkdirTemp(parent, "kvbench-"+experiment+"-*")
+	if err != nil {
+		return "", fmt.Errorf("make a directory for the stores: %w", err)
+	}
+	return dir, nil
+}
