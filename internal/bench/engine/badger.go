@@ -11,9 +11,9 @@ import (
 
 // badgerStore is a store of github.com/dgraph-io/badger.
 type badgerStore struct {
+	batched
 	db      *badger.DB
 	batch   pairs
-	perKey  int // keys per batch
 	workers int
 }
 
@@ -44,20 +44,13 @@ func openBadger(dir string, s Settings) (Live, error) {
 	if err != nil {
 		return nil, fmt.Errorf("badger: open %s: %w", dir, err)
 	}
-	return &badgerStore{db: db, perKey: max(1, s.BatchKeys), workers: max(1, s.Compactions)}, nil
+	b := &badgerStore{db: db, workers: max(1, s.Compactions)}
+	b.batched = batched{perKey: s.BatchKeys, add: b.batch.add, write: b.writeBatch}
+	return b, nil
 }
 
-// Put adds a key to the current batch.
-func (b *badgerStore) Put(key, value []byte) error {
-	b.batch.add(key, value)
-	if b.batch.len() < b.perKey {
-		return nil
-	}
-	return b.commit()
-}
-
-// commit writes the batch as one transaction.
-func (b *badgerStore) commit() error {
+// writeBatch writes the batch as one transaction.
+func (b *badgerStore) writeBatch() error {
 	err := b.db.Update(func(tx *badger.Txn) error {
 		for i := range b.batch.len() {
 			if err := tx.Set(b.batch.at(i)); err != nil {
@@ -105,10 +98,7 @@ func (b *badgerStore) NewReader(access Access, _ Kind) (Reader, error) {
 
 // Set writes one key.
 func (b *badgerStore) Set(key, value []byte) error {
-	if err := b.db.Update(func(tx *badger.Txn) error { return tx.Set(key, value) }); err != nil {
-		return fmt.Errorf("badger: set: %w", err)
-	}
-	return nil
+	return failed("badger: set", b.db.Update(func(tx *badger.Txn) error { return tx.Set(key, value) }))
 }
 
 // Scan walks a new iterator. Values are in the tree beside their keys: there is
@@ -137,18 +127,12 @@ func (b *badgerStore) Scan(start []byte, limit int, visit func(key, value []byte
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("badger: scan: %w", err)
-	}
-	return nil
+	return failed("badger: scan", err)
 }
 
 // Close closes the store.
 func (b *badgerStore) Close() error {
-	if err := b.db.Close(); err != nil {
-		return fmt.Errorf("badger: close: %w", err)
-	}
-	return nil
+	return failed("badger: close", b.db.Close())
 }
 
 // badgerReader keeps its closures, so that a lookup allocates only what Badger

@@ -14,10 +14,10 @@ var boltBucket = []byte("kvbench")
 
 // bolt is a store of go.etcd.io/bbolt.
 type bolt struct {
+	batched
 	db      *bbolt.DB
 	batch   pairs
 	order   []int
-	perKey  int // keys per batch
 	writers int
 }
 
@@ -42,20 +42,13 @@ func openBBolt(dir string, s Settings) (Live, error) {
 	}
 	// A group is complete when every writer is in it; none waits for a timer then.
 	db.MaxBatchSize = max(1, s.Writers)
-	return &bolt{db: db, perKey: max(1, s.BatchKeys), writers: s.Writers}, nil
+	b := &bolt{db: db, writers: s.Writers}
+	b.batched = batched{perKey: s.BatchKeys, add: b.batch.add, write: b.writeBatch}
+	return b, nil
 }
 
-// Put adds a key to the current batch.
-func (b *bolt) Put(key, value []byte) error {
-	b.batch.add(key, value)
-	if b.batch.len() < b.perKey {
-		return nil
-	}
-	return b.commit()
-}
-
-// commit writes the batch in key order, so that each leaf is found once.
-func (b *bolt) commit() error {
+// writeBatch writes the batch in key order, so that each leaf is found once.
+func (b *bolt) writeBatch() error {
 	b.order = b.batch.sorted(b.order)
 	err := b.db.Update(func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(boltBucket)
@@ -97,10 +90,7 @@ func (b *bolt) Set(key, value []byte) error {
 	if b.writers > 1 {
 		update = b.db.Batch
 	}
-	if err := update(put); err != nil {
-		return fmt.Errorf("bbolt: put: %w", err)
-	}
-	return nil
+	return failed("bbolt: put", update(put))
 }
 
 // Scan walks a cursor in a transaction of its own.
@@ -116,18 +106,12 @@ func (b *bolt) Scan(start []byte, limit int, visit func(key, value []byte)) erro
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("bbolt: scan: %w", err)
-	}
-	return nil
+	return failed("bbolt: scan", err)
 }
 
 // Close closes the store.
 func (b *bolt) Close() error {
-	if err := b.db.Close(); err != nil {
-		return fmt.Errorf("bbolt: close: %w", err)
-	}
-	return nil
+	return failed("bbolt: close", b.db.Close())
 }
 
 // boltReader keeps its closure, so that a lookup allocates only what bbolt does.

@@ -100,10 +100,10 @@ func TestEveryStoreAnswersRightly(t *testing.T) {
 	require.NoError(t, err)
 	const n = 2000
 	siftkv := func(p filterpolicy.Policy) func(string, Settings) (Store, error) {
-		return func(dir string, s Settings) (Store, error) { return OpenSiftKV(dir, s, p) }
+		return func(dir string, s Settings) (Store, error) { return OpenSiftKVTree(dir, s, p, Tree{}) }
 	}
 	peb := func(p pebble.FilterPolicy) func(string, Settings) (Store, error) {
-		return func(dir string, s Settings) (Store, error) { return OpenPebble(dir, s, p) }
+		return func(dir string, s Settings) (Store, error) { return openPebbleTree(dir, s, p, Tree{}) }
 	}
 	for _, tc := range []struct {
 		name, compression string
@@ -143,7 +143,7 @@ func TestSiftKVCountsByLevel(t *testing.T) {
 	v := newValues(t)
 	policy, err := filterpolicy.Parse("bloom:10")
 	require.NoError(t, err)
-	s, err := OpenSiftKV(t.TempDir(), settings, policy)
+	s, err := OpenSiftKVTree(t.TempDir(), settings, policy, Tree{})
 	require.NoError(t, err)
 	const n = 5000
 	fill(t, s, v, n)
@@ -170,7 +170,7 @@ func TestSiftKVCountsByLevel(t *testing.T) {
 
 func TestPebbleGetSkipsLastLevelFiltersAndTheIteratorDoesNot(t *testing.T) {
 	v := newValues(t)
-	s, err := OpenPebble(t.TempDir(), settings, bloom.FilterPolicy(10))
+	s, err := openPebbleTree(t.TempDir(), settings, bloom.FilterPolicy(10), Tree{})
 	require.NoError(t, err)
 	const n = 5000
 	fill(t, s, v, n)
@@ -196,7 +196,7 @@ func TestPebbleCountsBytesOfBothAccesses(t *testing.T) {
 	v := newValues(t)
 	cold := settings
 	cold.CacheBytes = 64 << 10
-	s, err := OpenPebble(t.TempDir(), cold, nil)
+	s, err := openPebbleTree(t.TempDir(), cold, nil, Tree{})
 	require.NoError(t, err)
 	fill(t, s, v, 5000)
 	for _, access := range []Access{Get, Iterator} {
@@ -217,7 +217,7 @@ func TestPebbleRemembersBackgroundErrors(t *testing.T) {
 }
 
 func TestPebbleSettlesWhenEmpty(t *testing.T) {
-	s, err := OpenPebble(t.TempDir(), settings, pebble.NoFilterPolicy)
+	s, err := openPebbleTree(t.TempDir(), settings, pebble.NoFilterPolicy, Tree{})
 	require.NoError(t, err)
 	require.NoError(t, s.Settle(t.Context()))
 	shape, err := s.Shape()

@@ -13,10 +13,10 @@ import (
 
 // goLevelDB is a store of github.com/syndtr/goleveldb.
 type goLevelDB struct {
-	db     *leveldb.DB
-	batch  *leveldb.Batch
-	perKey int // keys per batch
-	write  *opt.WriteOptions
+	batched
+	db    *leveldb.DB
+	batch leveldb.Batch
+	sets  *opt.WriteOptions
 }
 
 func openGoLevelDB(dir string, s Settings) (Live, error) {
@@ -36,21 +36,17 @@ func openGoLevelDB(dir string, s Settings) (Live, error) {
 	if err != nil {
 		return nil, fmt.Errorf("goleveldb: open %s: %w", dir, err)
 	}
-	return &goLevelDB{db: db, batch: new(leveldb.Batch), perKey: max(1, s.BatchKeys),
-		write: &opt.WriteOptions{Sync: s.Durability == Durable}}, nil
-}
-
-// Put adds a key to the current batch.
-func (l *goLevelDB) Put(key, value []byte) error {
-	l.batch.Put(key, value)
-	if l.batch.Len() < l.perKey {
+	l := &goLevelDB{db: db, sets: &opt.WriteOptions{Sync: s.Durability == Durable}}
+	l.batched = batched{perKey: s.BatchKeys, write: l.writeBatch, add: func(key, value []byte) error {
+		l.batch.Put(key, value)
 		return nil
-	}
-	return l.commit()
+	}}
+	return l, nil
 }
 
-func (l *goLevelDB) commit() error {
-	if err := l.db.Write(l.batch, nil); err != nil {
+// writeBatch writes the batch, and waits for nothing.
+func (l *goLevelDB) writeBatch() error {
+	if err := l.db.Write(&l.batch, nil); err != nil {
 		return fmt.Errorf("goleveldb: write: %w", err)
 	}
 	l.batch.Reset()
@@ -90,10 +86,7 @@ func (l *goLevelDB) NewReader(access Access, _ Kind) (Reader, error) {
 
 // Set writes one key.
 func (l *goLevelDB) Set(key, value []byte) error {
-	if err := l.db.Put(key, value, l.write); err != nil {
-		return fmt.Errorf("goleveldb: put: %w", err)
-	}
-	return nil
+	return failed("goleveldb: put", l.db.Put(key, value, l.sets))
 }
 
 // Scan walks a new iterator.
@@ -107,18 +100,12 @@ func (l *goLevelDB) Scan(start []byte, limit int, visit func(key, value []byte))
 			break
 		}
 	}
-	if err := it.Error(); err != nil {
-		return fmt.Errorf("goleveldb: scan: %w", err)
-	}
-	return nil
+	return failed("goleveldb: scan", it.Error())
 }
 
 // Close closes the store.
 func (l *goLevelDB) Close() error {
-	if err := l.db.Close(); err != nil {
-		return fmt.Errorf("goleveldb: close: %w", err)
-	}
-	return nil
+	return failed("goleveldb: close", l.db.Close())
 }
 
 // goLevelDBReader looks keys up with Get, which returns a copy of the value.

@@ -86,7 +86,7 @@ func TestPairsKeepWhatTheyAreGiven(t *testing.T) {
 	var p pairs
 	for round := range 2 {
 		for i := range 10 {
-			p.add(key(i*7%10), fmt.Appendf(nil, "%d of %d", i*7%10, round))
+			require.NoError(t, p.add(key(i*7%10), fmt.Appendf(nil, "%d of %d", i*7%10, round)))
 		}
 		require.Equal(t, 10, p.len())
 		for i, at := range p.sorted(nil) {

@@ -25,13 +25,14 @@ func (n *Null) Shape() (Shape, error) { return Shape{}, nil }
 
 // NewReader returns a reader that finds every key, or none, by kind.
 func (n *Null) NewReader(_ Access, kind Kind) (Reader, error) {
-	return nullReader{n.values, kind == Existing}, nil
+	return nullReader{values: n.values, found: kind == Existing}, nil
 }
 
 // Close does nothing.
 func (n *Null) Close() error { return nil }
 
 type nullReader struct {
+	uncounted
 	values keys.Values
 	found  bool
 }
@@ -43,11 +44,3 @@ func (r nullReader) Get(dst, key []byte) ([]byte, bool, error) {
 	}
 	return r.values.Append(dst, key), true, nil
 }
-
-// Counters has nothing to count.
-func (r nullReader) Counters() (Counters, error) {
-	return Counters{Lookups: Unknown, MemtableAnswers: Unknown, Total: UnknownTally()}, nil
-}
-
-// Close does nothing.
-func (r nullReader) Close() error { return nil }

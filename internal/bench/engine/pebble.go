@@ -3,40 +3,55 @@ package engine
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/sstable"
 )
 
 // Pebble is a store of github.com/cockroachdb/pebble/v2. What is not set here is
 // Pebble's default, with its bytewise comparer, whose Split is the whole key.
 type Pebble struct {
-	db     *pebble.DB
-	batch  *pebble.Batch
-	perKey uint32 // keys per batch
-	log    *pebbleLog
+	batched
+	db    *pebble.DB
+	batch *pebble.Batch
+	sets  *pebble.WriteOptions
+	log   *pebbleLog
 
 	iterators []*pebble.Iterator // of the readers that are open
 }
 
-// OpenPebble opens or creates a store in dir with one filter policy on every level;
-// nil means no filter.
-func OpenPebble(dir string, s Settings, policy pebble.FilterPolicy) (*Pebble, error) {
-	return OpenPebbleTree(dir, s, policy, Tree{})
+// openPebble opens a store as programs have it.
+func openPebble(dir string, s Settings) (Live, error) {
+	return openPebbleTree(dir, s, bloom.FilterPolicy(10), Tree{})
 }
 
-// OpenPebbleTree is OpenPebble with levels of chosen sizes.
-func OpenPebbleTree(dir string, s Settings, policy pebble.FilterPolicy, t Tree) (*Pebble, error) {
+// openPebbleTree opens or creates a store in dir with one filter policy on every level;
+// nil means no filter.
+func openPebbleTree(dir string, s Settings, policy pebble.FilterPolicy, t Tree) (*Pebble, error) {
 	log := &pebbleLog{fatal: os.Stderr}
 	db, err := pebble.Open(dir, pebbleOptions(s, policy, t, log))
 	if err != nil {
 		return nil, fmt.Errorf("pebble: open %s: %w", dir, err)
 	}
-	return &Pebble{db: db, batch: db.NewBatch(), perKey: uint32(max(1, s.BatchKeys)), log: log}, nil
+	p := &Pebble{db: db, batch: db.NewBatch(), sets: pebble.NoSync, log: log}
+	if s.Durability == Durable {
+		p.sets = pebble.Sync
+	}
+	p.batched = batched{perKey: s.BatchKeys, write: p.writeBatch,
+		add: func(key, value []byte) error { return p.batch.Set(key, value, nil) }}
+	return p, nil
+}
+
+// writeBatch writes the batch, and waits for nothing.
+func (p *Pebble) writeBatch() error {
+	if err := p.batch.Commit(pebble.NoSync); err != nil {
+		return fmt.Errorf("pebble: commit: %w", err)
+	}
+	p.batch.Reset()
+	return nil
 }
 
 // pebbleOptions maps the common settings. Pebble reads its own compression
@@ -73,32 +88,10 @@ func pebbleOptions(s Settings, policy pebble.FilterPolicy, t Tree, log pebble.Lo
 	return o
 }
 
-// Put adds a key to the current batch.
-func (p *Pebble) Put(key, value []byte) error {
-	if err := p.batch.Set(key, value, nil); err != nil {
-		return fmt.Errorf("pebble: set: %w", err)
-	}
-	if p.batch.Count() < p.perKey {
-		return nil
-	}
-	return p.commit()
-}
-
-func (p *Pebble) commit() error {
-	if err := p.batch.Commit(pebble.NoSync); err != nil {
-		return fmt.Errorf("pebble: commit: %w", err)
-	}
-	p.batch.Reset()
-	return nil
-}
-
 // Settle commits, flushes, compacts every key and waits for background work.
 func (p *Pebble) Settle(ctx context.Context) error {
-	if err := p.commit(); err != nil {
+	if err := p.flush(); err != nil {
 		return err
-	}
-	if err := p.db.Flush(); err != nil {
-		return fmt.Errorf("pebble: flush: %w", err)
 	}
 	last, err := p.lastKey()
 	if err != nil {
@@ -113,13 +106,18 @@ func (p *Pebble) Settle(ctx context.Context) error {
 
 // Rest commits, flushes and waits until Pebble finds nothing left to compact.
 func (p *Pebble) Rest(ctx context.Context) error {
+	if err := p.flush(); err != nil {
+		return err
+	}
+	return p.wait(ctx)
+}
+
+// flush commits and flushes.
+func (p *Pebble) flush() error {
 	if err := p.commit(); err != nil {
 		return err
 	}
-	if err := p.db.Flush(); err != nil {
-		return fmt.Errorf("pebble: flush: %w", err)
-	}
-	return p.wait(ctx)
+	return failed("pebble: flush", p.db.Flush())
 }
 
 // wait waits until nothing runs in the background. A compaction that ends starts the
@@ -151,62 +149,45 @@ func (p *Pebble) lastKey() ([]byte, error) {
 	return last, nil
 }
 
-// Shape reads the properties of every file.
-func (p *Pebble) Shape() (Shape, error) {
-	levels, err := p.db.SSTables(pebble.WithProperties())
+// Set writes one key.
+func (p *Pebble) Set(key, value []byte) error {
+	return failed("pebble: set", p.db.Set(key, value, p.sets))
+}
+
+// Scan walks a new iterator.
+func (p *Pebble) Scan(start []byte, limit int, visit func(key, value []byte)) error {
+	it, err := p.db.NewIter(nil)
 	if err != nil {
-		return Shape{}, fmt.Errorf("pebble: sstables: %w", err)
+		return fmt.Errorf("pebble: new iterator: %w", err)
 	}
-	var shape Shape
-	for i, files := range levels {
-		l := LevelShape{Level: i, Runs: runs(i, len(files)), Files: len(files)}
-		for _, f := range files {
-			l.Bytes += int64(f.Size)
-			l.Entries += int64(f.Properties.NumEntries)
-			l.FilterBytes += int64(f.Properties.FilterSize)
-			l.IndexBytes += int64(f.Properties.IndexSize)
-		}
-		if l.Files > 0 {
-			shape.Levels = append(shape.Levels, l)
+	n := 0
+	for ok := it.SeekGE(start); ok; ok = it.Next() {
+		visit(it.Key(), it.Value())
+		if n++; n == limit {
+			break
 		}
 	}
-	return shape, nil
+	return failed("pebble: scan", it.Close())
 }
 
 // Close closes the database. Readers are closed first.
 func (p *Pebble) Close() error {
 	_ = p.batch.Close()
-	if err := p.db.Close(); err != nil {
-		return fmt.Errorf("pebble: close: %w", err)
+	return failed("pebble: close", p.db.Close())
+}
+
+// pebbleIteratorLive answers lookups through one iterator for each reader.
+type pebbleIteratorLive struct{ Live }
+
+func openPebbleIterator(dir string, s Settings) (Live, error) {
+	live, err := openPebble(dir, s)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return pebbleIteratorLive{live}, nil
 }
 
-// pebbleLog keeps Pebble quiet and remembers the first error it reports from
-// the background.
-type pebbleLog struct {
-	first atomic.Pointer[error]
-	fatal io.Writer
-}
-
-// Infof drops the message.
-func (l *pebbleLog) Infof(string, ...any) {}
-
-// Errorf remembers the first message.
-func (l *pebbleLog) Errorf(format string, args ...any) {
-	err := fmt.Errorf("pebble: "+format, args...)
-	l.first.CompareAndSwap(nil, &err)
-}
-
-// Fatalf ends the process, as Pebble requires: its state is no longer safe.
-func (l *pebbleLog) Fatalf(format string, args ...any) {
-	_, _ = fmt.Fprintf(l.fatal, "kvbench: pebble: "+format+"\n", args...)
-	os.Exit(1)
-}
-
-func (l *pebbleLog) failure() error {
-	if err := l.first.Load(); err != nil {
-		return *err
-	}
-	return nil
+// NewReader opens an iterator, whatever access is asked for.
+func (p pebbleIteratorLive) NewReader(_ Access, kind Kind) (Reader, error) {
+	return p.Live.NewReader(Iterator, kind)
 }

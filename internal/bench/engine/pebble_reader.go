@@ -14,7 +14,7 @@ import (
 func (p *Pebble) NewReader(access Access, kind Kind) (Reader, error) {
 	switch access {
 	case Get:
-		return &pebbleGet{pebbleCounters{p, kind}}, nil
+		return &pebbleGet{counters: pebbleCounters{p, kind}}, nil
 	case Iterator:
 		it, err := p.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
 		if err != nil {
@@ -27,7 +27,10 @@ func (p *Pebble) NewReader(access Access, kind Kind) (Reader, error) {
 }
 
 // pebbleGet looks keys up with DB.Get.
-type pebbleGet struct{ counters pebbleCounters }
+type pebbleGet struct {
+	holdsNothing
+	counters pebbleCounters
+}
 
 // Get copies the value out and closes what DB.Get returns.
 func (r *pebbleGet) Get(dst, key []byte) ([]byte, bool, error) {
@@ -55,9 +58,6 @@ func (r *pebbleGet) Counters() (Counters, error) {
 	}
 	return r.counters.from(m, bytesRead), nil
 }
-
-// Close does nothing: Get holds nothing.
-func (r *pebbleGet) Close() error { return nil }
 
 // pebbleIterator looks keys up with one iterator.
 type pebbleIterator struct {
@@ -96,10 +96,7 @@ func (r *pebbleIterator) Counters() (Counters, error) {
 func (r *pebbleIterator) Close() error {
 	store := r.counters.store
 	store.iterators = slices.DeleteFunc(store.iterators, func(it *pebble.Iterator) bool { return it == r.it })
-	if err := r.it.Close(); err != nil {
-		return fmt.Errorf("pebble: close iterator: %w", err)
-	}
-	return nil
+	return failed("pebble: close iterator", r.it.Close())
 }
 
 // pebbleCounters maps what Pebble counts to what kvbench reports.

@@ -24,9 +24,9 @@ func rocksDBBuild() string {
 
 // RocksDB is a store of RocksDB.
 type RocksDB struct {
+	batched
 	db      *rocksdb.DB
 	batch   *rocksdb.Batch
-	perKey  int // keys per batch
 	durable bool
 }
 
@@ -49,8 +49,13 @@ func openRocksDB(dir string, s Settings, filter string, t Tree, statistics bool)
 	if err != nil {
 		return nil, err
 	}
-	return &RocksDB{db: db, batch: rocksdb.NewBatch(), perKey: max(1, s.BatchKeys), durable: s.Durability == Durable},
-		nil
+	r := &RocksDB{db: db, batch: rocksdb.NewBatch(), durable: s.Durability == Durable}
+	r.batched = batched{perKey: s.BatchKeys, write: func() error { return db.Write(r.batch, false) },
+		add: func(key, value []byte) error {
+			r.batch.Put(key, value)
+			return nil
+		}}
+	return r, nil
 }
 
 // rocksDBOptions maps the settings to RocksDB's options. Filters and indexes of all
@@ -91,15 +96,6 @@ func rocksDBOptions(s Settings, filter string, t Tree) string {
 	return strings.Join(all, ";")
 }
 
-// Put adds a key to the current batch.
-func (r *RocksDB) Put(key, value []byte) error {
-	r.batch.Put(key, value)
-	if r.batch.Len() < r.perKey {
-		return nil
-	}
-	return r.db.Write(r.batch, false)
-}
-
 // Settle commits, flushes, compacts everything and waits for background work.
 func (r *RocksDB) Settle(ctx context.Context) error {
 	if err := r.Rest(ctx); err != nil {
@@ -111,7 +107,7 @@ func (r *RocksDB) Settle(ctx context.Context) error {
 
 // Rest commits, flushes and waits until RocksDB finds nothing left to compact.
 func (r *RocksDB) Rest(ctx context.Context) error {
-	if err := r.db.Write(r.batch, false); err != nil {
+	if err := r.commit(); err != nil {
 		return err
 	}
 	if err := r.db.Flush(); err != nil {
@@ -161,7 +157,7 @@ func (r *RocksDB) Shape() (Shape, error) {
 
 // NewReader returns a reader that uses Get.
 func (r *RocksDB) NewReader(access Access, _ Kind) (Reader, error) {
-	return rocksDBReader{r.db}, onlyGet("rocksdb", access)
+	return rocksDBReader{db: r.db}, onlyGet("rocksdb", access)
 }
 
 // Set writes one key.
@@ -197,7 +193,10 @@ func (r *RocksDB) Close() error {
 }
 
 // rocksDBReader looks keys up with Get.
-type rocksDBReader struct{ db *rocksdb.DB }
+type rocksDBReader struct {
+	holdsNothing
+	db *rocksdb.DB
+}
 
 // Get copies the value out of the block that RocksDB pins.
 func (r rocksDBReader) Get(dst, key []byte) ([]byte, bool, error) { return r.db.Get(dst, key) }
@@ -222,6 +221,3 @@ func (r rocksDBReader) Counters() (Counters, error) {
 	c.Total.Answered = count("l0.hit") + count("l1.hit") + count("l2andup.hit")
 	return c, nil
 }
-
-// Close does nothing: the reader holds nothing.
-func (rocksDBReader) Close() error { return nil }

@@ -88,7 +88,7 @@ func TestRocksDBHasThisBloomRate(t *testing.T) {
 	fill(t, s, v, n)
 	absent := ask(t, s, v, Get, Absent, n-1).Total
 	rate := float64(absent.FalsePositives) / float64(absent.FilterChecks)
-	require.InDelta(t, RocksDBBloomFPR, rate, 4*0.0005, "four standard deviations of as many probes")
+	require.InDelta(t, rocksDBBloomRate, rate, 4*0.0005, "four standard deviations of as many probes")
 	require.NoError(t, s.Close())
 }
 
@@ -138,11 +138,11 @@ func TestRocksDBRefusesWhatItLacks(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "bloom:10", variant.Filter)
 	require.Nil(t, variant.Policy)
-	require.False(t, variant.CanSpread())
+	require.False(t, CanSpread(variant.Policy))
 	bits, rate, ok := variant.Expected(10_000)
 	require.True(t, ok)
 	require.InDelta(t, 10, bits, 0)
-	require.InDelta(t, RocksDBBloomFPR, rate, 0)
+	require.InDelta(t, rocksDBBloomRate, rate, 0)
 	_, _, ok = variant.Expected(300)
 	require.False(t, ok, "rounding to whole lines adds bits to small filters")
 	_, err = variant.Open(t.TempDir(), settings, Tree{FilterBudgetBytes: 1})

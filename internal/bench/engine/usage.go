@@ -23,27 +23,3 @@ func UnknownUsage() Usage {
 
 // Written returns the bytes of sorted files written, by flushes and compactions.
 func (u Usage) Written() Count { return u.Flushed.Plus(u.Compacted) }
-
-// Usage reads the metrics.
-func (s *SiftKV) Usage() Usage {
-	m := s.db.Metrics()
-	return Usage{
-		Logged: Count(m.WALBytes), Flushed: Count(m.FlushBytes), Compacted: Count(m.CompactionWrittenBytes),
-		FilterMemory: Count(m.FilterMemory), IndexMemory: Count(m.IndexMemory), CacheMemory: Count(m.CacheBytes),
-	}
-}
-
-// Usage reads the metrics. Pebble keeps filters and indexes in its block cache, among
-// other blocks.
-func (p *Pebble) Usage() Usage {
-	m := p.db.Metrics()
-	u := Usage{
-		Logged: Count(m.WAL.BytesWritten), FilterMemory: Unknown, IndexMemory: Unknown,
-		CacheMemory: Count(m.BlockCache.Size),
-	}
-	for i := range m.Levels {
-		u.Flushed += Count(m.Levels[i].TableBytesFlushed)
-		u.Compacted += Count(m.Levels[i].TableBytesCompacted)
-	}
-	return u
-}
