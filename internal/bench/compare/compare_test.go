@@ -171,7 +171,8 @@ func TestAWorkerThatDiesIsNamedWithItsLastWords(t *testing.T) {
 	c := tiny(t, "mortal")
 	c.Workloads = []string{"load"}
 	_, err := Run(t.Context(), c)
-	require.EqualError(t, err, `siftkv: its process died during "settle" (exit status 7); its last words:`+"\nout of luck")
+	require.EqualError(t, err,
+		`siftkv: its process died during "settle" (exit status 7); its last words:`+"\nout of luck")
 	left, err := os.ReadDir(c.Dir)
 	require.NoError(t, err)
 	require.Empty(t, left)

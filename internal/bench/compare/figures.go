@@ -1,7 +1,5 @@
 package compare
 
-import "github.com/siftkv/siftkv/internal/bench/measure"
-
 // A Figure is something that a phase shows beside its operations per second.
 type Figure struct {
 	Name        string         `json:"name"`
@@ -74,33 +72,17 @@ func (r *Result) fillFigures() {
 				for _, sample := range e.Samples {
 					s.Values = append(s.Values, f.value(sample, data))
 				}
-				if len(s.Values) > 0 {
-					s.Median = measure.Median(s.Values)
-				}
+				s.Median = middle(s.Values)
 				out.Engines = append(out.Engines, s)
 			}
-			out.fillRatios()
+			for _, peer := range out.Engines[1:] {
+				a, b := out.Engines[0].Values, peer.Values
+				if f.less {
+					a, b = b, a
+				}
+				out.Ratios = append(out.Ratios, ratioOf(peer.Engine, a, b))
+			}
 			r.Figures = append(r.Figures, out)
 		}
-	}
-}
-
-// fillRatios compares repetition with repetition; zeros compare with nothing.
-func (f *Figure) fillRatios() {
-	for _, peer := range f.Engines[1:] {
-		ours := f.Engines[0]
-		ratio := Ratio{Engine: peer.Engine}
-		var quotients []float64
-		for i := range min(len(ours.Values), len(peer.Values)) {
-			switch a, b := ours.Values[i], peer.Values[i]; {
-			case a <= 0 || b <= 0:
-			case f.Less:
-				quotients = append(quotients, b/a)
-			default:
-				quotients = append(quotients, a/b)
-			}
-		}
-		ratio.fill(quotients)
-		f.Ratios = append(f.Ratios, ratio)
 	}
 }

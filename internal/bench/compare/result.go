@@ -91,8 +91,8 @@ func (p *PhaseResult) finish() {
 	}
 	p.Ratios, p.CPURatios = nil, nil
 	for _, peer := range p.Engines[1:] {
-		p.Ratios = append(p.Ratios, ratioOf(p.Engines[0], peer, wallRate))
-		p.CPURatios = append(p.CPURatios, ratioOf(p.Engines[0], peer, cpuRate))
+		p.Ratios = append(p.Ratios, ratioOf(peer.Engine, p.Engines[0].rates(wallRate), peer.rates(wallRate)))
+		p.CPURatios = append(p.CPURatios, ratioOf(peer.Engine, p.Engines[0].rates(cpuRate), peer.rates(cpuRate)))
 	}
 }
 
@@ -124,24 +124,20 @@ func (s *Series) rates(rate func(Sample) float64) []float64 {
 	return rates
 }
 
-// ratioOf compares repetition with repetition: their samples were taken within
-// seconds of each other.
-func ratioOf(ours, peer Series, rate func(Sample) float64) Ratio {
-	r := Ratio{Engine: peer.Engine}
+// ratioOf compares repetition with repetition, which were taken within seconds of each
+// other; zeros compare with nothing.
+func ratioOf(peer string, a, b []float64) Ratio {
+	r := Ratio{Engine: peer}
 	var quotients []float64
-	for i := range min(len(ours.Samples), len(peer.Samples)) {
-		if a, b := rate(ours.Samples[i]), rate(peer.Samples[i]); a > 0 && b > 0 {
-			quotients = append(quotients, a/b)
+	for i := range min(len(a), len(b)) {
+		if a[i] > 0 && b[i] > 0 {
+			quotients = append(quotients, a[i]/b[i])
 		}
 	}
-	r.fill(quotients)
-	return r
-}
-
-func (r *Ratio) fill(quotients []float64) {
 	if r.Repetitions = len(quotients); r.Repetitions > 0 {
 		r.Median, r.Low, r.High = medianInterval(quotients)
 	}
+	return r
 }
 
 // medianInterval returns the median of xs and the narrowest pair of order

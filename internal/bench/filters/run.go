@@ -103,7 +103,9 @@ func mix(seed, x uint64) uint64 {
 func (m *meter) row(ctx context.Context, cand candidate) (Row, error) {
 	n := len(m.present)
 	row := Row{Name: cand.name, Library: cand.library}
-	var build, present, absent, smallPresent, smallAbsent, many []float64
+	times := map[*float64][]float64{}
+	took := func(into *float64, ns float64) { times[into] = append(times[into], ns) }
+	small := m.present[:min(SmallKeys, n)]
 	for range m.c.Repetitions {
 		if ctx.Err() != nil {
 			return row, ctx.Err()
@@ -112,29 +114,26 @@ func (m *meter) row(ctx context.Context, cand candidate) (Row, error) {
 		if err != nil {
 			return row, err
 		}
-		build = append(build, ns)
-		row.BuildBytes = bytes
-		row.BitsPerKey = 8 * float64(s.bytes) / float64(n)
-		present = append(present, timeProbes(s, m.order))
-		absent = append(absent, timeProbes(s, m.absent))
+		took(&row.BuildNs, ns)
+		row.BuildBytes, row.BitsPerKey = bytes, 8*float64(s.bytes)/float64(n)
+		took(&row.PresentNs, timeProbes(s, m.order))
+		took(&row.AbsentNs, timeProbes(s, m.absent))
 		if err := m.check(cand, s, &row); err != nil {
 			return row, err
 		}
-		small := m.present[:min(SmallKeys, n)]
 		if s, _, _, err = timeBuild(cand, small); err != nil {
 			return row, err
 		}
-		smallPresent = append(smallPresent, timeProbes(s, repeat(small, len(m.order))))
-		smallAbsent = append(smallAbsent, timeProbes(s, m.absent))
-		ns, err = m.many(cand)
-		if err != nil {
+		took(&row.SmallPresentNs, timeProbes(s, repeat(small, len(m.order))))
+		took(&row.SmallAbsentNs, timeProbes(s, m.absent))
+		if ns, err = m.many(cand); err != nil {
 			return row, err
 		}
-		many = append(many, ns)
+		took(&row.ManyAbsentNs, ns)
 	}
-	row.BuildNs, row.PresentNs, row.AbsentNs = measure.Median(build), measure.Median(present), measure.Median(absent)
-	row.SmallPresentNs, row.SmallAbsentNs = measure.Median(smallPresent), measure.Median(smallAbsent)
-	row.ManyAbsentNs = measure.Median(many)
+	for into, list := range times {
+		*into = measure.Median(list)
+	}
 	if cand.theory != nil {
 		if bits, fpr, ok := cand.theory(n); ok {
 			row.TheoryBits, row.TheoryFPR = bits, fpr

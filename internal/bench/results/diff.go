@@ -1,6 +1,7 @@
 package results
 
 import (
+	"encoding/json"
 	"math"
 
 	"github.com/siftkv/siftkv/internal/bench"
@@ -62,13 +63,14 @@ func (c Change) MarshalJSON() ([]byte, error) {
 	if math.IsInf(float64(c), 0) {
 		return []byte("null"), nil
 	}
-	return jsonNumber(float64(c))
+	return json.Marshal(float64(c))
 }
 
 // Compare compares two sets of results. Cells are the same if their settings are; two sets
 // of one cell each are compared whatever their settings.
 func Compare(a, b []*cell.Result, limits []Limit) (*Diff, error) {
-	d := &Diff{Schema: DiffSchema, OnlyA: []string{}, OnlyB: []string{}, Violations: []Violation{}, Warnings: []string{}}
+	d := &Diff{Schema: DiffSchema, OnlyA: []string{}, OnlyB: []string{}, Violations: []Violation{},
+		Warnings: []string{}}
 	right := map[string]*cell.Result{}
 	for _, r := range b {
 		right[r.Settings.Text()] = r
@@ -92,7 +94,8 @@ func Compare(a, b []*cell.Result, limits []Limit) (*Diff, error) {
 		}
 	}
 	if len(pairs) == 0 {
-		return nil, bench.Usagef("the two sets have no cell in common: compare runs of the same settings, or one result with one other")
+		return nil, bench.Usagef("the two sets have no cell in common: compare runs of the same settings, or one " +
+			"result with one other")
 	}
 	for i := range pairs {
 		d.pair(&pairs[i])
@@ -181,7 +184,8 @@ func (d *Diff) warn() {
 		}
 		for _, c := range p.Metrics {
 			if c.Rank != nil && c.Rank.Level < 1-Alpha {
-				add("too few repetitions: with fewer than 4 in each set no difference of times can be told from chance at 95 %; use --reps 5 or more")
+				add("too few repetitions: with fewer than 4 in each set no difference of times can be told from " +
+					"chance at 95 %; use --reps 5 or more")
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package results
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -40,7 +39,8 @@ func ParseLimits(texts []string) ([]Limit, error) {
 }
 
 func parseLimit(text string) (Limit, error) {
-	wrong := bench.Usagef("--fail-on %q: want a metric, > or <, and a percentage, such as 'ns/op>5%%' or 'absent blocks/op>0%%'", text)
+	wrong := bench.Usagef("--fail-on %q: want a metric, > or <, and a percentage, such as 'ns/op>5%%' or 'absent "+
+		"blocks/op>0%%'", text)
 	at := strings.IndexAny(text, "<>")
 	if at < 0 {
 		return Limit{}, wrong
@@ -117,5 +117,3 @@ func (d *Diff) Err() error {
 	return fmt.Errorf("%w: %s: %s, %s %s changed by %+.2f %% (%d violations in all)",
 		bench.ErrThreshold, v.Limit, v.Cell, v.Kind, v.Unit, 100*float64(v.Delta), len(d.Violations))
 }
-
-func jsonNumber(x float64) ([]byte, error) { return json.Marshal(x) }

@@ -62,7 +62,7 @@ func Pivot(set []*cell.Result, r Query) (*Table, error) {
 	}
 	var entries []entry
 	for _, result := range set {
-		if wanted.match(&result.Settings) {
+		if wanted.Match(result.Settings) {
 			entries = append(entries, entry{keyOf(result, rows), keyOf(result, columns), result})
 		}
 	}
@@ -73,19 +73,13 @@ func Pivot(set []*cell.Result, r Query) (*Table, error) {
 		t.RowKeys, t.ColumnKeys = append(t.RowKeys, e.row), append(t.ColumnKeys, e.column)
 	}
 	t.RowKeys, t.ColumnKeys = inOrder(t.RowKeys), inOrder(t.ColumnKeys)
-	samples := make([][][][]float64, len(t.RowKeys))
-	for row := range samples {
-		samples[row] = make([][][]float64, len(t.ColumnKeys))
-		for column := range samples[row] {
-			samples[row][column] = make([][]float64, len(r.Metrics))
-		}
-	}
+	samples := map[[3]int][]float64{} // by row, column and metric
 	for _, e := range entries {
-		at := samples[indexOf(t.RowKeys, e.row)][indexOf(t.ColumnKeys, e.column)]
+		row, column := indexOf(t.RowKeys, e.row), indexOf(t.ColumnKeys, e.column)
 		for i, name := range r.Metrics {
 			kind, unit, _ := strings.Cut(name, " ")
 			if m := e.result.Metric(kind, unit); m != nil {
-				at[i] = append(at[i], m.Value)
+				samples[[3]int{row, column, i}] = append(samples[[3]int{row, column, i}], m.Value)
 			}
 		}
 	}
@@ -94,18 +88,16 @@ func Pivot(set []*cell.Result, r Query) (*Table, error) {
 }
 
 // sum makes the median and the range of what each place has.
-func (t *Table) sum(samples [][][][]float64) {
-	for _, row := range samples {
-		var line [][]Place
-		for _, column := range row {
-			places := make([]Place, len(t.Metrics))
-			for i, list := range column {
-				if len(list) > 0 {
-					places[i] = Place{Cells: len(list), Median: measure.Median(list), Low: slices.Min(list),
-						High: slices.Max(list)}
+func (t *Table) sum(samples map[[3]int][]float64) {
+	for row := range t.RowKeys {
+		line := make([][]Place, len(t.ColumnKeys))
+		for column := range line {
+			line[column] = make([]Place, len(t.Metrics))
+			for i := range t.Metrics {
+				if list := samples[[3]int{row, column, i}]; len(list) > 0 {
+					line[column][i] = Place{len(list), measure.Median(list), slices.Min(list), slices.Max(list)}
 				}
 			}
-			line = append(line, places)
 		}
 		t.Places = append(t.Places, line)
 	}
@@ -155,12 +147,9 @@ func fieldNumbers(flag string, names []string) ([]int, error) {
 	return numbers, nil
 }
 
-// conditions are the values that each of some settings may have.
-type conditions map[string][]string
-
 // parseWhere reads conditions of the form name=value.
-func parseWhere(texts []string) (conditions, error) {
-	c := conditions{}
+func parseWhere(texts []string) (Conditions, error) {
+	given := map[string][]string{}
 	for _, text := range texts {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok {
@@ -169,35 +158,13 @@ func parseWhere(texts []string) (conditions, error) {
 		if _, err := fieldNumbers("--where", []string{name}); err != nil {
 			return nil, err
 		}
-		canonical, err := canonical(name, value)
-		if err != nil {
-			return nil, fmt.Errorf("--where: %w", err)
-		}
-		c[name] = append(c[name], canonical)
+		given[name] = append(given[name], value)
+	}
+	c, err := NewConditions(given)
+	if err != nil {
+		return nil, fmt.Errorf("--where: %w", err)
 	}
 	return c, nil
-}
-
-// canonical returns the text that a setting has after it was set to a value.
-func canonical(name, value string) (string, error) {
-	var s cell.Settings
-	for _, f := range cell.Fields(&s) {
-		if f.Name == name {
-			err := f.Set(value)
-			return f.Text(), err
-		}
-	}
-	return value, nil
-}
-
-// match reports whether a cell has a value that is wanted of each setting.
-func (c conditions) match(s *cell.Settings) bool {
-	for _, f := range cell.Fields(s) {
-		if list, ok := c[f.Name]; ok && !slices.Contains(list, f.Text()) {
-			return false
-		}
-	}
-	return true
 }
 
 // Title says what the table shows.

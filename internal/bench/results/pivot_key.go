@@ -2,6 +2,7 @@ package results
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,7 +67,7 @@ func compareKeys(a, b Key) int { return slices.CompareFunc(a.exact, b.exact, com
 // compareValues orders values as a reader expects: numbers in them by size, no filter
 // before the others, and the one that never errs after them.
 func compareValues(a, b string) int {
-	return cmp.Or(cmp.Compare(order(a), order(b)), compareWords(a, b), strings.Compare(a, b))
+	return cmp.Or(cmp.Compare(order(a), order(b)), strings.Compare(padded(a), padded(b)), strings.Compare(a, b))
 }
 
 func order(value string) int {
@@ -79,26 +80,12 @@ func order(value string) int {
 	return 1
 }
 
-// compareWords compares texts byte by byte, but for runs of digits, which it compares
-// as numbers.
-func compareWords(a, b string) int {
-	for a != "" && b != "" {
-		x, y := digits(a), digits(b)
-		if x > 0 && y > 0 {
-			m, n := strings.TrimLeft(a[:x], "0"), strings.TrimLeft(b[:y], "0")
-			if c := cmp.Or(cmp.Compare(len(m), len(n)), strings.Compare(m, n)); c != 0 {
-				return c
-			}
-			a, b = a[x:], b[y:]
-			continue
-		}
-		if c := cmp.Compare(a[0], b[0]); c != 0 {
-			return c
-		}
-		a, b = a[1:], b[1:]
-	}
-	return cmp.Compare(len(a), len(b))
-}
+var digits = regexp.MustCompile("[0-9]+")
 
-// digits returns how many digits a text begins with.
-func digits(text string) int { return len(text) - len(strings.TrimLeft(text, "0123456789")) }
+// padded makes all numbers in a text equally long, so that they sort by size.
+func padded(text string) string {
+	const longest = 20 // digits of a number of 64 bits
+	return digits.ReplaceAllStringFunc(text, func(number string) string {
+		return strings.Repeat("0", max(0, longest-len(number))) + number
+	})
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
+	"github.com/siftkv/siftkv/internal/bench/results"
 )
 
 // A Spec says which cells to run. In a file it is YAML, or JSON, which is YAML:
@@ -125,11 +126,13 @@ const maxCells = 100_000
 
 // Plan makes the cells of a specification from the defaults.
 func (s *Spec) Plan() (*Plan, error) {
-	p := &planner{seen: map[string]bool{}, named: map[string]string{}, exclude: s.Exclude}
+	p := &planner{seen: map[string]bool{}, named: map[string]string{}}
 	for _, b := range s.Exclude {
 		if err := knownNames(b); err != nil {
 			return nil, err
 		}
+		c, _ := results.NewConditions(b) // what is no value excludes nothing
+		p.exclude = append(p.exclude, c)
 	}
 	for _, also := range append([]Block{nil}, s.Also...) {
 		block := maps.Clone(s.Settings)
@@ -170,7 +173,7 @@ type planner struct {
 	plan    Plan
 	seen    map[string]bool
 	named   map[string]string // files of keys by path, each of which is read once
-	exclude []Block
+	exclude []results.Conditions
 }
 
 // expand sets the fields from the n-th on to each of their values in turn.
@@ -196,10 +199,8 @@ func (p *planner) expand(s cell.Settings, b Block, n int) error {
 
 // add takes in one cell, unless it is excluded, there already, or unsupported.
 func (p *planner) add(s cell.Settings) error {
-	for _, b := range p.exclude {
-		if matches(s, b) {
-			return nil
-		}
+	if slices.ContainsFunc(p.exclude, func(c results.Conditions) bool { return c.Match(s) }) {
+		return nil
 	}
 	if err := s.NameKeys(p.nameKeys); err != nil {
 		return err
@@ -231,27 +232,6 @@ func (p *planner) nameKeys(path string) (string, error) {
 	name, err := keys.Name(path)
 	p.named[path] = name
 	return name, err
-}
-
-// matches reports whether a cell has one of the values of each setting of a block.
-func matches(s cell.Settings, b Block) bool {
-	for _, f := range cell.Fields(&s) {
-		if list, ok := b[f.Name]; ok && !slices.ContainsFunc(list, func(text string) bool { return same(f, text) }) {
-			return false
-		}
-	}
-	return true
-}
-
-// same reports whether text is a way to write the value of a field.
-func same(f cell.Field, text string) bool {
-	var s cell.Settings
-	for _, other := range cell.Fields(&s) {
-		if other.Name == f.Name && other.Set(text) == nil {
-			return other.Text() == f.Text()
-		}
-	}
-	return false
 }
 
 // byStore puts cells with the same files next to each other, in the order of the first

@@ -179,7 +179,8 @@ func TestASweepDoesNotKeepTheCellsOfAChangedFile(t *testing.T) {
 		}
 		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
 		h.config.Plan = plan(t, fmt.Sprintf(
-			"settings: {keys: %q, filter: [none, bloom:10], lookups: 100, reps: 1, memtable: 256KiB}\nexclude: [{keys: other.txt}]", path))
+			"settings: {keys: %q, filter: [none, bloom:10], lookups: 100, reps: 1, memtable: 256KiB}\nexclude: "+
+				"[{keys: other.txt}]", path))
 		o, err := Run(t.Context(), &h.config)
 		require.NoError(t, err)
 		require.Len(t, o.Results, 2)

@@ -28,9 +28,10 @@ func perLookup(c engine.Count, p *cell.Phase) float64 {
 func blocks(set []*cell.Result, labels []string, kind engine.Kind) Chart {
 	c := Chart{
 		ID: "blocks-" + string(kind), Title: "Blocks per lookup of an " + string(kind) + " key, by level", Form: Bars,
-		Stacked:    true,
-		Y:          Axis{Name: "blocks per lookup"},
-		Note:       "Blocks from cache and from files. An engine that does not count by level has one part, all levels; Pebble's blocks include index and filter blocks.",
+		Stacked: true,
+		Y:       Axis{Name: "blocks per lookup"},
+		Note: "Blocks from cache and from files. An engine that does not count by level has one part, all " +
+			"levels; Pebble's blocks include index and filter blocks.",
 		Categories: labels,
 	}
 	levels := 0
@@ -89,8 +90,9 @@ var funnelSteps = []struct {
 func funnel(set []*cell.Result, labels []string, kind engine.Kind) Chart {
 	c := Chart{
 		ID: "funnel-" + string(kind), Title: "Funnel of one lookup of an " + string(kind) + " key", Form: Bars,
-		Y:    Axis{Name: "per lookup"},
-		Note: "What is left after bounds, filters, index and cache. Engines that do not count these steps are left out.",
+		Y: Axis{Name: "per lookup"},
+		Note: "What is left after bounds, filters, index and cache. Engines that do not count these steps are left " +
+			"out.",
 	}
 	for _, s := range funnelSteps {
 		c.Categories = append(c.Categories, s.name)

@@ -30,9 +30,10 @@ func add(list []Series, name string, p Point) []Series {
 func rates(set []*cell.Result, labels []string) Chart {
 	c := Chart{
 		ID: "fpr", Title: "False-positive rate against bits per key", Form: Lines,
-		X:    Axis{Name: "filter bits per key, on disk"},
-		Y:    Axis{Name: "false-positive rate", Log: true},
-		Note: "With 95 % Wilson intervals. Dashed: theory, for a file of as many keys. Of a rate of zero the upper end of its interval is drawn; the oracle is left out.",
+		X: Axis{Name: "filter bits per key, on disk"},
+		Y: Axis{Name: "false-positive rate", Log: true},
+		Note: "With 95 % Wilson intervals. Dashed: theory, for a file of as many keys. Of a rate of zero the upper " +
+			"end of its interval is drawn; the oracle is left out.",
 	}
 	families := map[string]int{} // keys per file
 	for i, r := range set {
@@ -91,9 +92,10 @@ func theory(family string, keys int) Series {
 func pareto(set []*cell.Result, labels []string) Chart {
 	c := Chart{
 		ID: "pareto", Title: "Blocks per lookup of an absent key against filter memory", Form: Lines,
-		X:    Axis{Name: "filter bits per key, on disk"},
-		Y:    Axis{Name: "blocks per lookup", Log: true},
-		Note: "Lower left is better. The front joins what no other cell beats in both. Where no lookup read a block, one block in all lookups is drawn. The oracle, whose memory is not counted, is left out.",
+		X: Axis{Name: "filter bits per key, on disk"},
+		Y: Axis{Name: "blocks per lookup", Log: true},
+		Note: "Lower left is better. The front joins what no other cell beats in both. Where no lookup read a block, " +
+			"one block in all lookups is drawn. The oracle, whose memory is not counted, is left out.",
 	}
 	var all []Point
 	for i, r := range set {

@@ -108,7 +108,8 @@ func seeCharts(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 		}
 		points := eval[map[string]int](b, `(() => {
 			const counts = {};
-			for (const s of `+plotOf(c.ID)+`.getModel().getSeries()) counts[s.name] = Math.max(counts[s.name] || 0, s.getData().count());
+			for (const s of `+plotOf(c.ID)+`.getModel().getSeries())
+				counts[s.name] = Math.max(counts[s.name] || 0, s.getData().count());
 			return counts;
 		})()`)
 		require.Len(t, points, len(c.Series), c.ID)
@@ -148,7 +149,8 @@ func ink(shot image.Image) float64 {
 func clickLegend(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 	c := chartOf(t, d, "times")
 	name := c.Series[0].Name
-	bars := `[...document.querySelectorAll("#plot-times path")].filter((p) => p.getAttribute("fill") === "#0072b2").length`
+	bars := `[...document.querySelectorAll("#plot-times path")]` +
+		`.filter((p) => p.getAttribute("fill") === "#0072b2").length`
 	label := `[...document.querySelectorAll("#plot-times text")].find((text) => text.textContent === "` + name + `")`
 	require.Equal(t, len(c.Categories)+1, eval[int](b, bars), "a bar for each cell, and the sign in the legend")
 	b.click(label)
@@ -221,7 +223,8 @@ func sortTables(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 	for n, grid := range d.Grids {
 		column := func(i int) []string {
 			return eval[[]string](b, fmt.Sprintf(
-				`[...document.querySelectorAll("#grids table")[%d].tBodies[0].rows].map((r) => r.cells[%d].textContent)`, n, i))
+				`[...document.querySelectorAll("#grids table")[%d].tBodies[0].rows]`+
+					`.map((r) => r.cells[%d].textContent)`, n, i))
 		}
 		for i, c := range grid.Columns {
 			head := fmt.Sprintf(`document.querySelectorAll("#grids table")[%d].tHead.rows[0].cells[%d]`, n, i)
@@ -409,13 +412,15 @@ func printPage(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 	command(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
 	require.Equal(t, len(d.Grids), eval[int](b,
 		`[...document.querySelectorAll("#grids table")].filter((t) => t.getBoundingClientRect().height > 100).length`))
-	require.False(t, eval[bool](b, `[...document.querySelectorAll("button, nav, #compare")].some((n) => !n.closest("th") && n.checkVisibility())`))
+	require.False(t, eval[bool](b, `[...document.querySelectorAll("button, nav, #compare")]`+
+		`.some((n) => !n.closest("th") && n.checkVisibility())`))
 }
 
 // raiseAlarm does what must not happen: it is blocked, and noted.
 func raiseAlarm(t *testing.T, b *tab, _ *Data, _ []*cell.Result) {
 	b.quiet()
-	eval[any](b, `void (new Image().src = "http://127.0.0.1:9/"); console.warn("a warning"); setTimeout(() => { window.thrown = true; throw new Error("an exception"); })`)
+	eval[any](b, `void (new Image().src = "http://127.0.0.1:9/"); console.warn("a warning"); `+
+		`setTimeout(() => { window.thrown = true; throw new Error("an exception"); })`)
 	b.wait(`window.thrown`)
 	require.Equal(t, 1, eval[int](b, "1"))
 	b.mu.Lock()

@@ -20,8 +20,9 @@ func TestAPivotIsDrawnOverItsNumbers(t *testing.T) {
 	}
 	set := append(small, large...)
 	table := func(columns []string, metrics ...string) *results.Table {
-		p, err := results.Pivot(set, results.Query{Rows: []string{"engine", "filter"}, Columns: columns, Metrics: metrics,
-			Where: []string{"engine=siftkv"}})
+		p, err := results.Pivot(set, results.Query{Rows: []string{"engine", "filter"}, Columns: columns,
+			Metrics: metrics,
+			Where:   []string{"engine=siftkv"}})
 		require.NoError(t, err)
 		return p
 	}

@@ -38,9 +38,10 @@ func writes(set []*cell.Result, labels []string) Chart {
 func Over(names []string, lines []*measure.Timeline, id, title, perSecond string) Chart {
 	c := Chart{
 		ID: id, Title: title, Form: Times,
-		X:    Axis{Name: "time", Unit: Seconds},
-		Y:    Axis{Name: perSecond},
-		Note: "Below: when memtables were flushed, when files were compacted, and when writes had to wait. Engines other than SiftKV and Pebble do not say.",
+		X: Axis{Name: "time", Unit: Seconds},
+		Y: Axis{Name: perSecond},
+		Note: "Below: when memtables were flushed, when files were compacted, and when writes had to wait. Engines " +
+			"other than SiftKV and Pebble do not say.",
 	}
 	for i, t := range lines {
 		s := Series{Name: names[i], Line: true}
@@ -101,7 +102,8 @@ var ratioColumns = []struct{ kind, unit, name string }{
 func ratios(set []*cell.Result, labels []string) Chart {
 	c := Chart{
 		ID: "ratios", Title: "Every cell beside a baseline", Form: Ratios, Baseline: -1, Categories: labels,
-		Note: "Times as much as the baseline has; less is better. Blue is less, orange is more, full from eight times on.",
+		Note: "Times as much as the baseline has; less is better. Blue is less, orange is more, full from eight " +
+			"times on.",
 	}
 	for i, r := range set {
 		if c.Baseline < 0 && r.Metric(cell.StoreKind, "files") != nil {
