@@ -40,17 +40,27 @@ func Name(path string) (string, error) {
 	return plain + "@" + sum[:nameDigits], nil
 }
 
+// openLines opens a file of keys.
+func openLines(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, bench.Usagef("keys file: %w", err)
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		_ = f.Close() // it was only looked at
+		return nil, bench.Usagef("keys file %s: is a directory; give a file with one key per line", path)
+	}
+	return f, nil
+}
+
 // contentHash returns the SHA-256 of a file in hex. What cannot be opened or is no file
 // matches bench.ErrUsage.
 func contentHash(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := openLines(path)
 	if err != nil {
-		return "", bench.Usagef("keys file: %w", err)
+		return "", err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return "", errDirectory(path)
-	}
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
 		return "", fmt.Errorf("keys file %s: %w", path, err)
@@ -68,8 +78,3 @@ func checkName(path, want string) error {
 }
 
 var errChanged = errors.New("the file has changed meanwhile")
-
-// errDirectory is the error of a directory in place of a file.
-func errDirectory(path string) error {
-	return bench.Usagef("keys file %s: is a directory; give a file with one key per line", path)
-}

@@ -1,7 +1,6 @@
 package keys
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -16,15 +15,13 @@ import (
 
 // Trace is a source whose keys are those of a lookup trace: present are the keys that
 // some lookup found, absent the others. In place of hashes it makes keys up, of the
-// recorded sizes (8 bytes at least). More keys may be present that no lookup asked for,
-// see Request.Fill. The distinct keys stay in memory, with 8 bytes for each and 12 for each lookup, and
-// as much again while they are read.
+// recorded sizes (8 bytes at least). More keys may be present that no lookup asked for, see
+// Request.Fill. The distinct keys stay in memory, with 8 bytes for each and 12 for each
+// lookup, and as much again while they are read.
 type Trace struct {
-	set             *set
-	present, absent []uint32 // numbers in set, in random order
-	asked           [2][]uint32
-	due             [2][]time.Duration // when, since the first lookup of all
-	about           Description
+	listed
+	asked [2][]uint32        // by kind, present keys first
+	due   [2][]time.Duration // when, since the first lookup of all
 }
 
 // A Replay describes the lookups of a trace.
@@ -58,7 +55,7 @@ func isTrace(path string) bool {
 // an end is taken as far as it goes, and says so in its description; one that is damaged, or
 // in which no key was found, is an error.
 func OpenTrace(path string, fill int, seed uint64) (*Trace, error) {
-	t := &Trace{set: newSet(seed)}
+	t := &Trace{listed: listed{set: newSet(seed), about: Description{Origin: "trace", Path: path, Seed: seed}}}
 	asks, err := t.read(path)
 	if err != nil {
 		return nil, err
@@ -78,7 +75,7 @@ func OpenTrace(path string, fill int, seed uint64) (*Trace, error) {
 	t.about.Replay.Filled = fill
 	t.deal(found, seed)
 	t.order(asks, found)
-	t.describe(path, seed)
+	t.describe()
 	return t, nil
 }
 
@@ -144,24 +141,16 @@ func appendMadeUp(dst []byte, hash uint64, size int) []byte {
 // deal deals the keys into present and absent ones, each in random order.
 func (t *Trace) deal(found []bool, seed uint64) {
 	load := NewPermutation(len(found), seed^loadOrder)
-	var low, high []byte
 	for i := range found {
-		n := uint32(load.At(i))
-		if !found[n] {
+		if n := uint32(load.At(i)); found[n] {
+			t.present = append(t.present, n)
+		} else {
 			t.absent = append(t.absent, n)
-			continue
-		}
-		t.present = append(t.present, n)
-		key := t.set.at(n)
-		if low == nil || bytes.Compare(key, low) < 0 {
-			low = key
-		}
-		if high == nil || bytes.Compare(key, high) > 0 {
-			high = key
 		}
 	}
+	between := t.between()
 	for _, n := range t.absent {
-		if key := t.set.at(n); bytes.Compare(key, low) < 0 || bytes.Compare(key, high) > 0 {
+		if !between(n) {
 			t.about.Replay.Beyond++
 		}
 	}
@@ -177,12 +166,9 @@ func (t *Trace) order(asks []ask, found []bool) {
 	}
 	about := t.about.Replay
 	for _, a := range asks {
-		kind := 1
-		if found[a.key] {
-			kind = 0
-			if !a.found {
-				about.Missed++
-			}
+		kind := kindOf(found[a.key])
+		if found[a.key] && !a.found {
+			about.Missed++
 		}
 		t.asked[kind] = append(t.asked[kind], place[a.key])
 		t.due[kind] = append(t.due[kind], a.at-asks[0].at)
@@ -190,59 +176,18 @@ func (t *Trace) order(asks []ask, found []bool) {
 	about.Existing, about.Absent = len(t.asked[0]), len(t.asked[1])
 }
 
-// describe fills the rest of the description.
-func (t *Trace) describe(path string, seed uint64) {
-	d := &t.about
-	d.Origin, d.Path, d.Seed = "trace", path, seed
-	d.Present, d.Absent = len(t.present), len(t.absent)
-	size := 0
-	for i := range t.set.len() {
-		n := len(t.set.at(uint32(i)))
-		d.MaxLen = max(d.MaxLen, n)
-		if i == 0 || n < d.MinLen {
-			d.MinLen = n
-		}
-	}
-	for _, n := range t.present {
-		size += len(t.set.at(n))
-	}
-	d.MeanLen = float64(size) / float64(d.Present)
-}
-
 // Asked returns what was looked up, in order: of present keys or of absent ones, by
 // their numbers. It must not be changed.
-func (t *Trace) Asked(present bool) []uint32 {
-	if present {
-		return t.asked[0]
-	}
-	return t.asked[1]
-}
+func (t *Trace) Asked(present bool) []uint32 { return t.asked[kindOf(present)] }
 
 // Due returns when the lookups that Asked returns were made, since the first of all.
 // It must not be changed.
-func (t *Trace) Due(present bool) []time.Duration {
+func (t *Trace) Due(present bool) []time.Duration { return t.due[kindOf(present)] }
+
+// kindOf returns where in a Trace lookups of a kind are.
+func kindOf(present bool) int {
 	if present {
-		return t.due[0]
+		return 0
 	}
-	return t.due[1]
+	return 1
 }
-
-// Present returns the number of keys that some lookup found, and of those that no lookup
-// asked for.
-func (t *Trace) Present() int { return len(t.present) }
-
-// Absent returns the number of keys that no lookup found.
-func (t *Trace) Absent() int { return len(t.absent) }
-
-// AppendPresent appends the i-th present key in load order.
-func (t *Trace) AppendPresent(dst []byte, i int) []byte {
-	return append(dst, t.set.at(t.present[i])...)
-}
-
-// AppendAbsent appends the i-th absent key in random order.
-func (t *Trace) AppendAbsent(dst []byte, i int) []byte {
-	return append(dst, t.set.at(t.absent[i])...)
-}
-
-// Describe says which trace the keys come from, and what is in it.
-func (t *Trace) Describe() Description { return t.about }
