@@ -3,7 +3,6 @@ package cell
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -35,12 +34,9 @@ type Lab struct {
 // NewLab makes the directory in parent, the system's if that is empty. The caller
 // closes the lab.
 func NewLab(parent string, argv []string, p *progress.Reporter) (*Lab, error) {
-	if info, err := os.Stat(parent); parent != "" && (err != nil || !info.IsDir()) {
-		return nil, bench.Usagef("--dir %s: not a directory; create it or choose another", parent)
-	}
-	dir, err := os.MkdirTemp(parent, "kvbench-*")
+	dir, err := bench.TempDir(parent, "cells")
 	if err != nil {
-		return nil, fmt.Errorf("make a directory for the stores: %w", err)
+		return nil, err
 	}
 	return &Lab{Argv: argv, Progress: p, dir: dir}, nil
 }
@@ -193,5 +189,4 @@ func (x *run) closeReaders() error {
 	return errors.Join(errs...)
 }
 
-// close closes readers, then the store.
 func (x *run) close() error { return errors.Join(x.closeReaders(), x.built.close()) }

@@ -112,15 +112,17 @@ func (x *run) replay(ctx context.Context) error {
 
 // note says what the latencies of a paced replay are.
 func (p *Pace) note() string {
-	return fmt.Sprintf("Percentiles are of a replay with the recorded intervals at %g times the speed: both kinds together, %d lookups over %s, each counted from when it was due. Counters and ns/op are of the loops.",
+	return fmt.Sprintf("Percentiles are of a replay with the recorded intervals at %g times the speed: both kinds "+
+		"together, %d lookups over %s, each counted from when it was due. Counters and ns/op are of the loops.",
 		p.Speed, p.Lookups, time.Duration(p.Span).Round(time.Microsecond))
 }
 
-// warning tells of an engine that did not keep up, "" if it did.
+// warning tells of an engine that did not keep up, "" if it did or there was no pace.
 func (p *Pace) warning() string {
 	const slack = 10 * time.Millisecond // a busy machine is that late now and then
-	if late := time.Duration(p.Latest); late > max(slack, time.Duration(p.Span/20)) {
-		return fmt.Sprintf("a lookup began %s late: the pace was more than the engine or the machine could keep, at least for a while", late.Round(time.Microsecond))
+	if p == nil || time.Duration(p.Latest) <= max(slack, time.Duration(p.Span/20)) {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("a lookup began %s late: the pace was more than the engine or the machine could keep, "+
+		"at least for a while", time.Duration(p.Latest).Round(time.Microsecond))
 }

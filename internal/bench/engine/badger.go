@@ -96,7 +96,6 @@ func (b *badgerStore) NewReader(access Access, _ Kind) (Reader, error) {
 	return r, onlyGet("badger", access)
 }
 
-// Set writes one key.
 func (b *badgerStore) Set(key, value []byte) error {
 	return failed("badger: set", b.db.Update(func(tx *badger.Txn) error { return tx.Set(key, value) }))
 }
@@ -130,7 +129,6 @@ func (b *badgerStore) Scan(start []byte, limit int, visit func(key, value []byte
 	return failed("badger: scan", err)
 }
 
-// Close closes the store.
 func (b *badgerStore) Close() error {
 	return failed("badger: close", b.db.Close())
 }

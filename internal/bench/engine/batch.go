@@ -14,7 +14,6 @@ type batched struct {
 	write  func() error // writes what was added, and empties the batch
 }
 
-// Put adds a key to the current batch.
 func (b *batched) Put(key, value []byte) error {
 	if err := b.add(key, value); err != nil {
 		return err

@@ -109,7 +109,6 @@ func (b *bolt) Scan(start []byte, limit int, visit func(key, value []byte)) erro
 	return failed("bbolt: scan", err)
 }
 
-// Close closes the store.
 func (b *bolt) Close() error {
 	return failed("bbolt: close", b.db.Close())
 }

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"slices"
-	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench"
 )
@@ -23,23 +21,16 @@ const (
 // Check reports the first setting that makes no sense, under the name that the user
 // knows it by: "--cache" if the prefix is "--".
 func (s *Settings) Check(prefix string) error {
-	if !slices.Contains(Compressions, s.Compression) {
-		return bench.Usagef("%scompression %s: choose from %s", prefix, s.Compression, strings.Join(Compressions, ", "))
+	if err := bench.CheckNames(prefix+"compression", []string{s.Compression}, Compressions); err != nil {
+		return err
 	}
-	for _, b := range []struct {
-		name          string
-		value, lo, hi int64
-	}{
-		{"cache", s.CacheBytes, minCache, 1 << 40},
-		{"memtable", s.MemtableBytes, minMemtable, MaxMemtable},
-		{"block", int64(s.BlockBytes), minBlock, maxBlock},
-		{"max-compactions", int64(s.Compactions), 1, 64},
-		{"siftkv-index", int64(cmp.Or(s.SiftKVIndexBytes, minIndex)), minIndex, 1 << 30},
-		{"pebble-index", int64(s.PebbleIndexBytes), 0, 1 << 30},
-	} {
-		if b.value < b.lo || b.value > b.hi {
-			return bench.Usagef("%s%s %d: want %d to %d", prefix, b.name, b.value, b.lo, b.hi)
-		}
-	}
-	return nil
+	return bench.CheckBounds(
+		bench.Bound{Flag: prefix + "cache", Value: s.CacheBytes, Low: minCache, High: 1 << 40},
+		bench.Bound{Flag: prefix + "memtable", Value: s.MemtableBytes, Low: minMemtable, High: MaxMemtable},
+		bench.Bound{Flag: prefix + "block", Value: int64(s.BlockBytes), Low: minBlock, High: maxBlock},
+		bench.Bound{Flag: prefix + "max-compactions", Value: int64(s.Compactions), Low: 1, High: 64},
+		bench.Bound{Flag: prefix + "siftkv-index", Value: int64(cmp.Or(s.SiftKVIndexBytes, minIndex)), Low: minIndex,
+			High: 1 << 30},
+		bench.Bound{Flag: prefix + "pebble-index", Value: int64(s.PebbleIndexBytes), High: 1 << 30},
+	)
 }

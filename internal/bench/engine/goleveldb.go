@@ -79,17 +79,14 @@ func (l *goLevelDB) Shape() (Shape, error) {
 	return shape, nil
 }
 
-// NewReader returns a reader that uses Get.
 func (l *goLevelDB) NewReader(access Access, _ Kind) (Reader, error) {
 	return goLevelDBReader{db: l.db}, onlyGet("goleveldb", access)
 }
 
-// Set writes one key.
 func (l *goLevelDB) Set(key, value []byte) error {
 	return failed("goleveldb: put", l.db.Put(key, value, l.sets))
 }
 
-// Scan walks a new iterator.
 func (l *goLevelDB) Scan(start []byte, limit int, visit func(key, value []byte)) error {
 	it := l.db.NewIterator(nil, nil)
 	defer it.Release()
@@ -103,7 +100,6 @@ func (l *goLevelDB) Scan(start []byte, limit int, visit func(key, value []byte))
 	return failed("goleveldb: scan", it.Error())
 }
 
-// Close closes the store.
 func (l *goLevelDB) Close() error {
 	return failed("goleveldb: close", l.db.Close())
 }

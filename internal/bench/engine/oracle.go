@@ -38,13 +38,10 @@ type oraclePolicy struct{ sets *keySets }
 // the same key sets, so that a store may be closed and opened again.
 func newOracle(dir string) oraclePolicy { return oraclePolicy{keySetsOf(dir)} }
 
-// Name returns the family's name.
 func (oraclePolicy) Name() string { return OracleFilter }
 
-// String returns the name, as there are no parameters.
 func (oraclePolicy) String() string { return OracleFilter }
 
-// NewBuilder returns an empty builder.
 func (p oraclePolicy) NewBuilder() filterpolicy.Builder { return &oracleBuilder{sets: p.sets} }
 
 // Decode returns the key set that data names.
@@ -69,7 +66,6 @@ type oracleBuilder struct {
 	hashes []uint64
 }
 
-// AddHash adds the hash of a key.
 func (b *oracleBuilder) AddHash(h uint64) {
 	if n := len(b.hashes); n == 0 || b.hashes[n-1] != h {
 		b.hashes = append(b.hashes, h)
@@ -88,7 +84,6 @@ func (p oraclePolicy) pebble() pebble.FilterPolicy { return pebbleOracle{p} }
 
 type pebbleOracle struct{ of oraclePolicy }
 
-// Name returns the family's name.
 func (p pebbleOracle) Name() string { return p.of.Name() }
 
 // MayContain asks the key set that filter names, and says yes if there is none.
@@ -97,14 +92,12 @@ func (p pebbleOracle) MayContain(_ pebble.FilterType, filter, key []byte) bool {
 	return set == nil || set.MayContainHash(filterpolicy.Hash(key))
 }
 
-// NewWriter returns an empty builder.
 func (p pebbleOracle) NewWriter(pebble.FilterType) pebble.FilterWriter {
 	return &pebbleOracleWriter{p.of.NewBuilder()}
 }
 
 type pebbleOracleWriter struct{ of filterpolicy.Builder }
 
-// AddKey adds the hash of a key.
 func (w *pebbleOracleWriter) AddKey(key []byte) { w.of.AddHash(filterpolicy.Hash(key)) }
 
 // Finish keeps the hashes and appends the number of their set to dst.

@@ -92,7 +92,6 @@ func (r *pebbleIterator) Counters() (Counters, error) {
 	return r.counters.from(store.db.Metrics(), bytesRead), nil
 }
 
-// Close closes the iterator.
 func (r *pebbleIterator) Close() error {
 	store := r.counters.store
 	store.iterators = slices.DeleteFunc(store.iterators, func(it *pebble.Iterator) bool { return it == r.it })

@@ -5,7 +5,6 @@ import "fmt"
 // holdsNothing is part of readers that have nothing to release.
 type holdsNothing struct{}
 
-// Close does nothing.
 func (holdsNothing) Close() error { return nil }
 
 // uncounted is part of readers of engines that keep no counters of lookups.

@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/siftkv/siftkv/internal/bench"
 )
 
 // An Environment is the circumstances of one run. What a platform does not tell
@@ -113,32 +115,17 @@ func build() (version, revision string, cgo bool, deps []Module) {
 
 // warnings says what a reader should know before trusting the times.
 func (e *Environment) warnings() []string {
-	warn := []string{}
-	if e.Filesystem == "tmpfs" || e.Filesystem == "ramfs" {
-		warn = append(warn, fmt.Sprintf("%s is on %s: reads never reach a disk; choose another directory with --dir",
-			e.Dir, e.Filesystem))
-	}
-	if e.Race {
-		warn = append(warn, "built with -race: times are several times too long")
-	}
-	if e.Load1 > 0.5 {
-		warn = append(warn, fmt.Sprintf(
-			"load average %.2f at the start: something else was running (or the compiler just was)", e.Load1))
-	}
-	if e.OnBattery {
-		warn = append(warn, "on battery: the processor may be slowed down")
-	}
-	if e.Governor != "" && e.Governor != "performance" {
-		warn = append(warn, fmt.Sprintf(
-			"the processor's frequency follows the governor %s: times depend on what ran before", e.Governor))
-	}
-	if e.CPUQuota != "" {
-		warn = append(warn, fmt.Sprintf("a quota of %s cores: the process is stopped now and then", e.CPUQuota))
-	}
-	if e.GOMAXPROCS < 2 {
-		warn = append(warn, "GOMAXPROCS is 1: background work and lookups share one core")
-	}
-	return warn
+	w := bench.Remarks{}
+	w.If(e.Filesystem == "tmpfs" || e.Filesystem == "ramfs",
+		"%s is on %s: reads never reach a disk; choose another directory with --dir", e.Dir, e.Filesystem)
+	w.If(e.Race, "built with -race: times are several times too long")
+	w.If(e.Load1 > 0.5, "load average %.2f at the start: something else was running (or the compiler just was)", e.Load1)
+	w.If(e.OnBattery, "on battery: the processor may be slowed down")
+	w.If(e.Governor != "" && e.Governor != "performance",
+		"the processor's frequency follows the governor %s: times depend on what ran before", e.Governor)
+	w.If(e.CPUQuota != "", "a quota of %s cores: the process is stopped now and then", e.CPUQuota)
+	w.If(e.GOMAXPROCS < 2, "GOMAXPROCS is 1: background work and lookups share one core")
+	return w
 }
 
 // String describes the machine in one line.

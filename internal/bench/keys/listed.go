@@ -9,10 +9,8 @@ type listed struct {
 	about           Description
 }
 
-// Present returns the number of present keys.
 func (l *listed) Present() int { return len(l.present) }
 
-// Absent returns the number of absent keys.
 func (l *listed) Absent() int { return len(l.absent) }
 
 // AppendPresent appends the i-th present key in load order.

@@ -1,8 +1,8 @@
 package readamp
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/cell"
@@ -60,40 +60,16 @@ func (c *Config) validate() error {
 			return err
 		}
 	}
-	for _, b := range []struct {
-		flag          string
-		value, lo, hi int64
-	}{
-		{"--lookups", int64(c.Lookups), 1, cell.MaxLookups},
-		{"--reps", int64(c.Repetitions), 1, 1000},
-	} {
-		if b.value < b.lo || b.value > b.hi {
-			return bench.Usagef("%s %d: want %d to %d", b.flag, b.value, b.lo, b.hi)
-		}
-	}
-	if err := c.Store.Check("--"); err != nil {
+	compaction := cmp.Or(c.Compaction, engine.CompactionStyles[0])
+	if err := cmp.Or(bench.CheckNames("--engine", c.Engines, Engines()),
+		bench.CheckBounds(bench.Bound{Flag: "--lookups", Value: int64(c.Lookups), Low: 1, High: cell.MaxLookups},
+			bench.Bound{Flag: "--reps", Value: int64(c.Repetitions), Low: 1, High: 1000}),
+		c.Store.Check("--"), bench.CheckNames("--compaction", []string{compaction}, engine.CompactionStyles),
+	); err != nil {
 		return err
 	}
-	if c.Compaction != "" && !slices.Contains(engine.CompactionStyles, c.Compaction) {
-		return bench.Usagef("--compaction %s: choose from %s", c.Compaction,
-			strings.Join(engine.CompactionStyles, ", "))
-	}
-	switch {
-	case len(c.Engines) == 0:
-		return bench.Usagef("--engine: nothing to measure; choose from %s", strings.Join(Engines(), ", "))
-	case len(c.Filters) == 0 && slices.Contains(c.Engines, SiftKV):
+	if len(c.Filters) == 0 && slices.Contains(c.Engines, SiftKV) {
 		return bench.Usagef("--filter: SiftKV needs at least one, such as none or blocked:10")
 	}
 	return nil
-}
-
-// SplitSpecs splits filter specs at spaces and semicolons; a spec may contain
-// commas, as cuckoo:12,4 does.
-func SplitSpecs(texts []string) []string {
-	specs := make([]string, 0, len(texts))
-	for _, text := range texts {
-		specs = append(specs, strings.FieldsFunc(text,
-			func(r rune) bool { return r == ';' || r == ' ' || r == '\t' })...)
-	}
-	return specs
 }

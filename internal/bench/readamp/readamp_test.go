@@ -281,12 +281,6 @@ func TestConfigErrorsAreUsage(t *testing.T) {
 	}
 }
 
-func TestSplitSpecsKeepsCommas(t *testing.T) {
-	require.Equal(t, []string{"none", "bloom:10", "cuckoo:12,4", "blocked:10"},
-		SplitSpecs([]string{"none;bloom:10  cuckoo:12,4", "; blocked:10;"}))
-	require.Empty(t, SplitSpecs([]string{" ; "}))
-}
-
 func TestEnginesChooseRows(t *testing.T) {
 	for _, tc := range []struct {
 		engines []string
