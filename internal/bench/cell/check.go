@@ -181,7 +181,8 @@ func (x *run) checkWorkload() error {
 		return bench.Usagef("workload %s: keys %s is no lookup trace; kv.LookupTracer writes one", Replay,
 			x.settings.Keys)
 	case x.settings.Workload != Replay && x.source.Absent() == 0:
-		return bench.Usagef("workload %s: every key of %s was found, and there is no absent one to ask for; take workload %s", x.settings.Workload, x.settings.Keys, Replay)
+		return bench.Usagef("workload %s: every key of %s was found, and there is no absent one to ask for; "+
+			"take workload %s", x.settings.Workload, x.settings.Keys, Replay)
 	}
 	return nil
 }

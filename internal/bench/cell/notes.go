@@ -51,8 +51,8 @@ func warnings(r *Result) []string {
 func replayNote(k *keys.Description, lookups int64) string {
 	t := k.Replay
 	text := fmt.Sprintf("Replay of %d lookups of keys that were found and %d of keys that never were, recorded over "+
-		"%s: each kind by itself, in the recorded order, as fast as it goes, at most %d. The store has the %d keys that "+
-		"were found, and ", t.Existing, t.Absent, t.Span.Round(time.Millisecond), lookups, k.Present-t.Filled)
+		"%s: each kind by itself, in the recorded order, as fast as it goes, at most %d. The store has the %d keys "+
+		"that were found, and ", t.Existing, t.Absent, t.Span.Round(time.Millisecond), lookups, k.Present-t.Filled)
 	if t.Filled > 0 {
 		text += fmt.Sprintf("%d like them that are never looked up.", t.Filled)
 	} else {
@@ -77,7 +77,7 @@ func replayWarnings(k *keys.Description) []string {
 	var w bench.Remarks
 	w.If(t.Unfinished, "the trace has no end: lookups that came after are not in it")
 	w.If(t.Dropped > 0, "the trace lacks %d lookups, which its writer was too slow for", t.Dropped)
-	w.If(t.Missed > 0, "%d lookups did not find a key that others found: they are replayed as lookups of an existing key",
-		t.Missed)
+	w.If(t.Missed > 0, "%d lookups did not find a key that others found: they are replayed as lookups of an "+
+		"existing key", t.Missed)
 	return w
 }

@@ -43,8 +43,8 @@ var engines = []entry{
 	{"goleveldb", "Get; Bloom filter of 10 bits, no fsync unless asked for, 4,096 open files",
 		openGoLevelDB, fixed("own:10", openGoLevelDB), false},
 	{"bbolt", "View per get, Bucket.Get, value copied; NoSync unless asked for, NoFreelistSync, hash map freelist, " +
-		"no statistics; each batch sorted by key; concurrent sets by DB.Batch; neither cache, filter nor compression: " +
-		"a memory map", openBBolt, fixed("none", openBBolt), false},
+		"no statistics; each batch sorted by key; concurrent sets by DB.Batch; neither cache, filter nor " +
+		"compression: a memory map", openBBolt, fixed("none", openBBolt), false},
 	{RocksDBName, "Get with the value copied, in one call from Go; full Bloom filter of 10 bits on every level, " +
 		"whole keys; filters and indexes in the block cache, pinned; levels sized from the last; no statistics; " +
 		"NoSync has each commit with the OS" + rocksDBBuild(), openRocksDBLive, (*Variant).rocksDB, true},

@@ -29,7 +29,8 @@ const OracleFilter = "oracle"
 const oracleSize = 8
 
 // errOtherOracle is the error of a filter whose keys this process does not have.
-var errOtherOracle = errors.New("oracle: the keys of this file are in the memory of the process that wrote it, which is another")
+var errOtherOracle = errors.New(
+	"oracle: the keys of this file are in the memory of the process that wrote it, which is another")
 
 // An oraclePolicy makes and reads the oracles of one store.
 type oraclePolicy struct{ sets *keySets }

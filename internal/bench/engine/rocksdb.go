@@ -91,7 +91,8 @@ func rocksDBOptions(s Settings, filter string, t Tree) string {
 		all = append(all, fmt.Sprintf("max_bytes_for_level_base=%d", t.BaseLevelBytes))
 	}
 	if n := t.YoungFiles; n > 0 {
-		all = append(all, fmt.Sprintf("level0_file_num_compaction_trigger=%d;level0_slowdown_writes_trigger=%d;level0_stop_writes_trigger=%d", n+1, n+2, 2*n+4))
+		all = append(all, fmt.Sprintf("level0_file_num_compaction_trigger=%d;level0_slowdown_writes_trigger=%d;"+
+			"level0_stop_writes_trigger=%d", n+1, n+2, 2*n+4))
 	}
 	return strings.Join(all, ";")
 }

@@ -119,7 +119,8 @@ func (e *Environment) warnings() []string {
 	w.If(e.Filesystem == "tmpfs" || e.Filesystem == "ramfs",
 		"%s is on %s: reads never reach a disk; choose another directory with --dir", e.Dir, e.Filesystem)
 	w.If(e.Race, "built with -race: times are several times too long")
-	w.If(e.Load1 > 0.5, "load average %.2f at the start: something else was running (or the compiler just was)", e.Load1)
+	w.If(e.Load1 > 0.5, "load average %.2f at the start: something else was running (or the compiler just was)",
+		e.Load1)
 	w.If(e.OnBattery, "on battery: the processor may be slowed down")
 	w.If(e.Governor != "" && e.Governor != "performance",
 		"the processor's frequency follows the governor %s: times depend on what ran before", e.Governor)

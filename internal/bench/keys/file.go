@@ -35,7 +35,8 @@ func OpenFile(path string, maxLen int, seed uint64) (*File, error) {
 	}
 	s := split(lines, seed)
 	if len(s.present) < 2 || len(s.absent) < 1 {
-		return nil, bench.Usagef("keys file %s: too few keys: %d distinct lines leave %d present and %d absent keys between them; want at least 2 and 1",
+		return nil, bench.Usagef("keys file %s: too few keys: %d distinct lines leave %d present and %d absent keys "+
+			"between them; want at least 2 and 1",
 			path, lines.len(), len(s.present), len(s.absent))
 	}
 	s.about.Path = path

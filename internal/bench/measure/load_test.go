@@ -29,7 +29,8 @@ func TestFillWritesEveryKeyOnceInLoadOrder(t *testing.T) {
 	v, err := keys.NewValues(30, 1)
 	require.NoError(t, err)
 	db, told := &noted{}, 0
-	require.NoError(t, (&Loader{Source: source, Values: v, Store: db, Keys: n}).Fill(t.Context(), func(keys int) { told += keys }))
+	whole := &Loader{Source: source, Values: v, Store: db, Keys: n}
+	require.NoError(t, whole.Fill(t.Context(), func(keys int) { told += keys }))
 	require.Equal(t, n, told)
 	require.Len(t, db.keys, n)
 	for i, key := range db.keys {

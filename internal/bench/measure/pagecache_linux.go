@@ -17,7 +17,8 @@ func DropCaches(dir string) (PageCache, error) {
 	// the type has another width on other processors
 	if err := unix.Statfs(dir, &st); err == nil &&
 		(int64(st.Type) == unix.TMPFS_MAGIC || int64(st.Type) == unix.RAMFS_MAGIC) { //nolint:unconvert
-		return PageCache{Left: -1, Impossible: dir + " is in memory: its file system has nothing but the page cache"}, nil
+		why := dir + " is in memory: its file system has nothing but the page cache"
+		return PageCache{Left: -1, Impossible: why}, nil
 	}
 	state := PageCache{Dropped: true}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

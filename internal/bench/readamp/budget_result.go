@@ -47,6 +47,7 @@ func (b *Budget) warnings() []string {
 		return nil
 	}
 	return []string{fmt.Sprintf(
-		"filter budget: the filters take %+.1f %% against uniform bits, which is not equal memory: footers and rounding weigh in filters of few keys, and the budget does not count them",
+		"filter budget: the filters take %+.1f %% against uniform bits, which is not equal memory: "+
+			"footers and rounding weigh in filters of few keys, and the budget does not count them",
 		100*(b.Memory-1))}
 }
