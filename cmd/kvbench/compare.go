@@ -34,9 +34,11 @@ func (c *compareCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	result, err := compare.Run(ctx, &compare.Config{
-		Engines: c.Engine, Workloads: c.Workload, Compressions: c.Compression,
-		Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize,
-		Repetitions: c.Reps, Loads: c.Loads, Seconds: c.Seconds, Seed: c.Seed, Store: c.settings(c.Cache, ""),
+		Settings: compare.Settings{
+			Engines: c.Engine, Workloads: c.Workload, Compressions: c.Compression,
+			Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize,
+			Repetitions: c.Reps, Loads: c.Loads, Seconds: c.Seconds, Seed: c.Seed, Store: c.settings(c.Cache, ""),
+		},
 		Dir: c.Dir, Argv: p.argv, Progress: p.progress, Worker: []string{self, "worker"},
 	})
 	if err != nil {

@@ -25,8 +25,8 @@ type filtersCommand struct {
 // Run measures, prints the tables, and writes the JSON file if asked to.
 func (c *filtersCommand) Run(ctx context.Context, p *program) error {
 	result, err := filters.Run(ctx, &filters.Config{
-		Keys: c.Keys, Filters: specs(c.Filter), Libraries: c.Libraries, Probes: c.Probes, Repetitions: c.Reps,
-		Seed: c.Seed, Argv: p.argv, Progress: p.progress,
+		Keys: c.Keys, Filters: specs(c.Filter), Libraries: c.Libraries,
+		Settings: filters.Settings{Probes: c.Probes, Repetitions: c.Reps, Seed: c.Seed}, Argv: p.argv, Progress: p.progress,
 	})
 	if err != nil {
 		return err

@@ -29,10 +29,12 @@ func (c *scaleCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	result, err := compare.Scale(ctx, &compare.ScaleConfig{
-		Engines: c.Engine, Sizes: compare.Sizes(c.Keys), KeySize: c.KeySize, ValueSize: c.ValueSize,
-		CacheShare: c.CacheShare, Repetitions: c.Reps, Seconds: c.Seconds, Seed: c.Seed,
-		Store: c.settings(0, c.Compression),
-		Dir:   c.Dir, Argv: p.argv, Progress: p.progress, Worker: []string{self, "worker"},
+		Engines: c.Engine, Sizes: compare.Sizes(c.Keys),
+		ScaleSettings: compare.ScaleSettings{
+			KeySize: c.KeySize, ValueSize: c.ValueSize, CacheShare: c.CacheShare,
+			Repetitions: c.Reps, Seconds: c.Seconds, Seed: c.Seed, Store: c.settings(0, c.Compression),
+		},
+		Dir: c.Dir, Argv: p.argv, Progress: p.progress, Worker: []string{self, "worker"},
 	})
 	if err != nil {
 		return err

@@ -43,8 +43,11 @@ func (c *ycsbCommand) Run(ctx context.Context, p *program) error {
 	store := c.settings(c.Cache, c.Compression)
 	store.BatchKeys = batchKeys / 10
 	r, err := ycsb.Run(ctx, &ycsb.Config{
-		Engines: c.Engine, Workloads: c.Workload, Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize,
-		Operations: c.Ops, Workers: c.Threads, Rate: c.Rate, Seed: c.Seed, Store: store,
+		Engines: c.Engine, Workloads: c.Workload,
+		Settings: ycsb.Settings{
+			Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize,
+			Operations: c.Ops, Workers: c.Threads, Rate: c.Rate, Seed: c.Seed, Store: store,
+		},
 		Dir: c.Dir, Argv: p.argv, Progress: p.progress,
 	})
 	if err != nil {

@@ -97,9 +97,11 @@ func tiny(t *testing.T, fault string) *Config {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	return &Config{
-		Engines: []string{"siftkv", "bbolt"}, Workloads: Workloads(), Compressions: []string{"snappy"},
-		Keys: 2000, KeySize: 16, ValueSize: 100, Repetitions: 1, Loads: 1, Seconds: 0.002, Seed: 1,
-		Store:    engine.Settings{CacheBytes: 1 << 20, MemtableBytes: 1 << 20, BlockBytes: 4096, Compactions: 1},
+		Settings: Settings{
+			Engines: []string{"siftkv", "bbolt"}, Workloads: Workloads(), Compressions: []string{"snappy"},
+			Keys: 2000, KeySize: 16, ValueSize: 100, Repetitions: 1, Loads: 1, Seconds: 0.002, Seed: 1,
+			Store: engine.Settings{CacheBytes: 1 << 20, MemtableBytes: 1 << 20, BlockBytes: 4096, Compactions: 1},
+		},
 		Dir:      t.TempDir(),
 		Progress: progress.New(io.Discard, "none"),
 		Worker:   []string{self, "worker", fault},

@@ -9,25 +9,31 @@ import (
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
-// A Config says what to compare. Every field is needed but Dir and Argv.
+// A Config says what to compare. Every field is needed but Notes, Dir and Argv.
 type Config struct {
-	Engines      []string // of engine.Peers; the first is compared with all others
-	Workloads    []string // of Workloads
-	Compressions []string // of engine.Compressions; writes are measured with the first
-	Keys         int
-	KeySize      int // bytes
-	ValueSize    int // bytes
-	Repetitions  int
-	Loads        int     // repetitions of the load; an engine that is no log-structured store has one
-	Seconds      float64 // of each phase, engine and repetition
-	Seed         uint64
-	Store        engine.Settings // without Compression
-	Dir          string          // where a temporary directory is made; empty: the system's
-	Argv         []string
-	Progress     *progress.Reporter
+	Settings
+	Dir      string // where a temporary directory is made; empty: the system's
+	Argv     []string
+	Progress *progress.Reporter
 
 	// Worker is the command line that runs Serve on standard input and output.
 	Worker []string
+}
+
+// Settings are those of a run.
+type Settings struct {
+	Engines      []string        `json:"engines"`      // of engine.Peers; the first is compared with all others
+	Notes        []string        `json:"engine_notes"` // one per engine, which Run fills in
+	Workloads    []string        `json:"workloads"`    // of Workloads
+	Compressions []string        `json:"compressions"` // of Compressions; writes are measured with the first
+	Keys         int             `json:"keys"`
+	KeySize      int             `json:"key_bytes"`
+	ValueSize    int             `json:"value_bytes"`
+	Repetitions  int             `json:"repetitions"`
+	Loads        int             `json:"loads"`   // repetitions of the load; what is no log-structured store has one
+	Seconds      float64         `json:"seconds"` // of each phase, engine and repetition
+	Seed         uint64          `json:"seed"`
+	Store        engine.Settings `json:"store"` // without Compression
 }
 
 // Compressions lists what every log-structured engine has.

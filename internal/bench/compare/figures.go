@@ -58,7 +58,7 @@ func mebi(bytes int64) float64 { return float64(max(0, bytes)) / (1 << 20) }
 
 // fillFigures computes the figures of every phase that was run.
 func (r *Result) fillFigures() {
-	data := float64(r.Settings.Keys) * float64(r.Settings.KeyBytes+r.Settings.ValueBytes)
+	data := float64(r.Settings.Keys) * float64(r.Settings.KeySize+r.Settings.ValueSize)
 	r.Figures = nil
 	for _, p := range r.Phases {
 		for _, f := range figures {

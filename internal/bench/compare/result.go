@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/environ"
 	"github.com/siftkv/siftkv/internal/bench/measure"
 )
@@ -23,22 +22,6 @@ type Result struct {
 	Verdicts    []Verdict           `json:"targets"`
 	Warnings    []string            `json:"warnings"`
 	WallSeconds float64             `json:"wall_seconds"`
-}
-
-// Settings are those of the run.
-type Settings struct {
-	Engines      []string        `json:"engines"`
-	Notes        []string        `json:"engine_notes"` // one per engine
-	Workloads    []string        `json:"workloads"`
-	Compressions []string        `json:"compressions"`
-	Keys         int             `json:"keys"`
-	KeyBytes     int             `json:"key_bytes"`
-	ValueBytes   int             `json:"value_bytes"`
-	Repetitions  int             `json:"repetitions"`
-	Loads        int             `json:"loads"`
-	Seconds      float64         `json:"seconds"`
-	Seed         uint64          `json:"seed"`
-	Store        engine.Settings `json:"store"`
 }
 
 // A Load is one load of one store.

@@ -70,19 +70,13 @@ func Run(ctx context.Context, c *Config) (result *Result, err error) {
 }
 
 func (x *run) newResult() *Result {
-	c := x.config
 	r := &Result{
-		Schema: Schema, Environment: environ.Capture(c.Argv, x.dir),
-		Settings: Settings{
-			Engines: c.Engines, Workloads: c.Workloads, Compressions: c.Compressions,
-			Keys: c.Keys, KeyBytes: c.KeySize, ValueBytes: c.ValueSize,
-			Repetitions: c.Repetitions, Loads: c.Loads, Seconds: c.Seconds, Seed: c.Seed, Store: c.Store,
-		},
+		Schema: Schema, Environment: environ.Capture(x.config.Argv, filepath.Dir(x.dir)), Settings: x.config.Settings,
 	}
-	for _, name := range c.Engines {
+	r.Settings.Notes = nil
+	for _, name := range r.Settings.Engines {
 		r.Settings.Notes = append(r.Settings.Notes, engine.Notes(name))
 	}
-	r.Environment.Dir = filepath.Dir(x.dir)
 	r.Warnings = r.Environment.Warnings
 	return r
 }

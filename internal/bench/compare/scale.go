@@ -22,19 +22,24 @@ const ScaleSchema = "kvbench.scale/v1"
 
 // A ScaleConfig says what to measure. Every field is needed but Dir and Argv.
 type ScaleConfig struct {
-	Engines     []string // of engine.Peers
-	Sizes       []int    // numbers of keys
-	KeySize     int      // bytes
-	ValueSize   int      // bytes
-	CacheShare  float64  // block cache, as a part of the data: the same at every size
-	Repetitions int
-	Seconds     float64 // of each kind of lookup and repetition
-	Seed        uint64
-	Store       engine.Settings // CacheBytes is not used
-	Dir         string          // where a temporary directory is made; empty: the system's
-	Argv        []string
-	Progress    *progress.Reporter
-	Worker      []string // as in Config
+	ScaleSettings
+	Engines  []string // of engine.Peers
+	Sizes    []int    // numbers of keys
+	Dir      string   // where a temporary directory is made; empty: the system's
+	Argv     []string
+	Progress *progress.Reporter
+	Worker   []string // as in Config
+}
+
+// ScaleSettings are those of a run.
+type ScaleSettings struct {
+	KeySize     int             `json:"key_bytes"`
+	ValueSize   int             `json:"value_bytes"`
+	CacheShare  float64         `json:"cache_share"` // block cache, as a part of the data: the same at every size
+	Repetitions int             `json:"repetitions"`
+	Seconds     float64         `json:"seconds"` // of each kind of lookup and repetition
+	Seed        uint64          `json:"seed"`
+	Store       engine.Settings `json:"store"` // CacheBytes is not used
 }
 
 // Sizes returns the numbers of keys up to limit, which is the last if it is none of
@@ -53,15 +58,9 @@ func Sizes(limit int) []int {
 type ScaleResult struct {
 	Schema      string              `json:"schema"`
 	Environment environ.Environment `json:"environment"`
-	KeyBytes    int                 `json:"key_bytes"`
-	ValueBytes  int                 `json:"value_bytes"`
-	CacheShare  float64             `json:"cache_share"`
-	Repetitions int                 `json:"repetitions"`
-	Seconds     float64             `json:"seconds"`
-	Seed        uint64              `json:"seed"`
-	Store       engine.Settings     `json:"store"`
-	Points      []Point             `json:"points"` // by engine, then by size
-	WallSeconds float64             `json:"wall_seconds"`
+	ScaleSettings
+	Points      []Point `json:"points"` // by engine, then by size
+	WallSeconds float64 `json:"wall_seconds"`
 }
 
 // A Point is one engine with one number of keys.
@@ -128,10 +127,8 @@ func Scale(ctx context.Context, c *ScaleConfig) (result *ScaleResult, err error)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r := &ScaleResult{
-		Schema: ScaleSchema, Environment: environ.Capture(c.Argv, dir), KeyBytes: c.KeySize, ValueBytes: c.ValueSize,
-		CacheShare: c.CacheShare, Repetitions: c.Repetitions, Seconds: c.Seconds, Seed: c.Seed, Store: c.Store,
+		Schema: ScaleSchema, Environment: environ.Capture(c.Argv, filepath.Dir(dir)), ScaleSettings: c.ScaleSettings,
 	}
-	r.Environment.Dir = filepath.Dir(dir)
 	for _, name := range c.Engines {
 		for _, n := range c.Sizes {
 			p, err := c.point(ctx, name, n, filepath.Join(dir, fmt.Sprintf("%s-%d", name, n)))

@@ -18,10 +18,12 @@ func tinyScale(t *testing.T) *ScaleConfig {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	return &ScaleConfig{
-		Engines: []string{"siftkv", "bbolt"}, Sizes: []int{2000, 10_000}, KeySize: 16, ValueSize: 100, CacheShare: 0.5,
-		Repetitions: 2, Seconds: 0.002, Seed: 1,
-		Store: engine.Settings{MemtableBytes: 1 << 20, BlockBytes: 4096, Compression: "snappy", Compactions: 1},
-		Dir:   t.TempDir(), Progress: progress.New(io.Discard, "none"), Worker: []string{self, "worker", ""},
+		Engines: []string{"siftkv", "bbolt"}, Sizes: []int{2000, 10_000},
+		ScaleSettings: ScaleSettings{
+			KeySize: 16, ValueSize: 100, CacheShare: 0.5, Repetitions: 2, Seconds: 0.002, Seed: 1,
+			Store: engine.Settings{MemtableBytes: 1 << 20, BlockBytes: 4096, Compression: "snappy", Compactions: 1},
+		},
+		Dir: t.TempDir(), Progress: progress.New(io.Discard, "none"), Worker: []string{self, "worker", ""},
 	}
 }
 

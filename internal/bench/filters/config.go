@@ -8,14 +8,19 @@ import (
 
 // A Config says what to measure.
 type Config struct {
-	Keys        []int    // numbers of keys, a table each
-	Filters     []string // specs of filterpolicy.Parse
-	Libraries   bool     // other projects' filters too
-	Probes      int      // absent keys for the false-positive rate, and timed lookups
-	Repetitions int
-	Seed        uint64
-	Argv        []string
-	Progress    *progress.Reporter
+	Keys      []int    // numbers of keys, a table each
+	Filters   []string // specs of filterpolicy.Parse
+	Libraries bool     // other projects' filters too
+	Settings
+	Argv     []string
+	Progress *progress.Reporter
+}
+
+// Settings are those of a run.
+type Settings struct {
+	Probes      int    `json:"probes"` // absent keys for the false-positive rate, and timed lookups
+	Repetitions int    `json:"repetitions"`
+	Seed        uint64 `json:"seed"`
 }
 
 func (c *Config) validate() error {
@@ -43,11 +48,9 @@ const Schema = "kvbench.filters/v1"
 type Result struct {
 	Schema      string              `json:"schema"`
 	Environment environ.Environment `json:"environment"`
-	Probes      int                 `json:"probes"`
-	Repetitions int                 `json:"repetitions"`
-	Seed        uint64              `json:"seed"`
-	Tables      []Table             `json:"tables"`
-	WallSeconds float64             `json:"wall_seconds"`
+	Settings
+	Tables      []Table `json:"tables"`
+	WallSeconds float64 `json:"wall_seconds"`
 }
 
 // A Table is all filters at one number of keys.

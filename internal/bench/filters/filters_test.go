@@ -14,7 +14,7 @@ import (
 func testConfig() *Config {
 	return &Config{
 		Keys: []int{1, 3000}, Filters: []string{"bloom:10", "blocked:10", "cuckoo:12"}, Libraries: true,
-		Probes: 20_000, Repetitions: 2, Seed: 7, Progress: progress.New(io.Discard, "none"),
+		Settings: Settings{Probes: 20_000, Repetitions: 2, Seed: 7}, Progress: progress.New(io.Discard, "none"),
 	}
 }
 

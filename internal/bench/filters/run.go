@@ -32,8 +32,7 @@ func Run(ctx context.Context, c *Config) (*Result, error) {
 			all = append(all, l)
 		}
 	}
-	r := &Result{Schema: Schema, Environment: environ.Capture(c.Argv, "."), Probes: c.Probes,
-		Repetitions: c.Repetitions, Seed: c.Seed}
+	r := &Result{Schema: Schema, Environment: environ.Capture(c.Argv, "."), Settings: c.Settings}
 	for _, n := range c.Keys {
 		t := Table{Keys: n}
 		m := newMeter(c, n)

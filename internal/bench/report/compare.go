@@ -14,7 +14,7 @@ func Compare(w io.Writer, r *compare.Result) error {
 	return write(w, func(out *page) {
 		s := r.Settings
 		out.printf("Engines compared: %s keys of %d bytes, values of %d bytes, half compressible; %s of %g s, seed "+
-			"%d\n\nmachine   %s\n", count(s.Keys), s.KeyBytes, s.ValueBytes, times(s.Repetitions, "repetition"),
+			"%d\n\nmachine   %s\n", count(s.Keys), s.KeySize, s.ValueSize, times(s.Repetitions, "repetition"),
 			s.Seconds, s.Seed,
 			r.Environment.String())
 		out.printf("settings  cache %s, memtable %s, blocks of %s, Bloom filters of 10 bits per key, batches of 100, "+
@@ -107,7 +107,7 @@ func ratioInterval(x compare.Ratio) string {
 func compareLoads(r *compare.Result) *Grid {
 	g := newLines("Loads", 2, "engine", "compression", "load s", "settle s", "CPU s", "written / data", "disk / data",
 		"files")
-	data := float64(r.Settings.Keys) * float64(r.Settings.KeyBytes+r.Settings.ValueBytes)
+	data := float64(r.Settings.Keys) * float64(r.Settings.KeySize+r.Settings.ValueSize)
 	for _, l := range r.Loads {
 		g.add(l.Engine, l.Compression, fixed(l.LoadSeconds, 2), fixed(l.SettleSeconds, 2), fixed(l.CPUSeconds, 2),
 			fixed(float64(l.WrittenBytes)/data, 2), fixed(float64(l.DiskBytes)/data, 2), l.Files)

@@ -10,7 +10,7 @@ import (
 func Scale(w io.Writer, r *compare.ScaleResult) error {
 	return write(w, func(out *page) {
 		out.printf("Cost by number of keys: keys of %d bytes, values of %d bytes, compression %s, cache %g of the "+
-			"data, medians of %s of %g s, seed %d\n\nmachine   %s\n", r.KeyBytes, r.ValueBytes, r.Store.Compression,
+			"data, medians of %s of %g s, seed %d\n\nmachine   %s\n", r.KeySize, r.ValueSize, r.Store.Compression,
 			r.CacheShare,
 			times(r.Repetitions, "repetition"), r.Seconds, r.Seed, r.Environment.String())
 		out.grid(scaleTimes(r))

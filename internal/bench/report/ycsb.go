@@ -15,7 +15,7 @@ func YCSB(w io.Writer, r *ycsb.Result) error {
 			loop = count(int64(r.Rate)) + " operations per second, latency from when each was due"
 		}
 		out.printf("YCSB: %s records of %d + %d bytes, %s per workload, %s, %s, seed %d\n\nmachine   %s\n",
-			count(r.Keys), r.KeyBytes, r.ValueBytes, times(r.Operations, "operation"), times(r.Workers, "worker"), loop,
+			count(r.Keys), r.KeySize, r.ValueSize, times(r.Operations, "operation"), times(r.Workers, "worker"), loop,
 			r.Seed, r.Environment.String())
 		out.printf("settings  cache %s, memtable %s, blocks of %s, compression %s, no sync\n",
 			size(r.Store.CacheBytes), size(r.Store.MemtableBytes), size(r.Store.BlockBytes), r.Store.Compression)

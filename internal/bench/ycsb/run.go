@@ -24,39 +24,37 @@ const Schema = "kvbench.ycsb/v1"
 
 // A Config says what to run. Every field is needed but Rate, Dir, Argv and Wrap.
 type Config struct {
-	Engines    []string // of Engines()
-	Workloads  []string // of Names, in this order on the same store
-	Keys       int      // records loaded
-	KeySize    int      // bytes
-	ValueSize  int      // bytes
-	Operations int      // of each workload
-	Workers    int
-	Rate       float64 // operations a second of all workers; 0: as fast as answers come
-	Seed       uint64
-	Store      engine.Settings
-	Dir        string // where a temporary directory is made; empty: the system's
-	Argv       []string
-	Progress   *progress.Reporter
+	Settings
+	Engines   []string // of Engines()
+	Workloads []string // of Names, in this order on the same store
+	Dir       string   // where a temporary directory is made; empty: the system's
+	Argv      []string
+	Progress  *progress.Reporter
 
 	// Wrap, if set, stands between the run and each store it opens.
 	Wrap func(name string, s engine.Live) engine.Live
+}
+
+// Settings are those of a run.
+type Settings struct {
+	Keys       int             `json:"keys"` // records loaded
+	KeySize    int             `json:"key_bytes"`
+	ValueSize  int             `json:"value_bytes"`
+	Operations int             `json:"operations"` // of each workload
+	Workers    int             `json:"workers"`
+	Rate       float64         `json:"rate"` // operations a second of all workers; 0: a closed loop
+	Seed       uint64          `json:"seed"`
+	Store      engine.Settings `json:"store"`
 }
 
 // A Result is everything that a run found out.
 type Result struct {
 	Schema      string              `json:"schema"`
 	Environment environ.Environment `json:"environment"`
-	Keys        int                 `json:"keys"`
-	KeyBytes    int                 `json:"key_bytes"`
-	ValueBytes  int                 `json:"value_bytes"`
-	Operations  int                 `json:"operations"`
-	Workers     int                 `json:"workers"`
-	Rate        float64             `json:"rate"` // 0: closed loop
-	Seed        uint64              `json:"seed"`
-	Store       engine.Settings     `json:"store"`
-	Rows        []Row               `json:"rows"`
-	TimerNs     int64               `json:"timer_ns"`
-	Warnings    []string            `json:"warnings"`
+	Settings
+	Rows     []Row    `json:"rows"`
+	TimerNs  int64    `json:"timer_ns"`
+	Warnings []string `json:"warnings"`
 }
 
 // A Row is one workload on one engine.
@@ -140,12 +138,9 @@ func Run(ctx context.Context, c *Config) (r *Result, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r = &Result{
-		Schema: Schema, Environment: environ.Capture(c.Argv, dir), Keys: c.Keys, KeyBytes: c.KeySize,
-		ValueBytes: c.ValueSize,
-		Operations: c.Operations, Workers: c.Workers, Rate: c.Rate, Seed: c.Seed, Store: c.Store,
+		Schema: Schema, Environment: environ.Capture(c.Argv, filepath.Dir(dir)), Settings: c.Settings,
 		TimerNs: int64(measure.TimerCost()),
 	}
-	r.Environment.Dir = filepath.Dir(dir)
 	r.Warnings = append([]string{}, r.Environment.Warnings...)
 	for _, name := range c.Engines {
 		x := &run{c: c, source: source, values: v, engine: name}

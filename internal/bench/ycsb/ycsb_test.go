@@ -18,10 +18,12 @@ import (
 func small(t *testing.T) *Config {
 	t.Helper()
 	return &Config{
-		Engines: []string{"siftkv"}, Workloads: Names, Keys: 2000, KeySize: 16, ValueSize: 100, Operations: 1000,
-		Workers: 3, Seed: 1,
-		Store: engine.Settings{CacheBytes: 1 << 20, MemtableBytes: 256 << 10, BlockBytes: 4096, Compression: "snappy",
-			Compactions: 1, BatchKeys: 100},
+		Engines: []string{"siftkv"}, Workloads: Names,
+		Settings: Settings{
+			Keys: 2000, KeySize: 16, ValueSize: 100, Operations: 1000, Workers: 3, Seed: 1,
+			Store: engine.Settings{CacheBytes: 1 << 20, MemtableBytes: 256 << 10, BlockBytes: 4096, Compression: "snappy",
+				Compactions: 1, BatchKeys: 100},
+		},
 		Dir: t.TempDir(), Progress: progress.New(io.Discard, "none"),
 	}
 }
