@@ -77,7 +77,8 @@ func TestMixesOfYCSB(t *testing.T) {
 		got := map[ycsb.Verb]float64{}
 		const chunks = 100
 		for range chunks {
-			require.NoError(t, y.draw())
+			_, err := y.draw()
+			require.NoError(t, err)
 			for _, o := range y.operations {
 				got[o.verb]++
 				if o.verb == scan {
@@ -103,7 +104,7 @@ func TestInsertsRunOut(t *testing.T) {
 	y, err := newYCSB(w, "ycsb-d", 1)
 	require.NoError(t, err)
 	for err == nil {
-		err = y.draw()
+		_, err = y.draw()
 	}
 	require.ErrorContains(t, err, "ask for more keys")
 }

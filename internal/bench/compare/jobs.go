@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -54,14 +55,11 @@ func (w *worker) warm(ctx context.Context) (*Sample, error) {
 		return nil, err
 	}
 	defer func() { _ = r.Close() }()
-	loop := lookups{reader: r, values: w.keyspace.loaded, kind: engine.Existing, draw: w.keyspace.inOrder(step),
+	loop := lookups{reader: r, values: w.keyspace.loaded, kind: engine.Existing, next: w.keyspace.inOrder(step),
 		chunk: newChunk(w.keyspace)}
 	return w.timed(func() error {
-		for {
-			if more, err := loop.next(ctx); !more || err != nil {
-				return err
-			}
-		}
+		_, err := runLoop(ctx, &loop, math.MaxInt64)
+		return err
 	})
 }
 
@@ -92,29 +90,36 @@ func ignoreGone(err error) error {
 
 // A loop does something a chunk at a time.
 type loop interface {
-	// next does a chunk and counts it; more is false if there was none left.
-	next(ctx context.Context) (more bool, err error)
-	// done returns the operations so far, the time they took, and what the process used
-	// of the processor meanwhile.
-	done() (operations int64, took, cpu time.Duration)
+	draw() (operations int, err error) // chooses a chunk, off the clock; none: nothing is left
+	do() error                         // does it
 	close() error
 }
 
-// A stopwatch counts what a loop does, and the time that it takes.
-type stopwatch struct {
-	n         int64
-	took, cpu time.Duration
-
-	wallStart time.Time
-	cpuStart  time.Duration
+// A total is what a loop has done, and the time that it took.
+type total struct {
+	operations int
+	wall, cpu  time.Duration // cpu is of the whole process
 }
 
-func (s *stopwatch) done() (int64, time.Duration, time.Duration) { return s.n, s.took, s.cpu }
-func (s *stopwatch) start()                                      { s.cpuStart, s.wallStart = cpuTime(), time.Now() }
-
-func (s *stopwatch) stop() {
-	s.took += time.Since(s.wallStart)
-	s.cpu += cpuTime() - s.cpuStart
+// runLoop does chunks until they have taken some time.
+func runLoop(ctx context.Context, l loop, limit time.Duration) (t total, err error) {
+	for t.operations == 0 || t.wall < limit {
+		n, err := l.draw()
+		if n == 0 || err != nil {
+			return t, err
+		}
+		cpu, start := cpuTime(), time.Now()
+		if err := l.do(); err != nil {
+			return t, err
+		}
+		t.wall += time.Since(start)
+		t.cpu += cpuTime() - cpu
+		t.operations += n
+		if ctx.Err() != nil {
+			return t, ctx.Err()
+		}
+	}
+	return t, nil
 }
 
 // newLoop makes the loop of one thread of a job.
@@ -131,13 +136,13 @@ func (w *worker) newLoop(j *job, thread int) (loop, error) {
 	l := &lookups{values: u.loaded, kind: engine.Existing, chunk: newChunk(u)}
 	switch j.Kind {
 	case "existing":
-		l.draw = u.existing(existingOrder, pass)
+		l.next = u.existing(existingOrder, pass)
 	case "warmup":
-		l.draw = u.existing(warmupOrder, pass)
+		l.next = u.existing(warmupOrder, pass)
 	case "zipfian":
-		l.draw = u.zipfian(w.popular, pass)
+		l.next = u.zipfian(w.popular, pass)
 	case "absent":
-		l.draw, l.kind = u.absentKeys(pass), engine.Absent
+		l.next, l.kind = u.absentKeys(pass), engine.Absent
 	default:
 		return nil, fmt.Errorf("no job named %q", j.Kind)
 	}
@@ -163,10 +168,10 @@ func (w *worker) job(ctx context.Context, j *job) (*Sample, error) {
 	runtime.GC() // each pays for its own garbage only
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	errs := make([]error, threads)
+	totals, errs := make([]total, threads), make([]error, threads)
 	var group sync.WaitGroup
 	for i, l := range loops {
-		group.Go(func() { errs[i] = runLoop(ctx, l, limit) })
+		group.Go(func() { totals[i], errs[i] = runLoop(ctx, l, limit) })
 	}
 	group.Wait()
 	runtime.ReadMemStats(&after)
@@ -177,13 +182,12 @@ func (w *worker) job(ctx context.Context, j *job) (*Sample, error) {
 		return nil, err
 	}
 	s := &Sample{}
-	for _, l := range loops {
-		n, took, cpu := l.done()
-		s.Operations += n
-		s.Seconds += took.Seconds() / float64(threads)
-		s.PerSecond += float64(n) / took.Seconds()
+	for _, t := range totals {
+		s.Operations += int64(t.operations)
+		s.Seconds += t.wall.Seconds() / float64(threads)
+		s.PerSecond += float64(t.operations) / t.wall.Seconds()
 		if threads == 1 {
-			s.CPUSeconds = cpu.Seconds()
+			s.CPUSeconds = t.cpu.Seconds()
 		}
 	}
 	if s.Operations > 0 {
@@ -191,18 +195,6 @@ func (w *worker) job(ctx context.Context, j *job) (*Sample, error) {
 		s.AllocBytes = float64(after.TotalAlloc-before.TotalAlloc) / float64(s.Operations)
 	}
 	return s, nil
-}
-
-func runLoop(ctx context.Context, l loop, limit time.Duration) error {
-	for {
-		more, err := l.next(ctx)
-		if err != nil {
-			return err
-		}
-		if _, took, _ := l.done(); !more || took >= limit {
-			return nil
-		}
-	}
 }
 
 // lookups is a loop of point lookups.
@@ -213,39 +205,34 @@ type lookups struct {
 		Size() int
 	}
 	kind  engine.Kind
-	draw  drawing
+	next  drawing
 	chunk *chunk
 	dst   []byte
-
-	stopwatch
 }
 
 func (l *lookups) close() error { return l.reader.Close() }
 
-// next draws a chunk off the clock and looks it up on it.
-func (l *lookups) next(ctx context.Context) (bool, error) {
-	c := l.chunk
-	c.reset()
-	l.draw(c)
-	if c.len() == 0 {
-		return false, nil
-	}
+func (l *lookups) draw() (int, error) {
+	l.chunk.reset()
+	l.next(l.chunk)
 	if l.dst == nil {
 		l.dst = make([]byte, 0, l.values.Size()+64)
 	}
-	l.start()
+	return l.chunk.len(), nil
+}
+
+func (l *lookups) do() error {
+	c := l.chunk
 	for i := range c.len() {
 		value, found, err := l.reader.Get(l.dst[:0], c.key(i))
 		if err != nil {
-			return false, fmt.Errorf("look up %x: %w", c.key(i), err)
+			return fmt.Errorf("look up %x: %w", c.key(i), err)
 		}
 		if found != (l.kind == engine.Existing) || found && !l.values.HasWord(value, c.words[i]) {
-			return false, wrongLookup(l.kind, c.key(i), value, found)
+			return wrongLookup(l.kind, c.key(i), value, found)
 		}
 	}
-	l.stop()
-	l.n += int64(c.len())
-	return true, ctx.Err()
+	return nil
 }
 
 func wrongLookup(kind engine.Kind, key, value []byte, found bool) error {
@@ -270,8 +257,6 @@ type scans struct {
 	sum      uint64
 	previous uint64
 	disorder bool
-
-	stopwatch
 }
 
 // scanChunk is the number of scans between two readings of the clock.
@@ -295,31 +280,23 @@ func (s *scans) visit(key, value []byte) {
 	s.entries++
 }
 
-// next does a chunk of scans, or one of everything, and counts scans or entries.
-func (s *scans) next(ctx context.Context) (bool, error) {
-	s.draw()
+// do does a chunk of scans, or one of everything.
+func (s *scans) do() error {
 	visit := s.visit
-	s.start()
 	for i := range s.chunk.len() {
 		s.entries, s.sum, s.previous, s.disorder = 0, 0, 0, false
 		if err := s.w.store.Scan(s.chunk.key(i), s.limit, visit); err != nil {
-			return false, err
+			return err
 		}
 		if want := s.want(i); s.disorder || s.entries != want || s.sum != s.chunk.words[i] {
-			return false, &measure.WrongAnswer{
+			return &measure.WrongAnswer{
 				Kind: engine.Existing, Key: append([]byte(nil), s.chunk.key(i)...),
 				What: fmt.Sprintf("a scan from here: %d entries of %d, in order: %t, right sum: %t", s.entries, want,
 					!s.disorder, s.sum == s.chunk.words[i]),
 			}
 		}
 	}
-	s.stop()
-	if s.limit == 0 {
-		s.n += int64(s.w.keyspace.n)
-	} else {
-		s.n += int64(s.chunk.len())
-	}
-	return true, ctx.Err()
+	return nil
 }
 
 // want returns how many entries scan i has.
@@ -330,8 +307,9 @@ func (s *scans) want(i int) int {
 	return s.limit
 }
 
-// draw chooses where scans begin and adds up the words of what they should find.
-func (s *scans) draw() {
+// draw chooses where scans begin and adds up the words of what they should find. It
+// counts scans, or the entries of one of everything.
+func (s *scans) draw() (int, error) {
 	u, c := s.w.keyspace, s.chunk
 	c.reset()
 	s.starts = s.starts[:0]
@@ -339,7 +317,7 @@ func (s *scans) draw() {
 		s.starts = append(s.starts, 0)
 		c.keys = u.source.AppendInOrder(c.keys, 0)
 		c.words = append(c.words, s.w.checksum)
-		return
+		return u.n, nil
 	}
 	var key []byte
 	for range scanChunk {
@@ -354,4 +332,5 @@ func (s *scans) draw() {
 		}
 		c.words = append(c.words, sum)
 	}
+	return c.len(), nil
 }

@@ -48,8 +48,6 @@ type sets struct {
 	chunk  int
 	keys   []byte
 	values []byte
-
-	stopwatch
 }
 
 func newSets(w *worker, pass uint64) *sets {
@@ -68,8 +66,7 @@ func (s *sets) pair(i int) (key, value []byte) {
 	return s.keys[i*k : (i+1)*k : (i+1)*k], s.values[i*v : (i+1)*v : (i+1)*v]
 }
 
-// next writes a chunk.
-func (s *sets) next(ctx context.Context) (bool, error) {
+func (s *sets) draw() (int, error) {
 	u := s.w.keyspace
 	s.keys, s.values = s.keys[:0], s.values[:0]
 	for range s.chunk {
@@ -78,16 +75,17 @@ func (s *sets) next(ctx context.Context) (bool, error) {
 		s.values = u.appendValue(s.values, s.keys[from:], true)
 		s.at++
 	}
-	s.start()
+	return s.chunk, nil
+}
+
+func (s *sets) do() error {
 	for i := range s.chunk {
 		key, value := s.pair(i)
 		if err := s.w.store.Set(key, value); err != nil {
-			return false, err
+			return err
 		}
 	}
-	s.stop()
-	s.n += int64(s.chunk)
-	return true, ctx.Err()
+	return nil
 }
 
 // close reads the last chunk back.

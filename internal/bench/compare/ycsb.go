@@ -2,7 +2,6 @@ package compare
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"strings"
 
@@ -53,8 +52,6 @@ type mixed struct {
 	previous uint64
 	first    []byte
 	wrong    []byte // the first wrong key, if there was one
-
-	stopwatch
 }
 
 func newYCSB(w *worker, name string, pass uint64) (*mixed, error) {
@@ -90,7 +87,7 @@ func (y *mixed) close() error {
 }
 
 // draw chooses a chunk. An insert counts for the operations behind it.
-func (y *mixed) draw() error {
+func (y *mixed) draw() (int, error) {
 	u := y.w.keyspace
 	y.operations, y.keys, y.values, y.ends = y.operations[:0], y.keys[:0], y.values[:0], y.ends[:0]
 	for range ycsbChunk {
@@ -104,7 +101,7 @@ func (y *mixed) draw() error {
 			o.limit = 1 + y.random.Below(maxScan)
 		case insert:
 			if y.w.written-u.n >= u.spare() {
-				return fmt.Errorf("all %d keys that were left to insert are used up; ask for more keys, or less "+
+				return 0, fmt.Errorf("all %d keys that were left to insert are used up; ask for more keys, or less "+
 					"seconds", u.spare())
 			}
 			record, o.updated = y.w.written, false
@@ -118,7 +115,7 @@ func (y *mixed) draw() error {
 		y.ends = append(y.ends, len(y.values))
 		y.operations = append(y.operations, o)
 	}
-	return nil
+	return len(y.operations), nil
 }
 
 // record draws one that exists.
@@ -130,25 +127,16 @@ func (y *mixed) record() int {
 	return y.popularity.At(rank)
 }
 
-// next does a chunk of operations.
-func (y *mixed) next(ctx context.Context) (bool, error) {
-	if err := y.draw(); err != nil {
-		return false, err
-	}
-	size := y.w.keyspace.keySize
-	visit := y.visit
-	from := 0
-	y.start()
+func (y *mixed) do() error {
+	size, visit, from := y.w.keyspace.keySize, y.visit, 0
 	for i, o := range y.operations {
 		key, value := y.keys[i*size:(i+1)*size:(i+1)*size], y.values[from:y.ends[i]]
 		from = y.ends[i]
 		if err := y.one(o, key, value, visit); err != nil {
-			return false, err
+			return err
 		}
 	}
-	y.stop()
-	y.n += int64(len(y.operations))
-	return true, ctx.Err()
+	return nil
 }
 
 // one does one operation.
