@@ -174,7 +174,7 @@ func TestStandardOutputByItsNameIsNotReplaced(t *testing.T) {
 	data, err := os.ReadFile(name)
 	require.NoError(t, err)
 	text := process(t, "diff", set, set).Stdout
-	require.True(t, strings.HasPrefix(string(data), text), "the text, and behind it the JSON")
+	require.True(t, strings.HasPrefix(string(data), text), "the text, and after it the JSON")
 	var d results.Diff
 	require.NoError(t, json.Unmarshal(data[len(text):], &d))
 }

@@ -19,7 +19,7 @@ type stage int
 // the first compression only.
 const (
 	loading    stage = iota // the load itself
-	behind                  // loaded, compaction not done
+	unsettled               // loaded, compaction not done
 	usual                   // settled, the common settings
 	smallCache              // settled, a cache of a tenth of the data
 	largeCache              // settled, a cache of twice the data, every block in it
@@ -36,7 +36,7 @@ const writers = 16
 // phases lists all workloads in the order of the report.
 var phases = []Phase{
 	{Name: "load", Title: "load, batches of 100, to settled", Unit: "key", stage: loading},
-	{Name: "absent-behind", Title: "absent, right after the load", Unit: "get", stage: behind,
+	{Name: "absent-behind", Title: "absent, right after the load", Unit: "get", stage: unsettled,
 		job: job{Kind: "absent"}},
 	{Name: "absent", Title: "absent", Unit: "get", stage: usual, job: job{Kind: "absent"}},
 	{Name: "absent-2", Title: "absent, 2 threads", Unit: "get", stage: usual, job: job{Kind: "absent", Threads: 2}},

@@ -18,7 +18,7 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// procField returns the number behind a name in a file of /proc/self, 0 if it is not
+// procField returns the number after a name in a file of /proc/self, 0 if it is not
 // there.
 func procField(file, name string) int64 {
 	data, err := os.ReadFile("/proc/self/" + file)

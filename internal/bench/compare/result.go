@@ -29,7 +29,7 @@ type Load struct {
 	Engine        string  `json:"engine"`
 	Compression   string  `json:"compression"`
 	LoadSeconds   float64 `json:"load_seconds"`   // until the last batch was accepted
-	SettleSeconds float64 `json:"settle_seconds"` // from then on, lookups in between left out
+	SettleSeconds float64 `json:"settle_seconds"` // from then on, without the lookups in between
 	CPUSeconds    float64 `json:"cpu_seconds"`    // of both
 	WrittenBytes  int64   `json:"written_bytes"`  // by both
 	DiskBytes     int64   `json:"disk_bytes"`     // when settled and opened again

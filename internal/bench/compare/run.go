@@ -212,7 +212,7 @@ func (x *run) load(ctx context.Context, s *store, compression string, rep int) e
 	if err != nil {
 		return err
 	}
-	if err := x.lookBehind(ctx, s, compression, rep); err != nil {
+	if err := x.lookUpUnsettled(ctx, s, compression, rep); err != nil {
 		return err
 	}
 	// Opened again, the store has no memtable left.
@@ -285,9 +285,9 @@ func (x *run) restart(ctx context.Context, compression string, stores []*store) 
 	return nil
 }
 
-// lookBehind runs the phases of a store whose compactions are behind.
-func (x *run) lookBehind(ctx context.Context, s *store, compression string, rep int) error {
-	for _, p := range x.of(behind) {
+// lookUpUnsettled runs the phases of a store that compacts.
+func (x *run) lookUpUnsettled(ctx context.Context, s *store, compression string, rep int) error {
+	for _, p := range x.of(unsettled) {
 		j := p.job
 		j.Seconds, j.Pass = min(x.config.Seconds, 0.3), uint64(rep)
 		sample, err := s.child.do(ctx, task{Do: "job", Job: &j})

@@ -81,7 +81,7 @@ type Point struct {
 	Indexes int64 `json:"index_bytes"`
 	Other   int64 `json:"other_bytes"`  // live heap beside these
 	Pinned  int64 `json:"pinned_bytes"` // anonymous memory, garbage collected
-	// Memory of the process after the lookups, that of an empty one left out.
+	// Memory of the process after the lookups, without that of a process with no store.
 	Resident   int64 `json:"resident_bytes"`
 	CacheBytes int64 `json:"cache_bytes"` // the part of it that the cache may have
 

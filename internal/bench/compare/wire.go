@@ -55,7 +55,7 @@ type answer struct {
 // A Sample is what one worker measured at a time.
 type Sample struct {
 	Operations int64   `json:"operations"`
-	Seconds    float64 `json:"seconds"`               // of wall time, generating and checking of long batches left out
+	Seconds    float64 `json:"seconds"`               // of wall time, without generating and checking long batches
 	PerSecond  float64 `json:"per_second"`            // operations, summed over threads
 	CPUSeconds float64 `json:"cpu_seconds,omitempty"` // of the process meanwhile; 0 with several threads
 	Allocs     float64 `json:"allocs_per_op"`

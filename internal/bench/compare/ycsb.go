@@ -86,7 +86,7 @@ func (y *mixed) close() error {
 	return y.reader.Close()
 }
 
-// draw chooses a chunk. An insert counts for the operations behind it.
+// draw chooses a chunk. Later operations may ask for what is inserted.
 func (y *mixed) draw() (int, error) {
 	u := y.w.keyspace
 	y.operations, y.keys, y.values, y.ends = y.operations[:0], y.keys[:0], y.values[:0], y.ends[:0]

@@ -54,7 +54,7 @@ func (l *Labels) Values(n int) []Item { return l.values[n] }
 var spoken = []string{"budget", "compaction", "shape", "workload", "state"}
 
 // Text returns the values in one line, no two of which are alike: of settings whose
-// values speak for themselves what is usual is left out, others have their names.
+// values speak for themselves only unusual ones are shown, others have their names.
 func (l *Labels) Text(n int) string {
 	usual, names := cell.Default(), cell.FieldNames()
 	fields := cell.Fields(&usual)

@@ -51,7 +51,7 @@ func rank(a, b []float64) *Rank {
 	return r
 }
 
-// interval returns how many of the sorted quotients to leave out at either end for a
+// interval returns how many of the sorted quotients to drop at either end for a
 // 95 % interval, and the confidence that this gives.
 func interval(n, m int) (out int, level float64) {
 	if max(n, m) > stats.MannWhitneyExactLimit {
@@ -61,7 +61,7 @@ func interval(n, m int) (out int, level float64) {
 	for out+1 < n*m/2 && u.CDF(float64(out)) <= Alpha/2 {
 		out++
 	}
-	// With out left out at either end, the interval is missed if U < out at one of them.
+	// With out dropped at either end, the interval is missed if U < out at one of them.
 	if out == 0 {
 		return 0, max(0, 1-2*u.CDF(0))
 	}

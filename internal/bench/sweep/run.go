@@ -27,7 +27,7 @@ type Outcome struct {
 	Run     int            // cells that were run
 	Kept    int            // cells that had a result already
 	Failed  []Failure
-	Mixed   []string // revisions of kvbench behind the results, if there are several
+	Mixed   []string // revisions of kvbench that made the results, if there are several
 }
 
 // A Failure is a cell without a result.

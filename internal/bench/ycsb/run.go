@@ -127,7 +127,7 @@ func Run(ctx context.Context, c *Config) (r *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Records to insert are there from the beginning, behind those that are loaded.
+	// Records to insert have keys from the beginning, after those that are loaded.
 	source, err := keys.NewGenerated(c.Keys+c.inserts(), c.KeySize, c.Seed)
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ type run struct {
 	line     atomic.Pointer[measure.Recorder] // of the workload that runs
 }
 
-// background notes what the store does behind a workload.
+// background notes what the store does beside a workload.
 func (x *run) background(b engine.Background) {
 	if line := x.line.Load(); line != nil {
 		line.Background(b)

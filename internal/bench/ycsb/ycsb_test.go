@@ -102,7 +102,7 @@ func (s *slowReader) Get(dst, key []byte) ([]byte, bool, error) {
 }
 
 // TestAPauseCountsForAllThatWereDue is what an open loop is for: a closed one sees one
-// slow operation, and at a rate those that waited behind it were slow as well.
+// slow operation, and at a rate those that waited for it were slow as well.
 func TestAPauseCountsForAllThatWereDue(t *testing.T) {
 	c := small(t)
 	c.Workloads, c.Workers, c.Operations = []string{"c"}, 1, 2000

@@ -58,7 +58,7 @@ func openTab(t *testing.T, browser, file string) *tab {
 	return b
 }
 
-// note notes an event. The browser tells it before it answers the command behind it.
+// note notes an event. The browser tells it before it answers the next command.
 func (b *tab) note(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

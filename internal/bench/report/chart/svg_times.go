@@ -66,7 +66,7 @@ func drawMark(p *plot.Plot, m Mark, i, n int, height float64) error {
 	return nil
 }
 
-// withAlpha makes a colour let what is behind it through.
+// withAlpha makes a colour transparent.
 func withAlpha(c color.RGBA, alpha uint8) color.NRGBA {
 	return color.NRGBA{R: c.R, G: c.G, B: c.B, A: alpha}
 }

@@ -84,7 +84,7 @@ func YCSB(r *ycsb.Result) []Chart {
 	return charts
 }
 
-// ratioColumns are the metrics that are held against those of the baseline.
+// ratioColumns are the metrics that are compared with those of the baseline.
 var ratioColumns = []struct{ kind, unit, name string }{
 	{"absent", "blocks/op", "absent blocks"},
 	{"absent", "ns/op", "absent time"},
