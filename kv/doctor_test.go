@@ -17,9 +17,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/doctor"
 	"github.com/siftkv/siftkv/internal/doctor/repair"
-	"github.com/siftkv/siftkv/internal/doctor/survey"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
@@ -337,7 +338,7 @@ func requireHealthy(t *testing.T, dir, what string) (unlisted int) {
 	t.Helper()
 	want := storeContents(t, dir, what)
 	requireWholeIngests(t, want, what)
-	s, err := survey.Verify(t.Context(), dir, survey.Options{})
+	s, err := doctor.Verify(t.Context(), dir, survey.Options{})
 	require.NoError(t, err, what)
 	require.Empty(t, s.Damage, what)
 	for _, table := range s.Tables {

@@ -38,7 +38,7 @@ var (
 	// and holds no store. Nothing in it was touched.
 	ErrForeignDirectory = base.ErrForeignDirectory
 	// ErrNotExist is returned when a store that does not exist is opened read-only.
-	ErrNotExist = errors.New("siftkv: there is no store")
+	ErrNotExist = base.ErrNotExist
 	// ErrNewerFormat is matched when a newer version of this package wrote the
 	// store. Nothing in it was touched.
 	ErrNewerFormat = manifest.ErrNewerFormat

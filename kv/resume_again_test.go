@@ -50,7 +50,7 @@ func TestAHealedStoreKnowsItsMerger(t *testing.T) {
 			}
 			failOnce(f, op)
 			require.ErrorIs(t, db.Merge([]byte("k"), []byte("failed"), Sync), ErrReadOnly)
-			db.untilHealed()
+			db.untilResumed()
 			require.NoError(t, db.Merge([]byte("k"), []byte("3"), Sync))
 			want := model{"k": "1,3"}
 			if before {

@@ -2,12 +2,17 @@ package kv
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/stretchr/testify/require"
 )
 
@@ -42,4 +47,32 @@ func TestVerifyContext(t *testing.T) {
 	w.Reset()
 	require.ErrorIs(t, VerifyContext(ctx, dir, &w), context.Canceled)
 	require.Empty(t, w.String())
+}
+
+// verify checks the tables of an open store as Verify does those of a closed one.
+func (d *DB) verify(w io.Writer) error {
+	s := d.acquire(0)
+	if s == nil {
+		return ErrClosed
+	}
+	defer d.release(s, 0)
+	var errs []error
+	s.version.All(func(level int, t *version.Table) {
+		err := d.verifyTable(t)
+		_, printed := fmt.Fprintf(w, "L%d %s %d bytes, %d entries: %v\n", level, t.Name(), t.Size, t.Entries, err)
+		errs = append(errs, err, printed)
+	})
+	return errors.Join(errs...)
+}
+
+func (d *DB) verifyTable(t *version.Table) error {
+	r, err := t.Open(&d.tables)
+	if err != nil {
+		return err
+	}
+	info, err := r.Info()
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.Verify(), survey.Agree(&t.Table, info))
 }

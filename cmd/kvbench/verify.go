@@ -5,7 +5,8 @@ import (
 	"fmt"
 
 	"github.com/siftkv/siftkv/internal/cli"
-	"github.com/siftkv/siftkv/internal/doctor/survey"
+	"github.com/siftkv/siftkv/internal/doctor"
+	"github.com/siftkv/siftkv/internal/survey"
 )
 
 // verifyCommand is the command line of kvbench verify.
@@ -15,7 +16,7 @@ type verifyCommand struct {
 
 // Run prints one line per file; damage is an error.
 func (c *verifyCommand) Run(ctx context.Context, p *program) error {
-	s, err := survey.Verify(ctx, string(c.Dir), survey.Options{})
+	s, err := doctor.Verify(ctx, string(c.Dir), survey.Options{})
 	if err != nil {
 		return err
 	}

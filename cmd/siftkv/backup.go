@@ -9,7 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/cli"
-	"github.com/siftkv/siftkv/internal/doctor/keytext"
+	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/kv"
 )
 

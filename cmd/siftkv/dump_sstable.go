@@ -7,7 +7,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/doctor/dump"
-	"github.com/siftkv/siftkv/internal/doctor/keytext"
+	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 

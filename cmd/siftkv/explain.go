@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/siftkv/siftkv/internal/doctor/keytext"
+	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/kv"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/siftkv/siftkv/internal/cli"
-	"github.com/siftkv/siftkv/internal/doctor/keytext"
+	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/kv"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/cli/progress"
-	"github.com/siftkv/siftkv/internal/doctor/keytext"
+	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/kv"
 )
 

@@ -8,9 +8,10 @@ import (
 
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/cli"
-	"github.com/siftkv/siftkv/internal/doctor/keytext"
-	"github.com/siftkv/siftkv/internal/doctor/survey"
+	"github.com/siftkv/siftkv/internal/doctor"
+	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -47,7 +48,7 @@ func (c *restoreCommand) Run(ctx context.Context, p *program) error {
 // verify checks the store as siftkv verify does.
 func (c *restoreCommand) verify(ctx context.Context, p *program, answer *restoreItem) error {
 	step, end := p.progress()
-	s, err := survey.Verify(ctx, string(c.Dir.Dir), survey.Options{Progress: step})
+	s, err := doctor.Verify(ctx, string(c.Dir.Dir), survey.Options{Progress: step})
 	end()
 	if err != nil {
 		return err

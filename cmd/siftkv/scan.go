@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/siftkv/siftkv/internal/doctor/keytext"
+	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/kv"
 )
 

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/siftkv/siftkv/internal/doctor/survey"
+	"github.com/siftkv/siftkv/internal/survey"
 )
 
 // statsCommand is the command line of siftkv stats.

@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/siftkv/siftkv/internal/doctor/survey"
+	"github.com/siftkv/siftkv/internal/doctor"
+	"github.com/siftkv/siftkv/internal/survey"
 )
 
 // verifyCommand is the command line of siftkv verify.
@@ -13,7 +14,7 @@ type verifyCommand struct{ Dir }
 // Run prints a line per file and one per damaged place, which is exit status 4.
 func (c *verifyCommand) Run(ctx context.Context, p *program) error {
 	step, end := p.progress()
-	s, err := survey.Verify(ctx, string(c.Dir.Dir), survey.Options{Progress: step})
+	s, err := doctor.Verify(ctx, string(c.Dir.Dir), survey.Options{Progress: step})
 	end()
 	if err != nil {
 		return err

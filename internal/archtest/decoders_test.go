@@ -92,11 +92,11 @@ var decoders = map[string]string{
 
 // boundless are functions of such names that need no bound, and why.
 var boundless = map[string]string{
-	"internal/bench.Size.UnmarshalText":           "makes a number",
-	"internal/bench/engine.Count.UnmarshalJSON":   "makes a number",
-	"internal/bench/engine.oraclePolicy.Decode":   "looks a number up",
-	"internal/bench/sweep.ParseSpec":              "reads a file of its user, with a library that bounds aliases",
-	"internal/doctor/keytext.Bytes.UnmarshalJSON": "makes one string",
+	"internal/bench.Size.UnmarshalText":         "makes a number",
+	"internal/bench/engine.Count.UnmarshalJSON": "makes a number",
+	"internal/bench/engine.oraclePolicy.Decode": "looks a number up",
+	"internal/bench/sweep.ParseSpec":            "reads a file of its user, with a library that bounds aliases",
+	"internal/keytext.Bytes.UnmarshalJSON":      "makes one string",
 }
 
 // decoding matches the names of functions that decode.

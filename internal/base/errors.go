@@ -12,6 +12,7 @@ var (
 	ErrClosed     = errors.New("siftkv: closed")
 	ErrCorruption = errors.New("siftkv: corruption")
 
+	ErrNotExist         = errors.New("siftkv: there is no store")
 	ErrForeignDirectory = errors.New("siftkv: the directory is not empty and holds no store")
 )
 

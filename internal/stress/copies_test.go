@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/siftkv/siftkv/internal/doctor"
 	"github.com/siftkv/siftkv/internal/doctor/repair"
-	"github.com/siftkv/siftkv/internal/doctor/survey"
+	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -54,7 +55,7 @@ func (r *round) copy(attempt int) *Finding {
 	if err != nil {
 		return found("harness", "%v", err)
 	}
-	r.copied.survey, err = survey.Verify(context.Background(), r.copied.original(), survey.Options{})
+	r.copied.survey, err = doctor.Verify(context.Background(), r.copied.original(), survey.Options{})
 	if err == nil {
 		r.copied.report, err = repair.Run(context.Background(), r.copied.original(),
 			repair.Options{Out: r.copied.repaired()})

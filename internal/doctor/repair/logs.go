@@ -7,8 +7,8 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
-	"github.com/siftkv/siftkv/internal/doctor/survey"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/survey"
 )
 
 // A write is one entry of a log.

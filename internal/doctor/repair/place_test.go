@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/doctor/survey"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 )

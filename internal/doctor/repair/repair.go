@@ -9,9 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/siftkv/siftkv/internal/doctor/keytext"
-	"github.com/siftkv/siftkv/internal/doctor/survey"
+	"github.com/siftkv/siftkv/internal/doctor"
+	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -108,7 +109,7 @@ func (r *repairer) examine() (err error) {
 	o := survey.Options{FS: r.fs, Deep: true, Progress: r.o.Progress, ReadAround: r.o.Out != ""}
 	before, listErr := r.fs.List(r.dir)
 	if r.fs == vfs.OS {
-		r.s, err = survey.Verify(r.ctx, r.dir, o)
+		r.s, err = doctor.Verify(r.ctx, r.dir, o)
 	} else {
 		r.s, err = survey.Take(r.ctx, r.dir, o)
 	}

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/siftkv/siftkv/internal/doctor/keytext"
-	"github.com/siftkv/siftkv/internal/doctor/survey"
+	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/survey"
 )
 
 // A Report says what a repair found, did and lost.

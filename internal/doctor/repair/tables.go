@@ -7,10 +7,10 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/doctor/survey"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/vfs"
 )

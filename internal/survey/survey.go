@@ -13,7 +13,6 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/kv"
 )
 
 // Damage is a place in a file that cannot be trusted.
@@ -40,6 +39,9 @@ type Options struct {
 	// ReadAround takes what a device cannot read (EIO) for damage, and goes on behind it.
 	// It is for who leaves the files as they are: another attempt may read them.
 	ReadAround bool
+	// ReadOn goes on to the next table after one that the file system does not let be
+	// read. What was found is returned with the errors.
+	ReadOn bool
 	// Progress, if set, is called before each file of a phase, and behind the last.
 	Progress func(phase string, done, total int)
 }
@@ -71,10 +73,11 @@ type Store struct {
 	o   Options
 }
 
-// Take surveys the store in dir. It returns an error that matches kv.ErrNotExist if
-// there is none, kv.ErrForeignDirectory if what is there is another program's, and
-// kv.ErrNewerFormat if a newer version wrote it. A file that the file system does not
-// let be read is an error, and damage is none. The caller holds the store's lock.
+// Take surveys the store in dir. It returns an error that matches base.ErrNotExist if
+// there is none, base.ErrForeignDirectory if what is there is another program's, and
+// base.ErrNewerFormat if a newer version wrote it. A file that the file system does not
+// let be read is an error, and damage is none; what was found of tables and logs until then
+// comes with the error. The caller holds the store's lock.
 func Take(ctx context.Context, dir string, o Options) (*Store, error) {
 	if o.FS == nil {
 		o.FS = vfs.OS
@@ -85,7 +88,7 @@ func Take(ctx context.Context, dir string, o Options) (*Store, error) {
 	s := &Store{Dir: dir, fs: o.FS, ctx: ctx, o: o}
 	names, err := s.fs.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w in %s", kv.ErrNotExist, dir)
+		return nil, fmt.Errorf("%w in %s", base.ErrNotExist, dir)
 	}
 	if err != nil {
 		return nil, err
@@ -96,11 +99,12 @@ func Take(ctx context.Context, dir string, o Options) (*Store, error) {
 	if err := s.readManifests(names); err != nil {
 		return nil, err
 	}
-	if err := s.readTables(names); err != nil {
-		return nil, err
+	unread := s.readTables(names)
+	if unread != nil && (ctx.Err() != nil || !o.ReadOn) {
+		return s, unread
 	}
-	if err := s.readLogs(names); err != nil {
-		return nil, err
+	if err := errors.Join(unread, s.readLogs(names)); err != nil {
+		return s, err
 	}
 	s.judge()
 	s.endHistory()
@@ -153,9 +157,9 @@ func (s *Store) recognize(names []string) error {
 		return unread
 	}
 	if found == "" {
-		return fmt.Errorf("%w in %s", kv.ErrNotExist, s.Dir)
+		return fmt.Errorf("%w in %s", base.ErrNotExist, s.Dir)
 	}
-	return fmt.Errorf("%w: %s has a %s, but no file in it bears a mark of this store", kv.ErrForeignDirectory, s.Dir,
+	return fmt.Errorf("%w: %s has a %s, but no file in it bears a mark of this store", base.ErrForeignDirectory, s.Dir,
 		found)
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/sstable"
@@ -27,6 +28,7 @@ type Table struct {
 	// Tombstones are the file's range tombstones, if Info is set.
 	Tombstones []rangedel.Tombstone
 	Damage     []Damage
+	Unread     error // what kept the file from being read
 }
 
 // readTables looks at every table on disk and every one that the manifest lists.
@@ -47,24 +49,26 @@ func (s *Store) readTables(names []string) error {
 			t.Level, t.Run, t.Listing = a.Level, a.Run, &a.Table
 		}
 	}
+	var unread []error
 	done := 0
 	for _, num := range slices.Sorted(maps.Keys(tables)) {
 		if err := s.ctx.Err(); err != nil {
-			return err
+			return errors.Join(append(unread, err)...)
 		}
 		s.o.Progress("tables", done, len(tables))
 		done++
 		t := tables[num]
-		if err := s.readTable(t); err != nil {
-			return err
+		if t.Unread = s.readTable(t); t.Unread != nil && !s.o.ReadOn {
+			return t.Unread
 		}
+		unread = append(unread, t.Unread)
 		if t.Listing != nil || s.Manifest == nil {
 			s.Damage = append(s.Damage, t.Damage...)
 		}
 		s.Tables = append(s.Tables, *t)
 	}
 	s.o.Progress("tables", done, done)
-	return nil
+	return errors.Join(unread...)
 }
 
 func (s *Store) readTable(t *Table) error {
@@ -84,6 +88,10 @@ func (s *Store) readTable(t *Table) error {
 	if errors.Is(fault, sstable.ErrNewerFormat) && t.Listing == nil {
 		// A table that our own manifest lists is not newer, but damaged.
 		return fmt.Errorf("%w; if the file is damaged and no newer version ever wrote this store, move it away and run again", fault)
+	}
+	if l := t.Listing; l != nil && l.Size != t.Size && errors.Is(fault, base.ErrCorruption) {
+		fault = base.Corruptf(t.Name, min(t.Size, l.Size), "a table of level %d has %d bytes, and had %d when it was written",
+			t.Level, t.Size, l.Size)
 	}
 	if fault != nil {
 		t.Damage = damageOf(t.Name, fault)
@@ -111,7 +119,10 @@ func (s *Store) inspect(t *Table, f vfs.ReadFile) error {
 	} else if err = r.FilterError(); errors.Is(err, filterpolicy.ErrUnknownFamily) {
 		err = nil // of an application's own: stores that cannot decode it read past it
 	}
-	return errors.Join(err, t.agree(), r.Close())
+	if t.Listing != nil {
+		err = errors.Join(err, Agree(t.Listing, info))
+	}
+	return errors.Join(err, r.Close())
 }
 
 // onlyReader is a file that a Reader does not close.
@@ -119,26 +130,28 @@ type onlyReader struct{ f vfs.ReadFile }
 
 func (r onlyReader) ReadAt(b []byte, off int64) (int, error) { return r.f.ReadAt(b, off) }
 
-// agree holds the file against its description in the manifest.
-func (t *Table) agree() error {
-	if t.Listing == nil {
-		return nil
-	}
+// Agree compares a file with its entry in the manifest.
+func Agree(said *manifest.Table, found *sstable.FileInfo) error {
 	for _, c := range []struct {
 		what        string
-		said, found uint64
+		listed, has uint64
 	}{
-		{"size", uint64(t.Listing.Size), uint64(t.Size)},
-		{"entries", t.Listing.Entries, t.Info.Entries},
-		{"deletes", t.Listing.Deletes, t.Info.Deletes},
-		{"range deletes", t.Listing.RangeDeletes, t.Info.RangeDeletes},
-		{"largest sequence number", uint64(t.Listing.LargestSeq), uint64(max(t.Info.LargestSeq, t.Listing.Seq))},
+		{"size", uint64(said.Size), uint64(found.Size)},
+		{"entries", said.Entries, found.Entries},
+		{"deletes", said.Deletes, found.Deletes},
+		{"range deletes", said.RangeDeletes, found.RangeDeletes},
+		{"merge operands", said.Merges, found.Merges},
+		{"expiring values", said.Expiring, found.Expiring},
+		{"last expiry", said.LastExpiry, found.LastExpiry},
+		{"median expiry", said.ExpiryOctiles[3], found.ExpiryOctiles[3]},
+		{"overwritten entries", said.Overwritten, found.Overwritten},
+		{"largest sequence number", uint64(said.LargestSeq), uint64(max(found.LargestSeq, said.Seq))},
 	} {
-		if c.said != c.found {
-			return fmt.Errorf("the manifest says that %s is %d, the file has %d", c.what, c.said, c.found)
+		if c.listed != c.has {
+			return fmt.Errorf("the manifest says that %s is %d, the file has %d", c.what, c.listed, c.has)
 		}
 	}
-	if t.Info.Entries > 0 && (!t.Listing.Contains(t.Info.Smallest) || !t.Listing.Contains(t.Info.Largest)) {
+	if found.Entries > 0 && (!said.Contains(found.Smallest) || !said.Contains(found.Largest)) {
 		return errors.New("the file has keys outside the bounds that the manifest gives it")
 	}
 	return nil

@@ -1,8 +1,7 @@
-package survey
+package survey_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,13 +11,15 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/doctor"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/kv"
 )
 
 // goldenStore is a store of version 1 of the format, closed in good order.
-const goldenStore = "../../../kv/testdata/store-v1"
+const goldenStore = "../../kv/testdata/store-v1"
 
 func copyStore(t *testing.T) string {
 	t.Helper()
@@ -49,7 +50,7 @@ func TestVerifyFindsFlippedBits(t *testing.T) {
 			data[at] ^= 1 << (at % 8)
 			require.NoError(t, os.WriteFile(path, data, 0o600))
 			flips++
-			s, err := Verify(t.Context(), dir, Options{})
+			s, err := doctor.Verify(t.Context(), dir, survey.Options{})
 			if err != nil {
 				require.ErrorIs(t, err, kv.ErrNewerFormat, "%s, byte %d", e.Name(), at)
 				continue
@@ -72,7 +73,7 @@ func TestVerifyListsAllDamage(t *testing.T) {
 	require.NoError(t, os.Truncate(filepath.Join(dir, "000015.sst"), 100))
 	require.NoError(t, os.Remove(filepath.Join(dir, "000018.wal")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600))
-	s, err := Verify(t.Context(), dir, Options{})
+	s, err := doctor.Verify(t.Context(), dir, survey.Options{})
 	require.NoError(t, err)
 	var files []string
 	for _, d := range s.Damage {
@@ -88,25 +89,25 @@ func TestGarbageIsWhatAWholeManifestDoesNotList(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "000003.wal"), []byte("old"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "000005.sst"), []byte("old"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "CURRENT.tmp"), []byte("old"), 0o600))
-	s, err := Verify(t.Context(), dir, Options{})
+	s, err := doctor.Verify(t.Context(), dir, survey.Options{})
 	require.NoError(t, err)
 	require.Empty(t, s.Damage)
-	require.Equal(t, []File{{"000003.wal", 3}, {"000005.sst", 3}, {"CURRENT.tmp", 3}}, s.Garbage)
+	require.Equal(t, []survey.File{{"000003.wal", 3}, {"000005.sst", 3}, {"CURRENT.tmp", 3}}, s.Garbage)
 }
 
 func TestForeignDirectoriesAreRefused(t *testing.T) {
 	dir := t.TempDir()
-	_, err := Take(t.Context(), dir, Options{})
+	_, err := survey.Take(t.Context(), dir, survey.Options{})
 	require.ErrorIs(t, err, kv.ErrNotExist)
 	for _, name := range []string{"CURRENT", "MANIFEST-000004", "000008.sst"} { // as RocksDB calls them
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("MANIFEST-000004\n"), 0o600))
 	}
-	_, err = Take(t.Context(), dir, Options{})
+	_, err = survey.Take(t.Context(), dir, survey.Options{})
 	require.ErrorIs(t, err, kv.ErrForeignDirectory)
-	_, err = Verify(t.Context(), dir, Options{})
+	_, err = doctor.Verify(t.Context(), dir, survey.Options{})
 	require.ErrorIs(t, err, kv.ErrForeignDirectory)
 	require.NoFileExists(t, filepath.Join(dir, manifest.LockName), "nothing is left behind")
-	_, err = Shape(t.Context(), filepath.Join(dir, "nowhere"))
+	_, err = survey.Shape(t.Context(), filepath.Join(dir, "nowhere"))
 	require.ErrorIs(t, err, kv.ErrNotExist)
 	require.NoDirExists(t, filepath.Join(dir, "nowhere"))
 }
@@ -116,17 +117,11 @@ func TestForeignDirectoriesAreRefused(t *testing.T) {
 func TestAManifestThatLostEditsIsNotTrusted(t *testing.T) {
 	dir := copyStore(t)
 	require.NoError(t, os.Truncate(filepath.Join(dir, "MANIFEST-000016"), 210))
-	s, err := Take(t.Context(), dir, Options{Deep: true})
+	s, err := survey.Take(t.Context(), dir, survey.Options{Deep: true})
 	require.NoError(t, err)
 	require.False(t, s.Manifest.Trusted)
 	require.NotEmpty(t, s.Damage)
 	require.Equal(t, "MANIFEST-000016", s.Manifest.Name)
-}
-
-func TestDamageOfJoinedErrors(t *testing.T) {
-	err := errors.Join(&kv.CorruptionError{File: "d/a", Offset: 3, What: "x"}, errors.Join(errors.New("y")))
-	require.Equal(t, []Damage{{"a", 3, "x"}, {"f", -1, "y"}}, damageOf("f", err))
-	require.Equal(t, "a at offset 3: x", Damage{"a", 3, "x"}.String())
 }
 
 func TestARestoredStoreIsWhole(t *testing.T) {
@@ -138,7 +133,7 @@ func TestARestoredStoreIsWhole(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 	require.NoError(t, kv.Restore(&stream, restored, nil))
-	s, err := Verify(t.Context(), restored, Options{})
+	s, err := doctor.Verify(t.Context(), restored, survey.Options{})
 	require.NoError(t, err)
 	require.Empty(t, s.Damage, "it needs no log")
 }
@@ -146,12 +141,12 @@ func TestARestoredStoreIsWhole(t *testing.T) {
 // A registration is no part of a store, and no damage to it.
 func TestARegistrationIsNoDamage(t *testing.T) {
 	dir := copyStore(t)
-	without, err := Verify(t.Context(), dir, Options{})
+	without, err := doctor.Verify(t.Context(), dir, survey.Options{})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "READER-99999-1"), []byte("dead"), 0o600))
 	view, err := kv.OpenReadOnly(dir, nil)
 	require.NoError(t, err)
-	with, err := Verify(t.Context(), dir, Options{})
+	with, err := doctor.Verify(t.Context(), dir, survey.Options{})
 	require.NoError(t, err)
 	require.Equal(t, without.Damage, with.Damage)
 	require.Equal(t, without.Notes, with.Notes)
@@ -175,13 +170,13 @@ func TestAFilterOfAnUnknownFamilyIsNoDamage(t *testing.T) {
 	require.NoError(t, db.Flush())
 	require.NoError(t, db.Close())
 	for _, deep := range []bool{false, true} {
-		s, err := Take(t.Context(), dir, Options{Deep: deep})
+		s, err := survey.Take(t.Context(), dir, survey.Options{Deep: deep})
 		require.NoError(t, err)
 		require.Len(t, s.Tables, 1)
 		require.Equal(t, "own", s.Tables[0].Info.FilterFamily)
 		require.Empty(t, s.Damage)
 	}
-	s, err := Verify(t.Context(), dir, Options{})
+	s, err := doctor.Verify(t.Context(), dir, survey.Options{})
 	require.NoError(t, err)
 	require.Empty(t, s.Damage)
 }
@@ -203,7 +198,7 @@ func TestDamageInAFilterOfPrefixesIsFound(t *testing.T) {
 	}
 	require.NoError(t, db.Flush())
 	require.NoError(t, db.Close())
-	whole, err := Take(t.Context(), dir, Options{})
+	whole, err := survey.Take(t.Context(), dir, survey.Options{})
 	require.NoError(t, err)
 	require.Empty(t, whole.Damage)
 	require.Len(t, whole.Tables, 1)
@@ -219,7 +214,7 @@ func TestDamageInAFilterOfPrefixesIsFound(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, data, 0o600))
 		filter[at] ^= 0x20
 		for _, deep := range []bool{false, true} {
-			s, err := Take(t.Context(), dir, Options{Deep: deep})
+			s, err := survey.Take(t.Context(), dir, survey.Options{Deep: deep})
 			require.NoError(t, err)
 			require.NotEmpty(t, s.Damage, "byte %d of %d", at, len(filter))
 		}
@@ -236,7 +231,7 @@ func TestAClosedStoreThatLostPowerIsWhole(t *testing.T) {
 	require.NoError(t, db.Set([]byte("k"), []byte("v"), nil))
 	require.NoError(t, db.Flush())
 	require.NoError(t, db.Close())
-	s, err := Verify(t.Context(), dir, Options{})
+	s, err := doctor.Verify(t.Context(), dir, survey.Options{})
 	require.NoError(t, err)
 	manifestFile := filepath.Join(dir, s.Manifest.Name)
 	const endMark = 15 // bytes: see docs/format.md
@@ -251,7 +246,7 @@ func TestAClosedStoreThatLostPowerIsWhole(t *testing.T) {
 	_, err = w.Finish()
 	require.NoError(t, err)
 	require.NoError(t, out.Close())
-	s, err = Verify(t.Context(), dir, Options{})
+	s, err = doctor.Verify(t.Context(), dir, survey.Options{})
 	require.NoError(t, err)
 	require.False(t, s.Manifest.Closed, "the mark is gone")
 	require.Empty(t, s.Damage)

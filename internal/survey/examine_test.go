@@ -1,15 +1,17 @@
-package survey
+package survey_test
 
 import (
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -85,7 +87,7 @@ func TestWhatMayNotBeReadIsNoDamage(t *testing.T) {
 				errors.New("the mount went away")} {
 				for n := 0; ; n++ {
 					fsys := &refusingFS{FS: vfs.OS, op: op, name: name, left: n, err: cause}
-					s, err := Take(t.Context(), dir, Options{FS: fsys, Deep: true})
+					s, err := survey.Take(t.Context(), dir, survey.Options{FS: fsys, Deep: true})
 					if !fsys.hit {
 						require.NoError(t, err)
 						require.Empty(t, s.Damage)
@@ -110,7 +112,7 @@ func TestWhatADeviceCannotReadIsDamageIfItIsReadAround(t *testing.T) {
 			fsys := &refusingFS{FS: vfs.OS, op: op, name: name, left: 2, err: syscall.EIO}
 			for left := range 3 { // recognize has read some of them before
 				fsys.left, fsys.hit = left, false
-				s, err := Take(t.Context(), dir, Options{FS: fsys, Deep: true, ReadAround: true})
+				s, err := survey.Take(t.Context(), dir, survey.Options{FS: fsys, Deep: true, ReadAround: true})
 				require.NoError(t, err)
 				if !fsys.hit {
 					continue
@@ -119,8 +121,23 @@ func TestWhatADeviceCannotReadIsDamageIfItIsReadAround(t *testing.T) {
 				require.Equal(t, name, s.Damage[0].File)
 			}
 			fsys.left, fsys.err, fsys.hit = 0, syscall.EACCES, false
-			_, err := Take(t.Context(), dir, Options{FS: fsys, Deep: true, ReadAround: true})
+			_, err := survey.Take(t.Context(), dir, survey.Options{FS: fsys, Deep: true, ReadAround: true})
 			require.ErrorIs(t, err, syscall.EACCES, "permissions are something else")
 		}
 	}
+}
+
+// Whoever reads on is told of all tables, and of each that may not be read.
+func TestWhoReadsOnLearnsOfTheOtherTables(t *testing.T) {
+	dir := copyStore(t)
+	require.NoError(t, os.Truncate(filepath.Join(dir, "000015.sst"), 100))
+	fsys := &refusingFS{FS: vfs.OS, op: "open", name: "000011.sst", left: 1, err: syscall.EMFILE}
+	s, err := survey.Take(t.Context(), dir, survey.Options{FS: fsys, Deep: true, ReadOn: true})
+	require.ErrorIs(t, err, syscall.EMFILE)
+	require.Len(t, s.Damage, 1)
+	require.Equal(t, "000015.sst", s.Damage[0].File)
+	var out strings.Builder
+	require.NoError(t, s.Verdict().WriteText(&out))
+	require.Regexp(t, `000011.sst .*  not read\n`, out.String())
+	require.Regexp(t, `000015.sst .*  DAMAGED\n`, out.String())
 }

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/siftkv/siftkv/internal/doctor/keytext"
+	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )

@@ -2,5 +2,6 @@
 // it, without opening the store: every file is looked at for itself, so that one
 // damaged file does not hide the others.
 //
-// It changes nothing. Verify, Stats and package repair are made of it.
+// It changes nothing. kv.Verify, siftkv verify, siftkv stats and the repair of stores are
+// made of it.
 package survey

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/siftkv/siftkv/internal/doctor/keytext"
+	"github.com/siftkv/siftkv/internal/keytext"
 )
 
 // A Verdict is what verifying a store tells.
@@ -25,6 +25,7 @@ type FileState struct {
 	Bytes   int64  `json:"bytes"`
 	Entries uint64 `json:"entries"` // of a table, or writes of a log
 	OK      bool   `json:"ok"`
+	unread  bool
 }
 
 // Verdict sums up a deep survey.
@@ -46,7 +47,7 @@ func (s *Store) Verdict() *Verdict {
 		if t.Level < 0 && s.Manifest != nil {
 			continue
 		}
-		f := FileState{Name: t.Name, Bytes: t.Size, OK: !bad[t.Name]}
+		f := FileState{Name: t.Name, Bytes: t.Size, OK: !bad[t.Name] && t.Unread == nil, unread: t.Unread != nil}
 		if t.Level >= 0 {
 			f.Level = &t.Level
 		}
@@ -68,7 +69,10 @@ func (v *Verdict) WriteText(w io.Writer) error {
 	p := printer{w: w}
 	for _, f := range v.Files {
 		state := "ok"
-		if !f.OK {
+		switch {
+		case f.unread:
+			state = "not read"
+		case !f.OK:
 			state = "DAMAGED"
 		}
 		level := "  "

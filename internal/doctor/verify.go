@@ -1,0 +1,19 @@
+package doctor
+
+import (
+	"context"
+
+	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// Verify is survey.Verify of a store on the operating system's file system.
+func Verify(ctx context.Context, dir string, o survey.Options) (*survey.Store, error) {
+	return survey.Verify(ctx, dir, o, func() error {
+		db, err := kv.Open(dir, &kv.Options{ReadOnly: true, CacheSize: -1})
+		if err == nil {
+			err = db.Close()
+		}
+		return err
+	})
+}
