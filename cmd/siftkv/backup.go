@@ -97,7 +97,7 @@ func (c *backupCommand) verify(ctx context.Context, p *program) error {
 func (c *backupCommand) settle(p *program, out *outFile, since, mark kv.BackupMark, bytes int64, err error) error {
 	if errors.Is(err, syscall.EPIPE) { // elsewhere that is no error
 		// it must not match what it is made of
-		err = fmt.Errorf("nobody reads the backup any more: %v", err) //nolint:errorlint
+		err = fmt.Errorf("nobody reads the backup any more: %v", err) //nolint:errorlint // on purpose
 	}
 	b := describeBackup(c.Out, mark, bytes)
 	parent := parse(since)
@@ -175,7 +175,7 @@ func backupID(id uint64) string {
 
 func (b *backupItem) print(p *program, w io.Writer) error {
 	if p.JSON {
-		return p.encodeJSON(w, b, false)
+		return encodeJSON(w, b, "")
 	}
 	kind := "full backup"
 	if b.Since != "" {

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +14,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/siftkv/siftkv/internal/cli"
-	"github.com/siftkv/siftkv/internal/cli/progress"
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -49,6 +46,7 @@ type commands struct {
 // Globals are flags of every command.
 type Globals struct {
 	JSON      bool           `name:"json" help:"Print JSON: one object, or one object per line. An error is an object on standard error."`
+	Quiet     bool           `short:"q" help:"No progress."`
 	KeyFormat keytext.Format `enum:"text,hex,base64" default:"text" help:"Keys and values on the command line and in the output: text, hex or base64. Text that cannot be printed is quoted as in Go; an argument that begins with a double quote is read so."`
 }
 
@@ -159,7 +157,7 @@ func (p *program) fail(err error) int {
 		text = strings.TrimPrefix(cli.Text(err), "siftkv: ")
 	}
 	if p.JSON {
-		_ = p.encodeJSON(p.stderr, failure{text, status}, false)
+		_ = encodeJSON(p.stderr, failure{text, status}, "")
 	} else {
 		_, _ = fmt.Fprintf(p.stderr, "siftkv: %s\n", text)
 	}
@@ -172,80 +170,4 @@ func version() string {
 		v = info.Main.Version
 	}
 	return "siftkv " + v
-}
-
-// printf prints a line or a piece of one.
-func (p *program) printf(format string, args ...any) error {
-	_, err := fmt.Fprintf(p.out, format, args...)
-	return err
-}
-
-// printJSON prints one object: on one line, or indented if it is the whole output.
-func (p *program) printJSON(v any, indent bool) error {
-	return p.encodeJSON(p.out, v, indent)
-}
-
-func (p *program) encodeJSON(w io.Writer, v any, indent bool) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	if indent {
-		e.SetIndent("", "  ")
-	}
-	return e.Encode(v)
-}
-
-// parse reads a key or value of the command line.
-func (p *program) parse(name, s string) ([]byte, error) {
-	b, err := p.KeyFormat.Parse(s)
-	if err != nil {
-		return nil, usagef("%s: %w", name, err)
-	}
-	return b, nil
-}
-
-// parseBound reads a bound; empty is none.
-func (p *program) parseBound(name, s string) ([]byte, error) {
-	if s == "" {
-		return nil, nil
-	}
-	return p.parse(name, s)
-}
-
-// parseRange reads the bounds of a range, which must not be the wrong way round.
-func (p *program) parseRange(lower, upper string) (lo, hi []byte, err error) {
-	if lo, err = p.parseBound("--lower", lower); err != nil {
-		return nil, nil, err
-	}
-	if hi, err = p.parseBound("--upper", upper); err != nil {
-		return nil, nil, err
-	}
-	if hi != nil && bytes.Compare(lo, hi) > 0 {
-		return nil, nil, usagef("--lower %s is behind --upper %s", lower, upper)
-	}
-	return lo, hi, nil
-}
-
-// progress returns a function that shows the phases of a long job on a terminal,
-// and one that ends the display.
-func (p *program) progress() (step func(phase string, done, total int), end func()) {
-	if !p.hasTerminal() {
-		return func(string, int, int) {}, func() {}
-	}
-	reporter := progress.New(p.stderr, "auto")
-	var phase *progress.Phase
-	name, last := "", 0
-	end = func() {
-		if phase != nil {
-			phase.Done()
-			phase = nil
-		}
-	}
-	return func(n string, done, total int) {
-		if n != name || phase == nil {
-			end()
-			phase, name, last = reporter.Start(n, total, "files"), n, 0
-		}
-		phase.Add(done - last)
-		last = done
-	}, end
 }

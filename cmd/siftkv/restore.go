@@ -8,10 +8,8 @@ import (
 
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/cli"
-	"github.com/siftkv/siftkv/internal/doctor"
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -42,14 +40,13 @@ func (c *restoreCommand) Run(ctx context.Context, p *program) error {
 	if err == nil && c.Verify {
 		err = c.verify(ctx, p, &r.answer)
 	}
-	return errors.Join(err, r.answer.print(p))
+	r.answer.print(p)
+	return errors.Join(err, p.printed())
 }
 
 // verify checks the store as siftkv verify does.
 func (c *restoreCommand) verify(ctx context.Context, p *program, answer *restoreItem) error {
-	step, end := p.progress()
-	s, err := doctor.Verify(ctx, string(c.Dir.Dir), survey.Options{Progress: step})
-	end()
+	s, err := p.verify(ctx, c.Dir.Dir)
 	if err != nil {
 		return err
 	}
@@ -208,28 +205,25 @@ type streamItem struct {
 	PassedOver bool         `json:"passed_over,omitempty"` // the directory had it
 }
 
-func (r *restoreItem) print(p *program) error {
-	if len(r.Streams) == 0 && r.Offset == nil {
-		return nil // nothing was touched: the error says it all
-	}
-	if p.JSON {
-		return p.printJSON(r, true)
+func (r *restoreItem) print(p *program) {
+	switch {
+	case len(r.Streams) == 0 && r.Offset == nil:
+		return // nothing was touched: the error says it all
+	case p.JSON:
+		p.indentJSON(r)
+		return
 	}
 	for _, s := range r.Streams {
 		what := "restored"
 		if s.PassedOver {
 			what = "was there"
 		}
-		if err := p.printf("%s: backup %s %s: %d files, %d bytes\n", s.Input, s.ID, what, s.Files,
-			s.Bytes); err != nil {
-			return err
-		}
+		p.printf("%s: backup %s %s: %d files, %d bytes\n", s.Input, s.ID, what, s.Files, s.Bytes)
 	}
 	switch {
 	case r.Offset != nil:
-		return p.printf("%s: unfinished, at offset %d; %s\n", r.Restored, *r.Offset, r.Hint)
+		p.printf("%s: unfinished, at offset %d; %s\n", r.Restored, *r.Offset, r.Hint)
 	case r.Verified != nil && *r.Verified:
-		return p.printf("%s: verified\n", r.Restored)
+		p.printf("%s: verified\n", r.Restored)
 	}
-	return nil
 }

@@ -43,32 +43,30 @@ func (c *scanCommand) Run(ctx context.Context, p *program) error {
 			if n%1024 == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if err := c.print(p, it); err != nil {
-				return err
+			if c.print(p, it); p.printed() != nil {
+				return p.printed()
 			}
 		}
 		if err := it.Error(); err != nil || !c.Count {
 			return err
 		}
-		if p.JSON {
-			return p.printJSON(map[string]int{"count": n}, false)
-		}
-		return p.printf("%d\n", n)
+		p.answer(object{"count", n}, "%d\n", n)
+		return nil
 	})
 }
 
-func (c *scanCommand) print(p *program, it *kv.Iterator) error {
+func (c *scanCommand) print(p *program, it *kv.Iterator) {
 	switch {
 	case c.Count:
-		return nil
 	case p.JSON && c.KeysOnly:
-		return p.printJSON(entry{Key: p.KeyFormat.JSON(it.Key())}, false)
+		p.printJSON(entry{Key: p.KeyFormat.JSON(it.Key())})
 	case p.JSON:
-		return p.printJSON(pair(p, it.Key(), it.Value()), false)
+		p.printJSON(p.pair(it.Key(), it.Value()))
 	case c.KeysOnly:
-		return p.printf("%s\n", p.KeyFormat.String(it.Key()))
+		p.printf("%s\n", p.KeyFormat.String(it.Key()))
+	default:
+		p.printf("%s\t%s\n", p.KeyFormat.String(it.Key()), p.KeyFormat.String(it.Value()))
 	}
-	return p.printf("%s\t%s\n", p.KeyFormat.String(it.Key()), p.KeyFormat.String(it.Value()))
 }
 
 // bounds are those that both the range and the prefix allow.
@@ -91,4 +89,44 @@ func (c *scanCommand) bounds(p *program) (*kv.IterOptions, error) {
 		upper = end
 	}
 	return &kv.IterOptions{LowerBound: lower, UpperBound: upper}, nil
+}
+
+// explainCommand is the command line of siftkv explain.
+type explainCommand struct {
+	Dir
+	Key string `arg:"" help:"The key, which need not be there."`
+}
+
+// Run prints what one lookup did, step by step.
+func (c *explainCommand) Run(p *program) error {
+	key, err := p.parse("key", c.Key)
+	if err != nil {
+		return err
+	}
+	return c.read(func(db *kv.DB) error {
+		e, err := db.Explain(key)
+		if err != nil {
+			return err
+		}
+		if !p.JSON {
+			p.printf("%s", e)
+			return nil
+		}
+		steps := []object{}
+		for _, s := range e.Steps {
+			st := object{"source", s.Source}
+			if s.Level >= 0 {
+				st = append(st, "level", s.Level)
+			}
+			st = append(st, "verdict", s.Verdict)
+			if filter := s.Probe.Filter.String(); s.Level >= 0 && filter != "" {
+				st = append(st, "filter", filter)
+			}
+			steps = append(steps, append(st, "blocks_from_cache", s.Probe.BlocksFromCache,
+				"blocks_from_disk", s.Probe.BlocksFromDisk))
+		}
+		p.indentJSON(object{"covered_by", e.CoveredBy, "found", e.Found, "hash", keytext.ID(e.Hash),
+			"key", p.KeyFormat.JSON(e.Key), "steps", steps})
+		return nil
+	})
 }

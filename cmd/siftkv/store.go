@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/cli"
+	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -31,6 +33,14 @@ func (d *Dir) write(o *kv.Options, f func(db *kv.DB) error) error {
 	return d.with(o, f)
 }
 
+// writeOrCreate is write, and makes a store that is not there if it may.
+func (d *Dir) writeOrCreate(create bool, f func(db *kv.DB) error) error {
+	if create {
+		return d.with(nil, f)
+	}
+	return d.write(nil, f)
+}
+
 func (d *Dir) with(o *kv.Options, f func(db *kv.DB) error) (err error) {
 	db, err := kv.Open(string(d.Dir), o)
 	if err != nil {
@@ -40,20 +50,90 @@ func (d *Dir) with(o *kv.Options, f func(db *kv.DB) error) (err error) {
 	return f(db)
 }
 
-// TableFlags say how commands that rewrite tables write them.
-type TableFlags struct {
+// size returns what the tables of a store take.
+func size(db *kv.DB) (files int, bytes int64) {
+	for _, l := range db.Metrics().Levels {
+		files += l.Files
+		bytes += l.Bytes
+	}
+	return files, bytes
+}
+
+// checkpointCommand is the command line of siftkv checkpoint.
+type checkpointCommand struct {
+	Dir
+	Out cli.Directory `arg:"" help:"Directory of the copy, not there or empty."`
+}
+
+// Run makes a checkpoint.
+func (c *checkpointCommand) Run(ctx context.Context, p *program) error {
+	err := c.write(nil, func(db *kv.DB) error { return db.CheckpointContext(ctx, string(c.Out)) })
+	if err == nil {
+		p.answer(object{"checkpoint", keytext.Name(c.Out)}, "")
+	}
+	return err
+}
+
+// ingestCommand is the command line of siftkv ingest.
+type ingestCommand struct {
+	Dir
+	Files      cli.Files `arg:"" help:"Sorted files of sstable.Writer, in any order; their keys must not overlap."`
+	Copy       bool      `help:"Copy the files. By default they are linked where possible, and must not be written to again."`
+	SkipVerify bool      `help:"Take on trust that the files are whole: read no data blocks."`
+	Create     bool      `help:"Create the store if it is not there."`
+}
+
+// Run takes in all of the files, or none.
+func (c *ingestCommand) Run(ctx context.Context, p *program) error {
+	var files, bytes uint64
+	err := c.writeOrCreate(c.Create, func(db *kv.DB) error {
+		err := db.IngestContext(ctx, c.Files, &kv.IngestOptions{Copy: c.Copy, SkipVerify: c.SkipVerify})
+		m := db.Metrics()
+		files, bytes = m.IngestedFiles, m.IngestedBytes
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var names []keytext.Name
+	for _, f := range c.Files {
+		names = append(names, keytext.Name(f))
+	}
+	p.answer(object{"bytes", bytes, "files", files, "ingested", names}, "%d files, %d bytes\n", files, bytes)
+	return nil
+}
+
+// compactCommand is the command line of siftkv compact.
+type compactCommand struct {
+	Dir
+	Lower       string `placeholder:"KEY" help:"First key of the range."`
+	Upper       string `placeholder:"KEY" help:"Last key of the range."`
 	Filter      string `default:"blocked:10" placeholder:"SPEC" help:"Filter of new files (default ${default}): compact rewrites files that have another one."`
 	Compression string `default:"snappy" enum:"none,snappy,zstd" help:"Compression of new files (default ${default})."`
 }
 
-func (f *TableFlags) options() (*kv.Options, error) {
-	policy, err := filterpolicy.Parse(f.Filter)
+// Run compacts and says what the store takes before and after.
+func (c *compactCommand) Run(ctx context.Context, p *program) error {
+	lower, upper, err := p.parseRange(c.Lower, c.Upper)
 	if err != nil {
-		return nil, usagef("%w", err)
+		return err
 	}
-	compression, err := sstable.ParseCompression(f.Compression)
+	filter, err := filterpolicy.Parse(c.Filter)
 	if err != nil {
-		return nil, usagef("%w", err)
+		return usagef("%w", err)
 	}
-	return &kv.Options{Filter: policy, Compression: compression}, nil
+	compression, err := sstable.ParseCompression(c.Compression)
+	if err != nil {
+		return usagef("%w", err)
+	}
+	return c.write(&kv.Options{Filter: filter, Compression: compression}, func(db *kv.DB) error {
+		filesBefore, bytesBefore := size(db)
+		if err := db.CompactContext(ctx, lower, upper); err != nil {
+			return err
+		}
+		files, bytes := size(db)
+		p.answer(object{"bytes", bytes, "bytes_before", bytesBefore, "files", files, "files_before", filesBefore},
+			"%d files, %d bytes; before: %d files, %d bytes\n", files, bytes, filesBefore, bytesBefore)
+		return nil
+	})
 }

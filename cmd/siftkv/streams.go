@@ -110,10 +110,10 @@ func (p *program) meter(name string, total int64) *meter {
 	return m
 }
 
-// hasTerminal reports whether somebody watches.
+// hasTerminal reports whether somebody watches, and wants to.
 func (p *program) hasTerminal() bool {
 	f, ok := p.stderr.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return ok && !p.Quiet && term.IsTerminal(int(f.Fd()))
 }
 
 // Write counts what was written, and never fails.
