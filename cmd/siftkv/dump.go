@@ -2,14 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strconv"
+	"os"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/cli"
-	"github.com/siftkv/siftkv/internal/doctor/dump"
 	"github.com/siftkv/siftkv/internal/keytext"
-	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
@@ -27,16 +27,23 @@ type item struct {
 	Data   any     `json:"data,omitempty"`
 }
 
-// printEntry prints one version or tombstone.
-func (p *program) printEntry(offset *int64, e *dump.Entry) error {
+// printEntry prints one version or tombstone; the value of a range delete is its end, nil
+// if it has no bound.
+func (p *program) printEntry(ctx context.Context, offset *int64, k base.InternalKey, value []byte) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	kind := k.Kind()
+	hasValue := kind != base.KindDelete && (kind != base.KindRangeDelete || value != nil)
 	if p.JSON {
-		it := item{Type: "entry", Offset: offset, Seq: &e.Seq, Kind: e.Kind, Key: p.KeyFormat.JSON(e.Key)}
+		seq := uint64(k.SeqNum())
+		it := item{Type: "entry", Offset: offset, Seq: &seq, Kind: kind.String(), Key: p.KeyFormat.JSON(k.User)}
 		switch {
-		case !e.HasValue():
-		case e.Kind == "range-delete":
-			it.End = p.KeyFormat.JSON(e.Value)
+		case !hasValue:
+		case kind == base.KindRangeDelete:
+			it.End = p.KeyFormat.JSON(value)
 		default:
-			it.Value = p.KeyFormat.JSON(e.Value)
+			it.Value = p.KeyFormat.JSON(value)
 		}
 		p.printJSON(it)
 		return p.printed()
@@ -44,9 +51,9 @@ func (p *program) printEntry(offset *int64, e *dump.Entry) error {
 	if offset != nil {
 		p.printf("%d\t", *offset)
 	}
-	p.printf("%d\t%s\t%s", e.Seq, e.Kind, p.KeyFormat.String(e.Key))
-	if e.HasValue() {
-		p.printf("\t%s", p.KeyFormat.String(e.Value))
+	p.printf("%d\t%s\t%s", k.SeqNum(), kind, p.KeyFormat.String(k.User))
+	if hasValue {
+		p.printf("\t%s", p.KeyFormat.String(value))
 	}
 	p.printf("\n")
 	return p.printed()
@@ -68,56 +75,38 @@ func (p *program) printFaults(faults []error) error {
 	return fmt.Errorf("%w: %d places; what checks out was printed", errDamage, len(faults))
 }
 
-// printEnd prints how a log ends.
-func (p *program) printEnd(e *dump.End, err error) error {
-	if err != nil {
-		return err
-	}
-	if p.JSON {
-		p.printJSON(item{Type: "end",
-			Data: object{"bytes", e.Bytes, "closed", e.Closed, "records", e.Records, "skipped", e.Skipped}})
-	} else {
-		end := "closed"
-		if !e.Closed {
-			end = "not closed"
-		}
-		p.printf("# %d records in %d bytes, %d bytes skipped, %s\n", e.Records, e.Bytes, e.Skipped, end)
-	}
-	return p.printFaults(e.Faults)
-}
-
-// dumpWALCommand is the command line of siftkv dump-wal.
-type dumpWALCommand struct {
-	File cli.File `arg:"" help:"A write-ahead log, such as 000012.wal."`
-}
-
-// Run prints a line per write: offset of its record, sequence number, kind, key,
-// value.
-func (c *dumpWALCommand) Run(ctx context.Context, p *program) error {
-	return p.printEnd(dump.WAL(string(c.File), func(offset int64, e dump.Entry) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return p.printEntry(&offset, &e)
-	}))
-}
-
 // dumpSSTableCommand is the command line of siftkv dump-sstable.
 type dumpSSTableCommand struct {
 	File      cli.File `arg:"" help:"A sorted file, such as 000012.sst."`
 	NoEntries bool     `help:"Print the properties alone; all blocks are checked nevertheless."`
 }
 
-// Run prints entries as they come, then the properties and what is damaged.
-func (c *dumpSSTableCommand) Run(ctx context.Context, p *program) error {
-	s, err := dump.SSTable(string(c.File), func(e dump.Entry) error {
-		if c.NoEntries || ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return p.printEntry(nil, &e)
-	})
+// Run prints entries as they come, points in order and then range deletes, and after them
+// the properties and what is damaged.
+func (c *dumpSSTableCommand) Run(ctx context.Context, p *program) (err error) {
+	file, err := os.Open(string(c.File))
 	if err != nil {
 		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	entry := func(k base.InternalKey, value []byte) error {
+		if c.NoEntries {
+			return ctx.Err()
+		}
+		return p.printEntry(ctx, nil, k, value)
+	}
+	s, err := sstable.SalvageFile(file, info.Size(), &sstable.SalvageOptions{Name: string(c.File)}, entry)
+	if err != nil {
+		return err
+	}
+	for _, t := range s.Tombstones {
+		if err := entry(base.MakeKey(t.Start, t.Seq, base.KindRangeDelete), t.End); err != nil {
+			return err
+		}
 	}
 	p.printProperties(s)
 	faults := s.Tail
@@ -185,76 +174,4 @@ func describeProperties(id uint64, f *sstable.Properties) object {
 // moment is the text of a time in microseconds since 1970.
 func moment(micros uint64) string {
 	return time.UnixMicro(int64(micros)).UTC().Format(time.RFC3339Nano)
-}
-
-// dumpManifestCommand is the command line of siftkv dump-manifest.
-type dumpManifestCommand struct {
-	File cli.File `arg:"" help:"A manifest, such as MANIFEST-000007."`
-}
-
-// Run prints every version edit.
-func (c *dumpManifestCommand) Run(ctx context.Context, p *program) error {
-	return p.printEnd(dump.Manifest(string(c.File), func(offset int64, e *manifest.Edit) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if p.JSON {
-			p.printJSON(item{Type: "edit", Offset: &offset, Data: describeEdit(e)})
-		} else {
-			p.printEdit(offset, e)
-		}
-		return p.printed()
-	}))
-}
-
-// describeEdit is the JSON of a version edit. A largest key that is null is no bound.
-func describeEdit(e *manifest.Edit) object {
-	deleted, added := []object{}, []object{}
-	for _, d := range e.Deleted {
-		deleted = append(deleted, object{"level", d.Level, "num", d.Num})
-	}
-	for _, a := range e.Added {
-		o := object{"level", a.Level}
-		if a.Run != 0 {
-			o = append(o, "run", a.Run)
-		}
-		t := &a.Table
-		o = append(o, "num", t.Num, "id", keytext.ID(t.ID), "bytes", t.Size, "entries", t.Entries,
-			"smallest_seq", t.SmallestSeq, "largest_seq", t.LargestSeq,
-			"smallest", keytext.Bytes(t.Smallest), "largest", keytext.Bytes(t.Largest))
-		if t.LargestExclusive {
-			o = append(o, "largest_exclusive", true)
-		}
-		added = append(added, o)
-	}
-	o := object{"store_id", keytext.ID(e.StoreID), "next_file", e.NextFile, "log_num", e.LogNum, "last_seq", e.LastSeq}
-	if e.Closed != 0 {
-		o = append(o, "closed_seq", e.Closed)
-	}
-	return append(o, "deleted", deleted, "added", added)
-}
-
-func (p *program) printEdit(offset int64, e *manifest.Edit) {
-	p.printf("%d\tedit: store %016x, next file %d, log %d, last sequence number %d\n", offset, e.StoreID,
-		e.NextFile, e.LogNum, e.LastSeq)
-	if e.Closed != 0 {
-		p.printf("\tclosed in good order, with writes up to sequence number %d\n", e.Closed)
-	}
-	for _, d := range e.Deleted {
-		p.printf("\t- L%d %s\n", d.Level, manifest.FileName(manifest.FileTable, d.Num))
-	}
-	for _, a := range e.Added {
-		t := &a.Table
-		bound := p.bound(t.Largest, "no bound")
-		if t.LargestExclusive {
-			bound += " (excluded)"
-		}
-		level := strconv.Itoa(a.Level)
-		if a.Run != 0 {
-			level += " run " + strconv.FormatUint(a.Run, 10)
-		}
-		p.printf("\t+ L%s %s\t%d bytes, %d entries, sequence numbers %d to %d, keys %s to %s\n", level,
-			manifest.FileName(manifest.FileTable, t.Num),
-			t.Size, t.Entries, t.SmallestSeq, t.LargestSeq, p.KeyFormat.String(t.Smallest), bound)
-	}
 }

@@ -1,4 +1,3 @@
-// Package doctor is the root of what looks at a store from outside, whole or damaged:
-// repair makes a store of what is left of one, and dump prints single files. Both, and
-// Verify, are made of package survey.
+// Package doctor looks at a store from outside, whole or damaged, with package survey:
+// Verify checks one, and package repair makes a store of what is left of one.
 package doctor

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 
@@ -98,34 +97,25 @@ func (s *Store) ReadLog(num uint64, visit func(Record) error) (*Log, error) {
 
 // read reads all of the log.
 func (l *Log) read(r *wal.Reader, visit func(Record) error) error {
-	defer func() { l.Synced = r.SyncedTo() > 0 }()
-	for {
-		data, err := r.Next()
+	left, err := Records(r, func(offset int64, data []byte) error {
+		return l.record(data, offset, visit)
+	}, func(err error) error {
 		switch {
-		case errors.Is(err, io.EOF):
-			l.Closed, l.Skipped = r.Clean(), l.Skipped+r.Skipped()
-			return nil
 		case errors.Is(err, wal.ErrNewerFormat):
 			return err
-		case err == nil:
-			if err := l.record(data, r.Offset(), visit); err != nil {
-				return err
-			}
-			continue
 		case r.CrashExplains(err):
 			l.End = min(l.End, r.BrokenAt())
 			l.Torn = fmt.Sprintf("%s breaks off in writes that were not synced: %v", l.Name, err)
 		default:
 			l.Damage = append(l.Damage, damageOf(l.Name, err)...)
 		}
-		if !r.Skip() {
-			if _, err := r.Next(); !errors.Is(err, io.EOF) {
-				l.Skipped += l.Bytes - r.Offset() // the file cannot be read on
-			}
-			l.Skipped += r.Skipped()
-			return nil
-		}
+		return nil
+	})
+	if left != nil {
+		l.Skipped += l.Bytes - r.Offset()
 	}
+	l.Closed, l.Synced, l.Skipped = r.Clean(), r.SyncedTo() > 0, l.Skipped+r.Skipped()
+	return err
 }
 
 // endHistory decides how far the writes go that count. If a crash explains how the logs

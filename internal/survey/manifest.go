@@ -147,37 +147,32 @@ func (s *Store) readManifest(num uint64) (m *Manifest, damage []Damage, err erro
 	return m, damage, nil
 }
 
-// readEdits takes in every edit that checks out, also behind damage.
+// readEdits takes in every edit that checks out, also past damage.
 func (s *Store) readEdits(m *Manifest, r *wal.Reader) (damage []Damage, err error) {
-	for {
-		record, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			m.Closed = r.Clean()
-			return damage, nil
+	_, err = Records(r, func(offset int64, record []byte) error {
+		err := m.apply(record, offset)
+		if errors.Is(err, manifest.ErrNewerFormat) {
+			return fmt.Errorf("%s: %w", m.Name, err)
 		}
-		if r.CrashExplains(err) {
+		if err != nil {
+			m.Broken = true
+			damage = append(damage, Damage{File: m.Name, Offset: offset, What: err.Error()})
+		}
+		return nil
+	}, func(err error) error {
+		switch {
+		case errors.Is(err, wal.ErrNewerFormat):
+			return err
+		case r.CrashExplains(err):
 			s.note("%s ends in an edit that a crash cut off", m.Name)
-			return damage, nil
-		}
-		if err == nil {
-			if err = m.apply(record, r.Offset()); errors.Is(err, manifest.ErrNewerFormat) {
-				return nil, fmt.Errorf("%s: %w", m.Name, err)
-			}
-			if err != nil {
-				m.Broken = true
-				damage = append(damage, Damage{File: m.Name, Offset: r.Offset(), What: err.Error()})
-			}
-			continue
-		}
-		if errors.Is(err, wal.ErrNewerFormat) {
-			return nil, err
+			return io.EOF
 		}
 		m.Broken = true
 		damage = append(damage, damageOf(m.Name, err)...)
-		if !r.Skip() {
-			return damage, nil
-		}
-	}
+		return nil
+	})
+	m.Closed = r.Clean()
+	return damage, err
 }
 
 // logHeader is where the first record of a log stands.

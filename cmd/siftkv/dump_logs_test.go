@@ -1,6 +1,9 @@
-package dump
+package main
 
 import (
+	"bufio"
+	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/cli"
 )
 
 // A file that cannot be read has no faults: nobody knows what is in it.
@@ -16,15 +19,17 @@ func TestALogThatCannotBeReadIsAnError(t *testing.T) {
 	for _, name := range []string{"000001.wal", "MANIFEST-000001"} {
 		path := filepath.Join(t.TempDir(), name)
 		require.NoError(t, os.Mkdir(path, 0o700)) // it can be opened, and not read
-		for _, dump := range []func() (*End, error){
-			func() (*End, error) { return WAL(path, func(int64, Entry) error { return nil }) },
-			func() (*End, error) { return Manifest(path, func(int64, *manifest.Edit) error { return nil }) },
-		} {
-			end, err := dump()
+		var out bytes.Buffer
+		p := &program{out: bufio.NewWriter(&out)}
+		for _, dump := range []interface {
+			Run(ctx context.Context, p *program) error
+		}{&dumpWALCommand{cli.File(path)}, &dumpManifestCommand{cli.File(path)}} {
+			err := dump.Run(t.Context(), p)
 			require.Error(t, err)
+			require.NoError(t, p.out.Flush())
 			require.NotErrorIs(t, err, base.ErrCorruption)
 			require.ErrorContains(t, err, name)
-			require.Nil(t, end)
+			require.Empty(t, out.String())
 		}
 	}
 }

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"path/filepath"
+	"strconv"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/cli"
+	"github.com/siftkv/siftkv/internal/keytext"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/wal"
+)
+
+// logID returns the number of a log: its name's, or its header's if the file has
+// another name.
+func logID(name string, f vfs.ReadFile) uint64 {
+	if kind, num := manifest.ParseFileName(filepath.Base(name)); kind == manifest.FileWAL ||
+		kind == manifest.FileManifest {
+		return num
+	}
+	var header [24]byte
+	if _, err := f.ReadAt(header[:], 0); err != nil {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(header[16:])
+}
+
+// dumpLog calls f with every record of a log that checks out, past damage too, and prints
+// how the log ends. An error of f that matches base.ErrCorruption is damage; one of the file
+// system ends the dump.
+func (p *program) dumpLog(path string, f func(offset int64, record []byte) error) (err error) {
+	file, err := vfs.OS.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	size, err := file.Size()
+	if err != nil {
+		return err
+	}
+	records := 0
+	var faults []error
+	damage := func(err error) error {
+		if wal.Broken(err) {
+			faults = append(faults, err)
+			return nil
+		}
+		return err
+	}
+	r := wal.NewReader(file, path, logID(path, file))
+	left, err := survey.Records(r, func(offset int64, record []byte) error {
+		records++
+		return damage(f(offset, record))
+	}, damage)
+	if err = cmp.Or(err, left); err != nil {
+		return err
+	}
+	if p.JSON {
+		p.printJSON(item{Type: "end",
+			Data: object{"bytes", size, "closed", r.Clean(), "records", records, "skipped", r.Skipped()}})
+	} else {
+		end := "closed"
+		if !r.Clean() {
+			end = "not closed"
+		}
+		p.printf("# %d records in %d bytes, %d bytes skipped, %s\n", records, size, r.Skipped(), end)
+	}
+	return p.printFaults(faults)
+}
+
+func damaged(path string, offset int64, what string, cause error) error {
+	return &base.CorruptionError{File: path, Offset: offset, What: what, Cause: cause}
+}
+
+// dumpWALCommand is the command line of siftkv dump-wal.
+type dumpWALCommand struct {
+	File cli.File `arg:"" help:"A write-ahead log, such as 000012.wal."`
+}
+
+// Run prints a line per write: offset of its record, sequence number, kind, key,
+// value.
+func (c *dumpWALCommand) Run(ctx context.Context, p *program) error {
+	return p.dumpLog(string(c.File), func(offset int64, record []byte) error {
+		for e, err := range batchrepr.All(record) {
+			value := e.Value
+			if err == nil && e.Key.Kind() == base.KindRangeDelete {
+				value, err = rangedel.DecodeEnd(value)
+			}
+			if err != nil {
+				return damaged(string(c.File), offset, "a record of the log", err)
+			}
+			if err := p.printEntry(ctx, &offset, e.Key, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// dumpManifestCommand is the command line of siftkv dump-manifest.
+type dumpManifestCommand struct {
+	File cli.File `arg:"" help:"A manifest, such as MANIFEST-000007."`
+}
+
+// Run prints every version edit.
+func (c *dumpManifestCommand) Run(ctx context.Context, p *program) error {
+	return p.dumpLog(string(c.File), func(offset int64, record []byte) error {
+		e, err := manifest.DecodeEdit(record)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, manifest.ErrNewerFormat):
+			return err
+		case err != nil:
+			return damaged(string(c.File), offset, "a version edit", err)
+		case p.JSON:
+			p.printJSON(item{Type: "edit", Offset: &offset, Data: describeEdit(e)})
+		default:
+			p.printEdit(offset, e)
+		}
+		return p.printed()
+	})
+}
+
+// describeEdit is the JSON of a version edit. A largest key that is null is no bound.
+func describeEdit(e *manifest.Edit) object {
+	deleted, added := []object{}, []object{}
+	for _, d := range e.Deleted {
+		deleted = append(deleted, object{"level", d.Level, "num", d.Num})
+	}
+	for _, a := range e.Added {
+		o := object{"level", a.Level}
+		if a.Run != 0 {
+			o = append(o, "run", a.Run)
+		}
+		t := &a.Table
+		o = append(o, "num", t.Num, "id", keytext.ID(t.ID), "bytes", t.Size, "entries", t.Entries,
+			"smallest_seq", t.SmallestSeq, "largest_seq", t.LargestSeq,
+			"smallest", keytext.Bytes(t.Smallest), "largest", keytext.Bytes(t.Largest))
+		if t.LargestExclusive {
+			o = append(o, "largest_exclusive", true)
+		}
+		added = append(added, o)
+	}
+	o := object{"store_id", keytext.ID(e.StoreID), "next_file", e.NextFile, "log_num", e.LogNum, "last_seq", e.LastSeq}
+	if e.Closed != 0 {
+		o = append(o, "closed_seq", e.Closed)
+	}
+	return append(o, "deleted", deleted, "added", added)
+}
+
+func (p *program) printEdit(offset int64, e *manifest.Edit) {
+	p.printf("%d\tedit: store %016x, next file %d, log %d, last sequence number %d\n", offset, e.StoreID,
+		e.NextFile, e.LogNum, e.LastSeq)
+	if e.Closed != 0 {
+		p.printf("\tclosed in good order, with writes up to sequence number %d\n", e.Closed)
+	}
+	for _, d := range e.Deleted {
+		p.printf("\t- L%d %s\n", d.Level, manifest.FileName(manifest.FileTable, d.Num))
+	}
+	for _, a := range e.Added {
+		t := &a.Table
+		bound := p.bound(t.Largest, "no bound")
+		if t.LargestExclusive {
+			bound += " (excluded)"
+		}
+		level := strconv.Itoa(a.Level)
+		if a.Run != 0 {
+			level += " run " + strconv.FormatUint(a.Run, 10)
+		}
+		p.printf("\t+ L%s %s\t%d bytes, %d entries, sequence numbers %d to %d, keys %s to %s\n", level,
+			manifest.FileName(manifest.FileTable, t.Num),
+			t.Size, t.Entries, t.SmallestSeq, t.LargestSeq, p.KeyFormat.String(t.Smallest), bound)
+	}
+}
