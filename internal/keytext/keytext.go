@@ -104,24 +104,6 @@ func (b Bytes) MarshalJSON() ([]byte, error) {
 	return json.Marshal(Text.JSON(b))
 }
 
-// UnmarshalJSON is the inverse of MarshalJSON.
-func (b *Bytes) UnmarshalJSON(data []byte) error {
-	var s *string
-	if err := json.Unmarshal(data, &s); err == nil {
-		*b = nil
-		if s != nil {
-			*b = append(Bytes{}, *s...)
-		}
-		return nil
-	}
-	var o struct{ Base64 []byte }
-	if err := json.Unmarshal(data, &o); err != nil {
-		return err
-	}
-	*b = append(Bytes{}, o.Base64...)
-	return nil
-}
-
 // String is Text.String.
 func (b Bytes) String() string { return Text.String(b) }
 

@@ -67,3 +67,21 @@ func TestPrefixEnd(t *testing.T) {
 	require.Nil(t, PrefixEnd([]byte("\xff")))
 	require.Nil(t, PrefixEnd(nil))
 }
+
+// UnmarshalJSON is the inverse of MarshalJSON.
+func (b *Bytes) UnmarshalJSON(data []byte) error {
+	var s *string
+	if err := json.Unmarshal(data, &s); err == nil {
+		*b = nil
+		if s != nil {
+			*b = append(Bytes{}, *s...)
+		}
+		return nil
+	}
+	var o struct{ Base64 []byte }
+	if err := json.Unmarshal(data, &o); err != nil {
+		return err
+	}
+	*b = append(Bytes{}, o.Base64...)
+	return nil
+}

@@ -14,26 +14,28 @@ import (
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// A Log is what could be read of a write-ahead log, behind damage too.
+// A Log is what could be read of a write-ahead log, past damage too.
 type Log struct {
-	Num      uint64
-	Name     string
-	Bytes    int64
-	Records  int
-	Writes   uint64 // keys set or deleted, and ranges deleted
-	FirstSeq uint64 // of the records that check out; 0 if there are none
-	LastSeq  uint64
+	Num     uint64 `json:"-"`
+	Name    string `json:"name"`
+	Bytes   int64  `json:"bytes"`
+	Records int    `json:"records"`
+	Writes  uint64 `json:"writes"` // keys set or deleted, and ranges deleted
+	// FirstSeq and LastSeq are of the records that check out; 0 if there are none.
+	FirstSeq uint64 `json:"first_seq"`
+	LastSeq  uint64 `json:"last_seq"`
+	Closed   bool   `json:"closed"` // its end is there
+
 	// FirstOffset is where the first record that checks out begins.
-	FirstOffset int64
+	FirstOffset int64 `json:"-"`
 	// End is where history ends if it ends in this log: a crash cut it off there, as Open
-	// takes it, and records that begin behind were never acknowledged as synced. Otherwise
-	// it is behind all records.
-	End     int64
-	Closed  bool  // its end is there
-	Synced  bool  // it proves that it was synced
-	Skipped int64 // bytes that no record comes from, and might
-	Damage  []Damage
-	Torn    string // how it breaks off, if in a way that a crash explains
+	// takes it, and records that begin after it were never acknowledged as synced.
+	// Otherwise it is past all records.
+	End     int64    `json:"-"`
+	Synced  bool     `json:"-"` // it proves that it was synced
+	Skipped int64    `json:"-"` // bytes that no record comes from, and might
+	Damage  []Damage `json:"-"`
+	Torn    string   `json:"-"` // how it breaks off, if in a way that a crash explains
 }
 
 // A Record is a batch in a log. Its data is valid during the call that got it.

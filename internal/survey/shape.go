@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -22,7 +24,7 @@ type Stats struct {
 	LastSeq  uint64       `json:"last_seq"` // the largest sequence number, as far as files show
 	Levels   []Level      `json:"levels"`   // those that have files
 	Total    Level        `json:"total"`
-	Logs     []WAL        `json:"logs"`
+	Logs     []Log        `json:"logs"`    // whose writes are in no table yet
 	Garbage  []File       `json:"garbage"` // files that the store does not use any more
 
 	// Damage is what a look at the files shows; verify looks at every byte.
@@ -48,17 +50,6 @@ type Level struct {
 	LargestSeq   uint64         `json:"largest_seq"`
 }
 
-// A WAL is a write-ahead log whose writes are in no table yet.
-type WAL struct {
-	Name     string `json:"name"`
-	Bytes    int64  `json:"bytes"`
-	Records  int    `json:"records"`
-	Writes   uint64 `json:"writes"`
-	FirstSeq uint64 `json:"first_seq"`
-	LastSeq  uint64 `json:"last_seq"`
-	Closed   bool   `json:"closed"`
-}
-
 // Shape looks at the store in dir, as a reader, and returns its shape.
 func Shape(ctx context.Context, dir string) (st *Stats, err error) {
 	lock, err := Lock(vfs.OS, dir, vfs.Shared)
@@ -75,15 +66,12 @@ func Shape(ctx context.Context, dir string) (st *Stats, err error) {
 
 // Stats returns the store's shape.
 func (s *Store) Stats() *Stats {
-	st := &Stats{Dir: keytext.Name(s.Dir), NextFile: s.NextFile, Total: Level{Level: -1},
-		Damage: append([]Damage{}, s.Damage...), Notes: append([]string{}, s.Notes...),
-		Garbage: append([]File{}, s.Garbage...),
-		Levels:  []Level{}, Logs: []WAL{}}
-	logNum := uint64(0)
+	st := &Stats{Dir: keytext.Name(s.Dir), NextFile: s.NextFile, Levels: []Level{}, Total: Level{Level: -1}, Logs: []Log{},
+		Damage: append([]Damage{}, s.Damage...), Notes: append([]string{}, s.Notes...), Garbage: append([]File{}, s.Garbage...)}
 	if m := s.Manifest; m != nil {
-		st.StoreID, st.Manifest, st.LastSeq, logNum = keytext.ID(m.StoreID), m.Name, m.LastSeq, m.LogNum
+		st.StoreID, st.Manifest, st.LastSeq = keytext.ID(m.StoreID), m.Name, m.LastSeq
 	}
-	levels := map[int]*Level{}
+	var levels [manifest.NumLevels]Level
 	runs := map[[2]uint64]bool{}
 	for i := range s.Tables {
 		t := &s.Tables[i]
@@ -91,37 +79,34 @@ func (s *Store) Stats() *Stats {
 			continue
 		}
 		n := max(t.Level, 0)
-		if levels[n] == nil {
-			levels[n] = &Level{Level: n}
-		}
-		levels[n].add(t)
-		st.Total.add(t)
-		if run := [2]uint64{uint64(n), t.Run}; n == 0 || !runs[run] {
-			runs[run] = true
-			levels[n].Runs++
-			st.Total.Runs++
-		}
+		run := [2]uint64{uint64(n), t.Run}
+		first := n == 0 || !runs[run]
+		runs[run] = true
+		levels[n].Level = n
+		levels[n].add(t, first)
+		st.Total.add(t, first)
 		st.LastSeq = max(st.LastSeq, uint64(t.Info.LargestSeq))
 	}
-	for n := range manifest.NumLevels {
-		if l := levels[n]; l != nil {
-			st.Levels = append(st.Levels, *l)
+	for _, l := range levels {
+		if l.Files > 0 {
+			st.Levels = append(st.Levels, l)
 		}
 	}
-	for _, l := range s.Logs {
-		if l.Num >= logNum {
-			st.Logs = append(st.Logs, WAL{Name: l.Name, Bytes: l.Bytes, Records: l.Records, Writes: l.Writes,
-				FirstSeq: l.FirstSeq, LastSeq: l.LastSeq, Closed: l.Closed})
-			st.LastSeq = max(st.LastSeq, l.LastSeq)
-		}
+	for _, l := range s.liveLogs() {
+		st.Logs = append(st.Logs, *l)
+		st.LastSeq = max(st.LastSeq, l.LastSeq)
 	}
 	return st
 }
 
-func (l *Level) add(t *Table) {
+// add takes in a table, which may be the first of a run.
+func (l *Level) add(t *Table, first bool) {
 	if l.Files == 0 {
 		l.Filters = map[string]int{}
 		l.SmallestSeq = uint64(t.Info.SmallestSeq)
+	}
+	if first {
+		l.Runs++
 	}
 	l.Files++
 	l.Bytes += t.Size
@@ -135,45 +120,46 @@ func (l *Level) add(t *Table) {
 	}
 	l.Filters[cmp.Or(t.Info.FilterFamily, "none")]++
 	l.IndexBytes += t.Info.IndexBytes
-	l.SmallestSeq, l.LargestSeq = min(l.SmallestSeq, uint64(t.Info.SmallestSeq)),
-		max(l.LargestSeq, uint64(t.Info.LargestSeq))
+	l.SmallestSeq = min(l.SmallestSeq, uint64(t.Info.SmallestSeq))
+	l.LargestSeq = max(l.LargestSeq, uint64(t.Info.LargestSeq))
 }
 
 // WriteText writes the shape for people.
 func (s *Stats) WriteText(w io.Writer) error {
-	p := printer{w: w}
-	p.printf("%s: store %016x, %s, last sequence number %d, next file %d\n\n", s.Dir, s.StoreID,
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: store %016x, %s, last sequence number %d, next file %d\n\n", s.Dir, s.StoreID,
 		cmp.Or(s.Manifest, "no manifest"), s.LastSeq, s.NextFile)
-	p.printf("%-6s%7s%6s%14s%12s%10s%8s%12s%8s%11s  %-18s%s\n", "level", "files", "runs", "bytes", "entries",
+	fmt.Fprintf(&b, "%-6s%7s%6s%14s%12s%10s%8s%12s%8s%11s  %-18s%s\n", "level", "files", "runs", "bytes", "entries",
 		"deletes", "ranges", "filter B", "bits/k", "index B", "sequence numbers", "filters")
 	row := func(name string, l *Level) {
-		p.printf("%-6s%7d%6d%14d%12d%10d%8d%12d%8.2f%11d  %8d–%-8d ", name, l.Files, l.Runs, l.Bytes, l.Entries,
+		fmt.Fprintf(&b, "%-6s%7d%6d%14d%12d%10d%8d%12d%8.2f%11d  %8d–%-8d ", name, l.Files, l.Runs, l.Bytes, l.Entries,
 			l.Deletes, l.RangeDeletes, l.FilterBytes, l.BitsPerKey, l.IndexBytes, l.SmallestSeq, l.LargestSeq)
 		for _, f := range slices.Sorted(maps.Keys(l.Filters)) {
-			p.printf(" %s×%d", f, l.Filters[f])
+			fmt.Fprintf(&b, " %s×%d", f, l.Filters[f])
 		}
-		p.printf("\n")
+		fmt.Fprintf(&b, "\n")
 	}
 	for i := range s.Levels {
 		row("L"+string(rune('0'+s.Levels[i].Level)), &s.Levels[i])
 	}
 	row("all", &s.Total)
-	p.printf("\n")
+	fmt.Fprintf(&b, "\n")
 	for _, l := range s.Logs {
-		p.printf("log %s: %d bytes, %d records, %d writes", l.Name, l.Bytes, l.Records, l.Writes)
+		fmt.Fprintf(&b, "log %s: %d bytes, %d records, %d writes", l.Name, l.Bytes, l.Records, l.Writes)
 		if l.Writes > 0 {
-			p.printf(", sequence numbers %d–%d", l.FirstSeq, l.LastSeq)
+			fmt.Fprintf(&b, ", sequence numbers %d–%d", l.FirstSeq, l.LastSeq)
 		}
-		p.printf("\n")
+		fmt.Fprintf(&b, "\n")
 	}
 	for _, g := range s.Garbage {
-		p.printf("not used any more: %s, %d bytes\n", g.Name, g.Bytes)
+		fmt.Fprintf(&b, "not used any more: %s, %d bytes\n", g.Name, g.Bytes)
 	}
 	for _, d := range s.Damage {
-		p.printf("damage: %s\n", d)
+		fmt.Fprintf(&b, "damage: %s\n", d)
 	}
 	for _, n := range s.Notes {
-		p.printf("note: %s\n", n)
+		fmt.Fprintf(&b, "note: %s\n", n)
 	}
-	return p.err
+	_, err := io.WriteString(w, b.String())
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/siftkv/siftkv/internal/keytext"
 )
@@ -56,17 +57,15 @@ func (s *Store) Verdict() *Verdict {
 		}
 		v.Files = append(v.Files, f)
 	}
-	for _, l := range s.Logs {
-		if s.Manifest == nil || l.Num >= s.Manifest.LogNum {
-			v.Files = append(v.Files, FileState{Name: l.Name, Bytes: l.Bytes, Entries: l.Writes, OK: !bad[l.Name]})
-		}
+	for _, l := range s.liveLogs() {
+		v.Files = append(v.Files, FileState{Name: l.Name, Bytes: l.Bytes, Entries: l.Writes, OK: !bad[l.Name]})
 	}
 	return v
 }
 
 // WriteText writes the verdict for people.
 func (v *Verdict) WriteText(w io.Writer) error {
-	p := printer{w: w}
+	var b strings.Builder
 	for _, f := range v.Files {
 		state := "ok"
 		switch {
@@ -79,35 +78,24 @@ func (v *Verdict) WriteText(w io.Writer) error {
 		if f.Level != nil {
 			level = fmt.Sprintf("L%d", *f.Level)
 		}
-		p.printf("%s %-18s", level, f.Name)
+		fmt.Fprintf(&b, "%s %-18s", level, f.Name)
 		if f.Bytes > 0 {
-			p.printf(" %12d bytes %10d entries", f.Bytes, f.Entries)
+			fmt.Fprintf(&b, " %12d bytes %10d entries", f.Bytes, f.Entries)
 		} else {
-			p.printf(" %37s", "")
+			fmt.Fprintf(&b, " %37s", "")
 		}
-		p.printf("  %s\n", state)
+		fmt.Fprintf(&b, "  %s\n", state)
 	}
 	for _, d := range v.Damage {
-		p.printf("damage: %s\n", d)
+		fmt.Fprintf(&b, "damage: %s\n", d)
 	}
 	for _, n := range v.Notes {
-		p.printf("note: %s\n", n)
+		fmt.Fprintf(&b, "note: %s\n", n)
 	}
 	if len(v.Garbage) > 0 {
-		p.printf("%d files that the store does not use any more: the next open for writing removes them\n",
+		fmt.Fprintf(&b, "%d files that the store does not use any more: the next open for writing removes them\n",
 			len(v.Garbage))
 	}
-	return p.err
-}
-
-// A printer remembers the first error of a writer.
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) printf(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format, args...)
-	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
