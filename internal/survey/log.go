@@ -64,7 +64,7 @@ func (s *Store) readLogs(names []string) error {
 		if err != nil {
 			return err
 		}
-		if s.Manifest == nil || num >= s.Manifest.LogNum {
+		if !s.InTables(l) {
 			s.Damage = append(s.Damage, l.Damage...)
 			if l.Torn != "" {
 				s.note("%s", l.Torn)
@@ -152,7 +152,7 @@ func (s *Store) endHistory() {
 // liveLogs returns the logs whose writes may be in no table.
 func (s *Store) liveLogs() (live []*Log) {
 	for i := range s.Logs {
-		if s.Manifest == nil || s.Logs[i].Num >= s.Manifest.LogNum {
+		if !s.InTables(&s.Logs[i]) {
 			live = append(live, &s.Logs[i])
 		}
 	}

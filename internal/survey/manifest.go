@@ -276,6 +276,12 @@ func (s *Store) judgeEnd(live []*Log) {
 	}
 }
 
+// Trusted reports whether there is a manifest whose lists are those of the store.
+func (s *Store) Trusted() bool { return s.Manifest != nil && s.Manifest.Trusted }
+
+// InTables reports whether a manifest says that all writes of a log are in tables.
+func (s *Store) InTables(l *Log) bool { return s.Manifest != nil && l.Num < s.Manifest.LogNum }
+
 // overlapsLive reports whether a table that the manifest lists may hold keys of t: one
 // that t may have been made of.
 func (s *Store) overlapsLive(t *Table) bool {
@@ -292,12 +298,11 @@ func (s *Store) overlapsLive(t *Table) bool {
 // although the manifest can be trusted: a crash came between a flush and its edit, and
 // the logs that the writes are in are damaged.
 func (s *Store) Rescues(t *Table) bool {
-	m := s.Manifest
-	if m == nil || !m.Trusted || t.Level >= 0 || t.Info == nil || len(t.Damage) > 0 ||
-		uint64(t.Info.SmallestSeq) <= m.LastSeq {
+	if !s.Trusted() || t.Level >= 0 || t.Info == nil || len(t.Damage) > 0 ||
+		uint64(t.Info.SmallestSeq) <= s.Manifest.LastSeq {
 		return false
 	}
-	return slices.ContainsFunc(s.Logs, func(l Log) bool { return l.Num >= m.LogNum && len(l.Damage) > 0 })
+	return slices.ContainsFunc(s.liveLogs(), func(l *Log) bool { return len(l.Damage) > 0 })
 }
 
 func (s *Store) logMissing(num uint64, detail string) {

@@ -3,7 +3,6 @@ package repair
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
@@ -25,7 +24,7 @@ func (r *repairer) install() error {
 				continue
 			}
 			name := manifest.FileName(manifest.FileTable, p.t.Num)
-			if err := linkOrCopy(r.fs, filepath.Join(r.dir, name), filepath.Join(r.target, name)); err != nil {
+			if err := r.linkOrCopy(filepath.Join(r.dir, name), filepath.Join(r.target, name)); err != nil {
 				return err
 			}
 		}
@@ -96,7 +95,7 @@ func (r *repairer) setAside(names []string) ([]string, error) {
 			to = fmt.Sprintf("%s.%d", name, n)
 		}
 		r.written = append(r.written, filepath.Join(lost, to))
-		if err := linkOrCopy(r.fs, filepath.Join(r.dir, name), filepath.Join(lost, to)); err != nil {
+		if err := r.linkOrCopy(filepath.Join(r.dir, name), filepath.Join(lost, to)); err != nil {
 			return nil, err
 		}
 		r.moved(name, filepath.Join(LostDir, to))
@@ -175,25 +174,9 @@ func (r *repairer) keepIfInForce(num uint64) {
 
 // linkOrCopy gives a file a second name, or copies it where there are no links.
 // Bytes that cannot be read are an error.
-func linkOrCopy(fsys vfs.FS, from, to string) (err error) {
-	if fsys.Link(from, to) == nil {
+func (r *repairer) linkOrCopy(from, to string) error {
+	if r.fs.Link(from, to) == nil {
 		return nil
 	}
-	f, err := fsys.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	size, err := f.Size()
-	if err != nil {
-		return err
-	}
-	w, err := fsys.Create(to)
-	if err != nil {
-		return err
-	}
-	if _, err = io.Copy(w, io.NewSectionReader(f, 0, size)); err == nil {
-		err = w.Sync()
-	}
-	return errors.Join(err, w.Close())
+	return vfs.CopyFile(r.fs, to, r.fs, from, r.ctx.Err)
 }

@@ -11,18 +11,11 @@ import (
 	"github.com/siftkv/siftkv/internal/survey"
 )
 
-// A write is one entry of a log.
-type write struct {
-	key   base.InternalKey
-	value []byte
-}
-
 // A batch is a record of a log.
 type batch struct {
-	log    string
-	first  uint64
-	last   uint64
-	writes []write
+	log         string
+	first, last uint64 // sequence numbers
+	record      []byte
 }
 
 // logs replays the records of all logs whose writes may be in no table, in the order
@@ -33,11 +26,11 @@ func (r *repairer) logs() error {
 	floor := r.flushedTo()
 	for i := range r.s.Logs {
 		l := &r.s.Logs[i]
-		if m := r.s.Manifest; m != nil && l.Num < m.LogNum {
+		switch {
+		case r.s.InTables(l):
 			r.report.file(l.Name, LeftOut, "its writes are in tables")
 			continue
-		}
-		if l.End == 0 && l.Records > 0 {
+		case l.End == 0 && l.Records > 0:
 			r.report.file(l.Name, LeftOut,
 				"it was not synced, and the log before it has lost its end: history ends there")
 			continue
@@ -54,14 +47,7 @@ func (r *repairer) logs() error {
 			for n := len(batches); n > 0 && batches[n-1].last >= rec.Seq; n-- {
 				batches = batches[:n-1]
 			}
-			b := batch{log: l.Name, first: rec.Seq, last: last}
-			for e, err := range batchrepr.All(rec.Data) {
-				if err != nil {
-					return err
-				}
-				b.writes = append(b.writes, write{e.Key.Clone(), bytes.Clone(e.Value)})
-			}
-			batches = append(batches, b)
+			batches = append(batches, batch{l.Name, rec.Seq, last, bytes.Clone(rec.Data)})
 			return nil
 		})
 		if err != nil {
@@ -77,7 +63,7 @@ func (r *repairer) logs() error {
 // writes are taken from logs that happen to be left. A manifest that can be trusted says
 // which logs count, and a table that is kept beside it has all writes before its last.
 func (r *repairer) flushedTo() uint64 {
-	if r.s.Manifest != nil && r.s.Manifest.Trusted || len(r.report.Lost) > 0 {
+	if r.s.Trusted() || len(r.report.Lost) > 0 {
 		return r.rescued
 	}
 	floor := uint64(0)
@@ -99,52 +85,53 @@ func (r *repairer) loseRecords(batches []batch) {
 		if before := batches[i-1].log; before != b.log {
 			file = before + ", " + b.log
 		}
-		r.report.Lost = append(r.report.Lost,
-			Loss{File: file, What: "records of the log", Writes: &n, FirstSeq: from, LastSeq: to})
+		r.report.lose(Loss{File: file, What: "records of the log", Writes: &n, FirstSeq: from, LastSeq: to})
 	}
 	for i := range r.s.Logs {
 		l := &r.s.Logs[i]
-		if m := r.s.Manifest; m != nil && l.Num < m.LogNum {
+		if r.s.InTables(l) {
 			continue
 		}
 		// What is missing behind a record shows in the next one's sequence number.
 		followed := len(batches) > 0 && l.Records > 0 && batches[len(batches)-1].last > l.LastSeq
 		switch {
 		case len(l.Damage) > 0 && (!followed || batches[0].log == l.Name && l.Damage[0].Offset < l.FirstOffset):
-			r.report.Lost = append(r.report.Lost,
-				Loss{File: l.Name, What: "the log is damaged", Possible: l.Closed && l.Skipped == 0})
+			r.report.lose(Loss{File: l.Name, What: "the log is damaged", Possible: l.Closed && l.Skipped == 0})
 		case !l.Closed && !followed:
 			what := "the log has no end: what came behind its last whole record, if anything did"
-			r.report.Lost = append(r.report.Lost, Loss{File: l.Name, What: what, Possible: true})
+			r.report.lose(Loss{File: l.Name, What: what, Possible: true})
 		}
 	}
 	for _, name := range r.s.MissingLogs {
 		r.report.file(name, Missing, "")
-		r.report.Lost = append(r.report.Lost, Loss{File: name, What: "the log is missing", Possible: true})
+		r.report.lose(Loss{File: name, What: "the log is missing", Possible: true})
 	}
 }
 
 // writeBatches writes a table of level 0.
 func (r *repairer) writeBatches(batches []batch, names []string) error {
-	var points []write
+	var points []batchrepr.Entry
 	var tombs []rangedel.Tombstone
 	for _, b := range batches {
-		for _, w := range b.writes {
-			if w.key.Kind() != base.KindRangeDelete {
-				points = append(points, w)
+		for e, err := range batchrepr.All(b.record) {
+			if err == nil && e.Key.Kind() != base.KindRangeDelete {
+				points = append(points, e)
 				continue
 			}
-			end, err := rangedel.DecodeEnd(w.value)
+			var end []byte
+			if err == nil {
+				end, err = rangedel.DecodeEnd(e.Value)
+			}
 			if err != nil {
 				return err
 			}
-			tombs = append(tombs, rangedel.Tombstone{Start: w.key.User, End: end, Seq: w.key.SeqNum()})
+			tombs = append(tombs, rangedel.Tombstone{Start: e.Key.User, End: end, Seq: e.Key.SeqNum()})
 		}
 	}
-	slices.SortFunc(points, func(a, b write) int { return base.Compare(a.key, b.key) })
+	slices.SortFunc(points, func(a, b batchrepr.Entry) int { return base.Compare(a.Key, b.Key) })
 	w := r.newTables(nil, 0)
 	for _, p := range points {
-		if err := w.add(p.key, p.value); err != nil {
+		if err := w.add(p.Key, p.Value); err != nil {
 			return err
 		}
 	}

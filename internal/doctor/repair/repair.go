@@ -204,7 +204,7 @@ const listOfFiles = "MANIFEST"
 
 // rebuild decides on the tables of the repaired store, and writes the new ones.
 func (r *repairer) rebuild() error {
-	trusted := r.s.Manifest != nil && r.s.Manifest.Trusted
+	trusted := r.s.Trusted()
 	if err := r.tables(); err != nil {
 		return err
 	}
@@ -213,8 +213,7 @@ func (r *repairer) rebuild() error {
 	}
 	r.report.Levels = "manifest"
 	if !trusted {
-		r.report.Lost = append(r.report.Lost,
-			Loss{File: listOfFiles, What: "which files there were is not known: those that are missing are not reported one by one", Possible: true})
+		r.report.lose(Loss{File: listOfFiles, What: "which files there were is not known: those that are missing are not reported one by one", Possible: true})
 	}
 	if !trusted || !r.ordered() {
 		r.report.Levels = "sequence numbers"

@@ -165,6 +165,8 @@ func (r *Report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
+func (r *Report) lose(l Loss) { r.Lost = append(r.Lost, l) }
+
 // file notes what becomes of a file.
 func (r *Report) file(name, action, why string) {
 	r.Files = append(r.Files, File{Name: name, Action: action, Why: why})

@@ -61,14 +61,14 @@ func (r *repairer) loseTable(t *survey.Table, what string) {
 	} else {
 		l.Possible = true // it may never have been finished
 	}
-	r.report.Lost = append(r.report.Lost, l)
+	r.report.lose(l)
 }
 
 // leaveOutIngest leaves out a table of an ingest that was under way: the store had none
 // of its tables, or all. A manifest that can be trusted says that it had none.
 func (r *repairer) leaveOutIngest(t *survey.Table) {
 	r.report.file(t.Name, LeftOut, "an ingest that a crash broke off brought it in")
-	if m := r.s.Manifest; m != nil && m.Trusted {
+	if r.s.Trusted() {
 		return
 	}
 	l := Loss{File: t.Name, What: "a file of an ingest that may not have ended; all files of it are left out",
@@ -77,7 +77,7 @@ func (r *repairer) leaveOutIngest(t *survey.Table) {
 		n, d := t.Info.Entries+t.Info.RangeDeletes, t.Describe()
 		l.Writes, l.Ranges = &n, []Range{*boundsOf(&d)}
 	}
-	r.report.Lost = append(r.report.Lost, l)
+	r.report.lose(l)
 }
 
 // salvage writes what checks out of a table to a new one.
@@ -144,7 +144,7 @@ func (r *repairer) loseEntries(t *survey.Table, sv *sstable.Salvage) {
 	}
 	// With nothing but its end unknown, the table may be all there.
 	l.Possible = !known && len(sv.Gaps) == 1 && sv.Gaps[0].Before == nil
-	r.report.Lost = append(r.report.Lost, l)
+	r.report.lose(l)
 }
 
 // loseTombstones reports range tombstones that are damaged: what they deleted may
@@ -162,7 +162,7 @@ func (r *repairer) loseTombstones(t *survey.Table, sv *sstable.Salvage) {
 	default:
 		l.Possible = true
 	}
-	r.report.Lost = append(r.report.Lost, l)
+	r.report.lose(l)
 }
 
 // writerOptions are those that a table was written with, as far as they are known.
