@@ -13,7 +13,6 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-// backupCommand is the command line of siftkv backup.
 type backupCommand struct {
 	Store  cli.Directory `arg:"" optional:"" name:"dir" help:"Directory of the store."`
 	Out    string        `arg:"" optional:"" help:"File of the backup, which must not be there; - is standard output."`

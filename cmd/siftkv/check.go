@@ -11,7 +11,6 @@ import (
 	"github.com/siftkv/siftkv/internal/survey"
 )
 
-// statsCommand is the command line of siftkv stats.
 type statsCommand struct{ Dir }
 
 // Run prints the shape of the store, as far as it can be read.
@@ -23,7 +22,6 @@ func (c *statsCommand) Run(ctx context.Context, p *program) error {
 	return p.report(s)
 }
 
-// verifyCommand is the command line of siftkv verify.
 type verifyCommand struct{ Dir }
 
 // Run prints a line per file and one per damaged place, which is exit status 4.
@@ -45,7 +43,6 @@ func (p *program) verify(ctx context.Context, dir cli.Directory) (*survey.Store,
 	return doctor.Verify(ctx, string(dir), survey.Options{Progress: step})
 }
 
-// repairCommand is the command line of siftkv repair.
 type repairCommand struct {
 	Dir
 	DryRun bool          `help:"Say what would be done and lost, and change nothing."`

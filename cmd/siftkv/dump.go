@@ -75,7 +75,6 @@ func (p *program) printFaults(faults []error) error {
 	return fmt.Errorf("%w: %d places; what checks out was printed", errDamage, len(faults))
 }
 
-// dumpSSTableCommand is the command line of siftkv dump-sstable.
 type dumpSSTableCommand struct {
 	File      cli.File `arg:"" help:"A sorted file, such as 000012.sst."`
 	NoEntries bool     `help:"Print the properties alone; all blocks are checked nevertheless."`

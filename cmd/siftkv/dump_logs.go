@@ -80,7 +80,6 @@ func damaged(path string, offset int64, what string, cause error) error {
 	return &base.CorruptionError{File: path, Offset: offset, What: what, Cause: cause}
 }
 
-// dumpWALCommand is the command line of siftkv dump-wal.
 type dumpWALCommand struct {
 	File cli.File `arg:"" help:"A write-ahead log, such as 000012.wal."`
 }
@@ -105,7 +104,6 @@ func (c *dumpWALCommand) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// dumpManifestCommand is the command line of siftkv dump-manifest.
 type dumpManifestCommand struct {
 	File cli.File `arg:"" help:"A manifest, such as MANIFEST-000007."`
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-// getCommand is the command line of siftkv get.
 type getCommand struct {
 	Dir
 	Key string `arg:"" help:"The key."`
@@ -46,7 +45,6 @@ func (p *program) pair(key, value []byte) entry {
 	return entry{Key: p.KeyFormat.JSON(key), Value: p.KeyFormat.JSON(value)}
 }
 
-// putCommand is the command line of siftkv put.
 type putCommand struct {
 	Dir
 	Key   string   `arg:"" help:"The key."`
@@ -91,7 +89,6 @@ func (c *putCommand) value(ctx context.Context, p *program) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(in, kv.MaxValueSize+1))
 }
 
-// deleteCommand is the command line of siftkv delete.
 type deleteCommand struct {
 	Dir
 	Key string `arg:"" help:"The key, or the first of a range."`

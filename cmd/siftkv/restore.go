@@ -14,7 +14,6 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-// restoreCommand is the command line of siftkv restore.
 type restoreCommand struct {
 	Dir
 	From   cli.Files `arg:"" help:"Backups, in the order in which they were made; - is standard input. A file may hold several, one behind the other."`

@@ -9,7 +9,6 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-// scanCommand is the command line of siftkv scan.
 type scanCommand struct {
 	Dir
 	Lower    string `placeholder:"KEY" help:"First key."`
@@ -91,7 +90,6 @@ func (c *scanCommand) bounds(p *program) (*kv.IterOptions, error) {
 	return &kv.IterOptions{LowerBound: lower, UpperBound: upper}, nil
 }
 
-// explainCommand is the command line of siftkv explain.
 type explainCommand struct {
 	Dir
 	Key string `arg:"" help:"The key, which need not be there."`

@@ -59,7 +59,6 @@ func size(db *kv.DB) (files int, bytes int64) {
 	return files, bytes
 }
 
-// checkpointCommand is the command line of siftkv checkpoint.
 type checkpointCommand struct {
 	Dir
 	Out cli.Directory `arg:"" help:"Directory of the copy, not there or empty."`
@@ -74,7 +73,6 @@ func (c *checkpointCommand) Run(ctx context.Context, p *program) error {
 	return err
 }
 
-// ingestCommand is the command line of siftkv ingest.
 type ingestCommand struct {
 	Dir
 	Files      cli.Files `arg:"" help:"Sorted files of sstable.Writer, in any order; their keys must not overlap."`
@@ -103,7 +101,6 @@ func (c *ingestCommand) Run(ctx context.Context, p *program) error {
 	return nil
 }
 
-// compactCommand is the command line of siftkv compact.
 type compactCommand struct {
 	Dir
 	Lower       string `placeholder:"KEY" help:"First key of the range."`

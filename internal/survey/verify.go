@@ -1,12 +1,108 @@
 package survey
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"strings"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
+
+// A Verdict is what verifying a store tells.
+type Verdict struct {
+	Dir     keytext.Name `json:"dir"`
+	OK      bool         `json:"ok"`
+	Files   []FileState  `json:"files"`
+	Damage  []Damage     `json:"damage"`
+	Notes   []string     `json:"notes"`
+	Garbage []File       `json:"garbage"`
+}
+
+// A FileState is what was found of one file.
+type FileState struct {
+	Name    string `json:"name"`
+	Level   *int   `json:"level,omitempty"` // of a table
+	Bytes   int64  `json:"bytes"`
+	Entries uint64 `json:"entries"` // of a table, or writes of a log
+	OK      bool   `json:"ok"`
+	unread  bool
+}
+
+// Verdict sums up a deep survey.
+func (s *Store) Verdict() *Verdict {
+	v := &Verdict{Dir: keytext.Name(s.Dir), OK: len(s.Damage) == 0,
+		Damage: append([]Damage{}, s.Damage...), Notes: append([]string{}, s.Notes...),
+		Garbage: append([]File{}, s.Garbage...)}
+	bad := map[string]bool{}
+	for _, d := range s.Damage {
+		bad[d.File] = true
+	}
+	name := cmp.Or(s.Current, "MANIFEST")
+	if s.Manifest != nil {
+		name = s.Manifest.Name
+	}
+	v.Files = append(v.Files, FileState{Name: "CURRENT", OK: !bad["CURRENT"]}, FileState{Name: name, OK: !bad[name]})
+	for i := range s.Tables {
+		t := &s.Tables[i]
+		if t.Level < 0 && s.Manifest != nil {
+			continue
+		}
+		f := FileState{Name: t.Name, Bytes: t.Size, OK: !bad[t.Name] && t.Unread == nil, unread: t.Unread != nil}
+		if t.Level >= 0 {
+			f.Level = &t.Level
+		}
+		if t.Info != nil {
+			f.Entries = t.Info.Entries
+		}
+		v.Files = append(v.Files, f)
+	}
+	for _, l := range s.liveLogs() {
+		v.Files = append(v.Files, FileState{Name: l.Name, Bytes: l.Bytes, Entries: l.Writes, OK: !bad[l.Name]})
+	}
+	return v
+}
+
+// WriteText writes the verdict for people.
+func (v *Verdict) WriteText(w io.Writer) error {
+	var b strings.Builder
+	for _, f := range v.Files {
+		state := "ok"
+		switch {
+		case f.unread:
+			state = "not read"
+		case !f.OK:
+			state = "DAMAGED"
+		}
+		level := "  "
+		if f.Level != nil {
+			level = fmt.Sprintf("L%d", *f.Level)
+		}
+		fmt.Fprintf(&b, "%s %-18s", level, f.Name)
+		if f.Bytes > 0 {
+			fmt.Fprintf(&b, " %12d bytes %10d entries", f.Bytes, f.Entries)
+		} else {
+			fmt.Fprintf(&b, " %37s", "")
+		}
+		fmt.Fprintf(&b, "  %s\n", state)
+	}
+	for _, d := range v.Damage {
+		fmt.Fprintf(&b, "damage: %s\n", d)
+	}
+	for _, n := range v.Notes {
+		fmt.Fprintf(&b, "note: %s\n", n)
+	}
+	if len(v.Garbage) > 0 {
+		fmt.Fprintf(&b, "%d files that the store does not use any more: the next open for writing removes them\n",
+			len(v.Garbage))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
 
 // Verify checks all of the store in dir: the manifest, every log, every byte of
 // every table, and that open, which opens it read-only and closes it again, succeeds. Its
