@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-
-	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
 // Commands print to a buffer, which keeps the first error: run flushes it and reports.
@@ -103,29 +101,4 @@ func (p *program) parseRange(lower, upper string) (lo, hi []byte, err error) {
 		return nil, nil, usagef("--lower %s is after --upper %s", lower, upper)
 	}
 	return lo, hi, nil
-}
-
-// progress returns a function that shows the phases of a long job on a terminal,
-// and one that ends the display.
-func (p *program) progress() (step func(phase string, done, total int), end func()) {
-	if !p.hasTerminal() {
-		return func(string, int, int) {}, func() {}
-	}
-	reporter := progress.New(p.stderr, "auto")
-	var phase *progress.Phase
-	name, last := "", 0
-	end = func() {
-		if phase != nil {
-			phase.Done()
-			phase = nil
-		}
-	}
-	return func(n string, done, total int) {
-		if n != name || phase == nil {
-			end()
-			phase, name, last = reporter.Start(n, total, "files"), n, 0
-		}
-		phase.Add(done - last)
-		last = done
-	}, end
 }

@@ -7,12 +7,8 @@ import (
 	"errors"
 	"io"
 	"os"
-	"time"
-
-	"golang.org/x/term"
 
 	"github.com/siftkv/siftkv/internal/backup"
-	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
 // streams is a file, or standard input, with backup streams one behind the other. A
@@ -88,50 +84,4 @@ func (s *streams) header() (backup.Header, bool) {
 		return backup.Header{}, false
 	}
 	return in.Header(), true
-}
-
-// A meter counts bytes and shows them on a terminal, from the first second on. It is
-// used by one goroutine.
-type meter struct {
-	bytes    int64
-	shown    int64 // MiB
-	name     string
-	total    int64 // 0: not known
-	start    time.Time
-	reporter *progress.Reporter // nil: there is no terminal
-	phase    *progress.Phase
-}
-
-func (p *program) meter(name string, total int64) *meter {
-	m := &meter{name: name, total: total, start: time.Now()}
-	if p.hasTerminal() {
-		m.reporter = progress.New(p.stderr, "auto")
-	}
-	return m
-}
-
-// hasTerminal reports whether somebody watches, and wants to.
-func (p *program) hasTerminal() bool {
-	f, ok := p.stderr.(*os.File)
-	return ok && !p.Quiet && term.IsTerminal(int(f.Fd()))
-}
-
-// Write counts what was written, and never fails.
-func (m *meter) Write(b []byte) (int, error) {
-	m.bytes += int64(len(b))
-	if m.phase == nil && m.reporter != nil && time.Since(m.start) > time.Second {
-		m.phase = m.reporter.Start(m.name, int(m.total>>20), "MiB")
-	}
-	if now := m.bytes >> 20; m.phase != nil && now > m.shown {
-		m.phase.Add(int(now - m.shown))
-		m.shown = now
-	}
-	return len(b), nil
-}
-
-func (m *meter) end() {
-	if m.phase != nil {
-		m.phase.Done()
-		m.phase, m.reporter = nil, nil
-	}
 }

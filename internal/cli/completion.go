@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,57 +17,48 @@ var Shells = []string{"bash", "zsh", "fish"}
 // flags, and the values of flags that have a fixed set. The shell falls back to files
 // where it offers nothing. To be read by the shell: source <(program completion bash).
 func Completion(w io.Writer, app *kong.Kong, shell string) error {
-	lines := words(app)
 	name := app.Model.Name
-	var err error
+	script := bashScript(name, words(app))
 	switch shell {
 	case "fish":
-		_, err = fmt.Fprintf(w, "# Completion of %s for fish.\n%s", name, fishLines(name, app))
+		script = fishLines(name, app)
 	case "zsh":
-		_, err = fmt.Fprintf(w, "# Completion of %s for zsh.\nautoload -Uz bashcompinit && bashcompinit\n%s", name,
-			bashScript(name, lines))
-	default:
-		_, err = fmt.Fprintf(w, "# Completion of %s for bash.\n%s", name, bashScript(name, lines))
+		script = "autoload -Uz bashcompinit && bashcompinit\n" + script
 	}
+	_, err := fmt.Fprintf(w, "# Completion of %s for %s.\n%s", name, shell, script)
 	return err
 }
 
-// commandsOf returns the commands that are not hidden.
-func commandsOf(app *kong.Kong) []*kong.Node {
-	return slices.DeleteFunc(slices.Clone(app.Model.Children), func(n *kong.Node) bool { return n.Hidden })
-}
-
-// flagsOf returns the flags of a command and those of the whole program, without the
-// hidden ones.
-func flagsOf(app *kong.Kong, n *kong.Node) []*kong.Flag {
-	return slices.DeleteFunc(slices.Concat(n.Flags, app.Model.Flags), func(f *kong.Flag) bool { return f.Hidden })
+// offered calls f with the commands that are not hidden, and with the flags of each, and of the
+// whole program, that are not.
+func offered(app *kong.Kong, f func(n *kong.Node, flags []*kong.Flag)) {
+	for _, n := range app.Model.Children {
+		if !n.Hidden {
+			f(n, slices.DeleteFunc(slices.Concat(n.Flags, app.Model.Flags), func(f *kong.Flag) bool { return f.Hidden }))
+		}
+	}
 }
 
 // words returns what may stand at a place: after the program's name (""), after a
 // command, and after a flag of a command ("run --progress").
 func words(app *kong.Kong) map[string][]string {
 	out := map[string][]string{}
-	for _, n := range commandsOf(app) {
+	offered(app, func(n *kong.Node, flags []*kong.Flag) {
 		out[""] = append(out[""], n.Name)
-		for _, f := range flagsOf(app, n) {
+		for _, f := range flags {
 			out[n.Name] = append(out[n.Name], "--"+f.Name)
 			if f.Enum != "" {
 				out[n.Name+" --"+f.Name] = strings.Split(f.Enum, ",")
 			}
 		}
-	}
+	})
 	return out
 }
 
 // bashScript looks the words up by the command and the word before.
 func bashScript(name string, lines map[string][]string) string {
 	var cases strings.Builder
-	keys := make([]string, 0, len(lines))
-	for key := range lines {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(lines)) {
 		if key != "" {
 			fmt.Fprintf(&cases, "    %q) words=%q ;;\n", key, strings.Join(lines[key], " "))
 		}
@@ -98,9 +90,9 @@ func fishLines(name string, app *kong.Kong) string {
 		first, _, _ := strings.Cut(text, ".")
 		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", " ").Replace(first) + "'"
 	}
-	for _, n := range commandsOf(app) {
+	offered(app, func(n *kong.Node, flags []*kong.Flag) {
 		fmt.Fprintf(&out, "complete -c %s -n __fish_use_subcommand -a %s -d %s\n", name, n.Name, quote(n.Help))
-		for _, f := range flagsOf(app, n) {
+		for _, f := range flags {
 			values := ""
 			if f.Enum != "" {
 				values = " -xa '" + strings.ReplaceAll(f.Enum, ",", " ") + "'"
@@ -108,6 +100,6 @@ func fishLines(name string, app *kong.Kong) string {
 			fmt.Fprintf(&out, "complete -c %s -n '__fish_seen_subcommand_from %s' -l %s%s -d %s\n", name, n.Name,
 				f.Name, values, quote(f.Help))
 		}
-	}
+	})
 	return out.String()
 }

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/siftkv/siftkv/internal/cli/progress"
+)
+
+// A display shows the phases of a long job on a terminal. It is used by one goroutine.
+type display struct {
+	reporter *progress.Reporter // nil: nobody watches
+	phase    *progress.Phase
+	current  string // its name
+	shown    int
+}
+
+func (p *program) display() display {
+	f, ok := p.stderr.(*os.File)
+	if !ok || p.Quiet || !term.IsTerminal(int(f.Fd())) {
+		return display{}
+	}
+	return display{reporter: progress.New(p.stderr, "auto")}
+}
+
+func (d *display) show(name string, done, total int, unit string) {
+	if d.reporter == nil {
+		return
+	}
+	if d.phase == nil || name != d.current {
+		d.end()
+		d.phase, d.current, d.shown = d.reporter.Start(name, total, unit), name, 0
+	}
+	d.phase.Add(done - d.shown)
+	d.shown = done
+}
+
+func (d *display) end() {
+	if d.phase != nil {
+		d.phase.Done()
+		d.phase = nil
+	}
+}
+
+// progress returns a function that shows the phases of a job on files, and one that ends
+// the display.
+func (p *program) progress() (step func(phase string, done, total int), end func()) {
+	d := p.display()
+	return func(phase string, done, total int) { d.show(phase, done, total, "files") }, d.end
+}
+
+// A meter counts bytes and shows them, from the first second on.
+type meter struct {
+	display
+	bytes int64
+	name  string
+	total int64 // 0: not known
+	start time.Time
+}
+
+func (p *program) meter(name string, total int64) *meter {
+	return &meter{display: p.display(), name: name, total: total, start: time.Now()}
+}
+
+// Write counts what was written, and never fails.
+func (m *meter) Write(b []byte) (int, error) {
+	m.bytes += int64(len(b))
+	if m.reporter != nil && time.Since(m.start) > time.Second {
+		m.show(m.name, int(m.bytes>>20), int(m.total>>20), "MiB")
+	}
+	return len(b), nil
+}
