@@ -224,7 +224,8 @@ func TestBitFlips(t *testing.T) {
 				}
 			}
 			require.NotZero(t, f.flips)
-			t.Logf("closed %v, %v: %d bytes flipped: %d times the store does not open, %d times a read fails; Verify finds all",
+			t.Logf("closed %v, %v: %d bytes flipped: %d times the store does not open, %d times a read fails; "+
+				"Verify finds all",
 				closed, mode, f.flips, f.refused, f.failed)
 		}
 	}

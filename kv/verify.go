@@ -50,7 +50,8 @@ func verifyFS(ctx context.Context, fsys vfs.FS, dir string, w io.Writer) error {
 	}
 	var errs []error
 	for _, p := range s.Damage {
-		errs = append(errs, &CorruptionError{File: filepath.Join(dir, p.File), Offset: p.Offset, What: p.What, Hint: d.hint()})
+		errs = append(errs, &CorruptionError{File: filepath.Join(dir, p.File), Offset: p.Offset, What: p.What,
+			Hint: d.hint()})
 	}
 	return errors.Join(append(errs, err, s.Verdict().WriteText(w))...)
 }

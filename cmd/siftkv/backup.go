@@ -16,10 +16,10 @@ import (
 type backupCommand struct {
 	Store  cli.Directory `arg:"" optional:"" name:"dir" help:"Directory of the store."`
 	Out    string        `arg:"" optional:"" help:"File of the backup, which must not be there; - is standard output."`
-	Since  cli.File      `placeholder:"MARK" help:"Leave out what the backups up to the mark in this file hold. By default the backup is a full one."`
-	Mark   string        `placeholder:"FILE" help:"Keep the mark for the next backup in FILE, by default OUT.mark. A mark that is there is replaced."`
-	Force  bool          `help:"Overwrite OUT, what is left of a backup to it that broke off, and a file that is no mark."`
-	Verify cli.File      `placeholder:"FILE" help:"Make no backup: check every byte of the one in FILE (- is standard input). With --mark, its mark is kept."`
+	Since  cli.File      `placeholder:"MARK" help:"${since}"`
+	Mark   string        `placeholder:"FILE" help:"${mark}"`
+	Force  bool          `help:"${force}"`
+	Verify cli.File      `placeholder:"FILE" help:"${verify}"`
 }
 
 // Run makes a backup, or checks one.
@@ -28,7 +28,8 @@ func (c *backupCommand) Run(ctx context.Context, p *program) error {
 		return c.verify(ctx, p)
 	}
 	if c.Store == "" || c.Out == "" {
-		return usagef("backup wants a store and a file: siftkv backup DIR OUT, or siftkv backup --verify FILE; see siftkv backup --help")
+		return usagef("backup wants a store and a file: siftkv backup DIR OUT, or siftkv backup --verify FILE; " +
+			"see siftkv backup --help")
 	}
 	since, err := readMark(string(c.Since))
 	if err != nil {

@@ -73,7 +73,8 @@ func (c *backupCommand) create(p *program) (*outFile, error) {
 	}
 	f, err := os.OpenFile(path+partialSuffix, flags, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("%w: %s, left by a backup that broke off or still runs: if no mark goes on from it, remove it or say --force", fs.ErrExist, path+partialSuffix)
+		return nil, fmt.Errorf("%w: %s, left by a backup that broke off or still runs: if no mark goes on from "+
+			"it, remove it or say --force", fs.ErrExist, path+partialSuffix)
 	}
 	if err != nil {
 		return nil, err

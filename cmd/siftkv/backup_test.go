@@ -65,7 +65,8 @@ func TestBackupsAreRestoredInOrder(t *testing.T) {
 	c := newChain(t)
 	dir := filepath.Join(c.dir, "restored")
 	out := ok(t, "restore", dir, c.full, c.inc1, c.inc2, "--verify")
-	require.Regexp(t, `(?s)^.*/full.bak: backup [0-9a-f]{16} restored: \d+ files, \d+ bytes\n.*inc1.bak: .*inc2.bak: .*/restored: verified\n$`, out)
+	require.Regexp(t, `(?s)^.*/full.bak: backup [0-9a-f]{16} restored: \d+ files, \d+ bytes\n.*inc1.bak: `+
+		`.*inc2.bak: .*/restored: verified\n$`, out)
 	require.Equal(t, c.contents[2], ok(t, "scan", dir))
 
 	// One by one, and with what was restored named again.
@@ -102,7 +103,8 @@ func TestBackupsInTheWrongOrderAreRefused(t *testing.T) {
 	for _, from := range [][]string{{c.inc2}, {c.inc2, c.inc1}} {
 		status, stdout, stderr = siftkv(t, append([]string{"restore", dir}, from...)...)
 		require.Equal(t, statusError, status)
-		require.Regexp(t, `^siftkv: the backup does not fit: .*/restored has come to backup [0-9a-f]{16}, and .*/inc2.bak does not go on from there\n$`, stderr)
+		require.Regexp(t, `^siftkv: the backup does not fit: .*/restored has come to backup [0-9a-f]{16}, and `+
+			`.*/inc2.bak does not go on from there\n$`, stderr)
 		require.Empty(t, stdout)
 		require.Equal(t, c.contents[0], ok(t, "scan", dir), "it is as it was")
 	}

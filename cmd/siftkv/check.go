@@ -46,7 +46,7 @@ func (p *program) verify(ctx context.Context, dir cli.Directory) (*survey.Store,
 type repairCommand struct {
 	Dir
 	DryRun bool          `help:"Say what would be done and lost, and change nothing."`
-	Out    cli.Directory `placeholder:"DIR" help:"Write the repaired store to DIR, and leave the original as it is. By default it is repaired in place, and originals that it does without are moved to its directory lost."`
+	Out    cli.Directory `placeholder:"DIR" help:"${out}"`
 }
 
 // Run repairs and reports; something that was certainly lost is exit status 4.

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/kv"
@@ -28,26 +26,26 @@ type commands struct {
 	Put        putCommand        `cmd:"" help:"Store a value under a key."`
 	Delete     deleteCommand     `cmd:"" help:"Remove a key, or a range of keys."`
 	Scan       scanCommand       `cmd:"" help:"List keys and values in order."`
-	Explain    explainCommand    `cmd:"" help:"What a lookup of a key does: files considered, filters asked, blocks read."`
+	Explain    explainCommand    `cmd:"" help:"${explain}"`
 	Stats      statsCommand      `cmd:"" help:"The shape of a store: levels, filters, indexes, logs, garbage."`
 	Verify     verifyCommand     `cmd:"" help:"Check every byte of a store, and list all damage."`
 	Repair     repairCommand     `cmd:"" help:"Make a store of what is left of a damaged one, and say what was lost."`
 	Checkpoint checkpointCommand `cmd:"" help:"Make a copy of a store as it is now, with links where possible."`
-	Backup     backupCommand     `cmd:"" help:"Write a store as it is now to a file or a pipe, whole or since the last backup; or check a backup."`
+	Backup     backupCommand     `cmd:"" help:"${backup}"`
 	Restore    restoreCommand    `cmd:"" help:"Make a store of backups."`
 	Ingest     ingestCommand     `cmd:"" help:"Take sorted files into a store, all at one moment."`
 	Compact    compactCommand    `cmd:"" help:"Merge a store, or a range of it, into its last level."`
 
-	DumpSSTable  dumpSSTableCommand  `cmd:"" name:"dump-sstable" help:"Print a sorted file: properties and every entry, past damage."`
+	DumpSSTable  dumpSSTableCommand  `cmd:"" name:"dump-sstable" help:"${dump_sstable}"`
 	DumpWAL      dumpWALCommand      `cmd:"" name:"dump-wal" help:"Print a write-ahead log: every write, past damage."`
-	DumpManifest dumpManifestCommand `cmd:"" name:"dump-manifest" help:"Print a manifest: every version edit, past damage."`
+	DumpManifest dumpManifestCommand `cmd:"" name:"dump-manifest" help:"${dump_manifest}"`
 }
 
 // Globals are flags of every command.
 type Globals struct {
-	JSON      bool           `name:"json" help:"Print JSON: one object, or one object per line. An error is an object on standard error."`
+	JSON      bool           `name:"json" help:"${json}"`
 	Quiet     bool           `short:"q" help:"No progress."`
-	KeyFormat keytext.Format `enum:"text,hex,base64" default:"text" help:"Keys and values on the command line and in the output: text, hex or base64. Text that cannot be printed is quoted as in Go; an argument that begins with a double quote is read so."`
+	KeyFormat keytext.Format `enum:"text,hex,base64" default:"text" help:"${key_format}"`
 }
 
 // A program is siftkv with its surroundings.
@@ -58,9 +56,10 @@ type program struct {
 	Globals
 }
 
-const description = `Looks into a SiftKV store, changes it, checks it, and repairs it. No other process may be writing the store meanwhile; commands that only read open it read-only.
-
-Exit status: 0 ok, 1 error, 2 usage, 3 key not found, 4 damage found (verify, dumps) or something lost (repair), 130 interrupted.`
+const description = "Looks into a SiftKV store, changes it, checks it, and repairs it. " +
+	"No other process may be writing the store meanwhile; commands that only read open it read-only.\n\n" +
+	"Exit status: 0 ok, 1 error, 2 usage, 3 key not found, " +
+	"4 damage found (verify, dumps) or something lost (repair), 130 interrupted."
 
 // Exit statuses.
 const (
@@ -83,7 +82,7 @@ var (
 func (p *program) run(ctx context.Context, argv []string) int {
 	p.out = bufio.NewWriterSize(p.stdout, 64<<10)
 	var line commands
-	spec := cli.Program{Name: "siftkv", Description: description, Vars: kong.Vars{"version": version()},
+	spec := cli.Program{Name: "siftkv", Description: description, Vars: helpTexts,
 		Stdout: p.stdout, Stderr: p.stderr}
 	parsed, err := spec.Parse(ctx, argv, &line, p)
 	var usage *cli.UsageError

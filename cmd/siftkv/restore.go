@@ -16,7 +16,7 @@ import (
 
 type restoreCommand struct {
 	Dir
-	From   cli.Files `arg:"" help:"Backups, in the order in which they were made; - is standard input. A file may hold several, one behind the other."`
+	From   cli.Files `arg:"" help:"${from}"`
 	Verify bool      `help:"Check every byte of the restored store."`
 }
 

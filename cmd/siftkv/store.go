@@ -76,7 +76,7 @@ func (c *checkpointCommand) Run(ctx context.Context, p *program) error {
 type ingestCommand struct {
 	Dir
 	Files      cli.Files `arg:"" help:"Sorted files of sstable.Writer, in any order; their keys must not overlap."`
-	Copy       bool      `help:"Copy the files. By default they are linked where possible, and must not be written to again."`
+	Copy       bool      `help:"${copy}"`
 	SkipVerify bool      `help:"Take on trust that the files are whole: read no data blocks."`
 	Create     bool      `help:"Create the store if it is not there."`
 }
@@ -103,9 +103,10 @@ func (c *ingestCommand) Run(ctx context.Context, p *program) error {
 
 type compactCommand struct {
 	Dir
-	Lower       string `placeholder:"KEY" help:"First key of the range."`
-	Upper       string `placeholder:"KEY" help:"Last key of the range."`
-	Filter      string `default:"blocked:10" placeholder:"SPEC" help:"Filter of new files (default ${default}): compact rewrites files that have another one."`
+	Lower  string `placeholder:"KEY" help:"First key of the range."`
+	Upper  string `placeholder:"KEY" help:"Last key of the range."`
+	Filter string `default:"blocked:10" placeholder:"SPEC" help:"Filter of new files (default ${default}): ${filter}"`
+
 	Compression string `default:"snappy" enum:"none,snappy,zstd" help:"Compression of new files (default ${default})."`
 }
 

@@ -236,7 +236,8 @@ func (s *Store) judge() {
 		}
 	}
 	if last < m.ClosedSeq {
-		s.damaged(m.Name, -1, "the store was closed in good order with writes up to number %d, and has those up to %d", m.ClosedSeq, last)
+		s.damaged(m.Name, -1, "the store was closed in good order with writes up to number %d, and has those up "+
+			"to %d", m.ClosedSeq, last)
 	}
 }
 
@@ -270,7 +271,8 @@ func (s *Store) judgeEnd(live []*Log) {
 		case t.Level >= 0 || t.Info == nil || m.Dead[t.Num] || s.Unfinished(t):
 		case whole && uint64(t.Info.LargestSeq) > known,
 			!writes && t.Num > m.Num && uint64(t.Info.SmallestSeq) <= known && !s.overlapsLive(t):
-			s.damaged(m.Name, -1, "the manifest has lost its end: it does not list %s, whose writes are in no other file", t.Name)
+			s.damaged(m.Name, -1, "the manifest has lost its end: it does not list %s, whose writes are in no "+
+				"other file", t.Name)
 			m.Trusted = false
 		}
 	}

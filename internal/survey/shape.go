@@ -66,8 +66,9 @@ func Shape(ctx context.Context, dir string) (st *Stats, err error) {
 
 // Stats returns the store's shape.
 func (s *Store) Stats() *Stats {
-	st := &Stats{Dir: keytext.Name(s.Dir), NextFile: s.NextFile, Levels: []Level{}, Total: Level{Level: -1}, Logs: []Log{},
-		Damage: append([]Damage{}, s.Damage...), Notes: append([]string{}, s.Notes...), Garbage: append([]File{}, s.Garbage...)}
+	st := &Stats{Dir: keytext.Name(s.Dir), NextFile: s.NextFile,
+		Levels: []Level{}, Total: Level{Level: -1}, Logs: []Log{}, Damage: append([]Damage{}, s.Damage...),
+		Notes: append([]string{}, s.Notes...), Garbage: append([]File{}, s.Garbage...)}
 	if m := s.Manifest; m != nil {
 		st.StoreID, st.Manifest, st.LastSeq = keytext.ID(m.StoreID), m.Name, m.LastSeq
 	}
@@ -132,7 +133,8 @@ func (s *Stats) WriteText(w io.Writer) error {
 	fmt.Fprintf(&b, "%-6s%7s%6s%14s%12s%10s%8s%12s%8s%11s  %-18s%s\n", "level", "files", "runs", "bytes", "entries",
 		"deletes", "ranges", "filter B", "bits/k", "index B", "sequence numbers", "filters")
 	row := func(name string, l *Level) {
-		fmt.Fprintf(&b, "%-6s%7d%6d%14d%12d%10d%8d%12d%8.2f%11d  %8d–%-8d ", name, l.Files, l.Runs, l.Bytes, l.Entries,
+		fmt.Fprintf(&b, "%-6s%7d%6d%14d%12d%10d%8d%12d%8.2f%11d  %8d–%-8d ", name, l.Files, l.Runs,
+			l.Bytes, l.Entries,
 			l.Deletes, l.RangeDeletes, l.FilterBytes, l.BitsPerKey, l.IndexBytes, l.SmallestSeq, l.LargestSeq)
 		for _, f := range slices.Sorted(maps.Keys(l.Filters)) {
 			fmt.Fprintf(&b, " %s×%d", f, l.Filters[f])

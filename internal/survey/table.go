@@ -87,10 +87,12 @@ func (s *Store) readTable(t *Table) error {
 	}
 	if errors.Is(fault, sstable.ErrNewerFormat) && t.Listing == nil {
 		// A table that our own manifest lists is not newer, but damaged.
-		return fmt.Errorf("%w; if the file is damaged and no newer version ever wrote this store, move it away and run again", fault)
+		return fmt.Errorf("%w; if the file is damaged and no newer version ever wrote this store, move it away "+
+			"and run again", fault)
 	}
 	if l := t.Listing; l != nil && l.Size != t.Size && errors.Is(fault, base.ErrCorruption) {
-		fault = base.Corruptf(t.Name, min(t.Size, l.Size), "a table of level %d has %d bytes, and had %d when it was written",
+		fault = base.Corruptf(t.Name, min(t.Size, l.Size), "a table of level %d has %d bytes, and had %d when it "+
+			"was written",
 			t.Level, t.Size, l.Size)
 	}
 	if fault != nil {

@@ -46,7 +46,8 @@ func (o *outDir) check() error {
 		return err
 	}
 	if o.marked && slices.Contains(names, manifest.CurrentName) {
-		return fmt.Errorf("siftkv: repair: %s holds a store that a repair has made and was stopped before it could check it: verify it and remove its file %s, or remove the directory", o.dir, markName)
+		return fmt.Errorf("siftkv: repair: %s holds a store that a repair has made and was stopped before it "+
+			"could check it: verify it and remove its file %s, or remove the directory", o.dir, markName)
 	}
 	for _, name := range names {
 		if kind, _ := manifest.ParseFileName(name); !o.marked || kind == manifest.FileUnknown && name != markName {

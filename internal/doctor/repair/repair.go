@@ -184,7 +184,8 @@ func (r *repairer) unchanged() error {
 		return slices.Contains(r.written, filepath.Join(r.dir, name)) || comesAndGoes(name)
 	})
 	if !slices.Equal(names, r.before) {
-		return fmt.Errorf("siftkv: repair: the files of %s have changed meanwhile: make sure that nobody has the store open, and run again", r.dir)
+		return fmt.Errorf("siftkv: repair: the files of %s have changed meanwhile: make sure that nobody has the "+
+			"store open, and run again", r.dir)
 	}
 	return nil
 }
@@ -195,7 +196,8 @@ func (r *repairer) refuseReaders() error {
 	if err != nil || n == 0 {
 		return err
 	}
-	return fmt.Errorf("siftkv: repair: %w: processes that read it beside its writer, each with a file READER-<process id>-<number> in %s: %d; end them, or repair into another directory",
+	return fmt.Errorf("siftkv: repair: %w: processes that read it beside its writer, each with a file "+
+		"READER-<process id>-<number> in %s: %d; end them, or repair into another directory",
 		kv.ErrLocked, r.dir, n)
 }
 
@@ -213,20 +215,24 @@ func (r *repairer) rebuild() error {
 	}
 	r.report.Levels = "manifest"
 	if !trusted {
-		r.report.lose(Loss{File: listOfFiles, What: "which files there were is not known: those that are missing are not reported one by one", Possible: true})
+		r.report.lose(Loss{File: listOfFiles, What: "which files there were is not known: those that are missing " +
+			"are not reported one by one", Possible: true})
 	}
 	if !trusted || !r.ordered() {
 		r.report.Levels = "sequence numbers"
-		r.report.note("the manifest cannot be trusted: if a crash had left files behind that the store no longer used, older values or deleted keys may be back")
+		r.report.note("the manifest cannot be trusted: if a crash had left files behind that the store no longer " +
+			"used, older values or deleted keys may be back")
 		if n := r.unordered(); n > 0 {
-			r.report.note("%d files have sequence number 0 throughout, and no manifest lists them: they are of the last level, or were ingested; what they have counts as older than all else", n)
+			r.report.note("%d files have sequence number 0 throughout, and no manifest lists them: they are of "+
+				"the last level, or were ingested; what they have counts as older than all else", n)
 		}
 		if err := r.place(); err != nil {
 			return err
 		}
 	}
 	if slices.ContainsFunc(r.s.Tables, func(t survey.Table) bool { return r.s.Unfinished(&t) }) {
-		r.report.note("tables of an ingest that a crash broke off are left out, all of them: ingest the files again, if the call had not returned they never counted")
+		r.report.note("tables of an ingest that a crash broke off are left out, all of them: ingest the files " +
+			"again, if the call had not returned they never counted")
 	}
 	for _, p := range r.pieces {
 		r.report.Tables++

@@ -1,0 +1,30 @@
+package main
+
+import "github.com/alecthomas/kong"
+
+// helpTexts are the help texts that are too long for a line, by what stands for them there.
+var helpTexts = kong.Vars{
+	"version": version(),
+
+	"backup": "Write a store as it is now to a file or a pipe, whole or since the last backup; or check a " +
+		"backup.",
+	"copy":          "Copy the files. By default they are linked where possible, and must not be written to again.",
+	"dump_manifest": "Print a manifest: every version edit, past damage.",
+	"dump_sstable":  "Print a sorted file: properties and every entry, past damage.",
+	"explain":       "What a lookup of a key does: files considered, filters asked, blocks read.",
+	"filter":        "compact rewrites files that have another one.",
+	"force":         "Overwrite OUT, what is left of a backup to it that broke off, and a file that is no mark.",
+	"from": "Backups, in the order in which they were made; - is standard input. A file may hold several, one " +
+		"behind the other.",
+	"json": "Print JSON: one object, or one object per line. An error is an object on standard error.",
+	"key_format": "Keys and values on the command line and in the output: text, hex or base64. Text that cannot be " +
+		"printed is quoted as in Go; an argument that begins with a double quote is read so.",
+	"mark": "Keep the mark for the next backup in FILE, by default OUT.mark. A mark that is there is " +
+		"replaced.",
+	"out": "Write the repaired store to DIR, and leave the original as it is. By default it is repaired in " +
+		"place, and originals that it does without are moved to its directory lost.",
+	"since": "Leave out what the backups up to the mark in this file hold. By default the backup is a full " +
+		"one.",
+	"verify": "Make no backup: check every byte of the one in FILE (- is standard input). With --mark, its mark " +
+		"is kept.",
+}
