@@ -3,6 +3,7 @@ package stress
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -19,11 +20,10 @@ func runArgs(ctx context.Context, stdout io.Writer, args ...string) (status int,
 	set := flag.NewFlagSet("stress", flag.ContinueOnError)
 	set.SetOutput(&errs)
 	f := addFlags(set)
-	switch err := set.Parse(args); err {
-	case nil:
-	case flag.ErrHelp:
+	switch err := set.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
 		return statusOK, errs.String()
-	default:
+	case err != nil:
 		return statusUsage, errs.String()
 	}
 	f.visit(set)

@@ -59,8 +59,8 @@ func Write(path string, write func(io.Writer) error) error {
 		_ = os.Remove(f.Name())
 		return named(err, path)
 	}
-	if err := t.replace(f.Name()); err != nil {
-		return named(err, path)
+	if err := t.replace(f.Name(), path); err != nil {
+		return err
 	}
 	return SyncName(t.path)
 }
@@ -177,9 +177,9 @@ func (t *target) temporary() (*os.File, error) {
 }
 
 // replace gives the target the contents of a file beside it, which goes. If the target could
-// be neither replaced nor written over, the file stays, and the error says where it is: the
-// contents may have taken an hour.
-func (t *target) replace(by string) error {
+// be neither replaced nor written over, the file stays, and the error, which calls the target by
+// the name that was asked for, says where it is: the contents may have taken an hour.
+func (t *target) replace(by, asked string) error {
 	var err error
 	if !t.over {
 		if err = os.Rename(by, t.path); err == nil {
@@ -188,10 +188,10 @@ func (t *target) replace(by string) error {
 	}
 	if t.over || t.old != nil && (errors.Is(err, syscall.EBUSY) || errors.Is(err, fs.ErrPermission)) {
 		if err = overwrite(t.path, by); err == nil {
-			return os.Remove(by)
+			return named(os.Remove(by), asked)
 		}
 	}
-	return &keptError{err, by}
+	return fmt.Errorf("%w; what was to be written is in %s", named(err, asked), by)
 }
 
 // overwrite copies a file into another.
@@ -210,18 +210,6 @@ func overwrite(path, from string) error {
 	}
 	return errors.Join(err, dst.Close(), src.Close())
 }
-
-// A keptError is an error behind which the new contents are kept.
-type keptError struct {
-	err error
-	at  string
-}
-
-func (e *keptError) Error() string {
-	return fmt.Sprintf("%v; what was to be written is in %s", e.err, e.at)
-}
-
-func (e *keptError) Unwrap() error { return e.err }
 
 // writeThrough writes to a stream.
 func (t *target) writeThrough(write func(io.Writer) error) error {
@@ -246,15 +234,10 @@ func fill(f *os.File, write func(io.Writer) error) error {
 
 // named makes an error of the temporary file one of the file that was asked for.
 func named(err error, path string) error {
-	var k *keptError
-	var p *fs.PathError
-	var l *os.LinkError
-	switch {
-	case errors.As(err, &k):
-		return &keptError{named(k.err, path), k.at}
-	case errors.As(err, &p):
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return &fs.PathError{Op: "write", Path: path, Err: p.Err}
-	case errors.As(err, &l):
+	}
+	if l, ok := errors.AsType[*os.LinkError](err); ok {
 		return &fs.PathError{Op: "write", Path: path, Err: l.Err}
 	}
 	return err

@@ -83,7 +83,7 @@ func TestAFileThatCannotBeReplaced(t *testing.T) {
 
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, os.Mkdir(path, 0o700))
-	err := named((&target{path: path}).replace(by), "page")
+	err := (&target{path: path}).replace(by, "page")
 	require.ErrorContains(t, err, "write page: ")
 	require.ErrorContains(t, err, "what was to be written is in "+by)
 	require.Equal(t, "new", contents(t, by))
