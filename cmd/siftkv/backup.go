@@ -77,7 +77,7 @@ func (c *backupCommand) verify(ctx context.Context, p *program) error {
 	case err != nil:
 		return fmt.Errorf("%w (in %s)", err, in.name)
 	case in.more():
-		return fmt.Errorf("%w: %s goes on behind the end of the backup, at offset %d", errDamage, in.name, in.pos())
+		return fmt.Errorf("%w: %s goes on after the end of the backup, at offset %d", errDamage, in.name, in.pos())
 	case c.Mark != "":
 		if err := writeMark(c.Mark, mark); err != nil {
 			return err

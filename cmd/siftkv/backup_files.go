@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	partialSuffix = ".partial" // behind the name of a backup's file until the backup is whole
-	markSuffix    = ".mark"    // behind the name of a backup's file: its mark
+	partialSuffix = ".partial" // follows the name of a backup's file until the backup is whole
+	markSuffix    = ".mark"    // follows the name of a backup's file: its mark
 )
 
 // An outFile takes a backup. A file gets its name when the backup is whole, so that
@@ -25,7 +25,7 @@ const (
 type outFile struct {
 	io.Writer
 	name string   // as it was given
-	path string   // of the file, behind symbolic links
+	path string   // of the file, that symbolic links lead to
 	f    *os.File // a file; nil: anything else
 	pipe *os.File // opened here, and no file
 }

@@ -77,7 +77,7 @@ func TestBackupsAreRestoredInOrder(t *testing.T) {
 		require.Equal(t, c.contents[i], ok(t, "scan", dir))
 	}
 
-	// From standard input, one behind the other.
+	// From standard input, one after the other.
 	dir = filepath.Join(c.dir, "piped")
 	all := bytes.Join([][]byte{read(t, c.full), read(t, c.inc1), read(t, c.inc2)}, nil)
 	status, out, stderr := with(t.Context(), bytes.NewReader(all), "restore", dir, "-", "--json")

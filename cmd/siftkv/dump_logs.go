@@ -159,7 +159,7 @@ func (p *program) printEdit(offset int64, e *manifest.Edit) {
 	p.printf("%d\tedit: store %016x, next file %d, log %d, last sequence number %d\n", offset, e.StoreID,
 		e.NextFile, e.LogNum, e.LastSeq)
 	if e.Closed != 0 {
-		p.printf("\tclosed in good order, with writes up to sequence number %d\n", e.Closed)
+		p.printf("\tclosed cleanly, with writes up to sequence number %d\n", e.Closed)
 	}
 	for _, d := range e.Deleted {
 		p.printf("\t- L%d %s\n", d.Level, manifest.FileName(manifest.FileTable, d.Num))

@@ -15,7 +15,7 @@ var helpTexts = kong.Vars{
 	"filter":        "compact rewrites files that have another one.",
 	"force":         "Overwrite OUT, what is left of a backup to it that broke off, and a file that is no mark.",
 	"from": "Backups, in the order in which they were made; - is standard input. A file may hold several, one " +
-		"behind the other.",
+		"after the other.",
 	"json": "Print JSON: one object, or one object per line. An error is an object on standard error.",
 	"key_format": "Keys and values on the command line and in the output: text, hex or base64. Text that cannot be " +
 		"printed is quoted as in Go; an argument that begins with a double quote is read so.",

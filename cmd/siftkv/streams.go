@@ -11,7 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/backup"
 )
 
-// streams is a file, or standard input, with backup streams one behind the other. A
+// streams is a file, or standard input, with backup streams one after the other. A
 // read that waits ends with the context.
 type streams struct {
 	ctx   context.Context
@@ -37,7 +37,7 @@ func (p *program) openStreams(ctx context.Context, name, phase string) (*streams
 		}
 		s.file, from = f, f
 	}
-	// Nothing ends a read of a pipe or a terminal that has begun: it is left behind.
+	// Nothing ends a read of a pipe or a terminal that has begun: the goroutine is abandoned.
 	r, w := io.Pipe()
 	go func() {
 		_, err := io.Copy(w, from)

@@ -51,7 +51,7 @@ func decodeTexts(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// split cuts a text at a separator; one behind a backslash is part of the text. An
+// split cuts a text at a separator; one after a backslash is part of the text. An
 // empty text at the end is left out.
 func split(s, sep string) []string {
 	var list []string

@@ -59,7 +59,7 @@ type round struct {
 	restless       bool        // there is no use in that
 
 	// How it ends.
-	closeAt     int64         // so many operations into the round, Close is called; 0: behind them
+	closeAt     int64         // so many operations into the round, Close is called; 0: after them
 	operations  atomic.Int64  // that have ended
 	closeNow    chan struct{} // closed when it is time
 	closing     atomic.Bool   // Close has been called

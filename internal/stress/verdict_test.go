@@ -222,7 +222,7 @@ func (o *oracle) judge(k *keyspace, p place, killed bool, v *verdict) *Finding {
 			v.lost++
 		case there && op.end < o.lastSuccess:
 			return found("came back", "%s has %v, although a write that began later succeeded (tick %d): the "+
-				"store had healed", k.prefix, op, o.lastSuccess)
+				"store had resumed", k.prefix, op, o.lastSuccess)
 		case there:
 			v.came++
 		}

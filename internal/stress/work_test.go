@@ -9,7 +9,7 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-// work lets workers work, and closes the store behind them, or beside them.
+// work lets workers work, and closes the store after them, or beside them.
 func (r *round) work() *Finding {
 	r.plan.set(r.planned...)
 	var workers, others sync.WaitGroup

@@ -137,7 +137,7 @@ func readAll(r kv.Reader, prefix string, backward bool) (c content, err error) {
 	for ok := start(); ok; ok = move() {
 		k := string(it.Key())
 		if _, twice := c[k]; twice || last != "" && (k < last) != backward {
-			return nil, fmt.Errorf("stress: an iterator comes to %q behind %q", k, last)
+			return nil, fmt.Errorf("stress: an iterator comes to %q after %q", k, last)
 		}
 		c[k], last = string(it.Value()), k
 	}
@@ -226,12 +226,12 @@ func (i *heldIterator) move(w *worker, steps int) *Finding {
 			i.done = true
 			return w.allow(i.it.Error())
 		case on != (next < len(keys)):
-			return found("wrong read", "an iterator behind %q is on an entry: %v; and should be: %v", i.last, on, !on)
+			return found("wrong read", "an iterator past %q is on an entry: %v; and should be: %v", i.last, on, !on)
 		case !on:
 			i.done = true
 			return nil
 		case string(i.it.Key()) != keys[next] || string(i.it.Value()) != want[keys[next]]:
-			return found("wrong read", "an iterator came to %q: %.60q behind %q and should have come to %q: %.60q",
+			return found("wrong read", "an iterator came to %q: %.60q after %q and should have come to %q: %.60q",
 				i.it.Key(), i.it.Value(), i.last, keys[next], want[keys[next]])
 		}
 		i.last = keys[next]

@@ -77,7 +77,7 @@ func (s *Store) readLogs(names []string) error {
 	return nil
 }
 
-// ReadLog calls visit with every record of a log that checks out, also behind
+// ReadLog calls visit with every record of a log that checks out, also past
 // damage. It returns an error if visit does, if a newer version wrote the log, or if
 // the file system does not let it be read.
 func (s *Store) ReadLog(num uint64, visit func(Record) error) (*Log, error) {

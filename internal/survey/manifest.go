@@ -16,7 +16,7 @@ import (
 )
 
 // A Manifest is what could be read of a manifest: every version edit that checks
-// out, also behind damage.
+// out, also past damage.
 type Manifest struct {
 	Num   uint64
 	Name  string
@@ -32,7 +32,7 @@ type Manifest struct {
 	Live     map[uint64]manifest.AddedTable
 	Dead     map[uint64]bool // tables that some edit deleted for good
 	Closed   bool            // its end is there: nothing was cut off
-	// ClosedSeq is, after a close in good order, how far the writes go that are in the
+	// ClosedSeq is, after a clean close, how far the writes go that are in the
 	// files; or 0.
 	ClosedSeq uint64
 	// Broken is set if edits are damaged in a way that no crash explains, or the
@@ -232,11 +232,11 @@ func (s *Store) judge() {
 		// Behind a close that noted how far the writes go, what a log has tells. An
 		// older version did not note it. An empty log is one that was just created.
 		if m.Closed && m.ClosedSeq == 0 && m.LastSeq > 0 && !l.Closed && l.Bytes > 0 && len(l.Damage) == 0 {
-			s.damaged(l.Name, l.Bytes, "the log has lost its end, although the store was closed in good order")
+			s.damaged(l.Name, l.Bytes, "the log has lost its end, although the store was closed cleanly")
 		}
 	}
 	if last < m.ClosedSeq {
-		s.damaged(m.Name, -1, "the store was closed in good order with writes up to number %d, and has those up "+
+		s.damaged(m.Name, -1, "the store was closed cleanly with writes up to number %d, and has those up "+
 			"to %d", m.ClosedSeq, last)
 	}
 }
@@ -246,7 +246,7 @@ func (s *Store) judge() {
 //
 //   - a compaction has its inputs removed: tables that the manifest lists are gone;
 //   - a flush has its log removed, as judge finds, and its writes are in the table
-//     alone: one that the manifest does not list, with writes behind all others;
+//     alone: one that the manifest does not list, with writes after all others;
 //   - a table that came after the manifest, and has writes that are no news, was made
 //     of others: if no log has writes, and it shares keys with no table that the
 //     manifest lists, these were listed once.

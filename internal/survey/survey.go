@@ -36,13 +36,13 @@ type Options struct {
 	FS vfs.FS
 	// Deep reads every byte of every table. Otherwise tables are opened and no more.
 	Deep bool
-	// ReadAround takes what a device cannot read (EIO) for damage, and goes on behind it.
+	// ReadAround takes what a device cannot read (EIO) for damage, and goes on after it.
 	// It is for who leaves the files as they are: another attempt may read them.
 	ReadAround bool
 	// ReadOn goes on to the next table after one that the file system does not let be
 	// read. What was found is returned with the errors.
 	ReadOn bool
-	// Progress, if set, is called before each file of a phase, and behind the last.
+	// Progress, if set, is called before each file of a phase, and after the last.
 	Progress func(phase string, done, total int)
 }
 

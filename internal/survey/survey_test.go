@@ -18,7 +18,7 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-// goldenStore is a store of version 1 of the format, closed in good order.
+// goldenStore is a store of version 1 of the format, closed cleanly.
 const goldenStore = "../../kv/testdata/store-v1"
 
 func copyStore(t *testing.T) string {
@@ -112,7 +112,7 @@ func TestForeignDirectoriesAreRefused(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(dir, "nowhere"))
 }
 
-// A manifest that was cut behind an edit looks like one that a crash cut. The files
+// A manifest that was cut after an edit looks like one that a crash cut. The files
 // tell.
 func TestAManifestThatLostEditsIsNotTrusted(t *testing.T) {
 	dir := copyStore(t)

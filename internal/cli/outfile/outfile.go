@@ -74,13 +74,13 @@ func SyncName(path string) error {
 	return nil
 }
 
-// Target returns the path of the file that is written if a path is: that behind its
+// Target returns the path of the file that is written if a path is: the end of its
 // symbolic links, there or not.
 func Target(path string) (string, error) { return follow(path) }
 
 // A target is what a path leads to.
 type target struct {
-	path   string      // of the file itself, behind all links; of a stream, as it was given
+	path   string      // of the file itself, past all links; of a stream, as it was given
 	stream bool        // it is written through
 	old    fs.FileInfo // nil: there is no such file yet
 	over   bool        // only a file of another owner could take its place
@@ -120,7 +120,7 @@ func find(path string) (*target, error) {
 }
 
 // directory returns the directory part of a path, with the separator. It is not cleaned:
-// behind a link, .. leads elsewhere.
+// past a link, .. leads elsewhere.
 func directory(path string) string {
 	dir, _ := filepath.Split(path)
 	return dir

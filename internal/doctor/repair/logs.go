@@ -92,13 +92,13 @@ func (r *repairer) loseRecords(batches []batch) {
 		if r.s.InTables(l) {
 			continue
 		}
-		// What is missing behind a record shows in the next one's sequence number.
+		// What is missing after a record shows in the next one's sequence number.
 		followed := len(batches) > 0 && l.Records > 0 && batches[len(batches)-1].last > l.LastSeq
 		switch {
 		case len(l.Damage) > 0 && (!followed || batches[0].log == l.Name && l.Damage[0].Offset < l.FirstOffset):
 			r.report.lose(Loss{File: l.Name, What: "the log is damaged", Possible: l.Closed && l.Skipped == 0})
 		case !l.Closed && !followed:
-			what := "the log has no end: what came behind its last whole record, if anything did"
+			what := "the log has no end: what came after its last whole record, if anything did"
 			r.report.lose(Loss{File: l.Name, What: what, Possible: true})
 		}
 	}
