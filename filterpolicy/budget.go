@@ -11,9 +11,8 @@ import (
 // theory: large enough that fixed costs vanish.
 const sizedFor = 1 << 20
 
-// WithBits returns the policy of p's family that makes the best of bitsPerKey bits
-// per key: as many as its parameters allow, and no more. It reports false if the
-// family has no filter so small.
+// WithBits returns the policy of p's family that makes the best of bitsPerKey bits per key: as many
+// as its parameters allow, and no more. It reports false if the family has no filter so small.
 func WithBits(p Policy, bitsPerKey float64) (Policy, bool) {
 	name, args, _ := strings.Cut(p.String(), ":")
 	_, rest, more := strings.Cut(args, ",")
@@ -39,10 +38,9 @@ func WithBits(p Policy, bitsPerKey float64) (Policy, bool) {
 	return nil, false
 }
 
-// Spread shares a budget of bytes among the sorted runs of a store (each file of
-// level 0, and each level below, is one), so that the sum of their false-positive
-// rates, which is what an absent key costs in reads, is least. It returns the bits
-// per key of each run; 0 means no filter.
+// Spread shares a budget of bytes among the sorted runs of a store (each file of level 0, and each
+// level below, is one), so that the sum of their false-positive rates, which is what an absent key
+// costs in reads, is least. It returns the bits per key of each run; 0 means no filter.
 //
 // The rate of a filter falls as e^(-r b) with its bits per key b, for an r of the
 // family; the sum is least where each run's rate is proportional to its number of
@@ -83,8 +81,7 @@ func Spread(p Policy, budgetBytes int64, keys []uint64) []float64 {
 	return bits
 }
 
-// slope fits ln(rate) = scale - r bits to a family, between about 6 and 12 bits per
-// key.
+// slope fits ln(rate) = scale - r bits to a family, between about 6 and 12 bits per key.
 func slope(p Policy) (r, scale float64, ok bool) {
 	few, ok1 := WithBits(p, 6.7)
 	many, ok2 := WithBits(p, 12.7)
@@ -108,16 +105,15 @@ type Expectation struct {
 
 // Expected returns what theory says about p's filter of so many distinct keys.
 //
-// The size counts everything that is written, footer and rounding included, and is
-// exact for bloom and blocked, and for cuckoo, xor and fuse unless attempts at building
-// fail, after which they take a few per cent more. For families whose size depends on
-// the hashes (ribbon, gcs, quotient) it is that of a mean filter, within some bytes and a per
-// cent or two, as the families' own Expected states. The rates are those of the literature, as each
-// family's package states: for bloom the textbook's, for blocked the mean over the
-// random load of the lines, for cuckoo that of the table's load. They are means
-// over all filters; one filter of few keys may be a little better or worse. The
-// filter of no keys is never wrong, and its bits per key are given as 0. No filter
-// at all, which is what "none" makes, has no bits and a rate of 1.
+// The size counts everything that is written, footer and rounding included, and is exact for bloom
+// and blocked, and for cuckoo, xor and fuse unless attempts at building fail, after which they take
+// a few per cent more. For families whose size depends on the hashes (ribbon, gcs, quotient) it is
+// that of a mean filter, within some bytes and a per cent or two, as the families' own Expected
+// states. The rates are those of the literature, as each family's package states: for bloom the
+// textbook's, for blocked the mean over the random load of the lines, for cuckoo that of the
+// table's load. They are means over all filters; one filter of few keys may be a little better or
+// worse. The filter of no keys is never wrong, and its bits per key are given as 0. No filter at
+// all, which is what "none" makes, has no bits and a rate of 1.
 func Expected(p Policy, keys int) Expectation {
 	known, ok := p.(interface {
 		expected(keys int) (bitsPerKey, fpr float64)

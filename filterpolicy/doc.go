@@ -15,9 +15,8 @@
 //
 // # Families
 //
-// Each family is a package of its own with the same verbs (Parse, Policy, Builder,
-// Decode, Filter, Probe) and concrete types, for callers that want one family
-// without an interface between.
+// Each family is a package of its own with the same verbs (Parse, Policy, Builder, Decode, Filter,
+// Probe) and concrete types, for callers that want one family without an interface between.
 //
 //	none        no filter; what filters are measured against
 //	bloom:B     classic Bloom filter, B bits per key: the textbook rate, k cache misses
@@ -34,9 +33,8 @@
 // A set of keys that an application holds is a Set (see Build), or, if it changes,
 // one of packages bloom, blocked, counting, scalable, cuckoo and quotient.
 //
-// B may have up to three decimals, and a rate may be given in place of bits:
-// "bloom:rate=0.01" (see Parse). Expected tells what a policy will cost and how often
-// it will be wrong.
+// B may have up to three decimals, and a rate may be given in place of bits: "bloom:rate=0.01" (see
+// Parse). Expected tells what a policy will cost and how often it will be wrong.
 //
 // # Promises
 //
@@ -44,11 +42,10 @@
 // hash that was added. Its false-positive rate holds for any distinct hashes, even
 // for counters, and does not grow with the number of keys.
 //
-// Encoded filters describe themselves and carry a checksum. Decode takes any bytes
-// and never reads beyond them; what it refuses matches ErrCorrupt or
-// ErrUnknownFamily, and a file without a usable filter should be read as if its
-// filter said true. The bytes of a policy for the same hashes in the same order are
-// the same on every machine; a family's name and encoding never change.
+// Encoded filters describe themselves and carry a checksum. Decode takes any bytes and never reads
+// beyond them; what it refuses matches ErrCorrupt or ErrUnknownFamily, and a file without a usable
+// filter should be read as if its filter said true. The bytes of a policy for the same hashes in
+// the same order are the same on every machine; a family's name and encoding never change.
 //
 // Policies are values that may be compared and shared. A Builder belongs to one
 // goroutine. A Filter may be probed by any number.

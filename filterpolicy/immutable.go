@@ -11,11 +11,10 @@ import (
 // always with "none", and with a family whose construction gave up.
 var ErrDeclined = errors.New("filterpolicy: the policy made no filter")
 
-// A Set is the filter of keys that are all known when it is built, for an
-// application that asks and does not add: any policy's filter, with the number
-// of its keys. The families xor, fuse, ribbon and gcs take the fewest bits and
-// know no other way; for sets that change there are packages bloom, blocked,
-// counting, scalable, cuckoo and quotient.
+// A Set is the filter of keys that are all known when it is built, for an application that asks and
+// does not add: any policy's filter, with the number of its keys. The families xor, fuse, ribbon
+// and gcs take the fewest bits and know no other way; for sets that change there are packages
+// bloom, blocked, counting, scalable, cuckoo and quotient.
 //
 // Any number of goroutines may ask a Set. Reset, UnmarshalBinary and ReadFrom
 // replace it, and need it for themselves. The zero Set has no keys.
@@ -39,8 +38,7 @@ func Build(p Policy, keys iter.Seq[[]byte]) (*Set, error) {
 	})
 }
 
-// BuildHashes is Build for keys whose hashes are known. Any distinct numbers are
-// as good as hashes.
+// BuildHashes is Build for keys whose hashes are known. Any distinct numbers are as good as hashes.
 func BuildHashes(p Policy, hashes iter.Seq[uint64]) (*Set, error) {
 	distinct := slices.Collect(hashes)
 	slices.Sort(distinct)
@@ -69,8 +67,7 @@ func (s *Set) ContainsHash(h uint64) bool { return s.filter != nil && s.filter.M
 // Len returns the number of distinct keys.
 func (s *Set) Len() int { return s.keys }
 
-// Cap returns the number of distinct keys that the set was made for, which are
-// those that it has.
+// Cap returns the number of distinct keys that the set was made for, which are those that it has.
 func (s *Set) Cap() int { return s.keys }
 
 // LoadFactor returns the keys as a share of Cap: 1, or 0 for a set without keys.
@@ -82,9 +79,8 @@ func (s *Set) Policy() Policy { return s.policy }
 // Size returns the memory of the filter in bytes.
 func (s *Set) Size() int { return len(s.data) }
 
-// FalsePositiveRate returns the probability that Contains says true for a key
-// that is not in the set, by theory. It is 1 for a policy that nothing is known
-// of.
+// FalsePositiveRate returns the probability that Contains says true for a key that is not in the
+// set, by theory. It is 1 for a policy that nothing is known of.
 func (s *Set) FalsePositiveRate() float64 {
 	if s.filter == nil {
 		return 0

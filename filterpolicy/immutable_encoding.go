@@ -16,8 +16,7 @@ import (
 //	keys      u64      distinct keys
 //	specLen   u32      m
 //
-// The filter comes first so that it keeps the alignment of the memory it is read
-// into.
+// The filter comes first so that it keeps the alignment of the memory it is read into.
 var setFormat = frame.Envelope{Family: frame.Immutable, Version: 1, Made: "filterpolicy.Build"}
 
 const setTailLen = 12
@@ -75,7 +74,6 @@ func (s *Set) WriteTo(w io.Writer) (n int64, err error) { return setFormat.Write
 // does not have, and leaves s as it was.
 func (s *Set) UnmarshalBinary(data []byte) error { return setFormat.Unmarshal(data, s.load) }
 
-// ReadFrom makes s the set that it reads from r, up to the set's last byte. An
-// error that is not one of r is as those of UnmarshalBinary; any leaves s as it
-// was.
+// ReadFrom makes s the set that it reads from r, up to the set's last byte. An error that is not
+// one of r is as those of UnmarshalBinary; any leaves s as it was.
 func (s *Set) ReadFrom(r io.Reader) (n int64, err error) { return setFormat.Read(r, s.load) }

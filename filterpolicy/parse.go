@@ -18,8 +18,7 @@ import (
 // ErrBadSpec is matched by the errors of Parse.
 var ErrBadSpec = spec.ErrBadSpec
 
-// Parse makes a policy from its spec, a family's name and, after a colon, its
-// parameters:
+// Parse makes a policy from its spec, a family's name and, after a colon, its parameters:
 //
 //	none
 //	bloom:BITS          bits per key, 1 to 64, up to three decimals

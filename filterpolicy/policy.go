@@ -28,21 +28,18 @@ type Policy interface {
 }
 
 // A Decoder is a Policy of a family that this package does not have, such as one of an
-// application's own. What is opened with it, by kv.Options.Filter or
-// sstable.ReaderOptions.Filter, reads filters of its name with it; without it, files
-// that have them are read as if they had none.
+// application's own. What is opened with it, by kv.Options.Filter or sstable.ReaderOptions.Filter,
+// reads filters of its name with it; without it, files that have them are read as if they had none.
 type Decoder interface {
 	Policy
 
-	// Decode returns a view of what a Builder of the policy has encoded, of any of its
-	// parameters. It must be safe for any bytes. The caller does not change data while
-	// the filter is in use.
+	// Decode returns a view of what a Builder of the policy has encoded, of any of its parameters.
+	// It must be safe for any bytes. The caller does not change data while the filter is in use.
 	Decode(data []byte) (Filter, error)
 }
 
-// A Builder makes the filters of one file after another. It is for one goroutine at
-// a time. It keeps eight bytes per key until Finish, in chunks that builders share
-// through a pool.
+// A Builder makes the filters of one file after another. It is for one goroutine at a time. It
+// keeps eight bytes per key until Finish, in chunks that builders share through a pool.
 type Builder interface {
 	// AddHash adds the hash of a key. A hash equal to the one before it is free.
 	AddHash(h uint64)
@@ -57,8 +54,7 @@ type Builder interface {
 	Finish(dst []byte) (data []byte, ok bool)
 }
 
-// A Filter is a read-only view of an encoded filter. Any number of goroutines may
-// use it.
+// A Filter is a read-only view of an encoded filter. Any number of goroutines may use it.
 type Filter interface {
 	// MayContainHash reports whether a key with this hash may have been added.
 	// False is certain. It does not allocate.
@@ -105,11 +101,10 @@ func DecodeWith(p Policy, name string, data []byte) (Filter, error) {
 	return Decode(name, data)
 }
 
-// Probe returns a family's function for a single probe of encoded bytes, and false
-// if there is no such family. It is for engines that hand over the bytes anew with
-// each lookup and whose own checksum covers them: the function checks the bytes'
-// description but not their checksum. It is safe for any bytes, answers true for
-// those that are no filter, and does not allocate.
+// Probe returns a family's function for a single probe of encoded bytes, and false if there is no
+// such family. It is for engines that hand over the bytes anew with each lookup and whose own
+// checksum covers them: the function checks the bytes' description but not their checksum. It is
+// safe for any bytes, answers true for those that are no filter, and does not allocate.
 func Probe(name string) (probe func(data []byte, h uint64) bool, ok bool) {
 	f, ok := familyOf(name)
 	return f.probe, ok

@@ -17,8 +17,7 @@ import (
 type Prefix interface {
 	// Name identifies the extractor in files. Another function needs another name.
 	Name() string
-	// Prefix returns the first part of key, a slice of it, and false for keys that
-	// have none.
+	// Prefix returns the first part of key, a slice of it, and false for keys that have none.
 	Prefix(key []byte) (prefix []byte, ok bool)
 }
 

@@ -44,8 +44,7 @@ func fill(cells []byte, hashes []uint64, probes int) {
 	}
 }
 
-// A Filter is a read-only view of a filter's bytes. Any number of goroutines may
-// probe it.
+// A Filter is a read-only view of a filter's bytes. Any number of goroutines may probe it.
 type Filter struct {
 	lines  []line // at least one
 	probes int
@@ -54,10 +53,9 @@ type Filter struct {
 // noBits stands in for the lines of an empty filter.
 var noBits [1]line
 
-// Decode checks data, every byte of it, and returns a view of it. The caller must
-// not change data while the filter is in use. Lines that happen to straddle two
-// cache lines cost a few per cent and nothing else. An error matches the sentinel
-// of corruption.
+// Decode checks data, every byte of it, and returns a view of it. The caller must not change data
+// while the filter is in use. Lines that happen to straddle two cache lines cost a few per cent and
+// nothing else. An error matches the sentinel of corruption.
 func Decode(data []byte) (*Filter, error) { return frame.Decode(data, frame.Blocked, (*Filter).view) }
 
 // Probe is a single probe of encoded bytes, for callers that keep no Filter and

@@ -17,8 +17,7 @@ import (
 //	v = (z ^ z>>29) * multiplier        seven more: i = 7..13
 //	p(i) = (u >> (55-9*i)) % 512; from i = 7 on (v >> (55-9*(i-7))) % 512
 //
-// golden is 0x9e3779b97f4a7c15 and multiplier is 0xc2b2ae3d27d4eb4f; arithmetic
-// wraps at 64 bits.
+// golden is 0x9e3779b97f4a7c15 and multiplier is 0xc2b2ae3d27d4eb4f; arithmetic wraps at 64 bits.
 const (
 	lineLen  = 64
 	lineBits = 8 * lineLen

@@ -20,9 +20,8 @@ type Policy struct {
 	bits spec.Bits
 }
 
-// Parse reads bits per key, from 1 to 32 with at most three decimals, or a
-// rate: "10", "9.6", "rate=0.01". A rate means the least bits whose rate is not above
-// it in filters of any size.
+// Parse reads bits per key, from 1 to 32 with at most three decimals, or a rate: "10", "9.6",
+// "rate=0.01". A rate means the least bits whose rate is not above it in filters of any size.
 func Parse(args string) (Policy, error) {
 	bits, err := spec.ParseBitsOrRate(args, minBits, maxBits, design.Limit)
 	return Policy{bits}, spec.Wrap(err, Name, args, "blocked:10")

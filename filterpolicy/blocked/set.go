@@ -12,14 +12,12 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
-// A Set is a blocked Bloom filter that an application fills as it goes: adding
-// and asking cost one cache miss each, where a bloom set has one for each probe.
-// It takes more keys than it was made for, at a growing rate of false positives,
-// and gives none back.
+// A Set is a blocked Bloom filter that an application fills as it goes: adding and asking cost one
+// cache miss each, where a bloom set has one for each probe. It takes more keys than it was made
+// for, at a growing rate of false positives, and gives none back.
 //
-// A Set needs a lock if one goroutine adds while another does anything; any
-// number may ask at once. The zero Set is only good for UnmarshalBinary and
-// ReadFrom.
+// A Set needs a lock if one goroutine adds while another does anything; any number may ask at once.
+// The zero Set is only good for UnmarshalBinary and ReadFrom.
 type Set struct {
 	cells    []byte
 	filter   Filter // over cells; no lines in a zero Set
@@ -68,7 +66,8 @@ func bitsFor(n int, promised float64) (spec.Bits, error) {
 	}
 	lo, hi := minBits, maxSetBits // hi fits, or is not known to
 	if !fits(hi) {
-		return 0, fmt.Errorf("filterpolicy: a blocked set of %d keys has no rate of %g within %s bits per key: take a bloom set, or a higher rate", n, promised, maxSetBits)
+		return 0, fmt.Errorf("filterpolicy: a blocked set of %d keys has no rate of %g within %s bits per key: "+
+			"take a bloom set, or a higher rate", n, promised, maxSetBits)
 	}
 	for lo < hi {
 		if mid := (lo + hi) / 2; fits(mid) {
@@ -109,8 +108,7 @@ func (s *Set) AddNewHash(h uint64) bool {
 // Contains reports whether a key may have been added; false is certain.
 func (s *Set) Contains(key []byte) bool { return s.ContainsHash(xxhash.Sum64(key)) }
 
-// ContainsHash is Contains for the key of a hash. It allocates nothing and reads
-// one line.
+// ContainsHash is Contains for the key of a hash. It allocates nothing and reads one line.
 func (s *Set) ContainsHash(h uint64) bool {
 	// Mixing once more than a file's filter keeps the promise for numbers that
 	// nobody mixed, in sets of few lines too.
@@ -147,9 +145,8 @@ func (l *line) ones() (n int) {
 	return n
 }
 
-// FalsePositiveRate returns the probability that Contains says true for a key
-// that was not added, as the set is now: the mean over its lines. It reads the
-// whole set.
+// FalsePositiveRate returns the probability that Contains says true for a key that was not added,
+// as the set is now: the mean over its lines. It reads the whole set.
 func (s *Set) FalsePositiveRate() float64 {
 	var of [lineBits + 1]int // lines with so many bits set
 	for i := range s.filter.lines {
@@ -172,12 +169,12 @@ func (s *Set) Reset() {
 	s.keys = 0
 }
 
-// Merge adds all keys of o, which must have been made for the same number of
-// keys and the same rate. Len is at most the sum of both from then on: the sets
-// may have keys in common.
+// Merge adds all keys of o, which must have been made for the same number of keys and the same
+// rate. Len is at most the sum of both from then on: the sets may have keys in common.
 func (s *Set) Merge(o *Set) error {
 	if len(s.cells) != len(o.cells) || s.filter.probes != o.filter.probes {
-		return fmt.Errorf("filterpolicy: blocked sets of %d lines, %d probes and of %d lines, %d probes cannot be merged: make both for the same capacity and rate",
+		return fmt.Errorf("filterpolicy: blocked sets of %d lines, %d probes and of %d lines, %d probes cannot be "+
+			"merged: make both for the same capacity and rate",
 			len(s.filter.lines), s.filter.probes, len(o.filter.lines), o.filter.probes)
 	}
 	for i, cell := range o.cells {

@@ -20,8 +20,7 @@ import (
 // in 64-bit arithmetic that wraps, but for a * units, which is taken at 128 bits.
 const cellBits = 8
 
-// design is the family's own: an array of whole bytes, of which the footer counts the
-// bits.
+// design is the family's own: an array of whole bytes, of which the footer counts the bits.
 var design = sizing.Design{
 	Family: frame.Bloom, UnitBits: cellBits, Counted: cellBits,
 	Probes: probesFor, Fill: fill,
@@ -70,8 +69,7 @@ func next(p, step uint64, i int) (q, nextStep uint64) {
 	return p + step, step + uint64(i+1)*hash64.Golden
 }
 
-// A Filter is a read-only view of a filter's bytes. Any number of goroutines may
-// probe it.
+// A Filter is a read-only view of a filter's bytes. Any number of goroutines may probe it.
 type Filter struct {
 	cells  []byte // at least one
 	probes int
@@ -80,9 +78,8 @@ type Filter struct {
 // noBits stands in for the cells of an empty filter: one probe finds a clear bit.
 var noBits = []byte{0}
 
-// Decode checks data, every byte of it, and returns a view of it. The caller must
-// not change data while the filter is in use. An error matches the sentinel of
-// corruption.
+// Decode checks data, every byte of it, and returns a view of it. The caller must not change data
+// while the filter is in use. An error matches the sentinel of corruption.
 func Decode(data []byte) (*Filter, error) { return frame.Decode(data, frame.Bloom, (*Filter).view) }
 
 // Probe is a single probe of encoded bytes, for callers that keep no Filter and

@@ -12,14 +12,12 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/sizing"
 )
 
-// A Set is a Bloom filter that an application fills as it goes: it is made for a
-// number of keys and a false-positive rate, and answers at any time. It takes
-// more keys than it was made for, at a growing rate (package scalable grows
-// instead), and gives none back (package counting does).
+// A Set is a Bloom filter that an application fills as it goes: it is made for a number of keys and
+// a false-positive rate, and answers at any time. It takes more keys than it was made for, at a
+// growing rate (package scalable grows instead), and gives none back (package counting does).
 //
-// A Set needs a lock if one goroutine adds while another does anything; any
-// number may ask at once. ConcurrentSet needs none. The zero Set is only good
-// for UnmarshalBinary and ReadFrom.
+// A Set needs a lock if one goroutine adds while another does anything; any number may ask at once.
+// ConcurrentSet needs none. The zero Set is only good for UnmarshalBinary and ReadFrom.
 type Set struct {
 	cells    []byte // a multiple of 8
 	probes   int
@@ -52,9 +50,8 @@ func (s *Set) Add(key []byte) { s.AddNewHash(xxhash.Sum64(key)) }
 // AddHash adds the key of a hash. Any distinct numbers are as good as hashes.
 func (s *Set) AddHash(h uint64) { s.AddNewHash(h) }
 
-// AddNew adds a key and reports whether it was new, in one pass where Contains
-// and Add take two. True is certain; a new key is taken for an old one at the
-// rate of false positives.
+// AddNew adds a key and reports whether it was new, in one pass where Contains and Add take two.
+// True is certain; a new key is taken for an old one at the rate of false positives.
 func (s *Set) AddNew(key []byte) bool { return s.AddNewHash(xxhash.Sum64(key)) }
 
 // AddNewHash is AddNew for the key of a hash.
@@ -137,12 +134,12 @@ func (s *Set) Reset() {
 	s.keys = 0
 }
 
-// Merge adds all keys of o, which must have been made for the same number of
-// keys and the same rate. Len is an estimate from then on, as the sets may have
-// keys in common.
+// Merge adds all keys of o, which must have been made for the same number of keys and the same
+// rate. Len is an estimate from then on, as the sets may have keys in common.
 func (s *Set) Merge(o *Set) error {
 	if len(s.cells) != len(o.cells) || s.probes != o.probes {
-		return fmt.Errorf("filterpolicy: bloom sets of %d bits, %d probes and of %d bits, %d probes cannot be merged: make both for the same capacity and rate",
+		return fmt.Errorf("filterpolicy: bloom sets of %d bits, %d probes and of %d bits, %d probes cannot be merged: "+
+			"make both for the same capacity and rate",
 			len(s.cells)*cellBits, s.probes, len(o.cells)*cellBits, o.probes)
 	}
 	for i, cell := range o.cells {

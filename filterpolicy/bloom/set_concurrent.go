@@ -11,15 +11,13 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
-// A ConcurrentSet is a Set to which any number of goroutines may add while any
-// number ask, without a lock. Contains says true for each key whose Add returned
-// before; a key that is being added may be seen or not. The methods that read
-// the whole set (FillRatio, FalsePositiveRate, MarshalBinary, WriteTo) may run
-// at any time too, and see at least what was there when they began.
+// A ConcurrentSet is a Set to which any number of goroutines may add while any number ask, without
+// a lock. Contains says true for each key whose Add returned before; a key that is being added may
+// be seen or not. The methods that read the whole set (FillRatio, FalsePositiveRate, MarshalBinary,
+// WriteTo) may run at any time too, and see at least what was there when they began.
 //
-// Reset, UnmarshalBinary and ReadFrom replace the set, and need it for
-// themselves. A ConcurrentSet must not be copied. The zero one is only good for
-// UnmarshalBinary and ReadFrom.
+// Reset, UnmarshalBinary and ReadFrom replace the set, and need it for themselves. A ConcurrentSet
+// must not be copied. The zero one is only good for UnmarshalBinary and ReadFrom.
 //
 // Asking costs what it costs with a Set. Adding costs an atomic operation for
 // each bit that is not set yet; a key that is there already costs only reads, so
@@ -55,9 +53,8 @@ func (s *ConcurrentSet) Add(key []byte) { s.AddNewHash(xxhash.Sum64(key)) }
 // AddHash adds the key of a hash. Any distinct numbers are as good as hashes.
 func (s *ConcurrentSet) AddHash(h uint64) { s.AddNewHash(h) }
 
-// AddNew adds a key and reports whether it was new. True is certain, but for
-// goroutines that add one key at the same time: at least one of them hears true,
-// and each may.
+// AddNew adds a key and reports whether it was new. True is certain, but for goroutines that add
+// one key at the same time: at least one of them hears true, and each may.
 func (s *ConcurrentSet) AddNew(key []byte) bool { return s.AddNewHash(xxhash.Sum64(key)) }
 
 // AddNewHash is AddNew for the key of a hash.
@@ -187,9 +184,8 @@ func (s *ConcurrentSet) WriteTo(w io.Writer) (n int64, err error) {
 // error matches filterpolicy.ErrCorrupt and leaves s as it was.
 func (s *ConcurrentSet) UnmarshalBinary(data []byte) error { return format.Unmarshal(data, s.load) }
 
-// ReadFrom makes s the set that it reads from r, up to the set's last byte. An
-// error that is not one of r matches filterpolicy.ErrCorrupt; any leaves s as it
-// was.
+// ReadFrom makes s the set that it reads from r, up to the set's last byte. An error that is not
+// one of r matches filterpolicy.ErrCorrupt; any leaves s as it was.
 func (s *ConcurrentSet) ReadFrom(r io.Reader) (n int64, err error) {
 	return format.Read(r, s.load)
 }

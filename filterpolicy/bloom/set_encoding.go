@@ -24,8 +24,7 @@ import (
 //	mix(h):   h ^= h>>32; h *= M; h ^= h>>29; h *= M; h ^= h>>32;  M = 0xd6e8feb86659fd93
 //	round(z): z ^= z>>32; z *= M; z ^= z>>32
 //
-// in arithmetic that wraps at 64 bits. The bits are not those of a file's
-// filter.
+// in arithmetic that wraps at 64 bits. The bits are not those of a file's filter.
 //
 // Set and ConcurrentSet write the same bytes and read each other's.
 var format = frame.Envelope{Family: frame.Bloom, Version: 1, Made: "bloom.New"}
@@ -73,7 +72,6 @@ func (s *Set) WriteTo(w io.Writer) (n int64, err error) { return format.Write(w,
 // error matches filterpolicy.ErrCorrupt and leaves s as it was.
 func (s *Set) UnmarshalBinary(data []byte) error { return format.Unmarshal(data, s.load) }
 
-// ReadFrom makes s the set that it reads from r, up to the set's last byte. An
-// error that is not one of r matches filterpolicy.ErrCorrupt; any leaves s as it
-// was.
+// ReadFrom makes s the set that it reads from r, up to the set's last byte. An error that is not
+// one of r matches filterpolicy.ErrCorrupt; any leaves s as it was.
 func (s *Set) ReadFrom(r io.Reader) (n int64, err error) { return format.Read(r, s.load) }

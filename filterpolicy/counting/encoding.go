@@ -87,7 +87,6 @@ func (s *Set) WriteTo(w io.Writer) (n int64, err error) { return format.Write(w,
 // error matches filterpolicy.ErrCorrupt and leaves s as it was.
 func (s *Set) UnmarshalBinary(data []byte) error { return format.Unmarshal(data, s.load) }
 
-// ReadFrom makes s the set that it reads from r, up to the set's last byte. An
-// error that is not one of r matches filterpolicy.ErrCorrupt; any leaves s as it
-// was.
+// ReadFrom makes s the set that it reads from r, up to the set's last byte. An error that is not
+// one of r matches filterpolicy.ErrCorrupt; any leaves s as it was.
 func (s *Set) ReadFrom(r io.Reader) (n int64, err error) { return format.Read(r, s.load) }

@@ -9,8 +9,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/sizing"
 )
 
-// Options are what New may be told beyond capacity and rate. Nil and zero fields
-// mean the defaults.
+// Options are what New may be told beyond capacity and rate. Nil and zero fields mean the defaults.
 type Options struct {
 	// CounterBits is the width of a counter: 4 for keys that are added a few
 	// times at most, 8 for more. The default is 4.
@@ -20,9 +19,8 @@ type Options struct {
 // A Set is a counting Bloom filter. It takes more keys than it was made for, at
 // a growing rate of false positives.
 //
-// A Set needs a lock if one goroutine adds or removes while another does
-// anything; any number may ask at once. The zero Set is only good for
-// UnmarshalBinary and ReadFrom.
+// A Set needs a lock if one goroutine adds or removes while another does anything; any number may
+// ask at once. The zero Set is only good for UnmarshalBinary and ReadFrom.
 type Set struct {
 	counters counters
 	slice    uint64 // counters per probe
@@ -31,9 +29,8 @@ type Set struct {
 	capacity int
 }
 
-// New returns an empty set that holds n keys, 1 to 2^40, with at most the given
-// rate of false positives, from 1e-12 to 0.9. It allocates all its memory at
-// once.
+// New returns an empty set that holds n keys, 1 to 2^40, with at most the given rate of false
+// positives, from 1e-12 to 0.9. It allocates all its memory at once.
 func New(n int, rate float64, o *Options) (*Set, error) {
 	if err := sizing.Check(n, rate, sizing.MinRate); err != nil {
 		return nil, err
@@ -55,6 +52,11 @@ func New(n int, rate float64, o *Options) (*Set, error) {
 	return &Set{makeCounters(slice*uint64(probes), narrow), slice, probes, 0, n}, nil
 }
 
+// at returns the counter of a mixed hash in slice i.
+func (s *Set) at(z uint64, i int) uint64 {
+	return uint64(i)*s.slice + hash64.Reduce(hash64.Point(z, i), s.slice)
+}
+
 // Add adds a key, once more if it is there.
 func (s *Set) Add(key []byte) { s.AddHash(xxhash.Sum64(key)) }
 
@@ -62,10 +64,8 @@ func (s *Set) Add(key []byte) { s.AddHash(xxhash.Sum64(key)) }
 func (s *Set) AddHash(h uint64) {
 	_ = s.counters.cells[0] // a zero Set would lose the key: it panics as a nil map does
 	z := hash64.Mix(h)
-	base := uint64(0)
 	for i := range s.probes {
-		s.counters.up(base + hash64.Reduce(hash64.Point(z, i), s.slice))
-		base += s.slice
+		s.counters.up(s.at(z, i))
 	}
 	s.keys++
 }
@@ -84,10 +84,9 @@ func (s *Set) AddNewHash(h uint64) bool {
 	return true
 }
 
-// Remove takes back one Add of a key and reports whether it did. It refuses, and
-// changes nothing, when it can tell that the key is not there. A key that was
-// never added and is removed all the same costs other keys a count; see the
-// package comment.
+// Remove takes back one Add of a key and reports whether it did. It refuses, and changes nothing,
+// when it can tell that the key is not there. A key that was never added and is removed all the
+// same costs other keys a count; see the package comment.
 //
 // A key all of whose counters are saturated stays, though Remove returns true.
 func (s *Set) Remove(key []byte) bool { return s.RemoveHash(xxhash.Sum64(key)) }
@@ -98,10 +97,8 @@ func (s *Set) RemoveHash(h uint64) bool {
 		return false
 	}
 	z := hash64.Mix(h)
-	base := uint64(0)
 	for i := range s.probes {
-		s.counters.down(base + hash64.Reduce(hash64.Point(z, i), s.slice))
-		base += s.slice
+		s.counters.down(s.at(z, i))
 	}
 	s.keys = max(0, s.keys-1)
 	return true
@@ -114,12 +111,10 @@ func (s *Set) Contains(key []byte) bool { return s.ContainsHash(xxhash.Sum64(key
 // at the first zero counter.
 func (s *Set) ContainsHash(h uint64) bool {
 	z := hash64.Mix(h)
-	base := uint64(0)
 	for i := range s.probes {
-		if s.counters.get(base+hash64.Reduce(hash64.Point(z, i), s.slice)) == 0 {
+		if s.counters.get(s.at(z, i)) == 0 {
 			return false
 		}
-		base += s.slice
 	}
 	return s.probes != 0
 }
@@ -133,10 +128,8 @@ func (s *Set) Count(key []byte) int { return s.CountHash(xxhash.Sum64(key)) }
 func (s *Set) CountHash(h uint64) int {
 	least := s.counters.top()
 	z := hash64.Mix(h)
-	base := uint64(0)
 	for i := range s.probes {
-		least = min(least, s.counters.get(base+hash64.Reduce(hash64.Point(z, i), s.slice)))
-		base += s.slice
+		least = min(least, s.counters.get(s.at(z, i)))
 	}
 	if s.probes == 0 {
 		return 0
@@ -147,8 +140,7 @@ func (s *Set) CountHash(h uint64) int {
 // MaxCount returns the most that Count can tell, 15 or 255.
 func (s *Set) MaxCount() int { return int(s.counters.top()) }
 
-// Len returns the number of keys added less those removed; a key that was added
-// twice counts twice.
+// Len returns the number of keys added less those removed; a key that was added twice counts twice.
 func (s *Set) Len() int { return s.keys }
 
 // Cap returns the number of distinct keys that the set was made for.
@@ -212,7 +204,8 @@ func (s *Set) Reset() {
 // same number of keys, the same rate and with the same options.
 func (s *Set) Merge(o *Set) error {
 	if s.slice != o.slice || s.probes != o.probes || s.counters.narrow != o.counters.narrow {
-		return fmt.Errorf("filterpolicy: counting sets of %d*%d counters up to %d and of %d*%d up to %d cannot be merged: make both for the same capacity and rate, with the same options",
+		return fmt.Errorf("filterpolicy: counting sets of %d*%d counters up to %d and of %d*%d up to %d cannot be "+
+			"merged: make both for the same capacity and rate, with the same options",
 			s.probes, s.slice, s.MaxCount(), o.probes, o.slice, o.MaxCount())
 	}
 	for i := range s.slice * uint64(s.probes) {

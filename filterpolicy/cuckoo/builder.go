@@ -25,10 +25,9 @@ type Builder struct {
 // duplicate costs time in Finish but no space in the filter.
 func (b *Builder) AddHash(h uint64) { b.hashes.Add(h) }
 
-// Finish appends the filter to dst and empties the builder for the next file. The
-// filter of no keys says no to everything. Finish declines when no attempt
-// succeeds, which takes hashes made to that end, or when the filter would not fit
-// the address space; dst is then returned as it was.
+// Finish appends the filter to dst and empties the builder for the next file. The filter of no keys
+// says no to everything. Finish declines when no attempt succeeds, which takes hashes made to that
+// end, or when the filter would not fit the address space; dst is then returned as it was.
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.hashes.Reset()
 	d := frame.Description{Keys: uint64(b.hashes.Len()), Params: uint32(b.policy.bits) | uint32(b.policy.slots)<<8}
@@ -54,10 +53,9 @@ func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 // build makes the table. Each attempt has a seed of its own; every second one has
 // some more buckets than those before.
 //
-// A table that comes out much emptier than it should have had many duplicates among
-// its hashes, or hashes that its seed could not tell apart. It is made once more at
-// the size that its fingerprints tell; if that is too small, they were no
-// duplicates.
+// A table that comes out much emptier than it should have had many duplicates among its hashes, or
+// hashes that its seed could not tell apart. It is made once more at the size that its fingerprints
+// tell; if that is too small, they were no duplicates.
 func (b *Builder) build() (t *table, ok bool) {
 	all := uint64(b.hashes.Len())
 	keys := all
@@ -107,10 +105,9 @@ func (t *table) fill(hashes *hash64.List) (stored uint64, ok bool) {
 	return stored, true
 }
 
-// displace puts the fingerprint in place of another, that one in place of a third
-// in its other bucket, and so on until one finds an empty slot. It returns the
-// number of displacements, 0 if they came to no end; a fingerprint is then without
-// a place and the table is of no use.
+// displace puts the fingerprint in place of another, that one in place of a third in its other
+// bucket, and so on until one finds an empty slot. It returns the number of displacements, 0 if
+// they came to no end; a fingerprint is then without a place and the table is of no use.
 func (t *table) displace(fingerprint, bucket, random uint64) (kicks int) {
 	for kick := range maxKicks {
 		random = hash64.Mix(random + hash64.Golden)

@@ -14,7 +14,7 @@
 // Costs. Space: F / load bits per key, where load is 0.84, 0.95 and 0.98 for two,
 // four and eight slots, and 39 bytes. False positives: 1 - (1 - 1/(2^F-1))^(2 B
 // load), for F = 12 and B = 4 0.19 %. Build: five times a blocked filter's; eight
-// bytes per key of memory until Finish, beside the filter itself.
+// bytes per key of memory until Finish, besides the filter itself.
 //
 // A key whose fingerprint is already in one of its two buckets is not stored again,
 // so duplicates cost nothing, in whatever order they come, and can fill nothing. A
@@ -25,12 +25,11 @@
 //
 // # Sets
 //
-// A Set is the same table in an application: keys are added and removed one by one,
-// and counted. Choose it to remember keys that go again, for de-duplication or in
-// front of a cache; if keys only come, a Bloom filter is faster to fill. At a rate of
-// 1 % it takes 10.6 bits per key, against 38 of a counting Bloom filter. It refuses
-// what does not fit and never drops another key for it. It may grow as a chain of
-// tables in which every key has one home, so that removing never touches the wrong
-// table; see Options.Grow. Limits: sets cannot be merged or listed, and what was never
-// added must not be removed (see Set).
+// A Set is the same table in an application: keys are added and removed one by one, and counted.
+// Choose it to remember keys that go again, for de-duplication or in front of a cache; if keys only
+// come, a Bloom filter is faster to fill. At a rate of 1 % it takes 10.6 bits per key, against 38
+// of a counting Bloom filter. It refuses what does not fit and never drops another key for it. It
+// may grow as a chain of tables in which every key has one home, so that removing never touches the
+// wrong table; see Options.Grow. Limits: sets cannot be merged or listed, and what was never added
+// must not be removed (see Set).
 package cuckoo

@@ -4,16 +4,14 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 )
 
-// A Filter is a read-only view of a filter's bytes. Any number of goroutines may
-// probe it.
+// A Filter is a read-only view of a filter's bytes. Any number of goroutines may probe it.
 type Filter struct {
 	table
 	sorting *sorting // of the cells; nil if they are a plain table's
 }
 
-// Decode checks data, every byte of it, and returns a view of it. The caller must
-// not change data while the filter is in use. An error matches the sentinel of
-// corruption.
+// Decode checks data, every byte of it, and returns a view of it. The caller must not change data
+// while the filter is in use. An error matches the sentinel of corruption.
 func Decode(data []byte) (*Filter, error) { return frame.Decode(data, frame.Cuckoo, (*Filter).view) }
 
 // Probe is a single probe of encoded bytes, for callers that keep no Filter and
@@ -23,8 +21,7 @@ func Probe(data []byte, h uint64) bool {
 	return !f.view(frame.Peek(data, frame.Cuckoo)) || f.MayContainHash(h)
 }
 
-// noSlots stands in for the cells of an empty filter: two buckets without a
-// fingerprint.
+// noSlots stands in for the cells of an empty filter: two buckets without a fingerprint.
 var noSlots [2*8*maxBits/8 + padding]byte
 
 // view makes f a filter that cannot read out of bounds, or says false.

@@ -27,11 +27,10 @@ type Policy struct {
 	semisorted  bool
 }
 
-// Parse reads "F", "F,B" or "F,4,semisort": fingerprint bits from 4 to 32, and 2, 4
-// or 8 slots per bucket, which are 4 unless given. Semi-sorted buckets take a bit
-// less per slot for the same rate, and have 4 slots and fingerprints of 5 bits or
-// more. In place of F, "rate=0.001" means the fewest bits whose false-positive rate,
-// with these slots, is not above it.
+// Parse reads "F", "F,B" or "F,4,semisort": fingerprint bits from 4 to 32, and 2, 4 or 8 slots per
+// bucket, which are 4 unless given. Semi-sorted buckets take a bit less per slot for the same rate,
+// and have 4 slots and fingerprints of 5 bits or more. In place of F, "rate=0.001" means the fewest
+// bits whose false-positive rate, with these slots, is not above it.
 func Parse(args string) (Policy, error) {
 	p, err := parse(args)
 	return p, spec.Wrap(err, Name, args, "cuckoo:12,4")
@@ -123,10 +122,9 @@ func (p Policy) sorting() *sorting {
 // NewBuilder returns an empty builder.
 func (p Policy) NewBuilder() *Builder { return &Builder{policy: p.plain(), sorting: p.sorting()} }
 
-// Expected returns the size and the false-positive rate of a filter of the given
-// number of distinct keys. The size counts the footer; it is exact unless the first
-// attempt at building fails. A filter too large to build has no bits and says maybe
-// to everything.
+// Expected returns the size and the false-positive rate of a filter of the given number of distinct
+// keys. The size counts the footer; it is exact unless the first attempt at building fails. A
+// filter too large to build has no bits and says maybe to everything.
 func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 	if keys <= 0 {
 		return 0, 0
@@ -172,16 +170,14 @@ func (p Policy) chance(buckets uint64) float64 {
 	return 2 / (float64(buckets) * (math.Exp2(float64(p.bits)) - 1))
 }
 
-// limit is the false-positive rate of large tables with so many fingerprint bits and
-// slots per bucket, filled to the safe load. No smaller table's is above it, as the
-// buckets are rounded up.
+// limit is the false-positive rate of large tables with so many fingerprint bits and slots per
+// bucket, filled to the safe load. No smaller table's is above it, as the buckets are rounded up.
 func limit(bits, slots int) float64 {
 	perBucket := float64(slots) * float64(safeLoad(slots)) / 100
 	return -math.Expm1(-2 * perBucket / (math.Exp2(float64(bits)) - 1))
 }
 
-// distinct estimates how many of n hashes were distinct, given the fingerprints
-// that they left.
+// distinct estimates how many of n hashes were distinct, given the fingerprints that they left.
 func (p Policy) distinct(n, stored, buckets uint64) uint64 {
 	c := p.chance(buckets)
 	full := min(1, c*float64(stored)) // 1: the table says maybe to everything

@@ -15,15 +15,13 @@ import (
 //	rest 2  F-4 bits
 //	rest 3  F-4 bits
 //
-// The fingerprints stand in ascending order of their lowest four bits, those with
-// equal ones in ascending order of the rest; an empty slot is the fingerprint zero
-// and stands first. Buckets are packed without gaps from the lowest bit of the first
-// byte, fields from a bucket's lowest bit, and then come seven zero bytes so that
-// any field can be read as a part of eight bytes.
+// The fingerprints stand in ascending order of their lowest four bits, those with equal ones in
+// ascending order of the rest; an empty slot is the fingerprint zero and stands first. Buckets are
+// packed without gaps from the lowest bit of the first byte, fields from a bucket's lowest bit, and
+// then come seven zero bytes so that any field can be read as a part of eight bytes.
 //
-// The footer's parameters are F, 4, 1, 0. Fingerprints, buckets and seed are those of
-// the plain table, so a semi-sorted filter gives the answers of the plain one of the
-// same hashes.
+// The footer's parameters are F, 4, 1, 0. Fingerprints, buckets and seed are those of the plain
+// table, so a semi-sorted filter gives the answers of the plain one of the same hashes.
 //
 // Source: semi-sorting is from the paper that the package comment names; the order of
 // fields and the numbering of codes are this package's own.
@@ -52,8 +50,7 @@ var sortings = func() (all [maxBits + 1]sorting) {
 	return all
 }()
 
-// sortingOf returns the sorting of fingerprints of so many bits, nil if there is
-// none.
+// sortingOf returns the sorting of fingerprints of so many bits, nil if there is none.
 func sortingOf(bits uint32) *sorting {
 	if bits >= uint32(len(sortings)) || sortings[bits].bits == 0 {
 		return nil
@@ -118,8 +115,7 @@ func (s *sorting) has(cells []byte, bucket, fingerprint uint64) bool {
 	if ((x-s.ones)&^x|(y-s.ones)&^y)&s.tops == 0 || code >= codes {
 		return code >= codes
 	}
-	// What differs in each slot, zero if nothing does; no branch, as none would be
-	// foreseen.
+	// What differs in each slot, zero if nothing does; no branch, as none would be foreseen.
 	low, mask := uint64(nibbles[code])^fingerprint&nibbleMask*0x1111, uint64(1)<<s.rest-1
 	a := x&mask | low&nibbleMask
 	b := x>>s.rest&mask | low>>4&nibbleMask
@@ -148,9 +144,8 @@ func codeOf(a, b, c, d uint64) uint64 {
 	return a + b*(b+1)/2 + c*(c+1)*(c+2)/6 + d*(d+1)*(d+2)*(d+3)/24
 }
 
-// nibbles is the inverse of codeOf: the four values of each code, a in the lowest
-// bits. It has an entry, zero, for codes that stand for nothing too, so that
-// twelve bits never index past it.
+// nibbles is the inverse of codeOf: the four values of each code, a in the lowest bits. It has an
+// entry, zero, for codes that stand for nothing too, so that twelve bits never index past it.
 var nibbles = func() (all [1 << codeBits]uint16) {
 	for d := range uint64(1 << nibbleBits) {
 		for c := range d + 1 {

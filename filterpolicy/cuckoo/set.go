@@ -18,9 +18,8 @@ var (
 		"use AddNew, more Options.Slots, or Options.Grow")
 )
 
-// A Set is a cuckoo filter that lives in an application: keys are added, removed and
-// counted. It is a multiset: a key that was added twice is there until it was
-// removed twice.
+// A Set is a cuckoo filter that lives in an application: keys are added, removed and counted. It is
+// a multiset: a key that was added twice is there until it was removed twice.
 //
 // # Promises
 //
@@ -30,12 +29,11 @@ var (
 //
 // # Removing what was never added
 //
-// A set knows fingerprints, not keys. Remove always refuses a key whose fingerprint
-// is not there, but with a probability of FalsePositiveRate the fingerprint of a key
-// that was never added is there, for another key; Remove would then take that one
-// away, which the set denies from then on. Remove only what was added; or choose so
-// low a rate that it does not matter (a bit more per key halves it); or set
-// Options.Guard, which makes Remove exact for the price of the hashes.
+// A set knows fingerprints, not keys. Remove always refuses a key whose fingerprint is not there,
+// but with a probability of FalsePositiveRate the fingerprint of a key that was never added is
+// there, for another key; Remove would then take that one away, which the set denies from then on.
+// Remove only what was added; or choose so low a rate that it does not matter (a bit more per key
+// halves it); or set Options.Guard, which makes Remove exact for the price of the hashes.
 //
 // # Concurrency
 //
@@ -52,9 +50,8 @@ type Set struct {
 // leaves the set as it was.
 func (s *Set) Add(key []byte) error { return s.AddHash(xxhash.Sum64(key)) }
 
-// AddHash is Add for a key of which only the hash is known. Any 64-bit numbers do,
-// counters too. It takes constant time on average, and ends after a bounded search in
-// any case.
+// AddHash is Add for a key of which only the hash is known. Any 64-bit numbers do, counters too. It
+// takes constant time on average, and ends after a bounded search in any case.
 func (s *Set) AddHash(h uint64) error {
 	if err := s.place(h); err != nil {
 		return err
@@ -63,10 +60,9 @@ func (s *Set) AddHash(h uint64) error {
 	return nil
 }
 
-// AddNew adds a key unless Contains, and reports whether it did. A false positive
-// counts as contained: such a key is not added but rests on the entry of another, and goes
-// when that one is removed. Options.Guard makes AddNew exact, so that this
-// cannot happen.
+// AddNew adds a key unless Contains, and reports whether it did. A false positive counts as
+// contained: such a key is not added but rests on the entry of another, and goes when that one is
+// removed. Options.Guard makes AddNew exact, so that this cannot happen.
 func (s *Set) AddNew(key []byte) (added bool, err error) {
 	return s.AddNewHash(xxhash.Sum64(key))
 }
@@ -197,8 +193,7 @@ func (s *Set) Reset() {
 	clear(s.guard)
 }
 
-// A guard knows the hashes in a set and how often each is there. The nil guard
-// knows nothing.
+// A guard knows the hashes in a set and how often each is there. The nil guard knows nothing.
 type guard map[uint64]uint32
 
 func (g guard) add(h uint64) {

@@ -128,7 +128,7 @@ func (l *layer) check() error {
 		stray |= b
 	}
 	if stray != 0 {
-		return frame.Corruptf("bits are set behind the last slot")
+		return frame.Corruptf("bits are set after the last slot")
 	}
 	return nil
 }

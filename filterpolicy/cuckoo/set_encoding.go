@@ -10,8 +10,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 )
 
-// The payload of a set, version 1, in an envelope of package frame; integers are
-// little-endian:
+// The payload of a set, version 1, in an envelope of package frame; integers are little-endian:
 //
 //	bits     u8     F of the first table, 4 to 32
 //	slots    u8     B: 2, 4 or 8
@@ -82,9 +81,8 @@ func (s *Set) WriteTo(w io.Writer) (n int64, err error) { return format.Write(w,
 // error matches filterpolicy.ErrCorrupt and leaves s as it was.
 func (s *Set) UnmarshalBinary(data []byte) error { return format.Unmarshal(data, s.load) }
 
-// ReadFrom makes s the set that it reads from r, up to the set's last byte. An
-// error that is not one of r matches filterpolicy.ErrCorrupt; any leaves s as it
-// was.
+// ReadFrom makes s the set that it reads from r, up to the set's last byte. An error that is not
+// one of r matches filterpolicy.ErrCorrupt; any leaves s as it was.
 func (s *Set) ReadFrom(r io.Reader) (n int64, err error) { return format.Read(r, s.load) }
 
 func (l *layer) head() []byte {

@@ -19,11 +19,10 @@ import "slices"
 // the set, all its copies are there, and what Remove takes away from there is a
 // copy of this key or of one that the home cannot tell from it.
 //
-// The price is that slots which become free in older tables are used only by
-// further copies of what they hold, and that these may be many: each new key has its home
-// in an old table with the probability of a false positive there. Copies that find no
-// slot are therefore counted aside, in a map, without a limit of 2·B. A table that has
-// become empty is dropped.
+// The price is that slots which become free in older tables are used only by further copies of what
+// they hold, and that these may be many: each new key has its home in an old table with the
+// probability of a false positive there. Copies that find no slot are therefore counted aside, in a
+// map, without a limit of 2·B. A table that has become empty is dropped.
 
 // home returns the oldest table that holds the class of a hash, nil if none does.
 func (s *Set) home(h uint64) *layer {

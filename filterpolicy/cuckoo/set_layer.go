@@ -115,8 +115,7 @@ func (l *layer) store(p place, path *[]step) bool {
 	return false
 }
 
-// addCopy adds another copy of a class that is there: to a free slot of its buckets, or
-// aside.
+// addCopy adds another copy of a class that is there: to a free slot of its buckets, or aside.
 func (l *layer) addCopy(p place) error {
 	if l.put(p.i, p.fingerprint) || l.put(p.j, p.fingerprint) {
 		l.used++
@@ -134,8 +133,7 @@ func (l *layer) addCopy(p place) error {
 	return nil
 }
 
-// remove takes away one copy of a class that is there, one of those kept aside
-// first.
+// remove takes away one copy of a class that is there, one of those kept aside first.
 func (l *layer) remove(p place) {
 	if c := p.class(); l.extra[c] != 0 {
 		l.extras--
@@ -168,8 +166,7 @@ func (l *layer) rate() float64 {
 	return min(1, p.chance(l.buckets)*float64(l.groups))
 }
 
-// equalLanes marks, by their highest bits, the lanes of x that are zero, and no
-// others.
+// equalLanes marks, by their highest bits, the lanes of x that are zero, and no others.
 func (s *shape) equalLanes(x uint64) uint64 {
 	low := s.tops - s.ones // all bits of a lane but the highest
 	return ^(x&low + low | x) & s.tops
@@ -184,8 +181,7 @@ func (t *table) countIn(bucket, fingerprint uint64) (n uint64) {
 	return n
 }
 
-// take empties the first slot of a bucket that holds the fingerprint, or says
-// false.
+// take empties the first slot of a bucket that holds the fingerprint, or says false.
 func (t *table) take(bucket, fingerprint uint64) bool {
 	pattern := fingerprint * t.ones
 	for w := range t.words {

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Options are what New may be told beside capacity and rate. The zero value of each
+// Options are what New may be told besides capacity and rate. The zero value of each
 // field means its default.
 type Options struct {
 	// Slots is B, the slots of a bucket: 2, 4 or 8. The default, 4, suits most sets.
@@ -17,12 +17,11 @@ type Options struct {
 	// chooses them; if Bits is set, that rate must be 0.
 	Bits int
 
-	// Grow lets a full set take on another table, each so many times as large as the one
-	// before: 1 to 8. The default, 0, keeps the set at its size. Each table's fingerprints
-	// have a length of their own, a bit more than the longest as a rule, so that the chain
-	// as a whole keeps the rate; and each costs every question two more buckets to
-	// read. The set is full when fingerprints of 32 bits are in use: with a rate of 1 %
-	// and four slots after 22 tables.
+	// Grow lets a full set take on another table, each so many times as large as the one before: 1
+	// to 8. The default, 0, keeps the set at its size. Each table's fingerprints have a length of
+	// their own, a bit more than the longest as a rule, so that the chain as a whole keeps the
+	// rate; and each costs every question two more buckets to read. The set is full when
+	// fingerprints of 32 bits are in use: with a rate of 1 % and four slots after 22 tables.
 	Grow int
 
 	// Guard keeps the 64-bit hash of each key in a map, so that Remove and AddNew are
@@ -66,7 +65,8 @@ func New(n int, rate float64, opts *Options) (*Set, error) {
 		return nil, fmt.Errorf("cuckoo: a rate of %g needs fingerprints of more than %d bits; ask for at least 1e-8",
 			rate, maxBits)
 	case o.Bits == maxBits && o.Grow != 0:
-		return nil, fmt.Errorf("cuckoo: fingerprints of %d bits leave none to grow by; use fewer, a higher rate, or no Options.Grow", maxBits)
+		return nil, fmt.Errorf("cuckoo: fingerprints of %d bits leave none to grow by; "+
+			"use fewer, a higher rate, or no Options.Grow", maxBits)
 	}
 	s := &Set{options: layout{uint8(o.Bits), uint8(o.Slots), uint8(o.Grow)}}
 	s.layers = []layer{s.options.layer(s.options.bits, buckets)}
@@ -94,10 +94,9 @@ func (o *Options) check(n int, rate float64) error {
 	return nil
 }
 
-// setBuckets returns the buckets, an even number, that hold n keys at the safe load.
-// Small tables differ by chance, the more the fewer slots a bucket has; they get room for
-// 4 sqrt(n)/B^2 keys more, so that hardly one in a
-// thousand is full before its n keys.
+// setBuckets returns the buckets, an even number, that hold n keys at the safe load. Small tables
+// differ by chance, the more the fewer slots a bucket has; they get room for 4 sqrt(n)/B^2 keys
+// more, so that hardly one in a thousand is full before its n keys.
 func setBuckets(n uint64, slots int) uint64 {
 	n += uint64(4*math.Sqrt(float64(n))) / uint64(slots*slots)
 	perPair := 2 * uint64(slots) * safeLoad(slots) // hundredths of a key

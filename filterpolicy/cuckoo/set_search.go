@@ -12,12 +12,11 @@ type step struct {
 // point lower in those of ten million; filling one to its capacity takes about one step per key.
 const maxSteps = 1024
 
-// makeRoom puts the fingerprint of a place whose buckets are full into one of them
-// after moving others out of the way, each to its other bucket, or says false and moves
-// none. It looks for the shortest chain of moves breadth first before it makes the
-// first one, and makes the last one first: no fingerprint is ever without a slot, and
-// there is nothing to take back. The shortest chain comes to no bucket twice, so that each
-// slot on it still holds what the search saw there.
+// makeRoom puts the fingerprint of a place whose buckets are full into one of them after moving
+// others out of the way, each to its other bucket, or says false and moves none. It looks for the
+// shortest chain of moves breadth first before it makes the first one, and makes the last one
+// first: no fingerprint is ever without a slot, and there is nothing to take back. The shortest
+// chain comes to no bucket twice, so that each slot on it still holds what the search saw there.
 func (l *layer) makeRoom(p place, path *[]step) bool {
 	steps := append((*path)[:0], step{bucket: p.i, before: -1}, step{bucket: p.j, before: -1})
 	defer func() { *path = steps }()

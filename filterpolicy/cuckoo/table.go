@@ -10,9 +10,8 @@ import (
 // padding lets eight bytes be read at the last slot.
 const padding = 7
 
-// A shape is how buckets of B slots of F bits lie in memory. A bucket is handled as
-// one or more words of some lanes (slots) each: as many as surely fit eight bytes
-// that begin at a whole byte.
+// A shape is how buckets of B slots of F bits lie in memory. A bucket is handled as one or more
+// words of some lanes (slots) each: as many as surely fit eight bytes that begin at a whole byte.
 type shape struct {
 	bits     uint64 // F
 	slots    uint64 // B
@@ -75,11 +74,10 @@ func (s *shape) size(buckets uint64) uint64 {
 // none, else the lowest one and perhaps some above it.
 func (s *shape) zeros(x uint64) uint64 { return (x - s.ones) &^ x & s.tops }
 
-// The cells of a cuckoo filter are its slots, F bits each, packed without gaps from
-// the lowest bit of the first byte, and then seven zero bytes so that any slot can
-// be read as a part of eight bytes. Slot s of bucket i is slot i*B+s; zero means
-// empty. The footer's units are the buckets, an even number m; its parameters are F
-// and B. A hash h has one fingerprint and two buckets:
+// The cells of a cuckoo filter are its slots, F bits each, packed without gaps from the lowest bit
+// of the first byte, and then seven zero bytes so that any slot can be read as a part of eight
+// bytes. Slot s of bucket i is slot i*B+s; zero means empty. The footer's units are the buckets, an
+// even number m; its parameters are F and B. A hash h has one fingerprint and two buckets:
 //
 //	z = mix(h ^ seed * 0x9e3779b97f4a7c15)
 //	fingerprint = 1 + ((z % 2^32) * (2^F-1)) >> 32
@@ -145,8 +143,7 @@ func (t *table) put(bucket, fingerprint uint64) bool {
 	return false
 }
 
-// swap stores the fingerprint in the given slot of a bucket and returns what was
-// there.
+// swap stores the fingerprint in the given slot of a bucket and returns what was there.
 func (t *table) swap(bucket, slot, fingerprint uint64) (old uint64) {
 	i, at := bucket*t.words+slot>>t.lanesLog, slot&(1<<t.lanesLog-1)*t.bits
 	old = t.word(i) >> at & t.values

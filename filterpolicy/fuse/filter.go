@@ -6,16 +6,14 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/peel"
 )
 
-// A Filter is a read-only view of a filter's bytes. Any number of goroutines may
-// probe it.
+// A Filter is a read-only view of a filter's bytes. Any number of goroutines may probe it.
 type Filter struct {
 	layout layout
 	prints peel.View
 }
 
-// Decode checks data, every byte of it, and returns a view of it. The caller must
-// not change data while the filter is in use. An error matches the sentinel of
-// corruption.
+// Decode checks data, every byte of it, and returns a view of it. The caller must not change data
+// while the filter is in use. An error matches the sentinel of corruption.
 func Decode(data []byte) (*Filter, error) { return frame.Decode(data, frame.Fuse, (*Filter).view) }
 
 // Probe is a single probe of encoded bytes, for callers that keep no Filter and

@@ -7,12 +7,11 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/peel"
 )
 
-// The cells of a fuse filter are fingerprints of F bits each, packed without gaps
-// from the lowest bit of the first byte, and then seven zero bytes so that any cell
-// can be read as a part of eight bytes. They form segments of a power of two of
-// cells. The footer's units are the cells; its parameters are F, the number of
-// places per key W, and the logarithm of the segments' length L. The exclusive-or of
-// the W cells of a key is its fingerprint:
+// The cells of a fuse filter are fingerprints of F bits each, packed without gaps from the lowest
+// bit of the first byte, and then seven zero bytes so that any cell can be read as a part of eight
+// bytes. They form segments of a power of two of cells. The footer's units are the cells; its
+// parameters are F, the number of places per key W, and the logarithm of the segments' length L.
+// The exclusive-or of the W cells of a key is its fingerprint:
 //
 //	z = mix(h ^ seed * golden);  w = z * golden
 //	a = (z * (units - (W-1) * L)) >> 64, the product taken at 128 bits

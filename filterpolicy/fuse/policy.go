@@ -75,15 +75,14 @@ func (p Policy) plan() peel.Plan {
 	}}
 }
 
-// Expected returns the size and the false-positive rate of a filter of the given
-// number of distinct keys. The size counts the footer; it is exact unless eight
-// attempts at building fail. A filter too large to build has no bits and says maybe
-// to everything.
+// Expected returns the size and the false-positive rate of a filter of the given number of distinct
+// keys. The size counts the footer; it is exact unless eight attempts at building fail. A filter
+// too large to build has no bits and says maybe to everything.
 func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) { return p.plan().Expected(keys) }
 
 // A Builder collects hashes and turns them into a filter. It is for one goroutine
 // at a time, and holds eight bytes per key until Finish. During Finish it needs 23
-// more at a million keys (24 for an xor filter), beside the filter itself.
+// more at a million keys (24 for an xor filter), besides the filter itself.
 type Builder struct {
 	hashes hash64.List
 	plan   peel.Plan
@@ -93,10 +92,9 @@ type Builder struct {
 // duplicate costs time in Finish but no space in the filter.
 func (b *Builder) AddHash(h uint64) { b.hashes.Add(h) }
 
-// Finish appends the filter to dst and empties the builder for the next file. The
-// filter of no keys says no to everything. Finish declines when no attempt
-// succeeds, which takes hashes made to that end, or when there are more keys than
-// the family's limit; dst is then returned as it was.
+// Finish appends the filter to dst and empties the builder for the next file. The filter of no keys
+// says no to everything. Finish declines when no attempt succeeds, which takes hashes made to that
+// end, or when there are more keys than the family's limit; dst is then returned as it was.
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.hashes.Reset()
 	return b.plan.Finish(dst, &b.hashes)

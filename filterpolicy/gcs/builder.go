@@ -9,9 +9,8 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
-// A Builder collects hashes and turns them into a filter. It is for one goroutine
-// at a time. It holds eight bytes per key until Finish, which takes nine more while it
-// runs, beside the filter.
+// A Builder collects hashes and turns them into a filter. It is for one goroutine at a time. It
+// holds eight bytes per key until Finish, which takes nine more while it runs, besides the filter.
 type Builder struct {
 	hashes hash64.List
 	bits   spec.Bits

@@ -8,8 +8,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
-// A Filter is a read-only view of a filter's bytes. Any number of goroutines may
-// probe it.
+// A Filter is a read-only view of a filter's bytes. Any number of goroutines may probe it.
 type Filter struct {
 	index
 	codes   []byte // with the padding
@@ -19,9 +18,8 @@ type Filter struct {
 	keys    uint64 // added, by the footer
 }
 
-// Decode checks data, every byte of it, and returns a view of it. The caller must
-// not change data while the filter is in use. An error matches the sentinel of
-// corruption.
+// Decode checks data, every byte of it, and returns a view of it. The caller must not change data
+// while the filter is in use. An error matches the sentinel of corruption.
 func Decode(data []byte) (*Filter, error) { return frame.Decode(data, frame.GCS, (*Filter).whole) }
 
 // Probe is a single probe of encoded bytes, for callers that keep no Filter and

@@ -93,8 +93,7 @@ func (x *index) at(i uint64) uint64 {
 	return base + i%groupLen*x.stride + word(x.deviations, i*x.offset)&(1<<x.offset-1)
 }
 
-// newIndex appends the index of some positions to dst and returns it with the bits of a
-// deviation.
+// newIndex appends the index of some positions to dst and returns it with the bits of a deviation.
 func newIndex(dst []byte, positions []uint64, stride uint64) (data []byte, offset uint32) {
 	spread := uint64(0)
 	for begin := 0; begin < len(positions); begin += groupLen {

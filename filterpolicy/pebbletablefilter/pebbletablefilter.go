@@ -18,14 +18,15 @@ type Adapter[P, D any] struct {
 // and TableFilterDecoder.Family, neither of which it calls. An error says that
 // the interfaces have other methods than this package knows.
 func New[P, W, D any, F ~string](_ func(P) W, _ func(D) F) (*Adapter[P, D], error) {
+	const unlike = "pebbletablefilter: %T is no %s of this Pebble: its %s has other methods than %s"
 	if _, ok := any(writer[F]{}).(W); !ok {
-		return nil, fmt.Errorf("pebbletablefilter: %T is no writer of this Pebble: its TableFilterWriter has other methods than AddKey and Finish", writer[F]{})
+		return nil, fmt.Errorf(unlike, writer[F]{}, "writer", "TableFilterWriter", "AddKey and Finish")
 	}
 	if _, ok := any(policy[W, F]{}).(P); !ok {
-		return nil, fmt.Errorf("pebbletablefilter: %T is no policy of this Pebble: its TableFilterPolicy has other methods than Name and NewWriter", policy[W, F]{})
+		return nil, fmt.Errorf(unlike, policy[W, F]{}, "policy", "TableFilterPolicy", "Name and NewWriter")
 	}
 	if _, ok := any(decoder[F]{}).(D); !ok {
-		return nil, fmt.Errorf("pebbletablefilter: %T is no decoder of this Pebble: its TableFilterDecoder has other methods than Family and MayContain", decoder[F]{})
+		return nil, fmt.Errorf(unlike, decoder[F]{}, "decoder", "TableFilterDecoder", "Family and MayContain")
 	}
 	return &Adapter[P, D]{
 		policy:  func(p filterpolicy.Policy) P { return any(policy[W, F]{p}).(P) },

@@ -20,9 +20,8 @@
 // Counting Filter: Making Every Bit Count", SIGMOD 2017, without the counters; offsets
 // have 16 bits here, which a load of 95 % needs.
 //
-// Costs. Space: (R + 2.25) / 0.95 bits per key. Probe: one block of 64 slots, mostly, and the
-// next. Build: a sort and a pass; 17 bytes per key of memory until Finish, beside
-// the filter itself.
+// Costs. Space: (R + 2.25) / 0.95 bits per key. Probe: one block of 64 slots, mostly, and the next.
+// Build: a sort and a pass; 17 bytes per key of memory until Finish, besides the filter itself.
 //
 // Duplicates cost nothing, in whatever order they come. Hashes of which 65 536 crowd in one
 // place are a reason to begin anew with another seed, a bounded number of times; after that the

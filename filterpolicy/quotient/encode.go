@@ -45,8 +45,7 @@ func (e *encoder) extend(blocks uint64) {
 	e.blocks += blocks
 }
 
-// open writes the offsets of blocks below the given one: all quotients before have their
-// runs.
+// open writes the offsets of blocks below the given one: all quotients before have their runs.
 func (e *encoder) open(blocks uint64) bool {
 	for ; e.opened < blocks; e.opened++ {
 		first := e.opened * blockSlots

@@ -10,8 +10,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
-// A Filter is a read-only view of a filter's bytes. Any number of goroutines may
-// probe it.
+// A Filter is a read-only view of a filter's bytes. Any number of goroutines may probe it.
 type Filter struct {
 	table  // without quotients in the filter of no keys
 	seed   uint32
@@ -19,9 +18,8 @@ type Filter struct {
 	keys   uint64
 }
 
-// Decode checks data, every byte of it, and returns a view of it. The caller must
-// not change data while the filter is in use. An error matches the sentinel of
-// corruption.
+// Decode checks data, every byte of it, and returns a view of it. The caller must not change data
+// while the filter is in use. An error matches the sentinel of corruption.
 func Decode(data []byte) (*Filter, error) { return frame.Decode(data, frame.Quotient, (*Filter).view) }
 
 // Probe is a single probe of encoded bytes, for callers that keep no Filter and
@@ -53,15 +51,13 @@ func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 		f.stored != 0 && f.stored <= min(f.keys, f.blocks*blockSlots)
 }
 
-// MayContainHash reports whether a key with this hash may have been added; false
-// is certain. It allocates nothing; four absent keys in ten are known as such by one
-// bit.
+// MayContainHash reports whether a key with this hash may have been added; false is certain. It
+// allocates nothing; four absent keys in ten are known as such by one bit.
 func (f *Filter) MayContainHash(h uint64) bool {
 	return f.quotients != 0 && f.has(f.Value(h))
 }
 
-// Len returns the number of values: of distinct keys but for those that share a value with
-// another.
+// Len returns the number of values: of distinct keys but for those that share a value with another.
 func (f *Filter) Len() uint64 { return f.stored }
 
 // Geometry returns the number of quotients and the bits of a remainder; values are below

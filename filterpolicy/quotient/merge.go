@@ -12,7 +12,8 @@ import (
 )
 
 // ErrUnlike is matched by the error of Merge for filters over different ranges.
-var ErrUnlike = errors.New("quotient: filters of different ranges cannot be merged; make both for the same number of keys, by NewBuilderFor or New")
+var ErrUnlike = errors.New("quotient: filters of different ranges cannot be merged; " +
+	"make both for the same number of keys, by NewBuilderFor or New")
 
 // ErrFull is matched by the error for keys that there is no room for: of Merge when no
 // remainder bit is left, of a Set that may not grow, and of either when keys crowd in one place.

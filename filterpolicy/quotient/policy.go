@@ -11,8 +11,7 @@ import (
 // Name is the family's name on disk.
 const Name = "quotient"
 
-// Bounds of the bits of a remainder. Merges may leave fewer than a policy may ask
-// for.
+// Bounds of the bits of a remainder. Merges may leave fewer than a policy may ask for.
 const (
 	minBits    = 2
 	mergedBits = 1

@@ -43,8 +43,7 @@ type Set struct {
 // maxLen bounds the copies of all keys, so that sums of two sets do not wrap.
 const maxLen = math.MaxInt / 2
 
-// Add adds a key, or adds it once more. An error matches ErrFull, and leaves the set as it
-// was.
+// Add adds a key, or adds it once more. An error matches ErrFull, and leaves the set as it was.
 func (s *Set) Add(key []byte) error { return s.AddHash(xxhash.Sum64(key)) }
 
 // AddHash is Add for a key of which only the hash is known. Any 64-bit numbers do,
@@ -124,8 +123,7 @@ func (s *Set) times(v uint64) int { return 1 + int(s.extra[v]) }
 // removing what was never added in the description of Set.
 func (s *Set) Remove(key []byte) bool { return s.RemoveHash(xxhash.Sum64(key)) }
 
-// RemoveHash is Remove for a key's hash. It takes as long as an AddHash that does not
-// grow.
+// RemoveHash is Remove for a key's hash. It takes as long as an AddHash that does not grow.
 func (s *Set) RemoveHash(h uint64) bool {
 	if !s.ContainsHash(h) {
 		return false

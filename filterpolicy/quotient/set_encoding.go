@@ -23,7 +23,7 @@ import (
 //	                 Q/64, rounded up, and more only as runs reach beyond them
 //	copies           as many as counted says, ascending by value:
 //	  value    u64
-//	  further  u64   copies beside the one in the blocks, at least 1
+//	  further  u64   copies besides the one in the blocks, at least 1
 //
 // One set has one encoding.
 var format = frame.Envelope{Family: frame.Quotient, Version: 1, Made: "quotient.New"}
@@ -54,9 +54,8 @@ func (s *Set) WriteTo(w io.Writer) (n int64, err error) { return format.Write(w,
 // error matches filterpolicy.ErrCorrupt and leaves s as it was.
 func (s *Set) UnmarshalBinary(data []byte) error { return format.Unmarshal(data, s.load) }
 
-// ReadFrom makes s the set that it reads from r, up to the set's last byte. An
-// error that is not one of r matches filterpolicy.ErrCorrupt; any leaves s as it
-// was.
+// ReadFrom makes s the set that it reads from r, up to the set's last byte. An error that is not
+// one of r matches filterpolicy.ErrCorrupt; any leaves s as it was.
 func (s *Set) ReadFrom(r io.Reader) (n int64, err error) { return format.Read(r, s.load) }
 
 func (s *Set) head() []byte {

@@ -7,8 +7,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/sizing"
 )
 
-// Options are what New may be told beyond capacity and rate. Nil and zero fields mean the
-// defaults.
+// Options are what New may be told beyond capacity and rate. Nil and zero fields mean the defaults.
 type Options struct {
 	// Grow is how many times Add and Merge may double a set that is full: 0, the
 	// default, to 32. Each doubling takes a bit from the remainders; New provides for it, so that the
@@ -41,7 +40,8 @@ func New(n int, rate float64, opts *Options) (*Set, error) {
 	bits := floor + uint64(o.Grow)
 	quotients, ok := quotientsFor(uint64(n), min(bits, setBits))
 	if !ok || bits > setBits {
-		return nil, fmt.Errorf("quotient: %d keys at a rate of %g that double %d times do not fit 64 bits or the address space; ask for fewer keys, a higher rate, or less Options.Grow", n, rate, o.Grow)
+		return nil, fmt.Errorf("quotient: %d keys at a rate of %g that double %d times do not fit 64 bits or the "+
+			"address space; ask for fewer keys, a higher rate, or less Options.Grow", n, rate, o.Grow)
 	}
 	s := &Set{floor: floor}
 	s.table = table{quotients: quotients, bits: bits, blocks: (quotients + blockSlots - 1) / blockSlots}

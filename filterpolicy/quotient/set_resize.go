@@ -68,7 +68,7 @@ func (s *Set) ascending() iter.Seq[uint64] { return (&Filter{table: s.table}).Al
 // Merge adds all keys of o with their copies to s, and leaves o alone. Both must know
 // keys by the same values, as they do when New was told the same number of keys, rate and
 // options, whatever has become of their sizes since. s grows as it does by Add. It takes one pass over
-// both sets to count and one to write, and memory for the result beside them.
+// both sets to count and one to write, and memory for the result besides them.
 //
 // An error matches ErrUnlike or ErrFull, and leaves s as it was.
 func (s *Set) Merge(o *Set) error {

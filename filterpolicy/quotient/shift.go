@@ -11,7 +11,7 @@ import (
 // end(x), the end of all runs of quotients up to x, tells where things may move: slot x is
 // free if end(x) <= x, and what is in slot x is where it wants to be if end(x-1) <= x.
 
-// end returns the slot behind the last run of a quotient up to x, or some slot up to x if
+// end returns the slot after the last run of a quotient up to x, or some slot up to x if
 // the last such run ends before.
 func (t *table) end(x uint64) uint64 {
 	if x/blockSlots >= t.blocks {
@@ -37,15 +37,15 @@ type place struct {
 // locate returns the place of a value.
 func (t *table) locate(value uint64) place {
 	quotient, remainder := value>>t.bits, value&(1<<t.bits-1)
-	behind := t.end(quotient)
+	after := t.end(quotient)
 	if t.occupied(t.block(quotient/blockSlots))>>(quotient%blockSlots)&1 == 0 {
-		return place{slot: max(quotient, behind), last: true}
+		return place{slot: max(quotient, after), last: true}
 	}
-	slot := behind
-	for slot > quotient && (slot == behind || !t.endsRun(slot-1)) && t.remainder(slot-1) >= remainder {
+	slot := after
+	for slot > quotient && (slot == after || !t.endsRun(slot-1)) && t.remainder(slot-1) >= remainder {
 		slot--
 	}
-	last := slot == behind || slot == behind-1 && t.remainder(slot) == remainder
+	last := slot == after || slot == after-1 && t.remainder(slot) == remainder
 	return place{slot, true, last}
 }
 
@@ -182,8 +182,7 @@ func moveUp(words []byte, from, to, by uint64) {
 	}
 }
 
-// moveDown moves the bits from+by..to+by-1 of little-endian words down by fewer than 64
-// places.
+// moveDown moves the bits from+by..to+by-1 of little-endian words down by fewer than 64 places.
 func moveDown(words []byte, from, to, by uint64) {
 	if from >= to {
 		return

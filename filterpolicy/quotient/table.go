@@ -7,7 +7,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
-// The cells of a quotient filter are blocks of 64 slots and, behind them, two
+// The cells of a quotient filter are blocks of 64 slots and, after them, two
 // numbers. The footer's units are the blocks; its first parameter is R. A block is
 //
 //	remainders  64*R bits  of its slots, packed from the lowest bit of the first byte
@@ -31,7 +31,7 @@ import (
 // ascend. Slots without a remainder are zero.
 const (
 	blockSlots = 64
-	metaLen    = 18 // bytes of a block beside its remainders
+	metaLen    = 18 // bytes of a block besides its remainders
 	trailerLen = 16
 	maxOffset  = 1<<16 - 1
 )

@@ -23,9 +23,8 @@ const lastKeys = 500
 // lastReserve is the reserve of the last layer: one slot for so many keys.
 const lastReserve = 16
 
-// A Builder collects hashes and turns them into a filter. It is for one goroutine
-// at a time. It holds eight bytes per key until Finish, which takes 22 more while it
-// runs, beside the filter.
+// A Builder collects hashes and turns them into a filter. It is for one goroutine at a time. It
+// holds eight bytes per key until Finish, which takes 22 more while it runs, besides the filter.
 type Builder struct {
 	hashes hash64.List
 	width  width
@@ -35,10 +34,9 @@ type Builder struct {
 // other duplicate costs time in Finish but no space in the filter.
 func (b *Builder) AddHash(h uint64) { b.hashes.Add(h) }
 
-// Finish appends the filter to dst and empties the builder for the next file.
-// The filter of no keys says no to everything. Finish declines when no attempt
-// succeeds, which takes hashes made to that end, or when the filter would not fit the
-// address space; dst is then returned as it was.
+// Finish appends the filter to dst and empties the builder for the next file. The filter of no keys
+// says no to everything. Finish declines when no attempt succeeds, which takes hashes made to that
+// end, or when the filter would not fit the address space; dst is then returned as it was.
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.hashes.Reset()
 	d := frame.Description{Keys: uint64(b.hashes.Len()), Params: uint32(b.width.columns)}
@@ -93,8 +91,7 @@ func (w width) build(dst []byte, keys []uint64, equations *system) (data []byte,
 	}
 }
 
-// isLast reports whether a layer of so many keys, after so many other layers, is the
-// last.
+// isLast reports whether a layer of so many keys, after so many other layers, is the last.
 func isLast(keys, layers int) bool { return keys <= lastKeys || layers == maxLayers-1 }
 
 // A width is the bits of a filter, spread over columns.

@@ -7,8 +7,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
-// A Filter is a read-only view of a filter's bytes. Any number of goroutines may
-// probe it.
+// A Filter is a read-only view of a filter's bytes. Any number of goroutines may probe it.
 type Filter struct {
 	first     layer  // without blocks in the filter of no keys
 	rest      []byte // the further layers
@@ -17,9 +16,8 @@ type Filter struct {
 	seed      uint32
 }
 
-// Decode checks data, every byte of it, and returns a view of it. The caller must
-// not change data while the filter is in use. An error matches the sentinel of
-// corruption.
+// Decode checks data, every byte of it, and returns a view of it. The caller must not change data
+// while the filter is in use. An error matches the sentinel of corruption.
 func Decode(data []byte) (*Filter, error) { return frame.Decode(data, frame.Ribbon, (*Filter).whole) }
 
 // Probe is a single probe of encoded bytes, for callers that keep no Filter and
@@ -74,9 +72,8 @@ func (f *Filter) whole(cells []byte, footer *frame.Footer) bool {
 	return len(left.rest) == 0 && units == 0
 }
 
-// MayContainHash reports whether a key with this hash may have been added; false
-// is certain. It allocates nothing. Nineteen probes in twenty read one place of the
-// first layer.
+// MayContainHash reports whether a key with this hash may have been added; false is certain. It
+// allocates nothing. Nineteen probes in twenty read one place of the first layer.
 func (f *Filter) MayContainHash(h uint64) bool {
 	if f.first.blocks == 0 {
 		return false
@@ -89,8 +86,7 @@ func (f *Filter) MayContainHash(h uint64) bool {
 	return f.first.probe(z, start)
 }
 
-// descend looks in the further layers. Layers that are not whole may hold
-// anything.
+// descend looks in the further layers. Layers that are not whole may hold anything.
 func (f *Filter) descend(z uint64) bool {
 	var l layer
 	for left := *f; len(left.directory) != 0; {

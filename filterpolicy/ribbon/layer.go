@@ -63,8 +63,7 @@ type shape struct {
 	blocks, narrow uint64
 }
 
-// shapeOf returns the shape that a directory's entry tells, ok if there can be such a
-// layer.
+// shapeOf returns the shape that a directory's entry tells, ok if there can be such a layer.
 func shapeOf(columns, entry uint64) (s shape, ok bool) {
 	s = shape{columns, entry & math.MaxUint32, entry >> 32}
 	wide := columns != maxColumns || s.narrow == s.blocks
@@ -155,8 +154,7 @@ func (l *layer) probe(z, start uint64) bool {
 	return wrong&1 == 0
 }
 
-// parity returns the sum modulo 2 of the slots of two words that are chosen by two
-// masks.
+// parity returns the sum modulo 2 of the slots of two words that are chosen by two masks.
 func parity(first, second []byte, left, right uint64) uint64 {
 	x := binary.LittleEndian.Uint64(first)&left ^ binary.LittleEndian.Uint64(second)&right
 	return uint64(bits.OnesCount64(x)) & 1

@@ -83,8 +83,7 @@ func (s *system) fill(l *layer, keys []uint64) (bumped []uint64) {
 	return bumped
 }
 
-// fillBucket adds the keys of a bucket, all of them or those from a threshold on,
-// which it returns.
+// fillBucket adds the keys of a bucket, all of them or those from a threshold on, which it returns.
 func (s *system) fillBucket(l *layer, keys []uint64) (threshold uint64) {
 	s.added = s.added[:0]
 	starts := l.starts()

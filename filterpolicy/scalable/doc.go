@@ -5,10 +5,9 @@
 // hold all the same. If the number of keys is known within a factor of two, a
 // bloom set of that size takes less memory and one filter's time.
 //
-// Source: P. S. Almeida, C. Baquero, N. Preguiça and D. Hutchison, "Scalable
-// Bloom Filters", 2007. A new layer is made when the last one holds as many keys
-// as it was made for. Layer i = 0, 1, 2... is made for the first capacity times
-// growth^i keys, and for the rate
+// Source: P. S. Almeida, C. Baquero, N. Preguiça and D. Hutchison, "Scalable Bloom Filters", 2007.
+// A new layer is made when the last one holds as many keys as it was made for. Layer i = 0, 1, 2...
+// is made for the first capacity times growth^i keys, and for the rate
 //
 //	promised * (1 - tightening) * tightening^i
 //
@@ -19,11 +18,10 @@
 // A key that the set already has is not added again. Keys that are repeated
 // therefore never make the set grow.
 //
-// Costs. Space, at 1 % with growth 2: 16 bits per key when eight layers are
-// full, twice that when the last one has just been made; with growth 10, 14 bits
-// and up to ten times that. Asking for an absent key costs about two probes in
-// each layer; adding costs that and a layer's probes. With blocked layers each
-// layer costs one cache miss, and a tenth more bits; as low rates cost them
+// Costs. Space, at 1 % with growth 2: 16 bits per key when eight layers are full, twice that when
+// the last one has just been made; with growth 10, 14 bits and up to ten times that. Asking for an
+// absent key costs about two probes in each layer; adding costs that and a layer's probes. With
+// blocked layers each layer costs one cache miss, and a tenth more bits; as low rates cost them
 // dearly, layers that would be half again as large as classic ones are classic.
 //
 // Limits: keys cannot be removed, counted or listed, and two sets cannot be

@@ -11,7 +11,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/sizing"
 )
 
-// A set is written as an envelope of family 's', version 1, and behind it, each
+// A set is written as an envelope of family 's', version 1, and after it, each
 // in an envelope of its own, the layers from the first to the last, as packages
 // bloom and blocked write their sets. The payload of the first envelope is
 //
@@ -90,9 +90,8 @@ func (s *Set) WriteTo(w io.Writer) (n int64, err error) {
 	return n, err
 }
 
-// ReadFrom makes s the set that it reads from r, up to the set's last byte. An
-// error that is not one of r matches filterpolicy.ErrCorrupt; any leaves s as it
-// was.
+// ReadFrom makes s the set that it reads from r, up to the set's last byte. An error that is not
+// one of r matches filterpolicy.ErrCorrupt; any leaves s as it was.
 func (s *Set) ReadFrom(r io.Reader) (n int64, err error) {
 	var sh shape
 	var kinds []byte

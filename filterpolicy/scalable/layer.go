@@ -59,8 +59,7 @@ func (l *layer) containsHash(h uint64) bool {
 	return l.bloom.ContainsHash(h)
 }
 
-// mostBlocked is how many times the bits of a classic layer a blocked one may
-// have.
+// mostBlocked is how many times the bits of a classic layer a blocked one may have.
 const mostBlocked = 1.5
 
 // newLayer returns layer i, empty.

@@ -9,16 +9,14 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/sizing"
 )
 
-// Options are what New may be told beyond capacity and rate. Nil and zero fields
-// mean the defaults.
+// Options are what New may be told beyond capacity and rate. Nil and zero fields mean the defaults.
 type Options struct {
 	// Growth is how many times the keys of a layer the next one is made for,
 	// from 1 to 1000. The default is 2.
 	Growth float64
 
-	// Tightening is the next layer's rate as a share of a layer's, from 0.1 to
-	// 0.95. More saves bits when there are many layers, less when there are few.
-	// The default is 0.8.
+	// Tightening is the next layer's rate as a share of a layer's, from 0.1 to 0.95. More saves
+	// bits when there are many layers, less when there are few. The default is 0.8.
 	Tightening float64
 
 	// Blocked makes layers of lines, one cache miss each.
@@ -30,9 +28,8 @@ const minRate = 1e-9
 
 // A Set is a scalable Bloom filter.
 //
-// A Set needs a lock if one goroutine adds while another does anything; any
-// number may ask at once. The zero Set is only good for UnmarshalBinary and
-// ReadFrom.
+// A Set needs a lock if one goroutine adds while another does anything; any number may ask at once.
+// The zero Set is only good for UnmarshalBinary and ReadFrom.
 type Set struct {
 	layers []layer // at least one, but for a zero Set; the last one takes keys
 	shape  shape
@@ -45,9 +42,8 @@ type shape struct {
 	blocked                  bool
 }
 
-// New returns an empty set whose first layer holds n keys, 1 to 2^40, and whose
-// rate of false positives stays at or below the given one, from 1e-9 to 0.9,
-// however many keys it gets.
+// New returns an empty set whose first layer holds n keys, 1 to 2^40, and whose rate of false
+// positives stays at or below the given one, from 1e-9 to 0.9, however many keys it gets.
 func New(n int, rate float64, o *Options) (*Set, error) {
 	sh := shape{rate: rate, tightening: 0.8, growth: 2, first: n}
 	if o != nil {
@@ -122,9 +118,8 @@ func (s *Set) AddNewHash(h uint64) bool {
 	return last.AddNewHash(h)
 }
 
-// grow makes a layer and returns it. If there can be none, as the address space
-// is full, the last one goes on taking keys: a rate above the promised one is
-// better than a lost key.
+// grow makes a layer and returns it. If there can be none, as the address space is full, the last
+// one goes on taking keys: a rate above the promised one is better than a lost key.
 func (s *Set) grow(last layer) layer {
 	l, err := s.shape.newLayer(len(s.layers))
 	if err != nil {
@@ -157,8 +152,7 @@ func (s *Set) Len() (n int) {
 	return n
 }
 
-// Cap returns the number of keys that the present layers hold before the next
-// one is made.
+// Cap returns the number of keys that the present layers hold before the next one is made.
 func (s *Set) Cap() (n int) {
 	for _, l := range s.layers {
 		n += l.Cap()
@@ -177,8 +171,7 @@ func (s *Set) Size() (n int) {
 // Layers returns the number of layers.
 func (s *Set) Layers() int { return len(s.layers) }
 
-// FillRatio returns the share of bits that are set, over all layers. It reads
-// the whole set.
+// FillRatio returns the share of bits that are set, over all layers. It reads the whole set.
 func (s *Set) FillRatio() float64 {
 	ones, size := 0.0, 0.0
 	for _, l := range s.layers {

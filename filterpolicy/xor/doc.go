@@ -10,12 +10,11 @@
 // Cuckoo Filters", ACM JEA 2020. Fingerprints may have any number of bits from 4 to
 // 32, not only those of a machine word; F is their number.
 //
-// Costs. Space: 1.23 F bits per key, and 32 F bits and 39 bytes. False positives:
-// 2^-F, for F = 8 0.39 %. Probe: three cells, for absent and present keys alike,
-// read at the same time; in a filter larger than the CPU's cache three cache
-// misses. Build: some ten times a blocked filter's; eight bytes per key of memory
-// until Finish, and 24 more during Finish, which are kept for the next build,
-// beside the filter itself.
+// Costs. Space: 1.23 F bits per key, and 32 F bits and 39 bytes. False positives: 2^-F, for F = 8
+// 0.39 %. Probe: three cells, for absent and present keys alike, read at the same time; in a filter
+// larger than the CPU's cache three cache misses. Build: some ten times a blocked filter's; eight
+// bytes per key of memory until Finish, and 24 more during Finish, which are kept for the next
+// build, besides the filter itself.
 //
 // Duplicates cost nothing, in whatever order they come. A build that fails, which is
 // rare, is repeated with another seed and then with a larger array, a bounded number

@@ -99,7 +99,7 @@ func TestCuckooSetForgery(t *testing.T) {
 	forge("plain", "no table has", set(first+36, 11))
 	forge("plain", "no table has", set(first+36, 33))
 	forge("plain", "cut short", put(first+40, math.MaxUint64))
-	forge("plain", "behind the last slot", func(d []byte) []byte { d[len(d)-5] = 1; return d })
+	forge("plain", "after the last slot", func(d []byte) []byte { d[len(d)-5] = 1; return d })
 	forge("plain", "1 bytes follow the set", func(d []byte) []byte { return append(d, 0) })
 
 	data := Bytes(t, all["chain"])

@@ -89,9 +89,8 @@ func (f *Footer) Params() uint32 { return binary.LittleEndian.Uint32(f[20:]) }
 func (f *Footer) tag() uint32      { return binary.LittleEndian.Uint32(f[24:]) }
 func (f *Footer) checksum() uint32 { return binary.LittleEndian.Uint32(f[28:]) }
 
-// Decode checks every byte of data and returns the family's view of it: view makes f
-// a filter over the cells that cannot read out of bounds, or says false to what the
-// footer says of them.
+// Decode checks every byte of data and returns the family's view of it: view makes f a filter over
+// the cells that cannot read out of bounds, or says false to what the footer says of them.
 func Decode[F any](data []byte, family Family, view func(f *F, cells []byte, footer *Footer) bool) (*F, error) {
 	cells, footer, err := open(data, family)
 	if err != nil {
@@ -125,10 +124,9 @@ func open(data []byte, family Family) (cells []byte, f *Footer, err error) {
 // family's bounds, so that no family's view takes it for a filter.
 var noFooter = Footer(bytes.Repeat([]byte{0xff}, FooterLen))
 
-// Peek returns the cells and their footer without a look at the checksum, for callers
-// whose own checksum covers data and who cannot afford another on every probe.
-// Bytes whose footer is not one of this family and version have no cells and a
-// footer that no family accepts.
+// Peek returns the cells and their footer without a look at the checksum, for callers whose own
+// checksum covers data and who cannot afford another on every probe. Bytes whose footer is not one
+// of this family and version have no cells and a footer that no family accepts.
 func Peek(data []byte, family Family) (cells []byte, f *Footer) {
 	n := len(data) - FooterLen
 	if n < 0 {

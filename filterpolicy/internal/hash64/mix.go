@@ -15,10 +15,9 @@ const Golden = 0x9e3779b97f4a7c15
 // visible pattern, so that the high half of the product depends on the whole input.
 const multiplier = 0xd6e8feb86659fd93
 
-// Mix returns a permutation of h: distinct inputs stay distinct, and any part of
-// the result may be used as if it were drawn apart from the rest. Two rounds of
-// shift and multiply, the form that D. Stafford and others searched for good
-// constants of ("Better Bit Mixing", 2011).
+// Mix returns a permutation of h: distinct inputs stay distinct, and any part of the result may be
+// used as if it were drawn apart from the rest. Two rounds of shift and multiply, the form that D.
+// Stafford and others searched for good constants of ("Better Bit Mixing", 2011).
 func Mix(h uint64) uint64 {
 	h ^= h >> 32
 	h *= multiplier
@@ -37,9 +36,8 @@ func Round(h uint64) uint64 {
 	return h ^ h>>32
 }
 
-// Reduce maps a uniform h to [0, n) by its high bits, without a division: the upper
-// word of h*n (Lemire, "Fast random integer generation in an interval", 2019).
-// Reduce(h, 0) is 0.
+// Reduce maps a uniform h to [0, n) by its high bits, without a division: the upper word of h*n
+// (Lemire, "Fast random integer generation in an interval", 2019). Reduce(h, 0) is 0.
 func Reduce(h, n uint64) uint64 {
 	hi, _ := bits.Mul64(h, n)
 	return hi

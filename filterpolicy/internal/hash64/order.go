@@ -13,10 +13,9 @@ const perShelf = 8
 // maxShelves bounds the memory for counting.
 const maxShelves = 1 << 22
 
-// Distinct returns the mixed hashes in ascending order, each once. They take eight
-// bytes per hash and one more while they are sorted. Well-mixed values are dealt to
-// shelves by their high bits and sorted there in linear time; values that crowd on
-// few shelves cost n log n.
+// Distinct returns the mixed hashes in ascending order, each once. They take eight bytes per hash
+// and one more while they are sorted. Well-mixed values are dealt to shelves by their high bits and
+// sorted there in linear time; values that crowd on few shelves cost n log n.
 func Distinct(hashes *List, seed uint32) []uint64 {
 	n := hashes.Len()
 	shelves := 1 << bits.Len(uint(min(n/perShelf, maxShelves-1)))

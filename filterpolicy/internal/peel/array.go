@@ -39,8 +39,7 @@ func holds(array []byte, cells, bits uint64) bool {
 	return valid(bits) && cells <= maxCells && arraySize(cells, bits) == uint64(len(array))
 }
 
-// word returns eight bytes with cell i in the lowest bits; above it are its
-// neighbours.
+// word returns eight bytes with cell i in the lowest bits; above it are its neighbours.
 func word(array []byte, i, bits uint64) uint64 {
 	at := i * bits
 	return load(array, at/8) >> (at % 8)
@@ -48,9 +47,8 @@ func word(array []byte, i, bits uint64) uint64 {
 
 func load(array []byte, at uint64) uint64 { return binary.LittleEndian.Uint64(array[at : at+8]) }
 
-// ParseBits reads the bits of a fingerprint: a whole number from 4 to 32, or
-// "rate=" and a false-positive rate, which means the fewest bits whose rate is not
-// above it.
+// ParseBits reads the bits of a fingerprint: a whole number from 4 to 32, or "rate=" and a
+// false-positive rate, which means the fewest bits whose rate is not above it.
 func ParseBits(text string) (uint8, error) {
 	bits, err := spec.ParseIntOrRate("fingerprint bits", text, minBits, maxBits,
 		func(bits int) float64 { return rate(uint8(bits)) })
@@ -63,9 +61,8 @@ func rate(bits uint8) float64 { return math.Exp2(-float64(bits)) }
 // Places is where a key's cells are. The fourth counts for those with four only.
 type Places [4]uint32
 
-// set makes the fingerprints of some keys right, the last key first: it sets the
-// key's own cell, one of its places, which must be zero until then. A key has three
-// or four places.
+// set makes the fingerprints of some keys right, the last key first: it sets the key's own cell,
+// one of its places, which must be zero until then. A key has three or four places.
 func set(array []byte, bits uint64, arity int, zs []uint64, own []uint32, places []Places) {
 	if bits == 8 {
 		setBytes(array, arity, zs, own, places)

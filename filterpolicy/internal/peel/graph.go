@@ -66,9 +66,8 @@ func (g *graph) peel(l Layout) (peeled int) {
 	return peeled
 }
 
-// strip peels the keys that are alone at the given cells. Peeled keys and the n
-// entries of order grow; the former never outrun the cells that have been taken
-// from order.
+// strip peels the keys that are alone at the given cells. Peeled keys and the n entries of order
+// grow; the former never outrun the cells that have been taken from order.
 func (g *graph) strip(l Layout, cells []uint32, peeled, n int) (int, int) {
 	alone := 0
 	for _, cell := range cells {

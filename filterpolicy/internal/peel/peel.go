@@ -1,13 +1,12 @@
 // Package peel builds the arrays of xor and fuse filters, in which the exclusive-or
 // of a key's cells is the key's fingerprint.
 //
-// A key that is alone at one of its places can always be given its fingerprint, by
-// that cell, whatever the others hold. So it is taken away, which leaves other keys
-// alone at theirs, and so on until no key is left; then the cells are set, those of
-// the last key first. If keys are left of which none is alone anywhere, the attempt
-// has failed, and another seed may do better. It nearly always succeeds up to a
-// certain load (M. Molloy, "Cores in random hypergraphs and Boolean formulas",
-// 2005), and nearly never above.
+// A key that is alone at one of its places can always be given its fingerprint, by that cell,
+// whatever the others hold. So it is taken away, which leaves other keys alone at theirs, and so on
+// until no key is left; then the cells are set, those of the last key first. If keys are left of
+// which none is alone anywhere, the attempt has failed, and another seed may do better. It nearly
+// always succeeds up to a certain load (M. Molloy, "Cores in random hypergraphs and Boolean
+// formulas", 2005), and nearly never above.
 //
 // A fingerprint is the low F bits of the mixed hash. The array is packed: F bits per cell without
 // gaps, from the lowest bit of the first byte, and then seven zero bytes, so that any cell can be
@@ -50,11 +49,10 @@ type Made struct {
 // Build appends an array to dst in which each hash has its fingerprint. There must
 // be at least one hash; equal ones count once, in whatever order they come.
 //
-// The layout is for so many distinct keys; growth is 0 at first and then tells how
-// many sizes have been too small. Build gives up after a bounded number of
-// attempts, or when the array would be too large to address; dst is then returned as
-// it was. Beside the hashes and dst it needs 8 bytes
-// per hash and 13 per cell, which are kept in a pool for the next build.
+// The layout is for so many distinct keys; growth is 0 at first and then tells how many sizes have
+// been too small. Build gives up after a bounded number of attempts, or when the array would be too
+// large to address; dst is then returned as it was. Beside the hashes and dst it needs 8 bytes per
+// hash and 13 per cell, which are kept in a pool for the next build.
 func Build(dst []byte, hashes *hash64.List, bits uint64, layout func(keys uint64, growth int) Layout) (data []byte,
 	made Made, ok bool) {
 	if uint64(hashes.Len()) > maxCells {
@@ -93,8 +91,7 @@ type scratch struct {
 
 var pool = sync.Pool{New: func() any { return new(scratch) }}
 
-// resized returns n elements of any value, in the same memory if it is large
-// enough.
+// resized returns n elements of any value, in the same memory if it is large enough.
 func resized[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

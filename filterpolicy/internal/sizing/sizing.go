@@ -7,9 +7,8 @@ import (
 	"math"
 )
 
-// Bounds of what may be asked. Fewer false positives than MinRate need more
-// probes than MaxProbes, and a filter whose rate is near one is not worth its
-// probe.
+// Bounds of what may be asked. Fewer false positives than MinRate need more probes than MaxProbes,
+// and a filter whose rate is near one is not worth its probe.
 const (
 	MaxKeys = 1 << 40
 	MinRate = 1e-12
@@ -35,7 +34,8 @@ func Check(n int, rate, least float64) error {
 // slice can have on this machine.
 func Fits(size uint64) error {
 	if size > math.MaxInt {
-		return fmt.Errorf("filterpolicy: a filter of %d bytes does not fit the address space; ask for fewer keys or a higher rate", size)
+		return fmt.Errorf("filterpolicy: a filter of %d bytes does not fit the address space; "+
+			"ask for fewer keys or a higher rate", size)
 	}
 	return nil
 }
@@ -56,10 +56,9 @@ func Bits(n int, rate float64) (m uint64, probes int) {
 	return m, probes
 }
 
-// bitsFor takes the textbook's m for large filters, where the share of set bits
-// is its mean. In small ones it varies, and the mean of its k-th power is more
-// than the power of its mean, so a few words are added until the exact rate
-// fits.
+// bitsFor takes the textbook's m for large filters, where the share of set bits is its mean. In
+// small ones it varies, and the mean of its k-th power is more than the power of its mean, so a few
+// words are added until the exact rate fits.
 func bitsFor(n, rate float64, k int) uint64 {
 	textbook := -float64(k) * n / math.Log1p(-math.Pow(rate, 1/float64(k)))
 	m := uint64(math.Ceil(textbook/wordBits)) * wordBits
@@ -70,11 +69,10 @@ func bitsFor(n, rate float64, k int) uint64 {
 	return m
 }
 
-// Rate returns the false-positive rate of a Bloom filter with n keys, m bits and
-// k probes: the mean of (X/m)^k, where X is the number of bits that n*k throws
-// set. X is close to normal, so its mean and variance (the classical occupancy
-// problem) give the mean of its power; P. Bose et al., "On the False-Positive
-// Rate of Bloom Filters", 2008, show that the textbook's formula is too good for
+// Rate returns the false-positive rate of a Bloom filter with n keys, m bits and k probes: the mean
+// of (X/m)^k, where X is the number of bits that n*k throws set. X is close to normal, so its mean
+// and variance (the classical occupancy problem) give the mean of its power; P. Bose et al., "On
+// the False-Positive Rate of Bloom Filters", 2008, show that the textbook's formula is too good for
 // small filters.
 func Rate(n, m float64, k int) float64 {
 	if n == 0 {
@@ -93,11 +91,10 @@ func Rate(n, m float64, k int) float64 {
 	return math.Pow(fill, float64(k)) * (1 + pairs*variance/(fill*fill))
 }
 
-// Slice returns the number of cells of each of k slices, and k, that keep the
-// rate of a partitioned Bloom filter, in which probe i of a key falls into slice
-// i, at or below the given one when it holds n keys. The slices are filled apart
-// from each other, so that the mean rate is (1 - (1 - 1/cells)^n)^k exactly, in
-// small filters too.
+// Slice returns the number of cells of each of k slices, and k, that keep the rate of a partitioned
+// Bloom filter, in which probe i of a key falls into slice i, at or below the given one when it
+// holds n keys. The slices are filled apart from each other, so that the mean rate is (1 - (1 -
+// 1/cells)^n)^k exactly, in small filters too.
 func Slice(n int, rate float64) (cells uint64, probes int) {
 	best := math.Inf(1)
 	for k := range candidates(rate) {
@@ -110,8 +107,7 @@ func Slice(n int, rate float64) (cells uint64, probes int) {
 	return cells, probes
 }
 
-// candidates yields the whole numbers of probes around log2(1/rate), which is
-// best if it is whole.
+// candidates yields the whole numbers of probes around log2(1/rate), which is best if it is whole.
 func candidates(rate float64) func(yield func(k int) bool) {
 	return func(yield func(k int) bool) {
 		k := int(-math.Log2(rate))

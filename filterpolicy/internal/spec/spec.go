@@ -1,5 +1,4 @@
-// Package spec reads and writes the numbers of a filter spec such as "bloom:9.6" or
-// "cuckoo:12,4".
+// Package spec reads and writes the numbers of a filter spec such as "bloom:9.6" or "cuckoo:12,4".
 package spec
 
 import (
@@ -20,8 +19,7 @@ func Errorf(spec, example, format string, args ...any) error {
 	return fmt.Errorf("%w %q: %w; for example %q", ErrBadSpec, spec, fmt.Errorf(format, args...), example)
 }
 
-// Wrap makes what is wrong with a family's parameters an error as Errorf does; nil
-// stays nil.
+// Wrap makes what is wrong with a family's parameters an error as Errorf does; nil stays nil.
 func Wrap(err error, family, args, example string) error {
 	if err == nil {
 		return nil
@@ -113,8 +111,7 @@ func ParseIntOrRate(what, text string, lo, hi int, rate func(int) float64) (int,
 	return ParseInt(what, text, lo, hi)
 }
 
-// leastFor returns the least number from lo to hi whose rate is at most the one
-// in text.
+// leastFor returns the least number from lo to hi whose rate is at most the one in text.
 func leastFor(text string, lo, hi int, rate func(int) float64) (int, error) {
 	asked, err := ParseRate(text, rate(hi), maxRate)
 	if err != nil {
@@ -125,8 +122,7 @@ func leastFor(text string, lo, hi int, rate func(int) float64) (int, error) {
 	return lo + steps, nil
 }
 
-// ParseRate reads a false-positive rate, a decimal fraction such as "0.01", and
-// checks its bounds.
+// ParseRate reads a false-positive rate, a decimal fraction such as "0.01", and checks its bounds.
 func ParseRate(text string, lo, hi float64) (float64, error) {
 	const most = 18 // decimals
 	if frac, ok := strings.CutPrefix(text, "0."); ok && digits(frac, most) {
