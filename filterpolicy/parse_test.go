@@ -68,7 +68,8 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"none:1":        `no filter has no parameters; for example "none"`,
 		"bloom":         `its form is bloom:BITS; for example "bloom:10"`,
 		"bloom:":        `its form is bloom:BITS; for example "bloom:10"`,
-		"bloom:0":       `bits per key must be a number from 1 to 64 with at most three decimals, not "0"; for example "bloom:10"`,
+		"bloom:0":       `bits per key must be a number from 1 to 64 ` +
+			`with at most three decimals, not "0"; for example "bloom:10"`,
 		"bloom:64.001":  `bits per key must be a number from 1 to 64`,
 		"bloom:ten":     `bits per key must be a number from 1 to 64`,
 		"bloom:10 ":     `bits per key must be a number from 1 to 64`,
@@ -106,7 +107,8 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 func TestParseOfAnyText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := rapid.OneOf(rapid.String(),
-			rapid.StringMatching(`(none|bloom|blocked|cuckoo|xor|fuse|ribbon|gcs|quotient):?(rate=0)?[0-9.,]{0,6}(,4,semisort)?`)).Draw(t, "spec")
+			rapid.StringMatching(`(none|bloom|blocked|cuckoo|xor|fuse|ribbon|gcs|quotient):?(rate=0)?`+
+				`[0-9.,]{0,6}(,4,semisort)?`)).Draw(t, "spec")
 		p, err := filterpolicy.Parse(spec)
 		if err != nil {
 			require.ErrorIs(t, err, filterpolicy.ErrBadSpec)

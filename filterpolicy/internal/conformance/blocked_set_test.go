@@ -26,7 +26,8 @@ func TestBlockedNewRefuses(t *testing.T) {
 	_, err = blocked.New(1000, 1)
 	require.ErrorContains(t, err, "false-positive rate must be from ")
 	_, err = blocked.New(1_000_000, 1e-9)
-	require.ErrorContains(t, err, "a blocked set of 1000000 keys has no rate of 1e-09 within 64 bits per key: take a bloom set")
+	require.ErrorContains(t, err, "a blocked set of 1000000 keys has no rate of 1e-09 within 64 bits per key: "+
+		"take a bloom set")
 	_, err = blocked.BitsFor(1_000_000, 1e-9)
 	require.Error(t, err)
 }

@@ -9,18 +9,6 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
 )
 
-func TestBlockedSuite(t *testing.T) {
-	Suite(t, "blocked:10", 1_000_000)
-	for _, spec := range []string{"blocked:1", "blocked:4", "blocked:9.6", "blocked:16", "blocked:24", "blocked:32"} {
-		Suite(t, spec, 10_000)
-	}
-}
-
-func TestBlockedGolden(t *testing.T) {
-	Golden(t, "blocked:10", "blocked:1", "blocked:4", "blocked:9.6", "blocked:16", "blocked:24",
-		"blocked:32")
-}
-
 func TestBlockedNoFalseNegativesAmongTenMillion(t *testing.T) {
 	n := Share(10_000_000)
 	in := Good(7)
@@ -34,12 +22,7 @@ func TestBlockedNoFalseNegativesAmongTenMillion(t *testing.T) {
 	require.Zero(t, missing)
 }
 
-func TestBlockedRateIsTheories(t *testing.T) {
-	MatchesTheory(t, "blocked:10", 1_000_000, 4_000_000)
-	for _, spec := range []string{"blocked:1", "blocked:2.5", "blocked:4", "blocked:6", "blocked:8", "blocked:9.6",
-		"blocked:12", "blocked:14", "blocked:16"} {
-		MatchesTheory(t, spec, 300_000, 1_000_000)
-	}
+func TestBlockedRateOfSmallFiltersIsTheories(t *testing.T) {
 	for _, n := range []int{10, 52, 103, 1000} { // one line, two lines, few lines
 		AverageMatchesTheory(t, "blocked:10", n, 0.06)
 	}
@@ -57,13 +40,6 @@ func TestBlockedRateIsAsPromised(t *testing.T) {
 	}
 }
 
-func TestBlockedUnmixedHashesDoNoHarm(t *testing.T) {
-	for _, spec := range []string{"blocked:10", "blocked:16"} {
-		MixesInput(t, spec, 1000, 200_000, 0.5)
-		MixesInput(t, spec, 100_000, 200_000, 0.05)
-	}
-}
-
 func TestBlockedRates(t *testing.T) {
 	Means(t, map[string]string{
 		"blocked:010.500": "blocked:10.5", "blocked:rate=0.01": "blocked:9.918",
@@ -75,12 +51,10 @@ func TestBlockedRates(t *testing.T) {
 
 func TestBlockedParseSaysWhatIsWrong(t *testing.T) {
 	Refuses(t, blocked.Parse, map[string]string{
-		"33":            `bits per key must be a number from 1 to 32 with at most three decimals, not "33"; for example "blocked:10"`,
-		"rate=0.6":      `rate must be a decimal fraction from 5.38e-06 to 0.5, such as 0.01, not "0.6"; for example "blocked:10"`,
+		"33":            `bits per key must be a number from 1 to 32 ` +
+			`with at most three decimals, not "33"; for example "blocked:10"`,
+		"rate=0.6":      `rate must be a decimal fraction from 5.38e-06 to 0.5, such as 0.01, ` +
+			`not "0.6"; for example "blocked:10"`,
 		"rate=0.000001": `rate must be a decimal fraction`,
 	})
 }
-
-func TestBlockedHostileFilters(t *testing.T) { Bounded(t, "blocked:10", "blocked:1", "blocked:32") }
-
-func FuzzBlockedDecode(f *testing.F) { fuzzDecode(f, "blocked:10", "blocked:1", "blocked:32") }

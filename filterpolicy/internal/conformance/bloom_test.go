@@ -9,31 +9,6 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/bloom"
 )
 
-func TestBloomSuite(t *testing.T) {
-	Suite(t, "bloom:10", 1_000_000)
-	for _, spec := range []string{"bloom:1", "bloom:9.6", "bloom:16", "bloom:64"} {
-		Suite(t, spec, 10_000)
-	}
-}
-
-func TestBloomGolden(t *testing.T) {
-	Golden(t, "bloom:10", "bloom:1", "bloom:9.6", "bloom:16", "bloom:64")
-}
-
-func TestBloomRateIsTheTextbooks(t *testing.T) {
-	MatchesTheory(t, "bloom:10", 1000, 1_000_000)
-	MatchesTheory(t, "bloom:10", 1_000_000, 2_000_000)
-	for _, spec := range []string{"bloom:1", "bloom:2.5", "bloom:5", "bloom:8", "bloom:9.6", "bloom:12", "bloom:16",
-		"bloom:20"} {
-		MatchesTheory(t, spec, 20_000, 1_000_000)
-	}
-}
-
-func TestBloomUnmixedHashesDoNoHarm(t *testing.T) {
-	MixesInput(t, "bloom:10", 1000, 200_000, 0.2)
-	MixesInput(t, "bloom:10", 100_000, 200_000, 0.03)
-}
-
 // The rates that every textbook prints: 1 % at 9.585 bits, 0.1 % at 14.378.
 func TestBloomExpectedKnowsTheTextbook(t *testing.T) {
 	for spec, rate := range map[string]float64{"bloom:9.585": 0.01, "bloom:14.378": 0.001} {
@@ -54,12 +29,10 @@ func TestBloomRates(t *testing.T) {
 
 func TestBloomParseSaysWhatIsWrong(t *testing.T) {
 	Refuses(t, bloom.Parse, map[string]string{
-		"0.5":      `bits per key must be a number from 1 to 64 with at most three decimals, not "0.5"; for example "bloom:10"`,
-		"rate=0.6": `rate must be a decimal fraction from 4.43e-14 to 0.5, such as 0.01, not "0.6"; for example "bloom:10"`,
+		"0.5":      `bits per key must be a number from 1 to 64 ` +
+			`with at most three decimals, not "0.5"; for example "bloom:10"`,
+		"rate=0.6": `rate must be a decimal fraction from 4.43e-14 to 0.5, such as 0.01, ` +
+			`not "0.6"; for example "bloom:10"`,
 		"rate=10":  `rate must be a decimal fraction`,
 	})
 }
-
-func TestBloomHostileFilters(t *testing.T) { Bounded(t, "bloom:10", "bloom:1", "bloom:64") }
-
-func FuzzBloomDecode(f *testing.F) { fuzzDecode(f, "bloom:10", "bloom:1", "bloom:64") }

@@ -9,28 +9,6 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/cuckoo"
 )
 
-// cuckooSemisorted are specs with the fewest and the most bits, and some between.
-var cuckooSemisorted = []string{"cuckoo:5,4,semisort", "cuckoo:6,4,semisort", "cuckoo:8,4,semisort", "cuckoo:17,4,semisort",
-	"cuckoo:32,4,semisort"}
-
-func TestCuckooSemisortSuite(t *testing.T) {
-	Suite(t, "cuckoo:12,4,semisort", 200_000)
-	for _, spec := range cuckooSemisorted {
-		Suite(t, spec, 5000)
-	}
-}
-
-func TestCuckooSemisortGolden(t *testing.T) {
-	Golden(t, append(cuckooSemisorted, "cuckoo:12,4,semisort")...)
-}
-
-func TestCuckooSemisortRateIsTheories(t *testing.T) {
-	MatchesTheory(t, "cuckoo:12,4,semisort", 200_000, 2_000_000)
-	for _, spec := range []string{"cuckoo:5,4,semisort", "cuckoo:8,4,semisort", "cuckoo:16,4,semisort"} {
-		MatchesTheory(t, spec, 50_000, 500_000)
-	}
-}
-
 // A semi-sorted filter is four bits per bucket smaller than the plain one: a bit per
 // slot, and more than a bit per key since some slots are empty.
 func TestCuckooSemisortSavesABitPerKey(t *testing.T) {
@@ -47,10 +25,6 @@ func TestCuckooSemisortSavesABitPerKey(t *testing.T) {
 		require.InDelta(t, without-with, a.BitsPerKey-b.BitsPerKey, 1e-9)
 		require.InDelta(t, a.FPR, b.FPR, 0)
 	}
-}
-
-func TestCuckooSemisortUnmixedHashesDoNoHarm(t *testing.T) {
-	MixesInput(t, "cuckoo:8,4,semisort", 10_000, 100_000, 0.05)
 }
 
 func TestCuckooSemisortSpecs(t *testing.T) {
@@ -80,14 +54,6 @@ func TestCuckooSemisortSpecs(t *testing.T) {
 		require.ErrorIs(t, err, filterpolicy.ErrBadSpec, args)
 		require.ErrorContains(t, err, want, args)
 	}
-}
-
-func TestCuckooHostileFiltersOfSemisorted(t *testing.T) {
-	Bounded(t, append(cuckooSemisorted, "cuckoo:12,4,semisort", "cuckoo:12")...)
-}
-
-func FuzzCuckooDecodeSemisorted(f *testing.F) {
-	fuzzDecode(f, append(cuckooSemisorted, "cuckoo:12,4,semisort", "cuckoo:12")...)
 }
 
 func BenchmarkCuckooProbeSemisorted(b *testing.B) {

@@ -9,40 +9,6 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/cuckoo"
 )
 
-func TestCuckooSuite(t *testing.T) {
-	Suite(t, "cuckoo:12", 1_000_000)
-	for _, spec := range []string{
-		"cuckoo:4,2", "cuckoo:4", "cuckoo:4,8", "cuckoo:8,2", "cuckoo:8", "cuckoo:8,8", "cuckoo:12,2", "cuckoo:12,8",
-		"cuckoo:16", "cuckoo:17", "cuckoo:31,2", "cuckoo:32,2", "cuckoo:32", "cuckoo:32,8",
-	} {
-		Suite(t, spec, 5000)
-	}
-}
-
-func TestCuckooGolden(t *testing.T) {
-	Golden(t, "cuckoo:12", "cuckoo:4,2", "cuckoo:4", "cuckoo:4,8", "cuckoo:8,2", "cuckoo:8", "cuckoo:8,8",
-		"cuckoo:12,2", "cuckoo:12,8",
-		"cuckoo:16", "cuckoo:17", "cuckoo:31,2", "cuckoo:32,2", "cuckoo:32", "cuckoo:32,8")
-}
-
-func TestCuckooRateIsTheories(t *testing.T) {
-	MatchesTheory(t, "cuckoo:12", 1_000_000, 4_000_000)
-	for _, spec := range []string{
-		"cuckoo:4,2", "cuckoo:4", "cuckoo:4,8", "cuckoo:6", "cuckoo:7,8", "cuckoo:8,2", "cuckoo:8", "cuckoo:8,8",
-		"cuckoo:10", "cuckoo:12,2",
-		"cuckoo:12,8", "cuckoo:16",
-	} {
-		MatchesTheory(t, spec, 50_000, 1_000_000)
-	}
-}
-
-func TestCuckooUnmixedHashesDoNoHarm(t *testing.T) {
-	for _, spec := range []string{"cuckoo:8", "cuckoo:12,2"} {
-		MixesInput(t, spec, 1000, 200_000, 0.05)
-		MixesInput(t, spec, 100_000, 200_000, 0.03)
-	}
-}
-
 // A table fills to its safe load whatever its size: bits per key do not jump at
 // powers of two.
 func TestCuckooAnySizeFills(t *testing.T) {
@@ -50,12 +16,6 @@ func TestCuckooAnySizeFills(t *testing.T) {
 		bits := 8 * float64(len(Build(t, "cuckoo:12", Good(1), n))) / float64(n)
 		require.InDelta(t, 12/0.95, bits, 0.05, "%d keys", n)
 	}
-}
-
-// One key in a thousand guises, among others, takes one slot and blocks nothing.
-func TestCuckooManyDuplicatesCostNothing(t *testing.T) {
-	DuplicatesAreFree(t, "cuckoo:12", 0.05)
-	DuplicatesAreFree(t, "cuckoo:12,4,semisort", 0.05)
 }
 
 // A rate is the fewest bits that keep it with the slots at hand, and from then on those
@@ -85,12 +45,4 @@ func TestCuckooParseSaysWhatIsWrong(t *testing.T) {
 		"rate=0.01,":          `slots per bucket must be 2, 4 or 8, not ""`,
 		"rate=0.01,semisort":  `slots per bucket must be 2, 4 or 8, not "semisort"`,
 	})
-}
-
-func TestCuckooHostileFilters(t *testing.T) {
-	Bounded(t, "cuckoo:12", "cuckoo:4,2", "cuckoo:31,2", "cuckoo:32,8")
-}
-
-func FuzzCuckooDecode(f *testing.F) {
-	fuzzDecode(f, "cuckoo:12", "cuckoo:4,2", "cuckoo:31,2", "cuckoo:32,8")
 }

@@ -38,17 +38,9 @@ func measure(f filterpolicy.Filter, in Input, n, probes int) Rate {
 }
 
 // MatchesTheory checks size and false-positive rate of a filter of n keys against
-// filterpolicy.Expected: the size exactly, the rate within 3 % and four standard
-// deviations of the measurement. Under the race detector there are fewer keys.
-func MatchesTheory(t *testing.T, spec string, n, probes int) {
-	t.Helper()
-	MatchesTheoryWithin(t, spec, n, probes, 1e-9, 0.03)
-}
-
-// MatchesTheoryWithin is MatchesTheory for families whose size depends on the
-// hashes: it may be off by a share of itself, as may the rate beyond what is
-// measured.
-func MatchesTheoryWithin(t *testing.T, spec string, n, probes int, size, rate float64) {
+// filterpolicy.Expected: the size within a share of itself, the rate within a share and four
+// standard deviations of the measurement. Under the race detector there are fewer keys.
+func MatchesTheory(t *testing.T, spec string, n, probes int, size, rate float64) {
 	t.Helper()
 	n = min(n, raceKeys)
 	want, data := filterpolicy.Expected(Policy(t, spec), n), Build(t, spec, Good(1), n)

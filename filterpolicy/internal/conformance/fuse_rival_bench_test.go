@@ -20,7 +20,8 @@ func BenchmarkFuseAgainstXorfilter(b *testing.B) {
 		}
 		present, absent := hashes[:n], hashes[n:]
 		names := []string{"xorfilter:8", "xorfilter:16", "xorfilter:32"}
-		probes := []func(uint64) bool{fuseRival[uint8](b, present), fuseRival[uint16](b, present), fuseRival[uint32](b, present)}
+		probes := []func(uint64) bool{fuseRival[uint8](b, present), fuseRival[uint16](b, present),
+			fuseRival[uint32](b, present)}
 		for _, spec := range []string{"fuse:8", "fuse:16", "fuse:32", "fuse:9", "fuse:12", "fuse:8,4", "fuse:16,4"} {
 			names = append(names, spec)
 			probes = append(probes, Open(b, spec, Build(b, spec, in, n)).MayContainHash)

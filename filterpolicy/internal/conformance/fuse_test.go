@@ -9,29 +9,6 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/fuse"
 )
 
-func TestFuseSuite(t *testing.T) {
-	Suite(t, "fuse:8", 300_000)
-	Suite(t, "fuse:9,4", 100_000)
-	for _, spec := range []string{"fuse:4", "fuse:7", "fuse:16", "fuse:17", "fuse:31", "fuse:32", "fuse:4,4",
-		"fuse:8,4", "fuse:16,4", "fuse:32,4"} {
-		Suite(t, spec, 5000)
-	}
-}
-
-func TestFuseGolden(t *testing.T) {
-	Golden(t, "fuse:8", "fuse:4", "fuse:7", "fuse:16", "fuse:17", "fuse:31", "fuse:32", "fuse:4,4",
-		"fuse:8,4", "fuse:9,4", "fuse:16,4", "fuse:32,4")
-}
-
-func TestFuseRateIsTheories(t *testing.T) {
-	MatchesTheory(t, "fuse:8", 1_000_000, 4_000_000)
-	MatchesTheory(t, "fuse:8,4", 1_000_000, 2_000_000)
-	for _, spec := range []string{"fuse:4", "fuse:5", "fuse:7", "fuse:9", "fuse:10", "fuse:12", "fuse:16", "fuse:4,4",
-		"fuse:6,4", "fuse:11,4", "fuse:16,4"} {
-		MatchesTheory(t, spec, 50_000, 1_000_000)
-	}
-}
-
 // The bits per key that the family promises, footer included.
 func TestFuseSizeIsAsPromised(t *testing.T) {
 	for _, bits := range []int{4, 11, 32} {
@@ -48,13 +25,6 @@ func TestFuseSizeIsAsPromised(t *testing.T) {
 				require.LessOrEqual(t, got, c.most*float64(bits), "%s, %d keys", spec, n)
 			}
 		}
-	}
-}
-
-func TestFuseUnmixedHashesDoNoHarm(t *testing.T) {
-	for _, spec := range []string{"fuse:8", "fuse:9,4"} {
-		MixesInput(t, spec, 1000, 200_000, 0.1)
-		MixesInput(t, spec, 100_000, 200_000, 0.05)
 	}
 }
 
@@ -81,14 +51,4 @@ func TestFuseParseSaysWhatIsWrong(t *testing.T) {
 		"rate=0.0": `rate must be`,
 		"rate=":    `rate must be`,
 	})
-}
-
-func TestFuseDuplicatesCostNothing(t *testing.T) { DuplicatesAreFree(t, "fuse:8", 0) }
-
-func TestFuseHostileFilters(t *testing.T) {
-	Bounded(t, "fuse:8", "fuse:9,4", "fuse:31", "fuse:16", "fuse:32,4")
-}
-
-func FuzzFuseDecode(f *testing.F) {
-	fuzzDecode(f, "fuse:8", "fuse:9,4", "fuse:31", "fuse:16", "fuse:32,4")
 }

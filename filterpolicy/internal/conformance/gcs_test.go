@@ -10,17 +10,6 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/gcs"
 )
 
-func TestGcsSuite(t *testing.T) {
-	Suite(t, "gcs:7", 50_000)
-	for _, spec := range []string{"gcs:1", "gcs:1.5", "gcs:2", "gcs:6.644", "gcs:12", "gcs:31.5", "gcs:32"} {
-		Suite(t, spec, 5000)
-	}
-}
-
-func TestGcsGolden(t *testing.T) {
-	Golden(t, "gcs:7", "gcs:1", "gcs:6.644", "gcs:16", "gcs:32")
-}
-
 // What the family is for: codes and index within 1.6 bits of the information-theoretic bound.
 func TestGcsBitsAreNearTheBound(t *testing.T) {
 	for _, spec := range []string{"gcs:3", "gcs:5.5", "gcs:rate=0.01", "gcs:7", "gcs:7.5", "gcs:rate=0.001", "gcs:16",
@@ -32,13 +21,6 @@ func TestGcsBitsAreNearTheBound(t *testing.T) {
 			slack := 8 * 100 / float64(n) // numbers and footer
 			require.LessOrEqual(t, got, bound+1.6+slack, "%s, %d keys", spec, n)
 		}
-	}
-}
-
-func TestGcsRateIsTheories(t *testing.T) {
-	MatchesTheoryWithin(t, "gcs:7", 200_000, 500_000, 0.025, 0.01)
-	for _, spec := range []string{"gcs:1", "gcs:1.25", "gcs:3", "gcs:4.5", "gcs:rate=0.01", "gcs:10", "gcs:12"} {
-		MatchesTheoryWithin(t, spec, 50_000, 200_000, 0.025, 0.01)
 	}
 }
 
@@ -55,11 +37,6 @@ func TestGcsTheoryOfAnySize(t *testing.T) {
 	}
 }
 
-func TestGcsUnmixedHashesDoNoHarm(t *testing.T) {
-	MixesInput(t, "gcs:7", 1000, 50_000, 0.05)
-	MixesInput(t, "gcs:7", 30_000, 50_000, 0.03)
-}
-
 // A filter is the list of its keys' values.
 func TestGcsAllIsTheList(t *testing.T) {
 	for _, spec := range []string{"gcs:1", "gcs:7", "gcs:6.644", "gcs:32"} {
@@ -73,8 +50,6 @@ func TestGcsAllIsTheList(t *testing.T) {
 	}
 }
 
-func TestGcsDuplicatesCostNothing(t *testing.T) { DuplicatesAreFree(t, "gcs:7", 0) }
-
 func TestGcsRates(t *testing.T) {
 	Means(t, map[string]string{
 		"gcs:07.500": "gcs:7.5", "gcs:rate=0.01": "gcs:6.644", "gcs:rate=0.5": "gcs:1", "gcs:rate=0.0078125": "gcs:7",
@@ -87,16 +62,13 @@ func TestGcsRates(t *testing.T) {
 func TestGcsParseSaysWhatIsWrong(t *testing.T) {
 	const rates = `rate must be a decimal fraction from 2.33e-10 to 0.5, such as 0.01, not `
 	Refuses(t, gcs.Parse, map[string]string{
-		"0.5":               `bits per key must be a number from 1 to 32 with at most three decimals, not "0.5"; for example "gcs:7"`,
+		"0.5":               `bits per key must be a number from 1 to 32 ` +
+			`with at most three decimals, not "0.5"; for example "gcs:7"`,
 		"32.001":            `bits per key must be a number from 1 to 32`,
 		"rate=1":            rates + `"1"; for example "gcs:7"`,
 		"rate=0.0000000002": rates,
 	})
 }
-
-func TestGcsHostileFilters(t *testing.T) { Bounded(t, "gcs:7", "gcs:1", "gcs:6.644", "gcs:32") }
-
-func FuzzGcsDecode(f *testing.F) { fuzzDecode(f, "gcs:7", "gcs:1", "gcs:6.644", "gcs:32") }
 
 func BenchmarkGcsVersusBlocked(b *testing.B) {
 	Versus(b, "blocked:10", "gcs:7", "gcs:rate=0.01")

@@ -13,7 +13,8 @@ import (
 // quotientSamples are sets that quotientUse every part of the format.
 func quotientSamples(tb testing.TB) map[string]*quotient.Set {
 	tb.Helper()
-	empty, plain, grown := quotientNewSet(tb, 1, 0.01, 0), quotientNewSet(tb, 60, 0.001, 0), quotientNewSet(tb, 20, 0.05, 3)
+	empty, plain := quotientNewSet(tb, 1, 0.01, 0), quotientNewSet(tb, 60, 0.001, 0)
+	grown := quotientNewSet(tb, 20, 0.05, 3)
 	quotientFill(tb, plain, 0, 60)
 	quotientFill(tb, grown, 0, 100)
 	quotientFill(tb, grown, 90, 100)

@@ -11,18 +11,6 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/quotient"
 )
 
-func TestQuotientSuite(t *testing.T) {
-	Suite(t, "quotient:7", 50_000)
-	for _, spec := range []string{"quotient:2", "quotient:3", "quotient:8", "quotient:13", "quotient:31",
-		"quotient:32"} {
-		Suite(t, spec, 5000)
-	}
-}
-
-func TestQuotientGolden(t *testing.T) {
-	Golden(t, "quotient:7", "quotient:2", "quotient:8", "quotient:13", "quotient:32")
-}
-
 // A table fills to its load whatever its size: bits per key do not jump at powers of
 // two.
 func TestQuotientBitsAreAsStated(t *testing.T) {
@@ -34,20 +22,6 @@ func TestQuotientBitsAreAsStated(t *testing.T) {
 			require.LessOrEqual(t, got, (remainder+2.25)/0.95+slack, "%s, %d keys", spec, n)
 		}
 	}
-}
-
-func TestQuotientRateIsTheories(t *testing.T) {
-	const size = 0.0065 // a block more of ten thousand keys
-	MatchesTheoryWithin(t, "quotient:7", 1_000_000, 2_000_000, size, 0.01)
-	for _, spec := range []string{"quotient:2", "quotient:3", "quotient:5", "quotient:8", "quotient:10",
-		"quotient:13"} {
-		MatchesTheoryWithin(t, spec, 50_000, 500_000, size, 0.01)
-	}
-}
-
-func TestQuotientUnmixedHashesDoNoHarm(t *testing.T) {
-	MixesInput(t, "quotient:7", 1000, 50_000, 0.05)
-	MixesInput(t, "quotient:7", 20_000, 50_000, 0.03)
 }
 
 func TestQuotientAllIsTheList(t *testing.T) {
@@ -121,8 +95,6 @@ func TestQuotientMergeIsFullAtLast(t *testing.T) {
 	}
 }
 
-func TestQuotientDuplicatesCostNothing(t *testing.T) { DuplicatesAreFree(t, "quotient:7", 0) }
-
 func TestQuotientRates(t *testing.T) {
 	Means(t, map[string]string{
 		"quotient:07": "quotient:7", "quotient:rate=0.01": "quotient:7", "quotient:rate=0.5": "quotient:2",
@@ -139,14 +111,6 @@ func TestQuotientParseSaysWhatIsWrong(t *testing.T) {
 		"rate=0.6": `rate must be a decimal fraction from 2.22e-10 to 0.5, such as 0.01, not "0.6"`,
 		"rate=":    `rate must be a decimal fraction`,
 	})
-}
-
-func TestQuotientHostileFilters(t *testing.T) {
-	Bounded(t, "quotient:7", "quotient:2", "quotient:32")
-}
-
-func FuzzQuotientDecode(f *testing.F) {
-	fuzzDecode(f, "quotient:7", "quotient:2", "quotient:32")
 }
 
 func TestQuotientHostileMerges(t *testing.T) { quotientMergeable(t, "7").Hostile(t, "quotient:7") }

@@ -10,18 +10,6 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/ribbon"
 )
 
-func TestRibbonSuite(t *testing.T) {
-	Suite(t, "ribbon:7", 100_000)
-	for _, spec := range []string{"ribbon:1", "ribbon:1.5", "ribbon:3.999", "ribbon:4", "ribbon:6.72", "ribbon:12",
-		"ribbon:31.5", "ribbon:32"} {
-		Suite(t, spec, 5000)
-	}
-}
-
-func TestRibbonGolden(t *testing.T) {
-	Golden(t, "ribbon:7", "ribbon:1", "ribbon:6.72", "ribbon:16", "ribbon:32")
-}
-
 // What the family is for: at most 2 % above the information-theoretic bound at the
 // rate that it has.
 func TestRibbonBitsAreNearTheBound(t *testing.T) {
@@ -47,16 +35,6 @@ func TestRibbonBitsAreNearTheBound(t *testing.T) {
 	}
 }
 
-func TestRibbonRateIsTheories(t *testing.T) {
-	const size = 0.01 // a block more of ten thousand keys
-	MatchesTheoryWithin(t, "ribbon:7", 1_000_000, 4_000_000, size, 0.01)
-	MatchesTheoryWithin(t, "ribbon:rate=0.01", 1_000_000, 4_000_000, size, 0.01)
-	for _, spec := range []string{"ribbon:1", "ribbon:1.25", "ribbon:3", "ribbon:4.5", "ribbon:5", "ribbon:6.001",
-		"ribbon:9.999", "ribbon:12"} {
-		MatchesTheoryWithin(t, spec, 50_000, 1_000_000, size, 0.01)
-	}
-}
-
 // The size is exact while there is one layer, and then within two blocks until these are
 // half a per cent; the rate is exact where all blocks have as many columns.
 func TestRibbonTheoryOfAnySize(t *testing.T) {
@@ -76,13 +54,6 @@ func TestRibbonTheoryOfAnySize(t *testing.T) {
 	}
 }
 
-func TestRibbonUnmixedHashesDoNoHarm(t *testing.T) {
-	for _, spec := range []string{"ribbon:7", "ribbon:4.5"} {
-		MixesInput(t, spec, 1000, 50_000, 0.05)
-		MixesInput(t, spec, 20_000, 50_000, 0.03)
-	}
-}
-
 // A layer is smaller than its keys are many, at any number of keys: nothing depends on
 // powers of two, and no size needs many attempts.
 func TestRibbonAnySizeBuilds(t *testing.T) {
@@ -91,8 +62,6 @@ func TestRibbonAnySizeBuilds(t *testing.T) {
 		require.LessOrEqual(t, got, 8*1.005+8*float64(350)/float64(n)+10*64*8/float64(n), "%d keys", n)
 	}
 }
-
-func TestRibbonDuplicatesCostNothing(t *testing.T) { DuplicatesAreFree(t, "ribbon:7", 0) }
 
 func TestRibbonRates(t *testing.T) {
 	Means(t, map[string]string{
@@ -106,16 +75,9 @@ func TestRibbonRates(t *testing.T) {
 func TestRibbonParseSaysWhatIsWrong(t *testing.T) {
 	const rates = `rate must be a decimal fraction from 2.33e-10 to 0.5, such as 0.01, not `
 	Refuses(t, ribbon.Parse, map[string]string{
-		"33":                `bits per key must be a number from 1 to 32 with at most three decimals, not "33"; for example "ribbon:7"`,
+		"33":                `bits per key must be a number from 1 to 32 ` +
+			`with at most three decimals, not "33"; for example "ribbon:7"`,
 		"rate=0.6":          rates + `"0.6"; for example "ribbon:7"`,
 		"rate=0.0000000002": rates,
 	})
-}
-
-func TestRibbonHostileFilters(t *testing.T) {
-	Bounded(t, "ribbon:7", "ribbon:1", "ribbon:6.72", "ribbon:32")
-}
-
-func FuzzRibbonDecode(f *testing.F) {
-	fuzzDecode(f, "ribbon:7", "ribbon:1", "ribbon:6.72", "ribbon:32")
 }

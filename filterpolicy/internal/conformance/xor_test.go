@@ -9,24 +9,6 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/xor"
 )
 
-func TestXorSuite(t *testing.T) {
-	Suite(t, "xor:8", 300_000)
-	for _, spec := range []string{"xor:4", "xor:7", "xor:9", "xor:16", "xor:17", "xor:31", "xor:32"} {
-		Suite(t, spec, 5000)
-	}
-}
-
-func TestXorGolden(t *testing.T) {
-	Golden(t, "xor:8", "xor:4", "xor:7", "xor:9", "xor:16", "xor:17", "xor:31", "xor:32")
-}
-
-func TestXorRateIsTheories(t *testing.T) {
-	MatchesTheory(t, "xor:8", 1_000_000, 4_000_000)
-	for _, spec := range []string{"xor:4", "xor:5", "xor:7", "xor:9", "xor:10", "xor:12", "xor:16"} {
-		MatchesTheory(t, spec, 50_000, 1_000_000)
-	}
-}
-
 // 1.23 F bits per key, and a constant: 35 cells, padding and footer.
 func TestXorSizeIsAsPromised(t *testing.T) {
 	for _, bits := range []int{4, 11, 32} {
@@ -36,11 +18,6 @@ func TestXorSizeIsAsPromised(t *testing.T) {
 			require.LessOrEqual(t, float64(got), 1.23*float64(bits*n)+float64(35*bits+40*8), "%s, %d keys", spec, n)
 		}
 	}
-}
-
-func TestXorUnmixedHashesDoNoHarm(t *testing.T) {
-	MixesInput(t, "xor:8", 1000, 200_000, 0.1)
-	MixesInput(t, "xor:9", 100_000, 200_000, 0.05)
 }
 
 // A rate is the fewest bits that keep it, and from then on those bits.
@@ -60,9 +37,3 @@ func TestXorParseSaysWhatIsWrong(t *testing.T) {
 		"rate=2": `rate must be`,
 	})
 }
-
-func TestXorDuplicatesCostNothing(t *testing.T) { DuplicatesAreFree(t, "xor:8", 0) }
-
-func TestXorHostileFilters(t *testing.T) { Bounded(t, "xor:8", "xor:9", "xor:16", "xor:32") }
-
-func FuzzXorDecode(f *testing.F) { fuzzDecode(f, "xor:8", "xor:9", "xor:16", "xor:32") }
