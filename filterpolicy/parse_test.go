@@ -58,17 +58,17 @@ func TestParse(t *testing.T) {
 func TestParseSaysWhatIsWrong(t *testing.T) {
 	const families = "unknown family; the families are none, bloom:BITS, blocked:BITS, cuckoo:BITS,SLOTS"
 	for spec, want := range map[string]string{
-		"":              families,
-		":10":           families,
-		"bloem:10":      families,
-		"Bloom:10":      families,
-		" bloom:10":     families,
-		"bloom 10":      families,
-		"none:":         `its form is none; for example "none"`,
-		"none:1":        `no filter has no parameters; for example "none"`,
-		"bloom":         `its form is bloom:BITS; for example "bloom:10"`,
-		"bloom:":        `its form is bloom:BITS; for example "bloom:10"`,
-		"bloom:0":       `bits per key must be a number from 1 to 64 ` +
+		"":          families,
+		":10":       families,
+		"bloem:10":  families,
+		"Bloom:10":  families,
+		" bloom:10": families,
+		"bloom 10":  families,
+		"none:":     `its form is none; for example "none"`,
+		"none:1":    `no filter has no parameters; for example "none"`,
+		"bloom":     `its form is bloom:BITS; for example "bloom:10"`,
+		"bloom:":    `its form is bloom:BITS; for example "bloom:10"`,
+		"bloom:0": `bits per key must be a number from 1 to 64 ` +
 			`with at most three decimals, not "0"; for example "bloom:10"`,
 		"bloom:64.001":  `bits per key must be a number from 1 to 64`,
 		"bloom:ten":     `bits per key must be a number from 1 to 64`,

@@ -51,9 +51,9 @@ func TestBlockedRates(t *testing.T) {
 
 func TestBlockedParseSaysWhatIsWrong(t *testing.T) {
 	Refuses(t, blocked.Parse, map[string]string{
-		"33":            `bits per key must be a number from 1 to 32 ` +
+		"33": `bits per key must be a number from 1 to 32 ` +
 			`with at most three decimals, not "33"; for example "blocked:10"`,
-		"rate=0.6":      `rate must be a decimal fraction from 5.38e-06 to 0.5, such as 0.01, ` +
+		"rate=0.6": `rate must be a decimal fraction from 5.38e-06 to 0.5, such as 0.01, ` +
 			`not "0.6"; for example "blocked:10"`,
 		"rate=0.000001": `rate must be a decimal fraction`,
 	})

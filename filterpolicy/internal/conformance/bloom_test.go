@@ -29,10 +29,10 @@ func TestBloomRates(t *testing.T) {
 
 func TestBloomParseSaysWhatIsWrong(t *testing.T) {
 	Refuses(t, bloom.Parse, map[string]string{
-		"0.5":      `bits per key must be a number from 1 to 64 ` +
+		"0.5": `bits per key must be a number from 1 to 64 ` +
 			`with at most three decimals, not "0.5"; for example "bloom:10"`,
 		"rate=0.6": `rate must be a decimal fraction from 4.43e-14 to 0.5, such as 0.01, ` +
 			`not "0.6"; for example "bloom:10"`,
-		"rate=10":  `rate must be a decimal fraction`,
+		"rate=10": `rate must be a decimal fraction`,
 	})
 }

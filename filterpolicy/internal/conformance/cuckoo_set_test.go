@@ -319,7 +319,7 @@ func TestCuckooNewSaysWhatIsWrong(t *testing.T) {
 		{10, 0, cuckoo.Options{}, "cuckoo: the rate must be above 0 and below 1, not 0"},
 		{10, math.NaN(), cuckoo.Options{}, "cuckoo: the rate must be above 0 and below 1, not NaN"},
 		{10, 1, cuckoo.Options{}, "cuckoo: the rate must be above 0 and below 1, not 1"},
-		{10, 1e-12, cuckoo.Options{}, 
+		{10, 1e-12, cuckoo.Options{},
 			"cuckoo: a rate of 1e-12 needs fingerprints of more than 32 bits; ask for at least 1e-8"},
 		{10, 0.01, cuckoo.Options{Slots: 3}, "cuckoo: Options.Slots must be 2, 4 or 8, not 3"},
 		{10, 0, cuckoo.Options{Bits: 3}, "cuckoo: Options.Bits must be 4 to 32, not 3"},

@@ -62,7 +62,7 @@ func TestGcsRates(t *testing.T) {
 func TestGcsParseSaysWhatIsWrong(t *testing.T) {
 	const rates = `rate must be a decimal fraction from 2.33e-10 to 0.5, such as 0.01, not `
 	Refuses(t, gcs.Parse, map[string]string{
-		"0.5":               `bits per key must be a number from 1 to 32 ` +
+		"0.5": `bits per key must be a number from 1 to 32 ` +
 			`with at most three decimals, not "0.5"; for example "gcs:7"`,
 		"32.001":            `bits per key must be a number from 1 to 32`,
 		"rate=1":            rates + `"1"; for example "gcs:7"`,

@@ -75,7 +75,7 @@ func TestRibbonRates(t *testing.T) {
 func TestRibbonParseSaysWhatIsWrong(t *testing.T) {
 	const rates = `rate must be a decimal fraction from 2.33e-10 to 0.5, such as 0.01, not `
 	Refuses(t, ribbon.Parse, map[string]string{
-		"33":                `bits per key must be a number from 1 to 32 ` +
+		"33": `bits per key must be a number from 1 to 32 ` +
 			`with at most three decimals, not "33"; for example "ribbon:7"`,
 		"rate=0.6":          rates + `"0.6"; for example "ribbon:7"`,
 		"rate=0.0000000002": rates,
