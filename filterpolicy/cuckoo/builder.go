@@ -16,9 +16,8 @@ const (
 // A Builder collects hashes and turns them into a filter. It is for one goroutine
 // at a time, and holds eight bytes per key until Finish.
 type Builder struct {
-	hashes  hash64.List
-	policy  Policy   // of the plain table
-	sorting *sorting // nil unless the filter is to be semi-sorted
+	hashes hash64.List
+	policy Policy
 }
 
 // AddHash adds a key's hash. A hash equal to the one before it is free; any other
@@ -31,7 +30,8 @@ func (b *Builder) AddHash(h uint64) { b.hashes.Add(h) }
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.hashes.Reset()
 	d := frame.Description{Keys: uint64(b.hashes.Len()), Params: uint32(b.policy.bits) | uint32(b.policy.slots)<<8}
-	if b.sorting != nil {
+	sorting := b.policy.sorting()
+	if sorting != nil {
 		d.Params |= semisortParam << 16
 	}
 	start := len(dst)
@@ -40,8 +40,8 @@ func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 		if !ok {
 			return dst, false
 		}
-		if b.sorting != nil {
-			dst = b.sorting.appendCells(dst, t)
+		if sorting != nil {
+			dst = sorting.appendCells(dst, t)
 		} else {
 			dst = append(dst, t.cells...)
 		}

@@ -108,9 +108,6 @@ func (p Policy) String() string {
 
 func (p Policy) shape() *shape { return shapeOf(uint32(p.bits), uint32(p.slots)) }
 
-// plain returns the policy without semi-sorting: that of the table being built.
-func (p Policy) plain() Policy { return Policy{bits: p.bits, slots: p.slots} }
-
 // sorting returns how buckets are semi-sorted, nil if they are not.
 func (p Policy) sorting() *sorting {
 	if !p.semisorted {
@@ -120,7 +117,7 @@ func (p Policy) sorting() *sorting {
 }
 
 // NewBuilder returns an empty builder.
-func (p Policy) NewBuilder() *Builder { return &Builder{policy: p.plain(), sorting: p.sorting()} }
+func (p Policy) NewBuilder() *Builder { return &Builder{policy: p} }
 
 // Expected returns the size and the false-positive rate of a filter of the given number of distinct
 // keys. The size counts the footer; it is exact unless the first attempt at building fails. A
@@ -129,17 +126,16 @@ func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 	if keys <= 0 {
 		return 0, 0
 	}
-	plain := p.plain()
-	buckets, ok := plain.bucketsFor(uint64(keys))
+	buckets, ok := p.bucketsFor(uint64(keys))
 	if !ok {
 		return 0, 1
 	}
 	n := float64(keys)
-	size := plain.shape().size(buckets)
+	size := p.shape().size(buckets)
 	if s := p.sorting(); s != nil {
 		size = s.size(buckets)
 	}
-	return 8 * float64(size+frame.FooterLen) / n, -math.Expm1(-plain.chance(buckets) * n)
+	return 8 * float64(size+frame.FooterLen) / n, -math.Expm1(-p.chance(buckets) * n)
 }
 
 // bucketsFor returns the number of buckets, an even one, that n distinct keys fill

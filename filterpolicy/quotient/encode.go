@@ -74,7 +74,7 @@ func (e *encoder) add(v uint64) bool {
 			return false
 		}
 		slot = max(slot, quotient)
-		e.set(e.block(quotient / blockSlots)[8*e.bits:], quotient)
+		e.flipOccupied(quotient)
 	}
 	if slot/blockSlots >= e.blocks {
 		e.extend(1)
