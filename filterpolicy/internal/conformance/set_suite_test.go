@@ -15,9 +15,9 @@ func SetSuite[P Set](t *testing.T, f Family[P]) {
 		run  func(t *testing.T, f Family[Set])
 	}{
 		{"keys", setKeys},
-		{"setRates", setRates},
+		{"rates", setRates},
 		{"unmixed hashes", unmixed},
-		{"resetSet", resetSet},
+		{"reset", resetSet},
 		{"bytes", encodings},
 		{"zero set", zeroSet},
 		{"no allocations", allocations},
@@ -104,7 +104,7 @@ func unmixed(t *testing.T, f Family[Set]) {
 	}
 }
 
-// resetSet checks that a set without keys has nothing, and that a resetSet one is as it
+// resetSet checks that a set without keys has nothing, and that a reset one is as it
 // was when it was new.
 func resetSet(t *testing.T, f Family[Set]) {
 	s := f.New(t, 1000, 0.01)
