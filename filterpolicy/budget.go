@@ -103,7 +103,7 @@ type Expectation struct {
 	OK         bool    // false: nothing is known of this policy
 }
 
-// Expected returns what theory says about p's filter of so many distinct keys.
+// Expected returns what theory says about p's filter of the given number of distinct keys.
 //
 // The size counts everything that is written, footer and rounding included, and is exact for bloom
 // and blocked, and for cuckoo, xor and fuse unless attempts at building fail, after which they take

@@ -93,7 +93,7 @@ func familyOf(name string) (family, bool) {
 	return family{}, false
 }
 
-// concrete is the Policy of a family package: a Policy but for NewBuilder, which
+// concrete is the Policy of a family package: a Policy except for NewBuilder, which
 // returns the family's own type.
 type concrete[B Builder] interface {
 	comparable

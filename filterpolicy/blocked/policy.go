@@ -56,7 +56,7 @@ func probesFor(bits spec.Bits) int {
 // large to build has no bits and says maybe to everything.
 func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) { return design.Expected(p.bits, keys) }
 
-// rate is the false-positive rate of n keys in so many lines with k probes. A line
+// rate is the false-positive rate of n keys in the given lines with k probes. A line
 // holds j keys with binomial probability; the rate of the filter is the mean of its
 // lines' rates, which is worse than the rate of a mean line.
 func rate(n, lines float64, k int) float64 {

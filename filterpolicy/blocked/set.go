@@ -48,8 +48,8 @@ func newSet(cells []byte, probes, keys, capacity int) *Set {
 	return &Set{cells, Filter{lines: linesOf(cells), probes: probes}, keys, capacity}
 }
 
-// BitsFor returns the bits per key of the set that New makes for so many keys
-// and that rate, or New's error.
+// BitsFor returns the bits per key of the set that New makes for n keys at
+// the rate, or New's error.
 func BitsFor(n int, rate float64) (bitsPerKey float64, err error) {
 	keyBits, err := bitsFor(n, rate)
 	return keyBits.Float(), err
@@ -148,7 +148,7 @@ func (l *line) ones() (n int) {
 // FalsePositiveRate returns the probability that Contains says true for a key that was not added,
 // as the set is now: the mean over its lines. It reads the whole set.
 func (s *Set) FalsePositiveRate() float64 {
-	var of [lineBits + 1]int // lines with so many bits set
+	var of [lineBits + 1]int // lines by the number of their set bits
 	for i := range s.filter.lines {
 		of[s.filter.lines[i].ones()]++
 	}

@@ -17,7 +17,7 @@ import (
 //	for i = 1..k:  set bit (a * units) >> 64;  a += b;  b += i * 0x9e3779b97f4a7c15
 //	mix(h): h ^= h>>32; h *= M; h ^= h>>29; h *= M; h ^= h>>32;  M = 0xd6e8feb86659fd93
 //
-// in 64-bit arithmetic that wraps, but for a * units, which is taken at 128 bits.
+// in 64-bit arithmetic that wraps, except for a * units, which is taken at 128 bits.
 const cellBits = 8
 
 // design is the family's own: an array of whole bytes, of which the footer counts the bits.

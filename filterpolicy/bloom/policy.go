@@ -56,7 +56,7 @@ func probesFor(bits spec.Bits) int {
 // large to build has no bits and says maybe to everything.
 func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) { return design.Expected(p.bits, keys) }
 
-// rate is the textbook's false-positive rate for a load of so many keys per bit and
+// rate is the textbook's false-positive rate for a load of keys per bit and
 // k probes: the share of set bits, to the power of k.
 func rate(load float64, k int) float64 {
 	return math.Pow(-math.Expm1(-float64(k)*load), float64(k))

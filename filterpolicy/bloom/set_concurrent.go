@@ -53,7 +53,7 @@ func (s *ConcurrentSet) Add(key []byte) { s.AddNewHash(xxhash.Sum64(key)) }
 // AddHash adds the key of a hash. Any distinct numbers are as good as hashes.
 func (s *ConcurrentSet) AddHash(h uint64) { s.AddNewHash(h) }
 
-// AddNew adds a key and reports whether it was new. True is certain, but for goroutines that add
+// AddNew adds a key and reports whether it was new. True is certain, except among goroutines that add
 // one key at the same time: at least one of them hears true, and each may.
 func (s *ConcurrentSet) AddNew(key []byte) bool { return s.AddNewHash(xxhash.Sum64(key)) }
 

@@ -31,7 +31,7 @@ var format = frame.Envelope{Family: frame.Bloom, Version: 1, Made: "bloom.New"}
 
 const (
 	setHeadLen  = 24
-	cellsFactor = 8 // cells are a multiple of so many bytes
+	cellsFactor = 8 // cells are a multiple of this many bytes
 )
 
 // parts returns the payload; the cells are the set's own. A zero set has none.

@@ -7,7 +7,7 @@
 //
 // Source: L. Fan, P. Cao, J. Almeida and A. Z. Broder, "Summary Cache: A Scalable Wide-Area Web
 // Cache Sharing Protocol", 2000. The counters stand in k slices, one for each probe, so that no key
-// ever meets one counter twice and the counts are exact but for collisions. The probes are drawn
+// ever meets one counter twice and the counts are exact except for collisions. The probes are drawn
 // apart from each other, not by double hashing, so that the promised rate holds for small sets and
 // for low rates.
 //

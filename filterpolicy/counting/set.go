@@ -121,7 +121,7 @@ func (s *Set) ContainsHash(h uint64) bool {
 
 // Count returns how many times a key is there: at least the times that it was
 // added less those it was removed, and more only at the rate of false positives.
-// A result of MaxCount means so many or more.
+// A result of MaxCount means that many or more.
 func (s *Set) Count(key []byte) int { return s.CountHash(xxhash.Sum64(key)) }
 
 // CountHash is Count for the key of a hash.

@@ -69,7 +69,7 @@ func parseSemisorted(first, second string) (Policy, error) {
 }
 
 // parseBits reads fingerprint bits, or the rate that they are to keep in full buckets
-// of so many slots.
+// of that many slots.
 func parseBits(what, text string, least, slots int) (uint8, error) {
 	bits, err := spec.ParseIntOrRate(what, text, least, maxBits, func(bits int) float64 { return limit(bits, slots) })
 	return uint8(bits), err
@@ -166,7 +166,7 @@ func (p Policy) chance(buckets uint64) float64 {
 	return 2 / (float64(buckets) * (math.Exp2(float64(p.bits)) - 1))
 }
 
-// limit is the false-positive rate of large tables with so many fingerprint bits and slots per
+// limit is the false-positive rate of large tables with these fingerprint bits and slots per
 // bucket, filled to the safe load. No smaller table's is above it, as the buckets are rounded up.
 func limit(bits, slots int) float64 {
 	perBucket := float64(slots) * float64(safeLoad(slots)) / 100

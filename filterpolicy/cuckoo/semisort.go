@@ -50,7 +50,7 @@ var sortings = func() (all [maxBits + 1]sorting) {
 	return all
 }()
 
-// sortingOf returns the sorting of fingerprints of so many bits, nil if there is none.
+// sortingOf returns the sorting of fingerprints of the given bits, nil if there is none.
 func sortingOf(bits uint32) *sorting {
 	if bits >= uint32(len(sortings)) || sortings[bits].bits == 0 {
 		return nil
@@ -64,7 +64,7 @@ func newSorting(bits uint64) sorting {
 	return sorting{bits: codeBits + semisortSlots*rest, rest: rest, ones: ones, tops: ones << (rest - 1)}
 }
 
-// size returns the bytes of so many buckets, with the padding.
+// size returns the bytes of the given number of buckets, with the padding.
 func (s *sorting) size(buckets uint64) uint64 { return (buckets*s.bits+7)/8 + padding }
 
 // at returns the bit of a bucket at which a rest begins.

@@ -57,7 +57,7 @@ func (in *input) take(n uint64) []byte {
 	return b
 }
 
-// records returns the next n records of so many bytes, false if there are fewer.
+// records returns the next n records of size bytes each, false if there are fewer.
 func (in *input) records(n, size uint64) ([]byte, bool) {
 	if n > uint64(len(in.rest))/size {
 		return nil, false

@@ -59,13 +59,13 @@ func newShape(bits, slots uint64) shape {
 }
 
 // oneLoad reports whether eight bytes, read from a whole byte on, hold any word of
-// so many bits that stands at a multiple of its length.
+// wordBits bits that begins at a multiple of its length.
 func oneLoad(wordBits uint64) bool {
 	shift := 8 - min(8, wordBits&-wordBits) // the most that a word begins past a whole byte
 	return wordBits+shift <= 64
 }
 
-// size returns the bytes of so many buckets, with the padding.
+// size returns the bytes of the given number of buckets, with the padding.
 func (s *shape) size(buckets uint64) uint64 {
 	return (buckets*s.slots*s.bits+7)/8 + padding
 }

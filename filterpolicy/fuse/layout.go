@@ -133,7 +133,7 @@ func segmentLog(arity int, n uint64) uint64 {
 	return min(maxLog, (6*uint64(k)+7)/10)
 }
 
-// layoutFor returns the layout for so many distinct keys, at most
+// layoutFor returns the layout for a number of distinct keys, at most
 // fingerprint.MaxCells. Each growth adds a sixteenth and a segment.
 func layoutFor(arity int, keys uint64, growth int) layout {
 	if arity == thirds {

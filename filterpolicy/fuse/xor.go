@@ -25,7 +25,7 @@ const XorName = "xor"
 // thirds stands for the places of an xor filter where a fuse filter has their number.
 const thirds = 0
 
-// thirdsFor returns the layout for so many distinct keys: 1.23 cells per key and 32 more, with
+// thirdsFor returns the layout for a number of distinct keys: 1.23 cells per key and 32 more, with
 // which nearly every build succeeds. Each growth adds an eighth.
 func thirdsFor(keys uint64, growth int) layout {
 	cells := keys + keys*23/100 + 32

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// A code is the Golomb code with a divisor: a number is written as so many zero
-// bits as it contains the divisor, a one, and what is left in truncated binary. With k the
+// A code is the Golomb code with a divisor: a number is written as one zero bit
+// for each time that it contains the divisor, a one, and what is left in truncated binary. With k the
 // bits that hold every remainder, the 2^k - divisor smallest remainders take
 // k-1 bits, lowest first; others take k, of which the last is the highest half.
 type code struct {

@@ -82,7 +82,7 @@ type index struct {
 	stride     uint64
 }
 
-// sizes returns the bytes of the bases and of the deviations of so many positions.
+// sizes returns the bytes of the bases and of the deviations of a number of positions.
 func sizes(positions, offset uint64) (bases, deviations uint64) {
 	return (positions + groupLen - 1) / groupLen * wordLen, ((positions*offset+63)/64 + 1) * wordLen
 }

@@ -37,7 +37,7 @@ func (p Policy) String() string { return Name + ":" + p.bits.String() }
 // NewBuilder returns an empty builder.
 func (p Policy) NewBuilder() *Builder { return p.NewBuilderFor(0) }
 
-// NewBuilderFor returns an empty builder whose filters are over the range for so many
+// NewBuilderFor returns an empty builder whose filters are over the range for the given number of
 // distinct keys, however few they get. Filters for the same number of keys can be merged. A
 // filter that gets more keys takes a larger range and can no longer be merged with the others.
 func (p Policy) NewBuilderFor(keys int) *Builder {

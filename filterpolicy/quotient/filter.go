@@ -57,7 +57,7 @@ func (f *Filter) MayContainHash(h uint64) bool {
 	return f.quotients != 0 && f.has(f.Value(h))
 }
 
-// Len returns the number of values: of distinct keys but for those that share a value with another.
+// Len returns the number of values: of distinct keys, less those that share a value with another.
 func (f *Filter) Len() uint64 { return f.stored }
 
 // Geometry returns the number of quotients and the bits of a remainder; values are below

@@ -40,7 +40,7 @@ func (p Policy) String() string { return Name + ":" + strconv.Itoa(int(p.bits)) 
 // NewBuilder returns an empty builder.
 func (p Policy) NewBuilder() *Builder { return p.NewBuilderFor(0) }
 
-// NewBuilderFor returns an empty builder whose filters have room for so many distinct keys,
+// NewBuilderFor returns an empty builder whose filters have room for the given number of distinct keys,
 // however few they get. Filters for the same number of keys can be merged. A filter that gets more
 // keys grows and can no longer be merged with the others.
 func (p Policy) NewBuilderFor(keys int) *Builder {
@@ -48,7 +48,7 @@ func (p Policy) NewBuilderFor(keys int) *Builder {
 }
 
 // Expected returns the size and the false-positive rate of a filter of the given
-// number of distinct keys. The size counts the footer; it is exact but for the runs that
+// number of distinct keys. The size counts the footer; it is exact except for the runs that
 // reach beyond the last quotient, which may take a few blocks more. A filter too large to build has
 // no bits and says maybe to everything.
 func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
@@ -65,6 +65,6 @@ func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 	return 8 * float64(size) / n, -math.Expm1(-n / float64(quotients) * math.Exp2(-float64(p.bits)))
 }
 
-// limit is the false-positive rate of large filters with so many remainder bits, filled
+// limit is the false-positive rate of large filters with that many remainder bits, filled
 // to the load; no smaller one's is above it, as the quotients are rounded up.
 func limit(bits int) float64 { return -math.Expm1(-load / 100.0 * math.Exp2(-float64(bits))) }

@@ -20,7 +20,7 @@ const (
 // for all of them, and some in reserve.
 const lastKeys = 500
 
-// lastReserve is the reserve of the last layer: one slot for so many keys.
+// lastReserve is the reserve of the last layer: one slot for this many keys.
 const lastReserve = 16
 
 // A Builder collects hashes and turns them into a filter. It is for one goroutine at a time. It
@@ -91,7 +91,7 @@ func (w width) build(dst []byte, keys []uint64, equations *system) (data []byte,
 	}
 }
 
-// isLast reports whether a layer of so many keys, after so many other layers, is the last.
+// isLast reports whether a layer of that many keys, after that many other layers, is the last.
 func isLast(keys, layers int) bool { return keys <= lastKeys || layers == maxLayers-1 }
 
 // A width is the bits of a filter, spread over columns.

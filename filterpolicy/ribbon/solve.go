@@ -8,8 +8,8 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
-// A system is the equations of a layer in echelon form: the row of slot i, if there
-// is one, has its lowest coefficient at i.
+// A system is the equations of a layer in echelon form: the row of slot i, if any,
+// has its lowest coefficient at i.
 type system struct {
 	rows    []uint64 // 0: none
 	results []uint32
@@ -22,7 +22,7 @@ type pivot struct {
 	start uint64
 }
 
-// reset makes s the empty system of so many blocks.
+// reset makes s the empty system of that many blocks.
 func (s *system) reset(blocks uint64) {
 	n := blocks * blockLen
 	if uint64(cap(s.rows)) < n {

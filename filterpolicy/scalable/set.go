@@ -31,7 +31,7 @@ const minRate = 1e-9
 // A Set needs a lock if one goroutine adds while another does anything; any number may ask at once.
 // The zero Set is only good for UnmarshalBinary and ReadFrom.
 type Set struct {
-	layers []layer // at least one, but for a zero Set; the last one takes keys
+	layers []layer // at least one, except in a zero Set; the last one takes keys
 	shape  shape
 }
 
@@ -65,7 +65,7 @@ func New(n int, rate float64, o *Options) (*Set, error) {
 	return &Set{[]layer{l}, sh}, nil
 }
 
-// check returns an error, for people to read. The comparisons refuse NaN.
+// check returns an error for the user. The comparisons refuse NaN.
 func (sh shape) check() error {
 	if err := sizing.Check(sh.first, sh.rate, minRate); err != nil {
 		return err

@@ -39,7 +39,7 @@ const (
 type Envelope struct {
 	Family  Family
 	Version byte   // of the payload; sets of another one are refused
-	Made    string // what makes a set that can be written, for people to read
+	Made    string // the function that makes a set, for error messages
 
 	// MaxPayload is the most bytes that a payload has, where a family knows; 0 means any number.
 	MaxPayload uint64

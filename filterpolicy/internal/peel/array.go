@@ -25,16 +25,16 @@ const padding = 7
 // arraySize returns the bytes of an array of at most maxCells cells.
 func arraySize(cells, bits uint64) uint64 { return (cells*bits+7)/8 + padding }
 
-// fits reports whether so many cells can be made and addressed.
+// fits reports whether that many cells can be made and addressed.
 func fits(cells, bits uint64) bool {
 	size := arraySize(min(cells, maxCells), bits)
 	return cells <= maxCells && size == uint64(int(size)) && int(size) >= 0
 }
 
-// valid reports whether a fingerprint may have so many bits.
+// valid reports whether a fingerprint may have that many bits.
 func valid(bits uint64) bool { return minBits <= bits && bits <= maxBits }
 
-// holds reports whether array is one of so many cells and a valid number of bits.
+// holds reports whether array is one of that many cells and a valid number of bits.
 func holds(array []byte, cells, bits uint64) bool {
 	return valid(bits) && cells <= maxCells && arraySize(cells, bits) == uint64(len(array))
 }
@@ -55,7 +55,7 @@ func ParseBits(text string) (uint8, error) {
 	return uint8(bits), err
 }
 
-// rate is the false-positive rate of fingerprints of so many bits.
+// rate is the false-positive rate of fingerprints of the given bits.
 func rate(bits uint8) float64 { return math.Exp2(-float64(bits)) }
 
 // Places is where a key's cells are. The fourth counts for those with four only.
@@ -103,7 +103,7 @@ type View struct {
 	Salt  uint64         // what the seed changes in a hash
 }
 
-// Over makes v the view of an array of so many cells, or says false if it is none.
+// Over makes v the view of an array of that many cells, or says false if it is none.
 // Cells from the number on must not be asked for.
 func (v *View) Over(array []byte, cells, bits uint64, seed uint32) bool {
 	v.cells, v.bits, v.Salt = nil, 0, uint64(seed)*hash64.Golden

@@ -22,7 +22,7 @@ type graph struct {
 	places  [batch]Places
 }
 
-// clear makes a graph of so many cells and no keys.
+// clear makes a graph of that many cells and no keys.
 func (g *graph) clear(cells, arity int) {
 	g.arity = arity
 	g.degrees, g.sums, g.order = resized(g.degrees, cells), resized(g.sums, cells), resized(g.order, cells+1)

@@ -20,7 +20,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
-// Bounds of a build: so many sizes of the array, with so many seeds each.
+// Bounds of a build: how many sizes of the array are tried, with how many seeds each.
 const (
 	sizes        = 4
 	seedsPerSize = 8
@@ -49,7 +49,7 @@ type Made struct {
 // Build appends an array to dst in which each hash has its fingerprint. There must
 // be at least one hash; equal ones count once, in whatever order they come.
 //
-// The layout is for so many distinct keys; growth is 0 at first and then tells how many sizes have
+// The layout is for the number of distinct keys; growth is 0 at first and then tells how many sizes have
 // been too small. Build gives up after a bounded number of attempts, or when the array would be too
 // large to address; dst is then returned as it was. Beside the hashes and dst it needs 8 bytes per
 // hash and 13 per cell, which are kept in a pool for the next build.
@@ -105,8 +105,8 @@ type Plan struct {
 	Family frame.Family
 	Bits   uint8 // of a fingerprint
 
-	// Layout returns the layout for so many distinct keys, after so many sizes that
-	// have been too small. Of the layout for no keys only Params counts.
+	// Layout returns the layout for a number of distinct keys, after growth sizes that
+	// were too small. Of the layout for no keys only Params counts.
 	Layout func(keys uint64, growth int) Layout
 }
 
@@ -136,7 +136,7 @@ func (p Plan) describe(l Layout) frame.Description {
 }
 
 // Expected returns the size, footer included, and the false-positive rate of a
-// filter of so many distinct keys. The size is exact unless all seeds of the first
+// filter of that many distinct keys. The size is exact unless all seeds of the first
 // size fail. A filter too large to build has no bits and says maybe to everything.
 func (p Plan) Expected(keys int) (bitsPerKey, fpr float64) {
 	switch {

@@ -7,7 +7,7 @@ import (
 )
 
 // A Design is what tells one family of filters that are nothing but bits, the Bloom filters of
-// files, from another: so many bits per key, in an array of whole units, of which each key sets
+// files, from another: a number of bits per key, in an array of whole units, of which each key sets
 // some.
 type Design struct {
 	Family   frame.Family
@@ -18,7 +18,7 @@ type Design struct {
 	Probes func(perKey spec.Bits) int
 	// Fill sets the bits of some keys.
 	Fill func(array []byte, hashes []uint64, probes int)
-	// Rate returns the false-positive rate of keys in an array of so many units.
+	// Rate returns the false-positive rate of keys in an array of that many units.
 	Rate func(keys, units float64, probes int) float64
 }
 
@@ -43,7 +43,7 @@ func (d *Design) Finish(dst []byte, hashes *hash64.List, perKey spec.Bits) (data
 }
 
 // Expected returns the size, footer included, and the false-positive rate of a
-// filter of so many distinct keys. The size is exact. A filter too large to build has
+// filter of that many distinct keys. The size is exact. A filter too large to build has
 // no bits and says maybe to everything.
 func (d *Design) Expected(perKey spec.Bits, keys int) (bitsPerKey, fpr float64) {
 	units, ok := perKey.Units(keys, d.UnitBits)

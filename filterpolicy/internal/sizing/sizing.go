@@ -17,7 +17,7 @@ const (
 	MaxProbes = 44
 )
 
-// Check returns an error, for people to read, if n or rate is out of bounds.
+// Check returns an error for the user if n or rate is out of bounds.
 // Rates of less than least may not be asked for.
 func Check(n int, rate, least float64) error {
 	if n < 1 || uint64(n) > MaxKeys {
@@ -30,8 +30,7 @@ func Check(n int, rate, least float64) error {
 	return nil
 }
 
-// Fits returns an error, for people to read, if so many bytes are more than a
-// slice can have on this machine.
+// Fits returns an error for the user if a slice cannot have that many bytes on this machine.
 func Fits(size uint64) error {
 	if size > math.MaxInt {
 		return fmt.Errorf("filterpolicy: a filter of %d bytes does not fit the address space; "+
