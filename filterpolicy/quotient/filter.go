@@ -71,9 +71,12 @@ func (f *Filter) Geometry() (quotients uint64, remainderBits int) {
 func (f *Filter) Value(h uint64) uint64 { return f.value(hash64.Seeded(h, f.seed)) }
 
 // All yields the values of the filter in ascending order, each once.
-func (f *Filter) All() iter.Seq[uint64] {
+func (f *Filter) All() iter.Seq[uint64] { return f.ascending() }
+
+// ascending yields the values of the table, each once.
+func (t *table) ascending() iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
-		c := cursor{table: &f.table}
+		c := cursor{table: t}
 		for v, ok := c.next(); ok && yield(v); v, ok = c.next() {
 		}
 	}

@@ -45,7 +45,7 @@ func Merge(dst []byte, a, b *Filter) ([]byte, error) {
 		return dst, fmt.Errorf("%w: %d and %d values, seeds %d and %d", ErrUnlike, a.values(), b.values(), a.seed,
 			b.seed)
 	}
-	values := union(a, b)
+	values := union(&a.table, &b.table)
 	n, last := uint64(0), ^uint64(0)
 	for v := range values {
 		if v != last {
@@ -74,10 +74,10 @@ func Merge(dst []byte, a, b *Filter) ([]byte, error) {
 	return d.Seal(data, start, frame.Quotient), nil
 }
 
-// union yields the values of two filters in order; those of both come twice.
-func union(a, b *Filter) iter.Seq[uint64] {
+// union yields the values of two tables in order; those of both come twice.
+func union(a, b *table) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
-		c, d := cursor{table: &a.table}, cursor{table: &b.table}
+		c, d := cursor{table: a}, cursor{table: b}
 		hash64.Union(c.next, d.next)(yield)
 	}
 }

@@ -113,7 +113,7 @@ func (s *Set) load(payload []byte) error {
 func (s *Set) decodeTable(t *table) error {
 	n := uint64(0)
 	values := func(yield func(uint64) bool) {
-		for v := range (&Filter{table: *t}).All() {
+		for v := range t.ascending() {
 			n++
 			if !yield(v) {
 				return

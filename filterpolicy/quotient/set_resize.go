@@ -62,9 +62,6 @@ func (s *Set) rebuild(quotients, bits uint64, values iter.Seq[uint64]) error {
 	return nil
 }
 
-// ascending yields the values of the table, each once.
-func (s *Set) ascending() iter.Seq[uint64] { return (&Filter{table: s.table}).All() }
-
 // Merge adds all keys of o with their copies to s, and leaves o alone. Both must know
 // keys by the same values, as they do when New was told the same number of keys, rate and
 // options, whatever has become of their sizes since. s grows as it does by Add. It takes one pass over
@@ -81,7 +78,7 @@ func (s *Set) Merge(o *Set) error {
 	n := uint64(0)
 	extra := map[uint64]uint64{}
 	last := ^uint64(0)
-	for v := range s.union(o) {
+	for v := range union(&s.table, &o.table) {
 		if v == last {
 			extra[v] = 1
 		} else {
@@ -99,14 +96,9 @@ func (s *Set) Merge(o *Set) error {
 			extra[v] += times
 		}
 	}
-	if err := s.rebuild(quotients, bits, s.union(o)); err != nil {
+	if err := s.rebuild(quotients, bits, union(&s.table, &o.table)); err != nil {
 		return err
 	}
 	s.stored, s.copies, s.extra = n, copies, extra
 	return nil
-}
-
-// union yields the values of both sets in order, those of both twice.
-func (s *Set) union(o *Set) iter.Seq[uint64] {
-	return union(&Filter{table: s.table}, &Filter{table: o.table})
 }
