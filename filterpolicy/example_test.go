@@ -39,7 +39,7 @@ func Example() {
 }
 
 func ExampleParse() {
-	for _, spec := range []string{"bloom:9.6", "cuckoo:12,4", "blocked:99"} {
+	for _, spec := range []string{"bloom:9.6", "cuckoo:12,4", "cuckoo:12,3"} {
 		policy, err := filterpolicy.Parse(spec)
 		if err != nil {
 			fmt.Println(err)
@@ -50,7 +50,7 @@ func ExampleParse() {
 	// Output:
 	// bloom:9.6
 	// cuckoo:12
-	// filterpolicy: bad spec "blocked:99": bits per key must be a number from 1 to 32 with at most three decimals, not "99"; for example "blocked:10"
+	// filterpolicy: bad spec "cuckoo:12,3": slots per bucket must be 2, 4 or 8, not "3"; for example "cuckoo:12,4"
 }
 
 func ExampleDecode() {

@@ -1,6 +1,7 @@
 package fuse
 
 import (
+	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 	"github.com/siftkv/siftkv/filterpolicy/internal/peel"
 )
@@ -16,9 +17,11 @@ func Shape(arity int, keys uint64) (cells, segment uint64) {
 
 // Attempts returns how many attempts at building failed, and how many sizes were too small.
 func Attempts(arity int, hashes *hash64.List) (failed uint32, growth int, ok bool) {
-	_, made, ok := peel.Build(nil, hashes, 8, func(keys uint64, g int) peel.Layout {
+	plan := peel.Plan{Family: frame.Fuse, Bits: 8, Layout: func(keys uint64, g int) peel.Layout {
 		growth = g
 		return layoutFor(arity, keys, g)
-	})
-	return made.Seed, growth, ok
+	}}
+	data, ok := plan.Finish(nil, hashes)
+	_, footer := frame.Peek(data, frame.Fuse)
+	return footer.Seed(), growth, ok
 }

@@ -40,31 +40,26 @@ type Layout interface {
 	Locate(zs []uint64, places []Places)
 }
 
-// Made is what a footer has to tell of an array.
-type Made struct {
-	Keys uint64 // distinct hashes
-	Seed uint32 // number of attempts that failed
-}
-
-// Build appends an array to dst in which each hash has its fingerprint. There must
-// be at least one hash; equal ones count once, in whatever order they come.
+// build appends an array to dst in which each hash has its fingerprint. There must
+// be at least one hash; equal ones count once, in whatever order they come. d says how many
+// distinct ones there are and how many attempts failed.
 //
 // The layout is for the number of distinct keys; growth is 0 at first and then tells how many sizes have
-// been too small. Build gives up after a bounded number of attempts, or when the array would be too
+// been too small. build gives up after a bounded number of attempts, or when the array would be too
 // large to address; dst is then returned as it was. Beside the hashes and dst it needs 8 bytes per
 // hash and 13 per cell, which are kept in a pool for the next build.
-func Build(dst []byte, hashes *hash64.List, bits uint64, layout func(keys uint64, growth int) Layout) (data []byte,
-	made Made, ok bool) {
+func build(dst []byte, hashes *hash64.List, bits uint64, layout func(keys uint64, growth int) Layout) (data []byte,
+	d frame.Description, ok bool) {
 	if uint64(hashes.Len()) > maxCells {
-		return dst, Made{}, false
+		return dst, frame.Description{}, false
 	}
 	s := pool.Get().(*scratch)
 	defer pool.Put(s)
 	for attempt := range sizes * seedsPerSize {
 		seed := uint32(attempt)
 		s.deal(hashes, seed)
-		made = Made{Keys: uint64(len(s.keys)), Seed: seed}
-		l := layout(made.Keys, attempt/seedsPerSize)
+		d = frame.Description{Keys: uint64(len(s.keys)), Seed: seed}
+		l := layout(d.Keys, attempt/seedsPerSize)
 		cells, arity := l.Size()
 		if !fits(cells, bits) {
 			break
@@ -76,9 +71,9 @@ func Build(dst []byte, hashes *hash64.List, bits uint64, layout func(keys uint64
 		start := len(dst)
 		dst = append(dst, make([]byte, arraySize(cells, bits))...)
 		s.assign(l, dst[start:], bits, len(s.keys))
-		return dst, made, true
+		return dst, d, true
 	}
-	return dst, Made{}, false
+	return dst, frame.Description{}, false
 }
 
 // A scratch is the memory of one build after another.
@@ -110,30 +105,27 @@ type Plan struct {
 	Layout func(keys uint64, growth int) Layout
 }
 
-// Finish appends the filter of hashes to dst. ok is false if Build gives up; dst is
+// Finish appends the filter of hashes to dst. ok is false if build gives up; dst is
 // then returned as it was.
 func (p Plan) Finish(dst []byte, hashes *hash64.List) (data []byte, ok bool) {
 	l := p.Layout(0, 0)
 	if hashes.Len() == 0 {
-		return p.describe(l).Seal(dst, len(dst), p.Family), true
+		return frame.Description{Params: p.params(l)}.Seal(dst, len(dst), p.Family), true
 	}
-	data, made, ok := Build(dst, hashes, uint64(p.Bits), func(keys uint64, growth int) Layout {
+	data, d, ok := build(dst, hashes, uint64(p.Bits), func(keys uint64, growth int) Layout {
 		l = p.Layout(keys, growth)
 		return l
 	})
 	if !ok {
 		return dst, false
 	}
-	d := p.describe(l)
-	d.Keys, d.Seed = made.Keys, made.Seed
+	d.Params = p.params(l)
 	d.Units, _ = l.Size()
 	return d.Seal(data, len(dst), p.Family), true
 }
 
-// describe returns what the footer says of a layout.
-func (p Plan) describe(l Layout) frame.Description {
-	return frame.Description{Params: uint32(p.Bits) | l.Params()<<8}
-}
+// params returns the footer's parameters for a layout.
+func (p Plan) params(l Layout) uint32 { return uint32(p.Bits) | l.Params()<<8 }
 
 // Expected returns the size, footer included, and the false-positive rate of a
 // filter of that many distinct keys. The size is exact unless all seeds of the first

@@ -73,7 +73,7 @@ func TestEveryKeyHasItsFingerprint(t *testing.T) {
 		for _, arity := range []int{3, 4} {
 			for _, n := range []int{1, 2, 3, batch - 1, batch + 1, 3000} {
 				hashes := numbers(n)
-				data, made, ok := Build([]byte("before"), collected(hashes...), bits, roomy(arity))
+				data, made, ok := build([]byte("before"), collected(hashes...), bits, roomy(arity))
 				require.True(t, ok)
 				require.Equal(t, "before", string(data[:6]))
 				require.Equal(t, uint64(n), made.Keys)
@@ -96,15 +96,15 @@ func TestDuplicatesCountOnce(t *testing.T) {
 		for i := distinct; i < n; i++ {
 			hashes = append(hashes, hashes[i%distinct])
 		}
-		data, made, ok := Build(nil, collected(hashes...), 8, roomy(3))
+		data, made, ok := build(nil, collected(hashes...), 8, roomy(3))
 		require.True(t, ok, "%d %%", percent)
 		require.Equal(t, uint64(distinct), made.Keys)
 		requireAll(t, data, roomy(3)(made.Keys, 0), 8, made.Seed, hashes)
 	}
 	alternating := slices.Repeat([]uint64{7, 0}, 50_000)
-	_, made, ok := Build(nil, collected(alternating...), 8, roomy(4))
+	_, made, ok := build(nil, collected(alternating...), 8, roomy(4))
 	require.True(t, ok)
-	require.Equal(t, Made{Keys: 2}, made)
+	require.Equal(t, frame.Description{Keys: 2}, made)
 }
 
 // A part of any length, of keys that collide in the table as of others, comes out
@@ -154,7 +154,7 @@ func TestPartsOfAnySizeLoseTheirDuplicates(t *testing.T) {
 func TestAlternatingHashesFillPartsToTheBrim(t *testing.T) {
 	for _, n := range []int{maxSlots/2 - 1, maxSlots / 2, maxSlots/2 + 1} {
 		hashes := slices.Repeat([]uint64{7, 0}, n)
-		data, made, ok := Build(nil, collected(hashes...), 8, roomy(3))
+		data, made, ok := build(nil, collected(hashes...), 8, roomy(3))
 		require.True(t, ok, "%d times", n)
 		require.Equal(t, uint64(2), made.Keys)
 		requireAll(t, data, roomy(3)(made.Keys, 0), 8, made.Seed, hashes[:2])
@@ -175,7 +175,7 @@ func failing(until int, calls *[]int) func(keys uint64, growth int) Layout {
 func TestFailedAttemptsAreRepeatedThenGrow(t *testing.T) {
 	hashes := numbers(1000)
 	var calls []int
-	data, made, ok := Build(nil, collected(hashes...), 12, failing(2, &calls))
+	data, made, ok := build(nil, collected(hashes...), 12, failing(2, &calls))
 	require.True(t, ok)
 	require.Equal(t, uint32(2*seedsPerSize), made.Seed)
 	require.Equal(t, append(slices.Repeat([]int{0}, seedsPerSize),
@@ -186,18 +186,18 @@ func TestFailedAttemptsAreRepeatedThenGrow(t *testing.T) {
 func TestBuildGivesUp(t *testing.T) {
 	var calls []int
 	hashes := collected(numbers(1000)...)
-	data, made, ok := Build([]byte("before"), hashes, 12, failing(sizes, &calls))
+	data, made, ok := build([]byte("before"), hashes, 12, failing(sizes, &calls))
 	require.False(t, ok)
 	require.Equal(t, "before", string(data))
 	require.Zero(t, made)
 	require.Len(t, calls, sizes*seedsPerSize)
 
 	// Hundreds of keys at one cell are more than can be counted.
-	_, _, ok = Build(nil, hashes, 12, func(uint64, int) Layout { return plain{1, 3} })
+	_, _, ok = build(nil, hashes, 12, func(uint64, int) Layout { return plain{1, 3} })
 	require.False(t, ok)
 
 	// Too many cells are refused before memory is asked for.
-	data, _, ok = Build([]byte("x"), hashes, 4, func(uint64, int) Layout { return plain{1 << 31, 3} })
+	data, _, ok = build([]byte("x"), hashes, 4, func(uint64, int) Layout { return plain{1 << 31, 3} })
 	require.False(t, ok)
 	require.Equal(t, "x", string(data))
 }

@@ -62,18 +62,18 @@ func bitsFor(n, rate float64, k int) uint64 {
 	textbook := -float64(k) * n / math.Log1p(-math.Pow(rate, 1/float64(k)))
 	m := uint64(math.Ceil(textbook/wordBits)) * wordBits
 	m = max(m, wordBits)
-	for Rate(n, float64(m), k) > rate {
+	for rateOf(n, float64(m), k) > rate {
 		m += wordBits
 	}
 	return m
 }
 
-// Rate returns the false-positive rate of a Bloom filter with n keys, m bits and k probes: the mean
+// rateOf returns the false-positive rate of a Bloom filter with n keys, m bits and k probes: the mean
 // of (X/m)^k, where X is the number of bits that n*k throws set. X is close to normal, so its mean
 // and variance (the classical occupancy problem) give the mean of its power; P. Bose et al., "On
 // the False-Positive Rate of Bloom Filters", 2008, show that the textbook's formula is too good for
 // small filters.
-func Rate(n, m float64, k int) float64 {
+func rateOf(n, m float64, k int) float64 {
 	if n == 0 {
 		return 0
 	}

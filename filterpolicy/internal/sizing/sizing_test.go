@@ -39,9 +39,9 @@ func TestShapesKeepTheirPromise(t *testing.T) {
 			m, k := Bits(n, rate)
 			require.Zero(t, m%wordBits)
 			require.True(t, k >= 1 && k <= MaxProbes)
-			require.LessOrEqual(t, Rate(float64(n), float64(m), k), rate, "%d keys", n)
+			require.LessOrEqual(t, rateOf(float64(n), float64(m), k), rate, "%d keys", n)
 			if m > 2*wordBits && n > 1000 {
-				require.Greater(t, Rate(float64(n), float64(m-2*wordBits), k), rate*0.999999, "%d keys: too large", n)
+				require.Greater(t, rateOf(float64(n), float64(m-2*wordBits), k), rate*0.999999, "%d keys: too large", n)
 			}
 			s, k := Slice(n, rate)
 			fill := -math.Expm1(float64(n) * math.Log1p(-1/float64(s)))
@@ -71,7 +71,7 @@ func TestRateOfSmallFilters(t *testing.T) {
 	}
 	mean := sum / rounds
 	sigma := math.Sqrt((squares/rounds - mean*mean) / rounds)
-	require.InDelta(t, mean, Rate(n, m, k), 0.01*mean+4*sigma)
+	require.InDelta(t, mean, rateOf(n, m, k), 0.01*mean+4*sigma)
 	textbook := math.Pow(-math.Expm1(-n*k/float64(m)), k)
 	require.Greater(t, mean, 1.05*textbook)
 }

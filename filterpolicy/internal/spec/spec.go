@@ -34,9 +34,9 @@ type Bits uint32
 // One is one bit per key.
 const One Bits = 1000
 
-// ParseBits reads a decimal number with at most three decimals, such as "10" or
+// parseBits reads a decimal number with at most three decimals, such as "10" or
 // "9.6", and checks its bounds.
-func ParseBits(text string, lo, hi Bits) (Bits, error) {
+func parseBits(text string, lo, hi Bits) (Bits, error) {
 	whole, frac, dotted := strings.Cut(text, ".")
 	if digits(whole, 6) && (!dotted || digits(frac, 3)) {
 		n, err := strconv.ParseUint(whole+(frac + "000")[:3], 10, 32)
@@ -62,7 +62,7 @@ func digits(s string, most int) bool {
 	return s != "" && len(s) <= most && strings.Trim(s, "0123456789") == ""
 }
 
-// String formats b as ParseBits reads it, without needless zeros.
+// String formats b as parseBits reads it, without needless zeros.
 func (b Bits) String() string {
 	s := strconv.FormatUint(uint64(b/One), 10)
 	if frac := b % One; frac != 0 {
@@ -91,7 +91,7 @@ func (b Bits) Units(n int, unitBits uint64) (units uint64, ok bool) {
 // is wrong more often is hardly worth its probe.
 const maxRate = 0.5
 
-// ParseBitsOrRate is ParseBits that takes a false-positive rate as well: after
+// ParseBitsOrRate is parseBits that takes a false-positive rate as well: after
 // "rate=", a decimal fraction from the rate of hi bits to 0.5. A rate means the
 // least bits whose rate is not above it. The function rate tells the rate that
 // theory predicts for large filters; it must not grow with the bits.
@@ -100,7 +100,7 @@ func ParseBitsOrRate(text string, lo, hi Bits, rate func(Bits) float64) (Bits, e
 		n, err := leastFor(text, int(lo), int(hi), func(n int) float64 { return rate(Bits(n)) })
 		return Bits(n), err
 	}
-	return ParseBits(text, lo, hi)
+	return parseBits(text, lo, hi)
 }
 
 // ParseIntOrRate is ParseInt for bits that takes a rate as ParseBitsOrRate does.
@@ -113,7 +113,7 @@ func ParseIntOrRate(what, text string, lo, hi int, rate func(int) float64) (int,
 
 // leastFor returns the least number from lo to hi whose rate is at most the one in text.
 func leastFor(text string, lo, hi int, rate func(int) float64) (int, error) {
-	asked, err := ParseRate(text, rate(hi), maxRate)
+	asked, err := parseRate(text, rate(hi), maxRate)
 	if err != nil {
 		return 0, err
 	}
@@ -122,8 +122,8 @@ func leastFor(text string, lo, hi int, rate func(int) float64) (int, error) {
 	return lo + steps, nil
 }
 
-// ParseRate reads a false-positive rate, a decimal fraction such as "0.01", and checks its bounds.
-func ParseRate(text string, lo, hi float64) (float64, error) {
+// parseRate reads a false-positive rate, a decimal fraction such as "0.01", and checks its bounds.
+func parseRate(text string, lo, hi float64) (float64, error) {
 	const most = 18 // decimals
 	if frac, ok := strings.CutPrefix(text, "0."); ok && digits(frac, most) {
 		if rate, err := strconv.ParseFloat(text, 64); err == nil && rate >= lo && rate <= hi {

@@ -14,7 +14,7 @@ func TestParseBits(t *testing.T) {
 	for text, want := range map[string]Bits{
 		"1": 1000, "10": 10_000, "9.6": 9600, "9.585": 9585, "9.05": 9050, "012.500": 12_500, "32": 32_000,
 	} {
-		got, err := ParseBits(text, One, 32*One)
+		got, err := parseBits(text, One, 32*One)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
@@ -22,7 +22,7 @@ func TestParseBits(t *testing.T) {
 		"", ".", "1.", ".5", "0", "0.999", "32.001", "33", "9.5855", "-1", "+1", "1e1", "0x8", "1_0", " 1", "1 ", "1,5",
 		"NaN", "Inf", "9999999", "99999999999999999999", "٣",
 	} {
-		_, err := ParseBits(text, One, 32*One)
+		_, err := parseBits(text, One, 32*One)
 		require.ErrorContains(t, err, "from 1 to 32 with at most three decimals", text)
 	}
 }
@@ -30,7 +30,7 @@ func TestParseBits(t *testing.T) {
 func TestBitsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := Bits(rapid.Uint32Range(0, 999_999).Draw(t, "bits"))
-		got, err := ParseBits(want.String(), 0, 999_999)
+		got, err := parseBits(want.String(), 0, 999_999)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	})
@@ -82,13 +82,13 @@ func TestWrapIsErrorfForParameters(t *testing.T) {
 
 func TestParseRate(t *testing.T) {
 	for text, want := range map[string]float64{"0.01": 0.01, "0.5": 0.5, "0.0010": 0.001, "0.000000001": 1e-9} {
-		got, err := ParseRate(text, 1e-9, 0.5)
+		got, err := parseRate(text, 1e-9, 0.5)
 		require.NoError(t, err, text)
 		require.InDelta(t, want, got, 1e-15, text)
 	}
 	for _, text := range []string{"", "0", "0.", "1", ".01", "0.51", "0.0000000009", "-0.01", "0.1.1", "1e-3",
 		"0.1e-1", "0x.1", "1%", "NaN", "0.0100000000000000001"} {
-		_, err := ParseRate(text, 1e-9, 0.5)
+		_, err := parseRate(text, 1e-9, 0.5)
 		require.EqualError(t, err, `rate must be a decimal fraction from 1e-09 to 0.5, such as 0.01, not "`+text+`"`)
 	}
 }
