@@ -1,6 +1,10 @@
 package blockindex
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
 
 // A Builder collects the separators of consecutive blocks. Call order:
 // Reset Add* Append. The zero Builder is an index that begins with block 0 at
@@ -73,17 +77,8 @@ func (b *Builder) common() []byte {
 	if len(b.ends) == 0 {
 		return nil
 	}
-	return commonPrefix(b.separator(0), b.separator(len(b.ends)-1))
-}
-
-func commonPrefix(a, b []byte) []byte {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return a[:i]
-		}
-	}
-	return a[:n]
+	first := b.separator(0)
+	return first[:base.CommonPrefix(first, b.separator(len(b.ends)-1))]
 }
 
 // AppendSeparator appends to dst a short key s with last <= s < next, where
@@ -94,7 +89,7 @@ func AppendSeparator(dst, last, next []byte) []byte {
 	if next == nil {
 		return appendSuccessor(dst, last)
 	}
-	c := len(commonPrefix(last, next))
+	c := base.CommonPrefix(last, next)
 	if c >= len(last) || c >= len(next) {
 		return append(dst, last...)
 	}

@@ -85,6 +85,7 @@ var decoders = map[string]string{
 	"internal/sstable.decodeFooter":        "internal/sstable.TestHostileBytesOfEveryBlockAllocateLittle",
 	"internal/sstable.decodeLongEntry":     "internal/sstable.TestHostileBytesOfEveryBlockAllocateLittle",
 	"internal/sstable.decodeProperties":    "internal/sstable.TestHostilePropertiesAllocateLittle",
+	"internal/sstable.decodeProperty":      "internal/sstable.TestHostilePropertiesAllocateLittle",
 	"internal/sstable.decodeRangeDels":     "internal/sstable.TestRangeTombstoneBombsAreRefused",
 	"internal/sstable.decodedSize":         "internal/sstable.TestHostileFramesAreRefused",
 	"internal/sstable.decompress":          "internal/sstable.TestHostileFramesAreRefused",

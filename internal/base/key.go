@@ -3,7 +3,9 @@ package base
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 )
 
 // A SeqNum orders the writes of one store. Every key of a batch has a number of
@@ -101,4 +103,18 @@ func Compare(a, b InternalKey) int {
 		return c
 	}
 	return cmp.Compare(b.Trailer, a.Trailer)
+}
+
+// CommonPrefix returns how many bytes a and b begin with in common.
+func CommonPrefix(a, b []byte) int {
+	n, m := 0, min(len(a), len(b))
+	for ; n+8 <= m; n += 8 {
+		if x := binary.LittleEndian.Uint64(a[n:]) ^ binary.LittleEndian.Uint64(b[n:]); x != 0 {
+			return n + bits.TrailingZeros64(x)/8
+		}
+	}
+	for n < m && a[n] == b[n] {
+		n++
+	}
+	return n
 }

@@ -56,9 +56,7 @@ func (r *Reader) bigLeaf(i int, keep bool, p *Probe) (*blockindex.Index, error) 
 	if err != nil {
 		return nil, err
 	}
-	p.IndexLeavesFromDisk++
-	p.BytesFromDisk += int64(length)
-	p.BytesDecoded += int64(len(data))
+	p.countRead(indexLeaf, length, len(data))
 	leaf, err := r.viewLeaf(i, data)
 	if err != nil {
 		return nil, err

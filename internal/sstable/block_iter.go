@@ -1,6 +1,8 @@
 package sstable
 
 import (
+	"sort"
+
 	"github.com/siftkv/siftkv/internal/base"
 )
 
@@ -103,20 +105,12 @@ func (i *blockIter) next() bool { return i.load(i.after) }
 // way back. It costs half a restart interval on average.
 func (i *blockIter) prev() bool {
 	at := i.offset
-	lo, hi := 0, i.b.numRestarts()
-	for lo < hi { // first restart at or after at
-		mid := int(uint(lo+hi) >> 1)
-		if i.b.restart(mid) < at {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	if lo == 0 {
+	next := sort.Search(i.b.numRestarts(), func(r int) bool { return i.b.restart(r) >= at })
+	if next == 0 {
 		i.valid = false
 		return false
 	}
-	return i.toRestart(lo-1) && i.forwardTo(at)
+	return i.toRestart(next-1) && i.forwardTo(at)
 }
 
 // seekGE moves to the first entry at or after k.

@@ -3,7 +3,6 @@ package sstable
 import (
 	"encoding/binary"
 	"math"
-	"math/bits"
 
 	"github.com/siftkv/siftkv/internal/base"
 )
@@ -71,20 +70,6 @@ func appendEntryHeader(dst []byte, shared, unshared, valueLen int, t base.Traile
 		dst = binary.AppendUvarint(dst, uint64(valueLen))
 	}
 	return binary.AppendUvarint(dst, uint64(t))
-}
-
-// commonPrefix returns how many bytes a and b begin with in common.
-func commonPrefix(a, b []byte) int {
-	n, m := 0, min(len(a), len(b))
-	for ; n+8 <= m; n += 8 {
-		if x := binary.LittleEndian.Uint64(a[n:]) ^ binary.LittleEndian.Uint64(b[n:]); x != 0 {
-			return n + bits.TrailingZeros64(x)/8
-		}
-	}
-	for n < m && a[n] == b[n] {
-		n++
-	}
-	return n
 }
 
 func (w *blockWriter) empty() bool { return w.n == 0 }

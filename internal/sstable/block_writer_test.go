@@ -21,7 +21,7 @@ func TestFollowsAgreesWithCompare(t *testing.T) {
 		if rapid.Bool().Draw(t, "related") {
 			k.User = append(bytes.Clone(last.User[:rapid.IntRange(0, len(last.User)).Draw(t, "kept")]), k.User...)
 		}
-		w := &Writer{last: last, props: Properties{Entries: 1}}
+		w := &Writer{props: tally{last: last, Properties: Properties{Entries: 1}}}
 		shared, again, ok := w.follows(k)
 		require.Equal(t, base.Compare(last, k) < 0, ok)
 		require.Equal(t, bytes.Equal(last.User, k.User), again)

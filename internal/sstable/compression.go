@@ -3,6 +3,7 @@ package sstable
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/s2"
@@ -33,10 +34,8 @@ func (c Compression) String() string {
 
 // ParseCompression is the inverse of String.
 func ParseCompression(name string) (Compression, error) {
-	for i, n := range compressionNames {
-		if n == name {
-			return Compression(i), nil
-		}
+	if i := slices.Index(compressionNames[:], name); i >= 0 {
+		return Compression(i), nil
 	}
 	return 0, fmt.Errorf("sstable: unknown compression %q: want none, snappy or zstd", name)
 }

@@ -146,3 +146,18 @@ type handle struct {
 	offset uint64
 	length uint64
 }
+
+var errOutside = errors.New("the block is not in the file")
+
+// cut returns the block out of data, which is the file tableID from offset start on, checked.
+func (h handle) cut(data []byte, start, tableID uint64) ([]byte, error) {
+	end := h.offset + h.length + trailerSize
+	if h.offset < start || end < h.offset || end > start+uint64(len(data)) {
+		return nil, errOutside
+	}
+	stored, c, err := splitTrailer(data[h.offset-start:end-start], tableID, h.offset)
+	if err == nil && c != NoCompression {
+		err = errors.New("a block of the tail is never compressed")
+	}
+	return stored, err
+}

@@ -78,6 +78,17 @@ func propertiesOf(tb testing.TB, file []byte) []byte {
 	return openBytes(tb, file, nil).props.encode()
 }
 
+// numbers are the fields that are numbers, by tag.
+func (p *Properties) numbers() map[uint64]*uint64 {
+	numbers := map[uint64]*uint64{}
+	for tag, field := range p.fields() {
+		if n, ok := field.(*uint64); ok {
+			numbers[tag] = n
+		}
+	}
+	return numbers
+}
+
 // FuzzProperties decodes any bytes, and opens a good file that has them for
 // properties: what they say must not lead a reader astray.
 func FuzzProperties(f *testing.F) {
@@ -152,7 +163,7 @@ func FuzzBlock(f *testing.F) {
 		w := blockWriter{restartInterval: interval, hashIndex: interval > 1}
 		var last []byte
 		for _, v := range randomVersions(rng, 10) {
-			w.add(v.key, v.value, filterpolicy.Hash(v.key.User), commonPrefix(last, v.key.User),
+			w.add(v.key, v.value, filterpolicy.Hash(v.key.User), base.CommonPrefix(last, v.key.User),
 				bytes.Equal(last, v.key.User))
 			last = v.key.User
 		}

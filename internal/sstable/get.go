@@ -38,6 +38,17 @@ type Probe struct {
 	BytesDecoded        int64 // of the blocks from disk, after decompression
 }
 
+// countRead counts a block from the file: its bytes there, with its trailer, and decoded.
+func (p *Probe) countRead(kind blockKind, length, decoded int) {
+	if kind == dataBlock {
+		p.BlocksFromDisk++
+	} else {
+		p.IndexLeavesFromDisk++
+	}
+	p.BytesFromDisk += int64(length)
+	p.BytesDecoded += int64(decoded)
+}
+
 // Find looks for the newest version of key at or below sequence number at, and
 // appends its value to dst; dst is returned as it was if there is none. Hash is
 // filterpolicy.Hash(key): a caller that asks many files computes it once. What the

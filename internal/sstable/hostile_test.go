@@ -63,7 +63,7 @@ func forge(tb testing.TB, o WriterOptions, write func(w *Writer)) []byte {
 // last.
 func (w *Writer) addBlock(stored []byte, c Compression) {
 	w.block.finish()
-	w.blockLast = append(w.blockLast[:0], w.last.User...)
+	w.blockLast = append(w.blockLast[:0], w.props.last.User...)
 	w.writeBlock(stored, c)
 	w.props.DataBlocks++
 	w.pending = true

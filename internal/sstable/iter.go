@@ -97,28 +97,26 @@ func (i *Iter) open(loc location) bool {
 	i.loc = loc
 	data, err := i.load(loc)
 	if err != nil {
-		i.fail(err)
-		return false
+		return i.fail(err)
 	}
 	i.block.reset(viewBlock(data))
 	return true
 }
 
-func (i *Iter) fail(err error) {
-	i.err = err
-	i.block.valid = false
+// fail ends the iteration with an error, or at an end if it is nil.
+func (i *Iter) fail(err error) bool {
+	i.err, i.block.valid = err, false
+	return false
 }
 
 // openBlock opens data block n; it reports false if there is no such block.
 func (i *Iter) openBlock(n int) bool {
 	if n < 0 || n >= i.r.dataCount {
-		i.block.valid = false
-		return false
+		return i.fail(nil)
 	}
 	loc, err := i.r.locateBlock(n, !i.sequential, &i.memo, &i.Probe)
 	if err != nil {
-		i.fail(err)
-		return false
+		return i.fail(err)
 	}
 	return i.open(loc)
 }
@@ -126,8 +124,7 @@ func (i *Iter) openBlock(n int) bool {
 // settle turns a malformed entry into an error of the file.
 func (i *Iter) settle(ok bool) bool {
 	if i.block.err != nil {
-		i.fail(i.r.blockError(i.loc, i.block.err))
-		return false
+		return i.fail(i.r.blockError(i.loc, i.block.err))
 	}
 	return ok
 }
@@ -149,13 +146,8 @@ func (i *Iter) Last() bool {
 func (i *Iter) seekBlock(user []byte) bool {
 	i.err = nil
 	loc, ok, err := i.r.locate(user, !i.sequential, &i.memo, &i.Probe)
-	if err != nil {
-		i.fail(err)
-		return false
-	}
-	if !ok {
-		i.block.valid = false
-		return false
+	if err != nil || !ok {
+		return i.fail(err)
 	}
 	return i.open(loc)
 }
@@ -170,12 +162,7 @@ func (i *Iter) SeekGE(k base.InternalKey) bool {
 		return true
 	}
 	// The versions of a key may cross blocks: k can be after all of this one.
-	for i.err == nil && i.openBlock(i.loc.block+1) {
-		if i.settle(i.block.seekGE(k)) {
-			return true
-		}
-	}
-	return false
+	return i.err == nil && i.across(1, func(b *blockIter) bool { return b.seekGE(k) })
 }
 
 // SeekLT moves to the last entry before k.
@@ -188,8 +175,7 @@ func (i *Iter) SeekLT(k base.InternalKey) bool {
 		// Versions of k.User that are before k may go on in the next block.
 		more, err := i.endsWith(k.User)
 		if err != nil {
-			i.fail(err)
-			return false
+			return i.fail(err)
 		}
 		if i.settle(i.block.seekGE(k)) || i.err != nil || !more {
 			break
@@ -219,30 +205,18 @@ func (i *Iter) endsWith(user []byte) (bool, error) {
 
 // Next moves to the next entry. The iterator must be on an entry.
 func (i *Iter) Next() bool {
-	if i.block.next() {
-		return true
-	}
-	if !i.settle(true) {
-		return false
-	}
-	for i.openBlock(i.loc.block + 1) {
-		if i.settle(i.block.first()) || i.err != nil {
-			return i.err == nil
-		}
-	}
-	return false
+	return i.block.next() || i.settle(true) && i.across(1, (*blockIter).first)
 }
 
 // Prev moves to the entry before. The iterator must be on an entry.
 func (i *Iter) Prev() bool {
-	if i.block.prev() {
-		return true
-	}
-	if !i.settle(true) {
-		return false
-	}
-	for i.openBlock(i.loc.block - 1) {
-		if i.settle(i.block.last()) || i.err != nil {
+	return i.block.prev() || i.settle(true) && i.across(-1, (*blockIter).last)
+}
+
+// across goes on to the next block, or the one before, in which enter finds an entry.
+func (i *Iter) across(step int, enter func(b *blockIter) bool) bool {
+	for i.openBlock(i.loc.block + step) {
+		if i.settle(enter(&i.block)) || i.err != nil {
 			return i.err == nil
 		}
 	}

@@ -108,9 +108,7 @@ func (i *Iter) loadAhead(loc location, buf *[]byte) ([]byte, error) {
 	if err != nil {
 		return nil, i.r.corrupt(int64(offset), dataBlock.String(), err)
 	}
-	i.Probe.BlocksFromDisk++
-	i.Probe.BytesFromDisk += int64(length)
-	i.Probe.BytesDecoded += int64(len(data))
+	i.Probe.countRead(dataBlock, length, len(data))
 	return data, nil
 }
 

@@ -81,13 +81,7 @@ func (r *Reader) holdFromFile(kind blockKind, loc location, fill bool, p *Probe)
 	if err != nil {
 		return held{}, r.corrupt(int64(offset), kind.String(), err)
 	}
-	if kind == dataBlock {
-		p.BlocksFromDisk++
-	} else {
-		p.IndexLeavesFromDisk++
-	}
-	p.BytesFromDisk += int64(length)
-	p.BytesDecoded += int64(len(h.data))
+	p.countRead(kind, length, len(h.data))
 	return h, nil
 }
 
@@ -99,26 +93,29 @@ func (r *Reader) decode(kind blockKind, n int, stored []byte, c Compression, fil
 		return held{}, err
 	}
 	key, slot := r.slotKey(n), &r.slots[n]
+	var b []byte
 	if fill && size >= 0 {
-		if b := r.cache.Reserve(key, slot, size); b != nil {
-			if _, err = decompress(b, stored, c); err == nil {
-				err = kind.check(b)
-			}
-			if err != nil {
-				r.cache.Abandon(key, slot)
-				return held{}, err
-			}
-			slot.Publish()
-			return held{data: b, slot: slot}, nil
-		}
+		b = r.cache.Reserve(key, slot, size)
 	}
-	h.buf = blockBuffers.get()
-	if h.data, err = decompress(*h.buf, stored, c); err == nil {
+	reserved := b != nil
+	if !reserved {
+		h.buf = blockBuffers.get()
+		b = *h.buf
+	}
+	if h.data, err = decompress(b, stored, c); err == nil {
 		err = kind.check(h.data)
 	}
-	if err != nil {
+	switch {
+	case err != nil && reserved:
+		r.cache.Abandon(key, slot)
+		return held{}, err
+	case err != nil:
 		h.release()
 		return held{}, err
+	case reserved:
+		slot.Publish()
+		h.slot = slot
+		return h, nil
 	}
 	*h.buf = h.data[:0]
 	if fill && size < 0 {
@@ -234,16 +231,12 @@ type leafMemo struct {
 // locate returns the only data block that may hold key. It reports false if key
 // is after the last block. A nil memo is none.
 func (r *Reader) locate(key []byte, fill bool, memo *leafMemo, p *Probe) (loc location, ok bool, err error) {
-	if r.leafBlocks == 0 {
-		at := r.index.Find(key)
-		if at == r.index.Len() {
-			return loc, false, nil
-		}
-		return location{block: at}, true, nil
-	}
 	i := r.index.Find(key)
-	if i == r.index.Len() {
+	switch {
+	case i == r.index.Len():
 		return loc, false, nil
+	case r.leafBlocks == 0:
+		return location{block: i}, true, nil
 	}
 	leaf, h, err := r.holdLeaf(i, fill, memo, p)
 	if err != nil {

@@ -70,9 +70,7 @@ func (r *Reader) mappedBlock(loc location, p *Probe) (data []byte, ok bool, err 
 		return nil, false, r.corrupt(int64(offset), dataBlock.String(), err)
 	}
 	word.Or(bit)
-	p.BlocksFromDisk++
-	p.BytesFromDisk += int64(len(raw))
-	p.BytesDecoded += int64(len(data))
+	p.countRead(dataBlock, len(raw), len(data))
 	return data, true, nil
 }
 

@@ -31,10 +31,7 @@ const (
 )
 
 func (o *WriterOptions) withDefaults() (WriterOptions, error) {
-	var w WriterOptions
-	if o != nil {
-		w = *o
-	}
+	w := *cmp.Or(o, &WriterOptions{})
 	w.BlockSize = cmp.Or(w.BlockSize, defaultBlockSize)
 	w.RestartInterval = cmp.Or(w.RestartInterval, defaultRestartInterval)
 	w.IndexPartition = cmp.Or(w.IndexPartition, defaultIndexPartition)

@@ -91,22 +91,25 @@ const (
 	lastTag = tagExpiryOctiles
 )
 
-// numbers pairs every numeric property with its tag.
-func (p *Properties) numbers() map[uint64]*uint64 {
-	return map[uint64]*uint64{
+// fields pairs every property with its tag.
+func (p *Properties) fields() map[uint64]any {
+	return map[uint64]any{
 		tagEntries: &p.Entries, tagDeletes: &p.Deletes, tagRangeDeletes: &p.RangeDeletes,
 		tagRawKeyBytes: &p.RawKeyBytes, tagRawValueBytes: &p.RawValueBytes,
 		tagDataBytes: &p.DataBytes, tagDataBlocks: &p.DataBlocks,
 		tagIndexBytes: &p.IndexBytes, tagIndexLeaves: &p.IndexLeaves,
 		tagFilterBytes: &p.FilterBytes, tagFilterKeys: &p.FilterKeys,
+		tagFilterFamily: &p.FilterFamily, tagFilterPolicy: &p.FilterPolicy, tagFilterPrefix: &p.FilterPrefix,
+		tagPrefixOnly: &p.PrefixOnly, tagCompression: &p.Compression,
 		tagBlockSize: &p.BlockSize, tagRestartInterval: &p.RestartInterval,
+		tagSmallest: &p.Smallest, tagLargest: &p.Largest,
 		tagSmallestSeq: (*uint64)(&p.SmallestSeq), tagLargestSeq: (*uint64)(&p.LargestSeq),
 		tagFilterOffset: &p.filter.offset, tagFilterLength: &p.filter.length,
 		tagIndexOffset: &p.index.offset, tagIndexLength: &p.index.length,
 		tagRangeDelsOffset: &p.rangeDels.offset, tagRangeDelsLength: &p.rangeDels.length,
 		tagLeafBlocks: &p.leafBlocks, tagVersion: &p.written,
-		tagMerges: &p.Merges, tagExpiring: &p.Expiring, tagLastExpiry: &p.LastExpiry,
-		tagOverwritten: &p.Overwritten,
+		tagMerges: &p.Merges, tagMerger: &p.Merger, tagOverwritten: &p.Overwritten,
+		tagExpiring: &p.Expiring, tagLastExpiry: &p.LastExpiry, tagExpiryOctiles: &p.ExpiryOctiles,
 	}
 }
 
@@ -122,40 +125,36 @@ func (p *Properties) version() uint64 {
 	return plainVersion
 }
 
-func (p *Properties) encode() []byte {
-	var dst []byte
-	numbers := p.numbers()
-	put := func(tag uint64, b []byte) {
-		dst = binary.AppendUvarint(dst, tag)
-		dst = binary.AppendUvarint(dst, uint64(len(b)))
-		dst = append(dst, b...)
-	}
+func (p *Properties) encode() (dst []byte) {
+	fields := p.fields()
 	for tag := uint64(tagEntries); tag <= lastTag; tag++ {
-		if n := numbers[tag]; n != nil && *n != 0 {
-			put(tag, binary.AppendUvarint(nil, *n))
-		}
-		switch {
-		case tag == tagFilterFamily && p.FilterFamily != "":
-			put(tag, []byte(p.FilterFamily))
-		case tag == tagFilterPolicy && p.FilterPolicy != "":
-			put(tag, []byte(p.FilterPolicy))
-		case tag == tagFilterPrefix && p.FilterPrefix != "":
-			put(tag, []byte(p.FilterPrefix))
-		case tag == tagMerger && p.Merger != "":
-			put(tag, []byte(p.Merger))
-		case tag == tagExpiryOctiles && p.ExpiryOctiles != Octiles{}:
-			put(tag, p.ExpiryOctiles.Append(nil))
-		case tag == tagPrefixOnly && p.PrefixOnly:
-			put(tag, []byte{1})
-		case tag == tagCompression:
-			put(tag, []byte{byte(p.Compression)})
-		case tag == tagSmallest && p.Smallest != nil:
-			put(tag, p.Smallest)
-		case tag == tagLargest && p.Largest != nil:
-			put(tag, p.Largest)
+		if b, ok := encodeProperty(fields[tag]); ok {
+			dst = binary.AppendUvarint(dst, tag)
+			dst = binary.AppendUvarint(dst, uint64(len(b)))
+			dst = append(dst, b...)
 		}
 	}
 	return dst
+}
+
+// encodeProperty returns what is on disk of a field. It reports false if the field is not written, as
+// its zero value says the same.
+func encodeProperty(field any) (b []byte, written bool) {
+	switch f := field.(type) {
+	case *uint64:
+		return binary.AppendUvarint(nil, *f), *f != 0
+	case *string:
+		return []byte(*f), *f != ""
+	case *[]byte:
+		return *f, *f != nil
+	case *bool:
+		return []byte{1}, *f
+	case *Compression:
+		return []byte{byte(*f)}, true
+	case *Octiles:
+		return f.Append(nil), *f != Octiles{}
+	}
+	return nil, false
 }
 
 var errProperties = errors.New("malformed properties")
@@ -163,50 +162,44 @@ var errProperties = errors.New("malformed properties")
 // decodeProperties decodes b. The result shares no memory with b.
 func decodeProperties(b []byte) (*Properties, error) {
 	p := &Properties{}
-	numbers := p.numbers()
+	fields := p.fields()
 	for len(b) > 0 {
 		tag, value, rest, ok := cutProperty(b)
 		if !ok {
 			return nil, errProperties
 		}
+		if !decodeProperty(fields[tag], value) {
+			return nil, fmt.Errorf("%w: tag %d has another form", errProperties, tag)
+		}
 		b = rest
-		if n := numbers[tag]; n != nil {
-			v, w := binary.Uvarint(value)
-			if w != len(value) || w <= 0 {
-				return nil, fmt.Errorf("%w: tag %d is not a number", errProperties, tag)
-			}
-			*n = v
-			continue
-		}
-		switch tag {
-		case tagFilterFamily:
-			p.FilterFamily = string(value)
-		case tagFilterPolicy:
-			p.FilterPolicy = string(value)
-		case tagFilterPrefix:
-			p.FilterPrefix = string(value)
-		case tagMerger:
-			p.Merger = string(value)
-		case tagExpiryOctiles:
-			octiles, rest, ok := base.CutOctiles(value)
-			if !ok || len(rest) > 0 {
-				return nil, errProperties
-			}
-			p.ExpiryOctiles = octiles
-		case tagPrefixOnly:
-			p.PrefixOnly = true
-		case tagCompression:
-			if len(value) != 1 {
-				return nil, errProperties
-			}
-			p.Compression = Compression(value[0])
-		case tagSmallest:
-			p.Smallest = append([]byte{}, value...)
-		case tagLargest:
-			p.Largest = append([]byte{}, value...)
-		}
 	}
 	return p, nil
+}
+
+// decodeProperty sets a field, nil for one that is not known, to what is on disk.
+func decodeProperty(field any, value []byte) (ok bool) {
+	switch f := field.(type) {
+	case *uint64:
+		n, width := binary.Uvarint(value)
+		*f = n
+		return width == len(value) && width > 0
+	case *string:
+		*f = string(value)
+	case *[]byte:
+		*f = append([]byte{}, value...)
+	case *bool:
+		*f = true
+	case *Compression:
+		if len(value) != 1 {
+			return false
+		}
+		*f = Compression(value[0])
+	case *Octiles:
+		octiles, rest, ok := base.CutOctiles(value)
+		*f = octiles
+		return ok && len(rest) == 0
+	}
+	return true
 }
 
 func cutProperty(b []byte) (tag uint64, value, rest []byte, ok bool) {

@@ -63,10 +63,7 @@ func Open(path string, o *ReaderOptions) (*Reader, error) {
 	}
 	info, err := f.Stat()
 	if err == nil {
-		var opts ReaderOptions
-		if o != nil {
-			opts = *o
-		}
+		opts := *cmp.Or(o, &ReaderOptions{})
 		opts.Name = cmp.Or(opts.Name, path)
 		var r *Reader
 		if r, err = NewReader(f, info.Size(), &opts); err == nil {
@@ -80,10 +77,7 @@ func Open(path string, o *ReaderOptions) (*Reader, error) {
 // after an error it is left open. Opening takes one read if the options say how
 // long the tail is, two at the most otherwise.
 func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
-	var opts ReaderOptions
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &ReaderOptions{})
 	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache, policy: opts.Filter,
 		expansion: opts.AnyExpansion}
 	r.reading.init()
@@ -192,16 +186,11 @@ func (r *Reader) ioError(offset int64, err error) error {
 
 // tailBlock returns the block h out of the tail, checked.
 func (r *Reader) tailBlock(tail []byte, start int64, h handle, what string) ([]byte, error) {
-	end := h.offset + h.length + trailerSize
-	if h.offset < uint64(start) || end < h.offset || end > uint64(start)+uint64(len(tail)) {
+	stored, err := h.cut(tail, uint64(start), r.id)
+	switch {
+	case errors.Is(err, errOutside):
 		return nil, r.corrupt(r.size-footerSize, what+" block is not in the tail", nil)
-	}
-	raw := tail[h.offset-uint64(start) : end-uint64(start)]
-	stored, c, err := splitTrailer(raw, r.id, h.offset)
-	if err == nil && c != NoCompression {
-		err = errors.New("a block of the tail is never compressed")
-	}
-	if err != nil {
+	case err != nil:
 		return nil, r.corrupt(int64(h.offset), what, err)
 	}
 	return stored, nil

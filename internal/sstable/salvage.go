@@ -2,6 +2,7 @@ package sstable
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -68,10 +69,7 @@ func (s *Salvage) EntriesLost() (n uint64, known bool) {
 // version of this package wrote the file. It holds the file in memory.
 func SalvageFile(f io.ReaderAt, size int64, o *SalvageOptions,
 	add func(k base.InternalKey, value []byte) error) (*Salvage, error) {
-	var opts SalvageOptions
-	if o != nil {
-		opts = *o
-	}
+	opts := cmp.Or(o, &SalvageOptions{})
 	s := &salvager{name: opts.Name, seq: opts.Seq, data: readAround(f, size), add: add, limit: int(size),
 		out: &Salvage{}}
 	if err := s.run(opts.ID); err != nil {

@@ -56,17 +56,7 @@ func (s *salvager) readTail() {
 }
 
 // tailBlock returns a block that is not compressed, checked.
-func (s *salvager) tailBlock(h handle) ([]byte, error) {
-	size := uint64(len(s.data))
-	if h.offset > size || h.length > size || h.offset+h.length+trailerSize > size {
-		return nil, errors.New("the block is not in the file")
-	}
-	stored, c, err := splitTrailer(s.data[h.offset:h.offset+h.length+trailerSize], s.out.ID, h.offset)
-	if err == nil && c != NoCompression {
-		err = errors.New("a block of the tail is never compressed")
-	}
-	return stored, err
-}
+func (s *salvager) tailBlock(h handle) ([]byte, error) { return h.cut(s.data, 0, s.out.ID) }
 
 // readIndex takes the offsets of blocks from the index, as far as it checks out.
 func (s *salvager) readIndex(p *Properties) error {

@@ -33,7 +33,7 @@ func TestSlotsLeadStraightToAKey(t *testing.T) {
 		k := fmt.Appendf(nil, "key%04d", i)
 		shared := 0
 		if i > 0 {
-			shared = commonPrefix(keys[i-1], k)
+			shared = base.CommonPrefix(keys[i-1], k)
 		}
 		keys = append(keys, k)
 		w.add(base.MakeKey(k, 1, base.KindSet), k, filterpolicy.Hash(k), shared, false)
@@ -166,7 +166,7 @@ func TestBlocksThatOutgrowTheirTable(t *testing.T) {
 			keyOf := func(i int) []byte { return fmt.Appendf(nil, "%06d", i) }
 			for i := range c.keys {
 				w.add(base.MakeKey(keyOf(i), 1, base.KindSet), make([]byte, c.value), filterpolicy.Hash(keyOf(i)),
-					commonPrefix(keyOf(max(i-1, 0)), keyOf(i)), false)
+					base.CommonPrefix(keyOf(max(i-1, 0)), keyOf(i)), false)
 			}
 			data := w.finish()
 			require.NoError(t, checkBlock(data))

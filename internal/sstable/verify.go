@@ -31,7 +31,7 @@ func (r *Reader) VerifyEach(visit func(k base.InternalKey, value []byte) error) 
 	if r.closed.Load() {
 		return ErrClosed
 	}
-	v := verifier{r: r, again: r, visit: visit}
+	v := verifier{r: r, again: r, visit: visit, found: newTally()}
 	v.tail()
 	v.leaves()
 	for n := 0; n < r.dataCount && len(v.faults) < maxFaults && v.stopped == nil; n++ {
@@ -55,21 +55,12 @@ type verifier struct {
 
 	data      []byte // of the current block
 	memo      leafMemo
-	entries   uint64
-	kinds     Properties // counts of entries that are not plain values
-	expiries  expirySample
-	covered   bool // the last entry was, see Writer
-	keyBytes  uint64
-	valBytes  uint64
+	found     tally
 	keys      uint64 // distinct user keys
 	prefixes  uint64 // that are not the one before
 	prefix    []byte // the last one
-	first     []byte
-	last      base.InternalKey
 	separator []byte // of the block before
 	cut       bool   // the block before could not be read
-	minSeq    base.SeqNum
-	maxSeq    base.SeqNum
 }
 
 // unread notes why a piece of the file was not had: it is damaged, or cut off, or it
@@ -149,9 +140,9 @@ func (v *verifier) block(n int) {
 	if v.separator, err = r.appendSeparator(v.separator[:0], n, false, &v.memo, &p); err != nil {
 		v.unread(-1, "index", err)
 	}
-	if bytes.Compare(v.last.User, v.separator) > 0 {
+	if bytes.Compare(v.found.last.User, v.separator) > 0 {
 		v.fault(int64(offset), fmt.Sprintf("data block %d", n),
-			fmt.Errorf("its last key %q is after its separator %q", v.last.User, v.separator))
+			fmt.Errorf("its last key %q is after its separator %q", v.found.last.User, v.separator))
 	}
 	v.cut = false
 }
@@ -168,15 +159,16 @@ func (v *verifier) blockEntries(b block) error {
 	var i blockIter
 	i.reset(b)
 	firstOfBlock := true
+	last := &v.found.last
 	for ok := i.first(); ok; ok = i.next() {
 		if !v.show(&i) {
 			return nil // stopped is what counts
 		}
-		again := v.entries > 0 && bytes.Equal(i.key.User, v.last.User)
-		if v.entries > 0 && base.Compare(v.last, i.key) >= 0 {
-			return fmt.Errorf("%s stands after %s", i.key, v.last)
+		again := v.found.Entries > 0 && bytes.Equal(i.key.User, last.User)
+		if v.found.Entries > 0 && base.Compare(*last, i.key) >= 0 {
+			return fmt.Errorf("%s stands after %s", i.key, *last)
 		}
-		if firstOfBlock && v.entries > 0 && !v.cut && !again && bytes.Compare(i.key.User, v.separator) <= 0 {
+		if firstOfBlock && v.found.Entries > 0 && !v.cut && !again && bytes.Compare(i.key.User, v.separator) <= 0 {
 			return fmt.Errorf("its first key %q is not after the separator %q", i.key.User, v.separator)
 		}
 		if err := v.entry(b, &i, again); err != nil {
@@ -206,22 +198,10 @@ func (v *verifier) entry(b block, i *blockIter, again bool) error {
 	if err != nil || !f.ok || f.trailer != i.key.Trailer {
 		return fmt.Errorf("a lookup does not find %s", i.key)
 	}
-	if v.entries == 0 {
-		v.first = bytes.Clone(i.key.User)
-		v.minSeq = i.key.SeqNum()
-	}
-	v.entries++
 	if !again {
 		v.keys++
 	}
-	v.kinds.countKind(i.key.Kind(), i.value, &v.expiries)
-	if v.covered = again && (v.covered || v.last.Kind() != base.KindMerge); v.covered {
-		v.kinds.Overwritten++
-	}
-	v.keyBytes += uint64(len(i.key.User))
-	v.valBytes += uint64(len(i.value))
-	v.minSeq, v.maxSeq = min(v.minSeq, i.key.SeqNum()), max(v.maxSeq, i.key.SeqNum())
-	v.last = base.InternalKey{User: append(v.last.User[:0], i.key.User...), Trailer: i.key.Trailer}
+	v.found.add(i.key, i.value, again)
 	return nil
 }
 
@@ -263,44 +243,49 @@ func (v *verifier) filterKeys() (n uint64, known bool) {
 
 // properties holds the counts against what the file says of itself.
 func (v *verifier) properties() {
-	p := v.r.props
-	check := func(name string, said, found uint64) {
-		if said != found {
-			v.fault(v.r.size-footerSize, "properties", fmt.Errorf("%s is %d, found %d", name, said, found))
+	p, f := v.r.props, &v.found
+	fault := func(format string, args ...any) {
+		v.fault(v.r.size-footerSize, "properties", fmt.Errorf(format, args...))
+	}
+	for _, n := range v.r.tombstones.Fragments() {
+		f.RangeDeletes += uint64(len(n.Seqs))
+	}
+	var known bool
+	if f.FilterKeys, known = v.filterKeys(); !known {
+		f.FilterKeys = p.FilterKeys
+	}
+	if p.Overwritten == 0 { // files of earlier versions of this package do not say
+		f.Overwritten = 0
+	}
+	for _, c := range []struct {
+		name        string
+		said, found uint64
+	}{
+		{"entries", p.Entries, f.Entries},
+		{"deletes", p.Deletes, f.Deletes},
+		{"merge operands", p.Merges, f.Merges},
+		{"expiring values", p.Expiring, f.Expiring},
+		{"last expiry", p.LastExpiry, f.LastExpiry},
+		{"overwritten entries", p.Overwritten, f.Overwritten},
+		{"raw key bytes", p.RawKeyBytes, f.RawKeyBytes},
+		{"raw value bytes", p.RawValueBytes, f.RawValueBytes},
+		{"filter keys", p.FilterKeys, f.FilterKeys},
+		{"range deletes", p.RangeDeletes, f.RangeDeletes},
+	} {
+		if c.said != c.found {
+			fault("%s is %d, found %d", c.name, c.said, c.found)
 		}
 	}
-	check("entries", p.Entries, v.entries)
-	check("deletes", p.Deletes, v.kinds.Deletes)
-	check("merge operands", p.Merges, v.kinds.Merges)
-	check("expiring values", p.Expiring, v.kinds.Expiring)
-	check("last expiry", p.LastExpiry, v.kinds.LastExpiry)
-	if p.Overwritten != 0 { // files of earlier versions of this package do not say
-		check("overwritten entries", p.Overwritten, v.kinds.Overwritten)
+	if o := f.expiries.octiles(); p.ExpiryOctiles != (Octiles{}) && p.ExpiryOctiles != o {
+		fault("octiles of expiries are %d, found %d", p.ExpiryOctiles, o)
 	}
-	if p.ExpiryOctiles != (Octiles{}) && p.ExpiryOctiles != v.expiries.octiles() {
-		v.fault(v.r.size-footerSize, "properties",
-			fmt.Errorf("octiles of expiries are %d, found %d", p.ExpiryOctiles, v.expiries.octiles()))
-	}
-	check("raw key bytes", p.RawKeyBytes, v.keyBytes)
-	check("raw value bytes", p.RawValueBytes, v.valBytes)
-	if n, known := v.filterKeys(); known {
-		check("filter keys", p.FilterKeys, n)
-	}
-	ranges := uint64(0)
-	for _, f := range v.r.tombstones.Fragments() {
-		ranges += uint64(len(f.Seqs))
-	}
-	check("range deletes", p.RangeDeletes, ranges)
-	if v.entries == 0 {
+	if f.Entries == 0 {
 		return
 	}
-	if !bytes.Equal(p.Smallest, v.first) || !bytes.Equal(p.Largest, v.last.User) {
-		v.fault(v.r.size-footerSize, "properties",
-			fmt.Errorf("bounds are %q to %q, found %q to %q", p.Smallest, p.Largest, v.first, v.last.User))
+	if !bytes.Equal(p.Smallest, f.Smallest) || !bytes.Equal(p.Largest, f.last.User) {
+		fault("bounds are %q to %q, found %q to %q", p.Smallest, p.Largest, f.Smallest, f.last.User)
 	}
-	if v.minSeq < p.SmallestSeq || v.maxSeq > p.LargestSeq {
-		v.fault(v.r.size-footerSize, "properties",
-			fmt.Errorf("sequence numbers are %d to %d, found %d to %d", p.SmallestSeq, p.LargestSeq, v.minSeq,
-				v.maxSeq))
+	if f.SmallestSeq < p.SmallestSeq || f.LargestSeq > p.LargestSeq {
+		fault("sequence numbers are %d to %d, found %d to %d", p.SmallestSeq, p.LargestSeq, f.SmallestSeq, f.LargestSeq)
 	}
 }

@@ -45,16 +45,13 @@ type Writer struct {
 	prefixed   bool   // there is one
 	unprefixed bool   // a key had none, and the filter should hold nothing else
 	tombstones []rangedel.Tombstone
-	expiries   expirySample
-	last       base.InternalKey // last key added
-	covered    bool             // by a newer value or tombstone of its key
-	hash       uint64           // of the last user key
-	blockLast  []byte           // last user key of the last complete block, until its separator is known
-	pending    bool             // the last complete block has no separator yet
+	props      tally
+	hash       uint64 // of the last user key
+	blockLast  []byte // last user key of the last complete block, until its separator is known
+	pending    bool   // the last complete block has no separator yet
 	separator  []byte
 	compressed []byte
 	trailer    []byte
-	props      Properties
 }
 
 // A FileInfo describes a finished file.
@@ -80,13 +77,9 @@ func NewWriter(w io.Writer, o *WriterOptions) *Writer {
 		restartBytes: max(minRestartBytes, opts.BlockSize/maxIntervals), hashIndex: true}
 	sw.index.partition = opts.IndexPartition
 	sw.filter = opts.Filter.NewBuilder()
-	sw.props = Properties{
-		Compression:     opts.Compression,
-		BlockSize:       uint64(opts.BlockSize),
-		RestartInterval: uint64(opts.RestartInterval),
-		SmallestSeq:     base.MaxSeqNum,
-		written:         FormatVersion,
-	}
+	sw.props = newTally()
+	sw.props.Compression, sw.props.written = opts.Compression, FormatVersion
+	sw.props.BlockSize, sw.props.RestartInterval = uint64(opts.BlockSize), uint64(opts.RestartInterval)
 	return sw
 }
 
@@ -94,7 +87,7 @@ func NewWriter(w io.Writer, o *WriterOptions) *Writer {
 func (w *Writer) AddTombstone(t rangedel.Tombstone) error {
 	if w.err == nil && !t.Empty() {
 		w.tombstones = append(w.tombstones, t)
-		w.noteSeq(t.Seq)
+		w.props.addSeq(t.Seq)
 	}
 	return w.err
 }
@@ -114,7 +107,7 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 	}
 	shared, again, ok := w.follows(k)
 	if !ok {
-		w.err = fmt.Errorf("%w: %s after %s", ErrOrder, k, w.last)
+		w.err = fmt.Errorf("%w: %s after %s", ErrOrder, k, w.props.last)
 		return w.err
 	}
 	if !again {
@@ -124,9 +117,8 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 	if w.block.empty() {
 		w.addSeparator(k.User)
 	}
-	w.covered = again && (w.covered || w.last.Kind() != base.KindMerge)
 	w.block.add(k, value, w.hash, shared, again)
-	w.count(k, value)
+	w.props.add(k, value, again)
 	if w.block.size() >= w.o.BlockSize {
 		w.finishBlock()
 	}
@@ -140,55 +132,16 @@ func (w *Writer) follows(k base.InternalKey) (shared int, again, ok bool) {
 	if w.props.Entries == 0 {
 		return 0, false, true
 	}
-	last := w.last.User
-	shared = commonPrefix(last, k.User)
+	last := w.props.last.User
+	shared = base.CommonPrefix(last, k.User)
 	switch {
 	case shared == len(k.User):
 		again = shared == len(last)
-		return shared, again, again && k.Trailer < w.last.Trailer
+		return shared, again, again && k.Trailer < w.props.last.Trailer
 	case shared == len(last):
 		return shared, false, true
 	}
 	return shared, false, last[shared] < k.User[shared]
-}
-
-// count keeps the properties, and the last key.
-func (w *Writer) count(k base.InternalKey, value []byte) {
-	if w.props.Entries == 0 {
-		w.props.Smallest = append([]byte{}, k.User...)
-	}
-	w.props.Entries++
-	if k.Kind() != base.KindSet {
-		w.props.countKind(k.Kind(), value, &w.expiries)
-	}
-	if w.covered {
-		w.props.Overwritten++
-	}
-	w.props.RawKeyBytes += uint64(len(k.User))
-	w.props.RawValueBytes += uint64(len(value))
-	w.noteSeq(k.SeqNum())
-	w.last.User = append(w.last.User[:0], k.User...)
-	w.last.Trailer = k.Trailer
-}
-
-// countKind counts an entry that is not a plain value.
-func (p *Properties) countKind(k base.Kind, value []byte, expiries *expirySample) {
-	switch k {
-	case base.KindDelete:
-		p.Deletes++
-	case base.KindMerge:
-		p.Merges++
-	case base.KindSetTTL:
-		p.Expiring++
-		expiry, _, _ := base.CutExpiry(value)
-		p.LastExpiry = max(p.LastExpiry, expiry)
-		expiries.add(expiry)
-	}
-}
-
-func (w *Writer) noteSeq(s base.SeqNum) {
-	w.props.SmallestSeq = min(w.props.SmallestSeq, s)
-	w.props.LargestSeq = max(w.props.LargestSeq, s)
 }
 
 // Size returns about how many bytes the file has so far, the tail included.
@@ -198,7 +151,7 @@ func (w *Writer) Size() int64 {
 
 // finishBlock writes the current block. Its separator waits for the next key.
 func (w *Writer) finishBlock() {
-	w.blockLast = append(w.blockLast[:0], w.last.User...)
+	w.blockLast = append(w.blockLast[:0], w.props.last.User...)
 	data := w.block.finish()
 	stored, c, err := compress(&w.compressed, data, w.o.Compression)
 	if err != nil {
@@ -275,7 +228,7 @@ func (w *Writer) Finish() (*FileInfo, error) {
 		return nil, w.err
 	}
 	w.err = errFinished
-	return &FileInfo{Properties: w.props, ID: w.o.ID, Size: int64(w.offset), TailSize: int64(w.offset - tail)}, nil
+	return &FileInfo{Properties: w.props.Properties, ID: w.o.ID, Size: int64(w.offset), TailSize: int64(w.offset - tail)}, nil
 }
 
 // finishIndex writes the index leaves, if there are any, and returns the index
@@ -315,12 +268,12 @@ func (w *Writer) writeRangeDels() {
 }
 
 func (w *Writer) finishProperties() {
-	w.props.ExpiryOctiles = w.expiries.octiles()
+	w.props.ExpiryOctiles = w.props.expiries.octiles()
 	if w.props.Merges > 0 {
 		w.props.Merger = w.o.Merger
 	}
 	if w.props.Entries > 0 {
-		w.props.Largest = append([]byte{}, w.last.User...)
+		w.props.Largest = append([]byte{}, w.props.last.User...)
 	} else if len(w.tombstones) == 0 {
 		w.props.SmallestSeq = 0
 	}

@@ -1,0 +1,44 @@
+package sstable
+
+import "github.com/siftkv/siftkv/internal/base"
+
+// A tally is what the entries of a file add up to: its writer counts them, and Verify counts
+// them again.
+type tally struct {
+	Properties
+	expiries expirySample
+	last     base.InternalKey // of the last entry
+	covered  bool             // by a newer value or tombstone of its key
+}
+
+func newTally() tally { return tally{Properties: Properties{SmallestSeq: base.MaxSeqNum}} }
+
+// add counts an entry; again says that its user key is the last entry's.
+func (t *tally) add(k base.InternalKey, value []byte, again bool) {
+	if t.Entries == 0 {
+		t.Smallest = append([]byte{}, k.User...)
+	}
+	t.Entries++
+	switch k.Kind() {
+	case base.KindDelete:
+		t.Deletes++
+	case base.KindMerge:
+		t.Merges++
+	case base.KindSetTTL:
+		t.Expiring++
+		expiry, _, _ := base.CutExpiry(value)
+		t.LastExpiry = max(t.LastExpiry, expiry)
+		t.expiries.add(expiry)
+	}
+	if t.covered = again && (t.covered || t.last.Kind() != base.KindMerge); t.covered {
+		t.Overwritten++
+	}
+	t.RawKeyBytes += uint64(len(k.User))
+	t.RawValueBytes += uint64(len(value))
+	t.addSeq(k.SeqNum())
+	t.last = base.InternalKey{User: append(t.last.User[:0], k.User...), Trailer: k.Trailer}
+}
+
+func (t *tally) addSeq(s base.SeqNum) {
+	t.SmallestSeq, t.LargestSeq = min(t.SmallestSeq, s), max(t.LargestSeq, s)
+}
