@@ -43,10 +43,9 @@ func ParseCompression(name string) (Compression, error) {
 // Valid reports whether c is one of the constants.
 func (c Compression) Valid() bool { return int(c) < len(compressionNames) }
 
-// A block's decoded size is bounded, so that damaged or hostile bytes cannot make a reader
-// allocate without limit. What Zstd makes of one byte repeated has no place in the bound
-// that a reader wants, memory in proportion to the file, so that a writer leaves such a block
-// to Snappy. Files of earlier writers have them up to maxZstdExpansion.
+// A block's decoded size is bounded in proportion to its stored one, so that damaged or
+// hostile bytes cannot make a reader allocate without limit. A block that Zstd would make
+// smaller than that is left to Snappy; earlier writers stored it, up to maxZstdExpansion.
 const (
 	maxBlockSize     = 1 << 30
 	maxExpansion     = 64      // times the stored size: more than Snappy can, 64 bytes for an element of two

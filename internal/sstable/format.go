@@ -116,7 +116,7 @@ func decodeFooter(b []byte, size int64) (f footer, err error) {
 	return f, nil
 }
 
-// appendTrailer appends a block's trailer to dst; stored is the block.
+// appendTrailer appends the trailer of a stored block to dst.
 func appendTrailer(dst []byte, tableID, offset uint64, stored []byte, c Compression) []byte {
 	at := len(dst)
 	dst = append(dst, byte(c))

@@ -49,11 +49,10 @@ func (p *Probe) countRead(kind blockKind, length, decoded int) {
 	p.BytesDecoded += int64(decoded)
 }
 
-// Find looks for the newest version of key at or below sequence number at, and
-// appends its value to dst; dst is returned as it was if there is none. Hash is
-// filterpolicy.Hash(key): a caller that asks many files computes it once. What the
-// lookup did is added to p. Range tombstones are not considered. Find allocates
-// nothing if dst has room.
+// Find looks for the newest version of key at or below sequence number at, range tombstones
+// aside, and appends its value to dst, if there is one. Hash is filterpolicy.Hash(key): a
+// caller that asks many files computes it once. What the lookup did is added to p. Find
+// allocates nothing if dst has room.
 func (r *Reader) Find(dst, key []byte, hash uint64, at base.SeqNum, p *Probe) (value []byte, trailer base.Trailer,
 	ok bool, err error) {
 	if r.filter != nil {
@@ -152,13 +151,11 @@ func (r *Reader) passesFilter(key []byte, hash uint64) bool {
 	return ok && r.filter.MayContainHash(filterpolicy.Hash(prefix))
 }
 
-// HasPrefixFilter reports whether the filter holds the prefixes of the reader's
-// extractor.
+// HasPrefixFilter reports whether the filter holds the prefixes of the reader's extractor.
 func (r *Reader) HasPrefixFilter() bool { return r.filter != nil && r.prefix != nil }
 
-// MayContainPrefix reports whether the file may hold keys with a prefix, of which
-// hash is filterpolicy.Hash. It is true for a file whose filter holds no prefixes
-// of the reader's extractor. Range tombstones are not considered.
+// MayContainPrefix reports whether the file may hold keys with a prefix, of which hash is
+// filterpolicy.Hash: all files may of which HasPrefixFilter is false.
 func (r *Reader) MayContainPrefix(hash uint64) bool {
 	return !r.HasPrefixFilter() || r.filter.MayContainHash(hash)
 }

@@ -7,9 +7,8 @@ import (
 )
 
 // An Iter walks a file's point entries in internal-key order: every version and
-// every tombstone. It is on an entry or not (Valid); First, Last and the seeks
-// put it on one. It is not safe for concurrent use. All moves report whether the
-// iterator is on an entry; after false, Error tells whether that is the end.
+// every tombstone. All moves report whether the iterator is on an entry; after false, Error
+// tells whether that is the end. An Iter is not safe for concurrent use.
 type Iter struct {
 	r          *Reader
 	lift       base.Trailer // what Reader.lift adds
@@ -31,12 +30,8 @@ type Iter struct {
 	Probe Probe
 }
 
-// IterOptions are the settings of an Iter.
-type IterOptions struct {
-	// Sequential is for one pass over much of the file: it reads ahead in large
-	// pieces and leaves the cache as it is.
-	Sequential bool
-}
+// IterOptions are those of package siftkv/sstable.
+type IterOptions struct{ Sequential bool }
 
 // NewIter returns an iterator that is on no entry.
 func (r *Reader) NewIter(o IterOptions) *Iter {

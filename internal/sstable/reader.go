@@ -17,9 +17,7 @@ import (
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// A Reader reads one file. It keeps the file's filter, index and range
-// tombstones in memory, and blocks in a cache. All methods are safe for
-// concurrent use, but Close must come last.
+// A Reader reads one file. All methods are safe for concurrent use, but Close must come last.
 type Reader struct {
 	file io.ReaderAt
 	name string
@@ -50,10 +48,10 @@ type Reader struct {
 	forgotten runtime.Cleanup // what Close does, if nobody calls it
 }
 
-// guessTail is what is read first when the tail's length is not known.
-const guessTail = 64 << 10
-
-const defaultCacheSize = 8 << 20
+const (
+	guessTail        = 64 << 10 // is read first when the tail's length is not known
+	defaultCacheSize = 8 << 20
+)
 
 // Open opens the file at path. Close closes it.
 func Open(path string, o *ReaderOptions) (*Reader, error) {
@@ -73,17 +71,16 @@ func Open(path string, o *ReaderOptions) (*Reader, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// NewReader opens a file of size bytes. If f is an io.Closer, Close closes it;
-// after an error it is left open. Opening takes one read if the options say how
-// long the tail is, two at the most otherwise.
+// NewReader opens a file of size bytes, with one read if the options say how long the tail is
+// and two at the most otherwise. If f is an io.Closer, Close closes it; after an error it is
+// left open.
 func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	opts := *cmp.Or(o, &ReaderOptions{})
 	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache, policy: opts.Filter,
 		expansion: opts.AnyExpansion}
 	r.reading.init()
 	if r.cache == nil {
-		opts.CacheSize = cmp.Or(opts.CacheSize, defaultCacheSize)
-		r.cache = cache.New(opts.CacheSize)
+		r.cache = cache.New(cmp.Or(opts.CacheSize, defaultCacheSize))
 	} else {
 		r.cache = r.cache.Retain()
 	}
@@ -131,10 +128,7 @@ func (r *Reader) readTail(guess int64) (tail []byte, start int64, err error) {
 		return nil, 0, r.corrupt(0, "footer",
 			fmt.Errorf("the file has %d bytes, a footer alone has %d", r.size, footerSize))
 	}
-	if guess <= 0 {
-		guess = guessTail
-	}
-	for {
+	for guess = cmp.Or(max(guess, 0), guessTail); ; {
 		n := min(max(guess, footerSize), r.size)
 		tail, start = make([]byte, n), r.size-n
 		if err := readFull(r.file, tail, start); err != nil {
@@ -196,8 +190,8 @@ func (r *Reader) tailBlock(tail []byte, start int64, h handle, what string) ([]b
 	return stored, nil
 }
 
-// parseTail decodes what the properties name. A filter that is damaged or of an
-// unknown family is left out: it costs reads, never an answer.
+// parseTail decodes what the properties name. Without a filter that is damaged or of an
+// unknown family, lookups cost reads, never an answer.
 func (r *Reader) parseTail(tail []byte, start int64, skipFilter bool) error {
 	p := r.props
 	data, err := r.tailBlock(tail, start, p.index, "index")
@@ -273,8 +267,7 @@ func (r *Reader) checkIndex() error {
 }
 
 // decodeRangeDels decodes range tombstones, which alias data. They get sequence number
-// seq if it is not zero. Their starts are stored whole: one that took a part from the
-// tombstone before it would need more memory than it has bytes, and no writer does that.
+// seq if it is not zero. Their starts are stored whole, so that none needs memory of its own.
 func decodeRangeDels(data []byte, seq base.SeqNum) (*rangedel.Set, error) {
 	if err := checkBlock(data); err != nil {
 		return nil, err
@@ -308,11 +301,23 @@ func (r *Reader) Closed() bool { return r.closed.Load() }
 // Properties returns the file's properties. The caller must not change them.
 func (r *Reader) Properties() *Properties { return r.props }
 
+// Info returns what the file is, as its writer did. It reads the footer again.
+func (r *Reader) Info() (*FileInfo, error) {
+	b := make([]byte, footerSize)
+	if err := readFull(r.file, b, r.size-footerSize); err != nil {
+		return nil, r.ioError(r.size-footerSize, err)
+	}
+	f, err := decodeFooter(b, r.size)
+	if err != nil {
+		return nil, r.corrupt(r.size-footerSize, err.Error(), nil)
+	}
+	return &FileInfo{Properties: *r.props, ID: r.id, Size: r.size, TailSize: int64(f.tailLength)}, nil
+}
+
 // Tombstones returns the file's range tombstones.
 func (r *Reader) Tombstones() *rangedel.Set { return r.tombstones }
 
-// FilterError says why the file's filter is not used although it has one: it is
-// damaged, or of a family that this program does not know. Nil otherwise.
+// FilterError says why the file's filter is not used although it has one.
 func (r *Reader) FilterError() error { return r.filterErr }
 
 // HasFilter reports whether lookups ask a filter.

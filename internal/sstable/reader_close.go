@@ -35,9 +35,7 @@ func (m *foreignMemory) giveBack() error {
 	return m.mapped.unmap()
 }
 
-// Close forgets the reader's cached blocks and closes the file. A second Close
-// does nothing. A reader that has become garbage gives its memory back without Close, but
-// does not close the file.
+// Close forgets the reader's cached blocks and closes the file. A second Close does nothing.
 func (r *Reader) Close() error {
 	if r.closed.Swap(true) {
 		return nil

@@ -13,15 +13,8 @@ import (
 // maxFaults bounds how many faults Verify reports.
 const maxFaults = 16
 
-// Verify reads the whole file, past the cache, and checks all that a lookup
-// relies on: every checksum, the order of all keys, that every separator is right
-// for its block, that the filter admits every key and the hash tables lead to
-// it, and that the properties count what is there. A filter of a family that the
-// reader cannot decode is passed over but for its checksum, and prefixes in a filter are
-// asked for if the reader has their extractor, or if it is one of filterpolicy.ParsePrefix.
-// It returns all faults it found, joined, up to a bound; each matches ErrCorruption. If
-// the file cannot be read, that ends the pass and is returned alone: it is no fault of the
-// file. Verify takes one pass, one block of memory, and the filter.
+// Verify reads the whole file, past the cache, and checks everything that a lookup relies
+// on (see siftkv/sstable), in one pass and with one block and the filter in memory.
 func (r *Reader) Verify() error { return r.VerifyEach(nil) }
 
 // VerifyEach is Verify that also shows visit every point entry as the file has it,
@@ -63,8 +56,8 @@ type verifier struct {
 	cut       bool   // the block before could not be read
 }
 
-// unread notes why a piece of the file was not had: it is damaged, or cut off, or it
-// could not be read, which says nothing of the file and ends the pass.
+// unread notes why a piece is missing: it is damaged or cut off, or reading failed, which says
+// nothing about the file and ends the pass.
 func (v *verifier) unread(offset int64, what string, err error) {
 	switch {
 	case errors.Is(err, ErrCorruption), errors.Is(err, ErrNewerFormat), errors.Is(err, io.ErrUnexpectedEOF):
@@ -107,10 +100,7 @@ func (v *verifier) tail() {
 
 // leaves reads every index leaf from the file.
 func (v *verifier) leaves() {
-	if v.r.leafBlocks == 0 {
-		return
-	}
-	for i := range v.r.index.Len() {
+	for i := range int(v.r.props.IndexLeaves) {
 		offset, length := v.r.index.Block(i)
 		if _, err := v.r.readBlock(&v.data, indexLeaf, offset, length); err != nil {
 			v.unread(int64(offset), "index leaf", err)
@@ -147,22 +137,16 @@ func (v *verifier) block(n int) {
 	v.cut = false
 }
 
-// show shows an entry to visit, and reports whether to go on.
-func (v *verifier) show(i *blockIter) bool {
-	if v.visit != nil {
-		v.stopped = v.visit(i.key, i.value)
-	}
-	return v.stopped == nil
-}
-
 func (v *verifier) blockEntries(b block) error {
 	var i blockIter
 	i.reset(b)
 	firstOfBlock := true
 	last := &v.found.last
 	for ok := i.first(); ok; ok = i.next() {
-		if !v.show(&i) {
-			return nil // stopped is what counts
+		if v.visit != nil {
+			if v.stopped = v.visit(i.key, i.value); v.stopped != nil {
+				return nil // VerifyEach returns it
+			}
 		}
 		again := v.found.Entries > 0 && bytes.Equal(i.key.User, last.User)
 		if v.found.Entries > 0 && base.Compare(*last, i.key) >= 0 {

@@ -18,19 +18,13 @@ var ErrOrder = errors.New("sstable: keys must be added in ascending order")
 
 var errFinished = errors.New("sstable: the writer is finished")
 
-// maxEntrySize bounds a key with its value, in bytes: a block that holds it must be
-// one that a reader accepts.
-const maxEntrySize = maxBlockSize / 2
+const (
+	maxEntrySize = maxBlockSize / 2 // a key with its value: a reader has to accept the block
+	writeBuffer  = 256 << 10        // bytes that go to the file in one write
+)
 
-// writeBuffer is how many bytes go to the file in one write.
-const writeBuffer = 256 << 10
-
-// A Writer writes one file. Call order: (Set | Delete | Add | DeleteRange)*
-// Finish. After an error every call returns it, and the file is worthless.
-//
-// A writer holds one block, the file's index (about 1 % of the data) and what
-// its filter builder collects (8 bytes per key for most families). It is not
-// safe for concurrent use.
+// A Writer writes one file: (Add | AddTombstone)*, then Finish. After an error every call
+// returns it, and the file is worthless. A Writer is not safe for concurrent use.
 type Writer struct {
 	out    *bufio.Writer
 	o      WriterOptions
@@ -62,8 +56,7 @@ type FileInfo struct {
 	TailSize int64  // of its tail in bytes; ReaderOptions.TailSize
 }
 
-// NewWriter returns a writer that writes to w, sequentially and buffered. The
-// caller closes w, and syncs it if the file must last.
+// NewWriter returns a writer that writes to w, sequentially and buffered.
 func NewWriter(w io.Writer, o *WriterOptions) *Writer {
 	opts, err := o.withDefaults()
 	if opts.ID == 0 {
@@ -126,8 +119,7 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 }
 
 // follows reports whether k may come after the last key, how many bytes the two user
-// keys have in common, and whether they are the same. One pass over the keys answers
-// what would otherwise be three comparisons, which an entry of a compaction can tell.
+// keys have in common, and whether they are the same, in one pass over the keys.
 func (w *Writer) follows(k base.InternalKey) (shared int, again, ok bool) {
 	if w.props.Entries == 0 {
 		return 0, false, true
@@ -194,8 +186,7 @@ func (w *Writer) write(b []byte) {
 	w.offset += uint64(len(b))
 }
 
-// Finish writes what is left and the tail, and returns what the file is. It does
-// not close or sync the underlying writer.
+// Finish writes what is left and the tail, and returns what the file is.
 func (w *Writer) Finish() (*FileInfo, error) {
 	if w.err == nil && !w.block.empty() {
 		w.finishBlock()
