@@ -9,10 +9,8 @@ import "math/bits"
 //
 // and starts[b] is the first entry of that range or a later one; the last element is
 // the number of entries. With half as many ranges as entries, or a few more, a search
-// among evenly spread prefixes ends after two or three steps, each range's start being
-// one more load; where prefixes crowd, it takes the steps that it took before, less those
-// that the ranges still tell apart. It is the first level of a radix tree, or an
-// interpolation that cannot miss.
+// among evenly spread prefixes ends after one load more and two or three steps; where prefixes
+// crowd, it saves what the ranges still tell apart. It is the first level of a radix tree.
 type guide struct {
 	base   uint64
 	shift  int

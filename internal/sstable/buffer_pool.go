@@ -6,11 +6,11 @@ import "sync"
 // hold decoded blocks that the cache does not take.
 var readBuffers, blockBuffers bufferPool
 
-// maxPooled is the largest buffer that goes back to a pool.
+// maxPooled is the largest buffer that goes back to a pool: a giant one would be held for blocks
+// of any size.
 const maxPooled = 1 << 20
 
-// A bufferPool keeps buffers for the next block. A giant one is left to the collector: it
-// would be held for blocks of any size.
+// A bufferPool keeps buffers for the next block.
 type bufferPool struct{ pool sync.Pool }
 
 func (p *bufferPool) get() *[]byte {

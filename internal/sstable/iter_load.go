@@ -5,13 +5,11 @@ import (
 	"io"
 )
 
-// How iterators come by blocks. A block that is cached is copied out of the cache. Of
-// others, the first few are read one by one, into the cache. An iterator that goes
-// on forward then reads in larger and larger pieces, ahead of itself: a system call
-// for each block would be a quarter of a scan's time. A pass over much of the
-// store would evict everything else and be evicted by itself before it can come again,
-// so a long run of blocks is no longer put into the cache; but a store that fits
-// the cache ends up there after a few passes.
+// How iterators come by blocks. A cached block is copied. Of others, the first few are read
+// one by one, into the cache; then an iterator reads ahead in larger and larger pieces: a
+// system call for each block would be a quarter of a scan's time. After a part of the cache's
+// size, blocks no longer go into the cache: a pass over much of the store would evict
+// everything else. A store that fits the cache ends up there after a few passes.
 
 const (
 	minRun        = 4         // blocks before reading ahead
@@ -20,8 +18,7 @@ const (
 	maxFilledPart = 4         // a run fills this part of the cache, one in four
 )
 
-// A blockRun is a run of blocks that a pass has read from the file one after the
-// other. The zero value is none.
+// A blockRun is a run of blocks that a pass has read from the file one after the other.
 type blockRun struct {
 	next   int // number of the block that would go on with it
 	blocks int
@@ -38,9 +35,8 @@ func (r *blockRun) add(n int) {
 }
 
 // load returns a block's bytes: for a sequential pass in memory of their own, else in
-// the iterator's. The copy out of the cache is a third of the profile of a full scan, and pays: it
-// fetches the block's cache lines all at once, and iterators that pinned the block in
-// place of it were 8 % slower in full scans and 17 % in scans of 10.
+// the iterator's. The copy out of the cache fetches the block's cache lines all at once:
+// iterators that pinned the block instead were 8 % slower in full scans and 17 % in scans of 10.
 func (i *Iter) load(loc location) ([]byte, error) {
 	slot := &i.r.slots[loc.block]
 	if i.sequential {
@@ -71,7 +67,9 @@ func (i *Iter) load(loc location) ([]byte, error) {
 			return nil, err
 		}
 		if i.run.bytes += int64(len(data)); i.run.bytes < i.r.cache.Capacity()/maxFilledPart {
-			i.r.put(loc.block, data)
+			if h, ok := i.r.insert(loc.block, data); ok {
+				h.release()
+			}
 		}
 		return data, nil
 	}
@@ -121,16 +119,6 @@ func (i *Iter) stored(offset uint64, length int) ([]byte, Compression, error) {
 	return i.r.readStored(&i.raw, dataBlock, offset, length)
 }
 
-// put copies a decoded block into the cache, if the cache takes it.
-func (r *Reader) put(n int, data []byte) {
-	slot := &r.slots[n]
-	if b := r.cache.Reserve(r.slotKey(n), slot, len(data)); b != nil {
-		copy(b, data)
-		slot.Publish()
-		slot.Unpin()
-	}
-}
-
 // A readAhead serves consecutive small reads of a file out of larger ones.
 type readAhead struct {
 	file  io.ReaderAt
@@ -141,8 +129,7 @@ type readAhead struct {
 }
 
 // view returns n bytes, valid until the next call, or nil if they have to be read on
-// their own: because they are many, or because something after them could not be read,
-// which does no harm to them.
+// their own: they are many, or something after them could not be read.
 func (a *readAhead) view(offset int64, n int) []byte {
 	if offset < a.start || offset+int64(n) > a.start+int64(len(a.buf)) {
 		a.size = min(max(2*a.size, minReadAhead), maxReadAhead)

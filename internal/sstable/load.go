@@ -49,8 +49,7 @@ func (r *Reader) hold(kind blockKind, loc location, fill bool, p *Probe) (held, 
 }
 
 // holdCold is hold for a block that was not in the cache. If another goroutine is
-// reading it for the cache, it waits for that. An error is of who met it: those who
-// waited read for themselves.
+// reading it for the cache, it waits for that; if that fails, it reads for itself.
 func (r *Reader) holdCold(kind blockKind, loc location, fill bool, p *Probe) (held, error) {
 	loc.offset, loc.length = r.place(loc)
 	if !fill || loc.length-trailerSize > r.cache.MaxBlock() {
@@ -119,14 +118,24 @@ func (r *Reader) decode(kind blockKind, n int, stored []byte, c Compression, fil
 	}
 	*h.buf = h.data[:0]
 	if fill && size < 0 {
-		if b := r.cache.Reserve(key, slot, len(h.data)); b != nil {
-			copy(b, h.data)
-			slot.Publish()
+		if cached, ok := r.insert(n, h.data); ok {
 			h.release()
-			return held{data: b, slot: slot}, nil
+			return cached, nil
 		}
 	}
 	return h, nil
+}
+
+// insert copies a decoded block into the cache, if the cache takes it.
+func (r *Reader) insert(n int, data []byte) (h held, ok bool) {
+	slot := &r.slots[n]
+	b := r.cache.Reserve(r.slotKey(n), slot, len(data))
+	if b == nil {
+		return held{}, false
+	}
+	copy(b, data)
+	slot.Publish()
+	return held{data: b, slot: slot}, true
 }
 
 // readStored reads a block into buf and checks its checksum. The bytes returned are
@@ -198,8 +207,8 @@ func (k blockKind) check(data []byte) error {
 	return checkBlock(data)
 }
 
-// A location is a block: its number, and where it is unless the index in memory says
-// so. To ask that costs a cache miss, which a lookup of a cached block need not pay.
+// A location is a block: its number, and where it is, unless that is to be asked of the index in
+// memory, at the price of a cache miss that a lookup of a cached block need not pay.
 type location struct {
 	block  int
 	offset uint64
@@ -221,8 +230,7 @@ func locationIn(leaf *blockindex.Index, at int) location {
 	return location{block: leaf.First() + at, offset: offset, length: length}
 }
 
-// A leafMemo is the last index leaf that an iterator needed and that was not to be had
-// in the cache. The zero value is empty.
+// A leafMemo is the last index leaf that an iterator needed and the cache did not have.
 type leafMemo struct {
 	leaf blockindex.Index
 	full bool

@@ -15,13 +15,11 @@ import (
 // A file without compression can be read where the system has it in memory: a lookup
 // then neither calls the system nor copies a block, however small the cache.
 //
-// A block's checksum is verified when it is first touched. That is less than what
-// the other path promises, which verifies a block whenever it comes from the file:
-// bytes that the system drops from memory and reads again are trusted.
+// A block's checksum is verified when it is first touched; bytes that the system drops from
+// memory and reads again are trusted.
 //
 // The processor reports what cannot be read (a file that was truncated, a device that
-// fails) as a fault. Every access stands between guard and its deferred call, which
-// make an error of it; nothing that aliases the mapping gets out.
+// fails) as a fault, of which unguard makes an error; nothing that aliases the mapping gets out.
 type mapping struct {
 	data     []byte
 	unmap    func() error

@@ -1,10 +1,9 @@
 package sstable
 
-// A lookup in a cached block reads its last bytes, then a slot and a restart before
-// them, then an entry, then the value after it: cache lines that are close together,
-// each of which it learns of from the one before. A miss takes a hundred times as long
-// as the steps in between. So the lines are asked for in two groups, one after the
-// other, before they are needed.
+// A lookup in a cached block reads its last bytes, then a slot and a restart, then an entry
+// and its value: cache lines that are close together, each of which leads to the next. A miss
+// takes a hundred times as long as the steps in between, so the lines are asked for in two
+// groups before they are needed.
 
 const cacheLine = 64
 
@@ -23,9 +22,8 @@ func prefetchEntry(entries []byte, offset int) {
 	}
 }
 
-// prefetch loads its arguments' cache lines: its caller loads the arguments, and
-// nobody waits for them, since they are not used. It is not inlined, as a compiler that
-// sees the body leaves the loads out.
+// prefetch loads its arguments' cache lines, and nobody waits for them. A compiler that
+// inlined it would leave the loads out.
 //
 //go:noinline
 func prefetch(_, _, _ byte) {}

@@ -198,10 +198,10 @@ func (r *Reader) parseTail(tail []byte, start int64, skipFilter bool) error {
 	if err != nil {
 		return err
 	}
-	if r.index, err = blockindex.Decode(append([]byte(nil), data...)); err != nil {
-		return r.corrupt(int64(p.index.offset), "index", err)
+	if r.index, err = blockindex.Decode(bytes.Clone(data)); err == nil {
+		err = r.checkIndex()
 	}
-	if err := r.checkIndex(); err != nil {
+	if err != nil {
 		return r.corrupt(int64(p.index.offset), "index", err)
 	}
 	r.index = r.index.Guided()
@@ -210,7 +210,7 @@ func (r *Reader) parseTail(tail []byte, start int64, skipFilter bool) error {
 		if err != nil {
 			return err
 		}
-		if r.tombstones, err = decodeRangeDels(append([]byte(nil), data...), r.seq); err != nil {
+		if r.tombstones, err = decodeRangeDels(bytes.Clone(data), r.seq); err != nil {
 			return r.corrupt(int64(p.rangeDels.offset), "range tombstones", err)
 		}
 	}

@@ -8,9 +8,8 @@ import (
 )
 
 // A foreignMemory is the part of a reader that the collector does not see: its blocks in
-// the cache, and its mapping. It does not refer to the reader, so that it can be given
-// back when the reader is gone: a method keeps the reader alive (runtime.KeepAlive) until
-// it is done with bytes of it.
+// the cache, and its mapping. It is given back when the reader is gone, so it does not refer to
+// the reader, and a method that uses bytes of it keeps the reader alive (runtime.KeepAlive).
 type foreignMemory struct {
 	id     uint64
 	slots  []cache.Slot

@@ -5,10 +5,9 @@ import (
 	"sync"
 )
 
-// A readingList has the blocks that somebody reads from the file just now, for the
-// cache. Others who want one of them wait, and find it in the cache: however many come to
-// a cold block, it is read and decoded once. There are as many entries as goroutines that
-// read, and the list is used by those alone whose block is not in the cache.
+// A readingList has the blocks that are being read for the cache. Others who want one of them
+// wait, and find it in the cache: however many come to a cold block, it is read once. It is as
+// long as there are goroutines that read, and nobody looks at it for a cached block.
 type readingList struct {
 	mu      sync.Mutex
 	ended   sync.Cond // a block has left the list
@@ -18,8 +17,8 @@ type readingList struct {
 
 func (l *readingList) init() { l.ended.L = &l.mu }
 
-// begin enters a block and reports true if nobody reads it. If somebody does, it waits for
-// the end of that and reports false.
+// begin enters a block and reports true. If somebody reads the block, it waits for the end of
+// that and reports false.
 func (l *readingList) begin(block int) bool {
 	l.mu.Lock()
 	read := !slices.Contains(l.blocks, block)

@@ -32,7 +32,7 @@ type Gap struct {
 	What           string
 }
 
-// A Salvage says what was got out of a damaged file, and what was not.
+// A Salvage says what was recovered from a damaged file, and what was not.
 type Salvage struct {
 	ID         uint64
 	Properties *Properties // nil if they are damaged
@@ -43,13 +43,10 @@ type Salvage struct {
 	// TombstonesLost is set if the file's range tombstones are damaged. If Properties
 	// is nil as well, there may have been none.
 	TombstonesLost bool
-	// Tail has the faults of what stands after the data blocks. They cost no
-	// entries.
-	Tail []error
+	Tail           []error // faults after the data blocks, which cost no entries
 }
 
-// EntriesLost returns how many point entries were lost. It reports false if that is
-// not known.
+// EntriesLost returns how many point entries were lost, if that is known.
 func (s *Salvage) EntriesLost() (n uint64, known bool) {
 	if s.Properties == nil || s.Properties.Entries < s.Entries {
 		return 0, false
@@ -58,15 +55,14 @@ func (s *Salvage) EntriesLost() (n uint64, known bool) {
 }
 
 // SalvageFile calls add with every point entry of every data block that checks out
-// in a file of size bytes, in order; key and value are valid during the call. It
-// needs neither footer nor index nor properties, if the file's id is known: blocks
-// are recognized by their checksums and their form. Pieces that cannot be read count as
-// damaged. If the footer is damaged and the id is not given, that of the footer is used
-// if two blocks confirm it. Time is linear in size and in what add is given, but for a
-// sort, whatever the bytes are.
+// in a file of size bytes, in order; key and value are valid during the call. It recognizes
+// blocks by their checksums and their form, and needs of the rest no more than the file's id.
+// If that is not given and the footer is damaged, the footer's is used if two blocks confirm
+// it. Pieces that cannot be read count as damaged. Time is linear in size and in what add is
+// given, but for a sort, whatever the bytes are. The file is held in memory.
 //
 // It returns an error if add does, if the file's id is not known, or if a newer
-// version of this package wrote the file. It holds the file in memory.
+// version of this package wrote the file.
 func SalvageFile(f io.ReaderAt, size int64, o *SalvageOptions,
 	add func(k base.InternalKey, value []byte) error) (*Salvage, error) {
 	opts := cmp.Or(o, &SalvageOptions{})
@@ -161,9 +157,8 @@ func (s *salvager) identify(known uint64) error {
 	return nil
 }
 
-// idVotes is how many blocks have to check out under an id that stands in a damaged
-// footer: bytes of entries may stand there, if the file was cut off. A file of this
-// package has two blocks, its index and its properties, even if it has no entries.
+// idVotes is how many blocks must confirm the id in a damaged footer: if the file was cut off,
+// bytes of entries stand there. Even a file without entries has an index and properties.
 const idVotes = 2
 
 // confirmed reports whether the file's blocks confirm an id.
@@ -178,7 +173,7 @@ func (s *salvager) confirmed(id uint64) bool {
 		if !ok {
 			break
 		}
-		if b.form != otherForm || isIndex(s.data[b.pos:b.end-trailerSize]) {
+		if _, err := blockindex.Decode(s.data[b.pos : b.end-trailerSize]); b.form != otherForm || err == nil {
 			votes++
 		}
 		if votes == idVotes {
@@ -189,11 +184,6 @@ func (s *salvager) confirmed(id uint64) bool {
 	}
 	s.ends = nil
 	return false
-}
-
-func isIndex(stored []byte) bool {
-	_, err := blockindex.Decode(stored)
-	return err == nil
 }
 
 // walk goes from block to block, and over what lies between them.
@@ -226,7 +216,8 @@ func (s *salvager) take(b *foundBlock) error {
 	case dataForm:
 		if b.pos > s.dataEnd {
 			s.gap(s.dataEnd, b.pos, "the block here has no entries")
-			s.closeGap(s.firstKey(b.data))
+			first, _ := viewBlock(b.data).restartKey(0)
+			s.closeGap(bytes.Clone(first.User))
 		}
 		s.out.Blocks++
 		s.dataEnd = b.end
@@ -237,11 +228,6 @@ func (s *salvager) take(b *foundBlock) error {
 		s.out.Properties = b.properties
 	}
 	return nil
-}
-
-func (s *salvager) firstKey(data []byte) []byte {
-	k, _ := viewBlock(data).restartKey(0)
-	return bytes.Clone(k.User)
 }
 
 func (s *salvager) emit(data []byte) error {

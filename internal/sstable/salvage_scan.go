@@ -12,10 +12,10 @@ import (
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// Where a block begins is known if the one before it is whole or the index is; if not,
-// every offset is tried at which the first bytes are those of a block. Where it ends
-// says the index, or its checksum (blockEnds). A checksum is misled once in 2^32 pairs
-// of a beginning and an end, so that the form of a block has to be right as well.
+// A block begins where the one before it ends, or where the index says; if both are damaged,
+// every offset is tried at which the first bytes are those of a block. It ends where the index
+// or its checksum says (blockEnds). Once in 2^32 pairs of a beginning and an end a checksum is
+// right by chance, so that the form of a block has to be right as well.
 
 // resyncWindow bounds the length of a block whose beginning is only a guess, in bytes,
 // unless larger blocks have been seen. It keeps the number of pairs small.

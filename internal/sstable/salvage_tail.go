@@ -15,16 +15,12 @@ func (s *salvager) readTail() {
 		return
 	}
 	f := s.footer
-	raw, err := s.tailBlock(handle{f.propsOffset, uint64(f.propsLength)})
-	var p *Properties
-	if err == nil {
-		p, err = decodeProperties(raw)
-	}
-	if err != nil {
+	p, err := decodeTail(s, handle{f.propsOffset, uint64(f.propsLength)}, decodeProperties)
+	switch {
+	case err != nil:
 		s.tailFault("properties: %v", err)
 		return
-	}
-	if p.DataBytes > uint64(len(s.data)) {
+	case p.DataBytes > uint64(len(s.data)):
 		s.tailFault("properties: the file cannot hold %d bytes of blocks", p.DataBytes)
 		return
 	}
@@ -33,11 +29,9 @@ func (s *salvager) readTail() {
 		s.tailFault("index: %v", err)
 	}
 	if p.rangeDels.length > 0 {
-		raw, err := s.tailBlock(p.rangeDels)
-		var set *rangedel.Set
-		if err == nil {
-			set, err = decodeRangeDels(bytes.Clone(raw), s.seq)
-		}
+		set, err := decodeTail(s, p.rangeDels, func(raw []byte) (*rangedel.Set, error) {
+			return decodeRangeDels(bytes.Clone(raw), s.seq)
+		})
 		if err != nil {
 			s.tailFault("range tombstones: %v", err)
 			s.out.TombstonesLost = true
@@ -45,46 +39,43 @@ func (s *salvager) readTail() {
 		s.out.Tombstones = set.Clip(nil, nil, nil)
 	}
 	if p.filter.length > 0 {
-		raw, err := s.tailBlock(p.filter)
-		if err == nil {
-			_, err = filterpolicy.Decode(p.FilterFamily, bytes.Clone(raw))
-		}
+		_, err := decodeTail(s, p.filter, func(raw []byte) (filterpolicy.Filter, error) {
+			return filterpolicy.Decode(p.FilterFamily, bytes.Clone(raw))
+		})
 		if err != nil && !errors.Is(err, filterpolicy.ErrUnknownFamily) {
 			s.tailFault("filter: %v", err)
 		}
 	}
 }
 
-// tailBlock returns a block that is not compressed, checked.
-func (s *salvager) tailBlock(h handle) ([]byte, error) { return h.cut(s.data, 0, s.out.ID) }
+// decodeTail decodes a block of the tail, if its checksum is right.
+func decodeTail[T any](s *salvager, h handle, decode func(raw []byte) (T, error)) (v T, err error) {
+	raw, err := h.cut(s.data, 0, s.out.ID)
+	if err == nil {
+		v, err = decode(raw)
+	}
+	return v, err
+}
 
 // readIndex takes the offsets of blocks from the index, as far as it checks out.
 func (s *salvager) readIndex(p *Properties) error {
-	raw, err := s.tailBlock(p.index)
+	index, err := decodeTail(s, p.index, blockindex.Decode)
 	if err != nil {
 		return err
-	}
-	index, err := blockindex.Decode(raw)
-	if err != nil {
-		return err
-	}
-	if p.IndexLeaves == 0 {
-		s.complete = s.addStarts(&index) && len(s.starts) == int(p.DataBlocks)
-		return nil
 	}
 	whole := true
-	for i := range index.Len() {
-		offset, length := index.Block(i)
-		raw, leafErr := s.tailBlock(handle{offset, uint64(max(length-trailerSize, 0))})
-		var leaf blockindex.Index
-		if leafErr == nil {
-			leaf, leafErr = blockindex.Decode(raw)
+	if p.IndexLeaves == 0 {
+		whole = s.addStarts(&index)
+	} else {
+		for i := range index.Len() {
+			offset, length := index.Block(i)
+			leaf, leafErr := decodeTail(s, handle{offset, uint64(max(length-trailerSize, 0))}, blockindex.Decode)
+			if leafErr != nil {
+				err, whole = leafErr, false
+				continue
+			}
+			whole = s.addStarts(&leaf) && whole
 		}
-		if leafErr != nil {
-			err, whole = leafErr, false
-			continue
-		}
-		whole = s.addStarts(&leaf) && whole
 	}
 	s.complete = whole && len(s.starts) == int(p.DataBlocks)
 	return err

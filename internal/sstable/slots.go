@@ -11,15 +11,13 @@ import "encoding/binary"
 //
 // or slotEmpty. A key's slot is the first that is free from slotOf on, round the end,
 // when all smaller keys have theirs: what a lookup comes upon before is of smaller keys,
-// and leads to no place after the key's newest version. A block of this package always
-// has free slots; in others a probe ends when it has seen them all. The hash is filterpolicy.Hash, with
-// which the file's filter was asked: it costs nothing more.
+// and leads to no place after the key's newest version. A probe ends at a free slot, or when it
+// has seen them all. The hash is filterpolicy.Hash, with which the filter was asked already.
 //
 // RocksDB's data block hash index is the idea. Its buckets hold the restart alone, and
 // a mark where keys of several intervals meet, which sends a third of the lookups to
-// a binary search, each step of which misses the processor's caches. With a
-// fingerprint, keys can stand beside each other, and 255 of 256 that are not in the
-// block are told so without a look at an entry.
+// a binary search. With a fingerprint, keys can stand beside each other, and 255 of 256
+// that are not in the block are told so without a look at an entry.
 type slots []byte
 
 const (
