@@ -54,7 +54,7 @@ func (r *ring) allocate(mem []byte, n uint32) (at uint32, ok bool) {
 		if left <= 0 {
 			return 0, false
 		}
-		moved += r.turn(mem, moved >= maxMoved)
+		moved += r.evictOldest(mem, moved >= maxMoved)
 	}
 }
 
@@ -70,9 +70,9 @@ func (r *ring) free() uint32 {
 	return max(end, r.head) - r.head
 }
 
-// turn takes the oldest entry off the ring, or makes it the newest. It returns how
+// evictOldest takes the oldest entry off the ring, or makes it the newest. It returns how
 // many units it moved.
-func (r *ring) turn(mem []byte, hard bool) (moved uint32) {
+func (r *ring) evictOldest(mem []byte, hard bool) (moved uint32) {
 	e := r.queue.pop()
 	for {
 		w := e.slot.word.Load()
@@ -81,7 +81,7 @@ func (r *ring) turn(mem []byte, hard bool) (moved uint32) {
 			return 0 // dropped
 		case w&pinMask != 0:
 			// It stays where it is, and what is free before it is lost for this turn.
-			r.push0(e)
+			r.enqueue(e)
 			return 0
 		case w&mark == 0 || hard:
 			if e.slot.word.CompareAndSwap(w, 0) {
@@ -94,7 +94,7 @@ func (r *ring) turn(mem []byte, hard bool) (moved uint32) {
 			to := makeWord(e.at, w.length())
 			copy(mem[to.offset():to.offset()+w.length()], mem[w.offset():w.offset()+w.length()])
 			e.slot.word.Store(to)
-			r.push0(e)
+			r.enqueue(e)
 			return e.units
 		}
 	}
@@ -105,10 +105,10 @@ func (r *ring) push(e entry) {
 	r.used += int64(e.units)
 	r.blocks++
 	r.written = true
-	r.push0(e)
+	r.enqueue(e)
 }
 
-func (r *ring) push0(e entry) {
+func (r *ring) enqueue(e entry) {
 	r.queue.push(e)
 	r.head = e.at - r.base + e.units
 }

@@ -3,7 +3,6 @@ package rangedel
 import (
 	"bytes"
 	"container/heap"
-	"slices"
 )
 
 // Newest returns fragments of which each has the sequence number of the newest
@@ -11,14 +10,7 @@ import (
 // reader can stand, such as those of one batch. There are fewer than twice as many
 // as tombstones, in order. It takes O(n log n), however they overlap.
 func Newest(ts []Tombstone) []Tombstone {
-	ts = slices.DeleteFunc(slices.Clone(ts), Tombstone.Empty)
-	for i := range ts {
-		if ts[i].Start == nil {
-			ts[i].Start = []byte{}
-		}
-	}
-	slices.SortFunc(ts, func(a, b Tombstone) int { return bytes.Compare(a.Start, b.Start) })
-	cuts := cutPoints(ts)
+	ts, cuts := cut(ts)
 	var open newestFirst
 	var out []Tombstone
 	for i, from := range cuts {

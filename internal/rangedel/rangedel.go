@@ -66,17 +66,10 @@ type Set struct{ frags []Fragment }
 // time and space are O(n log n + n d) for n tombstones of which up to d overlap. It
 // keeps the tombstones' slices.
 func NewSet(ts []Tombstone) *Set {
-	ts = slices.DeleteFunc(slices.Clone(ts), Tombstone.Empty)
+	ts, cuts := cut(ts)
 	if len(ts) == 0 {
 		return nil
 	}
-	for i := range ts {
-		if ts[i].Start == nil {
-			ts[i].Start = []byte{} // from here on nil is an end without a bound
-		}
-	}
-	slices.SortFunc(ts, func(a, b Tombstone) int { return bytes.Compare(a.Start, b.Start) })
-	cuts := cutPoints(ts)
 	s := &Set{}
 	var open []Tombstone // those that cover the current span
 	for i, from := range cuts {
@@ -125,17 +118,23 @@ func FromFragments(ts []Tombstone) (*Set, error) {
 
 var errFragments = errors.New("range tombstones overlap or are out of order")
 
-// cutPoints returns every start and bounded end, sorted, once each.
-func cutPoints(ts []Tombstone) [][]byte {
-	cuts := make([][]byte, 0, 2*len(ts))
-	for _, t := range ts {
+// cut returns those that cover a key, sorted by their starts, none of which is nil, and the
+// places to cut at: every start and bounded end, sorted, once each.
+func cut(ts []Tombstone) (sorted []Tombstone, cuts [][]byte) {
+	sorted = slices.DeleteFunc(slices.Clone(ts), Tombstone.Empty)
+	for i := range sorted {
+		t := &sorted[i]
+		if t.Start == nil {
+			t.Start = []byte{} // from here on nil is an end without a bound
+		}
 		cuts = append(cuts, t.Start)
 		if t.End != nil {
 			cuts = append(cuts, t.End)
 		}
 	}
+	slices.SortFunc(sorted, func(a, b Tombstone) int { return bytes.Compare(a.Start, b.Start) })
 	slices.SortFunc(cuts, bytes.Compare)
-	return slices.CompactFunc(cuts, bytes.Equal)
+	return sorted, slices.CompactFunc(cuts, bytes.Equal)
 }
 
 func seqsOf(ts []Tombstone) []base.SeqNum {
