@@ -137,16 +137,22 @@ func (v *verifier) block(n int) {
 	v.cut = false
 }
 
+// show shows an entry to visit, and reports whether to go on.
+func (v *verifier) show(i *blockIter) bool {
+	if v.visit != nil {
+		v.stopped = v.visit(i.key, i.value)
+	}
+	return v.stopped == nil
+}
+
 func (v *verifier) blockEntries(b block) error {
 	var i blockIter
 	i.reset(b)
 	firstOfBlock := true
 	last := &v.found.last
 	for ok := i.first(); ok; ok = i.next() {
-		if v.visit != nil {
-			if v.stopped = v.visit(i.key, i.value); v.stopped != nil {
-				return nil // VerifyEach returns it
-			}
+		if !v.show(&i) {
+			return nil // VerifyEach returns what stopped it
 		}
 		again := v.found.Entries > 0 && bytes.Equal(i.key.User, last.User)
 		if v.found.Entries > 0 && base.Compare(*last, i.key) >= 0 {
