@@ -3,6 +3,7 @@ package kv
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,13 +12,10 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// The cleaner closes tables and removes files that nobody needs, in a goroutine
-// of its own, so that the reader who happens to drop the last reference does not
-// pay for it.
-//
-// It cannot remove a live file: it is only ever handed tables whose last version
-// is gone, and logs and manifests that a durable edit has replaced. What readers in
-// other processes may need is held back.
+// A cleaner closes tables and removes files that nobody needs, in a goroutine of its own,
+// so that a reader who happens to drop the last reference does not pay for it. It is only
+// handed tables whose last version is gone, and logs and manifests that a durable edit has
+// replaced. It holds back what readers in other processes may need.
 type cleaner struct {
 	mu      sync.Mutex
 	wake    sync.Cond
@@ -34,26 +32,27 @@ type cleaner struct {
 func (c *cleaner) start(d *DB) {
 	c.wake.L = &c.mu
 	c.done = make(chan struct{})
-	go c.run(d)
+	go c.loop(d)
+}
+
+// change changes what the goroutine has to do, and wakes it.
+func (c *cleaner) change(f func()) {
+	c.mu.Lock()
+	f()
+	c.mu.Unlock()
+	c.wake.Broadcast()
 }
 
 // table hands in a table without references. It never blocks for long.
-func (c *cleaner) table(t *version.Table) {
-	c.mu.Lock()
-	c.tables = append(c.tables, t)
-	c.mu.Unlock()
-	c.wake.Broadcast()
-}
+func (c *cleaner) table(t *version.Table) { c.change(func() { c.tables = append(c.tables, t) }) }
 
 // file hands in a file to remove.
-func (c *cleaner) file(name string) {
-	c.mu.Lock()
-	c.files = append(c.files, name)
-	c.mu.Unlock()
-	c.wake.Broadcast()
-}
+func (c *cleaner) file(name string) { c.change(func() { c.files = append(c.files, name) }) }
 
-func (c *cleaner) run(d *DB) {
+// lookAgain has held files looked at again.
+func (c *cleaner) lookAgain() { c.change(func() { c.recheck = true }) }
+
+func (c *cleaner) loop(d *DB) {
 	defer close(c.done)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,14 +96,6 @@ func (c *cleaner) clean(d *DB, tables []*version.Table, files []string) {
 	}
 }
 
-// lookAgain has held files looked at again.
-func (c *cleaner) lookAgain() {
-	c.mu.Lock()
-	c.recheck = true
-	c.mu.Unlock()
-	c.wake.Broadcast()
-}
-
 // report logs a failure: the file stays, and the next Open tries again.
 func (c *cleaner) report(d *DB, name string, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -124,13 +115,12 @@ func (c *cleaner) wait() {
 // stop ends the goroutine. Tables that are left, or that open iterators give
 // back later, are closed by drain; their files stay for the next Open.
 func (c *cleaner) stop() {
-	c.mu.Lock()
-	c.stopped = true
-	if c.timer != nil {
-		c.timer.Stop()
-	}
-	c.mu.Unlock()
-	c.wake.Broadcast()
+	c.change(func() {
+		c.stopped = true
+		if c.timer != nil {
+			c.timer.Stop()
+		}
+	})
 	<-c.done
 }
 
@@ -154,11 +144,10 @@ func (c *cleaner) drain(d *DB) error {
 // A file is given back when every reader has gone on to a position of the store's
 // history at which the file was obsolete already.
 //
-// A reader that registers too late to be seen here registers before it reads
-// CURRENT. What is handed in was given up by an edit that is in the manifest, so
-// that such a reader does not come upon it.
+// A reader that registers too late to be seen here registers before it reads CURRENT, and
+// so does not come upon what an edit of the manifest has given up already.
 type heldFiles struct {
-	files []heldFile // touched by the cleaner alone
+	files []heldFile // touched by the cleaner's goroutine alone
 	count atomic.Int64
 }
 
@@ -185,17 +174,14 @@ func (h *heldFiles) removable(d *DB, files []string) (free []string) {
 		d.log.Warn("obsolete files stay: whether readers need them is not known", "dir", d.dir, "error", err)
 		return nil
 	}
-	held := h.files[:0]
-	for _, f := range h.files {
-		if n > 0 && oldest.Before(f.at) {
-			held = append(held, f)
-		} else {
+	h.files = slices.DeleteFunc(h.files, func(f heldFile) bool {
+		unneeded := n == 0 || !oldest.Before(f.at)
+		if unneeded {
 			free = append(free, f.name)
 		}
-	}
-	clear(h.files[len(held):])
-	h.files = held
-	h.count.Store(int64(len(held)))
+		return unneeded
+	})
+	h.count.Store(int64(len(h.files)))
 	return free
 }
 

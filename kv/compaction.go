@@ -113,11 +113,8 @@ func (c *compaction) movable(d *DB) bool {
 	if c.output == lastLevel {
 		return t.Deletes == 0 && t.Merges == 0
 	}
-	below := int64(0)
-	for _, g := range c.version.Levels[c.output+1].Overlapping(t.Smallest, t.UpperBound()) {
-		below += g.Size
-	}
-	return below <= maxGrandparents*d.opts.TargetFileSize
+	below := c.version.Levels[c.output+1].Overlapping(t.Smallest, t.UpperBound())
+	return sizeOf(below) <= maxGrandparents*d.opts.TargetFileSize
 }
 
 // oneRun reports whether whole runs are one run together as they are: they share no keys

@@ -3,22 +3,20 @@ package kv
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A compaction that fails has changed nothing: its outputs are removed and its
-// inputs stay. So writes go on, and compactions pause with back-off; only when level
-// 0 is full do writers get the cause as an error, where they would have waited for
-// a compaction. Damage is not waited out: tables whose bytes are wrong are left alone
-// until the store is opened again, and compactions go on around them. Tables that the disk
-// does not give out are left alone for a while. What says nothing about the file, such as
-// a process that has too many files open, is waited out, however long it takes. Reads of
-// what is damaged fail, as ever; all else is read.
+// A compaction that fails has changed nothing: its outputs are removed and its inputs stay.
+// Writes go on, and compactions pause with back-off; only when level 0 is full do writers
+// get the cause as an error, where they would have waited for a compaction. Tables whose
+// bytes are wrong are left alone until the store is opened again, and compactions go on
+// around them; tables that the disk does not give out are left alone for a while. A failure
+// that says nothing about the file, such as too many open files, is waited out.
 
 // An inputError is a failure to read what is compacted.
 type inputError struct{ error }
@@ -71,24 +69,16 @@ func (d *DB) pauseCompactions(c *compaction, err error, reading bool) {
 	p := &d.compactions.pausedCompactions
 	p.cause = err
 	p.readFailures++
-	if !reading {
+	damaged := reading && p.readFailures == maxReadFailures
+	if damaged || !reading {
 		p.readFailures = 0
 	}
-	givenUp := p.readFailures == maxReadFailures
-	if givenUp {
-		p.readFailures = 0
-	}
-	p.wait = d.opts.backoff.after(p.wait)
-	wait := p.wait
-	p.paused = true
-	if p.timer == nil {
-		p.timer = time.AfterFunc(wait, d.resumeCompactions)
-	} else {
-		p.timer.Reset(wait)
-	}
+	wait := d.opts.backoff.after(p.wait)
+	p.wait, p.paused = wait, true
+	restart(&p.timer, wait, d.resumeCompactions)
 	d.mu.Unlock()
 	d.log.Warn("a compaction failed and changed nothing; it is tried again", "wait", wait, "error", err)
-	if givenUp {
+	if damaged {
 		d.releaseLater(d.quarantine(c, err))
 	}
 }
@@ -97,22 +87,23 @@ func (d *DB) pauseCompactions(c *compaction, err error, reading bool) {
 // the longest wait between two attempts: they may be healthy.
 func (d *DB) releaseLater(tables []*version.Table) {
 	time.AfterFunc(d.opts.backoff.most, func() {
-		d.mu.Lock()
-		for _, t := range tables {
-			t.Quarantined = false
-		}
-		d.scheduleCompactionsLocked()
-		d.mu.Unlock()
-		d.progress.Broadcast()
+		d.reschedule(func() {
+			for _, t := range tables {
+				t.Quarantined = false
+			}
+		})
 	})
 }
 
-func (d *DB) resumeCompactions() {
-	d.mu.Lock()
-	d.compactions.paused = false
-	d.scheduleCompactionsLocked()
-	d.mu.Unlock()
-	d.progress.Broadcast() // a writer may wait for what does not begin
+func (d *DB) resumeCompactions() { d.reschedule(func() { d.compactions.paused = false }) }
+
+// restart starts a timer, or sets one that is there anew.
+func restart(t **time.Timer, wait time.Duration, f func()) {
+	if *t == nil {
+		*t = time.AfterFunc(wait, f)
+	} else {
+		(*t).Reset(wait)
+	}
 }
 
 // stop ends pauses and waits for good. The caller holds d.mu.
@@ -135,7 +126,7 @@ func (d *DB) quarantine(c *compaction, err error) (tables []*version.Table) {
 	}
 	for _, t := range tables {
 		t.Quarantined = true
-		names = append(names, d.path(manifest.FileTable, t.Num))
+		names = append(names, d.tablePath(t.Num))
 	}
 	d.mu.Unlock()
 	d.log.Error("a compaction could not read its input: the files are left as they are", "files", names, "error", err)
@@ -153,19 +144,13 @@ func (d *DB) namedIn(tables []*version.Table, err error) *version.Table {
 	} else if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		name = pe.Path
 	}
-	for _, t := range tables {
-		if d.path(manifest.FileTable, t.Num) == name {
-			return t
-		}
+	i := slices.IndexFunc(tables, func(t *version.Table) bool { return d.tablePath(t.Num) == name })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return tables[i]
 }
 
 func anyQuarantined(tables []*version.Table) bool {
-	for _, t := range tables {
-		if t.Quarantined {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(tables, func(t *version.Table) bool { return t.Quarantined })
 }

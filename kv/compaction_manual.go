@@ -36,11 +36,13 @@ func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 	c, err := d.beginManual(ctx, lo, hi, finished)
 	if c != nil {
 		err = d.compact(ctx, c)
-		d.end(c)
 		d.afterCompaction(c, err, true)
 	}
-	d.scheduleCompactions()
-	d.progress.Broadcast() // writers may have waited for this one
+	d.reschedule(func() {
+		if c != nil {
+			d.end(c)
+		}
+	})
 	switch {
 	case errors.Is(err, errClosing):
 		return ErrClosed
@@ -57,7 +59,6 @@ func (d *DB) beginManual(ctx context.Context, lo, hi []byte, finished map[*versi
 	defer d.broadcastAt(ctx)()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	wanted := &version.Span{}
 	for {
 		switch {
 		case d.failure != nil:
@@ -75,17 +76,11 @@ func (d *DB) beginManual(ctx context.Context, lo, hi []byte, finished map[*versi
 			d.begin(c)
 			return c, nil
 		}
-		*wanted = version.SpanOf(c.tables())
-		d.awaitTurn(wanted)
+		s, wanted := &d.compactions, version.SpanOf(c.tables())
+		s.wanted = append(s.wanted, &wanted)
+		d.progress.Wait()
+		s.wanted = slices.DeleteFunc(s.wanted, func(w *version.Span) bool { return w == &wanted })
 	}
-}
-
-// awaitTurn waits for progress, with a range announced as wanted. The caller holds d.mu.
-func (d *DB) awaitTurn(wanted *version.Span) {
-	s := &d.compactions
-	s.wanted = append(s.wanted, wanted)
-	d.progress.Wait()
-	s.wanted = slices.DeleteFunc(s.wanted, func(w *version.Span) bool { return w == wanted })
 }
 
 // pickRange returns a compaction of all tables that may hold keys of [lo, hi] into
@@ -103,7 +98,7 @@ func (d *DB) pickRange(v *version.Version, lo, hi []byte, finished map[*version.
 	for n := -1; n != len(c.tables()); {
 		n = len(c.tables())
 		for level := range v.Levels {
-			c.inputs[level] = overlappingIn(&v.Levels[level], level, lo, end)
+			c.inputs[level] = v.Levels[level].Overlapping(lo, end)
 		}
 		if tables := c.tables(); len(tables) > 0 {
 			s := version.SpanOf(tables)
@@ -121,20 +116,6 @@ func (d *DB) pickRange(v *version.Version, lo, hi []byte, finished map[*version.
 		return nil
 	}
 	return c
-}
-
-// overlappingIn returns the tables of a level that may hold keys of [lo, hi).
-func overlappingIn(l *version.Level, n int, lo, hi []byte) []*version.Table {
-	if n > 0 {
-		return l.Overlapping(lo, hi)
-	}
-	var tables []*version.Table
-	for _, t := range l.Tables {
-		if t.Overlaps(lo, hi) {
-			tables = append(tables, t)
-		}
-	}
-	return tables
 }
 
 // finishedTables returns the tables of the last level that rewriting would not change:

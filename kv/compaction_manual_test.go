@@ -201,7 +201,7 @@ func TestCompactGetsItsTurnBesideMergesWithinLevel0(t *testing.T) {
 		})
 		flush(4)
 		db.mu.Lock()
-		db.endLocked(merge)
+		db.end(merge)
 		db.scheduleCompactionsLocked()
 		next := db.compactions.inBackground
 		db.mu.Unlock()
@@ -266,7 +266,7 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 	})
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
-	d.end(other)
+	d.reschedule(func() { d.end(other) })
 
 	require.ErrorIs(t, db.CheckpointContext(ctx, "copy"), context.Canceled)
 	_, err = Open("copy", &Options{fs: fsys, ReadOnly: true})

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -75,8 +74,13 @@ func (d *DB) scheduleCompactionsLocked() {
 func (d *DB) runCompaction(c *compaction) {
 	err := d.compact(context.Background(), c)
 	d.afterCompaction(c, err, false)
+	d.reschedule(func() { d.end(c) })
+}
+
+// reschedule makes a change that compactions, or writers, may have waited for.
+func (d *DB) reschedule(change func()) {
 	d.mu.Lock()
-	d.endLocked(c)
+	change()
 	d.scheduleCompactionsLocked()
 	d.mu.Unlock()
 	d.progress.Broadcast()
@@ -109,15 +113,8 @@ func (c *compaction) joinRun() {
 	}
 }
 
-// end takes the marks back.
+// end takes the marks back. The caller holds d.mu.
 func (d *DB) end(c *compaction) {
-	d.mu.Lock()
-	d.endLocked(c)
-	d.mu.Unlock()
-	d.progress.Broadcast()
-}
-
-func (d *DB) endLocked(c *compaction) {
 	for _, t := range c.tables() {
 		t.Compacting = false
 	}
@@ -197,7 +194,7 @@ func (d *DB) level0Stuck() error {
 	var names []string
 	for _, t := range d.current.Levels[0].Tables {
 		if t.Quarantined {
-			names = append(names, d.path(manifest.FileTable, t.Num))
+			names = append(names, d.tablePath(t.Num))
 		}
 	}
 	return fmt.Errorf("%w: level 0 is full, and its files lie between %s, which cannot be read", ErrCorruption,

@@ -249,7 +249,7 @@ func (d *DB) lowestLevel(s version.Span) int {
 	}
 	lowest := 0
 	for n := range v.Levels {
-		if len(overlappingIn(&v.Levels[n], n, s.Lo, s.Hi)) > 0 {
+		if len(v.Levels[n].Overlapping(s.Lo, s.Hi)) > 0 {
 			break
 		}
 		if inUse(n) && !d.compactions.isReserved(n, s) {

@@ -130,6 +130,23 @@ func (i *Iterator) passOlder(steps *int) bool {
 // passNewer goes on from k, which is too new to be seen. Steps counts such moves from
 // versions of one key.
 func (i *Iterator) passNewer(k base.InternalKey, steps *int) bool {
+	if !i.manyNewer(k, steps) {
+		return i.input.Next()
+	}
+	return i.input.SkipTo(base.SearchKey(i.parts.newer, i.at))
+}
+
+// passNewerBack is passNewer going backward, where what is too new of a key comes last.
+func (i *Iterator) passNewerBack(k base.InternalKey, steps *int) bool {
+	if !i.manyNewer(k, steps) {
+		return i.input.Prev()
+	}
+	return i.input.SeekLT(base.SearchKey(i.parts.newer, base.MaxSeqNum))
+}
+
+// manyNewer counts k, and reports whether so many versions of its key were too new that a
+// seek should pass the rest of them.
+func (i *Iterator) manyNewer(k base.InternalKey, steps *int) bool {
 	p := i.parts
 	if *steps == 0 || !bytes.Equal(k.User, p.newer) {
 		p.newer = append(p.newer[:0], k.User...)
@@ -137,24 +154,10 @@ func (i *Iterator) passNewer(k base.InternalKey, steps *int) bool {
 	}
 	// A transaction's own writes have larger numbers, and some of them may be in view.
 	if *steps++; *steps <= maxVersions || i.own != nil {
-		return i.input.Next()
+		return false
 	}
 	*steps = 0
-	return i.input.SkipTo(base.SearchKey(p.newer, i.at))
-}
-
-// passNewerBack is passNewer going backward, where what is too new of a key comes last.
-func (i *Iterator) passNewerBack(k base.InternalKey, steps *int) bool {
-	p := i.parts
-	if *steps == 0 || !bytes.Equal(k.User, p.newer) {
-		p.newer = append(p.newer[:0], k.User...)
-		*steps = 0
-	}
-	if *steps++; *steps <= maxVersions || i.own != nil {
-		return i.input.Prev()
-	}
-	*steps = 0
-	return i.input.SeekLT(base.SearchKey(p.newer, base.MaxSeqNum))
+	return true
 }
 
 // newestFirst decides i.key going forward, for an iterator that goes backward and has

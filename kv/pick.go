@@ -132,11 +132,7 @@ func (d *DB) pickFromLevel(v *version.Version, n int) *compaction {
 			continue
 		}
 		below := v.Levels[n+1].Overlapping(t.Smallest, t.UpperBound())
-		bytes := int64(0)
-		for _, b := range below {
-			bytes += b.Size
-		}
-		ratio := float64(bytes) / float64(t.Size)
+		ratio := float64(sizeOf(below)) / float64(t.Size)
 		if best != nil && ratio >= bestRatio {
 			continue
 		}

@@ -152,11 +152,7 @@ func (d *DB) wakeAtExpiry() {
 	if wait == 0 {
 		return
 	}
-	if s := &d.compactions; s.expiry == nil {
-		s.expiry = time.AfterFunc(wait, d.scheduleCompactions)
-	} else {
-		s.expiry.Reset(wait)
-	}
+	restart(&d.compactions.expiry, wait, d.scheduleCompactions)
 }
 
 // untilWaste returns how long to wait, within the bounds, until tables that are rewritten

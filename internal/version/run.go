@@ -109,8 +109,8 @@ func newRuns(level int, tables []placed) ([]*Run, error) {
 	return runs, nil
 }
 
-// Overlapping returns the tables of all runs that may hold keys of [lo, hi). It aliases
-// the level if there is one run.
+// Overlapping returns the tables that may hold keys of [lo, hi). It aliases the level if
+// there is one run.
 func (l *Level) Overlapping(lo, hi []byte) []*Table {
 	if len(l.Runs) == 1 {
 		return l.Runs[0].Overlapping(lo, hi)
@@ -118,6 +118,13 @@ func (l *Level) Overlapping(lo, hi []byte) []*Table {
 	var tables []*Table
 	for _, r := range l.Runs {
 		tables = append(tables, r.Overlapping(lo, hi)...)
+	}
+	if len(l.Runs) == 0 { // level 0
+		for _, t := range l.Tables {
+			if t.Overlaps(lo, hi) {
+				tables = append(tables, t)
+			}
+		}
 	}
 	return tables
 }

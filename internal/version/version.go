@@ -49,53 +49,67 @@ func newLevel(n int, tables []placed) (l Level, err error) {
 }
 
 // Apply returns the version that e makes of v. Tables that stay, or change their
-// level, are shared with v.
+// level, are shared with v, and so are levels that e does not touch.
 func (v *Version) Apply(e *manifest.Edit) (*Version, error) {
-	next := &Version{}
-	moved := v.moved(e)
-	for n := range v.Levels {
-		if !touches(e, n) {
-			next.Levels[n] = v.Levels[n]
-			continue
-		}
-		tables, err := v.Levels[n].edited(n, e, moved)
-		if err != nil {
-			return nil, err
-		}
-		if next.Levels[n], err = newLevel(n, tables); err != nil {
-			return nil, err
-		}
+	deleted := map[manifest.DeletedTable]*Table{}
+	for _, d := range e.Deleted {
+		deleted[d] = nil
 	}
-	for n := range next.Levels {
-		next.Runs = append(next.Runs, next.Levels[n].Runs...)
-		for _, t := range next.Levels[n].Tables {
-			next.LargestSeq = max(next.LargestSeq, t.LargestSeq)
-			if t.RangeDeletes > 0 {
-				next.WithTombstones = append(next.WithTombstones, t)
+	var kept [manifest.NumLevels][]placed
+	for n := range v.Levels {
+		v.Levels[n].each(func(t *Table, run uint64) {
+			id := manifest.DeletedTable{Level: n, Num: t.Num}
+			if _, ok := deleted[id]; ok {
+				deleted[id] = t
+			} else {
+				kept[n] = append(kept[n], placed{t, run})
 			}
+		})
+	}
+	moved := map[uint64]*Table{}
+	for d, t := range deleted {
+		if t == nil {
+			return nil, fmt.Errorf("level %d: table %d is deleted but not there", d.Level, d.Num)
+		}
+		moved[d.Num] = t
+	}
+	for _, a := range e.Added {
+		t := moved[a.Table.Num]
+		if t == nil {
+			t = &Table{Table: a.Table}
+		}
+		kept[a.Level] = append(kept[a.Level], placed{t, a.Run})
+	}
+	next := &Version{Levels: v.Levels}
+	for n := range next.Levels {
+		if err := next.setLevel(n, kept[n], touches(e, n)); err != nil {
+			return nil, err
 		}
 	}
 	next.LastSeq = max(v.LastSeq, e.LastSeq, next.LargestSeq)
 	return next, nil
 }
 
+// setLevel makes a level of tables, if it has changed, and takes in what it has.
+func (v *Version) setLevel(n int, tables []placed, changed bool) (err error) {
+	if changed {
+		if v.Levels[n], err = newLevel(n, tables); err != nil {
+			return err
+		}
+	}
+	v.Runs = append(v.Runs, v.Levels[n].Runs...)
+	for _, t := range v.Levels[n].Tables {
+		v.LargestSeq = max(v.LargestSeq, t.LargestSeq)
+		if t.RangeDeletes > 0 {
+			v.WithTombstones = append(v.WithTombstones, t)
+		}
+	}
+	return nil
+}
+
 func touches(e *manifest.Edit, n int) bool {
 	return slices.ContainsFunc(e.Added, func(a manifest.AddedTable) bool { return a.Level == n }) ||
 		slices.ContainsFunc(e.Deleted, func(d manifest.DeletedTable) bool { return d.Level == n })
-}
-
-// moved returns the tables that the edit takes from one level and adds to
-// another, by number.
-func (v *Version) moved(e *manifest.Edit) map[uint64]*Table {
-	moved := map[uint64]*Table{}
-	for _, d := range e.Deleted {
-		for _, t := range v.Levels[d.Level].Tables {
-			if t.Num == d.Num {
-				moved[t.Num] = t
-			}
-		}
-	}
-	return moved
 }
 
 // NumRuns returns the number of sorted runs of a level: in level 0 every table is one.
@@ -104,38 +118,6 @@ func (v *Version) NumRuns(n int) int {
 		return len(v.Levels[0].Tables)
 	}
 	return len(v.Levels[n].Runs)
-}
-
-// edited returns the level's tables after the edit.
-func (l *Level) edited(n int, e *manifest.Edit, moved map[uint64]*Table) ([]placed, error) {
-	gone := map[uint64]bool{}
-	for _, d := range e.Deleted {
-		if d.Level == n {
-			gone[d.Num] = true
-		}
-	}
-	var tables []placed
-	keep := func(t *Table, run uint64) {
-		if !gone[t.Num] {
-			tables = append(tables, placed{t, run})
-		}
-		delete(gone, t.Num)
-	}
-	l.each(keep)
-	for num := range gone {
-		return nil, fmt.Errorf("level %d: table %d is deleted but not there", n, num)
-	}
-	for _, a := range e.Added {
-		if a.Level != n {
-			continue
-		}
-		t := moved[a.Table.Num]
-		if t == nil {
-			t = &Table{Table: a.Table}
-		}
-		tables = append(tables, placed{t, a.Run})
-	}
-	return tables, nil
 }
 
 // each calls f for every table, with the number of its run.
