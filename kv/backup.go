@@ -136,7 +136,7 @@ func (d *DB) unpinVersion(v *version.Version) {
 	d.unrefVersion(v)
 	d.mu.Unlock()
 	if d.closed.Load() {
-		if err := d.cleaner.drain(d); err != nil {
+		if err := d.cleaner.Drain(); err != nil {
 			d.log.Warn("a table could not be closed", "error", err)
 		}
 	}

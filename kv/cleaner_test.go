@@ -3,6 +3,7 @@ package kv
 import (
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/stretchr/testify/require"
 )
 
@@ -33,12 +34,14 @@ func TestTablesThatAreGivenBackBesideCloseAreClosed(t *testing.T) {
 	open := db.current.Levels[0].Tables[0]
 	_, err := open.Open(&db.tables)
 	require.NoError(t, err)
-	c := &cleaner{}
-	c.wake.L = &c.mu
-	c.table(open)
-	require.NoError(t, c.drain(db)) // by a reader, before the cleaner has ended
+	c := &version.Cleaner{Tables: &db.tables}
+	c.Table(open)
+	require.NoError(t, c.Drain()) // by a reader, before the cleaner has ended
 	require.NotNil(t, open.Reader.Load(), "the cleaner sees to it")
-	c.stopped = true
-	require.NoError(t, c.drain(db))
+	c = &version.Cleaner{Tables: &db.tables}
+	c.Start()
+	c.Stop()
+	c.Table(open)
+	require.NoError(t, c.Drain())
 	require.Nil(t, open.Reader.Load())
 }

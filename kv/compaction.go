@@ -164,35 +164,9 @@ func (d *DB) rewrite(ctx context.Context, c *compaction) (tables []manifest.Tabl
 	if err != nil {
 		return nil, inputError{err}
 	}
-	defer d.countPass(it)
 	inputs := c.tables()
-	out := &tableOutput{
-		d: d, level: c.output, targetSize: d.targetFileSize(c.output), tombstones: it.Kept, stop: it.Stop,
-		filter: d.filterFor(c.version, version.RunID{Level: c.output, Run: c.run}, entriesOf(inputs), inputs),
-	}
-	defer func() {
-		if err != nil {
-			out.abort()
-		}
-	}()
-	var last []byte
-	below := c.overlapBelow(d)
-	for ok := it.First(); ok; ok = it.Next() {
-		if (below.tooMuch(it.Key.User) || out.full()) && !bytes.Equal(last, it.Key.User) {
-			if err := out.cut(it.Key.User); err != nil {
-				return nil, err
-			}
-			below.bytes = 0
-		}
-		last = append(last[:0], it.Key.User...)
-		if err := out.add(it.Key, it.Value); err != nil {
-			return nil, err
-		}
-	}
-	if err := it.Err(); err != nil {
-		return nil, inputError{err}
-	}
-	return out.finish()
+	filter := d.filterFor(c.version, version.RunID{Level: c.output, Run: c.run}, entriesOf(inputs), inputs)
+	return d.writeTables(it, c.output, filter, c.overlapBelow(d))
 }
 
 // mergeInputs returns an iterator over what stays of the inputs.

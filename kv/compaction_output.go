@@ -2,145 +2,67 @@ package kv
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
 	"slices"
 
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A tableOutput writes the tables of a flush or compaction: one after the other,
-// each cut between two user keys, so that all versions of a key are in one table.
-// Range tombstones are cut where the tables are. Call order: add* finish, or
-// abort at any time.
-type tableOutput struct {
-	d          *DB
-	level      int // of the tables
-	filter     filterpolicy.Policy
-	targetSize int64         // 0: one table
-	tombstones *rangedel.Set // those to write
-	stop       func() error  // nil: nothing ends the writing early
-
-	w      *sstable.Writer
-	file   vfs.WriteFile
-	num    uint64
-	start  []byte // the open table's span begins here; nil: at the first key
-	tables []manifest.Table
-}
-
-// add appends an entry.
-func (o *tableOutput) add(k base.InternalKey, value []byte) error {
-	if o.w == nil {
-		if err := o.open(); err != nil {
-			return err
+// writeTables writes what a pass leaves into tables of a level. A table is cut at its target
+// size, and where it would overlap too much below; a flush, with below nil, makes one table.
+func (d *DB) writeTables(it *iterator.Compaction, level int, filter filterpolicy.Policy,
+	below *overlapBelow) (tables []manifest.Table, err error) {
+	defer d.countPass(it)
+	out := d.tableWriter(it, level, filter)
+	defer func() {
+		if err != nil {
+			out.Abort()
+		}
+	}()
+	var last []byte
+	for ok := it.First(); ok; ok = it.Next() {
+		if below != nil {
+			if (below.tooMuch(it.Key.User) || out.Full()) && !bytes.Equal(last, it.Key.User) {
+				if err := out.Cut(it.Key.User); err != nil {
+					return nil, err
+				}
+				below.bytes = 0
+			}
+			last = append(last[:0], it.Key.User...)
+		}
+		if err := out.Add(it.Key, it.Value); err != nil {
+			return nil, err
 		}
 	}
-	return o.w.Add(k, value)
+	if err := it.Err(); err != nil {
+		return nil, inputError{err}
+	}
+	return out.Finish()
 }
 
-// full reports whether the open table has reached its size, so that it should be
-// cut before the next user key.
-func (o *tableOutput) full() bool {
-	return o.targetSize > 0 && o.w != nil && o.w.Size() >= o.targetSize
-}
-
-// cut closes the open table; the next begins at key.
-func (o *tableOutput) cut(key []byte) error {
-	if err := o.close(key); err != nil {
-		return err
+// tableWriter returns a writer of the tables that a pass makes for a level.
+func (d *DB) tableWriter(it *iterator.Compaction, level int, filter filterpolicy.Policy) *tablemeta.Writer {
+	return &tablemeta.Writer{
+		FS: d.fs, Dir: d.dir, Log: d.log, NewNum: d.newFileNum, TargetSize: d.targetFileSize(level),
+		Tombstones: it.Kept,
+		Wrap: func(f vfs.WriteFile) vfs.WriteFile {
+			return d.compactionRate.limit(d, f, level == 0, it.Stop)
+		},
+		Options: &sstable.WriterOptions{
+			BlockSize:      d.opts.BlockSize,
+			IndexPartition: d.opts.IndexPartition,
+			Compression:    d.opts.LevelCompression[level],
+			Filter:         filter,
+			Prefix:         d.opts.Prefix,
+			PrefixOnly:     d.opts.PrefixOnly,
+			Merger:         d.mergerName,
+		},
 	}
-	o.start = bytes.Clone(key)
-	return nil
-}
-
-func (o *tableOutput) open() error {
-	num := o.d.newFileNum()
-	f, err := o.d.fs.Create(o.d.path(manifest.FileTable, num))
-	if err != nil {
-		return err
-	}
-	f = o.d.compactionRate.limit(o.d, f, o.level == 0, o.stop)
-	o.file, o.num = f, num
-	o.w = sstable.NewWriter(f, &sstable.WriterOptions{
-		BlockSize:      o.d.opts.BlockSize,
-		IndexPartition: o.d.opts.IndexPartition,
-		Compression:    o.d.opts.LevelCompression[o.level],
-		Filter:         o.filter,
-		Prefix:         o.d.opts.Prefix,
-		PrefixOnly:     o.d.opts.PrefixOnly,
-		Merger:         o.d.mergerName,
-	})
-	return nil
-}
-
-// close finishes the open table, whose span ends before end (nil: no bound).
-func (o *tableOutput) close(end []byte) error {
-	tombs := o.tombstones.Clip(nil, o.start, end)
-	if o.w == nil {
-		if len(tombs) == 0 {
-			return nil
-		}
-		if err := o.open(); err != nil {
-			return err
-		}
-	}
-	for _, t := range tombs {
-		if err := o.w.AddTombstone(t); err != nil {
-			return err
-		}
-	}
-	info, err := o.w.Finish()
-	if err != nil {
-		return err
-	}
-	if err := o.file.Sync(); err != nil {
-		return err
-	}
-	err = o.file.Close()
-	o.w, o.file = nil, nil
-	o.tables = append(o.tables, tablemeta.Of(o.num, info, tombs))
-	return err
-}
-
-// finish closes the last table and makes the names of all durable.
-func (o *tableOutput) finish() ([]manifest.Table, error) {
-	if err := o.close(nil); err != nil {
-		return nil, err
-	}
-	if len(o.tables) == 0 {
-		return nil, nil
-	}
-	return o.tables, o.d.fs.SyncDir(o.d.dir)
-}
-
-// abort closes and removes what was written: no version will list it.
-func (o *tableOutput) abort() {
-	if o.file != nil {
-		_ = o.file.Close() // it is removed next
-		o.tables = append(o.tables, manifest.Table{Num: o.num})
-	}
-	for _, t := range o.tables {
-		o.d.removeTable(t.Num)
-	}
-	o.w, o.file, o.tables = nil, nil, nil
-}
-
-// removeTable removes a file that no version lists, and reports whether it is gone. If
-// not, the next Open tries again.
-func (d *DB) removeTable(num uint64) bool {
-	name := d.path(manifest.FileTable, num)
-	if err := d.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.log.Warn("an unused table could not be removed", "file", name, "error", err)
-		return false
-	}
-	return true
 }
 
 // Tables of level 0 come and go while those below stay, so their share is not set

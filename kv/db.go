@@ -45,7 +45,7 @@ type DB struct {
 	openFiles *vfs.ReadLimit
 	tables    version.TableCache
 	counters  dbCounters
-	cleaner   cleaner
+	cleaner   version.Cleaner
 	commits   commit.Pipeline
 
 	compactionRate rateLimiter
@@ -187,9 +187,9 @@ func (d *DB) Close() error {
 		d.current = nil
 	}
 	d.mu.Unlock()
-	d.cleaner.wait()
-	d.cleaner.stop()
-	err = errors.Join(err, d.cleaner.drain(d))
+	d.cleaner.Wait()
+	d.cleaner.Stop()
+	err = errors.Join(err, d.cleaner.Drain())
 	d.cache.Release() // tables of open iterators keep it
 	if d.manifest != nil {
 		err = d.closeManifest(err)

@@ -148,7 +148,7 @@ func (d *DB) flush(job flushJob) error {
 		return err
 	}
 	for _, m := range mems {
-		d.cleaner.file(d.path(manifest.FileWAL, m.Log))
+		d.cleaner.File(d.path(manifest.FileWAL, m.Log))
 	}
 	info.Duration = time.Since(start)
 	d.counters.flushes.Add(1)
@@ -163,7 +163,7 @@ func (d *DB) flush(job flushJob) error {
 
 // writeLevel0 writes memtables to one table, without what no snapshot sees. They
 // are for version v. There is no table if nothing is left.
-func (d *DB) writeLevel0(v *version.Version, job flushJob) (tables []manifest.Table, err error) {
+func (d *DB) writeLevel0(v *version.Version, job flushJob) ([]manifest.Table, error) {
 	var iters []iterator.Iter
 	var tombs []rangedel.Tombstone
 	entries := 0
@@ -176,24 +176,8 @@ func (d *DB) writeLevel0(v *version.Version, job flushJob) (tables []manifest.Ta
 	if job.stoppable {
 		o.Stop = d.stopBackground(context.Background())
 	}
-	c := iterator.NewCompaction(iters, tombs, o)
-	defer d.countPass(c)
-	out := &tableOutput{d: d, level: 0, tombstones: c.Kept,
-		filter: d.filterFor(v, version.RunID{}, uint64(entries), nil)}
-	defer func() {
-		if err != nil {
-			out.abort()
-		}
-	}()
-	for ok := c.First(); ok; ok = c.Next() {
-		if err := out.add(c.Key, c.Value); err != nil {
-			return nil, err
-		}
-	}
-	if err := c.Err(); err != nil {
-		return nil, err
-	}
-	return out.finish()
+	filter := d.filterFor(v, version.RunID{}, uint64(entries), nil)
+	return d.writeTables(iterator.NewCompaction(iters, tombs, o), 0, filter, nil)
 }
 
 // waitForBackground returns when no flush, no compaction and no ingest runs.

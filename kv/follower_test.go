@@ -166,12 +166,12 @@ func TestFilesThatAReaderNeedsAreHeldUntilItRefreshes(t *testing.T) {
 	requireContents(t, before, snapshot)
 
 	// The snapshot holds files; without it, the reader needs none that is obsolete.
-	w.cleaner.lookAgain()
+	w.cleaner.LookAgain()
 	w.settle()
 	require.NotZero(t, w.Metrics().HeldFiles)
 	require.NoError(t, snapshot.Close())
 	require.NoError(t, view.Refresh(t.Context()))
-	until(func() bool { w.cleaner.lookAgain(); return w.Metrics().HeldFiles == 0 })
+	until(func() bool { w.cleaner.LookAgain(); return w.Metrics().HeldFiles == 0 })
 	requireOnlyLiveFiles(t, w)
 	requireContents(t, want, view)
 
@@ -188,7 +188,7 @@ func TestFilesThatAReaderNeedsAreHeldUntilItRefreshes(t *testing.T) {
 	require.NoError(t, view.Refresh(t.Context()))
 	requireContents(t, want, view)
 	require.NoError(t, view.Close())
-	until(func() bool { w.cleaner.lookAgain(); return w.Metrics().HeldFiles == 0 })
+	until(func() bool { w.cleaner.LookAgain(); return w.Metrics().HeldFiles == 0 })
 	requireOnlyLiveFiles(t, w)
 }
 

@@ -11,11 +11,10 @@ import (
 	"testing"
 
 	crashfs "github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/stretchr/testify/require"
-
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
 )
 
 // ingestMarks returns the ingests that the files in a directory name.
@@ -114,7 +113,7 @@ func TestAnIngestIsMarkedWhileItIsUnderWay(t *testing.T) {
 		// Numbers of a mark are never given to other files.
 		db, err2 := Open("db", &Options{fs: mem})
 		require.NoError(t, err2)
-		db.cleaner.wait()
+		db.cleaner.Wait()
 		require.Empty(t, ingestMarks(t, mem))
 		for _, m := range marks {
 			require.Greater(t, db.newFileNum(), m.Last)

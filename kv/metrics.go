@@ -1,8 +1,10 @@
 package kv
 
-import "github.com/siftkv/siftkv/internal/version"
+import (
+	"time"
 
-import "time"
+	"github.com/siftkv/siftkv/internal/version"
+)
 
 // Metrics are the figures of a store. Counters start at Open. Sub tells what lookups did
 // between two Metrics.
@@ -237,7 +239,7 @@ func (d *DB) Metrics() *Metrics {
 	m.FiltersSkipped = d.tables.Skipped.Load()
 	m.CacheBytes, m.CacheBlocks = d.cache.Used()
 	m.OpenFiles = d.openFiles.Used()
-	m.HeldFiles = int(d.cleaner.held.count.Load())
+	m.HeldFiles = d.cleaner.Held()
 	m.TxCommits, m.TxConflicts = c.txCommits.Load(), c.txConflicts.Load()
 	m.Iterators, m.Transactions = d.iterators.Count(), d.transactions.Count()
 	d.shape(m)

@@ -43,7 +43,9 @@ func openStore(dir string, o *Options, takeLock func(*DB) error) (*DB, error) {
 		Limit: opts.readersLimit(), Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache,
 			Filter: opts.Filter, Prefix: opts.Prefix, Map: opts.MemoryMap, AnyExpansion: true}}
 	d.commits.Attach(d.commitStore())
-	d.cleaner.start(d)
+	d.cleaner = version.Cleaner{Tables: &d.tables, FS: d.fs, Dir: dir, Log: d.log, ReadOnly: opts.ReadOnly,
+		Position: d.position, Cleaned: d.publishView}
+	d.cleaner.Start()
 	if err := d.open(takeLock); err != nil {
 		return nil, errors.Join(err, d.abandon())
 	}
@@ -91,7 +93,7 @@ func (d *DB) waitLock(ctx context.Context) error {
 // error of its own.
 func (d *DB) abandon() error {
 	d.closed.Store(true)
-	d.cleaner.stop()
+	d.cleaner.Stop()
 	err := errors.Join(d.commits.Abandon(), d.follower.close())
 	if d.manifest != nil {
 		err = errors.Join(err, d.manifest.Close())

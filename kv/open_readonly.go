@@ -112,3 +112,10 @@ func (r followedFile) Map(size int64) (data []byte, unmap func() error, err erro
 	data, unmap, err = r.ReadFile.(vfs.Mapper).Map(size)
 	return data, unmap, r.f.stale(err)
 }
+
+// publishView tells the writer which files the reader still needs.
+func (d *DB) publishView() {
+	if err := d.follower.publishPosition(); err != nil {
+		d.log.Warn("the writer keeps more files than this reader needs", "dir", d.dir, "error", err)
+	}
+}

@@ -1,8 +1,10 @@
 package kv
 
-import "github.com/siftkv/siftkv/internal/version"
+import (
+	"slices"
 
-import "slices"
+	"github.com/siftkv/siftkv/internal/version"
+)
 
 // A tiered store collects sorted runs in every level: when a level has as many as
 // Options.RunsPerLevel, they are merged into one, which is the newest run of the level

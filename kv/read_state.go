@@ -61,7 +61,7 @@ func (d *DB) release(s *readState, stripe int) {
 		d.mu.Unlock()
 		if d.closed.Load() {
 			// The cleaner may have ended: the last reader closes the tables.
-			if err := d.cleaner.drain(d); err != nil {
+			if err := d.cleaner.Drain(); err != nil {
 				d.log.Warn("a table could not be closed", "error", err)
 			}
 		}
@@ -126,7 +126,7 @@ func (d *DB) unrefVersion(v *version.Version) {
 	}
 	v.All(func(_ int, t *version.Table) {
 		if t.Refs--; t.Refs == 0 {
-			d.cleaner.table(t)
+			d.cleaner.Table(t)
 		}
 	})
 }

@@ -204,7 +204,7 @@ func (d *DB) removeObsolete() {
 			kind == manifest.FileManifest && num != manifestNum ||
 			kind == manifest.FileTemp || kind == manifest.FileRestore || kind == manifest.FileIngest
 		if obsolete {
-			d.cleaner.file(filepath.Join(d.dir, name))
+			d.cleaner.File(filepath.Join(d.dir, name))
 		}
 	}
 }

@@ -203,10 +203,10 @@ func (d *DB) replaceManifest() error {
 	h.broken &^= brokenManifest
 	d.mu.Unlock()
 	for _, num := range append(h.manifests, old.Num()) {
-		d.cleaner.file(d.path(manifest.FileManifest, num))
+		d.cleaner.File(d.path(manifest.FileManifest, num))
 	}
 	for _, num := range h.orphans {
-		d.cleaner.file(d.path(manifest.FileTable, num))
+		d.cleaner.File(d.path(manifest.FileTable, num))
 	}
 	h.manifests, h.orphans = nil, nil
 	return nil

@@ -86,5 +86,5 @@ func (d *DB) settle() {
 	}
 	d.mu.Unlock()
 	d.waitForBackground()
-	d.cleaner.wait()
+	d.cleaner.Wait()
 }

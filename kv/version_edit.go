@@ -89,5 +89,15 @@ func (d *DB) rotateManifest(v *version.Version) {
 		// Nothing is lost: the store is described by its successor.
 		d.log.Warn("a replaced manifest could not be closed", "file", name, "error", err)
 	}
-	d.cleaner.file(name)
+	d.cleaner.File(name)
+}
+
+// position returns where the store is in its history.
+func (d *DB) position() manifest.Position {
+	d.manifestMu.Lock()
+	defer d.manifestMu.Unlock()
+	if d.manifest == nil {
+		return manifest.Position{}
+	}
+	return d.manifest.Position()
 }

@@ -74,7 +74,7 @@ const maxRetainedTables = 32
 
 // Release makes s empty, for the next iterator. It refers to nothing of the store any more.
 func (s *Sources) Release() {
-	s.Merging.release()
+	s.release()
 	for _, it := range s.runs {
 		if it.run != nil {
 			it.release()

@@ -1,6 +1,7 @@
 // Package tablemeta makes the manifest's entry for a sorted file out of what the file
 // says about itself. The manifest knows no sorted files and a sorted file no manifest:
-// whoever puts one into the other does it here.
+// whoever puts one into the other does it here. A Writer writes the files of a flush or a
+// compaction and returns their entries.
 package tablemeta
 
 import (

@@ -1,0 +1,123 @@
+package tablemeta
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A Writer writes the tables of a flush or compaction: one after the other,
+// each cut between two user keys, so that all versions of a key are in one table.
+// Range tombstones are cut where the tables are. Call order: Add* Finish, or
+// Abort at any time.
+type Writer struct {
+	FS         vfs.FS
+	Dir        string
+	Log        *slog.Logger
+	NewNum     func() uint64                       // returns a number that no file has
+	Wrap       func(f vfs.WriteFile) vfs.WriteFile // returns what the writes of a new file go through
+	Options    *sstable.WriterOptions
+	TargetSize int64         // 0: one table
+	Tombstones *rangedel.Set // those to write
+
+	out    *sstable.Writer // nil: no table is open
+	file   vfs.WriteFile
+	num    uint64
+	start  []byte // the open table's span begins here; nil: at the first key
+	tables []manifest.Table
+	names  []string // of the files of tables, and the open one
+}
+
+// Add appends an entry.
+func (w *Writer) Add(k base.InternalKey, value []byte) error {
+	if w.out == nil {
+		if err := w.open(); err != nil {
+			return err
+		}
+	}
+	return w.out.Add(k, value)
+}
+
+// Full reports whether the open table has reached its size, so that it should be
+// cut before the next user key.
+func (w *Writer) Full() bool {
+	return w.TargetSize > 0 && w.out != nil && w.out.Size() >= w.TargetSize
+}
+
+// Cut closes the open table; the next begins at key.
+func (w *Writer) Cut(key []byte) error {
+	if err := w.close(key); err != nil {
+		return err
+	}
+	w.start = bytes.Clone(key)
+	return nil
+}
+
+func (w *Writer) open() error {
+	num := w.NewNum()
+	name := filepath.Join(w.Dir, manifest.FileName(manifest.FileTable, num))
+	f, err := w.FS.Create(name)
+	if err != nil {
+		return err
+	}
+	w.file, w.num, w.names = w.Wrap(f), num, append(w.names, name)
+	w.out = sstable.NewWriter(w.file, w.Options)
+	return nil
+}
+
+// close finishes the open table, whose span ends before end (nil: no bound).
+func (w *Writer) close(end []byte) error {
+	tombs := w.Tombstones.Clip(nil, w.start, end)
+	if w.out == nil {
+		if len(tombs) == 0 {
+			return nil
+		}
+		if err := w.open(); err != nil {
+			return err
+		}
+	}
+	for _, t := range tombs {
+		if err := w.out.AddTombstone(t); err != nil {
+			return err
+		}
+	}
+	info, err := w.out.Finish()
+	if err != nil {
+		return err
+	}
+	if err := w.file.Sync(); err != nil {
+		return err
+	}
+	err = w.file.Close()
+	w.out, w.file = nil, nil
+	w.tables = append(w.tables, Of(w.num, info, tombs))
+	return err
+}
+
+// Finish closes the last table and makes the names of all durable.
+func (w *Writer) Finish() ([]manifest.Table, error) {
+	if err := w.close(nil); err != nil || len(w.tables) == 0 {
+		return nil, err
+	}
+	return w.tables, w.FS.SyncDir(w.Dir)
+}
+
+// Abort closes and removes what was written: no version will list it.
+func (w *Writer) Abort() {
+	if w.file != nil {
+		_ = w.file.Close() // it is removed next
+	}
+	for _, name := range w.names {
+		if err := w.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			w.Log.Warn("an unfinished table could not be removed", "file", name, "error", err)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package version
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A Cleaner closes tables and removes files that nobody needs, in a goroutine of its own,
+// so that a reader who happens to drop the last reference does not pay for it. It is only
+// handed tables whose last version is gone, and logs and manifests that a durable edit has
+// replaced. It holds back what readers in other processes may need.
+type Cleaner struct {
+	Tables   *TableCache
+	FS       vfs.FS
+	Dir      string
+	Log      *slog.Logger
+	ReadOnly bool                     // nothing is removed
+	Position func() manifest.Position // where the store is in its history
+	Cleaned  func()                   // called when what was handed in is done
+
+	mu      sync.Mutex
+	wake    sync.Cond
+	tables  []*Table
+	files   []string
+	held    []heldFile // the goroutine's alone
+	holds   atomic.Int64
+	recheck bool        // held files are looked at again
+	timer   *time.Timer // sets recheck; nil: not armed
+	busy    bool
+	stopped bool // what is handed in is closed, but nothing removed
+	done    chan struct{}
+}
+
+// Start starts the goroutine.
+func (c *Cleaner) Start() {
+	c.wake.L = &c.mu
+	c.done = make(chan struct{})
+	go c.loop()
+}
+
+// change changes what the goroutine has to do, and wakes it.
+func (c *Cleaner) change(f func()) {
+	c.mu.Lock()
+	f()
+	c.mu.Unlock()
+	c.wake.Broadcast()
+}
+
+// Table hands in a table without references. It never blocks for long.
+func (c *Cleaner) Table(t *Table) { c.change(func() { c.tables = append(c.tables, t) }) }
+
+// File hands in a file to remove.
+func (c *Cleaner) File(name string) { c.change(func() { c.files = append(c.files, name) }) }
+
+// LookAgain has held files looked at again.
+func (c *Cleaner) LookAgain() { c.change(func() { c.recheck = true }) }
+
+func (c *Cleaner) loop() {
+	defer close(c.done)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		for !c.stopped && !c.recheck && len(c.tables)+len(c.files) == 0 {
+			c.wake.Wait()
+		}
+		if c.stopped {
+			return
+		}
+		tables, files := c.tables, c.files
+		c.tables, c.files, c.busy = nil, nil, true
+		if c.recheck {
+			c.recheck, c.timer = false, nil
+		}
+		c.mu.Unlock()
+		c.clean(tables, files)
+		c.mu.Lock()
+		c.busy = false
+		if len(c.held) > 0 && c.timer == nil && !c.stopped {
+			c.timer = time.AfterFunc(heldRecheck, c.LookAgain)
+		}
+		c.wake.Broadcast()
+	}
+}
+
+// clean closes tables and removes files.
+func (c *Cleaner) clean(tables []*Table, files []string) {
+	for _, t := range tables {
+		name := c.Tables.Path(t.Num)
+		c.report(name, c.Tables.Close(t))
+		if t.Obsolete && !c.ReadOnly {
+			files = append(files, name)
+		}
+	}
+	for _, f := range c.removable(files) {
+		c.report(f, c.FS.Remove(f))
+	}
+	c.Cleaned()
+}
+
+// report logs a failure: the file stays, and the next Open tries again.
+func (c *Cleaner) report(name string, err error) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.Log.Warn("an obsolete file could not be removed", "file", name, "error", err)
+	}
+}
+
+// Wait returns when everything handed in so far has been done.
+func (c *Cleaner) Wait() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.stopped && (c.busy || len(c.tables)+len(c.files) > 0) {
+		c.wake.Wait()
+	}
+}
+
+// Stop ends the goroutine. Tables that are left, or that open iterators give
+// back later, are closed by Drain; their files stay for the next Open.
+func (c *Cleaner) Stop() {
+	c.change(func() {
+		c.stopped = true
+		if c.timer != nil {
+			c.timer.Stop()
+		}
+	})
+	<-c.done
+}
+
+// Drain closes the tables that were handed in after Stop. Before it, they are the
+// goroutine's.
+func (c *Cleaner) Drain() error {
+	c.mu.Lock()
+	var tables []*Table
+	if c.stopped {
+		tables, c.tables = c.tables, nil
+	}
+	c.mu.Unlock()
+	var errs []error
+	for _, t := range tables {
+		errs = append(errs, c.Tables.Close(t))
+	}
+	return errors.Join(errs...)
+}
+
+// A heldFile is an obsolete file that a reader in another process may still need. It goes
+// when every reader has gone on to a position of the store's history at which the file was
+// obsolete already. A reader that registers too late to be seen here registers before it
+// reads CURRENT, and so does not come upon what an edit of the manifest has given up.
+type heldFile struct {
+	name string
+	at   manifest.Position // the file was obsolete here
+}
+
+// Held returns how many files are held back.
+func (c *Cleaner) Held() int { return int(c.holds.Load()) }
+
+// heldRecheck is how often a store asks whether readers still need files, when
+// nothing else leads it to ask.
+const heldRecheck = 10 * time.Second
+
+// removable takes in obsolete files, and returns those that nobody needs.
+func (c *Cleaner) removable(files []string) (free []string) {
+	at := c.Position()
+	for _, f := range files {
+		c.held = append(c.held, heldFile{f, at})
+	}
+	if len(c.held) == 0 {
+		return nil
+	}
+	n, oldest, err := manifest.Readers(c.FS, c.Dir)
+	if err != nil {
+		c.Log.Warn("obsolete files stay: whether readers need them is not known", "dir", c.Dir, "error", err)
+		return nil
+	}
+	c.held = slices.DeleteFunc(c.held, func(f heldFile) bool {
+		unneeded := n == 0 || !oldest.Before(f.at)
+		if unneeded {
+			free = append(free, f.name)
+		}
+		return unneeded
+	})
+	c.holds.Store(int64(len(c.held)))
+	return free
+}
