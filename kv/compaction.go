@@ -114,7 +114,7 @@ func (c *compaction) movable(d *DB) bool {
 		return t.Deletes == 0 && t.Merges == 0
 	}
 	below := c.version.Levels[c.output+1].Overlapping(t.Smallest, t.UpperBound())
-	return sizeOf(below) <= maxGrandparents*d.opts.TargetFileSize
+	return version.SizeOf(below) <= maxGrandparents*d.opts.TargetFileSize
 }
 
 // oneRun reports whether whole runs are one run together as they are: they share no keys
@@ -165,7 +165,7 @@ func (d *DB) rewrite(ctx context.Context, c *compaction) (tables []manifest.Tabl
 		return nil, inputError{err}
 	}
 	inputs := c.tables()
-	filter := d.filterFor(c.version, version.RunID{Level: c.output, Run: c.run}, entriesOf(inputs), inputs)
+	filter := d.filterFor(c.version, version.RunID{Level: c.output, Run: c.run}, version.EntriesOf(inputs), inputs)
 	return d.writeTables(it, c.output, filter, c.overlapBelow(d))
 }
 

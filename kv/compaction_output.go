@@ -132,11 +132,3 @@ var noFilter = func() filterpolicy.Policy {
 	}
 	return p
 }()
-
-// entriesOf returns the number of point entries of tables.
-func entriesOf(tables []*version.Table) (n uint64) {
-	for _, t := range tables {
-		n += t.Entries
-	}
-	return n
-}

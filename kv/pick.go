@@ -3,6 +3,7 @@ package kv
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -132,7 +133,7 @@ func (d *DB) pickFromLevel(v *version.Version, n int) *compaction {
 			continue
 		}
 		below := v.Levels[n+1].Overlapping(t.Smallest, t.UpperBound())
-		ratio := float64(sizeOf(below)) / float64(t.Size)
+		ratio := float64(version.SizeOf(below)) / float64(t.Size)
 		if best != nil && ratio >= bestRatio {
 			continue
 		}
@@ -188,9 +189,71 @@ func smallestPair(tables []*version.Table) (best []*version.Table) {
 	for i := 1; i < len(tables); i++ {
 		pair := tables[i-1 : i+1]
 		free := !slices.ContainsFunc(pair, func(t *version.Table) bool { return t.Quarantined || t.Compacting })
-		if free && (best == nil || sizeOf(pair) < sizeOf(best)) {
+		if free && (best == nil || version.SizeOf(pair) < version.SizeOf(best)) {
 			best = pair
 		}
 	}
 	return best
+}
+
+// pickWaste takes a table that is mostly waste down, or rewrites it in the last level,
+// where there is waste only because a snapshot needed it, or time has passed. Of level 0,
+// which goes down soon as it is, it takes what has mostly expired.
+func (d *DB) pickWaste(v *version.Version, baseLevel int) *compaction {
+	const reason = "a file is mostly tombstones, or values that expired or were overwritten"
+	now := d.now()
+	for n := baseLevel; n < NumLevels; n++ {
+		for _, t := range v.Levels[n].Tables {
+			one := []*version.Table{t}
+			if t.Compacting || !version.MostlyWaste(one, n, now) || n == lastLevel && d.heldBySnapshots(one) {
+				continue
+			}
+			c := &compaction{reason: reason, level: n, output: min(n+1, lastLevel)}
+			if n < lastLevel {
+				c.inputs[n+1] = v.Levels[n+1].Overlapping(t.Smallest, t.UpperBound())
+			}
+			c.inputs[n] = one
+			if !d.conflicts(c) {
+				return c
+			}
+		}
+	}
+	if v.ExpiredInLevel0(now) {
+		if c, _ := d.pickLevel0(v, baseLevel); c != nil && version.WorthRewriting(c.inputs[0], c.tables()) {
+			return c
+		}
+	}
+	return nil
+}
+
+// heldBySnapshots reports whether a snapshot may see what is waste without it.
+func (d *DB) heldBySnapshots(tables []*version.Table) bool {
+	oldest, held := d.snapshots.oldest()
+	return held && slices.ContainsFunc(tables, func(t *version.Table) bool { return oldest < t.LargestSeq })
+}
+
+// wakeAtExpiry has a look taken for compactions when the next tables get to be mostly waste
+// by the time that passes: an idle store has nothing else to start one. The caller holds
+// d.mu.
+func (d *DB) wakeAtExpiry() {
+	now, wait := d.now(), time.Duration(0)
+	consider := func(tables []*version.Table, level int) {
+		if w := version.UntilWaste(tables, level, now); w > 0 && (wait == 0 || w < wait) {
+			wait = w
+		}
+	}
+	v := d.current
+	v.All(func(level int, t *version.Table) {
+		if level == 0 || d.opts.Compaction == Leveled {
+			consider([]*version.Table{t}, level)
+		}
+	})
+	if d.opts.Compaction != Leveled {
+		for i, r := range v.Runs {
+			consider(r.Tables, v.WasteLevel(i))
+		}
+	}
+	if wait > 0 {
+		restart(&d.compactions.expiry, wait, d.scheduleCompactions)
+	}
 }

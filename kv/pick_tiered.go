@@ -27,7 +27,7 @@ import (
 //     That bounds all runs together by RunsPerLevel + 1 times the oldest, once compactions
 //     have caught up and level 0 aside. With keys that are written once it never comes to that.
 //   - A run that is mostly waste is merged with all that is older, where that is worth it:
-//     see pick_waste.go.
+//     see pickWasteRuns.
 
 // pickTiered is pickCompaction of tiered and lazy-leveled stores. The caller holds d.mu.
 func (d *DB) pickTiered() *compaction {
@@ -98,13 +98,9 @@ func (d *DB) pickAllRuns(v *version.Version) *compaction {
 	if len(v.Runs) < 2 {
 		return nil
 	}
-	oldest, newer := int64(0), int64(0)
-	for i, r := range v.Runs {
-		if i == len(v.Runs)-1 {
-			oldest = sizeOf(r.Tables)
-		} else {
-			newer += sizeOf(r.Tables)
-		}
+	oldest, newer := version.SizeOf(v.Runs[len(v.Runs)-1].Tables), int64(0)
+	for _, r := range v.Runs[:len(v.Runs)-1] {
+		newer += version.SizeOf(r.Tables)
 	}
 	if newer/int64(d.opts.RunsPerLevel) <= oldest {
 		return nil
@@ -122,14 +118,12 @@ func (d *DB) pickWithin(v *version.Version, n int) *compaction {
 		}
 		return nil
 	}
-	healthy := v.Levels[n].Runs
-	if i := slices.IndexFunc(healthy, func(
-		r *version.Run) bool {
-		return anyQuarantined(r.Tables)
-	}); i >= d.runsAllowed(n) {
-		return d.ifFree(compactRuns("the level has all its runs, above a damaged one", healthy[:i]))
+	runs := v.Levels[n].Runs
+	damaged := slices.IndexFunc(runs, func(r *version.Run) bool { return anyQuarantined(r.Tables) })
+	if damaged < d.runsAllowed(n) {
+		return nil
 	}
-	return nil
+	return d.ifFree(compactRuns("the level has all its runs, above a damaged one", runs[:damaged]))
 }
 
 // pickSeveralRuns is pickCompaction of a leveled store in which a level has several sorted
@@ -154,6 +148,28 @@ func (d *DB) pickSeveralRuns(v *version.Version) (c *compaction, several bool) {
 		return d.pickWithin(v, 0), true
 	}
 	return nil, false
+}
+
+// pickWasteRuns merges a run that is mostly waste, and all that are older, or takes level 0
+// down for what has expired there.
+func (d *DB) pickWasteRuns(v *version.Version) *compaction {
+	const reason = "a run is mostly tombstones, or values that expired or were overwritten"
+	now := d.now()
+	if v.ExpiredInLevel0(now) {
+		if c := d.ifFree(toNextLevel(v, reason, 0)); c != nil {
+			return c
+		}
+	}
+	for i, r := range v.Runs {
+		level := v.WasteLevel(i)
+		if !version.MostlyWaste(r.Tables, level, now) || level == lastLevel && d.heldBySnapshots(r.Tables) {
+			continue
+		}
+		if c := d.ifFree(compactRuns(reason, v.Runs[i:])); c != nil && version.WorthRewriting(r.Tables, c.tables()) {
+			return c
+		}
+	}
+	return nil
 }
 
 // compactLevels returns a compaction of everything from one level to another into one run of
@@ -195,12 +211,4 @@ func (d *DB) ifFree(c *compaction) *compaction {
 		return nil
 	}
 	return c
-}
-
-// sizeOf returns the bytes of tables.
-func sizeOf(tables []*version.Table) (bytes int64) {
-	for _, t := range tables {
-		bytes += t.Size
-	}
-	return bytes
 }

@@ -227,9 +227,9 @@ func (s *pickSim) requireShape() {
 		require.Less(s.t, v.NumRuns(n), allowed, "%v: level %d", o.Compaction, n)
 	}
 	if o.Compaction != Leveled && len(v.Runs) > 1 {
-		oldest, all := sizeOf(v.Runs[len(v.Runs)-1].Tables), int64(0)
+		oldest, all := version.SizeOf(v.Runs[len(v.Runs)-1].Tables), int64(0)
 		for _, r := range v.Runs {
-			all += sizeOf(r.Tables)
+			all += version.SizeOf(r.Tables)
 		}
 		require.Less(s.t, all, int64(o.RunsPerLevel+1)*oldest+int64(o.RunsPerLevel), "%v: space", o.Compaction)
 	}
