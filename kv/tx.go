@@ -2,6 +2,10 @@ package kv
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/version"
@@ -30,7 +34,7 @@ type Tx struct {
 	done     bool
 
 	writes txWrites
-	reads  readSet
+	reads  txReads
 	views  []*txView // of open iterators
 }
 
@@ -47,7 +51,6 @@ func (d *DB) newTx(writable bool) (*Tx, error) {
 	}
 	t := &Tx{db: d, writable: writable}
 	t.writes.batch.db = d
-	t.reads.limit, t.reads.db = MaxBatchSize, d
 	if d.follower != nil {
 		if t.pinned = (&Snapshot{db: d}); !t.pinned.pin() {
 			return nil, ErrClosed
@@ -58,6 +61,7 @@ func (d *DB) newTx(writable bool) (*Tx, error) {
 	if t.pinned != nil {
 		t.seq = t.pinned.seq
 	}
+	t.reads = txReads{db: d, since: t.seq, limit: MaxBatchSize}
 	d.snapshots.add(t.seq)
 	d.mu.Unlock()
 	d.transactions.Add(t, d.opts.TraceOpens, 1)
@@ -81,7 +85,7 @@ func (t *Tx) end() {
 	d.mu.Unlock()
 	t.pinned.unpin()
 	// Who keeps the Tx, or an iterator of it, keeps no more than that.
-	t.version, t.pinned, t.writes, t.reads, t.views = nil, nil, txWrites{}, readSet{}, nil
+	t.version, t.pinned, t.writes, t.reads, t.views = nil, nil, txWrites{}, txReads{}, nil
 }
 
 // usable returns an error if the transaction has ended or the store is closed.
@@ -214,23 +218,47 @@ func (t *Tx) Commit(o *WriteOptions) error { return t.CommitContext(context.Back
 // compaction no longer than ctx lasts. An error that matches ctx.Err() says that
 // nothing was written, as that of Batch.CommitContext does.
 func (t *Tx) CommitContext(ctx context.Context, o *WriteOptions) error {
+	defer t.end()
 	if err := t.usable(); err != nil {
-		t.end()
 		return err
 	}
-	defer t.end()
 	b := &t.writes.batch
-	if b.err != nil {
+	if b.err != nil || b.Empty() {
 		return b.err
 	}
-	if b.Empty() {
-		return nil
+	err := t.commit(ctx, b, o)
+	switch {
+	case err == nil:
+		t.db.counters.txCommits.Add(1)
+	case errors.Is(err, ErrConflict):
+		t.db.counters.txConflicts.Add(1)
 	}
-	reads, err := t.sealReads()
-	if err != nil {
+	return err
+}
+
+// commit commits the transaction's batch if nothing that it read was written since.
+func (t *Tx) commit(ctx context.Context, b *Batch, o *WriteOptions) error {
+	d, r := t.db, &t.reads
+	for _, v := range t.views {
+		v.note()
+	}
+	switch {
+	case r.err != nil:
+		return r.err
+	case r.Empty():
+		return d.commit(ctx, b, nil, o)
+	}
+	r.Merge()
+	if err := d.writable(); err != nil {
 		return err
 	}
-	return t.db.commitTx(ctx, b, reads, t.seq, o)
+	// In this order: a state that is acquired later has all these writes.
+	seen := d.seq()
+	if err := r.Validate(seen); err != nil {
+		return err
+	}
+	r.since = seen
+	return d.commit(ctx, b, r, o)
 }
 
 // Discard ends the transaction and forgets its writes. After Commit, and a second
@@ -240,17 +268,64 @@ func (t *Tx) Discard() error {
 	return nil
 }
 
-// sealReads returns all that the transaction read, or nil if that is nothing.
-func (t *Tx) sealReads() (*readSet, error) {
-	for _, v := range t.views {
-		v.note()
+const (
+	// maxAttempts is how often Update runs its function at the most.
+	maxAttempts = 64
+	// Before attempt n, Update sleeps for a random time below firstBackoff << n, and
+	// never longer than maxBackoff. One of those that conflict with each other is
+	// committed in any case; the time lets them come one after the other.
+	firstBackoff = 20 * time.Microsecond
+	maxBackoff   = 20 * time.Millisecond
+)
+
+// View runs fn in a transaction that reads alone: all that fn sees is from one
+// moment. It returns fn's error. The transaction ends with fn, and so do its
+// iterators, which fn closes.
+func (d *DB) View(fn func(tx *Tx) error) error {
+	t, err := d.newTx(false)
+	if err != nil {
+		return err
 	}
-	if t.reads.err != nil {
-		return nil, t.reads.err
+	defer t.end()
+	return fn(t)
+}
+
+// Update runs fn in a transaction and commits it with Sync. If fn returns an error,
+// or panics, nothing is written, and Update returns the error, or panics.
+//
+// On ErrConflict it runs fn again in a new transaction, which sees what was written
+// meanwhile: up to 64 times, after pauses of random length that grow up to 20 ms.
+// Then it returns ErrConflict. So fn should do nothing beside its transaction that
+// must not be done twice. For another durability, fn may commit the transaction
+// itself, as the last thing it does, and return Commit's error.
+func (d *DB) Update(fn func(tx *Tx) error) error { return d.UpdateContext(context.Background(), fn) }
+
+// UpdateContext is Update for a caller who waits no longer than ctx lasts: neither in
+// the commit, as Tx.CommitContext says, nor between attempts. The error then matches
+// ctx.Err(), and nothing was written. It is fn's own affair to look at ctx.
+func (d *DB) UpdateContext(ctx context.Context, fn func(tx *Tx) error) error {
+	for n := 1; ; n++ {
+		err := d.attempt(ctx, fn)
+		if n == maxAttempts || !errors.Is(err, ErrConflict) {
+			return err
+		}
+		select {
+		case <-time.After(rand.N(min(firstBackoff<<min(n, 16), maxBackoff))):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", base.ContextError(ctx, "an update was to be tried again"), err)
+		}
 	}
-	if t.reads.empty() {
-		return nil, nil
+}
+
+// attempt is Update once.
+func (d *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
+	t, err := d.newTx(true)
+	if err != nil {
+		return err
 	}
-	t.reads.merge()
-	return &t.reads, nil
+	defer t.end()
+	if err := fn(t); err != nil || t.done {
+		return err
+	}
+	return t.CommitContext(ctx, Sync)
 }

@@ -100,10 +100,10 @@ func BenchmarkValidateRange(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	reads := &readSet{limit: MaxBatchSize, since: db.seq()}
+	reads := &txReads{db: db, limit: MaxBatchSize, since: db.seq()}
 	reads.addSpan(version.Span{})
 	for b.Loop() {
-		if err := db.validate(reads, reads.since+1); err != nil {
+		if err := reads.Validate(reads.since + 1); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -7,12 +7,10 @@ import (
 	"maps"
 	"math/rand/v2"
 	"regexp"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -388,36 +386,4 @@ func TestNoUpdateIsLost(t *testing.T) {
 	half := strconv.Itoa(writers * rounds / 2)
 	require.Equal(t, model{"odd": half, "even": half}, contents(t, db, nil))
 	require.EqualValues(t, writers*rounds, db.Metrics().TxCommits)
-}
-
-// TestTxSpans holds the ranges that a transaction remembers against a set of keys.
-func TestTxSpans(t *testing.T) {
-	rng := rand.New(rand.NewPCG(9, 9))
-	for range 300 {
-		r := readSet{limit: 1 << 20}
-		var want [26]bool
-		for range rng.IntN(60) {
-			lo, hi := rng.IntN(26), rng.IntN(30)
-			s := version.Span{Lo: []byte{byte('a' + lo)}}
-			if lo == 0 {
-				s.Lo = nil
-			}
-			if hi < 26 {
-				s.Hi = []byte{byte('a' + hi)}
-			}
-			r.addSpan(s)
-			for k := lo; k < min(hi, 26); k++ {
-				want[k] = true
-			}
-		}
-		r.merge()
-		for k := range want {
-			key := version.Span{Lo: []byte{byte('a' + k)}, Hi: []byte{byte('a' + k), 0}}
-			covers := func(s version.Span) bool { return s.Contains(key) }
-			require.Equal(t, want[k], slices.ContainsFunc(r.spans, covers))
-		}
-		for i := 1; i < len(r.spans); i++ {
-			require.Less(t, string(r.spans[i-1].Hi), string(r.spans[i].Lo))
-		}
-	}
 }

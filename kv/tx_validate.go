@@ -2,14 +2,13 @@ package kv
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/readset"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -28,80 +27,81 @@ import (
 // leader refuses a transaction before anything of it is in the log; the others of
 // the group share its sync as ever.
 
-// commitTx commits a transaction's batch if nothing of reads was written after
-// write since. Nil reads are never written.
-func (d *DB) commitTx(ctx context.Context, b *Batch, reads *readSet, since base.SeqNum, o *WriteOptions) error {
-	err := d.writable()
-	if err == nil && reads != nil {
-		// In this order: a state that is acquired later has all these writes.
-		seen := d.seq()
-		reads.since = since
-		if err = d.validate(reads, seen); err == nil {
-			reads.since = seen
-		}
-	}
-	if err == nil && reads != nil {
-		err = d.commit(ctx, b, reads, o)
-	} else if err == nil {
-		err = d.commit(ctx, b, nil, o)
-	}
-	switch {
-	case err == nil:
-		d.counters.txCommits.Add(1)
-	case errors.Is(err, ErrConflict):
-		d.counters.txConflicts.Add(1)
-	}
-	return err
+// A txReads is what a transaction has read.
+type txReads struct {
+	readset.Set
+	db    *DB
+	since base.SeqNum // the write up to which it was found valid
+	limit int         // of the memory, in bytes
+	err   error       // it became too large, and is empty
 }
 
-// validate returns ErrConflict if something of reads was written after
-// reads.since. The newest write that counts is last.
-func (d *DB) validate(reads *readSet, last base.SeqNum) error {
-	if last == reads.since {
+func (r *txReads) addKey(key []byte) error {
+	if r.err == nil {
+		r.AddKey(key)
+		r.check()
+	}
+	return r.err
+}
+
+// addSpan adds a span. That the set is too large is returned by the next addKey.
+func (r *txReads) addSpan(s version.Span) {
+	if r.err == nil {
+		r.AddSpan(s)
+		r.check()
+	}
+}
+
+func (r *txReads) check() {
+	if size := r.Size(); size > r.limit {
+		r.Set, r.err = readset.Set{}, fmt.Errorf("%w: what the transaction has read takes %d bytes to remember, "+
+			"the limit is %d: read less in one transaction", ErrTooLarge, size, r.limit)
+	}
+}
+
+// Validate returns ErrConflict if something of the set was written after r.since. The
+// newest write that counts is last. With ValidateIn, it is what the pipeline asks.
+func (r *txReads) Validate(last base.SeqNum) error {
+	if last == r.since {
 		return nil
 	}
 	const stripe = 0
-	s := d.acquire(stripe)
+	s := r.db.acquire(stripe)
 	if s == nil {
 		return ErrClosed
 	}
-	defer d.release(s, stripe)
-	l, err := d.later(s, reads.since)
+	defer r.db.release(s, stripe)
+	l, err := r.db.later(s, r.since)
 	if err != nil {
 		return err
 	}
-	return reads.conflict(l)
+	return r.conflict(l)
 }
 
-// Validate is what the commit pipeline asks: see commit.Reads.
-func (r *readSet) Validate(last base.SeqNum) error { return r.db.validate(r, last) }
-
-// ValidateIn is Validate for the writes in one memtable.
-func (r *readSet) ValidateIn(m *memTable) error {
+// ValidateIn returns ErrConflict if something of the set is in m.
+func (r *txReads) ValidateIn(m *memTable) error {
 	return r.conflict(&laterWrites{since: r.since, mems: []*memTable{m}})
 }
 
-// conflict returns ErrConflict, and what it is about, if something of the set is
-// among the later writes.
-func (r *readSet) conflict(l *laterWrites) error {
+// conflict returns ErrConflict, and what it is about, if something of the set is among the
+// later writes.
+func (r *txReads) conflict(l *laterWrites) error {
 	if len(l.mems)+len(l.tables) == 0 {
 		return nil
 	}
 	var key []byte
-	for k := range r.keys {
+	for k := range r.Keys {
 		key = append(key[:0], k...)
-		switch found, err := l.key(key); {
-		case err != nil:
+		if found, err := l.key(key); err != nil {
 			return err
-		case found:
+		} else if found {
 			return fmt.Errorf("%w: key %.64q", ErrConflict, key)
 		}
 	}
-	for _, s := range r.spans {
-		switch found, err := l.span(s); {
-		case err != nil:
+	for _, s := range r.Spans {
+		if found, err := l.span(s); err != nil {
 			return err
-		case found:
+		} else if found {
 			return fmt.Errorf("%w: a key at or behind %.64q, in a range that was scanned", ErrConflict, s.Lo)
 		}
 	}

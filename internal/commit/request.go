@@ -19,7 +19,7 @@ type request struct {
 	run     func() error
 	ctx     context.Context
 	done    <-chan struct{} // of ctx; nil: it never ends
-	claimed claim           // if done is not nil
+	state   atomic.Uint32   // if done is not nil
 	level   Level
 	err     error
 	signal  chan signal
@@ -37,19 +37,13 @@ const (
 	signalAbandoned               // the context has ended first: nothing is written
 )
 
-// A claim says who decides what becomes of a request: the leader, who gives it a place in
-// the log, or its owner, who abandons it. They race for it; who changes unclaimed wins.
-type claim struct{ state atomic.Uint32 }
-
+// The states of a request that may be abandoned. The leader, who gives it a place in the
+// log, and its owner race for it: who changes waiting decides what becomes of it.
 const (
-	unclaimed uint32 = iota
-	claimedByLeader
+	waiting uint32 = iota
+	claimed
 	abandoned
 )
-
-func (c *claim) claim() bool     { return c.state.CompareAndSwap(unclaimed, claimedByLeader) }
-func (c *claim) abandon() bool   { return c.state.CompareAndSwap(unclaimed, abandoned) }
-func (c *claim) abandoned() bool { return c.state.Load() == abandoned }
 
 // newRequest returns a request to fill in: one that was used before, or a new one if it
 // can be abandoned, since a leader may hold on to it then.
@@ -86,7 +80,7 @@ func (p *Pipeline) withdraw(r *request) bool {
 	defer p.mu.Unlock()
 	i := slices.Index(p.waiting, r)
 	if i < 0 {
-		return r.claimed.abandon()
+		return r.state.CompareAndSwap(waiting, abandoned)
 	}
 	p.waiting = slices.Delete(p.waiting, i, i+1)
 	select {
@@ -110,26 +104,24 @@ func (p *Pipeline) passLeadership() {
 func (p *Pipeline) putBack(group []*request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	left := slices.DeleteFunc(slices.Clone(group), func(r *request) bool { return r.claimed.abandoned() })
+	left := slices.DeleteFunc(slices.Clone(group), func(r *request) bool { return r.state.Load() == abandoned })
 	p.waiting = append(left, p.waiting...)
 }
 
 // claimAll claims every request of a group, and returns those that were not abandoned,
 // and their bytes. From here on nobody can abandon one of them.
 func claimAll(group []*request, size int) ([]*request, int) {
-	claimed := group
+	left := group
 	for i, r := range group {
-		if r.done == nil || r.claimed.claim() {
-			if len(claimed) < len(group) {
-				claimed = append(claimed, r)
+		switch {
+		case r.done != nil && !r.state.CompareAndSwap(waiting, claimed):
+			if len(left) == len(group) {
+				left = slices.Clone(group[:i]) // lead still needs the group
 			}
-			continue
+			size -= r.size
+		case len(left) < len(group):
+			left = append(left, r)
 		}
-		if len(claimed) == len(group) {
-			// Whoever abandoned one is still answered by way of the group.
-			claimed = append(make([]*request, 0, len(group)), group[:i]...)
-		}
-		size -= r.size
 	}
-	return claimed, size
+	return left, size
 }

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // A Table is a sorted file of the store. Its reader is opened by the first that needs it
