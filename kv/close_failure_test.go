@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -113,7 +112,7 @@ func TestIngestRefusesAStoreThatHasFailed(t *testing.T) {
 		bringIn(t, in, file)
 		failOnce(f, "sync")
 		require.ErrorIs(t, db.Set([]byte("c"), []byte("failed"), Sync), errDisk)
-		require.ErrorIs(t, db.commits.Exclusive(context.Background(), in.install), ErrReadOnly)
+		require.ErrorIs(t, exclusive(db, in.install), ErrReadOnly)
 		in.files.TakeBack()
 		in.end()
 		after := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})

@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -24,7 +23,7 @@ func closedStore(t *testing.T) (dir string, logs []string) {
 	require.NoError(t, err)
 	for i := range 50 {
 		if i == 25 { // a second log, without a flush of the first
-			require.NoError(t, db.commits.Exclusive(context.Background(), func() error {
+			require.NoError(t, exclusive(db, func() error {
 				_, err := db.rotateLog()
 				return err
 			}))

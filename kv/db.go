@@ -110,31 +110,19 @@ func (d *DB) newFileNum() uint64 { return d.nextFile.Add(1) - 1 }
 // Set stores value under key. It copies both.
 func (d *DB) Set(key, value []byte, o *WriteOptions) error {
 	b := d.scratchBatch()
-	defer putScratchBatch(b)
-	if err := b.Set(key, value); err != nil {
-		return err
-	}
-	return b.Commit(o)
+	return commitScratch(b, b.Set(key, value), o)
 }
 
 // Delete removes key. A key that is not there is no error.
 func (d *DB) Delete(key []byte, o *WriteOptions) error {
 	b := d.scratchBatch()
-	defer putScratchBatch(b)
-	if err := b.Delete(key); err != nil {
-		return err
-	}
-	return b.Commit(o)
+	return commitScratch(b, b.Delete(key), o)
 }
 
 // DeleteRange removes all keys of [lo, hi); a nil lo or hi has no bound.
 func (d *DB) DeleteRange(lo, hi []byte, o *WriteOptions) error {
 	b := d.scratchBatch()
-	defer putScratchBatch(b)
-	if err := b.DeleteRange(lo, hi); err != nil {
-		return err
-	}
-	return b.Commit(o)
+	return commitScratch(b, b.DeleteRange(lo, hi), o)
 }
 
 // scratchBatches are the batches of single writes.
@@ -149,12 +137,18 @@ func (d *DB) scratchBatch() *Batch {
 	return b
 }
 
-func putScratchBatch(b *Batch) {
+// commitScratch commits a scratch batch to which one write was added, unless that returned
+// an error, and gives it back.
+func commitScratch(b *Batch, err error, o *WriteOptions) error {
+	if err == nil {
+		err = b.Commit(o)
+	}
 	b.Reset()
 	b.db = nil
 	if b.repr.Cap() <= maxRetainedScratch {
 		scratchBatches.Put(b)
 	}
+	return err
 }
 
 // Close makes all writes durable, ends background work and gives everything

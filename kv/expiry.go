@@ -22,11 +22,7 @@ var ErrInvalidTTL = errors.New("siftkv: invalid time to live")
 // Compaction drops expired values for good, even if the clock goes back later.
 func (d *DB) SetTTL(key, value []byte, ttl time.Duration, o *WriteOptions) error {
 	b := d.scratchBatch()
-	defer putScratchBatch(b)
-	if err := b.SetTTL(key, value, ttl); err != nil {
-		return err
-	}
-	return b.Commit(o)
+	return commitScratch(b, b.SetTTL(key, value, ttl), o)
 }
 
 // expiryOf returns the moment, in microseconds since 1970, that is ttl from now.

@@ -53,7 +53,8 @@ func (d *DB) chooseMerger(recorded string) (operandMerger, error) {
 	case given == nil:
 		return operandMerger{builtinMerger(recorded), recorded}, nil
 	case recorded != "" && recorded != given.Name():
-		return operandMerger{}, fmt.Errorf("%w: Merger is %q, and the store in %s holds operands of merger %q; open it with that one, or with none to read other keys",
+		return operandMerger{}, fmt.Errorf("%w: Merger is %q, and the store in %s holds operands of merger %q; "+
+			"open it with that one, or with none to read other keys",
 			ErrInvalidOptions, given.Name(), d.dir, recorded)
 	}
 	return operandMerger{given, given.Name()}, nil

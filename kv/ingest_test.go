@@ -282,7 +282,7 @@ func TestWritesJustBeforeAnIngest(t *testing.T) {
 	bringIn(t, in, ingestFile(t, db.fs, "file", nil, "k=ingested"))
 	set(t, db, "k", "just before")
 	set(t, db, "before", "too")
-	require.NoError(t, db.commits.Exclusive(context.Background(), in.install))
+	require.NoError(t, exclusive(db, in.install))
 	in.end()
 	requireGet(t, db, "k", "ingested")
 	requireGet(t, db, "before", "too")

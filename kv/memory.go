@@ -19,13 +19,16 @@ const maxCachedBlock = 1 << 20
 // its size and 2 MiB; half of that leaves room for the entry with which a block goes beyond
 // BlockSize.
 func (o *Options) checkBlocksFit() error {
-	switch least := 8 * int64(o.BlockSize); {
+	switch minCache := 8 * int64(o.BlockSize); {
 	case o.CacheSize < 0 || o.ReadOnly:
 		return nil
 	case o.BlockSize > maxCachedBlock:
-		return fmt.Errorf("%w: BlockSize is %d: no cache keeps such blocks; want 64 to %d bytes, or a negative CacheSize for no cache", ErrInvalidOptions, o.BlockSize, maxCachedBlock)
-	case o.CacheSize < least:
-		return fmt.Errorf("%w: CacheSize is %d and BlockSize is %d: such a cache keeps no such block; want CacheSize of %d or more, a negative one for no cache, or smaller blocks", ErrInvalidOptions, o.CacheSize, o.BlockSize, least)
+		return fmt.Errorf("%w: BlockSize is %d: no cache keeps such blocks; want 64 to %d bytes, "+
+			"or a negative CacheSize for no cache", ErrInvalidOptions, o.BlockSize, maxCachedBlock)
+	case o.CacheSize < minCache:
+		return fmt.Errorf("%w: CacheSize is %d and BlockSize is %d: such a cache keeps no such block; "+
+			"want CacheSize of %d or more, a negative one for no cache, or smaller blocks",
+			ErrInvalidOptions, o.CacheSize, o.BlockSize, minCache)
 	}
 	return nil
 }

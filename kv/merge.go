@@ -136,11 +136,7 @@ func (d *DB) countPass(c *iterator.Compaction) {
 // it passes, the operands since then are what is left.
 func (d *DB) Merge(key, operand []byte, o *WriteOptions) error {
 	b := d.scratchBatch()
-	defer putScratchBatch(b)
-	if err := b.Merge(key, operand); err != nil {
-		return err
-	}
-	return b.Commit(o)
+	return commitScratch(b, b.Merge(key, operand), o)
 }
 
 // Int64Add adds up counters: values and operands are signed integers of 8 bytes,

@@ -137,7 +137,8 @@ func (d *DB) checkClosed(manifestNum uint64, m *version.ManifestState, lastSeq b
 		return nil
 	}
 	return d.refuseLoss(DroppedInfo{File: d.path(manifest.FileManifest, manifestNum),
-		Reason: fmt.Sprintf("the store was closed in good order with writes up to number %d, and has those up to %d: a log was cut off or is missing", m.Closed, lastSeq)})
+		Reason: fmt.Sprintf("the store was closed cleanly with writes up to number %d, and has those up to %d: "+
+			"a log was cut off or is missing", m.Closed, lastSeq)})
 }
 
 // refuseLoss returns an error for writes that no crash explains the loss of. In

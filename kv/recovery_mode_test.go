@@ -2,7 +2,6 @@ package kv
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -51,7 +50,7 @@ func newCraftedLogs(t *testing.T, o *WriteOptions) *craftedLogs {
 			break
 		}
 		c.first = name
-		require.NoError(t, db.commits.Exclusive(context.Background(), func() error {
+		require.NoError(t, exclusive(db, func() error {
 			db.mu.Lock()
 			defer db.mu.Unlock()
 			return db.rotate(0)

@@ -148,10 +148,7 @@ func (d *DB) resume(stoppable bool) error {
 			return err
 		}
 	}
-	if broken&brokenLog == 0 {
-		return d.resumeMemtables(stoppable)
-	}
-	return d.resumeLog(stoppable)
+	return d.saveMemtables(stoppable, broken&brokenLog != 0)
 }
 
 // verifyStoreID reports an error if the directory no longer holds this store: if it
@@ -223,39 +220,11 @@ func (d *DB) orphan(e *manifest.Edit) {
 	}
 }
 
-// resumeMemtables flushes what waits to be flushed, and lets writers go on in the
-// log that they have.
-func (d *DB) resumeMemtables(stoppable bool) error {
-	d.mu.Lock()
-	job := flushJob{mems: slices.Clone(d.imms), snapshots: d.snapshots.seqs(), stoppable: stoppable}
-	d.mu.Unlock()
-	if len(job.mems) > 0 {
-		if err := d.flush(job); err != nil {
-			return err
-		}
-	}
-	d.mu.Lock()
-	d.clearError(0)
-	d.mu.Unlock()
-	return nil
-}
-
-// clearError lets writers go on if nothing but the parts that were replaced is broken.
-// The caller holds d.mu.
-func (d *DB) clearError(replaced brokenPart) {
+// saveMemtables flushes what waits to be flushed, and lets writers go on in the log that
+// they have. If the log is broken, it flushes all memtables, and writers go on in a new log.
+func (d *DB) saveMemtables(stoppable, newLog bool) error {
 	h := &d.resumer
-	h.broken &^= replaced
-	if h.broken == 0 {
-		d.failure = nil
-		h.resumedAt = time.Now()
-		h.failed.Store(false)
-	}
-}
-
-// resumeLog flushes all memtables, and lets writers go on in a new log.
-func (d *DB) resumeLog(stoppable bool) error {
-	h := &d.resumer
-	if h.next == nil {
+	if newLog && h.next == nil {
 		next, err := d.createLog(d.newFileNum())
 		if err != nil {
 			return err
@@ -267,20 +236,38 @@ func (d *DB) resumeLog(stoppable bool) error {
 		h.next = next
 	}
 	d.mu.Lock()
-	mem := d.mem
-	job := flushJob{mems: append(slices.Clone(d.imms), mem), snapshots: d.snapshots.seqs(), stoppable: stoppable,
-		next: h.next}
+	job := flushJob{mems: slices.Clone(d.imms), snapshots: d.snapshots.seqs(), stoppable: stoppable}
+	if newLog {
+		job.mems, job.next = append(job.mems, d.mem), h.next
+	}
 	d.mu.Unlock()
-	// From here on a manifest may name the new log: it is kept for the next attempt.
-	if err := d.flush(job); err != nil {
-		return err
+	if len(job.mems) > 0 {
+		// From here on a manifest may name the new log: it is kept for the next attempt.
+		if err := d.flush(job); err != nil {
+			return err
+		}
+	}
+	if !newLog {
+		d.clearError(0)
+		return nil
 	}
 	return d.commits.Exclusive(context.Background(), func() error {
 		d.commits.ReplaceLogs(h.next)
 		h.next = nil
-		d.mu.Lock()
 		d.clearError(brokenLog)
-		d.mu.Unlock()
 		return nil
 	})
+}
+
+// clearError lets writers go on if nothing but the parts that were replaced is broken.
+func (d *DB) clearError(replaced brokenPart) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h := &d.resumer
+	h.broken &^= replaced
+	if h.broken == 0 {
+		d.failure = nil
+		h.resumedAt = time.Now()
+		h.failed.Store(false)
+	}
 }

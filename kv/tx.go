@@ -176,36 +176,27 @@ func (t *Tx) NewIter(o *IterOptions) (*Iterator, error) {
 // Set stores value under key. It copies both. Like those of a Batch, errors of
 // Set, Delete and DeleteRange are returned by Commit as well.
 func (t *Tx) Set(key, value []byte) error {
-	if err := t.takesWrites(); err != nil {
-		return err
-	}
-	return t.writes.batch.Set(key, value)
+	return t.write(func(b *Batch) error { return b.Set(key, value) })
 }
 
 // Delete removes key. A key that is not there is no error, and was not read.
 func (t *Tx) Delete(key []byte) error {
-	if err := t.takesWrites(); err != nil {
-		return err
-	}
-	return t.writes.batch.Delete(key)
+	return t.write(func(b *Batch) error { return b.Delete(key) })
 }
 
 // DeleteRange removes all keys of [lo, hi); a nil lo or hi has no bound.
 func (t *Tx) DeleteRange(lo, hi []byte) error {
-	if err := t.takesWrites(); err != nil {
-		return err
-	}
-	return t.writes.batch.DeleteRange(lo, hi)
+	return t.write(func(b *Batch) error { return b.DeleteRange(lo, hi) })
 }
 
-func (t *Tx) takesWrites() error {
+func (t *Tx) write(f func(*Batch) error) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
 	if !t.writable {
 		return ErrTxReadOnly
 	}
-	return nil
+	return f(&t.writes.batch)
 }
 
 // Commit ends the transaction and makes its writes durable, to the level asked

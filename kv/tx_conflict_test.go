@@ -170,13 +170,16 @@ func queue(db *DB, n int, f func() error) <-chan error {
 	return done
 }
 
+// exclusive runs f between two groups of commits.
+func exclusive(db *DB, f func() error) error { return db.commits.Exclusive(context.Background(), f) }
+
 // hold keeps the pipeline busy: what is committed waits, and goes on together when
 // the function that it returns is called.
 func hold(t *testing.T, db *DB) (release func()) {
 	held, goOn := make(chan struct{}), make(chan struct{})
 	done := make(chan error, 1)
 	go func() {
-		done <- db.commits.Exclusive(context.Background(), func() error {
+		done <- exclusive(db, func() error {
 			close(held)
 			<-goOn
 			return nil
@@ -216,7 +219,7 @@ var conflictModes = map[string]func(t *testing.T, db *DB, write *Batch, tx *Tx) 
 	"the group before": func(t *testing.T, db *DB, write *Batch, tx *Tx) error {
 		release := hold(t, db)
 		first := queue(db, 1, func() error { return write.Commit(NoSync) })
-		between := queue(db, 2, func() error { return db.commits.Exclusive(context.Background(), func() error { return nil }) })
+		between := queue(db, 2, func() error { return exclusive(db, func() error { return nil }) })
 		second := queue(db, 3, func() error { return tx.Commit(NoSync) })
 		release()
 		require.NoError(t, <-first)
@@ -275,7 +278,9 @@ func TestTxConflicts(t *testing.T) {
 // who is refused. The leader's own request is refused, too, and those that wait for
 // it are not.
 func TestTxGroups(t *testing.T) {
-	for name, valueSize := range map[string]int{"applied by the leader": 1, "applied by everybody": commit.ParallelBytes / 4} {
+	for name, valueSize := range map[string]int{
+		"applied by the leader": 1, "applied by everybody": commit.ParallelBytes / 4,
+	} {
 		t.Run(name, func(t *testing.T) {
 			db := openMem(t, nil)
 			set(t, db, "0", "")
@@ -317,7 +322,7 @@ func TestTxGroups(t *testing.T) {
 			}
 			release = hold(t, db)
 			write := queue(db, 1, func() error { return db.Set([]byte("1"), nil, Sync) })
-			alone := queue(db, 2, func() error { return db.commits.Exclusive(context.Background(), func() error { return nil }) })
+			alone := queue(db, 2, func() error { return exclusive(db, func() error { return nil }) })
 			ends = nil
 			for n, tx := range all {
 				ends = append(ends, queue(db, n+3, func() error { return tx.Commit(Sync) }))
