@@ -21,9 +21,7 @@ func (p *Pipeline) commitGroup(group []*request, size int) error {
 		return err
 	}
 	defer mem.Release(arena)
-	// Before this, a batch and its reads may be the owner's again at any time.
-	group, size = claimAll(group, size)
-	if group, size = p.refuseConflicts(group, size); len(group) == 0 {
+	if group, size = p.admit(group, size); len(group) == 0 {
 		return nil
 	}
 	level, used := Buffered, manifest.Features(0)
@@ -115,26 +113,29 @@ type Reads interface {
 	ValidateIn(m *memtable.Memtable) error
 }
 
-// refuseConflicts takes those transactions out of a group that conflict with a write
-// before them, and sets their errors. It returns the group that is left, and its bytes.
-func (p *Pipeline) refuseConflicts(group []*request, size int) ([]*request, int) {
-	if !slices.ContainsFunc(group, func(r *request) bool { return r.reads != nil }) {
-		return group, size
-	}
-	left := make([]*request, 0, len(group)) // lead still needs the group
-	ahead := groupWrites{seq: p.seq}
-	for _, r := range group {
-		if r.reads != nil {
-			r.err = r.reads.Validate(p.seq)
-			if r.err == nil && len(left) > 0 {
-				r.err = ahead.validate(r.reads, group, left)
+// admit claims the requests of a group: from here on nobody can abandon one of them, and
+// before this, a batch and its reads may be the owner's again at any time. It returns the
+// group and its bytes without those that were abandoned, and without the transactions that
+// conflict with a write before them, whose errors it sets.
+func (p *Pipeline) admit(group []*request, size int) ([]*request, int) {
+	left := group
+	var ahead *groupWrites
+	for i, r := range group {
+		before := left[:min(i, len(left))]
+		drop := r.done != nil && !r.state.CompareAndSwap(waiting, claimed)
+		if !drop && r.reads != nil {
+			if ahead == nil {
+				ahead = &groupWrites{seq: p.seq}
 			}
-			if r.err != nil {
-				size -= r.size
-				continue
-			}
+			r.err = ahead.validate(p.seq, r.reads, group, before)
+			drop = r.err != nil
 		}
-		left = append(left, r)
+		if drop {
+			size -= r.size
+			left = slices.Clone(before) // lead still needs the group
+		} else if len(before) < i {
+			left = append(left, r)
+		}
 	}
 	return left, size
 }
@@ -147,9 +148,12 @@ type groupWrites struct {
 	added int         // batches
 }
 
-// validate returns an error if a batch of before wrote something of reads. They are the
-// first of a group that stay in it.
-func (g *groupWrites) validate(reads Reads, group, before []*request) error {
+// validate returns an error if something of reads was written by what is visible, up to
+// last, or by a batch of before. They are the first of a group that stay in it.
+func (g *groupWrites) validate(last base.SeqNum, reads Reads, group, before []*request) error {
+	if err := reads.Validate(last); err != nil || len(before) == 0 {
+		return err
+	}
 	if g.mem == nil {
 		arena := memtable.Slack
 		for _, r := range group {

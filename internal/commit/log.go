@@ -109,29 +109,33 @@ func (p *Pipeline) writeLog(level Level) error {
 	return nil
 }
 
-// flushLog hands what Buffered commits left to the operating system. If that fails, the
-// next writer is told.
-func (p *Pipeline) flushLog() {
-	_ = p.Exclusive(context.Background(), func() error {
-		p.armed = false
-		if err := p.log.Flush(); err != nil {
+// withLog runs f between two groups, and tells the store if it fails.
+func (p *Pipeline) withLog(f func() error) error {
+	return p.Exclusive(context.Background(), func() error {
+		if err := f(); err != nil {
 			return p.Fail(writingLog, err)
 		}
 		return nil
 	})
 }
 
+// flushLog hands what Buffered commits left to the operating system. If that fails, the
+// next writer is told.
+func (p *Pipeline) flushLog() {
+	_ = p.withLog(func() error {
+		p.armed = false
+		return p.log.Flush()
+	})
+}
+
 // Sync makes all writes durable that came before. If it cannot, the store has failed.
 // A pipeline that was not started has none.
 func (p *Pipeline) Sync() error {
-	return p.Exclusive(context.Background(), func() error {
+	return p.withLog(func() error {
 		if p.log == nil {
 			return nil
 		}
-		if err := p.writeLog(Synced); err != nil {
-			return p.Fail(writingLog, err)
-		}
-		return nil
+		return p.writeLog(Synced)
 	})
 }
 

@@ -107,21 +107,3 @@ func (p *Pipeline) putBack(group []*request) {
 	left := slices.DeleteFunc(slices.Clone(group), func(r *request) bool { return r.state.Load() == abandoned })
 	p.waiting = append(left, p.waiting...)
 }
-
-// claimAll claims every request of a group, and returns those that were not abandoned,
-// and their bytes. From here on nobody can abandon one of them.
-func claimAll(group []*request, size int) ([]*request, int) {
-	left := group
-	for i, r := range group {
-		switch {
-		case r.done != nil && !r.state.CompareAndSwap(waiting, claimed):
-			if len(left) == len(group) {
-				left = slices.Clone(group[:i]) // lead still needs the group
-			}
-			size -= r.size
-		case len(left) < len(group):
-			left = append(left, r)
-		}
-	}
-	return left, size
-}

@@ -61,23 +61,24 @@ func NewReader(r vfs.ReadFile, name string, id uint64) *Reader {
 
 // Next returns the next record, or an error that says how the log ends (see
 // Reader). The record is valid until the next call of Next or Skip.
-func (r *Reader) Next() ([]byte, error) {
-	if r.err != nil {
-		return nil, r.err
+func (r *Reader) Next() (record []byte, err error) {
+	if r.err == nil {
+		record, r.err = r.next()
 	}
+	return record, r.err
+}
+
+func (r *Reader) next() ([]byte, error) {
 	if err := r.open(); err != nil {
-		r.err = err
 		return nil, err
 	}
 	for {
 		f, err := r.fragment()
 		if err != nil {
-			r.err = err
 			return nil, err
 		}
 		record, done, err := r.take(f)
 		if err != nil {
-			r.err = err
 			return nil, err
 		}
 		r.off += f.size()
