@@ -25,7 +25,7 @@ import (
 type brokenPart uint8
 
 const (
-	brokenLog      brokenPart = 1 << iota // the WAL: what it holds behind the last sync is not known
+	brokenLog      brokenPart = 1 << iota // the WAL: what it holds after the last sync is not known
 	brokenManifest                        // the manifest: whether its last edit is there is not known
 	fatal                                 // the program: only a new start helps
 )
@@ -53,14 +53,14 @@ type resumer struct {
 }
 
 // backoff bounds the time between two attempts to resume: it doubles from first up
-// to most.
-type backoff struct{ first, most time.Duration }
+// to max.
+type backoff struct{ first, max time.Duration }
 
 var defaultBackoff = backoff{100 * time.Millisecond, 10 * time.Second}
 
 // after returns the wait that follows a wait.
 func (b backoff) after(d time.Duration) time.Duration {
-	return min(max(2*d, b.first), b.most)
+	return min(max(2*d, b.first), b.max)
 }
 
 // What a failed store could not do, in its error.
@@ -85,7 +85,7 @@ func (d *DB) fail(broken brokenPart, what string, err error) error {
 	}
 	if first {
 		h.attempts, h.failedAt = 0, time.Now()
-		if h.failedAt.Sub(h.resumedAt) > d.opts.backoff.most {
+		if h.failedAt.Sub(h.resumedAt) > d.opts.backoff.max {
 			h.wait = 0 // it fails anew, rather than still
 		}
 		d.counters.failures.Add(1)

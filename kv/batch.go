@@ -126,7 +126,7 @@ func (b *Batch) add(kind base.Kind, key, value []byte, more ...byte) error {
 func (b *Batch) Commit(o *WriteOptions) error { return b.CommitContext(context.Background(), o) }
 
 // CommitContext is Commit for a caller who may not want to wait: for a flush
-// while memory is full, for compaction while level 0 is, or behind other writers
+// while memory is full, for compaction while level 0 is, or for other writers
 // who do. If ctx ends before the batch has its place in the log, CommitContext
 // returns an error that matches ctx.Err(), and the batch is not written: not now
 // and not later. From then on it waits for the disk alone, whatever becomes of

@@ -86,7 +86,7 @@ func (d *DB) pauseCompactions(c *compaction, err error, reading bool) {
 // releaseLater lets compactions have tables again that the disk has not given out, after
 // the longest wait between two attempts: they may be healthy.
 func (d *DB) releaseLater(tables []*version.Table) {
-	time.AfterFunc(d.opts.backoff.most, func() {
+	time.AfterFunc(d.opts.backoff.max, func() {
 		d.reschedule(func() {
 			for _, t := range tables {
 				t.Quarantined = false

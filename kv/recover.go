@@ -127,7 +127,7 @@ func (d *DB) checkFirstLog(manifestNum uint64, m *version.ManifestState, logs []
 	case m.Edits == 1 || m.LogNum == manifestNum:
 		return nil
 	}
-	return d.refuseLoss(DroppedInfo{File: d.path(manifest.FileWAL, m.LogNum), Reason: what})
+	return d.refuseDropped(DroppedInfo{File: d.path(manifest.FileWAL, m.LogNum), Reason: what})
 }
 
 // checkClosed makes sure that a store which was closed cleanly has all its
@@ -136,14 +136,14 @@ func (d *DB) checkClosed(manifestNum uint64, m *version.ManifestState, lastSeq b
 	if lastSeq >= m.Closed {
 		return nil
 	}
-	return d.refuseLoss(DroppedInfo{File: d.path(manifest.FileManifest, manifestNum),
+	return d.refuseDropped(DroppedInfo{File: d.path(manifest.FileManifest, manifestNum),
 		Reason: fmt.Sprintf("the store was closed cleanly with writes up to number %d, and has those up to %d: "+
 			"a log was cut off or is missing", m.Closed, lastSeq)})
 }
 
-// refuseLoss returns an error for writes that no crash explains the loss of. In
+// refuseDropped returns an error for writes that no crash explains the loss of. In
 // SkipCorrupt it reports them instead.
-func (d *DB) refuseLoss(l DroppedInfo) error {
+func (d *DB) refuseDropped(l DroppedInfo) error {
 	if d.opts.RecoveryMode != SkipCorrupt {
 		return &CorruptionError{File: l.File, Offset: -1, What: l.Reason, Hint: d.hint()}
 	}

@@ -16,7 +16,7 @@ import (
 // Whether something was written after a transaction's snapshot is asked of the
 // store itself: there is no table of recent writes, and a write that is no
 // transaction's costs nothing. The open snapshot keeps compaction from dropping
-// the newest version of a key behind it, tombstones included, and from taking its
+// the newest version of a key after it, tombstones included, and from taking its
 // sequence number away; so what was written later is in a memtable, or in a table
 // whose largest sequence number says so.
 //
@@ -102,7 +102,7 @@ func (r *txReads) conflict(l *laterWrites) error {
 		if found, err := l.span(s); err != nil {
 			return err
 		} else if found {
-			return fmt.Errorf("%w: a key at or behind %.64q, in a range that was scanned", ErrConflict, s.Lo)
+			return fmt.Errorf("%w: a key at or after %.64q, in a range that was scanned", ErrConflict, s.Lo)
 		}
 	}
 	return nil

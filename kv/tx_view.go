@@ -143,7 +143,7 @@ func (v *txView) lengthen(i *Iterator, ok bool) {
 	switch {
 	case v.open:
 	case ok && bytes.Compare(i.key, v.run.Hi) >= 0:
-		v.run.Hi = append(append(v.run.Hi[:0], i.key...), 0) // the first key behind it
+		v.run.Hi = append(append(v.run.Hi[:0], i.key...), 0) // the first key after it
 	case !ok && i.upper == nil:
 		v.open = true
 	case !ok && bytes.Compare(i.upper, v.run.Hi) > 0:

@@ -9,7 +9,7 @@ import (
 )
 
 // makeRoom returns the active memtable with arena bytes set aside in it. It
-// slows the writer down as work piles up behind it, replaces a full memtable, and
+// slows the writer down as work piles up, replaces a full memtable, and
 // waits only when memory or level 0 is full. The caller leads the pipeline. If ctx
 // ends meanwhile, the error is base.ErrContextEnded.
 func (d *DB) makeRoom(ctx context.Context, arena, size int) (*memTable, error) {

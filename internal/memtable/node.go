@@ -47,7 +47,7 @@ const (
 	keyLenField = 4
 	keyField    = 8
 
-	// Where fields stand behind the key, and how many bytes they take.
+	// Where fields stand after the key, and how many bytes they take.
 	trailerField  = 0
 	valueAtField  = 8
 	valueLenField = 12
@@ -119,7 +119,7 @@ func (m *Memtable) keyLen(n node) uint64 {
 	return uint64(*(*uint32)(unsafe.Add(m.arena, int(n)+keyLenField)))
 }
 
-// tail returns where what is behind the key of a node stands.
+// tail returns where what comes after the key of a node stands.
 func (m *Memtable) tail(n node) unsafe.Pointer {
 	return unsafe.Add(m.arena, uint64(n)+keyField+keySize(m.keyLen(n)))
 }

@@ -116,7 +116,7 @@ func (m *Memtable) findNewer(k base.InternalKey, hash uint64, s *splice) bool {
 	return true
 }
 
-// findEnd is find for a key behind all others, as those of an ascending load
+// findEnd is find for a key after all others, as those of an ascending load
 // are: it takes a step per level, whatever the table's size. It reports false for
 // other keys, and if the hint at the last node of level 0 is out of date.
 func (m *Memtable) findEnd(prefix uint64, k base.InternalKey, height int, s *splice) bool {

@@ -5,10 +5,10 @@ import (
 	"io"
 )
 
-// Follow lets Next go on in a log that somebody else is writing: behind its last
-// record, behind one that is there in part, and behind what a write under way
+// Follow lets Next go on in a log that somebody else is writing: past its last
+// record, past one that is there in part, and past what a write under way
 // explains like a crash would. It reports whether there may be more to read now.
-// Behind the end of a closed log, and behind damage, there is not.
+// Past the end of a closed log, and past damage, there is not.
 func (r *Reader) Follow() (more bool, err error) {
 	if r.err == nil {
 		return true, nil
@@ -27,5 +27,5 @@ func (r *Reader) Follow() (more bool, err error) {
 	return true, nil
 }
 
-// End returns the offset behind what Next has read: after a record, of its end.
+// End returns the offset after what Next has read: after a record, of its end.
 func (r *Reader) End() int64 { return r.off }

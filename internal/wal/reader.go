@@ -20,7 +20,7 @@ import (
 //     not closed. Further records may have been lost.
 //   - ErrTornTail: it breaks off inside a record, a header or zeros, and nothing
 //     of this log follows.
-//   - A *base.CorruptionError: damage, with fragments of this log behind it. If it
+//   - A *base.CorruptionError: damage, with fragments of this log after it. If it
 //     is before SyncedTo, bytes were damaged that had been durable; elsewhere, a
 //     power cut that kept later pages and not earlier ones explains it as well.
 //   - ErrNewerFormat, or an error of the file: the log could not be read.
@@ -48,9 +48,9 @@ type Reader struct {
 	skipped int64
 
 	err       error
-	resume    int64 // where to look for fragments behind damage
+	resume    int64 // where to look for fragments after damage
 	scanned   bool
-	lastFound int64 // offset of the last fragment, by the scan behind the first damage
+	lastFound int64 // offset of the last fragment, by the scan after the first damage
 }
 
 // NewReader returns a reader of the log with an id from its start. The name is
@@ -126,7 +126,7 @@ func (r *Reader) end(f fragment) error {
 	r.synced = max(r.synced, f.synced())
 	if end := r.off + f.size(); end != r.size {
 		r.off = end
-		return r.misplaced(end, r.size, fmt.Sprintf("%d bytes behind the end of the log", r.size-end))
+		return r.misplaced(end, r.size, fmt.Sprintf("%d bytes after the end of the log", r.size-end))
 	}
 	r.clean = true
 	return io.EOF

@@ -110,7 +110,7 @@ func TestFragmentsOutOfOrder(t *testing.T) {
 		{"first, first", assemble(first, first, last, end), nil, 32, "without an end", []string{"fl"}, one},
 		{"end in a record", assemble(full, first, end), []string{"full"}, 32 + 11, "without an end", nil, one},
 		{"behind the end", assemble(full, end, full), []string{"full"}, 32 + 11 + minRoom,
-			"11 bytes behind the end of the log", nil, 11},
+			"11 bytes after the end of the log", nil, 11},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := NewReader(content(c.log), "f", testID)

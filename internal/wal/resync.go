@@ -35,7 +35,7 @@ func (r *Reader) BrokenAt() int64 {
 }
 
 // Skip gives up what Next could not read, and goes to the next whole fragment
-// behind it: the one where the damaged fragment should end, or the first of a
+// after it: the one where the damaged fragment should end, or the first of a
 // later block. It reports whether there is one, so that Next can go on.
 // Otherwise the rest of the file is given up, and Next returns io.EOF.
 //
@@ -72,7 +72,7 @@ func (r *Reader) Skip() bool {
 }
 
 // damage returns the error for what is at r.off and is no fragment of this log:
-// damage if some fragment follows at resume or behind it, and else a torn tail.
+// damage if some fragment follows at resume or after it, and else a torn tail.
 func (r *Reader) damage(resume int64, what string) error {
 	r.resume = resume
 	if err := r.lookAhead(); err != nil {

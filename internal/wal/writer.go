@@ -12,9 +12,9 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// keptBuffer bounds the buffer that a Writer keeps from one flush to the next,
+// maxRetainedBuffer bounds the buffer that a Writer keeps from one flush to the next,
 // in bytes.
-const keptBuffer = 1 << 20
+const maxRetainedBuffer = 1 << 20
 
 var padding [minRoom]byte
 
@@ -119,7 +119,7 @@ func (w *Writer) Flush() error {
 		return w.fail(fmt.Errorf("write to log %d: %w", w.id, err))
 	}
 	w.flushed.Store(w.size)
-	if cap(w.buf) > keptBuffer {
+	if cap(w.buf) > maxRetainedBuffer {
 		w.buf = nil
 	}
 	w.buf = w.buf[:0]
