@@ -24,22 +24,21 @@ const maxCapacity = min(math.MaxUint32, math.MaxInt) &^ (wordSize - 1)
 // tombstones. All methods are safe for concurrent use but for what Apply and KeepNewest
 // say.
 type Memtable struct {
-	Log     uint64        // the WAL that has its writes; the owner sets it before anybody reads it
-	LastSeq atomic.Uint64 // the owner's: the newest write, once no more come; 0: not known
-
 	arena  unsafe.Pointer // the first of bytes
 	bytes  []byte         // memory of a []uint64, for its alignment
 	index  index
 	seed   uint64       // of the heights of towers
 	height atomic.Int32 // of the highest tower
+	tombs  atomic.Pointer[tombstoneList]
+
+	Log     uint64        // the WAL that has its writes; the owner sets it before anybody reads it
+	LastSeq atomic.Uint64 // the owner's: the newest write, once no more come; 0: not known
 
 	_ [64]byte // what readers need is on other cache lines than what each Add changes
 
 	used     atomic.Uint64 // bytes of nodes, and of values << 32
 	reserved atomic.Int64  // bytes promised by Reserve and not given back
 	count    atomic.Int64  // points
-
-	tombs atomic.Pointer[tombstoneList]
 
 	// tails holds, for each level, a node on it, or head: the last one, but for
 	// stores that races have put in the wrong order.
