@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/commit"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/rangedel"
@@ -43,7 +42,7 @@ func (b *Batch) Empty() bool { return b.repr.Len() == 0 }
 // Reset empties the batch for reuse; it keeps its memory.
 func (b *Batch) Reset() {
 	b.repr.Reset()
-	b.tombBytes, b.err = 0, nil
+	b.repr.Arena, b.tombBytes, b.err = 0, 0, nil
 }
 
 // Set stores value under key.
@@ -108,12 +107,10 @@ func (b *Batch) fail(err error) error {
 // add appends an entry whose value is value and more.
 func (b *Batch) add(kind base.Kind, key, value []byte, more ...byte) error {
 	if kind == base.KindRangeDelete {
-		b.repr.RangeDeletes++
 		b.tombBytes += tombstoneSize + len(key) + len(value) - 1 // an end is a byte and a key
 	} else {
 		b.repr.Arena += memtable.EntrySize(len(key), len(value)+len(more))
 	}
-	b.repr.Features |= batchrepr.Features(kind)
 	if size := b.repr.Arena + b.tombBytes; size > MaxBatchSize {
 		return b.fail(fmt.Errorf("%w: with %d writes the batch takes %d bytes, the limit is %d", ErrTooLarge,
 			b.Len()+1, size, MaxBatchSize))

@@ -13,6 +13,9 @@ const HeaderSize = 8 + 4
 
 // A Writer makes a record, one entry at a time. The zero Writer has none.
 type Writer struct {
+	RangeDeletes int               // among the entries
+	Features     manifest.Features // of the store, that the entries use
+
 	data  []byte // with room for the header, unless there are no entries
 	count uint32
 }
@@ -48,6 +51,10 @@ func (w *Writer) Add(kind base.Kind, key, value []byte, more ...byte) {
 		w.data = append(append(w.data, value...), more...)
 	}
 	w.count++
+	w.Features |= Features(kind)
+	if kind == base.KindRangeDelete {
+		w.RangeDeletes++
+	}
 }
 
 // Seal writes the header and returns the record, which the next change invalidates.

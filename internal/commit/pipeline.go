@@ -16,18 +16,10 @@ import (
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// A Batch is a record, and what the pipeline must know of it.
+// A Batch is a record to commit.
 type Batch struct {
 	batchrepr.Writer
-	Arena        int // the most that its points take in a memtable, in bytes
-	RangeDeletes int
-	Features     manifest.Features
-}
-
-// Reset removes all entries and keeps the memory.
-func (b *Batch) Reset() {
-	b.Writer.Reset()
-	b.Arena, b.RangeDeletes, b.Features = 0, 0, 0
+	Arena int // the most that its points take in a memtable, in bytes
 }
 
 // A Level says how far a batch has to get before its commit returns.
@@ -43,11 +35,9 @@ const (
 // A Store is what a pipeline asks of the store that it is part of. The leader calls its
 // functions.
 type Store struct {
-	// Visible is the number of the last write that readers see.
-	Visible *atomic.Uint64
-
-	// GroupBytes bounds a group, beside a bound of the pipeline's own.
-	GroupBytes int
+	Visible    *atomic.Uint64 // the number of the last write that readers see
+	GroupBytes int            // bounds a group, beside a bound of the pipeline's own
+	Logger     *slog.Logger
 
 	// MakeRoom returns the memtable to write to, with arena bytes reserved for size bytes
 	// of batches. It may wait, and rotate the log. If ctx ends, it returns
@@ -59,8 +49,6 @@ type Store struct {
 
 	// FlushedTo returns the number of the first log that has writes which are in no table.
 	FlushedTo func() uint64
-
-	Logger *slog.Logger
 
 	// Fail is told what failed, and returns the error that writers get. All logs are broken
 	// then and have to be replaced. If it is fatal, the store never takes writes again.

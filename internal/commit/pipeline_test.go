@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -59,7 +58,7 @@ func (s *testStore) newLog(t *testing.T, num uint64) *wal.Writer {
 }
 
 func newBatch(kind base.Kind, key string) *Batch {
-	b := &Batch{Arena: memtable.EntrySize(len(key), 0), Features: batchrepr.Features(kind)}
+	b := &Batch{Arena: memtable.EntrySize(len(key), 0)}
 	b.Add(kind, []byte(key), nil)
 	return b
 }
