@@ -15,7 +15,10 @@ GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 
 # The packages whose code runs in several goroutines. Of the filters, that is what
 # shares pools, and the set that needs no lock.
-CONCURRENT := ./kv/... ./sstable/... ./internal/sstable/... ./filterpolicy ./filterpolicy/bloom ./filterpolicy/internal/... ./filterpolicy/pebblefilter ./internal/cache/... ./internal/memtable/... ./internal/vfs/... ./internal/wal/... ./internal/bench/compare ./internal/bench/engine ./internal/bench/measure ./internal/bench/ycsb ./internal/cli/progress
+CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filterpolicy/internal/... ./filterpolicy/pebblefilter \
+	./internal/sstable/... ./internal/cache/... ./internal/memtable/... ./internal/commit/... ./internal/version/... ./internal/iterator/... \
+	./internal/vfs/... ./internal/wal/... ./internal/bench/compare ./internal/bench/engine ./internal/bench/measure ./internal/bench/ycsb \
+	./internal/cli/progress
 
 .PHONY: help check fmt vet lint test race fuzz bench golden cross embed readamp rocksdb crash faults bitflip soak stress echarts
 help: ## list the targets
