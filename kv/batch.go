@@ -47,54 +47,39 @@ func (b *Batch) Reset() {
 
 // Set stores value under key.
 func (b *Batch) Set(key, value []byte) error {
-	if err := errors.Join(checkKey(key), checkValue(value)); err != nil {
-		return b.fail(err)
-	}
-	return b.add(base.KindSet, key, value)
+	return b.add(errors.Join(checkKey(key), checkValue(value)), base.KindSet, key, value)
 }
 
 // Delete removes key. A key that is not there is no error.
-func (b *Batch) Delete(key []byte) error {
-	if err := checkKey(key); err != nil {
-		return b.fail(err)
-	}
-	return b.add(base.KindDelete, key, nil)
-}
+func (b *Batch) Delete(key []byte) error { return b.add(checkKey(key), base.KindDelete, key, nil) }
 
 // DeleteRange removes all keys of [lo, hi); a nil lo or hi has no bound. It costs
 // one entry, however many keys there are.
 func (b *Batch) DeleteRange(lo, hi []byte) error {
-	if err := errors.Join(checkKey(lo), checkKey(hi)); err != nil {
-		return b.fail(err)
-	}
-	if (rangedel.Tombstone{Start: lo, End: hi}).Empty() {
+	err := errors.Join(checkKey(lo), checkKey(hi))
+	if err == nil && (rangedel.Tombstone{Start: lo, End: hi}).Empty() {
 		return b.err
 	}
-	return b.add(base.KindRangeDelete, lo, rangedel.AppendEnd(nil, hi))
+	return b.add(err, base.KindRangeDelete, lo, rangedel.AppendEnd(nil, hi))
 }
 
 // Merge combines operand with the value of key, as DB.Merge does.
 func (b *Batch) Merge(key, operand []byte) error {
+	err := errors.Join(checkKey(key), checkValue(operand))
 	if b.db.opts.ReadOnly {
-		return b.fail(ErrReadOnly)
+		err = ErrReadOnly
+	} else if b.db.merger == nil {
+		err = fmt.Errorf("%w: Merge needs Options.Merger", ErrNoMerger)
 	}
-	if b.db.merger == nil {
-		return b.fail(fmt.Errorf("%w: Merge needs Options.Merger", ErrNoMerger))
-	}
-	if err := errors.Join(checkKey(key), checkValue(operand)); err != nil {
-		return b.fail(err)
-	}
-	return b.add(base.KindMerge, key, operand)
+	return b.add(err, base.KindMerge, key, operand)
 }
 
 // SetTTL stores value under key until ttl has passed, as DB.SetTTL does. The time
 // counts from this call, not from Commit.
 func (b *Batch) SetTTL(key, value []byte, ttl time.Duration) error {
 	expiry, err := b.db.expiryOf(ttl)
-	if err = errors.Join(err, checkKey(key), checkValue(value)); err != nil {
-		return b.fail(err)
-	}
-	return b.add(base.KindSetTTL, key, base.AppendExpiry(nil, expiry), value...)
+	err = errors.Join(err, checkKey(key), checkValue(value))
+	return b.add(err, base.KindSetTTL, key, base.AppendExpiry(nil, expiry), value...)
 }
 
 func (b *Batch) fail(err error) error {
@@ -104,8 +89,11 @@ func (b *Batch) fail(err error) error {
 	return err
 }
 
-// add appends an entry whose value is value and more.
-func (b *Batch) add(kind base.Kind, key, value []byte, more ...byte) error {
+// add appends an entry whose value is value and more, unless err says what is wrong with it.
+func (b *Batch) add(err error, kind base.Kind, key, value []byte, more ...byte) error {
+	if err != nil {
+		return b.fail(err)
+	}
 	if kind == base.KindRangeDelete {
 		b.tombBytes += tombstoneSize + len(key) + len(value) - 1 // an end is a byte and a key
 	} else {
