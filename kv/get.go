@@ -16,23 +16,20 @@ func (d *DB) Get(key []byte) ([]byte, error) { return d.AppendGet(nil, key) }
 // as it was and ErrNotFound if there is no such key. It does not allocate if dst
 // has room and no block has to be read.
 func (d *DB) AppendGet(dst, key []byte) ([]byte, error) {
-	return d.appendGet(dst, key, base.MaxSeqNum)
+	return orNotFound(d.get(dst, key, base.MaxSeqNum, true))
 }
 
-// Has reports whether there is a value under key. It costs what AppendGet costs,
-// without the copy.
-func (d *DB) Has(key []byte) (bool, error) { return d.has(key, base.MaxSeqNum) }
-
-func (d *DB) appendGet(dst, key []byte, at base.SeqNum) ([]byte, error) {
-	dst, ok, err := d.get(dst, key, at, true)
+func orNotFound(dst []byte, ok bool, err error) ([]byte, error) {
 	if err == nil && !ok {
 		err = ErrNotFound
 	}
 	return dst, err
 }
 
-func (d *DB) has(key []byte, at base.SeqNum) (bool, error) {
-	_, ok, err := d.get(nil, key, at, false)
+// Has reports whether there is a value under key. It costs what AppendGet costs,
+// without the copy.
+func (d *DB) Has(key []byte) (bool, error) {
+	_, ok, err := d.get(nil, key, base.MaxSeqNum, false)
 	return ok, err
 }
 

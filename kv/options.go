@@ -252,14 +252,17 @@ func (o *Options) withDefaults() (Options, error) {
 	return r, r.check()
 }
 
+// A bound is what a number among the options may be.
+type bound struct {
+	name        string
+	value       int64
+	least, most int64
+	unit        string
+}
+
 // check holds every field against its bounds.
 func (o *Options) check() error {
-	bounds := []struct {
-		name        string
-		value       int64
-		least, most int64
-		unit        string
-	}{
+	bounds := []bound{
 		{"MemtableSize", o.MemtableSize, 64 << 10, 1 << 30, " bytes"},
 		{"MaxMemtables", int64(o.MaxMemtables), 2, 64, ""},
 		{"MaxOpenFiles", int64(o.MaxOpenFiles), 4, 1 << 30, " files"},
@@ -276,53 +279,49 @@ func (o *Options) check() error {
 		{"MaxConcurrentCompactions", int64(o.MaxConcurrentCompactions), 1, 1024, ""},
 	}
 	if o.MemoryLimit != 0 {
-		bounds = append(bounds, struct {
-			name        string
-			value       int64
-			least, most int64
-			unit        string
-		}{"MemoryLimit", o.MemoryLimit, max(minMemoryLimit, int64(o.MaxMemtables+1)*o.MemtableSize), math.MaxInt64,
+		least := max(minMemoryLimit, int64(o.MaxMemtables+1)*o.MemtableSize)
+		bounds = append(bounds, bound{"MemoryLimit", o.MemoryLimit, least, math.MaxInt64,
 			" bytes (MaxMemtables of MemtableSize, and one more)"})
 	}
 	for _, b := range bounds {
 		if b.value < b.least || b.value > b.most {
-			return fmt.Errorf("%w: %s is %d: want %d to %d%s", ErrInvalidOptions, b.name, b.value, b.least, b.most,
-				b.unit)
+			return invalidf("%s is %d: want %d to %d%s", b.name, b.value, b.least, b.most, b.unit)
 		}
 	}
 	if err := o.checkBlocksFit(); err != nil {
 		return err
 	}
-	if o.FilterBudget < 0 {
-		return fmt.Errorf("%w: FilterBudget is %d: want a number of bytes, or 0 for none", ErrInvalidOptions,
-			o.FilterBudget)
-	}
-	if o.Merger != nil && (o.Merger.Name() == "" || len(o.Merger.Name()) > maxMergerName) {
-		return fmt.Errorf("%w: the name of Merger has %d bytes: want 1 to %d", ErrInvalidOptions,
-			len(o.Merger.Name()), maxMergerName)
-	}
-	if o.PrefixOnly && o.Prefix == nil {
-		return fmt.Errorf("%w: PrefixOnly is set and Prefix is not", ErrInvalidOptions)
-	}
-	if o.RecoveryMode >= numRecoveryModes {
-		return fmt.Errorf("%w: RecoveryMode is %d: want PointInTime, TolerateTornTail, Absolute or SkipCorrupt",
-			ErrInvalidOptions, o.RecoveryMode)
-	}
-	if o.Compaction >= numCompactions {
-		return fmt.Errorf("%w: Compaction is %d: want Leveled, Tiered or LazyLeveled", ErrInvalidOptions, o.Compaction)
-	}
-	if o.CompactionRate != 0 && o.CompactionRate < minCompactionRate {
-		return fmt.Errorf("%w: CompactionRate is %d: want %d bytes per second or more, or 0 for no bound",
-			ErrInvalidOptions, o.CompactionRate, minCompactionRate)
-	}
-	if !o.Compression.Valid() {
-		return fmt.Errorf("%w: Compression is %d: want sstable.NoCompression, Snappy or Zstd", ErrInvalidOptions,
-			o.Compression)
+	return o.checkChoices()
+}
+
+// invalidf returns an error that matches ErrInvalidOptions.
+func invalidf(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrInvalidOptions, fmt.Sprintf(format, args...))
+}
+
+// checkChoices checks the options that are not numbers within bounds.
+func (o *Options) checkChoices() error {
+	switch {
+	case o.FilterBudget < 0:
+		return invalidf("FilterBudget is %d: want a number of bytes, or 0 for none", o.FilterBudget)
+	case o.Merger != nil && (o.Merger.Name() == "" || len(o.Merger.Name()) > maxMergerName):
+		return invalidf("the name of Merger has %d bytes: want 1 to %d", len(o.Merger.Name()), maxMergerName)
+	case o.PrefixOnly && o.Prefix == nil:
+		return invalidf("PrefixOnly is set and Prefix is not")
+	case o.RecoveryMode >= numRecoveryModes:
+		return invalidf("RecoveryMode is %d: want PointInTime, TolerateTornTail, Absolute or SkipCorrupt",
+			o.RecoveryMode)
+	case o.Compaction >= numCompactions:
+		return invalidf("Compaction is %d: want Leveled, Tiered or LazyLeveled", o.Compaction)
+	case o.CompactionRate != 0 && o.CompactionRate < minCompactionRate:
+		return invalidf("CompactionRate is %d: want %d bytes per second or more, or 0 for no bound",
+			o.CompactionRate, minCompactionRate)
+	case !o.Compression.Valid():
+		return invalidf("Compression is %d: want sstable.NoCompression, Snappy or Zstd", o.Compression)
 	}
 	for n, c := range o.LevelCompression {
 		if !c.Valid() {
-			return fmt.Errorf("%w: LevelCompression[%d] is %d: want sstable.NoCompression, Snappy or Zstd",
-				ErrInvalidOptions, n, c)
+			return invalidf("LevelCompression[%d] is %d: want sstable.NoCompression, Snappy or Zstd", n, c)
 		}
 	}
 	return nil

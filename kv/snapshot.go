@@ -63,37 +63,28 @@ func (s *Snapshot) Get(key []byte) ([]byte, error) { return s.AppendGet(nil, key
 
 // AppendGet is DB.AppendGet as of the snapshot.
 func (s *Snapshot) AppendGet(dst, key []byte) ([]byte, error) {
-	if s.closed.Load() {
-		return dst, ErrClosed
-	}
-	if s.pinned != nil {
-		dst, ok, err := s.getPinned(dst, key, true)
-		if err == nil && !ok {
-			err = ErrNotFound
-		}
-		return dst, err
-	}
-	got, err := s.db.appendGet(dst, key, s.seq)
-	if s.closed.Load() { // meanwhile: what it should see may have been dropped
-		return dst, ErrClosed
-	}
-	return got, err
+	return orNotFound(s.get(dst, key, true))
 }
 
 // Has is DB.Has as of the snapshot.
 func (s *Snapshot) Has(key []byte) (bool, error) {
+	_, ok, err := s.get(nil, key, false)
+	return ok, err
+}
+
+// get is DB.get as of the snapshot.
+func (s *Snapshot) get(dst, key []byte, want bool) ([]byte, bool, error) {
 	if s.closed.Load() {
-		return false, ErrClosed
+		return dst, false, ErrClosed
 	}
 	if s.pinned != nil {
-		_, ok, err := s.getPinned(nil, key, false)
-		return ok, err
+		return s.getPinned(dst, key, want)
 	}
-	ok, err := s.db.has(key, s.seq)
-	if s.closed.Load() {
-		return false, ErrClosed
+	got, ok, err := s.db.get(dst, key, s.seq, want)
+	if s.closed.Load() { // meanwhile: what it should see may have been dropped
+		return dst, false, ErrClosed
 	}
-	return ok, err
+	return got, ok, err
 }
 
 // NewIter is DB.NewIter as of the snapshot. The iterator may outlive it.

@@ -216,7 +216,8 @@ func (b *Batch) examine(path, name string, num uint64) (err error) {
 // admit refuses a file by its properties and range tombstones.
 func (b *Batch) admit(path string, info *sstable.FileInfo, tombs []rangedel.Tombstone) error {
 	if info.LargestSeq != 0 {
-		return fmt.Errorf("%w: %s has sequence numbers up to %d: it is a store's own file; write one with sstable.Writer", ErrNotIngestible, path, info.LargestSeq)
+		return fmt.Errorf("%w: %s has sequence numbers up to %d: it is a store's own file; write one with "+
+			"sstable.Writer", ErrNotIngestible, path, info.LargestSeq)
 	}
 	if info.Merges+info.Expiring > 0 {
 		return fmt.Errorf("%w: %s has %d merge operands and %d values that expire", ErrNotIngestible, path,

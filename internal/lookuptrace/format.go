@@ -80,7 +80,8 @@ var (
 	ErrNewerFormat = errors.New("the lookup trace has a newer format: read it with a newer version")
 	// ErrUnfinished is matched by what Next returns in place of io.EOF for a trace
 	// without an end. What was read until then is good.
-	ErrUnfinished = errors.New("the lookup trace has no end: its process was killed, is still recording, or the file was cut")
+	ErrUnfinished = errors.New("the lookup trace has no end: its process was killed, is still recording, " +
+		"or the file was cut")
 )
 
 // A Header says how a trace was made.

@@ -4,7 +4,6 @@ package vfs
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -34,10 +33,7 @@ func flock(f *os.File, how int) error {
 			break
 		}
 	}
-	if err != nil {
-		return &fs.PathError{Op: "flock", Path: f.Name(), Err: err}
-	}
-	return nil
+	return pathError("flock", f.Name(), err)
 }
 
 func processGone(pid int) bool { return errors.Is(unix.Kill(pid, 0), unix.ESRCH) }

@@ -2,13 +2,12 @@ package vfs
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 
 	"golang.org/x/sys/windows"
 )
 
-// lockOffsetHigh puts the locked byte far behind the file's end. Windows locks
+// lockOffsetHigh puts the locked byte far past the file's end. Windows locks
 // are mandatory, and the process id at the file's start is for others to read.
 const lockOffsetHigh = 1 << 30
 
@@ -24,19 +23,12 @@ func tryLock(f *os.File, mode LockMode) (ok bool, err error) {
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
 		return false, nil
 	}
-	return err == nil, lockError("LockFileEx", f, err)
+	return err == nil, pathError("LockFileEx", f.Name(), err)
 }
 
 func unlock(f *os.File, _ LockMode) error {
 	at := windows.Overlapped{OffsetHigh: lockOffsetHigh}
-	return lockError("UnlockFileEx", f, windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at))
-}
-
-func lockError(op string, f *os.File, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &fs.PathError{Op: op, Path: f.Name(), Err: err}
+	return pathError("UnlockFileEx", f.Name(), windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at))
 }
 
 func processGone(int) bool { return false }

@@ -42,7 +42,7 @@ func (m *Mem) Create(name string) (WriteFile, error) {
 		return nil, err
 	}
 	n.truncate()
-	return &memWriteFile{name: name, node: n}, nil
+	return &memWriteFile{memHandle: memHandle{name: name, node: n}}, nil
 }
 
 // Open implements FS.
@@ -51,9 +51,9 @@ func (m *Mem) Open(name string) (ReadFile, error) {
 	defer m.mu.RUnlock()
 	n, err := m.file(name)
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+		return nil, pathError("open", name, err)
 	}
-	return &memReadFile{name: name, node: n}, nil
+	return &memReadFile{memHandle{name: name, node: n}}, nil
 }
 
 // Remove implements FS.
@@ -65,11 +65,10 @@ func (m *Mem) Remove(name string) error {
 	if err == nil && n.isDir && (isRoot(path) || len(m.children(path)) > 0) {
 		err = errNotEmpty
 	}
-	if err != nil {
-		return &fs.PathError{Op: "remove", Path: name, Err: err}
+	if err == nil {
+		delete(m.nodes, path)
 	}
-	delete(m.nodes, path)
-	return nil
+	return pathError("remove", name, err)
 }
 
 // Rename implements FS.
@@ -122,7 +121,7 @@ func (m *Mem) List(dir string) ([]string, error) {
 	defer m.mu.RUnlock()
 	path := filepath.Clean(dir)
 	if err := m.checkDir(path); err != nil {
-		return nil, &fs.PathError{Op: "list", Path: dir, Err: err}
+		return nil, pathError("list", dir, err)
 	}
 	return m.children(path), nil
 }
@@ -136,7 +135,7 @@ func (m *Mem) MkdirAll(dir string) error {
 		if n, ok := m.nodes[path]; !ok {
 			missing = append(missing, path)
 		} else if !n.isDir {
-			return &fs.PathError{Op: "mkdir", Path: dir, Err: errNotDir}
+			return pathError("mkdir", dir, errNotDir)
 		}
 	}
 	for _, path := range missing {
@@ -149,20 +148,15 @@ func (m *Mem) MkdirAll(dir string) error {
 func (m *Mem) SyncDir(dir string) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if err := m.checkDir(filepath.Clean(dir)); err != nil {
-		return &fs.PathError{Op: "sync", Path: dir, Err: err}
-	}
-	return nil
+	return pathError("sync", dir, m.checkDir(filepath.Clean(dir)))
 }
 
 // SyncFile implements FileSyncer.
 func (m *Mem) SyncFile(name string) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if _, err := m.file(name); err != nil {
-		return &fs.PathError{Op: "sync", Path: name, Err: err}
-	}
-	return nil
+	_, err := m.file(name)
+	return pathError("sync", name, err)
 }
 
 // Stat implements FS.
@@ -171,7 +165,7 @@ func (m *Mem) Stat(name string) (int64, error) {
 	defer m.mu.RUnlock()
 	n, err := m.node(filepath.Clean(name))
 	if err != nil {
-		return 0, &fs.PathError{Op: "stat", Path: name, Err: err}
+		return 0, pathError("stat", name, err)
 	}
 	return n.size(), nil
 }
@@ -193,7 +187,7 @@ func (m *Mem) Lock(name string, mode LockMode) (io.Closer, error) {
 	}
 	n.holders++
 	n.exclusive = mode == Exclusive
-	return &memLock{fs: m, node: n}, nil
+	return &memLock{memHandle{node: n}, m}, nil
 }
 
 // makeFile returns the file of a name, new if there was none.
@@ -206,10 +200,15 @@ func (m *Mem) makeFile(op, name string) (*memNode, error) {
 			m.nodes[path] = n
 		}
 	}
-	if err != nil {
-		return nil, &fs.PathError{Op: op, Path: name, Err: err}
+	return n, pathError(op, name, err)
+}
+
+// pathError names the operation and the path of an error; nil stays nil.
+func pathError(op, name string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return n, nil
+	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
 var rootDir = &memNode{isDir: true}

@@ -60,45 +60,49 @@ func (n *memNode) writeAt(p []byte, off int) {
 	copy(n.data[off:], p)
 }
 
-type memWriteFile struct {
+// A memHandle is what is open of a node: it can be closed once.
+type memHandle struct {
 	name   string
 	node   *memNode
-	off    int
 	closed atomic.Bool
 }
 
+// check returns an error for an operation on a closed handle.
+func (h *memHandle) check(op string) error {
+	if h.closed.Load() {
+		return &fs.PathError{Op: op, Path: h.name, Err: fs.ErrClosed}
+	}
+	return nil
+}
+
+func (h *memHandle) Close() error {
+	if h.closed.Swap(true) {
+		return &fs.PathError{Op: "close", Path: h.name, Err: fs.ErrClosed}
+	}
+	return nil
+}
+
+type memWriteFile struct {
+	memHandle
+	off int
+}
+
 func (w *memWriteFile) Write(p []byte) (int, error) {
-	if w.closed.Load() {
-		return 0, &fs.PathError{Op: "write", Path: w.name, Err: fs.ErrClosed}
+	if err := w.check("write"); err != nil {
+		return 0, err
 	}
 	w.node.writeAt(p, w.off)
 	w.off += len(p)
 	return len(p), nil
 }
 
-func (w *memWriteFile) Sync() error {
-	if w.closed.Load() {
-		return &fs.PathError{Op: "sync", Path: w.name, Err: fs.ErrClosed}
-	}
-	return nil
-}
+func (w *memWriteFile) Sync() error { return w.check("sync") }
 
-func (w *memWriteFile) Close() error {
-	if w.closed.Swap(true) {
-		return &fs.PathError{Op: "close", Path: w.name, Err: fs.ErrClosed}
-	}
-	return nil
-}
-
-type memReadFile struct {
-	name   string
-	node   *memNode
-	closed atomic.Bool
-}
+type memReadFile struct{ memHandle }
 
 func (r *memReadFile) ReadAt(p []byte, off int64) (int, error) {
-	if r.closed.Load() {
-		return 0, &fs.PathError{Op: "read", Path: r.name, Err: fs.ErrClosed}
+	if err := r.check("read"); err != nil {
+		return 0, err
 	}
 	if off < 0 {
 		return 0, &fs.PathError{Op: "read", Path: r.name, Err: fs.ErrInvalid}
@@ -107,24 +111,16 @@ func (r *memReadFile) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func (r *memReadFile) Size() (int64, error) {
-	if r.closed.Load() {
-		return 0, &fs.PathError{Op: "stat", Path: r.name, Err: fs.ErrClosed}
+	if err := r.check("stat"); err != nil {
+		return 0, err
 	}
 	return r.node.size(), nil
 }
 
-func (r *memReadFile) Close() error {
-	if r.closed.Swap(true) {
-		return &fs.PathError{Op: "close", Path: r.name, Err: fs.ErrClosed}
-	}
-	return nil
-}
-
 // A memLock is one hold on a node's lock.
 type memLock struct {
-	fs     *Mem
-	node   *memNode
-	closed atomic.Bool
+	memHandle
+	fs *Mem
 }
 
 func (l *memLock) Close() error {

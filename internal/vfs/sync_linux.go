@@ -26,8 +26,5 @@ func syncFile(f *os.File) error {
 	if err != nil {
 		syncErr = fs.ErrClosed // the one reason not to call the function
 	}
-	if syncErr != nil {
-		return &fs.PathError{Op: "fdatasync", Path: f.Name(), Err: syncErr}
-	}
-	return nil
+	return pathError("fdatasync", f.Name(), syncErr)
 }
