@@ -145,7 +145,8 @@ func (r *restore) checkDir(h Header) error {
 	for _, name := range names {
 		if kind, _ := manifest.ParseFileName(name); kind != manifest.FileLock && kind != manifest.FileTemp &&
 			kind != manifest.FileReader {
-			return fmt.Errorf("%w: %s holds %q; restore into a directory of its own", base.ErrForeignDirectory, r.Dir, name)
+			return fmt.Errorf("%w: %s holds %q; restore into a directory of its own", base.ErrForeignDirectory, r.Dir,
+				name)
 		}
 	}
 	return nil
