@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sample returns a stream of two files and a description, with the offset behind
+// sample returns a stream of two files and a description, with the offset after
 // each file.
 func sample(tb testing.TB) (stream []byte, whole []int64) {
 	tb.Helper()
@@ -92,7 +92,7 @@ func TestStream(t *testing.T) {
 	require.Equal(t, "the description", description)
 	rest, err := io.ReadAll(src)
 	require.NoError(t, err)
-	require.Equal(t, "what follows", string(rest), "nothing behind the end is read")
+	require.Equal(t, "what follows", string(rest), "nothing past the end is read")
 
 	r, err = NewReader(bytes.NewReader(stream))
 	require.NoError(t, err)
@@ -189,7 +189,7 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// limited fails a writer behind so many bytes.
+// limited fails a writer after so many bytes.
 type limited struct{ left int }
 
 var errFull = errors.New("full")

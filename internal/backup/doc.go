@@ -1,6 +1,7 @@
-// Package backup writes and reads the stream of a backup: the sorted files of a
-// store that an earlier backup has not, as they are, and the description of the
-// whole store. It knows nothing of directories; package kv does.
+// Package backup writes, verifies and restores the stream of a backup: the sorted files
+// of a store that an earlier backup does not have, as they are, and the description of
+// the whole store. Write reads a store's directory and Restore makes one; neither needs
+// the store to be more than files and a version edit.
 //
 // A stream begins with a preamble:
 //
@@ -32,7 +33,7 @@
 // one; of the parent's stream everything before the parent offset must have been
 // restored. Files and bytes count what is in the stream.
 //
-// A stream may be cut off behind any file, and what was cut off be read on its own
+// A stream may be cut off after any file, and what was cut off be read on its own
 // by whoever knows the id and the offset: every frame is bound to both.
 //
 // A mark says what a stream, or the beginning of one, holds together with those that

@@ -11,8 +11,8 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// A Reader reads a stream and checks every byte of it. It never reads behind the
-// stream's end, so that streams may stand one behind the other.
+// A Reader reads a stream and checks every byte of it. It never reads past the
+// stream's end, so that streams may follow one another.
 //
 // Errors about damage match base.ErrCorruption; a stream that breaks off gives
 // io.ErrUnexpectedEOF.
@@ -80,7 +80,7 @@ func (r *Reader) Resume(id uint64, offset int64) { r.header.BackupID, r.offset =
 // Header returns the stream's header.
 func (r *Reader) Header() Header { return r.header }
 
-// Offset returns the offset behind the last frame that was read.
+// Offset returns the offset after the last frame that was read.
 func (r *Reader) Offset() int64 { return r.offset }
 
 func (r *Reader) corrupt(cause error) error {
@@ -91,7 +91,7 @@ func (r *Reader) ioError(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return fmt.Errorf("siftkv: %s breaks off behind offset %d: %w", streamName, r.offset, err)
+	return fmt.Errorf("siftkv: %s breaks off after offset %d: %w", streamName, r.offset, err)
 }
 
 // next reads a frame. The payload is valid until the next call.
@@ -124,7 +124,7 @@ func (r *Reader) next() (frameType, []byte, error) {
 }
 
 // NextFile goes on to the next file, over what is left of the one before. It
-// returns false behind the last.
+// returns false after the last.
 func (r *Reader) NextFile() (f File, size int64, ok bool, err error) {
 	for r.left > 0 {
 		if _, err := r.Chunk(); err != nil {

@@ -126,7 +126,7 @@ func decodeHeader(b []byte) (Header, error) {
 	return h, nil
 }
 
-// sealFrame fills the header of a frame, whose payload stands behind it, for an offset.
+// sealFrame fills the header of a frame, whose payload follows it, for an offset.
 func sealFrame(frame []byte, kind byte, id, offset uint64) {
 	payload := frame[frameHeaderSize:]
 	binary.LittleEndian.PutUint32(frame, uint32(len(payload)))

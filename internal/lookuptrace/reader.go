@@ -97,7 +97,7 @@ func (t *Reader) Next() (Lookup, error) {
 // nextFrame reads the next frame.
 func (t *Reader) nextFrame() error {
 	if len(t.rest) > 0 {
-		return t.damage(t.place, "bytes are left behind the lookups of the frame")
+		return t.damage(t.place, "bytes are left after the lookups of the frame")
 	}
 	t.place = t.offset
 	var head [frameHeaderSize]byte
@@ -169,7 +169,7 @@ func (t *Reader) end(b []byte) error {
 	t.dropped = max(t.dropped, binary.LittleEndian.Uint64(b[8:]))
 	switch _, err := t.r.ReadByte(); {
 	case err == nil:
-		return t.damage(t.offset, "bytes behind the end")
+		return t.damage(t.offset, "bytes after the end")
 	case !errors.Is(err, io.EOF):
 		return fmt.Errorf("read %s: %w", t.name, err)
 	}
@@ -194,7 +194,7 @@ func (t *Reader) decode() (Lookup, error) {
 	}
 	key := t.rest[n+m:]
 	if len(key) < size {
-		return Lookup{}, errors.New("a lookup that goes on behind its frame")
+		return Lookup{}, errors.New("a lookup that goes on past its frame")
 	}
 	if t.header.Keys {
 		l.Key = key[:size:size]

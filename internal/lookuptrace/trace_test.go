@@ -283,7 +283,7 @@ func TestEveryCutIsToldFromDamage(t *testing.T) {
 	}
 	_, _, err := readAll(append(bytes.Clone(data), 0))
 	require.ErrorIs(t, err, base.ErrCorruption)
-	require.ErrorContains(t, err, "behind the end")
+	require.ErrorContains(t, err, "after the end")
 }
 
 func TestEveryFlippedBitIsFound(t *testing.T) {
