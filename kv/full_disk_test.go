@@ -134,7 +134,7 @@ func newSmallDisk(t *testing.T) smallDisk {
 		exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", dir).Run() == nil {
 		t.Log("a tmpfs of 8 MiB")
 		// the test's context has ended
-		t.Cleanup(func() { require.NoError(t, exec.Command("umount", dir).Run()) }) //nolint:noctx
+		t.Cleanup(func() { require.NoError(t, exec.Command("umount", dir).Run()) })
 		ballast := filepath.Join(dir, "ballast")
 		return smallDisk{
 			dir: filepath.Join(dir, "db"), fs: sift.OS,
