@@ -2,7 +2,9 @@ package environ
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -10,14 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machine fills what Linux tells in /proc, uname(2) and statfs(2).
+// loadShift is how the system's load averages are scaled.
+const loadShift = 16 // SI_LOAD_SHIFT
+
+// machine fills what Linux tells in /proc, sysinfo(2), uname(2) and statfs(2).
 func (e *Environment) machine() {
 	e.CPU = cpuModel()
-	e.RAMBytes = memTotal()
-	e.Load1 = load1()
 	e.Governor = line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 	e.CPUQuota = cpuQuota(line("/sys/fs/cgroup/cpu.max"))
 	e.OnBattery = onBattery("/sys/class/power_supply")
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) == nil {
+		e.RAMBytes = int64(info.Totalram) * int64(info.Unit) //nolint:unconvert // as below
+		e.Load1 = math.Round(100*float64(info.Loads[0])/(1<<loadShift)) / 100
+	}
 	var name unix.Utsname
 	if unix.Uname(&name) == nil {
 		e.Kernel = unix.ByteSliceToString(name.Release[:])
@@ -28,72 +36,32 @@ func (e *Environment) machine() {
 	}
 }
 
-// filesystem names a magic number of statfs(2).
-func filesystem(magic int64) string {
-	switch magic {
-	case unix.EXT4_SUPER_MAGIC:
-		return "ext4"
-	case unix.XFS_SUPER_MAGIC:
-		return "xfs"
-	case unix.BTRFS_SUPER_MAGIC:
-		return "btrfs"
-	case unix.TMPFS_MAGIC:
-		return "tmpfs"
-	case unix.RAMFS_MAGIC:
-		return "ramfs"
-	case unix.OVERLAYFS_SUPER_MAGIC:
-		return "overlayfs"
-	case unix.F2FS_SUPER_MAGIC:
-		return "f2fs"
-	case unix.NFS_SUPER_MAGIC:
-		return "nfs"
-	case unix.FUSE_SUPER_MAGIC:
-		return "fuse"
-	case 0x2fc12fc1: // not in golang.org/x/sys/unix
-		return "zfs"
-	}
-	return fmt.Sprintf("filesystem 0x%x", magic)
+// filesystems are the names of magic numbers of statfs(2).
+var filesystems = map[int64]string{
+	unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs",
+	unix.TMPFS_MAGIC: "tmpfs", unix.RAMFS_MAGIC: "ramfs", unix.OVERLAYFS_SUPER_MAGIC: "overlayfs",
+	unix.F2FS_SUPER_MAGIC: "f2fs", unix.NFS_SUPER_MAGIC: "nfs", unix.FUSE_SUPER_MAGIC: "fuse",
+	0x2fc12fc1: "zfs", // not in golang.org/x/sys/unix
 }
 
-// field returns the text after "key:" in a file of /proc.
-func field(path, key string) string {
-	data, err := os.ReadFile(path)
+// filesystem names a magic number of statfs(2).
+func filesystem(magic int64) string {
+	return cmp.Or(filesystems[magic], fmt.Sprintf("filesystem 0x%x", magic))
+}
+
+// cpuModel returns the model of the first core. ARM kernels name none.
+func cpuModel() string {
+	data, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
 		return ""
 	}
 	for line := range bytes.Lines(data) {
 		name, value, ok := strings.Cut(string(line), ":")
-		if ok && strings.TrimSpace(name) == key {
+		if ok && strings.TrimSpace(name) == "model name" {
 			return strings.TrimSpace(value)
 		}
 	}
 	return ""
-}
-
-// cpuModel returns the model of the first core. ARM kernels name none.
-func cpuModel() string { return field("/proc/cpuinfo", "model name") }
-
-// memTotal returns the memory of the machine in bytes.
-func memTotal() int64 {
-	kib, err := strconv.ParseInt(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return kib << 10
-}
-
-// load1 returns the load average of the last minute.
-func load1() float64 {
-	data, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	first, _, _ := strings.Cut(string(data), " ")
-	load, err := strconv.ParseFloat(first, 64)
-	if err != nil {
-		return 0
-	}
-	return load
 }
 
 // line returns the text of a file of one line, empty if there is none.

@@ -111,8 +111,8 @@ func (t *Trace) read(path string) ([]ask, error) {
 		if added && l.Key == nil {
 			madeUp, keys = madeUp+int64(len(key)), keys+1
 			if madeUp > madeUpFree+keys*madeUpMean {
-				return bench.Usagef("trace %s: it has hashes in place of keys, and the keys of %d bytes that stand for "+
-					"them would not fit into memory; record one with keys", path, madeUp/keys)
+				return bench.Usagef("trace %s: it has hashes in place of keys, and the keys of %d bytes that stand "+
+					"for them would not fit into memory; record one with keys", path, madeUp/keys)
 			}
 		}
 		asks = append(asks, ask{l.At, t.set.slots[t.set.find(key)] - 1, l.Found})

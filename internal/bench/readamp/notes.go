@@ -18,7 +18,8 @@ func notes(r *Result) []string {
 	n.If(has(PebblePlain, PebbleBloom, PebbleSiftKV), "Pebble's Get does not consult the filters of the last level "+
 		"(L6), and a settled tree is all last level: its rows show no filter checks whatever the filter.")
 	n.If(has(PebbleIterator), "The row \"pebble iterator\" does consult them: one iterator is reused with "+
-		"UseL6Filters and SeekPrefixGE. A store that is written to meanwhile would have to open iterators anew to see it.")
+		"UseL6Filters and SeekPrefixGE. A store that is written to meanwhile would have to open iterators anew to "+
+		"see it.")
 	n.If(slices.ContainsFunc(r.Stores, func(s StoreResult) bool { return s.Engine == "pebble" }),
 		"Pebble's blocks and bytes include index and filter blocks, which it reads through its block cache; SiftKV's "+
 			"are data blocks, since it keeps index and filters in memory. \"-\": not counted by that engine.")
