@@ -22,7 +22,7 @@ func TestRecordsAndAbsentKeysAreDifferentKeys(t *testing.T) {
 	u := testKeyspace(t, 1000)
 	records := map[string]bool{}
 	for i := range u.n + u.spare() {
-		records[string(u.appendRecord(nil, i))] = true
+		records[string(u.AppendKey(nil, i))] = true
 	}
 	require.Len(t, records, u.n+u.spare(), "no record twice")
 	draw, c := u.absentKeys(3), newChunk(u)
@@ -32,7 +32,7 @@ func TestRecordsAndAbsentKeysAreDifferentKeys(t *testing.T) {
 		require.False(t, records[string(c.key(i))])
 		asked[string(c.key(i))] = true
 	}
-	require.Len(t, asked, u.absent(), "all are asked for before one comes again")
+	require.Len(t, asked, u.Absent(), "all are asked for before one comes again")
 }
 
 func TestDrawingsKnowTheirValues(t *testing.T) {
@@ -45,7 +45,7 @@ func TestDrawingsKnowTheirValues(t *testing.T) {
 		draw(c)
 		require.Positive(t, c.len())
 		for i := range c.len() {
-			require.True(t, u.loaded.HasWord(u.appendValue(nil, c.key(i), false), c.words[i]), name)
+			require.True(t, u.loaded.HasWord(u.AppendValue(nil, c.key(i), false), c.words[i]), name)
 		}
 	}
 	c := newChunk(u)
@@ -63,15 +63,15 @@ func TestDrawingsKnowTheirValues(t *testing.T) {
 func TestMixesOfYCSB(t *testing.T) {
 	u := testKeyspace(t, 100_000)
 	for name, want := range map[string]map[ycsb.Verb]float64{
-		"ycsb-a": {read: 0.5, update: 0.5},
-		"ycsb-b": {read: 0.95, update: 0.05},
-		"ycsb-c": {read: 1},
-		"ycsb-d": {read: 0.95, insert: 0.05},
-		"ycsb-e": {scan: 0.95, insert: 0.05},
-		"ycsb-f": {read: 0.5, modify: 0.5},
+		"ycsb-a": {ycsb.Read: 0.5, ycsb.Update: 0.5},
+		"ycsb-b": {ycsb.Read: 0.95, ycsb.Update: 0.05},
+		"ycsb-c": {ycsb.Read: 1},
+		"ycsb-d": {ycsb.Read: 0.95, ycsb.Insert: 0.05},
+		"ycsb-e": {ycsb.Scan: 0.95, ycsb.Insert: 0.05},
+		"ycsb-f": {ycsb.Read: 0.5, ycsb.Modify: 0.5},
 	} {
 		w := &worker{keyspace: u, start: &startTask{ValueSize: 100}, popular: keys.NewZipf(u.n, keys.Theta),
-			written: u.n, store: nothing{}}
+			frontier: ycsb.NewFrontier(u.n, u.n+u.spare()), store: nothing{}}
 		y, err := newYCSB(w, name, 1)
 		require.NoError(t, err)
 		got := map[ycsb.Verb]float64{}
@@ -80,10 +80,13 @@ func TestMixesOfYCSB(t *testing.T) {
 			_, err := y.draw()
 			require.NoError(t, err)
 			for _, o := range y.operations {
-				got[o.verb]++
-				if o.verb == scan {
-					require.LessOrEqual(t, o.limit, maxScan)
-					require.Positive(t, o.limit)
+				got[o.Verb]++
+				if o.Verb == ycsb.Insert {
+					require.NoError(t, y.Do(&o))
+				}
+				if o.Verb == ycsb.Scan {
+					require.LessOrEqual(t, o.Limit, ycsb.MaxScan)
+					require.Positive(t, o.Limit)
 				}
 			}
 		}
@@ -93,14 +96,14 @@ func TestMixesOfYCSB(t *testing.T) {
 			delete(got, v)
 		}
 		require.Empty(t, got, name)
-		require.Equal(t, name == "ycsb-d" || name == "ycsb-e", w.written > u.n)
+		require.Equal(t, name == "ycsb-d" || name == "ycsb-e", w.frontier.Records() > u.n)
 	}
 }
 
 func TestInsertsRunOut(t *testing.T) {
 	u := testKeyspace(t, 1000)
 	w := &worker{keyspace: u, start: &startTask{ValueSize: 100}, popular: keys.NewZipf(u.n, keys.Theta),
-		written: u.n + u.spare(), store: nothing{}}
+		frontier: ycsb.NewFrontier(u.n, u.n+u.spare()), store: nothing{}}
 	y, err := newYCSB(w, "ycsb-d", 1)
 	require.NoError(t, err)
 	for err == nil {

@@ -34,18 +34,35 @@ func newKeyspace(s *startTask) (*keyspace, error) {
 	return u, err
 }
 
-// absent returns how many keys stay absent.
-func (u *keyspace) absent() int { return u.n / 2 }
+// Absent returns how many keys stay absent.
+func (u *keyspace) Absent() int { return u.n / 2 }
 
 // spare returns how many records can be written after the load.
-func (u *keyspace) spare() int { return u.source.Absent() - u.absent() }
+func (u *keyspace) spare() int { return u.source.Absent() - u.Absent() }
 
-// appendRecord appends the key of record i.
-func (u *keyspace) appendRecord(dst []byte, i int) []byte {
-	if i < u.n {
-		return u.source.AppendPresent(dst, i)
+// AppendKey appends the key of a record.
+func (u *keyspace) AppendKey(dst []byte, record int) []byte {
+	if record < u.n {
+		return u.source.AppendPresent(dst, record)
 	}
-	return u.source.AppendAbsent(dst, u.absent()+i-u.n)
+	return u.source.AppendAbsent(dst, u.Absent()+record-u.n)
+}
+
+// AppendAbsentKey appends a key that stays absent.
+func (u *keyspace) AppendAbsentKey(dst []byte, n int) []byte { return u.source.AppendAbsent(dst, n) }
+
+// AppendValue appends the value of a key as loaded, or as updated.
+func (u *keyspace) AppendValue(dst, key []byte, updated bool) []byte {
+	if updated {
+		return u.updated.Append(dst, key)
+	}
+	return u.loaded.Append(dst, key)
+}
+
+// Right reports whether a value belongs to a key, in either form.
+func (u *keyspace) Right(key, value []byte) bool {
+	return u.loaded.HasWord(value, u.loaded.Word(key)) ||
+		len(value) == u.updated.Size() && u.updated.HasWord(value, u.updated.Word(key))
 }
 
 // chunkKeys is the number of keys drawn at a time, off the clock: enough that two
@@ -112,13 +129,13 @@ func (u *keyspace) addLoaded(c *chunk, record int) {
 
 // absentKeys draws keys between the loaded ones.
 func (u *keyspace) absentKeys(pass uint64) drawing {
-	p := keys.NewPermutation(u.absent(), keys.Mix(u.seed^absentOrder))
-	next := int(pass*passLength) % u.absent()
+	p := keys.NewPermutation(u.Absent(), keys.Mix(u.seed^absentOrder))
+	next := int(pass*passLength) % u.Absent()
 	return func(c *chunk) {
 		for range chunkKeys {
 			c.keys = u.source.AppendAbsent(c.keys, p.At(next))
 			c.words = append(c.words, 0)
-			if next++; next == u.absent() {
+			if next++; next == u.Absent() {
 				next = 0
 			}
 		}

@@ -11,6 +11,8 @@ import (
 // nothing is a store for tests that do not ask it.
 type nothing struct{ engine.Live }
 
+func (nothing) Set(_, _ []byte) error { return nil }
+
 func (nothing) NewReader(engine.Access, engine.Kind) (engine.Reader, error) { return nil, nil }
 
 // TestMedianInterval has the probabilities of Student's sign test: with five values

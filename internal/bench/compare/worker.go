@@ -12,10 +12,10 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/bench/keys"
-
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/keys"
+	"github.com/siftkv/siftkv/internal/bench/ycsb"
 )
 
 // A worker is the child process that has one store of one engine.
@@ -26,9 +26,9 @@ type worker struct {
 	popular  *keys.Zipf
 	store    engine.Live // nil while it is not open
 	settings engine.Settings
-	base     Sample // the process before the store was opened
-	checksum uint64 // sum of the first words of all loaded values
-	written  int    // records written so far
+	base     Sample         // the process before the store was opened
+	checksum uint64         // sum of the first words of all loaded values
+	frontier *ycsb.Frontier // the records that were written so far
 }
 
 // Serve answers tasks read from in, one line of JSON each, on out, until in ends:
@@ -100,7 +100,8 @@ func (w *worker) begin(s *startTask) (*Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.start, w.keyspace, w.popular, w.written = s, u, keys.NewZipf(u.n, keys.Theta), u.n
+	w.start, w.keyspace, w.popular = s, u, keys.NewZipf(u.n, keys.Theta)
+	w.frontier = ycsb.NewFrontier(u.n, u.n+u.spare())
 	return &Sample{}, nil
 }
 

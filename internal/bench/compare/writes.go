@@ -14,25 +14,6 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
-// appendValue appends the value of a record as loaded, or as updated.
-func (u *keyspace) appendValue(dst, key []byte, updated bool) []byte {
-	if updated {
-		return u.updated.Append(dst, key)
-	}
-	return u.loaded.Append(dst, key)
-}
-
-// right reports whether value belongs to key, in either form. updated says which.
-func (u *keyspace) right(key, value []byte) (ok, updated bool) {
-	switch {
-	case u.loaded.HasWord(value, u.loaded.Word(key)):
-		return true, false
-	case len(value) == u.updated.Size() && u.updated.HasWord(value, u.updated.Word(key)):
-		return true, true
-	}
-	return false, false
-}
-
 // setChunk is the number of sets between two readings of the clock, fewer if each
 // waits for the disk.
 const (
@@ -72,7 +53,7 @@ func (s *sets) draw() (int, error) {
 	for range s.chunk {
 		from := len(s.keys)
 		s.keys = u.source.AppendPresent(s.keys, s.order.At(s.at%u.n))
-		s.values = u.appendValue(s.values, s.keys[from:], true)
+		s.values = u.AppendValue(s.values, s.keys[from:], true)
 		s.at++
 	}
 	return s.chunk, nil
@@ -199,7 +180,7 @@ func (w *worker) timeLookups(ctx context.Context, pass uint64, h *hdrhistogram.H
 			if err != nil {
 				return 0, err
 			}
-			if ok, _ := u.right(c.key(i), value); !found || !ok {
+			if !found || !u.Right(c.key(i), value) {
 				return 0, wrongLookup(engine.Existing, c.key(i), value, found)
 			}
 			if err := h.RecordValue(min(int64(took), int64(time.Minute))); err != nil {

@@ -2,22 +2,25 @@ package ycsb
 
 import "sync"
 
-// A frontier numbers records that are inserted by several workers, and knows up to
+// A Frontier numbers records that are inserted by several workers, and knows up to
 // which number all are there: only those may be read, as YCSB does it.
-type frontier struct {
+type Frontier struct {
 	mu    sync.Mutex
+	first int
 	next  int
 	there int // records below it are there
 	limit int
 	ahead map[int]struct{} // that are there beyond it
 }
 
-func newFrontier(there, limit int) *frontier {
-	return &frontier{next: there, there: there, limit: limit, ahead: map[int]struct{}{}}
+// NewFrontier is for records of which those below there exist, and those below limit may be
+// inserted.
+func NewFrontier(there, limit int) *Frontier {
+	return &Frontier{first: there, next: there, there: there, limit: limit, ahead: map[int]struct{}{}}
 }
 
 // take returns the number of the next record to insert, false if there is none left.
-func (f *frontier) take() (int, bool) {
+func (f *Frontier) take() (int, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.next >= f.limit {
@@ -28,7 +31,7 @@ func (f *frontier) take() (int, bool) {
 }
 
 // inserted says that a record is there.
-func (f *frontier) inserted(n int) {
+func (f *Frontier) inserted(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ahead[n] = struct{}{}
@@ -41,8 +44,8 @@ func (f *frontier) inserted(n int) {
 	}
 }
 
-// records returns how many there are.
-func (f *frontier) records() int {
+// Records returns how many there are.
+func (f *Frontier) Records() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.there

@@ -123,7 +123,11 @@ func Run(ctx context.Context, c *Config) (r *Result, err error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	v, err := keys.NewValues(c.ValueSize, c.Seed)
+	values, err := keys.NewValues(c.ValueSize, c.Seed)
+	if err != nil {
+		return nil, err
+	}
+	updated, err := keys.NewValues(c.ValueSize, c.Seed+1)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +147,7 @@ func Run(ctx context.Context, c *Config) (r *Result, err error) {
 	}
 	r.Warnings = append([]string{}, r.Environment.Warnings...)
 	for _, name := range c.Engines {
-		x := &run{c: c, source: source, values: v, engine: name}
+		x := &run{c: c, source: source, values: values, updated: updated, engine: name}
 		if err := x.all(ctx, filepath.Join(dir, name), r); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -168,9 +172,10 @@ type run struct {
 	c        *Config
 	source   *keys.Generated
 	values   keys.Values
+	updated  keys.Values // what updates write
 	engine   string
 	store    engine.Live
-	frontier *frontier
+	frontier *Frontier
 	zipf     *keys.Zipf
 	line     atomic.Pointer[measure.Recorder] // of the workload that runs
 }
@@ -196,7 +201,7 @@ func (x *run) all(ctx context.Context, dir string, r *Result) (err error) {
 	if err := x.load(ctx); err != nil {
 		return err
 	}
-	x.frontier = newFrontier(x.c.Keys, x.c.Keys+x.c.inserts())
+	x.frontier = NewFrontier(x.c.Keys, x.c.Keys+x.c.inserts())
 	x.zipf = keys.NewZipf(x.c.Keys, keys.Theta)
 	for _, name := range x.c.Workloads {
 		row, err := x.workload(ctx, name)
@@ -241,7 +246,7 @@ func (x *run) workload(ctx context.Context, name string) (*Row, error) {
 	x.line.Store(line)
 	start := time.Now()
 	failed := measure.Together(ctx, len(workers), func(ctx context.Context, i int) error {
-		return errors.Join(workers[i].loop(ctx, start, line), workers[i].close())
+		return errors.Join(workers[i].loop(ctx, start, line), workers[i].Close())
 	})
 	took := time.Since(start)
 	if failed != nil {

@@ -21,8 +21,8 @@ func small(t *testing.T) *Config {
 		Engines: []string{"siftkv"}, Workloads: Names,
 		Settings: Settings{
 			Keys: 2000, KeySize: 16, ValueSize: 100, Operations: 1000, Workers: 3, Seed: 1,
-			Store: engine.Settings{CacheBytes: 1 << 20, MemtableBytes: 256 << 10, BlockBytes: 4096, Compression: "snappy",
-				Compactions: 1, BatchKeys: 100},
+			Store: engine.Settings{CacheBytes: 1 << 20, MemtableBytes: 256 << 10, BlockBytes: 4096,
+				Compression: "snappy", Compactions: 1, BatchKeys: 100},
 		},
 		Dir: t.TempDir(), Progress: progress.New(io.Discard, "none"),
 	}
@@ -149,7 +149,7 @@ func TestAWrongAnswerEndsTheRun(t *testing.T) {
 }
 
 func TestFrontierIsWhatIsThereWithoutHoles(t *testing.T) {
-	f := newFrontier(10, 13)
+	f := NewFrontier(10, 13)
 	for want := 10; want < 13; want++ {
 		n, ok := f.take()
 		require.True(t, ok)
@@ -159,9 +159,9 @@ func TestFrontierIsWhatIsThereWithoutHoles(t *testing.T) {
 	require.False(t, ok)
 	f.inserted(12)
 	f.inserted(11)
-	require.Equal(t, 10, f.records())
+	require.Equal(t, 10, f.Records())
 	f.inserted(10)
-	require.Equal(t, 13, f.records())
+	require.Equal(t, 13, f.Records())
 }
 
 func TestWrongSettings(t *testing.T) {
