@@ -87,10 +87,12 @@ func (c *readampCommand) Run(ctx context.Context, p *program) error {
 	store := c.settings(c.Cache, c.Compression)
 	store.BatchKeys, store.SiftKVIndexBytes, store.PebbleIndexBytes = batchKeys, int(c.SiftkvIndex), int(c.PebbleIndex)
 	result, err := readamp.Run(ctx, &readamp.Config{
-		Keys:      keys.Request{Keys: c.Keys, KeySize: c.KeySize, MaxLen: kv.MaxKeySize, Seed: c.Seed},
-		ValueSize: c.ValueSize, Filters: specs(c.Filter), Engines: engines, Budget: c.Budget, Compaction: c.Compaction,
-		Lookups: c.Lookups, Repetitions: c.Reps, Seed: c.Seed, Store: store,
-		Dir: c.Dir, Argv: p.argv, Progress: p.progress, Wrap: p.wrap,
+		Settings: readamp.Settings{
+			Engines: engines, Filters: specs(c.Filter), Budget: c.Budget, Compaction: c.Compaction,
+			ValueBytes: c.ValueSize, Lookups: c.Lookups, Repetitions: c.Reps, Seed: c.Seed, Store: store,
+		},
+		Keys: keys.Request{Keys: c.Keys, KeySize: c.KeySize, MaxLen: kv.MaxKeySize, Seed: c.Seed},
+		Dir:  c.Dir, Argv: p.argv, Progress: p.progress, Wrap: p.wrap,
 	})
 	if err != nil {
 		return err

@@ -61,7 +61,7 @@ func sample(eng, filter, shape string, bits, rate float64) *Result {
 			Argv: []string{"kvbench", "sweep"}, Started: time.Unix(1e9, 0).UTC(), Revision: "abc123",
 			GoVersion: "go1.26.0",
 			OS:        "linux", Arch: "amd64", Kernel: "6.1.0", CPU: "A CPU", Cores: 2, GOMAXPROCS: 2,
-			RAMBytes: 8 << 30,
+			RAMBytes:   8 << 30,
 			Filesystem: "ext4",
 		},
 		Keys: keys.Description{Origin: "generated", Seed: 1, Present: sampleKeys, Absent: sampleKeys - 1, MinLen: 16,

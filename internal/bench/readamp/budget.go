@@ -67,7 +67,7 @@ func (x *experiment) compareBudget(ctx context.Context) (b *Budget, err error) {
 		}
 	}()
 	for _, t := range trees {
-		t.result.Tree = measure.GrownTree(n, x.source.Describe().MeanLen, x.config.ValueSize)
+		t.result.Tree = measure.GrownTree(n, x.source.Describe().MeanLen, x.config.ValueBytes)
 		t.result.Tree.Compaction = x.config.Compaction
 		if t.result == &b.Spread {
 			t.result.Tree.FilterBudgetBytes = b.Uniform.Shape.Total().FilterBytes

@@ -32,22 +32,29 @@ func Engines() []string {
 	return names
 }
 
-// A Config says what to measure. Every field is needed but Budget, Compaction, Dir, Argv and
-// Wrap.
+// Settings are the exact settings of a run.
+type Settings struct {
+	Engines    []string `json:"engines"`              // of Engines
+	Filters    []string `json:"filters"`              // specs of filterpolicy.Parse, one SiftKV row each
+	Compaction string   `json:"compaction,omitempty"` // of engine.CompactionStyles, for SiftKV; empty: the first
+	// filter whose bits are spread over levels; empty or "none": left out
+	Budget         string          `json:"budget"`
+	ValueBytes     int             `json:"value_bytes"`
+	Lookups        int             `json:"lookups"`         // timed, of each kind, per row and repetition
+	LatencyLookups int             `json:"latency_lookups"` // timed one by one, likewise; Run says how many
+	WarmupLookups  int             `json:"warmup_lookups"`  // not timed, of each kind, per row; likewise
+	Repetitions    int             `json:"repetitions"`
+	Seed           uint64          `json:"seed"`
+	Store          engine.Settings `json:"store"`
+}
+
+// A Config says what to measure, and where.
 type Config struct {
-	Keys        keys.Request
-	ValueSize   int      // bytes
-	Filters     []string // specs of filterpolicy.Parse, one SiftKV row each
-	Engines     []string // of Engines
-	Budget      string   // spec of the filter whose bits are spread over levels; empty or "none": left out
-	Compaction  string   // of engine.CompactionStyles, for SiftKV; empty: the first
-	Lookups     int      // of each kind, per row and repetition
-	Repetitions int
-	Seed        uint64
-	Store       engine.Settings
-	Dir         string // where a temporary directory is made; empty: the system's
-	Argv        []string
-	Progress    *progress.Reporter
+	Settings
+	Keys     keys.Request
+	Dir      string // where a temporary directory is made; empty: the system's
+	Argv     []string
+	Progress *progress.Reporter
 
 	// Wrap, if set, stands between the experiment and each store it opens.
 	Wrap func(store string, s engine.Store) engine.Store

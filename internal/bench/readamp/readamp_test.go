@@ -24,12 +24,14 @@ import (
 func small(t *testing.T) *Config {
 	t.Helper()
 	return &Config{
-		Keys:      keys.Request{Keys: "2000", KeySize: 16, MaxLen: 1000, Seed: 1},
-		ValueSize: 100, Filters: []string{"none", "blocked:10"}, Engines: Engines(),
-		Lookups: 500, Repetitions: 2, Seed: 1,
-		Store: engine.Settings{
-			CacheBytes: 1 << 20, MemtableBytes: 1 << 20, BlockBytes: 4096, Compression: "snappy", Compactions: 1,
-			BatchKeys: 100,
+		Keys: keys.Request{Keys: "2000", KeySize: 16, MaxLen: 1000, Seed: 1},
+		Settings: Settings{
+			ValueBytes: 100, Filters: []string{"none", "blocked:10"}, Engines: Engines(),
+			Lookups: 500, Repetitions: 2, Seed: 1,
+			Store: engine.Settings{
+				CacheBytes: 1 << 20, MemtableBytes: 1 << 20, BlockBytes: 4096, Compression: "snappy", Compactions: 1,
+				BatchKeys: 100,
+			},
 		},
 		Dir: t.TempDir(), Progress: progress.New(io.Discard, "none"),
 	}
@@ -268,7 +270,7 @@ func TestConfigErrorsAreUsage(t *testing.T) {
 		"cache":       {func(c *Config) { c.Store.CacheBytes = -1 }, "--cache"},
 		"memtable":    {func(c *Config) { c.Store.MemtableBytes = 1 }, "--memtable"},
 		"block":       {func(c *Config) { c.Store.BlockBytes = 1 }, "--block"},
-		"value":       {func(c *Config) { c.ValueSize = 1 }, "values of 1 bytes"},
+		"value":       {func(c *Config) { c.ValueBytes = 1 }, "values of 1 bytes"},
 		"keys":        {func(c *Config) { c.Keys.Keys = "1" }, "1 keys"},
 		"file":        {func(c *Config) { c.Keys.Keys = "/nothing/here" }, "no such file"},
 		"dir":         {func(c *Config) { c.Dir = "/nothing/here" }, "not a directory"},

@@ -29,22 +29,6 @@ type Result struct {
 	Warnings    []string            `json:"warnings"` // what makes this run less trustworthy
 }
 
-// Settings are the exact settings of a run.
-type Settings struct {
-	Engines    []string `json:"engines"`
-	Filters    []string `json:"filters"`
-	Compaction string   `json:"compaction,omitempty"` // of SiftKV; empty: leveled
-	// filter of the comparison with a budget; empty: left out
-	Budget         string          `json:"budget"`
-	ValueBytes     int             `json:"value_bytes"`
-	Lookups        int             `json:"lookups"`         // timed, of each kind, per row and repetition
-	LatencyLookups int             `json:"latency_lookups"` // timed one by one, likewise
-	WarmupLookups  int             `json:"warmup_lookups"`  // not timed, of each kind, per row
-	Repetitions    int             `json:"repetitions"`
-	Seed           uint64          `json:"seed"`
-	Store          engine.Settings `json:"store"`
-}
-
 // A StoreResult says how a store was built and what it looks like.
 type StoreResult struct {
 	Name          string       `json:"name"`

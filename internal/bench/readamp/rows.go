@@ -19,7 +19,7 @@ type row struct {
 	name, store    string // the store's name is that of the row which builds it
 	engine, filter string
 	access         engine.Access
-	cell           [2]string // engine and filter of the cell
+	of             [2]string // engine and filter of the cell
 }
 
 // presets are the rows of the names in Config.Engines, but for SiftKV's, in the order of the
@@ -70,13 +70,13 @@ func (c *Config) rows() ([]row, error) {
 	return rows, nil
 }
 
-// settings returns the cell of a row.
-func (c *Config) settings(r row) cell.Settings {
+// cell returns the cell of a row.
+func (c *Config) cell(r row) cell.Settings {
 	s := cell.Default()
-	s.Engine, s.Filter = r.cell[0], r.cell[1]
+	s.Engine, s.Filter = r.of[0], r.of[1]
 	s.Cache, s.Memtable, s.Block = c.Store.CacheBytes, c.Store.MemtableBytes, int64(c.Store.BlockBytes)
 	s.Compression = c.Store.Compression
-	s.Keys, s.KeySize, s.ValueSize = c.Keys.Keys, int64(c.Keys.KeySize), int64(c.ValueSize)
+	s.Keys, s.KeySize, s.ValueSize = c.Keys.Keys, int64(c.Keys.KeySize), int64(c.ValueBytes)
 	s.DataSeed, s.Seed = c.Seed, c.Seed
 	s.Lookups, s.Reps = int64(c.Lookups), int64(c.Repetitions)
 	s.Index = int64(c.Store.PebbleIndexBytes)

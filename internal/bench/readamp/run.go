@@ -41,7 +41,7 @@ func Run(ctx context.Context, c *Config) (result *Result, err error) {
 	result = x.newResult()
 	var cells []cell.Row
 	for _, r := range x.rows {
-		cells = append(cells, cell.Row{Name: r.name, Store: r.store, Settings: c.settings(r)})
+		cells = append(cells, cell.Row{Name: r.name, Store: r.store, Settings: c.cell(r)})
 	}
 	measured, err := x.lab.Interleave(ctx, x.source, cells)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *Config) experiment() (x *experiment, err error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	if x.values, err = keys.NewValues(c.ValueSize, c.Seed); err != nil {
+	if x.values, err = keys.NewValues(c.ValueBytes, c.Seed); err != nil {
 		return nil, err
 	}
 	if x.rows, err = c.rows(); err != nil {
@@ -88,12 +88,10 @@ func (x *experiment) newResult() *Result {
 		Environment: x.lab.Environment(),
 		Keys:        x.source.Describe(),
 		TimerNs:     int64(measure.TimerCost()),
-		Settings: Settings{
-			Engines: c.Engines, Filters: c.Filters, Compaction: c.Compaction, ValueBytes: c.ValueSize,
-			Lookups: c.Lookups, LatencyLookups: cell.SingleLookups(c.Lookups), WarmupLookups: c.Lookups,
-			Repetitions: c.Repetitions, Seed: c.Seed, Store: c.Store,
-		},
+		Settings:    c.Settings,
 	}
+	r.Settings.LatencyLookups, r.Settings.WarmupLookups = cell.SingleLookups(c.Lookups), c.Lookups
+	r.Settings.Budget = ""
 	if x.budget != nil {
 		r.Settings.Budget = x.budget.String()
 	}

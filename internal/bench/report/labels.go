@@ -50,9 +50,6 @@ func settingItem(f cell.Field) Item {
 // Values returns the values of the varying settings of the n-th cell.
 func (l *Labels) Values(n int) []Item { return l.values[n] }
 
-// spoken are settings whose values say by themselves what they are of.
-var spoken = []string{"budget", "compaction", "shape", "workload", "state"}
-
 // Text returns the values in one line, no two of which are alike: of settings whose
 // values speak for themselves only unusual ones are shown, others have their names.
 func (l *Labels) Text(n int) string {
@@ -60,13 +57,13 @@ func (l *Labels) Text(n int) string {
 	fields := cell.Fields(&usual)
 	var out []string
 	for i, name := range l.Varying {
-		value := l.values[n][i].Text
+		value, usual := l.values[n][i].Text, fields[slices.Index(names, name)]
 		switch {
 		case name == "engine" || name == "filter":
 			out = append(out, value)
-		case !slices.Contains(spoken, name):
+		case usual.Label != "%s": // its values do not say what they are of
 			out = append(out, name+" "+value)
-		case value != fields[slices.Index(names, name)].Show():
+		case value != usual.Show():
 			out = append(out, value)
 		}
 	}

@@ -102,7 +102,7 @@ func TestMetricsAreParsed(t *testing.T) {
 		"rocksdb.memtable.hit COUNT : 7\nrocksdb.l0.hit COUNT : 0\nrocksdb.db.get.micros "+
 			"P50 : 1.0 P95 : 2.0 COUNT : 3 SUM : 4\n\nx COUNT : y\n"))
 	var l Level
-	l.addProperties("# data blocks=3; # entries=40; index block size (user-key? 1, delta-value? 1)=50; "+
+	l.addProperties("# data blocks=3; # entries=40; index block size (user-key? 1, delta-value? 1)=50; " +
 		"filter block size=60; raw average key size=24.000000; ")
 	require.Equal(t, Level{Entries: 40, IndexBytes: 50, FilterBytes: 60}, l)
 
