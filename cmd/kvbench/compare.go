@@ -29,22 +29,23 @@ type compareCommand struct {
 
 // Run compares, prints the tables, and writes the JSON file if asked to.
 func (c *compareCommand) Run(ctx context.Context, p *program) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	result, err := compare.Run(ctx, &compare.Config{
+	return show(p, report.Compare, c.JSON)(compare.Run(ctx, &compare.Config{
 		Settings: compare.Settings{
 			Engines: c.Engine, Workloads: c.Workload, Compressions: c.Compression,
 			Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize,
 			Repetitions: c.Reps, Loads: c.Loads, Seconds: c.Seconds, Seed: c.Seed, Store: c.settings(c.Cache, ""),
 		},
-		Dir: c.Dir, Argv: p.argv, Progress: p.progress, Worker: []string{self, "worker"},
-	})
+		Dir: c.Dir, Argv: p.argv, Progress: p.progress, Worker: worker(),
+	}))
+}
+
+// worker returns the command line of a worker, which is this program.
+func worker() []string {
+	self, err := os.Executable()
 	if err != nil {
-		return err
+		self = os.Args[0]
 	}
-	return show(p, report.Compare, result, c.JSON)
+	return []string{self, "worker"}
 }
 
 // workerCommand is what compare runs itself as.

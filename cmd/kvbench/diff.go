@@ -41,11 +41,8 @@ func (c *diffCommand) Run(p *program) error {
 		return err
 	}
 	d, err := results.Compare(a, b, limits)
-	if err != nil {
-		return err
-	}
 	text := func(w io.Writer, d *results.Diff) error { return report.Diff(w, d, c.All) }
-	if err := show(p, text, d, c.JSON); err != nil {
+	if err := show(p, text, c.JSON)(d, err); err != nil {
 		return err
 	}
 	return d.Err()

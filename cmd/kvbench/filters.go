@@ -24,12 +24,8 @@ type filtersCommand struct {
 
 // Run measures, prints the tables, and writes the JSON file if asked to.
 func (c *filtersCommand) Run(ctx context.Context, p *program) error {
-	result, err := filters.Run(ctx, &filters.Config{
+	return show(p, report.Filters, c.JSON)(filters.Run(ctx, &filters.Config{
 		Keys: c.Keys, Filters: specs(c.Filter), Libraries: c.Libraries,
 		Settings: filters.Settings{Probes: c.Probes, Repetitions: c.Reps, Seed: c.Seed}, Argv: p.argv, Progress: p.progress,
-	})
-	if err != nil {
-		return err
-	}
-	return show(p, report.Filters, result, c.JSON)
+	}))
 }

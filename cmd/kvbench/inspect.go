@@ -26,10 +26,6 @@ func (inspectCommand) Help() string {
 
 // Run looks and prints.
 func (c *inspectCommand) Run(ctx context.Context, p *program) error {
-	r, err := inspect.Run(ctx, inspect.Config{Path: c.Path, Probes: c.Probes, Walked: c.Walk})
-	if err != nil {
-		return err
-	}
 	text := func(w io.Writer, r *inspect.Result) error { return report.Inspect(w, r, c.Files) }
-	return show(p, text, r, c.JSON)
+	return show(p, text, c.JSON)(inspect.Run(ctx, inspect.Config{Path: c.Path, Probes: c.Probes, Walked: c.Walk}))
 }

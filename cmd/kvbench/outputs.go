@@ -86,12 +86,16 @@ func (d resultDir) draw(p *program, charts []chart.Chart) error {
 	return nil
 }
 
-// show prints a result, and writes it as JSON too if a file is named. Neither keeps the
-// other from being done: the result may have taken an hour.
-func show[R any](p *program, text func(io.Writer, R) error, result R, file resultFile) error {
-	var err error
-	if !file.standard() {
-		err = text(p.stdout, result)
+// show returns what prints a result, and writes it as JSON too if a file is named. Neither
+// keeps the other from being done: the result may have taken an hour. It passes an error on.
+func show[R any](p *program, text func(io.Writer, R) error, file resultFile) func(R, error) error {
+	return func(result R, err error) error {
+		if err != nil {
+			return err
+		}
+		if !file.standard() {
+			err = text(p.stdout, result)
+		}
+		return errors.Join(err, file.writeJSON(p, result))
 	}
-	return errors.Join(err, file.writeJSON(p, result))
 }

@@ -94,10 +94,7 @@ func (c *readampCommand) Run(ctx context.Context, p *program) error {
 		Keys: keys.Request{Keys: c.Keys, KeySize: c.KeySize, MaxLen: kv.MaxKeySize, Seed: c.Seed},
 		Dir:  c.Dir, Argv: p.argv, Progress: p.progress, Wrap: p.wrap,
 	})
-	if err != nil {
-		return err
-	}
-	if err := show(p, report.ReadAmp, result, c.JSON); err != nil {
+	if err := show(p, report.ReadAmp, c.JSON)(result, err); err != nil {
 		return err
 	}
 	return result.Identities.Err()

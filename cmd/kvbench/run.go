@@ -59,7 +59,7 @@ func (c *runCommand) Run(ctx context.Context, p *program) (err error) {
 	if err != nil {
 		return err
 	}
-	err = show(p, report.Cell, r, c.JSON)
+	err = show(p, report.Cell, c.JSON)(r, nil)
 	if c.Out != "" {
 		err = errors.Join(err, results.Save(string(c.Out), r))
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 
 	"github.com/siftkv/siftkv/internal/bench/compare"
 	"github.com/siftkv/siftkv/internal/bench/report"
@@ -24,20 +23,12 @@ type scaleCommand struct {
 
 // Run measures, prints the tables, and writes the JSON file if asked to.
 func (c *scaleCommand) Run(ctx context.Context, p *program) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	result, err := compare.Scale(ctx, &compare.ScaleConfig{
+	return show(p, report.Scale, c.JSON)(compare.Scale(ctx, &compare.ScaleConfig{
 		Engines: c.Engine, Sizes: compare.Sizes(c.Keys),
 		ScaleSettings: compare.ScaleSettings{
 			KeySize: c.KeySize, ValueSize: c.ValueSize, CacheShare: c.CacheShare,
 			Repetitions: c.Reps, Seconds: c.Seconds, Seed: c.Seed, Store: c.settings(0, c.Compression),
 		},
-		Dir: c.Dir, Argv: p.argv, Progress: p.progress, Worker: []string{self, "worker"},
-	})
-	if err != nil {
-		return err
-	}
-	return show(p, report.Scale, result, c.JSON)
+		Dir: c.Dir, Argv: p.argv, Progress: p.progress, Worker: worker(),
+	}))
 }

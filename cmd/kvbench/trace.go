@@ -25,11 +25,7 @@ type traceInfoCommand struct {
 
 // Run reads and prints.
 func (c *traceInfoCommand) Run(ctx context.Context, p *program) error {
-	r, err := inspect.RunTrace(ctx, string(c.File))
-	if err != nil {
-		return err
-	}
-	return show(p, report.Trace, r, c.JSON)
+	return show(p, report.Trace, c.JSON)(inspect.RunTrace(ctx, string(c.File)))
 }
 
 // traceReplayCommand is the command line of kvbench trace replay: run, with the keys and

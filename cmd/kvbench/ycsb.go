@@ -53,5 +53,5 @@ func (c *ycsbCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(show(p, report.YCSB, r, c.JSON), c.SVG.draw(p, chart.YCSB(r)))
+	return errors.Join(show(p, report.YCSB, c.JSON)(r, nil), c.SVG.draw(p, chart.YCSB(r)))
 }
