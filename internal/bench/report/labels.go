@@ -57,13 +57,13 @@ func (l *Labels) Text(n int) string {
 	fields := cell.Fields(&usual)
 	var out []string
 	for i, name := range l.Varying {
-		value, usual := l.values[n][i].Text, fields[slices.Index(names, name)]
+		value, field := l.values[n][i].Text, fields[slices.Index(names, name)]
 		switch {
 		case name == "engine" || name == "filter":
 			out = append(out, value)
-		case usual.Label != "%s": // its values do not say what they are of
+		case field.Label != "%s": // its values do not say what they are of
 			out = append(out, name+" "+value)
-		case value != usual.Show():
+		case value != field.Show():
 			out = append(out, value)
 		}
 	}
