@@ -34,42 +34,29 @@ type readampCommand struct {
 	jsonFlag
 }
 
-// readampEngines are the engines of readamp with their filters, in the words of run, and
-// what package readamp calls their rows. That name is taken, too.
-var readampEngines = [][2]string{
-	{"siftkv", readamp.SiftKV}, {"pebble/none", readamp.PebblePlain}, {"pebble/own:10", readamp.PebbleBloom},
-	{"pebble/blocked:10", readamp.PebbleSiftKV}, {"pebble-iterator/own:10", readamp.PebbleIterator},
-	{"rocksdb/none", readamp.RocksDBPlain}, {"rocksdb/bloom:10", readamp.RocksDBBloom},
-	{"rocksdb/ribbon:10", readamp.RocksDBRibbon},
-}
-
-// engineWords lists what --engine takes in this build.
+// engineWords lists what --engine takes in this build; the names of package readamp are
+// taken, too.
 func engineWords() []string {
-	var words []string
-	for _, e := range readampEngines {
-		if slices.Contains(readamp.Engines(), e[1]) {
-			words = append(words, e[0])
-		}
+	words := slices.Clone(readamp.Engines())
+	for i, name := range words {
+		words[i] = readamp.Word(name)
 	}
 	return words
 }
 
 // engines returns the rows that were asked for.
 func (c *readampCommand) engines() ([]string, error) {
+	all, words := readamp.Engines(), engineWords()
 	if slices.Equal(c.Engine, []string{"all"}) {
-		return readamp.Engines(), nil
+		return all, nil
 	}
 	var rows []string
-	for _, name := range c.Engine {
-		for _, e := range readampEngines {
-			if name == e[0] {
-				name = e[1]
-			}
+	for _, given := range c.Engine {
+		at := max(slices.Index(all, given), slices.Index(words, given))
+		if at < 0 {
+			return nil, bench.Usagef("--engine %s: choose from %s", given, strings.Join(words, ", "))
 		}
-		if !slices.Contains(readamp.Engines(), name) {
-			return nil, bench.Usagef("--engine %s: choose from %s", name, strings.Join(engineWords(), ", "))
-		}
-		rows = append(rows, name)
+		rows = append(rows, all[at])
 	}
 	return rows, nil
 }

@@ -36,8 +36,8 @@ type pebbleGet struct {
 func (r *pebbleGet) Get(dst, key []byte) ([]byte, bool, error) {
 	value, closer, err := r.counters.store.db.Get(key)
 	if err != nil {
-		// the fast path comes first
-		if err == pebble.ErrNotFound || errors.Is(err, pebble.ErrNotFound) { //nolint:errorlint
+		//nolint:errorlint // the fast path comes first
+		if err == pebble.ErrNotFound || errors.Is(err, pebble.ErrNotFound) {
 			return dst, false, nil
 		}
 		return dst, false, fmt.Errorf("pebble: get: %w", err)

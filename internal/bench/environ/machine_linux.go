@@ -23,7 +23,7 @@ func (e *Environment) machine() {
 	e.OnBattery = onBattery("/sys/class/power_supply")
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {
-		e.RAMBytes = int64(info.Totalram) * int64(info.Unit) //nolint:unconvert // as below
+		e.RAMBytes = int64(info.Totalram) * int64(info.Unit)
 		e.Load1 = math.Round(100*float64(info.Loads[0])/(1<<loadShift)) / 100
 	}
 	var name unix.Utsname

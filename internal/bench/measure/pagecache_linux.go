@@ -14,14 +14,14 @@ import (
 // (posix_fadvise), then counts the pages that stayed (cachestat, Linux 6.5).
 func DropCaches(dir string) (PageCache, error) {
 	var st unix.Statfs_t
-	// the type has another width on other processors
-	if err := unix.Statfs(dir, &st); err == nil &&
-		(int64(st.Type) == unix.TMPFS_MAGIC || int64(st.Type) == unix.RAMFS_MAGIC) { //nolint:unconvert
+	err := unix.Statfs(dir, &st)
+	kind := int64(st.Type) //nolint:unconvert // the type has another width on other processors
+	if err == nil && (kind == unix.TMPFS_MAGIC || kind == unix.RAMFS_MAGIC) {
 		why := dir + " is in memory: its file system has nothing but the page cache"
 		return PageCache{Left: -1, Impossible: why}, nil
 	}
 	state := PageCache{Dropped: true}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}

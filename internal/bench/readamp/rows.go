@@ -40,6 +40,16 @@ var presets = []struct {
 	{RocksDBRibbon, sameNames(engine.RocksDBName, "ribbon:10")},
 }
 
+// Word returns what a name of Engines is in the words of cells: an engine and its filter.
+func Word(name string) string {
+	for _, p := range presets {
+		if p.name == name {
+			return p.of[0] + "/" + p.of[1]
+		}
+	}
+	return name
+}
+
 // sameNames is a row that reports call what its cell is.
 func sameNames(name, filter string) row {
 	return row{name + " " + filter, name + " " + filter, name, filter, engine.Get, [2]string{name, filter}}
