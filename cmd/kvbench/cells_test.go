@@ -90,6 +90,9 @@ func TestAnInterruptedSweepSaysHowToGoOn(t *testing.T) {
 func TestSpecsAreSplitWhereAFilterBegins(t *testing.T) {
 	require.Equal(t, []string{"none", "bloom:10", "cuckoo:12,4,semisort", "own:10", "fuse:8,4", "oracle"},
 		specs([]string{"none,bloom:10", "cuckoo:12,4,semisort own:10;fuse:8,4,oracle"}))
+	require.Equal(t, []string{"none", "bloom:10", "cuckoo:12,4", "blocked:10"},
+		specs([]string{"none;bloom:10  cuckoo:12,4", "; blocked:10;"}))
+	require.Empty(t, specs([]string{" ; "}))
 }
 
 func TestWrongCellsAreUsageErrors(t *testing.T) {

@@ -13,11 +13,11 @@ import (
 
 // compareCommand is the command line of kvbench compare.
 type compareCommand struct {
-	engineFlag `set:"engines=siftkv,pebble,badger,goleveldb,bbolt" set:"choices=${compare_engines}"`
-	Workload   []string `default:"${workloads}" placeholder:"NAMES" help:"${compare_workload}"`
-	Keys       int      `default:"3000000" placeholder:"N" help:"Keys to load (default ${default})."`
-	Reps       int      `default:"5" placeholder:"N" help:"${compare_reps}"`
-	Loads      int      `default:"1" placeholder:"N" help:"${compare_loads}"`
+	Engine   []string `aliases:"engines" default:"${compared}" placeholder:"NAMES" help:"${compare_engine}"`
+	Workload []string `default:"${workloads}" placeholder:"NAMES" help:"${compare_workload}"`
+	Keys     int      `default:"3000000" placeholder:"N" help:"Keys to load (default ${default})."`
+	Reps     int      `default:"5" placeholder:"N" help:"${compare_reps}"`
+	Loads    int      `default:"1" placeholder:"N" help:"${compare_loads}"`
 	secondsFlag
 	dataFlags
 	Cache bench.Size `default:"64MiB" placeholder:"SIZE" help:"${compare_cache}"`

@@ -26,6 +26,7 @@ type filtersCommand struct {
 func (c *filtersCommand) Run(ctx context.Context, p *program) error {
 	return show(p, report.Filters, c.JSON)(filters.Run(ctx, &filters.Config{
 		Keys: c.Keys, Filters: specs(c.Filter), Libraries: c.Libraries,
-		Settings: filters.Settings{Probes: c.Probes, Repetitions: c.Reps, Seed: c.Seed}, Argv: p.argv, Progress: p.progress,
+		Settings: filters.Settings{Probes: c.Probes, Repetitions: c.Reps, Seed: c.Seed},
+		Argv:     p.argv, Progress: p.progress,
 	}))
 }

@@ -12,11 +12,6 @@ import (
 // settings are those of cells (cell.Fields); an alias is what a flag was called before.
 // Texts that are longer than a line are in texts, under the name of the flag.
 
-// engineFlag names engines; the command sets the variables engines and choices.
-type engineFlag struct {
-	Engine []string `aliases:"engines" default:"${engines}" placeholder:"NAMES" help:"Engines (${default})${choices}"`
-}
-
 // dataFlags say what a store holds and in which order it is asked for.
 type dataFlags struct {
 	KeySize   int    `default:"16" placeholder:"BYTES" help:"Bytes of a generated key (default ${default})."`

@@ -142,12 +142,11 @@ func TestEveryCommandCanBeQuiet(t *testing.T) {
 	require.Empty(t, stderr)
 }
 
-// The default of a flag that several commands have is the same in each, or is said there.
 func TestCellFlagsAreSettings(t *testing.T) {
 	var f cellFlags
 	v := reflect.ValueOf(&f).Elem()
-	for i := range v.NumField() {
-		v.Field(i).Set(reflect.ValueOf([]string{"x"}))
+	for _, field := range v.Fields() {
+		field.Set(reflect.ValueOf([]string{"x"}))
 	}
 	for name := range f.block() {
 		require.NotEmpty(t, ideas[name])

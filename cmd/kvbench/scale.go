@@ -9,9 +9,9 @@ import (
 
 // scaleCommand is the command line of kvbench scale.
 type scaleCommand struct {
-	Keys       int `aliases:"max" default:"10000000" placeholder:"N" help:"${scale_keys}"`
-	engineFlag `set:"engines=siftkv" set:"choices=${scale_engines}"`
-	CacheShare float64 `default:"0.1" placeholder:"PART" help:"${scale_cacheshare}"`
+	Keys       int      `aliases:"max" default:"10000000" placeholder:"N" help:"${scale_keys}"`
+	Engine     []string `aliases:"engines" default:"siftkv" placeholder:"NAMES" help:"${scale_engine}"`
+	CacheShare float64  `default:"0.1" placeholder:"PART" help:"${scale_cacheshare}"`
 	repsFlag
 	secondsFlag
 	dataFlags

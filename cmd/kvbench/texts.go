@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -17,140 +18,147 @@ const description = `A laboratory for reads of log-structured stores: the same l
 Exit status: 0 ok, 1 I/O or internal error or damage found, 2 usage, 3 wrong answer or counters that do not add up, ` +
 	`4 a threshold is passed, 5 some cells failed, 130 interrupted.`
 
-// texts are help texts of flags, by the name of the flag or of command and flag, and
-// lists that they refer to.
+// texts returns help texts, and the lists that they and defaults of flags refer to.
 func texts() kong.Vars {
 	list := func(names []string) string { return strings.Join(names, ", ") }
-	return kong.Vars{
-		"version":       environ.Version(),
-		"scale_engines": ", of: " + list(engine.Peers()) + ".", "ycsb_engines": ", of: " + list(ycsb.Engines()) + ".",
-		"workloads": strings.Join(compare.Workloads(), ","), "workloadlist": list(compare.Workloads()),
-		"compactions": list(engine.CompactionStyles), "style": engine.CompactionStyles[0],
-		"readampengines": list(engineWords()), "compressions": list(engine.Compressions), "room": "", "engines": "",
-		"choices": "",
-		"tmp":     " (default: the system's temporary directory)", "families": families, "five": readampFilters,
-		"progress": "Progress on standard error: auto (a bar on a terminal, else plain), plain (a line per phase) " +
-			"or none.",
+	vars := maps.Clone(helps)
+	maps.Copy(vars, kong.Vars{
+		"version": environ.Version(), "workloads": strings.Join(compare.Workloads(), ","),
+		"workloadlist": list(compare.Workloads()), "readampengines": list(engineWords()),
+		"scale_engine": "Engines (default siftkv), of: " + list(engine.Peers()) + ".",
+		"ycsb_engine":  "Engines (default siftkv,pebble), of: " + list(ycsb.Engines()) + ".",
+		"compactions":  list(engine.CompactionStyles), "style": engine.CompactionStyles[0],
+		"compared":     "siftkv,pebble,badger,goleveldb,bbolt",
+		"compressions": list(engine.Compressions), "families": families, "five": readampFilters,
+		"room": "", "tmp": " (default: the system's temporary directory)",
+	})
+	return vars
+}
 
-		"run_about":     "One experiment: an engine, a filter, a tree, a cache and a workload.",
-		"sweep_about":   "A matrix of experiments, from flags or a file; resumable.",
-		"diff_about":    "Two sets of results: counters exactly, times by a rank test.",
-		"report_about":  "Results as tables, CSV, benchstat text, SVG charts, or one HTML page.",
-		"trace_about":   "Lookup traces of applications: what is in one, and replays on any engine and filter.",
-		"inspect_about": "A store or a sorted file: levels, filters and what they let pass, indexes, block sizes.",
-		"env_about":     "The machine and the program, with warnings about what makes times less trustworthy.",
-		"readamp_about": "What a lookup costs, by engine and filter: files, filter checks, blocks, bytes, time.",
-		"compare_about": "How fast SiftKV is beside Pebble, Badger, goleveldb and bbolt: reads, scans, loads and " +
-			"writes.",
-		"ycsb_about":  "YCSB A to F and reads of absent keys, in a closed loop or at a rate.",
-		"scale_about": "How the cost of a lookup and the memory per key grow from 300,000 keys on.",
-		"filters_about": "Filter families on their own, beside other libraries: bits per key, false positives, build " +
-			"and probe times.",
-		"completion_about": "A script that completes this command line, for bash, zsh or fish.",
-		"verify_about":     "Check every file of a store, reading only. Exit status 1 if something is damaged.",
+// helps are the help texts that are longer than a line, by the name of the flag, or of
+// the command and the flag.
+var helps = kong.Vars{
+	"progress": "Progress on standard error: auto (a bar on a terminal, else plain), plain (a line per phase) " +
+		"or none.",
 
-		"valuesize":      "Bytes of a value, half of which compress (default 100).",
-		"seed":           "Seed of keys, values and all random orders: the same seed, the same lookups (default 1).",
-		"seconds":        "Seconds of each workload or kind of lookup, engine and repetition (default 0.5).",
-		"block":          "Data block before compression (default 4096 bytes).",
-		"maxcompactions": "Concurrent compactions at most, in each store (default 2).",
-		"json": "Also write the result, with settings and environment where it has them, to FILE; - prints it in " +
-			"place of the text.",
+	"run_about":     "One experiment: an engine, a filter, a tree, a cache and a workload.",
+	"sweep_about":   "A matrix of experiments, from flags or a file; resumable.",
+	"diff_about":    "Two sets of results: counters exactly, times by a rank test.",
+	"report_about":  "Results as tables, CSV, benchstat text, SVG charts, or one HTML page.",
+	"trace_about":   "Lookup traces of applications: what is in one, and replays on any engine and filter.",
+	"inspect_about": "A store or a sorted file: levels, filters and what they let pass, indexes, block sizes.",
+	"env_about":     "The machine and the program, with warnings about what makes times less trustworthy.",
+	"readamp_about": "What a lookup costs, by engine and filter: files, filter checks, blocks, bytes, time.",
+	"compare_about": "How fast SiftKV is beside Pebble, Badger, goleveldb and bbolt: reads, scans, loads and " +
+		"writes.",
+	"ycsb_about":  "YCSB A to F and reads of absent keys, in a closed loop or at a rate.",
+	"scale_about": "How the cost of a lookup and the memory per key grow from 300,000 keys on.",
+	"filters_about": "Filter families on their own, beside other libraries: bits per key, false positives, build " +
+		"and probe times.",
+	"completion_about": "A script that completes this command line, for bash, zsh or fish.",
+	"verify_about":     "Check every file of a store, reading only. Exit status 1 if something is damaged.",
 
-		"cells_engine": "Engines: siftkv (default), pebble, pebble-iterator (one iterator that consults last-level " +
-			"filters), badger, goleveldb, bbolt (times only), rocksdb (if built with the tag rocksdb), null " +
-			"(what the harness costs).",
-		"cells_filter": "Filters (default blocked:10), separated by spaces or semicolons: none; oracle (never " +
-			"errs); a filter of this project, such as bloom:10 or cuckoo:12,4; own:10 (the engine's own Bloom " +
-			"filter, 10 bits per key); of rocksdb bloom:10 and ribbon:10.",
-		"cells_budget": "Filter memory: uniform (default: every key has the bits that the filter names) or spread " +
-			"(as many bits in all, spread over the levels so that lookups read least).",
-		"cells_index": "Size at which siftkv and pebble split a file's index in two levels, of which the lower is " +
-			"read on demand (default 0: their defaults, 1 MiB and the size of a data block). Example: --index " +
-			"4KiB,1MiB.",
-		"cells_shape": "Tree: settled (default: all in one level), grown (several levels, as a store in use has " +
-			"them), young:N (settled, under N young files).",
-		"cells_keys": "Numbers of generated keys (default 1000000), or files with one key per line, see readamp, " +
-			"or with a lookup trace, see trace.",
-		"cells_fill": "Keys that are in the store beside those of a trace, look like them, and are never looked up " +
-			"(default 0).",
-		"cells_workload": "Which keys are asked for: uniform (default), zipfian, zipfian:SKEW, replay (what the " +
-			"trace given as --keys asked for).",
-		"cells_pace": "Of workload replay: none (default: as fast as it goes), or lookups with the recorded " +
-			"intervals at so many times the speed, such as 1 or 10; latency counts from when a lookup was due.",
-		"cells_state": "Caches: warm (default: after a pass of lookups) or cold (the store is reopened and its " +
-			"files are dropped from the page cache before each loop).",
-		"cells_threads": "Workers that look keys up at the same time, and share the lookups (default 1).",
-		"cells_lookups": "Timed lookups of existing and of absent keys, each, per repetition, by all workers " +
-			"together (default 40000).",
+	"valuesize":      "Bytes of a value, half of which compress (default 100).",
+	"seed":           "Seed of keys, values and all random orders: the same seed, the same lookups (default 1).",
+	"seconds":        "Seconds of each workload or kind of lookup, engine and repetition (default 0.5).",
+	"block":          "Data block before compression (default 4096 bytes).",
+	"maxcompactions": "Concurrent compactions at most, in each store (default 2).",
+	"json": "Also write the result, with settings and environment where it has them, to FILE; - prints it in " +
+		"place of the text.",
 
-		"readamp_engine": "Engines to measure, separated by commas (default all), with the filter after a slash, " +
-			"as run has them: ${readampengines}. siftkv has the filters of --filter. Example: --engine " +
-			"siftkv,pebble/own:10.",
-		"readamp_filter": "Filters of SiftKV, one row each (default ${five}); oracle never errs, and " +
-			"none and it bracket the others. Separate by spaces or semicolons, or repeat the flag. Example: " +
-			"--filter 'none blocked:10 cuckoo:12,4'.",
-		"readamp_keys": "A number of generated keys (default 1000000), or a file with one key per line, plain or " +
-			"gzip; half of its lines are loaded, the other half asked for in vain. Example: --keys " +
-			"/usr/share/dict/words. A file named like a number: ./1000.",
-		"readamp_budget": "Filter of the comparison of equal bits for all keys with a filter budget spread over " +
-			"the levels, on trees of SiftKV (default bloom:10); none skips it.",
-		"readamp_compaction": "Compaction of SiftKV: ${compactions} (default ${style}). It shapes the trees of the " +
-			"comparison with a filter budget: tiered and lazy-leveled ones have several sorted runs in a level. " +
-			"Rows are of settled stores, which have one run whatever the compaction.",
-		"readamp_lookups": "Timed lookups of existing and of absent keys, each, per row and repetition (default " +
-			"40000).",
-		"sweep_spec": "Specification, YAML or JSON. Settings given by flags replace those of the file.",
-		"sweep_out": "Directory of the results, one file per cell (default results). Cells that are there already " +
-			"are kept.",
+	"cells_engine": "Engines: siftkv (default), pebble, pebble-iterator (one iterator that consults last-level " +
+		"filters), badger, goleveldb, bbolt (times only), rocksdb (if built with the tag rocksdb), null " +
+		"(what the harness costs).",
+	"cells_filter": "Filters (default blocked:10), separated by spaces or semicolons: none; oracle (never " +
+		"errs); a filter of this project, such as bloom:10 or cuckoo:12,4; own:10 (the engine's own Bloom " +
+		"filter, 10 bits per key); of rocksdb bloom:10 and ribbon:10.",
+	"cells_budget": "Filter memory: uniform (default: every key has the bits that the filter names) or spread " +
+		"(as many bits in all, spread over the levels so that lookups read least).",
+	"cells_index": "Size at which siftkv and pebble split a file's index in two levels, of which the lower is " +
+		"read on demand (default 0: their defaults, 1 MiB and the size of a data block). Example: --index " +
+		"4KiB,1MiB.",
+	"cells_shape": "Tree: settled (default: all in one level), grown (several levels, as a store in use has " +
+		"them), young:N (settled, under N young files).",
+	"cells_keys": "Numbers of generated keys (default 1000000), or files with one key per line, see readamp, " +
+		"or with a lookup trace, see trace.",
+	"cells_fill": "Keys that are in the store beside those of a trace, look like them, and are never looked up " +
+		"(default 0).",
+	"cells_workload": "Which keys are asked for: uniform (default), zipfian, zipfian:SKEW, replay (what the " +
+		"trace given as --keys asked for).",
+	"cells_pace": "Of workload replay: none (default: as fast as it goes), or lookups with the recorded " +
+		"intervals at so many times the speed, such as 1 or 10; latency counts from when a lookup was due.",
+	"cells_state": "Caches: warm (default: after a pass of lookups) or cold (the store is reopened and its " +
+		"files are dropped from the page cache before each loop).",
+	"cells_threads": "Workers that look keys up at the same time, and share the lookups (default 1).",
+	"cells_lookups": "Timed lookups of existing and of absent keys, each, per repetition, by all workers " +
+		"together (default 40000).",
 
-		"siftkvindex": "Size at which SiftKV cuts a file's index into leaves that are read on demand " +
-			"(default 0: its default, 1 MiB).",
-		"pebbleindex": "Size at which Pebble splits a file's index in two levels (default 0: Pebble's " +
-			"default, the size of a data block; CockroachDB uses 256KiB).",
+	"readamp_engine": "Engines to measure, separated by commas (default all), with the filter after a slash, " +
+		"as run has them: ${readampengines}. siftkv has the filters of --filter. Example: --engine " +
+		"siftkv,pebble/own:10.",
+	"readamp_filter": "Filters of SiftKV, one row each (default ${five}); oracle never errs, and " +
+		"none and it bracket the others. Separate by spaces or semicolons, or repeat the flag. Example: " +
+		"--filter 'none blocked:10 cuckoo:12,4'.",
+	"readamp_keys": "A number of generated keys (default 1000000), or a file with one key per line, plain or " +
+		"gzip; half of its lines are loaded, the other half asked for in vain. Example: --keys " +
+		"/usr/share/dict/words. A file named like a number: ./1000.",
+	"readamp_budget": "Filter of the comparison of equal bits for all keys with a filter budget spread over " +
+		"the levels, on trees of SiftKV (default bloom:10); none skips it.",
+	"readamp_compaction": "Compaction of SiftKV: ${compactions} (default ${style}). It shapes the trees of the " +
+		"comparison with a filter budget: tiered and lazy-leveled ones have several sorted runs in a level. " +
+		"Rows are of settled stores, which have one run whatever the compaction.",
+	"readamp_lookups": "Timed lookups of existing and of absent keys, each, per row and repetition (default " +
+		"40000).",
+	"sweep_spec": "Specification, YAML or JSON. Settings given by flags replace those of the file.",
+	"sweep_out": "Directory of the results, one file per cell (default results). Cells that are there already " +
+		"are kept.",
 
-		"compare_engines": ", each in a process of its own; the first is compared with each other. Also: " +
-			"pebble-iterator (lookups by one iterator with last-level filters), rocksdb (if built with the tag " +
-			"rocksdb).",
-		"compare_loads":    "Repetitions of the load (default 1); bbolt has one.",
-		"compare_workload": "Workloads (default all): ${workloadlist}. Example: --workload absent,zipf.",
-		"compare_reps": "Repetitions of each workload but the load (default 5): every engine in turn, in another " +
-			"order each time.",
-		"compare_cache": "Block cache of each store (default 64MiB); workloads that say otherwise have a tenth or " +
-			"twice the data.",
-		"compare_compression": "Compressions (default snappy,none); bbolt has none. Workloads that write run with " +
-			"the first.",
+	"siftkvindex": "Size at which SiftKV cuts a file's index into leaves that are read on demand " +
+		"(default 0: its default, 1 MiB).",
+	"pebbleindex": "Size at which Pebble splits a file's index in two levels (default 0: Pebble's " +
+		"default, the size of a data block; CockroachDB uses 256KiB).",
 
-		"scale_keys": "The most keys (default 10000000): stores of 300,000, 1, 3, 10, 30 and 100 million keys up " +
-			"to this many are made one after the other. Example: --keys 30000000 (about 5 GB of disk, 20 " +
-			"minutes).",
-		"scale_cacheshare": "Block cache as a part of the data, the same for every number of keys (default 0.1).",
+	"compare_engine": "Engines, each in a process of its own (default ${compared}); the " +
+		"first is compared with each other. Also: pebble-iterator (lookups by one iterator with last-level filters), " +
+		"rocksdb (if built with the tag rocksdb).",
+	"compare_loads":    "Repetitions of the load (default 1); bbolt has one.",
+	"compare_workload": "Workloads (default all): ${workloadlist}. Example: --workload absent,zipf.",
+	"compare_reps": "Repetitions of each workload but the load (default 5): every engine in turn, in another " +
+		"order each time.",
+	"compare_cache": "Block cache of each store (default 64MiB); workloads that say otherwise have a tenth or " +
+		"twice the data.",
+	"compare_compression": "Compressions (default snappy,none); bbolt has none. Workloads that write run with " +
+		"the first.",
 
-		"ycsb_workload": "Workloads, in this order on one store per engine (default a,b,c,d,e,f,absent). absent, " +
-			"which YCSB lacks, asks for keys that are not there.",
-		"ycsb_rate": "Operations per second of all threads, each due at its own time: latency counts from then, so " +
-			"that what a slow operation delays is counted (default 0: a closed loop).",
-		"ycsb_svg": "Also draw operations per second over time, with flushes, compactions and stalls, as an SVG " +
-			"file per workload in DIR.",
+	"scale_keys": "The most keys (default 10000000): stores of 300,000, 1, 3, 10, 30 and 100 million keys up " +
+		"to this many are made one after the other. Example: --keys 30000000 (about 5 GB of disk, 20 " +
+		"minutes).",
+	"scale_cacheshare": "Block cache as a part of the data, the same for every number of keys (default 0.1).",
 
-		"filters_keys":   "Numbers of keys, a table each (default 100000,1000000).",
-		"filters_probes": "Absent keys to ask for, and lookups to time, per filter (default 1000000).",
-		"filters_filter": "Filters of this project (default ${families}). Separate by spaces or semicolons, or " +
-			"repeat the flag.",
-		"inspect_walk": "Files whose blocks are measured, at most; every entry of them is read (default 8).",
-		"diff_failon": "Changes that end the command with status 4, separated by commas: a metric, > or <, a " +
-			"percentage. A time counts only if the test can tell the change from chance. Example: --fail-on " +
-			"'ns/op>5%,absent blocks/op>0%'.",
-		"format": "What to print: table, markdown, csv (tidy: a line per number), benchstat (input of " +
-			"benchstat) or json (an array of the results) (default table).",
-		"report_html": "Also write one page with charts, tables and the data, which needs no network; - prints it " +
-			"in place of the tables.",
-		"report_title":  "Title of the page, and of the chart of one table, whose file is called by it.",
-		"report_metric": "Show these metrics only, such as 'absent blocks/op,store filter-bits/key', in one table.",
-		"report_rows": "Settings that make the rows of the table; cells that agree in rows and columns share a " +
-			"place, which shows their median, least and greatest (default engine,filter).",
-		"report_where": "Only cells with this value of a setting, or one of those given for it.",
-		"report_x": "Metric for the axis of the chart, such as 'store filter-bits/key' (default: the columns, if " +
-			"they are numbers).",
-	}
+	"ycsb_workload": "Workloads, in this order on one store per engine (default a,b,c,d,e,f,absent). absent, " +
+		"which YCSB lacks, asks for keys that are not there.",
+	"ycsb_rate": "Operations per second of all threads, each due at its own time: latency counts from then, so " +
+		"that what a slow operation delays is counted (default 0: a closed loop).",
+	"ycsb_svg": "Also draw operations per second over time, with flushes, compactions and stalls, as an SVG " +
+		"file per workload in DIR.",
+
+	"filters_keys":   "Numbers of keys, a table each (default 100000,1000000).",
+	"filters_probes": "Absent keys to ask for, and lookups to time, per filter (default 1000000).",
+	"filters_filter": "Filters of this project (default ${families}). Separate by spaces or semicolons, or " +
+		"repeat the flag.",
+	"inspect_walk": "Files whose blocks are measured, at most; every entry of them is read (default 8).",
+	"diff_failon": "Changes that end the command with status 4, separated by commas: a metric, > or <, a " +
+		"percentage. A time counts only if the test can tell the change from chance. Example: --fail-on " +
+		"'ns/op>5%,absent blocks/op>0%'.",
+	"format": "What to print: table, markdown, csv (tidy: a line per number), benchstat (input of " +
+		"benchstat) or json (an array of the results) (default table).",
+	"report_html": "Also write one page with charts, tables and the data, which needs no network; - prints it " +
+		"in place of the tables.",
+	"report_title":  "Title of the page, and of the chart of one table, whose file is called by it.",
+	"report_metric": "Show these metrics only, such as 'absent blocks/op,store filter-bits/key', in one table.",
+	"report_rows": "Settings that make the rows of the table; cells that agree in rows and columns share a " +
+		"place, which shows their median, least and greatest (default engine,filter).",
+	"report_where": "Only cells with this value of a setting, or one of those given for it.",
+	"report_x": "Metric for the axis of the chart, such as 'store filter-bits/key' (default: the columns, if " +
+		"they are numbers).",
 }

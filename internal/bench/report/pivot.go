@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/results"
 )
 
@@ -86,5 +85,5 @@ func metricFormat(metric string) func(float64) string {
 	case strings.HasSuffix(unit, "-ns"):
 		return nanos
 	}
-	return func(x float64) string { return perOp(engine.Count(x*1_000_000+0.5), 1_000_000) }
+	return perOne
 }

@@ -3,6 +3,7 @@ package results
 import (
 	"encoding/json"
 	"math"
+	"slices"
 
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/cell"
@@ -167,10 +168,8 @@ func verdict(better string, delta float64) Verdict {
 
 // warn says what makes the comparison less trustworthy.
 func (d *Diff) warn() {
-	seen := map[string]bool{}
 	add := func(text string) {
-		if !seen[text] {
-			seen[text] = true
+		if !slices.Contains(d.Warnings, text) {
 			d.Warnings = append(d.Warnings, text)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/bench"
@@ -103,10 +104,8 @@ func left(took time.Duration, done, remaining int) string {
 
 // revisions notes by which builds the results were made.
 func (o *Outcome) revisions() {
-	seen := map[string]bool{}
 	for _, r := range o.Results {
-		if rev := r.Environment.Revision; !seen[rev] {
-			seen[rev] = true
+		if rev := r.Environment.Revision; !slices.Contains(o.Mixed, rev) {
 			o.Mixed = append(o.Mixed, rev)
 		}
 	}
