@@ -1,6 +1,9 @@
 package engine
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // A Kind says what is asked for in a run of lookups.
 type Kind string
@@ -53,32 +56,78 @@ type Reader interface {
 	Close() error
 }
 
-// Settings are what every engine of a run has in common.
-type Settings struct {
-	CacheBytes    int64  `json:"cache_bytes"`    // block cache of each store
-	MemtableBytes int64  `json:"memtable_bytes"` // size at which a memtable is flushed
-	BlockBytes    int    `json:"block_bytes"`    // data block before compression
-	Compression   string `json:"compression"`    // one of Compressions
-	Compactions   int    `json:"compactions"`    // concurrent compactions at most
-	BatchKeys     int    `json:"batch_keys"`     // keys written per batch while loading
-
-	// Durability is what Set waits for; loads by Put never wait for the disk.
-	Durability Durability `json:"durability,omitempty"`
-	// Writers is how many goroutines call Set at a time, for engines that gather their
-	// writes; 0 is 1.
-	Writers int `json:"writers,omitempty"`
-
-	// SiftKVIndexBytes is the size at which SiftKV cuts the index of a file into leaves;
-	// 0 is its default, 1 MiB.
-	SiftKVIndexBytes int `json:"siftkv_index_bytes,omitempty"`
-	// PebbleIndexBytes is the size at which Pebble splits the index of a file in
-	// two levels; 0 is its default, the size of a data block.
-	PebbleIndexBytes int `json:"pebble_index_bytes"`
-
-	// Background, if set, is told of background work when it has ended, from several
-	// goroutines. It returns soon. Engines other than SiftKV and Pebble tell nothing.
-	Background func(Background) `json:"-"`
+// A Live store is used by several goroutines at once, which write to it while
+// others read. Put and Settle are still for one goroutine.
+type Live interface {
+	Store
+	// Set writes one key, durable on return if the settings say so. It does not
+	// keep the slices.
+	Set(key, value []byte) error
+	// Scan calls visit with up to limit entries in key order, from the first at or
+	// after start on; no limit if it is 0. It makes a view of its own for each call, as
+	// a program does that wants what is there now. The slices are visit's until it
+	// returns.
+	Scan(start []byte, limit int, visit func(key, value []byte)) error
 }
 
-// Compressions lists the names that Settings.Compression may have.
-var Compressions = []string{"none", "snappy", "zstd"}
+// A Remembering store says what it keeps in memory.
+type Remembering interface{ Memory() Memory }
+
+// Memory is what a store has in memory, in bytes.
+type Memory struct {
+	Filters   int64 `json:"filters"`
+	Indexes   int64 `json:"indexes"`
+	Cache     int64 `json:"cache"`
+	Memtables int64 `json:"memtables"`
+}
+
+// A Meter is a store that knows what it has written and what it keeps in memory.
+type Meter interface {
+	// Usage returns figures since the store was opened, and of now.
+	Usage() Usage
+}
+
+// Usage is what a store has cost so far, in bytes.
+type Usage struct {
+	Logged       Count `json:"logged_bytes"`    // written to logs since it was opened
+	Flushed      Count `json:"flushed_bytes"`   // written by flushes
+	Compacted    Count `json:"compacted_bytes"` // written by compactions
+	FilterMemory Count `json:"filter_memory_bytes"`
+	IndexMemory  Count `json:"index_memory_bytes"`
+	CacheMemory  Count `json:"cache_memory_bytes"` // blocks in the cache
+}
+
+// UnknownUsage is the usage of a store that is no Meter.
+func UnknownUsage() Usage {
+	return Usage{Unknown, Unknown, Unknown, Unknown, Unknown, Unknown}
+}
+
+// Written returns the bytes of sorted files written, by flushes and compactions.
+func (u Usage) Written() Count { return u.Flushed.Plus(u.Compacted) }
+
+// Background is a piece of work that a store did by itself, or a wait for it.
+type Background struct {
+	Kind        BackgroundKind
+	Began       time.Time
+	Ended       time.Time
+	Level       int   // the upper input level of a compaction
+	OutputLevel int   // of a compaction
+	Bytes       int64 // written to sorted files
+}
+
+// A BackgroundKind is a kind of background work.
+type BackgroundKind string
+
+// Kinds of background work.
+const (
+	Flush      BackgroundKind = "flush"      // memtables are written to level 0
+	Compaction BackgroundKind = "compaction" // files are merged; those that only change their level do not count
+	Stall      BackgroundKind = "stall"      // writes wait for one of the others
+)
+
+// ended tells f of work that has ended just now.
+func ended(f func(Background), b Background, took time.Duration) {
+	b.Ended = time.Now()
+	b.Began = b.Ended.Add(-took)
+	f(b)
+}

@@ -66,7 +66,7 @@ func (g *Generated) AppendAbsent(dst []byte, i int) []byte {
 }
 
 // AppendInOrder appends the i-th present key in key order. The next absent key
-// lies behind it, and its first eight bytes, big-endian, are less than those of
+// comes after it, and its first eight bytes, big-endian, are less than those of
 // every later key.
 func (g *Generated) AppendInOrder(dst []byte, i int) []byte {
 	return g.appendRank(dst, 2*uint64(i))

@@ -21,7 +21,7 @@ type Lane struct {
 }
 
 // Paced does the lookups of one lane or more in one goroutine, each when it is due, or once
-// the one before has ended if that is later: what waits behind a slow lookup is late
+// the one before has ended if that is later: what waits for a slow lookup is late
 // as well, and its latency says so. Every byte of each answer is checked after the clock was
 // read. It returns how late the lookup began that began latest.
 func Paced(ctx context.Context, start time.Time, lanes []Lane) (latest time.Duration, err error) {

@@ -23,7 +23,7 @@ type Theory struct {
 type Phase struct {
 	NsPerLookup float64         `json:"ns_per_lookup"` // median of the repetitions
 	Latency     Percentiles     `json:"latency"`
-	Lookups     int             `json:"lookups"`  // behind Counters
+	Lookups     int             `json:"lookups"`  // that Counters are of
 	Counters    engine.Counters `json:"counters"` // sum of the repetitions
 	FPR         *Rate           `json:"fpr"`      // null if no filter said no or erred
 	Repetitions []Repetition    `json:"repetitions"`

@@ -21,7 +21,7 @@ const scanBytes = 32 << 10
 var scanBuffers = sync.Pool{New: func() any { b := make([]byte, scanBytes); return &b }}
 
 // Scan calls visit with up to limit entries (0: no limit) in key order, from the first
-// at or behind start on. The slices are visit's until it returns.
+// at or after start on. The slices are visit's until it returns.
 func (d *DB) Scan(start []byte, limit int, visit func(key, value []byte)) error {
 	it := C.rocksdb_create_iterator(d.db, d.read)
 	defer C.rocksdb_iter_destroy(it)

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// Settings are what every engine of a run has in common.
+type Settings struct {
+	CacheBytes    int64  `json:"cache_bytes"`    // block cache of each store
+	MemtableBytes int64  `json:"memtable_bytes"` // size at which a memtable is flushed
+	BlockBytes    int    `json:"block_bytes"`    // data block before compression
+	Compression   string `json:"compression"`    // one of Compressions
+	Compactions   int    `json:"compactions"`    // concurrent compactions at most
+	BatchKeys     int    `json:"batch_keys"`     // keys written per batch while loading
+
+	// Durability is what Set waits for; loads by Put never wait for the disk.
+	Durability Durability `json:"durability,omitempty"`
+	// Writers is how many goroutines call Set at a time, for engines that gather their
+	// writes; 0 is 1.
+	Writers int `json:"writers,omitempty"`
+
+	// SiftKVIndexBytes is the size at which SiftKV cuts the index of a file into leaves;
+	// 0 is its default, 1 MiB.
+	SiftKVIndexBytes int `json:"siftkv_index_bytes,omitempty"`
+	// PebbleIndexBytes is the size at which Pebble splits the index of a file in
+	// two levels; 0 is its default, the size of a data block.
+	PebbleIndexBytes int `json:"pebble_index_bytes"`
+
+	// Background, if set, is told of background work when it has ended, from several
+	// goroutines. It returns soon. Engines other than SiftKV and Pebble tell nothing.
+	Background func(Background) `json:"-"`
+}
+
+// Compressions lists the names that Settings.Compression may have.
+var Compressions = []string{"none", "snappy", "zstd"}
+
+// A Durability says what a Set that has returned survives.
+type Durability string
+
+// Durabilities, from the weakest on. An engine that lacks one gives the next
+// stronger, except that none is stronger than what it can do without waiting for the
+// disk.
+const (
+	Soon    Durability = "soon" // perhaps not the end of the process
+	WithOS  Durability = "os"   // the end of the process
+	Durable Durability = "disk" // the loss of power
+)
+
+// Bounds of the common settings.
+const (
+	minCache    = 64 << 10 // engines take 0 for their default, and defaults differ
+	minMemtable = 64 << 10
+	minBlock    = 256
+	minIndex    = 64
+	maxBlock    = 1 << 20
+
+	// MaxMemtable bounds Settings.MemtableBytes.
+	MaxMemtable = 1 << 30
+)
+
+// Check reports the first setting that makes no sense, under the name that the user
+// knows it by: "--cache" if the prefix is "--".
+func (s *Settings) Check(prefix string) error {
+	if err := bench.CheckNames(prefix+"compression", []string{s.Compression}, Compressions); err != nil {
+		return err
+	}
+	return bench.CheckBounds(
+		bench.Bound{Flag: prefix + "cache", Value: s.CacheBytes, Low: minCache, High: 1 << 40},
+		bench.Bound{Flag: prefix + "memtable", Value: s.MemtableBytes, Low: minMemtable, High: MaxMemtable},
+		bench.Bound{Flag: prefix + "block", Value: int64(s.BlockBytes), Low: minBlock, High: maxBlock},
+		bench.Bound{Flag: prefix + "max-compactions", Value: int64(s.Compactions), Low: 1, High: 64},
+		bench.Bound{Flag: prefix + "siftkv-index", Value: int64(cmp.Or(s.SiftKVIndexBytes, minIndex)), Low: minIndex,
+			High: 1 << 30},
+		bench.Bound{Flag: prefix + "pebble-index", Value: int64(s.PebbleIndexBytes), High: 1 << 30},
+	)
+}
+
+// A Tree sizes the levels of a store, and says how much memory its filters
+// may take. Zero fields mean the store's defaults.
+type Tree struct {
+	FileBytes      int64 `json:"file_bytes"`       // of a sorted file; twice that in the last level
+	BaseLevelBytes int64 `json:"base_level_bytes"` // of the first level below level 0
+	// of all filters; 0: every file has what the policy says; SiftKV only
+	FilterBudgetBytes int64 `json:"filter_budget_bytes"`
+
+	// YoungFiles is how many files level 0 may hold before they are compacted.
+	YoungFiles int `json:"young_files,omitempty"`
+	// Compaction is one of CompactionStyles; empty is the first.
+	Compaction string `json:"compaction,omitempty"`
+}
+
+// CompactionStyles lists the names that Tree.Compaction may have.
+var CompactionStyles = []string{kv.Leveled.String(), kv.Tiered.String(), kv.LazyLeveled.String()}
+
+// CheckTree reports a tree that no store of an engine can have.
+func CheckTree(engine string, t Tree) error {
+	if !slices.Contains(CompactionStyles, t.Compaction) {
+		return bench.Usagef("compaction %s: choose from %s", t.Compaction, strings.Join(CompactionStyles, ", "))
+	}
+	shapes := slices.ContainsFunc(engines, func(e entry) bool { return e.name == engine && e.shapes })
+	if !shapes && (t.YoungFiles > 0 || t.BaseLevelBytes > 0) {
+		return Unsupported("shape: trees of %s are settled only", engine)
+	}
+	if engine != "siftkv" && t.Compaction != CompactionStyles[0] {
+		return Unsupported("compaction %s: %s has %s only", t.Compaction, engine, CompactionStyles[0])
+	}
+	return nil
+}
