@@ -97,20 +97,11 @@ var countMetrics = []countMetric{
 	{"false-positives/op", lower, false, func(t *engine.Tally) engine.Count { return t.FalsePositives }},
 	{"unfiltered/op", lower, false, func(t *engine.Tally) engine.Count { return t.Unfiltered }},
 	{"index/op", lower, false, func(t *engine.Tally) engine.Count { return t.IndexLookups }},
-	{"blocks/op", lower, false, allBlocks},
+	{"blocks/op", lower, false, (*engine.Tally).Blocks},
 	{"cached-blocks/op", "", true, func(t *engine.Tally) engine.Count { return t.BlocksFromCache }},
 	{"disk-blocks/op", lower, true, func(t *engine.Tally) engine.Count { return t.BlocksFromDisk }},
 	{"disk-bytes/op", lower, true, func(t *engine.Tally) engine.Count { return t.BytesFromDisk }},
 	{"decoded-bytes/op", lower, true, func(t *engine.Tally) engine.Count { return t.BytesDecoded }},
-}
-
-// allBlocks are data blocks from cache and file, and leaves of indexes from file.
-func allBlocks(t *engine.Tally) engine.Count {
-	blocks := t.BlocksFromCache.Plus(t.BlocksFromDisk)
-	if t.LeavesFromDisk.Known() {
-		blocks = blocks.Plus(t.LeavesFromDisk)
-	}
-	return blocks
 }
 
 // countMetric returns a count per lookup. With several workers (shared), which of two finds a

@@ -124,6 +124,18 @@ func (t Tally) Plus(u Tally) Tally { return combine(t, u, Count.Plus) }
 // Minus returns what happened after u was taken and before t.
 func (t Tally) Minus(u Tally) Tally { return combine(t, u, Count.Minus) }
 
+// FromDisk counts the blocks read from files. An engine that does not count leaves of
+// indexes by themselves has them among the others.
+func (t *Tally) FromDisk() Count {
+	if t.LeavesFromDisk.Known() {
+		return t.BlocksFromDisk.Plus(t.LeavesFromDisk)
+	}
+	return t.BlocksFromDisk
+}
+
+// Blocks counts the blocks from cache and file.
+func (t *Tally) Blocks() Count { return t.BlocksFromCache.Plus(t.FromDisk()) }
+
 // Counters are cumulative counts of one engine.
 type Counters struct {
 	Lookups         Count   `json:"lookups"`          // as the engine counted them

@@ -108,18 +108,9 @@ func phaseTable(r *readamp.Result, kind engine.Kind) *Grid {
 		measured, theory := rates(row, p)
 		g.add(row.Name, bits(row.BitsPerKey), per(c.FilesConsidered), per(c.FilterChecks), per(c.Negatives),
 			per(c.TruePositives), per(c.FalsePositives), measured, theory, per(c.IndexLookups), per(c.BlocksFromCache),
-			per(fromDisk(c)), per(c.BytesFromDisk), whole(p.NsPerLookup), p.Latency.P50, p.Latency.P99)
+			per(c.FromDisk()), per(c.BytesFromDisk), whole(p.NsPerLookup), p.Latency.P50, p.Latency.P99)
 	}
 	return g
-}
-
-// fromDisk returns the blocks read from files. An engine that does not count
-// index leaves by themselves has them among the others.
-func fromDisk(t *engine.Tally) engine.Count {
-	if t.LeavesFromDisk.Known() {
-		return t.BlocksFromDisk.Plus(t.LeavesFromDisk)
-	}
-	return t.BlocksFromDisk
 }
 
 // rates formats the measured false-positive rate and the predicted one, which

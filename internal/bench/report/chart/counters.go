@@ -7,15 +7,6 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/engine"
 )
 
-// blocksOf returns the blocks that a tally counts, from cache or file.
-func blocksOf(t *engine.Tally) engine.Count {
-	sum := t.BlocksFromCache.Plus(t.BlocksFromDisk)
-	if t.LeavesFromDisk.Known() {
-		sum = sum.Plus(t.LeavesFromDisk)
-	}
-	return sum
-}
-
 // perLookup divides a count; 0 if it is not known.
 func perLookup(c engine.Count, p *cell.Phase) float64 {
 	if !c.Known() || p.Lookups == 0 {
@@ -47,12 +38,12 @@ func blocks(set []*cell.Result, labels []string, kind engine.Kind) Chart {
 	for i, r := range set {
 		p := r.Phase(kind)
 		for n := range p.Counters.Levels {
-			parts[n].Values[i] = perLookup(blocksOf(&p.Counters.Levels[n]), p)
+			parts[n].Values[i] = perLookup(p.Counters.Levels[n].Blocks(), p)
 		}
 		if len(p.Counters.Levels) == 0 {
-			whole.Values[i] = perLookup(blocksOf(&p.Counters.Total), p)
+			whole.Values[i] = perLookup(p.Counters.Total.Blocks(), p)
 		}
-		any = any || blocksOf(&p.Counters.Total).Known()
+		any = any || p.Counters.Total.Blocks().Known()
 	}
 	if !any {
 		return Chart{}
@@ -82,7 +73,7 @@ var funnelSteps = []struct {
 	{"files considered", func(t *engine.Tally) engine.Count { return t.FilesConsidered }},
 	{"within bounds", func(t *engine.Tally) engine.Count { return t.FilterChecks.Plus(t.Unfiltered) }},
 	{"let pass by filters", func(t *engine.Tally) engine.Count { return t.IndexLookups }},
-	{"blocks", blocksOf},
+	{"blocks", (*engine.Tally).Blocks},
 	{"blocks from files", func(t *engine.Tally) engine.Count { return t.BlocksFromDisk }},
 }
 
