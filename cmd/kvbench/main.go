@@ -1,5 +1,6 @@
-// Command kvbench is a laboratory for reads of log-structured stores. It runs
-// the same lookups on SiftKV and on Pebble and says what each of them cost.
+// Command kvbench is a laboratory for reads of log-structured stores. It runs the same
+// lookups on SiftKV and on other stores and says what each of them cost. docs/bench.md
+// has a page for each command:
 //
 //	kvbench readamp              what a lookup costs, by engine and filter
 //	kvbench compare              how fast reads, scans, loads and writes are, by engine
@@ -9,6 +10,7 @@
 //	kvbench diff A B             two sets of results
 //	kvbench report RESULTS       tables, charts, a page
 //	kvbench ycsb                 YCSB, in a closed loop or at a rate
+//	kvbench filters              filter families on their own, beside other libraries
 //	kvbench trace replay FILE    an application's lookups on any engine and filter
 //	kvbench inspect DIR          filters, indexes and blocks of a store
 //	kvbench env                  this machine

@@ -13,7 +13,8 @@ import (
 
 func TestFiltersGolden(t *testing.T) {
 	r := &filters.Result{
-		Schema: filters.Schema, Environment: sample().Environment, Settings: filters.Settings{Probes: 1_000_000, Repetitions: 3, Seed: 1},
+		Schema: filters.Schema, Environment: sample().Environment,
+		Settings:    filters.Settings{Probes: 1_000_000, Repetitions: 3, Seed: 1},
 		WallSeconds: 12.3,
 		Tables: []filters.Table{{Keys: 1_000_000, Rows: []filters.Row{
 			{Name: "blocked:10", BitsPerKey: 10.0003, TheoryBits: 10, FPR: 0.0096, FPRLow: 0.0094, FPRHigh: 0.0098,
