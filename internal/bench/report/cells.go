@@ -198,39 +198,54 @@ func keysTitle(set []*cell.Result, kind engine.Kind) string {
 	return "Absent keys, between existing ones"
 }
 
-// phaseGrid shows what lookups of one kind cost.
-func phaseGrid(set []*cell.Result, l *Labels, kind engine.Kind) *Grid {
-	g := &Grid{Title: keysTitle(set, kind), Columns: settingColumns(l)}
-	columns := columnsOf(set)
+// A cellColumn shows something of a cell.
+type cellColumn struct {
+	Column
+	item func(*cell.Result) Item
+}
+
+// cellGrid has a line per cell: its settings and some columns.
+func cellGrid(title string, set []*cell.Result, l *Labels, columns []cellColumn) *Grid {
+	g := &Grid{Title: title, Columns: settingColumns(l)}
 	for _, c := range columns {
-		g.Columns = append(g.Columns, Column{Name: c.name, Help: c.help})
-	}
-	if kind == engine.Absent {
-		g.Columns = append(g.Columns,
-			Column{Name: "FPR\u00a0% [95\u00a0%]",
-				Help: "false positives / (false positives + negatives), with its Wilson interval"},
-			Column{Name: "FPR\u00a0% theory", Help: "what theory says of the filter in files of this size"})
+		g.Columns = append(g.Columns, c.Column)
 	}
 	for i, r := range set {
 		row := slices.Clone(l.Values(i))
 		for _, c := range columns {
-			row = append(row, metricItem(r, string(kind), c))
-		}
-		if kind == engine.Absent {
-			row = append(row, rateItem(r.Absent.FPR), theoryItem(r))
+			row = append(row, c.item(r))
 		}
 		g.Rows = append(g.Rows, row)
 	}
 	return g
 }
 
-// metricItem shows a metric, if the cell has it.
-func metricItem(r *cell.Result, kind string, c metricColumn) Item {
-	m := r.Metric(kind, c.unit)
-	if m == nil {
-		return word(absentCell)
+// metricColumns show metrics of one kind, of the cells that have them.
+func metricColumns(kind string, list []metricColumn) []cellColumn {
+	var columns []cellColumn
+	for _, c := range list {
+		columns = append(columns, cellColumn{Column{Name: c.name, Help: c.help}, func(r *cell.Result) Item {
+			if m := r.Metric(kind, c.unit); m != nil {
+				return number(m.Value, c.format(m.Value))
+			}
+			return word(absentCell)
+		}})
 	}
-	return number(m.Value, c.format(m.Value))
+	return columns
+}
+
+// phaseGrid shows what lookups of one kind cost.
+func phaseGrid(set []*cell.Result, l *Labels, kind engine.Kind) *Grid {
+	columns := metricColumns(string(kind), columnsOf(set))
+	if kind == engine.Absent {
+		columns = append(columns,
+			cellColumn{Column{Name: "FPR\u00a0% [95\u00a0%]",
+				Help: "false positives / (false positives + negatives), with its Wilson interval"},
+				func(r *cell.Result) Item { return rateItem(r.Absent.FPR) }},
+			cellColumn{Column{Name: "FPR\u00a0% theory", Help: "what theory says of the filter in files of this size"},
+				theoryItem})
+	}
+	return cellGrid(keysTitle(set, kind), set, l, columns)
 }
 
 func rateItem(r *measure.Rate) Item {
@@ -262,19 +277,10 @@ var storeColumns = []metricColumn{
 
 // storeGrid shows what the stores take and took.
 func storeGrid(set []*cell.Result, l *Labels) *Grid {
-	g := &Grid{Title: "Stores", Columns: settingColumns(l)}
-	for _, c := range storeColumns {
-		g.Columns = append(g.Columns, Column{Name: c.name, Help: c.help})
-	}
-	g.Columns = append(g.Columns, Column{Name: "levels", Help: "files of each level, youngest first", Text: true})
-	for i, r := range set {
-		row := slices.Clone(l.Values(i))
-		for _, c := range storeColumns {
-			row = append(row, metricItem(r, cell.StoreKind, c))
-		}
-		g.Rows = append(g.Rows, append(row, word(levelsText(r.Shape))))
-	}
-	return g
+	return cellGrid("Stores", set, l, append(metricColumns(cell.StoreKind, storeColumns), cellColumn{
+		Column{Name: "levels", Help: "files of each level, youngest first", Text: true},
+		func(r *cell.Result) Item { return word(levelsText(r.Shape)) },
+	}))
 }
 
 // levelsText shows the files of each level.
