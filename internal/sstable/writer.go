@@ -219,7 +219,8 @@ func (w *Writer) Finish() (*FileInfo, error) {
 		return nil, w.err
 	}
 	w.err = errFinished
-	return &FileInfo{Properties: w.props.Properties, ID: w.o.ID, Size: int64(w.offset), TailSize: int64(w.offset - tail)}, nil
+	size, tailSize := int64(w.offset), int64(w.offset-tail)
+	return &FileInfo{Properties: w.props.Properties, ID: w.o.ID, Size: size, TailSize: tailSize}, nil
 }
 
 // finishIndex writes the index leaves, if there are any, and returns the index

@@ -73,7 +73,8 @@ func TestIndexLeavesHaveABoundInBytes(t *testing.T) {
 				}
 				for j := range leaf.Len() {
 					offset, length := leaf.Block(j)
-					if !bytes.Equal(leaf.AppendSeparator(nil, j), all[block]) || offset != uint64(100*block) || length != 100 {
+					same := bytes.Equal(leaf.AppendSeparator(nil, j), all[block])
+					if !same || offset != uint64(100*block) || length != 100 {
 						t.Fatalf("%s: block %d of leaf %d", what, j, i)
 					}
 					block++
