@@ -68,7 +68,7 @@ func (b *Batch) Merge(key, operand []byte) error {
 	err := errors.Join(checkKey(key), checkValue(operand))
 	if b.db.opts.ReadOnly {
 		err = ErrReadOnly
-	} else if b.db.merger == nil {
+	} else if b.db.operands.merger == nil {
 		err = fmt.Errorf("%w: Merge needs Options.Merger", ErrNoMerger)
 	}
 	return b.add(err, base.KindMerge, key, operand)

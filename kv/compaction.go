@@ -201,7 +201,7 @@ func (d *DB) mergeInputs(ctx context.Context, c *compaction) (*iterator.Compacti
 	}
 	return iterator.NewCompaction(iters, tombs, iterator.CompactionOptions{
 		Snapshots: c.snapshots, Bottom: c.bottom, BottomSpan: c.bottomSpan, Stop: d.stopBackground(ctx),
-		MergeOperands: d.passMerger(), Now: d.now(),
+		MergeOperands: d.operands.passMerger(), Now: d.now(),
 	}), nil
 }
 

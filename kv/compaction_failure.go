@@ -48,7 +48,8 @@ func (d *DB) afterCompaction(c *compaction, err error, manual bool) {
 		p.paused = false // of one that failed beside it: what has worked says that it may work now
 		d.mu.Unlock()
 		return
-	case errors.Is(err, errClosing), errors.Is(err, base.ErrContextEnded), errors.Is(err, ErrReadOnly): // whoever asked knows why
+	case errors.Is(err, errClosing), errors.Is(err, base.ErrContextEnded), errors.Is(err, ErrReadOnly):
+		// whoever asked knows why
 		return
 	}
 	d.counters.failedCompactions.Add(1) // before anybody hears of it

@@ -145,7 +145,7 @@ func (d *DB) finishedTables() (map[*version.Table]bool, error) {
 		}
 		p := r.Properties()
 		merged := t.Deletes == 0 && t.RangeDeletes == 0 && t.Expiring == 0 && t.Overwritten == 0 &&
-			(t.Merges == 0 || d.merger == nil)
+			(t.Merges == 0 || d.operands.merger == nil)
 		finished[t] = merged && p.FilterPolicy == want.FilterPolicy && p.FilterPrefix == want.FilterPrefix &&
 			p.PrefixOnly == want.PrefixOnly
 	}

@@ -60,7 +60,7 @@ func (d *DB) tableWriter(it *iterator.Compaction, level int, filter filterpolicy
 			Filter:         filter,
 			Prefix:         d.opts.Prefix,
 			PrefixOnly:     d.opts.PrefixOnly,
-			Merger:         d.mergerName,
+			Merger:         d.operands.mergerName,
 		},
 	}
 }

@@ -51,7 +51,7 @@ type DB struct {
 	compactionRate rateLimiter
 	resumer        resumer
 
-	operandMerger // of a store that follows a writer, guarded by mu
+	operands operandMerger // of a store that follows a writer, guarded by mu
 
 	tracer   atomic.Pointer[LookupTracer] // nil: lookups are not recorded
 	state    atomic.Pointer[readState]    // what readers see; nil: closed

@@ -16,7 +16,7 @@ import (
 func (d *DB) enable(used manifest.Features) error {
 	e := &manifest.Edit{Features: used}
 	if used&manifest.FeatureMerge != 0 {
-		e.Merger = d.mergerName
+		e.Merger = d.operands.mergerName
 	}
 	return d.applyEdit(func() *manifest.Edit { return e }, func() { d.features |= used })
 }
@@ -25,22 +25,22 @@ func (d *DB) enable(used manifest.Features) error {
 func (d *DB) describeFeatures(e *manifest.Edit) {
 	e.Features = d.features
 	if e.Features&manifest.FeatureMerge != 0 {
-		e.Merger = d.mergerName
+		e.Merger = d.operands.mergerName
 	}
 }
 
 // settleMerger decides which merger combines the operands of a store that holds
-// what used says, and whose manifest names d.mergerName. Without one of the options,
+// what used says, and whose manifest names d.operands.mergerName. Without one of the options,
 // operands of a merger of this package get that; those of others are kept and cannot
 // be read. It is called before anything is written.
 func (d *DB) settleMerger(used manifest.Features) error {
 	recorded := ""
 	if used&manifest.FeatureMerge != 0 {
-		recorded = d.mergerName
+		recorded = d.operands.mergerName
 	}
 	m, err := d.chooseMerger(recorded)
 	if err == nil {
-		d.operandMerger = m
+		d.operands = m
 	}
 	return err
 }

@@ -172,7 +172,7 @@ func (d *DB) writeLevel0(v *version.Version, job flushJob) ([]manifest.Table, er
 		iters = append(iters, m.NewIter())
 		tombs = m.Tombstones().Clip(tombs, nil, nil)
 	}
-	o := iterator.CompactionOptions{Snapshots: job.snapshots, MergeOperands: d.passMerger(), Now: d.now()}
+	o := iterator.CompactionOptions{Snapshots: job.snapshots, MergeOperands: d.operands.passMerger(), Now: d.now()}
 	if job.stoppable {
 		o.Stop = d.stopBackground(context.Background())
 	}

@@ -221,7 +221,7 @@ func (f *follower) install(v *version.Version) error {
 		f.views = append(f.views, followedView{v, at})
 		d.installVersion(v)
 	}
-	d.operandMerger = f.operandMerger
+	d.operands = f.operandMerger
 	d.limit, d.imms = f.lastSeq, slices.Clone(f.mems)
 	d.installState()
 	return nil

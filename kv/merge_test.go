@@ -344,8 +344,8 @@ func TestAMergerOwnsOnlyOlder(t *testing.T) {
 
 func TestAValueThatGrowsTooLarge(t *testing.T) {
 	huge := NewMerger("huge", func(_, _, _ []byte) ([]byte, error) { return make([]byte, MaxValueSize+1), nil })
-	d := &DB{operandMerger: operandMerger{merger: huge}}
-	_, err := d.mergeOperands([]byte("k"), [][]byte{{1}, {2}})
+	d := &DB{operands: operandMerger{merger: huge}}
+	_, err := d.operands.mergeOperands([]byte("k"), [][]byte{{1}, {2}})
 	require.ErrorIs(t, err, ErrMergeFailed)
 	require.ErrorIs(t, err, ErrTooLarge)
 }

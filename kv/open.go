@@ -167,7 +167,8 @@ func (d *DB) examine() (exists bool, err error) {
 		}
 		if kind != manifest.FileUnknown {
 			return false, &CorruptionError{File: filepath.Join(d.dir, manifest.CurrentName), Offset: -1,
-				What: fmt.Sprintf("the file is missing, but %s is there: the store has lost its pointer to its manifest", name)}
+				What: fmt.Sprintf("the file is missing, but %s is there: "+
+					"the store has lost its pointer to its manifest", name)}
 		}
 		return false, fmt.Errorf("%w: %s holds %q; give the store a directory of its own", ErrForeignDirectory, d.dir,
 			name)

@@ -94,7 +94,7 @@ func (d *DB) swapState(next *readState) {
 // installState makes a state of the current memtables and version. The caller
 // holds d.mu.
 func (d *DB) installState() {
-	s := &readState{mem: d.mem, version: d.current, limit: d.limit, operandMerger: d.operandMerger}
+	s := &readState{mem: d.mem, version: d.current, limit: d.limit, operandMerger: d.operands}
 	for _, m := range slices.Backward(d.imms) {
 		s.imms = append(s.imms, m)
 	}

@@ -61,7 +61,7 @@ func (d *DB) loadVersion(num uint64) (s *version.ManifestState, v *version.Versi
 	if err := manifest.Load(d.fs, d.dir, num, s.Apply); err != nil {
 		return nil, nil, err
 	}
-	d.storeID, d.mergerName = s.StoreID, s.Merger
+	d.storeID, d.operands.mergerName = s.StoreID, s.Merger
 	d.nextFile.Store(max(d.nextFile.Load(), s.NextFile))
 	v, err = s.Version(&version.Version{})
 	if err != nil {

@@ -24,7 +24,6 @@ var owed = []string{
 	"filterpolicy/quotient.Filter.table",
 	"filterpolicy/quotient.Set.table",
 	"filterpolicy/xor.Filter.layout",
-	"kv.DB.merging",
 	"kv.DecodeRecord",
 	"kv.Harness.FS",
 }
