@@ -22,36 +22,55 @@ var contracts = map[string]map[string][]string{
 		"Close makes all writes durable, ends background work and gives everything back.": {
 			"TestAClosedStoreMissesNothing", "TestAClosedStoreThatLostPowerOpensInEveryMode", "TestALeakIsFound",
 			"TestConcurrentUse"},
-		"It waits for writes in progress, and for flushes and compactions to notice: what is in no table yet is in the log.": {
+		"It waits for writes in progress, and for flushes and compactions to notice: what is in no table yet " +
+			"is in the log.": {
 			"TestCloseDuringFlush", "TestCloseWaitsForAnIngest", "TestFlushBesideClose", "TestCloseEndsWaits"},
-		"A store that has failed tries once more to write down what it holds in memory alone; if that does not work, the error says so.": {
+		"A store that has failed tries once more to write down what it holds in memory alone; if that does " +
+			"not work, the error says so.": {
 			"TestCloseResumesAStoreIfItCan", "TestCloseReturnsWhyAStoreCouldNotResume",
 			"TestCloseReportsWhatAFailedSyncOfARotatedLogLost"},
-		"Iterators, snapshots and transactions that are still open stay safe to use and return ErrClosed; the error then matches ErrIteratorsOpen, ErrSnapshotsOpen or ErrTransactionsOpen, and says where each was opened if Options.TraceOpens is set.": {
+		"Iterators, snapshots and transactions that are still open stay safe to use and return ErrClosed; " +
+			"the error then matches ErrIteratorsOpen, ErrSnapshotsOpen or ErrTransactionsOpen, and says where " +
+			"each was opened if Options.TraceOpens is set.": {
 			"TestOpenHandlesAreCountedAtClose", "TestLeakedIteratorsAreNamed", "TestLeakedTransactionsAreNamed",
 			"TestTheLastReaderClosesTheTables"},
 		"A second Close does nothing.": {"TestAfterCloseEveryMethodSaysSo"},
 	},
 	"Compact": {
-		"Compact writes the memtables to disk and merges everything between lo and hi, both included (nil: unbounded), into the last level, without what was deleted or overwritten.": {
+		"Compact writes the memtables to disk and merges everything between lo and hi, both included (nil: " +
+			"unbounded), into the last level, without what was deleted or overwritten.": {
 			"TestCompactionKeepsWhatReadersSee", "TestOverwrittenVersionsGoWithTheirSnapshot",
 			"TestCompactionsOfDisjointRangesDoNotWait", "TestModel"},
 		"It needs as much free space as what it merges.": {"TestCompactKeepsItsInputUntilItIsDone"},
-		"It returns when that is done; reads and writes go on meanwhile, and so do compactions in the background, where they have nothing to do with what is merged: they keep level 0 short.": {
+		"It returns when that is done; reads and writes go on meanwhile, and so do compactions in the " +
+			"background, where they have nothing to do with what is merged: they keep level 0 short.": {
 			"TestWritesGoOnBesideACompactionThatTakesLong"},
 		"After an error the store is as it was.": {"TestACompactionThatIsBrokenOffLeavesNothingBehind", "TestFaults"},
 	},
 	"Ingest": {
-		"Ingest takes sorted files into the store: all of their writes take effect at one moment, as those of a batch do, and are later than every write before the call.": {
+		"Ingest takes sorted files into the store: all of their writes take effect at one moment, as those " +
+			"of a batch do, and are later than every write before the call.": {
 			"TestIngest", "TestIngestIsSeenAtOnce", "TestWritesJustBeforeAnIngest", "TestModelWithIngest"},
-		"The files were written by [sstable.Writer] with Set, Delete and DeleteRange: merge operands and values that expire are refused with ErrNotIngestible.":                                       {"TestIngestRefuses"},
-		"The files may come in any order, and must not overlap each other.":                                                                                                                           {"TestIngestRefuses", "TestIngest"},
-		"Within a file, DeleteRange hides what the store has and nothing of the file.":                                                                                                                {"TestIngest", "TestModelWithIngest"},
-		"Every byte of the files is checked first.":                                                                                                                                                   {"TestIngestRefuses", "TestIngestRefusesHostileFiltersOfPrefixes", "TestIngestRefusesBlockBombsAndTheStoreReadsItsOwn"},
-		"They are then linked into the store's directory where the file system can, and copied otherwise; those at the paths stay, and must not be written to again (IngestOptions.Copy lifts that).": {"TestIngestLinksOrCopies"},
-		"When Ingest returns, the writes are on stable storage.":                                                                                                                                      {"TestPowerCutDuringIngest"},
-		"After an error or a crash the store has all of the files or none.":                                                                                                                           {"TestIngestWhenTheDiskFails", "TestPowerCutDuringIngest", "TestAnIngestIsMarkedWhileItIsUnderWay", "TestIngestRefusesAStoreThatHasFailed"},
-		"An ingest flushes memtables first, and holds up writes while it flushes what was written meanwhile.":                                                                                         {"TestWritesJustBeforeAnIngest", "TestABackupAndAnIngestAreGivenUpWhileTheyWait"},
+		"The files were written by [sstable.Writer] with Set, Delete and DeleteRange: merge operands and " +
+			"values that expire are refused with ErrNotIngestible.": {
+			"TestIngestRefuses"},
+		"The files may come in any order, and must not overlap each other.": {
+			"TestIngestRefuses", "TestIngest"},
+		"Within a file, DeleteRange hides what the store has and nothing of the file.": {
+			"TestIngest", "TestModelWithIngest"},
+		"Every byte of the files is checked first.": {
+			"TestIngestRefuses", "TestIngestRefusesHostileFiltersOfPrefixes",
+			"TestIngestRefusesBlockBombsAndTheStoreReadsItsOwn"},
+		"They are then linked into the store's directory where the file system can, and copied otherwise; " +
+			"those at the paths stay, and must not be written to again (IngestOptions.Copy lifts that).": {
+			"TestIngestLinksOrCopies"},
+		"When Ingest returns, the writes are on stable storage.": {
+			"TestPowerCutDuringIngest"},
+		"After an error or a crash the store has all of the files or none.": {
+			"TestIngestWhenTheDiskFails", "TestPowerCutDuringIngest", "TestAnIngestIsMarkedWhileItIsUnderWay",
+			"TestIngestRefusesAStoreThatHasFailed"},
+		"An ingest flushes memtables first, and holds up writes while it flushes what was written meanwhile.": {
+			"TestWritesJustBeforeAnIngest", "TestABackupAndAnIngestAreGivenUpWhileTheyWait"},
 	},
 }
 

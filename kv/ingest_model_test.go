@@ -84,7 +84,8 @@ func (r *modelRun) ingest(n int) {
 func TestModelWithIngest(t *testing.T) {
 	for seed := range uint64(envInt("MODEL_SEEDS", 12/raceFactor)) {
 		rng := rand.New(rand.NewPCG(seed, 606))
-		r := &modelRun{t: t, rng: rng, fs: sift.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{}}
+		r := &modelRun{t: t, rng: rng, fs: sift.NewMem(), opts: randomOptions(rng), m: modelStore{},
+			clock: &fakeClock{}}
 		r.open()
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r.t = t

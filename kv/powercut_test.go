@@ -402,6 +402,7 @@ func TestPowerCut(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d power cuts in %d calls of %d histories, each followed by one during recovery; %d writes were under way or not durable",
+	t.Logf("%d power cuts in %d calls of %d histories, each followed by one during recovery; "+
+		"%d writes were under way or not durable",
 		cuts.Load(), calls.Load(), seeds.Load(), lost.Load())
 }

@@ -262,7 +262,8 @@ func TestLeakedTransactionsAreNamed(t *testing.T) {
 	require.ErrorIs(t, err, ErrTransactionsOpen)
 	require.ErrorIs(t, err, ErrIteratorsOpen)
 	require.Len(t, regexp.MustCompile(`transaction \d of 2 was opened at:`).FindAllString(err.Error(), -1), 2)
-	require.Regexp(t, `transaction 1 of 2 was opened at:\n\t.*DB.*Begin\n.*\n\t.*beginTx\n.*\n\t.*TestLeakedTransactionsAreNamed\n\t\t.*tx_test\.go:\d+`, err.Error())
+	require.Regexp(t, `transaction 1 of 2 was opened at:\n\t.*DB.*Begin\n.*\n\t.*beginTx\n.*\n\t`+
+		`.*TestLeakedTransactionsAreNamed\n\t\t.*tx_test\.go:\d+`, err.Error())
 	require.Regexp(t, `iterator 1 of 1 was opened at:\n\t.*Tx.*NewIter\n.*\n\t.*TestLeakedTransactionsAreNamed\n`,
 		err.Error())
 

@@ -6,7 +6,7 @@ import (
 
 // A Filter is a read-only view of a filter's bytes. Any number of goroutines may probe it.
 type Filter struct {
-	table
+	table   table
 	sorting *sorting // of the cells; nil if they are a plain table's
 }
 
@@ -37,9 +37,9 @@ func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 	if s == nil {
 		return false
 	}
-	f.shape, f.cells, f.buckets, f.seed = s, cells, buckets, footer.Seed()
+	f.table.shape, f.table.cells, f.table.buckets, f.table.seed = s, cells, buckets, footer.Seed()
 	if len(cells) == 0 && buckets == 0 {
-		f.cells, f.buckets = noSlots[:], 2
+		f.table.cells, f.table.buckets = noSlots[:], 2
 		return true
 	}
 	// A bucket has at least a byte, so that size does not wrap.
@@ -49,22 +49,22 @@ func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 // size returns the bytes that the filter's buckets take.
 func (f *Filter) size() uint64 {
 	if f.sorting != nil {
-		return f.sorting.size(f.buckets)
+		return f.sorting.size(f.table.buckets)
 	}
-	return f.shape.size(f.buckets)
+	return f.table.shape.size(f.table.buckets)
 }
 
 // MayContainHash reports whether a key with this hash may have been added; false is
 // certain. It allocates nothing and reads two buckets, all slots of a word at once.
 func (f *Filter) MayContainHash(h uint64) bool {
-	fingerprint, i := f.locate(h)
-	j := f.other(fingerprint, i)
+	fingerprint, i := f.table.locate(h)
+	j := f.table.other(fingerprint, i)
 	if f.sorting != nil {
-		return f.sorting.has(f.cells, i, fingerprint) || f.sorting.has(f.cells, j, fingerprint)
+		return f.sorting.has(f.table.cells, i, fingerprint) || f.sorting.has(f.table.cells, j, fingerprint)
 	}
-	if f.words != 1 {
-		return f.has(i, fingerprint) || f.has(j, fingerprint)
+	if f.table.words != 1 {
+		return f.table.has(i, fingerprint) || f.table.has(j, fingerprint)
 	}
-	pattern := fingerprint * f.ones
-	return f.zeros(f.word(i)^pattern)|f.zeros(f.word(j)^pattern) != 0
+	pattern := fingerprint * f.table.ones
+	return f.table.zeros(f.table.word(i)^pattern)|f.table.zeros(f.table.word(j)^pattern) != 0
 }

@@ -135,8 +135,8 @@ func TestSemisortedAnswersArePlainAnswers(t *testing.T) {
 			return f
 		}
 		plain, sorted := open(Policy{bits: bits, slots: 4}), open(Policy{bits: bits, slots: 4, semisorted: true})
-		require.Equal(t, plain.buckets, sorted.buckets)
-		require.Equal(t, plain.seed, sorted.seed)
+		require.Equal(t, plain.table.buckets, sorted.table.buckets)
+		require.Equal(t, plain.table.seed, sorted.table.seed)
 		random := rand.New(rand.NewPCG(5, 6)) // the keys, and then others
 		for range 5 * keys {
 			h := random.Uint64()

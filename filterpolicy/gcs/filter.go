@@ -10,7 +10,7 @@ import (
 
 // A Filter is a read-only view of a filter's bytes. Any number of goroutines may probe it.
 type Filter struct {
-	index
+	index   index
 	codes   []byte // with the padding
 	code    code
 	buckets uint64 // 0 in the filter of no keys
@@ -32,29 +32,29 @@ func Probe(data []byte, h uint64) bool {
 // view makes f a filter that cannot read out of bounds, or says false.
 func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 	n := uint64(len(cells))
-	f.buckets, f.offset, f.keys = footer.Units(), uint64(footer.Params()), footer.Keys()
-	if f.offset > maxOffset || footer.Seed() != 0 {
+	f.buckets, f.index.offset, f.keys = footer.Units(), uint64(footer.Params()), footer.Keys()
+	if f.index.offset > maxOffset || footer.Seed() != 0 {
 		return false
 	}
 	if f.buckets == 0 {
-		return n == 0 && f.offset == 0
+		return n == 0 && f.index.offset == 0
 	}
 	if n < trailerLen || f.buckets > n*groupLen {
 		return false
 	}
-	bases, deviations := sizes(f.buckets+1, f.offset)
+	bases, deviations := sizes(f.buckets+1, f.index.offset)
 	if bases+deviations > n-trailerLen {
 		return false
 	}
 	numbers := cells[n-trailerLen+wordLen:]
 	f.width = binary.LittleEndian.Uint64(numbers)
 	divisor := binary.LittleEndian.Uint64(numbers[wordLen:])
-	f.stride = binary.LittleEndian.Uint64(numbers[2*wordLen:])
+	f.index.stride = binary.LittleEndian.Uint64(numbers[2*wordLen:])
 	if f.width == 0 || divisor == 0 || divisor > math.MaxUint32 {
 		return false
 	}
 	f.code = codeOf(divisor)
-	f.bases, f.deviations = cells[:bases], cells[bases:bases+deviations]
+	f.index.bases, f.index.deviations = cells[:bases], cells[bases:bases+deviations]
 	f.codes = cells[bases+deviations : n-trailerLen+wordLen]
 	return true
 }
@@ -69,7 +69,7 @@ func (f *Filter) whole(cells []byte, footer *frame.Footer) bool {
 	}
 	last := uint64(0)
 	for i := range f.buckets + 1 {
-		p := f.at(i)
+		p := f.index.at(i)
 		if p < last || i == 0 && p != 0 {
 			return false
 		}
@@ -94,7 +94,7 @@ func (f *Filter) MayContainHash(h uint64) bool {
 
 // reader returns a reader of a bucket, false if it would leave the codes.
 func (f *Filter) reader(bucket uint64) (r reader, ok bool) {
-	r = reader{f.codes, f.at(bucket), f.at(bucket + 1)}
+	r = reader{f.codes, f.index.at(bucket), f.index.at(bucket + 1)}
 	return r, r.pos <= r.end && r.end <= uint64(len(f.codes)-wordLen)*8
 }
 

@@ -12,7 +12,7 @@ import (
 
 // A Filter is a read-only view of a filter's bytes. Any number of goroutines may probe it.
 type Filter struct {
-	table  // without quotients in the filter of no keys
+	table  table // without quotients in the filter of no keys
 	seed   uint32
 	stored uint64
 	keys   uint64
@@ -31,30 +31,31 @@ func Probe(data []byte, h uint64) bool {
 
 // view makes f a filter that cannot read out of bounds, or says false.
 func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
-	f.bits, f.blocks = uint64(footer.Params()), footer.Units()
+	f.table.bits, f.table.blocks = uint64(footer.Params()), footer.Units()
 	f.seed, f.keys = footer.Seed(), footer.Keys()
-	if f.bits < mergedBits || f.bits > maxBits {
+	if f.table.bits < mergedBits || f.table.bits > maxBits {
 		return false
 	}
-	if f.blocks == 0 {
+	if f.table.blocks == 0 {
 		return len(cells) == 0
 	}
 	// A block has bytes, so that the product does not wrap.
-	if n := uint64(len(cells)); f.blocks > n || f.blocks*blockLen(f.bits)+trailerLen != n {
+	if n := uint64(len(cells)); f.table.blocks > n || f.table.blocks*blockLen(f.table.bits)+trailerLen != n {
 		return false
 	}
 	end := len(cells) - trailerLen
-	f.cells = cells[:end]
-	f.quotients = binary.LittleEndian.Uint64(cells[end:])
+	f.table.cells = cells[:end]
+	f.table.quotients = binary.LittleEndian.Uint64(cells[end:])
 	f.stored = binary.LittleEndian.Uint64(cells[end+8:])
-	return f.quotients != 0 && f.quotients <= f.blocks*blockSlots && f.quotients <= math.MaxUint64>>f.bits &&
-		f.stored != 0 && f.stored <= min(f.keys, f.blocks*blockSlots)
+	return f.table.quotients != 0 && f.table.quotients <= f.table.blocks*blockSlots &&
+		f.table.quotients <= math.MaxUint64>>f.table.bits &&
+		f.stored != 0 && f.stored <= min(f.keys, f.table.blocks*blockSlots)
 }
 
 // MayContainHash reports whether a key with this hash may have been added; false is certain. It
 // allocates nothing; four absent keys in ten are known as such by one bit.
 func (f *Filter) MayContainHash(h uint64) bool {
-	return f.quotients != 0 && f.has(f.Value(h))
+	return f.table.quotients != 0 && f.table.has(f.Value(h))
 }
 
 // Len returns the number of values: of distinct keys, less those that share a value with another.
@@ -63,15 +64,15 @@ func (f *Filter) Len() uint64 { return f.stored }
 // Geometry returns the number of quotients and the bits of a remainder; values are below
 // quotients << bits.
 func (f *Filter) Geometry() (quotients uint64, remainderBits int) {
-	return f.quotients, int(f.bits)
+	return f.table.quotients, int(f.table.bits)
 }
 
 // Value returns the value under which the filter knows a hash: its quotient and below it the
 // bits of its remainder.
-func (f *Filter) Value(h uint64) uint64 { return f.value(hash64.Seeded(h, f.seed)) }
+func (f *Filter) Value(h uint64) uint64 { return f.table.value(hash64.Seeded(h, f.seed)) }
 
 // All yields the values of the filter in ascending order, each once.
-func (f *Filter) All() iter.Seq[uint64] { return f.ascending() }
+func (f *Filter) All() iter.Seq[uint64] { return f.table.ascending() }
 
 // ascending yields the values of the table, each once.
 func (t *table) ascending() iter.Seq[uint64] {

@@ -36,13 +36,14 @@ func Merge(dst []byte, a, b *Filter) ([]byte, error) {
 	if carry != 0 {
 		keys = math.MaxUint64 // no number that a builder wrote
 	}
-	d := frame.Description{Keys: keys, Seed: a.seed, Params: uint32(a.bits)}
+	d := frame.Description{Keys: keys, Seed: a.seed, Params: uint32(a.table.bits)}
 	start := len(dst)
 	switch {
 	case a.stored == 0:
 		return d.Seal(dst, start, frame.Quotient), nil
-	case b.stored != 0 && (a.values() != b.values() || a.seed != b.seed):
-		return dst, fmt.Errorf("%w: %d and %d values, seeds %d and %d", ErrUnlike, a.values(), b.values(), a.seed,
+	case b.stored != 0 && (a.table.values() != b.table.values() || a.seed != b.seed):
+		return dst, fmt.Errorf("%w: %d and %d values, seeds %d and %d", ErrUnlike, a.table.values(), b.table.values(),
+			a.seed,
 			b.seed)
 	}
 	values := union(&a.table, &b.table)
@@ -56,15 +57,15 @@ func Merge(dst []byte, a, b *Filter) ([]byte, error) {
 	if n < max(a.stored, b.stored) || n > a.stored+b.stored {
 		return dst, frame.Corruptf("%d values in filters that speak of %d and %d", n, a.stored, b.stored)
 	}
-	quotients, remainderBits := a.quotients, a.bits
-	if b.stored != 0 && b.quotients > quotients {
-		quotients, remainderBits = b.quotients, b.bits
+	quotients, remainderBits := a.table.quotients, a.table.bits
+	if b.stored != 0 && b.table.quotients > quotients {
+		quotients, remainderBits = b.table.quotients, b.table.bits
 	}
 	for ; 100*n > load*quotients && remainderBits >= mergedBits; remainderBits-- {
 		quotients *= 2
 	}
 	if remainderBits < mergedBits {
-		return dst, fmt.Errorf("%w: %d values in a range of %d", ErrFull, n, a.values())
+		return dst, fmt.Errorf("%w: %d values in a range of %d", ErrFull, n, a.table.values())
 	}
 	data, blocks, ok := encode(dst, quotients, remainderBits, values)
 	if !ok {

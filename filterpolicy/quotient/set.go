@@ -33,7 +33,7 @@ import (
 // against each other and against questions; a sync.RWMutex serves. The zero Set is full, and only good
 // for UnmarshalBinary and ReadFrom.
 type Set struct {
-	table
+	table  table
 	floor  uint64 // remainder bits that Add leaves when it grows
 	stored uint64 // different values
 	copies uint64 // further copies of all values
@@ -55,14 +55,14 @@ func (s *Set) AddHash(h uint64) error {
 	case s.ContainsHash(h):
 		return s.addCopy(v)
 	case s.stored >= s.capacity():
-		if s.bits <= s.floor {
+		if s.table.bits <= s.floor {
 			return full()
 		}
-		if err := s.rebuild(2*s.quotients, s.bits-1, s.ascending()); err != nil {
+		if err := s.rebuild(2*s.table.quotients, s.table.bits-1, s.table.ascending()); err != nil {
 			return err
 		}
 	}
-	if !s.insert(v) {
+	if !s.table.insert(v) {
 		return crowded()
 	}
 	s.stored++
@@ -102,7 +102,7 @@ func (s *Set) Contains(key []byte) bool { return s.ContainsHash(xxhash.Sum64(key
 
 // ContainsHash is Contains for a key's hash. It reads one or two blocks of 64 slots as a
 // rule, and allocates nothing.
-func (s *Set) ContainsHash(h uint64) bool { return s.quotients != 0 && s.has(s.Value(h)) }
+func (s *Set) ContainsHash(h uint64) bool { return s.table.quotients != 0 && s.table.has(s.Value(h)) }
 
 // Count returns how often a key is in the set. It is never less than the truth, and
 // more where other keys have the same value.
@@ -131,7 +131,7 @@ func (s *Set) RemoveHash(h uint64) bool {
 	v := s.Value(h)
 	switch s.extra[v] {
 	case 0:
-		s.remove(v)
+		s.table.remove(v)
 		s.stored--
 		return true
 	case 1:
@@ -150,26 +150,28 @@ func (s *Set) Len() int { return int(s.stored + s.copies) }
 // made for, or one or two more.
 func (s *Set) Cap() int { return int(s.capacity()) }
 
-func (s *Set) capacity() uint64 { return s.quotients * load / 100 }
+func (s *Set) capacity() uint64 { return s.table.quotients * load / 100 }
 
 // LoadFactor returns the different values as a share of the quotients; a full set has 0.95.
-func (s *Set) LoadFactor() float64 { return float64(s.stored) / float64(max(1, s.quotients)) }
+func (s *Set) LoadFactor() float64 { return float64(s.stored) / float64(max(1, s.table.quotients)) }
 
 // FalsePositiveRate returns the probability that Contains is true for a key that was
 // never added: the share of the range that is taken. It is exact and reads two numbers.
 func (s *Set) FalsePositiveRate() float64 {
-	return float64(s.stored) / float64(max(1, s.values()))
+	return float64(s.stored) / float64(max(1, s.table.values()))
 }
 
 // Size returns the bytes that the table takes in memory. Counted copies come on top.
-func (s *Set) Size() int { return cap(s.cells) }
+func (s *Set) Size() int { return cap(s.table.cells) }
 
 // Geometry returns the number of quotients and the bits of a remainder; values are below
 // quotients << bits, whatever the size of the set.
-func (s *Set) Geometry() (quotients uint64, remainderBits int) { return s.quotients, int(s.bits) }
+func (s *Set) Geometry() (quotients uint64, remainderBits int) {
+	return s.table.quotients, int(s.table.bits)
+}
 
 // Value returns the value under which the set knows a hash.
-func (s *Set) Value(h uint64) uint64 { return s.value(hash64.Seeded(h, 0)) }
+func (s *Set) Value(h uint64) uint64 { return s.table.value(hash64.Seeded(h, 0)) }
 
 // All yields the values in the set in ascending order, each once with the number of its
 // copies. The set must not be changed meanwhile.
@@ -183,9 +185,9 @@ func (s *Set) All() iter.Seq2[uint64, int] {
 
 // Reset removes every key and keeps memory and size.
 func (s *Set) Reset() {
-	s.blocks = (s.quotients + blockSlots - 1) / blockSlots
-	s.cells = s.cells[:s.blocks*blockLen(s.bits)]
-	clear(s.cells)
+	s.table.blocks = (s.table.quotients + blockSlots - 1) / blockSlots
+	s.table.cells = s.table.cells[:s.table.blocks*blockLen(s.table.bits)]
+	clear(s.table.cells)
 	clear(s.extra)
 	s.stored, s.copies = 0, 0
 }

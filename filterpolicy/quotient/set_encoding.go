@@ -35,10 +35,10 @@ const (
 
 // parts returns the payload; the cells are the set's own. A zero set has none.
 func (s *Set) parts() [][]byte {
-	if s.quotients == 0 {
+	if s.table.quotients == 0 {
 		return nil
 	}
-	return [][]byte{s.head(), s.cells, s.further()}
+	return [][]byte{s.head(), s.table.cells, s.further()}
 }
 
 // MarshalBinary returns the set's bytes.
@@ -59,10 +59,10 @@ func (s *Set) UnmarshalBinary(data []byte) error { return format.Unmarshal(data,
 func (s *Set) ReadFrom(r io.Reader) (n int64, err error) { return format.Read(r, s.load) }
 
 func (s *Set) head() []byte {
-	b := binary.LittleEndian.AppendUint64(make([]byte, 0, setHeadLen), s.quotients)
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, setHeadLen), s.table.quotients)
 	b = binary.LittleEndian.AppendUint64(b, s.stored)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(s.extra)))
-	return binary.LittleEndian.AppendUint64(b, s.bits|s.floor<<8)
+	return binary.LittleEndian.AppendUint64(b, s.table.bits|s.floor<<8)
 }
 
 func (s *Set) further() []byte {
@@ -121,7 +121,7 @@ func (s *Set) decodeTable(t *table) error {
 		}
 	}
 	if err := s.rebuild(t.quotients, t.bits, values); err != nil || n != s.stored || s.stored > maxLen ||
-		!bytes.Equal(s.cells, t.cells) {
+		!bytes.Equal(s.table.cells, t.cells) {
 		return frame.Corruptf("the blocks are not those of %d values in order", s.stored)
 	}
 	return nil
@@ -133,7 +133,7 @@ func (s *Set) decodeCopies(records []byte) error {
 		switch {
 		case further == 0 || len(s.extra) != 0 && v <= before:
 			return frame.Corruptf("%d further copies of the value %d are out of order or none", further, v)
-		case v >= s.values() || !s.has(v):
+		case v >= s.table.values() || !s.table.has(v):
 			return frame.Corruptf("the value %d is counted but not there", v)
 		case further > maxLen-s.stored-s.copies:
 			return frame.Corruptf("%d further copies are more than can be", further)

@@ -44,7 +44,7 @@ func (w *twin) add(t require.TestingT, h uint64) {
 		require.ErrorIs(t, err, ErrFull)
 		require.Zero(t, w.values[v])
 		require.Len(t, w.values, w.set.Cap())
-		require.LessOrEqual(t, w.set.bits, w.set.floor)
+		require.LessOrEqual(t, w.set.table.bits, w.set.floor)
 		require.Equal(t, before, stored(t, w.set))
 		return
 	}
@@ -60,20 +60,20 @@ func (w *twin) remove(t require.TestingT, h uint64) {
 }
 
 func (w *twin) resize(t require.TestingT, n int) {
-	before, size := stored(t, w.set), w.set.values()
+	before, size := stored(t, w.set), w.set.table.values()
 	if err := w.set.Resize(n); err != nil {
 		require.ErrorIs(t, err, ErrFull)
 		require.Equal(t, before, stored(t, w.set))
 		return
 	}
 	require.GreaterOrEqual(t, w.set.Cap(), n)
-	require.Equal(t, size, w.set.values())
+	require.Equal(t, size, w.set.table.values())
 }
 
 // merge adds a set of some keys, which has a size of its own.
 func (w *twin) merge(t require.TestingT, keys []uint64, room int) {
 	o := &Set{floor: 1}
-	require.NoError(t, o.rebuild(w.set.quotients, w.set.bits, func(func(uint64) bool) {}))
+	require.NoError(t, o.rebuild(w.set.table.quotients, w.set.table.bits, func(func(uint64) bool) {}))
 	_ = o.Resize(room)
 	added := map[uint64]int{}
 	for _, h := range keys {
@@ -99,19 +99,19 @@ func (w *twin) merge(t require.TestingT, keys []uint64, room int) {
 func (w *twin) check(t require.TestingT) {
 	require.Equal(t, w.values, maps.Collect(w.set.All()))
 	sorted := slices.Sorted(maps.Keys(w.values))
-	data, blocks, ok := encode(nil, w.set.quotients, w.set.bits, slices.Values(sorted))
+	data, blocks, ok := encode(nil, w.set.table.quotients, w.set.table.bits, slices.Values(sorted))
 	require.True(t, ok)
-	require.Equal(t, blocks, w.set.blocks)
-	require.Equal(t, data[:len(data)-trailerLen], w.set.cells)
-	require.Equal(t, sorted, slices.Collect(w.set.ascending()))
+	require.Equal(t, blocks, w.set.table.blocks)
+	require.Equal(t, data[:len(data)-trailerLen], w.set.table.cells)
+	require.Equal(t, sorted, slices.Collect(w.set.table.ascending()))
 	n := 0
 	for v, times := range w.values {
-		require.True(t, w.set.has(v))
+		require.True(t, w.set.table.has(v))
 		require.Equal(t, times, w.set.times(v))
 		n += times
 	}
 	require.Equal(t, n, w.set.Len())
-	require.InDelta(t, float64(len(w.values))/float64(w.set.values()), w.set.FalsePositiveRate(), 1e-15)
+	require.InDelta(t, float64(len(w.values))/float64(w.set.table.values()), w.set.FalsePositiveRate(), 1e-15)
 	require.LessOrEqual(t, len(w.values), w.set.Cap())
 }
 
@@ -199,24 +199,24 @@ func TestCrowdsComeAndGo(t *testing.T) {
 		w := newTwin(t, 180, 12, 12) // 190 quotients
 		for i := range uint64(500) {
 			v := quotient<<12 + i*i%4096
-			if !w.set.has(v) {
-				require.True(t, w.set.insert(v))
+			if !w.set.table.has(v) {
+				require.True(t, w.set.table.insert(v))
 				w.set.stored++
 				w.values[v] = 1
 			}
 		}
-		require.Greater(t, w.set.blocks, uint64(4))
+		require.Greater(t, w.set.table.blocks, uint64(4))
 		n := 0
 		for v := range maps.Clone(w.values) {
-			w.set.remove(v)
+			w.set.table.remove(v)
 			w.set.stored--
 			delete(w.values, v)
 			if n++; n%40 == 0 {
-				require.Equal(t, slices.Sorted(maps.Keys(w.values)), slices.Collect(w.set.ascending()))
+				require.Equal(t, slices.Sorted(maps.Keys(w.values)), slices.Collect(w.set.table.ascending()))
 			}
 		}
 		w.check(t)
-		require.Equal(t, uint64(3), w.set.blocks)
+		require.Equal(t, uint64(3), w.set.table.blocks)
 	}
 }
 
@@ -227,10 +227,10 @@ func TestInsertRefusesCrowds(t *testing.T) {
 		for i := uint64(0); i < maxOffset+64 && yield(i); i++ {
 		}
 	}))
-	before := slices.Clone(s.cells)
-	require.False(t, s.insert(math.MaxUint32))
-	require.Equal(t, before, s.cells)
-	s.remove(7)
-	require.True(t, s.insert(math.MaxUint32))
-	require.True(t, s.has(math.MaxUint32))
+	before := slices.Clone(s.table.cells)
+	require.False(t, s.table.insert(math.MaxUint32))
+	require.Equal(t, before, s.table.cells)
+	s.table.remove(7)
+	require.True(t, s.table.insert(math.MaxUint32))
+	require.True(t, s.table.has(math.MaxUint32))
 }

@@ -45,7 +45,7 @@ func New(n int, rate float64, opts *Options) (*Set, error) {
 	}
 	s := &Set{floor: floor}
 	s.table = table{quotients: quotients, bits: bits, blocks: (quotients + blockSlots - 1) / blockSlots}
-	s.cells = make([]byte, s.blocks*blockLen(bits))
+	s.table.cells = make([]byte, s.table.blocks*blockLen(bits))
 	return s, nil
 }
 

@@ -32,16 +32,16 @@ func (s *Set) Resize(n int) error {
 	for bits < setBits && quotients%2 == 0 && quotients/2*load/100 >= room {
 		quotients, bits = quotients/2, bits+1
 	}
-	if quotients == s.quotients {
+	if quotients == s.table.quotients {
 		return nil
 	}
-	return s.rebuild(quotients, bits, s.ascending())
+	return s.rebuild(quotients, bits, s.table.ascending())
 }
 
 // sized returns the geometry of the set doubled until it holds n values; false if that leaves fewer
 // remainder bits than the least.
 func (s *Set) sized(n, least uint64) (quotients, bits uint64, ok bool) {
-	quotients, bits = s.quotients, s.bits
+	quotients, bits = s.table.quotients, s.table.bits
 	for quotients*load/100 < n {
 		if bits <= least {
 			return 0, 0, false
@@ -69,8 +69,8 @@ func (s *Set) rebuild(quotients, bits uint64, values iter.Seq[uint64]) error {
 //
 // An error matches ErrUnlike or ErrFull, and leaves s as it was.
 func (s *Set) Merge(o *Set) error {
-	if s.values() != o.values() {
-		return fmt.Errorf("%w: %d and %d values", ErrUnlike, s.values(), o.values())
+	if s.table.values() != o.table.values() {
+		return fmt.Errorf("%w: %d and %d values", ErrUnlike, s.table.values(), o.table.values())
 	}
 	if s.Len() > maxLen-o.Len() {
 		return full()
@@ -86,7 +86,7 @@ func (s *Set) Merge(o *Set) error {
 		}
 		last = v
 	}
-	quotients, bits, ok := s.sized(n, min(s.floor, s.bits))
+	quotients, bits, ok := s.sized(n, min(s.floor, s.table.bits))
 	if !ok {
 		return full()
 	}

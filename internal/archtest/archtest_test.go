@@ -36,7 +36,6 @@ var layers = []struct {
 	{"blockindex", 2},
 	{"internal/readset", 2},
 	{"internal/sstable", 3},
-	{"internal/backup", 3},
 	{"internal/batchrepr", 3},
 	{"sstable", 4},
 	{"internal/backup", 4},

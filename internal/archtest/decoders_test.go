@@ -97,7 +97,6 @@ var boundless = map[string]string{
 	"internal/bench/engine.Count.UnmarshalJSON": "makes a number",
 	"internal/bench/engine.oraclePolicy.Decode": "looks a number up",
 	"internal/bench/sweep.ParseSpec":            "reads a file of its user, with a library that bounds aliases",
-	"internal/keytext.Bytes.UnmarshalJSON":      "makes one string",
 }
 
 // decoding matches the names of functions that decode.

@@ -34,7 +34,8 @@ func Completion(w io.Writer, app *kong.Kong, shell string) error {
 func offered(app *kong.Kong, f func(n *kong.Node, flags []*kong.Flag)) {
 	for _, n := range app.Model.Children {
 		if !n.Hidden {
-			f(n, slices.DeleteFunc(slices.Concat(n.Flags, app.Model.Flags), func(f *kong.Flag) bool { return f.Hidden }))
+			f(n, slices.DeleteFunc(slices.Concat(n.Flags, app.Model.Flags),
+				func(f *kong.Flag) bool { return f.Hidden }))
 		}
 	}
 }

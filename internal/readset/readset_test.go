@@ -32,7 +32,8 @@ func TestSpans(t *testing.T) {
 		r.Merge()
 		for k := range want {
 			key := rangedel.Span{Lo: []byte{byte('a' + k)}, Hi: []byte{byte('a' + k), 0}}
-			require.Equal(t, want[k], slices.ContainsFunc(r.Spans, func(s rangedel.Span) bool { return s.Contains(key) }))
+			require.Equal(t, want[k], slices.ContainsFunc(r.Spans,
+				func(s rangedel.Span) bool { return s.Contains(key) }))
 		}
 		for i := 1; i < len(r.Spans); i++ {
 			require.Less(t, string(r.Spans[i-1].Hi), string(r.Spans[i].Lo))

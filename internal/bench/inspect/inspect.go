@@ -17,8 +17,8 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/measure"
 	"github.com/siftkv/siftkv/internal/sstable"
-	standalone "github.com/siftkv/siftkv/sstable"
 	"github.com/siftkv/siftkv/kv"
+	standalone "github.com/siftkv/siftkv/sstable"
 )
 
 // Schema names the form of a Result in JSON.
