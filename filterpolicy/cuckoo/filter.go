@@ -51,7 +51,7 @@ func (f *Filter) size() uint64 {
 	if f.sorting != nil {
 		return f.sorting.size(f.table.buckets)
 	}
-	return f.table.shape.size(f.table.buckets)
+	return f.table.size(f.table.buckets)
 }
 
 // MayContainHash reports whether a key with this hash may have been added; false is
