@@ -15,7 +15,7 @@ GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 
 # The packages whose code runs in several goroutines. Of the filters, that is what
 # shares pools, and the set that needs no lock.
-CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filterpolicy/internal/... ./filterpolicy/pebblefilter \
+CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filterpolicy/internal/hash64 ./filterpolicy/internal/peel ./filterpolicy/pebblefilter \
 	./internal/sstable/... ./internal/cache/... ./internal/memtable/... ./internal/commit/... ./internal/version/... ./internal/iterator/... \
 	./internal/vfs/... ./internal/wal/... ./internal/bench/compare ./internal/bench/engine ./internal/bench/measure ./internal/bench/ycsb \
 	./internal/cli/progress
@@ -44,6 +44,7 @@ test: ## all tests
 
 race: ## the tests of concurrent packages under the race detector
 	$(GO) test -race -timeout 0 $(CONCURRENT)
+	$(GO) test -race -timeout 0 -run Concurrent ./filterpolicy/internal/conformance
 
 fuzz: ## every fuzz target for FUZZTIME
 	@$(GO) list ./... | while read -r pkg; do \
