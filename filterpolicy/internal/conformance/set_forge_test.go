@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
-	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
 // Places in a stored set.
@@ -125,14 +124,4 @@ func Use(tb testing.TB, s Set) {
 	s.Reset()
 	require.Zero(tb, s.Len())
 	require.Zero(tb, Fullness(s)+s.FalsePositiveRate())
-}
-
-// Operations returns bytes that a fuzz target reads as operations, other ones for
-// each seed.
-func Operations(seed uint64, n int) []byte {
-	ops := make([]byte, n)
-	for at := range ops {
-		ops[at] = byte(hash64.Mix(seed<<32 | uint64(at)))
-	}
-	return ops
 }

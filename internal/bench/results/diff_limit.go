@@ -20,9 +20,6 @@ type Limit struct {
 	Delta float64 // as a fraction
 }
 
-// String returns the limit as it was given.
-func (l Limit) String() string { return l.text }
-
 // ParseLimits reads limits separated by commas.
 func ParseLimits(texts []string) ([]Limit, error) {
 	var limits []Limit
