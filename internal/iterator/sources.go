@@ -20,7 +20,7 @@ type Sources struct {
 
 // AddMemtable adds the points of a memtable.
 func (s *Sources) AddMemtable(m *memtable.Memtable) {
-	if m.Empty() {
+	if !m.HasPoints() {
 		return
 	}
 	if s.usedMems == len(s.mems) {
