@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -168,4 +170,73 @@ func TestCommitsAreAbandonedWithTheirContext(t *testing.T) {
 	require.NoError(t, <-done)
 	require.ErrorIs(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Synced), context.Canceled)
 	require.EqualValues(t, 10, s.visible.Load())
+}
+
+var errConflict = errors.New("conflict")
+
+// A testReads conflicts with batches of its group that write a key, or with the store.
+type testReads struct {
+	key   string
+	stale bool
+}
+
+func (r testReads) Validate(base.SeqNum) error {
+	if r.stale {
+		return errConflict
+	}
+	return nil
+}
+
+func (r testReads) ValidateIn(m *memtable.Memtable) error {
+	it := m.NewIter()
+	for ok := it.First(); ok; ok = it.Next() {
+		if string(it.Key().User) == r.key {
+			return errConflict
+		}
+	}
+	return nil
+}
+
+// A group loses requests that were abandoned, and transactions that conflict with a
+// write that stays in the group before them; the group of the leader stays as it is.
+func TestAdmit(t *testing.T) {
+	for seed := range uint64(2000) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		letter := func() string { return string(rune('a' + rng.IntN(6))) }
+		var group, want, refused []*request
+		size, wantSize, written := 0, 0, map[string]bool{}
+		for i := range 1 + rng.IntN(8) {
+			key := letter()
+			b := newBatch(base.KindSet, key)
+			r := &request{batch: b, size: b.Size(), arena: b.Arena}
+			conflicts := false
+			if rng.IntN(2) == 0 {
+				reads := testReads{letter(), rng.IntN(5) == 0}
+				r.reads, conflicts = reads, reads.stale || written[reads.key]
+			}
+			if rng.IntN(2) == 0 {
+				r.done = make(chan struct{})
+				if i > 0 && rng.IntN(3) == 0 { // the leader does not abandon its own request
+					r.state.Store(abandoned)
+				}
+			}
+			group, size = append(group, r), size+r.size
+			switch {
+			case r.state.Load() == abandoned:
+			case conflicts:
+				refused = append(refused, r)
+			default:
+				want, wantSize, written[key] = append(want, r), wantSize+r.size, true
+			}
+		}
+		before := slices.Clone(group)
+		left, leftSize := (&Pipeline{seq: 100}).admit(group, size)
+		require.Equal(t, before, group)
+		require.True(t, slices.Equal(want, left), "seed %d", seed)
+		require.Equal(t, wantSize, leftSize)
+		for _, r := range group {
+			require.Equal(t, slices.Contains(refused, r), r.err != nil, "seed %d", seed)
+			require.True(t, r.done == nil || r.state.Load() != waiting, "seed %d", seed)
+		}
+	}
 }
