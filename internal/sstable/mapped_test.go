@@ -27,9 +27,6 @@ func openMapped(t *testing.T, data []byte) (*Reader, string) {
 	return r, path
 }
 
-// keyOf returns a key of plainFile.
-func keyOf(i int) []byte { return fmt.Appendf(nil, "key-%012d", 2*i) }
-
 func get(r *Reader, i int, p *Probe) ([]byte, bool, error) {
 	key := keyOf(i)
 	value, _, ok, err := r.Find([]byte("before"), key, filterpolicy.Hash(key), base.MaxSeqNum, p)

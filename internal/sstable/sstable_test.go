@@ -345,3 +345,6 @@ func plainFile(t testing.TB, n int, o WriterOptions) []byte {
 	require.NoError(t, err)
 	return out.Bytes()
 }
+
+// keyOf returns a key of plainFile.
+func keyOf(i int) []byte { return fmt.Appendf(nil, "key-%012d", 2*i) }
