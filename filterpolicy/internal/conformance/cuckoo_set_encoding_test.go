@@ -121,7 +121,7 @@ func TestCuckooSetForgery(t *testing.T) {
 	forge("guard", "cut short", func(d []byte) []byte { return d[:len(d)-3] })
 }
 
-// cuckooTwice returns data with its first table, from first to second, in it cuckooTwice.
+// cuckooTwice returns data with its first table, from first to second, in it twice.
 func cuckooTwice(data []byte, first, second int) []byte {
 	data[PayloadAt+4]++
 	return slices.Concat(data[:second], data[first:])

@@ -180,7 +180,7 @@ func TestCuckooCopiesInAChain(t *testing.T) {
 	require.Zero(t, cuckooMeasure(s, in, 0, 10_000).Positives)
 }
 
-// Hashes that nobody mixed cuckooFill a set as well, and are told apart as well.
+// Hashes that nobody mixed fill a set as well, and are told apart as well.
 func TestCuckooUnmixedKeys(t *testing.T) {
 	for _, in := range Unmixed {
 		s := cuckooNewSet(t, Share(20_000), 0.01, cuckoo.Options{})

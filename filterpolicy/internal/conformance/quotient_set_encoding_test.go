@@ -10,7 +10,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/quotient"
 )
 
-// quotientSamples are sets that quotientUse every part of the format.
+// quotientSamples are sets that use every part of the format.
 func quotientSamples(tb testing.TB) map[string]*quotient.Set {
 	tb.Helper()
 	empty, plain := quotientNewSet(tb, 1, 0.01, 0), quotientNewSet(tb, 60, 0.001, 0)

@@ -173,7 +173,7 @@ func TestScalableSetThatWasReadGrowsOn(t *testing.T) {
 			s := scalableFilled(t, 10, n, 0.01, &o)
 			var again scalable.Set
 			require.NoError(t, again.UnmarshalBinary(Bytes(t, s)))
-			for i := range uint64(50) { // it goes on scalableGrowing as the first would
+			for i := range uint64(50) { // it goes on growing as the first would
 				require.Equal(t, s.AddNewHash(i), again.AddNewHash(i))
 			}
 			require.Equal(t, Bytes(t, s), Bytes(t, &again))
