@@ -46,7 +46,7 @@ type ReaderOptions struct {
 	// 8 MiB by default, negative for none. A block of more than a quarter of it, or
 	// than 2 MiB, is not kept but read whenever it is needed.
 	CacheSize int64
-	// Name is what errors call the file. Open sets it to the path.
+	// Name is what errors call the file. The default is the path for Open, none for NewReader.
 	Name string
 	// Hint is the command that errors about damage tell the reader to run.
 	Hint string

@@ -42,11 +42,14 @@ const (
 // ParseCompression returns the compression of a name: "none", "snappy", "zstd" or "default".
 func ParseCompression(name string) (Compression, error) { return sstable.ParseCompression(name) }
 
-// Properties describe what is in a file: the numbers of entries, tombstones, blocks and bytes of
-// each sort, the smallest and the largest key, and the settings that it was written with.
+// Properties describe what is in a file: Entries, of which Deletes, Merges and Expiring are some;
+// RangeDeletes; DataBlocks, and bytes of each sort (RawKeyBytes, RawValueBytes, DataBytes, IndexBytes,
+// FilterBytes); the Smallest and the Largest key, nil in a file without entries; and the settings that
+// it was written with (FilterPolicy, Compression, BlockSize and others).
 type Properties = sstable.Properties
 
-// A FileInfo has a file's Properties, and its ID and sizes.
+// A FileInfo has a file's Properties, its ID, its Size in bytes and that of its tail, TailSize:
+// ReaderOptions take ID and TailSize.
 type FileInfo = sstable.FileInfo
 
 // A SeqNum is the sequence number that a store has given to an entry, zero in the files of a Writer.

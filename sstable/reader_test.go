@@ -159,3 +159,23 @@ func TestTheNewestVersionDecides(t *testing.T) {
 	require.Equal(t, "lasting", string(it.Key()))
 	require.NoError(t, it.Error())
 }
+
+// A closed reader says so, whether its file is closed with it or not.
+func TestInfoOfClosedReader(t *testing.T) {
+	r := openBytes(t, storeFile(t, nil, nil), nil)
+	_, err := r.Info()
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	_, err = r.Info()
+	require.ErrorIs(t, err, sstable.ErrClosed)
+}
+
+// Errors of a reader without a name have no hole in its place.
+func TestErrorsWithoutName(t *testing.T) {
+	file := storeFile(t, nil, []version{{"a", 7, base.KindMerge, "operand"}})
+	r := openBytes(t, file, nil)
+	_, err := r.Get([]byte("a"))
+	require.ErrorContains(t, err, `operand: the file, key "a"`)
+	_, err = sstable.NewReader(bytes.NewReader(file), int64(len(file))+1, nil)
+	require.ErrorContains(t, err, "read the file at offset 0: ")
+}

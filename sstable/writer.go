@@ -21,12 +21,12 @@ import (
 type Writer struct{ in *sstable.Writer }
 
 // NewWriter returns a writer that writes to w, sequentially and buffered. The
-// caller closes w, and syncs it if the file must last.
+// caller closes w, and syncs it if the file must last. Options that are wrong fail the first call.
 func NewWriter(w io.Writer, o *WriterOptions) *Writer {
 	return &Writer{sstable.NewWriter(w, (*sstable.WriterOptions)(o))}
 }
 
-// Set adds a key with its value. Keys must ascend. Both slices are copied.
+// Set adds a key with its value. Keys must ascend, those of Delete included. Both slices are copied.
 func (w *Writer) Set(key, value []byte) error {
 	return w.in.Add(base.MakeKey(key, 0, base.KindSet), value)
 }
@@ -34,7 +34,7 @@ func (w *Writer) Set(key, value []byte) error {
 // Delete adds a tombstone for a key, in order with the keys of Set. In a file of its
 // own it means nothing; it hides the key in files below.
 func (w *Writer) Delete(key []byte) error {
-	return w.in.Add(base.MakeKey(key, 0, base.KindDelete), nil)
+	return w.in.AddDelete(key)
 }
 
 // DeleteRange adds a range tombstone for the keys of [start, end); a nil end has
@@ -48,5 +48,5 @@ func (w *Writer) DeleteRange(start, end []byte) error {
 func (w *Writer) Size() int64 { return w.in.Size() }
 
 // Finish writes what is left and the tail, and returns what the file is. It does
-// not close or sync the underlying writer.
+// not close or sync the underlying writer. It is the last call: later ones fail.
 func (w *Writer) Finish() (*FileInfo, error) { return w.in.Finish() }

@@ -136,7 +136,7 @@ func (r *Reader) readTail(guess int64) (tail []byte, start int64, err error) {
 		}
 		f, err := decodeFooter(tail[n-footerSize:], r.size)
 		if errors.Is(err, ErrNewerFormat) {
-			return nil, 0, fmt.Errorf("%s: %w", r.name, err)
+			return nil, 0, fmt.Errorf("%s: %w", r.Name(), err)
 		}
 		if err != nil {
 			return nil, 0, r.corrupt(r.size-footerSize, err.Error(), nil)
@@ -175,7 +175,7 @@ func readFull(f io.ReaderAt, b []byte, offset int64) error {
 }
 
 func (r *Reader) ioError(offset int64, err error) error {
-	return fmt.Errorf("siftkv: read %s at offset %d: %w", r.name, offset, err)
+	return fmt.Errorf("siftkv: read %s at offset %d: %w", r.Name(), offset, err)
 }
 
 // tailBlock returns the block h out of the tail, checked.
@@ -293,7 +293,7 @@ func decodeRangeDels(data []byte, seq base.SeqNum) (*rangedel.Set, error) {
 }
 
 // Name returns what errors call the file.
-func (r *Reader) Name() string { return r.name }
+func (r *Reader) Name() string { return cmp.Or(r.name, "the file") }
 
 // Closed reports whether Close has been called.
 func (r *Reader) Closed() bool { return r.closed.Load() }
@@ -303,6 +303,9 @@ func (r *Reader) Properties() *Properties { return r.props }
 
 // Info returns what the file is, as its writer did. It reads the footer again.
 func (r *Reader) Info() (*FileInfo, error) {
+	if r.Closed() {
+		return nil, ErrClosed
+	}
 	b := make([]byte, footerSize)
 	if err := readFull(r.file, b, r.size-footerSize); err != nil {
 		return nil, r.ioError(r.size-footerSize, err)

@@ -2,6 +2,7 @@ package sstable
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -116,6 +117,16 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 		w.finishBlock()
 	}
 	return w.err
+}
+
+// AddDelete adds a tombstone at sequence number zero. It refuses one for the last key: the number
+// would not tell which of the two is newer.
+func (w *Writer) AddDelete(user []byte) error {
+	k := base.MakeKey(user, 0, base.KindDelete)
+	if last := w.props.last; w.err == nil && w.props.Entries > 0 && bytes.Equal(user, last.User) {
+		w.err = fmt.Errorf("%w: %s after %s", ErrOrder, k, last)
+	}
+	return w.Add(k, nil)
 }
 
 // follows reports whether k may come after the last key, how many bytes the two user
