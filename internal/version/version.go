@@ -134,9 +134,12 @@ func (l *Level) each(f func(t *Table, run uint64)) {
 	}
 }
 
-// compareAge orders tables of level 0: the older one first.
+// compareAge orders tables of level 0: the older one first. The files of one ingest share a
+// sequence number and no keys; the one that was merged with what is below them has older
+// entries too, perhaps of keys that the others have, and so it is the oldest of them.
 func compareAge(a, b *Table) int {
-	return cmp.Or(cmp.Compare(a.LargestSeq, b.LargestSeq), cmp.Compare(a.Num, b.Num))
+	return cmp.Or(cmp.Compare(a.LargestSeq, b.LargestSeq), cmp.Compare(a.SmallestSeq, b.SmallestSeq),
+		cmp.Compare(a.Num, b.Num))
 }
 
 // All calls f for every table.

@@ -9,8 +9,8 @@ import (
 )
 
 // The store reads places in order, and the first that has a version of a key answers:
-// level 0 by descending largest sequence number, then one level after the other, of each the
-// sorted runs by descending number. So
+// level 0 by descending largest sequence number (where these are equal, by the smallest),
+// then one level after the other, of each the sorted runs by descending number. So
 // of two tables that share keys, the one that is asked first must have the newer
 // version of every key. That holds if all sequence numbers of the one are above all of
 // the other's. If they interleave, the tables are merged into one run, in which the
