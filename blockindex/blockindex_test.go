@@ -48,7 +48,7 @@ func keySets(rng *rand.Rand) map[string][][]byte {
 			return binary.BigEndian.AppendUint64(nil, uint64(i)<<(uint(i)%7/6*50))
 		},
 		"zeros": func(int) []byte { return make([]byte, rng.IntN(20)) },
-		"behind zeros": func(i int) []byte { // the prefixes of all are zero
+		"after zeros": func(i int) []byte { // the prefixes of all are zero
 			if i == 0 {
 				return nil
 			}

@@ -84,7 +84,7 @@ func TestModelBackup(t *testing.T) {
 			models, mark = append(models, maps.Clone(r.m)), m
 		}
 		disk := vfs.NewMem()
-		for _, m := range models { // one behind the other, out of one reader
+		for _, m := range models { // one after the other, out of one reader
 			require.NoError(t, Restore(&streams, "restored", &Options{fs: disk}), "seed %d", seed)
 			requireRestoredAt(t, disk, "restored", m.at(r.clock.now()), r.clock)
 		}

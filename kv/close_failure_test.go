@@ -94,7 +94,7 @@ func TestCloseReturnsWhyAStoreCouldNotResume(t *testing.T) {
 }
 
 // Ingest refuses a store whose last commit has failed: what is in the log of that
-// commit has the sequence number that the files would be put behind.
+// commit has the sequence number that the files would be put after.
 func TestIngestRefusesAStoreThatHasFailed(t *testing.T) {
 	for _, mode := range []RecoveryMode{PointInTime, TolerateTornTail} {
 		disk := vfs.NewCrashableMem()
@@ -106,7 +106,7 @@ func TestIngestRefusesAStoreThatHasFailed(t *testing.T) {
 		require.NoError(t, db.Flush())
 		file := "new.sst"
 		writeIngestible(t, crash, file, "b")
-		// The write fails while the ingest waits for its turn behind it.
+		// The write fails while the ingest waits in the queue after it.
 		in := db.newIngest(t.Context(), &IngestOptions{})
 		require.NoError(t, in.begin())
 		bringIn(t, in, file)

@@ -103,7 +103,7 @@ func (f logBytes) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// TestAManifestCutBackIsFoundOut cuts a manifest behind an edit after which logs were
+// TestAManifestCutBackIsFoundOut cuts a manifest right after an edit, past which logs were
 // removed: what is left describes an older store, whose writes are gone.
 func TestAManifestCutBackIsFoundOut(t *testing.T) {
 	dir := t.TempDir()

@@ -45,7 +45,7 @@ func TestEveryBitOfAManifestCounts(t *testing.T) {
 	require.Greater(t, noticed, len(whole)-40, "all but the mark at its end, and spare bytes of its header")
 }
 
-// One bit of a log that was synced must never cost what is behind it. All but the
+// One bit of a log that was synced must never cost what is after it. All but the
 // last record is proven to have been synced by what follows it.
 func TestEveryBitOfASyncedLogCounts(t *testing.T) {
 	dir, _ := damageStore(t)

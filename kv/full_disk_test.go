@@ -22,7 +22,7 @@ func requireFull(t *testing.T, err error, dir string) {
 	require.ErrorContains(t, err, "free space on the file system of "+dir)
 }
 
-// The disk is full behind every byte of a log's record in turn.
+// The disk is full after every byte of a log's record in turn.
 func TestNoSpaceAtEveryByteOfALogRecord(t *testing.T) {
 	record := 0
 	fill := func(room int) (fits bool) {
@@ -66,7 +66,7 @@ func TestNoSpaceAtEveryByteOfALogRecord(t *testing.T) {
 	require.Greater(t, record, 40)
 }
 
-// The disk is full behind every byte of a sorted file in turn, when memtables are
+// The disk is full after every byte of a sorted file in turn, when memtables are
 // flushed and when files are compacted.
 func TestNoSpaceAtEveryByteOfASortedFile(t *testing.T) {
 	stride := envInt("NOSPACE_STRIDE", 5*raceFactor)

@@ -86,7 +86,7 @@ func TestIngestRefusesHostileFiltersOfPrefixes(t *testing.T) {
 var replayBound = hostile.Bound{PerByte: 512, Fixed: 1 << 20}
 
 // replayed replays records as Open does, and makes of the range tombstones what the
-// flush behind that makes.
+// next flush makes.
 func replayed(tb testing.TB, records [][]byte) (p replayer, set *rangedel.Set) {
 	tb.Helper()
 	p = replayer{d: &DB{opts: Options{MemtableSize: 64 << 10}}}
@@ -134,7 +134,7 @@ func TestLogBombsOfRangeDeletes(t *testing.T) {
 		require.Len(t, set.Fragments(), 1, "the last covers all others")
 		require.Equal(t, base.SeqNum(20_000), set.Cover([]byte{0}, base.MaxSeqNum))
 
-		slices.Reverse(records) // now each reaches less far, and the one before shows behind it
+		slices.Reverse(records) // now each reaches less far, and the one before shows past it
 		for i, r := range records {
 			binary.LittleEndian.PutUint64(r, uint64(i*perBatch+1))
 		}

@@ -30,7 +30,7 @@ type Iterator struct {
 
 	key   []byte
 	value []byte
-	// Going forward, the input is on the entry itself, or behind it if ahead is set.
+	// Going forward, the input is on the entry itself, or past it if ahead is set.
 	// Going backward, it is on the last entry before all versions of key, or on none.
 	backward bool
 	ahead    bool
@@ -209,7 +209,7 @@ func (i *Iterator) Last() bool {
 	return i.own.behind(i, i.back(i.input.Last()))
 }
 
-// SeekGE moves to the first entry at or behind key, within the bounds.
+// SeekGE moves to the first entry at or after key, within the bounds.
 func (i *Iterator) SeekGE(key []byte) bool {
 	if !i.usable() {
 		return false

@@ -115,7 +115,7 @@ func (i *Iterator) cover(user []byte) (start, end []byte, seq base.SeqNum) {
 // A key that is written again and again has many versions, of which a reader wants one.
 
 // maxVersions is how many versions of a key an iterator passes one by one before it
-// seeks what is behind them: a seek costs as much as some ten steps.
+// seeks past them: a seek costs as much as some ten steps.
 const maxVersions = 8
 
 // passOlder goes on from an older version of i.key. Steps counts such moves.

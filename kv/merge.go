@@ -175,7 +175,7 @@ func Int64(value []byte) (int64, error) {
 	return int64(binary.LittleEndian.Uint64(value)), nil
 }
 
-// Append returns a merger that puts each operand behind the value, with a separator
+// Append returns a merger that puts each operand after the value, with a separator
 // between the two; it may be empty. It is made for lists that stay small: a lookup
 // returns all of the list, and a value that would outgrow MaxValueSize cannot be
 // read any more.

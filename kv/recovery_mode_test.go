@@ -97,7 +97,7 @@ func TestRecoveryModes(t *testing.T) {
 			rewrite(t, c.last, func(b []byte) []byte { clear(b[len(b)-5000:]); return b })
 		}, [...]recoveryWant{{wholeLogs, 8, nil, 1, ""}, {wholeLogs, 8, nil, 1, ""}, refused("breaks off"),
 			{wholeLogs, 8, nil, 1, ""}}},
-		{"zeros behind the end", Sync, func(t *testing.T, c *craftedLogs) {
+		{"zeros after the end", Sync, func(t *testing.T, c *craftedLogs) {
 			rewrite(t, c.last, func(b []byte) []byte { return append(b, make([]byte, 4096)...) })
 		}, [...]recoveryWant{{wholeLogs, wholeLogs, nil, 1, ""}, {wholeLogs, wholeLogs, nil, 1, ""},
 			refused("breaks off"), {wholeLogs, wholeLogs, nil, 1, ""}}},

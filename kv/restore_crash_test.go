@@ -43,7 +43,7 @@ func TestPowerCutDuringRestore(t *testing.T) {
 			switch {
 			case errors.Is(err, ErrRestoreUnfinished):
 				unfinished++
-			case err == nil && i >= ofFull: // before it began, or behind its end
+			case err == nil && i >= ofFull: // before it began, or after its end
 				_, missing := got.Get([]byte("second/2"))
 				if missing != nil {
 					requireContents(t, m0, got)

@@ -68,7 +68,7 @@ func randomTable(bits uint8, buckets uint64) *table {
 }
 
 // The cells are as described: of each bucket the same fingerprints in their order,
-// and zeros behind the last, whatever dst's memory held.
+// and zeros after the last, whatever dst's memory held.
 func TestCellsAreAsDescribed(t *testing.T) {
 	for bits := uint8(semisortMinBits); bits <= maxBits; bits++ {
 		const buckets = 42

@@ -46,7 +46,7 @@ func (r *ring) allocate(mem []byte, n uint32) (at uint32, ok bool) {
 			return r.base + r.head, true
 		}
 		if r.queue.len() == 0 || r.front() < r.head {
-			r.head = 0 // nothing is behind the head: begin again
+			r.head = 0 // nothing is past the head: begin again
 			if r.free() >= n {
 				return r.base, true
 			}
@@ -119,7 +119,7 @@ func (r *ring) forget(w word) {
 	r.blocks--
 }
 
-// resize changes the limit. It reports whether nothing is behind it any more that
+// resize changes the limit. It reports whether nothing is past it any more that
 // was there before.
 func (r *ring) resize(limit uint32) (shrunk bool) {
 	shrunk = limit < r.limit

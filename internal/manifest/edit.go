@@ -84,7 +84,7 @@ func (t *Table) Overlaps(lo, hi []byte) bool {
 	return rangedel.CompareEnds(t.Smallest, hi) < 0 && !t.Before(lo)
 }
 
-// UpperBound returns the smallest key that is behind all of the table's keys;
+// UpperBound returns the smallest key that is after all of the table's keys;
 // nil if there is none.
 func (t *Table) UpperBound() []byte {
 	if t.Largest == nil || t.LargestExclusive {

@@ -11,11 +11,11 @@ import (
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// A Position is a place in the history of a store: behind an edit of a manifest.
+// A Position is a place in the history of a store: after an edit of a manifest.
 // Manifests are numbered in the order in which they are in force.
 type Position struct {
 	Manifest uint64
-	Offset   int64 // in the manifest, behind the edit
+	Offset   int64 // in the manifest, after the edit
 }
 
 // Before reports whether p is earlier than q.
@@ -23,7 +23,7 @@ func (p Position) Before(q Position) bool {
 	return p.Manifest < q.Manifest || p.Manifest == q.Manifest && p.Offset < q.Offset
 }
 
-// Position returns the position behind the last edit.
+// Position returns the position after the last edit.
 func (l *Log) Position() Position { return Position{l.num, l.w.Size()} }
 
 // A Tail reads a manifest that may grow meanwhile. It is not safe for concurrent
@@ -81,7 +81,7 @@ func (t *Tail) Read(apply func(*Edit) error) error {
 	return nil
 }
 
-// Position returns the position behind the last edit that was read.
+// Position returns the position after the last edit that was read.
 func (t *Tail) Position() Position { return t.at }
 
 // Close closes the file.

@@ -78,7 +78,7 @@ func TestNewestOfNestedTombstonesIsSmall(t *testing.T) {
 	for i := range ts {
 		ts[i].Seq = base.SeqNum(len(ts) - i)
 	}
-	require.Equal(t, len(ts), len(Newest(ts)), "each but the newest shows behind the one before")
+	require.Equal(t, len(ts), len(Newest(ts)), "each but the newest reaches past the one before")
 }
 
 func requireFragmentsInOrder(t *testing.T, s *Set) {

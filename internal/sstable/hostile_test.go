@@ -137,7 +137,7 @@ func frames(tb testing.TB) map[string][]byte {
 	whole := encode(make([]byte, 1<<20), zstd.WithSingleSegment(true))
 	claims := func(n uint32) []byte {
 		b := slices.Clone(whole)
-		binary.LittleEndian.PutUint32(b[5:], n) // behind magic and descriptor
+		binary.LittleEndian.PutUint32(b[5:], n) // after magic and descriptor
 		return b
 	}
 	window := encode(make([]byte, 3000), zstd.WithWindowSize(1<<29), zstd.WithSingleSegment(false))

@@ -105,7 +105,7 @@ func TestPassesFillTheCacheByAndBy(t *testing.T) {
 	require.Equal(t, r.dataCount, p.BlocksFromCache)
 }
 
-// What lies before a place that cannot be read is delivered, and what lies behind can be
+// What lies before a place that cannot be read is delivered, and what lies after can be
 // sought.
 func TestAFailedReadAheadHarmsNothingElse(t *testing.T) {
 	r, f := openCounted(t, NoCompression, 1<<20)

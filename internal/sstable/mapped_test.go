@@ -78,7 +78,7 @@ func TestDamageInAMappedFileIsNoticed(t *testing.T) {
 	require.NoError(t, r.Close())
 }
 
-// What is behind the end of a truncated file is a fault of the processor, which must
+// What lies past the end of a truncated file is a fault of the processor, which must
 // come out as an error, of lookups and of iterators.
 func TestATruncatedMappedFileIsAnError(t *testing.T) {
 	data := plainFile(t, 3000, WriterOptions{Compression: NoCompression, Filter: mustParse("none"), ID: 1})

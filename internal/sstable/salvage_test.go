@@ -77,7 +77,7 @@ func TestSalvageOfAWholeFile(t *testing.T) {
 			s, got = salvaged(t, cut, 9, want, "without a tail")
 			require.Equal(t, want, got)
 			require.Nil(t, s.Properties)
-			require.Len(t, s.Gaps, 1, "what is behind is not known")
+			require.Len(t, s.Gaps, 1, "what is after is not known")
 			require.Nil(t, s.Gaps[0].Before)
 			require.True(t, s.TombstonesLost)
 		}
@@ -193,7 +193,7 @@ func TestAFilterOfAnUnknownFamilyIsNoDamage(t *testing.T) {
 	require.NotEmpty(t, s.Tail)
 }
 
-// footerless returns data with a piece behind it that has the place of a footer and
+// footerless returns data with a piece after it that has the place of a footer and
 // names an id.
 func footerless(data []byte, id uint64) []byte {
 	raw := bytes.Repeat([]byte{0xab}, footerSize)
@@ -224,7 +224,7 @@ func TestSalvageBelievesAnIDThatSeveralBlocksConfirm(t *testing.T) {
 			false},
 		{"one block", append(bytes.Clone(data[:one]), garbage...), false},
 		{"two blocks", append(bytes.Clone(data[:int(second)+length]), garbage...), true},
-		{"two blocks behind damage", append(bytes.Repeat([]byte{0xcd}, int(second)),
+		{"two blocks after damage", append(bytes.Repeat([]byte{0xcd}, int(second)),
 			data[second:second+uint64(2*length)+20]...), true},
 		{"no data blocks, but the tail",
 			append(bytes.Repeat([]byte{0xcd}, int(info.DataBytes)), data[info.DataBytes:info.Size-footerSize]...),

@@ -67,7 +67,7 @@ func TestAFullTableEndsAProbe(t *testing.T) {
 	require.Equal(t, []int{0, 0, 0}, probed(full, []byte("k")))
 	require.Empty(t, probed(full, []byte("l")))
 
-	// A slot that leads behind the last restart is damage.
+	// A slot that leads past the last restart is damage.
 	w := blockWriter{restartInterval: 16, hashIndex: true}
 	w.add(base.MakeKey([]byte("k"), 1, base.KindSet), nil, filterpolicy.Hash([]byte("k")), 0, false)
 	data := w.finish()

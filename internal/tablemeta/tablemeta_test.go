@@ -35,14 +35,14 @@ func TestBoundsSpanKeysAndTombstones(t *testing.T) {
 		"within the keys": {keys("b", "f"), []rangedel.Tombstone{tomb("c", []byte("d"))}, "b", []byte("f"),
 			false},
 		"before the keys": {keys("b", "d"), []rangedel.Tombstone{tomb("", []byte("c"))}, "", []byte("d"), false},
-		"behind the keys": {keys("b", "d"), []rangedel.Tombstone{tomb("c", []byte("e"))}, "b", []byte("e"),
+		"after the keys": {keys("b", "d"), []rangedel.Tombstone{tomb("c", []byte("e"))}, "b", []byte("e"),
 			true},
 		"up to the last key": {keys("b", "d"), []rangedel.Tombstone{tomb("c", []byte("d"))}, "b", []byte("d"),
 			false},
 		"just over the last key": {keys("b", "d"), []rangedel.Tombstone{tomb("c", []byte("d\x00"))}, "b",
 			[]byte("d\x00"), true},
-		"without a bound":     {keys("b", "d"), []rangedel.Tombstone{tomb("c", nil)}, "b", nil, false},
-		"a bound behind none": {none, []rangedel.Tombstone{tomb("c", nil), tomb("a", []byte("x"))}, "a", nil, false},
+		"without a bound":    {keys("b", "d"), []rangedel.Tombstone{tomb("c", nil)}, "b", nil, false},
+		"a bound after none": {none, []rangedel.Tombstone{tomb("c", nil), tomb("a", []byte("x"))}, "a", nil, false},
 	} {
 		for range 2 {
 			m := Of(7, c.info, c.tombs)

@@ -47,7 +47,7 @@ func TestDamageIsToldFromAPowerCut(t *testing.T) {
 	require.EqualValues(t, synced, r.SyncedTo())
 }
 
-// TestPowerCuts writes a log and cuts the power: of the pages behind the last
+// TestPowerCuts writes a log and cuts the power: of the pages after the last
 // sync some are lost. What was synced must be read, nothing else may be read
 // but what follows it without a gap, and nothing may look like damage that a
 // power cut cannot do.
@@ -90,7 +90,7 @@ func TestPowerCuts(t *testing.T) {
 	})
 }
 
-// cutPower loses some of the pages behind an offset, each with the same
+// cutPower loses some of the pages after an offset, each with the same
 // probability, and perhaps some of the length.
 func cutPower(log []byte, synced int, seed uint64) []byte {
 	const page = 4096

@@ -109,7 +109,7 @@ func TestFragmentsOutOfOrder(t *testing.T) {
 			[]string{"full"}, 2 * one},
 		{"first, first", assemble(first, first, last, end), nil, 32, "without an end", []string{"fl"}, one},
 		{"end in a record", assemble(full, first, end), []string{"full"}, 32 + 11, "without an end", nil, one},
-		{"behind the end", assemble(full, end, full), []string{"full"}, 32 + 11 + minRoom,
+		{"after the end", assemble(full, end, full), []string{"full"}, 32 + 11 + minRoom,
 			"11 bytes after the end of the log", nil, 11},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestFragmentsOutOfOrder(t *testing.T) {
 			require.Equal(t, c.offset, ce.Offset)
 			require.Contains(t, ce.What, c.text)
 			require.False(t, r.Clean())
-			require.Equal(t, c.name != "behind the end", r.Skip())
+			require.Equal(t, c.name != "after the end", r.Skip())
 			require.Equal(t, io.EOF, requireNext(c.behind))
 			require.Equal(t, c.skipped, r.Skipped())
 		})

@@ -61,7 +61,7 @@ func record(i, size int) []byte {
 	return b
 }
 
-// makeLog returns a log that was closed, with a sync behind each record whose
+// makeLog returns a log that was closed, with a sync after each record whose
 // number is in syncs.
 func makeLog(t require.TestingT, id uint64, records [][]byte, syncs ...int) []byte {
 	var f capture

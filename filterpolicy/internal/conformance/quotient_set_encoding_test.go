@@ -34,7 +34,7 @@ func TestQuotientSetSamples(t *testing.T) {
 func TestQuotientSetForgery(t *testing.T) {
 	data := Bytes(t, quotientSamples(t)["grown"])
 	const blocks = 32
-	further := len(data) - frame.Overhead - 16*int(data[PayloadAt+16]) // behind the blocks
+	further := len(data) - frame.Overhead - 16*int(data[PayloadAt+16]) // after the blocks
 	Forgeries(t, data, quotientFamily.Zero, []SetForgery{
 		{At: 0, To: 0, Want: "parameters"},
 		{At: 7, To: 0xff, Want: "parameters"},

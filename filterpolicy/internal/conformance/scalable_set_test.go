@@ -187,7 +187,7 @@ func TestScalableGolden(t *testing.T) {
 		scalableFilled(t, 20, 60, 0.01, &scalable.Options{Blocked: true, Growth: 3, Tightening: 0.8}))
 }
 
-// scalableParts cuts a set's bytes behind its description.
+// scalableParts cuts a set's bytes after its description.
 func scalableParts(data []byte, layers int) (head, rest []byte) {
 	n := frame.Overhead + 40 + layers
 	return slices.Clone(data[:n]), data[n:]

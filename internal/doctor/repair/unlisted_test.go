@@ -175,7 +175,7 @@ func TestAFlushThatIsNotListedMakesUpForADamagedLog(t *testing.T) {
 }
 
 // Where a crash explains how the log breaks off, a repair goes as far as Open does:
-// what is behind was never acknowledged as synced, and would have a hole before it.
+// what is after was never acknowledged as synced, and would have a hole before it.
 func TestARepairEndsHistoryWhereOpenDoes(t *testing.T) {
 	from := filepath.Join(t.TempDir(), "open")
 	db, err := kv.Open(from, nil)
