@@ -34,7 +34,7 @@ type Iterator struct {
 	// Going backward, it is on the last entry before all versions of key, or on none.
 	backward bool
 	ahead    bool
-	operands [][]byte // of key, with the value under them; see iterator_operands.go
+	operands [][]byte // of key, with the value under them; see iterator_versions.go
 	older    []byte   // the value, going backward
 	valid    bool
 	err      error
