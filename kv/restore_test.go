@@ -263,3 +263,35 @@ func fileSize(t *testing.T, name string) int64 {
 	require.NoError(t, err)
 	return size
 }
+
+// A lateReader is a stream that waits for something before it gives its first byte.
+type lateReader struct {
+	io.Reader
+	wait func()
+}
+
+func (r *lateReader) Read(b []byte) (int, error) {
+	if r.wait != nil {
+		r.wait()
+		r.wait = nil
+	}
+	return r.Reader.Read(b)
+}
+
+// What follows an offset may be awaited before the restore that it goes on from has
+// broken off.
+func TestTheRestOfAStreamThatIsAwaited(t *testing.T) {
+	db, m := backupStore(t)
+	stream, _ := backUp(t, db, BackupMark{})
+	o := &Options{fs: vfs.NewMem()}
+	var broken *RestoreError
+	rest := &lateReader{}
+	rest.wait = func() {
+		err := Restore(bytes.NewReader(stream[:len(stream)-50]), "dir", o)
+		require.ErrorAs(t, err, &broken)
+		require.Positive(t, broken.Offset)
+		rest.Reader = bytes.NewReader(stream[broken.Offset:])
+	}
+	require.NoError(t, Restore(rest, "dir", o))
+	requireRestored(t, o.fs, "dir", m)
+}

@@ -37,8 +37,8 @@ type Target struct {
 // and how far it has come: an offset after which comes all that was not durable when it was
 // written.
 func Restore(from io.Reader, to Target) (offset int64, err error) {
-	state, stateErr := manifest.Restore(to.FS, to.Dir)
 	in, err := NewReader(from)
+	state, stateErr := manifest.Restore(to.FS, to.Dir) // now: the read may have waited for another restore
 	if err != nil {
 		if stateErr == nil && state.Doing != 0 {
 			return state.Offset, err // if it was to go on, it is where it was
