@@ -143,10 +143,13 @@ func TestTheNewestVersionDecides(t *testing.T) {
 	_, err := r.Get([]byte("counter"))
 	require.ErrorIs(t, err, sstable.ErrMergeOperand)
 	require.ErrorContains(t, err, `a file, key "counter"`)
+	entries := 0
 	for e, err := range r.All() {
 		require.ErrorIs(t, err, sstable.ErrMergeOperand, "the first key has operands: the sequence ends there")
 		require.Zero(t, e)
+		entries++
 	}
+	require.Equal(t, 1, entries)
 	it := r.NewIter(sstable.IterOptions{})
 	require.True(t, it.Last())
 	require.Equal(t, "updated", string(it.Key()))
