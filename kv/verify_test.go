@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
 
@@ -75,4 +77,32 @@ func (d *DB) verifyTable(t *version.Table) error {
 		return err
 	}
 	return errors.Join(r.Verify(), survey.Agree(&t.Table, info))
+}
+
+// An unreadableFS fails to open tables, and calls opened when it does.
+type unreadableFS struct {
+	vfs.FS
+	opened func()
+}
+
+func (f unreadableFS) Open(name string) (vfs.ReadFile, error) {
+	if filepath.Ext(name) == ".sst" {
+		f.opened()
+		return nil, syscall.EIO
+	}
+	return f.FS.Open(name)
+}
+
+// A verification that is broken off still tells of the files that it could not read.
+func TestVerifyThatIsBrokenOffReturnsWhatItFound(t *testing.T) {
+	disk := vfs.NewMem()
+	db, err := Open("dir", &Options{fs: disk})
+	require.NoError(t, err)
+	set(t, db, "k", "v")
+	require.NoError(t, db.Flush())
+	require.NoError(t, db.Close())
+	ctx, cancel := context.WithCancel(t.Context())
+	err = verifyFS(ctx, unreadableFS{disk, cancel}, "dir", io.Discard)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, syscall.EIO)
 }
