@@ -42,19 +42,13 @@ func verifyFS(ctx context.Context, fsys vfs.FS, dir string, w io.Writer) error {
 		}
 		return err
 	})
-	ended := ctx.Err() != nil
-	if ended {
-		err = base.ContextError(ctx, "the store was not verified to its end")
+	if ctx.Err() != nil {
+		err = errors.Join(base.ContextError(ctx, "the store was not verified to its end"), err)
 	}
 	if s == nil {
 		return err
 	}
 	var errs []error
-	for i := range s.Tables {
-		if ended { // otherwise err has them
-			errs = append(errs, s.Tables[i].Unread)
-		}
-	}
 	for _, p := range s.Damage {
 		errs = append(errs, &CorruptionError{File: filepath.Join(dir, p.File), Offset: p.Offset, What: p.What,
 			Hint: d.hint()})

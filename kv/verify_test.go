@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -79,7 +79,7 @@ func (d *DB) verifyTable(t *version.Table) error {
 	return errors.Join(r.Verify(), survey.Agree(&t.Table, info))
 }
 
-// An unreadableFS fails to open tables, and calls opened when it does.
+// An unreadableFS lets nobody open tables, and calls opened when somebody tries.
 type unreadableFS struct {
 	vfs.FS
 	opened func()
@@ -88,7 +88,7 @@ type unreadableFS struct {
 func (f unreadableFS) Open(name string) (vfs.ReadFile, error) {
 	if filepath.Ext(name) == ".sst" {
 		f.opened()
-		return nil, syscall.EIO
+		return nil, fs.ErrPermission
 	}
 	return f.FS.Open(name)
 }
@@ -102,7 +102,12 @@ func TestVerifyThatIsBrokenOffReturnsWhatItFound(t *testing.T) {
 	require.NoError(t, db.Flush())
 	require.NoError(t, db.Close())
 	ctx, cancel := context.WithCancel(t.Context())
-	err = verifyFS(ctx, unreadableFS{disk, cancel}, "dir", io.Discard)
+	opens := 0
+	err = verifyFS(ctx, unreadableFS{disk, func() {
+		if opens++; opens == 3 { // those before look whose directory it is
+			cancel()
+		}
+	}}, "dir", io.Discard)
 	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorIs(t, err, syscall.EIO)
+	require.ErrorIs(t, err, fs.ErrPermission)
 }
