@@ -174,3 +174,26 @@ func TestPartOfAnIngestIsMergedWithOlderFiles(t *testing.T) {
 		require.NoError(t, db.Close())
 	}
 }
+
+// An ingest into level 0 beside a merge there, from the same key on, leaves the merge its span.
+func TestAnIngestBesideAMergeWithinLevel0(t *testing.T) {
+	mem := vfs.NewMem()
+	db := openDir(t, "db", &Options{fs: mem, L0CompactionThreshold: 100, L0SlowdownThreshold: 100})
+	set(t, db, "a", "1")
+	set(t, db, "z", "1")
+	require.NoError(t, db.Flush())
+	db.mu.Lock()
+	c := &compaction{manual: true}
+	c.inputs[0] = slices.Clone(db.current.Levels[0].Tables)
+	db.begin(c)
+	running := slices.Clone(db.compactions.reserved)
+	db.mu.Unlock()
+	require.NoError(t, db.Ingest([]string{ingestFile(t, mem, "file", nil, "a=2")}))
+	require.Equal(t, running, db.compactions.reserved)
+	require.NoError(t, db.compact(t.Context(), c))
+	db.reschedule(func() { db.end(c) })
+	require.Empty(t, db.compactions.reserved)
+	requireContents(t, model{"a": "2", "z": "1"}, db)
+	requireGets(t, model{"a": "2", "z": "1"}, db, []string{"a", "z"})
+	require.NoError(t, db.Close())
+}
