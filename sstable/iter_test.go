@@ -130,6 +130,9 @@ func TestIterReportsDamage(t *testing.T) {
 	}
 	require.Less(t, n, len(live))
 	require.ErrorIs(t, it.Error(), sstable.ErrCorruption)
+	var damage *sstable.CorruptionError
+	require.ErrorAs(t, it.Error(), &damage)
+	require.LessOrEqual(t, damage.Offset, int64(len(file)/8), "the block begins before the byte")
 	m := len(live)
 	for ok := it.Last(); ok; ok = it.Prev() {
 		m--

@@ -12,7 +12,8 @@ import (
 const FormatVersion = sstable.FormatVersion
 
 var (
-	// ErrCorruption is matched by every error about damaged bytes.
+	// ErrCorruption is matched by every error about damaged bytes, which is a
+	// *CorruptionError or wraps one.
 	ErrCorruption = base.ErrCorruption
 	// ErrNotFound is returned by Get.
 	ErrNotFound = base.ErrNotFound
@@ -26,6 +27,10 @@ var (
 	// a merger: only the store that the file comes from can make a value of it.
 	ErrMergeOperand = errors.New("siftkv: the key's newest version is a merge operand")
 )
+
+// A CorruptionError says which bytes of which file are damaged: File, Offset (-1 if it is not
+// known) and What. The caller may get it with errors.As.
+type CorruptionError = base.CorruptionError
 
 // Compression says how data blocks are compressed. A block that does not shrink
 // by an eighth is stored as it is, whatever the setting.
