@@ -69,7 +69,7 @@ func parseCurrent(text string) (uint64, error) {
 	_, name, _ := strings.Cut(line, "manifest=")
 	kind, num := ParseFileName(name)
 	if kind != FileManifest {
-		return 0, fmt.Errorf("%q is not a manifest's name", name)
+		return 0, fmt.Errorf("%.100q is not a manifest's name", name)
 	}
 	return num, nil
 }

@@ -72,6 +72,7 @@ func TestHostileLines(t *testing.T) {
 		fmt.Sprintf(restoreLine, 1, 7, 2, 4096),
 		"siftkv reader pid=4711 manifest=7 offset=1234",
 	}
+	requireLineBounded(t, sealedLine(lines[0]+strings.Repeat("\xd6", 3400)))
 	for _, line := range lines {
 		for mutant := range hostile.Mutants([]byte(line), 200) {
 			requireLineBounded(t, sealedLine(string(mutant)))
