@@ -86,7 +86,7 @@ func (r *level0Run) merge() {
 	r.db.begin(c)
 	r.db.mu.Unlock()
 	require.NoError(r.t, r.db.compact(r.t.Context(), c))
-	r.db.end(c)
+	r.db.reschedule(func() { r.db.end(c) })
 }
 
 // Level 0 has the files of ingests, which share a sequence number, among others. Whatever
