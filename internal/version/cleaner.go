@@ -176,6 +176,7 @@ func (c *Cleaner) removable(files []string) (free []string) {
 	}
 	n, oldest, err := manifest.Readers(c.FS, c.Dir)
 	if err != nil {
+		c.holds.Store(int64(len(c.held)))
 		c.Log.Warn("obsolete files stay: whether readers need them is not known", "dir", c.Dir, "error", err)
 		return nil
 	}

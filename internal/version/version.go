@@ -57,6 +57,9 @@ func (v *Version) Apply(e *manifest.Edit) (*Version, error) {
 	}
 	var kept [manifest.NumLevels][]placed
 	for n := range v.Levels {
+		if !touches(e, n) {
+			continue // an edit costs what it changes
+		}
 		v.Levels[n].each(func(t *Table, run uint64) {
 			id := manifest.DeletedTable{Level: n, Num: t.Num}
 			if _, ok := deleted[id]; ok {
