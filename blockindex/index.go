@@ -3,6 +3,7 @@ package blockindex
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 )
 
 // Len returns the number of entries.
@@ -61,6 +62,21 @@ func (x *Index) Find(key []byte) int {
 		i = x.findTied(i, p, rest)
 	}
 	return i
+}
+
+// Part returns how far key, for which Find returned i, is from the separator before to that of entry
+// i, in 256ths, if keys are spread evenly between them; -1 if separators do not tell.
+func (x *Index) Part(i int, key []byte) int {
+	if i == 0 || i >= x.n {
+		return -1
+	}
+	p, low, high := prefixOf(key[len(x.common):]), x.prefix(i-1), x.prefix(i)
+	if p < low || p > high || low == high {
+		return -1
+	}
+	width := high - low
+	shift := max(0, bits.Len64(width)-24) // quotients of short numbers are fast
+	return min(int(uint32((p-low)>>shift)<<8/uint32(width>>shift)), 255)
 }
 
 // findPrefix returns the first entry whose prefix is at least p. The step is

@@ -38,7 +38,7 @@ func WithBits(p Policy, bitsPerKey float64) (Policy, bool) {
 	return nil, false
 }
 
-// Spread shares a budget of bytes among the sorted runs of a store (each file of level 0, and each
+// Spread shares a budget of bytes among the sorted runs of a store (each flush in level 0, and each
 // level below, is one), so that the sum of their false-positive rates, which is what an absent key
 // costs in reads, is least. It returns the bits per key of each run; 0 means no filter.
 //

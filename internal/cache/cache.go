@@ -19,6 +19,8 @@ package cache
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/siftkv/siftkv/internal/offheap"
 )
 
 // minShardBytes keeps a ring large enough for CLOCK to have a choice; maxShards
@@ -34,8 +36,8 @@ const maxCapacity = 1 << (offsetBits + unitShift)
 // A Cache bounds the bytes of all blocks added to it. It is safe for concurrent
 // use. A nil Cache keeps nothing.
 type Cache struct {
-	mem     []byte // set once, before the first block is published
-	mapping []byte // what to give back; nil: nothing
+	mem     []byte          // set once, before the first block is published
+	region  *offheap.Region // that has mem
 	reserve sync.Once
 	shards  []shard
 	refs    atomic.Int64
@@ -87,10 +89,10 @@ func (c *Cache) Release() {
 		s.ring = ring{}
 		s.mu.Unlock()
 	}
-	if c.mapping != nil {
-		unreserve(c.mapping)
+	if c.region != nil {
+		c.region.Free()
 	}
-	c.mem, c.mapping = nil, nil
+	c.mem, c.region = nil, nil
 }
 
 // Resize changes the capacity, up to that of New, and evicts down to it.
@@ -104,7 +106,7 @@ func (c *Cache) Resize(capacity int64) {
 		if shrunk := s.ring.resize(uint32(each)); shrunk && s.ring.written {
 			from := int64(s.ring.base+s.ring.limit) << unitShift
 			to := int64(s.ring.base+s.ring.units) << unitShift
-			discard(c.mem[from:to])
+			c.region.Discard(from, to)
 		}
 		s.mu.Unlock()
 	}
@@ -146,11 +148,19 @@ func (c *Cache) Pin(s *Slot) (data []byte, ok bool) {
 // be kept: it is too large, another reader has filled the slot or is filling it, or the
 // system refuses the cache its memory. Key names the block (any number that is always the
 // same for the slot); it spreads blocks over the rings.
-func (c *Cache) Reserve(key uint64, slot *Slot, n int) []byte {
-	if c == nil || n <= 0 || n > maxLength || int64(n) > c.size {
+func (c *Cache) Reserve(key uint64, slot *Slot, n int) []byte { return c.ReserveMore(key, slot, n, 0) }
+
+// ReserveMore is Reserve with a capacity of more bytes than n, which the caller may write to
+// until Publish, and which are not kept: what a file has after the block.
+func (c *Cache) ReserveMore(key uint64, slot *Slot, n, more int) []byte {
+	if c == nil || n <= 0 || n > maxLength || int64(n+more) > c.size {
 		return nil
 	}
-	c.reserve.Do(func() { c.mem, c.mapping = reserve(c.size) })
+	c.reserve.Do(func() {
+		if region, ok := offheap.Reserve(c.size); ok {
+			c.mem, c.region = region.Bytes(), region
+		}
+	})
 	if c.mem == nil {
 		return nil
 	}
@@ -160,7 +170,8 @@ func (c *Cache) Reserve(key uint64, slot *Slot, n int) []byte {
 	if slot.word.Load() != 0 {
 		return nil
 	}
-	at, ok := s.ring.allocate(c.mem, unitsOf(n))
+	units := unitsOf(n + more)
+	at, ok := s.ring.allocate(c.mem, units)
 	if !ok {
 		return nil
 	}
@@ -168,8 +179,8 @@ func (c *Cache) Reserve(key uint64, slot *Slot, n int) []byte {
 	if !slot.word.CompareAndSwap(0, w.busy()) {
 		return nil
 	}
-	s.ring.push(entry{slot: slot, at: at, units: unitsOf(n)})
-	return c.mem[w.offset() : w.offset()+n : w.offset()+n]
+	s.ring.push(entry{slot: slot, at: at, units: units}, unitsOf(n))
+	return c.mem[w.offset() : w.offset()+n : w.offset()+n+more]
 }
 
 // Drop empties a slot: its table is closed. Nobody may have it pinned.

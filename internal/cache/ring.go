@@ -1,5 +1,7 @@
 package cache
 
+import "github.com/siftkv/siftkv/internal/offheap"
+
 // A ring is the memory of a shard, used as a circular log: new blocks go where the
 // oldest ones are taken out, so that blocks of any size fit without holes.
 //
@@ -86,12 +88,13 @@ func (r *ring) evictOldest(mem []byte, hard bool) (moved uint32) {
 		case w&mark == 0 || hard:
 			if e.slot.word.CompareAndSwap(w, 0) {
 				r.forget(w)
-				poison(mem[w.offset() : w.offset()+w.length()])
+				offheap.Poison(mem[w.offset() : w.offset()+w.length()])
 				return 0
 			}
 		case e.slot.word.CompareAndSwap(w, w.busy()):
 			e.at = r.base + r.head
 			to := makeWord(e.at, w.length())
+			e.units = unitsOf(w.length())
 			copy(mem[to.offset():to.offset()+w.length()], mem[w.offset():w.offset()+w.length()])
 			e.slot.word.Store(to)
 			r.enqueue(e)
@@ -100,9 +103,9 @@ func (r *ring) evictOldest(mem []byte, hard bool) (moved uint32) {
 	}
 }
 
-// push adds a new block at the head.
-func (r *ring) push(e entry) {
-	r.used += int64(e.units)
+// push adds a new block at the head, of which so many units will be kept.
+func (r *ring) push(e entry, kept uint32) {
+	r.used += int64(kept)
 	r.blocks++
 	r.written = true
 	r.enqueue(e)

@@ -2,26 +2,38 @@ package hash64
 
 import (
 	"iter"
-	"sync"
+	"runtime"
+	"unsafe"
+
+	"github.com/siftkv/siftkv/internal/offheap"
 )
 
 // chunkLen hashes are 128 KiB: some tens of chunks per large file, and a slack of
 // at most one chunk per open builder.
 const chunkLen = 16 << 10
 
-type chunk [chunkLen]uint64
+// A chunk has memory outside the Go heap: that of a large file's keys would otherwise be
+// most of the heap, and the collector lets that double.
+type chunk struct {
+	hashes *[chunkLen]uint64
+	memory *offheap.Region
+}
 
-var pool = sync.Pool{New: func() any { return new(chunk) }}
+func newChunk() *chunk {
+	c := &chunk{}
+	c.memory = offheap.NewShared(c, 8*chunkLen)
+	c.hashes = (*[chunkLen]uint64)(unsafe.Pointer(unsafe.SliceData(c.memory.Bytes())))
+	return c
+}
 
 // A List is the hashes of a file in the order of their arrival. Every family needs the number of
-// keys before it can place the first one. Until then a key costs eight bytes, held in chunks that
-// builders share through a pool: nothing is copied when a file grows, and a writer that makes one
-// file after another allocates once.
+// keys before it can place the first one. Until then a key costs eight bytes, held in chunks:
+// nothing is copied when a file grows, and Reset gives the memory back to the system.
 //
 // The zero value is an empty list. It is for one goroutine at a time.
 type List struct {
 	chunks []*chunk
-	tail   *chunk // the last of chunks
+	tail   *[chunkLen]uint64 // of the last of chunks
 	n      int
 	last   uint64
 }
@@ -42,8 +54,8 @@ func (s *List) Add(h uint64) {
 }
 
 func (s *List) grow() {
-	s.tail = pool.Get().(*chunk)
-	s.chunks = append(s.chunks, s.tail)
+	c := newChunk()
+	s.chunks, s.tail = append(s.chunks, c), c.hashes
 }
 
 // Len returns the number of hashes kept.
@@ -55,18 +67,19 @@ func (s *List) Chunks() iter.Seq[[]uint64] {
 	return func(yield func([]uint64) bool) {
 		left := s.n
 		for _, c := range s.chunks {
-			if !yield(c[:min(left, chunkLen)]) {
+			if !yield(c.hashes[:min(left, chunkLen)]) {
 				return
 			}
 			left -= chunkLen
 		}
+		runtime.KeepAlive(s)
 	}
 }
 
-// Reset empties the list and gives its memory back to the pool.
+// Reset empties the list and gives its memory back.
 func (s *List) Reset() {
 	for i, c := range s.chunks {
-		pool.Put(c)
+		c.memory.Free()
 		s.chunks[i] = nil
 	}
 	*s = List{chunks: s.chunks[:0]}
