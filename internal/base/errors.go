@@ -58,6 +58,9 @@ func Corruptf(file string, offset int64, format string, args ...any) error {
 	return &CorruptionError{File: file, Offset: offset, What: fmt.Sprintf(format, args...)}
 }
 
+// ErrNotDurable says that a write is visible and stays so, although its sync has failed.
+var ErrNotDurable = errors.New("siftkv: the write is visible, and not durable before the store takes writes again")
+
 // ErrContextEnded tells a caller inside the store that work was broken off because its
 // context ended. What an application sees is a ContextError.
 var ErrContextEnded = errors.New("siftkv: the context has ended")

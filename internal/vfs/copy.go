@@ -3,28 +3,7 @@ package vfs
 import (
 	"errors"
 	"io"
-	"path/filepath"
 )
-
-// MkdirAllDurable makes a directory and the parents it needs, and their names durable.
-func MkdirAllDurable(fsys FS, dir string) error {
-	var parents []string // of what is missing
-	for d := filepath.Clean(dir); filepath.Dir(d) != d; d = filepath.Dir(d) {
-		if _, err := fsys.Stat(d); err == nil {
-			break
-		}
-		parents = append(parents, filepath.Dir(d))
-	}
-	if err := fsys.MkdirAll(dir); err != nil {
-		return err
-	}
-	for _, parent := range parents {
-		if err := fsys.SyncDir(parent); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // copyBytes is how much CopyFile copies between two looks at interrupted.
 const copyBytes = 1 << 20

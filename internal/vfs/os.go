@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 )
 
 // OS is the operating system's file system. Errors are those of package os,
@@ -25,14 +26,21 @@ func (osFS) Open(name string) (ReadFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return osReadFile{f}, nil
+	return newReadFile(f)
 }
 
 func (osFS) Remove(name string) error             { return os.Remove(name) }
 func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, newname) }
-func (osFS) Link(oldname, newname string) error   { return os.Link(oldname, newname) }
 func (osFS) MkdirAll(dir string) error            { return os.MkdirAll(dir, 0o755) }
 func (osFS) SyncDir(dir string) error             { return syncDir(dir) }
+
+func (osFS) Link(oldname, newname string) error {
+	file, err := filepath.EvalSymlinks(oldname)
+	if err != nil {
+		return err
+	}
+	return os.Link(file, newname)
+}
 
 // SyncFile implements FileSyncer. It needs the permission to write, which some
 // platforms ask of who syncs.
@@ -71,8 +79,6 @@ type osWriteFile struct{ f *os.File }
 func (w osWriteFile) Write(p []byte) (int, error) { return w.f.Write(p) }
 func (w osWriteFile) Sync() error                 { return syncFile(w.f) }
 func (w osWriteFile) Close() error                { return w.f.Close() }
-
-type osReadFile struct{ f *os.File }
 
 func (r osReadFile) ReadAt(p []byte, off int64) (int, error) { return r.f.ReadAt(p, off) }
 func (r osReadFile) Close() error                            { return r.f.Close() }

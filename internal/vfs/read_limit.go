@@ -3,7 +3,6 @@ package vfs
 import (
 	"errors"
 	"io/fs"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -17,15 +16,17 @@ import (
 // A read of an open file takes a lock for readers, which no other file has. It is safe for
 // concurrent use.
 type ReadLimit struct {
-	most int
+	bound int
 
 	mu   sync.Mutex
+	most int            // bound, or fewer while the process has too many files open
+	ease int            // files to open before most grows by one
 	ring []*limitedFile // those that are open, or being opened
 	hand int            // of the clock that goes round it
 }
 
 // NewReadLimit returns a bound of most files, which is at least 1.
-func NewReadLimit(most int) *ReadLimit { return &ReadLimit{most: max(most, 1)} }
+func NewReadLimit(most int) *ReadLimit { return &ReadLimit{bound: max(most, 1), most: max(most, 1)} }
 
 // Open opens a file under the bound. The result is a Mapper.
 func (l *ReadLimit) Open(fsys FS, name string) (ReadFile, error) {
@@ -50,14 +51,36 @@ func (l *ReadLimit) add(f *limitedFile) {
 	defer l.mu.Unlock()
 	for len(l.ring) >= l.most && l.evict() {
 	}
+	if l.most < l.bound {
+		if l.ease--; l.ease <= 0 {
+			l.most, l.ease = l.most+1, easeAfter
+		}
+	}
+	f.place = len(l.ring)
 	l.ring = append(l.ring, f)
 }
 
-// evictOne closes some file, and reports whether there was one.
-func (l *ReadLimit) evictOne() bool {
+// When the process or the system has too many files open, the bound falls to three quarters of
+// what is open, but no further than leastOpen: what else opens files, here or in the rest of the
+// program, then finds some free. It grows again by one with every easeAfter files opened.
+const (
+	leastOpen = 4
+	easeAfter = 64
+)
+
+// giveWay closes some files, if err says that too many are open. It reports whether it did, so
+// that trying again makes sense.
+func (l *ReadLimit) giveWay(err error) bool {
+	if !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
+		return false
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.evict()
+	l.most, l.ease = min(l.bound, max(len(l.ring)*3/4, leastOpen)), easeAfter
+	closed := l.evict()
+	for closed && len(l.ring) > l.most && l.evict() {
+	}
+	return closed
 }
 
 // evict closes a file that was not read since the clock's hand came by, and reports whether
@@ -73,7 +96,7 @@ func (l *ReadLimit) evict() bool {
 		_ = f.file.Close()
 		f.file = nil
 		f.mu.Unlock()
-		l.ring = slices.Delete(l.ring, l.hand, l.hand+1)
+		l.takeOut(f)
 		return true
 	}
 	return false
@@ -83,9 +106,17 @@ func (l *ReadLimit) evict() bool {
 func (l *ReadLimit) remove(f *limitedFile) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.Index(l.ring, f); i >= 0 {
-		l.ring = slices.Delete(l.ring, i, i+1)
-	}
+	l.takeOut(f)
+}
+
+// takeOut puts the last file of the ring in f's place: the time does not depend on how many are open.
+// The caller holds mu.
+func (l *ReadLimit) takeOut(f *limitedFile) {
+	last := len(l.ring) - 1
+	l.ring[f.place] = l.ring[last]
+	l.ring[f.place].place = f.place
+	l.ring[last] = nil
+	l.ring = l.ring[:last]
 }
 
 // A limitedFile is a file that may be closed between two reads.
@@ -94,6 +125,7 @@ type limitedFile struct {
 	fs    FS
 	name  string
 	used  atomic.Bool // since the clock's hand came by
+	place int         // in the ring, while it is there; guarded by the limit's lock
 
 	mu     sync.RWMutex // held for reading while file is read
 	file   ReadFile     // nil: closed
@@ -117,8 +149,8 @@ func (f *limitedFile) acquire() (ReadFile, error) {
 	}
 }
 
-// reopen opens the file, if it is not. If the process has too many open, one that is under
-// the same bound makes room.
+// reopen opens the file, if it is not. If the process has too many open, others that are
+// under the same bound make room.
 func (f *limitedFile) reopen() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -130,7 +162,7 @@ func (f *limitedFile) reopen() error {
 	}
 	f.limit.add(f)
 	file, err := f.fs.Open(f.name)
-	if err != nil && (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && f.limit.evictOne() {
+	for err != nil && f.limit.giveWay(err) {
 		file, err = f.fs.Open(f.name)
 	}
 	if err != nil {
@@ -150,6 +182,19 @@ func (f *limitedFile) ReadAt(p []byte, off int64) (int, error) {
 	}
 	defer f.mu.RUnlock()
 	return file.ReadAt(p, off)
+}
+
+// ReadNow implements NowReader, if the file does.
+func (f *limitedFile) ReadNow(p []byte, off int64) NowRead {
+	file, err := f.acquire()
+	if err != nil {
+		return NowUnable
+	}
+	defer f.mu.RUnlock()
+	if now, ok := file.(NowReader); ok {
+		return now.ReadNow(p, off)
+	}
+	return NowUnable
 }
 
 // Size implements ReadFile.

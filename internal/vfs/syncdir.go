@@ -4,7 +4,9 @@ package vfs
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"syscall"
 )
 
 func syncDir(dir string) error {
@@ -13,4 +15,12 @@ func syncDir(dir string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// neverSyncs reports whether an error of SyncDir says that the directory cannot be synced, however
+// often it is tried: the process may not read it, or its file system, which cannot be written
+// to, has no syncs.
+func neverSyncs(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EROFS) ||
+		errors.Is(err, errors.ErrUnsupported)
 }

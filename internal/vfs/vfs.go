@@ -22,9 +22,9 @@ type FS interface {
 	// bears the new name is replaced; a directory that does is an error.
 	Rename(oldname, newname string) error
 
-	// Link gives a file a second name. It fails where the file system has no
-	// hard links, or between two file systems: the caller copies instead. The new
-	// name must be free.
+	// Link gives a file a second name; oldname may be a symbolic link to it. It
+	// fails where the file system has no hard links, or between two file systems:
+	// the caller copies instead. The new name must be free.
 	Link(oldname, newname string) error
 
 	// List returns the base names of everything in dir, sorted.
@@ -96,3 +96,21 @@ type Mapper interface {
 	// the platform does not have it.
 	Map(size int64) (data []byte, unmap func() error, err error)
 }
+
+// A NowReader is a ReadFile that can read what is in memory without a wait.
+type NowReader interface {
+	// ReadNow reads len(p) bytes at off if that needs no wait for a device. Unless it returns
+	// NowDone, what p holds is undefined: ReadAt reads them, or says what is wrong.
+	ReadNow(p []byte, off int64) NowRead
+}
+
+// A NowRead is what came of reading without a wait.
+type NowRead uint8
+
+// NowBegun says that the system has begun to read, so that a caller who wants several
+// pieces asks for all of them before it waits for one.
+const (
+	NowUnable NowRead = iota // whether a read waits cannot be told, and none has begun
+	NowBegun
+	NowDone
+)

@@ -51,6 +51,14 @@ func NewWriter(f vfs.WriteFile, id uint64) *Writer {
 	return w
 }
 
+// TakeBuffer gives w the memory of an ended log's buffer, so that it need not grow one of its
+// own while somebody waits for a write. Both are the caller's alone but for SyncFile.
+func (w *Writer) TakeBuffer(ended *Writer) {
+	if ended.ended && len(ended.buf) == 0 && cap(ended.buf) > cap(w.buf) {
+		w.buf, ended.buf = append(ended.buf, w.buf...), nil
+	}
+}
+
 // Append adds a record, which may be empty, to the buffer. It copies the record,
 // and does no I/O. The only errors are that of an earlier failure, and base.ErrClosed
 // after End.

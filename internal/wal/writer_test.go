@@ -160,6 +160,35 @@ func closeSynced(w *Writer) error {
 	return err
 }
 
+// The next log writes from the memory of the one before, which is whole without it.
+func TestTakeBuffer(t *testing.T) {
+	var files [2]capture
+	before, next := NewWriter(&files[0], 7), NewWriter(&files[1], 8)
+	require.NoError(t, before.Append(make([]byte, 10_000)))
+	next.TakeBuffer(before)
+	require.Less(t, cap(next.buf), 10_000, "a log that has not ended keeps its buffer")
+	require.NoError(t, before.End())
+	next.TakeBuffer(before)
+	require.GreaterOrEqual(t, cap(next.buf), 10_000)
+	require.Nil(t, before.buf)
+
+	record := make([]byte, 5000)
+	memory := &next.buf[0]
+	require.NoError(t, next.Append(record))
+	require.Same(t, memory, &next.buf[0])
+	require.NoError(t, next.Close())
+	require.NoError(t, before.SyncFile())
+	require.NoError(t, before.Close())
+
+	var plain [2]capture
+	for i, size := range []int{10_000, 5000} {
+		w := NewWriter(&plain[i], uint64(7+i))
+		require.NoError(t, w.Append(make([]byte, size)))
+		require.NoError(t, w.Close())
+		require.Equal(t, plain[i].Bytes(), files[i].Bytes())
+	}
+}
+
 func TestCloseOrder(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package vfs
+
+import "os"
+
+// osReadFile is a file of the operating system.
+type osReadFile struct{ f *os.File }
+
+func newReadFile(f *os.File) (ReadFile, error) { return osReadFile{f}, nil }
