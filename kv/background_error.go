@@ -82,6 +82,7 @@ func (d *DB) fail(broken brokenPart, what string, err error) error {
 	if first || worse {
 		d.failure = d.describeFailure(what, err)
 		h.failed.Store(true)
+		d.noteRoom()
 	}
 	if first {
 		h.attempts, h.failedAt = 0, time.Now()

@@ -120,7 +120,7 @@ func (d *DB) pinVersion() (*version.Version, *manifest.Edit) {
 	d.mu.Lock()
 	v := d.current
 	if v != nil {
-		v.Refs++
+		v.Ref()
 	}
 	d.mu.Unlock()
 	if v == nil {
@@ -132,14 +132,8 @@ func (d *DB) pinVersion() (*version.Version, *manifest.Edit) {
 }
 
 func (d *DB) unpinVersion(v *version.Version) {
-	d.mu.Lock()
 	d.unrefVersion(v)
-	d.mu.Unlock()
-	if d.closed.Load() {
-		if err := d.cleaner.Drain(); err != nil {
-			d.log.Warn("a table could not be closed", "error", err)
-		}
-	}
+	d.drainAfterClose()
 }
 
 // VerifyBackup reads a stream that Backup has written, from its beginning, and checks

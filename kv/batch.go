@@ -12,10 +12,6 @@ import (
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// tombstoneSize is what a range tombstone counts beside its bytes, for
-// MaxBatchSize.
-const tombstoneSize = 64
-
 // A Batch collects writes that take effect together: a reader sees all of them
 // or none, and so does recovery after a crash. Later writes of a batch win over
 // earlier ones. A batch copies the keys and values it is given. It is not safe
@@ -24,10 +20,9 @@ const tombstoneSize = 64
 // An error of Set and its kin is returned by Commit as well, so that it need not be
 // checked at every call.
 type Batch struct {
-	db        *DB
-	repr      commit.Batch
-	tombBytes int // the most that its range tombstones take in a memtable
-	err       error
+	db   *DB
+	repr commit.Batch
+	err  error
 }
 
 // NewBatch returns an empty batch.
@@ -42,7 +37,7 @@ func (b *Batch) Empty() bool { return b.repr.Len() == 0 }
 // Reset empties the batch for reuse; it keeps its memory.
 func (b *Batch) Reset() {
 	b.repr.Reset()
-	b.repr.Arena, b.tombBytes, b.err = 0, 0, nil
+	b.repr.Arena, b.err = 0, nil
 }
 
 // Set stores value under key.
@@ -95,11 +90,11 @@ func (b *Batch) add(err error, kind base.Kind, key, value []byte, more ...byte) 
 		return b.fail(err)
 	}
 	if kind == base.KindRangeDelete {
-		b.tombBytes += tombstoneSize + len(key) + len(value) - 1 // an end is a byte and a key
+		b.repr.Arena += memtable.TombstoneSize(len(key), len(value))
 	} else {
 		b.repr.Arena += memtable.EntrySize(len(key), len(value)+len(more))
 	}
-	if size := b.repr.Arena + b.tombBytes; size > MaxBatchSize {
+	if size := b.repr.Arena; size > MaxBatchSize {
 		return b.fail(fmt.Errorf("%w: with %d writes the batch takes %d bytes, the limit is %d", ErrTooLarge,
 			b.Len()+1, size, MaxBatchSize))
 	}
@@ -141,6 +136,7 @@ func (d *DB) commitStore() commit.Store {
 	return commit.Store{
 		Visible: &d.visible, GroupBytes: int(d.opts.MemtableSize / 4), Logger: d.log,
 		MakeRoom: d.makeRoom, Enable: d.enable,
+		Combine: func(key []byte, values [][]byte) ([]byte, error) { return d.operands.mergeOperands(key, values) },
 		FlushedTo: func() uint64 {
 			d.mu.Lock()
 			defer d.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/stretchr/testify/require"
 )
 
@@ -96,7 +97,7 @@ func TestErrorsOfABatchStick(t *testing.T) {
 			return b.Set([]byte("k"), []byte("v"))
 		},
 		"ranges of the batch": func(b *Batch) error {
-			b.tombBytes = MaxBatchSize
+			b.repr.Arena = MaxBatchSize - memtable.TombstoneSize(0, 0)
 			return b.DeleteRange(nil, nil)
 		},
 	} {

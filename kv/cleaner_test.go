@@ -3,6 +3,7 @@ package kv
 import (
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/stretchr/testify/require"
 )
@@ -17,7 +18,7 @@ func TestTheLastReaderClosesTheTables(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, ok)
 	s := db.acquire(3)
-	tb := s.version.Levels[lastLevel].Tables[0]
+	tb := s.version.Levels[lastLevel].Tables()[0]
 	require.NotNil(t, tb.Reader.Load())
 	require.NoError(t, db.Close())
 	require.NotNil(t, tb.Reader.Load(), "the reader is still reading")
@@ -31,17 +32,22 @@ func TestTablesThatAreGivenBackBesideCloseAreClosed(t *testing.T) {
 	db := openMem(t, nil)
 	set(t, db, "k", "v")
 	require.NoError(t, db.Flush())
-	open := db.current.Levels[0].Tables[0]
-	_, err := open.Open(&db.tables)
+	v, err := (&version.Version{}).Apply(&manifest.Edit{Added: []manifest.AddedTable{
+		{Table: db.current.Level0()[0].Table}}})
 	require.NoError(t, err)
-	c := &version.Cleaner{Tables: &db.tables}
-	c.Table(open)
+	open := v.Level0()[0]
+	_, err = open.Open(&db.tables)
+	require.NoError(t, err)
+	c := &version.Cleaner{Tables: &db.tables, History: &version.History{}}
+	c.History.Install(v)
+	require.True(t, v.Unref())
+	c.Version(v)
 	require.NoError(t, c.Drain()) // by a reader, before the cleaner has ended
 	require.NotNil(t, open.Reader.Load(), "the cleaner sees to it")
-	c = &version.Cleaner{Tables: &db.tables}
+	c = &version.Cleaner{Tables: &db.tables, History: c.History}
 	c.Start()
 	c.Stop()
-	c.Table(open)
+	c.Version(v)
 	require.NoError(t, c.Drain())
 	require.Nil(t, open.Reader.Load())
 }

@@ -24,7 +24,7 @@ func closedStore(t *testing.T) (dir string, logs []string) {
 	for i := range 50 {
 		if i == 25 { // a second log, without a flush of the first
 			require.NoError(t, exclusive(db, func() error {
-				_, err := db.rotateLog()
+				_, err := db.rotateLog(nil)
 				return err
 			}))
 		}

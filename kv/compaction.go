@@ -3,6 +3,7 @@ package kv
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -87,9 +88,13 @@ func (d *DB) countCompaction(info CompactionInfo) {
 	}
 }
 
-// maxGrandparents bounds, in files of the target size, what a table may overlap
+// maxGrandparents bounds, in files of the output level, what a table may overlap
 // two levels down: more would make its next compaction large.
 const maxGrandparents = 10
+
+func (c *compaction) mostGrandparents(d *DB) int64 {
+	return maxGrandparents * d.targetFileSize(c.version, c.output)
+}
 
 // movable reports whether the input can change its level as it is: nothing in
 // the output level shares keys with it, it would not overlap too much further
@@ -114,7 +119,7 @@ func (c *compaction) movable(d *DB) bool {
 		return t.Deletes == 0 && t.Merges == 0
 	}
 	below := c.version.Levels[c.output+1].Overlapping(t.Smallest, t.UpperBound())
-	return version.SizeOf(below) <= maxGrandparents*d.opts.TargetFileSize
+	return version.SizeOf(below) <= c.mostGrandparents(d)
 }
 
 // oneRun reports whether whole runs are one run together as they are: they share no keys
@@ -134,17 +139,24 @@ func (c *compaction) oneRun(tables []*version.Table) bool {
 }
 
 // An overlapBelow adds up the tables of the level below the output that the open
-// output table has passed.
+// output table of a span has passed.
 type overlapBelow struct {
 	tables []*version.Table // those ahead
 	bytes  int64            // of those passed since the last cut
 	most   int64
 }
 
-func (c *compaction) overlapBelow(d *DB) *overlapBelow {
-	o := &overlapBelow{most: maxGrandparents * d.opts.TargetFileSize}
+func (c *compaction) overlapBelow(d *DB, span version.Span) *overlapBelow {
+	o := &overlapBelow{most: c.mostGrandparents(d)}
 	if c.output > 0 && c.output < lastLevel && !c.wholeRuns {
-		o.tables = c.version.Levels[c.output+1].Overlapping(c.span.Lo, c.span.Hi)
+		lo, hi := span.Lo, span.Hi
+		if lo == nil {
+			lo = c.span.Lo
+		}
+		if hi == nil {
+			hi = c.span.Hi
+		}
+		o.tables = c.version.Levels[c.output+1].Overlapping(lo, hi)
 	}
 	return o
 }
@@ -159,50 +171,72 @@ func (o *overlapBelow) tooMuch(key []byte) bool {
 }
 
 // rewrite merges the inputs into new tables.
-func (d *DB) rewrite(ctx context.Context, c *compaction) (tables []manifest.Table, err error) {
-	it, err := d.mergeInputs(ctx, c)
+func (d *DB) rewrite(ctx context.Context, c *compaction) ([]manifest.Table, error) {
+	in, err := d.openInputs(c)
+	if err != nil {
+		return nil, inputError{err}
+	}
+	ranges, err := d.cut(c)
 	if err != nil {
 		return nil, inputError{err}
 	}
 	inputs := c.tables()
 	filter := d.filterFor(c.version, version.RunID{Level: c.output, Run: c.run}, version.EntriesOf(inputs), inputs)
-	return d.writeTables(it, c.output, filter, c.overlapBelow(d))
+	size := d.targetFileSize(c.version, c.output)
+	return d.mergeRanges(ctx, d.mostThreads(c), ranges, func(ctx context.Context, r *mergedRange) (err error) {
+		it := d.pass(ctx, c, in, r.span)
+		r.out = d.tableWriter(it, c.output, size, filter)
+		r.tables, err = d.writeTables(it, r.out, c.overlapBelow(d, r.span))
+		return err
+	})
 }
 
-// mergeInputs returns an iterator over what stays of the inputs.
-func (d *DB) mergeInputs(ctx context.Context, c *compaction) (*iterator.Compaction, error) {
-	var iters []iterator.Iter
+// mergeInputs are the inputs of a compaction: what is merged of runs, of which all tables are open.
+type mergeInputs struct {
+	runs  []*version.Run
+	tombs *rangedel.Set
+}
+
+func (d *DB) openInputs(c *compaction) (in mergeInputs, err error) {
 	var tombs []rangedel.Tombstone
-	sequential := sstable.IterOptions{Sequential: true}
-	merged := map[*version.Table]bool{}
-	for level, inputs := range c.inputs {
-		for _, t := range inputs {
-			r, err := t.Open(&d.tables)
-			if err != nil {
-				return nil, err
-			}
-			merged[t] = true
-			tombs = r.Tombstones().Clip(tombs, nil, nil)
-			if level == 0 {
-				iters = append(iters, r.NewIter(sequential))
-			}
+	runs := map[version.RunID][]*version.Table{}
+	for _, t := range c.tables() {
+		r, err := t.Open(&d.tables)
+		if err != nil {
+			return in, err
 		}
+		tombs = r.Tombstones().Clip(tombs, nil, nil)
+		id, ok := c.version.RunOf(t)
+		if !ok { // its entries would be lost with it
+			return in, fmt.Errorf("table %d is not in the version that is compacted", t.Num)
+		}
+		runs[id] = append(runs[id], t)
 	}
+	in.tombs = rangedel.NewSet(tombs)
 	for _, r := range c.version.Runs {
-		inputs := slices.DeleteFunc(slices.Clone(r.Tables), func(t *version.Table) bool { return !merged[t] })
-		if len(inputs) == 0 {
+		if len(runs[r.ID()]) == 0 {
 			continue
 		}
-		in, err := version.NewRun(r.Level, r.Num, inputs)
+		run, err := version.NewRun(r.Level, r.Num, runs[r.ID()])
 		if err != nil {
-			return nil, err
+			return in, err
 		}
-		iters = append(iters, iterator.NewRun(in, &d.tables, sequential))
+		in.runs = append(in.runs, run)
 	}
-	return iterator.NewCompaction(iters, tombs, iterator.CompactionOptions{
-		Snapshots: c.snapshots, Bottom: c.bottom, BottomSpan: c.bottomSpan, Stop: d.stopBackground(ctx),
-		MergeOperands: d.operands.passMerger(), Now: d.now(),
-	}), nil
+	return in, nil
+}
+
+// pass returns an iterator over what stays of the inputs in a span.
+func (d *DB) pass(ctx context.Context, c *compaction, in mergeInputs, span version.Span) *iterator.Compaction {
+	var iters []iterator.Iter
+	sequential := sstable.IterOptions{Sequential: true}
+	for _, r := range in.runs {
+		iters = append(iters, iterator.NewRun(r, &d.tables, sequential))
+	}
+	return iterator.NewCompaction(iters, in.tombs.Clip(nil, span.Lo, span.Hi), iterator.CompactionOptions{
+		Snapshots: c.snapshots, Keys: span, Bottom: c.bottom, BottomSpan: c.bottomSpan,
+		Stop: d.stopBackground(ctx), MergeOperands: d.operands.combiner(), Now: d.now(),
+	})
 }
 
 // bottom reports whether nothing older than the inputs can hold key. Within level 0
@@ -219,7 +253,7 @@ func (c *compaction) bottom(key []byte) bool {
 // bottomSpan reports whether nothing older than the inputs can hold keys of [lo, hi).
 func (c *compaction) bottomSpan(lo, hi []byte) bool {
 	for _, r := range c.older {
-		if len(r.Overlapping(lo, hi)) > 0 {
+		if r.Overlaps(lo, hi) {
 			return false
 		}
 	}

@@ -121,12 +121,19 @@ func (s *compactionState) stop() {
 func (d *DB) quarantine(c *compaction, err error) (tables []*version.Table) {
 	var names []string
 	d.mu.Lock()
+	s := &d.compactions
+	s.quarantined = slices.DeleteFunc(s.quarantined, func(t *version.Table) bool {
+		return !t.Quarantined || !d.current.Has(t.Num)
+	})
 	tables = c.tables()
 	if t := d.namedIn(tables, err); t != nil {
 		tables = []*version.Table{t}
 	}
 	for _, t := range tables {
-		t.Quarantined = true
+		if !t.Quarantined {
+			t.Quarantined = true
+			s.quarantined = append(s.quarantined, t)
+		}
 		names = append(names, d.tablePath(t.Num))
 	}
 	d.mu.Unlock()

@@ -29,7 +29,7 @@ func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 	if err := d.FlushContext(ctx); err != nil {
 		return err
 	}
-	finished, err := d.finishedTables()
+	finished, err := d.finishedTables(lo, hi)
 	if err != nil {
 		return err
 	}
@@ -89,10 +89,7 @@ func (d *DB) beginManual(ctx context.Context, lo, hi []byte, finished map[*versi
 // it is not known to be.
 func (d *DB) pickRange(v *version.Version, lo, hi []byte, finished map[*version.Table]bool) *compaction {
 	c := &compaction{reason: "asked for", level: lastLevel, output: lastLevel, manual: true, rewriteAll: true}
-	end := hi
-	if hi != nil {
-		end = append(slices.Clip(hi), 0)
-	}
+	end := endAfter(hi)
 	// The tables reach beyond the range, and others overlap them there: widen
 	// until nothing comes in any more.
 	for n := -1; n != len(c.tables()); {
@@ -118,10 +115,19 @@ func (d *DB) pickRange(v *version.Version, lo, hi []byte, finished map[*version.
 	return c
 }
 
-// finishedTables returns the tables of the last level that rewriting would not change:
-// they have no tombstones, operands, values that may have expired or versions of a key
-// under newer ones, and the filters that new files get.
-func (d *DB) finishedTables() (map[*version.Table]bool, error) {
+// endAfter returns the exclusive end of a range whose last key is hi; nil has no bound.
+func endAfter(hi []byte) []byte {
+	if hi == nil {
+		return nil
+	}
+	return append(slices.Clip(hi), 0)
+}
+
+// finishedTables returns the tables of the last level with keys of [lo, hi] that rewriting
+// would not change: they have no tombstones, operands, values that may have expired or versions
+// of a key under newer ones, and the filters that new files get. It opens those of which the
+// manifest does not say that they have something to lose.
+func (d *DB) finishedTables(lo, hi []byte) (map[*version.Table]bool, error) {
 	s := d.acquire(0)
 	if s == nil {
 		return nil, ErrClosed
@@ -138,15 +144,18 @@ func (d *DB) finishedTables() (map[*version.Table]bool, error) {
 		want.PrefixOnly = false
 	}
 	finished := map[*version.Table]bool{}
-	for _, t := range s.version.Levels[lastLevel].Tables {
+	for _, t := range s.version.Levels[lastLevel].Overlapping(lo, endAfter(hi)) {
+		merged := t.Deletes == 0 && t.RangeDeletes == 0 && t.Expiring == 0 && t.Overwritten == 0 &&
+			(t.Merges == 0 || d.operands.merger == nil)
+		if !merged {
+			continue
+		}
 		r, err := t.Open(&d.tables)
 		if err != nil {
 			return nil, err
 		}
 		p := r.Properties()
-		merged := t.Deletes == 0 && t.RangeDeletes == 0 && t.Expiring == 0 && t.Overwritten == 0 &&
-			(t.Merges == 0 || d.operands.merger == nil)
-		finished[t] = merged && p.FilterPolicy == want.FilterPolicy && p.FilterPrefix == want.FilterPrefix &&
+		finished[t] = p.FilterPolicy == want.FilterPolicy && p.FilterPrefix == want.FilterPrefix &&
 			p.PrefixOnly == want.PrefixOnly
 	}
 	return finished, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
 )
 
@@ -189,7 +190,7 @@ func TestCompactGetsItsTurnBesideMergesWithinLevel0(t *testing.T) {
 		flush(2)
 		db.mu.Lock()
 		merge := &compaction{level: 0, output: 0}
-		merge.inputs[0] = db.current.Levels[0].Tables
+		merge.inputs[0] = db.current.Level0()
 		db.begin(merge) // it takes long
 		db.mu.Unlock()
 		done := make(chan error)
@@ -296,4 +297,38 @@ func TestAReadOnlyStoreIsNotCompacted(t *testing.T) {
 	after, err := fsys.List("db")
 	require.NoError(t, err)
 	require.Equal(t, before, after)
+}
+
+// A Compact of a small range opens the files of that range, and no others.
+func TestCompactOpensTheFilesOfItsRange(t *testing.T) {
+	fsys := vfs.NewMem()
+	o := &Options{fs: fsys, TargetFileSize: 16 << 10, Compression: sstable.NoCompression}
+	db := openDir(t, "db", o)
+	value := make([]byte, 1000)
+	for i := range 1000 {
+		require.NoError(t, db.Set(fmt.Appendf(nil, "%04d", i), value, Async))
+	}
+	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Close())
+
+	db = openDir(t, "db", o)
+	opened := func() (n int) {
+		for t := range db.current.Levels[lastLevel].All() {
+			if t.Reader.Load() != nil {
+				n++
+			}
+		}
+		return n
+	}
+	require.Greater(t, db.current.Levels[lastLevel].Len(), 30)
+	before := opened()
+	require.NoError(t, db.Compact([]byte("0500"), []byte("0500")))
+	require.LessOrEqual(t, opened(), before+1)
+	require.Zero(t, db.Metrics().Compactions, "its file has nothing to lose")
+	require.NoError(t, db.Delete([]byte("0500"), Async))
+	require.NoError(t, db.Compact([]byte("0500"), []byte("0500")))
+	require.EqualValues(t, 1, db.Metrics().Compactions)
+	require.EqualValues(t, 999, db.Metrics().Levels[lastLevel].Entries)
+	require.Less(t, opened(), before+4)
+	require.NoError(t, db.Close())
 }

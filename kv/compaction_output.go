@@ -2,7 +2,6 @@ package kv
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/iterator"
@@ -13,17 +12,12 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// writeTables writes what a pass leaves into tables of a level. A table is cut at its target
-// size, and where it would overlap too much below; a flush, with below nil, makes one table.
-func (d *DB) writeTables(it *iterator.Compaction, level int, filter filterpolicy.Policy,
-	below *overlapBelow) (tables []manifest.Table, err error) {
+// writeTables writes what a pass leaves into tables of a level. A table is cut at the writer's
+// target size, and where it would overlap too much below; a flush, with below nil, makes one
+// table.
+func (d *DB) writeTables(it *iterator.Compaction, out *tablemeta.Writer,
+	below *overlapBelow) ([]manifest.Table, error) {
 	defer d.countPass(it)
-	out := d.tableWriter(it, level, filter)
-	defer func() {
-		if err != nil {
-			out.Abort()
-		}
-	}()
 	var last []byte
 	for ok := it.First(); ok; ok = it.Next() {
 		if below != nil {
@@ -45,17 +39,26 @@ func (d *DB) writeTables(it *iterator.Compaction, level int, filter filterpolicy
 	return out.Finish()
 }
 
+// syncNames makes the names of new tables durable.
+func (d *DB) syncNames(tables []manifest.Table) error {
+	if len(tables) == 0 {
+		return nil
+	}
+	return d.fs.SyncDir(d.dir)
+}
+
 // tableWriter returns a writer of the tables that a pass makes for a level.
-func (d *DB) tableWriter(it *iterator.Compaction, level int, filter filterpolicy.Policy) *tablemeta.Writer {
+func (d *DB) tableWriter(it *iterator.Compaction, level int, size int64,
+	filter filterpolicy.Policy) *tablemeta.Writer {
 	return &tablemeta.Writer{
-		FS: d.fs, Dir: d.dir, Log: d.log, NewNum: d.newFileNum, TargetSize: d.targetFileSize(level),
+		FS: d.fs, Dir: d.dir, Log: d.log, NewNum: d.newFileNum, TargetSize: size,
 		Tombstones: it.Kept,
 		Wrap: func(f vfs.WriteFile) vfs.WriteFile {
 			return d.compactionRate.limit(d, f, level == 0, it.Stop)
 		},
 		Options: &sstable.WriterOptions{
 			BlockSize:      d.opts.BlockSize,
-			IndexPartition: d.opts.IndexPartition,
+			IndexPartition: d.indexPartition(),
 			Compression:    d.opts.LevelCompression[level],
 			Filter:         filter,
 			Prefix:         d.opts.Prefix,
@@ -63,6 +66,16 @@ func (d *DB) tableWriter(it *iterator.Compaction, level int, filter filterpolicy
 			Merger:         d.operands.mergerName,
 		},
 	}
+}
+
+// indexPartition is the size from which on the indexes of new files are cut: smaller than usual
+// once indexes take more than their share of MemoryLimit, so that what of them is not asked
+// is on disk.
+func (d *DB) indexPartition() int {
+	if d.tables.IndexesShort() {
+		return min(d.opts.IndexPartition, 32<<10)
+	}
+	return d.opts.IndexPartition
 }
 
 // Tables of level 0 come and go while those below stay, so their share is not set
@@ -78,40 +91,66 @@ func (d *DB) filterFor(v *version.Version, to version.RunID, entries uint64,
 	if d.opts.FilterBudget == 0 {
 		return d.opts.Filter
 	}
-	runs := []uint64{0} // runs[0]: the new tables, with the run that they join
-	if to.Level == 0 {
-		for _, t := range v.Levels[0].Tables {
-			if !slices.Contains(inputs, t) {
-				runs = append(runs, t.Entries)
-			}
-		}
+	stay := d.runsThatStay(v, to, inputs) // stay[0] is of the run that the new tables join
+	keys := make([]uint64, len(stay))
+	for i, s := range stay {
+		keys[i] = s.keys
 	}
-	replaced := map[*version.Table]bool{}
-	for _, t := range inputs {
-		replaced[t] = true
-	}
-	for _, r := range v.Runs {
-		sum := uint64(0)
-		for _, t := range r.Tables {
-			if !replaced[t] {
-				sum += t.Entries
-			}
-		}
-		if to == (version.RunID{Level: r.Level, Run: r.Num}) {
-			runs[0] += sum
-		} else if sum > 0 {
-			runs = append(runs, sum)
-		}
-	}
-	runs[0] += entries
+	keys[0] += entries
 	for range d.runsToCome(v, to) {
-		runs = append(runs, entries)
+		keys = append(keys, entries)
 	}
-	bits := filterpolicy.Spread(d.opts.Filter, d.opts.FilterBudget, runs)[0]
-	if p, ok := filterpolicy.WithBits(d.opts.Filter, bits); ok {
+	bits := filterpolicy.Spread(d.opts.Filter, d.opts.FilterBudget, keys)
+	// Tables that stay may have more than their share: they were written while there were
+	// fewer keys. New tables have so much less, as far as that leaves them useful.
+	over := 0.0
+	for i, s := range stay {
+		over += float64(s.bytes) - bits[i]*float64(s.keys)/8
+	}
+	budget := d.opts.FilterBudget - min(max(int64(over), 0), d.opts.FilterBudget/mostOver)
+	share := filterpolicy.Spread(d.opts.Filter, budget, keys)[0]
+	if p, ok := filterpolicy.WithBits(d.opts.Filter, share); ok {
 		return p
 	}
 	return noFilter
+}
+
+// mostOver bounds what new tables pay for those that stay: a part of the budget.
+const mostOver = 4
+
+// filtered says what filters take, and of how many keys.
+type filtered struct {
+	keys  uint64
+	bytes int64
+}
+
+// runsThatStay returns what is left of each run of a version without the inputs of a pass, the
+// run that the pass writes to first.
+func (d *DB) runsThatStay(v *version.Version, to version.RunID, inputs []*version.Table) []filtered {
+	stay := make([]filtered, 1, 8)
+	replaced := map[version.RunID]filtered{}
+	for _, t := range inputs {
+		if id, ok := v.RunOf(t); ok {
+			sum := replaced[id]
+			sum.keys += t.Entries
+			sum.bytes += int64(t.FilterBytes)
+			replaced[id] = sum
+		}
+	}
+	others := v.Runs
+	if to.Level > 0 {
+		others = v.Below()
+	}
+	for _, r := range others {
+		sum, less := r.Sums(), replaced[r.ID()]
+		left := filtered{sum.Entries - less.keys, sum.FilterBytes - less.bytes}
+		if to == r.ID() {
+			stay[0] = left
+		} else if left.keys > 0 {
+			stay = append(stay, left)
+		}
+	}
+	return stay
 }
 
 // runsToCome returns how many more runs, like one that is being written, a level of a

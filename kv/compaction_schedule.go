@@ -12,13 +12,19 @@ import (
 
 // compactionState is what d.mu guards about compactions.
 type compactionState struct {
-	running      int             // compactions
-	inBackground int             // of these, compactions that nobody asked for
-	reserved     []*reservation  // where compactions and ingests write
-	wanted       []*version.Span // ranges of callers of Compact who wait for running ones
-	expiry       *time.Timer     // looks for tables that have mostly expired
+	running      int               // compactions
+	inBackground int               // of these, compactions that nobody asked for
+	helpers      int               // threads that merge a range of a compaction beside its own
+	reserved     []*reservation    // where compactions and ingests write
+	wanted       []*version.Span   // ranges of callers of Compact who wait for running ones
+	weighed      [NumLevels][]byte // in each level, files before this key were weighed last
+	quarantined  []*version.Table  // and perhaps some that were
+	expiry       *time.Timer       // looks for tables that have mostly expired
 	pausedCompactions
 }
+
+// busyThreads returns how many of the threads that compact in the background are taken.
+func (s *compactionState) busyThreads() int { return s.inBackground + s.helpers }
 
 // A reservation keeps others from writing tables into a span of a level.
 type reservation struct {
@@ -53,8 +59,8 @@ func (d *DB) scheduleCompactions() {
 }
 
 func (d *DB) scheduleCompactionsLocked() {
-	for !d.closing && !d.opts.ReadOnly && d.failure == nil && !d.compactions.paused &&
-		d.compactions.inBackground < d.opts.MaxConcurrentCompactions {
+	for !d.closing && !d.opts.ReadOnly && d.current != nil && d.failure == nil && !d.compactions.paused &&
+		d.compactions.busyThreads() < d.opts.MaxConcurrentCompactions {
 		c := d.pickCompaction()
 		if c == nil {
 			if len(d.compactions.reserved) == 0 {
@@ -89,7 +95,7 @@ func (d *DB) reschedule(change func()) {
 // begin marks the inputs. The caller holds d.mu.
 func (d *DB) begin(c *compaction) {
 	c.version = d.current
-	c.version.Refs++
+	c.version.Ref()
 	c.span = version.SpanOf(c.tables())
 	c.joinRun()
 	c.older = d.current.OlderThan(c.output, c.run, c.span)
@@ -108,7 +114,7 @@ func (d *DB) begin(c *compaction) {
 // something stays: its number need not be 0 in a store that was tiered before.
 func (c *compaction) joinRun() {
 	runs := c.version.Levels[c.output].Runs
-	if !c.wholeRuns && len(runs) == 1 && len(c.inputs[c.output]) < len(runs[0].Tables) {
+	if c.output > 0 && !c.wholeRuns && len(runs) == 1 && len(c.inputs[c.output]) < runs[0].Len() {
 		c.run = runs[0].Num
 	}
 }
@@ -167,12 +173,12 @@ func (d *DB) busy(c *compaction) bool {
 // they cannot go down, files that are left alone do not count, and nobody waits when nothing
 // is going to be merged.
 
-// level0Backlog returns how many files level 0 has for compactions to take: those that are
-// left alone do not go away by waiting.
+// level0Backlog returns how many runs level 0 has for compactions to take: those with files
+// that are left alone do not go away by waiting.
 func level0Backlog(v *version.Version) int {
 	n := 0
-	for _, t := range v.Levels[0].Tables {
-		if !t.Quarantined {
+	for _, r := range v.Levels[0].Runs {
+		if !anyQuarantined(r.Tables()) {
 			n++
 		}
 	}
@@ -192,7 +198,7 @@ func (d *DB) level0Stuck() error {
 		return nil
 	}
 	var names []string
-	for _, t := range d.current.Levels[0].Tables {
+	for _, t := range d.current.Level0() {
 		if t.Quarantined {
 			names = append(names, d.tablePath(t.Num))
 		}
@@ -201,8 +207,8 @@ func (d *DB) level0Stuck() error {
 		strings.Join(names, ", "))
 }
 
-// level0Over reports whether level 0 has so many files for compactions to take. The
+// level0Over reports whether level 0 has so many runs for compactions to take. The
 // caller holds d.mu.
-func (d *DB) level0Over(files int) bool {
-	return len(d.current.Levels[0].Tables) >= files && level0Backlog(d.current) >= files
+func (d *DB) level0Over(runs int) bool {
+	return d.current.NumRuns(0) >= runs && level0Backlog(d.current) >= runs
 }

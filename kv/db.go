@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/commit"
 	"github.com/siftkv/siftkv/internal/handles"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -44,7 +45,9 @@ type DB struct {
 	cache     *cache.Cache
 	openFiles *vfs.ReadLimit
 	tables    version.TableCache
+	memtables memtable.Memory
 	counters  dbCounters
+	history   version.History // of the store's versions
 	cleaner   version.Cleaner
 	commits   commit.Pipeline
 
@@ -79,6 +82,12 @@ type DB struct {
 	compactions compactionState
 	failure     error // why the store takes no writes, see background_error.go
 	closing     bool
+	spare       spare // for the next rotation
+	preparing   bool  // it is being made
+
+	// What a write that need not wait asks, without mu.
+	room       atomic.Pointer[memTable] // the active memtable; nil: ask with mu
+	spareAsked atomic.Bool              // the spare was asked for since the last rotation
 
 	follower *follower // of a store that was opened by OpenReadOnly
 
@@ -168,6 +177,7 @@ func (d *DB) Close() error {
 	d.mu.Unlock()
 	d.progress.Broadcast()
 	d.resumeAtClose()
+	d.dropSpare()
 	err := errors.Join(d.commits.Close(func() bool { return d.failedError() != nil }), d.follower.close())
 	err = errors.Join(err, d.failedError())
 
@@ -184,6 +194,7 @@ func (d *DB) Close() error {
 	d.cleaner.Wait()
 	d.cleaner.Stop()
 	err = errors.Join(err, d.cleaner.Drain())
+	d.memtables.Close()
 	d.cache.Release() // tables of open iterators keep it
 	if d.manifest != nil {
 		err = d.closeManifest(err)

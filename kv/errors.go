@@ -32,6 +32,12 @@ var (
 	// became read-only because a write or background work failed. The error then wraps
 	// the cause.
 	ErrReadOnly = errors.New("siftkv: the store is read-only")
+	// ErrNotDurable is matched by the error of a write with Sync whose sync failed when the
+	// write was visible already, because a later one had promised less. The write stays: it is
+	// durable once the store takes writes again, and lost if the process or the machine ends
+	// before. The error matches ErrReadOnly too. Without a match, the write is not visible and
+	// never will be.
+	ErrNotDurable = base.ErrNotDurable
 	// ErrInvalidOptions is matched when Open refuses its options.
 	ErrInvalidOptions = errors.New("siftkv: invalid options")
 	// ErrForeignDirectory is returned by Open for a directory that is not empty
@@ -83,7 +89,7 @@ type CorruptionError = base.CorruptionError
 const (
 	MaxKeySize   = 1<<16 - 1 // bytes
 	MaxValueSize = 256 << 20 // bytes
-	MaxBatchSize = 1 << 30   // bytes that a batch takes in memory: keys, values, and about 100 for each write
+	MaxBatchSize = 1 << 30   // bytes that a batch takes in memory: keys, values, about 100 for each write (range: 400)
 )
 
 func checkKey(key []byte) error {

@@ -46,7 +46,8 @@ type DroppedInfo struct {
 // A FlushInfo describes a flush.
 type FlushInfo struct {
 	Memtables int
-	Table     uint64 // file number; 0 if nothing was left to write
+	Table     uint64 // number of the first file; 0 if nothing was left to write
+	Files     int    // several if the memtables were large, and threads had nothing else to do
 	Bytes     int64
 	Duration  time.Duration
 }

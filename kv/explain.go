@@ -49,13 +49,13 @@ type Explanation struct {
 // Explain looks a key up as Get does and returns what it did, step by step. The lookup
 // is not counted in Metrics, but the blocks that it reads are cached.
 func (d *DB) Explain(key []byte) (*Explanation, error) {
-	s := d.acquire(0)
+	s, now := d.acquireNow(0)
 	if s == nil {
 		return nil, ErrClosed
 	}
 	defer d.release(s, 0)
 	e := &Explanation{Key: append([]byte{}, key...), Hash: filterpolicy.Hash(key)}
-	l := lookup{d: d, key: key, hash: e.Hash, at: min(d.seq(), s.limit), want: true, explain: e}
+	l := lookup{d: d, key: key, hash: e.Hash, at: now, want: true, explain: e}
 	found, err := l.run(s)
 	e.Found, e.CoveredBy = found, uint64(l.cover)
 	e.Operands = len(l.chain.operands)

@@ -17,14 +17,14 @@ func TestExplainTellsEveryStep(t *testing.T) {
 		require.NoError(t, db.Flush())
 		s := db.acquire(0)
 		defer db.release(s, 0)
-		return s.version.Levels[0].Tables[0].Name()
+		return s.version.Level0()[0].Name()
 	}
 	for i := range 1000 {
 		set(t, db, fmt.Sprintf("k%03d", i), "bottom")
 	}
 	require.NoError(t, db.Compact(nil, nil))
 	s := db.acquire(0)
-	bottom := s.version.Levels[lastLevel].Tables[0].Name()
+	bottom := s.version.Levels[lastLevel].Tables()[0].Name()
 	db.release(s, 0)
 	narrow := fill("narrow", "k100", "k200")
 	wide := fill("wide", "k000", "k500", "k999")

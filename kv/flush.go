@@ -7,10 +7,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/rangedel"
-	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
@@ -85,16 +82,21 @@ func (d *DB) scheduleFlush() {
 func (d *DB) flushAll() {
 	for {
 		d.mu.Lock()
-		mems := slices.Clip(d.imms)
-		if len(mems) == 0 || d.closing || d.failure != nil {
+		if len(d.imms) == 0 || d.closing || d.failure != nil {
 			d.flushing = false
 			d.mu.Unlock()
 			d.progress.Broadcast()
 			return
 		}
+		mems := d.visibleMemtables()
+		if len(mems) == 0 {
+			d.mu.Unlock()
+			d.commits.AwaitSync()
+			continue
+		}
 		snapshots := d.snapshots.seqs()
 		d.mu.Unlock()
-		err := d.flush(flushJob{mems: mems, snapshots: snapshots, stoppable: true})
+		err := d.flush(flushJob{mems: mems, snapshots: snapshots, stoppable: true, limit: base.MaxSeqNum})
 		if err != nil && !errors.Is(err, errClosing) {
 			_ = d.fail(0, "a flush", err) // who waits for the flush is told
 		}
@@ -103,15 +105,28 @@ func (d *DB) flushAll() {
 	}
 }
 
+// visibleMemtables returns the memtables to flush, oldest first, but for those with writes
+// that are not visible yet, which may never be: no table has those, and a snapshot that is
+// taken before they are visible keeps what is older than they are. The caller holds d.mu.
+func (d *DB) visibleMemtables() []*memTable {
+	visible := d.visible.Load()
+	n := slices.IndexFunc(d.imms, func(m *memTable) bool { return m.LastSeq.Load() > visible })
+	if n < 0 {
+		n = len(d.imms)
+	}
+	return slices.Clip(d.imms[:n])
+}
+
 // A flushJob says what to flush.
 type flushJob struct {
 	mems      []*memTable // oldest first
 	snapshots []base.SeqNum
 	stoppable bool        // return errClosing if the store closes meanwhile
 	next      *wal.Writer // not nil: mems is all memtables, and a new one goes on with this log
+	limit     base.SeqNum // what is newer is left out
 }
 
-// flush writes memtables to one table of level 0 and installs it.
+// flush writes memtables to one run of level 0 and installs it.
 func (d *DB) flush(job flushJob) error {
 	start := time.Now()
 	mems := job.mems
@@ -122,11 +137,14 @@ func (d *DB) flush(job flushJob) error {
 	if err != nil {
 		return err
 	}
-	info := FlushInfo{Memtables: len(mems)}
+	info := FlushInfo{Memtables: len(mems), Files: len(tables)}
 	e := &manifest.Edit{}
-	for _, t := range tables {
-		e.Added = append(e.Added, manifest.AddedTable{Level: 0, Table: t})
-		info.Table, info.Bytes = t.Num, t.Size
+	addLevel0(e, tables)
+	for i, t := range tables {
+		if i == 0 {
+			info.Table = t.Num
+		}
+		info.Bytes += t.Size
 	}
 	err = d.applyEdit(func() *manifest.Edit {
 		e.LogNum, e.LastSeq = d.mem.Log, base.SeqNum(mems[len(mems)-1].LastSeq.Load())
@@ -139,7 +157,7 @@ func (d *DB) flush(job flushJob) error {
 		return e
 	}, func() {
 		if job.next != nil {
-			d.imms, d.mem = nil, newMemTable(d.opts.memtableArena(), job.next.ID())
+			d.imms, d.mem = nil, d.nextMemTable(d.opts.memtableArena(), job.next.ID())
 			return
 		}
 		d.imms = append([]*memTable(nil), d.imms[len(mems):]...)
@@ -153,38 +171,20 @@ func (d *DB) flush(job flushJob) error {
 	info.Duration = time.Since(start)
 	d.counters.flushes.Add(1)
 	d.counters.flushBytes.Add(uint64(info.Bytes))
-	d.log.Debug("flushed", "memtables", info.Memtables, "table", info.Table, "bytes", info.Bytes, "duration",
-		info.Duration)
+	d.log.Debug("flushed", "memtables", info.Memtables, "table", info.Table, "files", info.Files, "bytes",
+		info.Bytes, "duration", info.Duration)
 	if d.opts.Events.Flushed != nil {
 		d.opts.Events.Flushed(info)
 	}
 	return nil
 }
 
-// writeLevel0 writes memtables to one table, without what no snapshot sees. They
-// are for version v. There is no table if nothing is left.
-func (d *DB) writeLevel0(v *version.Version, job flushJob) ([]manifest.Table, error) {
-	var iters []iterator.Iter
-	var tombs []rangedel.Tombstone
-	entries := 0
-	for _, m := range job.mems {
-		entries += m.Len()
-		iters = append(iters, m.NewIter())
-		tombs = m.Tombstones().Clip(tombs, nil, nil)
-	}
-	o := iterator.CompactionOptions{Snapshots: job.snapshots, MergeOperands: d.operands.passMerger(), Now: d.now()}
-	if job.stoppable {
-		o.Stop = d.stopBackground(context.Background())
-	}
-	filter := d.filterFor(v, version.RunID{}, uint64(entries), nil)
-	return d.writeTables(iterator.NewCompaction(iters, tombs, o), 0, filter, nil)
-}
-
-// waitForBackground returns when no flush, no compaction and no ingest runs.
+// waitForBackground returns when no flush, no compaction and no ingest runs, and nothing is
+// being prepared.
 func (d *DB) waitForBackground() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for d.flushing || d.compactions.running > 0 || d.ingesting > 0 {
+	for d.flushing || d.preparing || d.compactions.running > 0 || d.ingesting > 0 {
 		d.progress.Wait()
 	}
 }

@@ -118,7 +118,8 @@ func (f *follower) readLog(ctx context.Context) (whole, ahead bool, err error) {
 		return false, false, err
 	}
 	name := f.d.path(manifest.FileWAL, f.log.num)
-	p := replayer{d: f.d, log: f.log.num, mems: f.mems, lastSeq: f.lastSeq}
+	p := replayer{d: f.d, log: f.log.num, mems: f.mems, lastSeq: f.lastSeq,
+		combine: f.operandMerger.combiner()}
 	defer func() {
 		f.mems, f.lastSeq = p.mems, p.lastSeq // of all that was read, whatever ended it
 		ahead = p.gap || p.used&^f.state.Features != 0

@@ -137,7 +137,7 @@ func (f *follower) advance(ctx context.Context) error {
 				return nil
 			}
 		}
-		err = errors.Join(err, f.unpin(v, before))
+		err = errors.Join(err, f.unpin(v))
 	}
 	return err
 }
@@ -180,28 +180,21 @@ func (f *follower) pin(v, before *version.Version) error {
 		}
 		return nil // if the writer did not keep them, reads say so
 	}
-	var gone error
-	v.All(func(_ int, t *version.Table) {
+	for _, t := range v.Come() { // the others are open
 		if _, err := t.Open(&f.d.tables); errors.Is(err, fs.ErrNotExist) {
 			// Not stale: this is no view yet.
-			gone = fmt.Errorf("%s: %w", f.d.path(manifest.FileTable, t.Num), fs.ErrNotExist)
+			return fmt.Errorf("%s: %w", f.d.path(manifest.FileTable, t.Num), fs.ErrNotExist)
 		}
-	})
-	return gone
+	}
+	return nil
 }
 
 // unpin closes what pin opened for a version that did not become a view.
-func (f *follower) unpin(v, before *version.Version) error {
-	shared := map[*version.Table]bool{}
-	if before != nil {
-		before.All(func(_ int, t *version.Table) { shared[t] = true })
-	}
+func (f *follower) unpin(v *version.Version) error {
 	var errs []error
-	v.All(func(_ int, t *version.Table) {
-		if !shared[t] {
-			errs = append(errs, f.d.tables.Close(t))
-		}
-	})
+	for _, t := range v.Come() {
+		errs = append(errs, f.d.tables.Close(t))
+	}
 	return errors.Join(errs...)
 }
 
@@ -238,7 +231,7 @@ func (f *follower) publishPosition() error {
 	defer f.publishing.Unlock()
 	d := f.d
 	d.mu.Lock()
-	f.views = slices.DeleteFunc(f.views, func(v followedView) bool { return v.version.Refs == 0 })
+	f.views = slices.DeleteFunc(f.views, func(v followedView) bool { return !v.version.InUse() })
 	var at manifest.Position
 	if len(f.views) > 0 {
 		at = f.views[0].at

@@ -37,26 +37,19 @@ func (d *DB) Has(key []byte) (bool, error) {
 // its value to dst if want is set. It reports whether there is a value.
 func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, error) {
 	hash := filterpolicy.Hash(key)
-	n := int(hash>>32) & (numStripes - 1)
-	s := d.acquire(n)
+	n := ownStripe()
+	s, now := d.acquireNow(n)
 	if s == nil {
 		return dst, false, ErrClosed
 	}
 	if at == base.MaxSeqNum {
-		// After acquire: a state that is older than at would lack versions that
-		// compactions since then have dropped from newer ones.
-		at = min(d.seq(), s.limit)
+		at = now
 	}
 	l := lookup{d: d, key: key, hash: hash, at: at, want: want, dst: dst, stripe: &d.counters.stripes[n]}
-	l.stripe.gets.Add(1)
+	l.count()
 	ok, err := l.run(s)
 	if ok && want {
-		// A value out of a table already follows dst, or its copy in a
-		// larger array, and then this moves nothing.
-		dst = append(l.dst[:len(dst)], l.value...)
-		if dst == nil {
-			dst = []byte{}
-		}
+		dst = l.appendValue(dst)
 	}
 	d.release(s, n)
 	if t := d.tracer.Load(); t != nil {
@@ -75,12 +68,24 @@ type lookup struct {
 	cover   base.SeqNum // the newest range tombstone over key that is visible; 0: none
 	want    bool        // the value itself
 	stripe  *stripe     // nil: not counted
+	sampled bool        // the TableCache is told what tables said
 	explain *Explanation
 
 	dst   []byte // what tables append values to
 	value []byte // the answer, if it is one
 	found bool
 	chain operandChain // what the value is to be made of, if there are operands
+}
+
+// appendValue returns dst, which is what l.dst began as, with the value.
+func (l *lookup) appendValue(dst []byte) []byte {
+	// A value out of a table already follows dst, or its copy in a
+	// larger array, and then this moves nothing.
+	dst = append(l.dst[:len(dst)], l.value...)
+	if dst == nil {
+		dst = []byte{}
+	}
+	return dst
 }
 
 // run looks in all places, the newest first. It reports whether there is a value.
@@ -123,7 +128,7 @@ func (l *lookup) memtable(m *memTable, name string) bool {
 		l.explainMemtable(name, "", false)
 		return false
 	}
-	if !l.answer(value, trailer) && !l.olderInMemtable(m, trailer) {
+	if !l.answer(value, trailer) && !l.olderInMemtable(m, value, trailer) {
 		l.explainMemtable(name, ReadOperand, false)
 		return false
 	}
@@ -145,25 +150,14 @@ func (l *lookup) answer(value []byte, trailer base.Trailer) bool {
 	return true
 }
 
-// tables looks in the tables: of level 0 each, of every sorted run below the only one
-// whose bounds admit the key.
+// tables looks in the tables: of every sorted run the only one whose bounds admit the key.
 func (l *lookup) tables(v *version.Version) (bool, error) {
-	for _, t := range v.Levels[0].Tables {
-		if !t.Contains(l.key) {
-			l.outOfBounds(0, t)
-			continue
-		}
-		if done, err := l.table(0, t); done || err != nil {
-			return l.found, err
-		}
-	}
 	for _, r := range v.Runs {
-		i := r.Find(l.key)
-		if i == len(r.Tables) {
-			continue
-		}
-		t := r.Tables[i]
-		if bytes.Compare(t.Smallest, l.key) > 0 {
+		_, t := r.Find(l.key)
+		if t == nil || bytes.Compare(t.Smallest, l.key) > 0 {
+			if t == nil {
+				t = r.Last()
+			}
 			l.outOfBounds(r.Level, t)
 			continue
 		}
@@ -190,6 +184,9 @@ func (l *lookup) table(level int, t *version.Table) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if l.sampled {
+		l.tellCache(t, &p)
+	}
 	if ok && !done {
 		operand = true
 		if ok, err = l.olderInTable(r, trailer, &p); err != nil {
@@ -203,6 +200,33 @@ func (l *lookup) table(level int, t *version.Table) (done bool, err error) {
 		l.explainTable(level, t, p, ok, operand)
 	}
 	return ok, nil
+}
+
+// sampledOneIn is how many lookups there are for one of which the TableCache is told. The
+// count of a stripe picks it: the hash of a key would always pick the same keys.
+const sampledOneIn = 16
+
+// count counts the lookup, and samples it if the store has a limit of memory. Without one the
+// count is not waited for: that took an eighth of the time of an absent key.
+func (l *lookup) count() {
+	l.stripe.gets.Add(1)
+	if l.d.tables.Limit > 0 {
+		l.sampled = l.stripe.gets.Load()%sampledOneIn == 0
+	}
+}
+
+// firstSampled returns which of many keys that were counted is the first to be sampled: -1 is none,
+// and the others follow it every sampledOneIn.
+func (d *DB) firstSampled(counters *stripe) int {
+	if d.tables.Limit == 0 {
+		return -1
+	}
+	return int(-counters.gets.Load() % sampledOneIn)
+}
+
+// tellCache tells the TableCache what a table said, for the choice of what is kept in memory.
+func (l *lookup) tellCache(t *version.Table, p *sstable.Probe) {
+	l.d.tables.Sampled(t, !p.KeyPresent, p.Filter == sstable.Unfiltered)
 }
 
 // find looks in a table for the newest version at or below at, and takes it as the

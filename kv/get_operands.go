@@ -51,6 +51,14 @@ func (l *lookup) answerInChain(value []byte, trailer base.Trailer) (done bool) {
 		}
 		l.chain.operands = append(l.chain.operands, value)
 		return !l.want // there is a value, whatever is below
+	case memtable.KindFold:
+		l.chain.begun = true
+		f := memtable.FoldIn(value)
+		if !f.Holds(l.cover) {
+			return !l.want
+		}
+		l.chain.operands = append(l.chain.operands, f.Value)
+		return f.Whole || !l.want
 	}
 	l.chain.begun, l.chain.err = true, unknownKind(l.key, kind)
 	return true
@@ -69,21 +77,43 @@ func (l *lookup) combine(s *readState, err error) (bool, error) {
 	return err == nil, err
 }
 
-// olderInMemtable takes the versions below the one of trailer, which was an operand.
-// It reports whether they answer the lookup.
-func (l *lookup) olderInMemtable(m *memTable, trailer base.Trailer) bool {
+// olderInMemtable takes the versions below the one of trailer, which was an operand or a
+// fold. It reports whether they answer the lookup.
+func (l *lookup) olderInMemtable(m *memTable, value []byte, trailer base.Trailer) bool {
 	var it memtable.Iter
-	it.Init(m)
-	for ok := it.SeekVersion(l.key, l.hash, trailer.SeqNum()) && it.Next(); ok; ok = it.Next() {
+	it.InitWithFolds(m)
+	on := it.SeekVersion(l.key, l.hash, trailer.SeqNum())
+	for on && it.Key().Trailer >= trailer { // an operand with a fold is the second of its number
+		on = it.Next()
+	}
+	if trailer.Kind() == memtable.KindFold {
+		on = l.passFold(&it, value, on)
+	}
+	for on {
 		k := it.Key()
 		if !bytes.Equal(k.User, l.key) {
 			return false
 		}
-		if l.answer(it.Value(), k.Trailer) {
+		value := it.Value()
+		if l.answer(value, k.Trailer) {
 			return true
+		}
+		on = it.Next()
+		if k.Kind() == memtable.KindFold {
+			on = l.passFold(&it, value, on)
 		}
 	}
 	return false
+}
+
+// passFold goes on from what follows a fold (on: there is something), below the versions in it
+// if they were taken with it.
+func (l *lookup) passFold(it *memtable.Iter, value []byte, on bool) bool {
+	f := memtable.FoldIn(value)
+	if !f.Holds(l.cover) {
+		return on
+	}
+	return f.Oldest > 0 && it.SeekVersion(l.key, l.hash, f.Oldest-1)
 }
 
 // olderInTable is olderInMemtable for a table. Compaction leaves few operands of a

@@ -155,7 +155,7 @@ func (in *ingestJob) install() error {
 	}, func() {
 		// Writes from now on go to a memtable that no older state has: a reader
 		// with such a state, whatever it takes for the present, is in the past.
-		d.mem = newMemTable(d.opts.memtableArena(), d.mem.Log)
+		d.mem = d.nextMemTable(d.opts.memtableArena(), d.mem.Log)
 		// The number comes after the state: whoever knows it finds the files.
 		d.installState()
 		d.visible.Store(uint64(seq))
@@ -216,7 +216,11 @@ func (in *ingestJob) place(seq base.SeqNum) *manifest.Edit {
 		s := version.Span{Lo: t.Smallest, Hi: t.UpperBound()}
 		level := d.lowestLevel(s)
 		in.reserved = append(in.reserved, d.compactions.reserve(level, s))
-		e.Added = append(e.Added, manifest.AddedTable{Level: level, Run: d.current.Levels[level].NewestRun(), Table: t})
+		a := manifest.AddedTable{Level: level, Table: t} // in level 0 a run
+		if level > 0 {
+			a.Run = d.current.Levels[level].NewestRun()
+		}
+		e.Added = append(e.Added, a)
 	}
 	return e
 }
@@ -249,7 +253,7 @@ func (d *DB) lowestLevel(s version.Span) int {
 	}
 	lowest := 0
 	for n := range v.Levels {
-		if len(v.Levels[n].Overlapping(s.Lo, s.Hi)) > 0 {
+		if v.Levels[n].Overlaps(s.Lo, s.Hi) {
 			break
 		}
 		if inUse(n) && !d.compactions.isReserved(n, s) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/iterator"
-	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/sstable"
 )
 
 // An Iterator walks the live keys of a store in order, both ways, as of the
@@ -16,6 +16,13 @@ import (
 // end from a failure. It is not safe for concurrent use. Close it: it keeps files
 // on disk and memory in use.
 type Iterator struct {
+	c   *cursor // nil: closed
+	err error   // of one that is closed
+}
+
+// A cursor is what an Iterator is while it is open. It is used again for others; the Iterator
+// itself is not: one that was closed must stay closed for whoever still has it.
+type cursor struct {
 	db     *DB
 	state  *readState
 	stripe int
@@ -24,9 +31,13 @@ type Iterator struct {
 	upper  []byte
 	input  *iterator.Merging
 	parts  *iterParts
-	tombs  []*rangedel.Set
 	own    *txView // nil: not a transaction's
 	plain  bool    // neither range tombstones nor own writes
+
+	// Going forward in a table, of which all entries up to the fence come before any others:
+	// the table has the key and the value; see iterator_table.go.
+	table *sstable.Iter // nil: elsewhere
+	fence uint64
 
 	key   []byte
 	value []byte
@@ -38,7 +49,6 @@ type Iterator struct {
 	older    []byte   // the value, going backward
 	valid    bool
 	err      error
-	closed   bool
 }
 
 // NewIter returns an iterator over the present. It sees nothing that is written
@@ -49,36 +59,46 @@ func (d *DB) NewIter(o *IterOptions) (*Iterator, error) { return d.newIter(o, ba
 // of a transaction's own writes if own is not nil.
 func (d *DB) newIter(o *IterOptions, at base.SeqNum, own *txView) (*Iterator, error) {
 	n := int(d.counters.iterators.Add(1)) & (numStripes - 1)
-	s := d.acquire(n)
+	s, now := d.acquireNow(n)
 	if s == nil {
 		return nil, ErrClosed
 	}
 	if at == base.MaxSeqNum {
-		at = min(d.seq(), s.limit) // after acquire, as in get
+		at = now
 	}
-	return d.iterOn(s, n, at, o, own)
+	return d.iterOn(s, n, at, o, own), nil
 }
 
 // iterOn returns an iterator on a state that the caller has acquired on stripe n.
 // It gives the state back.
-func (d *DB) iterOn(s *readState, n int, at base.SeqNum, o *IterOptions, own *txView) (*Iterator, error) {
-	i := &Iterator{db: d, state: s, stripe: n, at: at, own: own, parts: iterPartsPool.Get().(*iterParts)}
-	i.key = i.parts.key
+func (d *DB) iterOn(s *readState, n int, at base.SeqNum, o *IterOptions, own *txView) *Iterator {
+	i := cursors.Get().(*cursor)
+	i.db, i.state, i.stripe, i.at, i.own = d, s, n, at, own
 	if o != nil {
-		i.lower, i.upper = bytes.Clone(o.LowerBound), bytes.Clone(o.UpperBound)
+		i.lower, i.upper = setBound(&i.parts.lower, o.LowerBound), setBound(&i.parts.upper, o.UpperBound)
 	}
-	if err := i.init(); err != nil {
-		i.parts.giveBack(i.key)
-		d.release(s, n)
-		return nil, err
+	i.init()
+	it := &Iterator{c: i}
+	d.iterators.Add(it, d.opts.TraceOpens, 2)
+	return it
+}
+
+// setBound copies a bound, of which nil and an empty one differ, into a buffer.
+func setBound(buf *[]byte, bound []byte) []byte {
+	if bound == nil {
+		return nil
 	}
-	d.iterators.Add(i, d.opts.TraceOpens, 2)
-	return i, nil
+	if *buf == nil {
+		*buf = make([]byte, 0, max(len(bound), 32))
+	}
+	*buf = append((*buf)[:0], bound...)
+	return *buf
 }
 
 // init makes the sequences of all places that may hold keys.
-func (i *Iterator) init() error {
+func (i *cursor) init() {
 	s, d, p := i.state, i.db, i.parts
+	p.tombs.Init(s.version, &d.tables, i.lower, i.upper, i.at)
 	if i.own != nil && i.own.index != nil {
 		p.AddMemtable(i.own.index)
 	}
@@ -87,95 +107,112 @@ func (i *Iterator) init() error {
 		i.memtable(m)
 	}
 	prefix := iterator.PrefixWithin(d.opts.Prefix, i.lower, i.upper, &d.counters.prefix)
-	if err := p.AddVersion(s.version, &d.tables, i.lower, i.upper, prefix); err != nil {
-		return err
-	}
-	t, err := s.version.Tombstones(&d.tables)
-	if err == nil && !t.Empty() {
-		i.tombs = append(i.tombs, t)
-	}
-	i.plain = len(i.tombs) == 0 && i.own == nil
+	p.AddVersion(s.version, &d.tables, i.lower, i.upper, prefix)
+	i.plain = p.tombs.Empty() && i.own == nil
 	i.input = &p.Merging
-	return err
 }
 
-func (i *Iterator) memtable(m *memTable) {
+func (i *cursor) memtable(m *memTable) {
 	i.parts.AddMemtable(m)
-	if t := m.Tombstones(); !t.Empty() {
-		i.tombs = append(i.tombs, t)
-	}
+	i.parts.tombs.AddMemory(m.Tombstones())
 }
 
-// iterParts are the sequences and buffers of an Iterator, which are used again. The Iterator
-// itself is not: one that was closed must stay closed for whoever still has it.
+// iterParts are the sequences and buffers of a cursor.
 type iterParts struct {
 	iterator.Sources
+	tombs iterator.Tombstones
 	key   []byte
 	newer []byte // of passNewer
 	past  []byte // of newestFirst
+	older []byte
+	lower []byte
+	upper []byte
 }
 
-var iterPartsPool = sync.Pool{New: func() any { return new(iterParts) }}
+var cursors = sync.Pool{New: func() any { return &cursor{parts: new(iterParts)} }}
 
-// giveBack returns the parts to the pool, with the buffer of the iterator's key.
-func (p *iterParts) giveBack(key []byte) {
+// giveBack returns the cursor to the pool.
+func (i *cursor) giveBack() {
+	p := i.parts
 	p.Release()
-	p.key = key
-	for _, b := range []*[]byte{&p.key, &p.newer, &p.past} {
+	p.tombs.Release()
+	p.key, p.older = i.key, i.older
+	for _, b := range []*[]byte{&p.key, &p.newer, &p.past, &p.older, &p.lower, &p.upper} {
 		if cap(*b) > maxRetainedScratch {
 			*b = nil
 		}
 		*b = (*b)[:0]
 	}
-	iterPartsPool.Put(p)
+	*i = cursor{parts: p, key: p.key, older: p.older}
+	cursors.Put(i)
 }
 
 // Valid reports whether the iterator is on an entry.
-func (i *Iterator) Valid() bool { return i.valid }
+func (i *Iterator) Valid() bool { return i.c != nil && i.c.valid }
 
 // Key returns the key, valid until the next move. The caller must not change it.
 func (i *Iterator) Key() []byte {
-	if !i.valid {
+	c := i.c
+	switch {
+	case c == nil || !c.valid:
 		return nil
+	case c.table != nil:
+		return c.table.User()
 	}
-	return i.key
+	return c.key
 }
 
 // Value returns the value, valid until the next move. The caller must not change
 // it.
 func (i *Iterator) Value() []byte {
-	if !i.valid {
+	c := i.c
+	switch {
+	case c == nil || !c.valid:
 		return nil
+	case c.table != nil:
+		return c.table.Value()
 	}
-	return i.value
+	return c.value
 }
 
 // Error returns what ended the iteration early: a damaged file, a failed read, or
 // ErrClosed. Nil at an end.
-func (i *Iterator) Error() error { return i.err }
+func (i *Iterator) Error() error {
+	if i.c == nil {
+		return i.err
+	}
+	return i.c.err
+}
 
 // Close gives the iterator back. A second Close does nothing.
 func (i *Iterator) Close() error {
-	if i.closed {
+	c := i.c
+	if c == nil {
 		return nil
 	}
-	i.closed, i.valid = true, false
-	i.own.close()
-	i.db.iterators.Remove(i, i.db.opts.TraceOpens)
-	i.db.release(i.state, i.stripe)
-	err := i.err
-	if errors.Is(err, ErrClosed) || errors.Is(err, ErrTxDone) {
-		err = nil
+	i.c, i.err = nil, c.err
+	c.own.close()
+	c.db.iterators.Remove(i, c.db.opts.TraceOpens)
+	c.db.release(c.state, c.stripe)
+	c.giveBack()
+	if errors.Is(i.err, ErrClosed) || errors.Is(i.err, ErrTxDone) {
+		return nil
 	}
-	i.parts.giveBack(i.key)
-	i.state, i.input, i.parts, i.key, i.value = nil, nil, nil, nil, nil
-	return err
+	return i.err
 }
 
 // usable clears the last error, and reports whether iterator and store are open.
 func (i *Iterator) usable() bool {
-	i.valid, i.err = false, nil
-	if i.closed || i.db.closed.Load() {
+	if i.c == nil {
+		i.err = ErrClosed
+		return false
+	}
+	return i.c.usable()
+}
+
+func (i *cursor) usable() bool {
+	i.valid, i.err, i.table = false, nil, nil
+	if i.db.closed.Load() {
 		i.err = ErrClosed
 		return false
 	}
@@ -190,11 +227,12 @@ func (i *Iterator) First() bool {
 	if !i.usable() {
 		return false
 	}
-	i.own.from(i.lower)
-	if i.lower != nil {
-		return i.own.ahead(i, i.forward(i.input.SeekGE(base.SearchKey(i.lower, base.MaxSeqNum)), false))
+	c := i.c
+	c.own.from(c.lower)
+	if c.lower != nil {
+		return c.own.ahead(c, c.forward(c.input.SeekGE(base.SearchKey(c.lower, base.MaxSeqNum)), false))
 	}
-	return i.own.ahead(i, i.forward(i.input.First(), false))
+	return c.own.ahead(c, c.forward(c.input.First(), false))
 }
 
 // Last moves to the last entry within the bounds.
@@ -202,11 +240,12 @@ func (i *Iterator) Last() bool {
 	if !i.usable() {
 		return false
 	}
-	i.own.before(i.upper, i.upper == nil)
-	if i.upper != nil {
-		return i.own.behind(i, i.back(i.input.SeekLT(base.SearchKey(i.upper, base.MaxSeqNum))))
+	c := i.c
+	c.own.before(c.upper, c.upper == nil)
+	if c.upper != nil {
+		return c.own.behind(c, c.back(c.input.SeekLT(base.SearchKey(c.upper, base.MaxSeqNum))))
 	}
-	return i.own.behind(i, i.back(i.input.Last()))
+	return c.own.behind(c, c.back(c.input.Last()))
 }
 
 // SeekGE moves to the first entry at or after key, within the bounds.
@@ -214,11 +253,12 @@ func (i *Iterator) SeekGE(key []byte) bool {
 	if !i.usable() {
 		return false
 	}
-	if i.lower != nil && bytes.Compare(key, i.lower) < 0 {
-		key = i.lower
+	c := i.c
+	if c.lower != nil && bytes.Compare(key, c.lower) < 0 {
+		key = c.lower
 	}
-	i.own.from(key)
-	return i.own.ahead(i, i.forward(i.input.SeekGE(base.SearchKey(key, base.MaxSeqNum)), false))
+	c.own.from(key)
+	return c.own.ahead(c, c.forward(c.input.SeekGE(base.SearchKey(key, base.MaxSeqNum)), false))
 }
 
 // SeekLT moves to the last entry before key, within the bounds.
@@ -226,16 +266,28 @@ func (i *Iterator) SeekLT(key []byte) bool {
 	if !i.usable() {
 		return false
 	}
-	if i.upper != nil && bytes.Compare(key, i.upper) > 0 {
-		key = i.upper
+	c := i.c
+	if c.upper != nil && bytes.Compare(key, c.upper) > 0 {
+		key = c.upper
 	}
-	i.own.before(key, false)
-	return i.own.behind(i, i.back(i.input.SeekLT(base.SearchKey(key, base.MaxSeqNum))))
+	c.own.before(key, false)
+	return c.own.behind(c, c.back(c.input.SeekLT(base.SearchKey(key, base.MaxSeqNum))))
 }
 
 // Next moves to the next entry. It does nothing if the iterator is on none.
 func (i *Iterator) Next() bool {
-	if !i.valid || !i.usable() {
+	c := i.c
+	if c == nil || !c.valid {
+		return false
+	}
+	if c.table != nil && !c.db.closed.Load() {
+		return c.nextInTable(c.table)
+	}
+	return c.next()
+}
+
+func (i *cursor) next() bool {
+	if !i.usable() {
 		return false
 	}
 	if i.backward {
@@ -244,37 +296,23 @@ func (i *Iterator) Next() bool {
 	if i.ahead {
 		return i.own.ahead(i, i.forward(i.input.Valid(), true))
 	}
-	if l := i.input.OnlyRun(); l != nil && i.plain {
-		return i.nextIn(l)
-	}
 	return i.own.ahead(i, i.forward(i.input.Next(), true))
-}
-
-// nextIn is Next where one sorted run is all that is left, as in a settled store, and
-// nothing but entries decides what is live: most steps are a step in a block and a
-// comparison of the key with the one before, without an indirect call.
-func (i *Iterator) nextIn(l *iterator.Run) bool {
-	if !l.Next() {
-		return i.forward(i.input.Moved(false), true)
-	}
-	k := l.Key()
-	i.input.SetKey(k)
-	if k.Kind() != base.KindSet || k.SeqNum() > i.at || bytes.Equal(k.User, i.key) || i.upper != nil &&
-		bytes.Compare(k.User, i.upper) >= 0 {
-		return i.forward(true, true)
-	}
-	i.key = append(i.key[:0], k.User...)
-	i.value, i.valid = l.Value(), true
-	return true
 }
 
 // Prev moves to the entry before. It does nothing if the iterator is on none.
 func (i *Iterator) Prev() bool {
-	if !i.valid || !i.usable() {
+	c := i.c
+	if c == nil || !c.valid {
 		return false
 	}
-	if i.backward {
-		return i.own.behind(i, i.back(i.input.Valid()))
+	if c.table != nil {
+		c.key = append(c.key[:0], c.table.User()...)
 	}
-	return i.own.behind(i, i.back(i.input.SeekLT(base.SearchKey(i.key, base.MaxSeqNum))))
+	if !c.usable() {
+		return false
+	}
+	if c.backward {
+		return c.own.behind(c, c.back(c.input.Valid()))
+	}
+	return c.own.behind(c, c.back(c.input.SeekLT(base.SearchKey(c.key, base.MaxSeqNum))))
 }

@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/memtable"
 )
 
 // forward goes on from the input's entry (on: there is one) to the newest visible
 // version of a live key. If skip is set, that is not i.key.
-func (i *Iterator) forward(on, skip bool) bool {
+func (i *cursor) forward(on, skip bool) bool {
 	i.backward, i.ahead = false, false
 	for steps := 0; on; {
 		k := i.input.Key()
@@ -30,17 +31,22 @@ func (i *Iterator) forward(on, skip bool) bool {
 		skip, steps = true, 0
 		var end []byte
 		var cover base.SeqNum
-		if len(i.tombs) > 0 || i.own != nil {
-			_, end, cover = i.cover(k.User)
+		if !i.plain {
+			if _, end, cover = i.cover(k.User); i.err != nil {
+				return false
+			}
 		}
 		switch {
 		case cover > k.SeqNum():
 			on = i.input.SkipForward(end, cover)
 		case k.Kind() == base.KindSet:
 			i.value, i.valid = i.input.Value(), true
+			if i.plain {
+				i.settle()
+			}
 			return true
 		case k.Kind() == base.KindDelete:
-			on = i.input.Next()
+			on = i.passDeletes()
 		default:
 			if i.resolve(k.Kind(), cover) {
 				return i.valid
@@ -54,7 +60,7 @@ func (i *Iterator) forward(on, skip bool) bool {
 
 // back goes back from the input's entry to the versions of a live key, of which the
 // newest visible one comes last.
-func (i *Iterator) back(on bool) bool {
+func (i *cursor) back(on bool) bool {
 	i.backward, i.operands = true, i.operands[:0]
 	have, live := false, false
 	for steps := 0; on; {
@@ -79,10 +85,17 @@ func (i *Iterator) back(on bool) bool {
 			have, live, on = false, false, i.input.SeekLT(base.SearchKey(i.key, base.MaxSeqNum))
 			continue
 		}
+		if k.Kind() == memtable.KindFold { // the versions in it came before it
+			on = i.input.Prev()
+			continue
+		}
 		if !have {
 			i.key, steps = append(i.key[:0], k.User...), 0
 		}
 		start, _, cover := i.cover(k.User)
+		if i.err != nil {
+			return false
+		}
 		have, live = true, i.collectOlder(k, live, cover)
 		if cover > k.SeqNum() {
 			on = i.input.SkipBackward(start, cover)
@@ -97,12 +110,11 @@ func (i *Iterator) back(on bool) bool {
 }
 
 // cover returns the newest visible range tombstone over a key, and a span around
-// the key that it covers; 0 if there is none.
-func (i *Iterator) cover(user []byte) (start, end []byte, seq base.SeqNum) {
-	for _, t := range i.tombs {
-		if s, e, q := t.Span(user, i.at); q > seq {
-			start, end, seq = s, e, q
-		}
+// the key that it covers; 0 if there is none, or an error in i.err.
+func (i *cursor) cover(user []byte) (start, end []byte, seq base.SeqNum) {
+	start, end, seq, err := i.parts.tombs.Cover(user)
+	if err != nil {
+		i.err = err
 	}
 	if i.own != nil {
 		if s, e, q := i.own.cover(user); q > seq {
@@ -119,7 +131,7 @@ func (i *Iterator) cover(user []byte) (start, end []byte, seq base.SeqNum) {
 const maxVersions = 8
 
 // passOlder goes on from an older version of i.key. Steps counts such moves.
-func (i *Iterator) passOlder(steps *int) bool {
+func (i *cursor) passOlder(steps *int) bool {
 	if *steps++; *steps <= maxVersions {
 		return i.input.Next()
 	}
@@ -129,7 +141,7 @@ func (i *Iterator) passOlder(steps *int) bool {
 
 // passNewer goes on from k, which is too new to be seen. Steps counts such moves from
 // versions of one key.
-func (i *Iterator) passNewer(k base.InternalKey, steps *int) bool {
+func (i *cursor) passNewer(k base.InternalKey, steps *int) bool {
 	if !i.manyNewer(k, steps) {
 		return i.input.Next()
 	}
@@ -137,7 +149,7 @@ func (i *Iterator) passNewer(k base.InternalKey, steps *int) bool {
 }
 
 // passNewerBack is passNewer going backward, where what is too new of a key comes last.
-func (i *Iterator) passNewerBack(k base.InternalKey, steps *int) bool {
+func (i *cursor) passNewerBack(k base.InternalKey, steps *int) bool {
 	if !i.manyNewer(k, steps) {
 		return i.input.Prev()
 	}
@@ -146,7 +158,7 @@ func (i *Iterator) passNewerBack(k base.InternalKey, steps *int) bool {
 
 // manyNewer counts k, and reports whether so many versions of its key were too new that a
 // seek should pass the rest of them.
-func (i *Iterator) manyNewer(k base.InternalKey, steps *int) bool {
+func (i *cursor) manyNewer(k base.InternalKey, steps *int) bool {
 	p := i.parts
 	if *steps == 0 || !bytes.Equal(k.User, p.newer) {
 		p.newer = append(p.newer[:0], k.User...)
@@ -163,13 +175,13 @@ func (i *Iterator) manyNewer(k base.InternalKey, steps *int) bool {
 // newestFirst decides i.key going forward, for an iterator that goes backward and has
 // come to many versions of the key: the newest one would be the last. It reports whether
 // the move is over: with a value, or with an error.
-func (i *Iterator) newestFirst() (over bool) {
+func (i *cursor) newestFirst() (over bool) {
 	p := i.parts
 	p.past = append(append(p.past[:0], i.key...), 0)
 	upper := i.upper
 	i.upper = p.past // forward goes no further than the key
 	found := i.forward(i.input.SeekGE(base.SearchKey(i.key, base.MaxSeqNum)), false)
-	i.upper, i.backward, i.ahead, i.operands = upper, true, false, i.operands[:0]
+	i.upper, i.backward, i.ahead, i.operands, i.table = upper, true, false, i.operands[:0], nil
 	if !found {
 		return i.err != nil
 	}
@@ -191,22 +203,28 @@ func (i *Iterator) newestFirst() (over bool) {
 // value that no tombstone covers; cover is the sequence number of the newest range
 // tombstone over the key. It reports whether the move is over: with a value, or with
 // an error.
-func (i *Iterator) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
+func (i *cursor) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
 	if kind == base.KindSetTTL {
 		value, live, err := base.Unexpired(i.input.Value(), i.db.now())
 		i.value, i.valid, i.err = value, live, err
 		return live || err != nil
 	}
-	if kind != base.KindMerge {
+	if kind != base.KindMerge && kind != memtable.KindFold {
 		i.err = unknownKind(i.key, kind)
 		return true
 	}
-	i.operands = append(i.operands[:0], bytes.Clone(i.input.Value()))
-	i.ahead = true
-	for i.input.Next() {
+	i.operands, i.ahead = i.operands[:0], true
+	for on := true; on; {
 		k := i.input.Key()
 		if k.SeqNum() < cover || !bytes.Equal(k.User, i.key) {
 			break
+		}
+		if k.Kind() == memtable.KindFold {
+			var whole bool
+			if on, whole = i.takeFold(cover); whole {
+				break
+			}
+			continue
 		}
 		value, live, err := i.part(k)
 		if err != nil {
@@ -219,6 +237,7 @@ func (i *Iterator) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
 		if k.Kind() != base.KindMerge {
 			break
 		}
+		on = i.input.Next()
 	}
 	if i.err = i.input.Error(); i.err != nil {
 		return true
@@ -229,9 +248,24 @@ func (i *Iterator) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
 	return true
 }
 
+// takeFold takes the fold that the input is on as an operand, and goes on below the versions
+// in it (on: there is something), unless nothing below has a part in the value: whole.
+// It passes a fold of which the tombstone cover hides some versions, and not all.
+func (i *cursor) takeFold(cover base.SeqNum) (on, whole bool) {
+	f := memtable.FoldIn(i.input.Value())
+	if !f.Holds(cover) {
+		return i.input.Next(), false
+	}
+	i.operands = append(i.operands, bytes.Clone(f.Value))
+	if f.Whole || f.Oldest == 0 {
+		return true, f.Whole
+	}
+	return i.input.SkipTo(base.SearchKey(i.key, f.Oldest-1)), false
+}
+
 // part returns what the input's entry brings into a value, and whether it brings
 // anything.
-func (i *Iterator) part(k base.InternalKey) (value []byte, live bool, err error) {
+func (i *cursor) part(k base.InternalKey) (value []byte, live bool, err error) {
 	switch k.Kind() {
 	case base.KindSet, base.KindMerge:
 		return i.input.Value(), true, nil
@@ -246,7 +280,7 @@ func (i *Iterator) part(k base.InternalKey) (value []byte, live bool, err error)
 // collectOlder takes the input's entry, a version of i.key, going backward; live says that
 // there is a value as of the version before it. It reports whether there is one as of
 // this one. The input moves on before the value is shown, so the value is copied.
-func (i *Iterator) collectOlder(k base.InternalKey, live bool, cover base.SeqNum) bool {
+func (i *cursor) collectOlder(k base.InternalKey, live bool, cover base.SeqNum) bool {
 	if k.Kind() == base.KindMerge && cover <= k.SeqNum() {
 		if len(i.operands) == 0 && live {
 			i.operands = append(i.operands, bytes.Clone(i.value))
@@ -268,7 +302,7 @@ func (i *Iterator) collectOlder(k base.InternalKey, live bool, cover base.SeqNum
 }
 
 // showOlder makes the value of i.key of what collectOlder collected.
-func (i *Iterator) showOlder() bool {
+func (i *cursor) showOlder() bool {
 	if len(i.operands) > 0 && i.err == nil {
 		i.value, i.err = i.state.mergeOperands(i.key, i.operands)
 	}

@@ -24,24 +24,24 @@ import (
 // The test binary runs itself as a child process, which these variables tell
 // what to do.
 const (
-	childEnv     = "SIFTKV_TEST_CHILD" // "write", "hold" or "follow"
+	childEnv     = "SIFTKV_TEST_CHILD" // a key of children
 	childDirEnv  = "SIFTKV_TEST_CHILD_DIR"
 	childSeedEnv = "SIFTKV_TEST_CHILD_SEED"
 )
 
+// children are what a child does, by the value of childEnv.
+var children = map[string]func(dir string) error{
+	"write":  func(dir string) error { return writeUntilKilled(dir, envInt(childSeedEnv, 0)) },
+	"hold":   holdUntilEOF,
+	"follow": followUntilKilled,
+}
+
 func TestMain(m *testing.M) {
-	var err error
-	switch os.Getenv(childEnv) {
-	case "write":
-		err = writeUntilKilled(os.Getenv(childDirEnv), envInt(childSeedEnv, 0))
-	case "hold":
-		err = holdUntilEOF(os.Getenv(childDirEnv))
-	case "follow":
-		err = followUntilKilled(os.Getenv(childDirEnv))
-	default:
+	run, ok := children[os.Getenv(childEnv)]
+	if !ok {
 		os.Exit(m.Run())
 	}
-	if err != nil {
+	if err := run(os.Getenv(childDirEnv)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -41,7 +41,7 @@ type level0Run struct {
 
 func (r *level0Run) open() {
 	r.db = openDir(r.t, "db", &Options{fs: r.fs, L0CompactionThreshold: 1000, L0SlowdownThreshold: 1000,
-		L0StopThreshold: 1001})
+		L0StopThreshold: 1001, rangeSize: []int64{0, 200}[r.rng.IntN(2)]})
 }
 
 // flush makes a file over all keys.
@@ -79,10 +79,12 @@ func (r *level0Run) ingest() {
 // merge merges some neighbours of level 0.
 func (r *level0Run) merge() {
 	r.db.mu.Lock()
-	tables := r.db.current.Levels[0].Tables
-	from := r.rng.IntN(len(tables))
+	runs := r.db.current.Levels[0].Runs
+	from := r.rng.IntN(len(runs))
 	c := &compaction{level: 0, output: 0, manual: true}
-	c.inputs[0] = slices.Clone(tables[from:min(from+1+r.rng.IntN(5), len(tables))])
+	for _, run := range runs[from:min(from+1+r.rng.IntN(5), len(runs))] {
+		c.inputs[0] = append(c.inputs[0], run.Tables()...)
+	}
 	r.db.begin(c)
 	r.db.mu.Unlock()
 	require.NoError(r.t, r.db.compact(r.t.Context(), c))
@@ -184,7 +186,7 @@ func TestAnIngestBesideAMergeWithinLevel0(t *testing.T) {
 	require.NoError(t, db.Flush())
 	db.mu.Lock()
 	c := &compaction{manual: true}
-	c.inputs[0] = slices.Clone(db.current.Levels[0].Tables)
+	c.inputs[0] = slices.Clone(db.current.Level0())
 	db.begin(c)
 	running := slices.Clone(db.compactions.reserved)
 	db.mu.Unlock()

@@ -84,7 +84,7 @@ func TestLimitOfBatches(t *testing.T) {
 	require.NoError(t, over.Set([]byte("k"), []byte("v")))
 	require.NoError(t, over.Commit(nil))
 
-	ranges := &Batch{db: db, tombBytes: MaxBatchSize - tombstoneSize - 2}
+	ranges := &Batch{db: db, repr: commit.Batch{Arena: MaxBatchSize - memtable.TombstoneSize(1, 2)}}
 	require.NoError(t, ranges.DeleteRange([]byte("a"), []byte("b")))
 	require.ErrorIs(t, ranges.DeleteRange([]byte("a"), []byte("b")), ErrTooLarge)
 	require.ErrorIs(t, ranges.Commit(nil), ErrTooLarge)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -65,4 +66,45 @@ func TestSequenceNumbersGoOn(t *testing.T) {
 		require.Equal(t, last, db.current.LastSeq)
 		require.NoError(t, db.Close())
 	}
+}
+
+// A manifest is replaced as long as a store lives, however many tables it has, and no more
+// often than edits have made up for the snapshot.
+func TestAManifestIsReplacedInALargeStore(t *testing.T) {
+	mem := vfs.NewMem()
+	db, err := Open("db", &Options{fs: mem, maxManifestSize: 2000})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	edit := func(e *manifest.Edit) {
+		require.NoError(t, db.applyEdit(func() *manifest.Edit { return e }, func() {}))
+	}
+	many := &manifest.Edit{}
+	for i := range 500 {
+		many.Added = append(many.Added, manifest.AddedTable{Level: lastLevel, Table: manifest.Table{
+			Num: db.newFileNum(), Smallest: fmt.Appendf(nil, "%08d", 2*i), Largest: fmt.Appendf(nil, "%08d", 2*i+1)}})
+	}
+	edit(many)
+	snapshot := db.manifest.SnapshotSize()
+	require.Greater(t, snapshot, 5*db.opts.maxManifestSize)
+	replaced, written := 0, int64(0)
+	for range 2000 {
+		before, size := db.manifest.Num(), db.manifest.Size()
+		edit(&manifest.Edit{Added: []manifest.AddedTable{{Table: manifest.Table{Num: db.newFileNum()}}},
+			Deleted: deletedFrom(db.current.Level0())})
+		if db.manifest.Num() != before {
+			replaced++
+		} else {
+			written += db.manifest.Size() - size
+		}
+		require.LessOrEqual(t, db.manifest.Size(), 2*snapshot+1000)
+	}
+	require.Positive(t, replaced)
+	require.LessOrEqual(t, int64(replaced-1)*snapshot, written)
+}
+
+func deletedFrom(level0 []*version.Table) (deleted []manifest.DeletedTable) {
+	for _, t := range level0 {
+		deleted = append(deleted, manifest.DeletedTable{Num: t.Num})
+	}
+	return deleted
 }

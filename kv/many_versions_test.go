@@ -143,8 +143,8 @@ func TestManyVersionsAreNotWalked(t *testing.T) {
 	for _, r := range []Reader{db, old} {
 		it, err := r.NewIter(nil)
 		require.NoError(t, err)
-		counting := &countingIter{Iter: it.input.Iters[0]}
-		it.input.Iters[0] = counting
+		counting := &countingIter{Iter: it.c.input.Iters[0]}
+		it.c.input.Iters[0] = counting
 		for _, move := range []struct {
 			first, next func() bool
 		}{{it.First, it.Next}, {it.Last, it.Prev}} {

@@ -8,8 +8,12 @@ func (o *Options) readersLimit() int64 {
 	if o.MemoryLimit <= 0 {
 		return 0
 	}
-	return max(o.MemoryLimit-int64(o.MaxMemtables)*o.MemtableSize, o.MemoryLimit/8)
+	return max(o.MemoryLimit-int64(o.MaxMemtables)*o.MemtableSize-buffersLimit(o.MemoryLimit), o.MemoryLimit/8)
 }
+
+// buffersLimit returns how many bytes of a MemoryLimit are for what flushes and compactions
+// hold: above all the hashes of a new file's keys, of which its filter is made.
+func buffersLimit(limit int64) int64 { return min(limit/8, 16<<20) }
 
 // maxCachedBlock is the largest BlockSize of a store that has a cache.
 const maxCachedBlock = 1 << 20

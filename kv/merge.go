@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/iterator"
+	"github.com/siftkv/siftkv/internal/memtable"
 )
 
 // A Merger combines the operands of Merge with the value under them. All keys of a
@@ -29,7 +30,10 @@ type Merger interface {
 
 	// Merge combines two operands, or a value with the operand that follows it.
 	// Older belongs to the merger: it may overwrite it, append to it and return it.
-	// It must not change or keep key and newer.
+	// It must not change or keep key and newer, but may return newer or the end of it.
+	//
+	// Writes call it too, to keep many operands of one key short for readers: it must be
+	// quick, and must not use the store.
 	//
 	// An error, or a panic, loses nothing: lookups of the key return a *MergeError,
 	// and compaction keeps the operands as they are and tries again later.
@@ -107,12 +111,21 @@ func (m operandMerger) mergeOperands(key []byte, values [][]byte) (value []byte,
 		if err != nil {
 			return nil, err
 		}
+		if sameArray(value, v) {
+			value = bytes.Clone(value) // v is the store's, and value is about to be the merger's
+		}
 	}
 	return value, nil
 }
 
-// passMerger returns what combines operands in a flush or compaction; nil without a merger.
-func (m operandMerger) passMerger() func(key []byte, values [][]byte) ([]byte, error) {
+// sameArray reports whether two slices share an array, up to whose end both go.
+func sameArray(a, b []byte) bool {
+	return cap(a) > 0 && cap(b) > 0 && &a[:cap(a)][cap(a)-1] == &b[:cap(b)][cap(b)-1]
+}
+
+// combiner returns what combines operands in a memtable, a flush or a compaction; nil without
+// a merger.
+func (m operandMerger) combiner() memtable.Combine {
 	if m.merger == nil {
 		return nil
 	}
@@ -131,8 +144,9 @@ func (d *DB) countPass(c *iterator.Compaction) {
 }
 
 // Merge combines operand with the value of key by Options.Merger: with what Set or
-// earlier operands left, or with nothing if there is no such key. It reads nothing:
-// lookups and compaction do the work. An expiry of the value stays what it was: when
+// earlier operands left, or with nothing if there is no such key. It reads no file:
+// lookups and compaction do the work, and of a key with many operands in memory one
+// Merge in eight. An expiry of the value stays what it was: when
 // it passes, the operands since then are what is left.
 func (d *DB) Merge(key, operand []byte, o *WriteOptions) error {
 	b := d.scratchBatch()

@@ -38,6 +38,29 @@ func BenchmarkCounter(b *testing.B) {
 			}
 		}
 	})
+	b.Run("merge/one key", func(b *testing.B) {
+		db := open(b, -1)
+		for b.Loop() {
+			if err := db.Merge(keys[0], one, Async); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("get/100000 operands", func(b *testing.B) {
+		db := openMem(b, &Options{Merger: Int64Add})
+		for range 100_000 {
+			if err := db.Merge(keys[0], one, Async); err != nil {
+				b.Fatal(err)
+			}
+		}
+		buf := make([]byte, 0, 8)
+		for b.Loop() {
+			var err error
+			if buf, err = db.AppendGet(buf[:0], keys[0]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("read-modify-write/uncached", func(b *testing.B) { readModifyWrite(b, open(b, -1), keys) })
 	b.Run("read-modify-write/cached", func(b *testing.B) { readModifyWrite(b, open(b, 0), keys) })
 }

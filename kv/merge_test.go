@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	pebblevfs "github.com/cockroachdb/pebble/v2/vfs"
@@ -267,7 +268,7 @@ func TestNoOperandBeforeTheManifestKnows(t *testing.T) {
 // A failing merger costs an error for the key, and nothing that was written.
 func TestAMergerThatFails(t *testing.T) {
 	boom := errors.New("boom")
-	broken := false
+	broken := true // from the start on: a merge that Merge does ahead would hide it from some lookups
 	m := NewMerger("brittle", func(key, older, newer []byte) ([]byte, error) {
 		switch {
 		case broken && string(key) == "panics":
@@ -280,7 +281,6 @@ func TestAMergerThatFails(t *testing.T) {
 	db := openMem(t, &Options{Merger: m})
 	check := func(stage string) {
 		for _, key := range []string{"fails", "panics"} {
-			broken = true
 			_, err := db.Get([]byte(key))
 			var me *MergeError
 			require.ErrorAs(t, err, &me, stage)
@@ -395,4 +395,152 @@ func TestSnapshotsOfACounter(t *testing.T) {
 		closed++
 		require.NoError(t, db.Compact(nil, nil))
 	}
+}
+
+// countingMerger is Int64Add that counts its calls.
+type countingMerger struct{ calls atomic.Int64 }
+
+func (*countingMerger) Name() string { return "counting" }
+
+func (m *countingMerger) Merge(key, older, newer []byte) ([]byte, error) {
+	m.calls.Add(1)
+	return Int64Add.Merge(key, older, newer)
+}
+
+// However many operands a counter has in the memtable, a reader combines few of them.
+func TestACounterWithManyOperands(t *testing.T) {
+	const operands, few = 100_000, 400
+	m := &countingMerger{}
+	dir := t.TempDir()
+	db := openWriter(t, dir, &Options{Merger: m})
+	key := []byte("n")
+	require.NoError(t, db.Set([]byte("m"), int64Value(7), Async))
+	require.NoError(t, db.Set([]byte("o"), int64Value(9), Async))
+	b := db.NewBatch()
+	for i := range int64(operands) {
+		if i%10_000 > 100 { // mostly in large batches
+			require.NoError(t, b.Merge(key, int64Value(i)))
+			if b.Len() < 1_000 {
+				continue
+			}
+		}
+		require.NoError(t, b.Commit(Async))
+		b.Reset()
+		require.NoError(t, db.Merge(key, int64Value(0), Async))
+	}
+	require.NoError(t, b.Commit(NoSync))
+	require.Zero(t, db.Metrics().Flushes)
+	sum := int64(0)
+	for i := range int64(operands) {
+		if i%10_000 > 100 {
+			sum += i
+		}
+	}
+	want := string(int64Value(sum))
+
+	check := func(name string, r Reader, read func(r Reader) string) {
+		m.calls.Store(0)
+		require.Equal(t, want, read(r), name)
+		require.Less(t, m.calls.Load(), int64(few), name)
+	}
+	iterate := func(move func(it *Iterator) bool) func(r Reader) string {
+		return func(r Reader) string {
+			it, err := r.NewIter(nil)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, it.Close()) }()
+			require.True(t, move(it))
+			require.Equal(t, "n", string(it.Key()))
+			return string(it.Value())
+		}
+	}
+	readers := func(name string, r Reader) {
+		check(name+" Get", r, func(r Reader) string {
+			v, err := r.Get(key)
+			require.NoError(t, err)
+			return string(v)
+		})
+		check(name+" Next", r, iterate(func(it *Iterator) bool { return it.First() && it.Next() }))
+		check(name+" Prev", r, iterate(func(it *Iterator) bool { return it.Last() && it.Prev() }))
+		check(name+" SeekGE", r, iterate(func(it *Iterator) bool { return it.SeekGE(key) }))
+		check(name+" SeekLT", r, iterate(func(it *Iterator) bool { return it.SeekLT([]byte("o")) }))
+		check(name+" turn", r, iterate(func(it *Iterator) bool {
+			return it.SeekGE(key) && it.Next() && it.Prev() && it.Prev() && it.Next()
+		}))
+	}
+	readers("DB", db)
+	check("MultiGet", db, func(Reader) string {
+		values, err := db.MultiGet([][]byte{[]byte("m"), key})
+		require.NoError(t, err)
+		return string(values[1])
+	})
+	readers("follower", openView(t, dir, &Options{Merger: m}))
+	snapshot := db.NewSnapshot()
+	require.NoError(t, db.Merge(key, int64Value(1), Async))
+	require.NoError(t, db.DeleteRange([]byte("a"), []byte("z"), Async))
+	readers("Snapshot", snapshot)
+	_, err := db.Get(key)
+	require.ErrorIs(t, err, ErrNotFound)
+	require.NoError(t, snapshot.Close())
+}
+
+// A range tombstone among the operands ends the value for those who see it.
+func TestARangeTombstoneAmongOperands(t *testing.T) {
+	db := openMem(t, &Options{Merger: Int64Add})
+	key := []byte("n")
+	add := func(n int) {
+		for range n {
+			require.NoError(t, db.Merge(key, int64Value(1), Async))
+		}
+	}
+	add(1_000)
+	before := db.NewSnapshot()
+	require.NoError(t, db.DeleteRange([]byte("a"), []byte("z"), Async))
+	deleted := db.NewSnapshot()
+	for n := range int64(200) {
+		add(1)
+		requireValue(t, db, "n", string(int64Value(n+1)))
+		requireValue(t, before, "n", string(int64Value(1_000)))
+	}
+	_, err := deleted.Get(key)
+	require.ErrorIs(t, err, ErrNotFound)
+	after := db.NewSnapshot()
+	require.NoError(t, db.Flush())
+	for _, s := range []struct {
+		r    Reader
+		want int64
+	}{{before, 1_000}, {after, 200}, {db, 200}} {
+		requireValue(t, s.r, "n", string(int64Value(s.want)))
+	}
+	for _, s := range []*Snapshot{before, deleted, after} {
+		require.NoError(t, s.Close())
+	}
+}
+
+// A merger may return newer, and overwrite what it gets as older afterwards: the operands in the
+// store stay as they are.
+func TestAMergerMayReturnNewer(t *testing.T) {
+	longest := NewMerger("longest", func(_, older, newer []byte) ([]byte, error) {
+		if len(newer) >= len(older) {
+			return newer[1:], nil
+		}
+		copy(older, "XX")
+		return older, nil
+	})
+	db, err := Open("", &Options{InMemory: true, Merger: longest})
+	require.NoError(t, err)
+	key := []byte("key")
+	require.NoError(t, db.Merge(key, []byte("a"), NoSync))
+	require.NoError(t, db.Merge(key, []byte("-bb"), NoSync))
+	s := db.NewSnapshot()
+	require.NoError(t, db.Merge(key, []byte("c"), NoSync))
+	for range 2 {
+		v, err := s.Get(key)
+		require.NoError(t, err)
+		require.Equal(t, "bb", string(v))
+		v, err = db.Get(key)
+		require.NoError(t, err)
+		require.Equal(t, "XX", string(v))
+	}
+	require.NoError(t, s.Close())
+	require.NoError(t, db.Close())
 }

@@ -28,7 +28,12 @@ type Metrics struct {
 	MemtableBytes  int64 // of all memtables: in use, and their indexes
 	Memtables      int
 	OpenTables     int
-	FiltersSkipped int64 // filters that stayed on disk because memory was short, since Open
+	FiltersSkipped int64 // filters of open tables that are on disk because memory is short
+
+	// What a lack of memory has cost, since Open: filters that were read again since they
+	// save more reads than those that gave way to them, and tables that were closed, with
+	// their indexes, to make room for those of others.
+	FilterLoads, ClosedTables uint64
 
 	// Files whose filter is damaged or of an unknown family, since Open. Lookups in
 	// them read blocks that a filter would have ruled out.
@@ -85,7 +90,7 @@ type Metrics struct {
 }
 
 // RunMetrics are the figures of one sorted run, of which a lookup considers at most one
-// file. Each file of level 0 is a run.
+// file. In level 0 each flush, and each file that was ingested, is a run.
 type RunMetrics struct {
 	Level       int
 	Files       int
@@ -94,18 +99,10 @@ type RunMetrics struct {
 	FilterBytes int64  // of the files' filters, on disk
 }
 
-// add counts a file.
-func (r *RunMetrics) add(t *version.Table) {
-	r.Files++
-	r.Bytes += t.Size
-	r.Entries += t.Entries
-	r.FilterBytes += int64(t.FilterBytes)
-}
-
 // LevelMetrics are the figures of one level.
 type LevelMetrics struct {
 	Files        int
-	Runs         int    // sorted runs; in level 0, each file is one
+	Runs         int    // sorted runs; in level 0, each flush is one, in however many files
 	Bytes        int64  // of the files
 	Entries      uint64 // point entries, tombstones included
 	Deletes      uint64 // of the entries, point tombstones
@@ -123,7 +120,7 @@ type LevelMetrics struct {
 // checks the filter if there is one. If the filter does not rule the key out, the probe
 // looks in the index, and if that does not either, it reads a block.
 type LookupCounters struct {
-	FilesConsidered          uint64 // at most one per lookup and sorted run; in level 0, every file is a run
+	FilesConsidered          uint64 // at most one per lookup and sorted run
 	RuledOutByBounds         uint64
 	RuledOutByRangeTombstone uint64
 
@@ -238,6 +235,7 @@ func (d *DB) Metrics() *Metrics {
 	m.ExpiredDropped = c.expiredDropped.Load()
 	m.FilterMemory, m.IndexMemory = d.tables.Filters.Load(), d.tables.Indexes.Load()
 	m.FiltersSkipped = d.tables.Skipped.Load()
+	m.FilterLoads, m.ClosedTables = d.tables.Loads.Load(), d.tables.Left.Load()
 	m.CacheBytes, m.CacheBlocks = d.cache.Used()
 	m.OpenFiles = d.openFiles.Used()
 	m.HeldFiles = d.cleaner.Held()
@@ -249,10 +247,32 @@ func (d *DB) Metrics() *Metrics {
 
 // shape fills in what the store has now.
 func (d *DB) shape(m *Metrics) {
+	v := d.shapeLocked(m)
+	if v == nil {
+		return
+	}
+	for n := range m.Levels {
+		l, s := &m.Levels[n], &v.Levels[n].Sums
+		l.Runs, l.Files, l.Bytes = v.NumRuns(n), s.Tables, s.Bytes
+		l.Entries, l.Deletes, l.RangeDeletes = s.Entries, s.Deletes, s.RangeDeletes
+		l.Merges, l.Expiring = s.Merges, s.Expiring
+		l.FilterBytes, l.IndexBytes, l.Unfiltered = s.FilterBytes, s.IndexBytes, s.Unfiltered
+	}
+	m.Runs = runMetricsOf(v)
+	v.All(func(_ int, t *version.Table) {
+		if t.Reader.Load() != nil {
+			m.OpenTables++
+		}
+	})
+}
+
+// shapeLocked fills in what d.mu guards, and returns the current version, which never
+// changes; nil if the store is closed.
+func (d *DB) shapeLocked(m *Metrics) *version.Version {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.current == nil {
-		return
+		return nil
 	}
 	if d.failure != nil {
 		m.Failure = d.failure.Error()
@@ -262,31 +282,12 @@ func (d *DB) shape(m *Metrics) {
 		m.Memtables++
 		m.MemtableBytes += mem.Size() + mem.IndexSize()
 	}
-	for n := range m.Levels {
-		m.Levels[n].Runs = d.current.NumRuns(n)
-	}
-	m.Runs = runMetricsOf(d.current)
-	d.current.All(func(n int, t *version.Table) {
-		l := &m.Levels[n]
-		l.Files++
-		l.Bytes += t.Size
-		l.Entries += t.Entries
-		l.Deletes += t.Deletes
-		l.RangeDeletes += t.RangeDeletes
-		l.Merges += t.Merges
-		l.Expiring += t.Expiring
-		l.FilterBytes += int64(t.FilterBytes)
-		if t.FilterBytes == 0 && t.Entries > 0 {
-			l.Unfiltered++
-		}
-		l.IndexBytes += int64(t.IndexBytes)
-		if t.Reader.Load() != nil {
-			m.OpenTables++
-		}
-		if t.Quarantined {
+	for _, t := range d.compactions.quarantined {
+		if d.current.Has(t.Num) && t.Quarantined {
 			m.QuarantinedTables++
 		}
-	})
+	}
+	return d.current
 }
 
 // sum returns the counters with what is derived from them.
@@ -314,18 +315,11 @@ func (c *levelCounters) sum() LookupCounters {
 
 // runMetricsOf returns the figures of each run, those of level 0 first.
 func runMetricsOf(v *version.Version) []RunMetrics {
-	runs := make([]RunMetrics, 0, len(v.Levels[0].Tables)+len(v.Runs))
-	for _, t := range v.Levels[0].Tables {
-		var r RunMetrics
-		r.add(t)
-		runs = append(runs, r)
-	}
-	for _, run := range v.Runs {
-		r := RunMetrics{Level: run.Level}
-		for _, t := range run.Tables {
-			r.add(t)
-		}
-		runs = append(runs, r)
+	runs := make([]RunMetrics, 0, len(v.Runs))
+	for _, r := range v.Runs {
+		s := r.Sums()
+		runs = append(runs, RunMetrics{Level: r.Level, Files: s.Tables, Bytes: s.Bytes, Entries: s.Entries,
+			FilterBytes: s.FilterBytes})
 	}
 	return runs
 }

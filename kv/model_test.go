@@ -64,6 +64,8 @@ func randomOptions(rng *rand.Rand) *Options {
 		MaxConcurrentCompactions: 1 + rng.IntN(3),
 		Merger:                   modelMerger,
 	}
+	o.rangeSize = []int64{0, 500, 5000}[rng.IntN(3)]
+	o.SpaceAmplification = []float64{0, 1.1, 2}[rng.IntN(3)]
 	if rng.IntN(4) == 0 {
 		o.MemoryLimit = 4 << 20
 	}
@@ -171,9 +173,15 @@ func (r *modelRun) step() {
 		require.NoError(r.t, r.db.Set(k, v, r.durability()))
 		r.m.set(string(k), string(v))
 	case n < 20:
-		k, v := r.key(), r.operand()
-		require.NoError(r.t, r.db.Merge(k, v, r.durability()))
-		r.m.merge(string(k), string(v))
+		k, times := r.key(), 1
+		if r.rng.IntN(8) == 0 {
+			times = r.rng.IntN(80) // so many that the memtable makes folds
+		}
+		for range times {
+			v := r.operand()
+			require.NoError(r.t, r.db.Merge(k, v, r.durability()))
+			r.m.merge(string(k), string(v))
+		}
 	case n < 24:
 		k, v, ttl := r.key(), r.value(), r.ttl()
 		require.NoError(r.t, r.db.SetTTL(k, v, ttl, r.durability()))

@@ -10,13 +10,15 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // MultiGet looks many keys up, as of one moment: values[i] is a copy of the value of
 // keys[i], empty and not nil if the value is, and nil if there is no such key. It
 // finds what Get finds, in less time than a Get for each key: see docs/readpath.md.
-// Keys may come in any order and more than once. Blocks that have to be read are read
-// by several goroutines, at most GOMAXPROCS.
+// Keys may come in any order and more than once. A device reads the blocks side by side,
+// for which up to 32 goroutines wait if the system does not read ahead of them; hundreds of blocks
+// that the system has in memory are read by up to GOMAXPROCS goroutines.
 //
 // With an error, which is that of the first of keys that has one, values is nil. Short
 // values share memory, up to 64 KiB of it: who keeps one of them keeps that.
@@ -92,29 +94,65 @@ func (s *Snapshot) multiGetPinned(keys [][]byte) ([][]byte, error) {
 
 // multiGet looks keys up as of at, or of the present if at is MaxSeqNum.
 func (d *DB) multiGet(keys [][]byte, at base.SeqNum) ([][]byte, error) {
-	n := 0
-	if len(keys) > 0 {
-		n = int(filterpolicy.Hash(keys[0])>>32) & (numStripes - 1)
-	}
-	s := d.acquire(n)
+	n := ownStripe()
+	s, now := d.acquireNow(n)
 	if s == nil {
 		return nil, ErrClosed
 	}
 	defer d.release(s, n)
 	if at == base.MaxSeqNum {
-		at = min(d.seq(), s.limit) // after acquire, as in get
+		at = now
 	}
 	return d.multiGetIn(s, n, keys, at)
 }
 
 // multiGetIn looks keys up in a state that the caller has acquired.
 func (d *DB) multiGetIn(s *readState, stripe int, keys [][]byte, at base.SeqNum) ([][]byte, error) {
-	m := multiGets.Get().(*multiGet)
-	defer m.giveBack()
-	m.d, m.s, m.stripe, m.at = d, s, &d.counters.stripes[stripe], at
-	m.stripe.gets.Add(uint64(len(keys)))
-	m.sort(keys)
 	values := make([][]byte, len(keys))
+	counters := &d.counters.stripes[stripe]
+	counters.gets.Add(uint64(len(keys)))
+	var err error
+	if len(keys) < minTogether {
+		err = d.getEach(s, counters, values, keys, at)
+	} else {
+		err = d.multiGetOf(s, counters, values, keys, at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t := d.tracer.Load(); t != nil {
+		t.noteAll(keys, values)
+	}
+	return values, nil
+}
+
+// minTogether is how many keys it takes that going through all places together is faster
+// than one key after the other.
+const minTogether = 4
+
+// getEach looks one key up after the other.
+func (d *DB) getEach(s *readState, counters *stripe, values, keys [][]byte, at base.SeqNum) error {
+	first := d.firstSampled(counters)
+	for i, key := range keys {
+		l := lookup{d: d, key: key, hash: filterpolicy.Hash(key), at: at, want: true, stripe: counters}
+		l.sampled = i%sampledOneIn == first
+		ok, err := l.run(s)
+		if err != nil {
+			return err
+		}
+		if ok {
+			values[i] = l.appendValue(nil)
+		}
+	}
+	return nil
+}
+
+// multiGetOf looks all keys up together, as far as they make one run.
+func (d *DB) multiGetOf(s *readState, counters *stripe, values, keys [][]byte, at base.SeqNum) error {
+	m := multiGets.Get().(*multiGet)
+	defer m.giveBack(len(keys))
+	m.d, m.s, m.stripe, m.at, m.first = d, s, counters, at, d.firstSampled(counters)
+	m.sort(keys)
 	failed, failure := len(keys), error(nil)
 	for from := 0; from < len(keys); from += multiGetRun {
 		m.run(keys, from, min(from+multiGetRun, len(keys)))
@@ -127,13 +165,7 @@ func (d *DB) multiGetIn(s *readState, stripe int, keys [][]byte, at base.SeqNum)
 			m.copyValues(values)
 		}
 	}
-	if failure != nil {
-		return nil, failure
-	}
-	if t := d.tracer.Load(); t != nil {
-		t.noteAll(keys, values)
-	}
-	return values, nil
+	return failure
 }
 
 // multiGetRun is how many keys are looked up together: enough that almost every block
@@ -147,25 +179,31 @@ type multiGet struct {
 	s      *readState
 	stripe *stripe
 	at     base.SeqNum
+	first  int  // of the keys, the first that is sampled; those come every sampledOneIn
+	failed bool // a key in open has an error
 
-	order []keyPlace  // of keys that are too many for one run
-	keys  []multiKey  // of the run
-	open  []*multiKey // no answer yet
-	here  []*multiKey // of them, those that the files looked into may have
+	order   []keyPlace       // of keys that are too many for one run
+	keys    []multiKey       // of the run
+	lookups []sstable.Lookup // of keys
+	open    []*multiKey      // no answer yet
+	here    []*multiKey      // of them, those that the files looked into may have
 
 	located []keyInFile       // of here, those that a block may have
 	wants   []*sstable.Lookup // of located
 	unread  []blockWants
-	buffers [][]byte // what is found in tables until it is copied, one for each goroutine
+	leaves  *leavesAhead
+	readers []*blockReader // of the caller, and of other goroutines
 }
 
 // A multiKey is one of the keys: a lookup of it, and where it is in its present file.
 type multiKey struct {
 	lookup
-	want   sstable.Lookup
+	want   *sstable.Lookup // nil: no table's filter has admitted it yet
 	place  int             // in the caller's keys
-	reader *sstable.Reader // of the file where it is looked for
+	table  *version.Table  // where it is looked for
+	reader *sstable.Reader // of table
 	file   int             // the position of that in its run
+	filter sstable.FilterVerdict
 	err    error
 	done   bool
 }
@@ -176,27 +214,35 @@ type keyPlace struct {
 	place  int
 }
 
-var multiGets = sync.Pool{New: func() any { return new(multiGet) }}
+var multiGets = sync.Pool{New: func() any { return newMultiGet() }}
 
-// giveBack returns m to the pool. It refers to nothing of the store any more.
-func (m *multiGet) giveBack() {
+func newMultiGet() *multiGet { return &multiGet{leaves: newLeavesAhead()} }
+
+// giveBack returns m to the pool, after n keys. It refers to nothing of the store any more.
+func (m *multiGet) giveBack(n int) {
+	n = min(n, multiGetRun) // what may have been written to
 	clear(m.keys)
-	clear(m.open[:cap(m.open)])
-	clear(m.here[:cap(m.here)])
-	clear(m.located[:cap(m.located)])
-	clear(m.wants[:cap(m.wants)])
-	clear(m.unread[:cap(m.unread)])
+	clear(m.lookups)
+	m.open, m.here = cleared(m.open, n), cleared(m.here, n)
+	m.located, m.wants, m.unread = cleared(m.located, n), cleared(m.wants, n), cleared(m.unread, n)
 	if len(m.order) > multiGetRun {
 		m.order = nil
 	}
-	for i, b := range m.buffers {
-		if cap(b) > maxRetainedScratch {
-			m.buffers[i] = nil
+	for _, r := range m.readers {
+		r.own = nil
+		if cap(r.buffer) > maxRetainedScratch {
+			r.buffer = nil
 		}
 	}
-	*m = multiGet{order: m.order[:0], keys: m.keys[:0], open: m.open[:0], here: m.here[:0],
-		located: m.located[:0], wants: m.wants[:0], unread: m.unread[:0], buffers: m.buffers}
+	*m = multiGet{order: m.order[:0], keys: m.keys[:0], lookups: m.lookups[:0], open: m.open, here: m.here,
+		located: m.located, wants: m.wants, unread: m.unread, leaves: m.leaves, readers: m.readers}
 	multiGets.Put(m)
+}
+
+// cleared returns s, empty, after up to n elements of its memory were used.
+func cleared[T any](s []T, n int) []T {
+	clear(s[:min(n, cap(s))])
+	return s[:0]
 }
 
 // sort finds the order of keys that are too many for one run, so that those of one
@@ -220,11 +266,13 @@ func (m *multiGet) sort(keys [][]byte) {
 
 // run looks those of the keys up that are in the given places of the order.
 func (m *multiGet) run(keys [][]byte, from, to int) {
+	clear(m.keys) // of the run before; the rest is as it is made, or as giveBack left it
 	m.keys = slices.Grow(m.keys[:0], to-from)[:to-from]
-	clear(m.keys)
+	clear(m.lookups)
+	m.lookups = slices.Grow(m.lookups[:0], to-from)
 	m.open = m.open[:0]
-	for i := range m.buffers {
-		m.buffers[i] = m.buffers[i][:0]
+	for _, r := range m.readers {
+		r.buffer = r.buffer[:0]
 	}
 	for i := range m.keys {
 		k := &m.keys[i]
@@ -232,9 +280,9 @@ func (m *multiGet) run(keys [][]byte, from, to int) {
 			k.place = m.order[k.place].place
 		}
 		k.d, k.stripe, k.at, k.lookup.want = m.d, m.stripe, m.at, true
+		k.sampled = k.place%sampledOneIn == m.first
 		k.key = keys[k.place]
 		k.hash = filterpolicy.Hash(k.key)
-		k.want.Key, k.want.Hash, k.want.At = k.key, k.hash, m.at
 		m.open = append(m.open, k)
 	}
 	if m.s.hasTombstones() {

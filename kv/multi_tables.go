@@ -2,25 +2,11 @@ package kv
 
 import (
 	"cmp"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
-
-// minReaderWork is the share of work for which a goroutine is started: until an idle
-// processor has begun with it, some ten microseconds pass (60 in a virtual machine).
-const minReaderWork = 50 * time.Microsecond
-
-// A blockWants is a block that has to be read, and what is wanted of it.
-type blockWants struct {
-	reader *sstable.Reader
-	wants  []*sstable.Lookup
-}
 
 // A keyInFile is a key and where in a sorted run it is: the position of the file, then
 // the number of the block.
@@ -29,21 +15,17 @@ type keyInFile struct {
 	key *multiKey
 }
 
-// tables looks in the tables for all open keys: in each of level 0, and in each sorted
-// run below as if it were one.
+// tables looks in the tables for all open keys: in each sorted run as if it were one.
 func (m *multiGet) tables() {
-	for i, t := range m.s.version.Levels[0].Tables {
-		m.here = m.here[:0]
-		m.each(func(k *multiKey) { m.consider(k, 0, i, t) })
-		m.look(0)
-	}
 	for _, r := range m.s.version.Runs {
 		m.here = m.here[:0]
-		m.each(func(k *multiKey) {
-			if i := r.Find(k.key); i < len(r.Tables) {
-				m.consider(k, r.Level, i, r.Tables[i])
+		for _, k := range m.open {
+			i, t := r.Find(k.key)
+			if t == nil {
+				t = r.Last()
 			}
-		})
+			m.consider(k, r.Level, i, t)
+		}
 		m.look(r.Level)
 	}
 }
@@ -59,18 +41,26 @@ func (m *multiGet) consider(k *multiKey, level, position int, t *version.Table) 
 		k.underTombstone(level, t)
 		return
 	}
-	k.file = position
-	if k.reader, k.err = t.Open(&m.d.tables); k.err == nil {
-		m.here = append(m.here, k)
+	k.file, k.table = position, t
+	if k.reader, k.err = t.Open(&m.d.tables); k.err != nil {
+		m.failed = true
+		return
 	}
+	m.here = append(m.here, k)
 }
 
 // look asks filters, indexes and blocks for the keys of m.here, each in one round.
 func (m *multiGet) look(level int) {
+	if m.failed {
+		m.each(func(*multiKey) {})
+		m.failed = false
+	}
 	admitted := m.here[:0]
 	for _, k := range m.here {
-		if k.reader.MayContain(&k.want) {
+		if k.filter = k.reader.AskFilter(k.key, k.hash); k.filter != sstable.Negative {
 			admitted = append(admitted, k)
+		} else if k.sampled {
+			k.tellCache(k.table, &sstable.Probe{Filter: sstable.Negative})
 		}
 	}
 	if denied := len(m.here) - len(admitted); denied > 0 {
@@ -79,86 +69,94 @@ func (m *multiGet) look(level int) {
 	if m.here = admitted; len(admitted) == 0 {
 		return
 	}
-	m.located = m.located[:0]
-	for _, k := range m.here {
-		if block, ok := k.reader.Locate(&k.want); ok {
-			m.located = append(m.located, keyInFile{uint64(k.file)<<32 | uint64(block), k})
-		}
+	m.locate()
+	if m.cached(); len(m.located) > 0 {
+		m.blocks()
+		m.read()
 	}
-	slices.SortFunc(m.located, func(a, b keyInFile) int { return cmp.Compare(a.at, b.at) })
-	m.blocks()
 	for _, k := range m.here {
 		k.settle(level)
 	}
 	m.each(func(*multiKey) {})
 }
 
-// blocks looks into the blocks of the located keys, in the order of the files. Those in
-// memory come first: reading others may push them out.
-func (m *multiGet) blocks() {
-	if len(m.buffers) == 0 {
-		m.buffers = append(m.buffers, nil)
+// locate asks the indexes where the keys of m.here are.
+func (m *multiGet) locate() {
+	m.located = m.located[:0]
+	m.leaves.keys = m.here
+	for _, k := range m.here {
+		if k.want == nil {
+			m.lookups = append(m.lookups, sstable.Lookup{Key: k.key, Hash: k.hash, At: k.at})
+			k.want = &m.lookups[len(m.lookups)-1]
+		}
+		m.leaves.next()
+		if block, ok := k.reader.Locate(k.want, k.filter, m.leaves.wait); ok {
+			m.located = append(m.located, keyInFile{uint64(k.file)<<32 | uint64(block), k})
+		}
 	}
+	m.leaves.end()
+}
+
+// cached looks into those blocks of the located keys that are in memory, before reading
+// others pushes them out, and leaves the other keys in m.located.
+func (m *multiGet) cached() {
+	inMemory := 0
+	for _, l := range m.located { // all words are on their way before the first is waited for
+		if l.key.reader.InMemory(l.key.want) {
+			inMemory++
+		}
+	}
+	if inMemory == 0 {
+		return
+	}
+	left := m.located[:0]
+	m.wants = m.wants[:0]
+	for _, l := range m.located {
+		if !l.key.reader.Pin(l.key.want) {
+			left = append(left, l)
+			continue
+		}
+		if m.wants = append(m.wants, l.key.want); len(m.wants) == sstable.MaxPinned {
+			m.pinned()
+		}
+	}
+	m.pinned()
+	m.located = left
+}
+
+// pinned looks into the blocks that m.wants has pinned.
+func (m *multiGet) pinned() {
+	r := m.reader(0)
+	r.buffer = sstable.FindPinned(r.buffer, m.wants)
+	m.wants = m.wants[:0]
+}
+
+// blocks makes a list of the blocks of the located keys, in the order of the files.
+func (m *multiGet) blocks() {
+	slices.SortFunc(m.located, func(a, b keyInFile) int { return cmp.Compare(a.at, b.at) })
 	m.wants, m.unread = m.wants[:0], m.unread[:0]
 	for _, l := range m.located {
-		m.wants = append(m.wants, &l.key.want)
+		m.wants = append(m.wants, l.key.want)
 	}
 	for from := 0; from < len(m.located); {
 		l, to := m.located[from], from+1
 		for to < len(m.located) && m.located[to].at == l.at {
 			to++
 		}
-		b := blockWants{l.key.reader, m.wants[from:to:to]}
-		if from = to; b.reader.InMemory(b.wants[0]) {
-			b.find(&m.buffers[0])
-		} else {
-			m.unread = append(m.unread, b)
-		}
+		m.unread = append(m.unread, blockWants{l.key.reader, m.wants[from:to:to]})
+		from = to
 	}
-	m.read()
-}
-
-// find looks for what is wanted of the block, and appends values to a buffer.
-func (b *blockWants) find(buffer *[]byte) { *buffer = b.reader.FindInBlock(*buffer, b.wants) }
-
-// read reads the blocks that are not in memory, in several goroutines if that pays.
-func (m *multiGet) read() {
-	if len(m.unread) == 0 {
-		return
-	}
-	began := time.Now()
-	m.unread[0].find(&m.buffers[0])
-	m.unread = m.unread[1:]
-	readers := readersFor(len(m.unread), time.Since(began))
-	for len(m.buffers) < readers {
-		m.buffers = append(m.buffers, nil)
-	}
-	var next atomic.Int64
-	work := func(buffer *[]byte) {
-		for i := next.Add(1) - 1; i < int64(len(m.unread)); i = next.Add(1) - 1 {
-			m.unread[i].find(buffer)
-		}
-	}
-	var others sync.WaitGroup
-	for n := 1; n < readers; n++ {
-		others.Go(func() { work(&m.buffers[n]) })
-	}
-	work(&m.buffers[0])
-	others.Wait()
-}
-
-// readersFor returns how many goroutines should read n blocks, if one takes as long as
-// given. More than there are processors did not pay, for blocks in the system's memory or on a disk.
-func readersFor(n int, each time.Duration) int {
-	return max(1, min(runtime.GOMAXPROCS(0), n, int(time.Duration(n)*each/minReaderWork)))
 }
 
 // settle makes what was found in a table of a level the key's answer, if it is one.
 func (k *multiKey) settle(level int) {
-	w := &k.want
+	w := k.want
 	if w.Err != nil {
 		k.err = w.Err
 		return
+	}
+	if k.sampled {
+		k.tellCache(k.table, &w.Probe)
 	}
 	answered := false
 	if w.Found {

@@ -37,14 +37,16 @@ func openStore(dir string, o *Options, takeLock func(*DB) error) (*DB, error) {
 	}
 	d := &DB{dir: dir, limit: base.MaxSeqNum, opts: opts, fs: opts.fs, log: opts.Logger,
 		cache: cache.New(opts.CacheSize), openFiles: vfs.NewReadLimit(opts.MaxOpenFiles)}
+	d.fs = d.openFiles.Relieve(opts.fs)
+	d.memtables.Keep = int(opts.memtableArena())
 	d.progress.L = &d.mu
 	d.resumer.stop = make(chan struct{})
 	d.tables = version.TableCache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log, CacheSize: opts.CacheSize,
 		Limit: opts.readersLimit(), Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache,
 			Filter: opts.Filter, Prefix: opts.Prefix, Map: opts.MemoryMap, AnyExpansion: true}}
 	d.commits.Attach(d.commitStore())
-	d.cleaner = version.Cleaner{Tables: &d.tables, FS: d.fs, Dir: dir, Log: d.log, ReadOnly: opts.ReadOnly,
-		Position: d.position, Cleaned: d.publishView}
+	d.cleaner = version.Cleaner{Tables: &d.tables, History: &d.history, FS: d.fs, Dir: dir, Log: d.log,
+		ReadOnly: opts.ReadOnly, Position: d.position, Cleaned: d.publishView}
 	d.cleaner.Start()
 	if err := d.open(takeLock); err != nil {
 		return nil, errors.Join(err, d.abandon())
@@ -109,7 +111,7 @@ func (d *DB) open(takeLock func(*DB) error) error {
 	if err != nil {
 		return err
 	}
-	if !d.opts.ReadOnly {
+	if !exists && !d.opts.ReadOnly { // a store has a directory whose name is durable
 		if err := vfs.MkdirAllDurable(d.fs, d.dir); err != nil {
 			return err
 		}
@@ -236,7 +238,7 @@ func (d *DB) start(v *version.Version, lastSeq base.SeqNum, manifestNum uint64) 
 	d.commits.Start(lastSeq, log, d.features)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mem = newMemTable(d.opts.memtableArena(), log.ID())
+	d.mem = d.nextMemTable(d.opts.memtableArena(), log.ID())
 	d.installVersion(v)
 	d.installState()
 	return nil

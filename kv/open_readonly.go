@@ -49,6 +49,7 @@ func (d *DB) register() error {
 	reg, err := manifest.Register(d.fs, d.dir)
 	if err != nil && vfs.IsUnwritable(err) {
 		d.log.Info("a reader cannot register, and keeps all files open instead", "dir", d.dir, "error", err)
+		d.tables.KeepOpen = true
 		return nil
 	}
 	if err == nil {
@@ -105,6 +106,11 @@ type followedFile struct {
 func (r followedFile) ReadAt(p []byte, off int64) (int, error) {
 	n, err := r.ReadFile.ReadAt(p, off)
 	return n, r.f.stale(err)
+}
+
+// ReadNow implements vfs.NowReader.
+func (r followedFile) ReadNow(p []byte, off int64) vfs.NowRead {
+	return r.ReadFile.(vfs.NowReader).ReadNow(p, off)
 }
 
 // Map implements vfs.Mapper.

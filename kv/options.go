@@ -2,9 +2,7 @@ package kv
 
 import (
 	"cmp"
-	"fmt"
 	"log/slog"
-	"math"
 	"runtime"
 	"time"
 
@@ -19,14 +17,21 @@ import (
 // default, and a nil *Options is all defaults. Settings may change from one Open
 // to the next: files keep what they were written with.
 type Options struct {
-	// MemoryLimit bounds the memory of memtables, block cache, filters and indexes
-	// together, in bytes: at least 4 MiB. It sets the defaults of MemtableSize (an
-	// eighth, less if MaxMemtables is above 4, at most 64 MiB) and CacheSize (the
-	// rest). The cache shrinks as filters and indexes grow. Filters that would take
-	// more than half of the limit stay on disk and are counted in Metrics. By default
-	// there is no common limit: each part has its own, and filters and indexes grow
-	// with the data. The limit does not count range tombstones, buffers of reads under
-	// way, and what a batch that is larger than a memtable takes beyond one.
+	// MemoryLimit bounds the memory of the store, in bytes: at least 4 MiB. The process has
+	// at its peak no more than 1.25 times as much and 24 MiB, the code of a small program
+	// included, beside what the program itself uses. Memtables, block cache, filters, indexes
+	// and the buffers of flushes and compactions (an eighth, at most 16 MiB) share it. It sets
+	// the defaults of MemtableSize (an eighth, less if MaxMemtables is above 4, at most 64
+	// MiB), of CacheSize (the rest) and of TargetFileSize. The cache shrinks as filters and
+	// indexes grow. Filters may have half of what memtables and buffers leave: if there are
+	// more, those are in memory that save most reads per byte, and the others' files are read
+	// as if they had none. Files that nobody reads give their indexes up once all indexes take
+	// a quarter; those of files that are read stay, and new ones are partitioned (see
+	// IndexPartition). Metrics says how many filters there is no room for. By default there is
+	// no common limit: each part has its own, and filters and indexes grow with the data.
+	// Range tombstones count as what holds them. The limit does not count more than two
+	// compactions at a time, what open iterators keep of memtables that were flushed, logs
+	// that Open replays, and what a batch that is larger than a memtable takes beyond one.
 	MemoryLimit int64
 
 	// CacheSize is the size of the block cache in bytes: 64 MiB by default, no cache if
@@ -102,18 +107,29 @@ type Options struct {
 	// smaller, and save a lookup a read only if the file has no key with its prefix.
 	PrefixOnly bool
 
-	// TargetFileSize is the size of a sorted file in bytes: 32 MiB by default, at
-	// least 16 KiB.
+	// TargetFileSize is the size of a sorted file in bytes: 32 MiB by default, or a
+	// quarter of MemoryLimit if that is less (but 4 MiB); at least 16 KiB. Files of the
+	// last level may have twice that, and those of a level with few of them an eighth. A
+	// file's filter is made in memory, of eight bytes or more for each of its keys.
 	TargetFileSize int64
 
-	// BaseLevelSize is the size in bytes that the first level below level 0 may
-	// reach: 64 MiB by default, at least TargetFileSize. Each level below may be ten
-	// times larger than the one above.
+	// BaseLevelSize is the size in bytes that the first level below level 0 may always
+	// have: 64 MiB by default, at least TargetFileSize. Each level below may be ten times
+	// larger than the one above; for the last one see SpaceAmplification.
 	BaseLevelSize int64
 
-	// L0CompactionThreshold is how many files in level 0 start a compaction: 4 by
-	// default. From L0SlowdownThreshold files on (12 by default), writes are delayed,
-	// longer with every file, and at L0StopThreshold (36) they wait.
+	// SpaceAmplification is how many times the bytes that are live a Leveled store's files
+	// may take, about, when keys are overwritten evenly: 1.3 by default, 1.1 to 2. The more,
+	// the less is written: the last level is rewritten about 1 / (SpaceAmplification - 1)
+	// times for what comes into it. A store of less than about ten memtables takes more
+	// space for a while, and a compaction has its input and its output at the same time.
+	SpaceAmplification float64
+
+	// L0CompactionThreshold is how many sorted runs in level 0 start a compaction: 4 by
+	// default. A flush is one, in however many files. (A Leveled store of two levels waits
+	// for half as many more if they are small: see SpaceAmplification.) From
+	// L0SlowdownThreshold runs on (12 by default), writes are delayed, longer with every
+	// run, and at L0StopThreshold (36) they wait.
 	L0CompactionThreshold int
 	L0SlowdownThreshold   int
 	L0StopThreshold       int
@@ -131,10 +147,13 @@ type Options struct {
 	// RunsPerLevel times the size of the oldest.
 	RunsPerLevel int
 
-	// MaxConcurrentCompactions bounds the threads that compact in the background (Compact
-	// runs in its caller's goroutine, beside them): half of GOMAXPROCS by default, at
-	// least 1, and at least 2 in a Tiered or LazyLeveled store, where one keeps level 0
-	// short while another merges large runs. Flushes have a thread of their own.
+	// MaxConcurrentCompactions bounds the threads that compact in the background: half of
+	// GOMAXPROCS by default, at least 1, and at least 2 in a Tiered or LazyLeveled store,
+	// where one keeps level 0 short while another merges large runs. Threads that would be
+	// idle merge ranges of a compaction that runs, up to GOMAXPROCS of them. Compact runs in
+	// its caller's goroutine, and has all of these threads but one help it. Flushes have a
+	// thread of their own, and those that would be idle help one of 16 MiB or more: it then
+	// writes several files, which are one sorted run.
 	MaxConcurrentCompactions int
 
 	// CompactionRate bounds what compactions write, including those of Compact, in bytes
@@ -181,14 +200,23 @@ type Options struct {
 	fs              vfs.FS
 	backoff         backoff // between attempts to resume, and after failed compactions
 	maxManifestSize int64
+	rangeSize       int64 // bytes of a range of a merge or flush, whatever else; 0: see cut and cutFlush
 }
 
 func init() {
 	harness.Apply = func(options any, h harness.Harness) {
 		o := options.(*Options)
 		o.fs, o.backoff, o.maxManifestSize = h.FS, backoff{h.FirstRetry, h.LastRetry}, h.MaxManifestSize
+		o.rangeSize = h.RangeSize
 	}
 }
+
+// threadMemory is how much of a MemoryLimit there has to be for each thread that compacts, in
+// bytes: the buffers of a merge of many files, and of its output, take some MiB.
+const threadMemory = 16 << 20
+
+// minTargetFileSize is the least TargetFileSize, in bytes.
+const minTargetFileSize = 16 << 10
 
 // maxMergerName bounds the name of a merger, in bytes.
 const maxMergerName = 255
@@ -206,7 +234,8 @@ func (o *Options) withDefaults() (Options, error) {
 	r.MaxMemtables = cmp.Or(r.MaxMemtables, 3)
 	if r.MemoryLimit > 0 {
 		r.MemtableSize = cmp.Or(r.MemtableSize, min(max(r.MemoryLimit/int64(max(8, 2*r.MaxMemtables)), 64<<10), 64<<20))
-		r.CacheSize = cmp.Or(r.CacheSize, max(r.MemoryLimit-int64(r.MaxMemtables)*r.MemtableSize, 1))
+		r.CacheSize = cmp.Or(r.CacheSize, max(r.readersLimit(), 1))
+		r.TargetFileSize = cmp.Or(r.TargetFileSize, min(max(r.MemoryLimit/4, 4<<20), 32<<20))
 	}
 	r.CacheSize = cmp.Or(r.CacheSize, 64<<20)
 	r.MaxOpenFiles = cmp.Or(r.MaxOpenFiles, 1000)
@@ -219,6 +248,7 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	r.TargetFileSize = cmp.Or(r.TargetFileSize, 32<<20)
 	r.BaseLevelSize = cmp.Or(r.BaseLevelSize, max(64<<20, r.TargetFileSize))
+	r.SpaceAmplification = cmp.Or(r.SpaceAmplification, 1.3)
 	r.L0CompactionThreshold = cmp.Or(r.L0CompactionThreshold, 4)
 	r.L0SlowdownThreshold = cmp.Or(r.L0SlowdownThreshold, max(12, r.L0CompactionThreshold))
 	r.L0StopThreshold = cmp.Or(r.L0StopThreshold, max(36, 2*r.L0SlowdownThreshold))
@@ -227,7 +257,11 @@ func (o *Options) withDefaults() (Options, error) {
 		leastThreads = 2
 	}
 	r.RunsPerLevel = cmp.Or(r.RunsPerLevel, 4)
-	r.MaxConcurrentCompactions = cmp.Or(r.MaxConcurrentCompactions, max(runtime.GOMAXPROCS(0)/2, leastThreads))
+	threads := runtime.GOMAXPROCS(0) / 2
+	if r.MemoryLimit > 0 {
+		threads = int(min(int64(threads), r.MemoryLimit/threadMemory))
+	}
+	r.MaxConcurrentCompactions = cmp.Or(r.MaxConcurrentCompactions, max(threads, leastThreads))
 	if r.Filter == nil {
 		p, err := filterpolicy.Parse("blocked:10")
 		if err != nil {
@@ -252,81 +286,6 @@ func (o *Options) withDefaults() (Options, error) {
 	return r, r.check()
 }
 
-// A bound is what a number among the options may be.
-type bound struct {
-	name        string
-	value       int64
-	least, most int64
-	unit        string
-}
-
-// check holds every field against its bounds.
-func (o *Options) check() error {
-	bounds := []bound{
-		{"MemtableSize", o.MemtableSize, 64 << 10, 1 << 30, " bytes"},
-		{"MaxMemtables", int64(o.MaxMemtables), 2, 64, ""},
-		{"MaxOpenFiles", int64(o.MaxOpenFiles), 4, 1 << 30, " files"},
-		{"BlockSize", int64(o.BlockSize), 64, 64 << 20, " bytes"},
-		{"IndexPartition", int64(o.IndexPartition), 64, 1 << 30, " bytes"},
-		{"TargetFileSize", o.TargetFileSize, 16 << 10, 1 << 40, " bytes"},
-		{"BaseLevelSize", o.BaseLevelSize, o.TargetFileSize, 1 << 50, " bytes (TargetFileSize or more)"},
-		{"L0CompactionThreshold", int64(o.L0CompactionThreshold), 1, 1000, " files"},
-		{"L0SlowdownThreshold", int64(o.L0SlowdownThreshold), int64(o.L0CompactionThreshold), 10_000,
-			" files (L0CompactionThreshold or more)"},
-		{"L0StopThreshold", int64(o.L0StopThreshold), int64(o.L0SlowdownThreshold) + 1, 100_000,
-			" files (more than L0SlowdownThreshold)"},
-		{"RunsPerLevel", int64(o.RunsPerLevel), 2, 64, ""},
-		{"MaxConcurrentCompactions", int64(o.MaxConcurrentCompactions), 1, 1024, ""},
-	}
-	if o.MemoryLimit != 0 {
-		least := max(minMemoryLimit, int64(o.MaxMemtables+1)*o.MemtableSize)
-		bounds = append(bounds, bound{"MemoryLimit", o.MemoryLimit, least, math.MaxInt64,
-			" bytes (MaxMemtables of MemtableSize, and one more)"})
-	}
-	for _, b := range bounds {
-		if b.value < b.least || b.value > b.most {
-			return invalidf("%s is %d: want %d to %d%s", b.name, b.value, b.least, b.most, b.unit)
-		}
-	}
-	if err := o.checkBlocksFit(); err != nil {
-		return err
-	}
-	return o.checkChoices()
-}
-
-// invalidf returns an error that matches ErrInvalidOptions.
-func invalidf(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrInvalidOptions, fmt.Sprintf(format, args...))
-}
-
-// checkChoices checks the options that are not numbers within bounds.
-func (o *Options) checkChoices() error {
-	switch {
-	case o.FilterBudget < 0:
-		return invalidf("FilterBudget is %d: want a number of bytes, or 0 for none", o.FilterBudget)
-	case o.Merger != nil && (o.Merger.Name() == "" || len(o.Merger.Name()) > maxMergerName):
-		return invalidf("the name of Merger has %d bytes: want 1 to %d", len(o.Merger.Name()), maxMergerName)
-	case o.PrefixOnly && o.Prefix == nil:
-		return invalidf("PrefixOnly is set and Prefix is not")
-	case o.RecoveryMode >= numRecoveryModes:
-		return invalidf("RecoveryMode is %d: want PointInTime, TolerateTornTail, Absolute or SkipCorrupt",
-			o.RecoveryMode)
-	case o.Compaction >= numCompactions:
-		return invalidf("Compaction is %d: want Leveled, Tiered or LazyLeveled", o.Compaction)
-	case o.CompactionRate != 0 && o.CompactionRate < minCompactionRate:
-		return invalidf("CompactionRate is %d: want %d bytes per second or more, or 0 for no bound",
-			o.CompactionRate, minCompactionRate)
-	case !o.Compression.Valid():
-		return invalidf("Compression is %d: want sstable.NoCompression, Snappy or Zstd", o.Compression)
-	}
-	for n, c := range o.LevelCompression {
-		if !c.Valid() {
-			return invalidf("LevelCompression[%d] is %d: want sstable.NoCompression, Snappy or Zstd", n, c)
-		}
-	}
-	return nil
-}
-
 // WriteOptions say when a write is durable. Use Sync, NoSync or Async; nil
 // means Sync.
 type WriteOptions struct{ durability commit.Level }
@@ -335,13 +294,17 @@ type WriteOptions struct{ durability commit.Level }
 // always a prefix of the writes: never a hole, never half a batch.
 var (
 	// Sync returns when the write is on stable storage: it survives a loss of
-	// power.
+	// power. Writers who come while a sync is under way share the next one. The
+	// write is visible when it is durable, or when a later write with NoSync or Async
+	// is: if the sync fails then, the error matches ErrNotDurable.
 	Sync = &WriteOptions{commit.Synced}
 	// NoSync returns when the operating system has the write: it survives a
-	// crash of the process, but may be lost with the machine.
+	// crash of the process, but may be lost with the machine. It does not wait for
+	// the syncs of others.
 	NoSync = &WriteOptions{commit.Written}
 	// Async returns when the write is in memory, and hands it to the operating
-	// system soon: it may be lost with the process. For bulk loads.
+	// system soon: it may be lost with the process. It does not wait for the syncs of
+	// others. For bulk loads.
 	Async = &WriteOptions{commit.Buffered}
 )
 

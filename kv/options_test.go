@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"math"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -22,6 +23,10 @@ func TestBadOptionsAreNamed(t *testing.T) {
 		"Compression":              {Compression: 9},
 		"TargetFileSize":           {TargetFileSize: 1 << 10},
 		"BaseLevelSize":            {BaseLevelSize: 1 << 20, TargetFileSize: 2 << 20},
+		"SpaceAmplification is 1:": {SpaceAmplification: 1},
+		"SpaceAmplification is -1": {SpaceAmplification: -1},
+		"SpaceAmplification is Na": {SpaceAmplification: math.NaN()},
+		"SpaceAmplification is 3":  {SpaceAmplification: 3},
 		"L0CompactionThreshold":    {L0CompactionThreshold: -1},
 		"L0SlowdownThreshold":      {L0SlowdownThreshold: 2},
 		"L0StopThreshold":          {L0StopThreshold: 5},

@@ -1,60 +1,14 @@
 package kv
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/version"
 )
-
-// Every level below level 0 has a target size. The last level takes what there
-// is; each level above may have a tenth of the one below, and levels that would
-// get less than BaseLevelSize stay empty: level 0 is compacted straight into the
-// first that has a target, the base level. So a small store has two levels, and
-// every lookup one filter less to ask (the idea of RocksDB's dynamic level
-// sizes).
-
-// levelFactor is how many times larger a level may be than the one above.
-const levelFactor = 10
-
-// levelTargets returns the base level, and the target size of each level.
-func (d *DB) levelTargets(v *version.Version) (baseLevel int, targets [NumLevels]int64) {
-	largest, highest := int64(0), lastLevel
-	for n := lastLevel; n > 0; n-- {
-		largest = max(largest, v.Levels[n].Bytes)
-		if len(v.Levels[n].Tables) > 0 {
-			highest = n
-		}
-	}
-	// A level between is worth it only once merging level 0 into the level below
-	// rewrites a good deal more than it adds.
-	baseLevel = lastLevel
-	size := largest
-	for size > 4*d.opts.BaseLevelSize && baseLevel > 1 {
-		size /= levelFactor
-		baseLevel--
-	}
-	baseLevel = min(baseLevel, highest) // a level that has tables keeps its place until it is drained
-	size = largest
-	for n := lastLevel; n >= baseLevel; n-- {
-		targets[n] = max(size, d.opts.BaseLevelSize)
-		size /= levelFactor
-	}
-	return baseLevel, targets
-}
-
-// targetFileSize returns the size of a table of a level. Files of the last levels
-// are larger, so that a large store has fewer of them.
-func (d *DB) targetFileSize(level int) int64 {
-	if level == 0 {
-		return 0 // one table, however large
-	}
-	if level == lastLevel {
-		return 2 * d.opts.TargetFileSize
-	}
-	return d.opts.TargetFileSize
-}
 
 // pickCompaction returns the compaction that is needed most, or nil. The caller
 // holds d.mu.
@@ -66,14 +20,20 @@ func (d *DB) pickCompaction() *compaction {
 	if c, several := d.pickSeveralRuns(v); several {
 		return c
 	}
-	baseLevel, targets := d.levelTargets(v)
+	wanted, targets := d.levelTargets(v)
+	baseLevel := wanted
+	for n := 1; n < wanted; n++ {
+		if v.Levels[n].Len() > 0 {
+			baseLevel = min(baseLevel, n) // until it is drained
+		}
+	}
 	type scored struct {
 		level int
 		score float64
 	}
-	scores := []scored{{0, float64(len(v.Levels[0].Tables)) / float64(d.opts.L0CompactionThreshold)}}
+	scores := []scored{{0, d.level0Score(v, baseLevel)}}
 	for n := baseLevel; n < lastLevel; n++ {
-		scores = append(scores, scored{n, float64(v.Levels[n].Bytes) / float64(targets[n])})
+		scores = append(scores, scored{n, float64(v.Levels[n].Bytes) / float64(max(targets[n], 1))})
 	}
 	slices.SortStableFunc(scores, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
 	waits := false // level 0 needs a compaction and conflicts with a running one
@@ -88,7 +48,10 @@ func (d *DB) pickCompaction() *compaction {
 		if s.level == 0 {
 			c, waits = d.pickLevel0(v, baseLevel)
 		} else {
-			c = d.pickFromLevel(v, s.level)
+			c = d.pickFromLevel(v, s.level, d.mostAtOnce(targets[s.level]))
+			if c == nil { // what is damaged or busy may be beside files that are not
+				c = d.pickFromLevel(v, s.level, 0)
+			}
 		}
 		if c != nil {
 			return c
@@ -96,6 +59,9 @@ func (d *DB) pickCompaction() *compaction {
 	}
 	if waits {
 		return nil
+	}
+	if c := d.pickDense(v, baseLevel); c != nil {
+		return c
 	}
 	return d.pickWaste(v, baseLevel)
 }
@@ -106,39 +72,107 @@ func (d *DB) pickCompaction() *compaction {
 // writers slow down, level 0 is kept short by merges of its own.
 func (d *DB) pickLevel0(v *version.Version, baseLevel int) (c *compaction, waits bool) {
 	c = &compaction{reason: "level 0 has many files", level: 0, output: baseLevel}
-	c.inputs[0] = v.Levels[0].Tables
+	c.inputs[0] = v.Level0()
 	s := version.SpanOf(c.inputs[0])
 	c.inputs[baseLevel] = v.Levels[baseLevel].Overlapping(s.Lo, s.Hi)
-	switch {
-	case anyQuarantined(c.tables()):
-		return d.pickWithinLevel0(v), false
-	case d.conflicts(c):
-		if len(v.Levels[0].Tables) >= d.opts.L0SlowdownThreshold {
-			if c := d.pickWithinLevel0(v); c != nil {
-				return c, false
-			}
-		}
-		return nil, true
+	if !d.conflicts(c) {
+		return c, false
 	}
-	return c, false
+	if c := d.pickLevel0Group(v, baseLevel); c != nil {
+		return c, false
+	}
+	if anyQuarantined(c.tables()) {
+		return d.pickWithinLevel0(v), false
+	}
+	if v.NumRuns(0) >= d.opts.L0SlowdownThreshold {
+		if c := d.pickWithinLevel0(v); c != nil {
+			return c, false
+		}
+	}
+	return nil, true
 }
 
-// pickFromLevel takes the table of a level whose move down rewrites least for
-// what it brings.
-func (d *DB) pickFromLevel(v *version.Version, n int) *compaction {
-	var best *compaction
-	bestRatio := 0.0
-	for _, t := range v.Levels[n].Tables {
-		if t.Compacting {
+// pickLevel0Group takes those tables of level 0 that share keys with each other and with no
+// other table of it, where the whole of level 0 cannot go down: of the groups that can, the
+// one with tables of most runs. Nothing of theirs is left above, so that what is newer stays above
+// what is older. Groups of few runs wait, but for those that share no keys with the base level
+// and need only be moved. The caller holds d.mu.
+func (d *DB) pickLevel0Group(v *version.Version, baseLevel int) (best *compaction) {
+	tables := slices.Clone(v.Level0())
+	slices.SortFunc(tables, func(a, b *version.Table) int { return bytes.Compare(a.Smallest, b.Smallest) })
+	most := 0
+	for from := 0; from < len(tables); {
+		to := from + 1
+		s := version.SpanOf(tables[from:to])
+		for to < len(tables) && tables[to].Overlaps(s.Lo, s.Hi) {
+			to++
+			s = version.SpanOf(tables[from:to])
+		}
+		group := tables[from:to]
+		runs := v.RunsOf(group)
+		if from = to; best != nil && runs <= most || len(group) == len(tables) {
 			continue
 		}
-		below := v.Levels[n+1].Overlapping(t.Smallest, t.UpperBound())
-		ratio := float64(version.SizeOf(below)) / float64(t.Size)
+		c := &compaction{reason: "level 0 has many files", level: 0, output: baseLevel}
+		c.inputs[0], c.inputs[baseLevel] = group, v.Levels[baseLevel].Overlapping(s.Lo, s.Hi)
+		worth := runs >= d.opts.L0CompactionThreshold || len(c.inputs[baseLevel]) == 0
+		if worth && !d.conflicts(c) {
+			best, most = c, runs
+		}
+	}
+	return best
+}
+
+// mostWeighed is how many tables of a level are weighed against each other for a compaction:
+// of so many, one is nearly as good as the best of all.
+const mostWeighed = 256
+
+// pickFromLevel takes neighbours of a level, of most bytes or one, whose move down rewrites
+// least for what it brings, among the next mostWeighed tables that have any which can go down:
+// the next pick goes on behind these.
+func (d *DB) pickFromLevel(v *version.Version, n int, most int64) *compaction {
+	for _, r := range v.Levels[n].Runs { // one, in a leveled store
+		from, stretches := 0, 1
+		if r.Len() > mostWeighed {
+			from, _ = r.Find(d.compactions.weighed[n])
+			stretches += (r.Len() + mostWeighed - 1) / mostWeighed // one ends with the level
+		}
+		for range stretches {
+			if from == r.Len() {
+				from = 0
+			}
+			tables := r.Between(from, min(from+mostWeighed, r.Len()))
+			if c := d.pickAmong(v, n, tables, most); c != nil {
+				d.compactions.weighed[n] = tables[len(tables)-1].UpperBound()
+				return c
+			}
+			from += len(tables)
+		}
+	}
+	return nil
+}
+
+// pickAmong is pickFromLevel among some neighbours of the level. Several tables that go down
+// at once share those below that stick out at their edges. It takes O(n log m), with n tables
+// to choose from and m below.
+func (d *DB) pickAmong(v *version.Version, n int, tables []*version.Table, most int64) *compaction {
+	below := &v.Levels[n+1]
+	var best *compaction
+	bestRatio, size := 0.0, int64(0)
+	for i, j := 0, 0; i < len(tables); i++ {
+		for ; j < len(tables) && (j <= i || size+tables[j].Size <= most); j++ {
+			size += tables[j].Size
+		}
+		some := tables[i:j]
+		ratio := float64(below.BytesOver(some[0].Smallest, some[len(some)-1].UpperBound())) / float64(size)
+		if size -= tables[i].Size; !below.Overlaps(tables[i].Smallest, tables[i].UpperBound()) {
+			some, ratio = some[:1], 0 // it need only be moved
+		}
 		if best != nil && ratio >= bestRatio {
 			continue
 		}
 		c := &compaction{reason: "the level is over its size", level: n, output: n + 1}
-		c.inputs[n], c.inputs[n+1] = []*version.Table{t}, below
+		c.inputs[n], c.inputs[n+1] = some, below.Overlapping(some[0].Smallest, some[len(some)-1].UpperBound())
 		if !d.conflicts(c) {
 			best, bestRatio = c, ratio
 		}
@@ -148,49 +182,58 @@ func (d *DB) pickFromLevel(v *version.Version, n int) *compaction {
 
 // pickWithinLevel0 merges neighbours of level 0 into one table of level 0, when a table
 // that is left alone, or a compaction that takes long, keeps them from going down: so that
-// their number stays small. Of the stretches whose tables are not much larger than what is
+// the number of runs stays small. Of the stretches whose runs are not much larger than what is
 // younger in them, which bounds what is rewritten by the logarithm of the number of flushes,
-// the one with most tables is merged; if there is none and writers wait, the two neighbours
-// that are smallest. The caller holds d.mu.
+// the one with most runs is merged; if there is none and writers wait, the two neighbours
+// that are smallest. Runs are merged whole, which keeps their order. The caller holds d.mu.
 func (d *DB) pickWithinLevel0(v *version.Version) *compaction {
-	tables := v.Levels[0].Tables // newest first
-	var best []*version.Table
-	for i := 0; i < len(tables); {
+	runs := v.Levels[0].Runs // newest first
+	var best []*version.Run
+	for i := 0; i < len(runs); {
 		n, bytes := 0, int64(0)
-		for _, t := range tables[i:] {
-			if t.Quarantined || t.Compacting || n > 0 && t.Size > 2*bytes {
+		for _, r := range runs[i:] {
+			size := r.Sums().Bytes
+			if !freeRun(r) || n > 0 && size > 2*bytes {
 				break
 			}
 			n++
-			bytes += t.Size
+			bytes += size
 		}
 		if n > len(best) {
-			best = tables[i : i+n]
+			best = runs[i : i+n]
 		}
 		i += max(n, 1)
 	}
 	if len(best) < 2 && level0Backlog(v) >= d.opts.L0StopThreshold {
-		best = smallestPair(tables)
+		best = smallestPair(runs)
 	}
 	if len(best) < 2 {
 		return nil
 	}
 	c := &compaction{reason: "level 0 has many files that cannot go down", level: 0, output: 0}
-	c.inputs[0] = best
+	for _, r := range best {
+		c.inputs[0] = append(c.inputs[0], r.Tables()...)
+	}
 	if d.conflicts(c) {
 		return nil
 	}
 	return c
 }
 
+// freeRun reports whether all tables of a run can be merged.
+func freeRun(r *version.Run) bool {
+	return !slices.ContainsFunc(r.Tables(), func(t *version.Table) bool { return t.Quarantined || t.Compacting })
+}
+
 // smallestPair returns the two neighbours that are smallest together, of those that can be
 // merged, or nil.
-func smallestPair(tables []*version.Table) (best []*version.Table) {
-	for i := 1; i < len(tables); i++ {
-		pair := tables[i-1 : i+1]
-		free := !slices.ContainsFunc(pair, func(t *version.Table) bool { return t.Quarantined || t.Compacting })
-		if free && (best == nil || version.SizeOf(pair) < version.SizeOf(best)) {
-			best = pair
+func smallestPair(runs []*version.Run) (best []*version.Run) {
+	least := int64(0)
+	for i := 1; i < len(runs); i++ {
+		pair := runs[i-1 : i+1]
+		size := pair[0].Sums().Bytes + pair[1].Sums().Bytes
+		if freeRun(pair[0]) && freeRun(pair[1]) && (best == nil || size < least) {
+			best, least = pair, size
 		}
 	}
 	return best
@@ -203,16 +246,17 @@ func (d *DB) pickWaste(v *version.Version, baseLevel int) *compaction {
 	const reason = "a file is mostly tombstones, or values that expired or were overwritten"
 	now := d.now()
 	for n := baseLevel; n < NumLevels; n++ {
-		for _, t := range v.Levels[n].Tables {
-			one := []*version.Table{t}
-			if t.Compacting || !version.MostlyWaste(one, n, now) || n == lastLevel && d.heldBySnapshots(one) {
+		for t := range v.Levels[n].Where(func(s *version.Sums) bool {
+			return s.FirstWaste <= now && (n < lastLevel || !d.heldBySnapshots(s.OldestTop))
+		}) {
+			if t.Compacting {
 				continue
 			}
 			c := &compaction{reason: reason, level: n, output: min(n+1, lastLevel)}
 			if n < lastLevel {
 				c.inputs[n+1] = v.Levels[n+1].Overlapping(t.Smallest, t.UpperBound())
 			}
-			c.inputs[n] = one
+			c.inputs[n] = []*version.Table{t}
 			if !d.conflicts(c) {
 				return c
 			}
@@ -226,10 +270,11 @@ func (d *DB) pickWaste(v *version.Version, baseLevel int) *compaction {
 	return nil
 }
 
-// heldBySnapshots reports whether a snapshot may see what is waste without it.
-func (d *DB) heldBySnapshots(tables []*version.Table) bool {
+// heldBySnapshots reports whether a snapshot may see what is waste without it in tables of
+// which the largest sequence number is seq.
+func (d *DB) heldBySnapshots(seq base.SeqNum) bool {
 	oldest, held := d.snapshots.oldest()
-	return held && slices.ContainsFunc(tables, func(t *version.Table) bool { return oldest < t.LargestSeq })
+	return held && oldest < seq
 }
 
 // wakeAtExpiry has a look taken for compactions when the next tables get to be mostly waste
@@ -237,20 +282,20 @@ func (d *DB) heldBySnapshots(tables []*version.Table) bool {
 // d.mu.
 func (d *DB) wakeAtExpiry() {
 	now, wait := d.now(), time.Duration(0)
-	consider := func(tables []*version.Table, level int) {
-		if w := version.UntilWaste(tables, level, now); w > 0 && (wait == 0 || w < wait) {
+	consider := func(w time.Duration) {
+		if w > 0 && (wait == 0 || w < wait) {
 			wait = w
 		}
 	}
 	v := d.current
-	v.All(func(level int, t *version.Table) {
-		if level == 0 || d.opts.Compaction == Leveled {
-			consider([]*version.Table{t}, level)
+	for n := range v.Levels {
+		if n == 0 || d.opts.Compaction == Leveled {
+			consider(v.Levels[n].UntilNextWaste(now))
 		}
-	})
+	}
 	if d.opts.Compaction != Leveled {
-		for i, r := range v.Runs {
-			consider(r.Tables, v.WasteLevel(i))
+		for i, r := range v.Below() {
+			consider(r.UntilWaste(v.WasteLevel(i), now))
 		}
 	}
 	if wait > 0 {

@@ -8,7 +8,7 @@ import (
 
 // A tiered store collects sorted runs in every level: when a level has as many as
 // Options.RunsPerLevel, they are merged into one, which is the newest run of the level
-// below (level 0, of which every file is a run, has L0CompactionThreshold). So an entry
+// below (level 0, of which every flush is a run, has L0CompactionThreshold). So an entry
 // is rewritten about once per level, and the number of levels is the logarithm of the
 // store's size in flushes, to the base of the runs.
 //
@@ -37,7 +37,7 @@ func (d *DB) pickTiered() *compaction {
 	}
 	// A merge of large runs takes long: if there are two threads or more, one is
 	// left to keep level 0 short meanwhile.
-	if n := d.opts.MaxConcurrentCompactions; n > 1 && d.compactions.inBackground+1 >= n {
+	if n := d.opts.MaxConcurrentCompactions; n > 1 && d.compactions.busyThreads()+1 >= n {
 		return nil
 	}
 	for n := 1; n < NumLevels; n++ {
@@ -48,12 +48,17 @@ func (d *DB) pickTiered() *compaction {
 	if c := d.pickAllRuns(v); c != nil {
 		return c
 	}
+	if c := d.pickDenseRuns(v); c != nil {
+		return c
+	}
 	return d.pickWasteRuns(v)
 }
 
 // runsAllowed returns how many sorted runs a level may have before it is compacted.
 func (d *DB) runsAllowed(n int) int {
 	switch {
+	case n == 0 && d.opts.Compaction == Leveled:
+		return d.mostInLevel0()
 	case n == 0:
 		return d.opts.L0CompactionThreshold
 	case n == lastLevel && d.opts.Compaction == LazyLeveled:
@@ -70,13 +75,13 @@ func (d *DB) pickLevel(v *version.Version, n int) *compaction {
 	const reason = "the level has all its runs"
 	lazy := d.opts.Compaction == LazyLeveled
 	if n == lastLevel || lazy && (n == lastLevel-1 || d.reachesLast(v, n)) {
-		if c := d.ifFree(compactLevels(v, reason, n, lastLevel)); c != nil {
+		if c := d.ifFree(lastLevel, func() *compaction { return compactLevels(v, reason, n, lastLevel) }); c != nil {
 			return c
 		}
 		// The last level is busy, or damaged.
 	}
 	if n < lastLevel && (n+1 < lastLevel || !lazy) {
-		if c := d.ifFree(toNextLevel(v, reason, n)); c != nil {
+		if c := d.ifFree(n+1, func() *compaction { return toNextLevel(v, reason, n) }); c != nil {
 			return c
 		}
 	}
@@ -95,35 +100,35 @@ func (d *DB) reachesLast(v *version.Version, n int) bool {
 
 // pickAllRuns merges all runs below level 0 if those above the oldest outweigh it.
 func (d *DB) pickAllRuns(v *version.Version) *compaction {
-	if len(v.Runs) < 2 {
+	runs := v.Below()
+	if len(runs) < 2 {
 		return nil
 	}
-	oldest, newer := version.SizeOf(v.Runs[len(v.Runs)-1].Tables), int64(0)
-	for _, r := range v.Runs[:len(v.Runs)-1] {
-		newer += version.SizeOf(r.Tables)
+	oldest, newer := runs[len(runs)-1].Sums().Bytes, int64(0)
+	for _, r := range runs[:len(runs)-1] {
+		newer += r.Sums().Bytes
 	}
 	if newer/int64(d.opts.RunsPerLevel) <= oldest {
 		return nil
 	}
-	return d.ifFree(compactRuns("the newer runs outweigh the oldest", v.Runs))
+	return d.runsIfFree("the newer runs outweigh the oldest", runs)
 }
 
 // pickWithin merges the newest runs of a level in their place, when an older one that is
 // damaged keeps them from going down, or level 0 has waited for long.
 func (d *DB) pickWithin(v *version.Version, n int) *compaction {
-	tables := v.Levels[n].Tables
 	if n == 0 {
-		if anyQuarantined(tables) || len(tables) >= d.opts.L0SlowdownThreshold {
+		if anyQuarantined(v.Level0()) || v.NumRuns(0) >= d.opts.L0SlowdownThreshold {
 			return d.pickWithinLevel0(v)
 		}
 		return nil
 	}
 	runs := v.Levels[n].Runs
-	damaged := slices.IndexFunc(runs, func(r *version.Run) bool { return anyQuarantined(r.Tables) })
+	damaged := slices.IndexFunc(runs, func(r *version.Run) bool { return anyQuarantined(r.Tables()) })
 	if damaged < d.runsAllowed(n) {
 		return nil
 	}
-	return d.ifFree(compactRuns("the level has all its runs, above a damaged one", runs[:damaged]))
+	return d.runsIfFree("the level has all its runs, above a damaged one", runs[:damaged])
 }
 
 // pickSeveralRuns is pickCompaction of a leveled store in which a level has several sorted
@@ -136,10 +141,11 @@ func (d *DB) pickSeveralRuns(v *version.Version) (c *compaction, several bool) {
 		if len(v.Levels[n].Runs) < 2 {
 			continue
 		}
-		if c := d.ifFree(compactLevels(v, "the level has several runs", n, n)); c != nil {
+		c := d.ifFree(n, func() *compaction { return compactLevels(v, "the level has several runs", n, n) })
+		if c != nil {
 			return c, true
 		}
-		several, damaged = true, damaged || anyQuarantined(v.Levels[n].Tables)
+		several, damaged = true, damaged || anyQuarantined(v.Levels[n].Tables())
 	}
 	switch {
 	case damaged: // that level stays as it is, and so does the kind of tree
@@ -156,16 +162,16 @@ func (d *DB) pickWasteRuns(v *version.Version) *compaction {
 	const reason = "a run is mostly tombstones, or values that expired or were overwritten"
 	now := d.now()
 	if v.ExpiredInLevel0(now) {
-		if c := d.ifFree(toNextLevel(v, reason, 0)); c != nil {
+		if c := d.ifFree(1, func() *compaction { return toNextLevel(v, reason, 0) }); c != nil {
 			return c
 		}
 	}
-	for i, r := range v.Runs {
+	for i, r := range v.Below() {
 		level := v.WasteLevel(i)
-		if !version.MostlyWaste(r.Tables, level, now) || level == lastLevel && d.heldBySnapshots(r.Tables) {
+		if !r.MostlyWaste(level, now) || level == lastLevel && d.heldBySnapshots(r.Sums().LargestSeq) {
 			continue
 		}
-		if c := d.ifFree(compactRuns(reason, v.Runs[i:])); c != nil && version.WorthRewriting(r.Tables, c.tables()) {
+		if c := d.runsIfFree(reason, v.Below()[i:]); c != nil && version.WorthRewriting(r.Tables(), c.tables()) {
 			return c
 		}
 	}
@@ -177,7 +183,7 @@ func (d *DB) pickWasteRuns(v *version.Version) *compaction {
 func compactLevels(v *version.Version, reason string, from, to int) *compaction {
 	c := &compaction{reason: reason, level: from, output: to, wholeRuns: true}
 	for n := from; n <= to; n++ {
-		c.inputs[n] = v.Levels[n].Tables
+		c.inputs[n] = v.Levels[n].Tables()
 	}
 	return c
 }
@@ -195,20 +201,30 @@ func compactRuns(reason string, runs []*version.Run) *compaction {
 	oldest := runs[len(runs)-1]
 	c := &compaction{reason: reason, level: runs[0].Level, output: oldest.Level, run: oldest.Num, wholeRuns: true}
 	for _, r := range runs {
-		c.inputs[r.Level] = append(c.inputs[r.Level], r.Tables...)
+		c.inputs[r.Level] = append(c.inputs[r.Level], r.Tables()...)
 	}
 	return c
 }
 
-// ifFree returns the compaction if it can run now. Only one at a time writes into a
-// level, even where they share no keys: the order of runs is then that in which they
-// began. The caller holds d.mu.
-func (d *DB) ifFree(c *compaction) *compaction {
+// ifFree returns the compaction into a level that inputs collects if it can run. Only one at a
+// time writes into a level, even where they share no keys: the order of runs is then that in
+// which they began. That is asked first, so that a pick beside a running merge of a large store
+// does not go through all its tables. The caller holds d.mu.
+func (d *DB) ifFree(output int, inputs func() *compaction) *compaction {
+	if slices.ContainsFunc(d.compactions.reserved, func(r *reservation) bool { return r.level == output }) {
+		return nil
+	}
+	c := inputs()
 	if len(c.tables()) == 0 || d.conflicts(c) {
 		return nil
 	}
-	if slices.ContainsFunc(d.compactions.reserved, func(r *reservation) bool { return r.level == c.output }) {
+	return c
+}
+
+// runsIfFree is ifFree for compactRuns.
+func (d *DB) runsIfFree(reason string, runs []*version.Run) *compaction {
+	if slices.ContainsFunc(runs, func(r *version.Run) bool { return r.At(0).Compacting }) {
 		return nil
 	}
-	return c
+	return d.ifFree(runs[len(runs)-1].Level, func() *compaction { return compactRuns(reason, runs) })
 }

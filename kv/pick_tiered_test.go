@@ -76,14 +76,9 @@ func (s *pickSim) apply(e *manifest.Edit) {
 // find looks a key up.
 func (s *pickSim) find(k byte) int {
 	key := []byte{k}
-	for _, t := range s.d.current.Levels[0].Tables {
-		if seq := s.holds[t.Num][k]; seq > 0 {
-			return seq
-		}
-	}
 	for _, r := range s.d.current.Runs {
-		if i := r.Find(key); i < len(r.Tables) {
-			if seq := s.holds[r.Tables[i].Num][k]; seq > 0 {
+		if _, t := r.Find(key); t != nil {
+			if seq := s.holds[t.Num][k]; seq > 0 {
 				return seq
 			}
 		}
@@ -226,10 +221,10 @@ func (s *pickSim) requireShape() {
 		}
 		require.Less(s.t, v.NumRuns(n), allowed, "%v: level %d", o.Compaction, n)
 	}
-	if o.Compaction != Leveled && len(v.Runs) > 1 {
-		oldest, all := version.SizeOf(v.Runs[len(v.Runs)-1].Tables), int64(0)
-		for _, r := range v.Runs {
-			all += version.SizeOf(r.Tables)
+	if runs := v.Below(); o.Compaction != Leveled && len(runs) > 1 {
+		oldest, all := version.SizeOf(runs[len(runs)-1].Tables()), int64(0)
+		for _, r := range runs {
+			all += version.SizeOf(r.Tables())
 		}
 		require.Less(s.t, all, int64(o.RunsPerLevel+1)*oldest+int64(o.RunsPerLevel), "%v: space", o.Compaction)
 	}
@@ -303,4 +298,25 @@ func TestPickingKeepsOrderAndShape(t *testing.T) {
 		require.Greater(t, ran[k], 500, "%v", k)
 	}
 	require.Greater(t, manual, 200)
+}
+
+// A pick beside a compaction that writes where it would write does not go through the tables.
+func TestAPickBesideARunningMergeDoesNotCollectTables(t *testing.T) {
+	s := newPickSim(t, 1)
+	s.d.opts.Compaction, s.d.opts.L0CompactionThreshold = LazyLeveled, 2
+	s.flush()
+	s.flush()
+	reserved := s.d.compactions.reserve(lastLevel, version.Span{})
+	collected := 0
+	pick := func() *compaction {
+		return s.d.ifFree(lastLevel, func() *compaction {
+			collected++
+			return compactLevels(s.d.current, "", 0, lastLevel)
+		})
+	}
+	require.Nil(t, pick())
+	require.Zero(t, collected)
+	s.d.compactions.release(reserved)
+	require.Len(t, pick().inputs[0], 2)
+	require.Equal(t, 1, collected)
 }

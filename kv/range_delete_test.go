@@ -1,12 +1,108 @@
 package kv
 
 import (
+	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/version"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/version"
 )
+
+// TestDeleteRangeOfOneKeyEach deletes many ranges, with a lookup after each: none of that is
+// a reason to flush.
+func TestDeleteRangeOfOneKeyEach(t *testing.T) {
+	const n = 10_000
+	db := openMem(t, nil)
+	setEach(t, db, 0, n, nil)
+	for i := range n {
+		require.NoError(t, db.DeleteRange(tombKey(i), tombKey(i+1), Async))
+		for _, k := range []int{0, i, i + 1} {
+			ok, err := db.Has(tombKey(k))
+			require.NoError(t, err)
+			require.Equal(t, k > i && k < n, ok, k)
+		}
+	}
+	m := db.Metrics()
+	require.Zero(t, m.Flushes)
+	require.Zero(t, m.Stalls)
+	require.Zero(t, m.Slowdowns)
+	require.NoError(t, db.Flush())
+	require.Empty(t, contents(t, db, nil))
+	require.NoError(t, db.Compact(nil, nil))
+	require.Empty(t, contents(t, db, nil))
+	require.Zero(t, db.Metrics().Levels[lastLevel].Files)
+}
+
+// TestDeleteRangeFillsMemory deletes ranges until their bytes fill a memtable, which is then
+// flushed.
+func TestDeleteRangeFillsMemory(t *testing.T) {
+	db := openMem(t, &Options{MemtableSize: 1 << 20})
+	for i := range 5000 {
+		require.NoError(t, db.DeleteRange(tombKey(2*i), tombKey(2*i+1), Async))
+		require.LessOrEqual(t, db.Metrics().MemtableBytes, int64(4<<20))
+	}
+	require.NoError(t, db.Flush())
+	require.Greater(t, db.Metrics().Flushes, uint64(1))
+}
+
+// allocated returns the bytes that f allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestDeleteRangeManyThenReadAfterFlush reads for the first time after a flush, in a store
+// with many range tombstones in several levels: the work of that must not grow with
+// their number. A set of all of them would be allocated.
+func TestDeleteRangeManyThenReadAfterFlush(t *testing.T) {
+	const n = 20_000
+	db, snapshot := openManyTombstones(t, n)
+	tables := 0
+	db.current.All(func(_ int, tb *version.Table) {
+		if tb.RangeDeletes > 0 {
+			tables++
+		}
+	})
+	require.Greater(t, tables, 4)
+	get := func(reader interface {
+		Get(key []byte) ([]byte, error)
+	}) {
+		for i := range 100 {
+			i := i * (2 * n / 100)
+			_, err := reader.Get(tombKey(i))
+			require.Equal(t, reader == any(db), errors.Is(err, ErrNotFound))
+			_, err = reader.Get(tombKey(i + 1))
+			require.NoError(t, err)
+		}
+	}
+	get(db) // the tables are open, and some blocks in the cache
+	get(snapshot)
+	for round := range 3 {
+		if round == 2 {
+			require.NoError(t, db.DeleteRange(tombKey(2*n), tombKey(2*n+1), Async))
+		}
+		require.NoError(t, db.Set([]byte("other"), nil, Async))
+		require.NoError(t, db.Flush())
+		const bound = 512 << 10 // 400 lookups, with their values and what require makes
+		require.Less(t, allocated(func() { get(db); get(snapshot) }), uint64(bound))
+		require.Less(t, allocated(func() {
+			it, err := db.NewIter(nil)
+			require.NoError(t, err)
+			require.True(t, it.SeekGE(tombKey(n)))
+			require.Equal(t, tombKey(n+1), it.Key())
+			require.True(t, it.Prev())
+			require.NoError(t, it.Close())
+		}), uint64(bound))
+	}
+	require.NoError(t, snapshot.Close())
+	require.NoError(t, db.Close())
+}
 
 // TestNestedRangeDeletesStaySmall deletes overlapping ranges, in one batch and one
 // by one: what they take must not grow with the square of their number.

@@ -79,33 +79,5 @@ func BenchmarkRead(b *testing.B) {
 				}
 			}
 		})
-		for _, n := range []int{10, 100} {
-			b.Run(fmt.Sprintf("%s/scan=%d", store.name, n), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					key = readBenchKey(key, next())
-					it, err := db.NewIter(nil)
-					if err != nil {
-						b.Fatal(err)
-					}
-					for i, ok := 0, it.SeekGE(key); ok && i < n; i, ok = i+1, it.Next() {
-						value = append(value[:0], it.Value()...)
-					}
-					if err := it.Close(); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
-		b.Run(store.name+"/full", func(b *testing.B) {
-			it, err := db.NewIter(nil)
-			require.NoError(b, err)
-			for b.Loop() {
-				if (!it.Valid() || !it.Next()) && !it.First() {
-					b.Fatal(it.Error())
-				}
-			}
-			require.NoError(b, it.Close())
-		})
 	}
 }

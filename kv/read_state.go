@@ -10,14 +10,14 @@ import (
 
 // numStripes spreads what all readers write (reference counts and counters) over
 // cache lines of their own, so that readers on several cores do not wait for one
-// line. A lookup picks its stripe by the hash of its key.
+// line. A lookup uses the stripe of its goroutine: see ownStripe.
 const numStripes = 16
 
 // A readState is all that a reader needs: memtables and tables as of one moment.
 // It is replaced, never changed. A reader takes a reference on one stripe, which
 // costs two uncontended atomic operations per lookup, however many files there
-// are; the state's tables are given back when the last reference of a replaced
-// state is gone.
+// are; the state's tables and memtables are given back when the last reference of a
+// replaced state is gone.
 type readState struct {
 	mem     *memTable
 	imms    []*memTable // being flushed, newest first
@@ -38,16 +38,29 @@ type paddedCount struct {
 // acquire returns the current state and takes a reference on the stripe, or nil
 // if the store is closed.
 func (d *DB) acquire(stripe int) *readState {
+	s, _ := d.acquireNow(stripe)
+	return s
+}
+
+// acquireNow is acquire, with the sequence number up to which readers see writes of the
+// state at that moment.
+func (d *DB) acquireNow(stripe int) (s *readState, now base.SeqNum) {
 	for {
 		s := d.state.Load()
 		if s == nil {
-			return nil
+			return nil, 0
 		}
 		s.refs[stripe].n.Add(1)
+		now := min(d.seq(), s.limit)
 		// The reference counts only if the state was current after it was taken:
 		// then whoever replaced the state later sees it.
+		//
+		// So does the number, which is read in between. A state that is newer than the number
+		// would lack versions that compactions have dropped since. And a newer state may have
+		// left out writes that were never to be visible (see resume.go): the numbers that come
+		// after theirs belong to it alone, and not to a state that still has them.
 		if d.state.Load() == s {
-			return s
+			return s, now
 		}
 		d.release(s, stripe)
 	}
@@ -56,14 +69,18 @@ func (d *DB) acquire(stripe int) *readState {
 // release gives a reference back.
 func (d *DB) release(s *readState, stripe int) {
 	if s.refs[stripe].n.Add(-1) == 0 && s.replaced.Load() && s.unused() {
-		d.mu.Lock()
+		s.unrefMemtables()
 		d.unrefVersion(s.version)
-		d.mu.Unlock()
-		if d.closed.Load() {
-			// The cleaner may have ended: the last reader closes the tables.
-			if err := d.cleaner.Drain(); err != nil {
-				d.log.Warn("a table could not be closed", "error", err)
-			}
+		d.drainAfterClose()
+	}
+}
+
+// drainAfterClose closes the tables of versions that were given up after the store was
+// closed: the cleaner may have ended, and the last reader does it.
+func (d *DB) drainAfterClose() {
+	if d.closed.Load() {
+		if err := d.cleaner.Drain(); err != nil {
+			d.log.Warn("a table could not be closed", "error", err)
 		}
 	}
 }
@@ -80,12 +97,21 @@ func (s *readState) unused() bool {
 	return s.released.CompareAndSwap(false, true)
 }
 
+// unrefMemtables gives the memtables of a state up that nobody uses any more.
+func (s *readState) unrefMemtables() {
+	s.mem.Unref()
+	for _, m := range s.imms {
+		m.Unref()
+	}
+}
+
 // swapState makes next the current state and gives the old one up. It may be nil:
 // the store is closed. The caller holds d.mu.
 func (d *DB) swapState(next *readState) {
 	if old := d.state.Swap(next); old != nil {
 		old.replaced.Store(true)
 		if old.unused() {
+			old.unrefMemtables()
 			d.unrefVersion(old.version)
 		}
 	}
@@ -97,59 +123,50 @@ func (d *DB) installState() {
 	s := &readState{mem: d.mem, version: d.current, limit: d.limit, operandMerger: d.operands}
 	for _, m := range slices.Backward(d.imms) {
 		s.imms = append(s.imms, m)
+		m.Ref()
 	}
-	d.current.Refs++
+	s.mem.Ref()
+	d.current.Ref()
 	d.swapState(s)
+	d.noteRoom()
 }
 
-// installVersion makes v the current version, which shares tables with the one
-// before. The caller holds d.mu and calls installState.
+// installVersion makes v, which was made of the current version, the current one. The
+// caller holds d.mu and calls installState.
 func (d *DB) installVersion(v *version.Version) {
-	v.Refs++
-	v.All(func(_ int, t *version.Table) { t.Refs++ })
+	d.history.Install(v)
 	old := d.current
 	d.current = v
-	if old == nil {
-		return
+	if old != nil {
+		d.unrefVersion(old)
 	}
-	listed := map[*version.Table]bool{}
-	v.All(func(_ int, t *version.Table) { listed[t] = true })
-	old.All(func(_ int, t *version.Table) { t.Obsolete = !listed[t] })
-	d.unrefVersion(old)
 }
 
 // unrefVersion gives up a reference of a version. Tables that no version lists
-// any more are closed, and removed if they are obsolete. The caller holds d.mu.
+// any more are closed by the cleaner, and removed if they are obsolete.
 func (d *DB) unrefVersion(v *version.Version) {
-	if v.Refs--; v.Refs > 0 {
-		return
+	if v.Unref() {
+		d.cleaner.Version(v)
 	}
-	v.All(func(_ int, t *version.Table) {
-		if t.Refs--; t.Refs == 0 {
-			d.cleaner.Table(t)
-		}
-	})
 }
 
 // tombstoneCover returns the newest range tombstone over key that a reader at
 // sequence number at sees; 0 if there is none.
 func (s *readState) tombstoneCover(d *DB, key []byte, at base.SeqNum) (base.SeqNum, error) {
-	set, err := s.version.Tombstones(&d.tables)
-	if err != nil {
-		if set, err = s.version.TombstonesOver(&d.tables, key); err != nil {
-			return 0, err
-		}
-	}
-	cover := max(set.Cover(key, at), s.mem.Tombstones().Cover(key, at))
+	cover := s.mem.Tombstones().Cover(key, at)
 	for _, m := range s.imms {
 		cover = max(cover, m.Tombstones().Cover(key, at))
 	}
-	return cover, nil
+	if !s.version.HasTombstones() {
+		return cover, nil
+	}
+	inTables, err := s.version.TombstoneCover(&d.tables, key, at)
+	return max(cover, inTables), err
 }
 
 // hasTombstones reports whether there is any range tombstone.
 func (s *readState) hasTombstones() bool {
-	if len(s.version.WithTombstones) > 0 || s.mem.HasTombstones() {
+	if s.version.HasTombstones() || s.mem.HasTombstones() {
 		return true
 	}
 	for _, m := range s.imms {

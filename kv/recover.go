@@ -30,7 +30,7 @@ func (d *DB) recover() error {
 	if err != nil {
 		return err
 	}
-	mems, used, lastSeq, err := d.replay(logs, v.LastSeq)
+	mems, used, lastSeq, err := d.replay(logs, v.LastSeq, m.Closed)
 	if err != nil {
 		return err
 	}
@@ -163,13 +163,11 @@ func (d *DB) withHint(err error) error {
 func (d *DB) flushRecovered(v *version.Version, mems []*memTable, lastSeq base.SeqNum) (*version.Version, error) {
 	e := &manifest.Edit{LastSeq: lastSeq}
 	if mems = slices.DeleteFunc(mems, (*memTable).Empty); len(mems) > 0 {
-		tables, err := d.writeLevel0(v, flushJob{mems: mems})
+		tables, err := d.writeLevel0(v, flushJob{mems: mems, limit: base.MaxSeqNum})
 		if err != nil {
 			return nil, err
 		}
-		for _, t := range tables {
-			e.Added = append(e.Added, manifest.AddedTable{Level: 0, Table: t})
-		}
+		addLevel0(e, tables)
 	}
 	return v.Apply(e)
 }
@@ -177,6 +175,11 @@ func (d *DB) flushRecovered(v *version.Version, mems []*memTable, lastSeq base.S
 // startReadOnly serves what was recovered, from memory where it is in no table.
 func (d *DB) startReadOnly(v *version.Version, mems []*memTable, lastSeq base.SeqNum) {
 	d.visible.Store(uint64(lastSeq))
+	if combine := d.operands.combiner(); combine != nil {
+		for _, m := range mems {
+			m.FoldAll(combine)
+		}
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.imms = mems

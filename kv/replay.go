@@ -63,10 +63,11 @@ func (d *DB) reportDropped(l DroppedInfo) {
 	}
 }
 
-// replay reads the WALs into memtables, oldest first, as the recovery mode says. Used is
-// which features the writes use.
-func (d *DB) replay(logs []uint64, lastSeq base.SeqNum) (mems []*memTable, used manifest.Features, _ base.SeqNum,
-	err error) {
+// replay reads the WALs into memtables, oldest first, as the recovery mode says: those
+// after write lastSeq. The store was closed cleanly at write closed, if that is not 0. Used
+// is which features the writes use.
+func (d *DB) replay(logs []uint64, lastSeq, closed base.SeqNum) (mems []*memTable, used manifest.Features,
+	_ base.SeqNum, err error) {
 	p := replayer{d: d, lastSeq: lastSeq}
 	for i, num := range logs {
 		whole, err := p.replayLog(num)
@@ -76,13 +77,37 @@ func (d *DB) replay(logs []uint64, lastSeq base.SeqNum) (mems []*memTable, used 
 		if whole || d.opts.RecoveryMode == SkipCorrupt {
 			continue
 		}
+		unused, err := d.neverUsed(num, logs[i+1:], p.lastSeq, closed)
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		if unused {
+			continue
+		}
 		if err := d.dropLogs(num, logs[i+1:]); err != nil {
 			return nil, 0, 0, err
 		}
 		break
 	}
-	p.finish()
 	return p.mems, p.used, p.lastSeq, nil
+}
+
+// neverUsed reports whether a log is one that was made ahead, given up, and could not be
+// removed, or was there again after a power cut. Such a log is empty, and nothing is missing:
+// the next log that is not empty goes on with the write after lastSeq, or the store was
+// closed at lastSeq. Neither can be said of a log that has lost what it held: that was one
+// write at least.
+func (d *DB) neverUsed(num uint64, later []uint64, lastSeq, closed base.SeqNum) (bool, error) {
+	c, err := d.examineLog(num)
+	if err != nil || c.size > 0 {
+		return false, err
+	}
+	for _, num := range later {
+		if c, err = d.examineLog(num); err != nil || c.size > 0 {
+			return c.firstSeq == lastSeq+1, err
+		}
+	}
+	return closed > 0 && closed == lastSeq, nil
 }
 
 // dropLogs drops the logs that come after one that was not closed cleanly, and may have
@@ -138,6 +163,7 @@ type logContent struct {
 	holdsAny bool  // a record, or what may have been some
 	syncedTo int64 // up to where it proves that it had been synced
 	size     int64
+	firstSeq base.SeqNum // of the first write; 0: it cannot be read
 }
 
 func (d *DB) examineLog(num uint64) (c logContent, err error) {
@@ -145,7 +171,11 @@ func (d *DB) examineLog(num uint64) (c logContent, err error) {
 		c.size = size
 		var err error
 		for err == nil {
-			_, err = r.Next()
+			var record []byte
+			record, err = r.Next()
+			if err == nil && !c.holdsAny {
+				c.firstSeq = firstSeq(record)
+			}
 			c.holdsAny = c.holdsAny || err == nil
 		}
 		// Unless it ends with its header, how it ends does not matter.
@@ -156,21 +186,23 @@ func (d *DB) examineLog(num uint64) (c logContent, err error) {
 	return c, err
 }
 
+// firstSeq returns the number of a record's first write; 0 if it is no record.
+func firstSeq(record []byte) base.SeqNum {
+	r, err := batchrepr.NewReader(record)
+	if err != nil {
+		return 0
+	}
+	return r.Seq()
+}
+
 type replayer struct {
 	d       *DB
-	log     uint64      // what memtables are marked with, and not shared by: 0, or a log's number
-	mems    []*memTable // oldest first
+	log     uint64           // what memtables are marked with, and not shared by: 0, or a log's number
+	mems    []*memTable      // oldest first
+	combine memtable.Combine // nil: operands stay as they are
 	used    manifest.Features
 	lastSeq base.SeqNum
 	gap     bool // a write is not the one that follows the last
-}
-
-// finish leaves few range tombstones of what was replayed: they are cut into fragments
-// next, which takes the square of those that are nested.
-func (p *replayer) finish() {
-	for _, m := range p.mems {
-		m.KeepNewest()
-	}
 }
 
 // replayLog replays one WAL. It reports whether the log was closed cleanly.
@@ -263,7 +295,7 @@ func (p *replayer) record(record []byte) error {
 	p.used |= used
 	p.gap = p.gap || r.Seq() != p.lastSeq+1
 	n := len(p.mems)
-	if n == 0 || p.mems[n-1].Log != p.log || p.crowded(p.mems[n-1]) || !p.mems[n-1].Reserve(arena) {
+	if n == 0 || p.mems[n-1].Log != p.log || !p.mems[n-1].Reserve(arena) {
 		m := newMemTable(max(p.d.opts.memtableArena(), int64(arena)+memtable.Slack), p.log)
 		if !m.Reserve(arena) {
 			return memtable.ErrFull
@@ -273,19 +305,9 @@ func (p *replayer) record(record []byte) error {
 	}
 	err = p.mems[n-1].Apply(record)
 	p.mems[n-1].Release(arena)
+	if err == nil && used&manifest.FeatureMerge != 0 && p.combine != nil {
+		err = p.mems[n-1].FoldOperands(record, p.combine)
+	}
 	p.lastSeq = r.Seq() + base.SeqNum(r.Len()) - 1
 	return err
-}
-
-// crowded reports whether a memtable takes no more range tombstones. That of a log that
-// nobody has read before takes any number, of which it keeps few: a memtable for each
-// hundred would ask for memory out of proportion to the log.
-func (p *replayer) crowded(m *memTable) bool {
-	if p.log != 0 {
-		return m.Crowded()
-	}
-	if m.Doubled() {
-		m.KeepNewest()
-	}
-	return false
 }

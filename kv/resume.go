@@ -11,21 +11,23 @@ import (
 )
 
 // Resuming writes what the store holds in memory to new files. The memtables have
-// all that was acknowledged, and nothing of the commits that failed: these never
-// reach a memtable. So, in this order,
+// all that was acknowledged. Of the commits that failed they have those whose sync did, in
+// part visible already: these stay. The others never will be visible, and are left out. So,
+// in this order,
 //
 //  1. a manifest that is broken is replaced by a snapshot of the store. The old one
 //     may or may not hold the edit that failed; until the new one is in force all
 //     files that either names are kept, so that a crash finds a whole store;
 //  2. if the log is broken, a new one is created, written to and synced;
-//  3. the memtables become a table of level 0. If the log was broken, the active one
-//     too, and the edit that adds the table says that recovery begins at the new log:
-//     with it, what a failed commit left in the old log is gone for good. Before it,
-//     a crash may bring such a commit back, whole; its writer was told that it
-//     failed, not that it never happened;
-//  4. writers go on in the new log.
+//  3. the memtables become a table of level 0, as far as they are visible. If the log was
+//     broken, the active one too, and the edit that adds the table says that recovery
+//     begins at the new log: with it, what a failed commit left in the old log is gone for
+//     good. Before it, a crash may bring such a commit back, whole; its writer was told
+//     that it failed, not that it never happened;
+//  4. writers go on in the new log, with the numbers after those that were given out.
 //
-// Nothing is written to memtables meanwhile: commits are refused.
+// Nothing is written to memtables meanwhile, and nothing becomes visible: commits are
+// refused, and syncs have ended.
 
 // resumeWhenPossible tries until the store has resumed or closes.
 func (d *DB) resumeWhenPossible() {
@@ -119,8 +121,8 @@ func (d *DB) resumeAtClose() {
 
 // resume goes through the steps. It gives way to a Close if stoppable.
 func (d *DB) resume(stoppable bool) error {
-	// A commit that was under way when the store failed has ended after this, and
-	// later ones are refused.
+	// Commits and syncs that were under way when the store failed have ended after this,
+	// and later ones are refused.
 	if err := d.commits.Exclusive(context.Background(), func() error { return nil }); err != nil {
 		return err
 	}
@@ -224,6 +226,9 @@ func (d *DB) orphan(e *manifest.Edit) {
 // they have. If the log is broken, it flushes all memtables, and writers go on in a new log.
 func (d *DB) saveMemtables(stoppable, newLog bool) error {
 	h := &d.resumer
+	if newLog {
+		d.dropSpare() // its number is below that of the log that comes
+	}
 	if newLog && h.next == nil {
 		next, err := d.createLog(d.newFileNum())
 		if err != nil {
@@ -236,7 +241,7 @@ func (d *DB) saveMemtables(stoppable, newLog bool) error {
 		h.next = next
 	}
 	d.mu.Lock()
-	job := flushJob{mems: slices.Clone(d.imms), snapshots: d.snapshots.seqs(), stoppable: stoppable}
+	job := flushJob{mems: slices.Clone(d.imms), snapshots: d.snapshots.seqs(), stoppable: stoppable, limit: d.seq()}
 	if newLog {
 		job.mems, job.next = append(job.mems, d.mem), h.next
 	}
@@ -269,5 +274,6 @@ func (d *DB) clearError(replaced brokenPart) {
 		d.failure = nil
 		h.resumedAt = time.Now()
 		h.failed.Store(false)
+		d.noteRoom()
 	}
 }

@@ -164,14 +164,12 @@ func (s *Snapshot) getPinned(dst, key []byte, want bool) ([]byte, bool, error) {
 		return dst, false, ErrClosed
 	}
 	defer s.db.release(s.pinned, s.stripe)
-	l := lookup{d: s.db, key: key, hash: filterpolicy.Hash(key), at: s.seq, want: want,
+	l := lookup{d: s.db, key: key, hash: filterpolicy.Hash(key), at: s.seq, want: want, dst: dst,
 		stripe: &s.db.counters.stripes[s.stripe]}
-	l.stripe.gets.Add(1)
+	l.count()
 	ok, err := l.run(s.pinned)
 	if ok && want {
-		if dst = append(dst, l.value...); dst == nil {
-			dst = []byte{}
-		}
+		dst = l.appendValue(dst)
 	}
 	if t := s.db.tracer.Load(); t != nil {
 		t.note(&l, ok, err)
@@ -184,5 +182,5 @@ func (s *Snapshot) iterPinned(o *IterOptions, own *txView) (*Iterator, error) {
 	if !s.join() {
 		return nil, ErrClosed
 	}
-	return s.db.iterOn(s.pinned, s.stripe, s.seq, o, own)
+	return s.db.iterOn(s.pinned, s.stripe, s.seq, o, own), nil
 }

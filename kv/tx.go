@@ -246,6 +246,7 @@ func (t *Tx) commit(ctx context.Context, b *Batch, o *WriteOptions) error {
 	// In this order: a state that is acquired later has all these writes.
 	seen := d.seq()
 	if err := r.Validate(seen); err != nil {
+		d.commits.AwaitSync() // of a write that is not visible yet: the next attempt is to see it
 		return err
 	}
 	r.since = seen

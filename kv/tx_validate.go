@@ -7,7 +7,6 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/iterator"
-	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/readset"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
@@ -71,11 +70,7 @@ func (r *txReads) Validate(last base.SeqNum) error {
 		return ErrClosed
 	}
 	defer r.db.release(s, stripe)
-	l, err := r.db.later(s, r.since)
-	if err != nil {
-		return err
-	}
-	return r.conflict(l)
+	return r.conflict(r.db.later(s, r.since))
 }
 
 // ValidateIn returns ErrConflict if something of the set is in m.
@@ -115,11 +110,10 @@ type laterWrites struct {
 	since  base.SeqNum
 	mems   []*memTable
 	tables []*version.Table
-	tombs  *rangedel.Set // of tables
 }
 
 // later returns the later writes of a state, which stays acquired meanwhile.
-func (d *DB) later(s *readState, since base.SeqNum) (*laterWrites, error) {
+func (d *DB) later(s *readState, since base.SeqNum) *laterWrites {
 	l := &laterWrites{d: d, since: since, mems: []*memTable{s.mem}}
 	for _, m := range s.imms {
 		if last := m.LastSeq.Load(); last == 0 || last > uint64(since) {
@@ -127,27 +121,14 @@ func (d *DB) later(s *readState, since base.SeqNum) (*laterWrites, error) {
 		}
 	}
 	if s.version.LargestSeq <= since {
-		return l, nil
+		return l
 	}
-	tombs := false
-	s.version.All(func(_ int, t *version.Table) {
-		if t.LargestSeq > since {
-			l.tables = append(l.tables, t)
-			tombs = tombs || t.RangeDeletes > 0
-		}
-	})
-	var err error
-	if tombs {
-		l.tombs, err = s.version.Tombstones(&d.tables)
-	}
-	return l, err
+	l.tables = s.version.WrittenAfter(since)
+	return l
 }
 
 // key reports whether a key was written.
 func (l *laterWrites) key(key []byte) (bool, error) {
-	if l.tombs.Cover(key, base.MaxSeqNum) > l.since {
-		return true, nil
-	}
 	hash := filterpolicy.Hash(key)
 	for _, m := range l.mems {
 		if _, t, ok := m.Get(key, hash, base.MaxSeqNum); ok && t.SeqNum() > l.since ||
@@ -163,6 +144,9 @@ func (l *laterWrites) key(key []byte) (bool, error) {
 		if err != nil {
 			return false, err
 		}
+		if r.Tombstones().Cover(key, base.MaxSeqNum) > l.since {
+			return true, nil
+		}
 		p := sstable.Probe{SkipValue: true} // not counted: this is no lookup of anybody's
 		if _, t, ok, err := r.Find(nil, key, hash, base.MaxSeqNum, &p); err != nil || ok && t.SeqNum() > l.since {
 			return err == nil, err
@@ -174,9 +158,6 @@ func (l *laterWrites) key(key []byte) (bool, error) {
 // span reports whether a key of a span was written. It goes through all that the
 // memtables and the tables with later writes have of it.
 func (l *laterWrites) span(s version.Span) (bool, error) {
-	if l.tombs.NewestIn(s.Lo, s.Hi) > l.since {
-		return true, nil
-	}
 	for _, m := range l.mems {
 		if m.Tombstones().NewestIn(s.Lo, s.Hi) > l.since {
 			return true, nil
@@ -192,6 +173,9 @@ func (l *laterWrites) span(s version.Span) (bool, error) {
 		r, err := t.Open(&l.d.tables)
 		if err != nil {
 			return false, err
+		}
+		if r.Tombstones().NewestIn(s.Lo, s.Hi) > l.since {
+			return true, nil
 		}
 		it := r.NewIter(sstable.IterOptions{})
 		if l.among(it, s) {

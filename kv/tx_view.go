@@ -71,9 +71,9 @@ func (w *txWrites) get(key []byte) (value []byte, found, written bool, err error
 // that it has passed over. Other iterators have none: nil.
 type txView struct {
 	tx    *Tx
-	index *memTable     // nil: no own writes
-	tombs *rangedel.Set // of the index
-	last  base.SeqNum   // the newest own write in view
+	index *memTable         // nil: no own writes
+	tombs *rangedel.History // of the index
+	last  base.SeqNum       // the newest own write in view
 
 	// run is what the iterator has passed over since its last seek: it looked for
 	// all keys of [lo, hi).
@@ -132,14 +132,14 @@ func (v *txView) before(key []byte, fromLast bool) {
 
 // ahead returns ok, what a move forward reported, and lengthens the run up to the
 // entry that it found, or else to the upper bound.
-func (v *txView) ahead(i *Iterator, ok bool) bool {
+func (v *txView) ahead(i *cursor, ok bool) bool {
 	if v != nil {
 		v.lengthen(i, ok)
 	}
 	return ok
 }
 
-func (v *txView) lengthen(i *Iterator, ok bool) {
+func (v *txView) lengthen(i *cursor, ok bool) {
 	switch {
 	case v.open:
 	case ok && bytes.Compare(i.key, v.run.Hi) >= 0:
@@ -152,14 +152,14 @@ func (v *txView) lengthen(i *Iterator, ok bool) {
 }
 
 // behind is ahead for a move backward, and the lower bound.
-func (v *txView) behind(i *Iterator, ok bool) bool {
+func (v *txView) behind(i *cursor, ok bool) bool {
 	if v != nil {
 		v.lengthenDown(i, ok)
 	}
 	return ok
 }
 
-func (v *txView) lengthenDown(i *Iterator, ok bool) {
+func (v *txView) lengthenDown(i *cursor, ok bool) {
 	to := i.lower // nil: the smallest key there is
 	if ok {
 		to = i.key

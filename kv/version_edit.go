@@ -15,8 +15,9 @@ func (d *DB) snapshotEdit(v *version.Version) *manifest.Edit {
 	return e
 }
 
-// maxManifestSize is the size at which a manifest is replaced by a snapshot of
-// the store, if the snapshot is a good deal smaller.
+// maxManifestSize is the size from which on a manifest is replaced by a snapshot of the
+// store when it has twice the size that it began with: so a snapshot, which has as many tables
+// as the store, costs no more than the edits before it, however large the store is.
 const maxManifestSize = 4 << 20
 
 // applyEdit makes an edit durable and then current. Edit is called with the
@@ -44,6 +45,7 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 		d.orphan(e)
 		return d.fail(brokenManifest, writingManifest, err)
 	}
+	next.OpenTombstones(&d.tables, e)
 	d.mu.Lock()
 	if e.LogNum > 0 {
 		d.logNum = e.LogNum
@@ -52,7 +54,7 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	install()
 	d.installState()
 	d.mu.Unlock()
-	if d.manifest.Size() > d.opts.maxManifestSize {
+	if d.manifest.Size() > max(d.opts.maxManifestSize, 2*d.manifest.SnapshotSize()) {
 		d.rotateManifest(next)
 	}
 	return nil
@@ -72,12 +74,8 @@ func (d *DB) closeManifest(err error) error {
 // rotateManifest starts a new manifest. If that fails, so does the store; the edits
 // of the old one stand. The caller holds manifestMu.
 func (d *DB) rotateManifest(v *version.Version) {
-	snapshot := d.snapshotEdit(v)
-	if int64(len(snapshot.Append(nil))) > d.opts.maxManifestSize/2 {
-		return
-	}
 	old, num := d.manifest, d.newFileNum()
-	next, err := manifest.Create(d.fs, d.dir, num, snapshot)
+	next, err := manifest.Create(d.fs, d.dir, num, d.snapshotEdit(v))
 	if err != nil {
 		d.resumer.manifests = append(d.resumer.manifests, num) // it may be in force for all we know
 		_ = d.fail(brokenManifest, writingManifest, err)       // writers are told

@@ -11,9 +11,18 @@ import (
 // A memTable holds the newest writes.
 type memTable = memtable.Memtable
 
-// newMemTable returns a memtable with arena bytes for points, whose writes are in a WAL.
+// newMemTable returns a memtable with arena bytes for points, whose writes are in a WAL. Its
+// memory is in the heap: for one of unknown use.
 func newMemTable(arena int64, log uint64) *memTable {
 	m := memtable.New(int(arena))
+	m.Log = log
+	return m
+}
+
+// nextMemTable is newMemTable in memory that is used again when no state has the memtable any
+// more.
+func (d *DB) nextMemTable(arena int64, log uint64) *memTable {
+	m := d.memtables.New(int(arena))
 	m.Log = log
 	return m
 }
@@ -29,15 +38,20 @@ func (o *Options) memtableArena() int64 {
 func (d *DB) rotate(arena int) error {
 	size := max(d.opts.memtableArena(), int64(arena)+memtable.Slack)
 	if d.mem.Empty() {
-		d.mem = newMemTable(size, d.mem.Log) // too small for the batch
+		d.mem = d.nextMemTable(size, d.mem.Log) // too small for the batch
 		d.installState()
 		return nil
 	}
+	s := d.takeSpare()
 	d.mu.Unlock()
-	log, err := d.rotateLog()
-	var next *memTable
-	if err == nil {
-		next = newMemTable(size, log.ID()) // out of the lock: clearing its memory takes milliseconds
+	log, err := d.rotateLog(s.log)
+	next := s.mem
+	if err != nil || size > d.opts.memtableArena() {
+		s.mem.Drop()
+		next = nil
+	}
+	if err == nil && next == nil {
+		next = d.nextMemTable(size, log.ID()) // out of the lock: clearing its memory takes milliseconds
 	}
 	d.mu.Lock()
 	if err != nil {
@@ -51,20 +65,24 @@ func (d *DB) rotate(arena int) error {
 	return nil
 }
 
-// rotateLog ends the log and starts a new one. The caller leads the pipeline.
-func (d *DB) rotateLog() (*wal.Writer, error) {
+// rotateLog ends the log and goes on in the next one, or in a new one if next is nil. The
+// caller leads the pipeline.
+func (d *DB) rotateLog(next *wal.Writer) (*wal.Writer, error) {
 	const what = "starting a new log"
-	next, err := d.createLog(d.newFileNum())
-	if err != nil {
-		// The log that is there is whole, and is not broken: if the store closes before it
-		// has resumed, it can be synced.
-		return nil, d.fail(brokenLog, what, err)
+	if next == nil {
+		var err error
+		if next, err = d.createLog(d.newFileNum()); err != nil {
+			// The log that is there is whole, and is not broken: if the store closes before it
+			// has resumed, it can be synced.
+			return nil, d.fail(brokenLog, what, err)
+		}
 	}
 	ended := d.commits.Log()
 	if err := ended.End(); err != nil {
 		d.discardLog(next)
 		return nil, d.commits.Fail(what, err)
 	}
+	next.TakeBuffer(ended)
 	d.counters.walBytes.Add(uint64(ended.Size()))
 	d.commits.SwitchLog(next)
 	return next, nil

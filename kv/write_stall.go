@@ -13,6 +13,12 @@ import (
 // waits only when memory or level 0 is full. The caller leads the pipeline. If ctx
 // ends meanwhile, the error is base.ErrContextEnded.
 func (d *DB) makeRoom(ctx context.Context, arena, size int) (*memTable, error) {
+	if m := d.room.Load(); m != nil && ctx.Err() == nil && m.Reserve(arena) {
+		if m.Size() >= d.opts.memtableArena()*(spareShare-1)/spareShare && !d.spareAsked.Load() {
+			d.prepareSpare()
+		}
+		return m, nil
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.slowDown(ctx, size)
@@ -22,7 +28,7 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int) (*memTable, error) {
 			return nil, d.failure
 		case ctx.Err() != nil:
 			return nil, base.ErrContextEnded
-		case !d.mem.Crowded() && d.mem.Reserve(arena):
+		case d.mem.Reserve(arena):
 			return d.mem, nil
 		case d.closing:
 			return nil, ErrClosed
@@ -38,6 +44,17 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int) (*memTable, error) {
 				return nil, err
 			}
 		}
+	}
+}
+
+// noteRoom notes whether writes may go ahead without asking: no failure and no pressure
+// keeps them. What holds d.mu for long, such as the choice of a compaction, does not
+// hold them up then. The caller holds d.mu, and has changed something of that.
+func (d *DB) noteRoom() {
+	if d.failure != nil || d.level0Over(d.opts.L0SlowdownThreshold) {
+		d.room.Store(nil)
+	} else {
+		d.room.Store(d.mem)
 	}
 }
 

@@ -162,7 +162,8 @@ func describeProperties(id uint64, f *sstable.Properties) object {
 		}
 		o = append(o, "expiry_octiles", times)
 	}
-	return append(o, "overwritten", f.Overwritten, "raw_key_bytes", f.RawKeyBytes, "raw_value_bytes", f.RawValueBytes,
+	return append(o, "overwritten", f.Overwritten, "dense_deletes", f.DenseDeletes,
+		"raw_key_bytes", f.RawKeyBytes, "raw_value_bytes", f.RawValueBytes,
 		"data_bytes", f.DataBytes, "data_blocks", f.DataBlocks, "compression", f.Compression.String(),
 		"block_size", f.BlockSize, "restart_interval", f.RestartInterval,
 		"index_bytes", f.IndexBytes, "index_leaves", f.IndexLeaves,

@@ -81,6 +81,13 @@ func (r *restore) admit() (err error) {
 	if r.state, err = manifest.Restore(r.FS, r.Dir); err != nil {
 		return err
 	}
+	if r.state != (manifest.RestoreState{}) {
+		// The call before may have failed, or died, before the RESTORE file was durable, or the
+		// names of the files that it vouches for. What is in the files is.
+		if err := r.FS.SyncDir(r.Dir); err != nil {
+			return err
+		}
+	}
 	if !r.in.Started() {
 		if r.state.Doing == 0 {
 			return errNotStarted()

@@ -8,9 +8,11 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// commitGroup writes a group to the log and to the memtable.
+// commitGroup writes a group to the log and to the memtable, and publishes it up to the last
+// of its batches that are to be visible without a sync. It marks those that want one.
 func (p *Pipeline) commitGroup(group []*request, size int) error {
 	arena := 0
 	for _, r := range group {
@@ -35,26 +37,52 @@ func (p *Pipeline) commitGroup(group []*request, size int) error {
 		}
 		p.features |= used
 	}
-	entries := 0
-	for _, r := range group {
-		first := p.seq + 1
-		p.seq += base.SeqNum(r.batch.Len())
-		entries += r.batch.Len()
-		if err := p.log.Append(r.batch.Seal(first)); err != nil {
-			return p.Fail(writingLog, err)
-		}
+	before, log := p.seq, p.logs.current
+	publish, err := p.number(group, log)
+	if err == nil {
+		err = p.writeLog(level)
 	}
-	if err := p.writeLog(level); err != nil {
+	if err != nil {
 		return p.Fail(writingLog, err)
 	}
 	if err := applyGroup(mem, group, size); err != nil {
 		return p.store.Fail("filling a memtable", true, err)
 	}
-	p.store.Visible.Store(uint64(p.seq))
+	if used&manifest.FeatureMerge != 0 && p.store.Combine != nil {
+		if err := foldOperands(mem, group, p.store.Combine); err != nil {
+			return p.store.Fail("filling a memtable", true, err)
+		}
+	}
+	if err := p.publish(publish); err != nil {
+		return p.Fail(writingLog, err)
+	}
+	if level == Synced {
+		p.syncs.last, p.syncs.log = p.seq, log.ID()
+		for _, r := range group {
+			r.syncs = r.level == Synced
+		}
+	}
 	p.Groups.Add(1)
-	p.Writes.Add(uint64(entries))
+	p.Writes.Add(uint64(p.seq - before))
 	p.Bytes.Add(uint64(size))
 	return nil
+}
+
+// number gives the batches of a group their sequence numbers and appends them to the log. It
+// returns the number up to which all is to be visible without a sync; 0 if nothing is.
+func (p *Pipeline) number(group []*request, log *wal.Writer) (publish base.SeqNum, err error) {
+	for _, r := range group {
+		first := p.seq + 1
+		p.seq += base.SeqNum(r.batch.Len())
+		r.seq = p.seq
+		if r.level != Synced {
+			publish = p.seq
+		}
+		if err := log.Append(r.batch.Seal(first)); err != nil {
+			return 0, err
+		}
+	}
+	return publish, nil
 }
 
 // applyGroup puts the batches of a group into the memtable: the leader alone if
@@ -100,13 +128,24 @@ func applyParallel(mem *memtable.Memtable, group []*request) error {
 	return errs
 }
 
+// foldOperands makes folds of the operands of a group that is in the memtable.
+func foldOperands(mem *memtable.Memtable, group []*request, combine memtable.Combine) error {
+	var errs error
+	for _, r := range group {
+		if r.batch.Features&manifest.FeatureMerge != 0 {
+			errs = errors.Join(errs, mem.FoldOperands(r.batch.Record(), combine))
+		}
+	}
+	return errs
+}
+
 // Reads is what a transaction has read: its commit is refused if something of that was
-// written meanwhile. The leader asks between groups, for writes that are visible, and
-// against the batches before it in its group, which are in no memtable yet. A transaction
-// is refused before anything of it is in the log; the others of the group share their sync
-// as ever.
+// written meanwhile. The leader asks between groups, for writes that are in memtables or
+// tables, visible or not, and against the batches before it in its group, which are in no
+// memtable yet. A transaction is refused before anything of it is in the log; the others of
+// the group share their sync as ever.
 type Reads interface {
-	// Validate returns an error if something was written. The last write that readers see
+	// Validate returns an error if something was written. The last write that has a number
 	// is last.
 	Validate(last base.SeqNum) error
 	// ValidateIn returns an error if something is among the writes in m.
@@ -148,7 +187,7 @@ type groupWrites struct {
 	added int         // batches
 }
 
-// validate returns an error if something of reads was written by what is visible, up to
+// validate returns an error if something of reads was written by what has a number, up to
 // last, or by a batch of before. They are the first of a group that stay in it.
 func (g *groupWrites) validate(last base.SeqNum, reads Reads, group, before []*request) error {
 	if err := reads.Validate(last); err != nil || len(before) == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -21,82 +22,150 @@ func (p *Pipeline) NextSeq() base.SeqNum {
 	return p.seq
 }
 
+// logs are those that the pipeline owns: the one that takes writes, and those that ended
+// before it and are not synced.
+//
+// What fails breaks all of them at once. A later one that became durable would leave a hole,
+// and what is buffered holds the record of the commit that failed. Nothing is published from
+// that moment on, until the logs are replaced: so a batch that had to be durable first and
+// was not visible then is never visible.
+type logs struct {
+	mu      sync.Mutex
+	current *wal.Writer   // the leader's to write to, and to change
+	ended   []*wal.Writer // oldest first
+	broken  error
+}
+
+// all returns all logs, oldest first. The caller holds l.mu, or nobody else uses them.
+func (l *logs) all() []*wal.Writer {
+	if l.current == nil {
+		return l.ended
+	}
+	return append(slices.Clip(l.ended), l.current)
+}
+
+// oldest returns the oldest log, and whether it has ended.
+func (l *logs) oldest() (log *wal.Writer, ended bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.ended) > 0 {
+		return l.ended[0], true
+	}
+	return l.current, false
+}
+
+// closeOldest closes the oldest log, which has ended.
+func (l *logs) closeOldest() error {
+	l.mu.Lock()
+	log := l.ended[0]
+	l.ended = slices.Delete(l.ended, 0, 1)
+	l.mu.Unlock()
+	return log.CloseFile()
+}
+
 // Log returns the log that takes writes. It is the leader's.
-func (p *Pipeline) Log() *wal.Writer { return p.log }
+func (p *Pipeline) Log() *wal.Writer { return p.logs.current }
 
 // SwitchLog lets writers go on in another log. The one before has ended; a commit that has
 // to be durable syncs it first. It is the leader's.
 func (p *Pipeline) SwitchLog(next *wal.Writer) {
-	p.unsynced = append(p.unsynced, p.log)
-	p.log = next
-	p.closeFlushed()
+	l := &p.logs
+	l.mu.Lock()
+	l.ended = append(l.ended, l.current)
+	l.current = next
+	if l.broken != nil {
+		next.Break(l.broken)
+	}
+	l.mu.Unlock()
+	p.mu.Lock()
+	running := p.syncs.running // if not, none begins before the leader has passed leadership on
+	p.mu.Unlock()
+	if !running {
+		p.closeFlushed()
+	}
 }
 
 // ReplaceLogs lets writers go on in another log, and closes those before, whose writes
-// are in tables. It is the leader's.
+// are in tables. It is called within Exclusive.
 func (p *Pipeline) ReplaceLogs(next *wal.Writer) {
-	for _, l := range p.logs() {
-		_ = l.CloseFile() // what it has is in tables
+	l := &p.logs
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, log := range l.all() {
+		_ = log.CloseFile() // what it has is in tables
 	}
-	p.unsynced, p.log = nil, next
+	l.ended, l.current, l.broken = nil, next, nil
 }
 
-// logs returns all logs, oldest first.
-func (p *Pipeline) logs() []*wal.Writer {
-	if p.log == nil {
-		return p.unsynced
-	}
-	return append(slices.Clip(p.unsynced), p.log)
-}
-
-// Fail tells the store that a log could not be written or synced, and returns the error
-// that writers get. All logs are broken with it: a later one that became durable would
-// leave a hole, and what is buffered holds the record of the commit that failed. It is the
-// leader's.
+// Fail breaks all logs, tells the store that one could not be written or synced, and returns
+// the error that writers get.
 func (p *Pipeline) Fail(what string, err error) error {
-	for _, l := range p.logs() {
-		l.Break(err)
+	l := &p.logs
+	l.mu.Lock()
+	if l.broken == nil {
+		l.broken = err
 	}
+	for _, log := range l.all() {
+		log.Break(err)
+	}
+	l.mu.Unlock()
 	return p.store.Fail(what, false, err)
 }
 
+// publish makes everything up to seq visible, all of which is applied. If the logs are
+// broken, it returns why, unless everything is visible already.
+func (p *Pipeline) publish(seq base.SeqNum) error {
+	l, visible := &p.logs, p.store.Visible
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if uint64(seq) <= visible.Load() {
+		return nil
+	}
+	if l.broken == nil {
+		visible.Store(uint64(seq))
+	}
+	return l.broken
+}
+
 // closeFlushed closes the ended logs whose writes are in tables: they need no sync any
-// more.
+// more. The caller syncs, or leads while nobody does.
 func (p *Pipeline) closeFlushed() {
-	if len(p.unsynced) == 0 {
+	l := &p.logs
+	log, ended := l.oldest()
+	if !ended {
 		return
 	}
-	flushedTo := p.store.FlushedTo()
-	for len(p.unsynced) > 0 && p.unsynced[0].ID() < flushedTo {
-		if err := p.unsynced[0].CloseFile(); err != nil {
-			p.store.Logger.Warn("a log could not be closed", "log", p.unsynced[0].ID(), "error", err)
+	for flushedTo := p.store.FlushedTo(); ended && log.ID() < flushedTo; log, ended = l.oldest() {
+		if err := l.closeOldest(); err != nil {
+			p.store.Logger.Warn("a log could not be closed", "log", log.ID(), "error", err)
 		}
-		p.unsynced = p.unsynced[1:]
 	}
 }
 
-// writeLog takes the log as far as level asks.
-func (p *Pipeline) writeLog(level Level) error {
-	switch level {
-	case Synced:
-		// A log that ended comes first: what is durable must be a prefix.
-		p.closeFlushed()
-		for len(p.unsynced) > 0 {
-			if err := p.unsynced[0].Sync(); err != nil {
-				return err
-			}
-			if err := p.unsynced[0].CloseFile(); err != nil {
-				return err
-			}
-			p.unsynced = p.unsynced[1:]
+// syncLogs makes durable what was flushed to the log with this number, and to those before
+// it. They come first: what is durable must be a prefix. One sync runs at a time.
+func (p *Pipeline) syncLogs(upTo uint64) error {
+	p.Syncs.Add(1)
+	p.closeFlushed()
+	for {
+		log, ended := p.logs.oldest()
+		if log.ID() > upTo {
+			return nil
 		}
-		p.Syncs.Add(1)
-		return p.log.Sync()
-	case Written:
-		return p.log.Flush()
+		if err := log.SyncFile(); err != nil || !ended {
+			return err
+		}
+		if err := p.logs.closeOldest(); err != nil {
+			return err
+		}
 	}
-	if p.log.Buffered() >= bufferedBytes {
-		return p.log.Flush()
+}
+
+// writeLog takes the log as far as level asks, but for the sync.
+func (p *Pipeline) writeLog(level Level) error {
+	log := p.logs.current
+	if level != Buffered || log.Buffered() >= bufferedBytes {
+		return log.Flush()
 	}
 	if !p.armed {
 		p.armed = true
@@ -109,7 +178,7 @@ func (p *Pipeline) writeLog(level Level) error {
 	return nil
 }
 
-// withLog runs f between two groups, and tells the store if it fails.
+// withLog runs f within Exclusive, and tells the store if it fails.
 func (p *Pipeline) withLog(f func() error) error {
 	return p.Exclusive(context.Background(), func() error {
 		if err := f(); err != nil {
@@ -124,7 +193,7 @@ func (p *Pipeline) withLog(f func() error) error {
 func (p *Pipeline) flushLog() {
 	_ = p.withLog(func() error {
 		p.armed = false
-		return p.log.Flush()
+		return p.logs.current.Flush()
 	})
 }
 
@@ -132,11 +201,20 @@ func (p *Pipeline) flushLog() {
 // A pipeline that was not started has none.
 func (p *Pipeline) Sync() error {
 	return p.withLog(func() error {
-		if p.log == nil {
+		if p.logs.current == nil {
 			return nil
 		}
-		return p.writeLog(Synced)
+		return p.syncAll()
 	})
+}
+
+// syncAll makes everything durable. It is called within Exclusive.
+func (p *Pipeline) syncAll() error {
+	log := p.logs.current
+	if err := log.Flush(); err != nil {
+		return err
+	}
+	return p.syncLogs(log.ID())
 }
 
 // Close waits for the writers that came before, and gives the logs back. Later requests
@@ -145,10 +223,10 @@ func (p *Pipeline) Sync() error {
 func (p *Pipeline) Close(failed func() bool) error {
 	return p.Exclusive(context.Background(), func() error {
 		p.closed = true
-		if p.log != nil && !failed() {
-			err := p.log.End()
+		if log := p.logs.current; log != nil && !failed() {
+			err := log.End()
 			if err == nil {
-				err = p.writeLog(Synced)
+				err = p.syncAll()
 			}
 			if err != nil {
 				_ = p.Fail(writingLog, err)
@@ -158,16 +236,16 @@ func (p *Pipeline) Close(failed func() bool) error {
 	})
 }
 
-// Abandon closes the logs as they are. It is the leader's, or for a pipeline that nobody
-// uses.
+// Abandon closes the logs as they are. It is for use within Exclusive, or for a pipeline
+// that nobody uses.
 func (p *Pipeline) Abandon() error {
 	if p.soon != nil {
 		p.soon.Stop()
 	}
 	var errs []error
-	for _, l := range p.logs() {
-		errs = append(errs, l.CloseFile())
+	for _, log := range p.logs.all() {
+		errs = append(errs, log.CloseFile())
 	}
-	p.unsynced, p.log = nil, nil
+	p.logs.ended, p.logs.current = nil, nil
 	return errors.Join(errs...)
 }

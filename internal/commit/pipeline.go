@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,7 +19,7 @@ import (
 // A Batch is a record to commit.
 type Batch struct {
 	batchrepr.Writer
-	Arena int // the most that its points take in a memtable, in bytes
+	Arena int // the most that it takes in a memtable, in bytes
 }
 
 // A Level says how far a batch has to get before its commit returns.
@@ -33,11 +33,14 @@ const (
 )
 
 // A Store is what a pipeline asks of the store that it is part of. The leader calls its
-// functions.
+// functions; FlushedTo and Fail, whoever syncs too.
 type Store struct {
-	Visible    *atomic.Uint64 // the number of the last write that readers see
+	Visible    *atomic.Uint64 // the number of the last write that readers see; the pipeline's to raise
 	GroupBytes int            // bounds a group, beside a bound of the pipeline's own
 	Logger     *slog.Logger
+
+	// Combine combines operands. Nil: they stay as they are.
+	Combine memtable.Combine
 
 	// MakeRoom returns the memtable to write to, with arena bytes reserved for size bytes
 	// of batches. It may wait, and rotate the log. If ctx ends, it returns
@@ -63,21 +66,23 @@ type Pipeline struct {
 	store Store
 
 	mu      sync.Mutex
-	waiting []*request
+	waiting []*request // none if nobody leads
 	leading bool
-	closed  bool
+	gate    gate
+	syncs   syncs
 
 	// requests are those that nobody uses. Stores do not share them: a channel of a
 	// store that was opened in a bubble of testing/synctest is of no use outside.
 	requests sync.Pool
 
+	logs logs
+
 	// The leader's.
+	closed   bool
 	seq      base.SeqNum // the last one given out
 	features manifest.Features
-	log      *wal.Writer
-	unsynced []*wal.Writer // logs that ended and were not synced: older than log
-	soon     *time.Timer   // flushes what Buffered commits left in the log's buffer
-	armed    bool          // soon will fire
+	soon     *time.Timer // flushes what Buffered commits left in the log's buffer
+	armed    bool        // soon will fire
 	group    []*request
 }
 
@@ -97,17 +102,18 @@ const (
 	bufferedDelay = 50 * time.Millisecond
 	// bufferedBytes is how many bytes of Buffered writes may stay in the process.
 	bufferedBytes = 256 << 10
-	// maxYields bounds how often a leader gives way before a sync.
-	maxYields = 4
 )
 
 // Attach makes p the pipeline of a store, before its first use.
-func (p *Pipeline) Attach(s Store) { p.store = s }
+func (p *Pipeline) Attach(s Store) {
+	p.store = s
+	p.syncs.ended.L = &p.mu
+}
 
 // Start lets p write: the next write is the one after seq, goes to log, and may be of the
 // kinds that the features enable. The pipeline owns the log from now on.
 func (p *Pipeline) Start(seq base.SeqNum, log *wal.Writer, enabled manifest.Features) {
-	p.seq, p.log, p.features = seq, log, enabled
+	p.seq, p.logs.current, p.features = seq, log, enabled
 }
 
 // Commit makes a batch durable to the level asked for, and visible. If reads is not nil
@@ -116,7 +122,7 @@ func (p *Pipeline) Start(seq base.SeqNum, log *wal.Writer, enabled manifest.Feat
 // nothing was written.
 func (p *Pipeline) Commit(ctx context.Context, b *Batch, reads Reads, level Level) error {
 	r := p.newRequest(ctx.Done())
-	r.batch, r.reads, r.level, r.err = b, reads, level, nil
+	r.batch, r.reads, r.level, r.err, r.syncs = b, reads, level, nil, false
 	r.size, r.arena, r.ctx = b.Size(), b.Arena, ctx
 	err := p.submit(r)
 	if r.done == nil {
@@ -126,8 +132,9 @@ func (p *Pipeline) Commit(ctx context.Context, b *Batch, reads Reads, level Leve
 	return err
 }
 
-// Exclusive runs f between two groups, in its turn, for which it waits no longer than ctx
-// lasts. After Close it returns base.ErrClosed.
+// Exclusive runs f in its turn, while no commit and no sync is under way: whatever has a
+// number is visible, or never will be. It waits for its turn no longer than ctx lasts. After
+// Close it returns base.ErrClosed.
 func (p *Pipeline) Exclusive(ctx context.Context, f func() error) error {
 	return p.submit(&request{run: f, ctx: ctx, done: ctx.Done(), signal: make(chan signal, 1)})
 }
@@ -135,11 +142,22 @@ func (p *Pipeline) Exclusive(ctx context.Context, f func() error) error {
 // submit queues a request and returns when it is done.
 func (p *Pipeline) submit(r *request) error {
 	p.mu.Lock()
-	p.waiting = append(p.waiting, r)
-	lead := !p.leading
-	p.leading = true
+	lead, taken := false, false
+	switch {
+	case r.gated():
+		lead = p.arrive(r)
+	case p.leading:
+		p.waiting = append(p.waiting, r)
+	default: // nobody waits: the group is taken while the lock is held
+		p.leading, lead, taken = true, true, true
+		p.group = append(p.group[:0], r)
+	}
 	p.mu.Unlock()
-	for !lead {
+	for {
+		if lead && p.lead(r, taken) {
+			return r.err
+		}
+		lead, taken = false, false
 		switch p.wait(r) {
 		case signalDone:
 			return r.err
@@ -150,72 +168,103 @@ func (p *Pipeline) submit(r *request) error {
 			r.applied.Done()
 		case signalLead:
 			lead = true
+		case signalGather:
+			p.mu.Lock()
+			lead = p.enter()
+			p.mu.Unlock()
+		case signalSync:
+			p.sync(r)
+			return r.err
 		}
 	}
-	p.lead()
-	return r.err
 }
 
-// lead sees to one group, of which the caller's request is the first, and passes
-// leadership on.
-func (p *Pipeline) lead() {
-	p.waitForReturn()
-	group, size := p.takeGroup(min(maxGroupBytes, p.store.GroupBytes))
+// lead sees to one group, of which the caller's request r is the first, and passes
+// leadership on. If some of the group want a sync, it comes after that: others lead
+// meanwhile. If taken is set, the group is in p.group already, and r is all of it. It
+// reports whether r is done.
+func (p *Pipeline) lead(r *request, taken bool) (done bool) {
+	group, size := p.group, r.size
+	if !taken {
+		group, size = p.takeGroup(min(maxGroupBytes, p.store.GroupBytes))
+	}
 	var err error
 	switch {
 	case p.closed:
 		err = base.ErrClosed
-	case group[0].run != nil:
-		err = group[0].run()
+	case r.run != nil:
+		err = r.run()
 	default:
 		err = p.commitGroup(group, size)
 	}
 	if err != nil && errors.Is(err, base.ErrContextEnded) {
 		p.putBack(group[1:])
-		group, err = group[:1], base.ContextError(group[0].ctx, "the write waited for a flush or compaction")
+		group, err = group[:1], base.ContextError(r.ctx, "the write waited for a flush or compaction")
 	}
+	p.mu.Lock()
+	group, syncer := p.settle(group, err)
+	done = len(group) > 0 && group[0] == r
+	if n := len(group); n > 1 || n == 1 && !done {
+		p.mu.Unlock()
+		for _, o := range group {
+			if o != r {
+				o.signal <- signalDone
+			}
+		}
+		p.mu.Lock()
+	}
+	p.passLeadership() // the next leader reuses p.group as soon as it has its turn
+	p.mu.Unlock()
+	switch syncer {
+	case nil:
+	case r:
+		p.sync(r)
+		return true
+	default:
+		syncer.signal <- signalSync
+	}
+	return done
+}
+
+// settle gives the requests of a group their outcome. It returns, in the memory of group,
+// those that are done, and who is to sync for the others; nil if there is nobody. The caller
+// holds p.mu.
+func (p *Pipeline) settle(group []*request, err error) (done []*request, syncer *request) {
+	s, left := &p.syncs, 0
+	if i := slices.IndexFunc(group, func(r *request) bool { return r.syncs }); i >= 0 {
+		syncer, s.running = group[i], true
+	}
+	done = group[:0]
 	for _, r := range group {
 		if r.err == nil {
 			r.err = err
 		}
-	}
-	// The next leader reuses p.group as soon as it has its turn.
-	for _, r := range group[1:] {
-		r.signal <- signalDone
-	}
-	p.mu.Lock()
-	p.passLeadership()
-	p.mu.Unlock()
-}
-
-// waitForReturn gives the writers of the last group a chance to be in the next one, if
-// that is going to sync. They wake up when their group is done, and mostly come back with
-// their next write. A leader that took its group at once would leave without them: sixteen
-// writers would then sync in turns of eight, and pay for twice as many syncs as they need.
-// Giving up the processor a few times costs a microsecond if nobody comes, against the
-// hundred or more of a sync. It never waits for an event.
-func (p *Pipeline) waitForReturn() {
-	if len(p.group) <= 1 {
-		return // a lone writer leads already
-	}
-	for range maxYields {
-		p.mu.Lock()
-		first := p.waiting[0]
-		complete := len(p.waiting) >= len(p.group)
-		p.mu.Unlock()
-		if complete || first.run != nil || first.level != Synced {
-			return
+		switch {
+		case r.syncs:
+			s.group, s.gated = append(s.group, r), s.gated+1
+			continue
+		case r.gated():
+			left++
 		}
-		runtime.Gosched()
+		if s.running && r.reads != nil && r.err != nil {
+			// What a transaction conflicts with may become visible with the sync: one that
+			// begins before would conflict with it again.
+			s.group = append(s.group, r)
+			continue
+		}
+		done = append(done, r)
 	}
+	p.leave(left)
+	return done, syncer
 }
 
 // takeGroup takes waiting requests of up to maxBytes: at least one, and a function on its
-// own.
+// own. If some of the group are to be synced, those left that have passed the gate go back
+// to it, since they are for the next sync.
 func (p *Pipeline) takeGroup(maxBytes int) (group []*request, size int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := 0
+	n, synced := 0, false
 	for n < len(p.waiting) {
 		r := p.waiting[n]
 		if r.run != nil && n > 0 || n > 0 && size+r.size > maxBytes {
@@ -226,17 +275,22 @@ func (p *Pipeline) takeGroup(maxBytes int) (group []*request, size int) {
 			break
 		}
 		size += r.size
+		synced = synced || r.gated()
 	}
 	p.group = append(p.group[:0], p.waiting[:n]...)
 	rest := copy(p.waiting, p.waiting[n:])
 	clear(p.waiting[rest:])
 	p.waiting = p.waiting[:rest]
+	if synced && rest > 0 {
+		p.turnBack()
+	}
 	return p.group, size
 }
 
-// Queue reports whether somebody leads, and how many requests wait for the next group.
-func (p *Pipeline) Queue() (leading bool, waiting int) {
+// Queue reports whether somebody leads or syncs, and how many requests wait for the next
+// group. Only tests ask, here and in package kv: they wait until writers wait.
+func (p *Pipeline) Queue() (busy bool, waiting int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.leading, len(p.waiting)
+	return p.leading || p.gate.shut, len(p.waiting) + len(p.gate.waiting)
 }

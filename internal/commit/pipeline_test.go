@@ -28,6 +28,7 @@ type testStore struct {
 	visible atomic.Uint64
 	flushed uint64
 	enabled manifest.Features
+	failing sync.Mutex
 	failed  error
 }
 
@@ -45,7 +46,12 @@ func newTestStore(t *testing.T) *testStore {
 		},
 		Enable:    func(f manifest.Features) error { s.enabled |= f; return nil },
 		FlushedTo: func() uint64 { return s.flushed },
-		Fail:      func(_ string, _ bool, err error) error { s.failed = err; return err },
+		Fail: func(_ string, _ bool, err error) error {
+			s.failing.Lock()
+			defer s.failing.Unlock()
+			s.failed = err
+			return err
+		},
 	})
 	s.visible.Store(10)
 	s.Start(10, s.newLog(t, 1), 0)
@@ -123,10 +129,10 @@ func TestSyncReachesEndedLogs(t *testing.T) {
 			return nil
 		}))
 	}
-	require.Len(t, s.unsynced, 3)
+	require.Len(t, s.logs.ended, 3)
 	s.flushed = 2
 	require.NoError(t, s.Sync())
-	require.Empty(t, s.unsynced)
+	require.Empty(t, s.logs.ended)
 	require.EqualValues(t, 1, s.Syncs.Load())
 	require.Equal(t, uint64(4), s.Log().ID())
 	require.Equal(t, 1, s.records(t, 3))

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/memtable"
 )
 
@@ -21,6 +22,8 @@ type request struct {
 	done    <-chan struct{} // of ctx; nil: it never ends
 	state   atomic.Uint32   // if done is not nil
 	level   Level
+	seq     base.SeqNum // of its last write, from when it has one
+	syncs   bool        // it is applied, and waits for a sync
 	err     error
 	signal  chan signal
 	applied *sync.WaitGroup // when the signal is signalApply
@@ -34,6 +37,8 @@ const (
 	signalDone      signal = iota // the batch is committed, or failed
 	signalLead                    // lead the next group
 	signalApply                   // put the batch into the memtable, and wait on
+	signalGather                  // take all that wait at the gate through it, and wait on
+	signalSync                    // sync for all that wait for it
 	signalAbandoned               // the context has ended first: nothing is written
 )
 
@@ -44,6 +49,10 @@ const (
 	claimed
 	abandoned
 )
+
+// gated reports whether the request waits at the gate while a sync is under way: it wants
+// one, or is a function.
+func (r *request) gated() bool { return r.level == Synced }
 
 // newRequest returns a request to fill in: one that was used before, or a new one if it
 // can be abandoned, since a leader may hold on to it then.
@@ -78,17 +87,34 @@ func (p *Pipeline) wait(r *request) signal {
 func (p *Pipeline) withdraw(r *request) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i := slices.Index(p.waiting, r)
-	if i < 0 {
-		return r.state.CompareAndSwap(waiting, abandoned)
+	if i := slices.Index(p.waiting, r); i >= 0 {
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+		if r.signaled() { // to lead
+			p.passLeadership()
+		}
+		if r.gated() {
+			p.leave(1)
+		}
+		return true
 	}
-	p.waiting = slices.Delete(p.waiting, i, i+1)
+	if i := slices.Index(p.gate.waiting, r); i >= 0 {
+		p.gate.waiting = slices.Delete(p.gate.waiting, i, i+1)
+		if r.signaled() { // to take the others through
+			p.open()
+		}
+		return true
+	}
+	return r.state.CompareAndSwap(waiting, abandoned)
+}
+
+// signaled takes a signal that came too late.
+func (r *request) signaled() bool {
 	select {
-	case <-r.signal: // in the queue, that is to lead
-		p.passLeadership()
+	case <-r.signal:
+		return true
 	default:
+		return false
 	}
-	return true
 }
 
 // passLeadership tells the first who waits to lead. The caller holds p.mu.
@@ -104,6 +130,14 @@ func (p *Pipeline) passLeadership() {
 func (p *Pipeline) putBack(group []*request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	left := slices.DeleteFunc(slices.Clone(group), func(r *request) bool { return r.state.Load() == abandoned })
-	p.waiting = append(left, p.waiting...)
+	left := 0
+	stay := slices.DeleteFunc(slices.Clone(group), func(r *request) bool {
+		gone := r.state.Load() == abandoned
+		if gone && r.gated() {
+			left++
+		}
+		return gone
+	})
+	p.waiting = append(stay, p.waiting...)
+	p.leave(left)
 }

@@ -19,6 +19,9 @@ type Harness struct {
 
 	// MaxManifestSize is the size in bytes from which on a manifest is replaced.
 	MaxManifestSize int64
+
+	// RangeSize is the size in bytes of the ranges that the merge of a compaction is cut into.
+	RangeSize int64
 }
 
 // Apply makes stores that are opened with options, a *kv.Options, use h. Package kv

@@ -163,11 +163,6 @@ func (b *Batch) link(path, name string) (linked bool, err error) {
 	if !ok || b.Source != b.FS || b.Copy {
 		return false, nil
 	}
-	if b.FS == vfs.OS { // a second name of a symbolic link would be one too
-		if path, err = filepath.EvalSymlinks(path); err != nil {
-			return false, err
-		}
-	}
 	if linked = b.FS.Link(path, name) == nil; !linked {
 		return false, nil
 	}

@@ -2,7 +2,6 @@ package iterator
 
 import (
 	"bytes"
-	"slices"
 	"sort"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -22,7 +21,7 @@ import (
 type Compaction struct {
 	CompactionOptions
 	in         *Merging
-	tombstones *rangedel.Set // of the input
+	tombstones *rangedel.Set // of the input: the newest of each stripe
 
 	Key   base.InternalKey // of the entry that First or Next moved to; valid until the next move
 	Value []byte
@@ -43,6 +42,9 @@ type Compaction struct {
 // CompactionOptions say what a Compaction may drop.
 type CompactionOptions struct {
 	Snapshots []base.SeqNum // ascending
+	// Keys are those that are passed; the tombstones have to be cut to them. The zero value,
+	// like a nil Lo, is all from the first on.
+	Keys rangedel.Span
 	// Bottom and BottomSpan report whether nothing older than the input can hold a key, or
 	// keys of [lo, hi). Nil: there may always be something.
 	Bottom     func(key []byte) bool
@@ -69,7 +71,8 @@ func NewCompaction(iters []Iter, tombstones []rangedel.Tombstone, o CompactionOp
 		o.Bottom = func([]byte) bool { return false }
 		o.BottomSpan = func(_, _ []byte) bool { return false }
 	}
-	c := &Compaction{CompactionOptions: o, in: NewMerging(iters...), tombstones: rangedel.NewSet(tombstones)}
+	c := &Compaction{CompactionOptions: o, in: NewMerging(iters...)}
+	c.tombstones = c.newestOfStripes(tombstones)
 	c.Kept = c.keepTombstones()
 	return c
 }
@@ -89,7 +92,10 @@ func (c *Compaction) stripeEnd(stripe int) base.SeqNum {
 
 // First moves to the first entry that stays.
 func (c *Compaction) First() bool {
-	return c.in.First() && c.findKept()
+	if c.Keys.Lo == nil {
+		return c.in.First() && c.findKept()
+	}
+	return c.in.SeekGE(base.SearchKey(c.Keys.Lo, base.MaxSeqNum)) && c.findKept()
 }
 
 // Next moves to the next entry that stays.
@@ -103,7 +109,7 @@ func (c *Compaction) Next() bool {
 // findKept goes on from the current input entry to one that stays.
 func (c *Compaction) findKept() bool {
 	for ok := true; ok; ok = c.in.Next() {
-		if c.shouldStop() {
+		if c.shouldStop() || c.Keys.Hi != nil && bytes.Compare(c.in.Key().User, c.Keys.Hi) >= 0 {
 			return false
 		}
 		if !c.keep(c.in.Key()) {
@@ -181,20 +187,31 @@ func (c *Compaction) keepVisible(stripe int) bool {
 	return true
 }
 
-// keepTombstones returns those of the tombstones that somebody still needs: of
-// each stripe the newest, and none of stripe 0 where nothing is below.
-func (c *Compaction) keepTombstones() *rangedel.Set {
-	var kept []rangedel.Tombstone
-	last := rangedel.Tombstone{}
-	lastStripe := -1
-	for _, t := range c.tombstones.Clip(nil, nil, nil) {
+// newestOfStripes returns of each stripe the newest tombstone over each key: no reader
+// can tell the older ones. What it takes grows with the stripes that have tombstones, and
+// not with how many overlap.
+func (c *Compaction) newestOfStripes(ts []rangedel.Tombstone) *rangedel.Set {
+	stripes := map[int][]rangedel.Tombstone{}
+	for _, t := range ts {
 		stripe := c.stripe(t.Seq)
-		same := lastStripe == stripe && bytes.Equal(last.Start, t.Start) && rangedel.CompareEnds(last.End, t.End) == 0
-		last, lastStripe = t, stripe
-		if same || stripe == 0 && c.BottomSpan(t.Start, t.End) {
-			continue
-		}
-		kept = append(kept, t)
+		stripes[stripe] = append(stripes[stripe], t)
 	}
-	return rangedel.NewSet(slices.Clip(kept))
+	var newest []rangedel.Tombstone
+	for _, of := range stripes {
+		newest = append(newest, rangedel.Newest(of)...)
+	}
+	if len(stripes) == 1 {
+		if set, err := rangedel.FromFragments(newest); err == nil {
+			return set
+		}
+	}
+	return rangedel.NewSet(newest)
+}
+
+// keepTombstones returns those of the tombstones that somebody still needs: none of
+// stripe 0 where nothing is below.
+func (c *Compaction) keepTombstones() *rangedel.Set {
+	return c.tombstones.Filter(func(t rangedel.Tombstone) bool {
+		return c.stripe(t.Seq) > 0 || !c.BottomSpan(t.Start, t.End)
+	})
 }

@@ -29,15 +29,25 @@ type operandChain struct {
 	keys   []base.Trailer
 	values [][]byte
 	given  int
+	buf    []byte // of the values: those of the input are gone when it moves
 }
 
 func (r *operandChain) busy() bool { return len(r.keys) > 0 }
 
+// add copies the value: what was copied before stays where it is when buf grows.
 func (r *operandChain) add(t base.Trailer, value []byte) {
+	if value != nil {
+		at := len(r.buf)
+		r.buf = append(r.buf, value...)
+		value = r.buf[at:len(r.buf):len(r.buf)]
+	}
 	r.keys, r.values = append(r.keys, t), append(r.values, value)
 }
 
-func (r *operandChain) reset() { r.keys, r.values, r.given = r.keys[:0], r.values[:0], 0 }
+func (r *operandChain) reset() {
+	clear(r.values)
+	r.keys, r.values, r.given, r.buf = r.keys[:0], r.values[:0], 0, r.buf[:0]
+}
 
 // keepSpecial is keep for operands and expiring values.
 func (c *Compaction) keepSpecial(stripe int) bool {

@@ -29,21 +29,33 @@ func joined(separator string) merger {
 
 func failing([]byte, [][]byte) ([]byte, error) { return nil, errors.New("no") }
 
-// An entryIter is sorted entries as a sequence.
+// An entryIter is sorted entries as a sequence. Values are gone with the next move, as those
+// of tables are.
 type entryIter struct {
 	entries []entry
 	at      int
+	value   []byte
 	err     error // at the end
 }
 
-func (i *entryIter) to(n int) bool         { i.at = n; return i.Valid() }
+func (i *entryIter) to(n int) bool {
+	for at := range i.value {
+		i.value[at] = '?'
+	}
+	i.at = n
+	if i.Valid() && i.entries[n].value != nil {
+		i.value = append(i.value[:0], i.entries[n].value...)
+	}
+	return i.Valid()
+}
+
 func (i *entryIter) First() bool           { return i.to(0) }
 func (i *entryIter) Last() bool            { return i.to(len(i.entries) - 1) }
 func (i *entryIter) Next() bool            { return i.to(i.at + 1) }
 func (i *entryIter) Prev() bool            { return i.to(i.at - 1) }
 func (i *entryIter) Valid() bool           { return i.at >= 0 && i.at < len(i.entries) }
 func (i *entryIter) Key() base.InternalKey { return i.entries[i.at].key }
-func (i *entryIter) Value() []byte         { return i.entries[i.at].value }
+func (i *entryIter) Value() []byte         { return i.value[:len(i.entries[i.at].value)] }
 func (i *entryIter) SeekGE(k base.InternalKey) bool {
 	n, _ := slices.BinarySearchFunc(i.entries, k,
 		func(e entry, k base.InternalKey) int { return base.Compare(e.key, k) })

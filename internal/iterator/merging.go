@@ -4,11 +4,12 @@ import (
 	"encoding/binary"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/sstable"
 )
 
 // An Iter walks internal keys in order. Moves report whether it is on an entry. Keys are
-// valid until the next move. Values are too, but those of memtables and of sequential
-// iterators stay as long as the memtable or table is referred to.
+// valid until the next move. Values are too, but those of memtables stay as long as the
+// memtable is referred to.
 type Iter interface {
 	First() bool
 	Last() bool
@@ -41,15 +42,19 @@ type mergingItem struct {
 // load loads the key that the item's sequence is on.
 func (i *mergingItem) load() {
 	i.key = i.iter.Key()
-	i.prefix = mergingPrefix(i.key.User)
+	i.prefix = KeyPrefix(i.key.User)
 }
 
-// mergingPrefix returns the first eight bytes of a key, with zeros after a shorter one,
+// KeyPrefix returns the first eight bytes of a key, with zeros after a shorter one,
 // as a number that is ordered as they are.
-func mergingPrefix(user []byte) uint64 {
-	if len(user) >= 8 {
-		return binary.BigEndian.Uint64(user)
+func KeyPrefix(user []byte) uint64 {
+	if len(user) < 8 {
+		return shortPrefix(user)
 	}
+	return binary.BigEndian.Uint64(user)
+}
+
+func shortPrefix(user []byte) uint64 {
 	var b [8]byte
 	copy(b[:], user)
 	return binary.BigEndian.Uint64(b[:])
@@ -120,7 +125,7 @@ func (m *Merging) down(i int) {
 }
 
 // Moved puts the heap right after the root's sequence has moved: ok says that it is on an
-// entry. Only the user of OnlyRun moves a sequence on its own.
+// entry. Only the user of Table moves a sequence on its own.
 func (m *Merging) Moved(ok bool) bool {
 	if ok {
 		m.heap[0].load()
@@ -166,19 +171,23 @@ func (m *Merging) Next() bool {
 	return true
 }
 
-// OnlyRun returns the sequence of a sorted run if that is all that is left; else nil. Its
-// user may move it to the next entry without a call through an interface, and then calls
-// SetKey, or at its end Moved.
-func (m *Merging) OnlyRun() *Run {
-	if len(m.heap) != 1 {
-		return nil
+// Table returns the table that the entry comes from, nil if it is in none, and the first
+// user key of all other sequences, nil if there is none, until one of them moves. The iterator goes
+// forward. Its user may take steps in the table, which Merging does not notice: after a
+// Step that found an entry comes Moved(true), after one that found none Next, or else a seek.
+func (m *Merging) Table() (t *sstable.Iter, next []byte) {
+	h := m.heap
+	if it, ok := h[0].iter.(*Run); ok {
+		t = &it.it
 	}
-	l, _ := m.heap[0].iter.(*Run)
-	return l
+	switch {
+	case len(h) > 2 && m.before(&h[2], &h[1]):
+		next = h[2].key.User
+	case len(h) > 1:
+		next = h[1].key.User
+	}
+	return t, next
 }
-
-// SetKey tells m the key that the run of OnlyRun is on.
-func (m *Merging) SetKey(k base.InternalKey) { m.heap[0].key = k }
 
 // Prev is Next the other way round.
 func (m *Merging) Prev() bool { return m.Moved(m.heap[0].iter.Prev()) }

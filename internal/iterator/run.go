@@ -15,7 +15,8 @@ type Run struct {
 	cache  *version.TableCache
 	opts   sstable.IterOptions
 	prefix *Prefix // nil: every table may have something
-	at     int     // position of the table, -1 to len(run.Tables)
+	lo, hi []byte  // no table without keys of [lo, hi) is come to by a step; nil: no bound
+	at     int     // position of the table, -1 to run.Len()
 	it     sstable.Iter
 	open   bool // it is the table's
 	err    error
@@ -26,16 +27,17 @@ func NewRun(r *version.Run, c *version.TableCache, o sstable.IterOptions) *Run {
 	return &Run{run: r, cache: c, opts: o, at: -1}
 }
 
-// reset puts l before the first table of a run. The buffers of its table's iterator
-// are kept.
-func (l *Run) reset(r *version.Run, c *version.TableCache, p *Prefix) {
+// reset puts l before the first table of a run, of which its user wants no keys but those of
+// [lo, hi). The buffers of its table's iterator are kept.
+func (l *Run) reset(r *version.Run, c *version.TableCache, p *Prefix, lo, hi []byte) {
 	l.run, l.cache, l.prefix, l.at = r, c, p, -1
+	l.lo, l.hi = lo, hi
 	l.opts, l.open, l.err = sstable.IterOptions{}, false, nil
 }
 
 // release makes l refer to nothing.
 func (l *Run) release() {
-	l.reset(nil, nil, nil)
+	l.reset(nil, nil, nil, nil, nil)
 	l.it.Release()
 }
 
@@ -46,11 +48,11 @@ func (l *Run) use(n int) bool {
 		return true
 	}
 	l.open = false
-	l.at = min(max(n, -1), len(l.run.Tables))
-	if l.at != n || n < 0 || n == len(l.run.Tables) {
+	l.at = min(max(n, -1), l.run.Len())
+	if l.at != n || n < 0 || n == l.run.Len() {
 		return false
 	}
-	r, err := l.run.Tables[n].Open(l.cache)
+	r, err := l.run.At(n).Open(l.cache)
 	if err != nil {
 		l.err = err
 		return false
@@ -63,20 +65,40 @@ func (l *Run) use(n int) bool {
 	return true
 }
 
-// forward goes on to the first entry of the following tables until there is one.
+// forward goes on to the first entry of the following tables until there is one, or the bound:
+// where filters deny a prefix, all tables of the run would be opened to be passed over.
 func (l *Run) forward(ok bool) bool {
-	for !ok && l.healthy() && l.at < len(l.run.Tables) {
+	for !ok && l.healthy() && l.at < l.run.Len() && !l.behind(l.at+1) {
 		ok = l.use(l.at+1) && l.it.First()
 	}
 	return ok
 }
 
-// backward goes back to the last entry of the tables before until there is one.
+// behind reports whether the table at position n and those after it are past the bound, and
+// leaves the run if so.
+func (l *Run) behind(n int) bool {
+	if l.hi == nil || n >= l.run.Len() || bytes.Compare(l.run.At(n).Smallest, l.hi) < 0 {
+		return false
+	}
+	l.at, l.open = l.run.Len(), false
+	return true
+}
+
+// backward goes back to the last entry of the tables before until there is one, or the bound.
 func (l *Run) backward(ok bool) bool {
-	for !ok && l.healthy() && l.at >= 0 {
+	for !ok && l.healthy() && l.at >= 0 && !l.ahead(l.at-1) {
 		ok = l.use(l.at-1) && l.it.Last()
 	}
 	return ok
+}
+
+// ahead is behind the other way round.
+func (l *Run) ahead(n int) bool {
+	if l.lo == nil || n < 0 || !l.run.At(n).Before(l.lo) {
+		return false
+	}
+	l.at, l.open = -1, false
+	return true
 }
 
 func (l *Run) healthy() bool {
@@ -95,20 +117,21 @@ func (l *Run) First() bool {
 // Last moves to the last entry.
 func (l *Run) Last() bool {
 	l.err = nil
-	return l.backward(l.use(len(l.run.Tables)-1) && l.it.Last())
+	return l.backward(l.use(l.run.Len()-1) && l.it.Last())
 }
 
 // SeekGE moves to the first entry at or after k.
 func (l *Run) SeekGE(k base.InternalKey) bool {
 	l.err = nil
-	return l.forward(l.use(l.run.Find(k.User)) && l.it.SeekGE(k))
+	n, _ := l.run.Find(k.User)
+	return !l.behind(n) && l.forward(l.use(n) && l.it.SeekGE(k))
 }
 
 // SeekLT moves to the last entry before k.
 func (l *Run) SeekLT(k base.InternalKey) bool {
 	l.err = nil
-	n := l.run.Find(k.User)
-	if n == len(l.run.Tables) {
+	n, t := l.run.Find(k.User)
+	if t == nil {
 		return l.Last()
 	}
 	return l.backward(l.use(n) && l.it.SeekLT(k))
@@ -136,7 +159,7 @@ func (l *Run) Error() error {
 }
 
 func (l *Run) skipForward(end []byte, seq base.SeqNum) (on, skipped bool) {
-	t := l.run.Tables[l.at]
+	t := l.run.At(l.at)
 	if t.LargestSeq >= seq {
 		return false, false
 	}
@@ -145,7 +168,7 @@ func (l *Run) skipForward(end []byte, seq base.SeqNum) (on, skipped bool) {
 }
 
 func (l *Run) skipBackward(start []byte, seq base.SeqNum) (on, skipped bool) {
-	t := l.run.Tables[l.at]
+	t := l.run.At(l.at)
 	if t.LargestSeq >= seq {
 		return false, false
 	}

@@ -1,10 +1,6 @@
 package iterator
 
-import (
-	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/sstable"
-	"github.com/siftkv/siftkv/internal/version"
-)
+import "github.com/siftkv/siftkv/internal/base"
 
 // An iterator that meets an entry under a range tombstone need not go through all
 // entries under it one by one. Where every entry of a table is older than the
@@ -49,24 +45,4 @@ func (m *Merging) SkipTo(k base.InternalKey) bool {
 		}
 	}
 	return false
-}
-
-// A tableIter is the iterator of a table of level 0.
-type tableIter struct {
-	sstable.Iter
-	t *version.Table
-}
-
-func (i *tableIter) skipForward(end []byte, seq base.SeqNum) (on, skipped bool) {
-	if i.t.LargestSeq >= seq {
-		return false, false
-	}
-	return end != nil && i.SeekGE(base.SearchKey(end, base.MaxSeqNum)), true
-}
-
-func (i *tableIter) skipBackward(start []byte, seq base.SeqNum) (on, skipped bool) {
-	if i.t.LargestSeq >= seq {
-		return false, false
-	}
-	return i.SeekLT(base.SearchKey(start, base.MaxSeqNum)), true
 }

@@ -2,23 +2,21 @@ package iterator
 
 import (
 	"github.com/siftkv/siftkv/internal/memtable"
-	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// Sources are the sequences of memtables, files of level 0 and sorted runs that one
-// iterator merges, and the buffers of all of them. A short scan would spend more time on
-// making them than on its entries, so they are used again after Release.
+// Sources are the sequences of memtables and sorted runs that one iterator merges, and the
+// buffers of all of them. A short scan would spend more time on making them than on its
+// entries, so they are used again after Release.
 type Sources struct {
 	Merging
-	runs   []*Run
-	tables []*tableIter     // of level 0; the first usedTables are in use
-	mems   []*memtable.Iter // the first usedMems are in use
+	runs []*Run           // the first usedRuns are in use
+	mems []*memtable.Iter // the first usedMems are in use
 
-	usedTables, usedMems int
+	usedRuns, usedMems int
 }
 
-// AddMemtable adds the points of a memtable.
+// AddMemtable adds the points of a memtable, and its folds (memtable.KindFold).
 func (s *Sources) AddMemtable(m *memtable.Memtable) {
 	if !m.HasPoints() {
 		return
@@ -28,68 +26,58 @@ func (s *Sources) AddMemtable(m *memtable.Memtable) {
 	}
 	it := s.mems[s.usedMems]
 	s.usedMems++
-	it.Init(m)
+	it.InitWithFolds(m)
 	s.Iters = append(s.Iters, it)
 }
 
-// AddVersion adds the tables of a version that may have keys of [lo, hi) with a prefix.
-// Those of level 0 are opened; those of sorted runs are when an iterator comes to them.
-func (s *Sources) AddVersion(v *version.Version, c *version.TableCache, lo, hi []byte, p *Prefix) error {
-	for _, t := range v.Levels[0].Tables {
-		if !t.Overlaps(lo, hi) {
+// AddVersion adds the tables of a version that may have keys of [lo, hi) with a prefix. They
+// are opened when an iterator comes to them. A run of level 0 that has no such keys is left
+// out: there may be many of them, and the others mostly have keys of any range.
+func (s *Sources) AddVersion(v *version.Version, c *version.TableCache, lo, hi []byte, p *Prefix) {
+	for _, r := range v.Runs {
+		if r.Level == 0 && !r.Overlaps(lo, hi) {
 			continue
 		}
-		r, err := t.Open(c)
-		if err != nil {
-			return err
+		if s.usedRuns == len(s.runs) {
+			s.runs = append(s.runs, &Run{})
 		}
-		if !p.rulesOut(r) {
-			s.addTable(t, r)
-		}
+		it := s.runs[s.usedRuns]
+		s.usedRuns++
+		it.reset(r, c, p, lo, hi)
+		s.Iters = append(s.Iters, it)
 	}
-	for len(s.runs) < len(v.Runs) {
-		s.runs = append(s.runs, &Run{})
-	}
-	for n, r := range v.Runs {
-		s.runs[n].reset(r, c, p)
-		s.Iters = append(s.Iters, s.runs[n])
-	}
-	return nil
 }
 
-func (s *Sources) addTable(t *version.Table, r *sstable.Reader) {
-	if s.usedTables == len(s.tables) {
-		s.tables = append(s.tables, &tableIter{})
-	}
-	it := s.tables[s.usedTables]
-	s.usedTables++
-	it.t = t
-	it.Init(r, sstable.IterOptions{})
-	s.Iters = append(s.Iters, it)
-}
-
-// maxRetainedTables bounds the iterators of tables that are kept, each with the buffer of
-// a block.
-const maxRetainedTables = 32
+// maxRetainedRuns bounds the iterators of runs that are kept, and maxRetainedBytes their
+// buffers, in bytes: what some twenty of them have after short scans. Else a thousand
+// iterators over a hundred runs would leave gigabytes behind until the collector emptied the pool.
+const (
+	maxRetainedRuns  = 32
+	maxRetainedBytes = 1 << 20
+)
 
 // Release makes s empty, for the next iterator. It refers to nothing of the store any more.
 func (s *Sources) Release() {
 	s.release()
-	for _, it := range s.runs {
-		if it.run != nil {
-			it.release()
-		}
-	}
-	for _, it := range s.tables[:s.usedTables] {
-		it.t = nil
-		it.Release()
+	for _, it := range s.runs[:s.usedRuns] {
+		it.release()
 	}
 	for _, it := range s.mems[:s.usedMems] {
 		*it = memtable.Iter{}
 	}
-	if len(s.tables) > maxRetainedTables {
-		clear(s.tables[maxRetainedTables:])
-		s.tables = s.tables[:maxRetainedTables]
+	s.usedRuns, s.usedMems = 0, 0
+	s.trim()
+}
+
+// trim gives up the iterators whose buffers are more than is kept.
+func (s *Sources) trim() {
+	kept, runs := 0, 0
+	for _, it := range s.runs[:min(len(s.runs), maxRetainedRuns)] {
+		if kept += it.it.Kept(); kept > maxRetainedBytes {
+			break
+		}
+		runs++
 	}
-	s.usedTables, s.usedMems = 0, 0
+	clear(s.runs[runs:])
+	s.runs = s.runs[:runs]
 }

@@ -5,7 +5,7 @@ import (
 )
 
 // Some fields of an edit say more of a table that the edit adds: where it was ingested, its
-// run, what it wastes. Few tables have them.
+// run, what it wastes, where its tombstones lie close together. Few tables have them.
 
 // addedTables finds the tables that an edit adds by their numbers, while it is decoded.
 type addedTables struct {
@@ -44,10 +44,11 @@ func (a *addedTables) ingested(num uint64, seq base.SeqNum) bool {
 	return t.SmallestSeq == seq && t.LargestSeq == seq && seq != 0
 }
 
-// inRun sets the run of a table that the edit adds, and reports whether that can be.
-func (a *addedTables) inRun(num, run uint64) bool {
+// inRun sets the run of a table that the edit adds, in level 0 or not, and reports whether that
+// can be.
+func (a *addedTables) inRun(num, run uint64, level0 bool) bool {
 	at := a.find(num)
-	if at == nil || at.Level == 0 || at.Run != 0 {
+	if at == nil || (at.Level == 0) != level0 || at.Run != 0 {
 		return false
 	}
 	at.Run = run
@@ -75,4 +76,15 @@ func (a *addedTables) waste(d *decoder) bool {
 	var ok bool
 	t.ExpiryOctiles, d.b, ok = base.CutOctiles(d.b)
 	return ok && !d.bad && t.wasteful()
+}
+
+// dense sets how many of the tombstones of a table that the edit adds lie close together, and
+// reports whether that can be.
+func (a *addedTables) dense(num, deletes uint64) bool {
+	at := a.find(num)
+	if at == nil || at.Table.DenseDeletes > 0 || deletes > at.Table.Deletes {
+		return false
+	}
+	at.Table.DenseDeletes = deletes
+	return deletes > 0
 }

@@ -44,3 +44,39 @@ func TestWasteIsOfATableAndSomething(t *testing.T) {
 		require.ErrorIs(t, err, errEdit, name)
 	}
 }
+
+func TestGoldenDense(t *testing.T) {
+	e := &Edit{Added: append([]AddedTable(nil), sampleEdit().Added...)}
+	e.Added[0].Table.Deletes, e.Added[0].Table.DenseDeletes = 500, 300
+	golden.File(t, filepath.Join("testdata", "dense.golden"), hex.Dump(e.Append(nil)))
+	got, err := DecodeEdit(e.Append(nil))
+	require.NoError(t, err)
+	require.Equal(t, e, got)
+	require.Equal(t, []uint64{tagDense}, tags(t, e.Append(nil))[len(e.Added):])
+}
+
+func TestDenseTombstonesAreOfATableThatHasThem(t *testing.T) {
+	a := sampleEdit().Added[0]
+	a.Table.Deletes = 5
+	table, num := (&Edit{Added: []AddedTable{a}}).Append(nil), a.Table.Num
+	decode := func(bodies ...[]uint64) error {
+		b := append([]byte(nil), table...)
+		for _, body := range bodies {
+			field := appendUvarints(nil, body...)
+			b = append(append(b, tagDense, byte(len(field))), field...)
+		}
+		_, err := DecodeEdit(b)
+		return err
+	}
+	require.NoError(t, decode([]uint64{num, 5}))
+	for name, bodies := range map[string][][]uint64{
+		"no such table": {{num + 1, 1}},
+		"nothing":       {{num, 0}},
+		"too short":     {{num}},
+		"too long":      {{num, 1, 0}},
+		"too many":      {{num, 6}},
+		"twice":         {{num, 1}, {num, 1}},
+	} {
+		require.ErrorIs(t, decode(bodies...), errEdit, name)
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -46,6 +45,7 @@ type Table struct {
 
 	ExpiryOctiles base.Octiles // of these; zero: not known
 	Overwritten   uint64       // point entries under a newer value or tombstone of their key
+	DenseDeletes  uint64       // point tombstones in long stretches of nothing else
 }
 
 // kinds reports whether the table has entries that version 1 of its format has
@@ -108,7 +108,8 @@ type Edit struct {
 
 // An AddedTable is a table that came to a level. The tables of a level with the same
 // run are one sorted run: they share no keys. A run with a larger number is newer, and
-// 0 is the oldest. In level 0, where every table is a run, it is 0.
+// 0 is the oldest. In level 0 numbers say nothing about age, and a table with 0 is a run by
+// itself.
 type AddedTable struct {
 	Level int
 	Run   uint64
@@ -140,15 +141,19 @@ type DeletedTable struct {
 //	   such entries        expiry, the latest expiry
 //	10 ingested table      number of an added table above, sequence number of all
 //	                       its entries: uvarints
-//	11 sorted run          number of an added table above, number of its run, not
-//	                       0: uvarints
+//	11 sorted run          number of an added table above that is not of level 0,
+//	                       number of its run, not 0: uvarints
 //	12 closed              uvarint: the store was closed in good order, and its
 //	                       files have all writes up to this sequence number
 //	13 waste               number of an added table above, entries under a newer
 //	                       value or tombstone of their key, octiles 1 to 7 of its
 //	                       expiries: uvarints, the octiles as differences
+//	14 dense tombstones    number of an added table above, its point tombstones in
+//	                       long stretches of nothing else, not 0: uvarints
+//	15 run of level 0      as 11, of a table of level 0: the number of the run's
+//	                       first table
 //
-// Fields 7 to 11 and 13 are written only if there are such entries and tables, so that a
+// Fields 7 to 11 and 13 to 15 are written only if there are such entries and tables, so that a
 // program that does not know them refuses the store, and only then.
 // A field with another tag comes from a newer version of the format, and the
 // store is refused: unlike a property, an edit cannot be passed over.
@@ -166,6 +171,8 @@ const (
 	tagRun
 	tagClosed
 	tagWaste
+	tagDense
+	tagLevel0Run
 )
 
 const (
@@ -217,12 +224,21 @@ func (e *Edit) Append(dst []byte) []byte {
 	}
 	for i := range e.Added {
 		if a := &e.Added[i]; a.Run != 0 {
-			field(tagRun, appendUvarints(nil, a.Table.Num, a.Run))
+			tag := uint64(tagRun)
+			if a.Level == 0 {
+				tag = tagLevel0Run
+			}
+			field(tag, appendUvarints(nil, a.Table.Num, a.Run))
 		}
 	}
 	for i := range e.Added {
 		if t := &e.Added[i].Table; t.wasteful() {
 			field(tagWaste, t.appendWaste(nil))
+		}
+	}
+	for i := range e.Added {
+		if t := &e.Added[i].Table; t.DenseDeletes > 0 {
+			field(tagDense, appendUvarints(nil, t.Num, t.DenseDeletes))
 		}
 	}
 	return dst
@@ -255,125 +271,4 @@ func (a *AddedTable) append(dst []byte) []byte {
 		dst = appendUvarints(dst, t.Merges, t.Expiring, t.LastExpiry)
 	}
 	return dst
-}
-
-// DecodeEdit decodes an edit. The result shares no memory with b.
-func DecodeEdit(b []byte) (*Edit, error) {
-	e := &Edit{}
-	added := addedTables{edit: e}
-	d := decoder{b: b}
-	for len(d.b) > 0 && !d.bad {
-		tag := d.uvarint()
-		f := decoder{b: d.bytes()}
-		f.bad = d.bad
-		switch tag {
-		case tagStoreID:
-			e.StoreID = f.uvarint()
-		case tagNextFile:
-			e.NextFile = f.uvarint()
-		case tagLogNum:
-			e.LogNum = f.uvarint()
-		case tagLastSeq:
-			e.LastSeq = base.SeqNum(f.uvarint())
-		case tagClosed:
-			e.Closed = base.SeqNum(f.uvarint())
-		case tagDeleted:
-			e.Deleted = append(e.Deleted, DeletedTable{Level: f.level(), Num: f.uvarint()})
-		case tagAdded:
-			e.Added = append(e.Added, f.table())
-		case tagIngested:
-			f.bad = f.bad || !added.ingested(f.uvarint(), base.SeqNum(f.uvarint()))
-		case tagRun:
-			f.bad = f.bad || !added.inRun(f.uvarint(), f.uvarint())
-		case tagWaste:
-			f.bad = f.bad || !added.waste(&f)
-		case tagFeatures:
-			e.Features = Features(f.uvarint())
-			if unknown := e.Features &^ knownFeatures; unknown != 0 && !f.bad {
-				return nil, fmt.Errorf("%w: it has features %#x", ErrNewerFormat, uint64(unknown))
-			}
-		case tagMerger:
-			e.Merger, f.b = string(f.b), nil
-		case tagAddedKinds:
-			e.Added = append(e.Added, f.tableWithKinds())
-		default:
-			if d.bad {
-				return nil, errEdit
-			}
-			return nil, fmt.Errorf("%w: a version edit has a field %d", ErrNewerFormat, tag)
-		}
-		d.bad = d.bad || f.bad || len(f.b) > 0
-	}
-	if d.bad || max(e.LastSeq, e.Closed) > base.MaxSeqNum {
-		return nil, errEdit
-	}
-	return e, nil
-}
-
-// A decoder takes values off a slice and remembers whether one was not there.
-type decoder struct {
-	b   []byte
-	bad bool
-}
-
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 || d.bad {
-		d.b, d.bad = nil, true
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *decoder) bytes() []byte {
-	n := d.uvarint()
-	if d.bad || n > uint64(len(d.b)) {
-		d.b, d.bad = nil, true
-		return nil
-	}
-	v := d.b[:n:n]
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *decoder) size() int64 {
-	v := d.uvarint()
-	d.bad = d.bad || v > 1<<62
-	return int64(v)
-}
-
-func (d *decoder) level() int {
-	v := d.uvarint()
-	d.bad = d.bad || v >= NumLevels
-	return int(v)
-}
-
-func (d *decoder) table() AddedTable {
-	a := AddedTable{Level: d.level()}
-	t := &a.Table
-	t.Num, t.ID = d.uvarint(), d.uvarint()
-	t.Size, t.TailSize = d.size(), d.size()
-	t.SmallestSeq, t.LargestSeq = base.SeqNum(d.uvarint()), base.SeqNum(d.uvarint())
-	t.Entries, t.Deletes, t.RangeDeletes = d.uvarint(), d.uvarint(), d.uvarint()
-	t.FilterBytes, t.IndexBytes = d.uvarint(), d.uvarint()
-	upper := d.uvarint() // one byte, as a small uvarint is
-	t.Smallest, t.Largest = append([]byte{}, d.bytes()...), append([]byte{}, d.bytes()...)
-	t.LargestExclusive = upper == upperExclusive
-	if upper == upperUnbounded {
-		d.bad = d.bad || len(t.Largest) > 0
-		t.Largest = nil
-	}
-	d.bad = d.bad || t.SmallestSeq > base.MaxSeqNum || t.LargestSeq > base.MaxSeqNum
-	d.bad = d.bad || upper > upperUnbounded || rangedel.CompareEnds(t.Smallest, t.Largest) > 0
-	return a
-}
-
-// tableWithKinds is table with the counts of kinds that version 1 had not.
-func (d *decoder) tableWithKinds() AddedTable {
-	a := d.table()
-	t := &a.Table
-	t.Merges, t.Expiring, t.LastExpiry = d.uvarint(), d.uvarint(), d.uvarint()
-	d.bad = d.bad || !t.kinds()
-	return a
 }

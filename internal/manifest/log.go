@@ -14,6 +14,8 @@ type Log struct {
 	w   *wal.Writer
 	f   vfs.WriteFile
 	num uint64
+
+	snapshot int64 // bytes of the manifest as it was created
 }
 
 // Create writes a manifest that begins with snapshot, the description of the
@@ -25,6 +27,7 @@ func Create(fs vfs.FS, dir string, num uint64, snapshot *Edit) (*Log, error) {
 	}
 	l := &Log{w: wal.NewWriter(f, num), f: f, num: num}
 	if err = l.Append(snapshot); err == nil {
+		l.snapshot = l.Size()
 		// The name of the manifest must last before CURRENT may name it.
 		if err = fs.SyncDir(dir); err == nil {
 			err = SetCurrent(fs, dir, num)
@@ -51,6 +54,9 @@ func (l *Log) Num() uint64 { return l.num }
 
 // Size returns the manifest's length in bytes.
 func (l *Log) Size() int64 { return l.w.Size() }
+
+// SnapshotSize returns the length that the manifest had when it was created.
+func (l *Log) SnapshotSize() int64 { return l.snapshot }
 
 // Close ends the log and closes the file. The end says that the store was closed in
 // good order, and nothing of the log is missing.

@@ -10,24 +10,27 @@ import (
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// Measure returns what the points of a record take at the most, the argument for Reserve,
+// Measure returns what the entries of a record take at the most, the argument for Reserve,
 // and which features of the store the record uses.
 func Measure(record []byte) (size int, used manifest.Features, err error) {
+	tombs := 0
 	for e, err := range batchrepr.All(record) {
 		if err != nil {
 			return 0, 0, err
 		}
 		kind := e.Key.Kind()
 		used |= batchrepr.Features(kind)
-		if kind != base.KindRangeDelete {
+		if kind == base.KindRangeDelete {
+			tombs = min(tombs+TombstoneSize(len(e.Key.User), len(e.Value)), maxTombstoneBytes)
+		} else {
 			size += EntrySize(len(e.Key.User), len(e.Value))
 		}
 	}
-	return size, used, nil
+	return size + tombs, used, nil
 }
 
 // Apply adds the entries of a record, with filterpolicy.Hash as the hash of keys. Records
-// may be applied concurrently, but only one at a time of those with range tombstones.
+// may be applied concurrently, but those with range tombstones one after the other, in their order.
 func (m *Memtable) Apply(record []byte) error {
 	r, err := batchrepr.NewReader(record)
 	if err != nil {

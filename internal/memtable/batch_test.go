@@ -48,26 +48,28 @@ func TestApplyAddsEveryKind(t *testing.T) {
 	require.Zero(t, m.Tombstones().Cover([]byte("b"), 8), "of one batch only the newest counts")
 }
 
-func TestCrowdedWithRangeTombstones(t *testing.T) {
-	m := New(1 << 10)
-	add := func(n int) {
+// Range tombstones take room like entries, although none of the arena.
+func TestRangeTombstonesFillAMemtable(t *testing.T) {
+	const n = 100
+	m := New(n * TombstoneSize(1, 5))
+	seq := base.SeqNum(0)
+	for {
+		seq++
 		w := &batchrepr.Writer{}
-		w.Add(base.KindRangeDelete, nil, rangedel.AppendEnd(nil, binary.BigEndian.AppendUint32(nil, uint32(n))))
-		require.True(t, m.Reserve(0))
-		require.NoError(t, m.Apply(w.Seal(base.SeqNum(n))))
+		w.Add(base.KindRangeDelete, []byte{0}, rangedel.AppendEnd(nil, binary.BigEndian.AppendUint32(nil, uint32(seq))))
+		record := w.Seal(seq)
+		size, _, err := Measure(record)
+		require.NoError(t, err)
+		if !m.Reserve(size) {
+			break
+		}
+		require.NoError(t, m.Apply(record))
+		m.Release(size)
 	}
-	for n := range maxTombstones {
-		require.False(t, m.Crowded())
-		add(n + 1)
-	}
+	require.InDelta(t, n, int(seq), 2)
 	require.False(t, m.HasPoints())
 	require.False(t, m.Empty())
-	require.True(t, m.Crowded())
-	require.True(t, m.Doubled())
-	m.KeepNewest()
-	require.False(t, m.Crowded())
-	require.False(t, m.Doubled())
-	require.Len(t, m.Tombstones().Fragments(), 1, "the last covers all others")
+	require.Equal(t, base.SeqNum(7), m.Tombstones().Cover([]byte{0}, 7))
 }
 
 // FuzzApply applies any record that can be read.

@@ -85,8 +85,7 @@ func BenchmarkSeekGE(b *testing.B) {
 		b.Run("keys="+keys.name, func(b *testing.B) {
 			rng := rand.New(rand.NewPCG(3, 4))
 			var key [benchKeyLen]byte
-			var it Iter
-			it.Init(m)
+			it := m.NewIter()
 			b.ReportAllocs()
 			for b.Loop() {
 				it.SeekGE(base.SearchKey(keys.key(key[:0], 2*rng.Uint64N(uint64(n))), base.MaxSeqNum))
@@ -104,12 +103,11 @@ func BenchmarkIter(b *testing.B) {
 		"Prev": {(*Iter).Last, (*Iter).Prev},
 	} {
 		b.Run(name, func(b *testing.B) {
-			var it Iter
-			it.Init(m)
+			it := m.NewIter()
 			b.ReportAllocs()
 			for b.Loop() {
-				if !moves.move(&it) {
-					moves.start(&it)
+				if !moves.move(it) {
+					moves.start(it)
 				}
 				if len(it.Key().User) != benchKeyLen || len(it.Value()) != benchValueLen {
 					b.Fatal("wrong entry")

@@ -17,7 +17,8 @@
 //
 // Points (values, operands and point tombstones) are sorted by base.Compare. Range
 // tombstones are in a list beside them (tombstones.go): they are few, and a lookup needs
-// them cut into fragments. Apply adds a whole batch (batch.go).
+// them cut into fragments. Apply adds a whole batch (batch.go). Of a key with many operands
+// some have a fold beside them, which spares readers the rest (fold.go).
 //
 // # Sources
 //

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/bits"
 	"sync/atomic"
+	"unsafe"
 )
 
 // An index is a hash table from user keys to nodes, beside the list: it answers
@@ -51,9 +52,13 @@ const (
 	indexShare = 16
 )
 
-func newIndex(capacity int) index {
+// linesFor returns how many lines the index of an arena has.
+func linesFor(capacity int) int { return max(capacity/(indexShare*lineSize), 1) }
+
+// indexIn returns an empty index in mem, zeros of whole lines, of an arena.
+func indexIn(mem []byte, capacity int) index {
 	return index{
-		lines: make([]line, max(capacity/(indexShare*lineSize), 1)),
+		lines: unsafe.Slice((*line)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/lineSize),
 		tags:  ^uint32(0) << bits.Len(uint(capacity/wordSize)),
 	}
 }

@@ -11,33 +11,34 @@ import "github.com/siftkv/siftkv/internal/base"
 // report false: First, Last or a seek brings it back. An Iter is for one
 // goroutine, needs no closing, and may be copied.
 type Iter struct {
-	m *Memtable
-	n node // nilNode: on no entry
+	m     *Memtable
+	n     node // nilNode: on no entry
+	folds bool // are entries, see KindFold
 }
 
-// NewIter returns an iterator that is on no entry.
+// NewIter returns an iterator over the points that is on no entry.
 func (m *Memtable) NewIter() *Iter { return &Iter{m: m} }
 
-// Init makes it an iterator of m that is on no entry: NewIter without the
-// allocation.
-func (it *Iter) Init(m *Memtable) { *it = Iter{m: m} }
+// InitWithFolds makes it an iterator of m that is on no entry, and comes to folds too: what a
+// reader uses again and again, without an allocation.
+func (it *Iter) InitWithFolds(m *Memtable) { *it = Iter{m: m, folds: true} }
 
 // First goes to the first entry.
-func (it *Iter) First() bool { return it.set(it.m.next(head)) }
+func (it *Iter) First() bool { return it.forward(it.m.next(head)) }
 
 // Last goes to the last entry.
-func (it *Iter) Last() bool { return it.set(it.m.last()) }
+func (it *Iter) Last() bool { return it.backward(it.m.last()) }
 
 // SeekGE goes to the first entry at or after k.
-func (it *Iter) SeekGE(k base.InternalKey) bool { return it.set(it.m.seekGE(k)) }
+func (it *Iter) SeekGE(k base.InternalKey) bool { return it.forward(it.m.seekGE(k)) }
 
 // SeekLT goes to the last entry before k.
-func (it *Iter) SeekLT(k base.InternalKey) bool { return it.set(it.m.seekLT(k)) }
+func (it *Iter) SeekLT(k base.InternalKey) bool { return it.backward(it.m.seekLT(k)) }
 
 // SeekVersion goes to the newest version of a user key at or below seq, and to no
 // entry if there is none. Its hash and costs are those of Get.
 func (it *Iter) SeekVersion(user []byte, hash uint64, seq base.SeqNum) bool {
-	return it.set(it.m.newest(user, hash, seq))
+	return it.forward(it.m.newest(user, hash, seq))
 }
 
 // Next goes to the next entry.
@@ -45,8 +46,7 @@ func (it *Iter) Next() bool {
 	if it.n == nilNode {
 		return false
 	}
-	it.n = it.m.next(it.n)
-	return it.n != nilNode
+	return it.forward(it.m.next(it.n))
 }
 
 // Prev goes to the previous entry.
@@ -54,7 +54,7 @@ func (it *Iter) Prev() bool {
 	if it.n == nilNode {
 		return false
 	}
-	return it.set(it.m.before(it.n))
+	return it.backward(it.m.before(it.n))
 }
 
 // Valid reports whether the iterator is on an entry.
@@ -79,12 +79,30 @@ func (it *Iter) Value() []byte {
 	return it.m.value(it.n)
 }
 
-func (it *Iter) set(n node) bool {
+// forward goes to n, or past it if it is a fold that the iterator does not come to. A fold is
+// never the last entry: the versions in it follow.
+func (it *Iter) forward(n node) bool {
+	for it.passes(n) {
+		n = it.m.next(n)
+	}
+	it.n = n
+	return n != nilNode
+}
+
+// backward is forward in the other direction, in which head ends the list.
+func (it *Iter) backward(n node) bool {
+	for it.passes(n) {
+		n = it.m.before(n)
+	}
 	if n == head {
 		n = nilNode
 	}
 	it.n = n
 	return n != nilNode
+}
+
+func (it *Iter) passes(n node) bool {
+	return !it.folds && it.m.folded.Load() && n != nilNode && n != head && it.m.trailer(n).Kind() == KindFold
 }
 
 // Error returns nil: an iterator of a memtable cannot fail.

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
 // Errors of Add.
@@ -20,19 +21,24 @@ var (
 // maxCapacity keeps every offset below 1<<32, and within an int.
 const maxCapacity = min(math.MaxUint32, math.MaxInt) &^ (wordSize - 1)
 
-// A Memtable is a sorted set of internal keys with their values, and a list of range
-// tombstones. All methods are safe for concurrent use but for what Apply and KeepNewest
-// say.
+// A Memtable is a sorted set of internal keys with their values, and a history of range
+// tombstones. All methods are safe for concurrent use but for what Apply says.
 type Memtable struct {
 	arena  unsafe.Pointer // the first of bytes
-	bytes  []byte         // memory of a []uint64, for its alignment
+	bytes  []byte         // aligned to words
 	index  index
 	seed   uint64       // of the heights of towers
 	height atomic.Int32 // of the highest tower
-	tombs  atomic.Pointer[tombstoneList]
+	tombs  atomic.Pointer[rangedel.History]
+
+	folded  atomic.Bool // there may be folds
+	growing int64       // bytes of folds that grow with each operand, for who makes folds
+	inVain  int64       // bytes that were combined and did not become a fold, likewise
 
 	Log     uint64        // the WAL that has its writes; the owner sets it before anybody reads it
 	LastSeq atomic.Uint64 // the owner's: the newest write, once no more come; 0: not known
+
+	memory *recycled // of arena and index; nil: they are in the heap
 
 	_ [64]byte // what readers need is on other cache lines than what each Add changes
 
@@ -50,13 +56,33 @@ type Memtable struct {
 // supplies their pages as they are first written. A capacity too small for one
 // entry makes a table that is always full.
 func New(capacity int) *Memtable {
-	first := int(head) + sizeFrom(0)
-	capacity = max(min(capacity, maxCapacity), first)
-	words := make([]uint64, (capacity+wordSize-1)/wordSize)
-	m := &Memtable{arena: unsafe.Pointer(unsafe.SliceData(words)), index: newIndex(len(words) * wordSize),
-		seed: rand.Uint64()}
-	m.bytes = unsafe.Slice((*byte)(m.arena), len(words)*wordSize)
-	m.used.Store(uint64(first))
+	l := layoutOf(capacity)
+	words := make([]uint64, l.size()/wordSize)
+	return l.in(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), l.size()))
+}
+
+// A layout says how the memory of a memtable is divided: the index, and then the arena.
+type layout struct{ lines, arena int }
+
+func layoutOf(capacity int) layout {
+	capacity = roundUp(max(min(capacity, maxCapacity), firstNode))
+	return layout{lines: linesFor(capacity), arena: capacity}
+}
+
+func (l layout) size() int { return l.lines*lineSize + l.arena }
+
+// zeros is how much of a memtable's memory has to be zeros, from its start: the index, and the
+// head of the list. A node is written whole before a link leads to it, whatever was there.
+func (l layout) zeros() int { return l.lines*lineSize + firstNode }
+
+const firstNode = int(head) + keyField + prefixSize + tailSize
+
+// in returns an empty memtable in mem.
+func (l layout) in(mem []byte) *Memtable {
+	arena := mem[l.lines*lineSize:]
+	m := &Memtable{arena: unsafe.Pointer(unsafe.SliceData(arena)), bytes: arena, seed: rand.Uint64(),
+		index: indexIn(mem[:l.lines*lineSize], len(arena))}
+	m.used.Store(uint64(firstNode))
 	m.height.Store(1)
 	for level := range m.tails {
 		m.tails[level].Store(uint32(head))
@@ -111,6 +137,15 @@ func (m *Memtable) Release(n int) { m.reserved.Add(-int64(n)) }
 // the table has an entry of the same user key, sequence number and kind; that
 // entry stays as it is, and the space that the attempt took is lost.
 func (m *Memtable) Add(k base.InternalKey, hash uint64, value []byte) error {
+	err := m.insert(k, hash, value)
+	if err == nil {
+		m.count.Add(1)
+	}
+	return err
+}
+
+// insert is Add for what does not count as a point.
+func (m *Memtable) insert(k base.InternalKey, hash uint64, value []byte) error {
 	height := m.drawHeight(k.Trailer, hash)
 	n, err := m.newNode(k, value, height)
 	if err != nil {
@@ -131,7 +166,6 @@ func (m *Memtable) Add(k base.InternalKey, hash uint64, value []byte) error {
 		}
 	}
 	m.enter(n, hash)
-	m.count.Add(1)
 	return nil
 }
 
@@ -149,6 +183,7 @@ func (m *Memtable) newNode(k base.InternalKey, value []byte, height int) (node, 
 	*(*base.Trailer)(unsafe.Add(tail, trailerField)) = k.Trailer
 	*(*uint32)(unsafe.Add(tail, valueAtField)) = uint32(valueAt)
 	*(*uint32)(unsafe.Add(tail, valueLenField)) = uint32(valueLen)
+	*(*uint64)(unsafe.Add(m.arena, int(n)+keyField)) = 0 // a shorter key ends in zeros
 	copy(m.user(n), k.User)
 	copy(m.value(n), value)
 	return n, nil
@@ -182,10 +217,11 @@ func (m *Memtable) raise(height int) {
 
 // Get returns the newest version of a user key that a reader at seq may see:
 // its value, which aliases the arena and must not be modified, and its trailer,
-// which tells a value from a tombstone. The hash is the one that Add was given for
-// the key. Get does not allocate. It touches a handful of cache lines, one if the
-// key is not there, unless the index has no room for the key or seq is older than
-// several versions of it: then it takes O(log n) steps.
+// which tells a value from a tombstone, and may be that of a fold (KindFold). The
+// hash is the one that Add was given for the key. Get does not allocate. It touches
+// a handful of cache lines, one if the key is not there, unless the index has no
+// room for the key or seq is older than several versions of it: then it takes
+// O(log n) steps.
 func (m *Memtable) Get(user []byte, hash uint64, seq base.SeqNum) (value []byte, trailer base.Trailer, ok bool) {
 	n := m.newest(user, hash, seq)
 	if n == nilNode {
@@ -222,10 +258,10 @@ func (m *Memtable) newest(user []byte, hash uint64, seq base.SeqNum) node {
 // IndexSize returns the bytes of the index. They are all set aside from the start.
 func (m *Memtable) IndexSize() int64 { return int64(m.index.size()) }
 
-// Size returns the bytes of the arena that are in use.
+// Size returns the bytes of the arena that are in use, and those of range tombstones.
 func (m *Memtable) Size() int64 {
 	used := m.used.Load()
-	return int64(used&math.MaxUint32 + used>>32)
+	return int64(used&math.MaxUint32+used>>32) + int64(m.tombs.Load().Size())
 }
 
 // Len returns the number of points.

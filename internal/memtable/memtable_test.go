@@ -214,8 +214,7 @@ func TestGetSeesVersionsUpToItsSequenceNumber(t *testing.T) {
 
 func TestIteratorOnNoEntry(t *testing.T) {
 	m := New(1 << 10)
-	var it Iter
-	it.Init(m)
+	it := m.NewIter()
 	for range 2 {
 		require.False(t, it.Valid())
 		require.False(t, it.Next())

@@ -16,7 +16,7 @@ import (
 //	n-4      prev      u32   a node before this one, see Memtable.before
 //	n        next[0]   u32
 //	n+4      keyLen    u32
-//	n+8      user key, zeros up to 8 bytes and to whole words
+//	n+8      user key, zeros up to 8 bytes, and anything up to whole words
 //	then     trailer   u64
 //	         valueAt   u32   offset of the value
 //	         valueLen  u32
@@ -62,8 +62,12 @@ const (
 // trailer, lest all versions of a key are equally high; and from a seed, lest a
 // caller's keys be chosen so that all are low.
 func (m *Memtable) drawHeight(trailer base.Trailer, hash uint64) int {
+	return 1 + bits.TrailingZeros64(m.draw(trailer, hash)|1<<(2*(maxHeight-1)))/2
+}
+
+func (m *Memtable) draw(trailer base.Trailer, hash uint64) uint64 {
 	hi, lo := bits.Mul64(hash^m.seed, uint64(trailer)*0x9e3779b97f4a7c15^m.seed>>32^0xd6e8feb86659fd93)
-	return 1 + bits.TrailingZeros64((hi^lo)|1<<(2*(maxHeight-1)))/2
+	return hi ^ lo
 }
 
 func roundUp[T int | uint64](n T) T { return (n + wordSize - 1) &^ (wordSize - 1) }

@@ -83,19 +83,25 @@ func TestNewestOfNestedTombstonesIsSmall(t *testing.T) {
 
 func requireFragmentsInOrder(t *testing.T, s *Set) {
 	t.Helper()
-	var last []byte
-	for i, f := range s.Fragments() {
-		require.False(t, Tombstone{Start: f.Start, End: f.End}.Empty())
-		if i > 0 {
-			require.NotNil(t, last)
-			require.GreaterOrEqual(t, bytes.Compare(f.Start, last), 0)
+	for i := range s.Len() {
+		f := s.At(i)
+		require.False(t, f.Empty())
+		if i == 0 {
+			continue
 		}
-		last = f.End
+		last := s.At(i - 1)
+		if bytes.Equal(last.Start, f.Start) {
+			require.Equal(t, last.End, f.End)
+			require.Greater(t, last.Seq, f.Seq)
+			continue
+		}
+		require.NotNil(t, last.End)
+		require.GreaterOrEqual(t, bytes.Compare(f.Start, last.End), 0)
 	}
 }
 
 func TestSpanNamesTheFragment(t *testing.T) {
-	s := NewSet([]Tombstone{{Start: []byte("b"), End: []byte("f"), Seq: 9}, {Start: []byte("d"), Seq: 4}})
+	s := fresh{NewSet([]Tombstone{{Start: []byte("b"), End: []byte("f"), Seq: 9}, {Start: []byte("d"), Seq: 4}})}
 	start, end, seq := s.Span([]byte("e"), 8)
 	require.Equal(t, "d", string(start))
 	require.Equal(t, "f", string(end))

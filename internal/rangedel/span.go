@@ -14,3 +14,20 @@ func (s Span) Overlaps(t Span) bool {
 func (s Span) Contains(t Span) bool {
 	return bytes.Compare(s.Lo, t.Lo) <= 0 && CompareEnds(s.Hi, t.Hi) >= 0
 }
+
+// Clip appends what lies in the span of tombstones that may overlap. The result aliases the
+// bounds of both.
+func (s Span) Clip(dst, ts []Tombstone) []Tombstone {
+	for _, t := range ts {
+		if bytes.Compare(t.Start, s.Lo) < 0 {
+			t.Start = s.Lo
+		}
+		if CompareEnds(s.Hi, t.End) < 0 {
+			t.End = s.Hi
+		}
+		if !t.Empty() {
+			dst = append(dst, t)
+		}
+	}
+	return dst
+}

@@ -50,6 +50,37 @@ func TestFindDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// A pass decodes all blocks of a file into the same memory, with a cache and without.
+func TestPassDoesNotAllocateForABlock(t *testing.T) {
+	const n = 5000
+	for _, c := range []Compression{NoCompression, Snappy} { // the decoder of zstd takes memory of its own
+		data := plainFile(t, n, WriterOptions{Compression: c, ID: 1})
+		for _, cacheSize := range []int64{16 << 20, -1} {
+			r, err := NewReader(bytes.NewReader(data), int64(len(data)), &ReaderOptions{CacheSize: cacheSize})
+			require.NoError(t, err)
+			require.Greater(t, r.dataCount, 100)
+			if it := r.NewIter(IterOptions{}); cacheSize > 0 { // half of the blocks are in the cache
+				for ok := it.First(); ok && it.loc.block < r.dataCount/2; {
+					ok = it.Next()
+				}
+			}
+			it := r.NewIter(IterOptions{Sequential: true})
+			pass := func() {
+				entries := 0
+				for ok := it.First(); ok; ok = it.Next() {
+					entries++
+				}
+				if entries != n || it.Error() != nil {
+					t.Fatal(entries, it.Error())
+				}
+			}
+			pass()
+			require.Less(t, testing.AllocsPerRun(10, pass), float64(r.dataCount)/10, "%s, cache %d", c, cacheSize)
+			require.NoError(t, r.Close())
+		}
+	}
+}
+
 // A writer has one buffer for compressed blocks, also of those that compression does not
 // make smaller.
 func TestWriterDoesNotAllocateForABlock(t *testing.T) {

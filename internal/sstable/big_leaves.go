@@ -45,9 +45,22 @@ func (r *Reader) bigLeaf(i int, keep bool, p *Probe) (*blockindex.Index, error) 
 	if leaf := at.Load(); leaf != nil || !keep {
 		return leaf, nil
 	}
-	if n := r.dataCount + i; r.reading.begin(n) {
-		defer r.reading.end(n)
+	n := r.dataCount + i
+	if other := r.reading.begin(n); other != nil {
+		_, err := other.take()
+		return at.Load(), err
 	}
+	ended := false
+	defer r.reading.guard(n, &ended)
+	leaf, err := r.readBigLeaf(i, p)
+	ended = true
+	_, err = r.reading.end(n, held{}, err)
+	return leaf, err
+}
+
+// readBigLeaf reads big leaf i and keeps it.
+func (r *Reader) readBigLeaf(i int, p *Probe) (*blockindex.Index, error) {
+	at := &r.big.leaves[i]
 	if leaf := at.Load(); leaf != nil {
 		return leaf, nil // it has come since we looked
 	}

@@ -88,13 +88,34 @@ func checkBlock(data []byte) error {
 	if (n == 0) != (len(b.entries) == 0) || n == 0 && len(b.slots) > 0 {
 		return errBlock
 	}
-	for i := range n {
-		r := b.restart(i)
-		if i == 0 && r != 0 || i > 0 && r <= b.restart(i-1) || r >= len(b.entries) {
-			return errBlock
-		}
+	if n > 0 && (b.restart(0) != 0 || b.restart(n-1) >= len(b.entries) || !b.restartsAscend()) {
+		return errBlock
 	}
 	return nil
+}
+
+// restartsAscend is a loop for each width: every block that is read from a file goes
+// through it, and a test of the width in the loop would double what that takes.
+func (b block) restartsAscend() bool {
+	last := -1
+	if b.narrow {
+		for rest := b.restarts; len(rest) >= 2; rest = rest[2:] {
+			r := int(binary.LittleEndian.Uint16(rest))
+			if r <= last {
+				return false
+			}
+			last = r
+		}
+		return true
+	}
+	for rest := b.restarts; len(rest) >= 4; rest = rest[4:] {
+		r := int(binary.LittleEndian.Uint32(rest))
+		if r <= last {
+			return false
+		}
+		last = r
+	}
+	return true
 }
 
 func (b block) numRestarts() int {
@@ -142,6 +163,11 @@ func decodeLongEntry(entries []byte, at int, e *entry) bool {
 	}
 	var fields [4]uint64
 	for i := range fields {
+		if at < len(entries) && entries[at] < 0x80 { // most are short: not worth a call
+			fields[i] = uint64(entries[at])
+			at++
+			continue
+		}
 		v, n := binary.Uvarint(entries[at:])
 		if n <= 0 {
 			return false
@@ -203,22 +229,45 @@ func (b block) find(key []byte, hash uint64, at base.SeqNum) (f found, err error
 	if len(b.slots) == 0 {
 		return b.search(key, at)
 	}
-	for p := b.slots.probe(hash); ; {
-		restart, ok := p.next()
-		if !ok {
-			return found{}, nil
-		}
-		if restart >= b.numRestarts() {
-			return found{}, errBlock
-		}
-		// A larger key with this fingerprint may lead here: then go on. Walks that tell
-		// nothing end at their first entry, so that all of them together are one at most.
-		offset := b.restart(restart)
-		prefetchEntry(b.entries, offset)
+	p := b.slots.probe(hash)
+	offset, err := b.nextWalk(&p)
+	if err != nil {
+		return found{}, err
+	}
+	return b.walk(&p, offset, key, at)
+}
+
+// noWalk is where a walk begins that need not be made.
+const noWalk = -1
+
+// nextWalk returns the offset at which the next walk for a key begins, and asks for the
+// lines there; noWalk if the key is not in the block.
+func (b block) nextWalk(p *slotProbe) (offset int, err error) {
+	restart, ok := p.next()
+	if !ok {
+		return noWalk, nil
+	}
+	if restart >= b.numRestarts() {
+		return noWalk, errBlock
+	}
+	offset = b.restart(restart)
+	prefetchEntry(b.entries, offset)
+	return offset, nil
+}
+
+// walk is find from the walk at offset on. A larger key with the key's fingerprint may lead
+// here: then it goes on to the next. Walks that tell nothing end at their first entry, so
+// that all of them together are one at most.
+func (b block) walk(p *slotProbe, offset int, key []byte, at base.SeqNum) (f found, err error) {
+	for offset != noWalk {
 		if f, err = b.scan(offset, key, at); f.passed || err != nil {
 			return f, err
 		}
+		if offset, err = b.nextWalk(p); err != nil {
+			return found{}, err
+		}
 	}
+	return found{}, nil
 }
 
 // search is find in a block without a hash table.

@@ -147,7 +147,10 @@ type handle struct {
 	length uint64
 }
 
-var errOutside = errors.New("the block is not in the file")
+var (
+	errOutside        = errors.New("the block is not in the file")
+	errTailCompressed = errors.New("a block of the tail is never compressed")
+)
 
 // cut returns the block out of data, which is the file tableID from offset start on, checked.
 func (h handle) cut(data []byte, start, tableID uint64) ([]byte, error) {
@@ -157,7 +160,7 @@ func (h handle) cut(data []byte, start, tableID uint64) ([]byte, error) {
 	}
 	stored, c, err := splitTrailer(data[h.offset-start:end-start], tableID, h.offset)
 	if err == nil && c != NoCompression {
-		err = errors.New("a block of the tail is never compressed")
+		err = errTailCompressed
 	}
 	return stored, err
 }

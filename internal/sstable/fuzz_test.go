@@ -196,7 +196,7 @@ func FuzzBlock(f *testing.F) {
 		}
 		i.reset(b)
 		if i.seekGE(base.SearchKey(key, at)) {
-			require.GreaterOrEqual(t, base.Compare(i.key, base.SearchKey(key, at)), 0)
+			require.GreaterOrEqual(t, base.Compare(i.key(), base.SearchKey(key, at)), 0)
 			i.prev()
 		}
 		_, _ = decodeRangeDels(data, 0)

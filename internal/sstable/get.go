@@ -27,6 +27,10 @@ type Probe struct {
 	// SkipValue is the caller's: plain values need not be returned.
 	SkipValue bool
 
+	// Wait is the caller's, if it is not nil: it is called before a read that the system cannot
+	// serve from memory. Begun says that the system has begun to read (vfs.NowBegun).
+	Wait func(begun bool)
+
 	Filter              FilterVerdict
 	IndexLookup         bool // the index was searched
 	RuledOutByIndex     bool // and said that the key is after the last block
@@ -108,11 +112,18 @@ func (s *search) in(data, dst []byte, p *Probe) ([]byte, found, error) {
 	if err != nil {
 		return dst, found{}, err
 	}
+	dst, f = f.copied(dst, p)
+	return dst, f, nil
+}
+
+// copied appends the value that is to be returned to dst. It returns what was found
+// without what aliases the block.
+func (f found) copied(dst []byte, p *Probe) ([]byte, found) {
 	if f.ok && (!p.SkipValue || f.trailer.Kind() != base.KindSet) {
 		dst = append(dst, f.value...)
 	}
 	f.value = nil
-	return dst, f, nil
+	return dst, f
 }
 
 // findIn searches the block at loc, wherever it is.
@@ -145,10 +156,16 @@ func (r *Reader) blockError(loc location, err error) error {
 // passesFilter asks the filter for a key.
 func (r *Reader) passesFilter(key []byte, hash uint64) bool {
 	if !r.prefixOnly {
-		return r.filter.MayContainHash(hash)
+		return r.ask(hash)
 	}
 	prefix, ok := r.prefix.Prefix(key)
-	return ok && r.filter.MayContainHash(filterpolicy.Hash(prefix))
+	return ok && r.ask(filterpolicy.Hash(prefix))
+}
+
+func (r *Reader) ask(hash uint64) bool {
+	maybe := r.filter.MayContainHash(hash)
+	runtime.KeepAlive(r)
+	return maybe
 }
 
 // HasPrefixFilter reports whether the filter holds the prefixes of the reader's extractor.
@@ -157,5 +174,5 @@ func (r *Reader) HasPrefixFilter() bool { return r.filter != nil && r.prefix != 
 // MayContainPrefix reports whether the file may hold keys with a prefix, of which hash is
 // filterpolicy.Hash: all files may of which HasPrefixFilter is false.
 func (r *Reader) MayContainPrefix(hash uint64) bool {
-	return !r.HasPrefixFilter() || r.filter.MayContainHash(hash)
+	return !r.HasPrefixFilter() || r.ask(hash)
 }

@@ -291,7 +291,8 @@ func TestRangeTombstonesStayInProportion(t *testing.T) {
 	for _, ts := range [][]rangedel.Tombstone{layered, small} {
 		file := forge(t, WriterOptions{}, func(w *Writer) { w.tombstones = slices.Clone(ts) })
 		requireBounded(t, file)
-		require.Equal(t, rangedel.NewSet(ts), openBytes(t, file, nil).Tombstones())
+		set := openBytes(t, file, nil).Tombstones()
+		require.Equal(t, rangedel.NewSet(ts).Clip(nil, nil, nil), set.Clip(nil, nil, nil))
 	}
 }
 

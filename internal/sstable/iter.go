@@ -18,8 +18,9 @@ type Iter struct {
 	memo       leafMemo
 	err        error
 
-	run   blockRun
-	ahead readAhead
+	run    blockRun
+	ahead  readAhead
+	stride stride
 
 	data      []byte // buffer of load: the block
 	raw       []byte // buffer of stored
@@ -42,7 +43,11 @@ func (r *Reader) NewIter(o IterOptions) *Iter {
 
 // Init makes i an iterator over r, keeping i's buffers.
 func (i *Iter) Init(r *Reader, o IterOptions) {
+	// A pass that goes on in the next table goes on reading ahead, and has filled as much of the cache.
+	run, size := i.run, i.ahead.size
 	i.clear()
+	i.run = blockRun{blocks: run.blocks, bytes: run.bytes}
+	i.ahead.size = size
 	i.r, i.lift, i.sequential = r, r.lift(0), o.Sequential
 	i.ahead.file, i.ahead.limit = r.file, int64(r.props.DataBytes)
 	if o.Sequential {
@@ -56,16 +61,25 @@ func (i *Iter) Release() {
 	if cap(i.data)+cap(i.raw) > keptBuffer {
 		i.data, i.raw = nil, nil
 	}
-	i.ahead.buf = nil
+	if cap(i.ahead.buf) > maxForeseen {
+		i.ahead.buf = nil
+	}
+	i.endStride()
 	i.clear()
+}
+
+// Kept returns how many bytes i's buffers have.
+func (i *Iter) Kept() int {
+	return cap(i.data) + cap(i.raw) + cap(i.ahead.buf) + cap(i.seek) + cap(i.separator) + cap(i.block.user)
 }
 
 // clear makes i an iterator over nothing that has its buffers.
 func (i *Iter) clear() {
 	*i = Iter{
 		data: i.data[:0], raw: i.raw[:0], seek: i.seek[:0], separator: i.separator[:0],
-		ahead: readAhead{buf: i.ahead.buf[:0]},
-		block: blockIter{key: base.InternalKey{User: i.block.key.User[:0]}},
+		ahead:  readAhead{buf: i.ahead.buf[:0]},
+		stride: stride{mean: i.stride.mean},
+		block:  blockIter{user: i.block.user},
 	}
 }
 
@@ -77,20 +91,22 @@ func (i *Iter) Valid() bool { return i.block.valid && i.err == nil }
 
 // Key returns the entry's key, valid until the next move.
 func (i *Iter) Key() base.InternalKey {
-	return base.InternalKey{User: i.block.key.User, Trailer: i.block.key.Trailer | i.lift}
+	return base.InternalKey{User: i.block.user[:i.block.keyLen:i.block.keyLen], Trailer: i.block.trailer | i.lift}
 }
 
-// Value returns the entry's value, valid until the next move; of a sequential
-// iterator, as long as the caller likes. It must not be changed.
-func (i *Iter) Value() []byte { return i.block.value }
+// User returns the entry's user key, valid until the next move.
+func (i *Iter) User() []byte { return i.block.user[:i.block.keyLen:i.block.keyLen] }
+
+// Value returns the entry's value, valid until the next move. It must not be changed.
+func (i *Iter) Value() []byte { return i.block.value() }
 
 // Error returns what ended the iteration early, if anything did.
 func (i *Iter) Error() error { return i.err }
 
-// open puts the block iterator into the block at loc.
-func (i *Iter) open(loc location) bool {
+// open puts the block iterator into the block at loc, to look for key if that is not nil.
+func (i *Iter) open(loc location, key []byte) bool {
 	i.loc = loc
-	data, err := i.load(loc)
+	data, err := i.load(loc, key)
 	if err != nil {
 		return i.fail(err)
 	}
@@ -113,7 +129,7 @@ func (i *Iter) openBlock(n int) bool {
 	if err != nil {
 		return i.fail(err)
 	}
-	return i.open(loc)
+	return i.open(loc, nil)
 }
 
 // settle turns a malformed entry into an error of the file.
@@ -144,16 +160,18 @@ func (i *Iter) seekBlock(user []byte) bool {
 	if err != nil || !ok {
 		return i.fail(err)
 	}
-	return i.open(loc)
+	return i.open(loc, user)
 }
 
 // SeekGE moves to the first entry at or after k.
 func (i *Iter) SeekGE(k base.InternalKey) bool {
 	k = i.local(k)
+	i.endStride()
 	if !i.seekBlock(k.User) {
 		return false
 	}
 	if i.settle(i.block.seekGE(k)) {
+		i.stride.start(i.block.offset, len(i.block.b.entries))
 		return true
 	}
 	// The versions of a key may cross blocks: k can be after all of this one.
@@ -163,6 +181,7 @@ func (i *Iter) SeekGE(k base.InternalKey) bool {
 // SeekLT moves to the last entry before k.
 func (i *Iter) SeekLT(k base.InternalKey) bool {
 	k = i.local(k)
+	i.endStride()
 	if !i.seekBlock(k.User) {
 		return i.err == nil && i.Last()
 	}
@@ -200,8 +219,22 @@ func (i *Iter) endsWith(user []byte) (bool, error) {
 
 // Next moves to the next entry. The iterator must be on an entry.
 func (i *Iter) Next() bool {
-	return i.block.next() || i.settle(true) && i.across(1, (*blockIter).first)
+	return i.block.next() || i.nextBlock()
 }
+
+func (i *Iter) nextBlock() bool {
+	i.stride.blocks++
+	return i.settle(true) && i.across(1, (*blockIter).first)
+}
+
+func (i *Iter) endStride() { i.stride.end(i.block.after, len(i.block.b.entries)) }
+
+// Step is Next within the block. After false, which the end of the block is too, Key is still
+// that of the entry before, and Next goes on.
+func (i *Iter) Step() bool { return i.block.next() }
+
+// Again reports, after a Step that has found an entry, whether its user key is that of the entry before.
+func (i *Iter) Again() bool { return i.block.again }
 
 // Prev moves to the entry before. The iterator must be on an entry.
 func (i *Iter) Prev() bool {

@@ -1,19 +1,19 @@
 package sstable
 
-import (
-	"bytes"
-	"io"
-)
+import "io"
 
-// How iterators come by blocks. A cached block is copied. Of others, the first few are read
-// one by one, into the cache; then an iterator reads ahead in larger and larger pieces: a
-// system call for each block would be a quarter of a scan's time. After a part of the cache's
+// How iterators come by blocks. A cached block is copied. Others come out of pieces of the file,
+// since a system call costs as much as two blocks that come with it: after a seek, a
+// piece of as many blocks as the iterator went through after seeks before this one, and
+// one block if it learns that this was too little. From the fifth block in a row on, and after
+// a piece of several, pieces become larger and larger. After a part of the cache's
 // size, blocks no longer go into the cache: a pass over much of the store would evict
 // everything else. A store that fits the cache ends up there after a few passes.
 
 const (
 	minRun        = 4         // blocks before reading ahead
 	minReadAhead  = 16 << 10  // the first piece; each is twice the one before
+	maxForeseen   = 32 << 10  // the piece of what a seek is expected to need
 	maxReadAhead  = 128 << 10 // a system call is nothing beside it, and a merge of many files stays small
 	maxFilledPart = 4         // a run fills this part of the cache, one in four
 )
@@ -34,18 +34,21 @@ func (r *blockRun) add(n int) {
 	r.blocks++
 }
 
-// load returns a block's bytes: for a sequential pass in memory of their own, else in
-// the iterator's. The copy out of the cache fetches the block's cache lines all at once:
-// iterators that pinned the block instead were 8 % slower in full scans and 17 % in scans of 10.
-func (i *Iter) load(loc location) ([]byte, error) {
+// load returns a block's bytes, in memory that the next call uses again: a compaction that
+// took new memory for each block made several times the garbage of everything else in the
+// process. A key that is not nil is what the iterator looks for. The copy out of the
+// cache fetches the block's cache lines all at once: iterators that pinned the block instead were 8 %
+// slower in full scans and 17 % in scans of 10, and those that copied only a part of it, around
+// where the key should be, 8 % in scans of 10.
+func (i *Iter) load(loc location, key []byte) ([]byte, error) {
 	slot := &i.r.slots[loc.block]
 	if i.sequential {
 		if data, ok := i.r.cache.Pin(slot); ok {
-			data = bytes.Clone(data)
+			i.data = append(i.data[:0], data...)
 			slot.Unpin()
-			return data, nil
+			return i.data, nil
 		}
-		return i.loadAhead(loc, nil)
+		return i.loadAhead(loc)
 	}
 	if i.r.mapped != nil {
 		data, ok, err := i.r.copyMapped(i.data[:0], loc, &i.Probe)
@@ -61,8 +64,14 @@ func (i *Iter) load(loc location) ([]byte, error) {
 		i.run = blockRun{}
 		return i.data, nil
 	}
-	if i.run.add(loc.block); i.run.blocks > minRun {
-		data, err := i.loadAhead(loc, &i.data)
+	if i.run.add(loc.block); i.run.blocks == 1 {
+		i.ahead.size = i.foreseen(loc, key)
+	}
+	if i.ahead.foreseen {
+		return i.loadForeseen(loc)
+	}
+	if i.ahead.size > 0 || i.run.blocks > minRun {
+		data, err := i.loadAhead(loc)
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +82,6 @@ func (i *Iter) load(loc location) ([]byte, error) {
 		}
 		return data, nil
 	}
-	i.ahead.size = 0
 	h, err := i.r.holdCold(dataBlock, loc, true, &i.Probe)
 	if err != nil {
 		return nil, err
@@ -84,20 +92,55 @@ func (i *Iter) load(loc location) ([]byte, error) {
 	return i.data, nil
 }
 
-// loadAhead reads a block out of a larger piece of the file. It decodes the block into
-// *buf, of which the result may be a part or not; with no buf, into memory of its own.
-func (i *Iter) loadAhead(loc location, buf *[]byte) ([]byte, error) {
+// loadForeseen is load for the first block after a seek, where the piece of the file has more than that block.
+// Others who want the block wait for it, and so does the iterator if another reads it.
+func (i *Iter) loadForeseen(loc location) ([]byte, error) {
+	if other := i.r.reading.begin(loc.block); other != nil {
+		h, err := other.take()
+		if err == nil {
+			i.copyHeld(&h)
+		}
+		return i.data, err
+	}
+	var h held
+	ended := false
+	defer i.r.reading.guard(loc.block, &ended)
+	if data, ok := i.r.cache.Pin(&i.r.slots[loc.block]); ok { // it has come since load looked
+		ended = true
+		h = held{data: data, slot: &i.r.slots[loc.block]}
+		h, _ = i.r.reading.end(loc.block, h, nil)
+		i.copyHeld(&h)
+		return i.data, nil
+	}
+	data, err := i.loadAhead(loc)
+	if err == nil {
+		i.run.bytes += int64(len(data))
+		h = i.r.keep(loc.block, data)
+	}
+	ended = true
+	h, err = i.r.reading.end(loc.block, h, err)
+	h.release()
+	return data, err
+}
+
+// copyHeld copies a block that was read by another, and releases it.
+func (i *Iter) copyHeld(h *held) {
+	i.Probe.BlocksFromCache++
+	i.data = append(i.data[:0], h.data...)
+	h.release()
+}
+
+// loadAhead reads a block out of a larger piece of the file. The result is in i.data, or in
+// the piece: valid until the next call.
+func (i *Iter) loadAhead(loc location) ([]byte, error) {
 	offset, length := i.r.place(loc)
 	data, c, err := i.stored(offset, length)
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case buf == nil:
-		data, err = decompress(nil, data, c)
-	case c != NoCompression:
-		if data, err = decompress(*buf, data, c); err == nil {
-			*buf = data
+	if c != NoCompression {
+		if data, err = decompress(i.data, data, c); err == nil {
+			i.data = data
 		}
 	}
 	if err == nil {
@@ -116,23 +159,29 @@ func (i *Iter) stored(offset uint64, length int) ([]byte, Compression, error) {
 	if raw := i.ahead.view(int64(offset), length); raw != nil && !i.r.closed.Load() {
 		return i.r.stored(raw, dataBlock, offset)
 	}
-	return i.r.readStored(&i.raw, dataBlock, offset, length)
+	return i.r.readStored(&i.raw, dataBlock, offset, length, &i.Probe)
 }
 
 // A readAhead serves consecutive small reads of a file out of larger ones.
 type readAhead struct {
 	file  io.ReaderAt
 	limit int64 // nothing after this offset is read ahead
-	size  int   // of the last piece; the next is larger
-	buf   []byte
-	start int64 // file offset of buf
+	size  int   // of the last piece; the next is larger, unless foreseen is set: of the next
+
+	foreseen bool
+	buf      []byte
+	start    int64 // file offset of buf
 }
 
 // view returns n bytes, valid until the next call, or nil if they have to be read on
 // their own: they are many, or something after them could not be read.
 func (a *readAhead) view(offset int64, n int) []byte {
 	if offset < a.start || offset+int64(n) > a.start+int64(len(a.buf)) {
-		a.size = min(max(2*a.size, minReadAhead), maxReadAhead)
+		if a.foreseen {
+			a.foreseen = false
+		} else {
+			a.size = min(max(2*a.size, minReadAhead), maxReadAhead)
+		}
 		size := int(min(int64(a.size), a.limit-offset))
 		if n >= size {
 			return nil

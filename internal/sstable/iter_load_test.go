@@ -131,3 +131,38 @@ func TestAFailedReadAheadHarmsNothingElse(t *testing.T) {
 	_, err := walk(t, r, runKeys)
 	require.NoError(t, err)
 }
+
+// Scans that go through three or four blocks each read most of them at once, when there have been some
+// of them; scans of an entry read one block.
+func TestASeekReadsWhatSeeksBeforeNeeded(t *testing.T) {
+	r, f := openCounted(t, NoCompression, 1<<20)
+	perBlock := runKeys / r.dataCount
+	var it Iter
+	scan := func(first, n int) (reads int) {
+		it.Init(r, IterOptions{})
+		f.reads = 0
+		i := first
+		for ok := it.SeekGE(base.SearchKey(keyOf(i), base.MaxSeqNum)); ok && i < first+n; ok = it.Next() {
+			require.Equal(t, keyOf(i), it.Key().User)
+			i++
+		}
+		require.NoError(t, it.Error())
+		require.Equal(t, first+n, i)
+		it.Release()
+		return f.reads
+	}
+	const scans = 20
+	at := 0
+	run := func(n int) (reads int) {
+		for range scans {
+			reads += scan(at, n)
+			at += 6 * perBlock // where nothing is in the cache
+		}
+		return reads
+	}
+	run(3 * perBlock)
+	require.LessOrEqual(t, run(3*perBlock), 2*scans, "of three or four blocks each")
+	run(1)
+	require.LessOrEqual(t, run(1), scans)
+	require.Less(t, it.stride.mean, 1<<8)
+}

@@ -127,6 +127,17 @@ func TestVerifyCountsKinds(t *testing.T) {
 		require.ErrorIs(t, err, ErrCorruption)
 		require.ErrorContains(t, err, name)
 	}
+	var deleted []version
+	for i := range DenseStretch {
+		deleted = append(deleted, version{base.MakeKey(fmt.Appendf(nil, "%03d", i), 1, base.KindDelete), nil})
+	}
+	data, _ = writeFile(t, nil, deleted)
+	r := openBytes(t, data, nil)
+	require.EqualValues(t, DenseStretch, r.props.DenseDeletes)
+	r.props.DenseDeletes--
+	require.ErrorContains(t, r.Verify(), "dense tombstones")
+	r.props.DenseDeletes = 0 // as of a writer that does not count them
+	require.NoError(t, r.Verify())
 	unknown, _ := writeFile(t, nil, []version{{base.MakeKey([]byte("k"), 1, 5), nil}})
 	require.ErrorContains(t, openBytes(t, unknown, nil).Verify(), "no place among point entries")
 }

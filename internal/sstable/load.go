@@ -3,10 +3,10 @@ package sstable
 import (
 	"errors"
 	"io"
-	"runtime"
 
 	"github.com/siftkv/siftkv/blockindex"
 	"github.com/siftkv/siftkv/internal/cache"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // A blockKind says what a block's bytes must be.
@@ -15,20 +15,24 @@ type blockKind uint8
 const (
 	dataBlock blockKind = iota
 	indexLeaf
+	filterBlock
 )
 
-// A held is a decoded block: pinned in the cache, or in a buffer of its own. Its
-// bytes are valid until release.
+// A held is a decoded block: pinned in the cache, in a buffer of its own, or shared with
+// others who have it so. Its bytes are valid until release.
 type held struct {
-	data []byte
-	slot *cache.Slot // pinned; nil: none
-	buf  *[]byte     // of blockBuffers; nil: none
+	data   []byte
+	slot   *cache.Slot // pinned; nil: none
+	buf    *[]byte     // of blockBuffers; nil: none
+	shared *sharedRead // nil: with nobody
 }
 
 func (h *held) release() {
 	switch {
 	case h.slot != nil:
 		h.slot.Unpin()
+	case h.shared != nil:
+		h.shared.release()
 	case h.buf != nil:
 		blockBuffers.put(h.buf)
 	}
@@ -49,30 +53,42 @@ func (r *Reader) hold(kind blockKind, loc location, fill bool, p *Probe) (held, 
 }
 
 // holdCold is hold for a block that was not in the cache. If another goroutine is
-// reading it for the cache, it waits for that; if that fails, it reads for itself.
-func (r *Reader) holdCold(kind blockKind, loc location, fill bool, p *Probe) (held, error) {
-	loc.offset, loc.length = r.place(loc)
-	if !fill || loc.length-trailerSize > r.cache.MaxBlock() {
+// reading it, it waits for that, and has what the other has; without fill it reads for itself.
+func (r *Reader) holdCold(kind blockKind, loc location, fill bool, p *Probe) (h held, err error) {
+	if !fill {
 		return r.holdFromFile(kind, loc, fill, p)
 	}
-	if r.reading.begin(loc.block) {
-		defer r.reading.end(loc.block)
+	if other := r.reading.begin(loc.block); other != nil {
+		if h, err = other.take(); err == nil && kind == dataBlock {
+			p.BlocksFromCache++
+		}
+		return h, err
 	}
+	ended := false
+	defer r.reading.guard(loc.block, &ended)
 	slot := &r.slots[loc.block]
 	if data, ok := r.cache.Pin(slot); ok { // it has come since we looked
 		if kind == dataBlock {
 			p.BlocksFromCache++
 		}
-		return held{data: data, slot: slot}, nil
+		h = held{data: data, slot: slot}
+	} else {
+		h, err = r.holdFromFile(kind, loc, fill, p)
 	}
-	return r.holdFromFile(kind, loc, fill, p)
+	ended = true
+	return r.reading.end(loc.block, h, err)
 }
 
 func (r *Reader) holdFromFile(kind blockKind, loc location, fill bool, p *Probe) (h held, err error) {
 	offset, length := r.place(loc)
+	if fill && kind == dataBlock && r.props.Compression == NoCompression {
+		if h, ok, err := r.holdAsStored(loc.block, offset, length, p); ok || err != nil {
+			return h, err
+		}
+	}
 	raw := readBuffers.get()
 	defer readBuffers.put(raw)
-	stored, c, err := r.readStored(raw, kind, offset, length)
+	stored, c, err := r.readStored(raw, kind, offset, length, p)
 	if err != nil {
 		return held{}, err
 	}
@@ -82,6 +98,29 @@ func (r *Reader) holdFromFile(kind blockKind, loc location, fill bool, p *Probe)
 	}
 	p.countRead(kind, length, len(h.data))
 	return h, nil
+}
+
+// holdAsStored reads a data block that is not compressed straight into the cache's memory,
+// with its trailer behind it: another copy would cost a tenth of what the read does. It
+// reports false if the cache does not take the block, or the block is another than it should be.
+func (r *Reader) holdAsStored(n int, offset uint64, length int, p *Probe) (h held, ok bool, err error) {
+	key, slot := r.slotKey(n), &r.slots[n]
+	b := r.cache.ReserveMore(key, slot, length-trailerSize, trailerSize)
+	if b == nil {
+		return held{}, false, nil
+	}
+	b = b[:length]
+	data, c, err := r.readInto(b, dataBlock, offset, p)
+	if ok = err == nil && c == NoCompression; ok {
+		if err = checkBlock(data); err == nil {
+			slot.Publish()
+			p.countRead(dataBlock, length, len(data))
+			return held{data: data, slot: slot}, true, nil
+		}
+		err = r.corrupt(int64(offset), dataBlock.String(), err)
+	}
+	r.cache.Abandon(key, slot)
+	return held{}, false, err
 }
 
 // decode decodes a block, and puts it into the cache if fill is set: straight into the
@@ -138,16 +177,40 @@ func (r *Reader) insert(n int, data []byte) (h held, ok bool) {
 	return held{data: b, slot: slot}, true
 }
 
+// keep copies a decoded block into the cache or, if that does not take it, into a buffer.
+func (r *Reader) keep(n int, data []byte) held {
+	if h, ok := r.insert(n, data); ok {
+		return h
+	}
+	buf := blockBuffers.get()
+	*buf = append((*buf)[:0], data...)
+	return held{data: *buf, buf: buf}
+}
+
 // readStored reads a block into buf and checks its checksum. The bytes returned are
 // buf's.
-func (r *Reader) readStored(buf *[]byte, kind blockKind, offset uint64, length int) ([]byte, Compression, error) {
-	if r.closed.Load() {
-		return nil, 0, ErrClosed
-	}
+func (r *Reader) readStored(buf *[]byte, kind blockKind, offset uint64, length int, p *Probe) ([]byte, Compression,
+	error) {
 	if cap(*buf) < length {
 		*buf = make([]byte, length)
 	}
-	raw := (*buf)[:length]
+	return r.readInto((*buf)[:length], kind, offset, p)
+}
+
+// readInto is readStored into raw, which is as long as the block with its trailer.
+func (r *Reader) readInto(raw []byte, kind blockKind, offset uint64, p *Probe) ([]byte, Compression, error) {
+	if r.closed.Load() {
+		return nil, 0, ErrClosed
+	}
+	now := vfs.NowUnable
+	if r.now != nil {
+		if now = r.now.ReadNow(raw, int64(offset)); now == vfs.NowDone {
+			return r.stored(raw, kind, offset)
+		}
+	}
+	if p.Wait != nil {
+		p.Wait(now == vfs.NowBegun)
+	}
 	if err := readFull(r.file, raw, int64(offset)); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil, 0, r.corrupt(int64(offset), kind.String()+": the file ends inside it", nil)
@@ -177,7 +240,7 @@ func (r *Reader) stored(raw []byte, kind blockKind, offset uint64) ([]byte, Comp
 func (r *Reader) readBlock(into *[]byte, kind blockKind, offset uint64, length int) ([]byte, error) {
 	buf := readBuffers.get()
 	defer readBuffers.put(buf)
-	stored, c, err := r.readStored(buf, kind, offset, length)
+	stored, c, err := r.readStored(buf, kind, offset, length, new(Probe))
 	if err != nil {
 		return nil, err
 	}
@@ -193,10 +256,7 @@ func (r *Reader) readBlock(into *[]byte, kind blockKind, offset uint64, length i
 }
 
 func (k blockKind) String() string {
-	if k == indexLeaf {
-		return "index leaf"
-	}
-	return "data block"
+	return [...]string{"data block", "index leaf", "filter"}[k]
 }
 
 func (k blockKind) check(data []byte) error {
@@ -205,130 +265,4 @@ func (k blockKind) check(data []byte) error {
 		return err
 	}
 	return checkBlock(data)
-}
-
-// A location is a block: its number, and where it is, unless that is to be asked of the index in
-// memory, at the price of a cache miss that a lookup of a cached block need not pay.
-type location struct {
-	block  int
-	offset uint64
-	length int // with the trailer; 0: see the index
-}
-
-// place returns where a block is.
-func (r *Reader) place(loc location) (offset uint64, length int) {
-	if loc.length > 0 {
-		return loc.offset, loc.length
-	}
-	return r.index.Block(loc.block)
-}
-
-// locationIn returns the data block of a leaf's entry. The leaf may be gone when its
-// place is asked for.
-func locationIn(leaf *blockindex.Index, at int) location {
-	offset, length := leaf.Block(at)
-	return location{block: leaf.First() + at, offset: offset, length: length}
-}
-
-// A leafMemo is the last index leaf that an iterator needed and the cache did not have.
-type leafMemo struct {
-	leaf blockindex.Index
-	full bool
-}
-
-// locate returns the only data block that may hold key. It reports false if key
-// is after the last block. A nil memo is none.
-func (r *Reader) locate(key []byte, fill bool, memo *leafMemo, p *Probe) (loc location, ok bool, err error) {
-	i := r.index.Find(key)
-	switch {
-	case i == r.index.Len():
-		return loc, false, nil
-	case r.leafBlocks == 0:
-		return location{block: i}, true, nil
-	}
-	leaf, h, err := r.holdLeaf(i, fill, memo, p)
-	if err != nil {
-		return loc, false, err
-	}
-	at := leaf.Find(key)
-	if ok = at < leaf.Len(); ok {
-		loc = locationIn(&leaf, at)
-	}
-	h.release()
-	runtime.KeepAlive(r)
-	return loc, ok, nil
-}
-
-// locateBlock returns where data block n is.
-func (r *Reader) locateBlock(n int, fill bool, memo *leafMemo, p *Probe) (loc location, err error) {
-	if r.leafBlocks == 0 {
-		return location{block: n}, nil
-	}
-	leaf, h, err := r.holdLeaf(n/r.leafBlocks, fill, memo, p)
-	if err != nil {
-		return location{}, err
-	}
-	loc = locationIn(&leaf, n-leaf.First())
-	h.release()
-	runtime.KeepAlive(r)
-	return loc, nil
-}
-
-// appendSeparator appends the separator of data block n to dst.
-func (r *Reader) appendSeparator(dst []byte, n int, fill bool, memo *leafMemo, p *Probe) ([]byte, error) {
-	if r.leafBlocks == 0 {
-		return r.index.AppendSeparator(dst, n), nil
-	}
-	leaf, h, err := r.holdLeaf(n/r.leafBlocks, fill, memo, p)
-	if err != nil {
-		return dst, err
-	}
-	dst = leaf.AppendSeparator(dst, n-leaf.First())
-	h.release()
-	runtime.KeepAlive(r)
-	return dst, nil
-}
-
-// holdLeaf returns index leaf i, valid until h is released. A leaf that the cache did
-// not take is kept in the memo: a pass over its blocks would read it again for each of
-// them.
-func (r *Reader) holdLeaf(i int, fill bool, memo *leafMemo, p *Probe) (leaf blockindex.Index, h held, err error) {
-	if memo != nil && memo.full && memo.leaf.First() == i*r.leafBlocks {
-		return memo.leaf, held{}, nil
-	}
-	offset, length := r.index.Block(i)
-	if r.big.isBig(length) {
-		if big, err := r.bigLeaf(i, fill, p); err != nil {
-			return leaf, held{}, err
-		} else if big != nil {
-			return *big, held{}, nil
-		}
-	}
-	h, err = r.hold(indexLeaf, location{r.dataCount + i, offset, length}, fill, p)
-	if err != nil {
-		return leaf, held{}, err
-	}
-	if leaf, err = r.viewLeaf(i, h.data); err != nil {
-		h.release()
-		return blockindex.Index{}, held{}, err
-	}
-	if memo != nil && h.slot == nil {
-		// Its buffer never returns to the pool: nobody closes an iterator.
-		*memo = leafMemo{leaf: leaf, full: true}
-		return leaf, held{}, nil
-	}
-	return leaf, h, nil
-}
-
-// viewLeaf returns a view of data, leaf i. A leaf whose block numbers or place are not
-// those that the top index promises would send lookups to wrong blocks.
-func (r *Reader) viewLeaf(i int, data []byte) (blockindex.Index, error) {
-	leaf := blockindex.View(data)
-	want := min(r.leafBlocks, r.dataCount-i*r.leafBlocks)
-	if leaf.First() != i*r.leafBlocks || leaf.Len() != want || leaf.End() > r.props.DataBytes {
-		offset, _ := r.index.Block(i)
-		return blockindex.Index{}, r.corrupt(int64(offset), "index leaf",
-			errors.New("blocks do not match the properties"))
-	}
-	return leaf, nil
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// A lookup of many keys asks a file in three rounds: the filter for all of them
-// (MayContain), then the index (Locate), then each block for all keys that it may hold
-// (FindInBlock). Within a round the keys do not depend on each other, so that the
-// processor waits for several cache misses at a time, and a block is fetched once.
+// A lookup of many keys asks a file in rounds: the filter for all of them (AskFilter), then
+// the index (Locate), then the blocks. Within a round the keys do not depend on each other,
+// so that the processor waits for several cache misses at a time. Blocks in the cache are pinned
+// (Pin) and searched in rounds too (FindPinned); of others, each is read once for all
+// keys that it may hold (FindInBlock).
 
 // A Lookup is one key of it, and what was found.
 type Lookup struct {
@@ -26,36 +27,142 @@ type Lookup struct {
 
 	Probe Probe // what the lookup did in the file
 
-	loc location
+	loc    location
+	reader *Reader // whose block is pinned
+	data   []byte  // the block
 }
 
-// MayContain asks the filter, and reports whether l's key may be in the file. It makes l
-// ready for the file: what was found in another is forgotten.
-func (r *Reader) MayContain(l *Lookup) bool {
-	l.Value, l.Trailer, l.Found, l.Err, l.Probe = nil, 0, false, nil, Probe{}
+// AskFilter asks the filter for a key, of which hash is filterpolicy.Hash(key).
+func (r *Reader) AskFilter(key []byte, hash uint64) FilterVerdict {
 	if r.filter == nil {
-		return true
+		return Unfiltered
 	}
-	if !r.passesFilter(l.Key, l.Hash) {
-		l.Probe.Filter = Negative
-		return false
+	if !r.passesFilter(key, hash) {
+		return Negative
 	}
-	l.Probe.Filter = Maybe
-	return true
+	return Maybe
 }
 
 // Locate asks the index, and returns the number of the only block that may have l's
 // key. It reports false if there is none, as the key is after the last one, or if the
-// index could not be read (l.Err).
-func (r *Reader) Locate(l *Lookup) (block int, ok bool) {
-	l.Probe.IndexLookup = true
+// index could not be read (l.Err). What l has found in another file is forgotten. Filter is what
+// this one's filter said. Wait is called before a part of the index is read from a device (Probe.Wait).
+func (r *Reader) Locate(l *Lookup, filter FilterVerdict, wait func(begun bool)) (block int, ok bool) {
+	l.Value, l.Trailer, l.Found, l.Err, l.Probe = nil, 0, false, nil, Probe{Filter: filter, IndexLookup: true}
+	l.Probe.Wait = wait
 	l.loc, ok, l.Err = r.locate(l.Key, true, nil, &l.Probe)
+	l.Probe.Wait = nil
 	l.Probe.RuledOutByIndex = !ok && l.Err == nil
 	return l.loc.block, ok
 }
 
-// InMemory reports whether the block of l needs no read just now.
-func (r *Reader) InMemory(l *Lookup) bool { return r.mapped != nil || r.slots[l.loc.block].Filled() }
+// InMemory reports whether the block of l is in the cache just now.
+func (r *Reader) InMemory(l *Lookup) bool { return r.slots[l.loc.block].Filled() }
+
+// ColdLeaf returns the number of the part of the index that Locate needs for key. It reports false if there
+// is none, or if it is in the cache.
+func (r *Reader) ColdLeaf(key []byte) (leaf int, ok bool) {
+	if r.leafBlocks == 0 {
+		return 0, false
+	}
+	leaf = r.index.Find(key)
+	ok = leaf < r.index.Len() && !r.slots[r.dataCount+leaf].Filled()
+	runtime.KeepAlive(r)
+	return leaf, ok
+}
+
+// PrefetchLeaf asks the system for a part of the index, without a wait. Locate reads it.
+func (r *Reader) PrefetchLeaf(leaf int) {
+	r.prefetch(r.index.Block(leaf))
+	runtime.KeepAlive(r)
+}
+
+// Prefetch asks the system for the block of l, without a wait. FindInBlock reads it.
+func (r *Reader) Prefetch(l *Lookup) { r.prefetch(r.place(l.loc)) }
+
+func (r *Reader) prefetch(offset uint64, length int) {
+	if r.now == nil || r.closed.Load() {
+		return
+	}
+	raw := readBuffers.get()
+	if cap(*raw) < length {
+		*raw = make([]byte, length)
+	}
+	r.now.ReadNow((*raw)[:length], int64(offset)) // it reads, or begins to
+	readBuffers.put(raw)
+}
+
+// Pin pins the block of l in the cache, until FindPinned. It reports false if it is not
+// there.
+func (r *Reader) Pin(l *Lookup) (ok bool) {
+	l.reader = r
+	l.data, ok = r.cache.Pin(&r.slots[l.loc.block])
+	return ok
+}
+
+// MaxPinned is how many lookups FindPinned takes at a time.
+const MaxPinned = 16
+
+// FindPinned is FindInBlock for at most MaxPinned lookups, of any files and blocks, whose
+// blocks were pinned. What a lookup waits for are a block's end and then the entry to which
+// that leads: here it waits for the ends of all blocks, and then for all entries.
+func FindPinned(dst []byte, lookups []*Lookup) []byte {
+	var walks [MaxPinned]struct {
+		block  block
+		probe  slotProbe
+		offset int
+		err    error
+	}
+	for _, l := range lookups {
+		prefetchTail(l.data)
+	}
+	for i, l := range lookups {
+		w := &walks[i]
+		if w.block = viewBlock(l.data); len(w.block.slots) > 0 {
+			w.probe = w.block.slots.probe(l.Hash)
+			w.offset, w.err = w.block.nextWalk(&w.probe)
+		}
+	}
+	for i, l := range lookups {
+		w := &walks[i]
+		l.Probe.BlocksFromCache++
+		var f found
+		switch {
+		case w.err != nil:
+		case len(w.block.slots) > 0:
+			f, w.err = w.block.walk(&w.probe, w.offset, l.Key, l.At)
+		default:
+			f, w.err = w.block.search(l.Key, l.At)
+		}
+		var further bool
+		dst, further = l.reader.take(dst, l, f, w.err)
+		l.reader.slots[l.loc.block].Unpin()
+		runtime.KeepAlive(l.reader)
+		if l.data = nil; further {
+			dst = l.reader.findOne(dst, l)
+		}
+	}
+	return dst
+}
+
+// take makes what a block says of l's key its answer, with a copy of the value at the end
+// of dst. It reports true if the key's versions go on in the next block.
+func (r *Reader) take(dst []byte, l *Lookup, f found, err error) (out []byte, further bool) {
+	if err != nil {
+		l.Err = r.blockError(l.loc, err)
+		return dst, false
+	}
+	from := len(dst)
+	dst, f = f.copied(dst, &l.Probe)
+	l.Probe.KeyPresent = f.present
+	if !f.ok && f.more && f.present && l.loc.block+1 < r.dataCount {
+		return dst, true
+	}
+	if f.ok && r.seq <= l.At {
+		l.Value, l.Trailer, l.Found = slices.Clip(dst[from:]), r.lift(f.trailer), true
+	}
+	return dst, false
+}
 
 // FindInBlock does what Find does after the index, for lookups that were located in one
 // block. It appends their values to dst. Other goroutines may search other blocks.
@@ -79,21 +186,12 @@ func (r *Reader) FindInBlock(dst []byte, lookups []*Lookup) []byte {
 		if n > 0 {
 			l.Probe.BlocksFromCache++
 		}
-		s := search{key: l.Key, hash: l.Hash, at: l.At}
-		from := len(dst)
-		var f found
-		if dst, f, err = s.in(h.data, dst, &l.Probe); err != nil {
-			l.Err = r.blockError(l.loc, err)
-			continue
-		}
-		l.Probe.KeyPresent = f.present
-		if !f.ok && f.more && f.present && l.loc.block+1 < r.dataCount {
+		prefetchTail(h.data)
+		f, err := viewBlock(h.data).find(l.Key, l.Hash, l.At)
+		var goesOn bool
+		if dst, goesOn = r.take(dst, l, f, err); goesOn {
 			lookups[further] = l
 			further++
-			continue
-		}
-		if f.ok && r.seq <= l.At {
-			l.Value, l.Trailer, l.Found = slices.Clip(dst[from:]), r.lift(f.trailer), true
 		}
 	}
 	h.release()

@@ -21,6 +21,7 @@ type Properties struct {
 	LastExpiry      uint64 // the latest of these, in microseconds since 1970 UTC
 	ExpiryOctiles   Octiles
 	Overwritten     uint64 // point entries under a newer value or tombstone of their key in the file
+	DenseDeletes    uint64 // point tombstones in stretches of at least DenseStretch of them
 	Merger          string // name of the operands' merger; "" without operands
 	RawKeyBytes     uint64 // bytes of user keys, uncompressed
 	RawValueBytes   uint64 // bytes of values, uncompressed
@@ -87,8 +88,9 @@ const (
 	tagVersion
 	tagOverwritten
 	tagExpiryOctiles
+	tagDenseDeletes
 
-	lastTag = tagExpiryOctiles
+	lastTag = tagDenseDeletes
 )
 
 // fields pairs every property with its tag.
@@ -109,7 +111,8 @@ func (p *Properties) fields() map[uint64]any {
 		tagRangeDelsOffset: &p.rangeDels.offset, tagRangeDelsLength: &p.rangeDels.length,
 		tagLeafBlocks: &p.leafBlocks, tagVersion: &p.written,
 		tagMerges: &p.Merges, tagMerger: &p.Merger, tagOverwritten: &p.Overwritten,
-		tagExpiring: &p.Expiring, tagLastExpiry: &p.LastExpiry, tagExpiryOctiles: &p.ExpiryOctiles,
+		tagDenseDeletes: &p.DenseDeletes,
+		tagExpiring:     &p.Expiring, tagLastExpiry: &p.LastExpiry, tagExpiryOctiles: &p.ExpiryOctiles,
 	}
 }
 

@@ -7,19 +7,24 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
-	"sync/atomic"
 
 	"github.com/siftkv/siftkv/blockindex"
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/cache"
+	"github.com/siftkv/siftkv/internal/offheap"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // A Reader reads one file. All methods are safe for concurrent use, but Close must come last.
+// It is never changed: with another filter, or none, a file has another Reader, which shares
+// the rest (see reader_filter.go). Index and filter are outside the Go heap, and a method that
+// uses their bytes keeps the reader alive.
 type Reader struct {
+	*life
 	file io.ReaderAt
+	now  vfs.NowReader // file, if it is one
 	name string
 	hint string
 	size int64
@@ -27,7 +32,8 @@ type Reader struct {
 	seq  base.SeqNum // not zero: of all entries, whose own are zero
 
 	props      *Properties
-	filter     filterpolicy.Filter // nil: none, or not usable
+	filter     filterpolicy.Filter // nil: none, not usable, or not in memory
+	filterData *filterData         // of filter
 	policy     filterpolicy.Policy // may know how to decode the filter
 	filterErr  error               // why the file's filter is not usable
 	prefix     filterpolicy.Prefix // nil: the filter holds no prefixes that could be asked for
@@ -43,9 +49,6 @@ type Reader struct {
 	cache     *cache.Cache
 	mapped    *mapping // nil: the file is read
 	expansion bool     // blocks may expand as those of earlier writers do
-	reading   readingList
-	closed    atomic.Bool
-	forgotten runtime.Cleanup // what Close does, if nobody calls it
 }
 
 const (
@@ -77,8 +80,8 @@ func Open(path string, o *ReaderOptions) (*Reader, error) {
 func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	opts := *cmp.Or(o, &ReaderOptions{})
 	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache, policy: opts.Filter,
-		expansion: opts.AnyExpansion}
-	r.reading.init()
+		expansion: opts.AnyExpansion, life: &life{}}
+	r.now, _ = f.(vfs.NowReader)
 	if r.cache == nil {
 		r.cache = cache.New(cmp.Or(opts.CacheSize, defaultCacheSize))
 	} else {
@@ -91,13 +94,16 @@ func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	if opts.Map {
 		r.mapFile()
 	}
-	r.forgotten = runtime.AddCleanup(r, (*foreignMemory).release, r.foreignMemory())
+	r.foreign = foreignMemory{id: r.id, slots: r.slots, cache: r.cache, mapped: r.mapped}
+	r.watch()
 	return r, nil
 }
 
 // open reads and decodes the file's tail.
 func (r *Reader) open(opts *ReaderOptions) error {
-	tail, start, err := r.readTail(opts.TailSize)
+	buf := readBuffers.get()
+	defer readBuffers.put(buf)
+	tail, start, err := r.readTail(buf, opts.TailSize)
 	if err != nil {
 		return err
 	}
@@ -122,15 +128,19 @@ func (r *Reader) corrupt(offset int64, what string, cause error) error {
 	return &base.CorruptionError{File: r.name, Offset: offset, What: what, Cause: cause, Hint: r.hint}
 }
 
-// readTail returns the file's tail, from offset start, and checks its footer.
-func (r *Reader) readTail(guess int64) (tail []byte, start int64, err error) {
+// readTail reads the file's tail into buf and returns it, from offset start, with its footer
+// and its properties checked.
+func (r *Reader) readTail(buf *[]byte, guess int64) (tail []byte, start int64, err error) {
 	if r.size < footerSize {
 		return nil, 0, r.corrupt(0, "footer",
 			fmt.Errorf("the file has %d bytes, a footer alone has %d", r.size, footerSize))
 	}
 	for guess = cmp.Or(max(guess, 0), guessTail); ; {
 		n := min(max(guess, footerSize), r.size)
-		tail, start = make([]byte, n), r.size-n
+		if int64(cap(*buf)) < n {
+			*buf = make([]byte, n)
+		}
+		tail, start = (*buf)[:n], r.size-n
 		if err := readFull(r.file, tail, start); err != nil {
 			return nil, 0, r.ioError(start, err)
 		}
@@ -198,7 +208,9 @@ func (r *Reader) parseTail(tail []byte, start int64, skipFilter bool) error {
 	if err != nil {
 		return err
 	}
-	if r.index, err = blockindex.Decode(bytes.Clone(data)); err == nil {
+	kept := offheap.NewShared(r.life, len(data)).Bytes()
+	copy(kept, data)
+	if r.index, err = blockindex.Decode(kept); err == nil {
 		err = r.checkIndex()
 	}
 	if err != nil {
@@ -215,27 +227,12 @@ func (r *Reader) parseTail(tail []byte, start int64, skipFilter bool) error {
 		}
 	}
 	if p.filter.length > 0 && !skipFilter {
-		r.filterErr = r.decodeFilter(tail, start)
+		var data []byte
+		if data, r.filterErr = r.tailBlock(tail, start, p.filter, "filter"); r.filterErr == nil {
+			r.filterErr = r.decodeFilter(data)
+		}
 	}
 	return nil
-}
-
-// decodeFilter decodes the filter. One of prefixes alone is checked, and kept if there is
-// an extractor to ask it with.
-func (r *Reader) decodeFilter(tail []byte, start int64) error {
-	data, err := r.tailBlock(tail, start, r.props.filter, "filter")
-	if err != nil {
-		return err
-	}
-	kept := !r.prefixOnly || r.prefix != nil
-	if kept {
-		data = bytes.Clone(data)
-	}
-	filter, err := filterpolicy.DecodeWith(r.policy, r.props.FilterFamily, data)
-	if kept && err == nil {
-		r.filter = filter
-	}
-	return err
 }
 
 // checkIndex holds the index against the properties, and makes a slot for every
@@ -264,32 +261,6 @@ func (r *Reader) checkIndex() error {
 	r.slots = make([]cache.Slot, blocks+leaves)
 	r.big = r.findBigLeaves()
 	return nil
-}
-
-// decodeRangeDels decodes range tombstones, which alias data. They get sequence number
-// seq if it is not zero. Their starts are stored whole, so that none needs memory of its own.
-func decodeRangeDels(data []byte, seq base.SeqNum) (*rangedel.Set, error) {
-	if err := checkBlock(data); err != nil {
-		return nil, err
-	}
-	var ts []rangedel.Tombstone
-	entries := viewBlock(data).entries
-	var e entry
-	for at := 0; at < len(entries); at = e.next() {
-		if !decodeEntry(entries, at, &e) || e.shared > 0 {
-			return nil, errBlock
-		}
-		end, err := rangedel.DecodeEnd(entries[e.valueAt():e.next()])
-		if err != nil {
-			return nil, err
-		}
-		start := entries[e.keyAt:e.valueAt():e.valueAt()]
-		if e.trailer.Kind() != base.KindRangeDelete {
-			return nil, fmt.Errorf("unexpected %s", base.InternalKey{User: start, Trailer: e.trailer})
-		}
-		ts = append(ts, rangedel.Tombstone{Start: start, End: end, Seq: max(seq, e.trailer.SeqNum())})
-	}
-	return rangedel.FromFragments(ts)
 }
 
 // Name returns what errors call the file.
@@ -327,13 +298,13 @@ func (r *Reader) FilterError() error { return r.filterErr }
 func (r *Reader) HasFilter() bool { return r.filter != nil }
 
 // PinnedBytes returns what the reader keeps in memory beside cached blocks: its
-// filter, and its index with its guide, one word per block, and the leaves that its cache
-// cannot keep, whether they have been needed yet or not.
+// filter, and its index with its guide, one word per block, the leaves that its cache
+// cannot keep, whether they have been needed yet or not, and its range tombstones.
 func (r *Reader) PinnedBytes() (filter, index int64) {
 	if r.filter != nil {
 		filter = int64(r.props.filter.length)
 	}
-	index = int64(r.index.Size()) + 8*int64(len(r.slots))
+	index = int64(r.index.Size()) + 8*int64(len(r.slots)) + int64(r.tombstones.Size())
 	if r.big != nil {
 		index += r.big.bytes
 	}

@@ -3,9 +3,20 @@ package sstable
 import (
 	"errors"
 	"io"
+	"runtime"
+	"sync/atomic"
+	"weak"
 
 	"github.com/siftkv/siftkv/internal/cache"
 )
+
+// A life is what all readers of one open file share that changes.
+type life struct {
+	reading   readingList
+	closed    atomic.Bool
+	foreign   foreignMemory
+	forgotten runtime.Cleanup // what Close does, if nobody calls it
+}
 
 // A foreignMemory is the part of a reader that the collector does not see: its blocks in
 // the cache, and its mapping. It is given back when the reader is gone, so it does not refer to
@@ -15,34 +26,72 @@ type foreignMemory struct {
 	slots  []cache.Slot
 	cache  *cache.Cache
 	mapped *mapping
+	file   io.Closer // nil: the file is not closed with it
 }
 
-func (r *Reader) foreignMemory() *foreignMemory {
-	return &foreignMemory{id: r.id, slots: r.slots, cache: r.cache, mapped: r.mapped}
+// watch gives everything back when no reader of the file is reachable. The file that a
+// forgotten reader had may be its caller's; that of one that was left is closed.
+func (l *life) watch() {
+	m := l.foreign
+	l.forgotten = runtime.AddCleanup(l, func(m *foreignMemory) { _ = m.giveBack() }, &m)
 }
-
-func (m *foreignMemory) release() { _ = m.giveBack() }
 
 func (m *foreignMemory) giveBack() error {
 	for i := range m.slots {
 		m.cache.Drop(slotKey(m.id, i), &m.slots[i])
 	}
 	m.cache.Release()
-	if m.mapped == nil {
-		return nil
+	var err error
+	if m.mapped != nil {
+		err = m.mapped.unmap()
 	}
-	return m.mapped.unmap()
+	if m.file != nil {
+		err = errors.Join(err, m.file.Close())
+	}
+	return err
 }
 
 // Close forgets the reader's cached blocks and closes the file. A second Close does nothing.
 func (r *Reader) Close() error {
-	if r.closed.Swap(true) {
+	c, _ := r.file.(io.Closer)
+	return r.close(c)
+}
+
+func (l *life) close(file io.Closer) error {
+	if l.closed.Swap(true) {
 		return nil
 	}
-	r.forgotten.Stop()
-	err := r.foreignMemory().giveBack()
-	if c, ok := r.file.(io.Closer); ok {
-		err = errors.Join(err, c.Close())
+	l.forgotten.Stop()
+	m := l.foreign
+	m.file = file
+	return m.giveBack()
+}
+
+// A Left is an open file whose reader was given up while others may have been using it.
+type Left struct {
+	life weak.Pointer[life]
+	file io.Closer
+}
+
+// Leave gives the reader up while others may be using it: its file is closed, and its memory
+// given back, when they have ended and the collector has noticed, or by Left.Close.
+func (r *Reader) Leave() Left {
+	file, _ := r.file.(io.Closer)
+	if r.forgotten.Stop(); r.closed.Load() {
+		return Left{}
 	}
-	return err
+	r.foreign.file = file
+	r.watch()
+	return Left{weak.Make(r.life), file}
+}
+
+// Gone reports whether there is nothing to close any more.
+func (l Left) Gone() bool { return l.life.Value() == nil }
+
+// Close closes the file now, if it is not closed yet: nobody uses the reader any more.
+func (l Left) Close() error {
+	if life := l.life.Value(); life != nil {
+		return life.close(l.file)
+	}
+	return nil
 }

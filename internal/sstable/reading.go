@@ -1,50 +1,100 @@
 package sstable
 
 import (
-	"slices"
+	"errors"
 	"sync"
+	"sync/atomic"
 )
 
-// A readingList has the blocks that are being read for the cache. Others who want one of them
-// wait, and find it in the cache: however many come to a cold block, it is read once. It is as
-// long as there are goroutines that read, and nobody looks at it for a cached block.
+// A readingList has the blocks that are being read. Others who want one of them wait, and
+// are handed what came of it: however many come to a cold block, it is read once, also if the
+// cache does not keep it or has evicted it when they wake up. An error is everybody's who
+// waited; who comes later tries again. The list is as long as there are goroutines that read,
+// and nobody looks at it for a cached block.
 type readingList struct {
-	mu      sync.Mutex
-	ended   sync.Cond // a block has left the list
-	blocks  []int
-	waiting int // goroutines
+	mu     sync.Mutex
+	blocks []blockRead
 }
 
-func (l *readingList) init() { l.ended.L = &l.mu }
+// A blockRead is a block on the list.
+type blockRead struct {
+	block int
+	out   *sharedRead // nil: nobody waits
+}
 
-// begin enters a block and reports true. If somebody reads the block, it waits for the end of
-// that and reports false.
-func (l *readingList) begin(block int) bool {
+// A sharedRead is what came of reading a block for several goroutines. Each of them has one
+// of refs; the last one gives the block back.
+type sharedRead struct {
+	done chan struct{}
+	refs atomic.Int64
+	held held
+	err  error
+}
+
+// begin enters a block and returns nil: the caller reads it and then calls end, with guard deferred. If somebody
+// reads it, begin waits for that and returns what came of it.
+func (l *readingList) begin(block int) *sharedRead {
 	l.mu.Lock()
-	read := !slices.Contains(l.blocks, block)
-	if read {
-		l.blocks = append(l.blocks, block)
-	} else {
-		l.waiting++
-		for slices.Contains(l.blocks, block) {
-			l.ended.Wait()
+	for i := range l.blocks {
+		if b := &l.blocks[i]; b.block == block {
+			if b.out == nil {
+				b.out = &sharedRead{done: make(chan struct{})}
+				b.out.refs.Store(1) // of who reads
+			}
+			out := b.out
+			out.refs.Add(1)
+			l.mu.Unlock()
+			<-out.done
+			return out
 		}
-		l.waiting--
 	}
+	l.blocks = append(l.blocks, blockRead{block: block})
 	l.mu.Unlock()
-	return read
+	return nil
 }
 
-// end takes a block off the list. It is in the cache, unless it could not be read or
-// the cache had no room.
-func (l *readingList) end(block int) {
+// end takes a block off the list, of which h or err came, and returns them as the caller
+// has them from then on: perhaps together with others.
+func (l *readingList) end(block int, h held, err error) (held, error) {
 	l.mu.Lock()
-	last := len(l.blocks) - 1
-	l.blocks[slices.Index(l.blocks, block)] = l.blocks[last]
+	i, last := 0, len(l.blocks)-1
+	for l.blocks[i].block != block {
+		i++
+	}
+	out := l.blocks[i].out
+	l.blocks[i] = l.blocks[last]
+	l.blocks[last] = blockRead{}
 	l.blocks = l.blocks[:last]
-	wake := l.waiting > 0
 	l.mu.Unlock()
-	if wake {
-		l.ended.Broadcast()
+	if out == nil {
+		return h, err
+	}
+	out.held, out.err = h, err
+	close(out.done)
+	return out.take()
+}
+
+var errAbandoned = errors.New("siftkv: a block was not read: the goroutine that read it ended, perhaps by a panic")
+
+// guard is deferred by who calls end and then sets ended: if a panic ends the reading, others do not wait
+// for ever.
+func (l *readingList) guard(block int, ended *bool) {
+	if !*ended {
+		_, _ = l.end(block, held{}, errAbandoned)
+	}
+}
+
+// take returns what was read to one of those who share it.
+func (s *sharedRead) take() (held, error) {
+	if s.err != nil {
+		return held{}, s.err
+	}
+	return held{data: s.held.data, shared: s}, nil
+}
+
+// release gives back what take returned.
+func (s *sharedRead) release() {
+	if s.refs.Add(-1) == 0 {
+		s.held.release()
 	}
 }

@@ -234,17 +234,17 @@ func (s *salvager) emit(data []byte) error {
 	var i blockIter
 	i.reset(viewBlock(data))
 	for ok := i.first(); ok; ok = i.next() {
-		k := i.key
+		k := i.key()
 		if s.seq != 0 {
 			k.Trailer = base.MakeTrailer(s.seq, k.Kind())
 		}
-		if err := s.add(k, i.value); err != nil {
+		if err := s.add(k, i.value()); err != nil {
 			return err
 		}
 		s.out.Entries++
 		s.last.Trailer = k.Trailer
 	}
-	s.last.User = append(s.last.User[:0], i.key.User...)
+	s.last.User = append(s.last.User[:0], i.key().User...)
 	return nil
 }
 

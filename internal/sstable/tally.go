@@ -9,7 +9,13 @@ type tally struct {
 	expiries expirySample
 	last     base.InternalKey // of the last entry
 	covered  bool             // by a newer value or tombstone of its key
+	stretch  uint64           // of keys up to the last one that are deleted
 }
+
+// DenseStretch is the number of deleted keys in a row, without a live one of the file in
+// between, from which on they count as dense: a scan that comes to them takes several times as
+// long as the search for its first key.
+const DenseStretch = 100
 
 func newTally() tally { return tally{Properties: Properties{SmallestSeq: base.MaxSeqNum}} }
 
@@ -32,11 +38,28 @@ func (t *tally) add(k base.InternalKey, value []byte, again bool) {
 	}
 	if t.covered = again && (t.covered || t.last.Kind() != base.KindMerge); t.covered {
 		t.Overwritten++
+	} else {
+		t.addToStretch(k.Kind())
 	}
 	t.RawKeyBytes += uint64(len(k.User))
 	t.RawValueBytes += uint64(len(value))
 	t.addSeq(k.SeqNum())
 	t.last = base.InternalKey{User: append(t.last.User[:0], k.User...), Trailer: k.Trailer}
+}
+
+// addToStretch counts the newest entry of a key, or operands over it: what it hides does not end
+// a stretch, since scans pass that too.
+func (t *tally) addToStretch(kind base.Kind) {
+	if kind != base.KindDelete {
+		t.stretch = 0
+		return
+	}
+	switch t.stretch++; {
+	case t.stretch == DenseStretch:
+		t.DenseDeletes += DenseStretch
+	case t.stretch > DenseStretch:
+		t.DenseDeletes++
+	}
 }
 
 func (t *tally) addSeq(s base.SeqNum) {

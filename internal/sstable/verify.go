@@ -140,7 +140,7 @@ func (v *verifier) block(n int) {
 // show shows an entry to visit, and reports whether to go on.
 func (v *verifier) show(i *blockIter) bool {
 	if v.visit != nil {
-		v.stopped = v.visit(i.key, i.value)
+		v.stopped = v.visit(i.key(), i.value())
 	}
 	return v.stopped == nil
 }
@@ -154,12 +154,12 @@ func (v *verifier) blockEntries(b block) error {
 		if !v.show(&i) {
 			return nil // VerifyEach returns what stopped it
 		}
-		again := v.found.Entries > 0 && bytes.Equal(i.key.User, last.User)
-		if v.found.Entries > 0 && base.Compare(*last, i.key) >= 0 {
-			return fmt.Errorf("%s stands after %s", i.key, *last)
+		again := v.found.Entries > 0 && bytes.Equal(i.key().User, last.User)
+		if v.found.Entries > 0 && base.Compare(*last, i.key()) >= 0 {
+			return fmt.Errorf("%s stands after %s", i.key(), *last)
 		}
-		if firstOfBlock && v.found.Entries > 0 && !v.cut && !again && bytes.Compare(i.key.User, v.separator) <= 0 {
-			return fmt.Errorf("its first key %q is not after the separator %q", i.key.User, v.separator)
+		if firstOfBlock && v.found.Entries > 0 && !v.cut && !again && bytes.Compare(i.key().User, v.separator) <= 0 {
+			return fmt.Errorf("its first key %q is not after the separator %q", i.key().User, v.separator)
 		}
 		if err := v.entry(b, &i, again); err != nil {
 			return err
@@ -174,24 +174,24 @@ func (v *verifier) blockEntries(b block) error {
 
 // entry checks that a lookup of the entry's key would find it, and counts it.
 func (v *verifier) entry(b block, i *blockIter, again bool) error {
-	switch k := i.key.Kind(); {
-	case k == base.KindSetTTL && len(i.value) < base.ExpirySize:
-		return fmt.Errorf("%s has no expiry", i.key)
+	switch k := i.key().Kind(); {
+	case k == base.KindSetTTL && len(i.value()) < base.ExpirySize:
+		return fmt.Errorf("%s has no expiry", i.key())
 	case k == base.KindRangeDelete || k > base.KindSetTTL:
-		return fmt.Errorf("%s has no place among point entries", i.key)
+		return fmt.Errorf("%s has no place among point entries", i.key())
 	}
-	hash := filterpolicy.Hash(i.key.User)
-	if err := v.askFilter(i.key.User, hash); err != nil {
+	hash := filterpolicy.Hash(i.key().User)
+	if err := v.askFilter(i.key().User, hash); err != nil {
 		return err
 	}
-	f, err := b.find(i.key.User, hash, i.key.SeqNum())
-	if err != nil || !f.ok || f.trailer != i.key.Trailer {
-		return fmt.Errorf("a lookup does not find %s", i.key)
+	f, err := b.find(i.key().User, hash, i.key().SeqNum())
+	if err != nil || !f.ok || f.trailer != i.key().Trailer {
+		return fmt.Errorf("a lookup does not find %s", i.key())
 	}
 	if !again {
 		v.keys++
 	}
-	v.found.add(i.key, i.value, again)
+	v.found.add(i.key(), i.value(), again)
 	return nil
 }
 
@@ -237,15 +237,16 @@ func (v *verifier) properties() {
 	fault := func(format string, args ...any) {
 		v.fault(v.r.size-footerSize, "properties", fmt.Errorf(format, args...))
 	}
-	for _, n := range v.r.tombstones.Fragments() {
-		f.RangeDeletes += uint64(len(n.Seqs))
-	}
+	f.RangeDeletes = uint64(v.r.tombstones.Len())
 	var known bool
 	if f.FilterKeys, known = v.filterKeys(); !known {
 		f.FilterKeys = p.FilterKeys
 	}
 	if p.Overwritten == 0 { // files of earlier versions of this package do not say
 		f.Overwritten = 0
+	}
+	if p.DenseDeletes == 0 {
+		f.DenseDeletes = 0
 	}
 	for _, c := range []struct {
 		name        string
@@ -257,6 +258,7 @@ func (v *verifier) properties() {
 		{"expiring values", p.Expiring, f.Expiring},
 		{"last expiry", p.LastExpiry, f.LastExpiry},
 		{"overwritten entries", p.Overwritten, f.Overwritten},
+		{"dense tombstones", p.DenseDeletes, f.DenseDeletes},
 		{"raw key bytes", p.RawKeyBytes, f.RawKeyBytes},
 		{"raw value bytes", p.RawValueBytes, f.RawValueBytes},
 		{"filter keys", p.FilterKeys, f.FilterKeys},

@@ -2,11 +2,13 @@ package sstable
 
 import (
 	"bytes"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
 )
 
 // prefixed writes two keys with one prefix to a file whose filter holds prefixes, maybe only
@@ -76,6 +78,36 @@ func TestVerifyAsksAFilterThatIsLeftOnDisk(t *testing.T) {
 	r := openBytes(t, file, &ReaderOptions{SkipFilter: true})
 	require.False(t, r.HasFilter())
 	require.ErrorContains(t, r.Verify(), "the filter denies")
+}
+
+// A filter that is damaged is not usable, whether it is read as the file is opened or later, and
+// whatever the properties say of its place.
+func TestDamagedFiltersAreNoticedWhenTheyAreReadLater(t *testing.T) {
+	file := forge(t, WriterOptions{Filter: mustParse("bloom:10")}, func(w *Writer) {
+		require.NoError(t, w.set([]byte("key"), nil))
+	})
+	later := func(file []byte, change func(*Properties)) *Reader {
+		r := openBytes(t, file, &ReaderOptions{SkipFilter: true})
+		change(r.props)
+		with, err := r.WithFilter()
+		require.NoError(t, err)
+		return with
+	}
+	whole := later(file, func(*Properties) {})
+	require.NoError(t, whole.FilterError())
+	require.True(t, whole.HasFilter())
+	h := whole.props.filter
+	for i := range h.length + trailerSize {
+		damaged := bytes.Clone(file)
+		damaged[h.offset+i] ^= 0x10
+		with := later(damaged, func(*Properties) {})
+		require.ErrorIs(t, with.FilterError(), base.ErrCorruption)
+		require.False(t, with.HasFilter())
+	}
+	for _, h := range []handle{{}, {h.offset, 1 << 40}, {h.offset, math.MaxUint64 - 8}, {math.MaxUint64, h.length}} {
+		with := later(file, func(p *Properties) { p.filter = h })
+		require.ErrorIs(t, with.FilterError(), base.ErrCorruption)
+	}
 }
 
 // Without the extractor a filter of prefixes is not asked, but its bytes are checked when

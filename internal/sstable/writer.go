@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"sync"
 
 	"github.com/siftkv/siftkv/blockindex"
 	"github.com/siftkv/siftkv/filterpolicy"
@@ -23,6 +24,9 @@ const (
 	maxEntrySize = maxBlockSize / 2 // a key with its value: a reader has to accept the block
 	writeBuffer  = 256 << 10        // bytes that go to the file in one write
 )
+
+// writeBuffers are those of finished writers.
+var writeBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, writeBuffer) }}
 
 // A Writer writes one file: (Add | AddTombstone)*, then Finish. After an error every call
 // returns it, and the file is worthless. A Writer is not safe for concurrent use.
@@ -63,7 +67,8 @@ func NewWriter(w io.Writer, o *WriterOptions) *Writer {
 	if opts.ID == 0 {
 		opts.ID = rand.Uint64() | 1
 	}
-	sw := &Writer{o: opts, err: err, out: bufio.NewWriterSize(w, writeBuffer)}
+	sw := &Writer{o: opts, err: err, out: writeBuffers.Get().(*bufio.Writer)}
+	sw.out.Reset(w)
 	if err != nil {
 		return sw
 	}
@@ -230,6 +235,9 @@ func (w *Writer) Finish() (*FileInfo, error) {
 		return nil, w.err
 	}
 	w.err = errFinished
+	w.out.Reset(nil)
+	writeBuffers.Put(w.out)
+	w.out = nil
 	size, tailSize := int64(w.offset), int64(w.offset-tail)
 	return &FileInfo{Properties: w.props.Properties, ID: w.o.ID, Size: size, TailSize: tailSize}, nil
 }
@@ -258,15 +266,19 @@ func (w *Writer) finishIndex() []byte {
 // writeRangeDels writes the tombstones as fragments, in a block like a data
 // block's: key = start, trailer, value = end.
 func (w *Writer) writeRangeDels() {
-	fragments := rangedel.NewSet(w.tombstones).Clip(nil, nil, nil)
-	if len(fragments) == 0 {
+	set, err := rangedel.FromFragments(w.tombstones) // as flushes and compactions add them
+	if err != nil {
+		set = rangedel.NewSet(w.tombstones)
+	}
+	if set.Empty() {
 		return
 	}
 	b := blockWriter{restartInterval: 1}
-	for _, t := range fragments {
+	for i := range set.Len() {
+		t := set.At(i)
 		b.add(base.MakeKey(t.Start, t.Seq, base.KindRangeDelete), rangedel.AppendEnd(nil, t.End), 0, 0, false)
 	}
-	w.props.RangeDeletes = uint64(len(fragments))
+	w.props.RangeDeletes = uint64(set.Len())
 	w.props.rangeDels = w.writeBlock(b.finish(), NoCompression)
 }
 

@@ -20,8 +20,10 @@
 //     Compact, Checkpoint, Ingest or Close that succeeded began; or with NoSync, if only the
 //     process died;
 //   - if an operation is lost, then so is everything that began after it was acknowledged;
-//   - an operation that failed is not there if a write succeeded that began later: the store
-//     had resumed by then;
+//   - an operation that failed with kv.ErrNotDurable is visible, and counts as acknowledged
+//     with Async;
+//   - an operation that failed otherwise is not there if a write succeeded that began later:
+//     the store had resumed by then;
 //   - transactions that increment common counters have each value once.
 //
 // # Lives, rounds, and replaying them

@@ -124,6 +124,11 @@ func (w *worker) settle(op *operation, err error) *Finding {
 	switch {
 	case err == nil:
 		return o.acknowledged(w.space, op)
+	case errors.Is(err, kv.ErrNotDurable): // readers see it: it is there unless the process or the machine ends
+		op.level = levelAsync
+		if f := o.acknowledged(w.space, op); f != nil {
+			return f
+		}
 	case errors.Is(err, kv.ErrConflict), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		w.space.finish(op, refused, o.tick(), err)
 	default:
@@ -172,6 +177,9 @@ func (w *worker) fill(b writer, op *operation, most int) error {
 	m := op.writes[0]
 	errs := []error{b.Set([]byte(m.key), []byte(m.value))}
 	batch, _ := b.(*kv.Batch)
+	if w.r.want["rangedel"] && w.rng.IntN(64) == 0 {
+		errs = append(errs, w.smallRanges(b, op))
+	}
 	for range w.rng.IntN(most + 1) {
 		k := w.key()
 		n := write{key: k}
@@ -198,6 +206,19 @@ func (w *worker) fill(b writer, op *operation, most int) error {
 		}
 		op.writes = append(op.writes, n)
 		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// smallRanges deletes many ranges, of a key or a few each.
+func (w *worker) smallRanges(b writer, op *operation) error {
+	var errs []error
+	for range 5 + w.rng.IntN(60) {
+		lo := w.rng.IntN(keysPerWorker)
+		n := write{kind: writeRange, key: fmt.Sprintf("%sk%03d", w.space.prefix, lo)}
+		n.value = fmt.Sprintf("%sk%03d", w.space.prefix, lo+1+w.rng.IntN(3)/2)
+		op.writes = append(op.writes, n)
+		errs = append(errs, b.DeleteRange([]byte(n.key), []byte(n.value)))
 	}
 	return errors.Join(errs...)
 }

@@ -126,6 +126,7 @@ func (l *Log) read(r *wal.Reader, visit func(Record) error) error {
 // be the last of its kind: then all count.
 func (s *Store) endHistory() {
 	live := s.liveLogs()
+	live = slices.DeleteFunc(live, neverUsedIn(live))
 	cut := slices.IndexFunc(live, func(l *Log) bool { return !l.Closed })
 	damaged := len(s.MissingLogs) > 0
 	for i, l := range live {
@@ -148,6 +149,19 @@ func (s *Store) endHistory() {
 			}
 		}
 	}
+}
+
+// neverUsedIn returns whether one of the live logs was made ahead of its use, given up, and not
+// removed: it is empty, and the log after it goes on with the write that follows.
+func neverUsedIn(live []*Log) func(*Log) bool {
+	unused := map[*Log]bool{}
+	last := uint64(0)
+	for i, l := range live {
+		last = max(last, l.LastSeq)
+		next := slices.IndexFunc(live[i:], func(l *Log) bool { return l.Bytes > 0 })
+		unused[l] = l.Bytes == 0 && next > 0 && last > 0 && live[i+next].FirstSeq == last+1
+	}
+	return func(l *Log) bool { return unused[l] }
 }
 
 // liveLogs returns the logs whose writes may be in no table.

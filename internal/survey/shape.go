@@ -36,7 +36,7 @@ type Stats struct {
 type Level struct {
 	Level        int            `json:"level"`
 	Files        int            `json:"files"`
-	Runs         int            `json:"runs"` // sorted runs: in level 0, every file is one
+	Runs         int            `json:"runs"` // sorted runs: in level 0, every flush is one
 	Bytes        int64          `json:"bytes"`
 	Entries      uint64         `json:"entries"` // versions and point tombstones
 	Deletes      uint64         `json:"deletes"` // of them, tombstones
@@ -81,7 +81,7 @@ func (s *Store) Stats() *Stats {
 		}
 		n := max(t.Level, 0)
 		run := [2]uint64{uint64(n), t.Run}
-		first := n == 0 || !runs[run]
+		first := n == 0 && t.Run == 0 || !runs[run]
 		runs[run] = true
 		levels[n].Level = n
 		levels[n].add(t, first)

@@ -22,7 +22,7 @@ func Of(num uint64, info *sstable.FileInfo, tombs []rangedel.Tombstone) manifest
 		SmallestSeq: info.SmallestSeq, LargestSeq: info.LargestSeq,
 		Entries: info.Entries, Deletes: info.Deletes, RangeDeletes: info.RangeDeletes,
 		Merges: info.Merges, Expiring: info.Expiring, LastExpiry: info.LastExpiry,
-		ExpiryOctiles: info.ExpiryOctiles, Overwritten: info.Overwritten,
+		ExpiryOctiles: info.ExpiryOctiles, Overwritten: info.Overwritten, DenseDeletes: info.DenseDeletes,
 		FilterBytes: info.FilterBytes, IndexBytes: info.IndexBytes,
 	}
 	if info.Entries > 0 {

@@ -28,6 +28,7 @@ type Writer struct {
 	TargetSize int64         // 0: one table
 	Tombstones *rangedel.Set // those to write
 
+	tally  tombstoneTally
 	out    *sstable.Writer // nil: no table is open
 	file   vfs.WriteFile
 	num    uint64
@@ -36,8 +37,17 @@ type Writer struct {
 	names  []string // of the files of tables, and the open one
 }
 
-// Add appends an entry.
+// Add appends an entry. It cuts before the entry if range tombstones alone have filled a
+// table.
 func (w *Writer) Add(k base.InternalKey, value []byte) error {
+	if w.TargetSize > 0 && !w.Tombstones.Empty() {
+		if w.tally.pass(w.Tombstones, k.User) >= w.mostTombstones() {
+			if err := w.Cut(k.User); err != nil {
+				return err
+			}
+		}
+		w.tally.add(k.User)
+	}
 	if w.out == nil {
 		if err := w.open(); err != nil {
 			return err
@@ -51,6 +61,9 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 func (w *Writer) Full() bool {
 	return w.TargetSize > 0 && w.out != nil && w.out.Size() >= w.TargetSize
 }
+
+// mostTombstones is how many bytes of range tombstones fill a table.
+func (w *Writer) mostTombstones() int64 { return min(w.TargetSize, maxTombstoneBytes) }
 
 // Cut closes the open table; the next begins at key.
 func (w *Writer) Cut(key []byte) error {
@@ -73,9 +86,27 @@ func (w *Writer) open() error {
 	return nil
 }
 
-// close finishes the open table, whose span ends before end (nil: no bound).
+// close finishes the open table, whose span ends before end (nil: no bound). Tombstones
+// behind its last entry that are too many for it go into tables of their own.
 func (w *Writer) close(end []byte) error {
 	tombs := w.Tombstones.Clip(nil, w.start, end)
+	for w.TargetSize > 0 && len(tombs) > 0 {
+		n := w.tally.cut(tombs, w.mostTombstones())
+		if n == len(tombs) {
+			break
+		}
+		if err := w.finishTable(tombs[:n]); err != nil {
+			return err
+		}
+		tombs = tombs[n:]
+	}
+	return w.finishTable(tombs)
+}
+
+// finishTable finishes the open table, with its tombstones. There is none if it would be
+// empty.
+func (w *Writer) finishTable(tombs []rangedel.Tombstone) error {
+	w.tally.reset()
 	if w.out == nil {
 		if len(tombs) == 0 {
 			return nil
@@ -102,12 +133,11 @@ func (w *Writer) close(end []byte) error {
 	return err
 }
 
-// Finish closes the last table and makes the names of all durable.
+// Finish closes the last table. All are durable once the directory is synced: until then, and
+// as long as no version lists them, Abort still removes them.
 func (w *Writer) Finish() ([]manifest.Table, error) {
-	if err := w.close(nil); err != nil || len(w.tables) == 0 {
-		return nil, err
-	}
-	return w.tables, w.FS.SyncDir(w.Dir)
+	err := w.close(nil)
+	return w.tables, err
 }
 
 // Abort closes and removes what was written: no version will list it.

@@ -15,10 +15,11 @@ import (
 
 // A Cleaner closes tables and removes files that nobody needs, in a goroutine of its own,
 // so that a reader who happens to drop the last reference does not pay for it. It is only
-// handed tables whose last version is gone, and logs and manifests that a durable edit has
+// handed versions that nobody refers to, and logs and manifests that a durable edit has
 // replaced. It holds back what readers in other processes may need.
 type Cleaner struct {
 	Tables   *TableCache
+	History  *History
 	FS       vfs.FS
 	Dir      string
 	Log      *slog.Logger
@@ -26,17 +27,18 @@ type Cleaner struct {
 	Position func() manifest.Position // where the store is in its history
 	Cleaned  func()                   // called when what was handed in is done
 
-	mu      sync.Mutex
-	wake    sync.Cond
-	tables  []*Table
-	files   []string
-	held    []heldFile // the goroutine's alone
-	holds   atomic.Int64
-	recheck bool        // held files are looked at again
-	timer   *time.Timer // sets recheck; nil: not armed
-	busy    bool
-	stopped bool // what is handed in is closed, but nothing removed
-	done    chan struct{}
+	mu       sync.Mutex
+	wake     sync.Cond
+	versions []*Version
+	files    []string
+	held     []heldFile // the goroutine's alone
+	holds    atomic.Int64
+	recheck  bool        // held files are looked at again
+	timer    *time.Timer // sets recheck; nil: not armed
+	busy     bool
+	stopped  bool // what is handed in is closed, but nothing removed
+	done     chan struct{}
+	draining sync.Mutex // held by who retires versions after the goroutine has ended
 }
 
 // Start starts the goroutine.
@@ -54,8 +56,8 @@ func (c *Cleaner) change(f func()) {
 	c.wake.Broadcast()
 }
 
-// Table hands in a table without references. It never blocks for long.
-func (c *Cleaner) Table(t *Table) { c.change(func() { c.tables = append(c.tables, t) }) }
+// Version hands in a version without references. It takes O(1).
+func (c *Cleaner) Version(v *Version) { c.change(func() { c.versions = append(c.versions, v) }) }
 
 // File hands in a file to remove.
 func (c *Cleaner) File(name string) { c.change(func() { c.files = append(c.files, name) }) }
@@ -68,19 +70,19 @@ func (c *Cleaner) loop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
-		for !c.stopped && !c.recheck && len(c.tables)+len(c.files) == 0 {
+		for !c.stopped && !c.recheck && len(c.versions)+len(c.files) == 0 {
 			c.wake.Wait()
 		}
 		if c.stopped {
 			return
 		}
-		tables, files := c.tables, c.files
-		c.tables, c.files, c.busy = nil, nil, true
+		versions, files := c.versions, c.files
+		c.versions, c.files, c.busy = nil, nil, true
 		if c.recheck {
 			c.recheck, c.timer = false, nil
 		}
 		c.mu.Unlock()
-		c.clean(tables, files)
+		c.clean(versions, files)
 		c.mu.Lock()
 		c.busy = false
 		if len(c.held) > 0 && c.timer == nil && !c.stopped {
@@ -90,13 +92,15 @@ func (c *Cleaner) loop() {
 	}
 }
 
-// clean closes tables and removes files.
-func (c *Cleaner) clean(tables []*Table, files []string) {
-	for _, t := range tables {
-		name := c.Tables.Path(t.Num)
-		c.report(name, c.Tables.Close(t))
-		if t.Obsolete && !c.ReadOnly {
-			files = append(files, name)
+// clean closes the tables that nobody needs any more without some versions, and removes files.
+func (c *Cleaner) clean(versions []*Version, files []string) {
+	for _, v := range versions {
+		for _, t := range c.History.retire(v) {
+			name := c.Tables.Path(t.Num)
+			c.report(name, c.Tables.Close(t))
+			if t.obsolete && !c.ReadOnly {
+				files = append(files, name)
+			}
 		}
 	}
 	for _, f := range c.removable(files) {
@@ -116,12 +120,12 @@ func (c *Cleaner) report(name string, err error) {
 func (c *Cleaner) Wait() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for !c.stopped && (c.busy || len(c.tables)+len(c.files) > 0) {
+	for !c.stopped && (c.busy || len(c.versions)+len(c.files) > 0) {
 		c.wake.Wait()
 	}
 }
 
-// Stop ends the goroutine. Tables that are left, or that open iterators give
+// Stop ends the goroutine. Tables of versions that are left, or that open iterators give
 // back later, are closed by Drain; their files stay for the next Open.
 func (c *Cleaner) Stop() {
 	c.change(func() {
@@ -133,18 +137,22 @@ func (c *Cleaner) Stop() {
 	<-c.done
 }
 
-// Drain closes the tables that were handed in after Stop. Before it, they are the
-// goroutine's.
+// Drain closes the tables of the versions that were handed in after Stop. Before it, they are
+// the goroutine's.
 func (c *Cleaner) Drain() error {
+	c.draining.Lock()
+	defer c.draining.Unlock()
 	c.mu.Lock()
-	var tables []*Table
+	var versions []*Version
 	if c.stopped {
-		tables, c.tables = c.tables, nil
+		versions, c.versions = c.versions, nil
 	}
 	c.mu.Unlock()
 	var errs []error
-	for _, t := range tables {
-		errs = append(errs, c.Tables.Close(t))
+	for _, v := range versions {
+		for _, t := range c.History.retire(v) {
+			errs = append(errs, c.Tables.Close(t))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -19,6 +19,11 @@ type ManifestState struct {
 	Closed   base.SeqNum // not 0: the store was closed, and has all writes up to here
 	Edits    int
 	levels   [manifest.NumLevels]map[uint64]manifest.AddedTable // by number
+
+	// Version compares no more than what edits have named since it made a version, or since the
+	// one before that: who asked for it may have dropped it. Nil: nothing is known.
+	from, made           *Version
+	sinceFrom, sinceMade map[uint64]bool // numbers of tables
 }
 
 // NewManifestState returns the state of an empty manifest.
@@ -40,6 +45,7 @@ func (s *ManifestState) Apply(e *manifest.Edit) error {
 	s.Merger = cmp.Or(e.Merger, s.Merger)
 	s.NextFile = max(s.NextFile, e.NextFile)
 	s.LogNum, s.lastSeq = max(s.LogNum, e.LogNum), max(s.lastSeq, e.LastSeq)
+	s.note(e)
 	for _, t := range e.Deleted {
 		if _, ok := s.levels[t.Level][t.Num]; !ok {
 			return fmt.Errorf("table %d is deleted from level %d but not there", t.Num, t.Level)
@@ -52,38 +58,85 @@ func (s *ManifestState) Apply(e *manifest.Edit) error {
 	return nil
 }
 
+// note keeps in mind which tables an edit names.
+func (s *ManifestState) note(e *manifest.Edit) {
+	for _, since := range []map[uint64]bool{s.sinceFrom, s.sinceMade} {
+		if since == nil {
+			continue
+		}
+		for _, t := range e.Deleted {
+			since[t.Num] = true
+		}
+		for i := range e.Added {
+			since[e.Added[i].Table.Num] = true
+		}
+	}
+}
+
 // Version returns the version that the manifest describes. It shares with v the
 // tables that v has, and is v if nothing else has changed. It may be older than v: a
 // manifest that replaces a broken one lacks the edit that failed, which a follower may
-// have seen.
+// have seen. If v is the version that it returned last, or was given for that, it takes
+// O(changed), and else O(tables).
 func (s *ManifestState) Version(v *Version) (*Version, error) {
+	switch {
+	case s.made != nil && v == s.made:
+		s.from, s.sinceFrom = v, s.sinceMade
+	case s.from == nil || v != s.from:
+		s.from, s.sinceFrom = v, s.named(v)
+	}
+	s.made, s.sinceMade = nil, nil
 	e := &manifest.Edit{LastSeq: s.lastSeq}
-	seen := map[uint64]bool{}
-	for n := range s.levels {
-		had := map[uint64]bool{}
-		v.Levels[n].each(func(t *Table, run uint64) {
-			a, ok := s.levels[n][t.Num]
-			had[t.Num] = ok && a.Run == run
-			if !had[t.Num] {
-				e.Deleted = append(e.Deleted, manifest.DeletedTable{Level: n, Num: t.Num})
-			}
-		})
-		for num, a := range s.levels[n] {
-			if seen[num] {
-				return nil, fmt.Errorf("table %d is in two levels", num)
-			}
-			seen[num] = true
-			if !had[num] {
-				e.Added = append(e.Added, a)
-			}
+	for num := range s.sinceFrom {
+		if err := s.compare(e, num, v.places.get(num)); err != nil {
+			return nil, err
 		}
 	}
-	if len(e.Added)+len(e.Deleted) == 0 && max(s.lastSeq, v.LargestSeq) == v.LastSeq {
-		return v, nil
-	}
-	next, err := v.Apply(e)
-	if err == nil {
+	next := v
+	if len(e.Added)+len(e.Deleted) > 0 || max(s.lastSeq, v.LargestSeq) != v.LastSeq {
+		var err error
+		if next, err = v.Apply(e); err != nil {
+			return nil, err
+		}
 		next.LastSeq = max(s.lastSeq, next.LargestSeq)
 	}
-	return next, err
+	s.made, s.sinceMade = next, map[uint64]bool{}
+	return next, nil
+}
+
+// named returns the numbers of all tables of the state and of a version.
+func (s *ManifestState) named(v *Version) map[uint64]bool {
+	nums := map[uint64]bool{}
+	v.All(func(_ int, t *Table) { nums[t.Num] = true })
+	for n := range s.levels {
+		for num := range s.levels[n] {
+			nums[num] = true
+		}
+	}
+	return nums
+}
+
+// compare adds to an edit of a version what brings a table from its place there, or from
+// none, to its place in the state.
+func (s *ManifestState) compare(e *manifest.Edit, num uint64, was *place) error {
+	found := false
+	for n := range s.levels {
+		a, ok := s.levels[n][num]
+		if !ok {
+			continue
+		}
+		if found {
+			return fmt.Errorf("table %d is in two levels", num)
+		}
+		found = true
+		if was != nil && was.RunID == runOf(&a) {
+			was = nil // it stays there
+			continue
+		}
+		e.Added = append(e.Added, a)
+	}
+	if was != nil {
+		e.Deleted = append(e.Deleted, manifest.DeletedTable{Level: was.Level, Num: num})
+	}
+	return nil
 }

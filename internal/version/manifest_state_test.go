@@ -32,5 +32,5 @@ func TestAManifestStateSeesThatARunChanged(t *testing.T) {
 	next, err := s.Version(v)
 	require.NoError(t, err)
 	require.Len(t, next.Runs, 2)
-	require.Same(t, v.Runs[2].Tables[0], next.Runs[0].Tables[1])
+	require.Same(t, v.Runs[2].At(0), next.Runs[0].At(1))
 }

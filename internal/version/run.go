@@ -3,11 +3,12 @@ package version
 import (
 	"bytes"
 	"cmp"
-	"fmt"
+	"iter"
 	"slices"
 
-	"github.com/siftkv/siftkv/blockindex"
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
 // A Run is tables in key order that share no user key: a lookup asks one of
@@ -15,157 +16,151 @@ import (
 // tiered one. Runs of a level are ordered by their numbers, which are in the manifest:
 // a run with a larger number is newer than all of one with a smaller, wherever they
 // share keys. Number 0 is the oldest run, and the only one of a leveled level.
+//
+// In level 0 a run is what one flush has written, in one table or several, or one merge, or a
+// table that was ingested. These runs are ordered by age (compareAge). Their numbers only tell
+// them apart: a run has that of its first table.
 type Run struct {
-	Level  int
-	Num    uint64
-	Tables []*Table
-	search blockindex.Index // from a key to the position of the only table
+	Level int
+	Num   uint64
+	root  *node
+
+	// WithTombstones is those of the tables that have range tombstones; nil if none has.
+	WithTombstones *Run
 }
 
-// NewRun makes a run of tables in key order, which it keeps.
-func NewRun(level int, num uint64, tables []*Table) (*Run, error) {
-	r := &Run{Level: level, Num: num, Tables: tables}
-	var b blockindex.Builder
-	for i, t := range tables {
-		if i > 0 && !tables[i-1].Before(t.Smallest) {
-			return nil, fmt.Errorf("level %d: tables %d and %d overlap at %q", level, tables[i-1].Num, t.Num,
-				t.Smallest)
-		}
-		// The last table may have no upper bound; find does not compare with it.
-		if t.Largest == nil && i < len(tables)-1 {
-			return nil, fmt.Errorf("level %d: table %d has no upper bound and is not the last", level, t.Num)
-		}
-		if i < len(tables)-1 {
-			b.Add(t.Largest, uint64(i+1))
-		}
-	}
-	search, err := blockindex.Decode(b.Append(nil))
-	if err != nil {
-		return nil, err
-	}
-	r.search = search.Guided()
-	return r, nil
-}
-
-// Find returns the position of the only table that may hold key: the first whose
-// keys are not all before it. It may be len(r.Tables).
-func (r *Run) Find(key []byte) int {
-	i := r.search.Find(key)
-	if i < len(r.Tables) && r.Tables[i].Before(key) {
-		i++ // key is the table's exclusive bound, or past the last table
-	}
-	return i
-}
-
-// MayContain reports whether the bounds of a table admit key.
-func (r *Run) MayContain(key []byte) bool {
-	i := r.Find(key)
-	return i < len(r.Tables) && bytes.Compare(r.Tables[i].Smallest, key) <= 0
-}
-
-// Overlapping returns the tables that may hold keys of [lo, hi); a nil hi has no
-// bound. The result aliases the run.
-func (r *Run) Overlapping(lo, hi []byte) []*Table {
-	from := r.Find(lo)
-	to := from
-	for to < len(r.Tables) && r.Tables[to].Overlaps(lo, hi) {
-		to++
-	}
-	return r.Tables[from:to]
-}
-
-// A RunID names a run of a level. In level 0 every table is a run, and the number is 0.
+// A RunID names a run of a level.
 type RunID struct {
 	Level int
 	Run   uint64
 }
 
-// A placed table is one with the number of its run.
-type placed struct {
-	t   *Table
-	run uint64
+// runOf returns the run of an added table. In level 0 one without a number is a run.
+func runOf(a *manifest.AddedTable) RunID {
+	if a.Level == 0 && a.Run == 0 {
+		return RunID{Run: a.Table.Num}
+	}
+	return RunID{a.Level, a.Run}
 }
 
-// newRuns makes the runs of a level, the newest first. It sorts tables.
-func newRuns(level int, tables []placed) ([]*Run, error) {
-	slices.SortFunc(tables, func(a, b placed) int {
-		return cmp.Or(cmp.Compare(b.run, a.run), bytes.Compare(a.t.Smallest, b.t.Smallest))
-	})
-	var runs []*Run
-	for from := 0; from < len(tables); {
-		to := from
-		var ts []*Table
-		for to < len(tables) && tables[to].run == tables[from].run {
-			ts = append(ts, tables[to].t)
-			to++
-		}
-		r, err := NewRun(level, tables[from].run, ts)
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, r)
-		from = to
-	}
-	return runs, nil
+// ID returns the run's name.
+func (r *Run) ID() RunID { return RunID{r.Level, r.Num} }
+
+// NewRun makes a run of tables in key order, of which there is at least one.
+func NewRun(level int, num uint64, tables []*Table) (*Run, error) {
+	return (&Run{Level: level, Num: num}).edited(change{added: tables})
 }
 
-// Overlapping returns the tables that may hold keys of [lo, hi). It aliases the level if
-// there is one run.
-func (l *Level) Overlapping(lo, hi []byte) []*Table {
-	if len(l.Runs) == 1 {
-		return l.Runs[0].Overlapping(lo, hi)
+// edited returns the run that c makes of r; nil if it has no tables.
+func (r *Run) edited(c change) (*Run, error) {
+	byKey := func(a, b *Table) int { return bytes.Compare(a.Smallest, b.Smallest) }
+	slices.SortFunc(c.gone, byKey)
+	slices.SortFunc(c.added, byKey)
+	next, err := r.with(c)
+	if next == nil || err != nil {
+		return nil, err
 	}
-	var tables []*Table
-	for _, r := range l.Runs {
-		tables = append(tables, r.Overlapping(lo, hi)...)
+	if next.WithTombstones = r.WithTombstones; next.WithTombstones == nil {
+		next.WithTombstones = &Run{Level: r.Level, Num: r.Num}
 	}
-	if len(l.Runs) == 0 { // level 0
-		for _, t := range l.Tables {
-			if t.Overlaps(lo, hi) {
-				tables = append(tables, t)
-			}
-		}
-	}
-	return tables
+	next.WithTombstones, err = next.WithTombstones.with(change{withTombstones(c.gone), withTombstones(c.added)})
+	return next, err
 }
 
-// NewestRun returns the number of the newest run; 0 if there is none.
-func (l *Level) NewestRun() uint64 {
-	if len(l.Runs) == 0 {
-		return 0
+// with returns the run that c makes of r, without what it says of tombstones.
+func (r *Run) with(c change) (*Run, error) {
+	root, err := (&treeEdit{level: r.Level, most: maxNode}).apply(r.root, c)
+	if root == nil || err != nil {
+		return nil, err
 	}
-	return l.Runs[0].Num
+	return &Run{Level: r.Level, Num: r.Num, root: root}, nil
 }
 
-// NextRun returns the number of a run that is newer than all of the level.
-func (l *Level) NextRun() uint64 {
-	if len(l.Runs) == 0 {
-		return 0
+// compareAge orders runs of level 0: the older one first. The files of one ingest share a
+// sequence number and no keys; the one that was merged with what is below them has older
+// entries too, perhaps of keys that the others have, and so it is the oldest of them.
+func compareAge(a, b *Run) int {
+	if c := cmp.Compare(a.Sums().LargestSeq, b.Sums().LargestSeq); c != 0 {
+		return c
 	}
-	return l.Runs[0].Num + 1
+	return cmp.Or(cmp.Compare(a.smallestSeq(), b.smallestSeq()), cmp.Compare(a.Num, b.Num))
 }
 
-// RunsOver returns the runs that may hold keys of [lo, hi).
-func (l *Level) RunsOver(lo, hi []byte) (runs []*Run) {
-	for _, r := range l.Runs {
-		if len(r.Overlapping(lo, hi)) > 0 {
-			runs = append(runs, r)
-		}
+func (r *Run) smallestSeq() base.SeqNum {
+	smallest := base.MaxSeqNum
+	for t := range r.All() {
+		smallest = min(smallest, t.SmallestSeq)
 	}
-	return runs
+	return smallest
 }
 
-// OlderThan returns the runs of a version that are in places below a run of a level,
-// and have keys in s: the places are level 0, whose newest table comes first, then the
-// runs of level 1 from the newest on, and so forth.
-func (v *Version) OlderThan(level int, run uint64, s Span) []*Run {
-	var older []*Run
-	for n := level; n < manifest.NumLevels; n++ {
-		for _, r := range v.Levels[n].RunsOver(s.Lo, s.Hi) {
-			if n > level || r.Num < run {
-				older = append(older, r)
-			}
-		}
+// Len returns the number of tables.
+func (r *Run) Len() int { return r.root.sums.Tables }
+
+// Sums returns what the tables hold. The caller must not change the result.
+func (r *Run) Sums() *Sums { return &r.root.sums }
+
+// At returns the table at a position, from 0 to Len-1.
+func (r *Run) At(i int) *Table { return r.root.at(i) }
+
+// Last returns the table with the largest keys.
+func (r *Run) Last() *Table { return r.root.last() }
+
+// All goes through the tables in key order.
+func (r *Run) All() iter.Seq[*Table] { return r.Where(nil) }
+
+// Where is Level.Where for one run.
+func (r *Run) Where(may func(*Sums) bool) iter.Seq[*Table] {
+	return func(yield func(*Table) bool) { r.root.walk(may, yield) }
+}
+
+// Tables returns the tables in key order. Who only goes through them calls All.
+// The caller must not change the result.
+func (r *Run) Tables() []*Table { return r.Between(0, r.Len()) }
+
+// Between returns the tables from a position up to another. The caller must not change the
+// result.
+func (r *Run) Between(from, to int) []*Table { return r.root.between(from, to) }
+
+// Find returns the only table that may hold key, the first whose keys are not all before
+// it, and its position. Past the last table they are nil and Len.
+func (r *Run) Find(key []byte) (int, *Table) { return r.root.find(key) }
+
+// MayContain reports whether the bounds of a table admit key.
+func (r *Run) MayContain(key []byte) bool {
+	_, t := r.Find(key)
+	return t != nil && bytes.Compare(t.Smallest, key) <= 0
+}
+
+// Overlaps reports whether a table may hold keys of [lo, hi); a nil hi has no bound.
+func (r *Run) Overlaps(lo, hi []byte) bool {
+	_, t := r.Find(lo)
+	return t != nil && t.Overlaps(lo, hi)
+}
+
+// over returns the positions of the tables that may hold keys of [lo, hi): of the first, and
+// of the one after the last.
+func (r *Run) over(lo, hi []byte) (from, to int) {
+	from, first := r.Find(lo)
+	if first == nil || !first.Overlaps(lo, hi) {
+		return from, from
 	}
-	return older
+	if hi == nil {
+		return from, r.Len()
+	}
+	to, last := r.Find(hi)
+	if last != nil && rangedel.CompareEnds(last.Smallest, hi) < 0 {
+		to++
+	}
+	return from, to
+}
+
+// Overlapping returns the tables that may hold keys of [lo, hi); a nil hi has no
+// bound. The caller must not change the result.
+func (r *Run) Overlapping(lo, hi []byte) []*Table { return r.root.between(r.over(lo, hi)) }
+
+// BytesOver returns the size of the tables that may hold keys of [lo, hi).
+func (r *Run) BytesOver(lo, hi []byte) int64 {
+	from, to := r.over(lo, hi)
+	return r.root.bytesUpTo(to) - r.root.bytesUpTo(from)
 }

@@ -11,19 +11,21 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A Table is a sorted file of the store. Its reader is opened by the first that needs it
-// and stays with the table from then on. The store's mutex guards
-// the marks.
+// A Table is a sorted file of the store. Its reader is opened by the first that needs it,
+// and given up when the TableCache lacks memory. The store's mutex guards the marks.
 type Table struct {
 	manifest.Table
 
-	Reader  atomic.Pointer[sstable.Reader]
-	opening sync.Mutex
+	Reader   atomic.Pointer[sstable.Reader]
+	opening  sync.Mutex     // whoever stores Reader has it
+	left     []sstable.Left // readers that were given up, of which some may be in use
+	noFilter bool           // the filter is not usable, and counted as such
+	traffic  traffic
 
-	Refs        int  // versions that list the table
-	Obsolete    bool // no current version lists it: the last reference removes the file
-	Compacting  bool // an input of a running compaction
-	Quarantined bool // damaged: never an input of a compaction that nobody asked for
+	since       uint64 // number of the first version that lists the table
+	obsolete    bool   // no current version lists it: its file goes with the last that does
+	Compacting  bool   // an input of a running compaction
+	Quarantined bool   // damaged: never an input of a compaction that nobody asked for
 }
 
 // Name returns the base name of the table's file.
@@ -38,7 +40,9 @@ func (t *Table) Open(c *TableCache) (*sstable.Reader, error) {
 }
 
 // A TableCache opens the files of a store's tables, and keeps the memory that their readers
-// pin within a limit: the block cache gives way to filters and indexes.
+// pin within a limit: the block cache gives way to filters and indexes, up to half of the
+// limit for filters and a quarter for indexes. Of more filters, those are in memory that save
+// most (filters.go); of more indexes, those of the tables that are asked (readers.go).
 type TableCache struct {
 	Path      func(num uint64) string
 	OpenFile  func(name string) (vfs.ReadFile, error)
@@ -46,11 +50,19 @@ type TableCache struct {
 	Log       *slog.Logger
 	CacheSize int64
 	Limit     int64 // of bytes for blocks, filters and indexes together; 0: none
+	KeepOpen  bool  // files may be gone when they are opened again: no reader is given up
 
 	Filters  atomic.Int64  // bytes pinned by open tables
 	Indexes  atomic.Int64  // bytes pinned by open tables
-	Skipped  atomic.Int64  // filters that were left on disk for want of room
+	Skipped  atomic.Int64  // filters of open tables that are on disk for want of room
+	Loads    atomic.Uint64 // filters that were read again, in place of those that saved less
+	Left     atomic.Uint64 // readers that were given up for want of room
 	Unusable atomic.Uint64 // filters that are damaged, or of an unknown family
+
+	ring    ring
+	retired atomic.Int64 // bytes of filters that gave way and may be in use
+	sizing  sync.Mutex
+	size    int64 // of the block cache, as it was last set; guarded by sizing
 }
 
 func (c *TableCache) open(t *Table) (*sstable.Reader, error) {
@@ -68,48 +80,103 @@ func (c *TableCache) open(t *Table) (*sstable.Reader, error) {
 	size, err := f.Size()
 	var r *sstable.Reader
 	if err == nil {
-		o.SkipFilter = !c.admitFilter(int64(t.FilterBytes))
+		o.SkipFilter = !c.hasRoom(int64(t.FilterBytes))
 		r, err = sstable.NewReader(f, size, &o)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	c.pin(r, 1)
+	t.traffic.asked.Store(opened)
+	_, index := r.PinnedBytes()
+	c.giveUpIdle(t, index)
+	c.enter(t, r)
 	if err := r.FilterError(); err != nil {
-		c.Unusable.Add(1)
-		c.Log.Warn("a filter is not usable: lookups in its file read blocks that it would have spared", "file", o.Name,
-			"error", err)
+		c.unusable(t, err)
 	}
 	t.Reader.Store(r)
 	return r, nil
+}
+
+// unusable notes that t's filter is not usable, the first time. The caller holds t.opening.
+func (c *TableCache) unusable(t *Table, err error) {
+	if t.noFilter {
+		return
+	}
+	t.noFilter = true
+	c.Unusable.Add(1)
+	c.Log.Warn("a filter is not usable: lookups in its file read blocks that it would have spared",
+		"file", c.Path(t.Num), "error", err)
 }
 
 // Close closes the table's reader. Nobody uses the table any more.
 func (c *TableCache) Close(t *Table) error {
 	t.opening.Lock()
 	defer t.opening.Unlock()
+	var err error
 	if r := t.Reader.Swap(nil); r != nil {
-		c.pin(r, -1)
-		return r.Close()
+		c.leave(t, r)
+		err = r.Close()
 	}
-	return nil
+	for _, l := range t.left {
+		err = errors.Join(err, l.Close())
+	}
+	t.left = nil
+	return err
 }
 
-// admitFilter reports whether a table may pin a filter of so many bytes. Filters may take
-// half of the limit: a filter spares more reads than the blocks that its bytes could
+// hasRoom reports whether a table may pin a filter of so many bytes as it is opened. Filters
+// may take half of the limit: a filter spares more reads than the blocks that its bytes could
 // cache, but a store without any cache would starve.
-func (c *TableCache) admitFilter(size int64) bool {
-	if c.Limit == 0 || c.Filters.Load()+size <= c.Limit/2 {
-		return true
-	}
-	c.Skipped.Add(1)
-	return false
+func (c *TableCache) hasRoom(size int64) bool {
+	return c.Limit == 0 || c.Filters.Load()+size <= c.Limit/2
 }
 
-func (c *TableCache) pin(r *sstable.Reader, sign int64) {
+// enter counts a reader that is about to become t's.
+func (c *TableCache) enter(t *Table, r *sstable.Reader) {
 	filter, index := r.PinnedBytes()
-	pinned := c.Filters.Add(sign*filter) + c.Indexes.Add(sign*index)
-	if c.Limit > 0 {
-		c.Options.Cache.Resize(min(c.CacheSize, max(c.Limit-pinned, c.Limit/16)))
+	c.Filters.Add(filter)
+	c.Indexes.Add(index)
+	if c.Limit == 0 {
+		return
+	}
+	if t.skips(r) {
+		c.Skipped.Add(1)
+	}
+	c.ring.add(t)
+	c.resize()
+}
+
+// leave counts a reader out that was t's.
+func (c *TableCache) leave(t *Table, r *sstable.Reader) {
+	filter, index := r.PinnedBytes()
+	c.Filters.Add(-filter)
+	c.Indexes.Add(-index)
+	if c.Limit == 0 {
+		return
+	}
+	if t.skips(r) {
+		c.Skipped.Add(-1)
+	}
+	c.ring.remove(t)
+	c.resize()
+}
+
+// skips reports whether t's filter is on disk although it could be asked, as far as is known. The
+// caller holds t.opening.
+func (t *Table) skips(r *sstable.Reader) bool {
+	return t.FilterBytes > 0 && !t.noFilter && !r.HasFilter() && r.FilterError() == nil && r.FilterFits()
+}
+
+// resize gives the block cache what filters and indexes leave. It does so in steps of a part
+// of the limit: to change the cache's size takes time in proportion to its blocks.
+func (c *TableCache) resize() {
+	c.sizing.Lock() // else the cache could end up with what an earlier change left
+	defer c.sizing.Unlock()
+	step := max(c.Limit/64, 1)
+	pinned := c.Filters.Load() + c.Indexes.Load()
+	size := min(c.CacheSize, max(c.Limit-(pinned+step-1)/step*step, c.Limit/16))
+	if c.size != size {
+		c.size = size
+		c.Options.Cache.Resize(size)
 	}
 }

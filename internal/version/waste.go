@@ -1,7 +1,6 @@
 package version
 
 import (
-	"math"
 	"slices"
 	"sort"
 	"time"
@@ -22,22 +21,59 @@ const lastLevel = manifest.NumLevels - 1
 // versions under newer ones, which only a snapshot kept, weigh as much as two: they take the
 // space of values. In level 0 only what has expired counts: tombstones are on their way down.
 func MostlyWaste(tables []*Table, level int, now uint64) bool {
-	var waste, entries uint64
+	var s Sums
+	expired := uint64(0)
 	for _, t := range tables {
-		waste += t.ExpiryOctiles.Expired(t.Expiring, t.LastExpiry, now)
-		entries += t.Entries + t.RangeDeletes
-		if level == 0 {
-			continue
-		}
-		waste += t.Deletes + 50*t.RangeDeletes
-		if level == lastLevel {
-			waste += 2 * t.Overwritten
-			if t.RangeDeletes > 0 {
-				return true
-			}
-		}
+		expired += t.expired(now)
+		s.Entries += t.Entries
+		s.Deletes += t.Deletes
+		s.Overwritten += t.Overwritten
+		s.RangeDeletes += t.RangeDeletes
 	}
-	return waste > 0 && 2*waste >= entries
+	return s.mostlyWaste(expired, level)
+}
+
+// expired returns about how many of the table's entries have expired at now.
+func (t *Table) expired(now uint64) uint64 {
+	return t.ExpiryOctiles.Expired(t.Expiring, t.LastExpiry, now)
+}
+
+// mostlyWaste is MostlyWaste of tables with these sums, of whose entries some have expired.
+func (s *Sums) mostlyWaste(expired uint64, level int) bool {
+	waste := expired
+	if level > 0 {
+		waste += s.Deletes + 50*s.RangeDeletes
+	}
+	if level == lastLevel {
+		if s.RangeDeletes > 0 {
+			return true
+		}
+		waste += 2 * s.Overwritten
+	}
+	return waste > 0 && 2*waste >= s.Entries+s.RangeDeletes
+}
+
+// MostlyWaste is MostlyWaste of the run's tables. It visits only those of which a part has
+// expired.
+func (r *Run) MostlyWaste(level int, now uint64) bool {
+	return r.root.sums.mostlyWaste(r.root.expired(now), level)
+}
+
+// expired returns about how many entries have expired at now.
+func (n *node) expired(now uint64) (expired uint64) {
+	switch {
+	case n.sums.Expiring == 0 || n.sums.FirstExpiry > now:
+		return 0
+	case n.sums.LastExpiry <= now:
+		return n.sums.Expiring
+	}
+	for _, k := range n.kids {
+		expired += k.expired(now)
+	}
+	for _, t := range n.tables {
+		expired += t.expired(now)
+	}
+	return expired
 }
 
 // WorthRewriting reports whether tables that are mostly waste are enough to rewrite others
@@ -51,13 +87,16 @@ func WorthRewriting(waste, all []*Table) bool {
 
 // ExpiredInLevel0 reports whether a file of level 0 has mostly expired.
 func (v *Version) ExpiredInLevel0(now uint64) bool {
-	return slices.ContainsFunc(v.Levels[0].Tables, func(t *Table) bool { return MostlyWaste([]*Table{t}, 0, now) })
+	for range v.Levels[0].Where(func(s *Sums) bool { return s.FirstWaste <= now }) {
+		return true
+	}
+	return false
 }
 
-// WasteLevel returns the level by whose rules the i-th run is mostly waste or not: the last
-// one's if nothing is older.
+// WasteLevel returns the level by whose rules the i-th run below level 0 is mostly waste or not:
+// the last one's if nothing is older.
 func (v *Version) WasteLevel(i int) int {
-	if i == len(v.Runs)-1 {
+	if i == len(v.Below())-1 {
 		return lastLevel
 	}
 	return 1
@@ -70,15 +109,33 @@ const (
 	maxExpiryWait = time.Hour
 )
 
-// UntilWaste returns how long to wait, within the bounds, until tables that are rewritten
-// together are mostly waste by the time that passes; 0 if they never are, or are already.
-func UntilWaste(tables []*Table, level int, now uint64) time.Duration {
-	expiring := slices.ContainsFunc(tables, func(t *Table) bool { return t.Expiring > 0 })
-	if !expiring || MostlyWaste(tables, level, now) || !MostlyWaste(tables, level, math.MaxUint64) {
+// UntilNextWaste returns how long to wait, within the bounds, until the next table of a level
+// is mostly waste by the time that passes; 0 if none ever is that is not already.
+func (l *Level) UntilNextWaste(now uint64) time.Duration {
+	next := uint64(never)
+	for range l.Where(func(s *Sums) bool {
+		if s.FirstWaste > now {
+			next = min(next, s.FirstWaste)
+			return false
+		}
+		return s.LastWaste > now
+	}) {
+	}
+	if next == never {
+		return 0
+	}
+	wait := time.Duration(min(next-now, uint64(maxExpiryWait/time.Microsecond))) * time.Microsecond
+	return max(min((wait+minExpiryWait-1).Truncate(minExpiryWait), maxExpiryWait), minExpiryWait)
+}
+
+// UntilWaste returns how long to wait, within the bounds, until the run is mostly waste by the
+// time that passes; 0 if it never is, or is already.
+func (r *Run) UntilWaste(level int, now uint64) time.Duration {
+	if r.root.sums.Expiring == 0 || r.MostlyWaste(level, now) || !r.MostlyWaste(level, never) {
 		return 0
 	}
 	steps := sort.Search(int(maxExpiryWait/minExpiryWait), func(steps int) bool {
-		return MostlyWaste(tables, level, now+uint64(steps)*uint64(minExpiryWait/time.Microsecond))
+		return r.MostlyWaste(level, now+uint64(steps)*uint64(minExpiryWait/time.Microsecond))
 	})
 	return time.Duration(steps) * minExpiryWait
 }

@@ -79,8 +79,7 @@ func askEveryFile(t *testing.T, dir string, n int) (asked int) {
 		require.NoError(t, it.Error())
 		for i := range 2 * n {
 			k := key(i)
-			want := sstable.Lookup{Key: k, Hash: filterpolicy.Hash(k)}
-			if admitted := r.MayContain(&want); admitted != has[string(k)] {
+			if admitted := r.AskFilter(k, filterpolicy.Hash(k)) != sstable.Negative; admitted != has[string(k)] {
 				t.Fatalf("%s: filter of %s says %t", path, k, admitted)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"syscall"
 	"testing"
@@ -25,6 +26,7 @@ const (
 // main function.
 func Main(m *testing.M, main func()) {
 	if os.Getenv(program) == "" {
+		heedSignals()
 		os.Exit(m.Run())
 	}
 	if limit, err := strconv.ParseUint(os.Getenv(fileSize), 10, 64); err == nil {
@@ -34,6 +36,16 @@ func Main(m *testing.M, main func()) {
 	}
 	main()
 	os.Exit(0)
+}
+
+// heedSignals has the processes of tests heed signals that this one was told to ignore, as under
+// nohup: a signal that is ignored stays so in a child, one that is caught does not.
+func heedSignals() {
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
 }
 
 // A Process says how a program is run.

@@ -23,7 +23,7 @@ type batch struct {
 func (r *repairer) logs() error {
 	var batches []batch
 	var names []string
-	floor := r.flushedTo()
+	floor, beside := r.flushedTo()
 	for i := range r.s.Logs {
 		l := &r.s.Logs[i]
 		switch {
@@ -54,27 +54,13 @@ func (r *repairer) logs() error {
 			return err
 		}
 	}
-	r.loseRecords(batches)
-	return r.writeBatches(batches, names)
+	r.loseRecords(batches, beside.last)
+	return r.writeBatches(batches, names, &beside)
 }
 
-// flushedTo returns the sequence number up to which all writes are in tables, as
-// far as the tables show: memtables are flushed in order. If tables are lost, their
-// writes are taken from logs that happen to be left. A manifest that can be trusted says
-// which logs count, and a table that is kept beside it has all writes before its last.
-func (r *repairer) flushedTo() uint64 {
-	if r.s.Trusted() || len(r.report.Lost) > 0 {
-		return r.rescued
-	}
-	floor := uint64(0)
-	for _, p := range r.pieces {
-		floor = max(floor, uint64(p.t.LargestSeq))
-	}
-	return floor
-}
-
-// loseRecords reports gaps between the records, and logs that break off.
-func (r *repairer) loseRecords(batches []batch) {
+// loseRecords reports gaps between the records, and logs that break off. Tables that stand beside
+// the logs may have writes of gaps before their last.
+func (r *repairer) loseRecords(batches []batch, beside uint64) {
 	for i, b := range batches {
 		if i == 0 || b.first == batches[i-1].last+1 {
 			continue
@@ -85,7 +71,8 @@ func (r *repairer) loseRecords(batches []batch) {
 		if before := batches[i-1].log; before != b.log {
 			file = before + ", " + b.log
 		}
-		r.report.lose(Loss{File: file, What: "records of the log", Writes: &n, FirstSeq: from, LastSeq: to})
+		r.report.lose(Loss{File: file, What: "records of the log", Writes: &n, FirstSeq: from, LastSeq: to,
+			Possible: from <= beside})
 	}
 	for i := range r.s.Logs {
 		l := &r.s.Logs[i]
@@ -108,24 +95,25 @@ func (r *repairer) loseRecords(batches []batch) {
 	}
 }
 
-// writeBatches writes a table of level 0.
-func (r *repairer) writeBatches(batches []batch, names []string) error {
+// writeBatches writes a table of level 0, without what tables beside the logs have.
+func (r *repairer) writeBatches(batches []batch, names []string, beside *besideLogs) error {
 	var points []batchrepr.Entry
 	var tombs []rangedel.Tombstone
 	for _, b := range batches {
 		for e, err := range batchrepr.All(b.record) {
-			if err == nil && e.Key.Kind() != base.KindRangeDelete {
-				points = append(points, e)
-				continue
-			}
 			var end []byte
-			if err == nil {
+			if err == nil && e.Key.Kind() == base.KindRangeDelete {
 				end, err = rangedel.DecodeEnd(e.Value)
 			}
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case beside.has(e.Key, end):
+			case e.Key.Kind() == base.KindRangeDelete:
+				tombs = append(tombs, rangedel.Tombstone{Start: e.Key.User, End: end, Seq: e.Key.SeqNum()})
+			default:
+				points = append(points, e)
 			}
-			tombs = append(tombs, rangedel.Tombstone{Start: e.Key.User, End: end, Seq: e.Key.SeqNum()})
 		}
 	}
 	slices.SortFunc(points, func(a, b batchrepr.Entry) int { return base.Compare(a.Key, b.Key) })

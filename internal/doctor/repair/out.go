@@ -84,7 +84,7 @@ func (o *outDir) begin() error {
 		}
 		o.made = append(o.made, dir)
 	}
-	err := o.fs.MkdirAll(o.dir)
+	err := vfs.MkdirAllDurable(o.fs, o.dir)
 	if err == nil {
 		o.lock, err = o.fs.Lock(filepath.Join(o.dir, manifest.LockName), vfs.Exclusive)
 	}
@@ -110,11 +110,6 @@ func (o *outDir) begin() error {
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
-	}
-	for _, dir := range o.made {
-		if err := o.fs.SyncDir(filepath.Dir(dir)); err != nil {
-			return err
-		}
 	}
 	return o.fs.SyncDir(o.dir)
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // The store reads places in order, and the first that has a version of a key answers:
-// level 0 by descending largest sequence number (where these are equal, by the smallest),
-// then one level after the other, of each the sorted runs by descending number. So
+// the runs of level 0 by descending largest sequence number (where these are equal, by the
+// smallest), then one level after the other, of each the sorted runs by descending number. So
 // of two tables that share keys, the one that is asked first must have the newer
 // version of every key. That holds if all sequence numbers of the one are above all of
 // the other's. If they interleave, the tables are merged into one run, in which the
@@ -19,8 +19,8 @@ import (
 // interleave with others, so this is repeated until nothing does.
 
 // ordered reports whether the pieces are in an order of the manifest that is right
-// for what they hold: runs below level 0 in which no tables overlap, and level 0 newer
-// than what the logs add.
+// for what they hold: runs in which no tables overlap, and level 0 newer than what the logs
+// add.
 func (r *repairer) ordered() bool {
 	type place struct {
 		level int
@@ -33,7 +33,7 @@ func (r *repairer) ordered() bool {
 		if p.level < 0 {
 			return false
 		}
-		if p.level > 0 {
+		if p.level > 0 || p.run > 0 {
 			runs[place{p.level, p.run}] = append(runs[place{p.level, p.run}], p)
 		}
 		if !p.kept && p.level == 0 && len(p.from) > 0 && isLog(p.from[0]) {

@@ -85,7 +85,7 @@ type repairer struct {
 	report *Report
 	pieces []*piece
 
-	rescued uint64 // the last write of a flush that the manifest does not list
+	rescued besideLogs // of flushes that the manifest does not list
 
 	stage    vfs.FS // where new tables are written, and in which directory
 	stageDir string

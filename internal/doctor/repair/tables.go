@@ -39,7 +39,8 @@ func (r *repairer) tables() error {
 				fs: r.fs, path: filepath.Join(r.dir, t.Name), from: []string{t.Name},
 			}
 			if r.s.Rescues(t) {
-				p.level, r.rescued = 0, max(r.rescued, uint64(p.t.LargestSeq))
+				p.level = 0
+				r.rescued.add(&p.t)
 			}
 			r.pieces = append(r.pieces, p)
 		default:

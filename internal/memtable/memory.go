@@ -1,0 +1,118 @@
+package memtable
+
+import (
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/siftkv/siftkv/internal/offheap"
+)
+
+// A Memory gives memtables memory outside the Go heap, which the next memtable uses again
+// once the last reader of one is gone: the collector does not count it twice, and its pages
+// need not be faulted in anew while writers wait. It is safe for concurrent use.
+type Memory struct {
+	Keep int // the capacity of memtables whose memory is kept for the next; that of others is freed
+
+	mu     sync.Mutex
+	spare  *recycled // of the last memtable that was given up; nil: none
+	closed bool
+}
+
+// A recycled is the memory of one memtable, and how many refer to that.
+type recycled struct {
+	owner  *Memory
+	region *offheap.Region
+	layout layout
+	refs   atomic.Int64
+	forgot runtime.Cleanup
+}
+
+// New is like the function New, in memory that is given back: by Unref, by Drop, or by the
+// collector if the memtable is forgotten without a Ref.
+func (p *Memory) New(capacity int) *Memtable {
+	l := layoutOf(capacity)
+	mem := p.take(l)
+	if mem == nil {
+		mem = &recycled{owner: p, region: offheap.New(l.size()), layout: l}
+	}
+	m := l.in(mem.region.Bytes())
+	m.memory = mem
+	mem.forgot = runtime.AddCleanup(m, (*offheap.Region).Free, mem.region)
+	return m
+}
+
+// take returns the spare memory, cleared, if there is some with this layout.
+func (p *Memory) take(l layout) *recycled {
+	p.mu.Lock()
+	mem := p.spare
+	if l == layoutOf(p.Keep) {
+		p.spare = nil
+	} else {
+		mem = nil
+	}
+	p.mu.Unlock()
+	if mem != nil {
+		clear(mem.region.Bytes()[:l.zeros()])
+	}
+	return mem
+}
+
+// Close gives up the spare memory, and that of memtables that are given up later.
+func (p *Memory) Close() {
+	p.mu.Lock()
+	spare := p.spare
+	p.spare, p.closed = nil, true
+	p.mu.Unlock()
+	if spare != nil {
+		spare.region.Free()
+	}
+}
+
+// Ref keeps the memory of a memtable until Unref. It is not for one whose last reference
+// may be given up at the same time.
+func (m *Memtable) Ref() {
+	if m.memory != nil && m.memory.refs.Add(1) == 1 {
+		m.memory.forgot.Stop() // who loses its last reader for good loses the memory
+	}
+}
+
+// Unref gives a reference up. With the last one the memory becomes another memtable's:
+// nobody may use the keys and values of this one any more.
+func (m *Memtable) Unref() {
+	if mem := m.memory; mem != nil && mem.refs.Add(-1) == 0 {
+		m.poison()
+		mem.owner.giveBack(mem)
+	}
+}
+
+// Drop gives the memory of a memtable up that nobody has taken a reference of: earlier than the
+// collector does, which does not know how much it is. Of nil it does nothing.
+func (m *Memtable) Drop() {
+	if m != nil {
+		m.Ref()
+		m.Unref()
+	}
+}
+
+// poison overwrites what was written of a memtable that is given up: its memory may become
+// another's without being freed.
+func (m *Memtable) poison() {
+	used := m.used.Load()
+	offheap.Poison(m.bytes[:used&math.MaxUint32])
+	offheap.Poison(m.bytes[uint64(len(m.bytes))-used>>32:])
+}
+
+// giveBack keeps mem for the next memtable, in place of what was kept for it before.
+func (p *Memory) giveBack(mem *recycled) {
+	p.mu.Lock()
+	drop := mem
+	if !p.closed && mem.layout == layoutOf(p.Keep) {
+		p.spare, drop = mem, p.spare
+	}
+	p.mu.Unlock()
+	if drop != nil {
+		drop.region.Free()
+	}
+}

@@ -1,0 +1,18 @@
+package memtable
+
+// Sample calls f, in order, for the user keys of some of the entries, and with what each takes
+// in a file, about: for n of them or up to about four times as many, or for all if there are
+// fewer. They are the nodes of an upper level of the list, which are there by chance. Nobody
+// adds to the table meanwhile. The keys belong to the memtable.
+func (m *Memtable) Sample(n int, f func(user []byte, size int64)) {
+	level := 0
+	for level+1 < int(m.height.Load()) && m.Len()>>(2*(level+1)) >= n {
+		level++
+	}
+	at := linkAt(level)
+	for n := loadLink(m.arena, head, at); n != nilNode; n = loadLink(m.arena, n, at) {
+		if k := m.key(n); k.Kind() != KindFold {
+			f(k.User, int64(len(k.User)+len(m.value(n))+tailSize))
+		}
+	}
+}

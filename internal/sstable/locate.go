@@ -1,0 +1,139 @@
+package sstable
+
+import (
+	"errors"
+	"runtime"
+
+	"github.com/siftkv/siftkv/blockindex"
+)
+
+// A location is a block: its number, and where it is, unless that is to be asked of the index in
+// memory, at the price of a cache miss that a lookup of a cached block need not pay.
+type location struct {
+	block  int
+	offset uint64
+	length int // with the trailer; 0: see the index
+}
+
+// place returns where a block is.
+func (r *Reader) place(loc location) (offset uint64, length int) {
+	if loc.length > 0 {
+		return loc.offset, loc.length
+	}
+	offset, length = r.index.Block(loc.block)
+	runtime.KeepAlive(r)
+	return offset, length
+}
+
+// locationIn returns the data block of a leaf's entry. The leaf may be gone when its
+// place is asked for.
+func locationIn(leaf *blockindex.Index, at int) location {
+	offset, length := leaf.Block(at)
+	return location{block: leaf.First() + at, offset: offset, length: length}
+}
+
+// A leafMemo is the last index leaf that an iterator needed and the cache did not have.
+type leafMemo struct {
+	leaf blockindex.Index
+	full bool
+}
+
+// locate returns the only data block that may hold key. It reports false if key
+// is after the last block. A nil memo is none.
+func (r *Reader) locate(key []byte, fill bool, memo *leafMemo, p *Probe) (loc location, ok bool, err error) {
+	i := r.index.Find(key)
+	runtime.KeepAlive(r)
+	switch {
+	case i == r.index.Len():
+		return loc, false, nil
+	case r.leafBlocks == 0:
+		return location{block: i}, true, nil
+	}
+	leaf, h, err := r.holdLeaf(i, fill, memo, p)
+	if err != nil {
+		return loc, false, err
+	}
+	at := leaf.Find(key)
+	if ok = at < leaf.Len(); ok {
+		loc = locationIn(&leaf, at)
+	}
+	h.release()
+	runtime.KeepAlive(r)
+	return loc, ok, nil
+}
+
+// locateBlock returns where data block n is.
+func (r *Reader) locateBlock(n int, fill bool, memo *leafMemo, p *Probe) (loc location, err error) {
+	if r.leafBlocks == 0 {
+		return location{block: n}, nil
+	}
+	leaf, h, err := r.holdLeaf(n/r.leafBlocks, fill, memo, p)
+	if err != nil {
+		return location{}, err
+	}
+	loc = locationIn(&leaf, n-leaf.First())
+	h.release()
+	runtime.KeepAlive(r)
+	return loc, nil
+}
+
+// appendSeparator appends the separator of data block n to dst.
+func (r *Reader) appendSeparator(dst []byte, n int, fill bool, memo *leafMemo, p *Probe) ([]byte, error) {
+	if r.leafBlocks == 0 {
+		dst = r.index.AppendSeparator(dst, n)
+		runtime.KeepAlive(r)
+		return dst, nil
+	}
+	leaf, h, err := r.holdLeaf(n/r.leafBlocks, fill, memo, p)
+	if err != nil {
+		return dst, err
+	}
+	dst = leaf.AppendSeparator(dst, n-leaf.First())
+	h.release()
+	runtime.KeepAlive(r)
+	return dst, nil
+}
+
+// holdLeaf returns index leaf i, valid until h is released. A leaf that the cache did
+// not take is kept in the memo: a pass over its blocks would read it again for each of
+// them.
+func (r *Reader) holdLeaf(i int, fill bool, memo *leafMemo, p *Probe) (leaf blockindex.Index, h held, err error) {
+	if memo != nil && memo.full && memo.leaf.First() == i*r.leafBlocks {
+		return memo.leaf, held{}, nil
+	}
+	offset, length := r.index.Block(i)
+	if r.big.isBig(length) {
+		if big, err := r.bigLeaf(i, fill, p); err != nil {
+			return leaf, held{}, err
+		} else if big != nil {
+			return *big, held{}, nil
+		}
+	}
+	h, err = r.hold(indexLeaf, location{r.dataCount + i, offset, length}, fill, p)
+	if err != nil {
+		return leaf, held{}, err
+	}
+	if leaf, err = r.viewLeaf(i, h.data); err != nil {
+		h.release()
+		return blockindex.Index{}, held{}, err
+	}
+	if memo != nil && h.slot == nil && h.shared == nil {
+		// Its buffer never returns to the pool: nobody closes an iterator.
+		*memo = leafMemo{leaf: leaf, full: true}
+		return leaf, held{}, nil
+	}
+	return leaf, h, nil
+}
+
+// viewLeaf returns a view of data, leaf i. A leaf whose block numbers or place are not
+// those that the top index promises would send lookups to wrong blocks.
+func (r *Reader) viewLeaf(i int, data []byte) (blockindex.Index, error) {
+	leaf := blockindex.View(data)
+	want := min(r.leafBlocks, r.dataCount-i*r.leafBlocks)
+	if leaf.First() != i*r.leafBlocks || leaf.Len() != want || leaf.End() > r.props.DataBytes {
+		offset, _ := r.index.Block(i)
+		return blockindex.Index{}, r.corrupt(int64(offset), "index leaf",
+			errors.New("blocks do not match the properties"))
+	}
+	return leaf, nil
+}

@@ -1,0 +1,129 @@
+package version
+
+import (
+	"runtime"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/sstable"
+)
+
+// Filters that do not all fit compete. What a filter saves is a read for each lookup of a key
+// that its table does not have, whether it is in memory or not; so that can be counted of every
+// table, and the memory goes to the filters that save most per byte. A lookup in a table
+// whose filter is on disk is a lookup without one: what a store pays for memory that it
+// lacks grows with the part of the filters that it lacks. That is why filters are not read
+// through the block cache, in pages: then a lookup of a key that is there would pay too
+// (docs/adr/0018-filters-compete-for-memory.md).
+
+// worthwhile is how many times as much as those in its place a filter must save before it is
+// read: to read one takes as long as some tens of blocks, and counts by sample vary.
+const worthwhile = 3
+
+// Sampled tells of a lookup in t, one in some: whether the key turned out to be absent, and
+// whether the filter could not be asked. It may read t's filter into memory.
+func (c *TableCache) Sampled(t *Table, absent, unfiltered bool) {
+	if c.Limit == 0 || c.Skipped.Load() == 0 && !c.IndexesShort() {
+		return // everything fits
+	}
+	if c.ring.count(t, absent) {
+		c.giveUpIdle(t, 0)
+	}
+	if !absent || !unfiltered || !t.opening.TryLock() {
+		return
+	}
+	defer t.opening.Unlock()
+	if r := t.Reader.Load(); r != nil && t.skips(r) && c.displace(t) {
+		c.load(t, r)
+	}
+}
+
+// IndexesShort reports whether indexes take so much of the limit that new files should have
+// small ones.
+func (c *TableCache) IndexesShort() bool {
+	return c.Limit > 0 && c.Indexes.Load() > c.Limit/(2*indexPart)
+}
+
+// saves returns what a table's filter saves per byte.
+func (t *Table) saves() float64 {
+	return float64(t.traffic.absent.Load()) / float64(max(t.FilterBytes, 1))
+}
+
+// A filter that gave way keeps its memory until the collector finds that no lookup uses it. No
+// more than this part of the limit is in that state: filters change places as fast as the
+// collector follows.
+const retiredPart = 8
+
+// retire counts the filter of a reader that is about to be replaced.
+func (c *TableCache) retire(r *sstable.Reader) {
+	filter, _ := r.PinnedBytes()
+	c.retired.Add(filter)
+	runtime.AddCleanup(r, func(n int64) { c.retired.Add(-n) }, filter)
+}
+
+// displace makes room for t's filter among those that save much less. It reports whether
+// there is room, which is then t's. The caller holds t.opening.
+func (c *TableCache) displace(t *Table) bool {
+	c.ring.mu.Lock()
+	defer c.ring.mu.Unlock()
+	size, need := int64(t.FilterBytes), int64(0)
+	if size > c.Limit/2 || c.retired.Load() > c.Limit/retiredPart {
+		return false
+	}
+	var victims []*Table
+	loaded := func(v *Table) bool {
+		r := v.Reader.Load()
+		return v != t && r != nil && r.HasFilter() && !slices.Contains(victims, v)
+	}
+	for need = c.Filters.Load() + size - c.Limit/2; need > 0; {
+		v, saves := c.ring.least(loaded, (*Table).saves)
+		if v == nil || len(victims) == candidates || saves*worthwhile > t.saves() {
+			return false
+		}
+		victims = append(victims, v)
+		need -= int64(v.FilterBytes)
+	}
+	for _, v := range victims {
+		if !v.opening.TryLock() {
+			return false // it is being closed: the next sample comes
+		}
+		if r := v.Reader.Load(); r != nil && r.HasFilter() {
+			c.retire(r)
+			c.swap(v, r, r.WithoutFilter())
+		}
+		v.opening.Unlock()
+	}
+	c.Filters.Add(size)
+	return true
+}
+
+// load reads t's filter into the room that is there for it. A filter that cannot be read now
+// stays on disk. The caller holds t.opening.
+func (c *TableCache) load(t *Table, r *sstable.Reader) {
+	with, err := r.WithFilter()
+	c.Filters.Add(-int64(t.FilterBytes))
+	if err != nil {
+		c.Log.Warn("a filter could not be read: lookups go without", "file", c.Path(t.Num), "error", err)
+		c.resize() // others have made room
+		return
+	}
+	c.swap(t, r, with)
+	c.Loads.Add(1)
+	if err := with.FilterError(); err != nil {
+		c.unusable(t, err)
+	}
+	c.resize()
+}
+
+// swap replaces a reader by one that differs in its filter. The caller holds t.opening.
+func (c *TableCache) swap(t *Table, from, to *sstable.Reader) {
+	before, _ := from.PinnedBytes()
+	after, _ := to.PinnedBytes()
+	c.Filters.Add(after - before)
+	if t.skips(from) {
+		c.Skipped.Add(-1)
+	}
+	if t.skips(to) {
+		c.Skipped.Add(1)
+	}
+	t.Reader.Store(to)
+}

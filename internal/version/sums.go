@@ -1,0 +1,107 @@
+package version
+
+import (
+	"math"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// Sums are what tables hold together: of a level, of a run, or of a part of one, where they
+// say whether a search has to go into it.
+type Sums struct {
+	Tables       int
+	Bytes        int64
+	Entries      uint64 // point entries
+	Deletes      uint64 // of them, tombstones
+	Merges       uint64 // of them, merge operands
+	Expiring     uint64 // of them, values with an expiry
+	Overwritten  uint64 // of them, those under a newer value or tombstone of their key
+	DenseDeletes uint64 // of the tombstones, those in long stretches of nothing else
+	RangeDeletes uint64
+	FilterBytes  int64
+	IndexBytes   int64
+	Unfiltered   int // tables with entries and no filter
+
+	LargestSeq base.SeqNum // of all tables
+	OldestTop  base.SeqNum // the smallest of the tables' largest sequence numbers
+
+	// Bounds, over the tables, of the moment at which a table is mostly waste by itself at the
+	// level where it is (see MostlyWaste), in microseconds since 1970 UTC: 0 is already. A table
+	// that never is counts for the first alone, as never.
+	FirstWaste, LastWaste uint64
+	// Bounds of the moments at which values expire.
+	FirstExpiry, LastExpiry uint64
+}
+
+// never is a moment that does not come.
+const never = math.MaxUint64
+
+// noSums are those of no tables.
+func noSums() Sums { return Sums{OldestTop: base.MaxSeqNum, FirstWaste: never, FirstExpiry: never} }
+
+// sumsOf returns those of one table of a level.
+func sumsOf(t *Table, level int) Sums {
+	s := Sums{
+		Tables: 1, Bytes: t.Size, Entries: t.Entries, Deletes: t.Deletes, Merges: t.Merges, Expiring: t.Expiring,
+		Overwritten: t.Overwritten, DenseDeletes: t.DenseDeletes, RangeDeletes: t.RangeDeletes,
+		FilterBytes: int64(t.FilterBytes), IndexBytes: int64(t.IndexBytes), LargestSeq: t.LargestSeq,
+		OldestTop: t.LargestSeq, FirstExpiry: never,
+	}
+	if t.FilterBytes == 0 && t.Entries > 0 {
+		s.Unfiltered = 1
+	}
+	if t.Expiring > 0 {
+		s.FirstExpiry, s.LastExpiry = t.LastExpiry, t.LastExpiry
+		for _, moment := range t.ExpiryOctiles {
+			if moment > 0 {
+				s.FirstExpiry = min(s.FirstExpiry, moment)
+			}
+		}
+	}
+	s.FirstWaste = t.wasteAt(level)
+	if s.FirstWaste != never {
+		s.LastWaste = s.FirstWaste
+	}
+	return s
+}
+
+// add takes in other tables.
+func (s *Sums) add(o *Sums) {
+	s.Tables += o.Tables
+	s.Bytes += o.Bytes
+	s.Entries += o.Entries
+	s.Deletes += o.Deletes
+	s.Merges += o.Merges
+	s.Expiring += o.Expiring
+	s.Overwritten += o.Overwritten
+	s.DenseDeletes += o.DenseDeletes
+	s.RangeDeletes += o.RangeDeletes
+	s.FilterBytes += o.FilterBytes
+	s.IndexBytes += o.IndexBytes
+	s.Unfiltered += o.Unfiltered
+	s.LargestSeq = max(s.LargestSeq, o.LargestSeq)
+	s.OldestTop = min(s.OldestTop, o.OldestTop)
+	s.FirstWaste, s.LastWaste = min(s.FirstWaste, o.FirstWaste), max(s.LastWaste, o.LastWaste)
+	s.FirstExpiry, s.LastExpiry = min(s.FirstExpiry, o.FirstExpiry), max(s.LastExpiry, o.LastExpiry)
+}
+
+// wasteAt returns the moment at which the table alone is mostly waste at a level: 0 if it
+// is already. What has expired grows in steps, at the moments that are known of the table.
+func (t *Table) wasteAt(level int) uint64 {
+	at := func(now uint64) bool { return MostlyWaste([]*Table{t}, level, now) }
+	if at(0) {
+		return 0
+	}
+	if t.Expiring == 0 {
+		return never
+	}
+	for _, moment := range t.ExpiryOctiles {
+		if at(moment) {
+			return moment
+		}
+	}
+	if at(t.LastExpiry) {
+		return t.LastExpiry
+	}
+	return never
+}

@@ -1,0 +1,71 @@
+package version
+
+import (
+	"bytes"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/rangedel"
+)
+
+// Range tombstones are never put together for a whole version: that would take time
+// with every new version, and as much as there are tombstones. Each table has its own as
+// fragments. Who looks for those over a key asks, of each sorted run, the one table whose
+// bounds admit the key.
+
+// HasTombstones reports whether there are tables with range tombstones.
+func (v *Version) HasTombstones() bool { return v.hasTombstones }
+
+// TombstoneCover returns the newest sequence number, at or below at, of a range tombstone
+// over key; 0 if there is none. It opens the tables that may have one.
+func (v *Version) TombstoneCover(c *TableCache, key []byte, at base.SeqNum) (cover base.SeqNum, err error) {
+	for _, r := range v.Runs {
+		if r.WithTombstones == nil {
+			continue
+		}
+		_, t := r.WithTombstones.Find(key)
+		if t == nil || bytes.Compare(t.Smallest, key) > 0 {
+			continue
+		}
+		set, err := t.Tombstones(c)
+		if err != nil {
+			return 0, err
+		}
+		cover = max(cover, set.Cover(key, at))
+	}
+	return cover, nil
+}
+
+// Tombstones returns the table's range tombstones. It opens the table.
+func (t *Table) Tombstones(c *TableCache) (*rangedel.Set, error) {
+	r, err := t.Open(c)
+	if err != nil {
+		return nil, err
+	}
+	return r.Tombstones(), nil
+}
+
+// OpenTombstones opens the tables with range tombstones that an edit has added to v, so
+// that no reader has to wait for that: every lookup within their bounds needs them. A table
+// that cannot be opened is an error to whoever needs it.
+func (v *Version) OpenTombstones(c *TableCache, e *manifest.Edit) {
+	for i := range e.Added {
+		a := &e.Added[i].Table
+		if a.RangeDeletes == 0 {
+			continue
+		}
+		if p := v.places.get(a.Num); p != nil {
+			_, _ = p.table.Open(c)
+		}
+	}
+}
+
+// withTombstones returns those of tables that have range tombstones.
+func withTombstones(tables []*Table) (with []*Table) {
+	for _, t := range tables {
+		if t.RangeDeletes > 0 {
+			with = append(with, t)
+		}
+	}
+	return with
+}

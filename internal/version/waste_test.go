@@ -1,0 +1,87 @@
+package version
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"testing"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// wastingTable returns a table some of whose entries are waste, or get to be.
+func wastingTable(t *rapid.T, i int) manifest.Table {
+	second := func(name string) uint64 { return 1_000_000 * uint64(rapid.IntRange(0, 5000).Draw(t, name)) }
+	tb := manifest.Table{Num: uint64(i + 1), Entries: 1 + uint64(rapid.IntRange(0, 100).Draw(t, "entries")),
+		Smallest: fmt.Appendf(nil, "%04d", i), Largest: fmt.Appendf(nil, "%04d", i)}
+	if rapid.IntRange(0, 3).Draw(t, "deletes") == 0 {
+		tb.Deletes = tb.Entries / 2
+	}
+	if rapid.IntRange(0, 3).Draw(t, "overwritten") == 0 {
+		tb.Overwritten = tb.Entries / 4
+	}
+	if rapid.IntRange(0, 9).Draw(t, "range deletes") == 0 {
+		tb.RangeDeletes = 1
+	}
+	if rapid.Bool().Draw(t, "expiring") {
+		tb.Expiring = tb.Entries - tb.Entries/uint64(rapid.IntRange(1, 4).Draw(t, "part"))
+		moments := make([]uint64, 8)
+		for i := range moments {
+			moments[i] = second("moment")
+		}
+		slices.Sort(moments)
+		if rapid.Bool().Draw(t, "octiles") {
+			copy(tb.ExpiryOctiles[:], moments)
+		}
+		tb.LastExpiry = moments[7]
+	}
+	return tb
+}
+
+// untilWaste is what UntilNextWaste and UntilWaste are for tables that are rewritten together,
+// by a search over whole seconds.
+func untilWaste(tables []*Table, level int, now uint64) time.Duration {
+	if MostlyWaste(tables, level, now) || !MostlyWaste(tables, level, math.MaxUint64) {
+		return 0
+	}
+	return time.Second * time.Duration(sort.Search(3600, func(steps int) bool {
+		return MostlyWaste(tables, level, now+uint64(steps)*1_000_000)
+	}))
+}
+
+func TestWasteIsFoundWithoutALookAtAllTables(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		level := rapid.SampledFrom([]int{0, 3, lastLevel}).Draw(t, "level")
+		e := &manifest.Edit{}
+		for i := range rapid.IntRange(1, 30).Draw(t, "tables") {
+			e.Added = append(e.Added, manifest.AddedTable{Level: level, Table: wastingTable(t, i)})
+		}
+		v, err := (&Version{}).Apply(e)
+		require.NoError(t, err)
+		l := &v.Levels[level]
+		for range 5 {
+			now := uint64(rapid.IntRange(0, 5_100_000_000).Draw(t, "now"))
+			var waste []*Table
+			wait := time.Duration(0)
+			for tb := range l.All() {
+				one := []*Table{tb}
+				if MostlyWaste(one, level, now) {
+					waste = append(waste, tb)
+				}
+				if w := untilWaste(one, level, now); w > 0 && (wait == 0 || w < wait) {
+					wait = w
+				}
+			}
+			require.Equal(t, waste, slices.Collect(l.Where(func(s *Sums) bool { return s.FirstWaste <= now })))
+			require.Equal(t, wait, l.UntilNextWaste(now))
+			for _, r := range v.Runs {
+				require.Equal(t, MostlyWaste(r.Tables(), level, now), r.MostlyWaste(level, now))
+				require.Equal(t, untilWaste(r.Tables(), level, now), r.UntilWaste(level, now))
+			}
+		}
+	})
+}

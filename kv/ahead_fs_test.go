@@ -1,0 +1,86 @@
+package kv
+
+import (
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// An aheadFS is a slowReadFS that begins to read without a wait, as Linux does. Only what has
+// to be waited for is counted as a read.
+type aheadFS struct {
+	*slowReadFS
+	mu    sync.Mutex
+	asked int
+	deaf  bool                // it says that it begins, and does not
+	ready map[place]time.Time // what was asked for, and when it is in memory
+}
+
+type place struct {
+	name   string
+	offset int64
+}
+
+func newAheadFS() *aheadFS { return &aheadFS{ready: map[place]time.Time{}} }
+
+// forget makes the system forget what it has in memory.
+func (a *aheadFS) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked = 0
+	clear(a.ready)
+}
+
+func (a *aheadFS) Open(name string) (vfs.ReadFile, error) {
+	f, err := a.FS.Open(name)
+	if kind, _ := manifest.ParseFileName(filepath.Base(name)); err != nil || kind != manifest.FileTable {
+		return f, err
+	}
+	return aheadFile{slowReadFile{f, a.slowReadFS}, name, a}, nil
+}
+
+type aheadFile struct {
+	slowReadFile
+	name string
+	a    *aheadFS
+}
+
+// ask returns when the bytes at off are in memory, and begins to read them.
+func (f aheadFile) ask(off int64) time.Time {
+	f.a.mu.Lock()
+	defer f.a.mu.Unlock()
+	at, ok := f.a.ready[place{f.name, off}]
+	if !ok {
+		at = time.Now()
+		if f.a.asked++; f.a.asked > int(f.fs.warm.Load()) {
+			at = at.Add(time.Duration(f.fs.delay.Load()))
+		}
+		f.a.ready[place{f.name, off}] = at
+	}
+	return at
+}
+
+// ReadNow implements vfs.NowReader.
+func (f aheadFile) ReadNow(p []byte, off int64) vfs.NowRead {
+	if f.a.deaf && f.fs.delay.Load() > 0 || time.Until(f.ask(off)) > 0 {
+		return vfs.NowBegun
+	}
+	if _, err := f.ReadFile.ReadAt(p, off); err != nil {
+		return vfs.NowUnable
+	}
+	return vfs.NowDone
+}
+
+func (f aheadFile) ReadAt(p []byte, off int64) (int, error) {
+	f.fs.reads.Add(1)
+	flying := f.fs.flying.Add(1)
+	defer f.fs.flying.Add(-1)
+	for most := f.fs.most.Load(); flying > most && !f.fs.most.CompareAndSwap(most, flying); {
+		most = f.fs.most.Load()
+	}
+	time.Sleep(time.Until(f.ask(off)))
+	return f.ReadFile.ReadAt(p, off)
+}

@@ -1,0 +1,377 @@
+package kv
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+	"github.com/stretchr/testify/require"
+)
+
+const readDelay = 100 * time.Microsecond
+
+// slowStore returns a store of n keys whose tables are read slowly, and nothing of which is
+// in the cache.
+func slowStore(t *testing.T, n int, o Options) (*DB, *slowReadFS) {
+	fsys := &slowReadFS{FS: vfs.NewMem()}
+	if o.MemoryMap {
+		fsys.FS = vfs.OS
+	}
+	if ahead, ok := o.fs.(*aheadFS); ok {
+		ahead.slowReadFS = fsys
+	} else {
+		o.fs = fsys
+	}
+	db := multiStore(t, filepath.Join(t.TempDir(), "db"), n, o)
+	_, err := db.Get(readBenchKey(nil, 0)) // opens a table
+	require.NoError(t, err)
+	for i := 0; i < n; i += n / 100 {
+		_, err := db.Has(readBenchKey(nil, -2-i)) // opens all
+		require.NoError(t, err)
+	}
+	chill(db)
+	fsys.delay.Store(int64(readDelay))
+	fsys.reset()
+	return db, fsys
+}
+
+// coldReads is how many goroutines come to one block.
+const coldReads = 64
+
+// readTogether looks key up in every way at once, and returns the errors.
+func readTogether(db *DB, key []byte) (errs []error) {
+	var mu sync.Mutex
+	var readers sync.WaitGroup
+	for n := range coldReads {
+		readers.Go(func() {
+			err := readOneWay(db, n, key)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = append(errs, err)
+			}
+		})
+	}
+	readers.Wait()
+	return errs
+}
+
+// readOneWay looks key up in one of several ways. Its value must be there.
+func readOneWay(db *DB, way int, key []byte) error {
+	var value []byte
+	switch way % 4 {
+	case 0:
+		v, err := db.Get(key)
+		if err != nil {
+			return err
+		}
+		value = v
+	case 1, 2: // one after the other, and together
+		keys := [][]byte{key, key, key, key}[:5-2*(way%4)]
+		values, err := db.MultiGet(keys)
+		if err != nil {
+			return err
+		}
+		value = values[len(values)-1]
+	default:
+		it, err := db.NewIter(nil)
+		if err != nil {
+			return err
+		}
+		if it.SeekGE(key) && string(it.Key()) == string(key) {
+			value = append(value, it.Value()...)
+		}
+		if err := it.Error(); err != nil {
+			return fmt.Errorf("%w, %w", err, it.Close())
+		}
+		if err := it.Close(); err != nil {
+			return err
+		}
+	}
+	if len(value) == 0 {
+		return ErrNotFound
+	}
+	return nil
+}
+
+// However many come to a cold block, and in whatever way, it is read once: in the cache or
+// not, with its index leaf or without. If the read fails, it fails for all of them, and
+// is tried again by the next.
+func TestAColdBlockIsReadOnce(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		o     Options
+		reads int64
+	}{
+		{"snappy", Options{}, 1},
+		{"as stored", Options{Compression: sstable.NoCompression}, 1},
+		{"leaves", Options{IndexPartition: 256}, 2},
+		{"mapped", Options{IndexPartition: 256, MemoryMap: true, Compression: sstable.NoCompression}, 1}, // the leaf
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db, fsys := slowStore(t, 3000, c.o)
+				fsys.failing.Store(true)
+				errs := readTogether(db, readBenchKey(nil, 1234))
+				require.Len(t, errs, coldReads)
+				for _, err := range errs {
+					require.ErrorIs(t, err, errSlowRead)
+				}
+				require.EqualValues(t, 1, fsys.reads.Load())
+				fsys.failing.Store(false)
+				fsys.reset()
+				require.Empty(t, readTogether(db, readBenchKey(nil, 1234)))
+				require.Equal(t, c.reads, fsys.reads.Load())
+				require.EqualValues(t, 1, fsys.most.Load())
+				fsys.reset()
+				require.Empty(t, readTogether(db, readBenchKey(nil, 1234)))
+				require.Zero(t, fsys.reads.Load(), "it is in the cache")
+				require.NoError(t, db.Close())
+			})
+		})
+	}
+}
+
+// The first read tells that reads wait, and then all others wait side by side, whatever
+// the number of processors.
+func TestMultiGetWaitsForAllBlocksAtOnce(t *testing.T) {
+	for _, c := range []struct{ keys, rounds int }{
+		{4, 2}, {32, 2}, {1 + maxReads, 2}, {2 + maxReads, 3}, {100, 1 + (99+maxReads-1)/maxReads},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			db, fsys := slowStore(t, 20_000, Options{Compression: sstable.NoCompression})
+			keys := keysOfBlocks(t, db, c.keys)
+			fsys.delay.Store(int64(readDelay))
+			fsys.reset()
+			began := time.Now()
+			values, err := db.MultiGet(keys)
+			require.NoError(t, err)
+			require.NotContains(t, values, []byte(nil))
+			require.EqualValues(t, c.keys, fsys.reads.Load())
+			require.EqualValues(t, min(c.keys-1, maxReads), fsys.most.Load())
+			require.Equal(t, time.Duration(c.rounds)*readDelay, time.Since(began), "%d keys", c.keys)
+			require.NoError(t, db.Close())
+		})
+	}
+}
+
+// Where the system reads ahead, it is asked for the next blocks before the first is waited for, and
+// nobody but the caller waits.
+func TestMultiGetAsksForBlocksAheadOfTheFirstWait(t *testing.T) {
+	for _, n := range []int{4, 32, 1 + maxAhead, 2 + maxAhead, 300} {
+		synctest.Test(t, func(t *testing.T) {
+			ahead := newAheadFS()
+			db, fsys := slowStore(t, 60_000, Options{Compression: sstable.NoCompression, fs: ahead})
+			keys := keysOfBlocks(t, db, n)
+			ahead.forget()
+			fsys.delay.Store(int64(readDelay))
+			fsys.reset()
+			began := time.Now()
+			requireValues(t, db, keys)
+			waits := (n + maxAhead) / (1 + maxAhead)
+			require.Equal(t, time.Duration(waits)*readDelay, time.Since(began), "%d keys", n)
+			require.EqualValues(t, waits, fsys.reads.Load(), "calls that wait")
+			require.EqualValues(t, 1, fsys.most.Load())
+			require.NoError(t, db.Close())
+		})
+	}
+}
+
+// Leaves of the index that are not in memory are asked for ahead as well: two waits in all.
+func TestMultiGetAsksForLeavesAhead(t *testing.T) {
+	for _, partition := range []int{64, 512} {
+		synctest.Test(t, func(t *testing.T) {
+			ahead := newAheadFS()
+			o := Options{Compression: sstable.NoCompression, fs: ahead, IndexPartition: partition}
+			db, fsys := slowStore(t, 60_000, o)
+			keys := keysOfBlocks(t, db, maxAhead)
+			ahead.forget()
+			fsys.delay.Store(int64(readDelay))
+			fsys.reset()
+			began, before := time.Now(), indexLeavesFromDisk(db)
+			_, err := db.MultiGet(keys)
+			require.NoError(t, err)
+			require.Equal(t, 2*readDelay, time.Since(began))
+			require.EqualValues(t, 2, fsys.reads.Load(), "calls that wait")
+			leaves := indexLeavesFromDisk(db) - before
+			require.Greater(t, leaves, uint64(5))
+			require.EqualValues(t, int(leaves)+len(keys), ahead.asked, "each once")
+			requireValues(t, db, keys)
+			require.NoError(t, db.Close())
+		})
+	}
+}
+
+func indexLeavesFromDisk(db *DB) (n uint64) {
+	for _, l := range db.Metrics().Levels {
+		n += l.Lookup.IndexLeavesFromDisk
+	}
+	return n
+}
+
+// Where the system is asked for blocks and does not begin to read them, they are waited for side by side.
+func TestMultiGetWaitsSideBySideIfAskingAheadIsNoHelp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ahead := newAheadFS()
+		db, fsys := slowStore(t, 20_000, Options{Compression: sstable.NoCompression, fs: ahead})
+		keys := keysOfBlocks(t, db, 32)
+		ahead.forget()
+		ahead.deaf = true
+		fsys.delay.Store(int64(readDelay))
+		fsys.reset()
+		began := time.Now()
+		requireValues(t, db, keys)
+		require.Equal(t, 3*readDelay, time.Since(began), "the first, the second, and all others")
+		require.EqualValues(t, len(keys), fsys.reads.Load())
+		require.NoError(t, db.Close())
+	})
+}
+
+// Blocks that are in memory are shared with another processor if they are many. When those that come
+// next are not, they are waited for as if they were the first. Each is read once.
+func TestMultiGetOfBlocksOfWhichSomeAreInMemory(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	for _, c := range []struct {
+		name  string
+		ahead bool
+		most  int
+	}{{"waits", false, maxReads}, {"reads ahead", true, 1}} {
+		for _, warm := range []int{0, 1, 50, 290, 300} {
+			t.Run(fmt.Sprintf("%s, %d", c.name, warm), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					o := Options{Compression: sstable.NoCompression}
+					ahead := newAheadFS()
+					if c.ahead {
+						o.fs = ahead
+					}
+					db, fsys := slowStore(t, 60_000, o)
+					keys := keysOfBlocks(t, db, 300)
+					fsys.delay.Store(int64(readDelay))
+					fsys.warm.Store(int64(warm))
+					fsys.reset()
+					ahead.forget()
+					before := blocksFromDisk(db)
+					requireValues(t, db, keys)
+					require.EqualValues(t, len(keys), blocksFromDisk(db)-before)
+					require.LessOrEqual(t, int(fsys.most.Load()), c.most+1)
+					if warm < 200 {
+						require.GreaterOrEqual(t, int(fsys.most.Load()), c.most)
+					}
+					require.NoError(t, db.Close())
+				})
+			})
+		}
+	}
+}
+
+// requireValues requires that all keys are in a store of slowStore.
+func requireValues(t *testing.T, db *DB, keys [][]byte) {
+	values, err := db.MultiGet(keys)
+	require.NoError(t, err)
+	for i, key := range keys {
+		want, err := db.Get(key)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(values[i]))
+	}
+}
+
+func blocksFromDisk(db *DB) (n uint64) {
+	for _, l := range db.Metrics().Levels {
+		n += l.Lookup.BlocksFromDisk
+	}
+	return n
+}
+
+// keysOfBlocks returns n keys of as many blocks, none of which is in the cache.
+func keysOfBlocks(t *testing.T, db *DB, n int) (keys [][]byte) {
+	it, err := db.NewIter(nil)
+	require.NoError(t, err)
+	for i, ok := 0, it.First(); ok && len(keys) < n; i, ok = i+1, it.Next() {
+		if i%180 == 179 { // a block has fewer
+			keys = append(keys, append([]byte{}, it.Key()...))
+		}
+	}
+	require.NoError(t, it.Close())
+	require.Len(t, keys, n)
+	chill(db)
+	return keys
+}
+
+// chill empties the cache.
+func chill(db *DB) {
+	size := db.cache.Capacity()
+	db.cache.Resize(0)
+	db.cache.Resize(size)
+}
+
+// BenchmarkColdBlock has many goroutines look up keys of one cold block at a time, in a
+// cache of few blocks, and reports how many reads a block takes. The limit is one.
+func BenchmarkColdBlock(b *testing.B) {
+	for _, n := range []int{1, 8, 64} {
+		b.Run(fmt.Sprintf("goroutines=%d", n), func(b *testing.B) {
+			fsys := &slowReadFS{FS: vfs.NewMem()}
+			db := multiStore(b, "db", 20_000, Options{fs: fsys, CacheSize: 64 << 10})
+			fsys.delay.Store(int64(readDelay))
+			fsys.reset()
+			step := 0
+			for b.Loop() {
+				step = (step + 7_919) % 20_000
+				key := readBenchKey(nil, step)
+				var readers sync.WaitGroup
+				for range n {
+					readers.Go(func() {
+						if _, err := db.Get(key); err != nil {
+							b.Error(err)
+						}
+					})
+				}
+				readers.Wait()
+			}
+			b.ReportMetric(float64(fsys.reads.Load())/float64(b.N), "reads/miss")
+			require.NoError(b, db.Close())
+		})
+	}
+}
+
+// What a lookup reads after its block, older operands in the next one, says nothing of how blocks are read.
+func TestOlderOperandsAreNoReadsOfABlockReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, fsys := slowStore(t, 1000, Options{Merger: Append(""), Compression: sstable.NoCompression})
+		keys := [][]byte{readBenchKey(nil, -1), readBenchKey(nil, -2), readBenchKey(nil, -3), readBenchKey(nil, -4)}
+		var held []*Snapshot
+		for range 5 { // of each key more than a block
+			for _, key := range keys {
+				require.NoError(t, db.Merge(key, bytes.Repeat([]byte("x"), 1500), Async))
+			}
+			held = append(held, db.NewSnapshot())
+		}
+		require.NoError(t, db.Flush())
+		chill(db)
+		fsys.reset()
+		s, _ := db.acquireNow(0)
+		m := newMultiGet()
+		m.d, m.s, m.stripe, m.at, m.first = db, s, &db.counters.stripes[0], base.MaxSeqNum-1, -1
+		m.run(keys, 0, len(keys))
+		for i := range m.keys {
+			require.NoError(t, m.keys[i].err)
+			require.True(t, m.keys[i].found)
+		}
+		require.GreaterOrEqual(t, fsys.reads.Load(), int64(4))
+		for _, r := range m.readers {
+			require.Zero(t, r.since)
+		}
+		db.release(s, 0)
+		for _, s := range held {
+			require.NoError(t, s.Close())
+		}
+		require.NoError(t, db.Close())
+	})
+}

@@ -1,0 +1,216 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/tablemeta"
+	"github.com/siftkv/siftkv/internal/version"
+)
+
+// The merge of a compaction, or of a flush, is cut into ranges of user keys. Whoever runs it
+// takes one after the other, and threads that have nothing else to do help: each with one range,
+// so that compactions which become due do not wait for long. The first failure ends all of them,
+// and one edit of the manifest installs what all have written.
+
+// Ranges have at least leastRange files of the output level's size, so that few files are
+// smaller because a range ends, and at most mostRange where there are threads to help.
+const (
+	leastRange      = 2
+	mostRange       = 8
+	rangesPerThread = 4
+	partsPerRange   = 16 // how finely the inputs are looked at
+)
+
+// A mergedRange is one range of a merge, and what has been written of it.
+type mergedRange struct {
+	span   version.Span // a nil Lo: from the first key on
+	out    *tablemeta.Writer
+	tables []manifest.Table
+}
+
+// threads returns how many threads may compact in the background at most.
+func (d *DB) threads() int { return min(d.opts.MaxConcurrentCompactions, runtime.GOMAXPROCS(0)) }
+
+// rangesOf returns how many ranges there are in a merge of size bytes into files of a size.
+func (d *DB) rangesOf(size, file int64) int {
+	threads := int64(d.threads())
+	switch {
+	case d.opts.rangeSize > 0:
+		return int(size / d.opts.rangeSize)
+	case threads < 2 || file == 0:
+		return 1
+	}
+	return int(min(size/(leastRange*file), max(rangesPerThread*threads, size/(mostRange*file))))
+}
+
+// cut returns the ranges of a compaction's merge, in order. They cover all keys.
+func (d *DB) cut(c *compaction) ([]mergedRange, error) {
+	inputs, size := c.tables(), int64(0)
+	for _, t := range inputs {
+		size += t.Size
+	}
+	n := d.rangesOf(size, d.targetFileSize(c.version, c.output))
+	if n < 2 || c.output == 0 {
+		return make([]mergedRange, 1), nil
+	}
+	parts, err := d.partsOf(inputs, size/int64(n*partsPerRange))
+	if err != nil {
+		return nil, err
+	}
+	return evenRanges(parts, n), nil
+}
+
+// evenRanges returns at most n ranges of about the same size.
+func evenRanges(parts []inputPart, n int) []mergedRange {
+	slices.SortFunc(parts, func(a, b inputPart) int { return bytes.Compare(a.end, b.end) })
+	size, passed := int64(0), int64(0)
+	for _, p := range parts {
+		size += p.size
+	}
+	ranges := make([]mergedRange, 1, n)
+	for _, p := range parts {
+		last := &ranges[len(ranges)-1].span
+		passed += p.size
+		due := size / int64(n) * int64(len(ranges))
+		if len(ranges) < n && passed >= due && !bytes.Equal(p.end, last.Lo) {
+			last.Hi = p.end
+			ranges = append(ranges, mergedRange{span: version.Span{Lo: p.end}})
+		}
+	}
+	return ranges
+}
+
+// An inputPart is some of a merge's bytes, which lie before end.
+type inputPart struct {
+	end  []byte
+	size int64
+}
+
+// partsOf cuts tables into parts of about size bytes.
+func (d *DB) partsOf(tables []*version.Table, size int64) (parts []inputPart, err error) {
+	for _, t := range tables {
+		n := t.Size/max(size, 1) + 1
+		r, err := t.Open(&d.tables)
+		if err != nil {
+			return nil, err
+		}
+		cuts, err := r.Cuts(int(n - 1))
+		if err != nil {
+			return nil, err
+		}
+		if t.Largest != nil {
+			cuts = append(cuts, t.Largest)
+		}
+		for _, end := range cuts {
+			parts = append(parts, inputPart{end, t.Size / n})
+		}
+	}
+	return parts, nil
+}
+
+// A sharedMerge is the ranges of a merge while threads take them.
+type sharedMerge struct {
+	d      *DB
+	most   int // threads that are busy before this merge hires no more
+	ranges []mergedRange
+	merge  func(ctx context.Context, r *mergedRange) error
+	cancel context.CancelFunc
+
+	group sync.WaitGroup // of helpers
+	mu    sync.Mutex
+	next  int
+	err   error // the first
+}
+
+// mergeRanges calls merge for all ranges, several at once where threads are free, and returns
+// the tables, whose names are durable. After the first error no other range is begun, the
+// context of those that run ends, and what was written is removed.
+func (d *DB) mergeRanges(ctx context.Context, most int, ranges []mergedRange,
+	merge func(ctx context.Context, r *mergedRange) error) (tables []manifest.Table, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := &sharedMerge{d: d, most: most, ranges: ranges, merge: merge, cancel: cancel}
+	for s.hire(ctx); s.one(ctx); s.hire(ctx) {
+	}
+	s.group.Wait()
+	for _, r := range ranges {
+		tables = append(tables, r.tables...)
+	}
+	if s.err == nil {
+		s.err = d.syncNames(tables)
+	}
+	if s.err == nil {
+		return tables, nil
+	}
+	for _, r := range ranges {
+		if r.out != nil {
+			r.out.Abort()
+		}
+	}
+	return nil, s.err
+}
+
+// one merges the next range, and reports whether there was one.
+func (s *sharedMerge) one(ctx context.Context) bool {
+	s.mu.Lock()
+	i := s.next
+	s.next++
+	s.mu.Unlock()
+	if i >= len(s.ranges) {
+		return false
+	}
+	if err := s.merge(ctx, &s.ranges[i]); err != nil {
+		s.mu.Lock()
+		if s.err == nil {
+			s.err = err
+		}
+		s.next = len(s.ranges)
+		s.mu.Unlock()
+		s.cancel()
+	}
+	return true
+}
+
+// left returns how many ranges nobody has taken.
+func (s *sharedMerge) left() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.ranges) - s.next
+}
+
+// hire lets threads that are free help, while ranges are left beside the caller's next one.
+func (s *sharedMerge) hire(ctx context.Context) {
+	for left := s.left(); left > 1 && s.d.hireHelper(s.most); left-- {
+		s.group.Go(func() {
+			for again := true; again; again = again && s.left() > 0 && s.d.hireHelper(s.most) {
+				again = s.one(ctx)
+				s.d.reschedule(func() { s.d.compactions.helpers-- }) // what is due comes first
+			}
+		})
+	}
+}
+
+// mostThreads returns how many threads may be busy when a compaction has its ranges merged. One
+// is left to others where the compaction may take long and something else keeps level 0 short.
+func (d *DB) mostThreads(c *compaction) int {
+	if c.manual || d.opts.Compaction != Leveled {
+		return d.threads() - 1
+	}
+	return d.threads()
+}
+
+// hireHelper takes a thread for a range, if less than most are busy.
+func (d *DB) hireHelper(most int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.compactions.busyThreads() >= most {
+		return false
+	}
+	d.compactions.helpers++
+	return true
+}

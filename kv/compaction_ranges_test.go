@@ -1,0 +1,227 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+// A meeting holds whoever comes until so many are there at once; from then on nobody waits.
+type meeting struct {
+	mu    sync.Mutex
+	cond  sync.Cond
+	open  bool // who comes is held
+	there int
+	want  int
+}
+
+func newMeeting() *meeting {
+	m := &meeting{}
+	m.cond.L = &m.mu
+	return m
+}
+
+// of lets some pass, and has the next ones wait until there are so many.
+func (m *meeting) of(pass, want int) {
+	m.mu.Lock()
+	m.open, m.there, m.want = true, -pass, want
+	m.mu.Unlock()
+}
+
+func (m *meeting) come() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.there++; m.there <= 0 {
+		return
+	}
+	if m.there >= m.want {
+		m.open = false
+		m.cond.Broadcast()
+	}
+	for m.open {
+		m.cond.Wait()
+	}
+}
+
+// processors lets so many goroutines run at once during a test.
+func processors(t *testing.T, n int) {
+	before := runtime.GOMAXPROCS(n)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+}
+
+// overlapping flushes so many files that all span the same keys.
+func overlapping(t *testing.T, db *DB, want model, files int) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, uint64(files)))
+	for file := range files {
+		for i := range 500 {
+			k := fmt.Sprintf("key%06d", i*7)
+			want[k] = fmt.Sprint(file, string(randomBytes(rng, 100)))
+			require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
+		}
+		require.NoError(t, db.Flush())
+	}
+}
+
+// As many ranges of one compaction are merged at once as there are threads for them: each has
+// begun a file before any goes on.
+func TestRangesOfACompactionAreMergedAtOnce(t *testing.T) {
+	processors(t, 8)
+	for threads := 2; threads <= 5; threads++ {
+		m := newMeeting()
+		flushes := 0
+		flushed := func(FlushInfo) {
+			if flushes++; flushes == 4 {
+				m.of(0, threads)
+			}
+		}
+		db := openDir(t, "db", &Options{fs: &gateFS{vfs.NewMem(), m.come}, MaxConcurrentCompactions: threads,
+			L0CompactionThreshold: 4, BlockSize: 512, rangeSize: 10 << 10, Events: Events{Flushed: flushed}})
+		want := model{}
+		overlapping(t, db, want, 4)
+		db.waitForBackground()
+		require.Zero(t, db.Metrics().Levels[0].Files)
+		require.EqualValues(t, 1, db.Metrics().Compactions)
+		requireContents(t, want, db)
+		require.NoError(t, db.Close())
+	}
+}
+
+// Compactions that several ask for, of keys that have nothing to do with each other, all run at
+// the same time, whatever the number of threads in the background.
+func TestManyDisjointCompactionsRunAtOnce(t *testing.T) {
+	processors(t, 8)
+	m := newMeeting()
+	db := openDir(t, "db", &Options{fs: &gateFS{vfs.NewMem(), m.come}, MaxConcurrentCompactions: 1,
+		L0CompactionThreshold: 50, BlockSize: 512, rangeSize: 10 << 10})
+	want := model{}
+	spans := []string{"a", "h", "p", "w"}
+	for round := range 2 {
+		for _, s := range spans {
+			for i := range 200 {
+				k := fmt.Sprintf("%s%04d", s, i)
+				want[k] = fmt.Sprint(round, k)
+				require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
+			}
+			require.NoError(t, db.Flush())
+		}
+	}
+	m.of(0, len(spans))
+	done := make(chan error)
+	for _, s := range spans {
+		go func() { done <- db.Compact([]byte(s), []byte(s+"9999")) }()
+	}
+	for range spans {
+		require.NoError(t, <-done)
+	}
+	require.Zero(t, db.Metrics().Levels[0].Files)
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+}
+
+// While one part of level 0 goes down, another that shares no keys with it does too.
+func TestDisjointPartsOfLevel0GoDownAtOnce(t *testing.T) {
+	db := openMem(t, &Options{MaxConcurrentCompactions: 2, L0CompactionThreshold: 3, L0SlowdownThreshold: 20})
+	want := model{}
+	flush := func(keys ...string) {
+		for _, k := range keys {
+			want[k] += "+"
+			set(t, db, k, want[k])
+		}
+		require.NoError(t, db.Flush())
+	}
+	flush("a", "c")
+	flush("b", "d")
+	db.mu.Lock()
+	c := &compaction{level: 0, output: lastLevel}
+	c.inputs[0] = db.current.Level0()
+	db.begin(c) // it takes long
+	db.mu.Unlock()
+	files := func() int { return db.Metrics().Levels[0].Files }
+	flush("x", "z")
+	until(func() bool { return db.Metrics().Moves == 1 }) // it shares no keys with the level below
+	require.Equal(t, 2, files())
+	flush("x", "y")
+	flush("y", "z")
+	require.Equal(t, 4, files(), "a few files wait")
+	flush("c", "d")
+	require.Equal(t, 5, files(), "and so does what is newer than what goes down")
+	flush("w", "x")
+	until(func() bool { return files() == 3 })
+	require.NoError(t, db.compact(t.Context(), c))
+	db.reschedule(func() { db.end(c) })
+	db.waitForBackground()
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+}
+
+// Whichever call of whichever range fails: all ranges end, nothing that they wrote is left, and
+// the store is as it was.
+func TestAFailureInOneRangeEndsAll(t *testing.T) {
+	processors(t, 4)
+	errTest := errors.New("test")
+	for _, op := range []string{"create", "write", "sync", "syncdir"} {
+		for after := range 4 {
+			fault := &faultFS{fs: vfs.NewMem()}
+			db := openDir(t, "db", &Options{fs: fault, MaxConcurrentCompactions: 3, L0CompactionThreshold: 50,
+				BlockSize: 512, rangeSize: 10 << 10})
+			want := model{}
+			overlapping(t, db, want, 4)
+			before := db.Metrics().Levels
+			calls := 0
+			fault.set(func(c ioCall) (int, error) {
+				if c.op != op {
+					return 0, nil
+				}
+				if calls++; calls > after || op == "syncdir" {
+					return 0, errTest
+				}
+				return 0, nil
+			})
+			require.ErrorIs(t, db.Compact(nil, nil), errTest, "%s %d", op, after)
+			fault.set(nil)
+			require.Equal(t, before, db.Metrics().Levels)
+			requireOnlyLiveFiles(t, db)
+			require.NoError(t, db.Compact(nil, nil))
+			requireOnlyLiveFiles(t, db)
+			requireContents(t, want, db)
+			require.NoError(t, db.Close())
+		}
+	}
+}
+
+// Ranges cover all keys, in order and without gaps, and each has about as much as the others.
+func TestRangesAreEven(t *testing.T) {
+	db := openMem(t, &Options{L0CompactionThreshold: 50, BlockSize: 256, rangeSize: 10 << 10})
+	want := model{}
+	overlapping(t, db, want, 4)
+	db.mu.Lock()
+	c := db.pickRange(db.current, nil, nil, nil)
+	db.begin(c)
+	db.mu.Unlock()
+	defer db.reschedule(func() { db.end(c) })
+	ranges, err := db.cut(c)
+	require.NoError(t, err)
+	require.Len(t, ranges, int(version.SizeOf(c.tables()))/(10<<10))
+	require.Nil(t, ranges[0].span.Lo)
+	require.Nil(t, ranges[len(ranges)-1].span.Hi)
+	for i, r := range ranges {
+		if i > 0 {
+			require.Equal(t, ranges[i-1].span.Hi, r.span.Lo)
+		}
+		keys := 0
+		for k := range want {
+			if k >= string(r.span.Lo) && (r.span.Hi == nil || k < string(r.span.Hi)) {
+				keys++
+			}
+		}
+		require.InDelta(t, len(want)/len(ranges), keys, 10, "range %d of %d", i, len(ranges))
+	}
+}

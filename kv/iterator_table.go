@@ -1,0 +1,88 @@
+package kv
+
+import (
+	"bytes"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/iterator"
+	"github.com/siftkv/siftkv/internal/sstable"
+)
+
+// Most entries of a scan come from one table, one after the other: of a settled store all do,
+// and in a tree of levels the last one has some ten between two of the levels above. Such a
+// step is a step in a block and a comparison with the fence, the least of the upper bound and the
+// first key of all other sequences. It needs no merge, copies no key, and calls no interface.
+
+// settle makes the table that i.key comes from the place of key and value, if entries of it can
+// be passed without the others. The input has found the entry and stands on it.
+func (i *cursor) settle() {
+	i.fence = iterator.KeyPrefix(i.upper)
+	if i.upper == nil {
+		i.fence = noFence
+	}
+	t, next := i.input.Table()
+	if t == nil {
+		return
+	}
+	if next != nil {
+		f := iterator.KeyPrefix(next)
+		// The others may have older versions of the key: it is passed first.
+		if f == iterator.KeyPrefix(i.key) && bytes.Compare(i.key, next) >= 0 {
+			return
+		}
+		i.fence = min(i.fence, f)
+	}
+	i.table = t
+}
+
+// noFence is at or above the first bytes of every key.
+const noFence = 1<<64 - 1
+
+// nextInTable is Next in the table.
+func (i *cursor) nextInTable(t *sstable.Iter) bool {
+	if !t.Step() { // at the end of a block, which leaves the key
+		i.key = append(i.key[:0], t.User()...)
+		return i.next()
+	}
+	k := t.Key()
+	again := t.Again()
+	if !again && k.Kind() == base.KindSet && k.SeqNum() <= i.at &&
+		(iterator.KeyPrefix(k.User) < i.fence || i.within(k.User)) {
+		return true
+	}
+	if again {
+		i.key = append(i.key[:0], k.User...)
+	}
+	i.valid, i.err, i.table = false, nil, nil
+	// Of the key before this one the others have nothing: it was before the fence.
+	return i.forward(i.input.Moved(true), again)
+}
+
+// within reports whether a key is before the fence, of which it has the first bytes.
+func (i *cursor) within(user []byte) bool {
+	_, next := i.input.Table()
+	return (next == nil || bytes.Compare(user, next) < 0) && (i.upper == nil || bytes.Compare(user, i.upper) < 0)
+}
+
+// passDeletes goes on from a tombstone, of which i.key is the key, past those that follow it in
+// its table before the other sequences have anything: as nextInTable, without the merge. It leaves
+// i.key at the last one if older versions of that may follow.
+func (i *cursor) passDeletes() bool {
+	t, next := i.input.Table()
+	if t == nil || !i.plain {
+		return i.input.Next()
+	}
+	for t.Step() {
+		k := t.Key()
+		again := t.Again()
+		if again {
+			i.key = append(i.key[:0], k.User...)
+		}
+		if again || k.Kind() != base.KindDelete || k.SeqNum() > i.at ||
+			next != nil && bytes.Compare(k.User, next) >= 0 || i.upper != nil && bytes.Compare(k.User, i.upper) >= 0 {
+			return i.input.Moved(true)
+		}
+	}
+	i.key = append(i.key[:0], t.User()...) // at the end of a block, which leaves the key
+	return i.input.Next()
+}

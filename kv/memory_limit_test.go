@@ -1,0 +1,136 @@
+//go:build linux && !race
+
+// The race detector takes memory of its own, and elsewhere the system does not say what a process
+// has had: there TestMemoryLimitHoldsForAllParts counts.
+
+package kv
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const childLimitEnv = "SIFTKV_TEST_LIMIT" // in bytes; childSeedEnv is the number of keys
+
+func init() {
+	children["memory"] = func(dir string) error {
+		return useWithin(dir, int64(envInt(childLimitEnv, 0)), envInt(childSeedEnv, 0))
+	}
+}
+
+// memoryPromise is what Options.MemoryLimit promises of the process's peak.
+func memoryPromise(limit int64) int64 { return limit + limit/4 + 24<<20 }
+
+// programSize is what of the promise is left to the code of the program that embeds the
+// store, in bytes. This test's links other stores and has more.
+const programSize = 10 << 20
+
+// A process that loads a store, compacts it, looks up keys and scans it stays within what
+// MemoryLimit promises, as the system counts it.
+func TestMemoryLimitBoundsTheProcess(t *testing.T) {
+	keys := 5_000_000
+	if testing.Short() {
+		keys /= 10
+	}
+	for _, limit := range []int64{16 << 20, 64 << 20, 256 << 20} {
+		peak := peakOfChild(t, limit, keys)
+		t.Logf("limit %d MiB: peak %.1f MiB, promised %.1f", limit>>20, float64(peak)/(1<<20),
+			float64(memoryPromise(limit))/(1<<20))
+		require.LessOrEqual(t, peak, memoryPromise(limit), "under a limit of %d MiB", limit>>20)
+	}
+}
+
+// peakOfChild runs useWithin in a process of its own and returns the most memory that it had
+// at any time, in bytes, the pages of the test's own code replaced by programSize.
+func peakOfChild(t *testing.T, limit int64, keys int) int64 {
+	t.Helper()
+	cmd := child(t, "memory", t.TempDir(), keys)
+	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", childLimitEnv, limit))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	kib, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+	require.NoError(t, err)
+	return kib<<10 + programSize
+}
+
+// useWithin loads keys, compacts, looks 300,000 of them up and scans all, under a limit of
+// memory, and prints the peak of the process in KiB.
+func useWithin(dir string, limit int64, keys int) error {
+	db, err := Open(dir, &Options{MemoryLimit: limit})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(loadKeys(db, keys), db.Compact(nil, nil)); err != nil {
+		return err
+	}
+	for i := range 300_000 {
+		if _, err := db.Has(limitKey(nil, i*7919%(2*keys))); err != nil {
+			return err
+		}
+	}
+	it, err := db.NewIter(nil)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		n++
+	}
+	if n != keys {
+		return fmt.Errorf("the scan found %d of %d keys", n, keys)
+	}
+	if err := errors.Join(it.Close(), db.Close()); err != nil {
+		return err
+	}
+	peak, err := statusField("VmHWM:")
+	program, err2 := statusField("RssFile:")
+	fmt.Println(peak - program)
+	return errors.Join(err, err2)
+}
+
+// limitKey is key i, in an order unlike that of i.
+func limitKey(b []byte, i int) []byte {
+	return binary.BigEndian.AppendUint64(b[:0], uint64(i)*0x9e3779b97f4a7c15)
+}
+
+func loadKeys(db *DB, keys int) error {
+	b := db.NewBatch()
+	var k, value []byte
+	for i := range keys {
+		k = limitKey(k, i)
+		value = append(append(value[:0], k...), k...)
+		if err := b.Set(k, value); err != nil {
+			return err
+		}
+		if b.Len() == 100 || i+1 == keys {
+			if err := b.Commit(NoSync); err != nil {
+				return err
+			}
+			b.Reset()
+		}
+	}
+	return nil
+}
+
+// statusField returns a number of /proc/self/status, in KiB.
+func statusField(name string) (int64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range bytes.Lines(status) {
+		if rest, ok := bytes.CutPrefix(line, []byte(name)); ok {
+			return strconv.ParseInt(string(bytes.Fields(rest)[0]), 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("no %s in the process's status", name)
+}

@@ -1,0 +1,249 @@
+package kv
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/sstable"
+)
+
+// Blocks that are not in the cache are read in one of three ways, and how the first read went says in which.
+//
+// The system has them in memory, and a read takes one to three microseconds: the caller reads one after the
+// other, and other processors take part only if there are hundreds.
+//
+// A device has them, and the system begins to read without a wait: it is asked for the next ones before the
+// caller waits for the first. That is as fast as a goroutine for each, at a fraction of the processor time.
+//
+// A device has them, and all that the system offers is to wait: goroutines wait side by side, whatever the
+// number of processors, as a read that waits takes none.
+
+// minShare is how many blocks out of the system's memory another goroutine has to have for its share. On a
+// virtual machine of two processors, of which nobody else used any, a goroutine that was idle began 30 µs later, to
+// wake it took the caller 8 µs, and the way back as long: 32 blocks, 80 µs of work, took 80 µs with it.
+const minShare = 128
+
+// deviceWait is how long a read takes that waits for a device; out of the system's memory it
+// takes some microseconds.
+const deviceWait = 40 * time.Microsecond
+
+// maxReads bounds the reads that one MultiGet has under way: a device serves so many side by
+// side, and each that a goroutine waits for may cost a thread.
+const maxReads = 32
+
+// maxAhead bounds the blocks that the system is asked for before they are read: the queue of a device, or half of it.
+const maxAhead = 128
+
+// A leavesAhead asks the system for parts of indexes before the first of them is waited for, as a blockReader
+// does for blocks.
+type leavesAhead struct {
+	keys  []*multiKey     // that are still to be located
+	asked int             // of keys, those whose leaves the system was asked for
+	known map[leafOf]bool // the leaves that it was asked for
+	wait  func(begun bool)
+}
+
+// A leafOf is a part of the index of a file.
+type leafOf struct {
+	reader *sstable.Reader
+	leaf   int
+}
+
+func newLeavesAhead() *leavesAhead {
+	a := &leavesAhead{known: map[leafOf]bool{}}
+	a.wait = a.beforeWait
+	return a
+}
+
+// next goes on to the next key.
+func (a *leavesAhead) next() { a.keys, a.asked = a.keys[1:], max(a.asked-1, 0) }
+
+// beforeWait is called before an index leaf is waited for.
+func (a *leavesAhead) beforeWait(begun bool) {
+	if !begun {
+		return
+	}
+	for ; a.asked < min(len(a.keys), maxAhead); a.asked++ {
+		k := a.keys[a.asked]
+		leaf, cold := k.reader.ColdLeaf(k.key)
+		if of := (leafOf{k.reader, leaf}); cold && !a.known[of] {
+			a.known[of] = true
+			k.reader.PrefetchLeaf(leaf)
+		}
+	}
+}
+
+// end makes a ready for other keys.
+func (a *leavesAhead) end() {
+	a.keys, a.asked = nil, 0
+	clear(a.known)
+}
+
+// A blockWants is a block that has to be read, and what is wanted of it.
+type blockWants struct {
+	reader *sstable.Reader
+	wants  []*sstable.Lookup
+}
+
+// A blockReader is a goroutine that reads blocks.
+type blockReader struct {
+	own    []blockWants // blocks that it reads and no other does
+	asked  int          // of own, those that the system was asked for
+	shared *sharedBlocks
+	buffer []byte // of values, until they are copied
+
+	wait  func(begun bool) // beforeWait
+	ahead bool             // the system was asked for the block before it is read
+	begun bool             // it has begun to read it
+	since time.Time        // when the wait for it began; 0: there was none
+	first time.Duration    // how long the last block took that was not asked for ahead
+}
+
+func newBlockReader() *blockReader {
+	r := new(blockReader)
+	r.wait = r.beforeWait
+	return r
+}
+
+// beforeWait is called before the block that r reads is waited for. If the system can be asked for more,
+// what others have not taken is r's: they would only wait for the same device.
+func (r *blockReader) beforeWait(begun bool) {
+	r.since, r.begun = time.Now(), begun
+	if !begun || r.shared != nil && r.shared.waits {
+		return
+	}
+	if r.shared != nil {
+		r.own, r.asked, r.shared = r.shared.takeAll(), 0, nil
+	}
+	for ; r.asked < min(len(r.own), maxAhead); r.asked++ {
+		r.own[r.asked].reader.Prefetch(r.own[r.asked].wants[0])
+	}
+}
+
+// next returns the next block that is r's to read; nil if there is none.
+func (r *blockReader) next() *blockWants {
+	if len(r.own) > 0 {
+		b := &r.own[0]
+		r.ahead = r.asked > 0
+		r.own, r.asked = r.own[1:], max(r.asked-1, 0)
+		return b
+	}
+	r.ahead = false
+	if r.shared != nil {
+		return r.shared.take()
+	}
+	return nil
+}
+
+// read reads a block. It reports true if that was slow: it had to be waited for, and asking the system for
+// others does not help. It is no help if a block is waited for as long as one that was not asked for ahead: kernels
+// before 5.12 do not begin to read what they do not have.
+func (r *blockReader) read(b *blockWants) (slow bool) {
+	first := b.wants[0]
+	first.Probe.Wait = r.wait
+	r.buffer = b.reader.FindInBlock(r.buffer, b.wants)
+	first.Probe.Wait = nil // older operands are none of r's reads
+	if r.since.IsZero() {
+		return false
+	}
+	took := time.Since(r.since)
+	r.since = time.Time{}
+	if r.begun && !r.ahead {
+		r.first = took
+		return false
+	}
+	return took >= deviceWait && (!r.begun || took >= r.first*3/4)
+}
+
+// A sharedBlocks is blocks that several goroutines read. One that begins late finds none left, and touches
+// nothing else: nobody waits for it.
+type sharedBlocks struct {
+	blocks []blockWants
+	waits  bool         // reads wait for a device, and asking the system ahead is no help
+	taken  atomic.Int64 // of blocks; may be more
+	left   atomic.Int64 // of blocks, those that somebody else may wait for
+	done   chan struct{}
+}
+
+// take returns a block that is the caller's to read; nil if all have been taken.
+func (s *sharedBlocks) take() *blockWants {
+	if i := s.taken.Add(1) - 1; i < int64(len(s.blocks)) {
+		return &s.blocks[i]
+	}
+	return nil
+}
+
+// takeAll returns all blocks that nobody has taken.
+func (s *sharedBlocks) takeAll() []blockWants {
+	n := int64(len(s.blocks))
+	return s.blocks[min(s.taken.Swap(n), n):]
+}
+
+// finish says that n blocks need no wait any more, and reports whether they were the last.
+func (s *sharedBlocks) finish(n int) bool { return s.left.Add(-int64(n)) == 0 }
+
+// help reads shared blocks with r, which is its own from the first block that it has taken until the last
+// block is read.
+func (s *sharedBlocks) help(r *blockReader) {
+	b := s.take()
+	if b == nil {
+		return
+	}
+	r.own, r.asked, r.shared = nil, 0, s
+	n := 0
+	for ; b != nil; b = r.next() {
+		r.read(b)
+		n++
+	}
+	r.shared = nil
+	if s.finish(n) {
+		s.done <- struct{}{}
+	}
+}
+
+// read reads the blocks that are not in memory.
+func (m *multiGet) read() {
+	r := m.reader(0)
+	r.own, r.asked = m.unread, 0
+	for b := r.next(); b != nil; b = r.next() {
+		slow, left := r.read(b), len(r.own)
+		if slow && left > 1 {
+			m.readShared(r, min(left, maxReads), true)
+		} else if n := min(left/minShare, runtime.GOMAXPROCS(0)); n > 1 && r.asked == 0 {
+			m.readShared(r, n, false)
+		}
+	}
+}
+
+// reader returns one of m's readers.
+func (m *multiGet) reader(i int) *blockReader {
+	for len(m.readers) <= i {
+		m.readers = append(m.readers, newBlockReader())
+	}
+	return m.readers[i]
+}
+
+// readShared reads what is r's together with others, n in all. If reads turn out to be slow that were not, it
+// leaves what nobody has begun to r.
+func (m *multiGet) readShared(r *blockReader, n int, waits bool) {
+	s := &sharedBlocks{blocks: r.own, waits: waits, done: make(chan struct{}, 1)}
+	s.left.Store(int64(len(r.own)))
+	for i := 1; i < n; i++ {
+		go s.help(m.reader(i))
+	}
+	r.own, r.asked, r.shared = nil, 0, s
+	mine := 0
+	for b := r.next(); b != nil; b = r.next() {
+		mine++
+		if r.read(b) && !s.waits && r.shared != nil {
+			r.own = s.takeAll()
+			break
+		}
+	}
+	r.shared = nil
+	mine += len(r.own)
+	if !s.finish(mine) {
+		<-s.done
+	}
+}

@@ -1,0 +1,99 @@
+//go:build unix
+
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// The most files that the child may have open: a Go program has a handful of its own.
+const childFiles = 40
+
+func init() {
+	children["files"] = func(dir string) error {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: childFiles, Max: childFiles}); err != nil {
+			return err
+		}
+		return useManyFiles(dir, envInt(childSeedEnv, 0))
+	}
+}
+
+// A process that may open fewer files than the store has, and than MaxOpenFiles says, does all
+// it is asked, and damages nothing.
+func TestOpenFilesOfAProcessThatMayHaveFew(t *testing.T) {
+	for _, most := range []int{30, 1000} {
+		dir := t.TempDir()
+		out, err := child(t, "files", dir, most).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		db := openDir(t, dir, nil)
+		require.Zero(t, db.Metrics().QuarantinedTables)
+		require.NoError(t, db.Close())
+		require.NoError(t, Verify(dir, io.Discard))
+	}
+}
+
+func manyKey(i int) []byte { return fmt.Appendf(nil, "%05d", i*7919%manyKeys) }
+
+const manyKeys = 16000
+
+// useManyFiles writes, reads, scans, compacts, verifies and copies a store of some hundred
+// tables. No step fails.
+func useManyFiles(dir string, most int) error {
+	db, err := Open(dir, &Options{MaxOpenFiles: most, CacheSize: -1, MemtableSize: 64 << 10, TargetFileSize: 16 << 10,
+		BaseLevelSize: 16 << 10, Compression: sstable.NoCompression})
+	if err != nil {
+		return err
+	}
+	for round := range 2 {
+		for i := range manyKeys {
+			if err := db.Set(manyKey(i), fmt.Appendf(nil, "%0200d", i+round), Async); err != nil {
+				return err
+			}
+			if _, err := db.Get(manyKey(i / 2)); err != nil {
+				return err
+			}
+		}
+		if err := errors.Join(db.Flush(), db.Compact(nil, nil), readManyFiles(db, round)); err != nil {
+			return err
+		}
+	}
+	m := db.Metrics()
+	if m.Levels[lastLevel].Files < 2*childFiles || m.OpenFiles > childFiles || m.Failures+m.FailedCompactions > 0 {
+		return fmt.Errorf("%d files, %d open, %d failures, %d failed compactions", m.Levels[lastLevel].Files,
+			m.OpenFiles, m.Failures, m.FailedCompactions)
+	}
+	if err := errors.Join(db.Checkpoint(filepath.Join(dir, "copy")), db.Close()); err != nil {
+		return err
+	}
+	return Verify(filepath.Join(dir, "copy"), io.Discard)
+}
+
+func readManyFiles(db *DB, round int) error {
+	for i := range manyKeys {
+		v, err := db.Get(manyKey(i))
+		if want := fmt.Sprintf("%0200d", i+round); err != nil || string(v) != want {
+			return fmt.Errorf("key %d: %.20q, %w", i, v, err)
+		}
+	}
+	it, err := db.NewIter(nil)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		n++
+	}
+	if n != manyKeys {
+		return fmt.Errorf("the scan found %d keys", n)
+	}
+	return it.Close()
+}

@@ -1,0 +1,196 @@
+package kv
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// deleteKeys deletes keys one by one.
+func deleteKeys(tb testing.TB, db *DB, from, to int) {
+	b := db.NewBatch()
+	for i := from; i < to; i++ {
+		require.NoError(tb, b.Delete(tombKey(i)))
+		if b.Len() == 1000 || i+1 == to {
+			require.NoError(tb, b.Commit(Async))
+			b.Reset()
+		}
+	}
+}
+
+// stepsToFirst returns how many entries of all sources an iterator passes on its way to the first
+// live key at or after key.
+func stepsToFirst(tb testing.TB, db *DB, key []byte) (steps int) {
+	it, err := db.NewIter(&IterOptions{LowerBound: key})
+	require.NoError(tb, err)
+	require.True(tb, it.First())
+	first := bytes.Clone(it.Key())
+	in := it.c.input
+	it.c.table = nil
+	for ok := in.First(); ok && bytes.Compare(in.Key().User, first) < 0; ok = in.Next() {
+		if bytes.Compare(in.Key().User, key) >= 0 {
+			steps++
+		}
+	}
+	require.NoError(tb, it.Close())
+	return steps
+}
+
+// A file of level 0 that is nothing but deletes does not wait for others: a scan over what it
+// deleted has nothing to pass.
+func TestDeletesCloseTogetherGoDownAtOnce(t *testing.T) {
+	const n = 20_000
+	for kind := range numCompactions {
+		for _, reopen := range []bool{false, true} {
+			fsys := vfs.NewMem()
+			o := &Options{fs: fsys, Compaction: kind, MemtableSize: 64 << 20}
+			db := openDir(t, "db", o)
+			setEach(t, db, 0, 3*n, []byte("value"))
+			require.NoError(t, db.Compact(nil, nil))
+			if reopen {
+				db.mu.Lock()
+				db.compactions.paused = true
+				db.mu.Unlock()
+			}
+			deleteKeys(t, db, n, 2*n)
+			require.NoError(t, db.Flush())
+			if reopen { // what the manifest says is enough
+				require.Greater(t, stepsToFirst(t, db, tombKey(n)), n)
+				require.NoError(t, db.Close())
+				db = openDir(t, "db", o)
+				db.scheduleCompactions()
+			}
+			db.waitForBackground()
+			require.Zero(t, stepsToFirst(t, db, tombKey(n)), "%v", kind)
+			for _, l := range db.Metrics().Levels {
+				require.Zero(t, l.Deletes, "%v", kind)
+			}
+			require.NoError(t, db.Close())
+		}
+	}
+}
+
+// Deletes that are few beside what would be merged for them wait: the bound of what is written.
+func TestDeletesCloseTogetherWaitForMoreIfTheyAreFew(t *testing.T) {
+	const n = 6000
+	for kind := range numCompactions {
+		for _, most := range []int{9, 11} {
+			db := openMem(t, &Options{Compaction: kind, MemtableSize: 64 << 20})
+			setEach(t, db, 0, most*n-n, []byte("value"))
+			require.NoError(t, db.Compact(nil, nil))
+			written := db.Metrics().CompactionWrittenBytes
+			deleteKeys(t, db, n, 2*n)
+			require.NoError(t, db.Delete(tombKey(0), Async)) // the file spans all keys
+			require.NoError(t, db.Delete(tombKey(most*n), Async))
+			require.NoError(t, db.Flush())
+			db.waitForBackground()
+			require.Equal(t, most < 10, db.Metrics().CompactionWrittenBytes > written, "%v, %d", kind, most)
+			require.Equal(t, most > 10, db.Metrics().Levels[0].Files == 1, "%v, %d", kind, most)
+		}
+	}
+}
+
+// A stretch of deletes within a large file of a level takes that file down, and a snapshot that
+// needs what was deleted keeps all as it is until it is closed.
+func TestAStretchOfDeletesInALargeFileGoesDown(t *testing.T) {
+	const n = 10_000
+	for kind := range numCompactions {
+		for _, held := range []bool{false, true} {
+			db := openMem(t, &Options{Compaction: kind, MemtableSize: 64 << 20, TargetFileSize: 64 << 20})
+			setEach(t, db, 0, 4*n, []byte("value"))
+			require.NoError(t, db.Compact(nil, nil))
+			s := db.NewSnapshot()
+			deleteKeys(t, db, n, 2*n)
+			setEach(t, db, 2*n, 4*n, []byte("newer")) // beside them in the file, more than half of it
+			require.NoError(t, db.Compact(nil, nil))
+			require.EqualValues(t, 1, db.Metrics().Levels[lastLevel].Files)
+			require.GreaterOrEqual(t, stepsToFirst(t, db, tombKey(n)), n)
+			if held {
+				compactions := db.Metrics().Compactions
+				for range 3 {
+					db.scheduleCompactions()
+					db.waitForBackground()
+				}
+				require.Equal(t, compactions, db.Metrics().Compactions, "%v: the snapshot needs them", kind)
+				require.GreaterOrEqual(t, stepsToFirst(t, db, tombKey(n)), n)
+			}
+			require.NoError(t, s.Close())
+			db.waitForBackground()
+			require.Zero(t, stepsToFirst(t, db, tombKey(n)), "%v", kind)
+			require.EqualValues(t, 3*n, db.Metrics().Levels[lastLevel].Entries, "%v", kind)
+		}
+	}
+}
+
+// A queue's consumer passes about what one memtable deleted, with the values under the deletes,
+// however few files level 0 has, and the queue's writes stay within a bound. (Where level 0 waits
+// for four files it passes 64,000 entries, and 3.2 bytes are written for one.)
+func TestAQueueStaysBounded(t *testing.T) {
+	const memtable, length, batch = 1 << 20, 30_000, 1000
+	for kind := range numCompactions {
+		db := openMem(t, &Options{Compaction: kind, MemtableSize: memtable, TargetFileSize: memtable,
+			BaseLevelSize: 2 * memtable, Compression: sstable.NoCompression, MaxConcurrentCompactions: 1})
+		value := make([]byte, 20)
+		setEach(t, db, 0, length, value)
+		user, worst, sum, scans := 0, 0, 0, 0
+		for front := 0; front < 4*length; front += batch {
+			setEach(t, db, length+front, length+front+batch, value)
+			deleteKeys(t, db, front, front+batch)
+			user += batch * (len(tombKey(0))*2 + len(value))
+			db.waitForBackground()
+			steps := stepsToFirst(t, db, nil)
+			worst, sum, scans = max(worst, steps), sum+steps, scans+1
+		}
+		m := db.Metrics()
+		written := float64(m.WALBytes+m.FlushBytes+m.CompactionWrittenBytes) / float64(user)
+		t.Logf("%v: steps: at most %d, %d on average; written: %.1f", kind, worst, sum/scans, written)
+		require.LessOrEqual(t, worst, 24_000, "%v", kind)
+		require.LessOrEqual(t, written, 7.0, "%v", kind)
+	}
+}
+
+// benchDeletedScan scans 10 entries behind 100,000 keys that were deleted one by one: with the
+// deletes in the memtable, in a file of level 0 that no compaction has taken yet, and after
+// compactions; and over values, or over keys that were never there.
+func benchDeletedScan(b *testing.B) {
+	const deleted = 100_000
+	for _, over := range []string{"values", "nothing"} {
+		db := openDir(b, b.TempDir(), &Options{MemtableSize: 256 << 20})
+		if over == "values" {
+			setEach(b, db, 0, deleted, make([]byte, 20))
+		}
+		setEach(b, db, deleted, 2*deleted, make([]byte, 20))
+		require.NoError(b, db.Compact(nil, nil))
+		pause := func(paused bool) {
+			db.mu.Lock()
+			db.compactions.paused = paused
+			db.mu.Unlock()
+		}
+		pause(true)
+		deleteKeys(b, db, 0, deleted)
+		scan := func(b *testing.B) {
+			for b.Loop() {
+				it, err := db.NewIter(nil)
+				require.NoError(b, err)
+				n := 0
+				for ok := it.SeekGE(tombKey(0)); ok && n < 10; ok = it.Next() {
+					n++
+				}
+				require.Equal(b, 10, n)
+				require.NoError(b, it.Close())
+			}
+		}
+		b.Run("memtable-over-"+over, scan)
+		require.NoError(b, db.Flush())
+		b.Run("flushed-over-"+over, scan)
+		pause(false)
+		db.scheduleCompactions()
+		db.waitForBackground()
+		b.Run("settled-over-"+over, scan)
+		require.NoError(b, db.Close())
+	}
+}

@@ -1,0 +1,149 @@
+package kv
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+// What a call that failed has left is there for the next call to see, and not yet durable. These
+// tests let every call that changes the disk fail, alone or with all that follow it, which is
+// how a process dies; then they try once more, on a disk that works, and cut the power. What
+// the second attempt promised must be there.
+
+// retryThenCut calls try on a disk that start makes, until it succeeds although every
+// call may have failed, and gives check what a power cut leaves after each success.
+func retryThenCut(t *testing.T, start func() *vfs.MemFS, try func(sift.FS) error, check func(sift.FS, string)) {
+	t.Helper()
+	for _, dies := range []bool{false, true} {
+		failures := 0
+		for failAt := 1; ; failAt++ {
+			mem, calls := start(), 0
+			err := try(newCrashFS(mem, func() error {
+				if calls++; calls == failAt || dies && calls > failAt {
+					return errDisk
+				}
+				return nil
+			}))
+			failed := calls >= failAt
+			what := fmt.Sprintf("call %d fails, the process dies: %v", failAt, dies)
+			if err != nil {
+				failures++
+				require.ErrorIs(t, err, errDisk, what)
+				require.NoError(t, try(newCrashFS(mem, nothing)), what)
+			}
+			check(newCrashFS(mem.CrashClone(vfs.CrashCloneCfg{}), nothing), what)
+			if !failed {
+				break
+			}
+		}
+		require.Greater(t, failures, 5)
+	}
+}
+
+func TestPowerCutAfterAnOpenThatIsRepeated(t *testing.T) {
+	for _, dir := range []string{"db", "a/b/c"} {
+		write := func(fs sift.FS) error {
+			db, err := Open(dir, &Options{fs: fs, MemtableSize: 64 << 10, CacheSize: 64 << 10})
+			if err != nil {
+				return err
+			}
+			err = db.Set([]byte("key"), []byte("value"), Sync)
+			return errors.Join(err, db.Close())
+		}
+		check := func(fs sift.FS, what string) {
+			db, err := Open(dir, &Options{fs: fs, ReadOnly: true, CacheSize: 64 << 10})
+			require.NoError(t, err, what)
+			requireContents(t, model{"key": "value"}, db)
+			require.NoError(t, db.Close())
+		}
+		retryThenCut(t, vfs.NewCrashableMem, write, check)
+
+		before := vfs.NewCrashableMem()
+		require.NoError(t, write(newCrashFS(before, nothing)))
+		again := func() *vfs.MemFS { return before.CrashClone(vfs.CrashCloneCfg{}) }
+		retryThenCut(t, again, write, check)
+	}
+}
+
+func TestPowerCutAfterARestoreThatIsRepeated(t *testing.T) {
+	db, want := backupStore(t)
+	stream, _ := backUp(t, db, BackupMark{})
+	retryThenCut(t, vfs.NewCrashableMem, func(fs sift.FS) error {
+		return Restore(bytes.NewReader(stream), "a/b", &Options{fs: fs})
+	}, func(fs sift.FS, what string) {
+		got, err := Open("a/b", &Options{fs: fs, ReadOnly: true})
+		require.NoError(t, err, what)
+		requireContents(t, want, got)
+		require.NoError(t, got.Close())
+	})
+}
+
+// A checkpoint that was cut short keeps its directory: the next one goes elsewhere.
+func TestPowerCutAfterACheckpointThatIsRepeated(t *testing.T) {
+	before := vfs.NewCrashableMem()
+	small := Options{MemtableSize: 64 << 10, CacheSize: 64 << 10, fs: newCrashFS(before, nothing)}
+	db, err := Open("db", &small)
+	require.NoError(t, err)
+	want := addTables(t, db, model{}, "first", 2)
+	require.NoError(t, db.Close())
+	again := func() *vfs.MemFS { return before.CrashClone(vfs.CrashCloneCfg{}) }
+	dir := ""
+	retryThenCut(t, again, func(fs sift.FS) error {
+		o := small
+		o.fs = fs
+		db, err := Open("db", &o)
+		if err != nil {
+			return err
+		}
+		if dir = "a/b"; !isEmpty(fs, dir) {
+			dir = "a/c"
+		}
+		return errors.Join(db.Checkpoint(dir), db.Close())
+	}, func(fs sift.FS, what string) {
+		got, err := Open(dir, &Options{fs: fs, ReadOnly: true, CacheSize: 64 << 10})
+		require.NoError(t, err, what)
+		requireContents(t, want, got)
+		require.NoError(t, got.Close())
+	})
+}
+
+func isEmpty(fs sift.FS, dir string) bool {
+	names, err := fs.List(dir)
+	return err != nil || len(names) == 0
+}
+
+func TestPowerCutAfterAnIngestThatIsRepeated(t *testing.T) {
+	before := vfs.NewCrashableMem()
+	works := newCrashFS(before, nothing)
+	ingestFile(t, works, "in.sst", nil, "key=value")
+	require.NoError(t, errors.Join(works.SyncFile("in.sst"), works.SyncDir(".")))
+	small := Options{MemtableSize: 64 << 10, CacheSize: 64 << 10, fs: works}
+	db, err := Open("db", &small)
+	require.NoError(t, err)
+	set(t, db, "before", "1")
+	require.NoError(t, db.Close())
+	again := func() *vfs.MemFS { return before.CrashClone(vfs.CrashCloneCfg{}) }
+	for _, copied := range []bool{false, true} {
+		retryThenCut(t, again, func(fs sift.FS) error {
+			o := small
+			o.fs = fs
+			db, err := Open("db", &o)
+			if err != nil {
+				return err
+			}
+			err = db.IngestContext(t.Context(), []string{"in.sst"}, &IngestOptions{Copy: copied})
+			return errors.Join(err, db.Close())
+		}, func(fs sift.FS, what string) {
+			got, err := Open("db", &Options{fs: fs, ReadOnly: true, CacheSize: 64 << 10})
+			require.NoError(t, err, what)
+			requireContents(t, model{"before": "1", "key": "value"}, got)
+			require.NoError(t, got.Close())
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package kv
+
+import (
+	"errors"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+var errSlowRead = errors.New("the device failed")
+
+// A slowReadFS counts the reads of tables, and makes each of them take a while, as a
+// device does.
+type slowReadFS struct {
+	vfs.FS
+	delay   atomic.Int64 // nanoseconds
+	reads   atomic.Int64
+	flying  atomic.Int64
+	most    atomic.Int64 // reads at a time
+	warm    atomic.Int64 // so many reads take no time
+	failing atomic.Bool  // reads fail, after the delay
+}
+
+func (s *slowReadFS) Open(name string) (vfs.ReadFile, error) {
+	f, err := s.FS.Open(name)
+	if kind, _ := manifest.ParseFileName(filepath.Base(name)); err != nil || kind != manifest.FileTable {
+		return f, err
+	}
+	return slowReadFile{f, s}, nil
+}
+
+// reset forgets what was counted.
+func (s *slowReadFS) reset() {
+	s.reads.Store(0)
+	s.most.Store(0)
+}
+
+type slowReadFile struct {
+	vfs.ReadFile
+	fs *slowReadFS
+}
+
+func (f slowReadFile) ReadAt(p []byte, off int64) (int, error) {
+	reads := f.fs.reads.Add(1)
+	flying := f.fs.flying.Add(1)
+	defer f.fs.flying.Add(-1)
+	for most := f.fs.most.Load(); flying > most && !f.fs.most.CompareAndSwap(most, flying); {
+		most = f.fs.most.Load()
+	}
+	if d := time.Duration(f.fs.delay.Load()); d > 0 && reads > f.fs.warm.Load() {
+		time.Sleep(d)
+	}
+	if f.fs.failing.Load() {
+		return 0, errSlowRead
+	}
+	return f.ReadFile.ReadAt(p, off)
+}
+
+// Map implements vfs.Mapper, if the file does.
+func (f slowReadFile) Map(size int64) (data []byte, unmap func() error, err error) {
+	if m, ok := f.ReadFile.(vfs.Mapper); ok {
+		return m.Map(size)
+	}
+	return nil, nil, errors.ErrUnsupported
+}

@@ -1,0 +1,72 @@
+package kv
+
+import (
+	"github.com/siftkv/siftkv/internal/wal"
+)
+
+// A rotation needs a log, whose name is to be durable, and a memtable, whose memory is to be
+// cleared: milliseconds in which nobody writes. So a goroutine makes them when the active
+// memtable is nearly full, and a writer who finds it full has only to take them.
+//
+// The next log is the one that was made ahead, or is being made: a follower goes on in the
+// log with the next number, whatever comes of it.
+
+// A spare is what the next rotation takes.
+type spare struct {
+	log *wal.Writer
+	mem *memTable // nil: there was no leave to have one more
+}
+
+// spareShare says when the spare is made: when the active memtable has all but so many parts
+// of its room in use.
+const spareShare = 8
+
+// prepareSpare starts to make the spare, once for each memtable. The caller leads the pipeline.
+func (d *DB) prepareSpare() {
+	d.spareAsked.Store(true)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.preparing || d.spare.log != nil || d.closing || d.failure != nil {
+		return
+	}
+	d.preparing = true
+	go d.makeSpare(len(d.imms)+2 <= d.opts.MaxMemtables)
+}
+
+// makeSpare makes the spare. If it cannot, the rotation makes its own, or fails as well.
+func (d *DB) makeSpare(memtable bool) {
+	var s spare
+	log, err := d.createLog(d.newFileNum())
+	if err != nil {
+		d.log.Debug("no log was made ahead", "error", err)
+	} else if s.log = log; memtable {
+		s.mem = d.nextMemTable(d.opts.memtableArena(), log.ID())
+	}
+	d.mu.Lock()
+	d.spare, d.preparing = s, false
+	d.mu.Unlock()
+	d.progress.Broadcast()
+}
+
+// takeSpare returns what was made ahead, if anything was. The caller holds d.mu, which is
+// released meanwhile.
+func (d *DB) takeSpare() spare {
+	for d.preparing {
+		d.progress.Wait()
+	}
+	s := d.spare
+	d.spare = spare{}
+	d.spareAsked.Store(false)
+	return s
+}
+
+// dropSpare gives up what was made ahead.
+func (d *DB) dropSpare() {
+	d.mu.Lock()
+	s := d.takeSpare()
+	d.mu.Unlock()
+	s.mem.Drop()
+	if s.log != nil {
+		d.discardLog(s.log)
+	}
+}
