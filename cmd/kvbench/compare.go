@@ -35,17 +35,17 @@ func (c *compareCommand) Run(ctx context.Context, p *program) error {
 			Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize,
 			Repetitions: c.Reps, Loads: c.Loads, Seconds: c.Seconds, Seed: c.Seed, Store: c.settings(c.Cache, ""),
 		},
-		Dir: c.Dir, Argv: p.argv, Progress: p.progress, Worker: worker(),
+		Setup: c.setup(p),
 	}))
 }
 
-// worker returns the command line of a worker, which is this program.
-func worker() []string {
+// setup returns what experiments need of this program, which is its own worker.
+func (f *dirFlag) setup(p *program) compare.Setup {
 	self, err := os.Executable()
 	if err != nil {
 		self = os.Args[0]
 	}
-	return []string{self, "worker"}
+	return compare.Setup{Dir: f.Dir, Argv: p.argv, Progress: p.progress, Worker: []string{self, "worker"}}
 }
 
 // workerCommand is what compare runs itself as.

@@ -44,13 +44,14 @@ type storeFlags struct {
 	Memtable       bench.Size `default:"16MiB" placeholder:"SIZE" help:"Memtable of a store (default ${default})."`
 	Block          bench.Size `aliases:"block-size" default:"4096" placeholder:"SIZE" help:"${block}"`
 	MaxCompactions int        `aliases:"compactions" default:"2" placeholder:"N" help:"${maxcompactions}"`
+	SiftkvSpace    int        `placeholder:"PERCENT" help:"Space that SiftKV may take, of what is live (130)."`
 }
 
 // settings returns the settings of an engine with a cache and a compression.
 func (f *storeFlags) settings(cache bench.Size, compression string) engine.Settings {
 	return engine.Settings{
 		CacheBytes: int64(cache), MemtableBytes: int64(f.Memtable), BlockBytes: int(f.Block),
-		Compression: compression, Compactions: f.MaxCompactions,
+		Compression: compression, Compactions: f.MaxCompactions, SpacePercent: f.SiftkvSpace,
 	}
 }
 

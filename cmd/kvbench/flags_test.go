@@ -89,7 +89,8 @@ func TestReadampEnginesHaveTwoNames(t *testing.T) {
 var ideas = map[string]string{
 	"engine": "engines", "filter": "filters", "budget": "filter memory", "index": "size of index parts",
 	"siftkv-index": "size of index parts of siftkv", "pebble-index": "size of index parts of pebble",
-	"compaction": "compaction style", "max-compactions": "compactions at a time", "shape": "levels", "cache": "cache",
+	"compaction": "compaction style", "max-compactions": "compactions at a time",
+	"siftkv-space": "space amplification", "shape": "levels", "cache": "cache",
 	"cache-share": "cache as a part of the data", "memtable": "memtable", "block": "data block",
 	"compression": "compression", "keys": "keys", "key-size": "bytes of a key", "value-size": "bytes of a value",
 	"fill": "keys beside a trace's", "data-seed": "seed of the data alone", "seed": "seed", "workload": "workload",
@@ -101,7 +102,8 @@ var ideas = map[string]string{
 	"plan": "run nothing", "fail-on": "limits", "all": "what did not change", "walk": "files that are walked",
 	"files": "files that are shown", "metric": "metrics", "rows": "rows", "columns": "columns", "where": "cells",
 	"x": "axis", "log-y": "logarithmic axis", "quiet": "no progress", "progress": "progress", "version": "version",
-	"help": "help",
+	"help": "help", "cold": "larger than memory", "memory": "memory limit", "variant": "siftkv's settings",
+	"procs": "processors", "goroutines": "goroutines",
 }
 
 func TestOneIdeaHasOneName(t *testing.T) {

@@ -202,6 +202,29 @@ func TestScaleFromTheCommandLine(t *testing.T) {
 	require.Equal(t, compare.ScaleSchema, result.Schema)
 }
 
+func TestColdFromTheCommandLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.json")
+	status, stdout, stderr := kvbench(t, &program{}, "scale", "--cold", "--max", "2000", "--memory", "4MiB",
+		"--lookups", "600", "--variant", "default xor:8+index:1KiB", "--json", path)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "Targets of siftkv")
+	require.Contains(t, stdout, "siftkv xor:8+index:1KiB")
+	require.Contains(t, stdout, "pebble-iterator")
+	result := readResult(t, path, stdout, report.Cold)
+	require.Equal(t, compare.ColdSchema, result.Schema)
+}
+
+func TestProcsFromTheCommandLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.json")
+	status, stdout, stderr := kvbench(t, &program{}, "scale", "--procs", "1,16", "--goroutines", "1,20", "--max",
+		"2000", "--reps", "1", "--seconds", "0.002", "--json", path)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "set: nanoseconds of waits for locks")
+	require.Contains(t, stdout, "Throughput with GOMAXPROCS 16, in parts of that with 1\n")
+	result := readResult(t, path, stdout, report.Contend)
+	require.Equal(t, compare.ContendSchema, result.Schema)
+}
+
 func TestUsageErrorsAreStatus2(t *testing.T) {
 	for name, args := range map[string][]string{
 		"no command":      {},
@@ -220,6 +243,13 @@ func TestUsageErrorsAreStatus2(t *testing.T) {
 		"compression":     quick(t, "--compression", "lz4"),
 		"compare engine":  {"compare", "--engines", "oracle"},
 		"scale":           {"scale", "--max", "3"},
+		"cold":            {"scale", "--cold", "--max", "3"},
+		"cold and procs":  {"scale", "--cold", "--procs", "2"},
+		"procs":           {"scale", "--procs", "0"},
+		"goroutines":      {"scale", "--procs", "1", "--goroutines", "0"},
+		"cold memory":     {"scale", "--cold", "--memory", "1"},
+		"cold variant":    {"scale", "--cold", "--variant", "sieve:10"},
+		"cold room":       {"scale", "--cold", "--max", "1000000000", "--value-size", "1000000"},
 		"workload":        {"compare", "--workload", "idle"},
 		"verify nothing":  {"verify"},
 	} {

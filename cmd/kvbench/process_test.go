@@ -68,6 +68,8 @@ func measurers(t *testing.T) []measurer {
 		{"compare", []string{"compare", "--engines", "siftkv", "--workload", "load", "--keys", "1000", "--reps", "1",
 			"--compression", "none"}, true},
 		{"scale", []string{"scale", "--max", "1000", "--reps", "1", "--seconds", "0.001"}, true},
+		{"cold", []string{"scale", "--cold", "--max", "1000", "--lookups", "10", "--engine", "siftkv", "--variant",
+			"default"}, true},
 		{"ycsb", []string{"ycsb", "--engines", "siftkv", "--workload", "c", "--keys", "1000", "--ops", "50"}, true},
 		{"filters", []string{"filters", "--keys", "1000", "--probes", "2000", "--reps", "1", "--filters", "bloom:10",
 			"--no-libraries"}, false},
@@ -338,6 +340,8 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 		"compare": {"compare", "--keys", "1000", "--seconds", "1000", "--engines", "siftkv", "--workload",
 			"load,absent"},
 		"scale": {"scale", "--max", "1000", "--seconds", "1000"},
+		"procs": {"scale", "--max", "1000", "--procs", "2", "--seconds", "1000"},
+		"cold":  {"scale", "--cold", "--max", "1000", "--lookups", "1000000000"},
 		"ycsb":  {"ycsb", "--keys", "1000", "--ops", "1000000000", "--engines", "siftkv"},
 	}
 	for name, args := range long {

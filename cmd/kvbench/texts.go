@@ -25,9 +25,14 @@ func texts() kong.Vars {
 	maps.Copy(vars, kong.Vars{
 		"version": environ.Version(), "workloads": strings.Join(compare.Workloads(), ","),
 		"workloadlist": list(compare.Workloads()), "readampengines": list(engineWords()),
-		"scale_engine": "Engines (default siftkv), of: " + list(engine.Peers()) + ".",
-		"ycsb_engine":  "Engines (default siftkv,pebble), of: " + list(ycsb.Engines()) + ".",
-		"compactions":  list(engine.CompactionStyles), "style": engine.CompactionStyles[0],
+		"scale_engine": "Engines (default siftkv, with --cold and --procs siftkv,pebble), of: " +
+			list(engine.Peers()) + ".",
+		"scale_variant": "With --cold: what siftkv is measured with, separated by spaces: " + compare.UsualVariant +
+			", a filter such as ribbon:8, budget:BITS (a filter budget of so many bits per key), index:SIZE (larger " +
+			"indexes are cut into leaves), or several joined with + (default '" + strings.Join(coldVariants, " ") +
+			"'). The first is measured with every number of keys, the others with the most.",
+		"ycsb_engine": "Engines (default siftkv,pebble), of: " + list(ycsb.Engines()) + ".",
+		"compactions": list(engine.CompactionStyles), "style": engine.CompactionStyles[0],
 		"compared":     "siftkv,pebble,badger,goleveldb,bbolt",
 		"compressions": list(engine.Compressions), "families": families, "five": readampFilters,
 		"room": "", "tmp": " (default: the system's temporary directory)",
@@ -67,8 +72,8 @@ var helps = kong.Vars{
 		"place of the text.",
 
 	"cells_engine": "Engines: siftkv (default), pebble, pebble-iterator (one iterator that consults last-level " +
-		"filters), badger, goleveldb, bbolt (times only), rocksdb (if built with the tag rocksdb), null " +
-		"(what the harness costs).",
+		"filters), badger, goleveldb, bbolt (times only), rocksdb and lmdb (if built with these tags; lmdb: " +
+		"times only), null (what the harness costs).",
 	"cells_filter": "Filters (default blocked:10), separated by spaces or semicolons: none; oracle (never " +
 		"errs); a filter of this project, such as bloom:10 or cuckoo:12,4; own:10 (the engine's own Bloom " +
 		"filter, 10 bits per key); of rocksdb bloom:10 and ribbon:10.",
@@ -120,8 +125,9 @@ var helps = kong.Vars{
 
 	"compare_engine": "Engines, each in a process of its own (default ${compared}); the " +
 		"first is compared with each other. Also: pebble-iterator (lookups by one iterator with last-level filters), " +
-		"rocksdb (if built with the tag rocksdb).",
-	"compare_loads":    "Repetitions of the load (default 1); bbolt has one.",
+		"rocksdb and lmdb (if built with the tags of these names).",
+	"compare_loads": "Repetitions of the load, and of workloads with stores of their own (default 1); bbolt has " +
+		"one.",
 	"compare_workload": "Workloads (default all): ${workloadlist}. Example: --workload absent,zipf.",
 	"compare_reps": "Repetitions of each workload but the load (default 5): every engine in turn, in another " +
 		"order each time.",
@@ -130,9 +136,17 @@ var helps = kong.Vars{
 	"compare_compression": "Compressions (default snappy,none); bbolt has none. Workloads that write run with " +
 		"the first.",
 
-	"scale_keys": "The most keys (default 10000000): stores of 300,000, 1, 3, 10, 30 and 100 million keys up " +
-		"to this many are made one after the other. Example: --keys 30000000 (about 5 GB of disk, 20 " +
-		"minutes).",
+	"scale_keys": "The most keys (default 10000000; with --procs 1000000, one store): stores of 300,000, 1, 3, 10, " +
+		"30 and 100 million keys up to this many are made one after the other. Example: --keys 30000000 (about " +
+		"5 GB of disk, 20 minutes).",
+	"scale_procs": "Many goroutines under these numbers of processors (GOMAXPROCS): throughput, processor time and " +
+		"waits for locks of lookups and writes, with everything cached. Example: --procs 1,2,4,8,16 (10 minutes).",
+	"scale_goroutines": "With --procs: numbers of goroutines (default 1,8,64,1024).",
+	"scale_cold": "Stores that are larger than memory: what lookups read from the device, with nothing in the page " +
+		"cache, under a limit of memory. Numbers of keys are then --keys and, before it, a tenth and a hundredth. " +
+		"Example: --cold --max 100000000 (25 GB of disk, an hour or two).",
+	"scale_memory":     "With --cold: memory limit of each store (default 512MiB).",
+	"scale_lookups":    "With --cold: lookups of each kind that are timed (default 50000).",
 	"scale_cacheshare": "Block cache as a part of the data, the same for every number of keys (default 0.1).",
 
 	"ycsb_workload": "Workloads, in this order on one store per engine (default a,b,c,d,e,f,absent). absent, " +

@@ -6,18 +6,12 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
-// A Config says what to compare. Every field is needed but Notes, Dir and Argv.
+// A Config says what to compare. Every field is needed but Notes.
 type Config struct {
 	Settings
-	Dir      string // where a temporary directory is made; empty: the system's
-	Argv     []string
-	Progress *progress.Reporter
-
-	// Worker is the command line that runs Serve on standard input and output.
-	Worker []string
+	Setup
 }
 
 // Settings are those of a run.
@@ -39,18 +33,10 @@ type Settings struct {
 // Compressions lists what every log-structured engine has.
 var Compressions = []string{"none", "snappy"}
 
-// Bounds of the number of keys.
-const (
-	minKeys = 1000
-	maxKeys = 1 << 30
-)
-
 // validate reports the first field that makes no sense.
 func (c *Config) validate() error {
-	for _, name := range c.Engines {
-		if err := engine.CheckName("--engine", name, engine.Peers()); err != nil {
-			return err
-		}
+	if err := checkEngines(c.Engines); err != nil {
+		return err
 	}
 	for _, list := range []struct {
 		flag           string
@@ -68,17 +54,12 @@ func (c *Config) validate() error {
 			}
 		}
 	}
-	err := bench.CheckBounds(
-		bench.Bound{Flag: "--keys", Value: int64(c.Keys), Low: minKeys, High: maxKeys},
-		bench.Bound{Flag: "--reps", Value: int64(c.Repetitions), Low: 1, High: 1000},
-		bench.Bound{Flag: "--loads", Value: int64(c.Loads), Low: 1, High: 100})
 	store := c.Store
 	store.Compression = c.Compressions[0]
-	if err := cmp.Or(err, store.Check("--"), bench.CheckSeconds(c.Seconds)); err != nil {
-		return err
-	}
-	_, err = newKeyspace(&startTask{Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed})
-	return err
+	return cmp.Or(checkStores([]int{c.Keys}, c.KeySize, c.ValueSize, store), bench.CheckSeconds(c.Seconds),
+		bench.CheckBounds(
+			bench.Bound{Flag: "--reps", Value: int64(c.Repetitions), Low: 1, High: 1000},
+			bench.Bound{Flag: "--loads", Value: int64(c.Loads), Low: 1, High: 100}))
 }
 
 // dataBytes returns the bytes of all keys and values.

@@ -52,7 +52,34 @@ var figures = []struct {
 		func(s Sample, _ float64) float64 { return float64(s.LongestBatch) / 1e6 }},
 	{"heavy", "heavy-batches", "batches written meanwhile", "", false,
 		func(s Sample, _ float64) float64 { return float64(s.Batches) }},
+	{"large-load", "large-written", "bytes written by the load, values of 16 KiB", "bytes of data", true, overwritten},
+	{"large-load", "large-space", "bytes on disk, values of 16 KiB", "bytes of data", true, taken},
+	{"large-overwrite", "large-overwritten", "bytes written by overwrites, values of 16 KiB", "bytes of data", true,
+		overwritten},
+	{"large-overwrite", "large-overwritten-space", "bytes on disk after overwrites, values of 16 KiB", "bytes of data",
+		true, taken},
+	{"overwrite", "overwritten", "bytes written by overwrites, values of 1 KiB", "bytes of data", true, overwritten},
+	{"overwrite", "overwritten-space", "bytes on disk after overwrites, values of 1 KiB", "bytes of data", true, taken},
+	{"limit", "limit-peak", "memory at most under a limit", "MiB", true,
+		func(s Sample, _ float64) float64 { return mebi(s.Peak - s.Base) }},
+	{"limit", "limit", "the limit, a quarter of the data", "MiB", true,
+		func(s Sample, _ float64) float64 { return mebi(s.Data) }},
 }
+
+// own is a quotient of what a phase with a store of its own has done.
+func own(part func(s Sample) (a, b int64)) func(Sample, float64) float64 {
+	return func(s Sample, _ float64) float64 {
+		a, b := part(s)
+		return float64(a) / float64(b)
+	}
+}
+
+// overwritten and taken are what overwrites cost: of the bytes that were overwritten, and of
+// those that are there.
+var (
+	overwritten = own(func(s Sample) (int64, int64) { return s.Written, s.Data })
+	taken       = own(func(s Sample) (int64, int64) { return s.OnDisk, s.Live })
+)
 
 func mebi(bytes int64) float64 { return float64(max(0, bytes)) / (1 << 20) }
 

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/measure"
 )
 
@@ -143,6 +142,10 @@ func (w *worker) newLoop(j *job, thread int) (loop, error) {
 		l.next = u.zipfian(w.popular, pass)
 	case "absent":
 		l.next, l.kind = u.absentKeys(pass), engine.Absent
+	case "gone":
+		l.next, l.kind = u.gone(w.hole, pass), engine.Absent
+	case "counters":
+		l.next, l.values = w.counters(pass), counterValues{}
 	default:
 		return nil, fmt.Errorf("no job named %q", j.Kind)
 	}
@@ -153,8 +156,21 @@ func (w *worker) newLoop(j *job, thread int) (loop, error) {
 
 // job runs loops, one per thread, until each has taken the job's time.
 func (w *worker) job(ctx context.Context, j *job) (*Sample, error) {
-	if j.Kind == "heavy" {
+	switch j.Kind {
+	case "heavy":
 		return w.heavy(ctx, j)
+	case "cold-absent", "cold-existing":
+		return w.cold(ctx, j)
+	case "contend-absent", "contend-existing", "contend-set":
+		return w.contend(ctx, j, strings.TrimPrefix(j.Kind, "contend-"))
+	case "overwrite":
+		return w.overwrite(ctx, j)
+	case "delete":
+		return w.deletePoints(ctx)
+	case "delete-ranges":
+		return w.deleteRanges(ctx)
+	case "add":
+		return w.add(ctx, j)
 	}
 	threads := max(1, j.Threads)
 	loops := make([]loop, threads)
@@ -197,17 +213,20 @@ func (w *worker) job(ctx context.Context, j *job) (*Sample, error) {
 	return s, nil
 }
 
+// words check values by their first words.
+type words interface {
+	HasWord(value []byte, word uint64) bool
+	Size() int
+}
+
 // lookups is a loop of point lookups.
 type lookups struct {
 	reader engine.Reader
-	values interface {
-		HasWord(value []byte, word uint64) bool
-		Size() int
-	}
-	kind  engine.Kind
-	next  drawing
-	chunk *chunk
-	dst   []byte
+	values words
+	kind   engine.Kind
+	next   drawing
+	chunk  *chunk
+	dst    []byte
 }
 
 func (l *lookups) close() error { return l.reader.Close() }
@@ -221,9 +240,12 @@ func (l *lookups) draw() (int, error) {
 	return l.chunk.len(), nil
 }
 
-func (l *lookups) do() error {
+func (l *lookups) do() error { return l.some(0, l.chunk.len()) }
+
+// some does the lookups of the chunk from one on up to another.
+func (l *lookups) some(from, to int) error {
 	c := l.chunk
-	for i := range c.len() {
+	for i := from; i < to; i++ {
 		value, found, err := l.reader.Get(l.dst[:0], c.key(i))
 		if err != nil {
 			return fmt.Errorf("look up %x: %w", c.key(i), err)
@@ -241,96 +263,4 @@ func wrongLookup(kind engine.Kind, key, value []byte, found bool) error {
 		what = fmt.Sprintf("found with the wrong value %x", value)
 	}
 	return &measure.WrongAnswer{Kind: kind, Key: append([]byte(nil), key...), What: what}
-}
-
-// scans is a loop of scans of some length from random keys on.
-type scans struct {
-	w      *worker
-	limit  int // 0: everything
-	order  keys.Permutation
-	at     int
-	chunk  *chunk
-	starts []int // ranks of the first keys
-
-	// What a scan has seen.
-	entries  int
-	sum      uint64
-	previous uint64
-	disorder bool
-}
-
-// scanChunk is the number of scans between two readings of the clock.
-const scanChunk = 64
-
-func newScans(w *worker, limit int, pass uint64) *scans {
-	u := w.keyspace
-	order := keys.NewPermutation(u.n, keys.Mix(u.seed^scanOrder))
-	return &scans{w: w, limit: limit, order: order, at: int(pass * passLength), chunk: newChunk(u)}
-}
-
-func (s *scans) close() error { return nil }
-
-// visit is called for every entry. The sum of words, the order and the number of
-// entries together say that each entry is there, once, with its own value.
-func (s *scans) visit(key, value []byte) {
-	p := position(key)
-	s.disorder = s.disorder || p <= s.previous && s.entries > 0 || len(value) != s.w.start.ValueSize
-	s.previous = p
-	s.sum += binary.LittleEndian.Uint64(value)
-	s.entries++
-}
-
-// do does a chunk of scans, or one of everything.
-func (s *scans) do() error {
-	visit := s.visit
-	for i := range s.chunk.len() {
-		s.entries, s.sum, s.previous, s.disorder = 0, 0, 0, false
-		if err := s.w.store.Scan(s.chunk.key(i), s.limit, visit); err != nil {
-			return err
-		}
-		if want := s.want(i); s.disorder || s.entries != want || s.sum != s.chunk.words[i] {
-			return &measure.WrongAnswer{
-				Kind: engine.Existing, Key: append([]byte(nil), s.chunk.key(i)...),
-				What: fmt.Sprintf("a scan from here: %d entries of %d, in order: %t, right sum: %t", s.entries, want,
-					!s.disorder, s.sum == s.chunk.words[i]),
-			}
-		}
-	}
-	return nil
-}
-
-// want returns how many entries scan i has.
-func (s *scans) want(i int) int {
-	if left := s.w.keyspace.n - s.starts[i]; s.limit == 0 || left < s.limit {
-		return left
-	}
-	return s.limit
-}
-
-// draw chooses where scans begin and adds up the words of what they should find. It
-// counts scans, or the entries of one of everything.
-func (s *scans) draw() (int, error) {
-	u, c := s.w.keyspace, s.chunk
-	c.reset()
-	s.starts = s.starts[:0]
-	if s.limit == 0 {
-		s.starts = append(s.starts, 0)
-		c.keys = u.source.AppendInOrder(c.keys, 0)
-		c.words = append(c.words, s.w.checksum)
-		return u.n, nil
-	}
-	var key []byte
-	for range scanChunk {
-		rank := s.order.At(s.at % u.n)
-		s.at++
-		s.starts = append(s.starts, rank)
-		c.keys = u.source.AppendInOrder(c.keys, rank)
-		var sum uint64
-		for i := range min(s.limit, u.n-rank) {
-			key = u.source.AppendInOrder(key[:0], rank+i)
-			sum += u.loaded.Word(key)
-		}
-		c.words = append(c.words, sum)
-	}
-	return c.len(), nil
 }

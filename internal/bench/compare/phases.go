@@ -28,6 +28,7 @@ const (
 	withOS                  // written to, each write with the operating system when it returns
 	durable                 // written to by several goroutines, each write on disk when it returns
 	stageEnd
+	ownStore // a store of its own, see experiments
 )
 
 // writers is the number of goroutines of the durable stage.
@@ -65,6 +66,19 @@ var phases = []Phase{
 	{Name: "ycsb-f", Title: "YCSB F: half reads, half read-modify-writes", Unit: "op", stage: soon,
 		job: job{Kind: "ycsb-f"}},
 	{Name: "heavy", Title: "existing, during heavy writes", Unit: "get", stage: soon, job: job{Kind: "heavy"}},
+	{Name: "large-load", Title: "load, values of 16 KiB, to calm", Unit: "key", stage: ownStore},
+	{Name: "large-get", Title: "existing, values of 16 KiB", Unit: "get", stage: ownStore},
+	{Name: "large-overwrite", Title: "overwrites, values of 16 KiB, to calm", Unit: "key", stage: ownStore},
+	{Name: "overwrite", Title: "overwrites, values of 1 KiB, to calm", Unit: "key", stage: ownStore},
+	{Name: "delete", Title: "deletes of 9 keys in 10", Unit: "key", stage: ownStore},
+	{Name: "deleted-scan", Title: "scan of 10 after deletes", Unit: "scan", stage: ownStore},
+	{Name: "deleted-get", Title: "deleted keys", Unit: "get", stage: ownStore},
+	{Name: "delete-range", Title: "range deletes, 10 keys in 20", Unit: "range", stage: ownStore},
+	{Name: "deleted-range-scan", Title: "scan of 10 after range deletes", Unit: "scan", stage: ownStore},
+	{Name: "deleted-range-get", Title: "keys of deleted ranges", Unit: "get", stage: ownStore},
+	{Name: "counter", Title: "additions to counters", Unit: "add", stage: ownStore},
+	{Name: "counter-get", Title: "counters after 50 additions each", Unit: "get", stage: ownStore},
+	{Name: "limit", Title: "memory under a limit", stage: ownStore},
 }
 
 // heavySeconds is how much longer than others the phase with heavy writes is: flushes

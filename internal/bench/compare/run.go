@@ -2,16 +2,11 @@ package compare
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/environ"
 )
 
 // batchKeys is the number of keys per batch of a load.
@@ -28,27 +23,28 @@ type run struct {
 // Run measures what the config says. Its stores are in a temporary directory that is
 // gone, like their processes, when it returns. A wrong answer ends the run with an
 // error that matches bench.ErrWrongAnswer.
-func Run(ctx context.Context, c *Config) (result *Result, err error) {
+func Run(ctx context.Context, c *Config) (*Result, error) {
 	started := time.Now()
-	if err := c.validate(); err != nil {
+	err := c.validate()
+	if err != nil {
 		return nil, err
 	}
 	x := &run{config: c}
-	if x.dir, err = bench.TempDir(c.Dir, "compare"); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer func() {
-		cancel()
-		for _, s := range x.stores {
-			if s.child != nil {
-				s.child.kill()
+	err = c.inTemporary("compare", func(dir string) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer func() {
+			cancel()
+			for _, s := range x.stores {
+				if s.child != nil {
+					s.child.kill()
+				}
 			}
-		}
-		err = errors.Join(err, os.RemoveAll(x.dir))
-	}()
-	x.result = x.newResult()
-	if err := x.measure(ctx); err != nil {
+		}()
+		x.dir = dir
+		x.result = x.newResult()
+		return x.measure(ctx)
+	})
+	if err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(x.result.Phases, func(a, b PhaseResult) int { return place(a.Name) - place(b.Name) })
@@ -62,9 +58,7 @@ func Run(ctx context.Context, c *Config) (result *Result, err error) {
 }
 
 func (x *run) newResult() *Result {
-	r := &Result{
-		Schema: Schema, Environment: environ.Capture(x.config.Argv, filepath.Dir(x.dir)), Settings: x.config.Settings,
-	}
+	r := &Result{Schema: Schema, Environment: x.config.environment(x.dir), Settings: x.config.Settings}
 	r.Settings.Notes = nil
 	for _, name := range r.Settings.Engines {
 		r.Settings.Notes = append(r.Settings.Notes, engine.Notes(name))
@@ -77,6 +71,9 @@ func (x *run) newResult() *Result {
 // those that write, and what needs a process of its own, with the first.
 func (x *run) measure(ctx context.Context) error {
 	first := x.config.Compressions[0]
+	if len(x.of(ownStore)) == len(x.config.Workloads) { // nothing else is to be loaded
+		return x.runApart(ctx, first)
+	}
 	for _, compression := range x.config.Compressions {
 		stores, err := x.build(ctx, compression)
 		if err != nil {
@@ -105,7 +102,12 @@ func (x *run) measure(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	for _, s := range stores { // gives the memory of its cache back
+		if _, err := s.child.do(ctx, task{Do: "close"}); err != nil {
+			return err
+		}
+	}
+	return x.runApart(ctx, first)
 }
 
 // settings returns the settings of a stage.

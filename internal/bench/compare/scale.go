@@ -14,21 +14,17 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/environ"
 	"github.com/siftkv/siftkv/internal/bench/measure"
-	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
 // ScaleSchema names the JSON form of a ScaleResult.
 const ScaleSchema = "kvbench.scale/v1"
 
-// A ScaleConfig says what to measure. Every field is needed but Dir and Argv.
+// A ScaleConfig says what to measure. Every field is needed.
 type ScaleConfig struct {
 	ScaleSettings
-	Engines  []string // of engine.Peers
-	Sizes    []int    // numbers of keys
-	Dir      string   // where a temporary directory is made; empty: the system's
-	Argv     []string
-	Progress *progress.Reporter
-	Worker   []string // as in Config
+	Setup
+	Engines []string // of engine.Peers
+	Sizes   []int    // numbers of keys
 }
 
 // ScaleSettings are those of a run.
@@ -97,46 +93,40 @@ type Time struct {
 }
 
 func (c *ScaleConfig) validate() error {
-	for _, name := range c.Engines {
-		if err := engine.CheckName("--engine", name, engine.Peers()); err != nil {
-			return err
-		}
-	}
-	bounds := []bench.Bound{{Flag: "--reps", Value: int64(c.Repetitions), Low: 1, High: 1000}}
-	for _, n := range c.Sizes {
-		bounds = append(bounds, bench.Bound{Flag: "--keys", Value: int64(n), Low: minKeys, High: maxKeys})
-	}
 	if c.CacheShare <= 0 || c.CacheShare > 4 {
 		return bench.Usagef("--cache-share %g: want more than 0, up to 4", c.CacheShare)
 	}
-	return cmp.Or(bench.CheckNames("--engine", c.Engines, engine.Peers()),
-		bench.CheckNames("--compression", []string{c.Store.Compression}, Compressions),
-		bench.CheckBounds(bounds...), bench.CheckSeconds(c.Seconds))
+	store := c.Store
+	store.CacheBytes = leastCache(store)
+	return cmp.Or(checkEngines(c.Engines), checkStores(c.Sizes, c.KeySize, c.ValueSize, store),
+		bench.CheckBounds(bench.Bound{Flag: "--reps", Value: int64(c.Repetitions), Low: 1, High: 1000}),
+		bench.CheckSeconds(c.Seconds))
 }
 
 // Scale measures every engine at every size, one store at a time. Stores are in a
 // temporary directory and gone, like their processes, when it returns.
-func Scale(ctx context.Context, c *ScaleConfig) (result *ScaleResult, err error) {
+func Scale(ctx context.Context, c *ScaleConfig) (*ScaleResult, error) {
 	started := time.Now()
-	if err := c.validate(); err != nil {
-		return nil, err
-	}
-	dir, err := bench.TempDir(c.Dir, "scale")
+	err := c.validate()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	r := &ScaleResult{
-		Schema: ScaleSchema, Environment: environ.Capture(c.Argv, filepath.Dir(dir)), ScaleSettings: c.ScaleSettings,
-	}
-	for _, name := range c.Engines {
-		for _, n := range c.Sizes {
-			p, err := c.point(ctx, name, n, filepath.Join(dir, fmt.Sprintf("%s-%d", name, n)))
-			if err != nil {
-				return nil, fmt.Errorf("%d keys: %w", n, err)
+	r := &ScaleResult{Schema: ScaleSchema, ScaleSettings: c.ScaleSettings}
+	err = c.inTemporary("scale", func(dir string) error {
+		r.Environment = c.environment(dir)
+		for _, name := range c.Engines {
+			for _, n := range c.Sizes {
+				p, err := c.point(ctx, name, n, filepath.Join(dir, fmt.Sprintf("%s-%d", name, n)))
+				if err != nil {
+					return fmt.Errorf("%d keys: %w", n, err)
+				}
+				r.Points = append(r.Points, *p)
 			}
-			r.Points = append(r.Points, *p)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	r.WallSeconds = time.Since(started).Seconds()
 	return r, nil

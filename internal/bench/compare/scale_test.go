@@ -23,7 +23,8 @@ func tinyScale(t *testing.T) *ScaleConfig {
 			KeySize: 16, ValueSize: 100, CacheShare: 0.5, Repetitions: 2, Seconds: 0.002, Seed: 1,
 			Store: engine.Settings{MemtableBytes: 1 << 20, BlockBytes: 4096, Compression: "snappy", Compactions: 1},
 		},
-		Dir: t.TempDir(), Progress: progress.New(io.Discard, "none"), Worker: []string{self, "worker", ""},
+		Setup: Setup{Dir: t.TempDir(), Progress: progress.New(io.Discard, "none"),
+			Worker: []string{self, "worker", ""}},
 	}
 }
 
@@ -83,6 +84,9 @@ func TestScaleUsage(t *testing.T) {
 		"--engine: nothing":   func(c *ScaleConfig) { c.Engines = nil },
 		"--keys 10":           func(c *ScaleConfig) { c.Sizes = []int{10} },
 		"--compression zstd":  func(c *ScaleConfig) { c.Store.Compression = "zstd" },
+		"values of 1 bytes":   func(c *ScaleConfig) { c.ValueSize = 1 },
+		"keys of 1 bytes":     func(c *ScaleConfig) { c.KeySize = 1 },
+		"--memtable 1:":       func(c *ScaleConfig) { c.Store.MemtableBytes = 1 },
 		"--cache-share 0":     func(c *ScaleConfig) { c.CacheShare = 0 },
 		"--reps 0":            func(c *ScaleConfig) { c.Repetitions = 0 },
 		"--seconds 0":         func(c *ScaleConfig) { c.Seconds = 0 },

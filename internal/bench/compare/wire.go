@@ -20,6 +20,7 @@ type startTask struct {
 	KeySize   int    `json:"key_size"`
 	ValueSize int    `json:"value_size"`
 	Seed      uint64 `json:"seed"`
+	Chill     bool   `json:"chill,omitempty"` // keep the files out of the page cache while they are written
 }
 
 // An openTask opens the store, after closing it if it is open.
@@ -41,8 +42,10 @@ type job struct {
 	Kind    string  `json:"kind"` // see jobs
 	Seconds float64 `json:"seconds,omitempty"`
 	Threads int     `json:"threads,omitempty"`
-	Limit   int     `json:"limit,omitempty"` // entries of a scan; 0: all
-	Pass    uint64  `json:"pass"`            // numbers the repetition: other passes ask for other keys
+	Procs   int     `json:"procs,omitempty"`   // GOMAXPROCS, of jobs that change it
+	Limit   int     `json:"limit,omitempty"`   // entries of a scan; 0: all
+	Lookups int     `json:"lookups,omitempty"` // how many operations, of jobs that end with them
+	Pass    uint64  `json:"pass"`              // numbers the repetition: other passes ask for other keys
 }
 
 // An answer is one line of JSON that a worker sends back.
@@ -55,9 +58,10 @@ type answer struct {
 // A Sample is what one worker measured at a time.
 type Sample struct {
 	Operations int64   `json:"operations"`
-	Seconds    float64 `json:"seconds"`               // of wall time, without generating and checking long batches
-	PerSecond  float64 `json:"per_second"`            // operations, summed over threads
-	CPUSeconds float64 `json:"cpu_seconds,omitempty"` // of the process meanwhile; 0 with several threads
+	Seconds    float64 `json:"seconds"`                      // of wall time, without generating long batches
+	PerSecond  float64 `json:"per_second"`                   // operations, summed over threads
+	CPUSeconds float64 `json:"cpu_seconds,omitempty"`        // of the process meanwhile; 0 with several threads
+	MutexWait  float64 `json:"mutex_wait_seconds,omitempty"` // of all goroutines, for jobs that measure it
 	Allocs     float64 `json:"allocs_per_op"`
 	AllocBytes float64 `json:"alloc_bytes_per_op"`
 
@@ -84,4 +88,13 @@ type Sample struct {
 	BaseHeap int64         `json:"base_heap_bytes,omitempty"` // of them, before the store was opened
 	BaseAnon int64         `json:"base_anonymous_bytes,omitempty"`
 	Memory   engine.Memory `json:"memory,omitzero"` // as the store counts it
+
+	// Of writes to a store of its own: bytes of keys and values that were written, and that
+	// are there.
+	Data int64 `json:"data_bytes,omitempty"`
+	Live int64 `json:"live_bytes,omitempty"`
+
+	PeakDisk int64       `json:"peak_disk_bytes,omitempty"` // of the store's files at most, since the process began
+	Cold     *ColdReads  `json:"cold,omitempty"`
+	Tree     *treeSample `json:"tree,omitempty"`
 }

@@ -29,6 +29,9 @@ type worker struct {
 	base     Sample         // the process before the store was opened
 	checksum uint64         // sum of the first words of all loaded values
 	frontier *ycsb.Frontier // the records that were written so far
+	hole     hole           // the loaded keys that were deleted
+	totals   []uint64       // of counters, by record
+	peakDisk int64          // of the store's files, where they are kept out of the page cache
 }
 
 // Serve answers tasks read from in, one line of JSON each, on out, until in ends:
@@ -76,9 +79,17 @@ func (w *worker) do(ctx context.Context, t task) (*Sample, error) {
 	case "close":
 		return nil, w.close()
 	case "load":
-		return w.load(ctx)
+		return w.chilled(func() (*Sample, error) { return w.load(ctx) })
+	case "calm":
+		return w.chilled(func() (*Sample, error) { return w.calm(ctx) })
 	case "settle":
-		return w.timed(func() error { return w.store.Settle(ctx) })
+		return w.chilled(func() (*Sample, error) {
+			return w.timed(func() error { return w.store.Settle(ctx) })
+		})
+	case "drop":
+		return &Sample{}, w.drop()
+	case "tree":
+		return w.tree()
 	case "resettle":
 		return w.resettle(ctx)
 	case "warm":
@@ -148,7 +159,7 @@ func (w *worker) timed(f func() error) (*Sample, error) {
 
 // sizes measures the process and the files of the store.
 func (w *worker) sizes() (*Sample, error) {
-	s := &Sample{Base: w.base.Resident, Written: written()}
+	s := &Sample{Base: w.base.Resident, Written: written(), PeakDisk: w.peakDisk}
 	s.Resident, s.Anon, s.Peak = resident()
 	var err error
 	s.OnDisk, s.Files, err = onDisk(string(w.start.Dir))

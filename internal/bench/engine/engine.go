@@ -63,6 +63,8 @@ type Live interface {
 	// Set writes one key, durable on return if the settings say so. It does not
 	// keep the slices.
 	Set(key, value []byte) error
+	// Delete deletes one key, as durably as Set writes one.
+	Delete(key []byte) error
 	// Scan calls visit with up to limit entries in key order, from the first at or
 	// after start on; no limit if it is 0. It makes a view of its own for each call, as
 	// a program does that wants what is there now. The slices are visit's until it

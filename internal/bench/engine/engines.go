@@ -15,6 +15,8 @@ const (
 	PebbleIteratorName = "pebble-iterator"
 	// RocksDBName is an engine of programs that are built with the tag rocksdb.
 	RocksDBName = "rocksdb"
+	// LMDBName is an engine of programs that are built with the tag lmdb.
+	LMDBName = "lmdb"
 )
 
 // An entry is an engine.
@@ -48,17 +50,32 @@ var engines = []entry{
 	{RocksDBName, "Get with the value copied, in one call from Go; full Bloom filter of 10 bits on every level, " +
 		"whole keys; filters and indexes in the block cache, pinned; levels sized from the last; no statistics; " +
 		"NoSync has each commit with the OS" + rocksDBBuild(), openRocksDBLive, (*Variant).rocksDB, true},
+	{LMDBName, "a read transaction renewed for each get, value copied; one call from Go for a get, for a transaction " +
+		"that writes, and for some hundred entries of a scan, which are copied; MDB_NOSYNC unless sync is asked for, " +
+		"MDB_NOTLS; each batch sorted by key; neither cache, filter nor compression: a memory map",
+		openLMDB, fixed("none", openLMDB), false},
 }
 
 // names lists the engines of this build that are wanted.
 func names(wanted func(e *entry) bool) []string {
 	var out []string
 	for _, e := range engines {
-		if (e.name != RocksDBName || hasRocksDB) && wanted(&e) {
+		if built(e.name) && wanted(&e) {
 			out = append(out, e.name)
 		}
 	}
 	return out
+}
+
+// built reports whether an engine is in this program.
+func built(name string) bool {
+	switch name {
+	case RocksDBName:
+		return hasRocksDB
+	case LMDBName:
+		return hasLMDB
+	}
+	return true
 }
 
 // find returns an engine, which there is.
@@ -69,7 +86,7 @@ func find(name string) *entry {
 // Variants lists the names that NewVariant accepts.
 func Variants() []string { return names(func(*entry) bool { return true }) }
 
-// Peers lists the names that Open accepts: RocksDB's only if it is built in.
+// Peers lists the names that Open accepts: those of RocksDB and LMDB only if they are built in.
 func Peers() []string { return names(func(e *entry) bool { return e.live != nil }) }
 
 // Open opens or creates the store of a named engine in dir.
@@ -92,10 +109,15 @@ func Notes(name string) string {
 }
 
 // Compresses reports whether a named engine has compression.
-func Compresses(name string) bool { return name != "bbolt" }
+func Compresses(name string) bool { return LogStructured(name) }
+
+// DeletesRanges reports whether stores of a named engine are RangeDeleters.
+func DeletesRanges(name string) bool {
+	return name == "siftkv" || name == "pebble" || name == PebbleIteratorName || name == RocksDBName
+}
 
 // LogStructured reports whether a named engine is a log-structured store.
-func LogStructured(name string) bool { return name != "bbolt" }
+func LogStructured(name string) bool { return name != "bbolt" && name != LMDBName }
 
 // HasRocksDB reports whether RocksDB is built in.
 func HasRocksDB() bool { return hasRocksDB }
@@ -108,7 +130,7 @@ func RocksDBNote() string {
 }
 
 // CheckName returns nil if an engine's name, given to a setting, is one of those allowed,
-// and otherwise an error that says what is, or how to get RocksDB.
+// and otherwise an error that says what is, or how to get RocksDB or LMDB.
 func CheckName(setting, name string, allowed []string) error {
 	switch {
 	case slices.Contains(allowed, name):
@@ -116,6 +138,9 @@ func CheckName(setting, name string, allowed []string) error {
 	case !hasRocksDB && strings.HasPrefix(name, RocksDBName):
 		return bench.Usagef("%s %s: this program was built without RocksDB; install it (Debian: apt-get install "+
 			"librocksdb-dev) and build with its tag: go run -tags rocksdb ./cmd/kvbench", setting, name)
+	case !hasLMDB && name == LMDBName:
+		return bench.Usagef("%s %s: this program was built without LMDB; install it (Debian: apt-get install "+
+			"liblmdb-dev) and build with its tag: go run -tags lmdb ./cmd/kvbench", setting, name)
 	}
 	return bench.Usagef("%s %s: choose from %s", setting, name, strings.Join(allowed, ", "))
 }

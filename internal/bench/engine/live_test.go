@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/binary"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/keys"
 )
 
 // TestEveryLiveStore loads, settles, opens again, reads, scans, and writes from
@@ -33,6 +35,9 @@ func TestEveryLiveStore(t *testing.T) {
 					ask(t, store, v, Get, Absent, n)
 					scanAll(t, store, n)
 					setFromMany(t, store, n, string(d))
+				}
+				if name != PebbleIteratorName {
+					deleteSome(t, store, v, n)
 				}
 				_, err = store.Shape()
 				require.NoError(t, err)
@@ -80,6 +85,112 @@ func setFromMany(t *testing.T, s Live, n int, text string) {
 	seen := 0
 	require.NoError(t, s.Scan(key(0), n, func(_, _ []byte) { seen++ }))
 	require.Equal(t, n, seen, text)
+}
+
+// deleteSome deletes keys one by one and, if it can be, by ranges.
+func deleteSome(t *testing.T, s Live, v keys.Values, n int) {
+	t.Helper()
+	left := n
+	for i := 0; i < n; i += 3 {
+		require.NoError(t, s.Delete(key(2*i)))
+		left--
+	}
+	require.NoError(t, s.Delete(key(2*n+1)), "a key that is not there")
+	ranges, ok := s.(RangeDeleter)
+	if ok {
+		require.NoError(t, ranges.DeleteRange(key(2*4), key(2*8)), "four keys, of which one was gone")
+		left -= 3
+	}
+	seen := 0
+	require.NoError(t, s.Scan(nil, 0, func(k, _ []byte) {
+		require.NotEqual(t, string(key(6)), string(k))
+		seen++
+	}))
+	require.Equal(t, left, seen)
+	r, err := s.NewReader(Get, Existing)
+	require.NoError(t, err)
+	for i, want := range map[int]bool{0: false, 1: true, 3: false, 4: !ok, 5: !ok, 7: !ok, 8: true} {
+		_, found, err := r.Get(nil, key(2*i))
+		require.NoError(t, err)
+		require.Equal(t, want, found, "key %d", i)
+	}
+	require.NoError(t, r.Close())
+	require.NoError(t, s.Set(key(0), v.Append(nil, key(0))), "a deleted key may come back")
+}
+
+func TestDeletesRangesSaysWhoIsOne(t *testing.T) {
+	for _, name := range Peers() {
+		store, err := Open(name, filepath.Join(t.TempDir(), name), settingsOf("none"))
+		require.NoError(t, err)
+		_, ok := store.(RangeDeleter)
+		require.Equal(t, ok, DeletesRanges(name), name)
+		require.NoError(t, store.Close())
+	}
+}
+
+// TestAddersAddUp adds to counters across flushes and openings.
+func TestAddersAddUp(t *testing.T) {
+	for _, name := range []string{"siftkv", "pebble"} {
+		s := settingsOf("none")
+		s.Counters = true
+		dir := filepath.Join(t.TempDir(), name)
+		for round := range 3 {
+			store, err := Open(name, dir, s)
+			require.NoError(t, err)
+			for i := range 100 {
+				require.NoError(t, store.(Adder).Add(key(i%7), binary.LittleEndian.AppendUint64(nil, uint64(i))))
+			}
+			if round == 1 {
+				require.NoError(t, store.Settle(t.Context()))
+			}
+			r, err := store.NewReader(Get, Existing)
+			require.NoError(t, err)
+			value, found, err := r.Get(nil, key(3))
+			require.NoError(t, err)
+			require.True(t, found)
+			want := (round + 1) * (3*14 + 7*13*14/2)
+			require.EqualValues(t, want, binary.LittleEndian.Uint64(value), "%s, round %d", name, round)
+			require.NoError(t, r.Close())
+			require.NoError(t, store.Close())
+		}
+	}
+}
+
+// TestReadsAreCounted holds what the file system between a store and the system counts
+// against what the store says that it read.
+func TestReadsAreCounted(t *testing.T) {
+	v := newValues(t)
+	const n = 3000
+	for _, name := range []string{"siftkv", "pebble"} {
+		s := settingsOf("none").WithMemoryLimit(4 << 20)
+		s.CountReads = true
+		dir := filepath.Join(t.TempDir(), name)
+		store, err := Open(name, dir, s)
+		require.NoError(t, err)
+		fill(t, store, v, n)
+		require.NoError(t, store.Close())
+		store, err = Open(name, dir, s)
+		require.NoError(t, err)
+		opened := store.(ReadMeter).FileReads()
+		require.Positive(t, opened.Calls, "the manifest, at least")
+		c := ask(t, store, v, Get, Existing, n)
+		got := store.(ReadMeter).FileReads().Minus(opened)
+		require.GreaterOrEqual(t, got.Calls, c.Total.BlocksFromDisk, name)
+		require.LessOrEqual(t, got.Calls, c.Total.BlocksFromDisk+20, "%s: filters and footers beside them", name)
+		require.GreaterOrEqual(t, got.Bytes, c.Total.BytesFromDisk, name)
+		require.NoError(t, store.Close())
+	}
+	store, err := Open("siftkv", t.TempDir(), settingsOf("none"))
+	require.NoError(t, err)
+	require.False(t, store.(ReadMeter).FileReads().Calls.Known(), "not asked for")
+	require.NoError(t, store.Close())
+}
+
+// settingsOf returns those of the tests with a compression.
+func settingsOf(compression string) Settings {
+	s := settings
+	s.Compression = compression
+	return s
 }
 
 func TestPairsKeepWhatTheyAreGiven(t *testing.T) {

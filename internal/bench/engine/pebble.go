@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -19,6 +20,7 @@ type Pebble struct {
 	batch *pebble.Batch
 	sets  *pebble.WriteOptions
 	log   *pebbleLog
+	*readCounter
 
 	iterators []*pebble.Iterator // of the readers that are open
 }
@@ -32,11 +34,13 @@ func openPebble(dir string, s Settings) (Live, error) {
 // nil means no filter.
 func openPebbleTree(dir string, s Settings, policy pebble.FilterPolicy, t Tree) (*Pebble, error) {
 	log := &pebbleLog{fatal: os.Stderr}
-	db, err := pebble.Open(dir, pebbleOptions(s, policy, t, log))
+	o, reads := pebbleOptions(s, policy, t, log), newReadCounter(&s)
+	reads.countPebble(o)
+	db, err := pebble.Open(dir, o)
 	if err != nil {
 		return nil, fmt.Errorf("pebble: open %s: %w", dir, err)
 	}
-	p := &Pebble{db: db, batch: db.NewBatch(), sets: pebble.NoSync, log: log}
+	p := &Pebble{db: db, batch: db.NewBatch(), sets: pebble.NoSync, log: log, readCounter: reads}
 	if s.Durability == Durable {
 		p.sets = pebble.Sync
 	}
@@ -63,12 +67,15 @@ func pebbleOptions(s Settings, policy pebble.FilterPolicy, t Tree, log pebble.Lo
 		"zstd":   sstable.ZstdCompression,
 	}[s.Compression]
 	o := &pebble.Options{
-		CacheSize:                  s.CacheBytes,
+		CacheSize:                  cmp.Or(s.MemoryLimit, s.CacheBytes),
 		MemTableSize:               uint64(s.MemtableBytes),
 		FormatMajorVersion:         pebble.FormatNewest,
 		CompactionConcurrencyRange: func() (int, int) { return 1, s.Compactions },
 		Logger:                     log,
 		EventListener:              pebbleEvents(s.Background),
+	}
+	if s.Counters {
+		o.Merger = pebbleCounters64
 	}
 	if t.YoungFiles > 0 {
 		// Pebble counts each layer of overlapping files of level 0 twice.
@@ -177,17 +184,17 @@ func (p *Pebble) Close() error {
 }
 
 // pebbleIteratorLive answers lookups through one iterator for each reader.
-type pebbleIteratorLive struct{ Live }
+type pebbleIteratorLive struct{ *Pebble }
 
 func openPebbleIterator(dir string, s Settings) (Live, error) {
-	live, err := openPebble(dir, s)
+	p, err := openPebbleTree(dir, s, bloom.FilterPolicy(10), Tree{})
 	if err != nil {
 		return nil, err
 	}
-	return pebbleIteratorLive{live}, nil
+	return pebbleIteratorLive{p}, nil
 }
 
 // NewReader opens an iterator, whatever access is asked for.
 func (p pebbleIteratorLive) NewReader(_ Access, kind Kind) (Reader, error) {
-	return p.Live.NewReader(Iterator, kind)
+	return p.Pebble.NewReader(Iterator, kind)
 }

@@ -164,6 +164,14 @@ func (r *RocksDB) NewReader(access Access, _ Kind) (Reader, error) {
 // Set writes one key.
 func (r *RocksDB) Set(key, value []byte) error { return r.db.Set(key, value, r.durable) }
 
+// Delete deletes one key.
+func (r *RocksDB) Delete(key []byte) error { return r.db.Delete(key, r.durable) }
+
+// DeleteRange implements RangeDeleter.
+func (r *RocksDB) DeleteRange(start, end []byte) error {
+	return r.db.DeleteRange(start, end, r.durable)
+}
+
 // Scan walks a new iterator.
 func (r *RocksDB) Scan(start []byte, limit int, visit func(key, value []byte)) error {
 	return r.db.Scan(start, limit, visit)

@@ -27,13 +27,48 @@ type Settings struct {
 	// SiftKVIndexBytes is the size at which SiftKV cuts the index of a file into leaves;
 	// 0 is its default, 1 MiB.
 	SiftKVIndexBytes int `json:"siftkv_index_bytes,omitempty"`
+
+	// SpacePercent is SiftKV's kv.Options.SpaceAmplification in percent; 0: its default.
+	SpacePercent int `json:"siftkv_space_percent,omitempty"`
 	// PebbleIndexBytes is the size at which Pebble splits the index of a file in
 	// two levels; 0 is its default, the size of a data block.
 	PebbleIndexBytes int `json:"pebble_index_bytes"`
 
+	// MemoryLimit is what memtables, block cache, filters and indexes may take together; 0:
+	// CacheBytes and MemtableBytes, and filters and indexes beside them where the engine
+	// keeps these outside of its cache. SiftKV has it as kv.Options.MemoryLimit, which
+	// chooses its cache and memtables; Pebble as the size of its cache, which has all of
+	// these in it. The others have it divided by WithMemoryLimit.
+	MemoryLimit int64 `json:"memory_limit_bytes,omitempty"`
+
+	// SiftKVFilter is the filter of SiftKV's files, and SiftKVFilterBudget what all of them
+	// may take, in bytes. Empty and 0 are its defaults.
+	SiftKVFilter       string `json:"siftkv_filter,omitempty"`
+	SiftKVFilterBudget int64  `json:"siftkv_filter_budget_bytes,omitempty"`
+
+	// Counters gives the store a merge operator, see Adder. It is then opened with it
+	// every time.
+	Counters bool `json:"counters,omitempty"`
+
+	// CountReads makes SiftKV and Pebble count the reads of their files, see ReadMeter.
+	CountReads bool `json:"count_reads,omitempty"`
+
 	// Background, if set, is told of background work when it has ended, from several
 	// goroutines. It returns soon. Engines other than SiftKV and Pebble tell nothing.
 	Background func(Background) `json:"-"`
+}
+
+// memtables is how many memtables an engine may have beside its cache, the one that is
+// written included.
+const memtables = 3
+
+// WithMemoryLimit returns the settings with a limit of memory, in bytes: memtables of an
+// eighth of it, of 64 MiB at most, and a cache of what three of them leave.
+func (s Settings) WithMemoryLimit(limit int64) Settings {
+	s.MemoryLimit = limit
+	s.MemtableBytes = min(max(limit/8, minMemtable), 64<<20)
+	s.CacheBytes = max(limit-memtables*s.MemtableBytes, minCache)
+	return s
 }
 
 // Compressions lists the names that Settings.Compression may have.
@@ -58,6 +93,7 @@ const (
 	minBlock    = 256
 	minIndex    = 64
 	maxBlock    = 1 << 20
+	minSpace    = 110
 
 	// MaxMemtable bounds Settings.MemtableBytes.
 	MaxMemtable = 1 << 30
@@ -76,6 +112,8 @@ func (s *Settings) Check(prefix string) error {
 		bench.Bound{Flag: prefix + "max-compactions", Value: int64(s.Compactions), Low: 1, High: 64},
 		bench.Bound{Flag: prefix + "siftkv-index", Value: int64(cmp.Or(s.SiftKVIndexBytes, minIndex)), Low: minIndex,
 			High: 1 << 30},
+		bench.Bound{Flag: prefix + "siftkv-space", Value: int64(cmp.Or(s.SpacePercent, minSpace)), Low: minSpace,
+			High: 200},
 		bench.Bound{Flag: prefix + "pebble-index", Value: int64(s.PebbleIndexBytes), High: 1 << 30},
 	)
 }

@@ -11,7 +11,7 @@ type Shape struct {
 // A LevelShape describes the files of one level.
 type LevelShape struct {
 	Level       int   `json:"level"`
-	Runs        int   `json:"runs"` // sorted runs that a lookup may have to ask: each file of level 0
+	Runs        int   `json:"runs"` // sorted runs that a lookup may have to ask: each flush in level 0
 	Files       int   `json:"files"`
 	Bytes       int64 `json:"bytes"` // on disk
 	Entries     int64 `json:"entries"`

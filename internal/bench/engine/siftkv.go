@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,15 +18,16 @@ type SiftKV struct {
 	db    *kv.DB
 	batch *kv.Batch
 	sets  *kv.WriteOptions
+	*readCounter
 }
 
 // openSiftKV opens a store as programs have it.
 func openSiftKV(dir string, s Settings) (Live, error) {
-	policy, err := filterpolicy.Parse("blocked:10")
+	policy, err := filterpolicy.Parse(cmp.Or(s.SiftKVFilter, "blocked:10"))
 	if err != nil {
 		return nil, fmt.Errorf("siftkv: %w", err)
 	}
-	return OpenSiftKVTree(dir, s, policy, Tree{})
+	return OpenSiftKVTree(dir, s, policy, Tree{FilterBudgetBytes: s.SiftKVFilterBudget})
 }
 
 // OpenSiftKVTree opens or creates a store in dir with one filter policy on every level. With
@@ -41,8 +43,12 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 		FilterBudget:             t.FilterBudgetBytes,
 		TargetFileSize:           t.FileBytes,
 		BaseLevelSize:            t.BaseLevelBytes,
+		SpaceAmplification:       float64(s.SpacePercent) / 100,
 		MaxConcurrentCompactions: s.Compactions,
 		Events:                   siftkvEvents(s.Background),
+	}
+	if t.BaseLevelBytes > 0 && s.SpacePercent == 0 {
+		o.SpaceAmplification = 1.1 // levels that differ by ten times, as in the study
 	}
 	if t.Compaction != "" {
 		kind, err := kv.ParseCompactionStyle(t.Compaction)
@@ -55,11 +61,19 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 		o.L0CompactionThreshold = t.YoungFiles + 1
 		o.L0SlowdownThreshold, o.L0StopThreshold = t.YoungFiles+2, 2*t.YoungFiles+4
 	}
+	if s.Counters {
+		o.Merger = kv.Int64Add
+	}
+	if s.MemoryLimit > 0 {
+		o.MemoryLimit, o.CacheSize, o.MemtableSize = s.MemoryLimit, 0, 0
+	}
+	reads := newReadCounter(&s)
+	reads.count(o)
 	db, err := kv.Open(dir, o)
 	if err != nil {
 		return nil, fmt.Errorf("siftkv: open %s: %w", dir, err)
 	}
-	store := &SiftKV{db: db, batch: db.NewBatch(), sets: kv.Async}
+	store := &SiftKV{db: db, batch: db.NewBatch(), sets: kv.Async, readCounter: reads}
 	switch s.Durability {
 	case WithOS:
 		store.sets = kv.NoSync

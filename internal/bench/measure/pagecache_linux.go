@@ -13,15 +13,12 @@ import (
 // DropCaches syncs every file under dir and asks the kernel to forget their pages
 // (posix_fadvise), then counts the pages that stayed (cachestat, Linux 6.5).
 func DropCaches(dir string) (PageCache, error) {
-	var st unix.Statfs_t
-	err := unix.Statfs(dir, &st)
-	kind := int64(st.Type) //nolint:unconvert // the type has another width on other processors
-	if err == nil && (kind == unix.TMPFS_MAGIC || kind == unix.RAMFS_MAGIC) {
+	if inMemory(dir) {
 		why := dir + " is in memory: its file system has nothing but the page cache"
 		return PageCache{Left: -1, Impossible: why}, nil
 	}
 	state := PageCache{Dropped: true}
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
@@ -34,6 +31,42 @@ func DropCaches(dir string) (PageCache, error) {
 		return err
 	})
 	return state, err
+}
+
+// ChillCaches asks the kernel to write the files under dir back and to forget what it has
+// written, and waits for neither: a store that is being written keeps no more in the page
+// cache than came since the call before. Files may come and go meanwhile.
+func ChillCaches(dir string) error {
+	if inMemory(dir) {
+		return nil
+	}
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("drop %s from the page cache: %w", path, err)
+		}
+		err = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+		return errors.Join(err, f.Close())
+	})
+}
+
+// inMemory reports whether a directory has nothing but the page cache.
+func inMemory(dir string) bool {
+	var st unix.Statfs_t
+	if unix.Statfs(dir, &st) != nil {
+		return false
+	}
+	kind := int64(st.Type) //nolint:unconvert // the type has another width on other processors
+	return kind == unix.TMPFS_MAGIC || kind == unix.RAMFS_MAGIC
 }
 
 // dropFile returns the bytes of a file that are still cached, -1 if it cannot be told.

@@ -27,3 +27,16 @@ func TestDropForgetsWhatWasWritten(t *testing.T) {
 	_, err = DropCaches(filepath.Join(dir, "nothing"))
 	require.Error(t, err)
 }
+
+func TestChillLeavesFilesAsTheyAre(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	data := bytes.Repeat([]byte("x"), 1<<20)
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+	require.NoError(t, os.Symlink("nothing", filepath.Join(dir, "link")))
+	require.NoError(t, ChillCaches(dir))
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(data, got))
+	require.NoError(t, ChillCaches(filepath.Join(dir, "gone")), "a store may not be there yet")
+}

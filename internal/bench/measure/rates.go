@@ -10,7 +10,7 @@ import (
 // A LevelRate sets the prediction for one level's filters against what they did.
 type LevelRate struct {
 	Level int `json:"level"`
-	// sorted runs, of each of which a lookup may have to ask a file; in level 0 each file is one
+	// sorted runs, of each of which a lookup may have to ask a file; in level 0 each flush is one
 	Runs       int     `json:"runs"`
 	Keys       int64   `json:"keys"`
 	BitsPerKey float64 `json:"bits_per_key"`

@@ -27,8 +27,8 @@ func notes(r *Result) []string {
 	n.If(slices.Contains(r.Settings.Filters, engine.OracleFilter), "The oracle never errs: no filter can read less. "+
 		"The keys of each file are in the memory of kvbench and not counted; its times are those of a hash table.")
 	n.If(r.Budget != nil, "Filter budget: a run is a sorted sequence of files, of which a lookup may have to ask one: "+
-		"each file of level 0, and one or (tiered) several of any other level; the sum of rates is over all runs, and "+
-		"what an absent key costs in reads where it lies within the bounds of each (probes/op says how many did). "+
+		"each flush in level 0, and one or (tiered) several of any other level; the sum of rates is over all runs, "+
+		"and what an absent key costs in reads where it lies within the bounds of each (probes/op says how many did). "+
 		"Predicted: theory; under the budget at the bits that the level's filters take.")
 	n.If(true, "ns/op: wall time of a loop per lookup, median of the repetitions (%d). p50 and p99: single lookups, "+
 		"each with one clock reading (%d ns here) in it. The row \"null\" is the harness alone.",

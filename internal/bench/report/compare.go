@@ -52,7 +52,9 @@ func compareSpeed(out *page, r *compare.Result, compression string) {
 		tables[1], tables[2] = tables[2], tables[1]
 	}
 	for _, g := range tables {
-		out.grid(g)
+		if len(g.Rows) > 0 {
+			out.grid(g)
+		}
 	}
 }
 

@@ -20,6 +20,14 @@ func (b *Batch) Put(key, value []byte) {
 	C.rocksdb_writebatch_put(b.batch, address(key), C.size_t(len(key)), address(value), C.size_t(len(value)))
 }
 
+// DeleteRange deletes the keys from start on that are less than end, by a batch of its own.
+func (d *DB) DeleteRange(start, end []byte, sync bool) error {
+	b := NewBatch()
+	defer b.Close()
+	C.rocksdb_writebatch_delete_range(b.batch, address(start), C.size_t(len(start)), address(end), C.size_t(len(end)))
+	return d.Write(b, sync)
+}
+
 // Len returns the number of keys.
 func (b *Batch) Len() int { return int(C.rocksdb_writebatch_count(b.batch)) }
 

@@ -110,6 +110,16 @@ func (d *DB) Set(key, value []byte, sync bool) error {
 	return nil
 }
 
+// Delete deletes one key.
+func (d *DB) Delete(key []byte, sync bool) error {
+	var failed *C.char
+	C.rocksdb_delete(d.db, d.option(sync), address(key), C.size_t(len(key)), &failed)
+	if failed != nil {
+		return fmt.Errorf("rocksdb: delete: %w", take(failed))
+	}
+	return nil
+}
+
 // Get appends the value of key to dst if the key is there.
 func (d *DB) Get(dst, key []byte) (value []byte, found bool, err error) {
 	var (
