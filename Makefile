@@ -10,17 +10,27 @@ SEED     ?= 0
 BENCH    ?= .
 COUNT    ?= 6
 
+# The root and the modules below it, which its ./... leaves out. MODULES=redisfilter picks one.
+NESTED   := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
+MODULES  ?= . $(NESTED)
+
+# $(call each,COMMAND) runs a command in the directory of each module.
+each = @set -e; for module in $(MODULES); do echo "-- $$module: $(1)"; (cd $$module && $(1)); done
+
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 
-# The packages whose code runs in several goroutines. Of the filters, that is what
+# The packages of the root whose code runs in several goroutines. Of the filters, that is what
 # shares pools, and the set that needs no lock.
 CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filterpolicy/internal/hash64 ./filterpolicy/internal/peel ./filterpolicy/pebblefilter \
 	./internal/sstable/... ./internal/cache/... ./internal/memtable/... ./internal/commit/... ./internal/version/... ./internal/iterator/... \
 	./internal/vfs/... ./internal/wal/... ./internal/bench/compare ./internal/bench/engine ./internal/bench/measure ./internal/bench/ycsb \
 	./internal/cli/progress
 
-.PHONY: help check fmt vet lint test race fuzz bench golden cross embed readamp rocksdb crash faults bitflip soak stress echarts
+# Of the other modules, those all of whose packages do.
+CONCURRENT_MODULES := redisfilter
+
+.PHONY: help check fmt vet verify lint test race fuzz bench golden cross embed readamp rocksdb lmdb crash faults bitflip soak stress echarts
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -30,40 +40,52 @@ fmt: ## fail if a file is not gofmt-clean
 	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "not gofmt-clean:"; echo "$$files"; exit 1; }
 
 vet: ## go vet
-	$(GO) vet ./...
+	$(call each,$(GO) vet ./...)
+
+verify: ## check the modules that are required against go.sum
+	$(call each,$(GO) mod verify)
 
 lint: $(GOLANGCI) ## golangci-lint
-	$(GOLANGCI) run ./...
+	$(call each,$(GOLANGCI) run ./...)
 
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv $(CURDIR)/bin/golangci-lint $@
 
 test: ## all tests
-	$(GO) test ./...
+	$(call each,$(GO) test ./...)
 
-race: ## the tests of concurrent packages under the race detector
+race: ## the tests of concurrent packages under the race detector (but swarms of processes, and times)
+ifneq ($(filter .,$(MODULES)),)
 	$(GO) test -race -timeout 0 $(CONCURRENT)
 	$(GO) test -race -timeout 0 -run Concurrent ./filterpolicy/internal/conformance
+endif
+	@set -e; for module in $(filter $(CONCURRENT_MODULES),$(MODULES)); do \
+		echo "-- $$module"; (cd $$module && $(GO) test -race -timeout 0 -skip '^(TestASwarm|TestServerTime)' ./...); \
+	done
 
 fuzz: ## every fuzz target for FUZZTIME
-	@$(GO) list ./... | while read -r pkg; do \
+	@set -e; for module in $(MODULES); do (cd $$module; $(GO) list ./... | while read -r pkg; do \
 		for target in $$($(GO) test -list '^Fuzz' "$$pkg" | grep '^Fuzz'); do \
 			echo "$$pkg $$target"; \
 			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "$$pkg" || exit 1; \
 		done; \
-	done
+	done); done
 
 bench: ## micro-benchmarks, COUNT times each, in benchstat's format
 	$(GO) test -run '^$$' -bench '$(BENCH)' -count $(COUNT) ./...
 
 golden: ## rewrite the golden files (look at the diff)
-	$(GO) test $$(git ls-files '*/testdata/*' | sed 's|/testdata/.*||; s|^filterpolicy.*|filterpolicy/internal/conformance|; s|^|./|' | sort -u) \
+	$(GO) test $$(git ls-files '*/testdata/*' $(patsubst %,':!%',$(NESTED)) | sed 's|/testdata/.*||; s|^filterpolicy.*|filterpolicy/internal/conformance|; s|^|./|' | sort -u) \
 		./filterpolicy/blocked ./filterpolicy/fuse -run Golden -update
+	cd redisfilter && $(GO) test . -run Golden -update
 
 cross: ## build for the platforms that embedders use
 	@for target in linux/386 linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64; do \
 		echo $$target; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./kv ./sstable ./filterpolicy ./blockindex || exit 1; \
+	done
+	@for target in linux/386 windows/amd64; do \
+		echo redisfilter $$target; (cd redisfilter && GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./...) || exit 1; \
 	done
 
 embed: ## build what programs embed for the platform it runs on, and test what touches no files
@@ -94,6 +116,10 @@ readamp: ## the main job
 rocksdb: ## the laboratory with RocksDB as an engine: vet and tests (needs librocksdb-dev)
 	$(GO) vet -tags rocksdb ./internal/bench/... ./cmd/kvbench
 	$(GO) test -tags rocksdb ./internal/bench/... ./cmd/kvbench
+
+lmdb: ## the laboratory with LMDB as an engine: vet and tests (needs liblmdb-dev)
+	$(GO) vet -tags lmdb ./internal/bench/... ./cmd/kvbench
+	$(GO) test -tags lmdb ./internal/bench/... ./cmd/kvbench
 
 echarts: ## fetch the chart library of the report page again, and check it (needs npm)
 	internal/bench/report/chart/echarts/fetch.sh

@@ -14,7 +14,8 @@
 // cache; eight bytes per key of memory until Finish.
 //
 // A Set is the same filter for an application that adds keys as they come. It allocates its lines
-// at once and keeps nothing else per key; adding costs one cache miss.
+// at once and keeps nothing else per key; adding costs one cache miss. Locate, Shape and FromLines
+// let programs keep the lines of a Set elsewhere.
 //
 // Limits: keys cannot be removed or listed. Duplicates that are not consecutive take space as if
 // they were keys of their own. Above 24 bits per key each further bit buys little.

@@ -2,16 +2,10 @@ package blocked
 
 import "github.com/siftkv/siftkv/filterpolicy/internal/spec"
 
-// What the simulation needs to see.
-const (
-	LineLen   = lineLen
-	MaxProbes = maxProbes
-)
-
 // Fill makes the cells of a filter of given bits per key and probes.
 func Fill(keyBits spec.Bits, probes int, hashes []uint64) []byte {
 	lines, _ := keyBits.Units(len(hashes), lineBits)
-	cells := make([]byte, lines*lineLen)
+	cells := make([]byte, lines*LineLen)
 	fill(cells, hashes, probes)
 	return cells
 }

@@ -68,8 +68,8 @@ func Probe(data []byte, h uint64) bool {
 // view makes f a filter that cannot read out of bounds, or says false.
 func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 	f.lines, f.probes = linesOf(cells), int(footer.Params())
-	if len(f.lines)*lineLen != len(cells) || footer.Units() != uint64(len(f.lines)) || footer.Seed() != 0 ||
-		f.probes < 1 || f.probes > maxProbes {
+	if len(f.lines)*LineLen != len(cells) || footer.Units() != uint64(len(f.lines)) || footer.Seed() != 0 ||
+		f.probes < 1 || f.probes > MaxProbes {
 		return false
 	}
 	if len(f.lines) == 0 {

@@ -19,11 +19,8 @@ import (
 //
 // golden is 0x9e3779b97f4a7c15 and multiplier is 0xc2b2ae3d27d4eb4f; arithmetic wraps at 64 bits.
 const (
-	lineLen  = 64
-	lineBits = 8 * lineLen
-
-	perWord   = 7 // positions of 9 bits in 64
-	maxProbes = 2 * perWord
+	lineBits = 8 * LineLen
+	perWord  = 7 // positions of 9 bits in 64
 
 	secondMultiplier = 0xc2b2ae3d27d4eb4f
 )
@@ -37,12 +34,12 @@ func firstWord(z uint64) uint64 { return z * hash64.Golden }
 func secondWord(z uint64) uint64 { return (z ^ z>>29) * secondMultiplier }
 
 // A line is as aligned as the bytes that it is a part of, which is not at all.
-type line [lineLen]byte
+type line [LineLen]byte
 
 // linesOf returns the lines of cells, without a copy.
 func linesOf(cells []byte) []line {
 	// Arrays of bytes have no alignment, so the conversion is valid at any address.
-	return unsafe.Slice((*line)(unsafe.Pointer(unsafe.SliceData(cells))), len(cells)/lineLen)
+	return unsafe.Slice((*line)(unsafe.Pointer(unsafe.SliceData(cells))), len(cells)/LineLen)
 }
 
 // missing returns zero if the bit of the line is set whose position stands in u at

@@ -17,7 +17,7 @@ func TestProbesAreTheFewestWorthTheirTime(t *testing.T) {
 	for b := minBits; b <= maxBits; b += 50 {
 		units, _ := b.Units(keys, lineBits)
 		lines, k := float64(units), probesFor(b)
-		if k < maxProbes {
+		if k < MaxProbes {
 			require.LessOrEqual(t, rate(keys, lines, k), 1.015*rate(keys, lines, k+1), "%s bits", b)
 		}
 		if k > 1 {
@@ -31,8 +31,8 @@ func TestPositions(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
 		h := random.Uint64()
-		cells := make([]byte, 8*lineLen)
-		fill(cells, []uint64{h}, maxProbes)
+		cells := make([]byte, 8*LineLen)
+		fill(cells, []uint64{h}, MaxProbes)
 
 		z := h ^ h>>32
 		z *= 0xd6e8feb86659fd93

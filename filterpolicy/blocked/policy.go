@@ -39,13 +39,13 @@ func (p Policy) NewBuilder() *Builder { return &Builder{bits: p.bits} }
 // probesFrom[k-1] is the least number of bits per key at which k probes are worth
 // their time: below it, one probe fewer has a rate at most 1 % higher. The
 // simulation (simulation.md) holds these figures to account.
-var probesFrom = [maxProbes]spec.Bits{
+var probesFrom = [MaxProbes]spec.Bits{
 	0, 2200, 3700, 5300, 6900, 8600, 10400, 12300, 14400, 16600, 19100, 21900, 25000, 28400,
 }
 
 func probesFor(bits spec.Bits) int {
 	k := 1
-	for k < maxProbes && bits >= probesFrom[k] {
+	for k < MaxProbes && bits >= probesFrom[k] {
 		k++
 	}
 	return k

@@ -33,15 +33,11 @@ const maxSetBits = 64 * spec.One
 // once: 9.9 bits per key at 1 %, 15.7 at 0.1 %. Rates below about 1e-7 would
 // take more than 64 bits per key and are refused; bloom sets have them for less.
 func New(n int, rate float64) (*Set, error) {
-	keyBits, err := bitsFor(n, rate)
+	lines, probes, err := Shape(n, rate)
 	if err != nil {
 		return nil, err
 	}
-	lines, ok := keyBits.Units(n, lineBits)
-	if !ok {
-		return nil, fmt.Errorf("filterpolicy: %d keys at %s bits each do not fit the address space", n, keyBits)
-	}
-	return newSet(make([]byte, lines*lineLen), probesFor(keyBits), 0, n), nil
+	return newSet(make([]byte, lines*LineLen), probes, 0, n), nil
 }
 
 func newSet(cells []byte, probes, keys, capacity int) *Set {
@@ -94,7 +90,7 @@ func (s *Set) AddNewHash(h uint64) bool {
 	if s.ContainsHash(h) {
 		return false
 	}
-	z := hash64.Round(hash64.Mix(h))
+	z := Locate(h).z
 	// A zero Set would lose the key: it panics here as a nil map does.
 	l := &s.filter.lines[hash64.Reduce(z, uint64(len(s.filter.lines)))]
 	l.set(firstWord(z), min(s.filter.probes, perWord))
@@ -139,7 +135,7 @@ func (s *Set) FillRatio() float64 {
 
 // ones returns the number of bits that are set.
 func (l *line) ones() (n int) {
-	for at := 0; at < lineLen; at += 8 {
+	for at := 0; at < LineLen; at += 8 {
 		n += bits.OnesCount64(binary.LittleEndian.Uint64(l[at:]))
 	}
 	return n

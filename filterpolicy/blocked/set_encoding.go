@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 	"github.com/siftkv/siftkv/filterpolicy/internal/sizing"
@@ -39,18 +40,29 @@ func (s *Set) parts() [][]byte {
 // load keeps payload.
 func (s *Set) load(payload []byte) error {
 	n := len(payload) - setTailLen
-	if n < lineLen || n%lineLen != 0 {
+	if n < 0 {
 		return frame.Corruptf("%d bytes are not a blocked set", len(payload))
 	}
-	cells, tail := payload[:n:n], payload[n:]
+	lines, tail := payload[:n], payload[n:]
 	keys, capacity := binary.LittleEndian.Uint64(tail), binary.LittleEndian.Uint64(tail[8:])
-	probes := binary.LittleEndian.Uint64(tail[16:])
-	if keys > math.MaxInt/2 || capacity < 1 || capacity > sizing.MaxKeys || probes < 1 || probes > maxProbes {
-		return frame.Corruptf("a blocked set of %d keys, made for %d, with %d probes cannot be", keys, capacity,
-			probes)
+	made, err := ofParts(lines, binary.LittleEndian.Uint64(tail[16:]), keys, capacity)
+	if err != nil {
+		return err
 	}
-	*s = *newSet(cells, int(probes), int(keys), int(capacity))
+	*s = *made
 	return nil
+}
+
+// ofParts returns the set that has the given parts, and keeps lines. It refuses what no set has.
+func ofParts(lines []byte, probes, keys, capacity uint64) (*Set, error) {
+	if len(lines) == 0 || len(lines)%LineLen != 0 {
+		return nil, frame.Corruptf("%d bytes are not the lines of a blocked set, of %d bytes each", len(lines), LineLen)
+	}
+	if keys > math.MaxInt/2 || capacity < 1 || capacity > sizing.MaxKeys || probes < 1 || probes > MaxProbes {
+		return nil, frame.Corruptf("a blocked set of %d keys, made for %d, with %d probes cannot be",
+			int64(keys), int64(capacity), int64(probes))
+	}
+	return newSet(slices.Clip(lines), int(probes), int(keys), int(capacity)), nil
 }
 
 // MarshalBinary returns the set's bytes.

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/siftkv/siftkv/examples/guard/internal/users"
+)
+
+// flags are the command line.
+type flags struct {
+	Listen string `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on."`
+
+	Redis         []string `placeholder:"ADDR" help:"Redis; several are a cluster. Default: one in this process."`
+	RedisMaster   string   `placeholder:"NAME" help:"The addresses are Sentinels of this master."`
+	RedisUser     string   `env:"GUARD_REDIS_USER" placeholder:"NAME" help:"User of Redis."`
+	RedisPassword string   `env:"GUARD_REDIS_PASSWORD" placeholder:"WORD" help:"Its password."`
+	RedisTLS      bool     `name:"redis-tls" help:"Speak TLS to Redis."`
+
+	RedisTimeout time.Duration `default:"250ms" help:"Of a question to a filter or the cache; a later answer is none."`
+
+	Postgres string `env:"GUARD_POSTGRES" placeholder:"URL" help:"Default: SQLite."`
+	Data     string `placeholder:"DIR" type:"path" help:"Directory of SQLite. Default: one that ends with the process."`
+	Users    int    `default:"100000" help:"Users 1 to this, user1 and so on, are made if they are missing."`
+
+	Capacity int     `default:"125000" help:"What the filters are sized for; they grow beyond it."`
+	Rate     float64 `default:"0.01" help:"Their share of false positives."`
+	Replica  bool    `help:"Answer from a copy of the filters here, which learns of others' sign-ups within a second."`
+	NoFilter bool    `help:"Ask no filter for identifiers and names, to compare."`
+	Rebuild  bool    `help:"Load the filters anew: after others wrote or deleted rows."`
+	Drop     bool    `help:"Drop the filters, and end: before a start with another --capacity or --rate."`
+	Fail     string  `enum:"open,closed" default:"open" help:"What a filter cannot tell: ask the database, or refuse."`
+
+	DBConns  int           `name:"db-conns" default:"16" help:"Statements that the database gets at once."`
+	DBQueue  int           `name:"db-queue" default:"128" help:"Requests that wait for their turn; more get 503."`
+	Timeout  time.Duration `default:"2s" help:"Of a request."`
+	CacheTTL time.Duration `name:"cache-ttl" default:"5m" help:"How long the cache keeps rows."`
+	NullTTL  time.Duration `name:"null-ttl" default:"5s" help:"How long it keeps that there is no such row."`
+
+	Attack   time.Duration `xor:"play" placeholder:"TIME" help:"Play an attack of absent keys, and end."`
+	Cold     time.Duration `xor:"play" placeholder:"TIME" help:"Play visitors who find the cache empty, and end."`
+	Normal   time.Duration `xor:"play" placeholder:"TIME" help:"Play a normal day, and end."`
+	Visitors float64       `placeholder:"N" help:"Visitors a second of these. Default: what a laptop serves."`
+	Page     bool          `help:"Show what happens, live, at /."`
+
+	Log     string `enum:"text,json" default:"text" help:"Form of the log: text or json."`
+	Verbose bool   `short:"v" help:"Log refusals and what a layer did not answer."`
+}
+
+// grace is the longest time between the moment when the filters are told of a key
+// and the commit of its row. A request may take no longer.
+const grace = 3 * time.Second
+
+// Validate is called by kong.
+func (f *flags) Validate() error {
+	switch {
+	case f.Users < 0 || int64(f.Users) > users.MaxSeed:
+		return fmt.Errorf("--users %d: it is from 0 to %d", f.Users, users.MaxSeed)
+	case f.Users < 2 && (f.Page || f.Attack+f.Cold+f.Normal > 0):
+		return errors.New("loads, and the page that plays them, need --users of at least 2")
+	case f.Visitors < 0:
+		return fmt.Errorf("--visitors %g: it is at least 0", f.Visitors)
+	case f.Capacity < 1:
+		return fmt.Errorf("--capacity %d: it is at least 1", f.Capacity)
+	case !(f.Rate >= 1e-5 && f.Rate <= 0.5):
+		return fmt.Errorf("--rate %g: it is from 0.00001 to 0.5, such as 0.01", f.Rate)
+	case f.DBConns < 1 || f.DBQueue < 0:
+		return errors.New("--db-conns is at least 1, --db-queue at least 0")
+	case f.Timeout <= 0 || f.Timeout >= grace:
+		return fmt.Errorf("--timeout %v: it is above 0 and below %v, which filters give a commit", f.Timeout, grace)
+	case f.RedisTimeout <= 0 || f.RedisTimeout > f.Timeout:
+		return fmt.Errorf("--redis-timeout %v: it is above 0 and at most --timeout", f.RedisTimeout)
+	case f.CacheTTL < time.Millisecond || f.NullTTL < time.Millisecond:
+		return errors.New("--cache-ttl and --null-ttl are at least 1ms")
+	case f.Postgres != "" && f.Data != "":
+		return errors.New("--data is SQLite's directory, and --postgres is given: leave one of them out")
+	case len(f.Redis) == 0 && f.Replica:
+		return errors.New("--replica needs --redis ADDR: the Redis in this process does not tell of changes")
+	case len(f.Redis) == 0 && (f.RedisMaster != "" || f.RedisUser != "" || f.RedisPassword != "" || f.RedisTLS):
+		return errors.New("a setting of Redis without --redis ADDR")
+	}
+	return nil
+}
+
+// outlived reports whether Redis outlives the database, and what was derived from it.
+func (f *flags) outlived() bool { return f.Postgres == "" && f.Data == "" && len(f.Redis) > 0 }

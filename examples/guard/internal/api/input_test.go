@@ -1,0 +1,69 @@
+package api
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestParseName(t *testing.T) {
+	for _, name := range []string{"ann", "a1", "0x", "a.b_c-d", strings.Repeat("a", 32)} {
+		got, err := parseName(name)
+		require.NoError(t, err)
+		require.Equal(t, name, got)
+	}
+	for _, name := range []string{
+		"", "a", strings.Repeat("a", 33), "Ann", "-a", ".a", "_a", "a b", "a/b", "a\n", "\x00a", "a{b}", "änn",
+		"a\xff", "ann:1",
+	} {
+		_, err := parseName(name)
+		var input *inputError
+		require.ErrorAs(t, err, &input, "%q", name)
+		require.Less(t, len(err.Error()), 300, "an error quotes no more than the beginning")
+	}
+}
+
+func TestParseID(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		id := rapid.Int64Range(1, math.MaxInt64).Draw(t, "id")
+		got, err := parseID(strconv.FormatInt(id, 10))
+		require.NoError(t, err)
+		require.Equal(t, id, got)
+	})
+	for _, id := range []string{
+		"", "0", "-1", "+1", "01", "1.0", "1e3", "0x1", " 1", "9223372036854775808", "ten", strings.Repeat("9", 10_000),
+	} {
+		_, err := parseID(id)
+		var input *inputError
+		require.ErrorAs(t, err, &input, "%.20q", id)
+		require.Less(t, len(err.Error()), 300)
+	}
+}
+
+// One key has one spelling: what is accepted is written as it was read.
+func FuzzParseID(f *testing.F) {
+	f.Add("7")
+	f.Add("007")
+	f.Fuzz(func(t *testing.T, s string) {
+		if id, err := parseID(s); err == nil {
+			require.Positive(t, id)
+			require.Equal(t, s, strconv.FormatInt(id, 10))
+		}
+	})
+}
+
+func TestParseCount(t *testing.T) {
+	for s, want := range map[string]int{"": 10, "1": 1, "100": 100} {
+		n, err := parseCount(s)
+		require.NoError(t, err)
+		require.Equal(t, want, n)
+	}
+	for _, s := range []string{"0", "-1", "101", "x", "1.5", "99999999999999999999"} {
+		_, err := parseCount(s)
+		require.Error(t, err, s)
+	}
+}

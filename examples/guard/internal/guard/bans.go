@@ -1,0 +1,102 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/siftkv/siftkv/redisfilter"
+
+	"github.com/siftkv/siftkv/examples/guard/internal/users"
+)
+
+// The black list's filter must never hold fewer copies of a key than the table has
+// rows. So every row that is written has its own Add before it, and every Remove
+// has a row that was deleted before it. A copy too many, left by a process that
+// ended in between or by two bans at once, costs queries and nothing else. If there
+// are as many as the filter can hold, one more is not needed.
+
+// IsBanned reports whether a user is on the black list.
+func (g *Guard) IsBanned(ctx context.Context, id int64) (bool, error) {
+	maybe, err := g.maybe(ctx, g.Filters.Banned, &g.Counters.Banned, users.IDKey(id))
+	if err != nil || !maybe {
+		return false, err
+	}
+	answer, err := g.rows.read(ctx, banKey(id), g.askBanned(id))
+	return answer.found, err
+}
+
+// Ban puts a user on the black list. It is in force, in all processes, when Ban
+// returns nil. To ban a user twice is no error.
+func (g *Guard) Ban(ctx context.Context, id int64) error {
+	ctx, cancel := context.WithTimeout(ctx, g.config.Timeout)
+	defer cancel()
+	already, err := g.rows.ask(ctx, g.askBanned(id))
+	if err == nil && !already.found {
+		err = g.ban(ctx, id)
+	}
+	if err == nil {
+		err = g.rows.tell(ctx, banKey(id), row{found: true})
+	}
+	if err != nil {
+		return fmt.Errorf("ban %d: %w", id, err)
+	}
+	return nil
+}
+
+// ban adds a copy to the filter, and the row.
+func (g *Guard) ban(ctx context.Context, id int64) error {
+	add := func(ctx context.Context) error {
+		err := g.Filters.Banned.Add(ctx, users.IDKey(id))
+		if errors.Is(err, redisfilter.ErrTooManyCopies) {
+			return nil
+		}
+		return err
+	}
+	if err := g.tell(ctx, add); err != nil {
+		return err
+	}
+	return g.rows.statement(ctx, &g.Counters.Database.Inserts, func(ctx context.Context) error {
+		_, err := g.Store.Ban(ctx, id)
+		return err
+	})
+}
+
+// Unban takes a user off the black list. To do it twice is no error.
+func (g *Guard) Unban(ctx context.Context, id int64) error {
+	ctx, cancel := context.WithTimeout(ctx, g.config.Timeout)
+	defer cancel()
+	deleted := false
+	err := g.rows.statement(ctx, &g.Counters.Database.Inserts, func(ctx context.Context) (err error) {
+		deleted, err = g.Store.Unban(ctx, id)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("unban %d: %w", id, err)
+	}
+	told := g.rows.tell(ctx, banKey(id), row{})
+	if deleted {
+		g.removeCopy(ctx, id)
+	}
+	if told != nil {
+		return fmt.Errorf("unban %d: %w", id, told)
+	}
+	return nil
+}
+
+// removeCopy takes a user's copy out of the filter.
+func (g *Guard) removeCopy(ctx context.Context, id int64) {
+	ctx, cancel := context.WithTimeout(ctx, g.config.FilterTimeout)
+	defer cancel()
+	if _, err := g.Filters.Banned.Remove(ctx, users.IDKey(id)); err != nil {
+		g.Logger.WarnContext(ctx, "the black list's filter keeps a copy of a user who is not banned any more; "+
+			"it costs a query every --null-ttl while the user asks", "user", id, "error", err)
+	}
+}
+
+func (g *Guard) askBanned(id int64) query {
+	return func(ctx context.Context) (string, bool, error) {
+		banned, err := g.Store.Banned(ctx, id)
+		return "", banned, err
+	}
+}

@@ -1,0 +1,385 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/examples/guard/internal/cache"
+	"github.com/siftkv/siftkv/examples/guard/internal/guard"
+	"github.com/siftkv/siftkv/examples/guard/internal/limit"
+	"github.com/siftkv/siftkv/examples/guard/internal/users"
+)
+
+// Each layer is asked only if those before it could not answer.
+func TestLookupAsksNoMoreThanItMust(t *testing.T) {
+	s := start(t, nil)
+	s.users.falsely["500"] = true
+	for _, step := range []struct {
+		what            string
+		id              int64
+		err             error
+		cached, queries uint64
+	}{
+		{"absent: the filter knows", 400, guard.ErrNotFound, 0, 0},
+		{"present: the database is asked", 7, nil, 1, 1},
+		{"present again: the cache knows", 7, nil, 1, 0},
+		{"a false positive: the database is asked", 500, guard.ErrNotFound, 1, 1},
+		{"a false positive again: the cache knows", 500, guard.ErrNotFound, 1, 0},
+	} {
+		cached, queries := s.asked(func() {
+			u, err := s.User(t.Context(), step.id)
+			require.ErrorIs(t, err, step.err, step.what)
+			if err == nil {
+				require.Equal(t, users.User{ID: step.id, Name: users.SeedName(step.id)}, u)
+			}
+		})
+		require.Equal(t, step.cached, cached, step.what)
+		require.Equal(t, step.queries, queries, step.what)
+	}
+	counted := s.Counters.Snapshot()
+	require.EqualValues(t, 5, counted.Users.Asked)
+	require.EqualValues(t, 1, counted.Users.No)
+	require.EqualValues(t, 1, counted.Database.Empty)
+	require.EqualValues(t, 1, counted.Cache.NullHits)
+}
+
+// Without the filter every absent key costs a query.
+func TestSwitch(t *testing.T) {
+	s := start(t, nil)
+	require.True(t, s.Switch.On())
+	s.Switch.Set(false)
+	_, queries := s.asked(func() {
+		for id := range int64(10) {
+			_, err := s.User(t.Context(), 400+id)
+			require.ErrorIs(t, err, guard.ErrNotFound)
+		}
+		_, err := s.SignUp(t.Context(), "ann")
+		require.NoError(t, err)
+	})
+	require.EqualValues(t, 11, queries)
+	require.Zero(t, s.Counters.Users.Asked.Load())
+	s.Switch.Set(true)
+	require.NoError(t, s.Cache.Clear(t.Context()))
+	taken, err := s.Taken(t.Context(), "ann")
+	require.NoError(t, err)
+	require.True(t, taken, "the filter was told while it was off")
+}
+
+func TestFalsePositiveAsksAgainWhenItsNullEnds(t *testing.T) {
+	s := start(t, func(_ *guard.Config, c *cache.Config) { c.NullTTL = 5 * time.Millisecond })
+	s.users.falsely["500"] = true
+	require.Eventually(t, func() bool {
+		_, err := s.User(t.Context(), 500)
+		require.ErrorIs(t, err, guard.ErrNotFound)
+		return s.Counters.Database.Queries.Load() >= 2
+	}, 10*time.Second, time.Millisecond)
+}
+
+func TestFilterAway(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("closed=%v", closed), func(t *testing.T) {
+			s := start(t, func(c *guard.Config, _ *cache.Config) { c.FailClosed = closed })
+			for _, m := range []*memory{s.users, s.names, s.banned, s.feed} {
+				m.away = true
+			}
+			_, present := s.User(t.Context(), 7)
+			_, absent := s.User(t.Context(), 400)
+			taken, named := s.Taken(t.Context(), "user7")
+			items, fed := s.Feed(t.Context(), 7, 10)
+			if closed {
+				for _, err := range []error{present, absent, named, fed} {
+					require.ErrorIs(t, err, guard.ErrUnsure)
+					require.ErrorIs(t, err, errAway)
+				}
+				require.ErrorIs(t, s.Ready(t.Context()), errAway)
+				require.Zero(t, s.Counters.Database.Queries.Load())
+				return
+			}
+			require.NoError(t, present)
+			require.ErrorIs(t, absent, guard.ErrNotFound, "the database knows")
+			require.NoError(t, named)
+			require.True(t, taken)
+			require.NoError(t, fed)
+			require.Len(t, items, 10)
+			require.NoError(t, s.Ready(t.Context()))
+			require.EqualValues(t, 5, s.Counters.Snapshot().Users.Errors+
+				s.Counters.Snapshot().Names.Errors+s.Counters.Snapshot().Banned.Errors)
+		})
+	}
+}
+
+func TestCacheAway(t *testing.T) {
+	s := start(t, nil)
+	s.redis.Close()
+	for range 2 {
+		_, queries := s.asked(func() {
+			u, err := s.User(t.Context(), 7)
+			require.NoError(t, err)
+			require.Equal(t, "user7", u.Name)
+		})
+		require.EqualValues(t, 1, queries)
+	}
+	require.NotZero(t, s.Counters.Cache.Errors.Load())
+}
+
+func TestDatabaseAway(t *testing.T) {
+	s := start(t, nil)
+	require.NoError(t, s.Store.Close())
+	_, err := s.User(t.Context(), 7)
+	require.ErrorIs(t, err, guard.ErrDatabase)
+	_, err = s.SignUp(t.Context(), "ann")
+	require.ErrorIs(t, err, guard.ErrDatabase)
+	require.ErrorIs(t, s.Ban(t.Context(), 7), guard.ErrDatabase)
+	require.ErrorIs(t, s.Unban(t.Context(), 7), guard.ErrDatabase)
+	require.Error(t, s.Ready(t.Context()))
+	_, err = s.User(t.Context(), 400)
+	require.ErrorIs(t, err, guard.ErrNotFound, "the filter needs no database")
+	require.EqualValues(t, 4, s.Counters.Database.Errors.Load())
+}
+
+// Those who find the queue full are refused, and the database is not asked.
+func TestOverload(t *testing.T) {
+	s := start(t, func(c *guard.Config, _ *cache.Config) { c.Conns, c.Queue, c.Timeout = 1, 0, time.Second })
+	errs := make([]error, 64)
+	var group sync.WaitGroup
+	for i := range errs {
+		group.Go(func() { _, errs[i] = s.User(t.Context(), int64(1+i)) })
+	}
+	group.Wait()
+	refused := uint64(0)
+	for _, err := range errs {
+		if err != nil {
+			require.ErrorIs(t, err, limit.ErrFull)
+			refused++
+		}
+	}
+	counted := s.Counters.Snapshot().Database
+	require.Equal(t, refused, counted.Shed)
+	require.Equal(t, uint64(len(errs))-refused, counted.Queries)
+}
+
+func TestSignUp(t *testing.T) {
+	s := start(t, nil)
+	ctx := t.Context()
+	var told []string
+	tell := func(key string) { // what the filters are told has no row yet
+		taken, err := s.Store.Taken(ctx, "ann")
+		require.NoError(t, err)
+		require.False(t, taken)
+		told = append(told, key)
+	}
+	s.names.onAdd = tell
+	taken, err := s.Taken(ctx, "ann")
+	require.NoError(t, err)
+	require.False(t, taken)
+	var u users.User
+	_, queries := s.asked(func() { u, err = s.SignUp(ctx, "ann") })
+	require.NoError(t, err)
+	require.Zero(t, queries, "a free name costs no query")
+	require.Equal(t, []string{"ann"}, told)
+	_, queries = s.asked(func() {
+		taken, err = s.Taken(ctx, "ann")
+		require.NoError(t, err)
+		require.True(t, taken)
+		found, err := s.User(ctx, u.ID)
+		require.NoError(t, err)
+		require.Equal(t, u, found)
+		_, err = s.SignUp(ctx, "ann")
+		require.ErrorIs(t, err, guard.ErrTaken)
+	})
+	require.Zero(t, queries, "sign-up filled the cache")
+}
+
+// A null that the cache keeps of a name does not hide a sign-up.
+func TestSignUpReplacesNulls(t *testing.T) {
+	s := start(t, nil)
+	s.names.falsely["ann"] = true
+	taken, err := s.Taken(t.Context(), "ann")
+	require.NoError(t, err)
+	require.False(t, taken)
+	_, err = s.SignUp(t.Context(), "ann")
+	require.NoError(t, err)
+	taken, err = s.Taken(t.Context(), "ann")
+	require.NoError(t, err)
+	require.True(t, taken)
+}
+
+func TestSignUpWithoutItsFilterWritesNothing(t *testing.T) {
+	s := start(t, nil)
+	s.names.away = true
+	_, err := s.SignUp(t.Context(), "ann")
+	require.ErrorIs(t, err, guard.ErrUnsure)
+	s.names.away = false
+	s.users.away = true
+	_, err = s.SignUp(t.Context(), "ann")
+	require.ErrorIs(t, err, guard.ErrUnsure)
+	taken, err := s.Store.Taken(t.Context(), "ann")
+	require.NoError(t, err)
+	require.False(t, taken)
+	require.Zero(t, s.Counters.Database.Inserts.Load())
+}
+
+func TestOneOfManySignUpsWins(t *testing.T) {
+	s := start(t, nil)
+	const rivals = 16
+	errs := make([]error, rivals)
+	var group sync.WaitGroup
+	for i := range rivals {
+		group.Go(func() { _, errs[i] = s.SignUp(t.Context(), "wanted") })
+	}
+	group.Wait()
+	won := 0
+	for _, err := range errs {
+		if err == nil {
+			won++
+			continue
+		}
+		require.ErrorIs(t, err, guard.ErrTaken)
+	}
+	require.Equal(t, 1, won)
+}
+
+func TestBanAndUnban(t *testing.T) {
+	s := start(t, nil)
+	ctx := t.Context()
+	s.banned.falsely["8"] = true
+	_, err := s.User(ctx, 8)
+	require.NoError(t, err, "a false positive of the black list is no ban")
+	for range 2 { // each twice: it is no error
+		for range 2 {
+			require.NoError(t, s.Ban(ctx, 7))
+			_, err = s.User(ctx, 7)
+			require.ErrorIs(t, err, guard.ErrBanned)
+		}
+		require.Equal(t, 1, s.banned.copies["7"])
+		for range 2 {
+			require.NoError(t, s.Unban(ctx, 7))
+			_, err = s.User(ctx, 7)
+			require.NoError(t, err)
+		}
+		require.Zero(t, s.banned.copies["7"])
+	}
+	_, err = s.User(ctx, 9)
+	require.NoError(t, err)
+}
+
+// Copies that lost removals leave behind keep nobody from being banned.
+func TestBanWithAsManyCopiesAsFit(t *testing.T) {
+	s := start(t, nil)
+	s.banned.copies["7"] = mostCopies
+	for range 2 {
+		require.NoError(t, s.Ban(t.Context(), 7))
+		_, err := s.User(t.Context(), 7)
+		require.ErrorIs(t, err, guard.ErrBanned)
+		require.NoError(t, s.Unban(t.Context(), 7))
+		_, err = s.User(t.Context(), 7)
+		require.NoError(t, err)
+	}
+}
+
+func TestBanWithoutItsFilterWritesNothing(t *testing.T) {
+	s := start(t, nil)
+	s.banned.away = true
+	require.ErrorIs(t, s.Ban(t.Context(), 7), guard.ErrUnsure)
+	banned, err := s.Store.Banned(t.Context(), 7)
+	require.NoError(t, err)
+	require.False(t, banned)
+}
+
+func TestUnbanWithoutItsFilter(t *testing.T) {
+	s := start(t, nil)
+	require.NoError(t, s.Ban(t.Context(), 7))
+	s.banned.set(func() { s.banned.away = true })
+	require.NoError(t, s.Unban(t.Context(), 7), "the copy that stays costs queries and nothing else")
+	s.banned.set(func() { s.banned.away = false })
+	_, err := s.User(t.Context(), 7)
+	require.NoError(t, err)
+}
+
+// The cache may hold the opposite: whoever bans or unbans is told to do it again.
+func TestBanAndUnbanWithoutTheCache(t *testing.T) {
+	s := start(t, nil)
+	ctx := t.Context()
+	s.banned.falsely["7"] = true
+	_, err := s.User(ctx, 7)
+	require.NoError(t, err, "and the cache keeps that")
+	for _, change := range []struct {
+		make func(context.Context, int64) error
+		want error
+	}{{s.Ban, guard.ErrBanned}, {s.Unban, nil}} {
+		s.cache.on.Store(true)
+		require.ErrorIs(t, change.make(ctx, 7), guard.ErrCache)
+		s.cache.on.Store(false)
+		require.NoError(t, change.make(ctx, 7))
+		_, err = s.User(ctx, 7)
+		require.ErrorIs(t, err, change.want)
+	}
+	require.Zero(t, s.banned.copies["7"])
+}
+
+// However bans and unbans meet, no banned user is unknown to the filter.
+func TestBansNeverLoseACopy(t *testing.T) {
+	s := start(t, nil)
+	const ids = 4
+	errs := make([]error, 8)
+	var group sync.WaitGroup
+	for worker := range errs {
+		group.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(worker)))
+			for range 50 {
+				change := s.Ban
+				if random.IntN(2) == 0 {
+					change = s.Unban
+				}
+				errs[worker] = errors.Join(errs[worker], change(context.Background(), 1+random.Int64N(ids)))
+			}
+		})
+	}
+	group.Wait()
+	require.NoError(t, errors.Join(errs...))
+	for id := range int64(ids) {
+		banned, err := s.Store.Banned(t.Context(), id+1)
+		require.NoError(t, err)
+		copies := s.banned.copies[string(users.IDKey(id+1))]
+		require.False(t, banned && copies == 0, "user %d is banned, and the filter says no", id+1)
+	}
+}
+
+func TestFeedRepeatsNothing(t *testing.T) {
+	s := start(t, nil)
+	const pages, n = 20, 50
+	feeds := make([][]int, pages)
+	errs := make([]error, pages)
+	var group sync.WaitGroup
+	for i := range pages { // also if one user asks for many at once
+		group.Go(func() { feeds[i], errs[i] = s.Feed(t.Context(), 7, n) })
+	}
+	group.Wait()
+	require.NoError(t, errors.Join(errs...))
+	all := slices.Concat(feeds...)
+	require.Len(t, all, pages*n)
+	slices.Sort(all)
+	require.Len(t, slices.Compact(all), pages*n)
+	require.GreaterOrEqual(t, all[0], 1)
+	require.LessOrEqual(t, all[len(all)-1], guard.Items)
+}
+
+// Who has seen everything gets nothing, and no error.
+func TestFeedEnds(t *testing.T) {
+	s := start(t, nil)
+	for item := range guard.Items {
+		s.feed.copies[strconv.Itoa(item+1)] = 1
+	}
+	feed, err := s.Feed(t.Context(), 7, guard.MaxFeed)
+	require.NoError(t, err)
+	require.Empty(t, feed)
+}

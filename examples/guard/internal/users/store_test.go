@@ -1,0 +1,207 @@
+package users_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/examples/guard/internal/servertest"
+	"github.com/siftkv/siftkv/examples/guard/internal/users"
+)
+
+// opener opens a database again and again: as other processes do.
+type opener func(context.Context) (*users.Store, error)
+
+func TestSQLite(t *testing.T) {
+	dir := t.TempDir()
+	testStore(t, func(ctx context.Context) (*users.Store, error) { return users.OpenSQLite(ctx, dir) })
+}
+
+func TestPostgreSQL(t *testing.T) {
+	connect := servertest.Postgres(t)
+	if connect == "" {
+		return // TestSQLite stands in
+	}
+	testStore(t, func(ctx context.Context) (*users.Store, error) {
+		return users.OpenPostgres(ctx, connect, 8, 2*time.Second)
+	})
+}
+
+// testStore runs all checks on one database, in order.
+func testStore(t *testing.T, open opener) {
+	testTogether(t, open)
+	s, err := open(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	require.NoError(t, s.Ping(t.Context()))
+	for _, check := range []struct {
+		name string
+		run  func(*testing.T, *users.Store)
+	}{
+		{"Seed", checkSeed}, {"Source", checkSource}, {"SourceStops", checkSourceStops},
+		{"Rows", checkRows}, {"OneNameOnce", checkOneName}, {"Bans", checkBans}, {"Canceled", checkCanceled},
+	} {
+		t.Run(check.name, func(t *testing.T) { check.run(t, s) })
+	}
+}
+
+// testTogether opens the empty database many times at once: all see one instance.
+func testTogether(t *testing.T, open opener) {
+	const processes = 4
+	instances, errs := make([]string, processes), make([]error, processes)
+	var fresh atomic.Int64
+	var group sync.WaitGroup
+	for i := range processes {
+		group.Go(func() {
+			s, err := open(t.Context())
+			if err == nil {
+				if s.Fresh() {
+					fresh.Add(1)
+				}
+				instances[i], err = s.Instance(), s.Close()
+			}
+			errs[i] = err
+		})
+	}
+	group.Wait()
+	require.NoError(t, errors.Join(errs...))
+	require.Regexp(t, `^[a-z0-9]{10}$`, instances[0])
+	require.Len(t, slices.Compact(instances), 1)
+	require.EqualValues(t, 1, fresh.Load(), "one of them made it")
+}
+
+func checkRows(t *testing.T, s *users.Store) {
+	ctx := t.Context()
+	const id = 1 << 61
+	_, found, err := s.Name(ctx, id)
+	require.NoError(t, err)
+	require.False(t, found)
+	inserted, err := s.Insert(ctx, users.User{ID: id, Name: "ann"})
+	require.NoError(t, err)
+	require.True(t, inserted)
+	name, found, err := s.Name(ctx, id)
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Equal(t, "ann", name)
+	for name, want := range map[string]bool{"ann": true, "anna": false} {
+		taken, err := s.Taken(ctx, name)
+		require.NoError(t, err)
+		require.Equal(t, want, taken, name)
+	}
+	for _, other := range []users.User{{ID: id + 1, Name: "ann"}, {ID: id, Name: "bob"}} {
+		inserted, err = s.Insert(ctx, other)
+		require.NoError(t, err)
+		require.False(t, inserted, "%v: the name or the identifier is another's", other)
+	}
+}
+
+func checkOneName(t *testing.T, s *users.Store) {
+	const rivals = 16
+	won, errs := make([]bool, rivals), make([]error, rivals)
+	var group sync.WaitGroup
+	for i := range rivals {
+		group.Go(func() { won[i], errs[i] = s.Insert(t.Context(), users.User{ID: int64(1<<50 + i), Name: "wanted"}) })
+	}
+	group.Wait()
+	require.NoError(t, errors.Join(errs...))
+	require.Len(t, slices.DeleteFunc(won, func(won bool) bool { return !won }), 1, "one wins")
+}
+
+func checkBans(t *testing.T, s *users.Store) {
+	ctx := t.Context()
+	for i, step := range []struct {
+		do      func(context.Context, int64) (bool, error)
+		changed bool
+		banned  bool
+	}{
+		{s.Unban, false, false}, {s.Ban, true, true}, {s.Ban, false, true}, {s.Unban, true, false},
+		{s.Unban, false, false},
+	} {
+		changed, err := step.do(ctx, 7)
+		require.NoError(t, err)
+		require.Equal(t, step.changed, changed, "step %d", i)
+		banned, err := s.Banned(ctx, 7)
+		require.NoError(t, err)
+		require.Equal(t, step.banned, banned, "step %d", i)
+	}
+}
+
+func checkSeed(t *testing.T, s *users.Store) {
+	ctx := t.Context()
+	for _, step := range []struct{ n, added int }{{2500, 2500}, {2500, 0}, {1000, 0}, {3000, 500}} {
+		added, err := s.Seed(ctx, step.n)
+		require.NoError(t, err)
+		require.EqualValues(t, step.added, added, "seed of %d", step.n)
+	}
+	for _, id := range []int64{1, 3000} {
+		name, found, err := s.Name(ctx, id)
+		require.NoError(t, err)
+		require.True(t, found)
+		require.Equal(t, users.SeedName(id), name)
+	}
+}
+
+// source is a method of a store.
+type source func(context.Context, time.Time, func(...[]byte) error) error
+
+// collect returns what a source hands over.
+func collect(t *testing.T, since time.Time, source source) []string {
+	t.Helper()
+	var all []string
+	require.NoError(t, source(t.Context(), since, func(keys ...[]byte) error {
+		for _, key := range keys {
+			all = append(all, string(key))
+		}
+		return nil
+	}))
+	return all
+}
+
+func checkSource(t *testing.T, s *users.Store) {
+	_, err := s.Ban(t.Context(), 11)
+	require.NoError(t, err)
+	now := time.Now()
+	for _, since := range []time.Time{{}, now} { // those of now reach back by users.Margin
+		ids, names := collect(t, since, s.IDs), collect(t, since, s.Names)
+		require.Len(t, names, len(ids))
+		require.Len(t, ids, 3000, "three batches")
+		for id := int64(1); id <= 3000; id += 500 {
+			require.Contains(t, ids, string(users.IDKey(id)))
+			require.Contains(t, names, string(users.NameKey(users.SeedName(id))))
+		}
+		require.Equal(t, []string{"11"}, collect(t, since, s.BannedIDs))
+	}
+	require.Empty(t, collect(t, now.Add(users.Margin+time.Hour), s.IDs))
+	_, err = s.Unban(t.Context(), 11)
+	require.NoError(t, err)
+}
+
+func checkSourceStops(t *testing.T, s *users.Store) {
+	full := errors.New("no room")
+	calls := 0
+	err := s.IDs(t.Context(), time.Time{}, func(...[]byte) error {
+		calls++
+		return fmt.Errorf("add: %w", full)
+	})
+	require.ErrorIs(t, err, full)
+	require.Equal(t, 1, calls, "after an error nothing more is handed over")
+}
+
+func checkCanceled(t *testing.T, s *users.Store) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err := s.Name(ctx, 1)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = s.Insert(ctx, users.User{ID: 1 << 60, Name: "late"})
+	require.ErrorIs(t, err, context.Canceled)
+	taken, err := s.Taken(t.Context(), "late")
+	require.NoError(t, err)
+	require.False(t, taken)
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/siftkv/siftkv/redisfilter/inprocess"
+
+	"github.com/siftkv/siftkv/examples/guard/internal/cache"
+	"github.com/siftkv/siftkv/examples/guard/internal/guard"
+	"github.com/siftkv/siftkv/examples/guard/internal/stats"
+	"github.com/siftkv/siftkv/examples/guard/internal/users"
+)
+
+// dialTime is how long a connection to Redis may take to come about.
+const dialTime = 500 * time.Millisecond
+
+// spareConns are connections to the database beyond those of requests: for scans
+// that fill filters, and for the check of its health.
+const spareConns = 4
+
+// parts is what a service stands on, and what ends with it.
+type parts struct {
+	guard.Parts
+	closers []func() error
+}
+
+// onClose adds what is to be done at the end, last first.
+func (p *parts) onClose(f func() error) { p.closers = append(p.closers, f) }
+
+// onEnd is onClose for what asks a server.
+func (p *parts) onEnd(ctx context.Context, f func(context.Context) error) {
+	p.onClose(func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+		defer cancel()
+		return f(ctx)
+	})
+}
+
+// Close ends all parts in the opposite order of their beginning.
+func (p *parts) Close() error {
+	var errs []error
+	for _, f := range slices.Backward(p.closers) {
+		errs = append(errs, f())
+	}
+	p.closers = nil
+	return errors.Join(errs...)
+}
+
+// openParts opens the database, then Redis, then the filters, which are built from
+// the database.
+func openParts(ctx context.Context, f flags, log *slog.Logger) (*parts, error) {
+	p := &parts{Parts: guard.Parts{Counters: stats.New(), Logger: log}}
+	if err := p.open(ctx, f); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func (p *parts) open(ctx context.Context, f flags) error {
+	if err := p.openStore(ctx, f); err != nil {
+		return err
+	}
+	seeded, err := p.seed(ctx, f.Users)
+	if err != nil {
+		return err
+	}
+	options, err := p.redisOptions(f)
+	if err != nil {
+		return err
+	}
+	client := redis.NewUniversalClient(options)
+	p.onClose(client.Close)
+	p.Cache = cache.New(client, cache.Config{
+		Prefix: "guard:" + p.Store.Instance() + ":", TTL: f.CacheTTL, NullTTL: f.NullTTL, Timeout: f.RedisTimeout,
+	})
+	if f.outlived() {
+		p.onEnd(ctx, p.Cache.Clear)
+	}
+	// Of users that were made in old data, filters that are there were told nothing.
+	f.Rebuild = f.Rebuild || seeded && !p.Store.Fresh()
+	return p.openFilters(ctx, f, options)
+}
+
+// openStore opens the database.
+func (p *parts) openStore(ctx context.Context, f flags) (err error) {
+	if f.Postgres != "" {
+		p.Store, err = users.OpenPostgres(ctx, f.Postgres, f.DBConns+spareConns, f.Timeout)
+	} else {
+		p.Store, err = p.openSQLite(ctx, f.Data)
+	}
+	if err == nil {
+		p.onClose(p.Store.Close)
+	}
+	return err
+}
+
+func (p *parts) openSQLite(ctx context.Context, dir string) (*users.Store, error) {
+	if dir != "" {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make the directory of the database: %w", err)
+		}
+		return users.OpenSQLite(ctx, dir)
+	}
+	dir, err := os.MkdirTemp("", "guard-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for the database: %w; name one by --data", err)
+	}
+	p.onClose(func() error { return os.RemoveAll(dir) })
+	p.Logger.Info("the database is SQLite and ends with this process; keep one by --data DIR or --postgres URL")
+	return users.OpenSQLite(ctx, dir)
+}
+
+// seed makes the first users and reports whether some were missing.
+func (p *parts) seed(ctx context.Context, n int) (bool, error) {
+	began := time.Now()
+	added, err := p.Store.Seed(ctx, n)
+	if err == nil && added > 0 {
+		p.Logger.Info("made users", "users", added, "took", time.Since(began).Round(time.Millisecond))
+	}
+	return added > 0, err
+}
+
+// redisOptions returns how to reach Redis, and starts one if none is named.
+func (p *parts) redisOptions(f flags) (*redis.UniversalOptions, error) {
+	o := &redis.UniversalOptions{
+		Addrs: f.Redis, MasterName: f.RedisMaster, Username: f.RedisUser, Password: f.RedisPassword,
+		// Requests bound every operation, and none waits for a Redis that is away.
+		ContextTimeoutEnabled: true, DialTimeout: dialTime, DialerRetries: 1, MaxRetries: 1, MinRetryBackoff: -1,
+	}
+	if f.RedisTLS {
+		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if len(f.Redis) > 0 {
+		return o, nil
+	}
+	server, err := inprocess.Start()
+	if err != nil {
+		return nil, err
+	}
+	p.onClose(func() error { server.Close(); return nil })
+	p.Logger.Info("Redis runs in this process and ends with it; name one by --redis ADDR")
+	o.Addrs = []string{server.Addr()}
+	return o, nil
+}

@@ -1,0 +1,49 @@
+package redisfilter
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
+	"github.com/siftkv/siftkv/redisfilter/internal/workload"
+)
+
+// BenchmarkClient is what calls cost in the program that makes them, allocations included, beside the
+// getrange that go-redis sends for nobody. An op is a call of 1 or 1,000 keys; client-us is its time on
+// processors, the server's not included.
+func BenchmarkClient(b *testing.B) {
+	server := redistest.Start(b)
+	c, trips := openCounted(b, server.Addr)
+	const n = 200_000
+	fixed := openBenched(b, c, trips, "fixed", n, 0)
+	growing := openBenched(b, c, trips, "growing", n/64, 10)
+	keys := workload.Keys(0, n)
+	importAll(b, fixed.set, keys)
+	addAll(b, growing.set, keys)
+	bare := newBareRead(b, server.Addr, anyShard(fixed.set))
+	for _, batch := range []int{1, 1000} {
+		for _, s := range []struct {
+			name    string
+			subject workload.Subject
+			op      workload.Op
+		}{
+			{"getrange", bare, workload.Contains},
+			{"contains-fixed", fixed, workload.Contains},
+			{"contains-growing", growing, workload.Contains},
+			{"add-fixed", fixed, workload.Add},
+		} {
+			b.Run(fmt.Sprintf("%s/%d", s.name, batch), func(b *testing.B) {
+				b.ReportAllocs()
+				next, used := 0, workload.CPU()
+				for b.Loop() {
+					_, err := s.subject.Do(b.Context(), s.op, keys[next:next+batch])
+					require.NoError(b, err)
+					next = (next + batch) % n
+				}
+				b.ReportMetric(float64(workload.CPU()-used)/float64(b.N)/1e3, "client-us/op")
+			})
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package redisfilter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/siftkv/siftkv/redisfilter/internal/nodes"
+)
+
+// build makes the set's next generation out of a source and takes it into use. The caller has the lock.
+//
+// Every wait is for processes whose view is as old as a view may be: first for those that add to the
+// old generation only, and for the commits of their rows, so that the source shows them; then for
+// those that still ask the old generation, before adds stop to go there; then for those that still
+// add to it, before its values are removed.
+func (l *lineage) build(ctx context.Context, source Source) (err error) {
+	v := l.view.Load()
+	if err = v.usable(); err != nil {
+		return err
+	}
+	if v, err = l.sweep(ctx, v); err != nil {
+		return err
+	}
+	generation, identities, err := l.makeBlank(ctx, v.content)
+	if err != nil {
+		return err
+	}
+	used := false
+	defer func() {
+		if !used && ctx.Err() == nil { // else the next load sweeps
+			err = errors.Join(err, l.abandon(ctx, v.content, generation))
+		}
+	}()
+	cfg, err := l.publish(ctx, v.cfg, func(c *config) { c.Building = generation })
+	if err != nil {
+		return err
+	}
+	wait := nodes.Lease
+	if source != nil { // the commits of rows whose keys only the old generation got
+		wait += l.grace
+	}
+	if err := sleep(ctx, wait); err != nil {
+		return err
+	}
+	if err := l.fill(ctx, v.content, generation, source); err != nil {
+		return err
+	}
+	if source != nil && v.cfg.Asked.Kind == kindCuckoo { // see Cuckoo.removeAll
+		if err := sleep(ctx, l.grace); err != nil {
+			return err
+		}
+	}
+	if err := l.verify(ctx, v.content, generation, identities); err != nil {
+		return err
+	}
+	cfg, err = l.publish(ctx, cfg, func(c *config) {
+		c.Generation, c.Building, c.Retiring = generation, "", c.Generation
+	})
+	if err != nil {
+		return err
+	}
+	used = true
+	if cfg.Retiring == "" {
+		return nil
+	}
+	return l.retire(ctx, v.content, cfg, []string{cfg.Retiring})
+}
+
+// sweep removes what loads left that did not come to their end.
+func (l *lineage) sweep(ctx context.Context, v *view) (*view, error) {
+	left := slices.DeleteFunc([]string{v.cfg.Building, v.cfg.Retiring}, func(g string) bool { return g == "" })
+	if len(left) == 0 {
+		return v, nil
+	}
+	err := l.retire(ctx, v.content, v.cfg, left)
+	return l.view.Load(), err
+}
+
+// fill adds all keys of the source.
+func (l *lineage) fill(ctx context.Context, c content, generation string, source Source) error {
+	if source == nil {
+		return nil
+	}
+	put, finish := c.bulk(generation)
+	if err := feed(ctx, source, time.Time{}, c, put); err != nil {
+		return err
+	}
+	return finish(ctx)
+}
+
+// feedLen is how many keys of a source are added together.
+const feedLen = 4096
+
+// feed puts the keys of a source that were committed since a time.
+func feed(ctx context.Context, source Source, since time.Time, c content, put insert) error {
+	hashes := make([]uint64, 0, feedLen)
+	var failed error // to add, which is not the source's fault
+	err := source(ctx, since, func(keys ...[]byte) error {
+		for _, key := range keys {
+			if hashes = append(hashes, c.hash(key)); len(hashes) < feedLen {
+				continue
+			}
+			if failed = put(ctx, hashes); failed != nil {
+				return failed
+			}
+			hashes = hashes[:0]
+		}
+		return ctx.Err()
+	})
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil:
+		return programError{fmt.Errorf("reading its source: %w", err)}
+	}
+	return put(ctx, hashes)
+}
+
+// verify returns an error unless the generation is whole, on the servers that it was made on.
+func (l *lineage) verify(ctx context.Context, c content, generation string, identities []string) error {
+	if err := c.check(ctx, generation); err != nil {
+		return err
+	}
+	if err := l.client.watch.Poll(ctx); err != nil {
+		return err
+	}
+	now, complete := l.client.watch.Map().Identities()
+	if !complete || !slices.Equal(sorted(now), sorted(identities)) {
+		return fmt.Errorf("%w: a server was restarted or failed over during the load", ErrUnavailable)
+	}
+	return nil
+}
+
+func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
+
+// retire ends the life of generations that are not in use.
+func (l *lineage) retire(ctx context.Context, c content, cfg *config, old []string) error {
+	if err := sleep(ctx, nodes.Lease); err != nil {
+		return err
+	}
+	if _, err := l.publish(ctx, cfg, func(c *config) { c.Building, c.Retiring = "", "" }); err != nil {
+		return err
+	}
+	if err := sleep(ctx, nodes.Lease); err != nil {
+		return err
+	}
+	var err error
+	for _, g := range old {
+		err = errors.Join(err, l.discard(ctx, c, g))
+	}
+	return err
+}
+
+// abandon removes a generation that did not come into use. Whether it did is asked anew: the answer
+// to the last change may be what was lost.
+func (l *lineage) abandon(ctx context.Context, c content, generation string) error {
+	l.refresh(ctx)
+	v := l.view.Load()
+	switch {
+	case v.usable() != nil:
+		return v.usable()
+	case v.err != nil || !l.client.watch.Valid(v.confirmed):
+		return fmt.Errorf("%w: generation %s may be left in redis", ErrUnavailable, generation)
+	case v.cfg.Generation == generation:
+		return nil
+	case v.cfg.Building == generation:
+		return l.retire(ctx, c, v.cfg, []string{generation})
+	}
+	return l.discard(ctx, c, generation)
+}
+
+// refill adds what servers may have forgotten that failed over, and trusts them from then on.
+func (l *lineage) refill(ctx context.Context, source Source, since time.Time) error {
+	v := l.view.Load()
+	if err := v.usable(); err != nil {
+		return err
+	}
+	generation := v.cfg.Generation
+	identities, complete := l.client.watch.Map().Identities()
+	if !complete {
+		return fmt.Errorf("%w: not every master of the cluster answers", ErrUnavailable)
+	}
+	if source != nil {
+		if err := sleep(ctx, nodes.Lease+l.grace); err != nil {
+			return err
+		}
+		put := func(ctx context.Context, hashes []uint64) error { return v.content.insert(ctx, generation, hashes) }
+		if err := feed(ctx, source, since, v.content, put); err != nil {
+			return err
+		}
+	}
+	if err := l.verify(ctx, v.content, generation, identities); err != nil {
+		return err
+	}
+	if err := l.trust(ctx, generation, identities); err != nil {
+		return err
+	}
+	l.refresh(ctx)
+	return nil
+}
+
+// sleep waits, a little longer each time than the last.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d + rand.N(d/50+1))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,238 @@
+package redisfilter
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/siftkv/siftkv/filterpolicy/blocked"
+)
+
+// bulk adds keys to a generation. They are gathered here and merged shard by shard: a trip for hundreds
+// of shards, and no command for a key.
+func (p *partitions) bulk(generation string) (add insert, finish func(context.Context) error) {
+	if p.grows() {
+		g := &gathering{partitions: p, generation: generation}
+		return g.add, g.finish
+	}
+	shards := make([][]byte, p.count)
+	add = func(_ context.Context, hashes []uint64) error {
+		for _, h := range hashes {
+			spot := blocked.Locate(h)
+			part, within := spot.Split(p.count)
+			if shards[part] == nil {
+				shards[part] = make([]byte, p.layers[0].shardLen())
+			}
+			_, line := p.layers[0].place(within)
+			setBits(shards[part], line, spot, p.layers[0].Probes)
+		}
+		return nil
+	}
+	return add, func(ctx context.Context) error { return p.mergeFirst(ctx, generation, shards) }
+}
+
+// setBits sets the bits of a key in a line of a shard that is kept here.
+func setBits(shard []byte, line int, spot blocked.Spot, probes int) {
+	var room [blocked.MaxProbes]uint16
+	at := shard[lineOffset(line):]
+	for _, b := range bitPositions(room[:0], spot, probes) {
+		at[b/8] |= 1 << (b % 8)
+	}
+}
+
+// mergeFirst sets the bits of shards of layer 0, by partition, nil for none.
+func (p *partitions) mergeFirst(ctx context.Context, generation string, shards [][]byte) error {
+	var some []mergeable
+	for part, data := range shards {
+		if data != nil {
+			some = append(some, mergeable{shardKey(p.prefix(part, generation), 0, 0), data})
+		}
+	}
+	return p.merge(ctx, some)
+}
+
+// A mergeable is bits to be set in a shard.
+type mergeable struct {
+	key  string
+	data []byte
+}
+
+// mergeTime is how long a value lives that is merged into a shard, should nobody remove it.
+const mergeTime = time.Minute
+
+// merge sets bits in shards.
+func (p *partitions) merge(ctx context.Context, shards []mergeable) error {
+	suffix := ":" + rand.Text()
+	return p.client.forAll(ctx, len(shards), func(i int) []redis.Cmder {
+		key := shards[i].key
+		return []redis.Cmder{
+			redis.NewStatusCmd(ctx, "set", key+suffix, shards[i].data, "px", mergeTime.Milliseconds()),
+			redis.NewIntCmd(ctx, "bitop", "or", key, key, key+suffix),
+			redis.NewIntCmd(ctx, "unlink", key+suffix),
+		}
+	}, func(i int, cmds []redis.Cmder) error {
+		if cmds[2].(*redis.IntCmd).Val() == 0 { // evicted or expired, perhaps before the merge
+			return fmt.Errorf("%w: what was to be added to %s was lost; redis may be short of memory",
+				ErrIncomplete, shards[i].key)
+		}
+		return nil
+	})
+}
+
+// errGrows is returned for what only sets of one size can do.
+var errGrows = programError{errors.New("a set that grows has no local counterpart: leave Options.Growth at 0")}
+
+// Local returns an empty local set that Import takes. It is to be filled by AddHash with what Hash returns,
+// or by Add if Options.PublicHash is set.
+func (s *Set) Local() (*blocked.Set, error) {
+	_, p, err := s.fixed()
+	if err != nil {
+		return nil, wrap(s.name, err)
+	}
+	lines := make([]byte, p.count*p.layers[0].Lines*blocked.LineLen)
+	local, err := blocked.FromLines(lines, p.layers[0].Probes, 0, s.asked.Keys)
+	return local, wrap(s.name, err)
+}
+
+// fixed returns the view, and the content of a set of one size.
+func (s *Set) fixed() (*view, *partitions, error) {
+	v, err := s.current()
+	if err != nil {
+		return nil, nil, err
+	}
+	if p := v.content.(*partitions); !p.grows() {
+		return v, p, nil
+	}
+	return nil, nil, errGrows
+}
+
+// Import adds all keys of a local set that Local returned, or Export: millions of keys in seconds, as
+// lines are merged, not keys added. It promises what Add does. The set must not be a growing one, and
+// must have been loaded, by Load of a nil source if by nothing else, or Import fails with ErrIncomplete.
+// Import only reads local; nobody may add to it meanwhile.
+func (s *Set) Import(ctx context.Context, local *blocked.Set) error {
+	return wrap(s.name, s.importLines(ctx, local))
+}
+
+func (s *Set) importLines(ctx context.Context, local *blocked.Set) error {
+	v, p, err := s.fixed()
+	if err != nil {
+		return err
+	}
+	shape := p.layers[0]
+	perShard := shape.Lines * blocked.LineLen
+	if len(local.Lines()) != p.count*perShard || local.Probes() != shape.Probes {
+		return programError{fmt.Errorf("a local set of %d bytes, %d probes does not fit %d, %d: make it by Local",
+			len(local.Lines()), local.Probes(), p.count*perShard, shape.Probes)}
+	}
+	shards := make([][]byte, p.count)
+	for part := range shards {
+		shards[part] = append(make([]byte, headerLen, shape.shardLen()), local.Lines()[part*perShard:][:perShard]...)
+		for at := headerLen; at < len(shards[part]); at += blocked.LineLen {
+			foldMark(shards[part][at:])
+		}
+	}
+	for {
+		if len(v.cfg.generations()) == 0 { // an add need not care, as a load finds its row
+			return fmt.Errorf("%w: it was not loaded yet, and takes no keys before", ErrIncomplete)
+		}
+		if err := v.await(ctx); err != nil {
+			return err
+		}
+		for _, g := range v.cfg.generations() {
+			if err := p.mergeFirst(ctx, g, shards); err != nil {
+				return err
+			}
+		}
+		now, err := s.sureOfAll(ctx)
+		if err != nil {
+			return err
+		}
+		if v.sameGenerations(now) {
+			return nil
+		}
+		if !v.cfg.sameShape(now.cfg) {
+			return fmt.Errorf("%w: the set was made anew during the import", ErrDropped)
+		}
+		v = now
+	}
+}
+
+// foldMark turns a line of a local set into one of a shard that has no mark.
+func foldMark(line []byte) {
+	line[markByte] |= line[markByte] & markBit >> 1 // position 510 serves 511 too
+	line[markByte] &^= markBit
+}
+
+// unfoldMark turns a line of a shard into one of a local set, which asks position 511 of keys that
+// have it.
+func unfoldMark(line []byte) {
+	line[markByte] &^= markBit
+	line[markByte] |= line[markByte] << 1 & markBit
+}
+
+// sureOfAll is sure for every partition.
+func (s *Set) sureOfAll(ctx context.Context) (*view, error) {
+	v, err := s.current()
+	if err != nil {
+		return nil, err
+	}
+	return s.settle(ctx, v, v.content.(*partitions).allSlots(), false)
+}
+
+// Export returns a local set of the keys that were added before the call, and perhaps of later ones.
+// Ask it by ContainsHash with what Hash returns; or by Contains if Options.PublicHash is set. It fails
+// if any part of the set could not say no. The set must not be a growing one.
+func (s *Set) Export(ctx context.Context) (*blocked.Set, error) {
+	local, err := s.export(ctx)
+	return local, wrap(s.name, err)
+}
+
+func (s *Set) export(ctx context.Context) (*blocked.Set, error) {
+	v, p, err := s.fixed()
+	if err != nil {
+		return nil, err
+	}
+	g := v.cfg.Generation
+	if g == "" {
+		return nil, fmt.Errorf("%w: it was not loaded yet", ErrIncomplete)
+	}
+	shape := p.layers[0]
+	perShard := shape.Lines * blocked.LineLen
+	lines := make([]byte, 0, p.count*perShard)
+	keys := 0.0
+	err = p.forAll(ctx, func(part int) []redis.Cmder {
+		return []redis.Cmder{redis.NewStringCmd(ctx, "get", shardKey(p.prefix(part, g), 0, 0))}
+	}, func(_ int, cmds []redis.Cmder) error {
+		data, _ := cmds[0].(*redis.StringCmd).Bytes()
+		if len(data) != shape.shardLen() || !shape.validHeader(data) {
+			return s.missing(g)
+		}
+		ones := 0
+		for at := headerLen; at < len(data); at += blocked.LineLen {
+			if data[at+markByte]&markBit == 0 {
+				return s.missing(g)
+			}
+			ones += onesOf(data[at:at+blocked.LineLen]) - 1
+			unfoldMark(data[at:])
+		}
+		keys += min(shape.keysOf(ones), maxKeys)
+		lines = append(lines, data[headerLen:]...)
+		return nil
+	})
+	if errors.Is(err, redis.Nil) {
+		return nil, s.missing(g)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.settle(ctx, v, p.allSlots(), true); err != nil {
+		return nil, err
+	}
+	return blocked.FromLines(lines, shape.Probes, int(math.Round(keys)), s.asked.Keys)
+}

@@ -1,0 +1,199 @@
+package redisfilter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/siftkv/siftkv/filterpolicy/blocked"
+)
+
+// A chain is the layers of one partition, whose values share a prefix and a node of a cluster. It has
+// one layer unless the set grows. Chains is how those of a set look.
+type chains struct {
+	client *Client
+	layers []layerShape
+	lazy   bool // values are made by adds and end by themselves: one that is missing holds no keys
+}
+
+// A seat is where a key is, or would be, in its chain.
+type seat struct {
+	prefix string // of the chain's values
+	spot   blocked.Spot
+	within uint64 // where in each layer
+	hash   uint64
+	known  *atomic.Uint32 // layers of the chain that this process heard of last, beside the first
+}
+
+// knownLayers returns how many layers to ask for at first: what this process heard last.
+func (c *chains) knownLayers(s seat) int { return min(int(s.known.Load())+1, len(c.layers)) }
+
+// learn notes that a chain has so many layers: fewer than before if a failover forgot some.
+func (s seat) learn(layers int) { s.known.Store(uint32(layers - 1)) }
+
+// shardAt returns the key of the shard that a seat has in a layer, and its line there.
+func (c *chains) shardAt(s seat, layer int) (key string, line int) {
+	shard, line := c.layers[layer].place(s.within)
+	return shardKey(s.prefix, layer, shard), line
+}
+
+func (c *chains) grows() bool { return len(c.layers) > 1 }
+
+// lookup asks for keys in one trip, or in two when a chain has grown since this process looked last.
+// Where it cannot say, the answer is lost; an error then says why, unless a value is just not there.
+func (c *chains) lookup(ctx context.Context, seats []seat) ([]answer, error) {
+	answers := make([]answer, len(seats))
+	if len(seats) == 1 && !c.grows() { // no need for anything but one command
+		key, line := c.shardAt(seats[0], 0)
+		cmd := getLine(ctx, key, line)
+		c.client.run(ctx, cmd)
+		var err error
+		answers[0], err = c.judge(cmd, seats[0], 0)
+		return answers, err
+	}
+	asks := make([]layerAsk, len(seats))
+	for i := range asks {
+		asks[i] = layerAsk{seat: i, to: c.knownLayers(seats[i])}
+	}
+	var failed error
+	for len(asks) > 0 {
+		more, err := c.lookupLayers(ctx, seats, asks, answers)
+		failed = errors.Join(failed, err)
+		asks = more
+	}
+	return answers, failed
+}
+
+// A layerAsk is the layers of a seat that are to be asked.
+type layerAsk struct {
+	seat, from, to int
+	lines          []*redis.StringCmd // by layer
+	header         *redis.StringCmd   // of layer 0; nil if the set does not grow
+}
+
+// lookupLayers asks for some layers and returns what there is to be asked beside.
+func (c *chains) lookupLayers(ctx context.Context, seats []seat, asks []layerAsk,
+	answers []answer) ([]layerAsk, error) {
+	total := 0
+	for _, a := range asks {
+		total += a.to - a.from
+	}
+	lines := make([]*redis.StringCmd, 0, total)
+	cmds := make([]redis.Cmder, 0, total+len(asks))
+	headers := map[string]*redis.StringCmd{}
+	for i := range asks {
+		a := &asks[i]
+		s := seats[a.seat]
+		first := len(lines)
+		for layer := a.from; layer < a.to; layer++ {
+			key, line := c.shardAt(s, layer)
+			cmd := getLine(ctx, key, line)
+			lines, cmds = append(lines, cmd), append(cmds, cmd)
+		}
+		a.lines = lines[first:]
+		if !c.grows() {
+			continue
+		}
+		if headers[s.prefix] == nil {
+			headers[s.prefix] = getHeader(ctx, s.prefix)
+			cmds = append(cmds, headers[s.prefix])
+		}
+		a.header = headers[s.prefix]
+	}
+	c.client.run(ctx, cmds...)
+	var more []layerAsk
+	var failed error
+	for _, a := range asks {
+		next, err := c.combine(a, seats[a.seat], &answers[a.seat])
+		if err != nil {
+			failed = err
+		}
+		if next != nil {
+			more = append(more, *next)
+		}
+	}
+	return more, failed
+}
+
+// combine makes one answer of those of some layers and of what former layers said, and returns what
+// there is to be asked beside.
+func (c *chains) combine(a layerAsk, s seat, sum *answer) (more *layerAsk, failed error) {
+	there, whole, failed := c.layersThere(a, s)
+	if !whole {
+		*sum = lost
+	}
+	for i, cmd := range a.lines[:max(0, min(a.to, there)-a.from)] {
+		got, err := c.judge(cmd, s, a.from+i)
+		if got == present {
+			*sum = present
+			return nil, nil
+		}
+		if got == lost {
+			*sum, failed = lost, errors.Join(failed, err)
+		}
+	}
+	if there > a.to {
+		return &layerAsk{seat: a.seat, from: a.to, to: there}, failed
+	}
+	return nil, failed
+}
+
+// layersThere returns how many layers count: those that the header tells of, not those that the process
+// remembers, as a failover may have forgotten some. The chain is not whole if its header is not.
+func (c *chains) layersThere(a layerAsk, s seat) (there int, whole bool, err error) {
+	if a.header == nil {
+		return a.to, true, nil
+	}
+	header, err := a.header.Bytes()
+	if c.lazy && err == nil && len(header) == 0 {
+		return a.to, true, nil
+	}
+	if err != nil || !c.layers[0].validHeader(header) {
+		return a.to, false, foreign(err, shardKey(s.prefix, 0, 0), header)
+	}
+	there = layersOf(header, len(c.layers))
+	s.learn(there)
+	// Its line is missing if a lazy one was made since, or is too short.
+	missing := c.lazy && a.from == 0 && len(a.lines) > 0 && a.lines[0].Val() == ""
+	return there, !missing, nil
+}
+
+// judge returns what the line of a key says, and why not if it was not read.
+func (c *chains) judge(cmd *redis.StringCmd, s seat, layer int) (answer, error) {
+	line, err := cmd.Bytes()
+	if err != nil {
+		key, _ := c.shardAt(s, layer)
+		return lost, foreign(err, key, nil)
+	}
+	if c.lazy && len(line) == 0 {
+		return absent, nil
+	}
+	return ask(line, s.spot, c.layers[layer].Probes), nil
+}
+
+// foreign says which value an error is about. Without an error it is about a header that is none:
+// that of zeros and of nothing is a loss, another is not ours.
+func foreign(err error, key string, header []byte) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	for _, b := range header[:min(len(header), layersAt)] { // a late process may have set a layer's bit
+		if b != 0 {
+			return fmt.Errorf("%w: %s begins with %q", ErrForeign, key, header)
+		}
+	}
+	return nil
+}
+
+func getLine(ctx context.Context, key string, line int) *redis.StringCmd {
+	at := lineOffset(line)
+	return redis.NewStringCmd(ctx, "getrange", key, at, at+blocked.LineLen-1)
+}
+
+// getHeader reads the header of layer 0.
+func getHeader(ctx context.Context, prefix string) *redis.StringCmd {
+	return redis.NewStringCmd(ctx, "getrange", shardKey(prefix, 0, 0), 0, headerLen-1)
+}

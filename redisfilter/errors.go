@@ -1,0 +1,73 @@
+package redisfilter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Errors are matched by errors.Is. Each comes with the name of the set or the Redis key, and with its cause.
+// If the context of a call is cancelled, the error matches context.Canceled and none of these; if its
+// deadline passes, ErrUnavailable. The error of a Source is returned as it is.
+var (
+	// ErrIncomplete comes with "maybe": the set was not loaded yet, or lost keys, and cannot say no.
+	ErrIncomplete = errors.New("the set does not hold all of its keys: load it, or give it a Source")
+
+	// ErrUnavailable comes with "maybe": Redis did not answer, or not in time, or it is not known
+	// whether the server that answered is the one that was trusted.
+	ErrUnavailable = errors.New("redis is not available")
+
+	// ErrForeign comes with "maybe": Redis holds something under a key of the set that no set put there.
+	ErrForeign = errors.New("a value in redis is not the set's: remove it, or choose another name")
+
+	// ErrMismatch means that a set of the name exists that was made otherwise.
+	ErrMismatch = errors.New("a set of this name exists with another configuration: " +
+		"ask for the same, choose another name, or drop it")
+
+	// ErrDropped means that somebody dropped the set.
+	ErrDropped = errors.New("the set was dropped")
+
+	// ErrFull means that a cuckoo set has no room for a key. The key was not added: do not commit its row.
+	ErrFull = errors.New("the set is full: make a larger one under another name, " +
+		"or load it to get rid of keys that are gone")
+
+	// ErrTooManyCopies means that a cuckoo set has a key as often as it can. Its last copy was not added.
+	ErrTooManyCopies = errors.New("the set has the key eight times, which is the most: use AddNew")
+
+	// ErrClosed means that the set or its client was closed.
+	ErrClosed = errors.New("closed")
+)
+
+// A programError is one that Redis has no part in: a Source failed, or what was asked for cannot be.
+type programError struct{ error }
+
+// Unwrap returns the error of the program.
+func (e programError) Unwrap() error { return e.error }
+
+// isForeign reports whether an error is about a value that no set put there. Redis names the wrong type
+// of a value in the text of its error, after the key, or quoted by a script.
+func isForeign(err error) bool {
+	return errors.Is(err, ErrForeign) || strings.Contains(err.Error(), "WRONGTYPE ")
+}
+
+// wrap says of which set an error is, and makes one of Redis match ErrUnavailable or ErrForeign.
+func wrap(name string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrIncomplete), errors.Is(err, ErrUnavailable), errors.Is(err, ErrForeign),
+		errors.Is(err, ErrMismatch), errors.Is(err, ErrDropped), errors.Is(err, ErrClosed), errors.Is(err, ErrFull),
+		errors.Is(err, ErrTooManyCopies):
+	case errors.Is(err, redis.ErrClosed):
+		err = ErrClosed
+	case isForeign(err):
+		err = fmt.Errorf("%w: %w", ErrForeign, err)
+	case errors.Is(err, context.Canceled), errors.As(err, new(programError)):
+	default:
+		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return fmt.Errorf("redisfilter: set %q: %w", name, err)
+}

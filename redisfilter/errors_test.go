@@ -1,0 +1,31 @@
+package redisfilter
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
+)
+
+// A value of another type is somebody else's, and Redis is not away for it.
+func TestValuesOfOtherTypesAreForeign(t *testing.T) {
+	ctx, server := t.Context(), redistest.Start(t)
+	c, err := Open(ctx, &redis.UniversalOptions{Addrs: []string{server.Addr}})
+	require.NoError(t, err)
+	defer c.Close()
+	s, err := New(ctx, c, "typed", 100, 0.01, patient(Options{})) // without a source, so that it does not load itself
+	require.NoError(t, err)
+	defer s.Close()
+	require.NoError(t, s.Load(ctx, nil))
+	v := s.view.Load()
+	shard := v.content.(*partitions).prefix(0, v.cfg.Generation) + "0"
+	require.NoError(t, server.Client().Del(ctx, shard).Err())
+	require.NoError(t, server.Client().LPush(ctx, shard, "a list").Err())
+	maybe, err := s.Contains(ctx, []byte("key"))
+	require.True(t, maybe)
+	require.ErrorIs(t, err, ErrForeign)
+	require.NotErrorIs(t, err, ErrUnavailable)
+	require.ErrorIs(t, s.Add(ctx, []byte("key")), ErrForeign)
+}

@@ -1,0 +1,1 @@
+local change, always_remember = add, false

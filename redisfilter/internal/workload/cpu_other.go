@@ -1,0 +1,8 @@
+//go:build !unix
+
+package workload
+
+import "time"
+
+// CPU returns 0 where nobody tells.
+func CPU() time.Duration { return 0 }

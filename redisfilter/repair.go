@@ -1,0 +1,229 @@
+package redisfilter
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/siftkv/siftkv/redisfilter/internal/nodes"
+)
+
+// repairSoon asks the background to look whether the set needs a load.
+func (l *lineage) repairSoon() {
+	select {
+	case l.repair <- struct{}{}:
+	default:
+	}
+}
+
+// missing notes that a value of a generation is not there, or not whole.
+func (l *lineage) missing(generation string) error {
+	if old := l.lost.Swap(&generation); old == nil || *old != generation {
+		l.logger.Warn("a set lost keys", "set", l.name, "generation", generation)
+	}
+	l.repairSoon()
+	return fmt.Errorf("%w: a part of it was lost", ErrIncomplete)
+}
+
+// noticed reacts to a new view.
+func (l *lineage) noticed(now *view) {
+	if len(l.untrusted(now)) != 0 || now.cfg.Generation == "" || now.cfg.Building+now.cfg.Retiring != "" {
+		l.repairSoon()
+		return
+	}
+	whole := l.client.watch.Map().Confirmed()
+	if now.confirmed.Before(whole) {
+		whole = now.confirmed
+	}
+	l.whole.Store(&whole)
+}
+
+// untrusted returns the identities of masters that the generation in use is not known to be whole on.
+func (l *lineage) untrusted(v *view) (all []string) {
+	identities, _ := l.client.watch.Map().Identities()
+	for _, id := range identities {
+		if !v.trusted[id] {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
+const (
+	firstPause = 200 * time.Millisecond
+	maxPause   = time.Minute
+)
+
+// repairs keeps a set whole that has a source, or may be empty. After a failure it pauses, twice as long each time.
+func (l *lineage) repairs(ctx context.Context) {
+	if l.source == nil && !l.startEmpty {
+		return
+	}
+	pause := firstPause
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.repair:
+		}
+		err := l.mend(ctx)
+		if err == nil {
+			pause = firstPause
+			continue
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		l.logger.Warn("a set could not be loaded", "set", l.name, "error", err)
+		if sleep(ctx, pause) != nil {
+			return
+		}
+		pause = min(2*pause, maxPause)
+		l.repairSoon()
+	}
+}
+
+// mend does what the set needs, if it needs anything and nobody else does it. A set that was dropped
+// needs nothing until somebody makes it anew, which a poll notices.
+func (l *lineage) mend(ctx context.Context) error {
+	if l.need(l.view.Load()) == nothing {
+		return nil
+	}
+	return l.locked(ctx, func(ctx context.Context) error {
+		l.refresh(ctx)
+		v := l.view.Load()
+		if err := errors.Join(v.usable(), v.err); err != nil {
+			return err
+		}
+		switch l.need(v) {
+		case load:
+			return l.loadLocked(ctx, l.source)
+		case keys:
+			err := l.refill(ctx, l.source, l.since(v))
+			if errors.Is(err, ErrIncomplete) { // it lacks values, not only keys
+				return l.loadLocked(ctx, l.source)
+			}
+			return err
+		case room:
+			_, err := l.sweep(ctx, v)
+			return err
+		}
+		return nil
+	})
+}
+
+// A need is what a set needs to be whole.
+type need int
+
+const (
+	nothing need = iota
+	room         // what an earlier load left must go
+	keys         // those that a failover forgot
+	load
+)
+
+func (l *lineage) need(v *view) need {
+	lost := l.lost.Load()
+	switch {
+	case v.usable() != nil, v.cfg.Asked.Kind == kindWindows:
+		return nothing
+	case v.cfg.Generation == "" || lost != nil && *lost == v.cfg.Generation:
+		return load
+	case len(l.untrusted(v)) != 0 && v.cfg.Asked.Kind == kindCuckoo && l.source != nil:
+		return load // keys that are added again would be there twice
+	case len(l.untrusted(v)) != 0:
+		return keys
+	case v.cfg.Building+v.cfg.Retiring != "":
+		return room
+	}
+	return nothing
+}
+
+// since returns from when on a failover may have forgotten keys.
+func (l *lineage) since(v *view) time.Time {
+	whole := l.whole.Load()
+	if whole == nil || l.replicaLag == 0 {
+		return time.Time{}
+	}
+	from := whole.Add(-l.replicaLag - l.grace - nodes.Lease)
+	if !l.client.watch.Map().Since(from, l.untrusted(v)) {
+		return time.Time{} // a process that began after that read its values from a file of any age
+	}
+	return from
+}
+
+func (l *lineage) loadLocked(ctx context.Context, source Source) error {
+	begun := time.Now()
+	if err := l.build(ctx, source); err != nil {
+		return err
+	}
+	l.logger.Info("a set was loaded", "set", l.name, "took", time.Since(begun))
+	return nil
+}
+
+const (
+	lockTime  = 10 * time.Second
+	lockRenew = lockTime / 4
+	lockRetry = lockTime / 8
+)
+
+// locked calls f while no other process loads the set. The lock saves work: what keeps two loads
+// from harming each other is that each publishes only on top of the configuration that it knows.
+func (l *lineage) locked(ctx context.Context, f func(context.Context) error) error {
+	key, mine := configKey(l.name)+":lock", rand.Text()
+	for {
+		got, err := l.client.rdb.SetNX(ctx, key, mine, lockTime).Result()
+		if err != nil {
+			return err
+		}
+		if got {
+			break
+		}
+		if ttl, err := l.client.rdb.PTTL(ctx, key).Result(); err == nil && ttl == -1 {
+			return fmt.Errorf("%w: %s does not expire", ErrForeign, key)
+		}
+		if err := sleep(ctx, lockRetry); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for sleep(ctx, lockRenew) == nil {
+			if !l.ifLocked(ctx, key, mine, func(p redis.Pipeliner) { p.PExpire(ctx, key, lockTime) }) {
+				cancel(fmt.Errorf("%w: the lock of the load was lost", ErrUnavailable))
+			}
+		}
+	}()
+	err := f(ctx)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = errors.Join(err, cause)
+	}
+	cancel(nil)
+	<-done
+	clean, stop := context.WithTimeout(context.WithoutCancel(ctx), nodes.Lease)
+	defer stop()
+	l.ifLocked(clean, key, mine, func(p redis.Pipeliner) { p.Del(clean, key) })
+	return err
+}
+
+// ifLocked executes commands if the lock is still held, and says whether it was.
+func (l *lineage) ifLocked(ctx context.Context, key, mine string, commands func(redis.Pipeliner)) bool {
+	err := l.client.rdb.Watch(ctx, func(tx *redis.Tx) error {
+		if held, err := tx.Get(ctx, key).Result(); err != nil || held != mine {
+			return errors.Join(errStale, err)
+		}
+		_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
+			commands(p)
+			return nil
+		})
+		return err
+	}, key)
+	return err == nil
+}

@@ -1,0 +1,285 @@
+package redisfilter
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/siftkv/siftkv/redisfilter/internal/mirror"
+)
+
+// A Replica answers for a Set out of a copy of its bits in the process, without a trip to Redis. What
+// the copy cannot answer it asks the Set. It is for any number of goroutines.
+//
+// What is promised: no key is absent for the Replica that was added
+//   - through this Replica, from the moment when Add returned;
+//   - by anybody else, be it through the Set or in another process, from a Lease after their Add
+//     returned: one second, unless ReplicaOptions say otherwise.
+//
+// What is not promised is that the keys of others are seen before the Lease is over. For so long a
+// Replica may say "no" where the Set would say "maybe". Where that does harm, as to a program that has
+// just heard of the key from another process, ask the Set. All else is as the Set promises it: after a
+// loss or a failover, and while Redis is away, the answer is "maybe" with the Set's error. A Replica
+// learns of a loss within the Lease, and of a failover when the Set does. That Redis is away it need
+// not tell: keys whose bits were seen may be in the set in any case.
+//
+// "Maybe" takes no trip if the copy has the key's bits, as bits are never cleared. "No" takes one if
+// the key's shard was changed and not fetched again since, which happens after a Poll, or after a
+// Refresh if the shard was fetched just before. At 100 adds per second and 3,100 shards, which hold
+// 10,000,000 keys at 1 %, that is 0.3 % of the answers, as 1 - exp(-adds per second * Poll / shards)
+// lets expect.
+//
+// A Replica costs the memory of the set, 1.3 bytes per key at 1 %; a connection to each master, which
+// remembers what was read through it (CLIENT TRACKING); and a fetch of 4 KB whenever a shard was changed, at
+// most once per Refresh. A set to which thousands of keys are added every second is better asked in Redis.
+// Where the server has no CLIENT TRACKING, as that of package inprocess, a Replica asks the Set
+// everything, and Ready fails.
+type Replica struct {
+	set     *Set
+	options ReplicaOptions
+	table   atomic.Pointer[replicaTable] // nil: ask the Set
+	servers map[string]*mirror.Mirror    // by identity; the background alone uses it
+	bytes   atomic.Int64                 // of the copies
+	tallies [tallyStripes]tally
+	quit    context.CancelFunc
+	ended   chan struct{}
+}
+
+// ReplicaOptions are what Set.Replica may be told; zero values are the defaults.
+type ReplicaOptions struct {
+	// Lease is the most time that others' keys take to be seen. The default is 1 s.
+	Lease time.Duration
+
+	// Refresh is the least time between two readings of a shard that changes. The default is 1 s.
+	Refresh time.Duration
+
+	// Poll is the time between two questions to a server about what changed. The default is 100 ms, and
+	// at most a quarter of Lease.
+	Poll time.Duration
+
+	// MaxBytes bounds the memory of the copies. Partitions beyond it are asked in Redis. The default
+	// is 1 GB.
+	MaxBytes int64
+}
+
+// Replica returns a replica of the set. It begins without any copy, and asks the Set; Ready waits until
+// it has them. o may be nil. Close the replica before the set.
+func (s *Set) Replica(ctx context.Context, o *ReplicaOptions) (*Replica, error) {
+	if o == nil {
+		o = &ReplicaOptions{}
+	}
+	if o.Lease < 0 || o.Refresh < 0 || o.Poll < 0 || o.MaxBytes < 0 {
+		return nil, errors.New("redisfilter: Lease, Refresh, Poll and MaxBytes of a replica must not be negative")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, wrap(s.name, err)
+	}
+	run, quit := context.WithCancel(context.Background())
+	r := &Replica{set: s, options: *o, servers: map[string]*mirror.Mirror{}, quit: quit, ended: make(chan struct{})}
+	if r.options.MaxBytes == 0 {
+		r.options.MaxBytes = 1 << 30
+	}
+	go r.follow(run)
+	return r, nil
+}
+
+// Close ends the connections and gives the copies up. The Replica then asks the Set everything.
+func (r *Replica) Close() error {
+	r.quit()
+	<-r.ended
+	return nil
+}
+
+// Contains reports whether a key may have been added; false is certain, as far as Replica promises.
+func (r *Replica) Contains(ctx context.Context, key []byte) (bool, error) {
+	if t := r.table.Load(); t != nil {
+		if maybe, ok := r.answer(t, t.content.hash(key)); ok {
+			return maybe, nil
+		}
+	}
+	return r.set.Contains(ctx, key)
+}
+
+// ContainsHash is Contains for the key of a hash, as Set.Hash gives it.
+func (r *Replica) ContainsHash(ctx context.Context, h uint64) (bool, error) {
+	if t := r.table.Load(); t != nil {
+		if maybe, ok := r.answer(t, h); ok {
+			return maybe, nil
+		}
+	}
+	return r.set.ContainsHash(ctx, h)
+}
+
+// MContains is Contains for many keys. Those that need a trip share one to each node.
+func (r *Replica) MContains(ctx context.Context, keys [][]byte) ([]bool, error) {
+	t := r.table.Load()
+	if t == nil {
+		return r.set.MContains(ctx, keys)
+	}
+	maybe := make([]bool, len(keys))
+	var rest [][]byte
+	var at []int
+	for i, key := range keys {
+		var ok bool
+		if maybe[i], ok = r.answer(t, t.content.hash(key)); !ok {
+			rest, at = append(rest, key), append(at, i)
+		}
+	}
+	if len(rest) == 0 {
+		return maybe, nil
+	}
+	answers, err := r.set.MContains(ctx, rest)
+	for i, answer := range answers {
+		maybe[at[i]] = answer
+	}
+	return maybe, err
+}
+
+// Add adds a key to the Set, as Set.Add does. This Replica knows it at once.
+func (r *Replica) Add(ctx context.Context, key []byte) error {
+	err := r.set.Add(ctx, key)
+	r.added(key)
+	return err
+}
+
+// AddNew adds a key to the Set and reports whether it was new, as Set.AddNew does. This Replica knows it
+// at once.
+func (r *Replica) AddNew(ctx context.Context, key []byte) (bool, error) {
+	fresh, err := r.set.AddNew(ctx, key)
+	r.added(key)
+	return fresh, err
+}
+
+// MAdd is Add for many keys.
+func (r *Replica) MAdd(ctx context.Context, keys [][]byte) error {
+	err := r.set.MAdd(ctx, keys)
+	r.added(keys...)
+	return err
+}
+
+// MAddNew is AddNew for many keys.
+func (r *Replica) MAddNew(ctx context.Context, keys [][]byte) ([]bool, error) {
+	fresh, err := r.set.MAddNew(ctx, keys)
+	r.added(keys...)
+	return fresh, err
+}
+
+// added sets the bits of keys that are in Redis. If an add failed they may not be, which makes
+// another "maybe" and no wrong "no".
+func (r *Replica) added(keys ...[]byte) {
+	t := r.table.Load()
+	if t == nil {
+		return
+	}
+	for _, key := range keys {
+		t.add(t.content.hash(key))
+	}
+}
+
+// answer says whether the key of a hash may be in the set; ok is false if only Redis knows.
+func (r *Replica) answer(t *replicaTable, h uint64) (maybe, ok bool) {
+	counts := &r.tallies[h%tallyStripes]
+	v := r.set.view.Load()
+	if v.cfg != t.cfg || v.usable() != nil {
+		counts.asked.Add(1)
+		return true, false
+	}
+	switch t.ask(h) {
+	case present:
+		counts.yes.Add(1)
+		return true, true
+	case absent:
+		if v.err == nil && r.set.client.watch.Valid(t.confirmed) {
+			counts.no.Add(1)
+			return false, true
+		}
+	}
+	counts.asked.Add(1)
+	return true, false
+}
+
+// A tally counts answers. There are several, on cache lines of their own, so that goroutines seldom wait
+// for each other.
+type tally struct {
+	yes, no, asked atomic.Uint64
+	_              [40]byte
+}
+
+const tallyStripes = 16
+
+// ReplicaStats say what a Replica did and has.
+type ReplicaStats struct {
+	Yes   uint64 // answers "maybe" without a trip
+	No    uint64 // answers "no" without a trip
+	Asked uint64 // questions to the Set
+
+	Unknown int   // shards that were not fetched yet
+	Clean   int   // shards whose copies are as they are in Redis
+	Dirty   int   // shards that were changed and not fetched again since
+	Lost    int   // shards that are missing in Redis, or are none
+	Bytes   int64 // of the copies
+
+	Fetches     uint64 // shards that were fetched
+	Connections int    // to masters, on which something is known now
+
+	Err error // why there is no connection to one of the masters
+}
+
+// Stats returns figures since the Replica began. It takes some microseconds per thousand shards.
+func (r *Replica) Stats() ReplicaStats {
+	var s ReplicaStats
+	for i := range r.tallies {
+		s.Yes += r.tallies[i].yes.Load()
+		s.No += r.tallies[i].no.Load()
+		s.Asked += r.tallies[i].asked.Load()
+	}
+	t := r.table.Load()
+	if t == nil {
+		return s
+	}
+	for _, m := range t.mirrors {
+		of := m.Stats()
+		s.Clean += of.Clean
+		s.Unknown += of.Unknown
+		s.Dirty += of.Dirty
+		s.Lost += of.Lost
+		s.Bytes += int64(of.Bytes)
+		s.Fetches += of.Fetches
+		if of.Leased {
+			s.Connections++
+		}
+		if of.Err != nil {
+			s.Err = wrap(r.set.name, of.Err)
+		}
+	}
+	return s
+}
+
+// Ready waits until the Replica has a copy of every shard that is in Redis and within MaxBytes, or
+// returns why it has not when ctx ends. There is no need to call it: until then the Set is asked.
+func (r *Replica) Ready(ctx context.Context) error {
+	for !r.filled() {
+		select {
+		case <-r.ended:
+			return wrap(r.set.name, ErrClosed)
+		case <-r.set.client.watch.Ended():
+			return wrap(r.set.name, ErrClosed)
+		default:
+		}
+		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+			return wrap(r.set.name, errors.Join(err, r.Stats().Err))
+		}
+	}
+	return nil
+}
+
+func (r *Replica) filled() bool {
+	t := r.table.Load()
+	if t == nil || r.set.view.Load().cfg != t.cfg {
+		return false
+	}
+	t.catchUp()
+	s := r.Stats()
+	return s.Unknown == 0 && s.Connections == len(t.mirrors) && s.Clean+s.Dirty+s.Lost > 0
+}

@@ -1,0 +1,160 @@
+package redisfilter
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/siftkv/siftkv/filterpolicy/blocked"
+)
+
+// A layerShape is how the keys of one layer of one partition lie in Redis: in Shards values of
+// Lines lines each.
+type layerShape struct {
+	Keys   int `json:"keys"` // of a partition, until the next layer is made
+	Shards int `json:"shards"`
+	Lines  int `json:"lines"` // of a shard
+	Probes int `json:"probes"`
+}
+
+const (
+	maxLayers     = 16
+	defaultShard  = 4048
+	maxShardBytes = 65488
+	maxShards     = 1 << 20 // of a layer of a partition
+	minRate       = 1e-6    // below it lines of 64 bytes do not suffice
+	minGrowing    = 1e-5    // of a set that grows: its layers share the rate
+	minLayer      = 2.5e-8  // of a late layer; lines cannot do with much less
+	maxKeys       = 1 << 36
+)
+
+// markCost is how much lower a rate the lines are made for than was promised, for each probe: one bit
+// of each line is its mark, and the bit beside it serves two positions, so that one probe in 256 meets a
+// bit that is set by twice as many keys as the others.
+const markCost = 1 - 0.75/256
+
+// tightening is the share of a layer's rate that the next layer has. The rates of all layers add
+// up to the promised one, however many there are (P. S. Almeida and others, "Scalable Bloom Filters", 2007).
+const tightening = 0.5
+
+// overfill is the share of its rate that a set gives up which grows, since its partitions take whole
+// numbers of keys, and since adds are under way when somebody finds a layer full.
+const overfill = 0.08
+
+// shapes returns the number of partitions and the layers that a request needs.
+func shapes(r request) (partitions int, layers []layerShape, err error) {
+	if r.Keys < 1 || int64(r.Keys) > maxKeys {
+		return 0, nil, fmt.Errorf("redisfilter: a set is made for 1 to %d keys, not %d", int64(maxKeys), r.Keys)
+	}
+	if !(r.Rate >= minRate && r.Rate <= 0.5) {
+		return 0, nil, fmt.Errorf("redisfilter: the rate of false positives is from %g to 0.5, not %g", minRate, r.Rate)
+	}
+	if r.Growth != 0 && !(r.Growth >= 2 && r.Growth <= 100) {
+		return 0, nil, fmt.Errorf("redisfilter: Growth is 0 or from 2 to 100, not %g", r.Growth)
+	}
+	if r.Growth != 0 && r.Rate < minGrowing {
+		return 0, nil, fmt.Errorf("redisfilter: a set that grows has a rate of %g or more, not %g", minGrowing, r.Rate)
+	}
+	if r.Partitions < 0 || r.Partitions > 1<<16 {
+		return 0, nil, fmt.Errorf("redisfilter: Partitions is from 1 to %d, not %d", 1<<16, r.Partitions)
+	}
+	if r.ShardBytes < headerLen+blocked.LineLen || r.ShardBytes > maxShardBytes {
+		return 0, nil, fmt.Errorf("redisfilter: ShardBytes is from %d to %d, not %d",
+			headerLen+blocked.LineLen, maxShardBytes, r.ShardBytes)
+	}
+	most := (r.ShardBytes - headerLen) / blocked.LineLen
+	rate := r.Rate
+	if r.Growth != 0 {
+		rate *= 1 - tightening - overfill
+	}
+	lines, probes, err := linesFor(r.Keys, rate)
+	if err != nil {
+		return 0, nil, fmt.Errorf("redisfilter: %w", err)
+	}
+	partitions = max(1, r.Partitions, (lines+most-1)/most)
+	if partitions > maxPartitions {
+		return 0, nil, fmt.Errorf("redisfilter: %d keys need %d partitions: raise ShardBytes", r.Keys, partitions)
+	}
+	each := (lines + partitions - 1) / partitions
+	keys := (r.Keys + partitions - 1) / partitions
+	layers = []layerShape{{Keys: keys, Shards: 1, Lines: each, Probes: probes}}
+	for r.Growth != 0 && len(layers) < maxLayers {
+		rate *= tightening
+		next, ok := nextLayer(float64(keys)*math.Pow(r.Growth, float64(len(layers))), rate, most)
+		if !ok {
+			break
+		}
+		layers = append(layers, next)
+	}
+	return partitions, layers, nil
+}
+
+// linesFor returns the lines and the probes that keep a rate.
+func linesFor(keys int, rate float64) (lines, probes int, err error) {
+	_, probes, err = blocked.Shape(keys, rate)
+	if err != nil {
+		return 0, 0, err
+	}
+	return blocked.Shape(keys, rate*math.Pow(markCost, float64(probes)))
+}
+
+// nextLayer returns the shape of a layer of one partition, unless it would be too large.
+func nextLayer(keys, rate float64, mostLines int) (layerShape, bool) {
+	if keys > maxKeys {
+		return layerShape{}, false
+	}
+	lines, probes, err := linesFor(int(keys), max(rate, minLayer))
+	if err != nil {
+		return layerShape{}, false
+	}
+	shards := (lines + mostLines - 1) / mostLines
+	return layerShape{int(keys), shards, (lines + shards - 1) / shards, probes}, shards <= maxShards
+}
+
+// checkLayers refuses what no request leads to and what would make a reader leave its bounds.
+func checkLayers(layers []layerShape) error {
+	if len(layers) < 1 || len(layers) > maxLayers || layers[0].Shards != 1 {
+		return fmt.Errorf("%d layers cannot be", len(layers))
+	}
+	for i, l := range layers {
+		if l.Keys < 1 || int64(l.Keys) > maxKeys || l.Shards < 1 || l.Shards > maxShards || l.Probes < 1 ||
+			l.Probes > blocked.MaxProbes || l.Lines < 1 || l.Lines > maxShardBytes/blocked.LineLen ||
+			l.shardLen() > maxShardBytes {
+			return fmt.Errorf("layer %d cannot be: %+v", i, l)
+		}
+	}
+	return nil
+}
+
+func (l layerShape) shardLen() int { return headerLen + l.Lines*blocked.LineLen }
+
+// place returns the shard of a layer, and the line in it, of a key that is within the partition as
+// blocked's Split says.
+func (l layerShape) place(within uint64) (shard, line int) {
+	at, _ := bits.Mul64(within, uint64(l.Shards*l.Lines))
+	return int(at) / l.Lines, int(at) % l.Lines
+}
+
+// keysOf estimates how many keys a shard of l has of whose bits, marks left out, so many are set: the
+// expected share of set bits, inverted. Keys fall into lines at random, and probes into a line's bits.
+func (l layerShape) keysOf(ones int) float64 {
+	fill := float64(ones) / float64(l.Lines*markPosition)
+	if fill >= 1 {
+		return math.Inf(1)
+	}
+	perKey := -math.Expm1(float64(l.Probes)*math.Log1p(-1.0/markPosition)) / float64(l.Lines)
+	return math.Log1p(-fill) / math.Log1p(-perKey)
+}
+
+// full reports whether a shard has as many keys as it was made for. A few fewer count as well: not
+// every add looks, and some are under way.
+func (l layerShape) full(ones int) bool {
+	keys := float64(l.Keys) / float64(l.Shards)
+	return l.keysOf(ones) >= keys-min(32, keys/16)
+}
+
+// looks reports whether the add of a hash asks how full the shard is: one in 32, more of small shards.
+func (l layerShape) looks(hash uint64) bool {
+	every := min(32, max(1, l.Keys/l.Shards/32))
+	return hash%uint64(every) == 0
+}

@@ -1,0 +1,232 @@
+package redisfilter
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/siftkv/siftkv/redisfilter/internal/cuckootable"
+)
+
+// Tables is the content of a Cuckoo: one shard of internal/cuckootable in each partition.
+type tables struct {
+	hasher
+	client *Client
+	name   string
+	shape  cuckootable.Shape
+}
+
+func newTables(c *Client, name string, cfg *config) *tables {
+	return &tables{cfg.hasher(), c, name, cfg.Table}
+}
+
+func (t *tables) prefix(part int, generation string) string {
+	return partitionPrefix(t.name, strconv.Itoa(part), generation)
+}
+
+func (t *tables) shard(part int, generation string) string {
+	return shardKey(t.prefix(part, generation), 0, 0)
+}
+
+func (t *tables) count() int { return int(t.shape.Shards) }
+
+// slots returns the slot that each key is in, in every generation.
+func (t *tables) slots(hashes []uint64) []int {
+	return slotsOfParts(t.client, t.name, len(hashes), func(i int) int { return int(t.shape.Place(hashes[i]).Shard) })
+}
+
+// ask looks keys up in a generation: one command each, all in one trip.
+func (t *tables) ask(ctx context.Context, generation string, hashes []uint64) ([]answer, error) {
+	answers := make([]answer, len(hashes))
+	cmds := make([]redis.Cmder, len(hashes))
+	for i, h := range hashes {
+		p := t.shape.Place(h)
+		cmds[i] = redis.NewIntSliceCmd(ctx, t.shape.Lookup(t.shard(int(p.Shard), generation), p)...)
+	}
+	t.client.run(ctx, cmds...)
+	var failed error
+	for i, h := range hashes {
+		p := t.shape.Place(h)
+		n, err := 0, cmds[i].Err()
+		if err == nil {
+			n, err = t.shape.Copies(cmds[i].(*redis.IntSliceCmd).Val(), p)
+		}
+		switch {
+		case err != nil:
+			answers[i] = lost
+			failed = errors.Join(failed, notLost(t.shard(int(p.Shard), generation), err))
+		case n > 0:
+			answers[i] = present
+		}
+	}
+	return answers, failed
+}
+
+// notLost returns nil for the error of a shard that is just lost.
+func notLost(key string, err error) error {
+	switch {
+	case errors.Is(err, cuckootable.ErrForeign):
+		return fmt.Errorf("%w: %s: %w", ErrForeign, key, err)
+	case errors.Is(err, cuckootable.ErrLost):
+		return nil
+	}
+	return foreign(err, key, nil)
+}
+
+// put adds keys to a generation. The one in use says which are new, and which it refuses. Others
+// follow: a key that is new is added to them without a look, for were it left out for the sake of
+// another that it cannot be told from, it would go with that one.
+func (t *tables) put(ctx context.Context, generation string, inUse bool, a *addition) (whole bool, err error) {
+	var plain, looking []int
+	for i := range a.hashes {
+		switch {
+		case a.refused.has(i):
+		case a.isNew && (inUse && !a.begun || a.begun && !a.fresh[i]):
+			looking = append(looking, i)
+		default:
+			plain = append(plain, i)
+		}
+	}
+	refused := &a.refused
+	if !inUse {
+		refused = &RefusedError{}
+	}
+	lost, err := t.change(ctx, cuckootable.Add, generation, a.hashes, plain, refused.note)
+	if err != nil {
+		return false, err
+	}
+	also, err := t.change(ctx, cuckootable.AddNew, generation, a.hashes, looking,
+		func(i int, got cuckootable.Answer) {
+			a.fresh[i] = a.fresh[i] && got == cuckootable.Changed
+			refused.note(i, got)
+		})
+	refused.sort()
+	if err == nil && !inUse {
+		err = t.spoil(ctx, generation, a.hashes, refused.Full)
+	}
+	return len(lost)+len(also) == 0, err
+}
+
+// spoil removes shards of a generation that is not in use because they lack keys that they had no
+// room for: a load that fails is better than an add that does. Of a key that is there too often
+// no copy is lacking, as the generation in use has no more.
+func (t *tables) spoil(ctx context.Context, generation string, hashes []uint64, keys []int) error {
+	for _, i := range keys {
+		shard := t.shard(int(t.shape.Place(hashes[i]).Shard), generation)
+		unlink := redis.NewIntCmd(ctx, "unlink", shard)
+		t.client.run(ctx, unlink)
+		if err := unlink.Err(); err != nil {
+			return foreign(err, shard, nil)
+		}
+	}
+	return nil
+}
+
+// A change is one call for some keys of one shard.
+type change struct {
+	cuckootable.Call
+	shard string
+	keys  []int // indices
+}
+
+// change makes changes for the keys of some indices, in calls of one shard each, all in one trip,
+// and tells each the answer. It returns the indices of keys whose shards are lost. It ends long before
+// Redis forgets the answers: a call that were sent again later would be made twice.
+func (t *tables) change(ctx context.Context, op cuckootable.Op, generation string, hashes []uint64, keys []int,
+	tell func(i int, a cuckootable.Answer)) (lost []int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, cuckootable.Memory/2)
+	defer cancel()
+	pending := t.changes(op, generation, hashes, keys)
+	for try := 0; len(pending) > 0; try++ {
+		cmds := make([]redis.Cmder, len(pending))
+		for i, c := range pending {
+			if cmds[i] = c.Short(ctx); try > 0 {
+				cmds[i] = c.Long(ctx)
+			}
+		}
+		t.client.run(ctx, cmds...)
+		var again []change
+		for i, c := range pending {
+			answers, failed := c.Answers(cmds[i].(*redis.Cmd))
+			switch {
+			case failed == nil:
+				for k, key := range c.keys {
+					tell(key, answers[k])
+				}
+			case errors.Is(failed, cuckootable.ErrLost):
+				lost = append(lost, c.keys...)
+			case try < maxTries && ctx.Err() == nil && mayRepeat(failed):
+				again = append(again, c)
+			default:
+				err = foreign(failed, c.shard, nil)
+			}
+		}
+		pending = again
+	}
+	return lost, err
+}
+
+const maxTries = 3
+
+// mayRepeat reports whether a call is worth another try: the script was not known, or it is not
+// known whether the call was made. It is made once in any case.
+func mayRepeat(err error) bool {
+	var reply redis.Error
+	return cuckootable.NoScript(err) || !errors.As(err, &reply)
+}
+
+// changes returns calls for keys, up to MaxPlaces in each.
+func (t *tables) changes(op cuckootable.Op, generation string, hashes []uint64, keys []int) (all []change) {
+	byShard := map[uint32][]int{}
+	for _, i := range keys {
+		shard := t.shape.Place(hashes[i]).Shard
+		byShard[shard] = append(byShard[shard], i)
+	}
+	for shard, keys := range byShard {
+		prefix := t.prefix(int(shard), generation)
+		for part := range slices.Chunk(keys, cuckootable.MaxPlaces) {
+			places := make([]cuckootable.Place, len(part))
+			for k, i := range part {
+				places[k] = t.shape.Place(hashes[i])
+			}
+			key := shardKey(prefix, 0, 0)
+			call := t.shape.Call(op, key, prefix+"@"+rand.Text()[:16], places...)
+			all = append(all, change{call, key, part})
+		}
+	}
+	return all
+}
+
+// blank makes the shards of a generation.
+func (t *tables) blank(ctx context.Context, generation string) error {
+	blank := t.shape.Blank()
+	return t.client.forAll(ctx, t.count(), func(part int) []redis.Cmder {
+		return []redis.Cmder{redis.NewStatusCmd(ctx, "set", t.shard(part, generation), blank)}
+	}, nil)
+}
+
+// check returns an error unless each shard of the generation is there and whole.
+func (t *tables) check(ctx context.Context, generation string) error {
+	return t.client.forAll(ctx, t.count(), func(part int) []redis.Cmder {
+		return []redis.Cmder{redis.NewIntSliceCmd(ctx, t.shape.Probe(t.shard(part, generation))...)}
+	}, func(part int, cmds []redis.Cmder) error {
+		err := t.shape.Whole(cmds[0].(*redis.IntSliceCmd).Val())
+		if err == nil {
+			return nil
+		}
+		key := t.shard(part, generation)
+		return errors.Join(fmt.Errorf("%w: %s is lost", ErrIncomplete, key), notLost(key, err))
+	})
+}
+
+// discard removes the shards of a generation.
+func (t *tables) discard(ctx context.Context, generation string) error {
+	return t.client.forAll(ctx, t.count(), func(part int) []redis.Cmder {
+		return []redis.Cmder{redis.NewIntCmd(ctx, "unlink", t.shard(part, generation))}
+	}, nil)
+}

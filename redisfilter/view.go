@@ -1,0 +1,242 @@
+package redisfilter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/siftkv/siftkv/redisfilter/internal/nodes"
+)
+
+// A view is what a process knows of a set: its configuration, and who may say "no". It is replaced by
+// every poll, and does not change.
+type view struct {
+	cfg       *config
+	content   content         // of cfg; nil if there is none
+	trusted   map[string]bool // identities of nodes under which the generation in use is whole
+	confirmed time.Time       // when the request was sent that the configuration answered
+	quiet     time.Time       // when the last process has ceased to ask a generation that cfg does not name
+	err       error           // for good: ErrDropped or ErrMismatch; else why the last poll failed
+}
+
+// usable returns why operations cannot even be tried.
+func (v *view) usable() error {
+	switch {
+	case v.err != nil && (errors.Is(v.err, ErrDropped) || errors.Is(v.err, ErrMismatch)):
+		return v.err
+	case v.content == nil:
+		return fmt.Errorf("%w: its configuration was not read yet", ErrUnavailable)
+	}
+	return nil
+}
+
+// await waits until adds count that are made under v.
+func (v *view) await(ctx context.Context) error {
+	if wait := time.Until(v.quiet); wait > 0 {
+		return sleep(ctx, wait)
+	}
+	return nil
+}
+
+// sameGenerations reports whether an add under v went where an add under o would go.
+func (v *view) sameGenerations(o *view) bool {
+	return v.cfg == o.cfg || v.cfg.Generation == o.cfg.Generation && v.cfg.Building == o.cfg.Building &&
+		v.cfg.Retiring == o.cfg.Retiring && string(v.cfg.Seed) == string(o.cfg.Seed)
+}
+
+func trustedKey(name, generation string) string {
+	return configKey(name) + ":" + generation + ":trusted"
+}
+
+// A poller is a lineage for the watch, whose method is no part of the API of sets.
+type poller struct{ lineage *lineage }
+
+// Refresh implements nodes.Refresher.
+func (p poller) Refresh(ctx context.Context) { p.lineage.refresh(ctx) }
+
+// refresh reads the configuration; the watch has it called at every poll.
+func (l *lineage) refresh(ctx context.Context) {
+	old := l.view.Load()
+	sent := time.Now()
+	get := redis.NewStringCmd(ctx, "get", configKey(l.name))
+	cmds := []redis.Cmder{get}
+	var members *redis.StringSliceCmd
+	if old.cfg != nil && old.cfg.Generation != "" {
+		members = redis.NewStringSliceCmd(ctx, "smembers", trustedKey(l.name, old.cfg.Generation))
+		cmds = append(cmds, members)
+	}
+	l.client.run(ctx, cmds...)
+	data, err := get.Bytes()
+	if errors.Is(err, redis.Nil) {
+		l.restore(ctx, old)
+		return
+	}
+	next := *old
+	if err != nil {
+		next.err = err
+		l.view.CompareAndSwap(old, &next)
+		return
+	}
+	if next.err = l.adopt(&next, data); next.err == nil {
+		next.confirmed = sent
+		if jumped(old.cfg, next.cfg) {
+			next.quiet = time.Now().Add(nodes.Lease)
+		}
+		switch {
+		case next.cfg.Generation == "":
+			next.trusted = nil
+		case old.cfg != nil && next.cfg.Generation == old.cfg.Generation && members != nil && members.Err() == nil:
+			next.trusted = set(members.Val())
+		case old.cfg == nil || next.cfg.Generation != old.cfg.Generation:
+			next.trusted = l.readTrusted(ctx, next.cfg.Generation)
+		}
+	}
+	if l.view.CompareAndSwap(old, &next) {
+		l.noticed(&next)
+	}
+}
+
+// adopt puts the configuration of some bytes into v.
+func (l *lineage) adopt(v *view, data []byte) error {
+	if v.cfg != nil && string(v.cfg.encoded) == string(data) {
+		return nil
+	}
+	cfg, err := decodeConfig(data)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %s: %w", ErrForeign, configKey(l.name), err)
+	case cfg.Dropped:
+		return ErrDropped
+	case cfg.Asked != l.asked:
+		return fmt.Errorf("%w: there is %v, asked for was %v", ErrMismatch, cfg.Asked, l.asked)
+	}
+	if v.cfg == nil || !v.cfg.sameShape(cfg) {
+		v.content = l.open(cfg)
+	}
+	v.cfg = cfg
+	return nil
+}
+
+// jumped reports whether a configuration is none that a load leads to from an older one: somebody
+// removed that, and it was put back or made anew. Others may still ask the generation that was in use
+// then, for as long as their lease lasts, and no add goes there.
+func jumped(old, now *config) bool {
+	switch {
+	case now.Asked.Kind == kindWindows:
+		return false
+	case old == nil: // a set that was never loaded looks like one that was made anew
+		return now.Generation == ""
+	}
+	if old.Generation == "" { // the configuration was lost before
+		return old.Retiring != "" && !old.sameShape(now)
+	}
+	return !slices.Contains(now.generations(), old.Generation)
+}
+
+func (l *lineage) readTrusted(ctx context.Context, generation string) map[string]bool {
+	members, err := l.client.rdb.SMembers(ctx, trustedKey(l.name, generation)).Result()
+	if err != nil {
+		return nil
+	}
+	return set(members)
+}
+
+func set(members []string) map[string]bool {
+	all := make(map[string]bool, len(members))
+	for _, m := range members {
+		all[m] = true
+	}
+	return all
+}
+
+// restore puts the configuration back that somebody removed, without a generation: nobody knows
+// what the set lost meanwhile.
+func (l *lineage) restore(ctx context.Context, old *view) {
+	if errors.Is(old.err, ErrDropped) { // long ago: the tombstone has expired
+		return
+	}
+	next := *old
+	if old.usable() == nil {
+		cfg := *old.cfg
+		if cfg.Asked.Kind != kindWindows { // forgetting does those no harm
+			cfg.Retiring = cmp.Or(cfg.Generation, cfg.Retiring) // a load removes it
+			cfg.Generation, cfg.Building = "", ""
+		}
+		l.logger.Warn("the configuration of a set in redis was lost", "set", l.name)
+		l.client.rdb.SetNX(ctx, configKey(l.name), cfg.encode(), 0)
+		l.client.watch.Kick()
+	}
+	next.err = fmt.Errorf("%w: its configuration was removed from redis", ErrIncomplete)
+	next.confirmed = time.Time{}
+	l.view.CompareAndSwap(old, &next)
+}
+
+// sure returns the view under which what was read or written before the call counts, or says why it
+// does not: the configuration and the owner of the slot must be confirmed. It waits for a poll if need be.
+func (l *lineage) sure(ctx context.Context, slot int) (*view, error) {
+	w := l.client.watch
+	for {
+		v := l.view.Load()
+		if err := v.usable(); err != nil {
+			return v, err
+		}
+		_, confirmed, ok := w.Map().Owner(slot)
+		if ok && w.Valid(confirmed) && w.Valid(v.confirmed) {
+			return v, nil
+		}
+		if err := w.Poll(ctx); err != nil {
+			return v, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		if !ok {
+			if _, _, ok = w.Map().Owner(slot); !ok {
+				return v, fmt.Errorf("%w: no master is known for slot %d", ErrUnavailable, slot)
+			}
+		}
+		if v = l.view.Load(); v.err != nil {
+			return v, v.err
+		}
+	}
+}
+
+// vouch returns nil if zeros mean that a key is absent which were read from the slot, in the generation
+// in use, by one who knew asked when it began to read.
+func (l *lineage) vouch(ctx context.Context, slot int, asked *view) error {
+	v, err := l.sure(ctx, slot)
+	if err != nil {
+		return err
+	}
+	if v.cfg.Generation != asked.cfg.Generation {
+		return fmt.Errorf("%w: another generation was taken into use", errStale)
+	}
+	// A failover of the server that holds the configuration may have brought back an older one.
+	m := l.client.watch.Map()
+	owner, _, _ := m.Owner(slot)
+	keeper, _, _ := m.Owner(slotOf(configKey(l.name)))
+	if !v.trusted[owner] || !v.trusted[keeper] {
+		l.repairSoon()
+		return fmt.Errorf("%w: a server failed over or was restarted and may lack keys", ErrIncomplete)
+	}
+	if !asked.trusted[owner] || !asked.trusted[keeper] { // the key may have come back after the line was read
+		return fmt.Errorf("%w: a server was not trusted yet when it was asked", errStale)
+	}
+	return nil
+}
+
+// errStale asks the caller to begin again.
+var errStale = errors.New("stale")
+
+// deadline returns a context that ends.
+func (l *lineage) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, l.timeout)
+}
+
+// slotOf is the slot of all keys with a prefix.
+func slotOf(prefix string) int { return nodes.Slot(prefix) }

@@ -1,0 +1,159 @@
+package redisfilter
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestSpan(t *testing.T) {
+	at := func(hours float64) time.Time { return time.Unix(0, int64(hours*float64(time.Hour))) }
+	c := calendar{period: time.Hour, keep: 3}
+	require.Equal(t, span{first: 8, add: 10, last: 10, life: 150 * time.Minute}, c.span(at(10.5), at(10.5), 0))
+	require.Equal(t, span{first: 7, add: 9, last: 10, life: 135 * time.Minute}, c.span(at(9.75), at(10.25), 0))
+	require.Equal(t, span{first: 8, add: 10, last: 11, life: 150 * time.Minute},
+		c.span(at(10.5), at(10.5), time.Hour/2))
+	require.Equal(t, span{first: 10, add: 10, last: 10, life: time.Hour},
+		calendar{time.Hour, 1}.span(at(10), at(10), 0))
+	require.Equal(t, 3, c.span(at(10.5), at(10.5), 0).windows())
+}
+
+// A program is a process in a simulation: its clock is wrong, and goes wrong.
+type program struct {
+	clock *serverClock
+	now   *time.Time // true, and the server's
+}
+
+func drawProgram(t *rapid.T, now *time.Time) program {
+	skew := time.Duration(rapid.Int64Range(-1e15, 1e15).Draw(t, "skew"))
+	drift := rapid.Float64Range(-maxDrift/2, maxDrift/2).Draw(t, "drift")
+	start := *now
+	local := func() time.Time {
+		elapsed := now.Sub(start)
+		return now.Add(skew + time.Duration(drift*float64(elapsed)))
+	}
+	p := program{now: now}
+	p.clock = &serverClock{now: local, ask: func(context.Context) (time.Time, error) {
+		p.passes(t, "on the way there")
+		server := now.Truncate(time.Microsecond)
+		p.passes(t, "on the way back")
+		return server, nil
+	}}
+	return p
+}
+
+func (p program) passes(t *rapid.T, what string) {
+	*p.now = p.now.Add(time.Duration(rapid.Int64Range(0, int64(200*time.Millisecond)).Draw(t, what)))
+}
+
+func TestServerTimeIsWithinItsBounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Unix(1e9, rapid.Int64Range(0, 1e9).Draw(t, "start"))
+		p := drawProgram(t, &now)
+		for range 20 {
+			earliest, latest, err := p.clock.bounds(t.Context())
+			require.NoError(t, err)
+			require.False(t, earliest.After(now), "%v after %v", earliest, now)
+			require.False(t, latest.Before(now), "%v before %v", latest, now)
+			require.Less(t, latest.Sub(earliest), 500*time.Millisecond)
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(2*maxReading)).Draw(t, "passes")))
+		}
+	})
+}
+
+// A simulation is Windows of programs with different clocks, over a Redis that is a list of adds.
+type simulation struct {
+	calendar
+	now   time.Time
+	added []simulatedAdd
+}
+
+type simulatedAdd struct {
+	window  int64
+	expires time.Time
+	begun   time.Time
+}
+
+// A simulatedOp has been sent and not executed yet.
+type simulatedOp struct {
+	kind     int
+	at       span
+	begun    time.Time
+	deadline time.Time
+	known    int // adds that were acknowledged before it was sent
+}
+
+const (
+	simulatedLookup = iota
+	simulatedAddNew
+	simulatedPlainAdd
+)
+
+const simulatedTimeout = 300 * time.Millisecond
+
+func (s *simulation) begin(t *rapid.T, p program) simulatedOp {
+	op := simulatedOp{kind: rapid.IntRange(0, 2).Draw(t, "operation"), begun: s.now, known: len(s.added)}
+	earliest, latest, err := p.clock.bounds(t.Context())
+	require.NoError(t, err)
+	ahead := time.Duration(0)
+	if op.kind == simulatedAddNew {
+		ahead = simulatedTimeout
+	}
+	op.at = s.span(earliest, latest, ahead)
+	op.deadline = s.now.Add(simulatedTimeout)
+	return op
+}
+
+// execute does what Redis does. A key must be found that was added less than Keep-1 periods before;
+// half a second of that is for readings of clocks that took so long.
+func (s *simulation) execute(t *rapid.T, op simulatedOp) {
+	must, found := false, false
+	for i, a := range s.added {
+		there := a.window >= op.at.first && a.window <= op.at.last && s.now.Before(a.expires)
+		due := s.now.Sub(a.begun) < time.Duration(s.keep-1)*s.period-time.Second/2
+		found = found || there
+		must = must || due && (i < op.known || op.kind == simulatedAddNew)
+	}
+	if op.kind != simulatedPlainAdd {
+		require.True(t, found || !must, "%+v does not find what was added: %+v", op, s.added)
+	}
+	if op.kind == simulatedPlainAdd || op.kind == simulatedAddNew && !found {
+		s.added = append(s.added, simulatedAdd{op.at.add, s.now.Add(op.at.life), op.begun})
+	}
+}
+
+// Whatever the clocks of programs say: a key is found for Keep-1 periods after its add was
+// acknowledged, and nobody is told that it is new meanwhile.
+func TestProgramsWithAnyClocksAgree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := &simulation{calendar: calendar{
+			period: time.Duration(rapid.Int64Range(1e9, 5e9).Draw(t, "period")),
+			keep:   rapid.IntRange(2, 4).Draw(t, "keep"),
+		}}
+		s.now = time.Unix(1e9, rapid.Int64Range(0, 1e10).Draw(t, "start"))
+		programs := make([]program, 3)
+		for i := range programs {
+			programs[i] = drawProgram(t, &s.now)
+		}
+		var sent []simulatedOp
+		for range 40 {
+			if len(sent) == 0 || rapid.Bool().Draw(t, "send") {
+				sent = append(sent, s.begin(t, rapid.SampledFrom(programs).Draw(t, "program")))
+			} else {
+				i := rapid.IntRange(0, len(sent)-1).Draw(t, "executed")
+				s.execute(t, sent[i])
+				sent = slices.Delete(sent, i, i+1)
+			}
+			passes := int64(simulatedTimeout) / 4
+			if len(sent) == 0 {
+				passes = int64(s.period)
+			}
+			s.now = s.now.Add(time.Duration(rapid.Int64Range(0, passes).Draw(t, "passes")))
+			sent = slices.DeleteFunc(sent, func(op simulatedOp) bool { return op.deadline.Before(s.now) })
+		}
+	})
+}
