@@ -94,7 +94,7 @@ func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	if opts.Map {
 		r.mapFile()
 	}
-	r.foreign = foreignMemory{id: r.id, slots: r.slots, cache: r.cache, mapped: r.mapped}
+	r.foreign = &foreignMemory{id: r.id, slots: r.slots, cache: r.cache, mapped: r.mapped}
 	r.watch()
 	return r, nil
 }

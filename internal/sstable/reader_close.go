@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"weak"
 
@@ -14,7 +15,7 @@ import (
 type life struct {
 	reading   readingList
 	closed    atomic.Bool
-	foreign   foreignMemory
+	foreign   *foreignMemory
 	forgotten runtime.Cleanup // what Close does, if nobody calls it
 }
 
@@ -27,28 +28,34 @@ type foreignMemory struct {
 	cache  *cache.Cache
 	mapped *mapping
 	file   io.Closer // nil: the file is not closed with it
+
+	once  sync.Once
+	given atomic.Bool
+	err   error // of giving it back
 }
 
 // watch gives everything back when no reader of the file is reachable. The file that a
 // forgotten reader had may be its caller's; that of one that was left is closed.
 func (l *life) watch() {
-	m := l.foreign
-	l.forgotten = runtime.AddCleanup(l, func(m *foreignMemory) { _ = m.giveBack() }, &m)
+	l.forgotten = runtime.AddCleanup(l, func(m *foreignMemory) { _ = m.giveBack() }, l.foreign)
 }
 
+// giveBack gives everything back, once. It returns when that is done, whoever does it.
 func (m *foreignMemory) giveBack() error {
-	for i := range m.slots {
-		m.cache.Drop(slotKey(m.id, i), &m.slots[i])
-	}
-	m.cache.Release()
-	var err error
-	if m.mapped != nil {
-		err = m.mapped.unmap()
-	}
-	if m.file != nil {
-		err = errors.Join(err, m.file.Close())
-	}
-	return err
+	m.once.Do(func() {
+		for i := range m.slots {
+			m.cache.Drop(slotKey(m.id, i), &m.slots[i])
+		}
+		m.cache.Release()
+		if m.mapped != nil {
+			m.err = m.mapped.unmap()
+		}
+		if m.file != nil {
+			m.err = errors.Join(m.err, m.file.Close())
+		}
+		m.given.Store(true)
+	})
+	return m.err
 }
 
 // Close forgets the reader's cached blocks and closes the file. A second Close does nothing.
@@ -62,36 +69,33 @@ func (l *life) close(file io.Closer) error {
 		return nil
 	}
 	l.forgotten.Stop()
-	m := l.foreign
-	m.file = file
-	return m.giveBack()
+	l.foreign.file = file
+	return l.foreign.giveBack()
 }
 
 // A Left is an open file whose reader was given up while others may have been using it.
 type Left struct {
-	life weak.Pointer[life]
-	file io.Closer
+	life    weak.Pointer[life]
+	foreign *foreignMemory
 }
 
 // Leave gives the reader up while others may be using it: its file is closed, and its memory
-// given back, when they have ended and the collector has noticed, or by Left.Close.
+// given back, when they have ended and the collector has noticed, or by Left.Close. Nobody calls
+// Leave or Close beside it.
 func (r *Reader) Leave() Left {
 	file, _ := r.file.(io.Closer)
-	if r.forgotten.Stop(); r.closed.Load() {
-		return Left{}
-	}
 	r.foreign.file = file
-	r.watch()
-	return Left{weak.Make(r.life), file}
+	return Left{weak.Make(r.life), r.foreign}
 }
 
-// Gone reports whether there is nothing to close any more.
-func (l Left) Gone() bool { return l.life.Value() == nil }
+// Gone reports whether the file is closed.
+func (l Left) Gone() bool { return l.foreign.given.Load() }
 
-// Close closes the file now, if it is not closed yet: nobody uses the reader any more.
+// Close closes the file, if it is not closed yet: nobody uses the reader any more. It returns
+// when the file is closed, even if the collector has just begun with it.
 func (l Left) Close() error {
 	if life := l.life.Value(); life != nil {
-		return life.close(l.file)
+		life.closed.Store(true)
 	}
-	return nil
+	return l.foreign.giveBack()
 }
