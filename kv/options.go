@@ -22,8 +22,8 @@ type Options struct {
 	// included, beside what the program itself uses. Memtables, block cache, filters, indexes
 	// and the buffers of flushes and compactions (an eighth, at most 16 MiB) share it. It sets
 	// the defaults of MemtableSize (an eighth, less if MaxMemtables is above 4, at most 64
-	// MiB), of CacheSize (the rest) and of TargetFileSize. The cache shrinks as filters and
-	// indexes grow. Filters may have half of what memtables and buffers leave: if there are
+	// MiB), of CacheSize (the rest), of TargetFileSize and of MaxConcurrentCompactions. The
+	// cache shrinks as filters and indexes grow. Filters may have half of what memtables and buffers leave: if there are
 	// more, those are in memory that save most reads per byte, and the others' files are read
 	// as if they had none. Files that nobody reads give their indexes up once all indexes take
 	// a quarter; those of files that are read stay, and new ones are partitioned (see
@@ -148,8 +148,9 @@ type Options struct {
 	RunsPerLevel int
 
 	// MaxConcurrentCompactions bounds the threads that compact in the background: half of
-	// GOMAXPROCS by default, at least 1, and at least 2 in a Tiered or LazyLeveled store,
-	// where one keeps level 0 short while another merges large runs. Threads that would be
+	// GOMAXPROCS by default, or one for each 16 MiB of MemoryLimit if that is less; at least
+	// 1, and at least 2 in a Tiered or LazyLeveled store, where one keeps level 0 short while
+	// another merges large runs. Threads that would be
 	// idle merge ranges of a compaction that runs, up to GOMAXPROCS of them. Compact runs in
 	// its caller's goroutine, and has all of these threads but one help it. Flushes have a
 	// thread of their own, and those that would be idle help one of 16 MiB or more: it then

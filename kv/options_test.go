@@ -2,6 +2,7 @@ package kv
 
 import (
 	"math"
+	"runtime"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -83,4 +84,22 @@ func TestBlocksThatAreAcceptedAreCached(t *testing.T) {
 	db, err = Open("db", &Options{fs: disk, ReadOnly: true, BlockSize: 3 << 20})
 	require.NoError(t, err, "nothing is written")
 	require.NoError(t, db.Close())
+}
+
+func TestAMemoryLimitBoundsTheThreadsThatCompact(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(16))
+	for _, c := range []struct {
+		limit int64
+		style CompactionStyle
+		want  int
+	}{
+		{0, Leveled, 8}, {16 << 20, Leveled, 1}, {16 << 20, Tiered, 2}, {64 << 20, Leveled, 4}, {1 << 30, Leveled, 8},
+	} {
+		o, err := (&Options{MemoryLimit: c.limit, Compaction: c.style}).withDefaults()
+		require.NoError(t, err)
+		require.Equal(t, c.want, o.MaxConcurrentCompactions, "%d MiB, %v", c.limit>>20, c.style)
+	}
+	o, err := (&Options{MemoryLimit: 16 << 20, MaxConcurrentCompactions: 6}).withDefaults()
+	require.NoError(t, err)
+	require.Equal(t, 6, o.MaxConcurrentCompactions)
 }
