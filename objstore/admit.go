@@ -10,17 +10,24 @@ import (
 // A gate is what every call of an implementation passes first.
 type gate struct{ closed atomic.Bool }
 
-// admit returns why a call must not be performed, if it must not.
+// admit returns the error of a call that must not be performed.
 func (g *gate) admit(ctx context.Context, op Kind, key string) error {
-	err := ctx.Err()
-	switch {
-	case err != nil:
-	case g.closed.Load():
-		err = ErrClosed
-	case op != List:
+	err := g.check(ctx)
+	if err == nil && op != List {
 		err = CheckKey(key)
 	}
 	return wrap(op, key, err)
+}
+
+// check returns why no call can be performed.
+func (g *gate) check(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if g.closed.Load() {
+		return ErrClosed
+	}
+	return nil
 }
 
 // Close implements [Store].

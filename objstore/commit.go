@@ -1,0 +1,77 @@
+package objstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// The pauses between the tries of Commit double from the first to the last.
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// Commit is PutIfAbsent of a body that nobody else writes there, which has a random nonce in it for instance. While
+// the outcome is unknown it tries again, and compares contents if it finds an object. It returns nil if the body is
+// there, an error that matches [ErrExists] if another is, one that matches [ErrUnknown] if ctx ends first, or the
+// store fails in another way after an unknown outcome. Without a deadline it waits for a store that cannot be
+// reached.
+//
+// A name must not become free again while anybody may still commit to it: whoever deletes the object must first make
+// sure that the commits of those who stalled fail.
+func Commit(ctx context.Context, s Store, key string, body []byte) error {
+	var unknown error
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		err := s.PutIfAbsent(ctx, key, body)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, ErrUnknown):
+			unknown = err
+		case unknown == nil:
+			return err
+		case errors.Is(err, ErrExists):
+			own, failed := holds(ctx, s, key, body)
+			if own {
+				return nil
+			}
+			if failed == nil {
+				return err
+			}
+			unknown = fmt.Errorf("%w: %w", ErrUnknown, failed)
+			if errors.Is(failed, ErrNotExist) {
+				return unknown // it was deleted meanwhile: a name must not be used again
+			}
+		case !errors.Is(err, ErrThrottled):
+			return fmt.Errorf("%w: %w", ErrUnknown, err)
+		}
+		if !sleep(ctx, pause) {
+			return fmt.Errorf("%w: %w", unknown, ctx.Err())
+		}
+	}
+}
+
+// holds reports whether an object's content is body.
+func holds(ctx context.Context, s Store, key string, body []byte) (bool, error) {
+	p := make([]byte, len(body)+1)
+	n, err := s.GetRange(ctx, key, 0, p)
+	if err == nil || err == io.EOF {
+		return bytes.Equal(p[:n], body), nil
+	}
+	return false, err
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,147 @@
+package objstore
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"sync"
+)
+
+// A Count is what was counted of one kind of request.
+type Count struct {
+	Calls     int64 // of the method of Store
+	Requests  int64 // that were sent and are billed: tries, hedges, pages of listings, parts
+	Bytes     int64 // of objects, received or sent, in all requests
+	Retries   int64 // requests that repeat one that failed
+	Hedges    int64 // requests that race with one that is slow
+	Throttled int64 // requests refused for coming too fast
+	Unknown   int64 // calls that failed with ErrUnknown
+	Failed    int64 // calls that failed, but for what lies in the contents: io.EOF, ErrNotExist, ErrExists
+}
+
+func (c Count) plus(d Count, times int64) Count {
+	c.Calls += times * d.Calls
+	c.Requests += times * d.Requests
+	c.Bytes += times * d.Bytes
+	c.Retries += times * d.Retries
+	c.Hedges += times * d.Hedges
+	c.Throttled += times * d.Throttled
+	c.Unknown += times * d.Unknown
+	c.Failed += times * d.Failed
+	return c
+}
+
+// Counts are the counts of all kinds, indexed by [Kind]: counts[objstore.Get].Requests.
+type Counts [NumKinds]Count
+
+// Minus returns what was counted since an earlier snapshot.
+func (c Counts) Minus(earlier Counts) Counts {
+	for k := range c {
+		c[k] = c[k].plus(earlier[k], -1)
+	}
+	return c
+}
+
+// Total returns the sum over all kinds.
+func (c Counts) Total() (total Count) {
+	for _, count := range c {
+		total = total.plus(count, 1)
+	}
+	return total
+}
+
+// Counters count what a store does; see [WithCounters]. The zero value is ready. They are safe for concurrent use,
+// and must not be copied.
+type Counters struct {
+	mu     sync.Mutex
+	counts Counts
+}
+
+// Snapshot returns the counts as they were at one moment.
+func (c *Counters) Snapshot() Counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts
+}
+
+func (c *Counters) add(kind Kind, d Count) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts[kind] = c.counts[kind].plus(d, 1)
+}
+
+// pageSize is how many objects a page of a listing has in S3, GCS and Azure.
+const pageSize = 1000
+
+type counted struct {
+	s Store
+	c *Counters
+}
+
+// WithCounters returns s with its calls and requests counted in c. Several stores may share c, and counters may be
+// put around counters. Where s reports its requests to the call's [Meter], those are counted: what is billed. Else
+// every call counts as the one request that it would be (a listing as one for each thousand objects), unless its key
+// is invalid, or its context or the store had ended. Closing it closes s.
+func WithCounters(s Store, c *Counters) Store { return &counted{s, c} }
+
+// GetRange implements [Store].
+func (s *counted) GetRange(ctx context.Context, key string, off int64, p []byte) (int, error) {
+	ctx, m := withMeter(ctx, s.c)
+	n, err := s.s.GetRange(ctx, key, off, p)
+	requests := int64(1)
+	if len(p) == 0 {
+		requests = 0
+	}
+	m.end(ctx, Get, Count{Requests: requests, Bytes: int64(n)}, err)
+	return n, err
+}
+
+// Put implements [Store].
+func (s *counted) Put(ctx context.Context, key string, r io.ReaderAt, size int64) error {
+	ctx, m := withMeter(ctx, s.c)
+	err := s.s.Put(ctx, key, r, size)
+	m.end(ctx, Put, Count{Requests: 1, Bytes: size}, err)
+	return err
+}
+
+// PutIfAbsent implements [Store].
+func (s *counted) PutIfAbsent(ctx context.Context, key string, body []byte) error {
+	ctx, m := withMeter(ctx, s.c)
+	err := s.s.PutIfAbsent(ctx, key, body)
+	m.end(ctx, PutIfAbsent, Count{Requests: 1, Bytes: int64(len(body))}, err)
+	return err
+}
+
+// List implements [Store].
+func (s *counted) List(ctx context.Context, prefix, after string) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		ctx, m := withMeter(ctx, s.c)
+		listed, failure := int64(0), error(nil)
+		for o, err := range s.s.List(ctx, prefix, after) {
+			if failure = err; err == nil {
+				listed++
+			}
+			if !yield(o, err) {
+				break
+			}
+		}
+		m.end(ctx, List, Count{Requests: 1 + max(listed-1, 0)/pageSize}, failure)
+	}
+}
+
+// Delete implements [Store].
+func (s *counted) Delete(ctx context.Context, key string) error {
+	ctx, m := withMeter(ctx, s.c)
+	err := s.s.Delete(ctx, key)
+	m.end(ctx, Delete, Count{Requests: 1}, err)
+	return err
+}
+
+// Close implements [Store].
+func (s *counted) Close() error { return s.s.Close() }
+
+// isAnswer reports whether an error is what a working store says of its contents.
+func isAnswer(err error) bool {
+	return err == io.EOF || errors.Is(err, ErrNotExist) || errors.Is(err, ErrExists)
+}
