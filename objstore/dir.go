@@ -214,7 +214,9 @@ func (d *dir) Delete(ctx context.Context, key string) error {
 	return d.failure(Delete, key, err)
 }
 
-func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
 
 // failure returns the error of a call from one of the file system.
 func (d *dir) failure(op Kind, key string, err error) error {

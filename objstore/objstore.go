@@ -55,14 +55,15 @@ type Store interface {
 	// by others, are passed over. An error ends the listing: it is yielded once, with a zero Object.
 	//
 	// Objects that are created or deleted meanwhile may be listed or not; the loop's body may do so. Nothing
-	// is asked for before the loop begins; each thousand objects or so are a billed request.
+	// is asked for before the loop begins; each thousand objects or so are a billed request. Some servers' listings
+	// lag behind writes, against the rule above: who must know whether an object exists asks for it by its key.
 	List(ctx context.Context, prefix, after string) iter.Seq2[Object, error]
 
 	// Delete removes an object. That there is none is no error.
 	Delete(ctx context.Context, key string) error
 
-	// Close releases what the client holds; the objects stay. Later calls, and those under way, fail with
-	// [ErrClosed] or are performed; closing again does nothing and returns nil.
+	// Close releases what the client holds; the objects stay. Later calls fail with [ErrClosed]; those under way
+	// fail, or are performed. Closing again does nothing and returns nil.
 	Close() error
 }
 
