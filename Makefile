@@ -25,7 +25,7 @@ GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filterpolicy/internal/hash64 ./filterpolicy/internal/peel ./filterpolicy/pebblefilter \
 	./internal/sstable/... ./internal/cache/... ./internal/memtable/... ./internal/commit/... ./internal/version/... ./internal/iterator/... \
 	./internal/vfs/... ./internal/wal/... ./internal/bench/compare ./internal/bench/engine ./internal/bench/measure ./internal/bench/ycsb \
-	./internal/cli/progress
+	./internal/cli/progress ./objstore/...
 
 # Of the other modules, those all of whose packages do.
 CONCURRENT_MODULES := redisfilter
@@ -82,7 +82,7 @@ golden: ## rewrite the golden files (look at the diff)
 
 cross: ## build for the platforms that embedders use
 	@for target in linux/386 linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64; do \
-		echo $$target; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./kv ./sstable ./filterpolicy ./blockindex || exit 1; \
+		echo $$target; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./kv ./sstable ./filterpolicy ./blockindex ./objstore/... || exit 1; \
 	done
 	@for target in linux/386 windows/amd64; do \
 		echo redisfilter $$target; (cd redisfilter && GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./...) || exit 1; \
