@@ -36,7 +36,7 @@ func fails(err error) objstoretest.Fault {
 }
 
 func TestCommitFindsOut(t *testing.T) {
-	denied := errors.New("access denied")
+	denied, slow := errors.New("access denied"), fails(objstore.ErrThrottled)
 	for name, c := range map[string]struct {
 		faults []objstoretest.Fault
 		taken  bool // by another's object
@@ -51,9 +51,9 @@ func TestCommitFindsOut(t *testing.T) {
 		"the reply is lost, taken":      {[]objstoretest.Fault{lost}, true, objstore.ErrExists},
 		"the request is late":           {[]objstoretest.Fault{late}, false, nil},
 		"denied":                        {[]objstoretest.Fault{fails(denied)}, false, denied},
-		"throttled":                     {[]objstoretest.Fault{fails(objstore.ErrThrottled)}, false, objstore.ErrThrottled},
+		"throttled":                     {[]objstoretest.Fault{slow}, false, objstore.ErrThrottled},
 		"lost, then denied":             {[]objstoretest.Fault{lost, fails(denied)}, false, objstore.ErrUnknown},
-		"lost, then throttled for once": {[]objstoretest.Fault{lost, fails(objstore.ErrThrottled)}, false, nil},
+		"lost, then throttled for once": {[]objstoretest.Fault{lost, slow}, false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,8 @@ func TestCommitReadsAgain(t *testing.T) {
 			return create(c)
 		})
 		require.NoError(t, objstore.Commit(ctx, s, "k", []byte("mine")))
-		require.ErrorIs(t, objstore.Commit(ctx, s, "k", []byte("mine")), objstore.ErrExists, "it knows of no try before")
+		err := objstore.Commit(ctx, s, "k", []byte("mine"))
+		require.ErrorIs(t, err, objstore.ErrExists, "it knows of no try before")
 	})
 }
 

@@ -103,8 +103,8 @@ func TestMetersReachTheStore(t *testing.T) {
 	ctx := t.Context()
 	base := objstore.NewMem()
 	require.NoError(t, base.PutIfAbsent(ctx, "db/key", []byte("12345")))
-	s := objstore.WithCounters(objstoretest.NewFaults(objstore.Sub(objstore.WithCounters(metered{base}, &inner), "db"), 1),
-		&outer)
+	part := objstore.Sub(objstore.WithCounters(metered{base}, &inner), "db")
+	s := objstore.WithCounters(objstoretest.NewFaults(part, 1), &outer)
 	n, err := s.GetRange(ctx, "key", 0, make([]byte, 5))
 	require.NoError(t, err)
 	require.Equal(t, 5, n)

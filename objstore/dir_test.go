@@ -56,7 +56,8 @@ func TestPaths(t *testing.T) {
 	} {
 		require.Equal(t, want, pathOf(key))
 	}
-	for _, name := range []string{"", ".", ".tmp", "A", "%41x%", "%4", "%61", "%2E", "a b", "con", "a.", "%2f", "%00", "a%ff"} {
+	for _, name := range []string{"", ".", ".tmp", "A", "%41x%", "%4", "%61", "%2E", "a b", "con", "a.", "%2f", "%00",
+		"a%ff"} {
 		segment, ok := segmentOf(name)
 		require.False(t, ok, "%q stands for %q", name, segment)
 	}
@@ -184,8 +185,8 @@ func TestDirRepeatedLink(t *testing.T) {
 
 // FuzzPaths goes from keys to paths, which stay in the directory, and back.
 func FuzzPaths(f *testing.F) {
-	for _, key := range []string{"sst/0001.sst", "../x", "a/../../b", "/etc/passwd", ".tmp/x", "CON", "c:\\x", "a/b/", "%2e%2e/x",
-		"é", "com1.txt/lpt9", "a\x00b", "..."} {
+	for _, key := range []string{"sst/0001.sst", "../x", "a/../../b", "/etc/passwd", ".tmp/x", "CON", "c:\\x", "a/b/",
+		"%2e%2e/x", "é", "com1.txt/lpt9", "a\x00b", "..."} {
 		f.Add(key)
 	}
 	f.Fuzz(func(t *testing.T, key string) {
@@ -211,7 +212,8 @@ func FuzzPaths(f *testing.F) {
 
 // FuzzNames takes files of any name for the objects that have that name, or for none.
 func FuzzNames(f *testing.F) {
-	for _, name := range []string{"a", "%41", "%2e", "%2f", "con", "%63on", ".tmp", "A", "%C3%A9", "%c3%a9", "%", "a%", "..", "%2e."} {
+	for _, name := range []string{"a", "%41", "%2e", "%2f", "con", "%63on", ".tmp", "A", "%C3%A9", "%c3%a9", "%", "a%",
+		"..", "%2e."} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {

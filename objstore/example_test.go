@@ -72,7 +72,8 @@ func ExampleWithCounters() {
 		log.Fatal(err)
 	}
 	cost := counters.Snapshot().Minus(before)
-	fmt.Println(cost[objstore.Get].Requests, "GET,", cost[objstore.Get].Bytes, "bytes,", cost.Total().Requests, "in all")
+	get, all := cost[objstore.Get], cost.Total()
+	fmt.Println(get.Requests, "GET,", get.Bytes, "bytes,", all.Requests, "in all")
 	// Output: 1 GET, 4 bytes, 1 in all
 }
 
