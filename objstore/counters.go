@@ -81,8 +81,8 @@ type counted struct {
 
 // WithCounters returns s with its calls and requests counted in c. Several stores may share c, and counters may be
 // put around counters. Where s reports its requests to the call's [Meter], those are counted: what is billed. Else
-// every call counts as the one request that it would be (a listing as one for each thousand objects), unless its key
-// is invalid, or its context or the store had ended. Closing it closes s.
+// every call counts as the one request that it would be (a listing as one for each thousand objects), unless it failed
+// without one: for an invalid key or buffer, a closed store, a context that had ended before. Closing it closes s.
 func WithCounters(s Store, c *Counters) Store { return &counted{s, c} }
 
 // GetRange implements [Store].
@@ -93,7 +93,7 @@ func (s *counted) GetRange(ctx context.Context, key string, off int64, p []byte)
 	if len(p) == 0 {
 		requests = 0
 	}
-	m.end(ctx, Get, Count{Requests: requests, Bytes: int64(n)}, err)
+	m.end(Get, Count{Requests: requests, Bytes: int64(n)}, err)
 	return n, err
 }
 
@@ -101,7 +101,7 @@ func (s *counted) GetRange(ctx context.Context, key string, off int64, p []byte)
 func (s *counted) Put(ctx context.Context, key string, r io.ReaderAt, size int64) error {
 	ctx, m := withMeter(ctx, s.c)
 	err := s.s.Put(ctx, key, r, size)
-	m.end(ctx, Put, Count{Requests: 1, Bytes: size}, err)
+	m.end(Put, Count{Requests: 1, Bytes: size}, err)
 	return err
 }
 
@@ -109,7 +109,7 @@ func (s *counted) Put(ctx context.Context, key string, r io.ReaderAt, size int64
 func (s *counted) PutIfAbsent(ctx context.Context, key string, body []byte) error {
 	ctx, m := withMeter(ctx, s.c)
 	err := s.s.PutIfAbsent(ctx, key, body)
-	m.end(ctx, PutIfAbsent, Count{Requests: 1, Bytes: int64(len(body))}, err)
+	m.end(PutIfAbsent, Count{Requests: 1, Bytes: int64(len(body))}, err)
 	return err
 }
 
@@ -126,7 +126,7 @@ func (s *counted) List(ctx context.Context, prefix, after string) iter.Seq2[Obje
 				break
 			}
 		}
-		m.end(ctx, List, Count{Requests: 1 + max(listed-1, 0)/pageSize}, failure)
+		m.end(List, Count{Requests: 1 + max(listed-1, 0)/pageSize}, failure)
 	}
 }
 
@@ -134,7 +134,7 @@ func (s *counted) List(ctx context.Context, prefix, after string) iter.Seq2[Obje
 func (s *counted) Delete(ctx context.Context, key string) error {
 	ctx, m := withMeter(ctx, s.c)
 	err := s.s.Delete(ctx, key)
-	m.end(ctx, Delete, Count{Requests: 1}, err)
+	m.end(Delete, Count{Requests: 1}, err)
 	return err
 }
 

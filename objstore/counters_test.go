@@ -49,6 +49,10 @@ func TestCountersCountEveryCall(t *testing.T) {
 	count(objstore.Get, get("absent", 10), objstore.Count{Requests: 1})
 	count(objstore.Get, get("put", 0), objstore.Count{})
 	count(objstore.Get, get("../put", 1), objstore.Count{Failed: 1})
+	count(objstore.Get, func() error {
+		_, err := s.GetRange(ctx, "put", -5, make([]byte, 4))
+		return err
+	}, objstore.Count{Failed: 1})
 	count(objstore.Delete, func() error { return s.Delete(ctx, "absent") }, objstore.Count{Requests: 1})
 
 	ended, cancel := context.WithCancel(ctx)

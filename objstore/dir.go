@@ -20,7 +20,8 @@ import (
 type dir struct {
 	gate
 	root *os.Root
-	made sync.Map // the directories whose names this client has made durable
+	sync func(name string) error // makes the names in a directory durable
+	made sync.Map                // the directories whose names this client has made durable
 }
 
 const (
@@ -49,7 +50,7 @@ func OpenDir(name string) (Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("objstore: open directory: %w", err)
 	}
-	d := &dir{root: root}
+	d := &dir{root: root, sync: func(name string) error { return syncDir(root.Open, name) }}
 	d.removeStale(time.Now().Add(-staleTemp))
 	return d, nil
 }
@@ -150,7 +151,7 @@ func (d *dir) write(ctx context.Context, op Kind, key string, r io.ReaderAt, siz
 		if err == nil || errors.Is(err, ErrExists) {
 			// What is there may be another process's, which has not come to its own sync: nobody is told
 			// of an object that a power cut undoes.
-			if failed := syncDir(d.root.Open, path.Dir(name)); failed != nil {
+			if failed := d.sync(path.Dir(name)); failed != nil {
 				err = fmt.Errorf("%w: %w", ErrUnknown, failed)
 			}
 		} else if errors.Is(err, syscall.EIO) {
@@ -168,7 +169,10 @@ func (d *dir) link(temp, name string) error {
 		return err
 	}
 	there, failed := d.root.Lstat(name)
-	if failed != nil || !there.Mode().IsRegular() {
+	if failed != nil {
+		return ErrExists // and was deleted since
+	}
+	if !there.Mode().IsRegular() {
 		return err
 	}
 	if own, failed := d.root.Lstat(temp); failed == nil && os.SameFile(there, own) {
@@ -203,7 +207,7 @@ func (d *dir) Delete(ctx context.Context, key string) error {
 	info, err := d.root.Lstat(name)
 	if err == nil && info.Mode().IsRegular() {
 		if err = d.root.Remove(name); err == nil {
-			if err = syncDir(d.root.Open, path.Dir(name)); err != nil {
+			if err = d.sync(path.Dir(name)); err != nil {
 				err = fmt.Errorf("%w: %w", ErrUnknown, err)
 			}
 		}
@@ -241,7 +245,7 @@ func (d *dir) makeDirs(name string) error {
 	if err := d.root.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := syncDir(d.root.Open, parent); err != nil {
+	if err := d.sync(parent); err != nil {
 		return err
 	}
 	d.made.Store(name, true)

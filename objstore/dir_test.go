@@ -183,6 +183,49 @@ func TestDirRepeatedLink(t *testing.T) {
 	require.ErrorIs(t, s.write(ctx, PutIfAbsent, "object", strings.NewReader("y"), 1, twice), ErrExists)
 }
 
+// TestDirSyncsNames of all directories that it makes, of objects, and of those that others have made; a write whose
+// name may not be durable is of unknown outcome.
+func TestDirSyncsNames(t *testing.T) {
+	s, ctx := openTestDir(t, t.TempDir()), t.Context()
+	var synced []string
+	var failure error
+	s.sync = func(name string) error {
+		synced = append(synced, name)
+		return failure
+	}
+	put := func() error { return s.Put(ctx, "a/b/put", strings.NewReader("x"), 1) }
+	create := func() error { return s.PutIfAbsent(ctx, "a/b/created", nil) }
+	remove := func() error { return s.Delete(ctx, "a/b/put") }
+	for _, c := range []struct {
+		call func() error
+		want error
+		dirs []string
+	}{
+		{create, nil, []string{".", "a", ".", "a/b"}}, // for a, a/b, .tmp and the object
+		{create, ErrExists, []string{"a/b"}},
+		{put, nil, []string{"a/b"}},
+		{remove, nil, []string{"a/b"}},
+		{remove, nil, nil},
+	} {
+		synced = nil
+		require.ErrorIs(t, c.call(), c.want)
+		require.Equal(t, c.dirs, synced)
+	}
+	require.NoError(t, put())
+	failure = errors.New("I/O error")
+	for _, call := range []func() error{create, put, remove} {
+		err := call()
+		require.ErrorIs(t, err, failure)
+		require.ErrorIs(t, err, ErrUnknown)
+		require.NotErrorIs(t, err, ErrExists, "the object that is there may not stay")
+	}
+	err := s.PutIfAbsent(ctx, "new/object", nil)
+	require.ErrorIs(t, err, failure)
+	require.NotErrorIs(t, err, ErrUnknown, "it has not begun")
+	failure = nil
+	require.NoError(t, s.PutIfAbsent(ctx, "new/object", nil))
+}
+
 // FuzzPaths goes from keys to paths, which stay in the directory, and back.
 func FuzzPaths(f *testing.F) {
 	for _, key := range []string{"sst/0001.sst", "../x", "a/../../b", "/etc/passwd", ".tmp/x", "CON", "c:\\x", "a/b/",

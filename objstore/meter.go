@@ -3,6 +3,7 @@ package objstore
 import (
 	"context"
 	"errors"
+	"io"
 	"sync/atomic"
 )
 
@@ -13,6 +14,7 @@ type Meter struct {
 	counters *Counters
 	outer    *Meter      // of the counters around these, or nil
 	metered  atomic.Bool // the store has asked for the meter
+	ended    bool        // the context had, before the call
 }
 
 type meterKey struct{}
@@ -38,15 +40,14 @@ func (m *Meter) Add(kind Kind, c Count) {
 
 func withMeter(ctx context.Context, c *Counters) (context.Context, *Meter) {
 	outer, _ := ctx.Value(meterKey{}).(*Meter)
-	m := &Meter{counters: c, outer: outer}
+	m := &Meter{counters: c, outer: outer, ended: ctx.Err() != nil}
 	return context.WithValue(ctx, meterKey{}, m), m
 }
 
 // end counts a call, which is worth so much if the store has not metered it.
-func (m *Meter) end(ctx context.Context, kind Kind, c Count, err error) {
-	// A context that ended beside a call that did not fail for it ended after the request.
-	idle := ctx.Err() != nil && errors.Is(err, ctx.Err()) || errors.Is(err, ErrInvalidKey) || errors.Is(err, ErrClosed)
-	if m.metered.Load() || idle && !errors.Is(err, ErrUnknown) {
+func (m *Meter) end(kind Kind, c Count, err error) {
+	idle := m.ended || errors.Is(err, ErrInvalidKey) || errors.Is(err, ErrClosed) || errors.Is(err, io.ErrShortBuffer)
+	if m.metered.Load() || idle {
 		c = Count{}
 	} else if errors.Is(err, ErrThrottled) {
 		c.Throttled = 1

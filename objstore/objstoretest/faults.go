@@ -32,7 +32,7 @@ const (
 // A Fault is what happens to one call. The zero value is none.
 type Fault struct {
 	Delay     time.Duration // before the call reaches the store; ends early with the call's context
-	Bandwidth int64         // bytes per second of the object's bytes, beside Delay; 0: no limit
+	Bandwidth int64         // bytes per second: Call.Size bytes delay it further; 0: no limit
 	Outcome   Outcome
 	Err       error // of NotPerformed, such as objstore.ErrThrottled; nil: ErrInjected
 	Cut       bool  // the client is cut off when this call has had its outcome, and never learns it
@@ -155,7 +155,7 @@ func (f *Faults) next(kind objstore.Kind, key string, size int64) (Call, Rule) {
 	f.calls++
 	f.nth[id]++
 	h := fnv.New64a()
-	fmt.Fprint(h, kind, f.nth[id], key)
+	fmt.Fprintf(h, "%d %d %s", kind, f.nth[id], key)
 	random := rand.New(rand.NewPCG(f.seed, h.Sum64()))
 	return Call{N: f.calls, Nth: f.nth[id], Kind: kind, Key: key, Size: size, Rand: random}, f.rule
 }

@@ -20,6 +20,8 @@ var writeChecks = []check{
 	{"PutThatCannotReadShowsNothing", putCannotRead},
 	{"PutIfAbsentKeepsTheFirst", keepsFirst},
 	{"OneOfRacingCreatesWins", func(t *testing.T, s objstore.Store) { raceCreates(t, s) }},
+	{"CreatesBesideDeletes", createsBesideDeletes},
+	{"PutWhoseContextEnds", putContextEnds},
 	{"SlicesAreTheCallers", slicesAreCallers},
 	{"Deletes", deletes},
 	{"CheckConditional", passesCheck},
@@ -170,6 +172,60 @@ func raceCreates(t *testing.T, clients ...objstore.Store) {
 			t.Fatalf("beside the race %d bytes %.20q were seen, of %d", len(seen), seen, len(bodies[winner]))
 		}
 	}
+}
+
+// createsBesideDeletes lets writers create and delete one key: there is an object, or there is none, and no third.
+func createsBesideDeletes(t *testing.T, s objstore.Store) {
+	const rounds, writers = 50, 4
+	var won atomic.Int64
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			for range rounds {
+				err := s.PutIfAbsent(t.Context(), "dir/object", []byte("x"))
+				if err == nil {
+					won.Add(1)
+				} else if !errors.Is(err, objstore.ErrExists) && !errors.Is(err, objstore.ErrUnknown) {
+					t.Errorf("create beside a delete: %v", err)
+				}
+				if err := s.Delete(t.Context(), "dir/object"); err != nil {
+					t.Errorf("delete beside a create: %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if won.Load() == 0 {
+		t.Error("no create succeeded")
+	}
+	wantAbsent(t, s, "dir/object")
+}
+
+// A cancelingReader ends a context when it is asked for an offset.
+type cancelingReader struct {
+	io.ReaderAt
+	at     int64
+	cancel context.CancelFunc
+}
+
+func (r cancelingReader) ReadAt(p []byte, off int64) (int, error) {
+	if off+int64(len(p)) > r.at {
+		r.cancel()
+	}
+	return r.ReaderAt.ReadAt(p, off)
+}
+
+func putContextEnds(t *testing.T, s objstore.Store) {
+	body := noise(9 << 20)
+	ctx, cancel := context.WithCancel(t.Context())
+	err := s.Put(ctx, "object", cancelingReader{bytes.NewReader(body), 6 << 20, cancel}, int64(len(body)))
+	wantErr(t, err, context.Canceled)
+	if !errors.Is(err, objstore.ErrUnknown) {
+		wantAbsent(t, s, "object")
+		wantKeys(t, s, "", "", nil)
+	}
+	put(t, s, "object", body)
+	wantBody(t, s, "object", body)
 }
 
 func slicesAreCallers(t *testing.T, s objstore.Store) {
