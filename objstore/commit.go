@@ -59,7 +59,7 @@ func Commit(ctx context.Context, s Store, key string, body []byte) error {
 func holds(ctx context.Context, s Store, key string, body []byte) (bool, error) {
 	p := make([]byte, len(body)+1)
 	n, err := s.GetRange(ctx, key, 0, p)
-	if err == nil || err == io.EOF {
+	if err == nil || errors.Is(err, io.EOF) {
 		return bytes.Equal(p[:n], body), nil
 	}
 	return false, err

@@ -3,7 +3,7 @@ package objstore_test
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,7 +148,7 @@ func TestReadAllNeedsFewRequests(t *testing.T) {
 		requests   int64
 	}{{0, 0, 1}, {1, 0, 1}, {4096, 0, 1}, {4097, 0, 2}, {4097, 4097, 1}, {100000, 100000, 1}, {100000, 99999, 2},
 		{1 << 20, 0, 9}} {
-		key := fmt.Sprint(n.size)
+		key := strconv.Itoa(n.size)
 		body := make([]byte, n.size)
 		for i := range body {
 			body[i] = byte(i * i >> 8)

@@ -45,7 +45,7 @@ type mendacious struct{ objstore.Store }
 func (s mendacious) PutIfAbsent(ctx context.Context, key string, body []byte) error {
 	err := s.Store.PutIfAbsent(ctx, key, body)
 	if errors.Is(err, objstore.ErrExists) {
-		_ = careless{s.Store}.PutIfAbsent(ctx, key, body)
+		_ = careless(s).PutIfAbsent(ctx, key, body)
 	}
 	return err
 }

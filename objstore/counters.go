@@ -143,5 +143,5 @@ func (s *counted) Close() error { return s.s.Close() }
 
 // isAnswer reports whether an error is what a working store says of its contents.
 func isAnswer(err error) bool {
-	return err == io.EOF || errors.Is(err, ErrNotExist) || errors.Is(err, ErrExists)
+	return errors.Is(err, io.EOF) || errors.Is(err, ErrNotExist) || errors.Is(err, ErrExists)
 }

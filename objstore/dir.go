@@ -89,7 +89,7 @@ func (d *dir) GetRange(ctx context.Context, key string, off int64, p []byte) (in
 		return 0, err
 	}
 	n, err := d.read(pathOf(key), off, p)
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		err = d.failure(Get, key, err)
 	}
 	return n, err
@@ -109,10 +109,10 @@ func (d *dir) read(name string, off int64, p []byte) (int, error) {
 		return 0, fs.ErrNotExist
 	}
 	from, n, end := span(info.Size(), off, p)
-	if end != nil && end != io.EOF {
+	if end != nil && !errors.Is(end, io.EOF) {
 		return 0, end
 	}
-	if n, err = f.ReadAt(p[:n], from); err == io.EOF {
+	if n, err = f.ReadAt(p[:n], from); errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF // somebody cut the file off
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package objstore
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -41,7 +42,7 @@ func (m *mem) GetRange(ctx context.Context, key string, off int64, p []byte) (in
 		return 0, wrap(Get, key, ErrNotExist)
 	}
 	from, n, err := span(int64(len(o.data)), off, p)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, wrap(Get, key, err)
 	}
 	return copy(p, o.data[from:from+int64(n)]), err
@@ -147,7 +148,7 @@ func copyObject(ctx context.Context, w io.Writer, r io.ReaderAt, size int64) err
 			return ctx.Err()
 		}
 		n, err := r.ReadAt(buf[:min(size-off, copyChunk)], off)
-		if off += int64(n); err == io.EOF && off < size {
+		if off += int64(n); errors.Is(err, io.EOF) && off < size {
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil && off < size {

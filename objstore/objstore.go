@@ -26,8 +26,8 @@ type Store interface {
 	//
 	// It returns how many bytes it read. The error is nil if and only if p is full. If the object has no more
 	// bytes from there on, be it none at all, the error is [io.EOF] itself, unwrapped. A reply that breaks off
-	// is another error ([io.ErrUnexpectedEOF] if nothing better is known), never io.EOF. Whatever the error,
-	// all of p may have been written to.
+	// is another error ([io.ErrUnexpectedEOF] if nothing better is known), which does not match io.EOF. Whatever
+	// the error, all of p may have been written to.
 	//
 	// The error matches [ErrNotExist] if there is no such object. With an empty p there is nothing to ask
 	// for: it returns 0 and nil without a request, whether the object exists or not.

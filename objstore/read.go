@@ -2,6 +2,7 @@ package objstore
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 )
@@ -20,7 +21,7 @@ func ReadAll(ctx context.Context, s Store, key string, hint int) ([]byte, error)
 		m, err = s.GetRange(ctx, key, int64(n), p[n:])
 		n += m
 	}
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	return p[:n:n], nil

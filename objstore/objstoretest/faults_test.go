@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/bits"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -174,7 +175,7 @@ func TestCutWithACall(t *testing.T) {
 			return objstoretest.Fault{}
 		})
 		for i := range 5 {
-			err := s.PutIfAbsent(t.Context(), fmt.Sprint(i+1), nil)
+			err := s.PutIfAbsent(t.Context(), strconv.Itoa(i+1), nil)
 			if i < 2 {
 				require.NoError(t, err)
 			} else {

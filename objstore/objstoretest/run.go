@@ -83,7 +83,7 @@ func wantBody(t *testing.T, s objstore.Store, key string, want []byte) {
 func wantAbsent(t *testing.T, s objstore.Store, key string) {
 	t.Helper()
 	n, err := s.GetRange(t.Context(), key, 0, make([]byte, 1))
-	if n != 0 || !errors.Is(err, objstore.ErrNotExist) || err == io.EOF {
+	if n != 0 || !errors.Is(err, objstore.ErrNotExist) || errors.Is(err, io.EOF) {
 		t.Fatalf("GetRange of %q returns %d, %v; want ErrNotExist", key, n, err)
 	}
 }

@@ -127,7 +127,8 @@ func listEnds(t *testing.T, s objstore.Store) {
 		put(t, s, fmt.Sprintf("k%d/x", i), nil)
 	}
 	seen := 0
-	for range s.List(t.Context(), "", "") {
+	for _, err := range s.List(t.Context(), "", "") {
+		wantErr(t, err, nil)
 		if seen++; seen == 3 {
 			break
 		}
