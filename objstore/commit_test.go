@@ -61,7 +61,7 @@ func TestCommitFindsOut(t *testing.T) {
 				s := objstoretest.NewFaults(objstore.NewMem(), 1)
 				content := "mine"
 				if c.taken {
-					content = "another's"
+					content = "mine? another's"
 					require.NoError(t, s.Put(ctx, "manifest/1", readerOf(content), int64(len(content))))
 				}
 				s.Inject(script(objstore.PutIfAbsent, c.faults...))

@@ -31,7 +31,7 @@ type racy struct {
 
 func (s racy) PutIfAbsent(ctx context.Context, key string, body []byte) error {
 	_, err := s.GetRange(ctx, key, 0, make([]byte, 1))
-	if err == nil || err == io.EOF {
+	if err == nil || errors.Is(err, io.EOF) {
 		return &objstore.Error{Op: objstore.PutIfAbsent, Key: key, Err: objstore.ErrExists}
 	}
 	s.looked.Done()

@@ -2,6 +2,7 @@ package objstore
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -84,10 +85,10 @@ func TestDirListsObjectsAlone(t *testing.T) {
 	s := openTestDir(t, name)
 	require.NoError(t, s.PutIfAbsent(t.Context(), "sst/1", nil))
 	require.NoError(t, s.makeDirs(tempDir))
-	deep := strings.Repeat("d/", MaxKey/2)
+	deep, less := strings.Repeat("d/", MaxKey/2), strings.Repeat("d/", MaxKey/2-2)
 	require.NoError(t, os.MkdirAll(filepath.Join(name, filepath.FromSlash(deep)), 0o777))
 	for _, foreign := range []string{".tmp/X", ".hidden", "README", "sst/a b", "sst/x.", "sst/%zz", "sst/" +
-		strings.Repeat("x", MaxSegment+1), deep + "file"} {
+		strings.Repeat("x", MaxSegment+1), deep + "file", less + "too-long"} {
 		require.NoError(t, os.WriteFile(filepath.Join(name, filepath.FromSlash(foreign)), nil, 0o666))
 	}
 	if runtime.GOOS != "windows" { // which lets few users make links
@@ -159,6 +160,26 @@ func TestDirRemovesStaleTemporaryFiles(t *testing.T) {
 	other := openTestDir(t, name)
 	require.Equal(t, []string{".tmp/FRESH", "object"}, files(t, name))
 	require.Equal(t, []string{"object"}, keysOf(t, other))
+}
+
+// A lateEnd ends a context with its last bytes.
+type lateEnd struct {
+	*strings.Reader
+	cancel context.CancelFunc
+}
+
+func (r lateEnd) ReadAt(p []byte, off int64) (int, error) {
+	r.cancel()
+	return r.Reader.ReadAt(p, off)
+}
+
+func TestDirPublishesNothingAfterTheContext(t *testing.T) {
+	s := openTestDir(t, t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	err := s.Put(ctx, "object", lateEnd{strings.NewReader("x"), cancel}, 1)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorIs(t, err, ErrUnknown)
+	require.Empty(t, keysOf(t, s))
 }
 
 // TestDirStalledWriter publishes nothing after its temporary file was removed as stale.

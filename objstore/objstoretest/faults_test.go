@@ -3,6 +3,7 @@ package objstoretest_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/bits"
@@ -43,7 +44,7 @@ func writes(ctx context.Context, s objstore.Store) []error {
 
 func reads(ctx context.Context, s objstore.Store) (errs []error) {
 	_, err := s.GetRange(ctx, "old", 0, make([]byte, 3))
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		errs = append(errs, err)
 	}
 	for _, err := range s.List(ctx, "", "") {
