@@ -277,7 +277,7 @@ func FuzzPaths(f *testing.F) {
 // FuzzNames takes files of any name for the objects that have that name, or for none.
 func FuzzNames(f *testing.F) {
 	for _, name := range []string{"a", "%41", "%2e", "%2f", "con", "%63on", ".tmp", "A", "%C3%A9", "%c3%a9", "%", "a%",
-		"..", "%2e."} {
+		"..", "%2e.", "a/b", "a%2fb"} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {

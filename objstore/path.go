@@ -49,7 +49,7 @@ func isDevice(name string) bool {
 // segmentOf returns the segment whose escaped form is name, if there is one.
 func segmentOf(name string) (string, bool) {
 	segment, err := url.PathUnescape(name)
-	if err != nil || CheckKey(segment) != nil {
+	if err != nil || strings.Contains(segment, "/") || CheckKey(segment) != nil {
 		return "", false
 	}
 	return segment, pathOf(segment) == name
