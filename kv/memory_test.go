@@ -21,8 +21,8 @@ func TestMemoryLimitHoldsForAllParts(t *testing.T) {
 		check := func() (readers int64) {
 			m := db.Metrics()
 			readers = m.CacheBytes + m.FilterMemory + m.IndexMemory
-			require.LessOrEqual(t, readers+m.MemtableBytes, int64(limit), "cache %d, filters %d, indexes %d, memtables %d",
-				m.CacheBytes, m.FilterMemory, m.IndexMemory, m.MemtableBytes)
+			require.LessOrEqual(t, readers+m.MemtableBytes, int64(limit),
+				"cache %d, filters %d, indexes %d, memtables %d", m.CacheBytes, m.FilterMemory, m.IndexMemory, m.MemtableBytes)
 			return readers
 		}
 		rng := rand.New(rand.NewPCG(3, 3))

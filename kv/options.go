@@ -23,9 +23,9 @@ type Options struct {
 	// and the buffers of flushes and compactions (an eighth, at most 16 MiB) share it. It sets
 	// the defaults of MemtableSize (an eighth, less if MaxMemtables is above 4, at most 64
 	// MiB), of CacheSize (the rest), of TargetFileSize and of MaxConcurrentCompactions. The
-	// cache shrinks as filters and indexes grow. Filters may have half of what memtables and buffers leave: if there are
-	// more, those are in memory that save most reads per byte, and the others' files are read
-	// as if they had none. Files that nobody reads give their indexes up once all indexes take
+	// cache shrinks as filters and indexes grow. Filters may have half of what memtables and
+	// buffers leave: if there are more, those are in memory that save most reads per byte, and
+	// the others' files are read as if they had none. Files that nobody reads give their indexes up once all indexes take
 	// a quarter; those of files that are read stay, and new ones are partitioned (see
 	// IndexPartition). Metrics says how many filters there is no room for. By default there is
 	// no common limit: each part has its own, and filters and indexes grow with the data.
