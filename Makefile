@@ -55,6 +55,9 @@ $(GOLANGCI):
 test: ## all tests
 	$(call each,$(GO) test ./...)
 
+# A program under the detector sleeps for a second before it ends, and the tests start hundreds. What they start has waited for its
+# goroutines by then.
+race: export GORACE ?= atexit_sleep_ms=20
 race: ## the tests of concurrent packages under the race detector (but swarms of processes, and times)
 ifneq ($(filter .,$(MODULES)),)
 	$(GO) test -race -timeout 0 $(CONCURRENT)
@@ -64,11 +67,17 @@ endif
 		echo "-- $$module"; (cd $$module && $(GO) test -race -timeout 0 -skip '^(TestASwarm|TestServerTime)' ./...); \
 	done
 
+# Each package's targets are built once, where `go test -fuzz` links them again for each; new inputs go where it keeps them too.
 fuzz: ## every fuzz target for FUZZTIME
-	@set -e; for module in $(MODULES); do (cd $$module; $(GO) list ./... | while read -r pkg; do \
-		for target in $$($(GO) test -list '^Fuzz' "$$pkg" | grep '^Fuzz'); do \
+	@set -e; built=$$(mktemp -d); trap 'rm -rf "$$built"' EXIT; found=$$($(GO) env GOCACHE)/fuzz; \
+	for module in $(MODULES); do (cd $$module; $(GO) list -f '{{.Dir}} {{.ImportPath}}' ./... | while read -r dir pkg; do \
+		grep -qs '^func Fuzz' "$$dir"/*_test.go || continue; \
+		$(GO) test -c -fuzz . -o "$$built/fuzz.test" "$$pkg" || exit 1; \
+		cd "$$dir"; \
+		for target in $$("$$built/fuzz.test" -test.list '^Fuzz'); do \
 			echo "$$pkg $$target"; \
-			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "$$pkg" || exit 1; \
+			"$$built/fuzz.test" -test.run '^$$' -test.fuzz "^$$target$$" -test.fuzztime $(FUZZTIME) -test.fuzzminimizetime 1x \
+				-test.fuzzcachedir "$$found/$$pkg" || exit 1; \
 		done; \
 	done); done
 
