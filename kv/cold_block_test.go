@@ -147,7 +147,7 @@ func TestMultiGetWaitsForAllBlocksAtOnce(t *testing.T) {
 		{4, 2}, {32, 2}, {1 + maxReads, 2}, {2 + maxReads, 3}, {100, 1 + (99+maxReads-1)/maxReads},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			db, fsys := slowStore(t, 20_000, Options{Compression: sstable.NoCompression})
+			db, fsys := storeOfBlocks(t, Options{Compression: sstable.NoCompression})
 			keys := keysOfBlocks(t, db, c.keys)
 			fsys.delay.Store(int64(readDelay))
 			fsys.reset()
@@ -169,7 +169,7 @@ func TestMultiGetAsksForBlocksAheadOfTheFirstWait(t *testing.T) {
 	for _, n := range []int{4, 32, 1 + maxAhead, 2 + maxAhead, 300} {
 		synctest.Test(t, func(t *testing.T) {
 			ahead := newAheadFS()
-			db, fsys := slowStore(t, 60_000, Options{Compression: sstable.NoCompression, fs: ahead})
+			db, fsys := storeOfBlocks(t, Options{Compression: sstable.NoCompression, fs: ahead})
 			keys := keysOfBlocks(t, db, n)
 			ahead.forget()
 			fsys.delay.Store(int64(readDelay))
@@ -191,7 +191,7 @@ func TestMultiGetAsksForLeavesAhead(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ahead := newAheadFS()
 			o := Options{Compression: sstable.NoCompression, fs: ahead, IndexPartition: partition}
-			db, fsys := slowStore(t, 60_000, o)
+			db, fsys := storeOfBlocks(t, o)
 			keys := keysOfBlocks(t, db, maxAhead)
 			ahead.forget()
 			fsys.delay.Store(int64(readDelay))
@@ -221,7 +221,7 @@ func indexLeavesFromDisk(db *DB) (n uint64) {
 func TestMultiGetWaitsSideBySideIfAskingAheadIsNoHelp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ahead := newAheadFS()
-		db, fsys := slowStore(t, 20_000, Options{Compression: sstable.NoCompression, fs: ahead})
+		db, fsys := storeOfBlocks(t, Options{Compression: sstable.NoCompression, fs: ahead})
 		keys := keysOfBlocks(t, db, 32)
 		ahead.forget()
 		ahead.deaf = true
@@ -252,7 +252,7 @@ func TestMultiGetOfBlocksOfWhichSomeAreInMemory(t *testing.T) {
 					if c.ahead {
 						o.fs = ahead
 					}
-					db, fsys := slowStore(t, 60_000, o)
+					db, fsys := storeOfBlocks(t, o)
 					keys := keysOfBlocks(t, db, 300)
 					fsys.delay.Store(int64(readDelay))
 					fsys.warm.Store(int64(warm))
@@ -290,12 +290,18 @@ func blocksFromDisk(db *DB) (n uint64) {
 	return n
 }
 
-// keysOfBlocks returns n keys of as many blocks, none of which is in the cache.
+// storeOfBlocks returns a slowStore of more than 300 blocks, which are small for the sake of few keys.
+func storeOfBlocks(t *testing.T, o Options) (*DB, *slowReadFS) {
+	o.BlockSize = 1 << 10
+	return slowStore(t, 15_000, o)
+}
+
+// keysOfBlocks returns n keys of as many blocks of storeOfBlocks, none of which is in the cache.
 func keysOfBlocks(t *testing.T, db *DB, n int) (keys [][]byte) {
 	it, err := db.NewIter(nil)
 	require.NoError(t, err)
 	for i, ok := 0, it.First(); ok && len(keys) < n; i, ok = i+1, it.Next() {
-		if i%180 == 179 { // a block has fewer
+		if i%45 == 44 { // a block has fewer
 			keys = append(keys, append([]byte{}, it.Key()...))
 		}
 	}

@@ -433,7 +433,7 @@ func TestModel(t *testing.T) {
 }
 
 // modelSeeds is how many histories a test run goes through. MODEL_SEEDS sets it.
-var modelSeeds = uint64(envInt("MODEL_SEEDS", 300))
+var modelSeeds = uint64(envInt("MODEL_SEEDS", 300/raceFactor))
 
 func envInt(name string, byDefault int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {

@@ -97,7 +97,7 @@ func TestDeletesCloseTogetherWaitForMoreIfTheyAreFew(t *testing.T) {
 // A stretch of deletes within a large file of a level takes that file down, and a snapshot that
 // needs what was deleted keeps all as it is until it is closed.
 func TestAStretchOfDeletesInALargeFileGoesDown(t *testing.T) {
-	const n = 10_000
+	const n = 10_000 / raceFactor
 	for kind := range numCompactions {
 		for _, held := range []bool{false, true} {
 			db := openMem(t, &Options{Compaction: kind, MemtableSize: 64 << 20, TargetFileSize: 64 << 20})

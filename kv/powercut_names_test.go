@@ -70,13 +70,13 @@ type nameCut struct {
 // POWER_CUTS is a thousand or more. What was acknowledged is there, and the store opens. After a sync that lied, so
 // it is once another one of the same directory was honest.
 func TestPowerCutAfterASyncOfADirectoryThatFailed(t *testing.T) {
-	stride := 25 * raceFactor
+	stride, step := 25*raceFactor, raceFactor // of calls between cuts, and of syncs between histories
 	if envInt("POWER_CUTS", 0) >= 1000 {
-		stride = 1
+		stride, step = 1, 1
 	}
 	cuts, syncs := 0, 0
 	for _, fs := range []*nameFS{{fails: 1}, {fails: 2}, {fails: 1, done: true}, {fails: 1, lies: true}} {
-		for from := 1; ; from++ {
+		for from := 1; ; from += step {
 			r := &nameRun{t: t, rng: rand.New(rand.NewPCG(uint64(from), 91)), lost: map[int]bool{},
 				fs: &nameFS{from: from, fails: fs.fails, done: fs.done, lies: fs.lies},
 				what: fmt.Sprintf("syncs of directories from %d, fail: %d, done: %v, lie: %v", from, fs.fails,
