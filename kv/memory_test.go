@@ -22,7 +22,8 @@ func TestMemoryLimitHoldsForAllParts(t *testing.T) {
 			m := db.Metrics()
 			readers = m.CacheBytes + m.FilterMemory + m.IndexMemory
 			require.LessOrEqual(t, readers+m.MemtableBytes, int64(limit),
-				"cache %d, filters %d, indexes %d, memtables %d", m.CacheBytes, m.FilterMemory, m.IndexMemory, m.MemtableBytes)
+				"cache %d, filters %d, indexes %d, memtables %d", m.CacheBytes, m.FilterMemory, m.IndexMemory,
+				m.MemtableBytes)
 			return readers
 		}
 		rng := rand.New(rand.NewPCG(3, 3))

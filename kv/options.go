@@ -25,9 +25,9 @@ type Options struct {
 	// MiB), of CacheSize (the rest), of TargetFileSize and of MaxConcurrentCompactions. The
 	// cache shrinks as filters and indexes grow. Filters may have half of what memtables and
 	// buffers leave: if there are more, those are in memory that save most reads per byte, and
-	// the others' files are read as if they had none. Files that nobody reads give their indexes up once all indexes take
-	// a quarter; those of files that are read stay, and new ones are partitioned (see
-	// IndexPartition). Metrics says how many filters there is no room for. By default there is
+	// the others' files are read as if they had none. Files that nobody reads give their
+	// indexes up once all indexes take a quarter; those of files that are read stay, and new
+	// ones are partitioned (see IndexPartition). Metrics says how many filters there is no room for. By default there is
 	// no common limit: each part has its own, and filters and indexes grow with the data.
 	// Range tombstones count as what holds them. The limit does not count more than two
 	// compactions at a time, what open iterators keep of memtables that were flushed, logs
