@@ -17,8 +17,8 @@ import (
 // default, and a nil *Options is all defaults. Settings may change from one Open
 // to the next: files keep what they were written with.
 type Options struct {
-	// MemoryLimit bounds the memory of the store, in bytes: at least 4 MiB. The process has
-	// at its peak no more than 1.25 times as much and 24 MiB, the code of a small program
+	// MemoryLimit bounds the memory of the store, in bytes: at least 4 MiB. The process has at
+	// its peak no more than 1.25 times as much and 24 MiB, the code of a small program
 	// included, beside what the program itself uses. Memtables, block cache, filters, indexes
 	// and the buffers of flushes and compactions (an eighth, at most 16 MiB) share it. It sets
 	// the defaults of MemtableSize (an eighth, less if MaxMemtables is above 4, at most 64
@@ -27,11 +27,12 @@ type Options struct {
 	// buffers leave: if there are more, those are in memory that save most reads per byte, and
 	// the others' files are read as if they had none. Files that nobody reads give their
 	// indexes up once all indexes take a quarter; those of files that are read stay, and new
-	// ones are partitioned (see IndexPartition). Metrics says how many filters there is no room for. By default there is
-	// no common limit: each part has its own, and filters and indexes grow with the data.
-	// Range tombstones count as what holds them. The limit does not count more than two
-	// compactions at a time, what open iterators keep of memtables that were flushed, logs
-	// that Open replays, and what a batch that is larger than a memtable takes beyond one.
+	// ones are partitioned (see IndexPartition). Metrics says how many filters there is no
+	// room for. By default there is no common limit: each part has its own, and filters and
+	// indexes grow with the data. Range tombstones count as what holds them. The limit does
+	// not count more than two compactions at a time, what open iterators keep of memtables
+	// that were flushed, logs that Open replays, and what a batch that is larger than a
+	// memtable takes beyond one.
 	MemoryLimit int64
 
 	// CacheSize is the size of the block cache in bytes: 64 MiB by default, no cache if
