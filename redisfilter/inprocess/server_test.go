@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/redisfilter/inprocess"
+	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
 func start(t testing.TB) (*inprocess.Server, *redis.Client) {
@@ -87,7 +88,7 @@ func TestKeysExpire(t *testing.T) {
 	require.NoError(t, c.SetNX(ctx, "after", "v", 30*time.Millisecond).Err())
 	require.NoError(t, c.SetNX(ctx, "later", "v", time.Hour).Err())
 	gone := func() bool { return c.Exists(ctx, "at", "after").Val() == 0 }
-	require.Eventually(t, gone, 10*time.Second, time.Millisecond)
+	redistest.Await(t, "end of both keys", gone)
 	require.Equal(t, int64(1), c.Exists(ctx, "later").Val())
 }
 
@@ -153,7 +154,7 @@ func TestCloseEndsWhatRuns(t *testing.T) {
 			}
 		})
 	}
-	require.Eventually(t, func() bool { return c.Exists(ctx, "k").Val() == 1 }, 10*time.Second, time.Millisecond)
+	redistest.Await(t, "first write", func() bool { return c.Exists(ctx, "k").Val() == 1 })
 	s.Close()
 	wg.Wait()
 	require.Error(t, c.Ping(ctx).Err())

@@ -111,9 +111,7 @@ func blank(
 // eventually waits for a condition, on the test's own goroutine.
 func eventually(t testing.TB, condition func() bool, what string, args ...any) {
 	t.Helper()
-	for begin := time.Now(); !condition(); time.Sleep(time.Millisecond) {
-		require.Less(t, time.Since(begin), 30*time.Second, append([]any{what}, args...)...)
-	}
+	redistest.Await(t, fmt.Sprintf(what, args...), condition)
 }
 
 // writing starts writers, which end with the test.

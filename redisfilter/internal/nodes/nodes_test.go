@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"strconv"
 	"strings"
@@ -79,21 +80,28 @@ func watching(t *testing.T, s *redistest.Server) (*Watch, *redis.Client) {
 	return w, c
 }
 
+// awaitOwner waits until the owner of a slot is confirmed.
+func awaitOwner(t *testing.T, w *Watch, slot int) (identity string, confirmed time.Time, ok bool) {
+	t.Helper()
+	redistest.Await(t, "confirmed owner", func() bool {
+		identity, confirmed, ok = w.Map().Owner(slot)
+		return ok && w.Valid(confirmed)
+	})
+	return identity, confirmed, ok
+}
+
 func TestARestartedServerIsNotTheOneThatWasConfirmed(t *testing.T) {
 	redistest.RequireReal(t)
 	ctx := t.Context()
 	s := redistest.Start(t)
 	w, c := watching(t, s)
-	before, confirmed, ok := w.Map().Owner(7)
-	require.True(t, ok && w.Valid(confirmed))
+	before, confirmed, ok := awaitOwner(t, w, 7)
 	s.Restart()
 	for c.Ping(ctx).Err() != nil { // connections to the process that is gone
 	}
 	_, confirmed, ok = w.Map().Owner(7)
 	require.False(t, ok && w.Valid(confirmed) && w.Map().knows(before), "a new connection has told")
-	require.Eventually(t, func() bool { return w.Poll(ctx) == nil }, 10*time.Second, time.Millisecond)
-	after, confirmed, ok := w.Map().Owner(7)
-	require.True(t, ok && w.Valid(confirmed))
+	after, _, _ := awaitOwner(t, w, 7)
 	require.NotEqual(t, before, after)
 }
 
@@ -130,8 +138,7 @@ func TestAReplicaIsNotTheMasterThatWasConfirmed(t *testing.T) {
 		w.Stop()
 		require.NoError(t, c.Close())
 	})
-	_, confirmed, ok := w.Map().Owner(0)
-	require.True(t, ok && w.Valid(confirmed))
+	_, confirmed, ok := awaitOwner(t, w, 0)
 	addr.Store(&replica.Addr)
 	master.Kill()
 	for c.Ping(ctx).Err() != nil { // connections to the process that is gone
@@ -150,10 +157,10 @@ func TestAMasterThatMayNotWriteIsAway(t *testing.T) {
 		require.NoError(t, s.Client().ConfigSet(ctx, option, value).Err())
 	}
 	writes := func(want bool) {
-		require.Eventually(t, func() bool {
+		redistest.Await(t, "writes or none", func() bool {
 			err := s.Client().Set(ctx, "k", 1, 0).Err()
 			return want == (err == nil) && (want || redis.HasErrorPrefix(err, "NOREPLICAS"))
-		}, time.Minute, time.Millisecond)
+		})
 	}
 	writes(true)
 	w, _ := watching(t, s)
@@ -163,7 +170,7 @@ func TestAMasterThatMayNotWriteIsAway(t *testing.T) {
 	require.ErrorContains(t, w.Poll(ctx), "NOREPLICAS")
 	require.ErrorContains(t, w.Away(0), "NOREPLICAS")
 	replica.Continue()
-	require.Eventually(t, func() bool { return w.Poll(ctx) == nil && w.Away(0) == nil }, time.Minute, time.Millisecond)
+	redistest.Await(t, "master with a replica", func() bool { return w.Poll(ctx) == nil && w.Away(0) == nil })
 }
 
 // A doubt that came later is not forgotten for one that took longer to be noted.
@@ -220,19 +227,25 @@ func TestTheMapOfACluster(t *testing.T) {
 	defer c.Close()
 	require.NoError(t, w.Start(ctx, c))
 	defer w.Stop()
-	ids, complete := w.Map().Identities()
-	require.True(t, complete)
+	var m *Map
+	var ids []string
+	redistest.Await(t, "answers of all masters", func() bool {
+		var complete bool
+		m = w.Map()
+		ids, complete = m.Identities()
+		return complete
+	})
 	require.Len(t, ids, 3)
 	for i := range 50 {
 		key := fmt.Sprintf("{%d}", i)
 		owner := cluster.MasterOf(ctx, key)
 		want := owner.Info(ctx, "server")["run_id"] + "/" + owner.Info(ctx, "replication")["master_replid"]
-		got, _, ok := w.Map().Owner(Slot(key))
+		got, _, ok := m.Owner(Slot(key))
 		require.True(t, ok)
 		require.Equal(t, want, got)
 	}
-	require.True(t, w.Map().Since(time.Now().Add(-time.Millisecond), nil))
-	require.False(t, w.Map().Since(time.Now().Add(-time.Hour), ids))
+	require.True(t, m.Since(time.Now().Add(-time.Millisecond), nil))
+	require.False(t, m.Since(time.Now().Add(-time.Hour), ids))
 }
 
 func TestAMasterThatHangsIsTheOnlyOneWithoutIdentity(t *testing.T) {
@@ -249,22 +262,19 @@ func TestAMasterThatHangsIsTheOnlyOneWithoutIdentity(t *testing.T) {
 	hangs := cluster.MasterOf(ctx, "a")
 	hangs.Stop()
 	defer hangs.Continue()
-	m := w.Map()
-	require.Eventually(t, func() bool {
-		m = w.Map()
-		_, _, ok := m.Owner(Slot("a"))
-		return !ok
-	}, time.Minute, time.Millisecond)
-	known := 0
-	for slot := range Slots {
-		if _, _, ok := m.Owner(slot); ok {
-			known++
+	redistest.Await(t, "answers of the two others alone", func() bool { // a slow one may miss a poll
+		m, known := w.Map(), 0
+		for slot := range Slots {
+			if _, _, ok := m.Owner(slot); ok {
+				known++
+			}
 		}
-	}
-	require.InDelta(t, Slots*2/3, known, 2)
+		_, _, ok := m.Owner(Slot("a"))
+		return !ok && math.Abs(float64(Slots*2/3-known)) <= 2
+	})
 	hangs.Continue()
-	require.Eventually(t, func() bool {
+	redistest.Await(t, "answers of all masters", func() bool {
 		_, complete := w.Map().Identities()
 		return complete
-	}, time.Minute, time.Millisecond)
+	})
 }

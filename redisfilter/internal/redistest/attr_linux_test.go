@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -36,11 +35,11 @@ func TestServersDieWithTheTestsProcess(t *testing.T) {
 	require.NoError(t, child.Process.Kill())
 	_ = child.Wait() // "signal: killed"
 	require.NotEmpty(t, addr)
-	require.Eventually(t, func() bool {
+	Await(t, "end of the server", func() bool {
 		conn, err := net.Dial("tcp", addr)
 		if err == nil {
 			conn.Close()
 		}
 		return err != nil
-	}, 20*time.Second, 5*time.Millisecond)
+	})
 }

@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// settleTimeout bounds the waits for servers to agree. Elections in a cluster take a few times clusterNodeTimeout.
-const settleTimeout = 60 * time.Second
-
 // StartReplica starts a server that replicates master and waits until it has what master held.
 // There is no stand-in for it: the test is skipped without a redis-server.
 func StartReplica(t testing.TB, master *Server) *Server {
@@ -49,14 +46,13 @@ func (s *Server) awaitSync(ctx context.Context) {
 	})
 }
 
-// await waits until ready returns true.
+// await waits until ready returns true or ctx ends.
 func (s *Server) await(ctx context.Context, what string, ready func() bool) {
 	s.t.Helper()
-	deadline := time.Now().Add(settleTimeout)
-	for !ready() {
-		if time.Now().After(deadline) || ctx.Err() != nil {
-			s.t.Fatalf("redistest: %s: no %s after %v", s.Addr, what, settleTimeout)
+	Await(s.t, s.Addr+": "+what, func() bool {
+		if err := ctx.Err(); err != nil {
+			s.t.Fatalf("redistest: %s: no %s: %v", s.Addr, what, err)
 		}
-		time.Sleep(pollInterval)
-	}
+		return ready()
+	})
 }
