@@ -5,7 +5,6 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -75,10 +74,10 @@ func TestConnectionsFromBeforeAFailoverDoNotSayNo(t *testing.T) {
 	other := openSet(t, openClient(t, second.Addr), "users", 1000, Options{Source: sourceOf()})
 	require.NoError(t, other.Ready(ctx)) // trusts the second
 	require.NoError(t, other.Add(ctx, k))
-	require.Eventually(t, func() bool {
+	until(t, func() bool {
 		identity, _, ok := c.watch.Map().Owner(0)
 		return ok && s.view.Load().trusted[identity] && s.view.Load().err == nil
-	}, patience, time.Millisecond)
+	}, "the second is trusted")
 	for _, conn := range old {
 		_ = conn.Close() // back to the pool
 	}

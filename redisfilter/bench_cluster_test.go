@@ -104,7 +104,7 @@ func TestBatchesGoToEachNodeOnceAndAtOnce(t *testing.T) {
 		{"lookup, growing", growing, workload.Contains, 1, 1064, 0}, // a line of each key, a header of each partition
 	} {
 		t.Run(b.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			var before []int64
 			for i, h := range hooks {

@@ -251,9 +251,9 @@ func TestAMasterThatWasCutOffDoesNotSayNo(t *testing.T) {
 	for option, value := range map[string]string{"min-replicas-to-write": "1", "min-replicas-max-lag": "1"} {
 		require.NoError(t, master.Client().ConfigSet(ctx, option, value).Err())
 	}
-	require.Eventually(t, func() bool {
+	until(t, func() bool {
 		return redis.HasErrorPrefix(master.Client().Set(ctx, "k", 1, 0).Err(), "NOREPLICAS")
-	}, patience, time.Millisecond)
+	}, "the master takes no writes")
 	_ = c.watch.Poll(ctx)
 	maybe, err := s.Contains(ctx, k)
 	require.True(t, maybe, "the successor has the key")

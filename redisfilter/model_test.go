@@ -285,16 +285,16 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 	cancel()
 	require.True(t, maybe)
 	require.ErrorIs(t, err, ErrUnavailable)
-	require.Eventually(t, func() bool { return s.client.watch.Away(0) != nil }, patience, time.Millisecond)
+	until(t, func() bool { return s.client.watch.Away(0) != nil }, "the server is known to be away")
 	maybe, err = s.Contains(t.Context(), absent) // or it would wait for patience
 	require.True(t, maybe)
 	require.ErrorIs(t, err, ErrUnavailable)
 	require.ErrorIs(t, s.Add(t.Context(), absent), ErrUnavailable)
 	srv.Continue()
-	require.Eventually(t, func() bool {
+	until(t, func() bool {
 		maybe, err := s.Contains(t.Context(), absent)
 		return err == nil && !maybe
-	}, patience, time.Millisecond)
+	}, "the set says no again")
 }
 
 func TestKeysOfAllKinds(t *testing.T) {

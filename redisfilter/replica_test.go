@@ -21,7 +21,7 @@ import (
 
 // patient are options of sets in tests: a busy machine is no failure.
 func patient(o Options) *Options {
-	o.Timeout = 20 * time.Second
+	o.Timeout = patience
 	o.Grace = time.Millisecond
 	return &o
 }
@@ -43,7 +43,7 @@ func connected(t testing.TB, to *redis.UniversalOptions, name string, n int, rat
 }
 
 func replicaOf(t testing.TB, s *Set, o *ReplicaOptions) *Replica {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	require.NoError(t, s.Ready(ctx))
 	r, err := s.Replica(ctx, o)
@@ -56,9 +56,7 @@ func replicaOf(t testing.TB, s *Set, o *ReplicaOptions) *Replica {
 // until waits for a condition, on the test's own goroutine.
 func until(t testing.TB, condition func() bool, what string) {
 	t.Helper()
-	for begin := time.Now(); !condition(); time.Sleep(time.Millisecond) {
-		require.Less(t, time.Since(begin), 60*time.Second, what)
-	}
+	redistest.Await(t, what, condition)
 }
 
 // local waits until the replica answers without a trip.

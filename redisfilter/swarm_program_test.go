@@ -47,13 +47,13 @@ type order struct {
 	Grace   time.Duration
 	Pause   time.Duration // between batches that it adds
 	Repairs bool          // it loads the set from the database if need be
+	Hold    bool          // it adds the last half of its keys only when it is released
 }
 
 const (
 	askLen     = 32                   // keys of a question
 	askPause   = 5 * time.Millisecond // between questions
 	retryPause = 10 * time.Millisecond
-	opTimeout  = time.Second // of adds and questions while servers fail
 	batchLen   = 64
 )
 
@@ -82,6 +82,7 @@ type participant struct {
 	set    *Set
 	dialTo atomic.Pointer[string]
 	out    sync.Mutex
+	held   chan struct{} // closed when it may add all keys
 
 	mu      sync.Mutex
 	rows    []keyRange
@@ -89,7 +90,7 @@ type participant struct {
 }
 
 func runProgram(text string) {
-	p := &participant{}
+	p := &participant{held: make(chan struct{})}
 	if err := json.Unmarshal([]byte(text), &p.order); err != nil {
 		panic(err)
 	}
@@ -142,7 +143,7 @@ func (p *participant) tryOpen(ctx context.Context, to *redis.UniversalOptions) e
 	if err != nil {
 		return err
 	}
-	o := &Options{Growth: p.order.Growth, Partitions: p.order.Parts, Grace: p.order.Grace, Timeout: opTimeout}
+	o := &Options{Growth: p.order.Growth, Partitions: p.order.Parts, Grace: p.order.Grace, Timeout: patience}
 	o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	if p.order.Repairs {
 		o.Source = p.source
@@ -171,6 +172,8 @@ func (p *participant) listen() {
 			p.mu.Lock()
 			close(p.reading)
 			p.mu.Unlock()
+		case "release":
+			close(p.held)
 		case "master":
 			p.dialTo.Store(&rest)
 		case "check":
@@ -184,6 +187,9 @@ func (p *participant) listen() {
 // must commit its row.
 func (p *participant) add(ctx context.Context) {
 	for i := 0; i < p.order.Keys; {
+		if p.order.Hold && i >= p.order.Keys/2 {
+			<-p.held
+		}
 		n := 1
 		if rand.IntN(2) == 0 {
 			n = min(1+rand.IntN(batchLen), p.order.Keys-i)
@@ -291,7 +297,7 @@ func each(rows []keyRange, f func(keys ...[]byte) error) error {
 
 // check asks for every row, without and with the certainty that the set is whole.
 func (p *participant) check(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	rows := p.snapshot()
 	for _, certain := range []bool{false, true} {
