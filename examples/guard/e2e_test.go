@@ -23,8 +23,8 @@ import (
 	"github.com/siftkv/siftkv/examples/guard/internal/servertest"
 )
 
-// patience is for waits that end early when all is well.
-const patience = time.Minute
+// patience is longer than go test lets a test run.
+const patience = time.Hour
 
 // ground is the servers of a test: what several services share.
 type ground struct {
@@ -62,13 +62,15 @@ type service struct {
 	url string
 }
 
-// flags are those of a service on this ground. A slow machine is no outage of Redis.
+// flags are those of a service on this ground. A slow machine is no outage of Redis: no
+// request runs out of time, as none that commits a row meets a load of the filters.
 func (g *ground) flags(t *testing.T, args ...string) (f flags) {
 	t.Helper()
 	parser, err := kong.New(&f)
 	require.NoError(t, err)
-	_, err = parser.Parse(append(append([]string{"--redis-timeout=1900ms", "--users=2000"}, g.args...), args...))
+	_, err = parser.Parse(append(append([]string{"--users=2000"}, g.args...), args...))
 	require.NoError(t, err)
+	f.Timeout, f.RedisTimeout = patience, patience
 	return f
 }
 
@@ -89,9 +91,7 @@ func (g *ground) start(t *testing.T, args ...string) *service {
 // ready waits until the filters can say "no".
 func (s *service) ready() *service {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
-	defer cancel()
-	require.NoError(s.t, s.Filters.Ready(ctx))
+	require.NoError(s.t, s.Filters.Ready(s.t.Context()))
 	return s
 }
 
@@ -287,7 +287,7 @@ func TestReplica(t *testing.T) {
 	var u struct{ ID string }
 	require.NoError(t, json.Unmarshal([]byte(a.require(201, a.signUp("ann")).body), &u))
 	a.require(200, a.get("/users/"+u.ID))
-	require.Eventually(t, func() bool { return b.get("/users/"+u.ID).status == 200 }, patience, time.Millisecond)
+	servertest.Await(t, func() bool { return b.get("/users/"+u.ID).status == 200 })
 	b.require(409, b.signUp("ann"))
 }
 
@@ -307,7 +307,7 @@ func TestRedisAway(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
 	const users = 2000
-	args := []string{"--db-conns=4", "--db-queue=1000", "--timeout=2900ms"}
+	args := []string{"--db-conns=4", "--db-queue=1000"}
 	open := g.start(t, append(args, "--fail=open")...).ready()
 	closed := g.start(t, append(args, "--fail=closed")...).ready()
 	present := func(i int) string { return fmt.Sprintf("/users/%d", 1+i%users) }
@@ -335,9 +335,7 @@ func TestRedisAway(t *testing.T) {
 		return // newGround has said what stands in, and that does not come back
 	}
 	g.redis.Start()
-	deadline := time.Now().Add(patience)
 	for i := 0; open.Filters.Ready(quick(t)) != nil || closed.Filters.Ready(quick(t)) != nil; i += 50 {
-		require.True(t, time.Now().Before(deadline), "the filters were not loaded again")
 		require.Zero(t, statuses(50, func(k int) answer { return open.get(present(i + k)) })[404])
 		require.Zero(t, statuses(50, func(k int) answer { return closed.get(present(i + k)) })[404])
 	}

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/examples/guard/internal/servertest"
 )
 
 // output is what a program writes, for a reader who does not wait for its end.
@@ -95,7 +96,8 @@ func TestServe(t *testing.T) {
 	status := make(chan int, 1)
 	go func() { status <- run(ctx, append([]string{"--page", "--log=json"}, local...), &stdout, &stderr) }()
 	serving := regexp.MustCompile(`"url":"(http://[^"]+)"`)
-	require.Eventually(t, func() bool { return serving.MatchString(stderr.String()) }, patience, time.Millisecond)
+	servertest.Await(t, func() bool { return len(status) > 0 || serving.MatchString(stderr.String()) })
+	require.Regexp(t, serving, stderr.String())
 	base := serving.FindStringSubmatch(stderr.String())[1]
 	for path, says := range map[string]string{
 		"/": "<html", "/healthz": "", "/readyz": "", "/stats": `"requests"`, "/metrics": "guard_cache_answers_total",

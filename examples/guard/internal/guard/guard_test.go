@@ -16,6 +16,7 @@ import (
 	"github.com/siftkv/siftkv/examples/guard/internal/cache"
 	"github.com/siftkv/siftkv/examples/guard/internal/guard"
 	"github.com/siftkv/siftkv/examples/guard/internal/limit"
+	"github.com/siftkv/siftkv/examples/guard/internal/servertest"
 	"github.com/siftkv/siftkv/examples/guard/internal/users"
 )
 
@@ -77,11 +78,11 @@ func TestSwitch(t *testing.T) {
 func TestFalsePositiveAsksAgainWhenItsNullEnds(t *testing.T) {
 	s := start(t, func(_ *guard.Config, c *cache.Config) { c.NullTTL = 5 * time.Millisecond })
 	s.users.falsely["500"] = true
-	require.Eventually(t, func() bool {
+	servertest.Await(t, func() bool {
 		_, err := s.User(t.Context(), 500)
 		require.ErrorIs(t, err, guard.ErrNotFound)
 		return s.Counters.Database.Queries.Load() >= 2
-	}, 10*time.Second, time.Millisecond)
+	})
 }
 
 func TestFilterAway(t *testing.T) {
@@ -148,7 +149,7 @@ func TestDatabaseAway(t *testing.T) {
 
 // Those who find the queue full are refused, and the database is not asked.
 func TestOverload(t *testing.T) {
-	s := start(t, func(c *guard.Config, _ *cache.Config) { c.Conns, c.Queue, c.Timeout = 1, 0, time.Second })
+	s := start(t, func(c *guard.Config, _ *cache.Config) { c.Conns, c.Queue = 1, 0 })
 	errs := make([]error, 64)
 	var group sync.WaitGroup
 	for i := range errs {

@@ -141,8 +141,8 @@ func (h *failingHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 // start returns a service with the users 1 to 100.
 func start(t *testing.T, change func(*guard.Config, *cache.Config)) *service {
 	t.Helper()
-	config := guard.Config{Conns: 4, Queue: 100, Timeout: 10 * time.Second, FilterTimeout: 10 * time.Second}
-	cached := cache.Config{Prefix: "t:", TTL: time.Hour, NullTTL: time.Hour, Timeout: 10 * time.Second}
+	config := guard.Config{Conns: 4, Queue: 100, Timeout: time.Hour, FilterTimeout: time.Hour}
+	cached := cache.Config{Prefix: "t:", TTL: time.Hour, NullTTL: time.Hour, Timeout: time.Hour}
 	if change != nil {
 		change(&config, &cached)
 	}

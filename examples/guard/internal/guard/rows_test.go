@@ -15,6 +15,7 @@ import (
 
 	"github.com/siftkv/siftkv/examples/guard/internal/cache"
 	"github.com/siftkv/siftkv/examples/guard/internal/limit"
+	"github.com/siftkv/siftkv/examples/guard/internal/servertest"
 	"github.com/siftkv/siftkv/examples/guard/internal/stats"
 )
 
@@ -28,9 +29,9 @@ func newRows(t *testing.T) *rows {
 	c := stats.New()
 	d := &c.Database
 	return &rows{
-		cache:    cache.New(client, cache.Config{TTL: time.Hour, NullTTL: time.Hour, Timeout: 10 * time.Second}),
+		cache:    cache.New(client, cache.Config{TTL: time.Hour, NullTTL: time.Hour, Timeout: time.Hour}),
 		gate:     limit.New(4, 4, limit.Observer{Running: &d.Running, Waiting: &d.Waiting, Refused: &d.Shed}),
-		counters: c, log: slog.New(slog.DiscardHandler), timeout: time.Minute,
+		counters: c, log: slog.New(slog.DiscardHandler), timeout: time.Hour,
 	}
 }
 
@@ -58,9 +59,7 @@ func TestOneOfManyAsks(t *testing.T) {
 	for i := range readers {
 		group.Go(func() { answers[i], errs[i] = r.read(t.Context(), "user:7", ask) })
 	}
-	require.Eventually(t, func() bool {
-		return r.counters.Cache.Misses.Load() == readers+1
-	}, time.Minute, time.Millisecond)
+	servertest.Await(t, func() bool { return r.counters.Cache.Misses.Load() == readers+1 })
 	cancel()
 	require.ErrorIs(t, <-first, context.Canceled)
 	close(finish)

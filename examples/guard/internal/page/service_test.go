@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/examples/guard/internal/load"
+	"github.com/siftkv/siftkv/examples/guard/internal/servertest"
 	"github.com/siftkv/siftkv/examples/guard/internal/stats"
 )
 
@@ -120,9 +121,9 @@ func (s *service) look(t *testing.T, after string) (p picture) {
 
 // await looks until something is true of the picture.
 func (s *service) await(t *testing.T, what func(picture) bool) (p picture) {
-	require.Eventually(t, func() bool {
+	servertest.Await(t, func() bool {
 		p = s.look(t, "0")
 		return what(p)
-	}, time.Minute, 5*time.Millisecond)
+	})
 	return p
 }

@@ -21,8 +21,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// startTime is far more than a server needs that loads nothing.
-const startTime = 30 * time.Second
+// Await waits until condition returns true. It has no limit of its own: no time is
+// long enough for every machine, and what never happens ends with the time limit of
+// go test, which says where the test was.
+func Await(t *testing.T, condition func() bool) {
+	t.Helper()
+	for !condition() {
+		time.Sleep(time.Millisecond)
+	}
+}
 
 // launches starts processes on one thread that never ends: Linux kills a child with
 // the thread that made it.
@@ -44,7 +51,7 @@ type process struct {
 	ended chan struct{}
 }
 
-// launch starts a server and waits until ping succeeds.
+// launch starts a server and waits until ping succeeds, or the server has ended.
 func launch(t *testing.T, cmd *exec.Cmd, ping func(context.Context) error) *process {
 	t.Helper()
 	output, err := os.CreateTemp(t.TempDir(), filepath.Base(cmd.Path))
@@ -60,10 +67,8 @@ func launch(t *testing.T, cmd *exec.Cmd, ping func(context.Context) error) *proc
 		close(p.ended)
 	}()
 	t.Cleanup(p.kill)
-	ctx, cancel := context.WithTimeout(t.Context(), startTime)
-	defer cancel()
 	for {
-		err := ping(ctx)
+		err := ping(t.Context())
 		if err == nil {
 			return p
 		}
@@ -71,7 +76,6 @@ func launch(t *testing.T, cmd *exec.Cmd, ping func(context.Context) error) *proc
 		case <-time.After(10 * time.Millisecond):
 			continue
 		case <-p.ended:
-		case <-ctx.Done():
 		}
 		log, _ := os.ReadFile(output.Name())
 		require.NoError(t, err, "%s does not answer: %s", cmd.Path, log)
