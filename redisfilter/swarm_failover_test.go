@@ -100,7 +100,8 @@ func TestASwarmOutlivesAMaster(t *testing.T) {
 			n := swarmKeys(t)
 			set := wholeSet(t, openClient(t, cluster.Addrs()...), "swarm", n, o)
 			s := startSwarm(t, 8, order{
-				Addrs: cluster.Addrs(), Set: "swarm", N: n, Parts: o.Partitions, Grace: o.Grace, Repairs: true, Hold: true,
+				Addrs: cluster.Addrs(), Set: "swarm", N: n, Parts: o.Partitions, Grace: o.Grace,
+				Repairs: true, Hold: true,
 			})
 			s.awaitKeys(0.3)
 			master := cluster.MasterOf(ctx, c.of)
@@ -135,7 +136,8 @@ func TestASwarmOutlivesAPromotion(t *testing.T) {
 	n := swarmKeys(t)
 	set := wholeSet(t, openClient(t, master.Addr), "swarm", n, o)
 	s := startSwarm(t, 8, order{
-		Addrs: []string{master.Addr}, Master: master.Addr, Set: "swarm", N: n, Grace: o.Grace, Repairs: true, Hold: true,
+		Addrs: []string{master.Addr}, Master: master.Addr, Set: "swarm", N: n, Grace: o.Grace,
+		Repairs: true, Hold: true,
 	})
 	s.awaitKeys(0.3)
 	cutOff(t, master, replica)
@@ -155,7 +157,9 @@ func TestASwarmOutlivesARestartFromAnOldFile(t *testing.T) {
 	o := Options{Grace: time.Second}
 	n := swarmKeys(t)
 	set := wholeSet(t, openClient(t, srv.Addr), "swarm", n, o)
-	s := startSwarm(t, 8, order{Addrs: []string{srv.Addr}, Set: "swarm", N: n, Grace: o.Grace, Repairs: true, Hold: true})
+	s := startSwarm(t, 8, order{
+		Addrs: []string{srv.Addr}, Set: "swarm", N: n, Grace: o.Grace, Repairs: true, Hold: true,
+	})
 	s.awaitKeys(0.3)
 	require.NoError(t, srv.Client().Save(t.Context()).Err())
 	s.awaitLost(set, srv, len(s.committed()))
