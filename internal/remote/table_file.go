@@ -1,0 +1,103 @@
+package remote
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"sync"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// Open returns a file of size bytes for reading, as many as it was written with. It sends no request: that the file is
+// missing shows when it is read. A read of the result is one request, or none for the end of a file that was just
+// written: once, which is what opening a table asks for.
+func (t *Tables) Open(name string, size int64) vfs.ReadFile {
+	f := &tableFile{t: t, name: name, size: size}
+	f.ctx, f.cancel = context.WithCancel(t.ctx)
+	return f
+}
+
+type tableFile struct {
+	t      *Tables
+	name   string
+	size   int64
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu     sync.RWMutex // held for reading by each read
+	closed bool
+}
+
+// ReadAt implements vfs.ReadFile. The store is asked for no byte after the file's end. An error that matches io.EOF
+// means that the object is shorter than the size, or the read goes beyond it.
+func (f *tableFile) ReadAt(p []byte, off int64) (int, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	switch {
+	case f.closed:
+		return 0, &fs.PathError{Op: "read", Path: f.name, Err: fs.ErrClosed}
+	case off < 0:
+		return 0, &fs.PathError{Op: "read", Path: f.name, Err: fs.ErrInvalid}
+	case len(p) == 0:
+		return 0, nil
+	}
+	n := int(max(min(int64(len(p)), f.size-off), 0))
+	if n > 0 {
+		if m, err := f.t.readAt(f.ctx, f, p[:n], off); m < n {
+			return m, err
+		}
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// Size implements vfs.ReadFile. It sends no request.
+func (f *tableFile) Size() (int64, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.closed {
+		return 0, &fs.PathError{Op: "size", Path: f.name, Err: fs.ErrClosed}
+	}
+	return f.size, nil
+}
+
+// Close implements vfs.ReadFile. It makes the reads end that are under way, and waits for that.
+func (f *tableFile) Close() error {
+	f.cancel()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return &fs.PathError{Op: "close", Path: f.name, Err: fs.ErrClosed}
+	}
+	f.closed = true
+	return nil
+}
+
+// readAt fills p, all of which is in the file. The error is not nil if and only if it has not.
+func (t *Tables) readAt(ctx context.Context, f *tableFile, p []byte, off int64) (int, error) {
+	if t.fresh.readAt(f.name, p, off) {
+		t.stats.freshReads.Add(1)
+		return len(p), nil
+	}
+	return t.fetch(ctx, f.name, p, off)
+}
+
+// fetch is readAt from the store.
+func (t *Tables) fetch(ctx context.Context, name string, p []byte, off int64) (n int, err error) {
+	err = t.retry(ctx, t.o.ReadTimeout, func(ctx context.Context) (err error) {
+		select {
+		case t.places <- struct{}{}:
+			defer func() { <-t.places }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		n, err = t.store.GetRange(ctx, name, off, p)
+		t.stats.reads.Add(1)
+		t.stats.readBytes.Add(int64(n))
+		return err
+	})
+	return n, asPathError(err)
+}

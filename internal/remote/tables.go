@@ -1,0 +1,153 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// TableOptions are options of [Tables]. The zero value has the defaults.
+type TableOptions struct {
+	// ReadTimeout bounds a read, with all of its tries. Default: 30 s.
+	ReadTimeout time.Duration
+
+	// MaxReads bounds the requests for ranges that are under way at a time; others wait. Default: 64.
+	MaxReads int
+
+	// PartSize is how many bytes passes over a file read at a time: two such parts are in memory for each file
+	// of a pass. Default: 2 MiB.
+	PartSize int
+
+	// KeepBytes bounds the memory for ends of files that were written and have not been opened yet.
+	// Default: 32 MiB; negative: none.
+	KeepBytes int64
+}
+
+func (o TableOptions) withDefaults() TableOptions {
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, 30*time.Second)
+	o.MaxReads = max(cmp.Or(o.MaxReads, 64), 1)
+	o.PartSize = max(cmp.Or(o.PartSize, 2<<20), 1)
+	o.KeepBytes = cmp.Or(o.KeepBytes, 32<<20)
+	return o
+}
+
+// Tables are sorted files as objects of a store. A file's name is its key, and never used again. All methods are safe
+// for concurrent use.
+//
+// Errors of reads and removals match fs.ErrNotExist where they match objstore.ErrNotExist.
+type Tables struct {
+	store  objstore.Store
+	o      TableOptions
+	ctx    context.Context // of all requests
+	cancel context.CancelFunc
+	places chan struct{} // one is taken by each range that is being read
+	fresh  freshEnds
+
+	stats struct{ reads, readBytes, retries, freshReads, uploads, uploadBytes atomic.Int64 }
+}
+
+// NewTables returns the files in s, which is usually a part of a store: objstore.Sub(s, "sst"). It sends no request.
+func NewTables(s objstore.Store, o TableOptions) *Tables {
+	o = o.withDefaults()
+	t := &Tables{store: s, o: o, places: make(chan struct{}, o.MaxReads)}
+	t.fresh.most = o.KeepBytes
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	return t
+}
+
+// Close ends the requests that are under way, and makes later ones fail. The store stays open.
+func (t *Tables) Close() error {
+	t.cancel()
+	return nil
+}
+
+// Remove removes a file, in one request. That there is none is no error. Who reads it meanwhile may find it gone.
+func (t *Tables) Remove(name string) error {
+	t.fresh.drop(name)
+	return asPathError(t.retry(t.ctx, t.o.ReadTimeout, func(ctx context.Context) error {
+		return t.store.Delete(ctx, name)
+	}))
+}
+
+// List yields the files, in the order of their names, which are the keys. It needs a request for each thousand or so.
+// An error ends the list.
+func (t *Tables) List() iter.Seq2[objstore.Object, error] { return t.store.List(t.ctx, "", "") }
+
+// TableMetrics count what Tables did since they were made.
+type TableMetrics struct {
+	Reads, ReadBytes     int64 // of ranges, in the store, with those that failed
+	Retries              int64 // of reads, uploads and removals
+	FreshReads           int64 // reads that needed no request, as what they read had just been written
+	Uploads, UploadBytes int64 // that succeeded
+}
+
+// Metrics returns the metrics.
+func (t *Tables) Metrics() TableMetrics {
+	s := &t.stats
+	return TableMetrics{
+		Reads: s.reads.Load(), ReadBytes: s.readBytes.Load(), Retries: s.retries.Load(),
+		FreshReads: s.freshReads.Load(), Uploads: s.uploads.Load(), UploadBytes: s.uploadBytes.Load(),
+	}
+}
+
+// Tries and the pauses between them, which double. The store's client has tried as often as it finds right; these
+// are for stores that do not.
+const (
+	tries      = 4
+	firstPause = 50 * time.Millisecond
+)
+
+// errBrokenOff replaces io.ErrUnexpectedEOF of a reply, which readers of files take for a file that is too short.
+var errBrokenOff = errors.New("the reply broke off")
+
+// retry calls do, again if the store had too much to do or its reply got lost. All calls have the timeout together.
+func (t *Tables) retry(ctx context.Context, timeout time.Duration, do func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for try, pause := 1, firstPause; ; try, pause = try+1, 2*pause {
+		err := do(ctx)
+		again := errors.Is(err, objstore.ErrThrottled) || errors.Is(err, objstore.ErrUnknown) ||
+			errors.Is(err, io.ErrUnexpectedEOF)
+		if !again || try == tries || !wait(ctx, pause) {
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				err = fmt.Errorf("%w: %v", errBrokenOff, err) //nolint:errorlint // it must not match
+			}
+			return err
+		}
+		t.stats.retries.Add(1)
+	}
+}
+
+// wait reports whether ctx did not end before the pause.
+func wait(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// asPathError makes the error of a missing object match fs.ErrNotExist too.
+func asPathError(err error) error {
+	if errors.Is(err, objstore.ErrNotExist) {
+		return fmt.Errorf("%w: %w", err, fs.ErrNotExist)
+	}
+	return err
+}
+
+var (
+	_ vfs.ReadFile  = (*tableFile)(nil)
+	_ vfs.WriteFile = (*upload)(nil)
+)

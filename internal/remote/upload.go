@@ -1,0 +1,111 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// Create returns a file for writing. It sends no request: Sync uploads the file, whole or not at all, in one request
+// (more for files that are so large that the store's client sends them in parts). A file that is closed without Sync
+// is never seen by anybody.
+//
+// What is written is in memory until the file is closed. A store writes one table at a time in each flush and
+// compaction, of a size that is an option, so that this is little beside what a compaction reads; a temporary file
+// would cost a local disk, which machines beside an object store need not have, and a second failure to think of.
+// Large files that are there already are uploaded by Put, without memory.
+func (t *Tables) Create(name string) (vfs.WriteFile, error) {
+	if err := objstore.CheckKey(name); err != nil {
+		return nil, &fs.PathError{Op: "create", Path: name, Err: err}
+	}
+	return &upload{t: t, name: name}, nil
+}
+
+// Put uploads a file of the first size bytes of r, which is read from several goroutines. It is one request, or more
+// as for Create.
+func (t *Tables) Put(name string, r io.ReaderAt, size int64) error {
+	// A tenth of what the slowest usable line has.
+	timeout := max(t.o.ReadTimeout, time.Minute) + time.Duration(size>>20)*time.Second
+	err := t.retry(t.ctx, timeout, func(ctx context.Context) error { return t.store.Put(ctx, name, r, size) })
+	if err != nil {
+		return err
+	}
+	t.stats.uploads.Add(1)
+	t.stats.uploadBytes.Add(size)
+	return nil
+}
+
+var (
+	errUploaded = errors.New("the file was uploaded by Sync, and cannot be added to")
+	errGivenUp  = errors.New("an upload failed, and the file must be given up")
+)
+
+// An upload is a file that is being written.
+type upload struct {
+	t        *Tables
+	name     string
+	data     chunks
+	uploaded bool
+	failed   bool
+	closed   bool
+}
+
+// Write implements vfs.WriteFile.
+func (u *upload) Write(p []byte) (int, error) {
+	if err := u.check(); err != nil {
+		return 0, &fs.PathError{Op: "write", Path: u.name, Err: err}
+	}
+	u.data.write(p)
+	return len(p), nil
+}
+
+func (u *upload) check() error {
+	switch {
+	case u.closed:
+		return fs.ErrClosed
+	case u.failed:
+		return errGivenUp
+	case u.uploaded:
+		return errUploaded
+	}
+	return nil
+}
+
+// Sync implements vfs.WriteFile, for the whole file: nothing can be written after it. Unlike other files', it must
+// not run beside Write. A second Sync sends nothing.
+func (u *upload) Sync() error {
+	err := u.check()
+	if errors.Is(err, errUploaded) {
+		return nil
+	}
+	if err != nil {
+		return &fs.PathError{Op: "sync", Path: u.name, Err: err}
+	}
+	size := u.data.size
+	if err := u.t.Put(u.name, &u.data, size); err != nil {
+		u.failed = true
+		return err
+	}
+	u.uploaded = true
+	if n := min(size, mostFreshEnd, u.t.o.KeepBytes); n > 0 {
+		end := make([]byte, n)
+		_, _ = u.data.ReadAt(end, size-n) // it is all there
+		u.t.fresh.add(u.name, size-n, end)
+	}
+	return nil
+}
+
+// Close implements vfs.WriteFile. It gives the memory back.
+func (u *upload) Close() error {
+	if u.closed {
+		return &fs.PathError{Op: "close", Path: u.name, Err: fs.ErrClosed}
+	}
+	u.closed = true
+	u.data.release()
+	return nil
+}
