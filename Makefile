@@ -25,7 +25,7 @@ GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filterpolicy/internal/hash64 ./filterpolicy/internal/peel ./filterpolicy/pebblefilter \
 	./internal/sstable/... ./internal/cache/... ./internal/memtable/... ./internal/commit/... ./internal/version/... ./internal/iterator/... \
 	./internal/vfs/... ./internal/wal/... ./internal/bench/compare ./internal/bench/engine ./internal/bench/measure ./internal/bench/ycsb \
-	./internal/cli/progress ./objstore/...
+	./internal/cli/progress ./internal/remote/... ./objstore/...
 
 # Of the other modules, those all of whose packages do.
 CONCURRENT_MODULES := redisfilter

@@ -148,6 +148,7 @@ func asPathError(err error) error {
 }
 
 var (
-	_ vfs.ReadFile  = (*tableFile)(nil)
-	_ vfs.WriteFile = (*upload)(nil)
+	_ vfs.ReadFile   = (*tableFile)(nil)
+	_ vfs.PartReader = (*tableFile)(nil)
+	_ vfs.WriteFile  = (*upload)(nil)
 )

@@ -49,10 +49,11 @@ func (i *Iter) Init(r *Reader, o IterOptions) {
 	i.run = blockRun{blocks: run.blocks, bytes: run.bytes}
 	i.ahead.size = size
 	i.r, i.lift, i.sequential = r, r.lift(0), o.Sequential
-	i.ahead.file, i.ahead.limit = r.file, int64(r.props.DataBytes)
+	i.ahead.file, i.ahead.limit, i.ahead.pace = r.file, int64(r.props.DataBytes), paceOf(r.part)
 	if o.Sequential {
-		i.ahead.size = maxReadAhead
+		i.ahead.size = i.ahead.pace.most
 	}
+	i.memo.ahead.init(r)
 }
 
 // Release makes i an iterator over nothing, which refers to no reader and keeps its
@@ -61,7 +62,7 @@ func (i *Iter) Release() {
 	if cap(i.data)+cap(i.raw) > keptBuffer {
 		i.data, i.raw = nil, nil
 	}
-	if cap(i.ahead.buf) > maxForeseen {
+	if cap(i.ahead.buf) > filePace.foreseen {
 		i.ahead.buf = nil
 	}
 	i.endStride()
@@ -70,7 +71,7 @@ func (i *Iter) Release() {
 
 // Kept returns how many bytes i's buffers have.
 func (i *Iter) Kept() int {
-	return cap(i.data) + cap(i.raw) + cap(i.ahead.buf) + cap(i.seek) + cap(i.separator) + cap(i.block.user)
+	return cap(i.data) + cap(i.raw) + cap(i.ahead.buf) + cap(i.memo.ahead.pieces.buf) + cap(i.seek) + cap(i.separator) + cap(i.block.user)
 }
 
 // clear makes i an iterator over nothing that has its buffers.

@@ -1,7 +1,5 @@
 package sstable
 
-import "io"
-
 // How iterators come by blocks. A cached block is copied. Others come out of pieces of the file,
 // since a system call costs as much as two blocks that come with it: after a seek, a
 // piece of as many blocks as the iterator went through after seeks before this one, and
@@ -9,14 +7,12 @@ import "io"
 // a piece of several, pieces become larger and larger. After a part of the cache's
 // size, blocks no longer go into the cache: a pass over much of the store would evict
 // everything else. A store that fits the cache ends up there after a few passes.
+//
+// Of a file that is read in parts, a piece is a request: the second block in a row comes out of one that is
+// large, and soon they are whole parts. Blocks that are in the cache do not end such a run.
 
-const (
-	minRun        = 4         // blocks before reading ahead
-	minReadAhead  = 16 << 10  // the first piece; each is twice the one before
-	maxForeseen   = 32 << 10  // the piece of what a seek is expected to need
-	maxReadAhead  = 128 << 10 // a system call is nothing beside it, and a merge of many files stays small
-	maxFilledPart = 4         // a run fills this part of the cache, one in four
-)
+// maxFilledPart: a run fills this part of the cache, one in four.
+const maxFilledPart = 4
 
 // A blockRun is a run of blocks that a pass has read from the file one after the other.
 type blockRun struct {
@@ -32,6 +28,15 @@ func (r *blockRun) add(n int) {
 	}
 	r.next = n + 1
 	r.blocks++
+}
+
+// pass goes past a block that need not be read.
+func (r *blockRun) pass(n int) {
+	if n == r.next {
+		r.next++
+		return
+	}
+	*r = blockRun{}
 }
 
 // load returns a block's bytes, in memory that the next call uses again: a compaction that
@@ -61,7 +66,11 @@ func (i *Iter) load(loc location, key []byte) ([]byte, error) {
 		i.Probe.BlocksFromCache++
 		i.data = append(i.data[:0], data...)
 		slot.Unpin()
-		i.run = blockRun{}
+		if i.r.part > 0 {
+			i.run.pass(loc.block)
+		} else {
+			i.run = blockRun{}
+		}
 		return i.data, nil
 	}
 	if i.run.add(loc.block); i.run.blocks == 1 {
@@ -70,7 +79,7 @@ func (i *Iter) load(loc location, key []byte) ([]byte, error) {
 	if i.ahead.foreseen {
 		return i.loadForeseen(loc)
 	}
-	if i.ahead.size > 0 || i.run.blocks > minRun {
+	if i.ahead.size > 0 || i.run.blocks > i.ahead.pace.run {
 		data, err := i.loadAhead(loc)
 		if err != nil {
 			return nil, err
@@ -160,41 +169,4 @@ func (i *Iter) stored(offset uint64, length int) ([]byte, Compression, error) {
 		return i.r.stored(raw, dataBlock, offset)
 	}
 	return i.r.readStored(&i.raw, dataBlock, offset, length, &i.Probe)
-}
-
-// A readAhead serves consecutive small reads of a file out of larger ones.
-type readAhead struct {
-	file  io.ReaderAt
-	limit int64 // nothing after this offset is read ahead
-	size  int   // of the last piece; the next is larger, unless foreseen is set: of the next
-
-	foreseen bool
-	buf      []byte
-	start    int64 // file offset of buf
-}
-
-// view returns n bytes, valid until the next call, or nil if they have to be read on
-// their own: they are many, or something after them could not be read.
-func (a *readAhead) view(offset int64, n int) []byte {
-	if offset < a.start || offset+int64(n) > a.start+int64(len(a.buf)) {
-		if a.foreseen {
-			a.foreseen = false
-		} else {
-			a.size = min(max(2*a.size, minReadAhead), maxReadAhead)
-		}
-		size := int(min(int64(a.size), a.limit-offset))
-		if n >= size {
-			return nil
-		}
-		if cap(a.buf) < size {
-			a.buf = make([]byte, size)
-		}
-		a.buf, a.start = a.buf[:size], offset
-		if readFull(a.file, a.buf, offset) != nil {
-			a.buf = a.buf[:0]
-			return nil
-		}
-	}
-	at := int(offset - a.start)
-	return a.buf[at : at+n : at+n]
 }

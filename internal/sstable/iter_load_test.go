@@ -68,18 +68,18 @@ func TestALongScanReadsAhead(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, r.props.DataBytes, p.BytesFromDisk)
 		require.Equal(t, r.dataCount, p.BlocksFromDisk)
-		least := int(r.props.DataBytes / maxReadAhead)
+		least := int(r.props.DataBytes) / filePace.most
 		require.GreaterOrEqual(t, f.reads, least)
-		require.LessOrEqual(t, f.reads, least+minRun+5, "single blocks first, then pieces that grow")
+		require.LessOrEqual(t, f.reads, least+filePace.run+5, "single blocks first, then pieces that grow")
 		_, blocks := r.cache.Used()
 		require.Positive(t, blocks)
-		require.LessOrEqual(t, blocks, 64/maxFilledPart+minRun, "the rest of the cache is left to others")
+		require.LessOrEqual(t, blocks, 64/maxFilledPart+filePace.run, "the rest of the cache is left to others")
 	}
 }
 
 func TestAShortScanReadsWhatItNeeds(t *testing.T) {
 	r, f := openCounted(t, NoCompression, 1<<20)
-	const blocks = minRun
+	blocks := filePace.run
 	perBlock := runKeys / r.dataCount
 	p, err := walk(t, r, blocks*perBlock-perBlock/2)
 	require.NoError(t, err)

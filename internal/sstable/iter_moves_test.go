@@ -24,7 +24,7 @@ func runVersions(rng *rand.Rand, n int) (vs []version) {
 		for v := range versions {
 			size := rng.IntN(120)
 			if rng.IntN(400) == 0 {
-				size = rng.IntN(2 * maxReadAhead)
+				size = rng.IntN(2 * filePace.most)
 			}
 			value := bytes.Repeat([]byte{byte(rng.Uint32())}, size)
 			vs = append(vs, version{base.MakeKey(fmt.Appendf(nil, "k%06d", 2*i), base.SeqNum(1000-v), base.KindSet),

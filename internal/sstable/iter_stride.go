@@ -43,7 +43,7 @@ func (i *Iter) foreseen(loc location, key []byte) int {
 	offset, _ := i.r.place(loc)
 	at, length := i.r.index.Block(end)
 	size := int(at-offset) + length
-	if size > maxForeseen {
+	if size > i.ahead.pace.foreseen {
 		return 0
 	}
 	i.ahead.foreseen = true

@@ -34,8 +34,9 @@ func locationIn(leaf *blockindex.Index, at int) location {
 
 // A leafMemo is the last index leaf that an iterator needed and the cache did not have.
 type leafMemo struct {
-	leaf blockindex.Index
-	full bool
+	leaf  blockindex.Index
+	full  bool
+	ahead leavesAhead
 }
 
 // locate returns the only data block that may hold key. It reports false if key
@@ -109,6 +110,12 @@ func (r *Reader) holdLeaf(i int, fill bool, memo *leafMemo, p *Probe) (leaf bloc
 			return *big, held{}, nil
 		}
 	}
+	if memo != nil && memo.ahead.follows(r, i) {
+		if leaf, err = r.leafAhead(i, fill, &memo.ahead, p); err == nil {
+			memo.leaf, memo.full = leaf, true
+		}
+		return leaf, held{}, err
+	}
 	h, err = r.hold(indexLeaf, location{r.dataCount + i, offset, length}, fill, p)
 	if err != nil {
 		return leaf, held{}, err
@@ -119,7 +126,7 @@ func (r *Reader) holdLeaf(i int, fill bool, memo *leafMemo, p *Probe) (leaf bloc
 	}
 	if memo != nil && h.slot == nil && h.shared == nil {
 		// Its buffer never returns to the pool: nobody closes an iterator.
-		*memo = leafMemo{leaf: leaf, full: true}
+		memo.leaf, memo.full = leaf, true
 		return leaf, held{}, nil
 	}
 	return leaf, h, nil

@@ -25,6 +25,7 @@ type Reader struct {
 	*life
 	file io.ReaderAt
 	now  vfs.NowReader // file, if it is one
+	part int           // bytes that passes read at a time; 0: file is no vfs.PartReader
 	name string
 	hint string
 	size int64
@@ -82,6 +83,9 @@ func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache, policy: opts.Filter,
 		expansion: opts.AnyExpansion, life: &life{}}
 	r.now, _ = f.(vfs.NowReader)
+	if parts, ok := f.(vfs.PartReader); ok {
+		r.part = parts.PartSize()
+	}
 	if r.cache == nil {
 		r.cache = cache.New(cmp.Or(opts.CacheSize, defaultCacheSize))
 	} else {

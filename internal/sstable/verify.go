@@ -24,7 +24,8 @@ func (r *Reader) VerifyEach(visit func(k base.InternalKey, value []byte) error) 
 	if r.closed.Load() {
 		return ErrClosed
 	}
-	v := verifier{r: r, again: r, visit: visit, found: newTally()}
+	v := verifier{r: r.inPieces(), again: r, visit: visit, found: newTally()}
+	v.memo.ahead.init(r)
 	v.tail()
 	v.leaves()
 	for n := 0; n < r.dataCount && len(v.faults) < maxFaults && v.stopped == nil; n++ {

@@ -97,6 +97,14 @@ type Mapper interface {
 	Map(size int64) (data []byte, unmap func() error, err error)
 }
 
+// A PartReader is a ReadFile of which a read costs the same however long it is, up to a part: each is a request to
+// another machine.
+type PartReader interface {
+	// PartSize returns how many bytes a pass over the file should read at a time, with the part after it
+	// under way meanwhile. 0: as of any other file.
+	PartSize() int
+}
+
 // A NowReader is a ReadFile that can read what is in memory without a wait.
 type NowReader interface {
 	// ReadNow reads len(p) bytes at off if that needs no wait for a device. Unless it returns
