@@ -9,9 +9,9 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// Open returns a file of size bytes for reading, as many as it was written with. It sends no request: that the file is
-// missing shows when it is read. A read of the result is one request, or none for the end of a file that was just
-// written: once, which is what opening a table asks for.
+// Open returns a file of size bytes for reading, as many as it was written with. It sends no request: that the file
+// is missing shows when it is read. A read of the result is one request; or none for what the cache has, and for the
+// end of a file that was just written: once, which is what opening a table asks for.
 func (t *Tables) Open(name string, size int64) vfs.ReadFile {
 	f := &tableFile{t: t, name: name, size: size}
 	f.ctx, f.cancel = context.WithCancel(t.ctx)
@@ -85,7 +85,9 @@ func (t *Tables) readAt(ctx context.Context, f *tableFile, p []byte, off int64) 
 		t.stats.freshReads.Add(1)
 		return len(p), nil
 	}
-	return t.fetch(ctx, f.name, p, off)
+	return t.o.Cache.ReadAt(t.o.CacheName+f.name, f.size, p, off, func(p []byte, off int64) (int, error) {
+		return t.fetch(ctx, f.name, p, off)
+	})
 }
 
 // fetch is readAt from the store.

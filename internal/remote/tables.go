@@ -30,6 +30,18 @@ type TableOptions struct {
 	// KeepBytes bounds the memory for ends of files that were written and have not been opened yet.
 	// Default: 32 MiB; negative: none.
 	KeepBytes int64
+
+	// Cache keeps what is read, also for other stores and after a restart. Nil: nobody does. Whoever opened it
+	// closes it after the tables.
+	Cache *DiskCache
+
+	// CacheName tells the files from those of other stores that may be in the cache: it must be another for each
+	// store, and names it for good.
+	CacheName string
+
+	// WriteThrough puts files that are written into the cache at once. It makes the writing of a table wait for
+	// the disk of the cache, if that is slow.
+	WriteThrough bool
 }
 
 func (o TableOptions) withDefaults() TableOptions {

@@ -48,7 +48,7 @@ func TestTablesCostFewRequests(t *testing.T) {
 		o := &sstable.WriterOptions{IndexPartition: partition, ID: 7}
 		info := r.writeTable(t, "000001.sst", keys, o)
 		var table *sstable.Reader
-		require.Zero(t, r.requests(objstore.Get, func() { table = r.open(t, "000001.sst", info) }), "it was just written")
+		require.Zero(t, r.requests(objstore.Get, func() { table = r.open(t, "000001.sst", info) }), "just written")
 		require.EqualValues(t, 1, r.requests(objstore.Get, func() { table = r.open(t, "000001.sst", info) }))
 
 		parts := (int64(table.Properties().DataBytes) + part - 1) / part

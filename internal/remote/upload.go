@@ -92,6 +92,9 @@ func (u *upload) Sync() error {
 		return err
 	}
 	u.uploaded = true
+	if u.t.o.WriteThrough {
+		u.t.o.Cache.Add(u.t.o.CacheName+u.name, &u.data, size)
+	}
 	if n := min(size, mostFreshEnd, u.t.o.KeepBytes); n > 0 {
 		end := make([]byte, n)
 		_, _ = u.data.ReadAt(end, size-n) // it is all there

@@ -71,7 +71,8 @@ func (i *Iter) Release() {
 
 // Kept returns how many bytes i's buffers have.
 func (i *Iter) Kept() int {
-	return cap(i.data) + cap(i.raw) + cap(i.ahead.buf) + cap(i.memo.ahead.pieces.buf) + cap(i.seek) + cap(i.separator) + cap(i.block.user)
+	return cap(i.data) + cap(i.raw) + cap(i.ahead.buf) + cap(i.memo.ahead.pieces.buf) + cap(i.seek) +
+		cap(i.separator) + cap(i.block.user)
 }
 
 // clear makes i an iterator over nothing that has its buffers.

@@ -1,0 +1,217 @@
+package remote
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// DiskCacheOptions are options of a [DiskCache]. The zero value has the defaults, but for Capacity.
+type DiskCacheOptions struct {
+	// Capacity bounds the bytes on disk, with what the file system needs for a file: 4 KiB. At least 32 pages.
+	Capacity int64
+
+	// PageSize is the unit that is kept, in bytes, and what a read asks the store for at least: a request for
+	// 64 KiB costs what one for a block does, takes a millisecond more, and brings the neighbours of the block.
+	// 4 KiB to 1 MiB. Default: 64 KiB.
+	PageSize int
+
+	// PassSize: reads of so many bytes or more are those of passes over files. They read what is here, and leave
+	// nothing behind: a compaction would evict everything else. Default: 128 KiB.
+	PassSize int
+
+	// QueueBytes bounds the memory for pages that are to be written. More are not kept. Default: 16 MiB.
+	QueueBytes int64
+
+	Log *slog.Logger // nil: nobody
+}
+
+const (
+	lockName        = "LOCK"
+	fileOverhead    = 4 << 10
+	segmentsAtLeast = 16       // of a full cache
+	largestSegment  = 32 << 20 // as much is evicted at a time
+	openSegments    = 64       // files open for reading
+	retryAfter      = time.Minute
+)
+
+// A DiskCache keeps pieces of objects in a directory, across restarts. Objects are never changed, so it is always
+// right. It costs nobody an error: what cannot be read or written is not there, be it that the directory was
+// deleted, the disk is full, or bytes are damaged. All methods are safe for concurrent use; one process at a time has
+// the directory, and the cache of another keeps nothing (see Err).
+//
+// Pages are written one after the other into large files, by a goroutine that no read waits for. Space is made by
+// removing the oldest file; pages in it that were used since they were written are written again, up to half of the
+// file. In memory, a page costs about 50 bytes.
+//
+// A nil DiskCache keeps nothing.
+type DiskCache struct {
+	fs    vfs.FS
+	dir   string
+	o     DiskCacheOptions
+	log   *slog.Logger
+	limit *vfs.ReadLimit
+	err   error // why it keeps nothing
+	lock  io.Closer
+
+	mu      sync.Mutex
+	pages   map[uint64]place // by hash of the key
+	files   map[uint32]*segment
+	pending map[uint64]*pendingPage // that are not on disk yet
+	flights map[uint64]*flight      // pages that are being fetched
+	queue   []*pendingPage
+	queued  int64 // bytes of pending pages
+	loaded  bool  // what the directory had can be read
+	closed  bool
+	work    *sync.Cond // of mu; the queue has grown, or the cache was closed
+	idle    *sync.Cond // of mu; the queue has become shorter
+	done    chan struct{}
+
+	writer writer // of the goroutine's alone
+	stats  struct {
+		hits, misses, hitBytes, written, dropped, evicted, damaged, failed, size atomic.Int64
+	}
+}
+
+// A place is where a page is.
+type place struct {
+	segment, position uint32
+	length            uint32 // with header and name
+	used              bool   // since it was written
+}
+
+// A pendingPage is a page that is to be written.
+type pendingPage struct {
+	key  pageKey
+	hash uint64
+	data []byte
+}
+
+// OpenDiskCache opens the cache in a directory, which is made if there is none. It returns at once: what the directory
+// has is found in the background. It never fails, but may keep nothing: Err says why, and the log too.
+func OpenDiskCache(fs vfs.FS, dir string, o DiskCacheOptions) *DiskCache {
+	o.PageSize = min(max(cmp.Or(o.PageSize, 64<<10), 4<<10), maxPageSize)
+	o.PassSize = cmp.Or(o.PassSize, 128<<10)
+	o.QueueBytes = cmp.Or(o.QueueBytes, 16<<20)
+	c := &DiskCache{fs: fs, dir: dir, o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
+		limit: vfs.NewReadLimit(openSegments), pages: map[uint64]place{}, files: map[uint32]*segment{},
+		pending: map[uint64]*pendingPage{}, flights: map[uint64]*flight{}, done: make(chan struct{})}
+	c.work, c.idle = sync.NewCond(&c.mu), sync.NewCond(&c.mu)
+	c.writer = writer{c: c, most: min(largestSegment, o.Capacity/segmentsAtLeast)}
+	if c.err = c.begin(); c.err != nil {
+		c.log.Warn("nothing is cached on disk", "dir", dir, "error", c.err)
+		close(c.done)
+		return c
+	}
+	go c.writer.run()
+	return c
+}
+
+// begin takes the directory.
+func (c *DiskCache) begin() error {
+	if c.o.Capacity < 2*segmentsAtLeast*int64(c.o.PageSize) {
+		return fmt.Errorf("a capacity of %d bytes is not enough for pages of %d", c.o.Capacity, c.o.PageSize)
+	}
+	if err := c.fs.MkdirAll(c.dir); err != nil {
+		return err
+	}
+	var err error
+	c.lock, err = c.fs.Lock(filepath.Join(c.dir, lockName), vfs.Exclusive)
+	return err
+}
+
+// Err returns why the cache keeps nothing, nil if it works. It matches vfs.ErrLocked if another process, or another
+// cache of this one, has the directory.
+func (c *DiskCache) Err() error {
+	if c == nil {
+		return nil
+	}
+	return c.err
+}
+
+// Flush waits until what the directory had was found, and all pages that were read have been written, or given up.
+func (c *DiskCache) Flush() {
+	if c == nil || c.err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for (!c.loaded || c.queued > 0) && !c.closed {
+		c.idle.Wait()
+	}
+}
+
+// Close ends the writing, after the page that is being written, and gives the directory free: what waits is lost.
+// Reads go past the cache from then on.
+func (c *DiskCache) Close() error {
+	if c == nil || c.err != nil {
+		return nil
+	}
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	c.work.Broadcast()
+	c.idle.Broadcast()
+	c.mu.Unlock()
+	<-c.done
+	var err error
+	for _, s := range c.writer.segments {
+		err = errors.Join(err, s.file.Close())
+	}
+	return errors.Join(err, c.lock.Close())
+}
+
+// DiskCacheMetrics count what a cache did since it was opened, and say what it has.
+type DiskCacheMetrics struct {
+	Hits     int64 // reads that needed no request
+	Misses   int64 // that did
+	HitBytes int64 // of hits
+	Written  int64 // pages
+	Dropped  int64 // pages that were not written, as there were too many at a time
+	Evicted  int64 // pages
+	Damaged  int64 // pages and files that were not what they should be
+	Failed   int64 // operations of the file system
+	Bytes    int64 // on disk
+	Pages    int   // that can be read
+}
+
+// Metrics returns the metrics.
+func (c *DiskCache) Metrics() DiskCacheMetrics {
+	if c == nil {
+		return DiskCacheMetrics{}
+	}
+	c.mu.Lock()
+	pages := len(c.pages)
+	c.mu.Unlock()
+	s := &c.stats
+	return DiskCacheMetrics{Hits: s.hits.Load(), Misses: s.misses.Load(), HitBytes: s.hitBytes.Load(),
+		Written: s.written.Load(), Dropped: s.dropped.Load(), Evicted: s.evicted.Load(), Damaged: s.damaged.Load(),
+		Failed: s.failed.Load(), Bytes: s.size.Load(), Pages: pages}
+}
+
+// failure counts a failed operation of the file system. The first one is logged.
+func (c *DiskCache) failure(err error) {
+	if c.stats.failed.Add(1) == 1 {
+		c.log.Warn("a file of the cache on disk cannot be used; more of this is only counted",
+			"dir", c.dir, "error", err)
+	}
+}
+
+// damage counts something that is not what it should be. The first one is logged.
+func (c *DiskCache) damage(what string, err error) {
+	if c.stats.damaged.Add(1) == 1 {
+		c.log.Warn("damage in the cache on disk: what is lost is fetched again; more of this is only counted",
+			"dir", c.dir, "file", what, "error", err)
+	}
+}

@@ -1,0 +1,408 @@
+package remote
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+const testPage = 4 << 10
+
+// An origin has objects, and counts how often it is asked.
+type origin struct {
+	t       *testing.T
+	objects map[string][]byte
+	asked   atomic.Int64
+	bytes   atomic.Int64
+}
+
+func newOrigin(t *testing.T, sizes ...int) *origin {
+	o := &origin{t: t, objects: map[string][]byte{}}
+	for i, size := range sizes {
+		o.objects[fmt.Sprint("object", i)] = noise(uint64(i)+50, size)
+	}
+	return o
+}
+
+func (o *origin) fetch(name string) fetch {
+	return func(p []byte, off int64) (int, error) {
+		o.asked.Add(1)
+		o.bytes.Add(int64(len(p)))
+		return bytes.NewReader(o.objects[name]).ReadAt(p, off)
+	}
+}
+
+// read reads through the cache, and requires the right bytes. It returns how often the origin was asked.
+func (o *origin) read(c *DiskCache, name string, off, n int) int64 {
+	o.t.Helper()
+	before, data := o.asked.Load(), o.objects[name]
+	p := make([]byte, n)
+	m, err := c.ReadAt(name, int64(len(data)), p, int64(off), o.fetch(name))
+	require.NoError(o.t, err)
+	require.Equal(o.t, n, m)
+	require.True(o.t, bytes.Equal(data[off:off+n], p), "%s: %d bytes at %d", name, n, off)
+	return o.asked.Load() - before
+}
+
+func openCache(t *testing.T, fsys vfs.FS, o DiskCacheOptions) *DiskCache {
+	t.Helper()
+	if o.Capacity == 0 {
+		o.Capacity = 1 << 20
+	}
+	if o.PageSize == 0 {
+		o.PageSize = testPage
+	}
+	c := OpenDiskCache(fsys, "cache", o)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	c.Flush()
+	return c
+}
+
+func TestWhatWasReadIsReadFromDisk(t *testing.T) {
+	mem, o := vfs.NewMem(), newOrigin(t, 100000, 10, testPage, 3*testPage)
+	c := openCache(t, mem, DiskCacheOptions{})
+	require.NoError(t, c.Err())
+	for name, data := range o.objects {
+		require.EqualValues(t, 1, o.read(c, name, 0, 1))
+		require.Zero(t, o.read(c, name, 0, min(testPage, len(data))), "while it is being written, or after")
+		c.Flush()
+		require.Zero(t, o.read(c, name, 0, min(testPage, len(data))))
+	}
+	require.EqualValues(t, 1, o.read(c, "object0", testPage-1, 2*testPage), "one request for pages side by side")
+	require.EqualValues(t, 1, o.read(c, "object0", 99999, 1), "the last page is short")
+	c.Flush()
+	m := c.Metrics()
+	require.EqualValues(t, 4+2, m.Misses)
+	require.EqualValues(t, 8, m.Hits)
+	require.EqualValues(t, 4+2+1, m.Written)
+	require.Equal(t, 7, m.Pages)
+	require.Zero(t, m.Damaged+m.Failed+m.Dropped+m.Evicted)
+
+	require.NoError(t, c.Close())
+	require.NoError(t, c.Close())
+	require.Positive(t, o.read(c, "object0", 0, 1), "a closed cache lets reads pass")
+	c = openCache(t, mem, DiskCacheOptions{})
+	require.Equal(t, 7, c.Metrics().Pages)
+	require.Equal(t, m.Bytes, c.Metrics().Bytes)
+	for name, data := range o.objects {
+		require.Zero(t, o.read(c, name, 0, min(testPage, len(data))))
+	}
+	require.Zero(t, o.read(c, "object0", 99999, 1))
+	require.Zero(t, o.read(c, "object0", testPage-1, 2*testPage))
+}
+
+// Compactions and scans take what is here, and leave nothing; ends of files are kept whatever their size.
+func TestPassesLeaveNothing(t *testing.T) {
+	const size = 100 * testPage
+	o := newOrigin(t, size)
+	c := openCache(t, vfs.NewMem(), DiskCacheOptions{PassSize: 10 * testPage})
+	require.EqualValues(t, 1, o.read(c, "object0", 7, 20*testPage))
+	require.EqualValues(t, 20*testPage, o.bytes.Load(), "no more than it wants")
+	require.EqualValues(t, 1, o.read(c, "object0", 7, 20*testPage))
+	c.Flush()
+	require.Zero(t, c.Metrics().Pages)
+	require.EqualValues(t, 1, o.read(c, "object0", 0, 9*testPage))
+	o.bytes.Store(0)
+	require.EqualValues(t, 1, o.read(c, "object0", 5, 10*testPage))
+	require.EqualValues(t, testPage+5, o.bytes.Load(), "what is not here")
+	require.EqualValues(t, 1, o.read(c, "object0", size-30*testPage, 30*testPage))
+	require.Zero(t, o.read(c, "object0", size-30*testPage, 30*testPage))
+}
+
+func TestManyWhoMissAPageFetchItOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOrigin(t, 10*testPage)
+		c := openCache(t, vfs.NewMem(), DiskCacheOptions{})
+		get, failing := o.fetch("object0"), atomic.Bool{}
+		slow := func(p []byte, off int64) (int, error) {
+			time.Sleep(time.Second)
+			if failing.Load() {
+				o.asked.Add(1)
+				return 0, errTest
+			}
+			return get(p, off)
+		}
+		var all sync.WaitGroup
+		many := func(want error) {
+			for i := range 20 {
+				all.Go(func() {
+					p := make([]byte, 100)
+					_, err := c.ReadAt("object0", 10*testPage, p, int64(i*100), slow)
+					require.ErrorIs(t, err, want)
+					require.Equal(t, want == nil, bytes.Equal(o.objects["object0"][i*100:][:100], p))
+				})
+			}
+			all.Wait()
+		}
+		failing.Store(true)
+		begun := time.Now()
+		many(errTest)
+		require.EqualValues(t, 20, o.asked.Load())
+		require.Equal(t, 2*time.Second, time.Since(begun), "those who have waited for a failure do not wait again")
+		failing.Store(false)
+		many(nil)
+		require.EqualValues(t, 21, o.asked.Load())
+	})
+}
+
+var errTest = errors.New("a failure of the test")
+
+func TestErrorsOfTheStoreAreTheReaders(t *testing.T) {
+	o := newOrigin(t, 3*testPage)
+	c := openCache(t, vfs.NewMem(), DiskCacheOptions{})
+	for _, n := range []int{10, 2 * testPage} {
+		fail := func([]byte, int64) (int, error) { return 3, errTest }
+		_, err := c.ReadAt("object0", 3*testPage, make([]byte, n), 0, fail)
+		require.ErrorIs(t, err, errTest)
+	}
+	// An object that ends before it should gives what it has.
+	o.objects["short"] = o.objects["object0"][:testPage+500]
+	p := make([]byte, 400)
+	_, err := c.ReadAt("short", 3*testPage, p, testPage+50, o.fetch("short"))
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(o.objects["short"][testPage+50:][:400], p))
+	n, err := c.ReadAt("short", 3*testPage, p, testPage+300, o.fetch("short"))
+	require.Equal(t, 200, n)
+	require.ErrorIs(t, err, io.EOF)
+	c.Flush()
+	require.Zero(t, c.Metrics().Pages)
+}
+
+// The bound holds at every moment, with what is written again and the files themselves; what is used stays.
+func TestTheCacheIsBoundedAndKeepsWhatIsUsed(t *testing.T) {
+	const capacity, pages = 256 * testPage, 1000
+	mem, o := vfs.NewMem(), newOrigin(t, pages*testPage)
+	fsys := &measuredFS{FS: mem, dir: "cache"}
+	c := openCache(t, fsys, DiskCacheOptions{Capacity: capacity})
+	hot, misses := []int{3, 500, 900}, int64(0)
+	for i := range 3 * pages {
+		o.read(c, "object0", i%pages*testPage+5, 100)
+		c.Flush()
+		for _, page := range hot {
+			misses += o.read(c, "object0", page*testPage+1000, 10)
+			c.Flush()
+		}
+	}
+	require.EqualValues(t, len(hot), misses, "once")
+	m := c.Metrics()
+	require.Greater(t, m.Evicted, int64(2*pages))
+	require.Greater(t, m.Pages, 200)
+	require.LessOrEqual(t, fsys.most.Load(), int64(capacity))
+	require.Greater(t, fsys.most.Load(), int64(capacity*8/10))
+	require.EqualValues(t, fsys.now(t), m.Bytes)
+	require.Zero(t, m.Damaged+m.Failed)
+
+	require.NoError(t, c.Close())
+	c = openCache(t, fsys, DiskCacheOptions{Capacity: capacity / 2})
+	require.LessOrEqual(t, fsys.now(t), int64(capacity/2), "a smaller one than before")
+	require.Greater(t, c.Metrics().Pages, 80)
+	for i := range pages {
+		o.read(c, "object0", i*testPage, 100)
+		c.Flush()
+		require.LessOrEqual(t, fsys.now(t), int64(capacity/2))
+	}
+}
+
+// A measuredFS notes how much a directory has had at most, with an overhead for each file but the lock.
+type measuredFS struct {
+	vfs.FS
+	dir  string
+	most atomic.Int64
+}
+
+func (m *measuredFS) Create(name string) (vfs.WriteFile, error) {
+	f, err := m.FS.Create(name)
+	return measuredFile{f, m}, err
+}
+
+func (m *measuredFS) now(t *testing.T) (size int64) {
+	names, err := m.List(m.dir)
+	require.NoError(t, err)
+	for _, name := range names {
+		if name != lockName {
+			n, err := m.Stat(filepath.Join(m.dir, name))
+			require.NoError(t, err)
+			size += n + fileOverhead
+		}
+	}
+	return size + m.planned(names)
+}
+
+// planned is the length of the index that the newest file will have.
+func (m *measuredFS) planned(names []string) int64 {
+	if len(names) < 2 {
+		return 0
+	}
+	number, _ := segmentNumber(names[len(names)-1])
+	s := &segment{number: number, name: filepath.Join(m.dir, names[len(names)-1])}
+	var err error
+	if s.size, err = m.Stat(s.name); err != nil {
+		return 0
+	}
+	if s.file, err = m.Open(s.name); err != nil || s.readIndex() == nil {
+		return 0
+	}
+	if s.readPages() != nil {
+		return 0
+	}
+	return int64(indexTrailer + indexEntry*len(s.pages))
+}
+
+type measuredFile struct {
+	vfs.WriteFile
+	m *measuredFS
+}
+
+func (f measuredFile) Write(p []byte) (int, error) {
+	n, err := f.WriteFile.Write(p)
+	names, _ := f.m.List(f.m.dir)
+	var size int64
+	for _, name := range names {
+		if name != lockName {
+			n, _ := f.m.Stat(filepath.Join(f.m.dir, name))
+			size += n + fileOverhead
+		}
+	}
+	f.m.most.Store(max(f.m.most.Load(), size))
+	return n, err
+}
+
+func TestOneHasTheDirectory(t *testing.T) {
+	mem, o := vfs.NewMem(), newOrigin(t, 2*testPage)
+	first := openCache(t, mem, DiskCacheOptions{})
+	second := openCache(t, mem, DiskCacheOptions{})
+	require.ErrorIs(t, second.Err(), vfs.ErrLocked)
+	for range 2 {
+		require.EqualValues(t, 1, o.read(second, "object0", 0, 10))
+		second.Flush()
+	}
+	require.Zero(t, second.Metrics().Pages)
+	require.EqualValues(t, 1, o.read(first, "object0", 0, 10))
+	first.Flush()
+	require.NoError(t, second.Close())
+	require.Zero(t, o.read(first, "object0", 0, 10))
+	require.NoError(t, first.Close())
+	require.NoError(t, openCache(t, mem, DiskCacheOptions{}).Err())
+}
+
+func TestACacheThatCannotBeLetsReadsPass(t *testing.T) {
+	o := newOrigin(t, 2*testPage)
+	mem := vfs.NewMem()
+	f, err := mem.Create("cache")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	for _, c := range []*DiskCache{
+		nil,
+		openCache(t, mem, DiskCacheOptions{}),
+		openCache(t, vfs.NewMem(), DiskCacheOptions{Capacity: testPage}),
+	} {
+		require.Equal(t, c == nil, c.Err() == nil)
+		require.EqualValues(t, 1, o.read(c, "object0", 5, testPage))
+		c.Add("object0", bytes.NewReader(o.objects["object0"]), 2*testPage)
+		c.Flush()
+		require.Zero(t, c.Metrics())
+		require.NoError(t, c.Close())
+	}
+}
+
+func TestTablesAreCachedAcrossRestarts(t *testing.T) {
+	mem := vfs.NewMem()
+	data := noise(9, 20*testPage+100)
+	for _, through := range []bool{false, true} {
+		name := fmt.Sprint("file", through)
+		c := openCache(t, mem, DiskCacheOptions{})
+		o := TableOptions{Cache: c, CacheName: "store1/", KeepBytes: -1, WriteThrough: through}
+		r := newRig(t, o)
+		r.write(t, name, data)
+		c.Flush()
+		read := func(r *rig) int64 {
+			return r.requests(objstore.Get, func() {
+				p := make([]byte, 3000)
+				_, err := r.Open(name, int64(len(data))).ReadAt(p, 10000)
+				require.NoError(t, err)
+				require.True(t, bytes.Equal(data[10000:13000], p))
+			})
+		}
+		require.Equal(t, through, read(r) == 0)
+		require.Zero(t, read(r))
+		c.Flush()
+		require.NoError(t, c.Close())
+		o.Cache = openCache(t, mem, DiskCacheOptions{})
+		again := newRig(t, o)
+		require.Zero(t, read(again), "not even the object is needed")
+		o.CacheName = "store2/"
+		other := newRig(t, o)
+		_, err := other.Open(name, int64(len(data))).ReadAt(make([]byte, 10), 10000)
+		require.ErrorIs(t, err, fs.ErrNotExist, "another store's file of that name is another")
+		require.NoError(t, o.Cache.Close())
+	}
+}
+
+// Pages beyond the memory for them are not kept, and nobody waits.
+func TestReadsDoNotWaitForTheDisk(t *testing.T) {
+	o := newOrigin(t, 100*testPage)
+	hold := make(chan any)
+	fsys := &hookFS{FS: vfs.NewMem(), before: func(op string) error {
+		if op == "write" {
+			<-hold
+		}
+		return nil
+	}}
+	c := openCache(t, fsys, DiskCacheOptions{QueueBytes: 10 * testPage})
+	for i := range 100 {
+		require.EqualValues(t, 1, o.read(c, "object0", i*testPage, 10))
+	}
+	require.EqualValues(t, 90, c.Metrics().Dropped)
+	require.Zero(t, o.read(c, "object0", 5, 100), "what waits to be written can be read")
+	close(hold)
+	c.Flush()
+	require.EqualValues(t, 10, c.Metrics().Written)
+}
+
+// Random reads, restarts and other uses at the same time.
+func TestConcurrentReadsAreRight(t *testing.T) {
+	mem := vfs.NewMem()
+	o := newOrigin(t, 50*testPage, 77777, 33*testPage+1)
+	for round := range 3 {
+		c := openCache(t, mem, DiskCacheOptions{Capacity: 40 * testPage, PassSize: 12 * testPage})
+		var all sync.WaitGroup
+		for g := range 4 {
+			all.Go(func() {
+				random := rand.New(rand.NewPCG(uint64(round), uint64(g)))
+				for range 1500 {
+					name := fmt.Sprint("object", random.IntN(3))
+					data := o.objects[name]
+					off := random.IntN(len(data))
+					n := 1 + random.IntN(min(len(data)-off, []int{100, testPage, 20 * testPage}[random.IntN(3)]))
+					p := make([]byte, n)
+					_, err := c.ReadAt(name, int64(len(data)), p, int64(off), o.fetch(name))
+					if err != nil || !bytes.Equal(data[off:off+n], p) {
+						t.Errorf("%s: %d bytes at %d: %v", name, n, off, err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		c.Flush()
+		m := c.Metrics()
+		require.Positive(t, m.Evicted)
+		require.Zero(t, m.Damaged+m.Failed)
+		require.LessOrEqual(t, m.Bytes, int64(40*testPage))
+		require.NoError(t, c.Close())
+	}
+}

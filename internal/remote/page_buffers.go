@@ -1,0 +1,21 @@
+package remote
+
+import "sync"
+
+// pageBuffers hold pages while they are checked.
+var pageBuffers bufferPool
+
+type bufferPool struct{ pool sync.Pool }
+
+// get returns a buffer of n bytes.
+func (b *bufferPool) get(n int) *[]byte {
+	buf, ok := b.pool.Get().(*[]byte)
+	if !ok || cap(*buf) < n {
+		made := make([]byte, n)
+		return &made
+	}
+	*buf = (*buf)[:n]
+	return buf
+}
+
+func (b *bufferPool) put(buf *[]byte) { b.pool.Put(buf) }
