@@ -93,6 +93,7 @@ type pendingPage struct {
 	key  pageKey
 	hash uint64
 	data []byte
+	lost bool // it is to be forgotten; guarded by the cache's lock
 }
 
 // OpenDiskCache opens the cache in a directory, which is made if there is none. It returns at once: what the directory

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -30,7 +31,7 @@ func (w *writer) load() {
 		}
 		found = append(found, s)
 	}
-	slices.SortFunc(found, func(a, b *segment) int { return int(int64(b.number) - int64(a.number)) })
+	slices.SortFunc(found, func(a, b *segment) int { return cmp.Compare(b.number, a.number) })
 	for _, s := range found {
 		switch {
 		case c.isClosed(), !w.loadSegment(s):

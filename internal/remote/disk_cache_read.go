@@ -160,6 +160,24 @@ func (c *DiskCache) forget(hash uint64, at place) {
 	}
 }
 
+// Forget drops the pages that have some of n bytes of an object from off on: what was fetched was damaged already.
+func (c *DiskCache) Forget(object string, off, n int64) {
+	if c == nil || c.err != nil || n <= 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	page := int64(c.o.PageSize)
+	for at := off / page * page; at < off+n; at += page {
+		hash := pageKey{object, at}.hash()
+		delete(c.pages, hash)
+		if w := c.pending[hash]; w != nil {
+			w.lost = true
+			delete(c.pending, hash)
+		}
+	}
+}
+
 // board enters the pages from first to last as being fetched by the caller, who calls land afterwards, and returns
 // their flight. If one of them is being fetched it enters none, and returns that one's flight; if the caller has waited
 // already, it enters none and returns neither.

@@ -68,7 +68,12 @@ func (w *writer) finish(p *pendingPage) {
 	c := w.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.pending, p.hash)
+	if p.lost {
+		delete(c.pages, p.hash)
+	}
+	if c.pending[p.hash] == p {
+		delete(c.pending, p.hash)
+	}
 	c.queued -= int64(len(p.data))
 	c.idle.Broadcast()
 }

@@ -31,7 +31,20 @@ type tableFile struct {
 
 // ReadAt implements vfs.ReadFile. The store is asked for no byte after the file's end. An error that matches io.EOF
 // means that the object is shorter than the size, or the read goes beyond it.
-func (f *tableFile) ReadAt(p []byte, off int64) (int, error) {
+func (f *tableFile) ReadAt(p []byte, off int64) (int, error) { return f.read(p, off, f.t.readAt) }
+
+// ReadAgain implements vfs.Rereader. It is one request.
+func (f *tableFile) ReadAgain(p []byte, off int64) (int, error) {
+	f.t.stats.rereads.Add(1)
+	return f.read(p, off, func(ctx context.Context, f *tableFile, p []byte, off int64) (int, error) {
+		f.t.o.Cache.Forget(f.t.o.CacheName+f.name, off, int64(len(p)))
+		return f.t.fetch(ctx, f.name, p, off)
+	})
+}
+
+// read is ReadAt by a function that is called for bytes that are in the file.
+func (f *tableFile) read(p []byte, off int64,
+	readAt func(ctx context.Context, f *tableFile, p []byte, off int64) (int, error)) (int, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	switch {
@@ -44,7 +57,7 @@ func (f *tableFile) ReadAt(p []byte, off int64) (int, error) {
 	}
 	n := int(max(min(int64(len(p)), f.size-off), 0))
 	if n > 0 {
-		if m, err := f.t.readAt(f.ctx, f, p[:n], off); m < n {
+		if m, err := readAt(f.ctx, f, p[:n], off); m < n {
 			return m, err
 		}
 	}

@@ -64,7 +64,7 @@ type Tables struct {
 	places chan struct{} // one is taken by each range that is being read
 	fresh  freshEnds
 
-	stats struct{ reads, readBytes, retries, freshReads, uploads, uploadBytes atomic.Int64 }
+	stats struct{ reads, readBytes, retries, rereads, freshReads, uploads, uploadBytes atomic.Int64 }
 }
 
 // NewTables returns the files in s, which is usually a part of a store: objstore.Sub(s, "sst"). It sends no request.
@@ -98,6 +98,7 @@ func (t *Tables) List() iter.Seq2[objstore.Object, error] { return t.store.List(
 type TableMetrics struct {
 	Reads, ReadBytes     int64 // of ranges, in the store, with those that failed
 	Retries              int64 // of reads, uploads and removals
+	Rereads              int64 // of what was damaged
 	FreshReads           int64 // reads that needed no request, as what they read had just been written
 	Uploads, UploadBytes int64 // that succeeded
 }
@@ -107,6 +108,7 @@ func (t *Tables) Metrics() TableMetrics {
 	s := &t.stats
 	return TableMetrics{
 		Reads: s.reads.Load(), ReadBytes: s.readBytes.Load(), Retries: s.retries.Load(),
+		Rereads:    s.rereads.Load(),
 		FreshReads: s.freshReads.Load(), Uploads: s.uploads.Load(), UploadBytes: s.uploadBytes.Load(),
 	}
 }
@@ -162,5 +164,6 @@ func asPathError(err error) error {
 var (
 	_ vfs.ReadFile   = (*tableFile)(nil)
 	_ vfs.PartReader = (*tableFile)(nil)
+	_ vfs.Rereader   = (*tableFile)(nil)
 	_ vfs.WriteFile  = (*upload)(nil)
 )

@@ -166,7 +166,10 @@ func (i *Iter) loadAhead(loc location) ([]byte, error) {
 // was read ahead, if it could be.
 func (i *Iter) stored(offset uint64, length int) ([]byte, Compression, error) {
 	if raw := i.ahead.view(int64(offset), length); raw != nil && !i.r.closed.Load() {
-		return i.r.stored(raw, dataBlock, offset)
+		data, c, err := i.r.stored(raw, dataBlock, offset)
+		if err == nil || i.r.again == nil {
+			return data, c, err
+		}
 	}
 	return i.r.readStored(&i.raw, dataBlock, offset, length, &i.Probe)
 }

@@ -39,13 +39,13 @@ func (a *leavesAhead) follows(r *Reader, i int) bool {
 // fill is set.
 func (r *Reader) leafAhead(i int, fill bool, a *leavesAhead, p *Probe) (blockindex.Index, error) {
 	offset, length := r.index.Block(i)
-	raw := a.pieces.view(int64(offset), length)
 	var stored []byte
 	var c Compression
-	var err error
-	if raw != nil && !r.closed.Load() {
+	err := ErrClosed
+	if raw := a.pieces.view(int64(offset), length); raw != nil && !r.closed.Load() {
 		stored, c, err = r.stored(raw, indexLeaf, offset)
-	} else {
+	}
+	if err != nil {
 		stored, c, err = r.readStored(new([]byte), indexLeaf, offset, length, p)
 	}
 	if err != nil {

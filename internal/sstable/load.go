@@ -217,7 +217,11 @@ func (r *Reader) readInto(raw []byte, kind blockKind, offset uint64, p *Probe) (
 		}
 		return nil, 0, r.ioError(int64(offset), err)
 	}
-	return r.stored(raw, kind, offset)
+	data, c, err := r.stored(raw, kind, offset)
+	if err != nil && r.again != nil {
+		return r.readAgain(raw, kind, offset)
+	}
+	return data, c, err
 }
 
 // stored checks what was read at offset, a block with its trailer, and returns the

@@ -23,14 +23,15 @@ import (
 // uses their bytes keeps the reader alive.
 type Reader struct {
 	*life
-	file io.ReaderAt
-	now  vfs.NowReader // file, if it is one
-	part int           // bytes that passes read at a time; 0: file is no vfs.PartReader
-	name string
-	hint string
-	size int64
-	id   uint64
-	seq  base.SeqNum // not zero: of all entries, whose own are zero
+	file  io.ReaderAt
+	now   vfs.NowReader // file, if it is one
+	again vfs.Rereader  // file, if it is one
+	part  int           // bytes that passes read at a time; 0: file is no vfs.PartReader
+	name  string
+	hint  string
+	size  int64
+	id    uint64
+	seq   base.SeqNum // not zero: of all entries, whose own are zero
 
 	props      *Properties
 	filter     filterpolicy.Filter // nil: none, not usable, or not in memory
@@ -83,6 +84,7 @@ func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache, policy: opts.Filter,
 		expansion: opts.AnyExpansion, life: &life{}}
 	r.now, _ = f.(vfs.NowReader)
+	r.again, _ = f.(vfs.Rereader)
 	if parts, ok := f.(vfs.PartReader); ok {
 		r.part = parts.PartSize()
 	}
@@ -91,7 +93,7 @@ func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	} else {
 		r.cache = r.cache.Retain()
 	}
-	if err := r.open(&opts); err != nil {
+	if err := r.openAgain(&opts, r.open(&opts)); err != nil {
 		r.cache.Release()
 		return nil, err
 	}

@@ -105,6 +105,13 @@ type PartReader interface {
 	PartSize() int
 }
 
+// A Rereader is a ReadFile whose bytes may have been damaged on their way, or in a cache.
+type Rereader interface {
+	// ReadAgain is ReadAt past all caches, for bytes that ReadAt gave and that turned out to be damaged. What
+	// caches have of them is dropped.
+	ReadAgain(p []byte, off int64) (int, error)
+}
+
 // A NowReader is a ReadFile that can read what is in memory without a wait.
 type NowReader interface {
 	// ReadNow reads len(p) bytes at off if that needs no wait for a device. Unless it returns

@@ -1,0 +1,69 @@
+package remote
+
+import (
+	"context"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// A flippingStore damages what is read while flip is set.
+type flippingStore struct {
+	objstore.Store
+	flip bool
+}
+
+func (s *flippingStore) GetRange(ctx context.Context, key string, off int64, p []byte) (int, error) {
+	n, err := s.Store.GetRange(ctx, key, off, p)
+	for i := 100; s.flip && i < n; i += 1000 {
+		p[i] ^= 1
+	}
+	return n, err
+}
+
+// A reply that was damaged on its way does not stay in the cache: nobody would ever get past it.
+func TestADamagedReplyIsNotKept(t *testing.T) {
+	for _, written := range []bool{false, true} {
+		c := openCache(t, vfs.NewMem(), DiskCacheOptions{})
+		r := newRig(t, TableOptions{Cache: c, KeepBytes: -1})
+		store := &flippingStore{Store: r.store}
+		info := r.writeTable(t, "table", 2000, &sstable.WriterOptions{ID: 3})
+		noisy := NewTables(store, TableOptions{Cache: c, KeepBytes: -1})
+		reader, err := sstable.NewReader(noisy.Open("table", info.Size), info.Size,
+			&sstable.ReaderOptions{TailSize: info.TailSize, CacheSize: -1})
+		require.NoError(t, err)
+		find := func() {
+			k := tableKey(700)
+			_, _, ok, err := reader.Find(nil, k, filterpolicy.Hash(k), base.MaxSeqNum, new(sstable.Probe))
+			require.NoError(t, err)
+			require.True(t, ok)
+		}
+		store.flip = true
+		p := make([]byte, 10)
+		for off := int64(0); off < int64(info.DataBytes); off += testPage {
+			_, err := noisy.Open("table", info.Size).ReadAt(p, off)
+			require.True(t, err == nil || err == io.EOF)
+		}
+		store.flip = false
+		if written {
+			c.Flush()
+		}
+		before := noisy.Metrics()
+		find()
+		require.EqualValues(t, 1, noisy.Metrics().Rereads-before.Rereads)
+		find()
+		c.Flush()
+		find()
+		require.EqualValues(t, 1, noisy.Metrics().Rereads-before.Rereads)
+		require.EqualValues(t, 2, noisy.Metrics().Reads-before.Reads)
+		require.NoError(t, reader.Close())
+		require.NoError(t, noisy.Close())
+	}
+}

@@ -1,0 +1,39 @@
+package sstable
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// What is damaged in a file that comes from far away may have been damaged on its way: it is read once again before
+// anybody is told.
+
+// readAgain is readInto past all caches.
+func (r *Reader) readAgain(raw []byte, kind blockKind, offset uint64) ([]byte, Compression, error) {
+	if err := readFull(againFile{r}, raw, int64(offset)); err != nil {
+		return nil, 0, r.ioError(int64(offset), fmt.Errorf("again, as it was damaged: %w", err))
+	}
+	return r.stored(raw, kind, offset)
+}
+
+// openAgain opens the file again if err or the state of the filter says that the tail is damaged.
+func (r *Reader) openAgain(opts *ReaderOptions, err error) error {
+	if r.again == nil || !errors.Is(err, base.ErrCorruption) && !errors.Is(r.filterErr, base.ErrCorruption) {
+		return err
+	}
+	file := r.file
+	defer func() { r.file = file }()
+	r.file = againFile{r}
+	return r.open(opts)
+}
+
+// An againFile is a reader's file past all caches.
+type againFile struct{ r *Reader }
+
+var _ io.ReaderAt = againFile{}
+
+// ReadAt implements io.ReaderAt.
+func (f againFile) ReadAt(p []byte, off int64) (int, error) { return f.r.again.ReadAgain(p, off) }
