@@ -138,9 +138,12 @@ func (c *DiskCache) Err() error {
 	return c.err
 }
 
+// idles reports whether the cache keeps nothing.
+func (c *DiskCache) idles() bool { return c == nil || c.err != nil }
+
 // Flush waits until what the directory had was found, and all pages that were read have been written, or given up.
 func (c *DiskCache) Flush() {
-	if c == nil || c.err != nil {
+	if c.idles() {
 		return
 	}
 	c.mu.Lock()
@@ -153,7 +156,7 @@ func (c *DiskCache) Flush() {
 // Close ends the writing, after the page that is being written, and gives the directory free: what waits is lost.
 // Reads go past the cache from then on.
 func (c *DiskCache) Close() error {
-	if c == nil || c.err != nil {
+	if c.idles() {
 		return nil
 	}
 	c.mu.Lock()

@@ -176,7 +176,7 @@ func contents(t *testing.T, fsys vfs.FS, name string) []byte {
 	require.NoError(t, err)
 	b := make([]byte, size)
 	_, err = f.ReadAt(b, 0)
-	require.True(t, err == nil || err == io.EOF)
+	require.True(t, err == nil || errors.Is(err, io.EOF))
 	require.NoError(t, f.Close())
 	return b
 }

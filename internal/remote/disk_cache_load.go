@@ -82,8 +82,7 @@ func (w *writer) enter(s *segment) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.files[s.number] = s
-	for i := len(s.pages) - 1; i >= 0; i-- {
-		p := s.pages[i]
+	for _, p := range slices.Backward(s.pages) {
 		if _, newer := c.pages[p.key]; !newer {
 			c.pages[p.key] = place{segment: s.number, position: p.position, length: p.length}
 		}

@@ -17,7 +17,7 @@ type flight struct{ done chan struct{} }
 // is fetched at once: all pages from the first to the last that is missing; of reads of passes, what p has of them.
 // Of several reads that miss a page at the same time one fetches it. The error is nil if and only if p was filled.
 func (c *DiskCache) ReadAt(object string, size int64, p []byte, off int64, get fetch) (int, error) {
-	if c == nil || c.err != nil || len(p) == 0 || len(object) > maxPageName {
+	if c.idles() || len(p) == 0 || len(object) > maxPageName {
 		return get(p, off)
 	}
 	r := diskRead{c: c, object: object, size: size, p: p, off: off, get: get}
@@ -162,7 +162,7 @@ func (c *DiskCache) forget(hash uint64, at place) {
 
 // Forget drops the pages that have some of n bytes of an object from off on: what was fetched was damaged already.
 func (c *DiskCache) Forget(object string, off, n int64) {
-	if c == nil || c.err != nil || n <= 0 {
+	if c.idles() || n <= 0 {
 		return
 	}
 	c.mu.Lock()
@@ -241,7 +241,7 @@ func (c *DiskCache) enqueue(w *pendingPage) {
 // Add puts a whole object of the first size bytes of r into the cache. It waits for the writing: as much as fits into
 // the memory for it goes on in the background. What cannot be read of r is left out.
 func (c *DiskCache) Add(object string, r io.ReaderAt, size int64) {
-	if c == nil || c.err != nil || len(object) > maxPageName {
+	if c.idles() || len(object) > maxPageName {
 		return
 	}
 	page := int64(c.o.PageSize)

@@ -94,7 +94,7 @@ func (s *segment) walk() error {
 		}
 		length, err := decodePageHeader(header[:])
 		if err != nil {
-			return nil
+			return nil //nolint:nilerr // the pages end here
 		}
 		buf := pageBuffers.get(length)
 		k, _, err := s.page(place{position: uint32(at), length: uint32(length)}, *buf)

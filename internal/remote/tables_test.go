@@ -60,7 +60,7 @@ func (s spoiledStore) Put(ctx context.Context, key string, r io.ReaderAt, size i
 func newRig(t *testing.T, o TableOptions) *rig {
 	r := &rig{store: objstore.NewMem(), counts: new(objstore.Counters)}
 	r.Tables = NewTables(objstore.WithCounters(spoiledStore{r.store, r}, r.counts), o)
-	t.Cleanup(func() { require.NoError(t, r.Tables.Close()) })
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	return r
 }
 
@@ -253,7 +253,7 @@ func TestReadsHaveADeadline(t *testing.T) {
 		_, err := r.Open("file", 4).ReadAt(make([]byte, 4), 0)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, time.Minute, time.Since(begun))
-		require.ErrorIs(t, r.Tables.Put("other", bytes.NewReader(nil), 0), context.DeadlineExceeded)
+		require.ErrorIs(t, r.Put("other", bytes.NewReader(nil), 0), context.DeadlineExceeded)
 	})
 }
 
