@@ -28,7 +28,7 @@ CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filte
 	./internal/cli/progress ./internal/remote/... ./objstore/...
 
 # Of the other modules, those all of whose packages do.
-CONCURRENT_MODULES := redisfilter
+CONCURRENT_MODULES := redisfilter objstore/s3
 
 .PHONY: help check fmt vet verify lint test race fuzz bench golden cross embed readamp rocksdb lmdb crash faults bitflip soak stress echarts
 help: ## list the targets
@@ -94,7 +94,9 @@ cross: ## build for the platforms that embedders use
 		echo $$target; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./kv ./sstable ./filterpolicy ./blockindex ./objstore/... || exit 1; \
 	done
 	@for target in linux/386 windows/amd64; do \
-		echo redisfilter $$target; (cd redisfilter && GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./...) || exit 1; \
+		for module in redisfilter objstore/s3; do \
+			echo $$module $$target; (cd $$module && GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./...) || exit 1; \
+		done; \
 	done
 
 embed: ## build what programs embed for the platform it runs on, and test what touches no files

@@ -37,7 +37,7 @@ var layers = []struct {
 	{"internal/manifest", 2},
 	{"blockindex", 2},
 	{"internal/readset", 2},
-	{"internal/remote", 2},
+	{"internal/remote", 3},
 	{"internal/sstable", 3},
 	{"internal/batchrepr", 3},
 	{"sstable", 4},

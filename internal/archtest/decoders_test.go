@@ -73,6 +73,10 @@ var decoders = map[string]string{
 	"internal/remote.decodeIndexTrailer": "internal/remote.TestHostileSegments",
 	"internal/remote.decodePage":         "internal/remote.TestHostileSegments",
 	"internal/remote.decodePageHeader":   "internal/remote.TestHostileSegments",
+	"internal/remote.Sequence.decode":    "internal/remote.TestHostileEntries",
+	"internal/remote.decodeChunks":       "internal/remote.TestHostileChunks",
+	"internal/remote.decodeEntry":        "internal/remote.TestHostileEntries",
+	"internal/remote.decodeHeader":       "internal/remote.TestHostileEntries",
 	"internal/wal.NewReader":             "internal/wal.TestHostileLogs",
 	"internal/wal.parseFragment":         "internal/wal.TestHostileLogs",
 

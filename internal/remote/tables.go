@@ -20,6 +20,9 @@ type TableOptions struct {
 	// ReadTimeout bounds a read, with all of its tries. Default: 30 s.
 	ReadTimeout time.Duration
 
+	// Patience bounds each pause between tries. 0: no bound but the number of tries.
+	Patience time.Duration
+
 	// MaxReads bounds the requests for ranges that are under way at a time; others wait. Default: 64.
 	MaxReads int
 
@@ -116,8 +119,8 @@ func (t *Tables) Metrics() TableMetrics {
 // Tries and the pauses between them, which double. The store's client has tried as often as it finds right; these
 // are for stores that do not.
 const (
-	tries      = 4
-	firstPause = 50 * time.Millisecond
+	tries          = 4
+	firstReadPause = 50 * time.Millisecond
 )
 
 // errBrokenOff replaces io.ErrUnexpectedEOF of a reply, which readers of files take for a file that is too short.
@@ -127,10 +130,13 @@ var errBrokenOff = errors.New("the reply broke off")
 func (t *Tables) retry(ctx context.Context, timeout time.Duration, do func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	for try, pause := 1, firstPause; ; try, pause = try+1, 2*pause {
+	for try, pause := 1, firstReadPause; ; try, pause = try+1, 2*pause {
 		err := do(ctx)
 		again := errors.Is(err, objstore.ErrThrottled) || errors.Is(err, objstore.ErrUnknown) ||
 			errors.Is(err, io.ErrUnexpectedEOF)
+		if t.o.Patience > 0 {
+			pause = min(pause, t.o.Patience)
+		}
 		if !again || try == tries || !wait(ctx, pause) {
 			if errors.Is(err, io.ErrUnexpectedEOF) {
 				err = fmt.Errorf("%w: %v", errBrokenOff, err) //nolint:errorlint // it must not match

@@ -1,0 +1,38 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+)
+
+// What calls fail with, beside the errors of package objstore and base.ErrCorruption; to be matched with errors.Is.
+var (
+	// ErrFenced says that somebody else has opened the sequence for writing since. The error is a *FencedError.
+	ErrFenced = errors.New("siftkv: another writer has taken over")
+
+	// ErrMoved says that the sequence has grown, and was trimmed, since its end was looked up: look it up again.
+	ErrMoved = errors.New("siftkv: the sequence has moved on since its end was looked up")
+
+	// ErrNewerFormat says that a later release wrote an entry.
+	ErrNewerFormat = manifest.ErrNewerFormat
+
+	// ErrClosed says that the logs were closed.
+	ErrClosed = base.ErrClosed
+)
+
+// A FencedError says who has taken over. It matches ErrFenced.
+type FencedError struct {
+	Key   string // of the object that stood in the way
+	Own   uint64 // the epoch of the writer that was fenced
+	Epoch uint64 // that of the other
+}
+
+func (e *FencedError) Error() string {
+	return fmt.Sprintf("%v: epoch %d, where this one has %d (%s)", ErrFenced, e.Epoch, e.Own, e.Key)
+}
+
+// Unwrap returns ErrFenced.
+func (e *FencedError) Unwrap() error { return ErrFenced }

@@ -1,0 +1,21 @@
+package remote
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// key returns where a slot is. The first 16 digits are the slot's complement, so that listings, which ascend, begin
+// with the newest; the number behind them is for people.
+func (s *Sequence) key(slot uint64) string { return fmt.Sprintf("%s%016x-%d", s.prefix, ^slot, slot) }
+
+// slotOf returns the slot that has a key.
+func (s *Sequence) slotOf(key string) (slot uint64, ok bool) {
+	_, number, ok := strings.Cut(strings.TrimPrefix(key, s.prefix), "-")
+	if !ok {
+		return 0, false
+	}
+	slot, err := strconv.ParseUint(number, 10, 64)
+	return slot, err == nil && slot > 0 && slot>>63 == 0 && key == s.key(slot)
+}

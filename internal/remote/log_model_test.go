@@ -1,0 +1,190 @@
+package remote
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// A state is a manifest of a store that keeps records, each a number, in the order in which they were written.
+type state struct {
+	Oldest, Start uint64
+	Records       []uint64 // that are in no log
+}
+
+// A node is a writer of such a store.
+type node struct {
+	t       *testing.T
+	w       *Writer
+	slot    uint64 // of the newest manifest
+	seq     *Sequence
+	logs    *Logs
+	log     vfs.WriteFile
+	number  uint64
+	records []uint64 // in all
+}
+
+// openNode opens the store as a writer does: manifests first, then the log; then what is in the log goes into a
+// manifest.
+func openNode(ctx context.Context, t *testing.T, store objstore.Store, opts LogOptions) (*node, error) {
+	n := &node{t: t, seq: eager(New(store, "manifest/", Options{}))}
+	w, newest, err := n.seq.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	st := state{Oldest: 1, Start: 1}
+	if newest.Slot > 0 {
+		require.NoError(t, json.Unmarshal(newest.Body, &st))
+	}
+	n.w, n.number, n.records = w, st.Oldest, st.Records
+	logs, found, err := Recover(ctx, eager(New(store, "log/", Options{Store: n.seq.Store()})), st.Start, st.Oldest,
+		w.Epoch(), opts)
+	if err != nil {
+		return nil, err
+	}
+	n.logs = logs
+	for _, log := range found {
+		for at := 0; at+8 <= len(log.Data); at += 8 {
+			n.records = append(n.records, binary.LittleEndian.Uint64(log.Data[at:]))
+		}
+		n.number = max(n.number, log.Number)
+	}
+	return n, n.flush(ctx)
+}
+
+// flush publishes a manifest with all records, and begins a log.
+func (n *node) flush(ctx context.Context) (err error) {
+	if n.log != nil {
+		if err := n.log.Sync(); err != nil {
+			return err
+		}
+		require.NoError(n.t, n.log.Close())
+	}
+	n.number++
+	if n.log, err = n.logs.Create(n.number); err != nil {
+		return err
+	}
+	st := state{Oldest: n.number, Start: n.logs.Start(n.number), Records: n.records}
+	body, err := json.Marshal(st)
+	require.NoError(n.t, err)
+	if n.slot, err = n.w.Put(ctx, body); err != nil {
+		return err
+	}
+	_, _ = n.logs.Trim(ctx, st.Start, time.Now().Add(-grace))
+	_, _ = n.seq.Trim(ctx, n.slot, time.Now().Add(-grace))
+	return nil
+}
+
+func (n *node) write(records ...uint64) error {
+	for _, r := range records {
+		if _, err := n.log.Write(binary.LittleEndian.AppendUint64(nil, r)); err != nil {
+			return err
+		}
+	}
+	n.records = append(n.records, records...)
+	return nil
+}
+
+// An ack is what a node was told is durable: all that it had, in order.
+type ack struct {
+	epoch   uint64
+	records []uint64
+}
+
+// work is a node's life. It notes what it found, and what was acknowledged, in the order of epochs.
+func work(ctx context.Context, c *client, opts LogOptions, note func(ack)) {
+	ctx, c.stop = context.WithCancel(ctx)
+	defer c.stop()
+	n, err := openNode(ctx, c.sc.t, c, opts)
+	if n != nil && n.logs != nil {
+		defer n.logs.Close()
+	}
+	require.NotErrorIs(c.sc.t, err, base.ErrCorruption)
+	if err != nil {
+		return
+	}
+	epoch := n.w.Epoch()
+	note(ack{epoch, slices.Clone(n.records)})
+	for i := range uint64(2 + c.rng.IntN(10)) {
+		switch c.rng.IntN(8) {
+		case 0:
+			if n.flush(ctx) != nil {
+				return
+			}
+			note(ack{epoch, slices.Clone(n.records)})
+		case 1:
+			if n.write(epoch<<32|i<<8, epoch<<32|i<<8|1) != nil {
+				return
+			}
+		default:
+			if n.write(epoch<<32|i<<8) != nil {
+				return
+			}
+			var all sync.WaitGroup
+			errs := make([]error, 2)
+			for j := range errs {
+				all.Go(func() { errs[j] = n.log.Sync() })
+			}
+			all.Wait()
+			if errs[0] != nil && errs[1] != nil {
+				return
+			}
+			note(ack{epoch, slices.Clone(n.records)})
+		}
+	}
+}
+
+// TestModelOfLogs lets writers take a store over from each other. All that a writer was told is durable is what its
+// successors begin with: in that order, and once.
+func TestModelOfLogs(t *testing.T) {
+	total, longest := 0, 0
+	for seed := range seeds(t, 400) {
+		synctest.Test(t, func(t *testing.T) {
+			sc := newSchedule(t, seed)
+			var acks []ack
+			opts := LogOptions{Interval: []time.Duration{-1, 5 * time.Second}[sc.rng.IntN(2)]}
+			if sc.rng.IntN(3) == 0 {
+				opts.MaxBuffered = 1 + sc.rng.IntN(30)
+			}
+			for range 2 + sc.rng.IntN(2) {
+				sc.start(func(ctx context.Context, c *client) {
+					for range 4 {
+						work(ctx, c, opts, func(a ack) { acks = append(acks, a) })
+					}
+				})
+			}
+			sc.run()
+			last, err := openNode(t.Context(), t, sc.mem, LogOptions{})
+			require.NoError(t, err)
+			defer last.logs.Close()
+			acks = append(acks, ack{last.w.Epoch(), last.records})
+			for _, a := range acks {
+				for _, b := range acks {
+					if a.epoch < b.epoch {
+						require.LessOrEqual(t, len(a.records), len(b.records), "epochs %d, %d", a.epoch, b.epoch)
+						require.True(t, slices.Equal(a.records, b.records[:len(a.records)]), "epochs %d, %d: %d, %d",
+							a.epoch, b.epoch, a.records, b.records)
+					}
+				}
+			}
+			total += len(acks)
+			longest = max(longest, len(last.records))
+		})
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	require.Greater(t, total, 8*int(seeds(t, 400)), "the schedules let writers work")
+	require.Greater(t, longest, 20)
+}

@@ -1,0 +1,212 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// LogOptions of Logs. The zero value has the defaults.
+type LogOptions struct {
+	// MaxBuffered is how many bytes that nobody has synced begin a put by themselves. Default: 8 MiB.
+	MaxBuffered int
+
+	// Interval is how long bytes that nobody has synced wait for a put. Default: 100 ms; less than 0: until they are
+	// synced, or too many.
+	Interval time.Duration
+
+	// Patience is how long a put is tried, and what a request may take. Default: 1 minute.
+	Patience time.Duration
+}
+
+func (o LogOptions) withDefaults() LogOptions {
+	if o.MaxBuffered <= 0 {
+		o.MaxBuffered = 8 << 20
+	}
+	if o.Interval == 0 {
+		o.Interval = 100 * time.Millisecond
+	}
+	if o.Patience <= 0 {
+		o.Patience = time.Minute
+	}
+	return o
+}
+
+// stopWriting is how many times MaxBuffered may wait for a put before Write waits too.
+const stopWriting = 4
+
+// Logs are a store's log files in a sequence. What is written to them is put in the order in which it was written,
+// whichever file it went to, so that what survives is all that was written before some moment. One put is under way at
+// a time; who syncs meanwhile shares the next. It is safe for concurrent use.
+//
+// A put is one PUT (see [Writer.Put]). Up to eight times MaxBuffered bytes are in memory, and those encoded.
+type Logs struct {
+	w      *Writer
+	opts   LogOptions
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	changed  *sync.Cond // a put has ended
+	files    map[*logFile]struct{}
+	first    map[uint64]uint64 // for each log in the sequence, a slot with nothing of it before
+	buffer   []chunk
+	buffered int   // bytes in it
+	written  int64 // bytes ever
+	durable  int64 // of these, that are put, or were given up
+	putting  bool
+	waking   bool // a put in the background is about to begin
+	timer    *time.Timer
+	failures int
+	failure  error // the last
+	untold   error // of a failure that no open file could tell
+	closed   bool
+}
+
+func newLogs(w *Writer, first map[uint64]uint64, opts LogOptions) *Logs {
+	l := &Logs{w: w, opts: opts.withDefaults(), first: first, files: map[*logFile]struct{}{}}
+	l.changed = sync.NewCond(&l.mu)
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	return l
+}
+
+// Create returns a new log file. Its number is higher than those of all before. An error says that a writer has taken
+// over; or that bytes are lost of files that were closed without Sync, and is then returned once.
+//
+// Close of the file leaves what was not synced to later puts. After a failed put, all files that are open are broken.
+// The next that is created is not: but what the broken ones had not put before is lost, unless the put that failed was
+// performed. What is recovered of each is always its first bytes.
+func (l *Logs) Create(number uint64) (vfs.WriteFile, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, there := l.first[number]; there {
+		return nil, fmt.Errorf("siftkv: create log %d: %w", number, fs.ErrExist)
+	}
+	err := l.untold
+	l.untold = nil
+	if errors.Is(l.failure, ErrFenced) {
+		err = l.failure
+	}
+	if l.closed {
+		err = ErrClosed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("siftkv: create log %d: %w", number, err)
+	}
+	f := &logFile{l: l, number: number}
+	l.files[f] = struct{}{}
+	return f, nil
+}
+
+// Writer returns who puts the entries.
+func (l *Logs) Writer() *Writer { return l.w }
+
+// Flush waits until all that was written before is put. Its error says that a put has failed.
+func (l *Logs) Flush() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	want, failures := l.written, l.failures
+	for l.durable < want && l.failures == failures {
+		l.step()
+	}
+	if l.failures != failures {
+		return l.failure
+	}
+	return l.untold
+}
+
+// Close gives up what is not put (see Flush), and breaks all files. A put under way is given up too.
+func (l *Logs) Close() error {
+	l.cancel()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.putting {
+		l.changed.Wait()
+	}
+	if !l.closed {
+		l.closed = true
+		l.fail(ErrClosed)
+		l.changed.Broadcast()
+	}
+	return nil
+}
+
+// step puts what is buffered, or waits until another put ends. The lock is held.
+func (l *Logs) step() {
+	if l.putting {
+		l.changed.Wait()
+		return
+	}
+	l.put()
+}
+
+// put puts what is buffered. The lock is held, but for the put itself, and nothing is being put.
+func (l *Logs) put() {
+	chunks, end := l.buffer, l.written
+	l.buffer, l.buffered, l.putting = nil, 0, true
+	for _, c := range chunks {
+		if _, there := l.first[c.log]; !there {
+			l.first[c.log] = l.w.Next()
+		}
+	}
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(l.ctx, l.opts.Patience)
+	_, err := l.w.Put(ctx, encodeChunks(chunks))
+	cancel()
+	l.mu.Lock()
+	l.putting = false
+	if err != nil {
+		l.fail(err)
+	} else {
+		l.durable = end
+	}
+	l.schedule()
+	l.changed.Broadcast()
+}
+
+// fail breaks all open files, and gives up what is buffered. The lock is held.
+func (l *Logs) fail(err error) {
+	l.failures++
+	l.failure = err
+	if len(l.files) == 0 {
+		l.untold = err
+	}
+	for f := range l.files {
+		f.err = err
+	}
+	clear(l.files)
+	l.buffer, l.buffered, l.durable = nil, 0, l.written
+}
+
+// schedule sees to it that what is buffered is put before long. The lock is held.
+func (l *Logs) schedule() {
+	switch {
+	case l.closed || l.putting || l.waking || l.buffered == 0:
+	case l.buffered >= l.opts.MaxBuffered:
+		l.waking = true
+		go l.wake()
+	case l.opts.Interval > 0 && l.timer == nil:
+		l.timer = time.AfterFunc(l.opts.Interval, l.tick)
+	}
+}
+
+func (l *Logs) wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waking = false
+	if !l.closed && !l.putting && l.buffered > 0 {
+		l.put()
+	}
+}
+
+func (l *Logs) tick() {
+	l.mu.Lock()
+	l.timer = nil
+	l.mu.Unlock()
+	l.wake()
+}

@@ -1,0 +1,186 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// seeds returns how many schedules a test goes through: MODEL_SEEDS, or so many.
+func seeds(t *testing.T, n int) uint64 {
+	t.Helper()
+	if text := os.Getenv("MODEL_SEEDS"); text != "" {
+		var err error
+		n, err = strconv.Atoi(text)
+		require.NoError(t, err)
+	}
+	return uint64(n)
+}
+
+// A life is what a writer saw from its fence on.
+type life struct {
+	epoch  uint64
+	fence  uint64
+	newest uint64   // slot of the newest data found
+	acked  []uint64 // slots
+}
+
+// A record is what all writers and readers of a sequence saw. Clients run one at a time.
+type record struct {
+	t      *testing.T
+	lives  []*life
+	bodies map[uint64]string // what a slot held, by those who put or read it
+}
+
+// saw notes what a slot holds, which is the same for all who see it.
+func (r *record) saw(slot uint64, body string) {
+	if slot == 0 {
+		return
+	}
+	if before, ok := r.bodies[slot]; ok {
+		require.Equal(r.t, before, body, "slot %d", slot)
+	}
+	r.bodies[slot] = body
+}
+
+// check holds all lives against each other: the successor found what was acknowledged before, and nothing of a
+// predecessor's was acknowledged beyond its fence.
+func (r *record) check() {
+	for _, a := range r.lives {
+		for _, b := range r.lives {
+			if a != b {
+				require.NotEqual(r.t, a.epoch, b.epoch, "two writers of one epoch")
+			}
+			for _, slot := range a.acked {
+				if a.epoch < b.epoch {
+					require.LessOrEqual(r.t, slot, b.newest, "epoch %d found what %d was told", b.epoch,
+						a.epoch)
+				} else {
+					require.Greater(r.t, slot, b.fence, "epoch %d puts behind the fence of %d", a.epoch, b.epoch)
+				}
+			}
+		}
+	}
+}
+
+// live is a writer's life: it opens the sequence, puts, trims.
+func (r *record) live(ctx context.Context, c *client, s *Sequence) {
+	ctx, c.stop = context.WithCancel(ctx)
+	defer c.stop()
+	w, newest, err := s.Open(ctx)
+	if err != nil {
+		return
+	}
+	r.saw(newest.Slot, string(newest.Body))
+	l := &life{epoch: w.Epoch(), fence: w.Next() - 1, newest: newest.Slot}
+	r.lives = append(r.lives, l)
+	for i := range 1 + c.rng.IntN(8) {
+		body := fmt.Sprintf("%d of epoch %d", i, l.epoch)
+		slot, err := w.Put(ctx, []byte(body))
+		if err != nil {
+			ctx, c.stop = context.WithCancel(c.sc.t.Context())
+			if slot, err = w.Put(ctx, []byte(body+", again")); err != nil {
+				return
+			}
+			body += ", again"
+		}
+		r.saw(slot, body)
+		if len(l.acked) > 0 {
+			require.Greater(r.t, slot, l.acked[len(l.acked)-1])
+		}
+		l.acked = append(l.acked, slot)
+		if c.rng.IntN(3) == 0 {
+			_, _ = s.Trim(ctx, slot, time.Now().Add(-grace))
+		}
+	}
+}
+
+func (r *record) follow(ctx context.Context, c *client, s *Sequence) {
+	end, err := s.Newest(ctx)
+	if err != nil {
+		return
+	}
+	r.saw(end.Data.Slot, string(end.Data.Body))
+	f, last := s.Follow(end.Last), end.Data.Slot
+	for range 5 + c.rng.IntN(100) {
+		e, found, err := f.Poll(ctx)
+		if err == nil && found {
+			require.Greater(r.t, e.Slot, last, "what is found is newer")
+			last = e.Slot
+			r.saw(e.Slot, string(e.Body))
+		}
+	}
+}
+
+// eager makes a sequence that does not wait between tries: a call passes when the schedule lets it.
+func eager(s *Sequence) *Sequence {
+	s.wait = func(ctx context.Context, _ int) bool { return ctx.Err() == nil }
+	return s
+}
+
+// TestModelOfManifests lets writers open a sequence again and again, beside a reader.
+func TestModelOfManifests(t *testing.T) {
+	fenced, acked := 0, 0
+	for seed := range seeds(t, 600) {
+		synctest.Test(t, func(t *testing.T) {
+			sc := newSchedule(t, seed)
+			r := &record{t: t, bodies: map[uint64]string{}}
+			for range 2 + sc.rng.IntN(3) {
+				sc.start(func(ctx context.Context, c *client) {
+					for range 4 {
+						r.live(ctx, c, eager(New(c, "manifest/", Options{})))
+					}
+				})
+			}
+			sc.start(func(ctx context.Context, c *client) {
+				for range 2 {
+					r.follow(ctx, c, eager(New(c, "manifest/", Options{})))
+				}
+			})
+			sc.run()
+			last := &life{}
+			w, newest := open(t, newTestSequence(sc.mem))
+			r.saw(newest.Slot, string(newest.Body))
+			last.epoch, last.fence, last.newest = w.Epoch(), w.Next()-1, newest.Slot
+			r.lives = append(r.lives, last)
+			r.check()
+			requireTrimmable(t, newTestSequence(sc.mem), newest)
+			for _, l := range r.lives {
+				acked += len(l.acked)
+			}
+			fenced += len(r.lives) - 1
+		})
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	require.Greater(t, acked, 10*int(seeds(t, 600)), "the schedules let writers work")
+	require.Greater(t, fenced, 4*int(seeds(t, 600)), "and be fenced")
+}
+
+// requireTrimmable requires that what is left of the sequence is fences and the newest data after a Trim, whatever
+// delayed requests have put back.
+func requireTrimmable(t *testing.T, s *Sequence, newest Entry) {
+	t.Helper()
+	_, err := s.Trim(t.Context(), 1<<40, always)
+	require.NoError(t, err)
+	for o, err := range s.store.List(t.Context(), "", "") {
+		require.NoError(t, err)
+		slot, ok := s.slotOf(o.Key)
+		require.True(t, ok)
+		require.True(t, slot == newest.Slot || o.Size == fenceSize, o.Key)
+	}
+	end, err := s.Newest(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, newest.Slot, end.Data.Slot)
+	_, err = s.Get(t.Context(), end.Last+1)
+	require.ErrorIs(t, err, objstore.ErrNotExist)
+}

@@ -1,0 +1,138 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// never is a time before which nothing was written, always one after everything.
+var (
+	never  = time.Time{}
+	always = time.Now().Add(1000 * time.Hour)
+)
+
+// newTestSequence returns a client's view of the sequence of manifests in a store. It does not wait between tries.
+func newTestSequence(store objstore.Store) *Sequence {
+	s := New(store, "manifest/", Options{})
+	s.wait = func(ctx context.Context, _ int) bool { return ctx.Err() == nil }
+	return s
+}
+
+func open(t *testing.T, s *Sequence) (*Writer, Entry) {
+	t.Helper()
+	w, newest, err := s.Open(t.Context())
+	require.NoError(t, err)
+	return w, newest
+}
+
+func put(t *testing.T, w *Writer, body string) uint64 {
+	t.Helper()
+	slot, err := w.Put(t.Context(), []byte(body))
+	require.NoError(t, err)
+	return slot
+}
+
+func requireFenced(t *testing.T, err error, epoch uint64) {
+	t.Helper()
+	require.ErrorIs(t, err, ErrFenced)
+	var fenced *FencedError
+	require.ErrorAs(t, err, &fenced)
+	require.Equal(t, epoch, fenced.Epoch)
+}
+
+func TestAnEmptySequence(t *testing.T) {
+	s := newTestSequence(objstore.NewMem())
+	end, err := s.Newest(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, end)
+	_, err = s.Get(t.Context(), 1)
+	require.ErrorIs(t, err, objstore.ErrNotExist)
+	for range s.From(t.Context(), 1) {
+		t.Fatal("an entry")
+	}
+	require.Zero(t, s.Store())
+	w, newest := open(t, s)
+	require.Zero(t, newest)
+	require.NotZero(t, s.Store())
+	require.Equal(t, uint64(1), w.Epoch())
+	require.Equal(t, uint64(2), put(t, w, ""), "slot 1 has the fence")
+}
+
+func TestTheSuccessorHasAllAndThePredecessorIsFenced(t *testing.T) {
+	mem := objstore.NewMem()
+	first, second := newTestSequence(mem), newTestSequence(mem)
+	a, _ := open(t, first)
+	put(t, a, "a1")
+	put(t, a, "a2")
+	b, newest := open(t, second)
+	require.Equal(t, "a2", string(newest.Body))
+	require.Equal(t, uint64(2), b.Epoch())
+	require.Equal(t, first.Store(), second.Store())
+	for range 2 {
+		_, err := a.Put(t.Context(), []byte("a3"))
+		requireFenced(t, err, 2)
+	}
+	require.Equal(t, uint64(5), put(t, b, "b1"))
+	var all []string
+	for e, err := range second.From(t.Context(), 1) {
+		require.NoError(t, err)
+		require.Equal(t, uint64(len(all)+1), e.Slot)
+		all = append(all, fmt.Sprintf("%d:%t:%s", e.Epoch, e.Fence, e.Body))
+	}
+	require.Equal(t, []string{"1:true:", "1:false:a1", "1:false:a2", "2:true:", "2:false:b1"}, all)
+}
+
+func TestTrimKeepsFencesAndTheNewestData(t *testing.T) {
+	mem := objstore.NewMem()
+	s := newTestSequence(mem)
+	for i := range 5 {
+		w, _ := open(t, s)
+		put(t, w, fmt.Sprint("x", i))
+		put(t, w, fmt.Sprint("y", i))
+	}
+	deleted, err := s.Trim(t.Context(), 15, never)
+	require.NoError(t, err)
+	require.Zero(t, deleted, "all are too young")
+	deleted, err = s.Trim(t.Context(), 6, always)
+	require.NoError(t, err)
+	require.Equal(t, 3, deleted, "slots 2, 3 and 5")
+	deleted, err = s.Trim(t.Context(), 1<<63+5, always)
+	require.NoError(t, err)
+	require.Equal(t, 6, deleted, "all others but the newest")
+	w, newest := open(t, s)
+	require.Equal(t, "y4", string(newest.Body))
+	require.Equal(t, uint64(6), w.Epoch())
+	for slot := uint64(1); slot <= 16; slot++ {
+		e, err := s.Get(t.Context(), slot)
+		if slot%3 == 1 || slot == 15 {
+			require.NoError(t, err)
+			require.Equal(t, slot%3 == 1, e.Fence)
+		} else {
+			require.ErrorIs(t, err, objstore.ErrNotExist)
+		}
+	}
+}
+
+// TestAStalledWriterIsFencedForEver stops a writer before a put, lets successors work, be succeeded and trim.
+func TestAStalledWriterIsFencedForEver(t *testing.T) {
+	mem := objstore.NewMem()
+	s := newTestSequence(mem)
+	stalled, _ := open(t, s)
+	put(t, stalled, "acknowledged")
+	for range 3 {
+		w, _ := open(t, s)
+		for range 5 {
+			put(t, w, "newer")
+		}
+		_, err := s.Trim(t.Context(), w.Next(), always)
+		require.NoError(t, err)
+	}
+	_, err := stalled.Put(t.Context(), []byte("late"))
+	requireFenced(t, err, 2)
+}

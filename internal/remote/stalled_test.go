@@ -1,0 +1,118 @@
+package remote
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/objstoretest"
+)
+
+// before returns a client of a store that does something before its n-th put.
+func before(store objstore.Store, n int, do func()) *objstoretest.Faults {
+	faults := objstoretest.NewFaults(store, 1)
+	puts := 0
+	faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
+		if c.Kind == objstore.PutIfAbsent {
+			if puts++; puts == n {
+				do()
+			}
+		}
+		return objstoretest.Fault{}
+	})
+	return faults
+}
+
+// TestWhoOpensAndStallsFindsTheEndAgain stalls an opening between its look at the end and its fence. The slot after
+// that end is free again, as the writer has gone on and trimmed.
+func TestWhoOpensAndStallsFindsTheEndAgain(t *testing.T) {
+	mem := objstore.NewMem()
+	s := newTestSequence(mem)
+	w, _ := open(t, s)
+	put(t, w, "old")
+	stalled := newTestSequence(before(mem, 1, func() {
+		for range 3 {
+			put(t, w, "newer")
+		}
+		_, err := s.Trim(t.Context(), w.Next(), always)
+		require.NoError(t, err)
+		_, err = s.Get(t.Context(), 3)
+		require.ErrorIs(t, err, objstore.ErrNotExist)
+	}))
+	successor, newest := open(t, stalled)
+	require.Equal(t, "newer", string(newest.Body))
+	require.Equal(t, uint64(5), newest.Slot)
+	require.Equal(t, uint64(7), successor.Next())
+	_, err := w.Put(t.Context(), []byte("late"))
+	requireFenced(t, err, 2)
+}
+
+// TestAStalledRequestIsFenced stalls a writer in the very request.
+func TestAStalledRequestIsFenced(t *testing.T) {
+	mem := objstore.NewMem()
+	stalled, _ := open(t, newTestSequence(before(mem, 3, func() {
+		s := newTestSequence(mem)
+		for range 2 {
+			w, _ := open(t, s)
+			slot := put(t, w, "newer")
+			_, err := s.Trim(t.Context(), slot, always)
+			require.NoError(t, err)
+		}
+	})))
+	put(t, stalled, "acknowledged")
+	_, err := stalled.Put(t.Context(), []byte("late"))
+	requireFenced(t, err, 2)
+}
+
+// TestADelayedDuplicateIsIgnored delivers the first request of a put when its slot has been trimmed.
+func TestADelayedDuplicateIsIgnored(t *testing.T) {
+	mem := objstore.NewMem()
+	faults := objstoretest.NewFaults(mem, 1)
+	s := newTestSequence(faults)
+	w, _ := open(t, s)
+	faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
+		if c.Kind == objstore.PutIfAbsent && c.Nth == 1 {
+			f.Outcome = objstoretest.Late
+		}
+		return f
+	})
+	require.Equal(t, uint64(2), put(t, w, "a"))
+	require.Equal(t, uint64(3), put(t, w, "b"))
+	deleted, err := s.Trim(t.Context(), 3, always)
+	require.NoError(t, err)
+	require.Equal(t, 1, deleted)
+	faults.Deliver()
+	_, err = s.Get(t.Context(), 2)
+	require.NoError(t, err, "it is back")
+	_, newest := open(t, newTestSequence(mem))
+	require.Equal(t, "b", string(newest.Body))
+	deleted, err = newTestSequence(mem).Trim(t.Context(), 3, always)
+	require.NoError(t, err)
+	require.Equal(t, 1, deleted)
+}
+
+// TestAPutOfUnknownOutcomeIsFinishedByTheNext ends a put before it knows its outcome.
+func TestAPutOfUnknownOutcomeIsFinishedByTheNext(t *testing.T) {
+	for _, outcome := range []objstoretest.Outcome{objstoretest.LostReply, objstoretest.Late} {
+		mem := objstore.NewMem()
+		faults := objstoretest.NewFaults(mem, 1)
+		s := newTestSequence(faults)
+		w, _ := open(t, s)
+		ctx, cancel := context.WithCancel(t.Context())
+		faults.Inject(func(objstoretest.Call) objstoretest.Fault {
+			cancel()
+			return objstoretest.Fault{Outcome: outcome}
+		})
+		_, err := w.Put(ctx, []byte("a"))
+		require.ErrorIs(t, err, objstore.ErrUnknown)
+		require.ErrorIs(t, err, context.Canceled)
+		faults.Inject(func(objstoretest.Call) objstoretest.Fault { return objstoretest.Fault{} })
+		require.Equal(t, uint64(3), put(t, w, "b"))
+		faults.Deliver()
+		e, err := s.Get(t.Context(), 2)
+		require.NoError(t, err)
+		require.Equal(t, "a", string(e.Body))
+	}
+}

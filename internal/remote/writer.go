@@ -1,0 +1,83 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// A Writer puts entries into a sequence, one after the other, until somebody else does. It is safe for concurrent
+// use: calls wait for each other.
+type Writer struct {
+	s      *Sequence
+	header Entry // store, epoch and nonce
+	next   atomic.Uint64
+
+	mu      sync.Mutex
+	pending []byte // the object for the next slot, if nobody knows whether it is there
+	broken  error  // for ever
+}
+
+func newWriter(s *Sequence, fence Entry) *Writer {
+	w := &Writer{s: s, header: Entry{Epoch: fence.Epoch, store: fence.store, nonce: fence.nonce}}
+	w.next.Store(fence.Slot + 1)
+	return w
+}
+
+// Epoch returns the writer's epoch.
+func (w *Writer) Epoch() uint64 { return w.header.Epoch }
+
+// Next returns the slot of the next entry, or of the one that is being put.
+func (w *Writer) Next() uint64 { return w.next.Load() }
+
+// Put puts data into the next slot and returns that. When it returns without an error, the entry is durable, and
+// whoever opens the sequence afterwards finds it, after all that the writer has put before. body is not kept.
+//
+// It tries again, with growing pauses, while the outcome is unknown and when there are too many requests, until ctx
+// ends; without a deadline it waits for a store that cannot be reached.
+//
+// An error that matches ErrFenced is for ever: the entry is not there and never will be. After one that matches
+// objstore.ErrUnknown nobody knows; the next Put first makes sure that the entry is there, and then puts its own.
+// After any other error it is not there, and the next Put gets the slot.
+//
+// It is one PUT, and a GET if the slot turns out to be taken: by another writer, or by an earlier try.
+func (w *Writer) Put(ctx context.Context, body []byte) (slot uint64, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken != nil {
+		return 0, w.broken
+	}
+	if w.pending != nil {
+		if err := w.put(ctx, w.pending); err != nil {
+			return 0, err
+		}
+	}
+	e := w.header
+	e.Slot, e.Body = w.next.Load(), body
+	return e.Slot, w.put(ctx, e.encode(w.s.tag))
+}
+
+// put puts an object into the next slot. The lock is held.
+func (w *Writer) put(ctx context.Context, object []byte) error {
+	slot := w.next.Load()
+	other, own, err := w.s.create(ctx, slot, object)
+	switch {
+	case own:
+		w.pending = nil
+		w.next.Add(1)
+		return nil
+	case err == nil:
+		w.broken = &FencedError{Key: w.s.key(slot), Own: w.header.Epoch, Epoch: other.Epoch}
+		w.pending = nil
+		return w.broken
+	case errors.Is(err, objstore.ErrUnknown):
+		w.pending = object
+	case errors.Is(err, base.ErrCorruption) || errors.Is(err, ErrNewerFormat):
+		w.broken = err // of what another writer has put there
+	}
+	return err
+}
