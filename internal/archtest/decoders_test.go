@@ -76,6 +76,7 @@ var decoders = map[string]string{
 	"internal/remote.Sequence.decode":    "internal/remote.TestHostileEntries",
 	"internal/remote.decodeChunks":       "internal/remote.TestHostileChunks",
 	"internal/remote.decodeEntry":        "internal/remote.TestHostileEntries",
+	"internal/remote.decodeFileList":     "internal/remote.TestHostileFileLists",
 	"internal/remote.decodeHeader":       "internal/remote.TestHostileEntries",
 	"internal/wal.NewReader":             "internal/wal.TestHostileLogs",
 	"internal/wal.parseFragment":         "internal/wal.TestHostileLogs",

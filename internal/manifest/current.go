@@ -44,7 +44,7 @@ func Current(fs vfs.FS, dir string) (num uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	num, err = parseCurrent(string(data))
+	num, err = ParseCurrent(string(data))
 	if errors.Is(err, ErrNewerFormat) {
 		return 0, fmt.Errorf("%s: %w", name, err)
 	}
@@ -54,7 +54,8 @@ func Current(fs vfs.FS, dir string) (num uint64, err error) {
 	return num, nil
 }
 
-func parseCurrent(text string) (uint64, error) {
+// ParseCurrent returns the number of the manifest that the text of a CURRENT file names.
+func ParseCurrent(text string) (uint64, error) {
 	var version int
 	if _, err := fmt.Sscanf(text, "siftkv format=%d ", &version); err != nil {
 		return 0, ErrNotCurrent

@@ -158,7 +158,7 @@ func TestLogAndCurrent(t *testing.T) {
 func TestADamagedCurrentIsNamed(t *testing.T) {
 	good := fmt.Sprintf("siftkv format=%d manifest=MANIFEST-000003", FormatVersion)
 	good = fmt.Sprintf("%s crc=%08x\n", good, base.Checksum(0, 0, []byte(good)))
-	num, err := parseCurrent(good)
+	num, err := ParseCurrent(good)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, num)
 
@@ -166,12 +166,12 @@ func TestADamagedCurrentIsNamed(t *testing.T) {
 	for i := range good {
 		bad := []byte(good)
 		bad[i] ^= byte(1 + rng.IntN(255))
-		_, err := parseCurrent(string(bad))
+		_, err := ParseCurrent(string(bad))
 		require.Error(t, err, "%q", bad)
-		_, err = parseCurrent(good[:i])
+		_, err = ParseCurrent(good[:i])
 		require.Error(t, err)
 	}
-	_, err = parseCurrent("siftkv format=2 manifest=x crc=y\n")
+	_, err = ParseCurrent("siftkv format=2 manifest=x crc=y\n")
 	require.ErrorIs(t, err, ErrNewerFormat)
 
 	mem := vfs.NewMem()

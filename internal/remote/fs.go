@@ -1,0 +1,296 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// FSOptions are the settings of an FS.
+type FSOptions struct {
+	Objects objstore.Store
+	Root    string        // the directory that the store's files seem to be in
+	Local   vfs.FS        // has all other directories
+	Grace   time.Duration // how long readers may go on with what nobody else needs
+	Logs    LogOptions    // Patience is for lists of files too
+	Tables  TableOptions
+	Log     *slog.Logger
+
+	// Patience is how long the pauses between tries of a request may be together. Default: Logs.Patience.
+	Patience time.Duration
+
+	CacheDir  string // of Local, for what was read of sorted files
+	CacheSize int64  // in bytes; 0: no cache
+}
+
+// An FS is a store's directory in an object store, for one writer or any number of readers. It
+// has what a directory on a disk would have, in this form:
+//
+//   - a sorted file is an object, which Sync puts there. Its name has the writer's epoch, so that
+//     no two writers ever give objects the same name;
+//   - logs are entries of a sequence: Sync puts there what was written since the last one;
+//   - CURRENT, the manifest that it names, and the list of files are one entry of another
+//     sequence, which is put there when CURRENT is replaced and when that manifest is synced;
+//   - all other files are in memory, and gone with the process: they tell a writer what a crash
+//     has left behind, and here nothing is left behind that the list of files does not have.
+//
+// An exclusive lock fences all writers before: none of their files is in a list of files from
+// then on, and their logs do not grow. Nobody is kept out: who comes later fences this one,
+// whose calls then fail with ErrFenced. A shared lock holds nothing.
+//
+// Whoever has no exclusive lock reads. Opening CURRENT asks the object store for what is new, and
+// everything else is as it was then.
+type FS struct {
+	o         FSOptions
+	ctx       context.Context // ends when the lock is given back
+	cancel    context.CancelFunc
+	manifests *Sequence
+	logs      *Sequence
+	cache     *DiskCache
+	small     vfs.FS // all files but sorted ones; logs that are being written are empty here
+
+	refreshing sync.Mutex // of who reads what is new; it is taken before mu
+	end        End        // of the manifests, when they were read first
+	newer      *Follower  // of the manifests; nil: there was no list of files yet
+	reading    reading
+
+	mu     sync.Mutex
+	list   fileList
+	tables *Tables   // nil: nothing is known of the store
+	writer *fsWriter // nil: this is a reader
+}
+
+// NewFS returns the FS of the store that is in an object store.
+func NewFS(o FSOptions) *FS {
+	o.Logs = o.Logs.withDefaults()
+	f := &FS{o: o, small: vfs.NewMem(), list: fileList{tables: map[uint64]table{}}}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.manifests = New(o.Objects, "manifest/", Options{Patience: o.Patience})
+	f.logs = New(o.Objects, "log/", Options{Patience: o.Patience})
+	if o.CacheSize > 0 {
+		f.cache = OpenDiskCache(o.Local, o.CacheDir, DiskCacheOptions{Capacity: o.CacheSize, Log: o.Log})
+	}
+	return f
+}
+
+// Close ends all requests. The object store stays open.
+func (f *FS) Close() error {
+	f.cancel()
+	var err error
+	if t := f.sortedFiles(); t != nil {
+		err = t.Close()
+	}
+	if f.cache != nil {
+		err = errors.Join(err, f.cache.Close())
+	}
+	return err
+}
+
+// sortedFiles returns the store's sorted files; nil if it is not known which store that is.
+func (f *FS) sortedFiles() *Tables {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if id := f.manifests.Store(); f.tables == nil && id != 0 {
+		o := f.o.Tables
+		o.Patience = f.o.Patience
+		o.Cache, o.CacheName = f.cache, fmt.Sprintf("%016x/", id)
+		f.tables = NewTables(objstore.Sub(f.o.Objects, "sst/"), o)
+	}
+	return f.tables
+}
+
+// remote returns the base name of a file of the store, and whether it is one.
+func (f *FS) remote(name string) (base string, ok bool) {
+	dir, base := filepath.Split(name)
+	return base, f.isRoot(dir)
+}
+
+var errReader = fmt.Errorf("only the writer of a store in an object store writes to it: %w", fs.ErrPermission)
+
+// Create implements vfs.FS.
+func (f *FS) Create(name string) (vfs.WriteFile, error) {
+	base, ok := f.remote(name)
+	if !ok {
+		return f.o.Local.Create(name)
+	}
+	w := f.asWriter()
+	if w == nil {
+		return nil, &fs.PathError{Op: "create", Path: name, Err: errReader}
+	}
+	switch kind, num := manifest.ParseFileName(base); kind {
+	case manifest.FileTable:
+		return w.createTable(num)
+	case manifest.FileWAL:
+		return w.createLog(name, num)
+	case manifest.FileManifest:
+		return w.createManifest(name)
+	default:
+		return f.small.Create(name)
+	}
+}
+
+// Open implements vfs.FS.
+func (f *FS) Open(name string) (vfs.ReadFile, error) {
+	base, ok := f.remote(name)
+	if !ok {
+		return f.o.Local.Open(name)
+	}
+	switch kind, num := manifest.ParseFileName(base); kind {
+	case manifest.FileTable:
+		f.mu.Lock()
+		t, ok := f.list.tables[num]
+		f.mu.Unlock()
+		if !ok {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+		}
+		return f.sortedFiles().Open(tableObject(num, t.epoch), t.size), nil
+	case manifest.FileCurrent:
+		if err := f.refresh(); err != nil {
+			return nil, err
+		}
+	case manifest.FileWAL:
+		if err := f.needLogs(); err != nil {
+			return nil, err
+		}
+	}
+	return f.small.Open(name)
+}
+
+// Remove implements vfs.FS.
+func (f *FS) Remove(name string) error {
+	base, ok := f.remote(name)
+	if !ok {
+		return f.o.Local.Remove(name)
+	}
+	w := f.asWriter()
+	if w == nil {
+		return &fs.PathError{Op: "remove", Path: name, Err: errReader}
+	}
+	if kind, num := manifest.ParseFileName(base); kind == manifest.FileTable {
+		return w.removeTable(name, num)
+	}
+	return f.small.Remove(name)
+}
+
+// Rename implements vfs.FS.
+func (f *FS) Rename(oldname, newname string) error {
+	_, was := f.remote(oldname)
+	base, is := f.remote(newname)
+	switch {
+	case !was && !is:
+		return f.o.Local.Rename(oldname, newname)
+	case was != is:
+		return &fs.PathError{Op: "rename", Path: oldname, Err: errors.ErrUnsupported}
+	}
+	w := f.asWriter()
+	if w == nil {
+		return &fs.PathError{Op: "rename", Path: oldname, Err: errReader}
+	}
+	if base == manifest.CurrentName {
+		if err := w.publish(oldname); err != nil {
+			return err
+		}
+	}
+	return f.small.Rename(oldname, newname)
+}
+
+// Link implements vfs.FS: object stores have no links.
+func (f *FS) Link(oldname, newname string) error {
+	if _, ok := f.remote(oldname); !ok {
+		if _, ok = f.remote(newname); !ok {
+			return f.o.Local.Link(oldname, newname)
+		}
+	}
+	return &fs.PathError{Op: "link", Path: oldname, Err: errors.ErrUnsupported}
+}
+
+// List implements vfs.FS.
+func (f *FS) List(dir string) ([]string, error) {
+	if !f.isRoot(dir) {
+		return f.o.Local.List(dir)
+	}
+	if err := errors.Join(f.load(), f.needLogs()); err != nil {
+		return nil, err
+	}
+	names, err := f.small.List(f.o.Root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	f.mu.Lock()
+	for num := range f.list.tables {
+		names = append(names, manifest.FileName(manifest.FileTable, num))
+	}
+	f.mu.Unlock()
+	slices.Sort(names)
+	return names, nil
+}
+
+// MkdirAll implements vfs.FS: an object store has no directories.
+func (f *FS) MkdirAll(dir string) error {
+	if f.isRoot(dir) {
+		return nil
+	}
+	return f.o.Local.MkdirAll(dir)
+}
+
+// SyncDir implements vfs.FS: names come with what they name.
+func (f *FS) SyncDir(dir string) error {
+	if f.isRoot(dir) {
+		return nil
+	}
+	return f.o.Local.SyncDir(dir)
+}
+
+// isRoot reports whether dir is the store's directory.
+func (f *FS) isRoot(dir string) bool { return filepath.Clean(dir) == filepath.Clean(f.o.Root) }
+
+// Stat implements vfs.FS.
+func (f *FS) Stat(name string) (int64, error) {
+	base, ok := f.remote(name)
+	if !ok {
+		return f.o.Local.Stat(name)
+	}
+	if kind, num := manifest.ParseFileName(base); kind == manifest.FileTable {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if t, ok := f.list.tables[num]; ok {
+			return t.size, nil
+		}
+		return 0, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+	}
+	return f.small.Stat(name)
+}
+
+// Lock implements vfs.FS.
+func (f *FS) Lock(name string, mode vfs.LockMode) (io.Closer, error) {
+	base, ok := f.remote(name)
+	switch {
+	case !ok:
+		return f.o.Local.Lock(name, mode)
+	case base != manifest.LockName:
+		return nil, &fs.PathError{Op: "lock", Path: name, Err: errReader} // there are no registrations
+	case mode == vfs.Shared:
+		return io.NopCloser(nil), f.refresh()
+	}
+	return f.takeOver()
+}
+
+// join returns the path of a file of the store.
+func (f *FS) join(base string) string { return filepath.Join(f.o.Root, base) }
+
+func (f *FS) asWriter() *fsWriter {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.writer
+}

@@ -1,0 +1,157 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A collector deletes what a writer's list of files does not need any more, once readers have had
+// their time to notice: sorted files that were removed, lists of files before the last one,
+// and entries of logs that were removed. Only what a list that was published does without is
+// deleted, and of sorted files that no list has only those of earlier epochs, whose writers can
+// publish no more: so nothing is deleted that anybody's list needs, or ever can need, however
+// late this writer notices that it was fenced.
+//
+// It sends no requests while nothing changes.
+type collector struct {
+	w     *fsWriter
+	ctx   context.Context // ends with the collector
+	end   context.CancelFunc
+	grace time.Duration
+	done  sync.WaitGroup
+
+	mu       sync.Mutex
+	tables   []removedTable // oldest first
+	slot     uint64         // of the last list that was published
+	logStart uint64         // in that list
+	last     time.Time      // when it was
+	timer    *time.Timer
+	stopped  bool
+	orphans  bool // those of earlier writers have been deleted
+}
+
+type removedTable struct {
+	object string
+	at     time.Time
+}
+
+func (c *collector) start(w *fsWriter) {
+	c.w, c.grace = w, w.f.o.Grace
+	c.ctx, c.end = context.WithCancel(w.f.ctx)
+}
+
+// stop ends what is under way. What was not deleted is found by the next writer.
+func (c *collector) stop() {
+	c.mu.Lock()
+	c.stopped = true
+	if c.timer != nil && c.timer.Stop() {
+		c.done.Done()
+	}
+	c.mu.Unlock()
+	c.end()
+	c.done.Wait()
+}
+
+// table hands in a sorted file that no list needs from the next one on.
+func (c *collector) table(object string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tables = append(c.tables, removedTable{object, time.Now()})
+	c.arm()
+}
+
+// published says that a list was published.
+func (c *collector) published(slot, logStart uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.slot, c.logStart, c.last = slot, logStart, time.Now()
+	c.arm()
+}
+
+// arm has the collector look after the grace. The caller holds mu.
+func (c *collector) arm() {
+	if c.timer != nil || c.stopped {
+		return
+	}
+	c.done.Add(1)
+	c.timer = time.AfterFunc(c.grace, func() {
+		defer c.done.Done()
+		c.mu.Lock()
+		c.timer = nil
+		c.mu.Unlock()
+		if err := c.collect(time.Now().Add(-c.grace)); err != nil && c.ctx.Err() == nil {
+			c.w.f.o.Log.Warn("objects that nobody needs could not be deleted", slog.Any("error", err))
+		}
+	})
+}
+
+// collect deletes what was given up before a moment.
+func (c *collector) collect(before time.Time) error {
+	c.mu.Lock()
+	var due []removedTable
+	for len(c.tables) > 0 && !c.tables[0].at.After(before) {
+		due, c.tables = append(due, c.tables[0]), c.tables[1:]
+	}
+	if len(c.tables) > 0 || c.last.After(before) { // what that list has given up is not due yet
+		c.arm()
+	}
+	slot, logStart, orphans := c.slot, c.logStart, !c.orphans
+	c.mu.Unlock()
+
+	var errs []error
+	f := c.w.f
+	for _, t := range due {
+		errs = append(errs, f.sortedFiles().Remove(t.object))
+	}
+	var err error
+	if slot > 0 {
+		_, err = f.manifests.Trim(c.ctx, slot, before)
+		_, logErr := c.w.logs.Trim(c.ctx, logStart, before)
+		errs = append(errs, err, logErr)
+	}
+	if orphans {
+		if err = c.removeOrphans(); err == nil {
+			c.mu.Lock()
+			c.orphans = true
+			c.mu.Unlock()
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// removeOrphans deletes the sorted files of earlier writers that are not in the list of files: those of
+// flushes and compactions that came to nothing, and those that they had no time to delete.
+func (c *collector) removeOrphans() error {
+	f := c.w.f
+	for o, err := range f.sortedFiles().List() {
+		if err != nil {
+			return err
+		}
+		num, epoch, ok := parseTableObject(o.Key)
+		if !ok || epoch >= c.w.epoch {
+			continue
+		}
+		f.mu.Lock()
+		t, listed := f.list.tables[num]
+		f.mu.Unlock()
+		if listed && t.epoch == epoch || c.waits(o.Key) {
+			continue
+		}
+		if err := f.sortedFiles().Remove(o.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waits reports whether a sorted file was handed in and not deleted yet.
+func (c *collector) waits(object string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.tables, func(t removedTable) bool { return t.object == object })
+}
