@@ -74,6 +74,9 @@ const (
 // from now on. Of several failures the first is told, unless a later one is
 // fatal.
 func (d *DB) fail(broken brokenPart, what string, err error) error {
+	if errors.Is(err, ErrFenced) {
+		broken |= fatal // it is another's store now
+	}
 	d.mu.Lock()
 	h := &d.resumer
 	first := d.failure == nil
@@ -117,6 +120,8 @@ func (d *DB) describeFailure(what string, err error) error {
 func (d *DB) advice(err error) string {
 	const again = "the store then takes writes again by itself"
 	switch {
+	case errors.Is(err, ErrFenced):
+		return "close the store: another process writes to it now"
 	case d.resumer.broken&fatal != 0:
 		return "close the store and open it again"
 	case vfs.IsNoSpace(err):

@@ -202,5 +202,6 @@ func (d *DB) Close() error {
 	if d.lock != nil {
 		err = errors.Join(err, d.lock.Close())
 	}
+	err = errors.Join(err, d.closeObjects())
 	return errors.Join(err, leaked)
 }

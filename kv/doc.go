@@ -55,6 +55,12 @@
 // [OpenContext]. [OpenReadOnly] reads beside the writer: it opens a view of the store at
 // one recent moment, which [DB.Refresh] brings up to date.
 //
+// # Object storage
+//
+// [Options.Objects] has a store live in an object store instead of a directory: sorted files, lists of
+// files and the log. Whoever opens it for writing takes it over, and the writer before gets
+// [ErrFenced].
+//
 // # Waiting
 //
 // Methods that may wait have a variant with a context: [Batch.CommitContext], [Tx.CommitContext],

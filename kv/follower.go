@@ -180,11 +180,8 @@ func (f *follower) pin(v, before *version.Version) error {
 		}
 		return nil // if the writer did not keep them, reads say so
 	}
-	for _, t := range v.Come() { // the others are open
-		if _, err := t.Open(&f.d.tables); errors.Is(err, fs.ErrNotExist) {
-			// Not stale: this is no view yet.
-			return fmt.Errorf("%s: %w", f.d.path(manifest.FileTable, t.Num), fs.ErrNotExist)
-		}
+	if err := f.d.openTables(v.Come()); errors.Is(err, fs.ErrNotExist) { // the others are open
+		return fmt.Errorf("a table is gone before it was read: %w", fs.ErrNotExist) // not stale: this is no view yet
 	}
 	return nil
 }

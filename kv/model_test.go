@@ -14,6 +14,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
 )
@@ -98,6 +99,8 @@ type modelRun struct {
 	db   *DB
 	m    modelStore
 
+	objects objstore.Store // unless nil, the store is in it
+
 	clock *fakeClock
 	snaps []modelSnapshot
 	iters []*modelIter
@@ -126,6 +129,9 @@ func (i *modelIter) keys(now uint64) []string {
 
 func (r *modelRun) open() {
 	r.opts.fs = r.fs
+	if r.objects != nil {
+		r.opts.fs, r.opts.Objects = nil, &Objects{Store: r.objects, Grace: -1}
+	}
 	r.opts.Clock = r.clock.time
 	db, err := Open("db", r.opts)
 	require.NoError(r.t, err)

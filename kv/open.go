@@ -32,6 +32,12 @@ func openStore(dir string, o *Options, takeLock func(*DB) error) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	if opts.Objects != nil && opts.fs == nil {
+		if dir == "" && opts.Objects.CacheSize > 0 {
+			return nil, fmt.Errorf("%w: Objects.CacheSize is set, and the directory's name is empty", ErrInvalidOptions)
+		}
+		opts.fs, dir = opts.fileSystem(dir), objectsRoot
+	}
 	if dir == "" && !opts.InMemory {
 		return nil, fmt.Errorf("%w: the directory's name is empty", ErrInvalidOptions)
 	}
@@ -103,6 +109,7 @@ func (d *DB) abandon() error {
 	if d.lock != nil {
 		err = errors.Join(err, d.lock.Close())
 	}
+	err = errors.Join(err, d.closeObjects())
 	return err
 }
 
@@ -111,8 +118,8 @@ func (d *DB) open(takeLock func(*DB) error) error {
 	if err != nil {
 		return err
 	}
-	if !exists && !d.opts.ReadOnly { // a store has a directory whose name is durable
-		if err := vfs.MkdirAllDurable(d.fs, d.dir); err != nil {
+	if !exists && !d.opts.ReadOnly {
+		if err := d.makePlace(); err != nil {
 			return err
 		}
 	}
@@ -132,6 +139,15 @@ func (d *DB) open(takeLock func(*DB) error) error {
 		return d.create()
 	}
 	return d.recover()
+}
+
+// makePlace makes where a new store is to be: a directory whose name is durable, or an object store
+// that is fit for it.
+func (d *DB) makePlace() error {
+	if d.opts.Objects != nil {
+		return d.opts.Objects.checkConditions()
+	}
+	return vfs.MkdirAllDurable(d.fs, d.dir)
 }
 
 // tryLock locks the directory, or fails with ErrLocked at once.

@@ -187,6 +187,10 @@ type Options struct {
 	// InMemory keeps everything in memory and ignores the directory's name. For tests.
 	InMemory bool
 
+	// Objects, unless nil, has the store live in an object store, whatever the directory's
+	// name.
+	Objects *Objects
+
 	// Logger receives messages about background work. By default there are none.
 	Logger *slog.Logger
 
@@ -278,14 +282,21 @@ func (o *Options) withDefaults() (Options, error) {
 		r.Logger = slog.New(slog.DiscardHandler)
 	}
 	r.backoff = cmp.Or(r.backoff, defaultBackoff)
-	r.maxManifestSize = cmp.Or(r.maxManifestSize, maxManifestSize)
-	if r.fs == nil {
-		r.fs = vfs.OS
-		if r.InMemory {
-			r.fs = vfs.NewMem()
-		}
+	if r.Objects != nil {
+		r.maxManifestSize = cmp.Or(r.maxManifestSize, maxPublishedManifest)
 	}
-	return r, r.check()
+	r.maxManifestSize = cmp.Or(r.maxManifestSize, maxManifestSize)
+	if err := r.check(); err != nil {
+		return r, err
+	}
+	switch {
+	case r.fs != nil:
+	case r.InMemory:
+		r.fs = vfs.NewMem()
+	case r.Objects == nil: // else it depends on the directory
+		r.fs = vfs.OS
+	}
+	return r, nil
 }
 
 // WriteOptions say when a write is durable. Use Sync, NoSync or Async; nil

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -41,7 +42,7 @@ func (o *Options) check() error {
 			return invalidf("%s is %d: want %d to %d%s", b.name, b.value, b.least, b.most, b.unit)
 		}
 	}
-	if err := o.checkBlocksFit(); err != nil {
+	if err := errors.Join(o.checkBlocksFit(), o.checkObjects()); err != nil {
 		return err
 	}
 	return o.checkChoices()

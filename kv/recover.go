@@ -26,6 +26,9 @@ func (d *DB) recover() error {
 	if err := d.checkTables(v); err != nil {
 		return err
 	}
+	if d.opts.Objects != nil {
+		_ = d.openTables(v.Come()) // a damaged one shows when it is read
+	}
 	logs, err := d.claimFiles(num, m)
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func RestoreContext(ctx context.Context, r io.Reader, dir string, o *Options) er
 	if err != nil {
 		return err
 	}
-	if dir == "" || opts.InMemory {
+	if dir == "" || opts.InMemory || opts.Objects != nil {
 		return fmt.Errorf("%w: a backup is restored into a directory", ErrInvalidOptions)
 	}
 	offset, err := backup.Restore(r, backup.Target{FS: opts.fs, Dir: dir, Log: opts.Logger, Check: checkDescription,

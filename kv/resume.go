@@ -119,8 +119,17 @@ func (d *DB) resumeAtClose() {
 	}
 }
 
-// resume goes through the steps. It gives way to a Close if stoppable.
+// resume goes through the steps. It gives way to a Close if stoppable. Whoever finds that another
+// writer has taken over stops for good.
 func (d *DB) resume(stoppable bool) error {
+	err := d.restoreWriting(stoppable)
+	if errors.Is(err, ErrFenced) {
+		return d.fail(fatal, "an attempt to write again", err)
+	}
+	return err
+}
+
+func (d *DB) restoreWriting(stoppable bool) error {
 	// Commits and syncs that were under way when the store failed have ended after this,
 	// and later ones are refused.
 	if err := d.commits.Exclusive(context.Background(), func() error { return nil }); err != nil {

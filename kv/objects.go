@@ -1,0 +1,136 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// Objects are the settings of a store that lives in an object store: Options.Objects.
+//
+// Sorted files are objects, and so are lists of them and what was added to the log. A write with
+// Sync returns when the object store has it: it survives the loss of this machine, and whoever
+// opens the store next has it, on any machine. Writers who come while a request is under way
+// share the next. Writes with NoSync and Async are put there after LogInterval, or once
+// there are LogBuffer bytes of them: a crash loses those of the last moments.
+//
+// Whoever opens the store for writing takes it over from the writer before, who is told by
+// ErrFenced: nothing that he acknowledges after that moment can be lost, as he acknowledges
+// nothing. There is no lock, so OpenContext never waits, and Options.ReadOnly keeps nobody out.
+type Objects struct {
+	// Store has the objects, and nothing else: see objstore.Sub for a part of a bucket. It
+	// must honour conditions: Open refuses one that does not (objstore.CheckConditional) when it
+	// creates a store. The DB does not close it.
+	Store objstore.Store
+
+	// LogInterval is how long writes without Sync wait to be put into the object store: 100 ms
+	// by default. A store that is not written to sends no requests.
+	LogInterval time.Duration
+
+	// LogBuffer is how many bytes of the log wait at most: 8 MiB by default.
+	LogBuffer int
+
+	// CacheSize is how many bytes of what was read of sorted files are kept on the local disk, in
+	// the directory that Open is given, across restarts: none by default. What is damaged there is
+	// fetched again, and if it is deleted, nothing is lost. One process at a time has the cache.
+	CacheSize int64
+
+	// Patience is how long a write waits for an object store that cannot be reached, or has too
+	// much to do, before it fails, and the store takes no writes until it has resumed: 1 minute by
+	// default. The pauses between tries are counted, and requests are not: however short it is, a
+	// request that nothing is wrong with succeeds.
+	Patience time.Duration
+
+	// Grace is how long objects that the store does not need any more are kept for readers of
+	// OpenReadOnly that have not refreshed: 10 minutes by default, none if negative. Readers that
+	// are given the same as the writer never miss what is new: with less than a minute, a Refresh
+	// that comes so late is a LIST more.
+	Grace time.Duration
+}
+
+// ErrFenced is matched by errors of a store in an object store that another writer has taken over.
+// Nothing that was acknowledged is lost: it is in the store as the other one has it. Writes
+// whose fate is not known were not acknowledged. The DB takes no writes any more.
+var ErrFenced = remote.ErrFenced
+
+// objectsRoot is the directory that the files of a store seem to be in, in errors and logs.
+const objectsRoot = "objects"
+
+// fileSystem returns the file system of a store in an object store, with a cache in dir.
+func (o *Options) fileSystem(dir string) vfs.FS {
+	grace := o.Objects.Grace
+	if grace == 0 {
+		grace = 10 * time.Minute
+	}
+	return remote.NewFS(remote.FSOptions{Objects: o.Objects.Store, Root: objectsRoot, Local: vfs.OS,
+		Grace: max(grace, 0),
+		Logs: remote.LogOptions{Interval: o.Objects.LogInterval, MaxBuffered: o.Objects.LogBuffer,
+			Patience: max(o.Objects.Patience, time.Minute)}, Log: o.Logger,
+		Patience: o.Objects.Patience, CacheDir: dir, CacheSize: o.Objects.CacheSize})
+}
+
+// closeObjects ends the requests of a store in an object store.
+func (d *DB) closeObjects() error {
+	if objects, ok := d.opts.fs.(*remote.FS); ok {
+		return objects.Close()
+	}
+	return nil
+}
+
+// checkObjects refuses options that a store in an object store cannot have.
+func (o *Options) checkObjects() error {
+	switch {
+	case o.Objects == nil:
+		return nil
+	case o.Objects.Store == nil:
+		return invalidf("Objects.Store is nil")
+	case o.InMemory:
+		return invalidf("InMemory and Objects are both set")
+	case o.MemoryMap:
+		return invalidf("MemoryMap and Objects are both set: objects cannot be mapped")
+	case o.Objects.CacheSize < 0:
+		return invalidf("Objects.CacheSize is %d: want a number of bytes, or 0 for none", o.Objects.CacheSize)
+	case o.Objects.Patience < 0:
+		return invalidf("Objects.Patience is negative")
+	case o.Objects.LogInterval < 0 || o.Objects.LogBuffer < 0:
+		return invalidf("Objects.LogInterval or Objects.LogBuffer is negative")
+	}
+	return nil
+}
+
+// maxPublishedManifest is maxManifestSize where the whole manifest is written with each edit.
+const maxPublishedManifest = 256 << 10
+
+// tableRequests bounds the requests with which a store opens its files.
+const tableRequests = 64
+
+// openTables opens the files of tables side by side: in an object store each costs a request.
+func (d *DB) openTables(tables []*version.Table) error {
+	var wait sync.WaitGroup
+	places := make(chan struct{}, tableRequests)
+	errs := make([]error, len(tables))
+	for i, t := range tables {
+		places <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-places }()
+			_, errs[i] = t.Open(&d.tables)
+		})
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+// checkConditions refuses an object store in which two writers could both win.
+func (o *Objects) checkConditions() error {
+	if err := objstore.CheckConditional(context.Background(), o.Store, "check/"); err != nil {
+		return fmt.Errorf("siftkv: the object store cannot hold a store: %w", err)
+	}
+	return nil
+}

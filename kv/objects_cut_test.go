@@ -1,0 +1,61 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/objstoretest"
+	"github.com/stretchr/testify/require"
+)
+
+// A process that dies at any of its requests, whether that is still performed or not, leaves a store with all that
+// was acknowledged, and its successor leaves no objects that nobody needs.
+func TestDeathAtEachRequestToAnObjectStore(t *testing.T) {
+	for _, outcome := range []objstoretest.Outcome{objstoretest.NotPerformed, objstoretest.LostReply} {
+		for nth := int64(1); ; nth += raceFactor {
+			cut := false
+			name := fmt.Sprintf("%d performed=%v", nth, outcome == objstoretest.LostReply)
+			if !t.Run(name, func(t *testing.T) { cut = deathAt(t, nth, outcome) }) {
+				return
+			}
+			if !cut {
+				require.Greater(t, nth, int64(50))
+				break
+			}
+		}
+	}
+}
+
+func deathAt(t *testing.T, nth int64, outcome objstoretest.Outcome) (cut bool) {
+	s := objstore.NewMem()
+	first := takeOver(t, s, 1, 0, 0)
+	first.write(3) // so that there is something to take over
+	require.NoError(t, first.db.Close())
+
+	faults := objstoretest.NewFaults(s, 1)
+	faults.Inject(func(c storeCall) storeFault {
+		if c.N == nth {
+			return storeFault{Outcome: outcome, Cut: true}
+		}
+		return storeFault{}
+	})
+	begun, synced := first.n, first.n
+	if db, err := Open("", objectsOptions(first.rng, faults)); err == nil {
+		w := &objectsWriter{t: t, rng: first.rng, db: db, n: first.n, synced: first.n}
+		for i := 0; i < 12 && err == nil; i++ {
+			if err = w.try(); i == 6 {
+				err = errors.Join(err, db.Flush(), db.Compact(nil, nil))
+			}
+		}
+		_ = db.Close()
+		begun, synced = w.n, w.synced
+	}
+	w := takeOver(t, s, 2, synced, begun)
+	w.write(5)
+	requireOnlyLiveObjects(t, s, w)
+	requireWrites(t, w.db, w.n, w.n)
+	require.NoError(t, w.db.Close())
+	return faults.Calls() >= nth
+}

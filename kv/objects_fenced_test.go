@@ -1,0 +1,230 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/objstoretest"
+	"github.com/stretchr/testify/require"
+)
+
+// An unconditional store overwrites what it should leave alone.
+type unconditional struct{ objstore.Store }
+
+func (s unconditional) PutIfAbsent(ctx context.Context, key string, body []byte) error {
+	return s.Put(ctx, key, bytes.NewReader(body), int64(len(body)))
+}
+
+// No store is made where two writers could both win, and nothing is left behind.
+func TestAnObjectStoreWithoutConditionsIsRefused(t *testing.T) {
+	s := objstore.NewMem()
+	_, err := Open("", &Options{Objects: &Objects{Store: unconditional{s}}})
+	require.ErrorIs(t, err, objstore.ErrUnconditional)
+	require.Empty(t, bucket(t, s))
+}
+
+// requireFenced requires that a writer ends with ErrFenced, whatever it tries, and changes nothing.
+func (w *objectsWriter) requireFenced(s objstore.Store) {
+	w.t.Helper()
+	before := bucket(w.t, s)
+	var err error
+	for range 100 { // what is not synced need not be refused at once
+		if err = w.try(); err != nil {
+			break
+		}
+	}
+	require.Error(w.t, err)
+	w.db.settle() // it may have tried to resume
+	require.ErrorIs(w.t, commitKillWrite(w.db, 0, w.n, Sync), ErrFenced)
+	require.ErrorIs(w.t, w.db.Flush(), ErrFenced)
+	w.db.settle()
+	require.ErrorIs(w.t, w.db.Close(), ErrFenced)
+	after := bucket(w.t, s)
+	for key := range after { // a sorted file that it had begun is nobody's, and the next writer deletes it
+		if _, old := before[key]; !old && key[:4] == "sst/" {
+			delete(after, key)
+		}
+	}
+	require.Equal(w.t, before, after)
+}
+
+// A writer that is cut off from the object store, and comes back when another has taken over, has compacted
+// and collected, finds out, and neither publishes nor deletes anything.
+func TestAPartitionThatHealsAfterATakeOver(t *testing.T) {
+	for seed := range uint64(8) {
+		s := objstore.NewMem()
+		faults := objstoretest.NewFaults(s, seed)
+		old := takeOver(t, faults, seed, 0, 0)
+		old.write(20)
+		for range seed { // some are in memory alone when the partition begins
+			require.NoError(t, old.try())
+		}
+		faults.Partition(true)
+		w := takeOver(t, s, seed+50, old.synced, old.n)
+		for range 4 {
+			w.write(10)
+			require.NoError(t, w.db.Compact(nil, nil))
+		}
+		requireOnlyLiveObjects(t, s, w)
+		if seed%2 == 0 {
+			require.Error(t, commitKillWrite(old.db, 0, old.n, Sync), "it cannot be acknowledged")
+		}
+		faults.Partition(false)
+		old.requireFenced(s)
+		w.write(10)
+		requireWrites(t, w.db, w.n, w.n)
+		require.NoError(t, w.db.Close())
+		w = takeOver(t, s, seed+60, w.n, w.n)
+		requireOnlyLiveObjects(t, s, w)
+		require.NoError(t, w.db.Close())
+	}
+}
+
+// A writer that stalls in a request, until its successors have published many lists and deleted all that was old, is
+// refused.
+func TestAWriterThatStallsInARequest(t *testing.T) {
+	for _, where := range []string{"log/", "manifest/", "sst/"} {
+		for seed := range uint64(3) {
+			s := objstore.NewMem()
+			faults := objstoretest.NewFaults(s, seed)
+			old := takeOver(t, faults, seed, 0, 0)
+			old.write(10)
+			reached, release := make(chan struct{}), make(chan struct{})
+			var once sync.Once
+			faults.Inject(func(c storeCall) storeFault {
+				if isPut(c) && len(c.Key) > len(where) && c.Key[:len(where)] == where {
+					once.Do(func() {
+						close(reached)
+						<-release
+					})
+				}
+				return storeFault{}
+			})
+			ended := make(chan error)
+			go func() {
+				err := commitKillWrite(old.db, 0, old.n+1, Sync)
+				ended <- errors.Join(err, old.db.Flush())
+			}()
+			<-reached
+			n, w := old.n, old
+			for life := range seed + 1 {
+				w = takeOver(t, s, seed+life+1, n, old.n+int(life)*1000+1)
+				for range 5 {
+					w.write(3)
+				}
+				n = w.n
+			}
+			require.NoError(t, w.db.Close())
+			close(release)
+			require.ErrorIs(t, <-ended, ErrFenced, where)
+			old.n++
+			old.requireFenced(s)
+			w = takeOver(t, s, seed+90, n, n)
+			require.NoError(t, w.db.Close())
+		}
+	}
+}
+
+// Of several that open a store at once, the last one to put its fence is the writer; all others are told, at once
+// or with their next write.
+func TestWritersRaceToOpen(t *testing.T) {
+	for seed := range uint64(20 / raceFactor) {
+		s := objstore.NewMem()
+		n := 0
+		for range 3 {
+			const racers = 3
+			dbs, errs := make([]*DB, racers), make([]error, racers)
+			var wait sync.WaitGroup
+			for i := range racers {
+				wait.Go(func() {
+					w := &objectsWriter{rng: rand.New(rand.NewPCG(seed, uint64(i)))}
+					dbs[i], errs[i] = Open("", objectsOptions(w.rng, s))
+				})
+			}
+			wait.Wait()
+			winners := 0
+			for i, db := range dbs {
+				if db == nil {
+					require.ErrorIs(t, errs[i], ErrFenced)
+					continue
+				}
+				if err := commitKillWrite(db, 0, n+1, Sync); err == nil {
+					winners++
+					n++
+					requireWrites(t, db, n, n)
+					require.NoError(t, db.Close())
+				} else {
+					require.ErrorIs(t, err, ErrFenced)
+					require.ErrorIs(t, db.Close(), ErrFenced)
+				}
+			}
+			require.Equal(t, 1, winners)
+		}
+	}
+}
+
+// Requests that the network delivers when their writer is long gone do no harm.
+func TestRequestsThatArriveTooLate(t *testing.T) {
+	for seed := range uint64(6) {
+		s := newObjectsStore(t)
+		faults := objstoretest.NewFaults(s, seed)
+		faults.Inject(func(c storeCall) (f storeFault) {
+			if c.Kind != objstore.Get && c.Kind != objstore.List && c.Nth == 1 && c.Rand.IntN(2) == 0 {
+				f.Outcome = objstoretest.Late
+			}
+			return f
+		})
+		old := takeOver(t, faults, seed, 0, 0)
+		old.write(40)
+		faults.Cut()
+		w := takeOver(t, s, seed+10, old.n, old.n)
+		w.write(20)
+		requireOnlyLiveObjects(t, s, w)
+		live := bucket(t, s)
+		faults.Deliver()
+		now := bucket(t, s)
+		maps.DeleteFunc(now, func(key string, _ objectState) bool { return live[key].size == 0 })
+		require.Equal(t, live, now, "nothing that is needed was touched")
+		requireWrites(t, w.db, w.n, w.n)
+		w.write(20)
+		_ = old.db.Close()
+		next := takeOver(t, s, seed+20, w.n, w.n)
+		require.ErrorIs(t, w.db.Close(), ErrFenced)
+		next.write(1)
+		requireOnlyLiveObjects(t, s, next)
+		require.NoError(t, next.db.Close())
+	}
+}
+
+// An object store that refuses all writes for a while makes the store say so; it goes on when that is over.
+func TestAnObjectStoreThatRefusesWrites(t *testing.T) {
+	s := objstore.NewMem()
+	faults := objstoretest.NewFaults(s, 1)
+	refused := errors.New("quota exceeded")
+	w := takeOver(t, faults, 1, 0, 0)
+	for range 5 {
+		w.write(10)
+		faults.Inject(func(c storeCall) (f storeFault) {
+			if isPut(c) {
+				f.Outcome, f.Err = objstoretest.NotPerformed, refused
+			}
+			return f
+		})
+		err := commitKillWrite(w.db, 0, w.n+1, Sync)
+		require.ErrorIs(t, err, refused)
+		requireWrites(t, w.db, w.n, w.n)
+		require.ErrorIs(t, w.db.Set([]byte("more"), nil, NoSync), ErrReadOnly)
+		faults.Inject(noFault)
+		w.db.untilResumed()
+	}
+	w.write(10)
+	require.NoError(t, w.db.Close())
+	w = takeOver(t, s, 2, w.n, w.n)
+	require.NoError(t, w.db.Close())
+}

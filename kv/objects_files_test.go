@@ -1,0 +1,84 @@
+package kv
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/stretchr/testify/require"
+)
+
+// objectsWith returns a store in an object store with some keys, and what it has.
+func objectsWith(t *testing.T, s objstore.Store, keys int) (*DB, model) {
+	t.Helper()
+	db := openObjects(t, s, nil)
+	want := model{}
+	for i := range keys {
+		k, v := fmt.Sprintf("%05d", i), fmt.Sprintf("%0100d", i*i)
+		require.NoError(t, db.Set([]byte(k), []byte(v), Async))
+		want[k] = v
+	}
+	return db, want
+}
+
+// Other directories than the store's are on the disk.
+func TestAStoreMovesBetweenObjectStoreAndDisk(t *testing.T) {
+	db, want := objectsWith(t, objstore.NewMem(), 3000)
+	checkpoint := filepath.Join(t.TempDir(), "checkpoint")
+	require.NoError(t, db.Checkpoint(checkpoint))
+	require.Error(t, db.Checkpoint(checkpoint), "there is one")
+	local := openDir(t, checkpoint, nil)
+	requireContents(t, want, local)
+	require.NoError(t, local.Close())
+
+	var stream bytes.Buffer
+	_, err := db.Backup(&stream, BackupMark{})
+	require.NoError(t, err)
+	restored := filepath.Join(t.TempDir(), "restored")
+	require.NoError(t, Restore(&stream, restored, nil))
+	local = openDir(t, restored, nil)
+	requireContents(t, want, local)
+	require.NoError(t, local.Close())
+
+	file := filepath.Join(t.TempDir(), "new.sst")
+	writeIngestible(t, vfs.OS, file, "zz")
+	require.NoError(t, db.Ingest([]string{file}))
+	_, err = db.Get([]byte("zz"))
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+}
+
+// What is read of sorted files stays on the local disk, and nothing is lost with it.
+func TestTheCacheOfAStoreInAnObjectStore(t *testing.T) {
+	s := newCountedStore()
+	db, want := objectsWith(t, s, 3000)
+	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Close())
+	dir := filepath.Join(t.TempDir(), "cache")
+	o := &Options{CacheSize: -1, Objects: &Objects{Store: s, CacheSize: 64 << 20}}
+	_, err := Open("", o)
+	require.ErrorIs(t, err, ErrInvalidOptions)
+	reads := func() int64 {
+		needed := s.requests(func() {
+			db, err := Open(dir, o)
+			require.NoError(t, err)
+			for k, v := range want {
+				got, err := db.Get([]byte(k))
+				require.NoError(t, err)
+				require.Equal(t, v, string(got))
+			}
+			require.NoError(t, db.Close())
+		})
+		return needed[objstore.Get]
+	}
+	first := reads()
+	require.Less(t, first, int64(len(want)), "a page has many blocks")
+	for reads() == first { // it outlives the process, and is found in the background
+	}
+	require.NoError(t, os.RemoveAll(dir))
+	require.Equal(t, first, reads())
+}

@@ -1,0 +1,86 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/stretchr/testify/require"
+)
+
+func openObjectsReader(t testing.TB, s objstore.Store) *DB {
+	t.Helper()
+	db, err := OpenReadOnly("", &Options{Objects: &Objects{Store: s}})
+	require.NoError(t, err)
+	return db
+}
+
+// A view stays as it is while the writer goes on, and a refresh brings it up to date, whatever the
+// writer has flushed, compacted and given up meanwhile.
+func TestAReaderInAnObjectStore(t *testing.T) {
+	s := objstore.NewMem()
+	_, err := OpenReadOnly("", &Options{Objects: &Objects{Store: s}})
+	require.ErrorIs(t, err, ErrNotExist)
+	db := openObjects(t, s, nil)
+	reader := openObjectsReader(t, s)
+	want := model{}
+	rng := rand.New(rand.NewPCG(1, 16))
+	for round := range 20 {
+		requireContents(t, want, reader)
+		before := model{}
+		for k, v := range want {
+			before[k] = v
+		}
+		for range 200 {
+			k, v := fmt.Sprintf("%03d", rng.IntN(1000)), fmt.Sprintf("%d-%0*d", round, rng.IntN(300), 7)
+			require.NoError(t, db.Set([]byte(k), []byte(v), Async))
+			want[k] = v
+		}
+		requireContents(t, before, reader)
+		switch round % 4 {
+		case 0:
+			require.NoError(t, db.Flush())
+		case 1:
+			require.NoError(t, db.Compact(nil, nil))
+		}
+		require.NoError(t, db.Set([]byte("round"), fmt.Append(nil, round), Sync))
+		want["round"] = fmt.Sprint(round)
+		require.NoError(t, reader.Refresh(context.Background()))
+	}
+	require.NoError(t, db.Close())
+	require.NoError(t, reader.Refresh(context.Background()))
+	requireContents(t, want, reader)
+	require.ErrorIs(t, reader.Set([]byte("a"), nil, nil), ErrReadOnly)
+	require.NoError(t, reader.Close())
+
+	closed, err := Open("", &Options{Objects: &Objects{Store: s}, ReadOnly: true})
+	require.NoError(t, err)
+	requireContents(t, want, closed)
+	require.NoError(t, closed.Close())
+}
+
+func TestWaitForChange(t *testing.T) {
+	s := objstore.NewMem()
+	db := openObjects(t, s, nil)
+	reader := openObjectsReader(t, s)
+	ended, end := context.WithCancel(context.Background())
+	end()
+	require.ErrorIs(t, reader.WaitForChange(ended, time.Hour), context.Canceled)
+	require.ErrorIs(t, reader.WaitForChange(context.Background(), 0), ErrInvalidOptions)
+	require.NoError(t, db.WaitForChange(context.Background(), time.Hour), "a writer sees the present")
+	done := make(chan error)
+	for i := range 20 {
+		go func() { done <- reader.WaitForChange(context.Background(), time.Microsecond) }()
+		require.NoError(t, db.Set([]byte("a"), fmt.Append(nil, i), Sync))
+		require.NoError(t, <-done)
+		got, err := reader.Get([]byte("a"))
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprint(i), string(got))
+	}
+	require.NoError(t, reader.Close())
+	require.ErrorIs(t, reader.WaitForChange(context.Background(), time.Hour), ErrClosed)
+	require.NoError(t, db.Close())
+}

@@ -1,0 +1,100 @@
+package kv
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/stretchr/testify/require"
+)
+
+// A countedStore is a store in an object store that counts requests.
+type countedStore struct {
+	objstore.Store
+	counters objstore.Counters
+}
+
+func newCountedStore() *countedStore {
+	s := &countedStore{}
+	s.Store = objstore.WithCounters(objstore.NewMem(), &s.counters)
+	return s
+}
+
+// requests returns how many requests of each kind f needs.
+func (s *countedStore) requests(f func()) map[objstore.Kind]int64 {
+	before := s.counters.Snapshot()
+	f()
+	needed := map[objstore.Kind]int64{}
+	for kind, c := range s.counters.Snapshot().Minus(before) {
+		if c.Requests > 0 {
+			needed[objstore.Kind(kind)] = c.Requests
+		}
+	}
+	return needed
+}
+
+// What docs/object-storage.md says of requests.
+func TestRequestsOfAStoreInAnObjectStore(t *testing.T) {
+	s := newCountedStore()
+	o := &Options{MemtableSize: 64 << 20, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, CacheSize: 32 << 10}
+	db := openObjects(t, s, o)
+	key := func(i int) []byte { return fmt.Appendf(nil, "%06d", i) }
+	const keys = 30_000
+	for i := range keys {
+		require.NoError(t, db.Set(key(i), fmt.Appendf(nil, "%0100d", i*i), Async))
+	}
+	require.NoError(t, db.Compact(nil, nil))
+	require.Equal(t, map[objstore.Kind]int64{objstore.PutIfAbsent: 1}, s.requests(func() {
+		require.NoError(t, db.Set(key(0), nil, Sync))
+	}))
+	require.Equal(t, map[objstore.Kind]int64{objstore.Put: 1, objstore.PutIfAbsent: 1}, s.requests(func() {
+		require.NoError(t, db.Flush())
+	}), "a flush of a file")
+	require.NoError(t, db.Compact(nil, nil))
+	files := int64(0)
+	for _, l := range db.Metrics().Levels {
+		files += int64(l.Files)
+	}
+	require.Greater(t, files, int64(20))
+	require.NoError(t, db.Close())
+
+	// One GET more for each entry of the logs: the end of a log that was closed, and the log before.
+	opening := s.requests(func() { db = openObjects(t, s, o) })
+	require.Equal(t, map[objstore.Kind]int64{objstore.Get: files + 4, objstore.List: 4,
+		objstore.PutIfAbsent: 3}, opening)
+
+	const lookups = 3000
+	absent := s.requests(func() {
+		for i := range lookups {
+			ok, err := db.Has(append(key(i*keys/lookups), 'x'))
+			require.NoError(t, err)
+			require.False(t, ok)
+		}
+	})
+	require.Less(t, absent[objstore.Get], int64(lookups/50), "1 % of absent keys pass a filter of 10 bits")
+	present := s.requests(func() {
+		for i := range lookups {
+			_, err := db.Get(key(i * keys / lookups))
+			require.NoError(t, err)
+		}
+	})
+	require.LessOrEqual(t, present[objstore.Get], int64(lookups))
+	size := int64(0)
+	for _, l := range db.Metrics().Levels {
+		size += l.Bytes
+	}
+	scan := s.requests(func() {
+		it, err := db.NewIter(nil)
+		require.NoError(t, err)
+		n := 0
+		for ok := it.First(); ok; ok = it.Next() {
+			n++
+		}
+		require.Equal(t, keys, n)
+		require.NoError(t, it.Close())
+	})
+	t.Logf("absent %v, present %v of %d, scan of %d bytes %v", absent, present, lookups, size, scan)
+	require.LessOrEqual(t, scan[objstore.Get], 6*files, "a file is read in parts")
+	require.Empty(t, s.requests(func() { require.NoError(t, db.Set(key(1), nil, Async)) }))
+	require.NoError(t, db.Close())
+}

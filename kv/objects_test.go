@@ -1,0 +1,157 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/objstoretest"
+	"github.com/stretchr/testify/require"
+)
+
+func openObjects(t testing.TB, s objstore.Store, o *Options) *DB {
+	t.Helper()
+	opts := Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10}
+	if o != nil {
+		opts = *o
+	}
+	opts.Objects = &Objects{Store: s, LogInterval: time.Hour, Patience: time.Millisecond}
+	db, err := Open("", &opts)
+	require.NoError(t, err)
+	return db
+}
+
+func TestAStoreInAnObjectStore(t *testing.T) {
+	s := objstore.NewMem()
+	db := openObjects(t, s, nil)
+	want := model{}
+	for i := range 3000 {
+		k, v := fmt.Sprintf("%05d", i), fmt.Sprintf("%0100d", i)
+		require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
+		want[k] = v
+	}
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+	for range 3 {
+		db = openObjects(t, s, nil)
+		requireContents(t, want, db)
+		require.NoError(t, db.Set([]byte("more"), nil, Sync))
+		want["more"] = ""
+		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Close())
+	}
+}
+
+// What was acknowledged with Sync is there for whoever takes the store over, and the writer before
+// acknowledges nothing more.
+func TestTakeOver(t *testing.T) {
+	s := objstore.NewMem()
+	want := model{}
+	var before *DB
+	for round := range 20 {
+		db := openObjects(t, s, nil)
+		if before != nil {
+			require.ErrorIs(t, before.Set([]byte("late"), nil, Sync), ErrFenced)
+			require.ErrorIs(t, before.Flush(), ErrFenced)
+			require.ErrorIs(t, before.Close(), ErrFenced)
+		}
+		requireContents(t, want, db)
+		rng := rand.New(rand.NewPCG(uint64(round), 14))
+		for i := range rng.IntN(500) {
+			k, v := fmt.Sprintf("%03d", rng.IntN(1000)), fmt.Sprintf("%d-%0*d", round, rng.IntN(500), i)
+			require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
+			want[k] = v
+		}
+		require.NoError(t, db.Set([]byte("round"), fmt.Append(nil, round), Sync))
+		want["round"] = fmt.Sprint(round)
+		before = db
+	}
+	require.NoError(t, before.Close())
+}
+
+// dead is the rule of a process that is no more: no request is sent, and nobody tries again.
+func dead(objstoretest.Call) objstoretest.Fault {
+	return objstoretest.Fault{Outcome: objstoretest.NotPerformed, Err: objstore.ErrClosed}
+}
+
+// A process that dies loses what it had not synced, and leaves a store.
+func TestTakeOverFromTheDead(t *testing.T) {
+	s := objstore.NewMem()
+	want := model{}
+	for round := range 20 {
+		faults := objstoretest.NewFaults(s, 1)
+		db := openObjects(t, faults, nil)
+		requireContents(t, want, db)
+		rng := rand.New(rand.NewPCG(uint64(round), 15))
+		for i := range rng.IntN(2000) {
+			k, v := fmt.Sprintf("%03d", rng.IntN(1000)), fmt.Sprintf("%d-%0*d", round, rng.IntN(300), i)
+			require.NoError(t, db.Set([]byte(k), []byte(v), Async))
+			want[k] = v
+		}
+		require.NoError(t, db.Set([]byte("round"), fmt.Append(nil, round), Sync))
+		want["round"] = fmt.Sprint(round)
+		faults.Inject(dead)
+		require.Error(t, db.Set([]byte("lost"), nil, Sync))
+		require.Error(t, db.Close())
+	}
+}
+
+func TestModelInAnObjectStore(t *testing.T) {
+	for seed := range modelSeeds / 3 {
+		rng := rand.New(rand.NewPCG(seed, 2027))
+		r := &modelRun{t: t, rng: rng, objects: objstore.NewMem(), opts: randomOptions(rng), m: modelStore{},
+			clock: &fakeClock{}}
+		r.open()
+		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			r.t = t
+			for range 400 {
+				r.step()
+			}
+			r.checkAll()
+			r.reopen()
+			r.checkAll()
+			require.NoError(t, r.db.Compact(nil, nil))
+			r.checkAll()
+		}) {
+			return
+		}
+		r.release()
+		require.NoError(t, r.db.Close())
+	}
+}
+
+// A careless store ignores conditions.
+type carelessStore struct{ objstore.Store }
+
+func (s carelessStore) PutIfAbsent(ctx context.Context, key string, body []byte) error {
+	return s.Put(ctx, key, bytes.NewReader(body), int64(len(body)))
+}
+
+func TestAnObjectStoreThatIgnoresConditionsIsRefused(t *testing.T) {
+	s := carelessStore{objstore.NewMem()}
+	_, err := Open("", &Options{Objects: &Objects{Store: s}})
+	require.ErrorIs(t, err, objstore.ErrUnconditional)
+	for o, err := range s.List(context.Background(), "", "") {
+		require.NoError(t, err)
+		t.Errorf("%s was left behind", o.Key)
+	}
+}
+
+func TestObjectsOptions(t *testing.T) {
+	for name, o := range map[string]*Options{
+		"nil":         {Objects: &Objects{}},
+		"InMemory":    {InMemory: true, Objects: &Objects{Store: objstore.NewMem()}},
+		"MemoryMap":   {MemoryMap: true, Objects: &Objects{Store: objstore.NewMem()}},
+		"LogInterval": {Objects: &Objects{Store: objstore.NewMem(), LogInterval: -1}},
+		"LogBuffer":   {Objects: &Objects{Store: objstore.NewMem(), LogBuffer: -1}},
+		"CacheSize":   {Objects: &Objects{Store: objstore.NewMem(), CacheSize: -1}},
+	} {
+		_, err := Open(t.TempDir(), o)
+		require.ErrorIs(t, err, ErrInvalidOptions, name)
+		require.ErrorContains(t, err, name)
+	}
+}

@@ -1,0 +1,152 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/stretchr/testify/require"
+)
+
+// An objectsWriter writes killWrite 1, 2, 3... to a store in an object store, and knows what was acknowledged.
+type objectsWriter struct {
+	t      *testing.T
+	rng    *rand.Rand
+	db     *DB
+	n      int // of the last write that was begun
+	synced int // of the last that was acknowledged with Sync
+}
+
+// objectsOptions are small and random. What nobody needs is deleted at once.
+func objectsOptions(rng *rand.Rand, s objstore.Store) *Options {
+	o := killOptions(rng, 0)
+	o.Objects = &Objects{Store: s, LogInterval: time.Hour, Grace: -1, Patience: time.Millisecond}
+	o.backoff, o.rangeSize, o.BlockSize, o.CacheSize = quickBackoff, 0, 4<<10, 8<<20 // each block is a request
+	return o
+}
+
+// takeOver opens the store for writing. What it holds is one of the writes from least to most and all before.
+func takeOver(t *testing.T, s objstore.Store, seed uint64, least, most int) *objectsWriter {
+	t.Helper()
+	w := &objectsWriter{t: t, rng: rand.New(rand.NewPCG(seed, 14))}
+	db, err := Open("", objectsOptions(w.rng, s))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	w.db, w.n = db, requireWrites(t, db, least, most)
+	w.synced = w.n
+	return w
+}
+
+// requireWrites requires that a store holds what the first writes leave, as many as from least to most, and returns
+// how many.
+func requireWrites(t *testing.T, db Reader, least, most int) int {
+	t.Helper()
+	n, err := lastWrite(db, 0)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, n, least, "acknowledged writes are lost")
+	require.LessOrEqual(t, n, most, "nobody wrote this")
+	want := &killModel{model: model{}}
+	want.state(0, n, func(int, int) int { return 0 })
+	if n > 0 {
+		want.model[countAllKey] = string(AppendInt64(nil, killSum(n)))
+	}
+	requireContents(t, want.model, db)
+	return n
+}
+
+// try does one write, and now and then a flush or a compaction.
+func (w *objectsWriter) try() error {
+	w.n++
+	level := []*WriteOptions{Sync, NoSync, Async}[w.rng.IntN(3)]
+	if err := commitKillWrite(w.db, 0, w.n, level); err != nil {
+		return err
+	}
+	if level == Sync {
+		w.synced = w.n
+	}
+	switch w.rng.IntN(30) {
+	case 0:
+		return w.db.Flush()
+	case 1:
+		return w.db.Compact(nil, nil)
+	}
+	return nil
+}
+
+// write does so many writes.
+func (w *objectsWriter) write(n int) {
+	w.t.Helper()
+	for range n {
+		require.NoError(w.t, w.try())
+	}
+	require.NoError(w.t, w.db.Flush())
+	w.synced = w.n
+}
+
+// An objectState tells whether an object has changed.
+type objectState struct{ size, sum int }
+
+// bucket returns all objects by key.
+func bucket(t *testing.T, s objstore.Store) map[string]objectState {
+	t.Helper()
+	objects := map[string]objectState{}
+	for o, err := range s.List(t.Context(), "", "") {
+		require.NoError(t, err)
+		b := make([]byte, o.Size)
+		_, err := s.GetRange(t.Context(), o.Key, 0, b)
+		if errors.Is(err, objstore.ErrNotExist) {
+			continue // it was deleted meanwhile
+		}
+		require.NoError(t, err)
+		objects[o.Key] = objectState{len(b), int(crc32.ChecksumIEEE(b))}
+	}
+	return objects
+}
+
+const fenceSize = 80
+
+// unneeded returns what the bucket has beyond the store's sorted files, the list of them, fences, and one entry of the
+// log, the newest: as it should be after a flush and a collection. A sorted file that is missing fails the test.
+func unneeded(t *testing.T, s objstore.Store, d *DB) (keys []string) {
+	t.Helper()
+	d.settle()
+	live := map[string]bool{}
+	d.mu.Lock()
+	d.current.All(func(_ int, f *version.Table) { live[fmt.Sprintf("%06d", f.Num)] = true })
+	d.mu.Unlock()
+	entries := map[string]int{}
+	for key, data := range bucket(t, s) {
+		kind, name, _ := strings.Cut(key, "/")
+		num, _, _ := strings.Cut(name, "-")
+		switch {
+		case kind == "sst" && live[num]:
+			delete(live, num)
+			continue
+		case (kind == "manifest" || kind == "log") && data.size == fenceSize:
+			continue
+		case kind == "manifest" || kind == "log":
+			if entries[kind]++; entries[kind] == 1 {
+				continue
+			}
+		}
+		keys = append(keys, key)
+	}
+	require.Empty(t, live, "sorted files are missing")
+	require.Equal(t, 1, min(entries["manifest"], 1), "the list of files is missing")
+	return keys
+}
+
+// requireOnlyLiveObjects waits until nothing is in the bucket that the store does not need. The collector comes
+// after each list of files, and what late requests have put back is found by one visit of 64.
+func requireOnlyLiveObjects(t *testing.T, s objstore.Store, w *objectsWriter) {
+	t.Helper()
+	for len(unneeded(t, s, w.db)) > 0 {
+		w.write(1)
+	}
+}
