@@ -103,7 +103,9 @@ var ideas = map[string]string{
 	"files": "files that are shown", "metric": "metrics", "rows": "rows", "columns": "columns", "where": "cells",
 	"x": "axis", "log-y": "logarithmic axis", "quiet": "no progress", "progress": "progress", "version": "version",
 	"help": "help", "cold": "larger than memory", "memory": "memory limit", "variant": "siftkv's settings",
-	"procs": "processors", "goroutines": "goroutines",
+	"procs": "processors", "goroutines": "goroutines", "young": "files in level 0", "target-file": "size of a file",
+	"delay": "delay of a request", "get-price": "price of a read", "put-price": "price of a write",
+	"in-memory": "object store in memory",
 }
 
 func TestOneIdeaHasOneName(t *testing.T) {

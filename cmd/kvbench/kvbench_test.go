@@ -15,6 +15,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/compare"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/filters"
+	"github.com/siftkv/siftkv/internal/bench/objects"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
@@ -225,6 +226,26 @@ func TestProcsFromTheCommandLine(t *testing.T) {
 	require.Equal(t, compare.ContendSchema, result.Schema)
 }
 
+func TestObjectsFromTheCommandLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.json")
+	dir := t.TempDir()
+	status, stdout, stderr := kvbench(t, &program{}, "objects", "--keys", "3000", "--lookups", "100", "--reps", "2",
+		"--filter", "none blocked:10", "--cache", "0,1MiB", "--memory", "0", "--young", "2", "--delay", "1ms",
+		"--get-price", "2", "--json", path, "--dir", dir)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "prices    $2 per 1,000 GET, $0.005 per 1,000 PUT and LIST")
+	require.Contains(t, stdout, "2 young files")
+	require.NotContains(t, stdout, "short")
+	result := readResult(t, path, stdout, report.Objects)
+	require.Equal(t, objects.Schema, result.Schema)
+	require.Equal(t, "directory", result.Origin)
+	require.Len(t, result.Rows, 8)
+	require.InDelta(t, 2000, result.Rows[0].Present.DollarsPerMillion, 1e-9)
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 func TestUsageErrorsAreStatus2(t *testing.T) {
 	for name, args := range map[string][]string{
 		"no command":      {},
@@ -250,6 +271,7 @@ func TestUsageErrorsAreStatus2(t *testing.T) {
 		"cold memory":     {"scale", "--cold", "--memory", "1"},
 		"cold variant":    {"scale", "--cold", "--variant", "sieve:10"},
 		"cold room":       {"scale", "--cold", "--max", "1000000000", "--value-size", "1000000"},
+		"objects":         {"objects", "--filter", "sieve:10"},
 		"workload":        {"compare", "--workload", "idle"},
 		"verify nothing":  {"verify"},
 	} {

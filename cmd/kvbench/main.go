@@ -5,6 +5,7 @@
 //	kvbench readamp              what a lookup costs, by engine and filter
 //	kvbench compare              how fast reads, scans, loads and writes are, by engine
 //	kvbench scale                how cost grows with the number of keys
+//	kvbench objects              what a store in an object store costs
 //	kvbench run                  one experiment
 //	kvbench sweep                a matrix of experiments
 //	kvbench diff A B             two sets of results

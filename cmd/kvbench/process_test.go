@@ -73,6 +73,8 @@ func measurers(t *testing.T) []measurer {
 		{"ycsb", []string{"ycsb", "--engines", "siftkv", "--workload", "c", "--keys", "1000", "--ops", "50"}, true},
 		{"filters", []string{"filters", "--keys", "1000", "--probes", "2000", "--reps", "1", "--filters", "bloom:10",
 			"--no-libraries"}, false},
+		{"objects", []string{"objects", "--keys", "1000", "--lookups", "10", "--reps", "1", "--filter", "none",
+			"--delay", "1ms"}, true},
 		{"inspect", []string{"inspect", smallStore(t)}, false},
 		{"diff", []string{"diff", set, set}, false},
 		{"trace info", []string{"trace", "info", writeTrace(t, nil, true)}, false},
@@ -339,10 +341,11 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 		"readamp": {"readamp", "--keys", "1000", "--lookups", "1000000", "--reps", "1000"},
 		"compare": {"compare", "--keys", "1000", "--seconds", "1000", "--engines", "siftkv", "--workload",
 			"load,absent"},
-		"scale": {"scale", "--max", "1000", "--seconds", "1000"},
-		"procs": {"scale", "--max", "1000", "--procs", "2", "--seconds", "1000"},
-		"cold":  {"scale", "--cold", "--max", "1000", "--lookups", "1000000000"},
-		"ycsb":  {"ycsb", "--keys", "1000", "--ops", "1000000000", "--engines", "siftkv"},
+		"scale":   {"scale", "--max", "1000", "--seconds", "1000"},
+		"procs":   {"scale", "--max", "1000", "--procs", "2", "--seconds", "1000"},
+		"cold":    {"scale", "--cold", "--max", "1000", "--lookups", "1000000000"},
+		"ycsb":    {"ycsb", "--keys", "1000", "--ops", "1000000000", "--engines", "siftkv"},
+		"objects": {"objects", "--keys", "1000", "--lookups", "10000000", "--filter", "none"},
 	}
 	for name, args := range long {
 		for _, end := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {

@@ -30,6 +30,7 @@ type commands struct {
 	Ycsb       ycsbCommand       `cmd:"" name:"ycsb" help:"${ycsb_about}"`
 	Scale      scaleCommand      `cmd:"" help:"${scale_about}"`
 	Filters    filtersCommand    `cmd:"" help:"${filters_about}"`
+	Objects    objectsCommand    `cmd:"" help:"${objects_about}"`
 	Worker     workerCommand     `cmd:"" hidden:"" help:"What compare runs itself as."`
 	Completion completionCommand `cmd:"" help:"${completion_about}"`
 	Verify     verifyCommand     `cmd:"" help:"${verify_about}"`

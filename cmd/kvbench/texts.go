@@ -35,7 +35,7 @@ func texts() kong.Vars {
 		"compactions": list(engine.CompactionStyles), "style": engine.CompactionStyles[0],
 		"compared":     "siftkv,pebble,badger,goleveldb,bbolt",
 		"compressions": list(engine.Compressions), "families": families, "five": readampFilters,
-		"room": "", "tmp": " (default: the system's temporary directory)",
+		"objectfilters": objectFilters, "room": "", "tmp": " (default: the system's temporary directory)",
 	})
 	return vars
 }
@@ -60,6 +60,8 @@ var helps = kong.Vars{
 	"scale_about": "How the cost of a lookup and the memory per key grow from 300,000 keys on.",
 	"filters_about": "Filter families on their own, beside other libraries: bits per key, false positives, build " +
 		"and probe times.",
+	"objects_about": "A store in an object store: requests, bytes and dollars per lookup, scan and write, by filter " +
+		"and cache.",
 	"completion_about": "A script that completes this command line, for bash, zsh or fish.",
 	"verify_about":     "Check every file of a store, reading only. Exit status 1 if something is damaged.",
 
@@ -155,6 +157,18 @@ var helps = kong.Vars{
 		"that what a slow operation delays is counted (default 0: a closed loop).",
 	"ycsb_svg": "Also draw operations per second over time, with flushes, compactions and stalls, as an SVG " +
 		"file per workload in DIR.",
+
+	"objects_filter": "Filters, a store each (default ${objectfilters}). The first that is not none is that of the " +
+		"operations that are no lookups. Separate by spaces or semicolons, or repeat the flag.",
+	"objects_cache": "Sizes of the block cache, 0 for none (default 0,1MiB,64MiB): lookups are measured with each.",
+	"objects_memory": "Memory limit of the lookups without enough memory for all filters (default 4MiB); 0 leaves " +
+		"them out.",
+	"objects_young": "Files in level 0 of the second shape, each of a hundredth of the keys (default 16).",
+	"objects_lookups": "Lookups of each kind, per row (default 5000). Of absent keys there are up to 40 times as " +
+		"many, until they have cost as many requests.",
+	"objects_delay": "Delay of each request of operations that are no lookups, by which round trips are counted " +
+		"(default 10ms).",
+	"objects_putprice": "Price of 1,000 PUT or LIST (default 0.005).",
 
 	"filters_keys":   "Numbers of keys, a table each (default 100000,1000000).",
 	"filters_probes": "Absent keys to ask for, and lookups to time, per filter (default 1000000).",
