@@ -1,7 +1,7 @@
 package kv
 
 import (
-	"fmt"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -104,7 +104,7 @@ func troubles(t *testing.T, rule objstoretest.Rule, seed uint64) {
 func TestEveryReplyOfAnObjectStoreGetsLost(t *testing.T) {
 	for nth := int64(1); ; nth++ {
 		done := false
-		t.Run(fmt.Sprint(nth), func(t *testing.T) {
+		t.Run(strconv.FormatInt(nth, 10), func(t *testing.T) {
 			s := newObjectsStore(t)
 			var puts atomic.Int64
 			faults := objstoretest.NewFaults(s, 1)

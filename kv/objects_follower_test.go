@@ -16,7 +16,8 @@ import (
 // until it is refreshed.
 func TestAViewWhoseObjectsAreDeleted(t *testing.T) {
 	stale := 0
-	for seed := range uint64(max(8/raceFactor, 2)) {
+	const seeds uint64 = max(8/raceFactor, 2)
+	for seed := range seeds {
 		s := objstore.NewMem()
 		w := takeOver(t, s, seed, 0, 0)
 		w.write(1)

@@ -3,7 +3,9 @@ package kv
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 	"time"
 
@@ -30,10 +32,7 @@ func TestAReaderInAnObjectStore(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 16))
 	for round := range 20 {
 		requireContents(t, want, reader)
-		before := model{}
-		for k, v := range want {
-			before[k] = v
-		}
+		before := maps.Clone(want)
 		for range 200 {
 			k, v := fmt.Sprintf("%03d", rng.IntN(1000)), fmt.Sprintf("%d-%0*d", round, rng.IntN(300), 7)
 			require.NoError(t, db.Set([]byte(k), []byte(v), Async))
@@ -47,7 +46,7 @@ func TestAReaderInAnObjectStore(t *testing.T) {
 			require.NoError(t, db.Compact(nil, nil))
 		}
 		require.NoError(t, db.Set([]byte("round"), fmt.Append(nil, round), Sync))
-		want["round"] = fmt.Sprint(round)
+		want["round"] = strconv.Itoa(round)
 		require.NoError(t, reader.Refresh(context.Background()))
 	}
 	require.NoError(t, db.Close())
@@ -78,7 +77,7 @@ func TestWaitForChange(t *testing.T) {
 		require.NoError(t, <-done)
 		got, err := reader.Get([]byte("a"))
 		require.NoError(t, err)
-		require.Equal(t, fmt.Sprint(i), string(got))
+		require.Equal(t, strconv.Itoa(i), string(got))
 	}
 	require.NoError(t, reader.Close())
 	require.ErrorIs(t, reader.WaitForChange(context.Background(), time.Hour), ErrClosed)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 	"time"
 
@@ -67,7 +68,7 @@ func TestTakeOver(t *testing.T) {
 			want[k] = v
 		}
 		require.NoError(t, db.Set([]byte("round"), fmt.Append(nil, round), Sync))
-		want["round"] = fmt.Sprint(round)
+		want["round"] = strconv.Itoa(round)
 		before = db
 	}
 	require.NoError(t, before.Close())
@@ -93,7 +94,7 @@ func TestTakeOverFromTheDead(t *testing.T) {
 			want[k] = v
 		}
 		require.NoError(t, db.Set([]byte("round"), fmt.Append(nil, round), Sync))
-		want["round"] = fmt.Sprint(round)
+		want["round"] = strconv.Itoa(round)
 		faults.Inject(dead)
 		require.Error(t, db.Set([]byte("lost"), nil, Sync))
 		require.Error(t, db.Close())

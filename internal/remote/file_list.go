@@ -48,8 +48,8 @@ func parseTableObject(name string) (num, epoch uint64, ok bool) {
 	return num, epoch, tableObject(num, epoch) == name
 }
 
-func (l *fileList) append(dst []byte) []byte {
-	dst = binary.AppendUvarint(dst, listVersion)
+func (l *fileList) encode() []byte {
+	dst := binary.AppendUvarint(nil, listVersion)
 	for _, b := range [][]byte{[]byte(l.current), l.manifest} {
 		dst = append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 	}

@@ -189,7 +189,7 @@ func (w *fsWriter) publish(current string) error {
 	}
 	ctx, cancel := context.WithTimeout(w.f.ctx, w.f.o.Logs.Patience)
 	defer cancel()
-	slot, err := w.manifests.Put(ctx, l.append(nil))
+	slot, err := w.manifests.Put(ctx, l.encode())
 	if err != nil {
 		return fmt.Errorf("the list of files was not published: %w", err)
 	}

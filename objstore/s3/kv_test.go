@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,7 +52,7 @@ func TestAStoreInABucket(t *testing.T) {
 			want[k] = value
 		}
 		require.NoError(t, db.Set([]byte("round"), fmt.Append(nil, round), kv.Sync))
-		want["round"] = fmt.Sprint(round)
+		want["round"] = strconv.Itoa(round)
 		require.NoError(t, reader.Refresh(context.Background()))
 		check(reader)
 		before = db
