@@ -95,11 +95,11 @@ func TestARestartedServerIsNotTheOneThatWasConfirmed(t *testing.T) {
 	ctx := t.Context()
 	s := redistest.Start(t)
 	w, c := watching(t, s)
-	before, confirmed, ok := awaitOwner(t, w, 7)
+	before, _, _ := awaitOwner(t, w, 7)
 	s.Restart()
 	for c.Ping(ctx).Err() != nil { // connections to the process that is gone
 	}
-	_, confirmed, ok = w.Map().Owner(7)
+	_, confirmed, ok := w.Map().Owner(7)
 	require.False(t, ok && w.Valid(confirmed) && w.Map().knows(before), "a new connection has told")
 	after, _, _ := awaitOwner(t, w, 7)
 	require.NotEqual(t, before, after)
@@ -138,12 +138,12 @@ func TestAReplicaIsNotTheMasterThatWasConfirmed(t *testing.T) {
 		w.Stop()
 		require.NoError(t, c.Close())
 	})
-	_, confirmed, ok := awaitOwner(t, w, 0)
+	awaitOwner(t, w, 0)
 	addr.Store(&replica.Addr)
 	master.Kill()
 	for c.Ping(ctx).Err() != nil { // connections to the process that is gone
 	}
-	_, confirmed, ok = w.Map().Owner(0)
+	_, confirmed, ok := w.Map().Owner(0)
 	require.False(t, ok && w.Valid(confirmed))
 }
 
