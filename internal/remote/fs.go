@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,6 +75,7 @@ type FS struct {
 // NewFS returns the FS of the store that is in an object store.
 func NewFS(o FSOptions) *FS {
 	o.Logs = o.Logs.withDefaults()
+	o.Patience = cmp.Or(o.Patience, o.Logs.Patience)
 	f := &FS{o: o, small: vfs.NewMem(), list: fileList{tables: map[uint64]table{}}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.manifests = New(o.Objects, "manifest/", Options{Patience: o.Patience})
@@ -83,6 +85,10 @@ func NewFS(o FSOptions) *FS {
 	}
 	return f
 }
+
+// Interrupt ends all requests but those for sorted files, now and later: whoever waits for one, to read what is new,
+// gets an error.
+func (f *FS) Interrupt() { f.cancel() }
 
 // Close ends all requests. The object store stays open.
 func (f *FS) Close() error {

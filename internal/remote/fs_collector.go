@@ -105,7 +105,7 @@ func (c *collector) collect(before time.Time) error {
 	var errs []error
 	f := c.w.f
 	for _, t := range due {
-		errs = append(errs, f.sortedFiles().Remove(t.object))
+		errs = append(errs, f.sortedFiles().Remove(c.ctx, t.object))
 	}
 	var err error
 	if slot > 0 {
@@ -128,7 +128,7 @@ func (c *collector) collect(before time.Time) error {
 // flushes and compactions that came to nothing, and those that they had no time to delete.
 func (c *collector) removeOrphans() error {
 	f := c.w.f
-	for o, err := range f.sortedFiles().List() {
+	for o, err := range f.sortedFiles().List(c.ctx) {
 		if err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (c *collector) removeOrphans() error {
 		if listed && t.epoch == epoch || c.waits(o.Key) {
 			continue
 		}
-		if err := f.sortedFiles().Remove(o.Key); err != nil {
+		if err := f.sortedFiles().Remove(c.ctx, o.Key); err != nil {
 			return err
 		}
 	}

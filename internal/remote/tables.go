@@ -85,17 +85,26 @@ func (t *Tables) Close() error {
 	return nil
 }
 
-// Remove removes a file, in one request. That there is none is no error. Who reads it meanwhile may find it gone.
-func (t *Tables) Remove(name string) error {
+// Remove removes a file, in one request, unless ctx or the tables end before. That there is none is no error. Who reads
+// it meanwhile may find it gone.
+func (t *Tables) Remove(ctx context.Context, name string) error {
 	t.fresh.drop(name)
-	return asPathError(t.retry(t.ctx, t.o.ReadTimeout, func(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if t.ctx.Err() != nil {
+		cancel()
+	}
+	defer context.AfterFunc(t.ctx, cancel)()
+	return asPathError(t.retry(ctx, t.o.ReadTimeout, func(ctx context.Context) error {
 		return t.store.Delete(ctx, name)
 	}))
 }
 
 // List yields the files, in the order of their names, which are the keys. It needs a request for each thousand or so.
 // An error ends the list.
-func (t *Tables) List() iter.Seq2[objstore.Object, error] { return t.store.List(t.ctx, "", "") }
+func (t *Tables) List(ctx context.Context) iter.Seq2[objstore.Object, error] {
+	return t.store.List(ctx, "", "")
+}
 
 // TableMetrics count what Tables did since they were made.
 type TableMetrics struct {

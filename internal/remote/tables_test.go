@@ -182,7 +182,7 @@ func TestAFailedUploadIsGivenUp(t *testing.T) {
 	_, err = f.Write([]byte("x"))
 	require.ErrorIs(t, err, errGivenUp)
 	require.NoError(t, f.Close())
-	require.NoError(t, r.Remove("file"))
+	require.NoError(t, r.Remove(t.Context(), "file"))
 	require.Zero(t, r.Metrics().Uploads)
 }
 
@@ -240,7 +240,7 @@ func TestAMissingFileIsSaidToBeMissing(t *testing.T) {
 	_, err := f.ReadAt(make([]byte, 10), 0)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorIs(t, err, objstore.ErrNotExist)
-	require.NoError(t, r.Remove("none"))
+	require.NoError(t, r.Remove(t.Context(), "none"))
 }
 
 func TestReadsHaveADeadline(t *testing.T) {
@@ -331,7 +331,7 @@ func TestWhoHasWrittenAFileOpensItWithoutARequest(t *testing.T) {
 	require.EqualValues(t, 20000, r.fresh.size)
 	f = r.Open("b", 20000)
 	require.EqualValues(t, 1, r.requests(objstore.Get, func() { read(15000) }), "c has its memory")
-	require.NoError(t, r.Remove("c"))
+	require.NoError(t, r.Remove(t.Context(), "c"))
 	require.Zero(t, r.fresh.size)
 	f = r.Open("c", 20000)
 	_, err := f.ReadAt(p, 15000)
@@ -347,9 +347,9 @@ func TestFilesAreListedWithSizesAndTimes(t *testing.T) {
 	for i, name := range []string{"2", "1", "3"} {
 		r.write(t, name, make([]byte, i))
 	}
-	require.NoError(t, r.Remove("3"))
+	require.NoError(t, r.Remove(t.Context(), "3"))
 	var names []string
-	for o, err := range r.List() {
+	for o, err := range r.List(t.Context()) {
 		require.NoError(t, err)
 		require.False(t, o.ModTime.Before(before))
 		require.EqualValues(t, map[string]int{"1": 1, "2": 0}[o.Key], o.Size)
