@@ -178,6 +178,7 @@ func (d *DB) Close() error {
 	d.progress.Broadcast()
 	d.resumeAtClose()
 	d.dropSpare()
+	d.interruptRefresh()
 	err := errors.Join(d.commits.Close(func() bool { return d.failedError() != nil }), d.follower.close())
 	err = errors.Join(err, d.failedError())
 

@@ -127,6 +127,7 @@ func (f *follower) advance(ctx context.Context) error {
 			ahead, err = f.readLogs(ctx)
 		}
 		if err == nil && (ahead || f.lastSeq < f.state.Closed) {
+			f.d.lookAgain()
 			err = f.readManifest() // the writer may have gone on meanwhile
 		}
 		if err == nil && at == f.position() {

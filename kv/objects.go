@@ -84,6 +84,20 @@ func (d *DB) closeObjects() error {
 	return nil
 }
 
+// lookAgain has a view in an object store find the newest list of files, however old the one is that it has.
+func (d *DB) lookAgain() {
+	if objects, ok := d.opts.fs.(*remote.FS); ok {
+		objects.LookAgain()
+	}
+}
+
+// interruptRefresh ends the requests of a view that is being refreshed, for Close not to wait for them.
+func (d *DB) interruptRefresh() {
+	if objects, ok := d.opts.fs.(*remote.FS); ok && d.follower != nil {
+		objects.Interrupt()
+	}
+}
+
 // checkObjects refuses options that a store in an object store cannot have.
 func (o *Options) checkObjects() error {
 	switch {

@@ -81,6 +81,17 @@ func (f *FS) refresh() error {
 	return f.readLogs()
 }
 
+// LookAgain makes the next refresh look for the newest list of files by a listing, a request more. A reader that finds
+// writes missing in the logs has to: the next list may have been deleted with a newer one behind it, which no clock
+// tells of a machine that was suspended.
+func (f *FS) LookAgain() {
+	f.refreshing.Lock()
+	defer f.refreshing.Unlock()
+	if f.newer != nil {
+		f.newer.polls = pollsPerList
+	}
+}
+
 // needLogs reads the logs if nobody has since the list of files was read.
 func (f *FS) needLogs() error {
 	f.refreshing.Lock()
