@@ -31,7 +31,9 @@ func TestAViewWithoutAHoleWhereListsAreDeleted(t *testing.T) {
 		return keys
 	}
 	require.NoError(t, db.Ingest([]string{file}))
-	require.Eventually(t, func() bool { return len(lists()) == 1 }, 10*time.Second, time.Millisecond)
+	for len(lists()) > 1 {
+		time.Sleep(time.Millisecond) // the collector comes
+	}
 	require.NoError(t, db.Set([]byte("later"), []byte("1"), Sync))
 	require.NoError(t, reader.Refresh(t.Context()))
 	requireContents(t, model{"before": "1", "ingested": "1", "later": "1"}, reader)
