@@ -21,7 +21,7 @@ func TestDeathAtEachRequestToAnObjectStore(t *testing.T) {
 				return
 			}
 			if !cut {
-				require.Greater(t, nth, int64(50))
+				require.Greater(t, nth, int64(15))
 				break
 			}
 		}
