@@ -95,6 +95,7 @@ func TestAPutWithoutRoomDamagesNothing(t *testing.T) {
 			what := fmt.Sprintf("%s, room for %d KiB", name, room)
 			value := filepath.Join(t.TempDir(), "value")
 			require.NoError(t, os.WriteFile(value, []byte(strings.Repeat("v", 60<<10)), 0o600))
+			ok(t, "put", dir, "a", "1") // what the last one left behind is no room for this one
 			r := disk.scarce(room, "put", dir, "b", "--from", value)
 			require.Equal(t, statusError, r.Status, "%s: %s", what, r.Stderr)
 			failed++

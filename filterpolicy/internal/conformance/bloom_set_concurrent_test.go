@@ -67,7 +67,8 @@ func TestBloomConcurrentSetWithoutALock(t *testing.T) {
 	group.Wait()
 	require.Equal(t, make([]int, workers), missing)
 	require.Equal(t, want.FillRatio(), c.FillRatio(), "a bit was lost")
-	require.InEpsilon(t, want.Len(), c.Len(), 0.02)
+	require.GreaterOrEqual(t, float64(c.Len()), 0.98*float64(want.Len()))
+	require.LessOrEqual(t, float64(c.Len()), 1.02*float64(2*each*workers), "a key counts for each who adds it at once")
 	KeepsPromise(t, c.ContainsHash, 200_000, 0.0103)
 }
 
