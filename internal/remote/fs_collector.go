@@ -105,7 +105,10 @@ func (c *collector) collect(before time.Time) error {
 	var errs []error
 	f := c.w.f
 	for _, t := range due {
-		errs = append(errs, f.sortedFiles().Remove(c.ctx, t.object))
+		if err := f.sortedFiles().Remove(c.ctx, t.object); err != nil {
+			errs = append(errs, err)
+			c.keep(t) // for the next time: to ask again at once would cost requests without end
+		}
 	}
 	var err error
 	if slot > 0 {
@@ -122,6 +125,13 @@ func (c *collector) collect(before time.Time) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// keep hands in again what could not be deleted.
+func (c *collector) keep(t removedTable) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tables = append([]removedTable{t}, c.tables...)
 }
 
 // removeOrphans deletes the sorted files of earlier writers that are not in the list of files: those of
