@@ -416,9 +416,16 @@ func checkIdentities(t *testing.T, m *Metrics) {
 }
 
 func TestModel(t *testing.T) {
-	for seed := range modelSeeds {
-		rng := rand.New(rand.NewPCG(seed, 2026))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{}}
+	modelHistories(t, modelSeeds, 2026, func(r *modelRun) { r.fs = vfs.NewMem() })
+}
+
+// modelHistories drives so many new stores through random operations, each in the place that it is given.
+func modelHistories(t *testing.T, seeds, salt uint64, place func(*modelRun)) {
+	t.Helper()
+	for seed := range seeds {
+		rng := rand.New(rand.NewPCG(seed, salt))
+		r := &modelRun{t: t, rng: rng, opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{}}
+		place(r)
 		r.open()
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r.t = t

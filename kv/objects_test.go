@@ -102,27 +102,7 @@ func TestTakeOverFromTheDead(t *testing.T) {
 }
 
 func TestModelInAnObjectStore(t *testing.T) {
-	for seed := range modelSeeds / 3 {
-		rng := rand.New(rand.NewPCG(seed, 2027))
-		r := &modelRun{t: t, rng: rng, objects: objstore.NewMem(), opts: randomOptions(rng), m: modelStore{},
-			clock: &fakeClock{}}
-		r.open()
-		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			r.t = t
-			for range 400 {
-				r.step()
-			}
-			r.checkAll()
-			r.reopen()
-			r.checkAll()
-			require.NoError(t, r.db.Compact(nil, nil))
-			r.checkAll()
-		}) {
-			return
-		}
-		r.release()
-		require.NoError(t, r.db.Close())
-	}
+	modelHistories(t, modelSeeds/3, 2027, func(r *modelRun) { r.objects = objstore.NewMem() })
 }
 
 // A careless store ignores conditions.

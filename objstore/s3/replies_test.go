@@ -3,6 +3,7 @@ package s3
 import (
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -91,8 +92,9 @@ func FuzzExpect(f *testing.F) {
 	f.Add(int64(0), 10, "bytes 0-9/100", int64(10))
 	f.Add(int64(-10), 10, "bytes 90-99/100", int64(10))
 	f.Fuzz(func(t *testing.T, off int64, room int, contentRange string, length int64) {
-		if room <= 0 || off < 0 && (off < -1<<40 || -off > int64(room)) || length < 0 {
-			t.Skip() // never asked
+		room, length = 1+(room&(1<<20-1)), length&math.MaxInt64
+		if off < 0 {
+			off = -1 - -(off+1)%int64(room) // so many bytes at the end have room
 		}
 		n, err := expect(off, room, contentRange, length)
 		if n < 0 || n > room || err != nil && n != 0 {
