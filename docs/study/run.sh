@@ -12,3 +12,5 @@ docs/study/keys.sh study-keys
 for part in bits small young levels budget seeds luck keys; do
 	bin/kvbench sweep --spec "docs/study/$part.yaml" --out "$out/$part" >"$out/$part.txt"
 done
+bin/kvbench objects --in-memory --cache 0 --memory 0 --reps 2 --json "$out/objects.json" --filter \
+	'none blocked:4 blocked:6 blocked:8 blocked:10 blocked:12 blocked:16 blocked:20 ribbon:4 ribbon:6 ribbon:8 ribbon:12 ribbon:16' >"$out/objects.txt"
