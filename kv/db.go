@@ -179,7 +179,8 @@ func (d *DB) Close() error {
 	d.resumeAtClose()
 	d.dropSpare()
 	d.interruptRefresh()
-	err := errors.Join(d.commits.Close(func() bool { return d.failedError() != nil }), d.follower.close())
+	endless := func() bool { return d.failedError() != nil || d.inFiles() }
+	err := errors.Join(d.commits.Close(endless), d.follower.close())
 	err = errors.Join(err, d.failedError())
 
 	leaked := errors.Join(d.iterators.Leaked(ErrIteratorsOpen, "iterator"),

@@ -72,6 +72,7 @@ func (f *follower) refresh(ctx context.Context) error {
 		return base.ContextError(ctx, "waited for another refresh")
 	}
 	defer func() { f.turn <- struct{}{} }()
+	defer f.d.within(ctx)()
 	var err error
 	for range maxFollowTries {
 		fresh := f.tail == nil

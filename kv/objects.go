@@ -26,8 +26,9 @@ import (
 // nothing. There is no lock, so OpenContext never waits, and Options.ReadOnly keeps nobody out.
 type Objects struct {
 	// Store has the objects, and nothing else: see objstore.Sub for a part of a bucket. It
-	// must honour conditions: Open refuses one that does not (objstore.CheckConditional) when it
-	// creates a store. The DB does not close it.
+	// must honour conditions: whoever opens a store for writing is refused by one that does not
+	// (objstore.ErrUnconditional), by a short test each time and a longer one when the store is
+	// created. The DB does not close it.
 	Store objstore.Store
 
 	// LogInterval is how long writes without Sync wait to be put into the object store: 100 ms
@@ -70,7 +71,7 @@ func (o *Options) fileSystem(dir string) vfs.FS {
 		grace = 10 * time.Minute
 	}
 	return remote.NewFS(remote.FSOptions{Objects: o.Objects.Store, Root: objectsRoot, Local: vfs.OS,
-		Grace: max(grace, 0),
+		Grace: max(grace, 0), Writes: !o.ReadOnly,
 		Logs: remote.LogOptions{Interval: o.Objects.LogInterval, MaxBuffered: o.Objects.LogBuffer,
 			Patience: max(o.Objects.Patience, time.Minute)}, Log: o.Logger,
 		Patience: o.Objects.Patience, CacheDir: dir, CacheSize: o.Objects.CacheSize})
@@ -89,6 +90,41 @@ func (d *DB) lookAgain() {
 	if objects, ok := d.opts.fs.(*remote.FS); ok {
 		objects.LookAgain()
 	}
+}
+
+// within makes requests of a view that is being refreshed end with ctx, until end is called.
+func (d *DB) within(ctx context.Context) (end func()) {
+	if objects, ok := d.opts.fs.(*remote.FS); ok {
+		return objects.Within(ctx)
+	}
+	return func() {}
+}
+
+// abortWith makes all requests of a store that is being opened end with ctx, until opened is called, which reports
+// whether that has not happened.
+func (d *DB) abortWith(ctx context.Context) (opened func() bool) {
+	if objects, ok := d.opts.fs.(*remote.FS); ok {
+		return context.AfterFunc(ctx, objects.Abort)
+	}
+	return func() bool { return true }
+}
+
+// inFiles reports whether a store in an object store has all writes in sorted files, and nothing in its log: then that
+// need not be ended to say that nothing is missing, as the manifest says it.
+func (d *DB) inFiles() bool {
+	if d.opts.Objects == nil || d.opts.ReadOnly || d.seq() == 0 {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	log := d.commits.Log()
+	return log != nil && log.Empty() && len(d.imms) == 0 && d.mem.Empty()
+}
+
+// unchanged reports whether a store in an object store is as it was when it was opened: it can be left so.
+func (d *DB) unchanged() bool {
+	objects, ok := d.opts.fs.(*remote.FS)
+	return ok && objects.Unchanged()
 }
 
 // interruptRefresh ends the requests of a view that is being refreshed, for Close not to wait for them.
@@ -142,8 +178,8 @@ func (d *DB) openTables(tables []*version.Table) error {
 }
 
 // checkConditions refuses an object store in which two writers could both win.
-func (o *Objects) checkConditions() error {
-	if err := objstore.CheckConditional(context.Background(), o.Store, "check/"); err != nil {
+func (o *Objects) checkConditions(ctx context.Context) error {
+	if err := objstore.CheckConditional(ctx, o.Store, "check/"); err != nil {
 		return fmt.Errorf("siftkv: the object store cannot hold a store: %w", err)
 	}
 	return nil

@@ -120,6 +120,7 @@ func TestEveryReplyOfAnObjectStoreGetsLost(t *testing.T) {
 			})
 			w := takeOver(t, faults, 7, 0, 0)
 			w.write(10)
+			w.write(10)
 			require.NoError(t, w.db.Close())
 			w = takeOver(t, s, 8, w.n, w.n)
 			require.NoError(t, w.db.Close())

@@ -89,7 +89,7 @@ func TestAPartitionThatHealsAfterATakeOver(t *testing.T) {
 // A writer that stalls in a request, until its successors have published many lists and deleted all that was old, is
 // refused.
 func TestAWriterThatStallsInARequest(t *testing.T) {
-	for _, where := range []string{"log/", "manifest/", "sst/"} {
+	for _, where := range []string{"entry/", "sst/"} {
 		for seed := range uint64(3) {
 			s := objstore.NewMem()
 			faults := objstoretest.NewFaults(s, seed)

@@ -23,11 +23,13 @@ import (
 // with ErrLocked. A directory that holds other files and no store is refused,
 // and so is a store that a newer version of this package wrote; neither is
 // touched. A nil o is all defaults.
-func Open(dir string, o *Options) (*DB, error) { return openStore(dir, o, (*DB).tryLock) }
+func Open(dir string, o *Options) (*DB, error) {
+	return openStore(context.Background(), dir, o, (*DB).tryLock)
+}
 
 // openStore opens a store that it locks by takeLock, which finds the directory
-// there if it may be created.
-func openStore(dir string, o *Options, takeLock func(*DB) error) (*DB, error) {
+// there if it may be created. In an object store, requests end with ctx.
+func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) error) (*DB, error) {
 	opts, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -54,7 +56,12 @@ func openStore(dir string, o *Options, takeLock func(*DB) error) (*DB, error) {
 	d.cleaner = version.Cleaner{Tables: &d.tables, History: &d.history, FS: d.fs, Dir: dir, Log: d.log,
 		ReadOnly: opts.ReadOnly, Position: d.position, Cleaned: d.publishView}
 	d.cleaner.Start()
-	if err := d.open(takeLock); err != nil {
+	opened := d.abortWith(ctx)
+	err = d.open(ctx, takeLock)
+	if !opened() && ctx.Err() != nil {
+		err = errors.Join(base.ContextError(ctx, "the store was not opened"), err)
+	}
+	if err != nil {
 		return nil, errors.Join(err, d.abandon())
 	}
 	return d, nil
@@ -74,12 +81,13 @@ const (
 // OpenContext is Open for a caller who would rather wait than be told that the
 // store is open elsewhere: it waits until the lock is free, or ctx ends. The error
 // then matches ErrLocked and ctx.Err(), and has a *LockedError that names the
-// holder. Several that wait for one lock get it in no particular order.
+// holder. Several that wait for one lock get it in no particular order. In an object store there
+// is no lock to wait for, and requests that are under way end with ctx.
 func OpenContext(ctx context.Context, dir string, o *Options) (*DB, error) {
 	if ctx.Err() != nil {
 		return nil, base.ContextError(ctx, "the store was not opened")
 	}
-	return openStore(dir, o, func(d *DB) error { return d.waitLock(ctx) })
+	return openStore(ctx, dir, o, func(d *DB) error { return d.waitLock(ctx) })
 }
 
 // waitLock locks the directory, as soon as it can and before ctx ends.
@@ -113,13 +121,13 @@ func (d *DB) abandon() error {
 	return err
 }
 
-func (d *DB) open(takeLock func(*DB) error) error {
+func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {
 	exists, err := d.examine()
 	if err != nil {
 		return err
 	}
 	if !exists && !d.opts.ReadOnly {
-		if err := d.makePlace(); err != nil {
+		if err := d.makePlace(ctx); err != nil {
 			return err
 		}
 	}
@@ -127,7 +135,7 @@ func (d *DB) open(takeLock func(*DB) error) error {
 		return err
 	}
 	if d.follower != nil {
-		return d.follower.refresh(context.Background())
+		return d.follower.refresh(ctx)
 	}
 	if !exists {
 		// Somebody else may have created a store before the lock was ours.
@@ -143,9 +151,9 @@ func (d *DB) open(takeLock func(*DB) error) error {
 
 // makePlace makes where a new store is to be: a directory whose name is durable, or an object store
 // that is fit for it.
-func (d *DB) makePlace() error {
+func (d *DB) makePlace(ctx context.Context) error {
 	if d.opts.Objects != nil {
-		return d.opts.Objects.checkConditions()
+		return d.opts.Objects.checkConditions(ctx)
 	}
 	return vfs.MkdirAllDurable(d.fs, d.dir)
 }
@@ -173,6 +181,9 @@ func (d *DB) examine() (exists bool, err error) {
 		}
 	}
 	if slices.Contains(names, manifest.CurrentName) {
+		if d.opts.Objects != nil {
+			return true, nil // what is wrong with it shows when it is read
+		}
 		return true, d.refuse(names)
 	}
 	for _, name := range names {

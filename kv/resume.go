@@ -105,7 +105,7 @@ func (d *DB) resumeAtClose() {
 	d.compactions.stop()
 	d.mu.Unlock()
 	d.waitForBackground() // what fails in it is taken care of below
-	_ = d.commits.Sync()  // if it fails, so has the store
+	d.syncAtClose()
 	d.mu.Lock()
 	failed := d.failure != nil && d.resumer.broken&fatal == 0
 	d.mu.Unlock()
@@ -116,6 +116,20 @@ func (d *DB) resumeAtClose() {
 	if next := d.resumer.next; next != nil {
 		_ = next.CloseFile() // nothing was written that anybody was promised
 		d.resumer.next = nil
+	}
+}
+
+// syncAtClose makes all writes durable. If it cannot, the store has failed.
+func (d *DB) syncAtClose() {
+	needless := false
+	if d.opts.Objects != nil {
+		_ = d.commits.Exclusive(context.Background(), func() error {
+			needless = d.inFiles()
+			return nil
+		})
+	}
+	if !needless {
+		_ = d.commits.Sync()
 	}
 }
 

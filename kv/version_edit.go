@@ -62,9 +62,10 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 
 // closeManifest ends the manifest, which says how far the writes go that are in the
 // logs and tables: what is missing on the next start was not lost to a crash. If
-// something went wrong before, the manifest stays without an end.
+// something went wrong before, the manifest stays without an end. So it does if nobody else has seen it
+// yet.
 func (d *DB) closeManifest(err error) error {
-	if err != nil || d.failure != nil {
+	if err != nil || d.failure != nil || d.unchanged() {
 		return errors.Join(err, d.manifest.Abandon())
 	}
 	err = d.manifest.Append(&manifest.Edit{Closed: d.seq()})

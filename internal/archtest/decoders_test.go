@@ -74,7 +74,7 @@ var decoders = map[string]string{
 	"internal/remote.decodePage":         "internal/remote.TestHostileSegments",
 	"internal/remote.decodePageHeader":   "internal/remote.TestHostileSegments",
 	"internal/remote.Sequence.decode":    "internal/remote.TestHostileEntries",
-	"internal/remote.decodeChunks":       "internal/remote.TestHostileChunks",
+	"internal/remote.decodeBody":         "internal/remote.TestHostileBodies",
 	"internal/remote.decodeEntry":        "internal/remote.TestHostileEntries",
 	"internal/remote.decodeFileList":     "internal/remote.TestHostileFileLists",
 	"internal/remote.decodeHeader":       "internal/remote.TestHostileEntries",

@@ -1,8 +1,8 @@
 // Package remote keeps a store's directory in an object store: an [FS] whose sorted files are objects ([Tables]), and
-// whose manifests and logs ([Logs]) are sequences with one writer at a time, wherever it runs.
+// whose manifests and logs ([Logs]) are a sequence with one writer at a time, wherever it runs.
 //
 // A [Sequence] is objects in slots numbered from 1 on, each put by create-if-absent. An entry is data, or a fence. Who
-// opens the sequence for writing puts a fence with a new, higher epoch into the next free slot. Who was writing before
+// opens the sequence for writing puts a fence into the next free slot, which is its epoch. Who was writing before
 // finds that slot taken when it puts its next entry, and has to stop: it is fenced. As a [Writer] puts one entry at a
 // time, each into the slot after the one before, what is there has no holes, and whoever fences it has found all that
 // it was told is durable.

@@ -14,12 +14,12 @@ import (
 //	12  kind      u32      1 data, 2 fence
 //	16  sequence  u32      CRC-32C of the sequence's prefix, at place (0, 0)
 //	20  zero      u32
-//	24  store     u64      random number of the store, not 0
+//	24  store     u64      of data: random number of the store, not 0; of a fence: 0
 //	32  slot      u64      from 1 on
-//	40  epoch     u64      of the writer, from 1 on
+//	40  epoch     u64      the slot of the writer's fence, at most this one
 //	48  nonce     16 bytes of the writer, random
 //	64  value     u64      of data: the body's length; of a fence: the slot of the newest data before it, 0 if
-//	                         there is none or it is not known
+//	                         there is none
 //	72  checksum  u32      of bytes 0..71, at place (0, 0)
 //	76  zero      u32
 //
@@ -46,7 +46,7 @@ const (
 // An Entry is what a slot holds.
 type Entry struct {
 	Slot  uint64
-	Epoch uint64 // of the writer
+	Epoch uint64 // the slot of the writer's fence
 	Fence bool
 	Body  []byte // of data; the caller's to keep
 
@@ -96,7 +96,7 @@ func decodeEntry(b []byte, key string, tag uint32, slot uint64) (Entry, error) {
 	case e.Slot != slot:
 		return Entry{}, base.Corruptf(key, 32, "this is slot %d, not %d; the object was renamed or copied", e.Slot,
 			slot)
-	case e.Epoch == 0 || e.store == 0 || slot == 0:
+	case e.Epoch == 0 || e.Epoch > slot || e.Fence != (e.Epoch == slot) || e.Fence != (e.store == 0):
 		return Entry{}, base.Corruptf(key, 24, "entry header: impossible field")
 	case e.Fence && (value >= slot || len(b) != fenceSize):
 		return Entry{}, base.Corruptf(key, 64, "slot %d: a fence of %d bytes, after data in slot %d", slot, len(b),

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"math"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -26,7 +27,7 @@ func sampleEntries() map[string]Entry {
 	e := Entry{Slot: testSlot, Epoch: 3, store: testStore, nonce: [16]byte([]byte("0123456789abcdef"))}
 	data, empty, fence := e, e, e
 	data.Body = []byte("the whole state of a store")
-	fence.Fence, fence.newest = true, 5
+	fence.Fence, fence.newest, fence.Epoch, fence.store = true, 5, testSlot, 0
 	return map[string]Entry{"data": data, "empty": empty, "fence": fence}
 }
 
@@ -72,22 +73,54 @@ func TestEntriesInTheWrongPlaceAreRefused(t *testing.T) {
 		require.ErrorIs(t, err, base.ErrCorruption)
 		require.ErrorContains(t, err, "slot 7, not 8")
 	}
-	ctx, mem := t.Context(), objstore.NewMem()
-	open(t, newTestSequence(mem))
-	other := newTestSequence(objstore.NewMem())
-	open(t, other)
-	key := other.key(1)
+	ctx, mem, other := t.Context(), objstore.NewMem(), objstore.NewMem()
+	for _, store := range []objstore.Store{mem, other} {
+		w, _ := open(t, newTestSequence(store))
+		put(t, w, "a")
+		put(t, w, "b")
+	}
+	s := newTestSequence(other)
+	key := s.key(3)
 	b, err := objstore.ReadAll(ctx, mem, key, 0)
 	require.NoError(t, err)
-	require.NoError(t, other.store.Delete(ctx, key))
-	require.NoError(t, other.store.PutIfAbsent(ctx, key, b))
-	_, err = other.Get(ctx, 1)
+	require.NoError(t, other.Delete(ctx, key))
+	require.NoError(t, other.PutIfAbsent(ctx, key, b))
+	_, err = s.Get(ctx, 2)
+	require.NoError(t, err)
+	_, err = s.Get(ctx, 3)
 	require.ErrorIs(t, err, base.ErrCorruption)
 	require.ErrorContains(t, err, "of store")
 	require.ErrorContains(t, err, key)
-	own := New(mem, "manifest/", Options{Store: 1})
-	_, err = own.Newest(ctx)
-	require.ErrorIs(t, err, base.ErrCorruption)
+}
+
+// An epoch is the slot of a fence: no entry has one that is yet to come, and none is so high that it keeps others out.
+func TestHostileNumbersKeepNobodyOut(t *testing.T) {
+	for name, hostile := range map[string]Entry{
+		"epoch of data":           {Slot: 2, Epoch: math.MaxUint64, store: 1},
+		"epoch of data, later":    {Slot: 2, Epoch: 3, store: 1},
+		"epoch of a fence":        {Slot: 2, Epoch: math.MaxUint64, Fence: true},
+		"epoch of a fence, early": {Slot: 2, Epoch: 1, Fence: true},
+		"store of a fence":        {Slot: 2, Epoch: 2, Fence: true, store: 1},
+		"data after a fence":      {Slot: 2, Epoch: 2, Fence: true, newest: 2},
+	} {
+		_, err := decodeEntry(hostile.encode(testTag), "k", testTag, 2)
+		require.ErrorIs(t, err, base.ErrCorruption, name)
+	}
+	mem := objstore.NewMem()
+	s := newTestSequence(mem)
+	w, _ := open(t, s)
+	put(t, w, "a")
+	for _, slot := range []uint64{endOfSlots, 1 << 63, math.MaxUint64} {
+		fence := Entry{Slot: slot, Epoch: slot, Fence: true}
+		require.NoError(t, mem.PutIfAbsent(t.Context(), s.key(slot), fence.encode(s.tag)))
+	}
+	w, newest := open(t, newTestSequence(mem))
+	require.Equal(t, "a", string(newest.Body))
+	require.Equal(t, uint64(3), w.Epoch())
+	last := Entry{Slot: endOfSlots - 1, Epoch: endOfSlots - 1, Fence: true}
+	require.NoError(t, mem.PutIfAbsent(t.Context(), s.key(last.Slot), last.encode(s.tag)))
+	_, _, err := newTestSequence(mem).Open(t.Context())
+	require.ErrorContains(t, err, "no free slot")
 }
 
 func TestANewerFormatIsToldFromDamage(t *testing.T) {

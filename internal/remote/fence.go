@@ -4,97 +4,162 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/objstore"
 )
 
 // Open makes the caller the sequence's writer, with an epoch higher than all before, and returns the newest data,
 // whose Slot is 0 if there is none: what the writers before have put, all of it, as none of them puts anything from
 // now on.
 //
-// It is Newest and Fence, again if need be: three or four requests beside the PUT, in turn.
-func (s *Sequence) Open(ctx context.Context) (*Writer, Entry, error) {
-	for {
-		end, err := s.Newest(ctx)
-		if err != nil {
-			return nil, Entry{}, err
+// It is Look and Fence, again if need be, and a GET beside the latter's last requests.
+func (s *Sequence) Open(ctx context.Context) (w *Writer, newest Entry, err error) {
+	for err = ErrMoved; errors.Is(err, ErrMoved); {
+		l, failed := s.Look(ctx)
+		if failed != nil {
+			return nil, Entry{}, failed
 		}
-		w, found, err := s.Fence(ctx, end, 0)
-		if errors.Is(err, ErrMoved) {
-			continue
-		}
-		if err != nil {
-			return nil, Entry{}, err
-		}
-		if len(found) > 0 {
-			return w, found[len(found)-1], nil
-		}
-		return w, end.Data, nil
+		w, err = s.Fence(ctx, l, func(ctx context.Context) (err error) {
+			newest = Entry{}
+			if l.Data > 0 {
+				newest, err = s.data(ctx, l, l.Data)
+			}
+			return err
+		})
 	}
+	if err != nil {
+		return nil, Entry{}, err
+	}
+	return w, newest, nil
 }
 
-// Fence puts a fence into the first free slot after what the caller knows, so that who was writing puts nothing any
-// more, and returns who may put now. It returns the data that it found on its way, in order.
+// Fence puts a fence into the first free slot after what the caller has seen, so that who was writing puts nothing any
+// more, and returns who may put now. What it finds on its way is in l then. The last of several who do so at once is
+// the writer. Beside its last requests it calls read, which reads what the caller needs of what is there: the newest
+// data at least, which says which store it is.
 //
-// With epoch 0, the new writer's is higher than all that there are, and the last of several who do so at once is the
-// writer. Else it is the one that is given, and the error matches ErrFenced if there is one as high. It matches
-// ErrMoved if entries after the end had been trimmed meanwhile: the caller looks the end up again. After other errors
-// the fence may be there or not, or appear later, which harms nobody.
+// The error matches ErrMoved if entries after the end had been trimmed meanwhile: the caller looks again. It matches
+// objstore.ErrUnconditional if the store ignores conditions. After other errors the fence may be there or not, or
+// appear later, which harms nobody.
 //
-// It is a PUT and, to see that the slot was not one that had been trimmed, a LIST; a PUT and a GET more for each
-// entry found.
-func (s *Sequence) Fence(ctx context.Context, end End, epoch uint64) (w *Writer, found []Entry, err error) {
-	fence := Entry{Fence: true, store: s.id.Load(), newest: end.Data.Slot}
+// It is a PUT, and a PUT and a GET more for each entry found; then, beside each other, a LIST, to see that the slot
+// was not one that had been trimmed, and a PUT, to see that the store honours conditions.
+func (s *Sequence) Fence(ctx context.Context, l *Look, read func(ctx context.Context) error) (*Writer, error) {
+	fence := Entry{Fence: true}
 	_, _ = rand.Read(fence.nonce[:]) // never fails
-	if fence.store == 0 {
-		fence.store = randomStore()
-	}
-	high := end.Epoch
-	for slot := end.Last + 1; ; slot++ {
-		if epoch != 0 && high >= epoch {
-			return nil, nil, &FencedError{Key: s.key(slot - 1), Own: epoch, Epoch: high}
+	for {
+		fence.Slot, fence.newest = l.Last+1, l.Data
+		fence.Epoch = fence.Slot
+		if fence.Slot >= endOfSlots {
+			return nil, fmt.Errorf("siftkv: %s has no free slot after %d", s.prefix, l.Last)
 		}
-		fence.Slot, fence.Epoch = slot, epoch
-		if epoch == 0 {
-			fence.Epoch = high + 1
-		}
-		other, own, err := s.create(ctx, slot, fence.encode(s.tag))
+		other, own, err := s.create(ctx, fence.Slot, fence.encode(s.tag))
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if own {
 			break
 		}
-		fence.store, high = other.store, max(high, other.Epoch)
-		if !other.Fence {
-			fence.newest = slot
-			found = append(found, other)
+		l.found(other)
+	}
+	if err := s.settle(ctx, fence, read); err != nil {
+		return nil, err
+	}
+	if s.id.Load() == 0 {
+		s.id.CompareAndSwap(0, randomStore()) // there is no data, and this writer's will be the first
+	}
+	return newWriter(s, fence), nil
+}
+
+// settle does what has to be done when a fence was put, side by side.
+func (s *Sequence) settle(ctx context.Context, fence Entry, read func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var all sync.WaitGroup
+	var moved, ignored, failed error
+	all.Go(func() {
+		if moved = s.verify(ctx, fence); moved != nil {
+			cancel()
 		}
+	})
+	all.Go(func() {
+		if ignored = s.checkConditions(ctx, fence); ignored != nil {
+			cancel()
+		}
+	})
+	all.Go(func() { failed = read(ctx) })
+	all.Wait()
+	switch {
+	case errors.Is(ignored, objstore.ErrUnconditional):
+		return ignored
+	case moved != nil && !(errors.Is(moved, context.Canceled) && ignored != nil):
+		return moved
+	case ignored != nil:
+		return ignored
+	case isMissing(failed) || errors.Is(failed, base.ErrCorruption):
+		// What the newest data needs is there, unless somebody has taken over since and gone on.
+		if err := s.verify(ctx, fence); err != nil {
+			return err
+		}
+		return asCorruption(failed)
 	}
-	if !s.id.CompareAndSwap(0, fence.store) && s.id.Load() != fence.store {
-		return nil, nil, ErrMoved // another caller has opened the sequence, when it was empty
-	}
-	if err := s.verify(ctx, fence); err != nil {
-		return nil, nil, err
-	}
-	return newWriter(s, fence), found, nil
+	return failed
 }
 
 // verify makes sure that a fence that was just put stands at the end. Whoever looks for the end and stalls may find a
 // slot free because its data was put and deleted meanwhile. As data is deleted only when newer data is there, a
 // listing that begins now shows something newer then.
 func (s *Sequence) verify(ctx context.Context, fence Entry) error {
-	last, size, err := s.top(ctx)
-	if err != nil || last <= fence.Slot {
+	for o, err := range s.store.List(ctx, s.prefix, "") {
+		if err != nil {
+			return fmt.Errorf("siftkv: list %s: %w", s.prefix, err)
+		}
+		last, ok := s.slotOf(o.Key)
+		if !ok {
+			continue
+		}
+		if last <= fence.Slot {
+			return nil
+		}
+		e, _, err := s.get(ctx, last, int(min(o.Size, maxSize)))
+		if err == nil && e.Epoch > fence.Epoch {
+			return &FencedError{Key: s.key(last), Own: fence.Epoch, Epoch: e.Epoch}
+		}
+		if err == nil || isMissing(err) {
+			err = ErrMoved
+		}
 		return err
 	}
-	e, _, err := s.get(ctx, last, size)
-	if isMissing(err) {
-		return ErrMoved
+	return nil
+}
+
+// checkConditions makes sure that a second fence cannot be put where one is. Its nonce is another: a client that
+// repeats a request whose reply was lost, and finds what it has sent, may take that for its success.
+func (s *Sequence) checkConditions(ctx context.Context, fence Entry) error {
+	_, _ = rand.Read(fence.nonce[:]) // never fails
+	object := fence.encode(s.tag)
+	for tries := 0; ; tries++ {
+		err := s.store.PutIfAbsent(ctx, s.key(fence.Slot), object)
+		switch {
+		case err == nil:
+			return fmt.Errorf("siftkv: %w (%q was there, and was replaced)", objstore.ErrUnconditional,
+				s.key(fence.Slot))
+		case errors.Is(err, objstore.ErrExists):
+			return nil
+		case !errors.Is(err, objstore.ErrUnknown) && !errors.Is(err, objstore.ErrThrottled), !s.wait(ctx, tries):
+			return fmt.Errorf("siftkv: put slot %d again: %w", fence.Slot, err)
+		}
 	}
-	if err == nil && e.Epoch >= fence.Epoch {
-		return &FencedError{Key: s.key(last), Own: fence.Epoch, Epoch: e.Epoch}
-	}
-	if err == nil {
-		err = ErrMoved
+}
+
+// asCorruption is the error of an object that is missing although it is needed.
+func asCorruption(err error) error {
+	if failed, ok := errors.AsType[*objstore.Error](err); ok {
+		return &base.CorruptionError{File: failed.Key, Offset: -1, Cause: err,
+			What: "the object is missing, and later ones need it"}
 	}
 	return err
 }

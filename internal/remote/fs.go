@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -31,6 +32,10 @@ type FSOptions struct {
 	// Patience is how long the pauses between tries of a request may be together. Default: Logs.Patience.
 	Patience time.Duration
 
+	// Writes says that whoever opens the store will take the exclusive lock. Before that, the only file to be seen is
+	// CURRENT, if there is a store.
+	Writes bool
+
 	CacheDir  string // of Local, for what was read of sorted files
 	CacheSize int64  // in bytes; 0: no cache
 }
@@ -40,9 +45,10 @@ type FSOptions struct {
 //
 //   - a sorted file is an object, which Sync puts there. Its name has the writer's epoch, so that
 //     no two writers ever give objects the same name;
-//   - logs are entries of a sequence: Sync puts there what was written since the last one;
-//   - CURRENT, the manifest that it names, and the list of files are one entry of another
-//     sequence, which is put there when CURRENT is replaced and when that manifest is synced;
+//   - logs are in entries of a sequence: Sync puts there what was written since the last one;
+//   - CURRENT, the manifest that it names, and the list of files are in an entry of the same
+//     sequence, which is put there when CURRENT is replaced and when that manifest is synced. The
+//     first CURRENT of a writer waits for the next entry if it names the files that were there;
 //   - all other files are in memory, and gone with the process: they tell a writer what a crash
 //     has left behind, and here nothing is left behind that the list of files does not have.
 //
@@ -53,18 +59,20 @@ type FSOptions struct {
 // Whoever has no exclusive lock reads. Opening CURRENT asks the object store for what is new, and
 // everything else is as it was then.
 type FS struct {
-	o         FSOptions
-	ctx       context.Context // ends when the lock is given back
-	cancel    context.CancelFunc
-	manifests *Sequence
-	logs      *Sequence
-	cache     *DiskCache
-	small     vfs.FS // all files but sorted ones; logs that are being written are empty here
+	o      FSOptions
+	ctx    context.Context // ends when the lock is given back
+	cancel context.CancelFunc
+	seq    *Sequence
+	cache  *DiskCache
+	small  vfs.FS // all files but sorted ones; logs that are being written are empty here
+	now    func() time.Time
+	lost   atomic.Bool // the next refresh looks by a listing
+	span   atomic.Pointer[span]
 
 	refreshing sync.Mutex // of who reads what is new; it is taken before mu
-	end        End        // of the manifests, when they were read first
-	newer      *Follower  // of the manifests; nil: there was no list of files yet
-	reading    reading
+	look       *Look      // of who will be the writer
+	at         mark
+	growing    map[string]*growing
 
 	mu     sync.Mutex
 	list   fileList
@@ -76,10 +84,10 @@ type FS struct {
 func NewFS(o FSOptions) *FS {
 	o.Logs = o.Logs.withDefaults()
 	o.Patience = cmp.Or(o.Patience, o.Logs.Patience)
-	f := &FS{o: o, small: vfs.NewMem(), list: fileList{tables: map[uint64]table{}}}
+	f := &FS{o: o, small: vfs.NewMem(), list: fileList{tables: map[uint64]table{}}, now: time.Now,
+		growing: map[string]*growing{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.manifests = New(o.Objects, "manifest/", Options{Patience: o.Patience})
-	f.logs = New(o.Objects, "log/", Options{Patience: o.Patience})
+	f.seq = New(o.Objects, "entry/", Options{Patience: o.Patience})
 	if o.CacheSize > 0 {
 		f.cache = OpenDiskCache(o.Local, o.CacheDir, DiskCacheOptions{Capacity: o.CacheSize, Log: o.Log})
 	}
@@ -89,6 +97,14 @@ func NewFS(o FSOptions) *FS {
 // Interrupt ends all requests but those for sorted files, now and later: whoever waits for one, to read what is new,
 // gets an error.
 func (f *FS) Interrupt() { f.cancel() }
+
+// Abort ends all requests, now and later: nobody can use f any more, but for Close.
+func (f *FS) Abort() {
+	f.cancel()
+	if t := f.sortedFiles(); t != nil {
+		_ = t.Close() // it has no error
+	}
+}
 
 // Close ends all requests. The object store stays open.
 func (f *FS) Close() error {
@@ -107,7 +123,7 @@ func (f *FS) Close() error {
 func (f *FS) sortedFiles() *Tables {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if id := f.manifests.Store(); f.tables == nil && id != 0 {
+	if id := f.seq.Store(); f.tables == nil && id != 0 {
 		o := f.o.Tables
 		o.Patience = f.o.Patience
 		o.Cache, o.CacheName = f.cache, fmt.Sprintf("%016x/", id)
@@ -160,13 +176,9 @@ func (f *FS) Open(name string) (vfs.ReadFile, error) {
 		if !ok {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 		}
-		return f.sortedFiles().Open(tableObject(num, t.epoch), t.size), nil
+		return f.sortedFiles().open(tableObject(num, t.epoch), t.size, f.span.Load()), nil
 	case manifest.FileCurrent:
 		if err := f.refresh(); err != nil {
-			return nil, err
-		}
-	case manifest.FileWAL:
-		if err := f.needLogs(); err != nil {
 			return nil, err
 		}
 	}
@@ -204,9 +216,7 @@ func (f *FS) Rename(oldname, newname string) error {
 		return &fs.PathError{Op: "rename", Path: oldname, Err: errReader}
 	}
 	if base == manifest.CurrentName {
-		if err := w.publish(oldname); err != nil {
-			return err
-		}
+		return w.setCurrent(oldname, newname)
 	}
 	return f.small.Rename(oldname, newname)
 }
@@ -226,8 +236,8 @@ func (f *FS) List(dir string) ([]string, error) {
 	if !f.isRoot(dir) {
 		return f.o.Local.List(dir)
 	}
-	if err := errors.Join(f.load(), f.needLogs()); err != nil {
-		return nil, err
+	if names, found, err := f.find(); found || err != nil {
+		return names, err
 	}
 	names, err := f.small.List(f.o.Root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -240,6 +250,20 @@ func (f *FS) List(dir string) ([]string, error) {
 	f.mu.Unlock()
 	slices.Sort(names)
 	return names, nil
+}
+
+// find reads what there is, for a reader. For who will be the writer it only looks whether there is a store, and
+// returns what can be seen of it: it is read when nobody writes to it any more. That is one LIST.
+func (f *FS) find() (names []string, only bool, err error) {
+	f.refreshing.Lock()
+	defer f.refreshing.Unlock()
+	if !f.o.Writes || f.asWriter() != nil {
+		return nil, false, f.load()
+	}
+	if f.look, err = f.seq.Look(f.ctx); err == nil && f.look.Data > 0 {
+		names = []string{manifest.CurrentName}
+	}
+	return names, true, err
 }
 
 // MkdirAll implements vfs.FS: an object store has no directories.
@@ -287,7 +311,7 @@ func (f *FS) Lock(name string, mode vfs.LockMode) (io.Closer, error) {
 	case base != manifest.LockName:
 		return nil, &fs.PathError{Op: "lock", Path: name, Err: errReader} // there are no registrations
 	case mode == vfs.Shared:
-		return io.NopCloser(nil), f.refresh()
+		return io.NopCloser(nil), nil
 	}
 	return f.takeOver()
 }

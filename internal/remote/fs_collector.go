@@ -10,8 +10,8 @@ import (
 )
 
 // A collector deletes what a writer's list of files does not need any more, once readers have had
-// their time to notice: sorted files that were removed, lists of files before the last one,
-// and entries of logs that were removed. Only what a list that was published does without is
+// their time to notice: sorted files that were removed, and entries before the last list of files
+// and before what its logs need. Only what a list that was published does without is
 // deleted, and of sorted files that no list has only those of earlier epochs, whose writers can
 // publish no more: so nothing is deleted that anybody's list needs, or ever can need, however
 // late this writer notices that it was fenced.
@@ -24,14 +24,19 @@ type collector struct {
 	grace time.Duration
 	done  sync.WaitGroup
 
-	mu       sync.Mutex
-	tables   []removedTable // oldest first
-	slot     uint64         // of the last list that was published
-	logStart uint64         // in that list
-	last     time.Time      // when it was
-	timer    *time.Timer
-	stopped  bool
-	orphans  bool // those of earlier writers have been deleted
+	mu      sync.Mutex
+	tables  []removedTable // oldest first
+	lists   []publication  // oldest first
+	timer   *time.Timer
+	stopped bool
+	orphans bool // those of earlier writers have been deleted
+}
+
+// A publication is that of a list of files.
+type publication struct {
+	slot     uint64
+	logStart uint64 // in the list
+	at       time.Time
 }
 
 type removedTable struct {
@@ -68,7 +73,7 @@ func (c *collector) table(object string) {
 func (c *collector) published(slot, logStart uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.slot, c.logStart, c.last = slot, logStart, time.Now()
+	c.lists = append(c.lists, publication{slot, logStart, time.Now()})
 	c.arm()
 }
 
@@ -96,10 +101,14 @@ func (c *collector) collect(before time.Time) error {
 	for len(c.tables) > 0 && !c.tables[0].at.After(before) {
 		due, c.tables = append(due, c.tables[0]), c.tables[1:]
 	}
-	if len(c.tables) > 0 || c.last.After(before) { // what that list has given up is not due yet
+	var last publication // which readers have had time to notice
+	for len(c.lists) > 0 && !c.lists[0].at.After(before) {
+		last, c.lists = c.lists[0], c.lists[1:]
+	}
+	if len(c.tables) > 0 || len(c.lists) > 0 { // what these have given up is not due yet
 		c.arm()
 	}
-	slot, logStart, orphans := c.slot, c.logStart, !c.orphans
+	orphans := !c.orphans
 	c.mu.Unlock()
 
 	var errs []error
@@ -111,10 +120,13 @@ func (c *collector) collect(before time.Time) error {
 		}
 	}
 	var err error
-	if slot > 0 {
-		_, err = f.manifests.Trim(c.ctx, slot, before)
-		_, logErr := c.w.logs.Trim(c.ctx, logStart, before)
-		errs = append(errs, err, logErr)
+	if last.slot > 0 {
+		if _, err = f.seq.Trim(c.ctx, min(last.slot, last.logStart), last.slot, before); err != nil {
+			errs = append(errs, err)
+			c.mu.Lock()
+			c.lists = append([]publication{last}, c.lists...)
+			c.mu.Unlock()
+		}
 	}
 	if orphans {
 		if err = c.removeOrphans(); err == nil {

@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -20,65 +18,45 @@ import (
 type fsWriter struct {
 	f         *FS
 	epoch     uint64
-	manifests *Writer
 	logs      *Logs
 	collector collector
 
-	publishing sync.Mutex // of lists of files
+	// Until the first CURRENT is set: whether there was a list of files, and has all sorted files. Under the lock of f.
+	listed bool
 }
 
 // takeOver fences whoever writes to the store. What is there then, is there for good: the list of
-// files that was put there last, and the logs. It is seven requests, or eight if there are logs,
-// and one more for each entry of these.
+// files that was put there last, and the logs. See openLogs for the requests.
 func (f *FS) takeOver() (io.Closer, error) {
 	f.refreshing.Lock()
 	defer f.refreshing.Unlock()
-	w := &fsWriter{f: f}
-	for err := ErrMoved; err != nil; {
-		if err = f.loadOnce(); err == nil {
-			err = w.fence()
-		}
-		if err != nil && !errors.Is(err, ErrMoved) {
-			return nil, err
-		}
-		f.newer = nil // read it again, if need be
+	l := f.look
+	f.look = nil
+	if err := f.small.MkdirAll(f.o.Root); err != nil {
+		return nil, err
 	}
+	logs, found, err := openLogs(f.ctx, f.seq, l, f.o.Logs)
+	if err != nil {
+		return nil, err
+	}
+	w := &fsWriter{f: f, epoch: logs.Writer().Epoch(), logs: logs, listed: found.list != nil}
+	logs.published = func(slot uint64, list *fileList) { w.collector.published(slot, list.logStart) }
+	if w.listed {
+		err = f.accept(found.list, found.num)
+	}
+	for _, l := range found.logs {
+		if err == nil {
+			err = f.writeSmall(manifest.FileName(manifest.FileWAL, l.Number), l.Data)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, logs.Close())
+	}
+	w.collector.start(w)
 	f.mu.Lock()
 	f.writer = w
 	f.mu.Unlock()
-	w.collector.start(w)
 	return w, nil
-}
-
-// fence makes w the store's writer.
-func (w *fsWriter) fence() error {
-	f := w.f
-	var newer []Entry
-	var err error
-	if w.manifests, newer, err = f.manifests.Fence(f.ctx, f.end, 0); err != nil {
-		return err
-	}
-	if n := len(newer); n > 0 { // the writer before went on meanwhile
-		if err := f.accept(newer[n-1]); err != nil {
-			return err
-		}
-	}
-	w.epoch = w.manifests.Epoch()
-	f.logs.belongTo(f.manifests.Store()) // all entries of the log may have been deleted
-	oldest := uint64(0)
-	if len(f.list.logs) > 0 {
-		oldest = f.list.logs[0]
-	}
-	var logs []Log
-	if w.logs, logs, err = Recover(f.ctx, f.logs, f.list.logStart, oldest, w.epoch, f.o.Logs); err != nil {
-		return err
-	}
-	for _, l := range logs {
-		if err := f.writeSmall(manifest.FileName(manifest.FileWAL, l.Number), l.Data); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Close gives the lock back, after it has put there what the logs have.
@@ -119,6 +97,7 @@ func (t *newTable) Sync() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.list.tables[t.num] = table{epoch: t.w.epoch, size: t.size}
+	t.w.listed = false
 	return nil
 }
 
@@ -132,6 +111,7 @@ func (w *fsWriter) removeTable(name string, num uint64) error {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrNotExist}
 	}
 	delete(f.list.tables, num)
+	w.listed = false
 	w.collector.table(tableObject(num, t.epoch))
 	return nil
 }
@@ -179,26 +159,48 @@ func (m *manifestFile) Sync() error {
 	return m.w.publish(current)
 }
 
-// publish puts a list of files there with what is to be CURRENT. It is one request.
-func (w *fsWriter) publish(current string) error {
-	w.publishing.Lock()
-	defer w.publishing.Unlock()
-	l, err := w.nextList(current)
-	if err != nil {
+// setCurrent replaces CURRENT, and publishes the list of files that goes with it. A writer who has found the store in
+// order sets the first one when it has nothing to say: all files are those that were there, but for the manifest, which
+// says the same as the one before, and a log, which is empty. That waits for the next put.
+func (w *fsWriter) setCurrent(from, to string) error {
+	w.f.mu.Lock()
+	later := w.listed
+	w.listed = false
+	w.f.mu.Unlock()
+	if !later {
+		if err := w.publish(from); err != nil {
+			return err
+		}
+		return w.f.small.Rename(from, to)
+	}
+	if err := w.f.small.Rename(from, to); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(w.f.ctx, w.f.o.Logs.Patience)
-	defer cancel()
-	slot, err := w.manifests.Put(ctx, l.encode())
-	if err != nil {
-		return fmt.Errorf("the list of files was not published: %w", err)
-	}
-	w.collector.published(slot, l.logStart)
+	w.logs.PublishLater(w.lists(to))
 	return nil
 }
 
+// Unchanged reports whether the store is as it was when it was opened for writing, and nothing waits to be put.
+func (f *FS) Unchanged() bool {
+	w := f.asWriter()
+	return w != nil && w.logs.Unchanged()
+}
+
+// publish puts a list of files there with what is to be CURRENT. It is one request.
+func (w *fsWriter) publish(current string) error {
+	if _, err := w.logs.Publish(w.lists(current)); err != nil {
+		return fmt.Errorf("the list of files was not published: %w", err)
+	}
+	return nil
+}
+
+// lists returns what makes a list of files, with a file that is CURRENT or is to be.
+func (w *fsWriter) lists(current string) listMaker {
+	return func(start func(oldest uint64) uint64) (*fileList, error) { return w.nextList(current, start) }
+}
+
 // nextList is the list of files as they are now.
-func (w *fsWriter) nextList(current string) (*fileList, error) {
+func (w *fsWriter) nextList(current string, start func(oldest uint64) uint64) (*fileList, error) {
 	f := w.f
 	text, err := readAll(f.small, current)
 	if err != nil {
@@ -226,7 +228,7 @@ func (w *fsWriter) nextList(current string) (*fileList, error) {
 	if len(l.logs) > 0 {
 		oldest = l.logs[0]
 	}
-	l.logStart = w.logs.Start(oldest)
+	l.logStart = start(oldest)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l.tables = maps.Clone(f.list.tables)

@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// endOfSlots is more than any sequence will have: objects that claim such slots are nobody's.
+const endOfSlots = 1 << 62
+
 // key returns where a slot is. The first 16 digits are the slot's complement, so that listings, which ascend, begin
 // with the newest; the number behind them is for people.
 func (s *Sequence) key(slot uint64) string { return fmt.Sprintf("%s%016x-%d", s.prefix, ^slot, slot) }
@@ -17,5 +20,5 @@ func (s *Sequence) slotOf(key string) (slot uint64, ok bool) {
 		return 0, false
 	}
 	slot, err := strconv.ParseUint(number, 10, 64)
-	return slot, err == nil && slot > 0 && slot>>63 == 0 && key == s.key(slot)
+	return slot, err == nil && slot > 0 && slot < endOfSlots && key == s.key(slot)
 }

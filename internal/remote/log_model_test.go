@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -17,17 +18,10 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// A state is a manifest of a store that keeps records, each a number, in the order in which they were written.
-type state struct {
-	Oldest, Start uint64
-	Records       []uint64 // that are in no log
-}
-
-// A node is a writer of such a store.
+// A node is a writer of a store that keeps records, each a number, in the order in which they were written. Those that
+// are in no log are in the manifest.
 type node struct {
 	t       *testing.T
-	w       *Writer
-	slot    uint64 // of the newest manifest
 	seq     *Sequence
 	logs    *Logs
 	log     vfs.WriteFile
@@ -35,35 +29,45 @@ type node struct {
 	records []uint64 // in all
 }
 
-// openNode opens the store as a writer does: manifests first, then the log; then what is in the log goes into a
-// manifest.
-func openNode(ctx context.Context, t *testing.T, store objstore.Store, opts LogOptions) (*node, error) {
-	n := &node{t: t, seq: eager(New(store, "manifest/", Options{}))}
-	w, newest, err := n.seq.Open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	st := state{Oldest: 1, Start: 1}
-	if newest.Slot > 0 {
-		require.NoError(t, json.Unmarshal(newest.Body, &st))
-	}
-	n.w, n.number, n.records = w, st.Oldest, st.Records
-	logs, found, err := Recover(ctx, eager(New(store, "log/", Options{Store: n.seq.Store()})), st.Start, st.Oldest,
-		w.Epoch(), opts)
+// openNode opens the store as a writer does. What is in the log goes into a manifest, at once or with the next put.
+func openNode(ctx context.Context, t *testing.T, store objstore.Store, opts LogOptions, later bool) (*node, error) {
+	n := &node{t: t, seq: eager(New(store, "entry/", Options{}))}
+	logs, found, err := openLogs(ctx, n.seq, nil, opts)
 	if err != nil {
 		return nil, err
 	}
 	n.logs = logs
-	for _, log := range found {
+	if found.list != nil {
+		require.NoError(t, json.Unmarshal(found.list.manifest, &n.records))
+		n.number = found.list.logs[0]
+	}
+	for _, log := range found.logs {
 		for at := 0; at+8 <= len(log.Data); at += 8 {
 			n.records = append(n.records, binary.LittleEndian.Uint64(log.Data[at:]))
 		}
 		n.number = max(n.number, log.Number)
 	}
+	if later && len(found.logs) == 0 && found.list != nil {
+		n.number++
+		n.logs.PublishLater(n.list())
+		n.log, err = n.logs.Create(n.number)
+		return n, err
+	}
 	return n, n.flush(ctx)
 }
 
-// flush publishes a manifest with all records, and begins a log.
+// list makes a list of files whose manifest has all records that there are now.
+func (n *node) list() listMaker {
+	text, err := json.Marshal(n.records)
+	require.NoError(n.t, err)
+	current, number := sampleList(n.t).current, n.number
+	return func(start func(uint64) uint64) (*fileList, error) {
+		return &fileList{current: current, manifest: text, logStart: start(number), logs: []uint64{number}}, nil
+	}
+}
+
+// flush publishes a manifest with all records, and begins a log. A publication that failed is tried again: it may be
+// there.
 func (n *node) flush(ctx context.Context) (err error) {
 	if n.log != nil {
 		if err := n.log.Sync(); err != nil {
@@ -75,14 +79,17 @@ func (n *node) flush(ctx context.Context) (err error) {
 	if n.log, err = n.logs.Create(n.number); err != nil {
 		return err
 	}
-	st := state{Oldest: n.number, Start: n.logs.Start(n.number), Records: n.records}
-	body, err := json.Marshal(st)
-	require.NoError(n.t, err)
-	if n.slot, err = n.w.Put(ctx, body); err != nil {
+	slot, err := n.logs.Publish(n.list())
+	if err != nil && !errors.Is(err, ErrFenced) {
+		slot, err = n.logs.Publish(n.list())
+	}
+	if err != nil {
 		return err
 	}
-	_, _ = n.logs.Trim(ctx, st.Start, time.Now().Add(-grace))
-	_, _ = n.seq.Trim(ctx, n.slot, time.Now().Add(-grace))
+	n.logs.mu.Lock()
+	start := n.logs.start(n.number)
+	n.logs.mu.Unlock()
+	_, _ = n.seq.Trim(ctx, min(slot, start), slot, time.Now().Add(-grace))
 	return nil
 }
 
@@ -106,7 +113,7 @@ type ack struct {
 func work(ctx context.Context, c *client, opts LogOptions, note func(ack)) {
 	ctx, c.stop = context.WithCancel(ctx)
 	defer c.stop()
-	n, err := openNode(ctx, c.sc.t, c, opts)
+	n, err := openNode(ctx, c.sc.t, c, opts, c.rng.IntN(2) == 0)
 	if n != nil && n.logs != nil {
 		defer n.logs.Close()
 	}
@@ -114,7 +121,7 @@ func work(ctx context.Context, c *client, opts LogOptions, note func(ack)) {
 	if err != nil {
 		return
 	}
-	epoch := n.w.Epoch()
+	epoch := n.logs.Writer().Epoch()
 	note(ack{epoch, slices.Clone(n.records)})
 	for i := range uint64(2 + c.rng.IntN(10)) {
 		switch c.rng.IntN(8) {
@@ -165,10 +172,10 @@ func TestModelOfLogs(t *testing.T) {
 				})
 			}
 			sc.run()
-			last, err := openNode(t.Context(), t, sc.mem, LogOptions{})
+			last, err := openNode(t.Context(), t, sc.mem, LogOptions{}, false)
 			require.NoError(t, err)
 			defer last.logs.Close()
-			acks = append(acks, ack{last.w.Epoch(), last.records})
+			acks = append(acks, ack{last.logs.Writer().Epoch(), last.records})
 			for _, a := range acks {
 				for _, b := range acks {
 					if a.epoch < b.epoch {

@@ -44,12 +44,16 @@ const stopWriting = 4
 // whichever file it went to, so that what survives is all that was written before some moment. One put is under way at
 // a time; who syncs meanwhile shares the next. It is safe for concurrent use.
 //
+// Lists of files go the same way, and take along what is buffered. So the newest list and the bytes of logs behind it
+// are what was written before some moment, too.
+//
 // A put is one PUT (see [Writer.Put]). Up to eight times MaxBuffered bytes are in memory, and those encoded.
 type Logs struct {
-	w      *Writer
-	opts   LogOptions
-	ctx    context.Context
-	cancel context.CancelFunc
+	w         *Writer
+	opts      LogOptions
+	ctx       context.Context
+	cancel    context.CancelFunc
+	published func(slot uint64, list *fileList) // is told of each list that is durable; the lock is held
 
 	mu       sync.Mutex
 	changed  *sync.Cond // a put has ended
@@ -60,7 +64,10 @@ type Logs struct {
 	written  int64 // bytes ever
 	durable  int64 // of these, that are put, or were given up
 	putting  bool
-	waking   bool // a put in the background is about to begin
+	due      listMaker // what the next put takes along; nil: nothing
+	lists    uint64    // the slot of the newest list of files
+	perhaps  uint64    // where a list may be, if a put of it failed; 0: none did
+	waking   bool      // a put in the background is about to begin
 	timer    *time.Timer
 	failures int
 	failure  error // the last
@@ -68,10 +75,12 @@ type Logs struct {
 	closed   bool
 }
 
-func newLogs(w *Writer, first map[uint64]uint64, opts LogOptions) *Logs {
-	l := &Logs{w: w, opts: opts.withDefaults(), first: first, files: map[*logFile]struct{}{}}
+// newLogs returns the logs that w writes, after those that were recovered. All puts end with ctx.
+func newLogs(ctx context.Context, w *Writer, r *recovered, opts LogOptions) *Logs {
+	l := &Logs{w: w, opts: opts.withDefaults(), first: r.first, lists: r.slot, files: map[*logFile]struct{}{},
+		published: func(uint64, *fileList) {}}
 	l.changed = sync.NewCond(&l.mu)
-	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.ctx, l.cancel = context.WithCancel(ctx)
 	return l
 }
 
@@ -142,31 +151,7 @@ func (l *Logs) step() {
 		l.changed.Wait()
 		return
 	}
-	l.put()
-}
-
-// put puts what is buffered. The lock is held, but for the put itself, and nothing is being put.
-func (l *Logs) put() {
-	chunks, end := l.buffer, l.written
-	l.buffer, l.buffered, l.putting = nil, 0, true
-	for _, c := range chunks {
-		if _, there := l.first[c.log]; !there {
-			l.first[c.log] = l.w.Next()
-		}
-	}
-	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(l.ctx, l.opts.Patience)
-	_, err := l.w.Put(ctx, encodeChunks(chunks))
-	cancel()
-	l.mu.Lock()
-	l.putting = false
-	if err != nil {
-		l.fail(err)
-	} else {
-		l.durable = end
-	}
-	l.schedule()
-	l.changed.Broadcast()
+	_, _ = l.put(l.due)
 }
 
 // fail breaks all open files, and gives up what is buffered. The lock is held.
@@ -200,7 +185,7 @@ func (l *Logs) wake() {
 	defer l.mu.Unlock()
 	l.waking = false
 	if !l.closed && !l.putting && l.buffered > 0 {
-		l.put()
+		_, _ = l.put(l.due)
 	}
 }
 

@@ -1,36 +1,49 @@
 package remote
 
 import (
-	"bytes"
-	"errors"
 	"io/fs"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/golden"
-	"github.com/siftkv/siftkv/internal/hostile"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
-func recoverLogs(t *testing.T, store objstore.Store, from, oldest, epoch uint64) (*Logs, []Log) {
+// recoverLogs opens a store whose list of files needs the logs from one on.
+func recoverLogs(t *testing.T, store objstore.Store) (*Logs, []Log) {
 	t.Helper()
-	s := eager(New(store, "log/", Options{Store: 1}))
-	logs, found, err := Recover(t.Context(), s, from, oldest, epoch, LogOptions{Interval: -1})
+	s := eager(New(store, "entry/", Options{}))
+	logs, found, err := openLogs(t.Context(), s, nil, LogOptions{Interval: -1})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, logs.Close()) })
-	return logs, found
+	return logs, found.logs
+}
+
+// publish puts a list of files there that needs the logs from one on.
+func publish(t *testing.T, logs *Logs, oldest uint64) uint64 {
+	t.Helper()
+	slot, err := logs.Publish(needing(t, oldest))
+	require.NoError(t, err)
+	return slot
+}
+
+func needing(t *testing.T, oldest uint64) listMaker {
+	return func(start func(uint64) uint64) (*fileList, error) {
+		l := sampleList(t)
+		l.logs, l.logStart = []uint64{oldest}, start(oldest)
+		return l, nil
+	}
 }
 
 func TestLogsShareAPutInTheOrderOfWrites(t *testing.T) {
 	mem := objstore.NewMem()
-	logs, found := recoverLogs(t, mem, 0, 0, 1)
+	logs, found := recoverLogs(t, mem)
 	require.Empty(t, found)
+	require.Equal(t, uint64(2), publish(t, logs, 5))
 	five, err := logs.Create(5)
 	require.NoError(t, err)
 	_, err = five.Write([]byte("abc"))
@@ -44,30 +57,32 @@ func TestLogsShareAPutInTheOrderOfWrites(t *testing.T) {
 	require.NoError(t, five.Close())
 	require.NoError(t, six.Sync())
 	require.NoError(t, six.Sync(), "nothing is left to put")
-	require.Equal(t, uint64(3), logs.Writer().Next())
+	require.Equal(t, uint64(4), logs.Writer().Next())
 	_, err = six.Write([]byte("456"))
 	require.NoError(t, err)
 	require.NoError(t, logs.Flush())
 	_, err = five.Write(nil)
 	require.ErrorIs(t, err, fs.ErrClosed)
-	require.Equal(t, uint64(2), logs.Start(5))
-	require.Equal(t, uint64(2), logs.Start(6))
-	require.Equal(t, uint64(4), logs.Start(7))
+	logs.mu.Lock()
+	require.Equal(t, []uint64{3, 3, 5}, []uint64{logs.start(5), logs.start(6), logs.start(7)})
+	logs.mu.Unlock()
 
-	_, found = recoverLogs(t, mem, 0, 0, 2)
+	next, found := recoverLogs(t, mem)
 	require.Equal(t, []Log{{5, []byte("abcdef")}, {6, []byte("123456")}}, found)
-	_, found = recoverLogs(t, mem, 2, 6, 3)
+	publish(t, next, 6)
+	_, found = recoverLogs(t, mem)
 	require.Equal(t, []Log{{6, []byte("123456")}}, found)
 	_, err = six.Write([]byte("late"))
 	require.NoError(t, err)
-	requireFenced(t, six.Sync(), 2)
+	requireFenced(t, six.Sync(), 5)
 	_, err = logs.Create(7)
-	requireFenced(t, err, 2)
+	requireFenced(t, err, 5)
 }
 
 func TestAMissingObjectOfTheLogIsCorruption(t *testing.T) {
 	mem := objstore.NewMem()
-	logs, _ := recoverLogs(t, mem, 0, 0, 1)
+	logs, _ := recoverLogs(t, mem)
+	publish(t, logs, 5)
 	f, err := logs.Create(5)
 	require.NoError(t, err)
 	for range 4 {
@@ -75,74 +90,37 @@ func TestAMissingObjectOfTheLogIsCorruption(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, f.Sync())
 	}
-	s := eager(New(mem, "log/", Options{Store: 1}))
-	require.NoError(t, mem.Delete(t.Context(), s.key(3)))
-	_, _, err = Recover(t.Context(), s, 0, 0, 2, LogOptions{})
+	s := eager(New(mem, "entry/", Options{}))
+	require.NoError(t, mem.Delete(t.Context(), s.key(4)))
+	_, _, err = openLogs(t.Context(), s, nil, LogOptions{})
 	require.ErrorIs(t, err, base.ErrCorruption)
-	require.ErrorContains(t, err, s.key(3))
-	_, _, err = Recover(t.Context(), s, 4, 0, 2, LogOptions{})
+	require.ErrorContains(t, err, s.key(4))
+	fence := Entry{Slot: 4, Epoch: 4, Fence: true}
+	require.NoError(t, mem.PutIfAbsent(t.Context(), s.key(4), fence.encode(s.tag)))
+	_, _, err = openLogs(t.Context(), s, nil, LogOptions{})
 	require.ErrorIs(t, err, base.ErrCorruption)
 	require.ErrorContains(t, err, "goes on at byte 6")
-	_, _, err = Recover(t.Context(), s, 4, 6, 1, LogOptions{})
-	requireFenced(t, err, 1)
-}
-
-func sampleChunks() []byte {
-	return encodeChunks([]chunk{{5, 100, []byte("abc")}, {6, 0, []byte("some records")}, {5, 103, []byte("d")}})
-}
-
-func TestGoldenChunks(t *testing.T) {
-	golden.File(t, filepath.Join("testdata", "chunks.golden"), sampleChunks())
-}
-
-// requireChunks requires that a body is refused, or has one form.
-func requireChunks(tb testing.TB, b []byte) {
-	tb.Helper()
-	hostile.Bound{PerByte: 8, Fixed: 8 << 10}.Require(tb, len(b), func() {
-		_ = decodeChunks(b, "k", func(chunk) error { return nil })
-	})
-	var chunks []chunk
-	err := decodeChunks(b, "some/key", func(c chunk) error {
-		chunks = append(chunks, c)
-		return nil
-	})
-	if err == nil {
-		require.True(tb, bytes.Equal(b, encodeChunks(chunks)))
-		return
-	}
-	require.True(tb, errors.Is(err, base.ErrCorruption))
-	require.ErrorContains(tb, err, "some/key")
-}
-
-func TestHostileChunks(t *testing.T) {
-	for mutant := range hostile.Mutants(sampleChunks(), 500) {
-		requireChunks(t, mutant)
-	}
-}
-
-func FuzzHostileChunks(f *testing.F) {
-	f.Add(sampleChunks())
-	f.Fuzz(func(t *testing.T, b []byte) { requireChunks(t, b) })
 }
 
 // TestWhatIsWrittenDuringAPutIsInTheNext writes to a log while its bytes before are being put.
 func TestWhatIsWrittenDuringAPutIsInTheNext(t *testing.T) {
 	mem := objstore.NewMem()
 	var f vfs.WriteFile
-	logs, _ := recoverLogs(t, before(mem, 2, func() {
+	logs, _ := recoverLogs(t, before(mem, 4, func() {
 		_, err := f.Write([]byte("during"))
 		require.NoError(t, err)
-	}), 0, 0, 1)
+	}))
+	publish(t, logs, 5)
 	var err error
 	f, err = logs.Create(5)
 	require.NoError(t, err)
 	_, err = f.Write([]byte("before "))
 	require.NoError(t, err)
 	require.NoError(t, f.Sync())
-	require.Equal(t, uint64(3), logs.Writer().Next())
-	require.NoError(t, f.Sync())
 	require.Equal(t, uint64(4), logs.Writer().Next())
-	_, found := recoverLogs(t, mem, 0, 0, 2)
+	require.NoError(t, f.Sync())
+	require.Equal(t, uint64(5), logs.Writer().Next())
+	_, found := recoverLogs(t, mem)
 	require.Equal(t, []Log{{5, []byte("before during")}}, found)
 }
 
@@ -150,7 +128,8 @@ func TestWhatIsWrittenDuringAPutIsInTheNext(t *testing.T) {
 func TestAFailedPutBreaksTheOpenLogsAndNoLaterOne(t *testing.T) {
 	mem := objstore.NewMem()
 	faults := objstoretest.NewFaults(mem, 1)
-	logs, _ := recoverLogs(t, faults, 0, 0, 1)
+	logs, _ := recoverLogs(t, faults)
+	publish(t, logs, 5)
 	logs.opts.Patience = 1 // the next try finds that it has ended
 	five, err := logs.Create(5)
 	require.NoError(t, err)
@@ -168,6 +147,7 @@ func TestAFailedPutBreaksTheOpenLogsAndNoLaterOne(t *testing.T) {
 	_, err = six.Write([]byte("kept"))
 	require.NoError(t, err)
 	require.NoError(t, six.Sync())
-	_, found := recoverLogs(t, mem, 0, 6, 2)
+	publish(t, logs, 6)
+	_, found := recoverLogs(t, mem)
 	require.Equal(t, []Log{{6, []byte("kept")}}, found)
 }

@@ -15,21 +15,17 @@ import (
 
 // Options of a Sequence.
 type Options struct {
-	// Store is the number of the store: entries of others are refused. 0 takes it from the first entry that is read,
-	// or draws one for a sequence that is empty.
-	Store uint64
-
 	// Patience is how long the pauses between tries of a call may be together, so that a call that nothing is wrong
 	// with does not fail however slow the machine is. 0: without bound.
 	Patience time.Duration
 }
 
-// A Sequence is one of a store's sequences of entries. It is safe for concurrent use.
+// A Sequence is a store's sequence of entries. It is safe for concurrent use.
 type Sequence struct {
 	store  objstore.Store
 	prefix string
 	tag    uint32
-	id     atomic.Uint64                             // of the store; 0 if not known yet
+	id     atomic.Uint64                             // of the store, from the first data; 0 if not known yet
 	wait   func(ctx context.Context, tries int) bool // before the next try; false if ctx has ended
 
 	mu      sync.Mutex
@@ -37,18 +33,13 @@ type Sequence struct {
 	trimmed uint64 // below this slot, the last Trim has left no data
 }
 
-// New returns the sequence whose objects' keys begin with prefix, such as "manifest/". It sends no requests.
+// New returns the sequence whose objects' keys begin with prefix, such as "entry/". It sends no requests.
 func New(store objstore.Store, prefix string, opts Options) *Sequence {
-	s := &Sequence{store: store, prefix: prefix, tag: base.Checksum(0, 0, []byte(prefix)), wait: opts.pause}
-	s.id.Store(opts.Store)
-	return s
+	return &Sequence{store: store, prefix: prefix, tag: base.Checksum(0, 0, []byte(prefix)), wait: opts.pause}
 }
 
-// Store returns the number of the store that the entries belong to; 0 before one was read or written.
+// Store returns the number of the store that the entries belong to; 0 before data was read or written.
 func (s *Sequence) Store() uint64 { return s.id.Load() }
-
-// belongTo says which store the entries belong to, if that is not known yet.
-func (s *Sequence) belongTo(store uint64) { s.id.CompareAndSwap(0, store) }
 
 // The pauses between tries double from the first to the last; each is shortened at random, by half at most, so that
 // clients that failed together do not come back together.
@@ -87,7 +78,7 @@ func (s *Sequence) decode(b []byte, slot uint64) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	if !s.id.CompareAndSwap(0, e.store) && s.id.Load() != e.store {
+	if !e.Fence && !s.id.CompareAndSwap(0, e.store) && s.id.Load() != e.store {
 		return Entry{}, base.Corruptf(key, 24, "an entry of store %016x, not %016x; the object was copied", e.store,
 			s.id.Load())
 	}

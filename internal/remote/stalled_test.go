@@ -36,7 +36,7 @@ func TestWhoOpensAndStallsFindsTheEndAgain(t *testing.T) {
 		for range 3 {
 			put(t, w, "newer")
 		}
-		_, err := s.Trim(t.Context(), w.Next(), always)
+		_, err := s.Trim(t.Context(), w.Next(), w.Next(), always)
 		require.NoError(t, err)
 		_, err = s.Get(t.Context(), 3)
 		require.ErrorIs(t, err, objstore.ErrNotExist)
@@ -45,25 +45,25 @@ func TestWhoOpensAndStallsFindsTheEndAgain(t *testing.T) {
 	require.Equal(t, "newer", string(newest.Body))
 	require.Equal(t, uint64(5), newest.Slot)
 	require.Equal(t, uint64(7), successor.Next())
-	_, err := w.Put(t.Context(), []byte("late"))
-	requireFenced(t, err, 2)
+	_, err := w.Put(t.Context(), raw("late"))
+	requireFenced(t, err, 6)
 }
 
 // TestAStalledRequestIsFenced stalls a writer in the very request.
 func TestAStalledRequestIsFenced(t *testing.T) {
 	mem := objstore.NewMem()
-	stalled, _ := open(t, newTestSequence(before(mem, 3, func() {
+	stalled, _ := open(t, newTestSequence(before(mem, 4, func() {
 		s := newTestSequence(mem)
 		for range 2 {
 			w, _ := open(t, s)
 			slot := put(t, w, "newer")
-			_, err := s.Trim(t.Context(), slot, always)
+			_, err := s.Trim(t.Context(), slot, slot, always)
 			require.NoError(t, err)
 		}
 	})))
 	put(t, stalled, "acknowledged")
-	_, err := stalled.Put(t.Context(), []byte("late"))
-	requireFenced(t, err, 2)
+	_, err := stalled.Put(t.Context(), raw("late"))
+	requireFenced(t, err, 3)
 }
 
 // TestADelayedDuplicateIsIgnored delivers the first request of a put when its slot has been trimmed.
@@ -80,7 +80,7 @@ func TestADelayedDuplicateIsIgnored(t *testing.T) {
 	})
 	require.Equal(t, uint64(2), put(t, w, "a"))
 	require.Equal(t, uint64(3), put(t, w, "b"))
-	deleted, err := s.Trim(t.Context(), 3, always)
+	deleted, err := s.Trim(t.Context(), 3, 3, always)
 	require.NoError(t, err)
 	require.Equal(t, 1, deleted)
 	faults.Deliver()
@@ -88,7 +88,7 @@ func TestADelayedDuplicateIsIgnored(t *testing.T) {
 	require.NoError(t, err, "it is back")
 	_, newest := open(t, newTestSequence(mem))
 	require.Equal(t, "b", string(newest.Body))
-	deleted, err = newTestSequence(mem).Trim(t.Context(), 3, always)
+	deleted, err = newTestSequence(mem).Trim(t.Context(), 3, 3, always)
 	require.NoError(t, err)
 	require.Equal(t, 1, deleted)
 }
@@ -105,7 +105,7 @@ func TestAPutOfUnknownOutcomeIsFinishedByTheNext(t *testing.T) {
 			cancel()
 			return objstoretest.Fault{Outcome: outcome}
 		})
-		_, err := w.Put(ctx, []byte("a"))
+		_, err := w.Put(ctx, raw("a"))
 		require.ErrorIs(t, err, objstore.ErrUnknown)
 		require.ErrorIs(t, err, context.Canceled)
 		faults.Inject(func(objstoretest.Call) objstoretest.Fault { return objstoretest.Fault{} })

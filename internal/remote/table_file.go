@@ -12,8 +12,11 @@ import (
 // Open returns a file of size bytes for reading, as many as it was written with. It sends no request: that the file
 // is missing shows when it is read. A read of the result is one request; or none for what the cache has, and for the
 // end of a file that was just written: once, which is what opening a table asks for.
-func (t *Tables) Open(name string, size int64) vfs.ReadFile {
-	f := &tableFile{t: t, name: name, size: size}
+func (t *Tables) Open(name string, size int64) vfs.ReadFile { return t.open(name, size, nil) }
+
+// open is Open of a file whose reads end with a span.
+func (t *Tables) open(name string, size int64, within *span) vfs.ReadFile {
+	f := &tableFile{t: t, name: name, size: size, within: within}
 	f.ctx, f.cancel = context.WithCancel(t.ctx)
 	return f
 }
@@ -24,6 +27,7 @@ type tableFile struct {
 	size   int64
 	ctx    context.Context
 	cancel context.CancelFunc
+	within *span // in which it was opened; nil: none
 
 	mu     sync.RWMutex // held for reading by each read
 	closed bool
@@ -57,7 +61,10 @@ func (f *tableFile) read(p []byte, off int64,
 	}
 	n := int(max(min(int64(len(p)), f.size-off), 0))
 	if n > 0 {
-		if m, err := readAt(f.ctx, f, p[:n], off); m < n {
+		ctx, cancel := f.within.bound(f.ctx)
+		m, err := readAt(ctx, f, p[:n], off)
+		cancel()
+		if m < n {
 			return m, err
 		}
 	}

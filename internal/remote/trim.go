@@ -12,15 +12,15 @@ import (
 // delayed request has put back.
 const fullTrims = 64
 
-// Trim deletes data in slots below one, and returns how many objects. It keeps what is followed by no data written
-// before a time, by the store's clock, and so always the newest data. It never deletes a fence.
+// Trim deletes data in slots below one, and returns how many objects. It keeps what is followed by no data up to the
+// slot top written before a time, by the store's clock, and so always the newest data. It never deletes a fence.
 //
 // Whoever looks for the end of the sequence must see data that follows what was deleted: olderThan is further back
 // than listings lag, and than readers take to follow.
 //
-// It is a LIST of the slots below that the last Trim has not looked at, all of them in the first call and in one of 64,
-// a thousand to a request; and a DELETE for each entry deleted.
-func (s *Sequence) Trim(ctx context.Context, below uint64, olderThan time.Time) (deleted int, err error) {
+// It is a LIST of the slots up to top that the last Trim has not looked at, all of them in the first call and in one of
+// 64, a thousand to a request; and a DELETE for each entry deleted.
+func (s *Sequence) Trim(ctx context.Context, below, top uint64, olderThan time.Time) (deleted int, err error) {
 	s.mu.Lock()
 	since := s.trimmed
 	if s.trims%fullTrims == 0 {
@@ -28,7 +28,7 @@ func (s *Sequence) Trim(ctx context.Context, below uint64, olderThan time.Time) 
 	}
 	s.trims++
 	s.mu.Unlock()
-	old, kept, err := s.obsolete(ctx, since, min(below, 1<<62), olderThan)
+	old, kept, err := s.obsolete(ctx, since, below, min(top, endOfSlots), olderThan)
 	for _, key := range old {
 		if err != nil {
 			break
@@ -48,10 +48,10 @@ func (s *Sequence) Trim(ctx context.Context, below uint64, olderThan time.Time) 
 
 // obsolete returns the keys of data below a slot and from another on that may be deleted, newest first, and the slot
 // of the oldest data that is kept.
-func (s *Sequence) obsolete(ctx context.Context, since, below uint64,
+func (s *Sequence) obsolete(ctx context.Context, since, below, top uint64,
 	olderThan time.Time) (keys []string, kept uint64, err error) {
 	var newer objstore.Object // the next data
-	for o, err := range s.store.List(ctx, s.prefix, s.key(below+1)) {
+	for o, err := range s.store.List(ctx, s.prefix, s.key(top+1)) {
 		if err != nil {
 			return nil, 0, err
 		}
@@ -65,7 +65,7 @@ func (s *Sequence) obsolete(ctx context.Context, since, below uint64,
 		if slot < below && newer.Key != "" && newer.ModTime.Before(olderThan) {
 			keys = append(keys, o.Key)
 		} else {
-			kept = slot
+			kept = min(slot, below)
 		}
 		newer = o
 	}

@@ -23,7 +23,7 @@ type Writer struct {
 }
 
 func newWriter(s *Sequence, fence Entry) *Writer {
-	w := &Writer{s: s, header: Entry{Epoch: fence.Epoch, store: fence.store, nonce: fence.nonce}}
+	w := &Writer{s: s, header: Entry{Epoch: fence.Epoch, store: s.id.Load(), nonce: fence.nonce}}
 	w.next.Store(fence.Slot + 1)
 	return w
 }
@@ -35,7 +35,8 @@ func (w *Writer) Epoch() uint64 { return w.header.Epoch }
 func (w *Writer) Next() uint64 { return w.next.Load() }
 
 // Put puts data into the next slot and returns that. When it returns without an error, the entry is durable, and
-// whoever opens the sequence afterwards finds it, after all that the writer has put before. body is not kept.
+// whoever opens the sequence afterwards finds it, after all that the writer has put before. body gives what the entry
+// carries, when its slot is certain.
 //
 // It tries again, with growing pauses, while the outcome is unknown and when there are too many requests, until ctx
 // ends; without a deadline it waits for a store that cannot be reached.
@@ -45,7 +46,7 @@ func (w *Writer) Next() uint64 { return w.next.Load() }
 // After any other error it is not there, and the next Put gets the slot.
 //
 // It is one PUT, and a GET if the slot turns out to be taken: by another writer, or by an earlier try.
-func (w *Writer) Put(ctx context.Context, body []byte) (slot uint64, err error) {
+func (w *Writer) Put(ctx context.Context, body func(slot uint64) []byte) (slot uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.broken != nil {
@@ -57,7 +58,8 @@ func (w *Writer) Put(ctx context.Context, body []byte) (slot uint64, err error) 
 		}
 	}
 	e := w.header
-	e.Slot, e.Body = w.next.Load(), body
+	e.Slot = w.next.Load()
+	e.Body = body(e.Slot)
 	return e.Slot, w.put(ctx, e.encode(w.s.tag))
 }
 

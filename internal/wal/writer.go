@@ -223,6 +223,9 @@ func (w *Writer) ID() uint64 { return w.id }
 // Size returns the length of the log in bytes, with what is buffered.
 func (w *Writer) Size() int64 { return w.size }
 
+// Empty reports whether no record was appended, nor the end written, and the file was given nothing.
+func (w *Writer) Empty() bool { return w.size == fileHeaderSize && w.flushed.Load() == 0 }
+
 // Buffered returns the bytes that are appended and not flushed.
 func (w *Writer) Buffered() int { return len(w.buf) }
 

@@ -1,0 +1,115 @@
+package remote
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// The body of an entry is
+//
+//	0   list  u64  the slot of the newest list of files: at most this one; 0 if there is none yet
+//
+// and then parts, each
+//
+//	0   kind    u32  1 list of files, 2 chunk of a log
+//	4   zero    u32
+//	8   length  u64  of what follows
+//	16  bytes
+//
+// A list of files is the first part, in its own slot. A chunk of a log is
+//
+//	0   log     u64  number of the log file
+//	8   offset  u64  of the bytes in it
+//	16  bytes
+//
+// Chunks are in the order in which they were written. Who finds a part of a kind that it does not know cannot pass
+// over it: a later release wrote it.
+
+const (
+	bodyHeader  = 8
+	partHeader  = 16
+	chunkHeader = 16
+
+	partList  = 1
+	partChunk = 2
+)
+
+// A body is what an entry of a store carries.
+type body struct {
+	lists  uint64 // the slot of the newest list of files
+	list   []byte // encoded; nil: it is in an earlier slot
+	chunks []chunk
+}
+
+// A chunk is bytes of a log file.
+type chunk struct {
+	log    uint64
+	offset uint64
+	data   []byte
+}
+
+func (b *body) encode() []byte {
+	size := bodyHeader
+	if b.list != nil {
+		size += partHeader + len(b.list)
+	}
+	for _, c := range b.chunks {
+		size += partHeader + chunkHeader + len(c.data)
+	}
+	dst := binary.LittleEndian.AppendUint64(make([]byte, 0, size), b.lists)
+	if b.list != nil {
+		dst = append(appendPart(dst, partList, len(b.list)), b.list...)
+	}
+	for _, c := range b.chunks {
+		dst = appendPart(dst, partChunk, chunkHeader+len(c.data))
+		dst = binary.LittleEndian.AppendUint64(dst, c.log)
+		dst = binary.LittleEndian.AppendUint64(dst, c.offset)
+		dst = append(dst, c.data...)
+	}
+	return dst
+}
+
+func appendPart(dst []byte, kind uint32, length int) []byte {
+	dst = binary.LittleEndian.AppendUint32(dst, kind)
+	dst = binary.LittleEndian.AppendUint32(dst, 0)
+	return binary.LittleEndian.AppendUint64(dst, uint64(length))
+}
+
+// decodeBody decodes the body of the entry in a slot, which is the object with a key. The result aliases it.
+func decodeBody(b []byte, slot uint64, key string) (got body, err error) {
+	u64 := binary.LittleEndian.Uint64
+	fail := func(at int, format string, args ...any) (body, error) {
+		return body{}, base.Corruptf(key, int64(headerSize+at), format, args...)
+	}
+	if len(b) < bodyHeader {
+		return fail(0, "a body of %d bytes", len(b))
+	}
+	if got.lists = u64(b); got.lists > slot {
+		return fail(0, "slot %d has its list of files in slot %d", slot, got.lists)
+	}
+	for at := bodyHeader; at < len(b); {
+		rest := b[at:]
+		if len(rest) < partHeader || u64(rest[8:]) > uint64(len(rest)-partHeader) {
+			return fail(at, "%d bytes: no room for a part", len(rest))
+		}
+		kind, end := u64(rest), partHeader+int(u64(rest[8:])) // of the kind, the upper half is zero
+		part := rest[partHeader:end:end]
+		switch {
+		case kind == partList && at == bodyHeader && got.lists == slot:
+			got.list = part
+		case kind == partChunk && len(part) >= chunkHeader:
+			got.chunks = append(got.chunks, chunk{log: u64(part), offset: u64(part[8:]), data: part[chunkHeader:]})
+		case kind != partList && kind != partChunk && kind != 0 && kind>>32 == 0:
+			return body{}, fmt.Errorf("%s: %w: a part of kind %d", key, ErrNewerFormat, kind)
+		default:
+			return fail(at, "a part of kind %d that cannot be here", kind)
+		}
+		at += end
+	}
+	if got.lists == slot && got.list == nil {
+		return fail(0, "slot %d should have a list of files", slot)
+	}
+	return got, nil
+}

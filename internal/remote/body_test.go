@@ -1,0 +1,89 @@
+package remote
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/hostile"
+)
+
+func sampleBodies() map[string]body {
+	chunks := []chunk{{5, 100, []byte("abc")}, {6, 0, []byte("some records")}, {5, 103, []byte("d")}}
+	return map[string]body{
+		"chunks": {lists: 5, chunks: chunks},
+		"both":   {lists: testSlot, list: []byte("a list of files"), chunks: chunks[:1]},
+		"first":  {lists: testSlot, list: []byte{}},
+		"none":   {},
+	}
+}
+
+func TestGoldenBodies(t *testing.T) {
+	for name, b := range sampleBodies() {
+		golden.File(t, filepath.Join("testdata", "body-"+name+".golden"), b.encode())
+		got, err := decodeBody(b.encode(), testSlot, "k")
+		require.NoError(t, err)
+		require.Equal(t, b, got)
+	}
+}
+
+func TestPartsThatCannotBe(t *testing.T) {
+	list, chunks := sampleBodies()["both"], sampleBodies()["chunks"]
+	later := list.encode()
+	later[bodyHeader] = 3
+	_, err := decodeBody(later, testSlot, "some/key")
+	require.ErrorIs(t, err, ErrNewerFormat)
+	require.ErrorContains(t, err, "some/key")
+	missing := chunks
+	missing.lists = testSlot
+	second := append(chunks.encode(), list.encode()[bodyHeader:]...)
+	upper := list.encode()
+	upper[bodyHeader+4] = 1
+	ahead := chunks
+	ahead.lists = testSlot + 1
+	for name, b := range map[string][]byte{
+		"nothing":               {},
+		"no list":               missing.encode(),
+		"a list behind a chunk": second,
+		"an upper half":         upper,
+		"a list to come":        ahead.encode(),
+	} {
+		_, err := decodeBody(b, testSlot, "k")
+		require.ErrorIs(t, err, base.ErrCorruption, name)
+	}
+	_, err = decodeBody(list.encode(), testSlot+1, "k")
+	require.ErrorIs(t, err, base.ErrCorruption, "a list of another slot")
+}
+
+// requireBody requires that a body is refused, or has one form.
+func requireBody(tb testing.TB, b []byte) {
+	tb.Helper()
+	hostile.Bound{PerByte: 8, Fixed: 8 << 10}.Require(tb, len(b), func() { _, _ = decodeBody(b, testSlot, "k") })
+	got, err := decodeBody(b, testSlot, "some/key")
+	if err == nil {
+		require.True(tb, bytes.Equal(b, got.encode()))
+		return
+	}
+	require.True(tb, errors.Is(err, base.ErrCorruption) || errors.Is(err, ErrNewerFormat))
+	require.ErrorContains(tb, err, "some/key")
+}
+
+func TestHostileBodies(t *testing.T) {
+	for _, b := range sampleBodies() {
+		for mutant := range hostile.Mutants(b.encode(), 500) {
+			requireBody(t, mutant)
+		}
+	}
+}
+
+func FuzzHostileBody(f *testing.F) {
+	for _, b := range sampleBodies() {
+		f.Add(b.encode())
+	}
+	f.Fuzz(func(t *testing.T, b []byte) { requireBody(t, b) })
+}

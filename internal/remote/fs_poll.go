@@ -1,0 +1,184 @@
+package remote
+
+import (
+	"context"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// A poll looks at the end by a listing, in place of the next slot, when so many in a row have found nothing, and when
+// the one before is so long ago: then the next slot may have been deleted with newer data behind it.
+const (
+	pollsPerList = 64
+	longAgo      = time.Minute
+)
+
+// few is how many entries a poll reads one after the other before it looks how many there are.
+const few = 4
+
+// A mark is how far a reader has read.
+type mark struct {
+	next  uint64    // the slot after; 0: nothing was read yet
+	list  uint64    // the slot of the list of files
+	epoch uint64    // of the last entry, or of one before
+	fresh bool      // nobody has asked since the first reading
+	polls int       // in a row that found nothing
+	last  time.Time // of a poll
+}
+
+// load reads what there is, unless that was done: see Look and state for the requests. Where there is no store, there
+// is nothing to read, and whoever comes later asks again. A writer's files are its own.
+func (f *FS) load() error {
+	if f.at.next > 0 || f.asWriter() != nil {
+		return nil
+	}
+	if err := f.small.MkdirAll(f.o.Root); err != nil {
+		return err
+	}
+	ctx, cancel := f.asked()
+	defer cancel()
+	if _, err := f.jump(ctx); err != nil {
+		return err
+	}
+	f.at.fresh, f.at.last = f.at.next > 0, f.now()
+	return nil
+}
+
+// refresh reads what is new, for a reader: one request for the next slot, and one more for each entry that is new.
+// If there are more than a few, it is a LIST, and what its end needs, side by side. One refresh of 64 that find
+// nothing, and one that comes a minute after the one before, is a LIST in place of the request for the next slot.
+func (f *FS) refresh() error {
+	f.refreshing.Lock()
+	defer f.refreshing.Unlock()
+	if err := f.load(); err != nil || f.at.next == 0 || f.asWriter() != nil {
+		return err
+	}
+	if f.at.fresh {
+		f.at.fresh = false
+		return nil
+	}
+	ctx, cancel := f.asked()
+	defer cancel()
+	now, found, err := f.now(), 0, error(nil)
+	if f.lost.Swap(false) || f.at.polls >= pollsPerList-1 || now.Sub(f.at.last) >= min(f.o.Grace, longAgo) {
+		newer, err := f.jump(ctx)
+		f.at.polls = 0
+		if err != nil || !newer {
+			f.polled(now, 0, err)
+			return err
+		}
+	}
+	for more := true; err == nil && more && found < 2*few; {
+		if found == few {
+			_, err = f.jump(ctx)
+		}
+		if err == nil {
+			more, err = f.step(ctx)
+		}
+		if more {
+			found++
+		}
+	}
+	f.polled(now, found, err)
+	return err
+}
+
+// polled notes what a poll has found.
+func (f *FS) polled(now time.Time, found int, err error) {
+	switch {
+	case err != nil:
+		f.lost.Store(true) // a listing may lead past an object that is damaged
+	case found > 0:
+		f.at.polls, f.at.last = 0, now
+	default:
+		f.at.polls, f.at.last = f.at.polls+1, now
+	}
+}
+
+// LookAgain makes the next refresh look for the newest entries by a listing. A reader that has lost a file, or finds
+// writes missing in the logs, has to: the next slot may have been deleted with newer data behind it, which no clock
+// tells of a machine that was suspended.
+func (f *FS) LookAgain() { f.lost.Store(true) }
+
+// step reads the next slot, and reports whether there was anything.
+func (f *FS) step(ctx context.Context) (found bool, err error) {
+	e, err := f.seq.Get(ctx, f.at.next)
+	if isMissing(err) {
+		return false, nil
+	}
+	if err == nil {
+		err = f.seq.follows(e, f.at.epoch)
+	}
+	if err != nil {
+		return false, err
+	}
+	if !e.Fence {
+		if err := f.addEntry(e); err != nil {
+			return false, err
+		}
+	}
+	f.at.next, f.at.epoch = e.Slot+1, e.Epoch
+	return true, nil
+}
+
+// addEntry makes the files those of an entry that comes next.
+func (f *FS) addEntry(e Entry) error {
+	key := f.seq.key(e.Slot)
+	b, err := decodeBody(e.Body, e.Slot, key)
+	if err != nil {
+		return err
+	}
+	st := &state{slot: b.lists, data: []slotBody{{e.Slot, b}}}
+	switch {
+	case b.list != nil:
+		if st.list, st.num, err = f.seq.fileList(st.data[0]); err != nil {
+			return err
+		}
+	case b.lists != f.at.list:
+		return base.Corruptf(key, headerSize, "the list of files is in slot %d, and was found in slot %d", b.lists,
+			f.at.list)
+	}
+	return f.take(st)
+}
+
+// jump goes to where a listing shows the end, and reports whether that is further on.
+func (f *FS) jump(ctx context.Context) (newer bool, err error) {
+	err = f.seq.again(func() error {
+		l, err := f.seq.Look(ctx)
+		if err != nil || l.Last < f.at.next || l.Data == 0 {
+			return err
+		}
+		newer = true
+		if l.Data >= f.at.next {
+			st, err := f.seq.state(ctx, l, f.at.next)
+			if err == nil {
+				err = f.take(st)
+			}
+			if err != nil {
+				return err
+			}
+			f.at.epoch = max(f.at.epoch, st.epoch)
+		}
+		f.at.next = l.Last + 1
+		return nil
+	})
+	if isMissing(err) {
+		err = asCorruption(err)
+	}
+	return newer, err
+}
+
+// Within makes requests for what is new end with ctx, until end is called, and so reads of files that are opened
+// meanwhile. It is for one caller at a time.
+func (f *FS) Within(ctx context.Context) (end func()) {
+	s := &span{ctx: ctx}
+	f.span.Store(s)
+	return func() {
+		s.over.Store(true)
+		f.span.CompareAndSwap(s, nil)
+	}
+}
+
+// asked returns the context of whoever asks for what is new.
+func (f *FS) asked() (context.Context, context.CancelFunc) { return f.span.Load().bound(f.ctx) }

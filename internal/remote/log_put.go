@@ -1,0 +1,118 @@
+package remote
+
+import (
+	"context"
+	"errors"
+)
+
+// A listMaker makes the list of files as it is now. Of a log number it gets the first slot that is needed if all logs
+// below are not.
+type listMaker func(start func(oldest uint64) uint64) (*fileList, error)
+
+// Publish puts a list of files there, and with it what is buffered, and returns the slot. After an error that matches
+// objstore.ErrUnknown, the list may be there, or come to be with any later put. It is one put.
+func (l *Logs) Publish(list listMaker) (slot uint64, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.putting {
+		l.changed.Wait()
+	}
+	if l.closed {
+		return 0, ErrClosed
+	}
+	return l.put(list)
+}
+
+// PublishLater has the next put take a list of files along: nobody can tell that from a list that was published at
+// once, unless there is no next put.
+func (l *Logs) PublishLater(list listMaker) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.due = list
+}
+
+// Unchanged reports whether nothing was written or published but what PublishLater was given.
+func (l *Logs) Unchanged() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.due != nil && l.written == 0
+}
+
+// put puts what is buffered, with a list of files unless that is nil. The lock is held, but for the put itself, and
+// nothing is being put.
+func (l *Logs) put(make listMaker) (slot uint64, err error) {
+	chunks, end := l.buffer, l.written
+	for _, c := range chunks {
+		if _, there := l.first[c.log]; !there {
+			l.first[c.log] = l.w.Next()
+		}
+	}
+	var list *fileList
+	if make != nil {
+		if list, err = make(l.start); err != nil {
+			if len(chunks) > 0 {
+				l.fail(err)
+			}
+			return 0, err
+		}
+	}
+	l.buffer, l.buffered, l.putting = nil, 0, true
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(l.ctx, l.opts.Patience)
+	slot, err = l.w.Put(ctx, func(slot uint64) []byte { return l.encode(slot, list, chunks) })
+	cancel()
+	l.mu.Lock()
+	l.putting = false
+	switch {
+	case err == nil:
+		l.durable = end
+		if list != nil {
+			l.due, l.lists, l.perhaps = nil, slot, 0
+			if len(list.logs) > 0 {
+				l.forget(list.logs[0])
+			}
+			l.published(slot, list)
+		}
+	case len(chunks) > 0:
+		l.fail(err)
+	case errors.Is(err, ErrFenced):
+		l.failure = err
+	}
+	l.schedule()
+	l.changed.Broadcast()
+	return slot, err
+}
+
+// encode returns the body of the entry for a slot. It is called once for each put, before which all that was pending
+// has found its place.
+func (l *Logs) encode(slot uint64, list *fileList, chunks []chunk) []byte {
+	if l.perhaps > 0 && l.perhaps < slot {
+		l.lists = l.perhaps // what failed there, or seemed to, is there now
+	}
+	l.perhaps = 0
+	b := body{lists: l.lists, chunks: chunks}
+	if list != nil {
+		b.lists, b.list, l.perhaps = slot, list.encode(), slot
+	}
+	return b.encode()
+}
+
+// start returns the first slot that is needed if all logs with numbers below oldest are not. The lock is held.
+func (l *Logs) start(oldest uint64) uint64 {
+	start := l.w.Next()
+	for log, first := range l.first {
+		if log >= oldest {
+			start = min(start, first)
+		}
+	}
+	return start
+}
+
+// forget gives up what is known of logs with numbers below one, that no list needs any more.
+func (l *Logs) forget(oldest uint64) {
+	for log := range l.first {
+		if log < oldest {
+			delete(l.first, log)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// A Look is what a page of a listing shows of the end of a sequence, and what was read on the way from there.
+type Look struct {
+	Last uint64 // the last slot; 0 if the sequence is empty
+	Data uint64 // the newest with data; 0 if there is none
+
+	sizes map[uint64]int   // of objects, by slots
+	read  map[uint64]Entry // what need not be read again
+}
+
+const (
+	pageSize = 1000     // objects of a listing that are one request
+	maxSize  = 64 << 20 // the most that a listing is believed of an object's size: more is read in several requests
+)
+
+// Look returns where the sequence ends, by what a listing shows: a later entry may be there if listings lag.
+//
+// It is one LIST, of which one page is asked for. If all of that are fences, it is one or two GETs more, however many
+// there are.
+func (s *Sequence) Look(ctx context.Context) (*Look, error) {
+	const tries = 4 // what was listed may be gone already: then something newer is there
+	for try := 1; ; try++ {
+		l, err := s.look(ctx)
+		if err == nil || !isMissing(err) || try == tries {
+			return l, err
+		}
+	}
+}
+
+func (s *Sequence) look(ctx context.Context) (*Look, error) {
+	l, listed := &Look{sizes: map[uint64]int{}, read: map[uint64]Entry{}}, 0
+	for o, err := range s.store.List(ctx, s.prefix, "") {
+		if err != nil {
+			return nil, fmt.Errorf("siftkv: list %s: %w", s.prefix, err)
+		}
+		if slot, ok := s.slotOf(o.Key); ok {
+			l.sizes[slot] = int(min(o.Size, maxSize))
+			l.Last = max(l.Last, slot)
+			if o.Size != fenceSize {
+				l.Data = max(l.Data, slot)
+			}
+		}
+		if listed++; listed == pageSize {
+			break
+		}
+	}
+	if listed < pageSize || l.Data > 0 {
+		return l, nil
+	}
+	e, err := s.entry(ctx, l, l.Last) // that fence tells where the data is
+	if err == nil && e.newest > 0 {
+		l.Data = e.newest
+		_, err = s.data(ctx, l, l.Data)
+	}
+	return l, err
+}
+
+// entry returns the entry in a slot, which is read once.
+func (s *Sequence) entry(ctx context.Context, l *Look, slot uint64) (Entry, error) {
+	if e, ok := l.read[slot]; ok {
+		return e, nil
+	}
+	size := l.sizes[slot]
+	if size == 0 {
+		size = guess // it is not in the page
+	}
+	e, _, err := s.get(ctx, slot, size)
+	if err == nil {
+		l.read[slot] = e
+	}
+	return e, err
+}
+
+// data is entry of a slot that had data. If a fence is there, of somebody who stalled, the data was trimmed: the error
+// is that of an object that is missing.
+func (s *Sequence) data(ctx context.Context, l *Look, slot uint64) (Entry, error) {
+	e, err := s.entry(ctx, l, slot)
+	if err == nil && e.Fence {
+		err = &objstore.Error{Op: objstore.Get, Key: s.key(slot),
+			Err: fmt.Errorf("%w: a fence is there, where data was", objstore.ErrNotExist)}
+	}
+	return e, err
+}
+
+// found notes an entry that stands behind what was listed.
+func (l *Look) found(e Entry) {
+	l.read[e.Slot], l.Last = e, e.Slot
+	if !e.Fence {
+		l.Data = e.Slot
+	}
+}
+
+// Newest returns the newest data, whose Slot is 0 if there is none. It is a Look, and a GET.
+func (s *Sequence) Newest(ctx context.Context) (e Entry, err error) {
+	err = s.again(func() error {
+		l, err := s.Look(ctx)
+		if err == nil && l.Data > 0 {
+			e, err = s.data(ctx, l, l.Data)
+		}
+		return err
+	})
+	return e, err
+}
+
+// again repeats what begins with a look at the end, and then finds that something was trimmed meanwhile.
+func (s *Sequence) again(do func() error) (err error) {
+	const tries = 4
+	for range tries {
+		if err = do(); !isMissing(err) && !errors.Is(err, ErrMoved) {
+			break
+		}
+	}
+	return err
+}

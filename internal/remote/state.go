@@ -1,0 +1,107 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// A state is what a sequence says of a store: the newest list of files, and the data from the first slot on that its
+// logs need, without what the caller had.
+type state struct {
+	list *fileList // nil: there is none yet
+	num  uint64    // of the manifest in force
+	slot uint64    // of the list
+	data []slotBody
+
+	epoch uint64 // of the last entry; 0 if it is not known
+}
+
+// A slotBody is the body of the entry in a slot.
+type slotBody struct {
+	slot uint64
+	body
+}
+
+// state reads what there is, up to the newest data that the look shows; of the logs, what is in the slot known or
+// later. If something is missing, the error matches objstore.ErrNotExist: it was trimmed, as there are newer entries,
+// or is lost.
+//
+// It is one GET if the newest data is a list of files, as after a store was closed; else one for that list, and one
+// for each entry that the logs need, up to 16 beside each other.
+func (s *Sequence) state(ctx context.Context, l *Look, known uint64) (*state, error) {
+	st := &state{}
+	if l.Data == 0 {
+		return st, nil
+	}
+	newest, err := s.body(ctx, l, l.Data)
+	if err != nil || newest.lists == 0 {
+		return st, err
+	}
+	lists := newest
+	if st.slot = newest.lists; st.slot != l.Data {
+		if lists, err = s.body(ctx, l, st.slot); err != nil {
+			return nil, err
+		}
+		if lists.list == nil {
+			return nil, base.Corruptf(s.key(l.Data), headerSize, "slot %d has no list of files", st.slot)
+		}
+	}
+	if st.list, st.num, err = s.fileList(lists); err != nil {
+		return nil, err
+	}
+	for e, err := range s.entries(ctx, l, max(st.list.logStart, known, 1), l.Data) {
+		if err == nil {
+			err = s.follows(e, st.epoch)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if st.epoch = e.Epoch; e.Fence {
+			continue
+		}
+		b, err := decodeBody(e.Body, e.Slot, s.key(e.Slot))
+		if err != nil {
+			return nil, err
+		}
+		st.data = append(st.data, slotBody{e.Slot, b})
+	}
+	return st, nil
+}
+
+// follows checks that an entry may come after one of an epoch.
+func (s *Sequence) follows(e Entry, epoch uint64) error {
+	if e.Epoch < epoch {
+		return base.Corruptf(s.key(e.Slot), 40, "an entry of epoch %d after one of epoch %d: the store has let both "+
+			"writers put", e.Epoch, epoch)
+	}
+	return nil
+}
+
+// body returns what the entry in a slot carries, which must be data.
+func (s *Sequence) body(ctx context.Context, l *Look, slot uint64) (b slotBody, err error) {
+	e, err := s.data(ctx, l, slot)
+	if err != nil {
+		return b, err
+	}
+	b.slot = slot
+	b.body, err = decodeBody(e.Body, slot, s.key(slot))
+	return b, err
+}
+
+// fileList decodes the list of files of an entry, and returns the number of the manifest in force.
+func (s *Sequence) fileList(b slotBody) (*fileList, uint64, error) {
+	l, num, err := decodeFileList(b.list)
+	if errors.Is(err, ErrNewerFormat) {
+		return nil, 0, fmt.Errorf("%s: %w", s.key(b.slot), err)
+	}
+	if err == nil && l.logStart > b.slot {
+		err = fmt.Errorf("%w: its logs begin in slot %d", errList, l.logStart)
+	}
+	if err != nil {
+		return nil, 0, &base.CorruptionError{File: s.key(b.slot), Offset: -1, What: "the list of files", Cause: err}
+	}
+	return &l, num, nil
+}
