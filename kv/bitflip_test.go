@@ -10,8 +10,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/manifest"
 	sift "github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/internal/wal"
-	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
 )
 
@@ -138,12 +136,7 @@ func (f *flipRun) flip(name string, at int) {
 // named reports whether an error is one of those that damage is told by. A format's
 // version is outside of what is checksummed, so that a newer one is told from damage.
 func named(err error) bool {
-	for _, name := range []error{ErrCorruption, ErrNewerFormat, sstable.ErrNewerFormat, wal.ErrNewerFormat} {
-		if errors.Is(err, name) {
-			return true
-		}
-	}
-	return false
+	return errors.Is(err, ErrCorruption) || errors.Is(err, ErrNewerFormat)
 }
 
 // lookUp looks up every key, and some that are not there. It reports whether damage

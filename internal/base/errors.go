@@ -11,6 +11,9 @@ var (
 	ErrNotFound   = errors.New("siftkv: not found")
 	ErrClosed     = errors.New("siftkv: closed")
 	ErrCorruption = errors.New("siftkv: corruption")
+	// ErrNewerFormat is matched when a newer version of the program wrote what was read, be it the
+	// store, a log or a sorted file.
+	ErrNewerFormat = errors.New("siftkv: newer format")
 
 	ErrNotExist         = errors.New("siftkv: there is no store")
 	ErrForeignDirectory = errors.New("siftkv: the directory is not empty and holds no store")

@@ -182,7 +182,7 @@ const (
 )
 
 // ErrNewerFormat is matched when a newer version of the program wrote the store.
-var ErrNewerFormat = errors.New("siftkv: store has a newer format")
+var ErrNewerFormat = base.ErrNewerFormat
 
 var errEdit = errors.New("malformed version edit")
 

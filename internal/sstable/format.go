@@ -56,7 +56,7 @@ var (
 	// ErrClosed is returned by a closed reader.
 	ErrClosed = base.ErrClosed
 	// ErrNewerFormat is matched when a newer version of the package wrote the file.
-	ErrNewerFormat = errors.New("siftkv: file has a newer format")
+	ErrNewerFormat = base.ErrNewerFormat
 )
 
 type footer struct {

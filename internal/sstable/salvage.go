@@ -139,7 +139,7 @@ func (s *salvager) identify(known uint64) error {
 		case err == nil:
 			s.footer, s.out.ID = &f, f.tableID
 			return nil
-		case errors.Is(err, ErrNewerFormat) && known == 0:
+		case errors.Is(err, ErrNewerFormat):
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		s.tailFault("%v", err)

@@ -85,8 +85,8 @@ func (s *Store) readTable(t *Table) error {
 	if err != nil {
 		return err
 	}
-	if errors.Is(fault, sstable.ErrNewerFormat) && t.Listing == nil {
-		// A table that our own manifest lists is not newer, but damaged.
+	if errors.Is(fault, base.ErrNewerFormat) {
+		// The manifest does not tell more: a newer version may list tables of its own in one that we can read.
 		return fmt.Errorf("%w; if the file is damaged and no newer version ever wrote this store, move it away "+
 			"and run again", fault)
 	}

@@ -75,7 +75,7 @@ var (
 	ErrTornTail = errors.New("siftkv: log has a torn tail")
 
 	// ErrNewerFormat says that a later release wrote the log.
-	ErrNewerFormat = errors.New("siftkv: log has a newer format")
+	ErrNewerFormat = base.ErrNewerFormat
 
 	// ErrNotLog says that a file does not begin as a log does. The error matches
 	// base.ErrCorruption too.

@@ -39,7 +39,7 @@ func TestHeaders(t *testing.T) {
 		{"bad checksum", append(append(bytes.Clone(good[:24]), 1, 2, 3, 4), good[28:]...), base.ErrCorruption,
 			"bad checksum", true},
 		{"newer", header(func(h []byte) { h[8] = 2 }), ErrNewerFormat,
-			"f: siftkv: log has a newer format: version 2, and this release reads up to 1", false},
+			"f: siftkv: newer format: version 2, and this release reads up to 1", false},
 		{"version 0", header(func(h []byte) { h[8] = 0 }), base.ErrCorruption, "impossible field", true},
 		{"reserved", header(func(h []byte) { h[13] = 1 }), base.ErrCorruption, "impossible field", true},
 		{"other id", makeLog(t, 7, [][]byte{nil}), base.ErrCorruption,
