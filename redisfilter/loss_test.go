@@ -2,6 +2,7 @@ package redisfilter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -258,6 +259,37 @@ func TestAMasterThatWasCutOffDoesNotSayNo(t *testing.T) {
 	maybe, err := s.Contains(ctx, k)
 	require.True(t, maybe, "the successor has the key")
 	require.ErrorIs(t, err, ErrUnavailable)
+}
+
+// A pause after a load that failed ends when the server is back, however long it was to be.
+func TestAServerThatIsBackEndsThePauseOfRepairs(t *testing.T) {
+	t.Parallel()
+	redistest.RequireReal(t)
+	srv := redistest.Start(t)
+	c := openClient(t, srv.Addr)
+	s := wholeSet(t, c, "users", 1000, Options{})
+	srv.Kill()
+	until(t, c.watch.Lacks, "the server is away")
+	back, err := s.rest(t.Context(), 0, true)
+	require.NoError(t, err)
+	require.False(t, back, "it is still away")
+	ended := make(chan error, 1)
+	go func() {
+		back, err := s.rest(t.Context(), patience, true)
+		if !back && err == nil {
+			err = errors.New("the pause went to its end")
+		}
+		ended <- err
+	}()
+	srv.Restart()
+	require.NoError(t, <-ended)
+	back, err = s.rest(t.Context(), 0, false)
+	require.NoError(t, err)
+	require.False(t, back)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = s.rest(ctx, patience, false)
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 // Who waits for a set that nobody watches any more is told so.

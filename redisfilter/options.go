@@ -39,7 +39,8 @@ type Options struct {
 
 	// Source lets the set load itself when it is new or was lost, and add what a failover forgot, in
 	// the background and in one process at a time. Without it, Load does so when the program asks. A
-	// source that fails is called again, after a pause that grows from 0.2 s to a minute.
+	// source that fails is called again, after a pause that grows from 0.2 s to a minute, and
+	// at once when servers of Redis answer again that were away.
 	Source Source
 
 	// StartEmpty declares that forgetting keys does no harm: the set is empty, not incomplete, when

@@ -58,7 +58,8 @@ const (
 	maxPause   = time.Minute
 )
 
-// repairs keeps a set whole that has a source, or may be empty. After a failure it pauses, twice as long each time.
+// repairs keeps a set whole that has a source, or may be empty. After a failure it pauses, twice as long each time,
+// but no longer than until servers answer again that did not.
 func (l *lineage) repairs(ctx context.Context) {
 	if l.source == nil && !l.startEmpty {
 		return
@@ -70,6 +71,7 @@ func (l *lineage) repairs(ctx context.Context) {
 			return
 		case <-l.repair:
 		}
+		away := l.client.watch.Lacks()
 		err := l.mend(ctx)
 		if err == nil {
 			pause = firstPause
@@ -79,11 +81,36 @@ func (l *lineage) repairs(ctx context.Context) {
 			return
 		}
 		l.logger.Warn("a set could not be loaded", "set", l.name, "error", err)
-		if sleep(ctx, pause) != nil {
+		back, err := l.rest(ctx, pause, away)
+		if err != nil {
 			return
 		}
-		pause = min(2*pause, maxPause)
+		if pause = min(2*pause, maxPause); back {
+			pause = firstPause
+		}
 		l.repairSoon()
+	}
+}
+
+// rest waits for the end of a pause, or for a poll that all servers answer, after one that they did not or
+// if one was away before. Back says that it was such a poll.
+func (l *lineage) rest(ctx context.Context, pause time.Duration, away bool) (back bool, err error) {
+	over := time.NewTimer(pause)
+	defer over.Stop()
+	for {
+		polled := l.client.watch.Changed() // before the look: a poll after it ends the wait below
+		now := l.client.watch.Lacks()
+		if away && !now {
+			return true, nil
+		}
+		away = now
+		select {
+		case <-polled:
+		case <-over.C:
+			return false, nil
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
 	}
 }
 

@@ -155,6 +155,9 @@ func (w *Watch) Away(slot int) error {
 	return nil
 }
 
+// Lacks reports whether the last poll lacked the answer of some server.
+func (w *Watch) Lacks() bool { return w.away.Load() }
+
 // Changed returns a channel that is closed when the next poll ends.
 func (w *Watch) Changed() <-chan struct{} {
 	w.mu.Lock()
