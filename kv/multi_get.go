@@ -112,7 +112,7 @@ func (d *DB) multiGetIn(s *readState, stripe int, keys [][]byte, at base.SeqNum)
 	counters := &d.counters.stripes[stripe]
 	counters.gets.Add(uint64(len(keys)))
 	var err error
-	if len(keys) < minTogether {
+	if len(keys) < minTogether && (!d.tables.Far || len(keys) < 2) {
 		err = d.getEach(s, counters, values, keys, at)
 	} else {
 		err = d.multiGetOf(s, counters, values, keys, at)
@@ -127,7 +127,7 @@ func (d *DB) multiGetIn(s *readState, stripe int, keys [][]byte, at base.SeqNum)
 }
 
 // minTogether is how many keys it takes that going through all places together is faster
-// than one key after the other.
+// than one key after the other, where no read is a request.
 const minTogether = 4
 
 // getEach looks one key up after the other.
@@ -292,7 +292,11 @@ func (m *multiGet) run(keys [][]byte, from, to int) {
 	for _, imm := range m.s.imms {
 		m.memtable(imm)
 	}
-	m.tables()
+	if m.d.tables.Far {
+		m.farTables()
+	} else {
+		m.tables()
+	}
 	for i := range m.keys {
 		k := &m.keys[i]
 		if k.chain.begun {

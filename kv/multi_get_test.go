@@ -67,9 +67,15 @@ func (r *modelRun) multiCheckTx() {
 }
 
 func TestMultiGetModel(t *testing.T) {
-	for seed := range modelSeeds / 10 {
+	multiGetModel(t, modelSeeds/10, func(r *modelRun) { r.fs = vfs.NewMem() })
+}
+
+// multiGetModel goes through histories of stores that are where place says.
+func multiGetModel(t *testing.T, seeds uint64, place func(r *modelRun)) {
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 32))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{}}
+		r := &modelRun{t: t, rng: rng, opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{}}
+		place(r)
 		r.open()
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r.t = t

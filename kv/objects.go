@@ -158,23 +158,33 @@ func (o *Options) checkObjects() error {
 // maxPublishedManifest is maxManifestSize where the whole manifest is written with each edit.
 const maxPublishedManifest = 256 << 10
 
-// tableRequests bounds the requests with which a store opens its files.
+// tableRequests bounds the requests that one call has under way for sorted files.
 const tableRequests = 64
 
 // openTables opens the files of tables side by side: in an object store each costs a request.
 func (d *DB) openTables(tables []*version.Table) error {
+	errs := make([]error, len(tables))
+	sideBySide(len(tables), func(i int) { _, errs[i] = tables[i].Open(&d.tables) })
+	return errors.Join(errs...)
+}
+
+// sideBySide calls do for 0 to n-1, each in a goroutine that waits for a request, and up to tableRequests
+// at a time. It returns when all have.
+func sideBySide(n int, do func(i int)) {
+	if n == 1 {
+		do(0)
+		return
+	}
 	var wait sync.WaitGroup
 	places := make(chan struct{}, tableRequests)
-	errs := make([]error, len(tables))
-	for i, t := range tables {
+	for i := range n {
 		places <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-places }()
-			_, errs[i] = t.Open(&d.tables)
+			do(i)
 		})
 	}
 	wait.Wait()
-	return errors.Join(errs...)
 }
 
 // checkConditions refuses an object store in which two writers could both win.

@@ -50,8 +50,9 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d.progress.L = &d.mu
 	d.resumer.stop = make(chan struct{})
 	d.tables = version.TableCache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log, CacheSize: opts.CacheSize,
-		Limit: opts.readersLimit(), Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache,
-			Filter: opts.Filter, Prefix: opts.Prefix, Map: opts.MemoryMap, AnyExpansion: true}}
+		Limit: opts.readersLimit(), Far: opts.Objects != nil,
+		Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache, Filter: opts.Filter,
+			Prefix: opts.Prefix, Map: opts.MemoryMap, AnyExpansion: true}}
 	d.commits.Attach(d.commitStore())
 	d.cleaner = version.Cleaner{Tables: &d.tables, History: &d.history, FS: d.fs, Dir: dir, Log: d.log,
 		ReadOnly: opts.ReadOnly, Position: d.position, Cleaned: d.publishView}

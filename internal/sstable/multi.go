@@ -48,13 +48,32 @@ func (r *Reader) AskFilter(key []byte, hash uint64) FilterVerdict {
 // index could not be read (l.Err). What l has found in another file is forgotten. Filter is what
 // this one's filter said. Wait is called before a part of the index is read from a device (Probe.Wait).
 func (r *Reader) Locate(l *Lookup, filter FilterVerdict, wait func(begun bool)) (block int, ok bool) {
+	return r.locateFor(l, filter, nil, wait)
+}
+
+func (r *Reader) locateFor(l *Lookup, filter FilterVerdict, memo *leafMemo, wait func(begun bool)) (block int,
+	ok bool) {
 	l.Value, l.Trailer, l.Found, l.Err, l.Probe = nil, 0, false, nil, Probe{Filter: filter, IndexLookup: true}
 	l.Probe.Wait = wait
-	l.loc, ok, l.Err = r.locate(l.Key, true, nil, &l.Probe)
+	l.loc, ok, l.Err = r.locate(l.Key, true, memo, &l.Probe)
 	l.Probe.Wait = nil
 	l.Probe.RuledOutByIndex = !ok && l.Err == nil
 	return l.loc.block, ok
 }
+
+// LocateTogether is Locate for lookups that need the same part of the index: however many they are, and if the
+// cache does not keep it, that is read once. It reports of each whether there is a block for it.
+func (r *Reader) LocateTogether(lookups []*Lookup, filter FilterVerdict) []bool {
+	var memo leafMemo
+	located := make([]bool, len(lookups))
+	for i, l := range lookups {
+		_, located[i] = r.locateFor(l, filter, &memo, nil)
+	}
+	return located
+}
+
+// Block returns the number of the block in which l was located.
+func (l *Lookup) Block() int { return l.loc.block }
 
 // InMemory reports whether the block of l is in the cache just now.
 func (r *Reader) InMemory(l *Lookup) bool { return r.slots[l.loc.block].Filled() }

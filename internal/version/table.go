@@ -51,6 +51,7 @@ type TableCache struct {
 	CacheSize int64
 	Limit     int64 // of bytes for blocks, filters and indexes together; 0: none
 	KeepOpen  bool  // files may be gone when they are opened again: no reader is given up
+	Far       bool  // each read of a file is a request to another machine
 
 	Filters  atomic.Int64  // bytes pinned by open tables
 	Indexes  atomic.Int64  // bytes pinned by open tables
