@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -15,8 +16,10 @@ type flight struct{ done chan struct{} }
 
 // ReadAt fills p with the bytes of an object of size bytes from off on, all of which must be in it. What is not here
 // is fetched at once: all pages from the first to the last that is missing; of reads of passes, what p has of them.
-// Of several reads that miss a page at the same time one fetches it. The error is nil if and only if p was filled.
-func (c *DiskCache) ReadAt(object string, size int64, p []byte, off int64, get fetch) (int, error) {
+// Of several reads that miss a page at the same time one fetches it, and the others wait for that until their ctx ends.
+// The error is nil if and only if p was filled.
+func (c *DiskCache) ReadAt(ctx context.Context, object string, size int64, p []byte, off int64, get fetch) (int,
+	error) {
 	if c.idles() || len(p) == 0 || len(object) > maxPageName {
 		return get(p, off)
 	}
@@ -38,7 +41,11 @@ func (c *DiskCache) ReadAt(object string, size int64, p []byte, off int64, get f
 			c.stats.misses.Add(1)
 			return r.fetchPages(first, last, own)
 		}
-		<-other.done
+		select {
+		case <-other.done:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
 		r.waited = true // if it has failed, or its pages are not kept, nobody waits again
 	}
 }

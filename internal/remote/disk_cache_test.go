@@ -51,7 +51,7 @@ func (o *origin) read(c *DiskCache, name string, off, n int) int64 {
 	o.t.Helper()
 	before, data := o.asked.Load(), o.objects[name]
 	p := make([]byte, n)
-	m, err := c.ReadAt(name, int64(len(data)), p, int64(off), o.fetch(name))
+	m, err := c.ReadAt(o.t.Context(), name, int64(len(data)), p, int64(off), o.fetch(name))
 	require.NoError(o.t, err)
 	require.Equal(o.t, n, m)
 	require.True(o.t, bytes.Equal(data[off:off+n], p), "%s: %d bytes at %d", name, n, off)
@@ -141,7 +141,7 @@ func TestManyWhoMissAPageFetchItOnce(t *testing.T) {
 			for i := range 20 {
 				all.Go(func() {
 					p := make([]byte, 100)
-					_, err := c.ReadAt("object0", 10*testPage, p, int64(i*100), slow)
+					_, err := c.ReadAt(t.Context(), "object0", 10*testPage, p, int64(i*100), slow)
 					require.ErrorIs(t, err, want)
 					require.Equal(t, want == nil, bytes.Equal(o.objects["object0"][i*100:][:100], p))
 				})
@@ -166,16 +166,16 @@ func TestErrorsOfTheStoreAreTheReaders(t *testing.T) {
 	c := openCache(t, vfs.NewMem(), DiskCacheOptions{})
 	for _, n := range []int{10, 2 * testPage} {
 		fail := func([]byte, int64) (int, error) { return 3, errTest }
-		_, err := c.ReadAt("object0", 3*testPage, make([]byte, n), 0, fail)
+		_, err := c.ReadAt(t.Context(), "object0", 3*testPage, make([]byte, n), 0, fail)
 		require.ErrorIs(t, err, errTest)
 	}
 	// An object that ends before it should gives what it has.
 	o.objects["short"] = o.objects["object0"][:testPage+500]
 	p := make([]byte, 400)
-	_, err := c.ReadAt("short", 3*testPage, p, testPage+50, o.fetch("short"))
+	_, err := c.ReadAt(t.Context(), "short", 3*testPage, p, testPage+50, o.fetch("short"))
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(o.objects["short"][testPage+50:][:400], p))
-	n, err := c.ReadAt("short", 3*testPage, p, testPage+300, o.fetch("short"))
+	n, err := c.ReadAt(t.Context(), "short", 3*testPage, p, testPage+300, o.fetch("short"))
 	require.Equal(t, 200, n)
 	require.ErrorIs(t, err, io.EOF)
 	c.Flush()
@@ -389,7 +389,7 @@ func TestConcurrentReadsAreRight(t *testing.T) {
 					off := random.IntN(len(data))
 					n := 1 + random.IntN(min(len(data)-off, []int{100, testPage, 20 * testPage}[random.IntN(3)]))
 					p := make([]byte, n)
-					_, err := c.ReadAt(name, int64(len(data)), p, int64(off), o.fetch(name))
+					_, err := c.ReadAt(o.t.Context(), name, int64(len(data)), p, int64(off), o.fetch(name))
 					if err != nil || !bytes.Equal(data[off:off+n], p) {
 						t.Errorf("%s: %d bytes at %d: %v", name, n, off, err)
 						return

@@ -49,11 +49,11 @@ func TestTheGoldenSegmentIsRead(t *testing.T) {
 		c := openCache(t, mem, DiskCacheOptions{})
 		require.Equal(t, 3, c.Metrics().Pages)
 		p := make([]byte, 600)
-		n, err := c.ReadAt("sst/000001.sst", testPage+500, p, testPage-100, nil)
+		n, err := c.ReadAt(t.Context(), "sst/000001.sst", testPage+500, p, testPage-100, nil)
 		require.NoError(t, err)
 		require.Equal(t, 600, n)
 		require.Equal(t, bytes.Repeat([]byte("6789012345"), 60), p)
-		_, err = c.ReadAt("sst/2", 4, p[:4], 0, nil)
+		_, err = c.ReadAt(t.Context(), "sst/2", 4, p[:4], 0, nil)
 		require.NoError(t, err)
 		require.Equal(t, "1234", string(p[:4]))
 		require.NoError(t, c.Close())
@@ -84,7 +84,8 @@ func requireSegmentHarmless(tb testing.TB, b []byte) {
 		p := make([]byte, 5000)
 		for off := range []int64{0, testPage} {
 			part := p[:testPage+500-off]
-			n, err := c.ReadAt("sst/000001.sst", testPage+500, part, int64(off), bytes.NewReader(object).ReadAt)
+			n, err := c.ReadAt(tb.Context(), "sst/000001.sst", testPage+500, part, int64(off),
+				bytes.NewReader(object).ReadAt)
 			if n != len(part) || err != nil || !bytes.Equal(part, object[off:off+n]) {
 				tb.Errorf("wrong: %d bytes, %v", n, err)
 			}

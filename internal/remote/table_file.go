@@ -105,7 +105,7 @@ func (t *Tables) readAt(ctx context.Context, f *tableFile, p []byte, off int64) 
 		t.stats.freshReads.Add(1)
 		return len(p), nil
 	}
-	return t.o.Cache.ReadAt(t.o.CacheName+f.name, f.size, p, off, func(p []byte, off int64) (int, error) {
+	return t.o.Cache.ReadAt(ctx, t.o.CacheName+f.name, f.size, p, off, func(p []byte, off int64) (int, error) {
 		return t.fetch(ctx, f.name, p, off)
 	})
 }
