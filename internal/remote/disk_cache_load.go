@@ -27,6 +27,11 @@ func (w *writer) load() {
 		s := &segment{number: number, name: filepath.Join(c.dir, name)}
 		if s.size, err = c.fs.Stat(s.name); err != nil {
 			c.failure(err)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			s.size = largestSegment // until it is removed, or found again
+			w.stuck, w.size = append(w.stuck, stuckFile{s.name, s.onDisk()}), w.size+s.onDisk()
 			continue
 		}
 		found = append(found, s)
@@ -34,8 +39,8 @@ func (w *writer) load() {
 	slices.SortFunc(found, func(a, b *segment) int { return cmp.Compare(b.number, a.number) })
 	for _, s := range found {
 		switch {
-		case c.isClosed(), !w.loadSegment(s):
-		default:
+		case c.isClosed():
+		case w.loadSegment(s):
 			w.segments = append(w.segments, s)
 			w.size += s.onDisk()
 		}
@@ -68,7 +73,8 @@ func (w *writer) loadSegment(s *segment) bool {
 	case !errors.Is(err, errNoRoom):
 		c.failure(err)
 	}
-	if err := c.fs.Remove(s.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	w.size += s.onDisk()
+	if err := w.remove(stuckFile{s.name, s.onDisk()}); err != nil {
 		c.failure(err)
 	}
 	return false

@@ -13,11 +13,12 @@ import (
 // A writer is what the goroutine of a cache has for itself: nobody else touches it before it has ended.
 type writer struct {
 	c        *DiskCache
-	most     int64      // bytes of a segment
-	number   uint32     // of the last segment
-	segments []*segment // the oldest first; the last is open's, if open is not nil
+	most     int64       // bytes of a segment
+	number   uint32      // of the last segment
+	segments []*segment  // the oldest first; the last is open's, if open is not nil
+	stuck    []stuckFile // that could not be removed, and are of no use any more
 	open     vfs.WriteFile
-	size     int64     // bytes of all on disk
+	size     int64     // bytes of all on disk, with those that are stuck
 	pause    time.Time // nothing is written before
 	buf      []byte
 }
@@ -151,7 +152,9 @@ func (w *writer) begin() error {
 		s.file, err = c.limit.Open(c.fs, s.name)
 	}
 	if err != nil {
-		return errors.Join(err, f.Close(), c.fs.Remove(s.name))
+		err = errors.Join(err, f.Close())
+		w.size += s.onDisk()
+		return errors.Join(err, w.remove(stuckFile{s.name, s.onDisk()}))
 	}
 	w.open, w.size = f, w.size+s.onDisk()
 	w.segments = append(w.segments, s)
@@ -187,7 +190,13 @@ func (w *writer) leave() {
 func (w *writer) makeRoom(n int64) error {
 	// What is written again of a segment has half of its size at most, and may need two new segments.
 	spare := w.most/2 + 3*(fileOverhead+segmentHeader+indexTrailer)
-	for w.size+growth(n)+spare > w.c.o.Capacity && len(w.segments) > 0 {
+	full := func() bool { return w.size+growth(n)+spare > w.c.o.Capacity }
+	if full() && len(w.stuck) > 0 {
+		if err := w.removeStuck(); err != nil && len(w.stuck) >= mostStuck {
+			return err
+		}
+	}
+	for full() && len(w.segments) > 0 {
 		if len(w.segments) == 1 {
 			w.seal()
 		}
@@ -195,18 +204,54 @@ func (w *writer) makeRoom(n int64) error {
 			return err
 		}
 	}
+	if full() && len(w.stuck) > 0 {
+		return errStuck
+	}
 	return nil
+}
+
+// A stuckFile is a file that could not be removed. It counts as long as it may be there.
+type stuckFile struct {
+	name string
+	size int64 // with what the file system needs
+}
+
+// mostStuck is how many files may be stuck before no other is evicted: where nothing can be removed, what is here stays
+// readable.
+const mostStuck = 4
+
+var errStuck = errors.New("files of the cache cannot be removed, and take its room")
+
+// remove removes a file that counts. If that fails, it goes on to count, and is tried again when room is needed.
+func (w *writer) remove(f stuckFile) error {
+	if err := w.c.fs.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.stuck = append(w.stuck, f)
+		return err
+	}
+	w.size -= f.size
+	return nil
+}
+
+// removeStuck tries to remove what is stuck. It returns the first error.
+func (w *writer) removeStuck() (first error) {
+	stuck := w.stuck
+	w.stuck = nil
+	for _, f := range stuck {
+		if err := w.remove(f); first == nil {
+			first = err
+		}
+	}
+	return first
 }
 
 // evict removes the oldest segment, and writes those of its pages again that were used.
 func (w *writer) evict() error {
-	c, s := w.c, w.segments[0]
+	s := w.segments[0]
 	again := w.takeOut(s)
 	w.segments = slices.Delete(w.segments, 0, 1)
-	w.size -= s.onDisk()
 	_ = s.file.Close() // it is only read
-	if err := c.fs.Remove(s.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err // it is counted no more: the next start finds it
+	if err := w.remove(stuckFile{s.name, s.onDisk()}); err != nil {
+		return err
 	}
 	for _, p := range again {
 		if err := w.append(p.hash, p.data, false); err != nil {
