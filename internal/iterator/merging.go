@@ -28,6 +28,7 @@ type Iter interface {
 // largest going backward. No two sequences hold the same internal key.
 type Merging struct {
 	Iters   []Iter // may change before a seek, First or Last
+	far     bool   // reads of tables are requests
 	heap    []mergingItem
 	reverse bool
 	err     error
@@ -144,18 +145,36 @@ func (m *Merging) Moved(ok bool) bool {
 }
 
 // First moves to the first entry.
-func (m *Merging) First() bool { return m.rebuild(false, Iter.First) }
+func (m *Merging) First() bool {
+	if m.far {
+		return m.rebuildFar(false, Iter.First, (*Run).coldFirst)
+	}
+	return m.rebuild(false, Iter.First)
+}
 
 // Last moves to the last entry.
-func (m *Merging) Last() bool { return m.rebuild(true, Iter.Last) }
+func (m *Merging) Last() bool {
+	if m.far {
+		return m.rebuildFar(true, Iter.Last, (*Run).coldLast)
+	}
+	return m.rebuild(true, Iter.Last)
+}
 
 // SeekGE moves to the first entry at or after k.
 func (m *Merging) SeekGE(k base.InternalKey) bool {
+	if m.far {
+		return m.rebuildFar(false, func(it Iter) bool { return it.SeekGE(k) },
+			func(l *Run) bool { return l.coldGE(k) })
+	}
 	return m.rebuild(false, func(it Iter) bool { return it.SeekGE(k) })
 }
 
 // SeekLT moves to the last entry before k.
 func (m *Merging) SeekLT(k base.InternalKey) bool {
+	if m.far {
+		return m.rebuildFar(true, func(it Iter) bool { return it.SeekLT(k) },
+			func(l *Run) bool { return l.coldLT(k) })
+	}
 	return m.rebuild(true, func(it Iter) bool { return it.SeekLT(k) })
 }
 

@@ -34,6 +34,7 @@ func (s *Sources) AddMemtable(m *memtable.Memtable) {
 // are opened when an iterator comes to them. A run of level 0 that has no such keys is left
 // out: there may be many of them, and the others mostly have keys of any range.
 func (s *Sources) AddVersion(v *version.Version, c *version.TableCache, lo, hi []byte, p *Prefix) {
+	s.far = c.Far
 	for _, r := range v.Runs {
 		if r.Level == 0 && !r.Overlaps(lo, hi) {
 			continue
