@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"context"
 	"path/filepath"
 	"testing"
 	"time"
@@ -46,37 +45,4 @@ func TestAViewWithoutAHoleWhereListsAreDeleted(t *testing.T) {
 	requireContents(t, model{"before": "1", "ingested": "1", "later": "1"}, reader)
 	require.NoError(t, reader.Close())
 	require.NoError(t, db.Close())
-}
-
-// silent is a store that stops to answer reads.
-type silent struct {
-	objstore.Store
-	asked chan struct{} // nil: it answers
-}
-
-func (s *silent) GetRange(ctx context.Context, key string, off int64, p []byte) (int, error) {
-	if s.asked == nil {
-		return s.Store.GetRange(ctx, key, off, p)
-	}
-	select {
-	case s.asked <- struct{}{}:
-	default:
-	}
-	<-ctx.Done()
-	return 0, ctx.Err()
-}
-
-// Close of a view does not wait for an object store that does not answer.
-func TestAViewIsClosedWhileARefreshGetsNoAnswer(t *testing.T) {
-	s := &silent{Store: objstore.NewMem()}
-	db := openObjects(t, s, nil)
-	require.NoError(t, db.Set([]byte("key"), nil, Sync))
-	require.NoError(t, db.Close())
-	reader := openObjectsReader(t, s)
-	s.asked = make(chan struct{}, 1)
-	refreshed := make(chan error, 1)
-	go func() { refreshed <- reader.Refresh(context.Background()) }()
-	<-s.asked
-	require.NoError(t, reader.Close())
-	require.ErrorIs(t, <-refreshed, ErrClosed)
 }

@@ -98,3 +98,50 @@ func TestRequestsOfAStoreInAnObjectStore(t *testing.T) {
 	require.Empty(t, s.requests(func() { require.NoError(t, db.Set(key(1), nil, Async)) }))
 	require.NoError(t, db.Close())
 }
+
+// What was settled costs nothing but a fence to open and close, and a poll of it is one GET.
+func TestRequestsOfWhoDoesNothing(t *testing.T) {
+	s := newCountedStore()
+	db, _ := objectsWith(t, s, 100)
+	require.NoError(t, db.Compact(nil, nil))
+	require.Equal(t, map[objstore.Kind]int64{objstore.PutIfAbsent: 1}, s.requests(func() {
+		require.NoError(t, db.Close())
+	}), "the end of the log is in the list of files")
+	before := bucket(t, s.Store)
+	for range 3 {
+		db = openObjects(t, s, nil)
+		require.Empty(t, s.requests(func() { require.NoError(t, db.Close()) }))
+	}
+	after := bucket(t, s.Store)
+	require.Len(t, after, len(before)+3)
+	for key, o := range after {
+		if o.size == fenceSize {
+			continue
+		}
+		require.Equal(t, before[key], o)
+	}
+
+	db = openObjects(t, s, nil)
+	var view *DB
+	require.Equal(t, map[objstore.Kind]int64{objstore.List: 1, objstore.Get: 2}, s.requests(func() {
+		view = openObjectsReader(t, s)
+	}), "the newest entry, and the file")
+	poll := func(want map[objstore.Kind]int64) {
+		t.Helper()
+		require.Equal(t, want, s.requests(func() { require.NoError(t, view.Refresh(t.Context())) }))
+	}
+	poll(map[objstore.Kind]int64{objstore.Get: 1})
+	poll(map[objstore.Kind]int64{objstore.Get: 1})
+	require.NoError(t, db.Set([]byte("key"), nil, Sync))
+	poll(map[objstore.Kind]int64{objstore.Get: 2})
+	for range 20 {
+		require.NoError(t, db.Set([]byte("key"), nil, Sync))
+	}
+	poll(map[objstore.Kind]int64{objstore.Get: 21, objstore.List: 1})
+	view.lookAgain()
+	poll(map[objstore.Kind]int64{objstore.List: 1})
+	require.NoError(t, view.Close())
+	require.Equal(t, map[objstore.Kind]int64{objstore.PutIfAbsent: 2}, s.requests(func() {
+		require.NoError(t, db.Close())
+	}), "the end of the log, and the list of files")
+}

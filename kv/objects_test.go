@@ -122,6 +122,18 @@ func TestAnObjectStoreThatIgnoresConditionsIsRefused(t *testing.T) {
 	}
 }
 
+// So is one that comes to ignore them, or another way to it that does.
+func TestAStoreIsNotOpenedWhereConditionsAreIgnored(t *testing.T) {
+	s := objstore.NewMem()
+	db, want := objectsWith(t, s, 10)
+	require.NoError(t, db.Close())
+	_, err := Open("", &Options{Objects: &Objects{Store: carelessStore{s}}})
+	require.ErrorIs(t, err, objstore.ErrUnconditional)
+	db = openObjects(t, s, nil)
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+}
+
 func TestObjectsOptions(t *testing.T) {
 	for name, o := range map[string]*Options{
 		"nil":         {Objects: &Objects{}},

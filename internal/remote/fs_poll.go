@@ -151,7 +151,7 @@ func (f *FS) jump(ctx context.Context) (newer bool, err error) {
 		}
 		newer = true
 		if l.Data >= f.at.next {
-			st, err := f.seq.state(ctx, l, f.at.next)
+			st, err := f.seq.state(ctx, l, f.at)
 			if err == nil {
 				err = f.take(st)
 			}

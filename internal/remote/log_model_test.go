@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"slices"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -155,7 +157,7 @@ func work(ctx context.Context, c *client, opts LogOptions, note func(ack)) {
 // TestModelOfLogs lets writers take a store over from each other. All that a writer was told is durable is what its
 // successors begin with: in that order, and once.
 func TestModelOfLogs(t *testing.T) {
-	total, longest := 0, 0
+	total, longest, seen := 0, 0, 0
 	for seed := range seeds(t, 400) {
 		synctest.Test(t, func(t *testing.T) {
 			sc := newSchedule(t, seed)
@@ -171,6 +173,19 @@ func TestModelOfLogs(t *testing.T) {
 					}
 				})
 			}
+			var views [][]uint64
+			sc.start(func(_ context.Context, c *client) {
+				for range 2 {
+					view := newViewer(t, c)
+					for range 5 + c.rng.IntN(100) {
+						if records, err := view.read(); err == nil {
+							views = append(views, records)
+						}
+					}
+					views = append(views, nil) // the next one may be behind
+					require.NoError(t, view.f.Close())
+				}
+			})
 			sc.run()
 			last, err := openNode(t.Context(), t, sc.mem, LogOptions{}, false)
 			require.NoError(t, err)
@@ -185,6 +200,13 @@ func TestModelOfLogs(t *testing.T) {
 					}
 				}
 			}
+			before := 0
+			for _, view := range views {
+				require.True(t, slices.Equal(view, last.records[:len(view)]), "a view of %d, of %d", view, last.records)
+				require.True(t, view == nil || len(view) >= before, "a view goes on")
+				before = len(view)
+				seen += len(view)
+			}
 			total += len(acks)
 			longest = max(longest, len(last.records))
 		})
@@ -194,4 +216,49 @@ func TestModelOfLogs(t *testing.T) {
 	}
 	require.Greater(t, total, 8*int(seeds(t, 400)), "the schedules let writers work")
 	require.Greater(t, longest, 20)
+	require.Greater(t, seen, 100*int(seeds(t, 400)), "views see what is written")
+}
+
+// A viewer is a reader's directory, of which it knows the records.
+type viewer struct {
+	t *testing.T
+	f *FS
+}
+
+func newViewer(t *testing.T, store objstore.Store) *viewer {
+	f := testFS(store)
+	f.o.Grace = grace
+	eager(f.seq)
+	return &viewer{t, f}
+}
+
+// read returns the records that the view has after a refresh, and those that it had if that failed.
+func (v *viewer) read() (records []uint64, err error) {
+	file, err := v.f.Open(v.f.join(manifest.CurrentName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // there is no store yet
+	}
+	if err == nil {
+		require.NoError(v.t, file.Close())
+	}
+	if v.f.at.list == 0 {
+		return nil, err
+	}
+	text, failed := readAll(v.f.small, v.f.path(manifest.FileManifest, 7))
+	require.NoError(v.t, failed)
+	require.NoError(v.t, json.Unmarshal(text, &records))
+	names, failed := v.f.small.List("root")
+	require.NoError(v.t, failed)
+	for _, name := range names {
+		kind, num := manifest.ParseFileName(name)
+		if kind != manifest.FileWAL {
+			continue
+		}
+		log, failed := readAll(v.f.small, v.f.path(manifest.FileWAL, num))
+		require.NoError(v.t, failed)
+		for ; len(log) >= 8; log = log[8:] {
+			records = append(records, binary.LittleEndian.Uint64(log))
+		}
+	}
+	return records, err
 }

@@ -39,7 +39,7 @@ func openLogs(ctx context.Context, s *Sequence, l *Look, opts LogOptions) (*Logs
 			}
 		}
 		w, err := s.Fence(ctx, l, func(ctx context.Context) error {
-			st, err := s.state(ctx, l, 0)
+			st, err := s.state(ctx, l, mark{})
 			if err == nil {
 				r, err = s.recover(st)
 			}

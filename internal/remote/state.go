@@ -11,7 +11,7 @@ import (
 // A state is what a sequence says of a store: the newest list of files, and the data from the first slot on that its
 // logs need, without what the caller had.
 type state struct {
-	list *fileList // nil: there is none yet
+	list *fileList // nil: there is none yet, or the caller has it
 	num  uint64    // of the manifest in force
 	slot uint64    // of the list
 	data []slotBody
@@ -25,13 +25,13 @@ type slotBody struct {
 	body
 }
 
-// state reads what there is, up to the newest data that the look shows; of the logs, what is in the slot known or
-// later. If something is missing, the error matches objstore.ErrNotExist: it was trimmed, as there are newer entries,
-// or is lost.
+// state reads what there is, up to the newest data that the look shows, for who has all before a slot, and with it a
+// list of files. If something is missing, the error matches objstore.ErrNotExist: it was trimmed, as there are newer
+// entries, or is lost.
 //
 // It is one GET if the newest data is a list of files, as after a store was closed; else one for that list, and one
 // for each entry that the logs need, up to 16 beside each other.
-func (s *Sequence) state(ctx context.Context, l *Look, known uint64) (*state, error) {
+func (s *Sequence) state(ctx context.Context, l *Look, known mark) (*state, error) {
 	st := &state{}
 	if l.Data == 0 {
 		return st, nil
@@ -40,19 +40,14 @@ func (s *Sequence) state(ctx context.Context, l *Look, known uint64) (*state, er
 	if err != nil || newest.lists == 0 {
 		return st, err
 	}
-	lists := newest
-	if st.slot = newest.lists; st.slot != l.Data {
-		if lists, err = s.body(ctx, l, st.slot); err != nil {
+	start := known.next
+	if st.slot = newest.lists; st.slot != known.list {
+		if err := s.readList(ctx, l, st, newest); err != nil {
 			return nil, err
 		}
-		if lists.list == nil {
-			return nil, base.Corruptf(s.key(l.Data), headerSize, "slot %d has no list of files", st.slot)
-		}
+		start = max(start, st.list.logStart)
 	}
-	if st.list, st.num, err = s.fileList(lists); err != nil {
-		return nil, err
-	}
-	for e, err := range s.entries(ctx, l, max(st.list.logStart, known, 1), l.Data) {
+	for e, err := range s.entries(ctx, l, max(start, 1), l.Data) {
 		if err == nil {
 			err = s.follows(e, st.epoch)
 		}
@@ -69,6 +64,21 @@ func (s *Sequence) state(ctx context.Context, l *Look, known uint64) (*state, er
 		st.data = append(st.data, slotBody{e.Slot, b})
 	}
 	return st, nil
+}
+
+// readList reads the newest list of files, which is in an entry or in an earlier one.
+func (s *Sequence) readList(ctx context.Context, l *Look, st *state, newest slotBody) (err error) {
+	lists := newest
+	if st.slot != newest.slot {
+		if lists, err = s.body(ctx, l, st.slot); err != nil {
+			return err
+		}
+		if lists.list == nil {
+			return base.Corruptf(s.key(newest.slot), headerSize, "slot %d has no list of files", st.slot)
+		}
+	}
+	st.list, st.num, err = s.fileList(lists)
+	return err
 }
 
 // follows checks that an entry may come after one of an epoch.

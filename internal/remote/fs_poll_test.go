@@ -1,0 +1,71 @@
+package remote
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// A view polls a store whose writer trims at once.
+func TestAViewFindsItsWayPastWhatWasTrimmed(t *testing.T) {
+	var c objstore.Counters
+	mem := objstore.NewMem()
+	w, err := openNode(t.Context(), t, mem, LogOptions{Interval: -1}, false)
+	require.NoError(t, err)
+	defer w.logs.Close()
+	view := newViewer(t, objstore.WithCounters(mem, &c))
+	view.f.o.Grace = time.Hour
+	now := time.Now()
+	view.f.now = func() time.Time { return now }
+	requireRead := func(cost string, want ...uint64) {
+		t.Helper()
+		requireCost(t, &c, cost, func() {
+			records, err := view.read()
+			require.NoError(t, err)
+			require.Equal(t, want, records)
+		})
+	}
+	put := func(n uint64) {
+		require.NoError(t, w.write(n))
+		require.NoError(t, w.log.Sync())
+	}
+	requireRead("get 1, list 1")
+	requireRead("get 1")
+	put(1)
+	requireRead("get 2", 1)
+	put(2)
+	require.NoError(t, w.flush(t.Context()))
+	requireRead("get 3", 1, 2)
+	put(3)
+	require.NoError(t, w.flush(t.Context()))
+	_, err = w.seq.Trim(t.Context(), w.logs.lists, w.logs.lists, always)
+	require.NoError(t, err)
+	for range pollsPerList - 1 {
+		requireRead("get 1", 1, 2)
+	}
+	requireRead("get 2, list 1", 1, 2, 3)
+	now = now.Add(longAgo)
+	requireRead("list 1", 1, 2, 3)
+	requireRead("get 1", 1, 2, 3)
+	view.f.LookAgain()
+	requireRead("list 1", 1, 2, 3)
+	for n := uint64(4); n < 20; n++ {
+		put(n)
+	}
+	requireRead("get 17, list 1", w.records...)
+
+	// An object that is damaged is passed by as soon as there is a list behind it.
+	put(20)
+	key := w.seq.key(view.f.at.next)
+	require.NoError(t, mem.Delete(t.Context(), key))
+	require.NoError(t, mem.PutIfAbsent(t.Context(), key, make([]byte, 100)))
+	_, err = view.read()
+	require.ErrorIs(t, err, base.ErrCorruption)
+	require.NoError(t, w.flush(t.Context()))
+	requireRead("get 2, list 1", w.records...)
+	require.NoError(t, view.f.Close())
+}

@@ -1,0 +1,183 @@
+package kv
+
+import (
+	"context"
+	"io"
+	"iter"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/stretchr/testify/require"
+)
+
+// A silent store gives no answer to requests, from one on, until their contexts end. It deletes what it is told to.
+type silent struct {
+	objstore.Store
+	left  atomic.Int64 // requests that are answered
+	asked chan struct{}
+}
+
+func newSilent(s objstore.Store) *silent {
+	q := &silent{Store: s, asked: make(chan struct{}, 1000)}
+	q.left.Store(1 << 40)
+	return q
+}
+
+func (s *silent) wait(ctx context.Context) error {
+	if s.left.Add(-1) >= 0 {
+		return nil
+	}
+	s.asked <- struct{}{}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (s *silent) GetRange(ctx context.Context, key string, off int64, p []byte) (int, error) {
+	if err := s.wait(ctx); err != nil {
+		return 0, err
+	}
+	return s.Store.GetRange(ctx, key, off, p)
+}
+
+func (s *silent) Put(ctx context.Context, key string, r io.ReaderAt, size int64) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	return s.Store.Put(ctx, key, r, size)
+}
+
+func (s *silent) PutIfAbsent(ctx context.Context, key string, body []byte) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	return s.Store.PutIfAbsent(ctx, key, body)
+}
+
+func (s *silent) List(ctx context.Context, prefix, after string) iter.Seq2[objstore.Object, error] {
+	return func(yield func(objstore.Object, error) bool) {
+		if err := s.wait(ctx); err != nil {
+			yield(objstore.Object{}, err)
+			return
+		}
+		s.Store.List(ctx, prefix, after)(yield)
+	}
+}
+
+// Close of a view does not wait for an object store that does not answer.
+func TestAViewIsClosedWhileARefreshGetsNoAnswer(t *testing.T) {
+	s := newSilent(objstore.NewMem())
+	db := openObjects(t, s, nil)
+	require.NoError(t, db.Set([]byte("key"), nil, Sync))
+	require.NoError(t, db.Close())
+	reader := openObjectsReader(t, s)
+	s.left.Store(0)
+	refreshed := make(chan error, 1)
+	go func() { refreshed <- reader.Refresh(context.Background()) }()
+	<-s.asked
+	require.NoError(t, reader.Close())
+	require.ErrorIs(t, <-refreshed, ErrClosed)
+}
+
+// untilAsked calls f with a context that ends when the store has been asked for something that it does not answer, and
+// reports whether it was.
+func (s *silent) untilAsked(f func(context.Context) error) (silenced bool, err error) {
+	for len(s.asked) > 0 {
+		<-s.asked
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan struct{})
+	done := make(chan bool)
+	go func() {
+		select {
+		case <-s.asked:
+			cancel()
+			done <- true
+		case <-ended:
+			done <- false
+		}
+	}()
+	err = f(ctx)
+	close(ended)
+	silenced = <-done
+	s.left.Store(1 << 40)
+	return silenced, err
+}
+
+// Each request in turn gets no answer until the caller has had enough.
+func TestRequestsEndWithTheContextOfRefresh(t *testing.T) {
+	waits := 0
+	for answered := int64(0); ; answered++ {
+		mem := objstore.NewMem()
+		s := newSilent(mem)
+		db := openObjects(t, mem, nil)
+		require.NoError(t, db.Set([]byte("a"), nil, Sync))
+		view := openObjectsReader(t, s)
+		for range 6 {
+			require.NoError(t, db.Set([]byte("b"), nil, Sync))
+			require.NoError(t, db.Flush())
+		}
+		s.left.Store(answered)
+		silenced, err := s.untilAsked(view.Refresh)
+		if silenced {
+			require.ErrorIs(t, err, context.Canceled)
+			requireContents(t, model{"a": ""}, view)
+		}
+		s.left.Store(answered)
+		if silenced && answered%2 == 0 {
+			again, err := s.untilAsked(func(ctx context.Context) error { return view.WaitForChange(ctx, time.Hour) })
+			if again {
+				waits++
+				require.ErrorIs(t, err, context.Canceled)
+			}
+		}
+		s.left.Store(1 << 40)
+		require.NoError(t, view.Refresh(t.Context()))
+		requireContents(t, model{"a": "", "b": ""}, view)
+		require.NoError(t, view.Close())
+		require.NoError(t, db.Close())
+		if !silenced {
+			require.Greater(t, answered, int64(10))
+			require.Positive(t, waits)
+			return
+		}
+	}
+}
+
+func TestRequestsEndWithTheContextOfOpen(t *testing.T) {
+	for _, there := range []bool{false, true} {
+		for answered := int64(0); ; answered++ {
+			mem := objstore.NewMem()
+			want := model{}
+			if there {
+				var db *DB
+				db, want = objectsWith(t, mem, 100)
+				require.NoError(t, db.Flush())
+				require.NoError(t, db.Set([]byte("more"), nil, Sync))
+				want["more"] = ""
+				t.Cleanup(func() { _ = db.Close() })
+			}
+			s := newSilent(mem)
+			s.left.Store(answered)
+			silenced, err := s.untilAsked(func(ctx context.Context) error {
+				db, err := OpenContext(ctx, "", &Options{Objects: &Objects{Store: s, Patience: time.Millisecond}})
+				if err == nil {
+					s.left.Store(1 << 40)
+					err = db.Close()
+				}
+				return err
+			})
+			if !silenced {
+				require.NoError(t, err)
+				require.Greater(t, answered, int64(5))
+				break
+			}
+			require.ErrorIs(t, err, context.Canceled)
+			db := openObjects(t, mem, nil)
+			requireContents(t, want, db)
+			require.NoError(t, db.Close())
+		}
+	}
+}
