@@ -95,7 +95,7 @@ func (s *Sequence) settle(ctx context.Context, fence Entry, read func(ctx contex
 	switch {
 	case errors.Is(ignored, objstore.ErrUnconditional):
 		return ignored
-	case moved != nil && !(errors.Is(moved, context.Canceled) && ignored != nil):
+	case moved != nil && (ignored == nil || !errors.Is(moved, context.Canceled)):
 		return moved
 	case ignored != nil:
 		return ignored

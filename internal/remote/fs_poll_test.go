@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
 // A view polls a store whose writer trims at once.
@@ -68,4 +70,60 @@ func TestAViewFindsItsWayPastWhatWasTrimmed(t *testing.T) {
 	require.NoError(t, w.flush(t.Context()))
 	requireRead("get 2, list 1", w.records...)
 	require.NoError(t, view.f.Close())
+}
+
+// goOn has a node publish a list, and delete what nobody needs any more.
+func goOn(t *testing.T, n *node) {
+	require.NoError(t, n.flush(t.Context()))
+	_, err := n.seq.Trim(t.Context(), n.logs.lists, n.logs.lists, always)
+	require.NoError(t, err)
+}
+
+// What a look has shown is deleted before it is read, by a writer who goes on: the list of files that an entry leads
+// to, or that entry.
+func TestAListThatIsTrimmedWhileItIsLookedUp(t *testing.T) {
+	for nth := int64(1); nth <= 2; nth++ {
+		mem := objstore.NewMem()
+		w, err := openNode(t.Context(), t, mem, LogOptions{Interval: -1}, false)
+		require.NoError(t, err)
+		require.NoError(t, w.write(1))
+		require.NoError(t, w.log.Sync())
+		gets := int64(0)
+		faults := objstoretest.NewFaults(mem, 1)
+		faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
+			if c.Kind == objstore.Get {
+				if gets++; gets == nth {
+					goOn(t, w)
+				}
+			}
+			return objstoretest.Fault{}
+		})
+		view := newViewer(t, faults)
+		records, err := view.read()
+		require.NoError(t, err)
+		require.Equal(t, []uint64{1}, records)
+		require.Greater(t, gets, nth)
+		require.NoError(t, errors.Join(view.f.Close(), w.logs.Close()))
+	}
+}
+
+// Who opens the store and stalls before the fence finds all that the writer before has put and moved meanwhile.
+func TestAWriterThatStallsBeforeItsFenceFindsAll(t *testing.T) {
+	mem := objstore.NewMem()
+	w, err := openNode(t.Context(), t, mem, LogOptions{Interval: -1}, false)
+	require.NoError(t, err)
+	require.NoError(t, w.write(1))
+	require.NoError(t, w.log.Sync())
+	next, err := openNode(t.Context(), t, before(mem, 1, func() {
+		for n := range uint64(3) {
+			require.NoError(t, w.write(n+2))
+			goOn(t, w)
+		}
+		require.NoError(t, w.write(5))
+		require.NoError(t, w.log.Sync())
+	}), LogOptions{Interval: -1}, false)
+	require.NoError(t, err)
+	require.Equal(t, []uint64{1, 2, 3, 4, 5}, next.records)
+	require.ErrorIs(t, w.flush(t.Context()), ErrFenced)
+	require.NoError(t, errors.Join(next.logs.Close(), w.logs.Close()))
 }
