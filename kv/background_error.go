@@ -125,13 +125,13 @@ func (d *DB) advice(err error) string {
 	case d.resumer.broken&fatal != 0:
 		return "close the store and open it again"
 	case vfs.IsNoSpace(err):
-		return fmt.Sprintf("free space on the file system of %s; %s", d.dir, again)
+		return fmt.Sprintf("free space on the file system of %s; %s", d.diskDir(), again)
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("%s or files in it were removed: put them back, and %s", d.dir, again)
+		return fmt.Sprintf("%s or files in it were removed: put them back, and %s", d.diskDir(), again)
 	case errors.Is(err, ErrCorruption):
 		return "close the store, and repair it or restore a backup: " + d.repairHint()
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Sprintf("let this process write to %s; %s", d.dir, again)
+		return fmt.Sprintf("let this process write to %s; %s", d.diskDir(), again)
 	}
 	return "the store tries again by itself, and takes writes as soon as that works; if it does not, look at the disk"
 }

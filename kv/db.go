@@ -35,12 +35,13 @@ var (
 // A DB is an open store. All methods are safe for concurrent use. After Close
 // every method returns ErrClosed.
 type DB struct {
-	dir     string
-	opts    Options
-	fs      vfs.FS
-	log     *slog.Logger
-	lock    io.Closer
-	storeID uint64
+	dir      string
+	localDir string // of a store in an object store: the directory on the disk
+	opts     Options
+	fs       vfs.FS
+	log      *slog.Logger
+	lock     io.Closer
+	storeID  uint64
 
 	cache     *cache.Cache
 	openFiles *vfs.ReadLimit
@@ -182,6 +183,9 @@ func (d *DB) Close() error {
 	endless := func() bool { return d.failedError() != nil || d.inFiles() }
 	err := errors.Join(d.commits.Close(endless), d.follower.close())
 	err = errors.Join(err, d.failedError())
+	if err == nil {
+		err = d.releaseLog()
+	}
 
 	leaked := errors.Join(d.iterators.Leaked(ErrIteratorsOpen, "iterator"),
 		d.openSnapshots.Leaked(ErrSnapshotsOpen, "snapshot"),

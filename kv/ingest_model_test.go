@@ -304,7 +304,7 @@ func TestIngestWhenTheDiskFails(t *testing.T) {
 			require.ErrorIs(t, err, errDisk)
 		}
 		_ = r.db.Close()
-		r.recovered(cut{call: failAt, synced: int(r.synced.Load()), begun: int(r.begun.Load())}, mem, nothing)
+		r.recovered(cut{disk: mem, call: failAt, synced: int(r.synced.Load()), begun: int(r.begun.Load())}, nothing)
 		if reached < int64(failAt) {
 			require.NoError(t, err)
 			break

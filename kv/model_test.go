@@ -99,7 +99,8 @@ type modelRun struct {
 	db   *DB
 	m    modelStore
 
-	objects objstore.Store // unless nil, the store is in it
+	objects  objstore.Store // unless nil, the store is in it
+	localLog bool           // but for its log, which is in fs
 
 	clock *fakeClock
 	snaps []modelSnapshot
@@ -130,7 +131,7 @@ func (i *modelIter) keys(now uint64) []string {
 func (r *modelRun) open() {
 	r.opts.fs = r.fs
 	if r.objects != nil {
-		r.opts.fs, r.opts.Objects = nil, &Objects{Store: r.objects, Grace: -1}
+		r.opts.Objects = &Objects{Store: r.objects, Grace: -1, LocalLog: r.localLog}
 	}
 	r.opts.Clock = r.clock.time
 	db, err := Open("db", r.opts)

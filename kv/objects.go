@@ -19,17 +19,42 @@ import (
 // Sync returns when the object store has it: it survives the loss of this machine, and whoever
 // opens the store next has it, on any machine. Writers who come while a request is under way
 // share the next. Writes with NoSync and Async are put there after LogInterval, or once
-// there are LogBuffer bytes of them: a crash loses those of the last moments.
+// there are LogBuffer bytes of them: a crash loses those of the last moments. LocalLog keeps the
+// log on the local disk instead.
 //
 // Whoever opens the store for writing takes it over from the writer before, who is told by
 // ErrFenced: nothing that he acknowledges after that moment can be lost, as he acknowledges
-// nothing. There is no lock, so OpenContext never waits, and Options.ReadOnly keeps nobody out.
+// nothing. There is no lock, so OpenContext never waits (but see LocalLog), and Options.ReadOnly keeps nobody out.
 type Objects struct {
 	// Store has the objects, and nothing else: see objstore.Sub for a part of a bucket. It
 	// must honour conditions: whoever opens a store for writing is refused by one that does not
 	// (objstore.ErrUnconditional), by a short test each time and a longer one when the store is
 	// created. The DB does not close it.
 	Store objstore.Store
+
+	// LocalLog keeps the log in the directory that Open is given, on the local disk, and not in the object store. Sync
+	// and NoSync then mean what they mean for a store in a directory: this machine's disk and operating system have
+	// the write. Neither sends a request, and LogInterval and LogBuffer do not matter. Sorted files go to the
+	// object store as before, so that what it has is the store as of the last flush.
+	//
+	// A machine whose disk is lost takes the writes since the last flush with it. As long as a store is open, and after
+	// a crash, only Open with this directory opens it for writing: elsewhere it fails with ErrLogElsewhere, and
+	// leaves the writer in peace. Close flushes: a store that was closed without an error opens anywhere. The
+	// directory is locked (ErrLocked), may be that of the cache, and must not go back to an earlier state: an older
+	// copy of it, from a snapshot of the disk, lacks writes. LocalLog may be set at one opening and not at the
+	// next: the log is recovered from where it is.
+	//
+	// Readers of OpenReadOnly, on this machine too, see what was flushed, and WaitForChange wakes at flushes.
+	LocalLog bool
+
+	// AbandonLog has Open give up a log that is on a disk which is out of reach, and go on with what was
+	// flushed: whatever was written since then is lost, also if it was acknowledged with Sync, and so is what a
+	// writer that is still there acknowledges until it flushes next, when it finds ErrFenced. Open reports it by
+	// Events.RecoveryDropped. Should the directory come back, its logs do not fit the store any more: opening the store
+	// there fails with ErrLogAbandoned, and with AbandonLog keeps them aside, as 000012.wal.epoch-3. A log that is
+	// where it should be is recovered whether this is set or not. It is meant for one opening: who always sets
+	// it has a store that takes itself over.
+	AbandonLog bool
 
 	// LogInterval is how long writes without Sync wait to be put into the object store: 100 ms
 	// by default. A store that is not written to sends no requests.
@@ -61,20 +86,34 @@ type Objects struct {
 // whose fate is not known were not acknowledged. The DB takes no writes any more.
 var ErrFenced = remote.ErrFenced
 
+// Errors of Open that say where the log of a store in an object store is: see Objects.LocalLog. The message names the
+// machine and the directory, and what to do.
+var (
+	// ErrLogElsewhere is matched when the log is on a disk, and not in the directory that Open was given.
+	ErrLogElsewhere = remote.ErrLogElsewhere
+	// ErrLogAbandoned is matched when the directory that Open was given has logs that another writer has given up.
+	ErrLogAbandoned = remote.ErrLogAbandoned
+)
+
 // objectsRoot is the directory that the files of a store seem to be in, in errors and logs.
 const objectsRoot = "objects"
 
-// fileSystem returns the file system of a store in an object store, with a cache in dir.
+// fileSystem returns the file system of a store in an object store, with a cache and logs in dir.
 func (o *Options) fileSystem(dir string) vfs.FS {
 	grace := o.Objects.Grace
 	if grace == 0 {
 		grace = 10 * time.Minute
 	}
-	return remote.NewFS(remote.FSOptions{Objects: o.Objects.Store, Root: objectsRoot, Local: vfs.OS,
+	local := o.fs
+	if local == nil {
+		local = vfs.OS
+	}
+	return remote.NewFS(remote.FSOptions{Objects: o.Objects.Store, Root: objectsRoot, Local: local,
 		Grace: max(grace, 0), Writes: !o.ReadOnly,
 		Logs: remote.LogOptions{Interval: o.Objects.LogInterval, MaxBuffered: o.Objects.LogBuffer,
 			Patience: max(o.Objects.Patience, time.Minute)}, Log: o.Logger,
-		Patience: o.Objects.Patience, CacheDir: dir, CacheSize: o.Objects.CacheSize})
+		Patience: o.Objects.Patience, CacheDir: dir, CacheSize: o.Objects.CacheSize,
+		LogDir: dir, LocalLog: o.Objects.LocalLog, AbandonLog: o.Objects.AbandonLog, Place: placeOf(dir)})
 }
 
 // closeObjects ends the requests of a store in an object store.

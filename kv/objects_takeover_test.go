@@ -14,18 +14,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func init() { children["objects"] = writeToObjectsUntilFenced }
+func init() {
+	children["objects"] = func(dir string) error { return writeToObjects(dir, "", false) }
+}
 
-// writeToObjectsUntilFenced is the child that takes over the store in an object store in a directory. It says how
+// writeToObjects is the child that takes over the store in an object store in a directory. It says how
 // many writes it found, then each write that was acknowledged with Sync, and at last that it was fenced.
-func writeToObjectsUntilFenced(dir string) error {
+func writeToObjects(dir, local string, localLog bool) error {
 	s, err := objstore.OpenDir(dir)
 	if err != nil {
 		return err
 	}
 	rng := rand.New(rand.NewPCG(uint64(envInt(childSeedEnv, 0)), 14))
 	fmt.Println("opening")
-	db, err := Open("", objectsOptions(rng, s))
+	o := objectsOptions(rng, s)
+	o.Objects.LocalLog = localLog
+	db, err := Open(local, o)
 	if err != nil {
 		return err
 	}
@@ -74,7 +78,11 @@ type objectsChild struct {
 }
 
 func startObjectsChild(t *testing.T, dir string, seed int) *objectsChild {
-	c := &objectsChild{t: t, cmd: child(t, "objects", dir, seed)}
+	return startObjectsChildOf(t, "objects", dir, seed)
+}
+
+func startObjectsChildOf(t *testing.T, mode, dir string, seed int) *objectsChild {
+	c := &objectsChild{t: t, cmd: child(t, mode, dir, seed)}
 	c.cmd.Stderr = &c.stderr
 	stdout, err := c.cmd.StdoutPipe()
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -34,16 +35,17 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	if err != nil {
 		return nil, err
 	}
-	if opts.Objects != nil && opts.fs == nil {
-		if dir == "" && opts.Objects.CacheSize > 0 {
-			return nil, fmt.Errorf("%w: Objects.CacheSize is set, and the directory's name is empty", ErrInvalidOptions)
+	localDir := ""
+	if _, open := opts.fs.(*remote.FS); opts.Objects != nil && !open {
+		if err := opts.Objects.checkDir(dir, opts.ReadOnly); err != nil {
+			return nil, err
 		}
-		opts.fs, dir = opts.fileSystem(dir), objectsRoot
+		opts.fs, localDir, dir = opts.fileSystem(dir), dir, objectsRoot
 	}
 	if dir == "" && !opts.InMemory {
 		return nil, fmt.Errorf("%w: the directory's name is empty", ErrInvalidOptions)
 	}
-	d := &DB{dir: dir, limit: base.MaxSeqNum, opts: opts, fs: opts.fs, log: opts.Logger,
+	d := &DB{dir: dir, localDir: localDir, limit: base.MaxSeqNum, opts: opts, fs: opts.fs, log: opts.Logger,
 		cache: cache.New(opts.CacheSize), openFiles: vfs.NewReadLimit(opts.MaxOpenFiles)}
 	d.fs = d.openFiles.Relieve(opts.fs)
 	d.memtables.Keep = int(opts.memtableArena())
@@ -83,7 +85,8 @@ const (
 // store is open elsewhere: it waits until the lock is free, or ctx ends. The error
 // then matches ErrLocked and ctx.Err(), and has a *LockedError that names the
 // holder. Several that wait for one lock get it in no particular order. In an object store there
-// is no lock to wait for, and requests that are under way end with ctx.
+// is no lock to wait for, but that of the directory with the log (Objects.LocalLog), and requests that are under way
+// end with ctx.
 func OpenContext(ctx context.Context, dir string, o *Options) (*DB, error) {
 	if ctx.Err() != nil {
 		return nil, base.ContextError(ctx, "the store was not opened")

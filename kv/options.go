@@ -203,7 +203,7 @@ type Options struct {
 	TraceOpens bool
 
 	// Tests set these, those of other packages by harness.Apply.
-	fs              vfs.FS
+	fs              vfs.FS  // with Objects, the local disk
 	backoff         backoff // between attempts to resume, and after failed compactions
 	maxManifestSize int64
 	rangeSize       int64 // bytes of a range of a merge or flush, whatever else; 0: see cut and cutFlush

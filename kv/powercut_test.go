@@ -153,11 +153,12 @@ func (f crashReadFile) Size() (int64, error) {
 
 // A cut is what a power cut left of a history.
 type cut struct {
-	disk   *vfs.MemFS
-	call   int // of those that change the disk
-	synced int // writes that were durable before the cut
-	begun  int // writes that had begun
-	copies int // checkpoints that were finished
+	disk    *vfs.MemFS
+	objects *frozenStore // nil: the store is on the disk
+	call    int          // of those that change the disk
+	synced  int          // writes that were durable before the cut
+	begun   int          // writes that had begun
+	copies  int          // checkpoints that were finished
 }
 
 // A cutRun writes a random history, and cuts the power at random calls.
@@ -168,6 +169,9 @@ type cutRun struct {
 	states []model // after each write
 	opts   *Options
 	db     *DB
+	fs     sift.FS
+
+	objects *frozenStore // unless nil, the store is in it, but for its log
 
 	synced, begun atomic.Int64
 	copied        atomic.Int64 // checkpoints that were finished
@@ -184,7 +188,7 @@ func (r *cutRun) run(steps, stride int) (calls int) {
 		calls++
 		if clock.IntN(stride) == 0 {
 			c := cut{call: calls, synced: int(r.synced.Load()), copies: int(r.copied.Load())}
-			c.disk = crashClone(mem, clock)
+			c.objects = r.objects.cut(func() { c.disk = crashClone(mem, clock) })
 			c.begun = int(r.begun.Load())
 			r.cuts = append(r.cuts, c)
 		}
@@ -210,8 +214,8 @@ func crashClone(mem *vfs.MemFS, rng *rand.Rand) *vfs.MemFS {
 // open opens the store with other options than before. Manifests are replaced
 // often.
 func (r *cutRun) open(fs sift.FS) {
-	r.opts = randomOptions(r.rng)
-	r.opts.fs = fs
+	r.opts, r.fs = randomOptions(r.rng), fs
+	r.opts.fs, r.opts.Objects = fs, r.objects.options(r.rng)
 	r.opts.maxManifestSize = int64(1500 + r.rng.IntN(3000))
 	var err error
 	r.db, err = Open("db", r.opts)
@@ -251,7 +255,7 @@ func (r *cutRun) step() {
 	case n < 6:
 		require.NoError(r.t, r.db.Close())
 		r.durable()
-		r.open(r.opts.fs)
+		r.open(r.fs)
 	case n < 8:
 		name := fmt.Sprintf("copy%d", len(r.copies))
 		r.copies = append(r.copies, len(r.states)-1)
@@ -318,16 +322,16 @@ func randomBytes(rng *rand.Rand, n int) []byte {
 // and all that were durable. Then the power fails while it recovers, and it is to
 // recover the same.
 func (r *cutRun) check(c cut) {
-	var again *vfs.MemFS
+	again := c
 	calls, at := 0, 1+r.rng.IntN(12)
-	n := r.recovered(c, c.disk, func() error {
+	n := r.recovered(c, func() error {
 		if calls++; calls == at {
-			again = crashClone(c.disk, r.rng)
+			again.objects = c.objects.cut(func() { again.disk = crashClone(c.disk, r.rng) })
 		}
 		return nil
 	})
-	if again != nil {
-		require.Equal(r.t, n, r.recovered(c, again, nothing), "seed %d: a cut during recovery has lost writes", r.seed)
+	if again.disk != c.disk {
+		require.Equal(r.t, n, r.recovered(again, nothing), "seed %d: a cut during recovery has lost writes", r.seed)
 	}
 	r.checkCopies(c)
 }
@@ -348,15 +352,15 @@ func (r *cutRun) checkCopies(c cut) {
 }
 
 // recovered returns how many writes are there.
-func (r *cutRun) recovered(c cut, disk *vfs.MemFS, before func() error) int {
-	return r.recoveredOn(c, newCrashFS(disk, before))
+func (r *cutRun) recovered(c cut, before func() error) int {
+	return r.recoveredOn(c, newCrashFS(c.disk, before))
 }
 
 func (r *cutRun) recoveredOn(c cut, fs sift.FS) int {
 	what := fmt.Sprintf("seed %d, cut before call %d: %d writes were durable, %d begun", r.seed, c.call, c.synced,
 		c.begun)
 	o := randomOptions(r.rng)
-	o.fs = fs
+	o.fs, o.Objects = fs, c.objects.options(r.rng)
 	db, err := Open("db", o)
 	require.NoError(r.t, err, what)
 	n := 0

@@ -15,6 +15,7 @@ import (
 // recover opens a store that is there: the manifest says which tables there are,
 // and the WALs have the writes that are in no table yet.
 func (d *DB) recover() error {
+	d.reportAbandonedLogs()
 	num, err := manifest.Current(d.fs, d.dir)
 	if err != nil {
 		return d.withHint(err)
@@ -101,6 +102,9 @@ func (d *DB) checkTables(v *version.Version) error {
 func (d *DB) claimFiles(manifestNum uint64, m *version.ManifestState) (logs []uint64, err error) {
 	names, err := d.fs.List(d.dir)
 	if err != nil {
+		return nil, err
+	}
+	if err := d.checkLocalLogs(m.LogNum); err != nil {
 		return nil, err
 	}
 	next := max(d.nextFile.Load(), manifestNum+1)

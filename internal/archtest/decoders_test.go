@@ -69,6 +69,7 @@ var decoders = map[string]string{
 	"internal/lookuptrace.decodeHeader":  "internal/lookuptrace.TestHostileTraces",
 	"internal/manifest.DecodeEdit":       "internal/manifest.TestHostileEdits",
 	"internal/rangedel.DecodeEnd":        "internal/sstable.TestRangeTombstoneBombsAreRefused",
+	"internal/remote.decodeHome":         "internal/remote.TestHostileHomeFiles",
 	"internal/remote.decodeIndex":        "internal/remote.TestHostileSegments",
 	"internal/remote.decodeIndexTrailer": "internal/remote.TestHostileSegments",
 	"internal/remote.decodePage":         "internal/remote.TestHostileSegments",

@@ -20,6 +20,10 @@ import (
 //	uvarint  the slot of the first entry that logs need
 //	uvarint  the number of logs; then the number of each, as the difference to the one before
 //	uvarint  the number of sorted files; then for each the number, as above, the epoch and the size
+//	uvarint  the id of the directory, on some machine's disk, that has the logs; 0: they are in the object store
+//	uvarint  the epoch of whoever wrote the list
+//	bytes    what that one calls the directory: for people
+//	uvarint  the number of logs in the directory that have records; then the number of each, as above
 //
 // where bytes are preceded by their length. It is in an entry of a sequence, which has a checksum.
 type fileList struct {
@@ -28,6 +32,7 @@ type fileList struct {
 	logStart uint64
 	logs     []uint64 // in ascending order
 	tables   map[uint64]table
+	home     logHome
 }
 
 const listVersion = 1
@@ -54,19 +59,28 @@ func (l *fileList) encode() []byte {
 		dst = append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 	}
 	dst = binary.AppendUvarint(dst, l.logStart)
-	dst = binary.AppendUvarint(dst, uint64(len(l.logs)))
-	last := uint64(0)
-	for _, num := range l.logs {
-		dst = binary.AppendUvarint(dst, num-last)
-		last = num
-	}
+	dst = appendNumbers(dst, l.logs)
 	dst = binary.AppendUvarint(dst, uint64(len(l.tables)))
-	last = 0
+	last := uint64(0)
 	for _, num := range slices.Sorted(maps.Keys(l.tables)) {
 		t := l.tables[num]
 		dst = binary.AppendUvarint(dst, num-last)
 		dst = binary.AppendUvarint(dst, t.epoch)
 		dst = binary.AppendUvarint(dst, uint64(t.size))
+		last = num
+	}
+	dst = binary.AppendUvarint(dst, l.home.id)
+	dst = binary.AppendUvarint(dst, l.home.epoch)
+	dst = append(binary.AppendUvarint(dst, uint64(len(l.home.place))), l.home.place...)
+	return appendNumbers(dst, l.home.logs)
+}
+
+// appendNumbers appends numbers in ascending order.
+func appendNumbers(dst []byte, nums []uint64) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(nums)))
+	last := uint64(0)
+	for _, num := range nums {
+		dst = binary.AppendUvarint(dst, num-last)
 		last = num
 	}
 	return dst
@@ -83,10 +97,7 @@ func decodeFileList(b []byte) (l fileList, num uint64, err error) {
 	}
 	l.current, l.manifest = string(d.bytes()), slices.Clone(d.bytes())
 	l.logStart = d.uvarint()
-	for last, n := uint64(0), d.count(1); n > 0 && !d.bad; n-- {
-		last = d.after(last)
-		l.logs = append(l.logs, last)
-	}
+	l.logs = d.numbers()
 	l.tables = map[uint64]table{}
 	for last, n := uint64(0), d.count(3); n > 0 && !d.bad; n-- {
 		last = d.after(last)
@@ -96,6 +107,9 @@ func decodeFileList(b []byte) (l fileList, num uint64, err error) {
 		t.size = int64(size)
 		l.tables[last] = t
 	}
+	l.home = logHome{id: d.uvarint(), epoch: d.uvarint()}
+	l.home.place = string(d.bytes())
+	l.home.logs = d.numbers()
 	if d.bad || len(d.b) > 0 {
 		return fileList{}, 0, errList
 	}
@@ -138,6 +152,15 @@ func (d *listDecoder) count(least uint64) uint64 {
 		return 0
 	}
 	return n
+}
+
+// numbers is the inverse of appendNumbers.
+func (d *listDecoder) numbers() (nums []uint64) {
+	for last, n := uint64(0), d.count(1); n > 0 && !d.bad; n-- {
+		last = d.after(last)
+		nums = append(nums, last)
+	}
+	return nums
 }
 
 // after returns a number that is greater than last.

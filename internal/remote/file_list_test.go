@@ -23,6 +23,7 @@ func sampleList(t testing.TB) *fileList {
 		manifest: []byte("a manifest"), logStart: 300, logs: []uint64{8, 9, 12},
 		tables: map[uint64]table{3: {epoch: 1, size: 1000}, 4: {epoch: 2, size: 0},
 			math.MaxUint64: {math.MaxUint64, math.MaxInt64}},
+		home: logHome{id: 1 << 63, epoch: 5, place: "host:/store", logs: []uint64{9, 12}},
 	}
 }
 
@@ -34,6 +35,7 @@ func TestFileListsAreDecodedAsEncoded(t *testing.T) {
 		require.Equal(t, l.encode(), got.encode())
 		require.Equal(t, l.tables, got.tables)
 		require.Equal(t, l.logs, got.logs)
+		require.Equal(t, l.home, got.home)
 	}
 	golden.File(t, filepath.Join("testdata", "list.golden"), hex.Dump(sampleList(t).encode()))
 }

@@ -38,6 +38,11 @@ type FSOptions struct {
 
 	CacheDir  string // of Local, for what was read of sorted files
 	CacheSize int64  // in bytes; 0: no cache
+
+	LogDir     string // of Local, for logs; or where logs may be that the store needs; "": nowhere
+	LocalLog   bool   // logs are put into LogDir, and not into the object store
+	AbandonLog bool   // whoever takes the store over gives up logs that are elsewhere, and sets aside stale ones
+	Place      string // what LogDir is called in lists of files, for people on other machines
 }
 
 // An FS is a store's directory in an object store, for one writer or any number of readers. It
@@ -45,7 +50,8 @@ type FSOptions struct {
 //
 //   - a sorted file is an object, which Sync puts there. Its name has the writer's epoch, so that
 //     no two writers ever give objects the same name;
-//   - logs are in entries of a sequence: Sync puts there what was written since the last one;
+//   - logs are in entries of a sequence: Sync puts there what was written since the last one. Or they are files in
+//     a directory on the local disk, which the list of files names;
 //   - CURRENT, the manifest that it names, and the list of files are in an entry of the same
 //     sequence, which is put there when CURRENT is replaced and when that manifest is synced. The
 //     first CURRENT of a writer waits for the next entry if it names the files that were there;
@@ -73,6 +79,7 @@ type FS struct {
 	look       *Look      // of who will be the writer
 	at         mark
 	growing    map[string]*growing
+	abandoned  []AbandonedLog
 
 	mu     sync.Mutex
 	list   fileList
@@ -181,6 +188,10 @@ func (f *FS) Open(name string) (vfs.ReadFile, error) {
 		if err := f.refresh(); err != nil {
 			return nil, err
 		}
+	case manifest.FileWAL:
+		if l := f.localLog(num); l != nil {
+			return l.fs.Open(l.logPath(num))
+		}
 	}
 	return f.small.Open(name)
 }
@@ -195,8 +206,11 @@ func (f *FS) Remove(name string) error {
 	if w == nil {
 		return &fs.PathError{Op: "remove", Path: name, Err: errReader}
 	}
-	if kind, num := manifest.ParseFileName(base); kind == manifest.FileTable {
+	switch kind, num := manifest.ParseFileName(base); {
+	case kind == manifest.FileTable:
 		return w.removeTable(name, num)
+	case kind == manifest.FileWAL && w.local.has(num):
+		return w.local.remove(num)
 	}
 	return f.small.Remove(name)
 }
@@ -248,8 +262,13 @@ func (f *FS) List(dir string) ([]string, error) {
 		names = append(names, manifest.FileName(manifest.FileTable, num))
 	}
 	f.mu.Unlock()
+	if w := f.asWriter(); w != nil {
+		for _, num := range w.local.numbers() {
+			names = append(names, manifest.FileName(manifest.FileWAL, num))
+		}
+	}
 	slices.Sort(names)
-	return names, nil
+	return slices.Compact(names), nil
 }
 
 // find reads what there is, for a reader. For who will be the writer it only looks whether there is a store, and
@@ -274,10 +293,13 @@ func (f *FS) MkdirAll(dir string) error {
 	return f.o.Local.MkdirAll(dir)
 }
 
-// SyncDir implements vfs.FS: names come with what they name.
+// SyncDir implements vfs.FS: names come with what they name, but for logs on the local disk.
 func (f *FS) SyncDir(dir string) error {
 	if f.isRoot(dir) {
-		return nil
+		if !f.o.LocalLog || f.asWriter() == nil {
+			return nil
+		}
+		dir = f.o.LogDir
 	}
 	return f.o.Local.SyncDir(dir)
 }
@@ -291,7 +313,13 @@ func (f *FS) Stat(name string) (int64, error) {
 	if !ok {
 		return f.o.Local.Stat(name)
 	}
-	if kind, num := manifest.ParseFileName(base); kind == manifest.FileTable {
+	kind, num := manifest.ParseFileName(base)
+	if kind == manifest.FileWAL {
+		if l := f.localLog(num); l != nil {
+			return l.fs.Stat(l.logPath(num))
+		}
+	}
+	if kind == manifest.FileTable {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if t, ok := f.list.tables[num]; ok {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -20,6 +21,10 @@ type fsWriter struct {
 	epoch     uint64
 	logs      *Logs
 	collector collector
+	local     *localLog   // nil: there is none
+	missing   []uint64    // logs that should be in the directory, and were not
+	released  atomic.Bool // the next list needs no log on the local disk
+	left      atomic.Bool // the last list needs no log on the local disk
 
 	// Until the first CURRENT is set: whether there was a list of files, and has all sorted files. Under the lock of f.
 	listed bool
@@ -30,27 +35,13 @@ type fsWriter struct {
 func (f *FS) takeOver() (io.Closer, error) {
 	f.refreshing.Lock()
 	defer f.refreshing.Unlock()
-	l := f.look
-	f.look = nil
-	if err := f.small.MkdirAll(f.o.Root); err != nil {
-		return nil, err
-	}
-	logs, found, err := openLogs(f.ctx, f.seq, l, f.o.Logs)
+	local, err := f.openLocalLog()
 	if err != nil {
 		return nil, err
 	}
-	w := &fsWriter{f: f, epoch: logs.Writer().Epoch(), logs: logs, listed: found.list != nil}
-	logs.published = func(slot uint64, list *fileList) { w.collector.published(slot, list.logStart) }
-	if w.listed {
-		err = f.accept(found.list, found.num)
-	}
-	for _, l := range found.logs {
-		if err == nil {
-			err = f.writeSmall(manifest.FileName(manifest.FileWAL, l.Number), l.Data)
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, logs.Close())
+	w := &fsWriter{f: f, local: local}
+	if err := w.takeOver(); err != nil {
+		return nil, errors.Join(err, w.local.close(false, f.o.Log))
 	}
 	w.collector.start(w)
 	f.mu.Lock()
@@ -59,11 +50,50 @@ func (f *FS) takeOver() (io.Closer, error) {
 	return w, nil
 }
 
+// takeOver makes w the store's writer.
+func (w *fsWriter) takeOver() error {
+	f := w.f
+	l := f.look
+	f.look = nil
+	if err := f.small.MkdirAll(f.o.Root); err != nil {
+		return err
+	}
+	l, err := w.examineLogs(l)
+	if err != nil {
+		return err
+	}
+	logs, found, err := openLogs(f.ctx, f.seq, l, f.o.Logs)
+	if err != nil {
+		return err
+	}
+	w.logs, w.epoch = logs, logs.Writer().Epoch()
+	logs.published = func(slot uint64, list *fileList) {
+		w.left.Store(list.home.id == 0)
+		w.collector.published(slot, list.logStart)
+	}
+	if found.list != nil {
+		w.listed = !f.o.LocalLog && found.list.home.id == 0
+		err = f.accept(found.list, found.num)
+	}
+	if err == nil {
+		err = w.takeLogs()
+	}
+	for _, l := range found.logs {
+		if err == nil {
+			err = f.writeSmall(manifest.FileName(manifest.FileWAL, l.Number), l.Data)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, logs.Close())
+	}
+	return nil
+}
+
 // Close gives the lock back, after it has put there what the logs have.
 func (w *fsWriter) Close() error {
 	err := errors.Join(w.logs.Flush(), w.logs.Close())
 	w.collector.stop()
-	return err
+	return errors.Join(err, w.local.close(w.left.Load(), w.f.o.Log))
 }
 
 // createTable returns a sorted file, which is in the list of files from its Sync on.
@@ -118,6 +148,12 @@ func (w *fsWriter) removeTable(name string, num uint64) error {
 
 // createLog returns a log. In the list of files it is from now on.
 func (w *fsWriter) createLog(name string, num uint64) (vfs.WriteFile, error) {
+	if w.released.Load() {
+		return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrClosed}
+	}
+	if w.f.o.LocalLog {
+		return w.local.create(num)
+	}
 	marker, err := w.f.small.Create(name)
 	if err != nil {
 		return nil, err
@@ -202,6 +238,7 @@ func (w *fsWriter) lists(current string) listMaker {
 // nextList is the list of files as they are now.
 func (w *fsWriter) nextList(current string, start func(oldest uint64) uint64) (*fileList, error) {
 	f := w.f
+	w.left.Store(false)
 	text, err := readAll(f.small, current)
 	if err != nil {
 		return nil, err
@@ -210,7 +247,10 @@ func (w *fsWriter) nextList(current string, start func(oldest uint64) uint64) (*
 	if err != nil {
 		return nil, err
 	}
-	l := &fileList{current: string(text)}
+	l := &fileList{current: string(text), logs: w.local.numbers()}
+	if l.home, err = w.logHome(); err != nil {
+		return nil, err
+	}
 	if l.manifest, err = readAll(f.small, f.path(manifest.FileManifest, num)); err != nil {
 		return nil, err
 	}
@@ -224,6 +264,7 @@ func (w *fsWriter) nextList(current string, start func(oldest uint64) uint64) (*
 		}
 	}
 	slices.Sort(l.logs)
+	l.logs = slices.Compact(l.logs)
 	oldest := uint64(math.MaxUint64)
 	if len(l.logs) > 0 {
 		oldest = l.logs[0]

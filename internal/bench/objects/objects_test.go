@@ -80,7 +80,7 @@ func TestWhatOperationsCost(t *testing.T) {
 		require.LessOrEqual(t, op.RoundTrips, float64(op.MostRoundTrips), op.Name)
 		t.Logf("%+v", op)
 	}
-	require.Len(t, ops, 2+2*6+3)
+	require.Len(t, ops, 2+2*6+4)
 	require.EqualValues(t, 4, ops["settled "+FlushFile].Operations)
 	flush := ops["settled "+FlushFile].Traffic
 	require.Zero(t, flush.Gets+flush.Lists)
@@ -90,6 +90,9 @@ func TestWhatOperationsCost(t *testing.T) {
 	require.Equal(t, int64(c.Repetitions), write.Traffic.Puts)
 	require.InDelta(t, 5000, write.DollarsPerMillion, 1e-9)
 	require.InDelta(t, 1, write.RoundTrips, 1e-9)
+	local := ops["young "+LocalWrite]
+	require.Equal(t, c.Repetitions, local.Operations)
+	require.Equal(t, Traffic{}, local.Traffic)
 	together := ops["young "+SyncTogether]
 	require.Equal(t, 16*c.Repetitions, together.Operations)
 	require.LessOrEqual(t, together.Traffic.Puts, int64(together.Operations))

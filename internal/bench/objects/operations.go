@@ -169,6 +169,15 @@ func (s *store) writes(ctx context.Context) error {
 	})
 }
 
+// localWrites measures single writes into a log on the local disk.
+func (s *store) localWrites(ctx context.Context) error {
+	o := s.options(0)
+	o.Objects.LocalLog = true
+	return s.using(o, func(db *kv.DB) error {
+		return s.note(db, LocalWrite, s.x.Repetitions, func() error { return s.put(ctx, db, 0, 1, kv.Sync) })
+	})
+}
+
 // together has several goroutines write a key each.
 func (s *store) together(ctx context.Context, db *kv.DB) error {
 	var all sync.WaitGroup

@@ -92,6 +92,7 @@ const (
 	FlushFile    = "flush of a file"
 	SyncWrite    = "write with Sync"
 	SyncTogether = "write with Sync, 16 writers"
+	LocalWrite   = "write with Sync, log on the disk"
 )
 
 // Traffic is what went to an object store and came from it.

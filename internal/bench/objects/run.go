@@ -27,6 +27,7 @@ type experiment struct {
 	counters objstore.Counters
 	objects  objstore.Store // over the wire, counted
 
+	logs    string // the directory of logs on the local disk
 	result  *Result
 	scratch []byte // of values that answers are compared with
 }
@@ -53,6 +54,7 @@ func Run(ctx context.Context, c *Config) (result *Result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	x.logs = filepath.Join(dir, "log")
 	x.result = &Result{Schema: Schema, Environment: environ.Capture(c.Argv, dir), Settings: c.Settings}
 	if err := x.open(dir); err != nil {
 		return nil, err
@@ -129,7 +131,7 @@ func (x *experiment) filter(ctx context.Context, i int, spec string) error {
 		}
 	}
 	if operates {
-		err = s.writes(ctx)
+		err = errors.Join(s.writes(ctx), s.localWrites(ctx))
 	}
 	return err
 }

@@ -44,7 +44,7 @@ func (s *store) limited() *kv.Options {
 
 // using opens the store, calls f, and closes it.
 func (s *store) using(o *kv.Options, f func(*kv.DB) error) error {
-	db, err := kv.Open("", o)
+	db, err := kv.Open(s.x.logs, o)
 	if err != nil {
 		return err
 	}

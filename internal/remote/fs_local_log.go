@@ -1,0 +1,188 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+)
+
+// examineLogs returns an error if the logs that the newest list of files needs are not in w's directory, or logs are
+// there that others have given up; unless the caller gives them up too. It comes before w puts its fence, so that
+// whoever has the logs is left in peace. The look may be an earlier one, or nil; the one that is returned is what the
+// verdict is of.
+//
+// It needs no request that the fence does not need, but does them before.
+func (w *fsWriter) examineLogs(l *Look) (*Look, error) {
+	for earlier := l != nil; ; earlier = false {
+		home, err := w.newestHome(&l)
+		if err == nil {
+			_, err = w.findLogs(home)
+		}
+		refused := errors.Is(err, ErrLogElsewhere) || errors.Is(err, ErrLogAbandoned)
+		if !refused || !earlier {
+			return l, err
+		}
+		l = nil // it may have been before the directory could be locked
+	}
+}
+
+// newestHome returns where the logs are, by the newest list of files in a look; there is a new look if need be.
+func (w *fsWriter) newestHome(l **Look) (home logHome, err error) {
+	f := w.f
+	err = f.seq.again(func() (err error) {
+		if *l == nil {
+			if *l, err = f.seq.Look(f.ctx); err != nil {
+				return err
+			}
+		}
+		if home, err = f.seq.home(f.ctx, *l); isMissing(err) {
+			*l = nil
+		}
+		return err
+	})
+	if isMissing(err) {
+		err = asCorruption(err)
+	}
+	return home, err
+}
+
+// home returns where the logs are, by the newest list of files in a look.
+func (s *Sequence) home(ctx context.Context, l *Look) (home logHome, err error) {
+	if l.Data == 0 {
+		return home, nil
+	}
+	b, err := s.body(ctx, l, l.Data)
+	if err == nil && b.list == nil && b.lists > 0 {
+		b, err = s.body(ctx, l, b.lists)
+	}
+	if err != nil || b.list == nil {
+		return home, err // whoever reads the rest says what is wrong
+	}
+	list, _, err := s.fileList(b)
+	if err != nil {
+		return home, err
+	}
+	return list.home, nil
+}
+
+// findLogs returns what w's directory has of the logs that a list of files needs, and an error unless these are there or
+// the caller gives them up.
+func (w *fsWriter) findLogs(home logHome) (logVerdict, error) {
+	f := w.f
+	foreign, err := w.local.isForeign(f.seq.Store())
+	if err != nil {
+		return logVerdict{}, err
+	}
+	if foreign && f.o.LocalLog {
+		return logVerdict{}, fmt.Errorf("%w: %s has the log of another store; give this one another directory",
+			base.ErrForeignDirectory, f.o.LogDir)
+	}
+	if foreign {
+		if err := w.local.close(false, f.o.Log); err != nil {
+			return logVerdict{}, err
+		}
+		w.local = nil
+	}
+	v, err := w.local.judge(home, f.seq.Store())
+	if err == nil && !f.o.AbandonLog {
+		err = w.local.refusal(v, home)
+	}
+	return v, err
+}
+
+// takeLogs makes the logs in w's directory those of the store, if the newest list of files says that they are, and
+// else gets them out of the way. The home file has w's epoch from then on.
+func (w *fsWriter) takeLogs() error {
+	f := w.f
+	home := f.list.home
+	v, err := w.findLogs(home)
+	if err != nil {
+		return err
+	}
+	if v.lost {
+		f.abandoned = append(f.abandoned, AbandonedLog{File: home.place, Reason: fmt.Sprintf("the log of the writer "+
+			"with epoch %d is not here, and was given up (Objects.AbandonLog): writes since its last flush are not in "+
+			"the store, and can never come back", home.epoch)})
+	}
+	if v.here {
+		w.missing = slices.DeleteFunc(slices.Clone(home.logs), w.local.has)
+		if err := f.dropMarkers(); err != nil {
+			return err
+		}
+	}
+	if w.local == nil {
+		return nil
+	}
+	if len(v.stale) > 0 {
+		kept, err := w.local.setAside(v.stale)
+		f.abandoned = append(f.abandoned, kept...)
+		if err != nil {
+			return err
+		}
+	}
+	return w.local.settle(v.here, f.o.LocalLog, f.seq.Store(), w.epoch)
+}
+
+// dropMarkers removes the empty logs that stand for those of a list of files whose bytes are elsewhere, so that a log
+// that is missing shows.
+func (f *FS) dropMarkers() error {
+	names, err := f.small.List(f.o.Root)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if kind, _ := manifest.ParseFileName(name); kind == manifest.FileWAL {
+			delete(f.growing, name)
+			if err := f.small.Remove(f.join(name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// logHome is what the next list of files says of the logs.
+func (w *fsWriter) logHome() (home logHome, err error) {
+	home.epoch = w.epoch
+	if w.f.o.LocalLog && !w.released.Load() {
+		home.id, home.place = w.local.home.id, w.f.o.Place
+		home.logs, err = w.local.withRecords()
+	}
+	return home, err
+}
+
+// ReleaseLog says that all writes are in sorted files: the next list of files that is published needs no log, so that
+// the store can be opened on any machine. No log can be created any more.
+func (f *FS) ReleaseLog() {
+	if w := f.asWriter(); w != nil {
+		w.released.Store(true)
+	}
+}
+
+// MissingLogs returns the paths of logs with numbers from oldest on that had records when the newest list of files
+// was published, and are not in the directory that has the logs.
+func (f *FS) MissingLogs(oldest uint64) (names []string) {
+	if w := f.asWriter(); w != nil {
+		for _, num := range w.missing {
+			if num >= oldest {
+				names = append(names, w.local.logPath(num))
+			}
+		}
+	}
+	return names
+}
+
+// AbandonedLogs returns the logs that were given up when the store was taken over.
+func (f *FS) AbandonedLogs() []AbandonedLog { return f.abandoned }
+
+// localLog returns the directory of a log that is there; nil if it is elsewhere.
+func (f *FS) localLog(num uint64) *localLog {
+	if w := f.asWriter(); w != nil && w.local.has(num) {
+		return w.local
+	}
+	return nil
+}

@@ -1,0 +1,330 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/stretchr/testify/require"
+)
+
+const homeFile = "LOG-HOME"
+
+// change replaces what a file of a machine has; nil removes it.
+func (m *machines) change(name string, to func([]byte) []byte) {
+	m.t.Helper()
+	f, err := m.disks.Open(name)
+	require.NoError(m.t, err)
+	size, err := f.Size()
+	require.NoError(m.t, err)
+	b := make([]byte, size)
+	_, err = f.ReadAt(b, 0)
+	require.NoError(m.t, err)
+	require.NoError(m.t, f.Close())
+	if b = to(b); b == nil {
+		require.NoError(m.t, m.disks.Remove(name))
+		return
+	}
+	w, err := m.disks.Create(name)
+	require.NoError(m.t, err)
+	_, err = w.Write(b)
+	require.NoError(m.t, errors.Join(err, w.Close()))
+}
+
+func gone([]byte) []byte { return nil }
+
+// crashedInLogs returns machines of which "a" has the log of a store: three logs, of ten synced writes each.
+func crashedInLogs(t *testing.T) (m *machines, logs []string) {
+	m = newMachines(t)
+	o := m.options()
+	o.MaxMemtables = 8
+	db := m.open("a", o)
+	putDurably(t, db, "flushed", "1")
+	require.NoError(t, db.Flush())
+	db.settle()
+	db.mu.Lock()
+	db.flushing = true // no flush takes the logs away
+	db.mu.Unlock()
+	for log := range 3 {
+		if log > 0 {
+			require.NoError(t, exclusive(db, func() error {
+				db.mu.Lock()
+				defer db.mu.Unlock()
+				return db.rotate(0)
+			}))
+		}
+		for n := range 10 {
+			putDurably(t, db, craftedKey(log, n), "value")
+		}
+	}
+	require.NoError(t, db.manifest.Append(&manifest.Edit{NextFile: db.nextFile.Load()})) // a list that names all logs
+	db.mu.Lock()
+	db.flushing = false
+	db.mu.Unlock()
+	require.NoError(t, db.abandon())
+	logs = m.logs("a")
+	require.Len(t, logs, 3)
+	return m, logs
+}
+
+// What the store's log has lost on the disk is an error, as in a store that is on the disk as a whole.
+func TestDamageToALocalLogIsAnError(t *testing.T) {
+	half := func(b []byte) []byte { return b[:len(b)/2] }
+	flip := func(b []byte) []byte { b[len(b)/2] ^= 1; return b }
+	empty := func([]byte) []byte { return []byte{} }
+	for name, c := range map[string]struct {
+		log  int
+		hurt func([]byte) []byte
+	}{
+		"the first is missing":     {0, gone},
+		"the first is cut off":     {0, half},
+		"the first is empty":       {0, empty},
+		"the first is damaged":     {0, flip},
+		"the second is missing":    {1, gone},
+		"the third is missing":     {2, gone},
+		"the second is cut off":    {1, half},
+		"the second is damaged":    {1, flip},
+		"the third is damaged":     {2, flip},
+		"the third is not a log's": {2, func(b []byte) []byte { b[3] ^= 1; return b }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, logs := crashedInLogs(t)
+			m.change(filepath.Join("a", logs[c.log]), c.hurt)
+			for range 2 {
+				err := m.refused("a", m.options(), ErrCorruption)
+				require.ErrorContains(t, err, logs[c.log])
+			}
+			o := m.abandoning() // the log is here
+			m.refused("a", o, ErrCorruption)
+			o.RecoveryMode = SkipCorrupt
+			db := m.open("a", o)
+			for _, k := range []string{"flushed", craftedKey((c.log+1)%3, 0)} {
+				ok, err := db.Has([]byte(k))
+				require.NoError(t, err)
+				require.True(t, ok, k)
+			}
+			require.NoError(t, db.Close())
+			require.NoError(t, m.open("b", m.options()).Close())
+		})
+	}
+}
+
+// A directory that does not say that it has the store's log has it not.
+func TestDamageToAHomeFile(t *testing.T) {
+	other := newMachines(t)
+	putDurably(t, other.open("a", other.options()), "k", "v")
+	foreign := other.read(filepath.Join("a", homeFile))
+	damaged := []error{ErrLogElsewhere, ErrCorruption}
+	for name, c := range map[string]struct {
+		hurt func([]byte) []byte
+		is   []error
+	}{
+		"it is missing":         {gone, []error{ErrLogElsewhere, ErrLogAbandoned}},
+		"it is empty":           {func([]byte) []byte { return []byte{} }, damaged},
+		"it is damaged":         {func(b []byte) []byte { b[30] ^= 1; return b }, damaged},
+		"it has more":           {func(b []byte) []byte { return append(b, ' ') }, damaged},
+		"it is another store's": {func([]byte) []byte { return foreign }, []error{ErrForeignDirectory}},
+		"it is of a later format": {func([]byte) []byte { return []byte("siftkv-log format=2 x\n") },
+			[]error{ErrNewerFormat}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, logs := crashedInLogs(t)
+			m.change(filepath.Join("a", homeFile), c.hurt)
+			for _, is := range c.is {
+				m.refused("a", m.options(), is)
+			}
+			require.Equal(t, logs, m.logs("a"))
+			if len(c.is) == 1 { // AbandonLog does not help
+				m.refused("a", m.abandoning(), c.is[0])
+				return
+			}
+			db := m.open("a", m.abandoning())
+			requireContents(t, model{"flushed": "1"}, db)
+			require.NoError(t, db.Close())
+			require.Len(t, m.files("a"), len(logs), "the logs are kept aside")
+		})
+	}
+}
+
+func (m *machines) read(name string) (b []byte) {
+	m.change(name, func(old []byte) []byte { b = append(b, old...); return old })
+	return b
+}
+
+// A directory that is put back as it was is not the log of the store any more: it lacks writes.
+func TestAnOlderCopyOfALocalLogIsRefused(t *testing.T) {
+	m := newMachines(t)
+	db := m.open("a", m.options())
+	putDurably(t, db, "1", "")
+	crash(t, db)
+	copied := map[string][]byte{}
+	for _, name := range m.files("a") {
+		copied[name] = m.read(filepath.Join("a", name))
+	}
+	db = m.open("a", m.options())
+	putDurably(t, db, "2", "")
+	crash(t, db)
+	for _, name := range m.files("a") {
+		require.NoError(t, m.disks.Remove(filepath.Join("a", name)))
+	}
+	for name, b := range copied {
+		w, err := m.disks.Create(filepath.Join("a", name))
+		require.NoError(t, err)
+		_, err = w.Write(b)
+		require.NoError(t, errors.Join(err, w.Close()))
+	}
+	err := m.refused("a", m.options(), ErrLogElsewhere)
+	require.ErrorContains(t, err, "older copy")
+	db = m.open("a", m.abandoning())
+	requireContents(t, model{"1": ""}, db) // which the second opening had flushed
+	require.NoError(t, db.Close())
+}
+
+// A store and the log of another do not share a directory.
+func TestALocalLogInTheDirectoryOfAStore(t *testing.T) {
+	m := newMachines(t)
+	plain := openDir(t, "a", &Options{fs: m.disks})
+	require.NoError(t, plain.Close())
+	before := m.files("a")
+	m.refused("a", m.options(), ErrForeignDirectory)
+	require.Equal(t, before, m.files("a"))
+
+	db := m.open("b", m.options())
+	putDurably(t, db, "k", "v")
+	_, err := Open("b", &Options{fs: m.disks})
+	require.Error(t, err)
+	require.NoError(t, db.Close())
+}
+
+// The local disk is full, or fails at a call: the store is one that failed, and resumes.
+func TestALocalLogOnADiskThatFails(t *testing.T) {
+	for _, op := range []string{"create", "write", "sync", "syncdir", "full"} {
+		t.Run(op, func(t *testing.T) {
+			m := newMachines(t)
+			disk := &faultFS{fs: m.disks}
+			m.disks = disk
+			want := model{}
+			db := m.open("a", m.options())
+			putDurably(t, db, "before", "1")
+			want["before"] = "1"
+			disk.set(func(c ioCall) (int, error) {
+				if c.op == op || op == "full" && c.changes {
+					return c.bytes / 2, syscall.ENOSPC
+				}
+				return 0, nil
+			})
+			var err error
+			for i := 0; err == nil; i++ { // until a log is full, if need be
+				k := strconv.Itoa(i)
+				if err = db.Set([]byte(k), make([]byte, 5000), Sync); err == nil {
+					want[k] = string(make([]byte, 5000))
+				}
+			}
+			requireFull(t, err, "a")
+			requireContents(t, want, db)
+			if op != "full" {
+				require.NoError(t, view(t, m), "the object store works")
+			}
+			disk.set(nil)
+			db.untilResumed()
+			putDurably(t, db, "after", "2")
+			want["after"] = "2"
+			crash(t, db)
+			db = m.open("a", m.options())
+			requireContents(t, want, db)
+			require.NoError(t, db.Close())
+			db = m.open("b", m.options())
+			requireContents(t, want, db)
+			require.NoError(t, db.Close())
+		})
+	}
+}
+
+// view opens a view of the store, and closes it.
+func view(t *testing.T, m *machines) error {
+	t.Helper()
+	db, err := OpenReadOnly("", &Options{Objects: &Objects{Store: m.objects}})
+	if err != nil {
+		return err
+	}
+	return db.Close()
+}
+
+// A directory that is removed under a store, and made anew, gets no log that nobody would find again.
+func TestALocalLogWhoseDirectoryIsReplaced(t *testing.T) {
+	m := newMachines(t)
+	db := m.open("a", m.options())
+	putDurably(t, db, "k", "v")
+	m.change(filepath.Join("a", homeFile), gone)
+	require.Error(t, db.Flush())
+	require.ErrorIs(t, db.Set([]byte("k"), nil, Sync), ErrReadOnly)
+	require.Error(t, db.Close())
+	m.refused("a", m.options(), ErrLogElsewhere)
+}
+
+// A process that dies at any of its requests leaves a log and lists of files that fit each other.
+func TestDeathAtEachRequestWithALocalLog(t *testing.T) {
+	for nth := int64(1); ; nth++ {
+		dead := false
+		for mode := range 4 { // of the life that dies, and of the next
+			if !t.Run(fmt.Sprintf("%d/%d", nth, mode), func(t *testing.T) { dead = deathWithALocalLog(t, nth, mode) }) {
+				return
+			}
+		}
+		if !dead {
+			require.Greater(t, nth, int64(10))
+			return
+		}
+	}
+}
+
+func deathWithALocalLog(t *testing.T, nth int64, mode int) bool {
+	m := newMachines(t)
+	want := model{}
+	db := m.open("a", m.options())
+	putDurably(t, db, "first", "1")
+	want["first"] = "1"
+	crash(t, db)
+
+	faults := newFaults(m.objects, nth)
+	o := m.options()
+	o.Objects.Store, o.Objects.LocalLog = faults, mode%2 == 0
+	unknown := "" // a write that failed may be there
+	db, err := Open("a", o)
+	if err == nil {
+		for i := range 8 {
+			k := strconv.Itoa(i)
+			if err = db.Set([]byte(k), []byte(k), Sync); err != nil {
+				unknown = k
+				break
+			}
+			want[k] = k
+			if i == 3 && db.Flush() != nil {
+				break
+			}
+		}
+		_ = db.Close()
+	}
+	o = m.options()
+	o.Objects.LocalLog = mode/2 == 0
+	db = m.open("a", o)
+	if ok, err := db.Has([]byte(unknown)); err == nil && ok {
+		want[unknown] = unknown
+	}
+	requireContents(t, want, db)
+	putDurably(t, db, "last", "1")
+	want["last"] = "1"
+	crash(t, db)
+	db = m.open("a", m.options())
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+	require.Empty(t, m.files("a"))
+	db = m.open("b", m.options())
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+	return faults.Calls() >= nth
+}

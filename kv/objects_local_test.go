@@ -1,0 +1,397 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/wal"
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/objstoretest"
+	"github.com/stretchr/testify/require"
+)
+
+// Machines have an object store in common, and each has a directory of one file system.
+type machines struct {
+	t       *testing.T
+	objects objstore.Store
+	disks   vfs.FS
+	grace   time.Duration
+}
+
+func newMachines(t *testing.T) *machines { return &machines{t, objstore.NewMem(), vfs.NewMem(), -1} }
+
+// options are those of a store with a log on the local disk.
+func (m *machines) options() *Options {
+	return &Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, backoff: quickBackoff,
+		fs: m.disks,
+		Objects: &Objects{Store: m.objects, LocalLog: true, LogInterval: time.Hour, Patience: time.Millisecond,
+			Grace: m.grace}}
+}
+
+// remote are those of a store without one, on the same machines.
+func (m *machines) remote() *Options {
+	o := m.options()
+	o.Objects.LocalLog = false
+	return o
+}
+
+func (m *machines) abandoning() *Options {
+	o := m.options()
+	o.Objects.AbandonLog = true
+	return o
+}
+
+func (m *machines) open(machine string, o *Options) *DB {
+	m.t.Helper()
+	db, err := Open(machine, o)
+	require.NoError(m.t, err)
+	m.t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func (m *machines) refused(machine string, o *Options, is error) error {
+	m.t.Helper()
+	_, err := Open(machine, o)
+	require.ErrorIs(m.t, err, is)
+	return err
+}
+
+// files returns what a machine has, but for locks.
+func (m *machines) files(machine string) []string {
+	m.t.Helper()
+	names, err := m.disks.List(machine)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	require.NoError(m.t, err)
+	return slices.DeleteFunc(names, func(name string) bool { return strings.HasSuffix(name, "LOCK") })
+}
+
+// logs returns the names of the logs on a machine.
+func (m *machines) logs(machine string) []string {
+	return slices.DeleteFunc(m.files(machine), func(name string) bool {
+		kind, _ := manifest.ParseFileName(name)
+		return kind != manifest.FileWAL
+	})
+}
+
+func putDurably(t *testing.T, db *DB, key, value string) {
+	t.Helper()
+	require.NoError(t, db.Set([]byte(key), []byte(value), Sync))
+}
+
+// crash ends a process, whose locks go with it. What it has not handed to the operating system is lost.
+func crash(t *testing.T, db *DB) {
+	t.Helper()
+	db.settle()
+	require.NoError(t, db.commits.Close(func() bool { return true }))
+	require.NoError(t, db.abandon())
+}
+
+func TestAWriteToALocalLogSendsNoRequest(t *testing.T) {
+	m := newMachines(t)
+	counted := newCountedStore()
+	m.objects = counted
+	m.grace = time.Hour // nothing is deleted meanwhile
+	db := m.open("a", m.options())
+	require.Empty(t, counted.requests(func() {
+		for i := range 100 {
+			putDurably(t, db, strconv.Itoa(i), "value")
+		}
+	}))
+	require.Equal(t, map[objstore.Kind]int64{objstore.Put: 1, objstore.PutIfAbsent: 1}, counted.requests(func() {
+		require.NoError(t, db.Flush())
+	}))
+	require.NoError(t, db.Close())
+}
+
+// What a crash leaves in the log is recovered on the same machine; nobody else opens the store, nor hurts its writer.
+func TestACrashedStoreOpensWhereItsLogIs(t *testing.T) {
+	m := newMachines(t)
+	db := m.open("a", m.options())
+	want := model{}
+	for i := range 5 {
+		k := strconv.Itoa(i)
+		putDurably(t, db, k, "value")
+		want[k] = "value"
+		for _, o := range []*Options{m.options(), m.remote()} {
+			err := m.refused("b", o, ErrLogElsewhere)
+			require.ErrorContains(t, err, placeOf("a"))
+			require.ErrorContains(t, err, "AbandonLog")
+		}
+		_, err := Open("", &Options{Objects: &Objects{Store: m.objects}})
+		require.ErrorIs(t, err, ErrLogElsewhere)
+		require.NoError(t, db.Flush(), "the writer was left in peace")
+		putDurably(t, db, k+"+", "more")
+		want[k+"+"] = "more"
+		require.NoError(t, db.Set([]byte("count"), fmt.Append(nil, i), NoSync))
+		want["count"] = k
+		crash(t, db)
+		db = m.open("a", m.options())
+		requireContents(t, want, db)
+	}
+	require.NoError(t, db.Close())
+	require.Empty(t, m.files("b"))
+}
+
+func TestAClosedStoreOpensAnywhere(t *testing.T) {
+	m := newMachines(t)
+	want := model{}
+	for i := range 12 {
+		machine := string(rune('a' + i%3))
+		o := m.options()
+		o.RecoveryMode = RecoveryMode(i % int(numRecoveryModes))
+		db := m.open(machine, o)
+		requireContents(t, want, db)
+		if i%4 != 3 { // a store whose log is empty is closed too
+			k := strconv.Itoa(i)
+			require.NoError(t, db.Set([]byte(k), []byte(machine), Async))
+			want[k] = machine
+		}
+		require.NoError(t, db.Close())
+		require.Empty(t, m.files(machine))
+	}
+}
+
+// Whoever gives the log up has what was flushed. The writer before finds out at its next flush, and its logs can never
+// come back.
+func TestAbandonLog(t *testing.T) {
+	m := newMachines(t)
+	old := m.open("a", m.options())
+	putDurably(t, old, "flushed", "1")
+	require.NoError(t, old.Flush())
+	putDurably(t, old, "logged", "2")
+
+	o := m.abandoning()
+	var dropped []DroppedInfo
+	o.Events.RecoveryDropped = func(d DroppedInfo) { dropped = append(dropped, d) }
+	db := m.open("b", o)
+	require.Len(t, dropped, 1)
+	require.Equal(t, placeOf("a"), dropped[0].File)
+	require.Contains(t, dropped[0].Reason, "AbandonLog")
+	want := model{"flushed": "1"}
+	requireContents(t, want, db)
+	putDurably(t, db, "b", "3")
+	want["b"] = "3"
+
+	putDurably(t, old, "lost", "4") // its own disk has it
+	require.ErrorIs(t, old.Flush(), ErrFenced)
+	require.ErrorIs(t, old.Set([]byte("late"), nil, Sync), ErrFenced)
+	require.ErrorIs(t, old.Close(), ErrFenced)
+	m.refused("a", m.options(), ErrLogElsewhere) // where b has it
+	m.refused("a", m.options(), ErrLogAbandoned)
+	m.refused("a", m.remote(), ErrLogAbandoned)
+	require.NotEmpty(t, m.logs("a"))
+	require.NoError(t, db.Close())
+
+	err := m.refused("a", m.options(), ErrLogAbandoned)
+	require.NotErrorIs(t, err, ErrLogElsewhere)
+	require.ErrorContains(t, err, m.logs("a")[0])
+	kept := slices.DeleteFunc(m.logs("a"), func(name string) bool {
+		size, err := m.disks.Stat(filepath.Join("a", name))
+		require.NoError(t, err)
+		return size <= wal.HeaderSize
+	})
+	dropped = nil
+	db = m.open("a", o)
+	requireContents(t, want, db)
+	require.Len(t, dropped, len(kept))
+	for i, name := range kept {
+		require.Equal(t, filepath.Join("a", name+".epoch-1"), dropped[i].File)
+		require.Positive(t, dropped[i].Bytes)
+		require.Contains(t, m.files("a"), name+".epoch-1")
+	}
+	require.NoError(t, db.Close())
+	require.Len(t, m.files("a"), len(kept), "what was kept aside stays")
+	db = m.open("a", m.options())
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+}
+
+// AbandonLog gives nothing up that is there.
+func TestALogThatIsHereIsNotAbandoned(t *testing.T) {
+	m := newMachines(t)
+	want := model{}
+	for i := range 4 {
+		db := m.open("a", m.abandoning())
+		requireContents(t, want, db)
+		putDurably(t, db, strconv.Itoa(i), "value")
+		want[strconv.Itoa(i)] = "value"
+		require.Zero(t, db.Metrics().RecoveryDrops)
+		crash(t, db)
+	}
+}
+
+// The log goes from the object store to disks and back, in crashes and in good order, and nothing is lost.
+func TestTheLogMoves(t *testing.T) {
+	for seed := range uint64(20 / raceFactor) {
+		m := newMachines(t)
+		rng := rand.New(rand.NewPCG(seed, 80))
+		want, machine := model{}, "a"
+		for round := range 12 {
+			o := m.options()
+			o.Objects.LocalLog = rng.IntN(2) == 0
+			db := m.open(machine, o)
+			requireContents(t, want, db)
+			for i := range rng.IntN(40) {
+				k := fmt.Sprintf("%d/%d", round, i)
+				v := strings.Repeat(k, rng.IntN(1000))
+				require.NoError(t, db.Set([]byte(k), []byte(v), Async))
+				want[k] = v
+			}
+			if rng.IntN(3) > 0 {
+				putDurably(t, db, "synced", strconv.Itoa(round))
+				want["synced"] = strconv.Itoa(round)
+			} else {
+				require.NoError(t, db.Flush())
+			}
+			if rng.IntN(3) == 0 {
+				require.NoError(t, db.Close())
+				require.Empty(t, m.files(machine))
+				machine = string(rune('a' + rng.IntN(3)))
+				continue
+			}
+			crash(t, db)
+			if !o.Objects.LocalLog {
+				machine = string(rune('a' + rng.IntN(3)))
+			}
+		}
+	}
+}
+
+func TestALocalLogIsLocked(t *testing.T) {
+	m := newMachines(t)
+	db := m.open("a", m.options())
+	putDurably(t, db, "k", "v")
+	for _, o := range []*Options{m.options(), m.remote(), m.abandoning()} {
+		err := m.refused("a", o, ErrLocked)
+		require.ErrorContains(t, err, filepath.Join("a", "LOG-LOCK"))
+	}
+	require.NoError(t, db.Flush(), "nobody has taken over")
+	putDurably(t, db, "k", "w")
+
+	type opened struct {
+		db  *DB
+		err error
+	}
+	waiting := make(chan opened)
+	go func() {
+		db, err := OpenContext(context.Background(), "a", m.options())
+		waiting <- opened{db, err}
+	}()
+	putDurably(t, db, "k", "x")
+	require.NoError(t, db.Close())
+	next := <-waiting
+	require.NoError(t, next.err)
+	requireContents(t, model{"k": "x"}, next.db)
+	require.NoError(t, next.db.Close())
+}
+
+// Readers have what was flushed, wherever they are.
+func TestReadersOfAStoreWithALocalLog(t *testing.T) {
+	m := newMachines(t)
+	m.grace = time.Hour // views that are not refreshed yet stay whole
+	before := m.open("a", m.remote())
+	putDurably(t, before, "before", "0")
+	crash(t, before) // what is in the object store's log stays readable
+	db := m.open("a", m.options())
+	want := model{"before": "0"}
+	var views []*DB
+	for _, dir := range []string{"", "a", "b"} {
+		o := m.options()
+		view, err := OpenReadOnly(dir, o)
+		require.NoError(t, err)
+		requireContents(t, want, view)
+		views = append(views, view)
+		o.ReadOnly = true
+		still, err := Open(dir, o)
+		require.NoError(t, err)
+		requireContents(t, want, still)
+		require.NoError(t, still.Close())
+	}
+	refresh := func() {
+		for _, view := range views {
+			require.NoError(t, view.Refresh(t.Context()))
+			requireContents(t, want, view)
+		}
+	}
+	for round := range 6 {
+		k := strconv.Itoa(round)
+		putDurably(t, db, k, "value")
+		if !db.localLog() { // then the object store has it
+			want[k] = "value"
+		}
+		refresh()
+		require.NoError(t, db.Flush())
+		want[k] = "value"
+		refresh()
+		switch round {
+		case 1:
+			crash(t, db)
+			db = m.open("a", m.options())
+		case 2:
+			require.NoError(t, db.Close())
+			db = m.open("b", m.options())
+		case 3:
+			crash(t, db)
+			db = m.open("b", m.remote())
+			putDurably(t, db, "remote", k)
+			want["remote"] = k
+		case 4:
+			crash(t, db)
+			db = m.open("b", m.options())
+		}
+		refresh()
+	}
+	woken := make(chan error)
+	go func() { woken <- views[0].WaitForChange(t.Context(), time.Millisecond) }()
+	putDurably(t, db, "last", "value")
+	require.NoError(t, db.Flush())
+	require.NoError(t, <-woken)
+	want["last"] = "value"
+	refresh()
+	for _, view := range views {
+		require.NoError(t, view.Close())
+	}
+	require.NoError(t, db.Close())
+}
+
+// A store that cannot flush when it closes says so, and is whole on this machine.
+func TestCloseWithoutTheObjectStore(t *testing.T) {
+	m := newMachines(t)
+	faults := objstoretest.NewFaults(m.objects, 1)
+	o := m.options()
+	o.Objects.Store = faults
+	db := m.open("a", o)
+	putDurably(t, db, "k", "v")
+	faults.Inject(dead)
+	require.ErrorIs(t, db.Close(), objstore.ErrClosed)
+	m.refused("b", m.options(), ErrLogElsewhere)
+	db = m.open("a", m.options())
+	requireContents(t, model{"k": "v"}, db)
+	require.NoError(t, db.Close())
+}
+
+func TestALocalLogNeedsADirectory(t *testing.T) {
+	o := &Options{Objects: &Objects{Store: objstore.NewMem(), LocalLog: true}}
+	_, err := Open("", o)
+	require.ErrorIs(t, err, ErrInvalidOptions)
+	require.ErrorContains(t, err, "LocalLog")
+}
+
+func TestModelWithALocalLog(t *testing.T) {
+	modelHistories(t, modelSeeds/3, 2028, func(r *modelRun) {
+		r.fs, r.objects, r.localLog = vfs.NewMem(), objstore.NewMem(), true
+	})
+}

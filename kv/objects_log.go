@@ -1,0 +1,105 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/remote"
+)
+
+// checkDir refuses options that need a directory on the local disk where none is given.
+func (o *Objects) checkDir(dir string, readOnly bool) error {
+	switch {
+	case dir != "":
+		return nil
+	case o.CacheSize > 0:
+		return invalidf("Objects.CacheSize is set, and the directory's name is empty")
+	case o.LocalLog && !readOnly:
+		return invalidf("Objects.LocalLog is set, and the directory's name is empty")
+	}
+	return nil
+}
+
+// placeOf is what a directory of this machine is called on others.
+func placeOf(dir string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "a machine without a name"
+	}
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return host + ":" + dir
+}
+
+// localLog reports whether this is a writer whose log is on the local disk, and the rest in an object store.
+func (d *DB) localLog() bool {
+	return d.opts.Objects != nil && d.opts.Objects.LocalLog && !d.opts.ReadOnly
+}
+
+// diskDir is the directory whose disk a failed write may have been for.
+func (d *DB) diskDir() string {
+	if d.localLog() {
+		return d.localDir
+	}
+	return d.dir
+}
+
+// releaseLog has the store need no log on the local disk: it flushes what is in memory, and the end of the manifest
+// says so. Everybody who wrote has ended, and the logs are closed. If that fails, the log stays what it is: the store
+// goes on from it, on this machine.
+func (d *DB) releaseLog() error {
+	if !d.localLog() || d.manifest == nil {
+		return nil
+	}
+	d.mu.Lock()
+	mems := append(slices.Clone(d.imms), d.mem)
+	empty := !slices.ContainsFunc(mems, func(m *memTable) bool { return !m.Empty() })
+	job := flushJob{mems: mems, snapshots: d.snapshots.seqs(), limit: d.seq()}
+	d.mu.Unlock()
+	if !empty {
+		next, err := d.createLog(d.newFileNum()) // from which the store would go on if the end were missing
+		if err == nil {
+			job.next = next
+			err = errors.Join(d.flush(job), next.CloseFile())
+		}
+		if err != nil {
+			return fmt.Errorf("what was written since the last flush is in the log in %s, and needed there: %w",
+				d.localDir, err)
+		}
+	}
+	if objects, ok := d.opts.fs.(*remote.FS); ok {
+		objects.ReleaseLog()
+	}
+	return nil
+}
+
+// reportAbandonedLogs reports the logs that were given up for the sake of Objects.AbandonLog.
+func (d *DB) reportAbandonedLogs() {
+	objects, ok := d.opts.fs.(*remote.FS)
+	if !ok {
+		return
+	}
+	for _, l := range objects.AbandonedLogs() {
+		d.reportDropped(DroppedInfo{File: l.File, Bytes: l.Bytes, Reason: l.Reason})
+	}
+}
+
+// checkLocalLogs makes sure that the logs from a number on are there that the list of files knows to be on the local
+// disk.
+func (d *DB) checkLocalLogs(oldest uint64) error {
+	objects, ok := d.opts.fs.(*remote.FS)
+	if !ok {
+		return nil
+	}
+	for _, name := range objects.MissingLogs(oldest) {
+		l := DroppedInfo{File: name, Reason: "the log is missing, and the store's list of files has it"}
+		if err := d.refuseDropped(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
