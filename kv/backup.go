@@ -66,6 +66,10 @@ func (m BackupMark) String() string {
 // The files are the store's own, as they are; each is verified before it is copied,
 // so that damage ends a backup and does not get into it.
 //
+// Of a store that is open read-only, as it is beside its writer, the backup is the view. Writes
+// that are in the log alone are in files of the backup's own, which are made in memory. Such a
+// backup has the zero mark: what came since it is not told apart.
+//
 // After an error, such as that of w, the mark that comes with it is still good: it
 // tells what w has been given whole. A further backup since that mark goes on there,
 // with the store as it is by then. Restore then takes what there is of the first
@@ -81,6 +85,10 @@ func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (
 		return since, fmt.Errorf("%w: the mark is of store %016x, and this is store %016x", ErrBackupMismatch,
 			since.m.StoreID, d.storeID)
 	}
+	b := backup.Backup{FS: d.fs, Dir: d.dir, Since: since.m, Interrupted: d.interruptedBackup(ctx)}
+	if d.opts.ReadOnly {
+		return d.backUpView(&b, w, since)
+	}
 	if err := d.FlushContext(ctx); err != nil {
 		return since, err
 	}
@@ -89,7 +97,15 @@ func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (
 		return since, ErrClosed
 	}
 	defer d.unpinVersion(v)
-	b := backup.Backup{FS: d.fs, Dir: d.dir, Store: e, Since: since.m, Interrupted: func() error {
+	b.Store = e
+	d.addTables(&b, v)
+	m, err := b.Write(w)
+	return BackupMark{m}, err
+}
+
+// interruptedBackup returns a function that says why a backup is to go no further.
+func (d *DB) interruptedBackup(ctx context.Context) func() error {
+	return func() error {
 		if d.closed.Load() {
 			return ErrClosed
 		}
@@ -97,7 +113,11 @@ func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (
 			return base.ContextError(ctx, "a backup was broken off")
 		}
 		return nil
-	}}
+	}
+}
+
+// addTables adds the tables of a version to a backup.
+func (d *DB) addTables(b *backup.Backup, v *version.Version) {
 	v.All(func(_ int, t *version.Table) {
 		verify := func(each func() error) error {
 			r, err := t.Open(&d.tables)
@@ -108,8 +128,6 @@ func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (
 		}
 		b.Tables = append(b.Tables, backup.Table{File: backup.File{Num: t.Num, ID: t.ID}, Size: t.Size, Verify: verify})
 	})
-	m, err := b.Write(w)
-	return BackupMark{m}, err
 }
 
 // pinVersion keeps the current version's tables on disk until unpinVersion, and

@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
@@ -124,6 +125,8 @@ type flushJob struct {
 	stoppable bool        // return errClosing if the store closes meanwhile
 	next      *wal.Writer // not nil: mems is all memtables, and a new one goes on with this log
 	limit     base.SeqNum // what is newer is left out
+
+	elsewhere func(*tablemeta.Writer) // not nil: has the tables written to another place
 }
 
 // flush writes memtables to one run of level 0 and installs it.

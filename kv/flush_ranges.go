@@ -78,6 +78,9 @@ func (d *DB) writeLevel0(v *version.Version, job flushJob) ([]manifest.Table, er
 		func(ctx context.Context, r *mergedRange) (err error) {
 			it := d.passMemtables(ctx, job, tombs, r.span)
 			r.out = d.tableWriter(it, 0, 0, filter)
+			if job.elsewhere != nil {
+				job.elsewhere(r.out)
+			}
 			r.tables, err = d.writeTables(it, r.out, nil)
 			return err
 		})

@@ -33,7 +33,7 @@ const (
 var children = map[string]func(dir string) error{
 	"write":  func(dir string) error { return writeUntilKilled(dir, envInt(childSeedEnv, 0)) },
 	"hold":   holdUntilEOF,
-	"follow": followUntilKilled,
+	"follow": followUntilKilled, "restore": restoreUntilKilled,
 }
 
 func TestMain(m *testing.M) {

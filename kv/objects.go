@@ -100,6 +100,10 @@ const objectsRoot = "objects"
 
 // fileSystem returns the file system of a store in an object store, with a cache and logs in dir.
 func (o *Options) fileSystem(dir string) vfs.FS {
+	cache := o.Objects.CacheSize
+	if dir == "" {
+		cache = 0
+	}
 	grace := o.Objects.Grace
 	if grace == 0 {
 		grace = 10 * time.Minute
@@ -112,7 +116,7 @@ func (o *Options) fileSystem(dir string) vfs.FS {
 		Grace: max(grace, 0), Writes: !o.ReadOnly,
 		Logs: remote.LogOptions{Interval: o.Objects.LogInterval, MaxBuffered: o.Objects.LogBuffer,
 			Patience: max(o.Objects.Patience, time.Minute)}, Log: o.Logger,
-		Patience: o.Objects.Patience, CacheDir: dir, CacheSize: o.Objects.CacheSize,
+		Patience: o.Objects.Patience, CacheDir: dir, CacheSize: cache,
 		LogDir: dir, LocalLog: o.Objects.LocalLog, AbandonLog: o.Objects.AbandonLog, Place: placeOf(dir)})
 }
 

@@ -2,8 +2,10 @@ package kv
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/base"
@@ -26,7 +28,14 @@ import (
 //
 // Restore reads up to the stream's end and no further: the streams of a full backup
 // and those since may follow one another, each for a call of its own. Of the
-// options only Logger counts; they may be nil.
+// options only Logger and Objects count; they may be nil.
+//
+// With Options.Objects the store is restored in an object store, and dir does not matter. It gets
+// there in one step, after all of its files: whatever goes wrong, the object store has the store
+// that was there before, which before a full backup is none. A call that failed is made again with
+// the whole stream; the files that it had put there are deleted by the next writer, after
+// Objects.Grace. A store that is there and is not the backup before is refused with
+// ErrBackupMismatch, and its writer is not fenced.
 func Restore(r io.Reader, dir string, o *Options) error {
 	return RestoreContext(context.Background(), r, dir, o)
 }
@@ -39,18 +48,47 @@ func RestoreContext(ctx context.Context, r io.Reader, dir string, o *Options) er
 	if err != nil {
 		return err
 	}
-	if dir == "" || opts.InMemory || opts.Objects != nil {
-		return fmt.Errorf("%w: a backup is restored into a directory", ErrInvalidOptions)
+	if opts.Objects != nil {
+		return opts.restoreObjects(ctx, r)
 	}
-	offset, err := backup.Restore(r, backup.Target{FS: opts.fs, Dir: dir, Log: opts.Logger, Check: checkDescription,
-		Interrupted: func() error {
-			if ctx.Err() == nil {
-				return nil
-			}
-			return base.ContextError(ctx, "it was broken off")
-		}})
+	if dir == "" || opts.InMemory {
+		return fmt.Errorf("%w: a backup is restored into a directory, or into Objects", ErrInvalidOptions)
+	}
+	return restoreInto(ctx, r, backup.Target{FS: opts.fs, Dir: dir, Log: opts.Logger})
+}
+
+// restoreObjects restores into an object store.
+func (o *Options) restoreObjects(ctx context.Context, r io.Reader) (err error) {
+	fsys := o.fileSystem("")
+	objects := fsys.(io.Closer)
+	defer func() { err = errors.Join(err, objects.Close()) }()
+	names, err := fsys.List(objectsRoot)
+	if err == nil && !slices.Contains(names, manifest.CurrentName) {
+		err = o.Objects.checkConditions(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = objects.Close() })() // ends the requests under way
+	err = restoreInto(ctx, r, backup.Target{FS: fsys, Dir: objectsRoot, Log: o.Logger, Published: true})
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%w: %w", base.ContextError(ctx, "it was broken off"), err)
+	}
+	return err
+}
+
+// restoreInto restores a stream into a directory.
+func restoreInto(ctx context.Context, r io.Reader, to backup.Target) error {
+	to.Check = checkDescription
+	to.Interrupted = func() error {
+		if ctx.Err() == nil {
+			return nil
+		}
+		return base.ContextError(ctx, "it was broken off")
+	}
+	offset, err := backup.Restore(r, to)
 	if err != nil && offset >= 0 {
-		return &RestoreError{Dir: dir, Offset: offset, Err: err}
+		return &RestoreError{Dir: to.Dir, Offset: offset, Err: err}
 	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 type Table struct {
 	File
 	Size int64
+	FS   vfs.FS // where it is, in Backup.Dir; nil: in Backup.FS
 
 	// Verify reads the whole table and calls each for each of its entries. An error of
 	// each ends it.
@@ -112,7 +113,11 @@ func (b *Backup) table(t Table) (err error) {
 		return err
 	}
 	name := manifest.FileName(manifest.FileTable, t.Num)
-	f, err := b.FS.Open(filepath.Join(b.Dir, name))
+	from := b.FS
+	if t.FS != nil {
+		from = t.FS
+	}
+	f, err := from.Open(filepath.Join(b.Dir, name))
 	if err != nil {
 		return err
 	}
@@ -120,7 +125,11 @@ func (b *Backup) table(t Table) (err error) {
 	if err := b.w.File(t.File, t.Size); err != nil {
 		return err
 	}
-	buf := make([]byte, min(MaxPayload, t.Size))
+	part := int64(MaxPayload)
+	if p, ok := f.(vfs.PartReader); ok { // each read is a request
+		part = max(part, int64(p.PartSize()))
+	}
+	buf := make([]byte, min(part, t.Size))
 	for at := int64(0); at < t.Size; at += int64(len(buf)) {
 		if err := b.Interrupted(); err != nil {
 			return err
@@ -129,8 +138,10 @@ func (b *Backup) table(t Table) (err error) {
 		if n, err := f.ReadAt(buf, at); n < len(buf) {
 			return fmt.Errorf("siftkv: backup: read %s at offset %d: %w", name, at, err)
 		}
-		if err := b.w.Data(buf); err != nil {
-			return err
+		for data := range slices.Chunk(buf, MaxPayload) {
+			if err := b.w.Data(data); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

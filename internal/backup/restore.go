@@ -24,6 +24,10 @@ type Target struct {
 	Log         *slog.Logger
 	Check       func(*manifest.Edit) error // refuses a description that no store has
 	Interrupted func() error               // says why to go no further; nil: go on
+
+	// Published is set for a directory in an object store (package remote). There the store is what was
+	// published last, and files that were not are gone with the process: see published.go.
+	Published bool
 }
 
 // Restore reads the stream of a backup, or what follows an offset in one, and makes of
@@ -38,6 +42,12 @@ type Target struct {
 // written.
 func Restore(from io.Reader, to Target) (offset int64, err error) {
 	in, err := NewReader(from)
+	if to.Published {
+		if err != nil {
+			return -1, err
+		}
+		return restorePublished(in, to)
+	}
 	state, stateErr := manifest.Restore(to.FS, to.Dir) // now: the read may have waited for another restore
 	if err != nil {
 		if stateErr == nil && state.Doing != 0 {
@@ -78,10 +88,10 @@ func (r *restore) path(kind manifest.FileKind, num uint64) string {
 // admit checks that the stream fits the directory, and notes that it is being
 // restored.
 func (r *restore) admit() (err error) {
-	if r.state, err = manifest.Restore(r.FS, r.Dir); err != nil {
+	if r.state, err = r.readState(); err != nil {
 		return err
 	}
-	if r.state != (manifest.RestoreState{}) {
+	if r.state != (manifest.RestoreState{}) && !r.Published {
 		// The call before may have failed, or died, before the RESTORE file was durable, or the
 		// names of the files that it vouches for. What is in the files is.
 		if err := r.FS.SyncDir(r.Dir); err != nil {
@@ -114,8 +124,18 @@ func (r *restore) admit() (err error) {
 		return fmt.Errorf("%w: it goes on from offset %d of backup %016x, and %s is at %s", ErrMismatch,
 			h.ParentOffset, h.Parent, r.Dir, r.place())
 	}
-	r.state.Doing, r.state.Offset = h.BackupID, 0
-	return manifest.SetRestore(r.FS, r.Dir, r.state)
+	return r.note(manifest.RestoreState{Done: r.state.Done, Manifest: r.state.Manifest, Doing: h.BackupID})
+}
+
+// note keeps the state, for who goes on after a crash.
+func (r *restore) note(s manifest.RestoreState) error {
+	if !r.Published {
+		if err := manifest.SetRestore(r.FS, r.Dir, s); err != nil {
+			return err
+		}
+	}
+	r.state = s
+	return nil
 }
 
 // place says what has been restored.
@@ -141,7 +161,8 @@ func (r *restore) checkDir(h Header) error {
 	case err != nil:
 		return err
 	case r.state.Done == 0 && r.state.Doing == 0:
-		return fmt.Errorf("%w: %s holds a store that is no restored backup", ErrMismatch, r.Dir)
+		return fmt.Errorf("%w: %s holds a store that is no restored backup, or has been written to since", ErrMismatch,
+			r.Dir)
 	case num != r.state.Manifest && r.state.Done != 0 && h.BackupID != r.state.Doing:
 		return fmt.Errorf("%w: the store in %s has been opened for writing since it was restored", ErrMismatch,
 			r.Dir)
@@ -166,6 +187,9 @@ func (r *restore) run() (offset int64, err error) {
 	}
 	if err == nil || r.again {
 		return -1, err
+	}
+	if r.Published {
+		return 0, err // nothing of it is left
 	}
 	// What failed may have been to note the offset: what was noted counts.
 	if noted, err := manifest.Restore(r.FS, r.Dir); err == nil {
@@ -195,10 +219,9 @@ func (r *restore) files() error {
 		}
 		next := r.state
 		next.Offset = r.in.Offset()
-		if err := manifest.SetRestore(r.FS, r.Dir, next); err != nil {
+		if err := r.note(next); err != nil {
 			return err
 		}
-		r.state = next
 	}
 }
 
@@ -250,6 +273,10 @@ func (r *restore) finish() error {
 		num = max(num, n+1)
 	}
 	e.LogNum, e.NextFile = num, num+1 // a log with the manifest's number: none
+	e.Restored = 0
+	if r.Published {
+		e.Restored = r.state.Doing
+	}
 	m, err := manifest.Create(r.FS, r.Dir, num, e)
 	if err != nil {
 		return err
@@ -257,11 +284,12 @@ func (r *restore) finish() error {
 	if err := m.Close(); err != nil {
 		return err
 	}
-	done := manifest.RestoreState{Done: r.state.Doing, Manifest: num}
-	if err := manifest.SetRestore(r.FS, r.Dir, done); err != nil {
+	if err := r.note(manifest.RestoreState{Done: r.state.Doing, Manifest: num}); err != nil {
 		return err
 	}
-	r.removeOthers(names, e)
+	if !r.Published { // there readers do not register: who opens the store next gives them time
+		r.removeOthers(names, e)
+	}
 	return nil
 }
 

@@ -102,6 +102,7 @@ type Edit struct {
 	Features Features    // what logs and tables may hold from now on; adds to those before
 	Merger   string      // name of the merger of the store's operands
 	Closed   base.SeqNum // the store was closed in good order: its files have all writes up to here
+	Restored uint64      // the backup that is what the store is, in the one edit of a restored store's manifest
 	Deleted  []DeletedTable
 	Added    []AddedTable
 }
@@ -152,8 +153,10 @@ type DeletedTable struct {
 //	                       long stretches of nothing else, not 0: uvarints
 //	15 run of level 0      as 11, of a table of level 0: the number of the run's
 //	                       first table
+//	16 restored            uvarint: the store was restored in an object store, and
+//	                       is the backup of this id
 //
-// Fields 7 to 11 and 13 to 15 are written only if there are such entries and tables, so that a
+// Fields 7 to 11 and 13 to 16 are written only if there are such entries and tables, so that a
 // program that does not know them refuses the store, and only then.
 // A field with another tag comes from a newer version of the format, and the
 // store is refused: unlike a property, an edit cannot be passed over.
@@ -173,6 +176,7 @@ const (
 	tagWaste
 	tagDense
 	tagLevel0Run
+	tagRestored
 )
 
 const (
@@ -204,6 +208,7 @@ func (e *Edit) Append(dst []byte) []byte {
 	number(tagLastSeq, uint64(e.LastSeq))
 	number(tagFeatures, uint64(e.Features))
 	number(tagClosed, uint64(e.Closed))
+	number(tagRestored, e.Restored)
 	if e.Merger != "" {
 		field(tagMerger, []byte(e.Merger))
 	}

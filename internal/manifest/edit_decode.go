@@ -28,6 +28,8 @@ func DecodeEdit(b []byte) (*Edit, error) {
 			e.LastSeq = base.SeqNum(f.uvarint())
 		case tagClosed:
 			e.Closed = base.SeqNum(f.uvarint())
+		case tagRestored:
+			e.Restored = f.uvarint()
 		case tagDeleted:
 			e.Deleted = append(e.Deleted, DeletedTable{Level: f.level(), Num: f.uvarint()})
 		case tagAdded:

@@ -44,6 +44,11 @@ func TestNewFieldsAreWrittenOnlyIfNeeded(t *testing.T) {
 	}
 	require.Equal(t, []uint64{tagFeatures, tagMerger, tagAddedKinds, tagAddedKinds, tagAddedKinds, tagAdded},
 		tags(t, featuresEdit().Append(nil)))
+	restored := &Edit{StoreID: 1, Restored: 1 << 63}
+	require.Equal(t, []uint64{tagStoreID, tagRestored}, tags(t, restored.Append(nil)))
+	decoded, err := DecodeEdit(restored.Append(nil))
+	require.NoError(t, err)
+	require.Equal(t, restored, decoded)
 }
 
 func TestAnUnknownFeatureIsRefused(t *testing.T) {

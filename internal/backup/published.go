@@ -1,0 +1,63 @@
+package backup
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// In an object store a list of files is put there in one step, and makes the store what it is. Sorted
+// files that are in no list are nobody's, and the next writer deletes them. So there is no RESTORE
+// file: a restore that broke off has changed nothing and begins anew, and the manifest of a restored
+// store says which backup that is. The next writer makes a manifest that does not say so.
+
+// restorePublished is Restore into a directory of an object store.
+func restorePublished(in *Reader, to Target) (offset int64, err error) {
+	if !in.Started() {
+		return -1, errNotStarted()
+	}
+	// To take the lock is to fence whoever writes to the store. So what may be refused is refused before.
+	r := &restore{Target: to, in: in}
+	if err := r.admit(); err != nil {
+		return -1, err
+	}
+	if r.again {
+		return r.run()
+	}
+	lock, err := to.FS.Lock(filepath.Join(to.Dir, manifest.LockName), vfs.Exclusive)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := r.admit(); err != nil {
+		return -1, err
+	}
+	return r.run()
+}
+
+// readState returns what restores have done to the directory.
+func (r *restore) readState() (s manifest.RestoreState, err error) {
+	if !r.Published {
+		return manifest.Restore(r.FS, r.Dir)
+	}
+	num, err := manifest.Current(r.FS, r.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	edits := 0
+	err = manifest.Load(r.FS, r.Dir, num, func(e *manifest.Edit) error {
+		edits++
+		s = manifest.RestoreState{Done: e.Restored, Manifest: num}
+		return nil
+	})
+	if edits > 1 { // whoever restored it wrote one
+		s = manifest.RestoreState{}
+	}
+	return s, err
+}

@@ -1,0 +1,109 @@
+package kv
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"sync/atomic"
+
+	"github.com/siftkv/siftkv/internal/backup"
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/tablemeta"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// backUpView is Backup of a store that takes no writes: nothing is flushed. The writer may give the
+// numbers of files that are made for the backup to others, so that no increment could go on from it.
+func (d *DB) backUpView(b *backup.Backup, w io.Writer, since BackupMark) (BackupMark, error) {
+	s, now := d.acquireNow(0) // its tables stay, as far as its writer keeps them
+	if s == nil {
+		return since, ErrClosed
+	}
+	defer d.release(s, 0)
+	d.addTables(b, s.version)
+	next := uint64(firstManifest)
+	for _, t := range b.Tables {
+		next = max(next, t.Num)
+	}
+	if since.m != nil {
+		for _, f := range since.m.Files() {
+			next = max(next, f.Num)
+		}
+	}
+	added, err := d.addMemtables(b, s, now, next)
+	if err != nil {
+		return since, err
+	}
+	b.Store = &manifest.Edit{StoreID: d.storeID, LastSeq: now, NextFile: next + uint64(len(added)) + 1}
+	s.version.Describe(b.Store)
+	b.Store.Features = s.version.Features()
+	addLevel0(b.Store, added)
+	for i := range added {
+		b.Store.Features |= featuresOf(&added[i])
+	}
+	if b.Store.Features&manifest.FeatureMerge != 0 {
+		b.Store.Merger = s.mergerName
+	}
+	m, err := b.Write(w)
+	switch {
+	case len(added) == 0:
+		return BackupMark{m}, err
+	case err != nil:
+		return since, err
+	}
+	return BackupMark{}, nil
+}
+
+// featuresOf returns what a store says of itself that has a table.
+func featuresOf(t *manifest.Table) (f manifest.Features) {
+	if t.Merges > 0 {
+		f |= manifest.FeatureMerge
+	}
+	if t.Expiring > 0 {
+		f |= manifest.FeatureTTL
+	}
+	return f
+}
+
+// addMemtables adds what the memtables of a state have, up to a write, to a backup as tables of level 0 whose
+// numbers come after last.
+func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum, last uint64) ([]manifest.Table, error) {
+	mems := slices.Clone(s.imms)
+	slices.Reverse(mems)
+	if mems = slices.DeleteFunc(mems, (*memTable).Empty); len(mems) == 0 {
+		return nil, nil
+	}
+	memory := vfs.NewMem()
+	if err := memory.MkdirAll(d.dir); err != nil {
+		return nil, err
+	}
+	var num atomic.Uint64 // threads share the writing
+	num.Store(last)
+	job := flushJob{mems: mems, limit: limit, elsewhere: func(w *tablemeta.Writer) {
+		w.FS, w.NewNum = memory, func() uint64 { return num.Add(1) }
+	}}
+	tables, err := d.writeLevel0(s.version, job)
+	for _, t := range tables {
+		b.Tables = append(b.Tables, backup.Table{File: backup.File{Num: t.Num, ID: t.ID}, Size: t.Size, FS: memory,
+			Verify: func(each func() error) error { return d.verifyMade(memory, &t, each) }})
+	}
+	return tables, err
+}
+
+// verifyMade reads a whole table that the store does not list.
+func (d *DB) verifyMade(fsys vfs.FS, t *manifest.Table, each func() error) error {
+	name := d.tablePath(t.Num)
+	f, err := fsys.Open(name)
+	if err != nil {
+		return err
+	}
+	r, err := sstable.NewReader(f, t.Size, &sstable.ReaderOptions{Name: name, CacheSize: -1, TailSize: t.TailSize,
+		ID: t.ID, AnyExpansion: true})
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	err = r.VerifyEach(func(base.InternalKey, []byte) error { return each() })
+	return errors.Join(err, r.Close())
+}

@@ -1,0 +1,130 @@
+package kv
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/stretchr/testify/require"
+)
+
+// everything returns what a reader has.
+func everything(t *testing.T, db Reader) model {
+	t.Helper()
+	all := model{}
+	it, err := db.NewIter(nil)
+	require.NoError(t, err)
+	for ok := it.First(); ok; ok = it.Next() {
+		all[string(it.Key())] = string(it.Value())
+	}
+	require.NoError(t, it.Error())
+	require.NoError(t, it.Close())
+	return all
+}
+
+// TestModelBackupOfViews backs up views of a random history, and of the store after a crash: what the
+// backups hold is what the views have, with operands, expiring values and range tombstones of the log.
+func TestModelBackupOfViews(t *testing.T) {
+	logged, flushed := 0, 0
+	for seed := range uint64(envInt("MODEL_SEEDS", 10/raceFactor)) {
+		rng := rand.New(rand.NewPCG(seed, 711))
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{}}
+		r.open()
+		check := func(db *DB, err error) {
+			t.Helper()
+			require.NoError(t, err)
+			want := everything(t, db)
+			var stream bytes.Buffer
+			mark, err := db.Backup(&stream, BackupMark{})
+			require.NoError(t, err)
+			if mark.IsZero() {
+				logged++
+			} else {
+				flushed++
+			}
+			_, err = VerifyBackup(bytes.NewReader(stream.Bytes()))
+			require.NoError(t, err)
+			require.Equal(t, want, everything(t, db), "the view is as it was")
+			require.NoError(t, db.Close())
+			disk := vfs.NewMem()
+			require.NoError(t, Restore(&stream, "restored", &Options{fs: disk}), "seed %d", seed)
+			requireRestoredAt(t, disk, "restored", want, r.clock)
+			again, err := Open("restored", &Options{fs: disk, Clock: r.clock.time})
+			require.NoError(t, err)
+			require.Equal(t, want, everything(t, again))
+			require.NoError(t, again.Close())
+		}
+		o := Options{fs: r.fs, Clock: r.clock.time, Merger: r.opts.Merger, CacheSize: 1 << 20}
+		for range 6 {
+			for range rng.IntN(200) {
+				r.step()
+			}
+			check(OpenReadOnly(r.db.dir, &o))
+			if rng.IntN(2) == 0 {
+				require.NoError(t, r.db.Flush())
+				check(OpenReadOnly(r.db.dir, &o))
+			}
+		}
+		dir := r.db.dir
+		r.release()
+		require.NoError(t, r.db.Close())
+		o.ReadOnly = true
+		check(Open(dir, &o))
+	}
+	require.Greater(t, logged, 10/raceFactor)
+	require.Greater(t, flushed, 5/raceFactor)
+}
+
+// A backup of a view in an object store leaves the store alone: the writer goes on, and nothing was put there.
+func TestABackupOfAViewInAnObjectStore(t *testing.T) {
+	s, copied := objstore.NewMem(), objstore.NewMem()
+	db := openObjects(t, s, nil)
+	want := model{}
+	for i := range 2000 {
+		k := string(rune('a'+i%26)) + string(rune('a'+i/26%26))
+		want[k] = string(bytes.Repeat([]byte{byte(i)}, 200))
+		require.NoError(t, db.Set([]byte(k), []byte(want[k]), NoSync))
+	}
+	require.NoError(t, db.Set([]byte("in"), []byte("the log"), Sync))
+	want["in"] = "the log"
+	before := objects(t, s)
+	view, err := OpenReadOnly("", &Options{Objects: &Objects{Store: s}})
+	require.NoError(t, err)
+	r, w := io.Pipe()
+	go func() {
+		_, err := view.Backup(w, BackupMark{})
+		_ = w.CloseWithError(err)
+	}()
+	require.NoError(t, Restore(r, "", &Options{Objects: &Objects{Store: copied}}))
+	require.NoError(t, view.Close())
+	require.Equal(t, before, objects(t, s))
+	requireInObjects(t, copied, want)
+	require.NoError(t, db.Set([]byte("goes"), []byte("on"), Sync))
+	require.NoError(t, db.Close())
+	requireCollected(t, copied, want)
+}
+
+// A mark that a view is given counts, also for the files that a backup makes itself.
+func TestABackupOfAViewSinceAMark(t *testing.T) {
+	db, m0 := backupStore(t)
+	full, mark := backUp(t, db, BackupMark{})
+	m1 := addTables(t, db, m0, "second", 2)
+	set(t, db, "in", "the log")
+	m1["in"] = "the log"
+	view, err := OpenReadOnly("db", &Options{fs: db.fs})
+	require.NoError(t, err)
+	var stream bytes.Buffer
+	next, err := view.Backup(&stream, mark)
+	require.NoError(t, err)
+	require.True(t, next.IsZero())
+	require.NoError(t, view.Close())
+	require.Less(t, stream.Len(), len(full)+1000)
+	disk := vfs.NewMem()
+	require.ErrorIs(t, Restore(bytes.NewReader(stream.Bytes()), "dir", &Options{fs: disk}), ErrBackupMismatch)
+	require.NoError(t, Restore(bytes.NewReader(full), "dir", &Options{fs: disk}))
+	require.NoError(t, Restore(&stream, "dir", &Options{fs: disk}))
+	requireRestored(t, disk, "dir", m1)
+}

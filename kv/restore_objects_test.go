@@ -1,0 +1,284 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/objstoretest"
+	"github.com/stretchr/testify/require"
+)
+
+// restoreTo restores a stream into an object store that never waits between tries.
+func restoreTo(s objstore.Store, stream []byte) error {
+	return Restore(bytes.NewReader(stream), "", &Options{Objects: &Objects{Store: s, Patience: time.Nanosecond}})
+}
+
+// requireInObjects checks a store in an object store against a model, as a reader does; nil: there is none.
+func requireInObjects(t *testing.T, s objstore.Store, want model) {
+	t.Helper()
+	view, err := OpenReadOnly("", &Options{Objects: &Objects{Store: s}})
+	if want == nil {
+		require.ErrorIs(t, err, ErrNotExist)
+		return
+	}
+	require.NoError(t, err)
+	requireContents(t, want, view)
+	require.NoError(t, view.verify(io.Discard))
+	require.NoError(t, view.Close())
+}
+
+// requireCollected checks that a writer comes to delete all sorted files that the store does not have.
+func requireCollected(t *testing.T, s objstore.Store, want model) {
+	t.Helper()
+	db, err := Open("", &Options{L0CompactionThreshold: 100, L0SlowdownThreshold: 200, L0StopThreshold: 300,
+		Objects: &Objects{Store: s, Grace: -1}})
+	require.NoError(t, err)
+	requireContents(t, want, db)
+	until(func() bool {
+		live := 0
+		db.current.All(func(int, *version.Table) { live++ })
+		there := 0
+		for _, err := range s.List(t.Context(), "sst/", "") {
+			require.NoError(t, err)
+			there++
+		}
+		require.GreaterOrEqual(t, there, live)
+		return there == live
+	})
+	require.NoError(t, db.Close())
+}
+
+// backupChain returns a full backup and two increments, and what the store has at each.
+func backupChain(t *testing.T) (streams [3][]byte, models [3]model) {
+	db, m := backupStore(t)
+	var mark BackupMark
+	for i := range streams {
+		streams[i], mark = backUp(t, db, mark)
+		models[i] = m
+		m = addTables(t, db, m, fmt.Sprint("more", i), 2)
+		require.NoError(t, db.Compact(nil, nil))
+	}
+	return streams, models
+}
+
+func TestRestoreIntoAnObjectStore(t *testing.T) {
+	streams, models := backupChain(t)
+	other, _ := backupStore(t)
+	otherFull, _ := backUp(t, other, BackupMark{})
+	s := objstore.NewMem()
+	refuse := func(want error, streams ...[]byte) {
+		t.Helper()
+		for _, stream := range streams {
+			before := objects(t, s)
+			require.ErrorIs(t, restoreTo(s, stream), want)
+			require.Equal(t, before, objects(t, s), "nothing was written")
+		}
+	}
+	require.ErrorIs(t, restoreTo(s, streams[1]), ErrBackupMismatch)
+	requireInObjects(t, s, nil)
+	for i, stream := range streams {
+		require.NoError(t, restoreTo(s, stream))
+		requireInObjects(t, s, models[i])
+		refuse(ErrBackupMismatch, otherFull)
+		before := objects(t, s)
+		require.NoError(t, restoreTo(s, stream), "once more changes nothing")
+		require.Equal(t, before, objects(t, s))
+	}
+	refuse(ErrBackupMismatch, streams[0], streams[1])
+	refuse(ErrCorruption, []byte("no backup at all, but longer than a preamble"))
+	requireCollected(t, s, models[2])
+
+	// A writer is not fenced by what is refused; nor does its store take increments.
+	s = objstore.NewMem()
+	require.NoError(t, restoreTo(s, streams[0]))
+	db := openObjects(t, s, nil)
+	require.ErrorIs(t, restoreTo(s, streams[1]), ErrBackupMismatch)
+	require.ErrorIs(t, restoreTo(s, streams[0]), ErrBackupMismatch)
+	require.NoError(t, db.Set([]byte("more"), nil, Sync))
+	require.NoError(t, db.Close())
+	require.ErrorIs(t, restoreTo(s, streams[1]), ErrBackupMismatch)
+
+	// Into one that ignores conditions nothing is restored.
+	careless := unconditional{objstore.NewMem()}
+	require.ErrorIs(t, restoreTo(careless, streams[0]), objstore.ErrUnconditional)
+	for o, err := range careless.List(t.Context(), "", "") {
+		require.NoError(t, err)
+		require.Failf(t, "something was left", "%v", o)
+	}
+}
+
+// objects returns the keys of all objects.
+func objects(t *testing.T, s objstore.Store) (keys []string) {
+	t.Helper()
+	for o, err := range s.List(t.Context(), "", "") {
+		require.NoError(t, err)
+		keys = append(keys, o.Key)
+	}
+	return keys
+}
+
+// At each request the object store fails: for good, or once, or the process dies. The store is the one
+// before or the one after, and the restore can be made again.
+func TestRestoreIntoAnObjectStoreThatFails(t *testing.T) {
+	streams, models := backupChain(t)
+	broken, got := 0, 0
+	for i := range 2 {
+		before := model(nil)
+		if i > 0 {
+			before = models[i-1]
+		}
+		for name, fault := range map[string]objstoretest.Fault{
+			"refused":    {Outcome: objstoretest.NotPerformed},
+			"dead":       {Outcome: objstoretest.NotPerformed, Cut: true},
+			"dead after": {Cut: true},
+			"lost":       {Outcome: objstoretest.LostReply},
+			"late":       {Outcome: objstoretest.Late, Cut: true},
+		} {
+			for n := int64(1); ; n++ {
+				s := objstore.NewMem()
+				if i > 0 {
+					require.NoError(t, restoreTo(s, streams[i-1]))
+				}
+				faults := objstoretest.NewFaults(s, uint64(n))
+				var calls atomic.Int64 // but those of the check of conditions
+				faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
+					if !strings.HasPrefix(c.Key, "check/") && calls.Add(1) == n {
+						f = fault
+					}
+					return f
+				})
+				err := restoreTo(faults, streams[i])
+				faults.Deliver()
+				what := fmt.Sprintf("%s at request %d of %d: %v", name, n, calls.Load(), err)
+				if err != nil {
+					broken++
+					view, viewErr := OpenReadOnly("", &Options{Objects: &Objects{Store: s}})
+					switch {
+					case viewErr != nil:
+						require.ErrorIs(t, viewErr, ErrNotExist, what)
+						require.Nil(t, before, what)
+					default:
+						_, missing := view.Get([]byte("more0/1"))
+						if i > 0 && missing != nil {
+							requireContents(t, before, view)
+						} else {
+							requireContents(t, models[i], view)
+							got++
+						}
+						require.NoError(t, view.Close())
+					}
+				}
+				require.NoError(t, restoreTo(s, streams[i]), what)
+				requireInObjects(t, s, models[i])
+				if n%5 == 0 {
+					requireCollected(t, s, models[i])
+				}
+				if calls.Load() < n {
+					break
+				}
+			}
+		}
+	}
+	require.Greater(t, broken, 100)
+	require.Positive(t, got, "some broke off after the store was there")
+}
+
+// A stream that breaks off leaves no store, wherever it does; the next call begins anew.
+func TestRestoreIntoAnObjectStoreOfAStreamThatBreaksOff(t *testing.T) {
+	streams, models := backupChain(t)
+	for n := 0; n < len(streams[0]); n += 97 {
+		s := objstore.NewMem()
+		err := restoreTo(s, streams[0][:n])
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF, n)
+		if unfinished, ok := errors.AsType[*RestoreError](err); ok {
+			require.Zero(t, unfinished.Offset)
+			require.Contains(t, err.Error(), "call Restore again with the whole stream: ")
+		}
+		requireInObjects(t, s, nil)
+		require.ErrorIs(t, restoreTo(s, streams[0][n:]), map[bool]error{true: nil, false: ErrCorruption}[n == 0], n)
+		require.NoError(t, restoreTo(s, streams[0]))
+		requireInObjects(t, s, models[0])
+		require.NoError(t, restoreTo(s, streams[1]))
+		requireInObjects(t, s, models[1])
+	}
+}
+
+// A restore that its context ends leaves no store, and says why it ended.
+func TestRestoreIntoAnObjectStoreIsBrokenOff(t *testing.T) {
+	streams, models := backupChain(t)
+	s := objstore.NewMem()
+	ctx, cancel := context.WithCancel(t.Context())
+	half := io.MultiReader(bytes.NewReader(streams[0][:len(streams[0])/2]), readerFunc(func([]byte) (int, error) {
+		cancel()
+		return 0, context.Cause(ctx)
+	}))
+	err := RestoreContext(ctx, half, "", &Options{Objects: &Objects{Store: s}})
+	require.ErrorIs(t, err, context.Canceled)
+	requireInObjects(t, s, nil)
+	require.NoError(t, restoreTo(s, streams[0]))
+	requireCollected(t, s, models[0])
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// restoreUntilKilled restores the file stream into the object store objects, and says so before each read.
+func restoreUntilKilled(dir string) error {
+	s, err := objstore.OpenDir(filepath.Join(dir, "objects"))
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(filepath.Join(dir, "stream"))
+	if err != nil {
+		return err
+	}
+	return Restore(readerFunc(func(p []byte) (int, error) {
+		fmt.Println("reads")
+		return f.Read(p)
+	}), "", &Options{Objects: &Objects{Store: s}})
+}
+
+func TestRestoreIntoAnObjectStoreIsKilled(t *testing.T) {
+	streams, models := backupChain(t)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "stream"), streams[0], 0o600))
+	s, err := objstore.OpenDir(filepath.Join(dir, "objects"))
+	require.NoError(t, err)
+	orphans := 0
+	for reads := 1; reads < 40; reads += 7 {
+		cmd := child(t, "restore", dir, 0)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		lines := make([]byte, len("reads\n")*reads)
+		n, _ := io.ReadFull(out, lines)
+		require.NoError(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+		if n < len(lines) {
+			require.Greater(t, reads, 20, "it has ended")
+			break
+		}
+		requireInObjects(t, s, nil)
+		for _, key := range objects(t, s) {
+			if strings.HasPrefix(key, "sst/") {
+				orphans++
+			}
+		}
+	}
+	require.Positive(t, orphans)
+	require.NoError(t, restoreTo(s, streams[0]))
+	requireCollected(t, s, models[0])
+	require.NoError(t, s.Close())
+}
