@@ -67,8 +67,7 @@ func (m BackupMark) String() string {
 // so that damage ends a backup and does not get into it.
 //
 // Of a store that is open read-only, as it is beside its writer, the backup is the view. Writes
-// that are in the log alone are in files of the backup's own, which are made in memory. Such a
-// backup has the zero mark: what came since it is not told apart.
+// that are in the log alone are in a file of the backup's own, which is made in memory.
 //
 // After an error, such as that of w, the mark that comes with it is still good: it
 // tells what w has been given whole. A further backup since that mark goes on there,
@@ -87,7 +86,7 @@ func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (
 	}
 	b := backup.Backup{FS: d.fs, Dir: d.dir, Since: since.m, Interrupted: d.interruptedBackup(ctx)}
 	if d.opts.ReadOnly {
-		return d.backUpView(&b, w, since)
+		return d.backUpView(&b, w)
 	}
 	if err := d.FlushContext(ctx); err != nil {
 		return since, err

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/base"
@@ -14,46 +13,32 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// backUpView is Backup of a store that takes no writes: nothing is flushed. The writer may give the
-// numbers of files that are made for the backup to others, so that no increment could go on from it.
-func (d *DB) backUpView(b *backup.Backup, w io.Writer, since BackupMark) (BackupMark, error) {
+// backUpView is Backup of a store that takes no writes: nothing is flushed.
+func (d *DB) backUpView(b *backup.Backup, w io.Writer) (BackupMark, error) {
 	s, now := d.acquireNow(0) // its tables stay, as far as its writer keeps them
 	if s == nil {
-		return since, ErrClosed
+		return BackupMark{b.Since}, ErrClosed
 	}
 	defer d.release(s, 0)
 	d.addTables(b, s.version)
-	next := uint64(firstManifest)
-	for _, t := range b.Tables {
-		next = max(next, t.Num)
-	}
-	if since.m != nil {
-		for _, f := range since.m.Files() {
-			next = max(next, f.Num)
-		}
-	}
-	added, err := d.addMemtables(b, s, now, next)
+	added, err := d.addMemtables(b, s, now)
 	if err != nil {
-		return since, err
+		return BackupMark{b.Since}, err
 	}
-	b.Store = &manifest.Edit{StoreID: d.storeID, LastSeq: now, NextFile: next + uint64(len(added)) + 1}
+	b.Store = &manifest.Edit{StoreID: d.storeID, LastSeq: now, Features: s.version.Features()}
 	s.version.Describe(b.Store)
-	b.Store.Features = s.version.Features()
 	addLevel0(b.Store, added)
 	for i := range added {
 		b.Store.Features |= featuresOf(&added[i])
+	}
+	for i := range b.Store.Added {
+		b.Store.NextFile = max(b.Store.NextFile, b.Store.Added[i].Table.Num+1)
 	}
 	if b.Store.Features&manifest.FeatureMerge != 0 {
 		b.Store.Merger = s.mergerName
 	}
 	m, err := b.Write(w)
-	switch {
-	case len(added) == 0:
-		return BackupMark{m}, err
-	case err != nil:
-		return since, err
-	}
-	return BackupMark{}, nil
+	return BackupMark{m}, err
 }
 
 // featuresOf returns what a store says of itself that has a table.
@@ -67,9 +52,9 @@ func featuresOf(t *manifest.Table) (f manifest.Features) {
 	return f
 }
 
-// addMemtables adds what the memtables of a state have, up to a write, to a backup as tables of level 0 whose
-// numbers come after last.
-func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum, last uint64) ([]manifest.Table, error) {
+// addMemtables adds what the memtables of a state have, up to a write, to a backup as a table of level 0. Its
+// number is that of the last log: the writer never gives that to a table.
+func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum) ([]manifest.Table, error) {
 	mems := slices.Clone(s.imms)
 	slices.Reverse(mems)
 	if mems = slices.DeleteFunc(mems, (*memTable).Empty); len(mems) == 0 {
@@ -79,10 +64,8 @@ func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum, las
 	if err := memory.MkdirAll(d.dir); err != nil {
 		return nil, err
 	}
-	var num atomic.Uint64 // threads share the writing
-	num.Store(last)
 	job := flushJob{mems: mems, limit: limit, elsewhere: func(w *tablemeta.Writer) {
-		w.FS, w.NewNum = memory, func() uint64 { return num.Add(1) }
+		w.FS, w.NewNum = memory, func() uint64 { return mems[len(mems)-1].Log }
 	}}
 	tables, err := d.writeLevel0(s.version, job)
 	for _, t := range tables {

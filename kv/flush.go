@@ -126,7 +126,7 @@ type flushJob struct {
 	next      *wal.Writer // not nil: mems is all memtables, and a new one goes on with this log
 	limit     base.SeqNum // what is newer is left out
 
-	elsewhere func(*tablemeta.Writer) // not nil: has the tables written to another place
+	elsewhere func(*tablemeta.Writer) // not nil: has one table written to another place
 }
 
 // flush writes memtables to one run of level 0 and installs it.

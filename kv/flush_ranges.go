@@ -74,7 +74,11 @@ func (d *DB) writeLevel0(v *version.Version, job flushJob) ([]manifest.Table, er
 	}
 	tombs = slices.DeleteFunc(tombs, func(t rangedel.Tombstone) bool { return t.Seq > job.limit })
 	filter := d.filterFor(v, version.RunID{}, uint64(entries), nil)
-	return d.mergeRanges(context.Background(), d.flushThreads(), d.cutFlush(job.mems),
+	ranges := make([]mergedRange, 1)
+	if job.elsewhere == nil {
+		ranges = d.cutFlush(job.mems)
+	}
+	return d.mergeRanges(context.Background(), d.flushThreads(), ranges,
 		func(ctx context.Context, r *mergedRange) (err error) {
 			it := d.passMemtables(ctx, job, tombs, r.span)
 			r.out = d.tableWriter(it, 0, 0, filter)

@@ -285,10 +285,16 @@ func (d *DB) tablePath(num uint64) string { return d.path(manifest.FileTable, nu
 
 // hint is the command that errors about damage tell the user to run.
 func (d *DB) hint() string {
+	if d.opts.Objects != nil {
+		return "siftkv verify URL; for S3 that is github.com/siftkv/siftkv/objstore/s3/cmd/siftkv"
+	}
 	return "go run github.com/siftkv/siftkv/cmd/siftkv@latest verify " + d.dir
 }
 
 // repairHint is the command that mends a store with damaged files.
 func (d *DB) repairHint() string {
+	if d.opts.Objects != nil {
+		return "siftkv repair URL --out DIR"
+	}
 	return "go run github.com/siftkv/siftkv/cmd/siftkv@latest repair " + d.dir
 }

@@ -1,20 +1,15 @@
-// Command siftkv looks into a store, changes it, checks it, and repairs it.
+// Command siftkv looks into a store, changes it, checks it, copies it, and repairs it.
 //
 //	siftkv scan DIR --prefix user/
 //	siftkv verify DIR
 //	siftkv repair DIR --dry-run
+//	siftkv copy DIR dir://OBJECTS
 //
-// It is for a person, on a store that no other process is writing. Standard output
-// carries results, standard error progress and errors.
+// It is for a person. A store is a directory, which no other process may be writing, or is in an object store.
+// That in github.com/siftkv/siftkv/objstore/s3/cmd/siftkv is the same, with S3. Standard output carries results,
+// standard error progress and errors.
 package main
 
-import (
-	"os"
+import "github.com/siftkv/siftkv/internal/storecmd"
 
-	"github.com/siftkv/siftkv/internal/cli"
-)
-
-func main() {
-	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
-	cli.Main(p.run)
-}
+func main() { storecmd.Main(nil) }

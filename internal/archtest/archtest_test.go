@@ -54,6 +54,7 @@ var layers = []struct {
 	{"internal/doctor", 7},
 	{"internal/cli", 7},
 	{"internal/stress", 8},
+	{"internal/storecmd", 8},
 	{"cmd", 9},
 	{"internal/archtest", 10},
 }

@@ -42,6 +42,9 @@ type Backup struct {
 // copies it. It returns what has been backed up, which after an error is what is whole in
 // the stream, beside what was there since.
 func (b *Backup) Write(w io.Writer) (*Mark, error) {
+	if err := b.checkNumbers(); err != nil {
+		return b.Since, err
+	}
 	b.mark = &Mark{StoreID: b.Store.StoreID, BackupID: rand.Uint64() | 1}
 	sent, err := b.write(w)
 	if b.w == nil || b.w.Whole() == 0 {
@@ -58,6 +61,26 @@ func (b *Backup) Write(w io.Writer) (*Mark, error) {
 	}
 	b.mark.SetFiles(sent)
 	return b.mark, err
+}
+
+// checkNumbers refuses an increment with a file that has the number of another one before: restoring it would
+// damage the store before, which readers may have, or somebody who gives the restore up. Such numbers are those of
+// files that backups of views have made of one log.
+func (b *Backup) checkNumbers() error {
+	if b.Since == nil {
+		return nil
+	}
+	ids := map[uint64]uint64{}
+	for _, f := range b.Since.Files() {
+		ids[f.Num] = f.ID
+	}
+	for _, t := range b.Tables {
+		if id, ok := ids[t.Num]; ok && id != t.ID {
+			return fmt.Errorf("%w: since the backup of the mark, of a view as this one is, the writer has not flushed: "+
+				"make a full backup, or wait until it has", ErrMismatch)
+		}
+	}
+	return nil
 }
 
 func filesOf(tables []Table) (files []File) {

@@ -39,11 +39,17 @@ func restorePublished(in *Reader, to Target) (offset int64, err error) {
 }
 
 // readState returns what restores have done to the directory.
-func (r *restore) readState() (s manifest.RestoreState, err error) {
-	if !r.Published {
-		return manifest.Restore(r.FS, r.Dir)
+func (r *restore) readState() (manifest.RestoreState, error) {
+	if r.Published {
+		return Published(r.FS, r.Dir)
 	}
-	num, err := manifest.Current(r.FS, r.Dir)
+	return manifest.Restore(r.FS, r.Dir)
+}
+
+// Published returns what restores have done to a directory in an object store: the last backup that was restored,
+// unless somebody has written to the store since.
+func Published(fsys vfs.FS, dir string) (s manifest.RestoreState, err error) {
+	num, err := manifest.Current(fsys, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}
@@ -51,12 +57,12 @@ func (r *restore) readState() (s manifest.RestoreState, err error) {
 		return s, err
 	}
 	edits := 0
-	err = manifest.Load(r.FS, r.Dir, num, func(e *manifest.Edit) error {
+	err = manifest.Load(fsys, dir, num, func(e *manifest.Edit) error {
 		edits++
 		s = manifest.RestoreState{Done: e.Restored, Manifest: num}
 		return nil
 	})
-	if edits > 1 { // whoever restored it wrote one
+	if edits > 1 || s.Done == 0 { // whoever restored it wrote one
 		s = manifest.RestoreState{}
 	}
 	return s, err

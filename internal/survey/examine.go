@@ -70,6 +70,14 @@ func (w *watchedFile) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
+// PartSize implements vfs.PartReader.
+func (w *watchedFile) PartSize() int {
+	if f, ok := w.ReadFile.(vfs.PartReader); ok {
+		return f.PartSize()
+	}
+	return 0
+}
+
 func (w *watchedFile) Size() (int64, error) {
 	n, err := w.ReadFile.Size()
 	w.watch(err)

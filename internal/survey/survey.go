@@ -147,8 +147,11 @@ func (s *Store) recognize(names []string) error {
 			continue
 		}
 		found = name
+		if ours {
+			continue // in an object store to look is a request
+		}
 		has, err := s.hasMark(name, mark, atEnd)
-		ours, unread = ours || has, cmp.Or(unread, err)
+		ours, unread = has, cmp.Or(unread, err)
 	}
 	if ours {
 		return nil

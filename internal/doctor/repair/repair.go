@@ -28,6 +28,9 @@ type Options struct {
 	// is removed by the next. Pieces of files that the device cannot read count as damaged;
 	// a repair in place refuses them, and any other file that it may not read.
 	Out string
+	// From, if set, has the damaged store's directory as it was at one moment, in place of the operating system's
+	// file system, and that for all other names. There must be an Out, unless this is a dry run.
+	From vfs.FS
 	// Progress, if set, is told about the files of each phase.
 	Progress func(phase string, done, total int)
 
@@ -39,7 +42,12 @@ type Options struct {
 // is damaged and there is no other directory to write to, it does nothing. The repaired store
 // has been opened and verified when Run returns without an error.
 func Run(ctx context.Context, dir string, o Options) (*Report, error) {
-	if o.fs == nil {
+	verify := o.fs == nil && !o.DryRun
+	switch {
+	case o.fs != nil:
+	case o.From != nil:
+		o.fs = o.From
+	default:
 		o.fs = vfs.OS
 	}
 	if o.Progress == nil {
@@ -62,7 +70,7 @@ func Run(ctx context.Context, dir string, o Options) (*Report, error) {
 	if err := r.locked(); err != nil {
 		return nil, err
 	}
-	if o.DryRun || o.fs != vfs.OS {
+	if !verify {
 		return r.report, nil
 	}
 	if err := kv.VerifyContext(ctx, r.target, io.Discard); err != nil {

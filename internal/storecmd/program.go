@@ -1,4 +1,4 @@
-package main
+package storecmd
 
 import (
 	"bufio"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ type commands struct {
 	Stats      statsCommand      `cmd:"" help:"The shape of a store: levels, filters, indexes, logs, garbage."`
 	Verify     verifyCommand     `cmd:"" help:"Check every byte of a store, and list all damage."`
 	Repair     repairCommand     `cmd:"" help:"Make a store of what is left of a damaged one, and say what was lost."`
+	Copy       copyCommand       `cmd:"" help:"${copy_about}"`
 	Checkpoint checkpointCommand `cmd:"" help:"Make a copy of a store as it is now, with links where possible."`
 	Backup     backupCommand     `cmd:"" help:"${backup}"`
 	Restore    restoreCommand    `cmd:"" help:"Make a store of backups."`
@@ -53,11 +55,16 @@ type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	out            *bufio.Writer // standard output
+	openers        Openers
+	argv           []string
 	Globals
 }
 
-const description = "Looks into a SiftKV store, changes it, checks it, and repairs it. " +
-	"No other process may be writing the store meanwhile; commands that only read open it read-only.\n\n" +
+const description = "Looks into a SiftKV store, changes it, checks it, copies it, and repairs it. " +
+	"A store is a directory, or in an object store: dir://PATH, a directory that is one, or " +
+	"s3://BUCKET/PREFIX?region=REGION&endpoint=URL (github.com/siftkv/siftkv/objstore/s3/cmd/siftkv has S3). " +
+	"No other process may be writing a directory meanwhile. In an object store, commands that read leave its writer " +
+	"alone, and those that write take the store over.\n\n" +
 	"Exit status: 0 ok, 1 error, 2 usage, 3 key not found, " +
 	"4 damage found (verify, dumps) or something lost (repair), 130 interrupted."
 
@@ -78,9 +85,15 @@ var (
 	errQuiet  = errors.New("the output has said it")
 )
 
+// Main is the main function of a siftkv that opens object stores.
+func Main(openers Openers) {
+	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, openers: openers}
+	cli.Main(p.run)
+}
+
 // run executes one command line and returns the exit status.
 func (p *program) run(ctx context.Context, argv []string) int {
-	p.out = bufio.NewWriterSize(p.stdout, 64<<10)
+	p.out, p.argv = bufio.NewWriterSize(p.stdout, 64<<10), argv
 	var line commands
 	spec := cli.Program{Name: "siftkv", Description: description, Vars: helpTexts,
 		Stdout: p.stdout, Stderr: p.stderr}
@@ -153,7 +166,7 @@ func (p *program) fail(err error) int {
 	}
 	text := "interrupted"
 	if status != statusInterrupted {
-		text = strings.TrimPrefix(cli.Text(err), "siftkv: ")
+		text = strings.TrimPrefix(cli.Redact(cli.Text(err), p.argv), "siftkv: ")
 	}
 	if p.JSON {
 		_ = encodeJSON(p.stderr, failure{text, status}, "")

@@ -1,4 +1,4 @@
-package main
+package storecmd
 
 import (
 	"context"
@@ -22,12 +22,13 @@ type restoreCommand struct {
 
 // Run restores one backup after the other.
 func (c *restoreCommand) Run(ctx context.Context, p *program) error {
-	state, err := manifest.Restore(vfs.OS, string(c.Dir.Dir))
+	r := &restoring{ctx: ctx, p: p, dir: c.Dir.Dir,
+		answer: restoreItem{Restored: c.Dir.Dir.name(), Streams: []streamItem{}}}
+	end, err := r.begin()
 	if err != nil {
 		return err
 	}
-	r := &restoring{ctx: ctx, p: p, dir: string(c.Dir.Dir), start: state,
-		answer: restoreItem{Restored: keytext.Name(c.Dir.Dir), Streams: []streamItem{}}}
+	defer end()
 	for _, name := range c.From {
 		if err = r.input(name); err != nil {
 			break
@@ -64,13 +65,33 @@ func (c *restoreCommand) verify(ctx context.Context, p *program, answer *restore
 type restoring struct {
 	ctx    context.Context
 	p      *program
-	dir    string
+	dir    Location
+	into   *kv.Options           // an object store; nil: the directory
 	start  manifest.RestoreState // of the directory, before the run
 	passed string                // the first stream that was passed over, until the one is found that it has come to
 	found  bool
 	broken error  // a stream that broke off, which the next one may make good
 	id     uint64 // its backup
 	answer restoreItem
+}
+
+// begin finds out what the directory or the object store has come to.
+func (r *restoring) begin() (end func(), err error) {
+	if !r.dir.remote() {
+		r.start, err = manifest.Restore(vfs.OS, string(r.dir))
+		return func() {}, err
+	}
+	s, err := r.p.objects(r.ctx, r.dir, true)
+	if err != nil {
+		return nil, err
+	}
+	f := newRemote(s)
+	r.start, err = backup.Published(f, objectsRoot)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w (objects: %s)", err, r.dir), s.Close())
+	}
+	r.into = &kv.Options{Objects: &kv.Objects{Store: s}}
+	return func() { _ = s.Close() }, nil
 }
 
 // input restores all streams of a file.
@@ -136,19 +157,25 @@ func (r *restoring) stream(in *streams) error {
 	}
 	r.found, r.passed, r.broken = true, "", nil
 	base := in.pos() // of the stream, in the input
-	if !started {
-		state, err := manifest.Restore(vfs.OS, r.dir)
+	if !started && r.into == nil {
+		state, err := manifest.Restore(vfs.OS, string(r.dir))
 		if err != nil {
 			return err
 		}
 		base -= state.Offset
 		it.ID = backupID(state.Doing)
 	}
-	err := kv.RestoreContext(r.ctx, in, r.dir, nil)
+	to := string(r.dir)
+	if r.into != nil {
+		to = ""
+	}
+	err := kv.RestoreContext(r.ctx, in, to, r.into)
 	var unfinished *kv.RestoreError
 	switch {
 	case errors.As(err, &unfinished):
 		return r.unfinished(in, h, base, unfinished)
+	case err != nil && r.into != nil:
+		return fmt.Errorf("%w (%s; objects: %s)", err, in.name, r.dir)
 	case err != nil:
 		return fmt.Errorf("%w (%s)", err, in.name)
 	}
@@ -177,7 +204,7 @@ func (r *restoring) unfinished(in *streams, h backup.Header, base int64, u *kv.R
 		r.answer.Hint += ", with the stream or with what follows its offset"
 	}
 	err := fmt.Errorf("the restore broke off at offset %d of the stream in %s: %w", u.Offset, in.name, u.Err)
-	if errors.Is(u.Err, io.ErrUnexpectedEOF) && h.BackupID != 0 {
+	if errors.Is(u.Err, io.ErrUnexpectedEOF) && h.BackupID != 0 && r.into == nil {
 		r.broken, r.id = err, h.BackupID
 		return nil
 	}
@@ -186,7 +213,7 @@ func (r *restoring) unfinished(in *streams, h backup.Header, base int64, u *kv.R
 
 // A restoreItem is the result in JSON.
 type restoreItem struct {
-	Restored keytext.Name `json:"restored"` // the directory
+	Restored keytext.Name `json:"restored"` // the directory, or the URL without its parameters
 	Streams  []streamItem `json:"streams"`
 	// of the stream that was being restored; not there: nothing is unfinished
 	Offset   *int64 `json:"unfinished_at,omitempty"`

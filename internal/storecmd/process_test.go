@@ -1,4 +1,4 @@
-package main
+package storecmd
 
 import (
 	"encoding/json"
@@ -20,7 +20,7 @@ import (
 )
 
 // TestMain is siftkv itself if a test has started it so.
-func TestMain(m *testing.M) { clitest.Main(m, main) }
+func TestMain(m *testing.M) { clitest.Main(m, func() { Main(testOpeners) }) }
 
 // process runs siftkv as a process of its own.
 func process(t *testing.T, args ...string) clitest.Result {

@@ -1,4 +1,4 @@
-package main
+package storecmd
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func (c *scanCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	return c.read(func(db *kv.DB) (err error) {
+	return c.read(ctx, p, func(db *kv.DB) (err error) {
 		it, err := db.NewIter(o)
 		if err != nil {
 			return err
@@ -96,12 +96,12 @@ type explainCommand struct {
 }
 
 // Run prints what one lookup did, step by step.
-func (c *explainCommand) Run(p *program) error {
+func (c *explainCommand) Run(ctx context.Context, p *program) error {
 	key, err := p.parse("key", c.Key)
 	if err != nil {
 		return err
 	}
-	return c.read(func(db *kv.DB) error {
+	return c.read(ctx, p, func(db *kv.DB) error {
 		e, err := db.Explain(key)
 		if err != nil {
 			return err

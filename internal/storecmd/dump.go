@@ -1,10 +1,9 @@
-package main
+package storecmd
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -76,19 +75,19 @@ func (p *program) printFaults(faults []error) error {
 }
 
 type dumpSSTableCommand struct {
-	File      cli.File `arg:"" help:"A sorted file, such as 000012.sst."`
+	File      cli.File `arg:"" help:"A sorted file, such as 000012.sst; of an object store s3://BUCKET/PREFIX/000012.sst."`
 	NoEntries bool     `help:"Print the properties alone; all blocks are checked nevertheless."`
 }
 
 // Run prints entries as they come, points in order and then range deletes, and after them
 // the properties and what is damaged.
 func (c *dumpSSTableCommand) Run(ctx context.Context, p *program) (err error) {
-	file, err := os.Open(string(c.File))
+	file, name, err := p.openFile(ctx, c.File)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	info, err := file.Stat()
+	size, err := file.Size()
 	if err != nil {
 		return err
 	}
@@ -98,8 +97,8 @@ func (c *dumpSSTableCommand) Run(ctx context.Context, p *program) (err error) {
 		}
 		return p.printEntry(ctx, nil, k, value)
 	}
-	s, err := sstable.SalvageFile(file, info.Size(), &sstable.SalvageOptions{Name: string(c.File)}, entry)
-	if err != nil {
+	s, err := sstable.SalvageFile(file, size, &sstable.SalvageOptions{Name: name}, entry)
+	if err = errors.Join(err, failureOf(file)); err != nil {
 		return err
 	}
 	for _, t := range s.Tombstones {

@@ -1,4 +1,4 @@
-package main
+package storecmd
 
 import "github.com/alecthomas/kong"
 
@@ -11,9 +11,15 @@ var helpTexts = kong.Vars{
 	"copy":          "Copy the files. By default they are linked where possible, and must not be written to again.",
 	"dump_manifest": "Print a manifest: every version edit, past damage.",
 	"dump_sstable":  "Print a sorted file: properties and every entry, past damage.",
-	"explain":       "What a lookup of a key does: files considered, filters asked, blocks read.",
-	"filter":        "compact rewrites files that have another one.",
-	"force":         "Overwrite OUT, what is left of a backup to it that broke off, and a file that is no mark.",
+	"store":         "Directory of the store, or its URL: dir://PATH or s3://BUCKET/PREFIX.",
+	"copy_about": "Copy a store as it is now: from a directory or an object store to another, beside its " +
+		"writer.",
+	"copy_to": "Where to: a directory that is not there or empty, or an object store that has no store yet.",
+	"copy_skip": "Leave out the check of the copy: all files are read back, and compared by their XXH64 with what was " +
+		"read of the source.",
+	"explain": "What a lookup of a key does: files considered, filters asked, blocks read.",
+	"filter":  "compact rewrites files that have another one.",
+	"force":   "Overwrite OUT, what is left of a backup to it that broke off, and a file that is no mark.",
 	"from": "Backups, in the order in which they were made; - is standard input. A file may hold several, one " +
 		"after the other.",
 	"json": "Print JSON: one object, or one object per line. An error is an object on standard error.",

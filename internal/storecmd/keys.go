@@ -1,4 +1,4 @@
-package main
+package storecmd
 
 import (
 	"bytes"
@@ -16,12 +16,12 @@ type getCommand struct {
 }
 
 // Run prints the value; a key that is not there is exit status 3.
-func (c *getCommand) Run(p *program) error {
+func (c *getCommand) Run(ctx context.Context, p *program) error {
 	key, err := p.parse("key", c.Key)
 	if err != nil {
 		return err
 	}
-	return c.read(func(db *kv.DB) error {
+	return c.read(ctx, p, func(db *kv.DB) error {
 		value, err := db.Get(key)
 		switch {
 		case err != nil:
@@ -46,6 +46,7 @@ func (p *program) pair(key, value []byte) entry {
 }
 
 type putCommand struct {
+	takesOver
 	Dir
 	Key   string   `arg:"" help:"The key."`
 	Value *string  `arg:"" optional:"" help:"The value."`
@@ -64,7 +65,7 @@ func (c *putCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if err := c.writeOrCreate(c.Create, func(db *kv.DB) error { return db.Set(key, value, kv.Sync) }); err != nil {
+	if err := c.writeOrCreate(ctx, p, c.Create, func(db *kv.DB) error { return db.Set(key, value, kv.Sync) }); err != nil {
 		return err
 	}
 	p.answer(object{"bytes", len(value), "put", p.KeyFormat.JSON(key)}, "")
@@ -90,6 +91,7 @@ func (c *putCommand) value(ctx context.Context, p *program) ([]byte, error) {
 }
 
 type deleteCommand struct {
+	takesOver
 	Dir
 	Key string `arg:"" help:"The key, or the first of a range."`
 	To  string `placeholder:"KEY" help:"Delete all keys from KEY argument up to this one, which is excluded."`
@@ -97,7 +99,7 @@ type deleteCommand struct {
 
 // Run deletes durably. A single key that is not there is exit status 3, and no
 // change.
-func (c *deleteCommand) Run(p *program) error {
+func (c *deleteCommand) Run(ctx context.Context, p *program) error {
 	key, err := p.parse("key", c.Key)
 	if err != nil {
 		return err
@@ -110,7 +112,7 @@ func (c *deleteCommand) Run(p *program) error {
 		return usagef("--to %s is not after %s", c.To, c.Key)
 	}
 	answer := object{"deleted", p.KeyFormat.JSON(key)}
-	err = c.write(nil, func(db *kv.DB) error {
+	err = c.write(ctx, p, nil, func(db *kv.DB) error {
 		if to != nil {
 			answer = append(answer, "to", p.KeyFormat.JSON(to))
 			return db.DeleteRange(key, to, kv.Sync)

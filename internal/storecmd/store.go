@@ -1,4 +1,4 @@
-package main
+package storecmd
 
 import (
 	"context"
@@ -16,38 +16,98 @@ import (
 
 // Dir is the argument of commands that open a store.
 type Dir struct {
-	Dir cli.Directory `arg:"" help:"Directory of the store."`
+	Dir Location `arg:"" help:"${store}"`
 }
 
-// read opens the store read-only for the time of a call.
-func (d *Dir) read(f func(db *kv.DB) error) error { return d.with(&kv.Options{ReadOnly: true}, f) }
+// takesOver is for commands that open a store to write to it.
+type takesOver struct{}
+
+// Help is what --help of the command says beside its flags.
+func (takesOver) Help() string {
+	return "In an object store the command takes the store over: a program that writes to it is fenced, and has to " +
+		"open it again."
+}
+
+// read opens the store read-only for the time of a call. In an object store it is a view, beside the writer.
+func (d *Dir) read(ctx context.Context, p *program, f func(db *kv.DB) error) error {
+	return d.with(ctx, p, &kv.Options{ReadOnly: true}, false, f)
+}
 
 // write opens the store, which must be there, for the time of a call.
-func (d *Dir) write(o *kv.Options, f func(db *kv.DB) error) error {
+func (d *Dir) write(ctx context.Context, p *program, o *kv.Options, f func(db *kv.DB) error) error {
+	if d.Dir.remote() {
+		if err := d.exists(ctx, p); err != nil {
+			return err
+		}
+		return d.with(ctx, p, o, false, f)
+	}
 	if _, err := os.Stat(string(d.Dir)); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w in %s", kv.ErrNotExist, d.Dir)
 	}
 	if entries, err := os.ReadDir(string(d.Dir)); err == nil && len(entries) == 0 {
 		return fmt.Errorf("%w in %s: the directory is empty", kv.ErrNotExist, d.Dir)
 	}
-	return d.with(o, f)
+	return d.with(ctx, p, o, false, f)
 }
 
-// writeOrCreate is write, and makes a store that is not there if it may.
-func (d *Dir) writeOrCreate(create bool, f func(db *kv.DB) error) error {
-	if create {
-		return d.with(nil, f)
-	}
-	return d.write(nil, f)
-}
-
-func (d *Dir) with(o *kv.Options, f func(db *kv.DB) error) (err error) {
-	db, err := kv.Open(string(d.Dir), o)
+// exists returns an error unless there is a store in an object store.
+func (d *Dir) exists(ctx context.Context, p *program) error {
+	f, err := p.freeze(ctx, d.Dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return f(db)
+	if f.current == nil {
+		err = fmt.Errorf("%w in %s", kv.ErrNotExist, d.Dir)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// writeOrCreate is write, and makes a store that is not there if it may.
+func (d *Dir) writeOrCreate(ctx context.Context, p *program, create bool, f func(db *kv.DB) error) error {
+	if create {
+		return d.with(ctx, p, nil, true, f)
+	}
+	return d.write(ctx, p, nil, f)
+}
+
+func (d *Dir) with(ctx context.Context, p *program, o *kv.Options, create bool, f func(db *kv.DB) error) error {
+	if d.Dir.remote() {
+		return d.withObjects(ctx, p, o, create, f)
+	}
+	return using(f)(kv.Open(string(d.Dir), o))
+}
+
+// withObjects is with for an object store.
+func (d *Dir) withObjects(ctx context.Context, p *program, o *kv.Options, create bool,
+	f func(db *kv.DB) error) (err error) {
+	s, err := p.objects(ctx, d.Dir, create)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	opts, open := kv.Options{}, kv.Open
+	if o != nil {
+		opts = *o
+	}
+	if opts.ReadOnly {
+		open = kv.OpenReadOnly
+	}
+	opts.Objects = &kv.Objects{Store: s}
+	db, err := open("", &opts)
+	if err != nil {
+		return fmt.Errorf("%w (objects: %s)", err, d.Dir)
+	}
+	return using(f)(db, nil)
+}
+
+// using returns a function that calls f with a store and closes it.
+func using(f func(db *kv.DB) error) func(*kv.DB, error) error {
+	return func(db *kv.DB, err error) error {
+		if err != nil {
+			return err
+		}
+		return errors.Join(f(db), db.Close())
+	}
 }
 
 // size returns what the tables of a store take.
@@ -61,19 +121,25 @@ func size(db *kv.DB) (files int, bytes int64) {
 
 type checkpointCommand struct {
 	Dir
-	Out cli.Directory `arg:"" help:"Directory of the copy, not there or empty."`
+	Out Location `arg:"" help:"Directory of the copy, not there or empty."`
 }
 
 // Run makes a checkpoint.
 func (c *checkpointCommand) Run(ctx context.Context, p *program) error {
-	err := c.write(nil, func(db *kv.DB) error { return db.CheckpointContext(ctx, string(c.Out)) })
+	for _, l := range []Location{c.Dir.Dir, c.Out} {
+		if err := l.onDisk("siftkv copy copies it, beside its writer"); err != nil {
+			return err
+		}
+	}
+	err := c.write(ctx, p, nil, func(db *kv.DB) error { return db.CheckpointContext(ctx, string(c.Out)) })
 	if err == nil {
-		p.answer(object{"checkpoint", keytext.Name(c.Out)}, "")
+		p.answer(object{"checkpoint", c.Out.name()}, "")
 	}
 	return err
 }
 
 type ingestCommand struct {
+	takesOver
 	Dir
 	Files      cli.Files `arg:"" help:"Sorted files of sstable.Writer, in any order; their keys must not overlap."`
 	Copy       bool      `help:"${copy}"`
@@ -84,7 +150,7 @@ type ingestCommand struct {
 // Run takes in all of the files, or none.
 func (c *ingestCommand) Run(ctx context.Context, p *program) error {
 	var files, bytes uint64
-	err := c.writeOrCreate(c.Create, func(db *kv.DB) error {
+	err := c.writeOrCreate(ctx, p, c.Create, func(db *kv.DB) error {
 		err := db.IngestContext(ctx, c.Files, &kv.IngestOptions{Copy: c.Copy, SkipVerify: c.SkipVerify})
 		m := db.Metrics()
 		files, bytes = m.IngestedFiles, m.IngestedBytes
@@ -102,6 +168,7 @@ func (c *ingestCommand) Run(ctx context.Context, p *program) error {
 }
 
 type compactCommand struct {
+	takesOver
 	Dir
 	Lower  string `placeholder:"KEY" help:"First key of the range."`
 	Upper  string `placeholder:"KEY" help:"Last key of the range."`
@@ -124,7 +191,7 @@ func (c *compactCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return usagef("%w", err)
 	}
-	return c.write(&kv.Options{Filter: filter, Compression: compression}, func(db *kv.DB) error {
+	return c.write(ctx, p, &kv.Options{Filter: filter, Compression: compression}, func(db *kv.DB) error {
 		filesBefore, bytesBefore := size(db)
 		if err := db.CompactContext(ctx, lower, upper); err != nil {
 			return err

@@ -1,4 +1,4 @@
-package main
+package storecmd
 
 import (
 	"cmp"
@@ -36,8 +36,8 @@ func logID(name string, f vfs.ReadFile) uint64 {
 // dumpLog calls f with every record of a log that checks out, past damage too, and prints
 // how the log ends. An error of f that matches base.ErrCorruption is damage; one of the file
 // system ends the dump.
-func (p *program) dumpLog(path string, f func(offset int64, record []byte) error) (err error) {
-	file, err := vfs.OS.Open(path)
+func (p *program) dumpLog(ctx context.Context, from cli.File, f func(offset int64, record []byte) error) (err error) {
+	file, path, err := p.openFile(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -76,6 +76,9 @@ func (p *program) dumpLog(path string, f func(offset int64, record []byte) error
 	return p.printFaults(faults)
 }
 
+// location returns the name of a file as it may be printed.
+func location(f cli.File) string { return cli.RedactURL(string(f)) }
+
 func damaged(path string, offset int64, what string, cause error) error {
 	return &base.CorruptionError{File: path, Offset: offset, What: what, Cause: cause}
 }
@@ -87,14 +90,14 @@ type dumpWALCommand struct {
 // Run prints a line per write: offset of its record, sequence number, kind, key,
 // value.
 func (c *dumpWALCommand) Run(ctx context.Context, p *program) error {
-	return p.dumpLog(string(c.File), func(offset int64, record []byte) error {
+	return p.dumpLog(ctx, c.File, func(offset int64, record []byte) error {
 		for e, err := range batchrepr.All(record) {
 			value := e.Value
 			if err == nil && e.Key.Kind() == base.KindRangeDelete {
 				value, err = rangedel.DecodeEnd(value)
 			}
 			if err != nil {
-				return damaged(string(c.File), offset, "a record of the log", err)
+				return damaged(location(c.File), offset, "a record of the log", err)
 			}
 			if err := p.printEntry(ctx, &offset, e.Key, value); err != nil {
 				return err
@@ -110,7 +113,7 @@ type dumpManifestCommand struct {
 
 // Run prints every version edit.
 func (c *dumpManifestCommand) Run(ctx context.Context, p *program) error {
-	return p.dumpLog(string(c.File), func(offset int64, record []byte) error {
+	return p.dumpLog(ctx, c.File, func(offset int64, record []byte) error {
 		e, err := manifest.DecodeEdit(record)
 		switch {
 		case ctx.Err() != nil:
@@ -118,7 +121,7 @@ func (c *dumpManifestCommand) Run(ctx context.Context, p *program) error {
 		case errors.Is(err, manifest.ErrNewerFormat):
 			return err
 		case err != nil:
-			return damaged(string(c.File), offset, "a version edit", err)
+			return damaged(location(c.File), offset, "a version edit", err)
 		case p.JSON:
 			p.printJSON(item{Type: "edit", Offset: &offset, Data: describeEdit(e)})
 		default:
@@ -149,6 +152,9 @@ func describeEdit(e *manifest.Edit) object {
 		added = append(added, o)
 	}
 	o := object{"store_id", keytext.ID(e.StoreID), "next_file", e.NextFile, "log_num", e.LogNum, "last_seq", e.LastSeq}
+	if e.Restored != 0 {
+		o = append(o, "restored_id", keytext.ID(e.Restored))
+	}
 	if e.Closed != 0 {
 		o = append(o, "closed_seq", e.Closed)
 	}
@@ -158,6 +164,9 @@ func describeEdit(e *manifest.Edit) object {
 func (p *program) printEdit(offset int64, e *manifest.Edit) {
 	p.printf("%d\tedit: store %016x, next file %d, log %d, last sequence number %d\n", offset, e.StoreID,
 		e.NextFile, e.LogNum, e.LastSeq)
+	if e.Restored != 0 {
+		p.printf("\trestored from backup %016x\n", e.Restored)
+	}
 	if e.Closed != 0 {
 		p.printf("\tclosed cleanly, with writes up to sequence number %d\n", e.Closed)
 	}

@@ -1,4 +1,4 @@
-package main
+package storecmd
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 )
 
 type backupCommand struct {
-	Store  cli.Directory `arg:"" optional:"" name:"dir" help:"Directory of the store."`
-	Out    string        `arg:"" optional:"" help:"File of the backup, which must not be there; - is standard output."`
-	Since  cli.File      `placeholder:"MARK" help:"${since}"`
-	Mark   string        `placeholder:"FILE" help:"${mark}"`
-	Force  bool          `help:"${force}"`
-	Verify cli.File      `placeholder:"FILE" help:"${verify}"`
+	Store  Location `arg:"" optional:"" name:"dir" help:"${store}"`
+	Out    string   `arg:"" optional:"" help:"File of the backup, which must not be there; - is standard output."`
+	Since  cli.File `placeholder:"MARK" help:"${since}"`
+	Mark   string   `placeholder:"FILE" help:"${mark}"`
+	Force  bool     `help:"${force}"`
+	Verify cli.File `placeholder:"FILE" help:"${verify}"`
 }
 
 // Run makes a backup, or checks one.
@@ -31,6 +31,9 @@ func (c *backupCommand) Run(ctx context.Context, p *program) error {
 		return usagef("backup wants a store and a file: siftkv backup DIR OUT, or siftkv backup --verify FILE; " +
 			"see siftkv backup --help")
 	}
+	if err := Location(c.Out).onDisk("a backup goes to a file or a pipe; siftkv copy copies a store"); err != nil {
+		return err
+	}
 	since, err := readMark(string(c.Since))
 	if err != nil {
 		return err
@@ -38,20 +41,27 @@ func (c *backupCommand) Run(ctx context.Context, p *program) error {
 	if err := c.checkOutputs(); err != nil {
 		return err
 	}
-	return (&Dir{c.Store}).write(nil, func(db *kv.DB) error {
-		out, err := c.create(p)
-		if err != nil {
-			return err
-		}
-		_, total := size(db)
-		if !since.IsZero() {
-			total = 0 // nobody knows yet what came since
-		}
-		m := p.meter("backup", total)
-		mark, err := db.BackupContext(ctx, io.MultiWriter(out, m), since)
-		m.end()
-		return c.settle(p, out, since, mark, m.bytes, err)
-	})
+	store := &Dir{c.Store}
+	do := func(db *kv.DB) error { return c.backUp(ctx, p, db, since) }
+	if c.Store.remote() {
+		return store.read(ctx, p, do)
+	}
+	return store.write(ctx, p, nil, do)
+}
+
+func (c *backupCommand) backUp(ctx context.Context, p *program, db *kv.DB, since kv.BackupMark) error {
+	out, err := c.create(p)
+	if err != nil {
+		return err
+	}
+	_, total := size(db)
+	if !since.IsZero() {
+		total = 0 // nobody knows yet what came since
+	}
+	m := p.meter("backup", total)
+	mark, err := db.BackupContext(ctx, io.MultiWriter(out, m), since)
+	m.end()
+	return c.settle(p, out, since, mark, m.bytes, err)
 }
 
 // verify checks a stream, and saves its mark if asked to.

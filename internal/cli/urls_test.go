@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRedactURL(t *testing.T) {
+	for url, want := range map[string]string{
+		"s3://bucket/prefix":                       "s3://bucket/prefix",
+		"s3://bucket/prefix?region=x&token=SECRET": "s3://bucket/prefix",
+		"s3://user:SECRET@bucket/prefix?a=b":       "s3://bucket/prefix",
+		"S3://user:SEC/RET@bucket":                 "s3://bucket",
+		"s3://bucket#SECRET":                       "s3://bucket",
+		"s3://bucket?x=a@SECRET":                   "s3://...",
+		"s3://user:SEC?RET@bucket":                 "s3://...",
+		"dir://a@b/c?d":                            "dir://a@b/c?d",
+		"/a/path?with=query":                       "/a/path?with=query",
+		"s3:/bucket":                               "s3:/bucket",
+	} {
+		require.Equal(t, want, RedactURL(url), url)
+	}
+}
+
+func TestRedact(t *testing.T) {
+	for _, url := range []string{
+		"s3://user:SECRET@bucket/prefix?token=SECRET", "s3://bucket?a=SECRET&b=SECRET", "s3://u:SECRET x SECRET@b?SECRET",
+		"s3://bucket?a=\"SECRET\" SECRET", "s3://bucket?a='SECRET'\nSECRET", "s3://bucket?\xffSECRET", "ftp://SECRET@host",
+	} {
+		for _, argv := range [][]string{{"p", url}, {"p", "--flag=" + url}, {"p", "--flag", url, "x"}} {
+			for _, text := range []string{
+				"unexpected argument " + url, fmt.Sprintf("%q is wrong: %s", url, url), strconv.Quote(url),
+				"open " + url + ": no such file", fmt.Sprint(RedactArgs(argv)), fmt.Sprintf("--flag=%s", url),
+			} {
+				require.NotContains(t, Redact(text, argv), "SECRET")
+			}
+			require.NotContains(t, fmt.Sprint(RedactArgs(argv)), "SECRET")
+		}
+	}
+	require.Equal(t, `open "s3://b/p": see s3://b/p or not`, Redact(`open "s3://u@b/p?x=y": see s3://b/p?x, or not`, nil))
+	require.Equal(t, []string{"p", "a@b?c", "--url=s3://b"}, RedactArgs([]string{"p", "a@b?c", "--url=s3://u@b?c"}))
+}

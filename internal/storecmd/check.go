@@ -1,0 +1,125 @@
+package storecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/siftkv/siftkv/internal/doctor"
+	"github.com/siftkv/siftkv/internal/doctor/repair"
+	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/kv"
+)
+
+type statsCommand struct{ Dir }
+
+// Run prints the shape of the store, as far as it can be read.
+func (c *statsCommand) Run(ctx context.Context, p *program) error {
+	if c.Dir.Dir.remote() {
+		s, err := p.surveyObjects(ctx, c.Dir.Dir, survey.Take, survey.Options{})
+		if err != nil {
+			return err
+		}
+		return p.report(s.Stats())
+	}
+	s, err := survey.Shape(ctx, string(c.Dir.Dir))
+	if err != nil {
+		return err
+	}
+	return p.report(s)
+}
+
+type verifyCommand struct{ Dir }
+
+// Run prints a line per file and one per damaged place, which is exit status 4.
+func (c *verifyCommand) Run(ctx context.Context, p *program) error {
+	s, err := p.verify(ctx, c.Dir.Dir)
+	if err != nil {
+		return err
+	}
+	if err := p.report(s.Verdict()); err != nil && !gone(err) || len(s.Damage) == 0 {
+		return err
+	}
+	repair := fmt.Sprintf("siftkv repair %s --dry-run", c.Dir.Dir)
+	if c.Dir.Dir.remote() {
+		repair = "siftkv repair --out DIR, with this URL"
+	}
+	return fmt.Errorf("%w: %d places; run: %s", errDamage, len(s.Damage), repair)
+}
+
+// verify checks a store, and shows how far it is.
+func (p *program) verify(ctx context.Context, l Location) (*survey.Store, error) {
+	step, end := p.progress()
+	defer end()
+	o := survey.Options{Progress: step}
+	if !l.remote() {
+		return doctor.Verify(ctx, string(l), o)
+	}
+	return p.surveyObjects(ctx, l, func(ctx context.Context, dir string, o survey.Options) (*survey.Store, error) {
+		return survey.Verify(ctx, dir, o, func() error {
+			return (&Dir{l}).with(ctx, p, &kv.Options{ReadOnly: true, CacheSize: -1}, false,
+				func(*kv.DB) error { return nil })
+		})
+	}, o)
+}
+
+// surveyObjects has a survey taken of a store in an object store, as it is at one moment.
+func (p *program) surveyObjects(ctx context.Context, l Location,
+	take func(context.Context, string, survey.Options) (*survey.Store, error),
+	o survey.Options) (s *survey.Store, err error) {
+	f, err := p.freeze(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if f.current == nil {
+		return nil, fmt.Errorf("%w in %s", kv.ErrNotExist, l)
+	}
+	o.FS = f
+	if s, err = take(ctx, objectsRoot, o); err != nil {
+		return nil, fmt.Errorf("%w (objects: %s)", err, l)
+	}
+	s.Dir = l.String()
+	return s, f.outlived(s.Damage)
+}
+
+type repairCommand struct {
+	Dir
+	DryRun bool     `help:"Say what would be done and lost, and change nothing."`
+	Out    Location `placeholder:"DIR" help:"${out}"`
+}
+
+// Run repairs and reports; something that was certainly lost is exit status 4.
+func (c *repairCommand) Run(ctx context.Context, p *program) error {
+	if err := c.Out.onDisk("repair into a directory, and copy that with siftkv copy"); err != nil {
+		return err
+	}
+	dir, o := string(c.Dir.Dir), repair.Options{DryRun: c.DryRun, Out: string(c.Out)}
+	if c.Dir.Dir.remote() {
+		if c.Out == "" && !c.DryRun {
+			return usagef("%s is an object store, where nothing is repaired in place: repair into a directory with "+
+				"--out DIR, and copy that to an empty object store with siftkv copy", c.Dir.Dir)
+		}
+		f, err := p.freeze(ctx, c.Dir.Dir)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }() // it was read only
+		dir, o.From = objectsRoot, f
+	}
+	step, end := p.progress()
+	o.Progress = step
+	r, err := repair.Run(ctx, dir, o)
+	end()
+	if r == nil {
+		return err
+	}
+	if c.Dir.Dir.remote() {
+		r.Dir = c.Dir.Dir.name()
+	}
+	printed := p.report(r)
+	if err == nil && (printed == nil || gone(printed)) && r.LostForSure() {
+		return fmt.Errorf("%w%w", silent{errDamage}, errQuiet)
+	}
+	return errors.Join(err, printed)
+}

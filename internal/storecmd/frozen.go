@@ -1,0 +1,184 @@
+package storecmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/siftkv/siftkv/internal/cli"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// objectsRoot is the directory that a store in an object store seems to be in.
+const objectsRoot = "objects"
+
+// A frozenFS is the directory of a store in an object store as it was at one moment, whatever its
+// writer does meanwhile: a prefix of the store's writes. All other directories are those of the disk.
+type frozenFS struct {
+	*remote.FS
+	objects objstore.Store
+	current []byte // CURRENT, to open which is to ask for what is new; nil: there was none
+}
+
+// freeze opens the directory of a store in an object store, which need not be there. Closing it closes the object
+// store.
+func (p *program) freeze(ctx context.Context, l Location) (*frozenFS, error) {
+	s, err := p.objects(ctx, l, false)
+	if err != nil {
+		return nil, err
+	}
+	f := &frozenFS{FS: newRemote(s), objects: s}
+	name := filepath.Join(objectsRoot, manifest.CurrentName)
+	if _, err = f.FS.List(objectsRoot); err == nil {
+		if _, missing := f.FS.Stat(name); missing == nil {
+			f.current, err = readFile(f.FS, name)
+		}
+	}
+	if err == nil {
+		_, err = f.FS.List(objectsRoot) // the logs, up to now
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", l, err), f.Close())
+	}
+	return f, nil
+}
+
+func newRemote(s objstore.Store) *remote.FS {
+	return remote.NewFS(remote.FSOptions{Objects: s, Root: objectsRoot, Local: vfs.OS,
+		Log: slog.New(slog.DiscardHandler)})
+}
+
+// Close ends all requests, and closes the object store.
+func (f *frozenFS) Close() error { return errors.Join(f.FS.Close(), f.objects.Close()) }
+
+// Open implements vfs.FS.
+func (f *frozenFS) Open(name string) (vfs.ReadFile, error) {
+	if f.current != nil && filepath.Clean(name) == filepath.Join(objectsRoot, manifest.CurrentName) {
+		return memoryFile{bytes.NewReader(f.current)}, nil
+	}
+	return f.FS.Open(name)
+}
+
+// Lock implements vfs.FS: in an object store readers need no lock.
+func (f *frozenFS) Lock(name string, mode vfs.LockMode) (io.Closer, error) {
+	if filepath.Dir(name) == objectsRoot {
+		return io.NopCloser(nil), nil
+	}
+	return f.FS.Lock(name, mode)
+}
+
+// outlived returns an error if damage may be that the store went on, and deleted what this moment of it had.
+func (f *frozenFS) outlived(damage []survey.Damage) (err error) {
+	if len(damage) == 0 {
+		return nil
+	}
+	now := newRemote(f.objects)
+	defer func() { err = errors.Join(err, now.Close()) }()
+	names, err := now.List(objectsRoot)
+	if err != nil {
+		return err
+	}
+	for _, d := range damage {
+		if kind, _ := manifest.ParseFileName(d.File); kind == manifest.FileTable && !slices.Contains(names, d.File) {
+			return fmt.Errorf("siftkv: the store went on meanwhile, and has no %s any more; run the command again", d.File)
+		}
+	}
+	return nil
+}
+
+// A memoryFile is a file in memory.
+type memoryFile struct{ *bytes.Reader }
+
+func (f memoryFile) Size() (int64, error) { return f.Reader.Size(), nil }
+func (memoryFile) Close() error           { return nil }
+
+// readFile returns what a small file has.
+func readFile(fsys vfs.FS, name string) (data []byte, err error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	data = make([]byte, size)
+	if _, err := f.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return data, nil
+}
+
+// openFile opens a file of the disk, or one of a store in an object store, whose name ends the URL's path. It returns
+// the name that it has in messages.
+func (p *program) openFile(ctx context.Context, name cli.File) (vfs.ReadFile, string, error) {
+	l := Location(name)
+	if !l.remote() {
+		f, err := vfs.OS.Open(string(name))
+		return f, string(name), err
+	}
+	url, parameters := string(name), ""
+	if cli.Scheme(url) != cli.DirScheme {
+		if at := strings.IndexAny(url, "?#"); at >= 0 {
+			url, parameters = url[:at], url[at:]
+		}
+	}
+	at := strings.LastIndexByte(url, '/')
+	base := url[at+1:]
+	if kind, _ := manifest.ParseFileName(base); kind == manifest.FileUnknown {
+		return nil, "", usagef("%s does not end in the name of a store's file, such as /000012.sst", l)
+	}
+	fsys, err := p.freeze(ctx, Location(url[:at]+parameters))
+	if err != nil {
+		return nil, "", err
+	}
+	f, err := fsys.Open(filepath.Join(objectsRoot, base))
+	if err != nil {
+		return nil, "", errors.Join(fmt.Errorf("%s: %w", l, err), fsys.Close())
+	}
+	return &storeFile{ReadFile: f, fs: fsys}, l.String(), nil
+}
+
+// A storeFile is a file of a store that was opened for it.
+type storeFile struct {
+	vfs.ReadFile
+	fs *frozenFS
+
+	mu     sync.Mutex
+	failed error
+}
+
+func (f *storeFile) ReadAt(b []byte, off int64) (int, error) {
+	n, err := f.ReadFile.ReadAt(b, off)
+	if n < len(b) && err != nil && !errors.Is(err, io.EOF) {
+		f.mu.Lock()
+		f.failed = err
+		f.mu.Unlock()
+	}
+	return n, err
+}
+
+func (f *storeFile) Close() error { return errors.Join(f.ReadFile.Close(), f.fs.Close()) }
+
+// failureOf returns what a read of a file in an object store has failed with.
+func failureOf(file vfs.ReadFile) error {
+	f, ok := file.(*storeFile)
+	if !ok {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failed
+}

@@ -1,0 +1,145 @@
+package storecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"strings"
+
+	"github.com/siftkv/siftkv/internal/cli"
+	"github.com/siftkv/siftkv/internal/keytext"
+	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// A Location is an argument that names a store: a directory, or the URL of an object store. A directory
+// whose name looks like a URL is written with ./ before it. Its text, for people, has no credentials.
+type Location string
+
+// Validate is called by kong.
+func (l Location) Validate() error {
+	if l.remote() {
+		return nil
+	}
+	return cli.Directory(l).Validate()
+}
+
+// String returns the location as it may be printed.
+func (l Location) String() string { return cli.RedactURL(string(l)) }
+
+// name is String for JSON.
+func (l Location) name() keytext.Name { return keytext.Name(l.String()) }
+
+// remote reports whether the location is an object store.
+func (l Location) remote() bool { return cli.Scheme(string(l)) != "" }
+
+// onDisk returns an error that says what to do instead, unless the location is a directory.
+func (l Location) onDisk(instead string) error {
+	if l.remote() {
+		return usagef("%s is an object store: %s", l, instead)
+	}
+	return nil
+}
+
+// An Opener opens the object store that a URL names.
+type Opener func(ctx context.Context, url string) (objstore.Store, error)
+
+// Openers are what opens object stores, by the scheme of their URLs, beside dir://.
+type Openers map[string]Opener
+
+// elsewhere says which program opens the URLs of a scheme.
+var elsewhere = map[string]string{
+	"s3": "the siftkv of github.com/siftkv/siftkv/objstore/s3/cmd/siftkv opens it: " +
+		"go install github.com/siftkv/siftkv/objstore/s3/cmd/siftkv@latest",
+}
+
+// objects opens the object store of a location. All requests end with the context. One in a directory that is
+// not there is made if create is set.
+func (p *program) objects(ctx context.Context, l Location, create bool) (objstore.Store, error) {
+	scheme := cli.Scheme(string(l))
+	open, known := p.openers[scheme]
+	var s objstore.Store
+	var err error
+	switch {
+	case scheme == cli.DirScheme:
+		s, err = openDir(string(l)[len("dir://"):], create)
+	case known:
+		s, err = open(ctx, string(l))
+	case elsewhere[scheme] != "":
+		return nil, usagef("%s: this siftkv has no client of %s; %s", l, strings.ToUpper(scheme), elsewhere[scheme])
+	default:
+		return nil, usagef("%s: object stores are dir://PATH or s3://BUCKET/PREFIX; %s:// is neither", l, scheme)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return interruptible{s, ctx}, nil
+}
+
+// openDir opens a directory that is an object store.
+func openDir(path string, create bool) (objstore.Store, error) {
+	if path == "" {
+		return nil, usagef("dir:// is followed by a path, such as dir:///var/objects or dir://objects")
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !create {
+		return nil, fmt.Errorf("%w in dir://%s: there is no such directory", kv.ErrNotExist, path)
+	}
+	return objstore.OpenDir(path)
+}
+
+// interruptible is an object store whose requests end with a context, whoever makes them.
+type interruptible struct {
+	objstore.Store
+	ctx context.Context
+}
+
+// with returns a context that ends with both.
+func (s interruptible) with(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// GetRange implements [objstore.Store].
+func (s interruptible) GetRange(ctx context.Context, key string, off int64, b []byte) (int, error) {
+	ctx, end := s.with(ctx)
+	defer end()
+	return s.Store.GetRange(ctx, key, off, b)
+}
+
+// Put implements [objstore.Store].
+func (s interruptible) Put(ctx context.Context, key string, r io.ReaderAt, size int64) error {
+	ctx, end := s.with(ctx)
+	defer end()
+	return s.Store.Put(ctx, key, r, size)
+}
+
+// PutIfAbsent implements [objstore.Store].
+func (s interruptible) PutIfAbsent(ctx context.Context, key string, body []byte) error {
+	ctx, end := s.with(ctx)
+	defer end()
+	return s.Store.PutIfAbsent(ctx, key, body)
+}
+
+// List implements [objstore.Store].
+func (s interruptible) List(ctx context.Context, prefix, after string) iter.Seq2[objstore.Object, error] {
+	return func(yield func(objstore.Object, error) bool) {
+		ctx, end := s.with(ctx)
+		defer end()
+		s.Store.List(ctx, prefix, after)(yield)
+	}
+}
+
+// Delete implements [objstore.Store].
+func (s interruptible) Delete(ctx context.Context, key string) error {
+	ctx, end := s.with(ctx)
+	defer end()
+	return s.Store.Delete(ctx, key)
+}
