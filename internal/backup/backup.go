@@ -76,8 +76,8 @@ func (b *Backup) checkNumbers() error {
 	}
 	for _, t := range b.Tables {
 		if id, ok := ids[t.Num]; ok && id != t.ID {
-			return fmt.Errorf("%w: since the backup of the mark, of a view as this one is, the writer has not flushed: "+
-				"make a full backup, or wait until it has", ErrMismatch)
+			return fmt.Errorf("%w: the writer has not flushed since the backup of the mark, which is of a view as "+
+				"this one is: make a full backup, or wait until it has", ErrMismatch)
 		}
 	}
 	return nil

@@ -27,19 +27,21 @@ func TestRedactURL(t *testing.T) {
 
 func TestRedact(t *testing.T) {
 	for _, url := range []string{
-		"s3://user:SECRET@bucket/prefix?token=SECRET", "s3://bucket?a=SECRET&b=SECRET", "s3://u:SECRET x SECRET@b?SECRET",
-		"s3://bucket?a=\"SECRET\" SECRET", "s3://bucket?a='SECRET'\nSECRET", "s3://bucket?\xffSECRET", "ftp://SECRET@host",
+		"s3://user:SECRET@bucket/prefix?token=SECRET", "s3://bucket?a=SECRET&b=SECRET",
+		"s3://u:SECRET x SECRET@b?SECRET", "s3://bucket?a=\"SECRET\" SECRET", "s3://bucket?a='SECRET'\nSECRET",
+		"s3://bucket?\xffSECRET", "ftp://SECRET@host",
 	} {
 		for _, argv := range [][]string{{"p", url}, {"p", "--flag=" + url}, {"p", "--flag", url, "x"}} {
 			for _, text := range []string{
 				"unexpected argument " + url, fmt.Sprintf("%q is wrong: %s", url, url), strconv.Quote(url),
-				"open " + url + ": no such file", fmt.Sprint(RedactArgs(argv)), fmt.Sprintf("--flag=%s", url),
+				"open " + url + ": no such file", fmt.Sprint(RedactArgs(argv)), "--flag=" + url,
 			} {
 				require.NotContains(t, Redact(text, argv), "SECRET")
 			}
 			require.NotContains(t, fmt.Sprint(RedactArgs(argv)), "SECRET")
 		}
 	}
-	require.Equal(t, `open "s3://b/p": see s3://b/p or not`, Redact(`open "s3://u@b/p?x=y": see s3://b/p?x, or not`, nil))
+	require.Equal(t, `open "s3://b/p": see s3://b/p or not`,
+		Redact(`open "s3://u@b/p?x=y": see s3://b/p?x, or not`, nil))
 	require.Equal(t, []string{"p", "a@b?c", "--url=s3://b"}, RedactArgs([]string{"p", "a@b?c", "--url=s3://u@b?c"}))
 }

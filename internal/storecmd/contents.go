@@ -64,7 +64,7 @@ func contentsOf(stream io.Reader) (*contents, error) {
 
 // compare reads a copy back, file by file, and returns an error that matches errDamage if it is not what was sent.
 func (p *program) compare(ctx context.Context, sent *contents, l Location) (err error) {
-	fsys, dir := vfs.FS(vfs.OS), string(l)
+	fsys, dir := vfs.OS, string(l)
 	if l.remote() {
 		f, err := p.freeze(ctx, l)
 		if err != nil {

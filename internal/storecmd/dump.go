@@ -75,7 +75,7 @@ func (p *program) printFaults(faults []error) error {
 }
 
 type dumpSSTableCommand struct {
-	File      cli.File `arg:"" help:"A sorted file, such as 000012.sst; of an object store s3://BUCKET/PREFIX/000012.sst."`
+	File      cli.File `arg:"" help:"A sorted file: 000012.sst, or s3://BUCKET/PREFIX/000012.sst."`
 	NoEntries bool     `help:"Print the properties alone; all blocks are checked nevertheless."`
 }
 

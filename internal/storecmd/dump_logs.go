@@ -84,7 +84,7 @@ func damaged(path string, offset int64, what string, cause error) error {
 }
 
 type dumpWALCommand struct {
-	File cli.File `arg:"" help:"A write-ahead log, such as 000012.wal."`
+	File cli.File `arg:"" help:"A write-ahead log: 000012.wal, or s3://BUCKET/PREFIX/000012.wal."`
 }
 
 // Run prints a line per write: offset of its record, sequence number, kind, key,
@@ -108,7 +108,7 @@ func (c *dumpWALCommand) Run(ctx context.Context, p *program) error {
 }
 
 type dumpManifestCommand struct {
-	File cli.File `arg:"" help:"A manifest, such as MANIFEST-000007."`
+	File cli.File `arg:"" help:"A manifest: MANIFEST-000007, or s3://BUCKET/PREFIX/MANIFEST-000007."`
 }
 
 // Run prints every version edit.

@@ -40,13 +40,13 @@ func (p *program) freeze(ctx context.Context, l Location) (*frozenFS, error) {
 	}
 	f := &frozenFS{FS: newRemote(s), objects: s}
 	name := filepath.Join(objectsRoot, manifest.CurrentName)
-	if _, err = f.FS.List(objectsRoot); err == nil {
-		if _, missing := f.FS.Stat(name); missing == nil {
+	if _, err = f.List(objectsRoot); err == nil {
+		if _, missing := f.Stat(name); missing == nil {
 			f.current, err = readFile(f.FS, name)
 		}
 	}
 	if err == nil {
-		_, err = f.FS.List(objectsRoot) // the logs, up to now
+		_, err = f.List(objectsRoot) // the logs, up to now
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", l, err), f.Close())
@@ -91,7 +91,7 @@ func (f *frozenFS) outlived(damage []survey.Damage) (err error) {
 	}
 	for _, d := range damage {
 		if kind, _ := manifest.ParseFileName(d.File); kind == manifest.FileTable && !slices.Contains(names, d.File) {
-			return fmt.Errorf("siftkv: the store went on meanwhile, and has no %s any more; run the command again", d.File)
+			return fmt.Errorf("the store went on meanwhile, and has no %s any more; run the command again", d.File)
 		}
 	}
 	return nil

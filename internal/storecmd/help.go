@@ -15,8 +15,8 @@ var helpTexts = kong.Vars{
 	"copy_about": "Copy a store as it is now: from a directory or an object store to another, beside its " +
 		"writer.",
 	"copy_to": "Where to: a directory that is not there or empty, or an object store that has no store yet.",
-	"copy_skip": "Leave out the check of the copy: all files are read back, and compared by their XXH64 with what was " +
-		"read of the source.",
+	"copy_skip": "Leave out the check of the copy: all files are read back, and compared by their XXH64 with what " +
+		"was read of the source.",
 	"explain": "What a lookup of a key does: files considered, filters asked, blocks read.",
 	"filter":  "compact rewrites files that have another one.",
 	"force":   "Overwrite OUT, what is left of a backup to it that broke off, and a file that is no mark.",

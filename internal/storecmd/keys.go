@@ -65,7 +65,8 @@ func (c *putCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if err := c.writeOrCreate(ctx, p, c.Create, func(db *kv.DB) error { return db.Set(key, value, kv.Sync) }); err != nil {
+	err = c.writeOrCreate(ctx, p, c.Create, func(db *kv.DB) error { return db.Set(key, value, kv.Sync) })
+	if err != nil {
 		return err
 	}
 	p.answer(object{"bytes", len(value), "put", p.KeyFormat.JSON(key)}, "")
