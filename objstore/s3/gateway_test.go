@@ -1,17 +1,10 @@
 package s3
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"fmt"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,26 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/s3/internal/gatewaytest"
 )
 
 // The credentials of the servers that the tests start.
 const (
-	accessKey = "ACCESSKEYOFTESTS"
-	secretKey = "secret-key-of-the-tests-0123456789"
+	accessKey = gatewaytest.AccessKey
+	secretKey = gatewaytest.SecretKey
 )
-
-// versitygw returns the path of the server's program, which is built when it is first needed: a minute or two.
-var versitygw = sync.OnceValues(func() (string, error) {
-	build := exec.Command("go", "tool", "-n", "versitygw")
-	build.Dir = "internal/versitygw"
-	var stderr bytes.Buffer
-	build.Stderr = &stderr
-	path, err := build.Output()
-	if err != nil {
-		return "", fmt.Errorf("building versitygw: %w\n%s", err, stderr.String())
-	}
-	return strings.TrimSpace(string(path)), nil
-})
 
 // A server is one that the tests may use.
 type server struct {
@@ -50,40 +31,7 @@ type server struct {
 
 // startGateway runs a versitygw over a directory until the test ends.
 func startGateway(t testing.TB, dir string) server {
-	path, err := versitygw()
-	require.NoError(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
-
-	gateway := exec.Command(path, "--port", address, "--quiet", "--keep-alive", "--health", "/health", "posix", dir)
-	gateway.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+accessKey, "ROOT_SECRET_KEY="+secretKey)
-	gateway.Dir = t.TempDir()
-	var said bytes.Buffer
-	gateway.Stdout, gateway.Stderr = &said, &said
-	require.NoError(t, gateway.Start())
-	exited := make(chan error, 1)
-	go func() { exited <- gateway.Wait() }()
-	t.Cleanup(func() {
-		_ = gateway.Process.Kill()
-		<-exited
-		if t.Failed() {
-			t.Logf("the gateway said:\n%s", said.String())
-		}
-	})
-	for {
-		if reply, err := http.Get("http://" + address + "/health"); err == nil {
-			_ = reply.Body.Close()
-			return server{endpoint: "http://" + address, bucket: "tests", own: true}
-		}
-		select {
-		case err := <-exited:
-			exited <- err
-			t.Fatalf("the gateway ended: %v", err)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	return server{endpoint: gatewaytest.Start(t, dir), bucket: "tests", own: true}
 }
 
 // newServer returns the server of S3_ENDPOINT and S3_BUCKET, with the credentials of the environment, or starts one.

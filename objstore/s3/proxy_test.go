@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/s3/internal/gatewaytest"
 )
 
 // A proxy stands before a server, does what a test says, and counts the requests that reach it.
@@ -67,7 +68,7 @@ func (p *proxy) requests(kind objstore.Kind) int64 {
 }
 
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	kind := kindOf(r)
+	kind := gatewaytest.KindOf(r)
 	p.mu.Lock()
 	p.counts[kind].Requests++
 	nth, trouble := p.counts[kind].Requests, p.trouble
@@ -77,20 +78,6 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	trouble(w, r, kind, nth, p.forward)
-}
-
-func kindOf(r *http.Request) objstore.Kind {
-	switch {
-	case r.Method == http.MethodGet && r.URL.Query().Has("list-type"):
-		return objstore.List
-	case r.Method == http.MethodGet:
-		return objstore.Get
-	case r.Method == http.MethodDelete:
-		return objstore.Delete
-	case r.Header.Get("If-None-Match") != "":
-		return objstore.PutIfAbsent
-	}
-	return objstore.Put
 }
 
 // on returns a trouble for the first n requests of a kind; the others pass.

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/cli/clitest"
+	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/s3"
+	"github.com/siftkv/siftkv/objstore/s3/internal/gatewaytest"
+)
+
+// TestMain is siftkv itself if a test has started it so.
+func TestMain(m *testing.M) { clitest.Main(m, main) }
+
+func process(t *testing.T, args ...string) clitest.Result {
+	t.Helper()
+	return (&clitest.Process{Args: args}).Run(t)
+}
+
+// works is process that has to succeed; it returns the output.
+func works(t *testing.T, args ...string) string {
+	t.Helper()
+	r := process(t, args...)
+	require.Zero(t, r.Status, "%q: %s", args, r.Stderr)
+	require.Empty(t, r.Stderr, "%q", args)
+	return r.Stdout
+}
+
+// A store goes from a directory to a bucket, to another, and back, beside its writer; what reads it sends no request
+// to write, and what writes to it takes it over.
+func TestAStoreInABucket(t *testing.T) {
+	endpoint, requests := gatewaytest.Count(t, gatewaytest.StartWithBucket(t, "tests"))
+	at := func(prefix string) string { return "s3://tests/" + prefix + "?endpoint=" + endpoint }
+	dir, back := filepath.Join(t.TempDir(), "dir"), filepath.Join(t.TempDir(), "back")
+	db, err := kv.Open(dir, nil)
+	require.NoError(t, err)
+	for i := range 3000 {
+		require.NoError(t, db.Set(fmt.Appendf(nil, "key/%04d", i), fmt.Appendf(nil, "%0100d", i), kv.NoSync))
+	}
+	require.NoError(t, db.Flush())
+	require.NoError(t, db.Set([]byte("young"), []byte("in the log"), nil))
+	require.Contains(t, works(t, "copy", dir, at("first")), "s3://tests/first: copy of store ")
+	require.NoError(t, db.Close())
+	want := works(t, "scan", dir)
+	require.Contains(t, works(t, "copy", at("first"), at("second")), "; verified: ")
+
+	bucket, err := s3.OpenURL(t.Context(), at("second"))
+	require.NoError(t, err)
+	writer, err := kv.Open("", &kv.Options{Objects: &kv.Objects{Store: bucket}})
+	require.NoError(t, err)
+	require.NoError(t, writer.Set([]byte("younger"), []byte("yet"), nil))
+	want += "younger\tyet\n"
+	writes := func() (n int64) {
+		for kind := range requests {
+			if k := objstore.Kind(kind); k != objstore.Get && k != objstore.List {
+				n += requests[kind].Load()
+			}
+		}
+		return n
+	}
+	before := writes()
+	require.Equal(t, want, works(t, "scan", at("second")))
+	require.Equal(t, "yet\n", works(t, "get", at("second"), "younger"))
+	require.Contains(t, works(t, "stats", at("second")), "s3://tests/second: store ")
+	require.Contains(t, works(t, "verify", at("second")), "ok")
+	require.Contains(t, works(t, "explain", at("second"), "key/0001"), "key/0001")
+	works(t, "copy", at("second"), back)
+	require.Equal(t, before, writes(), "nothing was written")
+	require.Equal(t, want, works(t, "scan", back))
+	works(t, "verify", back)
+	require.NoError(t, writer.Set([]byte("the writer"), []byte("goes on"), nil))
+
+	works(t, "put", at("second"), "taken", "over")
+	require.ErrorIs(t, writer.Set([]byte("late"), nil, nil), kv.ErrFenced)
+	require.ErrorIs(t, writer.Close(), kv.ErrFenced)
+	require.NoError(t, bucket.Close())
+
+	backup := filepath.Join(t.TempDir(), "backup")
+	works(t, "backup", at("second"), backup)
+	works(t, "restore", at("third"), backup, "--verify")
+	require.Equal(t, works(t, "scan", at("second")), works(t, "scan", at("third")))
+	r := process(t, "copy", dir, at("third"))
+	require.Equal(t, 1, r.Status)
+	require.Contains(t, r.Stderr, "holds a store")
+	require.NotContains(t, r.Stderr, "endpoint")
+}
+
+// Whatever a server says of the credentials that it is given, nobody repeats it.
+func TestNoCredentialsOfABucketAreShown(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = fmt.Fprintf(w, "<Error><Code>AccessDenied</Code><Message>%s %s</Message></Error>",
+			r.Header.Get("Authorization"), r.Header.Get("X-Amz-Security-Token"))
+	}))
+	t.Cleanup(server.Close)
+	for name, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID": "IDENTITY-TO-HUSH", "AWS_SECRET_ACCESS_KEY": "SECRET-TO-HUSH",
+		"AWS_SESSION_TOKEN": "TOKEN-TO-HUSH", "AWS_REGION": "us-east-1",
+	} {
+		t.Setenv(name, value)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for _, url := range []string{
+		"s3://bucket/prefix?endpoint=" + server.URL, "s3://user:TO-HUSH@bucket?endpoint=" + server.URL,
+		"s3://bucket?endpoint=" + strings.Replace(server.URL, "//", "//u:TO-HUSH@", 1), "s3://bucket?secret=TO-HUSH",
+	} {
+		for _, line := range [][]string{
+			{"get", url, "a"}, {"put", url, "a", "b"}, {"put", url, "a", "b", "--create"}, {"scan", url}, {"stats", url},
+			{"verify", url}, {"copy", url, file + "x"}, {"restore", url, file}, {"backup", url, file + "y"},
+		} {
+			r := process(t, line...)
+			require.NotZero(t, r.Status, line)
+			require.NotEmpty(t, r.Stderr)
+			require.NotContains(t, r.Stdout+r.Stderr, "TO-HUSH", line)
+		}
+	}
+}
