@@ -61,7 +61,7 @@ func Start(t testing.TB, dir string) (endpoint string) {
 	go func() { exited <- gateway.Wait() }()
 	t.Cleanup(func() {
 		_ = gateway.Process.Kill()
-		<-exited
+		_ = <-exited // of the signal
 		if t.Failed() {
 			t.Logf("the gateway said:\n%s", said.String())
 		}
