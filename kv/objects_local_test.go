@@ -219,6 +219,18 @@ func TestAbandonLog(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
+// Whoever gives a log up has done so for good, even if nothing is written then.
+func TestALogIsAbandonedForGood(t *testing.T) {
+	m := newMachines(t)
+	db := m.open("a", m.options())
+	require.NoError(t, db.Flush())
+	crash(t, db)
+	o := m.remote()
+	o.Objects.AbandonLog = true
+	require.NoError(t, m.open("b", o).Close())
+	require.NoError(t, m.open("c", m.options()).Close())
+}
+
 // AbandonLog gives nothing up that is there.
 func TestALogThatIsHereIsNotAbandoned(t *testing.T) {
 	m := newMachines(t)

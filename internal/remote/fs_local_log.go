@@ -69,8 +69,8 @@ func (s *Sequence) home(ctx context.Context, l *Look) (home logHome, err error) 
 	return list.home, nil
 }
 
-// findLogs returns what w's directory has of the logs that a list of files needs, and an error unless these are there or
-// the caller gives them up.
+// findLogs returns what w's directory has of the logs that a list of files needs, and an error unless these are there
+// or the caller gives them up.
 func (w *fsWriter) findLogs(home logHome) (logVerdict, error) {
 	f := w.f
 	foreign, err := w.local.isForeign(f.seq.Store())

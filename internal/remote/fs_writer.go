@@ -24,7 +24,7 @@ type fsWriter struct {
 	local     *localLog   // nil: there is none
 	missing   []uint64    // logs that should be in the directory, and were not
 	released  atomic.Bool // the next list needs no log on the local disk
-	left      atomic.Bool // the last list needs no log on the local disk
+	left      atomic.Bool // a list needs no log on the local disk, nor do later ones
 
 	// Until the first CURRENT is set: whether there was a list of files, and has all sorted files. Under the lock of f.
 	listed bool
@@ -238,7 +238,6 @@ func (w *fsWriter) lists(current string) listMaker {
 // nextList is the list of files as they are now.
 func (w *fsWriter) nextList(current string, start func(oldest uint64) uint64) (*fileList, error) {
 	f := w.f
-	w.left.Store(false)
 	text, err := readAll(f.small, current)
 	if err != nil {
 		return nil, err
