@@ -24,6 +24,7 @@ var layers = []struct {
 	{"internal/hostile", 0},
 	{"internal/keytext", 0},
 	{"internal/offheap", 0},
+	{"internal/racebuild", 0},
 	{"objstore", 0},
 	{"internal/cli/progress", 0},
 	{"internal/cli/outfile", 1},

@@ -11,12 +11,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/racebuild"
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// seeds returns how many schedules a test goes through: MODEL_SEEDS, or so many.
+// seeds returns how many schedules a test goes through: MODEL_SEEDS, or so many, and fewer under the race
+// detector.
 func seeds(t *testing.T, n int) uint64 {
 	t.Helper()
+	n /= racebuild.Slowdown
 	if text := os.Getenv("MODEL_SEEDS"); text != "" {
 		var err error
 		n, err = strconv.Atoi(text)

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/racebuild"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -43,7 +44,7 @@ const (
 )
 
 func newSchedule(t *testing.T, seed uint64) *schedule {
-	rng := rand.New(rand.NewPCG(seed, 1))
+	rng := rand.New(rand.NewPCG(seed, racebuild.Slowdown)) // other schedules under the race detector
 	pick := func() int { return rng.IntN(3) * rng.IntN(15) }
 	return &schedule{t: t, rng: rng, mem: objstore.NewMem(), mood: mood{pick(), pick(), pick(), 3 * pick(), pick() / 5,
 		pick() / 3}}

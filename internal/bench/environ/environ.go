@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/racebuild"
 )
 
 // An Environment is the circumstances of one run. What a platform does not tell
@@ -60,7 +61,7 @@ var measured = []string{
 func Capture(argv []string, dir string) Environment {
 	e := Environment{
 		Argv: argv, Started: time.Now().UTC().Truncate(time.Second),
-		GoVersion: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Race: raceEnabled,
+		GoVersion: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Race: racebuild.Enabled,
 		GOMAXPROCS: runtime.GOMAXPROCS(0), Cores: runtime.NumCPU(),
 		GOGC: os.Getenv("GOGC"), GOMEMLIMIT: os.Getenv("GOMEMLIMIT"),
 		Dir: dir,

@@ -1,5 +1,0 @@
-//go:build !race
-
-package kv
-
-const raceFactor = 1
