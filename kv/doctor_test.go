@@ -20,6 +20,7 @@ import (
 	"github.com/siftkv/siftkv/internal/doctor"
 	"github.com/siftkv/siftkv/internal/doctor/repair"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/racebuild"
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
@@ -302,7 +303,7 @@ func requireWholeIngests(t *testing.T, got map[string]string, what string) {
 // are there, or none. DOCTOR_CUTS sets how often the power is cut at the least.
 func TestARepairOfAStoreThatCrashedLosesNothing(t *testing.T) {
 	t.Parallel()
-	want := 60
+	want := 60 / racebuild.Slowdown
 	if s := os.Getenv("DOCTOR_CUTS"); s != "" {
 		var err error
 		want, err = strconv.Atoi(s)

@@ -43,7 +43,7 @@ func stepsToFirst(tb testing.TB, db *DB, key []byte) (steps int) {
 // A file of level 0 that is nothing but deletes does not wait for others: a scan over what it
 // deleted has nothing to pass.
 func TestDeletesCloseTogetherGoDownAtOnce(t *testing.T) {
-	const n = 20_000
+	const n = 20_000 / raceFactor
 	for kind := range numCompactions {
 		for _, reopen := range []bool{false, true} {
 			fsys := vfs.NewMem()
@@ -137,7 +137,7 @@ func TestAQueueStaysBounded(t *testing.T) {
 		value := make([]byte, 20)
 		setEach(t, db, 0, length, value)
 		user, worst, sum, scans := 0, 0, 0, 0
-		for front := 0; front < 4*length; front += batch {
+		for front := 0; front < 4*length/min(raceFactor, 2); front += batch {
 			setEach(t, db, length+front, length+front+batch, value)
 			deleteKeys(t, db, front, front+batch)
 			user += batch * (len(tombKey(0))*2 + len(value))

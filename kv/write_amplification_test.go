@@ -160,7 +160,7 @@ func TestWriteAmplificationOfOverwrites(t *testing.T) {
 		{16, amplification{write: 5.05, space: 1.17, mostSpace: 1.3, runs: 3}},
 		{32, amplification{write: 6.6, space: 1.27, mostSpace: 1.34, runs: 3.5}},
 		{96, amplification{write: 10.1, space: 1.26, mostSpace: 1.31, runs: 3.5}},
-	} {
+	}[:max(3/raceFactor, 1)] {
 		o := overwriting{memtable: 128 << 10, memtables: c.memtables, value: 1008, rounds: 3, rest: true}
 		a := o.run(t, o.siftKV(t))
 		t.Logf("%d memtables: %+v", c.memtables, a)
