@@ -75,12 +75,8 @@ func (f aheadFile) ReadNow(p []byte, off int64) vfs.NowRead {
 }
 
 func (f aheadFile) ReadAt(p []byte, off int64) (int, error) {
-	f.fs.reads.Add(1)
-	flying := f.fs.flying.Add(1)
+	f.fs.begin()
 	defer f.fs.flying.Add(-1)
-	for most := f.fs.most.Load(); flying > most && !f.fs.most.CompareAndSwap(most, flying); {
-		most = f.fs.most.Load()
-	}
 	time.Sleep(time.Until(f.ask(off)))
 	return f.ReadFile.ReadAt(p, off)
 }

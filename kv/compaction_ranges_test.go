@@ -162,9 +162,10 @@ func TestDisjointPartsOfLevel0GoDownAtOnce(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-// Whichever call of whichever range fails: all ranges end, nothing that they wrote is left, and
-// the store is as it was.
-func TestAFailureInOneRangeEndsAll(t *testing.T) {
+// rangesThatFail calls test with a store of some files that all span the same keys, for each kind of call and
+// each of the first of its kind that may fail. What test gives to failing runs while that call fails, and those
+// of its kind that follow: it has to fail with their error, and to leave nothing behind.
+func rangesThatFail(t *testing.T, files int, test func(db *DB, want model, failing func(run func() error))) {
 	processors(t, 4)
 	errTest := errors.New("test")
 	for _, op := range []string{"create", "write", "sync", "syncdir"} {
@@ -173,28 +174,38 @@ func TestAFailureInOneRangeEndsAll(t *testing.T) {
 			db := openDir(t, "db", &Options{fs: fault, MaxConcurrentCompactions: 3, L0CompactionThreshold: 50,
 				BlockSize: 512, rangeSize: 10 << 10})
 			want := model{}
-			overlapping(t, db, want, 4)
-			before := db.Metrics().Levels
-			calls := 0
-			fault.set(func(c ioCall) (int, error) {
-				if c.op != op {
+			overlapping(t, db, want, files)
+			test(db, want, func(run func() error) {
+				calls := 0
+				fault.set(func(c ioCall) (int, error) {
+					if c.op != op {
+						return 0, nil
+					}
+					if calls++; calls > after || op == "syncdir" {
+						return 0, errTest
+					}
 					return 0, nil
-				}
-				if calls++; calls > after || op == "syncdir" {
-					return 0, errTest
-				}
-				return 0, nil
+				})
+				require.ErrorIs(t, run(), errTest, "%s %d", op, after)
+				fault.set(nil)
+				requireOnlyLiveFiles(t, db)
 			})
-			require.ErrorIs(t, db.Compact(nil, nil), errTest, "%s %d", op, after)
-			fault.set(nil)
-			require.Equal(t, before, db.Metrics().Levels)
-			requireOnlyLiveFiles(t, db)
-			require.NoError(t, db.Compact(nil, nil))
 			requireOnlyLiveFiles(t, db)
 			requireContents(t, want, db)
 			require.NoError(t, db.Close())
 		}
 	}
+}
+
+// Whichever call of whichever range fails: all ranges end, nothing that they wrote is left, and
+// the store is as it was.
+func TestAFailureInOneRangeEndsAll(t *testing.T) {
+	rangesThatFail(t, 4, func(db *DB, _ model, failing func(func() error)) {
+		before := db.Metrics().Levels
+		failing(func() error { return db.Compact(nil, nil) })
+		require.Equal(t, before, db.Metrics().Levels)
+		require.NoError(t, db.Compact(nil, nil))
+	})
 }
 
 // Ranges cover all keys, in order and without gaps, and each has about as much as the others.

@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"testing"
@@ -110,46 +109,24 @@ func TestLevel0CountsRunsAndNotFiles(t *testing.T) {
 // Whichever call of whichever range of a flush fails: all ranges end, the store resumes, and
 // nothing that they wrote is left.
 func TestAFailureInOneRangeOfAFlushEndsAll(t *testing.T) {
-	processors(t, 4)
-	errTest := errors.New("test")
-	for _, op := range []string{"create", "write", "sync", "syncdir"} {
-		for after := range 4 {
-			fault := &faultFS{fs: vfs.NewMem()}
-			db := openDir(t, "db", &Options{fs: fault, MaxConcurrentCompactions: 3, L0CompactionThreshold: 50,
-				BlockSize: 512, rangeSize: 10 << 10})
-			want := model{}
-			overlapping(t, db, want, 1)
-			before := db.Metrics().Levels[0].Files
-			for i := range 500 {
-				k := fmt.Sprintf("key%06d", i*7)
-				want[k] = fmt.Sprint("again", i, string(make([]byte, 100)))
-				require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
-			}
-			db.mu.Lock()
-			job := flushJob{mems: []*memTable{db.mem}, limit: db.seq()}
-			v := db.current
-			db.mu.Unlock()
-			calls := 0
-			fault.set(func(c ioCall) (int, error) {
-				if c.op != op {
-					return 0, nil
-				}
-				if calls++; calls > after || op == "syncdir" {
-					return 0, errTest
-				}
-				return 0, nil
-			})
-			_, err := db.writeLevel0(v, job)
-			require.ErrorIs(t, err, errTest, "%s %d", op, after)
-			fault.set(nil)
-			requireOnlyLiveFiles(t, db)
-			require.NoError(t, db.Flush())
-			require.Greater(t, db.Metrics().Levels[0].Files, before+1)
-			requireOnlyLiveFiles(t, db)
-			requireContents(t, want, db)
-			require.NoError(t, db.Close())
+	rangesThatFail(t, 1, func(db *DB, want model, failing func(func() error)) {
+		before := db.Metrics().Levels[0].Files
+		for i := range 500 {
+			k := fmt.Sprintf("key%06d", i*7)
+			want[k] = fmt.Sprint("again", i, string(make([]byte, 100)))
+			require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
 		}
-	}
+		db.mu.Lock()
+		job := flushJob{mems: []*memTable{db.mem}, limit: db.seq()}
+		v := db.current
+		db.mu.Unlock()
+		failing(func() error {
+			_, err := db.writeLevel0(v, job)
+			return err
+		})
+		require.NoError(t, db.Flush())
+		require.Greater(t, db.Metrics().Levels[0].Files, before+1)
+	})
 }
 
 // Range tombstones over several ranges are cut with them, and snapshots see what they saw.

@@ -440,9 +440,10 @@ func holdUntilEOF(dir string) error {
 	return errors.Join(err, db.Close())
 }
 
-func TestAStoreThatAnotherProcessHasIsLocked(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "store")
-	cmd := child(t, "hold", dir, 0)
+// holdOpen starts a process that has a store open until its input ends.
+func holdOpen(t *testing.T, dir string) (cmd *exec.Cmd, stdin io.Closer) {
+	t.Helper()
+	cmd = child(t, "hold", dir, 0)
 	stdin, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	stdout, err := cmd.StdoutPipe()
@@ -451,9 +452,14 @@ func TestAStoreThatAnotherProcessHasIsLocked(t *testing.T) {
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	require.NoError(t, err)
 	require.Equal(t, "open\n", line)
+	return cmd, stdin
+}
 
+func TestAStoreThatAnotherProcessHasIsLocked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	cmd, stdin := holdOpen(t, dir)
 	for _, o := range []*Options{nil, {ReadOnly: true}} {
-		_, err = Open(dir, o)
+		_, err := Open(dir, o)
 		require.ErrorIs(t, err, ErrLocked)
 		require.ErrorContains(t, err, filepath.Join(dir, "LOCK"))
 		require.ErrorContains(t, err, strconv.Itoa(cmd.Process.Pid))

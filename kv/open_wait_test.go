@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"path/filepath"
@@ -16,16 +15,8 @@ import (
 func TestOpenContextWaitsForTheLock(t *testing.T) {
 	noneLeft := leakCheck()
 	dir := filepath.Join(t.TempDir(), "store")
-	cmd := child(t, "hold", dir, 0)
-	stdin, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	_, err = bufio.NewReader(stdout).ReadString('\n')
-	require.NoError(t, err)
-
-	_, err = Open(dir, nil)
+	cmd, stdin := holdOpen(t, dir)
+	_, err := Open(dir, nil)
 	locked, ok := errors.AsType[*LockedError](err)
 	require.True(t, ok)
 	require.Equal(t, LockedError{Path: filepath.Join(dir, "LOCK"), PID: cmd.Process.Pid}, *locked)

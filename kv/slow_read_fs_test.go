@@ -38,18 +38,23 @@ func (s *slowReadFS) reset() {
 	s.most.Store(0)
 }
 
+// begin counts a read that has begun, and flies until flying is taken down, and returns how many there were.
+func (s *slowReadFS) begin() int64 {
+	flying := s.flying.Add(1)
+	for most := s.most.Load(); flying > most && !s.most.CompareAndSwap(most, flying); {
+		most = s.most.Load()
+	}
+	return s.reads.Add(1)
+}
+
 type slowReadFile struct {
 	vfs.ReadFile
 	fs *slowReadFS
 }
 
 func (f slowReadFile) ReadAt(p []byte, off int64) (int, error) {
-	reads := f.fs.reads.Add(1)
-	flying := f.fs.flying.Add(1)
+	reads := f.fs.begin()
 	defer f.fs.flying.Add(-1)
-	for most := f.fs.most.Load(); flying > most && !f.fs.most.CompareAndSwap(most, flying); {
-		most = f.fs.most.Load()
-	}
 	if d := time.Duration(f.fs.delay.Load()); d > 0 && reads > f.fs.warm.Load() {
 		time.Sleep(d)
 	}

@@ -103,9 +103,7 @@ func worked(t *testing.T, err error) {
 
 func TestAddsMendWhatWouldNeverEnd(t *testing.T) {
 	t.Parallel()
-	s := redistest.Start(t)
-	w := windowsTest{addrs: []string{s.Addr}, keys: 100, rate: 0.01}.open(t, 0)
-	require.NoError(t, w.Of("ada").Add(t.Context(), []byte("k")))
+	s, w := windowsOfAda(t)
 	valuesOf(t, s.Client(), func(key string) {
 		require.True(t, s.Client().Persist(t.Context(), key).Val())
 	})

@@ -13,11 +13,17 @@ import (
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
-func TestWindowsRefuseForeignValues(t *testing.T) {
-	t.Parallel()
+// windowsOfAda returns windows in which the owner "ada" has the key "k", and their server.
+func windowsOfAda(t *testing.T) (*redistest.Server, *Windows) {
 	s := redistest.Start(t)
 	w := windowsTest{addrs: []string{s.Addr}, keys: 100, rate: 0.01}.open(t, 0)
 	require.NoError(t, w.Of("ada").Add(t.Context(), []byte("k")))
+	return s, w
+}
+
+func TestWindowsRefuseForeignValues(t *testing.T) {
+	t.Parallel()
+	s, w := windowsOfAda(t)
 	key := ""
 	valuesOf(t, s.Client(), func(k string) { key = k })
 	whole := s.Client().Get(t.Context(), key).Val()

@@ -37,13 +37,20 @@ const runKeys = 6000
 func openCounted(t *testing.T, c Compression, cacheSize int64) (*Reader, *countedFile) {
 	data := plainFile(t, runKeys, WriterOptions{Compression: c, BlockSize: 1 << 10, Filter: mustParse("none"), ID: 1})
 	f := &countedFile{Reader: bytes.NewReader(data)}
+	r := openRun(t, f, len(data), cacheSize)
+	f.reads = 0
+	return r, f
+}
+
+// openRun opens a file of size bytes in many blocks, with a cache of its own, until the test ends.
+func openRun(t *testing.T, f io.ReaderAt, size int, cacheSize int64) *Reader {
+	t.Helper()
 	blocks := cache.New(cacheSize)
-	r, err := NewReader(f, int64(len(data)), &ReaderOptions{Cache: blocks})
+	r, err := NewReader(f, int64(size), &ReaderOptions{Cache: blocks})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()); blocks.Release() })
 	require.Greater(t, r.dataCount, 500)
-	f.reads = 0
-	return r, f
+	return r
 }
 
 // walk walks n entries from the first on, or all, and returns the first error.
@@ -107,26 +114,33 @@ func TestPassesFillTheCacheByAndBy(t *testing.T) {
 
 // What lies before a place that cannot be read is delivered, and what lies after can be
 // sought.
-func TestAFailedReadAheadHarmsNothingElse(t *testing.T) {
-	r, f := openCounted(t, NoCompression, 1<<20)
+// passAround has the block in the middle of a file fail, at the offset that fail is set to, and requires that an
+// iterator delivers what lies before it, n keys, stops there, and goes on behind it.
+func passAround(t *testing.T, r *Reader, fail *int64, o IterOptions) (n int) {
+	t.Helper()
 	bad := r.dataCount / 2
 	offset, length := r.place(location{block: bad})
-	f.fail = int64(offset) + int64(length)/2
-	it := r.NewIter(IterOptions{})
-	n := 0
+	*fail = int64(offset) + int64(length)/2
+	it := r.NewIter(o)
 	for ok := it.First(); ok; ok = it.Next() {
 		require.Equal(t, keyOf(n), it.Key().User)
 		n++
 	}
 	require.ErrorIs(t, it.Error(), errFailed)
 	require.Equal(t, bad, it.loc.block)
-	require.InDelta(t, bad*runKeys/r.dataCount, n, 20)
 	rest := 0
 	for ok := it.SeekGE(base.SearchKey(keyOf(n+20), base.MaxSeqNum)); ok; ok = it.Next() {
 		rest++
 	}
 	require.NoError(t, it.Error())
 	require.Equal(t, runKeys-n-20, rest)
+	return n
+}
+
+func TestAFailedReadAheadHarmsNothingElse(t *testing.T) {
+	r, f := openCounted(t, NoCompression, 1<<20)
+	n := passAround(t, r, &f.fail, IterOptions{})
+	require.InDelta(t, r.dataCount/2*runKeys/r.dataCount, n, 20)
 	f.fail = 0
 	_, err := walk(t, r, runKeys)
 	require.NoError(t, err)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/cache"
 )
 
 // A partFile is a file that is read in parts. It notes its reads, and fails those that touch the byte at fail.
@@ -61,11 +60,7 @@ func openParts(t *testing.T, o WriterOptions, cacheSize int64) (*Reader, *partFi
 	data := plainFile(t, runKeys, o)
 	f := &partFile{Reader: bytes.NewReader(data), part: partSize}
 	f.begun = sync.NewCond(&f.mu)
-	blocks := cache.New(cacheSize)
-	r, err := NewReader(f, int64(len(data)), &ReaderOptions{Cache: blocks})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()); blocks.Release() })
-	require.Greater(t, r.dataCount, 500)
+	r := openRun(t, f, len(data), cacheSize)
 	f.took()
 	return r, f
 }
@@ -173,22 +168,7 @@ func (f *partFile) wait(n int) {
 func TestAPartThatFailsHarmsNothingElse(t *testing.T) {
 	for _, o := range []IterOptions{{}, {Sequential: true}} {
 		r, f := openParts(t, WriterOptions{Compression: NoCompression}, -1)
-		bad := r.dataCount / 2
-		offset, length := r.place(location{block: bad})
-		f.fail = int64(offset) + int64(length)/2
-		it, n := r.NewIter(o), 0
-		for ok := it.First(); ok; ok = it.Next() {
-			require.Equal(t, keyOf(n), it.Key().User)
-			n++
-		}
-		require.ErrorIs(t, it.Error(), errFailed)
-		require.Equal(t, bad, it.loc.block)
-		rest := 0
-		for ok := it.SeekGE(base.SearchKey(keyOf(n+20), base.MaxSeqNum)); ok; ok = it.Next() {
-			rest++
-		}
-		require.NoError(t, it.Error())
-		require.Equal(t, runKeys-n-20, rest)
+		passAround(t, r, &f.fail, o)
 	}
 }
 

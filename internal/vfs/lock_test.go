@@ -121,6 +121,18 @@ func TestLockNamesTheOtherProcess(t *testing.T) {
 	require.Empty(t, content, "a released lock names nobody")
 }
 
+// requireNobodyNamed requires that a lock is free, and that who is in the way of others is not told from its file.
+func requireNobodyNamed(t *testing.T, name, why string) {
+	t.Helper()
+	s, err := vfs.OS.Lock(name, vfs.Shared)
+	require.NoError(t, err)
+	_, err = vfs.OS.Lock(name, vfs.Exclusive)
+	var locked *vfs.LockedError
+	require.ErrorAs(t, err, &locked)
+	require.Zero(t, locked.PID, why)
+	require.NoError(t, s.Close())
+}
+
 func TestLockEndsWithItsProcess(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "LOCK")
 	cmd, tell := startHolder(t, name)
@@ -132,14 +144,7 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, fmt.Sprintf("%d\n", cmd.Process.Pid), string(content), "it died holding the lock")
 
-	s, err := vfs.OS.Lock(name, vfs.Shared)
-	require.NoError(t, err)
-	_, err = vfs.OS.Lock(name, vfs.Exclusive)
-	var locked *vfs.LockedError
-	require.ErrorAs(t, err, &locked)
-	require.Zero(t, locked.PID, "the dead process is not the holder")
-	require.NoError(t, s.Close())
-
+	requireNobodyNamed(t, name, "the dead process is not the holder")
 	x, err := vfs.OS.Lock(name, vfs.Exclusive)
 	require.NoError(t, err)
 	require.NoError(t, x.Close())
@@ -150,12 +155,6 @@ func TestLockFileWithForeignContent(t *testing.T) {
 		strings.Repeat("1", 99)} {
 		name := filepath.Join(t.TempDir(), "LOCK")
 		require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
-		s, err := vfs.OS.Lock(name, vfs.Shared)
-		require.NoError(t, err)
-		_, err = vfs.OS.Lock(name, vfs.Exclusive)
-		var locked *vfs.LockedError
-		require.ErrorAs(t, err, &locked)
-		require.Zero(t, locked.PID, "%q", content)
-		require.NoError(t, s.Close())
+		requireNobodyNamed(t, name, content)
 	}
 }
