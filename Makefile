@@ -30,7 +30,7 @@ CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filte
 # Of the other modules, those all of whose packages do.
 CONCURRENT_MODULES := redisfilter objstore/s3
 
-.PHONY: help check fmt vet verify lint test race fuzz bench golden cross embed readamp rocksdb lmdb crash faults bitflip soak stress echarts
+.PHONY: help check fmt vet verify lint test race fuzz bench golden cross crossvet embed readamp rocksdb lmdb crash faults bitflip soak stress echarts
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -89,7 +89,7 @@ golden: ## rewrite the golden files (look at the diff)
 		./filterpolicy/blocked ./filterpolicy/fuse -run Golden -update
 	cd redisfilter && $(GO) test . -run Golden -update
 
-cross: ## build for the platforms that embedders use
+cross: ## build for the platforms that embedders use, and vet tests of what touches files
 	@for target in linux/386 linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64; do \
 		echo $$target; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./kv ./sstable ./filterpolicy ./blockindex ./objstore/... || exit 1; \
 	done
@@ -98,6 +98,12 @@ cross: ## build for the platforms that embedders use
 			echo $$module $$target; (cd $$module && GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./...) || exit 1; \
 		done; \
 	done
+
+	GOOS=windows $(GO) vet ./sstable ./blockindex ./objstore ./internal/vfs ./internal/wal ./internal/manifest
+
+crossvet: ## vet everything, with its tests, for Windows and macOS: minutes
+	GOOS=windows $(GO) vet ./...
+	GOOS=darwin $(GO) vet ./...
 
 embed: ## build what programs embed for the platform it runs on, and test what touches no files
 	$(GO) build ./kv ./sstable ./blockindex ./filterpolicy/...

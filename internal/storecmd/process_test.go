@@ -284,7 +284,7 @@ func TestBackupsToDevicesPipesAndLinks(t *testing.T) {
 	clitest.RequireType(t, in("b"), fs.ModeSymlink)
 	clitest.RequireType(t, in("m"), fs.ModeSymlink)
 
-	require.NoError(t, syscall.Mkfifo(in("p"), 0o600))
+	clitest.NamedPipe(t, in("p"))
 	read := make(chan []byte)
 	go func() {
 		data, _ := os.ReadFile(in("p"))

@@ -30,7 +30,7 @@ func Main(m *testing.M, main func()) {
 		os.Exit(m.Run())
 	}
 	if limit, err := strconv.ParseUint(os.Getenv(fileSize), 10, 64); err == nil {
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+		if err := limitFileSize(limit); err != nil {
 			panic(err)
 		}
 	}
@@ -102,7 +102,7 @@ func (p *Process) Command(t *testing.T) *exec.Cmd {
 	if p.Nobody && os.Geteuid() == 0 {
 		// The directories of the binary are not open to everybody, the binary is.
 		cmd.Path = "/proc/self/exe"
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: NobodyID, Gid: NobodyID}}
+		runAs(cmd, NobodyID)
 	}
 	if p.Nohup {
 		cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, self}, p.Args...)

@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,13 +16,25 @@ func FullDevice(t *testing.T) string {
 	t.Helper()
 	const major, minor = 1, 7
 	name := filepath.Join(t.TempDir(), "full")
-	if err := syscall.Mknod(name, syscall.S_IFCHR|0o666, major<<8|minor); err == nil {
+	if err := makeDevice(name, major, minor); err == nil {
 		if f, err := os.OpenFile(name, os.O_WRONLY, 0); err == nil { // the file system may forbid devices
 			require.NoError(t, f.Close())
 			return name
 		}
 	}
 	return "/dev/full"
+}
+
+// RequireSameOwner asserts that two files, or one at two times, belong to the same user and group.
+func RequireSameOwner(t *testing.T, a, b fs.FileInfo) {
+	t.Helper()
+	require.Equal(t, ownerOf(a), ownerOf(b))
+}
+
+// NamedPipe makes a pipe that has a name.
+func NamedPipe(t *testing.T, name string) {
+	t.Helper()
+	require.NoError(t, makePipe(name))
 }
 
 // FullOutput is a standard output that is full.

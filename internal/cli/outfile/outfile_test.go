@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/cli/clitest"
 )
 
 func text(s string) func(io.Writer) error {
@@ -120,7 +122,7 @@ func TestOfALinkTheTargetIsWritten(t *testing.T) {
 
 func TestAPipeIsWrittenThrough(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
-	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	clitest.NamedPipe(t, path)
 	require.NoError(t, Check(path), "nobody reads yet")
 	read := make(chan string)
 	go func() {
