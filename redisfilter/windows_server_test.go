@@ -65,13 +65,15 @@ func TestMemoryOfAnOwner(t *testing.T) {
 	}{
 		{110, 100, 7, 450}, {1100, 1000, 7, 2900}, {1100, 1000, 1, 2100}, {110, 1000, 7, 3700},
 	} {
-		require.NoError(t, s.Client().FlushAll(t.Context()).Err())
-		f := windowsTest{addrs: []string{s.Addr}, keys: c.n, rate: 0.01, keep: c.keep}.open(t, 0).Of("ada")
-		require.NoError(t, f.MAdd(t.Context(), numbered("item", c.keys)))
-		used := int64(0)
-		valuesOf(t, s.Client(), func(key string) { used += s.MemoryUsage(t.Context(), key) })
-		t.Logf("%d keys in windows for %d, %d kept: %d bytes a window", c.keys, c.n, c.keep, used)
-		require.LessOrEqual(t, used, c.most)
+		t.Run(fmt.Sprint(c.n, c.keys, c.keep), func(t *testing.T) { // whose end closes windows that would restore theirs
+			require.NoError(t, s.Client().FlushAll(t.Context()).Err())
+			f := windowsTest{addrs: []string{s.Addr}, keys: c.n, rate: 0.01, keep: c.keep}.open(t, 0).Of("ada")
+			require.NoError(t, f.MAdd(t.Context(), numbered("item", c.keys)))
+			used := int64(0)
+			valuesOf(t, s.Client(), func(key string) { used += s.MemoryUsage(t.Context(), key) })
+			t.Logf("%d keys in windows for %d, %d kept: %d bytes a window", c.keys, c.n, c.keep, used)
+			require.LessOrEqual(t, used, c.most)
+		})
 	}
 }
 
