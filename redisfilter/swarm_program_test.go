@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -32,18 +31,8 @@ func TestMain(m *testing.M) {
 		runProgram(text)
 		return
 	}
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == parallelFlag })
-	if !given {
-		_ = flag.Set(parallelFlag, "8") // it is one of the testing package
-	}
 	os.Exit(m.Run())
 }
-
-// parallelFlag says how many tests run at once. By default there are more of them than processors, as they wait
-// for servers most of the time.
-const parallelFlag = "test.parallel"
 
 // A order says what a process of a swarm does.
 type order struct {
