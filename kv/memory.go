@@ -8,8 +8,23 @@ func (o *Options) readersLimit() int64 {
 	if o.MemoryLimit <= 0 {
 		return 0
 	}
-	return max(o.MemoryLimit-int64(o.MaxMemtables)*o.MemtableSize-buffersLimit(o.MemoryLimit), o.MemoryLimit/8)
+	shared := int64(o.MaxMemtables)*o.MemtableSize + buffersLimit(o.MemoryLimit)
+	if o.Objects != nil {
+		shared += o.partsLimit()
+	}
+	return max(o.MemoryLimit-shared, o.MemoryLimit/8)
 }
+
+// partsLimit returns how many bytes of sorted files iterators on an object store may have read ahead, all together:
+// 64 MiB, or an eighth of a MemoryLimit.
+func (o *Options) partsLimit() int64 {
+	if o.MemoryLimit <= 0 {
+		return maxParts
+	}
+	return min(o.MemoryLimit/8, maxParts)
+}
+
+const maxParts = 64 << 20
 
 // buffersLimit returns how many bytes of a MemoryLimit are for what flushes and compactions
 // hold: above all the hashes of a new file's keys, of which its filter is made.

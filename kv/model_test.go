@@ -101,6 +101,7 @@ type modelRun struct {
 
 	objects  objstore.Store // unless nil, the store is in it
 	localLog bool           // but for its log, which is in fs
+	part     int            // Objects.partSize
 
 	clock *fakeClock
 	snaps []modelSnapshot
@@ -131,7 +132,7 @@ func (i *modelIter) keys(now uint64) []string {
 func (r *modelRun) open() {
 	r.opts.fs = r.fs
 	if r.objects != nil {
-		r.opts.Objects = &Objects{Store: r.objects, Grace: -1, LocalLog: r.localLog}
+		r.opts.Objects = &Objects{Store: r.objects, Grace: -1, LocalLog: r.localLog, partSize: r.part}
 	}
 	r.opts.Clock = r.clock.time
 	db, err := Open("db", r.opts)

@@ -79,6 +79,8 @@ type Objects struct {
 	// are given the same as the writer never miss what is new: with less than a minute, a Refresh
 	// that comes so late is a LIST more.
 	Grace time.Duration
+
+	partSize int // bytes of a part that a pass over a sorted file reads at a time; 0: 2 MiB
 }
 
 // ErrFenced is matched by errors of a store in an object store that another writer has taken over.
@@ -116,6 +118,7 @@ func (o *Options) fileSystem(dir string) vfs.FS {
 		Grace: max(grace, 0), Writes: !o.ReadOnly,
 		Logs: remote.LogOptions{Interval: o.Objects.LogInterval, MaxBuffered: o.Objects.LogBuffer,
 			Patience: max(o.Objects.Patience, time.Minute)}, Log: o.Logger,
+		Tables:   remote.TableOptions{PartSize: o.Objects.partSize},
 		Patience: o.Objects.Patience, CacheDir: dir, CacheSize: cache,
 		LogDir: dir, LocalLog: o.Objects.LocalLog, AbandonLog: o.Objects.AbandonLog, Place: placeOf(dir)})
 }

@@ -20,7 +20,11 @@ func openObjects(t testing.TB, s objstore.Store, o *Options) *DB {
 	if o != nil {
 		opts = *o
 	}
-	opts.Objects = &Objects{Store: s, LogInterval: time.Hour, Patience: time.Millisecond}
+	part := 0
+	if opts.Objects != nil {
+		part = opts.Objects.partSize
+	}
+	opts.Objects = &Objects{Store: s, LogInterval: time.Hour, Patience: time.Millisecond, partSize: part}
 	db, err := Open("", &opts)
 	require.NoError(t, err)
 	return db

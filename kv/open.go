@@ -55,6 +55,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 		Limit: opts.readersLimit(), Far: opts.Objects != nil,
 		Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache, Filter: opts.Filter,
 			Prefix: opts.Prefix, Map: opts.MemoryMap, AnyExpansion: true}}
+	d.tables.Parts.Limit = opts.partsLimit()
 	d.commits.Attach(d.commitStore())
 	d.cleaner = version.Cleaner{Tables: &d.tables, History: &d.history, FS: d.fs, Dir: dir, Log: d.log,
 		ReadOnly: opts.ReadOnly, Position: d.position, Cleaned: d.publishView}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/sstable"
 )
 
 // Where a read of a table is a request to another machine, sequences that need one to be positioned wait side by side:
@@ -13,6 +14,7 @@ import (
 
 // rebuildFar is rebuild where reads are requests. Cold reports whether a run needs one for the move.
 func (m *Merging) rebuildFar(reverse bool, move func(Iter) bool, cold func(*Run) bool) bool {
+	m.pass.Begin(reverse)
 	on := make([]bool, len(m.Iters))
 	waits := make([]int, 0, len(m.Iters))
 	for i, it := range m.Iters {
@@ -23,6 +25,7 @@ func (m *Merging) rebuildFar(reverse bool, move func(Iter) bool, cold func(*Run)
 	if len(waits) < 2 {
 		return m.rebuild(reverse, move)
 	}
+	m.pass.Seeking = true
 	var wait sync.WaitGroup
 	for _, i := range waits {
 		wait.Go(func() { on[i] = move(m.Iters[i]) })
@@ -35,6 +38,7 @@ func (m *Merging) rebuildFar(reverse bool, move func(Iter) bool, cold func(*Run)
 		on[i] = move(it)
 	}
 	wait.Wait()
+	m.pass.Seeking = false
 	n := 0
 	return m.rebuild(reverse, func(Iter) bool {
 		n++
@@ -85,4 +89,32 @@ func (l *Run) coldLT(k base.InternalKey) bool {
 	}
 	r := t.Reader.Load()
 	return r == nil || r.Cold(k.User)
+}
+
+// share makes l's iterator read ahead as one of a pass.
+func (l *Run) share(p *sstable.Pass) {
+	l.far.Pass, l.far.Lower, l.far.Upper = p, l.lo, l.hi
+	if l.far.Following == nil {
+		l.far.Following = l.following
+	}
+	l.it.Share(&l.far)
+	p.Iters = append(p.Iters, &l.it)
+}
+
+// following returns the reader of the table n positions on, if the pass is known to come to it. One that is not open is
+// opened, which the pass would do later: it takes a request, or none if the table was just written.
+func (l *Run) following(n int) *sstable.Reader {
+	at := l.at + n
+	if l.prefix != nil || at < 0 || at >= l.run.Len() {
+		return nil
+	}
+	t := l.run.At(at)
+	if l.hi != nil && bytes.Compare(t.Smallest, l.hi) >= 0 || l.lo != nil && t.Before(l.lo) {
+		return nil
+	}
+	r, err := t.Open(l.cache)
+	if err != nil {
+		return nil // the pass finds out when it comes to it
+	}
+	return r
 }

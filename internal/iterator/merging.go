@@ -27,8 +27,8 @@ type Iter interface {
 // those that are on an entry; its root is the smallest key going forward, and the
 // largest going backward. No two sequences hold the same internal key.
 type Merging struct {
-	Iters   []Iter // may change before a seek, First or Last
-	far     bool   // reads of tables are requests
+	Iters   []Iter        // may change before a seek, First or Last
+	pass    *sstable.Pass // where reads of tables are requests; nil: elsewhere
 	heap    []mergingItem
 	reverse bool
 	err     error
@@ -146,7 +146,7 @@ func (m *Merging) Moved(ok bool) bool {
 
 // First moves to the first entry.
 func (m *Merging) First() bool {
-	if m.far {
+	if m.pass != nil {
 		return m.rebuildFar(false, Iter.First, (*Run).coldFirst)
 	}
 	return m.rebuild(false, Iter.First)
@@ -154,7 +154,7 @@ func (m *Merging) First() bool {
 
 // Last moves to the last entry.
 func (m *Merging) Last() bool {
-	if m.far {
+	if m.pass != nil {
 		return m.rebuildFar(true, Iter.Last, (*Run).coldLast)
 	}
 	return m.rebuild(true, Iter.Last)
@@ -162,7 +162,7 @@ func (m *Merging) Last() bool {
 
 // SeekGE moves to the first entry at or after k.
 func (m *Merging) SeekGE(k base.InternalKey) bool {
-	if m.far {
+	if m.pass != nil {
 		return m.rebuildFar(false, func(it Iter) bool { return it.SeekGE(k) },
 			func(l *Run) bool { return l.coldGE(k) })
 	}
@@ -171,7 +171,7 @@ func (m *Merging) SeekGE(k base.InternalKey) bool {
 
 // SeekLT moves to the last entry before k.
 func (m *Merging) SeekLT(k base.InternalKey) bool {
-	if m.far {
+	if m.pass != nil {
 		return m.rebuildFar(true, func(it Iter) bool { return it.SeekLT(k) },
 			func(l *Run) bool { return l.coldLT(k) })
 	}

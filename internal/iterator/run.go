@@ -20,6 +20,7 @@ type Run struct {
 	it     sstable.Iter
 	open   bool // it is the table's
 	err    error
+	far    sstable.Far // of it, where reads of tables are requests
 }
 
 // NewRun returns an iterator over a run.

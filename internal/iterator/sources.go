@@ -2,6 +2,7 @@ package iterator
 
 import (
 	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -14,6 +15,8 @@ type Sources struct {
 	mems []*memtable.Iter // the first usedMems are in use
 
 	usedRuns, usedMems int
+
+	far sstable.Pass // where reads of tables are requests
 }
 
 // AddMemtable adds the points of a memtable, and its folds (memtable.KindFold).
@@ -34,7 +37,9 @@ func (s *Sources) AddMemtable(m *memtable.Memtable) {
 // are opened when an iterator comes to them. A run of level 0 that has no such keys is left
 // out: there may be many of them, and the others mostly have keys of any range.
 func (s *Sources) AddVersion(v *version.Version, c *version.TableCache, lo, hi []byte, p *Prefix) {
-	s.far = c.Far
+	if c.Far {
+		s.pass, s.far.Budget = &s.far, &c.Parts
+	}
 	for _, r := range v.Runs {
 		if r.Level == 0 && !r.Overlaps(lo, hi) {
 			continue
@@ -45,6 +50,9 @@ func (s *Sources) AddVersion(v *version.Version, c *version.TableCache, lo, hi [
 		it := s.runs[s.usedRuns]
 		s.usedRuns++
 		it.reset(r, c, p, lo, hi)
+		if c.Far {
+			it.share(&s.far)
+		}
 		s.Iters = append(s.Iters, it)
 	}
 }
@@ -67,6 +75,8 @@ func (s *Sources) Release() {
 		*it = memtable.Iter{}
 	}
 	s.usedRuns, s.usedMems = 0, 0
+	clear(s.far.Iters)
+	s.far.Iters = s.far.Iters[:0]
 	s.trim()
 }
 

@@ -21,6 +21,7 @@ type Iter struct {
 	run    blockRun
 	ahead  readAhead
 	stride stride
+	far    *Far // nil: reads of files are no requests, or a part at a time is enough
 
 	data      []byte // buffer of load: the block
 	raw       []byte // buffer of stored
@@ -49,6 +50,9 @@ func (i *Iter) Init(r *Reader, o IterOptions) {
 	i.run = blockRun{blocks: run.blocks, bytes: run.bytes}
 	i.ahead.size = size
 	i.r, i.lift, i.sequential = r, r.lift(0), o.Sequential
+	if r.part > 0 {
+		i.initFar(run.backward)
+	}
 	i.ahead.file, i.ahead.limit, i.ahead.pace = r.file, int64(r.props.DataBytes), paceOf(r.part)
 	if o.Sequential {
 		i.ahead.size = i.ahead.pace.most
@@ -66,6 +70,9 @@ func (i *Iter) Release() {
 		i.ahead.buf = nil
 	}
 	i.endStride()
+	if i.far != nil {
+		i.far.parts.reset(i.far.Pass)
+	}
 	i.clear()
 }
 
@@ -81,6 +88,7 @@ func (i *Iter) clear() {
 		data: i.data[:0], raw: i.raw[:0], seek: i.seek[:0], separator: i.separator[:0],
 		ahead:  readAhead{buf: i.ahead.buf[:0]},
 		stride: stride{mean: i.stride.mean},
+		far:    i.far,
 		block:  blockIter{user: i.block.user},
 	}
 }

@@ -8,8 +8,8 @@ package sstable
 // size, blocks no longer go into the cache: a pass over much of the store would evict
 // everything else. A store that fits the cache ends up there after a few passes.
 //
-// Of a file that is read in parts, a piece is a request: the second block in a row comes out of one that is
-// large, and soon they are whole parts. Blocks that are in the cache do not end such a run.
+// Of a file that is read in parts, a piece is a request: see parts.go. Blocks that are in the cache do not end a run
+// there, and blocks before each other are one too.
 
 // maxFilledPart: a run fills this part of the cache, one in four.
 const maxFilledPart = 4
@@ -19,6 +19,8 @@ type blockRun struct {
 	next   int // number of the block that would go on with it
 	blocks int
 	bytes  int64 // decoded
+
+	backward bool // of a file that is read in parts
 }
 
 // add counts a block that has to be read.
@@ -30,13 +32,27 @@ func (r *blockRun) add(n int) {
 	r.blocks++
 }
 
-// pass goes past a block that need not be read.
-func (r *blockRun) pass(n int) {
-	if n == r.next {
-		r.next++
-		return
+// addFar is add for a file that is read in parts: the run may go backward.
+func (r *blockRun) addFar(n int, seek bool) {
+	r.backward = r.blocks > 0 && n == r.next-2 && !seek
+	if r.backward {
+		r.next = n
 	}
-	*r = blockRun{}
+	backward := r.backward
+	r.add(n)
+	r.backward = backward
+}
+
+// pass goes past a block that need not be read, in a file that is read in parts.
+func (r *blockRun) pass(n int) {
+	switch {
+	case n == r.next && !r.backward:
+		r.next++
+	case r.backward && n == r.next-2:
+		r.next--
+	default:
+		*r = blockRun{}
+	}
 }
 
 // load returns a block's bytes, in memory that the next call uses again: a compaction that
@@ -73,7 +89,9 @@ func (i *Iter) load(loc location, key []byte) ([]byte, error) {
 		}
 		return i.data, nil
 	}
-	if i.run.add(loc.block); i.run.blocks == 1 {
+	if i.r.part > 0 {
+		i.addFar(loc, key)
+	} else if i.run.add(loc.block); i.run.blocks == 1 {
 		i.ahead.size = i.foreseen(loc, key)
 	}
 	if i.ahead.foreseen {
@@ -159,13 +177,22 @@ func (i *Iter) loadAhead(loc location) ([]byte, error) {
 		return nil, i.r.corrupt(int64(offset), dataBlock.String(), err)
 	}
 	i.Probe.countRead(dataBlock, length, len(data))
+	if i.far != nil {
+		i.far.Pass.count(i, length)
+	}
 	return data, nil
 }
 
 // stored returns a block as stored, valid until the next call: a part of the piece that
 // was read ahead, if it could be.
 func (i *Iter) stored(offset uint64, length int) ([]byte, Compression, error) {
-	if raw := i.ahead.view(int64(offset), length); raw != nil && !i.r.closed.Load() {
+	var raw []byte
+	if i.inParts(int64(offset), length) {
+		raw = i.far.parts.view(i, int64(offset), length)
+	} else {
+		raw = i.ahead.view(int64(offset), length)
+	}
+	if raw != nil && !i.r.closed.Load() {
 		data, c, err := i.r.stored(raw, dataBlock, offset)
 		if err == nil || i.r.again == nil {
 			return data, c, err

@@ -13,17 +13,17 @@ type stride struct {
 const maxStride = 16 << 8
 
 // start begins one at an offset of a block.
-func (w *stride) start(offset, size int) { w.under, w.blocks, w.begin = true, 0, part(offset, size) }
+func (w *stride) start(offset, size int) { w.under, w.blocks, w.begin = true, 0, portion(offset, size) }
 
 // end ends the one that is under way, if there is one.
 func (w *stride) end(offset, size int) {
 	if w.under {
 		w.under = false
-		w.mean = (w.mean + min(max(w.blocks<<8+part(offset, size)-w.begin, 0), maxStride) + 1) / 2
+		w.mean = (w.mean + min(max(w.blocks<<8+portion(offset, size)-w.begin, 0), maxStride) + 1) / 2
 	}
 }
 
-func part(offset, size int) int { return offset << 8 / max(size, 1) }
+func portion(offset, size int) int { return offset << 8 / max(size, 1) }
 
 // foreseen returns the size of the piece of the file that is read for a scan that begins in the
 // block at loc, where key is looked for: 0 for a block alone.

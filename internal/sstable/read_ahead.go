@@ -15,7 +15,8 @@ type pace struct {
 // filePace is for files: a system call is nothing beside the largest piece, and a merge of many files stays small.
 var filePace = pace{run: 4, least: 16 << 10, growth: 2, most: 128 << 10, foreseen: 32 << 10}
 
-// paceOf is the pace for a file that is read in parts of so many bytes, or in none: 0.
+// paceOf is the pace for a file that is read in parts of so many bytes, or in none: 0. An iterator that is not
+// sequential takes of it what is foreseen, and has its own parts.
 func paceOf(part int) pace {
 	if part == 0 {
 		return filePace

@@ -53,6 +53,8 @@ type TableCache struct {
 	KeepOpen  bool  // files may be gone when they are opened again: no reader is given up
 	Far       bool  // each read of a file is a request to another machine
 
+	Parts sstable.Budget // of what iterators read ahead, where reads are requests
+
 	Filters  atomic.Int64  // bytes pinned by open tables
 	Indexes  atomic.Int64  // bytes pinned by open tables
 	Skipped  atomic.Int64  // filters of open tables that are on disk for want of room
