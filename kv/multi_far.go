@@ -1,6 +1,8 @@
 package kv
 
 import (
+	"slices"
+
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
@@ -24,6 +26,7 @@ type farKey struct {
 	run   int        // of the version, the next to be considered
 	quota int        // files to be asked in the next round
 	files []*farFile // of the present round, the newest first
+	few   [2]*farFile
 }
 
 // A farFile is a file in which a key is looked for.
@@ -40,21 +43,20 @@ type farFile struct {
 
 // farTables is tables where reads are requests.
 func (m *multiGet) farTables() {
-	keys := make([]farKey, len(m.open))
-	for i, k := range m.open {
-		keys[i] = farKey{multiKey: k, quota: 1}
+	m.farKeys = m.farKeys[:0]
+	for _, k := range m.open {
+		m.farKeys = append(m.farKeys, farKey{multiKey: k, quota: 1})
 	}
-	var round []*farFile
-	for len(keys) > 0 {
-		round = round[:0]
+	for keys := m.farKeys; len(keys) > 0; {
+		m.farRound = m.farRound[:0]
 		for i := range keys {
 			k := &keys[i]
-			k.files = nil
+			k.files = k.few[:0]
 			m.plan(k)
 			k.quota *= 2
-			round = append(round, k.files...)
+			m.farRound = append(m.farRound, k.files...)
 		}
-		readFar(round)
+		readFar(m.farRound)
 		keys = m.settleFar(keys)
 	}
 }
@@ -77,7 +79,8 @@ func (m *multiGet) plan(k *farKey) {
 			k.underTombstone(r.Level, t)
 			continue
 		}
-		f := &farFile{level: r.Level, table: t, leaf: -1}
+		f := m.farFile()
+		f.level, f.table, f.leaf = r.Level, t, -1
 		if f.reader, f.err = t.Open(&m.d.tables); f.err != nil {
 			k.files = append(k.files, f)
 			return
@@ -91,7 +94,7 @@ func (m *multiGet) plan(k *farKey) {
 		}
 		f.look = sstable.Lookup{Key: k.key, Hash: k.hash, At: k.at}
 		k.files = append(k.files, f)
-		if f.inMemory(); !f.seen {
+		if m.inMemory(f); !f.seen {
 			asked++
 		} else if f.look.Found {
 			k.run++
@@ -100,8 +103,17 @@ func (m *multiGet) plan(k *farKey) {
 	}
 }
 
+// farFile returns a new one. They are made in numbers, for the keys of which all is in memory.
+func (m *multiGet) farFile() *farFile {
+	if len(m.farFiles) == cap(m.farFiles) {
+		m.farFiles = make([]farFile, 0, 64)
+	}
+	m.farFiles = append(m.farFiles, farFile{})
+	return &m.farFiles[len(m.farFiles)-1]
+}
+
 // inMemory asks the index and the block as far as that takes no request.
-func (f *farFile) inMemory() {
+func (m *multiGet) inMemory(f *farFile) {
 	if leaf, cold := f.reader.ColdLeaf(f.look.Key); cold {
 		f.leaf = leaf
 		return
@@ -111,7 +123,9 @@ func (f *farFile) inMemory() {
 		return
 	}
 	if f.reader.InMemory(&f.look) {
-		f.reader.FindInBlock(nil, []*sstable.Lookup{&f.look})
+		m.wants = append(m.wants[:0], &f.look)
+		b := m.reader(0)
+		b.buffer = f.reader.FindInBlock(b.buffer, m.wants)
 		f.seen = true
 	}
 }
@@ -119,6 +133,9 @@ func (f *farFile) inMemory() {
 // readFar asks what is not in memory: parts of indexes side by side, and then blocks, each once for all
 // keys that it may have.
 func readFar(round []*farFile) {
+	if !slices.ContainsFunc(round, func(f *farFile) bool { return f.err == nil && !f.seen }) {
+		return
+	}
 	group(round, func(f *farFile) (farPlace, bool) { return farPlace{f.reader, f.leaf}, f.leaf >= 0 },
 		func(files []*farFile) {
 			for i, ok := range files[0].reader.LocateTogether(lookups(files), files[0].filter) {

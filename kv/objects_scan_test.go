@@ -120,7 +120,7 @@ func TestAScanThatIsClosedEarlyHasFetchedFewParts(t *testing.T) {
 			require.LessOrEqual(t, gets, 1+2+int(read+read/8)/part+partsAhead+2, "%d entries", n)
 		}
 		time.Sleep(time.Second) // what was under way
-		synctest.Wait() // parts are given back a moment after they have come
+		synctest.Wait()         // parts are given back a moment after they have come
 		require.Zero(t, db.tables.Parts.Used())
 		require.NoError(t, db.Close())
 	})

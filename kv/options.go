@@ -29,7 +29,8 @@ type Options struct {
 	// indexes up once all indexes take a quarter; those of files that are read stay, and new
 	// ones are partitioned (see IndexPartition). Metrics says how many filters there is no
 	// room for. By default there is no common limit: each part has its own, and filters and
-	// indexes grow with the data. Range tombstones count as what holds them. The limit does
+	// indexes grow with the data. Range tombstones count as what holds them. On an object
+	// store, what iterators read ahead takes an eighth of it (64 MiB at most). The limit does
 	// not count more than two compactions at a time, what open iterators keep of memtables
 	// that were flushed, logs that Open replays, and what a batch that is larger than a
 	// memtable takes beyond one.

@@ -27,7 +27,7 @@ type TableOptions struct {
 	MaxReads int
 
 	// PartSize is how many bytes passes over a file read at a time: two such parts are in memory for each file
-	// of a pass. Default: 2 MiB.
+	// of a compaction, and those of iterators are bounded (sstable.Pass). Default: 2 MiB.
 	PartSize int
 
 	// KeepBytes bounds the memory for ends of files that were written and have not been opened yet.

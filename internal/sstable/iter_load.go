@@ -177,7 +177,7 @@ func (i *Iter) loadAhead(loc location) ([]byte, error) {
 		return nil, i.r.corrupt(int64(offset), dataBlock.String(), err)
 	}
 	i.Probe.countRead(dataBlock, length, len(data))
-	if i.far != nil {
+	if i.r.part > 0 && i.far != nil {
 		i.far.Pass.count(i, length)
 	}
 	return data, nil

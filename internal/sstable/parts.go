@@ -1,17 +1,20 @@
 package sstable
 
+import "slices"
+
 // How an iterator comes by the blocks of a file of which reads are requests, each of which takes as long as some
 // megabytes do. A seek reads a block, or what it foresees; the next block comes out of a part of a sixteenth of the
 // size, then one of a quarter, then whole parts. From the second part on, the next is under way while one is used,
 // then two are, then four (partsAhead), or up to twice as many where files end before; and after the end of the file
-// come those of the next file of its run. So a scan that goes on runs at the speed of the line. Backward it is the same.
+// come those of the next file of its run. So a scan that goes on runs at the speed of the line. Backward it is the
+// same.
 //
 // Iterators that are merged are one Pass, and do not wait for their parts one after the other: whenever the pass has
 // read twice as much as before, a sixteenth of a part at first, those begin to read ahead that are past the half of
 // their block. From an eighth of a part on, who uses a part has the next one under way.
 //
-// A pass that is closed early has asked in vain for what was under way: as many bytes as four parts have, in up to eight
-// requests, and a request for a sixteenth of a part in each other file of which it has used half a block.
+// A pass that is closed early has asked in vain for what was under way: as many bytes as four parts have, in up to
+// eight requests, and a request for a sixteenth of a part in each other file of which it has used half a block.
 
 // partsAhead is how many parts a pass has under way beside those that are used.
 const partsAhead = 4
@@ -158,8 +161,7 @@ func (a *parts) joined(i *Iter, offset int64, n int) (b []byte, ok bool) {
 func (a *parts) use(i *Iter) {
 	a.in.release()
 	a.in = a.queue[0]
-	copy(a.queue, a.queue[1:])
-	a.queue = a.queue[:len(a.queue)-1]
+	a.queue = slices.Delete(a.queue, 0, 1)
 	i.far.Pass.ahead.Add(-int64(len(a.in.buf)))
 	a.used++
 	a.fill(i)
@@ -189,17 +191,11 @@ func (a *parts) enter(r *Reader, pass *Pass) {
 		a.in.release()
 		a.in = nil
 	}
-	kept := a.queue[:0]
-	for n, p := range a.queue {
-		if len(kept) > 0 || p.r.life == r.life {
-			kept = append(kept, p)
-			continue
-		}
-		pass.ahead.Add(-int64(len(p.buf)))
-		p.release()
-		a.queue[n] = nil
+	for len(a.queue) > 0 && a.queue[0].r.life != r.life {
+		pass.ahead.Add(-int64(len(a.queue[0].buf)))
+		a.queue[0].release()
+		a.queue = slices.Delete(a.queue, 0, 1)
 	}
-	a.queue = kept
 }
 
 // begin begins the part in which the pass goes on with n bytes at an offset of i's file. It reports false if that is no

@@ -100,8 +100,8 @@ type Mapper interface {
 // A PartReader is a ReadFile of which a read costs the same however long it is, up to a part: each is a request to
 // another machine.
 type PartReader interface {
-	// PartSize returns how many bytes a pass over the file should read at a time, with the part after it
-	// under way meanwhile. 0: as of any other file.
+	// PartSize returns how many bytes a pass over the file should read at a time, with the part after it, or
+	// several, under way meanwhile. 0: as of any other file.
 	PartSize() int
 }
 
