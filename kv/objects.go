@@ -64,7 +64,8 @@ type Objects struct {
 	LogBuffer int
 
 	// CacheSize is how many bytes of what was read of sorted files are kept on the local disk, in
-	// the directory that Open is given, across restarts: none by default. What is damaged there is
+	// the directory that Open is given, across restarts: none by default, and none with less than
+	// 2 MiB, which the log says. What is damaged there is
 	// fetched again, and if it is deleted, nothing is lost. One process at a time has the cache.
 	CacheSize int64
 

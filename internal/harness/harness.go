@@ -11,7 +11,7 @@ import (
 
 // A Harness replaces parts of a store. A zero field leaves what applications have.
 type Harness struct {
-	FS vfs.FS
+	FS vfs.FS // of a store in an object store, that of its local disk
 
 	// FirstRetry and LastRetry bound the time between two attempts to resume after an
 	// error of the disk, and after compactions that fail.

@@ -126,6 +126,9 @@ func (f *FS) Close() error {
 	return err
 }
 
+// FlushCache waits until what the cache's directory had was found, and what was read has been written.
+func (f *FS) FlushCache() { f.cache.Flush() }
+
 // sortedFiles returns the store's sorted files; nil if it is not known which store that is.
 func (f *FS) sortedFiles() *Tables {
 	f.mu.Lock()

@@ -1,0 +1,123 @@
+package kv
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	pebblevfs "github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// A cacheRun is a store in an object store with a cache on a local disk whose power is cut at some of the calls that
+// change it.
+type cacheRun struct {
+	t     *testing.T
+	rng   *rand.Rand
+	s     *countedStore
+	want  model
+	calls int
+	cuts  []*pebblevfs.MemFS
+}
+
+func (r *cacheRun) options(disk *pebblevfs.MemFS, size int64, before func() error) *Options {
+	return &Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, BlockSize: 1 << 10,
+		CacheSize: -1, fs: newCrashFS(disk, before),
+		Objects: &Objects{Store: r.s, CacheSize: size, Grace: -1}}
+}
+
+// write fills the store and its cache, opening it several times, and notes what cuts would leave of the disk.
+func (r *cacheRun) write(stride int) {
+	disk, clock := pebblevfs.NewCrashableMem(), rand.New(rand.NewPCG(r.rng.Uint64(), 77))
+	for life := range 6 {
+		db, err := Open("cache", r.options(disk, 2<<20, func() error { // less than what there is
+			if r.calls++; clock.IntN(stride) == 0 {
+				r.cuts = append(r.cuts, crashClone(disk, clock))
+			}
+			return nil
+		}))
+		require.NoError(r.t, err)
+		for range max(0, 800-300*life) {
+			k, v := fmt.Sprintf("%04d", r.rng.IntN(1500)), string(randomBytes(r.rng, r.rng.IntN(3000)))
+			require.NoError(r.t, db.Set([]byte(k), []byte(v), Async))
+			r.want[k] = v
+		}
+		if life < 3 { // then it only reads
+			require.NoError(r.t, db.Compact(nil, nil))
+		}
+		requireContents(r.t, r.want, db)
+		for k := range r.want { // scans pass the cache by
+			_, err := db.Get([]byte(k))
+			require.NoError(r.t, err)
+		}
+		require.NoError(r.t, db.Close())
+	}
+}
+
+// reads opens the store with the cache on a disk, reads everything twice and returns the requests for it.
+func (r *cacheRun) reads(disk *pebblevfs.MemFS, what string) int64 {
+	needed := r.s.requests(func() {
+		db, err := Open("cache", r.options(disk, 16<<20, nothing))
+		require.NoError(r.t, err, what)
+		objects, ok := db.opts.fs.(*remote.FS)
+		require.True(r.t, ok)
+		objects.FlushCache() // it is read in the background
+		for range 2 {
+			for k, v := range r.want {
+				got, err := db.Get([]byte(k))
+				require.NoError(r.t, err, what)
+				require.Equal(r.t, v, string(got), what)
+			}
+		}
+		require.NoError(r.t, db.Close(), what)
+	})
+	return needed[objstore.Get]
+}
+
+// damage flips a bit in each file of the cache.
+func (r *cacheRun) damage(disk *pebblevfs.MemFS) {
+	names, err := disk.List("cache")
+	require.NoError(r.t, err)
+	for _, name := range names {
+		name = disk.PathJoin("cache", name)
+		f, err := disk.OpenReadWrite(name, pebblevfs.WriteCategoryUnspecified)
+		require.NoError(r.t, err)
+		info, err := f.Stat()
+		require.NoError(r.t, err)
+		if info.Size() > 0 {
+			at, b := r.rng.Int64N(info.Size()), make([]byte, 1)
+			_, err = f.ReadAt(b, at)
+			require.NoError(r.t, err)
+			b[0] ^= 1 << r.rng.IntN(8)
+			_, err = f.WriteAt(b, at)
+			require.NoError(r.t, err)
+		}
+		require.NoError(r.t, f.Close())
+	}
+}
+
+// After a power cut at any call of the local disk the cache gives no wrong bytes, nor after its files were damaged
+// beside, and the store opens. POWER_CUTS sets how often the power is cut at the least.
+func TestPowerCutsOfTheCacheOfAStoreInAnObjectStore(t *testing.T) {
+	t.Parallel()
+	want, cuts, fewer := envInt("POWER_CUTS", 60/raceFactor), 0, 0
+	for seed := uint64(0); cuts < want; seed++ {
+		r := &cacheRun{t: t, rng: rand.New(rand.NewPCG(seed, 31)), s: newCountedStore(), want: model{}}
+		r.write(24)
+		empty := r.reads(pebblevfs.NewCrashableMem(), "an empty disk")
+		for n, disk := range r.cuts {
+			what := fmt.Sprintf("seed %d, cut %d of %d calls", seed, n, r.calls)
+			if r.reads(disk, what) < empty {
+				fewer++
+			}
+			r.damage(disk)
+			r.reads(disk, what+", and damage")
+		}
+		cuts += len(r.cuts)
+	}
+	require.Positive(t, fewer, "what a cut leaves is of use")
+	t.Logf("%d power cuts; after %d of them the cache had something", cuts, fewer)
+}
