@@ -65,7 +65,7 @@ func (c *checkpoint) write(ctx context.Context, v *version.Version) (err error) 
 	v.All(func(_ int, t *version.Table) {
 		name := manifest.FileName(manifest.FileTable, t.Num)
 		if err == nil {
-			err = linkOrCopy(ctx, d.fs, filepath.Join(d.dir, name), filepath.Join(c.dir, name))
+			err = d.linkOrCopy(ctx, filepath.Join(d.dir, name), filepath.Join(c.dir, name))
 		}
 	})
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *checkpoint) undo() error {
 }
 
 // linkOrCopy gives a file a second name, or copies it where there are no links.
-func linkOrCopy(ctx context.Context, fsys vfs.FS, from, to string) error {
+func (d *DB) linkOrCopy(ctx context.Context, from, to string) error {
 	interrupted := func() error {
 		if ctx.Err() != nil {
 			return base.ContextError(ctx, "a checkpoint was broken off")
@@ -120,8 +120,8 @@ func linkOrCopy(ctx context.Context, fsys vfs.FS, from, to string) error {
 	if err := interrupted(); err != nil {
 		return err
 	}
-	if fsys.Link(from, to) == nil {
+	if d.fs.Link(from, to) == nil {
 		return nil
 	}
-	return vfs.CopyFile(fsys, to, fsys, from, interrupted)
+	return vfs.CopyFile(d.fs, to, d.copySource(), from, interrupted)
 }

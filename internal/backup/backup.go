@@ -117,6 +117,14 @@ func (b *Backup) write(w io.Writer) (sent []File, err error) {
 	return sent, b.w.End(b.Store.Append(nil))
 }
 
+// damaged says what becomes of a backup, if err is that of a damaged file.
+func damaged(err error) error {
+	if errors.Is(err, base.ErrCorruption) {
+		return fmt.Errorf("siftkv: a backup ends at a damaged file: %w", err)
+	}
+	return err
+}
+
 // table verifies a table and writes its file.
 func (b *Backup) table(t Table) (err error) {
 	if err := b.Interrupted(); err != nil {
@@ -129,11 +137,8 @@ func (b *Backup) table(t Table) (err error) {
 		}
 		return b.Interrupted()
 	})
-	if errors.Is(err, base.ErrCorruption) {
-		err = fmt.Errorf("siftkv: a backup ends at a damaged file: %w", err)
-	}
 	if err != nil {
-		return err
+		return damaged(err)
 	}
 	name := manifest.FileName(manifest.FileTable, t.Num)
 	from := b.FS
@@ -142,7 +147,7 @@ func (b *Backup) table(t Table) (err error) {
 	}
 	f, err := from.Open(filepath.Join(b.Dir, name))
 	if err != nil {
-		return err
+		return damaged(err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if err := b.w.File(t.File, t.Size); err != nil {

@@ -283,15 +283,26 @@ func (r *Reader) Info() (*FileInfo, error) {
 	if r.Closed() {
 		return nil, ErrClosed
 	}
-	b := make([]byte, footerSize)
-	if err := readFull(r.file, b, r.size-footerSize); err != nil {
-		return nil, r.ioError(r.size-footerSize, err)
+	f, err := r.footer(r.file)
+	if r.again != nil && errors.Is(err, base.ErrCorruption) {
+		f, err = r.footer(againFile{r})
 	}
-	f, err := decodeFooter(b, r.size)
 	if err != nil {
-		return nil, r.corrupt(r.size-footerSize, err.Error(), nil)
+		return nil, err
 	}
 	return &FileInfo{Properties: *r.props, ID: r.id, Size: r.size, TailSize: int64(f.tailLength)}, nil
+}
+
+// footer reads the footer from the file.
+func (r *Reader) footer(file io.ReaderAt) (f footer, err error) {
+	b := make([]byte, footerSize)
+	if err := readFull(file, b, r.size-footerSize); err != nil {
+		return f, r.ioError(r.size-footerSize, err)
+	}
+	if f, err = decodeFooter(b, r.size); err != nil {
+		return f, r.corrupt(r.size-footerSize, err.Error(), nil)
+	}
+	return f, nil
 }
 
 // Tombstones returns the file's range tombstones.

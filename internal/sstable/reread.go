@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // What is damaged in a file that comes from far away may have been damaged on its way: it is read once again before
@@ -28,6 +29,17 @@ func (r *Reader) openAgain(opts *ReaderOptions, err error) error {
 	defer func() { r.file = file }()
 	r.file = againFile{r}
 	return r.open(opts)
+}
+
+// unowned returns the file for a reader that does not close it.
+func (r *Reader) unowned() io.ReaderAt {
+	if r.again == nil {
+		return struct{ io.ReaderAt }{r.file}
+	}
+	return struct {
+		io.ReaderAt
+		vfs.Rereader
+	}{r.file, r.again}
 }
 
 // An againFile is a reader's file past all caches.

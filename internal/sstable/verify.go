@@ -85,7 +85,7 @@ func (v *verifier) tail() {
 		// Another one's name is no error: its prefixes cannot be asked for.
 		prefix, _ = filterpolicy.ParsePrefix(r.props.FilterPrefix)
 	}
-	again, err := NewReader(struct{ io.ReaderAt }{r.file}, r.size, &ReaderOptions{
+	again, err := NewReader(r.unowned(), r.size, &ReaderOptions{
 		Name: r.name, Hint: r.hint, ID: r.id, CacheSize: -1, Prefix: prefix, Filter: r.policy,
 		AnyExpansion: r.expansion,
 	})

@@ -1,0 +1,94 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A wholeFS is a file system that gives sorted files whole and verified. Who copies files takes it where bytes may be
+// damaged on their way (vfs.Rereader): to verify a file and then to read it once more would copy what nobody has
+// looked at.
+type wholeFS struct {
+	vfs.FS
+	d *DB
+}
+
+// copySource returns the file system from which the store's files are copied.
+func (d *DB) copySource() vfs.FS {
+	if d.opts.Objects == nil {
+		return d.fs
+	}
+	return wholeFS{d.fs, d}
+}
+
+// Open implements vfs.FS. A sorted file is in memory until it is closed.
+func (w wholeFS) Open(name string) (vfs.ReadFile, error) {
+	f, err := w.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if kind, _ := manifest.ParseFileName(filepath.Base(name)); kind != manifest.FileTable {
+		return f, nil
+	}
+	whole, err := w.read(name, f, f.ReadAt)
+	if again, may := f.(vfs.Rereader); !may {
+	} else if errors.Is(err, base.ErrCorruption) {
+		whole, err = w.read(name, f, again.ReadAgain)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	return whole, nil
+}
+
+// wholePart is how many bytes of a file are asked for at a time.
+const wholePart = 8 << 20
+
+// read reads a file by readAt and verifies it.
+func (w wholeFS) read(name string, f vfs.ReadFile, readAt func(p []byte, off int64) (int, error)) (wholeFile, error) {
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	b := make(wholeFile, size)
+	for at := 0; at < len(b); at += wholePart {
+		part := b[at:min(at+wholePart, len(b))]
+		if n, err := readAt(part, int64(at)); n < len(part) {
+			return nil, fmt.Errorf("siftkv: read %s at offset %d: %w", name, at, err)
+		}
+	}
+	r, err := sstable.NewReader(b, size, &sstable.ReaderOptions{Name: name, Hint: w.d.hint(), CacheSize: -1,
+		Filter: w.d.opts.Filter, Prefix: w.d.opts.Prefix, AnyExpansion: true})
+	if err != nil {
+		return nil, err
+	}
+	return b, errors.Join(r.Verify(), r.Close())
+}
+
+// A wholeFile is a file in memory.
+type wholeFile []byte
+
+// ReadAt implements vfs.ReadFile.
+func (b wholeFile) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 || off >= int64(len(b)) {
+		return 0, io.EOF
+	}
+	n := copy(p, b[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// Size implements vfs.ReadFile.
+func (b wholeFile) Size() (int64, error) { return int64(len(b)), nil }
+
+// Close implements vfs.ReadFile.
+func (b wholeFile) Close() error { return nil }

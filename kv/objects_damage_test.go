@@ -1,0 +1,86 @@
+package kv
+
+import (
+	"bytes"
+	"io"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/objstoretest"
+)
+
+// Whichever reply is damaged on its way, it is asked for again before anything is made of it: no copy of a store has
+// damaged bytes, and nothing is said to be damaged that is not.
+func TestNoCopyHasWhatWasDamagedOnItsWay(t *testing.T) {
+	for name, do := range map[string]func(t *testing.T, db *DB, want model){
+		"Checkpoint": func(t *testing.T, db *DB, want model) {
+			dir := filepath.Join(t.TempDir(), "checkpoint")
+			require.NoError(t, db.Checkpoint(dir))
+			requireWholeCopy(t, dir, want)
+		},
+		"Backup": func(t *testing.T, db *DB, want model) {
+			var stream bytes.Buffer
+			_, err := db.Backup(&stream, BackupMark{})
+			require.NoError(t, err)
+			dir := filepath.Join(t.TempDir(), "restored")
+			require.NoError(t, Restore(&stream, dir, nil))
+			requireWholeCopy(t, dir, want)
+		},
+		"Ingest": func(t *testing.T, db *DB, want model) {
+			file := filepath.Join(t.TempDir(), "new.sst")
+			writeIngestible(t, vfs.OS, file, "zz")
+			require.NoError(t, db.Ingest([]string{file}))
+			_, err := db.Get([]byte("zz"))
+			require.NoError(t, err)
+			require.NoError(t, db.DeleteRange([]byte("z"), nil, NoSync))
+			requireContents(t, want, db)
+		},
+		"Compact": func(t *testing.T, db *DB, want model) {
+			require.NoError(t, db.Compact(nil, nil))
+			requireContents(t, want, db)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for nth := int64(1); ; nth++ {
+				struck := false
+				t.Run(strconv.FormatInt(nth, 10), func(t *testing.T) { struck = damagedReply(t, nth, do) })
+				if !struck || t.Failed() {
+					require.Greater(t, nth, int64(1))
+					return
+				}
+			}
+		})
+	}
+}
+
+// damagedReply does something while the nth GET brings damaged bytes, and reports whether there were so many.
+func damagedReply(t *testing.T, nth int64, do func(t *testing.T, db *DB, want model)) bool {
+	s := objstore.NewMem()
+	db, want := objectsWith(t, s, 700)
+	require.NoError(t, db.Flush())
+	require.NoError(t, db.Close())
+	faults := objstoretest.NewFaults(s, uint64(nth))
+	db = openObjects(t, faults, &Options{CacheSize: -1, BlockSize: 16 << 10})
+	var gets atomic.Int64
+	faults.Inject(func(c storeCall) storeFault {
+		return storeFault{Corrupt: c.Kind == objstore.Get && gets.Add(1) == nth}
+	})
+	do(t, db, want)
+	require.NoError(t, db.Close())
+	return gets.Load() >= nth
+}
+
+// requireWholeCopy requires that a store in a directory is undamaged and has everything.
+func requireWholeCopy(t *testing.T, dir string, want model) {
+	t.Helper()
+	require.NoError(t, Verify(dir, io.Discard))
+	db := openDir(t, dir, nil)
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+}
