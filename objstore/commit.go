@@ -55,14 +55,28 @@ func Commit(ctx context.Context, s Store, key string, body []byte) error {
 	}
 }
 
-// holds reports whether an object's content is body.
+var errDiffers = errors.New("two reads of it differ")
+
+// holds reports whether an object's content is body. Before it says no, it reads once more: what was damaged on its way
+// is no other content.
 func holds(ctx context.Context, s Store, key string, body []byte) (bool, error) {
 	p := make([]byte, len(body)+1)
-	n, err := s.GetRange(ctx, key, 0, p)
-	if err == nil || errors.Is(err, io.EOF) {
-		return bytes.Equal(p[:n], body), nil
+	var before []byte
+	for try := range 2 {
+		n, err := s.GetRange(ctx, key, 0, p)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false, err
+		}
+		switch {
+		case bytes.Equal(p[:n], body):
+			return true, nil
+		case try == 0:
+			before = bytes.Clone(p[:n])
+		case !bytes.Equal(p[:n], before):
+			return false, &Error{Op: Get, Key: key, Err: errDiffers}
+		}
 	}
-	return false, err
+	return false, nil
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {

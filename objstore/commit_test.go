@@ -163,3 +163,22 @@ func TestReadAllNeedsFewRequests(t *testing.T) {
 	_, err := objstore.ReadAll(ctx, s, "absent", 0)
 	require.ErrorIs(t, err, objstore.ErrNotExist)
 }
+
+// An object's content that was damaged on its way is no other content.
+func TestDamagedContentIsNotAnothers(t *testing.T) {
+	damagedOnce := func(c objstoretest.Call) objstoretest.Fault {
+		if c.Kind == objstore.PutIfAbsent && c.Nth == 1 {
+			return lost
+		}
+		return objstoretest.Fault{Corrupt: c.Kind == objstore.Get && c.Nth == 1}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		base := objstore.NewMem()
+		s := objstoretest.NewFaults(base, 1)
+		s.Inject(damagedOnce)
+		require.NoError(t, objstore.Commit(t.Context(), s, "key", []byte("mine")))
+		require.NoError(t, objstore.CheckConditional(t.Context(), s, ""))
+		require.NoError(t, base.PutIfAbsent(t.Context(), "others", []byte("same length as")))
+		require.ErrorIs(t, objstore.Commit(t.Context(), s, "others", []byte("this, of mine!")), objstore.ErrExists)
+	})
+}
