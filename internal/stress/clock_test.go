@@ -9,8 +9,9 @@ import (
 // A clock is the stores' clock. It stands still until it is moved, and while somebody
 // holds it, so that who reads knows what has expired.
 type clock struct {
-	hold   sync.RWMutex
-	micros atomic.Int64
+	hold    sync.RWMutex
+	micros  atomic.Int64
+	journal *journal // is told what happens; it may be nil
 }
 
 func newClock() *clock {
@@ -27,5 +28,6 @@ func (c *clock) now() uint64 { return uint64(c.micros.Load()) }
 func (c *clock) advance(by time.Duration) {
 	c.hold.Lock()
 	defer c.hold.Unlock()
+	c.journal.write(record{Kind: recordClock, Micros: c.micros.Load() + by.Microseconds()})
 	c.micros.Add(by.Microseconds())
 }

@@ -14,6 +14,8 @@ var Features = []string{
 	"ttl", "merge", "rangedel", "tx", "ingest", "backup", "checkpoint", "compact", "snapshot", "context", "follower",
 	// What goes wrong.
 	"sync", "write", "nospace", "emfile", "read", "names", "latency", "badfile", "cut", "kill",
+	// What goes wrong with an object store.
+	"replies", "requests", "bodies", "partition",
 	// What is looked at beyond the content.
 	"doctor", "garbage", "modes", "absolute",
 	// Rounds that combine faults in ways that chance seldom does.

@@ -37,6 +37,7 @@ func addFlags(set *flag.FlagSet) *flags {
 	set.IntVar(&f.Workers, "workers", 4, "goroutines that write; with one, a seed says nearly all")
 	set.StringVar(&f.Features, "features", "all", "what is done and goes wrong: all, or some of "+
 		strings.Join(Features, ", ")+"; -`NAME` leaves one out (--features=-ttl)")
+	set.StringVar(&f.Place, "place", "all", "where stores are: disk, objects (an object store), or all")
 	set.BoolVar(&f.KeepGoing, "keep-going", false, "go on after a finding")
 	set.DurationVar(&f.Patience, "patience", 30*time.Second,
 		"how long a store may stand still while somebody waits for it")
@@ -64,6 +65,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if job := os.Getenv(processEnv); job != "" {
+		os.Exit(runJob(job))
+	}
 	flag.Parse()
 	commandLine.visit(flag.CommandLine)
 	if !commandLine.given {

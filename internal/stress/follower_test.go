@@ -46,6 +46,9 @@ func (r *round) refresh(v *view, rng *rand.Rand) *Finding {
 	if v.db == nil {
 		s := drawSetup(rng)
 		s.harness.FS = r.disk.Mount(nil)
+		if r.bucket != nil {
+			r.bucket.use(&s, r.bucket.store, 0)
+		}
 		harness.Apply(&s.opts, s.harness)
 		s.opts.Clock = r.oracle.clock.time
 		v.db, err = kv.OpenReadOnly(storeDir, &s.opts)

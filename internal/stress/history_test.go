@@ -11,7 +11,9 @@ import (
 // A keyspace is the keys of one worker and what it did to them since the store was last
 // checked.
 type keyspace struct {
-	prefix string
+	prefix  string
+	number  int
+	journal *journal // is told what happens; it may be nil
 
 	mu   sync.Mutex
 	last uint64       // number of the last operation
@@ -102,7 +104,10 @@ func (k *keyspace) submit(o *operation) {
 	if !o.submitted {
 		o.submitted = true
 		k.ops = append(k.ops, o)
+		k.journal.write(record{Kind: recordSubmit, Space: k.number, Op: recordOf(o, true)})
+		return
 	}
+	k.journal.write(record{Kind: recordSubmit, Space: k.number, Op: recordOf(o, false)})
 }
 
 // finish notes how an operation ended.
@@ -113,6 +118,7 @@ func (k *keyspace) finish(o *operation, s opState, tick int64, err error) {
 	if s == acknowledged {
 		k.now.apply(o.writes)
 	}
+	k.journal.write(record{Kind: recordFinish, Space: k.number, Op: recordOf(o, false)})
 }
 
 // current returns what readers see now. Only the keyspace's worker changes it.

@@ -19,6 +19,7 @@ type life struct {
 	oracle   *oracle
 	counts   *counts
 	copied   copied
+	bucket   *bucket // of a store in an object store, else nil
 
 	lastEnd    string // how the round before ended
 	killed     bool   // and only its process died
@@ -35,21 +36,24 @@ func newLife(seed uint64, workers int, c *counts, want featureSet, patience time
 }
 
 // draw draws the next round.
-func (l *life) draw(number int) *round {
-	rng := rand.New(rand.NewPCG(l.rng.Uint64(), 2))
+func (l *life) draw(number int) *round { return l.drawFrom(number, l.rng.Uint64()) }
+
+// drawFrom draws a round from its own seed.
+func (l *life) drawFrom(number int, seed uint64) *round {
+	rng := rand.New(rand.NewPCG(seed, 2))
 	r := &round{life: l, number: number, rng: rng, setup: drawSetup(rng), mix: drawMix(rng, l.want),
 		plan: newPlan(rand.New(rand.NewPCG(rng.Uint64(), 3)))}
 	r.quietAfterEach = len(l.oracle.spaces) == 1
 	r.end = l.drawEnding(rng)
-	r.after = rng.IntN(2) == 0 && l.want["cut"]
+	r.after = rng.IntN(2) == 0 && l.want["cut"] && l.bucket == nil
 	r.closeNow = make(chan struct{})
-	if rng.IntN(3) == 0 && r.end <= endCutInClose {
+	if rng.IntN(3) == 0 && r.end <= endCutInClose && l.bucket == nil {
 		r.closeAt = 1 + rng.Int64N(int64(r.mix.steps*len(l.oracle.spaces)))
 	}
 	r.quiet = l.want["garbage"] && rng.IntN(3) == 0
-	r.doctor = l.want["doctor"] && (l.doctorNext || rng.IntN(4) == 0)
+	r.doctor = l.want["doctor"] && l.bucket == nil && (l.doctorNext || rng.IntN(4) == 0)
 	l.doctorNext = false
-	r.modes = l.want["modes"] && rng.IntN(4) == 0
+	r.modes = l.want["modes"] && l.bucket == nil && rng.IntN(4) == 0
 	l.drawMode(r)
 	for range rng.IntN(4) {
 		if f := drawRule(rng, l.want); f != nil {
@@ -61,10 +65,10 @@ func (l *life) draw(number int) *round {
 			r.inOpen = append(r.inOpen, f)
 		}
 	}
-	if rng.IntN(5) == 0 && l.want["cut"] {
+	if rng.IntN(5) == 0 && l.want["cut"] && l.bucket == nil {
 		r.inOpen = append(r.inOpen, cutRule(rng, 20))
 	}
-	if l.want["scenarios"] && rng.IntN(2) == 0 {
+	if l.want["scenarios"] && l.bucket == nil && rng.IntN(2) == 0 {
 		scenarios[rng.IntN(len(scenarios))](r)
 	}
 	if r.end > endCutInClose {
@@ -83,6 +87,9 @@ func (l *life) draw(number int) *round {
 func (l *life) drawEnding(rng *rand.Rand) ending {
 	for {
 		e := ending(rng.IntN(int(numberOfEnding)))
+		if l.bucket != nil && e > endCloseWell { // whoever started the process ends it
+			continue
+		}
 		if (e == endCut || e == endCutInClose) && !l.want["cut"] || e == endKill && !l.want["kill"] {
 			continue
 		}
@@ -93,7 +100,7 @@ func (l *life) drawEnding(rng *rand.Rand) ending {
 // drawMode draws a recovery mode. Those that are stricter than the default may refuse a
 // store that was not closed.
 func (l *life) drawMode(r *round) {
-	if !l.closedWell {
+	if !l.closedWell || l.bucket != nil {
 		return
 	}
 	switch m := []kv.RecoveryMode{kv.PointInTime, kv.TolerateTornTail, kv.Absolute, kv.SkipCorrupt}[r.rng.IntN(4)]; {

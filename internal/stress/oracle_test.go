@@ -9,9 +9,10 @@ import (
 
 // An oracle knows what a store may hold.
 type oracle struct {
-	clock  *clock
-	ticks  atomic.Int64
-	spaces []*keyspace
+	clock   *clock
+	ticks   atomic.Int64
+	spaces  []*keyspace
+	journal *journal // is told what happens; it may be nil
 
 	counters []int64 // when the store was last checked
 
@@ -69,6 +70,7 @@ func (o *oracle) durable(tick int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mustTick = max(o.mustTick, tick)
+	o.journal.write(record{Kind: recordDurable, Ticks: tick})
 }
 
 func parseCounter(v string) (int64, error) { return strconv.ParseInt(v, 10, 64) }

@@ -23,11 +23,14 @@ type counts struct {
 	failedOpens, failedCloses, cutsInOpen int
 	repairs, modes, garbageChecks         int
 	scenarios                             map[string]int
+
+	objectLives, objectDeaths, fenced, views int
+	objectEndings                            map[string]int
 }
 
 func newCounts() *counts {
 	return &counts{actions: map[string]int{}, endings: map[ending]int{}, strikes: map[string]int{},
-		scenarios: map[string]int{}}
+		scenarios: map[string]int{}, objectEndings: map[string]int{}}
 }
 
 func (c *counts) count(name string) {
@@ -36,7 +39,10 @@ func (c *counts) count(name string) {
 	c.actions[name]++
 }
 
-func (l *life) count(name string) { l.counts.count(name) }
+func (l *life) count(name string) {
+	l.counts.count(name)
+	l.oracle.journal.write(record{Kind: recordCount, Name: name})
+}
 
 func (c *counts) settled(v verdict) {
 	c.checked += v.checked
@@ -113,6 +119,9 @@ func (r *Report) WriteText(w io.Writer) error {
 		c.garbageChecks)
 	fmt.Fprintf(&b, "calls of the file system: %d, %d of which change the disk; syncs that lied: %d\n", c.disk.Calls,
 		c.disk.Changes, c.disk.Lies)
+	fmt.Fprintf(&b, "lives in an object store: %d; processes killed: %d; fenced: %d; views of readers in other "+
+		"processes: %d\n", c.objectLives, c.objectDeaths, c.fenced, c.views)
+	list(&b, "endings in an object store", c.objectEndings)
 	list(&b, "faults", c.strikes)
 	list(&b, "operations", c.actions)
 	list(&b, "scenarios", c.scenarios)

@@ -78,7 +78,7 @@ func (r *round) gone() bool {
 	}
 }
 
-func (r *round) over() bool { return r.stopped.Load() || r.gone() || r.closed.Load() }
+func (r *round) over() bool { return r.stopped.Load() || r.gone() || r.closed.Load() || r.isFenced() }
 
 func (r *round) String() string {
 	s := fmt.Sprintf("round %d: %s; ends by %v", r.number, r.setup.text, r.end)
@@ -96,7 +96,7 @@ func (r *round) String() string {
 
 // run goes through the round.
 func (r *round) run(ctx context.Context) *Finding {
-	r.watch = startWatch(r.patience, func() uint64 { return r.disk.Counts().Changes })
+	r.watch = startWatch(r.patience, r.changes)
 	defer r.watch.close()
 	done := make(chan *Finding, 1)
 	go func() { done <- r.body() }()
@@ -109,6 +109,15 @@ func (r *round) run(ctx context.Context) *Finding {
 	case <-ctx.Done():
 		return nil
 	}
+}
+
+// changes counts what the store does to its disk, or its object store.
+func (r *round) changes() uint64 {
+	n := r.disk.Counts().Changes
+	if r.bucket != nil {
+		n += uint64(r.bucket.faults.Calls())
+	}
+	return n
 }
 
 // shape describes a store that stands still, unless it holds up those who ask too.
@@ -186,12 +195,18 @@ func (r *round) open() *Finding {
 		}
 	}
 	r.calm()
+	if r.bucket != nil {
+		return r.bucket.hold(r)
+	}
 	return r.check()
 }
 
 func (r *round) tryOpen() error {
 	s := r.setup
 	s.harness.FS = r.session
+	if r.bucket != nil {
+		r.bucket.use(&s, r.bucket.faults, r.bucket.options.CacheSize)
+	}
 	s.opts.Clock = r.oracle.clock.time
 	harness.Apply(&s.opts, s.harness)
 	r.watch.begin(mainGoroutine, "Open")

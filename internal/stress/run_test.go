@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -16,6 +17,7 @@ type Config struct {
 	Rounds   int
 	Workers  int    // goroutines that write; 4 by default
 	Features string // see Features; all by default
+	Place    string // of the stores: "disk", "objects", or both, a life in three in an object store: "all", the default
 	// KeepGoing goes on after a finding, with a new life.
 	KeepGoing bool
 	// Patience is how long a store may stand still while somebody waits for it: 30 seconds
@@ -39,6 +41,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if c.Workers < 1 || c.Workers > 64 {
 		return nil, fmt.Errorf("stress: %d workers: want 1 to 64", c.Workers)
 	}
+	if !slices.Contains([]string{"", "all", "disk", "objects"}, c.Place) {
+		return nil, fmt.Errorf("stress: there is no place %q: want all, disk or objects", c.Place)
+	}
 	if c.Minutes <= 0 && c.Rounds <= 0 {
 		return nil, errors.New("stress: say when to end: after some minutes, or some rounds")
 	}
@@ -50,6 +55,12 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	}
 	s := &run{Config: c, ctx: ctx, want: want, start: time.Now(), report: &Report{counts: newCounts()}}
 	for seed := c.Seed; !s.enough(); seed++ {
+		if s.inObjects(seed) {
+			if err := s.liveInObjects(seed); err != nil {
+				return s.report, err
+			}
+			continue
+		}
 		if err := s.live(newLife(seed, c.Workers, s.report.counts, want, c.Patience)); err != nil {
 			return s.report, err
 		}
@@ -82,24 +93,37 @@ func (s *run) live(l *life) error {
 	defer l.copied.remove()
 	for n := 0; n < roundsOfLife && !s.enough(); n++ {
 		r := l.draw(n)
-		if s.Verbose {
-			if _, err := fmt.Fprintf(s.Log, "life %d, %v\n", l.seed, r); err != nil {
-				return err
-			}
-		}
+		s.log(fmt.Sprintf("life %d, %v", l.seed, r))
 		f := r.run(s.ctx)
 		c.add(r)
 		if f == nil {
 			continue
 		}
-		found := Found{Finding: *f, Seed: l.seed, Round: r.String(), After: time.Since(s.start),
-			Replay: fmt.Sprintf("%s --seed %d --rounds %d --workers %d --features=%s", command, l.seed, n+1, s.Workers,
-				orAll(s.Features))}
-		s.report.Findings = append(s.report.Findings, found)
-		_, err := fmt.Fprintln(s.Log, found.String())
-		return err
+		return s.found(f, l.seed, n, r.String())
 	}
 	return nil
+}
+
+// log prints a line for who wants to know all.
+func (s *run) log(line string) {
+	if s.Verbose {
+		_, _ = fmt.Fprintln(s.Log, line)
+	}
+}
+
+// found notes what was found in a life.
+func (s *run) found(f *Finding, seed uint64, round int, what string) error {
+	found := Found{Finding: *f, Seed: seed, Round: what, After: time.Since(s.start),
+		Replay: fmt.Sprintf("%s --seed %d --rounds %d --workers %d --features=%s --place=%s", command, seed, round+1,
+			s.Workers, orAll(s.Features), orAll(s.Place))}
+	s.report.Findings = append(s.report.Findings, found)
+	_, err := fmt.Fprintln(s.Log, found.String())
+	return err
+}
+
+// inObjects reports whether the life of a seed is one in an object store.
+func (s *run) inObjects(seed uint64) bool {
+	return s.Place == "objects" || s.Place != "disk" && seed%3 == 2
 }
 
 // command runs TestStress; flags follow.

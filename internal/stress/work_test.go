@@ -44,7 +44,11 @@ func (r *round) work() *Finding {
 	if r.closing.Load() {
 		return nil
 	}
-	if !r.gone() {
+	if r.isFenced() {
+		if f := r.bucket.afterFence(r); f != nil {
+			return f
+		}
+	} else if !r.gone() {
 		if f := r.quietly(); f != nil {
 			return f
 		}
@@ -95,6 +99,9 @@ func (r *round) close() *Finding {
 	}
 	r.closeResult = err
 	switch {
+	case r.isFenced() && !errors.Is(err, kv.ErrFenced):
+		return found("fence", "Close of a store that was taken over: %v", err)
+	case r.overtaken(err):
 	case r.wasGone || err == nil: // of a store that is gone, what Close says is no promise
 	case !documented(err):
 		return found("undocumented error", "Close: %v", err)

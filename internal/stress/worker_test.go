@@ -107,12 +107,12 @@ func documented(err error) bool {
 			return true
 		}
 	}
-	return false
+	return isAny(err, objectErrors...)
 }
 
 // allow returns a finding if an error is none that the store may return.
 func (w *worker) allow(err error) *Finding {
-	if err == nil || documented(err) || w.r.closing.Load() && errors.Is(err, kv.ErrClosed) {
+	if err == nil || w.r.overtaken(err) || documented(err) || w.r.closing.Load() && errors.Is(err, kv.ErrClosed) {
 		return nil
 	}
 	return found("undocumented error", "%v (%T)", err, err)
