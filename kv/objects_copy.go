@@ -38,8 +38,8 @@ func (w wholeFS) Open(name string) (vfs.ReadFile, error) {
 		return f, nil
 	}
 	whole, err := w.read(name, f, f.ReadAt)
-	if again, may := f.(vfs.Rereader); !may {
-	} else if errors.Is(err, base.ErrCorruption) {
+	damaged := errors.Is(err, base.ErrCorruption) || errors.Is(err, sstable.ErrNewerFormat)
+	if again, may := f.(vfs.Rereader); may && damaged {
 		whole, err = w.read(name, f, again.ReadAgain)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {

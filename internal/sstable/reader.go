@@ -284,7 +284,7 @@ func (r *Reader) Info() (*FileInfo, error) {
 		return nil, ErrClosed
 	}
 	f, err := r.footer(r.file)
-	if r.again != nil && errors.Is(err, base.ErrCorruption) {
+	if r.again != nil && maybeDamage(err) {
 		f, err = r.footer(againFile{r})
 	}
 	if err != nil {

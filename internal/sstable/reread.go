@@ -22,13 +22,19 @@ func (r *Reader) readAgain(raw []byte, kind blockKind, offset uint64) ([]byte, C
 
 // openAgain opens the file again if err or the state of the filter says that the tail is damaged.
 func (r *Reader) openAgain(opts *ReaderOptions, err error) error {
-	if r.again == nil || !errors.Is(err, base.ErrCorruption) && !errors.Is(r.filterErr, base.ErrCorruption) {
+	if r.again == nil || !maybeDamage(err) && !errors.Is(r.filterErr, base.ErrCorruption) {
 		return err
 	}
 	file := r.file
 	defer func() { r.file = file }()
 	r.file = againFile{r}
 	return r.open(opts)
+}
+
+// maybeDamage reports whether an error may be one of bytes that were damaged on their way: a newer format is a bit that
+// was flipped until it was read again.
+func maybeDamage(err error) bool {
+	return errors.Is(err, base.ErrCorruption) || errors.Is(err, ErrNewerFormat)
 }
 
 // unowned returns the file for a reader that does not close it.

@@ -72,3 +72,37 @@ func TestWhatIsDamagedOnItsWayIsReadAgain(t *testing.T) {
 		}
 	}
 }
+
+// A flippedFile has a wrong bit wherever it is read, unless it is asked again.
+type flippedFile struct {
+	*bytes.Reader
+	bit int64
+}
+
+func (f *flippedFile) ReadAt(p []byte, off int64) (int, error) {
+	n, err := f.Reader.ReadAt(p, off)
+	if at := f.bit/8 - off; at >= 0 && at < int64(n) {
+		p[at] ^= 1 << (f.bit % 8)
+	}
+	return n, err
+}
+
+func (f *flippedFile) ReadAgain(p []byte, off int64) (int, error) { return f.Reader.ReadAt(p, off) }
+
+// No bit of a footer makes a file unreadable, or one of a newer format, if it was damaged on its way.
+func TestAFooterThatIsDamagedOnItsWayIsReadAgain(t *testing.T) {
+	var file bytes.Buffer
+	w := NewWriter(&file, &WriterOptions{ID: 7})
+	require.NoError(t, w.Add(base.MakeKey([]byte("key"), 1, base.KindSet), []byte("value")))
+	_, err := w.Finish()
+	require.NoError(t, err)
+	size := int64(file.Len())
+	for bit := 8 * (size - footerSize); bit < 8*size; bit++ {
+		r, err := NewReader(&flippedFile{bytes.NewReader(file.Bytes()), bit}, size, &ReaderOptions{CacheSize: -1})
+		require.NoError(t, err, "bit %d", bit)
+		_, err = r.Info()
+		require.NoError(t, err, "bit %d", bit)
+		require.NoError(t, r.Verify(), "bit %d", bit)
+		require.NoError(t, r.Close())
+	}
+}
