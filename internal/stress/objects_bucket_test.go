@@ -21,6 +21,7 @@ type bucket struct {
 	faults   *objstoretest.Faults // the same, with those of the plan
 	options  kv.Objects
 	cache    string // the directory of the disk cache; it outlives processes
+	flight   *flight
 	journal  *journal
 	orders   <-chan order
 	troubles troubles

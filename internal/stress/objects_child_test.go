@@ -63,7 +63,7 @@ func runJob(text string) int {
 	rng := rand.New(rand.NewPCG(c.Seed, 9))
 	b := &bucket{store: store, faults: objstoretest.NewFaults(store, c.Seed), options: drawObjects(rng, c.Grace),
 		cache: c.Cache, journal: j, orders: orders, troubles: drawTroubles(rng, c.Want)}
-	b.troubles.dieAt = c.DieAt
+	b.troubles.dieAt, b.flight = c.DieAt, &flight{Store: b.faults}
 	var f *Finding
 	if c.Follow {
 		f = b.follow(&c, rng)

@@ -1,11 +1,14 @@
 package stress
 
 import (
+	"context"
 	"io"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
 )
 
 // A localDisk is the local disk of a process: a disk of its own, and a directory for the store's cache.
@@ -55,4 +58,40 @@ func (d localDisk) Stat(name string) (int64, error) {
 func (d localDisk) Lock(name string, mode vfs.LockMode) (io.Closer, error) {
 	fsys, name := d.place(name)
 	return fsys.Lock(name, mode)
+}
+
+// A flight knows the calls of an object store that are under way, but for listings, in which others are made.
+type flight struct {
+	objstore.Store
+	calls sync.RWMutex // held for reading by each
+}
+
+// settle waits for the calls that are under way: what was decided of them before has happened when it returns.
+func (f *flight) settle() {
+	f.calls.Lock()
+	defer f.calls.Unlock()
+}
+
+func (f *flight) GetRange(ctx context.Context, key string, off int64, p []byte) (int, error) {
+	f.calls.RLock()
+	defer f.calls.RUnlock()
+	return f.Store.GetRange(ctx, key, off, p)
+}
+
+func (f *flight) Put(ctx context.Context, key string, r io.ReaderAt, size int64) error {
+	f.calls.RLock()
+	defer f.calls.RUnlock()
+	return f.Store.Put(ctx, key, r, size)
+}
+
+func (f *flight) PutIfAbsent(ctx context.Context, key string, body []byte) error {
+	f.calls.RLock()
+	defer f.calls.RUnlock()
+	return f.Store.PutIfAbsent(ctx, key, body)
+}
+
+func (f *flight) Delete(ctx context.Context, key string) error {
+	f.calls.RLock()
+	defer f.calls.RUnlock()
+	return f.Store.Delete(ctx, key)
 }

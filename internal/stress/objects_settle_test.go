@@ -91,4 +91,3 @@ func (k *keyspace) wasAcknowledged(id uint64) bool {
 	}
 	return true
 }
-

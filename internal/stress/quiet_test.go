@@ -15,6 +15,9 @@ import (
 func (r *round) calm() {
 	r.plan.lift()
 	r.session.Settle()
+	if r.bucket != nil {
+		r.bucket.flight.settle()
+	}
 }
 
 // quietly looks at a store on which nobody works any more and where nothing goes wrong any

@@ -205,7 +205,7 @@ func (r *round) tryOpen() error {
 	s := r.setup
 	s.harness.FS = r.session
 	if r.bucket != nil {
-		r.bucket.use(&s, r.bucket.faults, r.bucket.options.CacheSize)
+		r.bucket.use(&s, r.bucket.flight, r.bucket.options.CacheSize)
 	}
 	s.opts.Clock = r.oracle.clock.time
 	harness.Apply(&s.opts, s.harness)

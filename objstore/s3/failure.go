@@ -131,6 +131,8 @@ func refusal(status int, id string, a *attempt, err error) *failure {
 	case isTransient(status, code):
 		f.again, f.lost = true, true
 		f.throttled = status == http.StatusServiceUnavailable
+	case errors.Is(err, io.ErrUnexpectedEOF): // it broke off before it said why
+		f.again = true
 	}
 	return f
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,14 +35,49 @@ func startGateway(t testing.TB, dir string) server {
 	return server{endpoint: gatewaytest.Start(t, dir), bucket: "tests", own: true}
 }
 
-// newServer returns the server of S3_ENDPOINT and S3_BUCKET, with the credentials of the environment, or starts one.
-func newServer(t testing.TB) server {
-	if endpoint := os.Getenv("S3_ENDPOINT"); endpoint != "" {
-		return server{endpoint: endpoint, bucket: os.Getenv("S3_BUCKET")}
+// shared is the gateway of tests that need none of their own.
+var shared struct {
+	sync.Mutex
+	*gatewaytest.Gateway
+	dir string
+}
+
+// startShared starts it when it is first needed.
+func startShared(t testing.TB) server {
+	shared.Lock()
+	defer shared.Unlock()
+	v := server{bucket: "tests", own: true}
+	if shared.Gateway != nil {
+		v.endpoint = shared.Endpoint
+		return v
 	}
-	v := startGateway(t, gatewayDir(t))
+	dir, err := os.MkdirTemp("", "siftkv-s3-")
+	require.NoError(t, err)
+	shared.dir = dir
+	shared.Gateway, err = gatewaytest.Run(dir)
+	require.NoError(t, err)
+	v.endpoint = shared.Endpoint
 	v.makeBucket(t)
 	return v
+}
+
+// stopShared ends it, if it runs.
+func stopShared() {
+	if shared.Gateway != nil {
+		shared.Stop()
+		_ = os.RemoveAll(shared.dir)
+	}
+}
+
+// newServer returns the server of S3_ENDPOINT and S3_BUCKET, with the credentials of the environment, or the gateway
+// that the tests share.
+func newServer(t testing.TB) server {
+	if endpoint := os.Getenv("S3_ENDPOINT"); endpoint != "" {
+		v := server{endpoint: endpoint, bucket: os.Getenv("S3_BUCKET")}
+		require.NotEmpty(t, v.bucket, "S3_ENDPOINT is set, and S3_BUCKET is not")
+		return v
+	}
+	return startShared(t)
 }
 
 // gatewayDir returns an empty directory for a gateway's objects.

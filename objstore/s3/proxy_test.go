@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,7 +23,9 @@ import (
 // A proxy stands before a server, does what a test says, and counts the requests that reach it.
 type proxy struct {
 	server
+	behind  string // the server's own URL
 	forward http.Handler
+	conns   atomic.Int64 // that clients have open
 
 	mu      sync.Mutex
 	trouble trouble
@@ -37,7 +40,7 @@ func newProxy(t testing.TB, v server) *proxy {
 	target, err := url.Parse(v.endpoint)
 	require.NoError(t, err)
 	silent := log.New(io.Discard, "", 0) // of aborted requests
-	p := &proxy{server: v, forward: &httputil.ReverseProxy{
+	p := &proxy{server: v, behind: v.endpoint, forward: &httputil.ReverseProxy{
 		ErrorLog: silent,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
@@ -46,6 +49,14 @@ func newProxy(t testing.TB, v server) *proxy {
 	}}
 	front := httptest.NewUnstartedServer(p)
 	front.Config.ErrorLog = silent
+	front.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			p.conns.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			p.conns.Add(-1)
+		}
+	}
 	front.Start()
 	t.Cleanup(front.Close)
 	p.endpoint = front.URL

@@ -199,3 +199,15 @@ func TestRequestsAtOnceAreBounded(t *testing.T) {
 		require.NoError(t, <-done)
 	}
 }
+
+// TestRefusalsThatEndEarly has replies that say no and break off before they say why.
+func TestRefusalsThatEndEarly(t *testing.T) {
+	p := newProxy(t, newServer(t))
+	s := p.open(t)
+	p.makes(on(objstore.Get, 1, p.cut))
+	_, err := s.GetRange(t.Context(), "absent", 0, make([]byte, 1))
+	require.ErrorIs(t, err, objstore.ErrNotExist)
+	require.NoError(t, s.PutIfAbsent(t.Context(), "k", nil))
+	p.makes(on(objstore.PutIfAbsent, 1, p.cut))
+	require.ErrorIs(t, s.PutIfAbsent(t.Context(), "k", nil), objstore.ErrExists, "the status says it")
+}

@@ -4,6 +4,7 @@ package gatewaytest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -41,43 +42,72 @@ var versitygw = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(path)), nil
 })
 
-// Start runs a versitygw over a directory until the test ends, and returns its endpoint.
-func Start(t testing.TB, dir string) (endpoint string) {
-	t.Helper()
-	path, err := versitygw()
-	require.NoError(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
+// A Gateway is a versitygw that runs.
+type Gateway struct {
+	Endpoint string
 
-	gateway := exec.Command(path, "--port", address, "--quiet", "--keep-alive", "--health", "/health", "posix", dir)
-	gateway.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+SecretKey)
-	gateway.Dir = t.TempDir()
-	var said bytes.Buffer
-	gateway.Stdout, gateway.Stderr = &said, &said
-	require.NoError(t, gateway.Start())
-	exited := make(chan error, 1)
-	go func() { exited <- gateway.Wait() }()
-	t.Cleanup(func() {
-		_ = gateway.Process.Kill()
-		_ = <-exited // of the signal
-		if t.Failed() {
-			t.Logf("the gateway said:\n%s", said.String())
-		}
-	})
+	cmd    *exec.Cmd
+	exited chan error
+	said   bytes.Buffer
+	dir    string // in which it leaves files of its own
+}
+
+// Run runs a versitygw over a directory until Stop.
+func Run(dir string) (*Gateway, error) {
+	path, err := versitygw()
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		return nil, err
+	}
+	g := &Gateway{Endpoint: "http://" + address, exited: make(chan error, 1)}
+	if g.dir, err = os.MkdirTemp("", "siftkv-versitygw-"); err != nil {
+		return nil, err
+	}
+	g.cmd = exec.Command(path, "--port", address, "--quiet", "--keep-alive", "--health", "/health", "posix", dir)
+	g.cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+SecretKey)
+	g.cmd.Dir, g.cmd.Stdout, g.cmd.Stderr = g.dir, &g.said, &g.said
+	if err := g.cmd.Start(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(g.dir))
+	}
+	go func() { g.exited <- g.cmd.Wait() }()
 	for {
-		if reply, err := http.Get("http://" + address + "/health"); err == nil {
-			_ = reply.Body.Close()
-			return "http://" + address
+		if reply, err := http.Get(g.Endpoint + "/health"); err == nil {
+			return g, reply.Body.Close()
 		}
 		select {
-		case err := <-exited:
-			exited <- err
-			t.Fatalf("the gateway ended: %v", err)
+		case err := <-g.exited:
+			return nil, errors.Join(fmt.Errorf("the gateway ended: %w\n%s", err, g.said.String()), os.RemoveAll(g.dir))
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+}
+
+// Stop ends the gateway, and returns what it said. It is called once.
+func (g *Gateway) Stop() (said string) {
+	_ = g.cmd.Process.Kill()
+	_ = <-g.exited // of the signal
+	_ = os.RemoveAll(g.dir)
+	return g.said.String()
+}
+
+// Start runs a versitygw over a directory until the test ends, and returns its endpoint.
+func Start(t testing.TB, dir string) (endpoint string) {
+	t.Helper()
+	g, err := Run(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if said := g.Stop(); t.Failed() {
+			t.Logf("the gateway said:\n%s", said)
+		}
+	})
+	return g.Endpoint
 }
 
 // StartWithBucket starts a server with a bucket, whose credentials are then those of the environment, for
