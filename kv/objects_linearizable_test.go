@@ -1,0 +1,254 @@
+package kv
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/objstore/objstoretest"
+)
+
+// A takenRun is the history of clients of a store that another writer takes over in their middle. Some of them stay
+// with the writer before for a while.
+type takenRun struct {
+	t     *testing.T
+	first *DB
+	db    atomic.Pointer[DB] // that has the store now
+	clock atomic.Int64
+	value atomic.Int32
+	taken int64 // when the next writer had opened the store
+
+	mu  sync.Mutex
+	ops []*takenOp
+}
+
+// A takenOp is an operation of a client.
+type takenOp struct {
+	linearOp
+	db         *DB
+	client     int
+	call, done int64
+	unknown    bool // it failed, and what it writes may be there
+}
+
+func (o *takenOp) writes() (n int) {
+	for _, s := range o.steps {
+		if s.write {
+			n++
+		}
+	}
+	return n
+}
+
+// client does operations, all writes with Sync.
+func (r *takenRun) client(id int, rng *rand.Rand, ops int, reached func()) {
+	for n, stays := 0, rng.IntN(8); n < ops; n++ {
+		op := &takenOp{client: id, db: r.db.Load()}
+		if op.db != r.first && stays > 0 {
+			stays--
+			op.db = r.first
+		}
+		op.call = r.clock.Add(1)
+		err := r.do(op, rng)
+		op.done = r.clock.Add(1)
+		op.refused = errors.Is(err, ErrConflict)
+		op.unknown = err != nil && !op.refused
+		r.mu.Lock()
+		r.ops = append(r.ops, op)
+		r.mu.Unlock()
+		if n == ops/2 {
+			reached()
+		}
+	}
+}
+
+func (r *takenRun) do(op *takenOp, rng *rand.Rand) error {
+	switch rng.IntN(6) {
+	case 0:
+		op.name = "Get"
+		return r.get(op.db, op, rng.IntN(linearKeys))
+	case 1:
+		op.name = "Set"
+		return op.db.Set(linearKey(r.set(op, rng.IntN(linearKeys))), r.encoded(op), Sync)
+	case 2:
+		op.name = "Batch"
+		b := op.db.NewBatch()
+		return errors.Join(r.change(b, op, rng), r.change(b, op, rng), b.Commit(Sync))
+	case 3:
+		op.name = "NewIter"
+		return r.scan(op.db, op)
+	}
+	op.name = "Tx"
+	tx, err := op.db.Begin(true)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(r.get(tx, op, rng.IntN(linearKeys)), r.change(tx, op, rng), r.get(tx, op, rng.IntN(linearKeys)))
+	if err != nil {
+		return errors.Join(err, tx.Discard())
+	}
+	return tx.Commit(Sync)
+}
+
+// set adds a write of a new value to an operation.
+func (r *takenRun) set(op *takenOp, key int) int {
+	op.write(key, r.value.Add(1))
+	return key
+}
+
+// encoded returns the value of the last step.
+func (r *takenRun) encoded(op *takenOp) []byte {
+	return strconv.AppendInt(nil, int64(op.steps[len(op.steps)-1].value), 10)
+}
+
+func (r *takenRun) change(to linearWriter, op *takenOp, rng *rand.Rand) error {
+	k := rng.IntN(linearKeys)
+	if rng.IntN(8) == 0 {
+		op.write(k, 0)
+		return to.Delete(linearKey(k))
+	}
+	return to.Set(linearKey(r.set(op, k)), r.encoded(op))
+}
+
+func (r *takenRun) get(from Reader, op *takenOp, k int) error {
+	v, err := from.Get(linearKey(k))
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	n, _ := strconv.Atoi(string(v))
+	op.steps = append(op.steps, linearStep{key: k, value: int32(n)})
+	return nil
+}
+
+func (r *takenRun) scan(from Reader, op *takenOp) error {
+	it, err := from.NewIter(nil)
+	if err != nil {
+		return err
+	}
+	var found linearState
+	for ok := it.First(); ok; ok = it.Next() {
+		n, _ := strconv.Atoi(string(it.Value()))
+		found[it.Key()[1]-'0'] = int32(n)
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return err
+	}
+	for k, v := range found {
+		op.steps = append(op.steps, linearStep{key: k, value: v})
+	}
+	return nil
+}
+
+// history returns what must be linearizable. A writer that was taken over and does not know it yet reads what is past:
+// what it read counts only if it acknowledged a write that began later. An operation that failed has taken effect
+// before anybody read what it wrote; or at the end of all time, when nobody looks. It has none if nobody read what it
+// wrote and it deleted nothing, or if it began when its writer had been taken over.
+func (r *takenRun) history() (history []porcupine.Operation, unknown int) {
+	owned := map[*DB]int64{r.db.Load(): math.MaxInt64} // until when a DB is known to have had the store
+	for _, op := range r.ops {
+		if !op.unknown && !op.refused && op.writes() > 0 {
+			owned[op.db] = max(owned[op.db], op.call)
+		}
+	}
+	past := func(op *takenOp) bool { return (op.refused || op.writes() == 0) && op.done > owned[op.db] }
+	seen := map[int32]int64{} // when a value was read first by another operation, at the latest
+	for _, op := range r.ops {
+		own := map[int32]bool{}
+		for _, s := range op.steps {
+			own[s.value] = own[s.value] || s.write
+			if at, ok := seen[s.value]; !own[s.value] && !op.unknown && !past(op) && (!ok || op.done < at) {
+				seen[s.value] = op.done
+			}
+		}
+	}
+	for _, op := range r.ops {
+		o := porcupine.Operation{ClientId: op.client, Input: &op.linearOp, Call: op.call, Return: op.done}
+		switch {
+		case op.unknown:
+			unknown++
+			writes := &linearOp{name: op.name + "?"}
+			o.Input, o.Return = writes, math.MaxInt64
+			matters := false
+			for _, s := range op.steps {
+				if !s.write {
+					continue
+				}
+				writes.steps = append(writes.steps, s)
+				at, read := seen[s.value]
+				matters = matters || s.value == 0 || read
+				if s.value != 0 && read {
+					o.Return = min(o.Return, at)
+				}
+			}
+			if !matters || op.db == r.first && op.call > r.taken {
+				continue
+			}
+		case past(op):
+			continue
+		}
+		history = append(history, o)
+	}
+	return history, unknown
+}
+
+// Transactions, batches and lookups of a store in an object store with troubles are linearizable, also if another
+// writer takes the store over in their middle, while the one before is at work or cut off.
+func TestLinearizableAcrossATakeOver(t *testing.T) {
+	unknown, ops := 0, 0
+	for seed := range uint64(envInt("HISTORIES", 24/raceFactor)) {
+		s := newObjectsStore(t)
+		rng := rand.New(rand.NewPCG(seed, 41))
+		open := func(rule objstoretest.Rule) (*DB, *objstoretest.Faults) {
+			faults := objstoretest.NewFaults(s, rng.Uint64())
+			db, err := Open("", objectsOptions(rng, faults))
+			require.NoError(t, err)
+			faults.Inject(rule)
+			return db, faults
+		}
+		names := []string{"lost replies", "late requests", "lost requests", "throttled", "truncated replies", "slow"}
+		rule := storeFaults[names[seed%uint64(len(names))]]
+		r := &takenRun{t: t}
+		var faults *objstoretest.Faults
+		r.first, faults = open(rule)
+		r.db.Store(r.first)
+		half := make(chan struct{})
+		reached := sync.OnceFunc(func() { close(half) })
+		var clients sync.WaitGroup
+		for c := range 4 {
+			random := rand.New(rand.NewPCG(seed, uint64(c)))
+			clients.Go(func() { r.client(c, random, 16, reached) })
+		}
+		<-half
+		faults.Partition(seed%2 == 0)
+		next, _ := open(rule)
+		r.taken = r.clock.Add(1)
+		r.db.Store(next)
+		faults.Partition(false)
+		clients.Wait()
+		faults.Deliver()
+		last := &takenOp{db: next, client: 4, call: r.clock.Add(1)}
+		require.NoError(t, r.scan(next, last))
+		last.done = r.clock.Add(1)
+		r.ops = append(r.ops, last)
+		history, n := r.history()
+		unknown, ops = unknown+n, ops+len(history)
+		if !porcupine.CheckOperations(linearModel, history) {
+			for _, o := range history {
+				t.Logf("client %d [%d, %d] %s", o.ClientId, o.Call, o.Return, o.Input)
+			}
+			t.Fatalf("the history of seed %d is not linearizable", seed)
+		}
+		require.ErrorIs(t, r.first.Set(linearKey(0), nil, Sync), ErrFenced)
+		require.ErrorIs(t, r.first.Close(), ErrFenced)
+		require.NoError(t, next.Close())
+	}
+	require.Positive(t, unknown)
+	t.Logf("%d operations, %d of unknown outcome", ops, unknown)
+}
