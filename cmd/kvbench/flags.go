@@ -1,28 +1,14 @@
 package main
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/objectscmd"
 )
 
 // Each idea has one flag, which is declared here if several commands have it. Names of
 // settings are those of cells (cell.Fields); an alias is what a flag was called before.
 // Texts that are longer than a line are in texts, under the name of the flag.
-
-// dataFlags say what a store holds and in which order it is asked for.
-type dataFlags struct {
-	KeySize   int    `default:"16" placeholder:"BYTES" help:"Bytes of a generated key (default ${default})."`
-	ValueSize int    `default:"100" placeholder:"BYTES" help:"${valuesize}"`
-	Seed      uint64 `default:"1" placeholder:"N" help:"${seed}"`
-}
-
-// repsFlag says how often something is measured.
-type repsFlag struct {
-	Reps int `default:"${repetitions=5}" placeholder:"N" help:"Repetitions, for medians (default ${default})."`
-}
 
 // secondsFlag bounds a workload by time.
 type secondsFlag struct {
@@ -32,11 +18,6 @@ type secondsFlag struct {
 // cacheFlag is the block cache.
 type cacheFlag struct {
 	Cache bench.Size `default:"64MiB" placeholder:"SIZE" help:"Block cache of each store (default ${default})."`
-}
-
-// compressionFlag is for stores of one compression.
-type compressionFlag struct {
-	Compression string `default:"snappy" placeholder:"NAME" help:"Compression: ${compressions} (default ${default})."`
 }
 
 // storeFlags are settings that all engines have.
@@ -56,31 +37,15 @@ func (f *storeFlags) settings(cache bench.Size, compression string) engine.Setti
 }
 
 // dirFlag says where stores are made; the command sets the variable room to what they take.
-type dirFlag struct {
-	Dir string `placeholder:"DIR" help:"Where to make the temporary stores${room}; they are removed at the end${tmp}."`
-}
+type dirFlag struct{ objectscmd.DirFlag }
 
-// jsonFlag names the file of a result.
-type jsonFlag struct {
-	JSON resultFile `name:"json" placeholder:"FILE" help:"${json}"`
-}
+// Flags that kvbench objects has too, which other programs are made with.
+type (
+	dataFlags       = objectscmd.DataFlags
+	repsFlag        = objectscmd.RepsFlag
+	compressionFlag = objectscmd.CompressionFlag
+	jsonFlag        = objectscmd.JSONFlag
+	resultFile      = objectscmd.ResultFile
+)
 
-// specs splits filters at spaces and semicolons, and at commas that begin another
-// filter and not another parameter of one.
-func specs(texts []string) []string {
-	var out []string
-	for _, text := range texts {
-		for _, field := range strings.FieldsFunc(text, func(r rune) bool { return r == ';' || r == ' ' || r == '\t' }) {
-			for part := range strings.SplitSeq(field, ",") {
-				last := len(out) - 1
-				parameter := part == "semisort" || part != "" && part[0] >= '0' && part[0] <= '9'
-				if parameter && last >= 0 && strings.Contains(out[last], ":") {
-					out[last] += "," + part
-					continue
-				}
-				out = append(out, part)
-			}
-		}
-	}
-	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
-}
+func specs(texts []string) []string { return objectscmd.Specs(texts) }

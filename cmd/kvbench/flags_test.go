@@ -105,7 +105,7 @@ var ideas = map[string]string{
 	"help": "help", "cold": "larger than memory", "memory": "memory limit", "variant": "siftkv's settings",
 	"procs": "processors", "goroutines": "goroutines", "young": "files in level 0", "target-file": "size of a file",
 	"delay": "delay of a request", "get-price": "price of a read", "put-price": "price of a write",
-	"in-memory": "object store in memory",
+	"in-memory": "object store in memory", "s3": "object store in a bucket",
 }
 
 func TestOneIdeaHasOneName(t *testing.T) {

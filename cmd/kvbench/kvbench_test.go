@@ -236,7 +236,7 @@ func TestObjectsFromTheCommandLine(t *testing.T) {
 	require.Contains(t, stdout, "prices    $2 per 1,000 GET, $0.005 per 1,000 PUT and LIST")
 	require.Contains(t, stdout, "2 young files")
 	require.NotContains(t, stdout, "short")
-	result := readResult(t, path, stdout, report.Objects)
+	result := readResult(t, path, stdout, objects.Text)
 	require.Equal(t, objects.Schema, result.Schema)
 	require.Equal(t, "directory", result.Origin)
 	require.Len(t, result.Rows, 8)
@@ -272,6 +272,7 @@ func TestUsageErrorsAreStatus2(t *testing.T) {
 		"cold variant":    {"scale", "--cold", "--variant", "sieve:10"},
 		"cold room":       {"scale", "--cold", "--max", "1000000000", "--value-size", "1000000"},
 		"objects":         {"objects", "--filter", "sieve:10"},
+		"objects in S3":   {"objects", "--s3", "s3://u:HUSH@bucket?x=HUSH"},
 		"workload":        {"compare", "--workload", "idle"},
 		"verify nothing":  {"verify"},
 	} {
@@ -281,6 +282,8 @@ func TestUsageErrorsAreStatus2(t *testing.T) {
 		last := strings.TrimSuffix(stderr, "\n")
 		last = last[strings.LastIndexByte(last, '\n')+1:]
 		require.True(t, strings.HasPrefix(last, "kvbench: "), "%s: %q", name, stderr)
+		require.NotContains(t, stderr, "HUSH", name)
+		require.Equal(t, name == "objects in S3", strings.Contains(last, "objstore/s3/cmd/kvbench has: "), last)
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,48 +8,11 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/report/chart"
-	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/cli/outfile"
+	"github.com/siftkv/siftkv/internal/objectscmd"
 )
 
-// A resultFile is a flag that names a file to write; "-" is standard output, which then
-// has nothing else on it, and empty is none.
-type resultFile string
-
-// Validate is called by kong, before the command does anything.
-func (f resultFile) Validate() error {
-	if f == "" || f == "-" {
-		return nil
-	}
-	return outfile.Check(string(f))
-}
-
-// standard reports whether the file is standard output.
-func (f resultFile) standard() bool { return f == "-" }
-
-// write makes what a function writes the contents of the file, if there is to be one.
-func (f resultFile) write(p *program, contents func(io.Writer) error) error {
-	switch f {
-	case "":
-		return nil
-	case "-":
-		return contents(p.stdout)
-	}
-	return outfile.Write(string(f), contents)
-}
-
-// writeJSON writes a result to the file, if there is to be one.
-func (f resultFile) writeJSON(p *program, result any) error {
-	return f.write(p, func(w io.Writer) error { return writeJSON(w, result) })
-}
-
-func writeJSON(w io.Writer, result any) error {
-	data, err := results.JSON(result)
-	if err == nil {
-		_, err = w.Write(data)
-	}
-	return err
-}
+func writeJSON(w io.Writer, result any) error { return objectscmd.WriteJSON(w, result) }
 
 // A resultDir is a flag that names a directory to write files to; empty is none.
 type resultDir string
@@ -86,16 +48,7 @@ func (d resultDir) draw(p *program, charts []chart.Chart) error {
 	return nil
 }
 
-// show returns what prints a result, and writes it as JSON too if a file is named. Neither
-// keeps the other from being done: the result may have taken an hour. It passes an error on.
+// show is objectscmd.Show to standard output.
 func show[R any](p *program, text func(io.Writer, R) error, file resultFile) func(R, error) error {
-	return func(result R, err error) error {
-		if err != nil {
-			return err
-		}
-		if !file.standard() {
-			err = text(p.stdout, result)
-		}
-		return errors.Join(err, file.writeJSON(p, result))
-	}
+	return objectscmd.Show(p.stdout, text, file)
 }

@@ -59,15 +59,15 @@ func (c *reportCommand) Run(p *program) error {
 	if len(c.Metric) > 0 {
 		return c.pivot(p, set)
 	}
-	if !c.HTML.standard() {
+	if !c.HTML.Standard() {
 		if err := formats[c.Format](p.stdout, set); err != nil {
 			return err
 		}
 	}
-	if err := c.HTML.write(p, func(w io.Writer) error { return chart.WritePage(w, c.Title, set) }); err != nil {
+	if err := c.HTML.Write(p.stdout, func(w io.Writer) error { return chart.WritePage(w, c.Title, set) }); err != nil {
 		return err
 	}
-	if c.HTML != "" && !c.HTML.standard() {
+	if c.HTML != "" && !c.HTML.Standard() {
 		_, _ = fmt.Fprintf(p.stderr, "kvbench: wrote %s\n", c.HTML)
 	}
 	if c.SVG == "" {

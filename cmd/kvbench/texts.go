@@ -8,8 +8,8 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench/compare"
 	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/environ"
 	"github.com/siftkv/siftkv/internal/bench/ycsb"
+	"github.com/siftkv/siftkv/internal/objectscmd"
 )
 
 const description = `A laboratory for reads of log-structured stores: the same lookups on SiftKV and on Pebble, ` +
@@ -22,8 +22,9 @@ Exit status: 0 ok, 1 I/O or internal error or damage found, 2 usage, 3 wrong ans
 func texts() kong.Vars {
 	list := func(names []string) string { return strings.Join(names, ", ") }
 	vars := maps.Clone(helps)
+	maps.Copy(vars, objectscmd.Texts())
 	maps.Copy(vars, kong.Vars{
-		"version": environ.Version(), "workloads": strings.Join(compare.Workloads(), ","),
+		"workloads":    strings.Join(compare.Workloads(), ","),
 		"workloadlist": list(compare.Workloads()), "readampengines": list(engineWords()),
 		"scale_engine": "Engines (default siftkv, with --cold and --procs siftkv,pebble), of: " +
 			list(engine.Peers()) + ".",
@@ -33,9 +34,8 @@ func texts() kong.Vars {
 			"'). The first is measured with every number of keys, the others with the most.",
 		"ycsb_engine": "Engines (default siftkv,pebble), of: " + list(ycsb.Engines()) + ".",
 		"compactions": list(engine.CompactionStyles), "style": engine.CompactionStyles[0],
-		"compared":     "siftkv,pebble,badger,goleveldb,bbolt",
-		"compressions": list(engine.Compressions), "families": families, "five": readampFilters,
-		"objectfilters": objectFilters, "room": "", "tmp": " (default: the system's temporary directory)",
+		"compared": "siftkv,pebble,badger,goleveldb,bbolt",
+		"families": families, "five": readampFilters,
 	})
 	return vars
 }
@@ -43,9 +43,6 @@ func texts() kong.Vars {
 // helps are the help texts that are longer than a line, by the name of the flag, or of
 // the command and the flag.
 var helps = kong.Vars{
-	"progress": "Progress on standard error: auto (a bar on a terminal, else plain), plain (a line per phase) " +
-		"or none.",
-
 	"run_about":     "One experiment: an engine, a filter, a tree, a cache and a workload.",
 	"sweep_about":   "A matrix of experiments, from flags or a file; resumable.",
 	"diff_about":    "Two sets of results: counters exactly, times by a rank test.",
@@ -60,18 +57,11 @@ var helps = kong.Vars{
 	"scale_about": "How the cost of a lookup and the memory per key grow from 300,000 keys on.",
 	"filters_about": "Filter families on their own, beside other libraries: bits per key, false positives, build " +
 		"and probe times.",
-	"objects_about": "A store in an object store: requests, bytes and dollars per lookup, scan and write, by filter " +
-		"and cache.",
-	"completion_about": "A script that completes this command line, for bash, zsh or fish.",
-	"verify_about":     "Check every file of a store, reading only. Exit status 1 if something is damaged.",
+	"verify_about": "Check every file of a store, reading only. Exit status 1 if something is damaged.",
 
-	"valuesize":      "Bytes of a value, half of which compress (default 100).",
-	"seed":           "Seed of keys, values and all random orders: the same seed, the same lookups (default 1).",
 	"seconds":        "Seconds of each workload or kind of lookup, engine and repetition (default 0.5).",
 	"block":          "Data block before compression (default 4096 bytes).",
 	"maxcompactions": "Concurrent compactions at most, in each store (default 2).",
-	"json": "Also write the result, with settings and environment where it has them, to FILE; - prints it in " +
-		"place of the text.",
 
 	"cells_engine": "Engines: siftkv (default), pebble, pebble-iterator (one iterator that consults last-level " +
 		"filters), badger, goleveldb, bbolt (times only), rocksdb and lmdb (if built with these tags; lmdb: " +
@@ -157,18 +147,6 @@ var helps = kong.Vars{
 		"that what a slow operation delays is counted (default 0: a closed loop).",
 	"ycsb_svg": "Also draw operations per second over time, with flushes, compactions and stalls, as an SVG " +
 		"file per workload in DIR.",
-
-	"objects_filter": "Filters, a store each (default ${objectfilters}). The first that is not none is that of the " +
-		"operations that are no lookups. Separate by spaces or semicolons, or repeat the flag.",
-	"objects_cache": "Sizes of the block cache, 0 for none (default 0,1MiB,64MiB): lookups are measured with each.",
-	"objects_memory": "Memory limit of the lookups without enough memory for all filters (default 4MiB); 0 leaves " +
-		"them out.",
-	"objects_young": "Files in level 0 of the second shape, each of a hundredth of the keys (default 16).",
-	"objects_lookups": "Lookups of each kind, per row (default 5000). Of absent keys there are up to 40 times as " +
-		"many, until they have cost as many requests.",
-	"objects_delay": "Delay of each request of operations that are no lookups, by which round trips are counted " +
-		"(default 10ms).",
-	"objects_putprice": "Price of 1,000 PUT or LIST (default 0.005).",
 
 	"filters_keys":   "Numbers of keys, a table each (default 100000,1000000).",
 	"filters_probes": "Absent keys to ask for, and lookups to time, per filter (default 1000000).",

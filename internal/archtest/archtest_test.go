@@ -56,6 +56,7 @@ var layers = []struct {
 	{"internal/cli", 7},
 	{"internal/stress", 8},
 	{"internal/storecmd", 8},
+	{"internal/objectscmd", 8},
 	{"cmd", 9},
 	{"internal/archtest", 10},
 }

@@ -11,7 +11,7 @@ import (
 // laboratory is the packages under internal/bench in layers, from the bottom up.
 var laboratory = [][]string{
 	{""},                              // errors and sizes
-	{"environ", "keys"},               // the machine; what is there and what is asked for
+	{"environ", "keys", "page"},       // the machine; what is there and what is asked for; what reports are made of
 	{"engine/rocksdb"},                // a binding
 	{"engine"},                        // stores under one interface
 	{"measure"},                       // loads, lookups, statistics

@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// Compressions lists the names of compressions that a store may be made with.
+var Compressions = []string{"none", "snappy", "zstd"}
+
 // A Bound is a number under the name of its flag, with the least and the most that it
 // may be.
 type Bound struct {

@@ -72,7 +72,7 @@ func (s Settings) WithMemoryLimit(limit int64) Settings {
 }
 
 // Compressions lists the names that Settings.Compression may have.
-var Compressions = []string{"none", "snappy", "zstd"}
+var Compressions = bench.Compressions
 
 // A Durability says what a Set that has returned survives.
 type Durability string

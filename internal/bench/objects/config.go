@@ -7,7 +7,6 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -20,10 +19,11 @@ type Config struct {
 	Argv     []string
 	Progress *progress.Reporter
 
-	// Open, if set, returns the object store in place of those, empty. Run closes it, and leaves
-	// the objects to whoever has set it. A program in a module that has a client of a server sets
+	// Open, if set, returns the object store in place of those, empty, and Origin says what it is. Run deletes
+	// all objects at the end, and closes it. A program in a module that has a client of a server sets
 	// it, so that this module does without that client.
-	Open func() (objstore.Store, error)
+	Open   func() (objstore.Store, error)
+	Origin string
 }
 
 // Settings are the exact settings of a run.
@@ -88,7 +88,7 @@ func (c *Config) validate() error {
 	}
 	return cmp.Or(bench.CheckBounds(bounds...), checkPrice("--get-price", c.GetPrice),
 		checkPrice("--put-price", c.PutPrice),
-		bench.CheckNames("--compression", []string{c.Compression}, engine.Compressions))
+		bench.CheckNames("--compression", []string{c.Compression}, bench.Compressions))
 }
 
 // checkPrice refuses what is no amount of dollars.

@@ -19,6 +19,7 @@ type Result struct {
 	Rows        []Row       `json:"lookups"`           // by filter, shape, cache
 	Operator    string      `json:"operations_filter"` // filter of the store that Operations are of
 	Operations  []Operation `json:"operations"`
+	Requests    Traffic     `json:"requests"` // all that the run has sent
 	WallSeconds float64     `json:"wall_seconds"`
 }
 

@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,12 +62,41 @@ func Run(ctx context.Context, c *Config) (result *Result, err error) {
 	}
 	defer func() { err = errors.Join(err, x.objects.Close()) }()
 	for i, spec := range c.Filters {
-		if err := x.filter(ctx, i, spec); err != nil {
-			return nil, fmt.Errorf("%s: %w", spec, err)
+		if err = x.filter(ctx, i, spec); err != nil {
+			err = fmt.Errorf("%s: %w", spec, err)
+			break
 		}
 	}
+	if c.Open != nil {
+		err = errors.Join(err, x.clear(ctx))
+	}
+	if err != nil {
+		return nil, err
+	}
+	x.result.Requests = trafficOf(x.counters.Snapshot())
 	x.result.WallSeconds = time.Since(started).Seconds()
 	return x.result, nil
+}
+
+// cleanup is how long it takes at most to delete the objects of a run that its context has ended.
+const cleanup = time.Minute
+
+// clear deletes all objects.
+func (x *experiment) clear(ctx context.Context) error {
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+		defer cancel()
+	}
+	for o, err := range x.objects.List(ctx, "", "") {
+		if err == nil {
+			err = x.objects.Delete(ctx, o.Key)
+		}
+		if err != nil {
+			return fmt.Errorf("objects of the measurement are left: %w", err)
+		}
+	}
+	return nil
 }
 
 // open opens the object store of all stores.
@@ -74,7 +104,7 @@ func (x *experiment) open(dir string) (err error) {
 	var s objstore.Store
 	switch {
 	case x.Open != nil:
-		x.result.Origin = "handed in"
+		x.result.Origin = cmp.Or(x.Origin, "handed in")
 		s, err = x.Open()
 	case x.InMemory:
 		x.result.Origin, s = "memory", objstore.NewMem()

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/page"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
 )
 
 // writeBudget shows what spreading the bits of filters over the levels brings.
-func writeBudget(out *page, b *readamp.Budget) {
-	out.printf("\nFilter budget: %s, the same bits for all keys against the same memory spread over the levels "+
+func writeBudget(out *page.Page, b *readamp.Budget) {
+	out.Printf("\nFilter budget: %s, the same bits for all keys against the same memory spread over the levels "+
 		"(Monkey)\n",
 		b.Filter)
 	g := budgetTable(b)
@@ -51,12 +52,12 @@ func budgetTable(b *readamp.Budget) *Grid {
 				measured = between(percent, m.Value, m.Low, m.High)
 			}
 			t := &s.Counters.Levels[l.Level]
-			g.add(name, levelName(l.Level), s.Shape.Levels[i].Files, l.Runs, l.Keys, bits(l.BitsPerKey),
+			g.Add(name, levelName(l.Level), s.Shape.Levels[i].Files, l.Runs, l.Keys, bits(l.BitsPerKey),
 				percent(l.Predicted), measured, probes(t), blocks(t))
 			name = ""
 		}
 		total, sum, t := s.Shape.Total(), s.MeasuredSum, &s.Counters.Total
-		g.add("", "sum", total.Files, runs, total.Entries, bits(total.BitsPerKey()), percent(s.PredictedSum),
+		g.Add("", "sum", total.Files, runs, total.Entries, bits(total.BitsPerKey()), percent(s.PredictedSum),
 			between(percent, sum.Value, sum.Low, sum.High), probes(t), blocks(t))
 	}
 	return g

@@ -7,14 +7,13 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/siftkv/siftkv/internal/bench/measure"
-
-	"github.com/stretchr/testify/require"
-
 	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/measure"
+	"github.com/siftkv/siftkv/internal/bench/page"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
 	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/stretchr/testify/require"
 )
 
 // sampleBudget has a level that is asked, one that no lookup came to, and one
@@ -56,7 +55,7 @@ func sampleBudget() *readamp.Budget {
 }
 
 func TestBudgetIsGolden(t *testing.T) {
-	var out page
+	var out page.Page
 	writeBudget(&out, sampleBudget())
 	golden.File(t, "testdata/budget.txt", out.Bytes())
 	for line := range strings.Lines(out.String()) {
@@ -68,7 +67,7 @@ func TestBudgetIsGolden(t *testing.T) {
 func TestBudgetIsASectionOfTheReport(t *testing.T) {
 	r := sample()
 	var without, with bytes.Buffer
-	var section page
+	var section page.Page
 	require.NoError(t, ReadAmp(&without, r))
 	require.NotContains(t, without.String(), "Filter budget")
 	r.Budget = sampleBudget()

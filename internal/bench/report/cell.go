@@ -6,21 +6,22 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/page"
 )
 
 // Cell writes everything about one result as text for a terminal: the tables of a set,
 // and per level what lookups did, from files to bytes.
 func Cell(w io.Writer, r *cell.Result) error {
-	return write(w, func(out *page) {
+	return write(w, func(out *page.Page) {
 		set := []*cell.Result{r}
 		writeCommon(out, set, "")
-		out.printf("name      %s\n", r.Name)
+		out.Printf("name      %s\n", r.Name)
 		for _, g := range append(funnelGrids(r), Grids(set)...) {
-			out.grid(g)
+			out.Grid(g)
 		}
-		out.identities(&r.Identities)
-		out.list("Notes", r.Notes...)
-		out.end(r.Warnings, r.WallSeconds)
+		identities(out, &r.Identities)
+		out.List("Notes", r.Notes...)
+		out.End(r.Warnings, r.WallSeconds)
 	})
 }
 
@@ -58,7 +59,7 @@ func funnelGrids(r *cell.Result) []*Grid {
 			for _, s := range funnelSteps {
 				row = append(row, perOp(s.of(t), p.Lookups))
 			}
-			g.add(row...)
+			g.Add(row...)
 		}
 		for i := range p.Counters.Levels {
 			if t := &p.Counters.Levels[i]; t.FilesConsidered > 0 {

@@ -9,26 +9,27 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/measure"
+	"github.com/siftkv/siftkv/internal/bench/page"
 )
 
 // Cells writes a set of results as text for a terminal.
 func Cells(w io.Writer, set []*cell.Result) error {
-	return write(w, func(out *page) {
+	return write(w, func(out *page.Page) {
 		writeCommon(out, set, "")
 		for _, g := range Grids(set) {
-			out.grid(g)
+			out.Grid(g)
 		}
 		sum := sumIdentities(set)
-		out.identities(&sum)
-		out.list("Notes", Notes(set)...)
-		out.list("Warnings", Warnings(set)...)
+		identities(out, &sum)
+		out.List("Notes", Notes(set)...)
+		out.List("Warnings", Warnings(set)...)
 	})
 }
 
 // CellsMarkdown writes a set of results as Markdown.
 func CellsMarkdown(w io.Writer, set []*cell.Result) error {
-	return write(w, func(out *page) {
-		out.printf("# kvbench: %s\n\n", times(len(set), "cell"))
+	return write(w, func(out *page.Page) {
+		out.Printf("# kvbench: %s\n\n", times(len(set), "cell"))
 		writeCommon(out, set, "- ")
 		for _, g := range Grids(set) {
 			out.WriteString("\n" + g.Markdown())
@@ -38,20 +39,20 @@ func CellsMarkdown(w io.Writer, set []*cell.Result) error {
 	})
 }
 
-func markdownList(out *page, title string, items []string) {
+func markdownList(out *page.Page, title string, items []string) {
 	if len(items) > 0 {
-		out.printf("\n## %s\n\n- %s\n", title, strings.Join(items, "\n- "))
+		out.Printf("\n## %s\n\n- %s\n", title, strings.Join(items, "\n- "))
 	}
 }
 
 // writeCommon says what all cells have in common, and on what they ran.
-func writeCommon(out *page, set []*cell.Result, bullet string) {
-	out.printf("%scells     %s\n", bullet, count(len(set)))
+func writeCommon(out *page.Page, set []*cell.Result, bullet string) {
+	out.Printf("%scells     %s\n", bullet, count(len(set)))
 	if l := NewLabels(set); len(l.Common) > 0 {
-		out.printf("%sall       %s\n", bullet, strings.Join(l.Common, " · "))
+		out.Printf("%sall       %s\n", bullet, strings.Join(l.Common, " · "))
 	}
 	for _, text := range Machines(set) {
-		out.printf("%smachine   %s\n", bullet, text)
+		out.Printf("%smachine   %s\n", bullet, text)
 	}
 }
 

@@ -5,22 +5,23 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench/compare"
 	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/page"
 )
 
 // Cold writes a result as text.
 func Cold(w io.Writer, r *compare.ColdResult) error {
-	return write(w, func(out *page) {
+	return write(w, func(out *page.Page) {
 		s := r.Settings
-		out.printf("Larger than memory: keys of %d bytes, values of %d bytes, compression %s; memory limit %s for "+
+		out.Printf("Larger than memory: keys of %d bytes, values of %d bytes, compression %s; memory limit %s for "+
 			"each store; %s lookups of each kind, with nothing in the page cache; seed %d\n\nmachine   %s\n",
 			s.KeySize, s.ValueSize, s.Store.Compression, size(s.Memory), count(s.Lookups), s.Seed,
 			r.Environment.String())
 		for _, g := range []*Grid{coldLoads(r), coldReads(r), coldTimes(r), coldMemory(r), coldTargets(r)} {
 			if len(g.Rows) > 0 {
-				out.grid(g)
+				out.Grid(g)
 			}
 		}
-		out.list("Notes",
+		out.List("Notes",
 			"load: to the last batch; calm: from then on, until there was nothing left to compact; settle: to have "+
 				"everything in one sorted run. written: by all system calls, of load and calm.",
 			"reads: calls that read a file, counted between the store and the system; of these and of bytes the store "+
@@ -33,7 +34,7 @@ func Cold(w io.Writer, r *compare.ColdResult) error {
 			"filter bits, index bytes: of the files, per key. pinned: filters and indexes that the store has in "+
 				"memory beside its cache, bytes per key; "+
 				"Pebble has them in its cache. peak: resident memory of the process.")
-		out.end(r.Environment.Warnings, r.WallSeconds)
+		out.End(r.Environment.Warnings, r.WallSeconds)
 	})
 }
 
@@ -49,7 +50,7 @@ func coldLoads(r *compare.ColdResult) *Grid {
 		for _, tree := range []string{compare.TreeCalm, compare.TreeSettled} {
 			row = append(row, fixed(float64(p.In(tree).DiskBytes)/data, 2))
 		}
-		g.add(append(row, fixed(float64(p.PeakDisk)/data, 2), figure(mebi(p.PeakMemory)))...)
+		g.Add(append(row, fixed(float64(p.PeakDisk)/data, 2), figure(mebi(p.PeakMemory)))...)
 	}
 	return g
 }
@@ -60,7 +61,7 @@ func coldRows(g *Grid, r *compare.ColdResult, row func(p *compare.ColdPoint, s *
 		p := &r.Points[i]
 		for j := range p.States {
 			s := &p.States[j]
-			g.add(append([]any{p.NameOf(s.Engine), s.Tree, p.Keys}, row(p, s)...)...)
+			g.Add(append([]any{p.NameOf(s.Engine), s.Tree, p.Keys}, row(p, s)...)...)
 		}
 	}
 	return g
@@ -122,7 +123,7 @@ func coldTargets(r *compare.ColdResult) *Grid {
 		if v.Met {
 			verdict = "met"
 		}
-		g.add(v.Title, v.Tree, fixed(v.Most, 3), fixed(v.Got, 4), verdict)
+		g.Add(v.Title, v.Tree, fixed(v.Most, 3), fixed(v.Got, 4), verdict)
 	}
 	return g
 }

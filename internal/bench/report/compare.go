@@ -7,37 +7,38 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench/compare"
+	"github.com/siftkv/siftkv/internal/bench/page"
 )
 
 // Compare writes a result as text.
 func Compare(w io.Writer, r *compare.Result) error {
-	return write(w, func(out *page) {
+	return write(w, func(out *page.Page) {
 		s := r.Settings
-		out.printf("Engines compared: %s keys of %d bytes, values of %d bytes, half compressible; %s of %g s, seed "+
+		out.Printf("Engines compared: %s keys of %d bytes, values of %d bytes, half compressible; %s of %g s, seed "+
 			"%d\n\nmachine   %s\n", count(s.Keys), s.KeySize, s.ValueSize, times(s.Repetitions, "repetition"),
 			s.Seconds, s.Seed,
 			r.Environment.String())
-		out.printf("settings  cache %s, memtable %s, blocks of %s, Bloom filters of 10 bits per key, batches of 100, "+
+		out.Printf("settings  cache %s, memtable %s, blocks of %s, Bloom filters of 10 bits per key, batches of 100, "+
 			"no sync, %d compactions at most\n", size(s.Store.CacheBytes), size(s.Store.MemtableBytes),
 			size(s.Store.BlockBytes),
 			s.Store.Compactions)
 		for i, name := range s.Engines {
-			out.printf("%-9s %s\n", name, s.Notes[i])
+			out.Printf("%-9s %s\n", name, s.Notes[i])
 		}
 		for _, compression := range s.Compressions {
 			compareSpeed(out, r, compression)
 		}
 		for _, g := range []*Grid{compareLoads(r), compareFigures(r), compareTargets(r)} {
 			if len(g.Rows) > 0 {
-				out.grid(g)
+				out.Grid(g)
 			}
 		}
-		out.end(r.Warnings, r.WallSeconds)
+		out.End(r.Warnings, r.WallSeconds)
 	})
 }
 
 // compareSpeed shows how fast the engines are with a compression, by both clocks.
-func compareSpeed(out *page, r *compare.Result, compression string) {
+func compareSpeed(out *page.Page, r *compare.Result, compression string) {
 	type phase = compare.PhaseResult
 	tables := []*Grid{
 		compareTimes(r, "Nanoseconds", compression, func(s compare.Series) float64 { return s.PerSecond }),
@@ -53,7 +54,7 @@ func compareSpeed(out *page, r *compare.Result, compression string) {
 	}
 	for _, g := range tables {
 		if len(g.Rows) > 0 {
-			out.grid(g)
+			out.Grid(g)
 		}
 	}
 }
@@ -80,7 +81,7 @@ func compareTimes(r *compare.Result, what, compression string, rate func(compare
 				allocs = append(allocs, fixed(e.Samples[n-1].Allocs, 1))
 			}
 		}
-		g.add(append(row, strings.Join(allocs, " "))...)
+		g.Add(append(row, strings.Join(allocs, " "))...)
 	}
 	return g
 }
@@ -93,7 +94,7 @@ func compareRatios(r *compare.Result, of, compression string, ratios func(compar
 		for _, x := range ratios(p) {
 			row = append(row, ratioInterval(x))
 		}
-		g.add(row...)
+		g.Add(row...)
 	}
 	return g
 }
@@ -111,7 +112,7 @@ func compareLoads(r *compare.Result) *Grid {
 		"files")
 	data := float64(r.Settings.Keys) * float64(r.Settings.KeySize+r.Settings.ValueSize)
 	for _, l := range r.Loads {
-		g.add(l.Engine, l.Compression, fixed(l.LoadSeconds, 2), fixed(l.SettleSeconds, 2), fixed(l.CPUSeconds, 2),
+		g.Add(l.Engine, l.Compression, fixed(l.LoadSeconds, 2), fixed(l.SettleSeconds, 2), fixed(l.CPUSeconds, 2),
 			fixed(float64(l.WrittenBytes)/data, 2), fixed(float64(l.DiskBytes)/data, 2), l.Files)
 	}
 	return g
@@ -128,7 +129,7 @@ func compareFigures(r *compare.Result) *Grid {
 			}
 			row = append(row, text)
 		}
-		g.add(row...)
+		g.Add(row...)
 	}
 	return g
 }
@@ -147,10 +148,10 @@ func compareTargets(r *compare.Result) *Grid {
 			verdict += "?"
 		}
 		if v.Target == 0 {
-			g.add(v.Title, v.Compression, "", "", "0", fixed(v.Got.Median, 2), verdict, absentCell)
+			g.Add(v.Title, v.Compression, "", "", "0", fixed(v.Got.Median, 2), verdict, absentCell)
 			continue
 		}
-		g.add(v.Title, v.Compression, v.Against, v.Got.Engine, ratio(v.Target), ratioInterval(v.Got), verdict,
+		g.Add(v.Title, v.Compression, v.Against, v.Got.Engine, ratio(v.Target), ratioInterval(v.Got), verdict,
 			ratioInterval(v.CPU))
 	}
 	g.Title = fmt.Sprintf("Targets: %d of %d met", met, len(r.Verdicts))

@@ -6,28 +6,29 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/bench/compare"
+	"github.com/siftkv/siftkv/internal/bench/page"
 )
 
 // Contend writes a result as text.
 func Contend(w io.Writer, r *compare.ContendResult) error {
-	return write(w, func(out *page) {
+	return write(w, func(out *page.Page) {
 		s := r.Settings
-		out.printf("Processors and goroutines: %s keys of %d bytes, values of %d bytes, everything cached, medians of "+
+		out.Printf("Processors and goroutines: %s keys of %d bytes, values of %d bytes, everything cached, medians of "+
 			"%s of %g s, seed %d\n\nmachine   %s\n", count(s.Keys), s.KeySize, s.ValueSize,
 			times(s.Repetitions, "repetition"), s.Seconds, s.Seed, r.Environment.String())
 		for _, work := range compare.ContendWorks {
 			for _, what := range contendFigures {
-				out.grid(contendGrid(r, work, what.title, what.value))
+				out.Grid(contendGrid(r, work, what.title, what.value))
 			}
 		}
 		if g := contendHeld(r); len(g.Rows) > 0 {
-			out.grid(g)
+			out.Grid(g)
 		}
-		out.list("Notes",
+		out.List("Notes",
 			"absent, existing: lookups; set: single writes that are with the operating system when they return.",
 			"waits for locks: /sync/mutex/wait/total of the Go runtime, of all goroutines together; what they wait "+
 				"for channels and condition variables is not in it.")
-		out.end(r.Environment.Warnings, r.WallSeconds)
+		out.End(r.Environment.Warnings, r.WallSeconds)
 	})
 }
 
@@ -55,7 +56,7 @@ func contendGrid(r *compare.ContendResult, work, what string, value func(compare
 			for _, n := range r.Settings.Goroutines {
 				row = append(row, value(contendRow(r, work, name, procs, n)))
 			}
-			g.add(row...)
+			g.Add(row...)
 		}
 	}
 	return g
@@ -94,7 +95,7 @@ func contendHeld(r *compare.ContendResult) *Grid {
 				few := contendRow(r, work, name, cores, n).PerSecond
 				row = append(row, ratio(contendRow(r, work, name, most, n).PerSecond/few))
 			}
-			g.add(row...)
+			g.Add(row...)
 		}
 	}
 	return g

@@ -8,39 +8,40 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
+	"github.com/siftkv/siftkv/internal/bench/page"
 	"github.com/siftkv/siftkv/internal/bench/results"
 )
 
 // Diff writes what changed between two sets, and with all what did not.
 func Diff(w io.Writer, d *results.Diff, all bool) error {
-	return write(w, func(out *page) {
-		out.printf("%s in both sets", times(len(d.Cells), "cell"))
+	return write(w, func(out *page.Page) {
+		out.Printf("%s in both sets", times(len(d.Cells), "cell"))
 		if n := len(d.OnlyA); n > 0 {
-			out.printf(", %s only in the first", count(n))
+			out.Printf(", %s only in the first", count(n))
 		}
 		if n := len(d.OnlyB); n > 0 {
-			out.printf(", %s only in the second", count(n))
+			out.Printf(", %s only in the second", count(n))
 		}
-		out.printf("\ncounters: %s equal, %s changed\n", count(d.Equal), count(d.Changed))
+		out.Printf("\ncounters: %s equal, %s changed\n", count(d.Equal), count(d.Changed))
 		if g := diffGrid(d, all); len(g.Rows) > 0 {
-			out.grid(g)
+			out.Grid(g)
 		} else {
-			out.printf("\nNothing differs.\n")
+			out.Printf("\nNothing differs.\n")
 		}
 		for _, v := range d.Violations {
-			out.printf("\nFAIL %s: %s: %s %s %s → %s (%s)", v.Limit, v.Cell, v.Kind, v.Unit, quantity(v.A),
+			out.Printf("\nFAIL %s: %s: %s %s %s → %s (%s)", v.Limit, v.Cell, v.Kind, v.Unit, quantity(v.A),
 				quantity(v.B),
 				deltaText(v.Delta))
 		}
 		if len(d.Violations) > 0 {
-			out.printf("\n")
+			out.Printf("\n")
 		}
-		out.list("Notes",
+		out.List("Notes",
 			"Counters are compared exactly. Times: p is that of a two-sided Mann-Whitney U test; the change and its "+
 				"95 % interval are the Hodges-Lehmann estimate. ~ means that the test cannot tell the difference "+
 				"from chance at 5 %. Percentiles are one number per run, and are not tested.",
 			"With many comparisons one in twenty shows a difference where there is none.")
-		out.list("Warnings", d.Warnings...)
+		out.List("Warnings", d.Warnings...)
 	})
 }
 

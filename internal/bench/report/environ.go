@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench/environ"
+	"github.com/siftkv/siftkv/internal/bench/page"
 )
 
 // Environment writes what a result says of the machine and the program.
 func Environment(w io.Writer, e *environ.Environment) error {
-	return write(w, func(out *page) {
+	return write(w, func(out *page.Page) {
 		lines := [][2]string{
 			{"kvbench", strings.TrimSpace(e.Version + " " + e.Revision)},
 			{"go", fmt.Sprintf("%s %s/%s, GOMAXPROCS %d, cgo %t, race %t", e.GoVersion, e.OS, e.Arch, e.GOMAXPROCS,
@@ -26,9 +27,9 @@ func Environment(w io.Writer, e *environ.Environment) error {
 		}
 		for _, line := range lines {
 			if line[1] != "" {
-				out.printf("%-12s %s\n", line[0], line[1])
+				out.Printf("%-12s %s\n", line[0], line[1])
 			}
 		}
-		out.list("Warnings", e.Warnings...)
+		out.List("Warnings", e.Warnings...)
 	})
 }

@@ -5,18 +5,19 @@ import (
 	"io"
 
 	"github.com/siftkv/siftkv/internal/bench/filters"
+	"github.com/siftkv/siftkv/internal/bench/page"
 )
 
 // Filters writes a result as text for a terminal of 160 columns.
 func Filters(w io.Writer, r *filters.Result) error {
-	return write(w, func(out *page) {
-		out.printf("Filters on their own: space, errors, time; %s absent probes, medians of %s, seed %d\n\nmachine   "+
+	return write(w, func(out *page.Page) {
+		out.Printf("Filters on their own: space, errors, time; %s absent probes, medians of %s, seed %d\n\nmachine   "+
 			"%s\n",
 			count(r.Probes), times(r.Repetitions, "repetition"), r.Seed, r.Environment.String())
 		for _, t := range r.Tables {
-			out.grid(filterTable(t))
+			out.Grid(filterTable(t))
 		}
-		out.list("Notes",
+		out.List("Notes",
 			"FPR: share of absent keys that the filter lets pass, with its 95 % Wilson interval. All keys were asked "+
 				"for, and none was denied.",
 			fmt.Sprintf("ns: per probe, a function call through a pointer included. small: a filter of %s keys, "+
@@ -25,7 +26,7 @@ func Filters(w io.Writer, r *filters.Result) error {
 			"Pebble, bits-and-blooms and seiflotfy take bytes: they get the eight bytes of the hash and hash them "+
 				"again, which is in their times.",
 			"x pebble: time of Pebble's bloom(10) for an absent key over this filter's.")
-		out.end(r.Environment.Warnings, r.WallSeconds)
+		out.End(r.Environment.Warnings, r.WallSeconds)
 	})
 }
 
@@ -41,7 +42,7 @@ func filterTable(t filters.Table) *Grid {
 		if r.FasterThanPebble > 0 {
 			faster = ratio(r.FasterThanPebble)
 		}
-		g.add(r.Name, fixed(r.BitsPerKey, 2), theoryBits, between(percent, r.FPR, r.FPRLow, r.FPRHigh), theory,
+		g.Add(r.Name, fixed(r.BitsPerKey, 2), theoryBits, between(percent, r.FPR, r.FPRLow, r.FPRHigh), theory,
 			nanos(r.BuildNs), fixed(r.BuildBytes, 1), nanos(r.PresentNs), nanos(r.AbsentNs), nanos(r.SmallPresentNs),
 			nanos(r.SmallAbsentNs), nanos(r.ManyAbsentNs), faster)
 	}

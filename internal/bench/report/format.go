@@ -3,39 +3,42 @@ package report
 import (
 	"fmt"
 	"math"
-	"strconv"
 
-	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/bench/page"
 )
 
 // absentCell marks what an engine does not count, or what does not apply.
-const absentCell = "-"
+const absentCell = page.Absent
 
-// fixed formats a number with so many digits after the point.
-func fixed(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }
+// A step is a page.Step.
+type step page.Step
 
-// A step is a size of numbers from which they have so many digits after the point.
-type step struct {
-	from   float64
-	digits int
+const grouping = page.Grouping
+
+func fixed(x float64, digits int) string                    { return page.Fixed(x, digits) }
+func figure(x float64) string                               { return page.Figure(x) }
+func bits(x float64) string                                 { return page.Bits(x) }
+func whole(x float64) string                                { return page.Whole(x) }
+func times(n int, noun string) string                       { return page.Times(n, noun) }
+func count(n any) string                                    { return page.Count(n) }
+func word(text string) Item                                 { return page.Word(text) }
+func number(x float64, text string) Item                    { return page.Number(x, text) }
+func size[N int | int64 | uint64 | float64](bytes N) string { return page.Size(bytes) }
+
+func newGrid(title string, words int, names ...string) *Grid {
+	return page.NewGrid(title, words, names...)
+}
+func newLines(title string, words int, names ...string) *Grid {
+	return page.NewLines(title, words, names...)
 }
 
-// grouping is for whole numbers, with a comma between groups of three digits.
-const grouping = -1
-
-// steps formats a number as the first step says that it reaches.
 func steps(x float64, list ...step) string {
-	for _, s := range list {
-		switch {
-		case x < s.from:
-		case s.digits == grouping:
-			return whole(x)
-		default:
-			return fixed(x, s.digits)
-		}
+	all := make([]page.Step, len(list))
+	for i, s := range list {
+		all[i] = page.Step(s)
 	}
-	return fixed(x, list[len(list)-1].digits)
+	return page.Steps(x, all...)
 }
 
 // perOp formats a count per lookup. Zero is "0", so that a true zero stands out
@@ -67,35 +70,10 @@ func ratio(x float64) string { return steps(x, step{10, 0}, step{0, 2}) }
 // nanos formats a time per operation.
 func nanos(x float64) string { return steps(x, step{100, grouping}, step{0, 1}) }
 
-// figure formats a number with about three digits.
-func figure(x float64) string { return steps(x, step{100, grouping}, step{10, 1}, step{0, 2}) }
-
 // seconds formats a time.
 func seconds(x float64) string { return fixed(x, 1) }
-
-// bits formats bits per key.
-func bits(x float64) string {
-	if x == 0 {
-		return absentCell
-	}
-	return fixed(x, 2)
-}
-
-// size formats bytes.
-func size[N int | int64 | uint64 | float64](bytes N) string { return bench.Size(bytes).String() }
-
-// whole formats a positive number, rounded.
-func whole(x float64) string { return count(int64(x + 0.5)) }
 
 // between formats a number and the ends of its interval.
 func between(format func(float64) string, x, low, high float64) string {
 	return fmt.Sprintf("%s [%s, %s]", format(x), format(low), format(high))
-}
-
-// times says how many of something there are.
-func times(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return count(n) + " " + noun + "s"
 }

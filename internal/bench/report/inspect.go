@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench/inspect"
+	"github.com/siftkv/siftkv/internal/bench/page"
 )
 
 // Inspect writes a result as text for a terminal. If limit is not 0, it shows at most so
 // many files.
 func Inspect(w io.Writer, r *inspect.Result, limit int) error {
-	return write(w, func(out *page) {
-		out.printf("%s: %s\n", r.Path, times(len(r.Files), "sorted file"))
+	return write(w, func(out *page.Page) {
+		out.Printf("%s: %s\n", r.Path, times(len(r.Files), "sorted file"))
 		if len(r.Shape.Levels) > 0 {
 			g := newGrid("Levels", 1, "level", "files", "size", "entries", "filter", "bits /entry", "index")
 			for _, l := range append(r.Shape.Levels, r.Shape.Total()) {
@@ -20,22 +21,22 @@ func Inspect(w io.Writer, r *inspect.Result, limit int) error {
 				if l.Level < 0 {
 					name = "all"
 				}
-				g.add(name, l.Files, size(l.Bytes), l.Entries, size(l.FilterBytes), bits(l.BitsPerKey()),
+				g.Add(name, l.Files, size(l.Bytes), l.Entries, size(l.FilterBytes), bits(l.BitsPerKey()),
 					size(l.IndexBytes))
 			}
-			out.grid(g)
+			out.Grid(g)
 		}
 		shown := r.Files
 		if limit > 0 && len(shown) > limit {
 			shown = shown[:limit]
 		}
-		out.grid(fileGrid(shown))
+		out.Grid(fileGrid(shown))
 		if n := len(r.Files) - len(shown); n > 0 {
-			out.printf("\n%s more; --files 0 shows all\n", count(n))
+			out.Printf("\n%s more; --files 0 shows all\n", count(n))
 		}
 		for _, f := range r.Files {
 			if f.Damage != "" {
-				out.printf("\n%s: the filter cannot be used: %s\n", f.Name, f.Damage)
+				out.Printf("\n%s: the filter cannot be used: %s\n", f.Name, f.Damage)
 			}
 		}
 		writeBuckets(out, fmt.Sprintf("Data blocks of %s, bytes in the file", times(r.Walked, "file")), r.Blocks.Stored)
@@ -62,14 +63,14 @@ func fileGrid(files []inspect.File) *Grid {
 		if filter == "" {
 			filter = absentCell
 		}
-		g.add(f.Name, filter, size(f.Bytes), f.Entries, f.DataBlocks, perBlock, bits(f.BitsPerKey), passed, theory,
+		g.Add(f.Name, filter, size(f.Bytes), f.Entries, f.DataBlocks, perBlock, bits(f.BitsPerKey), passed, theory,
 			f.IndexBytes, f.IndexLeaves, f.Compression)
 	}
 	return g
 }
 
 // writeBuckets draws a histogram.
-func writeBuckets(out *page, title string, buckets []inspect.Bucket) {
+func writeBuckets(out *page.Page, title string, buckets []inspect.Bucket) {
 	most := 0
 	for _, b := range buckets {
 		most = max(most, b.Blocks)
@@ -77,11 +78,11 @@ func writeBuckets(out *page, title string, buckets []inspect.Bucket) {
 	if most == 0 {
 		return
 	}
-	out.printf("\n%s\n\n", title)
+	out.Printf("\n%s\n\n", title)
 	const width = 50
 	for _, b := range buckets {
 		bar := strings.Repeat("█", (b.Blocks*width+most-1)/most)
 		line := fmt.Sprintf("%7s to %-7s %9s  %s", count(b.From), count(b.To-1), count(b.Blocks), bar)
-		out.printf("  %s\n", strings.TrimRight(line, " "))
+		out.Printf("  %s\n", strings.TrimRight(line, " "))
 	}
 }

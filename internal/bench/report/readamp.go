@@ -8,56 +8,57 @@ import (
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/measure"
+	"github.com/siftkv/siftkv/internal/bench/page"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
 )
 
 // ReadAmp writes a result as text for a terminal of 160 columns.
 func ReadAmp(w io.Writer, r *readamp.Result) error {
-	return write(w, func(out *page) {
+	return write(w, func(out *page.Page) {
 		writeSettings(out, r)
-		out.grid(storeTable(r))
+		out.Grid(storeTable(r))
 		for _, kind := range engine.Kinds {
-			out.grid(phaseTable(r, kind))
+			out.Grid(phaseTable(r, kind))
 		}
 		writeComparisons(out, r)
 		if r.Budget != nil {
 			writeBudget(out, r.Budget)
 		}
-		out.identities(&r.Identities)
-		out.list("Notes", r.Notes...)
-		out.end(r.Warnings, r.WallSeconds)
+		identities(out, &r.Identities)
+		out.List("Notes", r.Notes...)
+		out.End(r.Warnings, r.WallSeconds)
 	})
 }
 
 // writeSettings says what was measured, on what.
-func writeSettings(out *page, r *readamp.Result) {
+func writeSettings(out *page.Page, r *readamp.Result) {
 	s, k, st := &r.Settings, &r.Keys, &r.Settings.Store
-	out.printf("Read amplification: what a lookup costs, by engine and filter\n\n")
+	out.Printf("Read amplification: what a lookup costs, by engine and filter\n\n")
 	if k.Origin == "file" {
-		out.printf("keys      %s of %.1f bytes (%d to %d) and %s absent ones between them, from %s: %s lines, %s "+
+		out.Printf("keys      %s of %.1f bytes (%d to %d) and %s absent ones between them, from %s: %s lines, %s "+
 			"empty, %s duplicates, %s outside; seed %d\n", count(k.Present), k.MeanLen, k.MinLen, k.MaxLen,
 			count(k.Absent), k.Path,
 			count(k.Lines), count(k.Empty), count(k.Duplicates), count(k.Outside), k.Seed)
 	} else {
-		out.printf("keys      %s of %d bytes and %s absent ones between them, generated; seed %d\n",
+		out.Printf("keys      %s of %d bytes and %s absent ones between them, generated; seed %d\n",
 			count(k.Present), k.MaxLen, count(k.Absent), k.Seed)
 	}
-	out.printf("values    %d bytes, half compressible\n", s.ValueBytes)
-	out.printf("stores    cache %s · memtable %s · block %d bytes · compression %s · %s at once · batches of %d keys, "+
+	out.Printf("values    %d bytes, half compressible\n", s.ValueBytes)
+	out.Printf("stores    cache %s · memtable %s · block %d bytes · compression %s · %s at once · batches of %d keys, "+
 		"no fsync\n", size(st.CacheBytes), size(st.MemtableBytes), st.BlockBytes, st.Compression,
 		times(st.Compactions, "compaction"), st.BatchKeys)
 	if s.Compaction != "" {
-		out.printf("siftkv    compaction %s\n", s.Compaction)
+		out.Printf("siftkv    compaction %s\n", s.Compaction)
 	}
 	if st.SiftKVIndexBytes != 0 {
-		out.printf("siftkv    index leaves of %s\n", size(st.SiftKVIndexBytes))
+		out.Printf("siftkv    index leaves of %s\n", size(st.SiftKVIndexBytes))
 	}
 	if st.PebbleIndexBytes != 0 {
-		out.printf("pebble    index blocks of %s\n", size(st.PebbleIndexBytes))
+		out.Printf("pebble    index blocks of %s\n", size(st.PebbleIndexBytes))
 	}
-	out.printf("lookups   %s of each kind per row and repetition, %s; %s more timed one by one; warm-up %s\n",
+	out.Printf("lookups   %s of each kind per row and repetition, %s; %s more timed one by one; warm-up %s\n",
 		count(s.Lookups), times(s.Repetitions, "repetition"), count(s.LatencyLookups), count(s.WarmupLookups))
-	out.printf("machine   %s\n", r.Environment.String())
+	out.Printf("machine   %s\n", r.Environment.String())
 }
 
 // storeTable shows the shape of every store, a line per level.
@@ -67,7 +68,7 @@ func storeTable(r *readamp.Result) *Grid {
 	for _, s := range r.Stores {
 		name, load, settle := s.Name, seconds(s.LoadSeconds), seconds(s.SettleSeconds)
 		for _, l := range s.Shape.Levels {
-			g.add(name, levelName(l.Level), l.Files, size(l.Bytes), l.Entries, size(l.FilterBytes),
+			g.Add(name, levelName(l.Level), l.Files, size(l.Bytes), l.Entries, size(l.FilterBytes),
 				bits(l.BitsPerKey()),
 				size(l.IndexBytes), load, settle)
 			name, load, settle = "", "", ""
@@ -106,7 +107,7 @@ func phaseTable(r *readamp.Result, kind engine.Kind) *Grid {
 		c := &p.Counters.Total
 		per := func(n engine.Count) string { return perOp(n, p.Lookups) }
 		measured, theory := rates(row, p)
-		g.add(row.Name, bits(row.BitsPerKey), per(c.FilesConsidered), per(c.FilterChecks), per(c.Negatives),
+		g.Add(row.Name, bits(row.BitsPerKey), per(c.FilesConsidered), per(c.FilterChecks), per(c.Negatives),
 			per(c.TruePositives), per(c.FalsePositives), measured, theory, per(c.IndexLookups), per(c.BlocksFromCache),
 			per(c.FromDisk()), per(c.BytesFromDisk), whole(p.NsPerLookup), p.Latency.P50, p.Latency.P99)
 	}
@@ -127,16 +128,16 @@ func rates(row *readamp.Row, p *measure.Phase) (measured, theory string) {
 }
 
 // writeComparisons says how many times as fast as the baseline each row is.
-func writeComparisons(out *page, r *readamp.Result) {
+func writeComparisons(out *page.Page, r *readamp.Result) {
 	for _, kind := range engine.Kinds {
 		of := slices.DeleteFunc(slices.Clone(r.Comparisons), func(c readamp.Comparison) bool { return c.Kind != kind })
 		if len(of) == 0 {
 			continue
 		}
-		out.printf("\n%s keys, against %s (%s ns/op):\n\n", strings.ToUpper(string(kind[:1]))+string(kind[1:]),
+		out.Printf("\n%s keys, against %s (%s ns/op):\n\n", strings.ToUpper(string(kind[:1]))+string(kind[1:]),
 			of[0].Baseline, whole(of[0].BaselineNs))
 		for _, c := range of {
-			out.printf("  %-32s %6s times as fast  (%s to %s within a repetition)\n",
+			out.Printf("  %-32s %6s times as fast  (%s to %s within a repetition)\n",
 				c.Row, ratio(c.Speedup), ratio(c.Low), ratio(c.High))
 		}
 	}

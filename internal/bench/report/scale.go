@@ -4,25 +4,26 @@ import (
 	"io"
 
 	"github.com/siftkv/siftkv/internal/bench/compare"
+	"github.com/siftkv/siftkv/internal/bench/page"
 )
 
 // Scale writes a result as text.
 func Scale(w io.Writer, r *compare.ScaleResult) error {
-	return write(w, func(out *page) {
-		out.printf("Cost by number of keys: keys of %d bytes, values of %d bytes, compression %s, cache %g of the "+
+	return write(w, func(out *page.Page) {
+		out.Printf("Cost by number of keys: keys of %d bytes, values of %d bytes, compression %s, cache %g of the "+
 			"data, medians of %s of %g s, seed %d\n\nmachine   %s\n", r.KeySize, r.ValueSize, r.Store.Compression,
 			r.CacheShare,
 			times(r.Repetitions, "repetition"), r.Seconds, r.Seed, r.Environment.String())
-		out.grid(scaleTimes(r))
-		out.grid(scaleMemory(r))
-		out.list("Notes",
+		out.Grid(scaleTimes(r))
+		out.Grid(scaleMemory(r))
+		out.List("Notes",
 			"one load: a load from memory whose address comes from the load before, at random over as many bytes as "+
 				"filters and indexes take (all resident memory if the engine does not say).",
 			"growth: how much longer an absent lookup takes than with the fewest keys, in such loads of this size.",
 			"filters, indexes: as the store counts them. other: live heap beside them, without cache and memtable. "+
 				"pinned: anonymous memory of such a process after a garbage collection.",
 			"RSS: memory of the process after the lookups, with its cache, without that of a process with no store.")
-		out.end(r.Environment.Warnings, r.WallSeconds)
+		out.End(r.Environment.Warnings, r.WallSeconds)
 	})
 }
 
@@ -39,7 +40,7 @@ func scaleTimes(r *compare.ScaleResult) *Grid {
 		if p.Keys != first.Keys && p.LoadNs > 0 {
 			growth = fixed((p.Absent.Median-first.Absent.Median)/p.LoadNs, 2)
 		}
-		g.add(p.Engine, p.Keys, figure(p.LoadSeconds), p.Files, ns(p.Absent), ns(p.Existing), ns(p.Zipfian),
+		g.Add(p.Engine, p.Keys, figure(p.LoadSeconds), p.Files, ns(p.Absent), ns(p.Existing), ns(p.Zipfian),
 			nanos(p.LoadNs), growth)
 	}
 	return g
@@ -54,7 +55,7 @@ func scaleMemory(r *compare.ScaleResult) *Grid {
 		if p.Filters == 0 && p.Indexes == 0 {
 			filters, indexes = absentCell, absentCell
 		}
-		g.add(p.Engine, p.Keys, filters, indexes, per(p.Other), per(p.Pinned), per(p.Resident), per(p.CacheBytes),
+		g.Add(p.Engine, p.Keys, filters, indexes, per(p.Other), per(p.Pinned), per(p.Resident), per(p.CacheBytes),
 			per(p.DiskBytes))
 	}
 	return g

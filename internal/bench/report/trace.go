@@ -5,30 +5,31 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/bench/inspect"
+	"github.com/siftkv/siftkv/internal/bench/page"
 )
 
 // Trace writes what is in a lookup trace as text for a terminal.
 func Trace(w io.Writer, r *inspect.Trace) error {
-	return write(w, func(out *page) {
+	return write(w, func(out *page.Page) {
 		form := "keys"
 		if r.Hashed {
 			form = "hashes of keys"
 		}
-		out.printf("%s: a lookup trace with %s, %s\n\n", r.Path, form, size(r.Bytes))
-		out.printf("recorded  %s, over %s", r.Start.UTC().Format(time.DateTime+" UTC"), r.Span.Round(time.Millisecond))
+		out.Printf("%s: a lookup trace with %s, %s\n\n", r.Path, form, size(r.Bytes))
+		out.Printf("recorded  %s, over %s", r.Start.UTC().Format(time.DateTime+" UTC"), r.Span.Round(time.Millisecond))
 		if r.OneIn > 1 {
-			out.printf("; one key in %s", count(r.OneIn))
+			out.Printf("; one key in %s", count(r.OneIn))
 		}
-		out.printf("\nlookups   %s", count(r.Lookups))
+		out.Printf("\nlookups   %s", count(r.Lookups))
 		if s := r.Span.Seconds(); s > 0 {
-			out.printf(", %s per second", count(int64(float64(r.Lookups)/s)))
+			out.Printf(", %s per second", count(int64(float64(r.Lookups)/s)))
 		}
-		out.printf("; %s asked for the value, %s whether it is there\n", count(r.Values), count(r.Lookups-r.Values))
-		out.printf("keys      %d to %d bytes, %.1f in the mean of all lookups\n", r.Sizes.Min, r.Sizes.Max,
+		out.Printf("; %s asked for the value, %s whether it is there\n", count(r.Values), count(r.Lookups-r.Values))
+		out.Printf("keys      %d to %d bytes, %.1f in the mean of all lookups\n", r.Sizes.Min, r.Sizes.Max,
 			r.Sizes.Mean)
-		out.printf("dropped   %s\n", count(r.Dropped))
-		out.grid(traceTable(r))
-		out.list("Warnings", traceWarnings(r)...)
+		out.Printf("dropped   %s\n", count(r.Dropped))
+		out.Grid(traceTable(r))
+		out.List("Warnings", traceWarnings(r)...)
 	})
 }
 
@@ -52,7 +53,7 @@ func traceTable(r *inspect.Trace) *Grid {
 		for len(row) < len(g.Columns) {
 			row = append(row, absentCell)
 		}
-		g.add(row...)
+		g.Add(row...)
 	}
 	return g
 }

@@ -4,27 +4,28 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/siftkv/siftkv/internal/bench/page"
 	"github.com/siftkv/siftkv/internal/bench/ycsb"
 )
 
 // YCSB writes a result as text for a terminal.
 func YCSB(w io.Writer, r *ycsb.Result) error {
-	return write(w, func(out *page) {
+	return write(w, func(out *page.Page) {
 		loop := "closed loop"
 		if r.Rate > 0 {
 			loop = count(int64(r.Rate)) + " operations per second, latency from when each was due"
 		}
-		out.printf("YCSB: %s records of %d + %d bytes, %s per workload, %s, %s, seed %d\n\nmachine   %s\n",
+		out.Printf("YCSB: %s records of %d + %d bytes, %s per workload, %s, %s, seed %d\n\nmachine   %s\n",
 			count(r.Keys), r.KeySize, r.ValueSize, times(r.Operations, "operation"), times(r.Workers, "worker"), loop,
 			r.Seed, r.Environment.String())
-		out.printf("settings  cache %s, memtable %s, blocks of %s, compression %s, no sync\n",
+		out.Printf("settings  cache %s, memtable %s, blocks of %s, compression %s, no sync\n",
 			size(r.Store.CacheBytes), size(r.Store.MemtableBytes), size(r.Store.BlockBytes), r.Store.Compression)
-		out.grid(ycsbTable(r))
-		out.list("Notes",
+		out.Grid(ycsbTable(r))
+		out.List("Notes",
 			fmt.Sprintf("Each latency has two readings of the clock in it, %d ns apart at least. Every answer was "+
 				"checked, off the clock.", r.TimerNs),
 			"Workloads run one after the other on the same store, so that later ones find what earlier ones wrote.")
-		out.list("Warnings", r.Warnings...)
+		out.List("Warnings", r.Warnings...)
 	})
 }
 
@@ -44,7 +45,7 @@ func ycsbTable(r *ycsb.Result) *Grid {
 			if r.Rate > 0 {
 				items = append(items, v.Service.P50, v.Service.P99)
 			}
-			g.add(items...)
+			g.Add(items...)
 			engine, workload, rate = "", "", ""
 		}
 	}

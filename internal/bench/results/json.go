@@ -1,25 +1,14 @@
 package results
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"io"
 
+	"github.com/siftkv/siftkv/internal/bench/page"
 	"github.com/siftkv/siftkv/internal/cli/outfile"
 )
 
 // JSON returns a result as indented JSON that ends with a line feed.
-func JSON(result any) ([]byte, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(result); err != nil {
-		return nil, fmt.Errorf("encode the result: %w", err)
-	}
-	return out.Bytes(), nil
-}
+func JSON(result any) ([]byte, error) { return page.JSON(result) }
 
 // WriteJSON writes a result to a file as outfile.Write does: whole, or not at all.
 func WriteJSON(path string, result any) error {

@@ -115,8 +115,9 @@ func TestNoCredentialsOfABucketAreShown(t *testing.T) {
 		"s3://bucket?endpoint=" + strings.Replace(server.URL, "//", "//u:TO-HUSH@", 1), "s3://bucket?secret=TO-HUSH",
 	} {
 		for _, line := range [][]string{
-			{"get", url, "a"}, {"put", url, "a", "b"}, {"put", url, "a", "b", "--create"}, {"scan", url}, {"stats", url},
-			{"verify", url}, {"copy", url, file + "x"}, {"restore", url, file}, {"backup", url, file + "y"},
+			{"get", url, "a"}, {"put", url, "a", "b"}, {"put", url, "a", "b", "--create"}, {"scan", url},
+			{"stats", url}, {"verify", url}, {"copy", url, file + "x"}, {"restore", url, file},
+			{"backup", url, file + "y"},
 		} {
 			r := process(t, line...)
 			require.NotZero(t, r.Status, line)

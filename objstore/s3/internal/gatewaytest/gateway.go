@@ -1,4 +1,4 @@
-// Package gatewaytest starts an S3 server, versitygw, for the tests of this module, and counts the requests that reach a
+// Package gatewaytest starts an S3 server, versitygw, for tests of this module, and counts the requests that reach a
 // server.
 package gatewaytest
 

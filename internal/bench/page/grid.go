@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"fmt"
@@ -32,8 +32,8 @@ type Item struct {
 	Sort *float64 `json:"sort"`
 }
 
-// newGrid makes a table whose first columns have words, the others numbers.
-func newGrid(title string, words int, names ...string) *Grid {
+// NewGrid makes a table whose first columns have words, the others numbers.
+func NewGrid(title string, words int, names ...string) *Grid {
 	g := &Grid{Title: title}
 	for i, name := range names {
 		g.Columns = append(g.Columns, Column{Name: name, Text: i < words})
@@ -41,36 +41,36 @@ func newGrid(title string, words int, names ...string) *Grid {
 	return g
 }
 
-// newLines is newGrid for names with line feeds where they should have them.
-func newLines(title string, words int, names ...string) *Grid {
-	g := newGrid(title, words, names...)
+// NewLines is NewGrid for names with line feeds where they should have them.
+func NewLines(title string, words int, names ...string) *Grid {
+	g := NewGrid(title, words, names...)
 	g.lines = true
 	return g
 }
 
-// add appends a row of items, texts and whole numbers.
-func (g *Grid) add(values ...any) {
+// Add appends a row of items, texts and whole numbers.
+func (g *Grid) Add(values ...any) {
 	row := make([]Item, len(values))
 	for i, value := range values {
 		switch v := value.(type) {
 		case Item:
 			row[i] = v
 		case string:
-			row[i] = word(v)
+			row[i] = Word(v)
 		default:
-			row[i] = word(count(v))
+			row[i] = Word(Count(v))
 		}
 	}
 	g.Rows = append(g.Rows, row)
 }
 
-// word is an item of text.
-func word(text string) Item { return Item{Text: text} }
+// Word is an item of text.
+func Word(text string) Item { return Item{Text: text} }
 
-// number is an item of a number; NaN is not known.
-func number(x float64, text string) Item {
+// Number is an item of a number; NaN is not known.
+func Number(x float64, text string) Item {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return word(absentCell)
+		return Word(Absent)
 	}
 	return Item{Text: text, Sort: &x}
 }
@@ -134,8 +134,8 @@ func (g *Grid) Markdown() string {
 	return "## " + g.Title + "\n\n" + t.RenderMarkdown() + "\n"
 }
 
-// count shows a whole number of any type.
-func count(n any) string {
+// Count shows a whole number of any type.
+func Count(n any) string {
 	text := fmt.Sprint(n)
 	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
 		text = text[:at] + "," + text[at:]
