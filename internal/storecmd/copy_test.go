@@ -204,3 +204,12 @@ func TestACopyThatIsInterrupted(t *testing.T) {
 type unclosed struct{ objstore.Store }
 
 func (unclosed) Close() error { return nil }
+
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		script := works(t, "completion", shell)
+		require.Contains(t, script, "copy", shell)
+		require.Contains(t, script, "skip-verify", shell)
+	}
+	require.Equal(t, statusUsage, process(t, "completion", "csh").Status)
+}

@@ -41,6 +41,8 @@ type commands struct {
 	DumpSSTable  dumpSSTableCommand  `cmd:"" name:"dump-sstable" help:"${dump_sstable}"`
 	DumpWAL      dumpWALCommand      `cmd:"" name:"dump-wal" help:"Print a write-ahead log: every write, past damage."`
 	DumpManifest dumpManifestCommand `cmd:"" name:"dump-manifest" help:"${dump_manifest}"`
+
+	Completion completionCommand `cmd:"" help:"A script that completes this command line, for bash, zsh or fish."`
 }
 
 // Globals are flags of every command.

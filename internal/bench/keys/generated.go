@@ -35,8 +35,8 @@ type Generated struct {
 
 // NewGenerated returns a source of n present and n-1 absent keys of size bytes.
 func NewGenerated(n, size int, seed uint64) (*Generated, error) {
-	if n < 2 || n > MaxGenerated {
-		return nil, bench.Usagef("%d keys: want 2 to %d", n, MaxGenerated)
+	if n < 2 || int64(n) > MaxGenerated {
+		return nil, bench.Usagef("%d keys: want 2 to %d", n, int64(MaxGenerated))
 	}
 	if size < MinKeySize || size > MaxKeySize {
 		return nil, bench.Usagef("keys of %d bytes: want %d to %d", size, MinKeySize, MaxKeySize)

@@ -43,7 +43,7 @@ func (s *set) add(key []byte) (added bool, err error) {
 	if s.slots[slot] != 0 {
 		return false, nil
 	}
-	if s.len() >= maxSetKeys {
+	if int64(s.len()) >= maxSetKeys {
 		return false, errTooMany
 	}
 	s.bytes = append(s.bytes, key...)
