@@ -18,4 +18,6 @@ func (completionCommand) Help() string {
 }
 
 // Run prints the script.
-func (c *completionCommand) Run(p *program, app *kong.Kong) error { return cli.Completion(p.out, app, c.Shell) }
+func (c *completionCommand) Run(p *program, app *kong.Kong) error {
+	return cli.Completion(p.out, app, c.Shell)
+}

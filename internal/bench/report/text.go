@@ -10,7 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/page"
 )
 
-// Tables of reports, as those who show them otherwise have them.
+// Grid and what is in one are tables of reports, for those who show them otherwise.
 type (
 	Grid   = page.Grid
 	Column = page.Column
