@@ -65,7 +65,8 @@ func TestMemoryOfAnOwner(t *testing.T) {
 	}{
 		{110, 100, 7, 450}, {1100, 1000, 7, 2900}, {1100, 1000, 1, 2100}, {110, 1000, 7, 3700},
 	} {
-		t.Run(fmt.Sprint(c.n, c.keys, c.keep), func(t *testing.T) { // whose end closes windows that would restore theirs
+		// Windows that are still open when the keys go would put their configuration back.
+		t.Run(fmt.Sprint(c.n, c.keys, c.keep), func(t *testing.T) {
 			require.NoError(t, s.Client().FlushAll(t.Context()).Err())
 			f := windowsTest{addrs: []string{s.Addr}, keys: c.n, rate: 0.01, keep: c.keep}.open(t, 0).Of("ada")
 			require.NoError(t, f.MAdd(t.Context(), numbered("item", c.keys)))
