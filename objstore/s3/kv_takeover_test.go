@@ -179,7 +179,7 @@ func TestAReaderInABucketDuringCollections(t *testing.T) {
 	require.NoError(t, w.db.Close())
 }
 
-// A process is killed in an upload, in a part of one, before a publication, and when it has published and not been told.
+// A process is killed in an upload, in a part of one, before a publication, and when it has published and is not told.
 func TestAWriterOfABucketIsKilled(t *testing.T) {
 	p := newProxy(t, newServer(t))
 	for name, c := range map[string]struct {
