@@ -59,10 +59,17 @@ func RestoreContext(ctx context.Context, r io.Reader, dir string, o *Options) er
 
 // restoreObjects restores into an object store.
 func (o *Options) restoreObjects(ctx context.Context, r io.Reader) (err error) {
+	given := *o.Objects
+	given.LocalLog, given.AbandonLog, given.CacheSize = false, false, 0 // what they are for is not there
+	o.Objects = &given
 	fsys := o.fileSystem("")
 	objects := fsys.(io.Closer)
 	defer func() { err = errors.Join(err, objects.Close()) }()
-	names, err := fsys.List(objectsRoot)
+	looking := *o
+	looking.ReadOnly = true
+	reader := looking.fileSystem("")
+	defer func() { err = errors.Join(err, reader.(io.Closer).Close()) }()
+	names, err := reader.List(objectsRoot)
 	if err == nil && !slices.Contains(names, manifest.CurrentName) {
 		err = o.Objects.checkConditions(ctx)
 	}
@@ -70,7 +77,7 @@ func (o *Options) restoreObjects(ctx context.Context, r io.Reader) (err error) {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { _ = objects.Close() })() // ends the requests under way
-	err = restoreInto(ctx, r, backup.Target{FS: fsys, Dir: objectsRoot, Log: o.Logger, Published: true})
+	err = restoreInto(ctx, r, backup.Target{FS: fsys, Dir: objectsRoot, Log: o.Logger, Published: true, Reader: reader})
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("%w: %w", base.ContextError(ctx, "it was broken off"), err)
 	}

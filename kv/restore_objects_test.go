@@ -45,6 +45,8 @@ func requireCollected(t *testing.T, s objstore.Store, want model) {
 		Objects: &Objects{Store: s, Grace: -1}})
 	require.NoError(t, err)
 	requireContents(t, want, db)
+	require.NoError(t, db.Set([]byte("a write"), nil, NoSync))
+	require.NoError(t, db.Flush()) // with a list of files, collecting begins
 	until(func() bool {
 		live := 0
 		db.current.All(func(int, *version.Table) { live++ })
@@ -103,6 +105,7 @@ func TestRestoreIntoAnObjectStore(t *testing.T) {
 	s = objstore.NewMem()
 	require.NoError(t, restoreTo(s, streams[0]))
 	db := openObjects(t, s, nil)
+	require.NoError(t, db.Set([]byte("more"), nil, Sync))
 	require.ErrorIs(t, restoreTo(s, streams[1]), ErrBackupMismatch)
 	require.ErrorIs(t, restoreTo(s, streams[0]), ErrBackupMismatch)
 	require.NoError(t, db.Set([]byte("more"), nil, Sync))
@@ -190,7 +193,7 @@ func TestRestoreIntoAnObjectStoreThatFails(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, broken, 100)
+	require.Greater(t, broken, 60)
 	require.Positive(t, got, "some broke off after the store was there")
 }
 

@@ -20,13 +20,15 @@ func restorePublished(in *Reader, to Target) (offset int64, err error) {
 		return -1, errNotStarted()
 	}
 	// To take the lock is to fence whoever writes to the store. So what may be refused is refused before.
-	r := &restore{Target: to, in: in}
-	if err := r.admit(); err != nil {
+	look := &restore{Target: to, in: in}
+	look.FS = to.Reader
+	if err := look.admit(); err != nil {
 		return -1, err
 	}
-	if r.again {
-		return r.run()
+	if look.again {
+		return look.run()
 	}
+	r := &restore{Target: to, in: in}
 	lock, err := to.FS.Lock(filepath.Join(to.Dir, manifest.LockName), vfs.Exclusive)
 	if err != nil {
 		return 0, err

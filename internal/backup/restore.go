@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -28,6 +29,7 @@ type Target struct {
 	// Published is set for a directory in an object store (package remote). There the store is what was
 	// published last, and files that were not are gone with the process: see published.go.
 	Published bool
+	Reader    vfs.FS // of the same directory there, which shows what is there without taking it over
 }
 
 // Restore reads the stream of a backup, or what follows an offset in one, and makes of
@@ -167,6 +169,9 @@ func (r *restore) checkDir(h Header) error {
 		return fmt.Errorf("%w: the store in %s has been opened for writing since it was restored", ErrMismatch,
 			r.Dir)
 	}
+	if r.Published && slices.ContainsFunc(names, isLog) {
+		return fmt.Errorf("%w: the store in %s has been written to since it was restored", ErrMismatch, r.Dir)
+	}
 	if r.state != (manifest.RestoreState{}) {
 		return nil
 	}
@@ -178,6 +183,12 @@ func (r *restore) checkDir(h Header) error {
 		}
 	}
 	return nil
+}
+
+// isLog reports whether a name is that of a log. A restored store has none.
+func isLog(name string) bool {
+	kind, _ := manifest.ParseFileName(name)
+	return kind == manifest.FileWAL
 }
 
 // run reads the stream to its end.
