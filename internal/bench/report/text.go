@@ -10,12 +10,14 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/page"
 )
 
-// Grid and what is in one are tables of reports, for those who show them otherwise.
-type (
-	Grid   = page.Grid
-	Column = page.Column
-	Item   = page.Item
-)
+// A Grid is a table of a report, for those who show it otherwise.
+type Grid = page.Grid
+
+// A Column of a grid has a name and says what is in it.
+type Column = page.Column
+
+// An Item is what stands in a grid.
+type Item = page.Item
 
 // write makes a text and writes it whole.
 func write(w io.Writer, text func(out *page.Page)) error { return page.Write(w, text) }
