@@ -137,7 +137,7 @@ var errBrokenOff = errors.New("the reply broke off")
 
 func isAny(err error, targets ...error) bool {
 	for _, t := range targets {
-		if errors.Is(err, t) || t == errBrokenOff && err != nil && strings.Contains(err.Error(), t.Error()) {
+		if errors.Is(err, t) || errors.Is(t, errBrokenOff) && err != nil && strings.Contains(err.Error(), t.Error()) {
 			return true
 		}
 	}

@@ -1,8 +1,8 @@
 package stress
 
 import (
-	"fmt"
 	"maps"
+	"strconv"
 )
 
 // settle holds what a process has found, and what readers have seen before, against what all before have done.
@@ -52,7 +52,7 @@ func (o *oracle) base(now uint64) content {
 	}
 	for n, value := range o.counters {
 		if value > 0 {
-			c[counterKey(n)] = fmt.Sprint(value)
+			c[counterKey(n)] = strconv.FormatInt(value, 10)
 		}
 	}
 	return c
