@@ -59,8 +59,7 @@ func TestWritersAtTwoGateways(t *testing.T) {
 func TestAWriterInABucketThatStalls(t *testing.T) {
 	p := newProxy(t, newServer(t))
 	for name, is := range map[string]func(r *http.Request, kind objstore.Kind) bool{
-		"in a log entry":      stalls(objstore.PutIfAbsent, "/log/"),
-		"before publication":  stalls(objstore.PutIfAbsent, "/manifest/"),
+		"in an entry":         stalls(objstore.PutIfAbsent, "/entry/"),
 		"in an upload":        stalls(objstore.Put, "/sst/"),
 		"before a collection": stalls(objstore.Delete, "/"),
 		"altogether":          func(*http.Request, objstore.Kind) bool { return true },
@@ -98,11 +97,11 @@ func TestAWriterInABucketThatStalls(t *testing.T) {
 				w.write(10)
 				require.NoError(t, w.db.Compact(nil, nil))
 			}
-			lists := objects(t, s, "manifest/")
+			lists := objects(t, s, "entry/")
 			let()
 			<-ended
 			old.requireFenced()
-			for key, now := range objects(t, s, "manifest/") {
+			for key, now := range objects(t, s, "entry/") {
 				if list, ok := lists[key]; ok {
 					require.Equal(t, list, now)
 				}
@@ -190,9 +189,8 @@ func TestAWriterOfABucketIsKilled(t *testing.T) {
 	}{
 		"in an upload":           {stalls(objstore.Put, "/sst/"), 2, false, false},
 		"in a part of an upload": {func(r *http.Request, _ objstore.Kind) bool { return part(r) }, 2, true, false},
-		"before a publication":   {stalls(objstore.PutIfAbsent, "/manifest/"), 4, false, false},
-		"after a publication":    {stalls(objstore.PutIfAbsent, "/manifest/"), 4, false, true},
-		"in a log entry":         {stalls(objstore.PutIfAbsent, "/log/"), 9, false, false},
+		"before a publication":   {stalls(objstore.PutIfAbsent, "/entry/"), 9, false, false},
+		"after a publication":    {stalls(objstore.PutIfAbsent, "/entry/"), 9, false, true},
 		"in a collection":        {stalls(objstore.Delete, "/"), 3, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
