@@ -51,7 +51,7 @@ func startShared(t testing.TB) server {
 		v.endpoint = shared.Endpoint
 		return v
 	}
-	dir, err := os.MkdirTemp("", "siftkv-s3-")
+	dir, err := os.MkdirTemp("", "siftkv-s3-") //nolint:usetesting // it outlives the test
 	require.NoError(t, err)
 	shared.dir = dir
 	shared.Gateway, err = gatewaytest.Run(dir)

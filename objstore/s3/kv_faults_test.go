@@ -3,6 +3,7 @@ package s3
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -33,9 +34,7 @@ func some(every int64, then http.HandlerFunc, kinds ...objstore.Kind) trouble {
 func (p *proxy) slowly(w http.ResponseWriter, r *http.Request) {
 	reply := httptest.NewRecorder()
 	p.forward.ServeHTTP(reply, r)
-	for name, values := range reply.Header() {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), reply.Header())
 	w.WriteHeader(reply.Code)
 	_, _ = w.Write(reply.Body.Bytes()[:reply.Body.Len()/2])
 	_ = http.NewResponseController(w).Flush()
