@@ -14,8 +14,11 @@
 // before it puts its fence, may put that into such a slot: so it looks once more when it has, before it is a writer.
 //
 // Nothing depends on a clock, and nothing on listings for what was put lately, with one exception: Trim must leave
-// alone what was followed by newer data for less time than listings lag. Stores whose listings do not lag need no such
-// time.
+// alone what was followed by newer data for less time than listings lag, and the collector of sorted files for twice as
+// long, for the sake of checkpoints. Stores whose listings do not lag need no such time.
+//
+// A store has branches, each with a sequence and sorted files of its own, and checkpoints, which share files with each
+// other. What is put, seen and deleted in which order, so that nobody loses a file, is in docs/adr/0024.
 //
 // Requests are what an object store is paid for, so every method says how many it sends. They are not counted here:
 // see objstore.WithCounters.

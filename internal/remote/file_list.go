@@ -19,7 +19,8 @@ import (
 //	bytes    the manifest that CURRENT names
 //	uvarint  the slot of the first entry that logs need
 //	uvarint  the number of logs; then the number of each, as the difference to the one before
-//	uvarint  the number of sorted files; then for each the number, as above, the epoch and the size
+//	uvarint  the number of authors; then for each the site (bytes), the epoch, and 8 bytes of nonce
+//	uvarint  the number of sorted files; then for each the number, as above, which of them wrote it, and the size
 //	uvarint  the id of the directory, on some machine's disk, that has the logs; 0: they are in the object store
 //	uvarint  the epoch of whoever wrote the list
 //	bytes    what that one calls the directory: for people
@@ -37,20 +38,10 @@ type fileList struct {
 
 const listVersion = 1
 
-// A table is a sorted file: the object's name has its number and the epoch of whoever wrote it.
+// A table is a sorted file.
 type table struct {
-	epoch uint64
-	size  int64
-}
-
-func tableObject(num, epoch uint64) string { return fmt.Sprintf("%06d-%d.sst", num, epoch) }
-
-// parseTableObject is the inverse of tableObject.
-func parseTableObject(name string) (num, epoch uint64, ok bool) {
-	if _, err := fmt.Sscanf(name, "%d-%d.sst", &num, &epoch); err != nil {
-		return 0, 0, false
-	}
-	return num, epoch, tableObject(num, epoch) == name
+	author
+	size int64
 }
 
 func (l *fileList) encode() []byte {
@@ -60,19 +51,40 @@ func (l *fileList) encode() []byte {
 	}
 	dst = binary.AppendUvarint(dst, l.logStart)
 	dst = appendNumbers(dst, l.logs)
-	dst = binary.AppendUvarint(dst, uint64(len(l.tables)))
-	last := uint64(0)
-	for _, num := range slices.Sorted(maps.Keys(l.tables)) {
-		t := l.tables[num]
-		dst = binary.AppendUvarint(dst, num-last)
-		dst = binary.AppendUvarint(dst, t.epoch)
-		dst = binary.AppendUvarint(dst, uint64(t.size))
-		last = num
-	}
+	dst = l.appendTables(dst)
 	dst = binary.AppendUvarint(dst, l.home.id)
 	dst = binary.AppendUvarint(dst, l.home.epoch)
 	dst = append(binary.AppendUvarint(dst, uint64(len(l.home.place))), l.home.place...)
 	return appendNumbers(dst, l.home.logs)
+}
+
+func (l *fileList) appendTables(dst []byte) []byte {
+	nums := slices.Sorted(maps.Keys(l.tables))
+	index := map[author]uint64{}
+	var authors []author
+	for _, num := range nums {
+		o := l.tables[num].author
+		if _, there := index[o]; !there {
+			index[o] = uint64(len(authors))
+			authors = append(authors, o)
+		}
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(authors)))
+	for _, o := range authors {
+		dst = append(binary.AppendUvarint(dst, uint64(len(o.site))), o.site...)
+		dst = binary.AppendUvarint(dst, o.epoch)
+		dst = binary.LittleEndian.AppendUint64(dst, o.nonce)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(nums)))
+	last := uint64(0)
+	for _, num := range nums {
+		t := l.tables[num]
+		dst = binary.AppendUvarint(dst, num-last)
+		dst = binary.AppendUvarint(dst, index[t.author])
+		dst = binary.AppendUvarint(dst, uint64(t.size))
+		last = num
+	}
+	return dst
 }
 
 // appendNumbers appends numbers in ascending order.
@@ -98,15 +110,7 @@ func decodeFileList(b []byte) (l fileList, num uint64, err error) {
 	l.current, l.manifest = string(d.bytes()), slices.Clone(d.bytes())
 	l.logStart = d.uvarint()
 	l.logs = d.numbers()
-	l.tables = map[uint64]table{}
-	for last, n := uint64(0), d.count(3); n > 0 && !d.bad; n-- {
-		last = d.after(last)
-		t := table{epoch: d.uvarint()}
-		size := d.uvarint()
-		d.bad = d.bad || size > math.MaxInt64
-		t.size = int64(size)
-		l.tables[last] = t
-	}
+	l.tables = d.tables()
 	l.home = logHome{id: d.uvarint(), epoch: d.uvarint()}
 	l.home.place = string(d.bytes())
 	l.home.logs = d.numbers()
@@ -115,6 +119,27 @@ func decodeFileList(b []byte) (l fileList, num uint64, err error) {
 	}
 	num, err = manifest.ParseCurrent(l.current)
 	return l, num, err
+}
+
+// tables returns the sorted files.
+func (d *listDecoder) tables() map[uint64]table {
+	var authors []author
+	for n := d.count(10); n > 0 && !d.bad; n-- {
+		o := author{site: site(d.bytes()), epoch: d.uvarint(), nonce: d.u64()}
+		d.bad = d.bad || !o.site.check()
+		authors = append(authors, o)
+	}
+	tables := map[uint64]table{}
+	for last, n := uint64(0), d.count(3); n > 0 && !d.bad; n-- {
+		last = d.after(last)
+		of, size := d.uvarint(), d.uvarint()
+		if of >= uint64(len(authors)) || size > math.MaxInt64 {
+			d.b, d.bad = nil, true
+			break
+		}
+		tables[last] = table{author: authors[of], size: int64(size)}
+	}
+	return tables
 }
 
 // A listDecoder takes values off the front of b. After bad, all are zero.
@@ -130,6 +155,16 @@ func (d *listDecoder) uvarint() uint64 {
 		return 0
 	}
 	d.b = d.b[n:]
+	return v
+}
+
+func (d *listDecoder) u64() uint64 {
+	if len(d.b) < 8 {
+		d.b, d.bad = nil, true
+		return 0
+	}
+	v := binary.LittleEndian.Uint64(d.b)
+	d.b = d.b[8:]
 	return v
 }
 

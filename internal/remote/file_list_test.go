@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,18 +13,21 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/hostile"
+	"github.com/siftkv/siftkv/objstore"
 )
 
 func sampleList(t testing.TB) *fileList {
 	t.Helper()
 	line := "siftkv format=1 manifest=MANIFEST-000007"
 	sum := base.Checksum(0, 0, []byte(line))
+	main := author{epoch: 1, nonce: 0x0123456789abcdef}
+	branch := author{site: newSite("a.Branch", 1), epoch: 2, nonce: 1}
+	last := author{epoch: math.MaxUint64, nonce: math.MaxUint64}
 	return &fileList{
 		current:  fmt.Sprintf("%s crc=%08x\n", line, sum),
 		manifest: []byte("a manifest"), logStart: 300, logs: []uint64{8, 9, 12},
-		tables: map[uint64]table{3: {epoch: 1, size: 1000}, 4: {epoch: 2, size: 0},
-			math.MaxUint64: {math.MaxUint64, math.MaxInt64}},
-		home: logHome{id: 1 << 63, epoch: 5, place: "host:/store", logs: []uint64{9, 12}},
+		tables: map[uint64]table{3: {main, 1000}, 4: {branch, 0}, 5: {main, 1}, math.MaxUint64: {last, math.MaxInt64}},
+		home:   logHome{id: 1 << 63, epoch: 5, place: "host:/store", logs: []uint64{9, 12}},
 	}
 }
 
@@ -76,12 +80,45 @@ func FuzzFileList(f *testing.F) {
 }
 
 func TestNamesOfSortedFiles(t *testing.T) {
-	num, epoch, ok := parseTableObject(tableObject(12, 3))
-	require.True(t, ok)
-	require.Equal(t, []uint64{12, 3}, []uint64{num, epoch})
-	for _, name := range []string{"", "12-3.sst", "000012-3.sst2", "000012-03.sst", "000012.sst", "x000012-3.sst",
-		"000012--3.sst"} {
-		_, _, ok := parseTableObject(name)
+	branch := newSite("b", 7)
+	for _, o := range []author{{epoch: 3, nonce: 0x9f2c11aa}, {site: branch, epoch: 1, nonce: math.MaxUint64}} {
+		num, got, ok := o.site.parseTable(o.object(12))
+		require.True(t, ok)
+		require.EqualValues(t, 12, num)
+		require.Equal(t, o, got)
+	}
+	require.Equal(t, "sst/000012-3-000000009f2c11aa.sst", author{epoch: 3, nonce: 0x9f2c11aa}.object(12))
+	require.Equal(t, "data/b-0000000000000007/sst/000012-1-0000000000000001.sst", author{branch, 1, 1}.object(12))
+	_, _, ok := site("").parseTable(author{branch, 1, 1}.object(12))
+	require.False(t, ok)
+	for _, name := range []string{"", "000012-3.sst", "12-3-0000000000000001.sst", "000012-3-0000000000000001.sst2",
+		"000012-03-0000000000000001.sst", "000012-3-1.sst", "000012--3-0000000000000001.sst",
+		"000012-3-000000000000000A.sst"} {
+		_, _, ok := site("").parseTable("sst/" + name)
 		require.False(t, ok, name)
+	}
+}
+
+func TestSites(t *testing.T) {
+	for _, p := range []site{"", newSite("a", 0), newSite("x-0000000000000001", math.MaxUint64)} {
+		require.True(t, p.check(), p)
+	}
+	require.Equal(t, "x-0000000000000001", newSite("x-0000000000000001", 5).branch())
+	for _, p := range []site{"main", "-0000000000000001", "a-000000000000001", "a-000000000000000A",
+		"a/b-0000000000000001"} {
+		require.False(t, p.check(), p)
+	}
+}
+
+func TestNamesOfBranchesAndCheckpoints(t *testing.T) {
+	for _, name := range []string{"a", "A.b_c-9", "2026-11-23", strings.Repeat("x", maxName)} {
+		require.NoError(t, checkName(name), name)
+		for _, key := range []string{"branch/" + name, newSite(name, 1).checkpoints() + name + "@0123456789abcdef"} {
+			require.NoError(t, objstore.CheckKey(key))
+		}
+	}
+	for _, name := range []string{"", ".", "a.", "-a", "_a", "a/b", "a b", "a@b", "ä", "a\x00",
+		strings.Repeat("x", maxName+1)} {
+		require.ErrorIs(t, checkName(name), ErrInvalidName, name)
 	}
 }

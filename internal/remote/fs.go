@@ -32,6 +32,10 @@ type FSOptions struct {
 	// Patience is how long the pauses between tries of a request may be together. Default: Logs.Patience.
 	Patience time.Duration
 
+	// Branch is the name of a branch; empty: the main one. Checkpoint is that of one of its checkpoints, whose files
+	// are those that the directory has, for ever; empty: it has what the branch has.
+	Branch, Checkpoint string
+
 	// Writes says that whoever opens the store will take the exclusive lock. Before that, the only file to be seen is
 	// CURRENT, if there is a store.
 	Writes bool
@@ -48,8 +52,8 @@ type FSOptions struct {
 // An FS is a store's directory in an object store, for one writer or any number of readers. It
 // has what a directory on a disk would have, in this form:
 //
-//   - a sorted file is an object, which Sync puts there. Its name has the writer's epoch, so that
-//     no two writers ever give objects the same name;
+//   - a sorted file is an object, which Sync puts there. Its name has the writer's epoch and nonce,
+//     so that no two writers ever give objects the same name;
 //   - logs are in entries of a sequence: Sync puts there what was written since the last one. Or they are files in
 //     a directory on the local disk, which the list of files names;
 //   - CURRENT, the manifest that it names, and the list of files are in an entry of the same
@@ -68,7 +72,7 @@ type FS struct {
 	o      FSOptions
 	ctx    context.Context // ends when the lock is given back
 	cancel context.CancelFunc
-	seq    *Sequence
+	family *family
 	cache  *DiskCache
 	small  vfs.FS // all files but sorted ones; logs that are being written are empty here
 	now    func() time.Time
@@ -82,6 +86,8 @@ type FS struct {
 	abandoned  []AbandonedLog
 
 	mu     sync.Mutex
+	seq    *Sequence // nil: it is not known where the branch is; only who refreshes sets it
+	site   site
 	list   fileList
 	tables *Tables   // nil: nothing is known of the store
 	writer *fsWriter // nil: this is a reader
@@ -94,7 +100,10 @@ func NewFS(o FSOptions) *FS {
 	f := &FS{o: o, small: vfs.NewMem(), list: fileList{tables: map[uint64]table{}}, now: time.Now,
 		growing: map[string]*growing{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.seq = New(o.Objects, "entry/", Options{Patience: o.Patience})
+	f.family = newFamily(o)
+	if o.Branch == "" {
+		f.seq = f.family.sequence("", 0)
+	}
 	if o.CacheSize > 0 {
 		f.cache = OpenDiskCache(o.Local, o.CacheDir, DiskCacheOptions{Capacity: o.CacheSize, Log: o.Log})
 	}
@@ -133,11 +142,11 @@ func (f *FS) FlushCache() { f.cache.Flush() }
 func (f *FS) sortedFiles() *Tables {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if id := f.seq.Store(); f.tables == nil && id != 0 {
+	if f.tables == nil && f.seq != nil && f.seq.Store() != 0 {
 		o := f.o.Tables
 		o.Patience = f.o.Patience
-		o.Cache, o.CacheName = f.cache, fmt.Sprintf("%016x/", id)
-		f.tables = NewTables(objstore.Sub(f.o.Objects, "sst/"), o)
+		o.Cache, o.CacheName = f.cache, fmt.Sprintf("%016x/", f.seq.Store())
+		f.tables = NewTables(f.o.Objects, o)
 	}
 	return f.tables
 }
@@ -186,7 +195,7 @@ func (f *FS) Open(name string) (vfs.ReadFile, error) {
 		if !ok {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 		}
-		return f.sortedFiles().open(tableObject(num, t.epoch), t.size, f.span.Load()), nil
+		return f.sortedFiles().open(t.object(num), t.size, f.span.Load()), nil
 	case manifest.FileCurrent:
 		if err := f.refresh(); err != nil {
 			return nil, err
@@ -282,10 +291,16 @@ func (f *FS) find() (names []string, only bool, err error) {
 	if !f.o.Writes || f.asWriter() != nil {
 		return nil, false, f.load()
 	}
-	if f.look, err = f.seq.Look(f.ctx); err == nil && f.look.Data > 0 {
-		names = []string{manifest.CurrentName}
+	if err = f.locate(f.ctx); err != nil {
+		return nil, true, err
 	}
-	return names, true, err
+	if f.look, err = f.seq.Look(f.ctx); err == nil && f.look.Data > 0 {
+		return []string{manifest.CurrentName}, true, nil
+	}
+	if err == nil {
+		err = f.checkBegun()
+	}
+	return nil, true, err
 }
 
 // MkdirAll implements vfs.FS: an object store has no directories.

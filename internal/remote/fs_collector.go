@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 )
@@ -24,12 +23,16 @@ type collector struct {
 	grace time.Duration
 	done  sync.WaitGroup
 
+	turn    chan struct{} // has a token unless somebody removes sorted files, who owns pins and orphans
+	pins    *pins
+	orphans bool // those of earlier writers have been looked for
+
 	mu      sync.Mutex
 	tables  []removedTable // oldest first
+	pinned  []removedTable // that checkpoints need, or may need
 	lists   []publication  // oldest first
 	timer   *time.Timer
 	stopped bool
-	orphans bool // those of earlier writers have been deleted
 }
 
 // A publication is that of a list of files.
@@ -40,12 +43,15 @@ type publication struct {
 }
 
 type removedTable struct {
-	object string
-	at     time.Time
+	table
+	num uint64
+	at  time.Time
 }
 
 func (c *collector) start(w *fsWriter) {
 	c.w, c.grace = w, w.f.o.Grace
+	c.pins, c.turn = newPins(w.f.family, w.author.site), make(chan struct{}, 1)
+	c.turn <- struct{}{}
 	c.ctx, c.end = context.WithCancel(w.f.ctx)
 }
 
@@ -62,10 +68,10 @@ func (c *collector) stop() {
 }
 
 // table hands in a sorted file that no list needs from the next one on.
-func (c *collector) table(object string) {
+func (c *collector) table(num uint64, t table) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tables = append(c.tables, removedTable{object, time.Now()})
+	c.tables = append(c.tables, removedTable{t, num, time.Now()})
 	c.arm()
 }
 
@@ -108,17 +114,10 @@ func (c *collector) collect(before time.Time) error {
 	if len(c.tables) > 0 || len(c.lists) > 0 { // what these have given up is not due yet
 		c.arm()
 	}
-	orphans := !c.orphans
 	c.mu.Unlock()
 
-	var errs []error
+	errs := []error{c.removeTables(due)}
 	f := c.w.f
-	for _, t := range due {
-		if err := f.sortedFiles().Remove(c.ctx, t.object); err != nil {
-			errs = append(errs, err)
-			c.keep(t) // for the next time: to ask again at once would cost requests without end
-		}
-	}
 	var err error
 	if last.slot > 0 {
 		if _, err = f.seq.Trim(c.ctx, min(last.slot, last.logStart), last.slot, before); err != nil {
@@ -128,52 +127,5 @@ func (c *collector) collect(before time.Time) error {
 			c.mu.Unlock()
 		}
 	}
-	if orphans {
-		if err = c.removeOrphans(); err == nil {
-			c.mu.Lock()
-			c.orphans = true
-			c.mu.Unlock()
-		}
-		errs = append(errs, err)
-	}
 	return errors.Join(errs...)
-}
-
-// keep hands in again what could not be deleted.
-func (c *collector) keep(t removedTable) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.tables = append([]removedTable{t}, c.tables...)
-}
-
-// removeOrphans deletes the sorted files of earlier writers that are not in the list of files: those of
-// flushes and compactions that came to nothing, and those that they had no time to delete.
-func (c *collector) removeOrphans() error {
-	f := c.w.f
-	for o, err := range f.sortedFiles().List(c.ctx) {
-		if err != nil {
-			return err
-		}
-		num, epoch, ok := parseTableObject(o.Key)
-		if !ok || epoch >= c.w.epoch {
-			continue
-		}
-		f.mu.Lock()
-		t, listed := f.list.tables[num]
-		f.mu.Unlock()
-		if listed && t.epoch == epoch || c.waits(o.Key) {
-			continue
-		}
-		if err := f.sortedFiles().Remove(c.ctx, o.Key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// waits reports whether a sorted file was handed in and not deleted yet.
-func (c *collector) waits(object string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.ContainsFunc(c.tables, func(t removedTable) bool { return t.object == object })
 }

@@ -73,7 +73,7 @@ func (s *Sequence) home(ctx context.Context, l *Look) (home logHome, err error) 
 // or the caller gives them up.
 func (w *fsWriter) findLogs(home logHome) (logVerdict, error) {
 	f := w.f
-	foreign, err := w.local.isForeign(f.seq.Store())
+	foreign, err := w.local.isForeign(f.logStore())
 	if err != nil {
 		return logVerdict{}, err
 	}
@@ -87,7 +87,7 @@ func (w *fsWriter) findLogs(home logHome) (logVerdict, error) {
 		}
 		w.local = nil
 	}
-	v, err := w.local.judge(home, f.seq.Store())
+	v, err := w.local.judge(home, f.logStore())
 	if err == nil && !f.o.AbandonLog {
 		err = w.local.refusal(v, home)
 	}
@@ -124,7 +124,7 @@ func (w *fsWriter) takeLogs() error {
 			return err
 		}
 	}
-	return w.local.settle(v.here, f.o.LocalLog, f.seq.Store(), w.epoch)
+	return w.local.settle(v.here, f.o.LocalLog, f.logStore(), w.author.epoch)
 }
 
 // dropMarkers removes the empty logs that stand for those of a list of files whose bytes are elsewhere, so that a log
@@ -147,7 +147,7 @@ func (f *FS) dropMarkers() error {
 
 // logHome is what the next list of files says of the logs.
 func (w *fsWriter) logHome() (home logHome, err error) {
-	home.epoch = w.epoch
+	home.epoch = w.author.epoch
 	if w.f.o.LocalLog && !w.released.Load() {
 		home.id, home.place = w.local.home.id, w.f.o.Place
 		home.logs, err = w.local.withRecords()
@@ -186,3 +186,7 @@ func (f *FS) localLog(num uint64) *localLog {
 	}
 	return nil
 }
+
+// logStore returns the number that tells a directory that has the logs of this branch from others': that of the store,
+// and of the branch.
+func (f *FS) logStore() uint64 { return f.seq.Store() ^ f.site.number() }

@@ -38,8 +38,17 @@ func (f *FS) load() error {
 	}
 	ctx, cancel := f.asked()
 	defer cancel()
+	if err := f.locate(ctx); err != nil {
+		return err
+	}
+	if f.o.Checkpoint != "" {
+		return f.loadCheckpoint(ctx)
+	}
 	if _, err := f.jump(ctx); err != nil {
 		return err
+	}
+	if f.at.next == 0 {
+		return f.checkBegun()
 	}
 	f.at.fresh, f.at.last = f.at.next > 0, f.now()
 	return nil

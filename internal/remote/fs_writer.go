@@ -18,7 +18,7 @@ import (
 // An fsWriter is who has fenced all writers before.
 type fsWriter struct {
 	f         *FS
-	epoch     uint64
+	author    author
 	logs      *Logs
 	collector collector
 	local     *localLog   // nil: there is none
@@ -35,6 +35,12 @@ type fsWriter struct {
 func (f *FS) takeOver() (io.Closer, error) {
 	f.refreshing.Lock()
 	defer f.refreshing.Unlock()
+	if f.o.Checkpoint != "" {
+		return nil, errReader
+	}
+	if err := f.locate(f.ctx); err != nil {
+		return nil, err
+	}
 	local, err := f.openLocalLog()
 	if err != nil {
 		return nil, err
@@ -66,7 +72,7 @@ func (w *fsWriter) takeOver() error {
 	if err != nil {
 		return err
 	}
-	w.logs, w.epoch = logs, logs.Writer().Epoch()
+	w.logs, w.author = logs, logs.Writer().author(f.site)
 	logs.published = func(slot uint64, list *fileList) {
 		w.left.Store(list.home.id == 0)
 		w.collector.published(slot, list.logStart)
@@ -98,7 +104,7 @@ func (w *fsWriter) Close() error {
 
 // createTable returns a sorted file, which is in the list of files from its Sync on.
 func (w *fsWriter) createTable(num uint64) (vfs.WriteFile, error) {
-	file, err := w.f.sortedFiles().Create(tableObject(num, w.epoch))
+	file, err := w.f.sortedFiles().Create(w.author.object(num))
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +132,7 @@ func (t *newTable) Sync() error {
 	f := t.w.f
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.list.tables[t.num] = table{epoch: t.w.epoch, size: t.size}
+	f.list.tables[t.num] = table{author: t.w.author, size: t.size}
 	t.w.listed = false
 	return nil
 }
@@ -142,7 +148,7 @@ func (w *fsWriter) removeTable(name string, num uint64) error {
 	}
 	delete(f.list.tables, num)
 	w.listed = false
-	w.collector.table(tableObject(num, t.epoch))
+	w.collector.table(num, t)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package remote
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -185,7 +184,10 @@ func (s held) GetRange(ctx context.Context, key string, off int64, p []byte) (in
 	return s.c.faults.GetRange(ctx, key, off, p)
 }
 
-func (s held) Put(context.Context, string, io.ReaderAt, int64) error { return errors.ErrUnsupported }
+func (s held) Put(ctx context.Context, key string, r io.ReaderAt, size int64) error {
+	s.hold(objstore.Put, key)
+	return s.c.faults.Put(ctx, key, r, size)
+}
 
 func (s held) PutIfAbsent(ctx context.Context, key string, body []byte) error {
 	s.hold(objstore.PutIfAbsent, key)

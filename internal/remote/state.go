@@ -104,14 +104,19 @@ func (s *Sequence) body(ctx context.Context, l *Look, slot uint64) (b slotBody, 
 // fileList decodes the list of files of an entry, and returns the number of the manifest in force.
 func (s *Sequence) fileList(b slotBody) (*fileList, uint64, error) {
 	l, num, err := decodeFileList(b.list)
-	if errors.Is(err, ErrNewerFormat) {
-		return nil, 0, fmt.Errorf("%s: %w", s.key(b.slot), err)
-	}
 	if err == nil && l.logStart > b.slot {
 		err = fmt.Errorf("%w: its logs begin in slot %d", errList, l.logStart)
 	}
 	if err != nil {
-		return nil, 0, &base.CorruptionError{File: s.key(b.slot), Offset: -1, What: "the list of files", Cause: err}
+		return nil, 0, asListError(s.key(b.slot), err)
 	}
 	return &l, num, nil
+}
+
+// asListError is the error of a list of files in the object with a key.
+func asListError(key string, err error) error {
+	if errors.Is(err, ErrNewerFormat) {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return &base.CorruptionError{File: key, Offset: -1, What: "the list of files", Cause: err}
 }

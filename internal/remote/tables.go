@@ -70,7 +70,7 @@ type Tables struct {
 	stats struct{ reads, readBytes, retries, rereads, freshReads, uploads, uploadBytes atomic.Int64 }
 }
 
-// NewTables returns the files in s, which is usually a part of a store: objstore.Sub(s, "sst"). It sends no request.
+// NewTables returns the files in s. It sends no request.
 func NewTables(s objstore.Store, o TableOptions) *Tables {
 	o = o.withDefaults()
 	t := &Tables{store: s, o: o, places: make(chan struct{}, o.MaxReads)}
@@ -100,10 +100,10 @@ func (t *Tables) Remove(ctx context.Context, name string) error {
 	}))
 }
 
-// List yields the files, in the order of their names, which are the keys. It needs a request for each thousand or so.
-// An error ends the list.
-func (t *Tables) List(ctx context.Context) iter.Seq2[objstore.Object, error] {
-	return t.store.List(ctx, "", "")
+// List yields the files whose names begin with prefix, in the order of their names, which are the keys. It needs a
+// request for each thousand or so. An error ends the list.
+func (t *Tables) List(ctx context.Context, prefix string) iter.Seq2[objstore.Object, error] {
+	return t.store.List(ctx, prefix, "")
 }
 
 // TableMetrics count what Tables did since they were made.

@@ -349,7 +349,7 @@ func TestFilesAreListedWithSizesAndTimes(t *testing.T) {
 	}
 	require.NoError(t, r.Remove(t.Context(), "3"))
 	var names []string
-	for o, err := range r.List(t.Context()) {
+	for o, err := range r.List(t.Context(), "") {
 		require.NoError(t, err)
 		require.False(t, o.ModTime.Before(before))
 		require.EqualValues(t, map[string]int{"1": 1, "2": 0}[o.Key], o.Size)

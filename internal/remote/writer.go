@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,11 @@ func newWriter(s *Sequence, fence Entry) *Writer {
 
 // Epoch returns the writer's epoch.
 func (w *Writer) Epoch() uint64 { return w.header.Epoch }
+
+// author returns that of the sorted files of the writer, who writes to a site.
+func (w *Writer) author(at site) author {
+	return author{site: at, epoch: w.header.Epoch, nonce: binary.LittleEndian.Uint64(w.header.nonce[:])}
+}
 
 // Next returns the slot of the next entry, or of the one that is being put.
 func (w *Writer) Next() uint64 { return w.next.Load() }

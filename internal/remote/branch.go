@@ -1,0 +1,196 @@
+package remote
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// What became of a branch is in a sequence of its name, whose newest entry is in force: so two who change it at the
+// same time do so one after the other, and the second is told. There are no fences in it, and nothing is deleted: 150
+// bytes for each change.
+//
+// The body of an entry is
+//
+//	uvarint  the format's version, 1
+//	uvarint  1 there, 2 it may be dropped, 3 dropped, and its objects are being deleted, 4 gone
+//	bytes    the site
+//	uvarint  when it was made, microseconds since 1970 UTC
+//	bytes    the name of the branch that it was made from; empty for the main branch
+//	bytes    the name of the checkpoint that it was made from, if there was one
+//
+// where bytes are preceded by their length.
+type branch struct {
+	state   branchState
+	site    site
+	created time.Time
+	parent  string
+	from    string
+
+	slot  uint64 // of the entry; 0 if there never was such a branch
+	store uint64
+}
+
+type branchState uint64
+
+const (
+	branchThere    branchState = iota + 1
+	branchDropping             // somebody looks whether others need its files
+	branchDropped              // nobody can open it any more
+	branchGone                 // nothing of it is left
+)
+
+const branchVersion = 1
+
+// Errors about branches and checkpoints, to be matched with errors.Is.
+var (
+	// ErrExists says that the name is taken.
+	ErrExists = errors.New("siftkv: the name is taken")
+
+	// ErrInUse says that others need files of the branch.
+	ErrInUse = errors.New("siftkv: the branch is in use")
+)
+
+func (b *branch) encode() []byte {
+	dst := binary.AppendUvarint(nil, branchVersion)
+	dst = binary.AppendUvarint(dst, uint64(b.state))
+	dst = appendBytes(dst, string(b.site))
+	dst = binary.AppendUvarint(dst, uint64(b.created.UnixMicro()))
+	return appendBytes(appendBytes(dst, b.parent), b.from)
+}
+
+func appendBytes(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+func decodeBranch(b []byte, key string) (got branch, err error) {
+	d := listDecoder{b: b}
+	if version := d.uvarint(); version != branchVersion && !d.bad {
+		return got, fmt.Errorf("%s: %w: a branch has version %d", key, ErrNewerFormat, version)
+	}
+	got.state, got.site = branchState(d.uvarint()), site(d.bytes())
+	got.created = time.UnixMicro(int64(d.uvarint()))
+	got.parent, got.from = string(d.bytes()), string(d.bytes())
+	if d.bad || len(d.b) > 0 || got.state == 0 || got.state > branchGone || got.site == "" || !got.site.check() {
+		return got, base.Corruptf(key, headerSize, "what became of a branch is malformed")
+	}
+	return got, nil
+}
+
+// branchSequence returns the sequence of a name.
+func (f *family) branchSequence(name string) *Sequence {
+	return New(f.store, "branch/"+name+"@", Options{Patience: f.patience})
+}
+
+// branch returns what became of the branch with a name last, also if listings lag. It is a LIST and two GET.
+func (f *family) branch(ctx context.Context, name string) (b branch, err error) {
+	s := f.branchSequence(name)
+	newest, err := s.Newest(ctx)
+	if err != nil {
+		return branch{}, err
+	}
+	for newest.Slot = max(newest.Slot, 1); ; {
+		e, err := s.Get(ctx, newest.Slot+1)
+		if isMissing(err) {
+			break
+		}
+		if err != nil {
+			return branch{}, err
+		}
+		newest = e
+	}
+	if newest.Slot == 1 {
+		return branch{}, nil
+	}
+	return f.decodeBranch(s, newest)
+}
+
+func (f *family) decodeBranch(s *Sequence, e Entry) (branch, error) {
+	b, err := decodeBranch(e.Body, s.key(e.Slot))
+	b.slot, b.store = e.Slot, e.store
+	return b, err
+}
+
+// change makes b what comes after what was found; won is false if somebody else has changed it since. It is a PUT.
+func (f *family) change(ctx context.Context, name string, found, b branch) (now branch, won bool, err error) {
+	// Slot 1 stays free: the epoch of an entry that is no fence is less than its slot.
+	e := Entry{Slot: max(found.slot, 1) + 1, store: b.store, Body: b.encode()}
+	e.Epoch = e.Slot - 1
+	_, _ = rand.Read(e.nonce[:]) // never fails
+	s := f.branchSequence(name)
+	_, won, err = s.create(ctx, e.Slot, e.encode(s.tag))
+	b.slot = e.Slot
+	return b, won, err
+}
+
+// locate returns where a branch is, and the number of its store, 0 if that is not known. Of the main branch it sends
+// no request.
+func (f *family) locate(ctx context.Context, name string) (at site, store uint64, err error) {
+	if name == "" {
+		return "", 0, nil
+	}
+	if err := checkName(name); err != nil {
+		return "", 0, err
+	}
+	b, err := f.branch(ctx, name)
+	if err != nil {
+		return "", 0, err
+	}
+	if b.state != branchThere && b.state != branchDropping {
+		return "", 0, fmt.Errorf("%w: no branch is called %q", base.ErrNotExist, name)
+	}
+	return b.site, b.store, nil
+}
+
+// A BranchInfo describes a branch.
+type BranchInfo struct {
+	Name       string // empty for the main branch
+	Parent     string // the branch that it was made from
+	Checkpoint string // and the checkpoint, if it was one
+	Created    time.Time
+	Unfinished bool // it cannot be opened: who was making it has not come to the end
+}
+
+// Branches returns all branches but the main one, by name. It is a LIST for a thousand changes of branches, and a GET
+// and a LIST for each name.
+func Branches(ctx context.Context, o FSOptions) (all []BranchInfo, err error) {
+	f := newFamily(o)
+	last := ""
+	for o, err := range f.store.List(ctx, "branch/", "") {
+		if err != nil {
+			return nil, fmt.Errorf("siftkv: list branches: %w", err)
+		}
+		name, _, ok := strings.Cut(strings.TrimPrefix(o.Key, "branch/"), "@")
+		if !ok || checkName(name) != nil || name == last {
+			continue
+		}
+		s := f.branchSequence(name)
+		slot, ok := s.slotOf(o.Key) // the newest comes first
+		if !ok {
+			continue
+		}
+		e, err := s.Get(ctx, slot)
+		if err != nil {
+			return nil, err
+		}
+		last = name
+		b, err := f.decodeBranch(s, e)
+		if err != nil {
+			return nil, err
+		}
+		if b.state == branchThere || b.state == branchDropping {
+			l, err := f.sequence(b.site, b.store).Look(ctx)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, BranchInfo{name, b.parent, b.from, b.created, l.Data == 0})
+		}
+	}
+	return all, nil
+}

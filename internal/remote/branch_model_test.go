@@ -1,0 +1,275 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// branchOptions are those of a branch in a schedule: requests wait for their turn, however long that takes, and the
+// grace is more than twice as long as listings lag.
+func branchOptions(s objstore.Store, branch string) FSOptions {
+	return FSOptions{Objects: s, Branch: branch, Root: "root", Local: vfs.NewMem(), Log: slog.New(slog.DiscardHandler),
+		Grace: 2*lag + 5*time.Second, Logs: LogOptions{Patience: 10 * time.Hour, Interval: -1},
+		Tables: TableOptions{ReadTimeout: 10 * time.Hour}}
+}
+
+// A branchModel is what must be there.
+type branchModel struct {
+	t  *testing.T
+	sc *schedule
+
+	mu    sync.Mutex
+	kept  map[string][]string // keys of sorted files, by checkpoints and branches
+	count map[string]int
+}
+
+// keep requires that sorted files are there from now on.
+func (m *branchModel) keep(name string, s *saved) {
+	var keys []string
+	for num, t := range s.list.tables {
+		keys = append(keys, t.object(num))
+	}
+	m.mu.Lock()
+	m.kept[name] = keys
+	m.mu.Unlock()
+	m.check()
+}
+
+func (m *branchModel) forget(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.kept, name)
+}
+
+func (m *branchModel) did(what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.count[what]++
+}
+
+// check requires that all is there.
+func (m *branchModel) check() {
+	there := map[string]bool{}
+	for o, err := range m.sc.mem.List(context.Background(), "", "") {
+		require.NoError(m.t, err)
+		there[o.Key] = true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, keys := range m.kept {
+		for _, key := range keys {
+			require.True(m.t, there[key], "%s has lost %s", name, key)
+		}
+	}
+}
+
+// write takes a branch over and replaces its sorted files one after the other.
+func (m *branchModel) write(c *client, branch string) (err error) {
+	f := NewFS(branchOptions(c, branch))
+	lock, err := f.Lock(f.join(manifest.LockName), vfs.Exclusive)
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	defer func() { err = errors.Join(err, lock.Close(), f.Close()) }()
+	tables, num := []uint64{}, uint64(1)
+	if current, err := manifest.Current(f, f.o.Root); err == nil {
+		data, err := readAll(f.small, f.path(manifest.FileManifest, current))
+		require.NoError(m.t, err)
+		live, _, err := readManifest(data, current)
+		require.NoError(m.t, err)
+		tables, num = slices.Sorted(maps.Keys(live)), current
+		for n := range f.list.tables {
+			num = max(num, n)
+		}
+	}
+	snapshot := &manifest.Edit{StoreID: 1, LogNum: 1}
+	for _, n := range tables {
+		snapshot.Added = append(snapshot.Added, manifest.AddedTable{Table: modelTable(n)})
+	}
+	num++
+	l, err := manifest.Create(f, f.o.Root, num, snapshot)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	for range 1 + c.rng.IntN(6) {
+		num++
+		if err := writeModelTable(f, num); err != nil {
+			return err
+		}
+		e := &manifest.Edit{Added: []manifest.AddedTable{{Table: modelTable(num)}}}
+		var gone []uint64
+		for len(tables) > 0 && (len(tables) > 3 || c.rng.IntN(2) == 0) {
+			gone = append(gone, tables[0])
+			e.Deleted = append(e.Deleted, manifest.DeletedTable{Num: tables[0]})
+			tables = tables[1:]
+		}
+		tables = append(tables, num)
+		if err := l.Append(e); err != nil {
+			return err
+		}
+		m.did("published")
+		for _, n := range gone {
+			require.NoError(m.t, f.Remove(f.path(manifest.FileTable, n)))
+		}
+		time.Sleep(time.Duration(c.rng.IntN(60)) * time.Second)
+	}
+	return nil
+}
+
+func modelTable(num uint64) manifest.Table {
+	return manifest.Table{Num: num, ID: num, Size: 1, Smallest: []byte("a"), Largest: []byte("b"), Entries: 1}
+}
+
+func writeModelTable(f *FS, num uint64) error {
+	w, err := f.Create(f.path(manifest.FileTable, num))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(w, num)
+	return errors.Join(err, w.Sync(), w.Close())
+}
+
+// save makes a checkpoint of a branch, and drops it after a while or leaves it.
+func (m *branchModel) save(ctx context.Context, c *client, branch, name string) {
+	o := branchOptions(c, branch)
+	if _, err := CreateCheckpoint(ctx, o, name); err != nil {
+		return
+	}
+	m.did("saved")
+	f := newFamily(branchOptions(m.sc.mem, branch))
+	at, _, err := f.locate(ctx, branch)
+	require.NoError(m.t, err)
+	found, err := f.checkpoint(ctx, at, name)
+	require.NoError(m.t, err)
+	s, _, err := f.readCheckpoint(ctx, found)
+	require.NoError(m.t, err)
+	m.keep(branch+"/"+name, s)
+	time.Sleep(time.Duration(c.rng.IntN(200)) * time.Second)
+	if c.rng.IntN(2) == 0 {
+		m.clone(ctx, c, branch, name, "of-"+name)
+	}
+	if c.rng.IntN(2) == 0 {
+		m.forget(branch + "/" + name)
+		if DropCheckpoint(ctx, o, name) == nil {
+			m.did("dropped")
+		}
+	}
+}
+
+// clone makes a branch, and writes to it.
+func (m *branchModel) clone(ctx context.Context, c *client, branch, checkpoint, name string) {
+	o := branchOptions(c, branch)
+	o.Checkpoint = checkpoint
+	if err := Clone(ctx, o, name); err != nil {
+		return
+	}
+	m.did("cloned")
+	now, err := m.state(name)
+	require.NoError(m.t, err)
+	m.keep(name, now)
+	time.Sleep(time.Duration(c.rng.IntN(200)) * time.Second)
+	m.check()
+	m.forget(name)
+	for range c.rng.IntN(3) {
+		_ = m.write(c, name)
+		now, err := m.state(name)
+		require.NoError(m.t, err)
+		m.keep(name, now) // nobody else writes to it
+		if c.rng.IntN(2) == 0 {
+			m.save(ctx, c, name, "deep")
+		}
+		time.Sleep(time.Duration(c.rng.IntN(300)) * time.Second)
+		m.check()
+		m.forget(name)
+	}
+}
+
+// state returns the state of a branch.
+func (m *branchModel) state(name string) (*saved, error) {
+	f := newFamily(branchOptions(m.sc.mem, name))
+	at, store, err := f.locate(context.Background(), name)
+	if err != nil {
+		return nil, err
+	}
+	return f.sequence(at, store).now(context.Background())
+}
+
+// TestModelOfBranches lets writers take a store over from each other, with collectors that stall and requests that come
+// late, while others make checkpoints and clones of it and drop them. No sorted file that any of these needs is ever
+// missing.
+func TestModelOfBranches(t *testing.T) {
+	count := map[string]int{}
+	const schedules = 60
+	for seed := range seeds(t, schedules) {
+		synctest.Test(t, func(t *testing.T) {
+			sc := newSchedule(t, seed)
+			m := &branchModel{t: t, sc: sc, kept: map[string][]string{}, count: count}
+			for range 2 {
+				sc.start(func(_ context.Context, c *client) {
+					for range 5 {
+						_ = m.write(c, "")
+					}
+				})
+			}
+			for n := range 2 {
+				sc.start(func(ctx context.Context, c *client) {
+					for i := range 5 {
+						m.save(ctx, c, "", fmt.Sprintf("c%d-%d", n, i))
+					}
+				})
+			}
+			sc.start(func(ctx context.Context, c *client) {
+				for i := range 3 {
+					m.clone(ctx, c, "", "", fmt.Sprintf("b%d", i))
+				}
+			})
+			sc.run()
+			m.check()
+			m.requireWhole()
+		})
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	t.Log(count)
+	for _, what := range []string{"published", "saved", "cloned", "dropped"} {
+		require.Greater(t, count[what], int(seeds(t, schedules)), "the schedules let %s happen", what)
+	}
+}
+
+// requireWhole requires of all that can be opened in the end that it has its sorted files.
+func (m *branchModel) requireWhole() {
+	ctx, o := context.Background(), branchOptions(m.sc.mem, "")
+	names := []string{""}
+	all, err := Branches(ctx, o)
+	require.NoError(m.t, err)
+	for _, b := range all {
+		if !b.Unfinished {
+			names = append(names, b.Name)
+		}
+	}
+	for _, name := range names {
+		now, err := m.state(name)
+		if name == "" && errors.Is(err, base.ErrNotExist) {
+			continue // nobody came to write
+		}
+		require.NoError(m.t, err)
+		m.keep("branch "+name, now)
+	}
+}

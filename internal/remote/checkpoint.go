@@ -1,0 +1,252 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// A CheckpointInfo describes a checkpoint.
+type CheckpointInfo struct {
+	Name       string
+	Created    time.Time // by the clock of who made it
+	Bytes      int64     // of sorted files and logs that it has
+	Unfinished bool      // it cannot be opened: it is being made, or was dropped and branches need it
+}
+
+// saveTries bounds how often a state is saved of which a file was given up meanwhile.
+const saveTries = 100
+
+// CreateCheckpoint saves the state of a branch as it is in the object store, under a name, whoever writes to it. The
+// error matches ErrExists if the name is taken.
+//
+// The proof that no collector deletes a file of it is in docs/adr/0024. It is two LIST, two PUT, and what reading the
+// state needs: another LIST, a GET or two, and a GET for each entry of the log.
+func CreateCheckpoint(ctx context.Context, o FSOptions, name string) (CheckpointInfo, error) {
+	f, info := newFamily(o), CheckpointInfo{Name: name, Created: time.Now()}
+	if err := checkName(name); err != nil {
+		return info, err
+	}
+	at, store, err := f.locate(ctx, o.Branch)
+	if err != nil {
+		return info, err
+	}
+	if _, err := f.checkpoint(ctx, at, name); !errors.Is(err, base.ErrNotExist) {
+		if err == nil {
+			err = taken(name)
+		}
+		return info, err
+	}
+	save := saving{f: f, from: f.sequence(at, store), site: at, to: at, name: name, created: info.Created}
+	key, now, err := save.run(ctx)
+	if err != nil {
+		return info, err
+	}
+	info.Bytes = now.size()
+	if err := f.put(ctx, key+confirmed, []byte(key)); err != nil {
+		return info, err // it may be there: the state has to stay
+	}
+	if err := f.onlyOne(ctx, at, name, key); err != nil {
+		return info, err
+	}
+	return info, nil
+}
+
+func taken(name string) error { return fmt.Errorf("%w: there is a checkpoint %q", ErrExists, name) }
+
+// onlyOne makes sure that nobody else has made a checkpoint with a name at the same time: each of the two would see
+// that of the other. Then neither stays.
+func (f *family) onlyOne(ctx context.Context, at site, name, key string) error {
+	found, err := f.checkpoints(ctx, at.checkpoints()+name+"@")
+	if err != nil {
+		return err
+	}
+	for _, other := range found {
+		if other.confirmed && other.key != key {
+			err = taken(name)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, f.removeCheckpoint(ctx, key))
+	}
+	return nil
+}
+
+// removeCheckpoint deletes the objects of a checkpoint.
+func (f *family) removeCheckpoint(ctx context.Context, key string) error {
+	if err := f.remove(ctx, key+confirmed); err != nil {
+		return err
+	}
+	return f.remove(ctx, key)
+}
+
+// A saving is a state that is being saved.
+type saving struct {
+	f       *family
+	from    *Sequence // of the branch
+	site    site      // where the branch is
+	to      site      // that the checkpoint belongs to
+	name    string    // empty: a pin, which has sorted files only
+	created time.Time
+	now     *saved // the state, if it was read already
+}
+
+// run saves the state of the branch as it is now. When it returns without an error, no collector deletes a sorted file
+// of it, as long as the object with the key is there.
+func (s *saving) run(ctx context.Context) (key string, now *saved, err error) {
+	for range saveTries {
+		if now, s.now = s.now, nil; now == nil {
+			if now, err = s.from.now(ctx); err != nil {
+				return "", nil, err
+			}
+		}
+		if key, err = s.put(ctx, now, random()); err != nil {
+			return "", nil, err
+		}
+		live, err := s.from.needs(ctx, now)
+		if err == nil && live {
+			return key, now, nil
+		}
+		if failed := s.f.remove(context.WithoutCancel(ctx), key); err != nil || failed != nil {
+			return "", nil, errors.Join(err, failed)
+		}
+	}
+	return "", nil, errors.New("siftkv: the branch gives up its files faster than they can be saved")
+}
+
+// put puts the object.
+func (s *saving) put(ctx context.Context, state *saved, number uint64) (key string, err error) {
+	if s.name == "" {
+		state = &saved{list: state.list}
+	}
+	key = s.to.stateKey(s.name, number)
+	return key, s.f.put(ctx, key, state.encode(key, savedHead{store: s.from.Store(), number: number,
+		branch: s.site.number(), created: s.created}))
+}
+
+// checkpoint finds one that is finished. It is a LIST. The error matches base.ErrNotExist if there is none.
+func (f *family) checkpoint(ctx context.Context, at site, name string) (savedCheckpoint, error) {
+	if err := checkName(name); err != nil {
+		return savedCheckpoint{}, err
+	}
+	found, err := f.checkpoints(ctx, at.checkpoints()+name+"@")
+	if err != nil {
+		return savedCheckpoint{}, err
+	}
+	for _, c := range found {
+		if c.confirmed {
+			return c, nil
+		}
+	}
+	return savedCheckpoint{}, fmt.Errorf("%w: no checkpoint is called %q", base.ErrNotExist, name)
+}
+
+// readCheckpoint reads a checkpoint. It is a GET.
+func (f *family) readCheckpoint(ctx context.Context, c savedCheckpoint) (s *saved, h savedHead, err error) {
+	err = twice(func() error {
+		b, err := f.get(ctx, c.key, int(min(c.size, maxSize)))
+		if errors.Is(err, objstore.ErrNotExist) {
+			return fmt.Errorf("%w: the checkpoint %q was dropped: %w", base.ErrNotExist, c.name, err)
+		}
+		if err == nil {
+			s, h, err = decodeSaved(b, c.key)
+		}
+		return err
+	})
+	return s, h, err
+}
+
+// Checkpoints returns those of a branch, by name. It is a LIST for a thousand objects, and a GET for each checkpoint.
+func Checkpoints(ctx context.Context, o FSOptions) (all []CheckpointInfo, err error) {
+	f := newFamily(o)
+	at, _, err := f.locate(ctx, o.Branch)
+	if err != nil {
+		return nil, err
+	}
+	found, err := f.checkpoints(ctx, at.checkpoints())
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range found {
+		if c.name == "" {
+			continue
+		}
+		h, err := f.head(ctx, c.key)
+		if errors.Is(err, objstore.ErrNotExist) {
+			continue // it was dropped
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, CheckpointInfo{c.name, h.created, h.size, !c.confirmed})
+	}
+	return all, nil
+}
+
+// head reads the header of a checkpoint.
+func (f *family) head(ctx context.Context, key string) (h savedHead, err error) {
+	err = twice(func() error {
+		b, err := f.getStart(ctx, key, savedHeader)
+		if err == nil {
+			h, err = decodeSavedHead(b, key)
+		}
+		return err
+	})
+	return h, err
+}
+
+// DropCheckpoint makes a checkpoint of a branch one that nobody can open, and deletes it unless a branch that was made
+// from it needs its files; then that branch's writer deletes it in the end. So it does with what is unfinished of the
+// same name. Sorted files are deleted by their branch's writer, when nothing else needs them. The error matches
+// base.ErrNotExist if there is nothing of that name. It is two LIST, and two DELETE.
+func DropCheckpoint(ctx context.Context, o FSOptions, name string) error {
+	f := newFamily(o)
+	if err := checkName(name); err != nil {
+		return err
+	}
+	at, _, err := f.locate(ctx, o.Branch)
+	if err != nil {
+		return err
+	}
+	found, err := f.checkpoints(ctx, at.checkpoints()+name+"@")
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%w: no checkpoint is called %q", base.ErrNotExist, name)
+	}
+	var numbers []uint64
+	for _, c := range found {
+		if err == nil {
+			err = f.remove(ctx, c.key+confirmed)
+		}
+		numbers = append(numbers, c.number)
+	}
+	if err != nil {
+		return err
+	}
+	return f.release(ctx, numbers)
+}
+
+// release deletes checkpoints that cannot be opened, and from which no branch is made that still needs them. Nobody
+// makes one any more: that takes a checkpoint that can be opened when the pin is there. It is a LIST.
+func (f *family) release(ctx context.Context, numbers []uint64) error {
+	if len(numbers) == 0 {
+		return nil
+	}
+	found, err := f.checkpoints(ctx, "checkpoint/")
+	pinned := map[uint64]bool{}
+	for _, c := range found {
+		if c.name == "" || c.confirmed {
+			pinned[c.number] = true
+		}
+	}
+	for _, c := range found {
+		if err == nil && c.name != "" && slices.Contains(numbers, c.number) && !pinned[c.number] {
+			err = f.remove(ctx, c.key)
+		}
+	}
+	return err
+}

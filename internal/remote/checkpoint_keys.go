@@ -1,0 +1,79 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A checkpoint is a state that was saved under a key of its own, which has a random number and is never used again,
+// and a second object, which says that all of its files are there for good:
+//
+//	checkpoint/SITE/NAME@0123456789abcdef
+//	checkpoint/SITE/NAME@0123456789abcdef-ok
+//
+// What has no second object is unfinished: who was making it has not come to the end yet, or died; or it was dropped,
+// and branches that were made from it are still there. What a branch needs of others has no name, no second object,
+// and the number of the checkpoint that the branch was made from, or else one of its own: it is a pin.
+
+const confirmed = "-ok"
+
+// stateKey returns the key of a state that was saved.
+func (s site) stateKey(name string, number uint64) string {
+	return fmt.Sprintf("%s%s@%016x", s.checkpoints(), name, number)
+}
+
+// A checkpointKey is what the key of a checkpoint's object says.
+type checkpointKey struct {
+	site      site
+	name      string // empty: a pin
+	number    uint64
+	confirmed bool // it is the second object
+}
+
+// parseCheckpoint is the inverse of stateKey, for both objects of a checkpoint.
+func parseCheckpoint(key string) (k checkpointKey, ok bool) {
+	rest, ok := strings.CutPrefix(key, "checkpoint/")
+	dir, rest, found := strings.Cut(rest, "/")
+	rest, k.confirmed = strings.CutSuffix(rest, confirmed)
+	name, digits, split := strings.Cut(rest, "@")
+	number, err := strconv.ParseUint(digits, 16, 64)
+	if k.site = site(dir); dir == "main" {
+		k.site = ""
+	}
+	k.name, k.number = name, number
+	if !ok || !found || !split || err != nil || !k.site.check() || name != "" && checkName(name) != nil {
+		return k, false
+	}
+	want := k.site.stateKey(name, number)
+	if k.confirmed {
+		want += confirmed
+	}
+	return k, key == want
+}
+
+// A savedCheckpoint is what a listing shows of a checkpoint.
+type savedCheckpoint struct {
+	checkpointKey
+	key  string // of the state
+	size int64  // of the object
+}
+
+// checkpoints returns those whose keys begin with a prefix, in the order of their keys; of confirmed ones that the
+// state is there too. It is one LIST for a thousand objects.
+func (f *family) checkpoints(ctx context.Context, prefix string) (found []savedCheckpoint, err error) {
+	for o, err := range f.store.List(ctx, prefix, "") {
+		if err != nil {
+			return nil, fmt.Errorf("siftkv: list %s: %w", prefix, err)
+		}
+		k, ok := parseCheckpoint(o.Key)
+		switch last := len(found) - 1; {
+		case ok && !k.confirmed:
+			found = append(found, savedCheckpoint{k, o.Key, o.Size})
+		case ok && last >= 0 && found[last].key+confirmed == o.Key:
+			found[last].confirmed = true // it stands right behind the state
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,163 @@
+package remote
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// firstSlot is that of a branch's first entry, which has all that the branch begins with. It has the epoch 1, as if a
+// fence stood before it.
+const firstSlot = 2
+
+// Clone makes a branch that begins with the state of another, or with a checkpoint of it: o says which. No sorted file
+// is read or copied. The error matches ErrExists if there is a branch of that name; what was begun and not finished is
+// no branch, and is begun anew.
+//
+// The branch's name is taken first, then its files are pinned, and the first entry is put: from then on it can be
+// opened. That is three PUT; a LIST to see what is of that name; and what reading the state and making sure of it
+// needs: two LIST and a GET, and two LIST and GET more if the other is not the main branch.
+func Clone(ctx context.Context, o FSOptions, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	c := &cloning{f: newFamily(o), parent: o.Branch, from: o.Checkpoint, name: name}
+	if err := c.find(ctx); err != nil {
+		return err
+	}
+	if err := c.register(ctx); err != nil {
+		return err
+	}
+	err := c.pin(ctx)
+	if err == nil {
+		err = c.begin(ctx)
+	}
+	return err
+}
+
+// A cloning is a branch that is being made.
+type cloning struct {
+	f      *family
+	parent string
+	from   string // a checkpoint of the parent; empty: the parent as it is now
+	name   string
+
+	source     *Sequence // the parent's entries
+	sourceSite site
+	checkpoint savedCheckpoint // if there is one
+	branch     branch          // the new one
+	state      *saved
+}
+
+// find looks for what the branch is made from.
+func (c *cloning) find(ctx context.Context) error {
+	at, store, err := c.f.locate(ctx, c.parent)
+	if err != nil {
+		return err
+	}
+	c.sourceSite, c.source = at, c.f.sequence(at, store)
+	if c.from == "" {
+		if c.state, err = c.source.now(ctx); err != nil {
+			return err
+		}
+	} else {
+		if c.checkpoint, err = c.f.checkpoint(ctx, at, c.from); err != nil {
+			return err
+		}
+		var h savedHead
+		if c.state, h, err = c.f.readCheckpoint(ctx, c.checkpoint); err != nil {
+			return err
+		}
+		c.source.id.CompareAndSwap(0, h.store)
+	}
+	c.branch = branch{state: branchThere, site: newSite(c.name, random()), created: time.Now(), parent: c.parent,
+		from: c.from, store: c.source.Store()}
+	return nil
+}
+
+// register takes the name.
+func (c *cloning) register(ctx context.Context) error {
+	there := fmt.Errorf("%w: there is a branch %q", ErrExists, c.name)
+	before, err := c.f.branch(ctx, c.name)
+	if err != nil {
+		return err
+	}
+	switch before.state {
+	case branchThere, branchDropping:
+		if finished, err := c.f.giveUp(ctx, before); finished || err != nil {
+			return errors.Join(err, there)
+		}
+	case branchDropped:
+		if err := c.f.clear(ctx, before); err != nil {
+			return err
+		}
+	}
+	var won bool
+	if c.branch, won, err = c.f.change(ctx, c.name, before, c.branch); err == nil && !won {
+		err = there
+	}
+	return err
+}
+
+// giveUp makes sure that a branch that was not finished never is, and deletes what there is of it. It reports whether
+// the branch was finished after all.
+func (f *family) giveUp(ctx context.Context, b branch) (finished bool, err error) {
+	s := f.sequence(b.site, b.store)
+	l, err := s.Look(ctx)
+	if err != nil || l.Data > 0 {
+		return err == nil, err
+	}
+	// Whoever is still making it finds a fence where the first entry should be.
+	if err = fenceOff(ctx, s, l); err != nil || l.Data > 0 {
+		return err == nil, err
+	}
+	return false, f.sweep(ctx, b)
+}
+
+// pin saves which files the branch needs, and makes sure that they stay.
+func (c *cloning) pin(ctx context.Context) error {
+	save := saving{f: c.f, from: c.source, site: c.sourceSite, to: c.branch.site, created: c.branch.created}
+	var err error
+	if c.from == "" {
+		save.now = c.state
+		_, c.state, err = save.run(ctx)
+	} else if _, err = save.put(ctx, c.state, c.checkpoint.number); err == nil {
+		// As long as the pin is there, so is the checkpoint, even if it is dropped from now on.
+		var now savedCheckpoint
+		if now, err = c.f.checkpoint(ctx, c.sourceSite, c.from); err == nil && now.number != c.checkpoint.number {
+			err = fmt.Errorf("%w: the checkpoint %q was dropped meanwhile", base.ErrNotExist, c.from)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return c.stillThere(ctx)
+}
+
+// stillThere makes sure that nobody has dropped the parent without seeing the pin. The main branch is never dropped.
+func (c *cloning) stillThere(ctx context.Context) error {
+	if c.parent == "" {
+		return nil
+	}
+	b, err := c.f.branch(ctx, c.parent)
+	if err == nil && (b.state != branchThere || b.site != c.sourceSite) {
+		err = fmt.Errorf("%w: the branch %q is being dropped", base.ErrNotExist, c.parent)
+	}
+	return err
+}
+
+// begin puts the first entry.
+func (c *cloning) begin(ctx context.Context) error {
+	s := c.f.sequence(c.branch.site, c.branch.store)
+	e := Entry{Slot: firstSlot, Epoch: firstSlot - 1, store: c.branch.store, Body: c.state.first(firstSlot)}
+	_, _ = rand.Read(e.nonce[:]) // never fails
+	_, own, err := s.create(ctx, firstSlot, e.encode(s.tag))
+	if err == nil && !own {
+		err = fmt.Errorf("%w: somebody else has begun to make the branch %q since", ErrExists, c.name)
+	}
+	return err
+}

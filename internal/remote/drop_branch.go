@@ -1,0 +1,171 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// errMainBranch says why the main branch stays.
+var errMainBranch = fmt.Errorf("%w: the main branch is the store itself; delete all objects instead", ErrInvalidName)
+
+// DropBranch deletes a branch with all of its checkpoints. Who writes to it is told by ErrFenced. The error matches
+// ErrInUse, and nothing has changed, if other branches or their checkpoints need sorted files of it. If it fails
+// otherwise, the branch is there as it was, or cannot be opened any more; then DropBranch again goes on. What a writer
+// of the branch was uploading may be left behind.
+//
+// It is three PUT and two LIST, a GET for each checkpoint of other branches, and as many LIST and DELETE as the branch
+// has objects.
+func DropBranch(ctx context.Context, o FSOptions, name string) error {
+	if name == "" {
+		return errMainBranch
+	}
+	if err := checkName(name); err != nil {
+		return err
+	}
+	f := newFamily(o)
+	b, err := f.branch(ctx, name)
+	if err != nil {
+		return err
+	}
+	switch b.state {
+	case branchThere, branchDropping:
+		if b, err = f.retire(ctx, name, b); err != nil {
+			return err
+		}
+	case branchDropped:
+	default:
+		return fmt.Errorf("%w: no branch is called %q", base.ErrNotExist, name)
+	}
+	if err := f.clear(ctx, b); err != nil {
+		return err
+	}
+	b.state = branchGone
+	_, _, err = f.change(ctx, name, b, b) // who has changed it since has cleared it too
+	return err
+}
+
+// retire makes a branch one that nobody can open any more, unless others need it.
+//
+// Whoever makes a branch from it pins its files first, and then sees whether it is being dropped. Here it is being
+// dropped first, and then the pins are looked at. So one of the two sees the other.
+func (f *family) retire(ctx context.Context, name string, b branch) (branch, error) {
+	u := &users{f: f, pins: newPins(f, b.site), gone: map[site]bool{"": false, b.site: false}}
+	if err := u.none(ctx, b); err != nil && b.state == branchThere {
+		return b, err
+	}
+	next := func(state branchState) error {
+		now := b
+		now.state = state
+		now, won, err := f.change(ctx, name, b, now)
+		if err == nil && !won {
+			err = fmt.Errorf("siftkv: somebody else is dropping the branch %q", name)
+		}
+		if err == nil {
+			b = now
+		}
+		return err
+	}
+	if b.state == branchThere {
+		if err := next(branchDropping); err != nil {
+			return b, err
+		}
+	}
+	if err := u.none(ctx, b); err != nil {
+		return b, errors.Join(err, next(branchThere))
+	}
+	return b, next(branchDropped)
+}
+
+// users are those who may need files of a branch.
+type users struct {
+	f    *family
+	pins *pins
+	gone map[site]bool // whether there is no such branch any more
+}
+
+// none returns an error that matches ErrInUse if others need files of the branch, or files of others that they have
+// through it. On its way it deletes what stands in the names of branches that are gone, which a delayed request has put
+// there. It is a LIST and, the first time, a GET for each checkpoint and each pin, and a LIST and two GET for each
+// other branch that has any.
+func (u *users) none(ctx context.Context, b branch) error {
+	f, p, gone := u.f, u.pins, u.gone
+	if err := p.look(ctx); err != nil {
+		return err
+	}
+	for _, c := range p.listed {
+		is, known := gone[c.site]
+		if !known {
+			other, err := f.branch(ctx, c.site.branch())
+			if err != nil {
+				return err
+			}
+			// A branch is there before anything is put there in its name, and its site never comes back.
+			is = other.site != c.site || other.state >= branchDropped
+			gone[c.site] = is
+		}
+		if is {
+			if err := f.removeCheckpoint(ctx, c.key); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range p.listed {
+		x := p.known[c.key]
+		if c.site == b.site || gone[c.site] || x == nil || len(x.nums) == 0 && x.branch != b.site.number() {
+			continue
+		}
+		user := fmt.Sprintf("the checkpoint %q of the branch", c.name)
+		if c.name == "" {
+			user = "the branch"
+		}
+		return fmt.Errorf("%w: %s %q needs files of %q", ErrInUse, user, c.site.branch(), b.site.branch())
+	}
+	return nil
+}
+
+// clear deletes all that a branch has that nobody can open, once its writer is fenced, and whoever is making it.
+func (f *family) clear(ctx context.Context, b branch) error {
+	s := f.sequence(b.site, b.store)
+	l, err := s.Look(ctx)
+	if err != nil {
+		return err
+	}
+	if err := fenceOff(ctx, s, l); err != nil {
+		return err
+	}
+	return f.sweep(ctx, b)
+}
+
+// fenceOff puts a fence behind what was seen of a branch, where its first entry would be if there is none.
+func fenceOff(ctx context.Context, s *Sequence, l *Look) error {
+	l.Last = max(l.Last, firstSlot-1)
+	_, err := s.Fence(ctx, l, func(context.Context) error { return nil })
+	return err
+}
+
+// sweep deletes the objects of a branch, what keeps others' files last. Fences stay: 80 bytes for each time that it was
+// opened.
+func (f *family) sweep(ctx context.Context, b branch) error {
+	if err := f.removeAll(ctx, b.site.prefix()); err != nil {
+		return err
+	}
+	found, err := f.checkpoints(ctx, b.site.checkpoints())
+	var pins []uint64
+	for _, pin := range []bool{false, true} {
+		for _, c := range found {
+			if err == nil && pin == (c.name == "") {
+				err = f.removeCheckpoint(ctx, c.key)
+			}
+			if pin && c.name == "" {
+				pins = append(pins, c.number)
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return f.release(ctx, pins)
+}

@@ -1,0 +1,132 @@
+package remote
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// A family is all branches of a store, which are in one object store.
+type family struct {
+	store    objstore.Store
+	patience time.Duration
+	wait     func(ctx context.Context, tries int) bool // before the next try; false if ctx has ended
+}
+
+func newFamily(o FSOptions) *family {
+	patience := cmp.Or(o.Patience, o.Logs.withDefaults().Patience)
+	return &family{store: o.Objects, patience: patience, wait: Options{Patience: patience}.pause}
+}
+
+// sequence returns the entries of a branch. The number of the store may be 0, if it is not known.
+func (f *family) sequence(at site, store uint64) *Sequence {
+	s := New(f.store, at.prefix()+"entry/", Options{Patience: f.patience})
+	s.id.Store(store)
+	return s
+}
+
+// random returns a number that nobody else has.
+func random() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// put puts an object that nobody else puts there. An error matches objstore.ErrUnknown unless the object is not there
+// and never will be.
+func (f *family) put(ctx context.Context, key string, object []byte) error {
+	var unknown error
+	for tries := 0; ; tries++ {
+		err := f.store.PutIfAbsent(ctx, key, object)
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, objstore.ErrExists) {
+			held, failed := f.get(ctx, key, len(object))
+			if failed == nil && bytes.Equal(held, object) {
+				return nil
+			}
+			if failed == nil {
+				return fmt.Errorf("siftkv: put %s: %w", key, err)
+			}
+			err = fmt.Errorf("%w: %w", objstore.ErrUnknown, failed)
+		}
+		if errors.Is(err, objstore.ErrUnknown) {
+			unknown = err
+		}
+		again := errors.Is(err, objstore.ErrUnknown) || errors.Is(err, objstore.ErrThrottled)
+		if !again || !f.wait(ctx, tries) {
+			if unknown != nil && !errors.Is(err, objstore.ErrUnknown) {
+				err = fmt.Errorf("%w: %w", objstore.ErrUnknown, err)
+			}
+			return fmt.Errorf("siftkv: put %s: %w", key, errors.Join(err, ctx.Err()))
+		}
+	}
+}
+
+// get returns an object. With a hint that is not too small it is one request.
+func (f *family) get(ctx context.Context, key string, hint int) ([]byte, error) {
+	for tries := 0; ; tries++ {
+		b, err := objstore.ReadAll(ctx, f.store, key, hint)
+		if err == nil || !passing(err) || tries == readTries-1 || !f.wait(ctx, tries) {
+			return b, err
+		}
+	}
+}
+
+// getStart returns the first n bytes of an object, or all if it has fewer.
+func (f *family) getStart(ctx context.Context, key string, n int) ([]byte, error) {
+	b := make([]byte, n)
+	for tries := 0; ; tries++ {
+		got, err := f.store.GetRange(ctx, key, 0, b)
+		if err == nil || errors.Is(err, io.EOF) && got > 0 {
+			return b[:got], nil
+		}
+		if !passing(err) || tries == readTries-1 || !f.wait(ctx, tries) {
+			return nil, err
+		}
+	}
+}
+
+// remove deletes an object, if there is one.
+func (f *family) remove(ctx context.Context, key string) error {
+	for tries := 0; ; tries++ {
+		err := f.store.Delete(ctx, key)
+		again := errors.Is(err, objstore.ErrUnknown) || errors.Is(err, objstore.ErrThrottled)
+		if err == nil || !again || tries == readTries-1 || !f.wait(ctx, tries) {
+			return err
+		}
+	}
+}
+
+// removeAll deletes the objects whose keys begin with a prefix, but for fences: they tell a writer that somebody has
+// taken over.
+func (f *family) removeAll(ctx context.Context, prefix string) error {
+	for o, err := range f.store.List(ctx, prefix, "") {
+		if err == nil && o.Size != fenceSize {
+			err = f.remove(ctx, o.Key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// twice calls do, and once more if what it read was damaged, which the transport may have done.
+func twice(do func() error) error {
+	err := do()
+	if errors.Is(err, base.ErrCorruption) {
+		err = do()
+	}
+	return err
+}

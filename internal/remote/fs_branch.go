@@ -1,0 +1,58 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// locate finds where the branch is, once. Whoever calls it refreshes.
+func (f *FS) locate(ctx context.Context) error {
+	if f.seq != nil {
+		return nil
+	}
+	at, store, err := f.family.locate(ctx, f.o.Branch)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.site, f.seq = at, f.family.sequence(at, store)
+	return nil
+}
+
+// checkBegun returns why there is no store where nothing was found: a branch has a first entry, or is none.
+func (f *FS) checkBegun() error {
+	if f.o.Branch == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: the branch %q was begun and not finished; clone it again, or drop it", base.ErrNotExist,
+		f.o.Branch)
+}
+
+// loadCheckpoint makes the files those of the checkpoint, unless that was done: a LIST and a GET.
+func (f *FS) loadCheckpoint(ctx context.Context) error {
+	if f.at.list > 0 {
+		return nil
+	}
+	c, err := f.family.checkpoint(ctx, f.site, f.o.Checkpoint)
+	if err != nil {
+		return err
+	}
+	s, h, err := f.family.readCheckpoint(ctx, c)
+	if err != nil {
+		return err
+	}
+	f.seq.id.CompareAndSwap(0, h.store)
+	logs := slotBody{slot: 1, body: body{chunks: s.chunks()}}
+	return f.take(&state{list: s.list, num: s.num, slot: 1, data: []slotBody{logs}})
+}
+
+// CollectAgain has the writer look again whether sorted files can be deleted that checkpoints needed. It does nothing
+// for a reader.
+func (f *FS) CollectAgain() {
+	if w := f.asWriter(); w != nil {
+		w.collector.recheck()
+	}
+}

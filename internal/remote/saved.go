@@ -1,0 +1,181 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A saved is the state of a branch at one moment, with nothing that it does not need. It stands for itself: but for
+// the sorted files, nothing else has to be read.
+type saved struct {
+	list *fileList // its logs begin nowhere: their bytes are in logs
+	num  uint64    // of the manifest in force
+	logs []Log
+
+	slot uint64 // of the list, where it was read
+	data uint64 // of the newest data there
+}
+
+// now reads the state of the branch whose sequence this is, which has to be there. It is a Look, and what state needs.
+func (s *Sequence) now(ctx context.Context) (now *saved, err error) {
+	err = s.again(func() error {
+		l, err := s.Look(ctx)
+		if err != nil {
+			return err
+		}
+		st, err := s.state(ctx, l, mark{})
+		if err != nil {
+			return err
+		}
+		if st.list == nil {
+			return fmt.Errorf("%w in %q", base.ErrNotExist, s.prefix)
+		}
+		r, err := s.recover(st)
+		if err != nil {
+			return err
+		}
+		now = &saved{list: st.list, num: st.num, logs: r.logs, slot: st.slot, data: l.Data}
+		return now.trim()
+	})
+	if isMissing(err) {
+		err = asCorruption(err)
+	}
+	return now, err
+}
+
+// needs reports whether the branch, as it is now, needs all sorted files of a state that was read before. It is a
+// Look, and a GET or two if there is something new.
+func (s *Sequence) needs(ctx context.Context, before *saved) (all bool, err error) {
+	err = s.again(func() error {
+		all = false
+		l, err := s.Look(ctx)
+		if err != nil || l.Data == 0 {
+			return err
+		}
+		if all = l.Data == before.data; all {
+			return nil
+		}
+		newest, err := s.body(ctx, l, l.Data)
+		if err != nil {
+			return err
+		}
+		if all = newest.lists == before.slot; all {
+			return nil
+		}
+		lists, err := s.body(ctx, l, newest.lists)
+		if err != nil {
+			return err
+		}
+		now := &saved{}
+		if now.list, now.num, err = s.fileList(lists); err == nil {
+			err = now.trim()
+		}
+		if err != nil {
+			return err
+		}
+		for num, t := range before.list.tables {
+			if now.list.tables[num] != t {
+				return nil
+			}
+		}
+		all = true
+		return nil
+	})
+	return all, err
+}
+
+// trim takes out what the manifest does not need: sorted files that the writer has not come to remove, and logs whose
+// writes are in sorted files.
+func (s *saved) trim() error {
+	live, oldest, err := readManifest(s.list.manifest, s.num)
+	if err != nil {
+		return err
+	}
+	tables := make(map[uint64]table, len(live))
+	for num := range live {
+		t, there := s.list.tables[num]
+		if !there {
+			return fmt.Errorf("%w: the manifest needs sorted file %d, which is not in it", errList, num)
+		}
+		tables[num] = t
+	}
+	s.list.tables, s.list.logStart = tables, 0
+	s.list.home = logHome{} // logs on some machine's disk stay there: what was flushed is what there is
+	var nums []uint64
+	for _, num := range s.list.logs {
+		if num >= oldest {
+			nums = append(nums, num)
+		}
+	}
+	var logs []Log
+	for _, log := range s.logs {
+		if log.Number >= oldest {
+			logs = append(logs, log)
+		}
+	}
+	s.list.logs, s.logs = nums, logs
+	return nil
+}
+
+// readManifest returns the numbers of the sorted files that a manifest needs, and that of the oldest log.
+func readManifest(data []byte, num uint64) (tables map[uint64]bool, oldest uint64, err error) {
+	files := vfs.NewMem()
+	w, err := files.Create(filepath.Join(".", manifest.FileName(manifest.FileManifest, num)))
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	tail, err := manifest.OpenTail(files, ".", num)
+	if err != nil {
+		return nil, 0, err
+	}
+	there := map[manifest.DeletedTable]bool{}
+	err = tail.Read(func(e *manifest.Edit) error {
+		for _, t := range e.Deleted {
+			delete(there, t)
+		}
+		for i := range e.Added {
+			there[manifest.DeletedTable{Level: e.Added[i].Level, Num: e.Added[i].Table.Num}] = true
+		}
+		oldest = max(oldest, e.LogNum)
+		return nil
+	})
+	tables = make(map[uint64]bool, len(there))
+	for t := range there {
+		tables[t.Num] = true
+	}
+	return tables, oldest, err
+}
+
+// size returns how many bytes the state keeps from being deleted, beside its own object's.
+func (s *saved) size() (bytes int64) {
+	for _, t := range s.list.tables {
+		bytes += t.size
+	}
+	for _, log := range s.logs {
+		bytes += int64(len(log.Data))
+	}
+	return bytes
+}
+
+// first returns the entry with which a branch begins, in a slot.
+func (s *saved) first(slot uint64) []byte {
+	list := *s.list
+	list.logStart = slot
+	b := body{lists: slot, list: list.encode(), chunks: s.chunks()}
+	return b.encode()
+}
+
+func (s *saved) chunks() (chunks []chunk) {
+	for _, log := range s.logs {
+		chunks = append(chunks, chunk{log: log.Number, data: log.Data})
+	}
+	return chunks
+}

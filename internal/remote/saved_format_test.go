@@ -1,0 +1,139 @@
+package remote
+
+import (
+	"encoding/hex"
+	"math"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/hostile"
+)
+
+const savedKey = "checkpoint/main/nightly@0123456789abcdef"
+
+func sampleSaved(t testing.TB) (*saved, savedHead) {
+	t.Helper()
+	s := &saved{list: sampleList(t), num: 7, logs: []Log{{8, []byte("eight")}, {12, []byte("twelve")}}}
+	delete(s.list.tables, math.MaxUint64)
+	s.list.logStart, s.list.home = 0, logHome{}
+	return s, savedHead{store: 0x1122334455667788, number: 0x0123456789abcdef, branch: 5,
+		created: time.UnixMicro(1700000000000000)}
+}
+
+func TestSavedStatesAreDecodedAsEncoded(t *testing.T) {
+	s, h := sampleSaved(t)
+	b := s.encode(savedKey, h)
+	got, head, err := decodeSaved(b, savedKey)
+	require.NoError(t, err)
+	require.Equal(t, s, got)
+	require.EqualValues(t, 1000+1+len("eight")+len("twelve"), head.size)
+	require.Equal(t, []any{h.store, h.number, h.branch, h.created}, []any{head.store, head.number, head.branch,
+		head.created})
+	list, err := decodeSavedList(b[:head.listEnd()], savedKey, head)
+	require.NoError(t, err)
+	require.Equal(t, s.list, list.list)
+	golden.File(t, filepath.Join("testdata", "saved.golden"), hex.Dump(b))
+}
+
+func TestSavedStatesThatAreRefused(t *testing.T) {
+	s, h := sampleSaved(t)
+	b := s.encode(savedKey, h)
+	for at := range b {
+		b[at] ^= 4
+		_, _, err := decodeSaved(b, savedKey)
+		require.ErrorIs(t, err, base.ErrCorruption, at)
+		b[at] ^= 4
+	}
+	for n := range b {
+		_, _, err := decodeSaved(b[:n], savedKey)
+		require.ErrorIs(t, err, base.ErrCorruption, n)
+	}
+	_, _, err := decodeSaved(b, savedKey+"0")
+	require.ErrorIs(t, err, base.ErrCorruption)
+	require.ErrorContains(t, err, "renamed or copied")
+}
+
+// savedBound is listBound, and a struct for each log of 32 bytes.
+var savedBound = hostile.Bound{PerByte: 100, Fixed: 16 << 10}
+
+func TestHostileSavedStates(t *testing.T) {
+	s, h := sampleSaved(t)
+	for mutant := range hostile.Mutants(s.encode(savedKey, h), 2000) {
+		savedBound.Require(t, len(mutant), func() { _, _, _ = decodeSaved(mutant, savedKey) })
+	}
+	b := branch{state: branchThere, site: newSite("b", 9), parent: "a", from: "c"}
+	for mutant := range hostile.Mutants(b.encode(), 2000) {
+		savedBound.Require(t, len(mutant), func() { _, _ = decodeBranch(mutant, "key") })
+	}
+}
+
+func FuzzSaved(f *testing.F) {
+	s, h := sampleSaved(f)
+	f.Add(s.encode(savedKey, h))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		savedBound.Require(t, len(b), func() {
+			s, h, err := decodeSaved(b, savedKey)
+			if err != nil {
+				return
+			}
+			again, _, err := decodeSaved(s.encode(savedKey, h), savedKey)
+			require.NoError(t, err)
+			require.Equal(t, s, again)
+		})
+	})
+}
+
+func TestWhatBecameOfBranchesIsDecodedAsEncoded(t *testing.T) {
+	b := branch{state: branchDropped, site: newSite("b", 9), created: time.UnixMicro(1700000000000000), parent: "a",
+		from: "c"}
+	got, err := decodeBranch(b.encode(), "key")
+	require.NoError(t, err)
+	require.Equal(t, b, got)
+	golden.File(t, filepath.Join("testdata", "branch.golden"), hex.Dump(b.encode()))
+	newer := b.encode()
+	newer[0]++
+	_, err = decodeBranch(newer, "key")
+	require.ErrorIs(t, err, ErrNewerFormat)
+	for n := range b.encode() {
+		_, err := decodeBranch(b.encode()[:n], "key")
+		require.ErrorIs(t, err, base.ErrCorruption, n)
+	}
+}
+
+func FuzzBranch(f *testing.F) {
+	b := branch{state: branchThere, site: newSite("b", 9), parent: "a", from: "c"}
+	f.Add(b.encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, err := decodeBranch(b, "key")
+		if err != nil {
+			return
+		}
+		again, err := decodeBranch(got.encode(), "key")
+		require.NoError(t, err)
+		require.Equal(t, got, again)
+	})
+}
+
+func TestKeysOfCheckpoints(t *testing.T) {
+	for _, k := range []checkpointKey{{"", "nightly", 1, false}, {newSite("b", 2), "c", 3, true},
+		{newSite("b", 2), "", math.MaxUint64, false}} {
+		key := k.site.stateKey(k.name, k.number)
+		if k.confirmed {
+			key += confirmed
+		}
+		got, ok := parseCheckpoint(key)
+		require.True(t, ok, key)
+		require.Equal(t, k, got)
+	}
+	for _, key := range []string{"", "checkpoint/main/c", "checkpoint/other/c@0123456789abcdef", "checkpoint/main/c@1",
+		"checkpoint/main/a/c@0123456789abcdef", "checkpoint/main/c@0123456789abcdef-no", "main/c@0123456789abcdef",
+		"checkpoint/main/c@0123456789ABCDEF", "checkpoint/main/c@d@0123456789abcdef"} {
+		_, ok := parseCheckpoint(key)
+		require.False(t, ok, key)
+	}
+}
