@@ -32,6 +32,14 @@ type Objects struct {
 	// created. The DB does not close it.
 	Store objstore.Store
 
+	// Branch is the branch that is opened: empty for the main one, which is there from the
+	// beginning; Clone makes others. Each has one writer at a time, all of them at the same time.
+	Branch string
+
+	// Checkpoint opens a checkpoint of the branch in place of the branch, by OpenReadOnly: the
+	// state that it was when PinCheckpoint was called, for ever. A Clone of it can be written to.
+	Checkpoint string
+
 	// LocalLog keeps the log in the directory that Open is given, on the local disk, and not in the object store. Sync
 	// and NoSync then mean what they mean for a store in a directory: this machine's disk and operating system have
 	// the write. Neither sends a request, and LogInterval and LogBuffer do not matter. Sorted files go to the
@@ -116,7 +124,7 @@ func (o *Options) fileSystem(dir string) vfs.FS {
 		local = vfs.OS
 	}
 	return remote.NewFS(remote.FSOptions{Objects: o.Objects.Store, Root: objectsRoot, Local: local,
-		Grace: max(grace, 0), Writes: !o.ReadOnly,
+		Branch: o.Objects.Branch, Checkpoint: o.Objects.Checkpoint, Grace: max(grace, 0), Writes: !o.ReadOnly,
 		Logs: remote.LogOptions{Interval: o.Objects.LogInterval, MaxBuffered: o.Objects.LogBuffer,
 			Patience: max(o.Objects.Patience, time.Minute)}, Log: o.Logger,
 		Tables:   remote.TableOptions{PartSize: o.Objects.partSize},
@@ -188,6 +196,9 @@ func (o *Options) checkObjects() error {
 		return nil
 	case o.Objects.Store == nil:
 		return invalidf("Objects.Store is nil")
+	case o.Objects.Checkpoint != "" && !o.ReadOnly:
+		return invalidf("Objects.Checkpoint is %q, and a checkpoint does not change: OpenReadOnly reads it, and "+
+			"a Clone of it can be written to", o.Objects.Checkpoint)
 	case o.InMemory:
 		return invalidf("InMemory and Objects are both set")
 	case o.MemoryMap:

@@ -40,6 +40,8 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 		if err := opts.Objects.checkDir(dir, opts.ReadOnly); err != nil {
 			return nil, err
 		}
+		objects := *opts.Objects // the caller's may change
+		opts.Objects = &objects
 		opts.fs, localDir, dir = opts.fileSystem(dir), dir, objectsRoot
 	}
 	if dir == "" && !opts.InMemory {

@@ -1,0 +1,58 @@
+package kv_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// A checkpoint keeps what a store in an object store was, and a clone of it is a store that can be written to. They
+// share files with the store, and none is copied.
+func ExampleObjects_Clone() {
+	ctx, objects := context.Background(), objstore.NewMem() // or a bucket, by package objstore/s3
+	set := func(o *kv.Objects, value string) {
+		db, err := kv.Open("", &kv.Options{Objects: o})
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := db.Set([]byte("key"), []byte(value), kv.Sync); err != nil {
+			log.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	show := func(o *kv.Objects) {
+		view, err := kv.OpenReadOnly("", &kv.Options{Objects: o})
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer view.Close()
+		value, err := view.Get([]byte("key"))
+		fmt.Println(string(value), err)
+	}
+	main, trial := &kv.Objects{Store: objects}, &kv.Objects{Store: objects, Branch: "trial"}
+	before := &kv.Objects{Store: objects, Checkpoint: "before"}
+
+	set(main, "old")
+	if _, err := main.PinCheckpoint(ctx, "before"); err != nil {
+		log.Fatal(err)
+	}
+	set(main, "new")
+	if err := before.Clone(ctx, "trial"); err != nil {
+		log.Fatal(err)
+	}
+	set(trial, "tried")
+	show(before)
+	show(main)
+	show(trial)
+	fmt.Println(main.DropBranch(ctx, "trial"), main.DropCheckpoint(ctx, "before"))
+	// Output:
+	// old <nil>
+	// new <nil>
+	// tried <nil>
+	// <nil> <nil>
+}

@@ -1,0 +1,73 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"testing"
+
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/stretchr/testify/require"
+)
+
+func init() { children["branch"] = writeToBranch }
+
+// branchRounds is how often the writer of a branch, in a process of its own, replaces all that there is.
+const branchRounds = 5
+
+// writeToBranch is the child of TestABranchAndItsParentAreWrittenByTwoProcesses.
+func writeToBranch(dir string) error {
+	s, err := objstore.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	db, err := Open("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: s, Branch: "child", Grace: -1}})
+	if err != nil {
+		return err
+	}
+	for round := range branchRounds {
+		for i := range 500 {
+			if err := db.Set(fmt.Appendf(nil, "%05d", i), fmt.Appendf(nil, "child %d", round), NoSync); err != nil {
+				return err
+			}
+		}
+		if err := db.Compact(nil, nil); err != nil {
+			return err
+		}
+		if _, err := db.PinCheckpoint(context.Background(), fmt.Sprintf("c%d", round)); err != nil {
+			return err
+		}
+	}
+	return db.Close()
+}
+
+func TestABranchAndItsParentAreWrittenByTwoProcesses(t *testing.T) {
+	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "objects")
+	s, err := objstore.OpenDir(dir)
+	require.NoError(t, err)
+	main := branchOf(s, "")
+	db := openBranch(t, main)
+	want := model{}
+	fillBranch(t, db, want, 0, 1000, "old")
+	require.NoError(t, db.Flush())
+	require.NoError(t, main.Clone(ctx, "child"))
+	own := maps.Clone(want)
+	cmd := child(t, "branch", dir, 0)
+	require.NoError(t, cmd.Start())
+	for round := range branchRounds {
+		fillBranch(t, db, want, 0, 1000, fmt.Sprint("parent", round))
+		require.NoError(t, db.Compact(nil, nil))
+		requireContents(t, want, db)
+	}
+	require.NoError(t, cmd.Wait())
+	require.NoError(t, db.Close())
+	requireView(t, main, want)
+	for round := range branchRounds {
+		for i := range 500 {
+			own[fmt.Sprintf("%05d", i)] = fmt.Sprintf("child %d", round)
+		}
+		requireView(t, checkpointOf(branchOf(s, "child"), fmt.Sprintf("c%d", round)), own)
+	}
+	requireView(t, branchOf(s, "child"), own)
+}

@@ -1,0 +1,74 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/objstoretest"
+	"github.com/stretchr/testify/require"
+)
+
+// Whoever makes a checkpoint or a clone stalls before one of its requests, and others take the store over meanwhile,
+// replace all of it, and delete what nobody needs then. What is made is what the store was before, or after.
+func TestWhoMakesACheckpointOrACloneStalls(t *testing.T) {
+	ctx, s := context.Background(), objstore.NewMem()
+	db := openBranch(t, branchOf(s, ""))
+	old := model{}
+	fillBranch(t, db, old, 0, 500, "old")
+	require.NoError(t, db.Flush())
+	require.NoError(t, db.Set([]byte("more"), nil, Sync))
+	old["more"] = ""
+	require.NoError(t, db.Close())
+	for name, call := range map[string]func(o *Objects) (*Objects, error){
+		"pin": func(o *Objects) (*Objects, error) {
+			_, err := o.PinCheckpoint(ctx, "new")
+			return &Objects{Checkpoint: "new"}, err
+		},
+		"clone": func(o *Objects) (*Objects, error) { return &Objects{Branch: "new"}, o.Clone(ctx, "new") },
+	} {
+		for n := int64(1); ; n++ {
+			store, want := copyObjects(t, s), maps.Clone(old)
+			stalled := false
+			faults := objstoretest.NewFaults(store, 1)
+			faults.Inject(func(c storeCall) (f storeFault) {
+				if c.N != n {
+					return f
+				}
+				stalled = true
+				afterCollection(t, store, "", func(db *DB) {
+					fillBranch(t, db, want, 0, 500, "new")
+					require.NoError(t, db.Compact(nil, nil))
+				})
+				afterCollection(t, store, "", func(*DB) {}) // what the one before had no time to delete
+				return f
+			})
+			made, err := call(branchOf(faults, ""))
+			require.NoError(t, err, "%s, request %d", name, n)
+			if !stalled {
+				require.Greater(t, n, int64(5), name)
+				break
+			}
+			afterCollection(t, store, "", func(*DB) {})
+			made.Store = store
+			requireEither(t, made, old, want, fmt.Sprintf("%s, request %d", name, n))
+		}
+	}
+}
+
+// requireEither requires that a branch or a checkpoint has one of two states, whole.
+func requireEither(t *testing.T, o *Objects, a, b model, at string) {
+	t.Helper()
+	db, err := OpenReadOnly("", &Options{Objects: o})
+	require.NoError(t, err, at)
+	first, err := db.Get([]byte("00000"))
+	require.NoError(t, err, at)
+	want := a
+	if string(first) == b["00000"] {
+		want = b
+	}
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+}

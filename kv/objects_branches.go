@@ -1,0 +1,197 @@
+package kv
+
+import (
+	"context"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/remote"
+)
+
+// Errors about branches and checkpoints of a store in an object store. A branch or a checkpoint that
+// is not there is ErrNotExist.
+var (
+	// ErrExists is matched when the name of a branch or a checkpoint is taken.
+	ErrExists = remote.ErrExists
+	// ErrInUse is matched when a branch cannot be dropped because others need its files.
+	ErrInUse = remote.ErrInUse
+	// ErrInvalidName is matched when a name is not 1 to 48 ASCII letters, digits, and characters
+	// - _ . of which the first is a letter or a digit, and the last is no dot.
+	ErrInvalidName = remote.ErrInvalidName
+)
+
+// A CheckpointInfo describes a checkpoint in an object store.
+type CheckpointInfo struct {
+	Name    string
+	Created time.Time // by the clock of the machine that made it
+	Bytes   int64     // of the sorted files and logs that it has, which it shares with others
+
+	// Unfinished ones cannot be opened: somebody is making it, or has died of it; or it was dropped,
+	// and a branch that was cloned from it needs its files. DropCheckpoint deletes what it can.
+	Unfinished bool
+}
+
+// A BranchInfo describes a branch of a store in an object store.
+type BranchInfo struct {
+	Name       string
+	Parent     string // the branch that it was cloned from; empty: the main one
+	Checkpoint string // the checkpoint of the parent that it was cloned from, if it was one
+	Created    time.Time
+
+	// Unfinished ones cannot be opened: somebody is cloning it, or has died of it. Clone begins anew,
+	// and DropBranch deletes what there is.
+	Unfinished bool
+}
+
+// PinCheckpoint keeps the state that the branch has in the object store now, under a name: nothing
+// is copied, and no file that it needs is deleted until DropCheckpoint. It needs no DB; whoever
+// writes to the branch, on whatever machine, goes on and is not asked. What that writer has not put
+// there yet is not in it: DB.PinCheckpoint puts it there first.
+//
+// The error matches ErrExists if the name is taken, ErrInvalidName, or ErrNotExist if there is no
+// such branch. If ctx ends first, or the object store fails, the checkpoint is there or not.
+//
+// It is six requests if the branch was just flushed, however large it is; see docs/object-storage.md.
+func (o *Objects) PinCheckpoint(ctx context.Context, name string) (CheckpointInfo, error) {
+	family, err := o.family()
+	if err != nil {
+		return CheckpointInfo{}, err
+	}
+	info, err := remote.CreateCheckpoint(ctx, family, name)
+	return CheckpointInfo(info), err
+}
+
+// Checkpoints returns the checkpoints of the branch, by name: a LIST, and a GET for each.
+func (o *Objects) Checkpoints(ctx context.Context) (all []CheckpointInfo, err error) {
+	family, err := o.family()
+	if err != nil {
+		return nil, err
+	}
+	found, err := remote.Checkpoints(ctx, family)
+	for _, c := range found {
+		all = append(all, CheckpointInfo(c))
+	}
+	return all, err
+}
+
+// DropCheckpoint deletes a checkpoint of the branch. Files that nothing else needs are deleted by the
+// branch's writer, the next time that it deletes any. Branches that were cloned from the checkpoint
+// keep what they need. Whoever has it open may find that files are gone (ErrStale). The error matches
+// ErrNotExist if there is none of that name. After any other, call it again.
+func (o *Objects) DropCheckpoint(ctx context.Context, name string) error {
+	family, err := o.family()
+	if err != nil {
+		return err
+	}
+	return remote.DropCheckpoint(ctx, family, name)
+}
+
+// Clone makes a branch that begins as this one is now, as PinCheckpoint finds it, or as its Checkpoint
+// is if that is set. The two share files, and none is copied; from then on each goes its own way, with
+// its own writer, readers and checkpoints. Open the new one by setting Branch. A clone can be cloned.
+//
+// Files that the clone needs stay, whatever becomes of the branch and of the checkpoint, until
+// compactions of the clone have replaced all of them. Until then the branch cannot be dropped.
+//
+// The error matches ErrExists if there is a branch of that name, ErrInvalidName, or ErrNotExist if
+// this branch or the checkpoint is not there. After any other, there is no such branch: call it again.
+// But if the object store's answer to the last request was lost, it may be there.
+//
+// It is eight requests or so, however large the branch is; see docs/object-storage.md.
+func (o *Objects) Clone(ctx context.Context, name string) error {
+	family, err := o.family()
+	if err != nil {
+		return err
+	}
+	return remote.Clone(ctx, family, name)
+}
+
+// Branches returns all branches of the store but the main one, by name: a LIST, and a GET and a LIST
+// for each. Of o, only Store matters.
+func (o *Objects) Branches(ctx context.Context) (all []BranchInfo, err error) {
+	family, err := o.family()
+	if err != nil {
+		return nil, err
+	}
+	found, err := remote.Branches(ctx, family)
+	for _, b := range found {
+		all = append(all, BranchInfo(b))
+	}
+	return all, err
+}
+
+// DropBranch deletes a branch with its checkpoints. Its writer is told by ErrFenced, and its readers
+// find that files are gone. Of o, only Store matters.
+//
+// The error matches ErrInUse, and says by whom, if branches that were cloned from it need its files, or
+// files that it got from its own parent: drop those first, or compact them whole. It matches ErrNotExist if
+// there is no such branch, and ErrInvalidName for the main one. After any other error the branch is there as it was,
+// or it can be opened no more: call DropBranch again.
+func (o *Objects) DropBranch(ctx context.Context, name string) error {
+	family, err := o.family()
+	if err != nil {
+		return err
+	}
+	return remote.DropBranch(ctx, family, name)
+}
+
+// family returns the settings that matter without a DB.
+func (o *Objects) family() (remote.FSOptions, error) {
+	if o.Store == nil {
+		return remote.FSOptions{}, invalidf("Objects.Store is nil")
+	}
+	return remote.FSOptions{Objects: o.Store, Branch: o.Branch, Checkpoint: o.Checkpoint, Patience: o.Patience}, nil
+}
+
+// PinCheckpoint is Objects.PinCheckpoint for the branch that is open. What was written to this DB before the
+// call is in the checkpoint: it is flushed first. Of a view, which OpenReadOnly has opened, the
+// checkpoint is what the branch is now, not what the view was; Refresh shows whether that is the same.
+//
+// Of a store that is in no object store, the error matches ErrInvalidOptions; Checkpoint copies that.
+func (d *DB) PinCheckpoint(ctx context.Context, name string) (CheckpointInfo, error) {
+	o, err := d.branchObjects()
+	if err != nil {
+		return CheckpointInfo{}, err
+	}
+	if !d.opts.ReadOnly {
+		if err := d.FlushContext(ctx); err != nil {
+			return CheckpointInfo{}, err
+		}
+	}
+	return o.PinCheckpoint(ctx, name)
+}
+
+// Checkpoints is Objects.Checkpoints for the branch that is open.
+func (d *DB) Checkpoints(ctx context.Context) ([]CheckpointInfo, error) {
+	o, err := d.branchObjects()
+	if err != nil {
+		return nil, err
+	}
+	return o.Checkpoints(ctx)
+}
+
+// DropCheckpoint is Objects.DropCheckpoint for the branch that is open. If this DB writes to it, files that
+// nothing else needs are deleted after Objects.Grace.
+func (d *DB) DropCheckpoint(ctx context.Context, name string) error {
+	o, err := d.branchObjects()
+	if err != nil {
+		return err
+	}
+	if err := o.DropCheckpoint(ctx, name); err != nil {
+		return err
+	}
+	if objects, ok := d.opts.fs.(*remote.FS); ok {
+		objects.CollectAgain()
+	}
+	return nil
+}
+
+// branchObjects returns the settings of a store in an object store that is open.
+func (d *DB) branchObjects() (*Objects, error) {
+	if d.closed.Load() {
+		return nil, ErrClosed
+	}
+	if d.opts.Objects == nil {
+		return nil, invalidf("the store is in no object store: Checkpoint makes one in a directory")
+	}
+	return d.opts.Objects, nil
+}

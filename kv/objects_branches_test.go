@@ -1,0 +1,314 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/stretchr/testify/require"
+)
+
+// branchOf returns the settings of a branch for tests.
+func branchOf(s objstore.Store, branch string) *Objects {
+	return &Objects{Store: s, Branch: branch, LogInterval: time.Hour, Patience: time.Millisecond, Grace: -1}
+}
+
+// openBranch opens a branch, or a checkpoint if o says so.
+func openBranch(t testing.TB, o *Objects) *DB {
+	t.Helper()
+	opts := &Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, Objects: o}
+	open := Open
+	if o.Checkpoint != "" {
+		open = OpenReadOnly
+	}
+	db, err := open("", opts)
+	require.NoError(t, err)
+	return db
+}
+
+// checkpointOf returns the settings of a checkpoint.
+func checkpointOf(o *Objects, name string) *Objects {
+	of := *o
+	of.Checkpoint = name
+	return &of
+}
+
+// fillBranch writes keys, and what they have then to want.
+func fillBranch(t testing.TB, db *DB, want model, from, to int, value string) {
+	t.Helper()
+	for i := from; i < to; i++ {
+		k, v := fmt.Sprintf("%05d", i), fmt.Sprintf("%s %0100d", value, i)
+		require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
+		want[k] = v
+	}
+}
+
+// requireBranch opens a branch or a checkpoint, and requires that it has what is wanted.
+func requireBranch(t *testing.T, o *Objects, want model) {
+	t.Helper()
+	db := openBranch(t, o)
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+}
+
+// requireView is requireBranch for a view, beside which nobody compacts the branch.
+func requireView(t *testing.T, o *Objects, want model) {
+	t.Helper()
+	db, err := OpenReadOnly("", &Options{Objects: o})
+	require.NoError(t, err)
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+}
+
+func TestACheckpointStaysAsItWas(t *testing.T) {
+	ctx, s := context.Background(), objstore.NewMem()
+	main := branchOf(s, "")
+	db := openBranch(t, main)
+	want := model{}
+	states := map[string]model{}
+	for _, name := range []string{"first", "2026-11-23", "a_b.c"} {
+		fillBranch(t, db, want, 0, 2000, name)
+		info, err := db.PinCheckpoint(ctx, name)
+		require.NoError(t, err)
+		require.Equal(t, name, info.Name)
+		require.Positive(t, info.Bytes)
+		states[name] = maps.Clone(want)
+		_, err = db.PinCheckpoint(ctx, name)
+		require.ErrorIs(t, err, ErrExists)
+	}
+	fillBranch(t, db, want, 0, 3000, "later")
+	require.NoError(t, db.Compact(nil, nil))
+	found, err := db.Checkpoints(ctx)
+	require.NoError(t, err)
+	require.Len(t, found, 3)
+	for _, c := range found {
+		require.False(t, c.Unfinished)
+		require.Contains(t, states, c.Name)
+		requireBranch(t, checkpointOf(main, c.Name), states[c.Name])
+	}
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+	for name, state := range states {
+		requireBranch(t, checkpointOf(main, name), state)
+	}
+	requireBranch(t, main, want)
+}
+
+// What a checkpoint needed is deleted when it was dropped, and no sooner.
+func TestFilesOfADroppedCheckpointAreDeleted(t *testing.T) {
+	ctx, s := context.Background(), objstore.NewMem()
+	main := branchOf(s, "")
+	db := openBranch(t, main)
+	want := model{}
+	fillBranch(t, db, want, 0, 2000, "old")
+	require.NoError(t, db.Compact(nil, nil))
+	before := tablesOfVersion(t, s, db)
+	_, err := db.PinCheckpoint(ctx, "c")
+	require.NoError(t, err)
+	old := maps.Clone(want)
+	fillBranch(t, db, want, 0, 2000, "new")
+	require.NoError(t, db.Compact(nil, nil))
+	require.Subset(t, tablesOf(t, s), before)
+	require.NoError(t, db.Close())
+	requireBranch(t, main, want) // its collector finds what its predecessor had to leave
+	db = openBranch(t, main)
+	fillBranch(t, db, want, 0, 1, "newest")
+	require.NoError(t, db.Flush())
+	requireBranch(t, checkpointOf(main, "c"), old)
+	require.NoError(t, db.DropCheckpoint(ctx, "c"))
+	require.ErrorIs(t, db.DropCheckpoint(ctx, "c"), ErrNotExist)
+	_, err = OpenReadOnly("", &Options{Objects: checkpointOf(main, "c")})
+	require.ErrorIs(t, err, ErrNotExist)
+	kept := func(key string) bool { return slices.Contains(before, key) }
+	for slices.ContainsFunc(tablesOf(t, s), kept) {
+		time.Sleep(time.Millisecond)
+	}
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+}
+
+// tablesOfVersion returns the keys of the sorted files that a store needs.
+func tablesOfVersion(t testing.TB, s objstore.Store, db *DB) (keys []string) {
+	t.Helper()
+	v, _ := db.pinVersion()
+	defer db.unpinVersion(v)
+	for _, key := range tablesOf(t, s) {
+		v.All(func(_ int, table *version.Table) {
+			if strings.HasPrefix(key, fmt.Sprintf("sst/%06d-", table.Num)) {
+				keys = append(keys, key)
+			}
+		})
+	}
+	require.NotEmpty(t, keys)
+	return keys
+}
+
+func TestACheckpointIsMadeBesideTheWriter(t *testing.T) {
+	ctx, s := context.Background(), objstore.NewMem()
+	main := branchOf(s, "")
+	db := openBranch(t, main)
+	want := model{}
+	fillBranch(t, db, want, 0, 2000, "x")
+	require.NoError(t, db.Set([]byte("synced"), nil, Sync)) // it is in the log
+	want["synced"] = ""
+	view, err := OpenReadOnly("", &Options{Objects: main})
+	require.NoError(t, err)
+	_, err = view.PinCheckpoint(ctx, "c")
+	require.NoError(t, err)
+	require.NoError(t, view.Close())
+	requireBranch(t, checkpointOf(main, "c"), want)
+	was := maps.Clone(want)
+	fillBranch(t, db, want, 0, 10, "y")
+	require.NoError(t, db.Close())
+	requireBranch(t, main, want)
+	requireBranch(t, checkpointOf(main, "c"), was)
+}
+
+func TestClonesGoTheirOwnWays(t *testing.T) {
+	ctx, s := context.Background(), objstore.NewMem()
+	main := branchOf(s, "")
+	db := openBranch(t, main)
+	want := model{}
+	fillBranch(t, db, want, 0, 2000, "old")
+	_, err := db.PinCheckpoint(ctx, "c")
+	require.NoError(t, err)
+	old := maps.Clone(want)
+	fillBranch(t, db, want, 1000, 3000, "new")
+	require.NoError(t, db.Set([]byte("synced"), nil, Sync))
+	want["synced"] = ""
+	require.NoError(t, main.Clone(ctx, "head"))
+	require.NoError(t, checkpointOf(main, "c").Clone(ctx, "from-c"))
+	require.ErrorIs(t, main.Clone(ctx, "head"), ErrExists)
+	head, fromC := branchOf(s, "head"), branchOf(s, "from-c")
+	models := map[*Objects]model{main: want, head: maps.Clone(want), fromC: old}
+	dbs := map[*Objects]*DB{main: db, head: openBranch(t, head), fromC: openBranch(t, fromC)}
+	for round := range 3 {
+		for o, db := range dbs {
+			requireContents(t, models[o], db)
+			fillBranch(t, db, models[o], round*500, round*500+1000, fmt.Sprint(o.Branch, round))
+			require.NoError(t, db.Compact(nil, nil))
+		}
+	}
+	for o, db := range dbs {
+		require.NoError(t, db.verify(io.Discard))
+		require.NoError(t, db.Close())
+		requireBranch(t, o, models[o])
+	}
+	all, err := main.Branches(ctx)
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.Equal(t, []string{"from-c", "", "c"}, []string{all[0].Name, all[0].Parent, all[0].Checkpoint})
+	require.Equal(t, []string{"head", "", ""}, []string{all[1].Name, all[1].Parent, all[1].Checkpoint})
+	for _, b := range all {
+		require.NoError(t, main.DropBranch(ctx, b.Name))
+		require.ErrorIs(t, main.DropBranch(ctx, b.Name), ErrNotExist)
+		_, err := Open("", &Options{Objects: branchOf(s, b.Name)})
+		require.ErrorIs(t, err, ErrNotExist)
+	}
+	all, err = main.Branches(ctx)
+	require.NoError(t, err)
+	require.Empty(t, all)
+	requireBranch(t, main, want)
+	require.NoError(t, main.Clone(ctx, "head"), "the name is free")
+	requireBranch(t, head, want)
+}
+
+// A clone keeps what it needs, whatever becomes of what it was made from.
+func TestAClonesFilesStay(t *testing.T) {
+	ctx, s := context.Background(), objstore.NewMem()
+	main := branchOf(s, "")
+	db := openBranch(t, main)
+	want := model{}
+	fillBranch(t, db, want, 0, 2000, "old")
+	_, err := db.PinCheckpoint(ctx, "c")
+	require.NoError(t, err)
+	was := maps.Clone(want)
+	require.NoError(t, checkpointOf(main, "c").Clone(ctx, "child"))
+	require.NoError(t, db.DropCheckpoint(ctx, "c"))
+	_, err = OpenReadOnly("", &Options{Objects: checkpointOf(main, "c")})
+	require.ErrorIs(t, err, ErrNotExist)
+	child := branchOf(s, "child")
+	require.NoError(t, child.Clone(ctx, "grandchild"))
+	grandchild := branchOf(s, "grandchild")
+	for range 3 {
+		fillBranch(t, db, want, 0, 2000, "new")
+		require.NoError(t, db.Compact(nil, nil))
+	}
+	requireView(t, child, was)
+	require.ErrorIs(t, main.DropBranch(ctx, "child"), ErrInUse)
+	requireView(t, grandchild, was)
+	shared := len(checkpointsIn(t, s))
+	require.Len(t, checkpointsIn(t, s), 3, "what was c, and two pins")
+	// The grandchild replaces all that it shares, then the child does.
+	for _, o := range []*Objects{grandchild, child} {
+		db := openBranch(t, o)
+		fillBranch(t, db, was, 0, 2000, "own")
+		require.NoError(t, db.Compact(nil, nil))
+		fillBranch(t, db, was, 0, 1, "own")
+		require.NoError(t, db.Flush())
+		for len(checkpointsIn(t, s)) >= shared {
+			time.Sleep(time.Millisecond)
+		}
+		shared = len(checkpointsIn(t, s))
+		require.NoError(t, db.Close())
+		requireBranch(t, o, was)
+	}
+	require.Empty(t, checkpointsIn(t, s))
+	require.NoError(t, db.Close())
+	require.NoError(t, main.DropBranch(ctx, "child"))
+	requireBranch(t, grandchild, was)
+}
+
+// checkpointsIn returns the keys of checkpoints and pins.
+func checkpointsIn(t testing.TB, s objstore.Store) (keys []string) {
+	t.Helper()
+	for o, err := range s.List(context.Background(), "checkpoint/", "") {
+		require.NoError(t, err)
+		keys = append(keys, o.Key)
+	}
+	return keys
+}
+
+func TestBranchesThatAreRefused(t *testing.T) {
+	ctx, s := context.Background(), objstore.NewMem()
+	main := branchOf(s, "")
+	require.ErrorIs(t, main.Clone(ctx, "x"), ErrNotExist, "there is no store")
+	_, err := main.PinCheckpoint(ctx, "x")
+	require.ErrorIs(t, err, ErrNotExist)
+	require.NoError(t, openBranch(t, main).Close())
+	for _, name := range []string{"", "a/b", "a@b", ".", "-a", "ü"} {
+		require.ErrorIs(t, main.Clone(ctx, name), ErrInvalidName, name)
+		require.ErrorIs(t, main.DropBranch(ctx, name), ErrInvalidName, name)
+		require.ErrorIs(t, main.DropCheckpoint(ctx, name), ErrInvalidName, name)
+		_, err := main.PinCheckpoint(ctx, name)
+		require.ErrorIs(t, err, ErrInvalidName, name)
+	}
+	for _, open := range []func(string, *Options) (*DB, error){Open, OpenReadOnly} {
+		_, err := open("", &Options{Objects: branchOf(s, "none")})
+		require.ErrorIs(t, err, ErrNotExist)
+		_, err = open("", &Options{Objects: branchOf(s, "a/b")})
+		require.ErrorIs(t, err, ErrInvalidName)
+	}
+	require.ErrorIs(t, branchOf(s, "none").Clone(ctx, "x"), ErrNotExist)
+	require.ErrorIs(t, checkpointOf(main, "none").Clone(ctx, "x"), ErrNotExist)
+	require.ErrorIs(t, main.DropBranch(ctx, "none"), ErrNotExist)
+	require.ErrorIs(t, main.DropCheckpoint(ctx, "none"), ErrNotExist)
+	_, err = Open("", &Options{Objects: checkpointOf(main, "c")})
+	require.ErrorIs(t, err, ErrInvalidOptions)
+	require.ErrorContains(t, err, "Clone")
+	_, err = OpenReadOnly("", &Options{Objects: checkpointOf(main, "c")})
+	require.ErrorIs(t, err, ErrNotExist)
+	db := openDir(t, t.TempDir(), nil)
+	_, err = db.PinCheckpoint(ctx, "c")
+	require.ErrorIs(t, err, ErrInvalidOptions)
+	require.NoError(t, db.Close())
+	_, err = db.Checkpoints(ctx)
+	require.ErrorIs(t, err, ErrClosed)
+}

@@ -1,0 +1,81 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/stretchr/testify/require"
+)
+
+// copyObjects copies all objects to a store of its own.
+func copyObjects(t testing.TB, from objstore.Store) objstore.Store {
+	t.Helper()
+	to := objstore.NewMem()
+	for o, err := range from.List(context.Background(), "", "") {
+		require.NoError(t, err)
+		body, err := objstore.ReadAll(context.Background(), from, o.Key, int(o.Size))
+		require.NoError(t, err)
+		require.NoError(t, to.PutIfAbsent(context.Background(), o.Key, body))
+	}
+	return to
+}
+
+// Two copies of a bucket go on separately, with the same epochs and the same numbers of files, and have one directory
+// for their caches: neither ever reads what the other wrote.
+func TestCopiesOfAnObjectStoreShareACache(t *testing.T) {
+	first := objstore.NewMem()
+	db, before := objectsWith(t, first, 1000)
+	require.NoError(t, db.Flush())
+	require.NoError(t, db.Close())
+	common := tablesOf(t, first)
+	dir := filepath.Join(t.TempDir(), "cache")
+	stores := []objstore.Store{first, copyObjects(t, first)}
+	want := []model{{}, {}}
+	with := func(i int, f func(db *DB)) {
+		db, err := Open(dir, &Options{CacheSize: -1, Objects: &Objects{Store: stores[i], CacheSize: 64 << 20}})
+		require.NoError(t, err)
+		f(db)
+		require.NoError(t, db.Close())
+	}
+	for i := range stores {
+		with(i, func(db *DB) {
+			for k := range before {
+				v := fmt.Sprintf("%d %0100s", i, k)
+				require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
+				want[i][k] = v
+			}
+			require.NoError(t, db.Compact(nil, nil)) // nothing of what they have in common is left
+			requireContents(t, want[i], db)
+		})
+	}
+	for i := range stores {
+		with(i, func(db *DB) { requireContents(t, want[i], db) })
+	}
+	shared := func(key string) bool { return slices.Contains(common, key) } // not deleted yet
+	a := slices.DeleteFunc(tablesOf(t, stores[0]), shared)
+	b := slices.DeleteFunc(tablesOf(t, stores[1]), shared)
+	const nonce = len("0123456789abcdef.sst")
+	alike := 0
+	for _, key := range a {
+		if slices.ContainsFunc(b, func(o string) bool { return o[:len(o)-nonce] == key[:len(key)-nonce] }) {
+			alike++
+		}
+		require.NotContains(t, b, key, "one name for two files")
+	}
+	require.Positive(t, alike, "the copies went on as the other did")
+}
+
+// tablesOf returns the keys of the sorted files in an object store.
+func tablesOf(t testing.TB, s objstore.Store) (keys []string) {
+	t.Helper()
+	for o, err := range s.List(context.Background(), "sst/", "") {
+		require.NoError(t, err)
+		keys = append(keys, o.Key)
+	}
+	require.NotEmpty(t, keys)
+	return keys
+}

@@ -1,0 +1,142 @@
+package kv
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/objstoretest"
+	"github.com/stretchr/testify/require"
+)
+
+// afterCollection opens a branch, does something, and returns when its collector has looked at the checkpoints and gone
+// on since.
+func afterCollection(t *testing.T, s objstore.Store, branch string, do func(db *DB)) {
+	t.Helper()
+	var looked, trimmed atomic.Bool
+	faults := objstoretest.NewFaults(s, 1)
+	faults.Inject(func(c storeCall) (f storeFault) {
+		if c.Kind == objstore.List && c.Key == "checkpoint/" {
+			looked.Store(true)
+		}
+		if c.Kind == objstore.List && strings.HasSuffix(c.Key, "entry/") && looked.Load() {
+			trimmed.Store(true)
+		}
+		return f
+	})
+	db, err := Open("", &Options{Objects: branchOf(faults, branch)}) // so large that nothing is compacted by itself
+	require.NoError(t, err)
+	do(db)
+	for !trimmed.Load() {
+		require.NoError(t, db.Set([]byte("more"), nil, NoSync))
+		require.NoError(t, db.Flush())
+	}
+	require.NoError(t, db.Close())
+}
+
+// A branch gives up its pin when neither it nor its checkpoints nor its clones need files of others, and no sooner.
+func TestABranchKeepsItsPinAsLongAsItIsNeeded(t *testing.T) {
+	ctx, s := context.Background(), objstore.NewMem()
+	main := branchOf(s, "")
+	db := openBranch(t, main)
+	want := model{}
+	fillBranch(t, db, want, 0, 1000, "old")
+	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, main.Clone(ctx, "child"))
+	child := branchOf(s, "child")
+	own := maps.Clone(want)
+	own["more"] = ""
+	pin := checkpointsIn(t, s)
+	require.Len(t, pin, 1)
+	overwrite := func() {
+		fillBranch(t, db, want, 0, 1000, "new")
+		require.NoError(t, db.Compact(nil, nil))
+	}
+	compact := func(db *DB) {
+		require.NoError(t, db.Set([]byte("z"), nil, NoSync))
+		require.NoError(t, db.Compact(nil, nil))
+	}
+	afterCollection(t, s, "child", func(*DB) {})
+	require.Subset(t, checkpointsIn(t, s), pin, "the branch needs it")
+	overwrite()
+	requireView(t, child, own)
+
+	_, err := child.PinCheckpoint(ctx, "c")
+	require.NoError(t, err)
+	was := maps.Clone(own)
+	own["z"] = ""
+	afterCollection(t, s, "child", compact)
+	require.Subset(t, checkpointsIn(t, s), pin, "its checkpoint needs it")
+	overwrite()
+	requireView(t, child, own)
+	requireView(t, checkpointOf(child, "c"), was)
+
+	require.NoError(t, checkpointOf(child, "c").Clone(ctx, "grandchild"))
+	require.NoError(t, child.DropCheckpoint(ctx, "c"))
+	afterCollection(t, s, "child", compact)
+	require.Subset(t, checkpointsIn(t, s), pin, "its clone needs it")
+	overwrite()
+	requireView(t, branchOf(s, "grandchild"), was)
+
+	require.NoError(t, main.DropBranch(ctx, "grandchild"))
+	afterCollection(t, s, "child", compact)
+	require.Empty(t, checkpointsIn(t, s), "nobody needs it")
+	requireView(t, child, own)
+	require.NoError(t, db.Close())
+	requireView(t, main, want)
+}
+
+// While a checkpoint cannot be read, nobody knows which files it needs: none is deleted, and a warning says so.
+func TestADamagedCheckpointKeepsAllFiles(t *testing.T) {
+	ctx, s := context.Background(), objstore.NewMem()
+	main := branchOf(s, "")
+	db := openBranch(t, main)
+	want := model{}
+	fillBranch(t, db, want, 0, 1000, "old")
+	_, err := db.PinCheckpoint(ctx, "c")
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	key := checkpointsIn(t, s)[0]
+	whole, err := objstore.ReadAll(ctx, s, key, 1<<20)
+	require.NoError(t, err)
+	for what, spoil := range map[string]func(b []byte){
+		"damaged":      func(b []byte) { b[len(b)/2] ^= 1 },
+		"newer format": func(b []byte) { b[8] = 2 },
+	} {
+		b := []byte(string(whole))
+		spoil(b)
+		if what == "newer format" {
+			resum(b)
+		}
+		require.NoError(t, s.Delete(ctx, key))
+		require.NoError(t, s.PutIfAbsent(ctx, key, b))
+		warnings := &logCatcher{}
+		opts := &Options{Objects: branchOf(s, ""), Logger: warnings.logger()}
+		db, err := Open("", opts)
+		require.NoError(t, err)
+		before := tablesOf(t, s)
+		fillBranch(t, db, want, 0, 1000, what)
+		require.NoError(t, db.Compact(nil, nil))
+		want["more"] = ""
+		require.NoError(t, db.Set([]byte("more"), nil, NoSync))
+		for !warnings.has("a checkpoint cannot be read") {
+			require.NoError(t, db.Set([]byte("more"), nil, NoSync))
+			require.NoError(t, db.Flush())
+		}
+		require.Subset(t, tablesOf(t, s), before, what)
+		require.NoError(t, db.Close())
+		_, err = OpenReadOnly("", &Options{Objects: checkpointOf(main, "c")})
+		if what == "damaged" {
+			require.ErrorIs(t, err, ErrCorruption)
+		} else {
+			require.ErrorIs(t, err, ErrNewerFormat)
+		}
+		require.Error(t, checkpointOf(main, "c").Clone(ctx, "x"))
+		requireBranch(t, main, want)
+	}
+	require.NoError(t, main.DropCheckpoint(ctx, "c"))
+	requireBranch(t, main, want)
+}
