@@ -21,7 +21,7 @@ const few = 4
 type mark struct {
 	next  uint64    // the slot after; 0: nothing was read yet
 	list  uint64    // the slot of the list of files
-	epoch uint64    // of the last entry, or of one before
+	epoch uint64    // of the last data, or of one before
 	fresh bool      // nobody has asked since the first reading
 	polls int       // in a row that found nothing
 	last  time.Time // of a poll
@@ -122,12 +122,13 @@ func (f *FS) step(ctx context.Context) (found bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if !e.Fence {
+	if !e.Fence { // whose epoch says nothing: it may be that of one who stalled, where data was trimmed
 		if err := f.addEntry(e); err != nil {
 			return false, err
 		}
+		f.at.epoch = e.Epoch
 	}
-	f.at.next, f.at.epoch = e.Slot+1, e.Epoch
+	f.at.next = e.Slot + 1
 	return true, nil
 }
 

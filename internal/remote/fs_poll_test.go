@@ -127,3 +127,34 @@ func TestAWriterThatStallsBeforeItsFenceFindsAll(t *testing.T) {
 	require.ErrorIs(t, w.flush(t.Context()), ErrFenced)
 	require.NoError(t, errors.Join(next.logs.Close(), w.logs.Close()))
 }
+
+// Who stalled before the fence, and died, has put it where data was that is trimmed. A view that read up to there goes
+// on behind it, at once and after it has looked by a listing.
+func TestAViewPassesTheFenceOfOneWhoStalled(t *testing.T) {
+	mem := objstore.NewMem()
+	w, err := openNode(t.Context(), t, mem, LogOptions{Interval: -1}, false)
+	require.NoError(t, err)
+	view := newViewer(t, mem)
+	view.f.o.Grace = time.Hour
+	requireRead := func() {
+		t.Helper()
+		records, err := view.read()
+		require.NoError(t, err)
+		require.Equal(t, w.records, records)
+	}
+	require.NoError(t, w.write(1))
+	require.NoError(t, w.log.Sync())
+	requireRead()
+	requireRead()
+	stalled := Entry{Fence: true, Slot: view.f.at.next, Epoch: view.f.at.next, newest: view.f.at.next - 1}
+	require.NoError(t, w.write(2))
+	goOn(t, w)
+	require.NoError(t, mem.PutIfAbsent(t.Context(), w.seq.key(stalled.Slot), stalled.encode(w.seq.tag)))
+	requireRead()
+	view.f.LookAgain()
+	requireRead()
+	require.NoError(t, w.write(3))
+	require.NoError(t, w.log.Sync())
+	requireRead()
+	require.NoError(t, errors.Join(view.f.Close(), w.logs.Close()))
+}
