@@ -20,7 +20,7 @@ func (w *fsWriter) examineLogs(l *Look) (*Look, error) {
 	for earlier := l != nil; ; earlier = false {
 		home, err := w.newestHome(&l)
 		if err == nil {
-			_, err = w.findLogs(home)
+			_, err = w.findLogs(home, w.f.logStore())
 		}
 		refused := errors.Is(err, ErrLogElsewhere) || errors.Is(err, ErrLogAbandoned)
 		if !refused || !earlier {
@@ -69,11 +69,11 @@ func (s *Sequence) home(ctx context.Context, l *Look) (home logHome, err error) 
 	return list.home, nil
 }
 
-// findLogs returns what w's directory has of the logs that a list of files needs, and an error unless these are there
-// or the caller gives them up.
-func (w *fsWriter) findLogs(home logHome) (logVerdict, error) {
+// findLogs returns what w's directory has of the logs that a list of files of a store needs, and an error unless these
+// are there or the caller gives them up. The store is 0 if there is no list yet.
+func (w *fsWriter) findLogs(home logHome, store uint64) (logVerdict, error) {
 	f := w.f
-	foreign, err := w.local.isForeign(f.logStore())
+	foreign, err := w.local.isForeign(store)
 	if err != nil {
 		return logVerdict{}, err
 	}
@@ -87,7 +87,7 @@ func (w *fsWriter) findLogs(home logHome) (logVerdict, error) {
 		}
 		w.local = nil
 	}
-	v, err := w.local.judge(home, f.logStore())
+	v, err := w.local.judge(home, store)
 	if err == nil && !f.o.AbandonLog {
 		err = w.local.refusal(v, home)
 	}
@@ -98,8 +98,11 @@ func (w *fsWriter) findLogs(home logHome) (logVerdict, error) {
 // else gets them out of the way. The home file has w's epoch from then on.
 func (w *fsWriter) takeLogs() error {
 	f := w.f
-	home := f.list.home
-	v, err := w.findLogs(home)
+	home, store := f.list.home, f.logStore()
+	if f.list.current == "" {
+		store = 0 // that number was drawn just now
+	}
+	v, err := w.findLogs(home, store)
 	if err != nil {
 		return err
 	}
