@@ -1,11 +1,15 @@
 package kv
 
 import (
+	"errors"
+	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -42,4 +46,58 @@ func TestACreationThatFailedIsTriedAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "value", string(v))
 	require.NoError(t, db.Close())
+}
+
+// Logs that a process had no time to remove when it closed the store are worthless, whoever has opened and closed it
+// since, with its own logs on its disk, or in the object store, or has these.
+func TestLogsThatWereNotRemovedAreWorthlessLater(t *testing.T) {
+	for _, by := range [][]func(m *machines) *Options{
+		{(*machines).options}, {(*machines).remote}, {(*machines).remote, (*machines).options, (*machines).options},
+	} {
+		m := newMachines(t)
+		db := m.open("a", m.options())
+		putDurably(t, db, "key", "value")
+		left := copyDir(t, m.disks, "a")
+		require.NotEmpty(t, m.logs("a"))
+		require.NoError(t, db.Close())
+		require.Empty(t, m.files("a"))
+		for _, o := range by {
+			db = m.open("b", o(m))
+			putDurably(t, db, "more", "value")
+			require.NoError(t, db.Close())
+		}
+		left()
+		require.NotEmpty(t, m.logs("a"))
+		db = m.open("a", m.options())
+		require.Len(t, m.logs("a"), 1, "a new one")
+		requireContents(t, model{"key": "value", "more": "value"}, db)
+		require.NoError(t, db.Close())
+	}
+}
+
+// copyDir remembers what a directory has. The function that it returns writes that there again.
+func copyDir(t *testing.T, fsys vfs.FS, dir string) (restore func()) {
+	t.Helper()
+	names, err := fsys.List(dir)
+	require.NoError(t, err)
+	files := map[string][]byte{}
+	for _, name := range names {
+		f, err := fsys.Open(filepath.Join(dir, name))
+		require.NoError(t, err)
+		size, err := f.Size()
+		require.NoError(t, err)
+		data := make([]byte, size)
+		_, err = f.ReadAt(data, 0)
+		require.True(t, err == nil || errors.Is(err, io.EOF))
+		require.NoError(t, f.Close())
+		files[name] = data
+	}
+	return func() {
+		for name, data := range files {
+			w, err := fsys.Create(filepath.Join(dir, name))
+			require.NoError(t, err)
+			_, err = w.Write(data)
+			require.NoError(t, errors.Join(err, w.Close()))
+		}
+	}
 }

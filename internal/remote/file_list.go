@@ -25,6 +25,7 @@ import (
 //	uvarint  the epoch of whoever wrote the list
 //	bytes    what that one calls the directory: for people
 //	uvarint  the number of logs in the directory that have records; then the number of each, as above
+//	uvarint  the number of directories whose logs have ended; then for each the id, and the epoch of who ended them
 //
 // where bytes are preceded by their length. It is in an entry of a sequence, which has a checksum.
 type fileList struct {
@@ -55,7 +56,12 @@ func (l *fileList) encode() []byte {
 	dst = binary.AppendUvarint(dst, l.home.id)
 	dst = binary.AppendUvarint(dst, l.home.epoch)
 	dst = append(binary.AppendUvarint(dst, uint64(len(l.home.place))), l.home.place...)
-	return appendNumbers(dst, l.home.logs)
+	dst = appendNumbers(dst, l.home.logs)
+	dst = binary.AppendUvarint(dst, uint64(len(l.home.ended)))
+	for _, e := range l.home.ended {
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, e.id), e.epoch)
+	}
+	return dst
 }
 
 func (l *fileList) appendTables(dst []byte) []byte {
@@ -114,6 +120,9 @@ func decodeFileList(b []byte) (l fileList, num uint64, err error) {
 	l.home = logHome{id: d.uvarint(), epoch: d.uvarint()}
 	l.home.place = string(d.bytes())
 	l.home.logs = d.numbers()
+	for n := d.count(2); n > 0 && !d.bad; n-- {
+		l.home.ended = append(l.home.ended, endedLog{id: d.uvarint(), epoch: d.uvarint()})
+	}
 	if d.bad || len(d.b) > 0 {
 		return fileList{}, 0, errList
 	}

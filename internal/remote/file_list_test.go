@@ -27,7 +27,8 @@ func sampleList(t testing.TB) *fileList {
 		current:  fmt.Sprintf("%s crc=%08x\n", line, sum),
 		manifest: []byte("a manifest"), logStart: 300, logs: []uint64{8, 9, 12},
 		tables: map[uint64]table{3: {main, 1000}, 4: {branch, 0}, 5: {main, 1}, math.MaxUint64: {last, math.MaxInt64}},
-		home:   logHome{id: 1 << 63, epoch: 5, place: "host:/store", logs: []uint64{9, 12}},
+		home: logHome{id: 1 << 63, epoch: 5, place: "host:/store", logs: []uint64{9, 12},
+			ended: []endedLog{{7, 3}, {1 << 62, 4}}},
 	}
 }
 

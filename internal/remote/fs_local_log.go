@@ -99,6 +99,7 @@ func (w *fsWriter) findLogs(home logHome, store uint64) (logVerdict, error) {
 func (w *fsWriter) takeLogs() error {
 	f := w.f
 	home, store := f.list.home, f.logStore()
+	w.ended = home.ended
 	if f.list.current == "" {
 		store = 0 // that number was drawn just now
 	}
@@ -150,10 +151,13 @@ func (f *FS) dropMarkers() error {
 
 // logHome is what the next list of files says of the logs.
 func (w *fsWriter) logHome() (home logHome, err error) {
-	home.epoch = w.author.epoch
-	if w.f.o.LocalLog && !w.released.Load() {
+	home.epoch, home.ended = w.author.epoch, w.ended
+	switch {
+	case w.f.o.LocalLog && !w.released.Load():
 		home.id, home.place = w.local.home.id, w.f.o.Place
 		home.logs, err = w.local.withRecords()
+	case w.local != nil && w.local.home.id != 0:
+		home.end(endedLog{w.local.home.id, w.author.epoch})
 	}
 	return home, err
 }

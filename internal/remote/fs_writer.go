@@ -23,6 +23,7 @@ type fsWriter struct {
 	collector collector
 	local     *localLog   // nil: there is none
 	missing   []uint64    // logs that should be in the directory, and were not
+	ended     []endedLog  // that the list of files has which was there
 	released  atomic.Bool // the next list needs no log on the local disk
 	left      atomic.Bool // a list needs no log on the local disk, nor do later ones
 

@@ -26,7 +26,7 @@ import (
 // a list names its id, and a list names it before the first log is there. Logs are removed once a list does without
 // them. A list that names another home, and one of a later epoch that names none, makes the logs here stale: somebody
 // has given them up. One that names none and has this directory's epoch makes them worthless: all that they had is in
-// sorted files.
+// sorted files. So does a later one that remembers that list.
 type localLog struct {
 	fs   vfs.FS
 	dir  string
@@ -130,7 +130,9 @@ func (l *localLog) judge(list logHome, store uint64) (v logVerdict, err error) {
 	own := l != nil && l.home.id != 0 && l.home.store == store
 	v.here = own && list.id == l.home.id && l.home.epoch >= list.epoch
 	v.lost = list.id != 0 && !v.here
-	if l == nil || v.here || own && list.id == 0 && l.home.epoch >= list.epoch {
+	ended := own && (list.id == 0 && l.home.epoch >= list.epoch ||
+		slices.Contains(list.ended, endedLog{l.home.id, l.home.epoch}))
+	if l == nil || v.here || ended {
 		return v, nil
 	}
 	v.stale, err = l.withRecords()

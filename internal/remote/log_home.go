@@ -3,6 +3,7 @@ package remote
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -15,6 +16,24 @@ type logHome struct {
 	epoch uint64   // of the writer of the list
 	place string   // what that writer calls the directory: for people
 	logs  []uint64 // of the directory, in ascending order: those with records when the list was made
+	ended []endedLog
+}
+
+// An endedLog is a directory of which a list of files has said that no log in it is needed any more, by a writer with
+// an epoch who had it. Later lists say so too, as the directory may still have the logs: the process may have died
+// before it had removed them.
+type endedLog struct{ id, epoch uint64 }
+
+// mostEnded is how many of them lists of files remember, the last ones: who comes back to a directory later has to say
+// that its logs are to be given up.
+const mostEnded = 16
+
+// end notes that no log in a directory is needed any more.
+func (h *logHome) end(e endedLog) {
+	if slices.Contains(h.ended, e) {
+		return
+	}
+	h.ended = append(slices.Clone(h.ended[max(0, len(h.ended)-mostEnded+1):]), e)
 }
 
 // A homeFile is what a directory with logs says of itself: a file of one line of text,

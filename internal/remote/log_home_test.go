@@ -53,6 +53,7 @@ func FuzzHomeFile(f *testing.F) {
 // Every directory against every list of files.
 func TestVerdictsOnADirectoryOfLogs(t *testing.T) {
 	const id, store, epoch = 9, 7, 5
+	ended := []endedLog{{id + 3, epoch}, {id, epoch}}
 	for _, c := range []struct {
 		what string
 		home homeFile // of the directory
@@ -68,6 +69,11 @@ func TestVerdictsOnADirectoryOfLogs(t *testing.T) {
 		{"released by the writer that had it", homeFile{id, store, epoch}, logHome{epoch: epoch}, ""},
 		{"an opening that made it", homeFile{id, store, epoch + 1}, logHome{epoch: epoch}, ""},
 		{"taken over, and released", homeFile{id, store, epoch - 1}, logHome{epoch: epoch}, "stale"},
+		{"released, and taken over", homeFile{id, store, epoch}, logHome{epoch: epoch + 2, ended: ended}, ""},
+		{"released, and another has a log", homeFile{id, store, epoch}, logHome{id + 1, epoch + 2, "", nil, ended},
+			"lost"},
+		{"a copy, released where it was", homeFile{id, store, epoch - 1}, logHome{epoch: epoch, ended: ended}, "stale"},
+		{"released in another store", homeFile{id, store + 1, epoch}, logHome{epoch: epoch + 2, ended: ended}, "stale"},
 		{"nobody's, and none needed", homeFile{}, logHome{epoch: epoch}, "stale"},
 		{"nobody's, and no list", homeFile{}, logHome{}, "stale"},
 	} {
@@ -111,4 +117,20 @@ func TestVerdictsOnADirectoryOfLogs(t *testing.T) {
 		}
 		require.Equal(t, c.want, verdict(), c.what)
 	}
+}
+
+func TestTheLastLogsThatHaveEndedAreRemembered(t *testing.T) {
+	var home logHome
+	before := home
+	for epoch := range uint64(mostEnded + 3) {
+		home.end(endedLog{9, epoch})
+		home.end(endedLog{9, epoch})
+		require.Len(t, home.ended, min(int(epoch)+1, mostEnded))
+		require.Equal(t, endedLog{9, epoch}, home.ended[len(home.ended)-1])
+		if epoch == 0 {
+			before = home
+		}
+	}
+	require.Equal(t, endedLog{9, 3}, home.ended[0])
+	require.Equal(t, []endedLog{{9, 0}}, before.ended, "lists that were made stay as they are")
 }
