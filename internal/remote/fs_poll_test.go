@@ -2,6 +2,7 @@ package remote
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -157,4 +158,27 @@ func TestAViewPassesTheFenceOfOneWhoStalled(t *testing.T) {
 	require.NoError(t, w.log.Sync())
 	requireRead()
 	require.NoError(t, errors.Join(view.f.Close(), w.logs.Close()))
+}
+
+// What a log is said to go on with, anywhere but at its end, is an error, wherever that is.
+func TestAViewRefusesBytesThatDoNotFollow(t *testing.T) {
+	for _, offset := range []uint64{9, 1 << 62, 1 << 63, 1<<63 + 8, math.MaxUint64} {
+		mem := objstore.NewMem()
+		w, err := openNode(t.Context(), t, mem, LogOptions{Interval: -1}, false)
+		require.NoError(t, err)
+		view := newViewer(t, mem)
+		require.NoError(t, w.write(1))
+		require.NoError(t, w.log.Sync())
+		_, err = view.read()
+		require.NoError(t, err)
+		_, err = view.read()
+		require.NoError(t, err)
+		b := body{lists: w.logs.lists, chunks: []chunk{{log: w.number, offset: offset, data: []byte("a record")}}}
+		_, err = w.logs.w.Put(t.Context(), func(uint64) []byte { return b.encode() })
+		require.NoError(t, err)
+		records, err := view.read()
+		require.ErrorContains(t, err, "bytes between are missing")
+		require.Equal(t, []uint64{1}, records)
+		require.NoError(t, errors.Join(view.f.Close(), w.logs.Close()))
+	}
 }

@@ -107,8 +107,9 @@ func (f *FS) growSmall(name string, data []byte, offset int64) error {
 		g = &growing{w: w}
 		f.remember(name, g)
 	}
-	if offset > g.size {
-		return fmt.Errorf("siftkv: %s has %d bytes, and goes on at %d: bytes between are missing", name, g.size, offset)
+	if offset < 0 || offset > g.size { // who wrote that did not go on from here
+		return fmt.Errorf("siftkv: %s has %d bytes, and goes on at %d: bytes between are missing", name, g.size,
+			uint64(offset))
 	}
 	if n := g.size - offset; n < int64(len(data)) {
 		if _, err := g.w.Write(data[n:]); err != nil {
