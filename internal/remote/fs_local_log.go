@@ -195,5 +195,10 @@ func (f *FS) localLog(num uint64) *localLog {
 }
 
 // logStore returns the number that tells a directory that has the logs of this branch from others': that of the store,
-// and of the branch.
-func (f *FS) logStore() uint64 { return f.seq.Store() ^ f.site.number() }
+// and of the branch; 0 if the store is not known yet.
+func (f *FS) logStore() uint64 {
+	if f.seq.Store() == 0 {
+		return 0
+	}
+	return f.seq.Store() ^ f.site.number()
+}
