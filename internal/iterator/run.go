@@ -40,6 +40,8 @@ func (l *Run) reset(r *version.Run, c *version.TableCache, p *Prefix, lo, hi []b
 func (l *Run) release() {
 	l.reset(nil, nil, nil, nil, nil)
 	l.it.Release()
+	l.it.Share(nil)
+	l.far.Pass, l.far.Lower, l.far.Upper = nil, nil, nil
 }
 
 // use moves to the table at position n. It reports whether its iterator is open:

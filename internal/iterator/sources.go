@@ -76,7 +76,7 @@ func (s *Sources) Release() {
 	}
 	s.usedRuns, s.usedMems = 0, 0
 	clear(s.far.Iters)
-	s.far.Iters = s.far.Iters[:0]
+	s.far.Iters, s.far.Budget = s.far.Iters[:0], nil
 	s.trim()
 }
 
