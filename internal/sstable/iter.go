@@ -71,7 +71,8 @@ func (i *Iter) Release() {
 	}
 	i.endStride()
 	if i.far != nil {
-		i.far.parts.reset(i.far.Pass)
+		i.far.parts.drop(i.far.Pass)
+		i.far.parts = parts{}
 	}
 	i.clear()
 }
