@@ -20,7 +20,8 @@ type copyCommand struct {
 func (copyCommand) Help() string {
 	return "The copy has all that was written before, as of one moment, in the files that the source has: with its " +
 		"filters and its compression. The source is only read, also while a program writes to it. A copy that broke " +
-		"off is no store yet; the same command begins it anew."
+		"off is no store yet; the same command begins it anew. If only its check broke off, it is one, and siftkv verify " +
+		"checks it."
 }
 
 // Run copies the store and compares the copy with what was read.
@@ -36,22 +37,23 @@ func (c *copyCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if !c.SkipVerify {
-		if err := p.compare(ctx, sent, c.To); err != nil {
-			return err
-		}
-	}
 	verified := ""
 	if !c.SkipVerify {
 		verified = "; verified: each file was read back, and has the XXH64 of the source's"
+		if err = p.compare(ctx, sent, c.To); errors.Is(err, errDamage) {
+			return err
+		}
+		if err != nil { // the store is there, and the command refused if it is run again
+			verified = "; not verified: run siftkv verify " + c.To.String()
+		}
 	}
 	p.answer(object{
 		"copied", c.From.name(), "to", c.To.name(), "store_id", keytext.ID(sent.edit.StoreID),
 		"last_seq", uint64(sent.edit.LastSeq), "files", len(sent.files), "bytes", sent.bytes, "entries", sent.entries(),
-		"verified", !c.SkipVerify,
+		"verified", !c.SkipVerify && err == nil,
 	}, "%s: copy of store %016x as of sequence number %d: %d files, %d bytes, %d entries%s\n", c.To, sent.edit.StoreID,
 		sent.edit.LastSeq, len(sent.files), sent.bytes, sent.entries(), verified)
-	return nil
+	return err
 }
 
 // view opens a store beside its writer, for the time of a call.

@@ -200,6 +200,45 @@ func TestACopyThatIsInterrupted(t *testing.T) {
 	require.Contains(t, stderr.String(), "no room")
 }
 
+// A copy of which the comparison broke off is a store, and the command says so: it cannot be run again.
+func TestACopyThatWasNotComparedToItsEnd(t *testing.T) {
+	source := objectsStore(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	for _, broken := range []struct {
+		with   func() objstoretest.Fault
+		status int
+	}{
+		{func() objstoretest.Fault {
+			cancel()
+			return objstoretest.Fault{Delay: 1 << 60}
+		}, statusInterrupted},
+		{func() objstoretest.Fault {
+			return objstoretest.Fault{Outcome: objstoretest.NotPerformed, Err: errors.New("gone away")}
+		}, statusError},
+	} {
+		mem := objstore.NewMem()
+		breaking := objstoretest.NewFaults(mem, 1)
+		breaking.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
+			if c.Kind == objstore.Get && strings.HasPrefix(c.Key, "sst/") && c.Size > 1<<14 {
+				f = broken.with()
+			}
+			return f
+		})
+		var out, stderr bytes.Buffer
+		run := func(ctx context.Context, s objstore.Store, args ...string) int {
+			p := &program{stdout: &out, stderr: &stderr, openers: Openers{
+				"mem": func(context.Context, string) (objstore.Store, error) { return unclosed{s}, nil },
+			}}
+			return p.run(ctx, append([]string{"siftkv"}, args...))
+		}
+		require.Equal(t, broken.status, run(ctx, breaking, "copy", source, "mem://"), stderr.String())
+		require.Contains(t, out.String(), "mem://: copy of store ")
+		require.Contains(t, out.String(), "; not verified: run siftkv verify mem://\n")
+		require.Equal(t, statusOK, run(t.Context(), mem, "verify", "mem://"), stderr.String())
+		ctx = t.Context()
+	}
+}
+
 // unclosed keeps an object store open for another command.
 type unclosed struct{ objstore.Store }
 
