@@ -12,14 +12,15 @@ import (
 // it with them. So what is printed of a URL is what stands before its parameters, without its user.
 
 var (
-	urlScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+	urlScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+://`)
 	urlInText = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"']*`)
 )
 
 // DirScheme begins the URL of a directory that is an object store: what follows is a path as it is.
 const DirScheme = "dir"
 
-// Scheme returns the scheme of a URL in lower case; "" if the text is none, but the name of a directory or a file.
+// Scheme returns the scheme of a URL in lower case; "" if the text is none, but the name of a directory or a file. One
+// letter is no scheme but a drive.
 func Scheme(text string) string {
 	return strings.ToLower(strings.TrimSuffix(urlScheme.FindString(text), "://"))
 }

@@ -25,6 +25,16 @@ func TestRedactURL(t *testing.T) {
 	}
 }
 
+// A drive is no scheme, however many slashes follow it.
+func TestScheme(t *testing.T) {
+	for text, want := range map[string]string{
+		"s3://bucket": "s3", "S3://bucket": "s3", "dir://x": "dir", "x-y+z.1://": "x-y+z.1",
+		`C:\store`: "", "C:/store": "", "C://store": "", "./s3://bucket": "", "s3:/bucket": "", "://": "", "": "",
+	} {
+		require.Equal(t, want, Scheme(text), text)
+	}
+}
+
 func TestRedact(t *testing.T) {
 	for _, url := range []string{
 		"s3://user:SECRET@bucket/prefix?token=SECRET", "s3://bucket?a=SECRET&b=SECRET",
