@@ -1,6 +1,9 @@
 package sstable
 
-import "slices"
+import (
+	"runtime"
+	"slices"
+)
 
 // How an iterator comes by the blocks of a file of which reads are requests, each of which takes as long as some
 // megabytes do. A seek reads a block, or what it foresees; the next block comes out of a part of a sixteenth of the
@@ -336,5 +339,6 @@ func (r *Reader) within(lower, upper []byte) (low, high int64) {
 			high = int64(offset) + int64(length)
 		}
 	}
+	runtime.KeepAlive(r)
 	return low, high
 }
