@@ -234,9 +234,11 @@ func (m *multiGet) giveBack(n int) {
 	if len(m.order) > multiGetRun {
 		m.order = nil
 	}
-	clear(m.farKeys[:cap(m.farKeys)])
-	clear(m.farFiles)
-	clear(m.farRound[:cap(m.farRound)])
+	if m.d.tables.Far { // else nothing of them was used, and they may be a hundred KiB
+		clear(m.farKeys[:cap(m.farKeys)])
+		clear(m.farFiles)
+		clear(m.farRound[:cap(m.farRound)])
+	}
 	for _, r := range m.readers {
 		r.own = nil
 		if cap(r.buffer) > maxRetainedScratch {
