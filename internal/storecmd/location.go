@@ -45,8 +45,11 @@ func (l Location) onDisk(instead string) error {
 	return nil
 }
 
-// An Opener opens the object store that a URL names.
+// An Opener opens the object store that a URL names. Of a URL that is none the error is a WrongURL.
 type Opener func(ctx context.Context, url string) (objstore.Store, error)
+
+// WrongURL returns the error of a URL that is none: the command line is wrong.
+func WrongURL(err error) error { return usagef("%w", err) }
 
 // Openers are what opens object stores, by the scheme of their URLs, beside dir://.
 type Openers map[string]Opener

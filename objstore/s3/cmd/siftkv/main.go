@@ -7,8 +7,20 @@
 package main
 
 import (
+	"context"
+
 	"github.com/siftkv/siftkv/internal/storecmd"
+	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/s3"
 )
 
-func main() { storecmd.Main(storecmd.Openers{"s3": s3.OpenURL}) }
+func main() { storecmd.Main(storecmd.Openers{"s3": openURL}) }
+
+// openURL is [s3.OpenURL] that tells a wrong URL from what is wrong with the configuration.
+func openURL(ctx context.Context, url string) (objstore.Store, error) {
+	c, err := s3.ParseURL(url)
+	if err != nil {
+		return nil, storecmd.WrongURL(err)
+	}
+	return s3.Open(ctx, c)
+}

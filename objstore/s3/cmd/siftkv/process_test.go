@@ -126,3 +126,12 @@ func TestNoCredentialsOfABucketAreShown(t *testing.T) {
 		}
 	}
 }
+
+// A URL that is none is a wrong command line, as with every other scheme.
+func TestURLsThatAreNone(t *testing.T) {
+	for _, url := range []string{
+		"s3://", "s3:///prefix", "s3://user@bucket", "s3://bucket?secret=x", "s3://bucket?endpoint=x", "s3://bucket#x",
+	} {
+		require.Equal(t, 2, process(t, "stats", url).Status, url)
+	}
+}
