@@ -102,12 +102,7 @@ func TestVerifyThatIsBrokenOffReturnsWhatItFound(t *testing.T) {
 	require.NoError(t, db.Flush())
 	require.NoError(t, db.Close())
 	ctx, cancel := context.WithCancel(t.Context())
-	opens := 0
-	err = verifyFS(ctx, unreadableFS{disk, func() {
-		if opens++; opens == 3 { // those before look whose directory it is
-			cancel()
-		}
-	}}, "dir", io.Discard)
+	err = verifyFS(ctx, unreadableFS{disk, cancel}, "dir", io.Discard)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, fs.ErrPermission)
 }

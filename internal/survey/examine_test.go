@@ -131,7 +131,7 @@ func TestWhatADeviceCannotReadIsDamageIfItIsReadAround(t *testing.T) {
 func TestWhoReadsOnLearnsOfTheOtherTables(t *testing.T) {
 	dir := copyStore(t)
 	require.NoError(t, os.Truncate(filepath.Join(dir, "000015.sst"), 100))
-	fsys := &refusingFS{FS: vfs.OS, op: "open", name: "000011.sst", left: 1, err: syscall.EMFILE}
+	fsys := &refusingFS{FS: vfs.OS, op: "open", name: "000011.sst", err: syscall.EMFILE}
 	s, err := survey.Take(t.Context(), dir, survey.Options{FS: fsys, Deep: true, ReadOn: true})
 	require.ErrorIs(t, err, syscall.EMFILE)
 	require.Len(t, s.Damage, 1)
