@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -181,4 +183,48 @@ func TestAViewRefusesBytesThatDoNotFollow(t *testing.T) {
 		require.Equal(t, []uint64{1}, records)
 		require.NoError(t, errors.Join(view.f.Close(), w.logs.Close()))
 	}
+}
+
+// A writer who trims at once goes on each time that somebody has looked where the sequence ends, for long. Nothing is
+// damaged: who reads finds the end when the writer pauses, and so does who takes the store over.
+func TestAWriterWhoIsAlwaysFasterIsNoDamage(t *testing.T) {
+	mem := objstore.NewMem()
+	w, err := openNode(t.Context(), t, mem, LogOptions{Interval: -1}, false)
+	require.NoError(t, err)
+	faster := func() *objstoretest.Faults {
+		faults, gets := objstoretest.NewFaults(mem, 1), 0
+		faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
+			if c.Kind == objstore.Get {
+				if gets++; gets <= 10 {
+					require.NoError(t, w.write(uint64(gets)))
+					goOn(t, w)
+				}
+			}
+			return objstoretest.Fault{}
+		})
+		return faults
+	}
+	view := newViewer(t, faster())
+	records, err := view.read()
+	require.NoError(t, err)
+	require.Equal(t, w.records, records)
+
+	next := testFS(faster())
+	eager(next.seq)
+	lock, err := next.Lock(next.join(manifest.LockName), vfs.Exclusive)
+	require.NoError(t, err)
+	require.ErrorIs(t, w.flush(t.Context()), ErrFenced)
+	require.NoError(t, errors.Join(lock.Close(), next.Close(), view.f.Close(), w.logs.Close()))
+
+	// What is lost stays an error.
+	mem = objstore.NewMem()
+	w, err = openNode(t.Context(), t, mem, LogOptions{Interval: -1}, false)
+	require.NoError(t, err)
+	require.NoError(t, w.write(1))
+	require.NoError(t, w.log.Sync())
+	require.NoError(t, mem.Delete(t.Context(), w.seq.key(w.logs.lists)))
+	view = newViewer(t, mem)
+	_, err = view.read()
+	require.ErrorIs(t, err, base.ErrCorruption)
+	require.NoError(t, errors.Join(view.f.Close(), w.logs.Close()))
 }

@@ -30,6 +30,9 @@ func (s *Sequence) Look(ctx context.Context) (*Look, error) {
 	const tries = 4 // what was listed may be gone already: then something newer is there
 	for try := 1; ; try++ {
 		l, err := s.look(ctx)
+		if err == nil {
+			s.looked.Store(l.Data)
+		}
 		if err == nil || !isMissing(err) || try == tries {
 			return l, err
 		}
@@ -111,13 +114,21 @@ func (s *Sequence) Newest(ctx context.Context) (e Entry, err error) {
 	return e, err
 }
 
-// again repeats what begins with a look at the end, and then finds that something was trimmed meanwhile.
-func (s *Sequence) again(do func() error) (err error) {
+// again repeats what begins with a look at the end, and then finds that something was trimmed meanwhile: as long as
+// each look has shown newer data, and a few times more, as listings may lag.
+func (s *Sequence) again(do func() error) error {
 	const tries = 4
-	for range tries {
-		if err = do(); !isMissing(err) && !errors.Is(err, ErrMoved) {
-			break
+	newest := uint64(0)
+	for try := 1; ; try++ {
+		err := do()
+		if !isMissing(err) && !errors.Is(err, ErrMoved) {
+			return err
+		}
+		if data := s.looked.Load(); data > newest {
+			newest, try = data, 1
+		}
+		if try == tries {
+			return err
 		}
 	}
-	return err
 }

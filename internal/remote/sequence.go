@@ -27,6 +27,7 @@ type Sequence struct {
 	tag    uint32
 	id     atomic.Uint64                             // of the store, from the first data; 0 if not known yet
 	wait   func(ctx context.Context, tries int) bool // before the next try; false if ctx has ended
+	looked atomic.Uint64                             // the newest data that the last Look has shown
 
 	mu      sync.Mutex
 	trims   int    // calls of Trim
