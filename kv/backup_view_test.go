@@ -83,12 +83,15 @@ func TestModelBackupOfViews(t *testing.T) {
 // A backup of a view in an object store leaves the store alone: the writer goes on, and nothing was put there.
 func TestABackupOfAViewInAnObjectStore(t *testing.T) {
 	s, copied := objstore.NewMem(), objstore.NewMem()
-	db := openObjects(t, s, nil)
+	db := openObjects(t, s, farOptions()) // it flushes and compacts nothing by itself meanwhile
 	want := model{}
 	for i := range 2000 {
 		k := string(rune('a'+i%26)) + string(rune('a'+i/26%26))
 		want[k] = string(bytes.Repeat([]byte{byte(i)}, 200))
 		require.NoError(t, db.Set([]byte(k), []byte(want[k]), NoSync))
+		if i%500 == 400 {
+			require.NoError(t, db.Flush())
+		}
 	}
 	require.NoError(t, db.Set([]byte("in"), []byte("the log"), Sync))
 	want["in"] = "the log"
