@@ -189,10 +189,13 @@ func (p *Pipeline) withLog(f func() error) error {
 }
 
 // flushLog hands what Buffered commits left to the operating system. If that fails, the
-// next writer is told.
+// next writer is told. A log that has replaced theirs since, and has nothing yet, stays so.
 func (p *Pipeline) flushLog() {
 	_ = p.withLog(func() error {
 		p.armed = false
+		if p.logs.current.Empty() {
+			return nil
+		}
 		return p.logs.current.Flush()
 	})
 }

@@ -138,6 +138,23 @@ func TestSyncReachesEndedLogs(t *testing.T) {
 	require.Equal(t, 1, s.records(t, 3))
 }
 
+// What Buffered commits have left may be in an ended log when its time comes: the next one is left empty.
+func TestALogWithoutRecordsIsNotFlushedInTime(t *testing.T) {
+	s := newTestStore(t)
+	ctx := context.Background()
+	require.NoError(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Buffered))
+	require.NoError(t, s.Exclusive(ctx, func() error {
+		require.NoError(t, s.Log().End())
+		s.SwitchLog(s.newLog(t, 2))
+		return nil
+	}))
+	s.flushLog()
+	require.True(t, s.Log().Empty())
+	require.NoError(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Buffered))
+	s.flushLog()
+	require.Zero(t, s.Log().Buffered())
+}
+
 func TestABrokenLogBreaksAllAndIsReplaced(t *testing.T) {
 	s := newTestStore(t)
 	ctx, broken := context.Background(), errors.New("broken")
