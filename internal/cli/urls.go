@@ -9,15 +9,39 @@ import (
 )
 
 // A URL may hold credentials, although none of the project's programs takes any from it: somebody pasted
-// it with them. So what is printed of a URL is what stands before its parameters, without its user.
+// it with them. So what is printed of a URL is what stands before its parameters, without its user, and the
+// parameters that name a branch or a checkpoint.
 
 var (
 	urlScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+://`)
 	urlInText = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"']*`)
 )
 
-// DirScheme begins the URL of a directory that is an object store: what follows is a path as it is.
+// DirScheme begins the URL of a directory that is an object store: what follows is a path as it is, and parameters.
 const DirScheme = "dir"
+
+// BranchParameter and CheckpointParameter are the parameters of a store's URL that say which branch is meant, and
+// which of its checkpoints. They are siftkv's own: whoever opens the object store is not given them.
+const (
+	BranchParameter     = "branch"
+	CheckpointParameter = "checkpoint"
+)
+
+// CutParameters splits a URL before its parameters, which begin with ? or #. Those of a directory follow the last ?,
+// and have a = and no /: a directory whose name looks so is written with a / at its end.
+func CutParameters(url string) (address, parameters string) {
+	at := strings.IndexAny(url, "?#")
+	if Scheme(url) == DirScheme {
+		at = strings.LastIndexByte(url, '?')
+		if at >= 0 && (!strings.Contains(url[at:], "=") || strings.Contains(url[at:], "/")) {
+			at = -1
+		}
+	}
+	if at < 0 {
+		return url, ""
+	}
+	return url[:at], url[at:]
+}
 
 // Scheme returns the scheme of a URL in lower case; "" if the text is none, but the name of a directory or a file. One
 // letter is no scheme but a drive.
@@ -39,7 +63,30 @@ func RedactURL(url string) string {
 	case end < at: // a password may have any character, in a URL that is not valid
 		return scheme + "://..."
 	}
-	return scheme + "://" + rest[at+1:end]
+	return scheme + "://" + rest[at+1:end] + storeParameters(rest[end:])
+}
+
+// storeParameter is a parameter that names a branch or a checkpoint: see BranchParameter.
+var storeParameter = regexp.MustCompile(`^(` + BranchParameter + `|` + CheckpointParameter +
+	`)=[A-Za-z0-9][A-Za-z0-9._-]{0,47}$`)
+
+// storeParameters returns what may be printed of a URL's parameters, which begin with ? or #. In a text,
+// punctuation may follow them.
+func storeParameters(parameters string) string {
+	query, isQuery := strings.CutPrefix(parameters, "?")
+	if !isQuery {
+		return ""
+	}
+	bare := strings.TrimRight(query, ":;,.)")
+	secret := func(parameter string) bool { return !storeParameter.MatchString(parameter) }
+	kept := strings.Join(slices.DeleteFunc(strings.Split(bare, "&"), secret), "&")
+	switch {
+	case kept == "":
+		return ""
+	case strings.HasSuffix(bare, kept):
+		return "?" + kept + query[len(bare):]
+	}
+	return "?" + kept
 }
 
 // Redact returns a text, such as an error, with the URLs in it as they may be printed: those of the command line,

@@ -30,6 +30,9 @@ func (c *copyCommand) Run(ctx context.Context, p *program) error {
 	if c.From == c.To {
 		return usagef("the copy of %s is to go to the same place", c.To)
 	}
+	if err := c.To.changes(); err != nil {
+		return err
+	}
 	var sent *contents
 	err := p.view(ctx, c.From, func(db *kv.DB) (err error) {
 		sent, err = c.copy(ctx, p, db)
@@ -69,12 +72,12 @@ func (p *program) view(ctx context.Context, l Location, f func(db *kv.DB) error)
 func (c *copyCommand) copy(ctx context.Context, p *program, db *kv.DB) (sent *contents, err error) {
 	to, o := string(c.To), (*kv.Options)(nil)
 	if c.To.remote() {
-		s, err := p.objects(ctx, c.To, true)
+		objects, err := p.objects(ctx, c.To, true)
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = s.Close() }() // what it was given was durable
-		to, o = "", &kv.Options{Objects: &kv.Objects{Store: s}}
+		defer func() { _ = objects.Store.Close() }() // what it was given was durable
+		to, o = "", &kv.Options{Objects: objects}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

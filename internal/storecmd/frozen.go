@@ -17,7 +17,7 @@ import (
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/kv"
 )
 
 // objectsRoot is the directory that a store in an object store seems to be in.
@@ -27,18 +27,27 @@ const objectsRoot = "objects"
 // writer does meanwhile: a prefix of the store's writes. All other directories are those of the disk.
 type frozenFS struct {
 	*remote.FS
-	objects objstore.Store
+	objects *kv.Objects
 	current []byte // CURRENT, to open which is to ask for what is new; nil: there was none
 }
 
 // freeze opens the directory of a store in an object store, which need not be there. Closing it closes the object
 // store.
 func (p *program) freeze(ctx context.Context, l Location) (*frozenFS, error) {
-	s, err := p.objects(ctx, l, false)
+	a, err := l.address()
 	if err != nil {
 		return nil, err
 	}
-	f := &frozenFS{FS: newRemote(s), objects: s}
+	return p.freezeAt(ctx, a)
+}
+
+// freezeAt is freeze for an address.
+func (p *program) freezeAt(ctx context.Context, a address) (*frozenFS, error) {
+	o, err := p.objectsAt(ctx, a, false)
+	if err != nil {
+		return nil, err
+	}
+	f := &frozenFS{FS: newRemote(o), objects: o}
 	name := filepath.Join(objectsRoot, manifest.CurrentName)
 	if _, err = f.List(objectsRoot); err == nil {
 		if _, missing := f.Stat(name); missing == nil {
@@ -49,18 +58,18 @@ func (p *program) freeze(ctx context.Context, l Location) (*frozenFS, error) {
 		_, err = f.List(objectsRoot) // the logs, up to now
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", l, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", a, err), f.Close())
 	}
 	return f, nil
 }
 
-func newRemote(s objstore.Store) *remote.FS {
-	return remote.NewFS(remote.FSOptions{Objects: s, Root: objectsRoot, Local: vfs.OS,
-		Log: slog.New(slog.DiscardHandler)})
+func newRemote(o *kv.Objects) *remote.FS {
+	return remote.NewFS(remote.FSOptions{Objects: o.Store, Branch: o.Branch, Checkpoint: o.Checkpoint,
+		Root: objectsRoot, Local: vfs.OS, Log: slog.New(slog.DiscardHandler)})
 }
 
 // Close ends all requests, and closes the object store.
-func (f *frozenFS) Close() error { return errors.Join(f.FS.Close(), f.objects.Close()) }
+func (f *frozenFS) Close() error { return errors.Join(f.FS.Close(), f.objects.Store.Close()) }
 
 // Open implements vfs.FS.
 func (f *frozenFS) Open(name string) (vfs.ReadFile, error) {
@@ -129,18 +138,21 @@ func (p *program) openFile(ctx context.Context, name cli.File) (vfs.ReadFile, st
 		f, err := vfs.OS.Open(string(name))
 		return f, string(name), err
 	}
-	url, parameters := string(name), ""
-	if cli.Scheme(url) != cli.DirScheme {
-		if at := strings.IndexAny(url, "?#"); at >= 0 {
-			url, parameters = url[:at], url[at:]
-		}
+	a, err := l.address()
+	if err != nil {
+		return nil, "", err
+	}
+	url, parameters := cli.CutParameters(a.url)
+	if cli.Scheme(a.url) == cli.DirScheme {
+		url, parameters = a.url, "" // they were taken off
 	}
 	at := strings.LastIndexByte(url, '/')
 	base := url[at+1:]
 	if kind, _ := manifest.ParseFileName(base); kind == manifest.FileUnknown {
 		return nil, "", usagef("%s does not end in the name of a store's file, such as /000012.sst", l)
 	}
-	fsys, err := p.freeze(ctx, Location(url[:at]+parameters))
+	a.url = url[:at] + parameters
+	fsys, err := p.freezeAt(ctx, a)
 	if err != nil {
 		return nil, "", err
 	}

@@ -8,10 +8,17 @@ var helpTexts = kong.Vars{
 
 	"backup": "Write a store as it is now to a file or a pipe, whole or since the last backup; or check a " +
 		"backup.",
+	"checkpoint": "Keep a store as it is now: a directory as a copy, with links where possible; in an object store " +
+		"under a name.",
+	"checkpoint_out": "Directory of the copy, not there or empty; in an object store the checkpoint's name.",
+	"checkpoints":    "List the checkpoints of a store in an object store: when they were made, what they have.",
+	"clone": "Make a branch of a store in an object store: from now on, or from a checkpoint, it goes its own " +
+		"way.",
 	"copy":          "Copy the files. By default they are linked where possible, and must not be written to again.",
 	"dump_manifest": "Print a manifest: every version edit, past damage.",
 	"dump_sstable":  "Print a sorted file: properties and every entry, past damage.",
-	"store":         "Directory of the store, or its URL: dir://PATH or s3://BUCKET/PREFIX.",
+	"store": "Directory of the store, or its URL: dir://PATH or s3://BUCKET/PREFIX, and ?branch=NAME or " +
+		"?checkpoint=NAME.",
 	"copy_about": "Copy a store as it is now: from a directory or an object store to another, beside its " +
 		"writer.",
 	"copy_to": "Where to: a directory that is not there or empty, or an object store that has no store yet.",

@@ -16,14 +16,16 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// A Location is an argument that names a store: a directory, or the URL of an object store. A directory
-// whose name looks like a URL is written with ./ before it. Its text, for people, has no credentials.
+// A Location is an argument that names a store: a directory, or the URL of an object store, whose parameters may
+// name a branch and a checkpoint. A directory whose name looks like a URL is written with ./ before it. Its text, for
+// people, has no credentials.
 type Location string
 
 // Validate is called by kong.
 func (l Location) Validate() error {
 	if l.remote() {
-		return nil
+		_, err := l.address()
+		return err
 	}
 	return cli.Directory(l).Validate()
 }
@@ -60,27 +62,36 @@ var elsewhere = map[string]string{
 		"go install github.com/siftkv/siftkv/objstore/s3/cmd/siftkv@latest",
 }
 
-// objects opens the object store of a location. All requests end with the context. One in a directory that is
-// not there is made if create is set.
-func (p *program) objects(ctx context.Context, l Location, create bool) (objstore.Store, error) {
-	scheme := cli.Scheme(string(l))
+// objects opens the object store of a location, for the branch and the checkpoint that it names. All requests end with
+// the context. One in a directory that is not there is made if create is set. Whoever calls it closes the Store.
+func (p *program) objects(ctx context.Context, l Location, create bool) (*kv.Objects, error) {
+	a, err := l.address()
+	if err != nil {
+		return nil, err
+	}
+	return p.objectsAt(ctx, a, create)
+}
+
+// objectsAt is objects for an address.
+func (p *program) objectsAt(ctx context.Context, a address, create bool) (*kv.Objects, error) {
+	scheme := cli.Scheme(a.url)
 	open, known := p.openers[scheme]
 	var s objstore.Store
 	var err error
 	switch {
 	case scheme == cli.DirScheme:
-		s, err = openDir(string(l)[len("dir://"):], create)
+		s, err = openDir(a.url[len("dir://"):], create && a.branch == "")
 	case known:
-		s, err = open(ctx, string(l))
+		s, err = open(ctx, a.url)
 	case elsewhere[scheme] != "":
-		return nil, usagef("%s: this siftkv has no client of %s; %s", l, strings.ToUpper(scheme), elsewhere[scheme])
+		return nil, usagef("%s: this siftkv has no client of %s; %s", a, strings.ToUpper(scheme), elsewhere[scheme])
 	default:
-		return nil, usagef("%s: object stores are dir://PATH or s3://BUCKET/PREFIX; %s:// is neither", l, scheme)
+		return nil, usagef("%s: object stores are dir://PATH or s3://BUCKET/PREFIX; %s:// is neither", a, scheme)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return interruptible{s, ctx}, nil
+	return &kv.Objects{Store: interruptible{s, ctx}, Branch: a.branch, Checkpoint: a.checkpoint}, nil
 }
 
 // openDir opens a directory that is an object store.

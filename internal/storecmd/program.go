@@ -32,11 +32,17 @@ type commands struct {
 	Verify     verifyCommand     `cmd:"" help:"Check every byte of a store, and list all damage."`
 	Repair     repairCommand     `cmd:"" help:"Make a store of what is left of a damaged one, and say what was lost."`
 	Copy       copyCommand       `cmd:"" help:"${copy_about}"`
-	Checkpoint checkpointCommand `cmd:"" help:"Make a copy of a store as it is now, with links where possible."`
+	Checkpoint checkpointCommand `cmd:"" help:"${checkpoint}"`
 	Backup     backupCommand     `cmd:"" help:"${backup}"`
 	Restore    restoreCommand    `cmd:"" help:"Make a store of backups."`
 	Ingest     ingestCommand     `cmd:"" help:"Take sorted files into a store, all at one moment."`
 	Compact    compactCommand    `cmd:"" help:"Merge a store, or a range of it, into its last level."`
+
+	Checkpoints    checkpointsCommand    `cmd:"" help:"${checkpoints}"`
+	DropCheckpoint dropCheckpointCommand `cmd:"" help:"Give up a checkpoint in an object store."`
+	Clone          cloneCommand          `cmd:"" help:"${clone}"`
+	Branches       branchesCommand       `cmd:"" help:"List the branches of a store in an object store."`
+	DropBranch     dropBranchCommand     `cmd:"" help:"Delete a branch of a store in an object store."`
 
 	DumpSSTable  dumpSSTableCommand  `cmd:"" name:"dump-sstable" help:"${dump_sstable}"`
 	DumpWAL      dumpWALCommand      `cmd:"" name:"dump-wal" help:"Print a write-ahead log: every write, past damage."`
@@ -66,7 +72,8 @@ const description = "Looks into a SiftKV store, changes it, checks it, copies it
 	"A store is a directory, or in an object store: dir://PATH, a directory that is one, or " +
 	"s3://BUCKET/PREFIX?region=REGION&endpoint=URL (github.com/siftkv/siftkv/objstore/s3/cmd/siftkv has S3). " +
 	"No other process may be writing a directory meanwhile. In an object store, commands that read leave its writer " +
-	"alone, and those that write take the store over.\n\n" +
+	"alone, and those that write take the store over. There, branch=NAME in the URL means a branch of the store, and " +
+	"checkpoint=NAME a checkpoint of it: dir://PATH?branch=NAME.\n\n" +
 	"Exit status: 0 ok, 1 error, 2 usage, 3 key not found, " +
 	"4 damage found (verify, dumps) or something lost (repair), 130 interrupted."
 
@@ -138,7 +145,8 @@ func statusOf(err error) int {
 		return statusOK
 	case errors.Is(err, context.Canceled):
 		return statusInterrupted
-	case errors.Is(err, errUsage), errors.Is(err, kv.ErrInvalidOptions), errors.Is(err, kv.ErrTooLarge):
+	case errors.Is(err, errUsage), errors.Is(err, kv.ErrInvalidOptions), errors.Is(err, kv.ErrTooLarge),
+		errors.Is(err, kv.ErrInvalidName):
 		return statusUsage
 	case errors.Is(err, kv.ErrNotFound):
 		return statusNotFound

@@ -81,17 +81,20 @@ func (r *restoring) begin() (end func(), err error) {
 		r.start, err = manifest.Restore(vfs.OS, string(r.dir))
 		return func() {}, err
 	}
-	s, err := r.p.objects(r.ctx, r.dir, true)
+	if err := r.dir.changes(); err != nil {
+		return nil, err
+	}
+	objects, err := r.p.objects(r.ctx, r.dir, true)
 	if err != nil {
 		return nil, err
 	}
-	f := newRemote(s)
+	f := newRemote(objects)
 	r.start, err = backup.Published(f, objectsRoot)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w (objects: %s)", err, r.dir), s.Close())
+		return nil, errors.Join(fmt.Errorf("%w (objects: %s)", err, r.dir), objects.Store.Close())
 	}
-	r.into = &kv.Options{Objects: &kv.Objects{Store: s}}
-	return func() { _ = s.Close() }, nil
+	r.into = &kv.Options{Objects: objects}
+	return func() { _ = objects.Store.Close() }, nil
 }
 
 // input restores all streams of a file.

@@ -35,6 +35,9 @@ func (d *Dir) read(ctx context.Context, p *program, f func(db *kv.DB) error) err
 
 // write opens the store, which must be there, for the time of a call.
 func (d *Dir) write(ctx context.Context, p *program, o *kv.Options, f func(db *kv.DB) error) error {
+	if err := d.Dir.changes(); err != nil {
+		return err
+	}
 	if d.Dir.remote() {
 		if err := d.exists(ctx, p); err != nil {
 			return err
@@ -64,6 +67,9 @@ func (d *Dir) exists(ctx context.Context, p *program) error {
 
 // writeOrCreate is write, and makes a store that is not there if it may.
 func (d *Dir) writeOrCreate(ctx context.Context, p *program, create bool, f func(db *kv.DB) error) error {
+	if err := d.Dir.changes(); err != nil {
+		return err
+	}
 	if create {
 		return d.with(ctx, p, nil, true, f)
 	}
@@ -80,11 +86,11 @@ func (d *Dir) with(ctx context.Context, p *program, o *kv.Options, create bool, 
 // withObjects is with for an object store.
 func (d *Dir) withObjects(ctx context.Context, p *program, o *kv.Options, create bool,
 	f func(db *kv.DB) error) (err error) {
-	s, err := p.objects(ctx, d.Dir, create)
+	objects, err := p.objects(ctx, d.Dir, create)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer func() { err = errors.Join(err, objects.Store.Close()) }()
 	opts, open := kv.Options{}, kv.Open
 	if o != nil {
 		opts = *o
@@ -92,7 +98,7 @@ func (d *Dir) withObjects(ctx context.Context, p *program, o *kv.Options, create
 	if opts.ReadOnly {
 		open = kv.OpenReadOnly
 	}
-	opts.Objects = &kv.Objects{Store: s}
+	opts.Objects = objects
 	db, err := open("", &opts)
 	if err != nil {
 		return fmt.Errorf("%w (objects: %s)", err, d.Dir)
@@ -117,25 +123,6 @@ func size(db *kv.DB) (files int, bytes int64) {
 		bytes += l.Bytes
 	}
 	return files, bytes
-}
-
-type checkpointCommand struct {
-	Dir
-	Out Location `arg:"" help:"Directory of the copy, not there or empty."`
-}
-
-// Run makes a checkpoint.
-func (c *checkpointCommand) Run(ctx context.Context, p *program) error {
-	for _, l := range []Location{c.Dir.Dir, c.Out} {
-		if err := l.onDisk("siftkv copy copies it, beside its writer"); err != nil {
-			return err
-		}
-	}
-	err := c.write(ctx, p, nil, func(db *kv.DB) error { return db.CheckpointContext(ctx, string(c.Out)) })
-	if err == nil {
-		p.answer(object{"checkpoint", c.Out.name()}, "")
-	}
-	return err
 }
 
 type ingestCommand struct {

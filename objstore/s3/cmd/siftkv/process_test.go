@@ -94,6 +94,42 @@ func TestAStoreInABucket(t *testing.T) {
 	require.NotContains(t, r.Stderr, "endpoint")
 }
 
+// A URL names a branch or a checkpoint beside the parameters of S3's client, in any order.
+func TestBranchesOfABucket(t *testing.T) {
+	endpoint := gatewaytest.StartWithBucket(t, "tests")
+	url := "s3://tests/store?endpoint=" + endpoint
+	at := func(parameters string) string {
+		return "s3://tests/store?" + parameters + "&endpoint=" + endpoint + "&region=us-east-1"
+	}
+	works(t, "put", url, "a", "1", "--create")
+	require.Contains(t, works(t, "checkpoint", url, "c"), "c: checkpoint of s3://tests/store: ")
+	works(t, "put", url, "a", "2")
+	works(t, "clone", at("checkpoint=c"), "b")
+	require.Contains(t, works(t, "clone", url, "d"), "d: clone of s3://tests/store\n")
+	works(t, "put", url+"&branch=b", "b", "3")
+	require.Equal(t, "a\t1\n", works(t, "scan", url+"&checkpoint=c"))
+	require.Equal(t, "a\t1\nb\t3\n", works(t, "scan", at("branch=b")))
+	require.Equal(t, "a\t2\n", works(t, "scan", url+"&branch=d"))
+	require.Contains(t, works(t, "stats", at("branch=b")), "s3://tests/store?branch=b: store ")
+	works(t, "verify", at("branch=b"))
+	dir := filepath.Join(t.TempDir(), "dir")
+	works(t, "copy", at("branch=b"), dir)
+	require.Equal(t, "a\t1\nb\t3\n", works(t, "scan", dir))
+	require.Regexp(t, `^c\t\S+Z\t\d+ files\t\d+ bytes\n$`, works(t, "checkpoints", url))
+	require.Regexp(t, `^b\t\S+Z\tclone of the main branch, checkpoint c\nd\t\S+Z\tclone of the main branch\n$`,
+		works(t, "branches", url))
+	r := process(t, "put", at("checkpoint=c"), "a", "3")
+	require.Equal(t, 2, r.Status)
+	require.Contains(t, r.Stderr, "s3://tests/store?checkpoint=c is a checkpoint, which does not change")
+	require.NotContains(t, r.Stderr, "endpoint")
+	works(t, "drop-branch", url, "b")
+	works(t, "drop-checkpoint", url, "c")
+	require.Empty(t, works(t, "checkpoints", url))
+	r = process(t, "get", at("branch=b"), "a")
+	require.Equal(t, 1, r.Status)
+	require.Contains(t, r.Stderr, `no branch is called "b"`)
+}
+
 // Whatever a server says of the credentials that it is given, nobody repeats it.
 func TestNoCredentialsOfABucketAreShown(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -117,6 +153,8 @@ func TestNoCredentialsOfABucketAreShown(t *testing.T) {
 		for _, line := range [][]string{
 			{"get", url, "a"}, {"put", url, "a", "b"}, {"put", url, "a", "b", "--create"}, {"scan", url},
 			{"stats", url}, {"verify", url}, {"copy", url, file + "x"}, {"restore", url, file},
+			{"checkpoint", url, "c"}, {"checkpoints", url}, {"clone", url, "b"}, {"branches", url},
+			{"drop-branch", url, "b"}, {"drop-checkpoint", url, "c"}, {"get", url + "&branch=b&checkpoint=c", "a"},
 			{"backup", url, file + "y"},
 		} {
 			r := process(t, line...)

@@ -1,0 +1,120 @@
+package storecmd
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/siftkv/siftkv/internal/keytext"
+	"github.com/siftkv/siftkv/kv"
+)
+
+type cloneCommand struct {
+	Dir
+	Name       string `arg:"" help:"Name of the new branch."`
+	Checkpoint string `placeholder:"NAME" help:"Begin as this checkpoint is: the same as checkpoint=NAME in the URL."`
+}
+
+// Help is what --help of the command says beside its flags.
+func (cloneCommand) Help() string {
+	return "The clone begins as the branch is now in the object store, or as the checkpoint is. No file is copied, " +
+		"and programs that write go on. A URL with branch=NAME opens it: it is a store of its own, with its own " +
+		"writer and its own checkpoints, and can be cloned again."
+}
+
+// Run makes a branch.
+func (c *cloneCommand) Run(ctx context.Context, p *program) error {
+	if err := c.Dir.Dir.inObjects(); err != nil {
+		return err
+	}
+	return c.objects(ctx, p, func(o *kv.Objects) error {
+		if o.Checkpoint != "" && c.Checkpoint != "" {
+			return usagef("the URL has checkpoint=, and --checkpoint is given too")
+		}
+		o.Checkpoint = cmp.Or(o.Checkpoint, c.Checkpoint)
+		if err := o.Clone(ctx, c.Name); err != nil {
+			return err
+		}
+		of := ""
+		if c.Checkpoint != "" {
+			of = "checkpoint " + c.Checkpoint + " of "
+		}
+		p.answer(object{"clone", c.Name, "of", c.Dir.Dir.name(), "checkpoint", o.Checkpoint}, "%s: clone of %s%s\n",
+			c.Name, of, c.Dir.Dir)
+		return nil
+	})
+}
+
+type branchesCommand struct{ Dir }
+
+// A branchItem is a branch in JSON.
+type branchItem struct {
+	Name       string `json:"branch"`
+	Parent     string `json:"parent"`     // empty: the main branch
+	Checkpoint string `json:"checkpoint"` // that it was cloned from; empty: from the parent as it was
+	Created    string `json:"created"`
+	Unfinished bool   `json:"unfinished"`
+}
+
+// Run lists the branches of a store by name.
+func (c *branchesCommand) Run(ctx context.Context, p *program) error {
+	return c.family(ctx, p, func(o *kv.Objects) error {
+		all, err := o.Branches(ctx)
+		if err == nil && len(all) == 0 {
+			err = c.exists(ctx, p)
+		}
+		for _, b := range all {
+			from, note := "clone of the main branch", ""
+			if b.Parent != "" {
+				from = "clone of branch " + b.Parent
+			}
+			if b.Checkpoint != "" {
+				from += ", checkpoint " + b.Checkpoint
+			}
+			if b.Unfinished {
+				note = "\tunfinished: cannot be opened; clone it again, or drop it"
+			}
+			p.answer(branchItem{b.Name, b.Parent, b.Checkpoint, instant(b.Created), b.Unfinished},
+				"%s\t%s\t%s%s\n", b.Name, instant(b.Created), from, note)
+		}
+		return err
+	})
+}
+
+// family calls f with all branches of a store. Its URL must name none.
+func (d *Dir) family(ctx context.Context, p *program, f func(*kv.Objects) error) error {
+	if err := d.Dir.inObjects(); err != nil {
+		return err
+	}
+	a, err := d.Dir.address()
+	if err == nil && (a.branch != "" || a.checkpoint != "") {
+		err = usagef("%s is one branch, and the command is for the whole store: leave branch= and checkpoint= out", a)
+	}
+	if err != nil {
+		return err
+	}
+	return d.objects(ctx, p, f)
+}
+
+type dropBranchCommand struct {
+	Dir
+	Name string `arg:"" help:"Name of the branch."`
+}
+
+// Help is what --help of the command says beside its flags.
+func (dropBranchCommand) Help() string {
+	return "Deletes, and asks nothing: what was written to the branch since it was cloned, and the branch's " +
+		"checkpoints. Files that it shares with its parent stay there. Its writer is fenced, and its readers find " +
+		"that files are gone. It is refused while clones of the branch need its files. The main branch cannot be " +
+		"dropped."
+}
+
+// Run drops a branch.
+func (c *dropBranchCommand) Run(ctx context.Context, p *program) error {
+	return c.family(ctx, p, func(o *kv.Objects) error {
+		if err := o.DropBranch(ctx, c.Name); err != nil {
+			return err
+		}
+		p.answer(object{"dropped", keytext.Name(c.Name), "of", c.Dir.Dir.name()}, "")
+		return nil
+	})
+}

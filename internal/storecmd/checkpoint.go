@@ -1,0 +1,187 @@
+package storecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/kv"
+)
+
+type checkpointCommand struct {
+	Dir
+	Out string `arg:"" help:"${checkpoint_out}"`
+}
+
+// Help is what --help of the command says beside its flags.
+func (checkpointCommand) Help() string {
+	return "In an object store nothing is copied, and a program that writes to it goes on: the state that the " +
+		"object store has now gets a name, and its files stay until siftkv drop-checkpoint. siftkv checkpoints lists " +
+		"them, a URL with checkpoint=NAME reads one, and siftkv clone makes a branch of one."
+}
+
+// Run makes a checkpoint.
+func (c *checkpointCommand) Run(ctx context.Context, p *program) error {
+	if c.Dir.Dir.remote() {
+		return c.pin(ctx, p)
+	}
+	out := Location(c.Out)
+	if err := out.onDisk("siftkv copy copies to it"); err != nil {
+		return err
+	}
+	if err := out.Validate(); err != nil {
+		return usagef("%w", err)
+	}
+	err := c.write(ctx, p, nil, func(db *kv.DB) error { return db.CheckpointContext(ctx, c.Out) })
+	if err == nil {
+		p.answer(object{"checkpoint", out.name()}, "")
+	}
+	return err
+}
+
+// pin makes a checkpoint in an object store.
+func (c *checkpointCommand) pin(ctx context.Context, p *program) error {
+	if !plainName(c.Out) {
+		return usagef("%q is no name of a checkpoint in an object store: want 1 to 48 letters, digits, and -_.; "+
+			"siftkv copy copies a store to a directory", c.Out)
+	}
+	return c.branch(ctx, p, func(o *kv.Objects) error {
+		info, err := o.PinCheckpoint(ctx, c.Out)
+		if err != nil {
+			return err
+		}
+		p.answer(object{"checkpoint", info.Name, "of", c.Dir.Dir.name(), "created", instant(info.Created),
+			"bytes", info.Bytes}, "%s: checkpoint of %s: %d bytes\n", info.Name, c.Dir.Dir, info.Bytes)
+		return nil
+	})
+}
+
+// branch calls f with the branch of a store in an object store. Its URL must not name a checkpoint.
+func (d *Dir) branch(ctx context.Context, p *program, f func(*kv.Objects) error) error {
+	if err := d.Dir.inObjects(); err != nil {
+		return err
+	}
+	a, err := d.Dir.address()
+	if err == nil && a.checkpoint != "" {
+		err = usagef("%s is a checkpoint; the command wants a branch: leave checkpoint= out", a)
+	}
+	if err != nil {
+		return err
+	}
+	return d.objects(ctx, p, f)
+}
+
+// objects calls f with a store in an object store, which nobody opens.
+func (d *Dir) objects(ctx context.Context, p *program, f func(*kv.Objects) error) error {
+	o, err := p.objects(ctx, d.Dir, false)
+	if err != nil {
+		return err
+	}
+	if err = f(o); err != nil {
+		err = fmt.Errorf("%w (objects: %s)", err, d.Dir)
+	}
+	return errors.Join(err, o.Store.Close())
+}
+
+// inObjects returns an error unless the location is an object store.
+func (l Location) inObjects() error {
+	if !l.remote() {
+		return usagef("%s is a directory, and only stores in object stores have branches, and checkpoints that share "+
+			"files: siftkv checkpoint makes a copy, with links", l)
+	}
+	return nil
+}
+
+// instant is a time in JSON and text.
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+type checkpointsCommand struct{ Dir }
+
+// A checkpointItem is a checkpoint in JSON.
+type checkpointItem struct {
+	Name       string `json:"checkpoint"`
+	Created    string `json:"created"`
+	Files      int    `json:"files"` // sorted files
+	Bytes      int64  `json:"bytes"` // of those and of logs
+	Unfinished bool   `json:"unfinished"`
+}
+
+// Run lists the checkpoints of a branch by name.
+func (c *checkpointsCommand) Run(ctx context.Context, p *program) error {
+	return c.branch(ctx, p, func(o *kv.Objects) error {
+		all, err := o.Checkpoints(ctx)
+		if err == nil && len(all) == 0 {
+			err = c.exists(ctx, p)
+		}
+		if err != nil {
+			return err
+		}
+		for _, info := range all {
+			files, err := c.files(ctx, p, &info)
+			if err != nil {
+				return err
+			}
+			note := ""
+			if info.Unfinished {
+				note = "\tunfinished: cannot be opened"
+			}
+			p.answer(checkpointItem{info.Name, instant(info.Created), files, info.Bytes, info.Unfinished},
+				"%s\t%s\t%d files\t%d bytes%s\n", info.Name, instant(info.Created), files, info.Bytes, note)
+		}
+		return nil
+	})
+}
+
+// files counts the sorted files of a checkpoint, which is found unfinished if it was dropped meanwhile.
+func (c *checkpointsCommand) files(ctx context.Context, p *program, info *kv.CheckpointInfo) (n int, err error) {
+	if info.Unfinished {
+		return 0, nil
+	}
+	a, err := c.Dir.Dir.address()
+	if err != nil {
+		return 0, err
+	}
+	a.checkpoint = info.Name
+	f, err := p.freezeAt(ctx, a)
+	if errors.Is(err, kv.ErrNotExist) {
+		info.Unfinished = true
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = f.Close() }() // it was read only
+	names, err := f.List(objectsRoot)
+	for _, name := range names {
+		if kind, _ := manifest.ParseFileName(filepath.Base(name)); kind == manifest.FileTable {
+			n++
+		}
+	}
+	return n, err
+}
+
+type dropCheckpointCommand struct {
+	Dir
+	Name string `arg:"" help:"Name of the checkpoint."`
+}
+
+// Help is what --help of the command says beside its flags.
+func (dropCheckpointCommand) Help() string {
+	return "Nothing is asked. Files that neither the branch nor another checkpoint or clone needs are deleted by the " +
+		"branch's writer, the next time that it deletes any. Clones of the checkpoint keep what they need; whoever " +
+		"reads it may find that files are gone."
+}
+
+// Run drops a checkpoint.
+func (c *dropCheckpointCommand) Run(ctx context.Context, p *program) error {
+	return c.branch(ctx, p, func(o *kv.Objects) error {
+		if err := o.DropCheckpoint(ctx, c.Name); err != nil {
+			return err
+		}
+		p.answer(object{"dropped", c.Name, "of", c.Dir.Dir.name()}, "")
+		return nil
+	})
+}
