@@ -1,0 +1,208 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/stretchr/testify/require"
+)
+
+// twoBranches returns the settings of a main branch and of a clone of it, with a model of each: they share files, and
+// both have others, and writes in their logs.
+func twoBranches(t *testing.T, s objstore.Store) (main, clone *Objects, inMain, inClone model) {
+	t.Helper()
+	main, clone, inMain = branchOf(s, ""), branchOf(s, "clone"), model{}
+	db := openBranch(t, main)
+	fillBranch(t, db, inMain, 0, 3000, "shared")
+	require.NoError(t, db.Compact(nil, nil)) // otherwise each may compact all of it for itself
+	require.NoError(t, main.Clone(t.Context(), "clone"))
+	inClone = maps.Clone(inMain)
+	fillBranch(t, db, inMain, 1000, 1500, "main")
+	require.NoError(t, db.Close())
+	db = openBranch(t, clone)
+	fillBranch(t, db, inClone, 2000, 3500, "clone")
+	require.NoError(t, db.Flush())
+	fillBranch(t, db, inClone, 0, 10, "log of the clone")
+	require.NoError(t, db.Close())
+	return main, clone, inMain, inClone
+}
+
+// Backups of a branch, whole and since a mark, have what it has, and so do those of a view and of a checkpoint. They
+// are restored into a directory, and into an object store, whose clones take increments too.
+func TestBackupsOfABranch(t *testing.T) {
+	s := objstore.NewMem()
+	_, clone, _, want := twoBranches(t, s)
+	_, err := clone.PinCheckpoint(t.Context(), "c")
+	require.NoError(t, err)
+	before := objects(t, s)
+	for _, o := range []*Objects{clone, checkpointOf(clone, "c")} {
+		view, err := OpenReadOnly("", &Options{Objects: o})
+		require.NoError(t, err)
+		stream, _ := backUp(t, view, BackupMark{})
+		require.NoError(t, view.Close())
+		fsys := vfs.NewMem()
+		require.NoError(t, Restore(bytes.NewReader(stream), "restored", &Options{fs: fsys}))
+		requireRestored(t, fsys, "restored", want)
+	}
+	require.Equal(t, before, objects(t, s), "a backup of a view puts nothing there")
+
+	db := openBranch(t, clone)
+	full, mark := backUp(t, db, BackupMark{})
+	old := maps.Clone(want)
+	fillBranch(t, db, want, 500, 600, "later")
+	require.NoError(t, db.Compact(nil, nil))
+	increment, _ := backUp(t, db, mark)
+	require.NoError(t, db.Close())
+	fsys := vfs.NewMem()
+	copied := branchOf(objstore.NewMem(), "")
+	require.NoError(t, Restore(bytes.NewReader(full), "", &Options{Objects: copied}))
+	require.NoError(t, copied.Clone(t.Context(), "b"))
+	for i, stream := range [][]byte{full, increment} {
+		state := []model{old, want}[i]
+		require.NoError(t, Restore(bytes.NewReader(stream), "restored", &Options{fs: fsys}))
+		requireRestored(t, fsys, "restored", state)
+		require.NoError(t, Restore(bytes.NewReader(stream), "", &Options{Objects: branchOf(copied.Store, "b")}))
+		requireView(t, branchOf(copied.Store, "b"), state)
+	}
+	requireView(t, copied, old)
+}
+
+// Verifying finds a damaged file in each branch that has it, and in no other.
+func TestVerifyOfABranch(t *testing.T) {
+	s := objstore.NewMem()
+	main, clone, _, _ := twoBranches(t, s)
+	damage := func(o *Objects) error {
+		db, err := OpenReadOnly("", &Options{Objects: o, CacheSize: -1})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, db.Close()) }()
+		return db.verify(io.Discard)
+	}
+	require.NoError(t, damage(main))
+	require.NoError(t, damage(clone))
+	flipTables(t, s, true)
+	require.NoError(t, damage(main))
+	var where *CorruptionError
+	require.ErrorAs(t, damage(clone), &where)
+	flipTables(t, s, false)
+	require.ErrorIs(t, damage(main), ErrCorruption)
+}
+
+// flipTables changes a bit of each sorted file, of clones or of the main branch.
+func flipTables(t *testing.T, s objstore.Store, clones bool) {
+	t.Helper()
+	n := 0
+	for _, key := range objects(t, s) {
+		if !strings.HasSuffix(key, ".sst") || strings.HasPrefix(key, "data/") != clones {
+			continue
+		}
+		data, err := objstore.ReadAll(t.Context(), s, key, 0)
+		require.NoError(t, err)
+		data[100] ^= 1
+		require.NoError(t, s.Put(t.Context(), key, bytes.NewReader(data), int64(len(data))))
+		n++
+	}
+	require.Positive(t, n)
+}
+
+// Views of a branch see what its writer does, and nothing of another branch. A view of a checkpoint stays as it is.
+func TestViewsOfABranchAreRefreshed(t *testing.T) {
+	ctx, s := t.Context(), objstore.NewMem()
+	main, clone, inMain, inClone := twoBranches(t, s)
+	_, err := clone.PinCheckpoint(ctx, "c")
+	require.NoError(t, err)
+	pinned := maps.Clone(inClone)
+	open := func(o *Objects) *DB {
+		view, err := OpenReadOnly("", &Options{Objects: o})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, view.Close()) })
+		return view
+	}
+	ofMain, ofClone, ofCheckpoint := open(main), open(clone), open(checkpointOf(clone, "c"))
+	w, v := openBranch(t, clone), openBranch(t, main)
+	for round := range 10 {
+		waited := make(chan error)
+		go func() { waited <- ofClone.WaitForChange(ctx, time.Microsecond) }()
+		fillBranch(t, w, inClone, round*100, round*100+50, strconv.Itoa(round))
+		require.NoError(t, w.Set([]byte("round"), fmt.Append(nil, round), Sync))
+		inClone["round"] = strconv.Itoa(round)
+		require.NoError(t, <-waited)
+		require.NoError(t, ofClone.Refresh(ctx))
+		requireContents(t, inClone, ofClone)
+		require.NoError(t, ofMain.Refresh(ctx))
+		requireContents(t, inMain, ofMain)
+		fillBranch(t, v, inMain, round*200, round*200+50, "main "+strconv.Itoa(round))
+		switch round % 3 {
+		case 0:
+			require.NoError(t, w.Compact(nil, nil))
+			require.NoError(t, v.Flush())
+		case 1:
+			require.NoError(t, v.Compact(nil, nil))
+			require.NoError(t, w.Flush())
+		}
+		require.NoError(t, v.Set([]byte("main"), fmt.Append(nil, round), Sync))
+		inMain["main"] = strconv.Itoa(round)
+		require.NoError(t, ofMain.Refresh(ctx))
+		requireContents(t, inMain, ofMain)
+		require.NoError(t, ofCheckpoint.Refresh(ctx))
+		requireContents(t, pinned, ofCheckpoint)
+	}
+	ended, end := context.WithTimeout(ctx, time.Millisecond)
+	defer end()
+	require.ErrorIs(t, ofCheckpoint.WaitForChange(ended, time.Microsecond), context.DeadlineExceeded)
+	require.NoError(t, w.Close())
+	require.NoError(t, v.Close())
+}
+
+// A directory of a cache serves one branch after the other: of what they share, the second reads nothing again, and a
+// branch that has the name of one that was dropped gets nothing of that.
+func TestTheCacheOfABranch(t *testing.T) {
+	s := newCountedStore()
+	main, clone, inMain, inClone := twoBranches(t, s)
+	reads := func(dir string, o *Objects, want model) int64 {
+		of := *o
+		of.CacheSize = 64 << 20
+		return s.requests(func() {
+			db, err := OpenReadOnly(dir, &Options{CacheSize: -1, Objects: &of})
+			require.NoError(t, err)
+			objects := db.opts.fs.(*remote.FS)
+			objects.FlushCache() // it is read in the background
+			for k, v := range want {
+				got, err := db.Get([]byte(k))
+				require.NoError(t, err)
+				require.Equal(t, v, string(got))
+			}
+			objects.FlushCache()
+			require.NoError(t, db.Close())
+		})[objstore.Get]
+	}
+	one, other := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "other")
+	alone := reads(other, clone, inClone)
+	first := reads(one, main, inMain)
+	after := reads(one, clone, inClone)
+	require.Less(t, after, alone, "they share files")
+	require.Less(t, reads(one, main, inMain), first, "it is all there")
+	require.Less(t, reads(one, clone, inClone), after)
+
+	require.NoError(t, main.DropBranch(t.Context(), "clone"))
+	require.NoError(t, main.Clone(t.Context(), "clone"))
+	inClone = maps.Clone(inMain)
+	db := openBranch(t, clone)
+	fillBranch(t, db, inClone, 2000, 3500, "second")
+	require.NoError(t, db.Close())
+	for range 3 {
+		reads(one, clone, inClone)
+		reads(one, main, inMain)
+		reads(other, clone, inClone)
+	}
+}
