@@ -206,3 +206,43 @@ func TestTheCacheOfABranch(t *testing.T) {
 		reads(other, clone, inClone)
 	}
 }
+
+// A log on a local disk belongs to one branch: the parent's stays where it is, and the clone's is needed by the clone
+// alone.
+func TestBranchesWithLocalLogs(t *testing.T) {
+	m := newMachines(t)
+	clone := func() *Options {
+		o := m.options()
+		o.Objects.Branch = "clone"
+		return o
+	}
+	db := m.open("a", m.options())
+	want := model{}
+	fillBranch(t, db, want, 0, 100, "flushed")
+	require.NoError(t, db.Flush())
+	inClone := maps.Clone(want)
+	putDurably(t, db, "late", "in the log")
+	want["late"] = "in the log"
+	require.NoError(t, m.options().Objects.Clone(t.Context(), "clone"))
+	m.refused("a", clone(), ErrLocked)
+	other := m.open("b", clone())
+	requireContents(t, inClone, other)
+	putDurably(t, other, "own", "way")
+	inClone["own"] = "way"
+	putDurably(t, db, "goes", "on")
+	want["goes"] = "on"
+	crash(t, other)
+	crash(t, db)
+	elsewhere := clone()
+	elsewhere.Objects.LocalLog = false
+	require.ErrorContains(t, m.refused("c", elsewhere, ErrLogElsewhere), placeOf("b"))
+	require.ErrorContains(t, m.refused("c", m.remote(), ErrLogElsewhere), placeOf("a"))
+	other, db = m.open("b", clone()), m.open("a", m.options())
+	requireContents(t, inClone, other)
+	requireContents(t, want, db)
+	require.NoError(t, other.Close())
+	require.NoError(t, db.Close())
+	other = m.open("c", elsewhere)
+	requireContents(t, inClone, other)
+	require.NoError(t, other.Close())
+}
