@@ -298,3 +298,27 @@ func TestDirectoriesThatLookLikeParameters(t *testing.T) {
 			strings.TrimSuffix(url, "/")+"/"+log))
 	}
 }
+
+// Beside a branch nothing of a URL is printed either, and a name that is none is not repeated if it is a URL.
+func TestNoCredentialsBesideABranchAreShown(t *testing.T) {
+	objects := "dir://" + filepath.Join(t.TempDir(), "objects")
+	works(t, "put", objects, "a", "1", "--create")
+	for _, url := range []string{
+		"test://u:HUSH@b?branch=b&x=HUSH", "test://b?x=HUSH&checkpoint=c", "test://b?branch=b@HUSH",
+		"test://b?branch=b HUSH", "test://b?branch=/HUSH&checkpoint=%HUSH", "test://b?branch=a&branch=HU/HUSH",
+		"s3://b?branch=b&secret=HUSH", "s3://u:HUSH@b?branch=b#HUSH",
+	} {
+		for _, line := range [][]string{
+			{"get", url, "a"}, {"put", url, "a", "1"}, {"dump-wal", strings.Replace(url, "?", "/000001.wal?", 1)},
+			{"copy", url, objects}, {"checkpoint", url, "c"}, {"checkpoints", url}, {"drop-checkpoint", url, "c"},
+			{"clone", url, "x"}, {"branches", url}, {"drop-branch", url, "b"}, {"checkpoint", objects, url},
+			{"drop-checkpoint", objects, url}, {"clone", objects, url}, {"drop-branch", objects, url},
+			{"clone", objects, "x", "--checkpoint", url}, {"clone", objects, "x", "--checkpoint", url, "--json"},
+		} {
+			r := process(t, line...)
+			require.NotZero(t, r.Status, "%q", line)
+			require.NotContains(t, r.Stdout+r.Stderr, "HUSH", "%q", line)
+		}
+	}
+	require.Empty(t, works(t, "checkpoints", objects)+works(t, "branches", objects))
+}
