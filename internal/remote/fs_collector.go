@@ -25,7 +25,7 @@ type collector struct {
 
 	turn    chan struct{} // has a token unless somebody removes sorted files, who owns pins and orphans
 	pins    *pins
-	orphans bool // those of earlier writers have been looked for
+	orphans uint64 // removals since those of earlier writers were first looked for, that one too
 
 	mu      sync.Mutex
 	tables  []removedTable // oldest first

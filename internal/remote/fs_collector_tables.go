@@ -17,17 +17,18 @@ func (c *collector) removeTables(due []removedTable) error {
 	c.mu.Lock()
 	due, c.pinned = append(c.pinned, due...), nil
 	c.mu.Unlock()
-	if len(due) == 0 && c.orphans {
+	if len(due) == 0 && c.orphans > 0 {
 		return nil
 	}
-	if !c.orphans {
+	if c.orphans%removalsPerSearch == 0 {
 		orphans, err := c.findOrphans(due)
 		if err != nil {
 			c.keep(due)
 			return err
 		}
-		due, c.orphans = append(due, orphans...), true // what cannot be deleted now is kept
+		due = append(due, orphans...) // what cannot be deleted now is kept
 	}
+	c.orphans++
 	if err := c.pins.look(c.ctx); err != nil {
 		c.keep(due)
 		return err
@@ -48,6 +49,10 @@ func (c *collector) removeTables(due []removedTable) error {
 	}
 	return errors.Join(append(errs, c.unpin())...)
 }
+
+// removalsPerSearch is how many removals there are for one that looks for orphans: a writer that was fenced may still
+// be uploading a file, and a request that was delayed may put one there, when the first has looked.
+const removalsPerSearch = 64
 
 // keep hands in again what could not be deleted, for the next time that there is something to collect.
 func (c *collector) keep(tables []removedTable) {

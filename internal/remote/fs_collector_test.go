@@ -30,28 +30,52 @@ func TestWhatCouldNotBeDeletedIsDeletedLater(t *testing.T) {
 	f := testFS(faults)
 	lock, err := f.Lock(f.join(manifest.LockName), vfs.Exclusive)
 	require.NoError(t, err)
-	remove := func(num uint64) {
-		name := f.join(manifest.FileName(manifest.FileTable, num))
-		w, err := f.Create(name)
-		require.NoError(t, err)
-		require.NoError(t, errors.Join(w.Sync(), w.Close()))
-		require.NoError(t, f.Remove(name))
-	}
 	first := f.asWriter().author.object(1)
-	remove(1)
+	giveUpFile(t, f, 1)
 	<-refused
 	faults.Inject(func(objstoretest.Call) objstoretest.Fault { return objstoretest.Fault{} })
-	for num := uint64(2); ; num++ { // one alone may come before what was refused is handed in again
-		remove(num)
-		there := map[string]bool{}
-		for o, err := range store.List(t.Context(), "sst/", "") {
-			require.NoError(t, err)
-			there[o.Key] = true
-		}
-		if !there[first] {
-			break
-		}
-	}
+	// One alone may come before what was refused is handed in again.
+	giveUpFilesUntilGone(t, f, store, first, 2)
 	require.NoError(t, lock.Close())
 	require.NoError(t, f.Close())
+}
+
+// giveUpFile makes a sorted file and removes it.
+func giveUpFile(t *testing.T, f *FS, num uint64) {
+	t.Helper()
+	name := f.join(manifest.FileName(manifest.FileTable, num))
+	w, err := f.Create(name)
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(w.Sync(), w.Close()))
+	require.NoError(t, f.Remove(name))
+}
+
+// giveUpFilesUntilGone gives up files, with numbers from one on, until an object is not there any more.
+func giveUpFilesUntilGone(t *testing.T, f *FS, store objstore.Store, key string, num uint64) {
+	t.Helper()
+	for there := true; there; num++ {
+		giveUpFile(t, f, num)
+		_, err := store.GetRange(t.Context(), key, 0, make([]byte, 1))
+		there = !errors.Is(err, objstore.ErrNotExist)
+	}
+}
+
+// A writer that was fenced may put a file there when the one after has looked for such files.
+func TestWhatComesAfterTheSearchForOrphansIsFoundLater(t *testing.T) {
+	store := objstore.NewMem()
+	fenced, f := testFS(store), testFS(store)
+	was, err := fenced.Lock(fenced.join(manifest.LockName), vfs.Exclusive)
+	require.NoError(t, err)
+	is, err := f.Lock(f.join(manifest.LockName), vfs.Exclusive)
+	require.NoError(t, err)
+	giveUpFilesUntilGone(t, f, store, f.asWriter().author.object(1), 1)
+	w, err := fenced.Create(fenced.join(manifest.FileName(manifest.FileTable, 7)))
+	require.NoError(t, err)
+	_, err = w.Write([]byte("late"))
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(w.Sync(), w.Close()))
+	giveUpFilesUntilGone(t, f, store, fenced.asWriter().author.object(7), 1000)
+	require.NoError(t, is.Close())
+	_ = was.Close() // it is fenced
+	require.NoError(t, errors.Join(f.Close(), fenced.Close()))
 }
