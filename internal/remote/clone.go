@@ -112,10 +112,10 @@ func (f *family) giveUp(ctx context.Context, b branch) (finished bool, err error
 		return err == nil, err
 	}
 	// Whoever is still making it finds a fence where the first entry should be.
-	if err = fenceOff(ctx, s, l); err != nil || l.Data > 0 {
+	if _, err = fenceOff(ctx, s, l); err != nil || l.Data > 0 {
 		return err == nil, err
 	}
-	return false, f.sweep(ctx, b)
+	return false, f.sweepSaved(ctx, b) // there are no entries and no sorted files
 }
 
 // pin saves which files the branch needs, and makes sure that they stay.

@@ -54,8 +54,8 @@ func TestRequestsAreAsDocumented(t *testing.T) {
 	}
 }
 
-// TestAThousandFencesCostTwoRequests opens a store again and again that nothing is written to.
-func TestAThousandFencesCostTwoRequests(t *testing.T) {
+// TestAThousandFencesCostTwoReads opens a store again and again that nothing is written to.
+func TestAThousandFencesCostTwoReads(t *testing.T) {
 	var c objstore.Counters
 	mem := objstore.NewMem()
 	w, _ := open(t, newTestSequence(mem))
@@ -69,7 +69,7 @@ func TestAThousandFencesCostTwoRequests(t *testing.T) {
 		}
 	}
 	s := newTestSequence(objstore.WithCounters(mem, &c))
-	requireCost(t, &c, "get 2, put-if-absent 2, list 2", func() {
+	requireCost(t, &c, "get 3, put-if-absent 2, list 2", func() {
 		w, newest := open(t, s)
 		require.Equal(t, "state", string(newest.Body))
 		require.Equal(t, uint64(2504), w.Epoch())

@@ -126,32 +126,68 @@ func (u *users) none(ctx context.Context, b branch) error {
 	return nil
 }
 
-// clear deletes all that a branch has that nobody can open, once its writer is fenced, and whoever is making it.
+// clear deletes all that a branch has that nobody can open, once its writer is fenced, and whoever is making it. Fences
+// stay: 80 bytes for each time that it was opened.
+//
+// Who was opening it when it was dropped may come to put a fence later than here. It is the writer only if it then sees
+// the newest data: so its fence is there before the last of the data is gone, and is seen here afterwards.
 func (f *family) clear(ctx context.Context, b branch) error {
 	s := f.sequence(b.site, b.store)
-	l, err := s.Look(ctx)
-	if err != nil {
-		return err
+	for {
+		l, err := s.Look(ctx)
+		if isMissing(err) { // a thousand fences follow data that is deleted already
+			l, err = s.end(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		fence, err := fenceOff(ctx, s, l)
+		if err == nil {
+			err = f.removeBefore(ctx, b, s, fence)
+		}
+		if err == nil {
+			err = s.verify(ctx, Entry{Slot: fence, Epoch: fence})
+		}
+		switch {
+		case err == nil:
+			return f.sweepSaved(ctx, b)
+		case !errors.Is(err, ErrMoved) && !errors.Is(err, ErrFenced):
+			return err
+		}
 	}
-	if err := fenceOff(ctx, s, l); err != nil {
-		return err
-	}
-	return f.sweep(ctx, b)
 }
 
-// fenceOff puts a fence behind what was seen of a branch, where its first entry would be if there is none.
-func fenceOff(ctx context.Context, s *Sequence, l *Look) error {
+// removeBefore deletes the sorted files of a branch, and the entries before a fence but for fences, which tell a writer
+// that somebody has taken over. Later entries are those of a writer who is not fenced yet: where they were, the next
+// fence would not stop it.
+func (f *family) removeBefore(ctx context.Context, b branch, s *Sequence, fence uint64) error {
+	for o, err := range f.store.List(ctx, b.site.prefix(), "") {
+		if err != nil {
+			return err
+		}
+		if slot, ok := s.slotOf(o.Key); o.Size == fenceSize || ok && slot > fence {
+			continue
+		}
+		if err := f.remove(ctx, o.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fenceOff puts a fence behind what was seen of a branch, where its first entry would be if there is none, and returns
+// its slot.
+func fenceOff(ctx context.Context, s *Sequence, l *Look) (slot uint64, err error) {
 	l.Last = max(l.Last, firstSlot-1)
-	_, err := s.Fence(ctx, l, func(context.Context) error { return nil })
-	return err
+	w, err := s.Fence(ctx, l, func(context.Context) error { return nil })
+	if err != nil {
+		return 0, err
+	}
+	return w.Epoch(), nil
 }
 
-// sweep deletes the objects of a branch, what keeps others' files last. Fences stay: 80 bytes for each time that it was
-// opened.
-func (f *family) sweep(ctx context.Context, b branch) error {
-	if err := f.removeAll(ctx, b.site.prefix()); err != nil {
-		return err
-	}
+// sweepSaved deletes the checkpoints and the pins of a branch, what keeps others' files last.
+func (f *family) sweepSaved(ctx context.Context, b branch) error {
 	found, err := f.checkpoints(ctx, b.site.checkpoints())
 	var pins []uint64
 	for _, pin := range []bool{false, true} {

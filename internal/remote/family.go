@@ -108,20 +108,6 @@ func (f *family) remove(ctx context.Context, key string) error {
 	}
 }
 
-// removeAll deletes the objects whose keys begin with a prefix, but for fences: they tell a writer that somebody has
-// taken over.
-func (f *family) removeAll(ctx context.Context, prefix string) error {
-	for o, err := range f.store.List(ctx, prefix, "") {
-		if err == nil && o.Size != fenceSize {
-			err = f.remove(ctx, o.Key)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // twice calls do, and once more if what it read was damaged, which the transport may have done.
 func twice(do func() error) error {
 	err := do()

@@ -46,7 +46,8 @@ func (s *Sequence) Open(ctx context.Context) (w *Writer, newest Entry, err error
 // appear later, which harms nobody.
 //
 // It is a PUT, and a PUT and a GET more for each entry found; then, beside each other, a LIST, to see that the slot
-// was not one that had been trimmed, and a PUT, to see that the store honours conditions.
+// was not one that had been trimmed, a PUT, to see that the store honours conditions, and a GET if a thousand fences
+// follow the newest data.
 func (s *Sequence) Fence(ctx context.Context, l *Look, read func(ctx context.Context) error) (*Writer, error) {
 	fence := Entry{Fence: true}
 	_, _ = rand.Read(fence.nonce[:]) // never fails
@@ -111,29 +112,43 @@ func (s *Sequence) settle(ctx context.Context, fence Entry, read func(ctx contex
 
 // verify makes sure that a fence that was just put stands at the end. Whoever looks for the end and stalls may find a
 // slot free because its data was put and deleted meanwhile. As data is deleted only when newer data is there, a
-// listing that begins now shows something newer then.
+// listing that begins now shows something newer then; unless all of it was deleted, with the branch: so the newest data
+// that was seen has to be there. It is a LIST, and a GET if a thousand fences follow that data, or the listing lags.
 func (s *Sequence) verify(ctx context.Context, fence Entry) error {
+	listed, there := 0, fence.newest == 0
 	for o, err := range s.store.List(ctx, s.prefix, "") {
 		if err != nil {
 			return fmt.Errorf("siftkv: list %s: %w", s.prefix, err)
 		}
-		last, ok := s.slotOf(o.Key)
-		if !ok {
-			continue
+		slot, ok := s.slotOf(o.Key)
+		if ok && slot > fence.Slot {
+			return s.passed(ctx, fence, slot, int(min(o.Size, maxSize)))
 		}
-		if last <= fence.Slot {
-			return nil
+		there = there || ok && slot == fence.newest
+		if listed++; there || listed == pageSize {
+			break
 		}
-		e, _, err := s.get(ctx, last, int(min(o.Size, maxSize)))
-		if err == nil && e.Epoch > fence.Epoch {
-			return &FencedError{Key: s.key(last), Own: fence.Epoch, Epoch: e.Epoch}
-		}
-		if err == nil || isMissing(err) {
-			err = ErrMoved
-		}
-		return err
 	}
-	return nil
+	if there {
+		return nil
+	}
+	_, _, err := s.get(ctx, fence.newest, guess)
+	if isMissing(err) {
+		err = ErrMoved
+	}
+	return err
+}
+
+// passed returns why a fence is not the end: there is a later entry.
+func (s *Sequence) passed(ctx context.Context, fence Entry, last uint64, size int) error {
+	e, _, err := s.get(ctx, last, size)
+	if err == nil && e.Epoch > fence.Epoch {
+		return &FencedError{Key: s.key(last), Own: fence.Epoch, Epoch: e.Epoch}
+	}
+	if err == nil || isMissing(err) {
+		err = ErrMoved
+	}
+	return err
 }
 
 // checkConditions makes sure that a second fence cannot be put where one is. Its nonce is another: a client that

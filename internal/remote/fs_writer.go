@@ -78,7 +78,9 @@ func (w *fsWriter) takeOver() error {
 		w.left.Store(list.home.id == 0)
 		w.collector.published(slot, list.logStart)
 	}
-	if found.list != nil {
+	if found.list == nil {
+		err = f.checkBegun()
+	} else {
 		w.listed = !f.o.LocalLog && found.list.home.id == 0
 		err = f.accept(found.list, found.num)
 	}

@@ -67,6 +67,21 @@ func (s *Sequence) look(ctx context.Context) (*Look, error) {
 	return l, err
 }
 
+// end is Look for who does not need the data: it is one LIST.
+func (s *Sequence) end(ctx context.Context) (*Look, error) {
+	l := &Look{sizes: map[uint64]int{}, read: map[uint64]Entry{}}
+	for o, err := range s.store.List(ctx, s.prefix, "") {
+		if err != nil {
+			return nil, fmt.Errorf("siftkv: list %s: %w", s.prefix, err)
+		}
+		if slot, ok := s.slotOf(o.Key); ok {
+			l.Last = slot
+			break
+		}
+	}
+	return l, nil
+}
+
 // entry returns the entry in a slot, which is read once.
 func (s *Sequence) entry(ctx context.Context, l *Look, slot uint64) (Entry, error) {
 	if e, ok := l.read[slot]; ok {

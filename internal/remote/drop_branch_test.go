@@ -1,0 +1,58 @@
+package remote
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/objstoretest"
+)
+
+// startModelStore makes a store with a sorted file.
+func startModelStore(t *testing.T, s objstore.Store) {
+	t.Helper()
+	f := NewFS(branchOptions(s, ""))
+	lock, err := f.Lock(f.join(manifest.LockName), vfs.Exclusive)
+	require.NoError(t, err)
+	require.NoError(t, writeModelTable(f, 1))
+	added := []manifest.AddedTable{{Table: modelTable(1)}}
+	l, err := manifest.Create(f, f.o.Root, 2, &manifest.Edit{StoreID: 1, LogNum: 1, Added: added})
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(l.Close(), lock.Close(), f.Close()))
+}
+
+// A branch was opened more than a thousand times since it was last written to, and a drop of it breaks off after it has
+// deleted what it had: another goes on.
+func TestADropGoesOnBehindManyFences(t *testing.T) {
+	mem := objstore.NewMem()
+	startModelStore(t, mem)
+	o := branchOptions(mem, "")
+	require.NoError(t, Clone(t.Context(), o, "b"))
+	f := newFamily(o)
+	b, err := f.branch(t.Context(), "b")
+	require.NoError(t, err)
+	l, err := f.sequence(b.site, b.store).Look(t.Context())
+	require.NoError(t, err)
+	for range pageSize + 1 {
+		_, err := fenceOff(t.Context(), f.sequence(b.site, b.store), l)
+		require.NoError(t, err)
+		l.Last++
+	}
+	faults := objstoretest.NewFaults(mem, 1)
+	faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
+		if c.Kind == objstore.Delete {
+			f.Cut = true
+		}
+		return f
+	})
+	cut := o
+	cut.Objects, cut.Patience = faults, 1
+	require.Error(t, DropBranch(t.Context(), cut, "b"))
+	require.NoError(t, DropBranch(t.Context(), o, "b"))
+	require.ErrorIs(t, DropBranch(t.Context(), o, "b"), base.ErrNotExist)
+}
