@@ -60,7 +60,7 @@ func CreateCheckpoint(ctx context.Context, o FSOptions, name string) (Checkpoint
 func taken(name string) error { return fmt.Errorf("%w: there is a checkpoint %q", ErrExists, name) }
 
 // onlyOne makes sure that nobody else has made a checkpoint with a name at the same time: each of the two would see
-// that of the other. Then neither stays.
+// that of the other. Then neither stays, but for what a branch was made from meanwhile: see release.
 func (f *family) onlyOne(ctx context.Context, at site, name, key string) error {
 	found, err := f.checkpoints(ctx, at.checkpoints()+name+"@")
 	if err != nil {
@@ -71,10 +71,14 @@ func (f *family) onlyOne(ctx context.Context, at site, name, key string) error {
 			err = taken(name)
 		}
 	}
-	if err != nil {
-		return errors.Join(err, f.removeCheckpoint(ctx, key))
+	if err == nil {
+		return nil
 	}
-	return nil
+	if failed := f.remove(ctx, key+confirmed); failed != nil {
+		return errors.Join(err, failed)
+	}
+	k, _ := parseCheckpoint(key)
+	return errors.Join(err, f.release(ctx, []uint64{k.number}))
 }
 
 // removeCheckpoint deletes the objects of a checkpoint.
