@@ -29,6 +29,7 @@ func (c *collector) removeTables(due []removedTable) error {
 		due = append(due, orphans...) // what cannot be deleted now is kept
 	}
 	c.orphans++
+	foreign := c.foreign() // before the look: no checkpoint that is made later has a file that was given up before
 	if err := c.pins.look(c.ctx); err != nil {
 		c.keep(due)
 		return err
@@ -47,7 +48,7 @@ func (c *collector) removeTables(due []removedTable) error {
 			c.keep([]removedTable{t}) // for the next time: to ask again at once would cost requests without end
 		}
 	}
-	return errors.Join(append(errs, c.unpin())...)
+	return errors.Join(append(errs, c.unpin(foreign))...)
 }
 
 // removalsPerSearch is how many removals there are for one that looks for orphans: a writer that was fenced may still
@@ -103,9 +104,10 @@ func (c *collector) waits(is func(removedTable) bool) bool {
 }
 
 // unpin gives up what the branch has kept of others, if neither it nor what was made from it needs their files any
-// more.
-func (c *collector) unpin() error {
-	if len(c.pins.own) == 0 || c.foreign() || c.pins.derived() {
+// more. foreign says whether it did when the checkpoints were looked at: a file that was given up since may be in one
+// that was made since.
+func (c *collector) unpin(foreign bool) error {
+	if len(c.pins.own) == 0 || foreign || c.pins.derived() {
 		return nil
 	}
 	return c.pins.release(c.ctx)
