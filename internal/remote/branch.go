@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -192,5 +193,7 @@ func Branches(ctx context.Context, o FSOptions) (all []BranchInfo, err error) {
 			all = append(all, BranchInfo{name, b.parent, b.from, b.created, l.Data == 0})
 		}
 	}
+	// Keys have another order, by what follows a name in them.
+	slices.SortFunc(all, func(a, b BranchInfo) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -189,6 +190,7 @@ func Checkpoints(ctx context.Context, o FSOptions) (all []CheckpointInfo, err er
 		}
 		all = append(all, CheckpointInfo{c.name, h.created, h.size, !c.confirmed})
 	}
+	slices.SortStableFunc(all, func(a, b CheckpointInfo) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
 }
 
