@@ -75,7 +75,8 @@ func (o *Objects) Checkpoints(ctx context.Context) (all []CheckpointInfo, err er
 
 // DropCheckpoint deletes a checkpoint of the branch. Files that nothing else needs are deleted by the
 // branch's writer, the next time that it deletes any. Branches that were cloned from the checkpoint
-// keep what they need. Whoever has it open may find that files are gone (ErrStale). The error matches
+// keep what they need. Whoever has it open may find that files are gone (ErrStale), and then by Refresh
+// that it was dropped (ErrNotExist). The error matches
 // ErrNotExist if there is none of that name. After any other, call it again.
 func (o *Objects) DropCheckpoint(ctx context.Context, name string) error {
 	family, err := o.family()
@@ -120,7 +121,8 @@ func (o *Objects) Branches(ctx context.Context) (all []BranchInfo, err error) {
 }
 
 // DropBranch deletes a branch with its checkpoints. Its writer is told by ErrFenced, and its readers
-// find that files are gone. Of o, only Store matters.
+// find that files are gone (ErrStale), and then by Refresh that the branch is (ErrNotExist). Of o, only
+// Store matters.
 //
 // The error matches ErrInUse, and says by whom, if branches that were cloned from it need its files, or
 // files that it got from its own parent: drop those first, or compact them whole. It matches ErrNotExist if

@@ -82,6 +82,7 @@ type FS struct {
 	refreshing sync.Mutex // of who reads what is new; it is taken before mu
 	look       *Look      // of who will be the writer
 	at         mark
+	saved      uint64 // the number of the checkpoint that was read
 	growing    map[string]*growing
 	abandoned  []AbandonedLog
 

@@ -31,15 +31,35 @@ func (f *FS) checkBegun() error {
 		f.o.Branch)
 }
 
-// loadCheckpoint makes the files those of the checkpoint, unless that was done: a LIST and a GET.
+// checkThere returns why nothing is left of a branch that was read before: it was dropped. It is a LIST and two GET.
+func (f *FS) checkThere(ctx context.Context) error {
+	at, _, err := f.family.locate(ctx, f.o.Branch)
+	if err == nil && at != f.site {
+		err = fmt.Errorf("%w: the branch %q was dropped, and there is another of its name: open that", base.ErrNotExist,
+			f.o.Branch)
+	}
+	return err
+}
+
+// loadCheckpoint makes the files those of the checkpoint, unless that was done: a LIST and a GET. After LookAgain, it
+// returns an error if the checkpoint was dropped meanwhile: a LIST.
 func (f *FS) loadCheckpoint(ctx context.Context) error {
-	if f.at.list > 0 {
+	if f.at.list > 0 && !f.lost.Load() {
 		return nil
 	}
 	c, err := f.family.checkpoint(ctx, f.site, f.o.Checkpoint)
 	if err != nil {
 		return err
 	}
+	if f.at.list > 0 {
+		if c.number != f.saved {
+			err = fmt.Errorf("%w: the checkpoint %q was dropped, and there is another of its name: open that",
+				base.ErrNotExist, c.name)
+		}
+		f.lost.Store(err != nil)
+		return err
+	}
+	f.saved = c.number
 	s, h, err := f.family.readCheckpoint(ctx, c)
 	if err != nil {
 		return err

@@ -156,6 +156,9 @@ func (f *FS) addEntry(e Entry) error {
 func (f *FS) jump(ctx context.Context) (newer bool, err error) {
 	err = f.seq.again(func() error {
 		l, err := f.seq.Look(ctx)
+		if err == nil && l.Data == 0 && f.at.next > 0 {
+			return f.checkThere(ctx)
+		}
 		if err != nil || l.Last < f.at.next || l.Data == 0 {
 			return err
 		}
