@@ -88,13 +88,14 @@ type users struct {
 
 // none returns an error that matches ErrInUse if others need files of the branch, or files of others that they have
 // through it. On its way it deletes what stands in the names of branches that are gone, which a delayed request has put
-// there. It is a LIST and, the first time, a GET for each checkpoint and each pin, and a LIST and two GET for each
-// other branch that has any.
+// there, or the drop of one that broke off has left. It is a LIST and, the first time, a GET for each checkpoint and
+// each pin, and a LIST and two GET for each other branch that has any; a LIST more if there were pins of such.
 func (u *users) none(ctx context.Context, b branch) error {
 	f, p, gone := u.f, u.pins, u.gone
 	if err := p.look(ctx); err != nil {
 		return err
 	}
+	var pins []uint64
 	for _, c := range p.listed {
 		is, known := gone[c.site]
 		if !known {
@@ -110,7 +111,13 @@ func (u *users) none(ctx context.Context, b branch) error {
 			if err := f.removeCheckpoint(ctx, c.key); err != nil {
 				return err
 			}
+			if c.name == "" {
+				pins = append(pins, c.number)
+			}
 		}
+	}
+	if err := f.release(ctx, pins); err != nil {
+		return err
 	}
 	for _, c := range p.listed {
 		x := p.known[c.key]

@@ -56,3 +56,31 @@ func TestADropGoesOnBehindManyFences(t *testing.T) {
 	require.NoError(t, DropBranch(t.Context(), o, "b"))
 	require.ErrorIs(t, DropBranch(t.Context(), o, "b"), base.ErrNotExist)
 }
+
+// A branch was made from a checkpoint that was dropped then, and the drop of the branch broke off. Another drop, which
+// clears what it finds of it, gives up the checkpoint too.
+func TestADropGivesUpTheCheckpointsOfBranchesThatAreGone(t *testing.T) {
+	mem := objstore.NewMem()
+	startModelStore(t, mem)
+	o := branchOptions(mem, "")
+	_, err := CreateCheckpoint(t.Context(), o, "c")
+	require.NoError(t, err)
+	from := o
+	from.Checkpoint = "c"
+	require.NoError(t, Clone(t.Context(), from, "x"))
+	require.NoError(t, Clone(t.Context(), o, "y"))
+	require.NoError(t, DropCheckpoint(t.Context(), o, "c"))
+	faults := objstoretest.NewFaults(mem, 1)
+	faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
+		f.Cut = c.Kind == objstore.Delete // nobody can open the branch any more
+		return f
+	})
+	cut := o
+	cut.Objects, cut.Patience = faults, 1
+	require.Error(t, DropBranch(t.Context(), cut, "x"))
+	require.NoError(t, DropBranch(t.Context(), o, "y"))
+	require.NoError(t, DropBranch(t.Context(), o, "x"))
+	found, err := newFamily(o).checkpoints(t.Context(), "checkpoint/")
+	require.NoError(t, err)
+	require.Empty(t, found)
+}
