@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/siftkv/siftkv/objstore"
@@ -12,11 +13,11 @@ import (
 )
 
 // atRequest returns a client that does something before its n-th request, and whether it came to that.
-func atRequest(s objstore.Store, n int64, do func()) (faults *objstoretest.Faults, came *bool) {
-	faults, came = objstoretest.NewFaults(s, 1), new(bool)
+func atRequest(s objstore.Store, n int64, do func()) (faults *objstoretest.Faults, came *atomic.Bool) {
+	faults, came = objstoretest.NewFaults(s, 1), new(atomic.Bool)
 	faults.Inject(func(c storeCall) (f storeFault) {
 		if c.N == n {
-			*came = true
+			came.Store(true)
 			do()
 		}
 		return f
@@ -51,7 +52,7 @@ func TestTheCheckpointOfACloneIsDroppedMeanwhile(t *testing.T) {
 				afterCollection(t, store, "", func(*DB) {}) // what the one before had no time to delete
 			})
 			err := checkpointOf(branchOf(faults, ""), "c").Clone(ctx, "new")
-			came = *stalled
+			came = stalled.Load()
 			switch {
 			case err == nil && again && n <= 1: // it is made from the second
 				continue
@@ -98,13 +99,13 @@ func TestABranchIsDroppedWhileItIsOpened(t *testing.T) {
 			}
 			close(opened)
 			open.Inject(func(storeCall) (f storeFault) { return f })
-			if came = *opens; !came {
+			if came = opens.Load(); !came {
 				require.NoError(t, err)
 				require.NoError(t, db.Close())
 				break
 			}
 			require.NoError(t, <-dropped, at)
-			waited = *stalls
+			waited = stalls.Load()
 			requireNoWriter(t, store, db, err, at)
 		}
 	}

@@ -66,7 +66,7 @@ func TestWhatIsDroppedWhileAReaderOpensIt(t *testing.T) {
 				require.NoError(t, branchOf(store, "").DropBranch(ctx, "b"))
 			})
 			view, err := OpenReadOnly("", &Options{Objects: checkpointOf(branchOf(faults, "b"), checkpoint)})
-			came = *dropped
+			came = dropped.Load()
 			if err != nil && !errors.Is(err, ErrStale) {
 				require.ErrorIs(t, err, ErrNotExist, "checkpoint %q, request %d", checkpoint, n)
 			}
