@@ -57,7 +57,7 @@ func (d *DB) afterCompaction(c *compaction, err error, manual bool) {
 	case reading && errors.Is(err, ErrCorruption):
 		d.quarantine(c, err)
 	case errors.Is(err, fs.ErrNotExist):
-		_ = d.fail(0, compacting, err) // what is written to a directory that is gone is lost
+		_ = d.fail(0, compacting, d.explainLoss(err)) // what is written to a directory that is gone is lost
 	case !manual:
 		d.pauseCompactions(c, err, reading)
 	}

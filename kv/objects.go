@@ -182,6 +182,16 @@ func (d *DB) unchanged() bool {
 	return ok && objects.Unchanged()
 }
 
+// explainLoss returns why a file is not there: in an object store, whoever has taken over may have deleted it.
+func (d *DB) explainLoss(err error) error {
+	if objects, ok := d.opts.fs.(*remote.FS); ok {
+		if fenced := objects.Overtaken(); fenced != nil {
+			return fmt.Errorf("%w; %w", fenced, err)
+		}
+	}
+	return err
+}
+
 // interruptRefresh ends the requests of a view that is being refreshed, for Close not to wait for them.
 func (d *DB) interruptRefresh() {
 	if objects, ok := d.opts.fs.(*remote.FS); ok && d.follower != nil {

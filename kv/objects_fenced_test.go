@@ -169,6 +169,21 @@ func TestWritersRaceToOpen(t *testing.T) {
 	}
 }
 
+// A writer whose compaction misses a file, because its successor has deleted it, says that it was fenced.
+func TestACompactionThatMissesAFileFindsTheSuccessor(t *testing.T) {
+	s := objstore.NewMem()
+	old := takeOver(t, s, 1, 0, 0)
+	old.write(10)
+	w := takeOver(t, s, 2, old.synced, old.n)
+	w.write(10)
+	require.NoError(t, w.db.Compact(nil, nil))
+	requireOnlyLiveObjects(t, s, w)
+	require.Error(t, old.db.Compact(nil, nil))
+	require.ErrorIs(t, commitKillWrite(old.db, 0, old.n, NoSync), ErrFenced)
+	require.ErrorIs(t, old.db.Close(), ErrFenced)
+	require.NoError(t, w.db.Close())
+}
+
 // Requests that the network delivers when their writer is long gone do no harm.
 func TestRequestsThatArriveTooLate(t *testing.T) {
 	for seed := range uint64(6) {

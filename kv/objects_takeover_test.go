@@ -44,15 +44,6 @@ func writeToObjects(dir, local string, localLog bool) error {
 			fmt.Println("synced", w.synced)
 		}
 	}
-	for range 100 {
-		if errors.Is(err, ErrFenced) || !errors.Is(err, ErrReadOnly) {
-			break
-		}
-		db.settle() // a compaction was the first to notice: it has lost a file, which the other one has deleted
-		if err = commitKillWrite(db, 0, w.n, Sync); err == nil {
-			return errors.New("a store that has lost a file, and was not taken over")
-		}
-	}
 	if !errors.Is(err, ErrFenced) {
 		return err
 	}

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -229,6 +230,23 @@ func (w *fsWriter) setCurrent(from, to string) error {
 func (f *FS) Unchanged() bool {
 	w := f.asWriter()
 	return w != nil && w.logs.Unchanged()
+}
+
+// Overtaken returns an error that matches ErrFenced if this was the store's writer and another has taken over. It is nil
+// too if the object store does not tell. It is a GET.
+func (f *FS) Overtaken() error {
+	w := f.asWriter()
+	if w == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(f.ctx, f.o.Logs.Patience)
+	defer cancel()
+	slot := w.logs.Writer().Next() // where the successor's fence is for ever, if there is one
+	e, err := f.seq.Get(ctx, slot)
+	if err != nil || e.Epoch <= w.author.epoch {
+		return nil
+	}
+	return &FencedError{Key: f.seq.key(slot), Own: w.author.epoch, Epoch: e.Epoch}
 }
 
 // publish puts a list of files there with what is to be CURRENT. It is one request.
