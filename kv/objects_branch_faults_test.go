@@ -72,7 +72,7 @@ func TestBranchCallsThatBreakOff(t *testing.T) {
 	ctx, s := context.Background(), objstore.NewMem()
 	db := openBranch(t, branchOf(s, ""))
 	want := model{}
-	fillBranch(t, db, want, 0, 2000, "old")
+	fillBranch(t, db, want, 0, 2000/raceFactor, "old")
 	require.NoError(t, db.Set([]byte("synced"), nil, Sync))
 	want["synced"] = ""
 	require.NoError(t, (&Objects{Store: s}).Clone(ctx, "b"))
@@ -126,7 +126,7 @@ func requireLife(t *testing.T, s objstore.Store, was model, at string) {
 	ctx, main := context.Background(), branchOf(s, "")
 	db, want := openBranch(t, main), maps.Clone(was)
 	requireContents(t, want, db)
-	fillBranch(t, db, want, 0, 2000, "new")
+	fillBranch(t, db, want, 0, 2000/raceFactor, "new")
 	require.NoError(t, db.Compact(nil, nil))
 	fillBranch(t, db, want, 0, 1, "newer")
 	require.NoError(t, db.Flush())

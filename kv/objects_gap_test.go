@@ -29,6 +29,8 @@ func TestAViewWithoutAHoleWhereListsAreDeleted(t *testing.T) {
 		}
 		return keys
 	}
+	require.NoError(t, db.Flush())
+	db.settle() // the list of the ingest needs no entry before it
 	require.NoError(t, db.Ingest([]string{file}))
 	for len(lists()) > 1 {
 		time.Sleep(time.Millisecond) // the collector comes
