@@ -115,12 +115,12 @@ func TestAScanThatIsClosedEarlyHasFetchedFewParts(t *testing.T) {
 				require.NoError(t, it.Close())
 				synctest.Wait()
 			})
+			time.Sleep(time.Second) // what was under way, and counts until it has come
+			synctest.Wait()         // parts are given back a moment after that
 			fetched := s.bytes.Load() - before
 			require.LessOrEqual(t, fetched, min(10*read, read+read/8+(partsAhead+1)*part)+12<<10, "%d entries", n)
 			require.LessOrEqual(t, gets, 1+2+int(read+read/8)/part+partsAhead+2, "%d entries", n)
 		}
-		time.Sleep(time.Second) // what was under way
-		synctest.Wait()         // parts are given back a moment after they have come
 		require.Zero(t, db.tables.Parts.Used())
 		require.NoError(t, db.Close())
 	})
