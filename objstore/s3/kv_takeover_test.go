@@ -198,7 +198,7 @@ func TestAWriterOfABucketIsKilled(t *testing.T) {
 			child := startWriter(t, writerJob{Endpoint: p.endpoint, Bucket: p.bucket,
 				Prefix: strings.TrimSuffix(s.Prefix, "/"), Big: c.big}, p.own)
 			var mu sync.Mutex
-			seen := int64(0)
+			seen, started := int64(0), make(chan struct{})
 			p.makes(func(w http.ResponseWriter, r *http.Request, kind objstore.Kind, _ int64, pass http.Handler) {
 				mu.Lock()
 				if c.is(r, kind) {
@@ -213,10 +213,13 @@ func TestAWriterOfABucketIsKilled(t *testing.T) {
 				if c.pass {
 					pass.ServeHTTP(discard{http.Header{}}, r)
 				}
+				<-started
 				_ = child.cmd.Process.Kill()
 				panic(http.ErrAbortHandler)
 			})
-			require.NoError(t, child.cmd.Start())
+			err := child.cmd.Start()
+			close(started)
+			require.NoError(t, err)
 			acknowledged := 0
 			for child.lines.Scan() {
 				_, err := fmt.Sscan(child.lines.Text(), &acknowledged)
