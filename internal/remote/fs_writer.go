@@ -232,7 +232,7 @@ func (f *FS) Unchanged() bool {
 	return w != nil && w.logs.Unchanged()
 }
 
-// Overtaken returns an error that matches ErrFenced if this was the store's writer and another has taken over. It is nil
+// Overtaken returns an error that matches ErrFenced if this was the store's writer and another took over. It is nil
 // too if the object store does not tell. It is a GET.
 func (f *FS) Overtaken() error {
 	w := f.asWriter()
