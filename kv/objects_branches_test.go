@@ -40,6 +40,16 @@ func checkpointOf(o *Objects, name string) *Objects {
 	return &of
 }
 
+// filledStore returns an object store in memory with a store that has so many keys, its writer, and what it has.
+func filledStore(t *testing.T, keys int) (s objstore.Store, main *Objects, db *DB, want model) {
+	t.Helper()
+	s, want = objstore.NewMem(), model{}
+	main = branchOf(s, "")
+	db = openBranch(t, main)
+	fillBranch(t, db, want, 0, keys, "old")
+	return s, main, db, want
+}
+
 // fillBranch writes keys, and what they have then to want.
 func fillBranch(t testing.TB, db *DB, want model, from, to int, value string) {
 	t.Helper()
@@ -103,11 +113,8 @@ func TestACheckpointStaysAsItWas(t *testing.T) {
 
 // What a checkpoint needed is deleted when it was dropped, and no sooner.
 func TestFilesOfADroppedCheckpointAreDeleted(t *testing.T) {
-	ctx, s := context.Background(), objstore.NewMem()
-	main := branchOf(s, "")
-	db := openBranch(t, main)
-	want := model{}
-	fillBranch(t, db, want, 0, 2000, "old")
+	ctx := context.Background()
+	s, main, db, want := filledStore(t, 2000)
 	require.NoError(t, db.Compact(nil, nil))
 	before := tablesOfVersion(t, s, db)
 	_, err := db.PinCheckpoint(ctx, "c")
@@ -151,11 +158,8 @@ func tablesOfVersion(t testing.TB, s objstore.Store, db *DB) (keys []string) {
 }
 
 func TestACheckpointIsMadeBesideTheWriter(t *testing.T) {
-	ctx, s := context.Background(), objstore.NewMem()
-	main := branchOf(s, "")
-	db := openBranch(t, main)
-	want := model{}
-	fillBranch(t, db, want, 0, 2000, "x")
+	ctx := context.Background()
+	_, main, db, want := filledStore(t, 2000)
 	require.NoError(t, db.Set([]byte("synced"), nil, Sync)) // it is in the log
 	want["synced"] = ""
 	view, err := OpenReadOnly("", &Options{Objects: main})
@@ -172,11 +176,8 @@ func TestACheckpointIsMadeBesideTheWriter(t *testing.T) {
 }
 
 func TestClonesGoTheirOwnWays(t *testing.T) {
-	ctx, s := context.Background(), objstore.NewMem()
-	main := branchOf(s, "")
-	db := openBranch(t, main)
-	want := model{}
-	fillBranch(t, db, want, 0, 2000, "old")
+	ctx := context.Background()
+	s, main, db, want := filledStore(t, 2000)
 	_, err := db.PinCheckpoint(ctx, "c")
 	require.NoError(t, err)
 	old := maps.Clone(want)
@@ -222,11 +223,8 @@ func TestClonesGoTheirOwnWays(t *testing.T) {
 
 // A clone keeps what it needs, whatever becomes of what it was made from.
 func TestAClonesFilesStay(t *testing.T) {
-	ctx, s := context.Background(), objstore.NewMem()
-	main := branchOf(s, "")
-	db := openBranch(t, main)
-	want := model{}
-	fillBranch(t, db, want, 0, 2000, "old")
+	ctx := context.Background()
+	s, main, db, want := filledStore(t, 2000)
 	_, err := db.PinCheckpoint(ctx, "c")
 	require.NoError(t, err)
 	was := maps.Clone(want)

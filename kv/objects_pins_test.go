@@ -39,11 +39,8 @@ func afterCollection(t *testing.T, s objstore.Store, branch string, do func(db *
 
 // A branch gives up its pin when neither it nor its checkpoints nor its clones need files of others, and no sooner.
 func TestABranchKeepsItsPinAsLongAsItIsNeeded(t *testing.T) {
-	ctx, s := context.Background(), objstore.NewMem()
-	main := branchOf(s, "")
-	db := openBranch(t, main)
-	want := model{}
-	fillBranch(t, db, want, 0, 1000, "old")
+	ctx := context.Background()
+	s, main, db, want := filledStore(t, 1000)
 	require.NoError(t, db.Compact(nil, nil))
 	require.NoError(t, main.Clone(ctx, "child"))
 	child := branchOf(s, "child")
@@ -91,11 +88,8 @@ func TestABranchKeepsItsPinAsLongAsItIsNeeded(t *testing.T) {
 
 // While a checkpoint cannot be read, nobody knows which files it needs: none is deleted, and a warning says so.
 func TestADamagedCheckpointKeepsAllFiles(t *testing.T) {
-	ctx, s := context.Background(), objstore.NewMem()
-	main := branchOf(s, "")
-	db := openBranch(t, main)
-	want := model{}
-	fillBranch(t, db, want, 0, 1000, "old")
+	ctx := context.Background()
+	s, main, db, want := filledStore(t, 1000)
 	_, err := db.PinCheckpoint(ctx, "c")
 	require.NoError(t, err)
 	require.NoError(t, db.Close())

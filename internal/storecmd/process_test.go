@@ -22,19 +22,12 @@ import (
 // TestMain is siftkv itself if a test has started it so.
 func TestMain(m *testing.M) { clitest.Main(m, func() { Main(testOpeners) }) }
 
+var works = clitest.RunWell
+
 // process runs siftkv as a process of its own.
 func process(t *testing.T, args ...string) clitest.Result {
 	t.Helper()
 	return (&clitest.Process{Args: args}).Run(t)
-}
-
-// works is process that has to succeed; it returns the output.
-func works(t *testing.T, args ...string) string {
-	t.Helper()
-	r := process(t, args...)
-	require.Zero(t, r.Status, "%q: %s", args, r.Stderr)
-	require.Empty(t, r.Stderr, "%q", args)
-	return r.Stdout
 }
 
 // publicStore is a store that everybody may read, with values that fill blocks.

@@ -86,6 +86,15 @@ func (p *Process) Run(t *testing.T) Result {
 	return Result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
+// RunWell runs a program that has to succeed without a word on standard error, and returns its output.
+func RunWell(t *testing.T, args ...string) string {
+	t.Helper()
+	r := (&Process{Args: args}).Run(t)
+	require.Zero(t, r.Status, "%q: %s", args, r.Stderr)
+	require.Empty(t, r.Stderr, "%q", args)
+	return r.Stdout
+}
+
 // NobodyID is the user, and the group, who own nothing.
 const NobodyID = 65534
 

@@ -21,18 +21,11 @@ import (
 // TestMain is siftkv itself if a test has started it so.
 func TestMain(m *testing.M) { clitest.Main(m, main) }
 
+var works = clitest.RunWell
+
 func process(t *testing.T, args ...string) clitest.Result {
 	t.Helper()
 	return (&clitest.Process{Args: args}).Run(t)
-}
-
-// works is process that has to succeed; it returns the output.
-func works(t *testing.T, args ...string) string {
-	t.Helper()
-	r := process(t, args...)
-	require.Zero(t, r.Status, "%q: %s", args, r.Stderr)
-	require.Empty(t, r.Stderr, "%q", args)
-	return r.Stdout
 }
 
 // A store goes from a directory to a bucket, to another, and back, beside its writer; what reads it sends no request
