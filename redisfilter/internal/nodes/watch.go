@@ -109,8 +109,12 @@ func (w *Watch) Valid(confirmed time.Time) bool {
 }
 
 // Poll waits for the end of a poll that begins after the call, and returns its error or that of ctx.
-// If the last poll failed, it returns that error at once: nobody waits for a server that is away.
+// If the last poll failed, it returns that error at once: nobody waits for a server that is away. One
+// whose ctx has ended gets its error, however fast the poll were.
 func (w *Watch) Poll(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	w.mu.Lock()
 	target := w.begun + 1
 	w.mu.Unlock()
