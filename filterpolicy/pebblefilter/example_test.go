@@ -41,3 +41,18 @@ func ExampleNew() {
 	// true 1
 	// <nil>
 }
+
+func ExampleByName() {
+	policy, err := filterpolicy.Parse("blocked:12")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text := "[Level \"0\"]\n  filter_policy=siftkv.blocked\n"
+	var opts pebble.Options
+	fmt.Println(opts.Parse(text, &pebble.ParseHooks{NewFilterPolicy: pebblefilter.ByName(policy)}))
+	fmt.Println(opts.Levels[0].FilterPolicy.Name())
+	// Output:
+	// <nil>
+	// siftkv.blocked
+}

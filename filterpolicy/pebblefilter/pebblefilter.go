@@ -10,9 +10,10 @@
 //	}
 //
 // Nothing else changes. Tables written before keep the filter they have, and Pebble reads them with
-// it as long as that filter's policy is in Options.Filters or on a level; otherwise it reads them
-// without a filter, which is slower and just as right. The same holds the other way for a store
-// that is opened without this package again.
+// it as long as that filter's policy is in Options.Filters or on a level (the function Filters returns
+// all of them for that); otherwise it reads them without a filter, which is slower and just as right.
+// The same holds the other way for a store that is opened without this package again. A program that
+// reads Pebble's options from text needs ByName.
 //
 // The policy's name, "siftkv." and the family, is written to each table. It does
 // not tell the bits per key, which are in the filter: after a change of

@@ -45,3 +45,26 @@ func TestOnlyPoliciesOfThisModuleHaveThisForm(t *testing.T) {
 	_, ok := New(p)
 	require.False(t, ok)
 }
+
+func TestAllHasEachFamilyOnce(t *testing.T) {
+	given, err := filterpolicy.Parse("cuckoo:16,2")
+	require.NoError(t, err)
+	no, err := filterpolicy.Parse("none")
+	require.NoError(t, err)
+	foreign := struct{ filterpolicy.Policy }{given}
+	all := All([]filterpolicy.Policy{no, given, foreign})
+	require.Len(t, all, len(filterpolicy.Families())-1)
+	for name, p := range all {
+		require.Equal(t, name, p.Name())
+		require.Equal(t, name, Prefix+p.of.Name())
+		if name == Prefix+"cuckoo" {
+			require.Equal(t, given, p.of)
+			continue
+		}
+		rate := filterpolicy.Expected(p.of, 100_000).FPR
+		require.LessOrEqual(t, rate, 0.01, name)
+		require.Greater(t, rate, 0.004, name)
+	}
+	require.ErrorContains(t, Unknown("siftkv.bloomy"), `"siftkv.bloomy"`)
+	require.ErrorContains(t, Unknown(""), "siftkv.blocked")
+}
