@@ -245,6 +245,9 @@ func TestLinearizableAcrossATakeOver(t *testing.T) {
 			}
 			t.Fatalf("the history of seed %d is not linearizable", seed)
 		}
+		faults.Inject(noFault)
+		require.Error(t, r.first.Set(linearKey(0), nil, Sync))
+		r.first.settle() // while it was cut off its log broke, and it may not have learned why yet
 		require.ErrorIs(t, r.first.Set(linearKey(0), nil, Sync), ErrFenced)
 		require.ErrorIs(t, r.first.Close(), ErrFenced)
 		require.NoError(t, next.Close())
