@@ -8,6 +8,8 @@
 // all, beside the next groups. So all writers that wait for a sync share its cost, the
 // others do not wait for it, and a lone writer pays for no hand-over.
 //
+// Who wants a sync and writes nothing (Pipeline.SyncVisible) takes the same way.
+//
 // A sync that is asked for while one is under way is one of the next group that syncs: see
 // gate. What is visible is always a prefix of what was written, and what is durable too.
 // Once a log has failed, nothing becomes visible before all logs are replaced: see logs.

@@ -14,22 +14,50 @@ import (
 // commitGroup writes a group to the log and to the memtable, and publishes it up to the last
 // of its batches that are to be visible without a sync. It marks those that want one.
 func (p *Pipeline) commitGroup(group []*request, size int) error {
-	arena := 0
-	for _, r := range group {
-		arena += r.arena
+	var mem *memtable.Memtable
+	if size > 0 { // else nobody writes, and nobody waits for room
+		arena := 0
+		for _, r := range group {
+			arena += r.arena
+		}
+		var err error
+		if mem, err = p.store.MakeRoom(group[0].ctx, arena, size); err != nil {
+			return err
+		}
+		defer mem.Release(arena)
 	}
-	mem, err := p.store.MakeRoom(group[0].ctx, arena, size)
-	if err != nil {
-		return err
-	}
-	defer mem.Release(arena)
 	if group, size = p.admit(group, size); len(group) == 0 {
 		return nil
 	}
-	level, used := Buffered, manifest.Features(0)
+	level := Buffered
+	for _, r := range group {
+		level = min(level, r.level)
+	}
+	if size > 0 {
+		if err := p.write(mem, group, size, level); err != nil {
+			return err
+		}
+	} else if err := p.flushRecords(); err != nil {
+		return p.Fail(writingLog, err)
+	}
+	if level == Synced {
+		p.syncs.last, p.syncs.log = p.seq, p.logs.current.ID()
+		for _, r := range group {
+			r.syncs = r.level == Synced
+			if r.batch == nil {
+				r.seq = base.SeqNum(p.store.Visible.Load())
+			}
+		}
+	}
+	return nil
+}
+
+// write is commitGroup for those of a group who write; there are some.
+func (p *Pipeline) write(mem *memtable.Memtable, group []*request, size int, level Level) error {
+	group = writers(group)
+	used := manifest.Features(0)
 	for _, r := range group {
 		used |= r.batch.Features
-		level = min(level, r.level)
 	}
 	if used&^p.features != 0 {
 		if err := p.store.Enable(used); err != nil {
@@ -37,8 +65,8 @@ func (p *Pipeline) commitGroup(group []*request, size int) error {
 		}
 		p.features |= used
 	}
-	before, log := p.seq, p.logs.current
-	publish, err := p.number(group, log)
+	before := p.seq
+	publish, err := p.number(group, p.logs.current)
 	if err == nil {
 		err = p.writeLog(level)
 	}
@@ -56,16 +84,18 @@ func (p *Pipeline) commitGroup(group []*request, size int) error {
 	if err := p.publish(publish); err != nil {
 		return p.Fail(writingLog, err)
 	}
-	if level == Synced {
-		p.syncs.last, p.syncs.log = p.seq, log.ID()
-		for _, r := range group {
-			r.syncs = r.level == Synced
-		}
-	}
 	p.Groups.Add(1)
 	p.Writes.Add(uint64(p.seq - before))
 	p.Bytes.Add(uint64(size))
 	return nil
+}
+
+// writers returns those of a group who write.
+func writers(group []*request) []*request {
+	if !slices.ContainsFunc(group, (*request).onlySyncs) {
+		return group
+	}
+	return slices.DeleteFunc(slices.Clone(group), (*request).onlySyncs) // the others need the group
 }
 
 // number gives the batches of a group their sequence numbers and appends them to the log. It
@@ -202,6 +232,9 @@ func (g *groupWrites) validate(last base.SeqNum, reads Reads, group, before []*r
 	}
 	for ; g.added < len(before); g.added++ {
 		b := before[g.added].batch
+		if b == nil {
+			continue
+		}
 		if err := g.mem.Apply(b.Seal(g.seq + 1)); err != nil {
 			return err
 		}

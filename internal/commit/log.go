@@ -145,12 +145,15 @@ func (p *Pipeline) closeFlushed() {
 // syncLogs makes durable what was flushed to the log with this number, and to those before
 // it. They come first: what is durable must be a prefix. One sync runs at a time.
 func (p *Pipeline) syncLogs(upTo uint64) error {
-	p.Syncs.Add(1)
 	p.closeFlushed()
-	for {
+	for counted := false; ; {
 		log, ended := p.logs.oldest()
 		if log.ID() > upTo {
 			return nil
+		}
+		if !counted && !log.Synced() {
+			counted = true
+			p.Syncs.Add(1)
 		}
 		if err := log.SyncFile(); err != nil || !ended {
 			return err
@@ -193,11 +196,17 @@ func (p *Pipeline) withLog(f func() error) error {
 func (p *Pipeline) flushLog() {
 	_ = p.withLog(func() error {
 		p.armed = false
-		if p.logs.current.Empty() {
-			return nil
-		}
-		return p.logs.current.Flush()
+		return p.flushRecords()
 	})
+}
+
+// flushRecords hands what is buffered to the operating system, unless it is no more than the
+// header of a log that nobody has written to. It is the leader's.
+func (p *Pipeline) flushRecords() error {
+	if p.logs.current.Empty() {
+		return nil
+	}
+	return p.logs.current.Flush()
 }
 
 // Sync makes all writes durable that came before. If it cannot, the store has failed.

@@ -75,7 +75,8 @@ type Pipeline struct {
 	// store that was opened in a bubble of testing/synctest is of no use outside.
 	requests sync.Pool
 
-	logs logs
+	logs    logs
+	durable atomic.Uint64 // the last write that a sync of a group made durable
 
 	// The leader's.
 	closed   bool
@@ -124,6 +125,25 @@ func (p *Pipeline) Commit(ctx context.Context, b *Batch, reads Reads, level Leve
 	r := p.newRequest(ctx.Done())
 	r.batch, r.reads, r.level, r.err, r.syncs = b, reads, level, nil, false
 	r.size, r.arena, r.ctx = b.Size(), b.Arena, ctx
+	return p.submitAndReuse(r)
+}
+
+// SyncVisible makes all writes durable that are visible at the time of the call, and those
+// before them. It shares its sync with whoever waits for one, and needs none if another made
+// them durable, or wrote them to tables. The terms of ctx are those of Commit. An error of the
+// disk matches base.ErrNotDurable, unless it came before the sync: the writes stay visible.
+func (p *Pipeline) SyncVisible(ctx context.Context) error {
+	if p.store.Visible.Load() <= p.durable.Load() {
+		return nil
+	}
+	r := p.newRequest(ctx.Done())
+	r.batch, r.reads, r.level, r.err, r.syncs = nil, nil, Synced, nil, false
+	r.size, r.arena, r.ctx = 0, 0, ctx
+	return p.submitAndReuse(r)
+}
+
+// submitAndReuse is submit for a request of newRequest.
+func (p *Pipeline) submitAndReuse(r *request) error {
 	err := p.submit(r)
 	if r.done == nil {
 		r.batch, r.reads, r.mem, r.applied, r.ctx = nil, nil, nil, nil, nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -137,6 +138,92 @@ func TestSyncReachesEndedLogs(t *testing.T) {
 	require.Equal(t, uint64(4), s.Log().ID())
 	require.Equal(t, 1, s.records(t, 3))
 }
+
+// Who only wants a sync writes nothing, needs no room, and reaches all logs.
+func TestSyncVisible(t *testing.T) {
+	s := newTestStore(t)
+	ctx := context.Background()
+	room := s.store.MakeRoom
+	s.store.MakeRoom = func(context.Context, int, int) (*memtable.Memtable, error) {
+		panic("nobody writes")
+	}
+	require.NoError(t, s.SyncVisible(ctx))
+	require.Zero(t, s.Syncs.Load())
+	require.True(t, s.Log().Empty())
+	s.store.MakeRoom = room
+	for num := uint64(2); num <= 3; num++ {
+		require.NoError(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Buffered))
+		require.NoError(t, s.Exclusive(ctx, func() error {
+			require.NoError(t, s.Log().End())
+			s.SwitchLog(s.newLog(t, num))
+			return nil
+		}))
+	}
+	require.NoError(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Buffered))
+	require.Positive(t, s.Log().Buffered())
+	groups := s.Groups.Load()
+	require.NoError(t, s.SyncVisible(ctx))
+	require.Empty(t, s.logs.ended)
+	require.Zero(t, s.Log().Buffered())
+	require.True(t, s.Log().Synced())
+	require.EqualValues(t, 1, s.Syncs.Load())
+	require.Equal(t, groups, s.Groups.Load())
+	require.Equal(t, s.visible.Load(), s.durable.Load())
+	require.NoError(t, s.Close(func() bool { return false }))
+	require.NoError(t, s.SyncVisible(ctx), "all is durable")
+	s.visible.Add(1)
+	require.ErrorIs(t, s.SyncVisible(ctx), base.ErrClosed)
+}
+
+// Syncs that are in a group with batches, transactions that conflict, and requests that are given
+// up change nothing for them.
+func TestSyncsInAGroupWithWriters(t *testing.T) {
+	s := newTestStore(t)
+	ctx := context.Background()
+	require.NoError(t, s.Commit(ctx, newBatch(base.KindSet, "first"), nil, Written))
+	given, cancel := context.WithCancel(ctx)
+	results := map[string]chan error{}
+	start := func(name string, do func() error) {
+		done := make(chan error, 1)
+		results[name] = done
+		go func() { done <- do() }()
+		want := len(results)
+		for {
+			if _, n := s.Queue(); n == want {
+				return
+			}
+			runtime.Gosched()
+		}
+	}
+	require.NoError(t, s.Exclusive(ctx, func() error {
+		start("sync", func() error { return s.SyncVisible(ctx) })
+		start("batch", func() error { return s.Commit(ctx, newBatch(base.KindSet, "a"), nil, Synced) })
+		start("given up", func() error { return s.SyncVisible(given) })
+		start("conflict", func() error {
+			return s.Commit(ctx, newBatch(base.KindSet, "b"), refuse{}, Synced)
+		})
+		start("last", func() error { return s.SyncVisible(ctx) })
+		cancel()
+		require.ErrorIs(t, <-results["given up"], context.Canceled)
+		return nil
+	}))
+	for _, name := range []string{"sync", "batch", "last"} {
+		require.NoError(t, <-results[name], name)
+	}
+	require.ErrorIs(t, <-results["conflict"], errRefused)
+	require.EqualValues(t, 12, s.visible.Load())
+	require.EqualValues(t, 1, s.Syncs.Load())
+	require.NoError(t, s.Close(func() bool { return false }))
+	require.Equal(t, 2, s.records(t, 1))
+}
+
+var errRefused = errors.New("refused")
+
+// A refuse is reads that conflict with a write before them.
+type refuse struct{}
+
+func (refuse) Validate(base.SeqNum) error          { return nil }
+func (refuse) ValidateIn(*memtable.Memtable) error { return errRefused }
 
 // What Buffered commits have left may be in an ended log when its time comes: the next one is left empty.
 func TestALogWithoutRecordsIsNotFlushedInTime(t *testing.T) {

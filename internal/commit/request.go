@@ -10,19 +10,20 @@ import (
 	"github.com/siftkv/siftkv/internal/memtable"
 )
 
-// A request is a batch that waits to be committed, or a function that waits to run between
-// groups. Until a leader has claimed it, its writer may abandon it when its context ends.
+// A request is a batch that waits to be committed, a function that waits to run between
+// groups, or, with neither, somebody who waits for a sync of what is visible. Until a leader
+// has claimed it, its writer may abandon it when its context ends.
 type request struct {
-	batch   *Batch
-	reads   Reads // of a transaction: what must not have been written meanwhile
-	arena   int   // what the batch takes in a memtable, in bytes
-	size    int   // of the batch, in bytes
+	batch   *Batch // nil: it writes nothing
+	reads   Reads  // of a transaction: what must not have been written meanwhile
+	arena   int    // what the batch takes in a memtable, in bytes
+	size    int    // of the batch, in bytes
 	run     func() error
 	ctx     context.Context
 	done    <-chan struct{} // of ctx; nil: it never ends
 	state   atomic.Uint32   // if done is not nil
 	level   Level
-	seq     base.SeqNum // of its last write, from when it has one
+	seq     base.SeqNum // of its last write, from when it has one; else of the last visible one
 	syncs   bool        // it is applied, and waits for a sync
 	err     error
 	signal  chan signal
@@ -53,6 +54,9 @@ const (
 // gated reports whether the request waits at the gate while a sync is under way: it wants
 // one, or is a function.
 func (r *request) gated() bool { return r.level == Synced }
+
+// onlySyncs reports whether the request writes nothing.
+func (r *request) onlySyncs() bool { return r.batch == nil }
 
 // newRequest returns a request to fill in: one that was used before, or a new one if it
 // can be abandoned, since a leader may hold on to it then.

@@ -33,6 +33,7 @@ func (p *Pipeline) sync(own *request) {
 	err := p.syncLogs(s.log)
 	durable := err == nil
 	if durable {
+		p.durable.Store(uint64(s.last))
 		err = p.publish(s.last)
 	}
 	if err != nil {

@@ -20,8 +20,8 @@ var padding [minRoom]byte
 
 // A Writer appends records to a new log.
 //
-// It is for one goroutine at a time, with one exception: SyncFile may run beside
-// all other methods, and beside itself.
+// It is for one goroutine at a time, with one exception: SyncFile and Synced may
+// run beside all other methods, and beside themselves.
 //
 // A Writer whose file failed to write or to sync is broken: what the file holds
 // is not known, and trying again could make a loss look like a success. All
@@ -225,6 +225,9 @@ func (w *Writer) Size() int64 { return w.size }
 
 // Empty reports whether no record was appended, nor the end written, and the file was given nothing.
 func (w *Writer) Empty() bool { return w.size == fileHeaderSize && w.flushed.Load() == 0 }
+
+// Synced reports whether everything that was flushed is known to be durable. It may run beside all other methods.
+func (w *Writer) Synced() bool { return w.synced.Load() >= w.flushed.Load() }
 
 // Buffered returns the bytes that are appended and not flushed.
 func (w *Writer) Buffered() int { return len(w.buf) }
