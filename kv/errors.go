@@ -36,7 +36,7 @@ var (
 	// write was visible already, because a later one had promised less. The write stays: it is
 	// durable once the store takes writes again, and lost if the process or the machine ends
 	// before. The error matches ErrReadOnly too. Without a match, the write is not visible and
-	// never will be.
+	// never will be. DB.Sync, whose writes are all visible, returns it when its sync fails.
 	ErrNotDurable = base.ErrNotDurable
 	// ErrInvalidOptions is matched when Open refuses its options.
 	ErrInvalidOptions = errors.New("siftkv: invalid options")

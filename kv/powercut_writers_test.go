@@ -64,6 +64,11 @@ func (c *cutWriters) write(n int, rng *rand.Rand) {
 	if err == nil || errors.Is(err, ErrNotDurable) {
 		w.visible.Store(i)
 	}
+	if visible := w.visible.Load(); err == nil && rng.IntN(8) == 0 {
+		if err = c.db.Sync(); err == nil {
+			w.durable.Store(visible)
+		}
+	}
 	for err != nil && c.db.failedError() != nil {
 		runtime.Gosched() // until the store has resumed
 	}

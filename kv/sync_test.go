@@ -1,0 +1,286 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// unsyncedLost is what a power cut leaves at the least.
+func unsyncedLost(disk *vfs.MemFS) *vfs.MemFS {
+	return disk.CrashClone(vfs.CrashCloneCfg{RNG: rand.New(rand.NewPCG(1, 1))})
+}
+
+// What was acknowledged before a Sync survives a power cut right after it, wherever the log is:
+// in several logs too, none of whose memtables are flushed.
+func TestAPowerCutRightAfterSync(t *testing.T) {
+	for name, objects := range map[string]func(objstore.Store) *Objects{
+		"disk": func(objstore.Store) *Objects { return nil },
+		"local log": func(s objstore.Store) *Objects {
+			return &Objects{Store: s, LocalLog: true, Grace: -1}
+		},
+		"remote log": func(s objstore.Store) *Objects { return &Objects{Store: s, Grace: -1} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk, bucket, flushes := vfs.NewCrashableMem(), newFrozenStore(), make(chan struct{})
+			o := &Options{fs: &gateFS{FS: newCrashFS(disk, nothing), table: func() { <-flushes }},
+				Objects: objects(bucket), MaxMemtables: 8}
+			db, err := Open("db", o)
+			require.NoError(t, err)
+			want := model{}
+			check := func(complete bool) {
+				t.Helper()
+				o := &Options{}
+				var after *vfs.MemFS
+				left := bucket.cut(func() { after = unsyncedLost(disk) })
+				o.fs, o.Objects = newCrashFS(after, nothing), objects(left)
+				again, err := Open("db", o)
+				require.NoError(t, err)
+				if complete {
+					requireContents(t, want, again)
+				} else {
+					require.Less(t, len(contents(t, again, nil)), len(want))
+				}
+				require.NoError(t, again.Close())
+			}
+			for i := range 12 {
+				k := fmt.Sprint(i)
+				want[k] = k
+				require.NoError(t, db.Set([]byte(k), []byte(k), []*WriteOptions{NoSync, Async}[i%2]))
+				if i%5 == 2 {
+					db.mu.Lock() // nobody leads: the test does
+					require.NoError(t, db.rotate(0))
+					db.mu.Unlock()
+				}
+				if i%4 == 3 {
+					check(false)
+					require.NoError(t, db.Sync())
+					check(true)
+				}
+			}
+			close(flushes)
+			require.NoError(t, db.Close())
+		})
+	}
+}
+
+// A Sync for which there is nothing to do neither writes nor syncs.
+func TestSyncWithNothingToDo(t *testing.T) {
+	calls := &faultFS{fs: sift.NewMem()}
+	db := openDir(t, "db", &Options{fs: calls})
+	changes := 0
+	idle := func(what string) {
+		t.Helper()
+		db.settle()
+		calls.set(func(c ioCall) (int, error) {
+			if c.op == "write" || c.op == "sync" || c.op == "syncdir" {
+				changes++
+			}
+			return 0, nil
+		})
+		syncs := db.Metrics().WALSyncs
+		for range 3 {
+			require.NoError(t, db.Sync())
+		}
+		require.Zero(t, changes, what)
+		require.Equal(t, syncs, db.Metrics().WALSyncs, what)
+		calls.set(nil)
+	}
+	idle("a new store")
+	require.NoError(t, db.Set([]byte("a"), nil, Sync))
+	idle("after a commit with Sync")
+	set(t, db, "b", "1")
+	require.NoError(t, db.Sync())
+	idle("after Sync")
+	require.NoError(t, db.NewBatch().Commit(Sync))
+	idle("after an empty batch")
+	set(t, db, "c", "1")
+	require.NoError(t, db.Flush())
+	idle("after a flush")
+	require.NoError(t, db.Ingest([]string{ingestFile(t, calls, "file", nil, "d=1")}))
+	idle("after an ingest")
+	require.NoError(t, db.Close())
+	db = openDir(t, "db", &Options{fs: calls})
+	idle("after an opening")
+	require.NoError(t, db.Close())
+}
+
+// Syncs that come while one is under way share the next one, with commits that want one.
+func TestConcurrentSyncsShareOne(t *testing.T) {
+	db, fs := openHeld(t, nil)
+	set(t, db, "a", "")
+	outcome := fs.hold(db.Sync)
+	set(t, db, "b", "beside it")
+	require.True(t, has(t, db, "b"))
+	before := fs.logs.Load()
+	var others sync.WaitGroup
+	for n := range 15 {
+		others.Go(func() {
+			err := error(nil)
+			if n%5 == 4 {
+				err = db.Set([]byte{byte(n)}, nil, Sync)
+			} else {
+				err = db.Sync()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	until(func() bool { _, waiting := db.commits.Queue(); return waiting == 15 })
+	fs.release(nil)
+	others.Wait()
+	require.NoError(t, <-outcome)
+	require.Equal(t, before+1, fs.logs.Load())
+	require.EqualValues(t, 2, db.Metrics().WALSyncs)
+	require.NoError(t, db.Close())
+}
+
+// What Sync finds visible and not durable may be of a commit whose sync is under way.
+func TestSyncBesideACommitWithSync(t *testing.T) {
+	db, fs := openHeld(t, nil)
+	outcome := fs.hold(setSync(db, "a"))
+	set(t, db, "b", "makes a visible")
+	synced := make(chan error, 1)
+	go func() { synced <- db.Sync() }()
+	until(func() bool { _, waiting := db.commits.Queue(); return waiting == 1 })
+	require.Empty(t, synced)
+	fs.release(nil)
+	require.NoError(t, <-outcome)
+	require.NoError(t, <-synced)
+	require.EqualValues(t, 2, fs.logs.Load())
+	require.NoError(t, db.Close())
+}
+
+// A Sync that fails makes the store read-only until it has resumed, and the log that failed is
+// not synced again. What was acknowledged stays, and is durable then. If the sync itself has
+// failed, the error says that all it was for is visible.
+func TestAFailedSync(t *testing.T) {
+	for _, op := range []string{"write", "sync"} {
+		f := &faultFS{fs: sift.NewMem()}
+		db := openDir(t, "db", &Options{fs: f, backoff: quickBackoff})
+		want := model{"a": "1", "b": "2"}
+		set(t, db, "a", "1")
+		require.NoError(t, db.Set([]byte("b"), []byte("2"), Async))
+		failures := 0
+		f.set(func(c ioCall) (int, error) {
+			if c.op == op {
+				failures++
+			}
+			if c.op == op || c.op == "create" { // nor is there a new log
+				return 0, errDisk
+			}
+			return 0, nil
+		})
+		err := db.Sync()
+		require.Equal(t, op == "sync", errors.Is(err, ErrNotDurable))
+		for _, err := range []error{err, db.Sync(), db.Set([]byte("c"), nil, NoSync)} {
+			require.ErrorIs(t, err, ErrReadOnly, op)
+			require.ErrorIs(t, err, errDisk, op)
+		}
+		requireContents(t, want, db)
+		until(func() bool { return db.Metrics().ResumeAttempts > 0 })
+		f.set(nil)
+		require.Equal(t, 1, failures)
+		db.untilResumed()
+		require.NoError(t, db.Sync())
+		set(t, db, "d", "3")
+		require.NoError(t, db.Sync())
+		want["d"] = "3"
+		db.abandonLikeACrash(t)
+		db = openDir(t, "db", &Options{fs: f})
+		requireContents(t, want, db)
+		require.NoError(t, db.Close())
+	}
+}
+
+func TestSyncOfAStoreThatTakesNoWrites(t *testing.T) {
+	fs := sift.NewMem()
+	db := openDir(t, "db", &Options{fs: fs})
+	set(t, db, "a", "")
+	require.NoError(t, db.Close())
+	require.ErrorIs(t, db.Sync(), ErrClosed)
+	require.ErrorIs(t, db.SyncContext(t.Context()), ErrClosed)
+	db = openDir(t, "db", &Options{fs: fs, ReadOnly: true})
+	require.ErrorIs(t, db.Sync(), ErrReadOnly)
+	require.NoError(t, db.Close())
+}
+
+// Who waits for a sync that does not end goes when the context does. So does a Sync that waits
+// behind a stalled writer.
+func TestSyncContext(t *testing.T) {
+	db, fs := openHeld(t, nil)
+	set(t, db, "a", "")
+	outcome := fs.hold(db.Sync)
+	set(t, db, "b", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	given := make(chan error, 1)
+	go func() { given <- db.SyncContext(ctx) }()
+	until(func() bool { _, waiting := db.commits.Queue(); return waiting == 1 })
+	cancel()
+	require.ErrorIs(t, <-given, context.Canceled)
+	fs.release(nil)
+	require.NoError(t, <-outcome)
+	require.EqualValues(t, 1, fs.logs.Load())
+	require.NoError(t, db.SyncContext(t.Context()))
+	require.EqualValues(t, 2, fs.logs.Load())
+	require.NoError(t, db.SyncContext(ctx), "there is nothing to wait for")
+	require.NoError(t, db.Close())
+
+	s := newStalledStore(t)
+	leader := s.commit(t.Context(), "leader")
+	s.queued(0)
+	ctx, cancel = context.WithCancel(t.Context())
+	go func() { given <- s.db.SyncContext(ctx) }()
+	s.queued(1)
+	kept := make(chan error, 1)
+	go func() { kept <- s.db.SyncContext(t.Context()) }()
+	s.queued(2)
+	cancel()
+	require.ErrorIs(t, <-given, context.Canceled)
+	close(s.gate)
+	require.NoError(t, <-leader)
+	require.NoError(t, <-kept)
+	s.finish("leader")
+}
+
+// Writers on all processors, beside each other and Syncs, for the race detector.
+func TestSyncsBesideWriters(t *testing.T) {
+	db := openMem(t, &Options{MemtableSize: 64 << 10})
+	var group sync.WaitGroup
+	for w := range 6 {
+		group.Go(func() {
+			for i := range 200 {
+				var err error
+				switch (w + i) % 3 {
+				case 0:
+					err = db.Sync()
+				case 1:
+					ctx, cancel := context.WithCancel(t.Context())
+					go cancel()
+					if err = db.SyncContext(ctx); errors.Is(err, context.Canceled) {
+						err = nil
+					}
+				default:
+					o := []*WriteOptions{Sync, NoSync, Async}[i%3]
+					err = db.Set(fmt.Appendf(nil, "%d/%d", w, i), make([]byte, 500), o)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	require.NoError(t, db.Sync())
+	require.EqualValues(t, db.visible.Load(), db.commits.LastSeq())
+}
