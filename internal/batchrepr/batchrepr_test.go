@@ -44,6 +44,30 @@ func readAll(r Reader) (keys []string, err error) {
 	}
 }
 
+func TestAppend(t *testing.T) {
+	var w, empty Writer
+	w.Append(&empty)
+	require.Zero(t, w.Size())
+	all := everyKind()
+	w.Append(all)
+	require.Equal(t, all.Seal(3), w.Seal(3))
+	require.Equal(t, *all, Writer{RangeDeletes: w.RangeDeletes, Features: w.Features, data: w.data, count: w.count})
+	w.Append(&w)
+	all.Append(&empty)
+	one := Writer{}
+	one.Add(base.KindDelete, []byte("k"), nil)
+	w.Append(&one)
+	require.Equal(t, 2*all.Len()+1, w.Len())
+	require.Equal(t, 2*all.RangeDeletes, w.RangeDeletes)
+	require.NoError(t, check(w.Seal(3)))
+	require.Equal(t, append(append(slices.Clone(all.Record()), all.Record()[HeaderSize:]...),
+		one.Record()[HeaderSize:]...)[HeaderSize:], w.Record()[HeaderSize:])
+	all.Reset()
+	all.Append(&one)
+	require.Equal(t, one.Seal(1), all.Seal(1))
+	require.Zero(t, all.Features)
+}
+
 func check(record []byte) error {
 	for _, err := range All(record) {
 		if err != nil {

@@ -57,6 +57,21 @@ func (w *Writer) Add(kind base.Kind, key, value []byte, more ...byte) {
 	}
 }
 
+// Append appends the entries of o, which may be w itself.
+func (w *Writer) Append(o *Writer) {
+	if o.count == 0 {
+		return
+	}
+	entries := o.data[HeaderSize:]
+	if len(w.data) == 0 {
+		w.data = slices.Grow(w.data, len(o.data))[:HeaderSize]
+	}
+	w.data = append(w.data, entries...)
+	w.count += o.count
+	w.RangeDeletes += o.RangeDeletes
+	w.Features |= o.Features
+}
+
 // Seal writes the header and returns the record, which the next change invalidates.
 // There must be entries.
 func (w *Writer) Seal(seq base.SeqNum) []byte {
