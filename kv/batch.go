@@ -31,6 +31,11 @@ func (d *DB) NewBatch() *Batch { return &Batch{db: d} }
 // Len returns the number of writes in the batch.
 func (b *Batch) Len() int { return b.repr.Len() }
 
+// Size returns the bytes that the batch takes in the log: its keys and values, and a few for
+// each write. It is 0 if there are no writes. MaxBatchSize bounds another number, that of the
+// bytes in memory.
+func (b *Batch) Size() int { return b.repr.Size() }
+
 // Empty reports whether there are none.
 func (b *Batch) Empty() bool { return b.repr.Len() == 0 }
 
@@ -60,13 +65,22 @@ func (b *Batch) DeleteRange(lo, hi []byte) error {
 
 // Merge combines operand with the value of key, as DB.Merge does.
 func (b *Batch) Merge(key, operand []byte) error {
-	err := errors.Join(checkKey(key), checkValue(operand))
-	if b.db.opts.ReadOnly {
-		err = ErrReadOnly
-	} else if b.db.operands.merger == nil {
-		err = fmt.Errorf("%w: Merge needs Options.Merger", ErrNoMerger)
+	err := b.db.mergeable()
+	if err == nil {
+		err = errors.Join(checkKey(key), checkValue(operand))
 	}
 	return b.add(err, base.KindMerge, key, operand)
+}
+
+// mergeable returns an error if the store does not take operands.
+func (d *DB) mergeable() error {
+	switch {
+	case d.opts.ReadOnly:
+		return ErrReadOnly
+	case d.operands.merger == nil:
+		return fmt.Errorf("%w: Merge needs Options.Merger", ErrNoMerger)
+	}
+	return nil
 }
 
 // SetTTL stores value under key until ttl has passed, as DB.SetTTL does. The time
@@ -75,6 +89,19 @@ func (b *Batch) SetTTL(key, value []byte, ttl time.Duration) error {
 	expiry, err := b.db.expiryOf(ttl)
 	err = errors.Join(err, checkKey(key), checkValue(value))
 	return b.add(err, base.KindSetTTL, key, base.AppendExpiry(nil, expiry), value...)
+}
+
+// SetUntil stores value under key until expiry, as DB.SetUntil does.
+func (b *Batch) SetUntil(key, value []byte, expiry time.Time) error {
+	if expiry.IsZero() {
+		return b.Set(key, value)
+	}
+	at, err := expiryAt(expiry)
+	err = errors.Join(err, checkKey(key), checkValue(value))
+	if at == 0 {
+		return b.add(err, base.KindDelete, key, nil)
+	}
+	return b.add(err, base.KindSetTTL, key, base.AppendExpiry(nil, at), value...)
 }
 
 func (b *Batch) fail(err error) error {
@@ -102,7 +129,9 @@ func (b *Batch) add(err error, kind base.Kind, key, value []byte, more ...byte) 
 	return b.err
 }
 
-// Commit writes the batch. The batch may be used again after Reset.
+// Commit writes the batch. The batch may be used again after Reset. A batch without writes
+// is committed at once, whatever o says: to make durable what others have written, there is
+// DB.Sync.
 func (b *Batch) Commit(o *WriteOptions) error { return b.CommitContext(context.Background(), o) }
 
 // CommitContext is Commit for a caller who may not want to wait: for a flush

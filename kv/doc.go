@@ -17,7 +17,8 @@
 // A write with [Sync] (the default) is on stable storage when it returns. One with
 // [NoSync] is with the operating system and survives a crash of the process. One
 // with [Async] may be lost with the process. Whatever is lost, what remains is a
-// prefix of the writes: never a hole, never half a batch.
+// prefix of the writes: never a hole, never half a batch. [DB.Sync] makes durable what was
+// written so far.
 //
 // # Transactions
 //
@@ -25,19 +26,23 @@
 // A transaction reads the store as it was when it began, and its own writes. It commits
 // if nothing that it read, including ranges, was written meanwhile, and fails with
 // [ErrConflict] otherwise: transactions are serializable. Plain writes neither wait for
-// transactions nor fail because of them.
+// transactions nor fail because of them. [Writer] is what a Tx and a [Batch] share;
+// [Batch.Replay] writes what one batch has to another, to a transaction, or to an
+// application's own.
 //
 // # Operands
 //
 // [DB.Merge] writes an operand, such as an increment, without reading what is there.
 // [Options.Merger] says how operands and values are combined: [Int64Add], [Append], or
 // any associative function. Lookups and iterators combine operands as they read them;
-// flushes and compactions combine them for good.
+// flushes and compactions combine them for good. Transactions that only merge into a key do
+// not conflict over it.
 //
 // # Expiry
 //
-// [DB.SetTTL] writes a value that expires. Nobody sees it any more once [Options.Clock]
-// has reached its end, and compaction drops it like a deleted one.
+// [DB.SetTTL] writes a value that expires after a while, [DB.SetUntil] one that expires at a
+// moment. Nobody sees it any more once [Options.Clock] has reached its end, and compaction
+// drops it like a deleted one.
 //
 // # Memory
 //

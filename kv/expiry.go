@@ -3,6 +3,7 @@ package kv
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -10,7 +11,8 @@ import (
 const MaxTTL = 100 * 365 * 24 * time.Hour
 
 // ErrInvalidTTL is returned by SetTTL for a time that is not positive or beyond
-// MaxTTL, and if Options.Clock stands before 1970.
+// MaxTTL, and if Options.Clock stands before 1970; by SetUntil for a moment after the year
+// 290,000, which has no number of microseconds.
 var ErrInvalidTTL = errors.New("siftkv: invalid time to live")
 
 // SetTTL stores value under key until ttl has passed by Options.Clock; from then on
@@ -23,6 +25,31 @@ var ErrInvalidTTL = errors.New("siftkv: invalid time to live")
 func (d *DB) SetTTL(key, value []byte, ttl time.Duration, o *WriteOptions) error {
 	b := d.scratchBatch()
 	return commitScratch(b, b.SetTTL(key, value, ttl), o)
+}
+
+// SetUntil stores value under key until expiry by Options.Clock, as SetTTL does for a length
+// of time: it is for a moment that is known already, such as that of a value which is copied.
+// Expiry is rounded down to whole microseconds. The zero Time means never: SetUntil is Set
+// then. If expiry has passed, the key is not there, as it would not be after Delete. MaxTTL
+// does not bound it.
+func (d *DB) SetUntil(key, value []byte, expiry time.Time, o *WriteOptions) error {
+	b := d.scratchBatch()
+	return commitScratch(b, b.SetUntil(key, value, expiry), o)
+}
+
+// lastExpiry is the last moment that a value can end at.
+var lastExpiry = time.UnixMicro(math.MaxInt64)
+
+// expiryAt returns a moment in microseconds since 1970; 0 if it is not after that: no clock
+// of a store shows an earlier one.
+func expiryAt(t time.Time) (uint64, error) {
+	if t.After(lastExpiry) {
+		return 0, fmt.Errorf("%w: %v is too late", ErrInvalidTTL, t)
+	}
+	if t.Before(time.UnixMicro(0)) {
+		return 0, nil
+	}
+	return uint64(t.UnixMicro()), nil
 }
 
 // expiryOf returns the moment, in microseconds since 1970, that is ttl from now.

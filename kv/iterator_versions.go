@@ -214,10 +214,15 @@ func (i *cursor) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
 		return true
 	}
 	i.operands, i.ahead = i.operands[:0], true
+	steps := 0
 	for on := true; on; {
 		k := i.input.Key()
 		if k.SeqNum() < cover || !bytes.Equal(k.User, i.key) {
 			break
+		}
+		if k.SeqNum() > i.at && !i.own.has(k.SeqNum()) { // between own operands and what is under them
+			on = i.passUnseen(&steps)
+			continue
 		}
 		if k.Kind() == memtable.KindFold {
 			var whole bool
@@ -246,6 +251,15 @@ func (i *cursor) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
 	i.value, i.err = i.state.mergeOperands(i.key, i.operands)
 	i.valid = i.err == nil
 	return true
+}
+
+// passUnseen goes on from a version of i.key that is too new for a transaction, below its own
+// ones. Steps counts such moves.
+func (i *cursor) passUnseen(steps *int) bool {
+	if *steps++; *steps <= maxVersions {
+		return i.input.Next()
+	}
+	return i.input.SkipTo(base.SearchKey(i.key, i.at))
 }
 
 // takeFold takes the fold that the input is on as an operand, and goes on below the versions

@@ -190,10 +190,14 @@ func (r *modelRun) step() {
 			require.NoError(r.t, r.db.Merge(k, v, r.durability()))
 			r.m.merge(string(k), string(v))
 		}
-	case n < 24:
+	case n < 23:
 		k, v, ttl := r.key(), r.value(), r.ttl()
 		require.NoError(r.t, r.db.SetTTL(k, v, ttl, r.durability()))
 		r.m.setTTL(string(k), string(v), r.expiry(ttl))
+	case n < 24:
+		k, v, expiry := r.key(), r.value(), r.until()
+		require.NoError(r.t, r.db.SetUntil(k, v, expiry, r.durability()))
+		r.m.setUntil(string(k), string(v), expiry)
 	case n < 25:
 		r.clock.advance(r.ttl())
 	case n < 33:
@@ -229,8 +233,10 @@ func (r *modelRun) step() {
 		for range 5 {
 			r.iters[r.rng.IntN(len(r.iters))].move(r)
 		}
-	case n < 97:
+	case n < 96:
 		require.NoError(r.t, r.db.Flush())
+	case n < 97:
+		require.NoError(r.t, r.db.Sync())
 	case n < 98:
 		lo, hi := r.bound(), r.bound()
 		require.NoError(r.t, r.db.Compact(lo, hi))
@@ -241,41 +247,6 @@ func (r *modelRun) step() {
 
 func (r *modelRun) expiry(ttl time.Duration) uint64 {
 	return uint64(r.clock.time().Add(ttl).UnixMicro())
-}
-
-func (r *modelRun) batch() {
-	b := r.db.NewBatch()
-	next := maps.Clone(r.m)
-	for range r.rng.IntN(20) {
-		k := r.key()
-		switch r.rng.IntN(11) {
-		case 8, 9:
-			v := r.operand()
-			require.NoError(r.t, b.Merge(k, v))
-			next.merge(string(k), string(v))
-		case 10:
-			v, ttl := r.value(), r.ttl()
-			require.NoError(r.t, b.SetTTL(k, v, ttl))
-			next.setTTL(string(k), string(v), r.expiry(ttl))
-		case 0:
-			require.NoError(r.t, b.Delete(k))
-			delete(next, string(k))
-		case 1:
-			hi := append(bytes.Clone(k), byte(r.rng.IntN(256)))
-			require.NoError(r.t, b.DeleteRange(k, hi))
-			next.deleteRange(k, hi)
-		default:
-			v := r.value()
-			require.NoError(r.t, b.Set(k, v))
-			next.set(string(k), string(v))
-		}
-	}
-	if r.rng.IntN(10) == 0 {
-		b.Reset()
-		next = r.m
-	}
-	require.NoError(r.t, b.Commit(r.durability()))
-	r.m = next
 }
 
 func (r *modelRun) check(db Reader, m modelStore, k []byte) {

@@ -43,48 +43,6 @@ func (s *Snapshot) MultiGet(keys [][]byte) (values [][]byte, err error) {
 	return values, err
 }
 
-// MultiGet is DB.MultiGet for what the transaction reads: the store as it was when it
-// began, and its own writes.
-func (t *Tx) MultiGet(keys [][]byte) (values [][]byte, err error) {
-	if err := t.usable(); err != nil {
-		return nil, err
-	}
-	values = make([][]byte, len(keys))
-	var rest [][]byte
-	var places []int // in keys
-	for i, key := range keys {
-		value, found, written, err := t.writes.get(key)
-		if err != nil {
-			return nil, err
-		}
-		if found {
-			values[i] = append([]byte{}, value...)
-		}
-		if written {
-			continue
-		}
-		if t.writable {
-			if err := t.reads.addKey(key); err != nil {
-				return nil, err
-			}
-		}
-		rest, places = append(rest, key), append(places, i)
-	}
-	var got [][]byte
-	if t.pinned != nil {
-		got, err = t.pinned.multiGetPinned(rest)
-	} else {
-		got, err = t.db.multiGet(rest, t.seq)
-	}
-	if err != nil {
-		return nil, err
-	}
-	for i, value := range got {
-		values[places[i]] = value
-	}
-	return values, nil
-}
-
 // multiGetPinned is multiGet in the snapshot's state.
 func (s *Snapshot) multiGetPinned(keys [][]byte) ([][]byte, error) {
 	if !s.join() {

@@ -224,7 +224,7 @@ func (r *cutRun) open(fs sift.FS) {
 
 // writer returns a batch or a transaction: what survives must not differ.
 func (r *cutRun) writer() interface {
-	linearWriter
+	modelWriter
 	Commit(o *WriteOptions) error
 } {
 	if r.rng.IntN(3) > 0 {
@@ -262,6 +262,9 @@ func (r *cutRun) step() {
 		require.NoError(r.t, r.db.Checkpoint(name))
 		r.durable()
 		r.copied.Add(1)
+	case n < 11:
+		require.NoError(r.t, r.db.Sync())
+		r.durable()
 	default:
 		require.NoError(r.t, r.write())
 	}
@@ -276,18 +279,13 @@ func (r *cutRun) write() error {
 	require.NoError(r.t, b.Set([]byte("count"), []byte(m["count"])))
 	for range r.rng.IntN(6) {
 		k := fmt.Sprintf("key/%03d", r.rng.IntN(80))
-		n := r.rng.IntN(10)
-		batch, ok := b.(*Batch)
-		if !ok {
-			n %= 8 // transactions have no Merge
-		}
-		switch n {
+		switch r.rng.IntN(10) {
 		case 8:
-			require.NoError(r.t, batch.Merge([]byte(k), []byte("operand")))
+			require.NoError(r.t, b.Merge([]byte(k), []byte("operand")))
 			m.merge(k, "operand")
 		case 9:
 			m[k] = string(randomBytes(r.rng, 100))
-			require.NoError(r.t, batch.SetTTL([]byte(k), []byte(m[k]), time.Hour))
+			require.NoError(r.t, b.SetTTL([]byte(k), []byte(m[k]), time.Hour))
 		case 0:
 			require.NoError(r.t, b.Delete([]byte(k)))
 			delete(m, k)

@@ -99,55 +99,6 @@ func (t *Tx) usable() error {
 	return nil
 }
 
-// Get returns a copy of the value of key, or ErrNotFound.
-func (t *Tx) Get(key []byte) ([]byte, error) { return t.AppendGet(nil, key) }
-
-// AppendGet appends the value of key to dst and returns the extended slice; dst
-// as it was and ErrNotFound if there is no such key.
-func (t *Tx) AppendGet(dst, key []byte) ([]byte, error) {
-	dst, ok, err := t.get(dst, key, true)
-	if err == nil && !ok {
-		err = ErrNotFound
-	}
-	return dst, err
-}
-
-// Has reports whether there is a value under key.
-func (t *Tx) Has(key []byte) (bool, error) {
-	_, ok, err := t.get(nil, key, false)
-	return ok, err
-}
-
-// get looks key up, among the transaction's own writes first: what these answer is
-// not read from the store, and cannot conflict.
-func (t *Tx) get(dst, key []byte, want bool) ([]byte, bool, error) {
-	if err := t.usable(); err != nil {
-		return dst, false, err
-	}
-	value, found, written, err := t.writes.get(key)
-	if err != nil {
-		return dst, false, err
-	}
-	if written {
-		if found && want {
-			dst = append(dst, value...)
-			if dst == nil {
-				dst = []byte{}
-			}
-		}
-		return dst, found, nil
-	}
-	if t.writable {
-		if err := t.reads.addKey(key); err != nil {
-			return dst, false, err
-		}
-	}
-	if t.pinned != nil {
-		return t.pinned.getPinned(dst, key, want)
-	}
-	return t.db.get(dst, key, t.seq, want)
-}
-
 // NewIter returns an iterator over what the transaction sees now: later writes of
 // the transaction do not appear in it. It counts as read what the iterator passed
 // over, keys of the transaction's own included, not all that lies within its
@@ -171,32 +122,6 @@ func (t *Tx) NewIter(o *IterOptions) (*Iterator, error) {
 		t.views = append(t.views, v)
 	}
 	return it, err
-}
-
-// Set stores value under key. It copies both. Like those of a Batch, errors of
-// Set, Delete and DeleteRange are returned by Commit as well.
-func (t *Tx) Set(key, value []byte) error {
-	return t.write(func(b *Batch) error { return b.Set(key, value) })
-}
-
-// Delete removes key. A key that is not there is no error, and was not read.
-func (t *Tx) Delete(key []byte) error {
-	return t.write(func(b *Batch) error { return b.Delete(key) })
-}
-
-// DeleteRange removes all keys of [lo, hi); a nil lo or hi has no bound.
-func (t *Tx) DeleteRange(lo, hi []byte) error {
-	return t.write(func(b *Batch) error { return b.DeleteRange(lo, hi) })
-}
-
-func (t *Tx) write(f func(*Batch) error) error {
-	if err := t.usable(); err != nil {
-		return err
-	}
-	if !t.writable {
-		return ErrTxReadOnly
-	}
-	return f(&t.writes.batch)
 }
 
 // Commit ends the transaction and makes its writes durable, to the level asked

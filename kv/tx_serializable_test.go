@@ -34,10 +34,10 @@ type serialLog struct {
 }
 
 type serialStep struct {
-	verb   byte   // g Get, s Set, d Delete, r DeleteRange; F, L, n, p, G, l moves
+	verb   byte   // g Get, h Has, s Set, m Merge, d Delete, r DeleteRange; F, L, n, p, G, l moves
 	key    string // or the lower bound
 	hi     string // r: upper bound
-	value  string // of s; what g and moves found
+	value  string // of s and m; what g and moves found
 	found  bool
 	at     string // where a move led
 	scan   int    // of moves: which iterator of the transaction
@@ -54,7 +54,15 @@ func (r *serialRun) transaction(rng *rand.Rand) {
 	for range 1 + rng.IntN(5) {
 		runtime.Gosched() // so that others come in between
 		s := serialStep{key: serialKey(rng), value: string(randomBytes(rng, 1+rng.IntN(40)))}
-		switch n := rng.IntN(10); {
+		switch n := rng.IntN(12); {
+		case n == 10:
+			s.verb = 'm'
+			require.NoError(r.t, tx.Merge([]byte(s.key), []byte(s.value)))
+		case n == 11:
+			s.verb = 'h'
+			found, err := tx.Has([]byte(s.key))
+			require.NoError(r.t, err)
+			s.found = found
 		case n < 4:
 			s.verb = 'g'
 			v, err := tx.Get([]byte(s.key))
@@ -131,7 +139,10 @@ func (r *serialRun) batch(rng *rand.Rand) {
 	log := serialLog{wrote: true}
 	for range 1 + rng.IntN(3) {
 		s := serialStep{verb: 's', key: serialKey(rng), value: string(randomBytes(rng, rng.IntN(40)))}
-		switch rng.IntN(6) {
+		switch rng.IntN(7) {
+		case 6:
+			s.verb = 'm'
+			require.NoError(r.t, b.Merge([]byte(s.key), []byte(s.value)))
 		case 0:
 			s.verb = 'd'
 			require.NoError(r.t, b.Delete([]byte(s.key)))
@@ -174,8 +185,12 @@ func (r *serialRun) replay() model {
 			case 'g':
 				require.Equal(r.t, found, s.found, "%q in %+v", s.key, log)
 				require.Equal(r.t, v, s.value, "%q in %+v", s.key, log)
+			case 'h':
+				require.Equal(r.t, found, s.found, "%q in %+v", s.key, log)
 			case 's':
 				view[s.key] = s.value
+			case 'm':
+				view.merge(s.key, s.value)
 			case 'd':
 				delete(view, s.key)
 			case 'r':

@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -310,24 +309,12 @@ func (r *modelRun) transaction() {
 	for range 60 {
 		var w func(modelStore)
 		switch n := r.rng.IntN(20); {
-		case n < 4:
-			k, v := r.key(), r.value()
-			require.NoError(r.t, tx.Set(k, v))
-			w = func(m modelStore) { m.set(string(k), string(v)) }
-		case n < 6:
-			k := r.key()
-			require.NoError(r.t, tx.Delete(k))
-			w = func(m modelStore) { m.delete(string(k)) }
 		case n < 8:
-			lo := r.key()
-			hi := append(bytes.Clone(lo), byte(r.rng.IntN(256)))
-			if r.rng.IntN(10) == 0 {
-				lo, hi = r.bound(), r.bound()
-			}
-			require.NoError(r.t, tx.DeleteRange(lo, hi))
-			w = func(m modelStore) { m.deleteRange(lo, hi) }
-		case n < 11:
+			w = r.write(tx)
+		case n < 10:
 			r.check(tx, view, r.key())
+		case n < 11:
+			r.checkMany(tx, view)
 		case n < 13:
 			iters = append(iters, r.iterOf(tx, view))
 		case n < 18 && len(iters) > 0:
@@ -361,6 +348,21 @@ func (r *modelRun) transaction() {
 	}
 	for _, mi := range iters {
 		require.NoError(r.t, mi.it.Close())
+	}
+}
+
+// checkMany compares a MultiGet with a model.
+func (r *modelRun) checkMany(tx *Tx, m modelStore) {
+	keys := make([][]byte, r.rng.IntN(12))
+	for i := range keys {
+		keys[i] = r.key()
+	}
+	values, err := tx.MultiGet(keys)
+	require.NoError(r.t, err)
+	for i, k := range keys {
+		want, present := m.get(string(k), r.clock.now())
+		require.Equal(r.t, present, values[i] != nil, "%q", k)
+		require.Equal(r.t, want, string(values[i]), "%q", k)
 	}
 }
 

@@ -1,0 +1,101 @@
+package kv
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/rangedel"
+)
+
+// A Writer is what a Batch and a Tx share: it collects writes that take effect together, with
+// a Commit. It copies the slices that it is given. Batch.Replay calls one, which may be an
+// application's own.
+type Writer interface {
+	Set(key, value []byte) error
+	SetUntil(key, value []byte, expiry time.Time) error
+	Merge(key, operand []byte) error
+	Delete(key []byte) error
+	DeleteRange(lo, hi []byte) error
+}
+
+var (
+	_ Writer = (*Batch)(nil)
+	_ Writer = (*Tx)(nil)
+)
+
+// Replay calls w for every write of the batch, in their order: SetUntil for those of SetTTL
+// too, with the moment at which the value ends. So replaying into an empty batch makes a
+// batch of the same writes. Replay stops at the first error of w, and returns it. A batch that
+// has failed is not replayed: Replay returns its error.
+//
+// The slices that w gets are the batch's: they are valid during the call only, and w must not
+// change them, nor reset the batch. W may be the batch itself, which then has each write twice.
+// Replay does not change the batch, and allocates nothing.
+func (b *Batch) Replay(w Writer) error {
+	if b.err != nil || b.Empty() {
+		return b.err
+	}
+	r := b.repr.After(batchrepr.Mark{}, 0)
+	for {
+		e, ok, err := r.Next()
+		if err != nil || !ok {
+			return err
+		}
+		if err := replayEntry(w, e); err != nil {
+			return err
+		}
+	}
+}
+
+func replayEntry(w Writer, e batchrepr.Entry) error {
+	key := e.Key.User
+	switch kind := e.Key.Kind(); kind {
+	case base.KindSet:
+		return w.Set(key, e.Value)
+	case base.KindDelete:
+		return w.Delete(key)
+	case base.KindMerge:
+		return w.Merge(key, e.Value)
+	case base.KindSetTTL:
+		expiry, value, _ := base.CutExpiry(e.Value) // the Reader has seen to it that there is one
+		return w.SetUntil(key, value, time.UnixMicro(int64(expiry)))
+	case base.KindRangeDelete:
+		end, err := rangedel.DecodeEnd(e.Value)
+		if err != nil {
+			return err
+		}
+		return w.DeleteRange(key, end)
+	default:
+		return unknownKind(key, kind)
+	}
+}
+
+// Append adds the writes of other after those of the batch, as Replay would, at the cost of
+// copying their bytes. Other stays as it is, and may be the batch itself, or one of another
+// store: the moments at which its values end are what they are, and operands need a merger
+// of this store, as those of Merge do. What stands against it is returned by Commit as well,
+// and then nothing of other was added: ErrTooLarge, ErrNoMerger, or the error of a batch that
+// has failed.
+func (b *Batch) Append(other *Batch) error {
+	switch {
+	case other.err != nil:
+		return b.fail(other.err)
+	case other.Empty():
+		return b.err
+	}
+	if other.repr.Features&manifest.FeatureMerge != 0 {
+		if err := b.db.mergeable(); err != nil {
+			return b.fail(err)
+		}
+	}
+	if size := b.repr.Arena + other.repr.Arena; size > MaxBatchSize {
+		return b.fail(fmt.Errorf("%w: with %d writes more the batch takes %d bytes, the limit is %d", ErrTooLarge,
+			other.Len(), size, MaxBatchSize))
+	}
+	b.repr.Arena += other.repr.Arena
+	b.repr.Append(&other.repr.Writer)
+	return b.err
+}

@@ -1,0 +1,144 @@
+package kv
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/memtable"
+)
+
+// Set stores value under key. It copies both. Like those of a Batch, errors of Set and
+// its kin are returned by Commit as well.
+func (t *Tx) Set(key, value []byte) error {
+	return t.write(func(b *Batch) error { return b.Set(key, value) })
+}
+
+// Delete removes key. A key that is not there is no error, and was not read.
+func (t *Tx) Delete(key []byte) error {
+	return t.write(func(b *Batch) error { return b.Delete(key) })
+}
+
+// DeleteRange removes all keys of [lo, hi); a nil lo or hi has no bound.
+func (t *Tx) DeleteRange(lo, hi []byte) error {
+	return t.write(func(b *Batch) error { return b.DeleteRange(lo, hi) })
+}
+
+// SetTTL stores value under key until ttl has passed, as DB.SetTTL does. The time
+// counts from this call, not from Commit.
+func (t *Tx) SetTTL(key, value []byte, ttl time.Duration) error {
+	return t.write(func(b *Batch) error { return b.SetTTL(key, value, ttl) })
+}
+
+// SetUntil stores value under key until expiry, as DB.SetUntil does.
+func (t *Tx) SetUntil(key, value []byte, expiry time.Time) error {
+	return t.write(func(b *Batch) error { return b.SetUntil(key, value, expiry) })
+}
+
+// Merge combines operand with the value of key, as DB.Merge does. It reads nothing, so that
+// transactions which merge into one key do not conflict. Later reads of the transaction see
+// the operand: a Get combines it, with all others of the key, with what the store has, which it
+// reads then, unless the transaction has set or deleted the key before.
+func (t *Tx) Merge(key, operand []byte) error {
+	return t.write(func(b *Batch) error { return b.Merge(key, operand) })
+}
+
+func (t *Tx) write(f func(*Batch) error) error {
+	if err := t.usable(); err != nil {
+		return err
+	}
+	if !t.writable {
+		return ErrTxReadOnly
+	}
+	return f(&t.writes.batch)
+}
+
+// A txWrites is the writes of a transaction: a batch, and a memtable of the same
+// once something of them is read. A transaction that only writes pays for no
+// memtable.
+type txWrites struct {
+	batch   Batch
+	index   *memTable
+	room    int            // of the index, in bytes
+	indexed batchrepr.Mark // what comes before it is in the index
+}
+
+// minIndex is the size of the first index in bytes.
+const minIndex = 4 << 10
+
+// memory returns the index, up to date; nil if nothing was written. Earlier ones
+// stay as they are, for iterators that have them.
+func (w *txWrites) memory() (*memTable, error) {
+	b := &w.batch
+	if w.indexed == b.repr.End() {
+		return w.index, nil
+	}
+	if w.index == nil || w.room < b.repr.Arena {
+		w.room = min(max(2*b.repr.Arena, minIndex), MaxBatchSize)
+		w.index = newMemTable(int64(w.room+memtable.Slack), 0)
+		w.indexed = batchrepr.Mark{}
+	}
+	err := w.index.ApplyEntries(b.repr.After(w.indexed, ownSeq+base.SeqNum(w.indexed.Count)))
+	w.indexed = b.repr.End()
+	return w.index, err
+}
+
+// An ownValue is what a transaction has written under a key. Its slices alias the index.
+type ownValue struct {
+	whole    bool     // what the store has under the key does not count
+	found    bool     // there is a value, under the operands if there are some
+	value    []byte   // if found
+	operands [][]byte // on top of it, or of what the store has; newest first
+}
+
+// get returns what the transaction has written under key.
+func (w *txWrites) get(key []byte) (own ownValue, err error) {
+	m, err := w.memory()
+	if m == nil || err != nil {
+		return own, err
+	}
+	cover := m.Tombstones().Cover(key, base.MaxSeqNum)
+	hash := filterpolicy.Hash(key)
+	value, trailer, ok := m.Get(key, hash, base.MaxSeqNum)
+	switch {
+	case !ok || trailer.SeqNum() < cover:
+		own.whole = cover > 0
+	case trailer.Kind() == base.KindMerge:
+		err = w.operands(&own, key, hash, cover)
+	default:
+		err = w.point(&own, trailer.Kind(), value)
+	}
+	return own, err
+}
+
+// point notes a write under key that is no operand.
+func (w *txWrites) point(own *ownValue, kind base.Kind, value []byte) (err error) {
+	own.whole, own.value = true, value
+	switch kind {
+	case base.KindSet:
+		own.found = true
+	case base.KindSetTTL:
+		own.value, own.found, err = base.Unexpired(value, w.batch.db.now())
+	}
+	return err
+}
+
+// operands notes the operands of key, and what is under them; cover is the newest range
+// tombstone over the key.
+func (w *txWrites) operands(own *ownValue, key []byte, hash uint64, cover base.SeqNum) error {
+	it := w.index.NewIter()
+	for on := it.SeekVersion(key, hash, base.MaxSeqNum); on; on = it.Next() {
+		k := it.Key()
+		if k.SeqNum() < cover || !bytes.Equal(k.User, key) {
+			break
+		}
+		if k.Kind() != base.KindMerge {
+			return w.point(own, k.Kind(), it.Value())
+		}
+		own.operands = append(own.operands, it.Value())
+	}
+	own.whole = cover > 0
+	return nil
+}
