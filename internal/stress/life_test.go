@@ -132,7 +132,7 @@ func endedLog(r *round) {
 	if !fails.closes {
 		r.mix.sync = 2
 	}
-	for _, name := range []string{"Ingest", "Flush", "Compact", "Checkpoint", "Backup"} {
+	for _, name := range []string{"Ingest", "DB.Sync", "Flush", "Compact", "Checkpoint", "Backup"} {
 		r.mix.more(name, 0)
 	}
 	r.mix.steps = 60

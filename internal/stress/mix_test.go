@@ -32,6 +32,7 @@ func drawMix(rng *rand.Rand, want featureSet) mix {
 	add("tx", "Tx", 1+rng.IntN(16), (*worker).increment)
 	add("tx", "View", 2, (*worker).readTx)
 	add("ingest", "Ingest", rng.IntN(8), (*worker).ingest)
+	add("", "DB.Sync", rng.IntN(6), (*worker).sync)
 	add("compact", "Flush", 2, (*worker).flush)
 	add("compact", "Compact", 1+rng.IntN(2), (*worker).compact)
 	add("checkpoint", "Checkpoint", rng.IntN(2), (*worker).checkpoint)

@@ -28,6 +28,17 @@ func (w *worker) makeDurable(do func() error) error {
 
 func (w *worker) flush() *Finding { return w.allow(w.makeDurable(w.db.Flush)) }
 
+// sync makes what was acknowledged durable, sometimes for a caller who does not wait.
+func (w *worker) sync() *Finding {
+	ctx := context.Background()
+	if w.r.want["context"] && w.rng.IntN(4) == 0 {
+		c, cancel := context.WithTimeout(ctx, time.Duration(w.rng.IntN(3000))*time.Microsecond)
+		defer cancel()
+		ctx = c
+	}
+	return w.allow(w.makeDurable(func() error { return w.db.SyncContext(ctx) }))
+}
+
 // compact compacts everything, or a range, sometimes for a caller who does not wait.
 func (w *worker) compact() *Finding {
 	var lo, hi []byte

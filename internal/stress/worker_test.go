@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -165,79 +164,15 @@ func (w *worker) mergeOne() *Finding {
 	})
 }
 
-// A writer is a batch or a transaction.
-type writer interface {
-	Set(key, value []byte) error
-	Delete(key []byte) error
-	DeleteRange(lo, hi []byte) error
-}
-
-// fill writes the mark and some of the worker's keys.
-func (w *worker) fill(b writer, op *operation, most int) error {
-	m := op.writes[0]
-	errs := []error{b.Set([]byte(m.key), []byte(m.value))}
-	batch, _ := b.(*kv.Batch)
-	if w.r.want["rangedel"] && w.rng.IntN(64) == 0 {
-		errs = append(errs, w.smallRanges(b, op))
-	}
-	for range w.rng.IntN(most + 1) {
-		k := w.key()
-		n := write{key: k}
-		var err error
-		switch x := w.rng.IntN(20); {
-		case x < 3:
-			n.kind = writeDelete
-			err = b.Delete([]byte(k))
-		case x < 4 && w.r.want["rangedel"]:
-			n.kind, n.value = writeRange, fmt.Sprintf("%sk%03d", w.space.prefix, w.rng.IntN(keysPerWorker+1))
-			if n.value <= n.key {
-				n.value = n.key + "\x00"
-			}
-			err = b.DeleteRange([]byte(k), []byte(n.value))
-		case x < 7 && w.r.want["merge"] && batch != nil:
-			n.kind, n.value = writeMerge, strconv.FormatUint(op.id, 10)
-			err = batch.Merge([]byte(k), []byte(n.value))
-		case x < 9 && w.r.want["ttl"] && batch != nil:
-			n.kind, n.value = writeTTL, w.value(op)
-			err = w.setTTL(batch, &n)
-		default:
-			n.value = w.value(op)
-			err = b.Set([]byte(k), []byte(n.value))
-		}
-		op.writes = append(op.writes, n)
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// smallRanges deletes many ranges, of a key or a few each.
-func (w *worker) smallRanges(b writer, op *operation) error {
-	var errs []error
-	for range 5 + w.rng.IntN(60) {
-		lo := w.rng.IntN(keysPerWorker)
-		n := write{kind: writeRange, key: fmt.Sprintf("%sk%03d", w.space.prefix, lo)}
-		n.value = fmt.Sprintf("%sk%03d", w.space.prefix, lo+1+w.rng.IntN(3)/2)
-		op.writes = append(op.writes, n)
-		errs = append(errs, b.DeleteRange([]byte(n.key), []byte(n.value)))
-	}
-	return errors.Join(errs...)
-}
-
-// setTTL puts a value that expires into a batch, while the clock stands still.
-func (w *worker) setTTL(b *kv.Batch, n *write) error {
-	c := w.r.oracle.clock
-	c.hold.RLock()
-	defer c.hold.RUnlock()
-	ttl := time.Duration(1+w.rng.IntN(120)) * time.Second
-	n.expiry = c.now() + uint64(ttl.Microseconds())
-	return b.SetTTL([]byte(n.key), []byte(n.value), ttl)
-}
-
-// batch commits a batch.
+// batch commits a batch, a part of which may come from another.
 func (w *worker) batch() *Finding {
 	op := w.begin("Batch.Commit", w.level())
 	b := w.db.NewBatch()
-	if err := w.fill(b, op, 8); err != nil {
+	err := w.fill(b, op, 8)
+	if w.rng.IntN(4) == 0 {
+		b, err = w.copied(b, op, err)
+	}
+	if err != nil {
 		return found("undocumented error", "filling a batch: %v", err)
 	}
 	return w.attempt(op, func() error { return b.Commit(writeOptions(op.level)) })

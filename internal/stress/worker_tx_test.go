@@ -31,17 +31,50 @@ func (w *worker) increment() *Finding {
 		if err := tx.Set([]byte(counterKey(op.counter)), fmt.Append(nil, op.value)); err != nil {
 			return err
 		}
-		if !filled { // a further attempt writes the same
+		write := func() error { return replay(tx, op.writes) } // a further attempt writes the same
+		if !filled {
 			filled = true
-			return w.fill(tx, op, 4)
+			write = func() error { return w.fill(tx, op, 4) }
 		}
-		return replay(tx, op.writes)
+		if err := write(); err != nil {
+			return err
+		}
+		if lacks = w.compareOwn(tx, op); lacks != nil {
+			return errors.New(lacks.Text)
+		}
+		return nil
 	}
 	err := w.transact(op, byUpdate, body)
 	if lacks != nil {
 		return lacks
 	}
 	return w.settle(op, err)
+}
+
+// compareOwn holds what a transaction sees of the worker's keys against what was acknowledged and
+// the writes of the transaction.
+func (w *worker) compareOwn(tx *kv.Tx, op *operation) *Finding {
+	c := w.space.clone()
+	c.apply(op.writes)
+	for range w.rng.IntN(3) {
+		if f := w.compare(tx, c, op.writes[w.rng.IntN(len(op.writes))].key); f != nil {
+			return f
+		}
+	}
+	if w.rng.IntN(4) > 0 {
+		return nil
+	}
+	clock := w.r.oracle.clock
+	clock.hold.RLock()
+	defer clock.hold.RUnlock()
+	got, err := readAll(tx, w.space.prefix, w.rng.IntN(2) == 0)
+	if err != nil {
+		return w.allow(err)
+	}
+	if diff := difference(c.at(clock.now()), got); diff != "" {
+		return found("wrong read", "a scan of a transaction: %s", diff)
+	}
+	return nil
 }
 
 func (w *worker) transact(op *operation, byUpdate bool, body func(*kv.Tx) error) error {
@@ -61,21 +94,6 @@ func (w *worker) transact(op *operation, byUpdate bool, body func(*kv.Tx) error)
 	}
 	w.space.submit(op)
 	return tx.Commit(writeOptions(op.level))
-}
-
-func replay(b writer, writes []write) error {
-	var errs []error
-	for _, w := range writes {
-		switch w.kind {
-		case writeDelete:
-			errs = append(errs, b.Delete([]byte(w.key)))
-		case writeRange:
-			errs = append(errs, b.DeleteRange([]byte(w.key), []byte(w.value)))
-		default:
-			errs = append(errs, b.Set([]byte(w.key), []byte(w.value)))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 func (w *worker) readCounter(r kv.Reader, n int) (int64, error) {
