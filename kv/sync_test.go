@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -53,7 +54,7 @@ func TestAPowerCutRightAfterSync(t *testing.T) {
 				require.NoError(t, again.Close())
 			}
 			for i := range 12 {
-				k := fmt.Sprint(i)
+				k := strconv.Itoa(i)
 				want[k] = k
 				require.NoError(t, db.Set([]byte(k), []byte(k), []*WriteOptions{NoSync, Async}[i%2]))
 				if i%5 == 2 {

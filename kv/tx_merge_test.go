@@ -32,9 +32,11 @@ func TestTxReadsItsOwnOperands(t *testing.T) {
 		tx.Set([]byte("set"), []byte("own")), tx.Merge([]byte("set"), []byte("6")),
 		tx.SetTTL([]byte("ttl"), []byte("own"), time.Second), tx.Merge([]byte("ttl"), []byte("7")),
 		tx.SetTTL([]byte("ended"), []byte("own"), time.Second),
+		tx.Merge([]byte("again"), []byte("x")), tx.DeleteRange([]byte("ag"), []byte("ah")),
+		tx.Merge([]byte("again"), []byte("9")),
 		tx.Merge([]byte("hidden"), []byte("8")), tx.DeleteRange([]byte("hid"), []byte("hie"))))
 	want := model{"store": "old,x,1,2", "new": "3", "deleted": "4", "gone": "5", "set": "own,6", "ttl": "own,7",
-		"ended": "own"}
+		"ended": "own", "again": "9"}
 	for range 2 {
 		require.Equal(t, want, contents(t, tx, nil))
 		var keys [][]byte

@@ -25,7 +25,7 @@ func (w *worker) fill(b writer, op *operation, most int) error {
 	return errors.Join(append(errs, w.writes(b, op, most))...)
 }
 
-// writes writes some of the worker's keys.
+// writes adds writes to some of the worker's keys.
 func (w *worker) writes(b writer, op *operation, most int) error {
 	var errs []error
 	for range w.rng.IntN(most + 1) {
