@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -50,8 +51,8 @@ func (r *round) waitUntilResumed() (resumed bool, f *Finding) {
 	for {
 		m := r.db.Metrics()
 		switch {
-		case m.Failure == "":
-			return true, nil
+		case m.Failure == "" && !errors.Is(r.db.Sync(), kv.ErrReadOnly):
+			return true, nil // what failed last in the log has come out by the Sync
 		case !r.setup.resumes() || r.bucket != nil && r.bucket.expect.Load():
 			return false, nil
 		case m.ResumeAttempts > first+patientAttempts:
