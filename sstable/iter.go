@@ -28,7 +28,7 @@ type Iter struct {
 // NewIter returns an iterator that is on no entry.
 func (r *Reader) NewIter(o IterOptions) *Iter {
 	i := &Iter{r: r, key: []byte{}, newest: []byte{}} // an empty key is not nil
-	i.in.Init(r.in, sstable.IterOptions(o))
+	i.in.Init(r.in, sstable.IterOptions{Sequential: o.Sequential})
 	return i
 }
 

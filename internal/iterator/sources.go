@@ -16,6 +16,8 @@ type Sources struct {
 
 	usedRuns, usedMems int
 
+	Tables sstable.IterOptions // of the iterators of tables that AddVersion adds
+
 	far sstable.Pass // where reads of tables are requests
 }
 
@@ -50,6 +52,7 @@ func (s *Sources) AddVersion(v *version.Version, c *version.TableCache, lo, hi [
 		it := s.runs[s.usedRuns]
 		s.usedRuns++
 		it.reset(r, c, p, lo, hi)
+		it.opts = s.Tables
 		if c.Far {
 			it.share(&s.far)
 		}
@@ -74,7 +77,7 @@ func (s *Sources) Release() {
 	for _, it := range s.mems[:s.usedMems] {
 		*it = memtable.Iter{}
 	}
-	s.usedRuns, s.usedMems = 0, 0
+	s.usedRuns, s.usedMems, s.Tables = 0, 0, sstable.IterOptions{}
 	clear(s.far.Iters)
 	s.far.Iters, s.far.Budget = s.far.Iters[:0], nil
 	s.trim()

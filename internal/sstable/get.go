@@ -24,8 +24,13 @@ func (v FilterVerdict) String() string {
 
 // A Probe is what one lookup did in one file.
 type Probe struct {
-	// SkipValue is the caller's: plain values need not be returned.
+	// SkipValue is the caller's: values need not be returned, those of operands aside.
 	SkipValue bool
+	// Skipped says that the value was left out: it has ValueSize bytes, and Expiry is that of a
+	// base.KindSetTTL.
+	Skipped   bool
+	ValueSize int
+	Expiry    uint64
 
 	// Wait is the caller's, if it is not nil: it is called before a read that the system cannot
 	// serve from memory. Begun says that the system has begun to read (vfs.NowBegun).
@@ -119,11 +124,30 @@ func (s *search) in(data, dst []byte, p *Probe) ([]byte, found, error) {
 // copied appends the value that is to be returned to dst. It returns what was found
 // without what aliases the block.
 func (f found) copied(dst []byte, p *Probe) ([]byte, found) {
-	if f.ok && (!p.SkipValue || f.trailer.Kind() != base.KindSet) {
+	if f.ok && (!p.SkipValue || !f.skip(p)) {
 		dst = append(dst, f.value...)
 	}
 	f.value = nil
 	return dst, f
+}
+
+// skip says in p what there is to say of a value that is left out. It reports false for one
+// that is not: an operand, or an entry that is malformed.
+func (f *found) skip(p *Probe) bool {
+	size := len(f.value)
+	switch f.trailer.Kind() {
+	case base.KindSetTTL:
+		expiry, value, ok := base.CutExpiry(f.value)
+		if !ok {
+			return false
+		}
+		p.Expiry, size = expiry, len(value)
+	case base.KindSet:
+	default:
+		return false
+	}
+	p.Skipped, p.ValueSize = true, size
+	return true
 }
 
 // findIn searches the block at loc, wherever it is.

@@ -13,6 +13,7 @@ type Iter struct {
 	r          *Reader
 	lift       base.Trailer // what Reader.lift adds
 	sequential bool
+	keysOnly   bool
 	block      blockIter
 	loc        location
 	memo       leafMemo
@@ -32,8 +33,14 @@ type Iter struct {
 	Probe Probe
 }
 
-// IterOptions are those of package siftkv/sstable.
-type IterOptions struct{ Sequential bool }
+// IterOptions say what an iterator is for.
+type IterOptions struct {
+	Sequential bool // as in package siftkv/sstable
+
+	// KeysOnly leaves out what only costs a copy: the iterator's values have their lengths, and those
+	// of base.KindSetTTL their expiry; their other bytes may be anything.
+	KeysOnly bool
+}
 
 // NewIter returns an iterator that is on no entry.
 func (r *Reader) NewIter(o IterOptions) *Iter {
@@ -49,7 +56,7 @@ func (i *Iter) Init(r *Reader, o IterOptions) {
 	i.clear()
 	i.run = blockRun{blocks: run.blocks, bytes: run.bytes}
 	i.ahead.size = size
-	i.r, i.lift, i.sequential = r, r.lift(0), o.Sequential
+	i.r, i.lift, i.sequential, i.keysOnly = r, r.lift(0), o.Sequential, o.KeysOnly
 	if r.part > 0 {
 		i.initFar(run.backward)
 	}

@@ -72,15 +72,14 @@ func (i *Iter) load(loc location, key []byte) ([]byte, error) {
 		return i.loadAhead(loc)
 	}
 	if i.r.mapped != nil {
-		data, ok, err := i.r.copyMapped(i.data[:0], loc, &i.Probe)
+		ok, err := i.copyMapped(loc)
 		if ok || err != nil {
-			i.data = data
-			return data, err
+			return i.data, err
 		}
 	}
 	if data, ok := i.r.cache.Pin(slot); ok {
 		i.Probe.BlocksFromCache++
-		i.data = append(i.data[:0], data...)
+		i.copyBlock(data)
 		slot.Unpin()
 		if i.r.part > 0 {
 			i.run.pass(loc.block)
@@ -113,7 +112,7 @@ func (i *Iter) load(loc location, key []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	i.data = append(i.data[:0], h.data...)
+	i.copyBlock(h.data)
 	i.run.bytes += int64(len(h.data))
 	h.release()
 	return i.data, nil
@@ -153,7 +152,7 @@ func (i *Iter) loadForeseen(loc location) ([]byte, error) {
 // copyHeld copies a block that was read by another, and releases it.
 func (i *Iter) copyHeld(h *held) {
 	i.Probe.BlocksFromCache++
-	i.data = append(i.data[:0], h.data...)
+	i.copyBlock(h.data)
 	h.release()
 }
 

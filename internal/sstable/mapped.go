@@ -93,12 +93,14 @@ func (r *Reader) findMapped(dst []byte, loc location, s *search, p *Probe) (out 
 	return dst, f, true, err
 }
 
-// copyMapped appends a block of the mapping to dst.
-func (r *Reader) copyMapped(dst []byte, loc location, p *Probe) (out []byte, ok bool, err error) {
-	out = dst
-	defer r.unguard(debug.SetPanicOnFault(true), &err)
-	data, ok, err := r.mappedBlock(loc, p)
-	return append(dst, data...), ok, err
+// copyMapped copies a block of the mapping into the iterator's buffer.
+func (i *Iter) copyMapped(loc location) (ok bool, err error) {
+	defer i.r.unguard(debug.SetPanicOnFault(true), &err)
+	data, ok, err := i.r.mappedBlock(loc, &i.Probe)
+	if ok {
+		i.copyBlock(data)
+	}
+	return ok, err
 }
 
 // unguard is deferred by what reads the mapping, with what SetPanicOnFault(true)
