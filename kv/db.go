@@ -23,6 +23,7 @@ type Reader interface {
 	Get(key []byte) ([]byte, error)
 	AppendGet(dst, key []byte) ([]byte, error)
 	Has(key []byte) (bool, error)
+	GetSize(key []byte) (int, error)
 	NewIter(o *IterOptions) (*Iterator, error)
 }
 

@@ -12,6 +12,18 @@
 // index of each file. It reads a block only when the key is very likely there. That holds
 // on every level, including the last.
 //
+// # Reading
+//
+// [DB.Get] copies a value, [DB.GetSize] and [DB.Expiry] tell its length and its end without a copy, and
+// [DB.MultiGet] looks many keys up at once. [DB.All] and [DB.Backward] loop over entries in order:
+//
+//	var err error
+//	for key, value := range db.All(&kv.IterOptions{Prefix: []byte("user/")}, &err) {
+//		...
+//	}
+//
+// [DB.NewIter] is for moves of one's own. A Snapshot and a Tx read in the same ways.
+//
 // # Durability
 //
 // A write with [Sync] (the default) is on stable storage when it returns. One with
@@ -42,7 +54,7 @@
 //
 // [DB.SetTTL] writes a value that expires after a while, [DB.SetUntil] one that expires at a
 // moment. Nobody sees it any more once [Options.Clock] has reached its end, and compaction
-// drops it like a deleted one.
+// drops it like a deleted one. [DB.Expiry] tells when.
 //
 // # Memory
 //
@@ -52,7 +64,7 @@
 //
 // A DB and a Snapshot are safe for concurrent use. A Batch, an Iterator and a Tx belong to
 // one goroutine. The store copies slices that it is given. Slices that Get returns are the
-// caller's; those of an Iterator are valid until its next move.
+// caller's; those of an Iterator and of loops are valid until the next move.
 //
 // # Several processes
 //

@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/kv"
@@ -258,4 +259,89 @@ func ExampleDB_Begin() {
 	}
 	fmt.Println(errors.Is(tx.Commit(kv.NoSync), kv.ErrConflict))
 	// Output: true
+}
+
+func ExampleDB_All() {
+	db := openExample()
+	defer db.Close()
+	for _, k := range []string{"user/ann", "user/bob", "user/eve", "zone"} {
+		if err := db.Set([]byte(k), []byte(k[len(k)-3:]), kv.Async); err != nil {
+			log.Fatal(err)
+		}
+	}
+	var err error
+	for key, value := range db.All(&kv.IterOptions{Prefix: []byte("user/")}, &err) {
+		fmt.Printf("%s=%s\n", key, value) // both are valid until the next step
+	}
+	if err != nil { // the loop ended early
+		log.Fatal(err)
+	}
+	for key := range db.Backward(&kv.IterOptions{KeysOnly: true}, &err) {
+		fmt.Printf("last: %s\n", key)
+		break // closes the iterator
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// user/ann=ann
+	// user/bob=bob
+	// user/eve=eve
+	// last: zone
+}
+
+func ExamplePrefixEnd() {
+	db := openExample()
+	defer db.Close()
+	for _, k := range []string{"user", "user/ann", "user/\xff", "user0", "zone"} {
+		if err := db.Set([]byte(k), nil, kv.Async); err != nil {
+			log.Fatal(err)
+		}
+	}
+	prefix := []byte("user/")
+	fmt.Printf("%q\n", kv.PrefixEnd(prefix))
+	if err := db.DeleteRange(prefix, kv.PrefixEnd(prefix), nil); err != nil { // all keys that begin so
+		log.Fatal(err)
+	}
+	var err error
+	for key := range db.All(nil, &err) {
+		fmt.Printf("%s\n", key)
+	}
+	fmt.Println(err, kv.PrefixEnd([]byte("\xff\xff")) == nil) // there is no key past these
+	// Output:
+	// "user0"
+	// user
+	// user0
+	// zone
+	// <nil> true
+}
+
+func ExampleDB_GetSize() {
+	db := openExample()
+	defer db.Close()
+	if err := db.Set([]byte("photo"), make([]byte, 3<<20), nil); err != nil {
+		log.Fatal(err)
+	}
+	if err := db.SetTTL([]byte("session"), []byte("token"), time.Hour, nil); err != nil {
+		log.Fatal(err)
+	}
+	for _, key := range []string{"photo", "session", "missing"} {
+		size, err := db.GetSize([]byte(key)) // without a copy of the value
+		if errors.Is(err, kv.ErrNotFound) {
+			fmt.Println(key, "is not there")
+			continue
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		expiry, err := db.Expiry([]byte(key))
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(key, size, "bytes, stays:", expiry.IsZero())
+	}
+	// Output:
+	// photo 3145728 bytes, stays: true
+	// session 5 bytes, stays: false
+	// missing is not there
 }

@@ -61,20 +61,24 @@ func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, erro
 // A lookup is one point lookup. It asks memory first: memtables, then of each
 // file its bounds, its filter and its index. The key is hashed once.
 type lookup struct {
-	d       *DB
-	key     []byte
-	hash    uint64
-	at      base.SeqNum
-	cover   base.SeqNum // the newest range tombstone over key that is visible; 0: none
-	want    bool        // the value itself
-	stripe  *stripe     // nil: not counted
-	sampled bool        // the TableCache is told what tables said
-	explain *Explanation
+	d        *DB
+	key      []byte
+	hash     uint64
+	at       base.SeqNum
+	cover    base.SeqNum // the newest range tombstone over key that is visible; 0: none
+	want     bool        // the value itself, or what is asked of it: operands are combined
+	sizeOnly bool        // of the value, its size
+	stripe   *stripe     // nil: not counted
+	sampled  bool        // the TableCache is told what tables said
+	explain  *Explanation
 
-	dst   []byte // what tables append values to
-	value []byte // the answer, if it is one
-	found bool
-	chain operandChain // what the value is to be made of, if there are operands
+	dst     []byte // what tables append values to
+	value   []byte // the answer, if it is one
+	found   bool
+	skipped bool         // a table has left the value out, which has size bytes
+	size    int          // see skipped
+	expiry  uint64       // of the value, in microseconds; 0: none, or there are operands
+	chain   operandChain // what the value is to be made of, if there are operands
 }
 
 // appendValue returns dst, which is what l.dst began as, with the value.
@@ -178,7 +182,7 @@ func (l *lookup) table(level int, t *version.Table) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	p := sstable.Probe{SkipValue: !l.want}
+	p := sstable.Probe{SkipValue: !l.want || l.sizeOnly && !l.chain.begun}
 	operand := false
 	trailer, ok, done, err := l.find(r, l.at, &p)
 	if err != nil {
@@ -236,6 +240,9 @@ func (l *lookup) find(r *sstable.Reader, at base.SeqNum, p *sstable.Probe) (trai
 	out, trailer, ok, err := r.Find(l.dst, l.key, l.hash, at, p)
 	if err != nil || !ok {
 		return 0, false, false, err
+	}
+	if p.Skipped {
+		return trailer, true, l.answerSkipped(trailer, p), nil
 	}
 	value := out[len(l.dst):]
 	l.dst = out // an operand stays where it is while older ones are appended

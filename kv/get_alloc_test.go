@@ -3,8 +3,12 @@
 package kv
 
 import (
+	"errors"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
 )
 
@@ -32,6 +36,15 @@ func TestReadsDoNotAllocate(t *testing.T) {
 			t.Fatal(err, hasErr, ok, value)
 		}
 	}
+	measure := func() {
+		i = (i + 7919) % n
+		key = readBenchKey(key, i)
+		size, err := db.GetSize(key)
+		expiry, expiryErr := db.Expiry(key)
+		if err != nil || expiryErr != nil || size != 32 || !expiry.IsZero() {
+			t.Fatal(err, expiryErr, size, expiry)
+		}
+	}
 	scan := func() {
 		i = (i + 7919) % n
 		key = readBenchKey(key, i)
@@ -42,12 +55,45 @@ func TestReadsDoNotAllocate(t *testing.T) {
 	}
 	for range 1000 {
 		read()
+		measure()
 		scan()
 	}
 	m := db.Metrics()
 	require.Less(t, m.CacheBytes, int64(300<<10))
 	// Pools lose buffers to the collector now and then.
 	require.Less(t, testing.AllocsPerRun(2000, read), 0.2)
+	require.Less(t, testing.AllocsPerRun(2000, measure), 0.2)
 	require.Less(t, testing.AllocsPerRun(2000, scan), 1.3, "an iterator of one")
 	require.NoError(t, db.Close())
+}
+
+// Of keys in memory, in blocks that are cached and of a transaction, whatever their values, GetSize
+// and Expiry allocate nothing at all.
+func TestGetSizeDoesNotAllocate(t *testing.T) {
+	clock := &fakeClock{}
+	db := openMem(t, &Options{Clock: clock.time, CacheSize: 8 << 20, Compression: sstable.NoCompression})
+	set(t, db, "short", "value")
+	set(t, db, "long", strings.Repeat("x", 100_000))
+	require.NoError(t, db.SetTTL([]byte("ends"), []byte(strings.Repeat("x", 5000)), time.Hour, NoSync))
+	keys := [][]byte{[]byte("short"), []byte("long"), []byte("ends"), []byte("absent")}
+	for _, place := range []func() error{func() error { return nil }, db.Flush} {
+		require.NoError(t, place())
+		s := db.NewSnapshot()
+		tx := beginTx(t, db, true)
+		require.NoError(t, tx.Set([]byte("other"), nil))
+		for _, r := range []loopReader{db, s, tx} {
+			for _, key := range keys {
+				ask := func() {
+					size, err := r.GetSize(key)
+					expiry, expiryErr := r.Expiry(key)
+					if !errors.Is(err, expiryErr) || size == 0 && !expiry.IsZero() {
+						t.Fatal(size, expiry, err)
+					}
+				}
+				ask() // a block is read, and the key is among those of the transaction
+				require.Zero(t, testing.AllocsPerRun(200, ask), "%T, %s", r, key)
+			}
+		}
+		require.NoError(t, errors.Join(s.Close(), tx.Discard()))
+	}
 }

@@ -29,9 +29,11 @@ func (l *lookup) answerInChain(value []byte, trailer base.Trailer) (done bool) {
 	case trailer.SeqNum() < l.cover:
 		kind = base.KindDelete
 	case kind == base.KindSetTTL:
-		var live bool
-		if value, live, l.chain.err = base.Unexpired(value, l.d.now()); !live {
+		raw, live := value, false
+		if value, live, l.chain.err = base.Unexpired(raw, l.d.now()); !live {
 			kind = base.KindDelete
+		} else if !l.chain.begun {
+			l.expiry, _, _ = base.CutExpiry(raw)
 		}
 	}
 	switch kind {
@@ -119,6 +121,7 @@ func (l *lookup) passFold(it *memtable.Iter, value []byte, on bool) bool {
 // olderInTable is olderInMemtable for a table. Compaction leaves few operands of a
 // key in one.
 func (l *lookup) olderInTable(r *sstable.Reader, trailer base.Trailer, p *sstable.Probe) (done bool, err error) {
+	p.SkipValue = false // what is under an operand has a part in the value
 	for trailer.SeqNum() > 0 {
 		older, ok, done, err := l.find(r, trailer.SeqNum()-1, p)
 		if err != nil || !ok {

@@ -34,13 +34,17 @@ type cursor struct {
 	own    *txView // nil: not a transaction's
 	plain  bool    // neither range tombstones nor own writes
 
+	keysOnly bool // values are for nobody
+
 	// Going forward in a table, of which all entries up to the fence come before any others:
 	// the table has the key and the value; see iterator_table.go.
 	table *sstable.Iter // nil: elsewhere
 	fence uint64
 
-	key   []byte
-	value []byte
+	key    []byte
+	value  []byte
+	size   int    // of the value, if keysOnly is set and it is in no table; -1: there are operands
+	expiry uint64 // of the value; 0: none, or there are operands
 	// Going forward, the input is on the entry itself, or past it if ahead is set.
 	// Going backward, it is on the last entry before all versions of key, or on none.
 	backward bool
@@ -75,24 +79,13 @@ func (d *DB) iterOn(s *readState, n int, at base.SeqNum, o *IterOptions, own *tx
 	i := cursors.Get().(*cursor)
 	i.db, i.state, i.stripe, i.at, i.own = d, s, n, at, own
 	if o != nil {
-		i.lower, i.upper = setBound(&i.parts.lower, o.LowerBound), setBound(&i.parts.upper, o.UpperBound)
+		i.bound(o)
+		i.keysOnly = o.KeysOnly
 	}
 	i.init()
 	it := &Iterator{c: i}
 	d.iterators.Add(it, d.opts.TraceOpens, 2)
 	return it
-}
-
-// setBound copies a bound, of which nil and an empty one differ, into a buffer.
-func setBound(buf *[]byte, bound []byte) []byte {
-	if bound == nil {
-		return nil
-	}
-	if *buf == nil {
-		*buf = make([]byte, 0, max(len(bound), 32))
-	}
-	*buf = append((*buf)[:0], bound...)
-	return *buf
 }
 
 // init makes the sequences of all places that may hold keys.
@@ -107,6 +100,7 @@ func (i *cursor) init() {
 		i.memtable(m)
 	}
 	prefix := iterator.PrefixWithin(d.opts.Prefix, i.lower, i.upper, &d.counters.prefix)
+	p.Tables.KeysOnly = i.keysOnly
 	p.AddVersion(s.version, &d.tables, i.lower, i.upper, prefix)
 	i.plain = p.tombs.Empty() && i.own == nil
 	i.input = &p.Merging
@@ -162,12 +156,12 @@ func (i *Iterator) Key() []byte {
 	return c.key
 }
 
-// Value returns the value, valid until the next move. The caller must not change
-// it.
+// Value returns the value, valid until the next move; nil with IterOptions.KeysOnly. The caller
+// must not change it.
 func (i *Iterator) Value() []byte {
 	c := i.c
 	switch {
-	case c == nil || !c.valid:
+	case c == nil || !c.valid || c.keysOnly:
 		return nil
 	case c.table != nil:
 		return c.table.Value()
@@ -211,7 +205,7 @@ func (i *Iterator) usable() bool {
 }
 
 func (i *cursor) usable() bool {
-	i.valid, i.err, i.table = false, nil, nil
+	i.valid, i.err, i.table, i.expiry = false, nil, nil, 0
 	if i.db.closed.Load() {
 		i.err = ErrClosed
 		return false

@@ -40,7 +40,7 @@ func (i *cursor) forward(on, skip bool) bool {
 		case cover > k.SeqNum():
 			on = i.input.SkipForward(end, cover)
 		case k.Kind() == base.KindSet:
-			i.value, i.valid = i.input.Value(), true
+			i.show(i.input.Value())
 			if i.plain {
 				i.settle()
 			}
@@ -178,6 +178,7 @@ func (i *cursor) manyNewer(k base.InternalKey, steps *int) bool {
 func (i *cursor) newestFirst() (over bool) {
 	p := i.parts
 	p.past = append(append(p.past[:0], i.key...), 0)
+	i.expiry = 0
 	upper := i.upper
 	i.upper = p.past // forward goes no further than the key
 	found := i.forward(i.input.SeekGE(base.SearchKey(i.key, base.MaxSeqNum)), false)
@@ -185,8 +186,9 @@ func (i *cursor) newestFirst() (over bool) {
 	if !found {
 		return i.err != nil
 	}
-	i.older = append(i.older[:0], i.value...) // the input moves on before the value is shown
-	i.value = i.older
+	if !i.keysOnly { // else forward has said all there is to say
+		i.keep(i.value)
+	}
 	i.input.SeekLT(base.SearchKey(i.key, base.MaxSeqNum))
 	if i.err = i.input.Error(); i.err != nil {
 		i.valid = false
@@ -205,12 +207,18 @@ func (i *cursor) newestFirst() (over bool) {
 // an error.
 func (i *cursor) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
 	if kind == base.KindSetTTL {
-		value, live, err := base.Unexpired(i.input.Value(), i.db.now())
-		i.value, i.valid, i.err = value, live, err
+		value, live, err := i.unexpired()
+		if i.err = err; live {
+			i.show(value)
+		}
 		return live || err != nil
 	}
 	if kind != base.KindMerge && kind != memtable.KindFold {
 		i.err = unknownKind(i.key, kind)
+		return true
+	}
+	if i.keysOnly {
+		i.value, i.size, i.valid = nil, -1, true
 		return true
 	}
 	i.operands, i.ahead = i.operands[:0], true
@@ -293,9 +301,14 @@ func (i *cursor) part(k base.InternalKey) (value []byte, live bool, err error) {
 
 // collectOlder takes the input's entry, a version of i.key, going backward; live says that
 // there is a value as of the version before it. It reports whether there is one as of
-// this one. The input moves on before the value is shown, so the value is copied.
+// this one.
 func (i *cursor) collectOlder(k base.InternalKey, live bool, cover base.SeqNum) bool {
+	i.expiry = 0
 	if k.Kind() == base.KindMerge && cover <= k.SeqNum() {
+		if i.keysOnly {
+			i.value, i.size = nil, -1
+			return true
+		}
 		if len(i.operands) == 0 && live {
 			i.operands = append(i.operands, bytes.Clone(i.value))
 		}
@@ -310,8 +323,10 @@ func (i *cursor) collectOlder(k base.InternalKey, live bool, cover base.SeqNum) 
 	if err != nil {
 		i.err = err
 	}
-	i.older = append(i.older[:0], value...)
-	i.value = i.older
+	i.keep(value)
+	if live && k.Kind() == base.KindSetTTL {
+		i.expiry, _, _ = base.CutExpiry(i.input.Value())
+	}
 	return live
 }
 

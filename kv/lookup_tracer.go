@@ -59,10 +59,10 @@ func NewLookupTracer(w io.Writer, o *LookupTraceOptions) (*LookupTracer, error) 
 }
 
 // TraceLookups has the tracer write down lookups from now on, in place of the one
-// before, if there is one; nil ends it. Lookups are those of Get, AppendGet, Has and
-// MultiGet (each key is one) of the store, its snapshots and its transactions, but for
-// errors and for what a transaction finds among its own writes. Iterators are not
-// traced.
+// before, if there is one; nil ends it. Lookups are those of Get, AppendGet, Has, GetSize,
+// Expiry and MultiGet (each key is one) of the store, its snapshots and its transactions, but
+// for errors and for what a transaction finds among its own writes. GetSize and Expiry are
+// written as Has is. Iterators are not traced.
 //
 // A lookup never waits for the tracer: it writes into memory, and what finds no room
 // there, because w is slower than the lookups, is dropped and counted. A key that is
@@ -87,7 +87,7 @@ func (t *LookupTracer) Close() error {
 // note writes a lookup down that has ended.
 func (t *LookupTracer) note(l *lookup, found bool, err error) {
 	if err == nil {
-		t.recorder.Record(l.key, l.hash, found, l.want)
+		t.recorder.Record(l.key, l.hash, found, l.want && !l.sizeOnly)
 	}
 }
 

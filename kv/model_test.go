@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -124,7 +125,8 @@ type modelIter struct {
 // keys returns what the iterator may come to now.
 func (i *modelIter) keys(now uint64) []string {
 	return slices.DeleteFunc(i.m.at(now).keys(), func(k string) bool {
-		return i.bounds.LowerBound != nil && k < string(i.bounds.LowerBound) ||
+		return !strings.HasPrefix(k, string(i.bounds.Prefix)) ||
+			i.bounds.LowerBound != nil && k < string(i.bounds.LowerBound) ||
 			i.bounds.UpperBound != nil && k >= string(i.bounds.UpperBound)
 	})
 }
@@ -261,6 +263,7 @@ func (r *modelRun) check(db Reader, m modelStore, k []byte) {
 	ok, err := db.Has(k)
 	require.NoError(r.t, err)
 	require.Equal(r.t, present, ok)
+	r.checkWithoutValue(db, m, k)
 }
 
 func (r *modelRun) newIter() {
@@ -283,6 +286,7 @@ func (r *modelRun) iterOf(db Reader, m modelStore) *modelIter {
 	if o.LowerBound != nil && r.rng.IntN(2) == 0 { // often within one prefix
 		o.UpperBound = append(bytes.Clone(o.LowerBound), 0xff)
 	}
+	r.drawKinds(o)
 	it, err := db.NewIter(o)
 	require.NoError(r.t, err)
 	return &modelIter{it: it, m: maps.Clone(m), bounds: *o}
@@ -325,8 +329,7 @@ func (i *modelIter) move(r *modelRun) {
 	if ok {
 		i.at = keys[pos]
 		require.Equal(r.t, i.at, string(i.it.Key()))
-		want, _ := i.m.get(i.at, r.clock.now())
-		require.Equal(r.t, want, string(i.it.Value()))
+		i.requireEntry(r)
 	}
 }
 
@@ -368,6 +371,8 @@ func (r *modelRun) checkAll() {
 	require.Zero(r.t, n)
 	require.NoError(r.t, it.Error())
 	require.NoError(r.t, it.Close())
+	r.checkLoops(r.db, r.m)
+	r.checkTx()
 	var out bytes.Buffer
 	require.NoError(r.t, r.db.verify(&out), out.String())
 	checkIdentities(r.t, r.db.Metrics())

@@ -328,10 +328,3 @@ func (o *WriteOptions) level() commit.Level {
 	}
 	return o.durability
 }
-
-// IterOptions bound an iterator.
-type IterOptions struct {
-	// LowerBound is the smallest key that the iterator may reach; UpperBound is the
-	// smallest key past its range. Nil: no bound. Both are copied.
-	LowerBound, UpperBound []byte
-}

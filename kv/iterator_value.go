@@ -1,0 +1,63 @@
+package kv
+
+import (
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// What an iterator says of a value beside its bytes.
+
+// ValueSize returns the length of the value in bytes: that of Value, and with
+// IterOptions.KeysOnly what it would be. There it is -1 for a key with operands, which would have
+// to be combined: DB.GetSize does that. On no entry it is 0.
+func (i *Iterator) ValueSize() int {
+	c := i.c
+	switch {
+	case c == nil || !c.valid:
+		return 0
+	case c.table != nil:
+		return len(c.table.Value())
+	case c.keysOnly:
+		return c.size
+	}
+	return len(c.value)
+}
+
+// Expiry returns the moment from which on the key is not there any more, as DB.Expiry does: the
+// zero Time for never, for a key with operands, and on no entry. The iterator stays on a key
+// whose moment comes, and passes over it from then on.
+func (i *Iterator) Expiry() time.Time {
+	c := i.c
+	if c == nil || !c.valid {
+		return time.Time{}
+	}
+	return expiryTime(c.expiry)
+}
+
+// show makes value, which is the input's, that of the entry that the iterator is on.
+func (i *cursor) show(value []byte) {
+	i.value, i.valid = value, true
+	if i.keysOnly {
+		i.size = len(value)
+	}
+}
+
+// keep makes value that of i.key, for an input that moves on before it is shown.
+func (i *cursor) keep(value []byte) {
+	if i.keysOnly {
+		i.value, i.size = nil, len(value)
+		return
+	}
+	i.older = append(i.older[:0], value...)
+	i.value = i.older
+}
+
+// unexpired splits the value of the input's entry, which expires, and notes when if that is to come.
+func (i *cursor) unexpired() (value []byte, live bool, err error) {
+	raw := i.input.Value()
+	if value, live, err = base.Unexpired(raw, i.db.now()); live {
+		i.expiry, _, _ = base.CutExpiry(raw)
+	}
+	return value, live, err
+}

@@ -1,0 +1,159 @@
+package kv
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a reader is told of keys and values without the values, held against the model.
+
+// expiry returns when a key ends of its own; the zero Time for one that stays. The key is there.
+func (c modelStore) expiry(k string) time.Time {
+	e := c[k]
+	if len(e.operands) > 0 || e.expiry == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(e.expiry))
+}
+
+// A loopReader is a DB, a Snapshot or a Tx, with all that they share.
+type loopReader interface {
+	Reader
+	Expiry(key []byte) (time.Time, error)
+	All(o *IterOptions, err *error) iter.Seq2[[]byte, []byte]
+	Backward(o *IterOptions, err *error) iter.Seq2[[]byte, []byte]
+}
+
+// checkWithoutValue holds GetSize and Expiry of a key against the model.
+func (r *modelRun) checkWithoutValue(db Reader, m modelStore, k []byte) {
+	want, present := m.get(string(k), r.clock.now())
+	size, err := db.GetSize(k)
+	expiry, expiryErr := db.(loopReader).Expiry(k)
+	if !present {
+		require.ErrorIs(r.t, err, ErrNotFound, "%q", k)
+		require.ErrorIs(r.t, expiryErr, ErrNotFound, "%q", k)
+		return
+	}
+	require.NoError(r.t, err, "%q", k)
+	require.Equal(r.t, len(want), size, "%q", k)
+	require.NoError(r.t, expiryErr, "%q", k)
+	require.Equal(r.t, m.expiry(string(k)), expiry, "%q", k)
+}
+
+// drawKinds draws the options of an iterator that are no bounds.
+func (r *modelRun) drawKinds(o *IterOptions) {
+	o.KeysOnly = r.rng.IntN(3) == 0
+	switch r.rng.IntN(8) {
+	case 0:
+		o.Prefix = []byte([]string{"", "user/", "user/0", "zz", "0", "\xff", "\xff\xff"}[r.rng.IntN(7)])
+	case 1:
+		o.Prefix = r.key()
+	}
+}
+
+// requireEntry holds the entry that the iterator is on against the model.
+func (i *modelIter) requireEntry(r *modelRun) {
+	want, _ := i.m.get(i.at, r.clock.now())
+	operands := len(i.m[i.at].operands) > 0
+	requireValueOf(r.t, i.it, i.bounds.KeysOnly, want, operands)
+	require.Equal(r.t, i.m.expiry(i.at), i.it.Expiry(), "%q", i.at)
+}
+
+// requireValueOf holds what an iterator says of a value against what it should be. Of one that
+// was merged some operands may be left, or none.
+func requireValueOf(t require.TestingT, it *Iterator, keysOnly bool, want string, merged bool) {
+	if !keysOnly {
+		require.Equal(t, want, string(it.Value()))
+		require.Equal(t, len(want), it.ValueSize())
+		return
+	}
+	require.Nil(t, it.Value())
+	if size := it.ValueSize(); !merged || size != -1 {
+		require.Equal(t, len(want), size, "%q", it.Key())
+	}
+}
+
+// checkLoops compares loops over a whole reader, some of them left early, and what it says of each key.
+func (r *modelRun) checkLoops(db loopReader, m modelStore) {
+	all := m.at(r.clock.now())
+	o := &IterOptions{KeysOnly: r.rng.IntN(4) == 0, Prefix: []byte([]string{"", "user/", "zz"}[r.rng.IntN(3)])}
+	keys := slices.DeleteFunc(all.keys(), func(k string) bool { return !strings.HasPrefix(k, string(o.Prefix)) })
+	most := 1 + r.rng.IntN(2*len(keys)+1)
+	for _, backward := range []bool{false, true} {
+		err := errAtFirst
+		seq := db.All(o, &err)
+		if backward {
+			seq = db.Backward(o, &err)
+			slices.Reverse(keys)
+		}
+		n := 0
+		for k, v := range seq {
+			require.Less(r.t, n, len(keys))
+			require.Equal(r.t, keys[n], string(k))
+			if o.KeysOnly {
+				require.Nil(r.t, v)
+			} else {
+				require.Equal(r.t, all[keys[n]], string(v))
+			}
+			if r.rng.IntN(16) == 0 {
+				r.checkWithoutValue(db, m, k)
+			}
+			if n++; n == most {
+				break
+			}
+		}
+		require.NoError(r.t, err)
+		require.Equal(r.t, min(most, len(keys)), n)
+	}
+}
+
+// checkTx reads in a transaction that has written keys in all ways, and discards it.
+func (r *modelRun) checkTx() {
+	tx, err := r.db.Begin(true)
+	require.NoError(r.t, err)
+	m := maps.Clone(r.m)
+	for range r.rng.IntN(12) {
+		k := r.key()
+		b := &tx.writes.batch
+		switch r.rng.IntN(6) {
+		case 0:
+			require.NoError(r.t, b.Delete(k))
+			m.delete(string(k))
+		case 1:
+			hi := append(bytes.Clone(k), byte(r.rng.IntN(256)))
+			require.NoError(r.t, b.DeleteRange(k, hi))
+			m.deleteRange(k, hi)
+		case 2:
+			v, ttl := r.value(), r.ttl()
+			require.NoError(r.t, b.SetTTL(k, v, ttl))
+			m.setTTL(string(k), string(v), r.expiry(ttl))
+		case 3, 4:
+			v := r.operand()
+			require.NoError(r.t, b.Merge(k, v))
+			m.merge(string(k), string(v))
+		default:
+			v := r.value()
+			require.NoError(r.t, b.Set(k, v))
+			m.set(string(k), string(v))
+		}
+	}
+	for range 10 {
+		r.checkWithoutValue(tx, m, r.key())
+	}
+	i := r.iterOf(tx, m)
+	for range 20 {
+		i.move(r)
+	}
+	require.NoError(r.t, i.it.Close())
+	r.checkLoops(tx, m)
+	require.NoError(r.t, tx.Discard())
+}
+
+var errAtFirst = fmt.Errorf("an error of before the loop")
