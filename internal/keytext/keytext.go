@@ -120,15 +120,3 @@ type ID uint64
 
 // MarshalJSON implements json.Marshaler.
 func (id ID) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, `"%016x"`, uint64(id)), nil }
-
-// PrefixEnd returns the smallest key after all keys with a prefix; nil if
-// there is none.
-func PrefixEnd(prefix []byte) []byte {
-	end := bytes.TrimRight(prefix, "\xff")
-	if len(end) == 0 {
-		return nil
-	}
-	end = bytes.Clone(end)
-	end[len(end)-1]++
-	return end
-}

@@ -61,13 +61,6 @@ func TestNamesAndIDsInJSON(t *testing.T) {
 		string(data))
 }
 
-func TestPrefixEnd(t *testing.T) {
-	require.Equal(t, "b", string(PrefixEnd([]byte("a"))))
-	require.Equal(t, "b", string(PrefixEnd([]byte("a\xff\xff"))))
-	require.Nil(t, PrefixEnd([]byte("\xff")))
-	require.Nil(t, PrefixEnd(nil))
-}
-
 // UnmarshalJSON is the inverse of MarshalJSON.
 func (b *Bytes) UnmarshalJSON(data []byte) error {
 	var s *string

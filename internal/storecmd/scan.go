@@ -1,7 +1,6 @@
 package storecmd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 
@@ -81,13 +80,7 @@ func (c *scanCommand) bounds(p *program) (*kv.IterOptions, error) {
 	if c.Limit < 0 {
 		return nil, usagef("--limit is %d: want 0, for no limit, or more", c.Limit)
 	}
-	if bytes.Compare(prefix, lower) > 0 {
-		lower = prefix
-	}
-	if end := keytext.PrefixEnd(prefix); end != nil && (upper == nil || bytes.Compare(end, upper) < 0) {
-		upper = end
-	}
-	return &kv.IterOptions{LowerBound: lower, UpperBound: upper}, nil
+	return &kv.IterOptions{LowerBound: lower, UpperBound: upper, Prefix: prefix, KeysOnly: c.KeysOnly || c.Count}, nil
 }
 
 type explainCommand struct {
