@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Cells are a model of some keys: of each what was set last, until when, and the operands
@@ -63,6 +64,15 @@ func (c cells) get(k string, now uint64) (string, bool) {
 		parts = append([]string{e.base}, parts...)
 	}
 	return strings.Join(parts, operandSeparator), len(parts) > 0
+}
+
+// expiry returns when a key that is there ends of its own; the zero Time: never.
+func (c cells) expiry(k string) time.Time {
+	e := c[k]
+	if len(e.operands) > 0 || e.expiry == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(e.expiry))
 }
 
 // at returns all that a reader sees at a time.

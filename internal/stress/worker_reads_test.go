@@ -3,8 +3,10 @@ package stress
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/siftkv/siftkv/kv"
 )
@@ -48,7 +50,34 @@ func (w *worker) compare(r kv.Reader, c cells, key string) *Finding {
 	case string(got) != want:
 		return found("wrong read", "%q is %.60q and should be %.60q", key, got, want)
 	}
+	return w.compareSize(r, c, key, len(want))
+}
+
+// compareSize asks for the size of a value, which should be so many bytes, and for its end.
+func (w *worker) compareSize(r kv.Reader, c cells, key string, want int) *Finding {
+	size, err := r.GetSize([]byte(key))
+	switch {
+	case err != nil && !errors.Is(err, kv.ErrNotFound):
+		return w.allow(err)
+	case err != nil || size != want:
+		return found("wrong read", "GetSize: %q is %d, %v and should be %d", key, size, err, want)
+	}
+	expiry, err := r.(loopReader).Expiry([]byte(key))
+	switch {
+	case err != nil && !errors.Is(err, kv.ErrNotFound):
+		return w.allow(err)
+	case err != nil || !expiry.Equal(c.expiry(key)):
+		return found("wrong read", "Expiry: %q is %v, %v and should be %v", key, expiry, err, c.expiry(key))
+	}
 	return nil
+}
+
+// A loopReader is a DB, a Snapshot or a Tx.
+type loopReader interface {
+	kv.Reader
+	Expiry(key []byte) (time.Time, error)
+	All(o *kv.IterOptions, err *error) iter.Seq2[[]byte, []byte]
+	Backward(o *kv.IterOptions, err *error) iter.Seq2[[]byte, []byte]
 }
 
 // get looks keys up one by one, and the mark.
@@ -114,7 +143,32 @@ func (w *worker) scan() *Finding {
 	if diff := difference(w.space.current().at(clock.now()), got); diff != "" {
 		return found("wrong read", "a scan: %s", diff)
 	}
-	return nil
+	return w.scanKeys(w.db, slices.Sorted(maps.Keys(got)))
+}
+
+// scanKeys goes through a reader's keys without values, one way or the other, and may leave the loop early.
+func (w *worker) scanKeys(r loopReader, want []string) *Finding {
+	var err error
+	o := &kv.IterOptions{Prefix: []byte(w.space.prefix), KeysOnly: true}
+	seq := r.All(o, &err)
+	if w.rng.IntN(2) == 0 {
+		seq = r.Backward(o, &err)
+		slices.Reverse(want)
+	}
+	most, n := 1+w.rng.IntN(2*len(want)+1), 0
+	for k, v := range seq {
+		if n >= len(want) || string(k) != want[n] || v != nil {
+			return found("wrong read", "a scan of keys: %d is %q, with a value of %d bytes, of %d keys", n, k, len(v),
+				len(want))
+		}
+		if n++; n == most {
+			break
+		}
+	}
+	if err == nil && n != min(most, len(want)) {
+		return found("wrong read", "a scan of keys ended after %d of %d", n, len(want))
+	}
+	return w.allow(err)
 }
 
 // readAll reads all keys with a prefix.
@@ -170,7 +224,7 @@ func (w *worker) snapshot() *Finding {
 	if diff := difference(s.cells.at(clock.now()), got); diff != "" {
 		return found("wrong read", "a scan of a snapshot: %s", diff)
 	}
-	return nil
+	return w.scanKeys(s.s, slices.Sorted(maps.Keys(got)))
 }
 
 // iterate opens an iterator, or moves one on.
