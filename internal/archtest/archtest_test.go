@@ -19,6 +19,7 @@ var layers = []struct {
 	layer  int
 }{
 	{"internal/base", 0},
+	{"internal/bytesize", 0},
 	{"internal/vfs", 0},
 	{"internal/golden", 0},
 	{"internal/hostile", 0},

@@ -2,13 +2,12 @@ package bench
 
 import (
 	"fmt"
-	"math"
-	"strconv"
-	"strings"
+
+	"github.com/siftkv/siftkv/internal/bytesize"
 )
 
 // A Size is a number of bytes. As a flag it accepts a plain number of bytes or
-// a number with a binary (KiB, MiB, GiB) or decimal (kB, MB, GB) unit, in any
+// a number with a binary (KiB, MiB, GiB, TiB) or decimal (kB, MB, GB, TB) unit, in any
 // letter case.
 type Size int64
 
@@ -19,40 +18,10 @@ const (
 	GiB Size = 1 << 30
 )
 
-// units are tried in order: "B" ends every other unit, so it comes last.
-var units = []struct {
-	suffix string
-	factor float64
-}{
-	{"kib", 1 << 10},
-	{"mib", 1 << 20},
-	{"gib", 1 << 30},
-	{"kb", 1e3},
-	{"mb", 1e6},
-	{"gb", 1e9},
-	{"k", 1 << 10},
-	{"m", 1 << 20},
-	{"g", 1 << 30},
-	{"b", 1},
-	{"", 1},
-}
-
 // ParseSize reads a size. The result is whole and not negative.
 func ParseSize(text string) (Size, error) {
-	lower := strings.ToLower(strings.TrimSpace(text))
-	for _, u := range units {
-		number, ok := strings.CutSuffix(lower, u.suffix)
-		if !ok {
-			continue
-		}
-		f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		f *= u.factor
-		if err != nil || math.IsNaN(f) || f < 0 || f >= math.MaxInt64 || f != math.Trunc(f) {
-			break
-		}
-		return Size(f), nil
-	}
-	return 0, fmt.Errorf("%q is not a size: write bytes or a number with KiB, MiB or GiB, such as 64MiB", text)
+	n, err := bytesize.Parse(text)
+	return Size(n), err
 }
 
 // UnmarshalText makes Size a flag value.
