@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -54,9 +55,9 @@ type fileLock struct {
 }
 
 // lockFile takes a lock by the platform's means: each supplies tryLock, unlock
-// and processGone.
-func lockFile(name string, mode LockMode) (io.Closer, error) {
-	f, err := openLockFile(name, mode)
+// and processGone. A file that it makes has the permissions perm.
+func lockFile(name string, mode LockMode, perm fs.FileMode) (io.Closer, error) {
+	f, err := openLockFile(name, mode, perm)
 	if err != nil {
 		return nil, err
 	}
@@ -79,20 +80,27 @@ func lockFile(name string, mode LockMode) (io.Closer, error) {
 }
 
 // openLockFile opens the file that a lock is taken on. It returns no file and no
-// error if a shared lock has nobody to keep out.
-func openLockFile(name string, mode LockMode) (*os.File, error) {
+// error if a shared lock has nobody to keep out. One that a reader makes has the
+// directory's permissions: it must not keep out those who read the store too.
+func openLockFile(name string, mode LockMode, perm fs.FileMode) (*os.File, error) {
 	if mode == Shared {
 		f, err := os.Open(name)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return f, err
 		}
+		if dir, err := os.Stat(filepath.Dir(name)); err == nil {
+			perm |= dir.Mode() & readWrite
+		}
 	}
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, perm)
 	if mode == Shared && err != nil && IsUnwritable(err) {
 		return nil, nil
 	}
 	return f, err
 }
+
+// readWrite are the permissions that files have.
+const readWrite fs.FileMode = 0o666
 
 // IsUnwritable reports whether err says that a directory or its file system is not
 // to be written to.

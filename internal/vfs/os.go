@@ -3,18 +3,29 @@ package vfs
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
 
+// DefaultMode is the mode of files that OS makes: they are for their owner alone.
+const DefaultMode fs.FileMode = 0o600
+
 // OS is the operating system's file system. Errors are those of package os,
 // which name the operation and the path.
-var OS FS = osFS{}
+var OS = OSWithMode(DefaultMode)
 
-type osFS struct{}
+// OSWithMode is OS with the mode of files that are made, before the umask. Directories have x
+// where it has r. What is there already keeps its mode.
+func OSWithMode(mode fs.FileMode) FS {
+	const r, toX = 0o444, 2
+	return osFS{file: mode, dir: mode | mode&r>>toX}
+}
 
-func (osFS) Create(name string) (WriteFile, error) {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+type osFS struct{ file, dir fs.FileMode }
+
+func (o osFS) Create(name string) (WriteFile, error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, o.file)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +42,7 @@ func (osFS) Open(name string) (ReadFile, error) {
 
 func (osFS) Remove(name string) error             { return os.Remove(name) }
 func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, newname) }
-func (osFS) MkdirAll(dir string) error            { return os.MkdirAll(dir, 0o755) }
+func (o osFS) MkdirAll(dir string) error          { return os.MkdirAll(dir, o.dir) }
 func (osFS) SyncDir(dir string) error             { return syncDir(dir) }
 
 func (osFS) Link(oldname, newname string) error {
@@ -72,7 +83,9 @@ func (osFS) Stat(name string) (int64, error) {
 	return info.Size(), nil
 }
 
-func (osFS) Lock(name string, mode LockMode) (io.Closer, error) { return lockFile(name, mode) }
+func (o osFS) Lock(name string, mode LockMode) (io.Closer, error) {
+	return lockFile(name, mode, o.file)
+}
 
 type osWriteFile struct{ f *os.File }
 
