@@ -121,7 +121,7 @@ func (o *Options) fileSystem(dir string) vfs.FS {
 	}
 	local := o.fs
 	if local == nil {
-		local = vfs.OS
+		local = vfs.OSWithMode(o.FileMode)
 	}
 	return remote.NewFS(remote.FSOptions{Objects: o.Objects.Store, Root: objectsRoot, Local: local,
 		Branch: o.Objects.Branch, Checkpoint: o.Objects.Checkpoint, Grace: max(grace, 0), Writes: !o.ReadOnly,

@@ -123,7 +123,7 @@ func TestViewsOfABranchAreRefreshed(t *testing.T) {
 	require.NoError(t, err)
 	pinned := maps.Clone(inClone)
 	open := func(o *Objects) *DB {
-		view, err := OpenReadOnly("", &Options{Objects: o})
+		view, err := OpenReadOnly("", &Options{Objects: o, PollInterval: time.Microsecond})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, view.Close()) })
 		return view
@@ -132,7 +132,7 @@ func TestViewsOfABranchAreRefreshed(t *testing.T) {
 	w, v := openBranch(t, clone), openBranch(t, main)
 	for round := range 10 {
 		waited := make(chan error)
-		go func() { waited <- ofClone.WaitForChange(ctx, time.Microsecond) }()
+		go func() { waited <- ofClone.WaitForChange(ctx) }()
 		fillBranch(t, w, inClone, round*100, round*100+50, strconv.Itoa(round))
 		require.NoError(t, w.Set([]byte("round"), fmt.Append(nil, round), Sync))
 		inClone["round"] = strconv.Itoa(round)
@@ -159,7 +159,7 @@ func TestViewsOfABranchAreRefreshed(t *testing.T) {
 	}
 	ended, end := context.WithTimeout(ctx, time.Millisecond)
 	defer end()
-	require.ErrorIs(t, ofCheckpoint.WaitForChange(ended, time.Microsecond), context.DeadlineExceeded)
+	require.ErrorIs(t, ofCheckpoint.WaitForChange(ended), context.DeadlineExceeded)
 	require.NoError(t, w.Close())
 	require.NoError(t, v.Close())
 }

@@ -127,7 +127,7 @@ func TestRequestsEndWithTheContextOfRefresh(t *testing.T) {
 		}
 		s.left.Store(answered)
 		if silenced && answered%2 == 0 {
-			again, err := s.untilAsked(func(ctx context.Context) error { return view.WaitForChange(ctx, time.Hour) })
+			again, err := s.untilAsked(view.WaitForChange)
 			if again {
 				waits++
 				require.ErrorIs(t, err, context.Canceled)

@@ -367,7 +367,7 @@ func TestReadersOfAStoreWithALocalLog(t *testing.T) {
 		refresh()
 	}
 	woken := make(chan error)
-	go func() { woken <- views[0].WaitForChange(t.Context(), time.Millisecond) }()
+	go func() { woken <- views[0].WaitForChange(t.Context()) }()
 	putDurably(t, db, "last", "value")
 	require.NoError(t, db.Flush())
 	require.NoError(t, <-woken)

@@ -64,15 +64,15 @@ func TestAReaderInAnObjectStore(t *testing.T) {
 func TestWaitForChange(t *testing.T) {
 	s := objstore.NewMem()
 	db := openObjects(t, s, nil)
-	reader := openObjectsReader(t, s)
+	reader, err := OpenReadOnly("", &Options{Objects: &Objects{Store: s}, PollInterval: time.Microsecond})
+	require.NoError(t, err)
 	ended, end := context.WithCancel(context.Background())
 	end()
-	require.ErrorIs(t, reader.WaitForChange(ended, time.Hour), context.Canceled)
-	require.ErrorIs(t, reader.WaitForChange(context.Background(), 0), ErrInvalidOptions)
-	require.NoError(t, db.WaitForChange(context.Background(), time.Hour), "a writer sees the present")
+	require.ErrorIs(t, reader.WaitForChange(ended), context.Canceled)
+	require.NoError(t, db.WaitForChange(context.Background()), "a writer sees the present")
 	done := make(chan error)
 	for i := range 20 {
-		go func() { done <- reader.WaitForChange(context.Background(), time.Microsecond) }()
+		go func() { done <- reader.WaitForChange(context.Background()) }()
 		require.NoError(t, db.Set([]byte("a"), fmt.Append(nil, i), Sync))
 		require.NoError(t, <-done)
 		got, err := reader.Get([]byte("a"))
@@ -80,6 +80,6 @@ func TestWaitForChange(t *testing.T) {
 		require.Equal(t, strconv.Itoa(i), string(got))
 	}
 	require.NoError(t, reader.Close())
-	require.ErrorIs(t, reader.WaitForChange(context.Background(), time.Hour), ErrClosed)
+	require.ErrorIs(t, reader.WaitForChange(context.Background()), ErrClosed)
 	require.NoError(t, db.Close())
 }

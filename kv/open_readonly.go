@@ -75,22 +75,18 @@ func (d *DB) Refresh(ctx context.Context) error {
 	return d.follower.refresh(ctx)
 }
 
-// WaitForChange refreshes the view now, and then each time the interval has passed, until there are
-// writes in it that were not there before the call. It asks; nobody tells it: in an object store each
-// time is a GET, and with an interval of a second these are 2.6 million in a month, about one
-// dollar. If ctx ends first, the error matches ctx.Err(). Of a store that was not opened by
-// OpenReadOnly it returns at once.
-func (d *DB) WaitForChange(ctx context.Context, interval time.Duration) error {
-	if interval <= 0 {
-		return fmt.Errorf("%w: WaitForChange every %v: want a time that is longer", ErrInvalidOptions, interval)
-	}
+// WaitForChange refreshes the view now, and then each time that Options.PollInterval has passed, until
+// there are writes in it that were not there before the call. It asks; nobody tells it: of a directory
+// that costs little, in an object store a GET each time. If ctx ends first, the error matches ctx.Err().
+// Of a store that was not opened by OpenReadOnly it returns at once.
+func (d *DB) WaitForChange(ctx context.Context) error {
 	seen := d.viewSeq()
 	for {
 		if err := d.Refresh(ctx); err != nil || d.follower == nil || d.viewSeq() != seen {
 			return err
 		}
 		select {
-		case <-time.After(interval):
+		case <-time.After(d.opts.PollInterval):
 		case <-ctx.Done():
 			return base.ContextError(ctx, "waited for a change")
 		}

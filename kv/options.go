@@ -2,6 +2,7 @@ package kv
 
 import (
 	"cmp"
+	"io/fs"
 	"log/slog"
 	"runtime"
 	"time"
@@ -15,7 +16,9 @@ import (
 
 // Options are the settings of a store. The zero value of each field means its
 // default, and a nil *Options is all defaults. Settings may change from one Open
-// to the next: files keep what they were written with.
+// to the next: files keep what they were written with. ParseOptions and String read and
+// write them as text; the file OPTIONS in the store's directory has the text of those that
+// the store was last opened with for writing.
 type Options struct {
 	// MemoryLimit bounds the memory of the store, in bytes: at least 4 MiB. The process has at
 	// its peak no more than 1.25 times as much and 24 MiB, the code of a small program
@@ -188,6 +191,18 @@ type Options struct {
 	// InMemory keeps everything in memory and ignores the directory's name. For tests.
 	InMemory bool
 
+	// FileMode is the mode of files that the store makes, on the local disk: 0600 by default, so that
+	// nobody but their owner reads them. It has permissions only, and those of the owner to read and
+	// write. Directories have that of files, and x where that has r: 0640 gives 0750. The umask of the
+	// process is taken off. Files that are there keep their modes, as do those that Ingest and
+	// Checkpoint link. A reader of OpenReadOnly that another user runs needs r for it, of the group say;
+	// without w for the directory it cannot register. Windows has no such modes.
+	FileMode fs.FileMode
+
+	// PollInterval is how often WaitForChange looks: every 10 ms by default, and every second in an
+	// object store, where a look is a GET: 2.6 million in a month, about one dollar.
+	PollInterval time.Duration
+
 	// Objects, unless nil, has the store live in an object store, whatever the directory's
 	// name.
 	Objects *Objects
@@ -224,6 +239,13 @@ const threadMemory = 16 << 20
 
 // minTargetFileSize is the least TargetFileSize, in bytes.
 const minTargetFileSize = 16 << 10
+
+// WaitForChange looks so often by default. A look at a directory where nothing has changed takes 25
+// microseconds.
+const (
+	localPollInterval   = 10 * time.Millisecond
+	objectsPollInterval = time.Second
+)
 
 // maxMergerName bounds the name of a merger, in bytes.
 const maxMergerName = 255
@@ -282,8 +304,11 @@ func (o *Options) withDefaults() (Options, error) {
 	if r.Logger == nil {
 		r.Logger = slog.New(slog.DiscardHandler)
 	}
+	r.FileMode = cmp.Or(r.FileMode, vfs.DefaultMode)
+	r.PollInterval = cmp.Or(r.PollInterval, localPollInterval)
 	r.backoff = cmp.Or(r.backoff, defaultBackoff)
-	if r.Objects != nil {
+	if o != nil && r.Objects != nil {
+		r.PollInterval = cmp.Or(o.PollInterval, objectsPollInterval)
 		r.maxManifestSize = cmp.Or(r.maxManifestSize, maxPublishedManifest)
 	}
 	r.maxManifestSize = cmp.Or(r.maxManifestSize, maxManifestSize)
@@ -295,7 +320,7 @@ func (o *Options) withDefaults() (Options, error) {
 	case r.InMemory:
 		r.fs = vfs.NewMem()
 	case r.Objects == nil: // else it depends on the directory
-		r.fs = vfs.OS
+		r.fs = vfs.OSWithMode(r.FileMode)
 	}
 	return r, nil
 }

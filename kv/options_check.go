@@ -3,6 +3,7 @@ package kv
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 )
 
@@ -70,6 +71,10 @@ func (o *Options) checkChoices() error {
 	case o.CompactionRate != 0 && o.CompactionRate < minCompactionRate:
 		return invalidf("CompactionRate is %d: want %d bytes per second or more, or 0 for no bound",
 			o.CompactionRate, minCompactionRate)
+	case o.FileMode&^fs.ModePerm != 0 || o.FileMode&0o600 != 0o600:
+		return invalidf("FileMode is %#o: want permissions with 0600 among them", uint32(o.FileMode))
+	case o.PollInterval < 0:
+		return invalidf("PollInterval is %v: want a time that is longer than none", o.PollInterval)
 	case !(o.SpaceAmplification >= 1.1 && o.SpaceAmplification <= 2):
 		return invalidf("SpaceAmplification is %v: want 1.1 to 2", o.SpaceAmplification)
 	case !o.Compression.Valid():

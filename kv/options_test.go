@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
@@ -38,6 +39,9 @@ func TestBadOptionsAreNamed(t *testing.T) {
 		"CompactionRate is -1":     {CompactionRate: -1},
 		"LevelCompression[6] is 7": {LevelCompression: [NumLevels]sstable.Compression{6: 7}},
 		"MaxConcurrentCompactions": {MaxConcurrentCompactions: -4},
+		"FileMode is 0400":         {FileMode: 0o400},
+		"FileMode is 01600":        {FileMode: 0o1600},
+		"PollInterval is -1s":      {PollInterval: -time.Second},
 	} {
 		mem := vfs.NewMem()
 		o.fs = mem
