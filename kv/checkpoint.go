@@ -71,6 +71,7 @@ func (c *checkpoint) write(ctx context.Context, v *version.Version) (err error) 
 	if err != nil {
 		return err
 	}
+	d.saveOptions(c.dir)
 	// CURRENT comes last: a checkpoint that was cut short is no store.
 	e.LogNum = e.NextFile
 	e.NextFile++

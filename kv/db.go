@@ -39,10 +39,13 @@ type DB struct {
 	dir      string
 	localDir string // of a store in an object store: the directory on the disk
 	opts     Options
-	fs       vfs.FS
-	log      *slog.Logger
-	lock     io.Closer
-	storeID  uint64
+
+	optionsText string // see options_file.go
+
+	fs      vfs.FS
+	log     *slog.Logger
+	lock    io.Closer
+	storeID uint64
 
 	cache     *cache.Cache
 	openFiles *vfs.ReadLimit

@@ -47,7 +47,8 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	if dir == "" && !opts.InMemory {
 		return nil, fmt.Errorf("%w: the directory's name is empty", ErrInvalidOptions)
 	}
-	d := &DB{dir: dir, localDir: localDir, limit: base.MaxSeqNum, opts: opts, fs: opts.fs, log: opts.Logger,
+	d := &DB{dir: dir, localDir: localDir, limit: base.MaxSeqNum, opts: opts, optionsText: o.storedText(&opts),
+		fs: opts.fs, log: opts.Logger,
 		cache: cache.New(opts.CacheSize), openFiles: vfs.NewReadLimit(opts.MaxOpenFiles)}
 	d.fs = d.openFiles.Relieve(opts.fs)
 	d.memtables.Keep = int(opts.memtableArena())
@@ -151,9 +152,14 @@ func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {
 		}
 	}
 	if !exists {
-		return d.create()
+		err = d.create()
+	} else {
+		err = d.recover()
 	}
-	return d.recover()
+	if err == nil && d.opts.Objects == nil {
+		d.saveOptions(d.dir)
+	}
+	return err
 }
 
 // makePlace makes where a new store is to be: a directory whose name is durable, or an object store

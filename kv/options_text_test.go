@@ -26,8 +26,8 @@ func TestEveryFieldOfOptionsHasAText(t *testing.T) {
 	}
 	options := reflect.TypeFor[Options]()
 	at := -1
-	for i := range options.NumField() {
-		name := options.Field(i).Name
+	for field := range options.Fields() {
+		name := field.Name
 		if fieldsWithoutText[name] != "" {
 			continue
 		}

@@ -40,7 +40,7 @@ var ErrNotCurrent = errors.New("not a line that this store writes")
 // file, the error matches fs.ErrNotExist.
 func Current(fs vfs.FS, dir string) (num uint64, err error) {
 	name := filepath.Join(dir, CurrentName)
-	data, err := readSmallFile(fs, name)
+	data, err := readSmallFile(fs, name, maxCurrentSize)
 	if err != nil {
 		return 0, err
 	}
@@ -75,7 +75,8 @@ func ParseCurrent(text string) (uint64, error) {
 	return num, nil
 }
 
-func readSmallFile(fs vfs.FS, name string) (data []byte, err error) {
+// readSmallFile returns the first most bytes of a file, or all that there are.
+func readSmallFile(fs vfs.FS, name string, most int64) (data []byte, err error) {
 	f, err := fs.Open(name)
 	if err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func readSmallFile(fs vfs.FS, name string) (data []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	data = make([]byte, min(size, maxCurrentSize))
+	data = make([]byte, min(size, most))
 	if _, err := f.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ const (
 	FileRestore                  // RESTORE: what a restore has done
 	FileReader                   // READER-4711-1: the registration of a reader beside the writer
 	FileIngest                   // INGEST-000020-000022: the numbers of an ingest that is under way
+	FileOptions                  // OPTIONS: what the store was last opened with
 )
 
 // Names of the files that have no number.
@@ -30,6 +31,7 @@ const (
 	CurrentName = "CURRENT"
 	LockName    = "LOCK"
 	RestoreName = "RESTORE"
+	OptionsName = "OPTIONS"
 	tempSuffix  = vfs.TempSuffix
 
 	readerPrefix = "READER-"
@@ -107,7 +109,9 @@ func ParseFileName(name string) (kind FileKind, num uint64) {
 		return FileLock, 0
 	case RestoreName:
 		return FileRestore, 0
-	case CurrentName + tempSuffix, RestoreName + tempSuffix:
+	case OptionsName:
+		return FileOptions, 0
+	case CurrentName + tempSuffix, RestoreName + tempSuffix, OptionsName + tempSuffix:
 		return FileTemp, 0
 	}
 	return FileUnknown, 0

@@ -46,7 +46,7 @@ func (c *backupCommand) Run(ctx context.Context, p *program) error {
 	if c.Store.remote() {
 		return store.read(ctx, p, do)
 	}
-	return store.write(ctx, p, nil, do)
+	return store.write(ctx, p, do)
 }
 
 func (c *backupCommand) backUp(ctx context.Context, p *program, db *kv.DB, since kv.BackupMark) error {

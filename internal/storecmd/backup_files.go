@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/cli/outfile"
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -71,7 +72,7 @@ func (c *backupCommand) create(p *program) (*outFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path+partialSuffix, flags, 0o644)
+	f, err := os.OpenFile(path+partialSuffix, flags, vfs.DefaultMode)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("%w: %s, left by a backup that broke off or still runs: if no mark goes on from "+
 			"it, remove it or say --force", fs.ErrExist, path+partialSuffix)

@@ -35,7 +35,7 @@ func (c *checkpointCommand) Run(ctx context.Context, p *program) error {
 	if err := out.Validate(); err != nil {
 		return usagef("%w", err)
 	}
-	err := c.write(ctx, p, nil, func(db *kv.DB) error { return db.CheckpointContext(ctx, c.Out) })
+	err := c.write(ctx, p, func(db *kv.DB) error { return db.CheckpointContext(ctx, c.Out) })
 	if err == nil {
 		p.answer(object{"checkpoint", out.name()}, "")
 	}

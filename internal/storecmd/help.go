@@ -14,6 +14,8 @@ var helpTexts = kong.Vars{
 	"checkpoints":    "List the checkpoints of a store in an object store: when they were made, what they have.",
 	"clone": "Make a branch of a store in an object store: from now on, or from a checkpoint, it goes its own " +
 		"way.",
+	"compression": "Compression of new files: none, snappy or zstd; by default as the store was last opened, or " +
+		"snappy.",
 	"copy":          "Copy the files. By default they are linked where possible, and must not be written to again.",
 	"dump_manifest": "Print a manifest: every version edit, past damage.",
 	"dump_sstable":  "Print a sorted file: properties and every entry, past damage.",

@@ -113,7 +113,7 @@ func (c *deleteCommand) Run(ctx context.Context, p *program) error {
 		return usagef("--to %s is not after %s", c.To, c.Key)
 	}
 	answer := object{"deleted", p.KeyFormat.JSON(key)}
-	err = c.write(ctx, p, nil, func(db *kv.DB) error {
+	err = c.write(ctx, p, func(db *kv.DB) error {
 		if to != nil {
 			answer = append(answer, "to", p.KeyFormat.JSON(to))
 			return db.DeleteRange(key, to, kv.Sync)

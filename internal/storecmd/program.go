@@ -28,7 +28,7 @@ type commands struct {
 	Delete     deleteCommand     `cmd:"" help:"Remove a key, or a range of keys."`
 	Scan       scanCommand       `cmd:"" help:"List keys and values in order."`
 	Explain    explainCommand    `cmd:"" help:"${explain}"`
-	Stats      statsCommand      `cmd:"" help:"The shape of a store: levels, filters, indexes, logs, garbage."`
+	Stats      statsCommand      `cmd:"" help:"The shape of a store: levels, filters, indexes, logs, garbage, options."`
 	Verify     verifyCommand     `cmd:"" help:"Check every byte of a store, and list all damage."`
 	Repair     repairCommand     `cmd:"" help:"Make a store of what is left of a damaged one, and say what was lost."`
 	Copy       copyCommand       `cmd:"" help:"${copy_about}"`

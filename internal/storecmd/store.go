@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/cli"
+	"github.com/siftkv/siftkv/internal/doctor"
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
@@ -33,8 +34,13 @@ func (d *Dir) read(ctx context.Context, p *program, f func(db *kv.DB) error) err
 	return d.with(ctx, p, &kv.Options{ReadOnly: true}, false, f)
 }
 
-// write opens the store, which must be there, for the time of a call.
-func (d *Dir) write(ctx context.Context, p *program, o *kv.Options, f func(db *kv.DB) error) error {
+// write opens the store, which must be there, for the time of a call, as it was opened last.
+func (d *Dir) write(ctx context.Context, p *program, f func(db *kv.DB) error) error {
+	return d.writeWith(ctx, p, d.Dir.stored(), f)
+}
+
+// writeWith is write with other options.
+func (d *Dir) writeWith(ctx context.Context, p *program, o *kv.Options, f func(db *kv.DB) error) error {
 	if err := d.Dir.changes(); err != nil {
 		return err
 	}
@@ -71,9 +77,9 @@ func (d *Dir) writeOrCreate(ctx context.Context, p *program, create bool, f func
 		return err
 	}
 	if create {
-		return d.with(ctx, p, nil, true, f)
+		return d.with(ctx, p, d.Dir.stored(), true, f)
 	}
-	return d.write(ctx, p, nil, f)
+	return d.write(ctx, p, f)
 }
 
 func (d *Dir) with(ctx context.Context, p *program, o *kv.Options, create bool, f func(db *kv.DB) error) error {
@@ -104,6 +110,15 @@ func (d *Dir) withObjects(ctx context.Context, p *program, o *kv.Options, create
 		return fmt.Errorf("%w (objects: %s)", err, d.Dir)
 	}
 	return using(f)(db, nil)
+}
+
+// stored returns the options that the store was last opened with, as far as they are known: in an object store they
+// are not.
+func (l Location) stored() *kv.Options {
+	if l.remote() {
+		return &kv.Options{}
+	}
+	return doctor.LastOptions(string(l))
 }
 
 // using returns a function that calls f with a store and closes it.
@@ -159,9 +174,9 @@ type compactCommand struct {
 	Dir
 	Lower  string `placeholder:"KEY" help:"First key of the range."`
 	Upper  string `placeholder:"KEY" help:"Last key of the range."`
-	Filter string `default:"blocked:10" placeholder:"SPEC" help:"Filter of new files (default ${default}): ${filter}"`
+	Filter string `placeholder:"SPEC" help:"Filter of new files, by default as the store was last opened: ${filter}"`
 
-	Compression string `default:"snappy" enum:"none,snappy,zstd" help:"Compression of new files (default ${default})."`
+	Compression string `enum:",none,snappy,zstd" default:"" placeholder:"NAME" help:"${compression}"`
 }
 
 // Run compacts and says what the store takes before and after.
@@ -170,15 +185,19 @@ func (c *compactCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	filter, err := filterpolicy.Parse(c.Filter)
-	if err != nil {
-		return usagef("%w", err)
+	o := c.Dir.Dir.stored()
+	if c.Filter != "" {
+		if o.Filter, err = filterpolicy.Parse(c.Filter); err != nil {
+			return usagef("%w", err)
+		}
 	}
-	compression, err := sstable.ParseCompression(c.Compression)
-	if err != nil {
-		return usagef("%w", err)
+	if c.Compression != "" {
+		o.LevelCompression = [kv.NumLevels]sstable.Compression{}
+		if o.Compression, err = sstable.ParseCompression(c.Compression); err != nil {
+			return usagef("%w", err)
+		}
 	}
-	return c.write(ctx, p, &kv.Options{Filter: filter, Compression: compression}, func(db *kv.DB) error {
+	return c.writeWith(ctx, p, o, func(db *kv.DB) error {
 		filesBefore, bytesBefore := size(db)
 		if err := db.CompactContext(ctx, lower, upper); err != nil {
 			return err

@@ -26,10 +26,34 @@ type Stats struct {
 	Total    Level        `json:"total"`
 	Logs     []Log        `json:"logs"`    // whose writes are in no table yet
 	Garbage  []File       `json:"garbage"` // files that the store does not use any more
+	Opened   *Opened      `json:"opened"`  // not known: null
 
 	// Damage is what a look at the files shows; verify looks at every byte.
 	Damage []Damage `json:"damage"`
 	Notes  []string `json:"notes"`
+}
+
+// An Opened says how a store was last opened for writing.
+type Opened struct {
+	Release string `json:"release"` // of the module
+	Format  int    `json:"format"`  // of the store, as of that release
+	// Options are those that were set, as lines of kv.ParseOptions; what only the application makes is in comments.
+	Options []string `json:"options"`
+}
+
+// openedWith returns what an options file says was set.
+func openedWith(o *manifest.StoredOptions) *Opened {
+	if o == nil {
+		return nil
+	}
+	opened := &Opened{Release: o.Release, Format: o.Format, Options: []string{}}
+	for line := range strings.Lines(o.Text) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "#") || strings.HasSuffix(line, ": the application's own") {
+			opened.Options = append(opened.Options, line)
+		}
+	}
+	return opened
 }
 
 // A Level is the sum of a level's files.
@@ -68,7 +92,7 @@ func Shape(ctx context.Context, dir string) (st *Stats, err error) {
 func (s *Store) Stats() *Stats {
 	st := &Stats{Dir: keytext.Name(s.Dir), NextFile: s.NextFile,
 		Levels: []Level{}, Total: Level{Level: -1}, Logs: []Log{}, Damage: append([]Damage{}, s.Damage...),
-		Notes: append([]string{}, s.Notes...), Garbage: append([]File{}, s.Garbage...)}
+		Notes: append([]string{}, s.Notes...), Garbage: append([]File{}, s.Garbage...), Opened: openedWith(s.Options)}
 	if m := s.Manifest; m != nil {
 		st.StoreID, st.Manifest, st.LastSeq = keytext.ID(m.StoreID), m.Name, m.LastSeq
 	}
@@ -146,6 +170,7 @@ func (s *Stats) WriteText(w io.Writer) error {
 	}
 	row("all", &s.Total)
 	fmt.Fprintf(&b, "\n")
+	s.writeOpened(&b)
 	for _, l := range s.Logs {
 		fmt.Fprintf(&b, "log %s: %d bytes, %d records, %d writes", l.Name, l.Bytes, l.Records, l.Writes)
 		if l.Writes > 0 {
@@ -164,4 +189,20 @@ func (s *Stats) WriteText(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeOpened writes how the store was last opened.
+func (s *Stats) writeOpened(b *strings.Builder) {
+	if s.Opened == nil {
+		return
+	}
+	fmt.Fprintf(b, "last opened for writing by release %s, format %d, ", s.Opened.Release, s.Opened.Format)
+	if len(s.Opened.Options) == 0 {
+		fmt.Fprintf(b, "with all defaults\n")
+		return
+	}
+	fmt.Fprintf(b, "with\n")
+	for _, line := range s.Opened.Options {
+		fmt.Fprintf(b, "  %s\n", line)
+	}
 }

@@ -65,6 +65,8 @@ type Store struct {
 	Garbage     []File            // files of the store's kinds that nothing refers to any more
 	NextFile    uint64            // no file has this number or a larger one
 
+	Options *manifest.StoredOptions // what it was last opened with; nil: not known
+
 	Damage []Damage
 	Notes  []string // what a crash explains, and the like
 
@@ -106,9 +108,25 @@ func Take(ctx context.Context, dir string, o Options) (*Store, error) {
 	if err := errors.Join(unread, s.readLogs(names)); err != nil {
 		return s, err
 	}
+	s.readOptions(names)
 	s.judge()
 	s.endHistory()
 	return s, s.findGarbage(names)
+}
+
+// readOptions reads what the store was last opened with. Nothing depends on it: what is wrong with it is
+// no damage.
+func (s *Store) readOptions(names []string) {
+	if !slices.Contains(names, manifest.OptionsName) {
+		return
+	}
+	o, err := manifest.Options(s.fs, s.Dir)
+	if err != nil {
+		s.Notes = append(s.Notes, fmt.Sprintf("what the store was last opened with is not known: %v; "+
+			"no data is lost, and opening it for writing replaces the file", err))
+		return
+	}
+	s.Options = &o
 }
 
 // Lock takes the store's lock. It leaves no lock file in a directory that holds no

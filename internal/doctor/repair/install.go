@@ -73,7 +73,7 @@ func (r *repairer) setAside(names []string) ([]string, error) {
 		kind, num := manifest.ParseFileName(name)
 		kept := kind == manifest.FileTable &&
 			slices.ContainsFunc(r.pieces, func(p *piece) bool { return p.kept && p.t.Num == num })
-		if kind != manifest.FileUnknown && kind != manifest.FileTemp && !kept {
+		if kind != manifest.FileUnknown && kind != manifest.FileTemp && kind != manifest.FileOptions && !kept {
 			aside = append(aside, name)
 		}
 	}

@@ -42,18 +42,18 @@ type Options struct {
 // is damaged and there is no other directory to write to, it does nothing. The repaired store
 // has been opened and verified when Run returns without an error.
 func Run(ctx context.Context, dir string, o Options) (*Report, error) {
-	verify := o.fs == nil && !o.DryRun
+	verify, onDisk := o.fs == nil && !o.DryRun, o.fs == nil && o.From == nil
 	switch {
 	case o.fs != nil:
 	case o.From != nil:
 		o.fs = o.From
 	default:
-		o.fs = vfs.OS
+		o.fs = vfs.OSWithMode(cmp.Or(doctor.LastOptions(dir).FileMode, vfs.DefaultMode))
 	}
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
 	}
-	r := &repairer{ctx: ctx, fs: o.fs, dir: dir, target: dir, o: o}
+	r := &repairer{ctx: ctx, fs: o.fs, dir: dir, target: dir, o: o, onDisk: onDisk}
 	if o.Out != "" {
 		r.target = o.Out
 		r.out = &outDir{fs: o.fs, dir: o.Out}
@@ -86,6 +86,7 @@ type repairer struct {
 	dir    string // of the damaged store
 	target string // of the repaired one
 	o      Options
+	onDisk bool    // the file system is the operating system's
 	out    *outDir // nil: the store is repaired in place
 
 	before []string // the names in dir, from before the survey
@@ -116,7 +117,7 @@ type piece struct {
 func (r *repairer) examine() (err error) {
 	o := survey.Options{FS: r.fs, Deep: true, Progress: r.o.Progress, ReadAround: r.o.Out != ""}
 	before, listErr := r.fs.List(r.dir)
-	if r.fs == vfs.OS {
+	if r.onDisk {
 		r.s, err = doctor.Verify(r.ctx, r.dir, o)
 	} else {
 		r.s, err = survey.Take(r.ctx, r.dir, o)

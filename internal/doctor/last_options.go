@@ -1,0 +1,22 @@
+package doctor
+
+import (
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// LastOptions returns the options that the store in dir was last opened with for writing: who writes to it for its
+// program leaves files of the kind, and with the mode, that the program makes. What has no text is not among them.
+// If they are not known, or a newer release wrote them down, all are defaults.
+func LastOptions(dir string) *kv.Options {
+	stored, err := manifest.Options(vfs.OS, dir)
+	if err != nil {
+		return &kv.Options{}
+	}
+	o, err := kv.ParseOptions(stored.Text)
+	if err != nil {
+		return &kv.Options{}
+	}
+	return o
+}

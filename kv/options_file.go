@@ -1,0 +1,69 @@
+package kv
+
+import (
+	"cmp"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+)
+
+// The file OPTIONS says what a store in a directory was last opened with for writing, and by which
+// release. Its bytes are described in internal/manifest/options_file.go. Nothing depends on it: if it
+// cannot be read it is written anew, and if it cannot be written the store opens all the same. It is
+// written when CURRENT is there, and only if it would change: most calls of Open cost one read of it,
+// and no sync. A checkpoint has one too. There is none in an object store, where it would be a request
+// for each Open, and none in a backup, whose stream is a store's contents.
+
+// storedText returns the text for the options file of a store that was opened with o, which was
+// completed to all: what was set, and in comments the defaults of what was not.
+func (o *Options) storedText(all *Options) string {
+	if o == nil {
+		o = &Options{}
+	}
+	var b strings.Builder
+	b.WriteString("# What the store was last opened with. Fields that are commented out were not set.\n")
+	for _, f := range optionFields {
+		if o.appendField(&b, f) {
+			continue
+		}
+		if text, _ := f.text(all); text != "" {
+			b.WriteString("# " + f.name + " = " + quoted(text) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// saveOptions writes the options file of a store into a directory, unless it is there.
+func (d *DB) saveOptions(dir string) {
+	if d.opts.ReadOnly || d.opts.InMemory {
+		return
+	}
+	o := manifest.StoredOptions{Format: manifest.FormatVersion, Release: release(), Text: d.optionsText}
+	if there, err := manifest.Options(d.fs, dir); err == nil && there == o {
+		return
+	}
+	if err := manifest.SetOptions(d.fs, dir, o); err != nil {
+		d.log.Warn("what the store was opened with could not be written down", "dir", dir, "error", err)
+	}
+}
+
+const modulePath = "github.com/siftkv/siftkv"
+
+// release returns the version of this module in the program.
+var release = sync.OnceValue(func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return unknownRelease
+	}
+	version := ""
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path == modulePath {
+			version = m.Version
+		}
+	}
+	return cmp.Or(strings.Join(strings.Fields(version), "-"), unknownRelease)
+})
+
+const unknownRelease = "unknown"

@@ -1,0 +1,238 @@
+package kv
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/stretchr/testify/require"
+)
+
+// storedOptions returns what a store was last opened with.
+func storedOptions(t testing.TB, fsys vfs.FS, dir string) *Options {
+	t.Helper()
+	stored, err := manifest.Options(fsys, dir)
+	require.NoError(t, err)
+	require.Equal(t, manifest.FormatVersion, stored.Format)
+	require.NotEmpty(t, stored.Release)
+	o, err := ParseOptions(stored.Text)
+	require.NoError(t, err)
+	return o
+}
+
+// reopen opens a store and closes it.
+func reopen(t testing.TB, dir string, o *Options) {
+	t.Helper()
+	db, err := Open(dir, o)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+}
+
+func TestAStoreKnowsWhatItWasLastOpenedWith(t *testing.T) {
+	dir := t.TempDir()
+	given := tinyOptions()
+	given.Merger = Int64Add
+	reopen(t, dir, given)
+	require.Equal(t, given, storedOptions(t, vfs.OS, dir))
+	text, err := os.ReadFile(filepath.Join(dir, manifest.OptionsName))
+	require.NoError(t, err)
+	require.Contains(t, string(text), "\nMemtableSize = 64KiB\n")
+	require.Contains(t, string(text), "\n# MaxMemtables = 3\nBlockSize", "defaults are there as comments")
+	back, err := ParseOptions(string(text))
+	require.NoError(t, err, "the file is a text of options as it is")
+	require.Equal(t, given, back)
+
+	reopen(t, dir, back)
+	reopen(t, dir, nil)
+	require.Equal(t, &Options{}, storedOptions(t, vfs.OS, dir))
+	reopen(t, dir, given)
+	before, err := os.ReadFile(filepath.Join(dir, manifest.OptionsName))
+	require.NoError(t, err)
+	reopen(t, dir, &Options{ReadOnly: true, CacheSize: -1})
+	view := openView(t, dir, &Options{CacheSize: -1})
+	require.NoError(t, view.Refresh(t.Context()))
+	after, err := os.ReadFile(filepath.Join(dir, manifest.OptionsName))
+	require.NoError(t, err)
+	require.Equal(t, before, after, "readers write nothing")
+}
+
+// Whatever is wrong with the file, the store opens, for reading too, and the next writer puts it right.
+func TestOpenDoesWithoutTheOptionsFile(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, manifest.OptionsName)
+	reopen(t, dir, tinyOptions())
+	good, err := os.ReadFile(name)
+	require.NoError(t, err)
+	const newer = "# siftkv options=9 format=9 release=v9\n"
+	for what, spoil := range map[string]func() error{
+		"missing":     func() error { return os.Remove(name) },
+		"empty":       func() error { return os.WriteFile(name, nil, 0o600) },
+		"cut off":     func() error { return os.WriteFile(name, good[:len(good)/2], 0o600) },
+		"another's":   func() error { return os.WriteFile(name, []byte("-Xmx4g\n"), 0o600) },
+		"newer":       func() error { return os.WriteFile(name, []byte(newer), 0o600) },
+		"read-only":   func() error { return os.Chmod(name, 0o400) },
+		"not allowed": func() error { return os.Chmod(name, 0) },
+		"large":       func() error { return os.WriteFile(name, make([]byte, 1<<20), 0o600) },
+		"a link": func() error {
+			return errors.Join(os.Remove(name), os.Symlink(filepath.Join(t.TempDir(), "nowhere"), name))
+		},
+		"half-written": func() error { return os.WriteFile(name+vfs.TempSuffix, good[:9], 0o600) },
+	} {
+		require.NoError(t, spoil(), what)
+		db, err := Open(dir, &Options{ReadOnly: true})
+		require.NoError(t, err, what)
+		require.NoError(t, db.Close())
+		reopen(t, dir, tinyOptions())
+		require.Equal(t, tinyOptions(), storedOptions(t, vfs.OS, dir), what)
+		_, err = os.Lstat(name + vfs.TempSuffix)
+		require.ErrorIs(t, err, fs.ErrNotExist, what)
+	}
+	require.NoError(t, os.Remove(name))
+	require.NoError(t, os.Mkdir(name, 0o700))
+	reopen(t, dir, tinyOptions())
+	_, err = os.Lstat(name + vfs.TempSuffix)
+	require.ErrorIs(t, err, fs.ErrNotExist, "it could not be renamed, and is not left behind")
+}
+
+// An optionsFS fails calls for the options file, and counts what is done to it.
+type optionsFS struct {
+	vfs.FS
+	fail  string // the call that fails
+	calls map[string]int
+}
+
+func (f *optionsFS) call(op, name string) error {
+	if !strings.HasPrefix(filepath.Base(name), manifest.OptionsName) {
+		return nil
+	}
+	f.calls[op]++
+	if op == f.fail {
+		return &fs.PathError{Op: op, Path: name, Err: syscall.EIO}
+	}
+	return nil
+}
+
+func (f *optionsFS) Open(name string) (vfs.ReadFile, error) {
+	if err := f.call("open", name); err != nil {
+		return nil, err
+	}
+	return f.FS.Open(name)
+}
+
+func (f *optionsFS) Create(name string) (vfs.WriteFile, error) {
+	if err := f.call("create", name); err != nil {
+		return nil, err
+	}
+	w, err := f.FS.Create(name)
+	return optionsFile{w, f, name}, err
+}
+
+func (f *optionsFS) Rename(from, to string) error {
+	if err := f.call("rename", to); err != nil {
+		return err
+	}
+	return f.FS.Rename(from, to)
+}
+
+type optionsFile struct {
+	vfs.WriteFile
+	fs   *optionsFS
+	name string
+}
+
+func (w optionsFile) Write(p []byte) (int, error) {
+	if err := w.fs.call("write", w.name); err != nil {
+		return 0, err
+	}
+	return w.WriteFile.Write(p)
+}
+
+func (w optionsFile) Sync() error {
+	if err := w.fs.call("sync", w.name); err != nil {
+		return err
+	}
+	return w.WriteFile.Sync()
+}
+
+// Nothing that fails there keeps a store from being opened, nor a checkpoint from being made.
+func TestOpenDoesNotFailForTheOptionsFile(t *testing.T) {
+	for _, op := range []string{"open", "create", "write", "sync", "rename"} {
+		fsys := &optionsFS{FS: vfs.NewMem(), fail: op, calls: map[string]int{}}
+		o := tinyOptions()
+		o.fs = fsys
+		for range 2 {
+			db, err := Open("db", o)
+			require.NoError(t, err, op)
+			require.NoError(t, db.Set([]byte("a"), []byte("1"), nil))
+			require.NoError(t, db.Close())
+		}
+		db, err := Open("db", o)
+		require.NoError(t, err, op)
+		require.NoError(t, db.Checkpoint("copy"), op)
+		require.NoError(t, db.Close())
+		require.Positive(t, fsys.calls[op])
+		for _, dir := range []string{"db", "copy"} {
+			names, err := fsys.List(dir)
+			require.NoError(t, err)
+			require.NotContains(t, names, manifest.OptionsName+vfs.TempSuffix, op)
+			db, err := Open(dir, &Options{fs: fsys, ReadOnly: true})
+			require.NoError(t, err)
+			requireContents(t, model{"a": "1"}, db)
+			require.NoError(t, db.Close())
+		}
+	}
+}
+
+// A store that is opened as before reads its options file, and writes and syncs nothing for it.
+func TestTheOptionsFileIsWrittenIfItChanges(t *testing.T) {
+	fsys := &optionsFS{FS: vfs.NewMem(), calls: map[string]int{}}
+	o := tinyOptions()
+	o.fs = fsys
+	for range 5 {
+		db, err := Open("db", o)
+		require.NoError(t, err)
+		changeAtRandom(t, db, model{}, rand.New(rand.NewPCG(1, 1)), 1)
+		require.NoError(t, db.Flush())
+		require.NoError(t, db.Close())
+	}
+	require.Equal(t, map[string]int{"open": 5, "create": 1, "write": 1, "sync": 1, "rename": 1}, fsys.calls)
+}
+
+// A checkpoint says what its store was opened with; a restored store does not before somebody opens it; one in an
+// object store never does.
+func TestCopiesOfAStoreAndItsOptions(t *testing.T) {
+	dir := t.TempDir()
+	db := openWriter(t, filepath.Join(dir, "db"), tinyOptions())
+	require.NoError(t, db.Set([]byte("a"), nil, nil))
+	require.NoError(t, db.Checkpoint(filepath.Join(dir, "checkpoint")))
+	require.Equal(t, tinyOptions(), storedOptions(t, vfs.OS, filepath.Join(dir, "checkpoint")))
+	reopen(t, filepath.Join(dir, "checkpoint"), nil)
+
+	stream, _ := backUp(t, db, BackupMark{})
+	restored := filepath.Join(dir, "restored")
+	require.NoError(t, Restore(strings.NewReader(string(stream)), restored, nil))
+	_, err := manifest.Options(vfs.OS, restored)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+
+	s := objstore.NewMem()
+	o := &Options{Objects: &Objects{Store: s, LocalLog: true}, MaxMemtables: 5}
+	far, err := Open(filepath.Join(dir, "local"), o)
+	require.NoError(t, err)
+	require.NoError(t, far.Set([]byte("a"), nil, nil))
+	require.NoError(t, far.Checkpoint(filepath.Join(dir, "near")))
+	require.NoError(t, far.Close())
+	_, err = os.Stat(filepath.Join(dir, "local", manifest.OptionsName))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	for _, key := range objects(t, s) {
+		require.NotContains(t, key, manifest.OptionsName)
+	}
+	require.Equal(t, &Options{MaxMemtables: 5}, storedOptions(t, vfs.OS, filepath.Join(dir, "near")))
+}
