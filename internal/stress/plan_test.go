@@ -148,7 +148,8 @@ var (
 	anyKind     []manifest.FileKind
 	logs        = []manifest.FileKind{manifest.FileWAL}
 	tables      = []manifest.FileKind{manifest.FileTable}
-	descriptors = []manifest.FileKind{manifest.FileManifest, manifest.FileCurrent, manifest.FileTemp}
+	descriptors = []manifest.FileKind{manifest.FileManifest, manifest.FileCurrent, manifest.FileTemp,
+		manifest.FileOptions}
 )
 
 // drawRule returns a fault of a wanted kind; nil if none is.

@@ -166,6 +166,9 @@ func (r *round) mount() {
 // open opens the store, with all that goes wrong meanwhile, and checks it.
 func (r *round) open() *Finding {
 	r.mount()
+	if f := r.setup.parse(); f != nil {
+		return f
+	}
 	r.cuts = r.disk.Counts().Cuts
 	r.plan.set(r.inOpen...)
 	for attempt := 0; ; attempt++ {
@@ -178,7 +181,13 @@ func (r *round) open() *Finding {
 		if attempt == 0 && r.modes {
 			r.others = r.disk.Fork(r.rng.Uint64())
 		}
+		calm := r.plan.isLifted()
 		err := r.tryOpen()
+		if err == nil && calm && r.bucket == nil {
+			if f := r.setup.checkStored(r.plain); f != nil {
+				return f
+			}
+		}
 		if err == nil {
 			break
 		}

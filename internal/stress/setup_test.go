@@ -3,10 +3,13 @@ package stress
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -19,6 +22,8 @@ type setup struct {
 	opts    kv.Options
 	harness harness.Harness
 	text    string
+
+	parsed bool // the options are made of their text
 }
 
 func mustFilter(name string) filterpolicy.Policy {
@@ -81,7 +86,36 @@ func drawSetup(rng *rand.Rand) setup {
 		"%d runs per level",
 		o.Compaction, filter, prefix, o.Compression, o.BlockSize, o.MaxMemtables, o.L0CompactionThreshold,
 		o.L0SlowdownThreshold, o.L0StopThreshold, o.RunsPerLevel)
+	if s.parsed = rng.IntN(3) == 0; s.parsed {
+		s.text += ", from text"
+	}
 	return s
+}
+
+// parse makes the options of their text, if the setup says so.
+func (s *setup) parse() *Finding {
+	if !s.parsed {
+		return nil
+	}
+	o, err := kv.ParseOptions(s.opts.String())
+	if err != nil || !reflect.DeepEqual(*o, s.opts) {
+		return found("options", "%v: %+v are read back as %+v", err, s.opts, o)
+	}
+	s.opts = *o
+	return nil
+}
+
+// checkStored compares what a store says that it was last opened with.
+func (s *setup) checkStored(fsys vfs.FS) *Finding {
+	stored, err := manifest.Options(fsys, storeDir)
+	if err != nil {
+		return found("options", "what the store was opened with is not known: %v", err)
+	}
+	o, err := kv.ParseOptions(stored.Text)
+	if err != nil || o.String() != s.opts.String() {
+		return found("options", "%v: the store was opened with %v, and says %v", err, &s.opts, o)
+	}
+	return nil
 }
 
 // retry says how long the store waits before it tries again what has failed. After an
