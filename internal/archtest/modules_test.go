@@ -46,6 +46,10 @@ func walkSources(t *testing.T, f func(path string)) {
 // whose go.mod names the root's version, is one of them with what that module has: nobody imports it.
 var programs = []string{"internal/storecmd", "internal/objectscmd"}
 
+// testSupport are the root's packages that tests of other modules may import: support for tests that nobody
+// outside needs, and the file system that they give a store for its disk.
+var testSupport = []string{"internal/golden", "internal/cli/clitest", "internal/harness", "internal/vfs"}
+
 // TestModulesMeetInPublic keeps nested modules to what other modules can import of the root too.
 // The compiler lets them import its internal packages, as their paths begin like the root's. Tests
 // share packages for tests, which no importer's build sees. The root imports
@@ -77,8 +81,7 @@ func TestModulesMeetInPublic(t *testing.T) {
 				continue
 			case from == "":
 				t.Errorf("%s imports %s: the root depends on no other module of the tree", path, imported)
-			case strings.HasSuffix(path, "_test.go") && (dir == "internal/golden" || dir == "internal/cli/clitest"):
-				// test support that nobody outside needs
+			case strings.HasSuffix(path, "_test.go") && slices.Contains(testSupport, dir):
 			case strings.Contains(path, "/cmd/") && slices.Contains(programs, dir):
 			case isInternal(dir):
 				t.Errorf("%s imports %s: modules share what is public", path, imported)
