@@ -28,7 +28,7 @@ CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filte
 	./internal/cli/progress ./internal/remote/... ./objstore/...
 
 # Of the other modules, those all of whose packages do.
-CONCURRENT_MODULES := redisfilter objstore/s3
+CONCURRENT_MODULES := redisfilter objstore/s3 adapters/raft
 
 .PHONY: help check fmt vet verify lint test race fuzz bench golden cross crossvet embed readamp rocksdb lmdb crash faults bitflip soak stress echarts
 help: ## list the targets
@@ -94,7 +94,7 @@ cross: ## build for the platforms that embedders use, and vet tests of what touc
 		echo $$target; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./kv ./sstable ./filterpolicy ./blockindex ./objstore/... || exit 1; \
 	done
 	@for target in linux/386 windows/amd64; do \
-		for module in redisfilter objstore/s3; do \
+		for module in redisfilter objstore/s3 adapters/raft; do \
 			echo $$module $$target; (cd $$module && GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./...) || exit 1; \
 		done; \
 	done

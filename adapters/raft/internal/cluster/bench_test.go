@@ -1,0 +1,107 @@
+package cluster
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	raftbench "github.com/hashicorp/raft/bench"
+	"github.com/stretchr/testify/require"
+
+	siftraft "github.com/siftkv/siftkv/adapters/raft"
+)
+
+// A subject is a store that the benchmarks of raft run with.
+type subject interface {
+	raft.LogStore
+	raft.StableStore
+	Close() error
+}
+
+var subjects = []struct {
+	name string
+	open func(dir string) (subject, error)
+}{
+	{"siftkv", func(dir string) (subject, error) { return siftraft.Open(dir, nil) }},
+	{"boltdb", func(dir string) (subject, error) { return raftboltdb.NewBoltStore(filepath.Join(dir, "raft.db")) }},
+}
+
+// benchmark runs one of raft's benchmarks with each subject, in turns.
+func benchmark(b *testing.B, run func(*testing.B, subject)) {
+	for _, s := range subjects {
+		b.Run(s.name, func(b *testing.B) {
+			store, err := s.open(b.TempDir())
+			require.NoError(b, err)
+			b.ReportAllocs()
+			b.ResetTimer()
+			run(b, store)
+			b.StopTimer()
+			require.NoError(b, store.Close())
+		})
+	}
+}
+
+func onLog(run func(*testing.B, raft.LogStore)) func(*testing.B, subject) {
+	return func(b *testing.B, s subject) { run(b, s) }
+}
+
+func onStable(run func(*testing.B, raft.StableStore)) func(*testing.B, subject) {
+	return func(b *testing.B, s subject) { run(b, s) }
+}
+
+func BenchmarkFirstIndex(b *testing.B)  { benchmark(b, onLog(raftbench.FirstIndex)) }
+func BenchmarkLastIndex(b *testing.B)   { benchmark(b, onLog(raftbench.LastIndex)) }
+func BenchmarkGetLog(b *testing.B)      { benchmark(b, onLog(raftbench.GetLog)) }
+func BenchmarkStoreLog(b *testing.B)    { benchmark(b, onLog(raftbench.StoreLog)) }
+func BenchmarkStoreLogs(b *testing.B)   { benchmark(b, onLog(raftbench.StoreLogs)) }
+func BenchmarkDeleteRange(b *testing.B) { benchmark(b, onLog(raftbench.DeleteRange)) }
+func BenchmarkSet(b *testing.B)         { benchmark(b, onStable(raftbench.Set)) }
+func BenchmarkGet(b *testing.B)         { benchmark(b, onStable(raftbench.Get)) }
+func BenchmarkSetUint64(b *testing.B)   { benchmark(b, onStable(raftbench.SetUint64)) }
+func BenchmarkGetUint64(b *testing.B)   { benchmark(b, onStable(raftbench.GetUint64)) }
+
+// BenchmarkAppend stores what a busy leader does: entries of 512 bytes in batches of 64, behind one another.
+func BenchmarkAppend(b *testing.B) {
+	benchmark(b, func(b *testing.B, s subject) {
+		const batch, size = 64, 512
+		data := make([]byte, size)
+		b.SetBytes(batch * size)
+		for n := range uint64(b.N) {
+			entries := make([]*raft.Log, batch)
+			for i := range entries {
+				entries[i] = &raft.Log{Index: 1 + n*batch + uint64(i), Term: 1, Data: data}
+			}
+			require.NoError(b, s.StoreLogs(entries))
+		}
+	})
+}
+
+// BenchmarkCompact removes the 10,000 oldest of 20,000 entries of 512 bytes, as raft does behind a snapshot.
+func BenchmarkCompact(b *testing.B) {
+	benchmark(b, func(b *testing.B, s subject) {
+		const removed, step = 10_000, 500
+		data := make([]byte, 512)
+		next := uint64(1)
+		add := func(n int) {
+			for range n / step {
+				entries := make([]*raft.Log, step)
+				for i := range entries {
+					entries[i] = &raft.Log{Index: next, Term: 1, Data: data}
+					next++
+				}
+				require.NoError(b, s.StoreLogs(entries))
+			}
+		}
+		b.StopTimer()
+		add(removed)
+		for range b.N {
+			add(removed)
+			b.StartTimer()
+			first, err := s.FirstIndex()
+			require.NoError(b, err)
+			require.NoError(b, s.DeleteRange(first, first+removed-1))
+			b.StopTimer()
+		}
+	})
+}
