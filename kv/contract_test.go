@@ -51,9 +51,9 @@ var contracts = map[string]map[string][]string{
 		"Ingest takes sorted files into the store: all of their writes take effect at one moment, as those " +
 			"of a batch do, and are later than every write before the call.": {
 			"TestIngest", "TestIngestIsSeenAtOnce", "TestWritesJustBeforeAnIngest", "TestModelWithIngest"},
-		"The files were written by [sstable.Writer] with Set, Delete and DeleteRange: merge operands and " +
-			"values that expire are refused with ErrNotIngestible.": {
-			"TestIngestRefuses"},
+		"The files were written by [sstable.Writer] with Set, SetUntil, Delete and DeleteRange: merge operands " +
+			"are refused with ErrNotIngestible.": {
+			"TestIngestRefuses", "TestIngestOfExpiringValues"},
 		"The files may come in any order, and must not overlap each other.": {
 			"TestIngestRefuses", "TestIngest"},
 		"Within a file, DeleteRange hides what the store has and nothing of the file.": {

@@ -26,10 +26,10 @@ type IngestOptions struct {
 
 // Ingest takes sorted files into the store: all of their writes take effect at one
 // moment, as those of a batch do, and are later than every write before the call.
-// The files were written by [sstable.Writer] with Set, Delete and DeleteRange: merge
-// operands and values that expire are refused with ErrNotIngestible. The files may come
-// in any order, and must not overlap each other. Within a file, DeleteRange hides what
-// the store has and nothing of the file.
+// The files were written by [sstable.Writer] with Set, SetUntil, Delete and DeleteRange:
+// merge operands are refused with ErrNotIngestible. The files may come in any order, and
+// must not overlap each other. Within a file, DeleteRange hides what the store has and
+// nothing of the file.
 //
 // Every byte of the files is checked first. They are then linked into the store's
 // directory where the file system can, and copied otherwise; those at the paths
@@ -149,10 +149,14 @@ func (in *ingestJob) install() error {
 	}
 	seq := d.commits.NextSeq()
 	defer in.unreserve()
+	var used manifest.Features
 	err := d.applyEdit(func() *manifest.Edit {
 		in.submitted = true
-		return in.place(seq)
+		e := in.place(seq)
+		used = e.Features
+		return e
 	}, func() {
+		d.features |= used
 		// Writes from now on go to a memtable that no older state has: a reader
 		// with such a state, whatever it takes for the present, is in the past.
 		d.mem = d.nextMemTable(d.opts.memtableArena(), d.mem.Log)
@@ -221,6 +225,7 @@ func (in *ingestJob) place(seq base.SeqNum) *manifest.Edit {
 			a.Run = d.current.Levels[level].NewestRun()
 		}
 		e.Added = append(e.Added, a)
+		e.Features |= featuresOf(&t)
 	}
 	return e
 }

@@ -155,22 +155,17 @@ func TestIngestRefuses(t *testing.T) {
 	require.NoError(t, os.Truncate(cut, 100))
 	numbered := filepath.Join(from, "numbered")
 	twice := filepath.Join(from, "twice")
-	operand, expiring := filepath.Join(from, "operand"), filepath.Join(from, "expiring")
+	operand := filepath.Join(from, "operand")
 	for path, keys := range map[string][]base.InternalKey{
 		numbered: {base.MakeKey([]byte("n"), 7, base.KindSet)},
 		operand:  {base.MakeKey([]byte("o"), 0, base.KindMerge)},
-		expiring: {base.MakeKey([]byte("e"), 0, base.KindSetTTL)},
 		twice:    {base.MakeKey([]byte("t"), 0, base.KindSet), base.MakeKey([]byte("t"), 0, base.KindDelete)},
 	} {
 		f, err := os.Create(path)
 		require.NoError(t, err)
 		w := internal.NewWriter(f, nil)
 		for _, k := range keys {
-			var v []byte
-			if k.Kind() == base.KindSetTTL {
-				v = base.AppendExpiry(nil, 1)
-			}
-			require.NoError(t, w.Add(k, v))
+			require.NoError(t, w.Add(k, nil))
 		}
 		_, err = w.Finish()
 		require.NoError(t, errors.Join(err, f.Close()))
@@ -198,7 +193,6 @@ func TestIngestRefuses(t *testing.T) {
 		"sequence numbers": {paths: []string{whole, numbered}, want: ErrNotIngestible, text: "up to 7"},
 		"a key twice":      {paths: []string{whole, twice}, want: ErrNotIngestible, text: "twice"},
 		"operands":         {paths: []string{whole, operand}, want: ErrNotIngestible, text: "1 merge operands"},
-		"expiring values":  {paths: []string{whole, expiring}, want: ErrNotIngestible, text: "1 values that expire"},
 		"cancelled":        {ctx: cancelled, paths: []string{whole}, want: context.Canceled, text: "broken off"},
 	} {
 		for _, copies := range []bool{false, true} {

@@ -3,13 +3,14 @@ package sstable
 import (
 	"bytes"
 	"io"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// A Writer writes one file: (Set | Delete | DeleteRange)*, then Finish. After an error
+// A Writer writes one file: (Set | SetUntil | Delete | DeleteRange)*, then Finish. After an error
 // every call returns it, and the file is worthless.
 //
 // All entries have sequence number zero: their order of age comes from the store that
@@ -18,17 +19,27 @@ import (
 // A writer holds one block, the file's index (about 1 % of the data) and what
 // its filter builder collects (8 bytes per key for most families). It is not
 // safe for concurrent use.
-type Writer struct{ in *sstable.Writer }
+type Writer struct {
+	in    *sstable.Writer
+	value []byte // buffer of SetUntil
+}
 
 // NewWriter returns a writer that writes to w, sequentially and buffered. The
 // caller closes w, and syncs it if the file must last. Options that are wrong fail the first call.
 func NewWriter(w io.Writer, o *WriterOptions) *Writer {
-	return &Writer{sstable.NewWriter(w, (*sstable.WriterOptions)(o))}
+	return &Writer{in: sstable.NewWriter(w, (*sstable.WriterOptions)(o))}
 }
 
 // Set adds a key with its value. Keys must ascend, those of Delete included. Both slices are copied.
 func (w *Writer) Set(key, value []byte) error {
 	return w.in.Add(base.MakeKey(key, 0, base.KindSet), value)
+}
+
+// SetUntil is Set of a value that expires: from that moment on, in whole microseconds, the key is not there,
+// and what files below have under it stays hidden. A moment before 1970 has passed, as any other may have.
+func (w *Writer) SetUntil(key, value []byte, expiry time.Time) error {
+	w.value = append(base.AppendExpiry(w.value[:0], uint64(max(expiry.UnixMicro(), 0))), value...)
+	return w.in.Add(base.MakeKey(key, 0, base.KindSetTTL), w.value)
 }
 
 // Delete adds a tombstone for a key, in order with the keys of Set. In a file of its

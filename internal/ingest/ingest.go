@@ -214,9 +214,8 @@ func (b *Batch) admit(path string, info *sstable.FileInfo, tombs []rangedel.Tomb
 		return fmt.Errorf("%w: %s has sequence numbers up to %d: it is a store's own file; write one with "+
 			"sstable.Writer", ErrNotIngestible, path, info.LargestSeq)
 	}
-	if info.Merges+info.Expiring > 0 {
-		return fmt.Errorf("%w: %s has %d merge operands and %d values that expire", ErrNotIngestible, path,
-			info.Merges, info.Expiring)
+	if info.Merges > 0 {
+		return fmt.Errorf("%w: %s has %d merge operands", ErrNotIngestible, path, info.Merges)
 	}
 	keys := [][]byte{info.Smallest, info.Largest}
 	for _, t := range tombs {
@@ -243,7 +242,11 @@ func (b *Batch) verify(path string, r *sstable.Reader) error {
 		if n > 1 && bytes.Equal(last, k.User) {
 			return fmt.Errorf("%w: %s has %.64q twice", ErrNotIngestible, path, k.User)
 		}
-		if k.Kind() > base.KindRangeDelete { // whatever the properties say
+		switch k.Kind() {
+		case base.KindSet, base.KindDelete:
+		case base.KindSetTTL:
+			_, value, _ = base.CutExpiry(value) // VerifyEach has seen that it has one
+		default: // whatever the properties say
 			return fmt.Errorf("%w: %s has an entry of kind %v under %.64q", ErrNotIngestible, path, k.Kind(), k.User)
 		}
 		last = append(last[:0], k.User...)

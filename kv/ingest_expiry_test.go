@@ -1,0 +1,71 @@
+package kv
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+	"github.com/stretchr/testify/require"
+)
+
+// Values that expire are taken in, and end at their moment as those of SetTTL do; the store's manifest says that it
+// has some, before and after it is opened again.
+func TestIngestOfExpiringValues(t *testing.T) {
+	clock := &fakeClock{}
+	dir, path := t.TempDir(), filepath.Join(t.TempDir(), "file")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	w := sstable.NewWriter(f, nil)
+	require.NoError(t, w.SetUntil([]byte("a"), []byte("ended long ago"), time.Time{}))
+	require.NoError(t, w.SetUntil([]byte("b"), []byte("1"), clock.time().Add(time.Microsecond)))
+	require.NoError(t, w.SetUntil([]byte("c"), nil, clock.time().Add(time.Hour)))
+	require.NoError(t, w.Set([]byte("d"), []byte("stays")))
+	info, err := w.Finish()
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.EqualValues(t, 3, info.Expiring)
+
+	opts := &Options{Clock: clock.time}
+	db := openDir(t, dir, opts)
+	for _, k := range []string{"a", "b"} {
+		set(t, db, k, "old")
+	}
+	require.Zero(t, db.features)
+	require.NoError(t, db.Ingest([]string{path}))
+	for range 2 {
+		require.Equal(t, manifest.FeatureTTL, db.features)
+		requireContents(t, model{"b": "1", "c": "", "d": "stays"}, db)
+		clock.advance(time.Microsecond)
+		requireContents(t, model{"c": "", "d": "stays"}, db)
+		clock.advance(-time.Microsecond)
+		require.NoError(t, db.Close())
+		db = openDir(t, dir, opts)
+	}
+	clock.advance(time.Hour)
+	requireContents(t, model{"d": "stays"}, db)
+	require.NoError(t, db.Compact(nil, nil))
+	require.EqualValues(t, 1, db.Metrics().Levels[lastLevel].Entries)
+	require.NoError(t, db.Close())
+}
+
+// A value of MaxValueSize may expire: the moment does not count.
+func TestIngestCountsNoMomentOfExpiry(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	f, err := vfs.OS.Create(path)
+	require.NoError(t, err)
+	w := sstable.NewWriter(f, nil)
+	require.NoError(t, w.SetUntil([]byte("k"), make([]byte, MaxValueSize), time.Now().Add(time.Hour)))
+	_, err = w.Finish()
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	db := openMem(t, nil)
+	require.NoError(t, db.Ingest([]string{path}))
+	v, err := db.Get([]byte("k"))
+	require.NoError(t, err)
+	require.Len(t, v, MaxValueSize)
+	require.NoError(t, db.Close())
+}
