@@ -147,12 +147,15 @@ func (c *Cache) Pin(s *Slot) (data []byte, ok bool) {
 // caller then calls Publish or Abandon on the slot. Nil means that the block cannot
 // be kept: it is too large, another reader has filled the slot or is filling it, or the
 // system refuses the cache its memory. Key names the block (any number that is always the
-// same for the slot); it spreads blocks over the rings.
-func (c *Cache) Reserve(key uint64, slot *Slot, n int) []byte { return c.ReserveMore(key, slot, n, 0) }
+// same for the slot); it spreads blocks over the rings. The block is counted for the owner, as
+// long as it is there; Abandon and Drop get the same one.
+func (c *Cache) Reserve(key uint64, slot *Slot, n int, owner *Owner) []byte {
+	return c.ReserveMore(key, slot, n, 0, owner)
+}
 
 // ReserveMore is Reserve with a capacity of more bytes than n, which the caller may write to
 // until Publish, and which are not kept: what a file has after the block.
-func (c *Cache) ReserveMore(key uint64, slot *Slot, n, more int) []byte {
+func (c *Cache) ReserveMore(key uint64, slot *Slot, n, more int, owner *Owner) []byte {
 	if c == nil || n <= 0 || n > maxLength || int64(n+more) > c.size {
 		return nil
 	}
@@ -179,12 +182,12 @@ func (c *Cache) ReserveMore(key uint64, slot *Slot, n, more int) []byte {
 	if !slot.word.CompareAndSwap(0, w.busy()) {
 		return nil
 	}
-	s.ring.push(entry{slot: slot, at: at, units: units}, unitsOf(n))
+	s.ring.push(entry{slot: slot, owner: owner, at: at, units: units}, unitsOf(n))
 	return c.mem[w.offset() : w.offset()+n : w.offset()+n+more]
 }
 
 // Drop empties a slot: its table is closed. Nobody may have it pinned.
-func (c *Cache) Drop(key uint64, slot *Slot) {
+func (c *Cache) Drop(key uint64, slot *Slot, owner *Owner) {
 	if c == nil || slot.word.Load() == 0 {
 		return
 	}
@@ -192,7 +195,7 @@ func (c *Cache) Drop(key uint64, slot *Slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w := slot.word.Load(); w != 0 && slot.word.CompareAndSwap(w.unpinned(), 0) {
-		s.ring.forget(w)
+		s.ring.forget(w, owner)
 	}
 }
 

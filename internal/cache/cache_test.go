@@ -11,7 +11,7 @@ import (
 
 // add puts n bytes of b into the slot and reports whether the cache took them.
 func add(c *Cache, key uint64, s *Slot, n int, b byte) bool {
-	data := c.Reserve(key, s, n)
+	data := c.Reserve(key, s, n, nil)
 	if data == nil {
 		return false
 	}
@@ -50,7 +50,7 @@ func TestHitReturnsTheBlockAndAMissNothing(t *testing.T) {
 	require.True(t, read(t, c, &s, 4, 1))
 	require.False(t, add(c, 1, &s, 4, 2), "the first of two readers wins")
 	require.True(t, read(t, c, &s, 4, 1))
-	c.Drop(1, &s)
+	c.Drop(1, &s, nil)
 	require.False(t, read(t, c, &s, 4, 1))
 	used, n := c.Used()
 	require.Zero(t, used)
@@ -61,10 +61,10 @@ func TestASlotThatIsBeingFilledIsAMiss(t *testing.T) {
 	c := New(1 << 20)
 	defer c.Release()
 	var s Slot
-	require.NotNil(t, c.Reserve(1, &s, 10))
+	require.NotNil(t, c.Reserve(1, &s, 10, nil))
 	require.False(t, read(t, c, &s, 10, 0))
-	require.Nil(t, c.Reserve(1, &s, 10))
-	c.Abandon(1, &s)
+	require.Nil(t, c.Reserve(1, &s, 10, nil))
+	c.Abandon(1, &s, nil)
 	used, n := c.Used()
 	require.Zero(t, used)
 	require.Zero(t, n)
@@ -89,7 +89,7 @@ func TestPinsHaveABound(t *testing.T) {
 		s.Unpin()
 	}
 	require.True(t, read(t, c, &s, 10, 1))
-	c.Drop(1, &s)
+	c.Drop(1, &s, nil)
 	require.False(t, read(t, c, &s, 10, 1))
 }
 
@@ -107,7 +107,7 @@ func TestCapacityIsABound(t *testing.T) {
 			}
 			if rng.IntN(50) == 0 {
 				j := rng.IntN(len(slots))
-				c.Drop(uint64(j), &slots[j])
+				c.Drop(uint64(j), &slots[j], nil)
 			}
 		}
 		used, n := c.Used()
@@ -173,17 +173,17 @@ func TestOversizedBlocksAreNotKept(t *testing.T) {
 	c := New(1 << 20)
 	defer c.Release()
 	var s Slot
-	require.Nil(t, c.Reserve(1, &s, 2<<20))
-	require.Nil(t, c.Reserve(1, &s, 1<<20))
-	require.Nil(t, c.Reserve(1, &s, 0))
+	require.Nil(t, c.Reserve(1, &s, 2<<20, nil))
+	require.Nil(t, c.Reserve(1, &s, 1<<20, nil))
+	require.Nil(t, c.Reserve(1, &s, 0, nil))
 	require.False(t, read(t, c, &s, 0, 0))
 	var none *Cache
-	require.Nil(t, none.Reserve(1, &s, 10))
-	none.Drop(1, &s)
+	require.Nil(t, none.Reserve(1, &s, 10, nil))
+	none.Drop(1, &s, nil)
 	none.Release()
 	require.Nil(t, none.Retain())
 	nothing := New(-5)
-	require.Nil(t, nothing.Reserve(1, &s, 10))
+	require.Nil(t, nothing.Reserve(1, &s, 10, nil))
 	nothing.Release()
 	require.Nil(t, nothing.Retain())
 }
@@ -196,7 +196,7 @@ func TestMaxBlockIsTheLargestThatIsKept(t *testing.T) {
 			most := c.MaxBlock()
 			var s Slot
 			require.Equal(t, most > 0, add(c, 1, &s, max(most, 1), 1), "%d of %d bytes", now, capacity)
-			c.Drop(1, &s)
+			c.Drop(1, &s, nil)
 			require.False(t, add(c, 1, &s, most+1, 1), "%d of %d bytes", now, capacity)
 		}
 		c.Release()
@@ -242,7 +242,7 @@ func TestAllPinned(t *testing.T) {
 	slots := make([]Slot, 100)
 	kept := 0
 	for i := range slots {
-		if data := c.Reserve(uint64(i), &slots[i], 1000); data != nil {
+		if data := c.Reserve(uint64(i), &slots[i], 1000, nil); data != nil {
 			slots[i].Publish()
 			kept++
 		}
@@ -306,7 +306,7 @@ func BenchmarkFill(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		s := &slots[i&(len(slots)-1)]
-		if data := c.Reserve(uint64(i), s, len(block)); data != nil {
+		if data := c.Reserve(uint64(i), s, len(block), nil); data != nil {
 			copy(data, block)
 			s.Publish()
 			s.Unpin()

@@ -20,10 +20,10 @@ func TestWithoutMemoryNothingIsKept(t *testing.T) {
 	c := New(1 << 20)
 	c.size = 1 << 60 // more than there are addresses
 	var s Slot
-	require.Nil(t, c.Reserve(1, &s, 4096))
+	require.Nil(t, c.Reserve(1, &s, 4096, nil))
 	_, ok := c.Pin(&s)
 	require.False(t, ok)
 	c.Resize(1 << 10)
-	c.Drop(1, &s)
+	c.Drop(1, &s, nil)
 	c.Release()
 }

@@ -26,6 +26,7 @@ type ring struct {
 // a block that was dropped leaves its entry behind until the hand comes by.
 type entry struct {
 	slot  *Slot
+	owner *Owner
 	at    uint32 // in units of the cache's memory
 	units uint32
 }
@@ -87,7 +88,7 @@ func (r *ring) evictOldest(mem []byte, hard bool) (moved uint32) {
 			return 0
 		case w&mark == 0 || hard:
 			if e.slot.word.CompareAndSwap(w, 0) {
-				r.forget(w)
+				r.forget(w, e.owner)
 				offheap.Poison(mem[w.offset() : w.offset()+w.length()])
 				return 0
 			}
@@ -107,6 +108,7 @@ func (r *ring) evictOldest(mem []byte, hard bool) (moved uint32) {
 func (r *ring) push(e entry, kept uint32) {
 	r.used += int64(kept)
 	r.blocks++
+	e.owner.add(int64(kept), 1)
 	r.written = true
 	r.enqueue(e)
 }
@@ -117,9 +119,24 @@ func (r *ring) enqueue(e entry) {
 }
 
 // forget counts a block out that can no longer be found.
-func (r *ring) forget(w word) {
-	r.used -= int64(unitsOf(w.length()))
+func (r *ring) forget(w word, owner *Owner) {
+	units := int64(unitsOf(w.length()))
+	r.used -= units
 	r.blocks--
+	owner.add(-units, -1)
+}
+
+// sweep takes out the entries of blocks that were dropped. What is free stays where it is: the hand
+// comes by.
+func (r *ring) sweep() {
+	head := r.head
+	for range r.queue.len() {
+		e := r.queue.pop()
+		if w := e.slot.word.Load(); w != 0 && w.at() == e.at {
+			r.queue.push(e)
+		}
+	}
+	r.head = head
 }
 
 // resize changes the limit. It reports whether nothing is past it any more that
@@ -139,7 +156,7 @@ func (r *ring) resize(limit uint32) (shrunk bool) {
 			continue
 		case e.at-r.base+e.units > limit:
 			if w&pinMask == 0 && e.slot.word.CompareAndSwap(w, 0) {
-				r.forget(w)
+				r.forget(w, e.owner)
 				continue
 			}
 			shrunk = false

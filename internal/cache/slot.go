@@ -60,11 +60,11 @@ func (s *Slot) Unpin() { s.word.n.Add(^uint64(0)) }
 func (s *Slot) Publish() { s.word.Store(s.word.Load().unpinned() + 1) }
 
 // Abandon gives up what Reserve made room for.
-func (c *Cache) Abandon(key uint64, slot *Slot) {
+func (c *Cache) Abandon(key uint64, slot *Slot, owner *Owner) {
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ring.forget(slot.word.Load())
+	s.ring.forget(slot.word.Load(), owner)
 	slot.word.Store(0)
 }
 

@@ -105,7 +105,7 @@ func (r *Reader) holdFromFile(kind blockKind, loc location, fill bool, p *Probe)
 // reports false if the cache does not take the block, or the block is another than it should be.
 func (r *Reader) holdAsStored(n int, offset uint64, length int, p *Probe) (h held, ok bool, err error) {
 	key, slot := r.slotKey(n), &r.slots[n]
-	b := r.cache.ReserveMore(key, slot, length-trailerSize, trailerSize)
+	b := r.cache.ReserveMore(key, slot, length-trailerSize, trailerSize, r.owner)
 	if b == nil {
 		return held{}, false, nil
 	}
@@ -119,7 +119,7 @@ func (r *Reader) holdAsStored(n int, offset uint64, length int, p *Probe) (h hel
 		}
 		err = r.corrupt(int64(offset), dataBlock.String(), err)
 	}
-	r.cache.Abandon(key, slot)
+	r.cache.Abandon(key, slot, r.owner)
 	return held{}, false, err
 }
 
@@ -133,7 +133,7 @@ func (r *Reader) decode(kind blockKind, n int, stored []byte, c Compression, fil
 	key, slot := r.slotKey(n), &r.slots[n]
 	var b []byte
 	if fill && size >= 0 {
-		b = r.cache.Reserve(key, slot, size)
+		b = r.cache.Reserve(key, slot, size, r.owner)
 	}
 	reserved := b != nil
 	if !reserved {
@@ -145,7 +145,7 @@ func (r *Reader) decode(kind blockKind, n int, stored []byte, c Compression, fil
 	}
 	switch {
 	case err != nil && reserved:
-		r.cache.Abandon(key, slot)
+		r.cache.Abandon(key, slot, r.owner)
 		return held{}, err
 	case err != nil:
 		h.release()
@@ -168,7 +168,7 @@ func (r *Reader) decode(kind blockKind, n int, stored []byte, c Compression, fil
 // insert copies a decoded block into the cache, if the cache takes it.
 func (r *Reader) insert(n int, data []byte) (h held, ok bool) {
 	slot := &r.slots[n]
-	b := r.cache.Reserve(r.slotKey(n), slot, len(data))
+	b := r.cache.Reserve(r.slotKey(n), slot, len(data), r.owner)
 	if b == nil {
 		return held{}, false
 	}

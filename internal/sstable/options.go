@@ -74,6 +74,8 @@ type ReaderOptions struct {
 
 	// Cache is a cache that readers share. It replaces CacheSize.
 	Cache *cache.Cache
+	// Owner counts the reader's blocks in the Cache; nil: nobody.
+	Owner *cache.Owner
 	// Seq, if not zero, is the sequence number of every entry and range tombstone:
 	// that of a file that a store took in as it was written, with zeros. A file with
 	// other numbers is refused.

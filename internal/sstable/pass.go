@@ -103,13 +103,17 @@ func (p *Pass) room(size, part int, first bool) int {
 // A Budget bounds the memory for parts of files that the iterators of a store have. It is safe for concurrent use. A
 // nil Budget bounds nothing.
 type Budget struct {
-	Limit int64 // in bytes; set before it is used
+	Limit int64   // in bytes; set before it is used
+	Of    *Budget // what it counts, this one counts too, which several stores share; nil: there is none
 	used  atomic.Int64
 }
 
 // take counts n bytes. It reports false, and counts nothing, if there is no room for them.
 func (b *Budget) take(n int) bool {
-	if b == nil || b.used.Add(int64(n)) <= b.Limit {
+	if b == nil {
+		return true
+	}
+	if b.used.Add(int64(n)) <= b.Limit && b.Of.take(n) {
 		return true
 	}
 	b.used.Add(-int64(n))
@@ -120,6 +124,7 @@ func (b *Budget) take(n int) bool {
 func (b *Budget) force(n int) {
 	if b != nil {
 		b.used.Add(int64(n))
+		b.Of.force(n)
 	}
 }
 

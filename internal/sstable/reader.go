@@ -49,8 +49,9 @@ type Reader struct {
 	slots     []cache.Slot
 	dataCount int
 	cache     *cache.Cache
-	mapped    *mapping // nil: the file is read
-	expansion bool     // blocks may expand as those of earlier writers do
+	mapped    *mapping     // nil: the file is read
+	expansion bool         // blocks may expand as those of earlier writers do
+	owner     *cache.Owner // of its blocks in the cache; nil: nobody counts them
 }
 
 const (
@@ -81,8 +82,8 @@ func Open(path string, o *ReaderOptions) (*Reader, error) {
 // left open.
 func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	opts := *cmp.Or(o, &ReaderOptions{})
-	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache, policy: opts.Filter,
-		expansion: opts.AnyExpansion, life: &life{}}
+	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache, owner: opts.Owner,
+		policy: opts.Filter, expansion: opts.AnyExpansion, life: &life{}}
 	r.now, _ = f.(vfs.NowReader)
 	r.again, _ = f.(vfs.Rereader)
 	if parts, ok := f.(vfs.PartReader); ok {
@@ -100,7 +101,7 @@ func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	if opts.Map {
 		r.mapFile()
 	}
-	r.foreign = &foreignMemory{id: r.id, slots: r.slots, cache: r.cache, mapped: r.mapped}
+	r.foreign = &foreignMemory{id: r.id, slots: r.slots, cache: r.cache, owner: r.owner, mapped: r.mapped}
 	r.watch()
 	return r, nil
 }

@@ -26,6 +26,7 @@ type foreignMemory struct {
 	id     uint64
 	slots  []cache.Slot
 	cache  *cache.Cache
+	owner  *cache.Owner
 	mapped *mapping
 	file   io.Closer // nil: the file is not closed with it
 
@@ -44,7 +45,7 @@ func (l *life) watch() {
 func (m *foreignMemory) giveBack() error {
 	m.once.Do(func() {
 		for i := range m.slots {
-			m.cache.Drop(slotKey(m.id, i), &m.slots[i])
+			m.cache.Drop(slotKey(m.id, i), &m.slots[i], m.owner)
 		}
 		m.cache.Release()
 		if m.mapped != nil {
