@@ -15,6 +15,10 @@ import (
 type Memory struct {
 	Keep int // the capacity of memtables whose memory is kept for the next; that of others is freed
 
+	// Taken, unless nil, counts the bytes that were taken and not given back, those that are kept
+	// for the next included. It is set before the first use, and outlives the Memory.
+	Taken *atomic.Int64
+
 	mu     sync.Mutex
 	spare  *recycled // of the last memtable that was given up; nil: none
 	closed bool
@@ -22,11 +26,29 @@ type Memory struct {
 
 // A recycled is the memory of one memtable, and how many refer to that.
 type recycled struct {
-	owner  *Memory
-	region *offheap.Region
+	owner *Memory
+	counted
 	layout layout
 	refs   atomic.Int64
 	forgot runtime.Cleanup
+}
+
+// A counted is memory and where it is counted, nil: nowhere. It does not lead to a memtable or its
+// store, which the collector would otherwise never find forgotten.
+type counted struct {
+	region *offheap.Region
+	taken  *atomic.Int64
+}
+
+func (c counted) count(n int64) {
+	if c.taken != nil {
+		c.taken.Add(n)
+	}
+}
+
+func (c counted) free() {
+	c.count(-int64(len(c.region.Bytes())))
+	c.region.Free()
 }
 
 // New is like the function New, in memory that is given back: by Unref, by Drop, or by the
@@ -35,11 +57,12 @@ func (p *Memory) New(capacity int) *Memtable {
 	l := layoutOf(capacity)
 	mem := p.take(l)
 	if mem == nil {
-		mem = &recycled{owner: p, region: offheap.New(l.size()), layout: l}
+		mem = &recycled{owner: p, counted: counted{offheap.New(l.size()), p.Taken}, layout: l}
+		mem.count(int64(l.size()))
 	}
 	m := l.in(mem.region.Bytes())
 	m.memory = mem
-	mem.forgot = runtime.AddCleanup(m, (*offheap.Region).Free, mem.region)
+	mem.forgot = runtime.AddCleanup(m, counted.free, mem.counted)
 	return m
 }
 
@@ -66,8 +89,35 @@ func (p *Memory) Close() {
 	p.spare, p.closed = nil, true
 	p.mu.Unlock()
 	if spare != nil {
-		spare.region.Free()
+		spare.free()
 	}
+}
+
+// SetKeep changes Keep, and frees what was kept if it is of another capacity.
+func (p *Memory) SetKeep(capacity int) {
+	p.mu.Lock()
+	p.Keep = capacity
+	drop := p.spare
+	if drop != nil && drop.layout == layoutOf(capacity) {
+		drop = nil
+	}
+	if drop != nil {
+		p.spare = nil
+	}
+	p.mu.Unlock()
+	if drop != nil {
+		drop.free()
+	}
+}
+
+// Kept returns the bytes that are kept for the next memtable.
+func (p *Memory) Kept() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.spare == nil {
+		return 0
+	}
+	return int64(p.spare.layout.size())
 }
 
 // Ref keeps the memory of a memtable until Unref. It is not for one whose last reference
@@ -113,6 +163,6 @@ func (p *Memory) giveBack(mem *recycled) {
 	}
 	p.mu.Unlock()
 	if drop != nil {
-		drop.region.Free()
+		drop.free()
 	}
 }

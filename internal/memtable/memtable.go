@@ -258,6 +258,9 @@ func (m *Memtable) newest(user []byte, hash uint64, seq base.SeqNum) node {
 // IndexSize returns the bytes of the index. They are all set aside from the start.
 func (m *Memtable) IndexSize() int64 { return int64(m.index.size()) }
 
+// Capacity returns the bytes of the arena.
+func (m *Memtable) Capacity() int64 { return int64(len(m.bytes)) }
+
 // Size returns the bytes of the arena that are in use, and those of range tombstones.
 func (m *Memtable) Size() int64 {
 	used := m.used.Load()
