@@ -163,7 +163,7 @@ func (d *DB) commit(ctx context.Context, b *Batch, reads commit.Reads, o *WriteO
 // commitStore returns what the commit pipeline needs of the store.
 func (d *DB) commitStore() commit.Store {
 	return commit.Store{
-		Visible: &d.visible, GroupBytes: int(d.opts.MemtableSize / 4), Logger: d.log,
+		Visible: &d.visible, GroupBytes: d.opts.groupBytes(), Logger: d.log,
 		MakeRoom: d.makeRoom, Enable: d.enable,
 		Combine: func(key []byte, values [][]byte) ([]byte, error) { return d.operands.mergeOperands(key, values) },
 		FlushedTo: func() uint64 {

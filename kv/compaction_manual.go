@@ -53,10 +53,12 @@ func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 }
 
 // beginManual begins a compaction of [lo, hi] if there is anything to do. It waits until no
-// running one is in its way, and keeps others from beginning there. If ctx ends meanwhile,
+// running one is in its way and there is a thread, and keeps others from beginning there. If ctx ends meanwhile,
 // the error is base.ErrContextEnded.
 func (d *DB) beginManual(ctx context.Context, lo, hi []byte, finished map[*version.Table]bool) (*compaction, error) {
 	defer d.broadcastAt(ctx)()
+	thread := d.newThreadWait()
+	defer thread.cancel()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for {
@@ -72,9 +74,14 @@ func (d *DB) beginManual(ctx context.Context, lo, hi []byte, finished map[*versi
 		if c == nil {
 			return nil, nil
 		}
-		if !d.busy(c) {
+		busy := d.busy(c)
+		if !busy && thread.take() {
 			d.begin(c)
 			return c, nil
+		}
+		if !busy {
+			d.progress.Wait() // for a thread
+			continue
 		}
 		s, wanted := &d.compactions, version.SpanOf(c.tables())
 		s.wanted = append(s.wanted, &wanted)

@@ -189,7 +189,7 @@ func (s *sharedMerge) hire(ctx context.Context) {
 		s.group.Go(func() {
 			for again := true; again; again = again && s.left() > 0 && s.d.hireHelper(s.most) {
 				again = s.one(ctx)
-				s.d.reschedule(func() { s.d.compactions.helpers-- }) // what is due comes first
+				s.d.reschedule(s.d.dismissHelper) // what is due comes first
 			}
 		})
 	}
@@ -204,11 +204,17 @@ func (d *DB) mostThreads(c *compaction) int {
 	return d.threads()
 }
 
+// dismissHelper gives a thread back. The caller holds d.mu.
+func (d *DB) dismissHelper() {
+	d.compactions.helpers--
+	d.share.returnThread()
+}
+
 // hireHelper takes a thread for a range, if less than most are busy.
 func (d *DB) hireHelper(most int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.compactions.busyThreads() >= most {
+	if d.compactions.busyThreads() >= most || !d.share.tryThread() {
 		return false
 	}
 	d.compactions.helpers++

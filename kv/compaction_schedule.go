@@ -51,7 +51,7 @@ func (s *compactionState) isReserved(level int, keys version.Span) bool {
 }
 
 // scheduleCompactions starts compactions as long as there is one worth it and a
-// thread for it.
+// thread for it, of the store's own and of its MemoryBudget's.
 func (d *DB) scheduleCompactions() {
 	d.mu.Lock()
 	d.scheduleCompactionsLocked()
@@ -60,13 +60,16 @@ func (d *DB) scheduleCompactions() {
 
 func (d *DB) scheduleCompactionsLocked() {
 	for !d.closing && !d.opts.ReadOnly && d.current != nil && d.failure == nil && !d.compactions.paused &&
-		d.compactions.busyThreads() < d.opts.MaxConcurrentCompactions {
+		d.compactions.busyThreads() < d.opts.MaxConcurrentCompactions && !d.background().queues() {
 		c := d.pickCompaction()
 		if c == nil {
 			if len(d.compactions.reserved) == 0 {
 				d.compactions.cause = nil // there is nothing left to do that failed
 			}
 			d.wakeAtExpiry()
+			return
+		}
+		if !d.background().take() {
 			return
 		}
 		d.begin(c)
@@ -130,6 +133,7 @@ func (d *DB) end(c *compaction) {
 	}
 	d.compactions.release(c.reserved)
 	d.unrefVersion(c.version)
+	d.share.returnThread()
 }
 
 // conflicts reports whether a compaction that nobody asked for has to be left: a running
@@ -194,7 +198,7 @@ func (d *DB) level0Stuck() error {
 		return s.cause
 	}
 	d.scheduleCompactionsLocked()
-	if s.running > 0 || len(s.wanted) > 0 || s.paused {
+	if s.running > 0 || len(s.wanted) > 0 || s.paused || d.background().waits() {
 		return nil
 	}
 	var names []string

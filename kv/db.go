@@ -96,6 +96,9 @@ type DB struct {
 
 	follower *follower // of a store that was opened by OpenReadOnly
 
+	readers *version.Memory // bounds filters and indexes; nil: nothing does
+	share   *budgetShare    // of Options.MemoryBudget; nil: there is none
+
 	iterators     handles.List[*Iterator]
 	openSnapshots handles.List[*Snapshot]
 	transactions  handles.List[*Tx]
@@ -213,5 +216,6 @@ func (d *DB) Close() error {
 		err = errors.Join(err, d.lock.Close())
 	}
 	err = errors.Join(err, d.closeObjects())
+	d.share.leave()
 	return errors.Join(err, leaked)
 }

@@ -40,6 +40,9 @@ var (
 	ErrNotDurable = base.ErrNotDurable
 	// ErrInvalidOptions is matched when Open refuses its options.
 	ErrInvalidOptions = errors.New("siftkv: invalid options")
+	// ErrMemoryBudget is returned by Open when Options.MemoryBudget is too small for another
+	// store beside those that are open. The error says how much each needs.
+	ErrMemoryBudget = errors.New("siftkv: the memory budget is too small for one more store")
 	// ErrForeignDirectory is returned by Open for a directory that is not empty
 	// and holds no store. Nothing in it was touched.
 	ErrForeignDirectory = base.ErrForeignDirectory

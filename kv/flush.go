@@ -160,7 +160,7 @@ func (d *DB) flush(job flushJob) error {
 		return e
 	}, func() {
 		if job.next != nil {
-			d.imms, d.mem = nil, d.nextMemTable(d.opts.memtableArena(), job.next.ID())
+			d.imms, d.mem = nil, d.nextMemTable(0, job.next.ID())
 			return
 		}
 		d.imms = append([]*memTable(nil), d.imms[len(mems):]...)

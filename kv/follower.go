@@ -215,6 +215,11 @@ func (f *follower) install(v *version.Version) error {
 	}
 	d.operands = f.operandMerger
 	d.limit, d.imms = f.lastSeq, slices.Clone(f.mems)
+	replayed := int64(0)
+	for _, m := range f.mems {
+		replayed += m.Capacity() + m.IndexSize()
+	}
+	d.share.replaysOnly(replayed)
 	d.installState()
 	return nil
 }

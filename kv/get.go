@@ -214,7 +214,7 @@ const sampledOneIn = 16
 // count is not waited for: that took an eighth of the time of an absent key.
 func (l *lookup) count() {
 	l.stripe.gets.Add(1)
-	if l.d.tables.Limit > 0 {
+	if l.d.tables.Memory != nil {
 		l.sampled = l.stripe.gets.Load()%sampledOneIn == 0
 	}
 }
@@ -222,7 +222,7 @@ func (l *lookup) count() {
 // firstSampled returns which of many keys that were counted is the first to be sampled: -1 is none,
 // and the others follow it every sampledOneIn.
 func (d *DB) firstSampled(counters *stripe) int {
-	if d.tables.Limit == 0 {
+	if d.tables.Memory == nil {
 		return -1
 	}
 	return int(-counters.gets.Load() % sampledOneIn)

@@ -159,7 +159,7 @@ func (in *ingestJob) install() error {
 		d.features |= used
 		// Writes from now on go to a memtable that no older state has: a reader
 		// with such a state, whatever it takes for the present, is in the past.
-		d.mem = d.nextMemTable(d.opts.memtableArena(), d.mem.Log)
+		d.mem = d.nextMemTable(0, d.mem.Log)
 		// The number comes after the state: whoever knows it finds the files.
 		d.installState()
 		d.visible.Store(uint64(seq))

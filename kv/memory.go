@@ -1,6 +1,11 @@
 package kv
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/siftkv/siftkv/internal/cache"
+	"github.com/siftkv/siftkv/internal/version"
+)
 
 // readersLimit returns how many bytes of MemoryLimit are for blocks, filters and indexes; 0
 // if there is no limit.
@@ -15,10 +20,54 @@ func (o *Options) readersLimit() int64 {
 	return max(o.MemoryLimit-shared, o.MemoryLimit/8)
 }
 
+// shareMemory gives the store its cache, and what bounds its filters and indexes and counts its memtables: those of its
+// MemoryBudget, or its own.
+func (d *DB) shareMemory() error {
+	o := &d.opts
+	switch b := o.MemoryBudget; {
+	case b != nil:
+		if err := b.join(d, o); err != nil {
+			return err
+		}
+		d.readers, d.memtables.Taken = b.readers, d.share.taken
+		if o.CacheSize >= 0 {
+			d.cache = d.readers.Cache.Retain()
+			return nil
+		}
+		d.cache = cache.New(0)
+	case o.MemoryLimit > 0:
+		d.readers = version.NewMemory(o.readersLimit(), o.CacheSize)
+		d.cache = d.readers.Cache
+	default:
+		d.cache = cache.New(o.CacheSize)
+	}
+	d.memtables.Keep = int(o.memtableArena())
+	return nil
+}
+
+// cacheOwner returns who the store's blocks are counted for; nil if no other store has blocks in its cache.
+func (d *DB) cacheOwner() *cache.Owner {
+	if d.share == nil {
+		return nil
+	}
+	return &d.share.blocks
+}
+
+// cached returns what the store has in the cache.
+func (d *DB) cached() (bytes int64, blocks int) {
+	if d.share == nil {
+		return d.cache.Used()
+	}
+	return d.share.blocks.Used()
+}
+
 // partsLimit returns how many bytes of sorted files iterators on an object store may have read ahead, all together:
 // 64 MiB, or an eighth of a MemoryLimit.
 func (o *Options) partsLimit() int64 {
-	if o.MemoryLimit <= 0 {
+	switch {
+	case o.MemoryBudget != nil:
+		return o.MemoryBudget.parts.Limit
+	case o.MemoryLimit <= 0:
 		return maxParts
 	}
 	return min(o.MemoryLimit/8, maxParts)
@@ -29,6 +78,17 @@ const maxParts = 64 << 20
 // buffersLimit returns how many bytes of a MemoryLimit are for what flushes and compactions
 // hold: above all the hashes of a new file's keys, of which its filter is made.
 func buffersLimit(limit int64) int64 { return min(limit/8, 16<<20) }
+
+// groupBytes bounds what is committed at once: a memtable of it should not be larger than usual.
+func (o *Options) groupBytes() int {
+	if o.MemoryBudget != nil {
+		return int(min(o.MemtableSize/4, maxSharedGroup))
+	}
+	return int(o.MemtableSize / 4)
+}
+
+// maxSharedGroup bounds a group of a store with a MemoryBudget, whose memtables may become small.
+const maxSharedGroup = 256 << 10
 
 // maxCachedBlock is the largest BlockSize of a store that has a cache.
 const maxCachedBlock = 1 << 20

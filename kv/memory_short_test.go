@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -41,7 +42,10 @@ func openShort(t *testing.T, dir string, limit int64) *DB {
 	db := openDir(t, dir, &Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10,
 		Compression: sstable.NoCompression, Filter: mustParse("blocked:32"), CacheSize: 64 << 10})
 	require.Zero(t, db.Metrics().OpenTables)
-	db.tables.Limit = limit
+	if limit > 0 {
+		db.tables.Memory = &version.Memory{Cache: db.cache, CacheSize: 64 << 10}
+		db.tables.Memory.SetLimit(limit)
+	}
 	return db
 }
 

@@ -23,10 +23,12 @@ type Metrics struct {
 	// Memory, now, in bytes.
 	FilterMemory   int64 // filters of open tables
 	IndexMemory    int64 // indexes of open tables
-	CacheBytes     int64 // blocks in the cache, with their overhead
+	CacheBytes     int64 // the store's blocks in the cache, with their overhead
 	CacheBlocks    int
 	MemtableBytes  int64 // of all memtables: in use, and their indexes
+	MemtableSize   int64 // of the active memtable when it is full; under a MemoryBudget it changes
 	Memtables      int
+	BudgetBytes    int64 // what the store has of its MemoryBudget; MemoryBudget.Usage has that of all
 	OpenTables     int
 	FiltersSkipped int64 // filters of open tables that are on disk because memory is short
 
@@ -236,7 +238,8 @@ func (d *DB) Metrics() *Metrics {
 	m.FilterMemory, m.IndexMemory = d.tables.Filters.Load(), d.tables.Indexes.Load()
 	m.FiltersSkipped = d.tables.Skipped.Load()
 	m.FilterLoads, m.ClosedTables = d.tables.Loads.Load(), d.tables.Left.Load()
-	m.CacheBytes, m.CacheBlocks = d.cache.Used()
+	m.CacheBytes, m.CacheBlocks = d.cached()
+	m.BudgetBytes = d.share.bytes(d)
 	m.OpenFiles = d.openFiles.Used()
 	m.HeldFiles = d.cleaner.Held()
 	m.TxCommits, m.TxConflicts = c.txCommits.Load(), c.txConflicts.Load()
@@ -278,6 +281,7 @@ func (d *DB) shapeLocked(m *Metrics) *version.Version {
 		m.Failure = d.failure.Error()
 	}
 	m.RunningCompactions, m.Snapshots = d.compactions.running, len(d.snapshots.list)
+	m.MemtableSize = d.mem.Capacity() + d.mem.IndexSize()
 	for _, mem := range append([]*memTable{d.mem}, d.imms...) {
 		m.Memtables++
 		m.MemtableBytes += mem.Size() + mem.IndexSize()

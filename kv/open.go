@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/sstable"
@@ -48,17 +47,21 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 		return nil, fmt.Errorf("%w: the directory's name is empty", ErrInvalidOptions)
 	}
 	d := &DB{dir: dir, localDir: localDir, limit: base.MaxSeqNum, opts: opts, optionsText: o.storedText(&opts),
-		fs: opts.fs, log: opts.Logger,
-		cache: cache.New(opts.CacheSize), openFiles: vfs.NewReadLimit(opts.MaxOpenFiles)}
+		fs: opts.fs, log: opts.Logger, openFiles: vfs.NewReadLimit(opts.MaxOpenFiles)}
+	if err := d.shareMemory(); err != nil {
+		return nil, err
+	}
 	d.fs = d.openFiles.Relieve(opts.fs)
-	d.memtables.Keep = int(opts.memtableArena())
 	d.progress.L = &d.mu
 	d.resumer.stop = make(chan struct{})
-	d.tables = version.TableCache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log, CacheSize: opts.CacheSize,
-		Limit: opts.readersLimit(), Far: opts.Objects != nil,
-		Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache, Filter: opts.Filter,
+	d.tables = version.TableCache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log,
+		Memory: d.readers, Far: opts.Objects != nil,
+		Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache, Owner: d.cacheOwner(), Filter: opts.Filter,
 			Prefix: opts.Prefix, Map: opts.MemoryMap, AnyExpansion: true}}
 	d.tables.Parts.Limit = opts.partsLimit()
+	if d.share != nil {
+		d.tables.Parts.Of = &d.share.b.parts
+	}
 	d.commits.Attach(d.commitStore())
 	d.cleaner = version.Cleaner{Tables: &d.tables, History: &d.history, FS: d.fs, Dir: dir, Log: d.log,
 		ReadOnly: opts.ReadOnly, Position: d.position, Cleaned: d.publishView}
@@ -71,6 +74,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	if err != nil {
 		return nil, errors.Join(err, d.abandon())
 	}
+	d.share.begin()
 	return d, nil
 }
 
@@ -125,8 +129,7 @@ func (d *DB) abandon() error {
 	if d.lock != nil {
 		err = errors.Join(err, d.lock.Close())
 	}
-	err = errors.Join(err, d.closeObjects())
-	return err
+	return errors.Join(err, d.share.abandon(), d.closeObjects())
 }
 
 func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {
@@ -278,7 +281,7 @@ func (d *DB) start(v *version.Version, lastSeq base.SeqNum, manifestNum uint64) 
 	d.commits.Start(lastSeq, log, d.features)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mem = d.nextMemTable(d.opts.memtableArena(), log.ID())
+	d.mem = d.nextMemTable(0, log.ID())
 	d.installVersion(v)
 	d.installState()
 	return nil

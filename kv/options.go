@@ -39,6 +39,12 @@ type Options struct {
 	// memtable takes beyond one.
 	MemoryLimit int64
 
+	// MemoryBudget, unless nil, is a bound of memory that the store shares with the others that are
+	// opened with it, in place of a MemoryLimit: see there. MemtableSize is then what a memtable has at the
+	// most (64 MiB by default), and CacheSize is not set, or negative for a store that caches no blocks. Open
+	// fails with ErrMemoryBudget if the stores are too many for it.
+	MemoryBudget *MemoryBudget
+
 	// CacheSize is the size of the block cache in bytes: 64 MiB by default, no cache if
 	// negative. The cache holds data blocks and the leaves of large indexes.
 	CacheSize int64
@@ -266,6 +272,14 @@ func (o *Options) withDefaults() (Options, error) {
 		r.CacheSize = cmp.Or(r.CacheSize, max(r.readersLimit(), 1))
 		r.TargetFileSize = cmp.Or(r.TargetFileSize, min(max(r.MemoryLimit/4, 4<<20), 32<<20))
 	}
+	if b := r.MemoryBudget; b != nil {
+		if err := b.check(&r); err != nil {
+			return r, err
+		}
+		r.MemtableSize = cmp.Or(r.MemtableSize, min(max(b.memtablesPart()/int64(r.MaxMemtables), minMemtable), 64<<20))
+		r.CacheSize = cmp.Or(r.CacheSize, b.readersPart(true))
+		r.TargetFileSize = cmp.Or(r.TargetFileSize, min(max(b.limit/4, 4<<20), 32<<20))
+	}
 	r.CacheSize = cmp.Or(r.CacheSize, 64<<20)
 	r.MaxOpenFiles = cmp.Or(r.MaxOpenFiles, 1000)
 	r.MemtableSize = cmp.Or(r.MemtableSize, 32<<20)
@@ -289,6 +303,9 @@ func (o *Options) withDefaults() (Options, error) {
 	threads := runtime.GOMAXPROCS(0) / 2
 	if r.MemoryLimit > 0 {
 		threads = int(min(int64(threads), r.MemoryLimit/threadMemory))
+	}
+	if r.MemoryBudget != nil {
+		threads = r.MemoryBudget.threads
 	}
 	r.MaxConcurrentCompactions = cmp.Or(r.MaxConcurrentCompactions, max(threads, leastThreads))
 	if r.Filter == nil {

@@ -78,10 +78,11 @@ var optionFields = []optionField{
 
 // fieldsWithoutText are the fields of Options that only a program can set, and why.
 var fieldsWithoutText = map[string]string{
-	"Clock":   "a function",
-	"Objects": "it has a client of an object store",
-	"Logger":  "where it writes to is the program's",
-	"Events":  "functions",
+	"Clock":        "a function",
+	"Objects":      "it has a client of an object store",
+	"MemoryBudget": "other stores share it",
+	"Logger":       "where it writes to is the program's",
+	"Events":       "functions",
 
 	"fs":              "for tests",
 	"backoff":         "for tests",

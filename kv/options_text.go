@@ -36,7 +36,7 @@ const maxTextFaults = 20
 //   - FileMode as an octal number, PollInterval as time.ParseDuration reads it;
 //   - any of them quoted as in Go, if spaces at its ends count: "delimiter: ".
 //
-// Clock, Logger, Events and Objects have no text, nor have a Merger, a Filter and a Prefix of the
+// Clock, Logger, Events, Objects and MemoryBudget have no text, nor have a Merger, a Filter and a Prefix of the
 // application's own: it sets them in the result.
 //
 // Errors match ErrInvalidOptions, and name the line, the field and what is wrong, up to 20 of them.

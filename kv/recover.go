@@ -51,6 +51,7 @@ func (d *DB) recover() error {
 	if v, err = d.flushRecovered(v, mems, lastSeq); err != nil {
 		return err
 	}
+	d.share.replaysOnly(0)
 	if err := d.start(v, lastSeq, d.newFileNum()); err != nil {
 		return err
 	}

@@ -296,7 +296,8 @@ func (p *replayer) record(record []byte) error {
 	p.gap = p.gap || r.Seq() != p.lastSeq+1
 	n := len(p.mems)
 	if n == 0 || p.mems[n-1].Log != p.log || !p.mems[n-1].Reserve(arena) {
-		m := newMemTable(max(p.d.opts.memtableArena(), int64(arena)+memtable.Slack), p.log)
+		m := newMemTable(max(p.d.replayArena(), int64(arena)+memtable.Slack), p.log)
+		p.d.share.replay(m.Capacity() + m.IndexSize())
 		if !m.Reserve(arena) {
 			return memtable.ErrFull
 		}

@@ -40,7 +40,7 @@ func (d *DB) makeSpare(memtable bool) {
 	if err != nil {
 		d.log.Debug("no log was made ahead", "error", err)
 	} else if s.log = log; memtable {
-		s.mem = d.nextMemTable(d.opts.memtableArena(), log.ID())
+		s.mem = d.nextMemTable(0, log.ID())
 	}
 	d.mu.Lock()
 	d.spare, d.preparing = s, false

@@ -19,10 +19,18 @@ func newMemTable(arena int64, log uint64) *memTable {
 	return m
 }
 
-// nextMemTable is newMemTable in memory that is used again when no state has the memtable any
-// more.
-func (d *DB) nextMemTable(arena int64, log uint64) *memTable {
-	m := d.memtables.New(int(arena))
+// nextMemTable returns a memtable with at least so many bytes for points, whose writes are in a WAL: of
+// MemtableSize, or what the MemoryBudget allows. Its memory is used again when no state has
+// the memtable any more.
+func (d *DB) nextMemTable(least int64, log uint64) *memTable {
+	arena := d.opts.memtableArena()
+	if d.share != nil {
+		size, taken := d.share.promise()
+		defer taken()
+		arena = int64(memtable.CapacityWithin(int(size)))
+		d.memtables.SetKeep(int(arena))
+	}
+	m := d.memtables.New(int(max(arena, least)))
 	m.Log = log
 	return m
 }
@@ -36,9 +44,9 @@ func (o *Options) memtableArena() int64 {
 // room for arena bytes. The caller leads the pipeline and holds d.mu, which is released
 // during I/O.
 func (d *DB) rotate(arena int) error {
-	size := max(d.opts.memtableArena(), int64(arena)+memtable.Slack)
+	least := int64(arena) + memtable.Slack
 	if d.mem.Empty() {
-		d.mem = d.nextMemTable(size, d.mem.Log) // too small for the batch
+		d.mem = d.nextMemTable(least, d.mem.Log) // too small for the batch, or too large for the budget
 		d.installState()
 		return nil
 	}
@@ -46,12 +54,12 @@ func (d *DB) rotate(arena int) error {
 	d.mu.Unlock()
 	log, err := d.rotateLog(s.log)
 	next := s.mem
-	if err != nil || size > d.opts.memtableArena() {
-		s.mem.Drop()
+	if next != nil && (err != nil || least > next.Capacity() || d.share.tooLarge(next)) {
+		next.Drop()
 		next = nil
 	}
 	if err == nil && next == nil {
-		next = d.nextMemTable(size, log.ID()) // out of the lock: clearing its memory takes milliseconds
+		next = d.nextMemTable(least, log.ID()) // out of the lock: clearing its memory takes milliseconds
 	}
 	d.mu.Lock()
 	if err != nil {

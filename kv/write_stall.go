@@ -14,7 +14,7 @@ import (
 // ends meanwhile, the error is base.ErrContextEnded.
 func (d *DB) makeRoom(ctx context.Context, arena, size int) (*memTable, error) {
 	if m := d.room.Load(); m != nil && ctx.Err() == nil && m.Reserve(arena) {
-		if m.Size() >= d.opts.memtableArena()*(spareShare-1)/spareShare && !d.spareAsked.Load() {
+		if m.Size() >= m.Capacity()*(spareShare-1)/spareShare && !d.spareAsked.Load() {
 			d.prepareSpare()
 		}
 		return m, nil

@@ -22,10 +22,10 @@ const worthwhile = 3
 // Sampled tells of a lookup in t, one in some: whether the key turned out to be absent, and
 // whether the filter could not be asked. It may read t's filter into memory.
 func (c *TableCache) Sampled(t *Table, absent, unfiltered bool) {
-	if c.Limit == 0 || c.Skipped.Load() == 0 && !c.IndexesShort() {
+	if c.Memory == nil || c.Memory.skipped.Load() == 0 && !c.IndexesShort() {
 		return // everything fits
 	}
-	if c.ring.count(t, absent) {
+	if c.Memory.ring.count(t, absent) {
 		c.giveUpIdle(t, 0)
 	}
 	if !absent || !unfiltered || !t.opening.TryLock() {
@@ -40,7 +40,8 @@ func (c *TableCache) Sampled(t *Table, absent, unfiltered bool) {
 // IndexesShort reports whether indexes take so much of the limit that new files should have
 // small ones.
 func (c *TableCache) IndexesShort() bool {
-	return c.Limit > 0 && c.Indexes.Load() > c.Limit/(2*indexPart)
+	m := c.Memory
+	return m != nil && m.indexes.Load() > m.limit.Load()/(2*indexPart)
 }
 
 // saves returns what a table's filter saves per byte.
@@ -54,19 +55,20 @@ func (t *Table) saves() float64 {
 const retiredPart = 8
 
 // retire counts the filter of a reader that is about to be replaced.
-func (c *TableCache) retire(r *sstable.Reader) {
+func (m *Memory) retire(r *sstable.Reader) {
 	filter, _ := r.PinnedBytes()
-	c.retired.Add(filter)
-	runtime.AddCleanup(r, func(n int64) { c.retired.Add(-n) }, filter)
+	m.retired.Add(filter)
+	runtime.AddCleanup(r, func(n int64) { m.retired.Add(-n) }, filter)
 }
 
 // displace makes room for t's filter among those that save much less. It reports whether
 // there is room, which is then t's. The caller holds t.opening.
 func (c *TableCache) displace(t *Table) bool {
-	c.ring.mu.Lock()
-	defer c.ring.mu.Unlock()
+	m, limit := c.Memory, c.Memory.limit.Load()
+	m.ring.mu.Lock()
+	defer m.ring.mu.Unlock()
 	size, need := int64(t.FilterBytes), int64(0)
-	if size > c.Limit/2 || c.retired.Load() > c.Limit/retiredPart {
+	if size > limit/2 || m.retired.Load() > limit/retiredPart {
 		return false
 	}
 	var victims []*Table
@@ -74,8 +76,8 @@ func (c *TableCache) displace(t *Table) bool {
 		r := v.Reader.Load()
 		return v != t && r != nil && r.HasFilter() && !slices.Contains(victims, v)
 	}
-	for need = c.Filters.Load() + size - c.Limit/2; need > 0; {
-		v, saves := c.ring.least(loaded, (*Table).saves)
+	for need = m.filters.Load() + size - limit/2; need > 0; {
+		v, saves := m.ring.least(loaded, (*Table).saves)
 		if v == nil || len(victims) == candidates || saves*worthwhile > t.saves() {
 			return false
 		}
@@ -87,12 +89,12 @@ func (c *TableCache) displace(t *Table) bool {
 			return false // it is being closed: the next sample comes
 		}
 		if r := v.Reader.Load(); r != nil && r.HasFilter() {
-			c.retire(r)
-			c.swap(v, r, r.WithoutFilter())
+			m.retire(r)
+			v.cache.swap(v, r, r.WithoutFilter())
 		}
 		v.opening.Unlock()
 	}
-	c.Filters.Add(size)
+	c.addFilters(size)
 	return true
 }
 
@@ -100,10 +102,10 @@ func (c *TableCache) displace(t *Table) bool {
 // stays on disk. The caller holds t.opening.
 func (c *TableCache) load(t *Table, r *sstable.Reader) {
 	with, err := r.WithFilter()
-	c.Filters.Add(-int64(t.FilterBytes))
+	c.addFilters(-int64(t.FilterBytes))
 	if err != nil {
 		c.Log.Warn("a filter could not be read: lookups go without", "file", c.Path(t.Num), "error", err)
-		c.resize() // others have made room
+		c.Memory.resize() // others have made room
 		return
 	}
 	c.swap(t, r, with)
@@ -111,19 +113,19 @@ func (c *TableCache) load(t *Table, r *sstable.Reader) {
 	if err := with.FilterError(); err != nil {
 		c.unusable(t, err)
 	}
-	c.resize()
+	c.Memory.resize()
 }
 
 // swap replaces a reader by one that differs in its filter. The caller holds t.opening.
 func (c *TableCache) swap(t *Table, from, to *sstable.Reader) {
 	before, _ := from.PinnedBytes()
 	after, _ := to.PinnedBytes()
-	c.Filters.Add(after - before)
+	c.addFilters(after - before)
 	if t.skips(from) {
-		c.Skipped.Add(-1)
+		c.skip(-1)
 	}
 	if t.skips(to) {
-		c.Skipped.Add(1)
+		c.skip(1)
 	}
 	t.Reader.Store(to)
 }

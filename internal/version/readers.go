@@ -13,24 +13,25 @@ import (
 // memory.) Readers of tables with range tombstones stay, since each lookup asks those. Who uses
 // a reader that is given up goes on with it.
 func (c *TableCache) giveUpIdle(t *Table, index int64) {
-	if c.Limit == 0 || c.KeepOpen {
+	m := c.Memory
+	if m == nil {
 		return
 	}
 	for range candidates {
-		if c.Indexes.Load()+index <= c.Limit/indexPart {
+		if m.indexes.Load()+index <= m.limit.Load()/indexPart {
 			return
 		}
-		c.ring.mu.Lock()
-		v, asked := c.ring.least(func(v *Table) bool { return v != t && v.RangeDeletes == 0 },
+		m.ring.mu.Lock()
+		v, asked := m.ring.least(func(v *Table) bool { return v != t && v.RangeDeletes == 0 && !v.cache.KeepOpen },
 			func(v *Table) float64 { return float64(v.traffic.asked.Load()) })
-		c.ring.mu.Unlock()
+		m.ring.mu.Unlock()
 		if v == nil || asked > 0 || !v.opening.TryLock() {
 			return
 		}
 		if old := v.Reader.Swap(nil); old != nil {
-			c.leave(v, old)
+			v.cache.leave(v, old)
 			v.left = append(slices.DeleteFunc(v.left, sstable.Left.Gone), old.Leave())
-			c.Left.Add(1)
+			v.cache.Left.Add(1)
 		}
 		v.opening.Unlock()
 	}

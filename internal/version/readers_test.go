@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -27,8 +26,8 @@ func fileOf(num uint64) string { return manifest.FileName(manifest.FileTable, nu
 // tablesIn returns n tables of one file each, and a cache of limit bytes to open them with.
 func tablesIn(t *testing.T, n int, limit int64) (*TableCache, []*Table) {
 	files := map[string][]byte{}
-	c := &TableCache{Path: fileOf, Log: slog.Default(), Limit: limit, CacheSize: limit}
-	c.Options.Cache = cache.New(limit)
+	c := &TableCache{Path: fileOf, Log: slog.Default(), Memory: NewMemory(limit, limit)}
+	c.Options.Cache = c.Memory.Cache
 	t.Cleanup(c.Options.Cache.Release)
 	c.OpenFile = func(name string) (vfs.ReadFile, error) { return bytesFile{bytes.NewReader(files[name])}, nil }
 	var tables []*Table
@@ -79,18 +78,18 @@ func TestADamagedFilterIsNotReadForANewReader(t *testing.T) {
 		return damagedFile{f, &opened, &reads}, err
 	}
 	for n := range 3 {
-		c.Filters.Add(limit) // of others: the filter is left on disk
+		c.addFilters(limit) // of others: the filter is left on disk
 		opened, reads = false, 0
 		_, err := table.Open(c)
 		require.NoError(t, err)
-		c.Filters.Add(-limit)
+		c.addFilters(-limit)
 		require.EqualValues(t, max(0, 1-n), c.Skipped.Load())
 		opened, reads = true, 0
-		c.Skipped.Add(1) // so is another table's
+		c.skip(1) // so is another table's
 		for range 2 {
 			c.Sampled(table, true, true)
 		}
-		c.Skipped.Add(-1)
+		c.skip(-1)
 		require.Equal(t, max(0, 1-n), reads)
 		require.EqualValues(t, 1, c.Unusable.Load())
 		require.Zero(t, c.Skipped.Load())

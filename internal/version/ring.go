@@ -22,7 +22,7 @@ const (
 
 func halve(n *atomic.Uint32) { n.Store(n.Load() / 2) }
 
-// A ring is the open tables of a store with a limit of memory, round which the hand of a clock
+// A ring is the open tables of the stores that share a limit of memory, round which the hand of a clock
 // goes, and a second hand that looks for what can be given up. No step looks at all tables.
 type ring struct {
 	samples atomic.Uint64
@@ -48,6 +48,18 @@ func (r *ring) remove(t *Table) {
 	r.tables[len(r.tables)-1] = nil
 	r.tables = r.tables[:len(r.tables)-1]
 	r.mu.Unlock()
+}
+
+// of returns the open tables of one store.
+func (r *ring) of(c *TableCache) (tables []*Table) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range r.tables {
+		if t.cache == c {
+			tables = append(tables, t)
+		}
+	}
+	return tables
 }
 
 // count adds a sampled lookup, and reports whether it moved the hand.

@@ -18,6 +18,7 @@ type Table struct {
 
 	Reader   atomic.Pointer[sstable.Reader]
 	opening  sync.Mutex     // whoever stores Reader has it
+	cache    *TableCache    // that opened the reader; set before the table is in the ring
 	left     []sstable.Left // readers that were given up, of which some may be in use
 	noFilter bool           // the filter is not usable, and counted as such
 	traffic  traffic
@@ -40,18 +41,15 @@ func (t *Table) Open(c *TableCache) (*sstable.Reader, error) {
 }
 
 // A TableCache opens the files of a store's tables, and keeps the memory that their readers
-// pin within a limit: the block cache gives way to filters and indexes, up to half of the
-// limit for filters and a quarter for indexes. Of more filters, those are in memory that save
-// most (filters.go); of more indexes, those of the tables that are asked (readers.go).
+// pin within the limit of a Memory, if it has one.
 type TableCache struct {
-	Path      func(num uint64) string
-	OpenFile  func(name string) (vfs.ReadFile, error)
-	Options   sstable.ReaderOptions // what the readers of all tables share
-	Log       *slog.Logger
-	CacheSize int64
-	Limit     int64 // of bytes for blocks, filters and indexes together; 0: none
-	KeepOpen  bool  // files may be gone when they are opened again: no reader is given up
-	Far       bool  // each read of a file is a request to another machine
+	Path     func(num uint64) string
+	OpenFile func(name string) (vfs.ReadFile, error)
+	Options  sstable.ReaderOptions // what the readers of all tables share
+	Log      *slog.Logger
+	Memory   *Memory // nil: filters and indexes are not bounded
+	KeepOpen bool    // files may be gone when they are opened again: no reader is given up
+	Far      bool    // each read of a file is a request to another machine
 
 	Parts sstable.Budget // of what iterators read ahead, where reads are requests
 
@@ -61,11 +59,6 @@ type TableCache struct {
 	Loads    atomic.Uint64 // filters that were read again, in place of those that saved less
 	Left     atomic.Uint64 // readers that were given up for want of room
 	Unusable atomic.Uint64 // filters that are damaged, or of an unknown family
-
-	ring    ring
-	retired atomic.Int64 // bytes of filters that gave way and may be in use
-	sizing  sync.Mutex
-	size    int64 // of the block cache, as it was last set; guarded by sizing
 }
 
 func (c *TableCache) open(t *Table) (*sstable.Reader, error) {
@@ -127,59 +120,76 @@ func (c *TableCache) Close(t *Table) error {
 	return err
 }
 
+// CloseAll closes the readers of all tables of a store that could not be opened, of which nobody
+// knows any more. A store without a Memory leaves them to the collector.
+func (c *TableCache) CloseAll() (err error) {
+	if c.Memory == nil {
+		return nil
+	}
+	for _, t := range c.Memory.ring.of(c) {
+		err = errors.Join(err, c.Close(t))
+	}
+	return err
+}
+
 // hasRoom reports whether a table may pin a filter of so many bytes as it is opened. Filters
 // may take half of the limit: a filter spares more reads than the blocks that its bytes could
 // cache, but a store without any cache would starve.
 func (c *TableCache) hasRoom(size int64) bool {
-	return c.Limit == 0 || c.Filters.Load()+size <= c.Limit/2
+	return c.Memory == nil || c.Memory.filters.Load()+size <= c.Memory.limit.Load()/2
 }
 
 // enter counts a reader that is about to become t's.
 func (c *TableCache) enter(t *Table, r *sstable.Reader) {
-	filter, index := r.PinnedBytes()
-	c.Filters.Add(filter)
-	c.Indexes.Add(index)
-	if c.Limit == 0 {
+	c.count(r, 1)
+	t.cache = c
+	if c.Memory == nil {
 		return
 	}
 	if t.skips(r) {
-		c.Skipped.Add(1)
+		c.skip(1)
 	}
-	c.ring.add(t)
-	c.resize()
+	c.Memory.ring.add(t)
+	c.Memory.resize()
 }
 
 // leave counts a reader out that was t's.
 func (c *TableCache) leave(t *Table, r *sstable.Reader) {
-	filter, index := r.PinnedBytes()
-	c.Filters.Add(-filter)
-	c.Indexes.Add(-index)
-	if c.Limit == 0 {
+	c.count(r, -1)
+	if c.Memory == nil {
 		return
 	}
 	if t.skips(r) {
-		c.Skipped.Add(-1)
+		c.skip(-1)
 	}
-	c.ring.remove(t)
-	c.resize()
+	c.Memory.ring.remove(t)
+	c.Memory.resize()
+}
+
+// count adds what n readers like r pin.
+func (c *TableCache) count(r *sstable.Reader, n int64) {
+	filter, index := r.PinnedBytes()
+	c.addFilters(n * filter)
+	c.Indexes.Add(n * index)
+	if c.Memory != nil {
+		c.Memory.indexes.Add(n * index)
+	}
+}
+
+func (c *TableCache) addFilters(n int64) {
+	c.Filters.Add(n)
+	if c.Memory != nil {
+		c.Memory.filters.Add(n)
+	}
+}
+
+func (c *TableCache) skip(n int64) {
+	c.Skipped.Add(n)
+	c.Memory.skipped.Add(n)
 }
 
 // skips reports whether t's filter is on disk although it could be asked, as far as is known. The
 // caller holds t.opening.
 func (t *Table) skips(r *sstable.Reader) bool {
 	return t.FilterBytes > 0 && !t.noFilter && !r.HasFilter() && r.FilterError() == nil && r.FilterFits()
-}
-
-// resize gives the block cache what filters and indexes leave. It does so in steps of a part
-// of the limit: to change the cache's size takes time in proportion to its blocks.
-func (c *TableCache) resize() {
-	c.sizing.Lock() // else the cache could end up with what an earlier change left
-	defer c.sizing.Unlock()
-	step := max(c.Limit/64, 1)
-	pinned := c.Filters.Load() + c.Indexes.Load()
-	size := min(c.CacheSize, max(c.Limit-(pinned+step-1)/step*step, c.Limit/16))
-	if c.size != size {
-		c.size = size
-		c.Options.Cache.Resize(size)
-	}
 }

@@ -1,0 +1,141 @@
+package kv
+
+import "slices"
+
+// How the stores of a budget take turns to compact. Whoever finds no thread free queues up, and is
+// given one by who is done with his: a store that has much to compact cannot keep the others waiting for
+// longer than its compactions take that run. Who has a thread needs no other to come to an end.
+
+// A threadWait is somebody's place in the queue: that of a store's background, or of a call of Compact.
+type threadWait struct {
+	share   *budgetShare
+	queued  bool // guarded by the budget's mutex, as granted is
+	granted bool // a thread is set aside
+}
+
+// take takes a thread. If none is free, it queues up and reports false; the store is woken when there is one. A
+// nil threadWait is that of a store without a budget.
+func (w *threadWait) take() bool {
+	if w == nil {
+		return true
+	}
+	b := w.share.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case w.granted:
+		w.granted = false
+		return true
+	case w.queued:
+		return false
+	case len(b.queue) == 0 && b.busy < b.threads:
+		b.busy++
+		return true
+	}
+	w.queued = true
+	b.queue = append(b.queue, w)
+	return false
+}
+
+// waits reports whether w is in the queue.
+func (w *threadWait) waits() bool {
+	if w == nil {
+		return false
+	}
+	b := w.share.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return w.queued || w.granted
+}
+
+// queues reports whether w is in the queue, and there is nothing for it yet.
+func (w *threadWait) queues() bool {
+	if w == nil {
+		return false
+	}
+	b := w.share.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return w.queued
+}
+
+// cancel leaves the queue, and gives a thread that was set aside to the next.
+func (w *threadWait) cancel() {
+	if w == nil {
+		return
+	}
+	b := w.share.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if w.queued {
+		w.queued = false
+		b.queue = slices.DeleteFunc(b.queue, func(other *threadWait) bool { return other == w })
+	}
+	w.pass()
+}
+
+// giveBack gives a thread that was set aside to the next.
+func (w *threadWait) giveBack() {
+	w.share.b.mu.Lock()
+	defer w.share.b.mu.Unlock()
+	w.pass()
+}
+
+// pass is giveBack for who holds the budget's mutex.
+func (w *threadWait) pass() {
+	if w.granted {
+		w.granted = false
+		w.share.b.passThread()
+	}
+}
+
+// tryThread takes a thread if one is free that nobody waits for.
+func (s *budgetShare) tryThread() bool {
+	if s == nil {
+		return true
+	}
+	s.b.mu.Lock()
+	defer s.b.mu.Unlock()
+	if len(s.b.queue) > 0 || s.b.busy >= s.b.threads {
+		return false
+	}
+	s.b.busy++
+	return true
+}
+
+// returnThread gives a thread back.
+func (s *budgetShare) returnThread() {
+	if s != nil {
+		s.b.mu.Lock()
+		s.b.passThread()
+		s.b.mu.Unlock()
+	}
+}
+
+// passThread gives a thread to whoever waits longest. The caller holds b.mu.
+func (b *MemoryBudget) passThread() {
+	if len(b.queue) == 0 {
+		b.busy--
+		return
+	}
+	w := b.queue[0]
+	b.queue = slices.Delete(b.queue, 0, 1)
+	w.queued, w.granted = false, true
+	go w.share.wake() // the caller may hold the mutex of a store
+}
+
+// background returns the place in the queue of compactions that nobody asked for; nil without a budget.
+func (d *DB) background() *threadWait {
+	if d.share == nil {
+		return nil
+	}
+	return d.share.background
+}
+
+// newThreadWait returns a place in the queue for a call of Compact; nil without a budget.
+func (d *DB) newThreadWait() *threadWait {
+	if d.share == nil {
+		return nil
+	}
+	return &threadWait{share: d.share}
+}
