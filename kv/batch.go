@@ -157,7 +157,10 @@ func (d *DB) commit(ctx context.Context, b *Batch, reads commit.Reads, o *WriteO
 	if b.Empty() {
 		return nil
 	}
-	return d.commits.Commit(ctx, &b.repr, reads, o.level())
+	began := d.latencies.begin(opCommit)
+	err := d.commits.Commit(ctx, &b.repr, reads, o.level())
+	d.latencies.end(opCommit, began)
+	return err
 }
 
 // commitStore returns what the commit pipeline needs of the store.
@@ -165,7 +168,8 @@ func (d *DB) commitStore() commit.Store {
 	return commit.Store{
 		Visible: &d.visible, GroupBytes: d.opts.groupBytes(), Logger: d.log,
 		MakeRoom: d.makeRoom, Enable: d.enable,
-		Combine: func(key []byte, values [][]byte) ([]byte, error) { return d.operands.mergeOperands(key, values) },
+		Combine:  func(key []byte, values [][]byte) ([]byte, error) { return d.operands.mergeOperands(key, values) },
+		SyncTook: d.latencies.syncTook(),
 		FlushedTo: func() uint64 {
 			d.mu.Lock()
 			defer d.mu.Unlock()

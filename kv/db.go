@@ -52,6 +52,7 @@ type DB struct {
 	tables    version.TableCache
 	memtables memtable.Memory
 	counters  dbCounters
+	latencies *latencies      // nil: nothing is timed
 	history   version.History // of the store's versions
 	cleaner   version.Cleaner
 	commits   commit.Pipeline

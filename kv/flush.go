@@ -174,6 +174,7 @@ func (d *DB) flush(job flushJob) error {
 	info.Duration = time.Since(start)
 	d.counters.flushes.Add(1)
 	d.counters.flushBytes.Add(uint64(info.Bytes))
+	d.latencies.flushed(info.Duration)
 	d.log.Debug("flushed", "memtables", info.Memtables, "table", info.Table, "files", info.Files, "bytes",
 		info.Bytes, "duration", info.Duration)
 	if d.opts.Events.Flushed != nil {

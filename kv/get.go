@@ -36,6 +36,7 @@ func (d *DB) Has(key []byte) (bool, error) {
 // get looks key up as of at, or of the present if at is MaxSeqNum, and appends
 // its value to dst if want is set. It reports whether there is a value.
 func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, error) {
+	began := d.latencies.begin(opGet)
 	hash := filterpolicy.Hash(key)
 	n := ownStripe()
 	s, now := d.acquireNow(n)
@@ -55,6 +56,7 @@ func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, erro
 	if t := d.tracer.Load(); t != nil {
 		t.note(&l, ok, err)
 	}
+	d.latencies.end(opGet, began)
 	return dst, ok, err
 }
 

@@ -53,6 +53,18 @@ func (d *DB) levelTargets(v *version.Version) (baseLevel int, targets [NumLevels
 	return baseLevel, targets
 }
 
+// drainedLevels is levelTargets, but the base level is the highest that has tables: one above
+// that which is wanted stays it until it is drained.
+func (d *DB) drainedLevels(v *version.Version) (baseLevel int, targets [NumLevels]int64) {
+	baseLevel, targets = d.levelTargets(v)
+	for n := 1; n < baseLevel; n++ {
+		if v.Levels[n].Len() > 0 {
+			return n, targets
+		}
+	}
+	return baseLevel, targets
+}
+
 // level0Score says how badly level 0 needs a compaction: from 1 on. With the last level right
 // below, it waits until it has as many bytes as SpaceAmplification allows, but not for more
 // than half as many runs again: each is one more to ask for a lookup.

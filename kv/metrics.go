@@ -6,7 +6,7 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// Metrics are the figures of a store. Counters start at Open. Sub tells what lookups did
+// Metrics are the figures of a store. Counters start at Open. Sub tells what was counted
 // between two Metrics.
 type Metrics struct {
 	Levels [NumLevels]LevelMetrics
@@ -76,6 +76,15 @@ type Metrics struct {
 	FailedCompactions uint64 // they changed nothing; they are tried again, or avoid the damaged file
 	QuarantinedTables int    // files that compactions leave alone, now: damaged, or unreadable for now
 
+	// What compactions have yet to read, and write about as much of, before each level has the
+	// size and the number of runs that Options ask for: an estimate in bytes, 0 when the store has
+	// settled. Files that need only be moved, and what running compactions have done so far, count in
+	// full. A store that is ReadOnly has the debt that its own Options would make.
+	CompactionDebt int64
+
+	// How long operations took, if Options.LatencyHistograms is set.
+	Latency LatencyMetrics
+
 	// What recovery dropped from the logs at Open, see DroppedInfo.
 	RecoveryDrops        uint64 // places
 	RecoveryDroppedBytes uint64 // of logs
@@ -117,75 +126,6 @@ type LevelMetrics struct {
 	Lookup       LookupCounters
 }
 
-// LookupCounters say what point lookups did in one level. Every file that a lookup
-// considers is ruled out by its bounds, ruled out by a range tombstone, or probed. A probe
-// checks the filter if there is one. If the filter does not rule the key out, the probe
-// looks in the index, and if that does not either, it reads a block.
-type LookupCounters struct {
-	FilesConsidered          uint64 // at most one per lookup and sorted run
-	RuledOutByBounds         uint64
-	RuledOutByRangeTombstone uint64
-
-	FilterNegatives      uint64
-	FilterTruePositives  uint64 // "maybe", and some version of the key was in the file
-	FilterFalsePositives uint64 // "maybe", and none was
-	Unfiltered           uint64 // probes of files without a usable filter
-
-	IndexLookups    uint64 // Unfiltered + FilterTruePositives + FilterFalsePositives
-	RuledOutByIndex uint64 // the key was past the last block
-
-	BlocksFromCache     uint64 // data blocks
-	BlocksFromDisk      uint64
-	IndexLeavesFromDisk uint64 // leaves of partitioned indexes
-	BytesFromDisk       uint64 // of these blocks and leaves, as stored
-	BytesDecoded        uint64 // of the same, decompressed
-
-	Hits uint64 // lookups answered here, by a value or a tombstone; operands alone do not
-}
-
-// FilterChecks returns how many times a filter was checked.
-func (c LookupCounters) FilterChecks() uint64 {
-	return c.FilterNegatives + c.FilterTruePositives + c.FilterFalsePositives
-}
-
-// FalsePositiveRate returns the share of absent keys that filters did not rule out:
-// false positives / (false positives + negatives), or 0 if no filter was checked.
-func (c LookupCounters) FalsePositiveRate() float64 {
-	if n := c.FilterFalsePositives + c.FilterNegatives; n > 0 {
-		return float64(c.FilterFalsePositives) / float64(n)
-	}
-	return 0
-}
-
-// fields lists the counters, for Add and Sub.
-func (c *LookupCounters) fields() []*uint64 {
-	return []*uint64{
-		&c.FilesConsidered, &c.RuledOutByBounds, &c.RuledOutByRangeTombstone,
-		&c.FilterNegatives, &c.FilterTruePositives, &c.FilterFalsePositives, &c.Unfiltered,
-		&c.IndexLookups, &c.RuledOutByIndex,
-		&c.BlocksFromCache, &c.BlocksFromDisk, &c.IndexLeavesFromDisk, &c.BytesFromDisk, &c.BytesDecoded,
-		&c.Hits,
-	}
-}
-
-// Add returns the sums of two sets of counters.
-func (c LookupCounters) Add(o LookupCounters) LookupCounters {
-	fields := c.fields()
-	for i, f := range o.fields() {
-		*fields[i] += *f
-	}
-	return c
-}
-
-// Sub returns c - o: what was counted between the two.
-func (c LookupCounters) Sub(o LookupCounters) LookupCounters {
-	fields := c.fields()
-	for i, f := range o.fields() {
-		*fields[i] -= *f
-	}
-	return c
-}
-
 // Lookup returns the counters of all levels together.
 func (m *Metrics) Lookup() LookupCounters {
 	var sum LookupCounters
@@ -195,11 +135,31 @@ func (m *Metrics) Lookup() LookupCounters {
 	return sum
 }
 
-// Sub returns m with the counters of lookups reduced to what was counted since prev.
+// counters lists what counts up from Open, the counters of levels aside.
+func (m *Metrics) counters() []*uint64 {
+	return []*uint64{
+		&m.Gets, &m.MemtableHits, &m.PrefixChecks, &m.PrefixNegatives,
+		&m.FilterLoads, &m.ClosedTables, &m.UnusableFilters,
+		&m.Writes, &m.WriteBytes, &m.CommitGroups, &m.WALSyncs, &m.WALBytes, &m.TxCommits, &m.TxConflicts,
+		&m.Flushes, &m.FlushBytes, &m.Compactions, &m.Moves, &m.CompactionReadBytes, &m.CompactionWrittenBytes,
+		&m.Stalls, &m.Slowdowns, &m.Ingests, &m.IngestedFiles, &m.IngestedBytes,
+		&m.Failures, &m.ResumeAttempts, &m.Resumes, &m.FailedCompactions, &m.RecoveryDrops, &m.RecoveryDroppedBytes,
+		&m.OperandsMerged, &m.MergeFailures, &m.ExpiredDropped,
+	}
+}
+
+// Sub returns m with all counters, times and histograms reduced to what was counted since prev, an earlier
+// Metrics of the same store. What is of the moment (sizes, numbers of files, debt) stays.
 func (m *Metrics) Sub(prev *Metrics) *Metrics {
-	d := *m
-	d.Gets -= prev.Gets
-	d.MemtableHits -= prev.MemtableHits
+	d, p := *m, *prev
+	counters := d.counters()
+	for i, c := range p.counters() {
+		*counters[i] -= *c
+	}
+	d.StallTime -= prev.StallTime
+	d.SlowdownTime -= prev.SlowdownTime
+	d.CompactionRateTime -= prev.CompactionRateTime
+	d.Latency = m.Latency.Sub(prev.Latency)
 	for i := range d.Levels {
 		d.Levels[i].Lookup = d.Levels[i].Lookup.Sub(prev.Levels[i].Lookup)
 	}
@@ -243,6 +203,7 @@ func (d *DB) Metrics() *Metrics {
 	m.OpenFiles = d.openFiles.Used()
 	m.HeldFiles = d.cleaner.Held()
 	m.TxCommits, m.TxConflicts = c.txCommits.Load(), c.txConflicts.Load()
+	m.Latency = d.latencies.metrics()
 	m.Iterators, m.Transactions = d.iterators.Count(), d.transactions.Count()
 	d.shape(m)
 	return m
@@ -262,6 +223,7 @@ func (d *DB) shape(m *Metrics) {
 		l.FilterBytes, l.IndexBytes, l.Unfiltered = s.FilterBytes, s.IndexBytes, s.Unfiltered
 	}
 	m.Runs = runMetricsOf(v)
+	m.CompactionDebt = d.compactionDebt(v)
 	v.All(func(_ int, t *version.Table) {
 		if t.Reader.Load() != nil {
 			m.OpenTables++
@@ -292,29 +254,6 @@ func (d *DB) shapeLocked(m *Metrics) *version.Version {
 		}
 	}
 	return d.current
-}
-
-// sum returns the counters with what is derived from them.
-func (c *levelCounters) sum() LookupCounters {
-	plain := c.plainHits.Load()
-	s := LookupCounters{
-		RuledOutByBounds:         c.outOfBounds.Load(),
-		RuledOutByRangeTombstone: c.underTombstone.Load(),
-		FilterNegatives:          c.negatives.Load(),
-		FilterTruePositives:      c.truePositives.Load() + plain,
-		FilterFalsePositives:     c.falsePositives.Load(),
-		Unfiltered:               c.unfiltered.Load(),
-		RuledOutByIndex:          c.outOfIndex.Load(),
-		BlocksFromCache:          c.blocksFromCache.Load() + plain,
-		BlocksFromDisk:           c.blocksFromDisk.Load(),
-		IndexLeavesFromDisk:      c.leavesFromDisk.Load(),
-		BytesFromDisk:            c.bytesFromDisk.Load(),
-		BytesDecoded:             c.bytesDecoded.Load(),
-		Hits:                     c.hits.Load() + plain,
-	}
-	s.IndexLookups = s.Unfiltered + s.FilterTruePositives + s.FilterFalsePositives
-	s.FilesConsidered = s.RuledOutByBounds + s.RuledOutByRangeTombstone + s.FilterNegatives + s.IndexLookups
-	return s
 }
 
 // runMetricsOf returns the figures of each run, those of level 0 first.

@@ -62,6 +62,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	if d.share != nil {
 		d.tables.Parts.Of = &d.share.b.parts
 	}
+	d.latencies = newLatencies(&d.opts)
 	d.commits.Attach(d.commitStore())
 	d.cleaner = version.Cleaner{Tables: &d.tables, History: &d.history, FS: d.fs, Dir: dir, Log: d.log,
 		ReadOnly: opts.ReadOnly, Position: d.position, Cleaned: d.publishView}

@@ -219,6 +219,10 @@ type Options struct {
 	// Events are called when something happens in the background.
 	Events Events
 
+	// LatencyHistograms has lookups, writes, syncs, flushes and stalls timed, for Metrics.Latency. It
+	// costs up to 25 ns for a lookup or a write, and 200 KiB of memory.
+	LatencyHistograms bool
+
 	// TraceOpens keeps the stack that opened each iterator, snapshot and transaction, for
 	// the error of Close. That takes longer than opening them: it is for tests, and for
 	// finding leaks.

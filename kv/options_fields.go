@@ -73,6 +73,7 @@ var optionFields = []optionField{
 		func(m fs.FileMode) string { return fmt.Sprintf("%04o", uint32(m)) }, parseFileMode),
 	valueField("PollInterval", func(o *Options) *time.Duration { return &o.PollInterval }, time.Duration.String,
 		time.ParseDuration),
+	boolField("LatencyHistograms", func(o *Options) *bool { return &o.LatencyHistograms }),
 	boolField("TraceOpens", func(o *Options) *bool { return &o.TraceOpens }),
 }
 

@@ -20,13 +20,7 @@ func (d *DB) pickCompaction() *compaction {
 	if c, several := d.pickSeveralRuns(v); several {
 		return c
 	}
-	wanted, targets := d.levelTargets(v)
-	baseLevel := wanted
-	for n := 1; n < wanted; n++ {
-		if v.Levels[n].Len() > 0 {
-			baseLevel = min(baseLevel, n) // until it is drained
-		}
-	}
+	baseLevel, targets := d.drainedLevels(v)
 	type scored struct {
 		level int
 		score float64

@@ -95,8 +95,14 @@ func (d *DB) reachesLast(v *version.Version, n int) bool {
 	for ; n < lastLevel; n++ {
 		bytes += v.Levels[n].Bytes
 	}
-	return bytes >= v.Levels[lastLevel].Bytes/int64(d.opts.RunsPerLevel)
+	return d.worthLast(bytes, v.Levels[lastLevel].Bytes)
 }
+
+// worthLast reports whether so many bytes from above are worth merging with the last level.
+func (d *DB) worthLast(above, last int64) bool { return above >= last/int64(d.opts.RunsPerLevel) }
+
+// outweigh reports whether runs below level 0 are to be merged with the oldest.
+func (d *DB) outweigh(newer, oldest int64) bool { return newer/int64(d.opts.RunsPerLevel) > oldest }
 
 // pickAllRuns merges all runs below level 0 if those above the oldest outweigh it.
 func (d *DB) pickAllRuns(v *version.Version) *compaction {
@@ -108,7 +114,7 @@ func (d *DB) pickAllRuns(v *version.Version) *compaction {
 	for _, r := range runs[:len(runs)-1] {
 		newer += r.Sums().Bytes
 	}
-	if newer/int64(d.opts.RunsPerLevel) <= oldest {
+	if !d.outweigh(newer, oldest) {
 		return nil
 	}
 	return d.runsIfFree("the newer runs outweigh the oldest", runs)

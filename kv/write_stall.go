@@ -68,6 +68,7 @@ func (d *DB) stall(ctx context.Context, reason string) {
 	waited := time.Since(start)
 	d.counters.stalls.Add(1)
 	d.counters.stallNanos.Add(uint64(waited))
+	d.latencies.stalled(waited)
 	if f := d.opts.Events.Stalled; f != nil {
 		d.mu.Unlock()
 		f(StallInfo{Reason: reason, Duration: waited})
@@ -108,6 +109,7 @@ func (d *DB) slowDown(ctx context.Context, size int) {
 	d.mu.Lock()
 	d.counters.slowdowns.Add(1)
 	d.counters.slowdownNanos.Add(uint64(sleep))
+	d.latencies.stalled(sleep)
 }
 
 // broadcastAt lets waits on d.progress notice that ctx has ended. The caller calls

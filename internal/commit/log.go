@@ -153,7 +153,7 @@ func (p *Pipeline) syncLogs(upTo uint64) error {
 		}
 		if !counted && !log.Synced() {
 			counted = true
-			p.Syncs.Add(1)
+			defer p.beginSync()()
 		}
 		if err := log.SyncFile(); err != nil || !ended {
 			return err
@@ -162,6 +162,17 @@ func (p *Pipeline) syncLogs(upTo uint64) error {
 			return err
 		}
 	}
+}
+
+// beginSync counts a sync. The caller calls end when it has ended.
+func (p *Pipeline) beginSync() (end func()) {
+	p.Syncs.Add(1)
+	took := p.store.SyncTook
+	if took == nil {
+		return func() {}
+	}
+	began := time.Now()
+	return func() { took(time.Since(began)) }
 }
 
 // writeLog takes the log as far as level asks, but for the sync.

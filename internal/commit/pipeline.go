@@ -53,6 +53,10 @@ type Store struct {
 	// FlushedTo returns the number of the first log that has writes which are in no table.
 	FlushedTo func() uint64
 
+	// SyncTook, unless nil, is told how long each sync of the logs took, those that failed
+	// included.
+	SyncTook func(time.Duration)
+
 	// Fail is told what failed, and returns the error that writers get. All logs are broken
 	// then and have to be replaced. If it is fatal, the store never takes writes again.
 	Fail func(what string, fatal bool, err error) error

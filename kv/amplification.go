@@ -1,0 +1,26 @@
+package kv
+
+// ReadAmplification returns how many blocks a lookup asked for: data blocks of sorted files, from
+// the cache or from the disk, and parts of indexes that were not in memory, for each of Gets. What
+// memtables answer, or filters rule out, asks for none. It is 0 if there was no lookup. (How
+// many files a lookup had to be searched for in, after bounds and filters, is Lookup().IndexLookups / Gets.)
+func (m *Metrics) ReadAmplification() float64 {
+	c := m.Lookup()
+	return ratio(c.BlocksFromCache+c.BlocksFromDisk+c.IndexLeavesFromDisk, m.Gets)
+}
+
+// WriteAmplification returns how many bytes flushes and compactions wrote to sorted files for each byte
+// that the program wrote in batches. A file that was ingested counts once as written by the program, and
+// once as written. The log, into which each batch goes once, is not in it: it adds 1. Bytes that are
+// still in memtables are not flushed yet, and those that were there at Open were not written since:
+// over an interval of many flushes neither matters. It is 0 if nothing was written.
+func (m *Metrics) WriteAmplification() float64 {
+	return ratio(m.FlushBytes+m.CompactionWrittenBytes+m.IngestedBytes, m.WriteBytes+m.IngestedBytes)
+}
+
+func ratio(a, b uint64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}

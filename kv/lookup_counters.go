@@ -1,0 +1,93 @@
+package kv
+
+// LookupCounters say what point lookups did in one level. Every file that a lookup
+// considers is ruled out by its bounds, ruled out by a range tombstone, or probed. A probe
+// checks the filter if there is one. If the filter does not rule the key out, the probe
+// looks in the index, and if that does not either, it reads a block.
+type LookupCounters struct {
+	FilesConsidered          uint64 // at most one per lookup and sorted run
+	RuledOutByBounds         uint64
+	RuledOutByRangeTombstone uint64
+
+	FilterNegatives      uint64
+	FilterTruePositives  uint64 // "maybe", and some version of the key was in the file
+	FilterFalsePositives uint64 // "maybe", and none was
+	Unfiltered           uint64 // probes of files without a usable filter
+
+	IndexLookups    uint64 // Unfiltered + FilterTruePositives + FilterFalsePositives
+	RuledOutByIndex uint64 // the key was past the last block
+
+	BlocksFromCache     uint64 // data blocks
+	BlocksFromDisk      uint64
+	IndexLeavesFromDisk uint64 // leaves of partitioned indexes
+	BytesFromDisk       uint64 // of these blocks and leaves, as stored
+	BytesDecoded        uint64 // of the same, decompressed
+
+	Hits uint64 // lookups answered here, by a value or a tombstone; operands alone do not
+}
+
+// FilterChecks returns how many times a filter was checked.
+func (c LookupCounters) FilterChecks() uint64 {
+	return c.FilterNegatives + c.FilterTruePositives + c.FilterFalsePositives
+}
+
+// FalsePositiveRate returns the share of absent keys that filters did not rule out:
+// false positives / (false positives + negatives), or 0 if no filter was checked.
+func (c LookupCounters) FalsePositiveRate() float64 {
+	if n := c.FilterFalsePositives + c.FilterNegatives; n > 0 {
+		return float64(c.FilterFalsePositives) / float64(n)
+	}
+	return 0
+}
+
+// fields lists the counters, for Add and Sub.
+func (c *LookupCounters) fields() []*uint64 {
+	return []*uint64{
+		&c.FilesConsidered, &c.RuledOutByBounds, &c.RuledOutByRangeTombstone,
+		&c.FilterNegatives, &c.FilterTruePositives, &c.FilterFalsePositives, &c.Unfiltered,
+		&c.IndexLookups, &c.RuledOutByIndex,
+		&c.BlocksFromCache, &c.BlocksFromDisk, &c.IndexLeavesFromDisk, &c.BytesFromDisk, &c.BytesDecoded,
+		&c.Hits,
+	}
+}
+
+// Add returns the sums of two sets of counters.
+func (c LookupCounters) Add(o LookupCounters) LookupCounters {
+	fields := c.fields()
+	for i, f := range o.fields() {
+		*fields[i] += *f
+	}
+	return c
+}
+
+// Sub returns c - o: what was counted between the two.
+func (c LookupCounters) Sub(o LookupCounters) LookupCounters {
+	fields := c.fields()
+	for i, f := range o.fields() {
+		*fields[i] -= *f
+	}
+	return c
+}
+
+// sum returns the counters with what is derived from them.
+func (c *levelCounters) sum() LookupCounters {
+	plain := c.plainHits.Load()
+	s := LookupCounters{
+		RuledOutByBounds:         c.outOfBounds.Load(),
+		RuledOutByRangeTombstone: c.underTombstone.Load(),
+		FilterNegatives:          c.negatives.Load(),
+		FilterTruePositives:      c.truePositives.Load() + plain,
+		FilterFalsePositives:     c.falsePositives.Load(),
+		Unfiltered:               c.unfiltered.Load(),
+		RuledOutByIndex:          c.outOfIndex.Load(),
+		BlocksFromCache:          c.blocksFromCache.Load() + plain,
+		BlocksFromDisk:           c.blocksFromDisk.Load(),
+		IndexLeavesFromDisk:      c.leavesFromDisk.Load(),
+		BytesFromDisk:            c.bytesFromDisk.Load(),
+		BytesDecoded:             c.bytesDecoded.Load(),
+		Hits:                     c.hits.Load() + plain,
+	}
+	s.IndexLookups = s.Unfiltered + s.FilterTruePositives + s.FilterFalsePositives
+	s.FilesConsidered = s.RuledOutByBounds + s.RuledOutByRangeTombstone + s.FilterNegatives + s.IndexLookups
+	return s
+}
