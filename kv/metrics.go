@@ -9,6 +9,8 @@ import (
 // Metrics are the figures of a store. Counters start at Open. Sub tells what was counted
 // between two Metrics.
 type Metrics struct {
+	Closed bool // what is of the moment is not known
+
 	Levels [NumLevels]LevelMetrics
 	Runs   []RunMetrics // sorted runs, in the order in which a lookup searches them
 
@@ -236,7 +238,7 @@ func (d *DB) shape(m *Metrics) {
 func (d *DB) shapeLocked(m *Metrics) *version.Version {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.current == nil {
+	if m.Closed = d.current == nil; m.Closed {
 		return nil
 	}
 	if d.failure != nil {

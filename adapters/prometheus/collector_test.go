@@ -1,0 +1,268 @@
+package prometheus_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	client "github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/adapters/prometheus"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// openStore opens a store in memory that has been written to, flushed, compacted and read.
+func openStore(t *testing.T, o kv.Options) *kv.DB {
+	t.Helper()
+	o.InMemory = true
+	db, err := kv.Open("", &o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	for i := range 2000 {
+		require.NoError(t, db.Set(key(i), []byte("value"), nil))
+	}
+	require.NoError(t, db.Compact(nil, nil))
+	for i := range 4000 {
+		_, err := db.Has(key(i / 2 * 3)) // some are not there
+		require.NoError(t, err)
+	}
+	return db
+}
+
+func key(i int) []byte { return fmt.Appendf(nil, "key%06d", i) }
+
+func timed() kv.Options { return kv.Options{LatencyHistograms: true} }
+
+// pedantic returns a registry that checks what collectors send against what they describe.
+func pedantic(t *testing.T, collectors ...client.Collector) *client.Registry {
+	t.Helper()
+	r := client.NewPedanticRegistry()
+	for _, c := range collectors {
+		require.NoError(t, r.Register(c))
+	}
+	return r
+}
+
+// scrape gets the page of a registry over HTTP.
+func scrape(t *testing.T, r *client.Registry) []byte {
+	t.Helper()
+	s := httptest.NewServer(promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
+	defer s.Close()
+	reply, err := http.Get(s.URL)
+	require.NoError(t, err)
+	defer reply.Body.Close()
+	page, err := io.ReadAll(reply.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, reply.StatusCode, "%s", page)
+	return page
+}
+
+type families map[string]*dto.MetricFamily
+
+func parse(t *testing.T, page []byte) families {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	f, err := parser.TextToMetricFamilies(bytes.NewReader(page))
+	require.NoError(t, err)
+	return f
+}
+
+// one returns the metric of a family that has these labels among its own, as name and value in turns.
+func (f families) one(t *testing.T, name string, labels ...string) *dto.Metric {
+	t.Helper()
+	require.Contains(t, f, name)
+	var found []*dto.Metric
+	for _, m := range f[name].Metric {
+		has := map[string]string{}
+		for _, l := range m.Label {
+			has[l.GetName()] = l.GetValue()
+		}
+		all := true
+		for i := 0; i < len(labels); i += 2 {
+			all = all && has[labels[i]] == labels[i+1]
+		}
+		if all {
+			found = append(found, m)
+		}
+	}
+	require.Len(t, found, 1, "%s %v", name, labels)
+	return found[0]
+}
+
+func (f families) gauge(t *testing.T, name string, labels ...string) float64 {
+	t.Helper()
+	require.Equal(t, dto.MetricType_GAUGE, f[name].GetType(), name)
+	return f.one(t, name, labels...).GetGauge().GetValue()
+}
+
+func (f families) counter(t *testing.T, name string, labels ...string) float64 {
+	t.Helper()
+	require.Equal(t, dto.MetricType_COUNTER, f[name].GetType(), name)
+	return f.one(t, name, labels...).GetCounter().GetValue()
+}
+
+// What a scrape shows is what the store says.
+func TestScrape(t *testing.T) {
+	db := openStore(t, timed())
+	f := parse(t, scrape(t, pedantic(t, prometheus.NewCollector(db, nil))))
+	m := db.Metrics()
+	require.EqualValues(t, 1, f.gauge(t, "siftkv_open"))
+	require.EqualValues(t, 1, f.gauge(t, "siftkv_writable"))
+	require.EqualValues(t, 4000, f.counter(t, "siftkv_gets_total"))
+	require.EqualValues(t, 2000, f.counter(t, "siftkv_writes_total"))
+	require.EqualValues(t, m.WriteBytes, f.counter(t, "siftkv_written_bytes_total"))
+	require.EqualValues(t, m.WALSyncs, f.counter(t, "siftkv_wal_syncs_total"))
+	require.EqualValues(t, m.FlushBytes, f.counter(t, "siftkv_flushed_bytes_total"))
+	require.EqualValues(t, m.CacheBytes, f.gauge(t, "siftkv_cache_bytes"))
+	require.EqualValues(t, m.CompactionDebt, f.gauge(t, "siftkv_compaction_debt_bytes"))
+	require.InDelta(t, m.StallTime.Seconds(), f.counter(t, "siftkv_stall_seconds_total"), 0)
+	require.Len(t, f["siftkv_level_bytes"].Metric, kv.NumLevels)
+	hits := 0.0
+	for n, l := range m.Levels {
+		level := strconv.Itoa(n)
+		for name, want := range map[string]uint64{
+			"siftkv_filter_checks_total":          l.Lookup.FilterChecks(),
+			"siftkv_filter_negatives_total":       l.Lookup.FilterNegatives,
+			"siftkv_filter_true_positives_total":  l.Lookup.FilterTruePositives,
+			"siftkv_filter_false_positives_total": l.Lookup.FilterFalsePositives,
+		} {
+			require.EqualValues(t, want, f.counter(t, name, "level", level), "%s of level %d", name, n)
+		}
+		require.EqualValues(t, l.Lookup.BlocksFromCache,
+			f.counter(t, "siftkv_lookup_blocks_total", "level", level, "source", "cache"))
+		require.EqualValues(t, l.Lookup.BlocksFromDisk,
+			f.counter(t, "siftkv_lookup_blocks_total", "level", level, "source", "disk"))
+		require.EqualValues(t, l.Files, f.gauge(t, "siftkv_level_files", "level", level))
+		require.EqualValues(t, l.Bytes, f.gauge(t, "siftkv_level_bytes", "level", level))
+		hits += f.counter(t, "siftkv_lookup_hits_total", "level", level)
+	}
+	require.Positive(t, hits)
+	require.Less(t, hits, 4000.0)
+}
+
+// The counts of a histogram are those of the store's own at each bound, which is exact.
+func TestHistograms(t *testing.T) {
+	db := openStore(t, timed())
+	f := parse(t, scrape(t, pedantic(t, prometheus.NewCollector(db, nil))))
+	l := db.Metrics().Latency
+	for name, want := range map[string]kv.Histogram{
+		"siftkv_get_duration_seconds":        l.Get,
+		"siftkv_commit_duration_seconds":     l.Commit,
+		"siftkv_wal_sync_duration_seconds":   l.Sync,
+		"siftkv_flush_duration_seconds":      l.Flush,
+		"siftkv_write_wait_duration_seconds": l.Stall,
+	} {
+		require.Equal(t, dto.MetricType_HISTOGRAM, f[name].GetType(), name)
+		h := f.one(t, name).GetHistogram()
+		require.Equal(t, want.Count, h.GetSampleCount(), name)
+		require.InDelta(t, want.Sum.Seconds(), h.GetSampleSum(), 1e-12)
+		require.Greater(t, len(h.Bucket), 20)
+		for _, b := range h.Bucket {
+			within := uint64(0)
+			for _, w := range want.Buckets() {
+				if w.Lower.Seconds() < b.GetUpperBound() {
+					require.LessOrEqual(t, w.Upper.Seconds(), b.GetUpperBound(), "a bucket lies on both sides of a bound")
+					within += w.Count
+				}
+			}
+			require.Equal(t, within, b.GetCumulativeCount(), "%s, le %v", name, b.GetUpperBound())
+		}
+	}
+	require.Greater(t, l.Get.Count, uint64(200))
+	require.Positive(t, l.Sync.Count)
+
+	untimed := parse(t, scrape(t, pedantic(t, prometheus.NewCollector(openStore(t, kv.Options{}), nil))))
+	require.NotContains(t, untimed, "siftkv_get_duration_seconds")
+	require.Contains(t, untimed, "siftkv_gets_total")
+}
+
+// Stores of a program differ in a label; without one, the registry refuses the second.
+func TestSeveralStores(t *testing.T) {
+	a, b := openStore(t, timed()), openStore(t, kv.Options{})
+	_, err := b.Has(key(1))
+	require.NoError(t, err)
+	labels := client.Labels{"store": "a"}
+	ca := prometheus.NewCollector(a, labels)
+	labels["store"] = "b"
+	r := pedantic(t, ca, prometheus.NewCollector(b, labels))
+	f := parse(t, scrape(t, r))
+	require.EqualValues(t, 4000, f.counter(t, "siftkv_gets_total", "store", "a"))
+	require.EqualValues(t, 4001, f.counter(t, "siftkv_gets_total", "store", "b"))
+	require.Error(t, r.Register(prometheus.NewCollector(b, labels)))
+	require.True(t, r.Unregister(ca))
+	f = parse(t, scrape(t, r))
+	require.Len(t, f["siftkv_gets_total"].Metric, 1)
+}
+
+// A store may be closed while it is scraped. What it has counted stays, and what is of the moment
+// is left out.
+func TestAStoreIsClosedWhileItIsScraped(t *testing.T) {
+	for range 5 {
+		db := openStore(t, timed())
+		r := pedantic(t, prometheus.NewCollector(db, nil))
+		var scraping sync.WaitGroup
+		first := make(chan struct{}, 2)
+		for range 2 {
+			scraping.Go(func() {
+				for closed := false; !closed; {
+					gathered, err := r.Gather()
+					require.NoError(t, err)
+					for _, f := range gathered {
+						closed = closed || f.GetName() == "siftkv_open" && f.Metric[0].GetGauge().GetValue() == 0
+					}
+					select {
+					case first <- struct{}{}:
+					default:
+					}
+				}
+			})
+		}
+		<-first
+		require.NoError(t, db.Close())
+		scraping.Wait()
+		f := parse(t, scrape(t, r))
+		require.EqualValues(t, 0, f.gauge(t, "siftkv_open"))
+		require.EqualValues(t, 4000, f.counter(t, "siftkv_gets_total"))
+		require.Contains(t, f, "siftkv_get_duration_seconds")
+		for name, family := range f {
+			require.True(t, name == "siftkv_open" || family.GetType() != dto.MetricType_GAUGE, "%s is of the moment", name)
+		}
+	}
+}
+
+// All that may be collected is described, once each, and named as Prometheus would have it.
+func TestNamesAreConventional(t *testing.T) {
+	c := prometheus.NewCollector(openStore(t, timed()), client.Labels{"store": "a"})
+	problems, err := testutil.GatherAndLint(pedantic(t, c))
+	require.NoError(t, err)
+	require.Empty(t, problems)
+	descriptions := make(chan *client.Desc, 1000)
+	c.Describe(descriptions)
+	close(descriptions)
+	described := map[string]bool{}
+	for d := range descriptions {
+		described[d.String()] = true
+	}
+	collected := map[string]bool{}
+	metrics := make(chan client.Metric, 1000)
+	c.Collect(metrics)
+	close(metrics)
+	for m := range metrics {
+		collected[m.Desc().String()] = true
+	}
+	require.Equal(t, slices.Sorted(maps.Keys(described)), slices.Sorted(maps.Keys(collected)))
+	require.Greater(t, len(collected), 70)
+}

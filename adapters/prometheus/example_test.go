@@ -1,0 +1,37 @@
+package prometheus_test
+
+import (
+	"fmt"
+	"log"
+
+	client "github.com/prometheus/client_golang/prometheus"
+
+	"github.com/siftkv/siftkv/adapters/prometheus"
+	"github.com/siftkv/siftkv/kv"
+)
+
+func ExampleNewCollector() {
+	db, err := kv.Open("", &kv.Options{InMemory: true, LatencyHistograms: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Set([]byte("apple"), []byte("red"), nil); err != nil {
+		log.Fatal(err)
+	}
+
+	registry := client.NewRegistry() // or client.DefaultRegisterer
+	registry.MustRegister(prometheus.NewCollector(db, client.Labels{"store": "fruit"}))
+	// http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+
+	families, err := registry.Gather()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "siftkv_writes_total" {
+			fmt.Println(f.GetName(), f.Metric[0].Label[0].GetValue(), f.Metric[0].GetCounter().GetValue())
+		}
+	}
+	// Output: siftkv_writes_total fruit 1
+}
