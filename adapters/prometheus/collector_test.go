@@ -18,6 +18,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/adapters/prometheus"
@@ -174,7 +175,7 @@ func TestHistograms(t *testing.T) {
 			within := uint64(0)
 			for _, w := range want.Buckets() {
 				if w.Lower.Seconds() < b.GetUpperBound() {
-					require.LessOrEqual(t, w.Upper.Seconds(), b.GetUpperBound(), "a bucket lies on both sides of a bound")
+					require.LessOrEqual(t, w.Upper.Seconds(), b.GetUpperBound(), "a bound within a bucket")
 					within += w.Count
 				}
 			}
@@ -214,23 +215,25 @@ func TestAStoreIsClosedWhileItIsScraped(t *testing.T) {
 		db := openStore(t, timed())
 		r := pedantic(t, prometheus.NewCollector(db, nil))
 		var scraping sync.WaitGroup
-		first := make(chan struct{}, 2)
+		var first sync.WaitGroup
+		first.Add(2)
 		for range 2 {
 			scraping.Go(func() {
+				began := sync.OnceFunc(first.Done)
+				defer began()
 				for closed := false; !closed; {
 					gathered, err := r.Gather()
-					require.NoError(t, err)
+					if !assert.NoError(t, err) {
+						return
+					}
 					for _, f := range gathered {
 						closed = closed || f.GetName() == "siftkv_open" && f.Metric[0].GetGauge().GetValue() == 0
 					}
-					select {
-					case first <- struct{}{}:
-					default:
-					}
+					began()
 				}
 			})
 		}
-		<-first
+		first.Wait()
 		require.NoError(t, db.Close())
 		scraping.Wait()
 		f := parse(t, scrape(t, r))
@@ -238,7 +241,8 @@ func TestAStoreIsClosedWhileItIsScraped(t *testing.T) {
 		require.EqualValues(t, 4000, f.counter(t, "siftkv_gets_total"))
 		require.Contains(t, f, "siftkv_get_duration_seconds")
 		for name, family := range f {
-			require.True(t, name == "siftkv_open" || family.GetType() != dto.MetricType_GAUGE, "%s is of the moment", name)
+			ofTheMoment := name != "siftkv_open" && family.GetType() == dto.MetricType_GAUGE
+			require.False(t, ofTheMoment, name)
 		}
 	}
 }

@@ -19,10 +19,11 @@ import (
 // SIFTKV_PROMTOOL=required.
 func promtool(t *testing.T) string {
 	t.Helper()
+	const missing = "there is no promtool: apt-get install prometheus"
 	path, err := exec.LookPath("promtool")
 	if err != nil {
-		require.NotEqual(t, "required", os.Getenv("SIFTKV_PROMTOOL"), "there is no promtool: apt-get install prometheus")
-		t.Skip("there is no promtool: apt-get install prometheus")
+		require.NotEqual(t, "required", os.Getenv("SIFTKV_PROMTOOL"), missing)
+		t.Skip(missing)
 	}
 	return path
 }
