@@ -51,6 +51,7 @@ func drawSetup(rng *rand.Rand) setup {
 		Merger:                   kv.Append(operandSeparator),
 		Compaction:               []kv.CompactionStyle{kv.Leveled, kv.Tiered, kv.LazyLeveled}[rng.IntN(3)],
 		RunsPerLevel:             2 + rng.IntN(3),
+		LatencyHistograms:        rng.IntN(4) == 0,
 		TraceOpens:               rng.IntN(4) == 0,
 	}}
 	o := &s.opts
