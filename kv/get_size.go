@@ -118,12 +118,14 @@ func (d *DB) look(l *lookup) (bool, error) {
 
 // lookIn runs a lookup in a state that the caller has acquired on a stripe.
 func (d *DB) lookIn(s *readState, stripe int, l *lookup) (bool, error) {
+	began := d.latencies.begin(opGet)
 	l.d, l.stripe, l.hash = d, &d.counters.stripes[stripe], filterpolicy.Hash(l.key)
 	l.count()
 	ok, err := l.run(s)
 	if t := d.tracer.Load(); t != nil {
 		t.note(l, ok, err)
 	}
+	d.latencies.end(opGet, began)
 	return ok, err
 }
 

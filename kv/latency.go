@@ -8,8 +8,8 @@ import (
 // LatencyMetrics are histograms of how long operations took, those that failed included. They
 // are empty unless Options.LatencyHistograms is set.
 type LatencyMetrics struct {
-	// Get is of Get, AppendGet and Has, of snapshots and transactions too: the part that asks
-	// the store. One in 16 is timed. Keys of MultiGet are not in it.
+	// Get is of Get, AppendGet, Has, GetSize and Expiry, of snapshots and transactions too: the part
+	// that asks the store. One in 16 is timed. Keys of MultiGet are not in it.
 	Get Histogram
 
 	// Commit is of all writes: batches, transactions and single ones, from the call to the return, with

@@ -164,6 +164,7 @@ func (s *Snapshot) getPinned(dst, key []byte, want bool) ([]byte, bool, error) {
 		return dst, false, ErrClosed
 	}
 	defer s.db.release(s.pinned, s.stripe)
+	began := s.db.latencies.begin(opGet)
 	l := lookup{d: s.db, key: key, hash: filterpolicy.Hash(key), at: s.seq, want: want, dst: dst,
 		stripe: &s.db.counters.stripes[s.stripe]}
 	l.count()
@@ -174,6 +175,7 @@ func (s *Snapshot) getPinned(dst, key []byte, want bool) ([]byte, bool, error) {
 	if t := s.db.tracer.Load(); t != nil {
 		t.note(&l, ok, err)
 	}
+	s.db.latencies.end(opGet, began)
 	return dst, ok, err
 }
 
