@@ -60,7 +60,8 @@ var face = []string{"internal/cli", "internal/cli/progress"}
 // nothing of theirs, so that its go.mod, which every embedder inherits, stays as short as it is.
 func TestModulesMeetInPublic(t *testing.T) {
 	nested := nestedModules(t)
-	require.Subset(t, nested, []string{"redisfilter", "objstore/s3", "adapters/bleve", "cmd/siftimport"}, "the list is real")
+	require.Subset(t, nested, []string{"redisfilter", "objstore/s3", "adapters/bleve", "cmd/siftimport"},
+		"the list is real")
 	moduleOf := func(path string) string { // its directory, "" for the root
 		i := slices.IndexFunc(nested, func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") })
 		if i < 0 {
