@@ -1,0 +1,44 @@
+package vault
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/vault/sdk/physical"
+
+	"github.com/siftkv/siftkv/kv"
+)
+
+// New is a physical.Factory. The configuration has "path", the directory of the store, which is made if it
+// is not there; every other name in it is one of kv.ParseOptions, such as MemoryLimit = "256MiB". The
+// logger, which may be nil, receives what the store says about background work. The backend is a
+// *Backend: close it.
+func New(conf map[string]string, logger hclog.Logger) (physical.Backend, error) {
+	path := conf["path"]
+	if path == "" {
+		return nil, errors.New(`vault: the configuration has no "path": set it to the directory of the store`)
+	}
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(conf)) {
+		if name != "path" {
+			fmt.Fprintf(&text, "%s = %s\n", name, conf[name])
+		}
+	}
+	o, err := kv.ParseOptions(text.String())
+	if err != nil {
+		return nil, fmt.Errorf("vault: %w", err)
+	}
+	if logger != nil {
+		o.Logger = slog.New(slog.NewTextHandler(logger.StandardWriter(&hclog.StandardLoggerOptions{}), nil))
+	}
+	db, err := kv.Open(path, o)
+	if err != nil {
+		return nil, fmt.Errorf("vault: %w", err)
+	}
+	return &Backend{db}, nil
+}
