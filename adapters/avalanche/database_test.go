@@ -58,7 +58,8 @@ func BenchmarkInterface(b *testing.B) {
 				"siftkv":  func() database.Database { return open(b) },
 				"leveldb": func() database.Database { return openLevelDB(b) },
 			} {
-				b.Run(fmt.Sprintf("op=%s/pairs=%d/key=%d/value=%d/store=%s", name, size[0], size[1], size[2], store), func(b *testing.B) {
+				name := fmt.Sprintf("op=%s/pairs=%d/key=%d/value=%d/store=%s", name, size[0], size[1], size[2], store)
+				b.Run(name, func(b *testing.B) {
 					db := open()
 					bench(b, db, keys, values)
 					require.NoError(b, db.Close())

@@ -79,7 +79,8 @@ func TestAgreesWithTheHostsStores(t *testing.T) {
 			case 6:
 				prefix, start := key(), key()
 				for _, s := range want {
-					require.Equal(t, entries(t, s, prefix, start), entries(t, ours, prefix, start), "%q %q", prefix, start)
+					want, got := entries(t, s, prefix, start), entries(t, ours, prefix, start)
+					require.Equal(t, want, got, "%q %q", prefix, start)
 				}
 			}
 		}

@@ -49,7 +49,8 @@ func TestQueriesAgreeWithTheHosts(t *testing.T) {
 		ours, theirs := open(t, t.TempDir(), nil), ds.NewMapDatastore()
 		write := func(w ds.Write) {
 			for n := range 60 {
-				key := ds.NewKey([]string{"a", "ab", "a/b", "b/c", "b", "b/c/d"}[rng.IntN(6)]).ChildString(fmt.Sprint(rng.IntN(20)))
+				parent := []string{"a", "ab", "a/b", "b/c", "b", "b/c/d"}[rng.IntN(6)]
+				key := ds.NewKey(parent).ChildString(fmt.Sprint(rng.IntN(20)))
 				value := fmt.Appendf(nil, "%d", rng.IntN(10))
 				if n%5 == 0 {
 					require.NoError(t, w.Delete(ctx, key))
@@ -84,7 +85,8 @@ func randomQuery(rng *rand.Rand) query.Query {
 			{query.FilterKeyPrefix{Prefix: "/b"}, byValue}}[rng.IntN(4)],
 		// The keys at the end: an order that leaves entries equal may be any among them.
 		Orders: [][]query.Order{{query.OrderByKey{}}, {&query.OrderByKeyDescending{}},
-			{query.OrderByValue{}, query.OrderByKey{}}, {query.OrderByValueDescending{}, query.OrderByKeyDescending{}}}[rng.IntN(4)],
+			{query.OrderByValue{}, query.OrderByKey{}},
+			{query.OrderByValueDescending{}, query.OrderByKeyDescending{}}}[rng.IntN(4)],
 		Limit: rng.IntN(2) * rng.IntN(30), Offset: rng.IntN(2) * rng.IntN(30),
 		KeysOnly: rng.IntN(2) == 0, ReturnsSizes: rng.IntN(2) == 0,
 	}

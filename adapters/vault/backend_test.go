@@ -50,6 +50,8 @@ func TestViewsOfTheHostsSuite(t *testing.T) {
 	physical.ExerciseBackend(t, physical.NewStorageEncoding(b))
 }
 
+var operations = []physical.Operation{physical.PutOperation, physical.DeleteOperation, physical.GetOperation}
+
 // Any operations give the answers of Vault's own backend in memory, which never fails.
 func TestAgreesWithVaultsOwn(t *testing.T) {
 	ctx := t.Context()
@@ -95,7 +97,7 @@ func TestAgreesWithVaultsOwn(t *testing.T) {
 			case 5:
 				var a, b []*physical.TxnEntry
 				for i := range 1 + rng.IntN(5) {
-					op := []physical.Operation{physical.PutOperation, physical.DeleteOperation, physical.GetOperation}[rng.IntN(3)]
+					op := operations[rng.IntN(len(operations))]
 					e := entry(n*10 + i)
 					if op == physical.GetOperation {
 						e.Value = nil
@@ -131,10 +133,13 @@ func TestATransactionIsWholeOrNotAtAll(t *testing.T) {
 		return &physical.TxnEntry{Operation: physical.PutOperation, Entry: &physical.Entry{Key: key, Value: value}}
 	}
 	long := strings.Repeat("k", kv.MaxKeySize+1)
-	require.ErrorContains(t, b.Transaction(ctx, []*physical.TxnEntry{put("a", nil), put(long, nil)}), physical.ErrKeyTooLarge)
+	err := b.Transaction(ctx, []*physical.TxnEntry{put("a", nil), put(long, nil)})
+	require.ErrorContains(t, err, physical.ErrKeyTooLarge)
 	require.ErrorContains(t, b.Put(ctx, &physical.Entry{Key: long}), physical.ErrKeyTooLarge)
-	require.ErrorContains(t, b.Put(ctx, &physical.Entry{Key: "a", Value: make([]byte, kv.MaxValueSize+1)}), physical.ErrValueTooLarge)
-	err := b.Transaction(ctx, []*physical.TxnEntry{put("a", nil), {Operation: physical.ListOperation, Entry: &physical.Entry{}}})
+	err = b.Put(ctx, &physical.Entry{Key: "a", Value: make([]byte, kv.MaxValueSize+1)})
+	require.ErrorContains(t, err, physical.ErrValueTooLarge)
+	list := &physical.TxnEntry{Operation: physical.ListOperation, Entry: &physical.Entry{}}
+	err = b.Transaction(ctx, []*physical.TxnEntry{put("a", nil), list})
 	require.ErrorContains(t, err, `"list"`)
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
