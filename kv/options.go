@@ -1,10 +1,8 @@
 package kv
 
 import (
-	"cmp"
 	"io/fs"
 	"log/slog"
-	"runtime"
 	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
@@ -241,109 +239,6 @@ func init() {
 		o.fs, o.backoff, o.maxManifestSize = h.FS, backoff{h.FirstRetry, h.LastRetry}, h.MaxManifestSize
 		o.rangeSize = h.RangeSize
 	}
-}
-
-// threadMemory is how much of a MemoryLimit there has to be for each thread that compacts, in
-// bytes: the buffers of a merge of many files, and of its output, take some MiB.
-const threadMemory = 16 << 20
-
-// minTargetFileSize is the least TargetFileSize, in bytes.
-const minTargetFileSize = 16 << 10
-
-// WaitForChange looks so often by default. A look at a directory where nothing has changed takes 25
-// microseconds.
-const (
-	localPollInterval   = 10 * time.Millisecond
-	objectsPollInterval = time.Second
-)
-
-// maxMergerName bounds the name of a merger, in bytes.
-const maxMergerName = 255
-
-// minMemoryLimit leaves room for three small memtables, a cache and a few files.
-const minMemoryLimit = 4 << 20
-
-// withDefaults returns the options with every field set, or an error that names the
-// wrong field.
-func (o *Options) withDefaults() (Options, error) {
-	var r Options
-	if o != nil {
-		r = *o
-	}
-	r.MaxMemtables = cmp.Or(r.MaxMemtables, 3)
-	if r.MemoryLimit > 0 {
-		r.MemtableSize = cmp.Or(r.MemtableSize, min(max(r.MemoryLimit/int64(max(8, 2*r.MaxMemtables)), 64<<10), 64<<20))
-		r.CacheSize = cmp.Or(r.CacheSize, max(r.readersLimit(), 1))
-		r.TargetFileSize = cmp.Or(r.TargetFileSize, min(max(r.MemoryLimit/4, 4<<20), 32<<20))
-	}
-	if b := r.MemoryBudget; b != nil {
-		if err := b.check(&r); err != nil {
-			return r, err
-		}
-		r.MemtableSize = cmp.Or(r.MemtableSize, min(max(b.memtablesPart()/int64(r.MaxMemtables), minMemtable), 64<<20))
-		r.CacheSize = cmp.Or(r.CacheSize, b.readersPart(true))
-		r.TargetFileSize = cmp.Or(r.TargetFileSize, min(max(b.limit/4, 4<<20), 32<<20))
-	}
-	r.CacheSize = cmp.Or(r.CacheSize, 64<<20)
-	r.MaxOpenFiles = cmp.Or(r.MaxOpenFiles, 1000)
-	r.MemtableSize = cmp.Or(r.MemtableSize, 32<<20)
-	r.BlockSize = cmp.Or(r.BlockSize, 4096)
-	r.IndexPartition = cmp.Or(r.IndexPartition, 1<<20)
-	r.Compression = cmp.Or(r.Compression, sstable.Snappy)
-	for n, c := range r.LevelCompression {
-		r.LevelCompression[n] = cmp.Or(c, r.Compression)
-	}
-	r.TargetFileSize = cmp.Or(r.TargetFileSize, 32<<20)
-	r.BaseLevelSize = cmp.Or(r.BaseLevelSize, max(64<<20, r.TargetFileSize))
-	r.SpaceAmplification = cmp.Or(r.SpaceAmplification, 1.3)
-	r.L0CompactionThreshold = cmp.Or(r.L0CompactionThreshold, 4)
-	r.L0SlowdownThreshold = cmp.Or(r.L0SlowdownThreshold, max(12, r.L0CompactionThreshold))
-	r.L0StopThreshold = cmp.Or(r.L0StopThreshold, max(36, 2*r.L0SlowdownThreshold))
-	leastThreads := 1
-	if r.Compaction != Leveled {
-		leastThreads = 2
-	}
-	r.RunsPerLevel = cmp.Or(r.RunsPerLevel, 4)
-	threads := runtime.GOMAXPROCS(0) / 2
-	if r.MemoryLimit > 0 {
-		threads = int(min(int64(threads), r.MemoryLimit/threadMemory))
-	}
-	if r.MemoryBudget != nil {
-		threads = r.MemoryBudget.threads
-	}
-	r.MaxConcurrentCompactions = cmp.Or(r.MaxConcurrentCompactions, max(threads, leastThreads))
-	if r.Filter == nil {
-		p, err := filterpolicy.Parse("blocked:10")
-		if err != nil {
-			return r, err
-		}
-		r.Filter = p
-	}
-	if r.Clock == nil {
-		r.Clock = time.Now
-	}
-	if r.Logger == nil {
-		r.Logger = slog.New(slog.DiscardHandler)
-	}
-	r.FileMode = cmp.Or(r.FileMode, vfs.DefaultMode)
-	r.PollInterval = cmp.Or(r.PollInterval, localPollInterval)
-	r.backoff = cmp.Or(r.backoff, defaultBackoff)
-	if o != nil && r.Objects != nil {
-		r.PollInterval = cmp.Or(o.PollInterval, objectsPollInterval)
-		r.maxManifestSize = cmp.Or(r.maxManifestSize, maxPublishedManifest)
-	}
-	r.maxManifestSize = cmp.Or(r.maxManifestSize, maxManifestSize)
-	if err := r.check(); err != nil {
-		return r, err
-	}
-	switch {
-	case r.fs != nil:
-	case r.InMemory:
-		r.fs = vfs.NewMem()
-	case r.Objects == nil: // else it depends on the directory
-		r.fs = vfs.OSWithMode(r.FileMode)
-	}
-	return r, nil
 }
 
 // WriteOptions say when a write is durable. Use Sync, NoSync or Async; nil

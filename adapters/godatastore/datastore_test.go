@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -50,7 +51,7 @@ func TestQueriesAgreeWithTheHosts(t *testing.T) {
 		write := func(w ds.Write) {
 			for n := range 60 {
 				parent := []string{"a", "ab", "a/b", "b/c", "b", "b/c/d"}[rng.IntN(6)]
-				key := ds.NewKey(parent).ChildString(fmt.Sprint(rng.IntN(20)))
+				key := ds.NewKey(parent).ChildString(strconv.Itoa(rng.IntN(20)))
 				value := fmt.Appendf(nil, "%d", rng.IntN(10))
 				if n%5 == 0 {
 					require.NoError(t, w.Delete(ctx, key))
@@ -229,7 +230,7 @@ func TestSpaceAndDamage(t *testing.T) {
 	value := make([]byte, 1000)
 	rand.NewChaCha8([32]byte{15}).Read(value)
 	for n := range 1000 {
-		require.NoError(t, d.Put(ctx, ds.NewKey(fmt.Sprint(n)), value))
+		require.NoError(t, d.Put(ctx, ds.NewKey(strconv.Itoa(n)), value))
 	}
 	require.NoError(t, d.CollectGarbage(ctx))
 	require.NoError(t, d.Check(ctx))
@@ -237,7 +238,7 @@ func TestSpaceAndDamage(t *testing.T) {
 	require.NoError(t, err)
 	require.Positive(t, full)
 	for n := range 999 {
-		require.NoError(t, d.Delete(ctx, ds.NewKey(fmt.Sprint(n))))
+		require.NoError(t, d.Delete(ctx, ds.NewKey(strconv.Itoa(n))))
 	}
 	require.NoError(t, d.CollectGarbage(ctx))
 	left, err := d.DiskUsage(ctx)

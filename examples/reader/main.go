@@ -12,6 +12,7 @@ import (
 	"log"
 	"os"
 	"os/exec"
+	"strconv"
 	"time"
 
 	"github.com/siftkv/siftkv/kv"
@@ -78,7 +79,7 @@ func read(dir string) error {
 		if err != nil && !errors.Is(err, kv.ErrNotFound) {
 			return errors.Join(err, view.Close())
 		}
-		if string(newest) == fmt.Sprint(last) {
+		if string(newest) == strconv.Itoa(last) {
 			fmt.Println("the reader has seen the last one:", string(newest))
 			return view.Close()
 		}

@@ -1,0 +1,130 @@
+package kv
+
+import (
+	"cmp"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// threadMemory is how much of a MemoryLimit there has to be for each thread that compacts, in
+// bytes: the buffers of a merge of many files, and of its output, take some MiB.
+const threadMemory = 16 << 20
+
+// minTargetFileSize is the least TargetFileSize, in bytes.
+const minTargetFileSize = 16 << 10
+
+// WaitForChange looks so often by default. A look at a directory where nothing has changed takes 25
+// microseconds.
+const (
+	localPollInterval   = 10 * time.Millisecond
+	objectsPollInterval = time.Second
+)
+
+// maxMergerName bounds the name of a merger, in bytes.
+const maxMergerName = 255
+
+// minMemoryLimit leaves room for three small memtables, a cache and a few files.
+const minMemoryLimit = 4 << 20
+
+// withDefaults returns the options with every field set, or an error that names the
+// wrong field.
+func (o *Options) withDefaults() (Options, error) {
+	var r Options
+	if o != nil {
+		r = *o
+	}
+	if err := r.MemoryBudget.check(&r); err != nil {
+		return r, err
+	}
+	r.setMemory()
+	r.setFiles()
+	r.setCompactions()
+	if r.Filter == nil {
+		p, err := filterpolicy.Parse("blocked:10")
+		if err != nil {
+			return r, err
+		}
+		r.Filter = p
+	}
+	if r.Clock == nil {
+		r.Clock = time.Now
+	}
+	if r.Logger == nil {
+		r.Logger = slog.New(slog.DiscardHandler)
+	}
+	r.backoff = cmp.Or(r.backoff, defaultBackoff)
+	if r.Objects != nil {
+		r.PollInterval = cmp.Or(r.PollInterval, objectsPollInterval)
+		r.maxManifestSize = cmp.Or(r.maxManifestSize, maxPublishedManifest)
+	}
+	r.PollInterval = cmp.Or(r.PollInterval, localPollInterval)
+	r.maxManifestSize = cmp.Or(r.maxManifestSize, maxManifestSize)
+	if err := r.check(); err != nil {
+		return r, err
+	}
+	switch {
+	case r.fs != nil:
+	case r.InMemory:
+		r.fs = vfs.NewMem()
+	case r.Objects == nil: // else it depends on the directory
+		r.fs = vfs.OSWithMode(r.FileMode)
+	}
+	return r, nil
+}
+
+// setMemory gives memtables, cache and files the sizes that a limit for all of them leaves, or else their own.
+func (o *Options) setMemory() {
+	o.MaxMemtables = cmp.Or(o.MaxMemtables, 3)
+	if limit := o.MemoryLimit; limit > 0 {
+		o.MemtableSize = cmp.Or(o.MemtableSize, min(max(limit/int64(max(8, 2*o.MaxMemtables)), minMemtable), 64<<20))
+		o.CacheSize = cmp.Or(o.CacheSize, max(o.readersLimit(), 1))
+		o.TargetFileSize = cmp.Or(o.TargetFileSize, min(max(limit/4, 4<<20), 32<<20))
+	}
+	if b := o.MemoryBudget; b != nil {
+		o.MemtableSize = cmp.Or(o.MemtableSize, min(max(b.memtablesPart()/int64(o.MaxMemtables), minMemtable), 64<<20))
+		o.CacheSize = cmp.Or(o.CacheSize, b.readersPart(true))
+		o.TargetFileSize = cmp.Or(o.TargetFileSize, min(max(b.limit/4, 4<<20), 32<<20))
+	}
+	o.CacheSize = cmp.Or(o.CacheSize, 64<<20)
+	o.MemtableSize = cmp.Or(o.MemtableSize, 32<<20)
+}
+
+// setFiles sets what files look like, and how many are open.
+func (o *Options) setFiles() {
+	o.FileMode = cmp.Or(o.FileMode, vfs.DefaultMode)
+	o.MaxOpenFiles = cmp.Or(o.MaxOpenFiles, 1000)
+	o.BlockSize = cmp.Or(o.BlockSize, 4096)
+	o.IndexPartition = cmp.Or(o.IndexPartition, 1<<20)
+	o.Compression = cmp.Or(o.Compression, sstable.Snappy)
+	for n, c := range o.LevelCompression {
+		o.LevelCompression[n] = cmp.Or(c, o.Compression)
+	}
+	o.TargetFileSize = cmp.Or(o.TargetFileSize, 32<<20)
+}
+
+// setCompactions sets when compactions start, what they make, and how many run.
+func (o *Options) setCompactions() {
+	o.BaseLevelSize = cmp.Or(o.BaseLevelSize, max(64<<20, o.TargetFileSize))
+	o.SpaceAmplification = cmp.Or(o.SpaceAmplification, 1.3)
+	o.L0CompactionThreshold = cmp.Or(o.L0CompactionThreshold, 4)
+	o.L0SlowdownThreshold = cmp.Or(o.L0SlowdownThreshold, max(12, o.L0CompactionThreshold))
+	o.L0StopThreshold = cmp.Or(o.L0StopThreshold, max(36, 2*o.L0SlowdownThreshold))
+	o.RunsPerLevel = cmp.Or(o.RunsPerLevel, 4)
+	leastThreads := 1
+	if o.Compaction != Leveled {
+		leastThreads = 2
+	}
+	threads := runtime.GOMAXPROCS(0) / 2
+	if o.MemoryLimit > 0 {
+		threads = int(min(int64(threads), o.MemoryLimit/threadMemory))
+	}
+	if o.MemoryBudget != nil {
+		threads = o.MemoryBudget.threads
+	}
+	o.MaxConcurrentCompactions = cmp.Or(o.MaxConcurrentCompactions, max(threads, leastThreads))
+}
