@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	ds "github.com/ipfs/go-datastore"
@@ -38,7 +39,7 @@ func Open(dir string, o *kv.Options) (*Datastore, error) {
 }
 
 // New returns a store that is open in this form. Close closes it.
-func New(db *kv.DB) *Datastore { return &Datastore{db: db, reads: reads{db}} }
+func New(db *kv.DB) *Datastore { return &Datastore{db: db, reads: reads{of: db}} }
 
 // Put stores a value under a key, for good: a time that it had to live is forgotten.
 func (d *Datastore) Put(ctx context.Context, key ds.Key, value []byte) error {
@@ -64,7 +65,7 @@ func (d *Datastore) PutWithTTL(ctx context.Context, key ds.Key, value []byte, tt
 // SetTTL has the value of a key be there until ttl has passed, counted from now.
 func (d *Datastore) SetTTL(ctx context.Context, key ds.Key, ttl time.Duration) error {
 	return d.db.UpdateContext(ctx, func(tx *kv.Tx) error {
-		return (&txn{tx: tx, reads: reads{tx}}).SetTTL(ctx, key, ttl)
+		return newTxn(tx).SetTTL(ctx, key, ttl)
 	})
 }
 
@@ -123,12 +124,29 @@ type reader interface {
 }
 
 // reads are the methods that a Datastore and a transaction share.
-type reads struct{ of reader }
+type reads struct {
+	of reader
+	mu *sync.Mutex // nil: of is safe for concurrent use
+}
+
+func (r reads) lock() {
+	if r.mu != nil {
+		r.mu.Lock()
+	}
+}
+
+func (r reads) unlock() {
+	if r.mu != nil {
+		r.mu.Unlock()
+	}
+}
 
 func (r reads) Get(ctx context.Context, key ds.Key) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	r.lock()
+	defer r.unlock()
 	value, err := r.of.Get(key.Bytes())
 	return value, translate(err)
 }
@@ -137,6 +155,8 @@ func (r reads) Has(ctx context.Context, key ds.Key) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
+	r.lock()
+	defer r.unlock()
 	return r.of.Has(key.Bytes())
 }
 
@@ -144,6 +164,8 @@ func (r reads) GetSize(ctx context.Context, key ds.Key) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return -1, err
 	}
+	r.lock()
+	defer r.unlock()
 	size, err := r.of.GetSize(key.Bytes())
 	if err != nil {
 		return -1, translate(err)
@@ -156,14 +178,16 @@ func (r reads) GetExpiration(ctx context.Context, key ds.Key) (time.Time, error)
 	if err := ctx.Err(); err != nil {
 		return time.Time{}, err
 	}
+	r.lock()
+	defer r.unlock()
 	at, err := r.of.Expiry(key.Bytes())
 	return at, translate(err)
 }
 
 // Query returns the entries that a query asks for, as they are now. Close the results, or read them to
-// their end.
+// their end or an error.
 func (r reads) Query(ctx context.Context, q query.Query) (query.Results, error) {
-	return results(ctx, r.of, q)
+	return results(ctx, r, q)
 }
 
 func translate(err error) error {

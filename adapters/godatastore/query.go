@@ -13,13 +13,15 @@ import (
 // results answers a query. What the order of the keys and the bounds of an iterator can do they do:
 // prefixes, and orders that begin with the key; a value is only read if it is returned, or if a filter or
 // an order may look at it. Any other order sorts all entries in memory.
-func results(ctx context.Context, from kv.Reader, q query.Query) (query.Results, error) {
-	it, err := from.NewIter(&kv.IterOptions{Prefix: prefixOf(q.Prefix), KeysOnly: !needsValues(q)})
+func results(ctx context.Context, from reads, q query.Query) (query.Results, error) {
+	from.lock()
+	it, err := from.of.NewIter(&kv.IterOptions{Prefix: prefixOf(q.Prefix), KeysOnly: !needsValues(q)})
+	from.unlock()
 	if err != nil {
 		return nil, err
 	}
 	backward, inOrder := keyOrder(q.Orders)
-	c := &cursor{ctx: ctx, it: it, q: q, backward: backward}
+	c := &cursor{ctx: ctx, from: from, it: it, q: q, backward: backward}
 	r := query.ResultsFromIterator(q, query.Iterator{Next: c.next, Close: c.close})
 	if inOrder {
 		c.offset, c.limit, c.strip = q.Offset, q.Limit, q.KeysOnly
@@ -81,9 +83,11 @@ func stripped(q query.Query, r query.Results) query.Results {
 	})
 }
 
-// A cursor walks the entries of a query, for one goroutine at a time.
+// A cursor walks the entries of a query, for one goroutine at a time: the caller's, or one that the host starts
+// for the channel of query.Results. It gives its iterator back when it has ended, in whatever way.
 type cursor struct {
 	ctx           context.Context
+	from          reads
 	it            *kv.Iterator
 	q             query.Query
 	backward      bool
@@ -95,15 +99,14 @@ type cursor struct {
 func (c *cursor) next() (query.Result, bool) {
 	for !c.ended {
 		if err := c.ctx.Err(); err != nil {
-			c.ended = true
+			_ = c.close()
 			return query.Result{Error: err}, true
 		}
-		if !c.step() {
-			c.ended = true
-			err := c.it.Error()
+		e, ok, err := c.advance()
+		if !ok {
+			_ = c.close() // of an error that is err
 			return query.Result{Error: err}, err != nil
 		}
-		e := c.entry()
 		if slices.ContainsFunc(c.q.Filters, func(f query.Filter) bool { return !f.Filter(e) }) {
 			continue
 		}
@@ -112,8 +115,9 @@ func (c *cursor) next() (query.Result, bool) {
 			continue
 		}
 		if c.limit > 0 {
-			c.limit--
-			c.ended = c.limit == 0
+			if c.limit--; c.limit == 0 {
+				_ = c.close()
+			}
 		}
 		if c.strip {
 			e.Value = nil
@@ -121,6 +125,17 @@ func (c *cursor) next() (query.Result, bool) {
 		return query.Result{Entry: e}, true
 	}
 	return query.Result{}, false
+}
+
+// advance returns the next entry, and whether there is one, or what went wrong. No code of the host's runs in it: a
+// filter may read the transaction.
+func (c *cursor) advance() (e query.Entry, ok bool, err error) {
+	c.from.lock()
+	defer c.from.unlock()
+	if !c.step() {
+		return e, false, c.it.Error()
+	}
+	return c.entry(), true, nil
 }
 
 func (c *cursor) step() bool {
@@ -151,5 +166,7 @@ func (c *cursor) entry() query.Entry {
 
 func (c *cursor) close() error {
 	c.ended = true
+	c.from.lock()
+	defer c.from.unlock()
 	return c.it.Close()
 }
