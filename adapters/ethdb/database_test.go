@@ -106,7 +106,7 @@ func requireSameBatch(t *testing.T, rng *rand.Rand, key func() []byte, all []hos
 	}
 	replayed := rng.IntN(2) == 0
 	for _, s := range all {
-		b := s.NewBatchWithSize(10)
+		b := s.NewBatchWithSize(1 << 10)
 		require.Zero(t, b.ValueSize())
 		for _, op := range ops {
 			require.NoError(t, op(b))
