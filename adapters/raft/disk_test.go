@@ -17,6 +17,8 @@ import (
 // are named.
 type disk struct {
 	before func(call string) error
+	// Reads are asked too, if it is there.
+	reading func() error
 
 	mu      sync.Mutex
 	names   map[string]*inode
@@ -178,6 +180,11 @@ func (f *diskFile) Sync() error {
 }
 
 func (f *diskFile) ReadAt(p []byte, off int64) (int, error) {
+	if f.d.reading != nil {
+		if err := f.d.reading(); err != nil {
+			return 0, err
+		}
+	}
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	if off >= int64(len(f.inode.data)) {

@@ -205,4 +205,33 @@ func TestWhatAFailedWriteLeftIsNotPartOfTheLog(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+// Whichever read of the ends fails, they are an error or right: the store counts on them.
+func TestEndsThatCannotBeRead(t *testing.T) {
+	d := newDisk()
+	o := &kv.Options{CacheSize: -1}
+	harness.Apply(o, harness.Harness{FS: d})
+	s, err := Open("store", o)
+	require.NoError(t, err)
+	require.NoError(t, s.StoreLogs(entries(1, 10, 1)))
+	require.NoError(t, s.db.Flush())
+	for n, failed := 0, 1; failed > 0; n++ {
+		failed = 0
+		var reads atomic.Int64
+		d.reading = func() error {
+			if reads.Add(1) == int64(n+1) {
+				failed++
+				return errDisk
+			}
+			return nil
+		}
+		s.setBounds(ends{})
+		if got, err := s.bounds(); err == nil {
+			require.Equal(t, ends{true, true, 1, 10}, got, "read %d", n)
+		} else {
+			require.ErrorIs(t, err, errDisk)
+		}
+	}
+	require.NoError(t, s.Close())
+}
+
 var errDisk = errors.New("the disk is broken")

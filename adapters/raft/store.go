@@ -147,19 +147,18 @@ func (s *Store) readEnds() (e ends, err error) {
 		return ends{}, err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
-	if it.First() {
-		e.some = true
-		if e.first, err = s.index(it.Key()); err != nil {
-			return ends{}, err
-		}
+	if !it.First() {
+		return ends{known: true}, it.Error()
 	}
-	if it.Last() {
-		if e.last, err = s.index(it.Key()); err != nil {
-			return ends{}, err
-		}
+	if e.first, err = s.index(it.Key()); err != nil {
+		return ends{}, err
 	}
-	e.known = true
-	return e, it.Error()
+	if !it.Last() { // it fails: there are entries
+		return ends{}, it.Error()
+	}
+	e.last, err = s.index(it.Key())
+	e.known, e.some = true, true
+	return e, err
 }
 
 // index returns the index that the key of an entry has.
