@@ -63,10 +63,13 @@ func (i *iterator) Current() (key, value []byte, valid bool) {
 	return i.it.Key(), value, true
 }
 
-// Close returns what ended the iteration early.
+// Close returns what ended the iteration early: that the store was closed, too, which kv.Iterator.Close does not say.
 func (i *iterator) Close() error {
 	if i.it == nil {
 		return i.err
+	}
+	if i.err == nil {
+		i.err = i.it.Error()
 	}
 	err := i.it.Close()
 	if i.err != nil {

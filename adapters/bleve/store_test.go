@@ -171,7 +171,7 @@ func TestAfterClose(t *testing.T) {
 	b := w.NewBatch()
 	b.Delete([]byte("k"))
 	r := read(t, s)
-	it := r.RangeIterator(nil, nil)
+	it, unmoved := r.RangeIterator(nil, nil), r.RangeIterator(nil, nil)
 	require.ErrorIs(t, s.Close(), kv.ErrSnapshotsOpen)
 	require.NoError(t, s.Close())
 
@@ -186,7 +186,8 @@ func TestAfterClose(t *testing.T) {
 	require.ErrorIs(t, err, kv.ErrClosed)
 	it.Seek(nil)
 	require.False(t, it.Valid())
-	require.NoError(t, it.Close())
+	require.ErrorIs(t, it.Close(), kv.ErrClosed, "it is at no end")
+	require.NoError(t, unmoved.Close(), "it lacks nothing")
 	late := r.PrefixIterator(nil)
 	late.Seek(nil)
 	late.Next()
