@@ -3,7 +3,6 @@ package vault
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -34,7 +33,7 @@ func New(conf map[string]string, logger hclog.Logger) (physical.Backend, error) 
 		return nil, fmt.Errorf("vault: %w", err)
 	}
 	if logger != nil {
-		o.Logger = slog.New(slog.NewTextHandler(logger.StandardWriter(&hclog.StandardLoggerOptions{}), nil))
+		o.Logger = newLogger(logger)
 	}
 	db, err := kv.Open(path, o)
 	if err != nil {
