@@ -27,7 +27,7 @@ func (b batch) Inner() database.Batch       { return b }
 // few for each write; 0 for an empty one.
 func (b batch) Size() int { return b.of.Size() }
 
-// Replay repeats the writes of the batch on w, in their order. What w is given is its own, to keep.
+// Replay repeats the writes of the batch on w, in their order. The slices that w is given are valid during the call.
 func (b batch) Replay(w database.KeyValueWriterDeleter) error { return b.of.Replay(replay{w}) }
 
 // replay gives a database.KeyValueWriterDeleter the form of a kv.Writer.

@@ -78,19 +78,21 @@ func (d *Database) Close() error {
 	return without(d.db.Close(), kv.ErrIteratorsOpen)
 }
 
-// without returns what is left of an error without the parts that match another one.
+// without returns what is left of an error without the parts that match another one. An error that has no such
+// part stays as it is, with its words.
 func without(err, part error) error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var left []error
-		for _, e := range joined.Unwrap() {
-			left = append(left, without(e, part))
-		}
-		return errors.Join(left...)
+	if !errors.Is(err, part) {
+		return err
 	}
-	if errors.Is(err, part) {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
 		return nil
 	}
-	return err
+	var left []error
+	for _, e := range joined.Unwrap() {
+		left = append(left, without(e, part))
+	}
+	return errors.Join(left...)
 }
 
 // translate gives errors the names that avalanchego has for them. Its code compares them by ==, so they

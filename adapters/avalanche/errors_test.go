@@ -19,4 +19,8 @@ func TestWithout(t *testing.T) {
 	require.ErrorIs(t, err, disk)
 	require.ErrorIs(t, err, kv.ErrSnapshotsOpen)
 	require.NotErrorIs(t, err, kv.ErrIteratorsOpen)
+
+	why := fmt.Errorf("%w since the flush failed: %w; free some space", kv.ErrReadOnly, disk)
+	require.Equal(t, why, without(why, kv.ErrIteratorsOpen))
+	require.Equal(t, why.Error(), without(errors.Join(why, open), kv.ErrIteratorsOpen).Error())
 }
