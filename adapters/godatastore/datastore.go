@@ -65,7 +65,10 @@ func (d *Datastore) PutWithTTL(ctx context.Context, key ds.Key, value []byte, tt
 // SetTTL has the value of a key be there until ttl has passed, counted from now.
 func (d *Datastore) SetTTL(ctx context.Context, key ds.Key, ttl time.Duration) error {
 	return d.db.UpdateContext(ctx, func(tx *kv.Tx) error {
-		return newTxn(tx).SetTTL(ctx, key, ttl)
+		if err := newTxn(tx).SetTTL(ctx, key, ttl); err != nil {
+			return err
+		}
+		return tx.CommitContext(ctx, kv.NoSync)
 	})
 }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	ds "github.com/ipfs/go-datastore"
 	"github.com/ipfs/go-datastore/query"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/adapters/godatastore"
+	"github.com/siftkv/siftkv/kv"
 )
 
 // Results that end with an error have given everything back: Rest closes nothing then.
@@ -55,4 +57,21 @@ func TestATransactionIsUsedWhileItsQueryRuns(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, left, keys)
 	require.Equal(t, "/b/a/000", left[0].Key)
+}
+
+// No write of one key waits for the disk: Sync does.
+func TestWritesAreNotSynced(t *testing.T) {
+	ctx := t.Context()
+	db, err := kv.Open(t.TempDir(), nil)
+	require.NoError(t, err)
+	d, key := godatastore.New(db), ds.NewKey("/a")
+	before := db.Metrics().WALSyncs
+	require.NoError(t, d.Put(ctx, key, nil))
+	require.NoError(t, d.PutWithTTL(ctx, key, nil, time.Hour))
+	require.NoError(t, d.SetTTL(ctx, key, time.Hour))
+	require.NoError(t, d.Delete(ctx, key))
+	require.Equal(t, before, db.Metrics().WALSyncs)
+	require.NoError(t, d.Sync(ctx, key))
+	require.Greater(t, db.Metrics().WALSyncs, before)
+	require.NoError(t, d.Close())
 }
