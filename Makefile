@@ -28,7 +28,8 @@ CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filte
 	./internal/cli/progress ./internal/remote/... ./objstore/...
 
 # Of the other modules, those all of whose packages do.
-CONCURRENT_MODULES := redisfilter objstore/s3 adapters/bleve adapters/prometheus adapters/raft adapters/walletdb
+CONCURRENT_MODULES := redisfilter objstore/s3 adapters/avalanche adapters/bleve adapters/ethdb adapters/godatastore adapters/prometheus adapters/raft \
+	adapters/vault adapters/walletdb
 
 .PHONY: help check fmt vet verify lint test race fuzz bench golden cross crossvet embed readamp rocksdb lmdb crash faults bitflip soak stress echarts
 help: ## list the targets
