@@ -27,8 +27,9 @@ type described[T any] struct {
 	desc *client.Desc
 }
 
-// NewCollector returns a collector of the metrics of db, all of which have the labels. A registry
-// takes several collectors if the values of their labels differ. The labels are copied.
+// NewCollector returns a collector of the metrics of db, all of which have the labels: of any names but level,
+// source and le, which metrics have themselves; a registry refuses these. It takes several collectors if the
+// values of their labels differ. The labels are copied.
 func NewCollector(db *kv.DB, labels client.Labels) *Collector {
 	c := &Collector{db: db}
 	desc := func(name, help string, variable ...string) *client.Desc {

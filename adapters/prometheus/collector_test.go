@@ -270,3 +270,14 @@ func TestNamesAreConventional(t *testing.T) {
 	require.Equal(t, slices.Sorted(maps.Keys(described)), slices.Sorted(maps.Keys(collected)))
 	require.Greater(t, len(collected), 70)
 }
+
+// Labels that metrics have of their own are refused when the collector is registered, and nothing panics.
+func TestLabelsThatAreTaken(t *testing.T) {
+	db, err := kv.Open("", &kv.Options{InMemory: true})
+	require.NoError(t, err)
+	defer db.Close()
+	for name, refused := range map[string]bool{"level": true, "source": true, "store": false} {
+		err := client.NewRegistry().Register(prometheus.NewCollector(db, client.Labels{name: "x"}))
+		require.Equal(t, refused, err != nil, "%s: %v", name, err)
+	}
+}
