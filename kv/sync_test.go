@@ -204,6 +204,51 @@ func TestAFailedSync(t *testing.T) {
 	}
 }
 
+// Numbers that were given to what failed are of no write: a Sync does not make them visible, and
+// what is closed after it is whole.
+func TestSyncAfterWritesThatFailed(t *testing.T) {
+	fails := map[string]func(*DB, *faultFS) error{
+		"a commit": func(db *DB, f *faultFS) error {
+			failOnce(f, "sync")
+			return db.Set([]byte("b"), []byte("2"), Sync)
+		},
+		"an ingest": func(db *DB, f *faultFS) error {
+			file := ingestFile(t, f, "file", nil, "b=2")
+			if err := db.Flush(); err != nil {
+				return err
+			}
+			writes := 0
+			f.set(func(c ioCall) (int, error) {
+				if c.op == "write" {
+					writes++
+				}
+				if c.op == "write" && writes == 2 { // the first is of the file's copy, this one of the manifest
+					return 0, errDisk
+				}
+				return 0, nil
+			})
+			return db.Ingest([]string{file})
+		},
+	}
+	for name, fail := range fails {
+		t.Run(name, func(t *testing.T) {
+			f := &faultFS{fs: sift.NewMem()}
+			db := openDir(t, "db", &Options{fs: f, backoff: quickBackoff})
+			require.NoError(t, db.Set([]byte("a"), []byte("1"), Async))
+			require.ErrorIs(t, fail(db, f), errDisk)
+			db.untilResumed()
+			visible := db.visible.Load()
+			require.Less(t, visible, uint64(db.commits.LastSeq()))
+			require.NoError(t, db.Sync())
+			require.Equal(t, visible, db.visible.Load())
+			require.NoError(t, db.Close())
+			db = openDir(t, "db", &Options{fs: f})
+			requireContents(t, model{"a": "1"}, db)
+			require.NoError(t, db.Close())
+		})
+	}
+}
+
 func TestSyncOfAStoreThatTakesNoWrites(t *testing.T) {
 	fs := sift.NewMem()
 	db := openDir(t, "db", &Options{fs: fs})

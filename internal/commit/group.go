@@ -12,7 +12,10 @@ import (
 )
 
 // commitGroup writes a group to the log and to the memtable, and publishes it up to the last
-// of its batches that are to be visible without a sync. It marks those that want one.
+// of its batches that are to be visible without a sync. It marks those that want one. If nobody
+// writes, their sync is for what is visible: numbers above that, if there are any, are of writes
+// that failed, since no other sync is under way. Visible and in no file, such a number would look
+// like a loss.
 func (p *Pipeline) commitGroup(group []*request, size int) error {
 	var mem *memtable.Memtable
 	if size > 0 { // else nobody writes, and nobody waits for room
@@ -33,15 +36,17 @@ func (p *Pipeline) commitGroup(group []*request, size int) error {
 	for _, r := range group {
 		level = min(level, r.level)
 	}
+	last := base.SeqNum(p.store.Visible.Load())
 	if size > 0 {
 		if err := p.write(mem, group, size, level); err != nil {
 			return err
 		}
+		last = p.seq
 	} else if err := p.flushRecords(); err != nil {
 		return p.Fail(writingLog, err)
 	}
 	if level == Synced {
-		p.syncs.last, p.syncs.log = p.seq, p.logs.current.ID()
+		p.syncs.last, p.syncs.log = last, p.logs.current.ID()
 		for _, r := range group {
 			r.syncs = r.level == Synced
 			if r.batch == nil {
