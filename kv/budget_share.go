@@ -74,7 +74,6 @@ func (s *budgetShare) abandon() error {
 		return nil
 	}
 	err := s.d.tables.CloseAll()
-	s.d.memtables.Close()
 	s.d.cache.Release()
 	s.leave()
 	return err

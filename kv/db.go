@@ -181,10 +181,6 @@ func (d *DB) Close() error {
 	if d.closed.Swap(true) {
 		return nil
 	}
-	d.mu.Lock()
-	d.closing = true
-	d.mu.Unlock()
-	d.progress.Broadcast()
 	d.resumeAtClose()
 	d.dropSpare()
 	d.interruptRefresh()
@@ -198,13 +194,7 @@ func (d *DB) Close() error {
 	leaked := errors.Join(d.iterators.Leaked(ErrIteratorsOpen, "iterator"),
 		d.openSnapshots.Leaked(ErrSnapshotsOpen, "snapshot"),
 		d.transactions.Leaked(ErrTransactionsOpen, "transaction"))
-	d.mu.Lock()
-	d.swapState(nil)
-	if d.current != nil {
-		d.unrefVersion(d.current)
-		d.current = nil
-	}
-	d.mu.Unlock()
+	d.dropState()
 	d.cleaner.Wait()
 	d.cleaner.Stop()
 	err = errors.Join(err, d.cleaner.Drain())

@@ -49,7 +49,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d := &DB{dir: dir, localDir: localDir, limit: base.MaxSeqNum, opts: opts, optionsText: o.storedText(&opts),
 		fs: opts.fs, log: opts.Logger, openFiles: vfs.NewReadLimit(opts.MaxOpenFiles)}
 	if err := d.shareMemory(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, d.closeObjects())
 	}
 	d.fs = d.openFiles.Relieve(opts.fs)
 	d.progress.L = &d.mu
@@ -118,12 +118,16 @@ func (d *DB) waitLock(ctx context.Context) error {
 	}
 }
 
-// abandon gives back what a failed open holds. What it could not write is not an
-// error of its own.
+// abandon gives back what a failed open holds: of a store that works already, if its context has
+// ended with the last request. What it could not write is not an error of its own.
 func (d *DB) abandon() error {
 	d.closed.Store(true)
+	d.endBackground()
 	d.cleaner.Stop()
 	err := errors.Join(d.commits.Abandon(), d.follower.close())
+	d.dropState()
+	err = errors.Join(err, d.cleaner.Drain())
+	d.memtables.Close()
 	if d.manifest != nil {
 		err = errors.Join(err, d.manifest.Close())
 	}

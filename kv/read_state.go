@@ -117,6 +117,17 @@ func (d *DB) swapState(next *readState) {
 	}
 }
 
+// dropState gives up the current state and version: the store is closed.
+func (d *DB) dropState() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.swapState(nil)
+	if d.current != nil {
+		d.unrefVersion(d.current)
+		d.current = nil
+	}
+}
+
 // installState makes a state of the current memtables and version. The caller
 // holds d.mu.
 func (d *DB) installState() {

@@ -92,11 +92,13 @@ func (d *DB) tryToResume() (resumed bool, err error) {
 	return true, nil
 }
 
-// resumeAtClose syncs the logs and, if that fails or the store has failed before, makes
-// a last attempt to write down what is in memory alone. After it nobody resumes: a failure
-// that is left is the error of Close. Logs that are broken are not synced, see
-// commit.Pipeline.Fail.
-func (d *DB) resumeAtClose() {
+// endBackground ends all that goes on in the background, attempts to resume included. None of it
+// begins again: the store closes.
+func (d *DB) endBackground() {
+	d.mu.Lock()
+	d.closing = true
+	d.mu.Unlock()
+	d.progress.Broadcast()
 	close(d.resumer.stop)
 	d.mu.Lock()
 	for d.resumer.running {
@@ -104,7 +106,15 @@ func (d *DB) resumeAtClose() {
 	}
 	d.compactions.stop()
 	d.mu.Unlock()
-	d.waitForBackground() // what fails in it is taken care of below
+	d.waitForBackground()
+}
+
+// resumeAtClose syncs the logs and, if that fails or the store has failed before, makes
+// a last attempt to write down what is in memory alone. After it nobody resumes: a failure
+// that is left is the error of Close. Logs that are broken are not synced, see
+// commit.Pipeline.Fail.
+func (d *DB) resumeAtClose() {
+	d.endBackground() // what fails in it is taken care of below
 	d.syncAtClose()
 	d.mu.Lock()
 	failed := d.failure != nil && d.resumer.broken&fatal == 0

@@ -1,0 +1,86 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// A store for which a budget is too small gives back what it had by then: the directory of its disk cache too.
+func TestBudgetRefusesAStoreWithADiskCache(t *testing.T) {
+	b, disk := NewMemoryBudget(4<<20), vfs.NewMem()
+	var stores []*DB
+	for range 8 {
+		stores = append(stores, openDir(t, "db", &Options{MemoryBudget: b, InMemory: true}))
+	}
+	var log bytes.Buffer
+	o := &Options{MemoryBudget: b, fs: disk, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Objects: &Objects{Store: objstore.NewMem(), CacheSize: 64 << 20}}
+	_, err := Open("cache", o)
+	require.ErrorIs(t, err, ErrMemoryBudget)
+	require.NoError(t, stores[0].Close())
+	again := openDir(t, "cache", o)
+	require.NotContains(t, log.String(), "nothing is cached on disk")
+	for _, db := range append(stores[1:], again) {
+		require.NoError(t, db.Close())
+	}
+	requireNothingCharged(t, b)
+}
+
+// A hurried store ends a context when it has put so many objects.
+type hurried struct {
+	objstore.Store
+	left int
+	end  func()
+}
+
+func (s *hurried) put(err error) error {
+	if s.left--; s.left == 0 {
+		s.end()
+	}
+	return err
+}
+
+func (s *hurried) Put(ctx context.Context, key string, r io.ReaderAt, size int64) error {
+	return s.put(s.Store.Put(ctx, key, r, size))
+}
+
+func (s *hurried) PutIfAbsent(ctx context.Context, key string, body []byte) error {
+	return s.put(s.Store.PutIfAbsent(ctx, key, body))
+}
+
+// A store whose context ends as it is opened, after the last request as well, leaves nothing behind.
+func TestBudgetOfAStoreWhoseContextEndsAsItOpens(t *testing.T) {
+	for _, there := range []bool{false, true} {
+		b := NewMemoryBudget(16 << 20)
+		failed := 0
+		for puts := 1; ; puts++ {
+			mem := objstore.NewMem()
+			if there {
+				db, _ := objectsWith(t, mem, 100)
+				require.NoError(t, db.Close())
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			s := &hurried{Store: mem, left: puts, end: cancel}
+			db, err := OpenContext(ctx, "", &Options{MemoryBudget: b, Objects: &Objects{Store: s}})
+			cancel()
+			if err == nil {
+				require.Positive(t, s.left)
+				require.NoError(t, db.Close())
+				break
+			}
+			require.ErrorIs(t, err, context.Canceled)
+			requireNothingCharged(t, b)
+			failed++
+		}
+		require.Positive(t, failed)
+		requireNothingCharged(t, b)
+	}
+}
