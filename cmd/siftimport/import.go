@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ type command struct {
 	Compression string `default:"snappy" enum:"none,snappy,zstd" help:"none, snappy or zstd (default ${default})."`
 	BlockSize   int    `default:"4096" placeholder:"BYTES" help:"Size of a data block (default ${default})."`
 	FileSize    int    `default:"32" placeholder:"MIB" help:"${filesize} (Default ${default} MiB.)"`
-	Threads     int    `placeholder:"N" help:"Threads that build files (default: one for each processor)."`
+	Threads     int    `placeholder:"N" help:"Threads that read, and that build files (default: one for each processor)."`
 	Bucket      string `placeholder:"NAME" help:"${bucket}"`
 
 	BadgerValueDir string `placeholder:"DIR" help:"Where the value log of a Badger store is, if not in its directory."`
@@ -223,12 +224,14 @@ func hasKeys(db *kv.DB) (bool, error) {
 func (im *importer) build(ctx context.Context) error {
 	start := time.Now()
 	m := im.meter("reading")
+	var from []byte
 	if n := len(im.dir.Files); n > 0 {
 		im.say("%d files are there already: going on after %.64q", n, im.dir.Files[n-1].Last)
-		m.begin(im.dir.Files[n-1].Last)
+		from = append(bytes.Clone(im.dir.Files[n-1].Last), 0)
+		m.begin(from)
 	}
-	err := build.Run(ctx, im.store, im.dir, build.Options{Writer: im.writer, FileSize: int64(im.FileSize) << 20,
-		Threads: im.Threads, Progress: m.show})
+	err := build.Run(ctx, im.store, im.ranges(from), im.dir, build.Options{Writer: im.writer,
+		FileSize: int64(im.FileSize) << 20, Threads: im.Threads, Progress: m.show})
 	if err == nil {
 		m.end()
 		im.result.Reading = time.Since(start).Seconds()
@@ -236,6 +239,18 @@ func (im *importer) build(ctx context.Context) error {
 	}
 	m.stop()
 	return err
+}
+
+// ranges cuts what the source has from a key on into what one goroutine reads at a time: small enough that all are busy
+// to the end, and large enough that few files are small only because their range ends.
+func (im *importer) ranges(from []byte) []source.Range {
+	if im.Threads == 1 {
+		return []source.Range{{From: from}}
+	}
+	file := int64(im.FileSize) << 20
+	const forEach = 4 // goroutine
+	size := im.store.Size() / int64(forEach*im.Threads)
+	return source.Ranges(im.store, from, min(max(size, file), forEach*file))
 }
 
 // unchanged returns an error if somebody has written to the source meanwhile, whatever locks it heeds.
@@ -279,7 +294,12 @@ func (im *importer) verify(ctx context.Context, db *kv.DB) error {
 	start := time.Now()
 	m := im.meter("comparing")
 	dest := destination{db}
-	sides, err := compare.Both(ctx, im.store, dest, m.show)
+	sides, err := compare.Both(ctx, im.Threads,
+		compare.Input{Scanner: im.store, Ranges: im.ranges(nil), Progress: m.show},
+		compare.Input{Scanner: dest, Ranges: im.dir.Ranges()})
+	if err == nil {
+		err = im.store.Check()
+	}
 	if err != nil {
 		m.stop()
 		if errors.Is(err, kv.ErrCorruption) { // source.ErrDamaged is another
@@ -305,14 +325,14 @@ func (im *importer) verify(ctx context.Context, db *kv.DB) error {
 type destination struct{ db *kv.DB }
 
 // Scan implements compare.Scanner.
-func (d destination) Scan(from []byte, visit source.Visitor) error {
-	it, err := d.db.NewIter(&kv.IterOptions{LowerBound: from})
+func (d destination) Scan(r source.Range, visit source.Visitor) error {
+	it, err := d.db.NewIter(&kv.IterOptions{LowerBound: r.From, UpperBound: r.To})
 	if err != nil {
 		return err
 	}
 	var e source.Entry
 	for ok := it.First(); ok && err == nil; ok = it.Next() {
-		e.Key, e.Value = it.Key(), it.Value()
+		e.Key, e.Value, e.Expiry = it.Key(), it.Value(), it.Expiry()
 		err = visit(&e)
 	}
 	return errors.Join(err, it.Close())

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
 
 	"github.com/siftkv/siftkv/cmd/siftimport/internal/compare"
+	"github.com/siftkv/siftkv/cmd/siftimport/internal/source"
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
@@ -59,37 +61,71 @@ func (im *importer) print() error {
 	return err
 }
 
-// A meter shows how far a pass over the source has come, in MiB of what it takes on disk.
+// A meter shows how far a pass over the source has come, in MiB of what it takes on disk. Its methods may be called by
+// several goroutines at once.
 type meter struct {
 	im    *importer
 	phase *progress.Phase
 	total int64
-	shown int64     // MiB
-	next  time.Time // when to look again
 
+	mu     sync.Mutex
+	places map[string]*place // by the end of their ranges
+	done   int64             // bytes: of all places, and what was done before
+	shown  int64             // MiB
+}
+
+// A place is how far a range has come.
+type place struct {
+	at   int64     // bytes before it
+	next time.Time // when to look again
 }
 
 func (im *importer) meter(name string) *meter {
 	total := im.store.Size()
-	return &meter{im: im, phase: im.report.Start(name, max(int(total>>20), 1), "MiB"), total: total}
+	return &meter{im: im, phase: im.report.Start(name, max(int(total>>20), 1), "MiB"), total: total,
+		places: map[string]*place{}}
 }
 
-// begin has the pass begin after a key.
-func (m *meter) begin(key []byte) { m.at(key) }
+// begin has the pass begin at a key.
+func (m *meter) begin(key []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.add(m.im.store.Before(key))
+}
 
-// show says that the pass has come to a key. It does so a few times a second, however often it is called.
-func (m *meter) show(key []byte) {
-	now := time.Now()
-	if now.Before(m.next) {
-		return
+// show says that a range has been read up to a key, or to its end if that is nil. It looks at a key a few times a
+// second, however often it is called.
+func (m *meter) show(r source.Range, key []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.places[string(r.To)]
+	if p == nil {
+		p = &place{}
+		if r.From != nil {
+			p.at = m.im.store.Before(r.From)
+		}
+		m.places[string(r.To)] = p
 	}
-	m.next = now.Add(200 * time.Millisecond)
-	m.at(key)
+	if key == nil {
+		key = r.To
+	} else if now := time.Now(); now.Before(p.next) {
+		return
+	} else {
+		p.next = now.Add(200 * time.Millisecond)
+	}
+	if key == nil {
+		return // end follows
+	}
+	if at := m.im.store.Before(key); at > p.at {
+		m.add(at - p.at)
+		p.at = at
+	}
 }
 
-func (m *meter) at(key []byte) {
-	done := min(m.im.store.Before(key), m.total) >> 20
-	if done > m.shown {
+// add shows more bytes.
+func (m *meter) add(n int64) {
+	m.done += max(n, 0)
+	if done := min(m.done, m.total) >> 20; done > m.shown {
 		m.phase.Add(int(done - m.shown))
 		m.shown = done
 	}

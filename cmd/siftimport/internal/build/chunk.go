@@ -1,7 +1,9 @@
 package build
 
 import (
+	"context"
 	"encoding/binary"
+	"sync"
 	"time"
 
 	"github.com/siftkv/siftkv/cmd/siftimport/internal/source"
@@ -23,8 +25,52 @@ type expiry struct {
 
 const (
 	chunkSize = 256 << 10
-	maxKept   = 4 * chunkSize // a larger one is left to the garbage collector
+	chunkRoom = chunkSize + 8<<10 // for the entry that takes it beyond
+	maxKept   = 4 * chunkSize     // a larger one is left to the garbage collector
 )
+
+// A pool has the chunks that are in use at most. The one that came back last is given first: it is in the processor's
+// cache, and what was never needed is never made.
+type pool struct {
+	room chan struct{} // has an element for each chunk that may be taken
+
+	mu   sync.Mutex
+	free []*chunk
+}
+
+func newPool(n int) *pool {
+	p := &pool{room: make(chan struct{}, n)}
+	for range n {
+		p.room <- struct{}{}
+	}
+	return p
+}
+
+// get waits for a chunk, which is empty, or for the end of ctx.
+func (p *pool) get(ctx context.Context) (*chunk, error) {
+	select {
+	case <-p.room:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.free); n > 0 {
+		c := p.free[n-1]
+		p.free = p.free[:n-1]
+		return c, nil
+	}
+	return &chunk{data: make([]byte, 0, chunkRoom)}, nil
+}
+
+// put gives a chunk back.
+func (p *pool) put(c *chunk) {
+	c.reset()
+	p.mu.Lock()
+	p.free = append(p.free, c)
+	p.mu.Unlock()
+	p.room <- struct{}{}
+}
 
 func (c *chunk) add(e *source.Entry) {
 	c.data = binary.AppendUvarint(c.data, uint64(len(e.Key)))
@@ -57,7 +103,7 @@ func (c *chunk) each(f func(key, value []byte, until time.Time) error) error {
 
 func (c *chunk) reset() {
 	if cap(c.data) > maxKept {
-		c.data = nil
+		c.data = make([]byte, 0, chunkRoom)
 	}
 	c.data, c.count, c.expiries = c.data[:0], 0, c.expiries[:0]
 }

@@ -83,25 +83,27 @@ func (r *run) fill(w *sstable.Writer, j *job) error {
 			if err := c.each(set); err != nil {
 				return err
 			}
-			c.reset()
-			r.free <- c
+			r.free.put(c)
 		case <-r.ctx.Done():
 			return r.ctx.Err()
 		}
 	}
 }
 
-// record enters finished files into the directory, in the order of their keys, up to one that failed.
+// record enters finished files into the directory, in the order of their keys, up to one that failed or was not begun.
 func (r *run) record() {
 	failed := false
-	for j := range r.order {
-		<-j.done
-		if failed = failed || j.err != nil; failed {
-			continue
+	for _, p := range r.parts {
+		for j := range p.order {
+			<-j.done
+			if failed = failed || j.err != nil; failed {
+				continue
+			}
+			if err := r.dir.Add(j.file); err != nil {
+				r.fail(err)
+				failed = true
+			}
 		}
-		if err := r.dir.Add(j.file); err != nil {
-			r.fail(err)
-			failed = true
-		}
+		failed = failed || !p.whole
 	}
 }

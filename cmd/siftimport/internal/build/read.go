@@ -9,33 +9,44 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-// A reader cuts what it reads into chunks, and these into files.
+// A reader cuts what it reads into chunks, and these into files. No file has keys of two parts.
 type reader struct {
 	*run
-	number int    // of the next file
-	last   []byte // key
-	any    bool   // there is a last key
-	chunk  *chunk // being filled; nil: none
-	job    *job   // that it belongs to
-	size   int64  // bytes read for the job
+	part  *part
+	last  []byte // key
+	any   bool   // there is a last key
+	chunk *chunk // being filled; nil: none
+	job   *job   // that it belongs to
+	size  int64  // bytes read for the job
 }
 
-// read hands out jobs until the store's end.
-func (r *run) read(s source.Store, dir *work.Dir) error {
-	in := &reader{run: r, number: len(dir.Files)}
-	var from []byte
-	if n := len(dir.Files); n > 0 {
-		in.last, in.any = bytes.Clone(dir.Files[n-1].Last), true
-		from = append(bytes.Clone(in.last), 0)
+// readParts reads parts until there are no more.
+func (r *run) readParts(s source.Store) error {
+	for p := r.take(); p != nil; p = r.take() {
+		err := r.readPart(s, p)
+		p.whole = err == nil
+		close(p.order)
+		if err != nil {
+			return err
+		}
+		if r.Progress != nil {
+			r.Progress(p.Range, nil)
+		}
 	}
-	if err := s.Scan(from, in.visit); err != nil {
+	return nil
+}
+
+// readPart hands out jobs until a part's end.
+func (r *run) readPart(s source.Store, p *part) error {
+	in := &reader{run: r, part: p}
+	if err := s.Scan(p.Range, in.visit); err != nil {
 		return err
 	}
 	if err := in.send(); err != nil {
 		return err
 	}
 	in.finish()
-	return nil
+	return r.ctx.Err()
 }
 
 // visit takes an entry.
@@ -54,7 +65,7 @@ func (in *reader) visit(e *source.Entry) error {
 		return nil
 	}
 	if in.Progress != nil {
-		in.Progress(in.last)
+		in.Progress(in.part.Range, in.last)
 	}
 	in.size += int64(len(in.chunk.data))
 	if err := in.send(); err != nil {
@@ -69,6 +80,8 @@ func (in *reader) visit(e *source.Entry) error {
 // check refuses what a store of package kv cannot have, and what no store can.
 func (in *reader) check(e *source.Entry) error {
 	switch {
+	case !in.any && bytes.Compare(e.Key, in.part.From) < 0:
+		return fmt.Errorf("the source %w: key %.64q comes after %.64q", source.ErrDamaged, e.Key, in.part.From)
 	case in.any && bytes.Compare(e.Key, in.last) <= 0:
 		return fmt.Errorf("the source %w: key %.64q comes after %.64q", source.ErrDamaged, e.Key, in.last)
 	case len(e.Key) > kv.MaxKeySize:
@@ -82,18 +95,13 @@ func (in *reader) check(e *source.Entry) error {
 }
 
 // begin gets a chunk, and a job for it if there is none.
-func (in *reader) begin() error {
-	select {
-	case in.chunk = <-in.free:
-	case <-in.ctx.Done():
-		return in.ctx.Err()
-	}
-	if in.job != nil {
-		return nil
+func (in *reader) begin() (err error) {
+	if in.chunk, err = in.free.get(in.ctx); err != nil || in.job != nil {
+		return err
 	}
 	// A job takes all chunks that there are: the reader never waits for a builder but by waiting for a chunk.
-	in.job = &job{name: work.NameOf(in.number), chunks: make(chan *chunk, cap(in.free)), done: make(chan struct{})}
-	in.number++
+	in.job = &job{name: work.NameOf(int(in.number.Add(1) - 1)), chunks: make(chan *chunk, cap(in.free.room)),
+		done: make(chan struct{})}
 	in.size = 0
 	return nil
 }
@@ -114,7 +122,7 @@ func (in *reader) send() error {
 		return in.ctx.Err()
 	}
 	in.job.given = true
-	in.order <- in.job
+	in.part.order <- in.job
 	return nil
 }
 

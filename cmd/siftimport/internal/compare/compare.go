@@ -1,4 +1,5 @@
-// Package compare reads two stores from end to end and says whether they have the same keys with the same values.
+// Package compare reads two stores from end to end and says whether they have the same keys with the same values
+// and moments of expiry.
 package compare
 
 import (
@@ -9,73 +10,97 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/siftkv/siftkv/cmd/siftimport/internal/source"
 )
 
-// A Side is what a store has. Digest is the XXH64 of all entries in order, each as a uvarint of its key's length, one
-// of its value's, the key and the value. Moments of expiry do not count.
+// A Side is what a store has. Digest is the sum of the XXH64 of all entries, each as a uvarint of its key's length, one
+// of its value's, the key, the value, and the moment of its expiry if there is one: microseconds since 1970 in eight
+// bytes, the lowest first. So it is the same however a store is cut into ranges. That keys ascend is seen to by itself.
 type Side struct {
 	Keys, Bytes int64
 	Digest      uint64
 }
 
-// A Scanner reads a store: source.Store is one.
+// A Scanner reads a range of a store: source.Store is one.
 type Scanner interface {
-	Scan(from []byte, visit source.Visitor) error
+	Scan(r source.Range, visit source.Visitor) error
 }
 
-const chunkSize = 64 << 10
+// An Input is a store that is compared. Ranges are read each by itself, several at once; together they are all keys.
+type Input struct {
+	Scanner
+	Ranges []source.Range
+	// Progress, unless nil, is called now and then, by several goroutines at once: the range has been read up to
+	// key; all of it if that is nil.
+	Progress func(r source.Range, key []byte)
+}
 
-// Read reads a store. Progress, unless nil, is called now and then with the last key that was read.
-func Read(ctx context.Context, s Scanner, progress func(key []byte)) (side Side, err error) {
-	digest := xxhash.New()
-	var chunk []byte
-	err = s.Scan(nil, func(e *source.Entry) error {
+const often = 64 << 10 // bytes from a look at ctx to the next
+
+// read reads a range.
+func (in *Input) read(ctx context.Context, r source.Range) (side Side, err error) {
+	var text, last []byte
+	var looked int64
+	err = in.Scan(r, func(e *source.Entry) error {
+		if side.Keys > 0 && bytes.Compare(e.Key, last) <= 0 {
+			return fmt.Errorf("a store %w: key %.64q comes after %.64q", source.ErrDamaged, e.Key, last)
+		}
+		last = append(last[:0], e.Key...)
 		side.Keys++
 		side.Bytes += int64(len(e.Key) + len(e.Value))
-		chunk = binary.AppendUvarint(chunk, uint64(len(e.Key)))
-		chunk = binary.AppendUvarint(chunk, uint64(len(e.Value)))
-		chunk = append(append(chunk, e.Key...), e.Value...)
-		if len(chunk) < chunkSize {
+		text = binary.AppendUvarint(text[:0], uint64(len(e.Key)))
+		text = binary.AppendUvarint(text, uint64(len(e.Value)))
+		text = append(append(text, e.Key...), e.Value...)
+		if !e.Expiry.IsZero() {
+			text = binary.LittleEndian.AppendUint64(text, uint64(e.Expiry.UnixMicro()))
+		}
+		side.Digest += xxhash.Sum64(text)
+		if side.Bytes-looked < often {
 			return nil
 		}
-		_, _ = digest.Write(chunk)
-		chunk = chunk[:0]
-		if progress != nil {
-			progress(e.Key)
+		looked = side.Bytes
+		if in.Progress != nil {
+			in.Progress(r, e.Key)
 		}
 		return ctx.Err()
 	})
-	_, _ = digest.Write(chunk)
-	side.Digest = digest.Sum64()
+	if err == nil && in.Progress != nil {
+		in.Progress(r, nil)
+	}
 	return side, err
 }
 
-// Both reads two stores side by side.
-func Both(ctx context.Context, a, b Scanner, progress func(key []byte)) (sides [2]Side, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var errs [2]error
+// Both reads two stores side by side, in as many goroutines for each, and stops at the first error.
+func Both(ctx context.Context, threads int, a, b Input) (sides [2]Side, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	var reading sync.WaitGroup
-	reading.Go(func() {
-		if sides[1], errs[1] = Read(ctx, b, nil); errs[1] != nil {
-			cancel()
+	var mu sync.Mutex // for sides
+	for i, in := range []*Input{&a, &b} {
+		var next atomic.Int64
+		for range min(threads, len(in.Ranges)) {
+			reading.Go(func() {
+				for n := next.Add(1); n <= int64(len(in.Ranges)) && ctx.Err() == nil; n = next.Add(1) {
+					side, err := in.read(ctx, in.Ranges[n-1])
+					if err != nil {
+						cancel(err)
+						return
+					}
+					mu.Lock()
+					sides[i].Keys += side.Keys
+					sides[i].Bytes += side.Bytes
+					sides[i].Digest += side.Digest
+					mu.Unlock()
+				}
+			})
 		}
-	})
-	if sides[0], errs[0] = Read(ctx, a, progress); errs[0] != nil {
-		cancel()
 	}
 	reading.Wait()
-	if errors.Is(errs[0], context.Canceled) && errs[1] != nil {
-		return sides, errs[1] // the other was only told to stop
-	}
-	if errs[0] != nil {
-		return sides, errs[0]
-	}
-	return sides, errs[1]
+	return sides, context.Cause(ctx)
 }
 
 // Difference says where two stores begin to differ; "" if they do not.
@@ -100,6 +125,8 @@ func Difference(ctx context.Context, a, b Scanner) (string, error) {
 			return fmt.Sprintf("the source has no key %.64q", y.Key), nil
 		case !bytes.Equal(x.Value, y.Value):
 			return fmt.Sprintf("the values of key %.64q differ", x.Key), nil
+		case x.Expiry.UnixMicro() != y.Expiry.UnixMicro():
+			return fmt.Sprintf("the moments at which key %.64q expires differ", x.Key), nil
 		}
 	}
 }
@@ -109,7 +136,7 @@ var errStopped = errors.New("nobody asks for more")
 // entries returns a sequence of a store's entries. An error other than one of its end is put into err.
 func entries(ctx context.Context, s Scanner, err *error) iter.Seq[source.Entry] {
 	return func(yield func(source.Entry) bool) {
-		scanned := s.Scan(nil, func(e *source.Entry) error {
+		scanned := s.Scan(source.Range{}, func(e *source.Entry) error {
 			if !yield(*e) {
 				return errStopped
 			}

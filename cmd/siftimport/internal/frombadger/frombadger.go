@@ -4,6 +4,7 @@ package frombadger
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
@@ -27,7 +29,15 @@ type store struct {
 	size  int64
 	dir   string
 	now   time.Time
-	metas int // keys with a byte of the user's
+
+	mu     sync.Mutex
+	counts map[string]count // of the scans, by the end of their ranges
+}
+
+// A count is what a scan has met.
+type count struct {
+	versions int64 // of keys
+	metas    int   // keys with a byte of the user's
 }
 
 // Open opens the store in a directory, whose value log is in another or the same. Values that have expired by now are
@@ -37,7 +47,8 @@ func Open(dir, valueDir, scratch string, now time.Time) (source.Store, error) {
 	if valueDir != "" && valueDir != dir {
 		dirs = append(dirs, valueDir)
 	}
-	s := &store{log: &logger{}, size: source.DirSize(dirs...), dir: dir, now: now}
+	s := &store{log: &logger{}, size: source.DirSize(dirs...), dir: dir, now: now,
+		counts: map[string]count{}}
 	err := s.lock(dirs)
 	if err == nil {
 		err = source.Guard(func() error { return s.open(scratch, dirs) })
@@ -83,23 +94,44 @@ func (s *store) open(scratch string, dirs []string) error {
 }
 
 // Scan implements source.Store.
-func (s *store) Scan(from []byte, visit source.Visitor) error {
+func (s *store) Scan(r source.Range, visit source.Visitor) error {
 	var stop error
 	err := source.Guard(func() (err error) {
-		seen := int64(0)
-		if seen, stop, err = s.scan(from, visit); err != nil || stop != nil {
-			return err
+		n := count{}
+		if stop, err = s.scan(r, visit, &n); err == nil && stop == nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.counts[string(r.To)] = n // a scan from a later key on has the same end
 		}
-		// A block that cannot be read ends its table for Badger's iterators, and they go on with others.
-		if from == nil && seen == s.entries() {
-			return nil
-		}
-		return s.db.VerifyChecksum()
+		return err
 	})
 	if stop != nil {
 		return stop
 	}
 	return s.explain(err)
+}
+
+// Parallel implements source.Store.
+func (*store) Parallel() bool { return true }
+
+// Check implements source.Store. A block that cannot be read ends its table for Badger's iterators, and they go on
+// with others.
+func (s *store) Check() error {
+	if s.total().versions == s.entries() {
+		return nil
+	}
+	return s.explain(source.Guard(s.db.VerifyChecksum))
+}
+
+// total returns what all ranges have.
+func (s *store) total() (sum count) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.counts {
+		sum.versions += n.versions
+		sum.metas += n.metas
+	}
+	return sum
 }
 
 // entries returns how many versions the tables have.
@@ -110,26 +142,28 @@ func (s *store) entries() (n int64) {
 	return n
 }
 
-// scan goes over all versions of all keys, and visits the newest of each key that is there. Stop is the visitor's
-// error.
-func (s *store) scan(from []byte, visit source.Visitor) (seen int64, stop, err error) {
+// scan goes over all versions of all keys of a range, and visits the newest of each key that is there. Stop is the
+// visitor's error.
+func (s *store) scan(r source.Range, visit source.Visitor, n *count) (stop, err error) {
 	txn := s.db.NewTransactionAt(math.MaxUint64, false)
 	defer txn.Discard()
 	it := txn.NewIterator(badger.IteratorOptions{AllVersions: true, InternalAccess: true})
 	defer it.Close()
-	s.metas = 0
 	var e source.Entry
 	last, begun := []byte{}, false
-	for it.Seek(from); it.Valid(); it.Next() {
-		seen++
+	for it.Seek(r.From); it.Valid(); it.Next() {
 		item := it.Item()
 		key := item.Key()
+		if r.To != nil && bytes.Compare(key, r.To) >= 0 {
+			break
+		}
+		n.versions++
 		switch {
 		case bytes.HasPrefix(key, internalKeys):
 			continue
 		case begun && bytes.Equal(key, last):
 			if err := s.refuseOperands(txn, item); err != nil {
-				return seen, nil, err
+				return nil, err
 			}
 			continue
 		}
@@ -142,7 +176,7 @@ func (s *store) scan(from []byte, visit source.Visitor) (seen int64, stop, err e
 			e.Expiry = time.Unix(int64(min(at, math.MaxInt64)), 0)
 		}
 		if item.UserMeta() != 0 {
-			s.metas++
+			n.metas++
 		}
 		err := item.Value(func(value []byte) error {
 			if e.Value = value; s.log.first.Load() == nil {
@@ -154,10 +188,10 @@ func (s *store) scan(from []byte, visit source.Visitor) (seen int64, stop, err e
 			err = s.log.failure()
 		}
 		if err != nil || stop != nil {
-			return seen, stop, err
+			return stop, err
 		}
 	}
-	return seen, nil, s.log.failure()
+	return nil, s.log.failure()
 }
 
 // internalKeys begins the keys that Badger has for itself.
@@ -225,25 +259,52 @@ func (s *store) Size() int64 { return s.size }
 
 // Notes implements source.Store.
 func (s *store) Notes() []string {
-	if s.metas == 0 {
+	metas := s.total().metas
+	if metas == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d keys had a byte of metadata (UserMeta), which is dropped", s.metas)}
+	return []string{fmt.Sprintf("%d keys had a byte of metadata (UserMeta), which is dropped", metas)}
 }
 
-// Before implements source.Store. What is in tables before the key counts, and the value log in proportion.
+// Before implements source.Store. Of a table that has keys on both sides a part counts as if they were spread evenly,
+// and of the value log as much as of the tables.
 func (s *store) Before(key []byte) int64 {
-	var before, all int64
+	var before, all float64
 	for _, t := range s.db.Tables() {
-		all += int64(t.OnDiskSize)
-		if len(t.Right) >= 8 && bytes.Compare(t.Right[:len(t.Right)-8], key) < 0 {
-			before += int64(t.OnDiskSize)
-		}
+		all += float64(t.OnDiskSize)
+		before += float64(t.OnDiskSize) * part(key, userKey(t.Left), userKey(t.Right))
 	}
 	if all == 0 {
 		return -1
 	}
-	return int64(float64(before) / float64(all) * float64(s.size))
+	return int64(before / all * float64(s.size))
+}
+
+// userKey returns a key as Badger has it in tables without its version.
+func userKey(key []byte) []byte { return key[:max(len(key)-8, 0)] }
+
+// part returns how much of what is from left to right is before key, if it is spread evenly.
+func part(key, left, right []byte) float64 {
+	switch {
+	case bytes.Compare(key, left) <= 0:
+		return 0
+	case bytes.Compare(key, right) > 0:
+		return 1
+	}
+	same := 0
+	for same < len(left) && left[same] == right[same] {
+		same++
+	}
+	number := func(key []byte) float64 {
+		var digits [8]byte
+		copy(digits[:], key[same:])
+		return float64(binary.BigEndian.Uint64(digits[:]))
+	}
+	from, to := number(left), number(right)
+	if to <= from {
+		return 0
+	}
+	return (number(key) - from) / (to - from)
 }
 
 // Close implements source.Store.

@@ -75,7 +75,7 @@ func find(tx *bbolt.Tx, path [][]byte) *bbolt.Bucket {
 }
 
 // Scan implements source.Store.
-func (s *store) Scan(from []byte, visit source.Visitor) error {
+func (s *store) Scan(r source.Range, visit source.Visitor) error {
 	var stop error
 	s.sequences, s.buckets, s.read = 0, 0, 0
 	over := make(chan struct{})
@@ -83,7 +83,7 @@ func (s *store) Scan(from []byte, visit source.Visitor) error {
 	go readAhead(s.path, s.size, over)
 	err := source.Guard(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error {
-			stop = s.scan(tx, from, visit)
+			stop = s.scan(tx, r.From, visit)
 			return nil
 		})
 	})
@@ -133,6 +133,12 @@ func (s *store) explain(err error) error {
 	}
 	return err
 }
+
+// Parallel implements source.Store. A scan counts what it drops.
+func (*store) Parallel() bool { return false }
+
+// Check implements source.Store. What cannot be read has been an error of the scan.
+func (*store) Check() error { return nil }
 
 // Size implements source.Store.
 func (s *store) Size() int64 { return s.size }

@@ -52,7 +52,7 @@ func TestScansFromEveryKey(t *testing.T) {
 	s, err := Open(path, nil)
 	require.NoError(t, err)
 	keys := func(from []byte) (all []string) {
-		require.NoError(t, s.Scan(from, func(e *source.Entry) error {
+		require.NoError(t, s.Scan(source.Range{From: from}, func(e *source.Entry) error {
 			all = append(all, string(e.Key))
 			return nil
 		}))

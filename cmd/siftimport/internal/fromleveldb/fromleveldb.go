@@ -67,13 +67,16 @@ func (s *store) open(scratch string) error {
 }
 
 // Scan implements source.Store.
-func (s *store) Scan(from []byte, visit source.Visitor) error {
+func (s *store) Scan(r source.Range, visit source.Visitor) error {
 	var stop error
 	err := source.Guard(func() error {
-		it := s.db.NewIterator(&util.Range{Start: from}, &opt.ReadOptions{DontFillCache: true, Strict: opt.StrictAll})
+		it := s.db.NewIterator(&util.Range{Start: r.From, Limit: r.To},
+			&opt.ReadOptions{DontFillCache: true, Strict: opt.StrictAll})
 		defer it.Release()
+		var e source.Entry
 		for stop == nil && it.Next() {
-			stop = visit(&source.Entry{Key: it.Key(), Value: it.Value()})
+			e.Key, e.Value = it.Key(), it.Value()
+			stop = visit(&e)
 		}
 		return it.Error()
 	})
@@ -96,6 +99,12 @@ func (s *store) explain(err error) error {
 	}
 	return err
 }
+
+// Parallel implements source.Store.
+func (*store) Parallel() bool { return true }
+
+// Check implements source.Store. What cannot be read has been an error of a scan.
+func (*store) Check() error { return nil }
 
 // Size implements source.Store.
 func (s *store) Size() int64 { return s.size }

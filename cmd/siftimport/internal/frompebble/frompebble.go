@@ -87,17 +87,18 @@ func (s *store) refuseRangeKeys() error {
 }
 
 // Scan implements source.Store.
-func (s *store) Scan(from []byte, visit source.Visitor) error {
+func (s *store) Scan(r source.Range, visit source.Visitor) error {
 	var stop error
 	err := source.Guard(func() error {
-		it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from})
+		it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: r.From, UpperBound: r.To})
 		if err != nil {
 			return err
 		}
+		var e source.Entry
 		for ok := it.First(); ok && err == nil && stop == nil; {
-			var value []byte
-			if value, err = it.ValueAndErr(); err == nil {
-				stop = visit(&source.Entry{Key: it.Key(), Value: value})
+			if e.Value, err = it.ValueAndErr(); err == nil {
+				e.Key = it.Key()
+				stop = visit(&e)
 				ok = it.Next()
 			}
 		}
@@ -116,6 +117,12 @@ func (s *store) explain(err error) error {
 	}
 	return fmt.Errorf("%s %w: %w", s.dir, source.ErrDamaged, err)
 }
+
+// Parallel implements source.Store.
+func (*store) Parallel() bool { return true }
+
+// Check implements source.Store. What cannot be read has been an error of a scan.
+func (*store) Check() error { return nil }
 
 // Size implements source.Store.
 func (s *store) Size() int64 { return s.size }

@@ -31,16 +31,21 @@ type Entry struct {
 type Visitor func(e *Entry) error
 
 // A Store is a store of another library, which is not changed, and which others are kept from changing. One Scan
-// runs at a time; Before may be called from its visitor.
+// runs at a time unless it is Parallel; Before may be called from its visitor.
 type Store interface {
-	// Scan visits all entries from a key on (nil: the first) in ascending bytewise order, and returns the
-	// visitor's error as it is. Every scan sees the same entries.
-	Scan(from []byte, visit Visitor) error
+	// Scan visits all entries of a range in ascending bytewise order, and returns the visitor's error as it is.
+	// Every scan sees the same entries.
+	Scan(r Range, visit Visitor) error
+	// Parallel reports whether several ranges may be scanned at once. If not, ranges have no To.
+	Parallel() bool
+	// Check is called after scans of all ranges from a key on, none of which failed, and none of which runs. It
+	// returns an error if they did not come upon all that is there.
+	Check() error
 	// Size is about how many bytes the store takes on disk.
 	Size() int64
 	// Before is about how many of these bytes are of keys before key. It is -1 if the store cannot say.
 	Before(key []byte) int64
-	// Notes says, in a line each, what the last whole scan met and did not pass on.
+	// Notes says, in a line each, what the last scans of all ranges met and did not pass on.
 	Notes() []string
 	// Close gives the store free.
 	Close() error
