@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,9 +43,11 @@ func TestBadgerExpiryAndMetadata(t *testing.T) {
 			entry := func(key string) *badger.Entry { return badger.NewEntry([]byte(key), []byte(value)) }
 			ends := entry("ends")
 			ends.ExpiresAt = uint64(end.Unix())
+			far := entry("far")
+			far.ExpiresAt = math.MaxUint64
 			ended := entry("ended")
 			ended.ExpiresAt = uint64(time.Now().Add(-time.Hour).Unix())
-			for _, e := range []*badger.Entry{ends, ended, entry("stays"), entry("meta").WithMeta(7)} {
+			for _, e := range []*badger.Entry{ends, ended, far, entry("stays"), entry("meta").WithMeta(7)} {
 				require.NoError(t, txn.SetEntry(e))
 			}
 			return nil
@@ -59,13 +62,14 @@ func TestBadgerExpiryAndMetadata(t *testing.T) {
 	r := works(t, "badger:"+dir, dest)
 	require.Contains(t, r.Stdout, "note: 1 keys had a byte of metadata")
 	large := string(bytes.Repeat([]byte("value log"), 200_000))
-	requireContent(t, contentOf("ends", "new", "large", large, "meta", "new", "stays", "new"), dest)
+	all := contentOf("ends", "new", "far", "new", "large", large, "meta", "new", "stays", "new")
+	requireContent(t, all, dest)
 	for _, at := range []struct {
 		now  time.Time
 		want *content
 	}{
-		{end.Add(-time.Microsecond), contentOf("ends", "new", "large", large, "meta", "new", "stays", "new")},
-		{end, contentOf("large", large, "meta", "new", "stays", "new")},
+		{end.Add(-time.Microsecond), all},
+		{end, contentOf("far", "new", "large", large, "meta", "new", "stays", "new")},
 	} {
 		store, err := kv.Open(dest, &kv.Options{ReadOnly: true, Clock: func() time.Time { return at.now }})
 		require.NoError(t, err)
@@ -76,7 +80,7 @@ func TestBadgerExpiryAndMetadata(t *testing.T) {
 		}
 		has, err := store.Has([]byte("ends"))
 		require.NoError(t, err)
-		require.Equal(t, len(at.want.keys) == 4, has)
+		require.Equal(t, len(at.want.keys) == 5, has)
 		require.NoError(t, store.Close())
 	}
 }

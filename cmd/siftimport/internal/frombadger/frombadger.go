@@ -173,7 +173,7 @@ func (s *store) scan(r source.Range, visit source.Visitor, n *count) (stop, err 
 		}
 		e.Key, e.Expiry = key, time.Time{}
 		if at := item.ExpiresAt(); at != 0 {
-			e.Expiry = time.Unix(int64(min(at, math.MaxInt64)), 0)
+			e.Expiry = time.Unix(int64(min(at, lastSecond)), 0)
 		}
 		if item.UserMeta() != 0 {
 			n.metas++
@@ -193,6 +193,9 @@ func (s *store) scan(r source.Range, visit source.Visitor, n *count) (stop, err 
 	}
 	return nil, s.log.failure()
 }
+
+// lastSecond is the last that a value of package kv, which counts microseconds, can end at: in the year 294247.
+const lastSecond = math.MaxInt64 / 1_000_000
 
 // internalKeys begins the keys that Badger has for itself.
 var internalKeys = []byte("!badger!")
