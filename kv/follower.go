@@ -30,8 +30,9 @@ import (
 // files. Without a registration, and where the log does not go on as expected, the follower
 // starts again at CURRENT.
 type follower struct {
-	d    *DB
-	turn chan struct{} // has a token unless somebody refreshes, who owns what follows
+	d       *DB
+	closing chan struct{} // closed when the store closes
+	turn    chan struct{} // has a token unless somebody refreshes, who owns what follows
 
 	tail          *manifest.Tail
 	state         *version.ManifestState
@@ -52,7 +53,7 @@ type followedView struct {
 }
 
 func newFollower(d *DB) *follower {
-	f := &follower{d: d, turn: make(chan struct{}, 1)}
+	f := &follower{d: d, closing: make(chan struct{}), turn: make(chan struct{}, 1)}
 	f.turn <- struct{}{}
 	d.limit = 0
 	d.visible.Store(uint64(base.MaxSeqNum)) // a state's limit decides
@@ -268,12 +269,13 @@ func (f *follower) restart() error {
 	return err
 }
 
-// close waits for a refresh to notice, and gives the files back. Of a store that
+// close ends waits for a change, waits for a refresh to notice, and gives the files back. Of a store that
 // follows nobody it does nothing.
 func (f *follower) close() error {
 	if f == nil {
 		return nil
 	}
+	close(f.closing)
 	<-f.turn
 	defer func() { f.turn <- struct{}{} }() // for those who find that the store is closed
 	return f.restart()

@@ -77,8 +77,9 @@ func (d *DB) Refresh(ctx context.Context) error {
 
 // WaitForChange refreshes the view now, and then each time that Options.PollInterval has passed, until
 // there are writes in it that were not there before the call. It asks; nobody tells it: of a directory
-// that costs little, in an object store a GET each time. If ctx ends first, the error matches ctx.Err().
-// Of a store that was not opened by OpenReadOnly it returns at once.
+// that costs little, in an object store a GET each time. If ctx ends first, the error matches ctx.Err();
+// if the view is closed, it is ErrClosed, at once. Of a store that was not opened by OpenReadOnly it returns
+// at once.
 func (d *DB) WaitForChange(ctx context.Context) error {
 	seen := d.viewSeq()
 	for {
@@ -87,6 +88,8 @@ func (d *DB) WaitForChange(ctx context.Context) error {
 		}
 		select {
 		case <-time.After(d.opts.PollInterval):
+		case <-d.follower.closing:
+			return ErrClosed
 		case <-ctx.Done():
 			return base.ContextError(ctx, "waited for a change")
 		}

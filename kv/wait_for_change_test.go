@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/stretchr/testify/require"
 )
@@ -62,6 +64,31 @@ func TestWaitForChangeByDefault(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.want, o.PollInterval)
 	}
+}
+
+// A wait ends when the view is closed, and not an interval later: whoever closes it may wait for those who wait.
+func TestWaitForChangeEndsWithTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fsys := vfs.NewMem()
+		w, err := Open("db", &Options{fs: fsys})
+		require.NoError(t, err)
+		view, err := OpenReadOnly("db", &Options{fs: fsys, PollInterval: time.Hour})
+		require.NoError(t, err)
+		began := time.Now()
+		waiting := make(chan error)
+		for range 3 {
+			go func() { waiting <- view.WaitForChange(t.Context()) }()
+		}
+		synctest.Wait()
+		require.NoError(t, view.Close())
+		for range 3 {
+			require.ErrorIs(t, <-waiting, ErrClosed)
+		}
+		require.Zero(t, time.Since(began), "of a clock that stands still while somebody can go on")
+		require.ErrorIs(t, view.WaitForChange(t.Context()), ErrClosed)
+		require.NoError(t, w.Close())
+		require.ErrorIs(t, w.WaitForChange(t.Context()), ErrClosed)
+	})
 }
 
 func BenchmarkWaitForChangeLook(b *testing.B) {
