@@ -22,6 +22,8 @@ type dir struct {
 	root *os.Root
 	sync func(name string) error // makes the names in a directory durable
 	made sync.Map                // the directories whose names this client has made durable
+
+	fileMode, dirMode fs.FileMode
 }
 
 const (
@@ -38,10 +40,22 @@ const (
 // goes to a file in the directory .tmp, is synced, and gets its name at once: PutIfAbsent by link(2), which the
 // file system must have. What processes leave there when they die is removed when a client is opened an hour
 // later, or more.
-func OpenDir(name string) (Store, error) {
+//
+// Files have the mode 0600 and directories 0700: nobody but their owner reads them. OpenDirMode has another one.
+func OpenDir(name string) (Store, error) { return OpenDirMode(name, 0o600) }
+
+// OpenDirMode is OpenDir with the mode of the files that this client makes, before the umask: permissions, those of
+// the owner to read and write among them. Directories have x where mode has r: 0640 gives 0750. What is there keeps
+// its mode. All who write to one directory for readers of a group want a mode for it.
+func OpenDirMode(name string, mode fs.FileMode) (Store, error) {
+	if mode&^fs.ModePerm != 0 || mode&0o600 != 0o600 {
+		return nil, fmt.Errorf("objstore: the mode is %#o: want permissions with 0600 among them", uint32(mode))
+	}
+	const r, toX = 0o444, 2
+	dirMode := mode | mode&r>>toX
 	name, err := filepath.Abs(name)
 	if err == nil {
-		err = makeDurable(name)
+		err = makeDurable(name, dirMode)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("objstore: make directory: %w", err)
@@ -50,13 +64,14 @@ func OpenDir(name string) (Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("objstore: open directory: %w", err)
 	}
-	d := &dir{root: root, sync: func(name string) error { return syncDir(root.Open, name) }}
+	d := &dir{root: root, fileMode: mode, dirMode: dirMode,
+		sync: func(name string) error { return syncDir(root.Open, name) }}
 	d.removeStale(time.Now().Add(-staleTemp))
 	return d, nil
 }
 
 // makeDurable makes a directory and the parents it needs, and their names durable.
-func makeDurable(name string) error {
+func makeDurable(name string, mode fs.FileMode) error {
 	parents := []string{filepath.Dir(name)}
 	for d := filepath.Dir(name); ; d = filepath.Dir(d) {
 		if _, err := os.Stat(d); err == nil || d == filepath.Dir(d) {
@@ -64,7 +79,7 @@ func makeDurable(name string) error {
 		}
 		parents = append(parents, filepath.Dir(d))
 	}
-	if err := os.MkdirAll(name, 0o777); err != nil {
+	if err := os.MkdirAll(name, mode); err != nil {
 		return err
 	}
 	for _, d := range parents {
@@ -187,7 +202,7 @@ func (d *dir) writeTemp(ctx context.Context, r io.ReaderAt, size int64) (string,
 	if err := d.makeDirs(tempDir); err != nil {
 		return name, err
 	}
-	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, d.fileMode)
 	if err != nil {
 		return name, err
 	}
@@ -242,7 +257,7 @@ func (d *dir) makeDirs(name string) error {
 	if err := d.makeDirs(parent); err != nil {
 		return err
 	}
-	if err := d.root.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := d.root.Mkdir(name, d.dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if err := d.sync(parent); err != nil {
