@@ -2,7 +2,7 @@ package kv
 
 import (
 	"errors"
-	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -262,12 +262,12 @@ func TestGetSizeOfClosedStores(t *testing.T) {
 func TestGetSizeIsCounted(t *testing.T) {
 	db := openMem(t, nil)
 	for i := range 100 {
-		set(t, db, fmt.Sprint(i), "value")
+		set(t, db, strconv.Itoa(i), "value")
 	}
 	require.NoError(t, db.Compact(nil, nil))
 	before := db.Metrics()
 	for i := range 100 {
-		requireSize(t, db, fmt.Sprint(i), 5, time.Time{})
+		requireSize(t, db, strconv.Itoa(i), 5, time.Time{})
 	}
 	m := db.Metrics()
 	require.EqualValues(t, 200, m.Gets-before.Gets)

@@ -38,15 +38,15 @@ func TestAllClosesItsIterator(t *testing.T) {
 	for want, seq := range directions(db, nil, &err) {
 		require.Zero(t, db.Metrics().Iterators, "none is open before a loop")
 		for range 2 {
-			got := ""
+			var got []byte
 			err = errAtFirst
 			for k, v := range seq {
 				require.Equal(t, "value of "+string(k), string(v))
 				require.EqualValues(t, 1, db.Metrics().Iterators)
-				got += string(k)
+				got = append(got, k...)
 			}
 			require.NoError(t, err)
-			require.Equal(t, want, got)
+			require.Equal(t, want, string(got))
 			require.Zero(t, db.Metrics().Iterators)
 		}
 		for k := range seq {
@@ -87,14 +87,14 @@ func TestAllBeginsWithTheLoop(t *testing.T) {
 	seq := db.All(o, &err)
 	set(t, db, "bb", "")
 	o.UpperBound = []byte("cc")
-	got := ""
+	var got []byte
 	for k := range seq {
-		got += string(k)
+		got = append(got, k...)
 		set(t, db, "bbb", "")
 		require.NoError(t, db.Delete([]byte("c"), NoSync))
 	}
 	require.NoError(t, err)
-	require.Equal(t, "abbbc", got)
+	require.Equal(t, "abbbc", string(got))
 }
 
 func TestAllPanicsWithoutAPlaceForTheError(t *testing.T) {

@@ -62,25 +62,26 @@ func TestAllWithinAPrefix(t *testing.T) {
 	for _, prefix := range append(bounds, []byte("a\x00"), []byte("\xfe"), []byte("\xff\xff\xff\xff"), []byte("b")) {
 		for _, lo := range bounds {
 			for _, hi := range bounds {
-				want := ""
+				var want []byte
 				for _, k := range m.keys() {
 					if strings.HasPrefix(k, string(prefix)) && k >= string(lo) && (hi == nil || k < string(hi)) {
-						want += fmt.Sprintf("%q ", k)
+						want = fmt.Appendf(want, "%q ", k)
 					}
 				}
 				o := &IterOptions{Prefix: prefix, LowerBound: lo, UpperBound: hi}
 				var err error
-				got, back := "", ""
+				var got []byte
+				back := ""
 				for k := range db.All(o, &err) {
-					got += fmt.Sprintf("%q ", k)
+					got = fmt.Appendf(got, "%q ", k)
 				}
 				require.NoError(t, err)
 				for k := range db.Backward(o, &err) {
 					back = fmt.Sprintf("%q ", k) + back
 				}
 				require.NoError(t, err)
-				require.Equal(t, want, got, "prefix %q, bounds %q and %q", prefix, lo, hi)
-				require.Equal(t, want, back, "prefix %q, bounds %q and %q", prefix, lo, hi)
+				require.Equal(t, string(want), string(got), "prefix %q, bounds %q and %q", prefix, lo, hi)
+				require.Equal(t, string(want), back, "prefix %q, bounds %q and %q", prefix, lo, hi)
 			}
 		}
 	}

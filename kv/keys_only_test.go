@@ -115,14 +115,14 @@ func TestKeysOnlyDoesNotCombine(t *testing.T) {
 	require.Zero(t, combined)
 	it, err := db.NewIter(&IterOptions{KeysOnly: true})
 	require.NoError(t, err)
-	got := ""
+	var got []byte
 	for ok := it.First(); ok; ok = it.Next() {
-		got += fmt.Sprintf("%s %d;", it.Key(), it.ValueSize())
+		got = fmt.Appendf(got, "%s %d;", it.Key(), it.ValueSize())
 	}
 	for ok := it.Last(); ok; ok = it.Prev() {
-		got += fmt.Sprintf("%s %d;", it.Key(), it.ValueSize())
+		got = fmt.Appendf(got, "%s %d;", it.Key(), it.ValueSize())
 	}
-	require.Equal(t, "a 5;b -1;c -1;"+"c -1;b -1;a 5;", got)
+	require.Equal(t, "a 5;b -1;c -1;"+"c -1;b -1;a 5;", string(got))
 	require.NoError(t, errors.Join(it.Error(), it.Close()))
 	require.Zero(t, combined, "nothing was combined")
 	require.Equal(t, model{"a": "value", "b": "value+++", "c": "+++"}, contents(t, db, nil))

@@ -2,7 +2,7 @@ package kv
 
 import (
 	"bytes"
-	"fmt"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -156,4 +156,4 @@ func (r *modelRun) checkTx() {
 	require.NoError(r.t, tx.Discard())
 }
 
-var errAtFirst = fmt.Errorf("an error of before the loop")
+var errAtFirst = errors.New("an error of before the loop")
