@@ -80,6 +80,15 @@ func plain(b []byte) bool {
 	return !bytes.ContainsFunc(b, func(r rune) bool { return !strconv.IsPrint(r) || r == '"' || r == '\\' })
 }
 
+// Line returns text of a file as it is printed on a line: as it is if all of it can be printed, quotation marks and
+// backslashes too, and else quoted as in Go. What a file says must not speak to the terminal.
+func Line(text string) string {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return text
+	}
+	return strconv.Quote(text)
+}
+
 // JSON makes b a value of encoding/json: in Text a string if b is valid UTF-8 and
 // else an object {"base64": "..."}, so that no byte is lost; in the other formats a
 // string.

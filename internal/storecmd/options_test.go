@@ -9,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -60,6 +62,18 @@ func TestStatsShowTheOptions(t *testing.T) {
 	require.Equal(t, dir+": nothing is damaged, and nothing was done\n", ok(t, "repair", dir))
 	require.NoError(t, os.Remove(name))
 	require.Nil(t, statsOf(t, dir).Opened)
+}
+
+// What a store says of itself is printed, and does not speak to the terminal.
+func TestStatsPrintOptionsPlainly(t *testing.T) {
+	dir := storeWith(t, nil)
+	hostile := manifest.StoredOptions{Format: 1, Release: "v1\x1b[2J",
+		Text: "Filter = \x1b]0;title\a\nMerger = \"siftkv.append:\\n\"\n# Merger = \x9b\xff: the application's own\n"}
+	require.NoError(t, manifest.SetOptions(vfs.OS, dir, hostile))
+	text := ok(t, "stats", dir)
+	require.Contains(t, text, `by release "v1\x1b[2J", format 1, with`+"\n"+`  "Filter = \x1b]0;title\a"`+"\n"+
+		`  Merger = "siftkv.append:\n"`+"\n"+`  "# Merger = \x9b\xff: the application's own"`+"\n")
+	require.Equal(t, hostile.Release, statsOf(t, dir).Opened.Release, "JSON has escapes of its own")
 }
 
 // Commands that write open a store as its program does, and leave files as it does.

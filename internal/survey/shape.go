@@ -161,7 +161,7 @@ func (s *Stats) WriteText(w io.Writer) error {
 			l.Bytes, l.Entries,
 			l.Deletes, l.RangeDeletes, l.FilterBytes, l.BitsPerKey, l.IndexBytes, l.SmallestSeq, l.LargestSeq)
 		for _, f := range slices.Sorted(maps.Keys(l.Filters)) {
-			fmt.Fprintf(&b, " %s×%d", f, l.Filters[f])
+			fmt.Fprintf(&b, " %s×%d", keytext.Line(f), l.Filters[f])
 		}
 		fmt.Fprintf(&b, "\n")
 	}
@@ -196,13 +196,14 @@ func (s *Stats) writeOpened(b *strings.Builder) {
 	if s.Opened == nil {
 		return
 	}
-	fmt.Fprintf(b, "last opened for writing by release %s, format %d, ", s.Opened.Release, s.Opened.Format)
+	fmt.Fprintf(b, "last opened for writing by release %s, format %d, ", keytext.Line(s.Opened.Release),
+		s.Opened.Format)
 	if len(s.Opened.Options) == 0 {
 		fmt.Fprintf(b, "with all defaults\n")
 		return
 	}
 	fmt.Fprintf(b, "with\n")
 	for _, line := range s.Opened.Options {
-		fmt.Fprintf(b, "  %s\n", line)
+		fmt.Fprintf(b, "  %s\n", keytext.Line(line))
 	}
 }
