@@ -18,5 +18,6 @@ func LastOptions(dir string) *kv.Options {
 	if err != nil {
 		return &kv.Options{}
 	}
+	o.InMemory, o.ReadOnly = false, false // neither writes the file: what says so was not written by a store
 	return o
 }

@@ -76,6 +76,17 @@ func TestStatsPrintOptionsPlainly(t *testing.T) {
 	require.Equal(t, hostile.Release, statsOf(t, dir).Opened.Release, "JSON has escapes of its own")
 }
 
+// A store that is in a directory is opened there and written to, whatever a file in it says.
+func TestCommandsWriteWhereTheStoreIs(t *testing.T) {
+	for _, text := range []string{"InMemory = true\n", "ReadOnly = true\n"} {
+		dir := storeWith(t, nil)
+		require.NoError(t, manifest.SetOptions(vfs.OS, dir, manifest.StoredOptions{Format: 1, Release: "v1", Text: text}))
+		ok(t, "put", dir, "b", "2")
+		require.Equal(t, "2\n", ok(t, "get", dir, "b"), text)
+		require.Empty(t, statsOf(t, dir).Opened.Options)
+	}
+}
+
 // Commands that write open a store as its program does, and leave files as it does.
 func TestCommandsWriteAsTheProgramDoes(t *testing.T) {
 	dir := storeWith(t, &kv.Options{Compression: sstable.Zstd, MaxMemtables: 5, FileMode: 0o640})
