@@ -1,6 +1,7 @@
 package siftraft
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -196,10 +197,11 @@ func (f *FSM) replace(old, next *generation, applied Position) error {
 	return nil
 }
 
-// writeCurrent has CURRENT name a store, durably.
+// writeCurrent has CURRENT name a store, durably. It has the mode of the stores' files.
 func (f *FSM) writeCurrent(name string) error {
 	path := filepath.Join(f.dir, currentName)
-	temp, err := os.Create(path + tempSuffix)
+	mode := cmp.Or(f.kv.FileMode, 0o600)
+	temp, err := os.OpenFile(path+tempSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
 		return err
 	}
