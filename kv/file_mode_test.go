@@ -146,3 +146,21 @@ func TestFilesKeepTheirModes(t *testing.T) {
 	}
 	require.Equal(t, 1, linked, "the ingested file is the one that was given")
 }
+
+// What a crash left of a file that was being replaced is not what takes its place: it may have another mode.
+func TestWhatACrashLeftLendsNoMode(t *testing.T) {
+	dir := t.TempDir()
+	reopen(t, dir, nil)
+	replaced := []string{manifest.CurrentName, manifest.OptionsName}
+	for _, name := range replaced {
+		left := filepath.Join(dir, name+vfs.TempSuffix)
+		require.NoError(t, os.WriteFile(left, []byte("half"), 0o600))
+		require.NoError(t, os.Chmod(left, 0o666)) //nolint:gosec // on purpose
+	}
+	reopen(t, dir, &Options{MaxMemtables: 5})
+	for _, name := range replaced {
+		info, err := os.Stat(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.EqualValues(t, 0o600&^umask(), info.Mode(), name)
+	}
+}

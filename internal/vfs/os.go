@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // DefaultMode is the mode of files that OS makes: they are for their owner alone.
@@ -24,7 +25,12 @@ func OSWithMode(mode fs.FileMode) FS {
 
 type osFS struct{ file, dir fs.FileMode }
 
+// Create implements FS. What is left of a file of ReplaceFile goes: what takes another's place is a file with the mode
+// that is wanted, and not at the end of somebody's link.
 func (o osFS) Create(name string) (WriteFile, error) {
+	if strings.HasSuffix(name, TempSuffix) {
+		_ = os.Remove(name) // else it is written over
+	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, o.file)
 	if err != nil {
 		return nil, err
