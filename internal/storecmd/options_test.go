@@ -80,7 +80,8 @@ func TestStatsPrintOptionsPlainly(t *testing.T) {
 func TestCommandsWriteWhereTheStoreIs(t *testing.T) {
 	for _, text := range []string{"InMemory = true\n", "ReadOnly = true\n"} {
 		dir := storeWith(t, nil)
-		require.NoError(t, manifest.SetOptions(vfs.OS, dir, manifest.StoredOptions{Format: 1, Release: "v1", Text: text}))
+		hostile := manifest.StoredOptions{Format: 1, Release: "v1", Text: text}
+		require.NoError(t, manifest.SetOptions(vfs.OS, dir, hostile))
 		ok(t, "put", dir, "b", "2")
 		require.Equal(t, "2\n", ok(t, "get", dir, "b"), text)
 		require.Empty(t, statsOf(t, dir).Opened.Options)
