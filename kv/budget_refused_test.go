@@ -84,3 +84,49 @@ func TestBudgetOfAStoreWhoseContextEndsAsItOpens(t *testing.T) {
 		requireNothingCharged(t, b)
 	}
 }
+
+// A view that cannot be refreshed is charged for what it shows, and for none of its attempts.
+func TestBudgetOfAViewThatCannotBeRefreshed(t *testing.T) {
+	b, disk := NewMemoryBudget(16<<20), vfs.NewMem()
+	flushes := make(chan struct{})
+	db := openDir(t, "db", &Options{fs: &gateFS{FS: disk, table: func() { <-flushes }}})
+	for _, k := range []string{"a", "b"} { // in two logs
+		set(t, db, k, "1")
+		db.mu.Lock() // nobody leads: the test does
+		require.NoError(t, db.rotate(0))
+		db.mu.Unlock()
+	}
+	reads := &faultFS{fs: disk}
+	view, err := OpenReadOnly("db", &Options{fs: reads, MemoryBudget: b})
+	require.NoError(t, err)
+	shown := func() (bytes int64) {
+		for _, m := range view.imms {
+			bytes += m.Capacity() + m.IndexSize()
+		}
+		return bytes
+	}
+	failed := 0
+	for last := 1; ; last++ {
+		set(t, db, "c", "2")
+		left := last
+		reads.set(func(ioCall) (int, error) {
+			if left--; left < 0 {
+				return 0, errDisk
+			}
+			return 0, nil
+		})
+		err := view.Refresh(t.Context())
+		require.Equal(t, shown(), b.Usage().Memtables, "after %d calls: %v", last, err)
+		if err == nil {
+			break
+		}
+		failed++
+	}
+	require.Positive(t, failed)
+	require.Positive(t, shown())
+	reads.set(nil)
+	require.NoError(t, view.Close())
+	close(flushes)
+	require.NoError(t, db.Close())
+	requireNothingCharged(t, b)
+}

@@ -216,13 +216,18 @@ func (f *follower) install(v *version.Version) error {
 	}
 	d.operands = f.operandMerger
 	d.limit, d.imms = f.lastSeq, slices.Clone(f.mems)
-	replayed := int64(0)
-	for _, m := range f.mems {
-		replayed += m.Capacity() + m.IndexSize()
-	}
-	d.share.replaysOnly(replayed)
+	d.chargeView()
 	d.installState()
 	return nil
+}
+
+// chargeView counts the memtables of a view, and no others. The caller holds d.mu.
+func (d *DB) chargeView() {
+	bytes := int64(0)
+	for _, m := range d.imms {
+		bytes += m.Capacity() + m.IndexSize()
+	}
+	d.share.replaysOnly(bytes)
 }
 
 // publishPosition tells the writer which files are still needed: those of the oldest view
@@ -266,6 +271,9 @@ func (f *follower) restart() error {
 	}
 	err = errors.Join(err, f.closeLog())
 	f.tail, f.state, f.mems, f.lastSeq = nil, version.NewManifestState(), nil, 0
+	f.d.mu.Lock()
+	f.d.chargeView()
+	f.d.mu.Unlock()
 	return err
 }
 
