@@ -76,9 +76,10 @@ func TestStatsPrintOptionsPlainly(t *testing.T) {
 	require.Equal(t, hostile.Release, statsOf(t, dir).Opened.Release, "JSON has escapes of its own")
 }
 
-// A store that is in a directory is opened there and written to, whatever a file in it says.
+// A store that is in a directory is opened there and written to, whatever a file in it says; and no command skips
+// what is damaged because a program once asked for that.
 func TestCommandsWriteWhereTheStoreIs(t *testing.T) {
-	for _, text := range []string{"InMemory = true\n", "ReadOnly = true\n"} {
+	for _, text := range []string{"InMemory = true\n", "ReadOnly = true\n", "RecoveryMode = SkipCorrupt\n"} {
 		dir := storeWith(t, nil)
 		hostile := manifest.StoredOptions{Format: 1, Release: "v1", Text: text}
 		require.NoError(t, manifest.SetOptions(vfs.OS, dir, hostile))
