@@ -15,7 +15,8 @@ func TestLevelsAndFields(t *testing.T) {
 	l.Debug("nobody asked")
 	l.Log(t.Context(), slog.LevelWarn-1, "below a warning")
 	l.Warn("a warning", slog.Attr{}, "n", 1)
-	l.With("a", 1).WithGroup("g").With("b", 2).Error("an error", "c", 3, slog.Group("h", "d", 4), slog.Group("", "e", 5))
+	l = l.With("a", 1).WithGroup("g").With("b", 2)
+	l.Error("an error", "c", 3, slog.Group("h", "d", 4), slog.Group("", "e", 5))
 	require.Equal(t, `[INFO]  below a warning
 [WARN]  a warning: n=1
 [ERROR] an error: a=1 g.b=2 g.c=3 g.h.d=4 g.e=5
