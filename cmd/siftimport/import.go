@@ -33,7 +33,7 @@ type command struct {
 	Compression string `default:"snappy" enum:"none,snappy,zstd" help:"none, snappy or zstd (default ${default})."`
 	BlockSize   int    `default:"4096" placeholder:"BYTES" help:"Size of a data block (default ${default})."`
 	FileSize    int    `default:"32" placeholder:"MIB" help:"${filesize} (Default ${default} MiB.)"`
-	Threads     int    `placeholder:"N" help:"Threads that read, and that build files (default: one for each processor)."`
+	Threads     int    `placeholder:"N" help:"Threads to read, and to build files (default: one for each processor)."`
 	Bucket      string `placeholder:"NAME" help:"${bucket}"`
 
 	BadgerValueDir string `placeholder:"DIR" help:"Where the value log of a Badger store is, if not in its directory."`
