@@ -191,6 +191,8 @@ func TestWrongConfigurations(t *testing.T) {
 		{map[string]string{"path": t.TempDir(), "MemoryLimt": "64MiB"}, "MemoryLimt"},
 		{map[string]string{"path": t.TempDir(), "MemoryLimit": "lots"}, "MemoryLimit"},
 		{map[string]string{"path": t.TempDir(), "MemoryLimit": "1"}, "MemoryLimit"},
+		{map[string]string{"path": t.TempDir(), "InMemory": "true"}, "InMemory"},
+		{map[string]string{"path": t.TempDir(), "ReadOnly": "true"}, "ReadOnly"},
 	} {
 		_, err := vault.New(c.conf, nil)
 		require.ErrorContains(t, err, c.says)

@@ -32,6 +32,9 @@ func New(conf map[string]string, logger hclog.Logger) (physical.Backend, error) 
 	if err != nil {
 		return nil, fmt.Errorf("vault: %w", err)
 	}
+	if o.InMemory || o.ReadOnly {
+		return nil, errors.New("vault: a backend is on disk and written to: InMemory and ReadOnly are not for it")
+	}
 	if logger != nil {
 		o.Logger = newLogger(logger)
 	}

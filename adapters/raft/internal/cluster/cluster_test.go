@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"slices"
@@ -41,8 +42,7 @@ func newCluster(t *testing.T) *cluster {
 	dir := t.TempDir()
 	var servers []raft.Server
 	for i := range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
+		l := listen()
 		id := raft.ServerID(fmt.Sprintf("n%d", i))
 		servers = append(servers, raft.Server{ID: id, Address: raft.ServerAddress(l.Addr().String())})
 		defer l.Close() // the ports are different ones
@@ -51,6 +51,17 @@ func newCluster(t *testing.T) *cluster {
 		c.orders = append(c.orders, order{ID: s.ID, Dir: filepath.Join(dir, strconv.Itoa(i)), Servers: servers})
 	}
 	return c
+}
+
+// listen takes a port below those that systems give to outgoing connections: one of these must not have
+// it while its node is down.
+func listen() net.Listener {
+	for {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(20_000))))
+		if err == nil {
+			return l
+		}
+	}
 }
 
 // start starts a node; a stall says where it is to stop.
