@@ -96,7 +96,7 @@ func (b *Batch) SetUntil(key, value []byte, expiry time.Time) error {
 	if expiry.IsZero() {
 		return b.Set(key, value)
 	}
-	at, err := expiryAt(expiry)
+	at, err := base.ExpiryAt(expiry)
 	err = errors.Join(err, checkKey(key), checkValue(value))
 	if at == 0 {
 		return b.add(err, base.KindDelete, key, nil)

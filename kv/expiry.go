@@ -1,10 +1,10 @@
 package kv
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
 )
 
 // MaxTTL is the longest time that SetTTL takes: a hundred years.
@@ -13,7 +13,7 @@ const MaxTTL = 100 * 365 * 24 * time.Hour
 // ErrInvalidTTL is returned by SetTTL for a time that is not positive or beyond
 // MaxTTL, and if Options.Clock stands before 1970; by SetUntil for a moment after the year
 // 290,000, which has no number of microseconds.
-var ErrInvalidTTL = errors.New("siftkv: invalid time to live")
+var ErrInvalidTTL = base.ErrInvalidTTL
 
 // SetTTL stores value under key until ttl has passed by Options.Clock; from then on
 // the key is not there. The moment is fixed when SetTTL is called, in whole
@@ -35,21 +35,6 @@ func (d *DB) SetTTL(key, value []byte, ttl time.Duration, o *WriteOptions) error
 func (d *DB) SetUntil(key, value []byte, expiry time.Time, o *WriteOptions) error {
 	b := d.scratchBatch()
 	return commitScratch(b, b.SetUntil(key, value, expiry), o)
-}
-
-// lastExpiry is the last moment that a value can end at.
-var lastExpiry = time.UnixMicro(math.MaxInt64)
-
-// expiryAt returns a moment in microseconds since 1970; 0 if it is not after that: no clock
-// of a store shows an earlier one.
-func expiryAt(t time.Time) (uint64, error) {
-	if t.After(lastExpiry) {
-		return 0, fmt.Errorf("%w: %v is too late", ErrInvalidTTL, t)
-	}
-	if t.Before(time.UnixMicro(0)) {
-		return 0, nil
-	}
-	return uint64(t.UnixMicro()), nil
 }
 
 // expiryOf returns the moment, in microseconds since 1970, that is ttl from now.

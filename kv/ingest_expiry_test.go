@@ -20,7 +20,7 @@ func TestIngestOfExpiringValues(t *testing.T) {
 	f, err := os.Create(path)
 	require.NoError(t, err)
 	w := sstable.NewWriter(f, nil)
-	require.NoError(t, w.SetUntil([]byte("a"), []byte("ended long ago"), time.Time{}))
+	require.NoError(t, w.SetUntil([]byte("a"), []byte("ended long ago"), time.Unix(-1, 0)))
 	require.NoError(t, w.SetUntil([]byte("b"), []byte("1"), clock.time().Add(time.Microsecond)))
 	require.NoError(t, w.SetUntil([]byte("c"), nil, clock.time().Add(time.Hour)))
 	require.NoError(t, w.Set([]byte("d"), []byte("stays")))

@@ -24,6 +24,9 @@ type Writer struct {
 	value []byte // buffer of SetUntil
 }
 
+// ErrInvalidTTL is returned by SetUntil for a moment that is too late.
+var ErrInvalidTTL = base.ErrInvalidTTL
+
 // NewWriter returns a writer that writes to w, sequentially and buffered. The
 // caller closes w, and syncs it if the file must last. Options that are wrong fail the first call.
 func NewWriter(w io.Writer, o *WriterOptions) *Writer {
@@ -36,9 +39,17 @@ func (w *Writer) Set(key, value []byte) error {
 }
 
 // SetUntil is Set of a value that expires: from that moment on, in whole microseconds, the key is not there,
-// and what files below have under it stays hidden. A moment before 1970 has passed, as any other may have.
+// and what files below have under it stays hidden. A moment before 1970 has passed, as any other may have. The
+// zero Time is never, and one after the year 294,246 an error that matches ErrInvalidTTL.
 func (w *Writer) SetUntil(key, value []byte, expiry time.Time) error {
-	w.value = append(base.AppendExpiry(w.value[:0], uint64(max(expiry.UnixMicro(), 0))), value...)
+	if expiry.IsZero() {
+		return w.Set(key, value)
+	}
+	at, err := base.ExpiryAt(expiry)
+	if err != nil {
+		return err
+	}
+	w.value = append(base.AppendExpiry(w.value[:0], at), value...)
 	return w.in.Add(base.MakeKey(key, 0, base.KindSetTTL), w.value)
 }
 

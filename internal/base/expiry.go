@@ -3,6 +3,9 @@ package base
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"math"
+	"time"
 )
 
 // ExpirySize is the length of an expiry before a value, in bytes.
@@ -13,6 +16,24 @@ const ExpirySize = 8
 //	expiry  uint64  microseconds since 1970-01-01 UTC; readers no longer see the
 //	                value when their clock has reached it
 //	value   the rest
+
+// ErrInvalidTTL is matched by errors about a time to live, or an expiry, that no value can have.
+var ErrInvalidTTL = errors.New("siftkv: invalid time to live")
+
+// lastExpiry is the last moment that a value can end at.
+var lastExpiry = time.UnixMicro(math.MaxInt64)
+
+// ExpiryAt returns a moment in microseconds since 1970; 0 if it is not after that: no clock
+// of a store shows an earlier one.
+func ExpiryAt(t time.Time) (uint64, error) {
+	if t.After(lastExpiry) {
+		return 0, fmt.Errorf("%w: %v is too late", ErrInvalidTTL, t)
+	}
+	if t.Before(time.UnixMicro(0)) {
+		return 0, nil
+	}
+	return uint64(t.UnixMicro()), nil
+}
 
 // AppendExpiry appends an expiry to dst; the value follows.
 func AppendExpiry(dst []byte, expiry uint64) []byte {

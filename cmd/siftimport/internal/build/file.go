@@ -69,9 +69,6 @@ func (r *run) write(j *job) (f *os.File, err error) {
 func (r *run) fill(w *sstable.Writer, j *job) error {
 	set := func(key, value []byte, until time.Time) error {
 		j.file.Bytes += int64(len(key) + len(value))
-		if until.IsZero() {
-			return w.Set(key, value)
-		}
 		return w.SetUntil(key, value, until)
 	}
 	for {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,7 +55,7 @@ func TestRanges(t *testing.T) {
 func TestRangesThatAreFewer(t *testing.T) {
 	s := &keys{step: 500, together: true}
 	for i := range 1000 {
-		s.all = append(s.all, fmt.Sprint(i+1000))
+		s.all = append(s.all, strconv.Itoa(i+1000))
 	}
 	all := Ranges(s, nil, 1000)
 	require.Len(t, all, 2, "%q", all)
