@@ -89,6 +89,19 @@ func TestCommandsWriteWhereTheStoreIs(t *testing.T) {
 	}
 }
 
+// Options that this release does not take are an error that says where they are from, and what to do.
+func TestCommandsNameTheFileOfWrongOptions(t *testing.T) {
+	dir := storeWith(t, nil)
+	wrong := manifest.StoredOptions{Format: 1, Release: "v1", Text: "MaxMemtables = 1\n"}
+	require.NoError(t, manifest.SetOptions(vfs.OS, dir, wrong))
+	status, _, printed := siftkv(t, "put", dir, "b", "2")
+	require.NotZero(t, status)
+	require.Contains(t, printed, "MaxMemtables")
+	require.Contains(t, printed, filepath.Join(dir, "OPTIONS"))
+	require.NoError(t, os.Remove(filepath.Join(dir, "OPTIONS")))
+	ok(t, "put", dir, "b", "2")
+}
+
 // Commands that write open a store as its program does, and leave files as it does.
 func TestCommandsWriteAsTheProgramDoes(t *testing.T) {
 	dir := storeWith(t, &kv.Options{Compression: sstable.Zstd, MaxMemtables: 5, FileMode: 0o640})

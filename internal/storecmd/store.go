@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/doctor"
 	"github.com/siftkv/siftkv/internal/keytext"
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -86,7 +88,12 @@ func (d *Dir) with(ctx context.Context, p *program, o *kv.Options, create bool, 
 	if d.Dir.remote() {
 		return d.withObjects(ctx, p, o, create, f)
 	}
-	return using(f)(kv.Open(string(d.Dir), o))
+	db, err := kv.Open(string(d.Dir), o)
+	if errors.Is(err, kv.ErrInvalidOptions) {
+		err = fmt.Errorf("%w (what the command line does not say is taken from %s; without it that is the default)",
+			err, filepath.Join(string(d.Dir), manifest.OptionsName))
+	}
+	return using(f)(db, err)
 }
 
 // withObjects is with for an object store.
