@@ -1,0 +1,78 @@
+package remote
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+)
+
+// List implements vfs.FS.
+func (f *FS) List(dir string) ([]string, error) {
+	if !f.isRoot(dir) {
+		return f.o.Local.List(dir)
+	}
+	if names, found, err := f.find(); found || err != nil {
+		return names, err
+	}
+	names, err := f.small.List(f.o.Root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	f.mu.Lock()
+	for num := range f.list.tables {
+		names = append(names, manifest.FileName(manifest.FileTable, num))
+	}
+	f.mu.Unlock()
+	if w := f.asWriter(); w != nil {
+		for _, num := range w.local.numbers() {
+			names = append(names, manifest.FileName(manifest.FileWAL, num))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// find reads what there is, for a reader. For who will be the writer it only looks whether there is a store, and
+// returns what can be seen of it: it is read when nobody writes to it any more. That is one LIST.
+func (f *FS) find() (names []string, only bool, err error) {
+	f.refreshing.Lock()
+	defer f.refreshing.Unlock()
+	if !f.o.Writes || f.asWriter() != nil {
+		return nil, false, f.load()
+	}
+	if err = f.locate(f.ctx); err != nil {
+		return nil, true, err
+	}
+	if f.look, err = f.seq.Look(f.ctx); err == nil && f.look.Data > 0 {
+		return []string{manifest.CurrentName}, true, nil
+	}
+	if err == nil {
+		err = f.checkBegun()
+	}
+	return nil, true, err
+}
+
+// MkdirAll implements vfs.FS: an object store has no directories.
+func (f *FS) MkdirAll(dir string) error {
+	if f.isRoot(dir) {
+		return nil
+	}
+	return f.o.Local.MkdirAll(dir)
+}
+
+// SyncDir implements vfs.FS: names come with what they name, but for logs on the local disk.
+func (f *FS) SyncDir(dir string) error {
+	if f.isRoot(dir) {
+		if !f.o.LocalLog || f.asWriter() == nil {
+			return nil
+		}
+		dir = f.o.LogDir
+	}
+	return f.o.Local.SyncDir(dir)
+}
+
+// isRoot reports whether dir is the store's directory.
+func (f *FS) isRoot(dir string) bool { return filepath.Clean(dir) == filepath.Clean(f.o.Root) }
