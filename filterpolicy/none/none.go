@@ -42,6 +42,9 @@ type Builder struct{}
 // AddHash drops h.
 func (*Builder) AddHash(uint64) {}
 
+// AddKey drops key.
+func (*Builder) AddKey([]byte) {}
+
 // Finish returns dst and false: the file gets no filter.
 func (*Builder) Finish(dst []byte) (data []byte, ok bool) { return dst, false }
 
@@ -58,6 +61,9 @@ func Decode(data []byte) (*Filter, error) {
 
 // MayContainHash returns true.
 func (*Filter) MayContainHash(uint64) bool { return true }
+
+// MayContainRange returns true.
+func (*Filter) MayContainRange(_, _ []byte) bool { return true }
 
 // Probe returns true.
 func Probe([]byte, uint64) bool { return true }

@@ -1,0 +1,82 @@
+package filterpolicy
+
+import (
+	"strings"
+
+	"github.com/siftkv/siftkv/filterpolicy/none"
+)
+
+// A rangeFamily is what this package knows of a family of range filters.
+type rangeFamily struct {
+	name    string
+	usage   string // the form of its spec, for errors
+	example string // a spec
+	parse   func(args string) (RangePolicy, error)
+	decode  func(data []byte) (RangeFilter, error)
+}
+
+// rangeFamilies lists every family of range filters; a new one is one line here.
+var rangeFamilies = []rangeFamily{
+	registerRange(none.Name, "none", "none", none.Parse, none.Decode),
+}
+
+func rangeFamilyOf(name string) (rangeFamily, bool) {
+	for _, f := range rangeFamilies {
+		if f.name == name {
+			return f, true
+		}
+	}
+	return rangeFamily{}, false
+}
+
+func rangeUsages() string {
+	all := make([]string, len(rangeFamilies))
+	for i, f := range rangeFamilies {
+		all[i] = f.usage
+	}
+	return strings.Join(all, ", ")
+}
+
+// concreteRange is the RangePolicy of a family package: a RangePolicy except for its
+// builder, which is of the family's own type.
+type concreteRange[B RangeBuilder] interface {
+	comparable
+	Name() string
+	String() string
+	NewBuilder() B
+	Expected(keys int) (bitsPerKey, fpr float64)
+}
+
+// rangePolicy makes a RangePolicy of a concrete one.
+type rangePolicy[P concreteRange[B], B RangeBuilder] struct{ of P }
+
+func (p rangePolicy[P, B]) Name() string                  { return p.of.Name() }
+func (p rangePolicy[P, B]) String() string                { return p.of.String() }
+func (p rangePolicy[P, B]) NewRangeBuilder() RangeBuilder { return p.of.NewBuilder() }
+
+func (p rangePolicy[P, B]) expected(keys int) (bitsPerKey, fpr float64) { return p.of.Expected(keys) }
+
+// registerRange gives a family package's functions their common types.
+func registerRange[P concreteRange[B], B RangeBuilder, F RangeFilter](
+	name, usage, example string,
+	parse func(args string) (P, error),
+	decode func(data []byte) (F, error),
+) rangeFamily {
+	return rangeFamily{
+		name: name, usage: usage, example: example,
+		parse: func(args string) (RangePolicy, error) {
+			p, err := parse(args)
+			if err != nil {
+				return nil, err
+			}
+			return rangePolicy[P, B]{p}, nil
+		},
+		decode: func(data []byte) (RangeFilter, error) {
+			f, err := decode(data)
+			if err != nil {
+				return nil, err
+			}
+			return f, nil
+		},
+	}
+}
