@@ -28,6 +28,10 @@ type WriterOptions struct {
 	// share a prefix, and says "maybe" to every key whose prefix is there. A file
 	// with a key that has no prefix is then written without a filter.
 	PrefixOnly bool
+	// RangeFilter builds the file's range filter, which tells scans within bounds that the file
+	// has nothing for them (Reader.MayContainRange). By default there is none. Readers of
+	// earlier versions of this package pass over it.
+	RangeFilter filterpolicy.RangePolicy
 	// IndexPartition is the size in bytes from which on the index is cut into
 	// leaves, which are read on demand and cached: 1 MiB by default. Leaves have about
 	// 16 KiB, or that size if it is less.
@@ -62,6 +66,9 @@ type ReaderOptions struct {
 	// filter holds prefixes only. A file that was written with another extractor is
 	// not asked for prefixes.
 	Prefix filterpolicy.Prefix
+	// RangeFilter, if it is a filterpolicy.RangeDecoder, decodes range filters of its name; those
+	// of the families of package filterpolicy are decoded without it.
+	RangeFilter filterpolicy.RangePolicy
 	// Map reads data blocks of a file without compression where the system has them in
 	// memory, past the cache: faster, but a block is verified only when it is first
 	// read. It has no effect on platforms and files that cannot be mapped.
@@ -72,7 +79,7 @@ type ReaderOptions struct {
 	// AnyExpansion such a block counts as damaged, so that what a lookup allocates stays in
 	// proportion to the file, whoever wrote it.
 	AnyExpansion bool
-	// SkipFilter leaves the filter on disk: no lookup asks it.
+	// SkipFilter leaves the filters on disk: no lookup asks them.
 	SkipFilter bool
 }
 
@@ -81,7 +88,8 @@ func (o *ReaderOptions) internal() *sstable.ReaderOptions {
 		return nil
 	}
 	return &sstable.ReaderOptions{CacheSize: o.CacheSize, Name: o.Name, Hint: o.Hint, TailSize: o.TailSize, ID: o.ID,
-		Filter: o.Filter, Prefix: o.Prefix, Map: o.Map, AnyExpansion: o.AnyExpansion, SkipFilter: o.SkipFilter}
+		Filter: o.Filter, Prefix: o.Prefix, RangeFilter: o.RangeFilter, Map: o.Map, AnyExpansion: o.AnyExpansion,
+		SkipFilter: o.SkipFilter}
 }
 
 // IterOptions are the settings of an Iter.

@@ -78,8 +78,8 @@ func (r *Reader) live(key []byte, newest base.Trailer, stored []byte) (value []b
 
 // Verify reads the whole file, past the cache, and checks everything that a lookup
 // relies on: every checksum, the order of all keys, that every separator is right
-// for its block, that the filter admits every key and the hash tables lead to
-// it, and that the properties count what is there. Of a filter that the reader cannot
+// for its block, that the filters admit every key and the hash tables lead to
+// it, and that the properties count what is there. Of filters that the reader cannot
 // decode, only the checksum is checked; prefixes are, if the reader has their extractor or
 // filterpolicy.ParsePrefix makes it. It returns all faults it found, joined, up to a
 // bound; each matches ErrCorruption. If the file cannot be read, that ends the pass and is
@@ -108,7 +108,19 @@ func (r *Reader) HasPrefixFilter() bool { return r.in.HasPrefixFilter() }
 // of the reader's extractor.
 func (r *Reader) MayContainPrefix(hash uint64) bool { return r.in.MayContainPrefix(hash) }
 
-// PinnedBytes returns how many bytes of filter and of index the reader keeps in memory, beside
+// HasRangeFilter reports whether MayContainRange asks a filter.
+func (r *Reader) HasRangeFilter() bool { return r.in.HasRangeFilter() }
+
+// RangeFilterError says why the file's range filter is not used although it has one: it is
+// damaged, or of a family that this program does not know. Nil otherwise.
+func (r *Reader) RangeFilterError() error { return r.in.RangeFilterError() }
+
+// MayContainRange reports whether the file may have entries, tombstones of single keys among them,
+// with keys of [lo, hi); nil is no bound. False is certain. Ranges of keys that are deleted are no entries:
+// they say nothing. It reads nothing and allocates nothing.
+func (r *Reader) MayContainRange(lo, hi []byte) bool { return r.in.MayContainRange(lo, hi) }
+
+// PinnedBytes returns how many bytes of filters and of index the reader keeps in memory, beside
 // the blocks in its cache.
 func (r *Reader) PinnedBytes() (filter, index int64) { return r.in.PinnedBytes() }
 

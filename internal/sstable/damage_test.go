@@ -2,6 +2,7 @@ package sstable
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/racebuild"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/stretchr/testify/require"
@@ -35,14 +37,15 @@ func victims(tb testing.TB) []victim {
 		partition   int
 		tombstones  bool
 		prefixOnly  bool // of an extractor that the reader does not have
+		ranges      bool
 	}{
-		{"none", NoCompression, 0, true, false},
-		{"none", Zstd, 60, false, false},
-		{"bloom:10", Snappy, 60, true, false},
-		{"blocked:10", NoCompression, 60, false, false},
-		{"cuckoo:12", Zstd, 0, true, false},
-		{"cuckoo:8,2", Snappy, 0, false, false},
-		{"bloom:10", NoCompression, 0, true, true},
+		{"none", NoCompression, 0, true, false, true},
+		{"none", Zstd, 60, false, false, false},
+		{"bloom:10", Snappy, 60, true, false, true},
+		{"blocked:10", NoCompression, 60, false, false, false},
+		{"cuckoo:12", Zstd, 0, true, false, false},
+		{"cuckoo:8,2", Snappy, 0, false, false, false},
+		{"bloom:10", NoCompression, 0, true, true, true},
 	} {
 		o := &WriterOptions{
 			BlockSize: 200, RestartInterval: 4, Compression: c.compression,
@@ -50,6 +53,9 @@ func victims(tb testing.TB) []victim {
 		}
 		if c.prefixOnly {
 			o.Prefix, o.PrefixOnly = firstBytes{9}, true
+		}
+		if c.ranges {
+			o.RangeFilter = exactranges.Policy{}
 		}
 		v := victim{name: fmt.Sprintf("%+v", c), vs: randomVersions(rand.New(rand.NewPCG(uint64(i), 2)), 8)}
 		if c.tombstones {
@@ -90,7 +96,9 @@ func isDamage(err error) bool {
 // Verify, noticed the damage.
 func (v *victim) examine(t *testing.T, data []byte, o *ReaderOptions) (noticed, verified bool) {
 	t.Helper()
-	r, err := NewReader(bytes.NewReader(data), int64(len(data)), o)
+	opts := *cmp.Or(o, &ReaderOptions{})
+	opts.RangeFilter = exactranges.Policy{}
+	r, err := NewReader(bytes.NewReader(data), int64(len(data)), &opts)
 	if err != nil {
 		require.True(t, isDamage(err), "%s: %v", v.name, err)
 		return true, true
@@ -107,6 +115,14 @@ func (v *victim) examine(t *testing.T, data []byte, o *ReaderOptions) (noticed, 
 		require.False(t, noticed, "%s: a damaged filter must not cost an answer", v.name)
 		require.False(t, r.HasFilter())
 		noticed = true
+	}
+	if r.RangeFilterError() != nil {
+		require.False(t, noticed, "%s: a damaged range filter must not cost an answer", v.name)
+		require.False(t, r.HasRangeFilter())
+		noticed = true
+	}
+	for _, want := range v.vs {
+		require.True(t, r.MayContainRange(want.key.User, append(bytes.Clone(want.key.User), 0)), v.name)
 	}
 	return noticed, verified
 }

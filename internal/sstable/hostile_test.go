@@ -359,7 +359,7 @@ func resealed(data []byte, at int, flip byte) []byte {
 	}
 	p := r.props
 	f, _ := decodeFooter(data[len(data)-footerSize:], int64(len(data)))
-	for _, h := range []handle{p.filter, p.index, p.rangeDels, {f.propsOffset, uint64(f.propsLength)}} {
+	for _, h := range []handle{p.filter, p.rangeFilter, p.index, p.rangeDels, {f.propsOffset, uint64(f.propsLength)}} {
 		seal(h)
 	}
 	for i := range r.index.Len() {

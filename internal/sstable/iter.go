@@ -19,6 +19,8 @@ type Iter struct {
 	memo       leafMemo
 	err        error
 
+	edges edges
+
 	run    blockRun
 	ahead  readAhead
 	stride stride
@@ -40,6 +42,11 @@ type IterOptions struct {
 	// KeysOnly leaves out what only costs a copy: the iterator's values have their lengths, and those
 	// of base.KindSetTTL their expiry; their other bytes may be anything.
 	KeysOnly bool
+
+	// Lower and Upper say that nothing is wanted outside; nil: no bound. Where the index tells that a
+	// block and all that follow are past a bound, the iterator ends before it reads them; entries
+	// of blocks that it comes to may be outside. They must not change.
+	Lower, Upper []byte
 }
 
 // NewIter returns an iterator that is on no entry.
@@ -57,6 +64,7 @@ func (i *Iter) Init(r *Reader, o IterOptions) {
 	i.run = blockRun{blocks: run.blocks, bytes: run.bytes}
 	i.ahead.size = size
 	i.r, i.lift, i.sequential, i.keysOnly = r, r.lift(0), o.Sequential, o.KeysOnly
+	i.edges = edges{lower: o.Lower, upper: o.Upper}
 	if r.part > 0 {
 		i.initFar(run.backward)
 	}
@@ -241,8 +249,13 @@ func (i *Iter) Next() bool {
 }
 
 func (i *Iter) nextBlock() bool {
-	i.stride.blocks++
-	return i.settle(true) && i.across(1, (*blockIter).first)
+	if !i.settle(true) {
+		return false
+	}
+	if !i.atEdge(1) {
+		i.stride.blocks++
+	}
+	return i.across(1, (*blockIter).first)
 }
 
 func (i *Iter) endStride() { i.stride.end(i.block.after, len(i.block.b.entries)) }
@@ -261,10 +274,13 @@ func (i *Iter) Prev() bool {
 
 // across goes on to the next block, or the one before, in which enter finds an entry.
 func (i *Iter) across(step int, enter func(b *blockIter) bool) bool {
-	for i.openBlock(i.loc.block + step) {
+	for !i.atEdge(step) && i.openBlock(i.loc.block+step) {
 		if i.settle(enter(&i.block)) || i.err != nil {
 			return i.err == nil
 		}
+	}
+	if i.err == nil {
+		i.block.valid = false
 	}
 	return false
 }

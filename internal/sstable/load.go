@@ -16,6 +16,7 @@ const (
 	dataBlock blockKind = iota
 	indexLeaf
 	filterBlock
+	rangeFilterBlock
 )
 
 // A held is a decoded block: pinned in the cache, in a buffer of its own, or shared with
@@ -260,7 +261,7 @@ func (r *Reader) readBlock(into *[]byte, kind blockKind, offset uint64, length i
 }
 
 func (k blockKind) String() string {
-	return [...]string{"data block", "index leaf", "filter"}[k]
+	return [...]string{"data block", "index leaf", "filter", "range filter"}[k]
 }
 
 func (k blockKind) check(data []byte) error {

@@ -39,11 +39,17 @@ type leafMemo struct {
 	ahead leavesAhead
 }
 
+// find returns the entry of the index in memory where a key would be looked for.
+func (r *Reader) find(key []byte) int {
+	i := r.index.Find(key)
+	runtime.KeepAlive(r)
+	return i
+}
+
 // locate returns the only data block that may hold key. It reports false if key
 // is after the last block. A nil memo is none.
 func (r *Reader) locate(key []byte, fill bool, memo *leafMemo, p *Probe) (loc location, ok bool, err error) {
-	i := r.index.Find(key)
-	runtime.KeepAlive(r)
+	i := r.find(key)
 	switch {
 	case i == r.index.Len():
 		return loc, false, nil

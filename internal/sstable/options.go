@@ -18,6 +18,7 @@ type WriterOptions struct {
 	Filter          filterpolicy.Policy
 	Prefix          filterpolicy.Prefix
 	PrefixOnly      bool
+	RangeFilter     filterpolicy.RangePolicy // nil: none
 	IndexPartition  int
 	Merger          string // goes into the properties of a file that has merge operands
 	ID              uint64
@@ -68,6 +69,7 @@ type ReaderOptions struct {
 	ID           uint64
 	Filter       filterpolicy.Policy
 	Prefix       filterpolicy.Prefix
+	RangeFilter  filterpolicy.RangePolicy
 	Map          bool
 	AnyExpansion bool
 	SkipFilter   bool
@@ -76,6 +78,9 @@ type ReaderOptions struct {
 	Cache *cache.Cache
 	// Owner counts the reader's blocks in the Cache; nil: nobody.
 	Owner *cache.Owner
+	// Room, if it is not nil, is asked before filters of so many bytes are taken into memory.
+	// Those for which it says no stay on disk, where WithFilters finds them.
+	Room func(bytes int64) bool
 	// Seq, if not zero, is the sequence number of every entry and range tombstone:
 	// that of a file that a store took in as it was written, with zeros. A file with
 	// other numbers is refused.

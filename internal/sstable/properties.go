@@ -13,31 +13,35 @@ import (
 // On disk they are a run of (tag uvarint, length uvarint, bytes); a number is a
 // uvarint in those bytes. A reader passes over tags that it does not know.
 type Properties struct {
-	Entries         uint64 // point entries, all versions and tombstones included
-	Deletes         uint64 // of them, point tombstones
-	RangeDeletes    uint64 // range tombstones
-	Merges          uint64 // point entries that are merge operands
-	Expiring        uint64 // point entries that are values with an expiry
-	LastExpiry      uint64 // the latest of these, in microseconds since 1970 UTC
-	ExpiryOctiles   Octiles
-	Overwritten     uint64 // point entries under a newer value or tombstone of their key in the file
-	DenseDeletes    uint64 // point tombstones in stretches of at least DenseStretch of them
-	Merger          string // name of the operands' merger; "" without operands
-	RawKeyBytes     uint64 // bytes of user keys, uncompressed
-	RawValueBytes   uint64 // bytes of values, uncompressed
-	DataBytes       uint64 // of all data blocks in the file, trailers included
-	DataBlocks      uint64
-	IndexBytes      uint64 // of the index in the file, leaves included
-	IndexLeaves     uint64 // 0: the index is in one piece
-	FilterBytes     uint64
-	FilterKeys      uint64 // distinct user keys that the filter was built from
-	FilterFamily    string // the filter's name on disk; "" without a filter
-	FilterPolicy    string // the policy's spec, for people
-	FilterPrefix    string // name of the extractor whose prefixes are in the filter; "" for none
-	PrefixOnly      bool   // the filter holds prefixes and no whole keys
-	Compression     Compression
-	BlockSize       uint64 // target, before compression
-	RestartInterval uint64
+	Entries           uint64 // point entries, all versions and tombstones included
+	Deletes           uint64 // of them, point tombstones
+	RangeDeletes      uint64 // range tombstones
+	Merges            uint64 // point entries that are merge operands
+	Expiring          uint64 // point entries that are values with an expiry
+	LastExpiry        uint64 // the latest of these, in microseconds since 1970 UTC
+	ExpiryOctiles     Octiles
+	Overwritten       uint64 // point entries under a newer value or tombstone of their key in the file
+	DenseDeletes      uint64 // point tombstones in stretches of at least DenseStretch of them
+	Merger            string // name of the operands' merger; "" without operands
+	RawKeyBytes       uint64 // bytes of user keys, uncompressed
+	RawValueBytes     uint64 // bytes of values, uncompressed
+	DataBytes         uint64 // of all data blocks in the file, trailers included
+	DataBlocks        uint64
+	IndexBytes        uint64 // of the index in the file, leaves included
+	IndexLeaves       uint64 // 0: the index is in one piece
+	FilterBytes       uint64
+	FilterKeys        uint64 // distinct user keys that the filter was built from
+	FilterFamily      string // the filter's name on disk; "" without a filter
+	FilterPolicy      string // the policy's spec, for people
+	FilterPrefix      string // name of the extractor whose prefixes are in the filter; "" for none
+	PrefixOnly        bool   // the filter holds prefixes and no whole keys
+	RangeFilterBytes  uint64
+	RangeFilterKeys   uint64 // distinct user keys that the range filter was built from
+	RangeFilterFamily string // the range filter's name on disk; "" without one
+	RangeFilterPolicy string // the policy's spec, for people
+	Compression       Compression
+	BlockSize         uint64 // target, before compression
+	RestartInterval   uint64
 
 	// Smallest and Largest bound the user keys of the file's point entries.
 	// Both are nil if it has none.
@@ -45,9 +49,9 @@ type Properties struct {
 	// SmallestSeq and LargestSeq bound the sequence numbers of all entries.
 	SmallestSeq, LargestSeq base.SeqNum
 
-	filter, index, rangeDels handle
-	leafBlocks               uint64 // data blocks per index leaf
-	written                  uint64 // version of the format; 0: 1 or 2
+	filter, index, rangeDels, rangeFilter handle
+	leafBlocks                            uint64 // data blocks per index leaf
+	written                               uint64 // version of the format; 0: 1 or 2
 }
 
 // tags of the properties on disk. They never change and are never reused.
@@ -89,8 +93,14 @@ const (
 	tagOverwritten
 	tagExpiryOctiles
 	tagDenseDeletes
+	tagRangeFilterBytes
+	tagRangeFilterKeys
+	tagRangeFilterFamily
+	tagRangeFilterPolicy
+	tagRangeFilterOffset
+	tagRangeFilterLength
 
-	lastTag = tagDenseDeletes
+	lastTag = tagRangeFilterLength
 )
 
 // fields pairs every property with its tag.
@@ -111,8 +121,11 @@ func (p *Properties) fields() map[uint64]any {
 		tagRangeDelsOffset: &p.rangeDels.offset, tagRangeDelsLength: &p.rangeDels.length,
 		tagLeafBlocks: &p.leafBlocks, tagVersion: &p.written,
 		tagMerges: &p.Merges, tagMerger: &p.Merger, tagOverwritten: &p.Overwritten,
-		tagDenseDeletes: &p.DenseDeletes,
-		tagExpiring:     &p.Expiring, tagLastExpiry: &p.LastExpiry, tagExpiryOctiles: &p.ExpiryOctiles,
+		tagDenseDeletes:     &p.DenseDeletes,
+		tagRangeFilterBytes: &p.RangeFilterBytes, tagRangeFilterKeys: &p.RangeFilterKeys,
+		tagRangeFilterFamily: &p.RangeFilterFamily, tagRangeFilterPolicy: &p.RangeFilterPolicy,
+		tagRangeFilterOffset: &p.rangeFilter.offset, tagRangeFilterLength: &p.rangeFilter.length,
+		tagExpiring: &p.Expiring, tagLastExpiry: &p.LastExpiry, tagExpiryOctiles: &p.ExpiryOctiles,
 	}
 }
 

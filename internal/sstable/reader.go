@@ -33,17 +33,21 @@ type Reader struct {
 	id    uint64
 	seq   base.SeqNum // not zero: of all entries, whose own are zero
 
-	props      *Properties
-	filter     filterpolicy.Filter // nil: none, not usable, or not in memory
-	filterData *filterData         // of filter
-	policy     filterpolicy.Policy // may know how to decode the filter
-	filterErr  error               // why the file's filter is not usable
-	prefix     filterpolicy.Prefix // nil: the filter holds no prefixes that could be asked for
-	prefixOnly bool                // the filter holds no whole keys
-	index      blockindex.Index    // of data blocks, or of leaves
-	leafBlocks int                 // data blocks per leaf; 0: index is in one piece
-	big        *bigLeaves          // nil: there are none
-	tombstones *rangedel.Set
+	props       *Properties
+	filter      filterpolicy.Filter      // nil: none, not usable, or not in memory
+	filterData  *filterData              // of filter
+	policy      filterpolicy.Policy      // may know how to decode the filter
+	filterErr   error                    // why the file's filter is not usable
+	ranges      filterpolicy.RangeFilter // nil: none, not usable, or not in memory
+	rangesData  *filterData              // of ranges
+	rangesErr   error                    // why the file's range filter is not usable
+	rangePolicy filterpolicy.RangePolicy // may know how to decode the range filter
+	prefix      filterpolicy.Prefix      // nil: the filter holds no prefixes that could be asked for
+	prefixOnly  bool                     // the filter holds no whole keys
+	index       blockindex.Index         // of data blocks, or of leaves
+	leafBlocks  int                      // data blocks per leaf; 0: index is in one piece
+	big         *bigLeaves               // nil: there are none
+	tombstones  *rangedel.Set
 
 	// A block is found by its number: data blocks first, index leaves after.
 	slots     []cache.Slot
@@ -83,7 +87,7 @@ func Open(path string, o *ReaderOptions) (*Reader, error) {
 func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	opts := *cmp.Or(o, &ReaderOptions{})
 	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache, owner: opts.Owner,
-		policy: opts.Filter, expansion: opts.AnyExpansion, life: &life{}}
+		policy: opts.Filter, rangePolicy: opts.RangeFilter, expansion: opts.AnyExpansion, life: &life{}}
 	r.now, _ = f.(vfs.NowReader)
 	r.again, _ = f.(vfs.Rereader)
 	if parts, ok := f.(vfs.PartReader); ok {
@@ -127,7 +131,14 @@ func (r *Reader) open(opts *ReaderOptions) error {
 		r.prefix = opts.Prefix
 	}
 	r.prefixOnly = r.props.PrefixOnly
-	return r.parseTail(tail, start, opts.SkipFilter)
+	if err := r.parseTail(tail, start); err != nil {
+		return err
+	}
+	r.filter, r.filterErr, r.ranges, r.rangesErr = nil, nil, nil, nil // of an attempt before
+	if !opts.SkipFilter {
+		r.openFilters(tail, start, opts.Room)
+	}
+	return nil
 }
 
 // corrupt returns an error that names the file and the place.
@@ -207,9 +218,9 @@ func (r *Reader) tailBlock(tail []byte, start int64, h handle, what string) ([]b
 	return stored, nil
 }
 
-// parseTail decodes what the properties name. Without a filter that is damaged or of an
-// unknown family, lookups cost reads, never an answer.
-func (r *Reader) parseTail(tail []byte, start int64, skipFilter bool) error {
+// parseTail decodes what the properties name, the filters aside: without one that is damaged or of
+// an unknown family, lookups cost reads, never an answer.
+func (r *Reader) parseTail(tail []byte, start int64) error {
 	p := r.props
 	data, err := r.tailBlock(tail, start, p.index, "index")
 	if err != nil {
@@ -231,12 +242,6 @@ func (r *Reader) parseTail(tail []byte, start int64, skipFilter bool) error {
 		}
 		if r.tombstones, err = decodeRangeDels(bytes.Clone(data), r.seq); err != nil {
 			return r.corrupt(int64(p.rangeDels.offset), "range tombstones", err)
-		}
-	}
-	if p.filter.length > 0 && !skipFilter {
-		var data []byte
-		if data, r.filterErr = r.tailBlock(tail, start, p.filter, "filter"); r.filterErr == nil {
-			r.filterErr = r.decodeFilter(data)
 		}
 	}
 	return nil
@@ -312,15 +317,24 @@ func (r *Reader) Tombstones() *rangedel.Set { return r.tombstones }
 // FilterError says why the file's filter is not used although it has one.
 func (r *Reader) FilterError() error { return r.filterErr }
 
+// RangeFilterError says why the file's range filter is not used although it has one.
+func (r *Reader) RangeFilterError() error { return r.rangesErr }
+
 // HasFilter reports whether lookups ask a filter.
 func (r *Reader) HasFilter() bool { return r.filter != nil }
 
+// HasFilters reports whether any filter is in memory.
+func (r *Reader) HasFilters() bool { return r.filter != nil || r.ranges != nil }
+
 // PinnedBytes returns what the reader keeps in memory beside cached blocks: its
-// filter, and its index with its guide, one word per block, the leaves that its cache
+// filters, and its index with its guide, one word per block, the leaves that its cache
 // cannot keep, whether they have been needed yet or not, and its range tombstones.
 func (r *Reader) PinnedBytes() (filter, index int64) {
 	if r.filter != nil {
 		filter = int64(r.props.filter.length)
+	}
+	if r.ranges != nil {
+		filter += int64(r.props.rangeFilter.length)
 	}
 	index = int64(r.index.Size()) + 8*int64(len(r.slots)) + int64(r.tombstones.Size())
 	if r.big != nil {

@@ -1,7 +1,9 @@
 package sstable
 
 import (
+	"bytes"
 	"errors"
+	"runtime"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
@@ -12,15 +14,51 @@ import (
 // no reader has the filter any more.
 type filterData struct{ memory *offheap.Region }
 
+// keepFilter copies the bytes of a filter out of the heap.
+func keepFilter(data []byte) (*filterData, []byte) {
+	owner := &filterData{}
+	owner.memory = offheap.NewShared(owner, len(data))
+	copy(owner.memory.Bytes(), data)
+	return owner, owner.memory.Bytes()
+}
+
+// openFilters takes the filters out of the tail. Where there is no room for both, that of
+// lookups goes first.
+func (r *Reader) openFilters(tail []byte, start int64, room func(bytes int64) bool) {
+	p := r.props
+	point, ranges := r.filterSizes()
+	fits := func(n int64) bool { return room == nil || room(n) }
+	all := fits(point + ranges)
+	if p.filter.length > 0 && (all || fits(point)) {
+		var data []byte
+		if data, r.filterErr = r.tailBlock(tail, start, p.filter, filterBlock.String()); r.filterErr == nil {
+			r.filterErr = r.decodeFilter(data)
+		}
+	}
+	if p.rangeFilter.length > 0 && all {
+		var data []byte
+		data, r.rangesErr = r.tailBlock(tail, start, p.rangeFilter, rangeFilterBlock.String())
+		if r.rangesErr == nil {
+			r.rangesErr = r.decodeRanges(data)
+		}
+	}
+}
+
+// filterSizes returns what the filters take that can be asked once they are in memory.
+func (r *Reader) filterSizes() (point, ranges int64) {
+	if r.filterFits() {
+		point = int64(r.props.filter.length)
+	}
+	return point, int64(r.props.rangeFilter.length)
+}
+
 // decodeFilter decodes the filter out of data, which it copies. One of prefixes alone is
 // checked, and kept if there is an extractor to ask it with.
 func (r *Reader) decodeFilter(data []byte) error {
-	kept := r.FilterFits()
-	owner := &filterData{}
+	kept := r.filterFits()
+	var owner *filterData
 	if kept {
-		owner.memory = offheap.NewShared(owner, len(data))
-		copy(owner.memory.Bytes(), data)
-		data = owner.memory.Bytes()
+		owner, data = keepFilter(data)
 	}
 	filter, err := filterpolicy.DecodeWith(r.policy, r.props.FilterFamily, data)
 	if kept && err == nil {
@@ -29,47 +67,125 @@ func (r *Reader) decodeFilter(data []byte) error {
 	return err
 }
 
-// FilterFits reports whether the filter, if there is one, can be asked once it is in memory:
-// one of prefixes alone needs its extractor.
-func (r *Reader) FilterFits() bool { return !r.prefixOnly || r.prefix != nil }
+// decodeRanges decodes the range filter out of data, which it copies.
+func (r *Reader) decodeRanges(data []byte) error {
+	owner, data := keepFilter(data)
+	filter, err := filterpolicy.DecodeRangeWith(r.rangePolicy, r.props.RangeFilterFamily, data)
+	if err == nil {
+		r.ranges, r.rangesData = filter, owner
+	}
+	return err
+}
 
-// WithoutFilter returns a reader of the same open file whose lookups ask no filter. Closing
+// filterFits reports whether the filter, if there is one, can be asked once it is in memory:
+// one of prefixes alone needs its extractor.
+func (r *Reader) filterFits() bool { return !r.prefixOnly || r.prefix != nil }
+
+// SkippedFilters returns the bytes of the filters that are on disk although they could be asked,
+// as far as is known.
+func (r *Reader) SkippedFilters() (bytes int64) {
+	point, ranges := r.filterSizes()
+	if r.filter == nil && r.filterErr == nil {
+		bytes += point
+	}
+	if r.ranges == nil && r.rangesErr == nil {
+		bytes += ranges
+	}
+	return bytes
+}
+
+// WithoutFilters returns a reader of the same open file that asks no filter. Closing
 // one of the two closes both.
-func (r *Reader) WithoutFilter() *Reader {
+func (r *Reader) WithoutFilters() *Reader {
 	other := *r
 	other.filter, other.filterData = nil, nil
+	other.ranges, other.rangesData = nil, nil
 	return &other
 }
 
-// WithFilter reads the filter, and returns a reader of the same open file that has it. If the
-// filter is damaged, or not usable for another reason, the reader returned has a FilterError and
-// no filter, as if the filter had been read when the file was opened. The error says that the
-// filter cannot be read now.
-func (r *Reader) WithFilter() (*Reader, error) {
-	buf := readBuffers.get()
-	defer readBuffers.put(buf)
+// WithFilters reads the filters that are not in memory, and returns a reader of the same open file
+// that has them. If one is damaged, or not usable for another reason, the reader returned has a
+// FilterError, or a RangeFilterError, and not that filter, as if it had been read when the file was
+// opened. The error says that a filter cannot be read now.
+func (r *Reader) WithFilters() (*Reader, error) {
 	other := *r
-	data, err := r.readFilter(buf)
-	switch {
-	case err == nil:
-		other.filterErr = other.decodeFilter(data)
-	case errors.Is(err, base.ErrCorruption):
-		other.filterErr = err
-	default:
-		return nil, err
+	var err error
+	if r.props.filter.length > 0 && r.filter == nil {
+		if other.filterErr, err = r.reload(filterBlock, r.props.filter, other.decodeFilter); err != nil {
+			return nil, err
+		}
+	}
+	if r.props.rangeFilter.length > 0 && r.ranges == nil {
+		other.rangesErr, err = r.reload(rangeFilterBlock, r.props.rangeFilter, other.decodeRanges)
+		if err != nil {
+			return nil, err
+		}
 	}
 	return &other, nil
 }
 
-// readFilter reads the filter's bytes into buf.
-func (r *Reader) readFilter(buf *[]byte) ([]byte, error) {
-	h := r.props.filter
-	if end := h.offset + h.length + trailerSize; h.length >= uint64(r.size) || end < h.offset || end > uint64(r.size) {
-		return nil, r.corrupt(r.size-footerSize, "filter block", errOutside)
+// reload reads a filter's bytes and decodes them. It returns why the filter is not usable, or an error
+// that says that it cannot be read now.
+func (r *Reader) reload(kind blockKind, h handle, decode func(data []byte) error) (unusable, err error) {
+	buf := readBuffers.get()
+	defer readBuffers.put(buf)
+	data, err := r.readFilter(buf, kind, h)
+	switch {
+	case err == nil:
+		return decode(data), nil
+	case errors.Is(err, base.ErrCorruption):
+		return err, nil
 	}
-	data, c, err := r.readStored(buf, filterBlock, h.offset, int(h.length)+trailerSize, new(Probe))
+	return nil, err
+}
+
+// readFilter reads a filter's bytes into buf.
+func (r *Reader) readFilter(buf *[]byte, kind blockKind, h handle) ([]byte, error) {
+	if end := h.offset + h.length + trailerSize; h.length >= uint64(r.size) || end < h.offset || end > uint64(r.size) {
+		return nil, r.corrupt(r.size-footerSize, kind.String()+" block", errOutside)
+	}
+	data, c, err := r.readStored(buf, kind, h.offset, int(h.length)+trailerSize, new(Probe))
 	if err == nil && c != NoCompression {
-		err = r.corrupt(int64(h.offset), filterBlock.String(), errTailCompressed)
+		err = r.corrupt(int64(h.offset), kind.String(), errTailCompressed)
 	}
 	return data, err
+}
+
+// HasRangeFilter reports whether MayContainRange asks a filter.
+func (r *Reader) HasRangeFilter() bool { return r.ranges != nil }
+
+// CanHaveRangeFilter reports whether the file has a range filter, in memory or not.
+func (r *Reader) CanHaveRangeFilter() bool { return r.props.rangeFilter.length > 0 }
+
+// MayContainRange reports whether the file may have point entries, tombstones among them, with user
+// keys of [lo, hi); nil is no bound. False is certain.
+func (r *Reader) MayContainRange(lo, hi []byte) bool {
+	may, _ := r.AskRange(lo, hi)
+	return may
+}
+
+// AskRange is MayContainRange, and reports whether the range filter was asked. It is not where the file's
+// first and last key decide: for ranges that have one of them, or lie before or behind both.
+func (r *Reader) AskRange(lo, hi []byte) (may, asked bool) {
+	p := r.props
+	first := lo == nil || bytes.Compare(lo, p.Smallest) <= 0 // the first key is in the range, or after it
+	last := hi == nil || bytes.Compare(p.Largest, hi) < 0    // the last key is in the range, or before it
+	switch {
+	case p.Entries == 0 || lo != nil && hi != nil && bytes.Compare(lo, hi) >= 0:
+		return false, false
+	case first:
+		return hi == nil || bytes.Compare(p.Smallest, hi) < 0, false
+	case last:
+		return bytes.Compare(lo, p.Largest) <= 0, false
+	case r.ranges == nil:
+		return true, false
+	}
+	return r.askRanges(lo, hi), true
+}
+
+// askRanges asks the range filter, which is there.
+func (r *Reader) askRanges(lo, hi []byte) bool {
+	maybe := r.ranges.MayContainRange(lo, hi)
+	runtime.KeepAlive(r)
+	return maybe
 }

@@ -20,9 +20,10 @@ func (r *Reader) readAgain(raw []byte, kind blockKind, offset uint64) ([]byte, C
 	return r.stored(raw, kind, offset)
 }
 
-// openAgain opens the file again if err or the state of the filter says that the tail is damaged.
+// openAgain opens the file again if err or the state of the filters says that the tail is damaged.
 func (r *Reader) openAgain(opts *ReaderOptions, err error) error {
-	if r.again == nil || !maybeDamage(err) && !errors.Is(r.filterErr, base.ErrCorruption) {
+	filterErr := errors.Join(r.filterErr, r.rangesErr)
+	if r.again == nil || !maybeDamage(err) && !errors.Is(filterErr, base.ErrCorruption) {
 		return err
 	}
 	file := r.file

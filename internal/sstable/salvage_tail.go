@@ -46,6 +46,14 @@ func (s *salvager) readTail() {
 			s.tailFault("filter: %v", err)
 		}
 	}
+	if p.rangeFilter.length > 0 {
+		_, err := decodeTail(s, p.rangeFilter, func(raw []byte) (filterpolicy.RangeFilter, error) {
+			return filterpolicy.DecodeRange(p.RangeFilterFamily, bytes.Clone(raw))
+		})
+		if err != nil && !errors.Is(err, filterpolicy.ErrUnknownFamily) {
+			s.tailFault("range filter: %v", err)
+		}
+	}
 }
 
 // decodeTail decodes a block of the tail, if its checksum is right.

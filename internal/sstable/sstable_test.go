@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/cache"
+	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/stretchr/testify/require"
 )
@@ -57,6 +58,7 @@ func randomOptions(rng *rand.Rand) *WriterOptions {
 		panic(err)
 	}
 	return &WriterOptions{
+		RangeFilter:     []filterpolicy.RangePolicy{nil, exactranges.Policy{}}[rng.IntN(2)],
 		BlockSize:       64 + rng.IntN(2000),
 		RestartInterval: 1 + rng.IntN(20),
 		Compression:     Compression(rng.IntN(4)),

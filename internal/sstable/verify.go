@@ -53,6 +53,7 @@ type verifier struct {
 	keys      uint64 // distinct user keys
 	prefixes  uint64 // that are not the one before
 	prefix    []byte // the last one
+	after     []byte // buffer of askRanges
 	separator []byte // of the block before
 	cut       bool   // the block before could not be read
 }
@@ -87,7 +88,7 @@ func (v *verifier) tail() {
 	}
 	again, err := NewReader(r.unowned(), r.size, &ReaderOptions{
 		Name: r.name, Hint: r.hint, ID: r.id, CacheSize: -1, Prefix: prefix, Filter: r.policy,
-		AnyExpansion: r.expansion,
+		RangeFilter: r.rangePolicy, AnyExpansion: r.expansion,
 	})
 	if err != nil {
 		v.unread(r.size-footerSize, "tail", err)
@@ -96,6 +97,9 @@ func (v *verifier) tail() {
 	v.again = again
 	if again.filterErr != nil && !errors.Is(again.filterErr, filterpolicy.ErrUnknownFamily) {
 		v.fault(int64(r.props.filter.offset), "filter", again.filterErr)
+	}
+	if again.rangesErr != nil && !errors.Is(again.rangesErr, filterpolicy.ErrUnknownFamily) {
+		v.fault(int64(r.props.rangeFilter.offset), "range filter", again.rangesErr)
 	}
 }
 
@@ -185,6 +189,11 @@ func (v *verifier) entry(b block, i *blockIter, again bool) error {
 	if err := v.askFilter(i.key().User, hash); err != nil {
 		return err
 	}
+	if !again {
+		if err := v.askRanges(i.key().User); err != nil {
+			return err
+		}
+	}
 	f, err := b.find(i.key().User, hash, i.key().SeqNum())
 	if err != nil || !f.ok || f.trailer != i.key().Trailer {
 		return fmt.Errorf("a lookup does not find %s", i.key())
@@ -219,6 +228,16 @@ func (v *verifier) askFilter(user []byte, hash uint64) error {
 	return nil
 }
 
+// askRanges checks that the range filter admits a key, with the narrowest range that has it.
+func (v *verifier) askRanges(user []byte) error {
+	r := v.again
+	v.after = append(append(v.after[:0], user...), 0)
+	if r.ranges != nil && !r.askRanges(user, v.after) {
+		return fmt.Errorf("the range filter denies %q", user)
+	}
+	return nil
+}
+
 // filterKeys returns how many keys the filter was built from, false if that is not known:
 // there is none, or its extractor is not at hand.
 func (v *verifier) filterKeys() (n uint64, known bool) {
@@ -243,6 +262,9 @@ func (v *verifier) properties() {
 	if f.FilterKeys, known = v.filterKeys(); !known {
 		f.FilterKeys = p.FilterKeys
 	}
+	if p.RangeFilterFamily != "" {
+		f.RangeFilterKeys = v.keys
+	}
 	if p.Overwritten == 0 { // files of earlier versions of this package do not say
 		f.Overwritten = 0
 	}
@@ -263,6 +285,7 @@ func (v *verifier) properties() {
 		{"raw key bytes", p.RawKeyBytes, f.RawKeyBytes},
 		{"raw value bytes", p.RawValueBytes, f.RawValueBytes},
 		{"filter keys", p.FilterKeys, f.FilterKeys},
+		{"range filter keys", p.RangeFilterKeys, f.RangeFilterKeys},
 		{"range deletes", p.RangeDeletes, f.RangeDeletes},
 	} {
 		if c.said != c.found {

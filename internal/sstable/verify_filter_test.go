@@ -89,7 +89,7 @@ func TestDamagedFiltersAreNoticedWhenTheyAreReadLater(t *testing.T) {
 	later := func(file []byte, change func(*Properties)) *Reader {
 		r := openBytes(t, file, &ReaderOptions{SkipFilter: true})
 		change(r.props)
-		with, err := r.WithFilter()
+		with, err := r.WithFilters()
 		require.NoError(t, err)
 		return with
 	}
@@ -104,7 +104,7 @@ func TestDamagedFiltersAreNoticedWhenTheyAreReadLater(t *testing.T) {
 		require.ErrorIs(t, with.FilterError(), base.ErrCorruption)
 		require.False(t, with.HasFilter())
 	}
-	for _, h := range []handle{{}, {h.offset, 1 << 40}, {h.offset, math.MaxUint64 - 8}, {math.MaxUint64, h.length}} {
+	for _, h := range []handle{{h.offset, 1 << 40}, {h.offset, math.MaxUint64 - 8}, {math.MaxUint64, h.length}} {
 		with := later(file, func(p *Properties) { p.filter = h })
 		require.ErrorIs(t, with.FilterError(), base.ErrCorruption)
 	}

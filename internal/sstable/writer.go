@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/blockindex"
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/filterpolicy/none"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
@@ -40,9 +41,10 @@ type Writer struct {
 	index indexWriter
 
 	filter     filterpolicy.Builder
-	prefix     []byte // the last one that went into the filter
-	prefixed   bool   // there is one
-	unprefixed bool   // a key had none, and the filter should hold nothing else
+	ranges     filterpolicy.RangeBuilder // nil: no range filter
+	prefix     []byte                    // the last one that went into the filter
+	prefixed   bool                      // there is one
+	unprefixed bool                      // a key had none, and the filter should hold nothing else
 	tombstones []rangedel.Tombstone
 	props      tally
 	hash       uint64 // of the last user key
@@ -76,6 +78,9 @@ func NewWriter(w io.Writer, o *WriterOptions) *Writer {
 		restartBytes: max(minRestartBytes, opts.BlockSize/maxIntervals), hashIndex: true}
 	sw.index.partition = opts.IndexPartition
 	sw.filter = opts.Filter.NewBuilder()
+	if opts.RangeFilter != nil && opts.RangeFilter.Name() != none.Name {
+		sw.ranges = opts.RangeFilter.NewRangeBuilder()
+	}
 	sw.props = newTally()
 	sw.props.Compression, sw.props.written = opts.Compression, FormatVersion
 	sw.props.BlockSize, sw.props.RestartInterval = uint64(opts.BlockSize), uint64(opts.RestartInterval)
@@ -216,6 +221,7 @@ func (w *Writer) Finish() (*FileInfo, error) {
 	tail := w.offset
 	w.writeRangeDels()
 	w.writeFilter()
+	w.writeRangeFilter()
 	w.props.index = w.writeBlock(topIndex, NoCompression)
 	w.props.IndexBytes += uint64(len(topIndex)) + trailerSize
 	w.finishProperties()

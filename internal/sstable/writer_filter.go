@@ -7,8 +7,12 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/none"
 )
 
-// addToFilter adds a user key that is not the one before, whose hash is w.hash.
+// addToFilter adds a user key that is not the one before, whose hash is w.hash, to the filters.
 func (w *Writer) addToFilter(user []byte) {
+	if w.ranges != nil {
+		w.ranges.AddKey(user)
+		w.props.RangeFilterKeys++
+	}
 	if !w.o.PrefixOnly {
 		w.filter.AddHash(w.hash)
 		w.props.FilterKeys++
@@ -45,4 +49,20 @@ func (w *Writer) writeFilter() {
 	w.props.FilterFamily = w.o.Filter.Name()
 	w.props.filter = w.writeBlock(data, NoCompression)
 	w.props.FilterBytes = uint64(len(data))
+}
+
+// writeRangeFilter writes the block of the range filter, unless its builder declines.
+func (w *Writer) writeRangeFilter() {
+	if w.ranges == nil {
+		return
+	}
+	w.props.RangeFilterPolicy = w.o.RangeFilter.String()
+	data, ok := w.ranges.Finish(nil)
+	if !ok {
+		w.props.RangeFilterKeys = 0
+		return
+	}
+	w.props.RangeFilterFamily = w.o.RangeFilter.Name()
+	w.props.rangeFilter = w.writeBlock(data, NoCompression)
+	w.props.RangeFilterBytes = uint64(len(data))
 }

@@ -1,0 +1,53 @@
+package sstable
+
+// A prefix scan that ends where a block does would read the next one to learn that. The index knows
+// already: the keys of a block are after the separator of the block before, and not after its own. So
+// the last block that may hold keys before an upper bound is the one in which the bound itself would
+// be looked for, and the first that may hold keys from a lower bound on is that of the lower bound. Each is
+// looked for once per file, when the iterator first comes to the end of a block.
+
+// edges are the blocks between an iterator's bounds.
+type edges struct {
+	lower, upper []byte // nil: no bound
+	first, last  edge
+}
+
+// An edge is the block in which a bound would be looked for, as far as it is known.
+type edge struct {
+	top   bool // entry and, in a file without leaves, block are known
+	known bool // block is known
+	entry int  // of the index in memory: a leaf, or the block
+	block int
+}
+
+// atEdge reports whether all blocks from the next one in a direction on are past the bound there.
+func (i *Iter) atEdge(step int) bool {
+	if step > 0 {
+		return i.edges.upper != nil && i.pastEdge(&i.edges.last, i.edges.upper, 1)
+	}
+	return i.edges.lower != nil && i.pastEdge(&i.edges.first, i.edges.lower, -1)
+}
+
+// pastEdge reports whether the block after i's, or before it, is on the other side of the block of a bound.
+// It reads no leaf of the index but the one that has i's block: as long as that is another one than the
+// bound's, the next block may be wanted.
+func (i *Iter) pastEdge(e *edge, bound []byte, step int) bool {
+	r, n := i.r, i.loc.block
+	if !e.top {
+		e.top, e.entry = true, r.find(bound)
+		e.block, e.known = e.entry, r.leafBlocks == 0
+	}
+	if !e.known {
+		if leaf := n / r.leafBlocks; leaf != e.entry {
+			return (leaf > e.entry) == (step > 0)
+		}
+		loc, ok, err := r.locate(bound, !i.sequential, &i.memo, &i.Probe)
+		if err != nil {
+			return false // who goes on finds out
+		}
+		if e.known, e.block = true, loc.block; !ok {
+			e.block = r.dataCount
+		}
+	}
+	return step > 0 && n >= e.block || step < 0 && n <= e.block
+}
