@@ -19,8 +19,8 @@ import (
 // read: to read one takes as long as some tens of blocks, and counts by sample vary.
 const worthwhile = 3
 
-// Sampled tells of a lookup in t, one in some: whether the key turned out to be absent, and
-// whether the filter could not be asked. It may read t's filter into memory.
+// Sampled tells of a lookup in t, or of a scan that came to it, one in some: whether there turned out to
+// be nothing in t for it, and whether the filter could not be asked. It may read t's filters into memory.
 func (c *TableCache) Sampled(t *Table, absent, unfiltered bool) {
 	if c.Memory == nil || c.Memory.skipped.Load() == 0 && !c.IndexesShort() {
 		return // everything fits
@@ -32,7 +32,7 @@ func (c *TableCache) Sampled(t *Table, absent, unfiltered bool) {
 		return
 	}
 	defer t.opening.Unlock()
-	if r := t.Reader.Load(); r != nil && t.skips(r) && c.displace(t) {
+	if r := t.Reader.Load(); r != nil && t.skips(r) && c.displace(t, r) {
 		c.load(t, r)
 	}
 }
@@ -44,9 +44,22 @@ func (c *TableCache) IndexesShort() bool {
 	return m != nil && m.indexes.Load() > m.limit.Load()/(2*indexPart)
 }
 
-// saves returns what a table's filter saves per byte.
-func (t *Table) saves() float64 {
-	return float64(t.traffic.absent.Load()) / float64(max(t.FilterBytes, 1))
+// A table's filter for lookups and its range filter come and go together: what both of them save is
+// counted together.
+
+// saves returns what a table's filters save per byte, of which they have so many.
+func (t *Table) saves(bytes int64) float64 {
+	return float64(t.traffic.absent.Load()) / float64(max(bytes, 1))
+}
+
+// savesNow is saves for the filters that an open table has in memory.
+func (t *Table) savesNow() float64 {
+	r := t.Reader.Load()
+	if r == nil {
+		return 0
+	}
+	filters, _ := r.PinnedBytes()
+	return t.saves(filters)
 }
 
 // A filter that gave way keeps its memory until the collector finds that no lookup uses it. No
@@ -61,36 +74,40 @@ func (m *Memory) retire(r *sstable.Reader) {
 	runtime.AddCleanup(r, func(n int64) { m.retired.Add(-n) }, filter)
 }
 
-// displace makes room for t's filter among those that save much less. It reports whether
-// there is room, which is then t's. The caller holds t.opening.
-func (c *TableCache) displace(t *Table) bool {
+// displace makes room for the filters that t's reader lacks among those that save much less. It
+// reports whether there is room, which is then t's. The caller holds t.opening.
+func (c *TableCache) displace(t *Table, r *sstable.Reader) bool {
 	m, limit := c.Memory, c.Memory.limit.Load()
 	m.ring.mu.Lock()
 	defer m.ring.mu.Unlock()
-	size, need := int64(t.FilterBytes), int64(0)
+	size, need := r.SkippedFilters(), int64(0)
+	saves := t.saves(size)
 	if size > limit/2 || m.retired.Load() > limit/retiredPart {
 		return false
 	}
 	var victims []*Table
 	loaded := func(v *Table) bool {
 		r := v.Reader.Load()
-		return v != t && r != nil && r.HasFilter() && !slices.Contains(victims, v)
+		return v != t && r != nil && r.HasFilters() && !slices.Contains(victims, v)
 	}
 	for need = m.filters.Load() + size - limit/2; need > 0; {
-		v, saves := m.ring.least(loaded, (*Table).saves)
-		if v == nil || len(victims) == candidates || saves*worthwhile > t.saves() {
+		v, least := m.ring.least(loaded, (*Table).savesNow)
+		if v == nil || len(victims) == candidates || least*worthwhile > saves {
 			return false
 		}
 		victims = append(victims, v)
-		need -= int64(v.FilterBytes)
+		if r := v.Reader.Load(); r != nil {
+			filters, _ := r.PinnedBytes()
+			need -= filters
+		}
 	}
 	for _, v := range victims {
 		if !v.opening.TryLock() {
 			return false // it is being closed: the next sample comes
 		}
-		if r := v.Reader.Load(); r != nil && r.HasFilter() {
+		if r := v.Reader.Load(); r != nil && r.HasFilters() {
 			m.retire(r)
-			v.cache.swap(v, r, r.WithoutFilter())
+			v.cache.swap(v, r, r.WithoutFilters())
 		}
 		v.opening.Unlock()
 	}
@@ -98,11 +115,11 @@ func (c *TableCache) displace(t *Table) bool {
 	return true
 }
 
-// load reads t's filter into the room that is there for it. A filter that cannot be read now
-// stays on disk. The caller holds t.opening.
+// load reads t's filters into the room that is there for them. What cannot be read now stays on
+// disk. The caller holds t.opening.
 func (c *TableCache) load(t *Table, r *sstable.Reader) {
-	with, err := r.WithFilter()
-	c.addFilters(-int64(t.FilterBytes))
+	with, err := r.WithFilters()
+	c.addFilters(-r.SkippedFilters())
 	if err != nil {
 		c.Log.Warn("a filter could not be read: lookups go without", "file", c.Path(t.Num), "error", err)
 		c.Memory.resize() // others have made room
@@ -110,7 +127,7 @@ func (c *TableCache) load(t *Table, r *sstable.Reader) {
 	}
 	c.swap(t, r, with)
 	c.Loads.Add(1)
-	if err := with.FilterError(); err != nil {
+	if err := unusableFilters(with); err != nil {
 		c.unusable(t, err)
 	}
 	c.Memory.resize()

@@ -20,7 +20,7 @@ type Table struct {
 	opening  sync.Mutex     // whoever stores Reader has it
 	cache    *TableCache    // that opened the reader; set before the table is in the ring
 	left     []sstable.Left // readers that were given up, of which some may be in use
-	noFilter bool           // the filter is not usable, and counted as such
+	noFilter bool           // a filter is not usable, and counted as such
 	traffic  traffic
 
 	since       uint64 // number of the first version that lists the table
@@ -76,7 +76,7 @@ func (c *TableCache) open(t *Table) (*sstable.Reader, error) {
 	size, err := f.Size()
 	var r *sstable.Reader
 	if err == nil {
-		o.SkipFilter = !c.hasRoom(int64(t.FilterBytes))
+		o.Room = c.hasRoom
 		r, err = sstable.NewReader(f, size, &o)
 	}
 	if err != nil {
@@ -86,21 +86,26 @@ func (c *TableCache) open(t *Table) (*sstable.Reader, error) {
 	_, index := r.PinnedBytes()
 	c.giveUpIdle(t, index)
 	c.enter(t, r)
-	if err := r.FilterError(); err != nil {
+	if err := unusableFilters(r); err != nil {
 		c.unusable(t, err)
 	}
 	t.Reader.Store(r)
 	return r, nil
 }
 
-// unusable notes that t's filter is not usable, the first time. The caller holds t.opening.
+// unusableFilters says why filters of a file are not used although it has them; nil: all are.
+func unusableFilters(r *sstable.Reader) error {
+	return errors.Join(r.FilterError(), r.RangeFilterError())
+}
+
+// unusable notes that a filter of t is not usable, the first time. The caller holds t.opening.
 func (c *TableCache) unusable(t *Table, err error) {
 	if t.noFilter {
 		return
 	}
 	t.noFilter = true
 	c.Unusable.Add(1)
-	c.Log.Warn("a filter is not usable: lookups in its file read blocks that it would have spared",
+	c.Log.Warn("a filter is not usable: lookups or scans in its file read blocks that it would have spared",
 		"file", c.Path(t.Num), "error", err)
 }
 
@@ -132,7 +137,7 @@ func (c *TableCache) CloseAll() (err error) {
 	return err
 }
 
-// hasRoom reports whether a table may pin a filter of so many bytes as it is opened. Filters
+// hasRoom reports whether a table may pin filters of so many bytes as it is opened. Filters
 // may take half of the limit: a filter spares more reads than the blocks that its bytes could
 // cache, but a store without any cache would starve.
 func (c *TableCache) hasRoom(size int64) bool {
@@ -188,8 +193,6 @@ func (c *TableCache) skip(n int64) {
 	c.Memory.skipped.Add(n)
 }
 
-// skips reports whether t's filter is on disk although it could be asked, as far as is known. The
+// skips reports whether a filter of t is on disk although it could be asked, as far as is known. The
 // caller holds t.opening.
-func (t *Table) skips(r *sstable.Reader) bool {
-	return t.FilterBytes > 0 && !t.noFilter && !r.HasFilter() && r.FilterError() == nil && r.FilterFits()
-}
+func (t *Table) skips(r *sstable.Reader) bool { return !t.noFilter && r.SkippedFilters() > 0 }
