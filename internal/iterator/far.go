@@ -71,7 +71,7 @@ func (l *Run) coldBlock(n int, last bool) bool {
 // coldGE is coldFirst for SeekGE.
 func (l *Run) coldGE(k base.InternalKey) bool {
 	n, t := l.run.Find(k.User)
-	if t == nil || l.hi != nil && bytes.Compare(t.Smallest, l.hi) >= 0 {
+	if t == nil || l.behind(n) {
 		return false
 	}
 	r := t.Reader.Load()
@@ -93,7 +93,7 @@ func (l *Run) coldLT(k base.InternalKey) bool {
 
 // share makes l's iterator read ahead as one of a pass.
 func (l *Run) share(p *sstable.Pass) {
-	l.far.Pass, l.far.Lower, l.far.Upper = p, l.lo, l.hi
+	l.far.Pass, l.far.Lower, l.far.Upper = p, l.opts.Lower, l.opts.Upper
 	if l.far.Following == nil {
 		l.far.Following = l.following
 	}
@@ -109,7 +109,7 @@ func (l *Run) following(n int) *sstable.Reader {
 		return nil
 	}
 	t := l.run.At(at)
-	if l.hi != nil && bytes.Compare(t.Smallest, l.hi) >= 0 || l.lo != nil && t.Before(l.lo) {
+	if l.behind(at) || l.ahead(at) {
 		return nil
 	}
 	r, err := t.Open(l.cache)

@@ -9,18 +9,21 @@ import (
 )
 
 // A Run walks the tables of one sorted run, one after the other. Tables
-// whose filters say that they have nothing of its prefix are passed over.
+// whose filters say that they have nothing of what is wanted are passed over.
 type Run struct {
 	run    *version.Run
 	cache  *version.TableCache
-	opts   sstable.IterOptions
-	prefix *Prefix // nil: every table may have something
-	lo, hi []byte  // no table without keys of [lo, hi) is come to by a step; nil: no bound
-	at     int     // position of the table, -1 to run.Len()
+	opts   sstable.IterOptions // its bounds are those of the user, who wants no other keys
+	prefix *Prefix             // nil: every table may have something
+	at     int                 // position of the table, -1 to run.Len()
+	reader *sstable.Reader     // of the table that it is open for
 	it     sstable.Iter
 	open   bool // it is the table's
+	off    bool // it is on no entry, whatever it says: what is wanted is not in its table
+	asked  bool // the table's range filter has said maybe
 	err    error
 	far    sstable.Far // of it, where reads of tables are requests
+	scans  ScanCounts
 }
 
 // NewRun returns an iterator over a run.
@@ -28,84 +31,97 @@ func NewRun(r *version.Run, c *version.TableCache, o sstable.IterOptions) *Run {
 	return &Run{run: r, cache: c, opts: o, at: -1}
 }
 
-// reset puts l before the first table of a run, of which its user wants no keys but those of
-// [lo, hi). The buffers of its table's iterator are kept.
-func (l *Run) reset(r *version.Run, c *version.TableCache, p *Prefix, lo, hi []byte) {
-	l.run, l.cache, l.prefix, l.at = r, c, p, -1
-	l.lo, l.hi = lo, hi
-	l.opts, l.open, l.err = sstable.IterOptions{}, false, nil
+// reset puts l before the first table of a run. The buffers of its table's iterator are kept.
+func (l *Run) reset(r *version.Run, c *version.TableCache, p *Prefix, o sstable.IterOptions) {
+	l.run, l.cache, l.prefix, l.opts, l.at = r, c, p, o, -1
+	l.reader, l.open, l.off, l.err, l.scans = nil, false, false, nil, ScanCounts{}
 }
 
 // release makes l refer to nothing.
 func (l *Run) release() {
-	l.reset(nil, nil, nil, nil, nil)
+	l.reset(nil, nil, nil, sstable.IterOptions{})
 	l.it.Release()
 	l.it.Share(nil)
 	l.far.Pass, l.far.Lower, l.far.Upper = nil, nil, nil
 }
 
-// use moves to the table at position n. It reports whether its iterator is open:
-// not past the ends, nor for a table that is passed over.
-func (l *Run) use(n int) bool {
-	if l.open && l.at == n {
-		return true
+// use comes to the table at position n, of which keys of [lo, hi) are wanted; without both, it is not
+// known which. It reports whether the table's iterator is open, and may have some: a table that is
+// denied is not read, and stays out of the merge until the next seek.
+func (l *Run) use(n int, lo, hi []byte) bool {
+	ready := l.open && l.at == n
+	l.off = true
+	if !ready {
+		l.open, l.at = false, n
+		r, err := l.run.At(n).Open(l.cache)
+		if err != nil {
+			l.err = err
+			return false
+		}
+		l.reader = r
+		if l.prefix.rulesOut(r) {
+			l.scans.DeniedByPrefix++
+			l.tell(true)
+			return false
+		}
 	}
-	l.open = false
-	l.at = min(max(n, -1), l.run.Len())
-	if l.at != n || n < 0 || n == l.run.Len() {
+	if l.asked = false; (lo != nil || hi != nil) && !l.admits(lo, hi) {
 		return false
 	}
-	r, err := l.run.At(n).Open(l.cache)
-	if err != nil {
-		l.err = err
-		return false
+	if !ready {
+		l.countBlocks()
+		l.it.Init(l.reader, l.opts)
+		l.open = true
 	}
-	if l.prefix.rulesOut(r) {
-		return false
-	}
-	l.open = true
-	l.it.Init(r, l.opts)
+	l.off = false
 	return true
+}
+
+// admits reports whether the table may have keys of [lo, hi).
+func (l *Run) admits(lo, hi []byte) (may bool) {
+	if may, l.asked = l.reader.AskRange(lo, hi); !may && l.asked {
+		l.scans.DeniedByRange++
+		l.tell(true)
+	}
+	return may
 }
 
 // forward goes on to the first entry of the following tables until there is one, or the bound:
-// where filters deny a prefix, all tables of the run would be opened to be passed over.
+// where filters deny what is wanted, all tables of the run would be opened to be passed over.
 func (l *Run) forward(ok bool) bool {
-	for !ok && l.healthy() && l.at < l.run.Len() && !l.behind(l.at+1) {
-		ok = l.use(l.at+1) && l.it.First()
+	for !ok && l.healthy() && l.at+1 < l.run.Len() && !l.behind(l.at+1) {
+		ok = l.use(l.at+1, nil, l.opts.Upper) && l.found(l.it.First(), false)
 	}
+	l.off = !ok
 	return ok
 }
 
-// behind reports whether the table at position n and those after it are past the bound, and
-// leaves the run if so.
+// behind reports whether the table at position n, and so those after it, are past the upper bound.
 func (l *Run) behind(n int) bool {
-	if l.hi == nil || n >= l.run.Len() || bytes.Compare(l.run.At(n).Smallest, l.hi) < 0 {
-		return false
-	}
-	l.at, l.open = l.run.Len(), false
-	return true
+	hi := l.opts.Upper
+	return hi != nil && bytes.Compare(l.run.At(n).Smallest, hi) >= 0
 }
 
 // backward goes back to the last entry of the tables before until there is one, or the bound.
 func (l *Run) backward(ok bool) bool {
-	for !ok && l.healthy() && l.at >= 0 && !l.ahead(l.at-1) {
-		ok = l.use(l.at-1) && l.it.Last()
+	for !ok && l.healthy() && l.at > 0 && !l.ahead(l.at-1) {
+		ok = l.use(l.at-1, l.opts.Lower, nil) && l.found(l.it.Last(), true)
 	}
+	l.off = !ok
 	return ok
 }
 
-// ahead is behind the other way round.
-func (l *Run) ahead(n int) bool {
-	if l.lo == nil || n < 0 || !l.run.At(n).Before(l.lo) {
-		return false
-	}
-	l.at, l.open = -1, false
-	return true
+// ahead reports whether the table at position n, and so those before it, are before the lower bound.
+func (l *Run) ahead(n int) bool { return l.opts.Lower != nil && l.run.At(n).Before(l.opts.Lower) }
+
+// leave says that there is nothing in the run of what is wanted. It returns false.
+func (l *Run) leave() bool {
+	l.off = true
+	return false
 }
 
 func (l *Run) healthy() bool {
-	if l.err == nil && l.open {
+	if l.err == nil && l.open && !l.off {
 		l.err = l.it.Error()
 	}
 	return l.err == nil
@@ -114,20 +130,34 @@ func (l *Run) healthy() bool {
 // First moves to the first entry.
 func (l *Run) First() bool {
 	l.err = nil
-	return l.forward(l.use(0) && l.it.First())
+	if l.run.Len() == 0 || l.behind(0) {
+		return l.leave()
+	}
+	return l.forward(l.use(0, nil, l.opts.Upper) && l.found(l.it.First(), false))
 }
 
 // Last moves to the last entry.
 func (l *Run) Last() bool {
 	l.err = nil
-	return l.backward(l.use(l.run.Len()-1) && l.it.Last())
+	n := l.run.Len() - 1
+	if n < 0 || l.ahead(n) {
+		return l.leave()
+	}
+	return l.backward(l.use(n, l.opts.Lower, nil) && l.found(l.it.Last(), true))
 }
 
 // SeekGE moves to the first entry at or after k.
 func (l *Run) SeekGE(k base.InternalKey) bool {
 	l.err = nil
-	n, _ := l.run.Find(k.User)
-	return !l.behind(n) && l.forward(l.use(n) && l.it.SeekGE(k))
+	n, t := l.run.Find(k.User)
+	if t == nil || l.behind(n) {
+		return l.leave()
+	}
+	lo, hi := k.User, l.opts.Upper
+	if hi == nil {
+		lo = nil
+	}
+	return l.forward(l.use(n, lo, hi) && l.found(l.it.SeekGE(k), false))
 }
 
 // SeekLT moves to the last entry before k.
@@ -137,7 +167,11 @@ func (l *Run) SeekLT(k base.InternalKey) bool {
 	if t == nil {
 		return l.Last()
 	}
-	return l.backward(l.use(n) && l.it.SeekLT(k))
+	lo, hi := l.opts.Lower, k.User
+	if lo == nil || k.SeqNum() != base.MaxSeqNum { // newer versions of the key are before k too
+		hi = nil
+	}
+	return l.backward(l.use(n, lo, hi) && l.found(l.it.SeekLT(k), true))
 }
 
 // Next moves to the next entry.
@@ -147,7 +181,7 @@ func (l *Run) Next() bool { return l.it.Next() || l.forward(false) }
 func (l *Run) Prev() bool { return l.backward(l.it.Prev()) }
 
 // Valid reports whether the iterator is on an entry.
-func (l *Run) Valid() bool { return l.open && l.it.Valid() }
+func (l *Run) Valid() bool { return l.open && !l.off && l.it.Valid() }
 
 // Key returns the key.
 func (l *Run) Key() base.InternalKey { return l.it.Key() }

@@ -51,8 +51,9 @@ func (s *Sources) AddVersion(v *version.Version, c *version.TableCache, lo, hi [
 		}
 		it := s.runs[s.usedRuns]
 		s.usedRuns++
-		it.reset(r, c, p, lo, hi)
-		it.opts = s.Tables
+		o := s.Tables
+		o.Lower, o.Upper = lo, hi
+		it.reset(r, c, p, o)
 		if c.Far {
 			it.share(&s.far)
 		}

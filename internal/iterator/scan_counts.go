@@ -1,0 +1,135 @@
+package iterator
+
+import (
+	"bytes"
+	"math/rand/v2"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
+)
+
+// ScanCounts count the tables that an iterator came to, in one run or several. It comes to a table with
+// every seek, First and Last into it, and when it goes on into it from the table before. Each time the
+// table is denied by a filter, or read; if it is read, its first entry that is met is within the iterator's
+// bounds, or there is none.
+type ScanCounts struct {
+	DeniedByPrefix uint64
+	DeniedByRange  uint64
+	Empty          uint64 // read, without a range filter that was asked
+	FalsePositives uint64 // the range filter said maybe
+	WithEntries    uint64 // read; tombstones and what is not visible are entries too
+	TruePositives  uint64 // of these, those of which the range filter said maybe
+
+	BlocksFromCache     uint64 // data blocks, those of steps too
+	BlocksFromDisk      uint64
+	IndexLeavesFromDisk uint64
+	BytesFromDisk       uint64 // as stored
+	BytesDecoded        uint64
+}
+
+// add adds what o counts.
+func (c *ScanCounts) add(o *ScanCounts) {
+	c.DeniedByPrefix += o.DeniedByPrefix
+	c.DeniedByRange += o.DeniedByRange
+	c.Empty += o.Empty
+	c.FalsePositives += o.FalsePositives
+	c.WithEntries += o.WithEntries
+	c.TruePositives += o.TruePositives
+	c.BlocksFromCache += o.BlocksFromCache
+	c.BlocksFromDisk += o.BlocksFromDisk
+	c.IndexLeavesFromDisk += o.IndexLeavesFromDisk
+	c.BytesFromDisk += o.BytesFromDisk
+	c.BytesDecoded += o.BytesDecoded
+}
+
+// found counts that the table was read: ok says that there is an entry, the first that was met going
+// forward or back. It reports whether that is within the bounds.
+func (l *Run) found(ok, back bool) bool {
+	switch {
+	case !ok:
+		l.err = l.it.Error()
+	case back:
+		ok = l.opts.Lower == nil || bytes.Compare(l.it.User(), l.opts.Lower) >= 0
+	default:
+		ok = l.opts.Upper == nil || bytes.Compare(l.it.User(), l.opts.Upper) < 0
+	}
+	l.off = !ok
+	switch {
+	case ok && l.asked:
+		l.scans.WithEntries++
+		l.scans.TruePositives++
+	case ok:
+		l.scans.WithEntries++
+	case l.err != nil: // what it would have found is not known
+		return false
+	case l.asked:
+		l.scans.FalsePositives++
+	default:
+		l.scans.Empty++
+	}
+	if l.opts.Lower != nil || l.opts.Upper != nil {
+		l.tell(!ok)
+	}
+	return ok
+}
+
+// sampledOneIn is how many of the tables that iterators come to the TableCache is told of.
+const sampledOneIn = 16
+
+// tell tells the TableCache, for the choice of the filters that are kept in memory, whether the table had
+// nothing of what was wanted: of one in some tables, if it has a choice, and the table has a filter that could
+// have said so.
+func (l *Run) tell(nothing bool) {
+	if l.cache.Memory == nil || rand.Uint32()%sampledOneIn != 0 {
+		return
+	}
+	if ranges := l.reader.CanHaveRangeFilter(); ranges || l.prefix != nil && l.reader.HasPrefixFilter() {
+		l.cache.Sampled(l.run.At(l.at), nothing, ranges && !l.reader.HasRangeFilter())
+	}
+}
+
+// countBlocks counts the blocks that were read in the table.
+func (l *Run) countBlocks() {
+	p := &l.it.Probe
+	l.scans.BlocksFromCache += uint64(p.BlocksFromCache)
+	l.scans.BlocksFromDisk += uint64(p.BlocksFromDisk)
+	l.scans.IndexLeavesFromDisk += uint64(p.IndexLeavesFromDisk)
+	l.scans.BytesFromDisk += uint64(p.BytesFromDisk)
+	l.scans.BytesDecoded += uint64(p.BytesDecoded)
+	p.BlocksFromCache, p.BlocksFromDisk, p.IndexLeavesFromDisk, p.BytesFromDisk, p.BytesDecoded = 0, 0, 0, 0, 0
+}
+
+// Look tells what an iterator does in a table that begins at the lower bound: what it counts, and what
+// it reads. Nil is no bound, and no prefix.
+func Look(t *version.Table, c *version.TableCache, lo, hi []byte, p *Prefix) (n ScanCounts, read sstable.Probe,
+	err error) {
+	r, err := version.NewRun(0, t.Num, []*version.Table{t})
+	if err != nil {
+		return n, read, err
+	}
+	l := NewRun(r, c, sstable.IterOptions{Lower: lo, Upper: hi})
+	if l.prefix = p; lo == nil {
+		l.First()
+	} else {
+		l.SeekGE(base.SearchKey(lo, base.MaxSeqNum))
+	}
+	return l.scans, l.it.Probe, l.Error()
+}
+
+// Scans calls add with what was counted in the runs of a level since AddVersion, for one level after the
+// other.
+func (s *Sources) Scans(add func(level int, c ScanCounts)) {
+	runs := s.runs[:s.usedRuns]
+	for len(runs) > 0 {
+		level := runs[0].run.Level
+		var sum ScanCounts
+		for len(runs) > 0 && runs[0].run.Level == level {
+			runs[0].countBlocks()
+			sum.add(&runs[0].scans)
+			runs[0].scans = ScanCounts{}
+			runs = runs[1:]
+		}
+		add(level, sum)
+	}
+}
