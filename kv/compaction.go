@@ -181,11 +181,11 @@ func (d *DB) rewrite(ctx context.Context, c *compaction) ([]manifest.Table, erro
 		return nil, inputError{err}
 	}
 	inputs := c.tables()
-	filter := d.filterFor(c.version, version.RunID{Level: c.output, Run: c.run}, version.EntriesOf(inputs), inputs)
+	filters := d.filtersFor(c.version, version.RunID{Level: c.output, Run: c.run}, version.EntriesOf(inputs), inputs)
 	size := d.targetFileSize(c.version, c.output)
 	return d.mergeRanges(ctx, d.mostThreads(c), ranges, func(ctx context.Context, r *mergedRange) (err error) {
 		it := d.pass(ctx, c, in, r.span)
-		r.out = d.tableWriter(it, c.output, size, filter)
+		r.out = d.tableWriter(it, c.output, size, filters)
 		r.tables, err = d.writeTables(it, r.out, c.overlapBelow(d, r.span))
 		return err
 	})

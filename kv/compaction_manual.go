@@ -140,8 +140,8 @@ func (d *DB) finishedTables(lo, hi []byte) (map[*version.Table]bool, error) {
 		return nil, ErrClosed
 	}
 	defer d.release(s, 0)
-	policy := d.filterFor(s.version, version.RunID{Level: lastLevel}, 0, nil)
-	want := sstable.Properties{PrefixOnly: d.opts.PrefixOnly}
+	f := d.filtersFor(s.version, version.RunID{Level: lastLevel}, 0, nil)
+	policy, want := f.point, sstable.Properties{PrefixOnly: d.opts.PrefixOnly}
 	if policy.Name() != noFilter.Name() {
 		want.FilterPolicy = policy.String()
 		if d.opts.Prefix != nil {
@@ -149,6 +149,9 @@ func (d *DB) finishedTables(lo, hi []byte) (map[*version.Table]bool, error) {
 		}
 	} else {
 		want.PrefixOnly = false
+	}
+	if f.ranges.Name() != noRangeFilter.Name() {
+		want.RangeFilterPolicy = f.ranges.String()
 	}
 	finished := map[*version.Table]bool{}
 	for _, t := range s.version.Levels[lastLevel].Overlapping(lo, endAfter(hi)) {
@@ -163,7 +166,7 @@ func (d *DB) finishedTables(lo, hi []byte) (map[*version.Table]bool, error) {
 		}
 		p := r.Properties()
 		finished[t] = p.FilterPolicy == want.FilterPolicy && p.FilterPrefix == want.FilterPrefix &&
-			p.PrefixOnly == want.PrefixOnly
+			p.PrefixOnly == want.PrefixOnly && p.RangeFilterPolicy == want.RangeFilterPolicy
 	}
 	return finished, nil
 }

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/iterator"
@@ -47,9 +48,14 @@ func (d *DB) syncNames(tables []manifest.Table) error {
 	return d.fs.SyncDir(d.dir)
 }
 
+// filters are the policies of the filters of new tables.
+type filters struct {
+	point  filterpolicy.Policy
+	ranges filterpolicy.RangePolicy
+}
+
 // tableWriter returns a writer of the tables that a pass makes for a level.
-func (d *DB) tableWriter(it *iterator.Compaction, level int, size int64,
-	filter filterpolicy.Policy) *tablemeta.Writer {
+func (d *DB) tableWriter(it *iterator.Compaction, level int, size int64, f filters) *tablemeta.Writer {
 	return &tablemeta.Writer{
 		FS: d.fs, Dir: d.dir, Log: d.log, NewNum: d.newFileNum, TargetSize: size,
 		Tombstones: it.Kept,
@@ -60,7 +66,8 @@ func (d *DB) tableWriter(it *iterator.Compaction, level int, size int64,
 			BlockSize:      d.opts.BlockSize,
 			IndexPartition: d.indexPartition(),
 			Compression:    d.opts.LevelCompression[level],
-			Filter:         filter,
+			Filter:         f.point,
+			RangeFilter:    f.ranges,
 			Prefix:         d.opts.Prefix,
 			PrefixOnly:     d.opts.PrefixOnly,
 			Merger:         d.operands.mergerName,
@@ -81,6 +88,33 @@ func (d *DB) indexPartition() int {
 // Tables of level 0 come and go while those below stay, so their share is not set
 // aside: with many files in level 0 the filters take a little more than the budget,
 // rather than a little less all the time.
+
+// filtersFor returns the policies of the filters of new tables in a place, which take in so many entries
+// and replace the inputs.
+func (d *DB) filtersFor(v *version.Version, to version.RunID, entries uint64, inputs []*version.Table) filters {
+	f := filters{d.filterFor(v, to, entries, inputs), d.opts.RangeFilter}
+	if !d.opts.RangeFilterLastLevel && isOldest(v, to, inputs) {
+		f.ranges = noRangeFilter
+	}
+	return f
+}
+
+// isOldest reports whether a place is the oldest run of the last level once the inputs are gone: the
+// only one there is in a leveled store.
+func isOldest(v *version.Version, to version.RunID, inputs []*version.Table) bool {
+	if to.Level < lastLevel {
+		return false
+	}
+	replaced := map[version.RunID]int{}
+	for _, t := range inputs {
+		if id, ok := v.RunOf(t); ok {
+			replaced[id]++
+		}
+	}
+	return !slices.ContainsFunc(v.Levels[lastLevel].Runs, func(r *version.Run) bool {
+		return r.Num < to.Run && replaced[r.ID()] < r.Len()
+	})
+}
 
 // filterFor returns the policy of the filters of new tables in a place, which take
 // in so many entries and replace the inputs: Options.Filter, or under a
@@ -166,6 +200,15 @@ func (d *DB) runsToCome(v *version.Version, to version.RunID) int {
 // noFilter is the policy "none".
 var noFilter = func() filterpolicy.Policy {
 	p, err := filterpolicy.Parse("none")
+	if err != nil {
+		panic(err) // the family is built in
+	}
+	return p
+}()
+
+// noRangeFilter is the range policy "none".
+var noRangeFilter = func() filterpolicy.RangePolicy {
+	p, err := filterpolicy.ParseRange("none")
 	if err != nil {
 		panic(err) // the family is built in
 	}

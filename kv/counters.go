@@ -12,7 +12,7 @@ import (
 
 type counter = atomic.Uint64
 
-// levelCounters count the lookups in one level.
+// levelCounters count the lookups and scans in one level.
 type levelCounters struct {
 	plainHits counter // filter maybe, key present, one block from the cache, answered
 	outOfBounds,
@@ -28,6 +28,8 @@ type levelCounters struct {
 	bytesFromDisk,
 	bytesDecoded,
 	hits counter
+
+	scans scanCounters
 }
 
 // stripe is one stripe of counters.

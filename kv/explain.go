@@ -9,7 +9,7 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// A Verdict says what ruled a memtable or table out, or what a lookup read in it.
+// A Verdict says what ruled a memtable or table out, or what a lookup or scan read in it.
 type Verdict string
 
 // The verdicts.
@@ -22,9 +22,15 @@ const (
 	ReadAbsent               Verdict = "absent"          // it was read, and no visible version is in it
 	ReadPresent              Verdict = "present"         // it was read, and answered the lookup
 	ReadOperand              Verdict = "operand"         // it was read, and has merge operands: the lookup went on
+
+	// Those of scans.
+	RuledOutByPrefixFilter Verdict = "prefix filter" // no key has the prefix that all keys within the bounds have
+	RuledOutByRangeFilter  Verdict = "range filter"  // no key is within the bounds
+	ReadEmpty              Verdict = "no entries"    // it was read, and nothing in it is within the bounds
+	ReadEntries            Verdict = "entries"       // it was read, and has entries within the bounds
 )
 
-// A Step is one memtable or table that a lookup considered.
+// A Step is one memtable or table that a lookup or a scan considered.
 type Step struct {
 	Source  string  // "memtable", "memtable being flushed", or the file's name
 	Level   int     // -1 for memtables
@@ -73,11 +79,7 @@ func (e *Explanation) String() string {
 		fmt.Fprintf(&b, "  the value is merged from %d parts\n", e.Operands)
 	}
 	for _, s := range e.Steps {
-		where := s.Source
-		if s.Level >= 0 {
-			where = fmt.Sprintf("L%d %s", s.Level, s.Source)
-		}
-		fmt.Fprintf(&b, "  %-28s %s", where, s.Verdict.text())
+		fmt.Fprintf(&b, "  %-28s %s", s.where(), s.Verdict.text())
 		if s.Probe.IndexLookup {
 			fmt.Fprintf(&b, " (filter: %s; blocks: %d from cache, %d from disk)", s.Probe.Filter,
 				s.Probe.BlocksFromCache, s.Probe.BlocksFromDisk)
@@ -87,8 +89,19 @@ func (e *Explanation) String() string {
 	return b.String()
 }
 
+func (s *Step) where() string {
+	if s.Level >= 0 {
+		return fmt.Sprintf("L%d %s", s.Level, s.Source)
+	}
+	return s.Source
+}
+
 func (v Verdict) text() string {
 	switch v {
+	case ReadEmpty:
+		return "read, nothing within the bounds"
+	case ReadEntries:
+		return "read, has entries within the bounds"
 	case ReadAbsent:
 		return "read, key is absent"
 	case ReadPresent:

@@ -73,7 +73,7 @@ func (d *DB) writeLevel0(v *version.Version, job flushJob) ([]manifest.Table, er
 		tombs = m.Tombstones().AppendAll(tombs)
 	}
 	tombs = slices.DeleteFunc(tombs, func(t rangedel.Tombstone) bool { return t.Seq > job.limit })
-	filter := d.filterFor(v, version.RunID{}, uint64(entries), nil)
+	filters := d.filtersFor(v, version.RunID{}, uint64(entries), nil)
 	ranges := make([]mergedRange, 1)
 	if job.elsewhere == nil {
 		ranges = d.cutFlush(job.mems)
@@ -81,7 +81,7 @@ func (d *DB) writeLevel0(v *version.Version, job flushJob) ([]manifest.Table, er
 	return d.mergeRanges(context.Background(), d.flushThreads(), ranges,
 		func(ctx context.Context, r *mergedRange) (err error) {
 			it := d.passMemtables(ctx, job, tombs, r.span)
-			r.out = d.tableWriter(it, 0, 0, filter)
+			r.out = d.tableWriter(it, 0, 0, filters)
 			if job.elsewhere != nil {
 				job.elsewhere(r.out)
 			}

@@ -49,6 +49,7 @@ type cursor struct {
 	// Going backward, it is on the last entry before all versions of key, or on none.
 	backward bool
 	ahead    bool
+	seeks    int      // since countScans
 	operands [][]byte // of key, with the value under them; see iterator_versions.go
 	older    []byte   // the value, going backward
 	valid    bool
@@ -187,6 +188,7 @@ func (i *Iterator) Close() error {
 	i.c, i.err = nil, c.err
 	c.own.close()
 	c.db.iterators.Remove(i, c.db.opts.TraceOpens)
+	c.countScans()
 	c.db.release(c.state, c.stripe)
 	c.giveBack()
 	if errors.Is(i.err, ErrClosed) || errors.Is(i.err, ErrTxDone) {
@@ -204,6 +206,17 @@ func (i *Iterator) usable() bool {
 	return i.c.usable()
 }
 
+// seekable is usable for a move that seeks.
+func (i *Iterator) seekable() bool {
+	if !i.usable() {
+		return false
+	}
+	if i.c.seeks++; i.c.seeks == seeksPerCount {
+		i.c.countScans()
+	}
+	return true
+}
+
 func (i *cursor) usable() bool {
 	i.valid, i.err, i.table, i.expiry = false, nil, nil, 0
 	if i.db.closed.Load() {
@@ -218,7 +231,7 @@ func (i *cursor) usable() bool {
 
 // First moves to the first entry within the bounds.
 func (i *Iterator) First() bool {
-	if !i.usable() {
+	if !i.seekable() {
 		return false
 	}
 	c := i.c
@@ -231,7 +244,7 @@ func (i *Iterator) First() bool {
 
 // Last moves to the last entry within the bounds.
 func (i *Iterator) Last() bool {
-	if !i.usable() {
+	if !i.seekable() {
 		return false
 	}
 	c := i.c
@@ -244,7 +257,7 @@ func (i *Iterator) Last() bool {
 
 // SeekGE moves to the first entry at or after key, within the bounds.
 func (i *Iterator) SeekGE(key []byte) bool {
-	if !i.usable() {
+	if !i.seekable() {
 		return false
 	}
 	c := i.c
@@ -257,7 +270,7 @@ func (i *Iterator) SeekGE(key []byte) bool {
 
 // SeekLT moves to the last entry before key, within the bounds.
 func (i *Iterator) SeekLT(key []byte) bool {
-	if !i.usable() {
+	if !i.seekable() {
 		return false
 	}
 	c := i.c

@@ -23,7 +23,7 @@ type Metrics struct {
 	PrefixChecks, PrefixNegatives uint64
 
 	// Memory, now, in bytes.
-	FilterMemory   int64 // filters of open tables
+	FilterMemory   int64 // filters of open tables, range filters included
 	IndexMemory    int64 // indexes of open tables
 	CacheBytes     int64 // the store's blocks in the cache, with their overhead
 	CacheBlocks    int
@@ -32,15 +32,15 @@ type Metrics struct {
 	Memtables      int
 	BudgetBytes    int64 // what the store has of its MemoryBudget; MemoryBudget.Usage has that of all
 	OpenTables     int
-	FiltersSkipped int64 // filters of open tables that are on disk because memory is short
+	FiltersSkipped int64 // open tables with filters that are on disk because memory is short
 
 	// What a lack of memory has cost, since Open: filters that were read again since they
 	// save more reads than those that gave way to them, and tables that were closed, with
 	// their indexes, to make room for those of others.
 	FilterLoads, ClosedTables uint64
 
-	// Files whose filter is damaged or of an unknown family, since Open. Lookups in
-	// them read blocks that a filter would have ruled out.
+	// Files with a filter, or a range filter, that is damaged or of an unknown family, since Open. Lookups
+	// and scans in them read blocks that it would have ruled out.
 	UnusableFilters uint64
 
 	// Writes.
@@ -126,6 +126,11 @@ type LevelMetrics struct {
 	Unfiltered   int    // files that were written without a filter
 	IndexBytes   int64  // of the files' indexes, on disk
 	Lookup       LookupCounters
+	Scan         ScanCounters
+
+	// RangeFilterBytes are those of the range filters of the level's open files, on disk: of others the
+	// store does not know them.
+	RangeFilterBytes int64
 }
 
 // Lookup returns the counters of all levels together.
@@ -164,6 +169,7 @@ func (m *Metrics) Sub(prev *Metrics) *Metrics {
 	d.Latency = m.Latency.Sub(prev.Latency)
 	for i := range d.Levels {
 		d.Levels[i].Lookup = d.Levels[i].Lookup.Sub(prev.Levels[i].Lookup)
+		d.Levels[i].Scan = d.Levels[i].Scan.Sub(prev.Levels[i].Scan)
 	}
 	return &d
 }
@@ -178,6 +184,7 @@ func (d *DB) Metrics() *Metrics {
 		m.MemtableHits += s.memtableHits.Load()
 		for n := range s.levels {
 			m.Levels[n].Lookup = m.Levels[n].Lookup.Add(s.levels[n].sum())
+			m.Levels[n].Scan = m.Levels[n].Scan.Add(s.levels[n].scans.sum())
 		}
 	}
 	m.PrefixChecks, m.PrefixNegatives = c.prefix.Checks.Load(), c.prefix.Negatives.Load()
@@ -226,9 +233,10 @@ func (d *DB) shape(m *Metrics) {
 	}
 	m.Runs = runMetricsOf(v)
 	m.CompactionDebt = d.compactionDebt(v)
-	v.All(func(_ int, t *version.Table) {
-		if t.Reader.Load() != nil {
+	v.All(func(level int, t *version.Table) {
+		if r := t.Reader.Load(); r != nil {
 			m.OpenTables++
+			m.Levels[level].RangeFilterBytes += int64(r.Properties().RangeFilterBytes)
 		}
 	})
 }

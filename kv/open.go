@@ -57,7 +57,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d.tables = version.TableCache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log,
 		Memory: d.readers, Far: opts.Objects != nil,
 		Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache, Owner: d.cacheOwner(), Filter: opts.Filter,
-			Prefix: opts.Prefix, Map: opts.MemoryMap, AnyExpansion: true}}
+			Prefix: opts.Prefix, RangeFilter: opts.RangeFilter, Map: opts.MemoryMap, AnyExpansion: true}}
 	d.tables.Parts.Limit = opts.partsLimit()
 	if d.share != nil {
 		d.tables.Parts.Of = &d.share.b.parts

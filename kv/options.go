@@ -116,6 +116,19 @@ type Options struct {
 	// smaller, and save a lookup a read only if the file has no key with its prefix.
 	PrefixOnly bool
 
+	// RangeFilter is the policy of new files' range filters, which tell an iterator with bounds that a
+	// file has no key between them: it is then not read. See filterpolicy.ParseRange. By default
+	// there are none. The last level's files have none unless RangeFilterLastLevel is set: most
+	// scans find something there, and it has most of the keys. An iterator asks at each seek, for the keys
+	// from where it seeks to its upper bound or, backward, down to its lower one; one without that bound
+	// asks nothing. Files written under another policy keep their range filters. A policy of the
+	// application's own must be a filterpolicy.RangeDecoder.
+	RangeFilter filterpolicy.RangePolicy
+
+	// RangeFilterLastLevel gives the files of the last level range filters too, for stores whose scans
+	// mostly find nothing at all.
+	RangeFilterLastLevel bool
+
 	// TargetFileSize is the size of a sorted file in bytes: 32 MiB by default, or a
 	// quarter of MemoryLimit if that is less (but 4 MiB); at least 16 KiB. Files of the
 	// last level may have twice that, and those of a level with few of them an eighth. A

@@ -51,6 +51,9 @@ func (o *Options) withDefaults() (Options, error) {
 		}
 		r.Filter = p
 	}
+	if r.RangeFilter == nil {
+		r.RangeFilter = noRangeFilter
+	}
 	if r.Clock == nil {
 		r.Clock = time.Now
 	}

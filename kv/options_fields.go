@@ -52,6 +52,11 @@ var optionFields = []optionField{
 		return err
 	}},
 	prefixOnlyField(),
+	{"RangeFilter", rangeFilterText, func(o *Options, text string) (err error) {
+		o.RangeFilter, err = filterpolicy.ParseRange(text)
+		return err
+	}},
+	boolField("RangeFilterLastLevel", func(o *Options) *bool { return &o.RangeFilterLastLevel }),
 	sizeField("TargetFileSize", func(o *Options) *int64 { return &o.TargetFileSize }),
 	sizeField("BaseLevelSize", func(o *Options) *int64 { return &o.BaseLevelSize }),
 	valueField("SpaceAmplification", func(o *Options) *float64 { return &o.SpaceAmplification },
@@ -211,6 +216,17 @@ func filterText(o *Options) (text, own string) {
 	}
 	text = o.Filter.String()
 	if p, err := filterpolicy.Parse(text); err == nil && sameType(p, o.Filter) {
+		return text, ""
+	}
+	return "", text
+}
+
+func rangeFilterText(o *Options) (text, own string) {
+	if o.RangeFilter == nil {
+		return "", ""
+	}
+	text = o.RangeFilter.String()
+	if p, err := filterpolicy.ParseRange(text); err == nil && sameType(p, o.RangeFilter) {
 		return text, ""
 	}
 	return "", text

@@ -29,15 +29,15 @@ const maxTextFaults = 20
 //
 //   - sizes as 64MiB, 1.5GiB or a plain number of bytes, other numbers as they are;
 //   - true and false;
-//   - Filter and Prefix as filterpolicy.Parse and filterpolicy.ParsePrefix read them;
+//   - Filter, Prefix and RangeFilter as filterpolicy.Parse, ParsePrefix and ParseRange read them;
 //   - Compression, Compaction and RecoveryMode by name: zstd, lazy-leveled, TolerateTornTail;
 //   - LevelCompression for the levels from 0 on, with commas: none, default, zstd;
 //   - Merger by the name of a merger of this package: Int64Add's is siftkv.int64add;
 //   - FileMode as an octal number, PollInterval as time.ParseDuration reads it;
 //   - any of them quoted as in Go, if spaces at its ends count: "delimiter: ".
 //
-// Clock, Logger, Events, Objects and MemoryBudget have no text, nor have a Merger, a Filter and a Prefix of the
-// application's own: it sets them in the result.
+// Clock, Logger, Events, Objects and MemoryBudget have no text, nor have a Merger, a Filter, a Prefix and a
+// RangeFilter of the application's own: it sets them in the result.
 //
 // Errors match ErrInvalidOptions, and name the line, the field and what is wrong, up to 20 of them.
 // Whether a value is within the field's bounds is for Open to say.
@@ -95,8 +95,8 @@ func (o *Options) parseLine(line string, n int, seen map[string]int) error {
 }
 
 // String returns the text of the options, which ParseOptions makes the same options of: one line for
-// each field that is set, in the order of Options. What has no text is left out; a Merger, a Filter
-// and a Prefix of the application's own are named in comments. A nil o is all defaults, whose text is
+// each field that is set, in the order of Options. What has no text is left out; a Merger, a Filter,
+// a Prefix and a RangeFilter of the application's own are named in comments. A nil o is all defaults, whose text is
 // empty.
 func (o *Options) String() string {
 	var b strings.Builder

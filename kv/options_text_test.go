@@ -84,6 +84,8 @@ func drawValue(t *rapid.T, name string, v reflect.Value) {
 	case *filterpolicy.Prefix:
 		v.Set(must(filterpolicy.ParsePrefix(parsed("fixed:8", "delimiter:/,2", "delimiter: ", "delimiter:#",
 			"delimiter:\n", `delimiter:"`, `delimiter:\`, "delimiter:=", "delimiter:\x00"))))
+	case *filterpolicy.RangePolicy:
+		v.Set(must(filterpolicy.ParseRange(parsed("none"))))
 	case *Merger:
 		*p = rapid.OneOf(rapid.Just(Int64Add), rapid.Map(rapid.String(), Append)).Draw(t, name)
 	default:

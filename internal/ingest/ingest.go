@@ -27,14 +27,15 @@ var ErrNotIngestible = errors.New("siftkv: the file cannot be ingested")
 
 // Options say where the files go and what is asked of them.
 type Options struct {
-	Source     vfs.FS // of the paths
-	FS         vfs.FS // of the directory
-	Dir        string
-	Log        *slog.Logger
-	Filter     filterpolicy.Policy
-	Prefix     filterpolicy.Prefix
-	Copy       bool // even where the file could be linked
-	SkipVerify bool // of the blocks
+	Source      vfs.FS // of the paths
+	FS          vfs.FS // of the directory
+	Dir         string
+	Log         *slog.Logger
+	Filter      filterpolicy.Policy
+	Prefix      filterpolicy.Prefix
+	RangeFilter filterpolicy.RangePolicy
+	Copy        bool // even where the file could be linked
+	SkipVerify  bool // of the blocks
 
 	CheckEntry  func(key, value []byte) error // refuses what no write could have brought in
 	Interrupted func() error                  // says why to go no further; nil: go on
@@ -183,7 +184,8 @@ func (b *Batch) examine(path, name string, num uint64) (err error) {
 	var r *sstable.Reader
 	if err == nil {
 		r, err = sstable.NewReader(f, size,
-			&sstable.ReaderOptions{Name: path, CacheSize: -1, Filter: b.Filter, Prefix: b.Prefix})
+			&sstable.ReaderOptions{Name: path, CacheSize: -1, Filter: b.Filter, Prefix: b.Prefix,
+				RangeFilter: b.RangeFilter})
 	}
 	if err != nil {
 		return errors.Join(err, f.Close())

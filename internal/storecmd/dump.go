@@ -135,6 +135,10 @@ func (p *program) printProperties(s *sstable.Salvage) {
 	if f.FilterFamily != "" {
 		filter = fmt.Sprintf("%s, %d bytes for %d keys", f.FilterPolicy, f.FilterBytes, f.FilterKeys)
 	}
+	if f.RangeFilterFamily != "" {
+		filter += fmt.Sprintf("; range filter %s, %d bytes for %d keys", f.RangeFilterPolicy, f.RangeFilterBytes,
+			f.RangeFilterKeys)
+	}
 	p.printf("# id %016x; %d entries (%d deletes), %d range deletes; keys %s to %s; sequence numbers %d to %d\n"+
 		"# %d data blocks of %d bytes (%s); index %d bytes; filter %s\n",
 		s.ID, f.Entries, f.Deletes, f.RangeDeletes, p.KeyFormat.String(f.Smallest), p.KeyFormat.String(f.Largest),
@@ -167,7 +171,9 @@ func describeProperties(id uint64, f *sstable.Properties) object {
 		"block_size", f.BlockSize, "restart_interval", f.RestartInterval,
 		"index_bytes", f.IndexBytes, "index_leaves", f.IndexLeaves,
 		"filter_bytes", f.FilterBytes, "filter_keys", f.FilterKeys, "filter_family", f.FilterFamily,
-		"filter_policy", f.FilterPolicy, "filter_prefix", f.FilterPrefix, "prefix_only", f.PrefixOnly)
+		"filter_policy", f.FilterPolicy, "filter_prefix", f.FilterPrefix, "prefix_only", f.PrefixOnly,
+		"range_filter_bytes", f.RangeFilterBytes, "range_filter_keys", f.RangeFilterKeys,
+		"range_filter_family", f.RangeFilterFamily, "range_filter_policy", f.RangeFilterPolicy)
 }
 
 // moment is the text of a time in microseconds since 1970.

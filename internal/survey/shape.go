@@ -58,20 +58,23 @@ func openedWith(o *manifest.StoredOptions) *Opened {
 
 // A Level is the sum of a level's files.
 type Level struct {
-	Level        int            `json:"level"`
-	Files        int            `json:"files"`
-	Runs         int            `json:"runs"` // sorted runs: in level 0, every flush is one
-	Bytes        int64          `json:"bytes"`
-	Entries      uint64         `json:"entries"` // versions and point tombstones
-	Deletes      uint64         `json:"deletes"` // of them, tombstones
-	RangeDeletes uint64         `json:"range_deletes"`
-	FilterBytes  uint64         `json:"filter_bytes"`
-	FilterKeys   uint64         `json:"filter_keys"`
-	BitsPerKey   float64        `json:"bits_per_key"`
-	Filters      map[string]int `json:"filters"` // files by filter family
-	IndexBytes   uint64         `json:"index_bytes"`
-	SmallestSeq  uint64         `json:"smallest_seq"`
-	LargestSeq   uint64         `json:"largest_seq"`
+	Level            int            `json:"level"`
+	Files            int            `json:"files"`
+	Runs             int            `json:"runs"` // sorted runs: in level 0, every flush is one
+	Bytes            int64          `json:"bytes"`
+	Entries          uint64         `json:"entries"` // versions and point tombstones
+	Deletes          uint64         `json:"deletes"` // of them, tombstones
+	RangeDeletes     uint64         `json:"range_deletes"`
+	FilterBytes      uint64         `json:"filter_bytes"`
+	FilterKeys       uint64         `json:"filter_keys"`
+	BitsPerKey       float64        `json:"bits_per_key"`
+	Filters          map[string]int `json:"filters"`       // files by filter family
+	RangeFilters     map[string]int `json:"range_filters"` // files by family of range filter
+	RangeFilterBytes uint64         `json:"range_filter_bytes"`
+	RangeFilterKeys  uint64         `json:"range_filter_keys"`
+	IndexBytes       uint64         `json:"index_bytes"`
+	SmallestSeq      uint64         `json:"smallest_seq"`
+	LargestSeq       uint64         `json:"largest_seq"`
 }
 
 // Shape looks at the store in dir, as a reader, and returns its shape.
@@ -127,7 +130,7 @@ func (s *Store) Stats() *Stats {
 // add takes in a table, which may be the first of a run.
 func (l *Level) add(t *Table, first bool) {
 	if l.Files == 0 {
-		l.Filters = map[string]int{}
+		l.Filters, l.RangeFilters = map[string]int{}, map[string]int{}
 		l.SmallestSeq = uint64(t.Info.SmallestSeq)
 	}
 	if first {
@@ -144,9 +147,24 @@ func (l *Level) add(t *Table, first bool) {
 		l.BitsPerKey = float64(8*l.FilterBytes) / float64(l.FilterKeys)
 	}
 	l.Filters[cmp.Or(t.Info.FilterFamily, "none")]++
+	l.RangeFilters[cmp.Or(t.Info.RangeFilterFamily, "none")]++
+	l.RangeFilterBytes += t.Info.RangeFilterBytes
+	l.RangeFilterKeys += t.Info.RangeFilterKeys
 	l.IndexBytes += t.Info.IndexBytes
 	l.SmallestSeq = min(l.SmallestSeq, uint64(t.Info.SmallestSeq))
 	l.LargestSeq = max(l.LargestSeq, uint64(t.Info.LargestSeq))
+}
+
+// writeRangeFilters writes what range filters the level has, if it has any.
+func (l *Level) writeRangeFilters(b *strings.Builder) {
+	if l.RangeFilterKeys == 0 {
+		return
+	}
+	fmt.Fprintf(b, "; for ranges")
+	for _, f := range slices.Sorted(maps.Keys(l.RangeFilters)) {
+		fmt.Fprintf(b, " %s×%d", keytext.Line(f), l.RangeFilters[f])
+	}
+	fmt.Fprintf(b, " (%.2f bits/k)", float64(8*l.RangeFilterBytes)/float64(l.RangeFilterKeys))
 }
 
 // WriteText writes the shape for people.
@@ -163,6 +181,7 @@ func (s *Stats) WriteText(w io.Writer) error {
 		for _, f := range slices.Sorted(maps.Keys(l.Filters)) {
 			fmt.Fprintf(&b, " %s×%d", keytext.Line(f), l.Filters[f])
 		}
+		l.writeRangeFilters(&b)
 		fmt.Fprintf(&b, "\n")
 	}
 	for i := range s.Levels {

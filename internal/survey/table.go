@@ -118,13 +118,22 @@ func (s *Store) inspect(t *Table, f vfs.ReadFile) error {
 	t.Info, t.Tombstones = info, r.Tombstones().Clip(nil, nil, nil)
 	if s.o.Deep {
 		err = r.Verify()
-	} else if err = r.FilterError(); errors.Is(err, filterpolicy.ErrUnknownFamily) {
-		err = nil // of an application's own: stores that cannot decode it read past it
+	} else {
+		err = errors.Join(damage(r.FilterError()), damage(r.RangeFilterError()))
 	}
 	if t.Listing != nil {
 		err = errors.Join(err, Agree(t.Listing, info))
 	}
 	return errors.Join(err, r.Close())
+}
+
+// damage returns why a filter is not usable, unless it is one of an application's own: stores that cannot
+// decode it read past it.
+func damage(err error) error {
+	if errors.Is(err, filterpolicy.ErrUnknownFamily) {
+		return nil
+	}
+	return err
 }
 
 // onlyReader is a file that a Reader does not close.

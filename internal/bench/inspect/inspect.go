@@ -57,7 +57,11 @@ type File struct {
 	Passed      *PassRate `json:"passed"` // null without a usable filter
 	Theory      float64   `json:"theory"` // rate that the spec predicts; 0: none
 	Compression string    `json:"compression"`
-	Damage      string    `json:"damage"` // of the filter; empty: none
+	Damage      string    `json:"damage"` // of the filters; empty: none
+
+	RangeFilter      string `json:"range_filter"` // spec; empty without one
+	RangeFilterBytes uint64 `json:"range_filter_bytes"`
+	RangeFilterKeys  uint64 `json:"range_filter_keys"`
 }
 
 // A PassRate is the share of random hashes that a filter lets pass, its false-positive
@@ -158,11 +162,12 @@ func file(path string, probes int) (f *File, err error) {
 		Name: filepath.Base(path), Entries: p.Entries, DataBlocks: p.DataBlocks, DataBytes: p.DataBytes,
 		IndexBytes: p.IndexBytes, IndexLeaves: p.IndexLeaves, FilterBytes: p.FilterBytes, FilterKeys: p.FilterKeys,
 		Compression: p.Compression.String(),
+		RangeFilter: p.RangeFilterPolicy, RangeFilterBytes: p.RangeFilterBytes, RangeFilterKeys: p.RangeFilterKeys,
 	}
 	if info, err := os.Stat(path); err == nil {
 		f.Bytes = info.Size()
 	}
-	if damage := r.FilterError(); damage != nil {
+	if damage := errors.Join(r.FilterError(), r.RangeFilterError()); damage != nil {
 		f.Damage = damage.Error()
 	}
 	if f.Filter = p.FilterPolicy; p.FilterKeys > 0 {

@@ -178,6 +178,9 @@ func writerOptions(t *survey.Table) *sstable.WriterOptions {
 	if p, err := filterpolicy.Parse(t.Info.FilterPolicy); err == nil && t.Info.FilterPolicy != "" {
 		o.Filter = p
 	}
+	if p, err := filterpolicy.ParseRange(t.Info.RangeFilterPolicy); err == nil && t.Info.RangeFilterPolicy != "" {
+		o.RangeFilter = p
+	}
 	return o
 }
 

@@ -1,0 +1,140 @@
+package kv
+
+import "github.com/siftkv/siftkv/internal/iterator"
+
+// ScanCounters say what iterators did in the files of one level. An iterator comes to a file with every First,
+// Last and seek, of each sorted run to the first one that may have keys between where it begins and its
+// bound, and by a step from the file before. (A file whose span only range tombstones widen is not come to where
+// it has no keys.) Each time the file is denied by a filter, or read; then the first entry that is met is
+// within the iterator's bounds, or there is none. Entries are all versions of keys, tombstones among them.
+//
+// What an iterator did is counted when it is closed, and after every hundred seeks or so.
+type ScanCounters struct {
+	Files          uint64 // DeniedByPrefix + DeniedByRange + Empty + WithEntries
+	DeniedByPrefix uint64 // no key with the prefix that all keys within the bounds have; see Options.Prefix
+	DeniedByRange  uint64 // no key within the bounds; see Options.RangeFilter
+	Empty          uint64 // read, and nothing within the bounds
+	WithEntries    uint64 // read, with entries within the bounds
+
+	RangeFalsePositives uint64 // of Empty, the range filter said maybe
+	RangeTruePositives  uint64 // of WithEntries, the range filter said maybe
+
+	BlocksFromCache     uint64 // data blocks, those of steps too
+	BlocksFromDisk      uint64
+	IndexLeavesFromDisk uint64 // leaves of partitioned indexes
+	BytesFromDisk       uint64 // of these blocks and leaves, as stored
+	BytesDecoded        uint64 // of the same, decompressed
+}
+
+// RangeFilterChecks returns how many times a range filter was asked. It is not where a file's first or
+// last key says what it would say.
+func (c ScanCounters) RangeFilterChecks() uint64 {
+	return c.DeniedByRange + c.RangeFalsePositives + c.RangeTruePositives
+}
+
+// RangeFalsePositiveRate returns the share of files without entries within the bounds that range filters
+// did not rule out, of those of which they were asked; 0 if there were none.
+func (c ScanCounters) RangeFalsePositiveRate() float64 {
+	if n := c.DeniedByRange + c.RangeFalsePositives; n > 0 {
+		return float64(c.RangeFalsePositives) / float64(n)
+	}
+	return 0
+}
+
+// fields lists the counters, for Add and Sub.
+func (c *ScanCounters) fields() []*uint64 {
+	return []*uint64{
+		&c.Files, &c.DeniedByPrefix, &c.DeniedByRange, &c.Empty, &c.WithEntries,
+		&c.RangeFalsePositives, &c.RangeTruePositives,
+		&c.BlocksFromCache, &c.BlocksFromDisk, &c.IndexLeavesFromDisk, &c.BytesFromDisk, &c.BytesDecoded,
+	}
+}
+
+// Add returns the sums of two sets of counters.
+func (c ScanCounters) Add(o ScanCounters) ScanCounters {
+	fields := c.fields()
+	for i, f := range o.fields() {
+		*fields[i] += *f
+	}
+	return c
+}
+
+// Sub returns c - o: what was counted between the two.
+func (c ScanCounters) Sub(o ScanCounters) ScanCounters {
+	fields := c.fields()
+	for i, f := range o.fields() {
+		*fields[i] -= *f
+	}
+	return c
+}
+
+// Scans returns the scan counters of all levels together.
+func (m *Metrics) Scans() ScanCounters {
+	var sum ScanCounters
+	for i := range m.Levels {
+		sum = sum.Add(m.Levels[i].Scan)
+	}
+	return sum
+}
+
+// scanCounters count scans in one level, on one stripe.
+type scanCounters struct {
+	deniedByPrefix,
+	deniedByRange,
+	empty,
+	falsePositives,
+	withEntries,
+	truePositives,
+	blocksFromCache,
+	blocksFromDisk,
+	leavesFromDisk,
+	bytesFromDisk,
+	bytesDecoded counter
+}
+
+// add adds what an iterator counted.
+func (c *scanCounters) add(o *iterator.ScanCounts) {
+	for _, f := range [...]struct {
+		to *counter
+		n  uint64
+	}{
+		{&c.deniedByPrefix, o.DeniedByPrefix}, {&c.deniedByRange, o.DeniedByRange}, {&c.empty, o.Empty},
+		{&c.falsePositives, o.FalsePositives}, {&c.withEntries, o.WithEntries},
+		{&c.truePositives, o.TruePositives}, {&c.blocksFromCache, o.BlocksFromCache},
+		{&c.blocksFromDisk, o.BlocksFromDisk}, {&c.leavesFromDisk, o.IndexLeavesFromDisk},
+		{&c.bytesFromDisk, o.BytesFromDisk}, {&c.bytesDecoded, o.BytesDecoded},
+	} {
+		if f.n > 0 {
+			f.to.Add(f.n)
+		}
+	}
+}
+
+// sum returns the counters with what is derived from them.
+func (c *scanCounters) sum() ScanCounters {
+	s := ScanCounters{
+		DeniedByPrefix:      c.deniedByPrefix.Load(),
+		DeniedByRange:       c.deniedByRange.Load(),
+		RangeFalsePositives: c.falsePositives.Load(),
+		WithEntries:         c.withEntries.Load(),
+		RangeTruePositives:  c.truePositives.Load(),
+		BlocksFromCache:     c.blocksFromCache.Load(),
+		BlocksFromDisk:      c.blocksFromDisk.Load(),
+		IndexLeavesFromDisk: c.leavesFromDisk.Load(),
+		BytesFromDisk:       c.bytesFromDisk.Load(),
+		BytesDecoded:        c.bytesDecoded.Load(),
+	}
+	s.Empty = c.empty.Load() + s.RangeFalsePositives
+	s.Files = s.DeniedByPrefix + s.DeniedByRange + s.Empty + s.WithEntries
+	return s
+}
+
+// seeksPerCount is how many seeks of an iterator are counted together at the most.
+const seeksPerCount = 128
+
+// countScans adds what the iterator's sequences counted to the store's counters.
+func (i *cursor) countScans() {
+	i.seeks = 0
+	levels := &i.db.counters.stripes[i.stripe].levels
+	i.parts.Scans(func(level int, c iterator.ScanCounts) { levels[level].scans.add(&c) })
+}
