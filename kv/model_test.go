@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
@@ -87,6 +88,9 @@ func randomOptions(rng *rand.Rand) *Options {
 			panic(err)
 		}
 		o.PrefixOnly = rng.IntN(3) == 0
+	}
+	if rng.IntN(2) == 0 {
+		o.RangeFilter, o.RangeFilterLastLevel = exactranges.Policy{}, rng.IntN(2) == 0
 	}
 	return o
 }

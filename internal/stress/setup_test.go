@@ -79,6 +79,9 @@ func drawSetup(rng *rand.Rand) setup {
 		}
 		o.Prefix, o.PrefixOnly = p, rng.IntN(3) == 0
 	}
+	if rng.IntN(2) == 0 {
+		o.RangeFilter, o.RangeFilterLastLevel = exactranges.Policy{}, rng.IntN(2) == 0
+	}
 	s.harness.MaxManifestSize = int64(1500 + rng.IntN(6000))
 	s.harness.RangeSize = []int64{0, 2 << 10, 16 << 10}[rng.IntN(3)]
 	o.SpaceAmplification = []float64{0, 1.1, 2}[rng.IntN(3)]
