@@ -16,6 +16,8 @@ import (
 
 var filters = []string{"none", "bloom:10", "blocked:10", "cuckoo:12", "blocked:4", "xor:8", "fuse:8", "ribbon:7"}
 
+var rangeFilters = []string{"none"}
+
 // A setup is how a round opens the store. Everything is small, so that every mechanism is
 // at work in a few hundred operations.
 type setup struct {
@@ -24,6 +26,14 @@ type setup struct {
 	text    string
 
 	parsed bool // the options are made of their text
+}
+
+func mustRangeFilter(name string) filterpolicy.RangePolicy {
+	p, err := filterpolicy.ParseRange(name)
+	if err != nil {
+		panic(err)
+	}
+	return p
 }
 
 func mustFilter(name string) filterpolicy.Policy {
@@ -80,7 +90,7 @@ func drawSetup(rng *rand.Rand) setup {
 		o.Prefix, o.PrefixOnly = p, rng.IntN(3) == 0
 	}
 	if rng.IntN(2) == 0 {
-		o.RangeFilter, o.RangeFilterLastLevel = exactranges.Policy{}, rng.IntN(2) == 0
+		o.RangeFilter, o.RangeFilterLastLevel = mustRangeFilter(rangeFilters[rng.IntN(len(rangeFilters))]), rng.IntN(2) == 0
 	}
 	s.harness.MaxManifestSize = int64(1500 + rng.IntN(6000))
 	s.harness.RangeSize = []int64{0, 2 << 10, 16 << 10}[rng.IntN(3)]
