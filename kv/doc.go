@@ -22,7 +22,8 @@
 //		...
 //	}
 //
-// [DB.NewIter] is for moves of one's own. A Snapshot and a Tx read in the same ways.
+// [DB.NewIter] is for moves of one's own. With bounds it skips files that have no keys between them, where
+// filters tell: [Options.Prefix], [Options.RangeFilter]. A Snapshot and a Tx read in the same ways.
 //
 // # Durability
 //

@@ -5,14 +5,15 @@
 // file (docs/format.md has every byte):
 //
 //	┌────────┬────────┬─────┬────────┐┌────────────┬────────┬───────┬────────────┬────────┐
-//	│ data 0 │ data 1 │ ... │ data n ││ range dels │ filter │ index │ properties │ footer │
+//	│ data 0 │ data 1 │ ... │ data n ││ range dels │filters │ index │ properties │ footer │
 //	└────────┴────────┴─────┴────────┘└────────────┴────────┴───────┴────────────┴────────┘
 //	  read one at a time, cached         tail: read once, kept in memory
 //
 // A lookup asks the filter, the index and one block, in this order: the filter says
 // "no" or "maybe" for the key's hash, the index names the only block that could hold
 // the key, and a hash table inside the block leads to the key without a search.
-// Every block carries a CRC-32C that is bound to its file and offset.
+// A second filter may answer for ranges of keys: a scan with bounds then skips a file that has nothing
+// between them (WriterOptions.RangeFilter). Every block carries a CRC-32C that is bound to its file and offset.
 //
 // A file stands alone. A Writer makes one from sorted keys, a Reader looks keys up,
 // and an Iter walks them:
