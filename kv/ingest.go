@@ -81,8 +81,9 @@ type ingestJob struct {
 func (d *DB) newIngest(ctx context.Context, o *IngestOptions) *ingestJob {
 	in := &ingestJob{d: d, ctx: ctx}
 	in.files.Options = ingest.Options{Source: d.fs, FS: d.fs, Dir: d.dir, Log: d.log, Filter: d.opts.Filter,
-		Prefix: d.opts.Prefix, RangeFilter: d.opts.RangeFilter, Copy: o.Copy, SkipVerify: o.SkipVerify, Interrupted: in.interrupted,
-		CheckEntry: func(key, value []byte) error { return errors.Join(checkKey(key), checkValue(value)) }}
+		Prefix: d.opts.Prefix, RangeFilter: d.opts.RangeFilter, Copy: o.Copy, SkipVerify: o.SkipVerify,
+		Interrupted: in.interrupted,
+		CheckEntry:  func(key, value []byte) error { return errors.Join(checkKey(key), checkValue(value)) }}
 	if d.opts.InMemory {
 		in.files.Source = vfs.OS
 	}

@@ -94,19 +94,28 @@ type scanCounters struct {
 
 // add adds what an iterator counted.
 func (c *scanCounters) add(o *iterator.ScanCounts) {
-	for _, f := range [...]struct {
-		to *counter
-		n  uint64
-	}{
-		{&c.deniedByPrefix, o.DeniedByPrefix}, {&c.deniedByRange, o.DeniedByRange}, {&c.empty, o.Empty},
-		{&c.falsePositives, o.FalsePositives}, {&c.withEntries, o.WithEntries},
-		{&c.truePositives, o.TruePositives}, {&c.blocksFromCache, o.BlocksFromCache},
-		{&c.blocksFromDisk, o.BlocksFromDisk}, {&c.leavesFromDisk, o.IndexLeavesFromDisk},
-		{&c.bytesFromDisk, o.BytesFromDisk}, {&c.bytesDecoded, o.BytesDecoded},
-	} {
-		if f.n > 0 {
-			f.to.Add(f.n)
-		}
+	if o.DeniedByPrefix|o.DeniedByRange > 0 {
+		c.deniedByPrefix.Add(o.DeniedByPrefix)
+		c.deniedByRange.Add(o.DeniedByRange)
+	}
+	if o.Empty > 0 {
+		c.empty.Add(o.Empty)
+	}
+	if o.FalsePositives|o.TruePositives > 0 {
+		c.falsePositives.Add(o.FalsePositives)
+		c.truePositives.Add(o.TruePositives)
+	}
+	if o.WithEntries > 0 {
+		c.withEntries.Add(o.WithEntries)
+	}
+	if o.BlocksFromCache > 0 {
+		c.blocksFromCache.Add(o.BlocksFromCache)
+	}
+	if o.BlocksFromDisk|o.IndexLeavesFromDisk > 0 {
+		c.blocksFromDisk.Add(o.BlocksFromDisk)
+		c.leavesFromDisk.Add(o.IndexLeavesFromDisk)
+		c.bytesFromDisk.Add(o.BytesFromDisk)
+		c.bytesDecoded.Add(o.BytesDecoded)
 	}
 }
 

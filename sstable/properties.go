@@ -49,8 +49,8 @@ func ParseCompression(name string) (Compression, error) { return sstable.ParseCo
 
 // Properties describe what is in a file: Entries, of which Deletes, Merges and Expiring are some;
 // RangeDeletes; DataBlocks, and bytes of each sort (RawKeyBytes, RawValueBytes, DataBytes, IndexBytes,
-// FilterBytes, RangeFilterBytes); the Smallest and the Largest key, nil in a file without entries; and the settings that
-// it was written with (FilterPolicy, RangeFilterPolicy, Compression, BlockSize and others).
+// FilterBytes, RangeFilterBytes); the Smallest and the Largest key, nil in a file without entries; and the
+// settings that it was written with (FilterPolicy, RangeFilterPolicy, Compression, BlockSize and others).
 type Properties = sstable.Properties
 
 // A FileInfo has a file's Properties, its ID, its Size in bytes and that of its tail, TailSize:

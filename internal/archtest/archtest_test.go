@@ -36,6 +36,7 @@ var layers = []struct {
 	{"internal/wal", 1},
 	{"internal/lookuptrace", 1},
 	{"filterpolicy", 1},
+	{"internal/exactranges", 2},
 	{"internal/manifest", 2},
 	{"blockindex", 2},
 	{"internal/readset", 2},

@@ -24,6 +24,8 @@ var decoders = map[string]string{
 
 	"filterpolicy.Decode":                    "filterpolicy/internal/conformance.TestHostileFiltersOfAnyName",
 	"filterpolicy.DecodeWith":                "filterpolicy/internal/conformance.TestHostileFiltersOfAnyName",
+	"filterpolicy.DecodeRangeWith":           "internal/sstable.TestHostileFiltersOfFilesAllocateLittle",
+	"filterpolicy.DecodeRange":               "internal/sstable.TestHostileFiltersOfFilesAllocateLittle",
 	"filterpolicy.Set.UnmarshalBinary":       "filterpolicy/internal/conformance.TestImmutableHostileSets",
 	"filterpolicy.Set.ReadFrom":              "filterpolicy/internal/conformance.TestImmutableHostileSets",
 	"filterpolicy/none.Decode":               "filterpolicy/internal/conformance.TestHostileFiltersOfAnyName",
@@ -57,6 +59,8 @@ var decoders = map[string]string{
 	"filterpolicy/scalable.Set.UnmarshalBinary":        "filterpolicy/internal/conformance.TestScalableHostileSets",
 	"filterpolicy/internal/frame.Envelope.Unmarshal":   "filterpolicy/internal/conformance.TestBloomHostileSets",
 	"filterpolicy/internal/frame.readFrom":             "filterpolicy/internal/conformance.TestBloomHostileSets",
+
+	"internal/exactranges.Policy.DecodeRange": "internal/sstable.TestHostileFiltersOfFilesAllocateLittle",
 
 	"internal/backup.DecodeMark":         "internal/backup.TestHostileMarks",
 	"internal/backup.NewReader":          "internal/backup.TestHostileStreams",
@@ -93,6 +97,7 @@ var decoders = map[string]string{
 	"internal/sstable.salvager.parse":      "internal/sstable.TestHostileFilesAreSalvagedInProportion",
 	"internal/sstable.Reader.decode":       "internal/sstable.TestBlockBombsAreRefused",
 	"internal/sstable.Reader.decodeFilter": "internal/sstable.TestHostileBytesOfEveryBlockAllocateLittle",
+	"internal/sstable.Reader.decodeRanges": "internal/sstable.TestHostileBytesOfEveryBlockAllocateLittle",
 	"internal/sstable.Reader.parseTail":    "internal/sstable.TestHostileBytesOfEveryBlockAllocateLittle",
 	"internal/sstable.SalvageFile":         "internal/sstable.TestHostileFilesAreSalvagedInProportion",
 	"internal/sstable.decodeEntry":         "internal/sstable.TestHostileBytesOfEveryBlockAllocateLittle",

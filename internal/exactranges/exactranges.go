@@ -53,31 +53,40 @@ func (b *builder) Finish(dst []byte) ([]byte, bool) {
 	return append(data, magic...), true
 }
 
-type filter [][]byte
+// A filter is encoded keys, and where each begins.
+type filter struct {
+	data   []byte
+	starts []uint32
+}
 
-// DecodeRange implements filterpolicy.RangeDecoder. It keeps no reference to data.
+// DecodeRange implements filterpolicy.RangeDecoder.
 func (Policy) DecodeRange(data []byte) (filterpolicy.RangeFilter, error) {
 	rest, begins := bytes.CutPrefix(data, []byte(magic))
 	rest, ends := bytes.CutSuffix(rest, []byte(magic))
 	if !begins || !ends {
 		return nil, filterpolicy.ErrCorrupt
 	}
-	f := filter{}
-	for len(rest) > 0 {
-		n, width := binary.Uvarint(rest)
-		if width <= 0 || n > uint64(len(rest)-width) {
+	f := filter{data: rest}
+	for at := 0; at < len(rest); {
+		n, width := binary.Uvarint(rest[at:])
+		if width <= 0 || n > uint64(len(rest)-at-width) {
 			return nil, filterpolicy.ErrCorrupt
 		}
-		rest = rest[width:]
-		f = append(f, bytes.Clone(rest[:n]))
-		rest = rest[n:]
+		f.starts = append(f.starts, uint32(at))
+		at += width + int(n)
 	}
-	return f, nil
+	return &f, nil
+}
+
+func (f *filter) key(i int) []byte {
+	rest := f.data[f.starts[i]:]
+	n, width := binary.Uvarint(rest)
+	return rest[width:][:n]
 }
 
 // MayContainRange implements filterpolicy.RangeFilter.
-func (f filter) MayContainRange(lo, hi []byte) bool {
+func (f *filter) MayContainRange(lo, hi []byte) bool {
 	Asked.Add(1)
-	i := sort.Search(len(f), func(i int) bool { return bytes.Compare(f[i], lo) >= 0 })
-	return i < len(f) && (hi == nil || bytes.Compare(f[i], hi) < 0)
+	i := sort.Search(len(f.starts), func(i int) bool { return bytes.Compare(f.key(i), lo) >= 0 })
+	return i < len(f.starts) && (hi == nil || bytes.Compare(f.key(i), hi) < 0)
 }

@@ -93,7 +93,7 @@ func (l *Run) coldLT(k base.InternalKey) bool {
 
 // share makes l's iterator read ahead as one of a pass.
 func (l *Run) share(p *sstable.Pass) {
-	l.far.Pass, l.far.Lower, l.far.Upper = p, l.opts.Lower, l.opts.Upper
+	l.far.Pass, l.far.Lower, l.far.Upper = p, l.lo, l.hi
 	if l.far.Following == nil {
 		l.far.Following = l.following
 	}

@@ -13,10 +13,11 @@ import (
 type Run struct {
 	run    *version.Run
 	cache  *version.TableCache
-	opts   sstable.IterOptions // its bounds are those of the user, who wants no other keys
-	prefix *Prefix             // nil: every table may have something
-	at     int                 // position of the table, -1 to run.Len()
-	reader *sstable.Reader     // of the table that it is open for
+	opts   sstable.IterOptions
+	lo, hi []byte          // the user wants no keys but those of [lo, hi); nil: no bound
+	prefix *Prefix         // nil: every table may have something
+	at     int             // position of the table, -1 to run.Len()
+	reader *sstable.Reader // of the table that it is open for
 	it     sstable.Iter
 	open   bool // it is the table's
 	off    bool // it is on no entry, whatever it says: what is wanted is not in its table
@@ -31,9 +32,13 @@ func NewRun(r *version.Run, c *version.TableCache, o sstable.IterOptions) *Run {
 	return &Run{run: r, cache: c, opts: o, at: -1}
 }
 
-// reset puts l before the first table of a run. The buffers of its table's iterator are kept.
+// reset puts l before the first table of a run, of which its user wants no keys but those within
+// the bounds. The buffers of its table's iterator are kept.
 func (l *Run) reset(r *version.Run, c *version.TableCache, p *Prefix, o sstable.IterOptions) {
 	l.run, l.cache, l.prefix, l.opts, l.at = r, c, p, o, -1
+	if l.lo, l.hi = nil, nil; o.Bounds != nil {
+		l.lo, l.hi = o.Bounds.Lower, o.Bounds.Upper
+	}
 	l.reader, l.open, l.off, l.err, l.scans = nil, false, false, nil, ScanCounts{}
 }
 
@@ -65,7 +70,8 @@ func (l *Run) use(n int, lo, hi []byte) bool {
 			return false
 		}
 	}
-	if l.asked = false; (lo != nil || hi != nil) && !l.admits(lo, hi) {
+	// Without a filter the file's own bounds are not looked at: they are far away in memory.
+	if l.asked = false; (lo != nil || hi != nil) && l.reader.HasRangeFilter() && !l.admits(lo, hi) {
 		return false
 	}
 	if !ready {
@@ -90,7 +96,7 @@ func (l *Run) admits(lo, hi []byte) (may bool) {
 // where filters deny what is wanted, all tables of the run would be opened to be passed over.
 func (l *Run) forward(ok bool) bool {
 	for !ok && l.healthy() && l.at+1 < l.run.Len() && !l.behind(l.at+1) {
-		ok = l.use(l.at+1, nil, l.opts.Upper) && l.found(l.it.First(), false)
+		ok = l.use(l.at+1, nil, l.hi) && l.found(l.it.First(), false)
 	}
 	l.off = !ok
 	return ok
@@ -98,21 +104,20 @@ func (l *Run) forward(ok bool) bool {
 
 // behind reports whether the table at position n, and so those after it, are past the upper bound.
 func (l *Run) behind(n int) bool {
-	hi := l.opts.Upper
-	return hi != nil && bytes.Compare(l.run.At(n).Smallest, hi) >= 0
+	return l.hi != nil && bytes.Compare(l.run.At(n).Smallest, l.hi) >= 0
 }
 
 // backward goes back to the last entry of the tables before until there is one, or the bound.
 func (l *Run) backward(ok bool) bool {
 	for !ok && l.healthy() && l.at > 0 && !l.ahead(l.at-1) {
-		ok = l.use(l.at-1, l.opts.Lower, nil) && l.found(l.it.Last(), true)
+		ok = l.use(l.at-1, l.lo, nil) && l.found(l.it.Last(), true)
 	}
 	l.off = !ok
 	return ok
 }
 
 // ahead reports whether the table at position n, and so those before it, are before the lower bound.
-func (l *Run) ahead(n int) bool { return l.opts.Lower != nil && l.run.At(n).Before(l.opts.Lower) }
+func (l *Run) ahead(n int) bool { return l.lo != nil && l.run.At(n).Before(l.lo) }
 
 // leave says that there is nothing in the run of what is wanted. It returns false.
 func (l *Run) leave() bool {
@@ -133,7 +138,7 @@ func (l *Run) First() bool {
 	if l.run.Len() == 0 || l.behind(0) {
 		return l.leave()
 	}
-	return l.forward(l.use(0, nil, l.opts.Upper) && l.found(l.it.First(), false))
+	return l.forward(l.use(0, nil, l.hi) && l.found(l.it.First(), false))
 }
 
 // Last moves to the last entry.
@@ -143,7 +148,7 @@ func (l *Run) Last() bool {
 	if n < 0 || l.ahead(n) {
 		return l.leave()
 	}
-	return l.backward(l.use(n, l.opts.Lower, nil) && l.found(l.it.Last(), true))
+	return l.backward(l.use(n, l.lo, nil) && l.found(l.it.Last(), true))
 }
 
 // SeekGE moves to the first entry at or after k.
@@ -153,7 +158,7 @@ func (l *Run) SeekGE(k base.InternalKey) bool {
 	if t == nil || l.behind(n) {
 		return l.leave()
 	}
-	lo, hi := k.User, l.opts.Upper
+	lo, hi := k.User, l.hi
 	if hi == nil {
 		lo = nil
 	}
@@ -167,7 +172,7 @@ func (l *Run) SeekLT(k base.InternalKey) bool {
 	if t == nil {
 		return l.Last()
 	}
-	lo, hi := l.opts.Lower, k.User
+	lo, hi := l.lo, k.User
 	if lo == nil || k.SeqNum() != base.MaxSeqNum { // newer versions of the key are before k too
 		hi = nil
 	}

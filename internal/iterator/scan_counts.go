@@ -28,19 +28,26 @@ type ScanCounts struct {
 	BytesDecoded        uint64
 }
 
-// add adds what o counts.
-func (c *ScanCounts) add(o *ScanCounts) {
-	c.DeniedByPrefix += o.DeniedByPrefix
-	c.DeniedByRange += o.DeniedByRange
+// take adds what o counts, and makes o zero. Of most iterators it is little.
+func (c *ScanCounts) take(o *ScanCounts) {
+	if n := o.DeniedByPrefix | o.DeniedByRange | o.FalsePositives | o.TruePositives; n > 0 {
+		c.DeniedByPrefix += o.DeniedByPrefix
+		c.DeniedByRange += o.DeniedByRange
+		c.FalsePositives += o.FalsePositives
+		c.TruePositives += o.TruePositives
+		o.DeniedByPrefix, o.DeniedByRange, o.FalsePositives, o.TruePositives = 0, 0, 0, 0
+	}
 	c.Empty += o.Empty
-	c.FalsePositives += o.FalsePositives
 	c.WithEntries += o.WithEntries
-	c.TruePositives += o.TruePositives
 	c.BlocksFromCache += o.BlocksFromCache
-	c.BlocksFromDisk += o.BlocksFromDisk
-	c.IndexLeavesFromDisk += o.IndexLeavesFromDisk
-	c.BytesFromDisk += o.BytesFromDisk
-	c.BytesDecoded += o.BytesDecoded
+	o.Empty, o.WithEntries, o.BlocksFromCache = 0, 0, 0
+	if o.BytesFromDisk > 0 {
+		c.BlocksFromDisk += o.BlocksFromDisk
+		c.IndexLeavesFromDisk += o.IndexLeavesFromDisk
+		c.BytesFromDisk += o.BytesFromDisk
+		c.BytesDecoded += o.BytesDecoded
+		o.BlocksFromDisk, o.IndexLeavesFromDisk, o.BytesFromDisk, o.BytesDecoded = 0, 0, 0, 0
+	}
 }
 
 // found counts that the table was read: ok says that there is an entry, the first that was met going
@@ -50,9 +57,9 @@ func (l *Run) found(ok, back bool) bool {
 	case !ok:
 		l.err = l.it.Error()
 	case back:
-		ok = l.opts.Lower == nil || bytes.Compare(l.it.User(), l.opts.Lower) >= 0
+		ok = l.lo == nil || bytes.Compare(l.it.User(), l.lo) >= 0
 	default:
-		ok = l.opts.Upper == nil || bytes.Compare(l.it.User(), l.opts.Upper) < 0
+		ok = l.hi == nil || bytes.Compare(l.it.User(), l.hi) < 0
 	}
 	l.off = !ok
 	switch {
@@ -68,7 +75,7 @@ func (l *Run) found(ok, back bool) bool {
 	default:
 		l.scans.Empty++
 	}
-	if l.opts.Lower != nil || l.opts.Upper != nil {
+	if l.lo != nil || l.hi != nil {
 		l.tell(!ok)
 	}
 	return ok
@@ -93,11 +100,14 @@ func (l *Run) tell(nothing bool) {
 func (l *Run) countBlocks() {
 	p := &l.it.Probe
 	l.scans.BlocksFromCache += uint64(p.BlocksFromCache)
-	l.scans.BlocksFromDisk += uint64(p.BlocksFromDisk)
-	l.scans.IndexLeavesFromDisk += uint64(p.IndexLeavesFromDisk)
-	l.scans.BytesFromDisk += uint64(p.BytesFromDisk)
-	l.scans.BytesDecoded += uint64(p.BytesDecoded)
-	p.BlocksFromCache, p.BlocksFromDisk, p.IndexLeavesFromDisk, p.BytesFromDisk, p.BytesDecoded = 0, 0, 0, 0, 0
+	p.BlocksFromCache = 0
+	if p.BytesFromDisk > 0 {
+		l.scans.BlocksFromDisk += uint64(p.BlocksFromDisk)
+		l.scans.IndexLeavesFromDisk += uint64(p.IndexLeavesFromDisk)
+		l.scans.BytesFromDisk += uint64(p.BytesFromDisk)
+		l.scans.BytesDecoded += uint64(p.BytesDecoded)
+		p.BlocksFromDisk, p.IndexLeavesFromDisk, p.BytesFromDisk, p.BytesDecoded = 0, 0, 0, 0
+	}
 }
 
 // Look tells what an iterator does in a table that begins at the lower bound: what it counts, and what
@@ -108,8 +118,8 @@ func Look(t *version.Table, c *version.TableCache, lo, hi []byte, p *Prefix) (n 
 	if err != nil {
 		return n, read, err
 	}
-	l := NewRun(r, c, sstable.IterOptions{Lower: lo, Upper: hi})
-	if l.prefix = p; lo == nil {
+	l := &Run{}
+	if l.reset(r, c, p, sstable.IterOptions{Bounds: &sstable.Bounds{Lower: lo, Upper: hi}}); lo == nil {
 		l.First()
 	} else {
 		l.SeekGE(base.SearchKey(lo, base.MaxSeqNum))
@@ -126,8 +136,7 @@ func (s *Sources) Scans(add func(level int, c ScanCounts)) {
 		var sum ScanCounts
 		for len(runs) > 0 && runs[0].run.Level == level {
 			runs[0].countBlocks()
-			sum.add(&runs[0].scans)
-			runs[0].scans = ScanCounts{}
+			sum.take(&runs[0].scans)
 			runs = runs[1:]
 		}
 		add(level, sum)

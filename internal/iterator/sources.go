@@ -15,6 +15,7 @@ type Sources struct {
 	mems []*memtable.Iter // the first usedMems are in use
 
 	usedRuns, usedMems int
+	bounds             sstable.Bounds // of all runs
 
 	Tables sstable.IterOptions // of the iterators of tables that AddVersion adds
 
@@ -42,6 +43,11 @@ func (s *Sources) AddVersion(v *version.Version, c *version.TableCache, lo, hi [
 	if c.Far {
 		s.pass, s.far.Budget = &s.far, &c.Parts
 	}
+	o := s.Tables
+	if lo != nil || hi != nil {
+		s.bounds = sstable.Bounds{Lower: lo, Upper: hi}
+		o.Bounds = &s.bounds
+	}
 	for _, r := range v.Runs {
 		if r.Level == 0 && !r.Overlaps(lo, hi) {
 			continue
@@ -51,8 +57,6 @@ func (s *Sources) AddVersion(v *version.Version, c *version.TableCache, lo, hi [
 		}
 		it := s.runs[s.usedRuns]
 		s.usedRuns++
-		o := s.Tables
-		o.Lower, o.Upper = lo, hi
 		it.reset(r, c, p, o)
 		if c.Far {
 			it.share(&s.far)
@@ -78,7 +82,7 @@ func (s *Sources) Release() {
 	for _, it := range s.mems[:s.usedMems] {
 		*it = memtable.Iter{}
 	}
-	s.usedRuns, s.usedMems, s.Tables = 0, 0, sstable.IterOptions{}
+	s.usedRuns, s.usedMems, s.Tables, s.bounds = 0, 0, sstable.IterOptions{}, sstable.Bounds{}
 	clear(s.far.Iters)
 	s.far.Iters, s.far.Budget = s.far.Iters[:0], nil
 	s.trim()

@@ -20,6 +20,10 @@ func readAll(t *testing.T, r *Reader, keys ...[]byte) {
 		_, _, _, _ = r.Find(nil, k, filterpolicy.Hash(k), base.MaxSeqNum, &p)
 		_, _, _, _ = r.Find(nil, k, filterpolicy.Hash(k), 0, &p)
 		_, _ = r.get(k)
+		for _, other := range append(keys, nil) {
+			r.MayContainRange(k, other)
+			r.MayContainRange(other, k)
+		}
 	}
 	for _, sequential := range []bool{false, true} {
 		it := r.NewIter(IterOptions{Sequential: sequential})
@@ -51,7 +55,7 @@ func FuzzReader(f *testing.F) {
 	f.Add(kinds)
 	f.Add([]byte(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := NewReader(bytes.NewReader(data), int64(len(data)), nil)
+		r, err := NewReader(bytes.NewReader(data), int64(len(data)), withExact)
 		if err != nil {
 			require.True(t, isDamage(err), "%v", err)
 			return

@@ -14,6 +14,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/hostile"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
@@ -29,7 +30,8 @@ func requireBounded(tb testing.TB, file []byte, keys ...[]byte) {
 	visit := func(do func(r *Reader)) {
 		tb.Helper()
 		fileBound.Require(tb, len(file), func() {
-			r, err := NewReader(bytes.NewReader(file), int64(len(file)), &ReaderOptions{CacheSize: 1 << 20})
+			r, err := NewReader(bytes.NewReader(file), int64(len(file)), &ReaderOptions{CacheSize: 1 << 20,
+				RangeFilter: exactranges.Policy{}})
 			if err != nil {
 				return
 			}
@@ -42,6 +44,7 @@ func requireBounded(tb testing.TB, file []byte, keys ...[]byte) {
 	visit(func(r *Reader) { _ = r.Verify() })
 	for _, k := range keys {
 		visit(func(r *Reader) { _, _ = r.get(k) })
+		visit(func(r *Reader) { r.MayContainRange(k, append(bytes.Clone(k), 0)) })
 		visit(func(r *Reader) { r.NewIter(IterOptions{}).SeekGE(base.SearchKey(k, base.MaxSeqNum)) })
 		visit(func(r *Reader) { r.NewIter(IterOptions{Sequential: true}).SeekLT(base.SearchKey(k, 0)) })
 	}
@@ -229,7 +232,7 @@ func TestRangeTombstoneBombsAreRefused(t *testing.T) {
 	file := tombstoneFile(tombstoneBlock(20_000))
 	require.Less(t, len(file), 200<<10)
 	requireBounded(t, file)
-	_, err := NewReader(bytes.NewReader(file), int64(len(file)), nil)
+	_, err := NewReader(bytes.NewReader(file), int64(len(file)), withExact)
 	require.ErrorIs(t, err, ErrCorruption)
 	fileBound.Require(t, len(file), func() {
 		_, _ = SalvageFile(bytes.NewReader(file), int64(len(file)), nil,
@@ -261,7 +264,7 @@ func TestTombstonesAreStoredWhole(t *testing.T) {
 		b.add(base.MakeKey([]byte("ab"), 3, base.KindRangeDelete), rangedel.AppendEnd(nil, []byte("ac")), 0, 0, false)
 		b.add(base.MakeKey([]byte("ad"), 3, base.KindRangeDelete), rangedel.AppendEnd(nil, nil), 0, 1, false)
 		file := tombstoneFile(b.finish())
-		_, err := NewReader(bytes.NewReader(file), int64(len(file)), nil)
+		_, err := NewReader(bytes.NewReader(file), int64(len(file)), withExact)
 		require.Equal(t, ok, err == nil, "%v", err)
 	}
 }
@@ -385,6 +388,14 @@ func TestHostileFiltersOfFilesAllocateLittle(t *testing.T) {
 		"other"} {
 		for _, b := range [][]byte{nil, make([]byte, 32), bytes.Repeat([]byte{0xff}, 64)} {
 			fileBound.Require(t, len(b), func() { _, _ = filterpolicy.Decode(family, b) })
+		}
+	}
+	for _, family := range append(filterpolicy.RangeFamilies(), exactranges.Name, "other") {
+		for _, b := range [][]byte{nil, make([]byte, 1<<16), bytes.Repeat([]byte{0xff}, 64),
+			fmt.Appendf(nil, "exact ranges%sexact ranges", make([]byte, 1<<16))} {
+			fileBound.Require(t, len(b), func() {
+				_, _ = filterpolicy.DecodeRangeWith(exactranges.Policy{}, family, b)
+			})
 		}
 	}
 }

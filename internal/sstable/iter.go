@@ -43,11 +43,14 @@ type IterOptions struct {
 	// of base.KindSetTTL their expiry; their other bytes may be anything.
 	KeysOnly bool
 
-	// Lower and Upper say that nothing is wanted outside; nil: no bound. Where the index tells that a
+	// Bounds say that nothing is wanted outside; nil: there are none. Where the index tells that a
 	// block and all that follow are past a bound, the iterator ends before it reads them; entries
 	// of blocks that it comes to may be outside. They must not change.
-	Lower, Upper []byte
+	Bounds *Bounds
 }
+
+// Bounds are those of keys of [Lower, Upper); nil is no bound.
+type Bounds struct{ Lower, Upper []byte }
 
 // NewIter returns an iterator that is on no entry.
 func (r *Reader) NewIter(o IterOptions) *Iter {
@@ -64,7 +67,7 @@ func (i *Iter) Init(r *Reader, o IterOptions) {
 	i.run = blockRun{blocks: run.blocks, bytes: run.bytes}
 	i.ahead.size = size
 	i.r, i.lift, i.sequential, i.keysOnly = r, r.lift(0), o.Sequential, o.KeysOnly
-	i.edges = edges{lower: o.Lower, upper: o.Upper}
+	i.edges.bounds = o.Bounds
 	if r.part > 0 {
 		i.initFar(run.backward)
 	}

@@ -8,24 +8,28 @@ package sstable
 
 // edges are the blocks between an iterator's bounds.
 type edges struct {
-	lower, upper []byte // nil: no bound
-	first, last  edge
+	bounds      *Bounds // nil: none
+	first, last edge
 }
 
 // An edge is the block in which a bound would be looked for, as far as it is known.
 type edge struct {
-	top   bool // entry and, in a file without leaves, block are known
-	known bool // block is known
-	entry int  // of the index in memory: a leaf, or the block
-	block int
+	top   bool  // entry and, in a file without leaves, block are known
+	known bool  // block is known
+	entry int32 // of the index in memory: a leaf, or the block
+	block int32
 }
 
 // atEdge reports whether all blocks from the next one in a direction on are past the bound there.
 func (i *Iter) atEdge(step int) bool {
-	if step > 0 {
-		return i.edges.upper != nil && i.pastEdge(&i.edges.last, i.edges.upper, 1)
+	b := i.edges.bounds
+	switch {
+	case b == nil:
+		return false
+	case step > 0:
+		return b.Upper != nil && i.pastEdge(&i.edges.last, b.Upper, 1)
 	}
-	return i.edges.lower != nil && i.pastEdge(&i.edges.first, i.edges.lower, -1)
+	return b.Lower != nil && i.pastEdge(&i.edges.first, b.Lower, -1)
 }
 
 // pastEdge reports whether the block after i's, or before it, is on the other side of the block of a bound.
@@ -34,20 +38,20 @@ func (i *Iter) atEdge(step int) bool {
 func (i *Iter) pastEdge(e *edge, bound []byte, step int) bool {
 	r, n := i.r, i.loc.block
 	if !e.top {
-		e.top, e.entry = true, r.find(bound)
+		e.top, e.entry = true, int32(r.find(bound))
 		e.block, e.known = e.entry, r.leafBlocks == 0
 	}
 	if !e.known {
-		if leaf := n / r.leafBlocks; leaf != e.entry {
-			return (leaf > e.entry) == (step > 0)
+		if leaf, edge := n/r.leafBlocks, int(e.entry); leaf != edge {
+			return (leaf > edge) == (step > 0)
 		}
 		loc, ok, err := r.locate(bound, !i.sequential, &i.memo, &i.Probe)
 		if err != nil {
 			return false // who goes on finds out
 		}
-		if e.known, e.block = true, loc.block; !ok {
-			e.block = r.dataCount
+		if e.known, e.block = true, int32(loc.block); !ok {
+			e.block = int32(r.dataCount)
 		}
 	}
-	return step > 0 && n >= e.block || step < 0 && n <= e.block
+	return step > 0 && n >= int(e.block) || step < 0 && n <= int(e.block)
 }

@@ -265,8 +265,8 @@ func TestIteratorsWithinBounds(t *testing.T) {
 				k := bytes.Clone(vs[rng.IntN(len(vs))].key.User)
 				return k[:len(k)-rng.IntN(2)]
 			}
-			o := IterOptions{Lower: bound(), Upper: bound()}
-			it.Init(r, o)
+			o := Bounds{bound(), bound()}
+			it.Init(r, IterOptions{Bounds: &o})
 			moveWithin(t, rng, &it, o, vs)
 		}
 	}
@@ -274,7 +274,7 @@ func TestIteratorsWithinBounds(t *testing.T) {
 
 // moveWithin moves an iterator with bounds as chance has it: whatever is within them, it finds; what is
 // outside it may leave out.
-func moveWithin(t *testing.T, rng *rand.Rand, it *Iter, o IterOptions, vs []version) {
+func moveWithin(t *testing.T, rng *rand.Rand, it *Iter, o Bounds, vs []version) {
 	at := -1
 	moved := func(ok bool) bool {
 		require.NoError(t, it.Error())
@@ -330,8 +330,8 @@ func TestScansStopAtTheirBlocks(t *testing.T) {
 			make([]byte, 90)})
 	}
 	for _, partition := range []int{64, 1 << 20} {
-		data, info := writeFile(t, &WriterOptions{BlockSize: 1000, IndexPartition: partition, Compression: NoCompression,
-			Filter: mustParse("none")}, vs)
+		data, info := writeFile(t, &WriterOptions{BlockSize: 1000, IndexPartition: partition,
+			Compression: NoCompression, Filter: mustParse("none")}, vs)
 		r := openBytes(t, data, nil)
 		blocks := int(info.DataBlocks)
 		require.Greater(t, blocks, 30)
@@ -342,9 +342,9 @@ func TestScansStopAtTheirBlocks(t *testing.T) {
 			separators = append(separators, s)
 		}
 		for n := 3; n+3 < blocks; n++ {
-			o := IterOptions{Lower: append(bytes.Clone(separators[n-1]), 0), Upper: separators[n]}
-			read := func(o IterOptions, move func(it *Iter) bool, step func(it *Iter) bool) int {
-				it := r.NewIter(o)
+			o := Bounds{append(bytes.Clone(separators[n-1]), 0), separators[n]}
+			read := func(o Bounds, move func(it *Iter) bool, step func(it *Iter) bool) int {
+				it := r.NewIter(IterOptions{Bounds: &o})
 				for ok := move(it); ok; ok = step(it) {
 				}
 				require.NoError(t, it.Error())
@@ -354,8 +354,8 @@ func TestScansStopAtTheirBlocks(t *testing.T) {
 			seekLT := func(it *Iter) bool { return it.SeekLT(base.SearchKey(o.Upper, base.MaxSeqNum)) }
 			require.Equal(t, 1, read(o, seekGE, (*Iter).Next), "block %d of %d", n, blocks)
 			require.Equal(t, 1, read(o, seekLT, (*Iter).Prev), "block %d of %d", n, blocks)
-			require.Equal(t, blocks-n, read(IterOptions{Lower: o.Lower}, seekGE, (*Iter).Next))
-			require.Equal(t, n+1, read(IterOptions{Upper: o.Upper}, seekLT, (*Iter).Prev))
+			require.Equal(t, blocks-n, read(Bounds{Lower: o.Lower}, seekGE, (*Iter).Next))
+			require.Equal(t, n+1, read(Bounds{Upper: o.Upper}, seekLT, (*Iter).Prev))
 		}
 	}
 }

@@ -90,7 +90,8 @@ func drawSetup(rng *rand.Rand) setup {
 		o.Prefix, o.PrefixOnly = p, rng.IntN(3) == 0
 	}
 	if rng.IntN(2) == 0 {
-		o.RangeFilter, o.RangeFilterLastLevel = mustRangeFilter(rangeFilters[rng.IntN(len(rangeFilters))]), rng.IntN(2) == 0
+		o.RangeFilter = mustRangeFilter(rangeFilters[rng.IntN(len(rangeFilters))])
+		o.RangeFilterLastLevel = rng.IntN(2) == 0
 	}
 	s.harness.MaxManifestSize = int64(1500 + rng.IntN(6000))
 	s.harness.RangeSize = []int64{0, 2 << 10, 16 << 10}[rng.IntN(3)]
