@@ -30,6 +30,12 @@
 //	gcs:B       Golomb-coded set: few bits, very slow probes, lists its values, merges
 //	quotient:F  quotient filter: lists its values, merges without the keys
 //
+// A filter of hashes cannot say what is between two keys. Range filters can: they are given the
+// keys themselves, in order (see RangePolicy, ParseRange, DecodeRange). Their families:
+//
+//	none        no filter
+//	cut:M       keys cut to where they differ and M bits more (package cutkeys)
+//
 // A set of keys that an application holds is a Set (see Build), or, if it changes,
 // one of packages bloom, blocked, counting, scalable, cuckoo and quotient.
 //

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
-	"github.com/siftkv/siftkv/filterpolicy/none"
 )
 
 // A RangePolicy is a family of filters that answer for ranges of keys, with its parameters. Policies
@@ -48,7 +47,11 @@ type RangeFilter interface {
 
 // ParseRange makes a range policy from its spec, a family's name and, after a colon, its parameters:
 //
-//	none     no filter
+//	none       no filter
+//	cut:BITS   keys cut to where they differ and BITS bits more, 0 to 16
+//
+// In place of BITS, "rate=0.01" means the least bits with which, by ExpectedRange, no more of the narrow
+// empty ranges are passed. The policy's String gives the bits.
 //
 // An error matches ErrBadSpec, says what is wrong and what the bounds are, and
 // shows a spec that is right.
@@ -56,7 +59,7 @@ func ParseRange(s string) (RangePolicy, error) {
 	name, args, given := strings.Cut(s, ":")
 	f, ok := rangeFamilyOf(name)
 	if !ok {
-		return nil, spec.Errorf(s, none.Name, "unknown family; the families are %s", rangeUsages())
+		return nil, spec.Errorf(s, "cut:6", "unknown family; the families are %s", rangeUsages())
 	}
 	if args == "" && (given || f.usage != f.name) {
 		return nil, spec.Errorf(s, f.example, "its form is %s", f.usage)

@@ -3,6 +3,7 @@ package filterpolicy
 import (
 	"strings"
 
+	"github.com/siftkv/siftkv/filterpolicy/cutkeys"
 	"github.com/siftkv/siftkv/filterpolicy/none"
 )
 
@@ -18,6 +19,7 @@ type rangeFamily struct {
 // rangeFamilies lists every family of range filters; a new one is one line here.
 var rangeFamilies = []rangeFamily{
 	registerRange(none.Name, "none", "none", none.Parse, none.Decode),
+	registerRange(cutkeys.Name, "cut:BITS", "cut:6", cutkeys.Parse, cutkeys.Decode),
 }
 
 func rangeFamilyOf(name string) (rangeFamily, bool) {

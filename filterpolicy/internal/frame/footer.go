@@ -9,17 +9,19 @@ import (
 // A filter's bytes are the family's cells and then a footer:
 //
 //	cells      n bytes  the family's own layout
-//	keys       u64      hashes added, consecutive duplicates counted once
+//	keys       u64      hashes added, consecutive duplicates counted once; cut keys: distinct keys
 //	units      u64      bloom: bits; blocked: lines; cuckoo: buckets; ribbon, quotient:
-//	                    blocks of 64 slots; gcs: buckets; xor, fuse: cells
+//	                    blocks of 64 slots; gcs: buckets; xor, fuse: cells;
+//	                    cut keys: groups of 64 keys
 //	seed       u32      which attempt at building succeeded; 0 where none can fail
 //	params     4 bytes  bloom, blocked: probes, 0, 0, 0; cuckoo: fingerprint bits, slots, 1 if semi-sorted, 0;
 //	                    ribbon: columns, layers, 0, 0; gcs: bits of a deviation, 0, 0, 0;
 //	                    quotient: remainder bits, 0, 0, 0; xor: fingerprint bits, 0, 0, 0;
-//	                    fuse: fingerprint bits, places per key, log2 of segment length, 0
+//	                    fuse: fingerprint bits, places per key, log2 of segment length, 0;
+//	                    cut keys: bits beyond the cut, 0, 0, 0
 //	magic      u16      "SF"
 //	family     u8       'b' bloom, 'l' blocked, 'c' cuckoo, 'r' ribbon,
-//	                    'g' gcs, 'q' quotient, 'x' xor, 'f' fuse
+//	                    'g' gcs, 'q' quotient, 'x' xor, 'f' fuse, 'k' cut keys
 //	version    u8       1
 //	checksum   u32      CRC-32C (Castagnoli) of all bytes before it
 //
@@ -44,6 +46,8 @@ func (f Family) units() string {
 		return "lines"
 	case Cuckoo, GCS:
 		return "buckets"
+	case CutKeys:
+		return "groups"
 	case Ribbon, Quotient:
 		return "blocks"
 	}

@@ -22,6 +22,7 @@ const (
 	Quotient  Family = 'q'
 	Xor       Family = 'x'
 	Fuse      Family = 'f'
+	CutKeys   Family = 'k' // of ranges
 	Counting  Family = 'n' // of sets only, as the next two
 	Scalable  Family = 's'
 	Immutable Family = 'i'
