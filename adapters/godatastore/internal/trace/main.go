@@ -1,0 +1,90 @@
+// Command trace makes a store like that of an IPFS node, and a trace of the lookups of a load:
+//
+//	go run ./internal/trace [--keys N] [--ops N] [--seed N] STORE TRACE
+//
+// The store is a directory that is not there yet. The trace has the keys. What the load is made of is in the
+// types repository and node.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/siftkv/siftkv/adapters/godatastore"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// settings are the command line.
+type settings struct {
+	keys, ops    int
+	seed         uint64
+	store, trace string
+}
+
+func main() {
+	var s settings
+	flag.IntVar(&s.keys, "keys", 24_000, "blocks that are ever added, about")
+	flag.IntVar(&s.ops, "ops", 60_000, "requests")
+	flag.Uint64Var(&s.seed, "seed", 1, "of all that is drawn")
+	flag.Parse()
+	s.store, s.trace = flag.Arg(0), flag.Arg(1)
+	if flag.NArg() != 2 || s.keys < 100 || s.ops < 1 {
+		fmt.Fprintln(os.Stderr, "usage: trace [--keys 100 or more] [--ops N] [--seed N] STORE TRACE")
+		os.Exit(2)
+	}
+	if err := run(context.Background(), s); err != nil {
+		fmt.Fprintln(os.Stderr, "trace:", err)
+		os.Exit(1)
+	}
+}
+
+// run makes the store with two thirds of the blocks, and records the load.
+func run(ctx context.Context, s settings) (err error) {
+	db, err := kv.Open(s.store, &kv.Options{
+		MemtableSize: 4 << 20, TargetFileSize: 4 << 20, BaseLevelSize: 8 << 20, // so that a small store has levels
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	blocks := newRepository(s.seed, s.keys)
+	n := newNode(godatastore.New(db), blocks, s.seed)
+	for n.added < len(blocks.roots)*2/3 {
+		if err := n.add(ctx); err != nil {
+			return err
+		}
+	}
+	err = record(db, s.trace, func() error {
+		for i := range s.ops {
+			if err := n.serve(ctx, i, s.ops); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(err, db.Flush())
+}
+
+// record writes the lookups of a load down.
+func record(db *kv.DB, path string, load func() error) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	tracer, err := kv.NewLookupTracer(f, &kv.LookupTraceOptions{Keys: true})
+	if err != nil {
+		return err
+	}
+	db.TraceLookups(tracer)
+	err = load()
+	db.TraceLookups(nil)
+	err = errors.Join(err, tracer.Close())
+	if n := tracer.Stats().Dropped; err == nil && n > 0 {
+		err = fmt.Errorf("the trace lacks %d lookups: the disk is too slow for it", n)
+	}
+	return err
+}
