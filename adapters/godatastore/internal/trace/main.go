@@ -44,7 +44,7 @@ func main() {
 // run makes the store with two thirds of the blocks, and records the load.
 func run(ctx context.Context, s settings) (err error) {
 	db, err := kv.Open(s.store, &kv.Options{
-		MemtableSize: 4 << 20, TargetFileSize: 4 << 20, BaseLevelSize: 8 << 20, // so that a small store has levels
+		MemtableSize: 2 << 20, TargetFileSize: 2 << 20, BaseLevelSize: 4 << 20, // so that a small store has levels
 	})
 	if err != nil {
 		return err

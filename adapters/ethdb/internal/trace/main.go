@@ -1,0 +1,86 @@
+// Command trace makes a store like that of an Ethereum node, and a trace of the lookups of an import of blocks:
+//
+//	go run ./internal/trace [--keys N] [--ops N] [--seed N] STORE TRACE
+//
+// The store is a directory that is not there yet. The trace has the keys. What the load is made of is in the
+// file chain.go.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/siftkv/siftkv/adapters/ethdb"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// settings are the command line.
+type settings struct {
+	keys, ops    int
+	seed         uint64
+	store, trace string
+}
+
+func main() {
+	var s settings
+	flag.IntVar(&s.keys, "keys", 200_000, "accounts before the first block")
+	flag.IntVar(&s.ops, "ops", 200, "blocks to import")
+	flag.Uint64Var(&s.seed, "seed", 1, "of all that is drawn")
+	flag.Parse()
+	s.store, s.trace = flag.Arg(0), flag.Arg(1)
+	if flag.NArg() != 2 || s.keys < 100 || s.ops < 1 {
+		fmt.Fprintln(os.Stderr, "usage: trace [--keys 100 or more] [--ops N] [--seed N] STORE TRACE")
+		os.Exit(2)
+	}
+	if err := run(s); err != nil {
+		fmt.Fprintln(os.Stderr, "trace:", err)
+		os.Exit(1)
+	}
+}
+
+// run makes the store with the accounts, and records the import.
+func run(s settings) (err error) {
+	db, err := kv.Open(s.store, &kv.Options{
+		MemtableSize: 2 << 20, TargetFileSize: 2 << 20, BaseLevelSize: 4 << 20, // so that a small store has levels
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	c := newChain(ethdb.New(db), s.seed, s.keys)
+	if err := c.genesis(); err != nil {
+		return err
+	}
+	err = record(db, s.trace, func() error {
+		for range s.ops {
+			if err := c.importBlock(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(err, db.Flush())
+}
+
+// record writes the lookups of an import of blocks down.
+func record(db *kv.DB, path string, load func() error) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	tracer, err := kv.NewLookupTracer(f, &kv.LookupTraceOptions{Keys: true})
+	if err != nil {
+		return err
+	}
+	db.TraceLookups(tracer)
+	err = load()
+	db.TraceLookups(nil)
+	err = errors.Join(err, tracer.Close())
+	if n := tracer.Stats().Dropped; err == nil && n > 0 {
+		err = fmt.Errorf("the trace lacks %d lookups: the disk is too slow for it", n)
+	}
+	return err
+}
