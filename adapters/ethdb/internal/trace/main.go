@@ -1,9 +1,9 @@
 // Command trace makes a store like that of an Ethereum node, and a trace of the lookups of an import of blocks:
 //
-//	go run ./internal/trace [--keys N] [--ops N] [--seed N] STORE TRACE
+//	go run ./internal/trace [--keys N] [--ops N] [--seed N] DIR
 //
-// The store is a directory that is not there yet. The trace has the keys. What the load is made of is in the
-// file chain.go.
+// The store is DIR/store and the trace, which has the keys, DIR/trace; DIR is not there yet. What the load is made
+// of is in the file chain.go.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/siftkv/siftkv/adapters/ethdb"
 	"github.com/siftkv/siftkv/kv"
@@ -18,9 +19,9 @@ import (
 
 // settings are the command line.
 type settings struct {
-	keys, ops    int
-	seed         uint64
-	store, trace string
+	keys, ops int
+	seed      uint64
+	dir       string
 }
 
 func main() {
@@ -29,9 +30,9 @@ func main() {
 	flag.IntVar(&s.ops, "ops", 200, "blocks to import")
 	flag.Uint64Var(&s.seed, "seed", 1, "of all that is drawn")
 	flag.Parse()
-	s.store, s.trace = flag.Arg(0), flag.Arg(1)
-	if flag.NArg() != 2 || s.keys < 100 || s.ops < 1 {
-		fmt.Fprintln(os.Stderr, "usage: trace [--keys 100 or more] [--ops N] [--seed N] STORE TRACE")
+	s.dir = flag.Arg(0)
+	if flag.NArg() != 1 || s.keys < 100 || s.ops < 1 {
+		fmt.Fprintln(os.Stderr, "usage: trace [--keys 100 or more] [--ops N] [--seed N] DIR")
 		os.Exit(2)
 	}
 	if err := run(s); err != nil {
@@ -42,7 +43,10 @@ func main() {
 
 // run makes the store with the accounts, and records the import.
 func run(s settings) (err error) {
-	db, err := kv.Open(s.store, &kv.Options{
+	if err := os.Mkdir(s.dir, 0o755); err != nil {
+		return err
+	}
+	db, err := kv.Open(filepath.Join(s.dir, "store"), &kv.Options{
 		MemtableSize: 2 << 20, TargetFileSize: 2 << 20, BaseLevelSize: 4 << 20, // so that a small store has levels
 	})
 	if err != nil {
@@ -53,7 +57,7 @@ func run(s settings) (err error) {
 	if err := c.genesis(); err != nil {
 		return err
 	}
-	err = record(db, s.trace, func() error {
+	err = record(db, filepath.Join(s.dir, "trace"), func() error {
 		for range s.ops {
 			if err := c.importBlock(); err != nil {
 				return err
@@ -66,7 +70,7 @@ func run(s settings) (err error) {
 
 // record writes the lookups of an import of blocks down.
 func record(db *kv.DB, path string, load func() error) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -12,26 +13,24 @@ import (
 
 // A small load leaves a store that is closed, and a trace that is the same again.
 func TestTrace(t *testing.T) {
-	dir := t.TempDir()
-	make := func(name string) (store, trace string, c tracetest.Count) {
-		store, trace = filepath.Join(dir, name), filepath.Join(dir, name+".trace")
-		require.NoError(t, run(settings{keys: 1000, ops: 20, seed: 1, store: store, trace: trace}))
-		return store, trace, tracetest.Read(t, trace)
+	base := t.TempDir()
+	load := func(dir string) tracetest.Count {
+		require.NoError(t, run(settings{keys: 1000, ops: 20, seed: 1, dir: filepath.Join(base, dir)}))
+		return tracetest.Read(t, filepath.Join(base, dir, "trace"))
 	}
-	store, trace, count := make("first")
+	count := load("first")
 	require.Greater(t, count.Found, 1000)
 	require.Greater(t, count.Absent, 1000)
 	require.Greater(t, count.Found+count.Absent, count.Distinct, "keys are asked for again")
-	_, _, again := make("second")
-	require.Equal(t, count, again)
-	require.Error(t, run(settings{keys: 1000, ops: 1, store: store, trace: trace}), "it overwrites nothing")
+	require.Equal(t, count, load("second"))
+	require.ErrorIs(t, run(settings{keys: 1000, ops: 1, dir: base}), os.ErrExist, "it overwrites nothing")
 
-	db, err := kv.Open(store, &kv.Options{ReadOnly: true})
+	db, err := kv.Open(filepath.Join(base, "first", "store"), &kv.Options{ReadOnly: true})
 	require.NoError(t, err)
-	files := 0
+	runs := 0
 	for _, level := range db.Metrics().Levels {
-		files += level.Files
+		runs += level.Runs
 	}
-	require.Positive(t, files)
+	require.Positive(t, runs)
 	require.NoError(t, db.Close())
 }

@@ -1,9 +1,9 @@
 // Command trace makes a store like that of an IPFS node, and a trace of the lookups of a load:
 //
-//	go run ./internal/trace [--keys N] [--ops N] [--seed N] STORE TRACE
+//	go run ./internal/trace [--keys N] [--ops N] [--seed N] DIR
 //
-// The store is a directory that is not there yet. The trace has the keys. What the load is made of is in the
-// types repository and node.
+// The store is DIR/store and the trace, which has the keys, DIR/trace; DIR is not there yet. What the load is made
+// of is in the types repository and node.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/siftkv/siftkv/adapters/godatastore"
 	"github.com/siftkv/siftkv/kv"
@@ -19,9 +20,9 @@ import (
 
 // settings are the command line.
 type settings struct {
-	keys, ops    int
-	seed         uint64
-	store, trace string
+	keys, ops int
+	seed      uint64
+	dir       string
 }
 
 func main() {
@@ -30,9 +31,9 @@ func main() {
 	flag.IntVar(&s.ops, "ops", 60_000, "requests")
 	flag.Uint64Var(&s.seed, "seed", 1, "of all that is drawn")
 	flag.Parse()
-	s.store, s.trace = flag.Arg(0), flag.Arg(1)
-	if flag.NArg() != 2 || s.keys < 100 || s.ops < 1 {
-		fmt.Fprintln(os.Stderr, "usage: trace [--keys 100 or more] [--ops N] [--seed N] STORE TRACE")
+	s.dir = flag.Arg(0)
+	if flag.NArg() != 1 || s.keys < 100 || s.ops < 1 {
+		fmt.Fprintln(os.Stderr, "usage: trace [--keys 100 or more] [--ops N] [--seed N] DIR")
 		os.Exit(2)
 	}
 	if err := run(context.Background(), s); err != nil {
@@ -43,7 +44,10 @@ func main() {
 
 // run makes the store with two thirds of the blocks, and records the load.
 func run(ctx context.Context, s settings) (err error) {
-	db, err := kv.Open(s.store, &kv.Options{
+	if err := os.Mkdir(s.dir, 0o755); err != nil {
+		return err
+	}
+	db, err := kv.Open(filepath.Join(s.dir, "store"), &kv.Options{
 		MemtableSize: 2 << 20, TargetFileSize: 2 << 20, BaseLevelSize: 4 << 20, // so that a small store has levels
 	})
 	if err != nil {
@@ -57,7 +61,7 @@ func run(ctx context.Context, s settings) (err error) {
 			return err
 		}
 	}
-	err = record(db, s.trace, func() error {
+	err = record(db, filepath.Join(s.dir, "trace"), func() error {
 		for i := range s.ops {
 			if err := n.serve(ctx, i, s.ops); err != nil {
 				return err
@@ -70,7 +74,7 @@ func run(ctx context.Context, s settings) (err error) {
 
 // record writes the lookups of a load down.
 func record(db *kv.DB, path string, load func() error) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
