@@ -19,11 +19,20 @@ type requests struct {
 	docs []document
 }
 
+// saves is how often, while searches go on, a twelfth of the files is indexed again as it was.
+const saves = 4
+
 // search makes so many searches. Each shows what is stored of five files; then the test of a file is opened, if it
 // has one.
 func search(index bleve.Index, docs []document, ops int, seed uint64) error {
 	r := requests{rand.New(rand.NewPCG(seed, 1)), docs}
-	for range ops {
+	for i := range ops {
+		if i%(ops/saves+1) == ops/saves/2 {
+			first := r.rng.IntN(len(docs) - len(docs)/12)
+			if err := fill(index, docs[first:first+len(docs)/12]); err != nil {
+				return err
+			}
+		}
 		request := bleve.NewSearchRequestOptions(r.query(), 5, 0, false)
 		request.Fields = []string{"package", "lines"}
 		if _, err := index.Search(request); err != nil {
