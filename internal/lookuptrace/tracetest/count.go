@@ -3,6 +3,7 @@ package tracetest
 
 import (
 	"errors"
+	"hash/maphash"
 	"io"
 	"os"
 	"testing"
@@ -16,7 +17,11 @@ import (
 type Count struct {
 	Found, Absent int // lookups
 	Distinct      int // keys
+	// Sum is the same of two traces, within a process, that have the same lookups in any order.
+	Sum uint64
 }
+
+var seed = maphash.MakeSeed()
 
 // Read counts the lookups of a trace, which has keys, its end, and all that was recorded; else the test fails.
 func Read(t testing.TB, path string) (c Count) {
@@ -35,11 +40,14 @@ func Read(t testing.TB, path string) (c Count) {
 		require.NoError(t, err)
 		require.NotNil(t, l.Key, "the trace has keys")
 		keys[string(l.Key)] = true
+		sum := maphash.Bytes(seed, l.Key)
 		if l.Found {
 			c.Found++
+			sum *= 3
 		} else {
 			c.Absent++
 		}
+		c.Sum += sum
 	}
 	require.Zero(t, r.Dropped())
 	c.Distinct = len(keys)

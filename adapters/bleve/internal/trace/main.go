@@ -75,7 +75,7 @@ func run(s settings) (err error) {
 		}
 		return search(index, docs, s.ops, s.seed)
 	})
-	return errors.Join(err, db.Flush())
+	return errors.Join(err, settle(db))
 }
 
 // storeOf returns the store below an index.
@@ -89,25 +89,4 @@ func storeOf(index bleve.Index) (*kv.DB, error) {
 		return nil, err
 	}
 	return store.(*siftkv.Store).DB(), nil
-}
-
-// record writes the lookups of a load down.
-func record(db *kv.DB, path string, load func() error) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	tracer, err := kv.NewLookupTracer(f, &kv.LookupTraceOptions{Keys: true})
-	if err != nil {
-		return err
-	}
-	db.TraceLookups(tracer)
-	err = load()
-	db.TraceLookups(nil)
-	err = errors.Join(err, tracer.Close())
-	if n := tracer.Stats().Dropped; err == nil && n > 0 {
-		err = fmt.Errorf("the trace lacks %d lookups: the disk is too slow for it", n)
-	}
-	return err
 }

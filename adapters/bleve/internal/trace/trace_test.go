@@ -23,7 +23,8 @@ func TestTrace(t *testing.T) {
 	require.Greater(t, count.Absent, 100)
 	require.Greater(t, count.Found+count.Absent, count.Distinct, "keys are asked for again")
 	require.Equal(t, count, load("second"))
-	require.ErrorIs(t, run(settings{keys: 30, ops: 1, dir: filepath.Join(base, "first")}), bleve.ErrorIndexPathExists, "it overwrites nothing")
+	again := settings{keys: 30, ops: 1, dir: filepath.Join(base, "first")}
+	require.ErrorIs(t, run(again), bleve.ErrorIndexPathExists, "it overwrites nothing")
 
 	db, err := kv.Open(filepath.Join(base, "first", "store"), &kv.Options{ReadOnly: true})
 	require.NoError(t, err)

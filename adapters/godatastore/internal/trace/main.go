@@ -69,26 +69,5 @@ func run(ctx context.Context, s settings) (err error) {
 		}
 		return nil
 	})
-	return errors.Join(err, db.Flush())
-}
-
-// record writes the lookups of a load down.
-func record(db *kv.DB, path string, load func() error) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	tracer, err := kv.NewLookupTracer(f, &kv.LookupTraceOptions{Keys: true})
-	if err != nil {
-		return err
-	}
-	db.TraceLookups(tracer)
-	err = load()
-	db.TraceLookups(nil)
-	err = errors.Join(err, tracer.Close())
-	if n := tracer.Stats().Dropped; err == nil && n > 0 {
-		err = fmt.Errorf("the trace lacks %d lookups: the disk is too slow for it", n)
-	}
-	return err
+	return errors.Join(err, settle(db))
 }
