@@ -50,9 +50,9 @@ func (p *parts) openFilters(ctx context.Context, f flags, o *redis.UniversalOpti
 	p.onClose(client.Close)
 	sets := opener{parts: p, flags: f, client: client}
 	p.Filters = guard.Filters{
-		Users:  sets.near(opening, sets.growing(opening, "users", p.Store.IDs)),
-		Names:  sets.near(opening, sets.growing(opening, "names", p.Store.Names)),
-		Banned: sets.removable(opening, "banned", p.Store.BannedIDs),
+		Users:  sets.near(opening, sets.growing(opening, "users", p.db.IDs)),
+		Names:  sets.near(opening, sets.growing(opening, "names", p.db.Names)),
+		Banned: sets.removable(opening, "banned", p.db.BannedIDs),
 	}
 	return errors.Join(p.openFeed(opening, f, client), sets.done(ctx))
 }
@@ -72,7 +72,7 @@ func (o *opener) options(source redisfilter.Source) *redisfilter.Options {
 }
 
 // name is a set's name. Another database has other sets.
-func (o *opener) name(of string) string { return of + "-" + o.Store.Instance() }
+func (o *opener) name(of string) string { return of + "-" + o.db.Instance() }
 
 func (o *opener) growing(ctx context.Context, name string, source redisfilter.Source) *redisfilter.Set {
 	options := o.options(source)
@@ -137,7 +137,7 @@ func (o *opener) done(ctx context.Context) error {
 // openFeed opens the sets of what users were shown. Nothing needs to be loaded: what
 // was lost is shown again.
 func (p *parts) openFeed(ctx context.Context, f flags, client *redisfilter.Client) error {
-	feed, err := redisfilter.NewWindows(ctx, client, "feed-"+p.Store.Instance(), feedItems, feedRate,
+	feed, err := redisfilter.NewWindows(ctx, client, "feed-"+p.db.Instance(), feedItems, feedRate,
 		&redisfilter.WindowOptions{
 			Period: feedPeriod, Keep: feedPeriods, Growth: feedGrowth, Timeout: f.RedisTimeout, Logger: p.Logger,
 		})

@@ -30,6 +30,7 @@ const spareConns = 4
 // parts is what a service stands on, and what ends with it.
 type parts struct {
 	guard.Parts
+	db      *users.Store // which is guard.Parts' Store
 	closers []func() error
 }
 
@@ -80,25 +81,26 @@ func (p *parts) open(ctx context.Context, f flags) error {
 	client := redis.NewUniversalClient(options)
 	p.onClose(client.Close)
 	p.Cache = cache.New(client, cache.Config{
-		Prefix: "guard:" + p.Store.Instance() + ":", TTL: f.CacheTTL, NullTTL: f.NullTTL, Timeout: f.RedisTimeout,
+		Prefix: "guard:" + p.db.Instance() + ":", TTL: f.CacheTTL, NullTTL: f.NullTTL, Timeout: f.RedisTimeout,
 	})
 	if f.outlived() {
 		p.onEnd(ctx, p.Cache.Clear)
 	}
 	// Of users that were made in old data, filters that are there were told nothing.
-	f.Rebuild = f.Rebuild || seeded && !p.Store.Fresh()
+	f.Rebuild = f.Rebuild || seeded && !p.db.Fresh()
 	return p.openFilters(ctx, f, options)
 }
 
 // openStore opens the database.
 func (p *parts) openStore(ctx context.Context, f flags) (err error) {
 	if f.Postgres != "" {
-		p.Store, err = users.OpenPostgres(ctx, f.Postgres, f.DBConns+spareConns, f.Timeout)
+		p.db, err = users.OpenPostgres(ctx, f.Postgres, f.DBConns+spareConns, f.Timeout)
 	} else {
-		p.Store, err = p.openSQLite(ctx, f.Data)
+		p.db, err = p.openSQLite(ctx, f.Data)
 	}
 	if err == nil {
-		p.onClose(p.Store.Close)
+		p.Store = p.db
+		p.onClose(p.db.Close)
 	}
 	return err
 }
@@ -122,7 +124,7 @@ func (p *parts) openSQLite(ctx context.Context, dir string) (*users.Store, error
 // seed makes the first users and reports whether some were missing.
 func (p *parts) seed(ctx context.Context, n int) (bool, error) {
 	began := time.Now()
-	added, err := p.Store.Seed(ctx, n)
+	added, err := p.db.Seed(ctx, n)
 	if err == nil && added > 0 {
 		p.Logger.Info("made users", "users", added, "took", time.Since(began).Round(time.Millisecond))
 	}

@@ -49,9 +49,24 @@ type Config struct {
 	FilterTimeout time.Duration // of a question to a filter
 }
 
+// Store is a database: *users.Store is, in SQL. It may be used from many goroutines. It is the source of truth, and
+// decides alone who gets a name or an identifier.
+type Store interface {
+	Ping(ctx context.Context) error
+	// Name returns the name of a user, and whether there is such a user.
+	Name(ctx context.Context, id int64) (string, bool, error)
+	Taken(ctx context.Context, name string) (bool, error)
+	Banned(ctx context.Context, id int64) (bool, error)
+	// Insert, Ban and Unban report whether they changed something: Insert does not if the name, or the identifier,
+	// is another's.
+	Insert(ctx context.Context, u users.User) (bool, error)
+	Ban(ctx context.Context, id int64) (bool, error)
+	Unban(ctx context.Context, id int64) (bool, error)
+}
+
 // Parts is what the service stands on. All are the caller's to close.
 type Parts struct {
-	Store    *users.Store
+	Store    Store
 	Cache    *cache.Cache
 	Filters  Filters
 	Counters *stats.Counters

@@ -134,7 +134,7 @@ func TestCacheAway(t *testing.T) {
 
 func TestDatabaseAway(t *testing.T) {
 	s := start(t, nil)
-	require.NoError(t, s.Store.Close())
+	require.NoError(t, s.Store.(*users.Store).Close())
 	_, err := s.User(t.Context(), 7)
 	require.ErrorIs(t, err, guard.ErrDatabase)
 	_, err = s.SignUp(t.Context(), "ann")
