@@ -45,7 +45,7 @@ func (n *node) serve(ctx context.Context, i, of int) error {
 			return err
 		}
 	}
-	if i%(of/collections+1) == of/collections {
+	if every := max(1, of/collections); i%every == every-1 {
 		for range n.added / 20 {
 			n.gone[n.rng.IntN(n.added)] = true
 		}

@@ -56,7 +56,8 @@ func run(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	db, err := kv.Open(filepath.Join(s.dir, "store"), &kv.Options{
-		MemtableSize: 2 << 20, TargetFileSize: 2 << 20, BaseLevelSize: 4 << 20, CacheSize: 8 << 20, // so that a small store has levels
+		MemtableSize: 2 << 20, TargetFileSize: 2 << 20, BaseLevelSize: 4 << 20, // so that a small store has many files
+		CacheSize: 8 << 20,
 	})
 	if err != nil {
 		return err
