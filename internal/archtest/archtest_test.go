@@ -48,6 +48,7 @@ var layers = []struct {
 	{"internal/memtable", 4},
 	{"internal/tablemeta", 4},
 	{"internal/version", 4},
+	{"internal/advise", 5},
 	{"internal/ingest", 5},
 	{"internal/iterator", 5},
 	{"internal/commit", 5},

@@ -1,0 +1,21 @@
+// Package advise predicts what the lookups and scans of a store would cost under other
+// settings, and recommends some. It reads nothing and opens nothing: a caller describes the
+// files of a store and what was asked of them, and gets numbers.
+//
+//	store      the files, and the settings in force
+//	trace      what was asked, and which blocks that leads to
+//	setting    another filter, budget or cache, and what its filters take and let pass
+//	cost       what an operation takes, in counts and nanoseconds
+//	prices     nanoseconds of a probe and of a block, measured or given
+//	replay     which blocks a cache of some size would have had
+//	predict    the cost of a setting
+//	layout     the sorted runs that another style of compaction would have
+//	front      settings that no other one beats at their memory
+//	advice     all of it, with one recommendation and what cannot be known
+//
+// A lookup asks the sorted runs one after the other until one has the key. The index in memory
+// names the block without a read, so the path of each lookup is known: the files whose bounds
+// admit the key, a block of each, and the file that has it. That block is read whatever the
+// filters are; each of the others is read if its filter errs, whose rate theory has
+// (filterpolicy.Expected). The rest is a cache, which is replayed.
+package advise

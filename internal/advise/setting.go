@@ -1,0 +1,78 @@
+package advise
+
+import (
+	"github.com/siftkv/siftkv/filterpolicy"
+)
+
+// A Setting is what a store could be opened with. The zero value of a field leaves the store's own.
+type Setting struct {
+	// Filter of all files, once they are written anew; empty: each file keeps its own.
+	Filter string `json:"filter,omitempty"`
+	// Budget spreads so many bytes of filters over the runs (kv.Options.FilterBudget); Filter is
+	// then only a family.
+	Budget int64 `json:"filter_budget,omitempty"`
+	Cache  int64 `json:"cache"` // bytes of the block cache
+	// Remembered is kv.Options.FalsePositiveMemory.
+	Remembered int64 `json:"false_positive_memory,omitempty"`
+}
+
+// filters are what theory says of the filter of each file of a store under a setting.
+type filters struct {
+	rates []float64 // by file
+	bytes int64     // of all
+	known bool      // theory knows every one of them
+}
+
+// filtersOf returns the filters of a store under a setting. Filters that theory does not know
+// count as none.
+func (s *Store) filtersOf(o *Setting) filters {
+	f := filters{rates: make([]float64, len(s.Files)), known: true}
+	policies := s.policies(o)
+	for i := range s.Files {
+		file := &s.Files[i]
+		e, ok := file.filterNow()
+		if policies != nil {
+			e, ok = expected(policies[file.Run], file.Keys)
+			f.bytes += int64(e.BitsPerKey * float64(file.Keys) / 8)
+		} else {
+			f.bytes += file.FilterBytes
+		}
+		if f.rates[i] = e.FPR; !ok {
+			f.rates[i], f.known = 1, false
+		}
+	}
+	return f
+}
+
+// policies returns the policy of each run, nil if files keep their own filters; a nil policy is none.
+func (s *Store) policies(o *Setting) []filterpolicy.Policy {
+	if o.Filter == "" {
+		return nil
+	}
+	all := make([]filterpolicy.Policy, s.Runs)
+	p, err := filterpolicy.Parse(o.Filter)
+	if err != nil {
+		return all
+	}
+	bits := []float64(nil)
+	if o.Budget > 0 {
+		bits = filterpolicy.Spread(p, o.Budget, s.runKeys())
+	}
+	for run := range all {
+		if all[run] = p; o.Budget > 0 {
+			if all[run], err = nil, nil; bits[run] > 0 {
+				all[run], _ = filterpolicy.WithBits(p, bits[run])
+			}
+		}
+	}
+	return all
+}
+
+// expected is filterpolicy.Expected, of a policy that may be nil.
+func expected(p filterpolicy.Policy, keys uint64) (filterpolicy.Expectation, bool) {
+	if p == nil {
+		return noFilter, true
+	}
+	e := filterpolicy.Expected(p, int(keys))
+	return e, e.OK
+}

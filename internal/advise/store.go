@@ -1,0 +1,94 @@
+package advise
+
+import (
+	"github.com/siftkv/siftkv/filterpolicy"
+)
+
+// A Store is what there is to know of a store before anything is asked of it.
+type Store struct {
+	Files []File // in any order; their numbers are those of Step.File
+	Runs  int    // sorted runs; File.Run is below
+
+	Cache      int64  // bytes of the block cache
+	Filter     string // spec of new files' filters
+	Budget     int64  // kv.Options.FilterBudget; 0: none
+	Compaction string // style, as its options text; empty: not known
+	Objects    bool   // files are objects in an object store: a read is a request
+
+	// Remembered is kv.Options.FalsePositiveMemory in bytes: false positives that are read
+	// once. 0 is none.
+	Remembered int64
+}
+
+// A File is a sorted file. Numbers are those of its properties.
+type File struct {
+	Run         int    // in the order in which a lookup asks them: 0 is the youngest
+	Level       int    // -1: not known
+	Keys        uint64 // distinct ones, which its filter is for
+	Blocks      uint64 // data blocks
+	Bytes       int64  // of data blocks as stored
+	Decoded     int64  // of a data block in the cache, on average; 0: as stored
+	IndexBytes  int64
+	FilterBytes int64
+	Filter      string // spec; empty: no filter that lookups ask
+}
+
+// filterNow returns what theory says of a file's own filter, and false if it says nothing.
+func (f *File) filterNow() (filterpolicy.Expectation, bool) {
+	if f.Filter == "" {
+		return noFilter, true
+	}
+	p, err := filterpolicy.Parse(f.Filter)
+	if err != nil {
+		return noFilter, false
+	}
+	e := filterpolicy.Expected(p, int(f.Keys))
+	return e, e.OK
+}
+
+// noFilter is what lookups meet in a file without a filter.
+var noFilter = filterpolicy.Expectation{FPR: 1, OK: true}
+
+// stored returns the mean bytes of a block in the file.
+func (f *File) stored() float64 { return float64(f.Bytes) / float64(max(1, f.Blocks)) }
+
+// cached returns what a block takes in the cache.
+func (f *File) cached() float64 {
+	if f.Decoded > 0 {
+		return float64(f.Decoded)
+	}
+	return max(1, f.stored())
+}
+
+// FilterBytes returns what all filters take.
+func (s *Store) FilterBytes() (sum int64) {
+	for i := range s.Files {
+		sum += s.Files[i].FilterBytes
+	}
+	return sum
+}
+
+// Keys returns the entries of all files: a key counts in each file that has it.
+func (s *Store) Keys() (sum uint64) {
+	for i := range s.Files {
+		sum += s.Files[i].Keys
+	}
+	return sum
+}
+
+// Bytes returns what all data blocks would take in a cache.
+func (s *Store) Bytes() (sum int64) {
+	for i := range s.Files {
+		sum += int64(s.Files[i].cached() * float64(s.Files[i].Blocks))
+	}
+	return sum
+}
+
+// runKeys returns the entries of each run.
+func (s *Store) runKeys() []uint64 {
+	keys := make([]uint64, s.Runs)
+	for i := range s.Files {
+		keys[s.Files[i].Run] += s.Files[i].Keys
+	}
+	return keys
+}

@@ -1,0 +1,59 @@
+package advise
+
+import "time"
+
+// A Trace is what was asked of a store, in the order of time. Lookups of one key share its
+// entry in Keys.
+type Trace struct {
+	Keys    []Key
+	Lookups []Lookup
+	Scans   []Scan
+
+	OneIn   int           // lookups of one key in so many are there; 0 is 1
+	Span    time.Duration // from the first to the last; 0: not known
+	Dropped uint64        // lookups that are known to lack
+	Cut     uint64        // lookups that were left out at the end
+	Changed int           // lookups whose answer in the trace is not that of the store now
+}
+
+// A Key is one that was looked up.
+type Key struct {
+	Hash  uint64 // tells keys apart, and nothing else
+	Found bool   // the store has a value under it
+
+	// Path has the files that a lookup comes to, in order, up to the one that answers. A
+	// lookup that memtables answer has none.
+	Path []Step
+
+	// Pathless says that the path is not known, as of a key of which there is only a hash. It is
+	// then made up: blocks and runs are drawn by how large they are.
+	Pathless bool
+}
+
+// A Step is a file whose bounds admit a key.
+type Step struct {
+	File    int32
+	Block   int32 // the only data block that may have the key, by its number
+	Present bool  // the file has a version of the key: the block is read, whatever the filter
+}
+
+// A Lookup is one that was made.
+type Lookup struct {
+	Key int32 // of Trace.Keys
+}
+
+// A Scan is one that was made: a seek and the entries that it returned.
+type Scan struct {
+	Entries int
+	Bounded bool   // it had bounds at both ends, so that filters may answer for them
+	Prefix  int    // bytes that both bounds share
+	Parts   []Part // files that its bounds meet
+}
+
+// A Part is what a scan meets in a file.
+type Part struct {
+	File   int32
+	First  int32 // data block
+	Blocks int32 // that hold the range, at least one
+	Empty  bool  // no entry of the file is within the range
+}
