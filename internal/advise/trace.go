@@ -2,7 +2,7 @@ package advise
 
 import "time"
 
-// A Trace is what was asked of a store, in the order of time. Lookups of one key share its
+// A Trace is what was asked of a store. Lookups and scans are each in the order of time. Lookups of one key share its
 // entry in Keys.
 type Trace struct {
 	Keys    []Key
@@ -39,11 +39,13 @@ type Step struct {
 
 // A Lookup is one that was made.
 type Lookup struct {
-	Key int32 // of Trace.Keys
+	Key int32         // of Trace.Keys
+	At  time.Duration // since the trace began
 }
 
 // A Scan is one that was made: a seek and the entries that it returned.
 type Scan struct {
+	At      time.Duration // since the trace began
 	Entries int
 	Bounded bool   // it had bounds at both ends, so that filters may answer for them
 	Prefix  int    // bytes that both bounds share

@@ -1,0 +1,190 @@
+package advise
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+)
+
+// A Config says what is to be predicted. The zero value is a good one.
+type Config struct {
+	Filters []string // specs; nil: DefaultFilters, and the store's own
+	Caches  []int64  // bytes; nil: an eighth of the store's up to eight times it
+	Memory  int64    // that filters and cache may take together; 0: as much as now
+}
+
+// DefaultFilters are what is tried: the families that docs/study.md recommends, from few bits to
+// many.
+var DefaultFilters = []string{
+	"none",
+	"blocked:6", "blocked:8", "blocked:10", "blocked:12", "blocked:14", "blocked:16", "blocked:20",
+	"ribbon:4", "ribbon:6", "ribbon:8", "ribbon:10", "ribbon:12", "ribbon:16",
+	"cuckoo:12", "fuse:8",
+}
+
+// cacheFactors are the caches that are tried, as multiples of the store's.
+var cacheFactors = []float64{0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 4, 8}
+
+// MinCache is the smallest cache that is tried, in bytes.
+const MinCache = 64 << 10
+
+// Advice is what a store's traffic says about its settings.
+type Advice struct {
+	Now    Prediction `json:"now"`    // with the settings in force
+	Memory int64      `json:"memory"` // limit of the recommendation
+
+	All   []Prediction `json:"all"`   // by filter, then by cache
+	Front []Prediction `json:"front"` // of them, those that no other one beats at its memory
+	Curve []Prediction `json:"curve"` // other caches, with the filters of now: the miss-ratio curve
+	Worth []Worth      `json:"worth"` // what more or less memory would buy
+	Best  Prediction   `json:"best"`  // the cheapest within the limit
+
+	Recommendation Recommendation `json:"recommendation"`
+	Sample         Sample         `json:"sample"`
+	Unknown        []string       `json:"unknown"` // what the model cannot know here
+	Prices         Prices         `json:"prices"`
+}
+
+// A Worth is what a change of memory buys, at the margin.
+type Worth struct {
+	What  string  `json:"what"`  // filter or cache
+	From  string  `json:"from"`  // a spec, or a size
+	To    string  `json:"to"`    //
+	Bytes int64   `json:"bytes"` // more; negative: less
+	Reads float64 `json:"reads"` // device reads more for a million lookups; negative: fewer
+	Nanos float64 `json:"ns"`    // per operation
+	// ReadsPerMiB are the device reads that a MiB saves in a million lookups, at this margin.
+	ReadsPerMiB float64 `json:"reads_per_mib"`
+}
+
+// Advise predicts what there is to choose from, and chooses. It takes some seconds, and ends
+// early with the context's error.
+func (m *Model) Advise(ctx context.Context, c Config) (*Advice, error) {
+	s := m.store
+	a := &Advice{Prices: m.prices, Sample: m.sample(), Unknown: m.unknown()}
+	caches := c.Caches
+	if caches == nil {
+		caches = usualCaches(s)
+	}
+	a.Curve = m.Predict(Setting{Remembered: s.Remembered}, caches...)
+	a.Now = m.Predict(Setting{Remembered: s.Remembered}, s.Cache)[0]
+	a.Memory = cmp.Or(c.Memory, a.Now.Memory)
+	for _, o := range m.settings(c.Filters) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		f := s.filtersOf(&o)
+		if !f.known {
+			continue
+		}
+		sizes := caches
+		if rest := a.Memory - f.bytes - o.Remembered; rest >= MinCache && !slices.Contains(sizes, rest) {
+			sizes = append(slices.Clone(sizes), rest)
+		}
+		a.All = append(a.All, m.Predict(o, sizes...)...)
+	}
+	a.All = append(a.All, a.Now)
+	a.Front = Front(a.All, (*Prediction).Score)
+	a.Worth = worth(a)
+	a.choose(s)
+	return a, nil
+}
+
+// usualCaches returns what is tried of a store's cache, in bytes.
+func usualCaches(s *Store) []int64 {
+	var caches []int64
+	for _, f := range cacheFactors {
+		caches = append(caches, max(MinCache, int64(f*float64(s.Cache))))
+	}
+	return slices.Compact(caches)
+}
+
+// budgeted are the filters whose bytes are also tried as a budget.
+var budgeted = []string{"blocked:8", "blocked:10", "blocked:12", "ribbon:6", "ribbon:8", "ribbon:10"}
+
+// settings returns the filters that are tried, and budgets of as many bytes if there is more than
+// one run to share them.
+func (m *Model) settings(specs []string) []Setting {
+	s := m.store
+	usual := specs == nil
+	if usual {
+		specs = DefaultFilters
+		if p, err := filterpolicy.Parse(s.Filter); err == nil && !slices.Contains(specs, p.String()) {
+			specs = append(slices.Clone(specs), p.String())
+		}
+	}
+	var all []Setting
+	for _, spec := range specs {
+		o := Setting{Filter: spec, Remembered: s.Remembered}
+		all = append(all, o)
+		if s.Runs < 2 || usual && !slices.Contains(budgeted, spec) {
+			continue
+		}
+		f := s.filtersOf(&o)
+		if o.Budget = f.bytes; o.Budget > 0 && canSpread(spec) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// canSpread reports whether the bits of a family can be chosen.
+func canSpread(spec string) bool {
+	p, err := filterpolicy.Parse(spec)
+	return err == nil && filterpolicy.Spread(p, 1<<20, []uint64{1 << 20})[0] != 0
+}
+
+// worth compares the settings of now with their neighbours.
+func worth(a *Advice) []Worth {
+	var all []Worth
+	add := func(what string, p *Prediction, name func(*Prediction) string) {
+		if p == nil {
+			return
+		}
+		w := Worth{What: what, From: name(&a.Now), To: name(p), Bytes: p.Memory - a.Now.Memory,
+			Reads: 1e6 * (p.All.Reads - a.Now.All.Reads), Nanos: p.Score() - a.Now.Score()}
+		w.ReadsPerMiB = -w.Reads / (float64(w.Bytes) / (1 << 20))
+		all = append(all, w)
+	}
+	size := func(p *Prediction) string { return formatSize(p.Cache) }
+	filter := func(p *Prediction) string { return cmp.Or(p.Filter, "as it is") }
+	var filters []Prediction
+	for _, p := range a.All {
+		if p.Cache == a.Now.Cache && p.Budget == 0 && p.Filter != "" {
+			filters = append(filters, p)
+		}
+	}
+	filters = Front(filters, (*Prediction).Score)
+	for _, next := range []func([]Prediction, *Prediction) *Prediction{below, above} {
+		add("cache", next(a.Curve, &a.Now), size)
+		add("filter", next(filters, &a.Now), filter)
+	}
+	return all
+}
+
+// nearby is how much of its memory a neighbour must differ by, so that rounding is no difference.
+const nearby = 0.02
+
+// below returns the prediction with most memory of those with less than p.
+func below(all []Prediction, p *Prediction) (best *Prediction) {
+	for i := range all {
+		less := float64(p.Memory - all[i].Memory)
+		if less > nearby*float64(min(p.FilterBytes, p.Cache)) && (best == nil || all[i].Memory > best.Memory) {
+			best = &all[i]
+		}
+	}
+	return best
+}
+
+// above returns the prediction with least memory of those with more than p.
+func above(all []Prediction, p *Prediction) (best *Prediction) {
+	for i := range all {
+		more := float64(all[i].Memory - p.Memory)
+		if more > nearby*float64(min(p.FilterBytes, p.Cache)) && (best == nil || all[i].Memory < best.Memory) {
+			best = &all[i]
+		}
+	}
+	return best
+}

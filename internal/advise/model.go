@@ -1,0 +1,223 @@
+package advise
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A Model is a store with a trace, prepared for predictions. Any number of goroutines may use one.
+type Model struct {
+	store  *Store
+	trace  *Trace
+	prices Prices
+	oneIn  int
+	warm   int // lookups that come before what is counted
+
+	share float64 // of all blocks that are replayed
+	sizes []float64
+	files []int32 // of the blocks
+	keys  [][]touch
+	scans []scanTouches
+	order []int32   // lookups, and scans as -1 - their number, by time
+	stats []keyStat // by key
+}
+
+// A touch is a block that a lookup of a key may read.
+type touch struct {
+	draw    uint64 // decides whether a filter lets the key pass
+	file    int32
+	block   int32 // number of the model's
+	present bool
+}
+
+// scanTouches are the blocks of a scan.
+type scanTouches []touch
+
+// A keyStat is how often a key was asked for, as far as it counts.
+type keyStat struct {
+	counted int
+	all     int
+}
+
+// Limits of the work of a prediction.
+const (
+	maxTouches = 2 << 20 // that one replay may come to
+	warmUp     = 4       // one in so many lookups comes before what is counted
+)
+
+// New prepares a model. The store and the trace must not change any more. The first quarter of
+// the trace fills the cache and is not counted.
+func New(s *Store, t *Trace, p Prices) *Model {
+	m := &Model{store: s, trace: t, prices: p, oneIn: max(1, t.OneIn), warm: len(t.Lookups) / warmUp,
+		stats: make([]keyStat, len(t.Keys)), keys: make([][]touch, len(t.Keys)), share: 1}
+	steps := 0
+	for i, l := range t.Lookups {
+		st := &m.stats[l.Key]
+		if st.all++; i >= m.warm {
+			st.counted++
+		}
+		steps += m.pathLen(&t.Keys[l.Key])
+	}
+	if steps *= m.oneIn; steps > maxTouches {
+		m.share = float64(maxTouches) / float64(steps)
+	}
+	n := numbering{m: m, blocks: map[blockID]int32{}}
+	for i := range t.Keys {
+		if m.stats[i].all > 0 {
+			m.keys[i] = n.touches(&t.Keys[i])
+		}
+	}
+	for i := range t.Scans {
+		m.scans = append(m.scans, n.scan(&t.Scans[i]))
+	}
+	m.merge()
+	return m
+}
+
+// pathLen returns how many files a lookup of a key may come to.
+func (m *Model) pathLen(k *Key) int {
+	if k.Pathless {
+		return m.store.Runs
+	}
+	return len(k.Path)
+}
+
+// merge orders lookups and scans by time.
+func (m *Model) merge() {
+	m.order = make([]int32, 0, len(m.trace.Lookups)+len(m.trace.Scans))
+	for i := range m.trace.Lookups {
+		m.order = append(m.order, int32(i))
+	}
+	for i := range m.trace.Scans {
+		m.order = append(m.order, -1-int32(i))
+	}
+	if len(m.trace.Scans) > 0 {
+		slices.SortStableFunc(m.order, func(a, b int32) int { return cmp.Compare(m.at(a), m.at(b)) })
+	}
+}
+
+// at returns the moment of an element of order.
+func (m *Model) at(i int32) int64 {
+	if i < 0 {
+		return int64(m.trace.Scans[-1-i].At)
+	}
+	return int64(m.trace.Lookups[i].At)
+}
+
+// A blockID is a block of a file.
+type blockID struct{ file, block int32 }
+
+// A numbering gives the blocks that are replayed numbers, and draws those that are not known.
+type numbering struct {
+	m      *Model
+	blocks map[blockID]int32
+	runs   [][]int32 // files of each run; made when it is needed
+}
+
+// Kinds of draws.
+const (
+	drawBlock = 0x626c6f63
+	drawPath  = 0x70617468
+	drawCoin  = 0x636f696e
+)
+
+// mix spreads the bits of a number (the finalizer of SplitMix64).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// unit returns a number from 0 to below 1.
+func unit(x uint64) float64 { return float64(x>>11) / (1 << 53) }
+
+// number returns the number of a block, and false if the sample of blocks does not have it.
+func (n *numbering) number(id blockID) (int32, bool) {
+	if n.m.share < 1 && unit(mix(uint64(uint32(id.file))<<32|uint64(uint32(id.block)))) >= n.m.share {
+		return 0, false
+	}
+	number, ok := n.blocks[id]
+	if !ok {
+		number = int32(len(n.blocks))
+		n.blocks[id] = number
+		n.m.sizes = append(n.m.sizes, n.m.store.Files[id.file].cached())
+		n.m.files = append(n.m.files, id.file)
+	}
+	return number, true
+}
+
+// touches returns the blocks of a key, and those of the keys that it stands for: of keys of
+// which one in some was recorded, the others are taken to be asked for as this one is, and
+// to lie anywhere.
+func (n *numbering) touches(k *Key) []touch {
+	var all []touch
+	for i := range n.m.oneIn {
+		path := k.Path
+		like := mix(k.Hash ^ uint64(i))
+		if k.Pathless {
+			path = n.madeUp(k, like)
+		}
+		for _, s := range path {
+			block := s.Block
+			if i > 0 || k.Pathless {
+				block = int32(mix(like^uint64(s.File)^drawBlock) % max(1, n.m.store.Files[s.File].Blocks))
+			}
+			if number, ok := n.number(blockID{s.File, block}); ok {
+				all = append(all, touch{mix(like ^ uint64(s.File)<<8 ^ drawCoin), s.File, number, s.Present})
+			}
+		}
+	}
+	return all
+}
+
+// madeUp returns a path for a key that has none: the run that has it is drawn by how many keys
+// runs have, and so is the file of each run.
+func (n *numbering) madeUp(k *Key, like uint64) []Step {
+	s := n.m.store
+	if n.runs == nil {
+		n.runs = make([][]int32, s.Runs)
+		for i := range s.Files {
+			n.runs[s.Files[i].Run] = append(n.runs[s.Files[i].Run], int32(i))
+		}
+	}
+	var path []Step
+	left := unit(mix(like^drawPath)) * float64(s.Keys())
+	for run, files := range n.runs {
+		keys := uint64(0)
+		for _, f := range files {
+			keys += s.Files[f].Keys
+		}
+		at, chosen := uint64(unit(mix(like^drawPath^uint64(run+1)))*float64(keys)), int32(-1)
+		for _, f := range files {
+			if chosen = f; at < s.Files[f].Keys {
+				break
+			}
+			at -= s.Files[f].Keys
+		}
+		if chosen < 0 {
+			continue
+		}
+		left -= float64(keys)
+		here := k.Found && (left < 0 || run == len(n.runs)-1)
+		path = append(path, Step{File: chosen, Present: here})
+		if here {
+			break
+		}
+	}
+	return path
+}
+
+// scan returns the blocks of a scan that the sample has. Those of a file without an entry in the
+// range are marked as absent.
+func (n *numbering) scan(s *Scan) scanTouches {
+	var all scanTouches
+	for _, p := range s.Parts {
+		for i := range p.Blocks {
+			if number, ok := n.number(blockID{p.File, p.First + i}); ok {
+				all = append(all, touch{file: p.File, block: number, present: !p.Empty})
+			}
+		}
+	}
+	return all
+}

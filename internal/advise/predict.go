@@ -1,0 +1,200 @@
+package advise
+
+import (
+	"math"
+)
+
+// factBytes is what a remembered false positive takes: its slot, and the key.
+const factBytes = 116
+
+// Chance of which filters err for which keys is drawn so often that this many blocks are read in
+// vain, and so often at most.
+const (
+	enoughWrong = 4000
+	maxDraws    = 8
+)
+
+// Predict returns what the trace would cost under a setting with each of these caches.
+func (m *Model) Predict(o Setting, caches ...int64) []Prediction {
+	f := m.store.filtersOf(&o)
+	var tallies = make([]tally, len(caches))
+	draws, wrong, known := 0, 0.0, 0.0
+	for draws < maxDraws {
+		all, t := m.stream(&f, int(o.Remembered/factBytes), uint64(draws))
+		wrong, known = wrong+t.wrong, known+t.known
+		for i, cache := range caches {
+			m.replay(all, cache, &tallies[i])
+		}
+		if draws++; wrong >= enoughWrong || wrong == 0 {
+			break
+		}
+	}
+	spared := 0.0
+	if known > 0 {
+		spared = known / (known + wrong)
+	}
+	base := m.expect(&f, spared)
+	out := make([]Prediction, len(caches))
+	for i := range caches {
+		out[i] = m.finish(o, caches[i], &f, base, &tallies[i], float64(draws))
+	}
+	return out
+}
+
+// counts are costs of found and absent keys and of scans without what depends on the cache.
+type counts [numKinds]Cost
+
+// expect returns the blocks and probes that theory expects, of which a part of those read in
+// vain are spared since that is remembered.
+func (m *Model) expect(f *filters, spared float64) counts {
+	var c counts
+	var variance, squares [numKinds]float64
+	for i := range m.trace.Keys {
+		n := float64(m.stats[i].counted)
+		if n == 0 {
+			continue
+		}
+		kind := ofAbsent
+		if m.trace.Keys[i].Found {
+			kind = ofFound
+		}
+		blocks, probes, chance := m.expectKey(&m.trace.Keys[i], f, spared)
+		c[kind].Operations += int(n)
+		c[kind].Blocks += n * blocks
+		c[kind].Probes += n * probes
+		variance[kind] += n * n * chance
+		squares[kind] += n * n
+	}
+	for kind := range c {
+		k := &c[kind]
+		if k.Operations == 0 {
+			continue
+		}
+		n := float64(k.Operations)
+		k.Blocks, k.Probes = k.Blocks/n, k.Probes/n
+		spread := 1.96 * math.Sqrt(variance[kind]) / n
+		k.Low, k.High = max(0, k.Blocks-spread), k.Blocks+spread
+		if kind == ofFound {
+			k.Low = max(min(1, k.Blocks), k.Low)
+		}
+	}
+	c[ofScan] = m.expectScans()
+	return c
+}
+
+// expectKey returns what a lookup of a key comes to, and the variance of its blocks.
+func (m *Model) expectKey(k *Key, f *filters, spared float64) (blocks, probes, variance float64) {
+	if k.Pathless {
+		return m.expectPathless(k, f, spared)
+	}
+	for _, s := range k.Path {
+		rate := f.rates[s.File]
+		if rate < 1 {
+			probes++
+		}
+		if s.Present {
+			blocks++
+			continue
+		}
+		blocks += rate * (1 - spared)
+		variance += rate * (1 - rate)
+	}
+	return blocks, probes, variance
+}
+
+// expectPathless is expectKey for a key that may be anywhere: averages of runs take the place of
+// its path.
+func (m *Model) expectPathless(k *Key, f *filters, spared float64) (blocks, probes, variance float64) {
+	rates, asked := make([]float64, m.store.Runs), make([]float64, m.store.Runs)
+	keys := m.store.runKeys()
+	for i := range m.store.Files {
+		file := &m.store.Files[i]
+		share := float64(file.Keys) / float64(max(1, keys[file.Run]))
+		rates[file.Run] += share * f.rates[i]
+		if f.rates[i] < 1 {
+			asked[file.Run] += share
+		}
+	}
+	comes, left := 1.0, float64(m.store.Keys()) // chance that the lookup comes to a run; keys from there on
+	for run, n := range keys {
+		here := 0.0
+		if k.Found && left > 0 {
+			here = float64(n) / left
+		}
+		left -= float64(n)
+		probes += comes * asked[run]
+		blocks += comes * (here + (1-here)*rates[run]*(1-spared))
+		variance += comes * rates[run] * (1 - rates[run])
+		comes *= 1 - here
+	}
+	return blocks, probes, variance
+}
+
+// expectScans returns the blocks of scans.
+func (m *Model) expectScans() (c Cost) {
+	from := m.trace.warmMoment(m.warm)
+	for i := range m.trace.Scans {
+		s := &m.trace.Scans[i]
+		if int64(s.At) < from {
+			continue
+		}
+		c.Operations++
+		for _, p := range s.Parts {
+			c.Blocks += float64(p.Blocks)
+		}
+	}
+	if c.Operations > 0 {
+		c.Blocks /= float64(c.Operations)
+	}
+	c.Low, c.High = c.Blocks, c.Blocks
+	return c
+}
+
+// warmMoment returns when what is counted begins.
+func (t *Trace) warmMoment(lookups int) int64 {
+	if lookups >= len(t.Lookups) {
+		return 0
+	}
+	return int64(t.Lookups[lookups].At)
+}
+
+// finish puts what a replay counted beside what theory expects.
+func (m *Model) finish(o Setting, cache int64, f *filters, base counts, t *tally, draws float64) Prediction {
+	o.Cache = cache
+	p := Prediction{Setting: o, FilterBytes: f.bytes, Memory: f.bytes + cache + o.Remembered, Known: f.known}
+	p.BitsPerKey = 8 * float64(f.bytes) / float64(max(1, m.store.Keys()))
+	c := base
+	for kind := range c {
+		k := &c[kind]
+		if n := float64(k.Operations) * draws * m.share; n > 0 {
+			if kind != ofScan {
+				n *= float64(m.oneIn)
+			}
+			k.Reads, k.Bytes = min(t.reads[kind]/n, k.Blocks), t.bytes[kind]/n
+		}
+	}
+	p.Found, p.Absent, p.Scans = c[ofFound], c[ofAbsent], c[ofScan]
+	p.All = p.Found.with(p.Absent)
+	probe := m.prices.probeOf(o.Filter, m.store.Filter)
+	for _, k := range []*Cost{&p.All, &p.Found, &p.Absent, &p.Scans} {
+		k.Nanos = m.prices.Lookup + k.Probes*probe + (k.Blocks-k.Reads)*m.prices.Cached + k.Reads*m.prices.Read
+		if k.Operations == 0 {
+			k.Nanos = 0
+		}
+	}
+	return p
+}
+
+// with returns the mean cost of operations of both kinds.
+func (c Cost) with(o Cost) Cost {
+	n := c.Operations + o.Operations
+	if n == 0 {
+		return Cost{}
+	}
+	a, b := float64(c.Operations)/float64(n), float64(o.Operations)/float64(n)
+	sum := Cost{Operations: n, Blocks: a*c.Blocks + b*o.Blocks, Probes: a*c.Probes + b*o.Probes,
+		Reads: a*c.Reads + b*o.Reads, Bytes: a*c.Bytes + b*o.Bytes}
+	spread := math.Hypot(a*(c.High-c.Blocks), b*(o.High-o.Blocks))
+	sum.Low, sum.High = max(0, sum.Blocks-spread), sum.Blocks+spread
+	return sum
+}

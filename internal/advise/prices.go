@@ -1,0 +1,88 @@
+package advise
+
+import (
+	"strings"
+	"time"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+)
+
+// UsualPrices are those of a lookup on a machine of today, whose files the page cache of the
+// system has: for who cannot measure.
+func UsualPrices() Prices {
+	return Prices{Lookup: 150, Cached: 350, Read: 4000, Probe: map[string]float64{"none": 0, "": 30}, From: "usual"}
+}
+
+// Device returns the prices with another one for a read, such as that of a disk.
+func (p Prices) Device(nanos float64) Prices {
+	p.Read = nanos
+	return p
+}
+
+// probeOf returns the price of a probe of a filter, or of the store's own if the first spec is empty.
+func (p *Prices) probeOf(specs ...string) float64 {
+	for _, spec := range specs {
+		if spec == "" {
+			continue
+		}
+		family, _, _ := strings.Cut(spec, ":")
+		if nanos, ok := p.Probe[family]; ok {
+			return nanos
+		}
+	}
+	return p.Probe[""]
+}
+
+// Calibration.
+const (
+	calibrateKeys   = 1 << 18
+	calibrateProbes = 1 << 16
+)
+
+// MeasureProbes sets what probes of these families take here and now: of a filter of a
+// quarter of a million keys for absent ones. Other work on the machine is in it. It takes some
+// 50 ms for each.
+func (p *Prices) MeasureProbes(specs ...string) {
+	if p.Probe == nil {
+		p.Probe = map[string]float64{}
+	}
+	p.Probe["none"] = 0
+	for _, spec := range specs {
+		policy, err := filterpolicy.Parse(spec)
+		if err != nil || p.Probe[policy.Name()] > 0 || policy.Name() == "none" {
+			continue
+		}
+		if nanos, ok := measureProbe(policy); ok {
+			p.Probe[policy.Name()] = nanos
+		}
+	}
+}
+
+// measureProbe builds a filter and asks it.
+func measureProbe(policy filterpolicy.Policy) (nanos float64, ok bool) {
+	b := policy.NewBuilder()
+	for i := range uint64(calibrateKeys) {
+		b.AddHash(mix(i))
+	}
+	data, ok := b.Finish(nil)
+	if !ok {
+		return 0, false
+	}
+	f, err := filterpolicy.Decode(policy.Name(), data)
+	if err != nil {
+		return 0, false
+	}
+	best := time.Duration(1 << 62)
+	for range 3 {
+		began, passed := time.Now(), 0
+		for i := range uint64(calibrateProbes) {
+			if f.MayContainHash(mix(i + 1<<40)) {
+				passed++
+			}
+		}
+		if took := time.Since(began); passed < calibrateProbes {
+			best = min(best, took)
+		}
+	}
+	return float64(best.Nanoseconds()) / calibrateProbes, true
+}
