@@ -13,6 +13,7 @@
 //	kvbench ycsb                 YCSB, in a closed loop or at a rate
 //	kvbench filters              filter families on their own, beside other libraries
 //	kvbench trace replay FILE    an application's lookups on any engine and filter
+//	kvbench advise STORE TRACE   what other settings would cost, and which to take
 //	kvbench inspect DIR          filters, indexes and blocks of a store
 //	kvbench env                  this machine
 //	kvbench verify DIR           check every file of a store

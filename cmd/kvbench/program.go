@@ -24,6 +24,7 @@ type commands struct {
 	Diff       diffCommand        `cmd:"" help:"${diff_about}"`
 	Report     reportCommand      `cmd:"" help:"${report_about}"`
 	Trace      traceCommand       `cmd:"" help:"${trace_about}"`
+	Advise     adviseCommand      `cmd:"" help:"${advise_about}"`
 	Inspect    inspectCommand     `cmd:"" help:"${inspect_about}"`
 	Env        envCommand         `cmd:"" help:"${env_about}"`
 	Readamp    readampCommand     `cmd:"" help:"${readamp_about}"`

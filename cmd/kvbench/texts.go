@@ -43,11 +43,13 @@ func texts() kong.Vars {
 // helps are the help texts that are longer than a line, by the name of the flag, or of
 // the command and the flag.
 var helps = kong.Vars{
-	"run_about":     "One experiment: an engine, a filter, a tree, a cache and a workload.",
-	"sweep_about":   "A matrix of experiments, from flags or a file; resumable.",
-	"diff_about":    "Two sets of results: counters exactly, times by a rank test.",
-	"report_about":  "Results as tables, CSV, benchstat text, SVG charts, or one HTML page.",
-	"trace_about":   "Lookup traces of applications: what is in one, and replays on any engine and filter.",
+	"run_about":    "One experiment: an engine, a filter, a tree, a cache and a workload.",
+	"sweep_about":  "A matrix of experiments, from flags or a file; resumable.",
+	"diff_about":   "Two sets of results: counters exactly, times by a rank test.",
+	"report_about": "Results as tables, CSV, benchstat text, SVG charts, or one HTML page.",
+	"trace_about":  "Lookup traces of applications: what is in one, and replays on any engine and filter.",
+	"advise_about": "What other filters, bits and caches would cost the lookups of a trace in a store, and which to " +
+		"take.",
 	"inspect_about": "A store or a sorted file: levels, filters and what they let pass, indexes, block sizes.",
 	"env_about":     "The machine and the program, with warnings about what makes times less trustworthy.",
 	"readamp_about": "What a lookup costs, by engine and filter: files, filter checks, blocks, bytes, time.",
@@ -152,7 +154,18 @@ var helps = kong.Vars{
 	"filters_probes": "Absent keys to ask for, and lookups to time, per filter (default 1000000).",
 	"filters_filter": "Filters of this project (default ${families}). Separate by spaces or semicolons, or " +
 		"repeat the flag.",
-	"inspect_walk": "Files whose blocks are measured, at most; every entry of them is read (default 8).",
+	"inspect_walk":  "Files whose blocks are measured, at most; every entry of them is read (default 8).",
+	"advise_memory": "Memory that filters and cache may take together (default: as much as now).",
+	"advise_cache":  "Block cache that the store has (default: what it was last opened with).",
+	"advise_filter": "Filters to try (default: blocked and ribbon from few bits to many, cuckoo:12, fuse:8, none and " +
+		"the store's own). Separate by spaces or semicolons, or repeat the flag.",
+	"advise_device": "What a read of the device takes, such as 90us (default: measured, with files in the page cache " +
+		"as they are).",
+	"advise_verify": "Make a copy with the recommended settings, replay the trace on it and on the store, and print " +
+		"what was predicted beside what was counted.",
+	"advise_sweep":   "Verify every filter, with the cache of now and with what the limit of memory leaves.",
+	"advise_lookups": "Lookups of the trace, at most (default 2000000).",
+	"advise_rows":    "Settings to show (default 20).",
 	"diff_failon": "Changes that end the command with status 4, separated by commas: a metric, > or <, a " +
 		"percentage. A time counts only if the test can tell the change from chance. Example: --fail-on " +
 		"'ns/op>5%,absent blocks/op>0%'.",

@@ -15,6 +15,7 @@ import (
 type traceCommand struct {
 	Info   traceInfoCommand   `cmd:"" help:"What is in a trace: lookups, keys, how uneven, what lacks."`
 	Replay traceReplayCommand `cmd:"" help:"Replay a trace on an engine with a filter."`
+	Make   traceMakeCommand   `cmd:"" help:"A store of a cell, and a trace of lookups in it."`
 }
 
 // traceInfoCommand is the command line of kvbench trace info.

@@ -48,7 +48,7 @@ const (
 // New prepares a model. The store and the trace must not change any more. The first quarter of
 // the trace fills the cache and is not counted.
 func New(s *Store, t *Trace, p Prices) *Model {
-	m := &Model{store: s, trace: t, prices: p, oneIn: max(1, t.OneIn), warm: len(t.Lookups) / warmUp,
+	m := &Model{store: s, trace: t, prices: p.with(s.Filter), oneIn: max(1, t.OneIn), warm: len(t.Lookups) / warmUp,
 		stats: make([]keyStat, len(t.Keys)), keys: make([][]touch, len(t.Keys)), share: 1}
 	steps := 0
 	for i, l := range t.Lookups {
@@ -73,6 +73,9 @@ func New(s *Store, t *Trace, p Prices) *Model {
 	m.merge()
 	return m
 }
+
+// Warm returns how many lookups at the beginning of the trace fill the cache and are not counted.
+func (m *Model) Warm() int { return m.warm }
 
 // pathLen returns how many files a lookup of a key may come to.
 func (m *Model) pathLen(k *Key) int {

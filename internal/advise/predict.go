@@ -175,12 +175,8 @@ func (m *Model) finish(o Setting, cache int64, f *filters, base counts, t *tally
 	}
 	p.Found, p.Absent, p.Scans = c[ofFound], c[ofAbsent], c[ofScan]
 	p.All = p.Found.with(p.Absent)
-	probe := m.prices.probeOf(o.Filter, m.store.Filter)
 	for _, k := range []*Cost{&p.All, &p.Found, &p.Absent, &p.Scans} {
-		k.Nanos = m.prices.Lookup + k.Probes*probe + (k.Blocks-k.Reads)*m.prices.Cached + k.Reads*m.prices.Read
-		if k.Operations == 0 {
-			k.Nanos = 0
-		}
+		k.Nanos = m.prices.Of(&p, k)
 	}
 	return p
 }

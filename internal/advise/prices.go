@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"maps"
 	"strings"
 	"time"
 
@@ -13,10 +14,29 @@ func UsualPrices() Prices {
 	return Prices{Lookup: 150, Cached: 350, Read: 4000, Probe: map[string]float64{"none": 0, "": 30}, From: "usual"}
 }
 
+// with returns the prices, of which a probe without a name is one of the filter of a store.
+func (p Prices) with(filter string) Prices {
+	own := p.probeOf(filter)
+	p.Probe = maps.Clone(p.Probe)
+	if p.Probe == nil {
+		p.Probe = map[string]float64{}
+	}
+	p.Probe[""] = own
+	return p
+}
+
 // Device returns the prices with another one for a read, such as that of a disk.
 func (p Prices) Device(nanos float64) Prices {
 	p.Read = nanos
 	return p
+}
+
+// Of returns what operations take that were counted under a setting, each on average, in nanoseconds.
+func (p *Prices) Of(o *Prediction, c *Cost) float64 {
+	if c.Operations == 0 {
+		return 0
+	}
+	return p.Lookup + c.Probes*p.probeOf(o.Filter) + (c.Blocks-c.Reads)*p.Cached + c.Reads*p.Read
 }
 
 // probeOf returns the price of a probe of a filter, or of the store's own if the first spec is empty.

@@ -27,7 +27,7 @@ type filters struct {
 // count as none.
 func (s *Store) filtersOf(o *Setting) filters {
 	f := filters{rates: make([]float64, len(s.Files)), known: true}
-	policies := s.policies(o)
+	policies := s.Policies(o)
 	for i := range s.Files {
 		file := &s.Files[i]
 		e, ok := file.filterNow()
@@ -44,8 +44,9 @@ func (s *Store) filtersOf(o *Setting) filters {
 	return f
 }
 
-// policies returns the policy of each run, nil if files keep their own filters; a nil policy is none.
-func (s *Store) policies(o *Setting) []filterpolicy.Policy {
+// Policies returns the policy of each run under a setting, nil if files keep their own filters. A
+// policy that is nil is none.
+func (s *Store) Policies(o *Setting) []filterpolicy.Policy {
 	if o.Filter == "" {
 		return nil
 	}

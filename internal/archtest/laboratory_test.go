@@ -10,18 +10,18 @@ import (
 
 // laboratory is the packages under internal/bench in layers, from the bottom up.
 var laboratory = [][]string{
-	{""},                              // errors and sizes
-	{"environ", "keys", "page"},       // the machine; what is there and what is asked for; what reports are made of
-	{"engine/rocksdb"},                // a binding
-	{"engine"},                        // stores under one interface
-	{"measure"},                       // loads, lookups, statistics
-	{"cell", "ycsb"},                  // experiments
-	{"filters", "inspect", "objects"}, // of filters and stores by themselves
-	{"readamp", "compare"},            // experiments of experiments
-	{"results", "cell/celltest"},      // results in files, and made-up ones
-	{"sweep"},                         // matrices of cells
-	{"report"},                        // results for a reader
-	{"report/chart"},                  // and as pictures
+	{""},                        // errors and sizes
+	{"environ", "keys", "page"}, // the machine; what is there and what is asked for; what reports are made of
+	{"engine/rocksdb"},          // a binding
+	{"engine"},                  // stores under one interface
+	{"measure"},                 // loads, lookups, statistics
+	{"cell", "ycsb"},            // experiments
+	{"filters", "inspect", "objects", "advice"}, // of filters and stores by themselves
+	{"readamp", "compare"},                      // experiments of experiments
+	{"results", "cell/celltest"},                // results in files, and made-up ones
+	{"sweep"},                                   // matrices of cells
+	{"report"},                                  // results for a reader
+	{"report/chart"},                            // and as pictures
 }
 
 // TestTheLaboratoryImportsDown holds every package of the laboratory to its layer: it imports

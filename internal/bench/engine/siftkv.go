@@ -182,3 +182,6 @@ func (s *SiftKV) NewReader(access Access, _ Kind) (Reader, error) {
 func (s *SiftKV) Close() error {
 	return failed("siftkv: close", s.db.Close())
 }
+
+// TraceLookups has lookups written down from now on; nil ends it.
+func (s *SiftKV) TraceLookups(t *kv.LookupTracer) { s.db.TraceLookups(t) }

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/sweep"
+)
+
+// traceMakeCommand is the command line of kvbench trace make.
+type traceMakeCommand struct {
+	Dir       string `arg:"" help:"Directory for the store and the trace; it is made."`
+	cellFlags `group:"Settings of a cell"`
+}
+
+// Help shows examples.
+func (traceMakeCommand) Help() string {
+	return `Makes DIR/store, as kvbench run has it, and DIR/lookups.trace: lookups of existing and of absent keys in turns.
+
+Examples:
+  kvbench trace make /tmp/young --keys 200000 --shape young:16 --cache 4MiB
+  kvbench trace make /tmp/skewed --shape grown --workload zipfian
+  kvbench advise /tmp/young/store /tmp/young/lookups.trace`
+}
+
+// Run makes both.
+func (c *traceMakeCommand) Run(ctx context.Context, p *program) (err error) {
+	block, err := c.one()
+	if err != nil {
+		return err
+	}
+	plan, err := (&sweep.Spec{Settings: block}).Plan()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return bench.Usagef("trace make: %w", err)
+	}
+	at := dirFlag{}
+	at.Dir = c.Dir
+	lab, err := at.lab(p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lab.Close()) }()
+	store, trace := filepath.Join(c.Dir, "store"), filepath.Join(c.Dir, "lookups.trace")
+	if err := lab.Make(ctx, plan.Cells[0], store, trace); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "%s\n%s\n", store, trace)
+	return err
+}

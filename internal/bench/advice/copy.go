@@ -1,0 +1,102 @@
+package advice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/advise"
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/tablemeta"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// copyTo writes a store into a new directory that has the same entries in the same files of the
+// same sorted runs, with the filters of a setting: what the store is once compactions have
+// written all of its files anew. What is in logs comes along.
+func (s *store) copyTo(ctx context.Context, dir string, o advise.Setting) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("advise: %w", err)
+	}
+	m := s.found.Manifest
+	e := m.First
+	e.StoreID, e.LogNum, e.NextFile, e.Closed = m.StoreID, m.LogNum, m.NextFile+1, 0
+	e.LastSeq, e.Deleted, e.Added = s.lastSeq(), nil, nil
+	policies := s.shape.Policies(&o)
+	for i := range s.tables {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		added, err := s.rewrite(dir, &s.tables[i], policies[s.shape.Files[i].Run])
+		if err != nil {
+			return err
+		}
+		e.Added = append(e.Added, added)
+	}
+	for _, l := range s.found.Logs {
+		if l.Num < m.LogNum {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(s.dir, l.Name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, l.Name), data, 0o600)
+		}
+		if err != nil {
+			return fmt.Errorf("advise: %w", err)
+		}
+	}
+	log, err := manifest.Create(vfs.OS, dir, m.NextFile, &e)
+	if err != nil {
+		return fmt.Errorf("advise: %w", err)
+	}
+	return log.Close()
+}
+
+// lastSeq returns the largest sequence number in the store's files.
+func (s *store) lastSeq() (last base.SeqNum) {
+	last = base.SeqNum(s.found.Manifest.LastSeq)
+	for _, t := range s.tables {
+		last = max(last, t.Listing.LargestSeq, t.Listing.Seq)
+	}
+	return last
+}
+
+// rewrite writes a file anew, with another filter; nil is none.
+func (s *store) rewrite(dir string, t *table, policy filterpolicy.Policy) (added manifest.AddedTable, err error) {
+	if policy == nil {
+		if policy, err = filterpolicy.Parse("none"); err != nil {
+			return added, err
+		}
+	}
+	f, err := os.Create(filepath.Join(dir, t.Name))
+	if err != nil {
+		return added, fmt.Errorf("advise: %w", err)
+	}
+	p := &t.Info.Properties
+	o := &sstable.WriterOptions{BlockSize: int(p.BlockSize), RestartInterval: int(p.RestartInterval),
+		Compression: p.Compression, Filter: policy, Merger: p.Merger, IndexPartition: s.options.IndexPartition}
+	if x := s.options.Prefix; x != nil && x.Name() == p.FilterPrefix {
+		o.Prefix, o.PrefixOnly = x, p.PrefixOnly
+	}
+	w := sstable.NewWriter(f, o)
+	it := t.reader.NewIter(sstable.IterOptions{Sequential: true})
+	for ok := it.First(); ok; ok = it.Next() {
+		if err := w.Add(it.Key(), it.Value()); err != nil {
+			return added, errors.Join(err, f.Close())
+		}
+	}
+	tombstones := t.reader.Tombstones().Clip(nil, nil, nil)
+	for _, tomb := range tombstones {
+		err = errors.Join(err, w.AddTombstone(tomb))
+	}
+	info, finish := w.Finish()
+	if err = errors.Join(it.Error(), err, finish, f.Close()); err != nil {
+		return added, fmt.Errorf("advise: write %s anew: %w", t.Name, err)
+	}
+	return manifest.AddedTable{Level: t.Level, Run: t.Run, Table: tablemeta.Of(t.Num, info, tombstones)}, nil
+}

@@ -1,0 +1,248 @@
+package advice
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/siftkv/siftkv/internal/advise"
+	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bytesize"
+	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// A store is one in a directory that no process writes to. Nothing of it is changed.
+type store struct {
+	dir     string
+	found   *survey.Store
+	options *kv.Options // it was last opened with, for reading only
+	tables  []table     // by run, the youngest first
+	shape   advise.Store
+
+	db     *kv.DB
+	number map[string]int32 // of tables by name
+	sizes  []blockSizes     // by table
+}
+
+// A table is a sorted file of the store.
+type table struct {
+	*survey.Table
+	reader *sstable.Reader // asks the index
+}
+
+// blockSizes are those of the blocks of a file that were read.
+type blockSizes struct{ blocks, bytes int64 }
+
+// openStore opens the store in dir.
+func openStore(ctx context.Context, dir string) (s *store, err error) {
+	lock, err := survey.Lock(vfs.OS, dir, vfs.Shared)
+	if err != nil {
+		return nil, bench.Usagef("advise %s: %w", dir, err)
+	}
+	found, err := survey.Take(ctx, dir, survey.Options{})
+	if err = errors.Join(err, lock.Close()); err != nil {
+		return nil, fmt.Errorf("advise: %w", err)
+	}
+	if found.Manifest == nil || len(found.Damage) > 0 {
+		return nil, fmt.Errorf("advise: the store is damaged; run kvbench verify %s", dir)
+	}
+	s = &store{dir: dir, found: found, number: map[string]int32{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if err := s.readOptions(); err != nil {
+		return nil, err
+	}
+	s.list()
+	for i := range s.tables {
+		t := &s.tables[i]
+		s.number[t.Name] = int32(i)
+		t.reader, err = sstable.Open(filepath.Join(dir, t.Name), &sstable.ReaderOptions{SkipFilter: true,
+			AnyExpansion: true, Seq: t.Listing.Seq})
+		if err != nil {
+			return s, fmt.Errorf("advise: %w", err)
+		}
+	}
+	s.sizes = make([]blockSizes, len(s.tables))
+	s.db, err = s.open(s.options.CacheSize)
+	return s, err
+}
+
+// close closes what is open.
+func (s *store) close() error {
+	var errs []error
+	if s.db != nil {
+		errs = append(errs, s.db.Close())
+	}
+	for _, t := range s.tables {
+		if t.reader != nil {
+			errs = append(errs, t.reader.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// open opens the store for reading, with a cache of its own.
+func (s *store) open(cache int64) (*kv.DB, error) { return openReadOnly(s.dir, s.options, cache) }
+
+func openReadOnly(dir string, options *kv.Options, cache int64) (*kv.DB, error) {
+	o := *options
+	o.ReadOnly, o.InMemory, o.CacheSize, o.MemoryLimit = true, false, cache, 0
+	db, err := kv.Open(dir, &o)
+	if err != nil {
+		return nil, fmt.Errorf("advise: open %s: %w", dir, err)
+	}
+	return db, nil
+}
+
+// usualCache is a store's cache if it does not say.
+const usualCache = 64 << 20
+
+// readOptions reads what the store was last opened with.
+func (s *store) readOptions() error {
+	s.options = &kv.Options{}
+	if s.found.Options != nil {
+		o, err := kv.ParseOptions(s.found.Options.Text)
+		if err != nil {
+			return fmt.Errorf("advise: options of %s: %w", s.dir, err)
+		}
+		s.options = o
+	}
+	if s.options.CacheSize == 0 {
+		s.options.CacheSize = usualCache
+		if size, err := bytesize.Parse(s.said("CacheSize")); err == nil {
+			s.options.CacheSize = size
+		}
+	}
+	return nil
+}
+
+// said returns a field of the store's options, set or not; empty if that is not known.
+func (s *store) said(field string) string {
+	if s.found.Options == nil {
+		return ""
+	}
+	for line := range strings.Lines(s.found.Options.Text) {
+		name, value, ok := strings.Cut(strings.TrimPrefix(line, "# "), "=")
+		if ok && strings.TrimSpace(name) == field {
+			return strings.Trim(strings.TrimSpace(value), `"`)
+		}
+	}
+	return ""
+}
+
+// list orders the tables by run as lookups ask them, and describes them.
+func (s *store) list() {
+	for i := range s.found.Tables {
+		if t := &s.found.Tables[i]; t.Listing != nil && t.Info != nil {
+			s.tables = append(s.tables, table{Table: t})
+		}
+	}
+	age := map[runID]uint64{}
+	for _, t := range s.tables {
+		age[t.id()] = max(age[t.id()], t.age())
+	}
+	slices.SortStableFunc(s.tables, func(a, b table) int {
+		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(age[b.id()], age[a.id()]),
+			cmp.Compare(string(a.Listing.Smallest), string(b.Listing.Smallest)))
+	})
+	for i, t := range s.tables {
+		if i == 0 || t.id() != s.tables[i-1].id() {
+			s.shape.Runs++
+		}
+		p := t.Info.Properties
+		f := advise.File{Run: s.shape.Runs - 1, Level: t.Level, Keys: max(p.FilterKeys, p.Entries-p.Overwritten),
+			Blocks: p.DataBlocks, Bytes: int64(p.DataBytes), IndexBytes: int64(p.IndexBytes),
+			FilterBytes: int64(p.FilterBytes)}
+		if p.FilterFamily != "" {
+			f.Filter = p.FilterPolicy
+		}
+		s.shape.Files = append(s.shape.Files, f)
+	}
+	s.shape.Cache, s.shape.Budget = s.options.CacheSize, s.options.FilterBudget
+	s.shape.Filter, s.shape.Compaction = s.said("Filter"), s.said("Compaction")
+}
+
+// A runID tells sorted runs apart.
+type runID struct {
+	level int
+	run   uint64
+	alone uint64 // number of a table of level 0 that is a run by itself
+}
+
+func (t *table) id() runID {
+	if t.Level == 0 && t.Run == 0 {
+		return runID{0, 0, t.Num}
+	}
+	return runID{t.Level, t.Run, 0}
+}
+
+// age orders runs of a level.
+func (t *table) age() uint64 {
+	if t.Level > 0 {
+		return t.Run
+	}
+	return uint64(max(t.Listing.Seq, t.Listing.LargestSeq))
+}
+
+// path looks a key up, and returns which files that came to.
+func (s *store) path(key []byte) (k advise.Key, err error) {
+	e, err := s.db.Explain(key)
+	if err != nil {
+		return k, fmt.Errorf("advise: look up %q: %w", key, err)
+	}
+	k.Hash, k.Found = e.Hash, e.Found
+	for _, step := range e.Steps {
+		if step.Level < 0 || step.Verdict == kv.RuledOutByBounds || step.Verdict == kv.RuledOutByRangeTombstone {
+			continue
+		}
+		n, ok := s.number[step.Source]
+		if !ok {
+			return k, fmt.Errorf("advise: %s is in use and was not there before: is the store open elsewhere?",
+				step.Source)
+		}
+		block, ok, err := s.tables[n].reader.BlockOf(key)
+		if err != nil {
+			return k, fmt.Errorf("advise: %w", err)
+		}
+		if p := &step.Probe; p.BlocksFromDisk > 0 {
+			s.sizes[n].blocks += int64(p.BlocksFromDisk)
+			s.sizes[n].bytes += p.BytesDecoded
+		}
+		if ok {
+			k.Path = append(k.Path, advise.Step{File: n, Block: int32(min(block, math.MaxInt32)),
+				Present: step.Probe.KeyPresent})
+		}
+	}
+	return k, nil
+}
+
+// enoughBlocks are so many that their mean is that of a file.
+const enoughBlocks = 20
+
+// noteSizes sets how large blocks are in the cache, as far as some were read; those of other
+// files are taken to be as large as all that were.
+func (s *store) noteSizes() {
+	var all blockSizes
+	for _, n := range s.sizes {
+		all.blocks, all.bytes = all.blocks+n.blocks, all.bytes+n.bytes
+	}
+	for i, n := range s.sizes {
+		if n.blocks < enoughBlocks {
+			n = all
+		}
+		if n.blocks > 0 {
+			s.shape.Files[i].Decoded = n.bytes / n.blocks
+		}
+	}
+}
