@@ -41,13 +41,17 @@ type keyStat struct {
 
 // Limits of the work of a prediction.
 const (
-	maxTouches = 2 << 20 // that one replay may come to
+	maxTouches = 2 << 20 // that one replay should come to
+	minBlocks  = 4 << 10 // that a sample has: of fewer, a popular one more or less decides
 	warmUp     = 4       // one in so many lookups comes before what is counted
 )
 
 // New prepares a model. The store and the trace must not change any more. The first quarter of
 // the trace fills the cache and is not counted.
-func New(s *Store, t *Trace, p Prices) *Model {
+func New(s *Store, t *Trace, p Prices) *Model { return newModel(s, t, p, maxTouches) }
+
+// newModel is New, with a replay of so many touches at most.
+func newModel(s *Store, t *Trace, p Prices, most int) *Model {
 	m := &Model{store: s, trace: t, prices: p.with(s.Filter), oneIn: max(1, t.OneIn), warm: len(t.Lookups) / warmUp,
 		stats: make([]keyStat, len(t.Keys)), keys: make([][]touch, len(t.Keys)), share: 1}
 	steps := 0
@@ -58,8 +62,8 @@ func New(s *Store, t *Trace, p Prices) *Model {
 		}
 		steps += m.pathLen(&t.Keys[l.Key])
 	}
-	if steps *= m.oneIn; steps > maxTouches {
-		m.share = float64(maxTouches) / float64(steps)
+	if steps *= m.oneIn; steps > most {
+		m.share = min(1, max(float64(most)/float64(steps), minBlocks/float64(s.blocks())))
 	}
 	n := numbering{m: m, blocks: map[blockID]int32{}}
 	for i := range t.Keys {

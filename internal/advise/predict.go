@@ -42,13 +42,17 @@ func (m *Model) Predict(o Setting, caches ...int64) []Prediction {
 }
 
 // counts are costs of found and absent keys and of scans without what depends on the cache.
-type counts [numKinds]Cost
+type counts struct {
+	costs [numKinds]Cost
+	// squares is Σc² over keys that were asked for c times: what chance there is in which keys a
+	// sample has.
+	squares [numKinds]float64
+}
 
 // expect returns the blocks and probes that theory expects, of which a part of those read in
 // vain are spared since that is remembered.
-func (m *Model) expect(f *filters, spared float64) counts {
-	var c counts
-	var variance, squares [numKinds]float64
+func (m *Model) expect(f *filters, spared float64) (all counts) {
+	var variance, seconds [numKinds]float64 // of filters; Σ of squares of blocks by key
 	for i := range m.trace.Keys {
 		n := float64(m.stats[i].counted)
 		if n == 0 {
@@ -59,27 +63,36 @@ func (m *Model) expect(f *filters, spared float64) counts {
 			kind = ofFound
 		}
 		blocks, probes, chance := m.expectKey(&m.trace.Keys[i], f, spared)
-		c[kind].Operations += int(n)
-		c[kind].Blocks += n * blocks
-		c[kind].Probes += n * probes
+		c := &all.costs[kind]
+		c.Operations += int(n)
+		c.Blocks += n * blocks
+		c.Probes += n * probes
 		variance[kind] += n * n * chance
-		squares[kind] += n * n
+		all.squares[kind] += n * n
+		seconds[kind] += n * n * blocks * blocks
 	}
-	for kind := range c {
-		k := &c[kind]
-		if k.Operations == 0 {
+	for kind := range all.costs {
+		c := &all.costs[kind]
+		if c.Operations == 0 {
 			continue
 		}
-		n := float64(k.Operations)
-		k.Blocks, k.Probes = k.Blocks/n, k.Probes/n
-		spread := 1.96 * math.Sqrt(variance[kind]) / n
-		k.Low, k.High = max(0, k.Blocks-spread), k.Blocks+spread
+		n := float64(c.Operations)
+		c.Blocks, c.Probes = c.Blocks/n, c.Probes/n
+		// Of keys of which one in some is there, others would have had other blocks.
+		drawn := max(0, seconds[kind]-all.squares[kind]*c.Blocks*c.Blocks) * (1 - 1/float64(m.oneIn))
+		c.Low, c.High = around(c.Blocks, math.Sqrt(variance[kind]+drawn)/n)
 		if kind == ofFound {
-			k.Low = max(min(1, k.Blocks), k.Low)
+			c.Low = max(min(1, c.Blocks), c.Low)
 		}
 	}
-	c[ofScan] = m.expectScans()
-	return c
+	all.costs[ofScan] = m.expectScans()
+	return all
+}
+
+// around returns the ends of the 95 % interval of a number that is not negative.
+func around(x, sigma float64) (low, high float64) {
+	const sigmas = 1.96
+	return max(0, x-sigmas*sigma), x + sigmas*sigma
 }
 
 // expectKey returns what a lookup of a key comes to, and the variance of its blocks.
@@ -159,38 +172,43 @@ func (t *Trace) warmMoment(lookups int) int64 {
 }
 
 // finish puts what a replay counted beside what theory expects.
-func (m *Model) finish(o Setting, cache int64, f *filters, base counts, t *tally, draws float64) Prediction {
+func (m *Model) finish(o Setting, cache int64, f *filters, all counts, t *tally, draws float64) Prediction {
 	o.Cache = cache
 	p := Prediction{Setting: o, FilterBytes: f.bytes, Memory: f.bytes + cache + o.Remembered, Known: f.known}
 	p.BitsPerKey = 8 * float64(f.bytes) / float64(max(1, m.store.Keys()))
-	c := base
-	for kind := range c {
-		k := &c[kind]
-		if n := float64(k.Operations) * draws * m.share; n > 0 {
-			if kind != ofScan {
-				n *= float64(m.oneIn)
-			}
-			k.Reads, k.Bytes = min(t.reads[kind]/n, k.Blocks), t.bytes[kind]/n
+	for kind := range all.costs {
+		c := &all.costs[kind]
+		n := float64(c.Operations) * draws * m.share
+		if kind != ofScan {
+			n *= float64(m.oneIn)
+		}
+		if n > 0 {
+			c.Reads, c.Bytes = min(t.reads[kind]/n, c.Blocks), t.bytes[kind]/n
 		}
 	}
-	p.Found, p.Absent, p.Scans = c[ofFound], c[ofAbsent], c[ofScan]
-	p.All = p.Found.with(p.Absent)
-	for _, k := range []*Cost{&p.All, &p.Found, &p.Absent, &p.Scans} {
-		k.Nanos = m.prices.Of(&p, k)
+	p.Found, p.Absent, p.Scans = all.costs[ofFound], all.costs[ofAbsent], all.costs[ofScan]
+	p.All = m.together(&all)
+	for _, c := range []*Cost{&p.All, &p.Found, &p.Absent, &p.Scans} {
+		c.Nanos = m.prices.Of(&p, c)
 	}
 	return p
 }
 
-// with returns the mean cost of operations of both kinds.
-func (c Cost) with(o Cost) Cost {
-	n := c.Operations + o.Operations
+// together returns the mean cost of lookups of both kinds.
+func (m *Model) together(all *counts) Cost {
+	x, y := &all.costs[ofFound], &all.costs[ofAbsent]
+	n := x.Operations + y.Operations
 	if n == 0 {
 		return Cost{}
 	}
-	a, b := float64(c.Operations)/float64(n), float64(o.Operations)/float64(n)
-	sum := Cost{Operations: n, Blocks: a*c.Blocks + b*o.Blocks, Probes: a*c.Probes + b*o.Probes,
-		Reads: a*c.Reads + b*o.Reads, Bytes: a*c.Bytes + b*o.Bytes}
-	spread := math.Hypot(a*(c.High-c.Blocks), b*(o.High-o.Blocks))
-	sum.Low, sum.High = max(0, sum.Blocks-spread), sum.Blocks+spread
-	return sum
+	a, b := float64(x.Operations)/float64(n), float64(y.Operations)/float64(n)
+	c := Cost{Operations: n, Blocks: a*x.Blocks + b*y.Blocks, Probes: a*x.Probes + b*y.Probes,
+		Reads: a*x.Reads + b*y.Reads, Bytes: a*x.Bytes + b*y.Bytes}
+	spread := math.Hypot(a*(x.High-x.Blocks), b*(y.High-y.Blocks))
+	// How many of the lookups find something is chance too, if keys were sampled.
+	drawn := (1 - 1/float64(m.oneIn)) * (b*b*all.squares[ofFound] + a*a*all.squares[ofAbsent])
+	_, mixed := around(0, math.Abs(x.Blocks-y.Blocks)*math.Sqrt(drawn)/float64(n))
+	spread = math.Hypot(spread, mixed)
+	c.Low, c.High = max(0, c.Blocks-spread), c.Blocks+spread
+	return c
 }

@@ -84,6 +84,15 @@ func (s *Store) Bytes() (sum int64) {
 	return sum
 }
 
+// blocks returns the data blocks of all files, and at least 1.
+func (s *Store) blocks() uint64 {
+	sum := uint64(0)
+	for i := range s.Files {
+		sum += s.Files[i].Blocks
+	}
+	return max(1, sum)
+}
+
 // runKeys returns the entries of each run.
 func (s *Store) runKeys() []uint64 {
 	keys := make([]uint64, s.Runs)
