@@ -163,7 +163,7 @@ func (s *store) list() {
 		p := t.Info.Properties
 		f := advise.File{Run: s.shape.Runs - 1, Level: t.Level, Keys: max(p.FilterKeys, p.Entries-p.Overwritten),
 			Blocks: p.DataBlocks, Bytes: int64(p.DataBytes), IndexBytes: int64(p.IndexBytes),
-			FilterBytes: int64(p.FilterBytes)}
+			FilterBytes: int64(p.FilterBytes), Decoded: int64(min(p.BlockSize, p.RawKeyBytes+p.RawValueBytes))}
 		if p.FilterFamily != "" {
 			f.Filter = p.FilterPolicy
 		}
@@ -231,7 +231,8 @@ func (s *store) path(key []byte) (k advise.Key, err error) {
 const enoughBlocks = 20
 
 // noteSizes sets how large blocks are in the cache, as far as some were read; those of other
-// files are taken to be as large as all that were.
+// files are taken to be as large as all that were, and if there are none, as the files say they
+// should be.
 func (s *store) noteSizes() {
 	var all blockSizes
 	for _, n := range s.sizes {
