@@ -49,8 +49,8 @@ func (c *adviseCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	var filters []string
-	for _, spec := range specs(c.Filter) {
-		filters = append(filters, spec)
+	if len(c.Filter) > 0 {
+		filters = specs(c.Filter)
 	}
 	r, err := advice.Advise(ctx, advice.Config{Store: string(c.Store), Trace: string(c.Trace), Cache: int64(c.Cache),
 		Memory: int64(c.Memory), Filters: filters, Lookups: c.Lookups, Device: c.Device, Verify: c.Verify,

@@ -19,7 +19,8 @@ type traceMakeCommand struct {
 
 // Help shows examples.
 func (traceMakeCommand) Help() string {
-	return `Makes DIR/store, as kvbench run has it, and DIR/lookups.trace: lookups of existing and of absent keys in turns.
+	return `Makes DIR/store, as kvbench run has it, and DIR/lookups.trace: lookups of existing and of absent keys,
+in turns.
 
 Examples:
   kvbench trace make /tmp/young --keys 200000 --shape young:16 --cache 4MiB

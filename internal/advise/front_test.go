@@ -13,7 +13,8 @@ func TestFrontIsThatOfComparingAll(t *testing.T) {
 	for range 200 {
 		all := make([]Prediction, 1+random.IntN(30))
 		for i := range all {
-			all[i] = Prediction{Memory: int64(random.IntN(12)), All: Cost{Operations: 1, Nanos: float64(random.IntN(12))}}
+			all[i] = Prediction{Memory: int64(random.IntN(12))}
+			all[i].All = Cost{Operations: 1, Nanos: float64(random.IntN(12))}
 		}
 		want := map[[2]float64]bool{}
 		for _, p := range all {

@@ -61,7 +61,7 @@ func (s *Store) Policies(o *Setting) []filterpolicy.Policy {
 	}
 	for run := range all {
 		if all[run] = p; o.Budget > 0 {
-			if all[run], err = nil, nil; bits[run] > 0 {
+			if all[run] = nil; bits[run] > 0 {
 				all[run], _ = filterpolicy.WithBits(p, bits[run])
 			}
 		}

@@ -67,7 +67,8 @@ func AdviceGrids(r *advice.Result, rows int) []*Grid {
 
 // adviceRuns shows the store.
 func adviceRuns(r *advice.Result) *Grid {
-	g := newGrid("Sorted runs, the youngest first", 1, "level", "files", "keys", "blocks", "size", "filter", "filter bytes")
+	g := newGrid("Sorted runs, the youngest first", 1, "level", "files", "keys", "blocks", "size", "filter",
+		"filter bytes")
 	g.Columns[5].Text = true
 	for _, run := range r.Shape {
 		g.Add(levelName(run.Level), run.Files, count(run.Keys), count(run.Blocks), size(run.Bytes), run.Filter,

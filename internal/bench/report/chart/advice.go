@@ -23,7 +23,8 @@ func Advice(r *advice.Result) []Chart {
 	}
 	front := Chart{ID: "advice-front", Title: "Predicted cost of an operation by memory",
 		Note: "The line joins the settings that no other one beats with as much memory of filters and cache.",
-		Form: Lines, X: Axis{Name: "filters and cache, MiB", Log: true}, Y: Axis{Name: "per operation", Unit: Nanoseconds}}
+		Form: Lines, X: Axis{Name: "filters and cache, MiB", Log: true},
+		Y: Axis{Name: "per operation", Unit: Nanoseconds}}
 	line := Series{Name: "none is better", Line: true}
 	for i := range a.Front {
 		p := &a.Front[i]
@@ -49,16 +50,23 @@ func Advice(r *advice.Result) []Chart {
 	return []Chart{front, curve}
 }
 
+const adviceHead = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>Advice</title>
+`
+
 // adviceRows is how many settings the page shows.
 const adviceRows = 60
 
 // WriteAdvice writes a page with the charts and tables of advice. It has no program in it.
 func WriteAdvice(w io.Writer, r *advice.Result) error {
 	var b strings.Builder
-	b.WriteString("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n" +
-		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n" +
-		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n" +
-		"<link rel=\"icon\" href=\"data:,\">\n<title>Advice</title>\n<style>\n" + style + "\n</style>\n</head>\n<body>\n")
+	b.WriteString(adviceHead + "<style>\n" + style + "\n</style>\n</head>\n<body>\n")
 	re := &r.Advice.Recommendation
 	fmt.Fprintf(&b, "<header><h1>Advice for %s</h1></header>\n<main>\n<section><h2>Recommendation</h2>\n<p>%s</p>\n",
 		html.EscapeString(r.Store), html.EscapeString(re.Words))
