@@ -41,6 +41,8 @@ type Advice struct {
 	Worth []Worth      `json:"worth"` // what more or less memory would buy
 	Best  Prediction   `json:"best"`  // the cheapest within the limit
 
+	Styles []Style `json:"styles"` // of compaction
+
 	Recommendation Recommendation `json:"recommendation"`
 	Sample         Sample         `json:"sample"`
 	Unknown        []string       `json:"unknown"` // what the model cannot know here
@@ -87,7 +89,7 @@ func (m *Model) Advise(ctx context.Context, c Config) (*Advice, error) {
 	}
 	a.All = append(a.All, a.Now)
 	a.Front = Front(a.All, (*Prediction).Score)
-	a.Worth = worth(a)
+	a.Worth, a.Styles = worth(a), m.styles()
 	a.choose(s)
 	return a, nil
 }
@@ -119,7 +121,8 @@ func (m *Model) settings(specs []string) []Setting {
 	for _, spec := range specs {
 		o := Setting{Filter: spec, Remembered: s.Remembered}
 		all = append(all, o)
-		if s.Runs < 2 || usual && !slices.Contains(budgeted, spec) {
+		// A tiered store cannot be made to spend more than half of a budget (docs/study.md).
+		if s.Runs < 2 || s.Compaction == tiered || usual && !slices.Contains(budgeted, spec) {
 			continue
 		}
 		f := s.filtersOf(&o)

@@ -15,9 +15,20 @@ type Store struct {
 	Compaction string // style, as its options text; empty: not known
 	Objects    bool   // files are objects in an object store: a read is a request
 
+	Tree Tree // how the levels are sized
+
 	// Remembered is kv.Options.FalsePositiveMemory in bytes: false positives that are read
 	// once. 0 is none.
 	Remembered int64
+}
+
+// A Tree is what the sizes of levels follow from, as kv.Options has it. Zero fields are its defaults.
+type Tree struct {
+	RunsPerLevel int
+	Level0       int     // L0CompactionThreshold
+	Space        float64 // SpaceAmplification
+	BaseLevel    int64   // BaseLevelSize
+	Memtable     int64   // MemtableSize
 }
 
 // A File is a sorted file. Numbers are those of its properties.

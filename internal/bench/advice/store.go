@@ -8,6 +8,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/advise"
@@ -170,7 +171,18 @@ func (s *store) list() {
 		s.shape.Files = append(s.shape.Files, f)
 	}
 	s.shape.Cache, s.shape.Budget = s.options.CacheSize, s.options.FilterBudget
-	s.shape.Filter, s.shape.Compaction = s.said("Filter"), s.said("Compaction")
+	s.shape.Filter, s.shape.Compaction = s.said("Filter"), cmp.Or(s.said("Compaction"), kv.Leveled.String())
+	s.shape.Tree = s.tree()
+}
+
+// tree returns how the levels are sized, as far as that is known.
+func (s *store) tree() (t advise.Tree) {
+	t.RunsPerLevel, _ = strconv.Atoi(s.said("RunsPerLevel")) // 0: the default
+	t.Level0, _ = strconv.Atoi(s.said("L0CompactionThreshold"))
+	t.Space, _ = strconv.ParseFloat(s.said("SpaceAmplification"), 64)
+	t.BaseLevel, _ = bytesize.Parse(s.said("BaseLevelSize"))
+	t.Memtable, _ = bytesize.Parse(s.said("MemtableSize"))
+	return t
 }
 
 // A runID tells sorted runs apart.

@@ -59,6 +59,9 @@ func VerdictLines(v *advice.Verdict) []string {
 // AdviceGrids returns the tables of a result.
 func AdviceGrids(r *advice.Result, rows int) []*Grid {
 	all := []*Grid{adviceRuns(r), adviceSettings(r, rows), adviceWorth(r)}
+	if len(r.Advice.Styles) > 0 {
+		all = append(all, adviceStyles(r))
+	}
 	if len(r.Checks) > 0 {
 		all = append(all, adviceChecks(r))
 	}
@@ -136,6 +139,20 @@ func adviceWorth(r *advice.Result) *Grid {
 		}
 		g.Add(w.What, w.From, w.To, sign+size(bytes), fmt.Sprintf("%+.0f", w.Reads), figure(max(0, w.ReadsPerMiB)),
 			fmt.Sprintf("%+.1f", w.Nanos))
+	}
+	return g
+}
+
+// adviceStyles shows other styles of compaction.
+func adviceStyles(r *advice.Result) *Grid {
+	g := newGrid("By design, under each style of compaction, with the filter of new files", 2, "compaction", "",
+		"runs", "at most", "blocks, existing key", "absent key", "absent, at most")
+	for _, s := range r.Advice.Styles {
+		now := ""
+		if s.Now {
+			now = "now"
+		}
+		g.Add(s.Style, now, figure(s.Runs), figure(s.Most), perOne(s.Found), perOne(s.Absent), perOne(s.Worst))
 	}
 	return g
 }
