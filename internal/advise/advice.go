@@ -130,7 +130,31 @@ func (m *Model) settings(specs []string) []Setting {
 			all = append(all, o)
 		}
 	}
+	if !usual || !m.emptyScans() {
+		return all
+	}
+	for _, ranges := range usualRanges {
+		if _, err := filterpolicy.ParseRange(ranges); err == nil {
+			all = append(all, Setting{Filter: s.Filter, Budget: s.Budget, Ranges: ranges, Remembered: s.Remembered})
+		}
+	}
 	return all
+}
+
+// usualRanges are the range filters that are tried, if there are scans that they may spare reads.
+var usualRanges = []string{"cut:4", "cut:6", "cut:8"}
+
+// emptyScans reports whether scans with bounds come to files above the last run that have nothing for them.
+func (m *Model) emptyScans() bool {
+	for i := range m.trace.Scans {
+		s := &m.trace.Scans[i]
+		for _, p := range s.Parts {
+			if s.Bounded && p.Empty && m.store.Files[p.File].Run < m.store.Runs-1 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // canSpread reports whether the bits of a family can be chosen.

@@ -72,7 +72,7 @@ func newModel(s *Store, t *Trace, p Prices, most int) *Model {
 		}
 	}
 	for i := range t.Scans {
-		m.scans = append(m.scans, n.scan(&t.Scans[i]))
+		m.scans = append(m.scans, n.scan(&t.Scans[i], uint64(i)))
 	}
 	m.merge()
 	return m
@@ -126,6 +126,7 @@ const (
 	drawBlock = 0x626c6f63
 	drawPath  = 0x70617468
 	drawCoin  = 0x636f696e
+	drawScan  = 0x7363616e
 )
 
 // mix spreads the bits of a number (the finalizer of SplitMix64).
@@ -215,14 +216,15 @@ func (n *numbering) madeUp(k *Key, like uint64) []Step {
 	return path
 }
 
-// scan returns the blocks of a scan that the sample has. Those of a file without an entry in the
-// range are marked as absent.
-func (n *numbering) scan(s *Scan) scanTouches {
+// scan returns the blocks of a scan that the sample has. Those that a range filter may spare are
+// marked as absent.
+func (n *numbering) scan(s *Scan, number uint64) scanTouches {
 	var all scanTouches
 	for _, p := range s.Parts {
+		draw := mix(mix(number^drawScan) ^ uint64(p.File))
 		for i := range p.Blocks {
-			if number, ok := n.number(blockID{p.File, p.First + i}); ok {
-				all = append(all, touch{file: p.File, block: number, present: !p.Empty})
+			if block, ok := n.number(blockID{p.File, p.First + i}); ok {
+				all = append(all, touch{draw, p.File, block, !p.Empty || !s.Bounded})
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -279,4 +280,35 @@ func TestAdviceKeepsToTheLimit(t *testing.T) {
 			require.LessOrEqual(t, a.Curve[i+1].All.Reads, a.Curve[i].All.Reads+0.02, "larger caches read less")
 		}
 	}
+}
+
+// A scan reads what its bounds hold, and a block of each file that has nothing for it, unless a range filter says so.
+func TestScansReadWhatTheyComeTo(t *testing.T) {
+	b := newBed(5000, "blocked:10")
+	trace := &Trace{}
+	for i := range 4000 {
+		s := Scan{At: time.Duration(i), Bounded: i%2 == 0, Entries: 3}
+		for f := range bedYoung {
+			s.Parts = append(s.Parts, Part{File: int32(f), First: int32(i % 10), Blocks: 1, Empty: true})
+		}
+		s.Parts = append(s.Parts, Part{File: bedYoung, First: int32(i % 50), Blocks: 2})
+		trace.Scans = append(trace.Scans, s)
+	}
+	m := New(&b.store, trace, UsualPrices())
+	p := m.Predict(Setting{}, 1<<20)[0]
+	require.InDelta(t, bedYoung+2, p.Scans.Blocks, 1e-9)
+	require.Equal(t, 4000, p.Scans.Operations)
+	require.InDelta(t, 51+3*10, 4000*p.Scans.Reads, 1e-6, "each block once")
+	require.True(t, m.emptyScans())
+
+	f := b.store.filtersOf(&Setting{})
+	for i := range bedYoung {
+		f.ranges[i] = 0.1
+	}
+	c := m.expectScans(&f)
+	require.InDelta(t, 2+bedYoung*(0.5+0.5*0.1), c.Blocks, 1e-9, "half of the scans have bounds")
+	require.InDelta(t, bedYoung*0.5, c.Probes, 1e-9)
+	require.Less(t, c.Low, c.Blocks)
+	all, _ := m.stream(&f, 0, 1)
+	require.InEpsilon(t, 4000*c.Blocks, len(all), 0.05)
 }

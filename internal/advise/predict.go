@@ -85,7 +85,7 @@ func (m *Model) expect(f *filters, spared float64) (all counts) {
 			c.Low = max(min(1, c.Blocks), c.Low)
 		}
 	}
-	all.costs[ofScan] = m.expectScans()
+	all.costs[ofScan] = m.expectScans(f)
 	return all
 }
 
@@ -143,9 +143,9 @@ func (m *Model) expectPathless(k *Key, f *filters, spared float64) (blocks, prob
 	return blocks, probes, variance
 }
 
-// expectScans returns the blocks of scans.
-func (m *Model) expectScans() (c Cost) {
-	from := m.trace.warmMoment(m.warm)
+// expectScans returns the blocks of scans, and how many range filters they ask.
+func (m *Model) expectScans(f *filters) (c Cost) {
+	from, variance := m.trace.warmMoment(m.warm), 0.0
 	for i := range m.trace.Scans {
 		s := &m.trace.Scans[i]
 		if int64(s.At) < from {
@@ -153,13 +153,24 @@ func (m *Model) expectScans() (c Cost) {
 		}
 		c.Operations++
 		for _, p := range s.Parts {
-			c.Blocks += float64(p.Blocks)
+			rate := f.ranges[p.File]
+			if !s.Bounded {
+				rate = 1
+			}
+			if rate < 1 {
+				c.Probes++
+			}
+			if !p.Empty {
+				rate = 1
+			}
+			c.Blocks += rate * float64(p.Blocks)
+			variance += rate * (1 - rate) * float64(p.Blocks) * float64(p.Blocks)
 		}
 	}
-	if c.Operations > 0 {
-		c.Blocks /= float64(c.Operations)
+	if n := float64(c.Operations); n > 0 {
+		c.Blocks, c.Probes = c.Blocks/n, c.Probes/n
+		c.Low, c.High = around(c.Blocks, math.Sqrt(variance)/n)
 	}
-	c.Low, c.High = c.Blocks, c.Blocks
 	return c
 }
 
@@ -188,9 +199,10 @@ func (m *Model) finish(o Setting, cache int64, f *filters, all counts, t *tally,
 	}
 	p.Found, p.Absent, p.Scans = all.costs[ofFound], all.costs[ofAbsent], all.costs[ofScan]
 	p.All = m.together(&all)
-	for _, c := range []*Cost{&p.All, &p.Found, &p.Absent, &p.Scans} {
+	for _, c := range []*Cost{&p.All, &p.Found, &p.Absent} {
 		c.Nanos = m.prices.Of(&p, c)
 	}
+	p.Scans.Nanos = m.prices.ofScan(&p.Scans)
 	return p
 }
 

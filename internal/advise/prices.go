@@ -39,6 +39,17 @@ func (p *Prices) Of(o *Prediction, c *Cost) float64 {
 	return p.Lookup + c.Probes*p.probeOf(o.Filter) + (c.Blocks-c.Reads)*p.Cached + c.Reads*p.Read
 }
 
+// usualRange is what a probe of a range filter takes.
+const usualRange = 150
+
+// ofScan is Of for scans, as far as they depend on blocks: what entries take is the same under all settings.
+func (p *Prices) ofScan(c *Cost) float64 {
+	if c.Operations == 0 {
+		return 0
+	}
+	return p.Lookup + c.Probes*usualRange + (c.Blocks-c.Reads)*p.Cached + c.Reads*p.Read
+}
+
 // probeOf returns the price of a probe of a filter, or of the store's own if the first spec is empty.
 func (p *Prices) probeOf(specs ...string) float64 {
 	for _, spec := range specs {

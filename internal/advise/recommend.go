@@ -110,6 +110,9 @@ func (p *Prediction) Name() string {
 		family, _, _ := strings.Cut(p.Filter, ":")
 		name = fmt.Sprintf("%s with a budget of %s", family, formatSize(p.Budget))
 	}
+	if p.Ranges != "" {
+		name += ", range filters " + p.Ranges
+	}
 	return fmt.Sprintf("%s and a cache of %s", name, formatSize(p.Cache))
 }
 
@@ -121,6 +124,9 @@ func (p *Prediction) OptionsText(s *Store) string {
 		if p.Budget > 0 || s.Budget > 0 {
 			fmt.Fprintf(&b, "FilterBudget = %d\n", p.Budget)
 		}
+	}
+	if p.Ranges != "" {
+		fmt.Fprintf(&b, "RangeFilter = %s\n", p.Ranges)
 	}
 	fmt.Fprintf(&b, "CacheSize = %d\n", p.Cache)
 	return b.String()

@@ -30,6 +30,9 @@ func (m *Model) stream(f *filters, remembered int, salt uint64) (all []access, t
 	for _, i := range m.order {
 		if i < 0 {
 			for _, b := range m.scans[-1-i] {
+				if !b.present && unit(mix(b.draw^salt)) >= f.ranges[b.file] {
+					continue
+				}
 				all = append(all, access{b.block, ofScan, warm <= 0})
 			}
 			continue

@@ -12,22 +12,28 @@ type Setting struct {
 	// then only a family.
 	Budget int64 `json:"filter_budget,omitempty"`
 	Cache  int64 `json:"cache"` // bytes of the block cache
+	// Ranges is the range filter of all files but those of the last run (kv.Options.RangeFilter);
+	// empty: each file keeps its own.
+	Ranges string `json:"range_filter,omitempty"`
 	// Remembered is kv.Options.FalsePositiveMemory.
 	Remembered int64 `json:"false_positive_memory,omitempty"`
 }
 
 // filters are what theory says of the filter of each file of a store under a setting.
 type filters struct {
-	rates []float64 // by file
-	bytes int64     // of all
-	known bool      // theory knows every one of them
+	rates  []float64 // by file
+	ranges []float64 // by file: of range filters, for narrow ranges without an entry
+	bytes  int64     // of all
+	known  bool      // theory knows every one of them
 }
 
 // filtersOf returns the filters of a store under a setting. Filters that theory does not know
 // count as none.
 func (s *Store) filtersOf(o *Setting) filters {
-	f := filters{rates: make([]float64, len(s.Files)), known: true}
+	f := filters{rates: make([]float64, len(s.Files)), ranges: make([]float64, len(s.Files)), known: true}
 	policies := s.Policies(o)
+	ranges, err := filterpolicy.ParseRange(o.Ranges)
+	f.known = o.Ranges == "" || err == nil
 	for i := range s.Files {
 		file := &s.Files[i]
 		e, ok := file.filterNow()
@@ -37,6 +43,16 @@ func (s *Store) filtersOf(o *Setting) filters {
 		} else {
 			f.bytes += file.FilterBytes
 		}
+		r, size := file.rangesNow(), file.RangeBytes
+		if ranges != nil {
+			r, size = noFilter, 0
+			if file.Run < s.Runs-1 {
+				r = expectedRange(ranges, file.Keys)
+				size = int64(r.BitsPerKey * float64(file.Keys) / 8)
+			}
+		}
+		f.ranges[i] = r.FPR
+		f.bytes += size
 		if f.rates[i] = e.FPR; !ok {
 			f.rates[i], f.known = 1, false
 		}

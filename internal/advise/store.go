@@ -42,6 +42,8 @@ type File struct {
 	IndexBytes  int64
 	FilterBytes int64
 	Filter      string // spec; empty: no filter that lookups ask
+	RangeBytes  int64
+	Ranges      string // spec of its range filter; empty: none that scans ask
 }
 
 // filterNow returns what theory says of a file's own filter, and false if it says nothing.
@@ -57,6 +59,23 @@ func (f *File) filterNow() (filterpolicy.Expectation, bool) {
 	return e, e.OK
 }
 
+// rangesNow is filterNow of a file's range filter.
+func (f *File) rangesNow() filterpolicy.Expectation {
+	p, err := filterpolicy.ParseRange(f.Ranges)
+	if err != nil {
+		return noFilter
+	}
+	return expectedRange(p, f.Keys)
+}
+
+// expectedRange is filterpolicy.ExpectedRange; what theory does not know counts as no filter.
+func expectedRange(p filterpolicy.RangePolicy, keys uint64) filterpolicy.Expectation {
+	if e := filterpolicy.ExpectedRange(p, int(keys)); e.OK && e.FPR < 1 {
+		return e
+	}
+	return noFilter
+}
+
 // noFilter is what lookups meet in a file without a filter.
 var noFilter = filterpolicy.Expectation{FPR: 1, OK: true}
 
@@ -69,14 +88,6 @@ func (f *File) cached() float64 {
 		return float64(f.Decoded)
 	}
 	return max(1, f.stored())
-}
-
-// FilterBytes returns what all filters take.
-func (s *Store) FilterBytes() (sum int64) {
-	for i := range s.Files {
-		sum += s.Files[i].FilterBytes
-	}
-	return sum
 }
 
 // Keys returns the entries of all files: a key counts in each file that has it.

@@ -57,5 +57,5 @@ type Part struct {
 	File   int32
 	First  int32 // data block
 	Blocks int32 // that hold the range, at least one
-	Empty  bool  // no entry of the file is within the range
+	Empty  bool  // no entry of the file is within the range: a block is read to find that out
 }

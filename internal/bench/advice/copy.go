@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/advise"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -27,12 +28,12 @@ func (s *store) copyTo(ctx context.Context, dir string, o advise.Setting) error 
 	e := m.First
 	e.StoreID, e.LogNum, e.NextFile, e.Closed = m.StoreID, m.LogNum, m.NextFile+1, 0
 	e.LastSeq, e.Deleted, e.Added = s.lastSeq(), nil, nil
-	policies := s.shape.Policies(&o)
+	rewritten := s.rewritten(&o)
 	for i := range s.tables {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		added, err := s.rewrite(dir, &s.tables[i], policies[s.shape.Files[i].Run])
+		added, err := s.rewrite(dir, &s.tables[i], rewritten(i))
 		if err != nil {
 			return err
 		}
@@ -66,10 +67,36 @@ func (s *store) lastSeq() (last base.SeqNum) {
 	return last
 }
 
-// rewrite writes a file anew, with another filter; nil is none.
-func (s *store) rewrite(dir string, t *table, policy filterpolicy.Policy) (added manifest.AddedTable, err error) {
-	if policy == nil {
-		if policy, err = filterpolicy.Parse("none"); err != nil {
+// newFilters are those that a file gets; nil is none.
+type newFilters struct {
+	points filterpolicy.Policy
+	ranges filterpolicy.RangePolicy
+}
+
+// rewritten returns what filters each file gets under a setting, by number. Its own it keeps if the
+// setting has none.
+func (s *store) rewritten(o *advise.Setting) func(i int) newFilters {
+	policies := s.shape.Policies(o)
+	return func(i int) (n newFilters) {
+		f := &s.shape.Files[i]
+		n.points, _ = filterpolicy.Parse(f.Filter) // of a family that is not known: none
+		if policies != nil {
+			n.points = policies[f.Run]
+		}
+		switch {
+		case o.Ranges == "":
+			n.ranges, _ = filterpolicy.ParseRange(f.Ranges)
+		case f.Run < s.shape.Runs-1:
+			n.ranges, _ = filterpolicy.ParseRange(o.Ranges)
+		}
+		return n
+	}
+}
+
+// rewrite writes a file anew, with other filters.
+func (s *store) rewrite(dir string, t *table, filters newFilters) (added manifest.AddedTable, err error) {
+	if filters.points == nil {
+		if filters.points, err = filterpolicy.Parse("none"); err != nil {
 			return added, err
 		}
 	}
@@ -79,24 +106,32 @@ func (s *store) rewrite(dir string, t *table, policy filterpolicy.Policy) (added
 	}
 	p := &t.Info.Properties
 	o := &sstable.WriterOptions{BlockSize: int(p.BlockSize), RestartInterval: int(p.RestartInterval),
-		Compression: p.Compression, Filter: policy, Merger: p.Merger, IndexPartition: s.options.IndexPartition}
+		Compression: p.Compression, Filter: filters.points, RangeFilter: filters.ranges, Merger: p.Merger,
+		IndexPartition: s.options.IndexPartition}
 	if x := s.options.Prefix; x != nil && x.Name() == p.FilterPrefix {
 		o.Prefix, o.PrefixOnly = x, p.PrefixOnly
 	}
+	info, tombstones, err := copyEntries(f, t, o)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return added, fmt.Errorf("advise: write %s anew: %w", t.Name, err)
+	}
+	return manifest.AddedTable{Level: t.Level, Run: t.Run, Table: tablemeta.Of(t.Num, info, tombstones)}, nil
+}
+
+// copyEntries writes all that is in a table.
+func copyEntries(f *os.File, t *table, o *sstable.WriterOptions) (*sstable.FileInfo, []rangedel.Tombstone, error) {
 	w := sstable.NewWriter(f, o)
 	it := t.reader.NewIter(sstable.IterOptions{Sequential: true})
 	for ok := it.First(); ok; ok = it.Next() {
 		if err := w.Add(it.Key(), it.Value()); err != nil {
-			return added, errors.Join(err, f.Close())
+			return nil, nil, err
 		}
 	}
+	err := it.Error()
 	tombstones := t.reader.Tombstones().Clip(nil, nil, nil)
 	for _, tomb := range tombstones {
 		err = errors.Join(err, w.AddTombstone(tomb))
 	}
 	info, finish := w.Finish()
-	if err = errors.Join(it.Error(), err, finish, f.Close()); err != nil {
-		return added, fmt.Errorf("advise: write %s anew: %w", t.Name, err)
-	}
-	return manifest.AddedTable{Level: t.Level, Run: t.Run, Table: tablemeta.Of(t.Num, info, tombstones)}, nil
+	return info, tombstones, errors.Join(err, finish)
 }

@@ -168,6 +168,9 @@ func (s *store) list() {
 		if p.FilterFamily != "" {
 			f.Filter = p.FilterPolicy
 		}
+		if p.RangeFilterFamily != "" {
+			f.Ranges, f.RangeBytes = p.RangeFilterPolicy, int64(p.RangeFilterBytes)
+		}
 		s.shape.Files = append(s.shape.Files, f)
 	}
 	s.shape.Cache, s.shape.Budget = s.options.CacheSize, s.options.FilterBudget

@@ -14,17 +14,17 @@ import (
 
 // A Check holds a prediction against what was counted.
 type Check struct {
-	Setting   advise.Prediction `json:"predicted"`
-	Measured  Measured          `json:"measured"`
-	Now       bool              `json:"now"`  // of the store as it is
-	Best      bool              `json:"best"` // of the recommendation
-	Score     float64           `json:"score_ns"`
-	Blocks    float64           `json:"blocks_error"` // predicted / measured - 1
-	Reads     float64           `json:"reads_error"`
-	Bytes     float64           `json:"bytes_error"`
-	Found     float64           `json:"found_blocks_error"`
-	Absent    float64           `json:"absent_blocks_error"`
-	WithinLow bool              `json:"absent_within_interval"`
+	Setting  advise.Prediction `json:"predicted"`
+	Measured Measured          `json:"measured"`
+	Now      bool              `json:"now"`  // of the store as it is
+	Best     bool              `json:"best"` // of the recommendation
+	Score    float64           `json:"score_ns"`
+	Blocks   float64           `json:"blocks_error"` // predicted / measured - 1
+	Reads    float64           `json:"reads_error"`
+	Bytes    float64           `json:"bytes_error"`
+	Found    float64           `json:"found_blocks_error"`
+	Absent   float64           `json:"absent_blocks_error"`
+	InBounds bool              `json:"absent_within_interval"`
 }
 
 // A Verdict sums checks up.
@@ -32,6 +32,7 @@ type Verdict struct {
 	Checks       int     `json:"checks"`
 	BlocksIn10   int     `json:"blocks_within_10_percent"`
 	ReadsIn10    int     `json:"reads_within_10_percent"`
+	AbsentIn10   int     `json:"absent_blocks_within_10_percent"`
 	WorstBlocks  float64 `json:"worst_blocks_error"`
 	WorstReads   float64 `json:"worst_reads_error"`
 	InInterval   int     `json:"absent_within_interval"`
@@ -101,7 +102,7 @@ func (v *verification) compare(p advise.Prediction, m Measured) Check {
 		off(p.All.Bytes, m.All.Bytes)
 	c.Found, c.Absent = off(p.Found.Blocks, m.Found.Blocks), off(p.Absent.Blocks, m.Absent.Blocks)
 	const rounding = 1e-9
-	c.WithinLow = p.Absent.Low-rounding <= m.Absent.Blocks && m.Absent.Blocks <= p.Absent.High+rounding
+	c.InBounds = p.Absent.Low-rounding <= m.Absent.Blocks && m.Absent.Blocks <= p.Absent.High+rounding
 	c.Score = v.prices.Of(&p, &m.All)
 	return c
 }
@@ -136,8 +137,11 @@ func (v *verification) verdict(all []Check) *Verdict {
 			r.ReadsIn10++
 		}
 		if c.Setting.Absent.Operations > 0 {
-			if r.WithInterval++; c.WithinLow {
+			if r.WithInterval++; c.InBounds {
 				r.InInterval++
+			}
+			if math.Abs(c.Absent) <= within {
+				r.AbsentIn10++
 			}
 		}
 		r.WorstBlocks = max(r.WorstBlocks, math.Abs(c.Blocks))
