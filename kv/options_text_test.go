@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
@@ -203,6 +204,7 @@ func TestOptionsNameWhatIsTheApplications(t *testing.T) {
 	fixed, err := filterpolicy.ParsePrefix("fixed:8")
 	require.NoError(t, err)
 	o := &Options{Filter: renamedFilter{blocked}, Prefix: renamedPrefix{fixed}, PrefixOnly: true, MaxMemtables: 4,
+		RangeFilter: exactranges.Policy{}, RangeFilterLastLevel: true,
 		Merger: NewMerger("mine\nReadOnly = true", nil), Clock: time.Now, Logger: slog.Default(),
 		Objects: &Objects{Store: objstore.NewMem()}}
 	require.NoError(t, errOf(o.withDefaults()), "Open takes it")
@@ -210,11 +212,13 @@ func TestOptionsNameWhatIsTheApplications(t *testing.T) {
 # Filter = blocked:10: the application's own
 # Prefix = fixed:8: the application's own
 # PrefixOnly = true: the application's own
+# RangeFilter = exact: the application's own
+RangeFilterLastLevel = true
 # Merger = "mine\nReadOnly = true": the application's own
 `, o.String())
 	back, err := ParseOptions(o.String())
 	require.NoError(t, err)
-	require.Equal(t, &Options{MaxMemtables: 4}, back)
+	require.Equal(t, &Options{MaxMemtables: 4, RangeFilterLastLevel: true}, back)
 	require.NoError(t, errOf(back.withDefaults()))
 
 	o = &Options{Merger: NewMerger("siftkv.int64add", nil)}
@@ -228,6 +232,7 @@ func FuzzParseOptions(f *testing.F) {
 	f.Add("")
 	f.Add("MemoryLimit = 64MiB\nFilter = ribbon:7\nPrefix = \"delimiter: \"\nMerger = siftkv.append\n")
 	f.Add("# c\nLevelCompression = none,default,zstd\nRecoveryMode = Absolute\nFileMode = 0640\nPollInterval = 1s")
+	f.Add("RangeFilter = none\nRangeFilterLastLevel = true")
 	f.Add("SpaceAmplification = 1.5\nCompaction = tiered\nTraceOpens = true\nCacheSize = -1\n\xff = \"\\")
 	f.Fuzz(func(t *testing.T, text string) {
 		o, err := ParseOptions(text)

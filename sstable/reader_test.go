@@ -2,12 +2,14 @@ package sstable_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	internal "github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/sstable"
@@ -181,4 +183,25 @@ func TestErrorsWithoutName(t *testing.T) {
 	require.ErrorContains(t, err, `operand: the file, key "a"`)
 	_, err = sstable.NewReader(bytes.NewReader(file), int64(len(file))+1, nil)
 	require.ErrorContains(t, err, "read the file at offset 0: ")
+}
+
+func TestAReaderAnswersForRanges(t *testing.T) {
+	var file bytes.Buffer
+	w := sstable.NewWriter(&file, &sstable.WriterOptions{RangeFilter: exactranges.Policy{}})
+	for _, k := range []string{"a", "m", "z"} {
+		require.NoError(t, w.Set([]byte(k), nil))
+	}
+	info, err := w.Finish()
+	require.NoError(t, err)
+	require.EqualValues(t, 3, info.RangeFilterKeys)
+	for _, policy := range []filterpolicy.RangePolicy{exactranges.Policy{}, nil} {
+		r := openBytes(t, file.Bytes(), &sstable.ReaderOptions{RangeFilter: policy})
+		require.Equal(t, policy != nil, r.HasRangeFilter())
+		require.Equal(t, policy == nil, errors.Is(r.RangeFilterError(), filterpolicy.ErrUnknownFamily))
+		require.Equal(t, policy == nil, r.MayContainRange([]byte("b"), []byte("m")), "it says maybe if it cannot tell")
+		require.True(t, r.MayContainRange([]byte("b"), []byte("n")))
+		require.True(t, r.MayContainRange([]byte("n"), nil))
+		require.False(t, r.MayContainRange(nil, []byte("a")))
+		require.NoError(t, r.Verify())
+	}
 }
