@@ -86,7 +86,7 @@ func drawValue(t *rapid.T, name string, v reflect.Value) {
 		v.Set(must(filterpolicy.ParsePrefix(parsed("fixed:8", "delimiter:/,2", "delimiter: ", "delimiter:#",
 			"delimiter:\n", `delimiter:"`, `delimiter:\`, "delimiter:=", "delimiter:\x00"))))
 	case *filterpolicy.RangePolicy:
-		v.Set(must(filterpolicy.ParseRange(parsed("none"))))
+		v.Set(must(filterpolicy.ParseRange(parsed("none", "cut:6", "cut:0"))))
 	case *Merger:
 		*p = rapid.OneOf(rapid.Just(Int64Add), rapid.Map(rapid.String(), Append)).Draw(t, name)
 	default:

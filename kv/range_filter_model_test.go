@@ -25,7 +25,13 @@ type rangeRun struct {
 // rangePolicies are those with which stores are held against their models.
 func rangePolicies(tb testing.TB) []filterpolicy.RangePolicy {
 	tb.Helper()
-	return []filterpolicy.RangePolicy{exactranges.Policy{}}
+	policies := []filterpolicy.RangePolicy{exactranges.Policy{}}
+	for _, spec := range []string{"cut:6", "cut:0"} {
+		p, err := filterpolicy.ParseRange(spec)
+		require.NoError(tb, err)
+		policies = append(policies, p)
+	}
+	return policies
 }
 
 // key is one of few, which share beginnings, begin with each other, and have the least and greatest bytes.

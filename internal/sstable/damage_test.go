@@ -37,15 +37,15 @@ func victims(tb testing.TB) []victim {
 		partition   int
 		tombstones  bool
 		prefixOnly  bool // of an extractor that the reader does not have
-		ranges      bool
+		ranges      filterpolicy.RangePolicy
 	}{
-		{"none", NoCompression, 0, true, false, true},
-		{"none", Zstd, 60, false, false, false},
-		{"bloom:10", Snappy, 60, true, false, true},
-		{"blocked:10", NoCompression, 60, false, false, false},
-		{"cuckoo:12", Zstd, 0, true, false, false},
-		{"cuckoo:8,2", Snappy, 0, false, false, false},
-		{"bloom:10", NoCompression, 0, true, true, true},
+		{"none", NoCompression, 0, true, false, exactranges.Policy{}},
+		{"none", Zstd, 60, false, false, nil},
+		{"bloom:10", Snappy, 60, true, false, mustParseRange("cut:6")},
+		{"blocked:10", NoCompression, 60, false, false, nil},
+		{"cuckoo:12", Zstd, 0, true, false, nil},
+		{"cuckoo:8,2", Snappy, 0, false, false, nil},
+		{"bloom:10", NoCompression, 0, true, true, mustParseRange("cut:0")},
 	} {
 		o := &WriterOptions{
 			BlockSize: 200, RestartInterval: 4, Compression: c.compression,
@@ -54,9 +54,7 @@ func victims(tb testing.TB) []victim {
 		if c.prefixOnly {
 			o.Prefix, o.PrefixOnly = firstBytes{9}, true
 		}
-		if c.ranges {
-			o.RangeFilter = exactranges.Policy{}
-		}
+		o.RangeFilter = c.ranges
 		v := victim{name: fmt.Sprintf("%+v", c), vs: randomVersions(rand.New(rand.NewPCG(uint64(i), 2)), 8)}
 		if c.tombstones {
 			v.ts = []rangedel.Tombstone{{Start: []byte("key/000020"), End: []byte("key/000050"), Seq: 600},
@@ -80,6 +78,14 @@ func (f firstBytes) Prefix(key []byte) ([]byte, bool) {
 
 func mustParse(spec string) filterpolicy.Policy {
 	p, err := filterpolicy.Parse(spec)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+func mustParseRange(spec string) filterpolicy.RangePolicy {
+	p, err := filterpolicy.ParseRange(spec)
 	if err != nil {
 		panic(err)
 	}

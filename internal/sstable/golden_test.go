@@ -38,7 +38,8 @@ func goldens() []goldenFile {
 		{name: "zstd-cuckoo", o: WriterOptions{BlockSize: 512, Compression: Zstd, Filter: mustParse("cuckoo:12"),
 			ID: 0x51fa}},
 	}
-	var files []goldenFile
+	files := []goldenFile{{"v3-ranges.sst", WriterOptions{BlockSize: 512, RestartInterval: 8, Compression: NoCompression,
+		Filter: mustParse("blocked:10"), RangeFilter: mustParseRange("cut:6"), ID: 0x51fb}, true}}
 	for _, f := range newest {
 		for _, name := range []string{"v1-%s-sparse.sst", "v1-%s.sst", "v3-%s.sst", "v3-%s-counted.sst"} {
 			files = append(files, goldenFile{fmt.Sprintf(name, f.name), f.o, strings.HasSuffix(name, "counted.sst")})
@@ -86,6 +87,8 @@ func TestGoldenFilesAreRead(t *testing.T) {
 		require.NoError(t, r.Verify(), name)
 		require.NoError(t, r.FilterError(), name)
 		require.Equal(t, g.o.Filter.Name() != "none", r.HasFilter(), name)
+		require.NoError(t, r.RangeFilterError(), name)
+		require.Equal(t, g.o.RangeFilter != nil, r.HasRangeFilter(), name)
 		require.Equal(t, g.o.Compression, r.Properties().Compression)
 		v := victim{name: name, data: data, vs: vs, ts: ts}
 		noticed, verified := v.examine(t, data, nil)

@@ -58,7 +58,7 @@ func randomOptions(rng *rand.Rand) *WriterOptions {
 		panic(err)
 	}
 	return &WriterOptions{
-		RangeFilter:     []filterpolicy.RangePolicy{nil, exactranges.Policy{}}[rng.IntN(2)],
+		RangeFilter:     []filterpolicy.RangePolicy{nil, exactranges.Policy{}, mustParseRange("cut:4")}[rng.IntN(3)],
 		BlockSize:       64 + rng.IntN(2000),
 		RestartInterval: 1 + rng.IntN(20),
 		Compression:     Compression(rng.IntN(4)),

@@ -16,7 +16,7 @@ import (
 
 var filters = []string{"none", "bloom:10", "blocked:10", "cuckoo:12", "blocked:4", "xor:8", "fuse:8", "ribbon:7"}
 
-var rangeFilters = []string{"none"}
+var rangeFilters = []string{"none", "cut:6", "cut:0"}
 
 // A setup is how a round opens the store. Everything is small, so that every mechanism is
 // at work in a few hundred operations.
