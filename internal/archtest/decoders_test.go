@@ -27,7 +27,6 @@ var decoders = map[string]string{
 	"filterpolicy.DecodeRangeWith":           "internal/sstable.TestHostileFiltersOfFilesAllocateLittle",
 	"filterpolicy.DecodeRange":               "filterpolicy/internal/conformance.TestHostileRangeFilters",
 	"filterpolicy/cutkeys.Decode":            "filterpolicy/internal/conformance.TestHostileRangeFilters",
-	"filterpolicy.DecodeRangeWith":           "internal/sstable.TestHostileFiltersOfFilesAllocateLittle",
 	"filterpolicy.Set.UnmarshalBinary":       "filterpolicy/internal/conformance.TestImmutableHostileSets",
 	"filterpolicy.Set.ReadFrom":              "filterpolicy/internal/conformance.TestImmutableHostileSets",
 	"filterpolicy/none.Decode":               "filterpolicy/internal/conformance.TestHostileFiltersOfAnyName",
