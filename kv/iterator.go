@@ -45,6 +45,9 @@ type cursor struct {
 	value  []byte
 	size   int    // of the value, if keysOnly is set and it is in no table; -1: there are operands
 	expiry uint64 // of the value; 0: none, or there are operands
+
+	returned uint64 // entries that it came to since the last seek: counting is cheaper than asking for whom
+	scanning bool   // parts.scan is of the moves since then
 	// Going forward, the input is on the entry itself, or past it if ahead is set.
 	// Going backward, it is on the last entry before all versions of key, or on none.
 	backward bool
@@ -116,6 +119,7 @@ func (i *cursor) memtable(m *memTable) {
 type iterParts struct {
 	iterator.Sources
 	tombs iterator.Tombstones
+	scan  tracedScan
 	key   []byte
 	newer []byte // of passNewer
 	past  []byte // of newestFirst
@@ -132,7 +136,7 @@ func (i *cursor) giveBack() {
 	p.Release()
 	p.tombs.Release()
 	p.key, p.older = i.key, i.older
-	for _, b := range []*[]byte{&p.key, &p.newer, &p.past, &p.older, &p.lower, &p.upper} {
+	for _, b := range []*[]byte{&p.key, &p.newer, &p.past, &p.older, &p.lower, &p.upper, &p.scan.start} {
 		if cap(*b) > maxRetainedScratch {
 			*b = nil
 		}
@@ -185,6 +189,9 @@ func (i *Iterator) Close() error {
 	if c == nil {
 		return nil
 	}
+	if c.scanning {
+		c.endScan()
+	}
 	i.c, i.err = nil, c.err
 	c.own.close()
 	c.db.iterators.Remove(i, c.db.opts.TraceOpens)
@@ -231,33 +238,33 @@ func (i *cursor) usable() bool {
 
 // First moves to the first entry within the bounds.
 func (i *Iterator) First() bool {
-	if !i.seekable() {
+	if !i.begin(nil, false) {
 		return false
 	}
 	c := i.c
 	c.own.from(c.lower)
 	if c.lower != nil {
-		return c.own.ahead(c, c.forward(c.input.SeekGE(base.SearchKey(c.lower, base.MaxSeqNum)), false))
+		return c.came(c.own.ahead(c, c.forward(c.input.SeekGE(base.SearchKey(c.lower, base.MaxSeqNum)), false)))
 	}
-	return c.own.ahead(c, c.forward(c.input.First(), false))
+	return c.came(c.own.ahead(c, c.forward(c.input.First(), false)))
 }
 
 // Last moves to the last entry within the bounds.
 func (i *Iterator) Last() bool {
-	if !i.seekable() {
+	if !i.begin(nil, true) {
 		return false
 	}
 	c := i.c
 	c.own.before(c.upper, c.upper == nil)
 	if c.upper != nil {
-		return c.own.behind(c, c.back(c.input.SeekLT(base.SearchKey(c.upper, base.MaxSeqNum))))
+		return c.came(c.own.behind(c, c.back(c.input.SeekLT(base.SearchKey(c.upper, base.MaxSeqNum)))))
 	}
-	return c.own.behind(c, c.back(c.input.Last()))
+	return c.came(c.own.behind(c, c.back(c.input.Last())))
 }
 
 // SeekGE moves to the first entry at or after key, within the bounds.
 func (i *Iterator) SeekGE(key []byte) bool {
-	if !i.seekable() {
+	if !i.begin(key, false) {
 		return false
 	}
 	c := i.c
@@ -265,12 +272,15 @@ func (i *Iterator) SeekGE(key []byte) bool {
 		key = c.lower
 	}
 	c.own.from(key)
-	return c.own.ahead(c, c.forward(c.input.SeekGE(base.SearchKey(key, base.MaxSeqNum)), false))
+	return c.came(c.own.ahead(c, c.forward(c.input.SeekGE(base.SearchKey(key, base.MaxSeqNum)), false)))
 }
 
 // SeekLT moves to the last entry before key, within the bounds.
 func (i *Iterator) SeekLT(key []byte) bool {
-	if !i.seekable() {
+	if key == nil {
+		key = []byte{} // not the bound
+	}
+	if !i.begin(key, true) {
 		return false
 	}
 	c := i.c
@@ -278,7 +288,7 @@ func (i *Iterator) SeekLT(key []byte) bool {
 		key = c.upper
 	}
 	c.own.before(key, false)
-	return c.own.behind(c, c.back(c.input.SeekLT(base.SearchKey(key, base.MaxSeqNum))))
+	return c.came(c.own.behind(c, c.back(c.input.SeekLT(base.SearchKey(key, base.MaxSeqNum)))))
 }
 
 // Next moves to the next entry. It does nothing if the iterator is on none.
@@ -298,12 +308,12 @@ func (i *cursor) next() bool {
 		return false
 	}
 	if i.backward {
-		return i.own.ahead(i, i.forward(i.input.SeekGE(base.SearchKey(i.key, base.MaxSeqNum)), true))
+		return i.came(i.own.ahead(i, i.forward(i.input.SeekGE(base.SearchKey(i.key, base.MaxSeqNum)), true)))
 	}
 	if i.ahead {
-		return i.own.ahead(i, i.forward(i.input.Valid(), true))
+		return i.came(i.own.ahead(i, i.forward(i.input.Valid(), true)))
 	}
-	return i.own.ahead(i, i.forward(i.input.Next(), true))
+	return i.came(i.own.ahead(i, i.forward(i.input.Next(), true)))
 }
 
 // Prev moves to the entry before. It does nothing if the iterator is on none.
@@ -319,7 +329,7 @@ func (i *Iterator) Prev() bool {
 		return false
 	}
 	if c.backward {
-		return c.own.behind(c, c.back(c.input.Valid()))
+		return c.came(c.own.behind(c, c.back(c.input.Valid())))
 	}
-	return c.own.behind(c, c.back(c.input.SeekLT(base.SearchKey(c.key, base.MaxSeqNum))))
+	return c.came(c.own.behind(c, c.back(c.input.SeekLT(base.SearchKey(c.key, base.MaxSeqNum)))))
 }

@@ -48,6 +48,7 @@ func (i *cursor) nextInTable(t *sstable.Iter) bool {
 	again := t.Again()
 	if !again && k.Kind() == base.KindSet && k.SeqNum() <= i.at &&
 		(iterator.KeyPrefix(k.User) < i.fence || i.within(k.User)) {
+		i.returned++
 		return true
 	}
 	if again {
@@ -55,7 +56,7 @@ func (i *cursor) nextInTable(t *sstable.Iter) bool {
 	}
 	i.valid, i.err, i.table = false, nil, nil
 	// Of the key before this one the others have nothing: it was before the fence.
-	return i.forward(i.input.Moved(true), again)
+	return i.came(i.forward(i.input.Moved(true), again))
 }
 
 // within reports whether a key is before the fence, of which it has the first bytes.

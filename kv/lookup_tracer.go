@@ -11,8 +11,8 @@ import (
 )
 
 // A LookupTracer writes down which keys are looked up, whether they are there, and
-// when, for kvbench to replay on other engines, filters and caches. See
-// DB.TraceLookups. It may serve several stores. All methods are safe for concurrent use.
+// when, and from where to where iterators went, for kvbench to replay on other engines, filters and
+// caches, and for advice. See DB.TraceLookups. It may serve several stores. All methods are safe for concurrent use.
 type LookupTracer struct{ recorder *lookuptrace.Recorder }
 
 // LookupTraceOptions say what a LookupTracer writes down. Nil is all defaults.
@@ -21,11 +21,12 @@ type LookupTraceOptions struct {
 	// are. By default it has a hash of each (hash/maphash), seeded with a secret that is
 	// in no trace, so that keys are not found by hashing guesses; that is no proof
 	// against cryptanalysis, and how often and when each key was looked up, and how long
-	// it is, is still there. A replay of hashes makes keys up, of the same lengths; those
-	// that were neighbours are not.
+	// it is, is still there, as is how many bytes the bounds of a scan begin with in common. A replay of
+	// hashes makes keys up, of the same lengths; those that were neighbours are not.
 	Keys bool
 
-	// OneIn writes the lookups of one key in so many: 1 by default, which is all keys.
+	// OneIn writes the lookups of one key in so many, and the scans that start at it: 1 by default, which
+	// is all keys.
 	// Which ones is decided by their hashes, so that of a key all lookups are there or
 	// none, and the same keys each time. A cache that is as many times smaller then
 	// finds about as much (SHARDS: C. A. Waldspurger et al., "Efficient MRC construction
@@ -36,7 +37,8 @@ type LookupTraceOptions struct {
 // LookupTraceStats are what a LookupTracer has done.
 type LookupTraceStats struct {
 	Recorded uint64 // lookups in the trace
-	Dropped  uint64 // lookups that found no room in memory, or came after a failed write
+	Scans    uint64 // in the trace
+	Dropped  uint64 // lookups and scans that found no room in memory, or came after a failed write
 	Bytes    uint64 // of the trace
 }
 
@@ -58,16 +60,18 @@ func NewLookupTracer(w io.Writer, o *LookupTraceOptions) (*LookupTracer, error) 
 	return &LookupTracer{r}, nil
 }
 
-// TraceLookups has the tracer write down lookups from now on, in place of the one
+// TraceLookups has the tracer write down lookups and scans from now on, in place of the one
 // before, if there is one; nil ends it. Lookups are those of Get, AppendGet, Has, GetSize,
 // Expiry and MultiGet (each key is one) of the store, its snapshots and its transactions, but
 // for errors and for what a transaction finds among its own writes. GetSize and Expiry are
-// written as Has is. Iterators are not traced.
+// written as Has is. A scan is what an iterator does from First, Last or a seek to the next, or until it is
+// closed: where it starts, its bound there, and how many entries it comes to. One that fails is not
+// written.
 //
-// A lookup never waits for the tracer: it writes into memory, and what finds no room
-// there, because w is slower than the lookups, is dropped and counted. A key that is
+// Nothing ever waits for the tracer: a lookup or scan is written into memory, and what finds no room
+// there, because w is slower, is dropped and counted. A key that is
 // recorded makes its lookup longer by two readings of the clock or so; without a tracer
-// there is one comparison.
+// there is one comparison, of a lookup and of a seek.
 func (d *DB) TraceLookups(t *LookupTracer) { d.tracer.Store(t) }
 
 // Stats returns what has been written so far. After Close it is final.

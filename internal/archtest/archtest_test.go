@@ -35,6 +35,7 @@ var layers = []struct {
 	{"internal/harness", 1},
 	{"internal/wal", 1},
 	{"internal/lookuptrace", 1},
+	{"internal/lookupsample", 1},
 	{"filterpolicy", 1},
 	{"internal/exactranges", 2},
 	{"internal/manifest", 2},

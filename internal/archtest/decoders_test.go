@@ -72,6 +72,8 @@ var decoders = map[string]string{
 	"internal/bench/results.parse":       "internal/bench/results.TestHostileResults",
 	"internal/lookuptrace.NewReader":     "internal/lookuptrace.TestHostileTraces",
 	"internal/lookuptrace.decodeHeader":  "internal/lookuptrace.TestHostileTraces",
+	"internal/lookuptrace.decodeScan":    "internal/lookuptrace.TestHostileTraces",
+	"internal/lookuptrace.Bound.decode":  "internal/lookuptrace.TestHostileTraces",
 	"internal/manifest.DecodeEdit":       "internal/manifest.TestHostileEdits",
 	"internal/rangedel.DecodeEnd":        "internal/sstable.TestRangeTombstoneBombsAreRefused",
 	"internal/remote.decodeBranch":       "internal/remote.TestHostileSavedStates",

@@ -13,6 +13,10 @@ import (
 	"github.com/siftkv/siftkv/internal/hostile"
 )
 
+// goldenNames are traces of both versions.
+var goldenNames = []string{"testdata/keys.trace", "testdata/hashes.trace", "testdata/v1-keys.trace",
+	"testdata/v1-hashes.trace"}
+
 // A reader has one frame, and another that it reads through.
 var hostileBound = hostile.Bound{Fixed: 3 * frameSize}
 
@@ -22,7 +26,7 @@ func requireBounded(tb testing.TB, data []byte) {
 	hostileBound.Require(tb, len(data), func() {
 		r, err := NewReader(bytes.NewReader(data), "t")
 		for err == nil {
-			_, err = r.Next()
+			_, _, err = r.NextRecord()
 		}
 	})
 }
@@ -49,7 +53,7 @@ func resealed(data []byte) []byte {
 }
 
 func TestHostileTraces(t *testing.T) {
-	for _, name := range []string{"testdata/keys.trace", "testdata/hashes.trace"} {
+	for _, name := range goldenNames {
 		data, err := os.ReadFile(name)
 		require.NoError(t, err)
 		require.Equal(t, data, resealed(data))
@@ -60,7 +64,7 @@ func TestHostileTraces(t *testing.T) {
 }
 
 func FuzzHostileTrace(f *testing.F) {
-	for _, name := range []string{"testdata/keys.trace", "testdata/hashes.trace"} {
+	for _, name := range goldenNames {
 		data, err := os.ReadFile(name)
 		require.NoError(f, err)
 		f.Add(data)

@@ -29,14 +29,17 @@ type Reader struct {
 	header Header
 	offset uint64 // of the next frame
 
-	frame    []byte // payload of the frame that is being read
-	place    uint64 // its offset
-	rest     []byte // lookups of it that are still to come
-	left     uint32 // how many
-	at       uint64
-	recorded uint64
-	dropped  uint64
-	err      error // what Next returned, and returns from now on
+	frame   []byte // payload of the frame that is being read
+	place   uint64 // its offset
+	kind    uint32
+	rest    []byte // records of it that are still to come
+	left    uint32 // how many
+	at      uint64
+	scan    Scan
+	lookups uint64
+	scans   uint64
+	dropped uint64
+	err     error // what Next returned, and returns from now on
 }
 
 // NewReader reads the header of a trace. The name is that of the file, for errors,
@@ -74,30 +77,51 @@ const MagicSize = len(magic)
 // Header says how the trace was made.
 func (t *Reader) Header() Header { return t.header }
 
-// Dropped returns how many lookups are known to lack, from what was read so far.
+// Dropped returns how many lookups and scans are known to lack, from what was read so far.
 func (t *Reader) Dropped() uint64 { return t.dropped }
 
+// Scans returns how many scans were read so far.
+func (t *Reader) Scans() uint64 { return t.scans }
+
 // Next returns the next lookup in the order of the file; times ascend within a
-// frame only. At the end of the trace it returns io.EOF, and what matches ErrUnfinished
-// if the end lacks. Damage matches base.ErrCorruption and ends reading.
+// frame only. Scans are passed over. At the end of the trace it returns io.EOF, and what matches
+// ErrUnfinished if the end lacks. Damage matches base.ErrCorruption and ends reading.
 func (t *Reader) Next() (Lookup, error) {
+	for {
+		if l, s, err := t.NextRecord(); err != nil || s == nil {
+			return l, err
+		}
+	}
+}
+
+// NextRecord is Next that does not pass over scans: if the next record is one, it is
+// returned in place of a lookup, and is the reader's until its next move.
+func (t *Reader) NextRecord() (Lookup, *Scan, error) {
 	for t.err == nil && t.left == 0 {
 		t.err = t.nextFrame()
 	}
 	if t.err != nil {
-		return Lookup{}, t.err
+		return Lookup{}, nil, t.err
 	}
-	l, err := t.decode()
+	var l Lookup
+	var s *Scan
+	var err error
+	if t.kind == typeScans {
+		s, err = t.decodeScan()
+	} else {
+		l, err = t.decode()
+	}
 	if err != nil {
 		t.err = t.damage(t.place, err.Error())
+		return Lookup{}, nil, t.err
 	}
-	return l, t.err
+	return l, s, nil
 }
 
 // nextFrame reads the next frame.
 func (t *Reader) nextFrame() error {
 	if len(t.rest) > 0 {
-		return t.damage(t.place, "bytes are left after the lookups of the frame")
+		return t.damage(t.place, "bytes are left after the records of the frame")
 	}
 	t.place = t.offset
 	var head [frameHeaderSize]byte
@@ -122,10 +146,11 @@ func (t *Reader) nextFrame() error {
 		return t.damage(t.place, "wrong checksum of a frame")
 	}
 	t.offset += frameHeaderSize + uint64(size)
-	switch kind {
-	case typeLookups:
+	t.kind = kind
+	switch {
+	case kind == typeLookups, kind == typeScans && t.header.Version > 1:
 		return t.openChunk(payload)
-	case typeEnd:
+	case kind == typeEnd:
 		return t.end(payload)
 	}
 	return t.damage(t.place, fmt.Sprintf("a frame of unknown type %d", kind))
@@ -143,28 +168,37 @@ func (t *Reader) read(b []byte) error {
 	return nil
 }
 
-// openChunk begins with the lookups of a frame.
+// openChunk begins with the records of a frame.
 func (t *Reader) openChunk(b []byte) error {
 	if len(b) < chunkHeaderSize {
-		return t.damage(t.place, "a frame too small for lookups")
+		return t.damage(t.place, "a frame too small for records")
 	}
 	t.at = binary.LittleEndian.Uint64(b)
 	t.dropped = max(t.dropped, binary.LittleEndian.Uint64(b[8:]))
 	t.left = binary.LittleEndian.Uint32(b[16:])
 	t.rest = b[chunkHeaderSize:]
 	if t.left == 0 {
-		return t.damage(t.place, "a frame without lookups")
+		return t.damage(t.place, "a frame without records")
 	}
 	return nil
 }
 
 // end checks the last frame, and that nothing follows.
 func (t *Reader) end(b []byte) error {
-	if len(b) != endSize {
+	size := endSize
+	if t.header.Version == 1 {
+		size = endSizeV1
+	}
+	if len(b) != size {
 		return t.damage(t.place, "the end has a wrong size")
 	}
-	if n := binary.LittleEndian.Uint64(b); n != t.recorded {
-		return t.damage(t.place, fmt.Sprintf("the trace has %d lookups, and its end says %d", t.recorded, n))
+	if n := binary.LittleEndian.Uint64(b); n != t.lookups {
+		return t.damage(t.place, fmt.Sprintf("the trace has %d lookups, and its end says %d", t.lookups, n))
+	}
+	if size == endSize {
+		if n := binary.LittleEndian.Uint64(b[16:]); n != t.scans {
+			return t.damage(t.place, fmt.Sprintf("the trace has %d scans, and its end says %d", t.scans, n))
+		}
 	}
 	t.dropped = max(t.dropped, binary.LittleEndian.Uint64(b[8:]))
 	switch _, err := t.r.ReadByte(); {
@@ -176,23 +210,48 @@ func (t *Reader) end(b []byte) error {
 	return io.EOF
 }
 
-// decode takes a lookup from the frame.
-func (t *Reader) decode() (Lookup, error) {
+// decodeTime takes the time of a record from the frame.
+func (t *Reader) decodeTime() (time.Duration, error) {
 	delta, n := binary.Uvarint(t.rest)
 	if n <= 0 || delta > math.MaxInt64 || t.at > math.MaxInt64-delta {
-		return Lookup{}, errors.New("a lookup with an impossible time")
-	}
-	what, m := binary.Uvarint(t.rest[n:])
-	if m <= 0 || what>>2 > maxKeySize {
-		return Lookup{}, errors.New("a lookup with an impossible key size")
+		return 0, errors.New("a record with an impossible time")
 	}
 	t.at += delta
-	l := Lookup{At: time.Duration(t.at), Size: int(what >> 2), Found: what&bitFound != 0, Value: what&bitValue != 0}
+	t.rest = t.rest[n:]
+	return time.Duration(t.at), nil
+}
+
+// decodeScan takes a scan from the frame.
+func (t *Reader) decodeScan() (*Scan, error) {
+	at, err := t.decodeTime()
+	if err != nil {
+		return nil, err
+	}
+	if t.scan, t.rest, err = decodeScan(t.rest, t.header.Keys); err != nil {
+		return nil, err
+	}
+	t.scan.At = at
+	t.left--
+	t.scans++
+	return &t.scan, nil
+}
+
+// decode takes a lookup from the frame.
+func (t *Reader) decode() (Lookup, error) {
+	at, err := t.decodeTime()
+	if err != nil {
+		return Lookup{}, err
+	}
+	what, n := binary.Uvarint(t.rest)
+	if n <= 0 || what>>2 > maxKeySize {
+		return Lookup{}, errors.New("a lookup with an impossible key size")
+	}
+	l := Lookup{At: at, Size: int(what >> 2), Found: what&bitFound != 0, Value: what&bitValue != 0}
 	size := l.Size
 	if !t.header.Keys {
 		size = hashSize
 	}
-	key := t.rest[n+m:]
+	key := t.rest[n:]
 	if len(key) < size {
 		return Lookup{}, errors.New("a lookup that goes on past its frame")
 	}
@@ -203,7 +262,7 @@ func (t *Reader) decode() (Lookup, error) {
 	}
 	t.rest = key[size:]
 	t.left--
-	t.recorded++
+	t.lookups++
 	return l, nil
 }
 

@@ -24,22 +24,30 @@ const (
 	flushPeriod = time.Second
 )
 
+// The kinds of chunks that a shard has.
+const (
+	ofLookups = iota
+	ofScans
+	numKinds
+)
+
 // Options say what a Recorder records.
 type Options struct {
 	Keys  bool   // keys, not hashes
-	OneIn uint32 // lookups of one key in so many; 0 is 1
+	OneIn uint32 // lookups of one key in so many, and scans from one; 0 is 1
 }
 
 // Stats are what a Recorder has done.
 type Stats struct {
 	Recorded uint64 // lookups in the trace
-	Dropped  uint64 // lookups that were to be recorded and are not
+	Scans    uint64 // in the trace
+	Dropped  uint64 // lookups and scans that were to be recorded and are not
 	Bytes    uint64 // of the trace
 }
 
-// A Recorder writes a trace. Lookups go into one of several chunks, whichever is not
-// being written to; a goroutine of the recorder's own writes them out. A lookup waits
-// neither for that nor for another lookup: what finds no room is dropped, and counted.
+// A Recorder writes a trace. Lookups and scans go into one of several chunks, whichever is not
+// being written to; a goroutine of the recorder's own writes them out. None waits
+// for that or for another: what finds no room is dropped, and counted.
 type Recorder struct {
 	header Header
 	secret maphash.Seed
@@ -51,19 +59,19 @@ type Recorder struct {
 	quit   chan struct{}
 	done   chan struct{}
 
-	recorded, dropped, bytes atomic.Uint64
-	closed                   atomic.Bool
+	recorded, scans, dropped, bytes atomic.Uint64
+	closed                          atomic.Bool
 
 	w   io.Writer // of the recorder's goroutine, as err is
 	err error     // the first of a write; nothing is written after it
 }
 
-// A shard is a chunk that one lookup at a time writes to.
+// A shard is a chunk of each kind, which one lookup or scan at a time writes to.
 type shard struct {
 	mu     sync.Mutex
-	chunk  *chunk // nil: take one when it is needed
+	chunks [numKinds]*chunk // nil: take one when it is needed
 	closed bool
-	_      [40]byte // a cache line of its own
+	_      [32]byte // a cache line of its own
 }
 
 // NewRecorder writes the header of a trace to w, and then lookups as they come. The
@@ -71,7 +79,7 @@ type shard struct {
 // second at most.
 func NewRecorder(w io.Writer, o Options) (*Recorder, error) {
 	start := time.Now()
-	h := Header{ID: rand.Uint64(), Start: start, Keys: o.Keys, OneIn: max(1, o.OneIn)}
+	h := Header{Version: version, ID: rand.Uint64(), Start: start, Keys: o.Keys, OneIn: max(1, o.OneIn)}
 	r := newRecorder(w, h, func() uint64 { return uint64(time.Since(start)) })
 	if r.write(h.append(nil)); r.err != nil {
 		return nil, r.err
@@ -102,7 +110,7 @@ const mixer = 0x9e3779b97f4a7c15
 // nothing and does not wait. It may be called by several goroutines, during and after
 // Close too.
 func (r *Recorder) Record(key []byte, hash uint64, found, value bool) {
-	if hash*mixer > r.most || r.closed.Load() {
+	if !r.Wants(hash) {
 		return
 	}
 	bits := uint64(0)
@@ -119,41 +127,106 @@ func (r *Recorder) Record(key []byte, hash uint64, found, value bool) {
 		binary.LittleEndian.PutUint64(word[:], hash)
 		key = word[:]
 	}
+	s := r.lock(hash)
+	if s == nil {
+		return
+	}
+	at := r.now() // with the lock, so that times ascend in a chunk
+	c := s.chunks[ofLookups]
+	if c == nil || !c.add(at, key, size, bits) {
+		if c = r.nextChunk(s, ofLookups); c != nil {
+			c.add(at, key, size, bits)
+		}
+	}
+	s.mu.Unlock()
+}
+
+// lock locks a shard, of those that are free one that the hash picks. If there is none, what was
+// to be recorded is counted as dropped, and nil returned; and also after the end.
+func (r *Recorder) lock(hash uint64) *shard {
 	first := uint(hash >> 40)
 	for i := range uint(numShards) {
 		s := &r.shards[(first+i)%numShards]
 		if !s.mu.TryLock() {
 			continue
 		}
-		ok := r.add(s, key, size, bits)
-		s.mu.Unlock()
-		if !ok {
-			r.dropped.Add(1)
+		if s.closed {
+			s.mu.Unlock()
+			return nil
 		}
-		return
+		return s
 	}
 	r.dropped.Add(1)
+	return nil
 }
 
-// add appends a lookup to a shard that is locked. It reports false if there is no room.
-func (r *Recorder) add(s *shard, key []byte, size int, bits uint64) bool {
-	if s.closed {
-		return true // it came after the end
-	}
-	at := r.now() // with the lock, so that times ascend in a chunk
-	if s.chunk != nil && s.chunk.add(at, key, size, bits) {
-		return true
-	}
-	if s.chunk != nil {
-		r.full <- s.chunk
-		s.chunk = nil
+// nextChunk hands a chunk of a locked shard over, if there is one, and returns an empty one in its place.
+// If there is none, it counts what was to be recorded as dropped and returns nil.
+func (r *Recorder) nextChunk(s *shard, kind int) *chunk {
+	if s.chunks[kind] != nil {
+		r.full <- s.chunks[kind]
+		s.chunks[kind] = nil
 	}
 	select {
-	case s.chunk = <-r.free:
-		return s.chunk.add(at, key, size, bits)
+	case c := <-r.free:
+		c.kind = kindOf[kind]
+		s.chunks[kind] = c
+		return c
 	default:
-		return false
+		r.dropped.Add(1)
+		return nil
 	}
+}
+
+// kindOf is the type of a frame of each kind.
+var kindOf = [numKinds]byte{typeLookups, typeScans}
+
+// RecordScan notes a scan, whose bounds have keys, whatever the trace has, and whose time is not
+// set. The hash, of where it starts, says whether it is one of those that are recorded. For the rest
+// it is as Record.
+func (r *Recorder) RecordScan(scan *Scan, hash uint64) {
+	if !r.Wants(hash) {
+		return
+	}
+	kept := *scan
+	if kept.Start.Set && kept.End.Set {
+		kept.Common = commonPrefix(kept.Start.Key, kept.End.Key)
+	}
+	for _, b := range []*Bound{&kept.Start, &kept.End} {
+		b.Size = min(len(b.Key), maxBoundLen)
+		if b.Set && !r.header.Keys {
+			b.Hash = maphash.Bytes(r.secret, b.Key)
+		}
+	}
+	if !r.header.Keys {
+		hash = kept.Start.Hash ^ kept.End.Hash // as for a lookup
+	}
+	s := r.lock(hash)
+	if s == nil {
+		return
+	}
+	at := r.now()
+	c := s.chunks[ofScans]
+	if c == nil || !c.addScan(at, &kept, r.header.Keys) {
+		if c = r.nextChunk(s, ofScans); c != nil {
+			c.addScan(at, &kept, r.header.Keys)
+		}
+	}
+	s.mu.Unlock()
+}
+
+// Wants reports whether what has a hash is recorded.
+func (r *Recorder) Wants(hash uint64) bool { return hash*mixer <= r.most && !r.closed.Load() }
+
+// commonPrefix returns how many bytes two keys begin with in common.
+func commonPrefix(a, b []byte) int {
+	n := min(len(a), len(b), maxBoundLen)
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
 }
 
 // run writes chunks out as they fill, and what there is once in a while.
@@ -179,12 +252,14 @@ func (r *Recorder) flush(last bool) {
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
-		c := s.chunk
-		s.chunk = nil
+		chunks := s.chunks
+		s.chunks = [numKinds]*chunk{}
 		s.closed = last
 		s.mu.Unlock()
-		if c != nil {
-			r.writeChunk(c)
+		for _, c := range chunks {
+			if c != nil {
+				r.writeChunk(c)
+			}
 		}
 	}
 	for {
@@ -199,11 +274,14 @@ func (r *Recorder) flush(last bool) {
 
 // writeChunk writes a chunk and gives it back.
 func (r *Recorder) writeChunk(c *chunk) {
-	if r.write(c.seal(r.header.ID, r.bytes.Load(), r.dropped.Load())); r.err == nil {
-		r.recorded.Add(uint64(c.count))
-	} else {
-		r.dropped.Add(uint64(c.count))
+	count := &r.recorded
+	if c.kind == typeScans {
+		count = &r.scans
 	}
+	if r.write(c.seal(r.header.ID, r.bytes.Load(), r.dropped.Load())); r.err != nil {
+		count = &r.dropped
+	}
+	count.Add(uint64(c.count))
 	c.reset()
 	r.free <- c
 }
@@ -222,7 +300,7 @@ func (r *Recorder) write(data []byte) {
 
 // Stats returns what has been written so far. After Close it is final.
 func (r *Recorder) Stats() Stats {
-	return Stats{Recorded: r.recorded.Load(), Dropped: r.dropped.Load(), Bytes: r.bytes.Load()}
+	return Stats{Recorded: r.recorded.Load(), Scans: r.scans.Load(), Dropped: r.dropped.Load(), Bytes: r.bytes.Load()}
 }
 
 // Close writes what is in memory, and the end. It returns the first error of the
@@ -233,6 +311,6 @@ func (r *Recorder) Close() error {
 	}
 	close(r.quit)
 	<-r.done
-	r.write(endFrame(r.header.ID, r.bytes.Load(), r.recorded.Load(), r.dropped.Load()))
+	r.write(endFrame(r.header.ID, r.bytes.Load(), r.recorded.Load(), r.dropped.Load(), r.scans.Load()))
 	return r.err
 }

@@ -42,17 +42,46 @@ func readAll(data []byte) ([]Lookup, *Reader, error) {
 	}
 }
 
+// readScans returns the scans of a trace, whose keys are copies.
+func readScans(data []byte) ([]Scan, error) {
+	r, err := NewReader(bytes.NewReader(data), "t")
+	if err != nil {
+		return nil, err
+	}
+	var all []Scan
+	for {
+		_, s, err := r.NextRecord()
+		switch {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return all, err
+		case s != nil:
+			kept := *s
+			kept.Start.Key, kept.End.Key = bytes.Clone(s.Start.Key), bytes.Clone(s.End.Key)
+			all = append(all, kept)
+		}
+	}
+}
+
 func record(r *Recorder, key string, found, value bool) {
 	r.Record([]byte(key), xxhash.Sum64String(key), found, value)
 }
 
-// golden returns a trace that is the same each time.
+// goldenHeader is that of goldenTrace.
+func goldenHeader(keys bool) Header {
+	return Header{Version: version, ID: 0x1122334455667788, Start: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC),
+		Keys: keys, OneIn: 3}
+}
+
+// goldenTrace returns a trace that is the same each time.
 func goldenTrace(t *testing.T, keys bool) []byte {
 	t.Helper()
-	h := Header{ID: 0x1122334455667788, Start: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), Keys: keys, OneIn: 3}
+	h := goldenHeader(keys)
 	out := h.append(nil)
 	for n := range uint64(2) {
 		c := newChunk()
+		c.kind = typeLookups
 		for i := range uint64(3) {
 			key := fmt.Appendf(nil, "key-%d", i)
 			stored := key
@@ -63,27 +92,100 @@ func goldenTrace(t *testing.T, keys bool) []byte {
 		}
 		out = append(out, c.seal(h.ID, uint64(len(out)), n)...)
 	}
-	return append(out, endFrame(h.ID, uint64(len(out)), 6, 2)...)
+	c := newChunk()
+	c.kind = typeScans
+	for i, s := range goldenScans(false) {
+		require.True(t, c.addScan(500+100*uint64(i), &s, keys))
+	}
+	out = append(out, c.seal(h.ID, uint64(len(out)), 3)...)
+	return append(out, endFrame(h.ID, uint64(len(out)), 6, 3, uint64(len(goldenScans(false))))...)
+}
+
+// goldenScans returns the scans of goldenTrace: as they are written, with keys and hashes, or as what is
+// read of a trace that has hashes.
+func goldenScans(hashed bool) []Scan {
+	bound := func(key string) Bound {
+		b := Bound{Set: true, Key: []byte(key), Hash: xxhash.Sum64String(key), Size: len(key)}
+		if hashed {
+			b.Key = nil
+		}
+		return b
+	}
+	return []Scan{
+		{Start: bound("key-1"), End: bound("key-22"), Common: 4, Entries: 300, Ended: true},
+		{Start: bound("key-22"), End: bound("key-1"), Common: 4, Backward: true, KeysOnly: true},
+		{Start: bound("")},
+		{End: bound("z"), Entries: 1, Backward: true},
+		{Entries: 1 << 40, Ended: true},
+	}
 }
 
 func TestGolden(t *testing.T) {
-	for name, keys := range map[string]bool{"testdata/keys.trace": true, "testdata/hashes.trace": false} {
+	for name, keys := range map[string]bool{"keys.trace": true, "hashes.trace": false} {
 		data := goldenTrace(t, keys)
-		golden.File(t, name, data)
+		golden.File(t, "testdata/"+name, data)
 		all, r, err := readAll(data)
 		require.NoError(t, err)
-		require.Len(t, all, 6)
-		require.EqualValues(t, 2, r.Dropped())
-		require.Equal(t, Header{ID: 0x1122334455667788, Start: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC),
-			Keys: keys, OneIn: 3}, r.Header())
-		want := Lookup{At: 1800, Size: 5, Found: true, Value: true}
-		if keys {
-			want.Key = []byte("key-2")
-		} else {
-			want.Hash = 3 * 0xabcdef
+		require.EqualValues(t, 3, r.Dropped())
+		require.Equal(t, goldenHeader(keys), r.Header())
+		requireGoldenLookups(t, all, keys)
+
+		scans, err := readScans(data)
+		require.NoError(t, err)
+		want := goldenScans(!keys)
+		for i := range want {
+			want[i].At = time.Duration(500 + 100*i)
+			if keys {
+				want[i].Start.Hash, want[i].End.Hash = 0, 0
+			}
 		}
-		require.Equal(t, want, all[5])
+		require.Equal(t, want, scans)
+		require.EqualValues(t, len(want), r.Scans())
 	}
+}
+
+func requireGoldenLookups(t *testing.T, all []Lookup, keys bool) {
+	t.Helper()
+	require.Len(t, all, 6)
+	want := Lookup{At: 1800, Size: 5, Found: true, Value: true}
+	if keys {
+		want.Key = []byte("key-2")
+	} else {
+		want.Hash = 3 * 0xabcdef
+	}
+	require.Equal(t, want, all[5])
+}
+
+// Traces of version 1 have lookups, and a shorter end.
+func TestVersion1IsRead(t *testing.T) {
+	for name, keys := range map[string]bool{"testdata/v1-keys.trace": true, "testdata/v1-hashes.trace": false} {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		all, r, err := readAll(data)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, r.Header().Version)
+		require.EqualValues(t, 2, r.Dropped())
+		requireGoldenLookups(t, all, keys)
+	}
+}
+
+// A frame of scans in a trace of version 1 is damage, and a newer version is refused by name.
+func TestScansBelongToVersion2(t *testing.T) {
+	h := goldenHeader(true)
+	h.Version = 1
+	c := newChunk()
+	c.kind = typeScans
+	require.True(t, c.addScan(1, &goldenScans(false)[0], true))
+	frame := c.seal(h.ID, headerSize, 0)
+	_, _, err := readAll(append(h.append(nil), frame...))
+	require.ErrorIs(t, err, base.ErrCorruption)
+	require.ErrorContains(t, err, "unknown type 3")
+	h.Version = version + 1
+	_, _, err = readAll(h.append(nil))
+	require.ErrorIs(t, err, ErrNewerFormat)
+	h.Version = 0
+	_, _, err = readAll(h.append(nil))
+	require.ErrorIs(t, err, base.ErrCorruption)
 }
 
 func TestWhatIsRecordedIsReadAgain(t *testing.T) {
@@ -313,7 +415,7 @@ func TestRecordDoesNotAllocate(t *testing.T) {
 }
 
 func FuzzReader(f *testing.F) {
-	for _, name := range []string{"testdata/keys.trace", "testdata/hashes.trace"} {
+	for _, name := range goldenNames {
 		data, err := os.ReadFile(name)
 		require.NoError(f, err)
 		f.Add(data)
@@ -335,14 +437,32 @@ func FuzzFrame(f *testing.F) {
 	c := newChunk()
 	c.add(7, []byte("key"), 3, bitFound)
 	f.Add(byte(typeLookups), true, c.seal(1, headerSize, 0)[frameHeaderSize:])
+	for _, keys := range []bool{true, false} {
+		c = newChunk()
+		for _, s := range goldenScans(false) {
+			c.addScan(7, &s, keys)
+		}
+		f.Add(byte(typeScans), keys, c.seal(1, headerSize, 0)[frameHeaderSize:])
+	}
 	f.Add(byte(typeEnd), false, make([]byte, endSize))
 	f.Add(byte(typeLookups), false, append(make([]byte, 16), 1, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff))
 	f.Fuzz(func(t *testing.T, kind byte, keys bool, payload []byte) {
-		h := Header{ID: 1, Start: time.Unix(0, 0), Keys: keys, OneIn: 1}
+		h := Header{Version: version, ID: 1, Start: time.Unix(0, 0), Keys: keys, OneIn: 1}
 		frame := append(make([]byte, frameHeaderSize), payload...)
 		sealFrame(frame, kind, h.ID, headerSize)
-		all, _, err := readAll(append(h.append(nil), frame...))
+		data := append(h.append(nil), frame...)
+		all, r, err := readAll(data)
 		require.LessOrEqual(t, len(all), len(payload))
+		if r != nil {
+			require.LessOrEqual(t, r.Scans(), uint64(len(payload)))
+		}
+		scans, scanErr := readScans(data)
+		require.Equal(t, errors.Is(err, base.ErrCorruption), errors.Is(scanErr, base.ErrCorruption))
+		for i, s := range scans {
+			require.True(t, i == 0 || s.At >= scans[i-1].At)
+			require.LessOrEqual(t, s.Common, min(s.Start.Size, s.End.Size))
+			require.LessOrEqual(t, len(s.Start.Key), len(payload))
+		}
 		for i := range all {
 			require.True(t, i == 0 || all[i].At >= all[i-1].At)
 			require.GreaterOrEqual(t, all[i].At, time.Duration(0))

@@ -31,6 +31,20 @@ type Trace struct {
 	Sizes      Sizes         `json:"key_bytes"` // by lookup
 	Existing   Part          `json:"existing"`  // keys that were found at least once
 	Absent     Part          `json:"absent"`    // keys that never were
+	Scans      Scans         `json:"scans"`
+}
+
+// Scans are those of a trace.
+type Scans struct {
+	Scans    int64   `json:"scans"`
+	Bounded  int64   `json:"bounded"`   // of them, those that have a start and an end
+	Backward int64   `json:"backward"`  // that descend
+	Broken   int64   `json:"broken"`    // that were broken off before their end
+	Empty    int64   `json:"empty"`     // that came to no entry
+	KeysOnly int64   `json:"keys_only"` // that asked for no values
+	Entries  float64 `json:"entries"`   // that one comes to, on average
+	Most     uint64  `json:"most"`      // that one came to
+	Common   float64 `json:"common"`    // bytes that start and end have in common, on average of those that are bounded
 }
 
 // Sizes are those of keys in bytes.
@@ -68,7 +82,12 @@ func RunTrace(ctx context.Context, path string) (*Trace, error) {
 	r := &Trace{Schema: TraceSchema, Path: path}
 	seen := map[uint64]count{}
 	bytes := 0.0
-	w, err := keys.WalkTrace(path, func(l *lookuptrace.Lookup) error {
+	scan := func(s *lookuptrace.Scan) error {
+		r.Scans.take(s)
+		r.Span = max(r.Span, s.At)
+		return ctx.Err()
+	}
+	w, err := keys.WalkRecords(path, func(l *lookuptrace.Lookup) error {
 		if r.Lookups%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -85,15 +104,35 @@ func RunTrace(ctx context.Context, path string) (*Trace, error) {
 		}
 		seen[hash] = c
 		return nil
-	})
+	}, scan)
 	if err != nil {
 		return nil, err
 	}
 	r.Bytes, r.Start, r.Hashed, r.OneIn = w.Bytes, w.Start, !w.Keys, w.OneIn
 	r.Dropped, r.Unfinished = w.Dropped, w.Unfinished
 	r.Sizes.Mean = bytes / float64(max(1, r.Lookups))
+	r.Scans.Entries /= float64(max(1, r.Scans.Scans))
+	r.Scans.Common /= float64(max(1, r.Scans.Bounded))
 	r.split(seen)
 	return r, nil
+}
+
+// take takes in one scan; Entries and Common are sums until all are taken in.
+func (t *Scans) take(s *lookuptrace.Scan) {
+	count := func(n *int64, is bool) {
+		if is {
+			*n++
+		}
+	}
+	count(&t.Scans, true)
+	count(&t.Bounded, s.Start.Set && s.End.Set)
+	count(&t.Backward, s.Backward)
+	count(&t.Broken, !s.Ended)
+	count(&t.Empty, s.Entries == 0)
+	count(&t.KeysOnly, s.KeysOnly)
+	t.Entries += float64(s.Entries)
+	t.Most = max(t.Most, s.Entries)
+	t.Common += float64(s.Common)
 }
 
 // take takes in one lookup.

@@ -15,15 +15,23 @@ type Walk struct {
 	lookuptrace.Header
 	Bytes      int64  // of the file
 	Lookups    int64  // in it
-	Dropped    uint64 // lookups that it is known to lack
+	Scans      int64  // in it
+	Dropped    uint64 // lookups and scans that it is known to lack
 	Unfinished bool   // it has no end
 }
 
 // WalkTrace visits the lookups of a trace in the order of the file, which is that of
 // time only within a frame. A lookup has no key (nil) if the trace has hashes, and its key is good
 // until visit returns; an error of visit ends the walk. A trace without an end is read
-// as far as it goes; damage is an error, and what is no trace matches bench.ErrUsage.
+// as far as it goes; damage is an error, and what is no trace matches bench.ErrUsage. Scans
+// are counted.
 func WalkTrace(path string, visit func(l *lookuptrace.Lookup) error) (*Walk, error) {
+	return WalkRecords(path, visit, func(*lookuptrace.Scan) error { return nil })
+}
+
+// WalkRecords is WalkTrace, and visits scans as well.
+func WalkRecords(path string, lookup func(l *lookuptrace.Lookup) error,
+	scan func(s *lookuptrace.Scan) error) (*Walk, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, bench.Usagef("trace: %w", err)
@@ -41,18 +49,23 @@ func WalkTrace(path string, visit func(l *lookuptrace.Lookup) error) (*Walk, err
 		w.Bytes = info.Size()
 	}
 	for {
-		l, err := r.Next()
+		l, s, err := r.NextRecord()
 		w.Unfinished = errors.Is(err, lookuptrace.ErrUnfinished)
 		switch {
 		case w.Unfinished || errors.Is(err, io.EOF):
 			w.Dropped = r.Dropped()
 			return w, nil
 		case err != nil:
-			return nil, fmt.Errorf("after %d good lookups: %w", w.Lookups, err)
+			return nil, fmt.Errorf("after %d good lookups and %d good scans: %w", w.Lookups, w.Scans, err)
+		case s != nil:
+			err = scan(s)
+			w.Scans++
+		default:
+			err = lookup(&l)
+			w.Lookups++
 		}
-		if err := visit(&l); err != nil {
+		if err != nil {
 			return nil, err
 		}
-		w.Lookups++
 	}
 }

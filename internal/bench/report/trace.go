@@ -27,6 +27,12 @@ func Trace(w io.Writer, r *inspect.Trace) error {
 		out.Printf("; %s asked for the value, %s whether it is there\n", count(r.Values), count(r.Lookups-r.Values))
 		out.Printf("keys      %d to %d bytes, %.1f in the mean of all lookups\n", r.Sizes.Min, r.Sizes.Max,
 			r.Sizes.Mean)
+		if s := &r.Scans; s.Scans > 0 {
+			out.Printf("scans     %s of %.1f entries (at most %s), %s without any; %s bounded, by keys with %.1f "+
+				"bytes in common\n          %s descending, %s broken off, %s of keys only\n", count(s.Scans), s.Entries,
+				count(s.Most), count(s.Empty), count(s.Bounded), s.Common, count(s.Backward), count(s.Broken),
+				count(s.KeysOnly))
+		}
 		out.Printf("dropped   %s\n", count(r.Dropped))
 		out.Grid(traceTable(r))
 		out.List("Warnings", traceWarnings(r)...)
@@ -65,8 +71,8 @@ func traceWarnings(r *inspect.Trace) []string {
 			"was cut; what came after is not in it")
 	}
 	if r.Dropped > 0 {
-		warnings = append(warnings, "lookups were dropped: the trace's writer was too slow; record one key in so many "+
-			"(kv.LookupTraceOptions.OneIn)")
+		warnings = append(warnings, "lookups or scans were dropped: the trace's writer was too slow; record one "+
+			"key in so many (kv.LookupTraceOptions.OneIn)")
 	}
 	if r.Missed > 0 {
 		warnings = append(warnings, times(int(r.Missed), "lookup")+" did not find a key that others found: it was "+

@@ -21,6 +21,8 @@ func TestGoldenTrace(t *testing.T) {
 			{OfKeys: 0.001, OfLookups: 0.497}, {OfKeys: 0.01, OfLookups: 0.689}, {OfKeys: 0.1, OfLookups: 0.844},
 			{OfKeys: 0.5, OfLookups: 0.949},
 		}},
+		Scans: inspect.Scans{Scans: 12_345, Bounded: 12_000, Backward: 45, Broken: 300, Empty: 7_000, KeysOnly: 5,
+			Entries: 3.25, Most: 1_000, Common: 11.5},
 	}
 	var out bytes.Buffer
 	require.NoError(t, Trace(&out, r))

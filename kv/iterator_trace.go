@@ -1,0 +1,84 @@
+package kv
+
+import (
+	"bytes"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/lookuptrace"
+)
+
+// What an iterator does from one seek to the next is a scan, for a LookupTracer. Without one a seek
+// asks for it, and no other move does anything but count.
+
+// A tracedScan is a scan that a tracer wants.
+type tracedScan struct {
+	tracer   *LookupTracer
+	hash     uint64 // of where it began
+	start    []byte
+	bounded  bool // by start: it did not begin at the first key, or the last
+	backward bool
+}
+
+// begin is seekable for a move that begins a scan: at a key, or at a bound if that is nil.
+func (i *Iterator) begin(key []byte, backward bool) bool {
+	c := i.c
+	if c != nil {
+		if c.scanning || c.db.tracer.Load() != nil {
+			c.beginScan(key, backward)
+		}
+		c.returned = 0
+	}
+	return i.seekable()
+}
+
+// came counts an entry, if the iterator came to one.
+func (i *cursor) came(ok bool) bool {
+	if ok {
+		i.returned++
+	}
+	return ok
+}
+
+// beginScan ends the scan before, and begins one if a tracer wants it.
+func (i *cursor) beginScan(key []byte, backward bool) {
+	if i.scanning {
+		i.endScan()
+	}
+	t := i.db.tracer.Load()
+	if t == nil {
+		return
+	}
+	if !backward && i.lower != nil && bytes.Compare(key, i.lower) < 0 {
+		key = i.lower
+	}
+	if backward && i.upper != nil && (key == nil || bytes.Compare(key, i.upper) > 0) {
+		key = i.upper
+	}
+	hash := filterpolicy.Hash(key)
+	if !t.recorder.Wants(hash) {
+		return
+	}
+	s := &i.parts.scan
+	s.tracer, s.hash, s.backward, s.bounded = t, hash, backward, key != nil
+	s.start = append(s.start[:0], key...)
+	i.scanning = true
+}
+
+// endScan writes the scan down, unless it has failed.
+func (i *cursor) endScan() {
+	s := &i.parts.scan
+	t := s.tracer
+	i.scanning, s.tracer = false, nil
+	if i.err != nil {
+		return
+	}
+	end := i.upper
+	if s.backward {
+		end = i.lower
+	}
+	t.recorder.RecordScan(&lookuptrace.Scan{
+		Start:   lookuptrace.Bound{Set: s.bounded, Key: s.start},
+		End:     lookuptrace.Bound{Set: end != nil, Key: end},
+		Entries: i.returned, Backward: s.backward, Ended: !i.valid, KeysOnly: i.keysOnly,
+	}, s.hash)
+}
