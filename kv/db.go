@@ -62,9 +62,9 @@ type DB struct {
 
 	operands operandMerger // of a store that follows a writer, guarded by mu
 
-	tracer   atomic.Pointer[LookupTracer] // nil: lookups are not recorded
-	state    atomic.Pointer[readState]    // what readers see; nil: closed
-	visible  atomic.Uint64                // sequence number of the last write that readers see
+	watch    lookupWatch
+	state    atomic.Pointer[readState] // what readers see; nil: closed
+	visible  atomic.Uint64             // sequence number of the last write that readers see
 	nextFile atomic.Uint64
 	closed   atomic.Bool
 

@@ -53,8 +53,8 @@ func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, erro
 		dst = l.appendValue(dst)
 	}
 	d.release(s, n)
-	if t := d.tracer.Load(); t != nil {
-		t.note(&l, ok, err)
+	if d.watch.wants(l.hash) {
+		d.watch.lookup(&l, ok, err)
 	}
 	d.latencies.end(opGet, began)
 	return dst, ok, err

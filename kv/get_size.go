@@ -122,8 +122,8 @@ func (d *DB) lookIn(s *readState, stripe int, l *lookup) (bool, error) {
 	l.d, l.stripe, l.hash = d, &d.counters.stripes[stripe], filterpolicy.Hash(l.key)
 	l.count()
 	ok, err := l.run(s)
-	if t := d.tracer.Load(); t != nil {
-		t.note(l, ok, err)
+	if d.watch.wants(l.hash) {
+		d.watch.lookup(l, ok, err)
 	}
 	d.latencies.end(opGet, began)
 	return ok, err

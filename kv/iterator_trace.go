@@ -4,15 +4,17 @@ import (
 	"bytes"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/lookupsample"
 	"github.com/siftkv/siftkv/internal/lookuptrace"
 )
 
-// What an iterator does from one seek to the next is a scan, for a LookupTracer. Without one a seek
-// asks for it, and no other move does anything but count.
+// What an iterator does from one seek to the next is a scan, for a LookupTracer and the sample of
+// Options.LookupSample. Without them a seek asks for them, and no other move does anything but count.
 
-// A tracedScan is a scan that a tracer wants.
+// A tracedScan is a scan that a tracer or the sample wants.
 type tracedScan struct {
-	tracer   *LookupTracer
+	tracer   *LookupTracer // nil: it does not want it
+	sampled  bool
 	hash     uint64 // of where it began
 	start    []byte
 	bounded  bool // by start: it did not begin at the first key, or the last
@@ -23,7 +25,7 @@ type tracedScan struct {
 func (i *Iterator) begin(key []byte, backward bool) bool {
 	c := i.c
 	if c != nil {
-		if c.scanning || c.db.tracer.Load() != nil {
+		if c.scanning || c.db.watch.most.Load() > 0 {
 			c.beginScan(key, backward)
 		}
 		c.returned = 0
@@ -39,14 +41,10 @@ func (i *cursor) came(ok bool) bool {
 	return ok
 }
 
-// beginScan ends the scan before, and begins one if a tracer wants it.
+// beginScan ends the scan before, and begins one if anybody wants it.
 func (i *cursor) beginScan(key []byte, backward bool) {
 	if i.scanning {
 		i.endScan()
-	}
-	t := i.db.tracer.Load()
-	if t == nil {
-		return
 	}
 	if !backward && i.lower != nil && bytes.Compare(key, i.lower) < 0 {
 		key = i.lower
@@ -55,11 +53,16 @@ func (i *cursor) beginScan(key []byte, backward bool) {
 		key = i.upper
 	}
 	hash := filterpolicy.Hash(key)
-	if !t.recorder.Wants(hash) {
+	w := &i.db.watch
+	if !w.wants(hash) {
 		return
 	}
 	s := &i.parts.scan
-	s.tracer, s.hash, s.backward, s.bounded = t, hash, backward, key != nil
+	if s.tracer = w.tracer.Load(); s.tracer != nil && !s.tracer.recorder.Wants(hash) {
+		s.tracer = nil
+	}
+	s.sampled = w.samples(hash)
+	s.hash, s.backward, s.bounded = hash, backward, key != nil
 	s.start = append(s.start[:0], key...)
 	i.scanning = true
 }
@@ -76,9 +79,19 @@ func (i *cursor) endScan() {
 	if s.backward {
 		end = i.lower
 	}
-	t.recorder.RecordScan(&lookuptrace.Scan{
-		Start:   lookuptrace.Bound{Set: s.bounded, Key: s.start},
-		End:     lookuptrace.Bound{Set: end != nil, Key: end},
-		Entries: i.returned, Backward: s.backward, Ended: !i.valid, KeysOnly: i.keysOnly,
-	}, s.hash)
+	if t != nil {
+		t.recorder.RecordScan(&lookuptrace.Scan{
+			Start:   lookuptrace.Bound{Set: s.bounded, Key: s.start},
+			End:     lookuptrace.Bound{Set: end != nil, Key: end},
+			Entries: i.returned, Backward: s.backward, Ended: !i.valid, KeysOnly: i.keysOnly,
+		}, s.hash)
+	}
+	if s.sampled {
+		start := s.start
+		if !s.bounded {
+			start = nil
+		}
+		i.db.watch.sampler.Scan(&lookupsample.Scan{Start: start, End: end, Entries: i.returned, Backward: s.backward,
+			Ended: !i.valid}, s.hash)
+	}
 }

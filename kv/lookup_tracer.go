@@ -72,7 +72,7 @@ func NewLookupTracer(w io.Writer, o *LookupTraceOptions) (*LookupTracer, error) 
 // there, because w is slower, is dropped and counted. A key that is
 // recorded makes its lookup longer by two readings of the clock or so; without a tracer
 // there is one comparison, of a lookup and of a seek.
-func (d *DB) TraceLookups(t *LookupTracer) { d.tracer.Store(t) }
+func (d *DB) TraceLookups(t *LookupTracer) { d.watch.setTracer(t) }
 
 // Stats returns what has been written so far. After Close it is final.
 func (t *LookupTracer) Stats() LookupTraceStats { return LookupTraceStats(t.recorder.Stats()) }

@@ -80,7 +80,7 @@ func (d *DB) multiGetIn(s *readState, stripe int, keys [][]byte, at base.SeqNum)
 	if err != nil {
 		return nil, err
 	}
-	if t := d.tracer.Load(); t != nil {
+	if t := d.watch.tracer.Load(); t != nil {
 		t.noteAll(keys, values)
 	}
 	return values, nil
@@ -103,6 +103,7 @@ func (d *DB) getEach(s *readState, counters *stripe, values, keys [][]byte, at b
 		if ok {
 			values[i] = l.appendValue(nil)
 		}
+		d.watch.sampleKey(&l, ok)
 	}
 	return nil
 }
@@ -123,6 +124,10 @@ func (d *DB) multiGetOf(s *readState, counters *stripe, values, keys [][]byte, a
 		}
 		if failure == nil {
 			m.copyValues(values)
+			for i := range m.keys {
+				k := &m.keys[i]
+				d.watch.sampleKey(&k.lookup, values[k.place] != nil)
+			}
 		}
 	}
 	return failure

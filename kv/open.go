@@ -63,6 +63,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 		d.tables.Parts.Of = &d.share.b.parts
 	}
 	d.latencies = newLatencies(&d.opts)
+	d.watch.begin(d)
 	d.commits.Attach(d.commitStore())
 	d.cleaner = version.Cleaner{Tables: &d.tables, History: &d.history, FS: d.fs, Dir: dir, Log: d.log,
 		ReadOnly: opts.ReadOnly, Position: d.position, Cleaned: d.publishView}

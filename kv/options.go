@@ -234,6 +234,13 @@ type Options struct {
 	// costs up to 25 ns for a lookup or a write, and 200 KiB of memory.
 	LatencyHistograms bool
 
+	// LookupSample is how many bytes of memory the store uses for a sample of its lookups and scans, of which
+	// Advise makes its advice: none by default, else 64 KiB to 1 GiB. 1 MiB has up to 11,000 lookups. It comes on
+	// top of a MemoryLimit. A lookup takes no more than a hundredth longer on average. The sample has whole keys,
+	// those of one in so many, the present and the absent. They are in memory only: no file has them, nor do
+	// Metrics and logs, and Close gives them up.
+	LookupSample int64
+
 	// TraceOpens keeps the stack that opened each iterator, snapshot and transaction, for
 	// the error of Close. That takes longer than opening them: it is for tests, and for
 	// finding leaks.

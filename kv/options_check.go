@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+
+	"github.com/siftkv/siftkv/internal/lookupsample"
 )
 
 // A bound is what a number among the options may be.
@@ -32,6 +34,10 @@ func (o *Options) check() error {
 			" files (more than L0SlowdownThreshold)"},
 		{"RunsPerLevel", int64(o.RunsPerLevel), 2, 64, ""},
 		{"MaxConcurrentCompactions", int64(o.MaxConcurrentCompactions), 1, 1024, ""},
+	}
+	if o.LookupSample != 0 {
+		bounds = append(bounds, bound{"LookupSample", o.LookupSample, lookupsample.MinBytes, 1 << 30,
+			" bytes, or 0 for none"})
 	}
 	if o.MemoryLimit != 0 {
 		least := max(minMemoryLimit, int64(o.MaxMemtables+1)*o.MemtableSize)

@@ -79,6 +79,7 @@ var optionFields = []optionField{
 	valueField("PollInterval", func(o *Options) *time.Duration { return &o.PollInterval }, time.Duration.String,
 		time.ParseDuration),
 	boolField("LatencyHistograms", func(o *Options) *bool { return &o.LatencyHistograms }),
+	sizeField("LookupSample", func(o *Options) *int64 { return &o.LookupSample }),
 	boolField("TraceOpens", func(o *Options) *bool { return &o.TraceOpens }),
 }
 

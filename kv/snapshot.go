@@ -172,8 +172,8 @@ func (s *Snapshot) getPinned(dst, key []byte, want bool) ([]byte, bool, error) {
 	if ok && want {
 		dst = l.appendValue(dst)
 	}
-	if t := s.db.tracer.Load(); t != nil {
-		t.note(&l, ok, err)
+	if s.db.watch.wants(l.hash) {
+		s.db.watch.lookup(&l, ok, err)
 	}
 	s.db.latencies.end(opGet, began)
 	return dst, ok, err

@@ -35,7 +35,7 @@ var layers = []struct {
 	{"internal/harness", 1},
 	{"internal/wal", 1},
 	{"internal/lookuptrace", 1},
-	{"internal/lookupsample", 1},
+	{"internal/lookupsample", 2},
 	{"filterpolicy", 1},
 	{"internal/exactranges", 2},
 	{"internal/manifest", 2},

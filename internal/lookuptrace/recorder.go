@@ -101,9 +101,15 @@ func newRecorder(w io.Writer, h Header, now func() uint64) *Recorder {
 	return r
 }
 
-// mixer spreads hashes (the golden ratio), so that which keys are recorded does not
-// depend on bits that others choose by.
+// mixer spreads hashes: the golden ratio.
 const mixer = 0x9e3779b97f4a7c15
+
+// Mix returns what of a hash says whether its key is recorded: Most or less. It does not depend on bits that others
+// choose by.
+func Mix(hash uint64) uint64 { return hash * mixer }
+
+// Most returns the largest mixed hash of what is recorded.
+func (r *Recorder) Most() uint64 { return r.most }
 
 // Record notes a lookup of a key, whose hash says whether it is one of those that are
 // recorded: all lookups of a key are, or none. It does not keep the key, allocates
@@ -216,7 +222,7 @@ func (r *Recorder) RecordScan(scan *Scan, hash uint64) {
 }
 
 // Wants reports whether what has a hash is recorded.
-func (r *Recorder) Wants(hash uint64) bool { return hash*mixer <= r.most && !r.closed.Load() }
+func (r *Recorder) Wants(hash uint64) bool { return Mix(hash) <= r.most && !r.closed.Load() }
 
 // commonPrefix returns how many bytes two keys begin with in common.
 func commonPrefix(a, b []byte) int {
