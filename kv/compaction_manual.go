@@ -3,11 +3,9 @@ package kv
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -33,29 +31,14 @@ func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 	if err != nil {
 		return err
 	}
-	c, err := d.beginManual(ctx, lo, hi, finished)
-	if c != nil {
-		err = d.compact(ctx, c)
-		d.afterCompaction(c, err, true)
-	}
-	d.reschedule(func() {
-		if c != nil {
-			d.end(c)
-		}
-	})
-	switch {
-	case errors.Is(err, errClosing):
-		return ErrClosed
-	case errors.Is(err, base.ErrContextEnded):
-		return base.ContextError(ctx, "a compaction was broken off")
-	}
-	return err
+	c, err := d.beginManual(ctx, func() *compaction { return d.pickRange(d.current, lo, hi, finished) })
+	return d.runManual(ctx, c, err)
 }
 
-// beginManual begins a compaction of [lo, hi] if there is anything to do. It waits until no
-// running one is in its way and there is a thread, and keeps others from beginning there. If ctx ends meanwhile,
-// the error is base.ErrContextEnded.
-func (d *DB) beginManual(ctx context.Context, lo, hi []byte, finished map[*version.Table]bool) (*compaction, error) {
+// beginManual begins the compaction that pick returns, with d.mu held and perhaps several times, unless that is nil. It
+// waits until no running one is in its way and there is a thread, and keeps others from beginning there. If ctx ends
+// meanwhile, the error is base.ErrContextEnded.
+func (d *DB) beginManual(ctx context.Context, pick func() *compaction) (*compaction, error) {
 	defer d.broadcastAt(ctx)()
 	thread := d.newThreadWait()
 	defer thread.cancel()
@@ -70,7 +53,7 @@ func (d *DB) beginManual(ctx context.Context, lo, hi []byte, finished map[*versi
 		case ctx.Err() != nil:
 			return nil, base.ErrContextEnded
 		}
-		c := d.pickRange(d.current, lo, hi, finished)
+		c := pick()
 		if c == nil {
 			return nil, nil
 		}
@@ -140,19 +123,7 @@ func (d *DB) finishedTables(lo, hi []byte) (map[*version.Table]bool, error) {
 		return nil, ErrClosed
 	}
 	defer d.release(s, 0)
-	f := d.filtersFor(s.version, version.RunID{Level: lastLevel}, 0, nil)
-	policy, want := f.point, sstable.Properties{PrefixOnly: d.opts.PrefixOnly}
-	if policy.Name() != noFilter.Name() {
-		want.FilterPolicy = policy.String()
-		if d.opts.Prefix != nil {
-			want.FilterPrefix = d.opts.Prefix.Name()
-		}
-	} else {
-		want.PrefixOnly = false
-	}
-	if f.ranges.Name() != noRangeFilter.Name() {
-		want.RangeFilterPolicy = f.ranges.String()
-	}
+	want := d.filtersFor(s.version, version.RunID{Level: lastLevel}, 0, nil)
 	finished := map[*version.Table]bool{}
 	for _, t := range s.version.Levels[lastLevel].Overlapping(lo, endAfter(hi)) {
 		merged := t.Deletes == 0 && t.RangeDeletes == 0 && t.Expiring == 0 && t.Overwritten == 0 &&
@@ -164,9 +135,7 @@ func (d *DB) finishedTables(lo, hi []byte) (map[*version.Table]bool, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := r.Properties()
-		finished[t] = p.FilterPolicy == want.FilterPolicy && p.FilterPrefix == want.FilterPrefix &&
-			p.PrefixOnly == want.PrefixOnly && p.RangeFilterPolicy == want.RangeFilterPolicy
+		finished[t] = !d.filtersDiffer(r.Properties(), want)
 	}
 	return finished, nil
 }

@@ -196,7 +196,7 @@ func (r *Recorder) RecordScan(scan *Scan, hash uint64) {
 	}
 	kept := *scan
 	if kept.Start.Set && kept.End.Set {
-		kept.Common = commonPrefix(kept.Start.Key, kept.End.Key)
+		kept.Common = CommonPrefix(kept.Start.Key, kept.End.Key)
 	}
 	for _, b := range []*Bound{&kept.Start, &kept.End} {
 		b.Size = min(len(b.Key), maxBoundLen)
@@ -224,8 +224,8 @@ func (r *Recorder) RecordScan(scan *Scan, hash uint64) {
 // Wants reports whether what has a hash is recorded.
 func (r *Recorder) Wants(hash uint64) bool { return Mix(hash) <= r.most && !r.closed.Load() }
 
-// commonPrefix returns how many bytes two keys begin with in common.
-func commonPrefix(a, b []byte) int {
+// CommonPrefix returns how many bytes two keys begin with in common.
+func CommonPrefix(a, b []byte) int {
 	n := min(len(a), len(b), maxBoundLen)
 	for i := range n {
 		if a[i] != b[i] {

@@ -81,7 +81,7 @@ func nameOf(t *rapid.T, s *Scan, keys bool, hashes map[string]uint64) string {
 	common := 0
 	if s.Start.Set && s.End.Set {
 		if common = s.Common; !read {
-			common = commonPrefix(s.Start.Key, s.End.Key)
+			common = CommonPrefix(s.Start.Key, s.End.Key)
 		}
 	}
 	flags := string(rune('a' + s.bits()))

@@ -1,0 +1,184 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
+)
+
+// A FilterCompaction is what CompactFilters has to do, or has done.
+type FilterCompaction struct {
+	Files int   // whose filters are not those that new files get
+	Bytes int64 // that these files have, and about as many are written in their place
+}
+
+// StaleFilters returns the files that CompactFilters would rewrite: those whose filters, of keys or of ranges, differ
+// in family, bits per key, prefixes, or in being there, from what the options give to new files. (A range filter in
+// a file that has come to the last level with it is none that differs.) Under a FilterBudget a filter counts
+// as different from an eighth more or fewer bytes on. Memtables are not counted. It opens files that are not open,
+// and reads no filter and no block.
+func (d *DB) StaleFilters() (FilterCompaction, error) {
+	var sum FilterCompaction
+	s := d.acquire(0)
+	if s == nil {
+		return sum, ErrClosed
+	}
+	defer d.release(s, 0)
+	stale, err := d.staleFilters(s.version)
+	for _, u := range stale {
+		sum.add(u.tables)
+	}
+	return sum, err
+}
+
+func (f *FilterCompaction) add(tables []*version.Table) {
+	for _, t := range tables {
+		f.Files++
+		f.Bytes += t.Size
+	}
+}
+
+// CompactFilters rewrites the files whose filters are not those that the options give to new files (see
+// StaleFilters), one after the other and each in its place: levels and sorted runs stay as they are, and what has
+// the right filters is not read. Files are compressed, and cut into blocks, as new ones are; what nobody can see any
+// more is left out as in any compaction. It needs free space for one file, or for one run of level 0. Reads and
+// writes go on, and so do other compactions. Memtables are not written.
+//
+// Each file takes effect when it is written. If ctx ends, the error matches ctx.Err(), files that were
+// rewritten stay so, and another call goes on where this one ended; so it is after any other error, and after a crash.
+// It returns what was rewritten. Files that are damaged are left alone.
+func (d *DB) CompactFilters(ctx context.Context) (FilterCompaction, error) {
+	var sum FilterCompaction
+	if err := d.writable(); err != nil {
+		return sum, err
+	}
+	s := d.acquire(0)
+	if s == nil {
+		return sum, ErrClosed
+	}
+	stale, err := d.staleFilters(s.version)
+	d.release(s, 0)
+	for _, u := range stale {
+		if err != nil {
+			break
+		}
+		var done bool
+		if done, err = d.compactInPlace(ctx, u); done {
+			sum.add(u.tables)
+		}
+	}
+	return sum, err
+}
+
+// A rewriteUnit is what is rewritten at once: a table, or a run of level 0, whose age is that of all its tables.
+type rewriteUnit struct {
+	run    version.RunID
+	tables []*version.Table
+}
+
+// staleFilters returns what is to be rewritten of a version, the youngest first.
+func (d *DB) staleFilters(v *version.Version) (units []rewriteUnit, err error) {
+	for _, run := range v.Runs {
+		stale := false
+		for t := range run.All() {
+			r, err := t.Open(&d.tables)
+			if err != nil {
+				if errors.Is(err, ErrCorruption) {
+					continue
+				}
+				return nil, err
+			}
+			inputs := []*version.Table{t}
+			want := d.filtersFor(v, run.ID(), t.Entries, inputs)
+			if t.Entries == 0 || !d.filtersDiffer(r.Properties(), want) {
+				continue
+			}
+			if stale = true; run.Level > 0 {
+				units = append(units, rewriteUnit{run.ID(), inputs})
+			}
+		}
+		if stale && run.Level == 0 {
+			units = append(units, rewriteUnit{run.ID(), run.Tables()})
+		}
+	}
+	return units, nil
+}
+
+// filtersDiffer reports whether the filters of a file with such properties are not those that it would get now. A
+// range filter that a file has brought with it to where it would get none does no harm.
+func (d *DB) filtersDiffer(p *sstable.Properties, want filters) bool {
+	ranges := want.ranges.String()
+	if want.ranges.Name() == noRangeFilter.Name() {
+		if ranges = ""; d.opts.RangeFilter.Name() != noRangeFilter.Name() {
+			ranges = p.RangeFilterPolicy
+		}
+	}
+	return p.RangeFilterPolicy != ranges || d.filterDiffers(p, want.point, d.opts.FilterBudget > 0)
+}
+
+// filterDiffers reports whether the filter of a file with such properties is not the one that a policy would give it
+// now. Shares of a budget are compared by their size.
+func (d *DB) filterDiffers(p *sstable.Properties, want filterpolicy.Policy, share bool) bool {
+	if want.Name() == noFilter.Name() {
+		return p.FilterFamily != ""
+	}
+	prefix := ""
+	if d.opts.Prefix != nil {
+		prefix = d.opts.Prefix.Name()
+	}
+	if p.FilterPrefix != prefix || p.PrefixOnly != d.opts.PrefixOnly {
+		return true
+	}
+	if share && p.FilterFamily == want.Name() {
+		e := filterpolicy.Expected(want, int(p.FilterKeys))
+		size := e.BitsPerKey * float64(p.FilterKeys) / 8
+		return !e.OK || math.Abs(float64(p.FilterBytes)-size) > size/8+64
+	}
+	return p.FilterPolicy != want.String()
+}
+
+// compactInPlace rewrites tables of a run in their place. It reports false if they are not there any more, or are
+// damaged.
+func (d *DB) compactInPlace(ctx context.Context, u rewriteUnit) (done bool, err error) {
+	c, err := d.beginManual(ctx, func() *compaction {
+		for _, t := range u.tables {
+			if id, ok := d.current.RunOf(t); !ok || id != u.run || t.Quarantined {
+				return nil
+			}
+		}
+		c := &compaction{reason: "filters are rewritten", level: u.run.Level, output: u.run.Level, manual: true,
+			rewriteAll: true}
+		if u.run.Level > 0 {
+			c.run = u.run.Run
+		}
+		c.inputs[u.run.Level] = u.tables
+		return c
+	})
+	err = d.runManual(ctx, c, err)
+	return c != nil && err == nil, err
+}
+
+// runManual runs a compaction that beginManual has begun, if it has.
+func (d *DB) runManual(ctx context.Context, c *compaction, err error) error {
+	if c != nil {
+		err = d.compact(ctx, c)
+		d.afterCompaction(c, err, true)
+	}
+	d.reschedule(func() {
+		if c != nil {
+			d.end(c)
+		}
+	})
+	switch {
+	case errors.Is(err, errClosing):
+		return ErrClosed
+	case errors.Is(err, base.ErrContextEnded):
+		return base.ContextError(ctx, "a compaction was broken off")
+	}
+	return err
+}
