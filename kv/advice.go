@@ -1,0 +1,204 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/advise"
+)
+
+// Errors of Advise.
+var (
+	// ErrNoLookupSample is returned by Advise of a store that keeps no sample: see Options.LookupSample.
+	ErrNoLookupSample = errors.New("siftkv: the store keeps no sample of its lookups: set Options.LookupSample")
+	// ErrSmallSample is matched by the error of Advise and AdviseTrace if there is too little to go by. The error
+	// says how many lookups and scans there are, and how many are wanted.
+	ErrSmallSample = errors.New("siftkv: too few lookups for advice")
+)
+
+// leastAsked is how many lookups and scans advice needs, together.
+const leastAsked = 1000
+
+// Advice is what a store's lookups and scans say about its settings. Costs are predictions: of a model that knows
+// which files and blocks each key leads to, what theory says of filters, and which blocks a cache of some
+// size would have had. docs/advise.md says how good they are.
+type Advice struct {
+	// Keep says that the settings in force are as good as any that take no more memory: nothing else would save
+	// 3 % of what an operation takes.
+	Keep bool `json:"keep"`
+	// Options is the text of the recommended settings, a line for each that is to change, as ParseOptions takes
+	// it; empty if Keep is set. All other settings stay as they are.
+	Options string `json:"options"`
+	// Words say in a sentence or two what is recommended, and what that would bring.
+	Words string `json:"words"`
+	// Confidence is "high", "medium" or "low", and Why says what limits it.
+	Confidence string `json:"confidence"`
+	Why        string `json:"why"`
+	// Gain is the part of the time of an operation that the recommendation would save, 0 to 1.
+	Gain float64 `json:"gain"`
+	// RewriteFiles and RewriteBytes are the files whose filters are not those of the recommendation, and their
+	// sizes: what CompactFilters would write for it.
+	RewriteFiles int   `json:"rewrite_files"`
+	RewriteBytes int64 `json:"rewrite_bytes"`
+
+	Now         PredictedSetting `json:"now"`         // the settings in force, and the filters that files have
+	Recommended PredictedSetting `json:"recommended"` // Now if Keep is set
+
+	// Front has the settings that no other one beats at their memory, in the order of memory: with less memory
+	// all others cost more.
+	Front []PredictedSetting `json:"front"`
+	// Caches has the filters of now with other sizes of the cache, in their order: the miss-ratio curve.
+	Caches []PredictedSetting `json:"caches"`
+	// Worth is what a little more and less memory for the cache and for filters would bring.
+	Worth []MemoryWorth `json:"worth"`
+
+	Sample  AdviceSample `json:"sample"`
+	Unknown []string     `json:"unknown"` // what the model cannot know here, a clause each
+	Prices  string       `json:"prices"`  // where the times of a probe, a cached block and a read are from
+}
+
+// A PredictedSetting is a setting with what lookups and scans would cost under it.
+type PredictedSetting struct {
+	Filter       string  `json:"filter"`        // spec of all files' filters; empty: those that they have
+	FilterBudget int64   `json:"filter_budget"` // as Options.FilterBudget, in bytes; 0: none
+	CacheSize    int64   `json:"cache_size"`    // bytes
+	FilterBytes  int64   `json:"filter_bytes"`  // of all filters
+	Memory       int64   `json:"memory"`        // bytes of filters and cache together
+	BitsPerKey   float64 `json:"bits_per_key"`  // of filters
+
+	Lookups PredictedCost `json:"lookups"` // all of them
+	Found   PredictedCost `json:"found"`   // of them, those of keys that are there
+	Absent  PredictedCost `json:"absent"`  // and those of keys that are not
+	Scans   PredictedCost `json:"scans"`
+}
+
+// A PredictedCost is what operations of a kind take, on average.
+type PredictedCost struct {
+	Operations int `json:"operations"` // of the sample, that were counted
+
+	Blocks      float64 `json:"blocks"`       // data blocks that are searched, cached ones too
+	BlocksLow   float64 `json:"blocks_low"`   // 95 of 100 filters make it between this
+	BlocksHigh  float64 `json:"blocks_high"`  // and this
+	DeviceReads float64 `json:"device_reads"` // of Blocks, those that the cache does not have
+	DeviceBytes float64 `json:"device_bytes"` // of these, as stored
+	Nanos       float64 `json:"ns"`           // time in nanoseconds, by Advice.Prices
+}
+
+// A MemoryWorth is what a change of memory brings, at the margin.
+type MemoryWorth struct {
+	What        string  `json:"what"`          // "cache" or "filter"
+	From        string  `json:"from"`          // a size, or a spec
+	To          string  `json:"to"`            //
+	Bytes       int64   `json:"bytes"`         // more memory; negative: less
+	Reads       float64 `json:"reads"`         // device reads more in a million lookups; negative: fewer
+	Nanos       float64 `json:"ns"`            // more for an operation; negative: fewer
+	ReadsPerMiB float64 `json:"reads_per_mib"` // device reads that a MiB saves in a million lookups
+}
+
+// An AdviceSample is what advice rests on.
+type AdviceSample struct {
+	Lookups int           `json:"lookups"`
+	Keys    int           `json:"keys"` // distinct
+	Scans   int           `json:"scans"`
+	OneIn   float64       `json:"one_in"`  // keys, of which one is in the sample
+	Span    time.Duration `json:"span_ns"` // from the first to the last; 0: not known
+	Dropped uint64        `json:"dropped"` // lookups and scans that it is known to lack
+	Changed int           `json:"changed"` // lookups with another answer than the store has now
+}
+
+// Advise says what the store's own lookups and scans would cost under other filters, sizes of the cache and
+// budgets, and recommends some: from the sample of Options.LookupSample, whose keys it looks up in the present state
+// of the store by filters and indexes that are in memory. It reads files that are not open, and a data block only
+// where several files may have a key that is there. It changes nothing, and takes some seconds of
+// one processor; reads and writes go on meanwhile. Without a sample the error is ErrNoLookupSample, and with too small
+// a one it matches ErrSmallSample. If ctx ends, it matches ctx.Err().
+//
+// A recommendation is carried out by opening the store with it: Options.String of what ParseOptions makes of
+// Advice.Options, say. Files get the new filters as compactions rewrite them, or by CompactFilters.
+func (d *DB) Advise(ctx context.Context) (*Advice, error) {
+	if d.closed.Load() {
+		return nil, ErrClosed
+	}
+	if d.watch.sampler == nil {
+		return nil, ErrNoLookupSample
+	}
+	return d.advise(ctx, askedOfSample(d.watch.sampler.Take()))
+}
+
+// AdviseTrace is Advise from a trace that a LookupTracer wrote, of this store or another with the same keys, in
+// place of the sample. If the trace has hashes in place of keys, where they lead is made up, and the confidence is
+// less. It takes up to two million lookups, and as many scans, some hundred bytes of memory for each distinct
+// key, and leaves out what comes behind. An error about the trace names it "the trace"; one about damage matches
+// ErrCorruption.
+func (d *DB) AdviseTrace(ctx context.Context, trace io.Reader) (*Advice, error) {
+	a, err := askedOfTrace(ctx, trace)
+	if err != nil {
+		return nil, err
+	}
+	return d.advise(ctx, a)
+}
+
+// advise asks the model.
+func (d *DB) advise(ctx context.Context, a *asked) (*Advice, error) {
+	if n := len(a.trace.Lookups) + len(a.trace.Scans); n < leastAsked {
+		return nil, fmt.Errorf("%w: there are %d lookups and %d scans, and %d are wanted", ErrSmallSample,
+			len(a.trace.Lookups), len(a.trace.Scans), leastAsked)
+	}
+	w, err := d.newWhereabouts()
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	if err := w.locate(ctx, a); err != nil {
+		return nil, err
+	}
+	prices := advise.UsualPrices()
+	prices.MeasureProbes(append(slices.Clone(advise.DefaultFilters), d.opts.Filter.String())...)
+	prices.From = "probes of filters are measured here; blocks cost what is usual, a read 4 µs: from the page cache"
+	if d.tables.Far {
+		prices = prices.Device(float64(10 * time.Millisecond))
+		prices.From = "probes of filters are measured here; a read is taken to be a request of 10 ms"
+	}
+	found, err := advise.New(&w.shape, &a.trace, prices).Advise(ctx, advise.Config{})
+	if err != nil {
+		return nil, err
+	}
+	r := newAdvice(found, a)
+	r.Unknown = append(r.Unknown, w.unknown()...)
+	return r, w.countRewrites(r)
+}
+
+// newAdvice returns what a caller sees of the model's result.
+func newAdvice(m *advise.Advice, a *asked) *Advice {
+	r := &m.Recommendation
+	out := &Advice{Keep: r.Keep, Options: r.Options, Words: r.Words, Confidence: r.Confidence, Why: r.Why,
+		Gain: r.Gain, Now: predicted(&m.Now), Recommended: predicted(&r.Setting), Front: predictions(m.Front),
+		Caches: predictions(m.Curve), Unknown: m.Unknown, Prices: m.Prices.From,
+		Sample: AdviceSample{Lookups: len(a.trace.Lookups), Keys: len(a.trace.Keys), Scans: len(a.trace.Scans),
+			OneIn: a.oneIn, Span: a.trace.Span, Dropped: a.trace.Dropped, Changed: a.trace.Changed}}
+	for _, w := range m.Worth {
+		out.Worth = append(out.Worth, MemoryWorth(w))
+	}
+	return out
+}
+
+func predictions(all []advise.Prediction) (out []PredictedSetting) {
+	for i := range all {
+		out = append(out, predicted(&all[i]))
+	}
+	return out
+}
+
+func predicted(p *advise.Prediction) PredictedSetting {
+	cost := func(c *advise.Cost) PredictedCost {
+		return PredictedCost{Operations: c.Operations, Blocks: c.Blocks, BlocksLow: c.Low, BlocksHigh: c.High,
+			DeviceReads: c.Reads, DeviceBytes: c.Bytes, Nanos: c.Nanos}
+	}
+	return PredictedSetting{Filter: p.Filter, FilterBudget: p.Budget, CacheSize: p.Cache, FilterBytes: p.FilterBytes,
+		Memory: p.Memory, BitsPerKey: p.BitsPerKey, Lookups: cost(&p.All), Found: cost(&p.Found),
+		Absent: cost(&p.Absent), Scans: cost(&p.Scans)}
+}

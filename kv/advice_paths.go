@@ -1,0 +1,243 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/advise"
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
+)
+
+// whereabouts says where keys are in one state of a store: which files a lookup comes to, and which block of
+// each, from what is in memory.
+type whereabouts struct {
+	d      *DB
+	state  *readState
+	at     base.SeqNum
+	files  []adviceFile // by number of shape.Files
+	number map[*version.Table]int32
+	shape  advise.Store
+
+	guessed int // steps of which only a part of the index is known
+	read    int // blocks that were read to find out which file has a key
+	skipped int // keys of which that was not found out, for all the reads
+}
+
+// An adviceFile is a file of the state.
+type adviceFile struct {
+	run    *version.Run
+	table  *version.Table
+	reader *sstable.Reader
+}
+
+// maxAdviceReads bounds the blocks that are read for advice.
+const maxAdviceReads = 4096
+
+// newWhereabouts describes the present state of the store, whose files it opens. The caller closes it.
+func (d *DB) newWhereabouts() (*whereabouts, error) {
+	s, now := d.acquireNow(0)
+	if s == nil {
+		return nil, ErrClosed
+	}
+	w := &whereabouts{d: d, state: s, at: now, number: map[*version.Table]int32{}}
+	w.shape = advise.Store{Runs: len(s.version.Runs), Cache: max(d.opts.CacheSize, 0), Filter: d.opts.Filter.String(),
+		Budget: d.opts.FilterBudget, Compaction: d.opts.Compaction.String(), Objects: d.tables.Far}
+	for n, run := range s.version.Runs {
+		for t := range run.All() {
+			r, err := t.Open(&d.tables)
+			if err != nil {
+				w.close()
+				return nil, err
+			}
+			w.number[t] = int32(len(w.files))
+			w.files = append(w.files, adviceFile{run, t, r})
+			w.shape.Files = append(w.shape.Files, describeFile(n, run.Level, r.Properties()))
+		}
+	}
+	return w, nil
+}
+
+// describeFile returns what the model is to know of a file.
+func describeFile(run, level int, p *sstable.Properties) advise.File {
+	f := advise.File{Run: run, Level: level, Keys: max(p.FilterKeys, p.Entries-p.Overwritten), Blocks: p.DataBlocks,
+		Bytes: int64(p.DataBytes), IndexBytes: int64(p.IndexBytes), FilterBytes: int64(p.FilterBytes),
+		Decoded: int64((p.RawKeyBytes + p.RawValueBytes) / max(1, p.DataBlocks))}
+	if p.FilterFamily != "" && !p.PrefixOnly {
+		f.Filter = p.FilterPolicy
+	}
+	return f
+}
+
+// close gives the state back.
+func (w *whereabouts) close() { w.d.release(w.state, 0) }
+
+// locate finds where keys and scans lead, and which lookups would now have another answer.
+func (w *whereabouts) locate(ctx context.Context, a *asked) error {
+	ended := func(i int) error {
+		if i%256 == 0 && ctx.Err() != nil {
+			return base.ContextError(ctx, "no advice")
+		}
+		return nil
+	}
+	a.hashKeys()
+	for i, key := range a.keys {
+		if err := ended(i); err != nil {
+			return err
+		}
+		if key != nil {
+			if err := w.path(key, &a.trace.Keys[i]); err != nil {
+				return err
+			}
+		}
+	}
+	for i, l := range a.trace.Lookups {
+		if a.trace.Keys[l.Key].Found != a.found[i] {
+			a.trace.Changed++
+		}
+	}
+	for i := range a.scans {
+		if err := ended(i); err != nil {
+			return err
+		}
+		w.scan(&a.trace.Scans[i], &a.scans[i])
+	}
+	return nil
+}
+
+// path finds the path of a key, of which k.Found says whether its last lookup found it.
+func (w *whereabouts) path(key []byte, k *advise.Key) error {
+	l := lookup{d: w.d, key: key, hash: k.Hash, at: w.at}
+	if w.state.hasTombstones() {
+		cover, err := w.state.tombstoneCover(w.d, key, w.at)
+		if err != nil {
+			return err
+		}
+		l.cover = cover
+	}
+	if w.inMemory(&l) {
+		k.Found = l.found
+		return nil
+	}
+	var may []int // steps of files whose filters do not exclude the key
+	for _, run := range w.state.version.Runs {
+		_, t := run.Find(key)
+		if t == nil || bytes.Compare(t.Smallest, key) > 0 || t.LargestSeq < l.cover {
+			continue
+		}
+		n := w.number[t]
+		r := w.files[n].reader
+		block, exact, ok := r.BlockAbout(key, k.Hash)
+		if !ok {
+			continue
+		}
+		if !exact {
+			w.guessed++
+		}
+		if r.AskFilter(key, k.Hash) != sstable.Negative {
+			may = append(may, len(k.Path))
+		}
+		k.Path = append(k.Path, advise.Step{File: n, Block: int32(block)})
+	}
+	holder, err := w.holder(&l, k, may)
+	if err != nil {
+		return err
+	}
+	if k.Found = holder >= 0 && k.Found; holder >= 0 {
+		k.Path[holder].Present = true
+		k.Path = k.Path[:holder+1]
+	}
+	return nil
+}
+
+// inMemory reports whether memtables answer a lookup.
+func (w *whereabouts) inMemory(l *lookup) bool {
+	for _, m := range append([]*memTable{w.state.mem}, w.state.imms...) {
+		if l.memtable(m, "") {
+			return true
+		}
+	}
+	return false
+}
+
+// holder returns the step of the file that answers a lookup, or -1: of a key that was found, the only one that
+// may have it; if several may, or files that may have it have tombstones, it reads what is there.
+func (w *whereabouts) holder(l *lookup, k *advise.Key, may []int) (int, error) {
+	doubt := func(i int) bool { return w.files[k.Path[i].File].table.Deletes > 0 }
+	switch {
+	case len(may) == 0:
+		return -1, nil
+	case len(may) == 1 && k.Found:
+		return may[0], nil
+	case !k.Found && !slices.ContainsFunc(may, doubt):
+		return -1, nil
+	case w.read >= maxAdviceReads:
+		w.skipped++
+		if k.Found {
+			return may[len(may)-1], nil
+		}
+		return -1, nil
+	}
+	for _, i := range may {
+		if !k.Found && !doubt(i) {
+			continue
+		}
+		p := sstable.Probe{SkipValue: true}
+		w.read++
+		_, _, ok, err := w.files[k.Path[i].File].reader.Find(nil, l.key, l.hash, l.at, &p)
+		if err != nil {
+			return -1, err
+		}
+		if ok {
+			return i, nil
+		}
+	}
+	return -1, nil
+}
+
+// unknown says what was not found out.
+func (w *whereabouts) unknown() (all []string) {
+	if w.guessed > 0 {
+		all = append(all, fmt.Sprintf("the block of %d of the steps of lookups: their files have partitioned indexes, "+
+			"of which advice reads no leaf; any of a leaf's blocks is taken", w.guessed))
+	}
+	if w.skipped > 0 {
+		all = append(all, fmt.Sprintf("which file has %d of the keys: several may, and advice reads %d blocks at most",
+			w.skipped, maxAdviceReads))
+	}
+	o := &w.d.opts
+	if o.MemoryLimit > 0 || o.MemoryBudget != nil {
+		all = append(all, "how a MemoryLimit or MemoryBudget shares memory: the cache then has what filters and "+
+			"indexes leave, and CacheSize is not the whole of it")
+	}
+	if o.Filter != nil && o.Prefix != nil {
+		all = append(all, "what filters take of prefixes: only keys are counted")
+	}
+	return all
+}
+
+// countRewrites counts the files that a recommendation has CompactFilters write.
+func (w *whereabouts) countRewrites(r *Advice) error {
+	if r.Recommended.Filter == "" {
+		return nil
+	}
+	if _, err := filterpolicy.Parse(r.Recommended.Filter); err != nil {
+		return err
+	}
+	policies := w.shape.Policies(&advise.Setting{Filter: r.Recommended.Filter, Budget: r.Recommended.FilterBudget})
+	for i, f := range w.files {
+		want := policies[w.shape.Files[i].Run]
+		if want == nil {
+			want = noFilter
+		}
+		if w.d.filterDiffers(f.reader.Properties(), want, r.Recommended.FilterBudget > 0) {
+			r.RewriteFiles++
+			r.RewriteBytes += f.table.Size
+		}
+	}
+	return nil
+}

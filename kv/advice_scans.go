@@ -1,0 +1,110 @@
+package kv
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/advise"
+	"github.com/siftkv/siftkv/internal/lookuptrace"
+	"github.com/siftkv/siftkv/internal/version"
+)
+
+// maxScanParts bounds the files that a scan is said to come to.
+const maxScanParts = 64
+
+// scan finds which files a scan comes to, and which of their blocks, by their bounds and indexes. How its entries
+// are spread over runs is not known: they are taken to be as the runs' sizes are.
+func (w *whereabouts) scan(s *advise.Scan, o *askedScan) {
+	if o.hashed {
+		return
+	}
+	lo, hi := o.start, o.end
+	if o.backward {
+		lo, hi = hi, lo
+	}
+	if s.Bounded = lo != nil && hi != nil; s.Bounded {
+		s.Prefix = lookuptrace.CommonPrefix(lo, hi)
+		if bytes.Compare(lo, hi) >= 0 {
+			return
+		}
+	}
+	all := uint64(0)
+	runs := w.state.version.Runs
+	for _, r := range runs {
+		all += r.Sums().Entries
+	}
+	for i, r := range runs {
+		p := partOfScan{w: w, lo: lo, hi: hi, backward: o.backward, toEnd: o.ended && s.Bounded}
+		p.entries = float64(s.Entries) * float64(r.Sums().Entries) / float64(max(1, all))
+		p.empty = s.Entries == 0 || p.entries < 0.5 && i < len(runs)-1
+		s.Parts = p.in(r, s.Parts)
+	}
+}
+
+// A partOfScan is what a scan comes to in a run.
+type partOfScan struct {
+	w        *whereabouts
+	lo, hi   []byte
+	backward bool
+	toEnd    bool    // it came to its end, which is a bound
+	entries  float64 // that it comes to in the run, probably
+	empty    bool    // probably there are none
+}
+
+// in appends the files of the run.
+func (p *partOfScan) in(r *version.Run, parts []advise.Part) []advise.Part {
+	tables := slices.Clone(r.Overlapping(p.lo, p.hi))
+	if p.backward {
+		slices.Reverse(tables)
+	}
+	left := p.entries
+	for _, t := range tables {
+		if len(parts) >= maxScanParts {
+			break
+		}
+		n := p.w.number[t]
+		f := &p.w.shape.Files[n]
+		if f.Blocks == 0 {
+			continue
+		}
+		perBlock := max(1, float64(f.Keys)/float64(f.Blocks))
+		first, last := p.blocks(t, n)
+		blocks := last - first + 1
+		if !p.toEnd {
+			blocks = min(blocks, int(left/perBlock)+1)
+		}
+		if p.backward {
+			first = last - blocks + 1
+		}
+		parts = append(parts, advise.Part{File: n, First: int32(first), Blocks: int32(blocks),
+			Empty: p.empty && blocks == 1})
+		if left -= float64(blocks) * perBlock; left <= 0 && !p.toEnd {
+			break
+		}
+	}
+	return parts
+}
+
+// blocks returns the first and last block of a table with keys within the bounds.
+func (p *partOfScan) blocks(t *version.Table, n int32) (first, last int) {
+	r := p.w.files[n].reader
+	last = int(p.w.shape.Files[n].Blocks) - 1
+	about := func(key []byte, past int) int {
+		block, exact, ok := r.BlockAbout(key, filterpolicy.Hash(key))
+		if !ok {
+			return past
+		}
+		if !exact {
+			p.w.guessed++
+		}
+		return block
+	}
+	if p.lo != nil && bytes.Compare(p.lo, t.Smallest) > 0 {
+		first = about(p.lo, last)
+	}
+	if p.hi != nil && bytes.Compare(p.hi, t.UpperBound()) < 0 {
+		last = about(p.hi, last)
+	}
+	return first, max(first, last)
+}
