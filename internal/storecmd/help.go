@@ -6,6 +6,16 @@ import "github.com/alecthomas/kong"
 var helpTexts = kong.Vars{
 	"version": version(),
 
+	"advise": "What a trace of a store's lookups would cost under other filters and sizes of the cache, and which to " +
+		"use.",
+	"advise_trace": "Trace that kv.LookupTracer wrote, with keys; by default the directory's name and .trace.",
+	"apply": "Give a store other settings, by default those that advise recommends, and rewrite the files whose " +
+		"filters are others.",
+	"apply_options": "Settings in place of those that advise recommends: lines as kv.ParseOptions takes them, or one " +
+		"with semicolons between them.",
+	"apply_rewrite": "Rewrite files whose filters are not those of the settings. Without, they get them as " +
+		"compactions rewrite them.",
+
 	"backup": "Write a store as it is now to a file or a pipe, whole or since the last backup; or check a " +
 		"backup.",
 	"checkpoint": "Keep a store as it is now: a directory as a copy, with links where possible; in an object store " +

@@ -123,6 +123,10 @@ func jsonCommands(t *testing.T) map[string][]string {
 	works(t, "backup", dir, in("one.bak"))
 	works(t, "checkpoint", dir, in("source"))
 	works(t, "compact", in("source"))
+	db, err := kv.Open(in("source"), nil)
+	require.NoError(t, err)
+	writeTrace(t, db, in("trace"), 1000, func(i int) string { return fmt.Sprintf("key/%03d", i) })
+	require.NoError(t, db.Close())
 	require.NoError(t, os.CopyFS(in("still"), os.DirFS(dir))) // no command opens it, so that its files keep their names
 	one := func(pattern string) string {
 		files, err := filepath.Glob(filepath.Join(in("still"), pattern))
@@ -138,7 +142,8 @@ func jsonCommands(t *testing.T) map[string][]string {
 		"dump-manifest": {"dump-manifest", one("MANIFEST-*")},
 		"put":           {"put", in("source"), "k", "v"}, "delete": {"delete", in("source"), "key/001"},
 		"delete range": {"delete", in("source"), "key/002", "--to", "key/004"},
-		"compact":      {"compact", in("source")}, "checkpoint": {"checkpoint", dir, in("copy")},
+		"advise":       {"advise", in("source"), in("trace")}, "apply": {"apply", in("source"), "--options", "Filter = none"},
+		"compact": {"compact", in("source")}, "checkpoint": {"checkpoint", dir, in("copy")},
 		"backup":        {"backup", dir, in("two.bak")},
 		"backup verify": {"backup", "--verify", in("one.bak")},
 		"restore":       {"restore", in("restored"), in("one.bak"), "--verify"},

@@ -37,6 +37,8 @@ type commands struct {
 	Restore    restoreCommand    `cmd:"" help:"Make a store of backups."`
 	Ingest     ingestCommand     `cmd:"" help:"Take sorted files into a store, all at one moment."`
 	Compact    compactCommand    `cmd:"" help:"Merge a store, or a range of it, into its last level."`
+	Advise     adviseCommand     `cmd:"" help:"${advise}"`
+	Apply      applyCommand      `cmd:"" help:"${apply}"`
 
 	Checkpoints    checkpointsCommand    `cmd:"" help:"${checkpoints}"`
 	DropCheckpoint dropCheckpointCommand `cmd:"" help:"Give up a checkpoint in an object store."`

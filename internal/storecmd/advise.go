@@ -1,0 +1,150 @@
+package storecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/siftkv/siftkv/internal/bytesize"
+	"github.com/siftkv/siftkv/internal/keytext"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// adviceTrace is the argument of commands that take advice from a trace.
+type adviceTrace struct {
+	Dir
+	Trace string `arg:"" optional:"" help:"${advise_trace}"`
+}
+
+// traceSuffix makes the name of the trace beside a directory.
+const traceSuffix = ".trace"
+
+// file returns the name of the trace.
+func (c *adviceTrace) file() (string, error) {
+	switch {
+	case c.Trace != "":
+		return c.Trace, nil
+	case c.Dir.Dir.remote():
+		return "", usagef("%s is an object store: name the trace", c.Dir.Dir)
+	}
+	return strings.TrimRight(string(c.Dir.Dir), string(os.PathSeparator)) + traceSuffix, nil
+}
+
+// advice returns what the lookups of the trace say about the store, which is opened for reading.
+func (c *adviceTrace) advice(ctx context.Context, p *program) (r adviceReport, err error) {
+	name, err := c.file()
+	if err != nil {
+		return r, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return r, fmt.Errorf("%w; kv.LookupTracer writes a trace", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	o := c.Dir.Dir.stored()
+	o.ReadOnly, o.MemoryLimit = true, 0
+	err = c.with(ctx, p, o, false, func(db *kv.DB) (err error) {
+		r = adviceReport{Store: c.Dir.Dir.name(), Trace: keytext.Name(name)}
+		r.Advice, err = db.AdviseTrace(ctx, f)
+		return err
+	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return r, err
+}
+
+type adviseCommand struct{ adviceTrace }
+
+// Help is what --help says beside the flags.
+func (adviseCommand) Help() string {
+	return "The store is opened for reading, and nothing of it is changed: no program may be writing to a directory " +
+		"meanwhile. A program that writes has the same of its live traffic, by kv.DB.Advise. siftkv apply carries " +
+		"a recommendation out."
+}
+
+// Run prints the advice.
+func (c *adviseCommand) Run(ctx context.Context, p *program) error {
+	r, err := c.advice(ctx, p)
+	if err != nil {
+		return err
+	}
+	return p.report(&r)
+}
+
+// An adviceReport is advice about a store.
+type adviceReport struct {
+	Store keytext.Name `json:"store"`
+	Trace keytext.Name `json:"trace"`
+	*kv.Advice
+}
+
+// WriteText writes the advice for people.
+func (r *adviceReport) WriteText(w io.Writer) error {
+	s := &r.Sample
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	var err error
+	line := func(format string, args ...any) {
+		if err == nil {
+			_, err = fmt.Fprintf(out, format, args...)
+		}
+	}
+	line("%s: %d lookups of %d keys and %d scans in %s", r.Store, s.Lookups, s.Keys, s.Scans, r.Trace)
+	if s.OneIn > 1 {
+		line(", one key in %.0f", s.OneIn)
+	}
+	line("\n\n%s\nConfidence: %s; %s.\n\n", r.Words, r.Confidence, r.Why)
+	line("filter\tfilters\tcache\tblocks\tfound\tabsent\tdevice reads\tns\tns of a scan\t\n")
+	line("now: ")
+	setting := func(p *kv.PredictedSetting) {
+		name := p.Filter
+		switch {
+		case name == "":
+			name = "as files have"
+		case p.FilterBudget > 0:
+			name, _, _ = strings.Cut(name, ":")
+			name += " in " + bytesize.Format(p.FilterBudget)
+		}
+		line("%s\t%s\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\t%.0f\t\n", name, shortSize(p.FilterBytes),
+			shortSize(p.CacheSize), p.Lookups.Blocks, p.Found.Blocks, p.Absent.Blocks, p.Lookups.DeviceReads,
+			p.Lookups.Nanos, p.Scans.Nanos)
+	}
+	setting(&r.Now)
+	for i := range r.Front {
+		if r.Front[i] == r.Recommended && !r.Keep {
+			line("recommended: ")
+		}
+		setting(&r.Front[i])
+	}
+	line("\n")
+	for _, m := range r.Worth {
+		line("A %s of %s in place of %s: %.0f device reads more in a million lookups (%.0f for a MiB).\n", m.What, m.To,
+			m.From, m.Reads, m.ReadsPerMiB)
+	}
+	line("\nNot known: %s.\nTimes: %s.\n", strings.Join(r.Unknown, ";\n  "), r.Prices)
+	if r.Options != "" {
+		line("\n%s\nsiftkv apply with these options rewrites %d files of %s.\n", strings.TrimSpace(r.Options),
+			r.RewriteFiles, shortSize(r.RewriteBytes))
+	}
+	if flushed := out.Flush(); err == nil {
+		err = flushed
+	}
+	return err
+}
+
+// shortSize shows bytes in three or four digits.
+func shortSize(n int64) string {
+	for _, u := range []struct {
+		bytes int64
+		name  string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= u.bytes {
+			return fmt.Sprintf("%.3g %s", float64(n)/float64(u.bytes), u.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -1,0 +1,226 @@
+package storecmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/cli/clitest"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// tracedStore returns the directory of a store of many files, with a trace of its lookups beside it.
+func tracedStore(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "store")
+	db, err := kv.Open(dir, &kv.Options{MemtableSize: 256 << 10, TargetFileSize: 32 << 10, BaseLevelSize: 64 << 10,
+		CacheSize: 128 << 10, MaxMemtables: 4})
+	require.NoError(t, err)
+	const n = 12_000
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, i := range rng.Perm(n) {
+		value := fmt.Appendf(nil, "%016x%016x%016x%016x%016x", rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(),
+			rng.Uint64())
+		require.NoError(t, db.Set(fmt.Appendf(nil, "key/%06d", 2*i), value, kv.NoSync))
+	}
+	require.NoError(t, db.Compact(nil, nil)) // so that no compaction is due when it is opened
+	for i := range 100 {
+		require.NoError(t, db.Set(fmt.Appendf(nil, "key/%06d", 200*i), []byte("newer"), kv.NoSync))
+	}
+	require.NoError(t, db.Flush())
+	writeTrace(t, db, dir+traceSuffix, 3000, func(i int) string { return fmt.Sprintf("key/%06d", i*7919%(2*n)) })
+	require.NoError(t, db.Close())
+	return dir
+}
+
+// writeTrace looks so many keys up and writes their trace.
+func writeTrace(t *testing.T, db *kv.DB, name string, lookups int, key func(i int) string) {
+	t.Helper()
+	f, err := os.Create(name)
+	require.NoError(t, err)
+	tracer, err := kv.NewLookupTracer(f, &kv.LookupTraceOptions{Keys: true})
+	require.NoError(t, err)
+	db.TraceLookups(tracer)
+	for i := range lookups {
+		_, err := db.Has([]byte(key(i)))
+		require.NoError(t, err)
+	}
+	require.NoError(t, tracer.Close())
+	require.NoError(t, f.Close())
+}
+
+func TestAdviseFromATrace(t *testing.T) {
+	dir := tracedStore(t)
+	before := clitest.Names(t, dir)
+	var r adviceReport
+	require.NoError(t, json.Unmarshal([]byte(works(t, "advise", dir, "--json")), &r))
+	require.Equal(t, 3000, r.Sample.Lookups)
+	require.EqualValues(t, 128<<10, r.Now.CacheSize, "as the store was last opened")
+	text := works(t, "advise", dir, dir+traceSuffix)
+	for _, part := range []string{": 3000 lookups of 3000 keys and 0 scans in ", "\nConfidence: " + r.Confidence + "; ",
+		" now: as files have ", "\nNot known: ", "\nTimes: "} {
+		require.Contains(t, text, part)
+	}
+	require.Equal(t, before, clitest.Names(t, dir), "nothing is changed")
+
+	res := process(t, "advise", dir, dir+".none")
+	require.Equal(t, statusError, res.Status)
+	require.Contains(t, res.Stderr, "kv.LookupTracer writes a trace")
+	few := dir + ".few"
+	db, err := kv.Open(dir, nil)
+	require.NoError(t, err)
+	writeTrace(t, db, few, 10, func(int) string { return "key" })
+	require.NoError(t, db.Close())
+	res = process(t, "advise", dir, few)
+	require.Equal(t, statusError, res.Status)
+	require.Contains(t, res.Stderr, "there are 10 lookups and 0 scans, and 1000 are wanted")
+	res = process(t, "advise", "dir://"+dir)
+	require.Equal(t, statusUsage, res.Status, res.Stderr)
+	require.Contains(t, res.Stderr, "name the trace")
+}
+
+// rewritten is what apply --json says.
+type rewritten struct {
+	Applied      bool
+	Options      string
+	Files        int   `json:"rewritten_files"`
+	Bytes        int64 `json:"rewritten_bytes"`
+	RewriteFiles int   `json:"rewrite_files"`
+	RewriteBytes int64 `json:"rewrite_bytes"`
+	Words        string
+}
+
+func apply(t *testing.T, args ...string) (r rewritten) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(works(t, append([]string{"apply", "--json"}, args...)...)), &r))
+	return r
+}
+
+func TestApplyWritesOptionsAndFilters(t *testing.T) {
+	dir := tracedStore(t)
+	scanned := works(t, "scan", dir)
+	const filter = "Filter = ribbon:8"
+	dry := apply(t, dir, "--options", filter+"; CacheSize=1MiB", "--dry-run")
+	require.False(t, dry.Applied)
+	require.Greater(t, dry.RewriteFiles, 10)
+	require.NotContains(t, statsOf(t, dir).Opened.Options, filter)
+
+	r := apply(t, dir, "--options", filter, "--no-rewrite")
+	require.Equal(t, 0, r.Files)
+	require.Contains(t, statsOf(t, dir).Opened.Options, filter)
+	r = apply(t, dir, "--options", filter+"\nCacheSize = 1MiB\n")
+	require.True(t, r.Applied)
+	require.Equal(t, []int{dry.RewriteFiles, int(dry.RewriteBytes)}, []int{r.Files, int(r.Bytes)})
+	require.Equal(t, dry.Options, r.Options)
+	require.Equal(t, []string{"CacheSize = 1MiB", "MemtableSize = 256KiB", "MaxMemtables = 4", filter,
+		"TargetFileSize = 32KiB", "BaseLevelSize = 64KiB"}, statsOf(t, dir).Opened.Options)
+	require.Zero(t, apply(t, dir, "--options", filter).Files)
+	require.Equal(t, scanned, works(t, "scan", dir))
+	works(t, "verify", dir)
+
+	// The advice itself is applied if nothing else is said.
+	if r = apply(t, dir); r.Applied {
+		require.Equal(t, strings.TrimSpace(r.Options), strings.Join(statsOf(t, dir).Opened.Options, "\n"))
+		require.Zero(t, apply(t, dir, "--options", r.Options).Files)
+	} else {
+		require.Contains(t, r.Words, "Keep the settings")
+	}
+	require.Equal(t, scanned, works(t, "scan", dir))
+}
+
+func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
+	dir := tracedStore(t)
+	before := everyFile(t, dir)
+	for options, want := range map[string]string{
+		"Filter = brilliant":           "line 1: Filter:",
+		"Sieve = 1":                    "not a field of Options",
+		"Filter = bloom:8; ReadOnly=1": "neither true nor false",
+		"ReadOnly = true":              "ReadOnly is not a setting of a store",
+		"MaxMemtables = 1":             "MaxMemtables is 1",
+	} {
+		r := process(t, "apply", dir, "--options", options)
+		require.Equal(t, statusUsage, r.Status, "%s: %s", options, r.Stderr)
+		require.Contains(t, r.Stderr, want)
+		require.Equal(t, before, everyFile(t, dir), options)
+	}
+	r := process(t, "apply", dir, dir+traceSuffix, "--options", "Filter = none")
+	require.Equal(t, statusUsage, r.Status)
+	name := filepath.Join(dir, "OPTIONS")
+	flip(t, name, 70)
+	r = process(t, "apply", dir, "--options", "Filter = none")
+	require.Equal(t, statusDamage, r.Status)
+	require.Contains(t, r.Stderr, "remove the file to begin anew")
+	require.NoError(t, os.Remove(name))
+	require.Equal(t, "Filter = none\n", apply(t, dir, "--options", "Filter = none").Options)
+}
+
+// everyFile returns what a directory has.
+func everyFile(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, name := range clitest.Names(t, dir) {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		all[name] = string(data)
+	}
+	return all
+}
+
+// Filters of a program's own are not replaced by those of siftkv.
+func TestApplyLeavesFiltersOfAProgramAlone(t *testing.T) {
+	dir := storeWith(t, &kv.Options{Merger: kv.NewMerger("mine", nil)})
+	stored := statsOf(t, dir).Opened.Options
+	require.Contains(t, stored, "# Merger = mine: the application's own")
+	require.Contains(t, apply(t, dir, "--options", "Filter = bloom:8").Options, "Filter = bloom:8")
+
+	own := manifest.StoredOptions{Format: 1, Release: "v1",
+		Text: "# Filter = sieve:7: the application's own\nMaxMemtables = 5\n"}
+	require.NoError(t, manifest.SetOptions(vfs.OS, dir, own))
+	r := process(t, "apply", dir, "--options", "CacheSize = 1MiB")
+	require.Equal(t, statusUsage, r.Status)
+	require.Contains(t, r.Stderr, "the store's Filter is its program's own")
+	require.Equal(t, "CacheSize = 1MiB\nMaxMemtables = 5\n",
+		apply(t, dir, "--options", "CacheSize = 1MiB", "--no-rewrite").Options)
+}
+
+// A process that is killed, or interrupted, while it rewrites files leaves a whole store, and another goes on.
+func TestApplyIsKilled(t *testing.T) {
+	for _, signal := range []os.Signal{os.Kill, os.Interrupt} {
+		dir := tracedStore(t)
+		scanned := works(t, "scan", dir)
+		all := apply(t, dir, "--options", "Filter = ribbon:6", "--dry-run").RewriteFiles
+		before := everyFile(t, dir)
+		cmd := (&clitest.Process{Args: []string{"apply", dir, "--options",
+			"Filter = ribbon:6; CompactionRate = 64KiB"}}).Command(t)
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		require.NoError(t, cmd.Start())
+		for news := 0; news < 3; { // files that were written, and the store's own of this opening
+			news = 0
+			for _, name := range clitest.Names(t, dir) {
+				if _, old := before[name]; !old && strings.HasSuffix(name, ".sst") {
+					news++
+				}
+			}
+		}
+		require.NoError(t, cmd.Process.Signal(signal))
+		require.Error(t, cmd.Wait())
+		if signal == os.Interrupt {
+			require.Equal(t, statusInterrupted, cmd.ProcessState.ExitCode(), stderr.String())
+		}
+		works(t, "verify", dir)
+		require.Equal(t, scanned, works(t, "scan", dir))
+		rest := apply(t, dir, "--options", "Filter = ribbon:6; CompactionRate = 0").Files
+		require.Positive(t, rest)
+		require.Less(t, rest, all, "what was rewritten stays so")
+		require.Equal(t, scanned, works(t, "scan", dir))
+	}
+}
