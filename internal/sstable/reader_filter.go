@@ -94,6 +94,17 @@ func (r *Reader) SkippedFilters() (bytes int64) {
 	return bytes
 }
 
+// SetUnusable says of which filters another reader of the file has found why they are not usable; nil: of
+// none. Those that r has not read it need not read either. Nobody else uses r yet.
+func (r *Reader) SetUnusable(filter, ranges error) {
+	if r.filter == nil && r.filterErr == nil {
+		r.filterErr = filter
+	}
+	if r.ranges == nil && r.rangesErr == nil {
+		r.rangesErr = ranges
+	}
+}
+
 // WithoutFilters returns a reader of the same open file that asks no filter. Closing
 // one of the two closes both.
 func (r *Reader) WithoutFilters() *Reader {
@@ -103,19 +114,19 @@ func (r *Reader) WithoutFilters() *Reader {
 	return &other
 }
 
-// WithFilters reads the filters that are not in memory, and returns a reader of the same open file
-// that has them. If one is damaged, or not usable for another reason, the reader returned has a
+// WithFilters reads the filters that are not in memory, but for those that are known not to be usable, and returns
+// a reader of the same open file that has them. If one is damaged, or not usable for another reason, the reader returned has a
 // FilterError, or a RangeFilterError, and not that filter, as if it had been read when the file was
 // opened. The error says that a filter cannot be read now.
 func (r *Reader) WithFilters() (*Reader, error) {
 	other := *r
 	var err error
-	if r.props.filter.length > 0 && r.filter == nil {
+	if r.props.filter.length > 0 && r.filter == nil && r.filterErr == nil {
 		if other.filterErr, err = r.reload(filterBlock, r.props.filter, other.decodeFilter); err != nil {
 			return nil, err
 		}
 	}
-	if r.props.rangeFilter.length > 0 && r.ranges == nil {
+	if r.props.rangeFilter.length > 0 && r.ranges == nil && r.rangesErr == nil {
 		other.rangesErr, err = r.reload(rangeFilterBlock, r.props.rangeFilter, other.decodeRanges)
 		if err != nil {
 			return nil, err

@@ -32,7 +32,7 @@ func (c *TableCache) Sampled(t *Table, absent, unfiltered bool) {
 		return
 	}
 	defer t.opening.Unlock()
-	if r := t.Reader.Load(); r != nil && t.skips(r) && c.displace(t, r) {
+	if r := t.Reader.Load(); r != nil && skips(r) && c.displace(t, r) {
 		c.load(t, r)
 	}
 }
@@ -127,9 +127,7 @@ func (c *TableCache) load(t *Table, r *sstable.Reader) {
 	}
 	c.swap(t, r, with)
 	c.Loads.Add(1)
-	if err := unusableFilters(with); err != nil {
-		c.unusable(t, err)
-	}
+	c.noteUnusable(t, with)
 	c.Memory.resize()
 }
 
@@ -138,10 +136,10 @@ func (c *TableCache) swap(t *Table, from, to *sstable.Reader) {
 	before, _ := from.PinnedBytes()
 	after, _ := to.PinnedBytes()
 	c.addFilters(after - before)
-	if t.skips(from) {
+	if skips(from) {
 		c.skip(-1)
 	}
-	if t.skips(to) {
+	if skips(to) {
 		c.skip(1)
 	}
 	t.Reader.Store(to)

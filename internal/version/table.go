@@ -20,8 +20,10 @@ type Table struct {
 	opening  sync.Mutex     // whoever stores Reader has it
 	cache    *TableCache    // that opened the reader; set before the table is in the ring
 	left     []sstable.Left // readers that were given up, of which some may be in use
-	noFilter bool           // a filter is not usable, and counted as such
 	traffic  traffic
+
+	filterErr, rangesErr error // why a filter is not usable, as a reader has found
+	unusable             bool  // one was not, and is counted
 
 	since       uint64 // number of the first version that lists the table
 	obsolete    bool   // no current version lists it: its file goes with the last that does
@@ -83,27 +85,24 @@ func (c *TableCache) open(t *Table) (*sstable.Reader, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	t.traffic.asked.Store(opened)
+	r.SetUnusable(t.filterErr, t.rangesErr)
+	c.noteUnusable(t, r)
 	_, index := r.PinnedBytes()
 	c.giveUpIdle(t, index)
 	c.enter(t, r)
-	if err := unusableFilters(r); err != nil {
-		c.unusable(t, err)
-	}
 	t.Reader.Store(r)
 	return r, nil
 }
 
-// unusableFilters says why filters of a file are not used although it has them; nil: all are.
-func unusableFilters(r *sstable.Reader) error {
-	return errors.Join(r.FilterError(), r.RangeFilterError())
-}
-
-// unusable notes that a filter of t is not usable, the first time. The caller holds t.opening.
-func (c *TableCache) unusable(t *Table, err error) {
-	if t.noFilter {
+// noteUnusable notes which filters of t are not usable, as r has found, and counts t the first time. What one
+// filter is says nothing of the other. The caller holds t.opening.
+func (c *TableCache) noteUnusable(t *Table, r *sstable.Reader) {
+	t.filterErr, t.rangesErr = r.FilterError(), r.RangeFilterError()
+	err := errors.Join(t.filterErr, t.rangesErr)
+	if err == nil || t.unusable {
 		return
 	}
-	t.noFilter = true
+	t.unusable = true
 	c.Unusable.Add(1)
 	c.Log.Warn("a filter is not usable: lookups or scans in its file read blocks that it would have spared",
 		"file", c.Path(t.Num), "error", err)
@@ -151,7 +150,7 @@ func (c *TableCache) enter(t *Table, r *sstable.Reader) {
 	if c.Memory == nil {
 		return
 	}
-	if t.skips(r) {
+	if skips(r) {
 		c.skip(1)
 	}
 	c.Memory.ring.add(t)
@@ -164,7 +163,7 @@ func (c *TableCache) leave(t *Table, r *sstable.Reader) {
 	if c.Memory == nil {
 		return
 	}
-	if t.skips(r) {
+	if skips(r) {
 		c.skip(-1)
 	}
 	c.Memory.ring.remove(t)
@@ -193,6 +192,5 @@ func (c *TableCache) skip(n int64) {
 	c.Memory.skipped.Add(n)
 }
 
-// skips reports whether a filter of t is on disk although it could be asked, as far as is known. The
-// caller holds t.opening.
-func (t *Table) skips(r *sstable.Reader) bool { return !t.noFilter && r.SkippedFilters() > 0 }
+// skips reports whether a filter of a table is on disk although it could be asked, as far as its reader knows.
+func skips(r *sstable.Reader) bool { return r.SkippedFilters() > 0 }
