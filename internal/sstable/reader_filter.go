@@ -114,10 +114,10 @@ func (r *Reader) WithoutFilters() *Reader {
 	return &other
 }
 
-// WithFilters reads the filters that are not in memory, but for those that are known not to be usable, and returns
-// a reader of the same open file that has them. If one is damaged, or not usable for another reason, the reader returned has a
-// FilterError, or a RangeFilterError, and not that filter, as if it had been read when the file was
-// opened. The error says that a filter cannot be read now.
+// WithFilters reads the filters that are not in memory, unless they are known not to be usable, and returns
+// a reader of the same open file that has them. If one is damaged, or not usable for another reason, the
+// reader returned has a FilterError, or a RangeFilterError, and not that filter, as if it had been read when
+// the file was opened. The error says that a filter cannot be read now.
 func (r *Reader) WithFilters() (*Reader, error) {
 	other := *r
 	var err error

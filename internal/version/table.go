@@ -16,11 +16,11 @@ import (
 type Table struct {
 	manifest.Table
 
-	Reader   atomic.Pointer[sstable.Reader]
-	opening  sync.Mutex     // whoever stores Reader has it
-	cache    *TableCache    // that opened the reader; set before the table is in the ring
-	left     []sstable.Left // readers that were given up, of which some may be in use
-	traffic  traffic
+	Reader  atomic.Pointer[sstable.Reader]
+	opening sync.Mutex     // whoever stores Reader has it
+	cache   *TableCache    // that opened the reader; set before the table is in the ring
+	left    []sstable.Left // readers that were given up, of which some may be in use
+	traffic traffic
 
 	filterErr, rangesErr error // why a filter is not usable, as a reader has found
 	unusable             bool  // one was not, and is counted
