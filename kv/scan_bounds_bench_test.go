@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/filterpolicy"
 )
 
 // Scans with bounds, of a settled store and of 16 young files. The limits: a scan without bounds; where the
@@ -25,25 +27,38 @@ func BenchmarkBoundedScan(b *testing.B) {
 			})
 		})
 	}
-	young, err := Open(b.TempDir(), &Options{L0CompactionThreshold: 100, L0SlowdownThreshold: 100})
+	for _, spec := range []string{"none", "cut:6"} {
+		benchmarkYoung(b, spec)
+	}
+}
+
+// benchmarkYoung scans 16 young files whose keys are spread evenly.
+func benchmarkYoung(b *testing.B, spec string) {
+	const files, perFile = 16, 5000
+	p, err := filterpolicy.ParseRange(spec)
+	require.NoError(b, err)
+	young, err := Open(b.TempDir(), &Options{L0CompactionThreshold: 100, L0SlowdownThreshold: 100, RangeFilter: p})
 	require.NoError(b, err)
 	key := make([]byte, 16)
 	at := func(key []byte, i int) []byte {
 		binary.BigEndian.PutUint64(key, uint64(i)*0x9e3779b97f4a7c15)
 		return key
 	}
-	for f := range 16 {
-		for i := range 5000 {
-			require.NoError(b, young.Set(at(key, f*5000+i), make([]byte, 100), Async))
+	for f := range files {
+		for i := range perFile {
+			require.NoError(b, young.Set(at(key, f*perFile+i), make([]byte, 100), Async))
 		}
 		require.NoError(b, young.Flush())
 	}
-	for _, part := range []uint64{16, 100_000} { // of a mean distance of two keys of a file
-		b.Run(fmt.Sprintf("young/1:%d", part), func(b *testing.B) {
+	for _, c := range []struct {
+		name  string
+		width uint64 // in parts of the mean distance of two keys, of which 1,000 are one
+	}{{"0", 1}, {"1", 1000}, {"10", 10_000}, {"100", 100_000}} {
+		b.Run("young/"+c.name+"/"+spec, func(b *testing.B) {
 			hi := make([]byte, 16)
 			benchmarkBounded(b, young, func(step int) (lower, upper []byte) {
-				at(key, 1_000_000+step)
-				binary.BigEndian.PutUint64(hi, binary.BigEndian.Uint64(key)+1<<63/2500/part)
+				from := binary.BigEndian.Uint64(at(key, 1_000_000+step))
+				binary.BigEndian.PutUint64(hi, max(from+1<<63/(files*perFile)/500*c.width, from))
 				return key, hi
 			})
 		})
