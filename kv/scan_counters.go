@@ -79,6 +79,7 @@ func (m *Metrics) Scans() ScanCounters {
 
 // scanCounters count scans in one level, on one stripe.
 type scanCounters struct {
+	plain, // files with entries, and as many blocks from the cache
 	deniedByPrefix,
 	deniedByRange,
 	empty,
@@ -105,10 +106,10 @@ func (c *scanCounters) add(o *iterator.ScanCounts) {
 		c.falsePositives.Add(o.FalsePositives)
 		c.truePositives.Add(o.TruePositives)
 	}
-	if o.WithEntries > 0 {
+	if o.WithEntries == o.BlocksFromCache {
+		c.plain.Add(o.WithEntries)
+	} else {
 		c.withEntries.Add(o.WithEntries)
-	}
-	if o.BlocksFromCache > 0 {
 		c.blocksFromCache.Add(o.BlocksFromCache)
 	}
 	if o.BlocksFromDisk|o.IndexLeavesFromDisk > 0 {
@@ -121,13 +122,14 @@ func (c *scanCounters) add(o *iterator.ScanCounts) {
 
 // sum returns the counters with what is derived from them.
 func (c *scanCounters) sum() ScanCounters {
+	plain := c.plain.Load()
 	s := ScanCounters{
 		DeniedByPrefix:      c.deniedByPrefix.Load(),
 		DeniedByRange:       c.deniedByRange.Load(),
 		RangeFalsePositives: c.falsePositives.Load(),
-		WithEntries:         c.withEntries.Load(),
+		WithEntries:         c.withEntries.Load() + plain,
 		RangeTruePositives:  c.truePositives.Load(),
-		BlocksFromCache:     c.blocksFromCache.Load(),
+		BlocksFromCache:     c.blocksFromCache.Load() + plain,
 		BlocksFromDisk:      c.blocksFromDisk.Load(),
 		IndexLeavesFromDisk: c.leavesFromDisk.Load(),
 		BytesFromDisk:       c.bytesFromDisk.Load(),
@@ -145,5 +147,5 @@ const seeksPerCount = 128
 func (i *cursor) countScans() {
 	i.seeks = 0
 	levels := &i.db.counters.stripes[i.stripe].levels
-	i.parts.Scans(func(level int, c iterator.ScanCounts) { levels[level].scans.add(&c) })
+	i.parts.Scans(func(level int, c *iterator.ScanCounts) { levels[level].scans.add(c) })
 }

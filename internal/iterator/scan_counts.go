@@ -127,18 +127,20 @@ func Look(t *version.Table, c *version.TableCache, lo, hi []byte, p *Prefix) (n 
 	return l.scans, l.it.Probe, l.Error()
 }
 
-// Scans calls add with what was counted in the runs of a level since AddVersion, for one level after the
-// other.
-func (s *Sources) Scans(add func(level int, c ScanCounts)) {
+// Scans calls add with what was counted in the runs of a level since AddVersion, or the last Scans, for
+// one level after the other.
+func (s *Sources) Scans(add func(level int, c *ScanCounts)) {
 	runs := s.runs[:s.usedRuns]
 	for len(runs) > 0 {
-		level := runs[0].run.Level
-		var sum ScanCounts
-		for len(runs) > 0 && runs[0].run.Level == level {
+		first := runs[0]
+		first.countBlocks()
+		runs = runs[1:]
+		for len(runs) > 0 && runs[0].run.Level == first.run.Level {
 			runs[0].countBlocks()
-			sum.take(&runs[0].scans)
+			first.scans.take(&runs[0].scans)
 			runs = runs[1:]
 		}
-		add(level, sum)
+		add(first.run.Level, &first.scans)
+		first.scans = ScanCounts{}
 	}
 }

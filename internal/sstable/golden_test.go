@@ -38,8 +38,8 @@ func goldens() []goldenFile {
 		{name: "zstd-cuckoo", o: WriterOptions{BlockSize: 512, Compression: Zstd, Filter: mustParse("cuckoo:12"),
 			ID: 0x51fa}},
 	}
-	files := []goldenFile{{"v3-ranges.sst", WriterOptions{BlockSize: 512, RestartInterval: 8, Compression: NoCompression,
-		Filter: mustParse("blocked:10"), RangeFilter: mustParseRange("cut:6"), ID: 0x51fb}, true}}
+	files := []goldenFile{{"v3-ranges.sst", WriterOptions{BlockSize: 512, RestartInterval: 8, ID: 0x51fb,
+		Compression: NoCompression, Filter: mustParse("blocked:10"), RangeFilter: mustParseRange("cut:6")}, true}}
 	for _, f := range newest {
 		for _, name := range []string{"v1-%s-sparse.sst", "v1-%s.sst", "v3-%s.sst", "v3-%s-counted.sst"} {
 			files = append(files, goldenFile{fmt.Sprintf(name, f.name), f.o, strings.HasSuffix(name, "counted.sst")})
