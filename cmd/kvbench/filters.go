@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"io"
 
+	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/filters"
+	"github.com/siftkv/siftkv/internal/bench/ranges"
 	"github.com/siftkv/siftkv/internal/bench/report"
 )
 
@@ -11,22 +14,63 @@ import (
 const families = "bloom:10;blocked:10;blocked:16;cuckoo:12;cuckoo:12,4,semisort;xor:8;fuse:8;fuse:8,4;ribbon:7;" +
 	"gcs:7;quotient:7"
 
+// rangeFamilies are the range filters that kvbench filters --ranges measures by default.
+const rangeFamilies = "cut:4;cut:6;cut:8"
+
 // filtersCommand is the command line of kvbench filters.
 type filtersCommand struct {
 	Keys      []int    `default:"100000,1000000" placeholder:"N" help:"${filters_keys}"`
-	Filter    []string `aliases:"filters" default:"${families}" sep:"none" placeholder:"SPECS" help:"${filters_filter}"`
+	Filter    []string `aliases:"filters" sep:"none" placeholder:"SPECS" help:"${filters_filter}"`
+	Ranges    bool     `help:"${filters_ranges}"`
+	Sets      []string `default:"random,names,urls,series" placeholder:"SETS" help:"${filters_sets}"`
 	Libraries bool     `default:"true" negatable:"" help:"Also measure the libraries that one would otherwise pick."`
-	Probes    int      `default:"1000000" placeholder:"N" help:"${filters_probes}"`
+	Probes    int      `placeholder:"N" help:"${filters_probes}"`
 	repsFlag  `set:"repetitions=3"`
-	Seed      uint64 `default:"1" placeholder:"N" help:"Seed of all keys (default ${default})."`
+	Seed      uint64     `default:"1" placeholder:"N" help:"Seed of all keys (default ${default})."`
+	CSV       resultFile `name:"csv" placeholder:"FILE" help:"${filters_csv}"`
 	jsonFlag
 }
 
 // Run measures, prints the tables, and writes the JSON file if asked to.
 func (c *filtersCommand) Run(ctx context.Context, p *program) error {
+	if c.Ranges {
+		return c.runRanges(ctx, p)
+	}
+	if c.CSV != "" {
+		return bench.Usagef("--csv: only with --ranges")
+	}
+	c.otherwise(1_000_000, families)
 	return show(p, report.Filters, c.JSON)(filters.Run(ctx, &filters.Config{
 		Keys: c.Keys, Filters: specs(c.Filter), Libraries: c.Libraries,
 		Settings: filters.Settings{Probes: c.Probes, Repetitions: c.Reps, Seed: c.Seed},
 		Argv:     p.argv, Progress: p.progress,
 	}))
+}
+
+// otherwise sets the probes and filters that are not given.
+func (c *filtersCommand) otherwise(probes int, families string) {
+	if c.Probes == 0 {
+		c.Probes = probes
+	}
+	if len(c.Filter) == 0 {
+		c.Filter = []string{families}
+	}
+}
+
+// runRanges is Run for range filters.
+func (c *filtersCommand) runRanges(ctx context.Context, p *program) error {
+	c.otherwise(50_000, rangeFamilies)
+	r, err := ranges.Run(ctx, &ranges.Config{
+		Keys: c.Keys, Sets: c.Sets, Filters: specs(c.Filter),
+		Settings: ranges.Settings{Probes: c.Probes, Repetitions: c.Reps, Seed: c.Seed},
+		Argv:     p.argv, Progress: p.progress,
+	})
+	if err == nil {
+		err = c.CSV.Write(p.stdout, func(w io.Writer) error { return report.RangesCSV(w, r) })
+	}
+	text := report.Ranges
+	if c.CSV.Standard() {
+		text = func(io.Writer, *ranges.Result) error { return nil } // there is nothing else then
+	}
+	return show(p, text, c.JSON)(r, err)
 }

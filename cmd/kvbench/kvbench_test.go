@@ -16,6 +16,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/filters"
 	"github.com/siftkv/siftkv/internal/bench/objects"
+	"github.com/siftkv/siftkv/internal/bench/ranges"
 	"github.com/siftkv/siftkv/internal/bench/readamp"
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
@@ -253,6 +254,9 @@ func TestUsageErrorsAreStatus2(t *testing.T) {
 		"unknown flag":    {"readamp", "--filterz", "none"},
 		"not a number":    {"readamp", "--reps", "many"},
 		"no such filter":  {"filters", "--filters", "blocked:ten"},
+		"no range filter": {"filters", "--ranges", "--filters", "blocked:10"},
+		"no such set":     {"filters", "--ranges", "--sets", "cities"},
+		"csv of lookups":  {"filters", "--csv", "x.csv"},
 		"not a size":      {"readamp", "--cache", "64 parsecs"},
 		"progress mode":   {"readamp", "--progress", "loud"},
 		"engine":          quick(t, "--engines", "oracle"),
@@ -359,6 +363,25 @@ func TestVerifyWalksEveryFile(t *testing.T) {
 	status, _, stderr = kvbench(t, &program{}, "verify", filepath.Join(t.TempDir(), "nothing"))
 	require.Equal(t, 1, status)
 	require.NotEmpty(t, stderr)
+}
+
+func TestRangeFiltersFromTheCommandLine(t *testing.T) {
+	dir := t.TempDir()
+	files := []string{"--json", filepath.Join(dir, "ranges.json"), "--csv", filepath.Join(dir, "ranges.csv")}
+	status, stdout, stderr := kvbench(t, &program{}, append([]string{"filters", "--ranges", "--keys", "500", "--probes",
+		"1000", "--reps", "1", "--sets", "random,series", "--filter", "cut:5"}, files...)...)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "random: 500 keys")
+	require.Contains(t, stdout, "all of an absent user")
+	data, err := os.ReadFile(files[1])
+	require.NoError(t, err)
+	var result ranges.Result
+	require.NoError(t, json.Unmarshal(data, &result))
+	require.Equal(t, ranges.Schema, result.Schema)
+	require.Len(t, result.Tables, 2)
+	data, err = os.ReadFile(files[3])
+	require.NoError(t, err)
+	require.Len(t, strings.Split(strings.TrimSpace(string(data)), "\n"), 1+24+3)
 }
 
 func TestFiltersFromTheCommandLine(t *testing.T) {

@@ -35,7 +35,7 @@ func texts() kong.Vars {
 		"ycsb_engine": "Engines (default siftkv,pebble), of: " + list(ycsb.Engines()) + ".",
 		"compactions": list(engine.CompactionStyles), "style": engine.CompactionStyles[0],
 		"compared": "siftkv,pebble,badger,goleveldb,bbolt",
-		"families": families, "five": readampFilters,
+		"families": families, "rangefamilies": rangeFamilies, "five": readampFilters,
 	})
 	return vars
 }
@@ -150,8 +150,9 @@ var helps = kong.Vars{
 	"ycsb_svg": "Also draw operations per second over time, with flushes, compactions and stalls, as an SVG " +
 		"file per workload in DIR.",
 
-	"filters_keys":   "Numbers of keys, a table each (default 100000,1000000).",
-	"filters_probes": "Absent keys to ask for, and lookups to time, per filter (default 1000000).",
+	"filters_keys": "Numbers of keys, a table each (default 100000,1000000).",
+	"filters_probes": "Absent keys to ask for, and lookups to time, per filter (default 1000000); with --ranges, empty " +
+		"ranges of each kind (50000).",
 	"filters_filter": "Filters of this project (default ${families}). Separate by spaces or semicolons, or " +
 		"repeat the flag.",
 	"inspect_walk":  "Files whose blocks are measured, at most; every entry of them is read (default 8).",
@@ -166,6 +167,10 @@ var helps = kong.Vars{
 	"advise_sweep":   "Verify every filter, with the cache of now and with what the limit of memory leaves.",
 	"advise_lookups": "Lookups of the trace, at most (default 2000000).",
 	"advise_rows":    "Settings to show (default 20).",
+	"filters_ranges": "Measure filters for ranges of keys: --filter then has range filters (default ${rangefamilies}).",
+	"filters_sets": "With --ranges, sets of keys: random, names, urls, series, or paths of files with a key per line " +
+		"(default random,names,urls,series).",
+	"filters_csv": "With --ranges, also write the result as CSV, a line for each filter and kind of ranges.",
 	"diff_failon": "Changes that end the command with status 4, separated by commas: a metric, > or <, a " +
 		"percentage. A time counts only if the test can tell the change from chance. Example: --fail-on " +
 		"'ns/op>5%,absent blocks/op>0%'.",
