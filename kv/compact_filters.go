@@ -95,7 +95,7 @@ func (d *DB) staleFilters(v *version.Version) (units []rewriteUnit, err error) {
 			}
 			inputs := []*version.Table{t}
 			want := d.filtersFor(v, run.ID(), t.Entries, inputs)
-			if t.Entries == 0 || !d.filtersDiffer(r.Properties(), want) {
+			if t.Entries == 0 || !d.isStale(r.Properties(), want) {
 				continue
 			}
 			if stale = true; run.Level > 0 {
@@ -109,16 +109,21 @@ func (d *DB) staleFilters(v *version.Version) (units []rewriteUnit, err error) {
 	return units, nil
 }
 
-// filtersDiffer reports whether the filters of a file with such properties are not those that it would get now. A
-// range filter that a file has brought with it to where it would get none does no harm.
+// filtersDiffer reports whether the filters of a file with such properties are not those that it would get now.
 func (d *DB) filtersDiffer(p *sstable.Properties, want filters) bool {
-	ranges := want.ranges.String()
-	if want.ranges.Name() == noRangeFilter.Name() {
-		if ranges = ""; d.opts.RangeFilter.Name() != noRangeFilter.Name() {
-			ranges = p.RangeFilterPolicy
-		}
+	ranges := ""
+	if want.ranges.Name() != noRangeFilter.Name() {
+		ranges = want.ranges.String()
 	}
 	return p.RangeFilterPolicy != ranges || d.filterDiffers(p, want.point, d.opts.FilterBudget > 0)
+}
+
+// isStale is filtersDiffer, but for a range filter that a file has brought with it to where it would get none.
+func (d *DB) isStale(p *sstable.Properties, want filters) bool {
+	if want.ranges.Name() == noRangeFilter.Name() && p.RangeFilterPolicy == d.opts.RangeFilter.String() {
+		want.ranges = d.opts.RangeFilter
+	}
+	return d.filtersDiffer(p, want)
 }
 
 // filterDiffers reports whether the filter of a file with such properties is not the one that a policy would give it

@@ -23,11 +23,11 @@ type applyCommand struct {
 
 // Help is what --help says beside the flags.
 func (c applyCommand) Help() string {
-	return "The settings are written to the file OPTIONS of the store, with those that it was last opened with: siftkv's " +
-		"own commands take them from there. A program has its options in its code: take the text over to it, or its " +
-		"next Open undoes them for new files. Then the files whose filters are not those of the settings are rewritten, " +
-		"each in its place. The command may be interrupted or killed at any moment: what was rewritten stays so, and " +
-		"another apply goes on from there.\n\n" + c.takesOver.Help()
+	return "The settings are written to the file OPTIONS of the store, with those that it was last opened with: " +
+		"siftkv's own commands take them from there. A program has its options in its code: take the text over to " +
+		"it, or its next Open undoes them for new files. Then the files whose filters are not those of the settings " +
+		"are rewritten, each in its place. The command may be interrupted or killed at any moment: what was " +
+		"rewritten stays so, and another apply goes on from there.\n\n" + c.takesOver.Help()
 }
 
 // Run writes the settings down, and rewrites files.
@@ -112,7 +112,7 @@ func (c *applyCommand) storedText() (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
 	case err != nil:
-		return "", fmt.Errorf("%w (what the store was last opened with would be lost; remove the file to begin anew)", err)
+		return "", fmt.Errorf("%w (what it says would be lost; remove the file to begin anew)", err)
 	}
 	return stored.Text, nil
 }
@@ -148,8 +148,8 @@ func (c *applyCommand) tell(p *program, db *kv.DB, merged string) error {
 		stale, err = db.StaleFilters()
 	}
 	if err == nil {
-		p.answer(object{"applied", false, "options", merged, "rewrite_files", stale.Files, "rewrite_bytes", stale.Bytes},
-			"%swould rewrite %d files, %d bytes\n", merged, stale.Files, stale.Bytes)
+		p.answer(object{"applied", false, "options", merged, "rewrite_files", stale.Files,
+			"rewrite_bytes", stale.Bytes}, "%swould rewrite %d files, %d bytes\n", merged, stale.Files, stale.Bytes)
 	}
 	return err
 }
