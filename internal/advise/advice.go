@@ -70,7 +70,6 @@ func (m *Model) Advise(ctx context.Context, c Config) (*Advice, error) {
 	if caches == nil {
 		caches = usualCaches(s)
 	}
-	a.Curve = m.Predict(Setting{Remembered: s.Remembered}, caches...)
 	a.Now = m.Predict(Setting{Remembered: s.Remembered}, s.Cache)[0]
 	a.Memory = cmp.Or(c.Memory, a.Now.Memory)
 	for _, o := range m.settings(c.Filters) {
@@ -78,14 +77,19 @@ func (m *Model) Advise(ctx context.Context, c Config) (*Advice, error) {
 			return nil, ctx.Err()
 		}
 		f := s.filtersOf(&o)
-		if !f.known {
+		if !f.known && a.Curve != nil {
 			continue
 		}
 		sizes := caches
 		if rest := a.Memory - f.bytes - o.Remembered; rest >= MinCache && !slices.Contains(sizes, rest) {
 			sizes = append(slices.Clone(sizes), rest)
 		}
-		a.All = append(a.All, m.Predict(o, sizes...)...)
+		all := m.Predict(o, sizes...)
+		if a.Curve == nil {
+			a.Curve = slices.Clone(all)
+			slices.SortFunc(a.Curve, func(x, y Prediction) int { return cmp.Compare(x.Cache, y.Cache) })
+		}
+		a.All = append(a.All, all...)
 	}
 	a.All = append(a.All, a.Now)
 	a.Front = Front(a.All, (*Prediction).Score)
@@ -106,8 +110,8 @@ func usualCaches(s *Store) []int64 {
 // budgeted are the filters whose bytes are also tried as a budget.
 var budgeted = []string{"blocked:8", "blocked:10", "blocked:12", "ribbon:6", "ribbon:8", "ribbon:10"}
 
-// settings returns the filters that are tried, and budgets of as many bytes if there is more than
-// one run to share them.
+// settings returns the filters that are tried: first those that are there, then others, and budgets of as
+// many bytes if there is more than one run to share them.
 func (m *Model) settings(specs []string) []Setting {
 	s := m.store
 	usual := specs == nil
@@ -117,7 +121,7 @@ func (m *Model) settings(specs []string) []Setting {
 			specs = append(slices.Clone(specs), p.String())
 		}
 	}
-	var all []Setting
+	all := []Setting{{Remembered: s.Remembered}}
 	for _, spec := range specs {
 		o := Setting{Filter: spec, Remembered: s.Remembered}
 		all = append(all, o)
@@ -179,7 +183,7 @@ func worth(a *Advice) []Worth {
 	filter := func(p *Prediction) string { return cmp.Or(p.Filter, "as it is") }
 	var filters []Prediction
 	for _, p := range a.All {
-		if p.Cache == a.Now.Cache && p.Budget == 0 && p.Filter != "" {
+		if p.Cache == a.Now.Cache && p.Budget == 0 && p.Ranges == "" && p.Filter != "" {
 			filters = append(filters, p)
 		}
 	}

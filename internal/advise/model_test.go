@@ -311,4 +311,13 @@ func TestScansReadWhatTheyComeTo(t *testing.T) {
 	require.Less(t, c.Low, c.Blocks)
 	all, _ := m.stream(&f, 0, 1)
 	require.InEpsilon(t, 4000*c.Blocks, len(all), 0.05)
+
+	cut := m.Predict(Setting{Ranges: "cut:6"}, 1<<20)[0]
+	require.InDelta(t, 2+bedYoung*0.5, cut.Scans.Blocks, 0.1)
+	require.Greater(t, cut.FilterBytes, p.FilterBytes)
+	require.Less(t, float64(cut.FilterBytes-p.FilterBytes), 20.0/8*0.15*5000+100, "not of the last run")
+	a, err := m.Advise(t.Context(), Config{})
+	require.NoError(t, err)
+	require.NotEmpty(t, a.Best.Ranges)
+	require.Contains(t, a.Best.OptionsText(&b.store), "RangeFilter = cut:")
 }

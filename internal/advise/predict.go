@@ -8,7 +8,7 @@ import (
 const factBytes = 116
 
 // Chance of which filters err for which keys is drawn so often that this many blocks are read in
-// vain, and so often at most.
+// vain, so often at most, and no more often than a replay of all draws stays within maxTouches.
 const (
 	enoughWrong = 4000
 	maxDraws    = 8
@@ -17,17 +17,16 @@ const (
 // Predict returns what the trace would cost under a setting with each of these caches.
 func (m *Model) Predict(o Setting, caches ...int64) []Prediction {
 	f := m.store.filtersOf(&o)
-	var tallies = make([]tally, len(caches))
-	draws, wrong, known := 0, 0.0, 0.0
-	for draws < maxDraws {
+	tallies := make([]tally, len(caches))
+	draws, replayed, wrong, known := 0, 0, 0.0, 0.0
+	for draws == 0 || draws < maxDraws && wrong > 0 && wrong < enoughWrong && replayed < maxTouches {
 		all, t := m.stream(&f, int(o.Remembered/factBytes), uint64(draws))
 		wrong, known = wrong+t.wrong, known+t.known
 		for i, cache := range caches {
 			m.replay(all, cache, &tallies[i])
 		}
-		if draws++; wrong >= enoughWrong || wrong == 0 {
-			break
-		}
+		draws++
+		replayed += len(all)
 	}
 	spared := 0.0
 	if known > 0 {

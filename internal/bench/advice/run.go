@@ -131,6 +131,9 @@ func (r *Result) groups(sweep bool) []group {
 	a := r.Advice
 	var all []group
 	add := func(p *advise.Prediction) {
+		if p.Setting == a.Now.Setting {
+			return // the store itself
+		}
 		o := p.Setting
 		o.Cache = 0
 		i := slices.IndexFunc(all, func(g group) bool { return g.setting == o })
@@ -142,15 +145,13 @@ func (r *Result) groups(sweep bool) []group {
 			all[i].caches = append(all[i].caches, p.Cache)
 		}
 	}
-	if best := &a.Best; best.Filter != "" {
-		add(best)
-	}
+	add(&a.Best)
 	if !sweep {
 		return all
 	}
 	for i := range a.All {
 		p := &a.All[i]
-		if p.Filter != "" && (p.Cache == a.Now.Cache || p.Memory == a.Memory) {
+		if p.Cache == a.Now.Cache || p.Memory == a.Memory {
 			add(p)
 		}
 	}
