@@ -13,13 +13,13 @@ type Model struct {
 	oneIn  int
 	warm   int // lookups that come before what is counted
 
-	share float64 // of all blocks that are replayed
-	sizes []float64
-	files []int32 // of the blocks
-	keys  [][]touch
-	scans []scanTouches
-	order []int32   // lookups, and scans as -1 - their number, by time
-	stats []keyStat // by key
+	share  float64   // of all blocks that are replayed
+	sizes  []float64 // of these in the cache
+	stored []float64 // and in the files
+	keys   [][]touch
+	scans  []scanTouches
+	order  []int32   // lookups, and scans as -1 - their number, by time
+	stats  []keyStat // by key
 }
 
 // A touch is a block that a lookup of a key may read.
@@ -149,8 +149,8 @@ func (n *numbering) number(id blockID) (int32, bool) {
 	if !ok {
 		number = int32(len(n.blocks))
 		n.blocks[id] = number
-		n.m.sizes = append(n.m.sizes, n.m.store.Files[id.file].cached())
-		n.m.files = append(n.m.files, id.file)
+		f := &n.m.store.Files[id.file]
+		n.m.sizes, n.m.stored = append(n.m.sizes, f.cached()), append(n.m.stored, f.stored())
 	}
 	return number, true
 }
@@ -172,6 +172,9 @@ func (n *numbering) touches(k *Key) []touch {
 				block = int32(mix(like^uint64(s.File)^drawBlock) % max(1, n.m.store.Files[s.File].Blocks))
 			}
 			if number, ok := n.number(blockID{s.File, block}); ok {
+				if i == 0 && s.Decoded > 0 {
+					n.m.sizes[number], n.m.stored[number] = float64(s.Decoded), float64(s.Stored)
+				}
 				all = append(all, touch{mix(like ^ uint64(s.File)<<8 ^ drawCoin), s.File, number, s.Present})
 			}
 		}

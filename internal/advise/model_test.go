@@ -321,3 +321,22 @@ func TestScansReadWhatTheyComeTo(t *testing.T) {
 	require.NotEmpty(t, a.Best.Ranges)
 	require.Contains(t, a.Best.OptionsText(&b.store), "RangeFilter = cut:")
 }
+
+// Blocks are as large as a step says that knows, and else as those of their file are on average.
+func TestBlocksHaveSizesOfTheirOwn(t *testing.T) {
+	s := Store{Runs: 1, Files: []File{{Keys: 4, Blocks: 4, Bytes: 400, Decoded: 100}}}
+	trace := &Trace{}
+	for i := range 4 {
+		k := Key{Hash: uint64(i), Found: true, Path: []Step{{Block: int32(i / 2), Present: true}}}
+		if i == 1 {
+			k.Path[0].Decoded, k.Path[0].Stored = 300, 250
+		}
+		trace.Keys = append(trace.Keys, k)
+	}
+	for i := range 48 {
+		trace.Lookups = append(trace.Lookups, Lookup{Key: int32(i % 4)})
+	}
+	p := New(&s, trace, UsualPrices()).Predict(Setting{}, 1000)[0]
+	require.InDelta(t, 0.5, p.All.Reads, 1e-9, "the larger block is too large for the cache, and every second lookup its")
+	require.InDelta(t, 125, p.All.Bytes, 1e-9)
+}

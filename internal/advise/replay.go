@@ -69,7 +69,7 @@ func (m *Model) replay(all []access, cache int64, t *tally) {
 	for _, a := range all {
 		if hit := c.read(a.block); !hit && a.counted {
 			t.reads[a.kind]++
-			t.bytes[a.kind] += m.store.Files[m.files[a.block]].stored()
+			t.bytes[a.kind] += m.stored[a.block]
 		}
 	}
 }

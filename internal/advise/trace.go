@@ -35,6 +35,11 @@ type Step struct {
 	File    int32
 	Block   int32 // the only data block that may have the key, by its number
 	Present bool  // the file has a version of the key: the block is read, whatever the filter
+
+	// Decoded and Stored are the bytes of the block in the cache and in the file, as far as they are
+	// known: one step of those that lead to it is enough. 0 is as many as blocks of the file have on
+	// average.
+	Decoded, Stored int32
 }
 
 // A Lookup is one that was made.

@@ -230,14 +230,19 @@ func (s *store) path(key []byte) (k advise.Key, err error) {
 		if err != nil {
 			return k, fmt.Errorf("advise: %w", err)
 		}
+		if !ok {
+			continue
+		}
+		to := advise.Step{File: n, Block: int32(min(block, math.MaxInt32)), Present: step.Probe.KeyPresent}
 		if p := &step.Probe; p.BlocksFromDisk > 0 {
 			s.sizes[n].blocks += int64(p.BlocksFromDisk)
 			s.sizes[n].bytes += p.BytesDecoded
+			if p.BlocksFromDisk == 1 && p.BlocksFromCache == 0 && p.IndexLeavesFromDisk == 0 {
+				to.Decoded = int32(min(p.BytesDecoded, math.MaxInt32))
+				to.Stored = int32(min(p.BytesFromDisk, math.MaxInt32))
+			}
 		}
-		if ok {
-			k.Path = append(k.Path, advise.Step{File: n, Block: int32(min(block, math.MaxInt32)),
-				Present: step.Probe.KeyPresent})
-		}
+		k.Path = append(k.Path, to)
 	}
 	return k, nil
 }
