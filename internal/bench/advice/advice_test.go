@@ -209,3 +209,46 @@ func TestWhatIsNoStoreIsRefused(t *testing.T) {
 	_, err = Advise(t.Context(), Config{Store: dir, Trace: broken, Progress: quiet()})
 	require.Error(t, err)
 }
+
+// Scans are predicted and counted as lookups are, with and without range filters, to their ends and broken off.
+func TestScansArePredicted(t *testing.T) {
+	const n = 8000
+	dir := makeStore(t, n)
+	db, err := kv.Open(dir, &kv.Options{ReadOnly: true, Merger: kv.Int64Add})
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "scans.trace")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	tracer, err := kv.NewLookupTracer(f, &kv.LookupTraceOptions{Keys: true})
+	require.NoError(t, err)
+	db.TraceLookups(tracer)
+	random := rand.New(rand.NewPCG(5, 6))
+	for i := range 2000 {
+		at := 2 * random.IntN(n-200)
+		width := []int{1, 20, 400}[i%3]
+		it, err := db.NewIter(&kv.IterOptions{LowerBound: key(at + 1), UpperBound: key(at + 1 + width)})
+		require.NoError(t, err)
+		for ok := it.First(); ok; ok = it.Next() {
+		}
+		require.NoError(t, it.Close())
+		_, err = db.Has(key(at))
+		require.NoError(t, err)
+	}
+	require.NoError(t, tracer.Close())
+	require.NoError(t, f.Close())
+	require.NoError(t, db.Close())
+	r, err := Advise(t.Context(), Config{Store: dir, Trace: path, Sweep: true, Progress: quiet(), Dir: t.TempDir()})
+	require.NoError(t, err)
+	require.Equal(t, 2000, r.Advice.Sample.Scans)
+	ranges := 0
+	for _, c := range r.Checks {
+		require.InDelta(t, 0, c.Blocks, 0.05, c.Setting.Name())
+		require.InDelta(t, 0, c.Scans, 0.1, c.Setting.Name())
+		require.InDelta(t, 0, c.ScanReads, 0.1, c.Setting.Name())
+		if c.Setting.Ranges != "" {
+			ranges++
+			require.Less(t, c.Measured.Scans.Blocks, 0.8*r.Checks[0].Measured.Scans.Blocks)
+		}
+	}
+	require.Positive(t, ranges)
+}

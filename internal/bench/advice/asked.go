@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/advise"
 	"github.com/siftkv/siftkv/internal/bench/keys"
@@ -15,6 +16,8 @@ type asked struct {
 	trace advise.Trace
 	keys  [][]byte // by number of advise.Trace.Keys; nil: the trace has hashes
 	found []bool   // by lookup: what the trace says
+	scans []scan   // by number of advise.Trace.Scans
+	vague int      // scans whose bounds are not known
 	walk  *keys.Walk
 }
 
@@ -50,7 +53,15 @@ func readAsked(ctx context.Context, path string, most int) (*asked, error) {
 		found = append(found, l.Found)
 		return nil
 	}
-	w, err := keys.WalkTrace(path, visit)
+	scanned := func(s *lookuptrace.Scan) error {
+		if one, of, ok := scanOf(s); !ok || len(a.scans) >= most {
+			a.vague++
+		} else {
+			a.trace.Scans, a.scans = append(a.trace.Scans, one), append(a.scans, of)
+		}
+		return nil
+	}
+	w, err := keys.WalkRecords(path, visit, scanned)
 	if err != nil {
 		return nil, err
 	}
@@ -67,26 +78,36 @@ func hashName(hash uint64) string {
 	return string(b)
 }
 
-// sort orders the lookups by time, and what they found with them.
+// sort orders lookups and scans by time, each with what belongs to them.
 func (a *asked) sort(found []bool) {
-	order := make([]int32, len(found))
+	lookups, scans := a.trace.Lookups, a.trace.Scans
+	of := a.scans
+	order := byTime(len(lookups), func(i int32) time.Duration { return lookups[i].At })
+	a.trace.Lookups, a.found = pick(lookups, order), pick(found, order)
+	order = byTime(len(scans), func(i int32) time.Duration { return scans[i].At })
+	a.trace.Scans, a.scans = pick(scans, order), pick(of, order)
+	if n := len(lookups); n > 0 {
+		a.trace.Span = a.trace.Lookups[n-1].At - a.trace.Lookups[0].At
+	}
+}
+
+// byTime returns the numbers below n in the order of the moments that at returns.
+func byTime(n int, at func(i int32) time.Duration) []int32 {
+	order := make([]int32, n)
 	for i := range order {
 		order[i] = int32(i)
 	}
-	all := a.trace.Lookups
-	slices.SortStableFunc(order, func(x, y int32) int { return cmp.Compare(all[x].At, all[y].At) })
-	sorted := make([]advise.Lookup, len(all))
+	slices.SortStableFunc(order, func(x, y int32) int { return cmp.Compare(at(x), at(y)) })
+	return order
+}
+
+// pick returns elements in an order.
+func pick[T any](all []T, order []int32) []T {
+	picked := make([]T, len(order))
 	for i, n := range order {
-		sorted[i] = all[n]
+		picked[i] = all[n]
 	}
-	a.trace.Lookups = sorted
-	if len(sorted) > 0 {
-		a.trace.Span = sorted[len(sorted)-1].At - sorted[0].At
-	}
-	a.found = make([]bool, len(found))
-	for i, n := range order {
-		a.found[i] = found[n]
-	}
+	return picked
 }
 
 // locate finds the path of each key in a store.
@@ -100,6 +121,15 @@ func (a *asked) locate(ctx context.Context, s *store, tick func(int)) error {
 			return err
 		}
 		a.trace.Keys[i] = k
+		tick(1)
+	}
+	for i := range a.scans {
+		if i%64 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := s.parts(&a.trace.Scans[i], &a.scans[i]); err != nil {
+			return err
+		}
 		tick(1)
 	}
 	s.noteSizes()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/advise"
 	"github.com/siftkv/siftkv/kv"
@@ -14,6 +16,7 @@ type Measured struct {
 	All    advise.Cost `json:"all"`
 	Found  advise.Cost `json:"found"`
 	Absent advise.Cost `json:"absent"`
+	Scans  advise.Cost `json:"scans"`
 }
 
 // measure looks up what a trace asked for in the store in dir, which is only read, and counts
@@ -25,30 +28,90 @@ func (a *asked) measure(ctx context.Context, dir string, o *kv.Options, cache in
 		return m, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	for i, l := range a.trace.Lookups {
-		if i%256 == 0 && ctx.Err() != nil {
-			return m, ctx.Err()
-		}
-		e, err := db.Explain(a.keys[l.Key])
-		if err != nil {
-			return m, fmt.Errorf("advise: look up %q: %w", a.keys[l.Key], err)
-		}
-		if e.Found != a.trace.Keys[l.Key].Found {
-			return m, fmt.Errorf("advise: %q is in one of the stores and not in the other", a.keys[l.Key])
-		}
-		if tick(1); i < warm {
-			continue
-		}
-		for _, c := range []*advise.Cost{&m.All, m.of(e.Found)} {
-			add(c, e)
-		}
+	counted := time.Duration(0)
+	if warm < len(a.trace.Lookups) {
+		counted = a.trace.Lookups[warm].At
 	}
-	for _, c := range []*advise.Cost{&m.All, &m.Found, &m.Absent} {
+	next, began := 0, kv.ScanCounters{}
+	scans := func(until time.Duration) error { // those that came before a moment
+		for ; next < len(a.scans) && a.trace.Scans[next].At < until; next++ {
+			if a.trace.Scans[next].At >= counted {
+				m.Scans.Operations++
+			}
+			if err := a.walkScan(db, next); err != nil {
+				return err
+			}
+			tick(1)
+		}
+		return ctx.Err()
+	}
+	for i, l := range a.trace.Lookups {
+		if err := scans(l.At); err != nil {
+			return m, err
+		}
+		if i == warm {
+			began = scanned(db)
+		}
+		if err := a.lookUp(db, &m, l.Key, i >= warm); err != nil {
+			return m, err
+		}
+		tick(1)
+	}
+	if err := scans(math.MaxInt64); err != nil {
+		return m, err
+	}
+	read := scanned(db).Sub(began)
+	m.Scans.Reads, m.Scans.Bytes = float64(read.BlocksFromDisk), float64(read.BytesFromDisk)
+	m.Scans.Blocks = float64(read.BlocksFromDisk + read.BlocksFromCache)
+	m.Scans.Probes = float64(read.RangeFilterChecks())
+	for _, c := range []*advise.Cost{&m.All, &m.Found, &m.Absent, &m.Scans} {
 		n := float64(max(1, c.Operations))
 		c.Blocks, c.Probes, c.Reads, c.Bytes = c.Blocks/n, c.Probes/n, c.Reads/n, c.Bytes/n
 		c.Low, c.High = c.Blocks, c.Blocks
 	}
 	return m, nil
+}
+
+// lookUp looks a key up, and counts that if it is to be counted.
+func (a *asked) lookUp(db *kv.DB, m *Measured, key int32, counted bool) error {
+	e, err := db.Explain(a.keys[key])
+	if err != nil {
+		return fmt.Errorf("advise: look up %q: %w", a.keys[key], err)
+	}
+	if e.Found != a.trace.Keys[key].Found {
+		return fmt.Errorf("advise: %q is in one of the stores and not in the other", a.keys[key])
+	}
+	if counted {
+		add(&m.All, e)
+		add(m.of(e.Found), e)
+	}
+	return nil
+}
+
+// walkScan goes through as many entries as a scan of the trace did.
+func (a *asked) walkScan(db *kv.DB, n int) error {
+	of, entries := &a.scans[n], a.trace.Scans[n].Entries
+	it, err := db.NewIter(&kv.IterOptions{LowerBound: of.lo, UpperBound: of.hi})
+	if err != nil {
+		return fmt.Errorf("advise: %w", err)
+	}
+	first, step := it.First, it.Next
+	if of.backward {
+		first, step = it.Last, it.Prev
+	}
+	for ok := first(); ok && (entries > 1 || of.ended); ok = step() {
+		entries--
+	}
+	return errors.Join(it.Error(), it.Close())
+}
+
+// scanned sums up what scans have done so far.
+func scanned(db *kv.DB) (sum kv.ScanCounters) {
+	m := db.Metrics()
+	for i := range m.Levels {
+		sum = sum.Add(m.Levels[i].Scan)
+	}
+	return sum
 }
 
 func (m *Measured) of(found bool) *advise.Cost {

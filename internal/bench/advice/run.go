@@ -68,10 +68,10 @@ func Advise(ctx context.Context, c Config) (r *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(a.trace.Lookups) == 0 {
-		return nil, bench.Usagef("advise: %s has no lookups", c.Trace)
+	if len(a.trace.Lookups)+len(a.trace.Scans) == 0 {
+		return nil, bench.Usagef("advise: %s has neither lookups nor scans whose bounds are known", c.Trace)
 	}
-	if (c.Verify || c.Sweep) && len(a.keys) == 0 {
+	if (c.Verify || c.Sweep) && !a.walk.Keys {
 		return nil, bench.Usagef("--verify: %s has hashes in place of keys, and cannot be replayed on this store; "+
 			"record one with LookupTraceOptions.Keys", c.Trace)
 	}
@@ -83,7 +83,7 @@ func Advise(ctx context.Context, c Config) (r *Result, err error) {
 	if c.Cache > 0 {
 		s.options.CacheSize, s.shape.Cache = c.Cache, c.Cache
 	}
-	phase := c.Progress.Start("find the blocks", len(a.keys), "keys")
+	phase := c.Progress.Start("find the blocks", len(a.keys)+len(a.scans), "keys and scans")
 	err = a.locate(ctx, s, phase.Add)
 	phase.Done()
 	if err != nil {
@@ -102,6 +102,9 @@ func Advise(ctx context.Context, c Config) (r *Result, err error) {
 	model := advise.New(&s.shape, &a.trace, prices)
 	if r.Advice, err = model.Advise(ctx, advise.Config{Filters: c.Filters, Memory: c.Memory}); err != nil {
 		return nil, err
+	}
+	if a.vague > 0 {
+		r.Advice.Unknown = append(r.Advice.Unknown, fmt.Sprintf("%d scans whose bounds are not known", a.vague))
 	}
 	if c.Verify || c.Sweep {
 		v := &verification{store: s, asked: a, model: model, advice: r.Advice, prices: prices, progress: c.Progress}

@@ -14,17 +14,19 @@ import (
 
 // A Check holds a prediction against what was counted.
 type Check struct {
-	Setting  advise.Prediction `json:"predicted"`
-	Measured Measured          `json:"measured"`
-	Now      bool              `json:"now"`  // of the store as it is
-	Best     bool              `json:"best"` // of the recommendation
-	Score    float64           `json:"score_ns"`
-	Blocks   float64           `json:"blocks_error"` // predicted / measured - 1
-	Reads    float64           `json:"reads_error"`
-	Bytes    float64           `json:"bytes_error"`
-	Found    float64           `json:"found_blocks_error"`
-	Absent   float64           `json:"absent_blocks_error"`
-	InBounds bool              `json:"absent_within_interval"`
+	Setting   advise.Prediction `json:"predicted"`
+	Measured  Measured          `json:"measured"`
+	Now       bool              `json:"now"`  // of the store as it is
+	Best      bool              `json:"best"` // of the recommendation
+	Score     float64           `json:"score_ns"`
+	Blocks    float64           `json:"blocks_error"` // predicted / measured - 1
+	Reads     float64           `json:"reads_error"`
+	Bytes     float64           `json:"bytes_error"`
+	Found     float64           `json:"found_blocks_error"`
+	Absent    float64           `json:"absent_blocks_error"`
+	InBounds  bool              `json:"absent_within_interval"`
+	Scans     float64           `json:"scan_blocks_error"`
+	ScanReads float64           `json:"scan_reads_error"`
 }
 
 // A Verdict sums checks up.
@@ -66,7 +68,7 @@ func (v *verification) check(ctx context.Context, groups []group) (all []Check, 
 	for _, g := range groups {
 		runs += len(g.caches)
 	}
-	phase := v.progress.Start("verify", runs*len(v.asked.trace.Lookups), "lookups")
+	phase := v.progress.Start("verify", runs*(len(v.asked.trace.Lookups)+len(v.asked.scans)), "lookups and scans")
 	defer phase.Done()
 	m, err := v.asked.measure(ctx, v.store.dir, v.store.options, v.advice.Now.Cache, v.model.Warm(), phase.Add)
 	if err != nil {
@@ -101,9 +103,12 @@ func (v *verification) compare(p advise.Prediction, m Measured) Check {
 	c.Blocks, c.Reads, c.Bytes = off(p.All.Blocks, m.All.Blocks), off(p.All.Reads, m.All.Reads),
 		off(p.All.Bytes, m.All.Bytes)
 	c.Found, c.Absent = off(p.Found.Blocks, m.Found.Blocks), off(p.Absent.Blocks, m.Absent.Blocks)
+	c.Scans, c.ScanReads = off(p.Scans.Blocks, m.Scans.Blocks), off(p.Scans.Reads, m.Scans.Reads)
 	const rounding = 1e-9
 	c.InBounds = p.Absent.Low-rounding <= m.Absent.Blocks && m.Absent.Blocks <= p.Absent.High+rounding
-	c.Score = v.prices.Of(&p, &m.All)
+	seen := p
+	seen.All, seen.Scans = m.All, m.Scans
+	c.Score = v.prices.Score(&seen)
 	return c
 }
 

@@ -64,6 +64,9 @@ func AdviceGrids(r *advice.Result, rows int) []*Grid {
 	}
 	if len(r.Checks) > 0 {
 		all = append(all, adviceChecks(r))
+		if r.Advice.Sample.Scans > 0 {
+			all = append(all, adviceScans(r))
+		}
 	}
 	return all
 }
@@ -168,6 +171,20 @@ func adviceChecks(r *advice.Result) *Grid {
 		g.Add(p.Name(), size(p.Memory), perOne(p.All.Blocks), perOne(m.All.Blocks), off(c.Blocks), adviceAbsent(p),
 			perOne(m.Absent.Blocks), perOne(p.All.Reads), perOne(m.All.Reads), off(c.Reads), size(p.All.Bytes),
 			size(m.All.Bytes), off(c.Bytes))
+	}
+	return g
+}
+
+// adviceScans shows the same of scans.
+func adviceScans(r *advice.Result) *Grid {
+	g := newGrid("Predicted, measured, per scan", 1, "setting", "memory", "blocks", "measured", "off %", "device reads",
+		"measured", "off %", "bytes", "measured")
+	off := func(x float64) string { return fmt.Sprintf("%+.1f", 100*x) }
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		p, m := &c.Setting.Scans, &c.Measured.Scans
+		g.Add(c.Setting.Name(), size(c.Setting.Memory), perOne(p.Blocks), perOne(m.Blocks), off(c.Scans), perOne(p.Reads),
+			perOne(m.Reads), off(c.ScanReads), size(p.Bytes), size(m.Bytes))
 	}
 	return g
 }
