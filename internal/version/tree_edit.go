@@ -113,7 +113,7 @@ func packed[T any](parts []T, most int, pack func([]T) *node) (nodes []*node) {
 }
 
 // filled merges children that have got too small, below a quarter of a full node, with a
-// neighbour.
+// neighbour. A small node that was an only child could not be; it is when it gets neighbours.
 func (e *treeEdit) filled(nodes []*node) []*node {
 	for i := 0; i < len(nodes) && len(nodes) > 1; i++ {
 		if nodes[i].size() >= e.most/4 {
@@ -123,7 +123,7 @@ func (e *treeEdit) filled(nodes []*node) []*node {
 		a, b := nodes[i], nodes[i+1]
 		var merged []*node
 		if a.kids != nil {
-			merged = packed(slices.Concat(a.kids, b.kids), e.most, e.inner)
+			merged = packed(e.filled(slices.Concat(a.kids, b.kids)), e.most, e.inner)
 		} else {
 			merged = packed(slices.Concat(a.tables, b.tables), e.most, e.leaf)
 		}

@@ -203,6 +203,28 @@ func TestARunIsASliceOfTables(t *testing.T) {
 	})
 }
 
+// A node whose children all went but a small one is merged with a neighbour, and then so is the small one.
+func TestASmallOnlyChildIsMergedWhenItGetsNeighbours(t *testing.T) {
+	for left := 1; left < 4; left++ {
+		edit := treeEdit{level: 3, most: 8}
+		var run []*Table
+		for i := range 400 {
+			key := keyAt(i)
+			run = append(run, &Table{Table: manifest.Table{Num: uint64(i), Entries: 1, Smallest: key, Largest: key}})
+		}
+		root, err := edit.apply(nil, change{added: run})
+		require.NoError(t, err)
+		require.Equal(t, 3, height(root))
+		gone := root.kids[0].sums.Tables - left
+		root, err = edit.apply(root, change{gone: run[:gone]})
+		require.NoError(t, err)
+		require.Equal(t, run[gone:], (&Run{Level: 3, root: root}).Tables())
+		for n := range nodesOf(root) {
+			require.True(t, n == root || n.size() >= edit.most/4, "%d tables left: a node of %d", left, n.size())
+		}
+	}
+}
+
 // Tables that are not in order are refused wherever they meet: in a leaf, or at the border
 // of two.
 func TestTablesOutOfOrderAreRefused(t *testing.T) {
