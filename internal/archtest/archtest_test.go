@@ -31,6 +31,7 @@ var layers = []struct {
 	{"internal/cli/outfile", 1},
 	{"internal/rangedel", 1},
 	{"internal/cache", 1},
+	{"internal/falsepositives", 1},
 	{"internal/handles", 0},
 	{"internal/harness", 1},
 	{"internal/wal", 1},

@@ -15,12 +15,16 @@ const (
 	Unfiltered FilterVerdict = iota // the file has no filter that could be asked
 	Negative                        // the key is not in the file
 	Maybe                           // the key may be in the file
+	Remembered                      // the same, and the key is known not to be
 )
 
 // String returns the verdict in a word.
 func (v FilterVerdict) String() string {
-	return [...]string{"unfiltered", "negative", "maybe"}[v%3]
+	return [...]string{"unfiltered", "negative", "maybe", "remembered"}[v%4]
 }
+
+// RulesOut reports whether the file need not be read.
+func (v FilterVerdict) RulesOut() bool { return v == Negative || v == Remembered }
 
 // A Probe is what one lookup did in one file.
 type Probe struct {
@@ -69,6 +73,10 @@ func (r *Reader) Find(dst, key []byte, hash uint64, at base.SeqNum, p *Probe) (v
 			p.Filter = Negative
 			return dst, 0, false, nil
 		}
+		if r.falsePositives.Remembers(key, hash) {
+			p.Filter = Remembered
+			return dst, 0, false, nil
+		}
 		p.Filter = Maybe
 	}
 	p.IndexLookup = true
@@ -88,6 +96,9 @@ func (r *Reader) Find(dst, key []byte, hash uint64, at base.SeqNum, p *Probe) (v
 		// Versions of a key go on in the next block only if this one ends with
 		// some of them.
 		if f.ok || !f.more || !f.present || loc.block+1 == r.dataCount {
+			if !p.KeyPresent && p.Filter == Maybe {
+				r.falsePositives.Remember(key, hash)
+			}
 			if r.seq > at {
 				return dst[:had], 0, false, nil
 			}

@@ -32,13 +32,17 @@ type Lookup struct {
 	data   []byte  // the block
 }
 
-// AskFilter asks the filter for a key, of which hash is filterpolicy.Hash(key).
+// AskFilter asks the filter for a key, of which hash is filterpolicy.Hash(key), and the memory of its false
+// positives, if there is one, behind a "maybe".
 func (r *Reader) AskFilter(key []byte, hash uint64) FilterVerdict {
 	if r.filter == nil {
 		return Unfiltered
 	}
 	if !r.passesFilter(key, hash) {
 		return Negative
+	}
+	if r.falsePositives.Remembers(key, hash) {
+		return Remembered
 	}
 	return Maybe
 }
@@ -174,6 +178,9 @@ func (r *Reader) take(dst []byte, l *Lookup, f found, err error) (out []byte, fu
 	from := len(dst)
 	dst, f = f.copied(dst, &l.Probe)
 	l.Probe.KeyPresent = f.present
+	if !f.present && l.Probe.Filter == Maybe {
+		r.falsePositives.Remember(l.Key, l.Hash)
+	}
 	if !f.ok && f.more && f.present && l.loc.block+1 < r.dataCount {
 		return dst, true
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/cache"
+	"github.com/siftkv/siftkv/internal/falsepositives"
 )
 
 // WriterOptions are those of package siftkv/sstable, where they are documented.
@@ -85,4 +86,7 @@ type ReaderOptions struct {
 	// that of a file that a store took in as it was written, with zeros. A file with
 	// other numbers is refused.
 	Seq base.SeqNum
+	// FalsePositives is where the reader remembers the keys for which its filter said "maybe" and which
+	// are not in the file. The zero value remembers nothing.
+	FalsePositives falsepositives.Table
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/cache"
+	"github.com/siftkv/siftkv/internal/falsepositives"
 	"github.com/siftkv/siftkv/internal/offheap"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -44,10 +45,13 @@ type Reader struct {
 	rangePolicy filterpolicy.RangePolicy // may know how to decode the range filter
 	prefix      filterpolicy.Prefix      // nil: the filter holds no prefixes that could be asked for
 	prefixOnly  bool                     // the filter holds no whole keys
-	index       blockindex.Index         // of data blocks, or of leaves
-	leafBlocks  int                      // data blocks per leaf; 0: index is in one piece
-	big         *bigLeaves               // nil: there are none
-	tombstones  *rangedel.Set
+
+	falsePositives falsepositives.Table // of the filter
+
+	index      blockindex.Index // of data blocks, or of leaves
+	leafBlocks int              // data blocks per leaf; 0: index is in one piece
+	big        *bigLeaves       // nil: there are none
+	tombstones *rangedel.Set
 
 	// A block is found by its number: data blocks first, index leaves after.
 	slots     []cache.Slot
@@ -87,7 +91,8 @@ func Open(path string, o *ReaderOptions) (*Reader, error) {
 func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	opts := *cmp.Or(o, &ReaderOptions{})
 	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache, owner: opts.Owner,
-		policy: opts.Filter, rangePolicy: opts.RangeFilter, expansion: opts.AnyExpansion, life: &life{}}
+		policy: opts.Filter, rangePolicy: opts.RangeFilter, expansion: opts.AnyExpansion,
+		falsePositives: opts.FalsePositives, life: &life{}}
 	r.now, _ = f.(vfs.NowReader)
 	r.again, _ = f.(vfs.Rereader)
 	if parts, ok := f.(vfs.PartReader); ok {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/siftkv/siftkv/internal/falsepositives"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -53,6 +54,8 @@ type TableCache struct {
 	KeepOpen bool    // files may be gone when they are opened again: no reader is given up
 	Far      bool    // each read of a file is a request to another machine
 
+	FalsePositives *falsepositives.Memory // nil: they are not remembered
+
 	Parts sstable.Budget // of what iterators read ahead, where reads are requests
 
 	Filters  atomic.Int64  // bytes pinned by open tables
@@ -79,6 +82,7 @@ func (c *TableCache) open(t *Table) (*sstable.Reader, error) {
 	var r *sstable.Reader
 	if err == nil {
 		o.Room = c.hasRoom
+		o.FalsePositives = c.FalsePositives.NewTable()
 		r, err = sstable.NewReader(f, size, &o)
 	}
 	if err != nil {
