@@ -55,7 +55,7 @@ func (s *budgetShare) leave() {
 		return
 	}
 	b.readers.Cache.Release() // tables of open iterators keep it
-	b.readers = nil
+	b.readers, b.falsePositives = nil, nil
 }
 
 // begin says that the store is open.

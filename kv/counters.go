@@ -18,6 +18,7 @@ type levelCounters struct {
 	outOfBounds,
 	underTombstone,
 	negatives,
+	remembered,
 	truePositives,
 	falsePositives,
 	unfiltered,

@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/commit"
+	"github.com/siftkv/siftkv/internal/falsepositives"
 	"github.com/siftkv/siftkv/internal/handles"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
@@ -97,8 +98,9 @@ type DB struct {
 
 	follower *follower // of a store that was opened by OpenReadOnly
 
-	readers *version.Memory // bounds filters and indexes; nil: nothing does
-	share   *budgetShare    // of Options.MemoryBudget; nil: there is none
+	readers        *version.Memory        // bounds filters and indexes; nil: nothing does
+	falsePositives *falsepositives.Memory // nil: they are not remembered; or that of the MemoryBudget
+	share          *budgetShare           // of Options.MemoryBudget; nil: there is none
 
 	iterators     handles.List[*Iterator]
 	openSnapshots handles.List[*Snapshot]

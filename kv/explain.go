@@ -17,6 +17,7 @@ const (
 	RuledOutByBounds         Verdict = "bounds"          // the key is outside the file's keys
 	RuledOutByRangeTombstone Verdict = "range tombstone" // all that the file holds of the key is deleted
 	RuledOutByFilter         Verdict = "filter"          // the filter excludes the key
+	RuledOutByMemory         Verdict = "memory"          // the filter's "maybe" is remembered to be false
 	RuledOutByIndex          Verdict = "index"           // the key is past the last block
 	RuledOutAsEmpty          Verdict = "empty"           // the memtable has no entries
 	ReadAbsent               Verdict = "absent"          // it was read, and no visible version is in it
@@ -110,6 +111,8 @@ func (v Verdict) text() string {
 		return "read, has merge operands"
 	case RuledOutAsEmpty:
 		return "empty"
+	case RuledOutByMemory:
+		return "ruled out by memory of the filter's false positives"
 	}
 	return "ruled out by " + string(v)
 }
@@ -140,6 +143,8 @@ func (l *lookup) explainTable(level int, t *version.Table, p sstable.Probe, hit,
 		v = ReadOperand
 	case p.Filter == sstable.Negative:
 		v = RuledOutByFilter
+	case p.Filter == sstable.Remembered:
+		v = RuledOutByMemory
 	case p.RuledOutByIndex:
 		v = RuledOutByIndex
 	}

@@ -266,6 +266,9 @@ func (c *levelCounters) count(p *sstable.Probe, hit bool) {
 
 func (c *levelCounters) countSlow(p *sstable.Probe, hit bool) {
 	switch {
+	case p.Filter == sstable.Remembered:
+		c.remembered.Add(1)
+		return
 	case p.Filter == sstable.Unfiltered:
 		c.unfiltered.Add(1)
 	case p.KeyPresent:

@@ -2,8 +2,9 @@ package kv
 
 // LookupCounters say what point lookups did in one level. Every file that a lookup
 // considers is ruled out by its bounds, ruled out by a range tombstone, or probed. A probe
-// checks the filter if there is one. If the filter does not rule the key out, the probe
-// looks in the index, and if that does not either, it reads a block.
+// checks the filter if there is one. If the filter does not rule the key out, nor is it remembered
+// to have been wrong (Options.FalsePositiveMemory), the probe looks in the index, and if that does not rule
+// the key out either, it reads a block.
 type LookupCounters struct {
 	FilesConsidered          uint64 // at most one per lookup and sorted run
 	RuledOutByBounds         uint64
@@ -12,6 +13,7 @@ type LookupCounters struct {
 	FilterNegatives      uint64
 	FilterTruePositives  uint64 // "maybe", and some version of the key was in the file
 	FilterFalsePositives uint64 // "maybe", and none was
+	FilterRemembered     uint64 // "maybe", and it was remembered that none was: nothing was read
 	Unfiltered           uint64 // probes of files without a usable filter
 
 	IndexLookups    uint64 // Unfiltered + FilterTruePositives + FilterFalsePositives
@@ -28,14 +30,16 @@ type LookupCounters struct {
 
 // FilterChecks returns how many times a filter was checked.
 func (c LookupCounters) FilterChecks() uint64 {
-	return c.FilterNegatives + c.FilterTruePositives + c.FilterFalsePositives
+	return c.FilterNegatives + c.FilterRemembered + c.FilterTruePositives + c.FilterFalsePositives
 }
 
-// FalsePositiveRate returns the share of absent keys that filters did not rule out:
-// false positives / (false positives + negatives), or 0 if no filter was checked.
+// FalsePositiveRate returns the share of absent keys that filters did not rule out, whether that was paid for
+// or remembered: with wrong = false positives + remembered, it is wrong / (wrong + negatives), or 0 if no
+// filter was checked. It is the rate of the filters, which a memory of their errors does not change.
 func (c LookupCounters) FalsePositiveRate() float64 {
-	if n := c.FilterFalsePositives + c.FilterNegatives; n > 0 {
-		return float64(c.FilterFalsePositives) / float64(n)
+	wrong := c.FilterFalsePositives + c.FilterRemembered
+	if n := wrong + c.FilterNegatives; n > 0 {
+		return float64(wrong) / float64(n)
 	}
 	return 0
 }
@@ -44,7 +48,8 @@ func (c LookupCounters) FalsePositiveRate() float64 {
 func (c *LookupCounters) fields() []*uint64 {
 	return []*uint64{
 		&c.FilesConsidered, &c.RuledOutByBounds, &c.RuledOutByRangeTombstone,
-		&c.FilterNegatives, &c.FilterTruePositives, &c.FilterFalsePositives, &c.Unfiltered,
+		&c.FilterNegatives, &c.FilterTruePositives, &c.FilterFalsePositives, &c.FilterRemembered,
+		&c.Unfiltered,
 		&c.IndexLookups, &c.RuledOutByIndex,
 		&c.BlocksFromCache, &c.BlocksFromDisk, &c.IndexLeavesFromDisk, &c.BytesFromDisk, &c.BytesDecoded,
 		&c.Hits,
@@ -78,6 +83,7 @@ func (c *levelCounters) sum() LookupCounters {
 		FilterNegatives:          c.negatives.Load(),
 		FilterTruePositives:      c.truePositives.Load() + plain,
 		FilterFalsePositives:     c.falsePositives.Load(),
+		FilterRemembered:         c.remembered.Load(),
 		Unfiltered:               c.unfiltered.Load(),
 		RuledOutByIndex:          c.outOfIndex.Load(),
 		BlocksFromCache:          c.blocksFromCache.Load() + plain,
@@ -88,6 +94,7 @@ func (c *levelCounters) sum() LookupCounters {
 		Hits:                     c.hits.Load() + plain,
 	}
 	s.IndexLookups = s.Unfiltered + s.FilterTruePositives + s.FilterFalsePositives
-	s.FilesConsidered = s.RuledOutByBounds + s.RuledOutByRangeTombstone + s.FilterNegatives + s.IndexLookups
+	s.FilesConsidered = s.RuledOutByBounds + s.RuledOutByRangeTombstone + s.FilterNegatives + s.FilterRemembered +
+		s.IndexLookups
 	return s
 }

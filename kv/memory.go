@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/siftkv/siftkv/internal/cache"
+	"github.com/siftkv/siftkv/internal/falsepositives"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -17,6 +18,9 @@ func (o *Options) readersLimit() int64 {
 	if o.Objects != nil {
 		shared += o.partsLimit()
 	}
+	if o.FalsePositiveMemory > 0 {
+		shared += falsepositives.Most(o.FalsePositiveMemory)
+	}
 	return max(o.MemoryLimit-shared, o.MemoryLimit/8)
 }
 
@@ -24,12 +28,18 @@ func (o *Options) readersLimit() int64 {
 // MemoryBudget, or its own.
 func (d *DB) shareMemory() error {
 	o := &d.opts
+	if o.FalsePositiveMemory >= 0 {
+		d.falsePositives = falsepositives.New(o.FalsePositiveMemory)
+	}
 	switch b := o.MemoryBudget; {
 	case b != nil:
 		if err := b.join(d, o); err != nil {
 			return err
 		}
 		d.readers, d.memtables.Taken = b.readers, d.share.taken
+		if d.falsePositives != nil {
+			d.falsePositives = b.falsePositives
+		}
 		if o.CacheSize >= 0 {
 			d.cache = d.readers.Cache.Retain()
 			return nil

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/siftkv/siftkv/internal/falsepositives"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -27,7 +28,8 @@ import (
 // threads run at once over all stores as there are 16 MiB in the budget, but half of GOMAXPROCS at the
 // most, and at least two; stores take turns. A flush has a thread of its own in each store, and never waits for
 // others. Once a store in an object store is open, an eighth, 64 MiB at the most, is for what iterators
-// read ahead. All else is for blocks, filters and indexes, in one cache: they compete
+// read ahead. A 170th, 1.5 MiB at the most, is for the false positives that all stores remember
+// (Options.FalsePositiveMemory). All else is for blocks, filters and indexes, in one cache: they compete
 // whichever store they are of, as those of one store do.
 //
 // A store whose disk fails keeps its memtables until it can write them, but no more than it had; the others share the
@@ -36,13 +38,14 @@ type MemoryBudget struct {
 	limit   int64
 	threads int // that compact at the same time
 
-	mu      sync.Mutex // taken after a store's mutex; no store's is taken under it
-	shares  []*budgetShare
-	readers *version.Memory // of the stores that are open; nil: there is none
-	gone    []*atomic.Int64 // memtables of stores that were closed before their last iterator
-	given   int64           // bytes of memtables that stores were given so far: a clock
-	busy    int             // threads that compact
-	queue   []*threadWait   // for a thread
+	mu             sync.Mutex // taken after a store's mutex; no store's is taken under it
+	shares         []*budgetShare
+	readers        *version.Memory        // of the stores that are open; nil: there is none
+	falsePositives *falsepositives.Memory // of the same
+	gone           []*atomic.Int64        // memtables of stores that were closed before their last iterator
+	given          int64                  // bytes of memtables that stores were given so far: a clock
+	busy           int                    // threads that compact
+	queue          []*threadWait          // for a thread
 
 	parts sstable.Budget // of what iterators read ahead
 }
@@ -60,9 +63,12 @@ func NewMemoryBudget(bytes int64) *MemoryBudget {
 // memtablesPart returns the bytes for the memtables of all stores.
 func (b *MemoryBudget) memtablesPart() int64 { return b.limit / 8 * 3 }
 
+// falsePositiveMemory returns the bytes of the memory of false positives, keys aside.
+func (b *MemoryBudget) falsePositiveMemory() int64 { return falsePositivesOf(b.limit) }
+
 // readersPart returns the bytes for blocks, filters and indexes of all stores.
 func (b *MemoryBudget) readersPart(objects bool) int64 {
-	rest := b.limit - b.memtablesPart() - buffersLimit(b.limit)
+	rest := b.limit - b.memtablesPart() - buffersLimit(b.limit) - falsepositives.Most(b.falsePositiveMemory())
 	if objects {
 		rest -= b.parts.Limit
 	}
@@ -87,6 +93,9 @@ func (b *MemoryBudget) check(o *Options) error {
 	case o.CacheSize > 0:
 		return invalidf("CacheSize is %d, and MemoryBudget is set, whose cache all stores share: "+
 			"want 0, or a negative CacheSize for no cache", o.CacheSize)
+	case o.FalsePositiveMemory > 0:
+		return invalidf("FalsePositiveMemory is %d, and MemoryBudget is set, of which all stores share one: "+
+			"want 0, or a negative FalsePositiveMemory for none", o.FalsePositiveMemory)
 	}
 	return nil
 }
@@ -112,6 +121,7 @@ func (b *MemoryBudget) join(d *DB, o *Options) error {
 	}
 	if b.readers == nil {
 		b.readers = version.NewMemory(b.readersPart(false), b.readersPart(false))
+		b.falsePositives = falsepositives.New(b.falsePositiveMemory())
 	}
 	b.shares = append(b.shares, s)
 	b.readers.SetLimit(b.readersPart(b.hasObjects()))
@@ -137,6 +147,7 @@ type MemoryUsage struct {
 	Blocks        int64 // in the cache
 	Filters       int64
 	Indexes       int64
+	Remembered    int64 // for false positives
 	ReadAhead     int64 // by iterators, of stores in object stores
 	Compactions   int   // threads that compact, now
 	MaxCompaction int   // such threads at the most
@@ -144,7 +155,7 @@ type MemoryUsage struct {
 
 // Bytes returns the sum of all parts.
 func (u MemoryUsage) Bytes() int64 {
-	return u.Memtables + u.Blocks + u.Filters + u.Indexes + u.ReadAhead
+	return u.Memtables + u.Blocks + u.Filters + u.Indexes + u.Remembered + u.ReadAhead
 }
 
 // Usage returns what the budget is used for now. Buffers of flushes and compactions are not in it: they
@@ -160,6 +171,7 @@ func (b *MemoryBudget) Usage() MemoryUsage {
 	if b.readers != nil {
 		u.Blocks, _ = b.readers.Cache.Used()
 		u.Filters, u.Indexes = b.readers.Pinned()
+		u.Remembered = b.falsePositives.Bytes()
 	}
 	return u
 }

@@ -23,16 +23,20 @@ type Metrics struct {
 	PrefixChecks, PrefixNegatives uint64
 
 	// Memory, now, in bytes.
-	FilterMemory   int64 // filters of open tables, range filters included
-	IndexMemory    int64 // indexes of open tables
-	CacheBytes     int64 // the store's blocks in the cache, with their overhead
-	CacheBlocks    int
-	MemtableBytes  int64 // of all memtables: in use, and their indexes
-	MemtableSize   int64 // of the active memtable when it is full; under a MemoryBudget it changes
-	Memtables      int
-	BudgetBytes    int64 // what the store has of its MemoryBudget; MemoryBudget.Usage has that of all
-	OpenTables     int
-	FiltersSkipped int64 // open tables with filters that are on disk because memory is short
+	FilterMemory int64 // filters of open tables, range filters included
+	IndexMemory  int64 // indexes of open tables
+	// FalsePositiveMemory is what the memory of false positives takes, see Options, and FalsePositives how many
+	// it has; of all stores that share a MemoryBudget.
+	FalsePositiveMemory int64
+	FalsePositives      int
+	CacheBytes          int64 // the store's blocks in the cache, with their overhead
+	CacheBlocks         int
+	MemtableBytes       int64 // of all memtables: in use, and their indexes
+	MemtableSize        int64 // of the active memtable when it is full; under a MemoryBudget it changes
+	Memtables           int
+	BudgetBytes         int64 // what the store alone has of its MemoryBudget; MemoryBudget.Usage has that of all
+	OpenTables          int
+	FiltersSkipped      int64 // open tables with filters that are on disk because memory is short
 
 	// What a lack of memory has cost, since Open: filters that were read again since they
 	// save more reads than those that gave way to them, and tables that were closed, with
@@ -205,6 +209,7 @@ func (d *DB) Metrics() *Metrics {
 	m.OperandsMerged, m.MergeFailures = c.operandsMerged.Load(), c.mergeFailures.Load()
 	m.ExpiredDropped = c.expiredDropped.Load()
 	m.FilterMemory, m.IndexMemory = d.tables.Filters.Load(), d.tables.Indexes.Load()
+	m.FalsePositiveMemory, m.FalsePositives = d.tables.FalsePositives.Bytes(), d.tables.FalsePositives.Len()
 	m.FiltersSkipped = d.tables.Skipped.Load()
 	m.FilterLoads, m.ClosedTables = d.tables.Loads.Load(), d.tables.Left.Load()
 	m.CacheBytes, m.CacheBlocks = d.cached()

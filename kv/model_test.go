@@ -92,6 +92,7 @@ func randomOptions(rng *rand.Rand) *Options {
 	if rng.IntN(2) == 0 {
 		o.RangeFilter, o.RangeFilterLastLevel = exactranges.Policy{}, rng.IntN(2) == 0
 	}
+	o.FalsePositiveMemory = []int64{0, -1, minFalsePositiveMemory}[rng.IntN(3)]
 	return o
 }
 
@@ -389,7 +390,8 @@ func checkIdentities(t *testing.T, m *Metrics) {
 	for n := range m.Levels {
 		c := m.Levels[n].Lookup
 		hits += c.Hits
-		require.Equal(t, c.FilterChecks(), c.FilterNegatives+c.FilterTruePositives+c.FilterFalsePositives)
+		wrong := c.FilterRemembered + c.FilterFalsePositives
+		require.Equal(t, c.FilterChecks(), c.FilterNegatives+wrong+c.FilterTruePositives)
 		require.Equal(t, c.IndexLookups, c.Unfiltered+c.FilterTruePositives+c.FilterFalsePositives)
 		require.Equal(t, c.FilesConsidered, c.RuledOutByBounds+c.RuledOutByRangeTombstone+c.FilterChecks()+c.Unfiltered)
 		require.GreaterOrEqual(t, c.BlocksFromCache+c.BlocksFromDisk, c.IndexLookups-c.RuledOutByIndex)

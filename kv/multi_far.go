@@ -85,10 +85,11 @@ func (m *multiGet) plan(k *farKey) {
 			k.files = append(k.files, f)
 			return
 		}
-		if f.filter = f.reader.AskFilter(k.key, k.hash); f.filter == sstable.Negative {
-			m.stripe.levels[r.Level].negatives.Add(1)
+		if f.filter = f.reader.AskFilter(k.key, k.hash); f.filter.RulesOut() {
+			p := sstable.Probe{Filter: f.filter}
+			m.stripe.levels[r.Level].count(&p, false)
 			if k.sampled {
-				k.tellCache(t, &sstable.Probe{Filter: sstable.Negative})
+				k.tellCache(t, &p)
 			}
 			continue
 		}

@@ -55,16 +55,24 @@ func (m *multiGet) look(level int) {
 		m.each(func(*multiKey) {})
 		m.failed = false
 	}
-	admitted := m.here[:0]
+	admitted, remembered := m.here[:0], 0
 	for _, k := range m.here {
-		if k.filter = k.reader.AskFilter(k.key, k.hash); k.filter != sstable.Negative {
+		if k.filter = k.reader.AskFilter(k.key, k.hash); !k.filter.RulesOut() {
 			admitted = append(admitted, k)
-		} else if k.sampled {
-			k.tellCache(k.table, &sstable.Probe{Filter: sstable.Negative})
+			continue
+		}
+		if k.filter == sstable.Remembered {
+			remembered++
+		}
+		if k.sampled {
+			k.tellCache(k.table, &sstable.Probe{Filter: k.filter})
 		}
 	}
-	if denied := len(m.here) - len(admitted); denied > 0 {
-		m.stripe.levels[level].negatives.Add(uint64(denied))
+	if remembered > 0 {
+		m.stripe.levels[level].remembered.Add(uint64(remembered))
+	}
+	if negatives := len(m.here) - len(admitted) - remembered; negatives > 0 {
+		m.stripe.levels[level].negatives.Add(uint64(negatives))
 	}
 	if m.here = admitted; len(admitted) == 0 {
 		return

@@ -55,7 +55,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d.progress.L = &d.mu
 	d.resumer.stop = make(chan struct{})
 	d.tables = version.TableCache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log,
-		Memory: d.readers, Far: opts.Objects != nil,
+		Memory: d.readers, Far: opts.Objects != nil, FalsePositives: d.falsePositives,
 		Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache, Owner: d.cacheOwner(), Filter: opts.Filter,
 			Prefix: opts.Prefix, RangeFilter: opts.RangeFilter, Map: opts.MemoryMap, AnyExpansion: true}}
 	d.tables.Parts.Limit = opts.partsLimit()

@@ -106,6 +106,18 @@ type Options struct {
 	// gets what Filter says.
 	FilterBudget int64
 
+	// FalsePositiveMemory is the size in bytes of the memory of false positives: of keys that a filter let pass
+	// and that their file turned out not to have. While one is remembered, a lookup of it does not read that
+	// file again, so that an absent key that is asked for often costs its blocks once, whatever filters say of
+	// it; what such lookups did is counted in LookupCounters.FilterRemembered. There is a slot for every 16
+	// bytes, and each key that is remembered takes 80 bytes more: six times this size in all, at the most.
+	// Nothing is taken before there is something to remember. Of keys that find their slots taken, those stay
+	// that repeat. Keys above 64 bytes are not remembered, nor is anything beyond Close. Found keys pay one load
+	// from memory. 256 KiB by default, or a 1024th of MemoryLimit if that is less; 128 bytes to 1 GiB;
+	// negative: none. With MemoryLimit all of it is within that limit. The stores of a MemoryBudget share one, of
+	// a 1024th of it, 256 KiB at the most: then it is not set, or negative.
+	FalsePositiveMemory int64
+
 	// Prefix, if set, adds the prefixes of keys to the filters of new files. An iterator
 	// whose bounds lie within one prefix then skips files that hold no key with it. The
 	// filters of files written with another extractor, or none, are not used for that.

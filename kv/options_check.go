@@ -39,6 +39,10 @@ func (o *Options) check() error {
 		bounds = append(bounds, bound{"LookupSample", o.LookupSample, lookupsample.MinBytes, 1 << 30,
 			" bytes, or 0 for none"})
 	}
+	if o.FalsePositiveMemory >= 0 {
+		bounds = append(bounds, bound{"FalsePositiveMemory", o.FalsePositiveMemory, minFalsePositiveMemory, 1 << 30,
+			" bytes, or a negative number for none"})
+	}
 	if o.MemoryLimit != 0 {
 		least := max(minMemoryLimit, int64(o.MaxMemtables+1)*o.MemtableSize)
 		bounds = append(bounds, bound{"MemoryLimit", o.MemoryLimit, least, math.MaxInt64,

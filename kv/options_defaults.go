@@ -84,15 +84,18 @@ func (o *Options) withDefaults() (Options, error) {
 func (o *Options) setMemory() {
 	o.MaxMemtables = cmp.Or(o.MaxMemtables, 3)
 	if limit := o.MemoryLimit; limit > 0 {
+		o.FalsePositiveMemory = cmp.Or(o.FalsePositiveMemory, falsePositivesOf(limit))
 		o.MemtableSize = cmp.Or(o.MemtableSize, min(max(limit/int64(max(8, 2*o.MaxMemtables)), minMemtable), 64<<20))
 		o.CacheSize = cmp.Or(o.CacheSize, max(o.readersLimit(), 1))
 		o.TargetFileSize = cmp.Or(o.TargetFileSize, min(max(limit/4, 4<<20), 32<<20))
 	}
 	if b := o.MemoryBudget; b != nil {
+		o.FalsePositiveMemory = cmp.Or(o.FalsePositiveMemory, b.falsePositiveMemory())
 		o.MemtableSize = cmp.Or(o.MemtableSize, min(max(b.memtablesPart()/int64(o.MaxMemtables), minMemtable), 64<<20))
 		o.CacheSize = cmp.Or(o.CacheSize, b.readersPart(true))
 		o.TargetFileSize = cmp.Or(o.TargetFileSize, min(max(b.limit/4, 4<<20), 32<<20))
 	}
+	o.FalsePositiveMemory = cmp.Or(o.FalsePositiveMemory, defaultFalsePositiveMemory)
 	o.CacheSize = cmp.Or(o.CacheSize, 64<<20)
 	o.MemtableSize = cmp.Or(o.MemtableSize, 32<<20)
 }

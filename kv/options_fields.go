@@ -47,6 +47,7 @@ var optionFields = []optionField{
 		return err
 	}},
 	sizeField("FilterBudget", func(o *Options) *int64 { return &o.FilterBudget }),
+	sizeField("FalsePositiveMemory", func(o *Options) *int64 { return &o.FalsePositiveMemory }),
 	{"Prefix", prefixText, func(o *Options, text string) (err error) {
 		o.Prefix, err = filterpolicy.ParsePrefix(text)
 		return err

@@ -75,4 +75,5 @@ const (
 	Unfiltered = sstable.Unfiltered // the file has no filter that could be asked
 	Negative   = sstable.Negative   // the key is not in the file
 	Maybe      = sstable.Maybe      // the key may be in the file
+	Remembered = sstable.Remembered // the filter says so, and it is remembered that the key is not
 )

@@ -63,6 +63,7 @@ func drawSetup(rng *rand.Rand) setup {
 		RunsPerLevel:             2 + rng.IntN(3),
 		LatencyHistograms:        rng.IntN(4) == 0,
 		TraceOpens:               rng.IntN(4) == 0,
+		FalsePositiveMemory:      []int64{0, -1, 128}[rng.IntN(3)],
 	}}
 	o := &s.opts
 	if rng.IntN(3) == 0 { // level 0 is soon full

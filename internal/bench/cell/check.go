@@ -52,7 +52,7 @@ func (s *Settings) Check() error {
 	if err := store.Check(""); err != nil {
 		return err
 	}
-	tree := engine.Tree{Compaction: s.Compaction, YoungFiles: young}
+	tree := engine.Tree{Compaction: s.Compaction, YoungFiles: young, Remember: s.Remember}
 	if s.Shape == Grown {
 		tree.BaseLevelBytes = 1 // as large as the keys will tell
 	}

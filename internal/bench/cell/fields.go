@@ -33,6 +33,8 @@ var settings = []setting{
 		at: func(s *Settings) any { return &s.Compaction }},
 	{Name: "shape", Build: true, Label: "%s", usual: Settled, at: func(s *Settings) any { return &s.Shape }},
 	{Name: "cache", usual: "64MiB", size: true, at: func(s *Settings) any { return &s.Cache }},
+	{Name: "remember", Label: "remember-%s", usual: "0", lo: 128, hi: 1 << 30, zero: true, size: true,
+		at: func(s *Settings) any { return &s.Remember }},
 	{Name: "memtable", Build: true, usual: "16MiB", size: true, at: func(s *Settings) any { return &s.Memtable }},
 	{Name: "block", Build: true, usual: "4096", size: true, at: func(s *Settings) any { return &s.Block }},
 	{Name: "compression", Build: true, usual: "snappy", at: func(s *Settings) any { return &s.Compression }},

@@ -95,6 +95,7 @@ var countMetrics = []countMetric{
 	{"negatives/op", "", false, func(t *engine.Tally) engine.Count { return t.Negatives }},
 	{"true-positives/op", "", false, func(t *engine.Tally) engine.Count { return t.TruePositives }},
 	{"false-positives/op", lower, false, func(t *engine.Tally) engine.Count { return t.FalsePositives }},
+	{"remembered/op", "", false, func(t *engine.Tally) engine.Count { return t.Remembered }},
 	{"unfiltered/op", lower, false, func(t *engine.Tally) engine.Count { return t.Unfiltered }},
 	{"index/op", lower, false, func(t *engine.Tally) engine.Count { return t.IndexLookups }},
 	{"blocks/op", lower, false, (*engine.Tally).Blocks},

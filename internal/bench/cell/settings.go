@@ -19,6 +19,7 @@ type Settings struct {
 	Compaction  string `json:"compaction"`
 	Shape       string `json:"shape"`
 	Cache       int64  `json:"cache_bytes"`
+	Remember    int64  `json:"remember_bytes"` // for false positives; 0: none are remembered
 	Memtable    int64  `json:"memtable_bytes"`
 	Block       int64  `json:"block_bytes"`
 	Compression string `json:"compression"`

@@ -52,7 +52,7 @@ func (c *Count) UnmarshalJSON(data []byte) error {
 // A Tally says what lookups did in some set of files: those of one level, or
 // all. Filter outcomes are named by what they are: a negative ends the search
 // in its file, a true positive leads to a file that has the key, a false
-// positive to one that has not.
+// positive to one that has not, unless the engine remembers from an earlier lookup that it has not.
 type Tally struct {
 	FilesConsidered Count `json:"files_considered"`    // files whose place in the tree could hold the key
 	OutOfBounds     Count `json:"ruled_out_by_bounds"` // of those, ruled out by smallest and largest key
@@ -61,7 +61,8 @@ type Tally struct {
 	Negatives       Count `json:"filter_negatives"`
 	TruePositives   Count `json:"filter_true_positives"`
 	FalsePositives  Count `json:"filter_false_positives"`
-	Unfiltered      Count `json:"unfiltered"` // probes of files without a usable filter
+	Remembered      Count `json:"filter_remembered"` // false positives of which the engine knew, and read nothing
+	Unfiltered      Count `json:"unfiltered"`        // probes of files without a usable filter
 	IndexLookups    Count `json:"index_lookups"`
 	OutOfIndex      Count `json:"ruled_out_by_index"` // index lookups that found no block
 	BlocksFromCache Count `json:"blocks_from_cache"`  // data blocks; in Pebble index and filter blocks as well
@@ -73,10 +74,10 @@ type Tally struct {
 }
 
 // counts returns the counts of t in the order of their declaration.
-func (t *Tally) counts() [16]*Count {
-	return [16]*Count{
+func (t *Tally) counts() [17]*Count {
+	return [17]*Count{
 		&t.FilesConsidered, &t.OutOfBounds, &t.OutOfRange, &t.FilterChecks, &t.Negatives, &t.TruePositives,
-		&t.FalsePositives,
+		&t.FalsePositives, &t.Remembered,
 		&t.Unfiltered, &t.IndexLookups, &t.OutOfIndex, &t.BlocksFromCache, &t.BlocksFromDisk, &t.LeavesFromDisk,
 		&t.BytesFromDisk, &t.BytesDecoded,
 		&t.Answered,
@@ -84,9 +85,9 @@ func (t *Tally) counts() [16]*Count {
 }
 
 // countNames names the counts in the same order.
-var countNames = [16]string{
+var countNames = [17]string{
 	"files considered", "ruled out by bounds", "ruled out by range tombstones", "filter checks", "negatives",
-	"true positives", "false positives",
+	"true positives", "false positives", "remembered",
 	"unfiltered", "index lookups", "ruled out by index", "blocks from cache", "blocks from disk",
 	"index leaves from disk", "bytes from disk", "bytes decoded",
 	"answered",

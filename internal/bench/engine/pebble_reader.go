@@ -112,6 +112,7 @@ type pebbleCounters struct {
 // from index and filter blocks.
 func (c pebbleCounters) from(m *pebble.Metrics, bytesRead uint64) Counters {
 	t := UnknownTally()
+	t.Remembered = 0
 	t.Negatives = Count(m.Filter.Hits)
 	positives := Count(m.Filter.Misses)
 	t.FilterChecks = t.Negatives + positives

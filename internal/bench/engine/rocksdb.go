@@ -223,7 +223,7 @@ func (r rocksDBReader) Counters() (Counters, error) {
 	positives := count("bloom.filter.full.positive")
 	c.Lookups, c.MemtableAnswers = count("number.keys.read"), count("memtable.hit")
 	c.Total.Negatives, c.Total.TruePositives = count("bloom.filter.useful"), count("bloom.filter.full.true.positive")
-	c.Total.FalsePositives = positives - c.Total.TruePositives
+	c.Total.FalsePositives, c.Total.Remembered = positives-c.Total.TruePositives, 0
 	c.Total.FilterChecks = c.Total.Negatives + positives
 	c.Total.BlocksFromCache, c.Total.BlocksFromDisk = count("block.cache.data.hit"), count("block.cache.data.miss")
 	c.Total.BytesFromDisk = count("last.level.read.bytes") + count("non.last.level.read.bytes")

@@ -126,6 +126,10 @@ type Tree struct {
 	// of all filters; 0: every file has what the policy says; SiftKV only
 	FilterBudgetBytes int64 `json:"filter_budget_bytes"`
 
+	// Remember is how much SiftKV has to remember false positives in, kv.Options.FalsePositiveMemory,
+	// in bytes; 0: nothing, so that filters are asked the same question any number of times.
+	Remember int64 `json:"remember_bytes,omitempty"`
+
 	// YoungFiles is how many files level 0 may hold before they are compacted.
 	YoungFiles int `json:"young_files,omitempty"`
 	// Compaction is one of CompactionStyles; empty is the first.

@@ -21,13 +21,16 @@ type SiftKV struct {
 	*readCounter
 }
 
+// usualMemory is the default of kv.Options.FalsePositiveMemory, in bytes.
+const usualMemory = 256 << 10
+
 // openSiftKV opens a store as programs have it.
 func openSiftKV(dir string, s Settings) (Live, error) {
 	policy, err := filterpolicy.Parse(cmp.Or(s.SiftKVFilter, "blocked:10"))
 	if err != nil {
 		return nil, fmt.Errorf("siftkv: %w", err)
 	}
-	return OpenSiftKVTree(dir, s, policy, Tree{FilterBudgetBytes: s.SiftKVFilterBudget})
+	return OpenSiftKVTree(dir, s, policy, Tree{FilterBudgetBytes: s.SiftKVFilterBudget, Remember: usualMemory})
 }
 
 // OpenSiftKVTree opens or creates a store in dir with one filter policy on every level. With
@@ -41,6 +44,7 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 		Compression:              siftkvCompression[s.Compression],
 		Filter:                   policy,
 		FilterBudget:             t.FilterBudgetBytes,
+		FalsePositiveMemory:      cmp.Or(t.Remember, -1),
 		TargetFileSize:           t.FileBytes,
 		BaseLevelSize:            t.BaseLevelBytes,
 		SpaceAmplification:       float64(s.SpacePercent) / 100,

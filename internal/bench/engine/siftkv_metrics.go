@@ -48,6 +48,7 @@ func siftkvTally(l kv.LookupCounters) Tally {
 		Negatives:       Count(l.FilterNegatives),
 		TruePositives:   Count(l.FilterTruePositives),
 		FalsePositives:  Count(l.FilterFalsePositives),
+		Remembered:      Count(l.FilterRemembered),
 		Unfiltered:      Count(l.Unfiltered),
 		IndexLookups:    Count(l.IndexLookups),
 		OutOfIndex:      Count(l.RuledOutByIndex),

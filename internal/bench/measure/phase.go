@@ -103,15 +103,17 @@ func LatencyOf(h *hdrhistogram.Histogram) Percentiles {
 	}
 }
 
-// FalsePositiveRate returns the rate that counters tell, nil if it cannot be told or nothing was tried. A key
+// FalsePositiveRate returns the rate of the filters that counters tell, false positives that were remembered
+// included; nil if it cannot be told or nothing was tried. A key
 // asked for twice gives the same answer twice, so the interval is that of the part
 // of the trials that is distinct.
 func FalsePositiveRate(t engine.Tally, distinct float64) *Rate {
-	trials := t.FalsePositives.Plus(t.Negatives)
+	wrong := t.FalsePositives.Plus(t.Remembered)
+	trials := wrong.Plus(t.Negatives)
 	if trials <= 0 {
 		return nil
 	}
-	return newRate(t.FalsePositives, trials, distinct)
+	return newRate(wrong, trials, distinct)
 }
 
 // newRate returns the rate of so many errors in trials of which the part that is distinct

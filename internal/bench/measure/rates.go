@@ -90,15 +90,16 @@ func fittedRate(family filterpolicy.Policy, l engine.LevelShape) float64 {
 	return rate
 }
 
-// passRate returns the share of probes for absent keys that went on to the index:
-// false positives, and probes of files without a filter. It is nil if there were no
+// passRate returns the share of probes for absent keys that no filter stopped: false positives,
+// remembered or not, and probes of files without a filter. It is nil if there were no
 // probes. The interval is that of the part of the probes that is distinct.
 func passRate(t engine.Tally, distinct float64) *Rate {
 	trials := t.FilterChecks.Plus(t.Unfiltered)
-	if trials <= 0 || !t.IndexLookups.Known() {
+	passed := t.IndexLookups.Plus(t.Remembered)
+	if trials <= 0 || !passed.Known() {
 		return nil
 	}
-	return newRate(t.IndexLookups, trials, distinct)
+	return newRate(passed, trials, distinct)
 }
 
 // SumRates adds up the rates of all runs. The interval of the measured sum is made

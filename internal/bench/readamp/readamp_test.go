@@ -162,7 +162,7 @@ func TestABrokenCounterIsFound(t *testing.T) {
 	for _, f := range r.Identities.Failures {
 		broken[f.Rule] = true
 	}
-	require.True(t, broken["filter checks = negatives + true positives + false positives"])
+	require.True(t, broken["filter checks = negatives + remembered + true positives + false positives"])
 	require.True(t, broken["false negatives = 0 (negatives for existing keys in a settled tree)"])
 	require.True(t, broken["sum over levels = total: negatives"])
 }

@@ -36,6 +36,7 @@ var funnelSteps = []struct {
 	{"negatives", func(t *engine.Tally) engine.Count { return t.Negatives }},
 	{"true+", func(t *engine.Tally) engine.Count { return t.TruePositives }},
 	{"false+", func(t *engine.Tally) engine.Count { return t.FalsePositives }},
+	{"remembered", func(t *engine.Tally) engine.Count { return t.Remembered }},
 	{"no filter", func(t *engine.Tally) engine.Count { return t.Unfiltered }},
 	{"index", func(t *engine.Tally) engine.Count { return t.IndexLookups }},
 	{"cached blocks", func(t *engine.Tally) engine.Count { return t.BlocksFromCache }},
