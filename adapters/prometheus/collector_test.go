@@ -139,6 +139,7 @@ func TestScrape(t *testing.T) {
 			"siftkv_filter_negatives_total":       l.Lookup.FilterNegatives,
 			"siftkv_filter_true_positives_total":  l.Lookup.FilterTruePositives,
 			"siftkv_filter_false_positives_total": l.Lookup.FilterFalsePositives,
+			"siftkv_filter_remembered_total":      l.Lookup.FilterRemembered,
 		} {
 			require.EqualValues(t, want, f.counter(t, name, "level", level), "%s of level %d", name, n)
 		}

@@ -38,6 +38,8 @@ var figures = []figure{
 		func(m *kv.Metrics) float64 { return float64(m.FilterMemory) }},
 	{"index_memory_bytes", "Memory of indexes of open files.", gauge,
 		func(m *kv.Metrics) float64 { return float64(m.IndexMemory) }},
+	{"false_positive_memory_bytes", "Memory of false positives of filters that are not paid for again.", gauge,
+		func(m *kv.Metrics) float64 { return float64(m.FalsePositiveMemory) }},
 	{"cache_bytes", "Memory of the blocks in the cache.", gauge,
 		func(m *kv.Metrics) float64 { return float64(m.CacheBytes) }},
 	{"cache_blocks", "Blocks in the cache.", gauge,

@@ -79,6 +79,8 @@ var levelFigures = []levelFigure{
 		func(l *kv.LevelMetrics) float64 { return float64(l.Lookup.FilterTruePositives) }},
 	{"filter_false_positives_total", "Filters that said maybe, of files that did not have the key.", counter, "",
 		func(l *kv.LevelMetrics) float64 { return float64(l.Lookup.FilterFalsePositives) }},
+	{"filter_remembered_total", "Filters that said maybe, of files known not to have the key: nothing was read.",
+		counter, "", func(l *kv.LevelMetrics) float64 { return float64(l.Lookup.FilterRemembered) }},
 	{"lookup_unfiltered_total", "Files without a usable filter that lookups probed.", counter, "",
 		func(l *kv.LevelMetrics) float64 { return float64(l.Lookup.Unfiltered) }},
 	{"lookup_index_searches_total", "Indexes that lookups searched.", counter, "",
