@@ -14,6 +14,13 @@ const sizedFor = 1 << 20
 // WithBits returns the policy of p's family that makes the best of bitsPerKey bits per key: as many
 // as its parameters allow, and no more. It reports false if the family has no filter so small.
 func WithBits(p Policy, bitsPerKey float64) (Policy, bool) {
+	if s, ok := p.(salted); ok {
+		q, ok := WithBits(s.of, bitsPerKey)
+		if !ok {
+			return nil, false
+		}
+		return salted{q}, true
+	}
 	name, args, _ := strings.Cut(p.String(), ":")
 	_, rest, more := strings.Cut(args, ",")
 	if more {

@@ -33,6 +33,9 @@ var ErrBadSpec = spec.ErrBadSpec
 //	xor:BITS            bits per fingerprint, 4 to 32
 //	fuse:BITS           bits per fingerprint, 4 to 32; 3 places per key
 //	fuse:BITS,PLACES    3 or 4 places per key
+//	salted:SPEC         any of these for hashes mixed with a secret salt of each file, so that
+//	                    nobody can compute keys that pass; not for files that must come out
+//	                    the same everywhere, nor for Probe
 //
 // In place of BITS, "rate=0.01" means the least bits whose false-positive rate, by
 // Expected for files of any size, is not above this one: "blocked:rate=0.01",
@@ -43,6 +46,9 @@ var ErrBadSpec = spec.ErrBadSpec
 // shows a spec that is right.
 func Parse(s string) (Policy, error) {
 	name, args, given := strings.Cut(s, ":")
+	if name == SaltedName {
+		return parseSalted(args)
+	}
 	f, ok := familyOf(name)
 	if !ok {
 		return nil, spec.Errorf(s, "blocked:10", "unknown family; the families are %s", usages())

@@ -75,6 +75,9 @@ var (
 // nothing: the caller must not change data while the filter is in use. Any bytes
 // are safe, at any alignment. An error matches ErrUnknownFamily or ErrCorrupt.
 func Decode(name string, data []byte) (Filter, error) {
+	if name == SaltedName {
+		return decodeSalted(data)
+	}
 	f, ok := familyOf(name)
 	if !ok {
 		return nil, fmt.Errorf("%w %q; this program has %s", ErrUnknownFamily, name, usages())

@@ -133,15 +133,18 @@ func BenchmarkFalsePositivesGone(b *testing.B) {
 	}
 }
 
-// BenchmarkYoungUniform looks keys up that are there, and keys between them, all equally often, under 16 young files.
+// BenchmarkYoungUniform looks keys up that are there, and keys between them, all equally often, under 16 young files:
+// with a memory of false positives and without one, and with salted filters.
 func BenchmarkYoungUniform(b *testing.B) {
-	const keys = 1_000_000
-	for _, size := range []int64{-1, 0} {
-		b.Run(fmt.Sprintf("remembering=%t", size == 0), func(b *testing.B) {
-			db := youngStoreIn(b, keys, 16, Options{FalsePositiveMemory: size, fs: vfs.NewMem()})
+	const keys = 200_000
+	for name, o := range map[string]Options{"remembering=false": {FalsePositiveMemory: -1}, "remembering=true": {},
+		"salted": {Filter: mustFilter("salted:blocked:10")}} {
+		b.Run(name, func(b *testing.B) {
+			o.fs = vfs.NewMem()
+			db := youngStoreIn(b, keys, 16, o)
 			defer func() { require.NoError(b, db.Close()) }()
 			for absent, name := range []string{"present", "absent"} {
-				asked := make([][]byte, 1<<20)
+				asked := make([][]byte, 1<<16)
 				rng := rand.New(rand.NewPCG(2, 2))
 				for i := range asked {
 					asked[i] = youngKey(nil, 2*rng.IntN(keys)+absent)

@@ -49,7 +49,7 @@ func (m model) deleteRange(lo, hi []byte) {
 // randomOptions makes everything small, so that every mechanism is at work in a
 // few hundred operations.
 func randomOptions(rng *rand.Rand) *Options {
-	specs := []string{"none", "bloom:10", "blocked:10", "cuckoo:12", "blocked:4", "cuckoo:8,2"}
+	specs := []string{"none", "bloom:10", "blocked:10", "cuckoo:12", "blocked:4", "cuckoo:8,2", "salted:blocked:4"}
 	p, err := filterpolicy.Parse(specs[rng.IntN(len(specs))])
 	if err != nil {
 		panic(err)

@@ -198,6 +198,9 @@ func (r *Reader) passesFilter(key []byte, hash uint64) bool {
 }
 
 func (r *Reader) ask(hash uint64) bool {
+	if r.salt != 0 {
+		hash = filterpolicy.Salt(hash, r.salt)
+	}
 	maybe := r.filter.MayContainHash(hash)
 	runtime.KeepAlive(r)
 	return maybe

@@ -46,6 +46,7 @@ type Reader struct {
 	prefix      filterpolicy.Prefix      // nil: the filter holds no prefixes that could be asked for
 	prefixOnly  bool                     // the filter holds no whole keys
 
+	salt           uint64               // of the filter; 0: it is asked for hashes as they are
 	falsePositives falsepositives.Table // of the filter
 
 	index      blockindex.Index // of data blocks, or of leaves

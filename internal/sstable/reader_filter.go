@@ -62,7 +62,10 @@ func (r *Reader) decodeFilter(data []byte) error {
 	}
 	filter, err := filterpolicy.DecodeWith(r.policy, r.props.FilterFamily, data)
 	if kept && err == nil {
-		r.filter, r.filterData = filter, owner
+		r.filter, r.filterData, r.salt = filter, owner, 0
+		if s, ok := filter.(*filterpolicy.SaltedFilter); ok {
+			r.filter, r.salt = s.Of, s.Secret
+		}
 	}
 	return err
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
-var filters = []string{"none", "bloom:10", "blocked:10", "cuckoo:12", "blocked:4", "xor:8", "fuse:8", "ribbon:7"}
+var filters = []string{"none", "bloom:10", "blocked:10", "cuckoo:12", "blocked:4", "xor:8", "fuse:8", "ribbon:7",
+	"salted:blocked:8"}
 
 var rangeFilters = []string{"none", "cut:6", "cut:0"}
 

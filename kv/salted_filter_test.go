@@ -1,0 +1,85 @@
+package kv
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// passing returns absent keys that the filter of the only file lets pass.
+func passing(t *testing.T, db *DB, n int) map[int]bool {
+	keys := map[int]bool{}
+	for i := range n {
+		c := readsOf(db, func() {
+			_, err := db.Get(append(settledKey(i), 'x'))
+			require.ErrorIs(t, err, ErrNotFound)
+		})
+		if c.FilterFalsePositives > 0 {
+			keys[i] = true
+		}
+	}
+	return keys
+}
+
+// Two stores of the same keys err for the same absent ones, so that whoever has one knows the other; with salts
+// they do not, and everything else is as without.
+func TestSaltedFilters(t *testing.T) {
+	const n = 5000
+	shared := func(spec string) (both, one int) {
+		o := &Options{Filter: mustFilter(spec), FalsePositiveMemory: -1}
+		a, b := passing(t, settledStore(t, n, o), n), passing(t, settledStore(t, n, o), n)
+		for i := range a {
+			if b[i] {
+				both++
+			}
+		}
+		return both, len(a)
+	}
+	both, one := shared("blocked:6")
+	require.Equal(t, one, both)
+	both, one = shared("salted:blocked:6")
+	require.Greater(t, one, n/50)
+	require.Less(t, both, one/4)
+}
+
+func TestSaltedFiltersOfPrefixes(t *testing.T) {
+	dir := t.TempDir()
+	prefix, err := filterpolicy.ParsePrefix("delimiter:/")
+	require.NoError(t, err)
+	o, err := ParseOptions("Filter = salted:blocked:16")
+	require.NoError(t, err)
+	o.Prefix = prefix
+	db := openDir(t, dir, o)
+	want := model{}
+	for _, k := range []string{"a/1", "c/2", "e/3"} {
+		set(t, db, k, "v")
+		want[k] = "v"
+	}
+	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Close())
+	db = openDir(t, dir, o)
+	requireContents(t, want, db)
+	for _, p := range []string{"b/", "c/"} {
+		it, err := db.NewIter(&IterOptions{Prefix: []byte(p)})
+		require.NoError(t, err)
+		require.Equal(t, p == "c/", it.First())
+		require.NoError(t, it.Close())
+	}
+	require.EqualValues(t, 1, db.Metrics().PrefixNegatives)
+	require.NoError(t, db.Close())
+	var report bytes.Buffer
+	require.NoError(t, Verify(dir, &report), report.String())
+	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	r, err := sstable.Open(files[0], nil)
+	require.NoError(t, err)
+	require.Equal(t, filterpolicy.SaltedName, r.Properties().FilterFamily)
+	require.Equal(t, "salted:blocked:16", r.Properties().FilterPolicy, "what is shown of it")
+	require.NoError(t, r.Close())
+}
