@@ -89,7 +89,9 @@ func (x *run) open(f func(engine.Background)) error {
 	if x.settings.Shape == Grown { // so that the loader says when to flush
 		s.MemtableBytes = min(engine.MaxMemtable, max(s.MemtableBytes, x.built.about.Tree.BaseLevelBytes))
 	}
-	store, err := x.variant.Open(x.built.dir, s, x.built.about.Tree)
+	tree := x.built.about.Tree
+	tree.Remember = x.settings.Remember // cells of one store may differ in it
+	store, err := x.variant.Open(x.built.dir, s, tree)
 	if err != nil {
 		return err
 	}

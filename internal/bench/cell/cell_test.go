@@ -181,6 +181,28 @@ func TestCompactionKinds(t *testing.T) {
 	require.ErrorIs(t, s.Check(), engine.ErrUnsupported)
 }
 
+// Cells of one store may remember false positives or not; the filters err as often either way.
+func TestFalsePositivesAreRememberedIfTheCellSaysSo(t *testing.T) {
+	l := newLab(t)
+	var read, rates []float64
+	for _, remember := range []int64{0, 256 << 10} {
+		s := Default()
+		s.Keys, s.Lookups, s.Reps, s.Filter, s.Workload = "3000", 4000, 1, "blocked:6", Zipfian
+		s.Remember = remember
+		r, err := l.Run(t.Context(), s)
+		require.NoError(t, err)
+		require.NoError(t, r.Identities.Err())
+		read = append(read, r.Metric("absent", "blocks/op").Value)
+		rates = append(rates, r.Metric("absent", "fpr").Value)
+		require.Equal(t, remember > 0, r.Metric("absent", "remembered/op").Value > 0)
+	}
+	require.Less(t, read[1], read[0]/2)
+	require.InDelta(t, rates[0], rates[1], 0)
+	s := Default()
+	s.Engine, s.Remember = "pebble", 256<<10
+	require.ErrorIs(t, s.Check(), engine.ErrUnsupported)
+}
+
 // TestAnIndexInLeavesTakesLessMemory cuts the index of a cell, whose leaves are then
 // read on demand.
 func TestAnIndexInLeavesTakesLessMemory(t *testing.T) {

@@ -50,7 +50,7 @@ func phaseMetrics(kind engine.Kind, p *Phase, s Settings) []Metric {
 	}
 	for _, c := range countMetrics {
 		if count := c.of(&p.Counters.Total); count.Known() {
-			out = append(out, p.countMetric(kind, c, s.Threads > 1))
+			out = append(out, p.countMetric(kind, c, s))
 		}
 	}
 	useful := 0.0
@@ -82,36 +82,38 @@ func latencyMetrics(kind engine.Kind, of []percentile) []Metric {
 
 // A countMetric is a count per lookup.
 type countMetric struct {
-	unit   string
-	better string
-	cache  bool // it depends on what is in the cache at the moment
-	of     func(t *engine.Tally) engine.Count
+	unit      string
+	better    string
+	cache     bool // it depends on what is in the cache at the moment
+	remembers bool // it depends on which false positives are remembered
+	of        func(t *engine.Tally) engine.Count
 }
 
 var countMetrics = []countMetric{
-	{"files/op", lower, false, func(t *engine.Tally) engine.Count { return t.FilesConsidered }},
-	{"out-of-bounds/op", "", false, func(t *engine.Tally) engine.Count { return t.OutOfBounds }},
-	{"filter-checks/op", lower, false, func(t *engine.Tally) engine.Count { return t.FilterChecks }},
-	{"negatives/op", "", false, func(t *engine.Tally) engine.Count { return t.Negatives }},
-	{"true-positives/op", "", false, func(t *engine.Tally) engine.Count { return t.TruePositives }},
-	{"false-positives/op", lower, false, func(t *engine.Tally) engine.Count { return t.FalsePositives }},
-	{"remembered/op", "", false, func(t *engine.Tally) engine.Count { return t.Remembered }},
-	{"unfiltered/op", lower, false, func(t *engine.Tally) engine.Count { return t.Unfiltered }},
-	{"index/op", lower, false, func(t *engine.Tally) engine.Count { return t.IndexLookups }},
-	{"blocks/op", lower, false, (*engine.Tally).Blocks},
-	{"cached-blocks/op", "", true, func(t *engine.Tally) engine.Count { return t.BlocksFromCache }},
-	{"disk-blocks/op", lower, true, func(t *engine.Tally) engine.Count { return t.BlocksFromDisk }},
-	{"disk-bytes/op", lower, true, func(t *engine.Tally) engine.Count { return t.BytesFromDisk }},
-	{"decoded-bytes/op", lower, true, func(t *engine.Tally) engine.Count { return t.BytesDecoded }},
+	{"files/op", lower, false, false, func(t *engine.Tally) engine.Count { return t.FilesConsidered }},
+	{"out-of-bounds/op", "", false, false, func(t *engine.Tally) engine.Count { return t.OutOfBounds }},
+	{"filter-checks/op", lower, false, false, func(t *engine.Tally) engine.Count { return t.FilterChecks }},
+	{"negatives/op", "", false, false, func(t *engine.Tally) engine.Count { return t.Negatives }},
+	{"true-positives/op", "", false, false, func(t *engine.Tally) engine.Count { return t.TruePositives }},
+	{"false-positives/op", lower, false, true, func(t *engine.Tally) engine.Count { return t.FalsePositives }},
+	{"remembered/op", "", false, true, func(t *engine.Tally) engine.Count { return t.Remembered }},
+	{"unfiltered/op", lower, false, false, func(t *engine.Tally) engine.Count { return t.Unfiltered }},
+	{"index/op", lower, false, true, func(t *engine.Tally) engine.Count { return t.IndexLookups }},
+	{"blocks/op", lower, false, true, (*engine.Tally).Blocks},
+	{"cached-blocks/op", "", true, true, func(t *engine.Tally) engine.Count { return t.BlocksFromCache }},
+	{"disk-blocks/op", lower, true, true, func(t *engine.Tally) engine.Count { return t.BlocksFromDisk }},
+	{"disk-bytes/op", lower, true, true, func(t *engine.Tally) engine.Count { return t.BytesFromDisk }},
+	{"decoded-bytes/op", lower, true, true, func(t *engine.Tally) engine.Count { return t.BytesDecoded }},
 }
 
 // countMetric returns a count per lookup. With several workers (shared), which of two finds a
 // block in the cache, and whether both read it, is a matter of timing: what depends on
-// it is no exact count, and has samples.
-func (p *Phase) countMetric(kind engine.Kind, c countMetric, shared bool) Metric {
+// it is no exact count, and has samples. Nor is what comes behind a memory of false positives,
+// in which places are drawn by lot.
+func (p *Phase) countMetric(kind engine.Kind, c countMetric, s Settings) Metric {
 	m := Metric{Kind: string(kind), Unit: c.unit, Better: c.better, Exact: true}
 	m.Value = float64(c.of(&p.Counters.Total)) / float64(p.Lookups)
-	if shared && (c.cache || c.unit == "blocks/op" && !p.countsBlocks()) {
+	if s.Threads > 1 && (c.cache || c.unit == "blocks/op" && !p.countsBlocks()) || s.Remember > 0 && c.remembers {
 		m.Exact = false
 		for _, rep := range p.Repetitions {
 			m.Samples = append(m.Samples, float64(c.of(&rep.Counters.Total))/float64(rep.Lookups))
@@ -132,7 +134,11 @@ func (p *Phase) countsBlocks() bool {
 // CountsExactly reports whether a count by level, named as by engine.Tally.EachPair, is the
 // same in two runs of the settings.
 func (s *Settings) CountsExactly(count string) bool {
-	return s.Threads <= 1 || !slices.Contains([]string{
+	if s.Remember > 0 && slices.Contains([]string{"false positives", "remembered", "index lookups", "ruled out by index"},
+		count) {
+		return false
+	}
+	return s.Threads <= 1 && s.Remember == 0 || !slices.Contains([]string{
 		"blocks from cache", "blocks from disk", "index leaves from disk", "bytes from disk", "bytes decoded",
 	}, count)
 }

@@ -144,6 +144,9 @@ func CheckTree(engine string, t Tree) error {
 	if !slices.Contains(CompactionStyles, t.Compaction) {
 		return bench.Usagef("compaction %s: choose from %s", t.Compaction, strings.Join(CompactionStyles, ", "))
 	}
+	if t.Remember > 0 && engine != "siftkv" {
+		return Unsupported("remember: %s has no memory of false positives", engine)
+	}
 	shapes := slices.ContainsFunc(engines, func(e entry) bool { return e.name == engine && e.shapes })
 	if !shapes && (t.YoungFiles > 0 || t.BaseLevelBytes > 0) {
 		return Unsupported("shape: trees of %s are settled only", engine)
