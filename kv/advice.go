@@ -53,6 +53,8 @@ type Advice struct {
 	Front []PredictedSetting `json:"front"`
 	// Caches has the filters of now with other sizes of the cache, in their order: the miss-ratio curve.
 	Caches []PredictedSetting `json:"caches"`
+	// Styles has what lookups would read under each style of compaction, by its design; nil if that is not known.
+	Styles []StyleCost `json:"styles"`
 	// Worth is what a little more and less memory for the cache and for filters would bring.
 	Worth []MemoryWorth `json:"worth"`
 
@@ -65,8 +67,9 @@ type Advice struct {
 type PredictedSetting struct {
 	Filter       string  `json:"filter"`        // spec of all files' filters; empty: those that they have
 	FilterBudget int64   `json:"filter_budget"` // as Options.FilterBudget, in bytes; 0: none
+	RangeFilter  string  `json:"range_filter"`  // spec, of all files but the last run's; empty: what they have
 	CacheSize    int64   `json:"cache_size"`    // bytes
-	FilterBytes  int64   `json:"filter_bytes"`  // of all filters
+	FilterBytes  int64   `json:"filter_bytes"`  // of all filters, those of ranges included
 	Memory       int64   `json:"memory"`        // bytes of filters and cache together
 	BitsPerKey   float64 `json:"bits_per_key"`  // of filters
 
@@ -86,6 +89,17 @@ type PredictedCost struct {
 	DeviceReads float64 `json:"device_reads"` // of Blocks, those that the cache does not have
 	DeviceBytes float64 `json:"device_bytes"` // of these, as stored
 	Nanos       float64 `json:"ns"`           // time in nanoseconds, by Advice.Prices
+}
+
+// A StyleCost is what lookups read under a style of compaction, on average over the growth of a store.
+type StyleCost struct {
+	Style         string  `json:"style"` // as ParseCompactionStyle takes it
+	Now           bool    `json:"now"`   // it is the store's
+	Runs          float64 `json:"runs"`  // sorted runs
+	MostRuns      float64 `json:"most_runs"`
+	FoundBlocks   float64 `json:"found_blocks"`        // of a lookup of a key that is there
+	AbsentBlocks  float64 `json:"absent_blocks"`       // and of one that is not
+	AbsentAtWorst float64 `json:"absent_blocks_worst"` // with MostRuns
 }
 
 // A MemoryWorth is what a change of memory brings, at the margin.
@@ -180,6 +194,10 @@ func newAdvice(m *advise.Advice, a *asked) *Advice {
 		Caches: predictions(m.Curve), Unknown: m.Unknown, Prices: m.Prices.From,
 		Sample: AdviceSample{Lookups: len(a.trace.Lookups), Keys: len(a.trace.Keys), Scans: len(a.trace.Scans),
 			OneIn: a.oneIn, Span: a.trace.Span, Dropped: a.trace.Dropped, Changed: a.trace.Changed}}
+	for _, s := range m.Styles {
+		out.Styles = append(out.Styles, StyleCost{Style: s.Style, Now: s.Now, Runs: s.Runs, MostRuns: s.Most,
+			FoundBlocks: s.Found, AbsentBlocks: s.Absent, AbsentAtWorst: s.Worst})
+	}
 	for _, w := range m.Worth {
 		out.Worth = append(out.Worth, MemoryWorth(w))
 	}
@@ -198,7 +216,7 @@ func predicted(p *advise.Prediction) PredictedSetting {
 		return PredictedCost{Operations: c.Operations, Blocks: c.Blocks, BlocksLow: c.Low, BlocksHigh: c.High,
 			DeviceReads: c.Reads, DeviceBytes: c.Bytes, Nanos: c.Nanos}
 	}
-	return PredictedSetting{Filter: p.Filter, FilterBudget: p.Budget, CacheSize: p.Cache, FilterBytes: p.FilterBytes,
-		Memory: p.Memory, BitsPerKey: p.BitsPerKey, Lookups: cost(&p.All), Found: cost(&p.Found),
-		Absent: cost(&p.Absent), Scans: cost(&p.Scans)}
+	return PredictedSetting{Filter: p.Filter, FilterBudget: p.Budget, RangeFilter: p.Ranges, CacheSize: p.Cache,
+		FilterBytes: p.FilterBytes, Memory: p.Memory, BitsPerKey: p.BitsPerKey, Lookups: cost(&p.All),
+		Found: cost(&p.Found), Absent: cost(&p.Absent), Scans: cost(&p.Scans)}
 }

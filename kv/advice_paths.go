@@ -46,7 +46,9 @@ func (d *DB) newWhereabouts() (*whereabouts, error) {
 	}
 	w := &whereabouts{d: d, state: s, at: now, number: map[*version.Table]int32{}}
 	w.shape = advise.Store{Runs: len(s.version.Runs), Cache: max(d.opts.CacheSize, 0), Filter: d.opts.Filter.String(),
-		Budget: d.opts.FilterBudget, Compaction: d.opts.Compaction.String(), Objects: d.tables.Far}
+		Budget: d.opts.FilterBudget, Compaction: d.opts.Compaction.String(), Objects: d.tables.Far,
+		Tree: advise.Tree{RunsPerLevel: d.opts.RunsPerLevel, Level0: d.opts.L0CompactionThreshold,
+			Space: d.opts.SpaceAmplification, BaseLevel: d.opts.BaseLevelSize, Memtable: d.opts.MemtableSize}}
 	for n, run := range s.version.Runs {
 		for t := range run.All() {
 			r, err := t.Open(&d.tables)
@@ -69,6 +71,9 @@ func describeFile(run, level int, p *sstable.Properties) advise.File {
 		Decoded: int64((p.RawKeyBytes + p.RawValueBytes) / max(1, p.DataBlocks))}
 	if p.FilterFamily != "" && !p.PrefixOnly {
 		f.Filter = p.FilterPolicy
+	}
+	if p.RangeFilterFamily != "" {
+		f.Ranges, f.RangeBytes = p.RangeFilterPolicy, int64(p.RangeFilterBytes)
 	}
 	return f
 }
@@ -221,20 +226,29 @@ func (w *whereabouts) unknown() (all []string) {
 }
 
 // countRewrites counts the files that a recommendation has CompactFilters write.
-func (w *whereabouts) countRewrites(r *Advice) error {
-	if r.Recommended.Filter == "" {
-		return nil
-	}
-	if _, err := filterpolicy.Parse(r.Recommended.Filter); err != nil {
-		return err
-	}
-	policies := w.shape.Policies(&advise.Setting{Filter: r.Recommended.Filter, Budget: r.Recommended.FilterBudget})
-	for i, f := range w.files {
-		want := policies[w.shape.Files[i].Run]
-		if want == nil {
-			want = noFilter
+func (w *whereabouts) countRewrites(r *Advice) (err error) {
+	o := &r.Recommended
+	policies := w.shape.Policies(&advise.Setting{Filter: o.Filter, Budget: o.FilterBudget})
+	ranges := w.d.opts.RangeFilter
+	if o.RangeFilter != "" {
+		if ranges, err = filterpolicy.ParseRange(o.RangeFilter); err != nil {
+			return err
 		}
-		if w.d.filterDiffers(f.reader.Properties(), want, r.Recommended.FilterBudget > 0) {
+	}
+	for i, f := range w.files {
+		want := filters{noFilter, ranges}
+		if !w.d.opts.RangeFilterLastLevel && isOldest(w.state.version, f.run.ID(), []*version.Table{f.table}) {
+			want.ranges = noRangeFilter
+		}
+		p := f.reader.Properties()
+		stale := o.RangeFilter != "" && rangesStale(p, want.ranges, ranges)
+		if policies != nil {
+			if policy := policies[w.shape.Files[i].Run]; policy != nil {
+				want.point = policy
+			}
+			stale = stale || w.d.filterDiffers(p, want.point, o.FilterBudget > 0)
+		}
+		if stale && p.Entries > 0 {
 			r.RewriteFiles++
 			r.RewriteBytes += f.table.Size
 		}

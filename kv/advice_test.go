@@ -103,6 +103,7 @@ func requireAdvice(t *testing.T, a *Advice) {
 	require.NotEmpty(t, a.Prices)
 	require.NotEmpty(t, a.Caches)
 	require.NotEmpty(t, a.Worth)
+	require.Len(t, a.Styles, int(numCompactions))
 	require.Equal(t, a.Keep, a.Options == "")
 	require.Equal(t, a.Keep, a.Recommended == a.Now)
 	require.True(t, a.Gain >= 0 && a.Gain <= 1)

@@ -111,19 +111,27 @@ func (d *DB) staleFilters(v *version.Version) (units []rewriteUnit, err error) {
 
 // filtersDiffer reports whether the filters of a file with such properties are not those that it would get now.
 func (d *DB) filtersDiffer(p *sstable.Properties, want filters) bool {
-	ranges := ""
-	if want.ranges.Name() != noRangeFilter.Name() {
-		ranges = want.ranges.String()
-	}
-	return p.RangeFilterPolicy != ranges || d.filterDiffers(p, want.point, d.opts.FilterBudget > 0)
+	return rangesDiffer(p, want.ranges) || d.filterDiffers(p, want.point, d.opts.FilterBudget > 0)
 }
 
 // isStale is filtersDiffer, but for a range filter that a file has brought with it to where it would get none.
 func (d *DB) isStale(p *sstable.Properties, want filters) bool {
-	if want.ranges.Name() == noRangeFilter.Name() && p.RangeFilterPolicy == d.opts.RangeFilter.String() {
-		want.ranges = d.opts.RangeFilter
+	return rangesStale(p, want.ranges, d.opts.RangeFilter) ||
+		d.filterDiffers(p, want.point, d.opts.FilterBudget > 0)
+}
+
+// rangesDiffer reports whether the range filter of a file is not the one that a policy would give it.
+func rangesDiffer(p *sstable.Properties, want filterpolicy.RangePolicy) bool {
+	spec := ""
+	if want.Name() != noRangeFilter.Name() {
+		spec = want.String()
 	}
-	return d.filtersDiffer(p, want)
+	return p.RangeFilterPolicy != spec
+}
+
+// rangesStale is rangesDiffer, but for the range filter that files elsewhere get.
+func rangesStale(p *sstable.Properties, want, elsewhere filterpolicy.RangePolicy) bool {
+	return rangesDiffer(p, want) && (want.Name() != noRangeFilter.Name() || rangesDiffer(p, elsewhere))
 }
 
 // filterDiffers reports whether the filter of a file with such properties is not the one that a policy would give it

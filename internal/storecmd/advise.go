@@ -109,6 +109,9 @@ func (r *adviceReport) WriteText(w io.Writer) error {
 			name, _, _ = strings.Cut(name, ":")
 			name += " in " + bytesize.Format(p.FilterBudget)
 		}
+		if p.RangeFilter != "" {
+			name += ", " + p.RangeFilter
+		}
 		line("%s\t%s\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\t%.0f\t\n", name, shortSize(p.FilterBytes),
 			shortSize(p.CacheSize), p.Lookups.Blocks, p.Found.Blocks, p.Absent.Blocks, p.Lookups.DeviceReads,
 			p.Lookups.Nanos, p.Scans.Nanos)
@@ -121,6 +124,10 @@ func (r *adviceReport) WriteText(w io.Writer) error {
 		setting(&r.Front[i])
 	}
 	line("\n")
+	for _, c := range r.Styles {
+		line("Compaction %s: %.1f runs (%.0f at most), %.2f blocks of a key that is there, %.3f of one that is not.\n",
+			c.Style, c.Runs, c.MostRuns, c.FoundBlocks, c.AbsentBlocks)
+	}
 	for _, m := range r.Worth {
 		line("A %s of %s in place of %s: %.0f device reads more in a million lookups (%.0f for a MiB).\n", m.What, m.To,
 			m.From, m.Reads, m.ReadsPerMiB)
