@@ -38,7 +38,14 @@ func (o osFS) Create(name string) (WriteFile, error) {
 	return osWriteFile{f}, nil
 }
 
+// errPipe is the error of reading a pipe as if it were a file.
+var errPipe = errors.New("it is a pipe, and no file")
+
+// Open implements FS. A pipe, which would be waited for until somebody writes to it, is an error.
 func (osFS) Open(name string) (ReadFile, error) {
+	if info, err := os.Stat(name); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errPipe}
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err

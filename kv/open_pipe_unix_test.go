@@ -1,0 +1,39 @@
+//go:build unix
+
+package kv
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A pipe in place of a file is not waited for: of OPTIONS, on which nothing depends, it is replaced, and of CURRENT
+// it is an error that names it.
+func TestOpenDoesNotWaitForPipes(t *testing.T) {
+	dir := t.TempDir()
+	open := func() error {
+		db, err := Open(dir, nil)
+		if err != nil {
+			return err
+		}
+		return db.Close()
+	}
+	pipe := func(name string) {
+		require.NoError(t, os.Remove(filepath.Join(dir, name)))
+		require.NoError(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
+	}
+	require.NoError(t, open())
+	pipe("OPTIONS")
+	require.NoError(t, open())
+	info, err := os.Stat(filepath.Join(dir, "OPTIONS"))
+	require.NoError(t, err)
+	require.True(t, info.Mode().IsRegular())
+	pipe("CURRENT")
+	err = open()
+	require.ErrorContains(t, err, "CURRENT")
+	require.ErrorContains(t, err, "it is a pipe")
+}
