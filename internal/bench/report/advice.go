@@ -86,7 +86,7 @@ func adviceRuns(r *advice.Result) *Grid {
 // adviceSettings shows what is there, what is recommended, and the front.
 func adviceSettings(r *advice.Result, rows int) *Grid {
 	g := newGrid("Predicted, per lookup; the settings that none beats at its memory", 2, "setting", "", "memory",
-		"blocks", "absent blocks [95 %]", "device reads", "device bytes", "ns")
+		"blocks", "absent blocks [95\u00a0%]", "device reads", "device bytes", "ns")
 	a := r.Advice
 	shown := slices.Clone(a.Front)
 	if len(shown) > rows-2 && rows > 2 {
@@ -163,7 +163,7 @@ func adviceStyles(r *advice.Result) *Grid {
 // adviceChecks shows predictions beside measurements.
 func adviceChecks(r *advice.Result) *Grid {
 	g := newGrid("Predicted, measured, per lookup", 1, "setting", "memory", "blocks", "measured", "off %",
-		"absent blocks [95 %]", "measured", "device reads", "measured", "off %", "bytes", "measured", "off %")
+		"absent blocks [95\u00a0%]", "measured", "device reads", "measured", "off %", "bytes", "measured", "off %")
 	off := func(x float64) string { return fmt.Sprintf("%+.1f", 100*x) }
 	for i := range r.Checks {
 		c := &r.Checks[i]
