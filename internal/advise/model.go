@@ -27,6 +27,7 @@ type touch struct {
 	draw    uint64 // decides whether a filter lets the key pass
 	file    int32
 	block   int32 // number of the model's
+	again   int32 // see Step.Again
 	present bool
 }
 
@@ -175,7 +176,7 @@ func (n *numbering) touches(k *Key) []touch {
 				if i == 0 && s.Decoded > 0 {
 					n.m.sizes[number], n.m.stored[number] = float64(s.Decoded), float64(s.Stored)
 				}
-				all = append(all, touch{mix(like ^ uint64(s.File)<<8 ^ drawCoin), s.File, number, s.Present})
+				all = append(all, touch{mix(like ^ uint64(s.File)<<8 ^ drawCoin), s.File, number, s.Again, s.Present})
 			}
 		}
 	}
@@ -227,7 +228,7 @@ func (n *numbering) scan(s *Scan, number uint64) scanTouches {
 		draw := mix(mix(number^drawScan) ^ uint64(p.File))
 		for i := range p.Blocks {
 			if block, ok := n.number(blockID{p.File, p.First + i}); ok {
-				all = append(all, touch{draw, p.File, block, !p.Empty || !s.Bounded})
+				all = append(all, touch{draw, p.File, block, 0, !p.Empty || !s.Bounded})
 			}
 		}
 	}

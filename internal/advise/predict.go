@@ -105,7 +105,7 @@ func (m *Model) expectKey(k *Key, f *filters, spared float64) (blocks, probes, v
 			probes++
 		}
 		if s.Present {
-			blocks++
+			blocks += 1 + float64(s.Again)
 			continue
 		}
 		blocks += rate * (1 - spared)

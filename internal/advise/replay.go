@@ -58,6 +58,9 @@ func (m *Model) stream(f *filters, remembered int, salt uint64) (all []access, t
 				t.wrong++
 			}
 			all = append(all, access{b.block, kind, counted})
+			if b.again > 0 && b.present { // once marks the block as often as more times do
+				all = append(all, access{b.block, kind, counted})
+			}
 		}
 	}
 	return all, t

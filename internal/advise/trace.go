@@ -36,6 +36,10 @@ type Step struct {
 	Block   int32 // the only data block that may have the key, by its number
 	Present bool  // the file has a version of the key: the block is read, whatever the filter
 
+	// Again is how often a block is read once more if the key is present: for older versions under an
+	// operand, say. These are in the cache by then.
+	Again int32
+
 	// Decoded and Stored are the bytes of the block in the cache and in the file, as far as they are
 	// known: one step of those that lead to it is enough. 0 is as many as blocks of the file have on
 	// average.

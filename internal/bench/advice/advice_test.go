@@ -252,3 +252,47 @@ func TestScansArePredicted(t *testing.T) {
 	}
 	require.Positive(t, ranges)
 }
+
+// Of a store with operands of an application's own merger, lookups are predicted and measured too.
+func TestOperandsOfAnUnknownMerger(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	own := kv.NewMerger("app.set-of-words", func(_, older, newer []byte) ([]byte, error) {
+		return append(older, newer...), nil
+	})
+	db, err := kv.Open(dir, &kv.Options{Merger: own, CacheSize: 512 << 10, L0CompactionThreshold: 20,
+		L0SlowdownThreshold: 30, L0StopThreshold: 40})
+	require.NoError(t, err)
+	const n = 6000
+	for i := range n {
+		require.NoError(t, db.Set(key(2*i), make([]byte, 200), kv.Async))
+	}
+	require.NoError(t, db.Compact(nil, nil))
+	for range 3 {
+		for i := range n / 3 {
+			require.NoError(t, db.Merge(key(6*i), []byte("more"), kv.Async))
+		}
+		require.NoError(t, db.Flush())
+	}
+	path := filepath.Join(t.TempDir(), "lookups.trace")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	tracer, err := kv.NewLookupTracer(f, &kv.LookupTraceOptions{Keys: true})
+	require.NoError(t, err)
+	db.TraceLookups(tracer)
+	lookups(n, 12_000)(func(key []byte) {
+		_, err := db.Has(key)
+		require.NoError(t, err)
+	})
+	require.NoError(t, tracer.Close())
+	require.NoError(t, f.Close())
+	require.NoError(t, db.Close())
+	r, err := Advise(t.Context(), Config{Store: dir, Trace: path, Sweep: true, Progress: quiet(), Dir: t.TempDir(),
+		Filters: []string{"blocked:6", "ribbon:8"}})
+	require.NoError(t, err)
+	require.Zero(t, r.Advice.Sample.Changed)
+	for _, c := range r.Checks {
+		require.InDelta(t, 0, c.Blocks, 0.03, c.Setting.Name())
+		require.InDelta(t, 0, c.Reads, 0.05, c.Setting.Name())
+	}
+	require.Greater(t, r.Advice.Now.Found.Blocks, 1.9, "a third of the keys have operands in three files")
+}

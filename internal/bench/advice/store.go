@@ -119,6 +119,9 @@ func (s *store) readOptions() error {
 		}
 		s.options = o
 	}
+	if name := s.found.Manifest.First.Merger; name != "" && s.options.Merger == nil {
+		s.options.Merger = kv.NewMerger(name, newest)
+	}
 	if s.options.CacheSize == 0 {
 		s.options.CacheSize = usualCache
 		if size, err := bytesize.Parse(s.said("CacheSize")); err == nil {
@@ -127,6 +130,10 @@ func (s *store) readOptions() error {
 	}
 	return nil
 }
+
+// newest stands in for a merger of the application's own: lookups read what they would with that one, and
+// nobody wants the values. What it makes is never written.
+func newest(_, _, newer []byte) ([]byte, error) { return newer, nil }
 
 // said returns a field of the store's options, set or not; empty if that is not known.
 func (s *store) said(field string) string {
@@ -234,10 +241,14 @@ func (s *store) path(key []byte) (k advise.Key, err error) {
 			continue
 		}
 		to := advise.Step{File: n, Block: int32(min(block, math.MaxInt32)), Present: step.Probe.KeyPresent}
-		if p := &step.Probe; p.BlocksFromDisk > 0 {
+		p := &step.Probe
+		if to.Present {
+			to.Again = int32(max(0, p.BlocksFromCache+p.BlocksFromDisk-1))
+		}
+		if p.BlocksFromDisk > 0 {
 			s.sizes[n].blocks += int64(p.BlocksFromDisk)
 			s.sizes[n].bytes += p.BytesDecoded
-			if p.BlocksFromDisk == 1 && p.BlocksFromCache == 0 && p.IndexLeavesFromDisk == 0 {
+			if p.BlocksFromDisk == 1 && p.IndexLeavesFromDisk == 0 {
 				to.Decoded = int32(min(p.BytesDecoded, math.MaxInt32))
 				to.Stored = int32(min(p.BytesFromDisk, math.MaxInt32))
 			}
