@@ -337,6 +337,7 @@ func TestBlocksHaveSizesOfTheirOwn(t *testing.T) {
 		trace.Lookups = append(trace.Lookups, Lookup{Key: int32(i % 4)})
 	}
 	p := New(&s, trace, UsualPrices()).Predict(Setting{}, 1000)[0]
-	require.InDelta(t, 0.5, p.All.Reads, 1e-9, "the larger block is too large for the cache, and every second lookup its")
+	require.InDelta(t, 0.5, p.All.Reads, 1e-9,
+		"the larger block, which half of the lookups read, is too large for the cache")
 	require.InDelta(t, 125, p.All.Bytes, 1e-9)
 }

@@ -24,46 +24,67 @@ type access struct {
 }
 
 // stream returns which blocks are read, in order, if filters err at these rates.
-func (m *Model) stream(f *filters, remembered int, salt uint64) (all []access, t tally) {
-	memory := newFacts(remembered)
-	warm := m.warm
+func (m *Model) stream(f *filters, remembered int, salt uint64) ([]access, tally) {
+	s := streaming{m: m, f: f, memory: newFacts(remembered), salt: salt}
+	counted := m.warm <= 0
 	for _, i := range m.order {
 		if i < 0 {
-			for _, b := range m.scans[-1-i] {
-				if !b.present && unit(mix(b.draw^salt)) >= f.ranges[b.file] {
-					continue
-				}
-				all = append(all, access{b.block, ofScan, warm <= 0})
-			}
+			s.scan(m.scans[-1-i], counted)
 			continue
 		}
-		counted := int(i) >= m.warm
-		if counted {
-			warm = 0
-		}
-		number := m.trace.Lookups[i].Key
-		kind := int8(ofAbsent)
-		if m.trace.Keys[number].Found {
-			kind = ofFound
-		}
-		for _, b := range m.keys[number] {
-			if !b.present {
-				if unit(mix(b.draw^salt)) >= f.rates[b.file] {
-					continue
-				}
-				if memory.has(b.draw) {
-					t.known++
-					continue
-				}
-				t.wrong++
-			}
-			all = append(all, access{b.block, kind, counted})
-			if b.again > 0 && b.present { // once marks the block as often as more times do
-				all = append(all, access{b.block, kind, counted})
-			}
+		counted = int(i) >= m.warm
+		s.lookup(m.trace.Lookups[i].Key, counted)
+	}
+	return s.all, s.t
+}
+
+// A streaming is a stream in the making.
+type streaming struct {
+	m      *Model
+	f      *filters
+	memory *facts
+	salt   uint64
+	all    []access
+	t      tally
+}
+
+// scan adds the blocks of a scan.
+func (s *streaming) scan(blocks scanTouches, counted bool) {
+	for _, b := range blocks {
+		if b.present || unit(mix(b.draw^s.salt)) < s.f.ranges[b.file] {
+			s.all = append(s.all, access{b.block, ofScan, counted})
 		}
 	}
-	return all, t
+}
+
+// lookup adds the blocks of a lookup of a key.
+func (s *streaming) lookup(key int32, counted bool) {
+	kind := int8(ofAbsent)
+	if s.m.trace.Keys[key].Found {
+		kind = ofFound
+	}
+	for _, b := range s.m.keys[key] {
+		if !b.present && !s.errs(b) {
+			continue
+		}
+		s.all = append(s.all, access{b.block, kind, counted})
+		if b.again > 0 && b.present { // once more marks the block, and many times do no more
+			s.all = append(s.all, access{b.block, kind, counted})
+		}
+	}
+}
+
+// errs reports whether a block is read in vain, and counts that.
+func (s *streaming) errs(b touch) bool {
+	switch {
+	case unit(mix(b.draw^s.salt)) >= s.f.rates[b.file]:
+		return false
+	case s.memory.has(b.draw):
+		s.t.known++
+		return false
+	}
+	s.t.wrong++
+	return true
 }
 
 // replay returns what a cache would not have had of a stream of accesses.

@@ -58,7 +58,7 @@ func (s *store) parts(a *advise.Scan, of *scan) error {
 		}
 		n, ok := s.number[step.Source]
 		if !ok {
-			return fmt.Errorf("advise: %s is in use and was not there before: is the store open elsewhere?", step.Source)
+			return s.strange(step.Source)
 		}
 		first, last, err := s.span(n, of)
 		if err != nil {

@@ -230,8 +230,7 @@ func (s *store) path(key []byte) (k advise.Key, err error) {
 		}
 		n, ok := s.number[step.Source]
 		if !ok {
-			return k, fmt.Errorf("advise: %s is in use and was not there before: is the store open elsewhere?",
-				step.Source)
+			return k, s.strange(step.Source)
 		}
 		block, ok, err := s.tables[n].reader.BlockOf(key)
 		if err != nil {
@@ -256,6 +255,11 @@ func (s *store) path(key []byte) (k advise.Key, err error) {
 		k.Path = append(k.Path, to)
 	}
 	return k, nil
+}
+
+// strange is the error of a file that the store did not have when it was surveyed.
+func (s *store) strange(name string) error {
+	return fmt.Errorf("advise: %s is in use and was not there before: is %s open elsewhere?", name, s.dir)
 }
 
 // enoughBlocks are so many that their mean is that of a file.

@@ -49,8 +49,8 @@ func VerdictLines(v *advice.Verdict) []string {
 			part(v.ReadsIn10, v.Checks), 100*v.WorstReads),
 	}
 	if v.WithInterval > 0 {
-		lines = append(lines, fmt.Sprintf("blocks of absent keys alone within 10 %%: %s settings; within the predicted "+
-			"interval: %s", part(v.AbsentIn10, v.WithInterval), part(v.InInterval, v.WithInterval)))
+		lines = append(lines, fmt.Sprintf("blocks of absent keys alone within 10 %%: %s settings; within the "+
+			"predicted interval: %s", part(v.AbsentIn10, v.WithInterval), part(v.InInterval, v.WithInterval)))
 	}
 	return append(lines, fmt.Sprintf("the recommended setting costs %.1f %% more than the best measured one within "+
 		"the limit of memory, %s", 100*v.Regret, v.BestMeasured))
@@ -183,8 +183,8 @@ func adviceScans(r *advice.Result) *Grid {
 	for i := range r.Checks {
 		c := &r.Checks[i]
 		p, m := &c.Setting.Scans, &c.Measured.Scans
-		g.Add(c.Setting.Name(), size(c.Setting.Memory), perOne(p.Blocks), perOne(m.Blocks), off(c.Scans), perOne(p.Reads),
-			perOne(m.Reads), off(c.ScanReads), size(p.Bytes), size(m.Bytes))
+		g.Add(c.Setting.Name(), size(c.Setting.Memory), perOne(p.Blocks), perOne(m.Blocks), off(c.Scans),
+			perOne(p.Reads), perOne(m.Reads), off(c.ScanReads), size(p.Bytes), size(m.Bytes))
 	}
 	return g
 }
