@@ -14,6 +14,7 @@ import (
 type cellFlags struct {
 	Engine      []string `placeholder:"NAMES" help:"${cells_engine}"`
 	Filter      []string `sep:"none" placeholder:"SPECS" help:"${cells_filter}"`
+	Range       []string `placeholder:"SPECS" help:"${cells_range}"`
 	Budget      []string `placeholder:"NAMES" help:"${cells_budget}"`
 	Index       []string `placeholder:"SIZES" help:"${cells_index}"`
 	Compaction  []string `placeholder:"NAMES" help:"Compaction: ${compactions} (default ${style})."`
@@ -28,6 +29,7 @@ type cellFlags struct {
 	ValueSize   []string `name:"value-size" placeholder:"BYTES" help:"Bytes of a value (default 100)."`
 	DataSeed    []string `name:"data-seed" placeholder:"N" help:"Seed of keys, values and the tree (default 1)."`
 	Workload    []string `placeholder:"NAMES" help:"${cells_workload}"`
+	Scan        []string `placeholder:"KINDS" help:"${cells_scan}"`
 	Pace        []string `placeholder:"SPEEDS" help:"${cells_pace}"`
 	State       []string `placeholder:"NAMES" help:"${cells_state}"`
 	Threads     []string `placeholder:"N" help:"${cells_threads}"`

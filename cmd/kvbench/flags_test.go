@@ -105,6 +105,8 @@ var ideas = map[string]string{
 	"help": "help", "cold": "larger than memory", "memory": "memory limit", "variant": "siftkv's settings",
 	"procs": "processors", "goroutines": "goroutines", "young": "files in level 0", "target-file": "size of a file",
 	"delay": "delay of a request", "get-price": "price of a read", "put-price": "price of a write",
+	"range": "range filters", "scan": "scans between bounds", "ranges": "filters for ranges by themselves",
+	"sets": "sets of keys", "csv": "result as CSV",
 	"in-memory": "object store in memory", "s3": "object store in a bucket",
 }
 

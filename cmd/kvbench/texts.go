@@ -71,6 +71,10 @@ var helps = kong.Vars{
 	"cells_filter": "Filters (default blocked:10), separated by spaces or semicolons: none; oracle (never " +
 		"errs); a filter of this project, such as bloom:10 or cuckoo:12,4; own:10 (the engine's own Bloom " +
 		"filter, 10 bits per key); of rocksdb bloom:10 and ribbon:10.",
+	"cells_range": "Range filters of SiftKV: none (default), cut:4 and others, oracle, each with +last for the last " +
+		"level too; or prefix:fixed:8, filters of prefixes.",
+	"cells_scan": "Scans after the lookups: none (default), 0 or 0:WIDTH (empty ranges, WIDTH mean distances of two " +
+		"keys wide), behind (just behind a key), or a number of entries.",
 	"cells_budget": "Filter memory: uniform (default: every key has the bits that the filter names) or spread " +
 		"(as many bits in all, spread over the levels so that lookups read least).",
 	"cells_index": "Size at which siftkv and pebble split a file's index in two levels, of which the lower is " +
@@ -151,8 +155,8 @@ var helps = kong.Vars{
 		"file per workload in DIR.",
 
 	"filters_keys": "Numbers of keys, a table each (default 100000,1000000).",
-	"filters_probes": "Absent keys to ask for, and lookups to time, per filter (default 1000000); with --ranges, empty " +
-		"ranges of each kind (50000).",
+	"filters_probes": "Absent keys to ask for, and lookups to time, per filter (default 1000000); with --ranges, " +
+		"empty ranges of each kind (50000).",
 	"filters_filter": "Filters of this project (default ${families}). Separate by spaces or semicolons, or " +
 		"repeat the flag.",
 	"inspect_walk":  "Files whose blocks are measured, at most; every entry of them is read (default 8).",
@@ -167,7 +171,8 @@ var helps = kong.Vars{
 	"advise_sweep":   "Verify every filter, with the cache of now and with what the limit of memory leaves.",
 	"advise_lookups": "Lookups of the trace, at most (default 2000000).",
 	"advise_rows":    "Settings to show (default 20).",
-	"filters_ranges": "Measure filters for ranges of keys: --filter then has range filters (default ${rangefamilies}).",
+	"filters_ranges": "Measure filters for ranges of keys: --filter then has range filters (default " +
+		"${rangefamilies}).",
 	"filters_sets": "With --ranges, sets of keys: random, names, urls, series, or paths of files with a key per line " +
 		"(default random,names,urls,series).",
 	"filters_csv": "With --ranges, also write the result as CSV, a line for each filter and kind of ranges.",

@@ -9,7 +9,7 @@ out=${1:-results/study}
 mkdir -p bin "$out"
 go build -o bin/kvbench ./cmd/kvbench
 docs/study/keys.sh study-keys
-for part in bits small young levels budget seeds luck repeats keys; do
+for part in bits small young levels budget seeds luck repeats keys ranges; do
 	bin/kvbench sweep --spec "docs/study/$part.yaml" --out "$out/$part" >"$out/$part.txt"
 done
 bin/kvbench objects --in-memory --cache 0 --memory 0 --reps 2 --json "$out/objects.json" --filter \

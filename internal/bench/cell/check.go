@@ -48,6 +48,9 @@ func (s *Settings) Check() error {
 		return engine.Unsupported("fill %d: the keys that are there and not asked for are those of workload %s",
 			s.Fill, Replay)
 	}
+	if err := s.checkScan(); err != nil {
+		return err
+	}
 	store := s.store()
 	if err := store.Check(""); err != nil {
 		return err
@@ -115,6 +118,7 @@ func (s *Settings) store() engine.Settings {
 	}
 	if s.Engine == "siftkv" {
 		store.SiftKVIndexBytes = int(s.Index)
+		store.SiftKVRange = s.Range
 	} else {
 		store.PebbleIndexBytes = int(s.Index)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 )
 
@@ -19,6 +20,7 @@ type setting struct {
 	lo, hi int64  // bounds of a number; those of 0 and 0 are checked elsewhere
 	zero   bool   // 0 is allowed whatever the bounds
 	size   bool   // the number is one of bytes
+	later  bool   // cells were named before it was there: a usual one is empty, and not in their text
 	at     func(s *Settings) any
 }
 
@@ -26,6 +28,8 @@ type setting struct {
 var settings = []setting{
 	{Name: "engine", Build: true, usual: "siftkv", at: func(s *Settings) any { return &s.Engine }},
 	{Name: "filter", Build: true, usual: "blocked:10", at: func(s *Settings) any { return &s.Filter }},
+	{Name: "range", Build: true, Label: "range-%s", usual: engine.NoRange, later: true,
+		at: func(s *Settings) any { return &s.Range }},
 	{Name: "budget", Build: true, Label: "%s", usual: Uniform, at: func(s *Settings) any { return &s.Budget }},
 	{Name: "index", Build: true, Label: "index-%s", usual: "0", lo: 64, hi: 1 << 30, zero: true, size: true,
 		at: func(s *Settings) any { return &s.Index }},
@@ -46,6 +50,7 @@ var settings = []setting{
 		at: func(s *Settings) any { return &s.ValueSize }},
 	{Name: "data-seed", Build: true, usual: "1", at: func(s *Settings) any { return &s.DataSeed }},
 	{Name: "workload", Label: "%s", usual: Uniform, at: func(s *Settings) any { return &s.Workload }},
+	{Name: "scan", Label: "scan-%s", usual: NoScan, later: true, at: func(s *Settings) any { return &s.Scan }},
 	{Name: "pace", Label: "pace-%s", usual: NoPace, at: func(s *Settings) any { return &s.Pace }},
 	{Name: "state", Label: "%s", usual: Warm, at: func(s *Settings) any { return &s.State }},
 	{Name: "threads", Label: "%s-threads", usual: "1", lo: 1, hi: 256, at: func(s *Settings) any { return &s.Threads }},
@@ -99,7 +104,9 @@ func (f Field) Set(text string) error {
 	var err error
 	switch p := f.value.(type) {
 	case *string:
-		*p = text
+		if *p = text; f.later && text == f.usual {
+			*p = ""
+		}
 	case *uint64:
 		if *p, err = strconv.ParseUint(text, 10, 64); err != nil {
 			return bench.Usagef("%s %s: want a whole number from 0 on", f.Name, text)
@@ -122,6 +129,9 @@ func (f Field) Set(text string) error {
 func (f Field) Text() string {
 	switch p := f.value.(type) {
 	case *string:
+		if f.later && *p == "" {
+			return f.usual
+		}
 		return *p
 	case *uint64:
 		return strconv.FormatUint(*p, 10)

@@ -48,6 +48,7 @@ func checkIdentities(r *Result, null bool) measure.Identities {
 			Settled: r.Build.Settled && !null, Beyond: r.Keys.Replay != nil && r.Keys.Replay.Beyond > 0})
 	}
 	c.Out.Rules = measure.Rules(oracle)
+	checkScans(r, c)
 	if null || r.Shape.Total().Entries == 0 {
 		return c.Out // not a tree of files, or one that does not tell
 	}

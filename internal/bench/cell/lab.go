@@ -124,9 +124,16 @@ func (l *Lab) Run(ctx context.Context, s Settings) (r *Result, err error) {
 	if err := x.alone(ctx); err != nil {
 		return nil, err
 	}
+	var scans *Scans
+	if s.Scan != "" {
+		if scans, err = x.scan(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if r, err = x.result(); err != nil {
 		return nil, err
 	}
+	r.Scans = scans
 	r.Build.Reused, r.Environment, r.TimerNs = reused, env, int64(timer)
 	r.Metrics = metrics(r)
 	r.Identities = checkIdentities(r, x.variant.Null)

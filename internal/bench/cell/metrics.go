@@ -23,7 +23,7 @@ func metrics(r *Result) []Metric {
 	for _, kind := range engine.Kinds {
 		out = append(out, phaseMetrics(kind, r.Phase(kind), r.Settings)...)
 	}
-	return append(out, storeMetrics(r)...)
+	return append(append(out, scanMetrics(r)...), storeMetrics(r)...)
 }
 
 // phaseMetrics lists what lookups of one kind cost.

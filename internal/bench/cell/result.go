@@ -29,6 +29,7 @@ type Result struct {
 	Usage       engine.Usage        `json:"usage"`          // of the store that answered, after the lookups
 	Existing    Phase               `json:"existing"`
 	Absent      Phase               `json:"absent"`
+	Scans       *Scans              `json:"scans,omitempty"`
 	Pace        *Pace               `json:"pace,omitempty"` // of a trace that was replayed with its intervals
 	Metrics     []Metric            `json:"metrics"`
 	Identities  measure.Identities  `json:"identities"`

@@ -14,6 +14,7 @@ import (
 type Settings struct {
 	Engine      string `json:"engine"`
 	Filter      string `json:"filter"`
+	Range       string `json:"range,omitempty"` // empty: none
 	Budget      string `json:"budget"`
 	Index       int64  `json:"index_bytes"` // 0: the engine's way
 	Compaction  string `json:"compaction"`
@@ -29,6 +30,7 @@ type Settings struct {
 	ValueSize   int64  `json:"value_bytes"`
 	DataSeed    uint64 `json:"data_seed"`
 	Workload    string `json:"workload"`
+	Scan        string `json:"scan,omitempty"` // empty: none
 	Pace        string `json:"pace"`
 	State       string `json:"state"`
 	Threads     int64  `json:"threads"`
@@ -48,6 +50,9 @@ const (
 	Spread  = "spread"  // Budget: bits spread over the levels
 	Zipfian = "zipfian" // Workload
 	Replay  = "replay"  // Workload: the lookups of the trace that the keys are from
+
+	NoScan = "none"   // Scan: lookups only
+	Behind = "behind" // Scan: narrow, and just behind a key
 
 	NoPace = "none" // Pace: as fast as it goes; else how many times as fast as recorded
 
@@ -80,7 +85,9 @@ func (s *Settings) NameKeys(name func(path string) (string, error)) error {
 func (s Settings) Text() string {
 	var out []string
 	for _, f := range Fields(&s) {
-		out = append(out, f.Name+"="+f.Text())
+		if !f.later || !f.usualValue() {
+			out = append(out, f.Name+"="+f.Text())
+		}
 	}
 	return strings.Join(out, " ")
 }

@@ -46,6 +46,9 @@ type Settings struct {
 	SiftKVFilter       string `json:"siftkv_filter,omitempty"`
 	SiftKVFilterBudget int64  `json:"siftkv_filter_budget_bytes,omitempty"`
 
+	// SiftKVRange is the range filter of SiftKV's files, see CheckRange; empty is none.
+	SiftKVRange string `json:"siftkv_range,omitempty"`
+
 	// Counters gives the store a merge operator, see Adder. It is then opened with it
 	// every time.
 	Counters bool `json:"counters,omitempty"`

@@ -65,6 +65,11 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 		o.L0CompactionThreshold = t.YoungFiles + 1
 		o.L0SlowdownThreshold, o.L0StopThreshold = t.YoungFiles+2, 2*t.YoungFiles+4
 	}
+	if s.SiftKVRange != "" {
+		if err := setRange(o, s.SiftKVRange); err != nil {
+			return nil, err
+		}
+	}
 	if s.Counters {
 		o.Merger = kv.Int64Add
 	}

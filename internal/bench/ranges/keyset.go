@@ -86,7 +86,8 @@ func dealt(name string, n int, draw func() []byte) *keyset {
 // Parts of names.
 var syllables = []string{
 	"py", "data", "lib", "test", "web", "auto", "fast", "micro", "sim", "net", "log", "core", "io", "kit", "ml", "api",
-	"ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va", "wo", "xi", "yo", "za",
+	"ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va", "wo", "xi", "yo",
+	"za",
 }
 
 // name draws a name such as those of packages, some parts more often than others.

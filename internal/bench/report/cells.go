@@ -122,11 +122,22 @@ func IdentitiesLine(set []*cell.Result) string {
 // Grids returns the tables of a set: absent keys, existing keys, stores.
 func Grids(set []*cell.Result) []*Grid {
 	l := NewLabels(set)
-	return []*Grid{
-		phaseGrid(set, l, engine.Absent),
-		phaseGrid(set, l, engine.Existing),
-		storeGrid(set, l),
+	grids := []*Grid{phaseGrid(set, l, engine.Absent), phaseGrid(set, l, engine.Existing)}
+	if slices.ContainsFunc(set, func(r *cell.Result) bool { return r.Scans != nil }) {
+		grids = append(grids, cellGrid("Scans between two bounds", set, l, metricColumns(cell.ScanKind, scanColumns)))
 	}
+	return append(grids, storeGrid(set, l))
+}
+
+var scanColumns = []metricColumn{
+	{"files/op", "files /op", "files within the bounds of a scan", perOne},
+	{"denied/op", "denied /op", "of these, ruled out by a filter", perOne},
+	{"empty/op", "empty /op", "read, and without an entry within the bounds", perOne},
+	{"with-entries/op", "with entries /op", "read, with an entry within the bounds", perOne},
+	{"false-positives/op", "false+ /op", "of the empty ones, a range filter said maybe", perOne},
+	{"blocks/op", "blocks /op", "data blocks, from the cache or from disk", perOne},
+	{"disk-blocks/op", "disk /op", "data blocks from disk", perOne},
+	{"ns/op", "ns /op", "time of a scan, an iterator of its own included", nanos},
 }
 
 // settingColumns are the columns of the settings in which cells differ.

@@ -13,20 +13,20 @@ import (
 // Ranges writes a result as text for a terminal of 160 columns.
 func Ranges(w io.Writer, r *ranges.Result) error {
 	return write(w, func(out *page.Page) {
-		out.Printf("Range filters on their own: space, errors, time; up to %s empty ranges of each kind, medians of %s, "+
-			"seed %d\n\nmachine   %s\n",
+		out.Printf("Range filters on their own: space, errors, time; up to %s empty ranges of each kind, medians of "+
+			"%s, seed %d\n\nmachine   %s\n",
 			count(r.Probes), times(r.Repetitions, "repetition"), r.Seed, r.Environment.String())
 		for _, t := range r.Tables {
 			out.Grid(rangeFilterTable(t))
 			out.Grid(rangeRateTable(t))
 		}
 		out.List("Notes",
-			"% of ranges without a key that the filter lets pass, with their 95 % Wilson interval. All keys were asked "+
-				"for by the narrowest range, and none was denied.",
+			"% of ranges without a key that the filter lets pass, with their 95 % Wilson interval. All keys were "+
+				"asked for by the narrowest range, and none was denied.",
 			"theory: of random keys, and of narrow ranges anywhere among them.",
 			"gap: mean distance of two keys; unit: 1 in the first eight bytes, taken as a number.",
-			"x blocked: time to build over that of blocked:10 for the same keys, their hashes included. query ns: of the "+
-				"first kind of ranges.")
+			"x blocked: time to build over that of blocked:10 for the same keys, their hashes included. query ns: of "+
+				"the first kind of ranges.")
 		out.End(r.Environment.Warnings, r.WallSeconds)
 	})
 }

@@ -194,7 +194,7 @@ func (t *Table) ColumnName(column, metric int) string {
 
 // checkMetric reports a name that is not of the form of a metric's.
 func checkMetric(name string) error {
-	kinds := []string{string(engine.Absent), string(engine.Existing), cell.StoreKind}
+	kinds := []string{string(engine.Absent), string(engine.Existing), cell.ScanKind, cell.StoreKind}
 	if kind, unit, ok := strings.Cut(name, " "); !ok || unit == "" || !slices.Contains(kinds, kind) {
 		return bench.Usagef("--metric %q: want one of %s and a unit, such as 'absent blocks/op'", name,
 			strings.Join(kinds, ", "))

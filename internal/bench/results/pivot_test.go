@@ -81,7 +81,7 @@ func TestWrongNamesSayWhichAreRight(t *testing.T) {
 		"row": {Query{Rows: []string{"bits"}, Metrics: good},
 			"--rows bits: not a setting; the settings are engine, filter"},
 		"column": {Query{Columns: []string{"bits"}, Metrics: good}, "--columns bits"},
-		"kind":   {Query{Metrics: []string{"blocks/op"}}, "want one of absent, existing, store and a unit"},
+		"kind":   {Query{Metrics: []string{"blocks/op"}}, "want one of absent, existing, scan, store and a unit"},
 		"metric": {Query{Metrics: []string{"absent blox/op"}},
 			"there are absent blocks/op, store filter-bits/key"},
 		"condition": {Query{Metrics: good, Where: []string{"cache"}}, "want NAME=VALUE"},
