@@ -42,6 +42,8 @@ table keys 'absent fpr' --rows filter --columns keys --where shape=settled --whe
 table keys 'absent blocks/op' --rows shape,filter --columns keys --where workload=uniform --where engine=siftkv
 table keys 'existing disk-blocks/op' --rows shape,filter,workload --columns keys --where engine=siftkv
 table keys 'absent blocks/op' --rows engine,workload --columns keys --where filter=own:10
+table ranges 'scan blocks/op' --rows shape,range --columns scan --where keys=100000
+table ranges 'scan blocks/op' --rows range --columns keys,scan --where shape=young:16 --where scan=0 --where scan=behind
 
 # The budget, level by level: keys, bits per key, blocks and disk reads per lookup.
 for cache in 65536 2097152 8388608; do
