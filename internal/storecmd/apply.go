@@ -77,7 +77,7 @@ func (c *applyCommand) merge(text string) (o *kv.Options, merged string, err err
 		name, own := fieldOf(line)
 		switch {
 		case name == "" || slices.Contains(names, name) || slices.Contains(notApplied, name):
-		case own && c.Rewrite && (name == "Filter" || name == "Prefix"):
+		case own && c.Rewrite && (name == "Filter" || name == "Prefix" || name == "RangeFilter"):
 			return nil, "", usagef("the store's %s is its program's own, which siftkv does not have: set one with "+
 				"--options, or use --no-rewrite", name)
 		case !own:

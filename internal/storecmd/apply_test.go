@@ -189,6 +189,13 @@ func TestApplyLeavesFiltersOfAProgramAlone(t *testing.T) {
 	require.Contains(t, r.Stderr, "the store's Filter is its program's own")
 	require.Equal(t, "CacheSize = 1MiB\nMaxMemtables = 5\n",
 		apply(t, dir, "--options", "CacheSize = 1MiB", "--no-rewrite").Options)
+
+	own.Text = "# RangeFilter = sieve:7: the application's own\n"
+	require.NoError(t, manifest.SetOptions(vfs.OS, dir, own))
+	r = process(t, "apply", dir, "--options", "CacheSize = 1MiB")
+	require.Equal(t, statusUsage, r.Status)
+	require.Contains(t, r.Stderr, "the store's RangeFilter is its program's own")
+	require.Contains(t, apply(t, dir, "--options", "RangeFilter = cut:6").Options, "RangeFilter = cut:6")
 }
 
 // A process that is killed, or interrupted, while it rewrites files leaves a whole store, and another goes on.
