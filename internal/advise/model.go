@@ -2,6 +2,7 @@ package advise
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -14,6 +15,8 @@ type Model struct {
 	warm   int // lookups that come before what is counted
 
 	share  float64   // of all blocks that are replayed
+	likes  int       // keys that a key of the trace stands for in replays: oneIn, or fewer
+	thin   int       // of so many scans one is replayed
 	sizes  []float64 // of these in the cache
 	stored []float64 // and in the files
 	keys   [][]touch
@@ -45,6 +48,11 @@ const (
 	maxTouches = 2 << 20 // that one replay should come to
 	minBlocks  = 4 << 10 // that a sample has: of fewer, a popular one more or less decides
 	warmUp     = 4       // one in so many lookups comes before what is counted
+
+	// However many keys a trace stands for, and however far its scans went, a replay has no more than so many times
+	// as many touches as it should, and no more than so many are looked at to choose them.
+	mostKept  = 16
+	mostDrawn = 1 << 27
 )
 
 // New prepares a model. The store and the trace must not change any more. The first quarter of
@@ -55,28 +63,49 @@ func New(s *Store, t *Trace, p Prices) *Model { return newModel(s, t, p, maxTouc
 func newModel(s *Store, t *Trace, p Prices, most int) *Model {
 	m := &Model{store: s, trace: t, prices: p.with(s.Filter), oneIn: max(1, t.OneIn), warm: len(t.Lookups) / warmUp,
 		stats: make([]keyStat, len(t.Keys)), keys: make([][]touch, len(t.Keys)), share: 1}
-	steps := 0
+	steps, paths := 0, 0
 	for i, l := range t.Lookups {
 		st := &m.stats[l.Key]
 		if st.all++; i >= m.warm {
 			st.counted++
 		}
-		steps += m.pathLen(&t.Keys[l.Key])
+		n := m.pathLen(&t.Keys[l.Key])
+		if steps += n; st.all == 1 {
+			paths += n
+		}
 	}
-	if steps *= m.oneIn; steps > most {
-		m.share = min(1, max(float64(most)/float64(steps), minBlocks/float64(s.blocks())))
-	}
+	m.limit(steps, paths, most)
 	n := numbering{m: m, blocks: map[blockID]int32{}}
 	for i := range t.Keys {
 		if m.stats[i].all > 0 {
 			m.keys[i] = n.touches(&t.Keys[i])
 		}
 	}
-	for i := range t.Scans {
-		m.scans = append(m.scans, n.scan(&t.Scans[i], uint64(i)))
+	m.scans = make([]scanTouches, len(t.Scans))
+	for i := 0; i < len(t.Scans); i += m.thin {
+		m.scans[i] = n.scan(&t.Scans[i], uint64(i))
 	}
 	m.merge()
 	return m
+}
+
+// limit chooses how much is replayed: lookups of the trace come to so many steps, each path of theirs taken once to
+// so many, and a replay should come to so many touches at most.
+func (m *Model) limit(steps, paths, most int) {
+	scanned := 0
+	for i := range m.trace.Scans {
+		for _, p := range m.trace.Scans[i].Parts {
+			scanned += int(p.Blocks)
+		}
+	}
+	if all := float64(steps)*float64(m.oneIn) + float64(scanned); all > float64(most) {
+		m.share = min(1, max(float64(most)/all, minBlocks/float64(m.store.blocks())))
+	}
+	times := func(kept, drawn int) float64 {
+		return min(mostKept*float64(most)/max(1, float64(kept)*m.share), mostDrawn/max(1, float64(drawn)))
+	}
+	m.likes = max(1, int(min(float64(m.oneIn), times(steps, paths))))
+	m.thin = max(1, int(math.Ceil(1/times(scanned, scanned))))
 }
 
 // Warm returns how many lookups at the beginning of the trace fill the cache and are not counted.
@@ -161,7 +190,7 @@ func (n *numbering) number(id blockID) (int32, bool) {
 // to lie anywhere.
 func (n *numbering) touches(k *Key) []touch {
 	var all []touch
-	for i := range n.m.oneIn {
+	for i := range n.m.likes {
 		path := k.Path
 		like := mix(k.Hash ^ uint64(i))
 		if k.Pathless {

@@ -173,6 +173,17 @@ func (m *Model) expectScans(f *filters) (c Cost) {
 	return c
 }
 
+// replayedScans returns how many scans are counted in a replay.
+func (m *Model) replayedScans() (n int) {
+	from := m.trace.warmMoment(m.warm)
+	for i := 0; i < len(m.trace.Scans); i += m.thin {
+		if int64(m.trace.Scans[i].At) >= from {
+			n++
+		}
+	}
+	return n
+}
+
 // warmMoment returns when what is counted begins.
 func (t *Trace) warmMoment(lookups int) int64 {
 	if lookups >= len(t.Lookups) {
@@ -188,9 +199,9 @@ func (m *Model) finish(o Setting, cache int64, f *filters, all counts, t *tally,
 	p.BitsPerKey = 8 * float64(f.bytes) / float64(max(1, m.store.Keys()))
 	for kind := range all.costs {
 		c := &all.costs[kind]
-		n := float64(c.Operations) * draws * m.share
-		if kind != ofScan {
-			n *= float64(m.oneIn)
+		n := float64(c.Operations) * draws * m.share * float64(m.likes)
+		if kind == ofScan {
+			n = float64(m.replayedScans()) * draws * m.share
 		}
 		if n > 0 {
 			c.Reads, c.Bytes = min(t.reads[kind]/n, c.Blocks), t.bytes[kind]/n
