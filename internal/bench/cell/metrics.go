@@ -134,8 +134,8 @@ func (p *Phase) countsBlocks() bool {
 // CountsExactly reports whether a count by level, named as by engine.Tally.EachPair, is the
 // same in two runs of the settings.
 func (s *Settings) CountsExactly(count string) bool {
-	if s.Remember > 0 && slices.Contains([]string{"false positives", "remembered", "index lookups", "ruled out by index"},
-		count) {
+	behind := []string{"false positives", "remembered", "index lookups", "ruled out by index"}
+	if s.Remember > 0 && slices.Contains(behind, count) {
 		return false
 	}
 	return s.Threads <= 1 && s.Remember == 0 || !slices.Contains([]string{
