@@ -70,7 +70,7 @@ type PredictedSetting struct {
 	RangeFilter  string  `json:"range_filter"`  // spec, of all files but the last run's; empty: what they have
 	CacheSize    int64   `json:"cache_size"`    // bytes
 	FilterBytes  int64   `json:"filter_bytes"`  // of all filters, those of ranges included
-	Memory       int64   `json:"memory"`        // bytes of filters and cache together
+	Memory       int64   `json:"memory"`        // bytes of filters, cache and memory of false positives
 	BitsPerKey   float64 `json:"bits_per_key"`  // of filters
 
 	Lookups PredictedCost `json:"lookups"` // all of them
