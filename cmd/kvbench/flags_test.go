@@ -106,7 +106,9 @@ var ideas = map[string]string{
 	"procs": "processors", "goroutines": "goroutines", "young": "files in level 0", "target-file": "size of a file",
 	"delay": "delay of a request", "get-price": "price of a read", "put-price": "price of a write",
 	"range": "range filters", "scan": "scans between bounds", "ranges": "filters for ranges by themselves",
-	"sets": "sets of keys", "csv": "result as CSV",
+	"sets": "sets of keys", "csv": "result as CSV", "device": "time of a device read",
+	"verify": "predicted beside measured", "sweep": "every setting measured",
+	"remember": "memory of false positives",
 	"in-memory": "object store in memory", "s3": "object store in a bucket",
 }
 
