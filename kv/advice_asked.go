@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
@@ -116,7 +117,7 @@ func (a *asked) record(l *lookuptrace.Lookup, s *lookuptrace.Scan) {
 	}
 	name, key := string(l.Key), []byte(nil)
 	if l.Key == nil {
-		name = fmt.Sprint(l.Hash)
+		name = strconv.FormatUint(l.Hash, 10)
 	}
 	n, there := a.names[name]
 	if !there {

@@ -3,10 +3,10 @@ package kv
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math/bits"
 	"math/rand/v2"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -239,7 +239,7 @@ func TestMadeCollisions(t *testing.T) {
 	for i, key := range keys {
 		require.Equal(t, filterpolicy.Hash(keys[0]), filterpolicy.Hash(key))
 		if present[i] = i%10 == 3; present[i] {
-			require.NoError(t, db.Set(key, []byte(fmt.Sprint(i)), Async))
+			require.NoError(t, db.Set(key, []byte(strconv.Itoa(i)), Async))
 		}
 	}
 	require.NoError(t, db.Set([]byte{255, 255}, nil, Async))
@@ -252,7 +252,7 @@ func TestMadeCollisions(t *testing.T) {
 			require.Equal(t, present[i], err == nil)
 			require.Equal(t, string(value), string(values[i]))
 			if present[i] {
-				require.Equal(t, fmt.Sprint(i), string(value))
+				require.Equal(t, strconv.Itoa(i), string(value))
 			}
 		}
 	}
@@ -269,7 +269,7 @@ func TestMadeCollisions(t *testing.T) {
 	for i, key := range keys {
 		if !present[i] && i%2 == 0 {
 			present[i] = true
-			require.NoError(t, db.Set(key, []byte(fmt.Sprint(i)), Async))
+			require.NoError(t, db.Set(key, []byte(strconv.Itoa(i)), Async))
 		}
 	}
 	require.NoError(t, db.Flush())

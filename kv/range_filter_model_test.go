@@ -3,6 +3,7 @@ package kv
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -153,9 +154,7 @@ func (r *rangeRun) walkInTx() {
 	tx, err := r.db.Begin(true)
 	require.NoError(r.t, err)
 	own := model{}
-	for k, v := range r.m {
-		own[k] = v
-	}
+	maps.Copy(own, r.m)
 	for range r.rng.IntN(10) {
 		k := r.key()
 		if r.rng.IntN(3) == 0 {
@@ -187,9 +186,7 @@ func TestRangeFiltersTakeNothingAway(t *testing.T) {
 			for range 1 + rng.IntN(12) {
 				if r.write(); snap == nil && rng.IntN(3) == 0 {
 					snap, past = r.db.NewSnapshot(), model{}
-					for k, v := range r.m {
-						past[k] = v
-					}
+					maps.Copy(past, r.m)
 				}
 			}
 			for range 30 {

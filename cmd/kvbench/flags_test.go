@@ -108,7 +108,7 @@ var ideas = map[string]string{
 	"range": "range filters", "scan": "scans between bounds", "ranges": "filters for ranges by themselves",
 	"sets": "sets of keys", "csv": "result as CSV", "device": "time of a device read",
 	"verify": "predicted beside measured", "sweep": "every setting measured",
-	"remember": "memory of false positives",
+	"remember":  "memory of false positives",
 	"in-memory": "object store in memory", "s3": "object store in a bucket",
 }
 

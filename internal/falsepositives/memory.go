@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// SlotBytes is what a slot takes of the bytes that New is given. Its key takes FactBytes more,
-	// from when it is remembered.
+	// SlotBytes is what a slot takes of the bytes that New is given.
 	SlotBytes = 16
+	// FactBytes is what the key in a slot takes beside that, from when it is remembered.
 	FactBytes = 80
 
 	// MaxKey is the length in bytes of the longest key that is remembered.

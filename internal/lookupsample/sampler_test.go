@@ -3,10 +3,10 @@ package lookupsample
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -198,8 +198,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		grown := float64(after.HeapAlloc) - float64(before.HeapAlloc)
-		require.Less(t, grown, 1.1*float64(size)+32<<10, fmt.Sprint(size))
-		require.Greater(t, grown, 0.4*float64(size), fmt.Sprint(size))
+		require.Less(t, grown, 1.1*float64(size)+32<<10, strconv.FormatInt(size, 10))
+		require.Greater(t, grown, 0.4*float64(size), strconv.FormatInt(size, 10))
 		requireSound(t, a)
 	}
 }

@@ -125,19 +125,17 @@ type Header struct {
 	OneIn   uint32    // lookups of one key in so many were recorded
 }
 
-func (h Header) append(dst []byte) []byte {
-	at := len(dst)
+func (h Header) encode() []byte {
 	flags := uint32(0)
 	if h.Keys {
 		flags = flagKeys
 	}
-	dst = append(dst, magic...)
-	dst = binary.LittleEndian.AppendUint32(dst, h.Version)
+	dst := binary.LittleEndian.AppendUint32([]byte(magic), h.Version)
 	dst = binary.LittleEndian.AppendUint32(dst, flags)
 	dst = binary.LittleEndian.AppendUint64(dst, h.ID)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.Start.UnixMicro()))
 	dst = binary.LittleEndian.AppendUint32(dst, h.OneIn)
-	return binary.LittleEndian.AppendUint32(dst, base.Checksum(0, 0, dst[at:]))
+	return binary.LittleEndian.AppendUint32(dst, base.Checksum(0, 0, dst))
 }
 
 // decodeHeader reads a header of headerSize bytes that begin with the magic.

@@ -81,7 +81,7 @@ func NewRecorder(w io.Writer, o Options) (*Recorder, error) {
 	start := time.Now()
 	h := Header{Version: version, ID: rand.Uint64(), Start: start, Keys: o.Keys, OneIn: max(1, o.OneIn)}
 	r := newRecorder(w, h, func() uint64 { return uint64(time.Since(start)) })
-	if r.write(h.append(nil)); r.err != nil {
+	if r.write(h.encode()); r.err != nil {
 		return nil, r.err
 	}
 	go r.run()

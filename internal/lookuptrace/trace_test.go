@@ -78,7 +78,7 @@ func goldenHeader(keys bool) Header {
 func goldenTrace(t *testing.T, keys bool) []byte {
 	t.Helper()
 	h := goldenHeader(keys)
-	out := h.append(nil)
+	out := h.encode()
 	for n := range uint64(2) {
 		c := newChunk()
 		c.kind = typeLookups
@@ -177,14 +177,14 @@ func TestScansBelongToVersion2(t *testing.T) {
 	c.kind = typeScans
 	require.True(t, c.addScan(1, &goldenScans(false)[0], true))
 	frame := c.seal(h.ID, headerSize, 0)
-	_, _, err := readAll(append(h.append(nil), frame...))
+	_, _, err := readAll(append(h.encode(), frame...))
 	require.ErrorIs(t, err, base.ErrCorruption)
 	require.ErrorContains(t, err, "unknown type 3")
 	h.Version = version + 1
-	_, _, err = readAll(h.append(nil))
+	_, _, err = readAll(h.encode())
 	require.ErrorIs(t, err, ErrNewerFormat)
 	h.Version = 0
-	_, _, err = readAll(h.append(nil))
+	_, _, err = readAll(h.encode())
 	require.ErrorIs(t, err, base.ErrCorruption)
 }
 
@@ -450,7 +450,7 @@ func FuzzFrame(f *testing.F) {
 		h := Header{Version: version, ID: 1, Start: time.Unix(0, 0), Keys: keys, OneIn: 1}
 		frame := append(make([]byte, frameHeaderSize), payload...)
 		sealFrame(frame, kind, h.ID, headerSize)
-		data := append(h.append(nil), frame...)
+		data := append(h.encode(), frame...)
 		all, r, err := readAll(data)
 		require.LessOrEqual(t, len(all), len(payload))
 		if r != nil {

@@ -98,7 +98,7 @@ func (r *adviceReport) WriteText(w io.Writer) error {
 		line(", one key in %.0f", s.OneIn)
 	}
 	line("\n\n%s\nConfidence: %s; %s.\n\n", r.Words, r.Confidence, r.Why)
-	line("filter\tfilters\tcache\tblocks\tfound\tabsent\tdevice reads\tns\tns of a scan\t\n")
+	line("filter\tfilters\tcache\tblocks\tfound\tabsent\tdevice reads\tns\tper scan\t\n")
 	line("now: ")
 	setting := func(p *kv.PredictedSetting) {
 		name := p.Filter
