@@ -68,7 +68,7 @@ func commonBytes(a, b []byte) int {
 
 // Finish appends the filter to dst and empties the builder for the next file. The filter of no keys says
 // no to everything. Finish declines keys that were not in order, and files whose cut keys take
-// more than 4 GiB; dst is then returned as it was.
+// more than 4 GiB, or 256 MiB where an int has 32 bits; dst is then returned as it was.
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.reset()
 	if b.falling {

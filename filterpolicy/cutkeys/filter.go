@@ -41,7 +41,7 @@ func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 	alphabetLen := uint64(binary.LittleEndian.Uint32(sizes))
 	prefixLen := uint64(binary.LittleEndian.Uint32(sizes[4:]))
 	left := n - sizesLen - 2*groups*wordLen
-	if left < alphabetLen+prefixLen+wordLen {
+	if left < alphabetLen+prefixLen+wordLen || left-alphabetLen-prefixLen > maxStreams+wordLen {
 		return false
 	}
 	take := func(size uint64) (part []byte) {

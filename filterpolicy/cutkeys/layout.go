@@ -1,5 +1,7 @@
 package cutkeys
 
+import "math"
+
 // A filter's cells, of g groups:
 //
 //	marks     g × u64    the first 64 bits of each group's first code, the first bit the highest
@@ -35,7 +37,9 @@ const (
 	escapeBits  = 32
 	maxBase     = 1<<16 - 1
 	maxRice     = 12
-	maxStreams  = 1<<32 - 1 // bytes of all streams
+
+	// maxStreams is the most bytes of all streams: their places in bits are ints.
+	maxStreams = min(1<<32-1, math.MaxInt/8-wordLen)
 )
 
 // A group is what the layout says of one.

@@ -141,7 +141,7 @@ func (s *scan) pass(p int) {
 func (s *scan) compare(b *bound, at int) (same int, above bool) {
 	for same < s.size {
 		i := (s.tail + same) >> 3
-		if i > len(s.streams)-wordLen {
+		if uint(i) > uint(len(s.streams)-wordLen) { // below 0, too: the sum of absurd lengths may not fit
 			return s.size, false
 		}
 		x := binary.BigEndian.Uint64(s.streams[i:]) << ((s.tail + same) & 7)
