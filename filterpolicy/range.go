@@ -32,7 +32,8 @@ type RangeBuilder interface {
 	// no keys says false to every range.
 	//
 	// ok is false when there is to be no filter for this file, and data is then dst: always with
-	// the policy "none", and for keys that were not in order.
+	// the policy "none", for keys that were not in order, and for those whose filter would be out of all
+	// proportion.
 	Finish(dst []byte) (data []byte, ok bool)
 }
 

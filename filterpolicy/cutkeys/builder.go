@@ -18,6 +18,7 @@ type Builder struct {
 	prefix  int // bytes that all keys have in common
 	keys    uint64
 	falling bool // a key was below the one before it
+	large   bool // too much would be kept of the keys; records are then empty
 }
 
 // AddKey adds a key, which must not be below the one before it. A key equal to the one before it is free.
@@ -43,13 +44,26 @@ const lonePrefix = 64
 
 // appendRecord appends what is kept of the last key, which differs from its neighbours behind
 // some number of bytes: the number that it has in common with the key before it, then as many
-// as its code may need, since each takes a bit at least.
+// as its code may need, since each takes a bit at least. If that becomes too much, nothing is kept any more.
 func (b *Builder) appendRecord(alike int) {
+	if b.large {
+		return
+	}
 	tail := b.last[b.shared:min(len(b.last), alike+1+b.extra)]
 	b.records = binary.AppendUvarint(b.records, uint64(b.shared))
 	b.records = binary.AppendUvarint(b.records, uint64(len(tail)))
 	b.records = append(b.records, tail...)
+	if uint64(len(b.records)) > fewRecords+b.keys*recordLen {
+		b.records, b.large = nil, true
+	}
 }
+
+// Keys of which so much is kept take more memory than their filter repays: each byte becomes one to 16 bits
+// of it, mostly four to eight. The usual takes 3 + m bytes.
+const (
+	recordLen  = 40        // bytes that are kept per key, on average, at most
+	fewRecords = 128 << 10 // and so much for all keys together, such as few long ones
+)
 
 // commonBytes returns how many bytes two keys have in common.
 func commonBytes(a, b []byte) int {
@@ -67,8 +81,9 @@ func commonBytes(a, b []byte) int {
 }
 
 // Finish appends the filter to dst and empties the builder for the next file. The filter of no keys says
-// no to everything. Finish declines keys that were not in order, and files whose cut keys take
-// more than 4 GiB, or 256 MiB where an int has 32 bits; dst is then returned as it was.
+// no to everything. Finish declines keys that were not in order; keys of which more than 40 bytes each would be
+// kept, and 128 KiB of all, since they part late; and filters of more than 4 GiB, or 256 MiB where an int has
+// 32 bits. dst is then returned as it was.
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.reset()
 	if b.falling {
@@ -83,6 +98,9 @@ func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 		b.appendRecord(b.prefix)
 	} else {
 		b.appendRecord(b.shared)
+	}
+	if b.large {
+		return dst, false
 	}
 	d.Units = (b.keys + groupLen - 1) / groupLen
 	if data, ok = b.appendCells(dst, int(d.Units)); !ok {
