@@ -1,6 +1,7 @@
 package cutkeys
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -55,4 +56,25 @@ func TestKeysThatPartLateAreDeclined(t *testing.T) {
 	}
 	_, _, _, ok = finish(alike)
 	require.True(t, ok)
+}
+
+// Most lengths of rows with many columns are far above those where a new row begins: each takes the bits of its
+// distance from what is usual, not from the least.
+func TestLengthsOfRowsAreShort(t *testing.T) {
+	var list [][]byte
+	for row := range 200 {
+		name := fmt.Appendf(nil, "%08x", row*0x9e3779)
+		for column := range 50 {
+			list = append(list, fmt.Appendf(slices.Repeat(name, 4), "|%02d", column))
+		}
+	}
+	_, _, data, ok := finish(list)
+	require.True(t, ok)
+	f, err := Decode(data[1:])
+	require.NoError(t, err)
+	lengths := uint64(0)
+	for i := range f.len() {
+		lengths += f.group(i).lengths()
+	}
+	require.Less(t, 8*float64(lengths)/float64(len(list)), 7.0, "bits per length")
 }

@@ -3,6 +3,7 @@ package cutkeys
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // A writer writes groups of cut keys.
@@ -15,6 +16,7 @@ type writer struct {
 	lengths []int // of the group's keys: bits in common with the key before
 	tails   bitWriter
 	counts  [spread]uint8
+	sorted  []int
 	overrun bool // the streams, or a key, are too long
 }
 
@@ -65,10 +67,10 @@ func (w *writer) flush(after int) {
 	w.groups += wordLen
 }
 
-// spread is how far above the least of a group's lengths its median is looked for.
+// spread is how far above the least of a group's lengths its median mostly is.
 const spread = 64
 
-// base returns about the median of the group's lengths.
+// base returns the median of the group's lengths, the least of the two if there are two.
 func (w *writer) base() int {
 	least := w.lengths[0]
 	for _, l := range w.lengths {
@@ -78,13 +80,15 @@ func (w *writer) base() int {
 	for _, l := range w.lengths {
 		w.counts[min(l-least, spread-1)]++
 	}
-	seen, at := 0, 0
-	for ; at < spread-1; at++ {
-		if seen += int(w.counts[at]); seen*2 >= len(w.lengths) {
-			break
+	seen := 0
+	for at, n := range w.counts[:spread-1] {
+		if seen += int(n); seen*2 >= len(w.lengths) {
+			return min(maxBase, least+at)
 		}
 	}
-	return min(maxBase, least+at)
+	w.sorted = append(w.sorted[:0], w.lengths...)
+	slices.Sort(w.sorted)
+	return min(maxBase, w.sorted[(len(w.sorted)-1)/2])
 }
 
 // numbered gives integers numbers from 0 up: 0, -1, 1, -2, ...
