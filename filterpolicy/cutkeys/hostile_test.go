@@ -50,3 +50,39 @@ func TestAbsurdLengthsAreSafe(t *testing.T) {
 		}
 	}
 }
+
+// Cells that no builder writes are refused, though the checksum is right.
+func TestForgedCellsAreRefused(t *testing.T) {
+	var b Builder
+	for i := range 150 {
+		b.AddKey(fmt.Appendf(nil, "%07d", i*i))
+	}
+	data, ok := b.Finish(nil)
+	require.True(t, ok)
+	cells := data[:len(data)-frame.FooterLen]
+	const marks, groups = 0, 3 * wordLen
+	sound := frame.Description{Keys: 150, Units: 3}
+	change := func(at int, to func(x uint64) uint64) func(cells []byte, d *frame.Description) {
+		return func(cells []byte, _ *frame.Description) {
+			binary.LittleEndian.PutUint64(cells[at:], to(binary.LittleEndian.Uint64(cells[at:])))
+		}
+	}
+	for name, forge := range map[string]func(cells []byte, d *frame.Description){
+		"marks that fall":          change(marks+wordLen, func(uint64) uint64 { return 0 }),
+		"a gap before all streams": change(groups, func(x uint64) uint64 { return x + 1 }),
+		"streams that fall":        change(groups+wordLen, func(x uint64) uint64 { return x &^ (1<<32 - 1) }),
+		"streams behind their end": change(groups+2*wordLen, func(x uint64) uint64 { return x | 1<<31 }),
+		"a remainder of 13 bits":   change(groups, func(x uint64) uint64 { return x | 13<<48 }),
+		"keys of a group less":     func(_ []byte, d *frame.Description) { d.Keys = 128 },
+		"keys of a group more":     func(_ []byte, d *frame.Description) { d.Keys = 193 },
+		"17 bits beyond the cut":   func(_ []byte, d *frame.Description) { d.Params = maxExtra + 1 },
+		"a seed":                   func(_ []byte, d *frame.Description) { d.Seed = 1 },
+	} {
+		forged, d := append([]byte(nil), cells...), sound
+		_, err := Decode(d.Seal(forged, 0, frame.CutKeys))
+		require.NoError(t, err)
+		forge(forged, &d)
+		_, err = Decode(d.Seal(forged, 0, frame.CutKeys))
+		require.ErrorIs(t, err, frame.ErrCorrupt, name)
+	}
+}
