@@ -82,7 +82,7 @@ func (r *reference) contains(lo, hi []byte) bool {
 	bounded := hi != nil
 	if bounded {
 		high, where := r.f.behindPrefix(hi)
-		if where == under {
+		if where == under || where == amid && len(high) == 0 { // no key is below the prefix
 			return false
 		}
 		bounded, to = where == amid, r.bitsOf(high)
@@ -130,8 +130,11 @@ func TestAnswersAreThoseOfTheCutKeys(t *testing.T) {
 		ref := newReference(f, keys)
 		for range 300 {
 			lo, hi := draw(), draw()
-			if r.IntN(3) == 0 {
+			switch r.IntN(6) {
+			case 0, 1:
 				hi = append(slices.Clone(lo), byte(r.Uint32()))
+			case 2:
+				lo, hi = nil, append([]byte{}, f.prefix...)
 			}
 			want := ref.contains(lo, hi)
 			require.Equal(t, want, f.MayContainRange(lo, hi), "m=%d, [%q, %q) of %q", f.extra, lo, hi, keys)
