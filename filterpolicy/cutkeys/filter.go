@@ -80,7 +80,8 @@ func littleEndian(data []byte, i int) uint64 {
 
 // MayContainRange reports whether a key k with lo <= k < hi may have been added; false is
 // certain. A nil lo is before the first key, a nil hi after the last. It allocates nothing. It
-// decodes half a group, and reads as much of the bounds as they have in common with keys.
+// decodes half a group, and reads as much of the bounds as they have in common with keys; where the first keys of
+// many groups have more than 64 bits in common with lo, once for each step of a search among these.
 func (f *Filter) MayContainRange(lo, hi []byte) bool {
 	if f.len() == 0 {
 		return false
