@@ -1,9 +1,11 @@
 package kv
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
+	"strings"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
@@ -19,8 +21,9 @@ type FilterCompaction struct {
 
 // StaleFilters returns the files that CompactFilters would rewrite: those whose filters, of keys or of ranges, differ
 // in family, bits per key, prefixes, or in being there, from what the options give to new files. (A range filter in
-// a file that has come to the last level with it is none that differs.) Under a FilterBudget a filter counts
-// as different from an eighth more or fewer bytes on. Memtables are not counted. It opens files that are not open,
+// a file that has come to the last level with it is none that differs.) Under a FilterBudget it is the share that a
+// file has when no other one has more than its own, and a filter counts as different from an eighth more or fewer bytes
+// on. Memtables are not counted. It opens files that are not open,
 // and reads no filter and no block.
 func (d *DB) StaleFilters() (FilterCompaction, error) {
 	var sum FilterCompaction
@@ -51,7 +54,8 @@ func (f *FilterCompaction) add(tables []*version.Table) {
 //
 // Each file takes effect when it is written. If ctx ends, the error matches ctx.Err(), files that were
 // rewritten stay so, and another call goes on where this one ended; so it is after any other error, and after a crash.
-// It returns what was rewritten. Files that are damaged are left alone.
+// It returns what was rewritten. Files that are damaged are left alone; if damage is found on the way, the others are
+// rewritten all the same, and the error matches ErrCorruption.
 func (d *DB) CompactFilters(ctx context.Context) (FilterCompaction, error) {
 	var sum FilterCompaction
 	if err := d.writable(); err != nil {
@@ -63,6 +67,7 @@ func (d *DB) CompactFilters(ctx context.Context) (FilterCompaction, error) {
 	}
 	stale, err := d.staleFilters(s.version)
 	d.release(s, 0)
+	var damage error
 	for _, u := range stale {
 		if err != nil {
 			break
@@ -71,8 +76,11 @@ func (d *DB) CompactFilters(ctx context.Context) (FilterCompaction, error) {
 		if done, err = d.compactInPlace(ctx, u); done {
 			sum.add(u.tables)
 		}
+		if errors.Is(err, ErrCorruption) && d.writable() == nil {
+			damage, err = cmp.Or(damage, err), nil
+		}
 	}
-	return sum, err
+	return sum, cmp.Or(err, damage)
 }
 
 // A rewriteUnit is what is rewritten at once: a table, or a run of level 0, whose age is that of all its tables.
@@ -94,7 +102,7 @@ func (d *DB) staleFilters(v *version.Version) (units []rewriteUnit, err error) {
 				return nil, err
 			}
 			inputs := []*version.Table{t}
-			want := d.filtersFor(v, run.ID(), t.Entries, inputs)
+			want := d.fairFilters(v, run.ID(), t.Entries, inputs)
 			if t.Entries == 0 || !d.isStale(r.Properties(), want) {
 				continue
 			}
@@ -147,6 +155,10 @@ func (d *DB) filterDiffers(p *sstable.Properties, want filterpolicy.Policy, shar
 	if p.FilterPrefix != prefix || p.PrefixOnly != d.opts.PrefixOnly {
 		return true
 	}
+	family, _, _ := strings.Cut(want.String(), ":")
+	if had, _, _ := strings.Cut(p.FilterPolicy, ":"); share && p.FilterFamily == "" && had == family {
+		return false // its builder declined
+	}
 	if share && p.FilterFamily == want.Name() {
 		e := filterpolicy.Expected(want, int(p.FilterKeys))
 		size := e.BitsPerKey * float64(p.FilterKeys) / 8
@@ -156,7 +168,7 @@ func (d *DB) filterDiffers(p *sstable.Properties, want filterpolicy.Policy, shar
 }
 
 // compactInPlace rewrites tables of a run in their place. It reports false if they are not there any more, or are
-// damaged.
+// known to be damaged.
 func (d *DB) compactInPlace(ctx context.Context, u rewriteUnit) (done bool, err error) {
 	c, err := d.beginManual(ctx, func() *compaction {
 		for _, t := range u.tables {
@@ -165,7 +177,7 @@ func (d *DB) compactInPlace(ctx context.Context, u rewriteUnit) (done bool, err 
 			}
 		}
 		c := &compaction{reason: "filters are rewritten", level: u.run.Level, output: u.run.Level, manual: true,
-			rewriteAll: true}
+			rewriteAll: true, fair: true}
 		if u.run.Level > 0 {
 			c.run = u.run.Run
 		}

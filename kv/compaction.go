@@ -27,6 +27,7 @@ type compaction struct {
 	manual        bool                        // asked for by Compact: runs in its caller's goroutine
 	rewriteAll    bool                        // even what could be moved
 	wholeRuns     bool                        // the inputs are whole runs, see pick_tiered.go
+	fair          bool                        // filters are those of fairFilters
 
 	version   *version.Version // at the start; referred to
 	reserved  *reservation     // of the output
@@ -181,7 +182,11 @@ func (d *DB) rewrite(ctx context.Context, c *compaction) ([]manifest.Table, erro
 		return nil, inputError{err}
 	}
 	inputs := c.tables()
-	filters := d.filtersFor(c.version, version.RunID{Level: c.output, Run: c.run}, version.EntriesOf(inputs), inputs)
+	to := version.RunID{Level: c.output, Run: c.run}
+	filters := d.filtersFor(c.version, to, version.EntriesOf(inputs), inputs)
+	if c.fair {
+		filters = d.fairFilters(c.version, to, version.EntriesOf(inputs), inputs)
+	}
 	size := d.targetFileSize(c.version, c.output)
 	return d.mergeRanges(ctx, d.mostThreads(c), ranges, func(ctx context.Context, r *mergedRange) (err error) {
 		it := d.pass(ctx, c, in, r.span)

@@ -125,15 +125,7 @@ func (d *DB) filterFor(v *version.Version, to version.RunID, entries uint64,
 	if d.opts.FilterBudget == 0 {
 		return d.opts.Filter
 	}
-	stay := d.runsThatStay(v, to, inputs) // stay[0] is of the run that the new tables join
-	keys := make([]uint64, len(stay))
-	for i, s := range stay {
-		keys[i] = s.keys
-	}
-	keys[0] += entries
-	for range d.runsToCome(v, to) {
-		keys = append(keys, entries)
-	}
+	stay, keys := d.sharers(v, to, entries, inputs)
 	bits := filterpolicy.Spread(d.opts.Filter, d.opts.FilterBudget, keys)
 	// Tables that stay may have more than their share: they were written while there were
 	// fewer keys. New tables have so much less, as far as that leaves them useful.
@@ -142,11 +134,43 @@ func (d *DB) filterFor(v *version.Version, to version.RunID, entries uint64,
 		over += float64(s.bytes) - bits[i]*float64(s.keys)/8
 	}
 	budget := d.opts.FilterBudget - min(max(int64(over), 0), d.opts.FilterBudget/mostOver)
-	share := filterpolicy.Spread(d.opts.Filter, budget, keys)[0]
-	if p, ok := filterpolicy.WithBits(d.opts.Filter, share); ok {
+	return d.shareOf(budget, keys)
+}
+
+// fairFilters is filtersFor once all files have the filters of the options: none that stays has more than its share of
+// a FilterBudget.
+func (d *DB) fairFilters(v *version.Version, to version.RunID, entries uint64, inputs []*version.Table) filters {
+	f := d.filtersFor(v, to, entries, inputs)
+	if d.opts.FilterBudget > 0 {
+		_, keys := d.sharers(v, to, entries, inputs)
+		f.point = d.shareOf(d.opts.FilterBudget, keys)
+	}
+	return f
+}
+
+// shareOf returns the policy that the first of several runs with so many keys gets of a budget.
+func (d *DB) shareOf(budget int64, keys []uint64) filterpolicy.Policy {
+	bits := filterpolicy.Spread(d.opts.Filter, budget, keys)[0]
+	if p, ok := filterpolicy.WithBits(d.opts.Filter, bits); ok {
 		return p
 	}
 	return noFilter
+}
+
+// sharers returns the runs that share a FilterBudget with new tables, and their keys with those that come: the first is
+// the run that the new tables join.
+func (d *DB) sharers(v *version.Version, to version.RunID, entries uint64, inputs []*version.Table) ([]filtered,
+	[]uint64) {
+	stay := d.runsThatStay(v, to, inputs)
+	keys := make([]uint64, len(stay))
+	for i, s := range stay {
+		keys[i] = s.keys
+	}
+	keys[0] += entries
+	for range d.runsToCome(v, to) {
+		keys = append(keys, entries)
+	}
+	return stay, keys
 }
 
 // mostOver bounds what new tables pay for those that stay: a part of the budget.
