@@ -137,9 +137,13 @@ func (m *Model) settings(specs []string) []Setting {
 	if !usual || !m.emptyScans() {
 		return all
 	}
+	own, budget := s.Filter, s.Budget
+	if _, err := filterpolicy.Parse(own); err != nil {
+		own, budget = "", 0 // the application's own: files keep theirs
+	}
 	for _, ranges := range usualRanges {
 		if _, err := filterpolicy.ParseRange(ranges); err == nil {
-			all = append(all, Setting{Filter: s.Filter, Budget: s.Budget, Ranges: ranges, Remembered: s.Remembered})
+			all = append(all, Setting{Filter: own, Budget: budget, Ranges: ranges, Remembered: s.Remembered})
 		}
 	}
 	return all

@@ -1,0 +1,92 @@
+package kv
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+)
+
+// youngRuns merges a store, and puts runs above that.
+func youngRuns(t *testing.T, db *DB) {
+	t.Helper()
+	require.NoError(t, db.Compact(nil, nil))
+	for run := range 5 {
+		for i := range 1000 {
+			require.NoError(t, db.Set(adviceKey(2*(run+20*i)), make([]byte, 100), NoSync))
+		}
+		require.NoError(t, db.Flush())
+	}
+}
+
+// scanNothing makes scans that find nothing.
+func scanNothing(t *testing.T, db *DB) {
+	t.Helper()
+	for i := range 3000 {
+		var err error
+		key := adviceKey(2*(i*7919%20_000) + 1)
+		for range db.All(&IterOptions{LowerBound: key, UpperBound: append(key, 'x')}, &err) {
+			require.Fail(t, "it has no such key")
+		}
+		require.NoError(t, err)
+	}
+}
+
+// Range filters that would spare scans reads are recommended by name, and those that files have are known.
+func TestAdviceOfRangeFilters(t *testing.T) {
+	o := &Options{LookupSample: 4 << 20, CacheSize: 512 << 10, L0CompactionThreshold: 100}
+	db, dir := adviceStore(t, o)
+	youngRuns(t, db)
+	scanNothing(t, db)
+	a, err := db.Advise(t.Context())
+	require.NoError(t, err)
+	require.False(t, a.Keep, "%+v", a.Front)
+	require.Contains(t, a.Options, "RangeFilter = cut:")
+	require.Contains(t, a.Options, "RangeFilter = "+a.Recommended.RangeFilter+"\n")
+	text, err := ParseOptions(a.Options)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+
+	o.RangeFilter, o.CacheSize = text.RangeFilter, text.CacheSize
+	if text.Filter != nil {
+		o.Filter, o.FilterBudget = text.Filter, text.FilterBudget
+	}
+	db, err = Open(dir, o)
+	require.NoError(t, err)
+	stale, err := db.StaleFilters()
+	require.NoError(t, err)
+	require.Equal(t, stale, FilterCompaction{a.RewriteFiles, a.RewriteBytes})
+	_, err = db.CompactFilters(t.Context())
+	require.NoError(t, err)
+	scanNothing(t, db)
+	b, err := db.Advise(t.Context())
+	require.NoError(t, err)
+	require.Less(t, b.Now.Scans.Blocks, a.Now.Scans.Blocks/2, "as the filters that files have now let it be")
+	require.InDelta(t, a.Recommended.Scans.Blocks, b.Now.Scans.Blocks, 0.25*a.Recommended.Scans.Blocks+0.01)
+	require.InEpsilon(t, float64(a.Recommended.FilterBytes), float64(b.Now.FilterBytes), 0.2)
+	require.NoError(t, db.Close())
+}
+
+// sieve is a filter of an application's own.
+type sieve struct{ filterpolicy.Policy }
+
+func (sieve) Name() string   { return "sieve" }
+func (sieve) String() string { return "sieve:7" }
+
+// A filter that ParseOptions does not know is not recommended.
+func TestAdviceBesideAFilterOfOnesOwn(t *testing.T) {
+	db, _ := adviceStore(t, &Options{LookupSample: 4 << 20, CacheSize: 512 << 10, L0CompactionThreshold: 100})
+	db.opts.Filter = sieve{db.opts.Filter}
+	youngRuns(t, db)
+	scanNothing(t, db)
+	a, err := db.Advise(t.Context())
+	require.NoError(t, err)
+	_, err = ParseOptions(a.Options)
+	require.NoError(t, err)
+	for _, p := range a.Front {
+		require.False(t, strings.HasPrefix(p.Filter, "sieve"))
+	}
+	require.NoError(t, db.Close())
+}
