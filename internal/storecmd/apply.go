@@ -27,7 +27,7 @@ func (c applyCommand) Help() string {
 		"siftkv's own commands take them from there. A program has its options in its code: take the text over to " +
 		"it, or its next Open undoes them for new files. Then the files whose filters are not those of the settings " +
 		"are rewritten, each in its place. The command may be interrupted or killed at any moment: what was " +
-		"rewritten stays so, and another apply goes on from there.\n\n" + c.takesOver.Help()
+		"rewritten stays so, and another apply of the same settings goes on from there.\n\n" + c.takesOver.Help()
 }
 
 // Run writes the settings down, and rewrites files.
@@ -39,8 +39,7 @@ func (c *applyCommand) Run(ctx context.Context, p *program) error {
 			return err
 		}
 		if text = r.Options; text == "" {
-			p.answer(object{"applied", false, "options", "", "words", r.Words}, "%s\n", r.Words)
-			return nil
+			return c.keep(ctx, p, r.Words)
 		}
 	} else if c.Trace != "" {
 		return usagef("--options says what to apply: leave %s out", c.Trace)
@@ -54,6 +53,30 @@ func (c *applyCommand) Run(ctx context.Context, p *program) error {
 		return c.with(ctx, p, o, false, func(db *kv.DB) error { return c.tell(p, db, merged) })
 	}
 	return c.apply(ctx, p, o, merged)
+}
+
+// keep says that there is nothing to apply, and which files do not have the filters of the settings that are kept: of
+// an apply that was broken off, say.
+func (c *applyCommand) keep(ctx context.Context, p *program, words string) error {
+	var stale kv.FilterCompaction
+	if !c.Dir.Dir.remote() {
+		o := c.Dir.Dir.stored()
+		o.ReadOnly, o.MemoryLimit = true, 0
+		err := c.with(ctx, p, o, false, func(db *kv.DB) (err error) {
+			stale, err = db.StaleFilters()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if stale.Files > 0 {
+		words += fmt.Sprintf(" %d files have other filters than those settings: name a setting with --options, and "+
+			"they are rewritten.", stale.Files)
+	}
+	p.answer(object{"applied", false, "options", "", "words", words, "rewrite_files", stale.Files, "rewrite_bytes",
+		stale.Bytes}, "%s\n", words)
+	return nil
 }
 
 // merge returns the options of the store with those of the text in their place, and their text.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -134,6 +135,33 @@ func TestApplyWritesOptionsAndFilters(t *testing.T) {
 		require.Contains(t, r.Words, "Keep the settings")
 	}
 	require.Equal(t, scanned, works(t, "scan", dir))
+}
+
+// If nothing is to be changed, files of other filters than the settings are named: of an apply that was broken off.
+func TestApplySaysWhatWasLeft(t *testing.T) {
+	dir := tracedStore(t)
+	r := apply(t, dir)
+	for n := 0; r.Applied && n < 5; n++ {
+		r = apply(t, dir)
+	}
+	require.False(t, r.Applied)
+	require.Zero(t, r.RewriteFiles)
+	stored, err := manifest.Options(vfs.OS, dir)
+	require.NoError(t, err)
+	o, err := kv.ParseOptions(stored.Text)
+	require.NoError(t, err)
+	o.Filter, err = filterpolicy.Parse("bloom:5")
+	require.NoError(t, err)
+	db, err := kv.Open(dir, o)
+	require.NoError(t, err)
+	require.NoError(t, db.Set([]byte("key/000001"), nil, nil))
+	require.NoError(t, db.Flush())
+	require.NoError(t, db.Close())
+	require.NoError(t, manifest.SetOptions(vfs.OS, dir, stored))
+	r = apply(t, dir)
+	require.False(t, r.Applied)
+	require.Equal(t, 1, r.RewriteFiles)
+	require.Contains(t, r.Words, "1 files have other filters than those settings")
 }
 
 func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
