@@ -1,0 +1,117 @@
+package kv
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Advice about stores with hardly anything in them has no numbers that are none.
+func TestAdviceAboutNextToNothing(t *testing.T) {
+	for name, o := range map[string]*Options{"empty": {}, "memtable": {}, "scans": {}, "no cache": {CacheSize: -1},
+		"no filters": {Filter: policyOf(t, "none")}, "budget": {FilterBudget: 1 << 20}} {
+		t.Run(name, func(t *testing.T) {
+			o.LookupSample = 256 << 10
+			db, err := Open(t.TempDir(), o)
+			require.NoError(t, err)
+			for i := range 3000 {
+				if name != "empty" {
+					require.NoError(t, db.Set(fmt.Appendf(nil, "%05d", 2*i), []byte("value"), NoSync))
+				}
+			}
+			if name != "memtable" {
+				require.NoError(t, db.Flush())
+			}
+			for i := range 2000 {
+				if name != "scans" {
+					_, err := db.Has(fmt.Appendf(nil, "%05d", i))
+					require.NoError(t, err)
+				}
+			}
+			if name == "scans" {
+				for i := range 3000 {
+					it, err := db.NewIter(nil)
+					require.NoError(t, err)
+					it.SeekGE(fmt.Appendf(nil, "%05d", i))
+					it.SeekLT(fmt.Appendf(nil, "%05d", i))
+					it.First()
+					require.NoError(t, it.Close())
+				}
+			}
+			a, err := db.Advise(t.Context())
+			if name == "scans" { // of which a sample has fewer than of lookups
+				require.ErrorIs(t, err, ErrSmallSample)
+				require.NoError(t, db.Close())
+				return
+			}
+			require.NoError(t, err)
+			_, err = json.Marshal(a)
+			require.NoError(t, err)
+			_, err = ParseOptions(a.Options)
+			require.NoError(t, err)
+			require.LessOrEqual(t, a.Recommended.Memory, a.Now.Memory+a.Now.Memory/1000)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err = db.Advise(ctx)
+			require.ErrorIs(t, err, context.Canceled)
+			require.NoError(t, db.Close())
+		})
+	}
+}
+
+// Advice, rewriting, readers and writers do not disturb each other, and neither does closing meanwhile.
+func TestAdviceAndRewritingBesideReadersAndWriters(t *testing.T) {
+	o := &Options{LookupSample: 64 << 10, MemtableSize: 64 << 10, TargetFileSize: 16 << 10, FilterBudget: 4000}
+	db, err := Open(t.TempDir(), o)
+	require.NoError(t, err)
+	fillRuns(t, db)
+	var group sync.WaitGroup
+	stop := make(chan struct{})
+	for w := range 2 {
+		group.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				key := fmt.Appendf(make([]byte, 0, 64<<10), "key-%05d", (i*31+w)%9000)
+				if i%8 == 0 {
+					_ = db.Set(key, key, NoSync)
+				}
+				_, _ = db.Get(key)
+				_, _ = db.MultiGet([][]byte{key, key[:4]})
+				key[0] = 'x' // of the caller again
+			}
+		})
+	}
+	for range 3 {
+		_, err = db.Advise(t.Context())
+		if !errors.Is(err, ErrSmallSample) {
+			require.NoError(t, err)
+		}
+		_, err = db.CompactFilters(t.Context())
+		require.NoError(t, err)
+	}
+	sample := db.watch.sampler.Take()
+	for _, key := range sample.Keys {
+		require.Equal(t, "key-"[:min(4, len(key))], string(key[:min(4, len(key))]))
+	}
+	done := make(chan error)
+	go func() {
+		var err error
+		for err == nil {
+			_, err = db.CompactFilters(t.Context())
+		}
+		done <- err
+	}()
+	close(stop)
+	group.Wait()
+	require.NoError(t, db.Close())
+	require.ErrorIs(t, <-done, ErrClosed)
+}
