@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Once files have the filters of the options there is nothing left to do, whatever shares a budget gave them on the way.
+// Once files have the filters of the options there is nothing left to do, whatever shares a budget gave them before.
 func TestSharesOfABudgetAreRewrittenOnce(t *testing.T) {
 	for _, spec := range []string{"blocked:16", "bloom:16", "ribbon:16", "cuckoo:16"} {
 		for _, budget := range []int64{4000, 8000, 16_000} {
