@@ -24,6 +24,7 @@ var decoders = map[string]string{
 
 	"filterpolicy.Decode":                    "filterpolicy/internal/conformance.TestHostileFiltersOfAnyName",
 	"filterpolicy.DecodeWith":                "filterpolicy/internal/conformance.TestHostileFiltersOfAnyName",
+	"filterpolicy.decodeSalted":              "filterpolicy/internal/conformance.TestHostileSaltedFilters",
 	"filterpolicy.DecodeRangeWith":           "internal/sstable.TestHostileFiltersOfFilesAllocateLittle",
 	"filterpolicy.DecodeRange":               "filterpolicy/internal/conformance.TestHostileRangeFilters",
 	"filterpolicy/cutkeys.Decode":            "filterpolicy/internal/conformance.TestHostileRangeFilters",

@@ -1,7 +1,10 @@
 package conformance
 
 import (
+	"bytes"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/hostile"
@@ -50,6 +53,38 @@ func (v victim) bounded(tb testing.TB, data []byte) bool {
 		touch(v.probe, data)
 	})
 	return err == nil
+}
+
+// Of what is said behind the inner filter all is taken as it is: its family, the length of that name, the salt. What
+// is within is changed as that of other families is, and nested as deep as its bytes go.
+func TestHostileSaltedFilters(t *testing.T) {
+	decoded := 0
+	bounded := func(data []byte) {
+		viewBound.Require(t, len(data), func() {
+			f, err := filterpolicy.Decode(filterpolicy.SaltedName, data)
+			if err == nil {
+				decoded++
+				touch(func(_ []byte, h uint64) bool { return f.MayContainHash(h) }, nil)
+			}
+		})
+	}
+	eachFilterFamily(t, func(t *testing.T, family filterFamily) {
+		spec := family.hostile[0]
+		salted := Build(t, filterpolicy.SaltedName+":"+spec, Good(1), 60)
+		for mutant := range hostile.Mutants(salted, Share(hostileRounds)) {
+			bounded(mutant)
+		}
+		inner := Build(t, spec, Good(1), 60)
+		for mutant := range hostile.Mutants(inner, Share(hostileRounds)) {
+			bounded(append(Reseal(mutant), salted[len(inner):]...))
+		}
+	})
+	require.NotZero(t, decoded, "no change was taken for a filter: the mutants are too rough to find anything")
+	layer := append([]byte(filterpolicy.SaltedName+"\x06"), 1, 0, 0, 0, 0, 0, 0, 0)
+	nested := append(Build(t, "salted:blocked:10", Good(1), 60), bytes.Repeat(layer, 1<<16)...)
+	bounded(nested)
+	_, err := filterpolicy.Decode(filterpolicy.SaltedName, nested)
+	require.ErrorIs(t, err, filterpolicy.ErrCorrupt)
 }
 
 // Hostile changes filters as an adversary would, and merges those that are decoded with
