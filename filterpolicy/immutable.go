@@ -26,7 +26,7 @@ type Set struct {
 }
 
 // Build makes the set of the keys that an iterator yields, in any order and as
-// often as they come: the same keys give the same bytes. It keeps none of them.
+// often as they come: the same keys give the same bytes, unless they have a salt. It keeps none of them.
 // While it builds, a key takes up to 32 bytes, once for each time that it comes.
 func Build(p Policy, keys iter.Seq[[]byte]) (*Set, error) {
 	return BuildHashes(p, func(yield func(uint64) bool) {

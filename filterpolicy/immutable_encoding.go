@@ -56,6 +56,9 @@ func (s *Set) load(payload []byte) error {
 	if p.String() != spec {
 		return frame.Corruptf("the policy is written %q, and must be %q", spec, p)
 	}
+	if salted, ok := p.(salted); ok && !salted.made(data) {
+		return frame.Corruptf("the filter is not one of %q", spec)
+	}
 	*s = Set{p, filter, data, int(keys)}
 	return nil
 }

@@ -93,7 +93,7 @@ func Decode(name string, data []byte) (Filter, error) {
 // a Decoder of that name. p may be nil.
 func DecodeWith(p Policy, name string, data []byte) (Filter, error) {
 	if d, ok := p.(Decoder); ok && d.Name() == name {
-		if _, known := familyOf(name); !known {
+		if _, known := familyOf(name); !known && name != SaltedName {
 			filter, err := d.Decode(data)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)

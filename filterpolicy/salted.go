@@ -113,19 +113,29 @@ type SaltedFilter struct {
 func (f *SaltedFilter) MayContainHash(h uint64) bool { return f.Of.MayContainHash(Salt(h, f.Secret)) }
 
 func decodeSalted(data []byte) (Filter, error) {
-	rest := len(data) - saltBytes - 1
-	if rest < 0 || int(data[rest]) > rest {
+	inner, name, secret, ok := cutSalted(data)
+	if !ok || secret == 0 || name == SaltedName || name == none.Name {
 		return nil, fmt.Errorf("%s: %w", SaltedName, frame.ErrCorrupt)
 	}
-	secret := binary.LittleEndian.Uint64(data[rest+1:])
-	inner := rest - int(data[rest])
-	name := string(data[inner:rest])
-	if secret == 0 || name == SaltedName || name == none.Name {
-		return nil, fmt.Errorf("%s: %w", SaltedName, frame.ErrCorrupt)
-	}
-	of, err := Decode(name, data[:inner:inner])
+	of, err := Decode(name, inner)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", SaltedName, err)
 	}
 	return &SaltedFilter{of, secret}, nil
+}
+
+// cutSalted cuts the bytes of a salted filter: into those of the filter within, its family's name and the salt.
+func cutSalted(data []byte) (inner []byte, name string, secret uint64, ok bool) {
+	rest := len(data) - saltBytes - 1
+	if rest < 0 || int(data[rest]) > rest {
+		return nil, "", 0, false
+	}
+	end := rest - int(data[rest])
+	return data[:end:end], string(data[end:rest]), binary.LittleEndian.Uint64(data[rest+1:]), true
+}
+
+// made reports whether a salted filter is of the family that p makes: its name on disk does not say so.
+func (p salted) made(data []byte) bool {
+	_, name, _, ok := cutSalted(data)
+	return ok && name == p.of.Name()
 }

@@ -1,7 +1,10 @@
 package filterpolicy_test
 
 import (
+	"bytes"
 	"encoding/binary"
+	"hash/crc32"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -152,6 +155,44 @@ func TestSaltedGolden(t *testing.T) {
 	own := build(t, mustParse(t, "salted:blocked:10").NewBuilder(), numbers(0, 40))
 	require.Len(t, own, len(data))
 	require.Equal(t, "blocked\x07", string(own[len(own)-16:len(own)-8]))
+}
+
+// another is a policy of a program's own with a name that this package has.
+type another struct{ filterpolicy.Policy }
+
+func (another) Name() string { return filterpolicy.SaltedName }
+
+func (another) Decode([]byte) (filterpolicy.Filter, error) { return nil, filterpolicy.ErrCorrupt }
+
+func TestSaltedIsAFamilyOfThePackage(t *testing.T) {
+	data := build(t, mustParse(t, "salted:blocked:10").NewBuilder(), numbers(0, 40))
+	_, err := filterpolicy.DecodeWith(another{}, filterpolicy.SaltedName, data)
+	require.NoError(t, err, "a family of the package cannot be replaced")
+}
+
+// A stored set whose filter is of another family than its policy says is none, as without a salt.
+func TestSaltedSets(t *testing.T) {
+	keys := slices.Values(numbers(0, 100))
+	set, err := filterpolicy.BuildHashes(mustParse(t, "salted:blocked:10"), keys)
+	require.NoError(t, err)
+	stored, err := set.MarshalBinary()
+	require.NoError(t, err)
+	var back filterpolicy.Set
+	require.NoError(t, back.UnmarshalBinary(stored))
+	require.Equal(t, set.Policy(), back.Policy())
+	for h := range keys {
+		require.True(t, back.ContainsHash(h))
+	}
+	of, err := filterpolicy.BuildHashes(mustParse(t, "salted:bloom:10"), keys)
+	require.NoError(t, err)
+	forged, err := of.MarshalBinary()
+	require.NoError(t, err)
+	spec := bytes.Replace(forged, []byte("salted:bloom:10"), []byte("salted:fuse:8,4"), 1)
+	require.NotEqual(t, forged, spec)
+	sum := crc32.Checksum(spec[:len(spec)-4], crc32.MakeTable(crc32.Castagnoli))
+	binary.LittleEndian.PutUint32(spec[len(spec)-4:], sum)
+	require.ErrorIs(t, back.UnmarshalBinary(spec), filterpolicy.ErrCorrupt)
+	require.Equal(t, set.Policy(), back.Policy(), "it is as it was")
 }
 
 // FuzzDecodeSalted: any bytes are safe.
