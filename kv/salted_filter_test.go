@@ -83,3 +83,43 @@ func TestSaltedFiltersOfPrefixes(t *testing.T) {
 	require.Equal(t, "salted:blocked:16", r.Properties().FilterPolicy, "what is shown of it")
 	require.NoError(t, r.Close())
 }
+
+// secretFilter is a policy of a program's own whose filters are filterpolicy.SaltedFilter.
+type secretFilter struct {
+	filterpolicy.Policy
+	secret uint64
+}
+
+type secretBuilder struct {
+	filterpolicy.Builder
+	secret uint64
+}
+
+func (secretFilter) Name() string   { return "secret" }
+func (secretFilter) String() string { return "secret" }
+
+func (p secretFilter) NewBuilder() filterpolicy.Builder {
+	return secretBuilder{p.Policy.NewBuilder(), p.secret}
+}
+
+func (b secretBuilder) AddHash(h uint64) { b.Builder.AddHash(filterpolicy.Salt(h, b.secret)) }
+
+func (p secretFilter) Decode(data []byte) (filterpolicy.Filter, error) {
+	of, err := filterpolicy.Decode(p.Policy.Name(), data)
+	return &filterpolicy.SaltedFilter{Of: of, Secret: p.secret}, err
+}
+
+// The secret of such a filter may be any number.
+func TestSaltedFiltersOfAProgramsOwn(t *testing.T) {
+	for _, secret := range []uint64{0, 1, 1 << 63} {
+		const n = 1000
+		db := settledStore(t, n, &Options{Filter: secretFilter{mustFilter("blocked:16"), secret}})
+		c := readsOf(db, func() {
+			for i := range n {
+				_, err := db.Get(settledKey(i))
+				require.NoError(t, err, "secret %d", secret)
+			}
+		})
+		require.EqualValues(t, n, c.FilterTruePositives)
+	}
+}

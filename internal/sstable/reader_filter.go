@@ -63,7 +63,7 @@ func (r *Reader) decodeFilter(data []byte) error {
 	filter, err := filterpolicy.DecodeWith(r.policy, r.props.FilterFamily, data)
 	if kept && err == nil {
 		r.filter, r.filterData, r.salt = filter, owner, 0
-		if s, ok := filter.(*filterpolicy.SaltedFilter); ok {
+		if s, ok := filter.(*filterpolicy.SaltedFilter); ok && s.Secret != 0 {
 			r.filter, r.salt = s.Of, s.Secret
 		}
 	}
