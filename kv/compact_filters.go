@@ -159,12 +159,23 @@ func (d *DB) filterDiffers(p *sstable.Properties, want filterpolicy.Policy, shar
 	if had, _, _ := strings.Cut(p.FilterPolicy, ":"); share && p.FilterFamily == "" && had == family {
 		return false // its builder declined
 	}
-	if share && p.FilterFamily == want.Name() {
+	if share && sameFamily(p, want) {
 		e := filterpolicy.Expected(want, int(p.FilterKeys))
 		size := e.BitsPerKey * float64(p.FilterKeys) / 8
 		return !e.OK || math.Abs(float64(p.FilterBytes)-size) > size/8+64
 	}
 	return p.FilterPolicy != want.String()
+}
+
+// sameFamily reports whether the filter of a file with such properties is of a policy's family. All with a salt have
+// one name on disk: of which family they are apart from that the spec says.
+func sameFamily(p *sstable.Properties, want filterpolicy.Policy) bool {
+	if p.FilterFamily != want.Name() || want.Name() != filterpolicy.SaltedName {
+		return p.FilterFamily == want.Name()
+	}
+	spec := want.String()
+	family := spec[:strings.LastIndexByte(spec, ':')+1]
+	return strings.HasPrefix(p.FilterPolicy, family)
 }
 
 // compactInPlace rewrites tables of a run in their place. It reports false if they are not there any more, or are

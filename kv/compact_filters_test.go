@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -240,6 +241,27 @@ func mustPrefix(t *testing.T, spec string) filterpolicy.Prefix {
 	p, err := filterpolicy.ParsePrefix(spec)
 	require.NoError(t, err)
 	return p
+}
+
+// Filters of two families with a salt have one name on disk.
+func TestFamiliesWithASaltDiffer(t *testing.T) {
+	dir := t.TempDir()
+	for i, spec := range []string{"salted:blocked:10", "salted:quotient:7", "salted:blocked:8", "blocked:10"} {
+		db := openDir(t, dir, &Options{Filter: mustFilter(spec), FilterBudget: 12 << 10})
+		if i == 0 {
+			fillRuns(t, db)
+		}
+		_, err := db.CompactFilters(t.Context())
+		require.NoError(t, err)
+		family := spec[:strings.LastIndexByte(spec, ':')+1]
+		for filter := range filtersOf(t, db) {
+			require.True(t, strings.HasPrefix(filter, family), "%s, of %s", filter, spec)
+		}
+		stale, err := db.StaleFilters()
+		require.NoError(t, err)
+		require.Equal(t, FilterCompaction{}, stale, "%v", filtersOf(t, db))
+		require.NoError(t, db.Close())
+	}
 }
 
 // While files are rewritten, others write and compactions run.
