@@ -268,7 +268,9 @@ func (c *levelCounters) countSlow(p *sstable.Probe, hit bool) {
 	switch {
 	case p.Filter == sstable.Remembered:
 		c.remembered.Add(1)
-		return
+		if p.IndexLeavesFromDisk == 0 {
+			return
+		}
 	case p.Filter == sstable.Unfiltered:
 		c.unfiltered.Add(1)
 	case p.KeyPresent:
