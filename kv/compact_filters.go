@@ -155,8 +155,7 @@ func (d *DB) filterDiffers(p *sstable.Properties, want filterpolicy.Policy, shar
 	if p.FilterPrefix != prefix || p.PrefixOnly != d.opts.PrefixOnly {
 		return true
 	}
-	family, _, _ := strings.Cut(want.String(), ":")
-	if had, _, _ := strings.Cut(p.FilterPolicy, ":"); share && p.FilterFamily == "" && had == family {
+	if share && p.FilterFamily == "" && specFamily(p.FilterPolicy) == specFamily(want.String()) {
 		return false // its builder declined
 	}
 	if share && sameFamily(p, want) {
@@ -173,9 +172,15 @@ func sameFamily(p *sstable.Properties, want filterpolicy.Policy) bool {
 	if p.FilterFamily != want.Name() || want.Name() != filterpolicy.SaltedName {
 		return p.FilterFamily == want.Name()
 	}
-	spec := want.String()
-	family := spec[:strings.LastIndexByte(spec, ':')+1]
-	return strings.HasPrefix(p.FilterPolicy, family)
+	return specFamily(p.FilterPolicy) == specFamily(want.String())
+}
+
+// specFamily returns a spec without its last parameters.
+func specFamily(spec string) string {
+	if at := strings.LastIndexByte(spec, ':'); at >= 0 {
+		return spec[:at]
+	}
+	return spec
 }
 
 // compactInPlace rewrites tables of a run in their place. It reports false if they are not there any more, or are
