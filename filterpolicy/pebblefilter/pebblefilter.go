@@ -35,8 +35,8 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/keyfilter"
 )
 
-// New returns p as a Pebble policy. It is safe for concurrent use. The policy "none", and any
-// policy that does not come from filterpolicy.Parse, becomes pebble.NoFilterPolicy.
+// New returns p as a Pebble policy. It is safe for concurrent use. The policy "none", one with a salt,
+// and any that does not come from filterpolicy.Parse, becomes pebble.NoFilterPolicy.
 func New(p filterpolicy.Policy) pebble.FilterPolicy {
 	k, ok := keyfilter.New(p)
 	if !ok {

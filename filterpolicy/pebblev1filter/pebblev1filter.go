@@ -24,7 +24,7 @@ import (
 )
 
 // New returns p as a policy of Pebble v1. It is safe for concurrent use. The
-// policy "none", and any policy that does not come from filterpolicy.Parse, becomes
+// policy "none", one with a salt, and any that does not come from filterpolicy.Parse, becomes
 // nil, which is Pebble's word for no filter.
 func New(p filterpolicy.Policy) pebble.FilterPolicy {
 	k, ok := keyfilter.New(p)
