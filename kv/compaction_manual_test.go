@@ -232,9 +232,9 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 		require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
 	}
 	require.NoError(t, db.Flush())
-	before := db.Metrics().Levels
 
 	for cutAt := 1; cutAt <= 5; cutAt += 2 {
+		before := db.Metrics().Levels
 		ctx, cancel := context.WithCancel(t.Context())
 		tables := 0
 		hook = func() {
