@@ -115,6 +115,22 @@ func withoutTags(t *testing.T, data []byte) []byte {
 }
 
 // A reader that knows no range filters passes over their tags and their block.
+// A file of another writer may lack the keys that bound it, and is not known to end anywhere.
+func TestFilesWithoutBoundsMayHaveAnyRange(t *testing.T) {
+	for _, forget := range []func(*Properties){
+		func(p *Properties) { p.Smallest = nil },
+		func(p *Properties) { p.Largest = nil },
+	} {
+		r := openBytes(t, ranged(t, WriterOptions{}, "b", "d"), withExact)
+		forget(r.props)
+		for _, lo := range [][]byte{nil, []byte("a"), []byte("b"), []byte("c")} {
+			for _, hi := range [][]byte{nil, []byte("c"), []byte("e")} {
+				require.True(t, r.MayContainRange(lo, hi), "[%q, %q)", lo, hi)
+			}
+		}
+	}
+}
+
 func TestReadersThatKnowNoRangeFiltersReadTheFile(t *testing.T) {
 	keys := []string{"a", "b", "c"}
 	for _, spec := range []string{"none", "blocked:10"} {

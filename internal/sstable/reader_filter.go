@@ -182,6 +182,9 @@ func (r *Reader) MayContainRange(lo, hi []byte) bool {
 // first and last key decide: for ranges that have one of them, or lie before or behind both.
 func (r *Reader) AskRange(lo, hi []byte) (may, asked bool) {
 	p := r.props
+	if p.Entries > 0 && (p.Smallest == nil || p.Largest == nil) {
+		return true, false // whoever wrote the file does not say where its keys end
+	}
 	first := lo == nil || bytes.Compare(lo, p.Smallest) <= 0 // the first key is in the range, or after it
 	last := hi == nil || bytes.Compare(p.Largest, hi) < 0    // the last key is in the range, or before it
 	switch {
