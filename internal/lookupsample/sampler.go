@@ -122,14 +122,23 @@ func New(bytes, cacheBlocks int64, total func() uint64, lowered func(most uint64
 // Most returns the threshold: keys whose mixed hash (lookuptrace.Mix) is above it are not sampled.
 func (s *Sampler) Most() uint64 { return s.most.Load() }
 
-// Lookup takes a lookup of a key with a hash, which it copies if need be. It does not wait.
-func (s *Sampler) Lookup(key []byte, hash uint64, found bool) {
-	mixed := lookuptrace.Mix(hash)
+// lock locks the sampler to take what has a mixed hash. It reports false if that is not sampled, or is dropped
+// because another is being taken; the sampler is not locked then.
+func (s *Sampler) lock(mixed uint64) bool {
 	if mixed > s.most.Load() {
-		return
+		return false
 	}
 	if !s.mu.TryLock() {
 		s.dropped.Add(1)
+		return false
+	}
+	return true
+}
+
+// Lookup takes a lookup of a key with a hash, which it copies if need be. It does not wait.
+func (s *Sampler) Lookup(key []byte, hash uint64, found bool) {
+	mixed := lookuptrace.Mix(hash)
+	if !s.lock(mixed) {
 		return
 	}
 	defer s.mu.Unlock()
@@ -167,11 +176,7 @@ func (s *Sampler) Lookup(key []byte, hash uint64, found bool) {
 // Scan takes a scan that started at a key with a hash. Its bounds are copied. It does not wait.
 func (s *Sampler) Scan(o *Scan, hash uint64) {
 	mixed := lookuptrace.Mix(hash)
-	if mixed > s.most.Load() {
-		return
-	}
-	if !s.mu.TryLock() {
-		s.dropped.Add(1)
+	if !s.lock(mixed) {
 		return
 	}
 	defer s.mu.Unlock()
