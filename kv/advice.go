@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/advise"
+	"github.com/siftkv/siftkv/internal/lookuptrace"
 )
 
 // Errors of Advise.
@@ -20,8 +21,10 @@ var (
 	ErrSmallSample = errors.New("siftkv: too few lookups for advice")
 )
 
-// leastAsked is how many lookups and scans advice needs, together.
-const leastAsked = 1000
+const (
+	leastAsked = 1000      // lookups and scans that advice needs, together
+	maxAsked   = 2_000_000 // lookups that it takes from a trace, and as many scans
+)
 
 // Advice is what a store's lookups and scans say about its settings. Costs are predictions: of a model that knows
 // which files and blocks each key leads to, what theory says of filters, and which blocks a cache of some
@@ -140,7 +143,8 @@ func (d *DB) Advise(ctx context.Context) (*Advice, error) {
 	if d.watch.sampler == nil {
 		return nil, ErrNoLookupSample
 	}
-	return d.advise(ctx, askedOfSample(d.watch.sampler.Take()))
+	s := d.watch.sampler.Take()
+	return d.advise(ctx, traceOfSample(&s), s.OneIn)
 }
 
 // AdviseTrace is Advise from a trace that a LookupTracer wrote, of this store or another with the same keys, in
@@ -149,25 +153,29 @@ func (d *DB) Advise(ctx context.Context) (*Advice, error) {
 // key, and leaves out what comes behind. An error about the trace names it "the trace"; one about damage matches
 // ErrCorruption.
 func (d *DB) AdviseTrace(ctx context.Context, trace io.Reader) (*Advice, error) {
-	a, err := askedOfTrace(ctx, trace)
+	r, err := lookuptrace.NewReader(trace, "the trace")
 	if err != nil {
 		return nil, err
 	}
-	return d.advise(ctx, a)
+	t, err := advise.ReadTrace(ctx, r, maxAsked)
+	if err != nil {
+		return nil, err
+	}
+	return d.advise(ctx, t, float64(t.OneIn))
 }
 
-// advise asks the model.
-func (d *DB) advise(ctx context.Context, a *asked) (*Advice, error) {
-	if n := len(a.trace.Lookups) + len(a.trace.Scans); n < leastAsked {
+// advise asks the model. One key in oneIn is in the trace, more precisely than that says.
+func (d *DB) advise(ctx context.Context, t *advise.Trace, oneIn float64) (*Advice, error) {
+	if n := len(t.Lookups) + len(t.Scans); n < leastAsked {
 		return nil, fmt.Errorf("%w: there are %d lookups and %d scans, and %d are wanted", ErrSmallSample,
-			len(a.trace.Lookups), len(a.trace.Scans), leastAsked)
+			len(t.Lookups), len(t.Scans), leastAsked)
 	}
 	w, err := d.newWhereabouts()
 	if err != nil {
 		return nil, err
 	}
 	defer w.close()
-	if err := w.locate(ctx, a); err != nil {
+	if err := w.locate(ctx, t); err != nil {
 		return nil, err
 	}
 	prices := advise.UsualPrices()
@@ -177,23 +185,23 @@ func (d *DB) advise(ctx context.Context, a *asked) (*Advice, error) {
 		prices = prices.Device(float64(10 * time.Millisecond))
 		prices.From = "probes of filters are measured here; a read is taken to be a request of 10 ms"
 	}
-	found, err := advise.New(&w.shape, &a.trace, prices).Advise(ctx, advise.Config{})
+	found, err := advise.New(&w.shape, t, prices).Advise(ctx, advise.Config{})
 	if err != nil {
 		return nil, err
 	}
-	r := newAdvice(found, a)
+	r := newAdvice(found, t, oneIn)
 	r.Unknown = append(r.Unknown, w.unknown()...)
 	return r, w.countRewrites(r)
 }
 
 // newAdvice returns what a caller sees of the model's result.
-func newAdvice(m *advise.Advice, a *asked) *Advice {
+func newAdvice(m *advise.Advice, t *advise.Trace, oneIn float64) *Advice {
 	r := &m.Recommendation
 	out := &Advice{Keep: r.Keep, Options: r.Options, Words: r.Words, Confidence: r.Confidence, Why: r.Why,
 		Gain: r.Gain, Now: predicted(&m.Now), Recommended: predicted(&r.Setting), Front: predictions(m.Front),
 		Caches: predictions(m.Curve), Unknown: m.Unknown, Prices: m.Prices.From,
-		Sample: AdviceSample{Lookups: len(a.trace.Lookups), Keys: len(a.trace.Keys), Scans: len(a.trace.Scans),
-			OneIn: a.oneIn, Span: a.trace.Span, Dropped: a.trace.Dropped, Changed: a.trace.Changed}}
+		Sample: AdviceSample{Lookups: len(t.Lookups), Keys: len(t.Keys), Scans: len(t.Scans), OneIn: oneIn,
+			Span: t.Span, Dropped: t.Dropped, Changed: t.Changed}}
 	for _, s := range m.Styles {
 		out.Styles = append(out.Styles, StyleCost{Style: s.Style, Now: s.Now, Runs: s.Runs, MostRuns: s.Most,
 			FoundBlocks: s.Found, AbsentBlocks: s.Absent, AbsentAtWorst: s.Worst})

@@ -83,40 +83,40 @@ func describeFile(run, level int, p *sstable.Properties) advise.File {
 func (w *whereabouts) close() { w.d.release(w.state, 0) }
 
 // locate finds where keys and scans lead, and which lookups would now have another answer.
-func (w *whereabouts) locate(ctx context.Context, a *asked) error {
+func (w *whereabouts) locate(ctx context.Context, t *advise.Trace) error {
 	ended := func(i int) error {
 		if i%256 == 0 && ctx.Err() != nil {
 			return base.ContextError(ctx, "no advice")
 		}
 		return nil
 	}
-	a.hashKeys()
-	for i, key := range a.keys {
+	for i := range t.Keys {
 		if err := ended(i); err != nil {
 			return err
 		}
-		if key != nil {
-			if err := w.path(key, &a.trace.Keys[i]); err != nil {
+		if k := &t.Keys[i]; !k.Pathless {
+			if err := w.path(k); err != nil {
 				return err
 			}
 		}
 	}
-	for i, l := range a.trace.Lookups {
-		if a.trace.Keys[l.Key].Found != a.found[i] {
-			a.trace.Changed++
+	for _, l := range t.Lookups {
+		if t.Keys[l.Key].Found != l.Found {
+			t.Changed++
 		}
 	}
-	for i := range a.scans {
+	for i := range t.Scans {
 		if err := ended(i); err != nil {
 			return err
 		}
-		w.scan(&a.trace.Scans[i], &a.scans[i])
+		w.scan(&t.Scans[i])
 	}
 	return nil
 }
 
 // path finds the path of a key, of which k.Found says whether its last lookup found it.
-func (w *whereabouts) path(key []byte, k *advise.Key) error {
+func (w *whereabouts) path(k *advise.Key) error {
+	key := k.Bytes
 	l := lookup{d: w.d, key: key, hash: k.Hash, at: w.at}
 	if w.state.hasTombstones() {
 		cover, err := w.state.tombstoneCover(w.d, key, w.at)

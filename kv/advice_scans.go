@@ -15,14 +15,11 @@ const maxScanParts = 64
 
 // scan finds which files a scan comes to, and which of their blocks, by their bounds and indexes. How its entries
 // are spread over runs is not known: they are taken to be as the runs' sizes are.
-func (w *whereabouts) scan(s *advise.Scan, o *askedScan) {
-	if o.hashed {
+func (w *whereabouts) scan(s *advise.Scan) {
+	if s.Hashed {
 		return
 	}
-	lo, hi := o.start, o.end
-	if o.backward {
-		lo, hi = hi, lo
-	}
+	lo, hi := s.Bounds()
 	if s.Bounded = lo != nil && hi != nil; s.Bounded {
 		s.Prefix = lookuptrace.CommonPrefix(lo, hi)
 		if bytes.Compare(lo, hi) >= 0 {
@@ -35,7 +32,7 @@ func (w *whereabouts) scan(s *advise.Scan, o *askedScan) {
 		all += r.Sums().Entries
 	}
 	for i, r := range runs {
-		p := partOfScan{w: w, lo: lo, hi: hi, backward: o.backward, toEnd: o.ended && s.Bounded}
+		p := partOfScan{w: w, lo: lo, hi: hi, backward: s.Backward, toEnd: s.Ended && s.Bounded}
 		p.entries = float64(s.Entries) * float64(r.Sums().Entries) / float64(max(1, all))
 		p.empty = s.Entries == 0 || p.entries < 0.5 && i < len(runs)-1
 		s.Parts = p.in(r, s.Parts)

@@ -169,8 +169,8 @@ func TestWhereaboutsAreThoseOfLookups(t *testing.T) {
 			}
 			e, err := db.Explain(key)
 			require.NoError(t, err)
-			k := advise.Key{Hash: e.Hash, Found: e.Found}
-			require.NoError(t, w.path(key, &k))
+			k := advise.Key{Bytes: key, Hash: e.Hash, Found: e.Found}
+			require.NoError(t, w.path(&k))
 			require.Equal(t, e.Found, k.Found)
 			var want []string
 			for _, s := range e.Steps {
@@ -212,27 +212,49 @@ func TestScansLeadToTheirBlocks(t *testing.T) {
 	perBlock := float64(w.shape.Files[0].Keys) / float64(w.shape.Files[0].Blocks)
 	for _, n := range []int{0, 1, 10, 100, 5000} {
 		lo, hi := adviceKey(10_000), adviceKey(10_000+2*n)
-		for _, o := range []askedScan{{start: lo, end: hi, ended: true}, {start: lo}, {start: hi, backward: true},
-			{start: hi, end: lo, ended: true, backward: true}} {
-			s := advise.Scan{Entries: n}
-			w.scan(&s, &o)
-			if n == 0 && o.end != nil {
+		for _, s := range []advise.Scan{{Start: lo, End: hi, Ended: true}, {Start: lo}, {Start: hi, Backward: true},
+			{Start: hi, End: lo, Ended: true, Backward: true}} {
+			s.Entries = n
+			w.scan(&s)
+			if n == 0 && s.End != nil {
 				require.Empty(t, s.Parts)
 				continue
 			}
-			require.InDelta(t, float64(n)/perBlock+1, blocksOf(s), 3+float64(n)/perBlock/20, "%d %+v", n, o)
+			require.InDelta(t, float64(n)/perBlock+1, blocksOf(s), 3+float64(n)/perBlock/20, "%+v", s)
 			require.Equal(t, n == 0, s.Parts[0].Empty)
-			require.Equal(t, o.end != nil, s.Bounded)
+			require.Equal(t, s.End != nil, s.Bounded)
 			if s.Bounded {
 				require.GreaterOrEqual(t, s.Prefix, len("user/0"))
 			}
 		}
 	}
-	s := advise.Scan{Entries: 1 << 30, Bounded: true}
-	w.scan(&s, &askedScan{start: adviceKey(5), end: adviceKey(5), hashed: true})
+	s := advise.Scan{Entries: 1 << 30, Bounded: true, Hashed: true}
+	w.scan(&s)
 	require.Empty(t, s.Parts)
-	w.scan(&s, &askedScan{ended: true})
+	s = advise.Scan{Entries: 1 << 30, Ended: true}
+	w.scan(&s)
 	require.Len(t, s.Parts, min(maxScanParts, len(w.files)))
+	w.close()
+	require.NoError(t, db.Close())
+}
+
+// The empty key of a sample is found where it is, as others are.
+func TestAdviceFindsTheEmptyKey(t *testing.T) {
+	db, err := Open(t.TempDir(), &Options{LookupSample: 64 << 10})
+	require.NoError(t, err)
+	require.NoError(t, db.Set(nil, []byte("value"), NoSync))
+	require.NoError(t, db.Flush())
+	_, err = db.Get(nil)
+	require.NoError(t, err)
+	s := db.watch.sampler.Take()
+	asked := traceOfSample(&s)
+	w, err := db.newWhereabouts()
+	require.NoError(t, err)
+	require.NoError(t, w.locate(t.Context(), asked))
+	require.Len(t, asked.Keys, 1)
+	require.Equal(t, []advise.Step{{Present: true}}, asked.Keys[0].Path)
+	require.True(t, asked.Keys[0].Found)
+	require.Zero(t, asked.Changed)
 	w.close()
 	require.NoError(t, db.Close())
 }

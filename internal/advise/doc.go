@@ -1,9 +1,10 @@
 // Package advise predicts what the lookups and scans of a store would cost under other
-// settings, and recommends some. It reads nothing and opens nothing: a caller describes the
-// files of a store and what was asked of them, and gets numbers.
+// settings, and recommends some. It opens nothing: a caller describes the files of a store and
+// what was asked of them, where each of that leads, and gets numbers.
 //
 //	store      the files, and the settings in force
 //	trace      what was asked, and which blocks that leads to
+//	readtrace  what a lookup trace says was asked
 //	setting    another filter, budget or cache, and what its filters take and let pass
 //	cost       what an operation takes, in counts and nanoseconds
 //	prices     nanoseconds of a probe and of a block, measured or given

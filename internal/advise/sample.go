@@ -66,7 +66,7 @@ func (m *Model) unknown() []string {
 	add(float64(s.Changed) > manyChanged*float64(s.Lookups), "the store as it was: %d of %d lookups had another "+
 		"answer than it gives now", s.Changed, s.Lookups)
 	add(t.Dropped > 0, "%d lookups that the trace lacks", t.Dropped)
-	add(t.Cut > 0, "%d lookups at the end of the trace, which were left out", t.Cut)
+	add(t.Cut > 0, "%d lookups and scans at the end of the trace, which were left out", t.Cut)
 	add(s.Lookups < fewLookups, "much: %d lookups are few, and most of what they read, they read for the first "+
 		"time", s.Lookups)
 	add(len(t.Scans) == 0, "scans: the trace has none")

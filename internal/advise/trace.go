@@ -12,12 +12,13 @@ type Trace struct {
 	OneIn   int           // lookups of one key in so many are there; 0 is 1
 	Span    time.Duration // from the first to the last; 0: not known
 	Dropped uint64        // lookups that are known to lack
-	Cut     uint64        // lookups that were left out at the end
+	Cut     uint64        // lookups and scans that were left out at the end
 	Changed int           // lookups whose answer in the trace is not that of the store now
 }
 
 // A Key is one that was looked up.
 type Key struct {
+	Bytes []byte // the key itself, for those who find its path; nil if there is only a hash
 	Hash  uint64 // tells keys apart, and nothing else
 	Found bool   // the store has a value under it
 
@@ -48,8 +49,9 @@ type Step struct {
 
 // A Lookup is one that was made.
 type Lookup struct {
-	Key int32         // of Trace.Keys
-	At  time.Duration // since the trace began
+	Key   int32         // of Trace.Keys
+	Found bool          // its answer then, whatever the store has now
+	At    time.Duration // since the trace began
 }
 
 // A Scan is one that was made: a seek and the entries that it returned.
@@ -59,6 +61,22 @@ type Scan struct {
 	Bounded bool   // it had bounds at both ends, so that filters may answer for them
 	Prefix  int    // bytes that both bounds share
 	Parts   []Part // files that its bounds meet
+
+	// The rest is for those who find its parts. Start is where it began, and End the bound that it could not pass,
+	// the lower one if it is Backward; nil is none.
+	Start, End []byte
+	Backward   bool
+	Ended      bool // it was not broken off
+	Hashed     bool // of Start or End there is only a hash, and they are nil
+	Shortened  bool // of Start or End there are only the first bytes
+}
+
+// Bounds returns the lower and the upper bound of a scan, as far as they are known; nil is none.
+func (s *Scan) Bounds() (lo, hi []byte) {
+	if s.Backward {
+		return s.End, s.Start
+	}
+	return s.Start, s.End
 }
 
 // A Part is what a scan meets in a file.

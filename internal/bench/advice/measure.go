@@ -34,11 +34,11 @@ func (a *asked) measure(ctx context.Context, dir string, o *kv.Options, cache in
 	}
 	next, began := 0, kv.ScanCounters{}
 	scans := func(until time.Duration) error { // those that came before a moment
-		for ; next < len(a.scans) && a.trace.Scans[next].At < until; next++ {
+		for ; next < len(a.trace.Scans) && a.trace.Scans[next].At < until; next++ {
 			if a.trace.Scans[next].At >= counted {
 				m.Scans.Operations++
 			}
-			if err := a.walkScan(db, next); err != nil {
+			if err := walkScan(db, &a.trace.Scans[next]); err != nil {
 				return err
 			}
 			tick(1)
@@ -74,12 +74,13 @@ func (a *asked) measure(ctx context.Context, dir string, o *kv.Options, cache in
 
 // lookUp looks a key up, and counts that if it is to be counted.
 func (a *asked) lookUp(db *kv.DB, m *Measured, key int32, counted bool) error {
-	e, err := db.Explain(a.keys[key])
+	k := &a.trace.Keys[key]
+	e, err := db.Explain(k.Bytes)
 	if err != nil {
-		return fmt.Errorf("advise: look up %q: %w", a.keys[key], err)
+		return fmt.Errorf("advise: look up %q: %w", k.Bytes, err)
 	}
-	if e.Found != a.trace.Keys[key].Found {
-		return fmt.Errorf("advise: %q is in one of the stores and not in the other", a.keys[key])
+	if e.Found != k.Found {
+		return fmt.Errorf("advise: %q is in one of the stores and not in the other", k.Bytes)
 	}
 	if counted {
 		add(&m.All, e)
@@ -89,18 +90,19 @@ func (a *asked) lookUp(db *kv.DB, m *Measured, key int32, counted bool) error {
 }
 
 // walkScan goes through as many entries as a scan of the trace did.
-func (a *asked) walkScan(db *kv.DB, n int) error {
-	of, entries := &a.scans[n], a.trace.Scans[n].Entries
-	it, err := db.NewIter(&kv.IterOptions{LowerBound: of.lo, UpperBound: of.hi})
+func walkScan(db *kv.DB, s *advise.Scan) error {
+	lo, hi := s.Bounds()
+	it, err := db.NewIter(&kv.IterOptions{LowerBound: lo, UpperBound: hi})
 	if err != nil {
 		return fmt.Errorf("advise: %w", err)
 	}
 	first, step := it.First, it.Next
-	if of.backward {
+	if s.Backward {
 		first, step = it.Last, it.Prev
 	}
-	for ok := first(); ok && (entries > 1 || of.ended); ok = step() {
-		entries--
+	left := s.Entries
+	for ok := first(); ok && (left > 1 || s.Ended); ok = step() {
+		left--
 	}
 	return errors.Join(it.Error(), it.Close())
 }

@@ -26,14 +26,14 @@ func (s *store) prices(a *asked, filters []string) (advise.Prices, error) {
 		p.Probe[""] = p.Probe[own]
 	}
 	var found, absent [][]byte
-	for i, key := range a.keys {
+	for i := range a.trace.Keys {
 		k := &a.trace.Keys[i]
 		switch {
 		case len(k.Path) == 0 || k.Path[len(k.Path)-1].Present != k.Found:
 		case k.Found && len(found) < timedKeys:
-			found = append(found, key)
+			found = append(found, k.Bytes)
 		case !k.Found && len(absent) < timedKeys:
-			absent = append(absent, key)
+			absent = append(absent, k.Bytes)
 		}
 	}
 	if len(found) < leastKeys {

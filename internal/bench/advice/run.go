@@ -71,7 +71,7 @@ func Advise(ctx context.Context, c Config) (r *Result, err error) {
 	if len(a.trace.Lookups)+len(a.trace.Scans) == 0 {
 		return nil, bench.Usagef("advise: %s has neither lookups nor scans whose bounds are known", c.Trace)
 	}
-	if (c.Verify || c.Sweep) && !a.walk.Keys {
+	if (c.Verify || c.Sweep) && a.hashes {
 		return nil, bench.Usagef("--verify: %s has hashes in place of keys, and cannot be replayed on this store; "+
 			"record one with LookupTraceOptions.Keys", c.Trace)
 	}
@@ -83,7 +83,7 @@ func Advise(ctx context.Context, c Config) (r *Result, err error) {
 	if c.Cache > 0 {
 		s.options.CacheSize, s.shape.Cache = c.Cache, c.Cache
 	}
-	phase := c.Progress.Start("find the blocks", len(a.keys)+len(a.scans), "keys and scans")
+	phase := c.Progress.Start("find the blocks", len(a.trace.Keys)+len(a.trace.Scans), "keys and scans")
 	err = a.locate(ctx, s, phase.Add)
 	phase.Done()
 	if err != nil {
@@ -99,7 +99,7 @@ func Advise(ctx context.Context, c Config) (r *Result, err error) {
 	}
 	r = &Result{Schema: Schema, Environment: environ.Capture(c.Argv, c.Store), Store: c.Store, Trace: c.Trace,
 		Shape: s.runs()}
-	model := advise.New(&s.shape, &a.trace, prices)
+	model := advise.New(&s.shape, a.trace, prices)
 	if r.Advice, err = model.Advise(ctx, advise.Config{Filters: c.Filters, Memory: c.Memory}); err != nil {
 		return nil, err
 	}

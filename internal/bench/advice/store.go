@@ -217,11 +217,11 @@ func (t *table) age() uint64 {
 	return uint64(max(t.Listing.Seq, t.Listing.LargestSeq))
 }
 
-// path looks a key up, and returns which files that came to.
-func (s *store) path(key []byte) (k advise.Key, err error) {
-	e, err := s.db.Explain(key)
+// path looks a key up, and notes which files that came to.
+func (s *store) path(k *advise.Key) error {
+	e, err := s.db.Explain(k.Bytes)
 	if err != nil {
-		return k, fmt.Errorf("advise: look up %q: %w", key, err)
+		return fmt.Errorf("advise: look up %q: %w", k.Bytes, err)
 	}
 	k.Hash, k.Found = e.Hash, e.Found
 	for _, step := range e.Steps {
@@ -230,11 +230,11 @@ func (s *store) path(key []byte) (k advise.Key, err error) {
 		}
 		n, ok := s.number[step.Source]
 		if !ok {
-			return k, s.strange(step.Source)
+			return s.strange(step.Source)
 		}
-		block, ok, err := s.tables[n].reader.BlockOf(key)
+		block, ok, err := s.tables[n].reader.BlockOf(k.Bytes)
 		if err != nil {
-			return k, fmt.Errorf("advise: %w", err)
+			return fmt.Errorf("advise: %w", err)
 		}
 		if !ok {
 			continue
@@ -254,7 +254,7 @@ func (s *store) path(key []byte) (k advise.Key, err error) {
 		}
 		k.Path = append(k.Path, to)
 	}
-	return k, nil
+	return nil
 }
 
 // strange is the error of a file that the store did not have when it was surveyed.

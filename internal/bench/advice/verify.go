@@ -68,7 +68,7 @@ func (v *verification) check(ctx context.Context, groups []group) (all []Check, 
 	for _, g := range groups {
 		runs += len(g.caches)
 	}
-	phase := v.progress.Start("verify", runs*(len(v.asked.trace.Lookups)+len(v.asked.scans)), "lookups and scans")
+	phase := v.progress.Start("verify", runs*(len(v.asked.trace.Lookups)+len(v.asked.trace.Scans)), "lookups and scans")
 	defer phase.Done()
 	m, err := v.asked.measure(ctx, v.store.dir, v.store.options, v.advice.Now.Cache, v.model.Warm(), phase.Add)
 	if err != nil {

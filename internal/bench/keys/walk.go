@@ -20,6 +20,22 @@ type Walk struct {
 	Unfinished bool   // it has no end
 }
 
+// OpenRecords opens a trace, whose file the caller closes. What is no trace matches bench.ErrUsage.
+func OpenRecords(path string) (*lookuptrace.Reader, *os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, bench.Usagef("trace: %w", err)
+	}
+	r, err := lookuptrace.NewReader(f, path)
+	if errors.Is(err, lookuptrace.ErrNotTrace) {
+		err = bench.Usagef("%w; kv.LookupTracer writes one", err)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return r, f, nil
+}
+
 // WalkTrace visits the lookups of a trace in the order of the file, which is that of
 // time only within a frame. A lookup has no key (nil) if the trace has hashes, and its key is good
 // until visit returns; an error of visit ends the walk. A trace without an end is read
@@ -32,18 +48,11 @@ func WalkTrace(path string, visit func(l *lookuptrace.Lookup) error) (*Walk, err
 // WalkRecords is WalkTrace, and visits scans as well.
 func WalkRecords(path string, lookup func(l *lookuptrace.Lookup) error,
 	scan func(s *lookuptrace.Scan) error) (*Walk, error) {
-	f, err := os.Open(path)
+	r, f, err := OpenRecords(path)
 	if err != nil {
-		return nil, bench.Usagef("trace: %w", err)
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	r, err := lookuptrace.NewReader(f, path)
-	switch {
-	case errors.Is(err, lookuptrace.ErrNotTrace):
-		return nil, bench.Usagef("%w; kv.LookupTracer writes one", err)
-	case err != nil:
 		return nil, err
 	}
+	defer func() { _ = f.Close() }() // it was only read
 	w := &Walk{Header: r.Header()}
 	if info, err := f.Stat(); err == nil {
 		w.Bytes = info.Size()
