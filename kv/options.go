@@ -251,10 +251,10 @@ type Options struct {
 
 	// LookupSample is how many bytes of memory the store uses for a sample of its lookups and scans, of which
 	// Advise makes its advice: none by default, else 64 KiB to 1 GiB. 1 MiB has up to 11,000 lookups or some 680
-	// scans, of which Advise wants 1,000 together. A key of more than a twentieth of it is left out. It comes on top of a
-	// MemoryLimit. A lookup takes no more than a hundredth longer on average. The sample has whole keys,
-	// those of one in so many, the present and the absent. They are in memory only: no file has them, nor do
-	// Metrics and logs, and Close gives them up.
+	// scans, of which Advise wants 1,000 together. A key of more than a twentieth of it is left out. It
+	// comes on top of a MemoryLimit. A lookup takes no more than a hundredth longer on average. The sample has
+	// whole keys, those of one in so many, the present and the absent. They are in memory only: no file has
+	// them, nor do Metrics and logs, and Close gives them up.
 	LookupSample int64
 
 	// TraceOpens keeps the stack that opened each iterator, snapshot and transaction, for

@@ -240,6 +240,10 @@ func TestFalsePositivesAreReadOnce(t *testing.T) {
 	first := float64(len(keys)) / float64(lookups)
 	require.InEpsilon(t, p.Absent.Blocks*first, many.Absent.Blocks, 0.3)
 	require.Equal(t, p.Memory+1<<20, many.Memory)
+
+	without := m.Predict(Setting{Filter: "none"}, 1<<20)[0]
+	with := m.Predict(Setting{Filter: "none", Remembered: 1 << 20}, 1<<20)[0]
+	require.Equal(t, without.Absent.Blocks, with.Absent.Blocks, "what no filter said is not remembered")
 }
 
 // A budget is spread as the store spreads it: the sum of the rates is less, and no more is used.

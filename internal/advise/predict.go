@@ -2,10 +2,9 @@ package advise
 
 import (
 	"math"
-)
 
-// factBytes is what a remembered false positive takes: its slot, and the key.
-const factBytes = 116
+	"github.com/siftkv/siftkv/internal/falsepositives"
+)
 
 // Chance of which filters err for which keys is drawn so often that this many blocks are read in
 // vain, so often at most, and no more often than a replay of all draws stays within maxTouches.
@@ -20,7 +19,7 @@ func (m *Model) Predict(o Setting, caches ...int64) []Prediction {
 	tallies := make([]tally, len(caches))
 	draws, replayed, wrong, known := 0, 0, 0.0, 0.0
 	for draws == 0 || draws < maxDraws && wrong > 0 && wrong < enoughWrong && replayed < maxTouches {
-		all, t := m.stream(&f, int(o.Remembered/factBytes), uint64(draws))
+		all, t := m.stream(&f, int(o.Remembered/falsepositives.SlotBytes), uint64(draws))
 		wrong, known = wrong+t.wrong, known+t.known
 		for i, cache := range caches {
 			m.replay(all, cache, &tallies[i])

@@ -74,12 +74,14 @@ func (s *streaming) lookup(key int32, counted bool) {
 	}
 }
 
-// errs reports whether a block is read in vain, and counts that.
+// errs reports whether a block is read in vain, and counts that. Of a file without a filter nothing is
+// remembered.
 func (s *streaming) errs(b touch) bool {
+	rate := s.f.rates[b.file]
 	switch {
-	case unit(mix(b.draw^s.salt)) >= s.f.rates[b.file]:
+	case unit(mix(b.draw^s.salt)) >= rate:
 		return false
-	case s.memory.has(b.draw):
+	case rate < 1 && s.memory.has(b.draw):
 		s.t.known++
 		return false
 	}

@@ -106,8 +106,11 @@ func openReadOnly(dir string, options *kv.Options, cache int64) (*kv.DB, error) 
 	return db, nil
 }
 
-// usualCache is a store's cache if it does not say.
-const usualCache = 64 << 20
+// What a store has of memory if it does not say.
+const (
+	usualCache          = 64 << 20
+	usualFalsePositives = 256 << 10
+)
 
 // readOptions reads what the store was last opened with.
 func (s *store) readOptions() error {
@@ -122,13 +125,20 @@ func (s *store) readOptions() error {
 	if name := s.found.Manifest.First.Merger; name != "" && s.options.Merger == nil {
 		s.options.Merger = kv.NewMerger(name, newest)
 	}
-	if s.options.CacheSize == 0 {
-		s.options.CacheSize = usualCache
-		if size, err := bytesize.Parse(s.said("CacheSize")); err == nil {
-			s.options.CacheSize = size
-		}
-	}
+	s.setSize(&s.options.CacheSize, "CacheSize", usualCache)
+	s.setSize(&s.options.FalsePositiveMemory, "FalsePositiveMemory", usualFalsePositives)
 	return nil
+}
+
+// setSize gives an option that is not set what the store says of it, or what is usual.
+func (s *store) setSize(option *int64, field string, usual int64) {
+	if *option != 0 {
+		return
+	}
+	*option = usual
+	if size, err := bytesize.Parse(s.said(field)); err == nil {
+		*option = size
+	}
 }
 
 // newest stands in for a merger of the application's own: lookups read what they would with that one, and
@@ -181,6 +191,7 @@ func (s *store) list() {
 		s.shape.Files = append(s.shape.Files, f)
 	}
 	s.shape.Cache, s.shape.Budget = s.options.CacheSize, s.options.FilterBudget
+	s.shape.Remembered = max(0, s.options.FalsePositiveMemory)
 	s.shape.Filter, s.shape.Compaction = s.said("Filter"), cmp.Or(s.said("Compaction"), kv.Leveled.String())
 	s.shape.Tree = s.tree()
 }
