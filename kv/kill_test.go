@@ -244,8 +244,9 @@ func disturb(db *DB) error {
 			return err
 		}
 		if i%4 == 0 {
+			before := db.Metrics().OpenTables
 			u := currentUsage()
-			fmt.Println("usage", u.heap, u.files)
+			fmt.Println("usage", u.heap, u.files, max(before, db.Metrics().OpenTables))
 		}
 		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // let writers come in between
 	}
@@ -319,7 +320,7 @@ func (k *killRun) killed(n int) (reports []killReport) {
 			return false
 		}
 		var u usage
-		if n, _ := fmt.Sscanf(lines.Text(), "usage %d %d", &u.heap, &u.files); n == 2 {
+		if n, _ := fmt.Sscanf(lines.Text(), "usage %d %d %d", &u.heap, &u.files, &u.live); n == 3 {
 			k.children = append(k.children, u)
 			return true
 		}
