@@ -71,7 +71,8 @@ func (u usageTrend) check() error {
 
 func (u usageTrend) String() string {
 	first, last := u.thirds()
-	return fmt.Sprintf("heap %.1f MiB in the first third, %.1f in the last; open files beside tables %d, %d (peaks of %d samples)",
+	return fmt.Sprintf("heap %.1f MiB in the first third, %.1f in the last; "+
+		"open files beside tables %d, %d (peaks of %d samples)",
 		float64(first.heap)/(1<<20), float64(last.heap)/(1<<20), first.files, last.files, len(u))
 }
 
@@ -85,13 +86,15 @@ func TestAUsageTrendTellsGrowthFromNoise(t *testing.T) {
 	}
 	steady := trend(func(i int) usage { return usage{uint64(5+i%9) << 20, 20 + i%30, 0} })
 	require.NoError(t, steady.check())
-	require.ErrorContains(t, trend(func(i int) usage { return usage{uint64(i) << 20, 20, 0} }).check(), "the heap grows")
+	require.ErrorContains(t, trend(func(i int) usage { return usage{uint64(i) << 20, 20, 0} }).check(),
+		"the heap grows")
 	require.ErrorContains(t, trend(func(i int) usage { return usage{5 << 20, i, 0} }).check(), "open files get more")
 	require.NoError(t, trend(func(i int) usage { return usage{5 << 20, 20 + 10*i, 10 * i} }).check(), "tables get more")
 	require.ErrorContains(t, trend(func(i int) usage { return usage{5 << 20, 40 + 10*i, 40} }).check(),
 		"open files get more", "tables that were replaced stay open")
 	require.NoError(t, usageTrend{}.check(), "too few to tell")
-	require.Equal(t, "heap 13.0 MiB in the first third, 13.0 in the last; open files beside tables 49, 49 (peaks of 90 samples)",
+	require.Equal(t, "heap 13.0 MiB in the first third, 13.0 in the last; "+
+		"open files beside tables 49, 49 (peaks of 90 samples)",
 		steady.String())
 
 	here := currentUsage()
