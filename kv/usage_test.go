@@ -30,8 +30,8 @@ func currentUsage() usage {
 type usageTrend []usage
 
 // Room for noise: options are random, caches of 8 MiB among them. How many tables a store has depends on how far
-// compactions come, and so on the machine: they are taken off, and for a moment there may be as many that
-// a compaction has replaced.
+// compactions come, and so on the machine: they are taken off, and for a moment there may be those that
+// a compaction has replaced, a quarter of them at most.
 const (
 	heapNoise = 16 << 20
 	fileNoise = 32
@@ -63,7 +63,7 @@ func (u usageTrend) check() error {
 	if last.heap > first.heap+first.heap/2+heapNoise {
 		return fmt.Errorf("the heap grows: %s", u)
 	}
-	if last.files > first.files+first.files/2+fileNoise+last.live {
+	if last.files > first.files+first.files/2+fileNoise+last.live/4 {
 		return fmt.Errorf("open files get more: %s", u)
 	}
 	return nil
