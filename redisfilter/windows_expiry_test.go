@@ -85,13 +85,13 @@ func TestEachValueOfAnOwnerEnds(t *testing.T) {
 	}
 	group.Wait()
 	require.NotEqual(t, "0", s.Info(t.Context(), "stats")["evicted_keys"])
-	values := 0
+	values := 0 // how many are left depends on what the server's clients take of its memory
 	valuesOf(t, s.Client(), func(key string) {
 		values++
 		left := s.Client().PTTL(t.Context(), key).Val()
 		require.True(t, left > 0 && left <= 3*period || left == -2, "%s lives %v", key, left)
 	})
-	require.Greater(t, values, 100)
+	require.Positive(t, values)
 }
 
 // worked accepts that a server refuses to add where its clients take the memory.
