@@ -29,6 +29,7 @@ var layers = []struct {
 	{"objstore", 0},
 	{"internal/cli/progress", 0},
 	{"internal/cli/outfile", 1},
+	{"internal/compression", 1},
 	{"internal/rangedel", 1},
 	{"internal/cache", 1},
 	{"internal/falsepositives", 1},

@@ -71,6 +71,8 @@ var decoders = map[string]string{
 	"internal/batchrepr.NewReader":       "internal/batchrepr.TestHostileRecords",
 	"internal/bench/keys.readLines":      "internal/bench/keys.TestHostileKeyFiles",
 	"internal/bench/results.parse":       "internal/bench/results.TestHostileResults",
+	"internal/compression.DecodedSize":   "internal/compression.TestHostileBytesDecodeInProportion",
+	"internal/compression.Decompress":    "internal/compression.TestHostileBytesDecodeInProportion",
 	"internal/lookuptrace.NewReader":     "internal/lookuptrace.TestHostileTraces",
 	"internal/lookuptrace.decodeHeader":  "internal/lookuptrace.TestHostileTraces",
 	"internal/lookuptrace.decodeScan":    "internal/lookuptrace.TestHostileTraces",
@@ -110,8 +112,6 @@ var decoders = map[string]string{
 	"internal/sstable.decodeProperties":    "internal/sstable.TestHostilePropertiesAllocateLittle",
 	"internal/sstable.decodeProperty":      "internal/sstable.TestHostilePropertiesAllocateLittle",
 	"internal/sstable.decodeRangeDels":     "internal/sstable.TestRangeTombstoneBombsAreRefused",
-	"internal/sstable.decodedSize":         "internal/sstable.TestHostileFramesAreRefused",
-	"internal/sstable.decompress":          "internal/sstable.TestHostileFramesAreRefused",
 }
 
 // boundless are functions of such names that need no bound, and why.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/compression"
 	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/hostile"
 	"github.com/siftkv/siftkv/internal/rangedel"
@@ -22,7 +23,7 @@ import (
 // What a reader may allocate for a file, or a decoder for its bytes: a block is at most 64
 // times as large as it is stored, or a mebibyte, and a lookup has it twice, in the cache and
 // as a value.
-var fileBound = hostile.Bound{PerByte: 4 * maxExpansion, Fixed: 8 * freeExpansion}
+var fileBound = hostile.Bound{PerByte: 4 * compression.MaxExpansion, Fixed: 8 * compression.FreeExpansion}
 
 // requireBounded opens a file of any bytes and asks it everything, within the bound.
 func requireBounded(tb testing.TB, file []byte, keys ...[]byte) {
@@ -74,7 +75,7 @@ func (w *Writer) addBlock(stored []byte, c Compression) {
 
 // oldZstdFile is a file with one value of n zeros, as writers of version 3 wrote it.
 func oldZstdFile(tb testing.TB, n int) []byte {
-	enc, err := zstdEncoder()
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(false), zstd.WithWindowSize(1<<20))
 	require.NoError(tb, err)
 	return forge(tb, WriterOptions{Compression: Zstd, BlockSize: 64 << 20, ID: 7}, func(w *Writer) {
 		require.NoError(tb, w.set([]byte("key"), make([]byte, n)))
@@ -113,7 +114,8 @@ func TestOldFilesThatExpandAreReadOnRequest(t *testing.T) {
 // it could be compressed.
 func TestWritersStoreNoBombs(t *testing.T) {
 	for _, c := range []Compression{NoCompression, Snappy, Zstd} {
-		for _, n := range []int{0, 1, 100, 255, 256, freeExpansion - 100, freeExpansion + 1, 8 << 20} {
+		const free = compression.FreeExpansion
+		for _, n := range []int{0, 1, 100, 255, 256, free - 100, free + 1, 8 << 20} {
 			for _, text := range []string{"\x00", "sixteen letters ", strings.Repeat("a longer line of text, ", 50)} {
 				value := []byte(strings.Repeat(text, n/len(text)+1))[:n]
 				file := forge(t, WriterOptions{Compression: c, BlockSize: 1 << 20}, func(w *Writer) {
@@ -166,7 +168,7 @@ func frames(tb testing.TB) map[string][]byte {
 
 func TestHostileFramesAreRefused(t *testing.T) {
 	for name, frame := range frames(t) {
-		data, err := decompress(nil, frame, Zstd)
+		data, err := compression.Decompress(nil, frame, Zstd)
 		if name != "window" {
 			require.Error(t, err, name)
 		}
@@ -178,7 +180,7 @@ func TestHostileFramesAreRefused(t *testing.T) {
 	}
 	for name, b := range map[string][]byte{"length": {0xff, 0xff, 0xff, 0xff, 3, 0, 0},
 		"s2 repeat": {0x80, 0x80, 0x40, 0, 'x', 0x15, 0xff, 0xff, 0xff}, "nothing": {}} {
-		_, err := decompress(nil, b, Snappy)
+		_, err := compression.Decompress(nil, b, Snappy)
 		require.Error(t, err, name)
 		requireBounded(t, forge(t, WriterOptions{ID: 7}, func(w *Writer) {
 			require.NoError(t, w.set([]byte("key"), nil))
@@ -274,7 +276,7 @@ func TestTombstonesAreStoredWhole(t *testing.T) {
 func TestVerifyOfManyDenseBlocksAllocatesOne(t *testing.T) {
 	file := forge(t, WriterOptions{Compression: Zstd, Filter: mustParse("none")}, func(w *Writer) {
 		for i := range 100 {
-			require.NoError(t, w.set([]byte{byte(i)}, make([]byte, freeExpansion-100)))
+			require.NoError(t, w.set([]byte{byte(i)}, make([]byte, compression.FreeExpansion-100)))
 		}
 	})
 	require.Less(t, len(file), 64<<10)
@@ -402,7 +404,7 @@ func TestHostileFiltersOfFilesAllocateLittle(t *testing.T) {
 
 // A salvage takes the file, each block once, and reads what earlier writers stored.
 func TestHostileFilesAreSalvagedInProportion(t *testing.T) {
-	bound := hostile.Bound{PerByte: 2 * maxZstdExpansion, Fixed: 8 * freeExpansion}
+	bound := hostile.Bound{PerByte: 2 * compression.MaxZstdExpansion, Fixed: 8 * compression.FreeExpansion}
 	salvage := func(file []byte) {
 		bound.Require(t, len(file), func() {
 			_, _ = SalvageFile(bytes.NewReader(file), int64(len(file)), &SalvageOptions{ID: 100},

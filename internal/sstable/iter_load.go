@@ -1,5 +1,7 @@
 package sstable
 
+import "github.com/siftkv/siftkv/internal/compression"
+
 // How iterators come by blocks. A cached block is copied. Others come out of pieces of the file,
 // since a system call costs as much as two blocks that come with it: after a seek, a
 // piece of as many blocks as the iterator went through after seeks before this one, and
@@ -165,7 +167,7 @@ func (i *Iter) loadAhead(loc location) ([]byte, error) {
 		return nil, err
 	}
 	if c != NoCompression {
-		if data, err = decompress(i.data, data, c); err == nil {
+		if data, err = compression.Decompress(i.data, data, c); err == nil {
 			i.data = data
 		}
 	}

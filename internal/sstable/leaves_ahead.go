@@ -1,6 +1,9 @@
 package sstable
 
-import "github.com/siftkv/siftkv/blockindex"
+import (
+	"github.com/siftkv/siftkv/blockindex"
+	"github.com/siftkv/siftkv/internal/compression"
+)
 
 // leafPiece is how many bytes of index leaves a pass reads at a time from a file that is read in parts: at four
 // kilobytes for a few hundred blocks, they are of many parts of data.
@@ -51,7 +54,7 @@ func (r *Reader) leafAhead(i int, fill bool, a *leavesAhead, p *Probe) (blockind
 	if err != nil {
 		return blockindex.Index{}, err
 	}
-	data, err := decompress(nil, stored, c)
+	data, err := compression.Decompress(nil, stored, c)
 	if err == nil {
 		err = indexLeaf.check(data)
 	}

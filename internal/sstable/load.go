@@ -6,6 +6,7 @@ import (
 
 	"github.com/siftkv/siftkv/blockindex"
 	"github.com/siftkv/siftkv/internal/cache"
+	"github.com/siftkv/siftkv/internal/compression"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -127,7 +128,7 @@ func (r *Reader) holdAsStored(n int, offset uint64, length int, p *Probe) (h hel
 // decode decodes a block, and puts it into the cache if fill is set: straight into the
 // cache's memory if its size is known before.
 func (r *Reader) decode(kind blockKind, n int, stored []byte, c Compression, fill bool) (h held, err error) {
-	size, err := decodedSize(stored, c)
+	size, err := compression.DecodedSize(stored, c)
 	if err != nil {
 		return held{}, err
 	}
@@ -141,7 +142,7 @@ func (r *Reader) decode(kind blockKind, n int, stored []byte, c Compression, fil
 		h.buf = blockBuffers.get()
 		b = *h.buf
 	}
-	if h.data, err = decompress(b, stored, c); err == nil {
+	if h.data, err = compression.Decompress(b, stored, c); err == nil {
 		err = kind.check(h.data)
 	}
 	switch {
@@ -231,7 +232,7 @@ func (r *Reader) stored(raw []byte, kind blockKind, offset uint64) ([]byte, Comp
 	stored, c, err := splitTrailer(raw, r.id, offset)
 	if err == nil && c == Zstd && !r.expansion {
 		var size int
-		if size, err = decodedSize(stored, c); err == nil && expands(size, len(stored)) {
+		if size, err = compression.DecodedSize(stored, c); err == nil && compression.Expands(size, len(stored)) {
 			err = errExpansion
 		}
 	}
@@ -249,7 +250,7 @@ func (r *Reader) readBlock(into *[]byte, kind blockKind, offset uint64, length i
 	if err != nil {
 		return nil, err
 	}
-	data, err := decompress(*into, stored, c)
+	data, err := compression.Decompress(*into, stored, c)
 	if err == nil {
 		*into = data
 		err = kind.check(data)

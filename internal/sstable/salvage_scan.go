@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/compression"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
@@ -110,8 +111,8 @@ func (s *salvager) parse(pos int, stored []byte, c Compression, follows bool) (b
 	b = foundBlock{pos: pos, end: pos + len(stored) + trailerSize}
 	data, size, err := stored, 0, error(nil)
 	if c != NoCompression {
-		size, _ = decodedSize(stored, c)
-		data, err = decompress(nil, stored, c)
+		size, _ = compression.DecodedSize(stored, c)
+		data, err = compression.Decompress(nil, stored, c)
 	}
 	work := trailerSize + max(len(stored), size, len(data))
 	s.work += work

@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/filterpolicy/none"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/compression"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
@@ -166,7 +167,7 @@ func (w *Writer) Size() int64 {
 func (w *Writer) finishBlock() {
 	w.blockLast = append(w.blockLast[:0], w.props.last.User...)
 	data := w.block.finish()
-	stored, c, err := compress(&w.compressed, data, w.o.Compression)
+	stored, c, err := compression.Compress(&w.compressed, data, w.o.Compression)
 	if err != nil {
 		w.err = err
 		return
