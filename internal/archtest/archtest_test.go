@@ -40,6 +40,7 @@ var layers = []struct {
 	{"internal/lookupsample", 2},
 	{"filterpolicy", 1},
 	{"internal/exactranges", 2},
+	{"internal/blob", 2},
 	{"internal/manifest", 2},
 	{"blockindex", 2},
 	{"internal/readset", 2},

@@ -28,6 +28,8 @@ const (
 	KindRangeDelete Kind = 2 // a tombstone for [key, end)
 	KindMerge       Kind = 3 // an operand that a merger combines with what is older
 	KindSetTTL      Kind = 4 // a value that ends: its expiry stands before it (AppendExpiry)
+	KindSetApart    Kind = 5 // a value that is apart, in a file of large values: its handle
+	KindSetTTLApart Kind = 6 // such a value that ends: its expiry stands before the handle
 
 	// KindMax is at least every kind, so that a search for (key, seq, KindMax)
 	// finds the newest entry of the key at or below seq.
@@ -47,11 +49,22 @@ func (k Kind) String() string {
 		return "merge"
 	case KindSetTTL:
 		return "set-ttl"
+	case KindSetApart:
+		return "set-apart"
+	case KindSetTTLApart:
+		return "set-ttl-apart"
 	case KindMax:
 		return "max"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
+
+// Apart reports whether an entry of the kind has a handle in place of its value. Logs and memtables
+// have no such entries.
+func (k Kind) Apart() bool { return k == KindSetApart || k == KindSetTTLApart }
+
+// Expires reports whether an expiry stands before the value, or before its handle.
+func (k Kind) Expires() bool { return k == KindSetTTL || k == KindSetTTLApart }
 
 // A Trailer packs a sequence number (upper 56 bits) and a kind (lower 8).
 type Trailer uint64

@@ -1,0 +1,50 @@
+package blob
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// ReadInfo returns what a file of size bytes says of itself in its header and its footer.
+func ReadInfo(f io.ReaderAt, size int64, name string) (Info, error) {
+	r, err := NewReader(f, size, ReaderOptions{Name: name})
+	if err != nil {
+		return Info{}, err
+	}
+	return r.info()
+}
+
+// info reads header and footer.
+func (r *Reader) info() (i Info, err error) {
+	var head [headerSize]byte
+	if err = r.readFull(head[:], 0); err != nil {
+		return i, err
+	}
+	id, err := decodeHeader(head[:])
+	if err != nil {
+		return i, r.refuse(0, err)
+	}
+	var tail [footerSize]byte
+	if err = r.readFull(tail[:], r.size-footerSize); err != nil {
+		return i, err
+	}
+	i, err = decodeFooter(tail[:], r.size)
+	if err == nil && i.ID != id {
+		err = fmt.Errorf("footer: it is of the file with id %#x, and the header of %#x", i.ID, id)
+	}
+	if err != nil {
+		return Info{}, r.refuse(r.size-footerSize, err)
+	}
+	return i, nil
+}
+
+// refuse returns the error of a header or footer. A newer format is no damage.
+func (r *Reader) refuse(offset int64, err error) error {
+	if errors.Is(err, base.ErrNewerFormat) {
+		return fmt.Errorf("%s: %w", r.name, err)
+	}
+	return r.corrupt(offset, err)
+}

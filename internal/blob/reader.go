@@ -1,0 +1,203 @@
+package blob
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/compression"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// ReaderOptions say which file it is.
+type ReaderOptions struct {
+	Name string // for errors
+	Hint string // the command that looks further, for errors; may be empty
+	ID   uint64 // of the file; not 0
+	Size int64  // that the file had when it was written; 0: not known
+}
+
+// A Reader reads values by their handles. Opening one reads nothing of the file, and it has
+// nothing in memory. It is safe for concurrent use; Close must come last.
+type Reader struct {
+	file  io.ReaderAt
+	again vfs.Rereader // file, if it is one
+	name  string
+	hint  string
+	id    uint64
+	size  int64
+}
+
+// NewReader returns a reader of a file of size bytes. If f is an io.Closer, Close closes it; after
+// an error it is left open.
+func NewReader(f io.ReaderAt, size int64, o ReaderOptions) (*Reader, error) {
+	r := &Reader{file: f, name: o.Name, hint: o.Hint, id: o.ID, size: size}
+	r.again, _ = f.(vfs.Rereader)
+	switch {
+	case size < MinSize:
+		return nil, r.corrupt(0, fmt.Errorf("the file has %d bytes, one without values has %d", size, MinSize))
+	case o.Size != 0 && o.Size != size:
+		return nil, r.corrupt(min(size, o.Size), fmt.Errorf("the file had %d bytes when it was written and has %d now",
+			o.Size, size))
+	}
+	return r, nil
+}
+
+// Close closes the file.
+func (r *Reader) Close() error {
+	if c, ok := r.file.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// corrupt returns an error that names the file and the place.
+func (r *Reader) corrupt(offset int64, cause error) error {
+	return &base.CorruptionError{File: r.name, Offset: offset, What: "large value", Cause: cause, Hint: r.hint}
+}
+
+// readFull reads len(b) bytes at offset.
+func (r *Reader) readFull(b []byte, offset int64) error { return r.readIn(r.file, b, offset) }
+
+func (r *Reader) readIn(f io.ReaderAt, b []byte, offset int64) error {
+	n, err := f.ReadAt(b, offset)
+	if n == len(b) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return r.corrupt(offset, io.ErrUnexpectedEOF) // it was longer when it was opened
+	}
+	return fmt.Errorf("siftkv: read %s at offset %d: %w", r.name, offset, err)
+}
+
+// readChecked reads len(b) bytes at offset, which have to pass check. Bytes that come from far away
+// are read once again, past all caches, before anybody is told that they are damaged.
+func (r *Reader) readChecked(b []byte, offset int64, check func() error) error {
+	err := r.readFull(b, offset)
+	if err == nil {
+		err = check()
+	}
+	if err == nil || r.again == nil || !errors.Is(err, base.ErrCorruption) {
+		return err
+	}
+	if err := r.readIn(againFile{r.again}, b, offset); err != nil {
+		return err
+	}
+	return check()
+}
+
+// An againFile is a file past all caches.
+type againFile struct{ vfs.Rereader }
+
+// ReadAt implements io.ReaderAt.
+func (f againFile) ReadAt(p []byte, off int64) (int, error) { return f.ReadAgain(p, off) }
+
+// errOutside says that a handle, or a record, does not lie in the file.
+var errOutside = errors.New("the record is not in the file")
+
+// admits checks that a handle may be one of the file.
+func (r *Reader) admits(h Handle) error {
+	if h.Offset < headerSize || h.Length < minRecord || h.Length > r.size-footerSize-h.Offset {
+		return r.corrupt(h.Offset, errOutside)
+	}
+	return nil
+}
+
+// scratches are buffers of reads into memory that is not the caller's.
+var scratches = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxPooled is the longest scratch that is kept.
+const maxPooled = 1 << 20
+
+// AppendValue appends to dst the value of key that a handle leads to, with one read. It returns
+// dst as it was with an error that matches base.ErrCorruption if there is another record, or a
+// damaged one. It allocates nothing if dst has room; if dst is nil, the value is in memory of
+// its own, into which it was read.
+func (r *Reader) AppendValue(dst, key []byte, h Handle) ([]byte, error) {
+	if err := r.admits(h); err != nil {
+		return dst, err
+	}
+	n, had := int(h.Length), len(dst)
+	var b []byte
+	switch {
+	case h.Length < h.Size || dst != nil && cap(dst)-had < n: // it is compressed, or dst has room for less
+		scratch := scratches.Get().(*[]byte)
+		defer keepScratch(scratch)
+		*scratch = slices.Grow((*scratch)[:0], n)
+		b = (*scratch)[:n]
+	case dst == nil:
+		b = make([]byte, n)
+	default:
+		b = dst[had : had+n]
+	}
+	p, stored, err := r.read(b, key, h)
+	switch {
+	case err != nil:
+		return dst, err
+	case p.Compression != compression.None:
+		if h.Length >= h.Size { // a short one, read into dst
+			stored = bytes.Clone(stored)
+		}
+		return r.decode(dst, p, stored, h)
+	case dst == nil && h.Length >= h.Size:
+		return stored, nil
+	}
+	return append(dst, stored...), nil // in dst it is moved down, over what stood before it
+}
+
+// keepScratch gives a scratch back, unless it is so long that others would never need it.
+func keepScratch(scratch *[]byte) {
+	if cap(*scratch) <= maxPooled {
+		scratches.Put(scratch)
+	}
+}
+
+// read reads a record into b, which has its length, and checks all of it. The value as it is stored
+// is in b.
+func (r *Reader) read(b, key []byte, h Handle) (p prefix, stored []byte, err error) {
+	err = r.readChecked(b, h.Offset, func() (err error) {
+		if p, err = r.head(b, key, h); err == nil {
+			at := p.valueAt()
+			if stored, err = joinPieces(b[at:], r.id, h.Offset+int64(at)); err != nil {
+				err = r.corrupt(h.Offset, err)
+			}
+		}
+		return err
+	})
+	return p, stored, err
+}
+
+// head decodes the beginning of a record, and checks that it is the one that a handle of key means.
+func (r *Reader) head(b, key []byte, h Handle) (prefix, error) {
+	p, err := decodePrefix(b)
+	if err == nil && p.valueAt() > len(b) {
+		err = errRecord
+	}
+	if err == nil {
+		err = p.check(b, r.id, h.Offset)
+	}
+	switch {
+	case err != nil:
+	case !bytes.Equal(p.Key, key):
+		err = fmt.Errorf("the record is of key %q, and its handle of %q", p.Key, key)
+	case p.length != h.Length || p.Size != h.Size:
+		err = fmt.Errorf("the record has %d bytes and a value of %d, its handle says %d and %d", p.length, p.Size,
+			h.Length, h.Size)
+	default:
+		return p, nil
+	}
+	return prefix{}, r.corrupt(h.Offset, err)
+}
+
+// decode appends a compressed value, which is not in dst's memory, to dst.
+func (r *Reader) decode(dst []byte, p prefix, stored []byte, h Handle) ([]byte, error) {
+	value, err := p.decode(slices.Grow(dst, int(p.Size))[len(dst):], stored)
+	if err != nil {
+		return dst, r.corrupt(h.Offset, err)
+	}
+	return append(dst, value...), nil
+}

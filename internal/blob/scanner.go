@@ -1,0 +1,215 @@
+package blob
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/compression"
+)
+
+// A Scanner goes through the records of a file from front to back, in pieces of 256 KiB, for who
+// verifies a file, or makes tables of it anew. A record's key is right when Next has returned true;
+// its value is right if Value returns it, or Check says so. It is not safe for concurrent use.
+type Scanner struct {
+	r       *Reader
+	end     int64 // records do not go on from here
+	ordinal uint64
+	at      int64 // of the record
+	next    int64 // of what follows it
+	record  prefix
+	err     error
+
+	buf   []byte // of the file, from start on
+	start int64
+	tried int64 // bytes that Skip may still hold against a checksum
+}
+
+// scanSize is how much a scanner reads at a time, in bytes.
+const scanSize = 256 << 10
+
+// NewScanner returns a scanner that is on no record. Of a file without a footer, whose end was lost,
+// all is taken to be records.
+func NewScanner(r *Reader) (*Scanner, error) {
+	b := make([]byte, footerSize)
+	if err := r.readFull(b, r.size-footerSize); err != nil {
+		return nil, err
+	}
+	s := &Scanner{r: r, end: r.size, next: headerSize, tried: mostTried * r.size}
+	if _, err := decodeFooter(b, r.size); err == nil {
+		s.end -= footerSize
+	}
+	return s, nil
+}
+
+// Record returns what the record says of its value. The key is valid until the next move.
+func (s *Scanner) Record() Record { return s.record.Record }
+
+// Handle returns the handle of the record in a file of this number. The ordinal is right as long as
+// Skip was not needed.
+func (s *Scanner) Handle(file uint64) Handle {
+	return Handle{File: file, Ordinal: s.ordinal - 1, Offset: s.at, Length: s.record.length, Size: s.record.Size}
+}
+
+// Err returns what ended the scan before the end of the file.
+func (s *Scanner) Err() error { return s.err }
+
+// Next moves to the next record. It reports false at the end, and where there is none, or one with
+// a damaged key: see Err and Skip.
+func (s *Scanner) Next() bool {
+	if s.err != nil || s.next >= s.end {
+		return false
+	}
+	s.at = s.next
+	p, err := s.head(s.at)
+	if err != nil {
+		s.err = err
+		return false
+	}
+	s.record, s.next = p, s.at+p.length
+	s.ordinal++
+	return true
+}
+
+// head reads and checks the beginning of the record at an offset.
+func (s *Scanner) head(at int64) (p prefix, err error) {
+	b, err := s.bytes(at, maxPrefix)
+	if err != nil {
+		return p, err
+	}
+	if p, err = decodePrefix(b); err == nil {
+		if p.length > s.end-at {
+			err = errOutside
+		} else if b, err = s.bytes(at, p.valueAt()); err != nil {
+			return p, err
+		} else {
+			s.tried -= int64(len(b))
+			err = p.check(b, s.r.id, at)
+		}
+	}
+	if err != nil {
+		return p, s.r.corrupt(at, err)
+	}
+	return p, nil
+}
+
+// bytes returns n bytes from an offset on, or fewer if the records end before, valid until the next
+// call. It reads ahead.
+func (s *Scanner) bytes(at int64, n int) ([]byte, error) {
+	n = int(min(int64(n), s.end-at))
+	if at < s.start || at+int64(n) > s.start+int64(len(s.buf)) {
+		size := int(min(max(int64(n), scanSize), s.end-at))
+		if cap(s.buf) < size {
+			s.buf = make([]byte, size)
+		}
+		s.buf, s.start = s.buf[:size], at
+		if err := s.r.readFull(s.buf, at); err != nil {
+			s.buf = s.buf[:0]
+			return nil, err
+		}
+	}
+	return s.buf[at-s.start:][:n], nil
+}
+
+// eachPiece calls f with the checked pieces of the record's value as it is stored.
+func (s *Scanner) eachPiece(f func(piece []byte)) error {
+	key := bytes.Clone(s.record.Key) // its memory is read over
+	s.record.Key = key
+	at := s.at + int64(s.record.valueAt())
+	for left := s.record.Stored; left > 0; {
+		n := int(min(left, pieceSize))
+		b, err := s.bytes(at, n+sumSize)
+		if err != nil {
+			return err
+		}
+		piece, err := checkPiece(b, s.r.id, at)
+		if err != nil {
+			return s.r.corrupt(s.at, fmt.Errorf("key %q: %w", key, err))
+		}
+		f(piece)
+		at += int64(len(b))
+		left -= int64(n)
+	}
+	return nil
+}
+
+// Check checks the record's value. It takes memory for one that is compressed only.
+func (s *Scanner) Check() error {
+	if s.record.Compression == compression.None {
+		return s.eachPiece(func([]byte) {})
+	}
+	_, err := s.Value(nil)
+	return err
+}
+
+// Value appends the record's value to dst.
+func (s *Scanner) Value(dst []byte) ([]byte, error) {
+	had := len(dst)
+	if s.record.Compression == compression.None {
+		err := s.eachPiece(func(piece []byte) { dst = append(dst, piece...) })
+		if err != nil {
+			dst = dst[:had]
+		}
+		return dst, err
+	}
+	stored := make([]byte, 0, s.record.Stored)
+	if err := s.eachPiece(func(piece []byte) { stored = append(stored, piece...) }); err != nil {
+		return dst, err
+	}
+	value, err := s.record.decode(nil, stored)
+	if err != nil {
+		return dst, s.r.corrupt(s.at, fmt.Errorf("key %q: %w", s.record.Key, err))
+	}
+	return append(dst, value...), nil
+}
+
+// mostTried bounds what Skip does, in sizes of the file: bytes that look like records with long keys
+// everywhere would otherwise take time in proportion to the square of their number.
+const mostTried = 64
+
+var errTried = errors.New("too much in the file looks like a record and is none: the rest is not looked at")
+
+// Skip moves, after damage, to the next record whose key and value are right: one of the two might
+// be so by chance, in so many places. It reports false if there is none, or reading fails.
+func (s *Scanner) Skip() bool {
+	if !errors.Is(s.err, base.ErrCorruption) {
+		return false
+	}
+	s.err = nil
+	for at := s.at + 1; at+minRecord <= s.end; at++ {
+		b, err := s.bytes(at, min(maxPrefix, minRecord))
+		if err != nil {
+			s.err = err
+			return false
+		}
+		if !mayBegin(b) {
+			continue
+		}
+		p, err := s.head(at)
+		if err == nil {
+			s.tried -= p.length
+			s.record, s.at, s.next = p, at, at+p.length
+			s.ordinal++
+			err = s.Check()
+		}
+		switch {
+		case err == nil:
+			return true
+		case !errors.Is(err, base.ErrCorruption):
+			s.err = err
+			return false
+		case s.tried < 0:
+			s.err = s.r.corrupt(at, errTried)
+			return false
+		}
+	}
+	s.next = s.end
+	return false
+}
+
+// mayBegin reports whether a record may begin with b, which has at least minRecord bytes.
+func mayBegin(b []byte) bool {
+	kind := compression.Kind(b[sumSize] &^ formExpires)
+	return kind != compression.Default && kind.Valid()
+}
