@@ -14,6 +14,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/manifest"
 	internal "github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
@@ -156,16 +157,23 @@ func TestIngestRefuses(t *testing.T) {
 	numbered := filepath.Join(from, "numbered")
 	twice := filepath.Join(from, "twice")
 	operand := filepath.Join(from, "operand")
+	apart := filepath.Join(from, "apart")
 	for path, keys := range map[string][]base.InternalKey{
 		numbered: {base.MakeKey([]byte("n"), 7, base.KindSet)},
 		operand:  {base.MakeKey([]byte("o"), 0, base.KindMerge)},
+		apart:    {base.MakeKey([]byte("p"), 0, base.KindSetApart)},
 		twice:    {base.MakeKey([]byte("t"), 0, base.KindSet), base.MakeKey([]byte("t"), 0, base.KindDelete)},
 	} {
 		f, err := os.Create(path)
 		require.NoError(t, err)
 		w := internal.NewWriter(f, nil)
+		w.KnowBlobs(func(uint64) uint64 { return 1 })
 		for _, k := range keys {
-			require.NoError(t, w.Add(k, nil))
+			var value []byte
+			if k.Kind().Apart() {
+				value = blob.Handle{File: 5, Offset: 32, Length: 100, Size: 80}.Append(nil)
+			}
+			require.NoError(t, w.Add(k, value))
 		}
 		_, err = w.Finish()
 		require.NoError(t, errors.Join(err, f.Close()))
@@ -193,6 +201,7 @@ func TestIngestRefuses(t *testing.T) {
 		"sequence numbers": {paths: []string{whole, numbered}, want: ErrNotIngestible, text: "up to 7"},
 		"a key twice":      {paths: []string{whole, twice}, want: ErrNotIngestible, text: "twice"},
 		"operands":         {paths: []string{whole, operand}, want: ErrNotIngestible, text: "1 merge operands"},
+		"handles":          {paths: []string{whole, apart}, want: ErrNotIngestible, text: "1 values in blob files"},
 		"cancelled":        {ctx: cancelled, paths: []string{whole}, want: context.Canceled, text: "broken off"},
 	} {
 		for _, copies := range []bool{false, true} {

@@ -11,8 +11,8 @@ import (
 // An Iter walks the live keys of a file in order, both ways: those that Get finds. It
 // starts on no entry: First, Last or a seek puts it on one. Every move reports whether it
 // is on an entry; after false, Error tells an end from a failure. A key whose newest
-// version is a merge operand ends the walk with ErrMergeOperand. An Iter is not safe for
-// concurrent use.
+// version is a merge operand ends the walk with ErrMergeOperand, and one whose value is in a blob
+// file with ErrValueApart. An Iter is not safe for concurrent use.
 type Iter struct {
 	r  *Reader
 	in sstable.Iter

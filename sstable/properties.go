@@ -7,8 +7,8 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// FormatVersion is the newest version of the file format. This package writes it, and reads it
-// and all versions before it.
+// FormatVersion is the newest version of the file format. This package reads it and all versions
+// before it. What its Writer writes has version 3; 4 is for stores, which have values in blob files.
 const FormatVersion = sstable.FormatVersion
 
 var (
@@ -26,6 +26,9 @@ var (
 	// ErrMergeOperand is matched when the newest version of a key is an operand of
 	// a merger: only the store that the file comes from can make a value of it.
 	ErrMergeOperand = errors.New("siftkv: the key's newest version is a merge operand")
+	// ErrValueApart is matched when the newest version of a key has its value in a blob file:
+	// only the store that the file comes from finds it.
+	ErrValueApart = errors.New("siftkv: the value is in a blob file")
 )
 
 // A CorruptionError says which bytes of which file are damaged: File, Offset (-1 if it is not
@@ -47,7 +50,7 @@ const (
 // ParseCompression returns the compression of a name: "none", "snappy", "zstd" or "default".
 func ParseCompression(name string) (Compression, error) { return sstable.ParseCompression(name) }
 
-// Properties describe what is in a file: Entries, of which Deletes, Merges and Expiring are some;
+// Properties describe what is in a file: Entries, of which Deletes, Merges, Expiring and Apart are some;
 // RangeDeletes; DataBlocks, and bytes of each sort (RawKeyBytes, RawValueBytes, DataBytes, IndexBytes,
 // FilterBytes, RangeFilterBytes); the Smallest and the Largest key, nil in a file without entries; and the
 // settings that it was written with (FilterPolicy, RangeFilterPolicy, Compression, BlockSize and others).
@@ -59,6 +62,13 @@ type FileInfo = sstable.FileInfo
 
 // A SeqNum is the sequence number that a store has given to an entry, zero in the files of a Writer.
 type SeqNum = base.SeqNum
+
+// BlobRefs are the blob files in which a store's file has values, with the number of records and the
+// bytes that they take there.
+type BlobRefs = sstable.BlobRefs
+
+// A BlobRef is one of BlobRefs.
+type BlobRef = sstable.BlobRef
 
 // Octiles say when the values of a file expire: the i-th (from 0) is a moment, in microseconds
 // since 1970 UTC, at which about i+1 eighths of them have.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	internal "github.com/siftkv/siftkv/internal/sstable"
@@ -36,6 +37,7 @@ func storeFile(tb testing.TB, o *internal.WriterOptions, vs []version, ts ...ran
 	tb.Helper()
 	var buf bytes.Buffer
 	w := internal.NewWriter(&buf, o)
+	w.KnowBlobs(func(uint64) uint64 { return 1 })
 	for _, v := range vs {
 		require.NoError(tb, w.Add(base.MakeKey([]byte(v.key), v.seq, v.kind), []byte(v.value)))
 	}
@@ -163,6 +165,28 @@ func TestTheNewestVersionDecides(t *testing.T) {
 	require.True(t, it.SeekGE([]byte("d")), "a seek goes on")
 	require.Equal(t, "lasting", string(it.Key()))
 	require.NoError(t, it.Error())
+}
+
+// A value in a blob file is its store's; one that has expired is nobody's.
+func TestValuesInBlobFilesAreTheStores(t *testing.T) {
+	handle := string(blob.Handle{File: 14, Ordinal: 3, Offset: 4096, Length: 100, Size: 80}.Append(nil))
+	later := string(base.AppendExpiry(nil, uint64(time.Now().Add(time.Hour).UnixMicro())))
+	r := openBytes(t, storeFile(t, nil, []version{
+		{"apart", 7, base.KindSetApart, handle},
+		{"expired", 7, base.KindSetTTLApart, string(base.AppendExpiry(nil, 1_000_000)) + handle},
+		{"lasting", 7, base.KindSetTTLApart, later + handle},
+	}), &sstable.ReaderOptions{Name: "a file"})
+	for _, key := range []string{"apart", "lasting"} {
+		_, err := r.Get([]byte(key))
+		require.ErrorIs(t, err, sstable.ErrValueApart)
+		require.ErrorContains(t, err, `a file, key "`+key+`": record 3 of file 14`)
+	}
+	_, err := r.Get([]byte("expired"))
+	require.ErrorIs(t, err, sstable.ErrNotFound)
+	it := r.NewIter(sstable.IterOptions{})
+	require.False(t, it.First())
+	require.ErrorIs(t, it.Error(), sstable.ErrValueApart)
+	require.Equal(t, sstable.BlobRefs{{Num: 14, ID: 1, Records: 3, Bytes: 300}}, r.Properties().Blobs)
 }
 
 // A closed reader says so, whether its file is closed with it or not.

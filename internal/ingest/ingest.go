@@ -219,6 +219,9 @@ func (b *Batch) admit(path string, info *sstable.FileInfo, tombs []rangedel.Tomb
 	if info.Merges > 0 {
 		return fmt.Errorf("%w: %s has %d merge operands", ErrNotIngestible, path, info.Merges)
 	}
+	if info.Apart > 0 {
+		return fmt.Errorf("%w: %s has %d values in blob files of another store", ErrNotIngestible, path, info.Apart)
+	}
 	keys := [][]byte{info.Smallest, info.Largest}
 	for _, t := range tombs {
 		keys = append(keys, t.Start, t.End)

@@ -14,13 +14,17 @@ import (
 //	1  values and tombstones
 //	2  merge operands or expiring values too
 //	3  data blocks with fingerprints in their hash tables
+//	4  handles of values that are in blob files
 //
-// Of versions 1 and 2, which are no longer written, the hash tables are not used.
-const FormatVersion = 3
+// Of versions 1 and 2, which are no longer written, the hash tables are not used. A file without
+// handles is written in version 3, so that programs that know no more read it.
+const FormatVersion = 4
 
 const (
 	plainVersion = 1
 	kindsVersion = 2
+	slotsVersion = 3
+	apartVersion = 4
 )
 
 // Every block on disk is followed by a trailer:
@@ -38,7 +42,7 @@ const (
 //	tableID      uint64  a number of this file, in every checksum
 //	fileSize     uint64  of the whole file
 //	checksum     uint32  CRC-32C of the 40 bytes above, bound to (0, 0)
-//	version      uint32  3; 1 or 2 in older files
+//	version      uint32  3, or 4 if there are handles; 1 or 2 in older files
 //	magic        8 bytes "SIFTSST\n"
 //
 // Magic and version keep their place in every version of the format.

@@ -53,6 +53,8 @@ func FuzzReader(f *testing.F) {
 	}
 	kinds, _ := writeFile(f, &kindsOptions, kindsContent())
 	f.Add(kinds)
+	apart, _ := writeFile(f, &apartOptions, apartContent())
+	f.Add(apart)
 	f.Add([]byte(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := NewReader(bytes.NewReader(data), int64(len(data)), withExact)

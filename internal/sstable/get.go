@@ -5,6 +5,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
 )
 
 // A FilterVerdict is what a file's filter said of a key.
@@ -31,7 +32,7 @@ type Probe struct {
 	// SkipValue is the caller's: values need not be returned, those of operands aside.
 	SkipValue bool
 	// Skipped says that the value was left out: it has ValueSize bytes, and Expiry is that of a
-	// base.KindSetTTL.
+	// base.KindSetTTL or base.KindSetTTLApart. A value in a blob file is not read for that.
 	Skipped   bool
 	ValueSize int
 	Expiry    uint64
@@ -63,7 +64,8 @@ func (p *Probe) countRead(kind blockKind, length, decoded int) {
 }
 
 // Find looks for the newest version of key at or below sequence number at, range tombstones
-// aside, and appends its value to dst, if there is one. Hash is filterpolicy.Hash(key): a
+// aside, and appends its value to dst, if there is one: of an entry whose value is in a blob file,
+// what stands in its place (blob.HandleOf). Hash is filterpolicy.Hash(key): a
 // caller that asks many files computes it once. What the lookup did is added to p. Find
 // allocates nothing if dst has room.
 func (r *Reader) Find(dst, key []byte, hash uint64, at base.SeqNum, p *Probe) (value []byte, trailer base.Trailer,
@@ -153,6 +155,12 @@ func (f *found) skip(p *Probe) bool {
 			return false
 		}
 		p.Expiry, size = expiry, len(value)
+	case base.KindSetApart, base.KindSetTTLApart:
+		h, expiry, err := blob.HandleOf(f.trailer.Kind(), f.value)
+		if err != nil {
+			return false
+		}
+		p.Expiry, size = expiry, int(h.Size)
 	case base.KindSet:
 	default:
 		return false

@@ -253,7 +253,7 @@ func tombstoneFile(block []byte) []byte {
 	props := w.writeBlock(w.props.encode(), NoCompression)
 	w.write(footer{
 		propsOffset: props.offset, propsLength: uint32(props.length),
-		tailLength: w.offset + footerSize, fileSize: w.offset + footerSize, tableID: 7, version: FormatVersion,
+		tailLength: w.offset + footerSize, fileSize: w.offset + footerSize, tableID: 7, version: slotsVersion,
 	}.append(nil))
 	_ = w.out.Flush() // to memory
 	return buf.Bytes()
@@ -332,6 +332,10 @@ func TestHostilePropertiesAllocateLittle(t *testing.T) {
 	for tag := byte(0); tag <= lastTag+1; tag++ {
 		run := bytes.Repeat([]byte{tag, 2, 0x81, 0x01}, 100_000)
 		fileBound.Require(t, len(run), func() { _, _ = decodeProperties(run) })
+	}
+	apart, _ := writeFile(t, &apartOptions, apartContent())
+	for mutant := range hostile.Mutants(propertiesOf(t, apart), 500) {
+		requireBounded(t, withProperties(apart, mutant), []byte("a"))
 	}
 }
 

@@ -138,6 +138,6 @@ func TestVerifyCountsKinds(t *testing.T) {
 	require.ErrorContains(t, r.Verify(), "dense tombstones")
 	r.props.DenseDeletes = 0 // as of a writer that does not count them
 	require.NoError(t, r.Verify())
-	unknown, _ := writeFile(t, nil, []version{{base.MakeKey([]byte("k"), 1, 5), nil}})
+	unknown, _ := writeFile(t, nil, []version{{base.MakeKey([]byte("k"), 1, 7), nil}})
 	require.ErrorContains(t, openBytes(t, unknown, nil).Verify(), "no place among point entries")
 }

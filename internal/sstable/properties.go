@@ -43,6 +43,10 @@ type Properties struct {
 	BlockSize         uint64 // target, before compression
 	RestartInterval   uint64
 
+	Apart      uint64 // point entries whose values are in blob files
+	ApartBytes uint64 // of these values, as they were given
+	Blobs      BlobRefs
+
 	// Smallest and Largest bound the user keys of the file's point entries.
 	// Both are nil if it has none.
 	Smallest, Largest []byte
@@ -99,8 +103,14 @@ const (
 	tagRangeFilterPolicy
 	tagRangeFilterOffset
 	tagRangeFilterLength
+)
 
-	lastTag = tagRangeFilterLength
+const (
+	tagApart = iota + 60
+	tagApartBytes
+	tagBlobs
+
+	lastTag = tagBlobs
 )
 
 // fields pairs every property with its tag.
@@ -126,6 +136,7 @@ func (p *Properties) fields() map[uint64]any {
 		tagRangeFilterFamily: &p.RangeFilterFamily, tagRangeFilterPolicy: &p.RangeFilterPolicy,
 		tagRangeFilterOffset: &p.rangeFilter.offset, tagRangeFilterLength: &p.rangeFilter.length,
 		tagExpiring: &p.Expiring, tagLastExpiry: &p.LastExpiry, tagExpiryOctiles: &p.ExpiryOctiles,
+		tagApart: &p.Apart, tagApartBytes: &p.ApartBytes, tagBlobs: &p.Blobs,
 	}
 }
 
@@ -133,6 +144,8 @@ func (p *Properties) fields() map[uint64]any {
 // repeat theirs.
 func (p *Properties) version() uint64 {
 	switch {
+	case p.Apart > 0 || len(p.Blobs) > 0:
+		return apartVersion
 	case p.written > 0:
 		return p.written
 	case p.Merges > 0 || p.Expiring > 0:
@@ -169,6 +182,8 @@ func encodeProperty(field any) (b []byte, written bool) {
 		return []byte{byte(*f)}, true
 	case *Octiles:
 		return f.Append(nil), *f != Octiles{}
+	case *BlobRefs:
+		return f.encode(), len(*f) > 0
 	}
 	return nil, false
 }
@@ -214,6 +229,9 @@ func decodeProperty(field any, value []byte) (ok bool) {
 		octiles, rest, ok := base.CutOctiles(value)
 		*f = octiles
 		return ok && len(rest) == 0
+	case *BlobRefs:
+		*f, ok = cutBlobRefs(value)
+		return ok
 	}
 	return true
 }

@@ -132,6 +132,9 @@ func (r *Reader) open(opts *ReaderOptions) error {
 		return r.corrupt(r.size-footerSize, "properties",
 			fmt.Errorf("the entries should have sequence number 0, and have up to %d", r.props.LargestSeq))
 	}
+	if opts.Seq != 0 && r.props.Apart > 0 {
+		return r.corrupt(r.size-footerSize, "properties", errors.New("a file from elsewhere refers to blob files"))
+	}
 	r.seq = opts.Seq
 	if opts.Prefix != nil && opts.Prefix.Name() == r.props.FilterPrefix {
 		r.prefix = opts.Prefix

@@ -71,6 +71,7 @@ func writeFile(tb testing.TB, o *WriterOptions, vs []version, ts ...rangedel.Tom
 	tb.Helper()
 	var buf bytes.Buffer
 	w := NewWriter(&buf, o)
+	w.KnowBlobs(func(num uint64) uint64 { return 1000 + num })
 	for _, v := range vs {
 		require.NoError(tb, w.Add(v.key, v.value))
 	}

@@ -1,12 +1,16 @@
 package sstable
 
-import "github.com/siftkv/siftkv/internal/base"
+import (
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
+)
 
 // A tally is what the entries of a file add up to: its writer counts them, and Verify counts
 // them again.
 type tally struct {
 	Properties
 	expiries expirySample
+	refs     refTally
 	last     base.InternalKey // of the last entry
 	covered  bool             // by a newer value or tombstone of its key
 	stretch  uint64           // of keys up to the last one that are deleted
@@ -31,10 +35,10 @@ func (t *tally) add(k base.InternalKey, value []byte, again bool) {
 	case base.KindMerge:
 		t.Merges++
 	case base.KindSetTTL:
-		t.Expiring++
 		expiry, _, _ := base.CutExpiry(value)
-		t.LastExpiry = max(t.LastExpiry, expiry)
-		t.expiries.add(expiry)
+		t.addExpiry(expiry)
+	case base.KindSetApart, base.KindSetTTLApart:
+		t.addApart(k.Kind(), value)
 	}
 	if t.covered = again && (t.covered || t.last.Kind() != base.KindMerge); t.covered {
 		t.Overwritten++
@@ -45,6 +49,23 @@ func (t *tally) add(k base.InternalKey, value []byte, again bool) {
 	t.RawValueBytes += uint64(len(value))
 	t.addSeq(k.SeqNum())
 	t.last = base.InternalKey{User: append(t.last.User[:0], k.User...), Trailer: k.Trailer}
+}
+
+func (t *tally) addExpiry(expiry uint64) {
+	t.Expiring++
+	t.LastExpiry = max(t.LastExpiry, expiry)
+	t.expiries.add(expiry)
+}
+
+// addApart counts an entry with a handle, which is well-formed.
+func (t *tally) addApart(kind base.Kind, value []byte) {
+	h, expiry, _ := blob.HandleOf(kind, value)
+	if kind.Expires() {
+		t.addExpiry(expiry)
+	}
+	t.Apart++
+	t.ApartBytes += uint64(h.Size)
+	t.refs.add(h)
 }
 
 // addToStretch counts the newest entry of a key, or operands over it: what it hides does not end

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
@@ -179,11 +180,11 @@ func (v *verifier) blockEntries(b block) error {
 
 // entry checks that a lookup of the entry's key would find it, and counts it.
 func (v *verifier) entry(b block, i *blockIter, again bool) error {
-	switch k := i.key().Kind(); {
-	case k == base.KindSetTTL && len(i.value()) < base.ExpirySize:
-		return fmt.Errorf("%s has no expiry", i.key())
-	case k == base.KindRangeDelete || k > base.KindSetTTL:
+	if k := i.key().Kind(); k == base.KindRangeDelete || k > base.KindSetTTLApart {
 		return fmt.Errorf("%s has no place among point entries", i.key())
+	}
+	if err := checkSpecial(i.key(), i.value()); err != nil {
+		return err
 	}
 	hash := filterpolicy.Hash(i.key().User)
 	if err := v.askFilter(i.key().User, hash); err != nil {
@@ -280,6 +281,8 @@ func (v *verifier) properties() {
 		{"merge operands", p.Merges, f.Merges},
 		{"expiring values", p.Expiring, f.Expiring},
 		{"last expiry", p.LastExpiry, f.LastExpiry},
+		{"values apart", p.Apart, f.Apart},
+		{"bytes of values apart", p.ApartBytes, f.ApartBytes},
 		{"overwritten entries", p.Overwritten, f.Overwritten},
 		{"dense tombstones", p.DenseDeletes, f.DenseDeletes},
 		{"raw key bytes", p.RawKeyBytes, f.RawKeyBytes},
@@ -294,6 +297,9 @@ func (v *verifier) properties() {
 	}
 	if o := f.expiries.octiles(); p.ExpiryOctiles != (Octiles{}) && p.ExpiryOctiles != o {
 		fault("octiles of expiries are %d, found %d", p.ExpiryOctiles, o)
+	}
+	if refs := f.refs.sorted(); !slices.Equal(p.Blobs.withoutIDs(), refs) {
+		fault("references to blob files are %v, found %v", p.Blobs.withoutIDs(), refs)
 	}
 	if f.Entries == 0 {
 		return

@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/filterpolicy/none"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/compression"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
@@ -54,6 +55,7 @@ type Writer struct {
 	separator  []byte
 	compressed []byte
 	trailer    []byte
+	blobID     func(num uint64) uint64 // nil: there are no blob files
 }
 
 // A FileInfo describes a finished file.
@@ -83,10 +85,14 @@ func NewWriter(w io.Writer, o *WriterOptions) *Writer {
 		sw.ranges = opts.RangeFilter.NewRangeBuilder()
 	}
 	sw.props = newTally()
-	sw.props.Compression, sw.props.written = opts.Compression, FormatVersion
+	sw.props.Compression, sw.props.written = opts.Compression, slotsVersion
 	sw.props.BlockSize, sw.props.RestartInterval = uint64(opts.BlockSize), uint64(opts.RestartInterval)
 	return sw
 }
+
+// KnowBlobs tells the writer the ids of the blob files that handles refer to, by number; 0 if there
+// is no such file, which is an error of Finish.
+func (w *Writer) KnowBlobs(id func(num uint64) uint64) { w.blobID = id }
 
 // AddTombstone adds a range tombstone. It keeps the tombstone's slices.
 func (w *Writer) AddTombstone(t rangedel.Tombstone) error {
@@ -106,9 +112,10 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 		w.err = fmt.Errorf("sstable: an entry has %d bytes, the limit is %d", len(k.User)+len(value), maxEntrySize)
 		return w.err
 	}
-	if k.Kind() == base.KindSetTTL && len(value) < base.ExpirySize {
-		w.err = fmt.Errorf("sstable: %s has no expiry", k)
-		return w.err
+	if k.Kind() > base.KindMerge {
+		if w.err = checkSpecial(k, value); w.err != nil {
+			return w.err
+		}
 	}
 	shared, again, ok := w.follows(k)
 	if !ok {
@@ -128,6 +135,19 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 		w.finishBlock()
 	}
 	return w.err
+}
+
+// checkSpecial checks the value of an entry that has more than a value, or less: an expiry, a handle.
+func checkSpecial(k base.InternalKey, value []byte) error {
+	if k.Kind().Expires() && len(value) < base.ExpirySize {
+		return fmt.Errorf("sstable: %s has no expiry", k)
+	}
+	if k.Kind().Apart() {
+		if _, _, err := blob.HandleOf(k.Kind(), value); err != nil {
+			return fmt.Errorf("sstable: %s: %w", k, err)
+		}
+	}
+	return nil
 }
 
 // AddDelete adds a tombstone at sequence number zero. It refuses one for the last key: the number
@@ -225,7 +245,9 @@ func (w *Writer) Finish() (*FileInfo, error) {
 	w.writeRangeFilter()
 	w.props.index = w.writeBlock(topIndex, NoCompression)
 	w.props.IndexBytes += uint64(len(topIndex)) + trailerSize
-	w.finishProperties()
+	if err := w.finishProperties(); err != nil {
+		return nil, err
+	}
 	props := w.writeBlock(w.props.encode(), NoCompression)
 	w.write(footer{
 		propsOffset: props.offset,
@@ -233,7 +255,7 @@ func (w *Writer) Finish() (*FileInfo, error) {
 		tailLength:  w.offset + footerSize - tail,
 		tableID:     w.o.ID,
 		fileSize:    w.offset + footerSize,
-		version:     FormatVersion,
+		version:     uint32(w.props.written),
 	}.append(nil))
 	if err := w.out.Flush(); err != nil && w.err == nil {
 		w.err = fmt.Errorf("sstable: write: %w", err)
@@ -289,7 +311,7 @@ func (w *Writer) writeRangeDels() {
 	w.props.rangeDels = w.writeBlock(b.finish(), NoCompression)
 }
 
-func (w *Writer) finishProperties() {
+func (w *Writer) finishProperties() error {
 	w.props.ExpiryOctiles = w.props.expiries.octiles()
 	if w.props.Merges > 0 {
 		w.props.Merger = w.o.Merger
@@ -298,5 +320,23 @@ func (w *Writer) finishProperties() {
 		w.props.Largest = append([]byte{}, w.props.last.User...)
 	} else if len(w.tombstones) == 0 {
 		w.props.SmallestSeq = 0
+	}
+	if w.props.Apart > 0 {
+		w.finishBlobs()
+	}
+	return w.err
+}
+
+// finishBlobs lists the blob files that handles refer to.
+func (w *Writer) finishBlobs() {
+	w.props.written, w.props.Blobs = apartVersion, w.props.refs.sorted()
+	for i := range w.props.Blobs {
+		ref := &w.props.Blobs[i]
+		if w.blobID != nil {
+			ref.ID = w.blobID(ref.Num)
+		}
+		if ref.ID == 0 && w.err == nil {
+			w.err = fmt.Errorf("sstable: a handle refers to blob file %d, and there is none", ref.Num)
+		}
 	}
 }
