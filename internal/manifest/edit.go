@@ -46,6 +46,8 @@ type Table struct {
 	ExpiryOctiles base.Octiles // of these; zero: not known
 	Overwritten   uint64       // point entries under a newer value or tombstone of their key
 	DenseDeletes  uint64       // point tombstones in long stretches of nothing else
+
+	Blobs []BlobRef // the blob files that its entries have values in, by ascending number
 }
 
 // kinds reports whether the table has entries that version 1 of its format has
@@ -60,8 +62,9 @@ type Features uint64
 const (
 	FeatureMerge Features = 1 << iota // merge operands
 	FeatureTTL                        // values with an expiry
+	FeatureApart                      // values in blob files
 
-	knownFeatures = FeatureMerge | FeatureTTL
+	knownFeatures = FeatureMerge | FeatureTTL | FeatureApart
 )
 
 // Contains reports whether the bounds admit a user key.
@@ -105,6 +108,9 @@ type Edit struct {
 	Restored uint64      // the backup that is what the store is, in the one edit of a restored store's manifest
 	Deleted  []DeletedTable
 	Added    []AddedTable
+
+	AddedBlobs   []BlobFile
+	DeletedBlobs []uint64 // numbers of blob files that no table refers to any more
 }
 
 // An AddedTable is a table that came to a level. The tables of a level with the same
@@ -136,7 +142,8 @@ type DeletedTable struct {
 //	                       upper uint8: 0 inclusive, 1 exclusive, 2 no bound
 //	                       smallest: length uvarint, bytes
 //	                       largest: length uvarint, bytes
-//	7  features            uvarint: 1 merge operands, 2 values with an expiry
+//	7  features            uvarint: 1 merge operands, 2 values with an expiry, 4
+//	                       values in blob files
 //	8  merger              its name
 //	9  added table with    as 6, then uvarints: merge operands, values with an
 //	   such entries        expiry, the latest expiry
@@ -156,7 +163,13 @@ type DeletedTable struct {
 //	16 restored            uvarint: the store was restored in an object store, and
 //	                       is the backup of this id
 //
-// Fields 7 to 11 and 13 to 16 are written only if there are such entries and tables, so that a
+//	20 added blob file     number, id, size, records, bytes of their values: uvarints
+//	21 deleted blob file   number uvarint
+//	22 references          number of an added table above, then of each blob file that it
+//	                       refers to, by ascending number: number, records, bytes that
+//	                       these take there: uvarints
+//
+// Fields 7 to 11, 13 to 16 and 20 to 22 are written only if there are such entries and tables, so that a
 // program that does not know them refuses the store, and only then.
 // A field with another tag comes from a newer version of the format, and the
 // store is refused: unlike a property, an edit cannot be passed over.
@@ -177,6 +190,12 @@ const (
 	tagDense
 	tagLevel0Run
 	tagRestored
+)
+
+const (
+	tagAddedBlob = iota + 20
+	tagDeletedBlob
+	tagBlobRefs
 )
 
 const (
@@ -246,6 +265,7 @@ func (e *Edit) Append(dst []byte) []byte {
 			field(tagDense, appendUvarints(nil, t.Num, t.DenseDeletes))
 		}
 	}
+	e.appendBlobs(field)
 	return dst
 }
 

@@ -53,6 +53,12 @@ func DecodeEdit(b []byte) (*Edit, error) {
 			e.Merger, f.b = string(f.b), nil
 		case tagAddedKinds:
 			e.Added = append(e.Added, f.tableWithKinds())
+		case tagAddedBlob:
+			e.AddedBlobs = append(e.AddedBlobs, f.blobFile())
+		case tagDeletedBlob:
+			e.DeletedBlobs = append(e.DeletedBlobs, f.uvarint())
+		case tagBlobRefs:
+			f.bad = f.bad || !added.refs(&f)
 		default:
 			if d.bad {
 				return nil, errEdit

@@ -23,12 +23,12 @@ func requireEditBounded(tb testing.TB, b []byte) {
 }
 
 func TestHostileEdits(t *testing.T) {
-	for _, e := range []*Edit{sampleEdit(), featuresEdit(), runsEdit()} {
+	for _, e := range []*Edit{sampleEdit(), featuresEdit(), runsEdit(), blobsEdit()} {
 		for mutant := range hostile.Mutants(e.Append(nil), 2000) {
 			requireEditBounded(t, mutant)
 		}
 	}
-	for tag := range byte(14) { // the smallest fields there can be, many times
+	for tag := range byte(24) { // the smallest fields there can be, many times
 		for _, size := range []int{0, 1, 2, 3, 15, 18} {
 			field := append([]byte{tag, byte(size)}, make([]byte, size)...)
 			requireEditBounded(t, bytes.Repeat(field, 2000))
@@ -40,6 +40,7 @@ func FuzzHostileEdit(f *testing.F) {
 	f.Add(sampleEdit().Append(nil))
 	f.Add(featuresEdit().Append(nil))
 	f.Add(runsEdit().Append(nil))
+	f.Add(blobsEdit().Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) { requireEditBounded(t, b) })
 }
 
@@ -94,7 +95,7 @@ func FuzzHostileLine(f *testing.F) {
 
 // A manifest is a log of edits: the largest numbers that one can have.
 func TestHostileNumbersOfAnEdit(t *testing.T) {
-	for tag := range uint64(14) {
+	for tag := range uint64(24) {
 		for _, n := range []uint64{0, 1 << 31, 1 << 62, 1<<64 - 1} {
 			number := binary.AppendUvarint(nil, n)
 			for repeat := range 20 {

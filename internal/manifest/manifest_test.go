@@ -16,14 +16,14 @@ import (
 )
 
 func TestFileNames(t *testing.T) {
-	for _, kind := range []FileKind{FileTable, FileWAL, FileManifest} {
+	for _, kind := range []FileKind{FileTable, FileWAL, FileManifest, FileBlob} {
 		for _, num := range []uint64{0, 7, 999999, 1234567} {
 			k, n := ParseFileName(FileName(kind, num))
 			require.Equal(t, kind, k)
 			require.Equal(t, num, n)
 		}
 	}
-	for _, foreign := range []string{"7.sst", "0000007.sst", "+00007.sst", "000007.sst.bak", "notes.txt", "",
+	for _, foreign := range []string{"7.sst", "0000007.sst", "7.blob", "000007.blobs", "+00007.sst", "000007.sst.bak", "notes.txt", "",
 		"MANIFEST-", "current", "-00007.wal", "CURRENT2", "OPTIONS-000007",
 		"READER-", "READER-1", "READER-notes.txt", "READER-1-2-3", "READER-01-2", "READER-1-", "READER-+1-2"} {
 		k, _ := ParseFileName(foreign)

@@ -24,6 +24,7 @@ const (
 	FileReader                   // READER-4711-1: the registration of a reader beside the writer
 	FileIngest                   // INGEST-000020-000022: the numbers of an ingest that is under way
 	FileOptions                  // OPTIONS: what the store was last opened with
+	FileBlob                     // 000014.blob
 )
 
 // Names of the files that have no number.
@@ -45,6 +46,8 @@ func FileName(kind FileKind, num uint64) string {
 		return fmt.Sprintf("%06d.sst", num)
 	case FileWAL:
 		return fmt.Sprintf("%06d.wal", num)
+	case FileBlob:
+		return fmt.Sprintf("%06d.blob", num)
 	case FileManifest:
 		return fmt.Sprintf("MANIFEST-%06d", num)
 	case FileCurrent:
@@ -95,6 +98,9 @@ func ParseFileName(name string) (kind FileKind, num uint64) {
 	}
 	if digits, ok := strings.CutSuffix(name, ".wal"); ok {
 		return numbered(FileWAL, digits, name)
+	}
+	if digits, ok := strings.CutSuffix(name, ".blob"); ok {
+		return numbered(FileBlob, digits, name)
 	}
 	if ingest, ok := ParseIngest(name); ok {
 		return FileIngest, ingest.Last

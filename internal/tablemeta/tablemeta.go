@@ -25,6 +25,9 @@ func Of(num uint64, info *sstable.FileInfo, tombs []rangedel.Tombstone) manifest
 		ExpiryOctiles: info.ExpiryOctiles, Overwritten: info.Overwritten, DenseDeletes: info.DenseDeletes,
 		FilterBytes: info.FilterBytes, IndexBytes: info.IndexBytes,
 	}
+	for _, r := range info.Blobs {
+		t.Blobs = append(t.Blobs, manifest.BlobRef{Num: r.Num, Records: r.Records, Bytes: r.Bytes})
+	}
 	if info.Entries > 0 {
 		t.Smallest, t.Largest = info.Smallest, info.Largest
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/sstable"
 )
@@ -63,4 +64,13 @@ func TestNothingOfTheTombstonesIsKept(t *testing.T) {
 	tombs[0].Start[0], tombs[0].End[0] = 'x', 'x'
 	require.Equal(t, "a", string(m.Smallest))
 	require.Equal(t, "z", string(m.Largest))
+}
+
+func TestReferencesToBlobFilesGoIntoTheManifest(t *testing.T) {
+	t.Parallel()
+	info := keys("b", "c")
+	require.Nil(t, Of(1, info, nil).Blobs)
+	info.Blobs = sstable.BlobRefs{{Num: 9, ID: 1, Records: 2, Bytes: 3}, {Num: 14, ID: 4, Records: 5, Bytes: 6}}
+	require.Equal(t, []manifest.BlobRef{{Num: 9, Records: 2, Bytes: 3}, {Num: 14, Records: 5, Bytes: 6}},
+		Of(1, info, nil).Blobs)
 }

@@ -25,8 +25,9 @@ type Writer struct {
 	NewNum     func() uint64                       // returns a number that no file has
 	Wrap       func(f vfs.WriteFile) vfs.WriteFile // returns what the writes of a new file go through
 	Options    *sstable.WriterOptions
-	TargetSize int64         // 0: one table
-	Tombstones *rangedel.Set // those to write
+	TargetSize int64                   // 0: one table
+	Tombstones *rangedel.Set           // those to write
+	BlobID     func(num uint64) uint64 // returns the id of a blob file that an entry refers to; 0: there is none
 
 	tally  tombstoneTally
 	out    *sstable.Writer // nil: no table is open
@@ -83,6 +84,7 @@ func (w *Writer) open() error {
 	}
 	w.file, w.num, w.names = w.Wrap(f), num, append(w.names, name)
 	w.out = sstable.NewWriter(w.file, w.Options)
+	w.out.KnowBlobs(w.BlobID)
 	return nil
 }
 
