@@ -23,7 +23,8 @@ func TestFileNames(t *testing.T) {
 			require.Equal(t, num, n)
 		}
 	}
-	for _, foreign := range []string{"7.sst", "0000007.sst", "7.blob", "000007.blobs", "+00007.sst", "000007.sst.bak", "notes.txt", "",
+	for _, foreign := range []string{"7.sst", "0000007.sst", "7.blob", "000007.blobs",
+		"+00007.sst", "000007.sst.bak", "notes.txt", "",
 		"MANIFEST-", "current", "-00007.wal", "CURRENT2", "OPTIONS-000007",
 		"READER-", "READER-1", "READER-notes.txt", "READER-1-2-3", "READER-01-2", "READER-1-", "READER-+1-2"} {
 		k, _ := ParseFileName(foreign)

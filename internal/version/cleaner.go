@@ -13,12 +13,13 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A Cleaner closes tables and removes files that nobody needs, in a goroutine of its own,
+// A Cleaner closes tables and blob files and removes files that nobody needs, in a goroutine of its own,
 // so that a reader who happens to drop the last reference does not pay for it. It is only
 // handed versions that nobody refers to, and logs and manifests that a durable edit has
 // replaced. It holds back what readers in other processes may need.
 type Cleaner struct {
 	Tables   *TableCache
+	Blobs    *BlobCache // nil: there are no blob files
 	History  *History
 	FS       vfs.FS
 	Dir      string
@@ -95,18 +96,28 @@ func (c *Cleaner) loop() {
 // clean closes the tables that nobody needs any more without some versions, and removes files.
 func (c *Cleaner) clean(versions []*Version, files []string) {
 	for _, v := range versions {
-		for _, t := range c.History.retire(v) {
-			name := c.Tables.Path(t.Num)
-			c.report(name, c.Tables.Close(t))
-			if t.obsolete && !c.ReadOnly {
-				files = append(files, name)
-			}
+		unused := c.History.retire(v)
+		for _, t := range unused.tables {
+			files = c.closed(files, c.Tables.Path(t.Num), c.Tables.Close(t), t.obsolete)
+		}
+		for _, b := range unused.blobs {
+			files = c.closed(files, c.Blobs.Path(b.Num), b.close(), b.obsolete)
 		}
 	}
 	for _, f := range c.removable(files) {
 		c.report(f, c.FS.Remove(f))
 	}
 	c.Cleaned()
+}
+
+// closed adds a file that nobody needs, and whose closing had this result, to those to remove if it is
+// obsolete.
+func (c *Cleaner) closed(files []string, name string, err error, obsolete bool) []string {
+	c.report(name, err)
+	if obsolete && !c.ReadOnly {
+		files = append(files, name)
+	}
+	return files
 }
 
 // report logs a failure: the file stays, and the next Open tries again.
@@ -150,8 +161,12 @@ func (c *Cleaner) Drain() error {
 	c.mu.Unlock()
 	var errs []error
 	for _, v := range versions {
-		for _, t := range c.History.retire(v) {
+		unused := c.History.retire(v)
+		for _, t := range unused.tables {
 			errs = append(errs, c.Tables.Close(t))
+		}
+		for _, b := range unused.blobs {
+			errs = append(errs, b.close())
 		}
 	}
 	return errors.Join(errs...)

@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// A History knows the versions of a store that are in use, and so when a table's last one is
-// gone. It counts no references of tables: a table is in all versions between the edit that
-// brought it and the one that took it away. So each version keeps a list of the tables that
+// A History knows the versions of a store that are in use, and so when a file's last one is
+// gone. It counts no references of tables and blob files: a file is in all versions between the edit
+// that brought it and the one that took it away. So each version keeps a list of the files that
 // the next one in use has not, and when it goes, those that the one before it has move into
 // that one's list, and the others are needed by nobody.
 type History struct {
@@ -22,9 +22,46 @@ type life struct {
 	num          uint64
 	older, newer *Version // in use; guarded by the History's mutex
 
-	// Before the version is installed: the tables that its edit brought and took away. Then
-	// gone is the tables that the next version in use has not.
-	come, gone []*Table
+	// Before the version is installed: the files that its edit brought and took away. Then
+	// gone is the files that the next version in use has not.
+	come, gone files
+}
+
+// files are some of those that versions list.
+type files struct {
+	tables []*Table
+	blobs  []*Blob
+}
+
+// listed is what a History knows of a file.
+type listed struct {
+	since    uint64 // number of the first version that lists the file
+	obsolete bool   // no current version lists it: it is removed with the last that does
+}
+
+func (l *listed) lists() *listed { return l }
+
+// each calls f with what is known of each file.
+func (fs *files) each(f func(l *listed)) {
+	for _, t := range fs.tables {
+		f(&t.listed)
+	}
+	for _, b := range fs.blobs {
+		f(&b.listed)
+	}
+}
+
+// handOn splits the files that only v and those before it list, of which older is the next one in use:
+// what that has too, and what nobody needs.
+func handOn[F interface{ lists() *listed }](gone []F, older *Version) (kept, unused []F) {
+	for _, f := range gone {
+		if older != nil && f.lists().since <= older.num {
+			kept = append(kept, f)
+		} else {
+			unused = append(unused, f)
+		}
+	}
+	return kept, unused
 }
 
 // Install makes v, which Apply has made of the newest version, the newest. The caller has a
@@ -34,23 +71,22 @@ func (h *History) Install(v *Version) {
 	defer h.mu.Unlock()
 	h.numbers++
 	v.num = h.numbers
-	for _, t := range v.come {
-		t.since = v.num
-	}
-	for _, t := range v.gone {
-		t.obsolete = true
-	}
+	v.come.each(func(l *listed) { l.since = v.num })
+	v.gone.each(func(l *listed) { l.obsolete = true })
 	if v.older = h.newest; v.older != nil {
 		v.older.newer, v.older.gone = v, v.gone
 	}
-	v.come, v.gone = nil, nil
+	v.come, v.gone = files{}, files{}
 	h.newest = v
 	v.refs.Add(1)
 }
 
 // Come returns the tables of a version that the one before it has not, until Install is
 // called for it: who gives it up sees to what became of these meanwhile.
-func (l *life) Come() []*Table { return l.come }
+func (l *life) Come() []*Table { return l.come.tables }
+
+// ComeBlobs is Come of blob files.
+func (l *life) ComeBlobs() []*Blob { return l.come.blobs }
 
 // Ref takes a reference of a version that cannot lose its last one meanwhile.
 func (l *life) Ref() { l.refs.Add(1) }
@@ -62,9 +98,9 @@ func (l *life) Unref() bool { return l.refs.Add(-1) == 0 }
 // InUse reports whether anybody refers to the version.
 func (l *life) InUse() bool { return l.refs.Load() > 0 }
 
-// retire forgets a version without references, and returns the tables that nobody needs any
+// retire forgets a version without references, and returns the files that nobody needs any
 // more. One goroutine at a time calls it.
-func (h *History) retire(v *Version) (unused []*Table) {
+func (h *History) retire(v *Version) (unused files) {
 	h.mu.Lock()
 	older, newest := v.older, v.newer == nil
 	if newest {
@@ -77,21 +113,21 @@ func (h *History) retire(v *Version) (unused []*Table) {
 	}
 	v.older, v.newer = nil, nil
 	h.mu.Unlock()
+	gone := v.gone
 	if newest { // the store is closed
-		v.All(func(_ int, t *Table) {
-			if older == nil || t.since > older.num {
-				unused = append(unused, t)
-			}
-		})
-		return unused
-	}
-	for _, t := range v.gone {
-		if older != nil && t.since <= older.num {
-			older.gone = append(older.gone, t)
-		} else {
-			unused = append(unused, t)
+		gone = files{}
+		v.All(func(_ int, t *Table) { gone.tables = append(gone.tables, t) })
+		for b := range v.Blobs() {
+			gone.blobs = append(gone.blobs, b.Blob)
 		}
 	}
-	v.gone = nil
+	v.gone = files{}
+	var kept files
+	kept.tables, unused.tables = handOn(gone.tables, older)
+	kept.blobs, unused.blobs = handOn(gone.blobs, older)
+	if older != nil && !newest {
+		older.gone.tables = append(older.gone.tables, kept.tables...)
+		older.gone.blobs = append(older.gone.blobs, kept.blobs...)
+	}
 	return unused
 }

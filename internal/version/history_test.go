@@ -74,7 +74,7 @@ func (m *historyModel) unref(t *rapid.T, v *Version) {
 		}
 	}
 	delete(m.lists, v)
-	unused := m.h.retire(v)
+	unused := m.h.retire(v).tables
 	require.Len(t, unused, len(want))
 	for _, tb := range unused {
 		require.True(t, want[tb])
@@ -137,7 +137,7 @@ func TestReadersHoldTablesWhileVersionsChange(t *testing.T) {
 	var retirer, readers sync.WaitGroup
 	retirer.Go(func() {
 		for v := range retired {
-			for _, tb := range h.retire(v) {
+			for _, tb := range h.retire(v).tables {
 				_, twice := closed.LoadOrStore(tb, true)
 				require.False(t, twice)
 			}

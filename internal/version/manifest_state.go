@@ -19,16 +19,17 @@ type ManifestState struct {
 	Closed   base.SeqNum // not 0: the store was closed, and has all writes up to here
 	Edits    int
 	levels   [manifest.NumLevels]map[uint64]manifest.AddedTable // by number
+	blobs    map[uint64]manifest.BlobFile                       // by number
 
 	// Version compares no more than what edits have named since it made a version, or since the
 	// one before that: who asked for it may have dropped it. Nil: nothing is known.
 	from, made           *Version
-	sinceFrom, sinceMade map[uint64]bool // numbers of tables
+	sinceFrom, sinceMade map[uint64]bool // numbers of tables and blob files
 }
 
 // NewManifestState returns the state of an empty manifest.
 func NewManifestState() *ManifestState {
-	s := &ManifestState{}
+	s := &ManifestState{blobs: map[uint64]manifest.BlobFile{}}
 	for n := range s.levels {
 		s.levels[n] = map[uint64]manifest.AddedTable{}
 	}
@@ -55,10 +56,19 @@ func (s *ManifestState) Apply(e *manifest.Edit) error {
 	for _, a := range e.Added {
 		s.levels[a.Level][a.Table.Num] = a
 	}
+	for _, b := range e.AddedBlobs {
+		s.blobs[b.Num] = b
+	}
+	for _, num := range e.DeletedBlobs {
+		if _, ok := s.blobs[num]; !ok {
+			return fmt.Errorf("blob file %d is deleted but not there", num)
+		}
+		delete(s.blobs, num)
+	}
 	return nil
 }
 
-// note keeps in mind which tables an edit names.
+// note keeps in mind which files an edit names.
 func (s *ManifestState) note(e *manifest.Edit) {
 	for _, since := range []map[uint64]bool{s.sinceFrom, s.sinceMade} {
 		if since == nil {
@@ -69,6 +79,12 @@ func (s *ManifestState) note(e *manifest.Edit) {
 		}
 		for i := range e.Added {
 			since[e.Added[i].Table.Num] = true
+		}
+		for i := range e.AddedBlobs {
+			since[e.AddedBlobs[i].Num] = true
+		}
+		for _, num := range e.DeletedBlobs {
+			since[num] = true
 		}
 	}
 }
@@ -91,9 +107,11 @@ func (s *ManifestState) Version(v *Version) (*Version, error) {
 		if err := s.compare(e, num, v.places.get(num)); err != nil {
 			return nil, err
 		}
+		s.compareBlob(e, num, v.blobs.get(num))
 	}
 	next := v
-	if len(e.Added)+len(e.Deleted) > 0 || max(s.lastSeq, v.LargestSeq) != v.LastSeq {
+	changed := len(e.Added)+len(e.Deleted)+len(e.AddedBlobs)+len(e.DeletedBlobs) > 0
+	if changed || max(s.lastSeq, v.LargestSeq) != v.LastSeq {
 		var err error
 		if next, err = v.Apply(e); err != nil {
 			return nil, err
@@ -104,16 +122,33 @@ func (s *ManifestState) Version(v *Version) (*Version, error) {
 	return next, nil
 }
 
-// named returns the numbers of all tables of the state and of a version.
+// named returns the numbers of all files of the state and of a version.
 func (s *ManifestState) named(v *Version) map[uint64]bool {
 	nums := map[uint64]bool{}
 	v.All(func(_ int, t *Table) { nums[t.Num] = true })
+	for b := range v.Blobs() {
+		nums[b.Num] = true
+	}
+	for num := range s.blobs {
+		nums[num] = true
+	}
 	for n := range s.levels {
 		for num := range s.levels[n] {
 			nums[num] = true
 		}
 	}
 	return nums
+}
+
+// compareBlob is compare of a blob file, which never changes its place.
+func (s *ManifestState) compareBlob(e *manifest.Edit, num uint64, was *LiveBlob) {
+	b, ok := s.blobs[num]
+	switch {
+	case ok && was == nil:
+		e.AddedBlobs = append(e.AddedBlobs, b)
+	case !ok && was != nil:
+		e.DeletedBlobs = append(e.DeletedBlobs, num)
+	}
 }
 
 // compare adds to an edit of a version what brings a table from its place there, or from

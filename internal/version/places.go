@@ -6,68 +6,89 @@ type place struct {
 	RunID
 }
 
-// A places is a map from the numbers of tables to their places that never changes: a radix
-// tree, of which with returns a changed copy that shares all but the nodes on one path.
-type places struct {
-	root   *placesNode
-	height int // of the root: 0 for a leaf; numbers are below placesFan^(height+1)
+// A byNum is a map from the numbers of files to what a version knows of them, which never changes:
+// a radix tree, of which with returns a changed copy that shares all but the nodes on one path.
+type byNum[V any] struct {
+	root   *numNode[V]
+	height int // of the root: 0 for a leaf; numbers are below numFan^(height+1)
 }
 
 const (
-	placesBits = 4
-	placesFan  = 1 << placesBits
+	numBits = 4
+	numFan  = 1 << numBits
 )
 
-// A placesNode has children, or, as a leaf, places.
-type placesNode struct {
-	kids   *[placesFan]*placesNode
-	places *[placesFan]*place
+// A numNode has children, or, as a leaf, values.
+type numNode[V any] struct {
+	kids   *[numFan]*numNode[V]
+	values *[numFan]*V
 }
 
-// get returns the place of a number, or nil.
-func (m places) get(num uint64) *place {
-	if num>>(placesBits*(m.height+1)) != 0 {
+// get returns what is known of a number, or nil.
+func (m byNum[V]) get(num uint64) *V {
+	if num>>(numBits*(m.height+1)) != 0 {
 		return nil
 	}
 	n := m.root
 	for h := m.height; n != nil && h > 0; h-- {
-		n = n.kids[num>>(placesBits*h)%placesFan]
+		n = n.kids[num>>(numBits*h)%numFan]
 	}
 	if n == nil {
 		return nil
 	}
-	return n.places[num%placesFan]
+	return n.values[num%numFan]
 }
 
-// with returns the map in which num has a place, or none if p is nil.
-func (m places) with(num uint64, p *place) places {
-	for num>>(placesBits*(m.height+1)) != 0 {
+// with returns the map in which v is known of num, or nothing if v is nil.
+func (m byNum[V]) with(num uint64, v *V) byNum[V] {
+	for num>>(numBits*(m.height+1)) != 0 {
 		if m.height++; m.root != nil {
-			m.root = &placesNode{kids: &[placesFan]*placesNode{m.root}}
+			m.root = &numNode[V]{kids: &[numFan]*numNode[V]{m.root}}
 		}
 	}
-	m.root = m.root.with(m.height, num, p)
+	m.root = m.root.with(m.height, num, v)
 	return m
 }
 
-func (n *placesNode) with(height int, num uint64, p *place) *placesNode {
-	i := num >> (placesBits * height) % placesFan
+func (n *numNode[V]) with(height int, num uint64, v *V) *numNode[V] {
+	i := num >> (numBits * height) % numFan
 	if height == 0 {
-		next := [placesFan]*place{}
+		next := [numFan]*V{}
 		if n != nil {
-			next = *n.places
+			next = *n.values
 		}
-		if next[i] = p; next == ([placesFan]*place{}) {
+		if next[i] = v; next == ([numFan]*V{}) {
 			return nil
 		}
-		return &placesNode{places: &next}
+		return &numNode[V]{values: &next}
 	}
-	next := [placesFan]*placesNode{}
+	next := [numFan]*numNode[V]{}
 	if n != nil {
 		next = *n.kids
 	}
-	if next[i] = next[i].with(height-1, num, p); next == ([placesFan]*placesNode{}) {
+	if next[i] = next[i].with(height-1, num, v); next == ([numFan]*numNode[V]{}) {
 		return nil
 	}
-	return &placesNode{kids: &next}
+	return &numNode[V]{kids: &next}
+}
+
+// all calls yield by ascending numbers until it returns false, and reports whether it never did.
+func (n *numNode[V]) all(yield func(*V) bool) bool {
+	if n == nil {
+		return true
+	}
+	if n.values != nil {
+		for _, v := range n.values {
+			if v != nil && !yield(v) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, k := range n.kids {
+		if !k.all(yield) {
+			return false
+		}
+	}
+	return true
 }

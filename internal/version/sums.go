@@ -20,7 +20,8 @@ type Sums struct {
 	RangeDeletes uint64
 	FilterBytes  int64
 	IndexBytes   int64
-	Unfiltered   int // tables with entries and no filter
+	BlobBytes    uint64 // that the records take in blob files of which the tables have handles
+	Unfiltered   int    // tables with entries and no filter
 
 	LargestSeq base.SeqNum // of all tables
 	OldestTop  base.SeqNum // the smallest of the tables' largest sequence numbers
@@ -46,6 +47,9 @@ func sumsOf(t *Table, level int) Sums {
 		Overwritten: t.Overwritten, DenseDeletes: t.DenseDeletes, RangeDeletes: t.RangeDeletes,
 		FilterBytes: int64(t.FilterBytes), IndexBytes: int64(t.IndexBytes), LargestSeq: t.LargestSeq,
 		OldestTop: t.LargestSeq, FirstExpiry: never,
+	}
+	for _, r := range t.Blobs {
+		s.BlobBytes += r.Bytes
 	}
 	if t.FilterBytes == 0 && t.Entries > 0 {
 		s.Unfiltered = 1
@@ -78,6 +82,7 @@ func (s *Sums) add(o *Sums) {
 	s.RangeDeletes += o.RangeDeletes
 	s.FilterBytes += o.FilterBytes
 	s.IndexBytes += o.IndexBytes
+	s.BlobBytes += o.BlobBytes
 	s.Unfiltered += o.Unfiltered
 	s.LargestSeq = max(s.LargestSeq, o.LargestSeq)
 	s.OldestTop = min(s.OldestTop, o.OldestTop)

@@ -26,10 +26,9 @@ type Table struct {
 	filterErr, rangesErr error // why a filter is not usable, as a reader has found
 	unusable             bool  // one was not, and is counted
 
-	since       uint64 // number of the first version that lists the table
-	obsolete    bool   // no current version lists it: its file goes with the last that does
-	Compacting  bool   // an input of a running compaction
-	Quarantined bool   // damaged: never an input of a compaction that nobody asked for
+	listed
+	Compacting  bool // an input of a running compaction
+	Quarantined bool // damaged: never an input of a compaction that nobody asked for
 }
 
 // Name returns the base name of the table's file.

@@ -9,8 +9,8 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// A Version is an immutable list of the store's tables, by level. Its tables
-// stay open, and on disk, while anybody refers to it.
+// A Version is an immutable list of the store's tables, by level, and of the blob files that they have
+// values in. All of these stay open, and on disk, while anybody refers to it.
 type Version struct {
 	Levels [manifest.NumLevels]Level
 	Runs   []*Run // of all levels, in the order in which a lookup asks them: level 0 first
@@ -19,7 +19,9 @@ type Version struct {
 	LastSeq    base.SeqNum // of all tables that this version and those before it had
 
 	hasTombstones bool
-	places        places
+	places        byNum[place]
+	blobs         byNum[LiveBlob]
+	blobTotals    BlobTotals
 	life
 }
 
@@ -28,8 +30,12 @@ type Version struct {
 // nodes around what e changes: with n tables it takes O(log n) for each that comes or goes,
 // and O(1) for each sorted run.
 func (v *Version) Apply(e *manifest.Edit) (*Version, error) {
-	a := edit{next: &Version{Levels: v.Levels, places: v.places}, changes: map[RunID]*change{}}
+	a := edit{next: &Version{Levels: v.Levels, places: v.places, blobs: v.blobs, blobTotals: v.blobTotals},
+		changes: map[RunID]*change{}}
 	if err := a.collect(e); err != nil {
+		return nil, err
+	}
+	if err := a.next.applyBlobs(e); err != nil {
 		return nil, err
 	}
 	for n := range a.next.Levels {
@@ -80,7 +86,7 @@ func (a *edit) collect(e *manifest.Edit) error {
 		t := deleted[num]
 		if t == nil {
 			t = &Table{Table: added.Table}
-			next.come = append(next.come, t)
+			next.come.tables = append(next.come.tables, t)
 		}
 		delete(deleted, num)
 		id := runOf(added)
@@ -89,7 +95,7 @@ func (a *edit) collect(e *manifest.Edit) error {
 		c.added = append(c.added, t)
 	}
 	for _, t := range deleted {
-		next.gone = append(next.gone, t)
+		next.gone.tables = append(next.gone.tables, t)
 	}
 	return nil
 }
@@ -186,7 +192,7 @@ func (v *Version) RunsOf(tables []*Table) int {
 // Has reports whether v has a table with this number.
 func (v *Version) Has(num uint64) bool { return v.places.get(num) != nil }
 
-// Describe adds every table to an edit.
+// Describe adds every table and every blob file to an edit.
 func (v *Version) Describe(e *manifest.Edit) {
 	for _, r := range v.Runs {
 		for t := range r.All() {
@@ -196,6 +202,9 @@ func (v *Version) Describe(e *manifest.Edit) {
 			}
 			e.Added = append(e.Added, a)
 		}
+	}
+	for b := range v.Blobs() {
+		e.AddedBlobs = append(e.AddedBlobs, b.BlobFile)
 	}
 }
 
@@ -208,6 +217,9 @@ func (v *Version) Features() (f manifest.Features) {
 		if v.Levels[n].Expiring > 0 {
 			f |= manifest.FeatureTTL
 		}
+	}
+	if v.blobTotals.Files > 0 {
+		f |= manifest.FeatureApart
 	}
 	return f
 }

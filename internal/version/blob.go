@@ -1,0 +1,71 @@
+package version
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A Blob is a blob file of the store.
+type Blob struct {
+	manifest.BlobFile
+	listed
+
+	reader  atomic.Pointer[blob.Reader]
+	opening sync.Mutex // whoever stores reader has it
+}
+
+// leastBlob is the size of a blob file without records.
+const leastBlob = blob.MinSize
+
+// recordBytes returns the bytes of all records.
+func (b *Blob) recordBytes() uint64 { return uint64(b.Size) - leastBlob }
+
+// A BlobCache opens the blob files of a store. A reader of one holds no memory: there is nothing to
+// give up but the open file, which OpenFile may bound.
+type BlobCache struct {
+	Path     func(num uint64) string
+	OpenFile func(name string) (vfs.ReadFile, error)
+	Hint     string // for errors of damage: the command that looks further
+}
+
+// Open returns the file's reader. It reads nothing of the file, but asks its size.
+func (b *Blob) Open(c *BlobCache) (*blob.Reader, error) {
+	if r := b.reader.Load(); r != nil {
+		return r, nil
+	}
+	b.opening.Lock()
+	defer b.opening.Unlock()
+	if r := b.reader.Load(); r != nil {
+		return r, nil
+	}
+	name := c.Path(b.Num)
+	f, err := c.OpenFile(name)
+	if err != nil {
+		return nil, err
+	}
+	size, err := f.Size()
+	var r *blob.Reader
+	if err == nil {
+		r, err = blob.NewReader(f, size, blob.ReaderOptions{Name: name, Hint: c.Hint, ID: b.ID, Size: b.Size})
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	b.reader.Store(r)
+	return r, nil
+}
+
+// close closes the file. Nobody uses it any more.
+func (b *Blob) close() error {
+	b.opening.Lock()
+	defer b.opening.Unlock()
+	if r := b.reader.Swap(nil); r != nil {
+		return r.Close()
+	}
+	return nil
+}
