@@ -53,13 +53,16 @@ type CompactionOptions struct {
 	Stop func() error
 	// MergeOperands combines values of one key, the oldest first. Nil: there is no merger.
 	MergeOperands func(key []byte, values [][]byte) ([]byte, error)
-	Now           uint64 // of the clock, in microseconds since 1970
+	// ReadApart appends to dst the value that an entry has a handle of (blob.HandleOf): operands are
+	// combined with it. If it fails, they stay as they are.
+	ReadApart func(dst []byte, k base.InternalKey, value []byte) ([]byte, error)
+	Now       uint64 // of the clock, in microseconds since 1970
 }
 
 // CompactionStats are what a pass did besides dropping what is hidden.
 type CompactionStats struct {
 	OperandsMerged uint64 // operands that went into another entry
-	MergeFailures  uint64 // chains of operands that could not be combined
+	MergeFailures  uint64 // chains of operands that could not be combined, or not with what is under them
 	Expired        uint64 // values
 	MergeError     error  // the last reason why operands could not be combined
 }

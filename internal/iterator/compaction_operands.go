@@ -55,7 +55,7 @@ func (c *Compaction) keepSpecial(stripe int) bool {
 	case base.KindMerge:
 		c.open = true
 		return true
-	case base.KindSetTTL:
+	case base.KindSetTTL, base.KindSetTTLApart: // an expiry stands before either
 		if _, live, err := base.Unexpired(c.Value, c.Now); err != nil || live {
 			return c.keepVisible(stripe) // one that is damaged stays for readers to report
 		}
@@ -111,7 +111,11 @@ func (c *Compaction) addBase(k base.InternalKey) (whole bool) {
 		c.operands.add(k.Trailer, value)
 	case base.KindDelete:
 		c.operands.add(k.Trailer, nil)
-	case base.KindSetTTL:
+	case base.KindSetApart:
+		if !c.addApart(k, value) {
+			return false
+		}
+	case base.KindSetTTL, base.KindSetTTLApart:
 		if _, live, err := base.Unexpired(value, c.Now); err != nil || live {
 			return false // an entry of its own: keep comes to it next
 		}
@@ -121,6 +125,22 @@ func (c *Compaction) addBase(k base.InternalKey) (whole bool) {
 		return false
 	}
 	c.open = false
+	return true
+}
+
+// addApart ends the chain with a value that is read for it. It reports false if that fails, or there is
+// nothing to combine it with: then it stays an entry of its own, with its handle.
+func (c *Compaction) addApart(k base.InternalKey, value []byte) bool {
+	if c.MergeOperands == nil || c.ReadApart == nil {
+		return false
+	}
+	value, err := c.ReadApart(nil, k, value)
+	if err != nil {
+		c.Stats.MergeFailures++
+		c.Stats.MergeError = err
+		return false
+	}
+	c.operands.add(base.MakeTrailer(k.SeqNum(), base.KindSet), value)
 	return true
 }
 

@@ -16,7 +16,8 @@ import (
 
 // A Writer writes the tables of a flush or compaction: one after the other,
 // each cut between two user keys, so that all versions of a key are in one table.
-// Range tombstones are cut where the tables are. Call order: Add* Finish, or
+// Range tombstones are cut where the tables are. Values that lie apart go into blob files as they
+// come, without regard to where tables are cut. Call order: Add* Finish, or
 // Abort at any time.
 type Writer struct {
 	FS         vfs.FS
@@ -25,9 +26,9 @@ type Writer struct {
 	NewNum     func() uint64                       // returns a number that no file has
 	Wrap       func(f vfs.WriteFile) vfs.WriteFile // returns what the writes of a new file go through
 	Options    *sstable.WriterOptions
-	TargetSize int64                   // 0: one table
-	Tombstones *rangedel.Set           // those to write
-	BlobID     func(num uint64) uint64 // returns the id of a blob file that an entry refers to; 0: there is none
+	TargetSize int64         // 0: one table
+	Tombstones *rangedel.Set // those to write
+	Apart      Separation
 
 	tally  tombstoneTally
 	out    *sstable.Writer // nil: no table is open
@@ -35,7 +36,8 @@ type Writer struct {
 	num    uint64
 	start  []byte // the open table's span begins here; nil: at the first key
 	tables []manifest.Table
-	names  []string // of the files of tables, and the open one
+	blobs  blobFiles
+	names  []string // of all files, and the open ones
 }
 
 // Add appends an entry. It cuts before the entry if range tombstones alone have filled a
@@ -51,6 +53,12 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 	}
 	if w.out == nil {
 		if err := w.open(); err != nil {
+			return err
+		}
+	}
+	if w.separates(k.Kind(), value) {
+		var err error
+		if k, value, err = w.separate(k, value); err != nil {
 			return err
 		}
 	}
@@ -84,7 +92,7 @@ func (w *Writer) open() error {
 	}
 	w.file, w.num, w.names = w.Wrap(f), num, append(w.names, name)
 	w.out = sstable.NewWriter(w.file, w.Options)
-	w.out.KnowBlobs(w.BlobID)
+	w.out.KnowBlobs(w.blobID)
 	return nil
 }
 
@@ -135,21 +143,26 @@ func (w *Writer) finishTable(tombs []rangedel.Tombstone) error {
 	return err
 }
 
-// Finish closes the last table. All are durable once the directory is synced: until then, and
+// Finish closes the last table and the last blob file. All are durable once the directory is synced: until then, and
 // as long as no version lists them, Abort still removes them.
 func (w *Writer) Finish() ([]manifest.Table, error) {
 	err := w.close(nil)
+	if err == nil {
+		err = w.closeBlob()
+	}
 	return w.tables, err
 }
 
 // Abort closes and removes what was written: no version will list it.
 func (w *Writer) Abort() {
-	if w.file != nil {
-		_ = w.file.Close() // it is removed next
+	for _, f := range []vfs.WriteFile{w.file, w.blobs.file} {
+		if f != nil {
+			_ = f.Close() // it is removed next
+		}
 	}
 	for _, name := range w.names {
 		if err := w.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			w.Log.Warn("an unfinished table could not be removed", "file", name, "error", err)
+			w.Log.Warn("an unfinished file could not be removed", "file", name, "error", err)
 		}
 	}
 }

@@ -1,0 +1,119 @@
+package tablemeta
+
+import (
+	"path/filepath"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/compression"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// Separation says which values a Writer puts into blob files. The zero value is none.
+type Separation struct {
+	From        int              // bytes from which on a value lies apart; 0: none does
+	TargetSize  int64            // of a blob file, in bytes; 0: there is one
+	Compression compression.Kind // of values; Snappy by default
+	ID          func(num uint64) uint64
+}
+
+// blobFiles are the blob files that a Writer writes, one after the other.
+type blobFiles struct {
+	out   *blob.Writer // nil: none is open
+	file  vfs.WriteFile
+	num   uint64
+	ids   map[uint64]uint64 // of all, by number
+	files []manifest.BlobFile
+	value []byte // of the entry in place of the one that was given
+}
+
+// separates reports whether a value goes into a blob file.
+func (w *Writer) separates(kind base.Kind, value []byte) bool {
+	switch kind {
+	case base.KindSet:
+	case base.KindSetTTL:
+		value = value[min(base.ExpirySize, len(value)):]
+	default:
+		return false
+	}
+	return w.Apart.From > 0 && len(value) >= w.Apart.From
+}
+
+// separate puts a value into a blob file, and returns the entry that the table gets. The value is
+// valid until the next call.
+func (w *Writer) separate(k base.InternalKey, value []byte) (base.InternalKey, []byte, error) {
+	b := &w.blobs
+	if b.out != nil && w.Apart.TargetSize > 0 && b.out.Size() >= w.Apart.TargetSize {
+		if err := w.closeBlob(); err != nil {
+			return k, nil, err
+		}
+	}
+	if b.out == nil {
+		if err := w.openBlob(); err != nil {
+			return k, nil, err
+		}
+	}
+	kind, expiry := base.KindSetApart, uint64(0)
+	b.value = b.value[:0]
+	if k.Kind() == base.KindSetTTL {
+		expiry, value, _ = base.CutExpiry(value)
+		kind, b.value = base.KindSetTTLApart, base.AppendExpiry(b.value, expiry)
+	}
+	h, err := b.out.Add(k.User, k.SeqNum(), expiry, value)
+	b.value = h.Append(b.value)
+	return base.MakeKey(k.User, k.SeqNum(), kind), b.value, err
+}
+
+func (w *Writer) openBlob() error {
+	b := &w.blobs
+	num := w.NewNum()
+	name := filepath.Join(w.Dir, manifest.FileName(manifest.FileBlob, num))
+	f, err := w.FS.Create(name)
+	if err != nil {
+		return err
+	}
+	w.names = append(w.names, name)
+	b.file, b.num = w.Wrap(f), num
+	b.out = blob.NewWriter(b.file, blob.WriterOptions{Num: num, Compression: w.Apart.Compression})
+	if b.ids == nil {
+		b.ids = map[uint64]uint64{}
+	}
+	b.ids[num] = b.out.ID()
+	return nil
+}
+
+// closeBlob finishes the open blob file, if there is one, and makes its bytes durable.
+func (w *Writer) closeBlob() error {
+	b := &w.blobs
+	if b.out == nil {
+		return nil
+	}
+	info, err := b.out.Finish()
+	if err != nil {
+		return err
+	}
+	if err := b.file.Sync(); err != nil {
+		return err
+	}
+	err = b.file.Close()
+	b.out, b.file = nil, nil
+	b.files = append(b.files, manifest.BlobFile{Num: info.Num, ID: info.ID, Size: info.Size, Records: info.Records,
+		ValueBytes: info.ValueBytes})
+	return err
+}
+
+// Blobs returns the blob files that the tables of Finish have values in and that were written with
+// them.
+func (w *Writer) Blobs() []manifest.BlobFile { return w.blobs.files }
+
+// blobID returns the id of a blob file that entries refer to.
+func (w *Writer) blobID(num uint64) uint64 {
+	if id, ok := w.blobs.ids[num]; ok {
+		return id
+	}
+	if w.Apart.ID == nil {
+		return 0
+	}
+	return w.Apart.ID(num)
+}
