@@ -48,8 +48,9 @@ type resumer struct {
 
 	// Guarded by DB.manifestMu: files that the broken manifest may name, or that may
 	// be in force themselves. They are removed when a new manifest is in force.
-	orphans   []uint64 // tables
-	manifests []uint64
+	orphans     []uint64 // tables
+	orphanBlobs []uint64
+	manifests   []uint64
 }
 
 // backoff bounds the time between two attempts to resume: it doubles from first up

@@ -20,14 +20,16 @@ func (d *DB) backUpView(b *backup.Backup, w io.Writer) (BackupMark, error) {
 		return BackupMark{b.Since}, ErrClosed
 	}
 	defer d.release(s, 0)
-	d.addTables(b, s.version)
+	if err := d.addTables(b, s.version); err != nil {
+		return BackupMark{b.Since}, err
+	}
 	added, err := d.addMemtables(b, s, now)
 	if err != nil {
 		return BackupMark{b.Since}, err
 	}
 	b.Store = &manifest.Edit{StoreID: d.storeID, LastSeq: now, Features: s.version.Features()}
 	s.version.Describe(b.Store)
-	addLevel0(b.Store, added)
+	addLevel0(b.Store, written{tables: added})
 	for i := range added {
 		b.Store.Features |= featuresOf(&added[i])
 	}
@@ -67,12 +69,12 @@ func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum) ([]
 	job := flushJob{mems: mems, limit: limit, elsewhere: func(w *tablemeta.Writer) {
 		w.FS, w.NewNum = memory, func() uint64 { return mems[len(mems)-1].Log }
 	}}
-	tables, err := d.writeLevel0(s.version, job)
-	for _, t := range tables {
+	out, err := d.writeLevel0(s.version, job)
+	for _, t := range out.tables {
 		b.Tables = append(b.Tables, backup.Table{File: backup.File{Num: t.Num, ID: t.ID}, Size: t.Size, FS: memory,
 			Verify: func(each func() error) error { return d.verifyMade(memory, &t, each) }})
 	}
-	return tables, err
+	return out.tables, err
 }
 
 // verifyMade reads a whole table that the store does not list.

@@ -33,7 +33,7 @@ func (d *DB) CheckpointContext(ctx context.Context, dir string) error {
 	if len(names) > 0 {
 		return fmt.Errorf("siftkv: checkpoint: %s is not empty: it holds %q", dir, names[0])
 	}
-	s := d.acquire(0) // the tables of its version stay on disk
+	s := d.acquire(0) // the files of its version stay on disk
 	if s == nil {
 		return ErrClosed
 	}
@@ -62,14 +62,15 @@ func (c *checkpoint) write(ctx context.Context, v *version.Version) (err error) 
 	d.describeFeatures(e)
 	d.mu.Unlock()
 	v.Describe(e)
-	v.All(func(_ int, t *version.Table) {
-		name := manifest.FileName(manifest.FileTable, t.Num)
-		if err == nil {
-			err = d.linkOrCopy(ctx, filepath.Join(d.dir, name), filepath.Join(c.dir, name))
+	var names []string
+	for b := range v.Blobs() {
+		names = append(names, b.Name())
+	}
+	v.All(func(_ int, t *version.Table) { names = append(names, t.Name()) })
+	for _, name := range names {
+		if err := d.linkOrCopy(ctx, filepath.Join(d.dir, name), filepath.Join(c.dir, name)); err != nil {
+			return err
 		}
-	})
-	if err != nil {
-		return err
 	}
 	d.saveOptions(c.dir)
 	// CURRENT comes last: a checkpoint that was cut short is no store.

@@ -45,26 +45,26 @@ func (d *DB) compact(ctx context.Context, c *compaction) error {
 	start := time.Now()
 	info := CompactionInfo{Reason: c.reason, Level: c.level, OutputLevel: c.output, Moved: c.movable(d)}
 	e := &manifest.Edit{}
-	var tables []manifest.Table
+	var out written
 	for level, inputs := range c.inputs {
 		for _, t := range inputs {
 			e.Deleted = append(e.Deleted, manifest.DeletedTable{Level: level, Num: t.Num})
-			tables = append(tables, t.Table)
+			out.tables = append(out.tables, t.Table)
 			info.InputFiles++
 			info.InputBytes += t.Size
 		}
 	}
 	if !info.Moved {
 		var err error
-		if tables, err = d.rewrite(ctx, c); err != nil {
+		if out, err = d.rewrite(ctx, c); err != nil {
 			return err
 		}
 	}
-	for _, t := range tables {
+	for _, t := range out.tables {
 		e.Added = append(e.Added, manifest.AddedTable{Level: c.output, Run: c.run, Table: t})
-		info.OutputBytes += t.Size
 	}
-	info.OutputFiles = len(tables)
+	e.AddedBlobs = out.blobs
+	info.OutputFiles, info.OutputBytes = len(out.tables), out.bytes()
 	if err := d.applyEdit(func() *manifest.Edit { return e }, func() {}); err != nil {
 		return err
 	}
@@ -172,14 +172,14 @@ func (o *overlapBelow) tooMuch(key []byte) bool {
 }
 
 // rewrite merges the inputs into new tables.
-func (d *DB) rewrite(ctx context.Context, c *compaction) ([]manifest.Table, error) {
+func (d *DB) rewrite(ctx context.Context, c *compaction) (written, error) {
 	in, err := d.openInputs(c)
 	if err != nil {
-		return nil, inputError{err}
+		return written{}, inputError{err}
 	}
 	ranges, err := d.cut(c)
 	if err != nil {
-		return nil, inputError{err}
+		return written{}, inputError{err}
 	}
 	inputs := c.tables()
 	to := version.RunID{Level: c.output, Run: c.run}
@@ -191,6 +191,7 @@ func (d *DB) rewrite(ctx context.Context, c *compaction) ([]manifest.Table, erro
 	return d.mergeRanges(ctx, d.mostThreads(c), ranges, func(ctx context.Context, r *mergedRange) (err error) {
 		it := d.pass(ctx, c, in, r.span)
 		r.out = d.tableWriter(it, c.output, size, filters)
+		r.out.Apart = d.separation(c.version, c.output)
 		r.tables, err = d.writeTables(it, r.out, c.overlapBelow(d, r.span))
 		return err
 	})
@@ -241,6 +242,7 @@ func (d *DB) pass(ctx context.Context, c *compaction, in mergeInputs, span versi
 	return iterator.NewCompaction(iters, in.tombs.Clip(nil, span.Lo, span.Hi), iterator.CompactionOptions{
 		Snapshots: c.snapshots, Keys: span, Bottom: c.bottom, BottomSpan: c.bottomSpan,
 		Stop: d.stopBackground(ctx), MergeOperands: d.operands.combiner(), Now: d.now(),
+		ReadApart: d.readApart(c.version),
 	})
 }
 

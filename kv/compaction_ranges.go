@@ -33,6 +33,23 @@ type mergedRange struct {
 	tables []manifest.Table
 }
 
+// written is the files that a merge has written.
+type written struct {
+	tables []manifest.Table
+	blobs  []manifest.BlobFile // that the tables have values in, and none before had
+}
+
+// bytes returns the size of all.
+func (w *written) bytes() (n int64) {
+	for _, t := range w.tables {
+		n += t.Size
+	}
+	for _, b := range w.blobs {
+		n += b.Size
+	}
+	return n
+}
+
 // threads returns how many threads may compact in the background at most.
 func (d *DB) threads() int { return min(d.opts.MaxConcurrentCompactions, runtime.GOMAXPROCS(0)) }
 
@@ -128,10 +145,10 @@ type sharedMerge struct {
 }
 
 // mergeRanges calls merge for all ranges, several at once where threads are free, and returns
-// the tables, whose names are durable. After the first error no other range is begun, the
+// what they have written, of which the names are durable. After the first error no other range is begun, the
 // context of those that run ends, and what was written is removed.
 func (d *DB) mergeRanges(ctx context.Context, most int, ranges []mergedRange,
-	merge func(ctx context.Context, r *mergedRange) error) (tables []manifest.Table, err error) {
+	merge func(ctx context.Context, r *mergedRange) error) (all written, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &sharedMerge{d: d, most: most, ranges: ranges, merge: merge, cancel: cancel}
@@ -139,20 +156,23 @@ func (d *DB) mergeRanges(ctx context.Context, most int, ranges []mergedRange,
 	}
 	s.group.Wait()
 	for _, r := range ranges {
-		tables = append(tables, r.tables...)
+		all.tables = append(all.tables, r.tables...)
+		if r.out != nil {
+			all.blobs = append(all.blobs, r.out.Blobs()...)
+		}
 	}
 	if s.err == nil {
-		s.err = d.syncNames(tables)
+		s.err = d.syncNames(all.tables)
 	}
 	if s.err == nil {
-		return tables, nil
+		return all, nil
 	}
 	for _, r := range ranges {
 		if r.out != nil {
 			r.out.Abort()
 		}
 	}
-	return nil, s.err
+	return written{}, s.err
 }
 
 // one merges the next range, and reports whether there was one.

@@ -51,6 +51,7 @@ type DB struct {
 	cache     *cache.Cache
 	openFiles *vfs.ReadLimit
 	tables    version.TableCache
+	blobs     version.BlobCache
 	memtables memtable.Memory
 	counters  dbCounters
 	latencies *latencies      // nil: nothing is timed

@@ -136,18 +136,15 @@ func (d *DB) flush(job flushJob) error {
 	d.mu.Lock()
 	v := d.current
 	d.mu.Unlock()
-	tables, err := d.writeLevel0(v, job)
+	out, err := d.writeLevel0(v, job)
 	if err != nil {
 		return err
 	}
-	info := FlushInfo{Memtables: len(mems), Files: len(tables)}
+	info := FlushInfo{Memtables: len(mems), Files: len(out.tables), Bytes: out.bytes()}
 	e := &manifest.Edit{}
-	addLevel0(e, tables)
-	for i, t := range tables {
-		if i == 0 {
-			info.Table = t.Num
-		}
-		info.Bytes += t.Size
+	addLevel0(e, out)
+	if len(out.tables) > 0 {
+		info.Table = out.tables[0].Num
 	}
 	err = d.applyEdit(func() *manifest.Edit {
 		e.LogNum, e.LastSeq = d.mem.Log, base.SeqNum(mems[len(mems)-1].LastSeq.Load())

@@ -65,7 +65,7 @@ func (d *DB) cutFlush(mems []*memTable) []mergedRange {
 
 // writeLevel0 writes memtables to the tables of one run, without what no snapshot sees. They
 // are for version v. There is no table if nothing is left.
-func (d *DB) writeLevel0(v *version.Version, job flushJob) ([]manifest.Table, error) {
+func (d *DB) writeLevel0(v *version.Version, job flushJob) (written, error) {
 	var tombs []rangedel.Tombstone
 	entries := 0
 	for _, m := range job.mems {
@@ -84,21 +84,24 @@ func (d *DB) writeLevel0(v *version.Version, job flushJob) ([]manifest.Table, er
 			r.out = d.tableWriter(it, 0, 0, filters)
 			if job.elsewhere != nil {
 				job.elsewhere(r.out)
+			} else {
+				r.out.Apart = d.separation(v, 0)
 			}
 			r.tables, err = d.writeTables(it, r.out, nil)
 			return err
 		})
 }
 
-// addLevel0 adds the tables of writeLevel0 to an edit, as one run.
-func addLevel0(e *manifest.Edit, tables []manifest.Table) {
-	for _, t := range tables {
+// addLevel0 adds what writeLevel0 has written to an edit, as one run.
+func addLevel0(e *manifest.Edit, w written) {
+	for _, t := range w.tables {
 		a := manifest.AddedTable{Level: 0, Table: t}
-		if len(tables) > 1 {
-			a.Run = tables[0].Num
+		if len(w.tables) > 1 {
+			a.Run = w.tables[0].Num
 		}
 		e.Added = append(e.Added, a)
 	}
+	e.AddedBlobs = append(e.AddedBlobs, w.blobs...)
 }
 
 // passMemtables returns an iterator over what stays of memtables, with tombs, in a span.

@@ -183,7 +183,7 @@ func (f *follower) pin(v, before *version.Version) error {
 		}
 		return nil // if the writer did not keep them, reads say so
 	}
-	if err := f.d.openTables(v.Come()); errors.Is(err, fs.ErrNotExist) { // the others are open
+	if err := f.d.openTables(v); errors.Is(err, fs.ErrNotExist) { // the others are open
 		return fmt.Errorf("a table is gone before it was read: %w", fs.ErrNotExist) // not stale: this is no view yet
 	}
 	return nil
@@ -194,6 +194,9 @@ func (f *follower) unpin(v *version.Version) error {
 	var errs []error
 	for _, t := range v.Come() {
 		errs = append(errs, f.d.tables.Close(t))
+	}
+	for _, b := range v.ComeBlobs() {
+		errs = append(errs, b.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -71,7 +71,8 @@ type lookup struct {
 	want     bool        // the value itself, or what is asked of it: operands are combined
 	sizeOnly bool        // of the value, its size
 	stripe   *stripe     // nil: not counted
-	sampled  bool        // the TableCache is told what tables said
+	version  *version.Version
+	sampled  bool // the TableCache is told what tables said
 	explain  *Explanation
 
 	dst     []byte // what tables append values to
@@ -158,6 +159,7 @@ func (l *lookup) answer(value []byte, trailer base.Trailer) bool {
 
 // tables looks in the tables: of every sorted run the only one whose bounds admit the key.
 func (l *lookup) tables(v *version.Version) (bool, error) {
+	l.version = v
 	for _, r := range v.Runs {
 		_, t := r.Find(l.key)
 		if t == nil || bytes.Compare(t.Smallest, l.key) > 0 {
@@ -247,6 +249,10 @@ func (l *lookup) find(r *sstable.Reader, at base.SeqNum, p *sstable.Probe) (trai
 		return trailer, true, l.answerSkipped(trailer, p), nil
 	}
 	value := out[len(l.dst):]
+	if trailer.Kind().Apart() {
+		done, err = l.answerApart(value, trailer)
+		return trailer, err == nil, done, err
+	}
 	l.dst = out // an operand stays where it is while older ones are appended
 	return trailer, true, l.answer(value, trailer), nil
 }

@@ -94,7 +94,7 @@ func expiryTime(expiry uint64) time.Time {
 func (l *lookup) answerSkipped(trailer base.Trailer, p *sstable.Probe) (done bool) {
 	l.skipped, l.size = true, p.ValueSize
 	l.found = trailer.SeqNum() >= l.cover
-	if trailer.Kind() == base.KindSetTTL && l.found {
+	if trailer.Kind().Expires() && l.found {
 		l.found, l.expiry = l.d.now() < p.Expiry, p.Expiry
 	}
 	return true

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/sstable"
 )
@@ -52,9 +53,10 @@ type cursor struct {
 	// Going backward, it is on the last entry before all versions of key, or on none.
 	backward bool
 	ahead    bool
-	seeks    int      // since countScans
-	operands [][]byte // of key, with the value under them; see iterator_versions.go
-	older    []byte   // the value, going backward
+	seeks    int          // since countScans
+	apart    *blob.Handle // going backward, of the value if it was not read yet
+	operands [][]byte     // of key, with the value under them; see iterator_versions.go
+	older    []byte       // the value, going backward
 	valid    bool
 	err      error
 }
@@ -124,6 +126,7 @@ type iterParts struct {
 	newer []byte // of passNewer
 	past  []byte // of newestFirst
 	older []byte
+	apart []byte // a value out of a blob file
 	lower []byte
 	upper []byte
 }
@@ -136,7 +139,7 @@ func (i *cursor) giveBack() {
 	p.Release()
 	p.tombs.Release()
 	p.key, p.older = i.key, i.older
-	for _, b := range []*[]byte{&p.key, &p.newer, &p.past, &p.older, &p.lower, &p.upper, &p.scan.start} {
+	for _, b := range []*[]byte{&p.key, &p.newer, &p.past, &p.older, &p.apart, &p.lower, &p.upper, &p.scan.start} {
 		if cap(*b) > maxRetainedScratch {
 			*b = nil
 		}

@@ -61,7 +61,7 @@ func (i *cursor) forward(on, skip bool) bool {
 // back goes back from the input's entry to the versions of a live key, of which the
 // newest visible one comes last.
 func (i *cursor) back(on bool) bool {
-	i.backward, i.operands = true, i.operands[:0]
+	i.backward, i.operands, i.apart = true, i.operands[:0], nil
 	have, live := false, false
 	for steps := 0; on; {
 		k := i.input.Key()
@@ -183,6 +183,7 @@ func (i *cursor) newestFirst() (over bool) {
 	i.upper = p.past // forward goes no further than the key
 	found := i.forward(i.input.SeekGE(base.SearchKey(i.key, base.MaxSeqNum)), false)
 	i.upper, i.backward, i.ahead, i.operands, i.table = upper, true, false, i.operands[:0], nil
+	i.apart = nil
 	if !found {
 		return i.err != nil
 	}
@@ -212,6 +213,13 @@ func (i *cursor) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
 			i.show(value)
 		}
 		return live || err != nil
+	}
+	if kind.Apart() {
+		var live bool
+		if live, i.err = i.showApart(kind); i.err != nil {
+			return true
+		}
+		return live
 	}
 	if kind != base.KindMerge && kind != memtable.KindFold {
 		i.err = unknownKind(i.key, kind)
@@ -293,6 +301,8 @@ func (i *cursor) part(k base.InternalKey) (value []byte, live bool, err error) {
 		return i.input.Value(), true, nil
 	case base.KindSetTTL:
 		return base.Unexpired(i.input.Value(), i.db.now())
+	case base.KindSetApart, base.KindSetTTLApart:
+		return i.partApart(k)
 	case base.KindDelete:
 		return nil, false, nil
 	}
@@ -310,14 +320,18 @@ func (i *cursor) collectOlder(k base.InternalKey, live bool, cover base.SeqNum) 
 			return true
 		}
 		if len(i.operands) == 0 && live {
+			i.fetchOlder()
 			i.operands = append(i.operands, bytes.Clone(i.value))
 		}
 		i.operands = append(i.operands, bytes.Clone(i.input.Value()))
 		return true
 	}
-	i.operands = i.operands[:0]
+	i.operands, i.apart = i.operands[:0], nil
 	if cover > k.SeqNum() {
 		return false
+	}
+	if k.Kind().Apart() {
+		return i.keepApart(k)
 	}
 	value, live, err := i.part(k)
 	if err != nil {
@@ -332,6 +346,9 @@ func (i *cursor) collectOlder(k base.InternalKey, live bool, cover base.SeqNum) 
 
 // showOlder makes the value of i.key of what collectOlder collected.
 func (i *cursor) showOlder() bool {
+	if len(i.operands) == 0 {
+		i.fetchOlder()
+	}
 	if len(i.operands) > 0 && i.err == nil {
 		i.value, i.err = i.state.mergeOperands(i.key, i.operands)
 	}

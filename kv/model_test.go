@@ -108,6 +108,7 @@ type modelRun struct {
 	objects  objstore.Store // unless nil, the store is in it
 	localLog bool           // but for its log, which is in fs
 	part     int            // Objects.partSize
+	apart    bool           // values lie apart
 
 	clock *fakeClock
 	snaps []modelSnapshot
@@ -142,6 +143,10 @@ func (r *modelRun) open() {
 		r.opts.Objects = &Objects{Store: r.objects, Grace: -1, LocalLog: r.localLog, partSize: r.part}
 	}
 	r.opts.Clock = r.clock.time
+	if r.apart {
+		r.opts.SeparateFrom = []int{0, 1, 1, 30}[r.rng.IntN(4)]
+		r.opts.blobSize = []int64{0, 1 << 10, 16 << 10}[r.rng.IntN(3)]
+	}
 	db, err := Open("db", r.opts)
 	require.NoError(r.t, err)
 	r.db = db
@@ -403,6 +408,12 @@ func TestModel(t *testing.T) {
 	modelHistories(t, modelSeeds, 2026, func(r *modelRun) { r.fs = vfs.NewMem() })
 }
 
+// Values of any length lie apart, or those of some length on, or none that do not yet: from one open
+// to the next that changes.
+func TestModelWithValuesApart(t *testing.T) {
+	modelHistories(t, modelSeeds, 2027, func(r *modelRun) { r.fs, r.apart = vfs.NewMem(), true })
+}
+
 // modelHistories drives so many new stores through random operations, each in the place that it is given.
 func modelHistories(t *testing.T, seeds, salt uint64, place func(*modelRun)) {
 	t.Helper()
@@ -414,7 +425,9 @@ func modelHistories(t *testing.T, seeds, salt uint64, place func(*modelRun)) {
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r.t = t
 			for range 400 {
-				r.step()
+				if r.step(); r.apart {
+					requireRecount(t, r.db)
+				}
 			}
 			r.checkAll()
 			r.reopen()
@@ -425,6 +438,9 @@ func modelHistories(t *testing.T, seeds, salt uint64, place func(*modelRun)) {
 			return
 		}
 		r.release()
+		if r.db.settle(); r.apart {
+			requireBlobs(t, r.db)
+		}
 		require.NoError(t, r.db.Close())
 	}
 }

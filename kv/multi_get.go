@@ -175,7 +175,11 @@ type multiKey struct {
 	filter sstable.FilterVerdict
 	err    error
 	done   bool
+	owned  bool // a value was read into memory of its own, which nobody else has
 }
+
+// hasOwn reports whether the value needs no copy.
+func (k *multiKey) hasOwn() bool { return k.owned && !k.chain.begun }
 
 // A keyPlace is the place of a key among the caller's.
 type keyPlace struct {
@@ -255,6 +259,7 @@ func (m *multiGet) run(keys [][]byte, from, to int) {
 			k.place = m.order[k.place].place
 		}
 		k.d, k.stripe, k.at, k.lookup.want = m.d, m.stripe, m.at, true
+		k.version = m.s.version
 		k.sampled = k.place%sampledOneIn == m.first
 		k.key = keys[k.place]
 		k.hash = filterpolicy.Hash(k.key)
@@ -306,7 +311,7 @@ const sharedValues = 64 << 10
 func (m *multiGet) copyValues(values [][]byte) {
 	left := 0 // bytes of short values still to be copied
 	for i := range m.keys {
-		if k := &m.keys[i]; k.found && len(k.value) <= sharedValues/8 {
+		if k := &m.keys[i]; k.found && !k.hasOwn() && len(k.value) <= sharedValues/8 {
 			left += len(k.value)
 		}
 	}
@@ -316,6 +321,8 @@ func (m *multiGet) copyValues(values [][]byte) {
 		n := len(k.value)
 		switch {
 		case !k.found:
+		case k.hasOwn():
+			values[k.place] = k.value
 		case n > sharedValues/8:
 			values[k.place] = bytes.Clone(k.value)
 		default:

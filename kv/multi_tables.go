@@ -168,8 +168,10 @@ func (k *multiKey) settle(level int) {
 	}
 	answered := false
 	if w.Found {
-		answered = k.answer(w.Value, w.Trailer)
-		if !answered { // an operand
+		if answered = true; w.Trailer.Kind().Apart() {
+			k.owned = true
+			_, k.err = k.answerApart(w.Value, w.Trailer)
+		} else if answered = k.answer(w.Value, w.Trailer); !answered { // an operand
 			answered, k.err = k.olderInTable(k.reader, w.Trailer, &w.Probe)
 		}
 	}

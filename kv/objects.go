@@ -229,10 +229,18 @@ const maxPublishedManifest = 256 << 10
 // tableRequests bounds the requests that one call has under way for sorted files.
 const tableRequests = 64
 
-// openTables opens the files of tables side by side: in an object store each costs a request.
-func (d *DB) openTables(tables []*version.Table) error {
-	errs := make([]error, len(tables))
-	sideBySide(len(tables), func(i int) { _, errs[i] = tables[i].Open(&d.tables) })
+// openTables opens the files that a version has and the one before has not, side by side: in an object
+// store each table costs a request.
+func (d *DB) openTables(v *version.Version) error {
+	tables, blobs := v.Come(), v.ComeBlobs()
+	errs := make([]error, len(tables)+len(blobs))
+	sideBySide(len(errs), func(i int) {
+		if i < len(tables) {
+			_, errs[i] = tables[i].Open(&d.tables)
+		} else {
+			_, errs[i] = blobs[i-len(tables)].Open(&d.blobs)
+		}
+	})
 	return errors.Join(errs...)
 }
 

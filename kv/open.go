@@ -58,6 +58,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 		Memory: d.readers, Far: opts.Objects != nil, FalsePositives: d.falsePositives,
 		Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache, Owner: d.cacheOwner(), Filter: opts.Filter,
 			Prefix: opts.Prefix, RangeFilter: opts.RangeFilter, Map: opts.MemoryMap, AnyExpansion: true}}
+	d.blobs = version.BlobCache{Path: d.blobPath, OpenFile: d.openFile, Hint: d.hint()}
 	d.tables.Parts.Limit = opts.partsLimit()
 	if d.share != nil {
 		d.tables.Parts.Of = &d.share.b.parts
@@ -65,7 +66,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d.latencies = newLatencies(&d.opts)
 	d.watch.begin(d)
 	d.commits.Attach(d.commitStore())
-	d.cleaner = version.Cleaner{Tables: &d.tables, History: &d.history, FS: d.fs, Dir: dir, Log: d.log,
+	d.cleaner = version.Cleaner{Tables: &d.tables, Blobs: &d.blobs, History: &d.history, FS: d.fs, Dir: dir, Log: d.log,
 		ReadOnly: opts.ReadOnly, Position: d.position, Cleaned: d.publishView}
 	d.cleaner.Start()
 	opened := d.abortWith(ctx)
@@ -300,6 +301,8 @@ func (d *DB) path(kind manifest.FileKind, num uint64) string {
 
 // tablePath returns the name of a table's file.
 func (d *DB) tablePath(num uint64) string { return d.path(manifest.FileTable, num) }
+
+func (d *DB) blobPath(num uint64) string { return d.path(manifest.FileBlob, num) }
 
 // hint is the command that errors about damage tell the user to run.
 func (d *DB) hint() string {

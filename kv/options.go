@@ -76,7 +76,15 @@ type Options struct {
 	// to a level with a different compression is always rewritten.
 	LevelCompression [NumLevels]sstable.Compression
 
-	// MaxOpenFiles bounds the sorted files that are open at the same time: 1,000 by default,
+	// SeparateFrom is the length in bytes from which on a value lies apart, in a blob file, which is
+	// written once, while its key and a handle of it go through compactions. Reading such a value
+	// takes one more read, and scans of all values read one after the other; Has, GetSize and
+	// iterators with KeysOnly read no blob file. 0, the default, and less: no values lie apart that
+	// do not yet. (Space that overwritten values take in blob files comes back when all values
+	// of a file are gone.) Operands of a merger stay in sorted files. See docs/large-values.md.
+	SeparateFrom int
+
+	// MaxOpenFiles bounds the sorted files and blob files that are open at the same time: 1,000 by default,
 	// at least 4. The store closes a file whose blocks have not been read for long, and opens
 	// it again to read one; its filter and index stay in memory. A few more files are open
 	// while they are all being read. (Mapped files, see MemoryMap, need not stay open.) The
@@ -266,6 +274,7 @@ type Options struct {
 	fs              vfs.FS  // with Objects, the local disk
 	backoff         backoff // between attempts to resume, and after failed compactions
 	maxManifestSize int64
+	blobSize        int64 // bytes of a blob file at which the next is begun; 0: the constant of that name
 	rangeSize       int64 // bytes of a range of a merge or flush, whatever else; 0: see cut and cutFlush
 }
 

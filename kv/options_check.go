@@ -67,6 +67,8 @@ func invalidf(format string, args ...any) error {
 // checkChoices checks the options that are not numbers within bounds.
 func (o *Options) checkChoices() error {
 	switch {
+	case o.SeparateFrom > 0 && o.Objects != nil:
+		return invalidf("SeparateFrom is %d: values do not lie apart in an object store yet", o.SeparateFrom)
 	case o.FilterBudget < 0:
 		return invalidf("FilterBudget is %d: want a number of bytes, or 0 for none", o.FilterBudget)
 	case o.Merger != nil && (o.Merger.Name() == "" || len(o.Merger.Name()) > maxMergerName):

@@ -40,6 +40,7 @@ var optionFields = []optionField{
 		sstable.Compression.String, sstable.ParseCompression),
 	valueField("LevelCompression", func(o *Options) *[NumLevels]sstable.Compression { return &o.LevelCompression },
 		levelCompressionText, parseLevelCompression),
+	sizeField("SeparateFrom", func(o *Options) *int { return &o.SeparateFrom }),
 	countField("MaxOpenFiles", func(o *Options) *int { return &o.MaxOpenFiles }),
 	boolField("MemoryMap", func(o *Options) *bool { return &o.MemoryMap }),
 	{"Filter", filterText, func(o *Options, text string) (err error) {
@@ -96,6 +97,7 @@ var fieldsWithoutText = map[string]string{
 	"backoff":         "for tests",
 	"maxManifestSize": "for tests",
 	"rangeSize":       "for tests",
+	"blobSize":        "for tests",
 }
 
 // valueField makes a field whose zero value has no text.

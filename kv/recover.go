@@ -28,7 +28,7 @@ func (d *DB) recover() error {
 		return err
 	}
 	if d.opts.Objects != nil {
-		_ = d.openTables(v.Come()) // a damaged one shows when it is read
+		_ = d.openTables(v) // a damaged one shows when it is read
 	}
 	logs, err := d.claimFiles(num, m)
 	if err != nil {
@@ -76,26 +76,32 @@ func (d *DB) loadVersion(num uint64) (s *version.ManifestState, v *version.Versi
 	return s, v, nil
 }
 
-// checkTables finds tables that are missing or have another size, without
+// checkTables finds tables and blob files that are missing or have another size, without
 // opening them.
 func (d *DB) checkTables(v *version.Version) error {
 	var errs []error
 	v.All(func(level int, t *version.Table) {
-		name := d.path(manifest.FileTable, t.Num)
-		size, err := d.fs.Stat(name)
-		switch {
-		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			errs = append(errs, err) // whether it is there is not known
-		case err != nil:
-			errs = append(errs, &CorruptionError{File: name, Offset: -1,
-				What: fmt.Sprintf("a table of level %d", level), Cause: err, Hint: d.hint()})
-		case size != t.Size:
-			errs = append(errs, &CorruptionError{File: name, Offset: min(size, t.Size), Hint: d.hint(),
-				What: fmt.Sprintf("a table of level %d has %d bytes, and had %d when it was written", level, size,
-					t.Size)})
-		}
+		errs = append(errs, d.checkSize(d.tablePath(t.Num), t.Size, fmt.Sprintf("a table of level %d", level)))
 	})
+	for b := range v.Blobs() {
+		errs = append(errs, d.checkSize(d.blobPath(b.Num), b.Size, "a blob file"))
+	}
 	return errors.Join(errs...)
+}
+
+// checkSize returns an error if a file is missing, or has another size than it had.
+func (d *DB) checkSize(name string, had int64, what string) error {
+	size, err := d.fs.Stat(name)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err // whether it is there is not known
+	case err != nil:
+		return &CorruptionError{File: name, Offset: -1, What: what, Cause: err, Hint: d.hint()}
+	case size != had:
+		return &CorruptionError{File: name, Offset: min(size, had), Hint: d.hint(),
+			What: fmt.Sprintf("%s has %d bytes, and had %d when it was written", what, size, had)}
+	}
+	return nil
 }
 
 // claimFiles makes sure that no new file takes the number of one that is there,
@@ -171,11 +177,11 @@ func (d *DB) withHint(err error) error {
 func (d *DB) flushRecovered(v *version.Version, mems []*memTable, lastSeq base.SeqNum) (*version.Version, error) {
 	e := &manifest.Edit{LastSeq: lastSeq}
 	if mems = slices.DeleteFunc(mems, (*memTable).Empty); len(mems) > 0 {
-		tables, err := d.writeLevel0(v, flushJob{mems: mems, limit: base.MaxSeqNum})
+		out, err := d.writeLevel0(v, flushJob{mems: mems, limit: base.MaxSeqNum})
 		if err != nil {
 			return nil, err
 		}
-		addLevel0(e, tables)
+		addLevel0(e, out)
 	}
 	return v.Apply(e)
 }
@@ -207,11 +213,14 @@ func (d *DB) removeObsolete() {
 	live := map[uint64]bool{}
 	d.mu.Lock()
 	d.current.All(func(_ int, t *version.Table) { live[t.Num] = true })
+	for b := range d.current.Blobs() {
+		live[b.Num] = true
+	}
 	logNum, manifestNum := d.logNum, d.manifest.Num()
 	d.mu.Unlock()
 	for _, name := range names {
 		kind, num := manifest.ParseFileName(name)
-		obsolete := kind == manifest.FileTable && !live[num] ||
+		obsolete := (kind == manifest.FileTable || kind == manifest.FileBlob) && !live[num] ||
 			kind == manifest.FileWAL && num < logNum ||
 			kind == manifest.FileManifest && num != manifestNum ||
 			kind == manifest.FileTemp || kind == manifest.FileRestore || kind == manifest.FileIngest

@@ -240,11 +240,15 @@ func (d *DB) replaceManifest() error {
 	for _, num := range h.orphans {
 		d.cleaner.File(d.path(manifest.FileTable, num))
 	}
+	for _, num := range h.orphanBlobs {
+		d.cleaner.File(d.path(manifest.FileBlob, num))
+	}
+	h.orphanBlobs = nil
 	h.manifests, h.orphans = nil, nil
 	return nil
 }
 
-// orphan notes the tables of an edit that could not be made: they are removed when
+// orphan notes the tables and blob files of an edit that could not be made: they are removed when
 // no manifest can name them any more. The caller holds manifestMu.
 func (d *DB) orphan(e *manifest.Edit) {
 	for _, a := range e.Added {
@@ -252,6 +256,9 @@ func (d *DB) orphan(e *manifest.Edit) {
 		if !moved {
 			d.resumer.orphans = append(d.resumer.orphans, a.Table.Num)
 		}
+	}
+	for _, b := range e.AddedBlobs {
+		d.resumer.orphanBlobs = append(d.resumer.orphanBlobs, b.Num)
 	}
 }
 

@@ -29,6 +29,10 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	defer d.manifestMu.Unlock()
 	d.mu.Lock()
 	e := edit()
+	d.current.DropBlobs(e)
+	if len(e.AddedBlobs) > 0 {
+		e.Features |= manifest.FeatureApart &^ d.features
+	}
 	base, failure, broken := d.current, d.failure, d.resumer.broken&brokenManifest != 0
 	d.mu.Unlock()
 	if broken {
@@ -50,6 +54,7 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	if e.LogNum > 0 {
 		d.logNum = e.LogNum
 	}
+	d.features |= e.Features
 	d.installVersion(next)
 	install()
 	d.installState()

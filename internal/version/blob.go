@@ -60,8 +60,8 @@ func (b *Blob) Open(c *BlobCache) (*blob.Reader, error) {
 	return r, nil
 }
 
-// close closes the file. Nobody uses it any more.
-func (b *Blob) close() error {
+// Close closes the file. Nobody uses it any more.
+func (b *Blob) Close() error {
 	b.opening.Lock()
 	defer b.opening.Unlock()
 	if r := b.reader.Swap(nil); r != nil {

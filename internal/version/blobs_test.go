@@ -276,5 +276,5 @@ func TestABlobFileOfAnotherSizeIsNotOpened(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.Open(c)
 	require.ErrorContains(t, err, "had 97 bytes when it was written and has 96 now")
-	require.NoError(t, b.close())
+	require.NoError(t, b.Close())
 }

@@ -101,7 +101,7 @@ func (c *Cleaner) clean(versions []*Version, files []string) {
 			files = c.closed(files, c.Tables.Path(t.Num), c.Tables.Close(t), t.obsolete)
 		}
 		for _, b := range unused.blobs {
-			files = c.closed(files, c.Blobs.Path(b.Num), b.close(), b.obsolete)
+			files = c.closed(files, c.Blobs.Path(b.Num), b.Close(), b.obsolete)
 		}
 	}
 	for _, f := range c.removable(files) {
@@ -166,7 +166,7 @@ func (c *Cleaner) Drain() error {
 			errs = append(errs, c.Tables.Close(t))
 		}
 		for _, b := range unused.blobs {
-			errs = append(errs, b.close())
+			errs = append(errs, b.Close())
 		}
 	}
 	return errors.Join(errs...)

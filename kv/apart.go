@@ -1,0 +1,82 @@
+package kv
+
+import (
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/tablemeta"
+	"github.com/siftkv/siftkv/internal/version"
+)
+
+// Values that lie apart are found in two steps: a table has a handle, and a blob file of the same version
+// has the value. What asks for less than the value, its size or whether it is there, ends at the handle,
+// and so does what a tombstone, an expiry or a newer version hides.
+
+// appendApart appends to dst the value of key that a handle leads to.
+func (d *DB) appendApart(dst []byte, v *version.Version, key []byte, h blob.Handle) ([]byte, error) {
+	b := v.Blob(h.File)
+	if b == nil {
+		return dst, &CorruptionError{File: d.path(manifest.FileBlob, h.File), Offset: -1, Hint: d.hint(),
+			What: "a value is said to be there, and no such blob file is the store's"}
+	}
+	r, err := b.Open(&d.blobs)
+	if err != nil {
+		return dst, err
+	}
+	return r.AppendValue(dst, key, h)
+}
+
+// handleOf returns the handle of an entry, and its expiry if it has one.
+func handleOf(key, value []byte, kind base.Kind) (h blob.Handle, expiry uint64, err error) {
+	if h, expiry, err = blob.HandleOf(kind, value); err != nil {
+		err = &CorruptionError{Offset: -1, What: "an entry of key " +
+			base.InternalKey{User: key, Trailer: base.MakeTrailer(0, kind)}.String(), Cause: err}
+	}
+	return h, expiry, err
+}
+
+// answerApart is answer for an entry with a handle. The value is read, if the entry is to be seen, in the
+// place of what has the handle.
+func (l *lookup) answerApart(stored []byte, trailer base.Trailer) (done bool, err error) {
+	h, expiry, err := handleOf(l.key, stored, trailer.Kind())
+	if err != nil {
+		return false, err
+	}
+	if trailer.SeqNum() < l.cover || trailer.Kind().Expires() && expiry <= l.d.now() {
+		return l.answer(nil, base.MakeTrailer(trailer.SeqNum(), base.KindDelete)), nil
+	}
+	dst, err := l.d.appendApart(l.dst, l.version, l.key, h)
+	if err != nil {
+		return false, err
+	}
+	value := dst[len(l.dst):]
+	l.dst = dst // as of an operand, it stays where it is
+	if !l.chain.begun {
+		l.expiry = expiry
+	}
+	return l.answer(value, base.MakeTrailer(trailer.SeqNum(), base.KindSet)), nil
+}
+
+// readApart returns what reads values for a pass over a version.
+func (d *DB) readApart(v *version.Version) func(dst []byte, k base.InternalKey, value []byte) ([]byte, error) {
+	return func(dst []byte, k base.InternalKey, value []byte) ([]byte, error) {
+		h, _, err := handleOf(k.User, value, k.Kind())
+		if err != nil {
+			return dst, err
+		}
+		return d.appendApart(dst, v, k.User, h)
+	}
+}
+
+// blobSize is the size of a blob file at which the next is begun.
+const blobSize = 64 << 20
+
+// separation says which values of a flush or compaction, which is for a level, go into blob files.
+func (d *DB) separation(v *version.Version, level int) tablemeta.Separation {
+	size := int64(blobSize)
+	if d.opts.blobSize > 0 {
+		size = d.opts.blobSize
+	}
+	return tablemeta.Separation{From: max(d.opts.SeparateFrom, 0), TargetSize: size,
+		Compression: d.opts.LevelCompression[level], ID: v.BlobID}
+}

@@ -1,0 +1,296 @@
+package kv
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+	"github.com/stretchr/testify/require"
+)
+
+// requireBlobs requires that a store's sums over blob files are those of its tables, and that the
+// directory has the blob files of its version and no others. It returns how many there are.
+func requireBlobs(t *testing.T, db *DB) int {
+	t.Helper()
+	db.cleaner.Wait()
+	s := db.acquire(0)
+	require.NotNil(t, s)
+	defer db.release(s, 0)
+	require.NoError(t, s.version.RecountBlobs())
+	var want, have []string
+	for b := range s.version.Blobs() {
+		want = append(want, b.Name())
+	}
+	names, err := db.fs.List(db.dir)
+	require.NoError(t, err)
+	for _, name := range names {
+		if kind, _ := manifest.ParseFileName(name); kind == manifest.FileBlob {
+			have = append(have, name)
+		}
+	}
+	require.Equal(t, want, have)
+	return len(have)
+}
+
+// requireRecount requires that a store's sums over blob files are those of its tables.
+func requireRecount(t *testing.T, db *DB) {
+	t.Helper()
+	s := db.acquire(0)
+	require.NotNil(t, s)
+	defer db.release(s, 0)
+	require.NoError(t, s.version.RecountBlobs())
+}
+
+// apartStore has values of 1 to 3,000 bytes, of which those from 100 on lie apart, some that expire, and
+// operands over some; in tables of several levels.
+func apartStore(t *testing.T, fsys vfs.FS) (*DB, *fakeClock, model) {
+	t.Helper()
+	clock := &fakeClock{}
+	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100, blobSize: 20 << 10, Merger: Append(","),
+		L0CompactionThreshold: 100, Clock: clock.time, BlockSize: 300, Compression: sstable.NoCompression})
+	require.NoError(t, err)
+	m := model{}
+	for round := range 3 {
+		for i := round; i < 60; i += 1 + round {
+			k, v := fmt.Sprintf("key%03d", i), strings.Repeat(fmt.Sprint(round, i, " "), 1+i*i/5)
+			switch {
+			case i%7 == 0 && round > 0:
+				require.NoError(t, db.Merge([]byte(k), []byte("more"), NoSync))
+				m[k] = strings.TrimPrefix(m[k]+",more", ",")
+			case i%5 == 0:
+				require.NoError(t, db.SetTTL([]byte(k), []byte(v), time.Hour, NoSync))
+				m[k] = v
+			case i%11 == 0 && round == 1:
+				require.NoError(t, db.Delete([]byte(k), NoSync))
+				delete(m, k)
+			default:
+				require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
+				m[k] = v
+			}
+		}
+		require.NoError(t, db.Flush())
+		if round == 0 {
+			require.NoError(t, db.Compact(nil, nil))
+		}
+	}
+	require.Greater(t, requireBlobs(t, db), 3)
+	return db, clock, m
+}
+
+func requireReads(t *testing.T, db *DB, m model) {
+	t.Helper()
+	requireContents(t, m, db)
+	var keys [][]byte
+	for i := range 61 {
+		k := fmt.Sprintf("key%03d", i)
+		keys = append(keys, []byte(k))
+		v, ok := m[k]
+		has, err := db.Has([]byte(k))
+		require.NoError(t, err)
+		require.Equal(t, ok, has, k)
+		if !ok {
+			continue
+		}
+		size, err := db.GetSize([]byte(k))
+		require.NoError(t, err)
+		require.Equal(t, len(v), size)
+		for _, room := range []int{0, 3, 5000} {
+			got, err := db.AppendGet(append(make([]byte, 0, room), "x"...), []byte(k))
+			require.NoError(t, err)
+			require.True(t, "x"+v == string(got))
+		}
+	}
+	values, err := db.MultiGet(append(keys, keys...))
+	require.NoError(t, err)
+	for i, v := range values {
+		want, ok := m[string(keys[i%len(keys)])]
+		require.Equal(t, ok, v != nil)
+		require.True(t, want == string(v), "%s", keys[i%len(keys)])
+	}
+}
+
+func TestValuesApartAreRead(t *testing.T) {
+	fsys := vfs.NewMem()
+	db, clock, m := apartStore(t, fsys)
+	requireReads(t, db, m)
+	require.NoError(t, db.Compact(nil, nil))
+	requireBlobs(t, db)
+	requireReads(t, db, m)
+	require.NoError(t, db.Close())
+
+	// Whatever the option is then: what lies apart stays, and is read.
+	db, err := Open("db", &Options{fs: fsys, Merger: Append(","), Clock: clock.time})
+	require.NoError(t, err)
+	files := requireBlobs(t, db)
+	requireReads(t, db, m)
+	require.NoError(t, db.DeleteRange(nil, []byte("key058"), nil))
+	m = model{"key058": m["key058"], "key059": m["key059"]}
+	requireReads(t, db, m)
+	require.NoError(t, db.Compact(nil, nil))
+	require.Less(t, requireBlobs(t, db), files, "files whose values are gone are gone")
+	requireReads(t, db, m)
+	require.NoError(t, db.DeleteRange(nil, nil, nil))
+	require.NoError(t, db.Compact(nil, nil))
+	require.Zero(t, requireBlobs(t, db))
+	require.NoError(t, db.Close())
+}
+
+func TestValuesApartExpire(t *testing.T) {
+	db, clock, m := apartStore(t, vfs.NewMem())
+	clock.advance(time.Hour)
+	for k, v := range m {
+		if n := 0; len(v) > 0 {
+			_, err := fmt.Sscanf(k, "key%03d", &n)
+			require.NoError(t, err)
+			if n%5 == 0 && !strings.HasSuffix(v, ",more") {
+				delete(m, k)
+			}
+		}
+	}
+	for k, v := range m {
+		if strings.HasSuffix(v, ",more") { // operands outlive what they are over
+			got, err := db.Get([]byte(k))
+			require.NoError(t, err)
+			m[k] = string(got)
+		}
+	}
+	requireReads(t, db, m)
+	require.NoError(t, db.Compact(nil, nil))
+	requireBlobs(t, db)
+	requireReads(t, db, m)
+	require.NoError(t, db.Close())
+}
+
+// What needs no value reads no blob file: all of them may be gone.
+func TestKeysAndSizesReadNoBlobFile(t *testing.T) {
+	fsys := vfs.NewMem()
+	db, _, m := apartStore(t, fsys)
+	require.NoError(t, db.Compact(nil, nil))
+	names, err := fsys.List("db")
+	require.NoError(t, err)
+	for _, name := range names {
+		if strings.HasSuffix(name, ".blob") {
+			require.NoError(t, fsys.Remove(filepath.Join("db", name)))
+		}
+	}
+	lost := 0
+	for k, v := range m {
+		if strings.HasSuffix(v, ",more") {
+			continue // operands over a value that expires have to be combined with it
+		}
+		has, err := db.Has([]byte(k))
+		require.NoError(t, err)
+		require.True(t, has)
+		size, err := db.GetSize([]byte(k))
+		require.NoError(t, err)
+		require.Equal(t, len(v), size)
+		_, err = db.Expiry([]byte(k))
+		require.NoError(t, err)
+		if _, err = db.Get([]byte(k)); err != nil {
+			require.ErrorContains(t, err, ".blob")
+			lost++
+		}
+	}
+	require.Positive(t, lost)
+	for _, back := range []bool{false, true} {
+		it, err := db.NewIter(&IterOptions{KeysOnly: true})
+		require.NoError(t, err)
+		n := 0
+		move, next := it.First, it.Next
+		if back {
+			move, next = it.Last, it.Prev
+		}
+		for ok := move(); ok; ok = next() {
+			v := m[string(it.Key())]
+			require.True(t, it.ValueSize() == len(v) || it.ValueSize() == -1 && strings.HasSuffix(v, ",more"))
+			n++
+		}
+		require.NoError(t, it.Error())
+		require.Len(t, m, n)
+		require.NoError(t, it.Close())
+	}
+	it, err := db.NewIter(nil)
+	require.NoError(t, err)
+	for ok := it.First(); ok; ok = it.Next() {
+		require.True(t, m[string(it.Key())] == string(it.Value()))
+	}
+	require.ErrorContains(t, it.Error(), ".blob", "a value that cannot be read ends the walk")
+	require.Error(t, it.Close())
+	_, err = db.MultiGet([][]byte{[]byte("key050"), []byte("key051"), []byte("key052"), []byte("key053")})
+	require.ErrorContains(t, err, ".blob")
+	_ = db.Close()
+}
+
+// Compactions copy handles: no blob file is written for values that lie apart already.
+func TestCompactionsPassHandlesOn(t *testing.T) {
+	fsys := vfs.NewMem()
+	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100})
+	require.NoError(t, err)
+	value := bytes.Repeat([]byte("0123456789"), 1000)
+	for i := range 50 {
+		require.NoError(t, db.Set(fmt.Appendf(nil, "key%03d", i), value, NoSync))
+	}
+	require.NoError(t, db.Flush())
+	require.Equal(t, 1, requireBlobs(t, db))
+	before := db.current.BlobTotals()
+	require.NoError(t, db.Compact(nil, nil))
+	require.Equal(t, before, db.current.BlobTotals())
+	require.EqualValues(t, 50, before.LiveRecords)
+	require.EqualValues(t, before.RecordBytes, before.LiveBytes)
+	tables := int64(0)
+	for _, l := range db.Metrics().Levels {
+		tables += l.Bytes
+	}
+	require.Less(t, tables, int64(8<<10), "tables have 40 bytes for a value of 10,000")
+	require.NoError(t, db.Close())
+}
+
+func TestACheckpointHasItsBlobFiles(t *testing.T) {
+	fsys := vfs.NewMem()
+	db, clock, m := apartStore(t, fsys)
+	require.NoError(t, db.Checkpoint("copy"))
+	require.NoError(t, db.DeleteRange(nil, nil, nil))
+	require.NoError(t, db.Compact(nil, nil))
+	require.Zero(t, requireBlobs(t, db))
+	require.NoError(t, db.Close())
+	db, err := Open("copy", &Options{fs: fsys, Merger: Append(","), Clock: clock.time})
+	require.NoError(t, err)
+	requireReads(t, db, m)
+	require.Positive(t, requireBlobs(t, db))
+	require.NoError(t, db.Close())
+}
+
+// Blob files that no manifest lists are removed, and one that is missing or cut short keeps the store
+// from being opened, by name.
+func TestOpenKnowsItsBlobFiles(t *testing.T) {
+	fsys := vfs.NewMem()
+	db, clock, m := apartStore(t, fsys)
+	files := requireBlobs(t, db)
+	name := ""
+	for b := range db.current.Blobs() {
+		name = filepath.Join("db", b.Name())
+	}
+	require.NoError(t, db.Close())
+	o := &Options{fs: fsys, Merger: Append(","), Clock: clock.time}
+	require.NoError(t, vfs.ReplaceFile(fsys, "db/900000.blob", []byte("left by a crash")))
+	db, err := Open("db", o)
+	require.NoError(t, err)
+	require.Equal(t, files, requireBlobs(t, db))
+	requireReads(t, db, m)
+	require.NoError(t, db.Close())
+
+	require.NoError(t, vfs.ReplaceFile(fsys, name, []byte("short")))
+	_, err = Open("db", o)
+	require.ErrorIs(t, err, ErrCorruption)
+	require.ErrorContains(t, err, name)
+	require.NoError(t, fsys.Remove(name))
+	_, err = Open("db", o)
+	require.ErrorIs(t, err, ErrCorruption)
+	require.ErrorContains(t, err, name)
+}

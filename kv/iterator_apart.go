@@ -1,0 +1,72 @@
+package kv
+
+import (
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
+)
+
+// An iterator reads a value that lies apart before a move returns true, since Value cannot fail. Going
+// forward it knows then that the value is the one to show; going backward it comes to older versions
+// first, and keeps the handle until it has seen the newest.
+
+// liveHandle returns the handle of an entry, and whether its value can still be seen.
+func (i *cursor) liveHandle(key, value []byte, kind base.Kind) (h blob.Handle, expiry uint64, live bool, err error) {
+	h, expiry, err = handleOf(key, value, kind)
+	return h, expiry, err == nil && (!kind.Expires() || i.db.now() < expiry), err
+}
+
+// showApart makes the value of the input's entry that of the entry that the iterator is on, if it can be
+// seen.
+func (i *cursor) showApart(kind base.Kind) (live bool, err error) {
+	h, expiry, live, err := i.liveHandle(i.key, i.input.Value(), kind)
+	if !live {
+		return false, err
+	}
+	if i.keysOnly {
+		i.value, i.size = nil, int(h.Size)
+	} else if i.value, err = i.fetch(i.key, h); err != nil {
+		return false, err
+	}
+	i.expiry, i.valid = expiry, true
+	return true, nil
+}
+
+// fetch reads a value. It is valid until the next one is.
+func (i *cursor) fetch(key []byte, h blob.Handle) ([]byte, error) {
+	p := i.parts
+	value, err := i.db.appendApart(p.apart[:0], i.state.version, key, h)
+	if err == nil {
+		p.apart = value
+	}
+	return value, err
+}
+
+// partApart is part for an entry with a handle.
+func (i *cursor) partApart(k base.InternalKey) (value []byte, live bool, err error) {
+	h, _, live, err := i.liveHandle(k.User, i.input.Value(), k.Kind())
+	if live {
+		value, err = i.fetch(k.User, h)
+	}
+	return value, live && err == nil, err
+}
+
+// keepApart is collectOlder for an entry with a handle that no tombstone covers.
+func (i *cursor) keepApart(k base.InternalKey) bool {
+	h, expiry, live, err := i.liveHandle(k.User, i.input.Value(), k.Kind())
+	if err != nil {
+		i.err = err
+	}
+	if i.value = nil; live {
+		i.size, i.expiry, i.apart = int(h.Size), expiry, &h
+	}
+	return live
+}
+
+// fetchOlder reads the value of which keepApart has kept the handle, if it has.
+func (i *cursor) fetchOlder() {
+	if i.apart == nil || i.keysOnly || i.err != nil {
+		return
+	}
+	i.value, i.err = i.fetch(i.key, *i.apart)
+	i.apart = nil
+}
