@@ -31,7 +31,8 @@ type Manifest struct {
 	LastSeq  uint64
 	Live     map[uint64]manifest.AddedTable
 	Dead     map[uint64]bool // tables that some edit deleted for good
-	Closed   bool            // its end is there: nothing was cut off
+	Blobs    map[uint64]manifest.BlobFile
+	Closed   bool // its end is there: nothing was cut off
 	// ClosedSeq is, after a clean close, how far the writes go that are in the
 	// files; or 0.
 	ClosedSeq uint64
@@ -127,7 +128,8 @@ func manifestNum(name string) uint64 {
 
 func (s *Store) readManifest(num uint64) (m *Manifest, damage []Damage, err error) {
 	m = &Manifest{Num: num, Name: manifest.FileName(manifest.FileManifest, num),
-		Live: map[uint64]manifest.AddedTable{}, Dead: map[uint64]bool{}}
+		Live: map[uint64]manifest.AddedTable{}, Dead: map[uint64]bool{},
+		Blobs: map[uint64]manifest.BlobFile{}}
 	var refused error
 	fault, err := s.Examine(m.Name, func(f vfs.ReadFile) error {
 		damage, refused = s.readEdits(m, wal.NewReader(f, s.path(m.Name), num))
@@ -186,7 +188,7 @@ func (m *Manifest) apply(record []byte, offset int64) error {
 	}
 	if m.Edits++; offset == logHeader {
 		m.First = *e
-		m.First.Added, m.First.Deleted = nil, nil
+		m.First.Added, m.First.Deleted, m.First.AddedBlobs = nil, nil, nil
 		m.StoreID = e.StoreID
 	}
 	m.First.Features |= e.Features
@@ -196,6 +198,12 @@ func (m *Manifest) apply(record []byte, offset int64) error {
 	for _, d := range e.Deleted {
 		delete(m.Live, d.Num)
 		m.Dead[d.Num] = true
+	}
+	for _, b := range e.AddedBlobs {
+		m.Blobs[b.Num] = b
+	}
+	for _, num := range e.DeletedBlobs {
+		delete(m.Blobs, num)
 	}
 	for _, a := range e.Added {
 		m.Live[a.Table.Num] = a

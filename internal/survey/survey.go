@@ -58,6 +58,7 @@ type Store struct {
 	Current  string    // name of the manifest that CURRENT names; empty if it is missing or damaged
 	Manifest *Manifest // the one in force, or the best one left; nil if none can be read
 	Tables   []Table   // on disk or listed by the manifest, by number
+	Blobs    []Blob    // likewise
 	Logs     []Log     // by number
 	// MissingLogs are names of logs that must have been there.
 	MissingLogs []string
@@ -73,6 +74,8 @@ type Store struct {
 	fs  vfs.FS
 	ctx context.Context
 	o   Options
+
+	handles map[uint64][]uint64 // of a deep survey, by blob file and ordinal: see noteHandle
 }
 
 // Take surveys the store in dir. It returns an error that matches base.ErrNotExist if
@@ -87,7 +90,7 @@ func Take(ctx context.Context, dir string, o Options) (*Store, error) {
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
 	}
-	s := &Store{Dir: dir, fs: o.FS, ctx: ctx, o: o}
+	s := &Store{Dir: dir, fs: o.FS, ctx: ctx, o: o, handles: map[uint64][]uint64{}}
 	names, err := s.fs.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w in %s", base.ErrNotExist, dir)
@@ -105,6 +108,11 @@ func Take(ctx context.Context, dir string, o Options) (*Store, error) {
 	if unread != nil && (ctx.Err() != nil || !o.ReadOn) {
 		return s, unread
 	}
+	unread = errors.Join(unread, s.readBlobs(names))
+	if unread != nil && (ctx.Err() != nil || !o.ReadOn) {
+		return s, unread
+	}
+	s.handles = nil
 	if err := errors.Join(unread, s.readLogs(names)); err != nil {
 		return s, err
 	}
@@ -161,6 +169,8 @@ func (s *Store) recognize(names []string) error {
 			mark = "SIFTWAL\x00"
 		case manifest.FileTable:
 			mark, atEnd = "SIFTSST\n", true
+		case manifest.FileBlob:
+			mark = "SIFTBLB\x00"
 		default:
 			continue
 		}
@@ -250,6 +260,11 @@ func (s *Store) findGarbage(names []string) error {
 			i, ok := slices.BinarySearchFunc(s.Tables, num,
 				func(t Table, n uint64) int { return cmp.Compare(t.Num, n) })
 			garbage = ok && s.Obsolete(&s.Tables[i])
+		case manifest.FileBlob:
+			if s.Trusted() {
+				_, listed := s.Manifest.Blobs[num]
+				garbage = !listed
+			}
 		case manifest.FileWAL:
 			garbage = s.Manifest != nil && num < s.Manifest.LogNum
 		default:

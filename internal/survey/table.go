@@ -117,7 +117,7 @@ func (s *Store) inspect(t *Table, f vfs.ReadFile) error {
 	}
 	t.Info, t.Tombstones = info, r.Tombstones().Clip(nil, nil, nil)
 	if s.o.Deep {
-		err = r.Verify()
+		err = s.verifyTable(t, r)
 	} else {
 		err = errors.Join(damage(r.FilterError()), damage(r.RangeFilterError()))
 	}
@@ -125,6 +125,21 @@ func (s *Store) inspect(t *Table, f vfs.ReadFile) error {
 		err = errors.Join(err, Agree(t.Listing, info))
 	}
 	return errors.Join(err, r.Close())
+}
+
+// verifyTable reads a whole table, and notes its handles if it is one of the store.
+func (s *Store) verifyTable(t *Table, r *sstable.Reader) error {
+	if t.Listing == nil || len(t.Listing.Blobs) == 0 {
+		return r.Verify()
+	}
+	var wrong error // the first handle that cannot be
+	err := r.VerifyEach(func(k base.InternalKey, value []byte) error {
+		if k.Kind().Apart() && wrong == nil {
+			wrong = s.noteHandle(k, value)
+		}
+		return nil
+	})
+	return errors.Join(err, wrong)
 }
 
 // damage returns why a filter is not usable, unless it is one of an application's own: stores that cannot
@@ -161,6 +176,9 @@ func Agree(said *manifest.Table, found *sstable.FileInfo) error {
 		if c.listed != c.has {
 			return fmt.Errorf("the manifest says that %s is %d, the file has %d", c.what, c.listed, c.has)
 		}
+	}
+	if err := agreeOnBlobs(said.Blobs, tablemeta.Of(0, found, nil).Blobs); err != nil {
+		return err
 	}
 	if found.Entries > 0 && (!said.Contains(found.Smallest) || !said.Contains(found.Largest)) {
 		return errors.New("the file has keys outside the bounds that the manifest gives it")

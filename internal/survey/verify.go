@@ -28,7 +28,7 @@ type FileState struct {
 	Name    string `json:"name"`
 	Level   *int   `json:"level,omitempty"` // of a table
 	Bytes   int64  `json:"bytes"`
-	Entries uint64 `json:"entries"` // of a table, or writes of a log
+	Entries uint64 `json:"entries"` // of a table, writes of a log, or values of a blob file
 	OK      bool   `json:"ok"`
 	unread  bool
 }
@@ -60,6 +60,14 @@ func (s *Store) Verdict() *Verdict {
 			f.Entries = t.Info.Entries
 		}
 		v.Files = append(v.Files, f)
+	}
+	for i := range s.Blobs {
+		b := &s.Blobs[i]
+		if b.Listing == nil && s.Manifest != nil {
+			continue
+		}
+		v.Files = append(v.Files, FileState{Name: b.Name, Bytes: b.Size, Entries: b.Records,
+			OK: !bad[b.Name] && b.Unread == nil, unread: b.Unread != nil})
 	}
 	for _, l := range s.liveLogs() {
 		v.Files = append(v.Files, FileState{Name: l.Name, Bytes: l.Bytes, Entries: l.Writes, OK: !bad[l.Name]})

@@ -83,7 +83,8 @@ func TestLongValuesGoIntoBlobFiles(t *testing.T) {
 	for i := range tables {
 		for _, ref := range tables[i].Blobs {
 			sum := counted[ref.Num]
-			counted[ref.Num] = manifest.BlobRef{Num: ref.Num, Records: sum.Records + ref.Records, Bytes: sum.Bytes + ref.Bytes}
+			counted[ref.Num] = manifest.BlobRef{Num: ref.Num, Records: sum.Records + ref.Records,
+				Bytes: sum.Bytes + ref.Bytes}
 		}
 		it := readTable(t, mem, &tables[i]).NewIter(sstable.IterOptions{})
 		for ok := it.First(); ok; ok = it.Next() {

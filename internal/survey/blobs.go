@@ -1,0 +1,223 @@
+package survey
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A Blob is a file of large values that is there, or should be.
+type Blob struct {
+	Num     uint64
+	Name    string
+	Present bool
+	Size    int64
+	Listing *manifest.BlobFile // what the manifest says of it; nil if it does not list it
+	Records uint64             // that were found, with right keys; of a deep survey
+	Damage  []Damage
+	Unread  error // what kept the file from being read
+}
+
+// readBlobs looks at every blob file on disk and every one that the manifest lists. Tables have been
+// read: a deep survey has their handles.
+func (s *Store) readBlobs(names []string) error {
+	blobs := map[uint64]*Blob{}
+	for _, name := range names {
+		if kind, num := manifest.ParseFileName(name); kind == manifest.FileBlob {
+			blobs[num] = &Blob{Num: num, Name: name, Present: true}
+		}
+	}
+	if s.Manifest != nil {
+		for num, l := range s.Manifest.Blobs {
+			b := blobs[num]
+			if b == nil {
+				b = &Blob{Num: num, Name: l.Name()}
+				blobs[num] = b
+			}
+			b.Listing = &l
+		}
+	}
+	var unread []error
+	done := 0
+	for _, num := range slices.Sorted(maps.Keys(blobs)) {
+		if err := s.ctx.Err(); err != nil {
+			return errors.Join(append(unread, err)...)
+		}
+		s.o.Progress("blob files", done, len(blobs))
+		done++
+		b := blobs[num]
+		if b.Unread = s.readBlob(b); b.Unread != nil && !s.o.ReadOn {
+			return b.Unread
+		}
+		unread = append(unread, b.Unread)
+		if b.Listing != nil || s.Manifest == nil {
+			s.Damage = append(s.Damage, b.Damage...)
+		}
+		s.Blobs = append(s.Blobs, *b)
+	}
+	if done > 0 {
+		s.o.Progress("blob files", done, done)
+	}
+	s.sumReferences()
+	return errors.Join(unread...)
+}
+
+func (s *Store) readBlob(b *Blob) error {
+	if !b.Present {
+		b.Damage = []Damage{{File: b.Name, Offset: -1, What: "a blob file is missing"}}
+		return nil
+	}
+	fault, err := s.Examine(b.Name, func(f vfs.ReadFile) (err error) {
+		if b.Size, err = f.Size(); err == nil {
+			err = s.inspectBlob(b, f)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if errors.Is(fault, base.ErrNewerFormat) {
+		return fmt.Errorf("%w; if the file is damaged and no newer version ever wrote this store, move it away "+
+			"and run again", fault)
+	}
+	if fault != nil {
+		b.Damage = damageOf(b.Name, fault)
+	}
+	return nil
+}
+
+// inspectBlob checks a blob file as deep as the options say.
+func (s *Store) inspectBlob(b *Blob, f vfs.ReadFile) error {
+	info, err := blob.ReadInfo(onlyReader{f}, b.Size, s.path(b.Name))
+	info.Num = b.Num
+	l := b.Listing
+	if l != nil && err == nil {
+		if found := (manifest.BlobFile{Num: b.Num, ID: info.ID, Size: info.Size, Records: info.Records,
+			ValueBytes: info.ValueBytes}); found != *l {
+			err = base.Corruptf(b.Name, -1, "the manifest says that the file has id %#x, %d bytes, %d records and %d "+
+				"bytes of values; it has %#x, %d, %d and %d", l.ID, l.Size, l.Records, l.ValueBytes, info.ID, info.Size,
+				info.Records, info.ValueBytes)
+		}
+	}
+	id := info.ID
+	if l != nil {
+		id = l.ID
+	}
+	if !s.o.Deep || id == 0 || b.Size < blob.MinSize {
+		return err
+	}
+	r, opened := blob.NewReader(onlyReader{f}, b.Size, blob.ReaderOptions{Name: s.path(b.Name), ID: id})
+	if opened != nil {
+		return opened
+	}
+	handles := s.handles[b.Num]
+	met := make([]bool, len(handles))
+	verified := r.Verify(b.Num, func(h blob.Handle, rec blob.Record) error {
+		b.Records++
+		if h.Ordinal < uint64(len(handles)) && handles[h.Ordinal] == handleSum(rec.Key, h) {
+			met[h.Ordinal] = true
+		}
+		return nil
+	})
+	if verified != nil {
+		return verified // it says the same of the footer
+	}
+	for ordinal, sum := range handles {
+		if sum != 0 && !met[ordinal] {
+			return errors.Join(err, base.Corruptf(b.Name, -1, "a table has a handle of record %d, and the record is "+
+				"another, or there is none", ordinal))
+		}
+	}
+	return err
+}
+
+// handleSum is what a table's handle of a key has in common with the record that it means, in eight
+// bytes that are not 0.
+func handleSum(key []byte, h blob.Handle) uint64 {
+	place := uint64(h.Offset)*0x9e3779b97f4a7c15 ^ uint64(h.Length)*0xc2b2ae3d27d4eb4f ^ uint64(h.Size)
+	return filterpolicy.Hash(key) ^ place | 1
+}
+
+// noteHandle notes an entry of a table that the manifest lists, which has a handle: eight bytes for each
+// record. It reports entries that no store has.
+func (s *Store) noteHandle(k base.InternalKey, value []byte) error {
+	h, _, err := blob.HandleOf(k.Kind(), value)
+	if err != nil {
+		return err
+	}
+	l, ok := s.Manifest.Blobs[h.File]
+	if !ok {
+		return fmt.Errorf("%s has a handle of blob file %d, which the manifest does not list", k, h.File)
+	}
+	handles, known := s.handles[h.File]
+	if !known {
+		size, err := s.fs.Stat(s.path(l.Name()))
+		if err != nil {
+			size = 0 // readBlobs says so
+		}
+		handles = make([]uint64, min(l.Records, uint64(size))) // a record has a byte
+		s.handles[h.File] = handles
+	}
+	switch {
+	case len(handles) == 0:
+		return nil
+	case h.Ordinal >= uint64(len(handles)):
+		return fmt.Errorf("%s has a handle of record %d of blob file %d, which has %d", k, h.Ordinal, h.File,
+			len(handles))
+	}
+	at := &handles[h.Ordinal]
+	if *at != 0 {
+		return fmt.Errorf("%s has a handle of record %d of blob file %d, and so has another entry", k, h.Ordinal,
+			h.File)
+	}
+	*at = handleSum(k.User, h)
+	return nil
+}
+
+// sumReferences holds the manifest's lists against each other: tables refer to files that are listed, to
+// no more than these have, and to each of them.
+func (s *Store) sumReferences() {
+	m := s.Manifest
+	if m == nil || m.Broken {
+		return
+	}
+	sums := map[uint64]manifest.BlobRef{}
+	for _, a := range m.Live {
+		for _, r := range a.Table.Blobs {
+			sum := sums[r.Num]
+			sums[r.Num] = manifest.BlobRef{Num: r.Num, Records: sum.Records + r.Records, Bytes: sum.Bytes + r.Bytes}
+		}
+	}
+	for _, num := range slices.Sorted(maps.Keys(sums)) {
+		sum, l := sums[num], m.Blobs[num]
+		if l.Num == 0 {
+			s.damaged(m.Name, -1, "tables refer to blob file %d, which is not listed", num)
+		} else if sum.Records > l.Records || sum.Bytes > uint64(l.Size)-blob.MinSize {
+			s.damaged(m.Name, -1, "tables refer to %d records and %d bytes of blob file %d, which has %d records in "+
+				"%d bytes", sum.Records, sum.Bytes, num, l.Records, l.Size)
+		}
+	}
+	for _, l := range slices.SortedFunc(maps.Values(m.Blobs), func(a, b manifest.BlobFile) int {
+		return cmp.Compare(a.Num, b.Num)
+	}) {
+		if sums[l.Num].Records == 0 {
+			s.damaged(m.Name, -1, "no table refers to blob file %d", l.Num)
+		}
+	}
+}
+
+// agreeOnBlobs compares what a table refers to with its entry in the manifest.
+func agreeOnBlobs(said, found []manifest.BlobRef) error {
+	if slices.Equal(said, found) {
+		return nil
+	}
+	return fmt.Errorf("the manifest says that the table refers to blob files %v, the file says %v", said, found)
+}

@@ -1,0 +1,101 @@
+package survey_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/doctor"
+	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// apartStore makes a store whose values lie apart, in several blob files, and returns its directory
+// and their names.
+func apartStore(t *testing.T) (dir string, blobs []string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "store")
+	db, err := kv.Open(dir, &kv.Options{SeparateFrom: 10, Compression: sstable.NoCompression})
+	require.NoError(t, err)
+	for round := range 3 {
+		for i := range 20 {
+			key, value := fmt.Appendf(nil, "key%02d", i*(round+1)), bytes.Repeat([]byte{byte(i)}, 5+i)
+			if i%3 == 0 {
+				require.NoError(t, db.SetTTL(key, value, time.Hour, kv.NoSync))
+			} else {
+				require.NoError(t, db.Set(key, value, kv.NoSync))
+			}
+		}
+		require.NoError(t, db.Flush())
+	}
+	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Close())
+	blobs, err = filepath.Glob(filepath.Join(dir, "*.blob"))
+	require.NoError(t, err)
+	require.Len(t, blobs, 3)
+	return dir, blobs
+}
+
+func verify(t *testing.T, dir string) *survey.Store {
+	t.Helper()
+	s, err := doctor.Verify(t.Context(), dir, survey.Options{})
+	require.NoError(t, err)
+	return s
+}
+
+func TestVerifyReadsBlobFiles(t *testing.T) {
+	dir, blobs := apartStore(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "900000.blob"), []byte("left by a crash"), 0o600))
+	s := verify(t, dir)
+	require.Empty(t, s.Damage)
+	require.Len(t, s.Blobs, 4)
+	require.Len(t, s.Garbage, 1)
+	var out strings.Builder
+	require.NoError(t, s.Verdict().WriteText(&out))
+	for _, name := range blobs {
+		require.Contains(t, out.String(), filepath.Base(name))
+	}
+	require.Contains(t, out.String(), "15 entries", "records that no table refers to are counted too")
+	require.NotContains(t, out.String(), "900000")
+}
+
+func TestVerifyFindsFlippedBitsOfBlobFiles(t *testing.T) {
+	dir, blobs := apartStore(t)
+	whole, err := os.ReadFile(blobs[1])
+	require.NoError(t, err)
+	for at := 0; at < len(whole); at += 5 {
+		data := bytes.Clone(whole)
+		data[at] ^= 1 << (at % 8)
+		require.NoError(t, os.WriteFile(blobs[1], data, 0o600))
+		s, err := doctor.Verify(t.Context(), dir, survey.Options{})
+		if err != nil {
+			require.ErrorIs(t, err, kv.ErrNewerFormat, "byte %d", at)
+			continue
+		}
+		require.NotEmpty(t, s.Damage, "byte %d", at)
+		require.Equal(t, filepath.Base(blobs[1]), s.Damage[0].File)
+	}
+}
+
+func TestVerifyFindsBlobFilesThatAreMissingCutOrSwapped(t *testing.T) {
+	dir, blobs := apartStore(t)
+	whole, err := os.ReadFile(blobs[1])
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(blobs[1]))
+	require.Contains(t, fmt.Sprint(verify(t, dir).Damage), "a blob file is missing")
+	require.NoError(t, os.WriteFile(blobs[1], whole[:len(whole)-1], 0o600))
+	require.Equal(t, filepath.Base(blobs[1]), verify(t, dir).Damage[0].File)
+	other, err := os.ReadFile(blobs[2])
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(blobs[1], other, 0o600))
+	require.Contains(t, fmt.Sprint(verify(t, dir).Damage), "this is another file")
+	require.NoError(t, os.WriteFile(blobs[1], whole, 0o600))
+	require.Empty(t, verify(t, dir).Damage)
+}
