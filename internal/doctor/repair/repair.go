@@ -67,6 +67,9 @@ func Run(ctx context.Context, dir string, o Options) (*Report, error) {
 	if !r.report.Needed && o.Out == "" {
 		return r.report, nil
 	}
+	if err := r.refuseBlobs(); err != nil {
+		return r.report, err
+	}
 	if err := r.locked(); err != nil {
 		return nil, err
 	}
@@ -130,6 +133,18 @@ func (r *repairer) examine() (err error) {
 		Dir: keytext.Name(r.dir), Out: keytext.Name(r.o.Out), DryRun: r.o.DryRun, Needed: len(r.s.Damage) > 0,
 		Damage: append([]survey.Damage{}, r.s.Damage...), Notes: append([]string{}, r.s.Notes...), Files: []File{},
 		Lost: []Loss{},
+	}
+	return nil
+}
+
+// refuseBlobs returns an error for a store of which values lie apart: what is rebuilt of it would lose
+// them.
+func (r *repairer) refuseBlobs() error {
+	apart := r.s.Manifest != nil && len(r.s.Manifest.Blobs) > 0 ||
+		slices.ContainsFunc(r.s.Tables, func(t survey.Table) bool { return t.Info != nil && t.Info.Apart > 0 })
+	if apart {
+		return errors.New("siftkv: repair does not know blob files yet, and the store has values in some " +
+			"(Options.SeparateFrom): nothing was changed")
 	}
 	return nil
 }
