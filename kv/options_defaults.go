@@ -100,10 +100,16 @@ func (o *Options) setMemory() {
 	o.MemtableSize = cmp.Or(o.MemtableSize, 32<<20)
 }
 
+// defaultSeparateFrom is the default of Options.SeparateFrom. Tests change it.
+var defaultSeparateFrom = 0
+
 // setFiles sets what files look like, and how many are open.
 func (o *Options) setFiles() {
 	o.FileMode = cmp.Or(o.FileMode, vfs.DefaultMode)
 	o.MaxOpenFiles = cmp.Or(o.MaxOpenFiles, 1000)
+	if o.Objects == nil {
+		o.SeparateFrom = cmp.Or(o.SeparateFrom, defaultSeparateFrom)
+	}
 	o.BlockSize = cmp.Or(o.BlockSize, 4096)
 	o.IndexPartition = cmp.Or(o.IndexPartition, 1<<20)
 	o.Compression = cmp.Or(o.Compression, sstable.Snappy)
