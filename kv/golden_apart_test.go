@@ -1,0 +1,75 @@
+package kv
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/sstable"
+	"github.com/stretchr/testify/require"
+)
+
+// goldenApart is a store with values in blob files, which expire, are overwritten, or lie under
+// operands, in tables of two levels and a log. Every later version opens it.
+const goldenApart = "testdata/store-apart"
+
+func goldenApartContents() model {
+	value := func(of string) string { return string(bytes.Repeat([]byte(of), 100)) }
+	return model{"inline": "short", "apart": value("second "), "lives long": value("expiring "),
+		"operands": value("under ") + ",an operand", "packed": value("0"), "in the log": value("log ")}
+}
+
+func writeGoldenApart(t *testing.T, dir string) {
+	t.Helper()
+	m := goldenApartContents()
+	for n, c := range []sstable.Compression{sstable.NoCompression, sstable.Snappy, sstable.Zstd} {
+		db := openDir(t, dir, &Options{Merger: modelMerger, Clock: (&fakeClock{}).time, L0CompactionThreshold: 50,
+			SeparateFrom: 50, Compression: c})
+		switch n {
+		case 0:
+			set(t, db, "apart", string(bytes.Repeat([]byte("first "), 100)))
+			set(t, db, "inline", m["inline"])
+			set(t, db, "operands", string(bytes.Repeat([]byte("under "), 100)))
+			require.NoError(t, db.SetTTL([]byte("expired"), []byte(m["apart"]), 1000, Sync))
+			require.NoError(t, db.SetTTL([]byte("lives long"), []byte(m["lives long"]), MaxTTL, Sync))
+			require.NoError(t, db.Flush())
+			require.NoError(t, db.Compact(nil, nil))
+		case 1:
+			set(t, db, "apart", m["apart"])
+			mergeAll(t, db, "operands", "an operand")
+			require.NoError(t, db.Flush())
+		case 2:
+			set(t, db, "packed", m["packed"])
+			require.NoError(t, db.Flush())
+			set(t, db, "in the log", m["in the log"])
+		}
+		require.NoError(t, db.Close())
+	}
+	require.NoError(t, os.Remove(filepath.Join(dir, "LOCK")))
+}
+
+func TestTheGoldenStoreOfValuesApartOpens(t *testing.T) {
+	if golden.Update() {
+		require.NoError(t, os.RemoveAll(goldenApart))
+		writeGoldenApart(t, goldenApart)
+	}
+	later := &fakeClock{}
+	later.advance(1e9)
+	want := goldenApartContents()
+	dir := filepath.Join(t.TempDir(), "store")
+	require.NoError(t, os.CopyFS(dir, os.DirFS(goldenApart)))
+	require.NoError(t, Verify(dir, io.Discard))
+	for range 3 {
+		db := openDir(t, dir, &Options{Clock: later.time})
+		requireContents(t, want, db)
+		requireBlobs(t, db)
+		require.NoError(t, db.Compact(nil, nil))
+		requireContents(t, want, db)
+		require.Positive(t, requireBlobs(t, db))
+		require.NoError(t, db.Close())
+		require.NoError(t, Verify(dir, io.Discard))
+	}
+}
