@@ -3,6 +3,7 @@ package kv
 import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/sstable"
 )
 
 // An iterator reads a value that lies apart before a move returns true, since Value cannot fail. Going
@@ -28,7 +29,21 @@ func (i *cursor) showApart(kind base.Kind) (live bool, err error) {
 		return false, err
 	}
 	i.expiry, i.valid = expiry, true
+	if i.keysOnly && i.plain && kind == base.KindSetApart {
+		i.settle()
+	}
 	return true, nil
+}
+
+// sizedApart reports whether the entry of a table, going forward for keys alone, is one with a handle and
+// nothing else to decide, and notes the size of its value.
+func (i *cursor) sizedApart(t *sstable.Iter, kind base.Kind) bool {
+	if kind != base.KindSetApart {
+		return false
+	}
+	h, err := blob.DecodeHandle(t.Value())
+	i.size = int(h.Size)
+	return err == nil // else the way through the merge says so
 }
 
 // fetch reads a value. It is valid until the next one is.

@@ -46,7 +46,7 @@ func (i *cursor) nextInTable(t *sstable.Iter) bool {
 	}
 	k := t.Key()
 	again := t.Again()
-	if !again && k.Kind() == base.KindSet && k.SeqNum() <= i.at &&
+	if !again && (k.Kind() == base.KindSet || i.keysOnly && i.sizedApart(t, k.Kind())) && k.SeqNum() <= i.at &&
 		(iterator.KeyPrefix(k.User) < i.fence || i.within(k.User)) {
 		i.returned++
 		return true

@@ -16,6 +16,8 @@ func (i *Iterator) ValueSize() int {
 	switch {
 	case c == nil || !c.valid:
 		return 0
+	case c.table != nil && c.table.Key().Kind() == base.KindSetApart:
+		return c.size
 	case c.table != nil:
 		return len(c.table.Value())
 	case c.keysOnly:

@@ -37,6 +37,8 @@ func TestKeysOnlySaysTheSame(t *testing.T) {
 		"uncompressed":  {Compression: sstable.NoCompression},
 		"memory-mapped": {Compression: sstable.NoCompression, MemoryMap: true},
 		"large blocks":  {BlockSize: 32 << 10},
+		"apart":         {SeparateFrom: 1},
+		"partly apart":  {SeparateFrom: 256},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := &fakeClock{}
