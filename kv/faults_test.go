@@ -63,6 +63,7 @@ func newFaultRun(t *testing.T, seed uint64, mode faultMode, at int) *faultRun {
 func (r *faultRun) options() *Options {
 	o := randomOptions(r.rng)
 	o.fs, o.backoff, o.maxManifestSize = r.fs, quickBackoff, 2000
+	sometimesApart(o, r.rng)
 	return o
 }
 

@@ -70,14 +70,22 @@ func TestNoSpaceAtEveryByteOfALogRecord(t *testing.T) {
 // flushed and when files are compacted.
 func TestNoSpaceAtEveryByteOfASortedFile(t *testing.T) {
 	stride := envInt("NOSPACE_STRIDE", 5*raceFactor)
-	for _, work := range []func(db *DB) error{
-		(*DB).Flush,
-		func(db *DB) error { return db.Compact(nil, nil) },
+	for _, c := range []struct {
+		work  func(db *DB) error
+		apart int
+	}{
+		{work: (*DB).Flush},
+		{work: (*DB).Flush, apart: 15},
+		{work: func(db *DB) error { return db.Compact(nil, nil) }},
 	} {
-		fits := false
+		work, fits, files := c.work, false, 6
+		if c.apart > 0 {
+			files++
+		}
 		for room := 0; !fits; room += stride {
 			f := &faultFS{fs: sift.NewMem()}
-			o := &Options{fs: f, BlockSize: 64, MemtableSize: 64 << 10, CacheSize: -1, backoff: quickBackoff}
+			o := &Options{fs: f, BlockSize: 64, MemtableSize: 64 << 10, CacheSize: -1, backoff: quickBackoff,
+				SeparateFrom: c.apart}
 			db, err := Open("db", o)
 			require.NoError(t, err)
 			want := model{}
@@ -99,8 +107,8 @@ func TestNoSpaceAtEveryByteOfASortedFile(t *testing.T) {
 			db.settle()
 			names, err := f.fs.List("db")
 			require.NoError(t, err)
-			require.Len(t, names, 6, "CURRENT, LOCK, OPTIONS, a manifest, a log, a table: partial files go: %q",
-				names)
+			require.Len(t, names, files, "CURRENT, LOCK, OPTIONS, a manifest, a log, a table, perhaps a blob file: "+
+				"partial files go: %q", names)
 			require.NoError(t, db.Close())
 			require.NoError(t, verifyOn(f), "room for %d bytes", room)
 		}

@@ -86,6 +86,9 @@ func killLife(n int) int { return 1 + n%5 }
 func killOptions(rng *rand.Rand, round int) *Options {
 	o := randomOptions(rng)
 	o.Merger, o.Clock = Int64Add, killClock(round)
+	if round%2 == 0 {
+		sometimesApart(o, rng)
+	}
 	return o
 }
 

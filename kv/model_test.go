@@ -144,8 +144,7 @@ func (r *modelRun) open() {
 	}
 	r.opts.Clock = r.clock.time
 	if r.apart {
-		r.opts.SeparateFrom = []int{0, 1, 1, 30}[r.rng.IntN(4)]
-		r.opts.blobSize = []int64{0, 1 << 10, 16 << 10}[r.rng.IntN(3)]
+		sometimesApart(r.opts, r.rng)
 	}
 	db, err := Open("db", r.opts)
 	require.NoError(r.t, err)

@@ -217,6 +217,7 @@ func (r *cutRun) open(fs sift.FS) {
 	r.opts, r.fs = randomOptions(r.rng), fs
 	r.opts.fs, r.opts.Objects = fs, r.objects.options(r.rng)
 	r.opts.maxManifestSize = int64(1500 + r.rng.IntN(3000))
+	sometimesApart(r.opts, r.rng)
 	var err error
 	r.db, err = Open("db", r.opts)
 	require.NoError(r.t, err)
@@ -359,6 +360,7 @@ func (r *cutRun) recoveredOn(c cut, fs sift.FS) int {
 		c.begun)
 	o := randomOptions(r.rng)
 	o.fs, o.Objects = fs, c.objects.options(r.rng)
+	sometimesApart(o, r.rng)
 	db, err := Open("db", o)
 	require.NoError(r.t, err, what)
 	n := 0

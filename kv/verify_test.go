@@ -64,7 +64,15 @@ func (d *DB) verify(w io.Writer) error {
 		_, printed := fmt.Fprintf(w, "L%d %s %d bytes, %d entries: %v\n", level, t.Name(), t.Size, t.Entries, err)
 		errs = append(errs, err, printed)
 	})
-	return errors.Join(errs...)
+	for b := range s.version.Blobs() {
+		r, err := b.Open(&d.blobs)
+		if err == nil {
+			err = r.Verify(b.Num, nil)
+		}
+		_, printed := fmt.Fprintf(w, "%s %d bytes, %d records: %v\n", b.Name(), b.Size, b.Records, err)
+		errs = append(errs, err, printed)
+	}
+	return errors.Join(append(errs, s.version.RecountBlobs())...)
 }
 
 func (d *DB) verifyTable(t *version.Table) error {
