@@ -304,3 +304,59 @@ func TestOpenKnowsItsBlobFiles(t *testing.T) {
 	require.ErrorIs(t, err, ErrCorruption)
 	require.ErrorContains(t, err, name)
 }
+
+// A damaged record costs its value alone: that is an error with file and offset, all others are right, and
+// so are keys and sizes.
+func TestADamagedValueIsNamedAndTheOthersAreRead(t *testing.T) {
+	fsys := vfs.NewMem()
+	db, clock, m := apartStore(t, fsys)
+	require.NoError(t, db.Compact(nil, nil))
+	var names []string
+	for b := range db.current.Blobs() {
+		names = append(names, filepath.Join("db", b.Name()))
+	}
+	require.NoError(t, db.Close())
+	rng := rand.New(rand.NewPCG(4, 4))
+	damaged := 0
+	for _, name := range names {
+		whole := readAll(t, fsys, name)
+		for range 20 {
+			bad := bytes.Clone(whole)
+			at := rng.IntN(len(bad))
+			bad[at] ^= 1 << rng.IntN(8)
+			require.NoError(t, vfs.ReplaceFile(fsys, name, bad))
+			db, err := Open("db", &Options{fs: fsys, Merger: Append(","), Clock: clock.time, ReadOnly: true})
+			require.NoError(t, err)
+			lost := 0
+			for k, v := range m {
+				got, err := db.Get([]byte(k))
+				size, sizeErr := db.GetSize([]byte(k))
+				if err == nil {
+					require.NoError(t, sizeErr)
+					require.True(t, v == string(got) && size == len(v))
+					continue
+				}
+				requireDamage(t, err, name, -1)
+				lost++
+			}
+			require.LessOrEqual(t, lost, 1)
+			damaged += lost
+			require.NoError(t, db.Close())
+		}
+		require.NoError(t, vfs.ReplaceFile(fsys, name, whole))
+	}
+	require.Greater(t, damaged, 20)
+}
+
+func readAll(t *testing.T, fsys vfs.FS, name string) []byte {
+	t.Helper()
+	f, err := fsys.Open(name)
+	require.NoError(t, err)
+	size, err := f.Size()
+	require.NoError(t, err)
+	b := make([]byte, size)
+	_, err = f.ReadAt(b, 0)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	return b
+}
