@@ -305,6 +305,38 @@ func TestOpenKnowsItsBlobFiles(t *testing.T) {
 	require.ErrorContains(t, err, name)
 }
 
+// Where reads have to be waited for, many values are read side by side, and are the same; each takes one
+// read, and what is asked of keys alone none.
+func TestValuesApartOfASlowDevice(t *testing.T) {
+	fsys := &slowReadFS{FS: vfs.NewMem(), blobs: true}
+	db, _, m := apartStore(t, fsys)
+	requireReads(t, db, m)
+	fsys.delay.Store(int64(20 * deviceWait))
+	var keys [][]byte
+	apart := 0
+	for k, v := range m {
+		if keys = append(keys, []byte(k)); len(v) > 1000 && !strings.HasSuffix(v, ",more") {
+			apart++
+		}
+	}
+	fsys.reset()
+	values, err := db.MultiGet(keys)
+	require.NoError(t, err)
+	for i, k := range keys {
+		require.True(t, m[string(k)] == string(values[i]))
+	}
+	require.Greater(t, fsys.most.Load(), int64(1))
+	require.GreaterOrEqual(t, fsys.reads.Load(), int64(apart))
+	require.LessOrEqual(t, fsys.reads.Load(), int64(len(keys)), "a value takes one read")
+	fsys.reset()
+	for _, k := range keys {
+		_, err := db.Has(k)
+		require.NoError(t, err)
+	}
+	require.Zero(t, fsys.reads.Load())
+	require.NoError(t, db.Close())
+}
+
 // A damaged record costs its value alone: that is an error with file and offset, all others are right, and
 // so are keys and sizes.
 func TestADamagedValueIsNamedAndTheOthersAreRead(t *testing.T) {

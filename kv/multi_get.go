@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -159,6 +160,8 @@ type multiGet struct {
 	leaves  *leavesAhead
 	readers []*blockReader // of the caller, and of other goroutines
 
+	apart []*multiKey // that have a handle
+
 	farKeys  []farKey
 	farRound []*farFile
 	farFiles []farFile // those that farFile returned last
@@ -175,7 +178,8 @@ type multiKey struct {
 	filter sstable.FilterVerdict
 	err    error
 	done   bool
-	owned  bool // a value was read into memory of its own, which nobody else has
+	apart  *blob.Handle // of the value, which is to be read; nil: there is none
+	owned  bool         // it was read, into memory of its own, which nobody else has
 }
 
 // hasOwn reports whether the value needs no copy.
@@ -198,6 +202,7 @@ func (m *multiGet) giveBack(n int) {
 	clear(m.lookups)
 	m.open, m.here = cleared(m.open, n), cleared(m.here, n)
 	m.located, m.wants, m.unread = cleared(m.located, n), cleared(m.wants, n), cleared(m.unread, n)
+	m.apart = cleared(m.apart, n)
 	if len(m.order) > multiGetRun {
 		m.order = nil
 	}
@@ -213,7 +218,7 @@ func (m *multiGet) giveBack(n int) {
 		}
 	}
 	*m = multiGet{order: m.order[:0], keys: m.keys[:0], lookups: m.lookups[:0], open: m.open, here: m.here,
-		located: m.located, wants: m.wants, unread: m.unread, leaves: m.leaves, readers: m.readers,
+		located: m.located, wants: m.wants, apart: m.apart, unread: m.unread, leaves: m.leaves, readers: m.readers,
 		farKeys: m.farKeys[:0], farRound: m.farRound[:0], farFiles: m.farFiles[:0]}
 	multiGets.Put(m)
 }
@@ -277,6 +282,7 @@ func (m *multiGet) run(keys [][]byte, from, to int) {
 	} else {
 		m.tables()
 	}
+	m.readApart()
 	for i := range m.keys {
 		k := &m.keys[i]
 		if k.chain.begun {

@@ -169,8 +169,7 @@ func (k *multiKey) settle(level int) {
 	answered := false
 	if w.Found {
 		if answered = true; w.Trailer.Kind().Apart() {
-			k.owned = true
-			_, k.err = k.answerApart(w.Value, w.Trailer)
+			k.err = k.keepHandle(w.Value, w.Trailer)
 		} else if answered = k.answer(w.Value, w.Trailer); !answered { // an operand
 			answered, k.err = k.olderInTable(k.reader, w.Trailer, &w.Probe)
 		}

@@ -12,10 +12,11 @@ import (
 
 var errSlowRead = errors.New("the device failed")
 
-// A slowReadFS counts the reads of tables, and makes each of them take a while, as a
+// A slowReadFS counts the reads of tables, or of blob files, and makes each of them take a while, as a
 // device does.
 type slowReadFS struct {
 	vfs.FS
+	blobs   bool
 	delay   atomic.Int64 // nanoseconds
 	reads   atomic.Int64
 	flying  atomic.Int64
@@ -26,7 +27,11 @@ type slowReadFS struct {
 
 func (s *slowReadFS) Open(name string) (vfs.ReadFile, error) {
 	f, err := s.FS.Open(name)
-	if kind, _ := manifest.ParseFileName(filepath.Base(name)); err != nil || kind != manifest.FileTable {
+	slow := manifest.FileTable
+	if s.blobs {
+		slow = manifest.FileBlob
+	}
+	if kind, _ := manifest.ParseFileName(filepath.Base(name)); err != nil || kind != slow {
 		return f, err
 	}
 	return slowReadFile{f, s}, nil
