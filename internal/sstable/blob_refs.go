@@ -55,6 +55,7 @@ func cutBlobRefs(b []byte) (rs BlobRefs, ok bool) {
 // other.
 type refTally struct {
 	refs  []BlobRef
+	bytes uint64         // of all records
 	byNum map[uint64]int // places in refs; nil up to the second file
 	last  int
 }
@@ -66,6 +67,7 @@ func (t *refTally) add(h blob.Handle) {
 	r := &t.refs[t.last]
 	r.Records++
 	r.Bytes += uint64(h.Length)
+	t.bytes += uint64(h.Length)
 }
 
 // place returns where a blob file is in refs.

@@ -183,6 +183,9 @@ func (w *Writer) Size() int64 {
 	return int64(w.offset) + int64(w.block.size()) + int64(w.index.size())
 }
 
+// Referred returns how many bytes the records take in blob files that the file has handles of so far.
+func (w *Writer) Referred() uint64 { return w.props.refs.bytes }
+
 // finishBlock writes the current block. Its separator waits for the next key.
 func (w *Writer) finishBlock() {
 	w.blockLast = append(w.blockLast[:0], w.props.last.User...)

@@ -28,6 +28,10 @@ type blobFiles struct {
 	value []byte // of the entry in place of the one that was given
 }
 
+// maxReferred is how many bytes a table may refer to in blob files before it is full, however small it
+// is: collection moves what a table refers to, and should not have to move more for one.
+const maxReferred = 1 << 30
+
 // separates reports whether a value goes into a blob file.
 func (w *Writer) separates(kind base.Kind, value []byte) bool {
 	switch kind {

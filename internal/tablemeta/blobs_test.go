@@ -140,6 +140,24 @@ func TestAHandleOfAnUnknownFileEndsATable(t *testing.T) {
 	require.ErrorContains(t, err, "blob file 2")
 }
 
+// A table that refers to a gibibyte is full, however small it is.
+func TestATableIsFullOfReferences(t *testing.T) {
+	t.Parallel()
+	w, _ := apartWriter(t, Separation{})
+	w.TargetSize = 1 << 20
+	for i := range 4 {
+		require.False(t, w.Full())
+		h := blob.Handle{File: 1, Ordinal: uint64(i), Offset: 32 + int64(i)<<28, Length: 1 << 28, Size: 1<<28 - 100}
+		require.NoError(t, w.Add(base.MakeKey([]byte{byte(i)}, 1, base.KindSetApart), h.Append(nil)))
+	}
+	require.True(t, w.Full())
+	require.NoError(t, w.Cut([]byte{4}))
+	require.False(t, w.Full())
+	tables, err := w.Finish()
+	require.NoError(t, err)
+	require.Equal(t, []manifest.BlobRef{{Num: 1, Records: 4, Bytes: 1 << 30}}, tables[0].Blobs)
+}
+
 // A failingFile fails its n-th call.
 type failingFile struct {
 	vfs.WriteFile

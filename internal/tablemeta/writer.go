@@ -65,10 +65,10 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 	return w.out.Add(k, value)
 }
 
-// Full reports whether the open table has reached its size, so that it should be
+// Full reports whether the open table has reached its size, or refers to as much as it should, so that it should be
 // cut before the next user key.
 func (w *Writer) Full() bool {
-	return w.TargetSize > 0 && w.out != nil && w.out.Size() >= w.TargetSize
+	return w.TargetSize > 0 && w.out != nil && (w.out.Size() >= w.TargetSize || w.out.Referred() >= maxReferred)
 }
 
 // mostTombstones is how many bytes of range tombstones fill a table.
