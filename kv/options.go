@@ -80,9 +80,18 @@ type Options struct {
 	// written once, while its key and a handle of it go through compactions. Reading such a value
 	// takes one more read, and scans of all values read one after the other; Has, GetSize and
 	// iterators with KeysOnly read no blob file. 0, the default, and less: no values lie apart that
-	// do not yet. (Space that overwritten values take in blob files comes back when all values
-	// of a file are gone.) Operands of a merger stay in sorted files. See docs/large-values.md.
+	// do not yet. Operands of a merger stay in sorted files. See BlobSpace, and
+	// docs/large-values.md.
 	SeparateFrom int
+
+	// BlobSpace is how many times the values that are needed blob files may take, about: 1.5 by
+	// default, 1.1 to 1,000. What overwritten and deleted values take comes back by copying what
+	// else is in their files, the emptiest files first: with values that are overwritten
+	// evenly each is written 2.4 times in all for 1.3, and 1.7 times for 1.5. Needed is what
+	// is live, and what snapshots and iterators still see. Writes are delayed near the limit, and
+	// wait at it, unless nothing can be had by waiting. A batch of new files comes on top of it
+	// while files are collected, and small stores may have a few files more.
+	BlobSpace float64
 
 	// MaxOpenFiles bounds the sorted files and blob files that are open at the same time: 1,000 by default,
 	// at least 4. The store closes a file whose blocks have not been read for long, and opens

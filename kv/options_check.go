@@ -69,6 +69,8 @@ func (o *Options) checkChoices() error {
 	switch {
 	case o.SeparateFrom > 0 && o.Objects != nil:
 		return invalidf("SeparateFrom is %d: values do not lie apart in an object store yet", o.SeparateFrom)
+	case !(o.BlobSpace >= 1.1 && o.BlobSpace <= 1000):
+		return invalidf("BlobSpace is %v: want 1.1 to 1000", o.BlobSpace)
 	case o.FilterBudget < 0:
 		return invalidf("FilterBudget is %d: want a number of bytes, or 0 for none", o.FilterBudget)
 	case o.Merger != nil && (o.Merger.Name() == "" || len(o.Merger.Name()) > maxMergerName):

@@ -123,6 +123,7 @@ func (o *Options) setFiles() {
 func (o *Options) setCompactions() {
 	o.BaseLevelSize = cmp.Or(o.BaseLevelSize, max(64<<20, o.TargetFileSize))
 	o.SpaceAmplification = cmp.Or(o.SpaceAmplification, 1.3)
+	o.BlobSpace = cmp.Or(o.BlobSpace, 1.5)
 	o.L0CompactionThreshold = cmp.Or(o.L0CompactionThreshold, 4)
 	o.L0SlowdownThreshold = cmp.Or(o.L0SlowdownThreshold, max(12, o.L0CompactionThreshold))
 	o.L0StopThreshold = cmp.Or(o.L0StopThreshold, max(36, 2*o.L0SlowdownThreshold))

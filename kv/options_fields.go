@@ -41,6 +41,8 @@ var optionFields = []optionField{
 	valueField("LevelCompression", func(o *Options) *[NumLevels]sstable.Compression { return &o.LevelCompression },
 		levelCompressionText, parseLevelCompression),
 	sizeField("SeparateFrom", func(o *Options) *int { return &o.SeparateFrom }),
+	valueField("BlobSpace", func(o *Options) *float64 { return &o.BlobSpace },
+		func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }, parseFinite),
 	countField("MaxOpenFiles", func(o *Options) *int { return &o.MaxOpenFiles }),
 	boolField("MemoryMap", func(o *Options) *bool { return &o.MemoryMap }),
 	{"Filter", filterText, func(o *Options, text string) (err error) {
