@@ -18,7 +18,12 @@ type Stream struct {
 	buf    []byte // of pieces
 	given  []byte // checked, or decoded, and not given out yet
 	opened bool   // Read was called
+	err    error  // of the last piece that could not be read
 }
+
+// Err returns why a piece could not be read, or is damaged: it tells the failures of Writer.Copy that are the
+// stream's from those of the file that it writes.
+func (s *Stream) Err() error { return s.err }
 
 // OpenStream returns the value of key that a handle leads to. Its key is checked.
 func (r *Reader) OpenStream(key []byte, h Handle) (*Stream, error) {
@@ -79,6 +84,7 @@ func (s *Stream) nextPiece() ([]byte, error) {
 		return err
 	})
 	if err != nil {
+		s.err = err
 		return nil, err
 	}
 	s.at += int64(len(b))

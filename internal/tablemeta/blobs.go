@@ -16,6 +16,11 @@ type Separation struct {
 	TargetSize  int64            // of a blob file, in bytes; 0: there is one
 	Compression compression.Kind // of values; Snappy by default
 	ID          func(num uint64) uint64
+
+	// Victims are the blob files whose records are copied into new ones as their handles come by, as
+	// they are stored and piece by piece, from the streams that Open returns. They never change.
+	Victims map[uint64]bool
+	Open    func(key []byte, h blob.Handle) (*blob.Stream, error)
 }
 
 // blobFiles are the blob files that a Writer writes, one after the other.
@@ -26,6 +31,8 @@ type blobFiles struct {
 	ids   map[uint64]uint64 // of all, by number
 	files []manifest.BlobFile
 	value []byte // of the entry in place of the one that was given
+
+	relocated uint64 // bytes of records that were copied
 }
 
 // maxReferred is how many bytes a table may refer to in blob files before it is full, however small it
@@ -48,15 +55,8 @@ func (w *Writer) separates(kind base.Kind, value []byte) bool {
 // valid until the next call.
 func (w *Writer) separate(k base.InternalKey, value []byte) (base.InternalKey, []byte, error) {
 	b := &w.blobs
-	if b.out != nil && w.Apart.TargetSize > 0 && b.out.Size() >= w.Apart.TargetSize {
-		if err := w.closeBlob(); err != nil {
-			return k, nil, err
-		}
-	}
-	if b.out == nil {
-		if err := w.openBlob(); err != nil {
-			return k, nil, err
-		}
+	if err := w.nextBlob(); err != nil {
+		return k, nil, err
 	}
 	kind, expiry := base.KindSetApart, uint64(0)
 	b.value = b.value[:0]
@@ -67,6 +67,20 @@ func (w *Writer) separate(k base.InternalKey, value []byte) (base.InternalKey, [
 	h, err := b.out.Add(k.User, k.SeqNum(), expiry, value)
 	b.value = h.Append(b.value)
 	return base.MakeKey(k.User, k.SeqNum(), kind), b.value, err
+}
+
+// nextBlob sees to it that a blob file is open which has room.
+func (w *Writer) nextBlob() error {
+	b := &w.blobs
+	if b.out != nil && w.Apart.TargetSize > 0 && b.out.Size() >= w.Apart.TargetSize {
+		if err := w.closeBlob(); err != nil {
+			return err
+		}
+	}
+	if b.out == nil {
+		return w.openBlob()
+	}
+	return nil
 }
 
 func (w *Writer) openBlob() error {

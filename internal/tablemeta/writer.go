@@ -61,6 +61,11 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 		if k, value, err = w.separate(k, value); err != nil {
 			return err
 		}
+	} else if k.Kind().Apart() && w.Apart.Victims != nil {
+		var err error
+		if value, err = w.relocate(k, value); err != nil {
+			return err
+		}
 	}
 	return w.out.Add(k, value)
 }
