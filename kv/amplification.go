@@ -9,7 +9,7 @@ func (m *Metrics) ReadAmplification() float64 {
 	return ratio(c.BlocksFromCache+c.BlocksFromDisk+c.IndexLeavesFromDisk, m.Gets)
 }
 
-// WriteAmplification returns how many bytes flushes and compactions wrote to sorted files for each byte
+// WriteAmplification returns how many bytes flushes and compactions wrote to sorted files and blob files for each byte
 // that the program wrote in batches. A file that was ingested counts once as written by the program, and
 // once as written. The log, into which each batch goes once, is not in it: it adds 1. Bytes that are
 // still in memtables are not flushed yet, and those that were there at Open were not written since:

@@ -23,6 +23,7 @@ func (d *DB) appendApart(dst []byte, v *version.Version, key []byte, h blob.Hand
 	if err != nil {
 		return dst, err
 	}
+	d.counters.blobRead.Add(uint64(h.Length))
 	return r.AppendValue(dst, key, h)
 }
 

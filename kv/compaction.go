@@ -65,6 +65,7 @@ func (d *DB) compact(ctx context.Context, c *compaction) error {
 	}
 	e.AddedBlobs = out.blobs
 	info.OutputFiles, info.OutputBytes = len(out.tables), out.bytes()
+	info.BlobFiles, info.BlobBytes = len(out.blobs), out.blobBytes()
 	if err := d.applyEdit(func() *manifest.Edit { return e }, func() {}); err != nil {
 		return err
 	}
@@ -80,10 +81,13 @@ func (d *DB) countCompaction(info CompactionInfo) {
 		d.counters.compactions.Add(1)
 		d.counters.compactionRead.Add(uint64(info.InputBytes))
 		d.counters.compactionWritten.Add(uint64(info.OutputBytes))
+		d.counters.blobWritten.Add(uint64(info.BlobBytes - info.RelocatedBytes))
+		d.counters.blobRelocated.Add(uint64(info.RelocatedBytes))
 	}
 	d.log.Debug("compacted", "reason", info.Reason, "from", info.Level, "to", info.OutputLevel, "moved", info.Moved,
 		"files in", info.InputFiles, "files out", info.OutputFiles, "bytes in", info.InputBytes, "bytes out",
-		info.OutputBytes, "duration", info.Duration)
+		info.OutputBytes, "blob files", info.BlobFiles, "of their bytes", info.BlobBytes, "relocated",
+		info.RelocatedBytes, "duration", info.Duration)
 	if d.opts.Events.Compacted != nil {
 		d.opts.Events.Compacted(info)
 	}

@@ -44,6 +44,11 @@ func (w *written) bytes() (n int64) {
 	for _, t := range w.tables {
 		n += t.Size
 	}
+	return n + w.blobBytes()
+}
+
+// blobBytes returns the size of the blob files.
+func (w *written) blobBytes() (n int64) {
 	for _, b := range w.blobs {
 		n += b.Size
 	}

@@ -61,4 +61,8 @@ type dbCounters struct {
 	failures, resumes, resumeAttempts     counter
 	failedCompactions                     counter
 	recoveryDrops, recoveryDroppedBytes   counter
+
+	// Of blob files: bytes of those that were written with new values, bytes of records that were copied
+	// from one to another, bytes read of values, and compactions that were picked to collect garbage.
+	blobWritten, blobRelocated, blobRead, collections counter
 }

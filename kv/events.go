@@ -48,7 +48,9 @@ type FlushInfo struct {
 	Memtables int
 	Table     uint64 // number of the first file; 0 if nothing was left to write
 	Files     int    // several if the memtables were large, and threads had nothing else to do
-	Bytes     int64
+	Bytes     int64  // of all files, blob files included
+	BlobFiles int    // that were written for values that lie apart
+	BlobBytes int64  // of these
 	Duration  time.Duration
 }
 
@@ -56,9 +58,13 @@ type FlushInfo struct {
 type CompactionInfo struct {
 	Reason                  string
 	Level, OutputLevel      int
-	InputFiles, OutputFiles int
-	InputBytes, OutputBytes int64
-	Moved                   bool // the file went to another level and nothing was rewritten
+	InputFiles, OutputFiles int   // sorted files
+	InputBytes              int64 // of the sorted files
+	OutputBytes             int64 // of all files, blob files included
+	BlobFiles               int   // that were written
+	BlobBytes               int64 // of these
+	RelocatedBytes          int64 // of records that were copied into them from other blob files
+	Moved                   bool  // the file went to another level and nothing was rewritten
 	Duration                time.Duration
 }
 

@@ -140,7 +140,8 @@ func (d *DB) flush(job flushJob) error {
 	if err != nil {
 		return err
 	}
-	info := FlushInfo{Memtables: len(mems), Files: len(out.tables), Bytes: out.bytes()}
+	info := FlushInfo{Memtables: len(mems), Files: len(out.tables), Bytes: out.bytes(), BlobFiles: len(out.blobs),
+		BlobBytes: out.blobBytes()}
 	e := &manifest.Edit{}
 	addLevel0(e, out)
 	if len(out.tables) > 0 {
@@ -171,9 +172,10 @@ func (d *DB) flush(job flushJob) error {
 	info.Duration = time.Since(start)
 	d.counters.flushes.Add(1)
 	d.counters.flushBytes.Add(uint64(info.Bytes))
+	d.counters.blobWritten.Add(uint64(info.BlobBytes))
 	d.latencies.flushed(info.Duration)
 	d.log.Debug("flushed", "memtables", info.Memtables, "table", info.Table, "files", info.Files, "bytes",
-		info.Bytes, "duration", info.Duration)
+		info.Bytes, "blob files", info.BlobFiles, "of their bytes", info.BlobBytes, "duration", info.Duration)
 	if d.opts.Events.Flushed != nil {
 		d.opts.Events.Flushed(info)
 	}

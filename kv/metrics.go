@@ -59,11 +59,11 @@ type Metrics struct {
 	TxCommits, TxConflicts uint64
 
 	// Background work.
-	Flushes, FlushBytes          uint64
+	Flushes, FlushBytes          uint64 // blob files included
 	Compactions                  uint64 // that rewrote tables
 	Moves                        uint64 // tables that went to another level and were not rewritten
 	CompactionReadBytes          uint64
-	CompactionWrittenBytes       uint64
+	CompactionWrittenBytes       uint64 // blob files included
 	Stalls, Slowdowns            uint64 // writes that had to wait, and that were delayed
 	StallTime, SlowdownTime      time.Duration
 	CompactionRateTime           time.Duration // that compactions waited for CompactionRate
@@ -100,6 +100,8 @@ type Metrics struct {
 	MergeFailures  uint64 // runs of operands that were kept because the merger failed
 	ExpiredDropped uint64 // values
 
+	Blobs BlobMetrics // of values that lie apart
+
 	// Open handles, now.
 	Iterators    int
 	Snapshots    int // those of transactions included
@@ -129,6 +131,7 @@ type LevelMetrics struct {
 	FilterBytes  int64  // of the files' filters, on disk
 	Unfiltered   int    // files that were written without a filter
 	IndexBytes   int64  // of the files' indexes, on disk
+	BlobBytes    uint64 // of the records in blob files that the files refer to
 	Lookup       LookupCounters
 	Scan         ScanCounters
 
@@ -156,6 +159,7 @@ func (m *Metrics) counters() []*uint64 {
 		&m.Stalls, &m.Slowdowns, &m.Ingests, &m.IngestedFiles, &m.IngestedBytes,
 		&m.Failures, &m.ResumeAttempts, &m.Resumes, &m.FailedCompactions, &m.RecoveryDrops, &m.RecoveryDroppedBytes,
 		&m.OperandsMerged, &m.MergeFailures, &m.ExpiredDropped,
+		&m.Blobs.Written, &m.Blobs.Relocated, &m.Blobs.Read, &m.Blobs.Collections,
 	}
 }
 
@@ -208,6 +212,7 @@ func (d *DB) Metrics() *Metrics {
 	m.Ingests, m.IngestedFiles, m.IngestedBytes = c.ingests.Load(), c.ingestedFiles.Load(), c.ingestedBytes.Load()
 	m.OperandsMerged, m.MergeFailures = c.operandsMerged.Load(), c.mergeFailures.Load()
 	m.ExpiredDropped = c.expiredDropped.Load()
+	m.Blobs.count(c)
 	m.FilterMemory, m.IndexMemory = d.tables.Filters.Load(), d.tables.Indexes.Load()
 	m.FalsePositiveMemory, m.FalsePositives = d.tables.FalsePositives.Bytes(), d.tables.FalsePositives.Len()
 	m.FiltersSkipped = d.tables.Skipped.Load()
@@ -235,7 +240,9 @@ func (d *DB) shape(m *Metrics) {
 		l.Entries, l.Deletes, l.RangeDeletes = s.Entries, s.Deletes, s.RangeDeletes
 		l.Merges, l.Expiring = s.Merges, s.Expiring
 		l.FilterBytes, l.IndexBytes, l.Unfiltered = s.FilterBytes, s.IndexBytes, s.Unfiltered
+		l.BlobBytes = s.BlobBytes
 	}
+	m.Blobs.shape(v)
 	m.Runs = runMetricsOf(v)
 	m.CompactionDebt = d.compactionDebt(v)
 	v.All(func(level int, t *version.Table) {

@@ -28,7 +28,8 @@ func (b *LiveBlob) Garbage() uint64 { return b.recordBytes() - b.LiveBytes }
 // BlobTotals are sums over the blob files of a version.
 type BlobTotals struct {
 	Files       int
-	Bytes       int64  // of the files
+	Bytes       int64 // of the files
+	Records     uint64
 	RecordBytes uint64 // of all records
 	LiveRecords uint64
 	LiveBytes   uint64
@@ -41,8 +42,9 @@ func (s BlobTotals) with(b *LiveBlob, n int) BlobTotals {
 	}
 	sign := uint64(n) // the sums wrap round, as whole numbers do
 	return BlobTotals{
-		Files: s.Files + n, Bytes: s.Bytes + int64(n)*b.Size, RecordBytes: s.RecordBytes + sign*b.recordBytes(),
-		LiveRecords: s.LiveRecords + sign*b.LiveRecords, LiveBytes: s.LiveBytes + sign*b.LiveBytes,
+		Files: s.Files + n, Bytes: s.Bytes + int64(n)*b.Size, Records: s.Records + sign*b.Records,
+		RecordBytes: s.RecordBytes + sign*b.recordBytes(), LiveRecords: s.LiveRecords + sign*b.LiveRecords,
+		LiveBytes: s.LiveBytes + sign*b.LiveBytes,
 	}
 }
 

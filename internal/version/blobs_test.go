@@ -99,6 +99,7 @@ func (m *blobModel) check(t *rapid.T, v *Version) {
 		require.Equal(t, b.Num+1000, v.BlobID(b.Num))
 		totals.Files++
 		totals.Bytes += b.Size
+		totals.Records += b.Records
 		totals.RecordBytes += b.Records * blobRecord
 		totals.LiveRecords += b.LiveRecords
 		totals.LiveBytes += b.LiveRecords * blobRecord

@@ -1,0 +1,55 @@
+package kv
+
+import (
+	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/version"
+)
+
+// BlobMetrics are the figures of the blob files, in which values from Options.SeparateFrom on lie. A store
+// without any has zeros.
+//
+// Each byte of a blob file is that of a record that a sorted file refers to, garbage, or one of BlobOverhead:
+//
+//	Bytes = LiveBytes + Garbage + Files × BlobOverhead
+type BlobMetrics struct {
+	// Now. None of it is counted as it comes and goes: it is what sorted files say that they refer to.
+	Files       int
+	Bytes       int64  // of the files
+	Records     uint64 // of all files: each is a value, its key, and some 30 bytes
+	LiveRecords uint64 // of them, those that a sorted file refers to
+	LiveBytes   uint64 // of these
+	Garbage     uint64 // bytes of the others
+	// HiddenBytes are those of LiveBytes that sorted files above the last level refer to. They are newer than what
+	// the last level has of the same keys, so that about as much of that may be garbage that nobody sees before
+	// a compaction brings both together.
+	HiddenBytes uint64
+
+	// Since Open. Bytes that are written are among FlushBytes and CompactionWrittenBytes.
+	Written     uint64 // bytes of blob files, less what of them was relocated
+	Relocated   uint64 // bytes of records that compactions copied from one blob file to another
+	Read        uint64 // bytes of records that were read for a value, as stored, from caches or not
+	Collections uint64 // compactions that were picked to collect garbage
+}
+
+// BlobOverhead is how many bytes a blob file has beside its records.
+const BlobOverhead = blob.MinSize
+
+// SpaceAmplification returns how many bytes blob files take for each byte of records that is referred to, hidden
+// garbage included. It is 0 if there are no blob files.
+func (b *BlobMetrics) SpaceAmplification() float64 { return ratio(uint64(b.Bytes), b.LiveBytes) }
+
+// count fills in the counters.
+func (b *BlobMetrics) count(c *dbCounters) {
+	b.Written, b.Relocated = c.blobWritten.Load(), c.blobRelocated.Load()
+	b.Read, b.Collections = c.blobRead.Load(), c.collections.Load()
+}
+
+// shape fills in what a version has.
+func (b *BlobMetrics) shape(v *version.Version) {
+	s := v.BlobTotals()
+	b.Files, b.Bytes, b.Records = s.Files, s.Bytes, s.Records
+	b.LiveRecords, b.LiveBytes, b.Garbage = s.LiveRecords, s.LiveBytes, s.RecordBytes-s.LiveBytes
+	for n := range v.Levels[:lastLevel] {
+		b.HiddenBytes += v.Levels[n].BlobBytes
+	}
+}
