@@ -20,10 +20,12 @@ const (
 //
 // A value starts with eight bytes that depend on every byte of the key and on the seed;
 // half of it is pseudo-random and the other half repeats the first, so that a compressor
-// reaches about one half (as db_bench of LevelDB and RocksDB has it by default).
+// reaches about one half (as db_bench of LevelDB and RocksDB has it by default). See Random for
+// values that no compressor makes smaller.
 type Values struct {
-	size int
-	seed uint64
+	size   int
+	seed   uint64
+	random bool
 }
 
 // NewValues returns the values of size bytes that belong to seed.
@@ -32,6 +34,12 @@ func NewValues(size int, seed uint64) (Values, error) {
 		return Values{}, bench.Usagef("values of %d bytes: want %d to %d", size, MinValueSize, MaxValueSize)
 	}
 	return Values{size: size, seed: Mix(seed ^ 0x76616c75)}, nil
+}
+
+// Random returns values with the same first words, of which every byte is pseudo-random.
+func (v Values) Random() Values {
+	v.random = true
+	return v
 }
 
 // Size returns the bytes of every value.
@@ -44,8 +52,16 @@ func (v Values) Word(key []byte) uint64 { return Mix(xxhash.Sum64(key) ^ v.seed)
 // Append appends the value of key to dst.
 func (v Values) Append(dst, key []byte) []byte {
 	start := len(dst)
-	half := (v.size + 1) / 2
 	word := v.Word(key)
+	if v.random {
+		dst = binary.LittleEndian.AppendUint64(dst, word)
+		// Each of the others by itself, and not from the one before: a processor makes several at a time.
+		for i := uint64(1); i < uint64(v.size+7)/8; i++ {
+			dst = binary.LittleEndian.AppendUint64(dst, Mix(word^i))
+		}
+		return dst[:start+v.size]
+	}
+	half := (v.size + 1) / 2
 	for left := half; left > 0; left -= 8 {
 		dst = binary.LittleEndian.AppendUint64(dst, word)
 		word = Mix(word)

@@ -31,19 +31,40 @@ func TestValueIsAFunctionOfKeyAndSeed(t *testing.T) {
 
 func TestCheckSeesEveryByte(t *testing.T) {
 	for _, size := range []int{16, 17, 24, 99, 100, 101} {
-		v, err := NewValues(size, 7)
+		half, err := NewValues(size, 7)
 		require.NoError(t, err)
-		value := v.Append(nil, []byte("k"))
-		require.Len(t, value, size)
-		ok, scratch := v.Check(nil, []byte("k"), value)
-		require.True(t, ok)
-		for i := range value {
-			value[i] ^= 1
-			ok, scratch = v.Check(scratch, []byte("k"), value)
-			require.False(t, ok, "size %d: byte %d changed", size, i)
-			value[i] ^= 1
+		for _, v := range []Values{half, half.Random()} {
+			value := v.Append(nil, []byte("k"))
+			require.Len(t, value, size)
+			ok, scratch := v.Check(nil, []byte("k"), value)
+			require.True(t, ok)
+			for i := range value {
+				value[i] ^= 1
+				ok, scratch = v.Check(scratch, []byte("k"), value)
+				require.False(t, ok, "size %d: byte %d changed", size, i)
+				value[i] ^= 1
+			}
 		}
 	}
+}
+
+func TestRandomValuesDoNotCompress(t *testing.T) {
+	half, err := NewValues(16<<10, 3)
+	require.NoError(t, err)
+	v := half.Random()
+	require.Equal(t, half.Word([]byte("k")), v.Word([]byte("k")))
+	value := v.Append([]byte("prefix"), []byte("k"))[6:]
+	require.True(t, v.HasWord(value, v.Word([]byte("k"))))
+	require.True(t, bytes.HasPrefix(half.Append(nil, []byte("k")), value[:8]), "the same first word")
+	var packed bytes.Buffer
+	w, err := flate.NewWriter(&packed, flate.BestCompression)
+	require.NoError(t, err)
+	for _, key := range []string{"k", "l"} {
+		_, err = w.Write(v.Append(nil, []byte(key)))
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	require.Greater(t, packed.Len(), 2*16<<10, "nothing in one value is in it twice, or in another")
 }
 
 func TestValuesAreHalfCompressible(t *testing.T) {
