@@ -15,6 +15,7 @@ type badgerStore struct {
 	db      *badger.DB
 	batch   pairs
 	workers int
+	log     *badgerCollector // nil if values are in the tree
 }
 
 func openBadger(dir string, s Settings) (Live, error) {
@@ -40,26 +41,39 @@ func openBadger(dir string, s Settings) (Live, error) {
 	o.NumCompactors = max(2, s.Compactions) // it takes no fewer
 	o.ValueLogFileSize = 64 << 20           // the log of values is not used
 	o.ValueThreshold = min(o.ValueThreshold, s.MemtableBytes/16)
+	if s.SeparateFrom > 0 {
+		setBadgerLog(&o, &s)
+	}
 	db, err := badger.Open(o)
 	if err != nil {
 		return nil, fmt.Errorf("badger: open %s: %w", dir, err)
 	}
 	b := &badgerStore{db: db, workers: max(1, s.Compactions)}
+	if s.SeparateFrom > 0 {
+		b.log = startBadgerCollector(db, s.garbageShare())
+	}
 	b.batched = batched{perKey: s.BatchKeys, add: b.batch.add, write: b.writeBatch}
 	return b, nil
 }
 
-// writeBatch writes the batch as one transaction.
+// writeBatch writes the batch as one transaction, or as several where one has no room for it.
 func (b *badgerStore) writeBatch() error {
-	err := b.db.Update(func(tx *badger.Txn) error {
-		for i := range b.batch.len() {
-			if err := tx.Set(b.batch.at(i)); err != nil {
-				return err
+	tx := b.db.NewTransaction(true)
+	defer func() { tx.Discard() }()
+	for i := range b.batch.len() {
+		key, value := b.batch.at(i)
+		err := tx.Set(key, value)
+		if errors.Is(err, badger.ErrTxnTooBig) {
+			if err = tx.Commit(); err == nil {
+				tx = b.db.NewTransaction(true)
+				err = tx.Set(key, value)
 			}
 		}
-		return nil
-	})
-	if err != nil {
+		if err != nil {
+			return fmt.Errorf("badger: update: %w", err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("badger: update: %w", err)
 	}
 	b.batch.reset()
@@ -72,8 +86,17 @@ func (b *badgerStore) Settle(ctx context.Context) error {
 	if err := b.commit(); err != nil {
 		return err
 	}
-	if err := b.db.Flatten(b.workers); err != nil {
-		return fmt.Errorf("badger: flatten: %w", err)
+	for again := true; again; {
+		if err := b.db.Flatten(b.workers); err != nil {
+			return fmt.Errorf("badger: flatten: %w", err)
+		}
+		if b.log == nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var err error
+		if again, err = b.log.collect(); err != nil {
+			return err
+		}
 	}
 	return ctx.Err()
 }
@@ -100,24 +123,37 @@ func (b *badgerStore) Set(key, value []byte) error {
 	return failed("badger: set", b.db.Update(func(tx *badger.Txn) error { return tx.Set(key, value) }))
 }
 
-// Scan walks a new iterator. Values are in the tree beside their keys: there is
-// nothing to fetch ahead.
+// Scan walks a new iterator. It fetches values ahead if they are in the log; in the tree
+// they are beside their keys.
 func (b *badgerStore) Scan(start []byte, limit int, visit func(key, value []byte)) error {
+	var key []byte
+	visitValue := func(value []byte) error {
+		visit(key, value)
+		return nil
+	}
+	return b.scan(b.log != nil, start, limit, func(item *badger.Item) error {
+		key = item.Key()
+		return item.Value(visitValue)
+	})
+}
+
+// ScanKeys implements KeyScanner.
+func (b *badgerStore) ScanKeys(start []byte, limit int, visit func(key []byte)) error {
+	return b.scan(false, start, limit, func(item *badger.Item) error {
+		visit(item.Key())
+		return nil
+	})
+}
+
+func (b *badgerStore) scan(ahead bool, start []byte, limit int, visit func(*badger.Item) error) error {
 	err := b.db.View(func(tx *badger.Txn) error {
 		o := badger.DefaultIteratorOptions
-		o.PrefetchValues = false
+		o.PrefetchValues = ahead
 		it := tx.NewIterator(o)
 		defer it.Close()
-		var key []byte
-		visitValue := func(value []byte) error {
-			visit(key, value)
-			return nil
-		}
 		n := 0
 		for it.Seek(start); it.Valid(); it.Next() {
-			item := it.Item()
-			key = item.Key()
-			if err := item.Value(visitValue); err != nil {
+			if err := visit(it.Item()); err != nil {
 				return err
 			}
 			if n++; n == limit {
@@ -129,8 +165,13 @@ func (b *badgerStore) Scan(start []byte, limit int, visit func(key, value []byte
 	return failed("badger: scan", err)
 }
 
+// Close ends the collection of the log of values before the store.
 func (b *badgerStore) Close() error {
-	return failed("badger: close", b.db.Close())
+	var err error
+	if b.log != nil {
+		err = b.log.stop()
+	}
+	return errors.Join(err, failed("badger: close", b.db.Close()))
 }
 
 // badgerReader keeps its closures, so that a lookup allocates only what Badger

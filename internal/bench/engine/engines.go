@@ -25,7 +25,8 @@ type entry struct {
 	notes string // how a live store is used, and with which settings beside the common ones
 	// live opens or creates a store as programs have it; nil if there is none
 	live func(dir string, s Settings) (Live, error)
-	// vary makes a variant one of the engine; the policy is nil for a filter of its own
+	// vary makes a variant one of the engine; the policy is nil for a filter of its own. nil if
+	// it is there for large values alone
 	vary   func(v *Variant, policy filterpolicy.Policy) error
 	shapes bool // it has trees of other shapes than settled
 }
@@ -34,14 +35,23 @@ type entry struct {
 var engines = []entry{
 	{name: "null", vary: (*Variant).null, shapes: true},
 	{"siftkv", "AppendGet; filter blocked:10 (the default) on every level; loads with kv.Async",
-		openSiftKV, (*Variant).siftkv, true},
+		opened(openSiftKV, Settings.inline), (*Variant).siftkv, true},
+	{SiftKVApartName, "as siftkv; values from --separate-from on in blob files, within --blob-space",
+		opened(openSiftKV, Settings.apart), nil, false},
+	{SiftKVTightName, "as siftkv-apart, within 1.3", opened(openSiftKV, Settings.tight), nil, false},
 	{"pebble", "Get, value copied, Close; bloom(10) on every level (its Get does not ask that of the last); " +
-		"NoSync has the commit with the OS soon", openPebble, (*Variant).pebble, true},
+		"NoSync has the commit with the OS soon", opened(openPebble, Settings.inline), (*Variant).pebble, true},
 	{PebbleIteratorName, "as pebble; lookups by one iterator, reused, with last-level filters: " +
-		"it does not see later writes", openPebbleIterator, (*Variant).pebble, true},
+		"it does not see later writes", opened(openPebbleIterator, Settings.inline), (*Variant).pebble, true},
+	{PebbleApartName, "as pebble; ValueSeparationPolicy: values from --separate-from on in blob files, " +
+		"TargetGarbageRatio of --blob-space, files of a second are rewritten, MaxBlobReferenceDepth 10",
+		opened(openPebble, Settings.apart), nil, false},
 	{"badger", "View and Item.Value per get; values in the tree (ValueThreshold 1 MiB), Bloom filters at 1 %, " +
 		"indexes in memory, no conflict detection, no metrics; without compression no block cache: " +
-		"blocks come from its memory maps", openBadger, fixed("own:10", openBadger), false},
+		"blocks come from its memory maps", opened(openBadger, Settings.inline), fixed("own:10", openBadger), false},
+	{BadgerLogName, "as badger; values from --separate-from on in the log of values, of files of eight memtables; " +
+		"memtables an eighth, as they have no such values; RunValueLogGC four times a second, again while it " +
+		"finds something, with the ratio of --blob-space", opened(openBadger, Settings.apart), nil, false},
 	{"goleveldb", "Get; Bloom filter of 10 bits, no fsync unless asked for, 4,096 open files",
 		openGoLevelDB, fixed("own:10", openGoLevelDB), false},
 	{"bbolt", "View per get, Bucket.Get, value copied; NoSync unless asked for, NoFreelistSync, hash map freelist, " +
@@ -49,7 +59,10 @@ var engines = []entry{
 		"compression: a memory map", openBBolt, fixed("none", openBBolt), false},
 	{RocksDBName, "Get with the value copied, in one call from Go; full Bloom filter of 10 bits on every level, " +
 		"whole keys; filters and indexes in the block cache, pinned; levels sized from the last; no statistics; " +
-		"NoSync has each commit with the OS" + rocksDBBuild(), openRocksDBLive, (*Variant).rocksDB, true},
+		"NoSync has each commit with the OS" + rocksDBBuild(), opened(openRocksDBLive, Settings.inline),
+		(*Variant).rocksDB, true},
+	{RocksDBBlobsName, "as rocksdb; BlobDB: values from --separate-from on in blob files, collected, " +
+		"force_threshold of --blob-space", opened(openRocksDBLive, Settings.apart), nil, false},
 	{LMDBName, "a read transaction renewed for each get, value copied; one call from Go for a get, for a transaction " +
 		"that writes, and for some hundred entries of a scan, which are copied; MDB_NOSYNC unless sync is asked for, " +
 		"MDB_NOTLS; each batch sorted by key; neither cache, filter nor compression: a memory map",
@@ -70,7 +83,7 @@ func names(wanted func(e *entry) bool) []string {
 // built reports whether an engine is in this program.
 func built(name string) bool {
 	switch name {
-	case RocksDBName:
+	case RocksDBName, RocksDBBlobsName:
 		return hasRocksDB
 	case LMDBName:
 		return hasLMDB
@@ -84,7 +97,7 @@ func find(name string) *entry {
 }
 
 // Variants lists the names that NewVariant accepts.
-func Variants() []string { return names(func(*entry) bool { return true }) }
+func Variants() []string { return names(func(e *entry) bool { return e.vary != nil }) }
 
 // Peers lists the names that Open accepts: those of RocksDB and LMDB only if they are built in.
 func Peers() []string { return names(func(e *entry) bool { return e.live != nil }) }
@@ -113,7 +126,8 @@ func Compresses(name string) bool { return LogStructured(name) }
 
 // DeletesRanges reports whether stores of a named engine are RangeDeleters.
 func DeletesRanges(name string) bool {
-	return name == "siftkv" || name == "pebble" || name == PebbleIteratorName || name == RocksDBName
+	family, _, _ := strings.Cut(name, "-")
+	return family == "siftkv" || family == "pebble" || family == RocksDBName
 }
 
 // LogStructured reports whether a named engine is a log-structured store.

@@ -90,6 +90,11 @@ func rocksDBOptions(s Settings, filter string, t Tree) string {
 	if t.BaseLevelBytes > 0 {
 		all = append(all, fmt.Sprintf("max_bytes_for_level_base=%d", t.BaseLevelBytes))
 	}
+	if s.SeparateFrom > 0 {
+		all = append(all, "enable_blob_files=true", fmt.Sprintf("min_blob_size=%d", s.SeparateFrom),
+			"enable_blob_garbage_collection=true",
+			fmt.Sprintf("blob_garbage_collection_force_threshold=%.3f", s.garbageShare()))
+	}
 	if n := t.YoungFiles; n > 0 {
 		all = append(all, fmt.Sprintf("level0_file_num_compaction_trigger=%d;level0_slowdown_writes_trigger=%d;"+
 			"level0_stop_writes_trigger=%d", n+1, n+2, 2*n+4))

@@ -65,6 +65,9 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 		o.L0CompactionThreshold = t.YoungFiles + 1
 		o.L0SlowdownThreshold, o.L0StopThreshold = t.YoungFiles+2, 2*t.YoungFiles+4
 	}
+	if s.SeparateFrom > 0 {
+		siftkvApart(o, &s)
+	}
 	if s.SiftKVRange != "" {
 		if err := setRange(o, s.SiftKVRange); err != nil {
 			return nil, err
@@ -91,6 +94,11 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 	}
 	store.batched = batched{perKey: s.BatchKeys, add: store.batch.Set, write: store.writeBatch}
 	return store, nil
+}
+
+// siftkvApart has large values lie apart.
+func siftkvApart(o *kv.Options, s *Settings) {
+	o.SeparateFrom = s.SeparateFrom
 }
 
 // writeBatch writes the batch, and waits for nothing.
@@ -159,7 +167,16 @@ func (s *SiftKV) Memory() Memory {
 
 // Scan walks a new iterator.
 func (s *SiftKV) Scan(start []byte, limit int, visit func(key, value []byte)) error {
-	it, err := s.db.NewIter(nil)
+	return s.scan(nil, start, limit, visit)
+}
+
+// ScanKeys implements KeyScanner.
+func (s *SiftKV) ScanKeys(start []byte, limit int, visit func(key []byte)) error {
+	return s.scan(&kv.IterOptions{KeysOnly: true}, start, limit, func(key, _ []byte) { visit(key) })
+}
+
+func (s *SiftKV) scan(o *kv.IterOptions, start []byte, limit int, visit func(key, value []byte)) error {
+	it, err := s.db.NewIter(o)
 	if err != nil {
 		return fmt.Errorf("siftkv: new iterator: %w", err)
 	}

@@ -1,0 +1,55 @@
+package engine
+
+import "cmp"
+
+// Names of engines that have large values apart from their keys.
+const (
+	SiftKVApartName  = "siftkv-apart"     // within Settings.BlobSpace
+	SiftKVTightName  = "siftkv-apart-1.3" // within tightSpace, whatever the settings say
+	PebbleApartName  = "pebble-apart"
+	BadgerLogName    = "badger-log"
+	RocksDBBlobsName = "rocksdb-blobs"
+)
+
+// What those engines have if the settings do not say.
+const (
+	usualSeparateFrom = 4 << 10
+	usualBlobSpace    = 1.5
+	tightSpace        = 1.3
+)
+
+// apart returns the settings of an engine that has values apart.
+func (s Settings) apart() Settings {
+	s.SeparateFrom = cmp.Or(s.SeparateFrom, usualSeparateFrom)
+	s.BlobSpace = cmp.Or(s.BlobSpace, usualBlobSpace)
+	return s
+}
+
+// inline returns the settings of an engine that has all values beside their keys.
+func (s Settings) inline() Settings {
+	s.SeparateFrom, s.BlobSpace = 0, 0
+	return s
+}
+
+// garbageShare is the share of files of values that no key needs, if they take as much as
+// they may: what engines want to know that are not told the space itself.
+func (s *Settings) garbageShare() float64 { return 1 - 1/cmp.Or(s.BlobSpace, usualBlobSpace) }
+
+// opened makes one of two opens that differ in their settings.
+func opened(open func(string, Settings) (Live, error), settings func(Settings) Settings) func(
+	string, Settings) (Live, error) {
+	return func(dir string, s Settings) (Live, error) { return open(dir, settings(s)) }
+}
+
+// tight returns the settings of an engine with values apart that has less space.
+func (s Settings) tight() Settings {
+	s = s.apart()
+	s.BlobSpace = tightSpace
+	return s
+}
+
+// A KeyScanner is a live store that scans keys without their values.
+type KeyScanner interface {
+	// ScanKeys is Scan for who wants no values.
+	ScanKeys(start []byte, limit int, visit func(key []byte)) error
+}
