@@ -14,17 +14,31 @@ import (
 
 // appendApart appends to dst the value of key that a handle leads to.
 func (d *DB) appendApart(dst []byte, v *version.Version, key []byte, h blob.Handle) ([]byte, error) {
-	b := v.Blob(h.File)
-	if b == nil {
-		return dst, &CorruptionError{File: d.path(manifest.FileBlob, h.File), Offset: -1, Hint: d.hint(),
-			What: "a value is said to be there, and no such blob file is the store's"}
-	}
-	r, err := b.Open(&d.blobs)
+	r, err := d.blobReader(v, h.File)
 	if err != nil {
 		return dst, err
 	}
 	d.counters.blobRead.Add(uint64(h.Length))
 	return r.AppendValue(dst, key, h)
+}
+
+// openStream returns the value of key that a handle leads to, to be read piece by piece.
+func (d *DB) openStream(v *version.Version, key []byte, h blob.Handle) (*blob.Stream, error) {
+	r, err := d.blobReader(v, h.File)
+	if err != nil {
+		return nil, err
+	}
+	return r.OpenStream(key, h)
+}
+
+// blobReader returns the reader of a blob file.
+func (d *DB) blobReader(v *version.Version, num uint64) (*blob.Reader, error) {
+	b := v.Blob(num)
+	if b == nil {
+		return nil, &CorruptionError{File: d.path(manifest.FileBlob, num), Offset: -1, Hint: d.hint(),
+			What: "a value is said to be there, and no such blob file is the store's"}
+	}
+	return b.Open(&d.blobs)
 }
 
 // handleOf returns the handle of an entry, and its expiry if it has one.
@@ -45,6 +59,10 @@ func (l *lookup) answerApart(stored []byte, trailer base.Trailer) (done bool, er
 	}
 	if trailer.SeqNum() < l.cover || trailer.Kind().Expires() && expiry <= l.d.now() {
 		return l.answer(nil, base.MakeTrailer(trailer.SeqNum(), base.KindDelete)), nil
+	}
+	if l.stream != nil && !l.chain.begun {
+		*l.stream, l.found, l.expiry = h, true, expiry
+		return true, nil
 	}
 	dst, err := l.d.appendApart(l.dst, l.version, l.key, h)
 	if err != nil {

@@ -171,10 +171,12 @@ func TestAfterCloseEveryMethodSaysSo(t *testing.T) {
 	_, snapIterErr := snapshot.NewIter(nil)
 	_, laterErr := later.Get(k)
 	_, beginErr := db.Begin(true)
+	_, readerErr := db.GetReader(k)
+	_, snapReaderErr := snapshot.GetReader(k)
 	for name, err := range map[string]error{
 		"Get": getErr, "AppendGet": appendErr, "Has": hasErr, "NewIter": iterErr, "Explain": explainErr,
 		"Snapshot.Get": snapGetErr, "Snapshot.Has": snapHasErr, "Snapshot.NewIter": snapIterErr,
-		"NewSnapshot": laterErr, "Begin": beginErr,
+		"NewSnapshot": laterErr, "Begin": beginErr, "GetReader": readerErr, "Snapshot.GetReader": snapReaderErr,
 		"View": db.View(func(*Tx) error { return nil }), "Update": db.Update(func(*Tx) error { return nil }),
 		"Set": db.Set(k, nil, nil), "Delete": db.Delete(k, nil), "DeleteRange": db.DeleteRange(nil, nil, Async),
 		"Commit": filled.Commit(nil), "Commit of nothing": db.NewBatch().Commit(nil),

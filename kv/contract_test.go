@@ -29,9 +29,10 @@ var contracts = map[string]map[string][]string{
 			"not work, the error says so.": {
 			"TestCloseResumesAStoreIfItCan", "TestCloseReturnsWhyAStoreCouldNotResume",
 			"TestCloseReportsWhatAFailedSyncOfARotatedLogLost"},
-		"Iterators, snapshots and transactions that are still open stay safe to use and return ErrClosed; " +
-			"the error then matches ErrIteratorsOpen, ErrSnapshotsOpen or ErrTransactionsOpen, and says where " +
-			"each was opened if Options.TraceOpens is set.": {
+		"Iterators, snapshots, transactions and readers of values that are still open stay safe to use and " +
+			"return ErrClosed; the error then matches ErrIteratorsOpen, ErrSnapshotsOpen, ErrTransactionsOpen or " +
+			"ErrReadersOpen, and says where each was opened if Options.TraceOpens is set.": {
+			"TestAReaderOfAValueOutlivesItsStore",
 			"TestOpenHandlesAreCountedAtClose", "TestLeakedIteratorsAreNamed", "TestLeakedTransactionsAreNamed",
 			"TestTheLastReaderClosesTheTables"},
 		"A second Close does nothing.": {"TestAfterCloseEveryMethodSaysSo"},

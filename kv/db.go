@@ -25,6 +25,7 @@ type Reader interface {
 	AppendGet(dst, key []byte) ([]byte, error)
 	Has(key []byte) (bool, error)
 	GetSize(key []byte) (int, error)
+	GetReader(key []byte) (*ValueReader, error)
 	NewIter(o *IterOptions) (*Iterator, error)
 }
 
@@ -106,6 +107,7 @@ type DB struct {
 	iterators     handles.List[*Iterator]
 	openSnapshots handles.List[*Snapshot]
 	transactions  handles.List[*Tx]
+	openReaders   handles.List[*ValueReader]
 }
 
 // errClosing ends background work when the store closes.
@@ -176,9 +178,9 @@ func commitScratch(b *Batch, err error, o *WriteOptions) error {
 // back. It waits for writes in progress, and for flushes and compactions to notice:
 // what is in no table yet is in the log. A store that has failed tries once more to
 // write down what it holds in memory alone; if that does not work, the error says so.
-// Iterators, snapshots and transactions that are still open stay safe to use and
-// return ErrClosed; the error then matches ErrIteratorsOpen, ErrSnapshotsOpen or
-// ErrTransactionsOpen, and says where each was opened if Options.TraceOpens is set. A
+// Iterators, snapshots, transactions and readers of values that are still open stay safe to use and
+// return ErrClosed; the error then matches ErrIteratorsOpen, ErrSnapshotsOpen,
+// ErrTransactionsOpen or ErrReadersOpen, and says where each was opened if Options.TraceOpens is set. A
 // second Close does nothing.
 func (d *DB) Close() error {
 	if d.closed.Swap(true) {
@@ -196,7 +198,8 @@ func (d *DB) Close() error {
 
 	leaked := errors.Join(d.iterators.Leaked(ErrIteratorsOpen, "iterator"),
 		d.openSnapshots.Leaked(ErrSnapshotsOpen, "snapshot"),
-		d.transactions.Leaked(ErrTransactionsOpen, "transaction"))
+		d.transactions.Leaked(ErrTransactionsOpen, "transaction"),
+		d.openReaders.Leaked(ErrReadersOpen, "reader of a value"))
 	d.dropState()
 	d.cleaner.Wait()
 	d.cleaner.Stop()

@@ -73,6 +73,8 @@ var (
 	ErrSnapshotsOpen = errors.New("siftkv: closed with open snapshots")
 	// ErrTransactionsOpen is ErrIteratorsOpen for transactions.
 	ErrTransactionsOpen = errors.New("siftkv: closed with open transactions")
+	// ErrReadersOpen is ErrIteratorsOpen for readers of values: see DB.GetReader.
+	ErrReadersOpen = errors.New("siftkv: closed with open readers of values")
 	// ErrConflict is returned by Tx.Commit when something that the transaction read has
 	// been written since it began. Nothing of the transaction was written: begin a new
 	// one.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -74,6 +75,7 @@ type lookup struct {
 	version  *version.Version
 	sampled  bool // the TableCache is told what tables said
 	explain  *Explanation
+	stream   *blob.Handle // not nil: where the handle goes of a value that lies apart, in place of the value
 
 	dst     []byte // what tables append values to
 	value   []byte // the answer, if it is one

@@ -274,7 +274,7 @@ type Options struct {
 	// them, nor do Metrics and logs, and Close gives them up.
 	LookupSample int64
 
-	// TraceOpens keeps the stack that opened each iterator, snapshot and transaction, for
+	// TraceOpens keeps the stack that opened each iterator, snapshot, transaction and reader of a value, for
 	// the error of Close. That takes longer than opening them: it is for tests, and for
 	// finding leaks.
 	TraceOpens bool

@@ -1,0 +1,163 @@
+package kv
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
+)
+
+// A ValueReader reads one value, as it was when the reader was made: later writes, flushes and
+// compactions change nothing. Of a value that lies apart and is not compressed, 256 KiB are in memory
+// at a time, each piece checked before any of it is given out; any other value is in memory as a whole.
+// What cannot be read is an error of Read that names the file and the offset.
+//
+// Close it: until then the files that the value needs stay on disk, whatever becomes of the key. A
+// reader that is open when the store closes stays safe to use, and returns ErrClosed. It is not safe for
+// concurrent use.
+type ValueReader struct {
+	db     *DB
+	size   int64
+	value  io.Reader
+	state  *readState // that has what value reads; nil: nothing is held
+	stripe int
+	closed bool
+}
+
+var _ io.ReadCloser = (*ValueReader)(nil)
+
+// GetReader returns a reader of the value of key, or ErrNotFound. It costs what Get costs, but that a value
+// which lies apart is read as the reader is. The value of a key with operands is made at once.
+func (d *DB) GetReader(key []byte) (*ValueReader, error) {
+	n := ownStripe()
+	s, now := d.acquireNow(n)
+	if s == nil {
+		return nil, ErrClosed
+	}
+	return d.readerIn(s, n, key, now)
+}
+
+// GetReader is DB.GetReader as of the snapshot. The reader may outlive it.
+func (s *Snapshot) GetReader(key []byte) (*ValueReader, error) {
+	if s.closed.Load() {
+		return nil, ErrClosed
+	}
+	if s.pinned != nil {
+		if !s.join() {
+			return nil, ErrClosed
+		}
+		return s.db.readerIn(s.pinned, s.stripe, key, s.seq)
+	}
+	n := ownStripe()
+	state := s.db.acquire(n)
+	if state == nil {
+		return nil, ErrClosed
+	}
+	r, err := s.db.readerIn(state, n, key, s.seq)
+	if s.closed.Load() { // meanwhile, as in get
+		if r != nil {
+			_ = r.Close() // it never fails
+		}
+		return nil, ErrClosed
+	}
+	return r, err
+}
+
+// GetReader is DB.GetReader for what the transaction reads: the store as it was when it began, and its own
+// writes. The key counts as read, as by Get. The reader may outlive the transaction.
+func (t *Tx) GetReader(key []byte) (*ValueReader, error) {
+	if err := t.usable(); err != nil {
+		return nil, err
+	}
+	own, err := t.writes.memory()
+	if err != nil {
+		return nil, err
+	}
+	if own != nil {
+		l := lookup{d: t.db, key: key, want: true}
+		if l.inOwnWrites(own) || l.chain.begun { // operands of its own may need the store's value, which Get reads
+			value, err := t.Get(key)
+			if err != nil {
+				return nil, err
+			}
+			return t.db.readerOf(value), nil
+		}
+	}
+	if t.writable {
+		if err := t.reads.addKey(key); err != nil {
+			return nil, err
+		}
+	}
+	if t.pinned != nil {
+		return t.pinned.GetReader(key)
+	}
+	n := ownStripe()
+	s := t.db.acquire(n)
+	if s == nil {
+		return nil, ErrClosed
+	}
+	return t.db.readerIn(s, n, key, t.seq)
+}
+
+// readerIn returns a reader of the value of key as of a write, in a state that the caller has acquired, and
+// which is the reader's from now on.
+func (d *DB) readerIn(s *readState, stripe int, key []byte, at base.SeqNum) (*ValueReader, error) {
+	var h blob.Handle
+	l := lookup{key: key, at: at, want: true, stream: &h}
+	ok, err := d.lookIn(s, stripe, &l)
+	if err == nil && !ok {
+		err = ErrNotFound
+	}
+	if err != nil || h.File == 0 {
+		var value []byte
+		if err == nil {
+			value = l.appendValue(nil)
+		}
+		d.release(s, stripe)
+		if err != nil {
+			return nil, err
+		}
+		return d.readerOf(value), nil
+	}
+	stream, err := d.openStream(s.version, key, h)
+	if err != nil {
+		d.release(s, stripe)
+		return nil, err
+	}
+	r := &ValueReader{db: d, size: h.Size, value: stream, state: s, stripe: stripe}
+	d.openReaders.Add(r, d.opts.TraceOpens, 2)
+	return r, nil
+}
+
+// readerOf returns a reader of a value in memory, which it keeps.
+func (d *DB) readerOf(value []byte) *ValueReader {
+	r := &ValueReader{db: d, size: int64(len(value)), value: bytes.NewReader(value)}
+	d.openReaders.Add(r, d.opts.TraceOpens, 2)
+	return r
+}
+
+// Size returns the length of the value in bytes.
+func (r *ValueReader) Size() int64 { return r.size }
+
+// Read implements io.Reader. After Close it returns ErrClosed.
+func (r *ValueReader) Read(b []byte) (int, error) {
+	if r.closed || r.db.closed.Load() {
+		return 0, ErrClosed
+	}
+	return r.value.Read(b)
+}
+
+// Close gives back what the reader holds. It never fails, and a second Close does nothing.
+func (r *ValueReader) Close() error {
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	r.db.openReaders.Remove(r, r.db.opts.TraceOpens)
+	if r.state != nil {
+		r.db.release(r.state, r.stripe)
+	}
+	r.value, r.state = nil, nil
+	return nil
+}
