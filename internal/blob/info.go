@@ -17,6 +17,27 @@ func ReadInfo(f io.ReaderAt, size int64, name string) (Info, error) {
 	return r.info()
 }
 
+// ReadID returns the id that a file of size bytes says it has in its header, or in its footer if the header is
+// damaged or cannot be read; 0 if neither tells.
+func ReadID(f io.ReaderAt, size int64) uint64 {
+	var head [headerSize]byte
+	if n, _ := f.ReadAt(head[:], 0); n == headerSize {
+		if id, err := decodeHeader(head[:]); err == nil {
+			return id
+		}
+	}
+	var tail [footerSize]byte
+	if size < MinSize {
+		return 0
+	}
+	if n, _ := f.ReadAt(tail[:], size-footerSize); n == footerSize {
+		if i, err := decodeFooter(tail[:], size); err == nil {
+			return i.ID
+		}
+	}
+	return 0
+}
+
 // info reads header and footer.
 func (r *Reader) info() (i Info, err error) {
 	var head [headerSize]byte

@@ -21,9 +21,13 @@ type Blob struct {
 	Present bool
 	Size    int64
 	Listing *manifest.BlobFile // what the manifest says of it; nil if it does not list it
+	ID      uint64             // as the file says, in its header or else its footer; 0: neither does
+	Info    blob.Info          // as header and footer say; nothing if they are not whole
 	Records uint64             // that were found, with right keys; of a deep survey
-	Damage  []Damage
-	Unread  error // what kept the file from being read
+	// LargestSeq is the last write of which the file has the value; of a deep survey.
+	LargestSeq uint64
+	Damage     []Damage
+	Unread     error // what kept the file from being read
 }
 
 // readBlobs looks at every blob file on disk and every one that the manifest lists. Tables have been
@@ -97,6 +101,7 @@ func (s *Store) readBlob(b *Blob) error {
 // inspectBlob checks a blob file as deep as the options say.
 func (s *Store) inspectBlob(b *Blob, f vfs.ReadFile) error {
 	info, err := blob.ReadInfo(onlyReader{f}, b.Size, s.path(b.Name))
+	b.Info, b.ID = info, blob.ReadID(onlyReader{f}, b.Size)
 	info.Num = b.Num
 	l := b.Listing
 	if l != nil && err == nil {
@@ -122,6 +127,7 @@ func (s *Store) inspectBlob(b *Blob, f vfs.ReadFile) error {
 	met := make([]bool, len(handles))
 	verified := r.Verify(b.Num, func(h blob.Handle, rec blob.Record) error {
 		b.Records++
+		b.LargestSeq = max(b.LargestSeq, uint64(rec.Seq))
 		if h.Ordinal < uint64(len(handles)) && handles[h.Ordinal] == handleSum(rec.Key, h) {
 			met[h.Ordinal] = true
 		}

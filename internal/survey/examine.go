@@ -7,6 +7,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -21,6 +22,12 @@ import (
 // there, or the device cannot give its bytes back and the survey is to read around.
 func (s *Store) aboutBytes(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || s.o.ReadAround && errors.Is(err, syscall.EIO)
+}
+
+// IsDamage reports whether an error of a reader is damage: bytes that are wrong, or that are lost, as aboutBytes
+// has it. Others say nothing of the file.
+func (s *Store) IsDamage(err error) bool {
+	return errors.Is(err, base.ErrCorruption) || s.aboutBytes(err)
 }
 
 // Examine opens a file of the store for the time of a call of look. Fault is what look

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,9 @@ func (r *repairer) install() error {
 			if err := r.linkOrCopy(filepath.Join(r.dir, name), filepath.Join(r.target, name)); err != nil {
 				return err
 			}
+		}
+		if err := r.bringBlobs(); err != nil {
+			return err
 		}
 		if err := r.writeManifest(); err != nil {
 			return err
@@ -59,6 +63,20 @@ func (r *repairer) install() error {
 	return r.fs.SyncDir(r.dir)
 }
 
+// bringBlobs links or copies the blob files of the repaired store that are originals.
+func (r *repairer) bringBlobs() error {
+	for num := range r.referred() {
+		b := r.blob(num)
+		if b.found == nil {
+			continue // a new one
+		}
+		if err := r.linkOrCopy(b.path, filepath.Join(r.target, b.name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // comesAndGoes reports whether a file says who has the store open, and no more.
 func comesAndGoes(name string) bool {
 	kind, _ := manifest.ParseFileName(name)
@@ -69,10 +87,12 @@ func comesAndGoes(name string) bool {
 // does without, and returns their names.
 func (r *repairer) setAside(names []string) ([]string, error) {
 	var aside []string
+	blobs := r.referred()
 	for _, name := range names {
 		kind, num := manifest.ParseFileName(name)
 		kept := kind == manifest.FileTable &&
-			slices.ContainsFunc(r.pieces, func(p *piece) bool { return p.kept && p.t.Num == num })
+			slices.ContainsFunc(r.pieces, func(p *piece) bool { return p.kept && p.t.Num == num }) ||
+			kind == manifest.FileBlob && blobs[num]
 		if kind != manifest.FileUnknown && kind != manifest.FileTemp && kind != manifest.FileOptions && !kept {
 			aside = append(aside, name)
 		}
@@ -141,6 +161,10 @@ func (r *repairer) writeManifest() error {
 		if p.t.Expiring > 0 {
 			e.Features |= manifest.FeatureTTL
 		}
+	}
+	for _, num := range slices.Sorted(maps.Keys(r.referred())) {
+		e.AddedBlobs = append(e.AddedBlobs, r.blob(num).info)
+		e.Features |= manifest.FeatureApart
 	}
 	if e.Features&manifest.FeatureMerge != 0 {
 		e.Merger = r.mergerName()

@@ -40,6 +40,7 @@ func (r *repairer) logs() error {
 		_, err := r.s.ReadLog(l.Num, func(rec survey.Record) error {
 			last := rec.Seq + rec.Count - 1
 			if last <= floor || rec.Offset >= l.End {
+				r.keepLogged(rec.Data)
 				return nil
 			}
 			// A log begins below what an earlier one holds only if a recovery had left
@@ -109,6 +110,7 @@ func (r *repairer) writeBatches(batches []batch, names []string, beside *besideL
 			case err != nil:
 				return err
 			case beside.has(e.Key, end):
+				r.keepLogged(b.record)
 			case e.Key.Kind() == base.KindRangeDelete:
 				tombs = append(tombs, rangedel.Tombstone{Start: e.Key.User, End: end, Seq: e.Key.SeqNum()})
 			default:

@@ -49,9 +49,13 @@ func (r *repairer) merge(g *group) (run []*piece, err error) {
 	}
 	w := r.newTables(nil, mergedTableSize)
 	w.tombs = rangedel.NewSet(tombs)
+	var seen handlesOfKey
 	for n := 0; m.next(); n++ {
 		if n%4096 == 0 && r.ctx.Err() != nil {
 			return nil, r.ctx.Err()
+		}
+		if seen.has(m.key, m.value) {
+			continue
 		}
 		if err := w.add(m.key, m.value); err != nil {
 			return nil, err
@@ -106,17 +110,10 @@ type mergeInput struct {
 
 // open adds a table, and its tombstones to tombs.
 func (m *merger) open(p *piece, tombs []rangedel.Tombstone) ([]rangedel.Tombstone, error) {
-	f, err := p.fs.Open(p.path)
+	in, err := openPiece(p)
 	if err != nil {
 		return nil, err
 	}
-	r, err := sstable.NewReader(f, p.t.Size,
-		&sstable.ReaderOptions{Name: p.path, CacheSize: -1, ID: p.t.ID, TailSize: p.t.TailSize, Seq: p.t.Seq,
-			SkipFilter: true, AnyExpansion: true})
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	in := &mergeInput{num: p.t.Num, r: r, it: r.NewIter(sstable.IterOptions{Sequential: true})}
 	m.inputs = append(m.inputs, in)
 	slices.SortFunc(m.inputs, func(a, b *mergeInput) int {
 		if a.num > b.num {
@@ -124,7 +121,7 @@ func (m *merger) open(p *piece, tombs []rangedel.Tombstone) ([]rangedel.Tombston
 		}
 		return 1
 	})
-	return r.Tombstones().Clip(tombs, nil, nil), nil
+	return in.r.Tombstones().Clip(tombs, nil, nil), nil
 }
 
 // next moves to the next entry.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -32,7 +33,7 @@ func TestATableOfANewerFormatIsNoDamage(t *testing.T) {
 	require.Len(t, tables, 2)
 	data, err := os.ReadFile(tables[0])
 	require.NoError(t, err)
-	data[len(data)-footerVersion]++
+	data[len(data)-footerVersion] = sstable.FormatVersion + 1
 	require.NoError(t, os.WriteFile(tables[0], data, 0o600))
 
 	refused := func(err error) {

@@ -76,6 +76,10 @@ func (r *repairer) place() error {
 	for i, p := range r.pieces {
 		groups[i] = group{hull: p.t, pieces: []*piece{p}}
 	}
+	groups, err := r.uniteShared(groups)
+	if err != nil {
+		return err
+	}
 	groups = unite(groups)
 	r.pieces = nil
 	for _, g := range groups {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/doctor"
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -31,6 +33,9 @@ type Options struct {
 	// From, if set, has the damaged store's directory as it was at one moment, in place of the operating system's
 	// file system, and that for all other names. There must be an Out, unless this is a dry run.
 	From vfs.FS
+	// LostValue, if set, is told each value of a blob file that is lost, and the name of the file, while the
+	// repair goes on. The report lists them too, up to a bound.
+	LostValue func(file string, v LostValue)
 	// Progress, if set, is told about the files of each phase.
 	Progress func(phase string, done, total int)
 
@@ -67,9 +72,6 @@ func Run(ctx context.Context, dir string, o Options) (*Report, error) {
 	if !r.report.Needed && o.Out == "" {
 		return r.report, nil
 	}
-	if err := r.refuseBlobs(); err != nil {
-		return r.report, err
-	}
 	if err := r.locked(); err != nil {
 		return nil, err
 	}
@@ -99,6 +101,11 @@ type repairer struct {
 
 	rescued besideLogs // of flushes that the manifest does not list
 
+	blobs       map[uint64]*blobFile            // by number
+	logged      map[base.SeqNum]batchrepr.Entry // values in logs that count for nothing
+	listed      int                             // lost values in the report
+	listedBytes int                             // of their keys
+
 	stage    vfs.FS // where new tables are written, and in which directory
 	stageDir string
 	nextFile uint64
@@ -114,6 +121,8 @@ type piece struct {
 	path  string
 	from  []string // names of the originals that its entries come from
 	kept  bool     // it is an original
+	// checked says that the survey has held its handles against the blob files.
+	checked bool
 }
 
 // examine surveys the store.
@@ -133,18 +142,6 @@ func (r *repairer) examine() (err error) {
 		Dir: keytext.Name(r.dir), Out: keytext.Name(r.o.Out), DryRun: r.o.DryRun, Needed: len(r.s.Damage) > 0,
 		Damage: append([]survey.Damage{}, r.s.Damage...), Notes: append([]string{}, r.s.Notes...), Files: []File{},
 		Lost: []Loss{},
-	}
-	return nil
-}
-
-// refuseBlobs returns an error for a store of which values lie apart: what is rebuilt of it would lose
-// them.
-func (r *repairer) refuseBlobs() error {
-	apart := r.s.Manifest != nil && len(r.s.Manifest.Blobs) > 0 ||
-		slices.ContainsFunc(r.s.Tables, func(t survey.Table) bool { return t.Info != nil && t.Info.Apart > 0 })
-	if apart {
-		return errors.New("siftkv: repair does not know blob files yet, and the store has values in some " +
-			"(Options.SeparateFrom): nothing was changed")
 	}
 	return nil
 }
@@ -231,11 +228,17 @@ const listOfFiles = "MANIFEST"
 // rebuild decides on the tables of the repaired store, and writes the new ones.
 func (r *repairer) rebuild() error {
 	trusted := r.s.Trusted()
+	r.findBlobs()
 	if err := r.tables(); err != nil {
 		return err
 	}
 	if err := r.logs(); err != nil {
 		return err
+	}
+	if r.hasBlobs() {
+		if err := r.values(); err != nil {
+			return err
+		}
 	}
 	r.report.Levels = "manifest"
 	if !trusted {
@@ -258,6 +261,7 @@ func (r *repairer) rebuild() error {
 		r.report.note("tables of an ingest that a crash broke off are left out, all of them: ingest the files " +
 			"again, if the call had not returned they never counted")
 	}
+	r.reportBlobs()
 	for _, p := range r.pieces {
 		r.report.Tables++
 		r.report.Entries += p.t.Entries

@@ -112,6 +112,10 @@ type Loss struct {
 	// FirstSeq and LastSeq are the lost sequence numbers, where these are known.
 	FirstSeq uint64 `json:"first_seq,omitempty"`
 	LastSeq  uint64 `json:"last_seq,omitempty"`
+	// Values are the lost values, as far as they are listed; Unlisted is how many more there are, whose keys
+	// are in Ranges.
+	Values   []LostValue `json:"values,omitempty"`
+	Unlisted uint64      `json:"unlisted,omitempty"`
 	// Possible is set if it is not certain that there was anything to lose.
 	Possible bool `json:"possible,omitempty"`
 }
@@ -126,10 +130,10 @@ func (l *Loss) Covers(key []byte) bool {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(l.Values, func(v LostValue) bool { return string(v.Key) == string(key) })
 }
 
-// String is one line, or more if there are several ranges.
+// String is one line, or more if there are several ranges or values.
 func (l *Loss) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s: ", l.File, l.What)
@@ -147,6 +151,7 @@ func (l *Loss) String() string {
 	if l.Ranges == nil {
 		b.WriteString(", of any key")
 	}
+	l.writeValues(&b)
 	for i := range l.Ranges {
 		fmt.Fprintf(&b, "\n    keys %s", &l.Ranges[i])
 	}

@@ -7,11 +7,9 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/survey"
-	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -35,7 +33,7 @@ func (r *repairer) tables() error {
 		case len(t.Damage) == 0:
 			r.report.file(t.Name, Kept, "")
 			p := &piece{
-				level: t.Level, run: t.Run, t: t.Describe(), kept: true,
+				level: t.Level, run: t.Run, t: t.Describe(), kept: true, checked: r.s.Trusted() && t.Listing != nil,
 				fs: r.fs, path: filepath.Join(r.dir, t.Name), from: []string{t.Name},
 			}
 			if r.s.Rescues(t) {
@@ -83,7 +81,7 @@ func (r *repairer) leaveOutIngest(t *survey.Table) {
 
 // salvage writes what checks out of a table to a new one.
 func (r *repairer) salvage(t *survey.Table) error {
-	w := r.newTables(writerOptions(t), 0)
+	w := r.newTables(writerOptions(t.Info), 0)
 	o := &sstable.SalvageOptions{Name: filepath.Join(r.dir, t.Name)}
 	if t.Listing != nil {
 		o.ID, o.Seq = t.Listing.ID, t.Listing.Seq
@@ -167,18 +165,18 @@ func (r *repairer) loseTombstones(t *survey.Table, sv *sstable.Salvage) {
 }
 
 // writerOptions are those that a table was written with, as far as they are known.
-func writerOptions(t *survey.Table) *sstable.WriterOptions {
+func writerOptions(info *sstable.FileInfo) *sstable.WriterOptions {
 	o := &sstable.WriterOptions{}
-	if t.Info == nil {
+	if info == nil {
 		return o
 	}
-	if t.Info.Compression.Valid() {
-		o.Compression = t.Info.Compression
+	if info.Compression.Valid() {
+		o.Compression = info.Compression
 	}
-	if p, err := filterpolicy.Parse(t.Info.FilterPolicy); err == nil && t.Info.FilterPolicy != "" {
+	if p, err := filterpolicy.Parse(info.FilterPolicy); err == nil && info.FilterPolicy != "" {
 		o.Filter = p
 	}
-	if p, err := filterpolicy.ParseRange(t.Info.RangeFilterPolicy); err == nil && t.Info.RangeFilterPolicy != "" {
+	if p, err := filterpolicy.ParseRange(info.RangeFilterPolicy); err == nil && info.RangeFilterPolicy != "" {
 		o.RangeFilter = p
 	}
 	return o
@@ -188,121 +186,3 @@ func writerOptions(t *survey.Table) *sstable.WriterOptions {
 type onlyReader struct{ f vfs.ReadFile }
 
 func (r onlyReader) ReadAt(b []byte, off int64) (int, error) { return r.f.ReadAt(b, off) }
-
-// A tableWriter writes one sorted run to new tables of about a size, cut between
-// user keys; range tombstones are cut with them. Call order: add* (finish | abort).
-type tableWriter struct {
-	r      *repairer
-	o      *sstable.WriterOptions
-	size   int64 // 0: one table
-	w      *sstable.Writer
-	file   vfs.WriteFile
-	num    uint64
-	start  []byte // the open table's span begins here; nil: at the first key
-	tables []*piece
-	last   []byte
-
-	tombs *rangedel.Set // known before the first add if the run is cut
-}
-
-func (r *repairer) newTables(o *sstable.WriterOptions, size int64) *tableWriter {
-	with := sstable.WriterOptions{}
-	if o != nil {
-		with = *o
-	}
-	with.Merger = r.mergerName()
-	return &tableWriter{r: r, o: &with, size: size}
-}
-
-// mergerName returns the name of the merger of the store's operands, as the manifest
-// or a table has it; "" if none does.
-func (r *repairer) mergerName() string {
-	if m := r.s.Manifest; m != nil && m.First.Merger != "" {
-		return m.First.Merger
-	}
-	for i := range r.s.Tables {
-		if info := r.s.Tables[i].Info; info != nil && info.Merger != "" {
-			return info.Merger
-		}
-	}
-	return ""
-}
-
-func (w *tableWriter) add(k base.InternalKey, value []byte) error {
-	if w.w != nil && w.size > 0 && w.w.Size() >= w.size && string(w.last) != string(k.User) {
-		if err := w.close(k.User); err != nil {
-			return err
-		}
-		w.start = append([]byte{}, k.User...)
-	}
-	if w.w == nil {
-		if err := w.open(); err != nil {
-			return err
-		}
-	}
-	w.last = append(w.last[:0], k.User...)
-	return w.w.Add(k, value)
-}
-
-func (w *tableWriter) open() (err error) {
-	w.num = w.r.nextFile
-	w.r.nextFile++
-	path := filepath.Join(w.r.stageDir, manifest.FileName(manifest.FileTable, w.num))
-	if w.file, err = w.r.stage.Create(path); err != nil {
-		return err
-	}
-	w.r.written = append(w.r.written, path)
-	w.w = sstable.NewWriter(w.file, w.o)
-	return nil
-}
-
-// close finishes the open table, whose span ends before end (nil: no bound).
-func (w *tableWriter) close(end []byte) error {
-	tombs := w.tombs.Clip(nil, w.start, end)
-	if w.w == nil {
-		if len(tombs) == 0 {
-			return nil
-		}
-		if err := w.open(); err != nil {
-			return err
-		}
-	}
-	for _, t := range tombs {
-		if err := w.w.AddTombstone(t); err != nil {
-			return err
-		}
-	}
-	info, err := w.w.Finish()
-	if err == nil {
-		err = w.file.Sync()
-	}
-	if err = errors.Join(err, w.file.Close()); err != nil {
-		return err
-	}
-	w.w, w.file = nil, nil
-	w.tables = append(w.tables, &piece{
-		level: -1, t: tablemeta.Of(w.num, info, tombs), fs: w.r.stage,
-		path: filepath.Join(w.r.stageDir, manifest.FileName(manifest.FileTable, w.num)),
-	})
-	return nil
-}
-
-// finish closes the last table and returns all. Tombstones may be given here if the
-// run is not cut.
-func (w *tableWriter) finish(tombs *rangedel.Set) ([]*piece, error) {
-	if tombs != nil {
-		w.tombs = tombs
-	}
-	err := w.close(nil)
-	return w.tables, err
-}
-
-// abort gives up the open table; its file is removed when the repair ends.
-func (w *tableWriter) abort() {
-	if w.file != nil {
-		_ = w.file.Close() // it is removed next
-		_ = w.r.stage.Remove(w.r.written[len(w.r.written)-1])
-		w.r.written = w.r.written[:len(w.r.written)-1]
-		w.w, w.file = nil, nil
-	}
-}

@@ -1,0 +1,79 @@
+package repair
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// What a key of which a value is lost shows then.
+const (
+	// ShowsNothing: the key is not there. A tombstone hides what it had before.
+	ShowsNothing = "nothing"
+	// ShowsOperands: merge operands that are newer than the value, without it.
+	ShowsOperands = "merge operands alone"
+	// ShowsNewer: what it did before. The value was an old one, which something newer hides.
+	ShowsNewer = "what is newer"
+)
+
+// A newerVersions asks the tables for versions of the keys of one of them, in the order of keys.
+type newerVersions struct {
+	of   *piece
+	all  []*piece
+	over []*mergeInput // nil: not open yet
+	open bool
+}
+
+// shows returns what a reader sees of a key if there is a tombstone in the place of k.
+func (n *newerVersions) shows(k base.InternalKey) (string, error) {
+	if !n.open {
+		if err := n.begin(); err != nil {
+			return "", err
+		}
+	}
+	shows := ShowsNothing
+	for _, in := range n.over {
+		if in.r.Tombstones().Cover(k.User, base.MaxSeqNum) > k.SeqNum() {
+			return ShowsNewer, nil
+		}
+		for ok := in.it.SeekGE(base.SearchKey(k.User, base.MaxSeqNum)); ok; ok = in.it.Next() {
+			at := in.it.Key()
+			if !bytes.Equal(at.User, k.User) || at.SeqNum() <= k.SeqNum() {
+				break
+			}
+			if at.Kind() != base.KindMerge {
+				return ShowsNewer, nil
+			}
+			shows = ShowsOperands
+		}
+		if err := in.it.Error(); err != nil {
+			return "", err
+		}
+	}
+	return shows, nil
+}
+
+// begin opens the tables that may have something newer, the own among them.
+func (n *newerVersions) begin() error {
+	n.open = true
+	for _, p := range n.all {
+		if p.t.LargestSeq < n.of.t.SmallestSeq || p != n.of && !overlap(&p.t, &n.of.t) {
+			continue
+		}
+		in, err := openPiece(p)
+		if err != nil {
+			return err
+		}
+		n.over = append(n.over, in)
+	}
+	return nil
+}
+
+func (n *newerVersions) close() error {
+	var errs []error
+	for _, in := range n.over {
+		errs = append(errs, in.r.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,214 @@
+package repair
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/sstable"
+)
+
+// A table that has handles of a blob file that is not whole is written anew. Values that can be read go to
+// a new blob file. In the place of a value that is lost the table gets a tombstone with the same sequence
+// number: the key is not there then, and does not show what it had before. Keys are told one by one.
+
+// values sees to it that every handle leads to a value.
+func (r *repairer) values() (err error) {
+	w := &valueWriter{r: r}
+	defer func() {
+		w.abort()
+		err = errors.Join(err, r.closeBlobs())
+	}()
+	if err := r.checkHandles(); err != nil {
+		return err
+	}
+	var work []*piece
+	for _, p := range r.pieces {
+		if slices.ContainsFunc(p.t.Blobs, func(ref blobRef) bool { return !r.blob(ref.Num).whole }) {
+			work = append(work, p)
+		}
+	}
+	slices.SortStableFunc(work, func(a, b *piece) int {
+		return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(b.run, a.run),
+			bytes.Compare(a.t.Smallest, b.t.Smallest))
+	})
+	before := slices.Clone(r.pieces)
+	for i, p := range work {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		r.o.Progress("values", i, len(work))
+		if err := r.rewrite(p, before, w); err != nil {
+			return err
+		}
+	}
+	if len(work) > 0 {
+		r.o.Progress("values", len(work), len(work))
+	}
+	if err := w.finish(); err != nil {
+		return err
+	}
+	if !r.o.DryRun {
+		r.discard(work)
+	}
+	r.loseValues()
+	return nil
+}
+
+// rewrite writes a table anew. Before are all tables as they were.
+func (r *repairer) rewrite(p *piece, before []*piece, w *valueWriter) (err error) {
+	in, err := openPiece(p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.r.Close()) }()
+	info, err := in.r.Info()
+	if err != nil {
+		return err
+	}
+	newer := &newerVersions{of: p, all: before}
+	defer func() { err = errors.Join(err, newer.close()) }()
+	out := r.newTables(writerOptions(info), 0)
+	out.tombs = in.r.Tombstones()
+	for ok := in.it.First(); ok; ok = in.it.Next() {
+		k, value := in.it.Key(), in.it.Value()
+		if k.Kind().Apart() {
+			if k, value, err = r.value(k, value, w, newer); err != nil {
+				return err
+			}
+		}
+		if err := out.add(k, value); err != nil {
+			return err
+		}
+	}
+	if err := in.it.Error(); err != nil {
+		return err
+	}
+	tables, err := out.finish(nil)
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		t.level, t.run, t.from = p.level, p.run, p.from
+	}
+	i := slices.Index(r.pieces, p)
+	r.pieces = slices.Replace(r.pieces, i, i+1, tables...)
+	for i := range r.report.Files {
+		if f := &r.report.Files[i]; slices.Contains(p.from, f.Name) && f.Action == Kept {
+			f.Action, f.Why = Rewrote, "it had values in blob files that are not whole"
+		}
+	}
+	return nil
+}
+
+// value returns what a table gets in the place of an entry with a handle: the same, an entry with another
+// handle, what a log has of it, or a tombstone.
+func (r *repairer) value(k base.InternalKey, stored []byte, w *valueWriter, newer *newerVersions) (base.InternalKey,
+	[]byte, error) {
+	h, expiry, err := blob.HandleOf(k.Kind(), stored)
+	if err != nil {
+		return k, nil, err // the table was checked
+	}
+	b := r.blob(h.File)
+	if b.whole {
+		return k, stored, nil
+	}
+	src, err := r.readable(b, k.User, h)
+	switch {
+	case err != nil:
+		return k, nil, err
+	case src != nil && r.o.DryRun:
+		b.moved++
+		return k, stored, nil
+	case src != nil:
+		if h, err = w.copy(src, k.User, h); err != nil {
+			return k, nil, err
+		}
+		b.moved++
+		var value []byte
+		if k.Kind().Expires() {
+			value = base.AppendExpiry(nil, expiry)
+		}
+		return k, h.Append(value), nil
+	}
+	if e, ok := r.logged[k.SeqNum()]; ok && bytes.Equal(e.Key.User, k.User) {
+		return e.Key, e.Value, nil
+	}
+	shows, err := newer.shows(k)
+	if err != nil {
+		return k, nil, err
+	}
+	r.loseValue(b, LostValue{Key: bytes.Clone(k.User), Seq: uint64(k.SeqNum()), Bytes: h.Size, Offset: h.Offset,
+		Shows: shows})
+	return base.MakeKey(k.User, k.SeqNum(), base.KindDelete), nil, nil
+}
+
+// readable returns the reader of a blob file if the value of a handle can be read from it, and nil if it is
+// lost. It reads all of the value.
+func (r *repairer) readable(b *blobFile, key []byte, h blob.Handle) (*blob.Reader, error) {
+	src, err := r.open(b)
+	if src == nil || err != nil {
+		return nil, err
+	}
+	s, err := src.OpenStream(key, h)
+	if err == nil {
+		_, err = io.Copy(io.Discard, s)
+	}
+	switch {
+	case err == nil:
+		return src, nil
+	case r.s.IsDamage(err):
+		return nil, nil
+	}
+	return nil, err
+}
+
+// keepLogged keeps the values of a batch that counts for nothing, since tables have its writes, for the case
+// that the tables' blob files have lost them.
+func (r *repairer) keepLogged(record []byte) {
+	for e, err := range batchrepr.All(record) {
+		if err == nil && (e.Key.Kind() == base.KindSet || e.Key.Kind() == base.KindSetTTL) {
+			r.keepEntry(e)
+		}
+	}
+}
+
+func (r *repairer) keepEntry(e batchrepr.Entry) {
+	if !r.anyBlobLost() {
+		return
+	}
+	if r.logged == nil {
+		r.logged = map[base.SeqNum]batchrepr.Entry{}
+	}
+	r.logged[e.Key.SeqNum()] = batchrepr.Entry{Key: e.Key.Clone(), Value: bytes.Clone(e.Value)}
+}
+
+// anyBlobLost reports whether some blob file is not whole.
+func (r *repairer) anyBlobLost() bool {
+	for _, b := range r.blobs {
+		if !b.whole {
+			return true
+		}
+	}
+	return false
+}
+
+// openPiece opens the table of a piece, for one pass through it.
+func openPiece(p *piece) (*mergeInput, error) {
+	f, err := p.fs.Open(p.path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := sstable.NewReader(f, p.t.Size,
+		&sstable.ReaderOptions{Name: p.path, CacheSize: -1, ID: p.t.ID, TailSize: p.t.TailSize, Seq: p.t.Seq,
+			SkipFilter: true, AnyExpansion: true})
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &mergeInput{num: p.t.Num, r: r, it: r.NewIter(sstable.IterOptions{Sequential: true})}, nil
+}
