@@ -108,7 +108,10 @@ var ideas = map[string]string{
 	"range": "range filters", "scan": "scans between bounds", "ranges": "filters for ranges by themselves",
 	"sets": "sets of keys", "csv": "result as CSV", "device": "time of a device read",
 	"verify": "predicted beside measured", "sweep": "every setting measured",
-	"remember":  "memory of false positives",
+	"remember":   "memory of false positives",
+	"large-size": "bytes of a large value", "large-values": "compressibility of large values",
+	"large-data": "bytes of a store with large values", "minutes": "time of constant overwrites",
+	"separate-from": "length of a value that lies apart", "blob-space": "space of values apart",
 	"in-memory": "object store in memory", "s3": "object store in a bucket",
 }
 

@@ -34,7 +34,7 @@ func texts() kong.Vars {
 			"'). The first is measured with every number of keys, the others with the most.",
 		"ycsb_engine": "Engines (default siftkv,pebble), of: " + list(ycsb.Engines()) + ".",
 		"compactions": list(engine.CompactionStyles), "style": engine.CompactionStyles[0],
-		"compared": "siftkv,pebble,badger,goleveldb,bbolt",
+		"compared": list(compared), "largeengines": list(compare.LargeEngines()),
 		"families": families, "rangefamilies": rangeFamilies, "five": readampFilters,
 	})
 	return vars
@@ -121,9 +121,18 @@ var helps = kong.Vars{
 	"pebbleindex": "Size at which Pebble splits a file's index in two levels (default 0: Pebble's " +
 		"default, the size of a data block; CockroachDB uses 256KiB).",
 
-	"compare_engine": "Engines, each in a process of its own (default ${compared}); the " +
-		"first is compared with each other. Also: pebble-iterator (lookups by one iterator with last-level filters), " +
-		"rocksdb and lmdb (if built with the tags of these names).",
+	"compare_engine": "Engines, each in a process of its own (default ${compared}; with workloads of large values " +
+		"alone ${largeengines}); the first is compared with each other. Also: pebble-iterator (lookups by one " +
+		"iterator with last-level filters), rocksdb, rocksdb-blobs and lmdb (if built with the tags rocksdb and lmdb).",
+	"compare_largevalues": "What large values are: random (default; nothing compresses them) or half (half " +
+		"compressible).",
+	"compare_largedata": "Keys and values of a store with large values (default 256MiB). A store may take " +
+		"several times as much.",
+	"compare_minutes": "Minutes of the constant overwrites of large-churn, for each engine (default 0.5).",
+	"compare_separate": "Length from which on values lie apart in siftkv-apart, pebble-apart, badger-log and " +
+		"rocksdb-blobs (default 4KiB).",
+	"compare_blobspace": "What files of values may take in these, of the values that are there (default 1.5); " +
+		"kv.Options.BlobSpace of SiftKV, for the others the share of garbage that goes with it.",
 	"compare_loads": "Repetitions of the load, and of workloads with stores of their own (default 1); bbolt has " +
 		"one.",
 	"compare_workload": "Workloads (default all): ${workloadlist}. Example: --workload absent,zipf.",

@@ -12,8 +12,6 @@ import (
 
 // Sizes of the stores of phases that have one of their own, as parts of the keys of the run.
 const (
-	largeValue    = 16 << 10
-	largeKeys     = 750 // one in so many: about half as many bytes
 	middleValue   = 1 << 10
 	middleKeys    = 30 // about a third of the bytes
 	tombstoneKeys = 30
@@ -34,6 +32,7 @@ const (
 type experiment struct {
 	phases []string
 	ranges bool // only for engines that have range tombstones
+	large  bool // values are as Settings.Large has them, and the space that they take is watched
 	// run carries tasks out on an open store and adds what they measure to the phases.
 	run func(a *apart, ctx context.Context) error
 	// store returns the number of keys, the size of a value, and the settings, for those
@@ -43,9 +42,10 @@ type experiment struct {
 
 // experiments are made one after the other.
 var experiments = []experiment{
-	{phases: []string{"large-load", "large-get", "large-overwrite"}, run: (*apart).large,
+	{phases: []string{"large-load", "large-overwrite", "large-get", "large-scan", "large-keys", "large-churn"},
+		large: true, run: (*apart).large,
 		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
-			return c.Keys / largeKeys, largeValue, s
+			return c.Large.keys(c.KeySize), c.Large.ValueSize, s
 		}},
 	{phases: []string{"overwrite"}, run: (*apart).overwrite,
 		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
@@ -130,6 +130,7 @@ func (x *run) apart(ctx context.Context, e *experiment, name, compression string
 		entryBytes: entry}
 	_, err = c.steps(ctx, task{Do: "start", Start: &startTask{
 		Engine: name, Dir: []byte(dir), Keys: n, KeySize: x.config.KeySize, ValueSize: valueSize, Seed: x.config.Seed,
+		Random: e.large && x.config.Large.Values == RandomValues, Watch: e.large,
 	}}, a.open)
 	if err != nil {
 		return err
@@ -139,6 +140,9 @@ func (x *run) apart(ctx context.Context, e *experiment, name, compression string
 	}
 	return c.stop(ctx)
 }
+
+// chosen reports whether a phase is to be measured.
+func (a *apart) chosen(phase string) bool { return slices.Contains(a.run.config.Workloads, phase) }
 
 // add adds a sample to a phase, if it is chosen.
 func (a *apart) add(phase string, s *Sample) {
@@ -161,31 +165,31 @@ func (a *apart) ask(ctx context.Context, phase string, j job) error {
 
 // filled does something that writes, waits until nothing is left to compact, and returns
 // both as one sample, with what was written and what the store takes.
-func (a *apart) filled(ctx context.Context, write task, bytes int64) (*Sample, error) {
+func (a *apart) filled(ctx context.Context, write task) (*Sample, error) {
 	sizes := task{Do: "sizes"}
-	done, err := a.child.steps(ctx, sizes, write, task{Do: "calm"}, sizes)
+	done, err := a.child.steps(ctx, task{Do: "mark"}, sizes, write, task{Do: "calm"}, sizes)
 	if err != nil {
 		return nil, err
 	}
-	before, s, calm, after := done[0], done[1], done[2], done[3]
+	before, s, calm, after := done[1], done[2], done[3], done[4]
 	s.Seconds += calm.Seconds
 	s.CPUSeconds += calm.CPUSeconds
 	s.PerSecond = float64(s.Operations) / s.Seconds
 	s.Written, s.OnDisk, s.Files = after.Written-before.Written, after.OnDisk, after.Files
 	s.Peak, s.Base, s.Resident = after.Peak, after.Base, after.Resident
-	s.Data, s.Live = bytes, int64(a.keys)*a.entryBytes
+	s.PeakDisk = max(after.PeakDisk, after.OnDisk)
+	s.Data, s.Live = s.Operations*a.entryBytes, int64(a.keys)*a.entryBytes
 	return s, nil
 }
 
 // load fills the store.
 func (a *apart) load(ctx context.Context) (*Sample, error) {
-	return a.filled(ctx, task{Do: "load"}, int64(a.keys)*a.entryBytes)
+	return a.filled(ctx, task{Do: "load"})
 }
 
-// rewrite overwrites every record some times, and checks that all are as they should be.
-func (a *apart) rewrite(ctx context.Context, phase string) error {
-	n := overwrites * a.keys
-	s, err := a.filled(ctx, task{Do: "job", Job: &job{Kind: "overwrite", Lookups: n}}, int64(n)*a.entryBytes)
+// rewrite overwrites records, and checks that all are as they should be.
+func (a *apart) rewrite(ctx context.Context, phase string, j job) error {
+	s, err := a.filled(ctx, task{Do: "job", Job: &j})
 	if err != nil {
 		return err
 	}
@@ -194,25 +198,12 @@ func (a *apart) rewrite(ctx context.Context, phase string) error {
 	return err
 }
 
-// large has large values.
-func (a *apart) large(ctx context.Context) error {
-	s, err := a.load(ctx)
-	if err != nil {
-		return err
-	}
-	a.add("large-load", s)
-	if err := a.ask(ctx, "large-get", job{Kind: "existing"}); err != nil {
-		return err
-	}
-	return a.rewrite(ctx, "large-overwrite")
-}
-
 // overwrite has values of middling size.
 func (a *apart) overwrite(ctx context.Context) error {
 	if _, err := a.load(ctx); err != nil {
 		return err
 	}
-	return a.rewrite(ctx, "overwrite")
+	return a.rewrite(ctx, "overwrite", job{Kind: "overwrite", Lookups: overwrites * a.keys})
 }
 
 func (a *apart) deletePoints(ctx context.Context) error {

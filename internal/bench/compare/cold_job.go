@@ -75,14 +75,18 @@ func (w *worker) drop() error {
 // page cache: what a device writes meanwhile is little beside any machine's memory.
 const chillInterval = 250 * time.Millisecond
 
-// chilled does something while the files of the store are kept out of the page cache, if
-// the store is to be cold, and notes what they take at most.
-func (w *worker) chilled(f func() (*Sample, error)) (*Sample, error) {
-	if !w.start.Chill {
+// watchInterval is how often the space of files is looked at that are not kept out of the page
+// cache: a few system calls for each file.
+const watchInterval = 20 * time.Millisecond
+
+// watched does something while the files of the store are kept out of the page cache, if the
+// store is to be cold, and notes what they take at most, then or if they are to be watched.
+func (w *worker) watched(f func() (*Sample, error)) (*Sample, error) {
+	if !w.start.Chill && !w.start.Watch {
 		return f()
 	}
 	stop, ended := make(chan struct{}), make(chan error)
-	go func() { ended <- w.chill(stop) }()
+	go func() { ended <- w.watch(stop) }()
 	s, err := f()
 	close(stop)
 	if err := errors.Join(err, <-ended); err != nil {
@@ -91,22 +95,28 @@ func (w *worker) chilled(f func() (*Sample, error)) (*Sample, error) {
 	return s, nil
 }
 
-// chill keeps the files out of the page cache until stop is closed.
-func (w *worker) chill(stop <-chan struct{}) error {
-	dir := string(w.start.Dir)
+// watch notes the space of the files until stop is closed, and keeps them out of the page cache
+// if it is to.
+func (w *worker) watch(stop <-chan struct{}) error {
+	dir, interval := string(w.start.Dir), watchInterval
+	if w.start.Chill {
+		interval = chillInterval
+	}
 	for {
 		bytes, _, err := onDisk(dir)
 		if err != nil {
 			return err
 		}
 		w.peakDisk = max(w.peakDisk, bytes)
-		if err := measure.ChillCaches(dir); err != nil {
-			return err
+		if w.start.Chill {
+			if err := measure.ChillCaches(dir); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-stop:
 			return nil
-		case <-time.After(chillInterval):
+		case <-time.After(interval):
 		}
 	}
 }

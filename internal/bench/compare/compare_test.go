@@ -39,6 +39,38 @@ var broken = map[string]func(string, engine.Live) engine.Live{
 	"skipping":  func(_ string, s engine.Live) engine.Live { return skipping{s} },
 	"losing":    func(_ string, s engine.Live) engine.Live { return losing{s} },
 	"mortal":    func(_ string, s engine.Live) engine.Live { return mortal{s} },
+	"stale":     func(_ string, s engine.Live) engine.Live { return &stale{Live: s, seen: map[string]int{}} },
+	"keyless":   func(_ string, s engine.Live) engine.Live { return keyless{s} },
+}
+
+// stale passes the third write of a key over.
+type stale struct {
+	engine.Live
+	seen map[string]int
+}
+
+func (s *stale) Put(key, value []byte) error {
+	if s.seen[string(key)]++; s.seen[string(key)] == 3 {
+		return nil
+	}
+	return s.Live.Put(key, value)
+}
+
+// keyless leaves one key out of a scan of keys, and has another twice.
+type keyless struct{ engine.Live }
+
+func (s keyless) ScanKeys(start []byte, limit int, visit func(key []byte)) error {
+	n := 0
+	var first []byte
+	return s.Live.(engine.KeyScanner).ScanKeys(start, limit, func(key []byte) {
+		if n++; n == 1 {
+			first = bytes.Clone(key)
+		}
+		if n == 3 {
+			key = first
+		}
+		visit(key)
+	})
 }
 
 // forgetful does not have one key in eight.
@@ -102,6 +134,7 @@ func tiny(t *testing.T, fault string) *Config {
 			Engines: []string{"siftkv", "bbolt"}, Workloads: Workloads(), Compressions: []string{"snappy"},
 			Keys: 2000, KeySize: 16, ValueSize: 100, Repetitions: 1, Loads: 1, Seconds: 0.002, Seed: 1,
 			Store: engine.Settings{CacheBytes: 1 << 20, MemtableBytes: 1 << 20, BlockBytes: 4096, Compactions: 1},
+			Large: Large{ValueSize: 8 << 10, Values: RandomValues, Data: 4 << 20, Minutes: 0.0005},
 		},
 		Setup: Setup{
 			Dir: t.TempDir(), Progress: progress.New(io.Discard, "none"), Worker: []string{self, "worker", fault},
@@ -121,7 +154,7 @@ func TestEveryWorkloadOnEveryEngine(t *testing.T) {
 	for _, p := range r.Phases {
 		for _, e := range p.Engines {
 			lacks := strings.HasPrefix(p.Name, "delete") && strings.Contains(p.Name, "range") &&
-				!engine.DeletesRanges(e.Engine)
+				!engine.DeletesRanges(e.Engine) || p.Name == "large-keys" && !engine.ScansKeys(e.Engine)
 			if lacks || p.stage.writes() && e.Engine == engine.PebbleIteratorName {
 				require.Empty(t, e.Samples, "%s on %s", p.Name, e.Engine)
 				continue
@@ -286,6 +319,12 @@ func TestUsage(t *testing.T) {
 		"--cache 1":             func(c *Config) { c.Store.CacheBytes = 1 },
 		"--dir /nothing/here":   func(c *Config) { c.Dir = "/nothing/here" },
 		"values of 3 bytes":     func(c *Config) { c.ValueSize = 3 },
+		"--large-size 3":        func(c *Config) { c.Large.ValueSize = 3 },
+		"--large-data 9":        func(c *Config) { c.Large.Data = 9 },
+		"--large-values blue":   func(c *Config) { c.Large.Values = "blue" },
+		"--minutes 0":           func(c *Config) { c.Large.Minutes = 0 },
+		"--blob-space 1":        func(c *Config) { c.Store.BlobSpace = 1 },
+		"--separate-from -1":    func(c *Config) { c.Store.SeparateFrom = -1 },
 	} {
 		c := tiny(t, "")
 		change(c)

@@ -52,12 +52,19 @@ var figures = []struct {
 		func(s Sample, _ float64) float64 { return float64(s.LongestBatch) / 1e6 }},
 	{"heavy", "heavy-batches", "batches written meanwhile", "", false,
 		func(s Sample, _ float64) float64 { return float64(s.Batches) }},
-	{"large-load", "large-written", "bytes written by the load, values of 16 KiB", "bytes of data", true, overwritten},
-	{"large-load", "large-space", "bytes on disk, values of 16 KiB", "bytes of data", true, taken},
-	{"large-overwrite", "large-overwritten", "bytes written by overwrites, values of 16 KiB", "bytes of data", true,
+	{"large-load", "large-written", "bytes written by the load, large values", "bytes of data", true, overwritten},
+	{"large-load", "large-space", "bytes on disk, large values", "bytes of data", true, taken},
+	{"large-overwrite", "large-overwritten", "bytes written by overwrites, large values", "bytes of data", true,
 		overwritten},
-	{"large-overwrite", "large-overwritten-space", "bytes on disk after overwrites, values of 16 KiB", "bytes of data",
+	{"large-overwrite", "large-overwritten-space", "bytes on disk after overwrites, large values", "bytes of data",
 		true, taken},
+	{"large-overwrite", "large-overwritten-most", "bytes on disk at most meanwhile, large values", "bytes of data",
+		true, atMost},
+	{"large-overwrite", "large-peak", "memory at most, load and overwrites of large values", "MiB", true,
+		func(s Sample, _ float64) float64 { return mebi(s.Peak - s.Base) }},
+	{"large-churn", "churn-written", "bytes written by constant overwrites", "bytes of data", true, overwritten},
+	{"large-churn", "churn-space", "bytes on disk after constant overwrites", "bytes of data", true, taken},
+	{"large-churn", "churn-most", "bytes on disk at most during constant overwrites", "bytes of data", true, atMost},
 	{"overwrite", "overwritten", "bytes written by overwrites, values of 1 KiB", "bytes of data", true, overwritten},
 	{"overwrite", "overwritten-space", "bytes on disk after overwrites, values of 1 KiB", "bytes of data", true, taken},
 	{"limit", "limit-peak", "memory at most under a limit", "MiB", true,
@@ -74,11 +81,12 @@ func own(part func(s Sample) (a, b int64)) func(Sample, float64) float64 {
 	}
 }
 
-// overwritten and taken are what overwrites cost: of the bytes that were overwritten, and of
-// those that are there.
+// overwritten, taken and atMost are what overwrites cost: of the bytes that were overwritten, and
+// of those that are there, in the end and at any moment.
 var (
 	overwritten = own(func(s Sample) (int64, int64) { return s.Written, s.Data })
 	taken       = own(func(s Sample) (int64, int64) { return s.OnDisk, s.Live })
+	atMost      = own(func(s Sample) (int64, int64) { return s.PeakDisk, s.Live })
 )
 
 func mebi(bytes int64) float64 { return float64(max(0, bytes)) / (1 << 20) }

@@ -127,6 +127,8 @@ func (w *worker) newLoop(j *job, thread int) (loop, error) {
 	switch {
 	case j.Kind == "scan":
 		return newScans(w, j.Limit, pass), nil
+	case j.Kind == "scan-keys":
+		return newKeyScans(w)
 	case j.Kind == "set":
 		return newSets(w, pass), nil
 	case strings.HasPrefix(j.Kind, "ycsb-"):
@@ -136,6 +138,8 @@ func (w *worker) newLoop(j *job, thread int) (loop, error) {
 	switch j.Kind {
 	case "existing":
 		l.next = u.existing(existingOrder, pass)
+	case "replaced":
+		l.next = w.newest(pass)
 	case "warmup":
 		l.next = u.existing(warmupOrder, pass)
 	case "zipfian":
@@ -165,6 +169,8 @@ func (w *worker) job(ctx context.Context, j *job) (*Sample, error) {
 		return w.contend(ctx, j, strings.TrimPrefix(j.Kind, "contend-"))
 	case "overwrite":
 		return w.overwrite(ctx, j)
+	case "replace":
+		return w.watched(func() (*Sample, error) { return w.replace(ctx, j) })
 	case "delete":
 		return w.deletePoints(ctx)
 	case "delete-ranges":

@@ -31,6 +31,9 @@ func newKeyspace(s *startTask) (*keyspace, error) {
 		return nil, err
 	}
 	u.updated, err = keys.NewValues(s.ValueSize, s.Seed+1)
+	if s.Random {
+		u.loaded, u.updated = u.loaded.Random(), u.updated.Random()
+	}
 	return u, err
 }
 
@@ -102,6 +105,7 @@ const (
 	mixDraw       = 0x6d697864
 	writeOrder    = 0x77726974
 	heavyOrder    = 0x68656176
+	replaceDraw   = 0x7265706c
 )
 
 // passes keeps the keys of repetitions apart: a pass begins this far into the

@@ -20,7 +20,9 @@ type startTask struct {
 	KeySize   int    `json:"key_size"`
 	ValueSize int    `json:"value_size"`
 	Seed      uint64 `json:"seed"`
-	Chill     bool   `json:"chill,omitempty"` // keep the files out of the page cache while they are written
+	Chill     bool   `json:"chill,omitempty"`  // keep the files out of the page cache while they are written
+	Random    bool   `json:"random,omitempty"` // values are such that nothing compresses them
+	Watch     bool   `json:"watch,omitempty"`  // note what the files take while they are written
 }
 
 // An openTask opens the store, after closing it if it is open.

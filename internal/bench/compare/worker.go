@@ -31,7 +31,9 @@ type worker struct {
 	frontier *ycsb.Frontier // the records that were written so far
 	hole     hole           // the loaded keys that were deleted
 	totals   []uint64       // of counters, by record
-	peakDisk int64          // of the store's files, where they are kept out of the page cache
+	peakDisk int64          // of the store's files, where they are watched
+	versions []uint32       // how often each record was replaced; nil: never
+	replaced uint64         // how many draws of records to replace were made
 }
 
 // Serve answers tasks read from in, one line of JSON each, on out, until in ends:
@@ -79,11 +81,14 @@ func (w *worker) do(ctx context.Context, t task) (*Sample, error) {
 	case "close":
 		return nil, w.close()
 	case "load":
-		return w.chilled(func() (*Sample, error) { return w.load(ctx) })
+		return w.watched(func() (*Sample, error) { return w.load(ctx) })
 	case "calm":
-		return w.chilled(func() (*Sample, error) { return w.calm(ctx) })
+		return w.watched(func() (*Sample, error) { return w.calm(ctx) })
+	case "mark":
+		w.peakDisk = 0
+		return &Sample{}, nil
 	case "settle":
-		return w.chilled(func() (*Sample, error) {
+		return w.watched(func() (*Sample, error) {
 			return w.timed(func() error { return w.store.Settle(ctx) })
 		})
 	case "drop":

@@ -130,6 +130,12 @@ func DeletesRanges(name string) bool {
 	return family == "siftkv" || family == "pebble" || family == RocksDBName
 }
 
+// ScansKeys reports whether stores of a named engine are KeyScanners.
+func ScansKeys(name string) bool {
+	family, _, _ := strings.Cut(name, "-")
+	return family == "siftkv" || family == "pebble" || family == "badger"
+}
+
 // LogStructured reports whether a named engine is a log-structured store.
 func LogStructured(name string) bool { return name != "bbolt" && name != LMDBName }
 

@@ -118,12 +118,14 @@ func deleteSome(t *testing.T, s Live, v keys.Values, n int) {
 	require.NoError(t, s.Set(key(0), v.Append(nil, key(0))), "a deleted key may come back")
 }
 
-func TestDeletesRangesSaysWhoIsOne(t *testing.T) {
+func TestDeletesRangesAndScansKeysSayWhoDoes(t *testing.T) {
 	for _, name := range Peers() {
 		store, err := Open(name, filepath.Join(t.TempDir(), name), settingsOf("none"))
 		require.NoError(t, err)
 		_, ok := store.(RangeDeleter)
 		require.Equal(t, ok, DeletesRanges(name), name)
+		_, ok = store.(KeyScanner)
+		require.Equal(t, ok, ScansKeys(name), name)
 		require.NoError(t, store.Close())
 	}
 }

@@ -22,8 +22,12 @@ func Compare(w io.Writer, r *compare.Result) error {
 			"no sync, %d compactions at most\n", size(s.Store.CacheBytes), size(s.Store.MemtableBytes),
 			size(s.Store.BlockBytes),
 			s.Store.Compactions)
+		if slices.ContainsFunc(s.Workloads, compare.IsLarge) {
+			out.Printf("large     values of %s, %s, %s of them, apart from %s on, within %.4g of what is needed\n",
+				size(s.Large.ValueSize), s.Large.Values, size(s.Large.Data), size(s.Store.SeparateFrom), s.Store.BlobSpace)
+		}
 		for i, name := range s.Engines {
-			out.Printf("%-9s %s\n", name, s.Notes[i])
+			out.Printf("%-*s %s\n", max(9, longest(s.Engines)), name, s.Notes[i])
 		}
 		for _, compression := range s.Compressions {
 			compareSpeed(out, r, compression)
@@ -35,6 +39,15 @@ func Compare(w io.Writer, r *compare.Result) error {
 		}
 		out.End(r.Warnings, r.WallSeconds)
 	})
+}
+
+// longest returns the length of the longest of some names.
+func longest(names []string) int {
+	n := 0
+	for _, name := range names {
+		n = max(n, len(name))
+	}
+	return n
 }
 
 // compareSpeed shows how fast the engines are with a compression, by both clocks.
