@@ -87,15 +87,37 @@ func (d *DB) readApart(v *version.Version) func(dst []byte, k base.InternalKey, 
 	}
 }
 
-// blobSize is the size of a blob file at which the next is begun.
-const blobSize = 64 << 20
+// openApart returns what opens values of a version piece by piece.
+func (d *DB) openApart(v *version.Version) func(key []byte, h blob.Handle) (*blob.Stream, error) {
+	return func(key []byte, h blob.Handle) (*blob.Stream, error) {
+		r, err := d.blobReader(v, h.File)
+		if err != nil {
+			return nil, err
+		}
+		return r.OpenStream(key, h)
+	}
+}
+
+// Sizes of a blob file at which the next is begun: so that a store has some sixty, of which it can have the emptiest
+// collected, and a large one no more than thousands.
+const (
+	smallestBlob = 4 << 20
+	blobSize     = 64 << 20
+	fewBlobs     = 64
+	manyBlobs    = 2048
+)
+
+// blobSizeFor returns the size of new blob files.
+func (d *DB) blobSizeFor(v *version.Version) int64 {
+	if d.opts.blobSize > 0 {
+		return d.opts.blobSize
+	}
+	live := int64(v.BlobTotals().LiveBytes)
+	return max(min(max(live/fewBlobs, smallestBlob), blobSize), live/manyBlobs)
+}
 
 // separation says which values of a flush or compaction, which is for a level, go into blob files.
 func (d *DB) separation(v *version.Version, level int) tablemeta.Separation {
-	size := int64(blobSize)
-	if d.opts.blobSize > 0 {
-		size = d.opts.blobSize
-	}
-	return tablemeta.Separation{From: max(d.opts.SeparateFrom, 0), TargetSize: size,
+	return tablemeta.Separation{From: max(d.opts.SeparateFrom, 0), TargetSize: d.blobSizeFor(v),
 		Compression: d.opts.LevelCompression[level], ID: v.BlobID}
 }

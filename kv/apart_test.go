@@ -53,7 +53,8 @@ func requireRecount(t *testing.T, db *DB) {
 func sometimesApart(o *Options, rng *rand.Rand) {
 	if o.Objects == nil {
 		o.SeparateFrom = []int{0, 1, 1, 30}[rng.IntN(4)]
-		o.blobSize = []int64{0, 1 << 10, 16 << 10}[rng.IntN(3)]
+		o.blobSize = []int64{0, 100, 100, 1 << 10}[rng.IntN(4)]
+		o.BlobSpace = []float64{0, 1.1, 1.1}[rng.IntN(3)]
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -28,12 +29,15 @@ type compaction struct {
 	rewriteAll    bool                        // even what could be moved
 	wholeRuns     bool                        // the inputs are whole runs, see pick_tiered.go
 	fair          bool                        // filters are those of fairFilters
+	collects      bool                        // rewrites tables in their run, for what they refer to
+	gaps          [][]byte                    // smallest keys of inputs before which tables are that are no inputs
 
 	version   *version.Version // at the start; referred to
 	reserved  *reservation     // of the output
 	span      version.Span     // of all inputs
 	older     []*version.Run   // what is older than the inputs, where they have keys
 	snapshots []base.SeqNum
+	victims   map[uint64]bool // blob files whose records are copied
 }
 
 // tables returns all inputs.
@@ -65,12 +69,15 @@ func (d *DB) compact(ctx context.Context, c *compaction) error {
 	}
 	e.AddedBlobs = out.blobs
 	info.OutputFiles, info.OutputBytes = len(out.tables), out.bytes()
-	info.BlobFiles, info.BlobBytes = len(out.blobs), out.blobBytes()
+	info.BlobFiles, info.BlobBytes, info.RelocatedBytes = len(out.blobs), out.blobBytes(), int64(out.relocated)
 	if err := d.applyEdit(func() *manifest.Edit { return e }, func() {}); err != nil {
 		return err
 	}
 	info.Duration = time.Since(start)
 	d.countCompaction(info)
+	if c.collects {
+		d.counters.collections.Add(1)
+	}
 	return nil
 }
 
@@ -146,13 +153,14 @@ func (c *compaction) oneRun(tables []*version.Table) bool {
 // An overlapBelow adds up the tables of the level below the output that the open
 // output table of a span has passed.
 type overlapBelow struct {
+	gaps   [][]byte         // keys at which a table has to end, ahead
 	tables []*version.Table // those ahead
 	bytes  int64            // of those passed since the last cut
 	most   int64
 }
 
 func (c *compaction) overlapBelow(d *DB, span version.Span) *overlapBelow {
-	o := &overlapBelow{most: c.mostGrandparents(d)}
+	o := &overlapBelow{most: c.mostGrandparents(d), gaps: c.gaps}
 	if c.output > 0 && c.output < lastLevel && !c.wholeRuns {
 		lo, hi := span.Lo, span.Hi
 		if lo == nil {
@@ -175,6 +183,17 @@ func (o *overlapBelow) tooMuch(key []byte) bool {
 	return o.bytes > o.most
 }
 
+// cutGaps cuts at the gaps up to a key (nil: at all that are left): no table reaches over tables of its run.
+func (o *overlapBelow) cutGaps(out *tablemeta.Writer, key []byte) error {
+	for ; len(o.gaps) > 0 && (key == nil || bytes.Compare(o.gaps[0], key) <= 0); o.gaps = o.gaps[1:] {
+		if err := out.Cut(o.gaps[0]); err != nil {
+			return err
+		}
+		o.bytes = 0
+	}
+	return nil
+}
+
 // rewrite merges the inputs into new tables.
 func (d *DB) rewrite(ctx context.Context, c *compaction) (written, error) {
 	in, err := d.openInputs(c)
@@ -195,7 +214,7 @@ func (d *DB) rewrite(ctx context.Context, c *compaction) (written, error) {
 	return d.mergeRanges(ctx, d.mostThreads(c), ranges, func(ctx context.Context, r *mergedRange) (err error) {
 		it := d.pass(ctx, c, in, r.span)
 		r.out = d.tableWriter(it, c.output, size, filters)
-		r.out.Apart = d.separation(c.version, c.output)
+		r.out.Apart = d.separationOf(c)
 		r.tables, err = d.writeTables(it, r.out, c.overlapBelow(d, r.span))
 		return err
 	})

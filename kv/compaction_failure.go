@@ -4,9 +4,11 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -45,6 +47,9 @@ func (d *DB) afterCompaction(c *compaction, err error, manual bool) {
 		d.mu.Lock()
 		p := &d.compactions.pausedCompactions
 		p.wait, p.cause, p.readFailures = 0, nil, 0
+		if c.collects {
+			d.compactions.collection.one = false
+		}
 		p.paused = false // of one that failed beside it: what has worked says that it may work now
 		d.mu.Unlock()
 		return
@@ -53,7 +58,10 @@ func (d *DB) afterCompaction(c *compaction, err error, manual bool) {
 		return
 	}
 	d.counters.failedCompactions.Add(1) // before anybody hears of it
+	victim, ofVictim := errors.AsType[*tablemeta.VictimError](err)
 	switch {
+	case ofVictim && !vfs.IsDenied(err):
+		d.setAside(victim, errors.Is(err, ErrCorruption) || errors.Is(err, fs.ErrNotExist))
 	case reading && errors.Is(err, ErrCorruption):
 		d.quarantine(c, err)
 	case errors.Is(err, fs.ErrNotExist):
@@ -67,6 +75,9 @@ func (d *DB) afterCompaction(c *compaction, err error, manual bool) {
 // pauseCompactions keeps compactions from starting for a while.
 func (d *DB) pauseCompactions(c *compaction, err error, reading bool) {
 	d.mu.Lock()
+	if errors.Is(err, syscall.ENOSPC) && d.collecting() {
+		d.compactions.collection = collection{aside: d.compactions.collection.aside, one: true}
+	}
 	p := &d.compactions.pausedCompactions
 	p.cause = err
 	p.readFailures++
@@ -87,13 +98,16 @@ func (d *DB) pauseCompactions(c *compaction, err error, reading bool) {
 // releaseLater lets compactions have tables again that the disk has not given out, after
 // the longest wait between two attempts: they may be healthy.
 func (d *DB) releaseLater(tables []*version.Table) {
-	time.AfterFunc(d.opts.backoff.max, func() {
-		d.reschedule(func() {
-			for _, t := range tables {
-				t.Quarantined = false
-			}
-		})
+	d.afterLongestWait(func() {
+		for _, t := range tables {
+			t.Quarantined = false
+		}
 	})
+}
+
+// afterLongestWait makes a change, with d.mu held, after the longest wait between two attempts.
+func (d *DB) afterLongestWait(change func()) {
+	time.AfterFunc(d.opts.backoff.max, func() { d.reschedule(change) })
 }
 
 func (d *DB) resumeCompactions() { d.reschedule(func() { d.compactions.paused = false }) }

@@ -22,6 +22,9 @@ func (d *DB) writeTables(it *iterator.Compaction, out *tablemeta.Writer,
 	var last []byte
 	for ok := it.First(); ok; ok = it.Next() {
 		if below != nil {
+			if err := below.cutGaps(out, it.Key.User); err != nil {
+				return nil, err
+			}
 			if (below.tooMuch(it.Key.User) || out.Full()) && !bytes.Equal(last, it.Key.User) {
 				if err := out.Cut(it.Key.User); err != nil {
 					return nil, err
@@ -36,6 +39,11 @@ func (d *DB) writeTables(it *iterator.Compaction, out *tablemeta.Writer,
 	}
 	if err := it.Err(); err != nil {
 		return nil, inputError{err}
+	}
+	if below != nil {
+		if err := below.cutGaps(out, nil); err != nil {
+			return nil, err
+		}
 	}
 	return out.Finish()
 }

@@ -37,6 +37,8 @@ type mergedRange struct {
 type written struct {
 	tables []manifest.Table
 	blobs  []manifest.BlobFile // that the tables have values in, and none before had
+
+	relocated uint64 // bytes of records that were copied from other blob files
 }
 
 // bytes returns the size of all.
@@ -164,6 +166,7 @@ func (d *DB) mergeRanges(ctx context.Context, most int, ranges []mergedRange,
 		all.tables = append(all.tables, r.tables...)
 		if r.out != nil {
 			all.blobs = append(all.blobs, r.out.Blobs()...)
+			all.relocated += r.out.Relocated()
 		}
 	}
 	if s.err == nil {

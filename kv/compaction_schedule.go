@@ -20,6 +20,7 @@ type compactionState struct {
 	weighed      [NumLevels][]byte // in each level, files before this key were weighed last
 	quarantined  []*version.Table  // and perhaps some that were
 	expiry       *time.Timer       // looks for tables that have mostly expired
+	collection   collection
 	pausedCompactions
 }
 
@@ -103,6 +104,9 @@ func (d *DB) begin(c *compaction) {
 	c.joinRun()
 	c.older = d.current.OlderThan(c.output, c.run, c.span)
 	c.snapshots = d.snapshots.seqs()
+	if !c.manual { // what was asked for ends for what it was asked for
+		c.victims = d.compactions.collection.victims
+	}
 	for _, t := range c.tables() {
 		t.Compacting = true
 	}

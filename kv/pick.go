@@ -25,9 +25,12 @@ func (d *DB) pickCompaction() *compaction {
 		level int
 		score float64
 	}
-	scores := []scored{{0, d.level0Score(v, baseLevel)}}
+	space := d.blobSpace(v)
+	scores := []scored{{0, max(d.level0Score(v, baseLevel), d.hidingScore(v, &space, 0))},
+		{blobLevel, d.collectionScore(&space)}}
 	for n := baseLevel; n < lastLevel; n++ {
-		scores = append(scores, scored{n, float64(v.Levels[n].Bytes) / float64(max(targets[n], 1))})
+		score := float64(v.Levels[n].Bytes) / float64(max(targets[n], 1))
+		scores = append(scores, scored{n, max(score, d.hidingScore(v, &space, n))})
 	}
 	slices.SortStableFunc(scores, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
 	waits := false // level 0 needs a compaction and conflicts with a running one
@@ -39,9 +42,14 @@ func (d *DB) pickCompaction() *compaction {
 			break
 		}
 		var c *compaction
-		if s.level == 0 {
+		switch s.level {
+		case blobLevel:
+			if c = d.pickCollection(v, &space); c != nil && waits && c.output == baseLevel {
+				c = nil
+			}
+		case 0:
 			c, waits = d.pickLevel0(v, baseLevel)
-		} else {
+		default:
 			c = d.pickFromLevel(v, s.level, d.mostAtOnce(targets[s.level]))
 			if c == nil { // what is damaged or busy may be beside files that are not
 				c = d.pickFromLevel(v, s.level, 0)

@@ -48,6 +48,9 @@ func (d *DB) pickTiered() *compaction {
 	if c := d.pickAllRuns(v); c != nil {
 		return c
 	}
+	if c := d.pickBlobs(v); c != nil {
+		return c
+	}
 	if c := d.pickDenseRuns(v); c != nil {
 		return c
 	}

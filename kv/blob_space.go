@@ -1,0 +1,124 @@
+package kv
+
+import (
+	"math"
+
+	"github.com/siftkv/siftkv/internal/version"
+)
+
+// Blob files take what tables refer to, which is exact, and garbage, to which none refers any more. But
+// not all that is referred to is needed: an entry above may hide one below, and its value is garbage
+// once the two meet. How much that is nobody knows before; it is at most what may be hidden by the
+// number and the bytes of the entries above the oldest run. So what is needed is what is
+// live without what may be hidden, and blob files keep to Options.BlobSpace times that.
+//
+// Two things make space. Merging tables down shows what was hidden, for the price of tables,
+// which is small: with r bytes of tables for a byte of values, r/h for each byte written if a share
+// h may be hidden. Collection copies what is live in files with much garbage, and costs more the
+// more is hidden. The sum of both costs is least about where h = sqrt(r/3), at the spaces 1.3 to 1.5.
+// A batch of files has tables rewritten too, r/b for a batch that frees a share b, and lets the space
+// vary by b: sqrt(r/2) is about right there.
+
+// A blobSpace says what the blob files of a version take. All are bytes of records.
+type blobSpace struct {
+	live    float64 // that tables refer to
+	garbage float64 // that none refers to, in files that can be collected
+	hidden  float64 // of live, what may be garbage when tables are merged
+	needed  float64 // at least: live without hidden
+
+	allowed    float64 // of garbage and hidden together: the limit
+	mostHidden float64 // from where on tables are merged
+	batch      float64 // that a collection frees beyond what is over the limit
+
+	perEntry float64 // live bytes of an entry of the oldest run
+}
+
+// leastWaste is how many blob files' worth of garbage a store may have, however small it is: less is not worth a
+// batch.
+const leastWaste = 2
+
+// blobSpace returns what the blob files of a version take, in O(runs). The caller holds d.mu.
+func (d *DB) blobSpace(v *version.Version) (s blobSpace) {
+	totals := v.BlobTotals()
+	if totals.Files == 0 {
+		return s
+	}
+	s.live = float64(totals.LiveBytes)
+	s.garbage = float64(totals.RecordBytes) - s.live
+	for num := range d.stuckBlobs(v) {
+		if b := v.Blob(num); b != nil {
+			s.garbage -= float64(b.Garbage())
+		}
+	}
+	var tables, largest, entries, deletes float64
+	var oldest *version.Sums
+	for _, r := range v.Runs {
+		oldest = r.Sums()
+		tables += float64(oldest.Bytes)
+		largest = max(largest, float64(oldest.BlobBytes))
+		entries += float64(oldest.Entries)
+		deletes += float64(oldest.Deletes)
+	}
+	s.perEntry = float64(oldest.BlobBytes) / max(float64(oldest.Entries), 1)
+	entries -= float64(oldest.Entries)
+	deletes -= float64(oldest.Deletes)
+	over := max(s.live-float64(oldest.BlobBytes), (entries-deletes)*s.perEntry) // that may lie over older values
+	s.hidden = min(min(s.live-largest, over)+deletes*s.perEntry, s.live)
+	s.needed = s.live - s.hidden
+
+	memtable := float64(d.opts.MemtableSize)
+	share := tables / max(s.live, 1)
+	s.allowed = max((d.opts.BlobSpace-1)*s.needed, leastWaste*float64(d.blobSizeFor(v)))
+	s.mostHidden = min(max(math.Sqrt(share/3)*s.needed, min(memtable, s.allowed/2)), s.allowed/2)
+	s.batch = min(max(math.Sqrt(share/2)*s.needed, 0.02*s.needed, s.allowed/8), s.allowed/3)
+	return s
+}
+
+// over returns by how much the blob files are over the limit.
+func (s *blobSpace) over() float64 { return s.garbage + s.hidden - s.allowed }
+
+// hides reports whether tables should be merged to show what is hidden.
+func (s *blobSpace) hides() bool { return s.hidden > s.mostHidden }
+
+// collects reports whether files should be collected. If most of what is over the limit is hidden, which no
+// collection changes, they should not.
+func (s *blobSpace) collects() bool { return s.over() > 0 && s.garbage > s.allowed/2 }
+
+// hiding returns the bytes that entries of a level may hide.
+func (s *blobSpace) hiding(l *version.Level) float64 {
+	return float64(l.BlobBytes) + float64(l.Deletes)*s.perEntry
+}
+
+// hidingLevel returns the level above the oldest run's that may hide most.
+func (s *blobSpace) hidingLevel(v *version.Version) (level int) {
+	most := -1.0
+	for n := 0; n < v.Runs[len(v.Runs)-1].Level; n++ {
+		if h := s.hiding(&v.Levels[n]); h > most {
+			level, most = n, h
+		}
+	}
+	return level
+}
+
+// stuckBlobs returns the blob files that cannot be collected: those that could not be read, and those that damaged
+// tables refer to. The caller holds d.mu.
+func (d *DB) stuckBlobs(v *version.Version) map[uint64]bool {
+	var stuck map[uint64]bool
+	add := func(num uint64) {
+		if stuck == nil {
+			stuck = map[uint64]bool{}
+		}
+		stuck[num] = true
+	}
+	for num := range d.compactions.collection.aside {
+		add(num)
+	}
+	for _, t := range d.compactions.quarantined {
+		if t.Quarantined && v.Has(t.Num) {
+			for _, r := range t.Blobs {
+				add(r.Num)
+			}
+		}
+	}
+	return stuck
+}

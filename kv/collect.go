@@ -1,0 +1,202 @@
+package kv
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/tablemeta"
+	"github.com/siftkv/siftkv/internal/version"
+)
+
+// Blob files are collected in batches. The files with the least that is live become victims. All
+// tables that refer to them are rewritten in their runs, a few at a time, and their records are copied
+// on the way, into the blob files to which values go that are set apart then; other handles
+// pass as they are. Compactions that begin for other reasons meanwhile do the same. A victim is gone
+// with the last table that refers to it.
+//
+// Nothing new ever refers to a victim: flushes refer to files of their own, and compactions that begin
+// after the choice copy what they meet. One that began before passes handles on: when no table is left that is
+// known to refer to a victim, all are looked at once more.
+
+// A collection is what d.mu guards about the collection of blob files.
+type collection struct {
+	victims map[uint64]bool  // of the batch; never changed, as compactions have it
+	waiting []*version.Table // that refer to victims, as far as that is known, by run and in key order
+	aside   map[uint64]bool  // files that could not be read, and are left alone
+	one     bool             // the disk was full: a batch is the emptiest file
+}
+
+// collectAtOnce is how many blob files' worth of records a collection copies at once: so much that few files are
+// smaller because it ends, and so little that others do not wait for long.
+const collectAtOnce = 4
+
+// pickCollection returns the next step of a batch, and begins one if that is due; nil if there is nothing to do now.
+// The caller holds d.mu.
+func (d *DB) pickCollection(v *version.Version, s *blobSpace) *compaction {
+	b := &d.compactions.collection
+	for range 2 {
+		c, waits := d.nextCollection(v)
+		if c != nil || waits {
+			return c
+		}
+		victims := d.victimsLeft(v)
+		if len(victims) == 0 && s.collects() {
+			victims = d.chooseVictims(v, s)
+		}
+		b.victims, b.waiting = victims, nil
+		if len(victims) == 0 {
+			b.victims = nil
+			return nil
+		}
+		if b.waiting = v.ReferringTo(victims); len(b.waiting) == 0 {
+			b.victims = nil
+			return nil
+		}
+	}
+	return nil
+}
+
+// collecting reports whether a batch has begun.
+func (d *DB) collecting() bool { return len(d.compactions.collection.victims) > 0 }
+
+// victimsLeft returns the victims that are still there, and can be read.
+func (d *DB) victimsLeft(v *version.Version) map[uint64]bool {
+	stuck, left := d.stuckBlobs(v), map[uint64]bool{}
+	for num := range d.compactions.collection.victims {
+		if v.Blob(num) != nil && !stuck[num] {
+			left[num] = true
+		}
+	}
+	return left
+}
+
+// chooseVictims returns the emptiest files: as many as have the garbage that is over the limit, and a batch. None is
+// fuller than all are together, so that there is always more to free than at the average, and none has values of level
+// 0, which goes down before. It takes O(n log n), with n files.
+func (d *DB) chooseVictims(v *version.Version, s *blobSpace) map[uint64]bool {
+	left := d.stuckBlobs(v)
+	if left == nil {
+		left = map[uint64]bool{}
+	}
+	for t := range v.Levels[0].All() {
+		for _, r := range t.Blobs {
+			left[r.Num] = true
+		}
+	}
+	type file struct {
+		num     uint64
+		full    float64 // its live share
+		garbage float64
+	}
+	average := s.live / (s.live + s.garbage)
+	var files []file
+	for b := range v.Blobs() {
+		if garbage := float64(b.Garbage()); garbage > 0 && !left[b.Num] {
+			if full := float64(b.LiveBytes) / (float64(b.LiveBytes) + garbage); full <= average {
+				files = append(files, file{b.Num, full, garbage})
+			}
+		}
+	}
+	slices.SortFunc(files, func(a, b file) int {
+		return cmp.Or(cmp.Compare(a.full, b.full), cmp.Compare(a.num, b.num))
+	})
+	victims, freed := map[uint64]bool{}, 0.0
+	for _, f := range files {
+		if freed >= s.over()+s.batch || d.compactions.collection.one && len(victims) == 1 {
+			break
+		}
+		victims[f.num] = true
+		freed += f.garbage
+	}
+	return victims
+}
+
+// nextCollection returns the next step of the batch. It reports whether there is one that has to wait.
+func (d *DB) nextCollection(v *version.Version) (c *compaction, waits bool) {
+	b := &d.compactions.collection
+	b.waiting = slices.DeleteFunc(b.waiting, func(t *version.Table) bool {
+		_, there := v.RunOf(t)
+		return !there || t.Quarantined
+	})
+	for at := 0; at < len(b.waiting); {
+		tables := d.collectedAtOnce(v, b.waiting[at:])
+		if len(tables) > 0 {
+			if c = collect(v, tables); !d.conflicts(c) {
+				return c, false
+			}
+		}
+		at += max(len(tables), 1)
+	}
+	return nil, len(b.waiting) > 0
+}
+
+// collectedAtOnce returns the first of some tables that a step takes: neighbours among them of one run; in level 0,
+// whose runs have no other age than that of all their tables, the whole run. There are none if the first is being
+// compacted.
+func (d *DB) collectedAtOnce(v *version.Version, tables []*version.Table) []*version.Table {
+	run, _ := v.RunOf(tables[0])
+	most, size := uint64(collectAtOnce*d.blobSizeFor(v)), uint64(0)
+	for n, t := range tables {
+		id, _ := v.RunOf(t)
+		if id != run || t.Compacting || n > 0 && run.Level > 0 && size >= most {
+			return tables[:n]
+		}
+		for _, r := range t.Blobs {
+			if d.compactions.collection.victims[r.Num] {
+				size += r.Bytes
+			}
+		}
+	}
+	return tables
+}
+
+// collect returns a compaction that rewrites tables of a run in their place, in key order.
+func collect(v *version.Version, tables []*version.Table) *compaction {
+	id, _ := v.RunOf(tables[0])
+	c := &compaction{reason: "blob files have much garbage", level: id.Level, output: id.Level, collects: true}
+	runs := v.Levels[id.Level].Runs
+	run := runs[slices.IndexFunc(runs, func(r *version.Run) bool { return r.Num == id.Run })]
+	if id.Level == 0 {
+		c.inputs[0] = run.Tables()
+		return c
+	}
+	c.run = id.Run
+	c.inputs[id.Level] = slices.Clone(tables)
+	next := -1
+	for _, t := range tables {
+		at, _ := run.Find(t.Smallest)
+		if next >= 0 && at != next {
+			c.gaps = append(c.gaps, t.Smallest)
+		}
+		next = at + 1
+	}
+	return c
+}
+
+// separationOf says which values of a compaction go into blob files, and which come from others.
+func (d *DB) separationOf(c *compaction) tablemeta.Separation {
+	s := d.separation(c.version, c.output)
+	s.Victims, s.Open = c.victims, d.openApart(c.version)
+	return s
+}
+
+// setAside leaves a blob file alone that could not be read: for good if it is damaged or gone, or else for a while.
+func (d *DB) setAside(e *tablemeta.VictimError, forGood bool) {
+	name := d.path(manifest.FileBlob, e.Num)
+	d.mu.Lock()
+	b := &d.compactions.collection
+	if b.aside == nil {
+		b.aside = map[uint64]bool{}
+	}
+	b.aside[e.Num] = true
+	b.victims, b.waiting = d.victimsLeft(d.current), nil
+	d.mu.Unlock()
+	d.log.Error("a blob file could not be read to be collected: it is left as it is", "file", name, "error", e)
+	if d.opts.Events.Quarantined != nil {
+		d.opts.Events.Quarantined(e.Cause)
+	}
+	if !forGood {
+		d.afterLongestWait(func() { delete(b.aside, e.Num) })
+	}
+}

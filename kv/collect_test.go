@@ -1,0 +1,203 @@
+package kv
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+	"github.com/stretchr/testify/require"
+)
+
+// collected is a store of values of some hundred bytes that lie apart, in files of 4 KiB, and flushes and tables to
+// match.
+func collected(t *testing.T, kind CompactionStyle, change func(*Options)) *DB {
+	t.Helper()
+	o := tieredOptions(kind)
+	o.SeparateFrom, o.blobSize, o.MemtableSize, o.TargetFileSize, o.BaseLevelSize = 100, 4<<10, 64<<10, 16<<10, 16<<10
+	o.Compression, o.backoff, o.MaxConcurrentCompactions = sstable.NoCompression, quickBackoff, threadsFor(kind)
+	if change != nil {
+		change(o)
+	}
+	return openDir(t, "db", o)
+}
+
+// overwrite sets n keys out of a number, each to a value of some hundred bytes.
+func overwrite(t *testing.T, db *DB, m model, rng *rand.Rand, n, keys int) {
+	t.Helper()
+	for range n {
+		k := fmt.Sprintf("key%05d", rng.IntN(keys))
+		v := strings.Repeat(fmt.Sprintf("%08x", rng.Uint32()), 20+rng.IntN(30))
+		set(t, db, k, v)
+		m[k] = v
+	}
+	require.NoError(t, db.Flush())
+}
+
+// waste returns what is over the limit of a store, and what its blob files have for each byte that is live.
+func (d *DB) waste() (over, space float64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.blobSpace(d.current)
+	return s.over(), (s.live + s.garbage) / max(s.live, 1)
+}
+
+// What is overwritten and deleted comes back without a call, and what is needed stays.
+func TestGarbageOfBlobFilesIsCollected(t *testing.T) {
+	allKinds(t, func(t *testing.T, kind CompactionStyle) {
+		db := collected(t, kind, nil)
+		rng := rand.New(rand.NewPCG(1, uint64(kind)))
+		m := model{}
+		var snap *Snapshot
+		then := model{}
+		for round := range 60 {
+			overwrite(t, db, m, rng, 60, 400)
+			for range 10 {
+				k := fmt.Sprintf("key%05d", rng.IntN(400))
+				require.NoError(t, db.Delete([]byte(k), NoSync))
+				delete(m, k)
+			}
+			db.settle()
+			requireBlobs(t, db)
+			over, _ := db.waste()
+			require.LessOrEqual(t, over, 0.0, "nothing is due any more")
+			if round == 30 {
+				snap, then = db.NewSnapshot(), maps.Clone(m)
+			}
+		}
+		require.Greater(t, db.counters.collections.Load(), uint64(5))
+		requireContents(t, m, db)
+		requireContents(t, then, snap)
+		require.NoError(t, snap.Close())
+		require.NoError(t, db.Close())
+		require.NoError(t, db.Close())
+	})
+}
+
+// Of many files one value each is left, in tables that lie between others: they are collected into few.
+func TestOneValueOfEachFileIsCollected(t *testing.T) {
+	allKinds(t, func(t *testing.T, kind CompactionStyle) {
+		db := collected(t, kind, nil)
+		m := model{}
+		for i := range 3000 {
+			k, v := fmt.Sprintf("key%05d", i), strings.Repeat(fmt.Sprint(i, " "), 60)
+			set(t, db, k, v)
+			m[k] = v
+			if i%100 == 99 {
+				require.NoError(t, db.Flush())
+			}
+		}
+		db.settle()
+		files := requireBlobs(t, db)
+		require.Greater(t, files, 100)
+		for i := range 3000 {
+			if k := fmt.Sprintf("key%05d", i); i%20 > 0 {
+				require.NoError(t, db.Delete([]byte(k), NoSync))
+				delete(m, k)
+			}
+		}
+		require.NoError(t, db.Flush())
+		db.settle()
+		require.Less(t, requireBlobs(t, db), files/5)
+		over, space := db.waste()
+		require.LessOrEqual(t, over, 0.0)
+		require.Less(t, space, 1.9, "the limit is 1.5, and two files in so small a store")
+		requireContents(t, m, db)
+		require.NoError(t, db.Close())
+	})
+}
+
+// What is collected makes room: a store that has settled has nothing to collect, however often it is asked, also when
+// its garbage is all in files that cannot be collected.
+func TestCollectionEnds(t *testing.T) {
+	allKinds(t, func(t *testing.T, kind CompactionStyle) {
+		for space := range 3 {
+			db := collected(t, kind, func(o *Options) { o.BlobSpace = []float64{1.1, 1.3, 2}[space] })
+			rng := rand.New(rand.NewPCG(7, uint64(kind)))
+			m := model{}
+			for range 20 {
+				overwrite(t, db, m, rng, 1+rng.IntN(120), 200)
+				db.settle()
+				require.False(t, db.due())
+				n := db.counters.collections.Load()
+				for range 3 {
+					db.scheduleCompactions()
+					db.settle()
+				}
+				require.Equal(t, n, db.counters.collections.Load())
+			}
+			requireContents(t, m, db)
+			require.NoError(t, db.Close())
+		}
+	})
+}
+
+// A blob file that is damaged is left alone, and heard of; the others are collected, and all other values are right.
+func TestADamagedBlobFileDoesNotStopCollection(t *testing.T) {
+	allKinds(t, func(t *testing.T, kind CompactionStyle) {
+		var heard atomic.Int64
+		var blobs []string
+		db := collected(t, kind, func(o *Options) {
+			o.Events.Quarantined = func(err error) {
+				requireDamage(t, err, blobs[0], -1)
+				heard.Add(1)
+			}
+		})
+		rng := rand.New(rand.NewPCG(3, uint64(kind)))
+		m := model{}
+		for i := range 200 {
+			k := fmt.Sprintf("key%05d", i)
+			m[k] = strings.Repeat(k, 40)
+			set(t, db, k, m[k])
+		}
+		require.NoError(t, db.Flush())
+		db.settle()
+		var victim *manifest.BlobFile
+		for b := range db.current.Blobs() {
+			if victim == nil || b.Records >= victim.Records {
+				victim = &b.BlobFile // nobody has opened it yet
+			}
+		}
+		blobs = append(blobs, filepath.Join("db", victim.Name()))
+		bad := readAll(t, db.fs, blobs[0])
+		for at := 40; at < len(bad)-100; at += 40 {
+			bad[at] ^= 4
+		}
+		require.NoError(t, vfs.ReplaceFile(db.fs, blobs[0], bad))
+		for round := 0; round < 30 || heard.Load() == 0 && round < 200; round++ {
+			for range 40 { // every third key keeps its value, also in the damaged file
+				if n := rng.IntN(200); n%3 > 0 {
+					k, v := fmt.Sprintf("key%05d", n), strings.Repeat(fmt.Sprint(n, " "), 70)
+					set(t, db, k, v)
+					m[k] = v
+				}
+			}
+			require.NoError(t, db.Flush())
+			db.settle()
+			requireBlobs(t, db)
+		}
+		require.EqualValues(t, 1, heard.Load())
+		require.Greater(t, db.counters.collections.Load(), uint64(5))
+		over, _ := db.waste()
+		require.LessOrEqual(t, over, 0.0)
+		lost := 0
+		for k, v := range m {
+			got, err := db.Get([]byte(k))
+			if err != nil {
+				requireDamage(t, err, blobs[0], -1)
+				lost++
+				continue
+			}
+			require.Equal(t, v, string(got))
+		}
+		require.Positive(t, lost)
+		require.Zero(t, db.Metrics().QuarantinedTables, "tables are whole")
+		require.NoError(t, db.Close())
+	})
+}
