@@ -201,3 +201,57 @@ func TestADamagedBlobFileDoesNotStopCollection(t *testing.T) {
 		require.NoError(t, db.Close())
 	})
 }
+
+// After Compact there is no garbage to speak of, whatever BlobSpace allows; of a range, where files have values of it
+// alone.
+func TestCompactLeavesNoGarbage(t *testing.T) {
+	allKinds(t, func(t *testing.T, kind CompactionStyle) {
+		db := collected(t, kind, func(o *Options) { o.BlobSpace = 1000 })
+		rng := rand.New(rand.NewPCG(5, uint64(kind)))
+		m := model{}
+		for range 10 {
+			overwrite(t, db, m, rng, 60, 400)
+		}
+		require.NoError(t, db.Compact([]byte("key00100"), []byte("key00200")))
+		requireBlobs(t, db)
+		requireContents(t, m, db)
+		require.NoError(t, db.Compact(nil, nil))
+		_, space := db.waste()
+		require.Less(t, space, 1.06)
+		requireBlobs(t, db)
+		requireContents(t, m, db)
+		n := db.counters.blobsRelocated.Load()
+		require.NoError(t, db.Compact(nil, nil))
+		require.Equal(t, n, db.counters.blobsRelocated.Load(), "nothing is left to do")
+		require.NoError(t, db.DeleteRange([]byte("key00100"), []byte("key00200"), nil))
+		m.deleteRange([]byte("key00100"), []byte("key00200"))
+		require.NoError(t, db.Compact([]byte("key00090"), []byte("key00210")))
+		_, space = db.waste()
+		require.Less(t, space, 1.1)
+		requireContents(t, m, db)
+		require.NoError(t, db.Close())
+	})
+}
+
+// Compact leaves a blob file alone that is damaged, and succeeds.
+func TestCompactLeavesADamagedBlobFileAlone(t *testing.T) {
+	db := collected(t, Leveled, func(o *Options) { o.BlobSpace = 1000 })
+	rng := rand.New(rand.NewPCG(6, 6))
+	m := model{}
+	overwrite(t, db, m, rng, 600, 400)
+	for b := range db.current.Blobs() {
+		name := filepath.Join("db", b.Name())
+		bad := readAll(t, db.fs, name)
+		for at := 40; at < len(bad)-100; at += 40 {
+			bad[at] ^= 4
+		}
+		require.NoError(t, vfs.ReplaceFile(db.fs, name, bad))
+		break
+	}
+	overwrite(t, db, m, rng, 600, 400)
+	require.NoError(t, db.Compact(nil, nil))
+	require.Len(t, db.compactions.collection.aside, 1)
+	_, space := db.waste()
+	require.Less(t, space, 1.06)
+	require.NoError(t, db.Close())
+}

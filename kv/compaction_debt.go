@@ -15,16 +15,37 @@ import (
 
 // compactionDebt returns Metrics.CompactionDebt of a version, in O(runs).
 func (d *DB) compactionDebt(v *version.Version) int64 {
+	d.mu.Lock()
+	s := d.blobSpace(v)
+	debt := d.collectionDebt(v, &s)
+	d.mu.Unlock()
 	if d.opts.Compaction == Leveled {
-		return d.leveledDebt(v)
+		return debt + d.leveledDebt(v, &s)
 	}
-	return d.tieredDebt(v)
+	return debt + d.tieredDebt(v, &s)
+}
+
+// collectionDebt is what the batch of a collection has yet to copy, or, where one is due, what that will
+// have at the most. The caller holds d.mu.
+func (d *DB) collectionDebt(v *version.Version, s *blobSpace) (debt int64) {
+	if d.collecting() {
+		for num := range d.compactions.collection.victims {
+			if b := v.Blob(num); b != nil {
+				debt += int64(b.LiveBytes)
+			}
+		}
+		return debt
+	}
+	if s.collects() {
+		debt = 1 + int64((s.over()+s.batch)*s.live/s.garbage)
+	}
+	return debt
 }
 
 // leveledDebt follows bytes from level to level: what is over a level's target goes
 // down, and each byte of it is merged with as many of the next level as that has for each byte
 // of this one. Of level 0 it is known what it is merged with.
-func (d *DB) leveledDebt(v *version.Version) int64 {
+func (d *DB) leveledDebt(v *version.Version, space *blobSpace) int64 {
 	debt := int64(0)
 	var sizes [NumLevels]int64
 	for n := range sizes {
@@ -34,13 +55,16 @@ func (d *DB) leveledDebt(v *version.Version) int64 {
 		}
 	}
 	baseLevel, targets := d.drainedLevels(v)
-	if d.level0Score(v, baseLevel) >= 1 {
+	if d.level0Score(v, baseLevel) >= 1 || d.hidingScore(v, space, 0) >= 1 {
 		s := version.SpanOf(v.Level0())
 		debt += sizes[0] + v.Levels[baseLevel].BytesOver(s.Lo, s.Hi)
 		sizes[baseLevel] += sizes[0]
 	}
 	for n := baseLevel; n < lastLevel; n++ {
 		over := sizes[n] - max(targets[n], 1)
+		if d.hidingScore(v, space, n) >= 1 {
+			over = sizes[n]
+		}
 		if over <= 0 {
 			continue
 		}
@@ -52,7 +76,7 @@ func (d *DB) leveledDebt(v *version.Version) int64 {
 
 // tieredDebt does to the sizes of the runs what compactions will do to the runs, and adds up
 // what each of them takes in. See pickLevel and pickAllRuns.
-func (d *DB) tieredDebt(v *version.Version) int64 {
+func (d *DB) tieredDebt(v *version.Version, space *blobSpace) int64 {
 	debt := int64(0)
 	t := sizesOfRuns(v)
 	lazy := d.opts.Compaction == LazyLeveled
@@ -72,10 +96,13 @@ func (d *DB) tieredDebt(v *version.Version) int64 {
 	// What the newer runs are together may outweigh the oldest.
 	below := slices.Concat(t[1:]...)
 	if len(below) < 2 {
+		if space.hides() && len(t[0]) > 0 {
+			debt += t.bytes(0, lastLevel)
+		}
 		return debt
 	}
 	oldest, all := below[len(below)-1], t.bytes(1, lastLevel)
-	if d.outweigh(all-oldest, oldest) {
+	if d.outweigh(all-oldest, oldest) || space.hides() {
 		debt += all
 	}
 	return debt

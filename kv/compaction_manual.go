@@ -11,8 +11,8 @@ import (
 
 // Compact writes the memtables to disk and merges everything between lo and hi,
 // both included (nil: unbounded), into the last level, without what was deleted
-// or overwritten. It needs as much free space as what it merges. It returns when
-// that is done; reads and writes go on meanwhile, and so do compactions in the background,
+// or overwritten, and copies values that lie apart out of blob files with garbage. It needs as
+// much free space as what it merges, and copies. It returns when that is done; reads and writes go on meanwhile, and so do compactions in the background,
 // where they have nothing to do with what is merged: they keep level 0 short. After an
 // error the store is as it was.
 func (d *DB) Compact(lo, hi []byte) error { return d.CompactContext(context.Background(), lo, hi) }
@@ -32,7 +32,10 @@ func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 		return err
 	}
 	c, err := d.beginManual(ctx, func() *compaction { return d.pickRange(d.current, lo, hi, finished) })
-	return d.runManual(ctx, c, err)
+	if err := d.runManual(ctx, c, err); err != nil {
+		return err
+	}
+	return d.collectRange(ctx, lo, endAfter(hi))
 }
 
 // beginManual begins the compaction that pick returns, with d.mu held and perhaps several times, unless that is nil. It

@@ -78,10 +78,10 @@ func (f *limitedFile) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// pressed reports whether compactions must not be held back: level 0 slows writers
-// down, or the store closes.
+// pressed reports whether compactions must not be held back: level 0 or the blob files slow
+// writers down, or the store closes.
 func (d *DB) pressed() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.closing || d.level0Over(d.opts.L0SlowdownThreshold)
+	return d.closing || d.underPressure()
 }

@@ -39,6 +39,8 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int) (*memTable, error) {
 				return nil, d.describeFailure(compacting, err)
 			}
 			d.stall(ctx, "level 0 waits to be compacted")
+		case d.blobPressure() >= 1 && d.makesBlobSpace():
+			d.stall(ctx, "blob files wait to be collected")
 		default:
 			if err := d.rotate(arena); err != nil {
 				return nil, err
@@ -51,7 +53,7 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int) (*memTable, error) {
 // keeps them. What holds d.mu for long, such as the choice of a compaction, does not
 // hold them up then. The caller holds d.mu, and has changed something of that.
 func (d *DB) noteRoom() {
-	if d.failure != nil || d.level0Over(d.opts.L0SlowdownThreshold) {
+	if d.failure != nil || d.underPressure() {
 		d.room.Store(nil)
 	} else {
 		d.room.Store(d.mem)
@@ -76,8 +78,14 @@ func (d *DB) stall(ctx context.Context, reason string) {
 	}
 }
 
+// underPressure reports whether writes are slowed down. The caller holds d.mu.
+func (d *DB) underPressure() bool {
+	return d.level0Over(d.opts.L0SlowdownThreshold) || d.blobPressure() > 0
+}
+
 // Writes are slowed down to fastRate bytes per second when level 0 reaches the
-// slowdown threshold, and to slowRate when it is nearly at the stop threshold:
+// slowdown threshold, and to slowRate when it is nearly at the stop threshold, and likewise as blob
+// files get over their limit:
 // halving step by step, so that a writer sees latency grow and never a wall.
 const (
 	fastRate = 64 << 20
@@ -85,15 +93,18 @@ const (
 	minSleep = time.Millisecond // shorter sleeps are saved up: timers are not finer
 )
 
-// slowDown sleeps as the pressure of level 0 asks. The caller holds d.mu, which
+// slowDown sleeps as the pressure of level 0 and of blob files asks. The caller holds d.mu, which
 // is released meanwhile. The end of ctx wakes it.
 func (d *DB) slowDown(ctx context.Context, size int) {
-	if !d.level0Over(d.opts.L0SlowdownThreshold) {
+	pressure := min(d.blobPressure(), 1)
+	if d.level0Over(d.opts.L0SlowdownThreshold) {
+		over := level0Backlog(d.current) - d.opts.L0SlowdownThreshold
+		pressure = max(pressure, min(float64(over+1)/float64(d.opts.L0StopThreshold-d.opts.L0SlowdownThreshold), 1))
+	}
+	if pressure == 0 || d.compactions.cause != nil && !d.level0Over(d.opts.L0SlowdownThreshold) {
 		d.slowDebt = 0
 		return
 	}
-	over := level0Backlog(d.current) - d.opts.L0SlowdownThreshold
-	pressure := min(float64(over+1)/float64(d.opts.L0StopThreshold-d.opts.L0SlowdownThreshold), 1)
 	rate := fastRate * math.Pow(float64(slowRate)/fastRate, pressure)
 	d.slowDebt += time.Duration(float64(size) / rate * float64(time.Second))
 	if d.slowDebt < minSleep || d.closing {

@@ -18,7 +18,8 @@ func TestTablesThatReferToBlobFiles(t *testing.T) {
 	}
 	e := &manifest.Edit{}
 	for _, num := range []uint64{20, 21, 22} {
-		e.AddedBlobs = append(e.AddedBlobs, manifest.BlobFile{Num: num, ID: 1, Size: 1000, Records: 10, ValueBytes: 500})
+		e.AddedBlobs = append(e.AddedBlobs, manifest.BlobFile{Num: num, ID: 1, Size: 1000, Records: 10,
+			ValueBytes: 500})
 	}
 	for _, a := range []manifest.AddedTable{
 		{Level: 6, Table: table(1, "a", "b", 20)}, {Level: 6, Table: table(2, "c", "d", 21, 22)},

@@ -1,0 +1,30 @@
+package kv
+
+// Writers are slowed down before blob files are over their limit by what one batch of collection, or
+// two memtables, take, and wait when they are. What waits in memtables to be flushed counts: it comes in
+// any case. Nobody waits when nothing is being done that could make space, or when that fails.
+
+// blobPressure says how badly writers have to be slowed down for blob files: not at 0, most from 1 on,
+// where they wait. The caller holds d.mu.
+func (d *DB) blobPressure() float64 {
+	if d.current == nil || d.current.BlobTotals().Files == 0 {
+		return 0
+	}
+	s := d.blobSpace(d.current)
+	over := s.over()
+	for _, m := range d.imms {
+		over += float64(m.Size())
+	}
+	room := max(s.batch, 2*float64(d.opts.MemtableSize))
+	return max(over-room/2, 0) / (room / 2)
+}
+
+// makesBlobSpace reports whether there is a compaction to wait for. The caller holds d.mu.
+func (d *DB) makesBlobSpace() bool {
+	s := &d.compactions
+	if s.cause != nil || s.paused {
+		return false
+	}
+	d.scheduleCompactionsLocked()
+	return s.running > 0 || d.background().waits() || len(d.imms) > 0
+}
