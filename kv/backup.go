@@ -3,12 +3,12 @@ package kv
 import (
 	"context"
 	"encoding"
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -98,9 +98,7 @@ func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (
 	}
 	defer d.unpinVersion(v)
 	b.Store = e
-	if err := d.addTables(&b, v); err != nil {
-		return since, err
-	}
+	d.addFiles(&b, v)
 	m, err := b.Write(w)
 	return BackupMark{m}, err
 }
@@ -118,19 +116,21 @@ func (d *DB) interruptedBackup(ctx context.Context) func() error {
 	}
 }
 
-// errBlobsInBackup says what backups cannot do yet.
-var errBlobsInBackup = errors.New("siftkv: backups do not take blob files yet: the store has values that lie apart " +
-	"(Options.SeparateFrom)")
-
-// addTables adds the tables of a version to a backup.
-func (d *DB) addTables(b *backup.Backup, v *version.Version) error {
-	if v.BlobTotals().Files > 0 {
-		return errBlobsInBackup
+// addFiles adds the tables and blob files of a version to a backup.
+func (d *DB) addFiles(b *backup.Backup, v *version.Version) {
+	remote := d.opts.Objects != nil // then what is copied is verified
+	for f := range v.Blobs() {
+		b.Sources = append(b.Sources, backup.Source{Sent: sentBlob(&f.BlobFile), Verify: func(each func() error) error {
+			if remote {
+				return nil
+			}
+			return d.verifyBlob(f.Blob, each)
+		}})
 	}
 	v.All(func(_ int, t *version.Table) {
 		verify := func(each func() error) error {
-			if d.opts.Objects != nil {
-				return nil // what is copied is verified
+			if remote {
+				return nil
 			}
 			r, err := t.Open(&d.tables)
 			if err != nil {
@@ -138,9 +138,25 @@ func (d *DB) addTables(b *backup.Backup, v *version.Version) error {
 			}
 			return r.VerifyEach(func(base.InternalKey, []byte) error { return each() })
 		}
-		b.Tables = append(b.Tables, backup.Table{File: backup.File{Num: t.Num, ID: t.ID}, Size: t.Size, Verify: verify})
+		b.Sources = append(b.Sources, backup.Source{Sent: sentTable(&t.Table), Verify: verify})
 	})
-	return nil
+}
+
+func sentTable(t *manifest.Table) backup.Sent {
+	return backup.Sent{File: backup.File{Num: t.Num, ID: t.ID}, Kind: manifest.FileTable, Size: t.Size}
+}
+
+func sentBlob(b *manifest.BlobFile) backup.Sent {
+	return backup.Sent{File: backup.File{Num: b.Num, ID: b.ID}, Kind: manifest.FileBlob, Size: b.Size}
+}
+
+// verifyBlob reads a whole blob file of the store, and calls each for each record.
+func (d *DB) verifyBlob(b *version.Blob, each func() error) error {
+	r, err := b.Open(&d.blobs)
+	if err != nil {
+		return err
+	}
+	return r.Verify(b.Num, func(blob.Handle, blob.Record) error { return each() })
 }
 
 // pinVersion keeps the current version's tables on disk until unpinVersion, and

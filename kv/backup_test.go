@@ -59,10 +59,11 @@ func requireRestoredAt(t *testing.T, fsys vfs.FS, dir string, want model, clock 
 // TestModelBackup makes a full backup and several since marks while a random history
 // goes on, with snapshots and iterators open, and restores them one after the other.
 func TestModelBackup(t *testing.T) {
-	fullBytes, moreBytes := 0, 0
+	fullBytes, moreBytes, apart := 0, 0, 0
 	for seed := range uint64(envInt("MODEL_SEEDS", 10/raceFactor)) {
 		rng := rand.New(rand.NewPCG(seed, 707))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{}}
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{},
+			apart: true}
 		r.open()
 		var streams bytes.Buffer
 		var models []modelStore
@@ -93,7 +94,7 @@ func TestModelBackup(t *testing.T) {
 		require.NoError(t, err)
 		stray := 0
 		for _, name := range names {
-			if kind, _ := manifest.ParseFileName(name); kind == manifest.FileTable {
+			if kind, _ := manifest.ParseFileName(name); kind == manifest.FileTable || kind == manifest.FileBlob {
 				stray++
 			}
 		}
@@ -101,6 +102,9 @@ func TestModelBackup(t *testing.T) {
 		db, err := Open("restored", &Options{fs: disk, Clock: r.clock.time, ReadOnly: true})
 		require.NoError(t, err)
 		db.current.All(func(int, *version.Table) { stray-- })
+		blobs := db.current.BlobTotals().Files
+		apart += blobs
+		stray -= blobs
 		require.Zero(t, stray, "files of earlier backups are left")
 		require.NoError(t, db.Close())
 		db, err = Open("restored", &Options{fs: disk, Clock: r.clock.time})
@@ -112,7 +116,9 @@ func TestModelBackup(t *testing.T) {
 		r.release()
 		require.NoError(t, r.db.Close())
 	}
-	t.Logf("full backups have %d bytes, those since a mark %d", fullBytes, moreBytes)
+	require.Positive(t, apart)
+	t.Logf("full backups have %d bytes, those since a mark %d; %d blob files were restored", fullBytes, moreBytes,
+		apart)
 }
 
 // TestBackupAndCheckpointWhileTheStoreIsWritten has a writer that counts up in a
@@ -122,6 +128,7 @@ func TestBackupAndCheckpointWhileTheStoreIsWritten(t *testing.T) {
 	dir, from := t.TempDir(), t.TempDir()
 	rng := rand.New(rand.NewPCG(4, 708))
 	o := randomOptions(rng)
+	o.SeparateFrom, o.blobSize = 100, 10<<10
 	db := openDir(t, dir, o)
 	var done atomic.Bool
 	var acknowledged atomic.Int64
@@ -196,11 +203,20 @@ func TestBackupAndCheckpointWhileTheStoreIsWritten(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
+// inTablesAndApart runs a test with values in tables, and with all of them in blob files.
+func inTablesAndApart(t *testing.T, test func(t *testing.T, from int)) {
+	t.Run("in tables", func(t *testing.T) { test(t, 0) })
+	t.Run("apart", func(t *testing.T) { test(t, 1) })
+}
+
 // backupStore makes a store of several tables and returns it with what it holds.
-func backupStore(t *testing.T) (*DB, model) {
+func backupStore(t *testing.T) (*DB, model) { return backupStoreFrom(t, 0) }
+
+// backupStoreFrom is backupStore with values from a size on apart.
+func backupStoreFrom(t *testing.T, from int) (*DB, model) {
 	t.Helper()
 	db, err := Open("db", &Options{fs: vfs.NewMem(), Compression: sstable.NoCompression, L0CompactionThreshold: 100,
-		L0SlowdownThreshold: 200, L0StopThreshold: 300})
+		L0SlowdownThreshold: 200, L0StopThreshold: 300, SeparateFrom: from})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db, addTables(t, db, model{}, "first", 3)
@@ -243,12 +259,14 @@ func (p *brokenPipe) Write(b []byte) (int, error) {
 
 // TestABackupGoesOn breaks a backup off, goes on with the store as it is later, breaks
 // that off too, and restores what there is of the three streams.
-func TestABackupGoesOn(t *testing.T) {
-	probe, _ := backupStore(t)
+func TestABackupGoesOn(t *testing.T) { inTablesAndApart(t, testABackupGoesOn) }
+
+func testABackupGoesOn(t *testing.T, from int) {
+	probe, _ := backupStoreFrom(t, from)
 	whole, _ := backUp(t, probe, BackupMark{})
 	skipped := 0
 	for cut := 0; cut <= len(whole); cut += 97 {
-		db, m := backupStore(t)
+		db, m := backupStoreFrom(t, from)
 		first := &brokenPipe{left: cut}
 		mark, err := db.Backup(first, BackupMark{})
 		if err != nil {
@@ -284,7 +302,11 @@ func TestABackupGoesOn(t *testing.T) {
 }
 
 func TestBackupEndsWithItsContextAndAtDamage(t *testing.T) {
-	db, _ := backupStore(t)
+	inTablesAndApart(t, testBackupEndsWithItsContextAndAtDamage)
+}
+
+func testBackupEndsWithItsContextAndAtDamage(t *testing.T, from int) {
+	db, _ := backupStoreFrom(t, from)
 	ctx, cancel := context.WithCancel(context.Background())
 	var b bytes.Buffer
 	_, err := db.BackupContext(ctx, writerFunc(func(p []byte) (int, error) {

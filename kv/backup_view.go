@@ -20,9 +20,7 @@ func (d *DB) backUpView(b *backup.Backup, w io.Writer) (BackupMark, error) {
 		return BackupMark{b.Since}, ErrClosed
 	}
 	defer d.release(s, 0)
-	if err := d.addTables(b, s.version); err != nil {
-		return BackupMark{b.Since}, err
-	}
+	d.addFiles(b, s.version)
 	added, err := d.addMemtables(b, s, now)
 	if err != nil {
 		return BackupMark{b.Since}, err
@@ -35,6 +33,9 @@ func (d *DB) backUpView(b *backup.Backup, w io.Writer) (BackupMark, error) {
 	}
 	for i := range b.Store.Added {
 		b.Store.NextFile = max(b.Store.NextFile, b.Store.Added[i].Table.Num+1)
+	}
+	for i := range b.Store.AddedBlobs {
+		b.Store.NextFile = max(b.Store.NextFile, b.Store.AddedBlobs[i].Num+1)
 	}
 	if b.Store.Features&manifest.FeatureMerge != 0 {
 		b.Store.Merger = s.mergerName
@@ -71,7 +72,7 @@ func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum) ([]
 	}}
 	out, err := d.writeLevel0(s.version, job)
 	for _, t := range out.tables {
-		b.Tables = append(b.Tables, backup.Table{File: backup.File{Num: t.Num, ID: t.ID}, Size: t.Size, FS: memory,
+		b.Sources = append(b.Sources, backup.Source{Sent: sentTable(&t), FS: memory,
 			Verify: func(each func() error) error { return d.verifyMade(memory, &t, each) }})
 	}
 	return out.tables, err

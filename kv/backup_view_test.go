@@ -32,7 +32,8 @@ func TestModelBackupOfViews(t *testing.T) {
 	logged, flushed := 0, 0
 	for seed := range uint64(envInt("MODEL_SEEDS", 10/raceFactor)) {
 		rng := rand.New(rand.NewPCG(seed, 711))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{}}
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{},
+			apart: true}
 		r.open()
 		check := func(db *DB, err error) {
 			t.Helper()
@@ -114,8 +115,10 @@ func TestABackupOfAViewInAnObjectStore(t *testing.T) {
 
 // Increments go on from backups of views, and end in those of the writer. Two views of one log cannot follow
 // each other: the files that they make of it have the same number.
-func TestBackupsOfViewsInAChain(t *testing.T) {
-	db, m := backupStore(t)
+func TestBackupsOfViewsInAChain(t *testing.T) { inTablesAndApart(t, testBackupsOfViewsInAChain) }
+
+func testBackupsOfViewsInAChain(t *testing.T, from int) {
+	db, m := backupStoreFrom(t, from)
 	var models []model
 	var streams [][]byte
 	var mark BackupMark

@@ -202,11 +202,14 @@ func requireOnlyLiveFiles(t *testing.T, d *DB) {
 	live := map[uint64]bool{}
 	d.mu.Lock()
 	d.current.All(func(_ int, t *version.Table) { live[t.Num] = true })
+	for b := range d.current.Blobs() {
+		live[b.Num] = true
+	}
 	logNum := d.logNum
 	d.mu.Unlock()
 	for _, name := range names {
 		switch kind, num := manifest.ParseFileName(name); kind {
-		case manifest.FileTable:
+		case manifest.FileTable, manifest.FileBlob:
 			require.True(t, live[num], name)
 		case manifest.FileWAL:
 			require.GreaterOrEqual(t, num, logNum, name)

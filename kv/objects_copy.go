@@ -7,14 +7,15 @@ import (
 	"path/filepath"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A wholeFS is a file system that gives sorted files whole and verified. Who copies files takes it where bytes may be
-// damaged on their way (vfs.Rereader): to verify a file and then to read it once more would copy what nobody has
-// looked at.
+// A wholeFS is a file system that gives sorted files and blob files whole and verified. Who copies files takes it where
+// bytes may be damaged on their way (vfs.Rereader): to verify a file and then to read it once more would copy what
+// nobody has looked at.
 type wholeFS struct {
 	vfs.FS
 	d *DB
@@ -28,19 +29,31 @@ func (d *DB) copySource() vfs.FS {
 	return wholeFS{d.fs, d}
 }
 
-// Open implements vfs.FS. A sorted file is in memory until it is closed.
+// Open implements vfs.FS. A sorted file or a blob file is in memory until it is closed.
 func (w wholeFS) Open(name string) (vfs.ReadFile, error) {
 	f, err := w.FS.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	if kind, _ := manifest.ParseFileName(filepath.Base(name)); kind != manifest.FileTable {
+	verify := w.verifyTable
+	switch kind, _ := manifest.ParseFileName(filepath.Base(name)); kind {
+	case manifest.FileTable:
+	case manifest.FileBlob:
+		verify = w.verifyBlob
+	default:
 		return f, nil
 	}
-	whole, err := w.read(name, f, f.ReadAt)
+	read := func(readAt func(p []byte, off int64) (int, error)) (wholeFile, error) {
+		whole, err := readWhole(name, f, readAt)
+		if err == nil {
+			err = verify(name, whole)
+		}
+		return whole, err
+	}
+	whole, err := read(f.ReadAt)
 	damaged := errors.Is(err, base.ErrCorruption) || errors.Is(err, sstable.ErrNewerFormat)
 	if again, may := f.(vfs.Rereader); may && damaged {
-		whole, err = w.read(name, f, again.ReadAgain)
+		whole, err = read(again.ReadAgain)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
@@ -51,8 +64,8 @@ func (w wholeFS) Open(name string) (vfs.ReadFile, error) {
 // wholePart is how many bytes of a file are asked for at a time.
 const wholePart = 8 << 20
 
-// read reads a file by readAt and verifies it.
-func (w wholeFS) read(name string, f vfs.ReadFile, readAt func(p []byte, off int64) (int, error)) (wholeFile, error) {
+// readWhole reads a file by readAt.
+func readWhole(name string, f vfs.ReadFile, readAt func(p []byte, off int64) (int, error)) (wholeFile, error) {
 	size, err := f.Size()
 	if err != nil {
 		return nil, err
@@ -64,12 +77,28 @@ func (w wholeFS) read(name string, f vfs.ReadFile, readAt func(p []byte, off int
 			return nil, fmt.Errorf("siftkv: read %s at offset %d: %w", name, at, err)
 		}
 	}
-	r, err := sstable.NewReader(b, size, &sstable.ReaderOptions{Name: name, Hint: w.d.hint(), CacheSize: -1,
+	return b, nil
+}
+
+func (w wholeFS) verifyTable(name string, b wholeFile) error {
+	r, err := sstable.NewReader(b, int64(len(b)), &sstable.ReaderOptions{Name: name, Hint: w.d.hint(), CacheSize: -1,
 		Filter: w.d.opts.Filter, Prefix: w.d.opts.Prefix, AnyExpansion: true})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return b, errors.Join(r.Verify(), r.Close())
+	return errors.Join(r.Verify(), r.Close())
+}
+
+func (w wholeFS) verifyBlob(name string, b wholeFile) error {
+	info, err := blob.ReadInfo(b, int64(len(b)), name)
+	if err != nil {
+		return err
+	}
+	r, err := blob.NewReader(b, int64(len(b)), blob.ReaderOptions{Name: name, Hint: w.d.hint(), ID: info.ID})
+	if err != nil {
+		return err
+	}
+	return r.Verify(0, nil)
 }
 
 // A wholeFile is a file in memory.

@@ -77,7 +77,8 @@ func (o *Options) restoreObjects(ctx context.Context, r io.Reader) (err error) {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { _ = objects.Close() })() // ends the requests under way
-	err = restoreInto(ctx, r, backup.Target{FS: fsys, Dir: objectsRoot, Log: o.Logger, Published: true, Reader: reader})
+	to := backup.Target{FS: fsys, Dir: objectsRoot, Log: o.Logger, Published: true, Reader: reader}
+	err = restoreInto(ctx, r, to)
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("%w: %w", base.ContextError(ctx, "it was broken off"), err)
 	}
@@ -86,7 +87,12 @@ func (o *Options) restoreObjects(ctx context.Context, r io.Reader) (err error) {
 
 // restoreInto restores a stream into a directory.
 func restoreInto(ctx context.Context, r io.Reader, to backup.Target) error {
-	to.Check = checkDescription
+	to.Check = func(e *manifest.Edit) error {
+		if to.Published && len(e.AddedBlobs) > 0 {
+			return errBlobsInObjects
+		}
+		return checkDescription(e)
+	}
 	to.Interrupted = func() error {
 		if ctx.Err() == nil {
 			return nil
@@ -99,6 +105,10 @@ func restoreInto(ctx context.Context, r io.Reader, to backup.Target) error {
 	}
 	return err
 }
+
+// errBlobsInObjects says what object stores cannot do yet.
+var errBlobsInObjects = errors.New("values do not lie apart in an object store yet, and this is a backup of a store " +
+	"in which they do (Options.SeparateFrom)")
 
 // checkDescription refuses a description of a store in a backup that no store has.
 func checkDescription(e *manifest.Edit) error {

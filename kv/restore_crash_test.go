@@ -14,8 +14,10 @@ import (
 // the disk, of a full backup and of one since a mark. The directory then is no store,
 // or a whole one: as of the backup before, or of this one. The restore goes on from
 // there.
-func TestPowerCutDuringRestore(t *testing.T) {
-	db, m0 := backupStore(t)
+func TestPowerCutDuringRestore(t *testing.T) { inTablesAndApart(t, testPowerCutDuringRestore) }
+
+func testPowerCutDuringRestore(t *testing.T, from int) {
+	db, m0 := backupStoreFrom(t, from)
 	full, mark := backUp(t, db, BackupMark{})
 	m1 := addTables(t, db, m0, "second", 3)
 	require.NoError(t, db.Compact(nil, nil))
@@ -68,8 +70,10 @@ func TestPowerCutDuringRestore(t *testing.T) {
 
 // TestRestoreWhenTheDiskFails lets every call of a restore that changes the disk fail
 // in turn, and goes on.
-func TestRestoreWhenTheDiskFails(t *testing.T) {
-	db, m0 := backupStore(t)
+func TestRestoreWhenTheDiskFails(t *testing.T) { inTablesAndApart(t, testRestoreWhenTheDiskFails) }
+
+func testRestoreWhenTheDiskFails(t *testing.T, from int) {
+	db, m0 := backupStoreFrom(t, from)
 	full, mark := backUp(t, db, BackupMark{})
 	m1 := addTables(t, db, m0, "second", 3)
 	second, _ := backUp(t, db, mark)

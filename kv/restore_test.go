@@ -17,14 +17,18 @@ import (
 )
 
 func TestRestoreRefusesWhatDoesNotFit(t *testing.T) {
-	db, m0 := backupStore(t)
+	inTablesAndApart(t, testRestoreRefusesWhatDoesNotFit)
+}
+
+func testRestoreRefusesWhatDoesNotFit(t *testing.T, from int) {
+	db, m0 := backupStoreFrom(t, from)
 	full, mark0 := backUp(t, db, BackupMark{})
 	m1 := addTables(t, db, m0, "second", 2)
 	second, mark1 := backUp(t, db, mark0)
 	m2 := addTables(t, db, m1, "third", 1)
 	third, _ := backUp(t, db, mark1)
 	require.Less(t, len(third), len(full))
-	other, _ := backupStore(t)
+	other, _ := backupStoreFrom(t, from)
 	otherFull, otherMark := backUp(t, other, BackupMark{})
 	otherSecond, _ := backUp(t, other, otherMark)
 	_, err := db.Backup(io.Discard, otherMark)
@@ -76,7 +80,11 @@ func TestRestoreRefusesWhatDoesNotFit(t *testing.T) {
 // A store that goes on to be restored keeps the files of its readers, which go on to
 // the next backup when they refresh.
 func TestReadersOfAStoreThatIsRestored(t *testing.T) {
-	db, m0 := backupStore(t)
+	inTablesAndApart(t, testReadersOfAStoreThatIsRestored)
+}
+
+func testReadersOfAStoreThatIsRestored(t *testing.T, from int) {
+	db, m0 := backupStoreFrom(t, from)
 	full, mark := backUp(t, db, BackupMark{})
 	m1 := addTables(t, db, m0, "second", 2)
 	require.NoError(t, db.Compact(nil, nil))
@@ -107,8 +115,10 @@ func TestReadersOfAStoreThatIsRestored(t *testing.T) {
 
 // TestRestoreGoesOn cuts streams at every offset, and goes on with the rest or with
 // the whole; between, the directory is no store.
-func TestRestoreGoesOn(t *testing.T) {
-	db, m0 := backupStore(t)
+func TestRestoreGoesOn(t *testing.T) { inTablesAndApart(t, testRestoreGoesOn) }
+
+func testRestoreGoesOn(t *testing.T, from int) {
+	db, m0 := backupStoreFrom(t, from)
 	full, mark := backUp(t, db, BackupMark{})
 	m1 := addTables(t, db, m0, "second", 2)
 	second, _ := backUp(t, db, mark)
@@ -158,8 +168,10 @@ func TestRestoreGoesOn(t *testing.T) {
 }
 
 // A restore since a mark that is given up leaves the store as it was.
-func TestARestoreIsGivenUp(t *testing.T) {
-	db, m := backupStore(t)
+func TestARestoreIsGivenUp(t *testing.T) { inTablesAndApart(t, testARestoreIsGivenUp) }
+
+func testARestoreIsGivenUp(t *testing.T, from int) {
+	db, m := backupStoreFrom(t, from)
 	full, mark := backUp(t, db, BackupMark{})
 	addTables(t, db, m, "second", 3)
 	second, _ := backUp(t, db, mark)
@@ -179,8 +191,10 @@ func TestARestoreIsGivenUp(t *testing.T) {
 
 // TestEveryByteOfABackupCounts damages a stream at every byte. Nothing of it becomes
 // a store, and the whole stream is restored over it.
-func TestEveryByteOfABackupCounts(t *testing.T) {
-	db, m := backupStore(t)
+func TestEveryByteOfABackupCounts(t *testing.T) { inTablesAndApart(t, testEveryByteOfABackupCounts) }
+
+func testEveryByteOfABackupCounts(t *testing.T, from int) {
+	db, m := backupStoreFrom(t, from)
 	full, _ := backUp(t, db, BackupMark{})
 	disk := vfs.NewMem()
 	o := &Options{fs: disk}
@@ -208,9 +222,12 @@ func TestEveryByteOfABackupCounts(t *testing.T) {
 	}
 }
 
-// goldenBackup is a full backup of version 1 of the format. Every later version
-// restores it.
-const goldenBackup = "testdata/backup-v1.bin"
+// goldenBackup is a full backup of version 1 of the format, and goldenBackupApart is one of version 2,
+// with blob files. Every later version restores them.
+const (
+	goldenBackup      = "testdata/backup-v1.bin"
+	goldenBackupApart = "testdata/backup-v2.bin"
+)
 
 func TestTheGoldenBackupIsRestored(t *testing.T) {
 	if golden.Update() {
@@ -235,7 +252,11 @@ func TestTheGoldenBackupIsRestored(t *testing.T) {
 // A table that was damaged or lost since the backup before is found before the store
 // goes on to it.
 func TestRestoreLooksAtTheTablesThatAreThere(t *testing.T) {
-	db, m := backupStore(t)
+	inTablesAndApart(t, testRestoreLooksAtTheTablesThatAreThere)
+}
+
+func testRestoreLooksAtTheTablesThatAreThere(t *testing.T, from int) {
+	db, m := backupStoreFrom(t, from)
 	full, mark := backUp(t, db, BackupMark{})
 	addTables(t, db, m, "second", 1)
 	second, _ := backUp(t, db, mark)
@@ -244,16 +265,22 @@ func TestRestoreLooksAtTheTablesThatAreThere(t *testing.T) {
 		"cut":     func(name string) { require.NoError(t, os.Truncate(name, 100)) },
 		"another": func(name string) { rewrite(t, name, flip(-32+int(fileSize(t, name)))) },
 	} {
-		dir := filepath.Join(t.TempDir(), "dir")
-		require.NoError(t, Restore(bytes.NewReader(full), dir, nil))
-		tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
-		require.NoError(t, err)
-		hurt(tables[0])
-		err = Restore(bytes.NewReader(second), dir, nil)
-		require.ErrorIs(t, err, ErrRestoreUnfinished, what)
-		require.ErrorContains(t, err, tables[0], what)
-		_, err = Open(dir, nil)
-		require.ErrorIs(t, err, ErrRestoreUnfinished, what)
+		for _, kind := range []string{"*.sst", "*.blob"} {
+			dir := filepath.Join(t.TempDir(), "dir")
+			require.NoError(t, Restore(bytes.NewReader(full), dir, nil))
+			files, err := filepath.Glob(filepath.Join(dir, kind))
+			require.NoError(t, err)
+			if kind == "*.blob" && from == 0 {
+				require.Empty(t, files)
+				continue
+			}
+			hurt(files[0])
+			err = Restore(bytes.NewReader(second), dir, nil)
+			require.ErrorIs(t, err, ErrRestoreUnfinished, what)
+			require.ErrorContains(t, err, files[0], what)
+			_, err = Open(dir, nil)
+			require.ErrorIs(t, err, ErrRestoreUnfinished, what)
+		}
 	}
 }
 
@@ -281,7 +308,11 @@ func (r *lateReader) Read(b []byte) (int, error) {
 // What follows an offset may be awaited before the restore that it goes on from has
 // broken off.
 func TestTheRestOfAStreamThatIsAwaited(t *testing.T) {
-	db, m := backupStore(t)
+	inTablesAndApart(t, testTheRestOfAStreamThatIsAwaited)
+}
+
+func testTheRestOfAStreamThatIsAwaited(t *testing.T, from int) {
+	db, m := backupStoreFrom(t, from)
 	stream, _ := backUp(t, db, BackupMark{})
 	o := &Options{fs: vfs.NewMem()}
 	var broken *RestoreError

@@ -72,7 +72,11 @@ func TestPowerCutAfterAnOpenThatIsRepeated(t *testing.T) {
 }
 
 func TestPowerCutAfterARestoreThatIsRepeated(t *testing.T) {
-	db, want := backupStore(t)
+	inTablesAndApart(t, testPowerCutAfterARestoreThatIsRepeated)
+}
+
+func testPowerCutAfterARestoreThatIsRepeated(t *testing.T, from int) {
+	db, want := backupStoreFrom(t, from)
 	stream, _ := backUp(t, db, BackupMark{})
 	retryThenCut(t, vfs.NewCrashableMem, func(fs sift.FS) error {
 		return Restore(bytes.NewReader(stream), "a/b", &Options{fs: fs})

@@ -66,7 +66,7 @@ var decoders = map[string]string{
 
 	"internal/backup.DecodeMark":         "internal/backup.TestHostileMarks",
 	"internal/backup.NewReader":          "internal/backup.TestHostileStreams",
-	"internal/backup.decodeHeader":       "internal/backup.TestHostileStreams",
+	"internal/backup.Header.decode":      "internal/backup.TestHostileStreams",
 	"internal/backup.decodePreamble":     "internal/backup.TestHostileStreams",
 	"internal/batchrepr.NewReader":       "internal/batchrepr.TestHostileRecords",
 	"internal/bench/keys.readLines":      "internal/bench/keys.TestHostileKeyFiles",

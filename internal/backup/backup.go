@@ -14,31 +14,30 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A Table is a table of a store that is backed up.
-type Table struct {
-	File
-	Size int64
-	FS   vfs.FS // where it is, in Backup.Dir; nil: in Backup.FS
+// A Source is a table or a blob file of a store that is backed up.
+type Source struct {
+	Sent
+	FS vfs.FS // where it is, in Backup.Dir; nil: in Backup.FS
 
-	// Verify reads the whole table and calls each for each of its entries. An error of
+	// Verify reads the whole file and calls each for each of its entries. An error of
 	// each ends it.
 	Verify func(each func() error) error
 }
 
-// A Backup is what Write needs to know of a store. The tables must stay on disk.
+// A Backup is what Write needs to know of a store. The files must stay on disk.
 type Backup struct {
 	FS          vfs.FS
 	Dir         string
-	Store       *manifest.Edit // describes the store: adds all tables
-	Tables      []Table
-	Since       *Mark        // nil: nothing
-	Interrupted func() error // says why to go no further; nil: go on
+	Store       *manifest.Edit // describes the store: adds all tables and all blob files
+	Sources     []Source       // these
+	Since       *Mark          // nil: nothing
+	Interrupted func() error   // says why to go no further; nil: go on
 
 	mark *Mark // of the stream so far
 	w    *Writer
 }
 
-// Write writes a stream of the tables that Since has not; it verifies each before it
+// Write writes a stream of the files that Since has not; it verifies each before it
 // copies it. It returns what has been backed up, which after an error is what is whole in
 // the stream, beside what was there since.
 func (b *Backup) Write(w io.Writer) (*Mark, error) {
@@ -54,7 +53,7 @@ func (b *Backup) Write(w io.Writer) (*Mark, error) {
 	switch {
 	case err == nil:
 		b.mark.LastSeq = b.Store.LastSeq
-		sent = filesOf(b.Tables)
+		sent = filesOf(b.Sources)
 	case b.Since != nil:
 		b.mark.LastSeq = b.Since.LastSeq
 		sent = slices.Concat(sent, b.Since.Files())
@@ -74,7 +73,7 @@ func (b *Backup) checkNumbers() error {
 	for _, f := range b.Since.Files() {
 		ids[f.Num] = f.ID
 	}
-	for _, t := range b.Tables {
+	for _, t := range b.Sources {
 		if id, ok := ids[t.Num]; ok && id != t.ID {
 			return fmt.Errorf("%w: the writer has not flushed since the backup of the mark, which is of a view as "+
 				"this one is: make a full backup, or wait until it has", ErrMismatch)
@@ -83,36 +82,37 @@ func (b *Backup) checkNumbers() error {
 	return nil
 }
 
-func filesOf(tables []Table) (files []File) {
-	for _, t := range tables {
-		files = append(files, t.File)
+func filesOf(sources []Source) (files []File) {
+	for _, s := range sources {
+		files = append(files, s.File)
 	}
 	return files
 }
 
 // write writes the stream, and returns the files that are whole in it.
 func (b *Backup) write(w io.Writer) (sent []File, err error) {
-	h := &Header{StoreID: b.Store.StoreID, BackupID: b.mark.BackupID, LastSeq: b.Store.LastSeq}
-	var tables []Table
-	for _, t := range b.Tables {
-		if b.Since == nil || !b.Since.Has(t.File) {
-			tables = append(tables, t)
+	h := &Header{StoreID: b.Store.StoreID, BackupID: b.mark.BackupID, LastSeq: b.Store.LastSeq,
+		Apart: len(b.Store.AddedBlobs) > 0}
+	var sources []Source
+	for _, s := range b.Sources {
+		if b.Since == nil || !b.Since.Has(s.File) {
+			sources = append(sources, s)
 			h.Files++
-			h.Bytes += t.Size
+			h.Bytes += s.Size
 		}
 	}
-	slices.SortFunc(tables, func(a, b Table) int { return cmp.Compare(a.Num, b.Num) })
+	slices.SortFunc(sources, func(a, b Source) int { return cmp.Compare(a.Num, b.Num) })
 	if b.Since != nil {
 		h.Parent, h.ParentOffset = b.Since.BackupID, b.Since.Offset
 	}
 	if b.w, err = NewWriter(w, h); err != nil {
 		return nil, err
 	}
-	for _, t := range tables {
-		if err := b.table(t); err != nil {
+	for _, s := range sources {
+		if err := b.source(s); err != nil {
 			return sent, err
 		}
-		sent = append(sent, t.File)
+		sent = append(sent, s.File)
 	}
 	return sent, b.w.End(b.Store.Append(nil))
 }
@@ -125,14 +125,18 @@ func damaged(err error) error {
 	return err
 }
 
-// table verifies a table and writes its file.
-func (b *Backup) table(t Table) (err error) {
+// source verifies a file and writes it.
+func (b *Backup) source(s Source) (err error) {
 	if err := b.Interrupted(); err != nil {
 		return err
 	}
+	most := 4096 // entries between two looks at whether to go on
+	if s.Kind == manifest.FileBlob {
+		most = 1 // values are large
+	}
 	entries := 0
-	err = t.Verify(func() error {
-		if entries++; entries%4096 != 0 {
+	err = s.Verify(func() error {
+		if entries++; entries%most != 0 {
 			return nil
 		}
 		return b.Interrupted()
@@ -140,29 +144,34 @@ func (b *Backup) table(t Table) (err error) {
 	if err != nil {
 		return damaged(err)
 	}
-	name := manifest.FileName(manifest.FileTable, t.Num)
+	name := manifest.FileName(s.Kind, s.Num)
 	from := b.FS
-	if t.FS != nil {
-		from = t.FS
+	if s.FS != nil {
+		from = s.FS
 	}
 	f, err := from.Open(filepath.Join(b.Dir, name))
 	if err != nil {
 		return damaged(err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := b.w.File(t.File, t.Size); err != nil {
+	if err := b.w.File(s.Kind, s.File, s.Size); err != nil {
 		return err
 	}
+	return b.copy(f, name, s.Size)
+}
+
+// copy writes the bytes of a file.
+func (b *Backup) copy(f vfs.ReadFile, name string, size int64) error {
 	part := int64(MaxPayload)
 	if p, ok := f.(vfs.PartReader); ok { // each read is a request
 		part = max(part, int64(p.PartSize()))
 	}
-	buf := make([]byte, min(part, t.Size))
-	for at := int64(0); at < t.Size; at += int64(len(buf)) {
+	buf := make([]byte, min(part, size))
+	for at := int64(0); at < size; at += int64(len(buf)) {
 		if err := b.Interrupted(); err != nil {
 			return err
 		}
-		buf = buf[:min(int64(len(buf)), t.Size-at)]
+		buf = buf[:min(int64(len(buf)), size-at)]
 		if n, err := f.ReadAt(buf, at); n < len(buf) {
 			return fmt.Errorf("siftkv: backup: read %s at offset %d: %w", name, at, err)
 		}
@@ -185,16 +194,16 @@ func Verify(r io.Reader, check func(*manifest.Edit) error) (*Mark, error) {
 	if !in.Started() {
 		return nil, errNotStarted()
 	}
-	sizes := map[File]int64{}
+	there := map[File]Sent{}
 	for {
-		f, size, ok, err := in.NextFile()
+		f, ok, err := in.NextFile()
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
 			break
 		}
-		sizes[f] = size
+		there[f.File] = f
 	}
 	e, err := in.describedStore(check)
 	if err != nil {
@@ -202,17 +211,29 @@ func Verify(r io.Reader, check func(*manifest.Edit) error) (*Mark, error) {
 	}
 	m := &Mark{StoreID: e.StoreID, BackupID: in.header.BackupID, Offset: in.offset, LastSeq: e.LastSeq}
 	var files []File
-	for i := range e.Added {
-		t := &e.Added[i].Table
-		f := File{Num: t.Num, ID: t.ID}
-		files = append(files, f)
-		m.LastSeq = max(m.LastSeq, t.LargestSeq)
-		if size, ok := sizes[f]; ok && size != t.Size || !ok && in.header.Parent == 0 {
-			err = in.badDescription(fmt.Errorf("table %d is not in it as it is described", t.Num))
+	for _, f := range describedFiles(e) {
+		files = append(files, f.File)
+		if is, ok := there[f.File]; ok && is != f || !ok && in.header.Parent == 0 {
+			err = in.badDescription(fmt.Errorf("%s is not in it as it is described", manifest.FileName(f.Kind, f.Num)))
 		}
+	}
+	for i := range e.Added {
+		m.LastSeq = max(m.LastSeq, e.Added[i].Table.LargestSeq)
 	}
 	m.SetFiles(files)
 	return m, err
+}
+
+// describedFiles returns all files of the store that a description adds.
+func describedFiles(e *manifest.Edit) (files []Sent) {
+	for i := range e.Added {
+		t := &e.Added[i].Table
+		files = append(files, Sent{File{t.Num, t.ID}, manifest.FileTable, t.Size})
+	}
+	for _, b := range e.AddedBlobs {
+		files = append(files, Sent{File{b.Num, b.ID}, manifest.FileBlob, b.Size})
+	}
+	return files
 }
 
 // errNotStarted says that a reader has nothing of a stream's beginning.
@@ -232,16 +253,17 @@ func (r *Reader) describedStore(check func(*manifest.Edit) error) (*manifest.Edi
 	if errors.Is(err, manifest.ErrNewerFormat) {
 		return nil, err
 	}
-	if err == nil && (len(e.Deleted) > 0 || e.StoreID == 0 || r.whole && e.StoreID != r.header.StoreID) {
+	other := r.whole && err == nil && e.StoreID != r.header.StoreID
+	if err == nil && (len(e.Deleted)+len(e.DeletedBlobs) > 0 || e.StoreID == 0 || other) {
 		err = errors.New("it is that of no store, or of another one")
 	}
 	if err == nil {
-		nums := map[uint64]bool{}
-		for i := range e.Added {
-			nums[e.Added[i].Table.Num] = true
+		nums, files := map[uint64]bool{}, describedFiles(e)
+		for _, f := range files {
+			nums[f.Num] = true
 		}
-		if len(nums) < len(e.Added) {
-			err = errors.New("a table is in it twice")
+		if len(nums) < len(files) {
+			err = errors.New("a file is in it twice")
 		}
 	}
 	if err == nil {

@@ -15,24 +15,38 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// sampleHeader is the header of the samples.
+func sampleHeader(apart bool) *Header {
+	return &Header{StoreID: 5, BackupID: 0xabc, Parent: 0xab, ParentOffset: 99, Files: 2, Bytes: 30, LastSeq: 1000,
+		Apart: apart}
+}
+
 // sample returns a stream of two files and a description, with the offset after
 // each file.
-func sample(tb testing.TB) (stream []byte, whole []int64) {
+func sample(tb testing.TB) (stream []byte, whole []int64) { return sampleOf(tb, false) }
+
+// sampleOf is sample, of a store with blob files: the second file is one.
+func sampleOf(tb testing.TB, apart bool) (stream []byte, whole []int64) {
 	tb.Helper()
 	var b bytes.Buffer
-	w, err := NewWriter(&b, &Header{StoreID: 5, BackupID: 0xabc, Parent: 0xab, ParentOffset: 99, Files: 2, Bytes: 30,
-		LastSeq: 1000})
+	w, err := NewWriter(&b, sampleHeader(apart))
 	require.NoError(tb, err)
 	require.Zero(tb, w.Whole())
+	second := manifest.FileTable
+	if apart {
+		second = manifest.FileBlob
+	}
 	for _, f := range []struct {
 		File
+		kind   manifest.FileKind
 		chunks []string
-	}{{File{7, 70}, []string{"0123456789", "0123456789"}}, {File{9, 90}, []string{"abcdefghij"}}} {
+	}{{File{7, 70}, manifest.FileTable, []string{"0123456789", "0123456789"}},
+		{File{9, 90}, second, []string{"abcdefghij"}}} {
 		size := 0
 		for _, c := range f.chunks {
 			size += len(c)
 		}
-		require.NoError(tb, w.File(f.File, int64(size)))
+		require.NoError(tb, w.File(f.kind, f.File, int64(size)))
 		for _, c := range f.chunks {
 			require.NoError(tb, w.Data([]byte(c)))
 		}
@@ -53,7 +67,7 @@ func sampleMark() *Mark {
 func readAll(r *Reader) (files map[File]string, description string, err error) {
 	files = map[File]string{}
 	for {
-		f, size, ok, err := r.NextFile()
+		f, ok, err := r.NextFile()
 		if err != nil {
 			return files, "", err
 		}
@@ -71,42 +85,68 @@ func readAll(r *Reader) (files map[File]string, description string, err error) {
 			}
 			b = append(b, c...)
 		}
-		if int64(len(b)) != size {
+		if int64(len(b)) != f.Size {
 			return files, "", errors.New("a file has another size than it said")
 		}
-		files[f] = string(b)
+		files[f.File] = string(b)
 	}
 }
 
 func TestStream(t *testing.T) {
-	stream, whole := sample(t)
-	src := bytes.NewReader(append(bytes.Clone(stream), "what follows"...))
-	r, err := NewReader(iotest.OneByteReader(src))
-	require.NoError(t, err)
-	require.True(t, r.Started())
-	require.Equal(t, Header{StoreID: 5, BackupID: 0xabc, Parent: 0xab, ParentOffset: 99, Files: 2, Bytes: 30,
-		LastSeq: 1000}, r.Header())
-	files, description, err := readAll(r)
-	require.NoError(t, err)
-	require.Equal(t, map[File]string{{7, 70}: "01234567890123456789", {9, 90}: "abcdefghij"}, files)
-	require.Equal(t, "the description", description)
-	rest, err := io.ReadAll(src)
-	require.NoError(t, err)
-	require.Equal(t, "what follows", string(rest), "nothing past the end is read")
-
-	r, err = NewReader(bytes.NewReader(stream))
-	require.NoError(t, err)
-	for want := range 2 {
-		_, _, ok, err := r.NextFile()
+	for _, apart := range []bool{false, true} {
+		stream, whole := sampleOf(t, apart)
+		src := bytes.NewReader(append(bytes.Clone(stream), "what follows"...))
+		r, err := NewReader(iotest.OneByteReader(src))
 		require.NoError(t, err)
-		require.True(t, ok, want)
+		require.True(t, r.Started())
+		require.Equal(t, *sampleHeader(apart), r.Header())
+		files, description, err := readAll(r)
+		require.NoError(t, err)
+		require.Equal(t, map[File]string{{7, 70}: "01234567890123456789", {9, 90}: "abcdefghij"}, files)
+		require.Equal(t, "the description", description)
+		rest, err := io.ReadAll(src)
+		require.NoError(t, err)
+		require.Equal(t, "what follows", string(rest), "nothing past the end is read")
+
+		r, err = NewReader(bytes.NewReader(stream))
+		require.NoError(t, err)
+		want := []Sent{{File{7, 70}, manifest.FileTable, 20}, {File{9, 90}, manifest.FileTable, 10}}
+		name := "stream.golden"
+		if apart {
+			want[1].Kind, name = manifest.FileBlob, "stream-apart.golden"
+		}
+		for _, want := range want {
+			f, ok, err := r.NextFile()
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.Equal(t, want, f)
+		}
+		require.Greater(t, r.Offset(), whole[0], "files are passed over")
+		golden.File(t, filepath.Join("testdata", name), hex.Dump(stream))
 	}
-	require.Greater(t, r.Offset(), whole[0], "files are passed over")
-	golden.File(t, filepath.Join("testdata", "stream.golden"), hex.Dump(stream))
+}
+
+// A stream without blob files is as it ever was, and says so; one that has them is refused by what reads
+// version 1 alone.
+func TestOnlyStreamsOfVersion2HaveBlobFiles(t *testing.T) {
+	var b bytes.Buffer
+	w, err := NewWriter(&b, sampleHeader(false))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, b.Bytes()[8])
+	require.ErrorContains(t, w.File(manifest.FileBlob, File{14, 1}, 3), "000014.blob")
+	require.Error(t, w.File(manifest.FileWAL, File{14, 1}, 3))
+	stream := appendFrame(b.Bytes(), 0xabc, typeBlob, appendUint64s(nil, 14, 1, 3))
+	r, err := NewReader(bytes.NewReader(stream))
+	require.NoError(t, err)
+	_, _, err = r.NextFile()
+	require.ErrorIs(t, err, base.ErrCorruption)
+	require.ErrorContains(t, err, "a stream of version 1 has none")
+	apart, _ := sampleOf(t, true)
+	require.EqualValues(t, 2, apart[8])
 }
 
 func TestAStreamIsResumed(t *testing.T) {
-	stream, whole := sample(t)
+	stream, whole := sampleOf(t, true)
 	r, err := NewReader(bytes.NewReader(stream[whole[0]:]))
 	require.NoError(t, err)
 	require.False(t, r.Started())
@@ -128,7 +168,7 @@ func TestAStreamIsResumed(t *testing.T) {
 }
 
 func TestEveryTruncationAndEveryBitOfAStream(t *testing.T) {
-	stream, _ := sample(t)
+	stream, _ := sampleOf(t, true)
 	read := func(b []byte) error {
 		r, err := NewReader(bytes.NewReader(b))
 		if err != nil {
@@ -154,13 +194,13 @@ func TestEveryTruncationAndEveryBitOfAStream(t *testing.T) {
 }
 
 func TestNewerFormatsAreRefusedByName(t *testing.T) {
-	b := appendPreamble(nil, 3)
+	b := sampleHeader(true).appendPreamble(nil)
 	b[8] = FormatVersion + 1
 	copy(b[24:], checksumOf(b[:24]))
 	_, err := NewReader(bytes.NewReader(b))
 	require.ErrorIs(t, err, manifest.ErrNewerFormat)
 	m := sampleMark().Append(nil)
-	m[8] = FormatVersion + 1
+	m[8] = MarkVersion + 1
 	_, err = DecodeMark(m)
 	require.ErrorIs(t, err, manifest.ErrNewerFormat)
 }
@@ -212,7 +252,7 @@ func TestAWriterThatFailsKnowsWhatIsWhole(t *testing.T) {
 		}
 		for range 2 {
 			if err == nil {
-				err = w.File(File{1, 1}, 20)
+				err = w.File(manifest.FileTable, File{1, 1}, 20)
 			}
 			for range 2 {
 				if err == nil {
@@ -233,9 +273,9 @@ func TestAWriterThatFailsKnowsWhatIsWhole(t *testing.T) {
 	}
 	w, err := NewWriter(io.Discard, &Header{BackupID: 1})
 	require.NoError(t, err)
-	require.Error(t, w.File(File{}, 0))
-	require.NoError(t, w.File(File{}, 5))
-	require.Error(t, w.File(File{}, 5), "the file before is not whole")
+	require.Error(t, w.File(manifest.FileTable, File{}, 0))
+	require.NoError(t, w.File(manifest.FileTable, File{}, 5))
+	require.Error(t, w.File(manifest.FileTable, File{}, 5), "the file before is not whole")
 	require.Error(t, w.Data(make([]byte, 6)))
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// FormatVersion is the version of streams and marks that this package writes. It
-// reads every version up to this one.
-const FormatVersion = 1
+// FormatVersion is the newest version of streams that this package writes, for stores with
+// blob files; for others it is 1. It reads every version up to this one.
+const FormatVersion = 2
 
 const (
 	magic           = "SIFTBAK\n"
@@ -37,10 +37,17 @@ const (
 	typeData        frameType = 3
 	typeDescription frameType = 4
 	typeEnd         frameType = 5
+	typeBlob        frameType = 6
+)
+
+// fileTypes are the types of the frames that begin a file, and kinds the kinds of file.
+var (
+	fileTypes = map[manifest.FileKind]frameType{manifest.FileTable: typeFile, manifest.FileBlob: typeBlob}
+	kinds     = map[frameType]manifest.FileKind{typeFile: manifest.FileTable, typeBlob: manifest.FileBlob}
 )
 
 func (t frameType) String() string {
-	names := [...]string{"frame of type 0", "header", "file", "data", "description", "end"}
+	names := [...]string{"frame of type 0", "header", "file", "data", "description", "end", "blob file"}
 	if int(t) < len(names) {
 		return names[t]
 	}
@@ -56,46 +63,58 @@ type Header struct {
 	Files        uint64 // in the stream
 	Bytes        int64  // of these files
 	LastSeq      base.SeqNum
+	Apart        bool // the store has blob files: in the preamble, as the version
 }
 
-func appendPreamble(dst []byte, id uint64) []byte {
+// version returns the format version of the stream.
+func (h *Header) version() uint32 {
+	if h.Apart {
+		return 2
+	}
+	return 1
+}
+
+func (h *Header) appendPreamble(dst []byte) []byte {
 	at := len(dst)
 	dst = append(dst, magic...)
-	dst = binary.LittleEndian.AppendUint32(dst, FormatVersion)
+	dst = binary.LittleEndian.AppendUint32(dst, h.version())
 	dst = binary.LittleEndian.AppendUint32(dst, 0)
-	dst = binary.LittleEndian.AppendUint64(dst, id)
+	dst = binary.LittleEndian.AppendUint64(dst, h.BackupID)
 	dst = binary.LittleEndian.AppendUint32(dst, base.Checksum(0, 0, dst[at:]))
 	return binary.LittleEndian.AppendUint32(dst, 0)
 }
 
-func decodePreamble(b []byte) (id uint64, err error) {
+// decodePreamble returns a header with what the preamble says.
+func decodePreamble(b []byte) (h Header, err error) {
 	if binary.LittleEndian.Uint32(b[24:]) != base.Checksum(0, 0, b[:24]) {
-		return 0, errors.New("preamble: checksum does not match")
+		return h, errors.New("preamble: checksum does not match")
 	}
-	if v := binary.LittleEndian.Uint32(b[8:]); v > FormatVersion {
-		return 0, fmt.Errorf("backup: %w: version %d, this program reads up to %d", manifest.ErrNewerFormat, v,
+	v := binary.LittleEndian.Uint32(b[8:])
+	if v > FormatVersion {
+		return h, fmt.Errorf("backup: %w: version %d, this program reads up to %d", manifest.ErrNewerFormat, v,
 			FormatVersion)
 	}
-	id = binary.LittleEndian.Uint64(b[16:])
-	if id == 0 || binary.LittleEndian.Uint32(b[8:]) == 0 {
-		return 0, errors.New("preamble: impossible field")
+	h.BackupID, h.Apart = binary.LittleEndian.Uint64(b[16:]), v >= 2
+	if h.BackupID == 0 || v == 0 {
+		return Header{}, errors.New("preamble: impossible field")
 	}
-	return id, nil
+	return h, nil
 }
 
 func (h *Header) append(dst []byte) []byte {
 	return appendUint64s(dst, h.StoreID, h.Parent, uint64(h.ParentOffset), h.Files, uint64(h.Bytes), uint64(h.LastSeq))
 }
 
-func decodeHeader(b []byte, id uint64) (Header, error) {
+// decode adds what a header frame says.
+func (h *Header) decode(b []byte) error {
 	if len(b) != headerSize {
-		return Header{}, errors.New("header: wrong length")
+		return errors.New("header: wrong length")
 	}
 	u := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
-	h := Header{StoreID: u(0), BackupID: id, Parent: u(1), ParentOffset: int64(u(2)), Files: u(3), Bytes: int64(u(4)),
-		LastSeq: base.SeqNum(u(5))}
+	h.StoreID, h.Parent, h.ParentOffset = u(0), u(1), int64(u(2))
+	h.Files, h.Bytes, h.LastSeq = u(3), int64(u(4)), base.SeqNum(u(5))
 	if h.ParentOffset < 0 || h.Bytes < 0 || h.LastSeq > base.MaxSeqNum || h.Parent == 0 && h.ParentOffset > 0 {
-		return Header{}, errors.New("header: impossible field")
+		return errors.New("header: impossible field")
 	}
-	return h, nil
+	return nil
 }

@@ -25,7 +25,7 @@ func requireBounded(tb testing.TB, stream []byte, id uint64, offset int64) {
 			r.Resume(id, offset)
 		}
 		for ok := true; ok && err == nil; {
-			_, _, ok, err = r.NextFile()
+			_, ok, err = r.NextFile()
 		}
 	})
 }
@@ -51,13 +51,16 @@ func resealed(stream []byte) []byte {
 }
 
 func TestHostileStreams(t *testing.T) {
-	stream, whole := sample(t)
-	for mutant := range hostile.Mutants(stream, 2000) {
-		requireBounded(t, resealed(mutant), 0, 0)
+	for _, apart := range []bool{false, true} {
+		stream, whole := sampleOf(t, apart)
+		for mutant := range hostile.Mutants(stream, 1500) {
+			requireBounded(t, resealed(mutant), 0, 0)
+		}
+		for mutant := range hostile.Mutants(stream[whole[0]:], 500) {
+			requireBounded(t, mutant, 0xabc, whole[0])
+		}
 	}
-	for mutant := range hostile.Mutants(stream[whole[0]:], 500) {
-		requireBounded(t, mutant, 0xabc, whole[0])
-	}
+	stream, _ := sample(t)
 	// A file of 2^63-1 bytes, of which none comes, and a description without an end.
 	file := appendFrame(slices.Clone(stream[:HeadSize]), 0xabc, typeFile, appendUint64s(nil, 1, 1, 1<<63-1))
 	requireBounded(t, file, 0, 0)
@@ -82,6 +85,9 @@ func FuzzHostileStream(f *testing.F) {
 	stream, whole := sample(f)
 	f.Add(stream, uint64(0), int64(0))
 	f.Add(stream[whole[0]:], uint64(0xabc), whole[0])
+	apart, whole := sampleOf(f, true)
+	f.Add(apart, uint64(0), int64(0))
+	f.Add(apart[whole[0]:], uint64(0xabc), whole[0])
 	f.Fuzz(func(t *testing.T, b []byte, id uint64, offset int64) {
 		requireBounded(t, b, id, offset)
 		requireBounded(t, resealed(b), id, offset)

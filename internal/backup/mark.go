@@ -11,8 +11,8 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// A File names a sorted file: its number in the store, and the id that is in every
-// checksum of it.
+// A File names a sorted file or a blob file: its number in the store, which no other file of
+// either kind has, and the id that is in every checksum of it.
 type File struct{ Num, ID uint64 }
 
 // A Mark is what has been backed up.
@@ -23,6 +23,9 @@ type Mark struct {
 	LastSeq  base.SeqNum
 	files    []File // ascending by number
 }
+
+// MarkVersion is the version of marks.
+const MarkVersion = 1
 
 const (
 	markMagic      = "SIFTMRK\n"
@@ -58,7 +61,7 @@ func IsMark(b []byte) bool { return bytes.HasPrefix(b, []byte(markMagic)) }
 func (m *Mark) Append(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, markMagic...)
-	dst = binary.LittleEndian.AppendUint32(dst, FormatVersion)
+	dst = binary.LittleEndian.AppendUint32(dst, MarkVersion)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(m.files)))
 	dst = appendUint64s(dst, m.StoreID, m.BackupID, uint64(m.Offset), uint64(m.LastSeq))
 	for _, f := range m.files {
@@ -72,9 +75,9 @@ func DecodeMark(b []byte) (*Mark, error) {
 	if len(b) < markHeaderSize+4 || string(b[:8]) != markMagic {
 		return nil, base.Corruptf("", 0, "this is no backup mark")
 	}
-	if v := binary.LittleEndian.Uint32(b[8:]); v > FormatVersion {
+	if v := binary.LittleEndian.Uint32(b[8:]); v > MarkVersion {
 		return nil, fmt.Errorf("backup mark: %w: version %d, this program reads up to %d", manifest.ErrNewerFormat, v,
-			FormatVersion)
+			MarkVersion)
 	}
 	n := len(b) - 4
 	if binary.LittleEndian.Uint32(b[n:]) != base.Checksum(0, 0, b[:n]) {

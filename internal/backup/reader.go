@@ -47,14 +47,14 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, br.ioError(err)
 	}
-	id, err := decodePreamble(b[:])
+	br.header, err = decodePreamble(b[:])
 	if errors.Is(err, manifest.ErrNewerFormat) {
 		return nil, err
 	}
 	if err != nil {
 		return nil, br.corrupt(err)
 	}
-	br.header.BackupID, br.offset = id, preambleSize
+	br.offset = preambleSize
 	t, payload, err := br.next()
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if t != typeHeader {
 		return nil, br.corrupt(fmt.Errorf("%s where the header should be", t))
 	}
-	if br.header, err = decodeHeader(payload, id); err != nil {
+	if err = br.header.decode(payload); err != nil {
 		return nil, br.corrupt(err)
 	}
 	br.whole = true
@@ -123,35 +123,55 @@ func (r *Reader) next() (frameType, []byte, error) {
 	return frameType(f[8]), f[frameHeaderSize:], nil
 }
 
+// A Sent is a file in a stream.
+type Sent struct {
+	File
+	Kind manifest.FileKind // FileTable or FileBlob
+	Size int64
+}
+
 // NextFile goes on to the next file, over what is left of the one before. It
 // returns false after the last.
-func (r *Reader) NextFile() (f File, size int64, ok bool, err error) {
+func (r *Reader) NextFile() (f Sent, ok bool, err error) {
 	for r.left > 0 {
 		if _, err := r.Chunk(); err != nil {
-			return f, 0, false, err
+			return f, false, err
 		}
 	}
 	if r.ended {
-		return f, 0, false, nil
+		return f, false, nil
 	}
 	t, payload, err := r.next()
 	if err != nil {
-		return f, 0, false, err
+		return f, false, err
 	}
-	if t != typeFile {
-		return f, 0, false, r.readDescription(t, payload)
+	kind, isFile := kinds[t]
+	if !isFile {
+		return f, false, r.readDescription(t, payload)
 	}
-	if len(payload) != fileSize {
-		return f, 0, false, r.corrupt(errors.New("file: wrong length"))
+	if f, err = r.sent(kind, payload); err != nil {
+		return Sent{}, false, r.corrupt(fmt.Errorf("%s: %w", t, err))
 	}
-	f = File{binary.LittleEndian.Uint64(payload), binary.LittleEndian.Uint64(payload[8:])}
-	if r.left = int64(binary.LittleEndian.Uint64(payload[16:])); r.left <= 0 {
-		r.left = 0
-		return f, 0, false, r.corrupt(errors.New("file: impossible size"))
-	}
+	r.left = f.Size
 	r.files++
 	r.bytes += r.left
-	return f, r.left, true, nil
+	return f, true, nil
+}
+
+// sent decodes the beginning of a file.
+func (r *Reader) sent(kind manifest.FileKind, b []byte) (f Sent, err error) {
+	if len(b) != fileSize {
+		return f, errors.New("wrong length")
+	}
+	f = Sent{File: File{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}, Kind: kind,
+		Size: int64(binary.LittleEndian.Uint64(b[16:]))}
+	switch {
+	case f.Size <= 0:
+		err = errors.New("impossible size")
+	case kind == manifest.FileBlob && r.whole && !r.header.Apart:
+		err = errors.New("a stream of version 1 has none")
+	}
+	return f, err
 }
 
 // Chunk returns the next bytes of the file, valid until the next call; nil at the

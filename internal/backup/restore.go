@@ -214,7 +214,7 @@ func (r *restore) files() error {
 		if err := r.Interrupted(); err != nil {
 			return err
 		}
-		f, _, ok, err := r.in.NextFile()
+		f, ok, err := r.in.NextFile()
 		if err != nil || !ok {
 			return err
 		}
@@ -236,8 +236,8 @@ func (r *restore) files() error {
 }
 
 // file writes one file. When it returns, its bytes are durable.
-func (r *restore) file(f File) (err error) {
-	name := r.path(manifest.FileTable, f.Num)
+func (r *restore) file(f Sent) (err error) {
+	name := r.path(f.Kind, f.Num)
 	w, err := r.FS.Create(name)
 	if err != nil {
 		return err

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // finish makes the directory the store that the stream describes.
@@ -17,7 +19,7 @@ func (r *restore) finish() error {
 	if err != nil || r.again {
 		return err
 	}
-	if err := r.checkTables(e.Added); err != nil {
+	if err := r.checkFiles(e); err != nil {
 		return err
 	}
 	names, err := r.FS.List(r.Dir)
@@ -50,37 +52,66 @@ func (r *restore) finish() error {
 	return nil
 }
 
-// checkTables checks that every table is there, the right one and of the right size.
-// It reads the tables' tails.
-func (r *restore) checkTables(tables []manifest.AddedTable) error {
+// checkFiles checks that every table and every blob file is there, the right one and of the right
+// size. It reads the tables' tails, and the first and last bytes of blob files.
+func (r *restore) checkFiles(e *manifest.Edit) error {
 	var errs []error
-	for i := range tables {
-		errs = append(errs, r.checkTable(&tables[i].Table))
+	for i := range e.AddedBlobs {
+		b := &e.AddedBlobs[i]
+		errs = append(errs, r.checkFile(manifest.FileBlob, b.Num, b.Size, func(f vfs.ReadFile, name string) error {
+			return checkBlob(b, f, name)
+		}))
+	}
+	for i := range e.Added {
+		t := &e.Added[i].Table
+		errs = append(errs, r.checkFile(manifest.FileTable, t.Num, t.Size, func(f vfs.ReadFile, name string) error {
+			return checkTable(t, f, name)
+		}))
 	}
 	return errors.Join(errs...)
 }
 
-func (r *restore) checkTable(t *manifest.Table) error {
-	name := r.path(manifest.FileTable, t.Num)
+// checkFile checks a file: if it has its size, with check, which closes it.
+func (r *restore) checkFile(kind manifest.FileKind, num uint64, want int64,
+	check func(f vfs.ReadFile, name string) error) error {
+	name := r.path(kind, num)
 	f, err := r.FS.Open(name)
 	if err != nil {
 		return err
 	}
 	size, err := f.Size()
-	if err == nil && size != t.Size {
-		err = &base.CorruptionError{File: name, Offset: min(size, t.Size),
-			What: fmt.Sprintf("the file has %d bytes, and had %d when it was backed up", size, t.Size)}
+	if err == nil && size != want {
+		err = &base.CorruptionError{File: name, Offset: min(size, want),
+			What: fmt.Sprintf("the file has %d bytes, and had %d when it was backed up", size, want)}
 	}
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	table, err := sstable.NewReader(f, size,
-		&sstable.ReaderOptions{Name: name, CacheSize: -1, TailSize: t.TailSize, ID: t.ID, Seq: t.Seq,
-			AnyExpansion: true})
+	return check(f, name)
+}
+
+// checkTable checks that a table's tail can be read, and is the one that the description has.
+func checkTable(t *manifest.Table, f vfs.ReadFile, name string) error {
+	table, err := sstable.NewReader(f, t.Size, &sstable.ReaderOptions{Name: name, CacheSize: -1, TailSize: t.TailSize,
+		ID: t.ID, Seq: t.Seq, AnyExpansion: true})
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
 	return table.Close()
+}
+
+// checkBlob checks that a blob file says of itself what the description does.
+func checkBlob(b *manifest.BlobFile, f vfs.ReadFile, name string) error {
+	info, err := blob.ReadInfo(f, b.Size, name)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if is := (manifest.BlobFile{Num: b.Num, ID: info.ID, Size: info.Size, Records: info.Records,
+		ValueBytes: info.ValueBytes}); is != *b {
+		return base.Corruptf(name, -1, "another blob file was backed up: id %#x with %d records, and this has %#x "+
+			"with %d", b.ID, b.Records, is.ID, is.Records)
+	}
+	return nil
 }
 
 // removeOthers removes the store's files that the description does not list. What cannot
@@ -92,12 +123,13 @@ func (r *restore) removeOthers(names []string, e *manifest.Edit) {
 		return
 	}
 	live := map[uint64]bool{}
-	for i := range e.Added {
-		live[e.Added[i].Table.Num] = true
+	for _, f := range describedFiles(e) {
+		live[f.Num] = true
 	}
 	for _, name := range names {
 		kind, num := manifest.ParseFileName(name)
-		if kind == manifest.FileTable && !live[num] || kind == manifest.FileManifest && num != e.LogNum {
+		file := kind == manifest.FileTable || kind == manifest.FileBlob
+		if file && !live[num] || kind == manifest.FileManifest && num != e.LogNum {
 			r.remove(filepath.Join(r.Dir, name))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
 )
 
 // A Writer writes a stream, one frame with each write. Call order: File (Data)* for
@@ -13,6 +14,7 @@ import (
 type Writer struct {
 	w      io.Writer
 	id     uint64
+	apart  bool
 	offset int64
 	left   int64 // bytes of the open file that are to come
 	whole  int64
@@ -21,19 +23,23 @@ type Writer struct {
 
 // NewWriter begins a stream.
 func NewWriter(w io.Writer, h *Header) (*Writer, error) {
-	bw := &Writer{w: w, id: h.BackupID}
-	if err := bw.write(appendPreamble(nil, h.BackupID)); err != nil {
+	bw := &Writer{w: w, id: h.BackupID, apart: h.Apart}
+	if err := bw.write(h.appendPreamble(nil)); err != nil {
 		return nil, err
 	}
 	return bw, bw.writeFrame(typeHeader, h.append(nil))
 }
 
-// File begins a file of size bytes.
-func (w *Writer) File(f File, size int64) error {
+// File begins a file of size bytes, a table or a blob file.
+func (w *Writer) File(kind manifest.FileKind, f File, size int64) error {
+	t, ok := fileTypes[kind]
 	if w.left != 0 || size <= 0 {
 		return fmt.Errorf("backup: file %d has %d bytes, and %d of the one before are missing", f.Num, size, w.left)
 	}
-	if err := w.writeFrame(typeFile, appendUint64s(nil, f.Num, f.ID, uint64(size))); err != nil {
+	if !ok || t == typeBlob && !w.apart {
+		return fmt.Errorf("backup: a stream of this version has no file as %s", manifest.FileName(kind, f.Num))
+	}
+	if err := w.writeFrame(t, appendUint64s(nil, f.Num, f.ID, uint64(size))); err != nil {
 		return err
 	}
 	w.left = size

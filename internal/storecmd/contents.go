@@ -15,7 +15,7 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// The contents of a store are its sorted files with a checksum of each, and the list of them.
+// The contents of a store are its sorted files and blob files with a checksum of each, and the lists of them.
 type contents struct {
 	edit  *manifest.Edit // that describes the store
 	files map[backup.File]uint64
@@ -38,7 +38,7 @@ func contentsOf(stream io.Reader) (*contents, error) {
 	}
 	c := &contents{files: map[backup.File]uint64{}}
 	for {
-		f, size, ok, err := in.NextFile()
+		f, ok, err := in.NextFile()
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +56,7 @@ func contentsOf(stream io.Reader) (*contents, error) {
 			}
 			_, _ = sum.Write(b) // it never fails
 		}
-		c.files[f], c.bytes = sum.Sum64(), c.bytes+size
+		c.files[f.File], c.bytes = sum.Sum64(), c.bytes+f.Size
 	}
 	c.edit, err = manifest.DecodeEdit(in.Description())
 	return c, err
@@ -73,40 +73,65 @@ func (p *program) compare(ctx context.Context, sent *contents, l Location) (err 
 		defer func() { _ = f.Close() }() // it was read only
 		fsys, dir = f, objectsRoot
 	}
-	num, err := manifest.Current(fsys, dir)
+	got, err := listed(fsys, dir)
 	if err != nil {
 		return fmt.Errorf("the copy in %s cannot be read: %w", l, err)
 	}
-	got := map[uint64]manifest.AddedTable{}
-	err = manifest.Load(fsys, dir, num, func(e *manifest.Edit) error {
-		for _, a := range e.Added {
-			got[a.Table.Num] = a
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("the copy in %s cannot be read: %w", l, err)
+	if len(got.tables) != len(sent.edit.Added) || len(got.blobs) != len(sent.edit.AddedBlobs) {
+		return fmt.Errorf("%w: the copy in %s has %d sorted files and %d blob files, and its source has %d and %d",
+			errDamage, l, len(got.tables), len(got.blobs), len(sent.edit.Added), len(sent.edit.AddedBlobs))
 	}
 	m := p.meter("verify", sent.bytes)
 	defer m.end()
-	for _, a := range sent.edit.Added {
-		if !reflect.DeepEqual(got[a.Table.Num], a) {
-			return fmt.Errorf("%w: the copy in %s lists table %d otherwise than its source", errDamage, l, a.Table.Num)
+	same := func(equal bool, kind manifest.FileKind, num, id uint64) error {
+		name := manifest.FileName(kind, num)
+		if !equal {
+			return fmt.Errorf("%w: the copy in %s lists %s otherwise than its source", errDamage, l, name)
 		}
-		name := manifest.FileName(manifest.FileTable, a.Table.Num)
 		sum, err := sumOf(ctx, fsys, filepath.Join(dir, name), m)
 		if err != nil {
 			return fmt.Errorf("the copy in %s cannot be read: %w", l, err)
 		}
-		if sum != sent.files[backup.File{Num: a.Table.Num, ID: a.Table.ID}] {
+		if sum != sent.files[backup.File{Num: num, ID: id}] {
 			return fmt.Errorf("%w: %s of the copy in %s is not as it was sent", errDamage, name, l)
 		}
+		return nil
 	}
-	if len(got) != len(sent.edit.Added) {
-		return fmt.Errorf("%w: the copy in %s has %d files, and its source has %d", errDamage, l, len(got),
-			len(sent.edit.Added))
+	for _, a := range sent.edit.Added {
+		t := &a.Table
+		if err := same(reflect.DeepEqual(got.tables[t.Num], a), manifest.FileTable, t.Num, t.ID); err != nil {
+			return err
+		}
+	}
+	for _, b := range sent.edit.AddedBlobs {
+		if err := same(got.blobs[b.Num] == b, manifest.FileBlob, b.Num, b.ID); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// A listing is what the manifest of a store lists that was restored and not opened since.
+type listing struct {
+	tables map[uint64]manifest.AddedTable
+	blobs  map[uint64]manifest.BlobFile
+}
+
+func listed(fsys vfs.FS, dir string) (listing, error) {
+	got := listing{map[uint64]manifest.AddedTable{}, map[uint64]manifest.BlobFile{}}
+	num, err := manifest.Current(fsys, dir)
+	if err != nil {
+		return got, err
+	}
+	return got, manifest.Load(fsys, dir, num, func(e *manifest.Edit) error {
+		for _, a := range e.Added {
+			got.tables[a.Table.Num] = a
+		}
+		for _, b := range e.AddedBlobs {
+			got.blobs[b.Num] = b
+		}
+		return nil
+	})
 }
 
 // sumOf returns the XXH64 of a file, which it reads whole.

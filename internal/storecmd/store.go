@@ -138,13 +138,14 @@ func using(f func(db *kv.DB) error) func(*kv.DB, error) error {
 	}
 }
 
-// size returns what the tables of a store take.
+// size returns what the tables and blob files of a store take.
 func size(db *kv.DB) (files int, bytes int64) {
-	for _, l := range db.Metrics().Levels {
+	m := db.Metrics()
+	for _, l := range m.Levels {
 		files += l.Files
 		bytes += l.Bytes
 	}
-	return files, bytes
+	return files + m.Blobs.Files, bytes + m.Blobs.Bytes
 }
 
 type ingestCommand struct {

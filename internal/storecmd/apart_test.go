@@ -1,0 +1,121 @@
+package storecmd
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/cli/clitest"
+	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// apartStore makes a store of 100 values of 5,000 bytes that lie apart in four blob files, and of 100
+// short ones.
+func apartStore(t *testing.T) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "store")
+	db, err := kv.Open(dir, &kv.Options{SeparateFrom: 1000, Compression: sstable.NoCompression,
+		L0CompactionThreshold: 100})
+	require.NoError(t, err)
+	for i := range 100 {
+		require.NoError(t, db.Set(fmt.Appendf(nil, "long%03d", i), bytes.Repeat([]byte{byte('a' + i%26)}, 5000),
+			kv.NoSync))
+		require.NoError(t, db.Set(fmt.Appendf(nil, "short%03d", i), []byte("short"), kv.NoSync))
+		if i%25 == 24 {
+			require.NoError(t, db.Flush())
+		}
+	}
+	require.NoError(t, db.Close())
+	require.Len(t, blobFiles(t, dir), 4)
+	return dir
+}
+
+func blobFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.blob"))
+	require.NoError(t, err)
+	return names
+}
+
+func TestStoresWithBlobFilesAreCopied(t *testing.T) {
+	dir := apartStore(t)
+	at := func(name string) string { return filepath.Join(t.TempDir(), name) }
+	want := ok(t, "scan", dir)
+	same := func(copied string) {
+		t.Helper()
+		require.Equal(t, want, ok(t, "scan", copied))
+		ok(t, "verify", copied)
+		require.Len(t, blobFiles(t, copied), 4)
+	}
+	copied := at("copy")
+	said := ok(t, "copy", dir, copied)
+	require.Contains(t, said, ": 8 files, 50")
+	require.Contains(t, said, "; verified: each file was read back, and has the XXH64 of the source's\n")
+	same(copied)
+
+	checkpoint := at("checkpoint")
+	ok(t, "checkpoint", dir, checkpoint)
+	same(checkpoint)
+
+	full, more, restored := at("full"), at("more"), at("restored")
+	require.Contains(t, ok(t, "backup", dir, full), "; 8 files, sequence number")
+	ok(t, "backup", "--verify", full)
+	ok(t, "restore", restored, full, "--verify")
+	same(restored)
+	require.Contains(t, ok(t, "compact", dir), "; before: 8 files, 5")
+	described := clitest.RequireJSON(t, ok(t, "backup", dir, more, "--since", full+".mark", "--json"))[0]
+	require.Equal(t, "5", fmt.Sprint(described["files"]))
+	size, err := os.Stat(more)
+	require.NoError(t, err)
+	require.Less(t, size.Size(), int64(20_000), "values lie in blob files, which the full backup has")
+	require.Contains(t, ok(t, "restore", restored, full, more, "--verify"), "verified")
+	same(restored)
+}
+
+// A copy that is read back and is not what was sent is damage.
+func TestACopyOfBlobFilesIsReadBack(t *testing.T) {
+	dir, to := apartStore(t), filepath.Join(t.TempDir(), "copy")
+	ok(t, "copy", dir, to)
+	backup := filepath.Join(t.TempDir(), "backup")
+	ok(t, "backup", dir, backup)
+	sent, err := contentsOf(bytes.NewReader(read(t, backup)))
+	require.NoError(t, err)
+	p := &program{stderr: io.Discard}
+	compare := func() error { return p.compare(t.Context(), sent, Location(to)) }
+	require.NoError(t, compare())
+	for _, name := range blobFiles(t, to) {
+		whole := read(t, name)
+		bad := bytes.Clone(whole)
+		bad[len(bad)/3] ^= 1
+		require.NoError(t, os.WriteFile(name, bad, 0o600))
+		require.ErrorIs(t, compare(), errDamage)
+		require.ErrorContains(t, compare(), filepath.Base(name))
+		require.NoError(t, os.WriteFile(name, whole, 0o600))
+	}
+	sent.edit.AddedBlobs[1].Records++
+	require.ErrorContains(t, compare(), "otherwise than its source")
+	sent.edit.AddedBlobs = sent.edit.AddedBlobs[1:]
+	require.ErrorContains(t, compare(), "4 blob files, and its source has 4 and 3")
+}
+
+func TestADamagedBlobFileEndsABackup(t *testing.T) {
+	dir := apartStore(t)
+	name := blobFiles(t, dir)[1]
+	bad := read(t, name)
+	bad[len(bad)/2] ^= 1
+	require.NoError(t, os.WriteFile(name, bad, 0o600))
+	for _, args := range [][]string{
+		{"backup", dir, filepath.Join(t.TempDir(), "out")},
+		{"copy", dir, filepath.Join(t.TempDir(), "to")},
+	} {
+		status, _, stderr := siftkv(t, args...)
+		require.Equal(t, statusDamage, status, stderr)
+		require.Contains(t, stderr, filepath.Base(name))
+	}
+}
