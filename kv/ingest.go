@@ -27,7 +27,8 @@ type IngestOptions struct {
 // Ingest takes sorted files into the store: all of their writes take effect at one
 // moment, as those of a batch do, and are later than every write before the call.
 // The files were written by [sstable.Writer] with Set, SetUntil, Delete and DeleteRange:
-// merge operands are refused with ErrNotIngestible. The files may come in any order, and
+// merge operands are refused with ErrNotIngestible, and so are tables of a store whose values lie apart. Values of any
+// size are in the files, and go apart when a compaction rewrites them. The files may come in any order, and
 // must not overlap each other. Within a file, DeleteRange hides what the store has and
 // nothing of the file.
 //

@@ -220,7 +220,8 @@ func (b *Batch) admit(path string, info *sstable.FileInfo, tombs []rangedel.Tomb
 		return fmt.Errorf("%w: %s has %d merge operands", ErrNotIngestible, path, info.Merges)
 	}
 	if info.Apart > 0 {
-		return fmt.Errorf("%w: %s has %d values in blob files of another store", ErrNotIngestible, path, info.Apart)
+		return fmt.Errorf("%w: %s has %d values in blob files, which belong to its store: write a file that has the "+
+			"values with sstable.Writer", ErrNotIngestible, path, info.Apart)
 	}
 	keys := [][]byte{info.Smallest, info.Largest}
 	for _, t := range tombs {

@@ -1,0 +1,70 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+// Long values that are ingested stay in their tables until those are rewritten, over values of the same keys
+// that lie apart.
+func TestIngestedValuesGoApartWhenTheyAreRewritten(t *testing.T) {
+	dir := t.TempDir()
+	db := openDir(t, dir, &Options{SeparateFrom: 1000})
+	m := model{}
+	var writes []string
+	for i := range 40 {
+		k, v := fmt.Sprintf("key%02d", i), fmt.Sprintf("%05000d", i)
+		if i%2 == 0 {
+			m[k] = v
+			set(t, db, k, v)
+		}
+		if i%3 == 0 {
+			m[k] = v + "ingested"
+			writes = append(writes, k+"="+m[k])
+		}
+	}
+	require.NoError(t, db.Compact(nil, nil))
+	before := requireBlobMetrics(t, db)
+	require.EqualValues(t, 20, before.LiveRecords)
+	path := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, writes...)
+	require.NoError(t, db.Ingest([]string{path}))
+	requireContents(t, m, db)
+	after := requireBlobMetrics(t, db)
+	require.Equal(t, before.Written, after.Written)
+	require.EqualValues(t, 20, after.Records)
+
+	require.NoError(t, db.Compact(nil, nil))
+	requireContents(t, m, db)
+	after = requireBlobMetrics(t, db)
+	require.EqualValues(t, len(m), after.LiveRecords, "all values lie apart")
+	require.Greater(t, after.Written, before.Written)
+	require.NoError(t, db.Close())
+	require.NoError(t, Verify(dir, io.Discard))
+}
+
+// A store's own table with handles is refused, by that store too, whether or not it is read.
+func TestTablesWithHandlesAreNotIngested(t *testing.T) {
+	dir := t.TempDir()
+	db := openDir(t, dir, &Options{SeparateFrom: 10})
+	set(t, db, "key", "a value that lies apart")
+	require.NoError(t, db.Compact(nil, nil))
+	table := filepath.Join(t.TempDir(), "table")
+	data, err := os.ReadFile(only(t, dir, manifest.FileTable))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(table, data, 0o600))
+	for _, skip := range []bool{false, true} {
+		err := db.IngestContext(context.Background(), []string{table}, &IngestOptions{SkipVerify: skip})
+		require.ErrorIs(t, err, ErrNotIngestible)
+	}
+	requireContents(t, model{"key": "a value that lies apart"}, db)
+	requireBlobMetrics(t, db)
+	require.NoError(t, db.Close())
+}
