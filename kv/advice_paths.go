@@ -47,7 +47,7 @@ func (d *DB) newWhereabouts() (*whereabouts, error) {
 	w := &whereabouts{d: d, state: s, at: now, number: map[*version.Table]int32{}}
 	w.shape = advise.Store{Runs: len(s.version.Runs), Cache: max(d.opts.CacheSize, 0), Filter: d.opts.Filter.String(),
 		Budget: d.opts.FilterBudget, Remembered: max(0, d.opts.FalsePositiveMemory),
-		Compaction: d.opts.Compaction.String(), Objects: d.tables.Far,
+		Compaction: d.opts.Compaction.String(), Objects: d.tables.Far, BlobFiles: s.version.BlobTotals().Files,
 		Tree: advise.Tree{RunsPerLevel: d.opts.RunsPerLevel, Level0: d.opts.L0CompactionThreshold,
 			Space: d.opts.SpaceAmplification, BaseLevel: d.opts.BaseLevelSize, Memtable: d.opts.MemtableSize}}
 	for n, run := range s.version.Runs {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,8 +54,13 @@ func ask(t *testing.T, db *DB) (lookups, scans int) {
 }
 
 func TestAdviceFromTheSample(t *testing.T) {
-	for _, partition := range []int{0, 64} {
-		db, dir := adviceStore(t, &Options{LookupSample: 1 << 20, CacheSize: 256 << 10, IndexPartition: partition})
+	for i, partition := range []int{0, 64, 0} {
+		from := -1
+		if i == 2 {
+			from = 50
+		}
+		db, dir := adviceStore(t, &Options{LookupSample: 1 << 20, CacheSize: 256 << 10, IndexPartition: partition,
+			SeparateFrom: from})
 		_, err := db.Advise(t.Context())
 		require.ErrorIs(t, err, ErrSmallSample)
 		require.ErrorContains(t, err, "there are 0 lookups and 0 scans, and 1000 are wanted")
@@ -64,6 +70,11 @@ func TestAdviceFromTheSample(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, before.Gets, db.Metrics().Gets, "advice is no lookup")
 		requireAdvice(t, a)
+		require.Equal(t, from > 0, strings.Contains(fmt.Sprint(a.Unknown), "values that lie apart"))
+		if from > 0 {
+			require.Equal(t, before.Blobs, db.Metrics().Blobs, "nothing is read of blob files")
+			require.Positive(t, before.Blobs.Files)
+		}
 		require.Equal(t, []int{lookups, scans}, []int{a.Sample.Lookups, a.Sample.Scans})
 		require.EqualValues(t, 1, a.Sample.OneIn)
 		require.Zero(t, a.Sample.Changed)

@@ -64,6 +64,9 @@ func (l *lookup) answerApart(stored []byte, trailer base.Trailer) (done bool, er
 		*l.stream, l.found, l.expiry = h, true, expiry
 		return true, nil
 	}
+	if l.explain != nil && l.explainApart(h) {
+		return l.answer(nil, base.MakeTrailer(trailer.SeqNum(), base.KindSet)), nil
+	}
 	dst, err := l.d.appendApart(l.dst, l.version, l.key, h)
 	if err != nil {
 		return false, err

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -50,11 +52,23 @@ type Explanation struct {
 	// Operands is how many values the merger combined, including the one under the
 	// operands, or 0 if there were no operands.
 	Operands int
-	Steps    []Step
+	// Apart is where the value lies, or the one under the operands, if it lies in a blob file: the step that
+	// answered the lookup has found its handle there. It is nil if the value was in the place itself.
+	Apart *ApartValue
+	Steps []Step
+}
+
+// An ApartValue is where a value lies that is in a blob file.
+type ApartValue struct {
+	File   string // name of the blob file
+	Offset int64  // of the value's record
+	Stored int64  // bytes of the record, which Get reads: the key, checksums, and the value as it is stored
+	Size   int    // bytes of the value
 }
 
 // Explain looks a key up as Get does and returns what it did, step by step. The lookup
-// is not counted in Metrics, but the blocks that it reads are cached.
+// is not counted in Metrics, but the blocks that it reads are cached. A value in a blob
+// file is left there, unless there are operands over it: Apart says what Get would read.
 func (d *DB) Explain(key []byte) (*Explanation, error) {
 	s, now := d.acquireNow(0)
 	if s == nil {
@@ -78,6 +92,10 @@ func (e *Explanation) String() string {
 	}
 	if e.Operands > 0 {
 		fmt.Fprintf(&b, "  the value is merged from %d parts\n", e.Operands)
+	}
+	if a := e.Apart; a != nil {
+		fmt.Fprintf(&b, "  the value lies apart, in %s at offset %d: %d bytes to read for a value of %d\n", a.File,
+			a.Offset, a.Stored, a.Size)
 	}
 	for _, s := range e.Steps {
 		fmt.Fprintf(&b, "  %-28s %s", s.where(), s.Verdict.text())
@@ -149,4 +167,12 @@ func (l *lookup) explainTable(level int, t *version.Table, p sstable.Probe, hit,
 		v = RuledOutByIndex
 	}
 	l.explain.Steps = append(l.explain.Steps, Step{Source: t.Name(), Level: level, Verdict: v, Probe: p})
+}
+
+// explainApart notes where a value lies that is apart, and reports whether that is enough: nobody wants the value
+// itself unless there are operands over it.
+func (l *lookup) explainApart(h blob.Handle) bool {
+	l.explain.Apart = &ApartValue{File: manifest.FileName(manifest.FileBlob, h.File), Offset: h.Offset, Stored: h.Length,
+		Size: int(h.Size)}
+	return !l.chain.begun
 }

@@ -2,8 +2,10 @@ package kv
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
 )
@@ -97,4 +99,46 @@ func TestExplainTellsOfOperands(t *testing.T) {
 	require.Zero(t, m.MemtableHits)
 	require.EqualValues(t, 2, m.Lookup().FilterTruePositives)
 	checkIdentities(t, db.Metrics())
+}
+
+// Of a value in a blob file an explanation says where it lies, and does not read it; one under operands is read.
+func TestExplainTellsWhereAValueLiesApart(t *testing.T) {
+	db, _, m := apartStore(t, vfs.NewMem())
+	apart, inline, merged := 0, 0, 0
+	for k, v := range m {
+		before := db.Metrics().Blobs.Read
+		e, err := db.Explain([]byte(k))
+		require.NoError(t, err)
+		require.True(t, e.Found)
+		read := db.Metrics().Blobs.Read - before
+		if e.Apart == nil {
+			inline++
+			require.Zero(t, read)
+			require.NotContains(t, e.String(), ".blob")
+			continue
+		}
+		require.Contains(t, e.String(), fmt.Sprintf("the value lies apart, in %s at offset %d: %d bytes to read for a "+
+			"value of %d\n", e.Apart.File, e.Apart.Offset, e.Apart.Stored, e.Apart.Size))
+		require.Contains(t, []Verdict{ReadPresent, ReadOperand}, e.Steps[len(e.Steps)-1].Verdict)
+		require.Contains(t, blobNames(db), filepath.Join("db", e.Apart.File))
+		if e.Operands > 0 {
+			merged++
+			require.EqualValues(t, e.Apart.Stored, read)
+			continue
+		}
+		apart++
+		require.Zero(t, read)
+		require.Len(t, v, e.Apart.Size)
+		before = db.Metrics().Blobs.Read
+		_, err = db.Get([]byte(k))
+		require.NoError(t, err)
+		require.EqualValues(t, e.Apart.Stored, db.Metrics().Blobs.Read-before, "what it says that Get reads")
+	}
+	require.Positive(t, inline)
+	require.Positive(t, merged)
+	require.Greater(t, apart, 20)
+	e, err := db.Explain([]byte("absent"))
+	require.NoError(t, err)
+	require.Nil(t, e.Apart)
+	require.NoError(t, db.Close())
 }

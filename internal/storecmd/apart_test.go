@@ -119,3 +119,16 @@ func TestADamagedBlobFileEndsABackup(t *testing.T) {
 		require.Contains(t, stderr, filepath.Base(name))
 	}
 }
+
+func TestExplainNamesTheBlobFile(t *testing.T) {
+	dir := apartStore(t)
+	said := ok(t, "explain", dir, "long030")
+	require.Contains(t, said, "the value lies apart, in ")
+	require.Contains(t, said, "bytes to read for a value of 5000\n")
+	e := clitest.RequireJSON(t, ok(t, "explain", dir, "long030", "--json"))[0]
+	apart, isObject := e["apart"].(map[string]any)
+	require.True(t, isObject)
+	require.Equal(t, "5000", fmt.Sprint(apart["bytes"]))
+	require.FileExists(t, filepath.Join(dir, fmt.Sprint(apart["file"])))
+	require.NotContains(t, ok(t, "explain", dir, "short030", "--json"), "apart")
+}

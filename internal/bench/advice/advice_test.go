@@ -25,13 +25,16 @@ func key(i int) []byte { return fmt.Appendf(nil, "user/%07d", i) }
 
 // makeStore makes a store of some young runs over an old one, with some of everything that a store may
 // hold: tombstones of keys and ranges, operands, values that expire, writes that are in a log.
-func makeStore(t *testing.T, n int) string {
+func makeStore(t *testing.T, n int) string { return makeStoreApart(t, n, 0) }
+
+// makeStoreApart is makeStore with values from a size on apart; 0 is none.
+func makeStoreApart(t *testing.T, n, from int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
 	policy, err := filterpolicy.Parse("blocked:8")
 	require.NoError(t, err)
 	db, err := kv.Open(dir, &kv.Options{Filter: policy, CacheSize: 256 << 10, Merger: kv.Int64Add,
-		L0CompactionThreshold: 20, L0SlowdownThreshold: 30, L0StopThreshold: 40})
+		SeparateFrom: from, L0CompactionThreshold: 20, L0SlowdownThreshold: 30, L0StopThreshold: 40})
 	require.NoError(t, err)
 	random := rand.New(rand.NewPCG(1, 2))
 	value := make([]byte, 60)
@@ -150,7 +153,15 @@ func TestPredictionsAreWhatStoresCount(t *testing.T) {
 
 // A copy has all that the store has, in the same runs, under other filters.
 func TestACopyHasWhatTheStoreHas(t *testing.T) {
-	dir := makeStore(t, 3000)
+	testCopy(t, makeStore(t, 3000))
+	dir := makeStoreApart(t, 3000, 50)
+	testCopy(t, dir)
+	blobs, err := filepath.Glob(filepath.Join(dir, "*.blob"))
+	require.NoError(t, err)
+	require.NotEmpty(t, blobs)
+}
+
+func testCopy(t *testing.T, dir string) {
 	want, runs := contents(t, dir)
 	s, err := openStore(t.Context(), dir)
 	require.NoError(t, err)
@@ -170,6 +181,29 @@ func TestACopyHasWhatTheStoreHas(t *testing.T) {
 		require.InDelta(t, predicted.FilterBytes, filters, 0.05*float64(filters)+100, o.Filter)
 	}
 	require.NoError(t, s.close())
+}
+
+// Of a store with values in blob files all is predicted and counted as without: what is read of the files is not
+// among it, and nothing of them is read to find out.
+func TestPredictionsOfStoresWithBlobFiles(t *testing.T) {
+	const n = 20_000
+	dir := makeStoreApart(t, n, 50)
+	path := writeTrace(t, dir, &kv.LookupTraceOptions{Keys: true}, lookups(n, 10_000))
+	before := files(t, dir)
+	r, err := Advise(t.Context(), Config{Store: dir, Trace: path, Sweep: true, Progress: quiet(), Dir: t.TempDir(),
+		Filters: []string{"none", "blocked:16", "ribbon:8"}})
+	require.NoError(t, err)
+	require.Equal(t, before, files(t, dir))
+	require.Greater(t, len(r.Checks), 6)
+	for _, c := range r.Checks {
+		require.InDelta(t, 0, c.Blocks, 0.03, c.Setting.Name())
+		require.InDelta(t, 0, c.Reads, 0.05, c.Setting.Name())
+		require.InDelta(t, 0, c.Bytes, 0.05, c.Setting.Name())
+	}
+	require.Contains(t, fmt.Sprint(r.Advice.Unknown), "values that lie apart")
+	known, err := Advise(t.Context(), Config{Store: makeStore(t, 100), Trace: path, Progress: quiet()})
+	require.NoError(t, err)
+	require.NotContains(t, fmt.Sprint(known.Advice.Unknown), "values that lie apart")
 }
 
 // Of hashes all is predicted that does not depend on where keys are, and what does is said.

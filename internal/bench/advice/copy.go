@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/advise"
@@ -27,7 +29,11 @@ func (s *store) copyTo(ctx context.Context, dir string, o advise.Setting) error 
 	m := s.found.Manifest
 	e := m.First
 	e.StoreID, e.LogNum, e.NextFile, e.Closed = m.StoreID, m.LogNum, m.NextFile+1, 0
-	e.LastSeq, e.Deleted, e.Added = s.lastSeq(), nil, nil
+	e.LastSeq, e.Deleted, e.Added, e.DeletedBlobs = s.lastSeq(), nil, nil, nil
+	var err error
+	if e.AddedBlobs, err = s.shareBlobs(ctx, dir); err != nil {
+		return err
+	}
 	rewritten := s.rewritten(&o)
 	for i := range s.tables {
 		if ctx.Err() != nil {
@@ -56,6 +62,23 @@ func (s *store) copyTo(ctx context.Context, dir string, o advise.Setting) error 
 		return fmt.Errorf("advise: %w", err)
 	}
 	return log.Close()
+}
+
+// shareBlobs gives a copy the store's blob files, which are the same under any setting, and lists them. They are linked
+// where that can be done.
+func (s *store) shareBlobs(ctx context.Context, dir string) (blobs []manifest.BlobFile, err error) {
+	for _, num := range slices.Sorted(maps.Keys(s.found.Manifest.Blobs)) {
+		b := s.found.Manifest.Blobs[num]
+		from, to := filepath.Join(s.dir, b.Name()), filepath.Join(dir, b.Name())
+		if os.Link(from, to) != nil {
+			err = vfs.CopyFile(vfs.OS, to, vfs.OS, from, ctx.Err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("advise: %w", err)
+		}
+		blobs = append(blobs, b)
+	}
+	return blobs, nil
 }
 
 // lastSeq returns the largest sequence number in the store's files.
@@ -111,16 +134,18 @@ func (s *store) rewrite(dir string, t *table, filters newFilters) (added manifes
 	if x := s.options.Prefix; x != nil && x.Name() == p.FilterPrefix {
 		o.Prefix, o.PrefixOnly = x, p.PrefixOnly
 	}
-	info, tombstones, err := copyEntries(f, t, o)
+	info, tombstones, err := s.copyEntries(f, t, o)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return added, fmt.Errorf("advise: write %s anew: %w", t.Name, err)
 	}
 	return manifest.AddedTable{Level: t.Level, Run: t.Run, Table: tablemeta.Of(t.Num, info, tombstones)}, nil
 }
 
-// copyEntries writes all that is in a table.
-func copyEntries(f *os.File, t *table, o *sstable.WriterOptions) (*sstable.FileInfo, []rangedel.Tombstone, error) {
+// copyEntries writes all that is in a table: handles as they are, since the copy has the blob files.
+func (s *store) copyEntries(f *os.File, t *table, o *sstable.WriterOptions) (*sstable.FileInfo, []rangedel.Tombstone,
+	error) {
 	w := sstable.NewWriter(f, o)
+	w.KnowBlobs(func(num uint64) uint64 { return s.found.Manifest.Blobs[num].ID })
 	it := t.reader.NewIter(sstable.IterOptions{Sequential: true})
 	for ok := it.First(); ok; ok = it.Next() {
 		if err := w.Add(it.Key(), it.Value()); err != nil {

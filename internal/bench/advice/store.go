@@ -190,6 +190,7 @@ func (s *store) list() {
 		}
 		s.shape.Files = append(s.shape.Files, f)
 	}
+	s.shape.BlobFiles = len(s.found.Manifest.Blobs)
 	s.shape.Cache, s.shape.Budget = s.options.CacheSize, s.options.FilterBudget
 	s.shape.Remembered = max(0, s.options.FalsePositiveMemory)
 	s.shape.Filter, s.shape.Compaction = s.said("Filter"), cmp.Or(s.said("Compaction"), kv.Leveled.String())
