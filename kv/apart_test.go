@@ -48,14 +48,11 @@ func requireRecount(t *testing.T, db *DB) {
 	require.NoError(t, s.version.RecountBlobs())
 }
 
-// sometimesApart has values of a store lie apart that is in a directory: of any length, of some length on,
-// or none that do not yet.
+// sometimesApart has values of a store lie apart: of any length, of some length on, or none that do not yet.
 func sometimesApart(o *Options, rng *rand.Rand) {
-	if o.Objects == nil {
-		o.SeparateFrom = []int{0, 1, 1, 30}[rng.IntN(4)]
-		o.blobSize = []int64{0, 100, 100, 1 << 10}[rng.IntN(4)]
-		o.BlobSpace = []float64{0, 1.1, 1.1}[rng.IntN(3)]
-	}
+	o.SeparateFrom = []int{0, 1, 1, 30}[rng.IntN(4)]
+	o.blobSize = []int64{0, 100, 1 << 10, 16 << 10}[rng.IntN(4)]
+	o.BlobSpace = []float64{0, 1.1, 1.1}[rng.IntN(3)]
 }
 
 // apartStore has values of 1 to 3,000 bytes, of which those from 100 on lie apart, some that expire, and

@@ -43,6 +43,10 @@ func (m *multiGet) readApart() {
 	slices.SortFunc(m.apart, func(a, b *multiKey) int {
 		return cmp.Or(cmp.Compare(a.apart.File, b.apart.File), cmp.Compare(a.apart.Offset, b.apart.Offset))
 	})
+	if m.d.tables.Far { // each is a request
+		sideBySide(len(m.apart), func(i int) { m.apart[i].readApart() })
+		return
+	}
 	for i, k := range m.apart {
 		began := time.Now()
 		k.readApart()

@@ -2,9 +2,9 @@ package kv
 
 import (
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +28,6 @@ func objectsOptions(rng *rand.Rand, s objstore.Store) *Options {
 	o := killOptions(rng, 0)
 	o.Objects = &Objects{Store: s, LogInterval: time.Hour, Grace: -1, Patience: time.Millisecond}
 	o.backoff, o.rangeSize, o.BlockSize, o.CacheSize = quickBackoff, 0, 4<<10, 8<<20 // each block is a request
-	o.SeparateFrom = 0
 	return o
 }
 
@@ -112,22 +111,26 @@ func bucket(t *testing.T, s objstore.Store) map[string]objectState {
 
 const fenceSize = 80
 
-// unneeded returns what the bucket has beyond the store's sorted files, fences, and the newest entry, which has the
-// list of them: as it should be after a flush and a collection. A sorted file that is missing fails the test.
+// unneeded returns what the bucket has beyond the store's sorted files and blob files, fences, and the newest entry,
+// which has the list of them: as it should be after a flush and a collection. A file that is missing fails the test.
 func unneeded(t *testing.T, s objstore.Store, d *DB) (keys []string) {
 	t.Helper()
 	d.settle()
 	live := map[string]bool{}
 	d.mu.Lock()
-	d.current.All(func(_ int, f *version.Table) { live[fmt.Sprintf("%06d", f.Num)] = true })
+	d.current.All(func(_ int, f *version.Table) { live[f.Name()] = true })
+	for b := range d.current.Blobs() {
+		live[b.Name()] = true
+	}
 	d.mu.Unlock()
 	newest := ""
 	for key, data := range bucket(t, s) {
 		kind, name, _ := strings.Cut(key, "/")
 		num, _, _ := strings.Cut(name, "-")
+		file := num + path.Ext(name)
 		switch {
-		case kind == "sst" && live[num]:
-			delete(live, num)
+		case kind == "sst" && live[file]:
+			delete(live, file)
 			continue
 		case kind == "entry" && data.size == fenceSize:
 			continue
@@ -139,7 +142,7 @@ func unneeded(t *testing.T, s objstore.Store, d *DB) (keys []string) {
 		}
 		keys = append(keys, key)
 	}
-	require.Empty(t, live, "sorted files are missing")
+	require.Empty(t, live, "files are missing")
 	require.NotEmpty(t, newest, "the list of files is missing")
 	return keys
 }

@@ -67,8 +67,6 @@ func invalidf(format string, args ...any) error {
 // checkChoices checks the options that are not numbers within bounds.
 func (o *Options) checkChoices() error {
 	switch {
-	case o.SeparateFrom > 0 && o.Objects != nil:
-		return invalidf("SeparateFrom is %d: values do not lie apart in an object store yet", o.SeparateFrom)
 	case !(o.BlobSpace >= 1.1 && o.BlobSpace <= 1000):
 		return invalidf("BlobSpace is %v: want 1.1 to 1000", o.BlobSpace)
 	case o.FilterBudget < 0:

@@ -107,9 +107,7 @@ var defaultSeparateFrom = 0
 func (o *Options) setFiles() {
 	o.FileMode = cmp.Or(o.FileMode, vfs.DefaultMode)
 	o.MaxOpenFiles = cmp.Or(o.MaxOpenFiles, 1000)
-	if o.Objects == nil {
-		o.SeparateFrom = cmp.Or(o.SeparateFrom, defaultSeparateFrom)
-	}
+	o.SeparateFrom = cmp.Or(o.SeparateFrom, defaultSeparateFrom)
 	o.BlockSize = cmp.Or(o.BlockSize, 4096)
 	o.IndexPartition = cmp.Or(o.IndexPartition, 1<<20)
 	o.Compression = cmp.Or(o.Compression, sstable.Snappy)

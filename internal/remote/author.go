@@ -3,30 +3,60 @@ package remote
 import (
 	"fmt"
 	"strings"
+
+	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// An author is who wrote a sorted file: a writer of a branch. The nonce, which is random, tells it from a writer with
-// the same epoch of a copy of the object store: so no two sorted files have the same name, wherever they are.
+// An author is who wrote a sorted file or a blob file: a writer of a branch. The nonce, which is random, tells it from
+// a writer with the same epoch of a copy of the object store: so no two files have the same name, wherever they are.
 type author struct {
 	site  site
 	epoch uint64
 	nonce uint64
 }
 
-// object returns the key of a sorted file.
-func (o author) object(num uint64) string {
-	return fmt.Sprintf("%s%06d-%d-%016x.sst", o.site.tables(), num, o.epoch, o.nonce)
+// A file is a sorted file, or a blob file. Both have their numbers from one counter, so that in a store a number is
+// that of one file.
+type file struct {
+	author
+	size int64
+	blob bool
 }
 
-// parseTable is the inverse of object, for the sorted files of one site.
-func (s site) parseTable(key string) (num uint64, o author, ok bool) {
-	name, ok := strings.CutPrefix(key, s.tables())
-	o.site = s
-	if !ok {
-		return 0, author{}, false
+// Endings of the keys of both.
+const (
+	tableSuffix = ".sst"
+	blobSuffix  = ".blob"
+)
+
+// object returns the key of the file with a number.
+func (f file) object(num uint64) string {
+	suffix := tableSuffix
+	if f.blob {
+		suffix = blobSuffix
 	}
-	if _, err := fmt.Sscanf(name, "%d-%d-%x.sst", &num, &o.epoch, &o.nonce); err != nil || o.object(num) != key {
-		return 0, author{}, false
+	return fmt.Sprintf("%s%06d-%d-%016x%s", f.site.files(), num, f.epoch, f.nonce, suffix)
+}
+
+// base returns the name that the file with a number has in the store's directory.
+func (f file) base(num uint64) string {
+	if f.blob {
+		return manifest.FileName(manifest.FileBlob, num)
 	}
-	return num, o, true
+	return manifest.FileName(manifest.FileTable, num)
+}
+
+// parseFile is the inverse of object, for the files of one site. The size is 0.
+func (s site) parseFile(key string) (num uint64, f file, ok bool) {
+	name, ok := strings.CutPrefix(key, s.files())
+	f.site = s
+	name, f.blob = strings.CutSuffix(name, blobSuffix)
+	name, table := strings.CutSuffix(name, tableSuffix)
+	if !ok || f.blob == table {
+		return 0, file{}, false
+	}
+	if _, err := fmt.Sscanf(name, "%d-%d-%x", &num, &f.epoch, &f.nonce); err != nil || f.object(num) != key {
+		return 0, file{}, false
+	}
+	return num, f, true
 }

@@ -41,7 +41,7 @@ type branchModel struct {
 // keep requires that sorted files are there from now on.
 func (m *branchModel) keep(name string, s *saved) {
 	var keys []string
-	for num, t := range s.list.tables {
+	for num, t := range s.list.files {
 		keys = append(keys, t.object(num))
 	}
 	m.mu.Lock()
@@ -93,7 +93,7 @@ func (m *branchModel) write(c *client, branch string) (err error) {
 		live, _, err := readManifest(data, current)
 		require.NoError(m.t, err)
 		tables, num = slices.Sorted(maps.Keys(live)), current
-		for n := range f.list.tables {
+		for n := range f.list.files {
 			num = max(num, n)
 		}
 	}

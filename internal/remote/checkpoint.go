@@ -16,7 +16,7 @@ import (
 type CheckpointInfo struct {
 	Name       string
 	Created    time.Time // by the clock of who made it
-	Bytes      int64     // of sorted files and logs that it has
+	Bytes      int64     // of sorted files, blob files and logs that it has
 	Unfinished bool      // it cannot be opened: it is being made, or was dropped and branches need it
 }
 
@@ -96,12 +96,12 @@ type saving struct {
 	from    *Sequence // of the branch
 	site    site      // where the branch is
 	to      site      // that the checkpoint belongs to
-	name    string    // empty: a pin, which has sorted files only
+	name    string    // empty: a pin, which has no logs
 	created time.Time
 	now     *saved // the state, if it was read already
 }
 
-// run saves the state of the branch as it is now. When it returns without an error, no collector deletes a sorted file
+// run saves the state of the branch as it is now. When it returns without an error, no collector deletes a file
 // of it, as long as the object with the key is there.
 func (s *saving) run(ctx context.Context) (key string, now *saved, err error) {
 	for range saveTries {

@@ -1,5 +1,5 @@
-// Package remote keeps a store's directory in an object store: an [FS] whose sorted files are objects ([Tables]), and
-// whose manifests and logs ([Logs]) are a sequence with one writer at a time, wherever it runs.
+// Package remote keeps a store's directory in an object store: an [FS] whose sorted files and blob files are objects
+// ([Tables]), and whose manifests and logs ([Logs]) are a sequence with one writer at a time, wherever it runs.
 //
 // A [Sequence] is objects in slots numbered from 1 on, each put by create-if-absent. An entry is data, or a fence. Who
 // opens the sequence for writing puts a fence into the next free slot, which is its epoch. Who was writing before

@@ -11,16 +11,17 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// A fileList is what a store's directory has, but for sorted files' and logs' contents. Its
+// A fileList is what a store's directory has, but for the contents of sorted files, blob files and logs. Its
 // encoding is
 //
-//	uvarint  the format's version, 1
+//	uvarint  the format's version: 1, or 2 if there are blob files
 //	bytes    CURRENT
 //	bytes    the manifest that CURRENT names
 //	uvarint  the slot of the first entry that logs need
 //	uvarint  the number of logs; then the number of each, as the difference to the one before
 //	uvarint  the number of authors; then for each the site (bytes), the epoch, and 8 bytes of nonce
 //	uvarint  the number of sorted files; then for each the number, as above, which of them wrote it, and the size
+//	uvarint  in version 2, the number of blob files, not 0; then for each the same
 //	uvarint  the id of the directory, on some machine's disk, that has the logs; 0: they are in the object store
 //	uvarint  the epoch of whoever wrote the list
 //	bytes    what that one calls the directory: for people
@@ -28,31 +29,36 @@ import (
 //	uvarint  the number of directories whose logs have ended; then for each the id, and the epoch of who ended them
 //
 // where bytes are preceded by their length. It is in an entry of a sequence, which has a checksum.
+//
+// Who knows version 1 only refuses a store with blob files by the version, as it would lose them: and a checkpoint with
+// such files too, for whose sake it deletes nothing.
 type fileList struct {
 	current  string // the text of CURRENT
 	manifest []byte
 	logStart uint64
-	logs     []uint64 // in ascending order
-	tables   map[uint64]table
+	logs     []uint64        // in ascending order
+	files    map[uint64]file // by number
 	home     logHome
 }
 
-const listVersion = 1
-
-// A table is a sorted file.
-type table struct {
-	author
-	size int64
-}
+// Versions of lists, without blob files and with them.
+const (
+	listVersion     = 1
+	listVersionBlob = 2
+)
 
 func (l *fileList) encode() []byte {
-	dst := binary.AppendUvarint(nil, listVersion)
+	version := uint64(listVersion)
+	if l.hasBlobs() {
+		version = listVersionBlob
+	}
+	dst := binary.AppendUvarint(nil, version)
 	for _, b := range [][]byte{[]byte(l.current), l.manifest} {
 		dst = append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 	}
 	dst = binary.AppendUvarint(dst, l.logStart)
 	dst = appendNumbers(dst, l.logs)
-	dst = l.appendTables(dst)
+	dst = l.appendFiles(dst)
 	dst = binary.AppendUvarint(dst, l.home.id)
 	dst = binary.AppendUvarint(dst, l.home.epoch)
 	dst = append(binary.AppendUvarint(dst, uint64(len(l.home.place))), l.home.place...)
@@ -64,12 +70,29 @@ func (l *fileList) encode() []byte {
 	return dst
 }
 
-func (l *fileList) appendTables(dst []byte) []byte {
-	nums := slices.Sorted(maps.Keys(l.tables))
+// hasBlobs reports whether there are blob files.
+func (l *fileList) hasBlobs() bool {
+	for _, f := range l.files {
+		if f.blob {
+			return true
+		}
+	}
+	return false
+}
+
+// appendFiles appends the authors, the sorted files, and the blob files if there are any.
+func (l *fileList) appendFiles(dst []byte) []byte {
+	nums := slices.Sorted(maps.Keys(l.files))
 	index := map[author]uint64{}
 	var authors []author
+	var tables, blobs []uint64
 	for _, num := range nums {
-		o := l.tables[num].author
+		if l.files[num].blob {
+			blobs = append(blobs, num)
+		} else {
+			tables = append(tables, num)
+		}
+		o := l.files[num].author
 		if _, there := index[o]; !there {
 			index[o] = uint64(len(authors))
 			authors = append(authors, o)
@@ -81,13 +104,22 @@ func (l *fileList) appendTables(dst []byte) []byte {
 		dst = binary.AppendUvarint(dst, o.epoch)
 		dst = binary.LittleEndian.AppendUint64(dst, o.nonce)
 	}
+	dst = l.appendFilesOf(dst, tables, index)
+	if len(blobs) > 0 {
+		dst = l.appendFilesOf(dst, blobs, index)
+	}
+	return dst
+}
+
+// appendFilesOf appends the files with some numbers.
+func (l *fileList) appendFilesOf(dst []byte, nums []uint64, authors map[author]uint64) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(nums)))
 	last := uint64(0)
 	for _, num := range nums {
-		t := l.tables[num]
+		f := l.files[num]
 		dst = binary.AppendUvarint(dst, num-last)
-		dst = binary.AppendUvarint(dst, index[t.author])
-		dst = binary.AppendUvarint(dst, uint64(t.size))
+		dst = binary.AppendUvarint(dst, authors[f.author])
+		dst = binary.AppendUvarint(dst, uint64(f.size))
 		last = num
 	}
 	return dst
@@ -110,13 +142,14 @@ var errList = errors.New("the list of files is malformed")
 // manifest in force.
 func decodeFileList(b []byte) (l fileList, num uint64, err error) {
 	d := listDecoder{b: b}
-	if version := d.uvarint(); version != listVersion && !d.bad {
+	version := d.uvarint()
+	if version != listVersion && version != listVersionBlob && !d.bad {
 		return l, 0, fmt.Errorf("%w: a list of files has version %d", manifest.ErrNewerFormat, version)
 	}
 	l.current, l.manifest = string(d.bytes()), slices.Clone(d.bytes())
 	l.logStart = d.uvarint()
 	l.logs = d.numbers()
-	l.tables = d.tables()
+	l.files = d.files(version == listVersionBlob)
 	l.home = logHome{id: d.uvarint(), epoch: d.uvarint()}
 	l.home.place = string(d.bytes())
 	l.home.logs = d.numbers()
@@ -130,25 +163,36 @@ func decodeFileList(b []byte) (l fileList, num uint64, err error) {
 	return l, num, err
 }
 
-// tables returns the sorted files.
-func (d *listDecoder) tables() map[uint64]table {
+// files returns the sorted files, and the blob files if there are any.
+func (d *listDecoder) files(blobs bool) map[uint64]file {
 	var authors []author
 	for n := d.count(10); n > 0 && !d.bad; n-- {
 		o := author{site: site(d.bytes()), epoch: d.uvarint(), nonce: d.u64()}
 		d.bad = d.bad || !o.site.check()
 		authors = append(authors, o)
 	}
-	tables := map[uint64]table{}
+	files := map[uint64]file{}
+	d.filesOf(authors, files, false)
+	if blobs {
+		before := len(files)
+		d.filesOf(authors, files, true)
+		d.bad = d.bad || len(files) == before
+	}
+	return files
+}
+
+// filesOf adds the sorted files, or the blob files. A number that is there already is bad.
+func (d *listDecoder) filesOf(authors []author, files map[uint64]file, blob bool) {
 	for last, n := uint64(0), d.count(3); n > 0 && !d.bad; n-- {
 		last = d.after(last)
 		of, size := d.uvarint(), d.uvarint()
-		if of >= uint64(len(authors)) || size > math.MaxInt64 {
+		_, twice := files[last]
+		if of >= uint64(len(authors)) || size > math.MaxInt64 || twice {
 			d.b, d.bad = nil, true
 			break
 		}
-		tables[last] = table{author: authors[of], size: int64(size)}
+		files[last] = file{author: authors[of], size: int64(size), blob: blob}
 	}
-	return tables
 }
 
 // A listDecoder takes values off the front of b. After bad, all are zero.

@@ -39,7 +39,7 @@ type FSOptions struct {
 	// CURRENT, if there is a store.
 	Writes bool
 
-	CacheDir  string // of Local, for what was read of sorted files
+	CacheDir  string // of Local, for what was read of sorted files and blob files
 	CacheSize int64  // in bytes; 0: no cache
 
 	LogDir     string // of Local, for logs; or where logs may be that the store needs; "": nowhere
@@ -51,7 +51,7 @@ type FSOptions struct {
 // An FS is a store's directory in an object store, for one writer or any number of readers. It
 // has what a directory on a disk would have, in this form:
 //
-//   - a sorted file is an object, which Sync puts there. Its name has the writer's epoch and nonce,
+//   - a sorted file or a blob file is an object, which Sync puts there. Its name has the writer's epoch and nonce,
 //     so that no two writers ever give objects the same name;
 //   - logs are in entries of a sequence: Sync puts there what was written since the last one. Or they are files in
 //     a directory on the local disk, which the list of files names;
@@ -73,7 +73,7 @@ type FS struct {
 	cancel context.CancelFunc
 	family *family
 	cache  *DiskCache
-	small  vfs.FS // all files but sorted ones; logs that are being written are empty here
+	small  vfs.FS // all files but sorted ones and blob files; logs that are being written are empty here
 	now    func() time.Time
 	lost   atomic.Bool // the next refresh looks by a listing
 	span   atomic.Pointer[span]
@@ -97,7 +97,7 @@ type FS struct {
 func NewFS(o FSOptions) *FS {
 	o.Logs = o.Logs.withDefaults()
 	o.Patience = cmp.Or(o.Patience, o.Logs.Patience)
-	f := &FS{o: o, small: vfs.NewMem(), list: fileList{tables: map[uint64]table{}}, now: time.Now,
+	f := &FS{o: o, small: vfs.NewMem(), list: fileList{files: map[uint64]file{}}, now: time.Now,
 		growing: map[string]*growing{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.family = newFamily(o)
@@ -110,14 +110,14 @@ func NewFS(o FSOptions) *FS {
 	return f
 }
 
-// Interrupt ends all requests but those for sorted files, now and later: whoever waits for one, to read what is new,
-// gets an error.
+// Interrupt ends all requests but those for sorted files and blob files, now and later: whoever waits for one, to read
+// what is new, gets an error.
 func (f *FS) Interrupt() { f.cancel() }
 
 // Abort ends all requests, now and later: nobody can use f any more, but for Close.
 func (f *FS) Abort() {
 	f.cancel()
-	if t := f.sortedFiles(); t != nil {
+	if t := f.storedFiles(); t != nil {
 		_ = t.Close() // it has no error
 	}
 }
@@ -126,7 +126,7 @@ func (f *FS) Abort() {
 func (f *FS) Close() error {
 	f.cancel()
 	var err error
-	if t := f.sortedFiles(); t != nil {
+	if t := f.storedFiles(); t != nil {
 		err = t.Close()
 	}
 	if f.cache != nil {
@@ -138,8 +138,16 @@ func (f *FS) Close() error {
 // FlushCache waits until what the cache's directory had was found, and what was read has been written.
 func (f *FS) FlushCache() { f.cache.Flush() }
 
-// sortedFiles returns the store's sorted files; nil if it is not known which store that is.
-func (f *FS) sortedFiles() *Tables {
+// stored returns a sorted file or a blob file of the list of files.
+func (f *FS) stored(kind manifest.FileKind, num uint64) (file, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t, ok := f.list.files[num]
+	return t, ok && t.blob == (kind == manifest.FileBlob)
+}
+
+// storedFiles returns the store's sorted files and blob files; nil if it is not known which store that is.
+func (f *FS) storedFiles() *Tables {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.tables == nil && f.seq != nil && f.seq.Store() != 0 {
@@ -170,8 +178,8 @@ func (f *FS) Create(name string) (vfs.WriteFile, error) {
 		return nil, &fs.PathError{Op: "create", Path: name, Err: errReader}
 	}
 	switch kind, num := manifest.ParseFileName(base); kind {
-	case manifest.FileTable:
-		return w.createTable(num)
+	case manifest.FileTable, manifest.FileBlob:
+		return w.createFile(num, kind == manifest.FileBlob)
 	case manifest.FileWAL:
 		return w.createLog(name, num)
 	case manifest.FileManifest:
@@ -188,14 +196,12 @@ func (f *FS) Open(name string) (vfs.ReadFile, error) {
 		return f.o.Local.Open(name)
 	}
 	switch kind, num := manifest.ParseFileName(base); kind {
-	case manifest.FileTable:
-		f.mu.Lock()
-		t, ok := f.list.tables[num]
-		f.mu.Unlock()
+	case manifest.FileTable, manifest.FileBlob:
+		t, ok := f.stored(kind, num)
 		if !ok {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 		}
-		return f.sortedFiles().open(t.object(num), t.size, f.span.Load()), nil
+		return f.storedFiles().open(t.object(num), t.size, f.span.Load()), nil
 	case manifest.FileCurrent:
 		if err := f.refresh(); err != nil {
 			return nil, err
@@ -219,8 +225,8 @@ func (f *FS) Remove(name string) error {
 		return &fs.PathError{Op: "remove", Path: name, Err: errReader}
 	}
 	switch kind, num := manifest.ParseFileName(base); {
-	case kind == manifest.FileTable:
-		return w.removeTable(name, num)
+	case kind == manifest.FileTable || kind == manifest.FileBlob:
+		return w.removeFile(name, num, kind == manifest.FileBlob)
 	case kind == manifest.FileWAL && w.local.has(num):
 		return w.local.remove(num)
 	}
@@ -269,10 +275,8 @@ func (f *FS) Stat(name string) (int64, error) {
 			return l.fs.Stat(l.logPath(num))
 		}
 	}
-	if kind == manifest.FileTable {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if t, ok := f.list.tables[num]; ok {
+	if kind == manifest.FileTable || kind == manifest.FileBlob {
+		if t, ok := f.stored(kind, num); ok {
 			return t.size, nil
 		}
 		return 0, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}

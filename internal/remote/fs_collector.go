@@ -9,9 +9,9 @@ import (
 )
 
 // A collector deletes what a writer's list of files does not need any more, once readers have had
-// their time to notice: sorted files that were removed, and entries before the last list of files
-// and before what its logs need. Only what a list that was published does without is
-// deleted, and of sorted files that no list has only those of earlier epochs, whose writers can
+// their time to notice: sorted files and blob files that were removed, and entries before the last list of
+// files and before what its logs need. Only what a list that was published does without is
+// deleted, and of files that no list has only those of earlier epochs, whose writers can
 // publish no more: so nothing is deleted that anybody's list needs, or ever can need, however
 // late this writer notices that it was fenced.
 //
@@ -23,14 +23,14 @@ type collector struct {
 	grace time.Duration
 	done  sync.WaitGroup
 
-	turn    chan struct{} // has a token unless somebody removes sorted files, who owns pins and orphans
+	turn    chan struct{} // has a token unless somebody removes files, who owns pins and orphans
 	pins    *pins
 	orphans uint64 // removals since those of earlier writers were first looked for, that one too
 
 	mu      sync.Mutex
-	tables  []removedTable // oldest first
-	pinned  []removedTable // that checkpoints need, or may need
-	lists   []publication  // oldest first
+	files   []removedFile // oldest first
+	pinned  []removedFile // that checkpoints need, or may need
+	lists   []publication // oldest first
 	timer   *time.Timer
 	stopped bool
 }
@@ -42,8 +42,9 @@ type publication struct {
 	at       time.Time
 }
 
-type removedTable struct {
-	table
+// A removedFile is a sorted file or a blob file.
+type removedFile struct {
+	file
 	num uint64
 	at  time.Time
 }
@@ -67,11 +68,11 @@ func (c *collector) stop() {
 	c.done.Wait()
 }
 
-// table hands in a sorted file that no list needs from the next one on.
-func (c *collector) table(num uint64, t table) {
+// file hands in a sorted file or a blob file that no list needs from the next one on.
+func (c *collector) file(num uint64, f file) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tables = append(c.tables, removedTable{t, num, time.Now()})
+	c.files = append(c.files, removedFile{f, num, time.Now()})
 	c.arm()
 }
 
@@ -103,20 +104,20 @@ func (c *collector) arm() {
 // collect deletes what was given up before a moment.
 func (c *collector) collect(before time.Time) error {
 	c.mu.Lock()
-	var due []removedTable
-	for len(c.tables) > 0 && !c.tables[0].at.After(before) {
-		due, c.tables = append(due, c.tables[0]), c.tables[1:]
+	var due []removedFile
+	for len(c.files) > 0 && !c.files[0].at.After(before) {
+		due, c.files = append(due, c.files[0]), c.files[1:]
 	}
 	var last publication // which readers have had time to notice
 	for len(c.lists) > 0 && !c.lists[0].at.After(before) {
 		last, c.lists = c.lists[0], c.lists[1:]
 	}
-	if len(c.tables) > 0 || len(c.lists) > 0 { // what these have given up is not due yet
+	if len(c.files) > 0 || len(c.lists) > 0 { // what these have given up is not due yet
 		c.arm()
 	}
 	c.mu.Unlock()
 
-	errs := []error{c.removeTables(due)}
+	errs := []error{c.removeFiles(due)}
 	f := c.w.f
 	var err error
 	if last.slot > 0 {

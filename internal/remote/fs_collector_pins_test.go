@@ -44,7 +44,7 @@ func TestAPinStaysForACheckpointThatTheCollectorHasNotSeen(t *testing.T) {
 			_, err := CreateCheckpoint(t.Context(), branchOptions(mem, "b"), "c")
 			require.NoError(t, err)
 			remove(1)
-			for f.asWriter().collector.waits(func(t removedTable) bool { return t.num == 1 }) {
+			for f.asWriter().collector.waits(func(t removedFile) bool { return t.num == 1 }) {
 				runtime.Gosched() // until the grace is over
 			}
 			looked.Store(true)

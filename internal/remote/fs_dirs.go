@@ -22,8 +22,8 @@ func (f *FS) List(dir string) ([]string, error) {
 		return nil, err
 	}
 	f.mu.Lock()
-	for num := range f.list.tables {
-		names = append(names, manifest.FileName(manifest.FileTable, num))
+	for num, t := range f.list.files {
+		names = append(names, t.base(num))
 	}
 	f.mu.Unlock()
 	if w := f.asWriter(); w != nil {

@@ -28,7 +28,8 @@ type fsWriter struct {
 	released  atomic.Bool // the next list needs no log on the local disk
 	left      atomic.Bool // a list needs no log on the local disk, nor do later ones
 
-	// Until the first CURRENT is set: whether there was a list of files, and has all sorted files. Under the lock of f.
+	// Until the first CURRENT is set: whether there was a list of files, and has all sorted files and blob files. Under
+	// the lock of f.
 	listed bool
 }
 
@@ -106,53 +107,59 @@ func (w *fsWriter) Close() error {
 	return errors.Join(err, w.local.close(w.left.Load(), w.f.o.Log))
 }
 
-// createTable returns a sorted file, which is in the list of files from its Sync on.
-func (w *fsWriter) createTable(num uint64) (vfs.WriteFile, error) {
-	file, err := w.f.sortedFiles().Create(w.author.object(num))
+// createFile returns a sorted file or a blob file, which is in the list of files from its Sync on.
+func (w *fsWriter) createFile(num uint64, blob bool) (vfs.WriteFile, error) {
+	f := file{author: w.author, blob: blob}
+	t := w.f.storedFiles()
+	create := t.Create
+	if blob {
+		create = t.CreateBlob
+	}
+	out, err := create(f.object(num))
 	if err != nil {
 		return nil, err
 	}
-	return &newTable{WriteFile: file, w: w, num: num}, nil
+	return &newFile{WriteFile: out, w: w, num: num, file: f}, nil
 }
 
-// A newTable is a sorted file that is being written.
-type newTable struct {
+// A newFile is one that is being written.
+type newFile struct {
 	vfs.WriteFile
 	w    *fsWriter
 	num  uint64
-	size int64
+	file file
 }
 
-func (t *newTable) Write(p []byte) (int, error) {
+func (t *newFile) Write(p []byte) (int, error) {
 	n, err := t.WriteFile.Write(p)
-	t.size += int64(n)
+	t.file.size += int64(n)
 	return n, err
 }
 
-func (t *newTable) Sync() error {
+func (t *newFile) Sync() error {
 	if err := t.WriteFile.Sync(); err != nil {
 		return err
 	}
 	f := t.w.f
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.list.tables[t.num] = table{author: t.w.author, size: t.size}
+	f.list.files[t.num] = t.file
 	t.w.listed = false
 	return nil
 }
 
-// removeTable takes a sorted file out of the list. Its object goes later.
-func (w *fsWriter) removeTable(name string, num uint64) error {
+// removeFile takes a sorted file or a blob file out of the list. Its object goes later.
+func (w *fsWriter) removeFile(name string, num uint64, blob bool) error {
 	f := w.f
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	t, ok := f.list.tables[num]
-	if !ok {
+	t, ok := f.list.files[num]
+	if !ok || t.blob != blob {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrNotExist}
 	}
-	delete(f.list.tables, num)
+	delete(f.list.files, num)
 	w.listed = false
-	w.collector.table(num, t)
+	w.collector.file(num, t)
 	return nil
 }
 
@@ -298,7 +305,7 @@ func (w *fsWriter) nextList(current string, start func(oldest uint64) uint64) (*
 	l.logStart = start(oldest)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l.tables = maps.Clone(f.list.tables)
+	l.files = maps.Clone(f.list.files)
 	return l, nil
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// pins are the sorted files of a site that checkpoints name, and what branches keep of others. Each object is read
-// once. They are for one goroutine.
+// pins are the sorted files and blob files of a site that checkpoints name, and what branches keep of others. Each
+// object is read once. They are for one goroutine.
 type pins struct {
 	f     *family
 	site  site
@@ -22,8 +22,8 @@ type pins struct {
 
 // A pin is what matters of a checkpoint, or of a branch's pin, to a site.
 type pin struct {
-	nums   []uint64 // of the site's sorted files, in ascending order
-	others bool     // it has sorted files of other sites
+	nums   []uint64 // of the site's files, in ascending order
+	others bool     // it has files of other sites
 	branch uint64   // the number of the site whose state it has
 }
 
@@ -47,7 +47,7 @@ func (p *pins) look(ctx context.Context) error {
 				continue // it was dropped
 			}
 			if err != nil {
-				return fmt.Errorf("a checkpoint cannot be read, and so no sorted file is deleted: %w", err)
+				return fmt.Errorf("a checkpoint cannot be read, and so no sorted file or blob file is deleted: %w", err)
 			}
 			p.known[c.key] = x // also if a later one cannot be read
 		}
@@ -67,7 +67,7 @@ func (p *pins) read(ctx context.Context, c savedCheckpoint) (*pin, error) {
 		return nil, err
 	}
 	x := &pin{branch: h.branch}
-	for num, t := range s.list.tables {
+	for num, t := range s.list.files {
 		if t.site == p.site {
 			x.nums = append(x.nums, num)
 		} else {
@@ -78,7 +78,7 @@ func (p *pins) read(ctx context.Context, c savedCheckpoint) (*pin, error) {
 	return x, nil
 }
 
-// name reports whether a checkpoint names a sorted file of the site with this number.
+// name reports whether a checkpoint names a file of the site with this number.
 func (p *pins) name(num uint64) bool {
 	for _, x := range p.known {
 		if _, found := slices.BinarySearch(x.nums, num); found {
@@ -88,7 +88,7 @@ func (p *pins) name(num uint64) bool {
 	return false
 }
 
-// derived reports whether a checkpoint of the site's branch, or a branch that was made from it, has sorted files of
+// derived reports whether a checkpoint of the site's branch, or a branch that was made from it, has files of
 // other sites: then the branch's own pins stay, and so whoever looks for one of them in a listing finds it.
 func (p *pins) derived() bool {
 	for _, x := range p.known { // the own pins are made from another branch

@@ -11,7 +11,7 @@ import (
 )
 
 // A saved is the state of a branch at one moment, with nothing that it does not need. It stands for itself: but for
-// the sorted files, nothing else has to be read.
+// the sorted files and the blob files, nothing else has to be read.
 type saved struct {
 	list *fileList // its logs begin nowhere: their bytes are in logs
 	num  uint64    // of the manifest in force
@@ -48,8 +48,8 @@ func (s *Sequence) now(ctx context.Context) (now *saved, err error) {
 	return now, err
 }
 
-// needs reports whether the branch, as it is now, needs all sorted files of a state that was read before. It is a
-// Look, and a GET or two if there is something new.
+// needs reports whether the branch, as it is now, needs all sorted files and blob files of a state that was read
+// before. It is a Look, and a GET or two if there is something new.
 func (s *Sequence) needs(ctx context.Context, before *saved) (all bool, err error) {
 	err = s.again(func() error {
 		all = false
@@ -78,8 +78,8 @@ func (s *Sequence) needs(ctx context.Context, before *saved) (all bool, err erro
 		if err != nil {
 			return err
 		}
-		for num, t := range before.list.tables {
-			if now.list.tables[num] != t {
+		for num, t := range before.list.files {
+			if now.list.files[num] != t {
 				return nil
 			}
 		}
@@ -89,22 +89,22 @@ func (s *Sequence) needs(ctx context.Context, before *saved) (all bool, err erro
 	return all, err
 }
 
-// trim takes out what the manifest does not need: sorted files that the writer has not come to remove, and logs whose
-// writes are in sorted files.
+// trim takes out what the manifest does not need: sorted files and blob files that the writer has not come to remove,
+// and logs whose writes are in sorted files.
 func (s *saved) trim() error {
 	live, oldest, err := readManifest(s.list.manifest, s.num)
 	if err != nil {
 		return err
 	}
-	tables := make(map[uint64]table, len(live))
-	for num := range live {
-		t, there := s.list.tables[num]
-		if !there {
-			return fmt.Errorf("%w: the manifest needs sorted file %d, which is not in it", errList, num)
+	files := make(map[uint64]file, len(live))
+	for num, kind := range live {
+		t, there := s.list.files[num]
+		if !there || t.blob != (kind == manifest.FileBlob) {
+			return fmt.Errorf("%w: the manifest needs %s, which is not in it", errList, manifest.FileName(kind, num))
 		}
-		tables[num] = t
+		files[num] = t
 	}
-	s.list.tables, s.list.logStart = tables, 0
+	s.list.files, s.list.logStart = files, 0
 	s.list.home = logHome{} // logs on some machine's disk stay there: what was flushed is what there is
 	var nums []uint64
 	for _, num := range s.list.logs {
@@ -122,21 +122,23 @@ func (s *saved) trim() error {
 	return nil
 }
 
-// readManifest returns the numbers of the sorted files that a manifest needs, and that of the oldest log.
-func readManifest(data []byte, num uint64) (tables map[uint64]bool, oldest uint64, err error) {
-	files := vfs.NewMem()
-	w, err := files.Create(filepath.Join(".", manifest.FileName(manifest.FileManifest, num)))
+// readManifest returns the numbers of the sorted files and blob files that a manifest needs, and that of the oldest
+// log.
+func readManifest(data []byte, num uint64) (live map[uint64]manifest.FileKind, oldest uint64, err error) {
+	memory := vfs.NewMem()
+	w, err := memory.Create(filepath.Join(".", manifest.FileName(manifest.FileManifest, num)))
 	if err == nil {
 		_, err = w.Write(data)
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	tail, err := manifest.OpenTail(files, ".", num)
+	tail, err := manifest.OpenTail(memory, ".", num)
 	if err != nil {
 		return nil, 0, err
 	}
 	there := map[manifest.DeletedTable]bool{}
+	live = map[uint64]manifest.FileKind{}
 	err = tail.Read(func(e *manifest.Edit) error {
 		for _, t := range e.Deleted {
 			delete(there, t)
@@ -144,19 +146,24 @@ func readManifest(data []byte, num uint64) (tables map[uint64]bool, oldest uint6
 		for i := range e.Added {
 			there[manifest.DeletedTable{Level: e.Added[i].Level, Num: e.Added[i].Table.Num}] = true
 		}
+		for i := range e.AddedBlobs {
+			live[e.AddedBlobs[i].Num] = manifest.FileBlob
+		}
+		for _, num := range e.DeletedBlobs {
+			delete(live, num)
+		}
 		oldest = max(oldest, e.LogNum)
 		return nil
 	})
-	tables = make(map[uint64]bool, len(there))
 	for t := range there {
-		tables[t.Num] = true
+		live[t.Num] = manifest.FileTable
 	}
-	return tables, oldest, err
+	return live, oldest, err
 }
 
 // size returns how many bytes the state keeps from being deleted, beside its own object's.
 func (s *saved) size() (bytes int64) {
-	for _, t := range s.list.tables {
+	for _, t := range s.list.files {
 		bytes += t.size
 	}
 	for _, log := range s.logs {

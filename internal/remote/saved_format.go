@@ -17,7 +17,7 @@ import (
 //	24  number    u64      random; at the end of the key
 //	32  branch    u64      the number at the end of the site whose state it is; 0 of the main branch
 //	40  created   i64      microseconds since 1970 UTC, by the clock of who saved it
-//	48  size      u64      bytes of sorted files and logs that the state has
+//	48  size      u64      bytes of sorted files, blob files and logs that the state has
 //	56  list      u64      length of the list of files
 //	64  logs      u64      length of the logs
 //	72  checksum  u32      of bytes 0..71, at place (0, 0)
@@ -27,7 +27,7 @@ import (
 //	..  the logs: the body of an entry in slot 1 without a list of files
 //	..  checksum  u32      of the logs, at place (store, number + 1)
 //
-// "At place" is what it means in logs: see internal/wal. So who wants to know which sorted files the state needs reads
+// "At place" is what it means in logs: see internal/wal. So who wants to know which files the state needs reads
 // the beginning of the object only.
 
 const (

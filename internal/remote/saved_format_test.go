@@ -19,7 +19,7 @@ const savedKey = "checkpoint/main/nightly@0123456789abcdef"
 func sampleSaved(t testing.TB) (*saved, savedHead) {
 	t.Helper()
 	s := &saved{list: sampleList(t), num: 7, logs: []Log{{8, []byte("eight")}, {12, []byte("twelve")}}}
-	delete(s.list.tables, math.MaxUint64)
+	delete(s.list.files, math.MaxUint64)
 	s.list.logStart, s.list.home = 0, logHome{}
 	return s, savedHead{store: 0x1122334455667788, number: 0x0123456789abcdef, branch: 5,
 		created: time.UnixMicro(1700000000000000)}

@@ -26,8 +26,8 @@ func (s site) prefix() string {
 	return "data/" + string(s) + "/"
 }
 
-// tables begins the keys of sorted files.
-func (s site) tables() string { return s.prefix() + "sst/" }
+// files begins the keys of sorted files and blob files. They have one beginning, so that one listing shows both.
+func (s site) files() string { return s.prefix() + "sst/" }
 
 // checkpoints begins the keys of checkpoints.
 func (s site) checkpoints() string {

@@ -55,8 +55,8 @@ func (o TableOptions) withDefaults() TableOptions {
 	return o
 }
 
-// Tables are sorted files as objects of a store. A file's name is its key, and never used again. All methods are safe
-// for concurrent use.
+// Tables are sorted files and blob files as objects of a store. A file's name is its key, and never used again. All
+// methods are safe for concurrent use.
 //
 // Errors of reads and removals match fs.ErrNotExist where they match objstore.ErrNotExist.
 type Tables struct {

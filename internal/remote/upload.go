@@ -15,15 +15,20 @@ import (
 // (more for files that are so large that the store's client sends them in parts). A file that is closed without Sync
 // is never seen by anybody.
 //
-// What is written is in memory until the file is closed. A store writes one table at a time in each flush and
-// compaction, of a size that is an option, so that this is little beside what a compaction reads; a temporary file
+// What is written is in memory until the file is closed. A store writes one table and one blob file at a time in each
+// flush and compaction, of bounded sizes, so that this is little beside what a compaction reads; a temporary file
 // would cost a local disk, which machines beside an object store need not have, and a second failure to think of.
 // Large files that are there already are uploaded by Put, without memory.
-func (t *Tables) Create(name string) (vfs.WriteFile, error) {
+func (t *Tables) Create(name string) (vfs.WriteFile, error) { return t.create(name, true) }
+
+// CreateBlob is Create for a blob file, whose end nobody reads when it is opened: no memory is kept for that.
+func (t *Tables) CreateBlob(name string) (vfs.WriteFile, error) { return t.create(name, false) }
+
+func (t *Tables) create(name string, keepsEnd bool) (vfs.WriteFile, error) {
 	if err := objstore.CheckKey(name); err != nil {
 		return nil, &fs.PathError{Op: "create", Path: name, Err: err}
 	}
-	return &upload{t: t, name: name}, nil
+	return &upload{t: t, name: name, keepsEnd: keepsEnd}, nil
 }
 
 // Put uploads a file of the first size bytes of r, which is read from several goroutines. It is one request, or more
@@ -50,6 +55,7 @@ type upload struct {
 	t        *Tables
 	name     string
 	data     chunks
+	keepsEnd bool // in memory, for who opens the file
 	uploaded bool
 	failed   bool
 	closed   bool
@@ -95,7 +101,7 @@ func (u *upload) Sync() error {
 	if u.t.o.WriteThrough {
 		u.t.o.Cache.Add(u.t.o.CacheName+u.name, &u.data, size)
 	}
-	if n := min(size, mostFreshEnd, u.t.o.KeepBytes); n > 0 {
+	if n := min(size, mostFreshEnd, u.t.o.KeepBytes); n > 0 && u.keepsEnd {
 		end := make([]byte, n)
 		_, _ = u.data.ReadAt(end, size-n) // it is all there
 		u.t.fresh.add(u.name, size-n, end)

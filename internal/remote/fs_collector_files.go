@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// removeTables deletes sorted files that were given up so long ago that all readers have noticed, and those of earlier
-// writers that are in no list, but for those that a checkpoint names. Files of other branches it never deletes.
+// removeFiles deletes sorted files and blob files that were given up so long ago that all readers have noticed, and
+// those of earlier writers that are in no list, but for those that a checkpoint names. Files of other branches it
+// never deletes.
 //
 // The listing of the checkpoints begins when a list without the files has been published, and the grace is over.
 // Whoever makes a checkpoint sees, when it is there, that the newest list needs all of its files: so each list that
 // does without one is published later, and the listing shows the checkpoint. See docs/adr/0024 for the rest.
-func (c *collector) removeTables(due []removedTable) error {
+func (c *collector) removeFiles(due []removedFile) error {
 	<-c.turn
 	defer func() { c.turn <- struct{}{} }()
 	c.mu.Lock()
@@ -40,12 +41,12 @@ func (c *collector) removeTables(due []removedTable) error {
 			continue // its branch deletes it, when it sees that this one does not need it
 		}
 		if c.pins.name(t.num) {
-			c.keep([]removedTable{t})
+			c.keep([]removedFile{t})
 			continue
 		}
-		if err := c.w.f.sortedFiles().Remove(c.ctx, t.object(t.num)); err != nil {
+		if err := c.w.f.storedFiles().Remove(c.ctx, t.object(t.num)); err != nil {
 			errs = append(errs, err)
-			c.keep([]removedTable{t}) // for the next time: to ask again at once would cost requests without end
+			c.keep([]removedFile{t}) // for the next time: to ask again at once would cost requests without end
 		}
 	}
 	return errors.Join(append(errs, c.unpin(foreign))...)
@@ -56,10 +57,10 @@ func (c *collector) removeTables(due []removedTable) error {
 const removalsPerSearch = 64
 
 // keep hands in again what could not be deleted, for the next time that there is something to collect.
-func (c *collector) keep(tables []removedTable) {
+func (c *collector) keep(files []removedFile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pinned = append(c.pinned, tables...)
+	c.pinned = append(c.pinned, files...)
 }
 
 // recheck has the collector look again whether checkpoints need what they did.
@@ -71,36 +72,38 @@ func (c *collector) recheck() {
 	}
 }
 
-// findOrphans returns the sorted files of earlier writers that are not in the list of files: those of flushes and
-// compactions that came to nothing, and those that they had no time to delete. It is a LIST for a thousand files.
-func (c *collector) findOrphans(due []removedTable) (found []removedTable, err error) {
+// findOrphans returns the sorted files and blob files of earlier writers that are not in the list of files: those of
+// flushes and compactions that came to nothing, and those that they had no time to delete. It is a LIST for a thousand
+// files.
+func (c *collector) findOrphans(due []removedFile) (found []removedFile, err error) {
 	f, by := c.w.f, c.w.author
-	for o, err := range f.sortedFiles().List(c.ctx, by.site.tables()) {
+	for o, err := range f.storedFiles().List(c.ctx, by.site.files()) {
 		if err != nil {
 			return nil, err
 		}
-		num, author, ok := by.site.parseTable(o.Key)
-		if !ok || author.epoch >= by.epoch {
+		num, orphan, ok := by.site.parseFile(o.Key)
+		if !ok || orphan.epoch >= by.epoch {
 			continue
 		}
 		f.mu.Lock()
-		t, listed := f.list.tables[num]
+		listed, there := f.list.files[num]
 		f.mu.Unlock()
-		orphan := removedTable{table: table{author: author, size: o.Size}, num: num}
-		same := func(t removedTable) bool { return t.num == num && t.author == author }
-		if listed && t.author == author || c.waits(same) || slices.ContainsFunc(due, same) {
+		is := func(f file) bool { return f.author == orphan.author && f.blob == orphan.blob }
+		same := func(f removedFile) bool { return f.num == num && is(f.file) }
+		if there && is(listed) || c.waits(same) || slices.ContainsFunc(due, same) {
 			continue
 		}
-		found = append(found, orphan)
+		orphan.size = o.Size
+		found = append(found, removedFile{file: orphan, num: num})
 	}
 	return found, nil
 }
 
-// waits reports whether a sorted file was handed in and not deleted yet.
-func (c *collector) waits(is func(removedTable) bool) bool {
+// waits reports whether a file was handed in and not deleted yet.
+func (c *collector) waits(is func(removedFile) bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.ContainsFunc(c.tables, is)
+	return slices.ContainsFunc(c.files, is)
 }
 
 // unpin gives up what the branch has kept of others, if neither it nor what was made from it needs their files any
@@ -115,14 +118,14 @@ func (c *collector) unpin(foreign bool) error {
 
 // foreign reports whether files of other branches are in the list of files, or were a moment ago.
 func (c *collector) foreign() bool {
-	other := func(t table) bool { return t.site != c.w.author.site }
-	if c.waits(func(t removedTable) bool { return other(t.table) }) {
+	other := func(f file) bool { return f.site != c.w.author.site }
+	if c.waits(func(f removedFile) bool { return other(f.file) }) {
 		return true
 	}
 	f := c.w.f
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, t := range f.list.tables {
+	for _, t := range f.list.files {
 		if other(t) {
 			return true
 		}
