@@ -90,15 +90,17 @@ func (w wholeFS) verifyTable(name string, b wholeFile) error {
 }
 
 func (w wholeFS) verifyBlob(name string, b wholeFile) error {
-	info, err := blob.ReadInfo(b, int64(len(b)), name)
+	size := int64(len(b))
+	said, err := blob.ReadInfo(b, size, name)
 	if err != nil {
 		return err
 	}
-	r, err := blob.NewReader(b, int64(len(b)), blob.ReaderOptions{Name: name, Hint: w.d.hint(), ID: info.ID})
+	r, err := blob.NewReader(b, size, blob.ReaderOptions{Name: name, Hint: w.d.hint(), ID: said.ID, Size: size})
 	if err != nil {
 		return err
 	}
-	return r.Verify(0, nil)
+	_, num := manifest.ParseFileName(filepath.Base(name))
+	return errors.Join(r.Verify(num, nil), r.Close())
 }
 
 // A wholeFile is a file in memory.

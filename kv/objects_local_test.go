@@ -104,7 +104,9 @@ func TestAWriteToALocalLogSendsNoRequest(t *testing.T) {
 	counted := newCountedStore()
 	m.objects = counted
 	m.grace = time.Hour // nothing is deleted meanwhile
-	db := m.open("a", m.options())
+	o := m.options()
+	o.SeparateFrom = -1
+	db := m.open("a", o)
 	require.Empty(t, counted.requests(func() {
 		for i := range 100 {
 			putDurably(t, db, strconv.Itoa(i), "value")

@@ -63,7 +63,8 @@ func (s *farStore) costs(f func()) (gets, trips int) {
 func farOptions() *Options {
 	return &Options{MemtableSize: 64 << 20, TargetFileSize: 256 << 10, BaseLevelSize: 256 << 10, CacheSize: -1,
 		L0CompactionThreshold: 64, MaxConcurrentCompactions: 1, // the same files on all machines
-		FalsePositiveMemory: -1} // the second to ask pays what the first did
+		FalsePositiveMemory: -1, // the second to ask pays what the first did
+		SeparateFrom:        -1}
 }
 
 const (

@@ -36,7 +36,8 @@ func (s *countedStore) requests(f func()) map[objstore.Kind]int64 {
 // What docs/object-storage.md says of requests.
 func TestRequestsOfAStoreInAnObjectStore(t *testing.T) {
 	s := newCountedStore()
-	o := &Options{MemtableSize: 64 << 20, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, CacheSize: 32 << 10}
+	o := &Options{MemtableSize: 64 << 20, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, CacheSize: 32 << 10,
+		SeparateFrom: -1}
 	db := openObjects(t, s, o)
 	key := func(i int) []byte { return fmt.Appendf(nil, "%06d", i) }
 	const keys = 30_000

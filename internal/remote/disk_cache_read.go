@@ -20,11 +20,31 @@ type flight struct{ done chan struct{} }
 // The error is nil if and only if p was filled.
 func (c *DiskCache) ReadAt(ctx context.Context, object string, size int64, p []byte, off int64, get fetch) (int,
 	error) {
-	if c.idles() || len(p) == 0 || len(object) > maxPageName {
+	if c.idles() {
 		return get(p, off)
 	}
 	r := diskRead{c: c, object: object, size: size, p: p, off: off, get: get}
 	r.pass = len(p) >= c.o.PassSize && off+int64(len(p)) < size // ends of files are what opening them needs
+	return r.read(ctx)
+}
+
+// ReadValueAt is ReadAt of a file of long values, of which passes read part bytes or more: a read of fewer is one of a
+// value, and is kept however much longer than a block it is, unless it is more than a thirty-second of the cache.
+func (c *DiskCache) ReadValueAt(ctx context.Context, object string, size int64, part int, p []byte, off int64,
+	get fetch) (int, error) {
+	if c.idles() {
+		return get(p, off)
+	}
+	r := diskRead{c: c, object: object, size: size, p: p, off: off, get: get}
+	r.pass = len(p) >= part || int64(len(p)) > max(c.o.Capacity/32, int64(c.o.PageSize))
+	return r.read(ctx)
+}
+
+func (r *diskRead) read(ctx context.Context) (int, error) {
+	c, p, object := r.c, r.p, r.object
+	if len(p) == 0 || len(object) > maxPageName {
+		return r.get(p, r.off)
+	}
 	for {
 		first, last, missing := r.look()
 		if !missing {

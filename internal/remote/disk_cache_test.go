@@ -58,6 +58,18 @@ func (o *origin) read(c *DiskCache, name string, off, n int) int64 {
 	return o.asked.Load() - before
 }
 
+// readValue is read of a value of a file of which passes read parts.
+func (o *origin) readValue(c *DiskCache, name string, part, off, n int) int64 {
+	o.t.Helper()
+	before, data := o.asked.Load(), o.objects[name]
+	p := make([]byte, n)
+	m, err := c.ReadValueAt(o.t.Context(), name, int64(len(data)), part, p, int64(off), o.fetch(name))
+	require.NoError(o.t, err)
+	require.Equal(o.t, n, m)
+	require.True(o.t, bytes.Equal(data[off:off+n], p), "%s: %d bytes at %d", name, n, off)
+	return o.asked.Load() - before
+}
+
 func openCache(t *testing.T, fsys vfs.FS, o DiskCacheOptions) *DiskCache {
 	t.Helper()
 	if o.Capacity == 0 {
@@ -405,4 +417,22 @@ func TestConcurrentReadsAreRight(t *testing.T) {
 		require.LessOrEqual(t, m.Bytes, int64(40*testPage))
 		require.NoError(t, c.Close())
 	}
+}
+
+// Of files of values, reads stay that are as long as those of passes over sorted files, but not passes, nor what would
+// take too much of the cache.
+func TestLongValuesAreKept(t *testing.T) {
+	const capacity, part = 1 << 20, 20 * testPage
+	c := openCache(t, vfs.NewMem(), DiskCacheOptions{Capacity: capacity, PassSize: 2 * testPage})
+	o := newOrigin(t, 100*testPage, 100*testPage)
+	for i, n := range []int{1, testPage, 3 * testPage, 7 * testPage, capacity / 32} {
+		require.EqualValues(t, 1, o.readValue(c, "object0", part, 20*i*testPage+7, n), n)
+		require.Zero(t, o.readValue(c, "object0", part, 20*i*testPage+7, n), n)
+	}
+	asked := o.bytes.Load()
+	for range 2 {
+		require.EqualValues(t, 1, o.readValue(c, "object1", part, 5, capacity/32+1))
+		require.EqualValues(t, 1, o.readValue(c, "object1", 2*testPage, 5, 2*testPage))
+	}
+	require.EqualValues(t, 2*(capacity/32+1+2*testPage), o.bytes.Load()-asked, "passes fetch no more than they want")
 }

@@ -201,7 +201,7 @@ func (f *FS) Open(name string) (vfs.ReadFile, error) {
 		if !ok {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 		}
-		return f.storedFiles().open(t.object(num), t.size, f.span.Load()), nil
+		return f.storedFiles().open(t.object(num), t.size, t.blob, f.span.Load()), nil
 	case manifest.FileCurrent:
 		if err := f.refresh(); err != nil {
 			return nil, err

@@ -12,11 +12,14 @@ import (
 // Open returns a file of size bytes for reading, as many as it was written with. It sends no request: that the file
 // is missing shows when it is read. A read of the result is one request; or none for what the cache has, and for the
 // end of a file that was just written: once, which is what opening a table asks for.
-func (t *Tables) Open(name string, size int64) vfs.ReadFile { return t.open(name, size, nil) }
+func (t *Tables) Open(name string, size int64) vfs.ReadFile { return t.open(name, size, false, nil) }
 
-// open is Open of a file whose reads end with a span.
-func (t *Tables) open(name string, size int64, within *span) vfs.ReadFile {
-	f := &tableFile{t: t, name: name, size: size, within: within}
+// OpenBlob is Open of a blob file, of which the cache keeps long reads too, if they are shorter than a part.
+func (t *Tables) OpenBlob(name string, size int64) vfs.ReadFile { return t.open(name, size, true, nil) }
+
+// open is Open, or OpenBlob, of a file whose reads end with a span.
+func (t *Tables) open(name string, size int64, blob bool, within *span) vfs.ReadFile {
+	f := &tableFile{t: t, name: name, size: size, blob: blob, within: within}
 	f.ctx, f.cancel = context.WithCancel(t.ctx)
 	return f
 }
@@ -25,6 +28,7 @@ type tableFile struct {
 	t      *Tables
 	name   string
 	size   int64
+	blob   bool
 	ctx    context.Context
 	cancel context.CancelFunc
 	within *span // in which it was opened; nil: none
@@ -105,9 +109,11 @@ func (t *Tables) readAt(ctx context.Context, f *tableFile, p []byte, off int64) 
 		t.stats.freshReads.Add(1)
 		return len(p), nil
 	}
-	return t.o.Cache.ReadAt(ctx, t.o.CacheName+f.name, f.size, p, off, func(p []byte, off int64) (int, error) {
-		return t.fetch(ctx, f.name, p, off)
-	})
+	get := func(p []byte, off int64) (int, error) { return t.fetch(ctx, f.name, p, off) }
+	if f.blob {
+		return t.o.Cache.ReadValueAt(ctx, t.o.CacheName+f.name, f.size, t.o.PartSize, p, off, get)
+	}
+	return t.o.Cache.ReadAt(ctx, t.o.CacheName+f.name, f.size, p, off, get)
 }
 
 // fetch is readAt from the store.

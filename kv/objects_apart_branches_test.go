@@ -1,0 +1,125 @@
+package kv
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// A view that misses a blob file says that it is stale, and has everything again when it has refreshed.
+func TestAViewWhoseBlobFilesAreDeleted(t *testing.T) {
+	s := objstore.NewMem()
+	o := &Options{SeparateFrom: 1, Objects: branchOf(s, "")}
+	db, err := Open("", o)
+	require.NoError(t, err)
+	want := model{}
+	fillBranch(t, db, want, 0, 100, "old")
+	require.NoError(t, db.Flush())
+	before := blobsIn(t, s)
+	require.NotEmpty(t, before)
+	view, err := OpenReadOnly("", &Options{CacheSize: -1, Objects: &Objects{Store: s}})
+	require.NoError(t, err)
+	requireContents(t, want, view)
+	fillBranch(t, db, want, 0, 100, "new")
+	require.NoError(t, db.Compact(nil, nil))
+	for bucketHas(t, s, before) {
+		require.NoError(t, db.Set([]byte("more"), nil, NoSync))
+		require.NoError(t, db.Flush())
+	}
+	want["more"] = ""
+	_, err = view.Get([]byte("00007"))
+	require.ErrorIs(t, err, ErrStale)
+	require.NoError(t, view.Refresh(t.Context()))
+	requireContents(t, want, view)
+	require.NoError(t, view.Close())
+	require.NoError(t, db.Close())
+}
+
+// bucketHas reports whether one of some objects is there.
+func bucketHas(t *testing.T, s objstore.Store, keys []string) bool {
+	t.Helper()
+	for _, key := range keys {
+		if _, err := s.GetRange(t.Context(), key, 0, make([]byte, 1)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// A checkpoint and a clone keep the blob files that they refer to, whatever their owner gives up.
+func TestCheckpointsAndClonesKeepBlobFiles(t *testing.T) {
+	ctx := t.Context()
+	s := objstore.NewMem()
+	main := branchOf(s, "")
+	open := func(branch string) *DB {
+		db, err := Open("", &Options{SeparateFrom: 1, Objects: branchOf(s, branch)})
+		require.NoError(t, err)
+		return db
+	}
+	db, want := open(""), model{}
+	fillBranch(t, db, want, 0, 200, "old")
+	require.NoError(t, db.Compact(nil, nil))
+	old, shared := maps.Clone(want), blobsIn(t, s)
+	require.NotEmpty(t, shared)
+	_, err := db.PinCheckpoint(ctx, "c")
+	require.NoError(t, err)
+	all, err := main.Checkpoints(ctx)
+	require.NoError(t, err)
+	require.Greater(t, all[0].Bytes, int64(200*100/10), "it says how many bytes it keeps, with those of values")
+	require.NoError(t, checkpointOf(main, "c").Clone(ctx, "child"))
+	require.NoError(t, main.DropCheckpoint(ctx, "c"))
+	_, err = db.PinCheckpoint(ctx, "d")
+	require.NoError(t, err)
+
+	// overwrite gives all files up that there were, and has the collector come by.
+	overwrite := func() {
+		for n := range 3 {
+			fillBranch(t, db, want, 0, 200, fmt.Sprint("new ", n))
+			require.NoError(t, db.Compact(nil, nil))
+			db.settle()
+		}
+	}
+	overwrite()
+	require.Subset(t, blobsIn(t, s), shared)
+	requireView(t, checkpointOf(main, "d"), old)
+	require.NoError(t, main.DropCheckpoint(ctx, "d"))
+	overwrite()
+	require.Subset(t, blobsIn(t, s), shared, "the clone needs them")
+	requireView(t, branchOf(s, "child"), old)
+	require.ErrorIs(t, main.DropBranch(ctx, ""), ErrInvalidName)
+
+	// When the clone has tables of its own, its values are still the parent's.
+	child := open("child")
+	require.NoError(t, child.Set([]byte("z"), nil, NoSync))
+	require.NoError(t, child.Compact(nil, nil))
+	requireBlobs(t, child)
+	require.NoError(t, child.Close())
+	overwrite()
+	own := maps.Clone(old)
+	own["z"] = ""
+	requireView(t, branchOf(s, "child"), own)
+	require.Subset(t, blobsIn(t, s), shared, "values of the clone are in them")
+
+	// When it has written all of them anew, nobody needs them any more.
+	afterCollection(t, s, "child", func(child *DB) {
+		fillBranch(t, child, own, 0, 200, "the clone's")
+		require.NoError(t, child.Set([]byte("more"), nil, NoSync))
+		require.NoError(t, child.Compact(nil, nil))
+	})
+	own["more"] = ""
+	require.Empty(t, checkpointsIn(t, s), "the pin is not needed")
+	for bucketHas(t, s, shared) {
+		overwrite()
+	}
+	requireView(t, branchOf(s, "child"), own)
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
+	require.NoError(t, main.DropBranch(ctx, "child"))
+	for _, key := range blobsIn(t, s) {
+		require.NotContains(t, key, "data/", "they went with the branch")
+	}
+}

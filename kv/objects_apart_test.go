@@ -1,0 +1,301 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/objstoretest"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+func TestModelWithValuesApartInAnObjectStore(t *testing.T) {
+	modelHistories(t, modelSeeds/3, 2029, func(r *modelRun) {
+		r.objects, r.apart, r.part = objstore.NewMem(), true, 1<<r.rng.IntN(18)
+		if r.localLog = r.rng.IntN(2) == 0; r.localLog {
+			r.fs = vfs.NewMem()
+		}
+	})
+}
+
+// blobsIn returns the keys of the blob files in an object store, those of all branches.
+func blobsIn(t testing.TB, s objstore.Store) (keys []string) {
+	t.Helper()
+	for o, err := range s.List(context.Background(), "", "") {
+		require.NoError(t, err)
+		if strings.HasSuffix(o.Key, ".blob") {
+			keys = append(keys, o.Key)
+		}
+	}
+	return keys
+}
+
+const apartKeys = 40
+
+func apartValue(i int) string {
+	return strings.Repeat(fmt.Sprint(i, ","), 1<<20)[:100+i*i*i] // up to 60 KB
+}
+
+// apartObjects has a store of two files of tables and some of values, which are all apart.
+func apartObjects(t testing.TB, s objstore.Store, o Options) (db *DB, want model) {
+	t.Helper()
+	o.SeparateFrom, o.blobSize, o.L0CompactionThreshold = 100, 200<<10, 100
+	o.Compression = sstable.NoCompression
+	db, want = openObjects(t, s, &o), model{}
+	for i := range apartKeys {
+		k := fmt.Sprintf("%03d", i)
+		want[k] = apartValue(i)
+		require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
+		if i == apartKeys/2 {
+			require.NoError(t, db.Flush())
+		}
+	}
+	require.NoError(t, db.Flush())
+	return db, want
+}
+
+// A value apart costs one request beyond those of a table, of exactly its record, and what needs no value costs none.
+func TestAValueApartIsOneRequest(t *testing.T) {
+	s := newCountedStore()
+	o := Options{CacheSize: -1, MemtableSize: 64 << 20, FalsePositiveMemory: -1}
+	db, want := apartObjects(t, s, o)
+	require.Greater(t, len(blobsIn(t, s)), 2)
+	require.NoError(t, db.Close())
+	o.SeparateFrom = 100
+	opening := s.requests(func() { db = openObjects(t, s, &o) })
+	require.EqualValues(t, 2+1, opening[objstore.Get], "the tables, and the newest entry: none of a blob file")
+	for i := range apartKeys {
+		key := fmt.Appendf(nil, "%03d", i)
+		for what, c := range map[string]struct {
+			gets int64
+			do   func() error
+		}{
+			"Has":     {1, func() error { _, err := db.Has(key); return err }},
+			"GetSize": {1, func() error { _, err := db.GetSize(key); return err }},
+			"Get": {2, func() error {
+				v, err := db.Get(key)
+				require.True(t, want[string(key)] == string(v))
+				return err
+			}},
+			"AppendGet": {2, func() error { _, err := db.AppendGet(make([]byte, 0, 1<<17), key); return err }},
+			"absent": {0, func() error {
+				_, err := db.Get(append(key, "absent"...))
+				require.ErrorIs(t, err, ErrNotFound)
+				return nil
+			}},
+		} {
+			before := s.counters.Snapshot()
+			require.NoError(t, c.do())
+			got := s.counters.Snapshot().Minus(before)[objstore.Get]
+			if what == "absent" {
+				require.LessOrEqual(t, got.Requests, int64(1), "a filter may let it pass")
+				continue
+			}
+			require.Equal(t, c.gets, got.Requests, what)
+			if c.gets == 2 {
+				require.Less(t, got.Bytes, int64(len(apartValue(i)))+8<<10, "a block, and a record")
+			}
+		}
+	}
+	require.Equal(t, map[objstore.Kind]int64{objstore.Put: 2, objstore.PutIfAbsent: 1}, s.requests(func() {
+		require.NoError(t, db.Set([]byte("one more"), make([]byte, 1000), Async))
+		require.NoError(t, db.Flush())
+	}), "a flush puts a blob file, a table, and the list of both")
+	require.NoError(t, db.Close())
+}
+
+// Keys that are looked up together have all their values in one round trip more.
+func TestManyValuesApartAreFetchedSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, o := newFarStore(), farOptions()
+		db, want := apartObjects(t, s, *o)
+		var keys [][]byte
+		for i := range apartKeys {
+			keys = append(keys, fmt.Appendf(nil, "%03d", i))
+		}
+		var got [][]byte
+		gets, trips := s.costs(func() {
+			var err error
+			got, err = db.MultiGet(keys)
+			require.NoError(t, err)
+		})
+		for i, key := range keys {
+			require.True(t, want[string(key)] == string(got[i]))
+		}
+		require.LessOrEqual(t, gets, 2*apartKeys)
+		require.Equal(t, 2, trips)
+		require.NoError(t, db.Close())
+	})
+}
+
+// No entry names a blob file, or a table that refers to one, before all of the file is there.
+func TestBlobFilesAreUploadedBeforeTheyAreListed(t *testing.T) {
+	for _, kind := range []string{".blob", ".sst"} {
+		mem := objstore.NewMem()
+		faults := objstoretest.NewFaults(mem, 1)
+		db := openObjects(t, faults, &Options{SeparateFrom: 1, backoff: quickBackoff})
+		var order []string
+		refused := true
+		faults.Inject(func(c storeCall) (f storeFault) {
+			switch {
+			case c.Kind == objstore.Put && refused && strings.HasSuffix(c.Key, kind):
+				return storeFault{Outcome: objstoretest.NotPerformed, Err: errDisk}
+			case c.Kind == objstore.Put:
+				order = append(order, filepath.Ext(c.Key))
+			case c.Kind == objstore.PutIfAbsent:
+				order = append(order, "list")
+			}
+			return f
+		})
+		require.NoError(t, db.Set([]byte("k"), []byte("value"), Async))
+		require.ErrorIs(t, db.Flush(), errDisk)
+		require.NotContains(t, order, "list", "nothing is to be listed")
+		crashed := openObjects(t, copyObjects(t, mem), nil) // another machine sees what is there
+		requireContents(t, model{}, crashed)
+		requireBlobs(t, crashed)
+		require.NoError(t, crashed.Close())
+
+		refused, order = false, nil
+		require.NoError(t, db.resume(true))
+		require.NoError(t, db.Flush())
+		require.GreaterOrEqual(t, len(order), 3)
+		require.ElementsMatch(t, []string{".blob", ".sst"}, order[:2])
+		require.Equal(t, "list", order[2])
+		requireContents(t, model{"k": "value"}, db)
+		require.NoError(t, db.Close())
+		db = openObjects(t, mem, nil)
+		requireContents(t, model{"k": "value"}, db)
+		requireBlobs(t, db)
+		require.NoError(t, db.Close())
+	}
+}
+
+// Whatever is wrong with a blob file is told with its name, where in it, and if it is gone, which object; all other
+// values are read.
+func TestDamageOfABlobFileInAnObjectStore(t *testing.T) {
+	s := objstore.NewMem()
+	db, want := apartObjects(t, s, Options{CacheSize: -1})
+	require.NoError(t, db.Close())
+	victim := blobsIn(t, s)[0]
+	body, err := objstore.ReadAll(t.Context(), s, victim, 1<<20)
+	require.NoError(t, err)
+	num, _, _ := strings.Cut(strings.TrimPrefix(victim, "sst/"), "-")
+	for what, c := range map[string]struct {
+		spoil func()
+		is    error
+		says  string
+	}{
+		"flipped": {func() {
+			b := bytes.Clone(body)
+			for i := range b[64:] {
+				b[64+i] ^= 1
+			}
+			require.NoError(t, s.Put(t.Context(), victim, bytes.NewReader(b), int64(len(b))))
+		}, ErrCorruption, num + ".blob"},
+		"cut short": {func() {
+			require.NoError(t, s.Put(t.Context(), victim, bytes.NewReader(body[:40]), 40))
+		}, ErrCorruption, num + ".blob"},
+		"missing": {func() { require.NoError(t, s.Delete(t.Context(), victim)) }, fs.ErrNotExist, victim},
+	} {
+		c.spoil()
+		db := openObjects(t, s, &Options{CacheSize: -1})
+		failed := 0
+		for k, v := range want {
+			got, err := db.Get([]byte(k))
+			if err == nil {
+				require.True(t, v == string(got), k)
+				continue
+			}
+			failed++
+			require.ErrorIs(t, err, c.is, what)
+			require.ErrorContains(t, err, c.says, what)
+			require.ErrorContains(t, err, "offset", what)
+			has, err := db.Has([]byte(k))
+			require.NoError(t, err)
+			require.True(t, has)
+		}
+		require.Positive(t, failed, what)
+		require.Less(t, failed, len(want), what)
+		require.Error(t, db.verify(&strings.Builder{}), what)
+		require.NoError(t, db.Close())
+	}
+}
+
+// A reply that was damaged on its way is asked for again.
+func TestAReplyWithAValueThatWasDamagedOnItsWay(t *testing.T) {
+	mem := objstore.NewMem()
+	db, want := apartObjects(t, mem, Options{})
+	require.NoError(t, db.Close())
+	faults := objstoretest.NewFaults(mem, 1)
+	db = openObjects(t, faults, &Options{CacheSize: -1})
+	n := 0
+	faults.Inject(func(c storeCall) (f storeFault) {
+		if strings.HasSuffix(c.Key, ".blob") {
+			n++
+			f.Corrupt = n%2 == 1
+		}
+		return f
+	})
+	requireContents(t, want, db)
+	require.Greater(t, n, len(want))
+	require.NoError(t, db.Close())
+}
+
+// From an object store to a directory and on from there, with all values.
+func TestACheckpointOfValuesApartInAnObjectStore(t *testing.T) {
+	s := objstore.NewMem()
+	db, want := apartObjects(t, s, Options{})
+	dir := filepath.Join(t.TempDir(), "checkpoint")
+	require.NoError(t, db.Checkpoint(dir))
+	require.NoError(t, db.Close())
+	local := openDir(t, dir, nil)
+	require.Positive(t, requireBlobs(t, local))
+	requireContents(t, want, local)
+	require.NoError(t, local.verify(&strings.Builder{}))
+	require.NoError(t, local.Close())
+}
+
+// What was read of values stays on the local disk, also of long ones.
+func TestTheCacheOnDiskHasValuesApart(t *testing.T) {
+	s := newCountedStore()
+	db := openObjects(t, s, &Options{SeparateFrom: 1})
+	rng := rand.New(rand.NewPCG(1, 2))
+	want := model{}
+	for _, size := range []int{10, 1000, 16 << 10, 100 << 10, 200 << 10, 900 << 10} {
+		k := fmt.Sprintf("%07d", size)
+		want[k] = string(randomBytes(rng, size))
+		require.NoError(t, db.Set([]byte(k), []byte(want[k]), NoSync))
+	}
+	require.NoError(t, db.Flush())
+	require.NoError(t, db.Close())
+	dir := t.TempDir()
+	reads := func() int64 {
+		needed := s.requests(func() {
+			db, err := Open(dir, &Options{CacheSize: -1, Objects: &Objects{Store: s, CacheSize: 64 << 20}})
+			require.NoError(t, err)
+			cache := db.opts.fs.(*remote.FS)
+			cache.FlushCache() // it has found what was there
+			for k, v := range want {
+				got, err := db.Get([]byte(k))
+				require.NoError(t, err)
+				require.True(t, v == string(got))
+			}
+			cache.FlushCache()
+			require.NoError(t, db.Close())
+		})
+		return needed[objstore.Get]
+	}
+	require.GreaterOrEqual(t, reads(), int64(5))
+	require.LessOrEqual(t, reads(), int64(2), "the entry, and the table's end, which is read before the cache is ready")
+}
