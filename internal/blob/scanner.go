@@ -23,11 +23,15 @@ type Scanner struct {
 
 	buf   []byte // of the file, from start on
 	start int64
+	ahead int64 // how much it reads at a time, in bytes
 	tried int64 // bytes that Skip may still hold against a checksum
 }
 
-// scanSize is how much a scanner reads at a time, in bytes.
+// scanSize is how much a scanner reads at a time, in bytes, unless ReadAhead says less.
 const scanSize = 256 << 10
+
+// ReadAhead sets how much the scanner reads at a time, which it holds in memory: at least a kibibyte.
+func (s *Scanner) ReadAhead(bytes int) { s.ahead = int64(max(bytes, 1<<10)) }
 
 // NewScanner returns a scanner that is on no record. Of a file without a footer, whose end was lost,
 // all is taken to be records.
@@ -36,7 +40,7 @@ func NewScanner(r *Reader) (*Scanner, error) {
 	if err := r.readFull(b, r.size-footerSize); err != nil {
 		return nil, err
 	}
-	s := &Scanner{r: r, end: r.size, next: headerSize, tried: mostTried * r.size}
+	s := &Scanner{r: r, end: r.size, next: headerSize, ahead: scanSize, tried: mostTried * r.size}
 	if _, err := decodeFooter(b, r.size); err == nil {
 		s.end -= footerSize
 	}
@@ -99,7 +103,7 @@ func (s *Scanner) head(at int64) (p prefix, err error) {
 func (s *Scanner) bytes(at int64, n int) ([]byte, error) {
 	n = int(min(int64(n), s.end-at))
 	if at < s.start || at+int64(n) > s.start+int64(len(s.buf)) {
-		size := int(min(max(int64(n), scanSize), s.end-at))
+		size := int(min(max(int64(n), s.ahead), s.end-at))
 		if cap(s.buf) < size {
 			s.buf = make([]byte, size)
 		}

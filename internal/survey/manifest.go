@@ -32,7 +32,9 @@ type Manifest struct {
 	Live     map[uint64]manifest.AddedTable
 	Dead     map[uint64]bool // tables that some edit deleted for good
 	Blobs    map[uint64]manifest.BlobFile
-	Closed   bool // its end is there: nothing was cut off
+	// DeadBlobs are the blob files that some edit deleted: numbers of files are given out once.
+	DeadBlobs map[uint64]bool
+	Closed    bool // its end is there: nothing was cut off
 	// ClosedSeq is, after a clean close, how far the writes go that are in the
 	// files; or 0.
 	ClosedSeq uint64
@@ -129,7 +131,7 @@ func manifestNum(name string) uint64 {
 func (s *Store) readManifest(num uint64) (m *Manifest, damage []Damage, err error) {
 	m = &Manifest{Num: num, Name: manifest.FileName(manifest.FileManifest, num),
 		Live: map[uint64]manifest.AddedTable{}, Dead: map[uint64]bool{},
-		Blobs: map[uint64]manifest.BlobFile{}}
+		Blobs: map[uint64]manifest.BlobFile{}, DeadBlobs: map[uint64]bool{}}
 	var refused error
 	fault, err := s.Examine(m.Name, func(f vfs.ReadFile) error {
 		damage, refused = s.readEdits(m, wal.NewReader(f, s.path(m.Name), num))
@@ -204,6 +206,7 @@ func (m *Manifest) apply(record []byte, offset int64) error {
 	}
 	for _, num := range e.DeletedBlobs {
 		delete(m.Blobs, num)
+		m.DeadBlobs[num] = true
 	}
 	for _, a := range e.Added {
 		m.Live[a.Table.Num] = a

@@ -19,13 +19,15 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
-// apartStore writes a store of several levels whose values from 20 bytes on lie apart, in many blob files,
+const apartFrom = 20
+
+// apartStore writes a store of several levels whose values from apartFrom bytes on lie apart, in many blob files,
 // some with an expiry, with deletes, range deletes and a log, and closes it. Values are unique.
 func apartStore(t *testing.T, dir string, seed uint64) *history {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 11))
 	h := &history{ever: map[string]map[string]bool{}, now: map[string]string{}}
-	db, err := kv.Open(dir, &kv.Options{SeparateFrom: 20, BlockSize: 256, L0CompactionThreshold: 100,
+	db, err := kv.Open(dir, &kv.Options{SeparateFrom: apartFrom, BlockSize: 256, L0CompactionThreshold: 100,
 		TargetFileSize: 16 << 10, Compression: sstable.NoCompression})
 	require.NoError(t, err)
 	n := 0

@@ -39,15 +39,27 @@ func (r *repairer) merge(g *group) (run []*piece, err error) {
 		}
 		return g.pieces, nil
 	}
+	if run, err = r.mergePieces(g.pieces, nil, mergedTableSize); err != nil {
+		return nil, err
+	}
+	for _, p := range run {
+		p.from = names
+	}
+	r.discard(g.pieces)
+	return run, nil
+}
+
+// mergePieces makes one run of tables, in tables of about a size; 0: in one.
+func (r *repairer) mergePieces(pieces []*piece, o *sstable.WriterOptions, size int64) (run []*piece, err error) {
 	m := &merger{}
 	defer func() { err = errors.Join(err, m.close()) }()
 	var tombs []rangedel.Tombstone
-	for _, p := range g.pieces {
+	for _, p := range pieces {
 		if tombs, err = m.open(p, tombs); err != nil {
 			return nil, err
 		}
 	}
-	w := r.newTables(nil, mergedTableSize)
+	w := r.newTables(o, size)
 	w.tombs = rangedel.NewSet(tombs)
 	var seen handlesOfKey
 	for n := 0; m.next(); n++ {
@@ -68,14 +80,7 @@ func (r *repairer) merge(g *group) (run []*piece, err error) {
 		r.report.note("%d versions stood in two files with different values: that of the newer file is kept",
 			m.differing)
 	}
-	if run, err = w.finish(nil); err != nil {
-		return nil, err
-	}
-	for _, p := range run {
-		p.from = names
-	}
-	r.discard(g.pieces)
-	return run, nil
+	return w.finish(nil)
 }
 
 // discard removes tables that were written and then merged.

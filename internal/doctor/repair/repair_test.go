@@ -287,16 +287,20 @@ func TestEveryCombinationOfDamages(t *testing.T) {
 
 // Random bytes of random files, on stores of several kinds: REPAIRS is how many.
 func TestRandomDamageIsReportedAndNothingIsInvented(t *testing.T) {
-	rounds := 48
+	rounds := 72
 	if s := os.Getenv("REPAIRS"); s != "" {
 		var err error
 		rounds, err = strconv.Atoi(s)
 		require.NoError(t, err)
 	}
-	for seed := range uint64(6) {
+	for seed := range uint64(9) {
 		origin := filepath.Join(t.TempDir(), "origin")
-		h := store(t, origin, seed)
-		for n := range rounds / 6 {
+		kind := store
+		if seed >= 6 {
+			kind = apartStore
+		}
+		h := kind(t, origin, seed)
+		for n := range rounds / 9 {
 			rng := rand.New(rand.NewPCG(seed, uint64(n)))
 			dir := filepath.Join(t.TempDir(), "store")
 			copyDir(t, origin, dir)
@@ -304,7 +308,7 @@ func TestRandomDamageIsReportedAndNothingIsInvented(t *testing.T) {
 			fmt.Fprintf(&what, "seed %d, round %d: ", seed, n)
 			var files []string
 			for _, kind := range []manifest.FileKind{manifest.FileCurrent, manifest.FileManifest, manifest.FileTable,
-				manifest.FileWAL} {
+				manifest.FileWAL, manifest.FileBlob} {
 				files = append(files, filesOf(t, dir, kind)...)
 			}
 			for range 1 + rng.IntN(5) {

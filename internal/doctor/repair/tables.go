@@ -61,6 +61,7 @@ func (r *repairer) loseTable(t *survey.Table, what string) {
 		l.Possible = true // it may never have been finished
 	}
 	r.report.lose(l)
+	r.loseApart(t, nil, nil)
 }
 
 // leaveOutIngest leaves out a table of an ingest that was under way: the store had none
@@ -114,11 +115,14 @@ func (r *repairer) salvage(t *survey.Table) error {
 		return err
 	}
 	r.report.file(t.Name, Rewrote, "")
+	var rest *piece
 	for _, p := range tables {
 		p.level, p.run, p.from = t.Level, t.Run, []string{t.Name}
 		r.pieces = append(r.pieces, p)
+		rest = p
 	}
 	r.loseEntries(t, sv)
+	r.loseApart(t, sv, rest)
 	r.loseTombstones(t, sv)
 	return nil
 }

@@ -27,6 +27,9 @@ func (r *repairer) values() (err error) {
 	if err := r.checkHandles(); err != nil {
 		return err
 	}
+	if err := r.rebuildTables(); err != nil {
+		return err
+	}
 	var work []*piece
 	for _, p := range r.pieces {
 		if slices.ContainsFunc(p.t.Blobs, func(ref blobRef) bool { return !r.blob(ref.Num).whole }) {

@@ -1,0 +1,316 @@
+package repair
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/sstable"
+)
+
+// Entries of tables that are lost are made anew from the records of blob files, which have key, sequence number and
+// expiry. A record to which no table refers that is left is one that a lost table referred to, or garbage. What can be
+// known:
+//
+//   - Of the records of a key only the newest can be its value. If a table that is left refers to it, all older ones
+//     are overwritten, and if it cannot have been of a lost table, it was deleted or overwritten, and so were they.
+//   - A lost table referred to records of its keys, its sequence numbers and its blob files, and to how many of each
+//     file, as the manifest has it, or the table itself where only data of it is damaged.
+//   - A table that is left, and has something newer of the key, or something older in a newer place, proves that the
+//     record was garbage. One that has an entry with sequence number 0 and the value in it does not tell which is newer:
+//     then the record is left out, unless there is no garbage among all that could be taken.
+//
+// What remains may be a key whose tombstone, or whose short newer value, was in a lost table, or one that was deleted
+// so long ago that the tombstone has been compacted away. How many there may be is known: records that could be taken
+// beyond those that the lost tables referred to. The report has the number.
+
+// rebuildTables rebuilds the entries of lost tables, as far as blob files tell.
+func (r *repairer) rebuildTables() (err error) {
+	r.loseUnlisted()
+	if len(r.lostTables) == 0 {
+		return nil
+	}
+	defer func() {
+		for _, t := range r.lostTables {
+			if t.near != nil {
+				err = errors.Join(err, t.near.close())
+			}
+			t.sure.abort()
+			t.unsure.abort()
+		}
+	}()
+	// Newer places first: what may have been of several tables was of the newest that nothing speaks against.
+	slices.SortStableFunc(r.lostTables, func(a, b *lostTable) int {
+		return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(b.run, a.run), cmp.Compare(b.last, a.last))
+	})
+	b := &rebuilder{r: r, files: map[uint64]*recordTally{}}
+	r.o.Progress("records", 0, 1)
+	if err := r.eachKey(r.filesWithRecords(), b.key); err != nil {
+		return err
+	}
+	r.o.Progress("records", 1, 1)
+	for _, t := range r.lostTables {
+		if err := b.finishLost(t); err != nil {
+			return err
+		}
+	}
+	b.settle()
+	return nil
+}
+
+// filesWithRecords returns the blob files of which records may be the store's.
+func (r *repairer) filesWithRecords() (files []*blobFile) {
+	kept := r.referred()
+	for _, b := range r.blobs {
+		if b.path == "" {
+			continue
+		}
+		if r.s.Trusted() && !kept[b.num] && (r.s.Manifest.Blobs[b.num].Num == 0) {
+			continue // left by a crash
+		}
+		files = append(files, b)
+	}
+	slices.SortFunc(files, func(a, b *blobFile) int { return cmp.Compare(a.num, b.num) })
+	return files
+}
+
+// A recordTally counts the records of one blob file that a lost table may have referred to.
+type recordTally struct{ taken, left uint64 }
+
+type rebuilder struct {
+	r     *repairer
+	files map[uint64]*recordTally
+	keys  recordTally // of keys with such records
+}
+
+func (b *rebuilder) tally(rec *foundRecord) *recordTally {
+	t := b.files[rec.file.num]
+	if t == nil {
+		t = &recordTally{}
+		b.files[rec.file.num] = t
+	}
+	return t
+}
+
+// key decides on the records of a key, the newest first.
+func (b *rebuilder) key(key []byte, records []foundRecord) error {
+	newest := 1 // so many are copies of the newest
+	for newest < len(records) && records[newest].seq == records[0].seq {
+		newest++
+	}
+	known := slices.ContainsFunc(records[:newest], func(rec foundRecord) bool { return rec.referenced })
+	taken, unsure, left := false, false, false
+	defer func() {
+		if left && !taken {
+			b.keys.left++
+		}
+	}()
+	for i := range records {
+		rec := &records[i]
+		if rec.referenced {
+			continue
+		}
+		var possible *lostTable
+		for _, t := range b.r.lostTables {
+			if !t.may(key, rec) {
+				continue
+			}
+			possible = cmp.Or(possible, t)
+			if known || taken || unsure || i >= newest {
+				break
+			}
+			says, err := t.ask(b.r, key, rec, records)
+			if err != nil {
+				return err
+			}
+			if says == refuted {
+				continue
+			}
+			if says == open {
+				if err := t.unsure.take(b.r, t, key, rec); err != nil {
+					return err
+				}
+				unsure = true
+				break
+			}
+			if err := t.sure.take(b.r, t, key, rec); err != nil {
+				return err
+			}
+			taken = true
+			b.tally(rec).taken++
+			b.keys.taken++
+			possible = nil
+			break
+		}
+		if possible != nil {
+			b.tally(rec).left++
+			possible.left++
+			left = true
+		}
+	}
+	return nil
+}
+
+// expected returns how many records of a blob file the lost tables referred to, if that is known.
+func (b *rebuilder) expected(num uint64) (n uint64, known bool) {
+	known = b.files[num] != nil
+	for _, t := range b.r.lostTables {
+		n += t.refs[num]
+		known = known && t.refs != nil && !(t.uncounted && t.refs[num] > 0)
+	}
+	return n, known
+}
+
+// doubtful returns how many of the values that were taken from each blob file may be garbage.
+func (b *rebuilder) doubtful() map[uint64]uint64 {
+	doubtful := map[uint64]uint64{}
+	for num, t := range b.files {
+		expected, known := b.expected(num)
+		if !known {
+			expected = 0
+		}
+		doubtful[num] = t.taken - min(t.taken, expected-min(expected, t.left))
+	}
+	return doubtful
+}
+
+// A lost table that is the only one, and has one version of each key, referred to one record of a key at the most: to
+// none, if the newest was deleted or overwritten by something that is not there any more, for then all older ones are
+// gone too. So it can be said of keys what is said of records above, and this is the sharper bound.
+
+// single returns the only lost table, if that is one with one version of each key; else nil.
+func (b *rebuilder) single() *lostTable {
+	if t := b.r.lostTables; b.r.tablesLost == 1 && len(t) == 1 && t[0].refs != nil && !t[0].uncounted && t[0].single {
+		return t[0]
+	}
+	return nil
+}
+
+// doubtfulKeys returns how many of the keys that were rebuilt of the only lost table may be garbage.
+func (b *rebuilder) doubtfulKeys(t *lostTable) uint64 {
+	expected := t.referred()
+	return b.keys.taken - min(b.keys.taken, expected-min(expected, b.keys.left))
+}
+
+// exact reports whether the lost tables referred to all records of a blob file that could be theirs.
+func (b *rebuilder) exact(num uint64) bool {
+	if t := b.single(); t != nil && b.keys.taken+b.keys.left == t.referred() {
+		return true
+	}
+	expected, known := b.expected(num)
+	return known && b.files[num].taken+b.files[num].left == expected
+}
+
+// ask returns what tables that are left say of a record being the table's.
+func (t *lostTable) ask(r *repairer, key []byte, rec *foundRecord, records []foundRecord) (evidence, error) {
+	if t.near == nil {
+		t.near = &neighbours{}
+		for _, p := range r.pieces {
+			if slices.ContainsFunc(t.ranges, func(g Range) bool { return meets(p, &g) }) {
+				t.near.pieces = append(t.near.pieces, p)
+			}
+		}
+	}
+	ours := func(at place) bool {
+		return slices.ContainsFunc(records, func(o foundRecord) bool {
+			return o.file.num == at.file && o.h.Offset == at.offset
+		})
+	}
+	return t.near.ask(t, key, rec.seq, ours)
+}
+
+// meets reports whether a table may have keys of a range.
+func meets(p *piece, g *Range) bool {
+	return (g.Upper == nil || bytes.Compare(p.t.Smallest, g.Upper) <= 0) && (g.Lower == nil || !p.t.Before(g.Lower))
+}
+
+// rebuiltEntries are entries of a lost table that were made of records.
+type rebuiltEntries struct {
+	out   *tableWriter // nil: there are none
+	taken uint64
+	from  map[uint64]bool // blob files
+}
+
+// take makes an entry of a record.
+func (e *rebuiltEntries) take(r *repairer, t *lostTable, key []byte, rec *foundRecord) error {
+	if e.out == nil {
+		size := int64(0)
+		if t.level < 0 {
+			size = mergedTableSize
+		}
+		e.out, e.from = r.newTables(r.optionsOfOthers(), size), map[uint64]bool{}
+		e.out.tombs = rangedel.NewSet(nil)
+	}
+	e.taken++
+	e.from[rec.file.num] = true
+	if rec.expiry > 0 {
+		value := rec.h.Append(base.AppendExpiry(nil, rec.expiry))
+		return e.out.add(base.MakeKey(key, rec.seq, base.KindSetTTLApart), value)
+	}
+	return e.out.add(base.MakeKey(key, rec.seq, base.KindSetApart), rec.h.Append(nil))
+}
+
+// finish returns the tables of the entries.
+func (e *rebuiltEntries) finish() ([]*piece, error) {
+	if e.out == nil {
+		return nil, nil
+	}
+	w := e.out
+	e.out = nil
+	return w.finish(nil)
+}
+
+func (e *rebuiltEntries) abort() {
+	if e.out != nil {
+		e.out.abort()
+	}
+}
+
+// finishLost adds what was rebuilt of a table to the store's, in one table with what is left of it.
+func (b *rebuilder) finishLost(t *lostTable) error {
+	r := b.r
+	tables, err := t.sure.finish()
+	if err != nil {
+		return err
+	}
+	more, err := t.unsure.finish()
+	if err != nil {
+		return err
+	}
+	inexact := func(num uint64) bool { return !b.exact(num) }
+	if slices.ContainsFunc(slices.Collect(maps.Keys(t.unsure.from)), inexact) {
+		r.discard(more)
+		more, t.unsure.taken = nil, 0
+	}
+	t.taken = t.sure.taken + t.unsure.taken
+	parts := append(tables, more...)
+	if t.rest != nil && t.level >= 0 && len(parts) > 0 {
+		parts = append(parts, t.rest)
+		r.pieces = slices.DeleteFunc(r.pieces, func(p *piece) bool { return p == t.rest })
+	}
+	if tables = parts; t.level >= 0 && len(parts) > 1 {
+		if tables, err = r.mergePieces(parts, r.optionsOfOthers(), 0); err != nil {
+			return err
+		}
+		r.discard(parts)
+	}
+	for _, p := range tables {
+		p.level, p.run, p.from = t.level, t.run, []string{t.name}
+		r.pieces = append(r.pieces, p)
+	}
+	return nil
+}
+
+// optionsOfOthers are those that some table of the store was written with.
+func (r *repairer) optionsOfOthers() *sstable.WriterOptions {
+	for i := range r.s.Tables {
+		if info := r.s.Tables[i].Info; info != nil {
+			return writerOptions(info)
+		}
+	}
+	return &sstable.WriterOptions{}
+}

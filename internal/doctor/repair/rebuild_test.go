@@ -1,0 +1,199 @@
+package repair
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// Each table in turn is damaged in each way: what is not as it was is within what the report says was lost, and most
+// of the values that lie apart are back.
+func TestEachTableOfAStoreWithValuesApartInTurn(t *testing.T) {
+	for seed := range uint64(4) {
+		origin := filepath.Join(t.TempDir(), "origin")
+		h := apartStore(t, origin, seed)
+		tables := filesOf(t, origin, manifest.FileTable)
+		rebuilt, wrong := 0, 0
+		for i := range tables {
+			for _, damage := range slices.Sorted(maps.Keys(damages)) {
+				rng := rand.New(rand.NewPCG(seed, uint64(i)))
+				dir := filepath.Join(t.TempDir(), "store")
+				copyDir(t, origin, dir)
+				damages[damage](t, filesOf(t, dir, manifest.FileTable)[i], rng)
+				what := fmt.Sprintf("seed %d: %s %s", seed, damage, filepath.Base(tables[i]))
+				if _, err := Run(t.Context(), dir, Options{DryRun: true}); errors.Is(err, kv.ErrNewerFormat) {
+					continue // a version that is damaged
+				}
+				r := repaired(t, h, dir, what, i == 0)
+				got := contents(t, dir)
+				for k, v := range h.now {
+					if len(v) >= apartFrom && got[k] != v {
+						wrong++
+					}
+				}
+				for _, l := range r.Lost {
+					n := 0
+					if _, after, ok := strings.Cut(l.What, "; "); ok {
+						_, _ = fmt.Sscanf(after, "%d values of it were rebuilt", &n)
+					}
+					rebuilt += n
+				}
+			}
+		}
+		t.Log(len(tables), rebuilt, wrong)
+		require.Zero(t, wrong)
+		require.Greater(t, rebuilt, 300)
+	}
+}
+
+// largeStore has large values only, overwritten and never deleted, some with an expiry: blob files alone
+// tell all that is in it.
+func largeStore(t *testing.T, dir string) *history {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 21))
+	h := &history{ever: map[string]map[string]bool{}, now: map[string]string{}}
+	db, err := kv.Open(dir, &kv.Options{SeparateFrom: 1, L0CompactionThreshold: 100, TargetFileSize: 16 << 10,
+		BlockSize: 256})
+	require.NoError(t, err)
+	for n := range 3000 {
+		k, v := fmt.Sprintf("key%03d", rng.IntN(300)), fmt.Sprintf("value %d", n)
+		if n%10 == 0 {
+			require.NoError(t, db.SetTTL([]byte(k), []byte(v), time.Hour, kv.NoSync))
+		} else {
+			require.NoError(t, db.Set([]byte(k), []byte(v), kv.NoSync))
+		}
+		h.now[k] = v
+		if h.ever[k] == nil {
+			h.ever[k] = map[string]bool{}
+		}
+		h.ever[k][v] = true
+		if n%500 == 499 {
+			require.NoError(t, db.Flush())
+		}
+		if n == 1999 {
+			require.NoError(t, db.Compact(nil, nil))
+		}
+	}
+	require.NoError(t, db.Close())
+	return h
+}
+
+func TestTablesOfLargeValuesAloneAreRebuiltWhole(t *testing.T) {
+	origin := filepath.Join(t.TempDir(), "origin")
+	h := largeStore(t, origin)
+	tables := filesOf(t, origin, manifest.FileTable)
+	require.Greater(t, len(tables), 2)
+	for i := range len(tables) + 1 {
+		for _, without := range []string{"", "MANIFEST"} {
+			if without != "" && i < len(tables) {
+				continue
+			}
+			dir := filepath.Join(t.TempDir(), "store")
+			copyDir(t, origin, dir)
+			what := fmt.Sprintf("table %d missing, %s", i, without)
+			for j, name := range filesOf(t, dir, manifest.FileTable) {
+				if i == j || i == len(tables) {
+					require.NoError(t, os.Remove(name))
+				}
+			}
+			if without != "" {
+				for _, name := range append(filesOf(t, dir, manifest.FileManifest), filepath.Join(dir, "CURRENT")) {
+					require.NoError(t, os.Remove(name))
+				}
+			}
+			r := repaired(t, h, dir, what, true)
+			require.Equal(t, h.now, contents(t, dir), what)
+			if i < len(tables) {
+				require.Empty(t, r.Lost, what)
+			}
+			db, err := kv.Open(dir, nil)
+			require.NoError(t, err)
+			it, err := db.NewIter(nil)
+			require.NoError(t, err)
+			expiring := 0
+			for ok := it.First(); ok; ok = it.Next() {
+				if at := it.Expiry(); !at.IsZero() {
+					expiring++
+				}
+			}
+			require.Greater(t, expiring, 10)
+			require.NoError(t, it.Close())
+			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Close())
+			require.Equal(t, h.now, contents(t, dir), what)
+		}
+	}
+}
+
+// Of keys that were deleted before a table was lost, the records are garbage that looks like values: the report says
+// how many of these may be back, and no more are.
+func TestValuesThatWereDeletedMayBeBackAndAreCounted(t *testing.T) {
+	back, doubts := 0, 0
+	for seed := range uint64(6) {
+		origin := filepath.Join(t.TempDir(), "origin")
+		rng := rand.New(rand.NewPCG(seed, 31))
+		db, err := kv.Open(origin, &kv.Options{SeparateFrom: apartFrom, TargetFileSize: 16 << 10, BlockSize: 256,
+			L0CompactionThreshold: 100})
+		require.NoError(t, err)
+		now := map[string]string{}
+		for n := range 4000 {
+			k := fmt.Sprintf("key%04d", rng.IntN(2000))
+			v := fmt.Sprintf("%d", n)
+			switch action := rng.IntN(40); {
+			case action == 0:
+				require.NoError(t, db.Delete([]byte(k), kv.NoSync))
+				delete(now, k)
+				continue
+			case action == 1 && seed > 2: // too short to lie apart
+			default:
+				v += strings.Repeat(" large", 4)
+			}
+			require.NoError(t, db.Set([]byte(k), []byte(v), kv.NoSync))
+			if now[k] = v; n%1000 == 999 {
+				require.NoError(t, db.Flush())
+			}
+		}
+		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Close())
+		for i := range filesOf(t, origin, manifest.FileTable) {
+			dir := filepath.Join(t.TempDir(), "store")
+			copyDir(t, origin, dir)
+			require.NoError(t, os.Remove(filesOf(t, dir, manifest.FileTable)[i]))
+			r, err := Run(t.Context(), dir, Options{})
+			require.NoError(t, err)
+			resurrected, doubt := 0, 0
+			got := contents(t, dir)
+			for k, v := range got {
+				if now[k] != v {
+					resurrected++
+					require.True(t, r.Covers([]byte(k)))
+				}
+			}
+			for k, v := range now {
+				require.True(t, got[k] == v || len(v) < apartFrom && r.Covers([]byte(k)), k)
+			}
+			for _, l := range r.Lost {
+				if _, after, ok := strings.Cut(l.What, "; up to "); ok {
+					_, err := fmt.Sscanf(after, "%d may", &doubt)
+					require.NoError(t, err)
+				}
+			}
+			require.LessOrEqual(t, resurrected, doubt, "seed %d, table %d: %v", seed, i, r.Lost)
+			back, doubts = back+resurrected, doubts+doubt
+		}
+	}
+	require.Positive(t, back)
+	require.Less(t, doubts, 2*back, "the bound is near what is")
+}

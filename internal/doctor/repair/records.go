@@ -1,0 +1,168 @@
+package repair
+
+import (
+	"bytes"
+	"container/heap"
+	"maps"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
+)
+
+// scanMemory is how much the readers of all blob files have in memory, in bytes.
+const scanMemory = 64 << 20
+
+// A foundRecord is a record of a blob file whose key is right.
+type foundRecord struct {
+	file       *blobFile
+	h          blob.Handle
+	seq        base.SeqNum
+	expiry     uint64
+	referenced bool // by a table that is left
+}
+
+// eachKey shows visit all records of the blob files, key by key in their order, of each the newest first. Slices are
+// valid for one call. A record that two blob files have, since one is a copy, comes twice.
+func (r *repairer) eachKey(files []*blobFile, visit func(key []byte, records []foundRecord) error) error {
+	refs, err := r.references()
+	if err != nil {
+		return err
+	}
+	var queue recordQueue
+	for _, b := range files {
+		src, err := r.open(b)
+		if err != nil {
+			return err
+		}
+		if src == nil {
+			continue
+		}
+		s, err := blob.NewScanner(src)
+		if err != nil {
+			if r.s.IsDamage(err) {
+				continue
+			}
+			return err
+		}
+		s.ReadAhead(min(256<<10, scanMemory/len(files)))
+		c := &recordCursor{r: r, file: b, s: s, refs: refs[b.num]}
+		if ok, err := c.next(); err != nil {
+			return err
+		} else if ok {
+			queue = append(queue, c)
+		}
+	}
+	heap.Init(&queue)
+	var key []byte
+	var group []foundRecord
+	for n := 0; len(queue) > 0; n++ {
+		if n%4096 == 0 && r.ctx.Err() != nil {
+			return r.ctx.Err()
+		}
+		c := queue[0]
+		if len(group) > 0 && !bytes.Equal(key, c.key) {
+			if err := visit(key, group); err != nil {
+				return err
+			}
+			group = group[:0]
+		}
+		key, group = append(key[:0], c.key...), append(group, c.at)
+		if ok, err := c.next(); err != nil {
+			return err
+		} else if ok {
+			heap.Fix(&queue, 0)
+		} else {
+			heap.Pop(&queue)
+		}
+	}
+	if len(group) > 0 {
+		return visit(key, group)
+	}
+	return nil
+}
+
+// references returns the offsets of the records that tables have handles of, by blob file, ascending: eight bytes for
+// each.
+func (r *repairer) references() (map[uint64][]int64, error) {
+	refs := map[uint64][]int64{}
+	for _, p := range r.pieces {
+		if len(p.t.Blobs) == 0 {
+			continue
+		}
+		err := eachHandle(p, func(_ base.InternalKey, h blob.Handle) error {
+			refs[h.File] = append(refs[h.File], h.Offset)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for offsets := range maps.Values(refs) {
+		slices.Sort(offsets)
+	}
+	return refs, nil
+}
+
+// A recordCursor goes through one blob file, past damage.
+type recordCursor struct {
+	r    *repairer
+	file *blobFile
+	s    *blob.Scanner
+	refs []int64 // offsets of records from here on that tables have handles of
+	key  []byte  // valid until the next move
+	last []byte
+	at   foundRecord
+}
+
+func (c *recordCursor) next() (ok bool, err error) {
+	for {
+		c.last = append(c.last[:0], c.key...)
+		ok = c.s.Next()
+		if err := c.s.Err(); err != nil {
+			if !c.r.s.IsDamage(err) {
+				return false, err
+			}
+			ok = c.s.Skip()
+			if err := c.s.Err(); err != nil && !c.r.s.IsDamage(err) {
+				return false, err
+			}
+		}
+		if !ok {
+			return false, nil
+		}
+		rec := c.s.Record()
+		c.key = rec.Key
+		c.at = foundRecord{file: c.file, h: c.s.Handle(c.file.num), seq: rec.Seq, expiry: rec.Expiry}
+		for len(c.refs) > 0 && c.refs[0] < c.at.h.Offset {
+			c.refs = c.refs[1:]
+		}
+		c.at.referenced = len(c.refs) > 0 && c.refs[0] == c.at.h.Offset
+		if bytes.Compare(c.last, c.key) <= 0 {
+			return true, nil
+		}
+		c.key = bytes.Clone(c.last) // no writer has written this: keys ascend
+	}
+}
+
+// A recordQueue has cursors by key and, of a key, by descending sequence number.
+type recordQueue []*recordCursor
+
+func (q recordQueue) Len() int { return len(q) }
+func (q recordQueue) Less(i, j int) bool {
+	if c := bytes.Compare(q[i].key, q[j].key); c != 0 {
+		return c < 0
+	}
+	if q[i].at.seq != q[j].at.seq {
+		return q[i].at.seq > q[j].at.seq
+	}
+	return q[i].file.num < q[j].file.num
+}
+func (q recordQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *recordQueue) Push(c any)   { *q = append(*q, c.(*recordCursor)) }
+func (q *recordQueue) Pop() any {
+	old := *q
+	c := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return c
+}
