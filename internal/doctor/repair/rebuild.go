@@ -21,8 +21,8 @@ import (
 //   - A lost table referred to records of its keys, its sequence numbers and its blob files, and to how many of each
 //     file, as the manifest has it, or the table itself where only data of it is damaged.
 //   - A table that is left, and has something newer of the key, or something older in a newer place, proves that the
-//     record was garbage. One that has an entry with sequence number 0 and the value in it does not tell which is newer:
-//     then the record is left out, unless there is no garbage among all that could be taken.
+//     record was garbage. One that has an entry with sequence number 0, and the value in it, does not tell which is
+//     newer: then the record is left out, unless there is no garbage among all that could be taken.
 //
 // What remains may be a key whose tombstone, or whose short newer value, was in a lost table, or one that was deleted
 // so long ago that the tombstone has been compacted away. How many there may be is known: records that could be taken
@@ -102,57 +102,64 @@ func (b *rebuilder) key(key []byte, records []foundRecord) error {
 	for newest < len(records) && records[newest].seq == records[0].seq {
 		newest++
 	}
-	known := slices.ContainsFunc(records[:newest], func(rec foundRecord) bool { return rec.referenced })
-	taken, unsure, left := false, false, false
-	defer func() {
-		if left && !taken {
-			b.keys.left++
-		}
-	}()
+	decided := slices.ContainsFunc(records[:newest], func(rec foundRecord) bool { return rec.referenced })
+	taken, left := false, false
 	for i := range records {
 		rec := &records[i]
 		if rec.referenced {
 			continue
 		}
-		var possible *lostTable
-		for _, t := range b.r.lostTables {
-			if !t.may(key, rec) {
-				continue
-			}
-			possible = cmp.Or(possible, t)
-			if known || taken || unsure || i >= newest {
-				break
-			}
-			says, err := t.ask(b.r, key, rec, records)
+		home, says, err := b.homeOf(key, records, i, decided || i >= newest)
+		if home == nil || err != nil {
 			if err != nil {
 				return err
 			}
-			if says == refuted {
-				continue
-			}
-			if says == open {
-				if err := t.unsure.take(b.r, t, key, rec); err != nil {
-					return err
-				}
-				unsure = true
-				break
-			}
-			if err := t.sure.take(b.r, t, key, rec); err != nil {
-				return err
-			}
-			taken = true
-			b.tally(rec).taken++
-			b.keys.taken++
-			possible = nil
-			break
+			continue
 		}
-		if possible != nil {
-			b.tally(rec).left++
-			possible.left++
+		if says == silent {
+			decided, taken = true, true
+			b.tally(rec).taken++
+			err = home.sure.take(b.r, home, key, rec)
+		} else {
 			left = true
+			b.tally(rec).left++
+			home.left++
+			if says == open {
+				decided = true
+				err = home.unsure.take(b.r, home, key, rec)
+			}
+		}
+		if err != nil {
+			return err
 		}
 	}
+	switch {
+	case taken:
+		b.keys.taken++
+	case left:
+		b.keys.left++
+	}
 	return nil
+}
+
+// homeOf returns the lost table that a record was most likely of, nil if of none, and what the tables that are left say
+// of it. They are not asked about one that was decided on: then it is refuted.
+func (b *rebuilder) homeOf(key []byte, records []foundRecord, i int, decided bool) (*lostTable, evidence, error) {
+	var first *lostTable
+	for _, t := range b.r.lostTables {
+		if !t.may(key, &records[i]) {
+			continue
+		}
+		first = cmp.Or(first, t)
+		if decided {
+			break
+		}
+		says, err := t.ask(b.r, key, &records[i], records)
+		if err != nil || says != refuted {
+			return t, says, err
+		}
+	}
+	return first, refuted, nil
 }
 
 // expected returns how many records of a blob file the lost tables referred to, if that is known.
@@ -160,7 +167,7 @@ func (b *rebuilder) expected(num uint64) (n uint64, known bool) {
 	known = b.files[num] != nil
 	for _, t := range b.r.lostTables {
 		n += t.refs[num]
-		known = known && t.refs != nil && !(t.uncounted && t.refs[num] > 0)
+		known = known && t.refs != nil && (!t.uncounted || t.refs[num] == 0)
 	}
 	return n, known
 }

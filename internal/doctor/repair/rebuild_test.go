@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -150,7 +151,7 @@ func TestValuesThatWereDeletedMayBeBackAndAreCounted(t *testing.T) {
 		now := map[string]string{}
 		for n := range 4000 {
 			k := fmt.Sprintf("key%04d", rng.IntN(2000))
-			v := fmt.Sprintf("%d", n)
+			v := strconv.Itoa(n)
 			switch action := rng.IntN(40); {
 			case action == 0:
 				require.NoError(t, db.Delete([]byte(k), kv.NoSync))

@@ -101,8 +101,9 @@ type repairer struct {
 
 	rescued besideLogs // of flushes that the manifest does not list
 
-	blobs       map[uint64]*blobFile // by number
-	tablesLost  int                  // or parts of some
+	blobs       map[uint64]*blobFile  // by number
+	copies      map[uint64]recordCopy // of values that are lost, by writeSum
+	tablesLost  int                   // or parts of some
 	lostTables  []*lostTable
 	replacedIn  map[uint64]bool                 // blob files of tables that are gone and may have been compacted
 	logged      map[base.SeqNum]batchrepr.Entry // values in logs that count for nothing

@@ -40,6 +40,9 @@ func (r *repairer) values() (err error) {
 		return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(b.run, a.run),
 			bytes.Compare(a.t.Smallest, b.t.Smallest))
 	})
+	if err := r.findCopies(work); err != nil {
+		return err
+	}
 	before := slices.Clone(r.pieces)
 	for i, p := range work {
 		if err := r.ctx.Err(); err != nil {
@@ -121,23 +124,33 @@ func (r *repairer) value(k base.InternalKey, stored []byte, w *valueWriter, newe
 	if b.whole {
 		return k, stored, nil
 	}
+	entry := func(h blob.Handle) []byte {
+		if k.Kind().Expires() {
+			return h.Append(base.AppendExpiry(nil, expiry))
+		}
+		return h.Append(nil)
+	}
 	src, err := r.readable(b, k.User, h)
+	if src == nil && err == nil {
+		var c *recordCopy
+		if c, src, err = r.copyOf(k); c != nil {
+			if b, h = c.file, c.h; b.whole {
+				return k, entry(h), nil
+			}
+		}
+	}
 	switch {
 	case err != nil:
 		return k, nil, err
 	case src != nil && r.o.DryRun:
 		b.moved++
-		return k, stored, nil
+		return k, entry(h), nil
 	case src != nil:
 		if h, err = w.copy(src, k.User, h); err != nil {
 			return k, nil, err
 		}
 		b.moved++
-		var value []byte
-		if k.Kind().Expires() {
-			value = base.AppendExpiry(nil, expiry)
-		}
-		return k, h.Append(value), nil
+		return k, entry(h), nil
 	}
 	if e, ok := r.logged[k.SeqNum()]; ok && bytes.Equal(e.Key.User, k.User) {
 		return e.Key, e.Value, nil

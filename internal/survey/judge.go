@@ -1,0 +1,122 @@
+package survey
+
+import (
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+)
+
+// judge decides whether the manifest can be trusted. One that was cut off may lack
+// edits; the files show it.
+func (s *Store) judge() {
+	m := s.Manifest
+	if m == nil || m.Broken {
+		return
+	}
+	m.Trusted = true
+	live := s.liveLogs()
+	if !m.Closed && m.ClosedSeq == 0 { // the note of a close is the last edit, and synced; the end of the file is not
+		s.judgeEnd(live)
+	}
+	switch {
+	case len(live) > 0 && live[0].Num != m.LogNum:
+		s.logMissing(m.LogNum, ", although "+live[0].Name+", which came later, is there")
+		m.Trusted = m.Trusted && m.Closed
+	case len(live) == 0 && m.Edits > 1 && m.LogNum != m.Num && m.LogNum > 0:
+		// A store makes its log right after its manifest, before there is any other
+		// edit; only one that a checkpoint or a repair made has none.
+		s.logMissing(m.LogNum, "")
+	}
+	last := m.LastSeq
+	for _, l := range live {
+		last = max(last, l.LastSeq)
+		// Behind a close that noted how far the writes go, what a log has tells. An
+		// older version did not note it. An empty log is one that was just created.
+		if m.Closed && m.ClosedSeq == 0 && m.LastSeq > 0 && !l.Closed && l.Bytes > 0 && len(l.Damage) == 0 {
+			s.damaged(l.Name, l.Bytes, "the log has lost its end, although the store was closed cleanly")
+		}
+	}
+	if last < m.ClosedSeq {
+		s.damaged(m.Name, -1, "the store was closed cleanly with writes up to number %d, and has those up "+
+			"to %d", m.ClosedSeq, last)
+	}
+}
+
+// judgeEnd decides on a manifest that was not closed: a crash, or damage that looks
+// like one, may have cut off its last edits. What these did shows:
+//
+//   - a compaction has its inputs removed: tables that the manifest lists are gone;
+//   - a flush has its log removed, as judge finds, and its writes are in the table
+//     alone: one that the manifest does not list, with writes after all others;
+//   - a table that came after the manifest, and has writes that are no news, was made
+//     of others: if no log has writes, and it shares keys with no table that the
+//     manifest lists, these were listed once;
+//   - a blob file that came with such a table has values that are newer than all else;
+//   - a compaction that moved all values of a blob file has that removed: it is gone, and a
+//     table that came after the manifest, which does not list it, shares keys with
+//     those that refer to the file. If there is none, the file is lost, and the manifest whole.
+//
+// Other tables that the manifest does not list are what the store was writing when it
+// crashed, or no longer used. A flush may then have writes that its log lost for want of
+// a sync: this proves nothing, unless all logs are whole. Nor do the tables of an ingest
+// that was under way. An ingest that was the last edit cannot be told from one that was
+// never finished, as the last write of a log cannot.
+func (s *Store) judgeEnd(live []*Log) {
+	m := s.Manifest
+	known, whole, writes := m.LastSeq, true, false
+	for _, l := range live {
+		known, whole, writes = max(known, l.LastSeq), whole && l.Closed, writes || l.Writes > 0
+	}
+	for i := range s.Tables {
+		t := &s.Tables[i]
+		switch {
+		case !t.Present:
+			s.damaged(m.Name, -1, "the manifest has lost its end: it lists %s, which is not there any more", t.Name)
+			m.Trusted = false
+		case t.Level >= 0 || t.Info == nil || m.Dead[t.Num] || s.Unfinished(t):
+		case whole && uint64(t.Info.LargestSeq) > known,
+			!writes && t.Num > m.Num && uint64(t.Info.SmallestSeq) <= known && !s.overlapsLive(t):
+			s.damaged(m.Name, -1, "the manifest has lost its end: it does not list %s, whose writes are in no "+
+				"other file", t.Name)
+			m.Trusted = false
+		}
+	}
+	s.judgeEndByBlobs(known, whole)
+}
+
+// judgeEndByBlobs is judgeEnd for blob files. Known is the last write of tables and logs; whole says that no log lacks
+// its end. How new the values of a file are only a deep survey knows.
+func (s *Store) judgeEndByBlobs(known uint64, whole bool) {
+	m := s.Manifest
+	for i := range s.Blobs {
+		b := &s.Blobs[i]
+		switch {
+		case !b.Present && s.movedOn(b.Num):
+			s.damaged(m.Name, -1, "the manifest has lost its end: it lists %s, which is not there any more, and does "+
+				"not list tables that were made of those with values in it", b.Name)
+			m.Trusted = false
+		case b.Listing == nil && !m.DeadBlobs[b.Num] && whole && b.LargestSeq > known:
+			s.damaged(m.Name, -1, "the manifest has lost its end: it does not list %s, whose values are in no other "+
+				"file", b.Name)
+			m.Trusted = false
+		}
+	}
+}
+
+// movedOn reports whether there is a table that came after the manifest, which does not list it, and that may have been
+// made of tables which refer to a blob file.
+func (s *Store) movedOn(blob uint64) bool {
+	return slices.ContainsFunc(s.Tables, func(t Table) bool {
+		if t.Level >= 0 || t.Info == nil || t.Num <= s.Manifest.Num || s.Manifest.Dead[t.Num] || s.Unfinished(&t) {
+			return false
+		}
+		d := t.Describe()
+		for _, a := range s.Manifest.Live {
+			refers := slices.ContainsFunc(a.Table.Blobs, func(r manifest.BlobRef) bool { return r.Num == blob })
+			if refers && a.Table.Overlaps(d.Smallest, d.UpperBound()) {
+				return true
+			}
+		}
+		return false
+	})
+}
