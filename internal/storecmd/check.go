@@ -1,9 +1,12 @@
 package storecmd
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/siftkv/siftkv/internal/doctor"
 	"github.com/siftkv/siftkv/internal/doctor/repair"
@@ -87,6 +90,7 @@ type repairCommand struct {
 	Dir
 	DryRun bool     `help:"Say what would be done and lost, and change nothing."`
 	Out    Location `placeholder:"DIR" help:"${out}"`
+	Lost   string   `placeholder:"FILE" help:"${lost}"`
 }
 
 // Run repairs and reports; something that was certainly lost is exit status 4.
@@ -107,10 +111,15 @@ func (c *repairCommand) Run(ctx context.Context, p *program) error {
 		defer func() { _ = f.Close() }() // it was read only
 		dir, o.From = objectsRoot, f
 	}
+	list := lostList{name: c.Lost}
+	if c.Lost != "" {
+		o.LostValue = list.add
+	}
 	step, end := p.progress()
 	o.Progress = step
 	r, err := repair.Run(ctx, dir, o)
 	end()
+	err = errors.Join(err, list.close())
 	if r == nil {
 		return err
 	}
@@ -122,4 +131,28 @@ func (c *repairCommand) Run(ctx context.Context, p *program) error {
 		return fmt.Errorf("%w%w", silent{errDamage}, errQuiet)
 	}
 	return errors.Join(err, printed)
+}
+
+// A lostList writes the values that a repair has lost to a file, which is made for the first.
+type lostList struct {
+	name string
+	file *os.File
+	out  *bufio.Writer
+}
+
+func (l *lostList) add(v repair.LostValue) (err error) {
+	if l.file == nil {
+		if l.file, err = os.OpenFile(l.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+			return err
+		}
+		l.out = bufio.NewWriter(l.file)
+	}
+	return json.NewEncoder(l.out).Encode(v)
+}
+
+func (l *lostList) close() error {
+	if l.file == nil {
+		return nil
+	}
+	return errors.Join(l.out.Flush(), l.file.Close())
 }

@@ -44,6 +44,8 @@ var helpTexts = kong.Vars{
 	"json": "Print JSON: one object, or one object per line. An error is an object on standard error.",
 	"key_format": "Keys and values on the command line and in the output: text, hex or base64. Text that cannot be " +
 		"printed is quoted as in Go; an argument that begins with a double quote is read so.",
+	"lost": "List the lost values of blob files in FILE, which must not be there: a line of JSON for each. The " +
+		"report names the first ten thousand.",
 	"mark": "Keep the mark for the next backup in FILE, by default OUT.mark. A mark that is there is " +
 		"replaced.",
 	"out": "Write the repaired store to DIR, and leave the original as it is. By default it is repaired in " +

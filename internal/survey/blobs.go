@@ -76,7 +76,8 @@ func (s *Store) readBlobs(names []string) error {
 
 func (s *Store) readBlob(b *Blob) error {
 	if !b.Present {
-		b.Damage = []Damage{{File: b.Name, Offset: -1, What: "a blob file is missing"}}
+		what := fmt.Sprintf("a blob file is missing, in which tables have %d values", s.Manifest.referred(b.Num))
+		b.Damage = []Damage{{File: b.Name, Offset: -1, What: what}}
 		return nil
 	}
 	fault, err := s.Examine(b.Name, func(f vfs.ReadFile) (err error) {
@@ -96,6 +97,18 @@ func (s *Store) readBlob(b *Blob) error {
 		b.Damage = damageOf(b.Name, fault)
 	}
 	return nil
+}
+
+// referred returns how many records of a blob file tables refer to.
+func (m *Manifest) referred(blob uint64) (n uint64) {
+	for _, a := range m.Live {
+		for _, r := range a.Table.Blobs {
+			if r.Num == blob {
+				n += r.Records
+			}
+		}
+	}
+	return n
 }
 
 // inspectBlob checks a blob file as deep as the options say.

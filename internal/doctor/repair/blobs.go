@@ -215,6 +215,7 @@ func (r *repairer) referred() map[uint64]bool {
 // reportBlobs notes what becomes of the blob files that the store had.
 func (r *repairer) reportBlobs() {
 	kept := r.referred()
+	r.report.Blobs = len(kept)
 	for i := range r.s.Blobs {
 		f := &r.s.Blobs[i]
 		b := r.blob(f.Num)

@@ -18,8 +18,8 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-// crashedApart returns what a store with values apart has while it is open: a table with writes 1 to 50 and its blob file,
-// and no end of the manifest.
+// crashedApart returns what a store with values apart has while it is open: a table with writes 1 to 50 and its blob
+// file, and no end of the manifest.
 func crashedApart(t *testing.T) (dir string, now map[string]string) {
 	t.Helper()
 	from := filepath.Join(t.TempDir(), "open")
@@ -74,8 +74,8 @@ func collect(t *testing.T, dir string) {
 	require.NoError(t, src.Close())
 }
 
-// A manifest that has lost the edit of a collection is known to have, as soon as the collection's blob file is gone, and
-// the copies of its records count. Tables of before may be there still.
+// A manifest that has lost the edit of a collection is known to have, as soon as what was collected is gone, and the
+// copies of its records count. Tables of before may be there still.
 func TestAManifestThatHasLostACollection(t *testing.T) {
 	for _, gone := range []string{"blob", "table", "both", "manifest and blob", "none"} {
 		dir, now := crashedApart(t)

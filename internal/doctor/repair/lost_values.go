@@ -12,6 +12,7 @@ import (
 
 // A LostValue is a value of a blob file that cannot be read any more.
 type LostValue struct {
+	File   string        `json:"file,omitempty"` // the blob file; not in a list of one's
 	Key    keytext.Bytes `json:"key"`
 	Seq    uint64        `json:"seq"`    // of the write, or 0
 	Bytes  int64         `json:"bytes"`  // the length that it had
@@ -45,9 +46,13 @@ type lostValues struct {
 }
 
 // loseValue notes a value that is lost.
-func (r *repairer) loseValue(b *blobFile, v LostValue) {
+func (r *repairer) loseValue(b *blobFile, v LostValue) error {
 	if r.o.LostValue != nil {
-		r.o.LostValue(b.name(), v)
+		told := v
+		told.File = b.name()
+		if err := r.o.LostValue(told); err != nil {
+			return err
+		}
 	}
 	if b.lost == nil {
 		b.lost = &lostValues{}
@@ -55,18 +60,18 @@ func (r *repairer) loseValue(b *blobFile, v LostValue) {
 	l := b.lost
 	if v.Shows == ShowsNewer {
 		l.hidden++
-		return
+		return nil
 	}
 	l.seen++
 	if r.listed < maxListed && r.listedBytes+len(v.Key) <= maxListedBytes {
 		r.listed++
 		r.listedBytes += len(v.Key)
 		l.listed = append(l.listed, v)
-		return
+		return nil
 	}
 	if l.unlisted++; l.unlisted == 1 {
 		l.rest = Range{Lower: v.Key, Upper: v.Key}
-		return
+		return nil
 	}
 	if bytes.Compare(v.Key, l.rest.Lower) < 0 {
 		l.rest.Lower = v.Key
@@ -74,6 +79,7 @@ func (r *repairer) loseValue(b *blobFile, v LostValue) {
 	if bytes.Compare(v.Key, l.rest.Upper) > 0 {
 		l.rest.Upper = v.Key
 	}
+	return nil
 }
 
 // loseValues reports what was lost with each blob file.

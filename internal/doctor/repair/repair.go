@@ -33,9 +33,9 @@ type Options struct {
 	// From, if set, has the damaged store's directory as it was at one moment, in place of the operating system's
 	// file system, and that for all other names. There must be an Out, unless this is a dry run.
 	From vfs.FS
-	// LostValue, if set, is told each value of a blob file that is lost, and the name of the file, while the
-	// repair goes on. The report lists them too, up to a bound.
-	LostValue func(file string, v LostValue)
+	// LostValue, if set, is told each value of a blob file that is lost, while the repair goes on. The report lists
+	// them too, up to a bound. An error ends the repair.
+	LostValue func(v LostValue) error
 	// Progress, if set, is told about the files of each phase.
 	Progress func(phase string, done, total int)
 

@@ -28,6 +28,7 @@ type Report struct {
 	Notes  []string        `json:"notes"`
 
 	Tables  int    `json:"tables"`  // of the repaired store
+	Blobs   int    `json:"blobs"`   // its blob files
 	Entries uint64 `json:"entries"` // in them: every version and point tombstone
 }
 
@@ -138,6 +139,8 @@ func (l *Loss) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s: ", l.File, l.What)
 	switch {
+	case l.Writes != nil && l.Values != nil:
+		fmt.Fprintf(&b, "%d values", *l.Writes)
 	case l.Writes != nil:
 		fmt.Fprintf(&b, "%d writes", *l.Writes)
 	case l.Possible:
@@ -228,7 +231,11 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.DryRun {
 		done = "a repair would leave"
 	}
-	fmt.Fprintf(&b, "%s: %s %d tables with %d entries; levels by %s\n", where, done, r.Tables, r.Entries, r.Levels)
+	fmt.Fprintf(&b, "%s: %s %d tables with %d entries", where, done, r.Tables, r.Entries)
+	if r.Blobs > 0 {
+		fmt.Fprintf(&b, " and %d blob files", r.Blobs)
+	}
+	fmt.Fprintf(&b, "; levels by %s\n", r.Levels)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

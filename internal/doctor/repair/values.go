@@ -159,9 +159,9 @@ func (r *repairer) value(k base.InternalKey, stored []byte, w *valueWriter, newe
 	if err != nil {
 		return k, nil, err
 	}
-	r.loseValue(b, LostValue{Key: bytes.Clone(k.User), Seq: uint64(k.SeqNum()), Bytes: h.Size, Offset: h.Offset,
+	err = r.loseValue(b, LostValue{Key: bytes.Clone(k.User), Seq: uint64(k.SeqNum()), Bytes: h.Size, Offset: h.Offset,
 		Shows: shows})
-	return base.MakeKey(k.User, k.SeqNum(), base.KindDelete), nil, nil
+	return base.MakeKey(k.User, k.SeqNum(), base.KindDelete), nil, err
 }
 
 // readable returns the reader of a blob file if the value of a handle can be read from it, and nil if it is
