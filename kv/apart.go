@@ -8,8 +8,9 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// Values that lie apart are found in two steps: a table has a handle, and a blob file of the same version
-// has the value. What asks for less than the value, its size or whether it is there, ends at the handle,
+// Values that lie apart are found in two steps: a table or memtable has a handle, and a blob file of the same
+// version, or one that the memtable holds, has the value.
+// What asks for less than the value, its size or whether it is there, ends at the handle,
 // and so does what a tombstone, an expiry or a newer version hides.
 
 // appendApart appends to dst the value of key that a handle leads to.
@@ -33,7 +34,10 @@ func (d *DB) openStream(v *version.Version, key []byte, h blob.Handle) (*blob.St
 
 // blobReader returns the reader of a blob file.
 func (d *DB) blobReader(v *version.Version, num uint64) (*blob.Reader, error) {
-	b := v.Blob(num)
+	if b := v.Blob(num); b != nil {
+		return b.Open(&d.blobs)
+	}
+	b := d.held.get(num)
 	if b == nil {
 		return nil, &CorruptionError{File: d.path(manifest.FileBlob, num), Offset: -1, Hint: d.hint(),
 			What: "a value is said to be there, and no such blob file is the store's"}
@@ -60,8 +64,11 @@ func (l *lookup) answerApart(stored []byte, trailer base.Trailer) (done bool, er
 	if trailer.SeqNum() < l.cover || trailer.Kind().Expires() && expiry <= l.d.now() {
 		return l.answer(nil, base.MakeTrailer(trailer.SeqNum(), base.KindDelete)), nil
 	}
-	if l.stream != nil && !l.chain.begun {
-		*l.stream, l.found, l.expiry = h, true, expiry
+	if !l.chain.begun && (l.stream != nil || !l.want || l.sizeOnly) {
+		if l.stream != nil {
+			*l.stream = h
+		}
+		l.found, l.expiry, l.skipped, l.size = true, expiry, true, int(h.Size)
 		return true, nil
 	}
 	if l.explain != nil && l.explainApart(h) {
@@ -122,5 +129,6 @@ func (d *DB) blobSizeFor(v *version.Version) int64 {
 // separation says which values of a flush or compaction, which is for a level, go into blob files.
 func (d *DB) separation(v *version.Version, level int) tablemeta.Separation {
 	return tablemeta.Separation{From: max(d.opts.SeparateFrom, 0), TargetSize: d.blobSizeFor(v),
-		Compression: d.opts.LevelCompression[level], ID: v.BlobID}
+		Compression: d.opts.LevelCompression[level],
+		ID:          func(num uint64) uint64 { return d.blobID(v, num) }}
 }

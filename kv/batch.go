@@ -42,7 +42,7 @@ func (b *Batch) Empty() bool { return b.repr.Len() == 0 }
 // Reset empties the batch for reuse; it keeps its memory.
 func (b *Batch) Reset() {
 	b.repr.Reset()
-	b.repr.Arena, b.err = 0, nil
+	b.repr.Arena, b.repr.Held, b.err = 0, nil, nil
 }
 
 // Set stores value under key.

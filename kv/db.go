@@ -53,6 +53,8 @@ type DB struct {
 	openFiles *vfs.ReadLimit
 	tables    version.TableCache
 	blobs     version.BlobCache
+	held      heldBlobs
+	streams   valueStreams
 	memtables memtable.Memory
 	counters  dbCounters
 	latencies *latencies      // nil: nothing is timed
@@ -196,6 +198,7 @@ func (d *DB) Close() error {
 		err = d.releaseLog()
 	}
 
+	d.closeStreams()
 	leaked := errors.Join(d.iterators.Leaked(ErrIteratorsOpen, "iterator"),
 		d.openSnapshots.Leaked(ErrSnapshotsOpen, "snapshot"),
 		d.transactions.Leaked(ErrTransactionsOpen, "transaction"),

@@ -144,6 +144,7 @@ func (d *DB) flush(job flushJob) error {
 		BlobBytes: out.blobBytes()}
 	e := &manifest.Edit{}
 	addLevel0(e, out)
+	unneeded := listHeld(e, mems)
 	if len(out.tables) > 0 {
 		info.Table = out.tables[0].Num
 	}
@@ -157,6 +158,7 @@ func (d *DB) flush(job flushJob) error {
 		}
 		return e
 	}, func() {
+		d.settleHeld(mems, unneeded)
 		if job.next != nil {
 			d.imms, d.mem = nil, d.nextMemTable(0, job.next.ID())
 			return

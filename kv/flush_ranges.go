@@ -80,7 +80,7 @@ func (d *DB) writeLevel0(v *version.Version, job flushJob) (written, error) {
 	}
 	return d.mergeRanges(context.Background(), d.flushThreads(), ranges,
 		func(ctx context.Context, r *mergedRange) (err error) {
-			it := d.passMemtables(ctx, job, tombs, r.span)
+			it := d.passMemtables(ctx, v, job, tombs, r.span)
 			r.out = d.tableWriter(it, 0, 0, filters)
 			if job.elsewhere != nil {
 				job.elsewhere(r.out)
@@ -104,8 +104,8 @@ func addLevel0(e *manifest.Edit, w written) {
 	e.AddedBlobs = append(e.AddedBlobs, w.blobs...)
 }
 
-// passMemtables returns an iterator over what stays of memtables, with tombs, in a span.
-func (d *DB) passMemtables(ctx context.Context, job flushJob, tombs []rangedel.Tombstone,
+// passMemtables returns an iterator over what stays of memtables, with tombs, in a span. They are for version v.
+func (d *DB) passMemtables(ctx context.Context, v *version.Version, job flushJob, tombs []rangedel.Tombstone,
 	span version.Span) *iterator.Compaction {
 	var iters []iterator.Iter
 	for _, m := range job.mems {
@@ -126,5 +126,6 @@ func (d *DB) passMemtables(ctx context.Context, job flushJob, tombs []rangedel.T
 	}
 	return iterator.NewCompaction(iters, span.Clip(nil, tombs), iterator.CompactionOptions{
 		Snapshots: job.snapshots, Keys: span, Stop: stop, MergeOperands: d.operands.combiner(), Now: d.now(),
+		ReadApart: d.readApart(v),
 	})
 }

@@ -29,6 +29,8 @@ func (f *follower) readLogs(ctx context.Context) (ahead bool, err error) {
 	for _, m := range f.mems {
 		if m.Log >= first {
 			kept = append(kept, m)
+		} else {
+			m.Drop() // it may not have come into a view
 		}
 	}
 	f.mems = kept

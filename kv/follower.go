@@ -273,6 +273,7 @@ func (f *follower) restart() error {
 		err = f.tail.Close()
 	}
 	err = errors.Join(err, f.closeLog())
+	dropAll(f.mems)
 	f.tail, f.state, f.mems, f.lastSeq = nil, version.NewManifestState(), nil, 0
 	f.d.mu.Lock()
 	f.d.chargeView()

@@ -108,6 +108,7 @@ func (l *lookup) run(s *readState) (bool, error) {
 
 // search asks one place after the other, until one answers.
 func (l *lookup) search(s *readState) (bool, error) {
+	l.version = s.version
 	if s.hasTombstones() {
 		cover, err := s.tombstoneCover(l.d, l.key, l.at)
 		if err != nil {
@@ -161,7 +162,6 @@ func (l *lookup) answer(value []byte, trailer base.Trailer) bool {
 
 // tables looks in the tables: of every sorted run the only one whose bounds admit the key.
 func (l *lookup) tables(v *version.Version) (bool, error) {
-	l.version = v
 	for _, r := range v.Runs {
 		_, t := r.Find(l.key)
 		if t == nil || bytes.Compare(t.Smallest, l.key) > 0 {

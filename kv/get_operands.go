@@ -28,6 +28,12 @@ func (l *lookup) answerInChain(value []byte, trailer base.Trailer) (done bool) {
 	switch {
 	case trailer.SeqNum() < l.cover:
 		kind = base.KindDelete
+	case kind.Apart():
+		done, err := l.answerApart(value, trailer)
+		if err != nil {
+			l.chain.begun, l.chain.err = true, err
+		}
+		return done || err != nil
 	case kind == base.KindSetTTL:
 		raw, live := value, false
 		if value, live, l.chain.err = base.Unexpired(raw, l.d.now()); !live {

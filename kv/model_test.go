@@ -189,7 +189,11 @@ func (r *modelRun) step() {
 	switch n := r.rng.IntN(100); {
 	case n < 13:
 		k, v := r.key(), r.value()
-		require.NoError(r.t, r.db.Set(k, v, r.durability()))
+		if n%3 == 0 {
+			require.NoError(r.t, r.db.SetReader(k, int64(len(v)), bytes.NewReader(v), r.durability()))
+		} else {
+			require.NoError(r.t, r.db.Set(k, v, r.durability()))
+		}
 		r.m.set(string(k), string(v))
 	case n < 20:
 		k, times := r.key(), 1

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
 )
 
 // Values that lie apart are read when all keys have their handles: in the order in which they lie in the
@@ -29,9 +30,20 @@ func (k *multiKey) keepHandle(stored []byte, trailer base.Trailer) error {
 	return err
 }
 
+// memtableApart is memtable, and leaves a value to readApart of which there is a handle.
+func (k *multiKey) memtableApart(t *memTable) bool {
+	var h blob.Handle
+	k.stream = &h
+	done := k.memtable(t, "")
+	if k.stream = nil; h.File != 0 {
+		k.apart = &h
+	}
+	return done
+}
+
 // readApart reads the values of which keys have handles.
 func (m *multiGet) readApart() {
-	if m.s.version.BlobTotals().Files == 0 {
+	if m.s.version.BlobTotals().Files == 0 && !m.s.holdsBlobs() {
 		return
 	}
 	m.apart = m.apart[:0]

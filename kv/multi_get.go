@@ -305,7 +305,11 @@ func (m *multiGet) each(f func(k *multiKey)) {
 }
 
 func (m *multiGet) memtable(t *memTable) {
-	if t.HasPoints() {
+	switch {
+	case !t.HasPoints():
+	case t.HoldsAny():
+		m.each(func(k *multiKey) { k.done = k.memtableApart(t) })
+	default:
 		m.each(func(k *multiKey) { k.done = k.memtable(t, "") })
 	}
 }

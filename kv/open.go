@@ -53,6 +53,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	}
 	d.fs = d.openFiles.Relieve(opts.fs)
 	d.progress.L = &d.mu
+	d.streams.idle.L = &d.streams.mu
 	d.resumer.stop = make(chan struct{})
 	d.tables = version.TableCache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log,
 		Memory: d.readers, Far: opts.Objects != nil, FalsePositives: d.falsePositives,

@@ -283,6 +283,7 @@ type Options struct {
 	fs              vfs.FS  // with Objects, the local disk
 	backoff         backoff // between attempts to resume, and after failed compactions
 	maxManifestSize int64
+	leastStreamed   int64 // bytes of a value that SetReader puts apart; 0: the constant of that name
 	blobSize        int64 // bytes of a blob file at which the next is begun; 0: the constant of that name
 	rangeSize       int64 // bytes of a range of a merge or flush, whatever else; 0: see cut and cutFlush
 }

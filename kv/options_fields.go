@@ -100,6 +100,7 @@ var fieldsWithoutText = map[string]string{
 	"maxManifestSize": "for tests",
 	"rangeSize":       "for tests",
 	"blobSize":        "for tests",
+	"leastStreamed":   "for tests",
 }
 
 // valueField makes a field whose zero value has no text.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -266,6 +267,8 @@ func (r *cutRun) step() {
 	case n < 11:
 		require.NoError(r.t, r.db.Sync())
 		r.durable()
+	case n < 20:
+		require.NoError(r.t, r.stream())
 	default:
 		require.NoError(r.t, r.write())
 	}
@@ -303,6 +306,21 @@ func (r *cutRun) write() error {
 	r.begun.Store(int64(n))
 	o := []*WriteOptions{Sync, NoSync, Async}[r.rng.IntN(3)]
 	err := b.Commit(o)
+	if err == nil && o == Sync {
+		r.durable()
+	}
+	return err
+}
+
+// stream is write of a value that is read as it is written.
+func (r *cutRun) stream() error {
+	n := len(r.states)
+	m := maps.Clone(r.states[n-1])
+	m["count"] = fmt.Sprintf("%0*d", 1+r.rng.IntN(200), n)
+	r.states = append(r.states, m)
+	r.begun.Store(int64(n))
+	o := []*WriteOptions{Sync, NoSync, Async}[r.rng.IntN(3)]
+	err := r.db.SetReader([]byte("count"), int64(len(m["count"])), strings.NewReader(m["count"]), o)
 	if err == nil && o == Sync {
 		r.durable()
 	}

@@ -35,6 +35,7 @@ func (d *DB) recover() error {
 		return err
 	}
 	mems, used, lastSeq, err := d.replay(logs, v.LastSeq, m.Closed)
+	defer func() { dropAll(mems) }() // unless they are shown to readers
 	if err != nil {
 		return err
 	}
@@ -182,6 +183,7 @@ func (d *DB) flushRecovered(v *version.Version, mems []*memTable, lastSeq base.S
 			return nil, err
 		}
 		addLevel0(e, out)
+		listHeld(e, mems)
 	}
 	return v.Apply(e)
 }

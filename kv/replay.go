@@ -65,27 +65,27 @@ func (d *DB) reportDropped(l DroppedInfo) {
 
 // replay reads the WALs into memtables, oldest first, as the recovery mode says: those
 // after write lastSeq. The store was closed cleanly at write closed, if that is not 0. Used
-// is which features the writes use.
+// is which features the writes use. The memtables are the caller's, also after an error.
 func (d *DB) replay(logs []uint64, lastSeq, closed base.SeqNum) (mems []*memTable, used manifest.Features,
 	_ base.SeqNum, err error) {
 	p := replayer{d: d, lastSeq: lastSeq}
 	for i, num := range logs {
 		whole, err := p.replayLog(num)
 		if err != nil {
-			return nil, 0, 0, err
+			return p.mems, 0, 0, err
 		}
 		if whole || d.opts.RecoveryMode == SkipCorrupt {
 			continue
 		}
 		unused, err := d.neverUsed(num, logs[i+1:], p.lastSeq, closed)
 		if err != nil {
-			return nil, 0, 0, err
+			return p.mems, 0, 0, err
 		}
 		if unused {
 			continue
 		}
 		if err := d.dropLogs(num, logs[i+1:]); err != nil {
-			return nil, 0, 0, err
+			return p.mems, 0, 0, err
 		}
 		break
 	}
@@ -203,6 +203,7 @@ type replayer struct {
 	used    manifest.Features
 	lastSeq base.SeqNum
 	gap     bool // a write is not the one that follows the last
+	holding map[heldIn]bool
 }
 
 // replayLog replays one WAL. It reports whether the log was closed cleanly.
@@ -303,6 +304,12 @@ func (p *replayer) record(record []byte) error {
 		}
 		p.mems = append(p.mems, m)
 		n++
+	}
+	if used&manifest.FeatureApartInLogs != 0 {
+		if err := p.holdBlobs(p.mems[n-1], record); err != nil {
+			p.mems[n-1].Release(arena)
+			return err
+		}
 	}
 	err = p.mems[n-1].Apply(record)
 	p.mems[n-1].Release(arena)

@@ -258,6 +258,9 @@ func (d *DB) orphan(e *manifest.Edit) {
 		}
 	}
 	for _, b := range e.AddedBlobs {
+		if d.held.get(b.Num) != nil {
+			continue // what refers to it is in memory still
+		}
 		d.resumer.orphanBlobs = append(d.resumer.orphanBlobs, b.Num)
 	}
 }

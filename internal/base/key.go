@@ -59,8 +59,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// Apart reports whether an entry of the kind has a handle in place of its value. Logs and memtables
-// have no such entries.
+// Apart reports whether an entry of the kind has a handle in place of its value.
 func (k Kind) Apart() bool { return k == KindSetApart || k == KindSetTTLApart }
 
 // Expires reports whether an expiry stands before the value, or before its handle.

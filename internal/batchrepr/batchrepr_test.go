@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/hostile"
 	"github.com/siftkv/siftkv/internal/manifest"
 )
@@ -23,6 +24,9 @@ func everyKind() *Writer {
 	w.Add(base.KindMerge, []byte("counter"), []byte("12345678"))
 	w.Add(base.KindMerge, nil, nil)
 	w.Add(base.KindSetTTL, []byte("session"), base.AppendExpiry(nil, 7), []byte("value")...)
+	h := blob.Handle{File: 3, Ordinal: 2, Offset: 1 << 33, Length: 1 << 20, Size: 1<<20 - 30}
+	w.Add(base.KindSetApart, []byte("page"), h.Append(nil))
+	w.Add(base.KindSetTTLApart, []byte("cached page"), h.Append(base.AppendExpiry(nil, 7)))
 	return w
 }
 
@@ -79,25 +83,26 @@ func check(record []byte) error {
 
 func TestReaderReturnsWhatWasAdded(t *testing.T) {
 	w := everyKind()
-	require.Equal(t, 9, w.Len())
+	require.Equal(t, 11, w.Len())
 	record := w.Seal(5)
 	require.Equal(t, record, w.Record())
 	require.Len(t, record, w.Size())
 	r, err := NewReader(record)
 	require.NoError(t, err)
 	require.Equal(t, base.SeqNum(5), r.Seq())
-	require.Equal(t, 9, r.Len())
+	require.Equal(t, 11, r.Len())
 	keys, err := readAll(r)
 	require.NoError(t, err)
 	require.Equal(t, []string{`"key"#5,set`, `""#6,set`, `"gone"#7,delete`, `"a"#8,range-delete`,
 		`""#9,range-delete`, `"\xff\x00"#10,set`}, keys[:6])
+	handle := "\x03\x02\x80\x80\x80\x80\x20\x80\x80\x40\xe2\xff\x3f"
 	var values []string
 	for e, err := range All(record) {
 		require.NoError(t, err)
 		values = append(values, string(e.Value))
 	}
 	require.Equal(t, []string{"value", "", "", "\x01f", "\x00", string(make([]byte, 130)), "12345678", "",
-		"\x07\x00\x00\x00\x00\x00\x00\x00value"}, values)
+		"\x07\x00\x00\x00\x00\x00\x00\x00value", handle, "\x07\x00\x00\x00\x00\x00\x00\x00" + handle}, values)
 	w.Reset()
 	require.Zero(t, w.Len())
 	require.Zero(t, w.Size())
@@ -133,11 +138,31 @@ func TestEveryTruncationIsAnError(t *testing.T) {
 
 func TestKindsOfLaterVersionsAreRefused(t *testing.T) {
 	record := everyKind().Seal(5)
-	for _, kind := range []byte{5, 6, 255} {
+	for _, kind := range []byte{7, 8, 255} {
 		later := slices.Clone(record)
 		later[HeaderSize] = kind
 		require.ErrorIs(t, check(later), ErrMalformed)
 		require.ErrorIs(t, check(later), manifest.ErrNewerFormat)
+	}
+}
+
+// What stands in the place of a handle has to be one.
+func TestHandlesAreChecked(t *testing.T) {
+	h := blob.Handle{File: 3, Offset: 100, Length: 50, Size: 20}.Append(nil)
+	for _, kind := range []base.Kind{base.KindSetApart, base.KindSetTTLApart} {
+		whole := h
+		if kind.Expires() {
+			whole = append(base.AppendExpiry(nil, 7), h...)
+		}
+		for n := range len(whole) + 2 {
+			var w Writer
+			w.Add(kind, []byte("k"), append(slices.Clone(whole), 0)[:n])
+			if n == len(whole) {
+				require.NoError(t, check(w.Seal(1)))
+			} else {
+				require.ErrorIs(t, check(w.Seal(1)), ErrMalformed, "%s of %d bytes", kind, n)
+			}
+		}
 	}
 }
 

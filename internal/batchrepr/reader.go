@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
@@ -86,6 +87,14 @@ func (r *Reader) Next() (e Entry, ok bool, err error) {
 			e.Value, ok = r.bytes()
 		}
 		ok = ok && (kind != base.KindSetTTL || len(e.Value) >= base.ExpirySize)
+	case base.KindSetApart, base.KindSetTTLApart:
+		if ok {
+			e.Value, ok = r.bytes()
+		}
+		if ok {
+			_, _, err := blob.HandleOf(kind, e.Value)
+			ok = err == nil
+		}
 	default:
 		return e, false, fmt.Errorf("%w: %w: an entry is of %s", ErrMalformed, manifest.ErrNewerFormat, kind)
 	}

@@ -175,6 +175,18 @@ func (w *Writer) write(b []byte) {
 	w.info.Size += int64(len(b))
 }
 
+// Abandon gives the writer's buffer back. It comes last, and does nothing after Finish.
+func (w *Writer) Abandon() {
+	if w.out != nil {
+		w.out.Reset(nil)
+		writeBuffers.Put(w.out)
+		w.out = nil
+	}
+	if w.err == nil {
+		w.err = errFinished
+	}
+}
+
 // Finish writes the footer and what is buffered, and returns what the file is.
 func (w *Writer) Finish() (Info, error) {
 	if w.err != nil {

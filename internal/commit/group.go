@@ -70,6 +70,12 @@ func (p *Pipeline) write(mem *memtable.Memtable, group []*request, size int, lev
 		}
 		p.features |= used
 	}
+	for _, r := range group {
+		for _, h := range r.batch.Held {
+			mem.Hold(h.Held, h.Bytes)
+		}
+		r.batch.Held = nil
+	}
 	before := p.seq
 	publish, err := p.number(group, p.logs.current)
 	if err == nil {

@@ -20,6 +20,15 @@ import (
 type Batch struct {
 	batchrepr.Writer
 	Arena int // the most that it takes in a memtable, in bytes
+
+	// Held is what its entries refer to. It is the memtable's, and nil here, from when the batch may be in the log.
+	Held []Held
+}
+
+// A Held is something for a memtable to hold, which takes so many bytes.
+type Held struct {
+	memtable.Held
+	Bytes int64
 }
 
 // A Level says how far a batch has to get before its commit returns.

@@ -60,11 +60,12 @@ type Features uint64
 
 // The features. The values are on disk.
 const (
-	FeatureMerge Features = 1 << iota // merge operands
-	FeatureTTL                        // values with an expiry
-	FeatureApart                      // values in blob files
+	FeatureMerge       Features = 1 << iota // merge operands
+	FeatureTTL                              // values with an expiry
+	FeatureApart                            // values in blob files
+	FeatureApartInLogs                      // logs with handles of such values
 
-	knownFeatures = FeatureMerge | FeatureTTL | FeatureApart
+	knownFeatures = FeatureMerge | FeatureTTL | FeatureApart | FeatureApartInLogs
 )
 
 // Contains reports whether the bounds admit a user key.

@@ -24,12 +24,11 @@ type Memory struct {
 	closed bool
 }
 
-// A recycled is the memory of one memtable, and how many refer to that.
+// A recycled is the memory of one memtable.
 type recycled struct {
 	owner *Memory
 	counted
 	layout layout
-	refs   atomic.Int64
 	forgot runtime.Cleanup
 }
 
@@ -120,25 +119,29 @@ func (p *Memory) Kept() int64 {
 	return int64(p.spare.layout.size())
 }
 
-// Ref keeps the memory of a memtable until Unref. It is not for one whose last reference
-// may be given up at the same time.
+// Ref keeps the memory of a memtable, and what it holds, until Unref. It is not for one whose last
+// reference may be given up at the same time.
 func (m *Memtable) Ref() {
-	if m.memory != nil && m.memory.refs.Add(1) == 1 {
+	if m.refs.Add(1) == 1 && m.memory != nil {
 		m.memory.forgot.Stop() // who loses its last reader for good loses the memory
 	}
 }
 
-// Unref gives a reference up. With the last one the memory becomes another memtable's:
-// nobody may use the keys and values of this one any more.
+// Unref gives a reference up. With the last one the memory becomes another memtable's, and what is held
+// is released: nobody may use the keys and values of this one any more.
 func (m *Memtable) Unref() {
-	if mem := m.memory; mem != nil && mem.refs.Add(-1) == 0 {
+	if m.refs.Add(-1) > 0 {
+		return
+	}
+	m.releaseHeld()
+	if mem := m.memory; mem != nil {
 		m.poison()
 		mem.owner.giveBack(mem)
 	}
 }
 
-// Drop gives the memory of a memtable up that nobody has taken a reference of: earlier than the
-// collector does, which does not know how much it is. Of nil it does nothing.
+// Drop gives the memory of a memtable up that nobody has taken a reference of, and what it holds: earlier than the
+// collector does, which does not know how much it is. Of one with references, or of nil, it does nothing.
 func (m *Memtable) Drop() {
 	if m != nil {
 		m.Ref()

@@ -39,6 +39,8 @@ type Memtable struct {
 	LastSeq atomic.Uint64 // the owner's: the newest write, once no more come; 0: not known
 
 	memory *recycled // of arena and index; nil: they are in the heap
+	refs   atomic.Int64
+	holds  holds
 
 	_ [64]byte // what readers need is on other cache lines than what each Add changes
 
@@ -108,8 +110,12 @@ func EntrySize(keyLen, valueLen int) int {
 // table full, provided that all other Adds are covered by reservations of their
 // own. The caller gives the bytes back with Release(n) when these Adds have
 // returned. The check is exact for one caller at a time; of two at once, both
-// may be refused where one would fit.
+// may be refused where one would fit. A table that holds too much beside its entries
+// (Hold) has no room either.
 func (m *Memtable) Reserve(n int) bool {
+	if n > 0 && m.holds.full.Load() {
+		return false
+	}
 	if n <= 0 || n > len(m.bytes) {
 		return n == 0
 	}

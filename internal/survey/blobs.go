@@ -23,6 +23,7 @@ type Blob struct {
 	Listing *manifest.BlobFile // what the manifest says of it; nil if it does not list it
 	ID      uint64             // as the file says, in its header or else its footer; 0: neither does
 	Info    blob.Info          // as header and footer say; nothing if they are not whole
+	Logged  bool               // logs whose writes may be in no table have handles of its values
 	Records uint64             // that were found, with right keys; of a deep survey
 	// LargestSeq is the last write of which the file has the value; of a deep survey.
 	LargestSeq uint64
@@ -72,6 +73,29 @@ func (s *Store) readBlobs(names []string) error {
 	}
 	s.sumReferences()
 	return errors.Join(unread...)
+}
+
+// keepLogged finds the blob files that only logs refer to, which no manifest lists yet. Logs have been read.
+func (s *Store) keepLogged() {
+	logged := map[uint64]bool{}
+	for _, l := range s.liveLogs() {
+		maps.Copy(logged, l.Blobs)
+	}
+	for i := range s.Blobs {
+		b := &s.Blobs[i]
+		if b.Logged = logged[b.Num]; b.Logged && b.Listing == nil && s.Manifest != nil {
+			s.Damage = append(s.Damage, b.Damage...)
+		}
+		delete(logged, b.Num)
+	}
+	for _, num := range slices.Sorted(maps.Keys(logged)) {
+		s.damaged(manifest.FileName(manifest.FileBlob, num), -1, "a blob file is missing of which a log has handles")
+	}
+}
+
+// logged reports whether logs have handles of values in a blob file.
+func (s *Store) logged(num uint64) bool {
+	return slices.ContainsFunc(s.Blobs, func(b Blob) bool { return b.Num == num && b.Logged })
 }
 
 func (s *Store) readBlob(b *Blob) error {

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
@@ -37,6 +38,8 @@ type Log struct {
 	Skipped int64    `json:"-"` // bytes that no record comes from, and might
 	Damage  []Damage `json:"-"`
 	Torn    string   `json:"-"` // how it breaks off, if in a way that a crash explains
+
+	Blobs map[uint64]bool `json:"-"` // the numbers of the blob files that it has handles of
 }
 
 // A Record is a batch in a log. Its data is valid during the call that got it.
@@ -177,7 +180,7 @@ func (s *Store) liveLogs() (live []*Log) {
 // record counts a record and hands it on, if it is a batch. If not, the rest of the
 // log may be whole all the same.
 func (l *Log) record(data []byte, offset int64, visit func(Record) error) error {
-	count, fault := countWrites(data)
+	count, fault := l.countWrites(data)
 	if fault != "" {
 		l.Damage = append(l.Damage, Damage{File: l.Name, Offset: offset, What: "a record of the log: " + fault})
 		l.Skipped += int64(len(data))
@@ -192,11 +195,19 @@ func (l *Log) record(data []byte, offset int64, visit func(Record) error) error 
 	return visit(rec)
 }
 
-// countWrites returns the number of writes of a batch, or what is wrong with it.
-func countWrites(data []byte) (n uint64, fault string) {
-	for _, err := range batchrepr.All(data) {
+// countWrites returns the number of writes of a batch, or what is wrong with it, and notes the blob files
+// that it refers to.
+func (l *Log) countWrites(data []byte) (n uint64, fault string) {
+	for e, err := range batchrepr.All(data) {
 		if err != nil {
 			return n, err.Error()
+		}
+		if kind := e.Key.Kind(); kind.Apart() {
+			h, _, _ := blob.HandleOf(kind, e.Value) // the record would be malformed otherwise
+			if l.Blobs == nil {
+				l.Blobs = map[uint64]bool{}
+			}
+			l.Blobs[h.File] = true
 		}
 		n++
 	}

@@ -116,6 +116,7 @@ func Take(ctx context.Context, dir string, o Options) (*Store, error) {
 	if err := errors.Join(unread, s.readLogs(names)); err != nil {
 		return s, err
 	}
+	s.keepLogged()
 	s.readOptions(names)
 	s.judge()
 	s.endHistory()
@@ -263,7 +264,7 @@ func (s *Store) findGarbage(names []string) error {
 		case manifest.FileBlob:
 			if s.Trusted() {
 				_, listed := s.Manifest.Blobs[num]
-				garbage = !listed
+				garbage = !listed && !s.logged(num)
 			}
 		case manifest.FileWAL:
 			garbage = s.Manifest != nil && num < s.Manifest.LogNum

@@ -63,7 +63,7 @@ func (s *Store) Verdict() *Verdict {
 	}
 	for i := range s.Blobs {
 		b := &s.Blobs[i]
-		if b.Listing == nil && s.Manifest != nil {
+		if b.Listing == nil && s.Manifest != nil && !b.Logged {
 			continue
 		}
 		v.Files = append(v.Files, FileState{Name: b.Name, Bytes: b.Size, Entries: b.Records,

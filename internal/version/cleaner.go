@@ -32,6 +32,7 @@ type Cleaner struct {
 	wake     sync.Cond
 	versions []*Version
 	files    []string
+	blobs    []unlisted
 	held     []heldFile // the goroutine's alone
 	holds    atomic.Int64
 	recheck  bool        // held files are looked at again
@@ -63,6 +64,11 @@ func (c *Cleaner) Version(v *Version) { c.change(func() { c.versions = append(c.
 // File hands in a file to remove.
 func (c *Cleaner) File(name string) { c.change(func() { c.files = append(c.files, name) }) }
 
+// Blob hands in a blob file that no version lists, to be closed, and removed if remove is set.
+func (c *Cleaner) Blob(b *Blob, remove bool) {
+	c.change(func() { c.blobs = append(c.blobs, unlisted{b, remove}) })
+}
+
 // LookAgain has held files looked at again.
 func (c *Cleaner) LookAgain() { c.change(func() { c.recheck = true }) }
 
@@ -71,18 +77,21 @@ func (c *Cleaner) loop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
-		for !c.stopped && !c.recheck && len(c.versions)+len(c.files) == 0 {
+		for !c.stopped && !c.recheck && len(c.versions)+len(c.files)+len(c.blobs) == 0 {
 			c.wake.Wait()
 		}
 		if c.stopped {
 			return
 		}
-		versions, files := c.versions, c.files
-		c.versions, c.files, c.busy = nil, nil, true
+		versions, files, blobs := c.versions, c.files, c.blobs
+		c.versions, c.files, c.blobs, c.busy = nil, nil, nil, true
 		if c.recheck {
 			c.recheck, c.timer = false, nil
 		}
 		c.mu.Unlock()
+		for _, b := range blobs {
+			files = c.closed(files, c.Blobs.Path(b.Num), b.Close(), b.remove)
+		}
 		c.clean(versions, files)
 		c.mu.Lock()
 		c.busy = false
@@ -131,7 +140,7 @@ func (c *Cleaner) report(name string, err error) {
 func (c *Cleaner) Wait() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for !c.stopped && (c.busy || len(c.versions)+len(c.files) > 0) {
+	for !c.stopped && (c.busy || len(c.versions)+len(c.files)+len(c.blobs) > 0) {
 		c.wake.Wait()
 	}
 }
@@ -155,11 +164,16 @@ func (c *Cleaner) Drain() error {
 	defer c.draining.Unlock()
 	c.mu.Lock()
 	var versions []*Version
+	var blobs []unlisted
 	if c.stopped {
 		versions, c.versions = c.versions, nil
+		blobs, c.blobs = c.blobs, nil
 	}
 	c.mu.Unlock()
 	var errs []error
+	for _, b := range blobs {
+		errs = append(errs, b.Close())
+	}
 	for _, v := range versions {
 		unused := c.History.retire(v)
 		for _, t := range unused.tables {
@@ -170,6 +184,12 @@ func (c *Cleaner) Drain() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// An unlisted is a blob file that no version lists.
+type unlisted struct {
+	*Blob
+	remove bool
 }
 
 // A heldFile is an obsolete file that a reader in another process may still need. It goes
