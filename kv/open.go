@@ -281,7 +281,9 @@ func (d *DB) start(v *version.Version, lastSeq base.SeqNum, manifestNum uint64) 
 	if err != nil {
 		return err
 	}
+	d.manifestMu.Lock() // the cleaner may have closed what recovery did not need
 	d.manifest = m
+	d.manifestMu.Unlock()
 	log, err := d.createLog(d.logNum)
 	if err != nil {
 		return err

@@ -157,7 +157,8 @@ func TestSetReaderIsRefused(t *testing.T) {
 	for _, short := range []int64{5, 9, 10, 300 << 10, size} { // in memory too
 		at := short / 2
 		require.ErrorIs(t, db.SetReader([]byte("k"), short, bytes.NewReader(value[:at]), nil), io.ErrUnexpectedEOF)
-		err := db.SetReader([]byte("k"), short, io.MultiReader(bytes.NewReader(value[:at]), iotest.ErrReader(broken)), nil)
+		failing := io.MultiReader(bytes.NewReader(value[:at]), iotest.ErrReader(broken))
+		err := db.SetReader([]byte("k"), short, failing, nil)
 		require.ErrorIs(t, err, broken)
 		require.ErrorContains(t, err, fmt.Sprintf("%d bytes of %d", at, short))
 	}
@@ -417,4 +418,53 @@ func TestVerifyKnowsStreamedValues(t *testing.T) {
 	err = Verify(dir, io.Discard)
 	require.ErrorIs(t, err, ErrCorruption)
 	require.ErrorContains(t, err, name)
+}
+
+// Each call to the file system fails in turn, once and for good, while values are read, flushed and overwritten.
+// What was acknowledged is there after the next open, and no blob file that nobody needs.
+func TestSetReaderWhereEachCallFails(t *testing.T) {
+	for _, forever := range []bool{false, true} {
+		failed := true
+		for at := 1; failed; at++ {
+			f := &faultFS{fs: vfs.NewMem()}
+			o := &Options{fs: f, leastStreamed: 10, backoff: quickBackoff}
+			db, err := Open("db", o)
+			require.NoError(t, err)
+			calls := 0
+			f.set(func(c ioCall) (int, error) {
+				if calls++; calls == at || forever && calls > at {
+					return c.bytes / 2, errDisk
+				}
+				return 0, nil
+			})
+			acked := -1
+			for i := range 4 {
+				v := fmt.Sprintf("value %d %s", i, strings.Repeat("x", 100))
+				if db.SetReader([]byte("k"), int64(len(v)), strings.NewReader(v), Sync) == nil {
+					acked = i
+				}
+				if i%2 == 1 {
+					_ = db.Flush() // it may fail
+				}
+			}
+			_ = db.Close()
+			failed = calls >= at
+			f.set(nil)
+			db, err = Open("db", o)
+			require.NoError(t, err, "call %d", at)
+			got, err := db.Get([]byte("k"))
+			if acked >= 0 {
+				require.NoError(t, err, "call %d", at)
+			}
+			n := -1
+			if err == nil {
+				_, err = fmt.Sscanf(string(got), "value %d ", &n)
+				require.NoError(t, err)
+			}
+			require.GreaterOrEqual(t, n, acked, "call %d", at)
+			require.LessOrEqual(t, requireBlobs(t, db), 3, "of each flush one")
+			require.NoError(t, db.Close())
+			require.Less(t, at, 1000)
+		}
+	}
 }
