@@ -49,14 +49,16 @@ type cursor struct {
 
 	returned uint64 // entries that it came to since the last seek: counting is cheaper than asking for whom
 	scanning bool   // parts.scan is of the moves since then
-	// Going forward, the input is on the entry itself, or past it if ahead is set.
+	turned   uint64 // what returned was when the direction changed since
+	// Going forward, the input is on the entry itself, or past it if ahead says so.
 	// Going backward, it is on the last entry before all versions of key, or on none.
+	// In both directions it may have read on: see iterator_ahead.go.
 	backward bool
-	ahead    bool
-	seeks    int          // since countScans
-	apart    *blob.Handle // going backward, of the value if it was not read yet
-	operands [][]byte     // of key, with the value under them; see iterator_versions.go
-	older    []byte       // the value, going backward
+	ahead    aheadness
+	seeks    int         // since countScans
+	apart    blob.Handle // of the value if it was not read yet; of file 0: it was
+	operands [][]byte    // of key, with the value under them; see iterator_versions.go
+	older    []byte      // the value, going backward
 	valid    bool
 	err      error
 }
@@ -127,6 +129,7 @@ type iterParts struct {
 	past  []byte // of newestFirst
 	older []byte
 	apart []byte // a value out of a blob file
+	on    readOn
 	lower []byte
 	upper []byte
 }
@@ -138,6 +141,7 @@ func (i *cursor) giveBack() {
 	p := i.parts
 	p.Release()
 	p.tombs.Release()
+	p.on.release()
 	p.key, p.older = i.key, i.older
 	for _, b := range []*[]byte{&p.key, &p.newer, &p.past, &p.older, &p.apart, &p.lower, &p.upper, &p.scan.start} {
 		if cap(*b) > maxRetainedScratch {
@@ -311,9 +315,13 @@ func (i *cursor) next() bool {
 		return false
 	}
 	if i.backward {
+		i.turned = i.returned
 		return i.came(i.own.ahead(i, i.forward(i.input.SeekGE(base.SearchKey(i.key, base.MaxSeqNum)), true)))
 	}
-	if i.ahead {
+	if i.ahead != onEntry {
+		if i.ahead == readAhead {
+			return i.nextRead()
+		}
 		return i.came(i.own.ahead(i, i.forward(i.input.Valid(), true)))
 	}
 	return i.came(i.own.ahead(i, i.forward(i.input.Next(), true)))
@@ -332,7 +340,11 @@ func (i *Iterator) Prev() bool {
 		return false
 	}
 	if c.backward {
+		if c.ahead == readAhead {
+			return c.nextRead()
+		}
 		return c.came(c.own.behind(c, c.back(c.input.Valid())))
 	}
+	c.turned = c.returned
 	return c.came(c.own.behind(c, c.back(c.input.SeekLT(base.SearchKey(c.key, base.MaxSeqNum)))))
 }

@@ -23,16 +23,31 @@ func (i *cursor) showApart(kind base.Kind) (live bool, err error) {
 	if !live {
 		return false, err
 	}
+	i.expiry, i.valid = expiry, true
 	if i.keysOnly {
 		i.value, i.size = nil, int(h.Size)
-	} else if i.value, err = i.fetch(i.key, h); err != nil {
-		return false, err
+		if i.plain && kind == base.KindSetApart {
+			i.settle()
+		}
+		return true, nil
 	}
-	i.expiry, i.valid = expiry, true
-	if i.keysOnly && i.plain && kind == base.KindSetApart {
-		i.settle()
+	err = i.bring(h)
+	return err == nil, err
+}
+
+// bring makes the value that a handle leads to that of the entry that the iterator is on: alone, or, in the midst
+// of a scan, with those after it.
+func (i *cursor) bring(h blob.Handle) (err error) {
+	switch p := i.parts; {
+	case p.on.filling && !p.on.off:
+		i.value, i.apart = nil, h
+		return nil
+	case i.readsOn(h):
+		return i.readFrom(h)
 	}
-	return true, nil
+	i.value, err = i.fetch(i.key, h)
+	i.valid = err == nil
+	return err
 }
 
 // sizedApart reports whether the entry of a table, going forward for keys alone, is one with a handle and
@@ -72,16 +87,26 @@ func (i *cursor) keepApart(k base.InternalKey) bool {
 		i.err = err
 	}
 	if i.value = nil; live {
-		i.size, i.expiry, i.apart = int(h.Size), expiry, &h
+		i.size, i.expiry, i.apart = int(h.Size), expiry, h
 	}
 	return live
 }
 
-// fetchOlder reads the value of which keepApart has kept the handle, if it has.
+// fetchOlder reads the value of which keepApart has kept the handle, if it has, for operands over it.
 func (i *cursor) fetchOlder() {
-	if i.apart == nil || i.keysOnly || i.err != nil {
+	if i.apart.File == 0 || i.keysOnly || i.err != nil {
 		return
 	}
-	i.value, i.err = i.fetch(i.key, *i.apart)
-	i.apart = nil
+	i.value, i.err = i.fetch(i.key, i.apart)
+	i.apart = blob.Handle{}
+}
+
+// showOlderApart is showOlder of a value without operands, of which keepApart may have kept the handle.
+func (i *cursor) showOlderApart() bool {
+	if i.valid = i.err == nil; i.valid && i.apart.File > 0 && !i.keysOnly {
+		h := i.apart
+		i.apart = blob.Handle{}
+		i.err = i.bring(h)
+	}
+	return i.valid
 }

@@ -28,7 +28,7 @@ func (i *Iterator) begin(key []byte, backward bool) bool {
 		if c.scanning || c.db.watch.most.Load() > 0 {
 			c.beginScan(key, backward)
 		}
-		c.returned = 0
+		c.returned, c.turned = 0, 0
 	}
 	return i.seekable()
 }

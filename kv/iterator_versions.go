@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/memtable"
 )
 
 // forward goes on from the input's entry (on: there is one) to the newest visible
 // version of a live key. If skip is set, that is not i.key.
 func (i *cursor) forward(on, skip bool) bool {
-	i.backward, i.ahead = false, false
+	i.backward, i.ahead = false, onEntry
 	for steps := 0; on; {
 		k := i.input.Key()
 		if skip && bytes.Equal(k.User, i.key) {
@@ -61,7 +62,7 @@ func (i *cursor) forward(on, skip bool) bool {
 // back goes back from the input's entry to the versions of a live key, of which the
 // newest visible one comes last.
 func (i *cursor) back(on bool) bool {
-	i.backward, i.operands, i.apart = true, i.operands[:0], nil
+	i.backward, i.ahead, i.operands, i.apart = true, onEntry, i.operands[:0], blob.Handle{}
 	have, live := false, false
 	for steps := 0; on; {
 		k := i.input.Key()
@@ -181,9 +182,10 @@ func (i *cursor) newestFirst() (over bool) {
 	i.expiry = 0
 	upper := i.upper
 	i.upper = p.past // forward goes no further than the key
+	p.on.off = true
 	found := i.forward(i.input.SeekGE(base.SearchKey(i.key, base.MaxSeqNum)), false)
-	i.upper, i.backward, i.ahead, i.operands, i.table = upper, true, false, i.operands[:0], nil
-	i.apart = nil
+	i.upper, i.backward, i.ahead, i.operands, i.table = upper, true, onEntry, i.operands[:0], nil
+	p.on.off, i.apart = false, blob.Handle{}
 	if !found {
 		return i.err != nil
 	}
@@ -229,7 +231,7 @@ func (i *cursor) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
 		i.value, i.size, i.valid = nil, -1, true
 		return true
 	}
-	i.operands, i.ahead = i.operands[:0], true
+	i.operands, i.ahead = i.operands[:0], pastEntry
 	steps := 0
 	for on := true; on; {
 		k := i.input.Key()
@@ -326,7 +328,7 @@ func (i *cursor) collectOlder(k base.InternalKey, live bool, cover base.SeqNum) 
 		i.operands = append(i.operands, bytes.Clone(i.input.Value()))
 		return true
 	}
-	i.operands, i.apart = i.operands[:0], nil
+	i.operands, i.apart = i.operands[:0], blob.Handle{}
 	if cover > k.SeqNum() {
 		return false
 	}
@@ -347,9 +349,9 @@ func (i *cursor) collectOlder(k base.InternalKey, live bool, cover base.SeqNum) 
 // showOlder makes the value of i.key of what collectOlder collected.
 func (i *cursor) showOlder() bool {
 	if len(i.operands) == 0 {
-		i.fetchOlder()
+		return i.showOlderApart()
 	}
-	if len(i.operands) > 0 && i.err == nil {
+	if i.err == nil {
 		i.value, i.err = i.state.mergeOperands(i.key, i.operands)
 	}
 	i.operands = i.operands[:0]

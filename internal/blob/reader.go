@@ -25,7 +25,8 @@ type ReaderOptions struct {
 // nothing in memory. It is safe for concurrent use; Close must come last.
 type Reader struct {
 	file  io.ReaderAt
-	again vfs.Rereader // file, if it is one
+	now   vfs.NowReader // file, if it is one
+	again vfs.Rereader  // file, if it is one
 	name  string
 	hint  string
 	id    uint64
@@ -37,6 +38,7 @@ type Reader struct {
 func NewReader(f io.ReaderAt, size int64, o ReaderOptions) (*Reader, error) {
 	r := &Reader{file: f, name: o.Name, hint: o.Hint, id: o.ID, size: size}
 	r.again, _ = f.(vfs.Rereader)
+	r.now, _ = f.(vfs.NowReader)
 	switch {
 	case size < MinSize:
 		return nil, r.corrupt(0, fmt.Errorf("the file has %d bytes, one without values has %d", size, MinSize))
@@ -61,7 +63,12 @@ func (r *Reader) corrupt(offset int64, cause error) error {
 }
 
 // readFull reads len(b) bytes at offset.
-func (r *Reader) readFull(b []byte, offset int64) error { return r.readIn(r.file, b, offset) }
+func (r *Reader) readFull(b []byte, offset int64) error {
+	if r.ReadNow(b, offset) == vfs.NowDone {
+		return nil
+	}
+	return r.readIn(r.file, b, offset)
+}
 
 func (r *Reader) readIn(f io.ReaderAt, b []byte, offset int64) error {
 	n, err := f.ReadAt(b, offset)
@@ -110,27 +117,33 @@ func (r *Reader) admits(h Handle) error {
 // scratches are buffers of reads into memory that is not the caller's.
 var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxPooled is the longest scratch that is kept.
-const maxPooled = 1 << 20
+const (
+	maxPooled = 1 << 20 // bytes of the longest scratch that is kept
+	// maxCopied is bytes of the longest record of which the value is copied for a caller without memory.
+	maxCopied = 64 << 10
+)
 
 // AppendValue appends to dst the value of key that a handle leads to, with one read. It returns
 // dst as it was with an error that matches base.ErrCorruption if there is another record, or a
-// damaged one. It allocates nothing if dst has room; if dst is nil, the value is in memory of
-// its own, into which it was read.
+// damaged one. It allocates nothing if dst has room.
+//
+// Without much room the record is read into other memory and the value copied: of 16 KB that takes as long
+// as to clear the memory of a value that is read in its place, and the value's memory is not longer than
+// the value.
 func (r *Reader) AppendValue(dst, key []byte, h Handle) ([]byte, error) {
 	if err := r.admits(h); err != nil {
 		return dst, err
 	}
-	n, had := int(h.Length), len(dst)
+	n, had, own := int(h.Length), len(dst), false
 	var b []byte
 	switch {
-	case h.Length < h.Size || dst != nil && cap(dst)-had < n: // it is compressed, or dst has room for less
+	case h.Length < h.Size || cap(dst)-had < n && (dst != nil || n <= maxCopied): // compressed, or dst has no room
 		scratch := scratches.Get().(*[]byte)
 		defer keepScratch(scratch)
 		*scratch = slices.Grow((*scratch)[:0], n)
 		b = (*scratch)[:n]
 	case dst == nil:
-		b = make([]byte, n)
+		b, own = make([]byte, n), true
 	default:
 		b = dst[had : had+n]
 	}
@@ -143,7 +156,7 @@ func (r *Reader) AppendValue(dst, key []byte, h Handle) ([]byte, error) {
 			stored = bytes.Clone(stored)
 		}
 		return r.decode(dst, p, stored, h)
-	case dst == nil && h.Length >= h.Size:
+	case own:
 		return stored, nil
 	}
 	return append(dst, stored...), nil // in dst it is moved down, over what stood before it
@@ -160,14 +173,21 @@ func keepScratch(scratch *[]byte) {
 // is in b.
 func (r *Reader) read(b, key []byte, h Handle) (p prefix, stored []byte, err error) {
 	err = r.readChecked(b, h.Offset, func() (err error) {
-		if p, err = r.head(b, key, h); err == nil {
-			at := p.valueAt()
-			if stored, err = joinPieces(b[at:], r.id, h.Offset+int64(at)); err != nil {
-				err = r.corrupt(h.Offset, err)
-			}
-		}
+		p, stored, err = r.checked(b, key, h)
 		return err
 	})
+	return p, stored, err
+}
+
+// checked checks all of a record. The value as it is stored is in b.
+func (r *Reader) checked(b, key []byte, h Handle) (p prefix, stored []byte, err error) {
+	if p, err = r.head(b, key, h); err != nil {
+		return p, nil, err
+	}
+	at := p.valueAt()
+	if stored, err = joinPieces(b[at:], r.id, h.Offset+int64(at)); err != nil {
+		err = r.corrupt(h.Offset, err)
+	}
 	return p, stored, err
 }
 

@@ -120,6 +120,13 @@ func (b *Budget) take(n int) bool {
 	return false
 }
 
+// Take counts n bytes that others read ahead, until Give. It reports false, and counts nothing, if there is no
+// room for them.
+func (b *Budget) Take(n int) bool { return b.take(n) }
+
+// Give gives back n bytes of Take.
+func (b *Budget) Give(n int) { b.give(n) }
+
 // force counts n bytes, whether there is room or not.
 func (b *Budget) force(n int) {
 	if b != nil {

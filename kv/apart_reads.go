@@ -1,0 +1,192 @@
+package kv
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// Values that are known before they are needed are read together, in the order in which they lie: those of one file
+// that have no more than a gap between them with one request. What cannot be read so is read alone by who needs
+// it, and then says what is wrong.
+
+const (
+	// maxGap is bytes between two records that are read together: less than a request or a seek costs.
+	maxGap = 16 << 10
+	// maxJoined is the length of what is read with one request, if it is of several records. Records longer than
+	// half of it are read alone, so that several are read at a time.
+	maxJoined = 256 << 10
+)
+
+// An apartRead is a value that is to be read.
+type apartRead struct {
+	key    []byte
+	handle blob.Handle
+	value  []byte
+	done   bool // else it is to be read alone
+}
+
+// compareApart orders values as they lie in files.
+func compareApart(a, b blob.Handle) int {
+	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset))
+}
+
+// An apartSpan is a part of a file with the records of one or several values.
+type apartSpan struct {
+	reader *blob.Reader
+	offset int64
+	length int64
+	reads  []*apartRead
+	raw    []byte
+	begun  bool // the system was asked for it, and reads
+	read   bool
+}
+
+// takes reports whether the record of a handle in the same file, at or behind the last one's offset, is to be read
+// together with those that the span has.
+func (s *apartSpan) takes(h blob.Handle) bool {
+	last := s.reads[len(s.reads)-1].handle
+	gap := h.Offset - (s.offset + s.length)
+	return last.File == h.File && gap <= maxGap && gap <= h.Length && h.Length <= maxJoined/2 &&
+		last.Length <= maxJoined/2 && s.length+gap+h.Length <= maxJoined
+}
+
+// spansOf returns the spans in which values lie that are sorted as compareApart does, appended to spans. Those of files
+// that cannot be opened, and of handles that lead out of theirs, are in none.
+func (d *DB) spansOf(spans []apartSpan, v *version.Version, sorted []*apartRead) []apartSpan {
+	end := -1 // after the last value that is in the last span
+	for n, r := range sorted {
+		if l := len(spans) - 1; n == end && spans[l].takes(r.handle) && spans[l].reader.Admits(r.handle) {
+			s := &spans[l]
+			s.reads = sorted[n-len(s.reads) : n+1]
+			s.length = max(s.length, r.handle.Offset+r.handle.Length-s.offset)
+			end = n + 1
+			continue
+		}
+		b := v.Blob(r.handle.File)
+		if b == nil {
+			continue
+		}
+		reader, err := b.Open(&d.blobs)
+		if err != nil || !reader.Admits(r.handle) {
+			continue
+		}
+		spans = append(spans, apartSpan{reader: reader, offset: r.handle.Offset, length: r.handle.Length,
+			reads: sorted[n : n+1]})
+		end = n + 1
+	}
+	return spans
+}
+
+// An apartReads reads values together, into memory of its own.
+type apartReads struct {
+	list   []apartRead
+	sorted []*apartRead
+	spans  []apartSpan
+	window *[]byte // of windows; nil: none yet
+	plain  []byte  // values that were compressed
+}
+
+func (a *apartReads) add(h blob.Handle) { a.list = append(a.list, apartRead{handle: h}) }
+
+// read reads all values, of which the keys are set. It reports whether some of them had to be waited for.
+func (a *apartReads) read(d *DB, v *version.Version) (waited bool) {
+	for i := range a.list {
+		a.sorted = append(a.sorted, &a.list[i])
+	}
+	slices.SortFunc(a.sorted, func(x, y *apartRead) int { return compareApart(x.handle, y.handle) })
+	a.spans = d.spansOf(a.spans, v, a.sorted)
+	a.place()
+	left := 0 // spans that have to be waited for
+	for i := range a.spans {
+		s := &a.spans[i]
+		if now := s.reader.ReadNow(s.raw, s.offset); now == vfs.NowDone {
+			a.finish(s)
+		} else {
+			s.begun = now == vfs.NowBegun
+			a.spans[left], a.spans[i] = a.spans[i], a.spans[left]
+			left++
+		}
+	}
+	waited = a.wait(a.spans[:left], d.tables.Far)
+	for i := range a.spans[:left] {
+		if s := &a.spans[i]; s.read {
+			a.finish(s)
+		}
+	}
+	return waited
+}
+
+// place gives each span its part of the window.
+func (a *apartReads) place() {
+	n := int64(0)
+	for i := range a.spans {
+		n += a.spans[i].length
+	}
+	if a.window == nil {
+		a.window = windows.Get().(*[]byte)
+	}
+	if int64(cap(*a.window)) < n {
+		*a.window = make([]byte, max(n, nowOn))
+	}
+	rest := (*a.window)[:n]
+	for i := range a.spans {
+		s := &a.spans[i]
+		s.raw, rest = rest[:s.length:s.length], rest[s.length:]
+	}
+}
+
+// wait reads spans that the system does not have in memory, or does not say so: side by side, if it has not begun to
+// read them and to read one takes long. It reports whether it does.
+func (a *apartReads) wait(spans []apartSpan, far bool) (slow bool) {
+	side := far
+	for i := range spans {
+		if side && !spans[i].begun {
+			sideBySide(len(spans)-i, func(n int) { spans[i+n].wait() })
+			return true
+		}
+		began := time.Now()
+		spans[i].wait()
+		if took := time.Since(began); took >= deviceWait {
+			slow, side = true, true
+		}
+	}
+	return slow || far
+}
+
+// wait reads the span.
+func (s *apartSpan) wait() { s.read = s.reader.ReadSpan(s.raw, s.offset) == nil }
+
+// finish takes the values out of a span that was read.
+func (a *apartReads) finish(s *apartSpan) {
+	for _, r := range s.reads {
+		var err error
+		r.value, a.plain, err = s.reader.ValueIn(s.raw, s.offset, a.plain, r.key, r.handle)
+		r.done = err == nil
+	}
+}
+
+// reset makes a ready for other values.
+func (a *apartReads) reset() {
+	clear(a.spans)
+	clear(a.sorted)
+	clear(a.list)
+	a.list, a.sorted, a.spans, a.plain = a.list[:0], a.sorted[:0], a.spans[:0], a.plain[:0]
+}
+
+// release gives the memory of values back.
+func (a *apartReads) release() {
+	if a.window != nil {
+		if cap(*a.window) <= waitOn {
+			windows.Put(a.window)
+		}
+		a.window = nil
+	}
+	if cap(a.plain) > maxRetainedScratch {
+		a.plain = nil
+	}
+}

@@ -1,0 +1,232 @@
+package kv
+
+import (
+	"sync"
+
+	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/sstable"
+)
+
+// An iterator that goes on through values that lie apart reads on: it moves over some entries before its user
+// does, keeps their keys and handles, reads all the values at once, and then gives out one entry with each
+// move. A turn or a seek drops what is left. What was read is what will be asked for in most scans, and if not,
+// it is no more than was given out before.
+
+// An aheadness says where the input of a cursor is.
+type aheadness uint8
+
+const (
+	onEntry   aheadness = iota
+	pastEntry           // going forward, at the first entry that is no operand or version of the key
+	readAhead           // at the last of the entries that were read on, or past it
+)
+
+const (
+	readOnFrom = 2  // entries that a scan has come to before it reads on
+	leastOn    = 8  // entries that it reads on at least, if there are so many
+	mostOn     = 64 // and at most
+	// nowOn is bytes that it reads on from memory: what was read is still in a processor's cache when it is used.
+	nowOn = 192 << 10
+	// waitOn is bytes that it reads on if they have to be waited for.
+	waitOn = 1 << 20
+	// longOn is the length of a record which is read alone: others beside it gain nothing.
+	longOn = 256 << 10
+)
+
+// A readOn is the entries that an iterator has come to before its user.
+type readOn struct {
+	entries []onEntryOf
+	at      int    // of entries, the next to be given out
+	memory  []byte // keys, and values that lie in tables
+	apart   apartReads
+
+	filling bool // the cursor moves for the sake of entries
+	off     bool // it moves otherwise, for newestFirst
+	waited  bool // what was read last had to be waited for
+	budget  *sstable.Budget
+	counted int // bytes that the budget has counted
+
+	// What the cursor was when it stopped:
+	ended bool // on no entry
+	err   error
+	ahead aheadness
+	table *sstable.Iter
+}
+
+// An onEntryOf is an entry of a readOn. The key, and the value if it is in a table, are parts of memory.
+type onEntryOf struct {
+	key    [2]int
+	value  [2]int
+	expiry uint64
+	read   int // of the value, in apart; -1: it is in memory
+}
+
+// readsOn reports whether the iterator is to read on from an entry with the handle. A transaction's own does not: what
+// it writes meanwhile is seen.
+func (i *cursor) readsOn(h blob.Handle) bool {
+	return i.returned-i.turned >= readOnFrom && i.own == nil && h.Length < longOn && !i.parts.on.off
+}
+
+// readFrom reads on from the entry that the iterator is on, of which the handle is given, and makes that the one that
+// is shown.
+func (i *cursor) readFrom(h blob.Handle) error {
+	on := &i.parts.on
+	on.reset()
+	most := int64(nowOn)
+	if on.waited || i.db.tables.Far {
+		most = waitOn
+	}
+	if i.db.tables.Far && !on.reserve(&i.db.tables.Parts, int(most)) {
+		var err error
+		i.value, err = i.fetch(i.key, h)
+		i.valid = err == nil
+		return err
+	}
+	entries := min(max(i.returned-i.turned, leastOn), mostOn)
+	i.apart = h
+	bytes := on.add(i)
+	returned := i.returned
+	on.filling = true
+	for uint64(len(on.entries)) < entries && bytes < most {
+		if i.apart = (blob.Handle{}); !i.step() {
+			on.ended, on.err = true, i.err
+			break
+		}
+		bytes += on.add(i)
+	}
+	on.filling, i.returned = false, returned
+	on.ahead, on.table = i.ahead, i.table
+	i.apart, i.table, i.ahead, i.err = blob.Handle{}, nil, readAhead, nil
+	on.setKeys()
+	on.waited = on.apart.read(i.db, i.state.version)
+	on.at = 1
+	return i.give(&on.entries[0])
+}
+
+// step moves in the iterator's direction, past what was read.
+func (i *cursor) step() bool {
+	t := i.table
+	i.valid, i.err, i.expiry = t != nil, nil, 0
+	switch {
+	case t != nil:
+		return i.nextInTable(t)
+	case i.backward:
+		return i.back(i.input.Valid())
+	case i.ahead == pastEntry:
+		return i.forward(i.input.Valid(), true)
+	}
+	return i.forward(i.input.Next(), true)
+}
+
+// add adds the entry that the cursor is on, and returns how many bytes its value takes.
+func (on *readOn) add(i *cursor) int64 {
+	key, value := i.key, i.value
+	if i.table != nil {
+		key, value = i.table.User(), i.table.Value()
+	}
+	e := onEntryOf{expiry: i.expiry, read: -1}
+	e.key[0] = len(on.memory)
+	on.memory = append(on.memory, key...)
+	e.key[1] = len(on.memory)
+	n := int64(len(key))
+	if h := i.apart; h.File > 0 {
+		e.read = len(on.apart.list)
+		on.apart.add(h)
+		n += h.Length
+	} else {
+		on.memory = append(on.memory, value...)
+		n += int64(len(value))
+	}
+	e.value = [2]int{e.key[1], len(on.memory)}
+	on.entries = append(on.entries, e)
+	return n
+}
+
+// setKeys gives the values that are to be read their keys: memory does not move any more.
+func (on *readOn) setKeys() {
+	for n := range on.entries {
+		if e := &on.entries[n]; e.read >= 0 {
+			on.apart.list[e.read].key = on.memory[e.key[0]:e.key[1]]
+		}
+	}
+}
+
+// nextRead moves to the next entry that was read on, or past all of them.
+func (i *cursor) nextRead() bool {
+	on := &i.parts.on
+	for on.at < len(on.entries) {
+		e := &on.entries[on.at]
+		on.at++
+		if e.expiry == 0 || i.db.now() < e.expiry {
+			i.err = i.give(e)
+			return i.came(i.valid)
+		}
+	}
+	i.setKey(&on.entries[len(on.entries)-1])
+	if on.ended {
+		i.err = on.err
+		return false
+	}
+	i.ahead, i.table = on.ahead, on.table
+	if i.table != nil {
+		return i.step() // which counts
+	}
+	return i.came(i.step())
+}
+
+func (i *cursor) setKey(e *onEntryOf) {
+	i.key = append(i.key[:0], i.parts.on.memory[e.key[0]:e.key[1]]...)
+}
+
+// give makes an entry the one that the iterator is on.
+func (i *cursor) give(e *onEntryOf) (err error) {
+	on := &i.parts.on
+	i.setKey(e)
+	i.value, i.expiry = on.memory[e.value[0]:e.value[1]], e.expiry
+	if e.read >= 0 {
+		r := &on.apart.list[e.read]
+		if i.value = r.value; !r.done {
+			i.value, err = i.fetch(i.key, r.handle)
+		}
+	}
+	i.valid = err == nil
+	return err
+}
+
+// reset makes on ready for other entries.
+func (on *readOn) reset() {
+	on.entries, on.memory = on.entries[:0], on.memory[:0]
+	on.at, on.ended, on.err, on.table = 0, false, nil, nil
+	on.apart.reset()
+}
+
+// reserve has a budget count n bytes until release, and reports whether it has room for them.
+func (on *readOn) reserve(b *sstable.Budget, n int) bool {
+	if on.counted > 0 {
+		return true
+	}
+	if !b.Take(n) {
+		return false
+	}
+	on.budget, on.counted = b, n
+	return true
+}
+
+// release makes on ready for another iterator.
+func (on *readOn) release() {
+	if cap(on.entries) == 0 {
+		return
+	}
+	if on.counted > 0 {
+		on.budget.Give(on.counted)
+	}
+	on.reset()
+	on.apart.release()
+	*on = readOn{entries: on.entries, memory: on.memory, apart: on.apart}
+	if cap(on.memory) > maxRetainedScratch {
+		on.memory = nil
+	}
+}
+
+// windows are the memories of what is read on.
+var windows = sync.Pool{New: func() any { return new([]byte) }}
