@@ -1,0 +1,74 @@
+package kv
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// BenchmarkLargeScan scans stores of large values, in tables and in blob files, in turns, so that what else the machine
+// does befalls both: of keys alone, and of all values, of which a byte in each page is looked at. It reports how many
+// times as fast a scan is with values apart (x, and cpu-x by processor time), and what that takes for a key.
+func BenchmarkLargeScan(b *testing.B) {
+	for _, s := range apartSizes {
+		var dbs [2]*DB
+		for i, store := range largeStores[:2] {
+			dbs[i] = largeValues(b, s.size, s.keys, store.o)
+		}
+		for _, c := range []struct {
+			name            string
+			o               IterOptions
+			backward, chill bool
+		}{
+			{name: "keys", o: IterOptions{KeysOnly: true}},
+			{name: "values"},
+			{name: "all/backward", backward: true},
+			{name: "all/dropped", chill: true},
+			{name: "all/backward/dropped", backward: true, chill: true},
+		} {
+			b.Run(fmt.Sprintf("%s/%s", s.name, c.name), func(b *testing.B) {
+				var times [2]benchTime
+				for b.Loop() {
+					for i, db := range dbs {
+						if c.chill {
+							dropAllPages(b, db.dir)
+						}
+						cpu, began := processorTime(b), time.Now()
+						require.Equal(b, s.keys, scanLarge(b, db, &c.o, c.backward))
+						times[i].clock = append(times[i].clock, float64(time.Since(began)))
+						times[i].cpu += processorTime(b) - cpu
+					}
+				}
+				inline, apart := times[0].median(), times[1].median()
+				b.ReportMetric(inline/apart, "x")
+				b.ReportMetric(times[0].cpu/times[1].cpu, "cpu-x")
+				b.ReportMetric(inline/float64(s.keys), "inline-ns/key")
+				b.ReportMetric(apart/float64(s.keys), "apart-ns/key")
+			})
+		}
+	}
+}
+
+// lookedAt keeps what a scan looks at.
+var lookedAt int
+
+// scanLarge goes through a store, and returns how many keys it has.
+func scanLarge(b *testing.B, db *DB, o *IterOptions, backward bool) (keys int) {
+	it, err := db.NewIter(o)
+	require.NoError(b, err)
+	first, next := it.First, it.Next
+	if backward {
+		first, next = it.Last, it.Prev
+	}
+	for ok := first(); ok; ok = next() {
+		v := it.Value()
+		for at := 0; at < len(v); at += 4096 {
+			lookedAt += int(v[at])
+		}
+		keys++
+	}
+	require.NoError(b, it.Close())
+	return keys
+}
