@@ -78,6 +78,9 @@ func (l *lookup) answerApart(stored []byte, trailer base.Trailer) (done bool, er
 	if err != nil {
 		return false, err
 	}
+	if l.stripe != nil {
+		l.stripe.apart.count(h)
+	}
 	value := dst[len(l.dst):]
 	l.dst = dst // as of an operand, it stays where it is
 	if !l.chain.begun {

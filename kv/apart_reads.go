@@ -27,17 +27,21 @@ type apartRead struct {
 	key    []byte
 	handle blob.Handle
 	value  []byte
-	done   bool // else it is to be read alone
+	done   bool      // else it is to be read alone
+	of     *multiKey // whose value it is, in a MultiGet
 }
 
 // compareApart orders values as they lie in files.
-func compareApart(a, b blob.Handle) int {
-	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset))
+func compareApart(a, b *apartRead) int {
+	if a.handle.File != b.handle.File {
+		return cmp.Compare(a.handle.File, b.handle.File)
+	}
+	return cmp.Compare(a.handle.Offset, b.handle.Offset)
 }
 
 // An apartSpan is a part of a file with the records of one or several values.
 type apartSpan struct {
-	reader *blob.Reader
+	reader *blob.Reader // nil: of one value, which can only be read alone
 	offset int64
 	length int64
 	reads  []*apartRead
@@ -51,33 +55,24 @@ type apartSpan struct {
 func (s *apartSpan) takes(h blob.Handle) bool {
 	last := s.reads[len(s.reads)-1].handle
 	gap := h.Offset - (s.offset + s.length)
-	return last.File == h.File && gap <= maxGap && gap <= h.Length && h.Length <= maxJoined/2 &&
+	return s.reader != nil && last.File == h.File && gap <= maxGap && gap <= h.Length && h.Length <= maxJoined/2 &&
 		last.Length <= maxJoined/2 && s.length+gap+h.Length <= maxJoined
 }
 
-// spansOf returns the spans in which values lie that are sorted as compareApart does, appended to spans. Those of files
-// that cannot be opened, and of handles that lead out of theirs, are in none.
+// spansOf appends to spans those in which values lie that are sorted as compareApart does.
 func (d *DB) spansOf(spans []apartSpan, v *version.Version, sorted []*apartRead) []apartSpan {
-	end := -1 // after the last value that is in the last span
 	for n, r := range sorted {
-		if l := len(spans) - 1; n == end && spans[l].takes(r.handle) && spans[l].reader.Admits(r.handle) {
+		if l := len(spans) - 1; l >= 0 && spans[l].takes(r.handle) && spans[l].reader.Admits(r.handle) {
 			s := &spans[l]
 			s.reads = sorted[n-len(s.reads) : n+1]
 			s.length = max(s.length, r.handle.Offset+r.handle.Length-s.offset)
-			end = n + 1
 			continue
 		}
-		b := v.Blob(r.handle.File)
-		if b == nil {
-			continue
+		s := apartSpan{reads: sorted[n : n+1]}
+		if reader, err := d.blobReader(v, r.handle.File); err == nil && reader.Admits(r.handle) {
+			s.reader, s.offset, s.length = reader, r.handle.Offset, r.handle.Length
 		}
-		reader, err := b.Open(&d.blobs)
-		if err != nil || !reader.Admits(r.handle) {
-			continue
-		}
-		spans = append(spans, apartSpan{reader: reader, offset: r.handle.Offset, length: r.handle.Length,
-			reads: sorted[n : n+1]})
-		end = n + 1
+		spans = append(spans, s)
 	}
 	return spans
 }
@@ -95,30 +90,39 @@ func (a *apartReads) add(h blob.Handle) { a.list = append(a.list, apartRead{hand
 
 // read reads all values, of which the keys are set. It reports whether some of them had to be waited for.
 func (a *apartReads) read(d *DB, v *version.Version) (waited bool) {
-	for i := range a.list {
-		a.sorted = append(a.sorted, &a.list[i])
-	}
-	slices.SortFunc(a.sorted, func(x, y *apartRead) int { return compareApart(x.handle, y.handle) })
+	a.sort()
 	a.spans = d.spansOf(a.spans, v, a.sorted)
 	a.place()
 	left := 0 // spans that have to be waited for
 	for i := range a.spans {
 		s := &a.spans[i]
-		if now := s.reader.ReadNow(s.raw, s.offset); now == vfs.NowDone {
-			a.finish(s)
-		} else {
-			s.begun = now == vfs.NowBegun
-			a.spans[left], a.spans[i] = a.spans[i], a.spans[left]
-			left++
+		if s.reader == nil {
+			continue
 		}
+		now := s.reader.ReadNow(s.raw, s.offset)
+		if now == vfs.NowDone {
+			a.plain = s.finish(a.plain)
+			continue
+		}
+		s.begun = now == vfs.NowBegun
+		a.spans[left], a.spans[i] = a.spans[i], a.spans[left]
+		left++
 	}
 	waited = a.wait(a.spans[:left], d.tables.Far)
 	for i := range a.spans[:left] {
 		if s := &a.spans[i]; s.read {
-			a.finish(s)
+			a.plain = s.finish(a.plain)
 		}
 	}
 	return waited
+}
+
+// sort has sorted be list as it lies in files.
+func (a *apartReads) sort() {
+	for i := range a.list {
+		a.sorted = append(a.sorted, &a.list[i])
+	}
+	slices.SortFunc(a.sorted, compareApart)
 }
 
 // place gives each span its part of the window.
@@ -161,12 +165,22 @@ func (a *apartReads) wait(spans []apartSpan, far bool) (slow bool) {
 // wait reads the span.
 func (s *apartSpan) wait() { s.read = s.reader.ReadSpan(s.raw, s.offset) == nil }
 
-// finish takes the values out of a span that was read.
-func (a *apartReads) finish(s *apartSpan) {
+// finish takes the values out of a span that was read. Those that were compressed are appended to plain.
+func (s *apartSpan) finish(plain []byte) []byte {
 	for _, r := range s.reads {
 		var err error
-		r.value, a.plain, err = s.reader.ValueIn(s.raw, s.offset, a.plain, r.key, r.handle)
+		r.value, plain, err = s.reader.ValueIn(s.raw, s.offset, plain, r.key, r.handle)
 		r.done = err == nil
+	}
+	return plain
+}
+
+// count counts the records that were read.
+func (a *apartReads) count(c *apartCounters) {
+	for i := range a.list {
+		if a.list[i].done {
+			c.count(a.list[i].handle)
+		}
 	}
 }
 

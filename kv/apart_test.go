@@ -315,7 +315,7 @@ func TestOpenKnowsItsBlobFiles(t *testing.T) {
 }
 
 // Where reads have to be waited for, many values are read side by side, and are the same; each takes one
-// read, and what is asked of keys alone none.
+// read, or neighbours one together, and what is asked of keys alone takes none.
 func TestValuesApartOfASlowDevice(t *testing.T) {
 	fsys := &slowReadFS{FS: vfs.NewMem(), blobs: true}
 	db, _, m := apartStore(t, fsys)
@@ -335,8 +335,8 @@ func TestValuesApartOfASlowDevice(t *testing.T) {
 		require.True(t, m[string(k)] == string(values[i]))
 	}
 	require.Greater(t, fsys.most.Load(), int64(1))
-	require.GreaterOrEqual(t, fsys.reads.Load(), int64(apart))
-	require.LessOrEqual(t, fsys.reads.Load(), int64(len(keys)), "a value takes one read")
+	require.Positive(t, fsys.reads.Load())
+	require.Less(t, fsys.reads.Load(), int64(apart), "neighbours are read together")
 	fsys.reset()
 	for _, k := range keys {
 		_, err := db.Has(k)

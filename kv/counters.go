@@ -3,6 +3,7 @@ package kv
 import (
 	"sync/atomic"
 
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/iterator"
 )
 
@@ -38,7 +39,31 @@ type stripe struct {
 	gets         counter
 	memtableHits counter
 	levels       [NumLevels]levelCounters
+	apart        apartCounters
 	_            [64]byte
+}
+
+// apartCounters count what lookups and iterators read of values that lie apart.
+type apartCounters struct {
+	reads     counter // records that were read of blob files
+	bytes     counter // that these take there
+	cacheHits counter // values that were in the cache
+}
+
+// count counts a record that was read.
+func (c *apartCounters) count(h blob.Handle) {
+	c.reads.Add(1)
+	c.bytes.Add(uint64(h.Length))
+}
+
+// apartReads returns the sums of all stripes: records that were read of blob files, their bytes there, and values that
+// were in the cache.
+func (c *dbCounters) apartReads() (reads, bytes, cacheHits uint64) {
+	for i := range c.stripes {
+		a := &c.stripes[i].apart
+		reads, bytes, cacheHits = reads+a.reads.Load(), bytes+a.bytes.Load(), cacheHits+a.cacheHits.Load()
+	}
+	return reads, bytes, cacheHits
 }
 
 // dbCounters are the counters of a store.

@@ -26,7 +26,7 @@ const (
 	leastOn    = 8  // entries that it reads on at least, if there are so many
 	mostOn     = 64 // and at most
 	// nowOn is bytes that it reads on from memory: what was read is still in a processor's cache when it is used.
-	nowOn = 192 << 10
+	nowOn = 256 << 10
 	// waitOn is bytes that it reads on if they have to be waited for.
 	waitOn = 1 << 20
 	// longOn is the length of a record which is read alone: others beside it gain nothing.
@@ -99,6 +99,7 @@ func (i *cursor) readFrom(h blob.Handle) error {
 	i.apart, i.table, i.ahead, i.err = blob.Handle{}, nil, readAhead, nil
 	on.setKeys()
 	on.waited = on.apart.read(i.db, i.state.version)
+	on.apart.count(&i.db.counters.stripes[i.stripe].apart)
 	on.at = 1
 	return i.give(&on.entries[0])
 }

@@ -67,6 +67,7 @@ func (i *cursor) fetch(key []byte, h blob.Handle) ([]byte, error) {
 	value, err := i.db.appendApart(p.apart[:0], i.state.version, key, h)
 	if err == nil {
 		p.apart = value
+		i.db.counters.stripes[i.stripe].apart.count(h)
 	}
 	return value, err
 }

@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -9,10 +8,11 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // Values that lie apart are read when all keys have their handles: in the order in which they lie in the
-// files, and side by side where a read is not out of memory.
+// files, neighbours together, and side by side where a read is not out of memory.
 
 // keepHandle is answerApart that leaves the value to readApart, unless it is of an operand.
 func (k *multiKey) keepHandle(stored []byte, trailer base.Trailer) error {
@@ -46,45 +46,77 @@ func (m *multiGet) readApart() {
 	if m.s.version.BlobTotals().Files == 0 && !m.s.holdsBlobs() {
 		return
 	}
-	m.apart = m.apart[:0]
+	a := &m.apart
 	for i := range m.keys {
 		if k := &m.keys[i]; k.apart != nil && k.err == nil {
-			m.apart = append(m.apart, k)
+			a.list = append(a.list, apartRead{key: k.key, handle: *k.apart, of: k})
 		}
 	}
-	slices.SortFunc(m.apart, func(a, b *multiKey) int {
-		return cmp.Or(cmp.Compare(a.apart.File, b.apart.File), cmp.Compare(a.apart.Offset, b.apart.Offset))
-	})
-	if m.d.tables.Far { // each is a request
-		sideBySide(len(m.apart), func(i int) { m.apart[i].readApart() })
-		return
-	}
-	for i, k := range m.apart {
+	a.sort()
+	a.spans = m.d.spansOf(a.spans, m.s.version, a.sorted)
+	for i := range a.spans {
+		if m.d.tables.Far { // each is a request
+			sideBySide(len(a.spans), func(n int) { a.spans[n].readKeys() })
+			break
+		}
 		began := time.Now()
-		k.readApart()
-		if left := m.apart[i+1:]; len(left) > 1 && time.Since(began) >= deviceWait {
+		a.spans[i].readKeys()
+		if left := a.spans[i+1:]; len(left) > 1 && time.Since(began) >= deviceWait {
 			readBeside(left)
-			return
+			break
 		}
 	}
+	a.reset()
 }
 
-// readBeside reads the values of keys in several goroutines, each of which takes the next.
-func readBeside(keys []*multiKey) {
+// readBeside reads the values of keys in several goroutines, each of which takes the next span.
+func readBeside(spans []apartSpan) {
 	var next atomic.Int64
 	var readers sync.WaitGroup
-	for range min(len(keys), maxReads) {
+	for range min(len(spans), maxReads) {
 		readers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(keys)); i = next.Add(1) - 1 {
-				keys[i].readApart()
+			for i := next.Add(1) - 1; i < int64(len(spans)); i = next.Add(1) - 1 {
+				spans[i].readKeys()
 			}
 		})
 	}
 	readers.Wait()
 }
 
+// readKeys reads the values of keys, each into memory of its own.
+func (s *apartSpan) readKeys() {
+	if len(s.reads) > 1 {
+		window := windows.Get().(*[]byte)
+		*window = slices.Grow((*window)[:0], int(s.length))
+		s.raw = (*window)[:s.length]
+		if s.readNow() {
+			s.finish(nil)
+		}
+		for _, r := range s.reads {
+			if k := r.of; r.done {
+				k.value, k.found, k.owned = append([]byte{}, r.value...), true, true
+				k.stripe.apart.count(r.handle)
+			}
+		}
+		windows.Put(window)
+	}
+	for _, r := range s.reads {
+		if !r.done {
+			r.of.readApart()
+		}
+	}
+}
+
+// readNow reads the span, and reports whether it did.
+func (s *apartSpan) readNow() bool {
+	return s.reader.ReadNow(s.raw, s.offset) == vfs.NowDone || s.reader.ReadSpan(s.raw, s.offset) == nil
+}
+
 // readApart reads the key's value.
 func (k *multiKey) readApart() {
 	k.value, k.err = k.d.appendApart(nil, k.version, k.key, *k.apart)
 	k.found, k.owned = k.err == nil, true
+	if k.found {
+		k.stripe.apart.count(*k.apart)
+	}
 }

@@ -160,7 +160,7 @@ type multiGet struct {
 	leaves  *leavesAhead
 	readers []*blockReader // of the caller, and of other goroutines
 
-	apart []*multiKey // that have a handle
+	apart apartReads // of keys that have a handle
 
 	farKeys  []farKey
 	farRound []*farFile
@@ -202,7 +202,9 @@ func (m *multiGet) giveBack(n int) {
 	clear(m.lookups)
 	m.open, m.here = cleared(m.open, n), cleared(m.here, n)
 	m.located, m.wants, m.unread = cleared(m.located, n), cleared(m.wants, n), cleared(m.unread, n)
-	m.apart = cleared(m.apart, n)
+	if cap(m.apart.list) > multiGetRun {
+		m.apart = apartReads{}
+	}
 	if len(m.order) > multiGetRun {
 		m.order = nil
 	}

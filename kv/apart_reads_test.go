@@ -1,0 +1,368 @@
+package kv
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// sortedKeys returns the keys of a model in order.
+func sortedKeys(m model) (keys []string) {
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// manyApart has keys with values of all lengths, most of which lie apart, those of one key in three newer than the
+// others; keys with many versions, operands, values that expire, and operands over some.
+func manyApart(t *testing.T, fsys vfs.FS) (*DB, *fakeClock, model) {
+	t.Helper()
+	clock := &fakeClock{}
+	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100, blobSize: 300 << 10, Merger: Append(","),
+		L0CompactionThreshold: 100, Clock: clock.time, Compression: sstable.NoCompression})
+	require.NoError(t, err)
+	rng, m := rand.New(rand.NewPCG(9, 9)), model{}
+	for round := range 3 {
+		for i := 0; i < 500; i += 1 + round {
+			k, v := fmt.Sprintf("key%03d", i), strings.Repeat(fmt.Sprint(i, round, " "), 1+rng.IntN(1+rng.IntN(2000)))
+			switch {
+			case i%17 == 0 && round > 0:
+				require.NoError(t, db.Merge([]byte(k), []byte("more"), NoSync))
+				v = strings.TrimPrefix(m[k]+",more", ",")
+			case i%5 == 0:
+				require.NoError(t, db.SetTTL([]byte(k), []byte(v), time.Duration(1+i)*time.Hour, NoSync))
+			case i%40 == 1:
+				for range 2 * maxVersions {
+					require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
+				}
+			default:
+				require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
+			}
+			m[k] = v
+		}
+		require.NoError(t, db.Flush())
+		if round == 0 {
+			require.NoError(t, db.Compact(nil, nil))
+		}
+	}
+	return db, clock, m
+}
+
+// Wherever an iterator turns or seeks while it reads on, it shows what is there.
+func TestIteratorsThatReadOnTurnAndSeek(t *testing.T) {
+	db, _, m := manyApart(t, vfs.NewMem())
+	keys := sortedKeys(m)
+	it, err := db.NewIter(nil)
+	require.NoError(t, err)
+	rng := rand.New(rand.NewPCG(3, 3))
+	at := -1
+	for range 2000 {
+		ok := false
+		switch n := rng.IntN(10); {
+		case n == 0 || at < 0 || at >= len(keys):
+			at = rng.IntN(len(keys))
+			ok = it.SeekGE([]byte(keys[at]))
+		case n == 1:
+			at = rng.IntN(len(keys))
+			ok = it.SeekLT([]byte(keys[at] + "x"))
+		default:
+			for left := rng.IntN(1 + rng.IntN(100)); left >= 0; left-- {
+				if n < 6 {
+					at, ok = at+1, it.Next()
+				} else {
+					at, ok = at-1, it.Prev()
+				}
+				if at < 0 || at >= len(keys) {
+					break
+				}
+				require.True(t, ok, it.Error())
+				require.Equal(t, keys[at], string(it.Key()))
+				require.True(t, m[keys[at]] == string(it.Value()), keys[at])
+				require.Equal(t, len(m[keys[at]]), it.ValueSize())
+			}
+		}
+		require.Equal(t, at >= 0 && at < len(keys), ok)
+		require.Equal(t, ok, it.Valid())
+		require.NoError(t, it.Error())
+	}
+	require.NoError(t, it.Close())
+	require.NoError(t, db.Close())
+}
+
+// A scan has its values with few reads, some at a time where they have to be waited for; a scan of three entries,
+// and one for keys, no more than they need.
+func TestIteratorsReadNeighboursTogether(t *testing.T) {
+	fsys := &slowReadFS{FS: vfs.NewMem(), blobs: true}
+	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100, Compression: sstable.NoCompression})
+	require.NoError(t, err)
+	const n = 400
+	for i := range n {
+		require.NoError(t, db.Set(fmt.Appendf(nil, "key%03d", i), bytes.Repeat([]byte{byte(i)}, 16<<10), NoSync))
+	}
+	require.NoError(t, db.Flush())
+	for _, delay := range []time.Duration{0, 2 * deviceWait} {
+		fsys.delay.Store(int64(delay))
+		for _, back := range []bool{false, true} {
+			it, err := db.NewIter(nil)
+			require.NoError(t, err)
+			fsys.reset()
+			move, next := it.First, it.Next
+			if back {
+				move, next = it.Last, it.Prev
+			}
+			seen := 0
+			for ok := move(); ok; ok = next() {
+				if seen++; seen == readOnFrom {
+					require.EqualValues(t, readOnFrom, fsys.reads.Load(), "one for each")
+				}
+			}
+			require.Equal(t, n, seen)
+			require.Less(t, fsys.reads.Load(), int64(n/6))
+			require.Equal(t, delay > 0, fsys.most.Load() > 1)
+			require.NoError(t, it.Close())
+		}
+	}
+	reads, read, _ := db.counters.apartReads()
+	require.EqualValues(t, 4*n, reads)
+	require.EqualValues(t, 4*db.current.BlobTotals().LiveBytes, read)
+	fsys.reset()
+	it, err := db.NewIter(&IterOptions{KeysOnly: true})
+	require.NoError(t, err)
+	for ok := it.First(); ok; ok = it.Next() {
+		require.Equal(t, 16<<10, it.ValueSize())
+	}
+	require.NoError(t, it.Close())
+	require.Zero(t, fsys.reads.Load())
+	require.NoError(t, db.Close())
+}
+
+// What expires after it was read on, and before it is come to, is passed over.
+func TestWhatExpiresAfterItWasReadOnIsNotShown(t *testing.T) {
+	for _, back := range []bool{false, true} {
+		db, clock, m := manyApart(t, vfs.NewMem())
+		it, err := db.NewIter(nil)
+		require.NoError(t, err)
+		move, next := it.First, it.Next
+		keys := sortedKeys(m)
+		if back {
+			move, next = it.Last, it.Prev
+			slices.Reverse(keys)
+		}
+		passed := 0
+		ok := move()
+		for n, k := range keys {
+			if i := 0; n >= 20 {
+				if n == 20 {
+					clock.advance(250 * time.Hour)
+				}
+				_, err := fmt.Sscanf(k, "key%03d", &i)
+				require.NoError(t, err)
+				if n > 20 && ok && !it.Expiry().IsZero() {
+					require.True(t, it.Expiry().After(clock.time()))
+				}
+				if i%5 == 0 && i < 249 && !strings.HasSuffix(m[k], ",more") && (n > 20 || string(it.Key()) != k) {
+					require.NotEqual(t, k, string(it.Key()))
+					passed++
+					continue
+				}
+			}
+			require.True(t, ok, it.Error())
+			if require.Equal(t, k, string(it.Key())); !strings.HasSuffix(m[k], ",more") {
+				require.True(t, m[k] == string(it.Value()))
+			}
+			ok = next()
+		}
+		require.False(t, ok)
+		require.Greater(t, passed, 20)
+		require.NoError(t, it.Close())
+		require.NoError(t, db.Close())
+	}
+}
+
+// A value that is damaged is an error when the iterator comes to it, and not before.
+func TestADamagedValueEndsAScanWhereItIs(t *testing.T) {
+	fsys := vfs.NewMem()
+	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100, Compression: sstable.NoCompression})
+	require.NoError(t, err)
+	const n, bad = 200, 77
+	for i := range n {
+		require.NoError(t, db.Set(fmt.Appendf(nil, "key%03d", i), bytes.Repeat([]byte{byte(i)}, 1000), NoSync))
+	}
+	require.NoError(t, db.Flush())
+	name := ""
+	for b := range db.current.Blobs() {
+		name = filepath.Join("db", b.Name())
+	}
+	require.NoError(t, db.Close())
+	file := readAll(t, fsys, name)
+	file[bytes.Index(file, bytes.Repeat([]byte{bad}, 900))] ^= 1
+	require.NoError(t, vfs.ReplaceFile(fsys, name, file))
+	db, err = Open("db", &Options{fs: fsys})
+	require.NoError(t, err)
+	for _, back := range []bool{false, true} {
+		it, err := db.NewIter(nil)
+		require.NoError(t, err)
+		want, move, next := bad, it.First, it.Next
+		if back {
+			want, move, next = n-bad-1, it.Last, it.Prev
+		}
+		seen := 0
+		for ok := move(); ok; ok = next() {
+			seen++
+		}
+		require.Equal(t, want, seen)
+		requireDamage(t, it.Error(), name, -1)
+		require.True(t, it.SeekGE([]byte("key078")))
+		for range n - bad - 2 {
+			require.True(t, it.Next())
+		}
+		require.False(t, it.Next())
+		require.NoError(t, it.Close())
+	}
+	var keys [][]byte
+	for i := range n {
+		keys = append(keys, fmt.Appendf(nil, "key%03d", i))
+	}
+	_, err = db.MultiGet(keys)
+	requireDamage(t, err, name, -1)
+	values, err := db.MultiGet(slices.Delete(keys, bad, bad+1))
+	require.NoError(t, err)
+	for i, v := range values {
+		if i >= bad {
+			i++
+		}
+		require.Equal(t, bytes.Repeat([]byte{byte(i)}, 1000), v)
+	}
+	require.NoError(t, db.Close())
+}
+
+// MultiGet reads neighbours together, and what it returns is the caller's: no two values share memory.
+func TestMultiGetReadsNeighboursTogether(t *testing.T) {
+	fsys := &slowReadFS{FS: vfs.NewMem(), blobs: true}
+	db, _, m := manyApart(t, fsys)
+	keys := sortedKeys(m)
+	var asked [][]byte
+	for _, k := range keys {
+		asked = append(asked, []byte(k))
+	}
+	fsys.reset()
+	values, err := db.MultiGet(asked)
+	require.NoError(t, err)
+	require.Less(t, fsys.reads.Load(), int64(len(keys)/2))
+	for i, k := range keys {
+		require.True(t, m[k] == string(values[i]), k)
+		for n := range values[i] {
+			values[i][n] = 'x'
+		}
+	}
+	again, err := db.MultiGet(asked)
+	require.NoError(t, err)
+	for i, k := range keys {
+		require.True(t, m[k] == string(again[i]), k)
+		require.Equal(t, strings.Repeat("x", len(m[k])), string(values[i]))
+	}
+	require.NoError(t, db.Close())
+}
+
+// What iterators read on where reads are requests is counted by the budget for that, until they are closed, and
+// one that finds no room reads one value after the other.
+func TestWhatIsReadOnIsCounted(t *testing.T) {
+	fsys := &slowReadFS{FS: vfs.NewMem(), blobs: true}
+	db, _, m := manyApart(t, fsys)
+	db.tables.Far, db.tables.Parts.Limit = true, 3*waitOn/2
+	keys := sortedKeys(m)
+	for range 2 {
+		var its []*Iterator
+		for n := range 2 {
+			it, err := db.NewIter(nil)
+			require.NoError(t, err)
+			its = append(its, it)
+			fsys.reset()
+			for i, ok := 0, it.First(); ok; ok, i = it.Next(), i+1 {
+				require.Equal(t, keys[i], string(it.Key()))
+				require.True(t, m[keys[i]] == string(it.Value()))
+			}
+			require.Equal(t, n == 0, fsys.reads.Load() < int64(len(keys)/2))
+			require.EqualValues(t, waitOn, db.tables.Parts.Used())
+		}
+		require.NoError(t, its[0].Close())
+		require.NoError(t, its[1].Close())
+		require.Zero(t, db.tables.Parts.Used())
+	}
+	require.NoError(t, db.Close())
+}
+
+// Blob files count among the files that may be open, and are opened again when they are read.
+func TestOpenBlobFilesAreBounded(t *testing.T) {
+	o := &Options{fs: vfs.OS, MaxOpenFiles: 4, CacheSize: -1, SeparateFrom: 100, blobSize: 8 << 10,
+		Compression: sstable.NoCompression}
+	db := openDir(t, t.TempDir(), o)
+	want := model{}
+	var keys [][]byte
+	for i := range 400 {
+		k := fmt.Sprintf("%05d", i)
+		want[k] = fmt.Sprintf("%0400d", i)
+		keys = append(keys, []byte(k))
+		require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
+	}
+	require.NoError(t, db.Flush())
+	require.Greater(t, requireBlobs(t, db), 15)
+	for range 2 {
+		requireContents(t, want, db)
+		require.LessOrEqual(t, db.Metrics().OpenFiles, 4)
+		values, err := db.MultiGet(keys)
+		require.NoError(t, err)
+		for i, v := range values {
+			require.Equal(t, want[string(keys[i])], string(v))
+		}
+		require.LessOrEqual(t, db.Metrics().OpenFiles, 4)
+	}
+	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Close())
+	require.Zero(t, db.openFiles.Used())
+}
+
+// AppendGet of a value that lies apart allocates nothing if there is room for it, and Get the value and its handle.
+func TestAppendGetOfAValueApartDoesNotAllocate(t *testing.T) {
+	db := openDir(t, t.TempDir(), &Options{fs: vfs.OS, SeparateFrom: 100})
+	key, value := []byte("key"), make([]byte, 16<<10)
+	for i := range value {
+		value[i] = byte(i * i >> 8)
+	}
+	for i := range value {
+		value[i] ^= byte(rand.Uint32())
+	}
+	require.NoError(t, db.Set(key, value, NoSync))
+	require.NoError(t, db.Flush())
+	dst := make([]byte, 0, len(value))
+	appendGet := func() {
+		got, err := db.AppendGet(dst, key)
+		if err != nil || !bytes.Equal(got, value) {
+			t.Error(err)
+		}
+	}
+	get := func() {
+		got, err := db.Get(key)
+		if err != nil || cap(got) != len(value) {
+			t.Error(err, cap(got))
+		}
+	}
+	appendGet()
+	if raceFactor == 1 { // its pools forget
+		require.Less(t, testing.AllocsPerRun(1000, appendGet), 0.2)
+		require.Less(t, testing.AllocsPerRun(1000, get), 2.2)
+	}
+	require.NoError(t, db.Close())
+}
