@@ -13,14 +13,30 @@ import (
 // What asks for less than the value, its size or whether it is there, ends at the handle,
 // and so does what a tombstone, an expiry or a newer version hides.
 
-// appendApart appends to dst the value of key that a handle leads to.
+// appendApart appends to dst the value of key that a handle leads to, past the cache.
 func (d *DB) appendApart(dst []byte, v *version.Version, key []byte, h blob.Handle) ([]byte, error) {
 	r, err := d.blobReader(v, h.File)
 	if err != nil {
 		return dst, err
 	}
-	d.counters.blobRead.Add(uint64(h.Length))
 	return r.AppendValue(dst, key, h)
+}
+
+// appendCached is appendApart for a lookup, which may find the value in the cache, and keeps it there.
+func (d *DB) appendCached(dst []byte, v *version.Version, key []byte, h blob.Handle, c *apartCounters) ([]byte, error) {
+	r, err := d.blobReader(v, h.File)
+	if err != nil {
+		return dst, err
+	}
+	out, hit, err := r.AppendCached(dst, key, h)
+	switch {
+	case err != nil || c == nil:
+	case hit:
+		c.cacheHits.Add(1)
+	default:
+		c.count(h)
+	}
+	return out, err
 }
 
 // openStream returns the value of key that a handle leads to, to be read piece by piece.
@@ -74,12 +90,13 @@ func (l *lookup) answerApart(stored []byte, trailer base.Trailer) (done bool, er
 	if l.explain != nil && l.explainApart(h) {
 		return l.answer(nil, base.MakeTrailer(trailer.SeqNum(), base.KindSet)), nil
 	}
-	dst, err := l.d.appendApart(l.dst, l.version, l.key, h)
+	var c *apartCounters
+	if l.stripe != nil {
+		c = &l.stripe.apart
+	}
+	dst, err := l.d.appendCached(l.dst, l.version, l.key, h, c)
 	if err != nil {
 		return false, err
-	}
-	if l.stripe != nil {
-		l.stripe.apart.count(h)
 	}
 	value := dst[len(l.dst):]
 	l.dst = dst // as of an operand, it stays where it is

@@ -321,6 +321,7 @@ func TestValuesApartOfASlowDevice(t *testing.T) {
 	db, _, m := apartStore(t, fsys)
 	requireReads(t, db, m)
 	fsys.delay.Store(int64(20 * deviceWait))
+	db.cache.Resize(0)
 	var keys [][]byte
 	apart := 0
 	for k, v := range m {

@@ -88,6 +88,6 @@ type dbCounters struct {
 	recoveryDrops, recoveryDroppedBytes   counter
 
 	// Of blob files: bytes of those that were written with new values, bytes of records that were copied
-	// from one to another, bytes read of values, and compactions that were picked to collect garbage.
-	blobWritten, blobRelocated, blobRead, collections counter
+	// from one to another, and compactions that were picked to collect garbage.
+	blobWritten, blobRelocated, collections counter
 }

@@ -27,7 +27,9 @@ type BlobMetrics struct {
 	// Since Open. Bytes that are written are among FlushBytes and CompactionWrittenBytes.
 	Written     uint64 // bytes of blob files, less what of them was relocated
 	Relocated   uint64 // bytes of records that compactions copied from one blob file to another
-	Read        uint64 // bytes of records that were read for a value, as stored, from caches or not
+	Reads       uint64 // records that lookups and iterators read for their values
+	Read        uint64 // bytes of these
+	CacheHits   uint64 // values that were in the block cache
 	Collections uint64 // compactions that were picked to collect garbage
 }
 
@@ -41,7 +43,8 @@ func (b *BlobMetrics) SpaceAmplification() float64 { return ratio(uint64(b.Bytes
 // count fills in the counters.
 func (b *BlobMetrics) count(c *dbCounters) {
 	b.Written, b.Relocated = c.blobWritten.Load(), c.blobRelocated.Load()
-	b.Read, b.Collections = c.blobRead.Load(), c.collections.Load()
+	b.Reads, b.Read, b.CacheHits = c.apartReads()
+	b.Collections = c.collections.Load()
 }
 
 // shape fills in what a version has.

@@ -48,7 +48,7 @@ func (m *multiGet) readApart() {
 	}
 	a := &m.apart
 	for i := range m.keys {
-		if k := &m.keys[i]; k.apart != nil && k.err == nil {
+		if k := &m.keys[i]; k.apart != nil && k.err == nil && !k.cachedApart() {
 			a.list = append(a.list, apartRead{key: k.key, handle: *k.apart, of: k})
 		}
 	}
@@ -112,11 +112,24 @@ func (s *apartSpan) readNow() bool {
 	return s.reader.ReadNow(s.raw, s.offset) == vfs.NowDone || s.reader.ReadSpan(s.raw, s.offset) == nil
 }
 
+// cachedApart takes the key's value out of the cache, and reports whether it is there.
+func (k *multiKey) cachedApart() bool {
+	r, err := k.d.blobReader(k.version, k.apart.File)
+	if err != nil {
+		return false
+	}
+	value, ok := r.AppendIfCached([]byte{}, k.key, *k.apart)
+	if ok {
+		k.value, k.found, k.owned = value, true, true
+		k.stripe.apart.cacheHits.Add(1)
+	}
+	return ok
+}
+
 // readApart reads the key's value.
 func (k *multiKey) readApart() {
-	k.value, k.err = k.d.appendApart(nil, k.version, k.key, *k.apart)
-	k.found, k.owned = k.err == nil, true
-	if k.found {
-		k.stripe.apart.count(*k.apart)
+	k.value, k.err = k.d.appendCached(nil, k.version, k.key, *k.apart, &k.stripe.apart)
+	if k.found, k.owned = k.err == nil, true; k.value == nil {
+		k.value = []byte{} // it is there
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/sstable"
@@ -59,7 +60,8 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 		Memory: d.readers, Far: opts.Objects != nil, FalsePositives: d.falsePositives,
 		Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache, Owner: d.cacheOwner(), Filter: opts.Filter,
 			Prefix: opts.Prefix, RangeFilter: opts.RangeFilter, Map: opts.MemoryMap, AnyExpansion: true}}
-	d.blobs = version.BlobCache{Path: d.blobPath, OpenFile: d.openFile, Hint: d.hint()}
+	d.blobs = version.BlobCache{Path: d.blobPath, OpenFile: d.openFile, Hint: d.hint(),
+		Values: blob.Cache{Blocks: d.cache, Owner: d.cacheOwner(), AtOnce: opts.Objects != nil}}
 	d.tables.Parts.Limit = opts.partsLimit()
 	if d.share != nil {
 		d.tables.Parts.Of = &d.share.b.parts

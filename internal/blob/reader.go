@@ -19,10 +19,13 @@ type ReaderOptions struct {
 	Hint string // the command that looks further, for errors; may be empty
 	ID   uint64 // of the file; not 0
 	Size int64  // that the file had when it was written; 0: not known
+
+	Records uint64 // of the file, for Cache
+	Cache   Cache  // for AppendCached
 }
 
 // A Reader reads values by their handles. Opening one reads nothing of the file, and it has
-// nothing in memory. It is safe for concurrent use; Close must come last.
+// nothing in memory but places for values in the cache. It is safe for concurrent use; Close must come last.
 type Reader struct {
 	file  io.ReaderAt
 	now   vfs.NowReader // file, if it is one
@@ -31,12 +34,14 @@ type Reader struct {
 	hint  string
 	id    uint64
 	size  int64
+	cache valueCache
 }
 
 // NewReader returns a reader of a file of size bytes. If f is an io.Closer, Close closes it; after
 // an error it is left open.
 func NewReader(f io.ReaderAt, size int64, o ReaderOptions) (*Reader, error) {
 	r := &Reader{file: f, name: o.Name, hint: o.Hint, id: o.ID, size: size}
+	r.cache.Cache, r.cache.records, r.cache.id = o.Cache, o.Records, o.ID
 	r.again, _ = f.(vfs.Rereader)
 	r.now, _ = f.(vfs.NowReader)
 	switch {
@@ -49,8 +54,9 @@ func NewReader(f io.ReaderAt, size int64, o ReaderOptions) (*Reader, error) {
 	return r, nil
 }
 
-// Close closes the file.
+// Close closes the file, and takes its values out of the cache.
 func (r *Reader) Close() error {
+	r.cache.close()
 	if c, ok := r.file.(io.Closer); ok {
 		return c.Close()
 	}

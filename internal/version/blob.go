@@ -25,12 +25,13 @@ const leastBlob = blob.MinSize
 // recordBytes returns the bytes of all records.
 func (b *Blob) recordBytes() uint64 { return uint64(b.Size) - leastBlob }
 
-// A BlobCache opens the blob files of a store. A reader of one holds no memory: there is nothing to
-// give up but the open file, which OpenFile may bound.
+// A BlobCache opens the blob files of a store. A reader of one holds no memory but that of the values in the cache:
+// there is nothing to give up but the open file, which OpenFile may bound.
 type BlobCache struct {
 	Path     func(num uint64) string
 	OpenFile func(name string) (vfs.ReadFile, error)
 	Hint     string // for errors of damage: the command that looks further
+	Values   blob.Cache
 }
 
 // Open returns the file's reader. It reads nothing of the file, but asks its size.
@@ -51,7 +52,8 @@ func (b *Blob) Open(c *BlobCache) (*blob.Reader, error) {
 	size, err := f.Size()
 	var r *blob.Reader
 	if err == nil {
-		r, err = blob.NewReader(f, size, blob.ReaderOptions{Name: name, Hint: c.Hint, ID: b.ID, Size: b.Size})
+		r, err = blob.NewReader(f, size, blob.ReaderOptions{Name: name, Hint: c.Hint, ID: b.ID, Size: b.Size,
+			Records: b.Records, Cache: c.Values})
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -1,0 +1,71 @@
+package kv
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// Lookups keep short values in the cache, within its size; scans and compactions pass it by, and what is removed
+// leaves it.
+func TestLargeValuesInTheCache(t *testing.T) {
+	fsys := &slowReadFS{FS: vfs.NewMem(), blobs: true}
+	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100, CacheSize: 1 << 20, BlockSize: 4 << 10})
+	require.NoError(t, err)
+	value := func(i int) []byte { return bytes.Repeat([]byte{byte(i), byte(i >> 8)}, 5000) }
+	var keys [][]byte
+	for i := range 300 {
+		keys = append(keys, fmt.Appendf(nil, "key%03d", i))
+		require.NoError(t, db.Set(keys[i], value(i), NoSync))
+	}
+	require.NoError(t, db.Set([]byte("long"), make([]byte, 100<<10), NoSync))
+	require.NoError(t, db.Compact(nil, nil))
+	scan := func() {
+		it, err := db.NewIter(nil)
+		require.NoError(t, err)
+		for ok := it.First(); ok; ok = it.Next() {
+		}
+		require.NoError(t, it.Close())
+	}
+	scan()
+	_, before := db.cache.Used()
+	scan()
+	_, after := db.cache.Used()
+	require.Equal(t, before, after, "scans pass it by")
+
+	for round := range 3 {
+		for _, k := range []int{7, 8, 9} {
+			got, err := db.Get(keys[k])
+			require.NoError(t, err)
+			require.Equal(t, value(k), got)
+		}
+		_, err := db.Get([]byte("long"))
+		require.NoError(t, err)
+		_, _, hits := db.counters.apartReads()
+		require.EqualValues(t, max(0, 3*(round-1)), hits)
+	}
+	fsys.reset()
+	values, err := db.MultiGet(keys[7:9])
+	require.NoError(t, err)
+	require.Equal(t, [][]byte{value(7), value(8)}, values)
+	require.Zero(t, fsys.reads.Load())
+
+	for range 3 {
+		for i, k := range keys {
+			got, err := db.Get(k)
+			require.NoError(t, err)
+			require.Equal(t, value(i), got)
+		}
+	}
+	require.LessOrEqual(t, db.Metrics().CacheBytes, int64(1<<20))
+	require.NoError(t, db.DeleteRange(nil, nil, nil))
+	require.NoError(t, db.Compact(nil, nil))
+	require.Zero(t, requireBlobs(t, db))
+	_, blocks := db.cache.Used()
+	require.Zero(t, blocks, "what is removed leaves the cache")
+	require.NoError(t, db.Close())
+}
