@@ -1,7 +1,9 @@
 package kv
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,6 +48,45 @@ func BenchmarkLargeScan(b *testing.B) {
 				b.ReportMetric(times[0].cpu/times[1].cpu, "cpu-x")
 				b.ReportMetric(inline/float64(s.keys), "inline-ns/key")
 				b.ReportMetric(apart/float64(s.keys), "apart-ns/key")
+			})
+		}
+	}
+}
+
+// BenchmarkLargeMultiGet looks up 64 keys at a time that lie together, and 64 that do not, in stores of large
+// values, in tables and in blob files, in turns, and reports what BenchmarkLargeScan does, for a call.
+func BenchmarkLargeMultiGet(b *testing.B) {
+	for _, s := range apartSizes[:2] {
+		var dbs [2]*DB
+		for i, store := range largeStores[:2] {
+			dbs[i] = largeValues(b, s.size, s.keys, store.o)
+		}
+		inOrder := make([][]byte, s.keys)
+		for i := range inOrder {
+			inOrder[i] = readBenchKey(nil, i)
+		}
+		slices.SortFunc(inOrder, bytes.Compare)
+		for _, stride := range []int{1, 611} {
+			b.Run(fmt.Sprintf("%s/stride=%d", s.name, stride), func(b *testing.B) {
+				var times [2]benchTime
+				keys, at := make([][]byte, 64), 0
+				for b.Loop() {
+					for k := range keys {
+						at = (at + stride) % s.keys
+						keys[k] = inOrder[at]
+					}
+					for i, db := range dbs {
+						cpu, began := processorTime(b), time.Now()
+						if _, err := db.MultiGet(keys); err != nil {
+							b.Fatal(err)
+						}
+						times[i].clock = append(times[i].clock, float64(time.Since(began)))
+						times[i].cpu += processorTime(b) - cpu
+					}
+				}
+				b.ReportMetric(times[0].median()/times[1].median(), "x")
+				b.ReportMetric(times[0].cpu/times[1].cpu, "cpu-x")
+				b.ReportMetric(times[1].median(), "apart-ns/call")
 			})
 		}
 	}

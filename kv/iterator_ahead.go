@@ -35,7 +35,7 @@ const (
 
 // A readOn is the entries that an iterator has come to before its user.
 type readOn struct {
-	entries []onEntryOf
+	entries []entryRead
 	at      int    // of entries, the next to be given out
 	memory  []byte // keys, and values that lie in tables
 	apart   apartReads
@@ -53,8 +53,8 @@ type readOn struct {
 	table *sstable.Iter
 }
 
-// An onEntryOf is an entry of a readOn. The key, and the value if it is in a table, are parts of memory.
-type onEntryOf struct {
+// An entryRead is an entry of a readOn. The key, and the value if it is in a table, are parts of memory.
+type entryRead struct {
 	key    [2]int
 	value  [2]int
 	expiry uint64
@@ -125,7 +125,7 @@ func (on *readOn) add(i *cursor) int64 {
 	if i.table != nil {
 		key, value = i.table.User(), i.table.Value()
 	}
-	e := onEntryOf{expiry: i.expiry, read: -1}
+	e := entryRead{expiry: i.expiry, read: -1}
 	e.key[0] = len(on.memory)
 	on.memory = append(on.memory, key...)
 	e.key[1] = len(on.memory)
@@ -175,12 +175,12 @@ func (i *cursor) nextRead() bool {
 	return i.came(i.step())
 }
 
-func (i *cursor) setKey(e *onEntryOf) {
+func (i *cursor) setKey(e *entryRead) {
 	i.key = append(i.key[:0], i.parts.on.memory[e.key[0]:e.key[1]]...)
 }
 
 // give makes an entry the one that the iterator is on.
-func (i *cursor) give(e *onEntryOf) (err error) {
+func (i *cursor) give(e *entryRead) (err error) {
 	on := &i.parts.on
 	i.setKey(e)
 	i.value, i.expiry = on.memory[e.value[0]:e.value[1]], e.expiry

@@ -72,7 +72,7 @@ type Metrics struct {
 	Ingests                      uint64
 	IngestedFiles, IngestedBytes uint64
 
-	OpenFiles int // sorted files that are open; see Options.MaxOpenFiles
+	OpenFiles int // sorted files and blob files that are open; see Options.MaxOpenFiles
 
 	// Failures, see docs/durability.md.
 	Failure           string // why the store takes no writes now; empty if it takes them

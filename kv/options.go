@@ -78,10 +78,10 @@ type Options struct {
 
 	// SeparateFrom is the length in bytes from which on a value lies apart, in a blob file, which is
 	// written once, while its key and a handle of it go through compactions. Reading such a value
-	// takes one more read, and scans of all values read one after the other; Has, GetSize and
-	// iterators with KeysOnly read no blob file. 0, the default, and less: no values lie apart that
-	// do not yet. Operands of a merger stay in sorted files. See BlobSpace, and
-	// docs/large-values.md.
+	// takes one more read; values up to 64 KiB that are asked for again come out of the cache, and
+	// iterators and MultiGet read neighbours together. Has, GetSize and iterators with KeysOnly read no
+	// blob file. 0, the default, and less: no values lie apart that do not yet. Operands of a merger
+	// stay in sorted files. See BlobSpace, and docs/large-values.md.
 	SeparateFrom int
 
 	// BlobSpace is how many times the values that are needed blob files may take, about: 1.5 by

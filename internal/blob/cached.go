@@ -144,7 +144,8 @@ func (c *valueCache) close() {
 	c.own = nil
 }
 
-// AppendIfCached appends to dst the value of key that a handle leads to, if it is in the cache, and reports whether it is.
+// AppendIfCached appends to dst the value of key that a handle leads to, if it is in the cache, and reports whether
+// it is.
 func (r *Reader) AppendIfCached(dst, key []byte, h Handle) ([]byte, bool) {
 	if _, slot := r.cache.slot(h); slot != nil {
 		return r.cache.appendCached(dst, key, h, slot)
