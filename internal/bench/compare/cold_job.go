@@ -103,7 +103,7 @@ func (w *worker) watch(stop <-chan struct{}) error {
 		interval = chillInterval
 	}
 	for {
-		bytes, _, err := onDisk(dir)
+		bytes, _, err := measure.OnDisk(dir)
 		if err != nil {
 			return err
 		}

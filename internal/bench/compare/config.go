@@ -57,7 +57,8 @@ func (c *Config) validate() error {
 	}
 	store := c.Store
 	store.Compression = c.Compressions[0]
-	return cmp.Or(c.Large.validate(), checkStores([]int{c.Keys}, c.KeySize, c.ValueSize, store), bench.CheckSeconds(c.Seconds),
+	return cmp.Or(c.Large.validate(), checkStores([]int{c.Keys}, c.KeySize, c.ValueSize, store),
+		bench.CheckSeconds(c.Seconds),
 		bench.CheckBounds(
 			bench.Bound{Flag: "--reps", Value: int64(c.Repetitions), Low: 1, High: 1000},
 			bench.Bound{Flag: "--loads", Value: int64(c.Loads), Low: 1, High: 100}))

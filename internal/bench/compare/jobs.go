@@ -5,9 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -60,31 +58,6 @@ func (w *worker) warm(ctx context.Context) (*Sample, error) {
 		_, err := runLoop(ctx, &loop, math.MaxInt64)
 		return err
 	})
-}
-
-// onDisk returns the bytes and the number of the files in dir.
-func onDisk(dir string) (bytes int64, files int, err error) {
-	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return ignoreGone(err)
-		}
-		info, err := d.Info()
-		if err != nil {
-			return ignoreGone(err)
-		}
-		bytes += allocated(info)
-		files++
-		return nil
-	})
-	return bytes, files, err
-}
-
-// ignoreGone forgives that a store removes files meanwhile.
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 // A loop does something a chunk at a time.

@@ -3,7 +3,6 @@
 package compare
 
 import (
-	"io/fs"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
@@ -15,9 +14,6 @@ func cpuTime() time.Duration { return 0 }
 // resident is not measured here.
 func resident() (total, anonymous, peak int64) { return 0, 0, 0 }
 
-// written is not measured here.
-func written() int64 { return 0 }
-
 // readFromDevice is not measured here.
 func readFromDevice() engine.Count { return engine.Unknown }
 
@@ -26,6 +22,3 @@ func requestsOf(string) engine.Count { return engine.Unknown }
 
 // room cannot be told here.
 func room(string) (int64, bool) { return 0, false }
-
-// allocated returns the size of a file.
-func allocated(info fs.FileInfo) int64 { return info.Size() }

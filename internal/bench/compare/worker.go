@@ -15,6 +15,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
+	"github.com/siftkv/siftkv/internal/bench/measure"
 	"github.com/siftkv/siftkv/internal/bench/ycsb"
 )
 
@@ -164,10 +165,10 @@ func (w *worker) timed(f func() error) (*Sample, error) {
 
 // sizes measures the process and the files of the store.
 func (w *worker) sizes() (*Sample, error) {
-	s := &Sample{Base: w.base.Resident, Written: written(), PeakDisk: w.peakDisk}
+	s := &Sample{Base: w.base.Resident, Written: measure.Written(), PeakDisk: w.peakDisk}
 	s.Resident, s.Anon, s.Peak = resident()
 	var err error
-	s.OnDisk, s.Files, err = onDisk(string(w.start.Dir))
+	s.OnDisk, s.Files, err = measure.OnDisk(string(w.start.Dir))
 	return s, err
 }
 
@@ -199,6 +200,6 @@ func (w *worker) pinned() (*Sample, error) {
 		s.Memory = m.Memory()
 	}
 	var err error
-	s.OnDisk, s.Files, err = onDisk(string(w.start.Dir))
+	s.OnDisk, s.Files, err = measure.OnDisk(string(w.start.Dir))
 	return &s, err
 }

@@ -12,8 +12,8 @@ import (
 // Badger takes log files of a mebibyte at least, and values in the tree of a seventh of a
 // memtable at most.
 const (
-	badgerLogMemtables  = 8 // of a file of the log
-	badgerLogShare      = 8 // memtables that have no large values are smaller by
+	badgerLogMemtables  = 2  // of a file of the log
+	badgerLogShare      = 32 // memtables that have no large values are smaller by
 	minBadgerLog        = 1 << 20
 	badgerValuesOfTable = 8
 	badgerCollectEvery  = 250 * time.Millisecond
