@@ -27,6 +27,9 @@ type cellFlags struct {
 	KeySize     []string `name:"key-size" placeholder:"BYTES" help:"Bytes of a generated key (default 16)."`
 	Fill        []string `placeholder:"N" help:"${cells_fill}"`
 	ValueSize   []string `name:"value-size" placeholder:"BYTES" help:"Bytes of a value (default 100)."`
+	Values      []string `placeholder:"KINDS" help:"${cells_values}"`
+	Separate    []string `name:"separate-from" placeholder:"SIZES" help:"${cells_separate}"`
+	BlobSpace   []string `name:"blob-space" placeholder:"RATIOS" help:"${cells_blobspace}"`
 	DataSeed    []string `name:"data-seed" placeholder:"N" help:"Seed of keys, values and the tree (default 1)."`
 	Workload    []string `placeholder:"NAMES" help:"${cells_workload}"`
 	Scan        []string `placeholder:"KINDS" help:"${cells_scan}"`

@@ -81,7 +81,13 @@ var helps = kong.Vars{
 		"read on demand (default 0: their defaults, 1 MiB and the size of a data block). Example: --index " +
 		"4KiB,1MiB.",
 	"cells_shape": "Tree: settled (default: all in one level), grown (several levels, as a store in use has " +
-		"them), young:N (settled, under N young files).",
+		"them), young:N (settled, under N young files), overwritten:N (every key written N times more, at random, " +
+		"and left as the store has it then).",
+	"cells_values": "What values are: half (default: half compressible) or random (nothing compresses them).",
+	"cells_separate": "Length from which on values lie apart from their keys: 0 (default: none do) or a size, in " +
+		"siftkv, pebble, badger and rocksdb. Example: --value-size 16384 --separate-from 4KiB.",
+	"cells_blobspace": "What files of values may take, of the values that are there (default 1.5), with separate-from. " +
+		"Example: --blob-space 1.3.",
 	"cells_keys": "Numbers of generated keys (default 1000000), or files with one key per line, see readamp, " +
 		"or with a lookup trace, see trace.",
 	"cells_fill": "Keys that are in the store beside those of a trace, look like them, and are never looked up " +

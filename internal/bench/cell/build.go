@@ -44,7 +44,7 @@ func (s *Settings) tree(source keys.Source, v *engine.Variant) (engine.Tree, err
 	}
 	t.Compaction = s.Compaction
 	var err error
-	if t.YoungFiles, err = s.youngFiles(); err != nil {
+	if t.YoungFiles, t.Overwrites, err = s.shaped(); err != nil {
 		return t, err
 	}
 	if s.Budget == Spread {
@@ -115,17 +115,24 @@ func (l *loader) load(ctx context.Context) error {
 	if l.x.variant.Null {
 		return nil
 	}
-	start := time.Now()
+	start, before := time.Now(), measure.Written()
 	var err error
-	if l.x.settings.Shape == Grown {
+	switch {
+	case l.x.settings.Shape == Grown:
 		err = l.grow(ctx)
-	} else {
+	case l.about.Tree.Overwrites > 0:
+		err = l.overwrite(ctx)
+	default:
 		err = l.settle(ctx)
 	}
 	if err != nil {
 		return err
 	}
 	a := l.about
+	a.WrittenBytes = measure.Written() - before
+	if a.DiskBytes, _, err = measure.OnDisk(l.x.built.dir); err != nil {
+		return err
+	}
 	a.Timeline = l.Timeline.Timeline(time.Now())
 	a.LoadSeconds = time.Since(start).Seconds() - a.SettleSeconds
 	if m, ok := l.Store.(engine.Meter); ok {
@@ -162,6 +169,38 @@ func (l *loader) grow(ctx context.Context) error {
 	return err
 }
 
+// Of a memtable, entries take more than their bytes: with this share of it a flush never comes
+// before its time.
+const memtableShare = 0.25
+
+// overwrite loads the keys and writes all of them again some times, which one is chance, in flushes of
+// a part of a memtable with a rest after each. What the store has to rewrite for its space is then the
+// same every time.
+func (l *loader) overwrite(ctx context.Context) error {
+	total := l.Keys * (1 + l.about.Tree.Overwrites)
+	phase := l.x.phase("overwrite", total, "keys")
+	l.Order = func(write int) int {
+		if write < l.Keys {
+			return write
+		}
+		return int(keys.Mix(l.x.settings.DataSeed^overwriteOrder+uint64(write)) % uint64(l.Keys))
+	}
+	size := max(1, int(memtableShare*float64(l.x.settings.Memtable)/l.perKey()))
+	for done := 0; done < total; done += size {
+		n := min(size, total-done)
+		if err := l.Flush(ctx, n); err != nil {
+			return err
+		}
+		phase.Add(n)
+	}
+	phase.Done()
+	l.about.Rewritten = total - l.Keys
+	return nil
+}
+
+// overwriteOrder tells the order of overwrites from others of the same seed.
+const overwriteOrder = 0x6f766572
+
 // settle loads the keys as fast as it goes, compacts everything, and writes young
 // files over it if the shape has some.
 func (l *loader) settle(ctx context.Context) error {
@@ -175,7 +214,6 @@ func (l *loader) settle(ctx context.Context) error {
 	if err := l.Store.Settle(ctx); err != nil {
 		return err
 	}
-	const memtableShare = 0.25 // entries take more there than their bytes
 	young := max(1, int(min(youngShare*float64(l.Keys), memtableShare*float64(l.x.settings.Memtable)/l.perKey())))
 	for range l.about.Tree.YoungFiles { // none of which is compacted
 		if err := l.Flush(ctx, young); err != nil {

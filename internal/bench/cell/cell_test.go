@@ -48,6 +48,8 @@ func TestEveryEngineAndShape(t *testing.T) {
 		{"siftkv", "none", Settled, Uniform, Warm, Uniform},
 		{"siftkv", "oracle", Young + ":3", Uniform, Warm, Uniform},
 		{"siftkv", "bloom:10", Grown, Zipfian, Warm, Uniform},
+		{"siftkv", "bloom:10", Overwritten + ":2", Uniform, Warm, Uniform},
+		{"pebble", "own:10", Overwritten + ":2", Uniform, Warm, Uniform},
 		{"siftkv", "bloom:10", Grown, Uniform, Cold, Spread},
 		{"pebble", "none", Settled, Uniform, Cold, Uniform},
 		{"pebble", "own:10", Young + ":3", Uniform, Warm, Uniform},
@@ -89,6 +91,10 @@ func TestEveryEngineAndShape(t *testing.T) {
 				require.True(t, r.Build.Settled || s.Engine == "badger", "Badger ends its compactions when it sees fit")
 			case Grown:
 				require.GreaterOrEqual(t, len(r.Shape.Levels), 2)
+			case Overwritten + ":2":
+				require.Equal(t, 6000, r.Build.Rewritten)
+				require.GreaterOrEqual(t, total.Entries, int64(3000))
+				require.Greater(t, r.Metric(StoreKind, "written/user").Value, 1.0)
 			default:
 				require.Equal(t, 3, r.Shape.Levels[0].Files)
 				require.EqualValues(t, 3000, r.Shape.Levels[len(r.Shape.Levels)-1].Entries)
@@ -122,7 +128,7 @@ func exact(r *Result) string {
 }
 
 func TestCountersAreEqualInTwoRuns(t *testing.T) {
-	for _, shape := range []string{Settled, Grown, Young + ":2"} {
+	for _, shape := range []string{Settled, Grown, Young + ":2", Overwritten + ":1"} {
 		s := small()
 		s.Shape, s.Filter, s.Cache = shape, "bloom:8", 64<<10
 		var texts []string

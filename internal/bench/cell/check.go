@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 // Bounds of what settings of text name.
 const (
 	maxYoung = 200 // files
+	maxOver  = 100 // rounds of overwrites
 	maxTheta = 0.9999
 	maxSpeed = 1e6 // a lookup in a nanosecond is beyond any store
 )
@@ -29,7 +31,7 @@ func (s *Settings) Check() error {
 	if s.State != Warm && s.State != Cold {
 		return bench.Usagef("state %s: choose from %s, %s", s.State, Warm, Cold)
 	}
-	young, err := s.youngFiles()
+	young, over, err := s.shaped()
 	if err != nil {
 		return err
 	}
@@ -48,14 +50,14 @@ func (s *Settings) Check() error {
 		return engine.Unsupported("fill %d: the keys that are there and not asked for are those of workload %s",
 			s.Fill, Replay)
 	}
-	if err := s.checkScan(); err != nil {
+	if err := cmp.Or(s.checkScan(), s.checkApart()); err != nil {
 		return err
 	}
 	store := s.store()
 	if err := store.Check(""); err != nil {
 		return err
 	}
-	tree := engine.Tree{Compaction: s.Compaction, YoungFiles: young, Remember: s.Remember}
+	tree := engine.Tree{Compaction: s.Compaction, YoungFiles: young, Overwrites: over, Remember: s.Remember}
 	if s.Shape == Grown {
 		tree.BaseLevelBytes = 1 // as large as the keys will tell
 	}
@@ -95,7 +97,13 @@ func (s *Settings) variant() (*engine.Variant, error) {
 }
 
 // values returns the values of the cell's keys.
-func (s *Settings) values() (keys.Values, error) { return keys.NewValues(int(s.ValueSize), s.DataSeed) }
+func (s *Settings) values() (keys.Values, error) {
+	v, err := keys.NewValues(int(s.ValueSize), s.DataSeed)
+	if s.Values == RandomValues {
+		v = v.Random()
+	}
+	return v, err
+}
 
 // request returns the keys of the cell.
 func (s *Settings) request() keys.Request {
@@ -114,8 +122,9 @@ const batchKeys = 100
 func (s *Settings) store() engine.Settings {
 	store := engine.Settings{
 		CacheBytes: s.Cache, MemtableBytes: s.Memtable, BlockBytes: int(s.Block),
-		Compression: s.Compression, Compactions: 1, BatchKeys: batchKeys,
+		Compression: s.Compression, Compactions: 1, BatchKeys: batchKeys, SeparateFrom: int(s.Separate),
 	}
+	store.BlobSpace, _ = strconv.ParseFloat(s.BlobSpace, 64) // it was checked, or is empty
 	if s.Engine == "siftkv" {
 		store.SiftKVIndexBytes = int(s.Index)
 		store.SiftKVRange = s.Range
@@ -125,20 +134,43 @@ func (s *Settings) store() engine.Settings {
 	return store
 }
 
-// youngFiles returns N of the shape young:N, 0 for the other shapes.
-func (s *Settings) youngFiles() (int, error) {
+// shaped returns N of the shapes young:N and overwritten:N, 0 for the other shapes.
+func (s *Settings) shaped() (young, overwrites int, err error) {
 	if s.Shape == Settled || s.Shape == Grown {
-		return 0, nil
+		return 0, 0, nil
 	}
-	n := 0
-	if text, ok := strings.CutPrefix(s.Shape, Young+":"); ok {
-		n, _ = strconv.Atoi(text)
+	name, text, _ := strings.Cut(s.Shape, ":")
+	n, err := strconv.Atoi(text)
+	switch {
+	case err == nil && name == Young && n >= 1 && n <= maxYoung:
+		return n, 0, nil
+	case err == nil && name == Overwritten && n >= 1 && n <= maxOver:
+		return 0, n, nil
 	}
-	if n < 1 || n > maxYoung {
-		return 0, bench.Usagef("shape %s: choose from %s, %s, %s:N with 1 to %d files", s.Shape, Settled, Grown,
-			Young, maxYoung)
+	return 0, 0, bench.Usagef("shape %s: choose from %s, %s, %s:N with 1 to %d files, %s:N with 1 to %d rounds", s.Shape,
+		Settled, Grown, Young, maxYoung, Overwritten, maxOver)
+}
+
+// checkApart checks the settings of values, and sets that of their space in its canonical form.
+func (s *Settings) checkApart() error {
+	if s.Values != "" && s.Values != RandomValues {
+		return bench.Usagef("values %s: choose from %s, %s", s.Values, HalfValues, RandomValues)
 	}
-	return n, nil
+	if s.Separate > 0 && !engine.SeparatesValues(s.Engine) {
+		return engine.Unsupported("separate-from %d: %s has all values beside their keys", s.Separate, s.Engine)
+	}
+	if s.BlobSpace == "" {
+		return nil
+	}
+	space, err := strconv.ParseFloat(s.BlobSpace, 64)
+	if err != nil {
+		return bench.Usagef("blob-space %s: want a number, such as 1.3", s.BlobSpace)
+	}
+	if s.Separate == 0 {
+		return engine.Unsupported("blob-space %s: all values are beside their keys without separate-from", s.BlobSpace)
+	}
+	s.BlobSpace = strconv.FormatFloat(space, 'g', -1, 64)
+	return nil
 }
 
 // theta returns the skew of the workload, 0 if it has none.

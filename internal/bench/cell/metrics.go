@@ -166,6 +166,15 @@ func storeMetrics(r *Result) []Metric {
 		m.Exact = r.Settings.Shape == Grown // others load without rests: two memtables may go to disk as one
 		out = append(out, m)
 	}
+	if r.Build.WrittenBytes > 0 && (r.Settings.Separate > 0 || r.Build.Tree.Overwrites > 0) {
+		for _, m := range []Metric{
+			exact("written/user", float64(r.Build.WrittenBytes)/float64(r.Build.UserBytes)),
+			exact("disk/live", float64(r.Build.DiskBytes)/float64(r.Build.LiveBytes)),
+		} {
+			m.Exact, m.Samples = false, []float64{m.Value}
+			out = append(out, m)
+		}
+	}
 	if m := r.Usage.FilterMemory; m.Known() {
 		out = append(out, exact("filter-memory-bytes", float64(m)),
 			exact("index-memory-bytes", float64(r.Usage.IndexMemory)))

@@ -49,8 +49,12 @@ type Build struct {
 	SettleSeconds float64      `json:"settle_seconds"`
 	Usage         engine.Usage `json:"usage"`
 	UserBytes     int64        `json:"user_bytes"` // of keys and values written
-	LiveBytes     int64        `json:"live_bytes"` // of the keys and values that are there
-	Settled       bool         `json:"settled"`
+	// WrittenBytes is what the process gave to the kernel to write meanwhile: logs, tables and
+	// blob files; DiskBytes is what all files of the store take then. 0 where it is not measured.
+	WrittenBytes int64 `json:"written_bytes,omitempty"`
+	DiskBytes    int64 `json:"disk_bytes,omitempty"`
+	LiveBytes    int64 `json:"live_bytes"` // of the keys and values that are there
+	Settled      bool  `json:"settled"`
 
 	// Timeline shows the writes, and what the store did in the background meanwhile;
 	// null for null.

@@ -28,6 +28,9 @@ type Settings struct {
 	KeySize     int64  `json:"key_bytes"`
 	Fill        int64  `json:"fill_keys"`
 	ValueSize   int64  `json:"value_bytes"`
+	Values      string `json:"values,omitempty"` // empty: half compressible
+	Separate    int64  `json:"separate_from,omitempty"`
+	BlobSpace   string `json:"blob_space,omitempty"` // empty: 1.5
 	DataSeed    uint64 `json:"data_seed"`
 	Workload    string `json:"workload"`
 	Scan        string `json:"scan,omitempty"` // empty: none
@@ -59,6 +62,11 @@ const (
 	Settled = "settled" // Shape: one level
 	Grown   = "grown"   // Shape: several levels
 	Young   = "young"   // Shape: young:N, a settled tree under N young files
+
+	Overwritten = "overwritten" // Shape: overwritten:N, every key written N times more, at random
+
+	HalfValues   = "half"   // Values: a compressor reaches about one half
+	RandomValues = "random" // Values: nothing compresses them
 
 	Warm = "warm"
 	Cold = "cold"

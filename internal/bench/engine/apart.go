@@ -1,6 +1,10 @@
 package engine
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // Names of engines that have large values apart from their keys.
 const (
@@ -17,6 +21,12 @@ const (
 	usualBlobSpace    = 1.5
 	tightSpace        = 1.3
 )
+
+// SeparatesValues reports whether a named engine has Settings.SeparateFrom.
+func SeparatesValues(name string) bool {
+	family, _, _ := strings.Cut(name, "-")
+	return slices.Contains([]string{"siftkv", "pebble", "badger", RocksDBName}, family)
+}
 
 // apart returns the settings of an engine that has values apart.
 func (s Settings) apart() Settings {

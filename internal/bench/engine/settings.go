@@ -151,6 +151,8 @@ type Tree struct {
 
 	// YoungFiles is how many files level 0 may hold before they are compacted.
 	YoungFiles int `json:"young_files,omitempty"`
+	// Overwrites is how often every key is written once more, on average, after the load.
+	Overwrites int `json:"overwrites,omitempty"`
 	// Compaction is one of CompactionStyles; empty is the first.
 	Compaction string `json:"compaction,omitempty"`
 }
@@ -167,7 +169,7 @@ func CheckTree(engine string, t Tree) error {
 		return Unsupported("remember: %s has no memory of false positives", engine)
 	}
 	shapes := slices.ContainsFunc(engines, func(e entry) bool { return e.name == engine && e.shapes })
-	if !shapes && (t.YoungFiles > 0 || t.BaseLevelBytes > 0) {
+	if !shapes && (t.YoungFiles > 0 || t.BaseLevelBytes > 0 || t.Overwrites > 0) {
 		return Unsupported("shape: trees of %s are settled only", engine)
 	}
 	if engine != "siftkv" && t.Compaction != CompactionStyles[0] {

@@ -56,8 +56,10 @@ type Loader struct {
 	Store    engine.Store
 	Keys     int       // distinct keys
 	Timeline *Recorder // is told of the writes, unless it is nil
+	// Order says which key a write has, of those from 0 on; nil: one after the other
+	Order func(write int) int
 
-	next       int // the key to write next
+	next       int // the write to come
 	flushes    int
 	key, value []byte
 }
@@ -73,7 +75,11 @@ func (l *Loader) Write(ctx context.Context, n int) error {
 		if i%ctxEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		l.key = l.Source.AppendPresent(l.key[:0], l.next%l.Keys)
+		key := l.next % l.Keys
+		if l.Order != nil {
+			key = l.Order(l.next)
+		}
+		l.key = l.Source.AppendPresent(l.key[:0], key)
 		l.value = l.Values.Append(l.value[:0], l.key)
 		if err := l.Store.Put(l.key, l.value); err != nil {
 			return err

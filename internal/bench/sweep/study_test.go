@@ -14,7 +14,7 @@ import (
 func TestTheSpecsOfTheStudy(t *testing.T) {
 	specs := map[string]int{
 		"quick": 29, "bits": 42, "keys": 96, "levels": 37, "budget": 24, "young": 45, "luck": 160, "repeats": 21,
-		"small": 30, "seeds": 36, "ranges": 171,
+		"small": 30, "seeds": 36, "ranges": 171, "large-values": 28,
 	}
 	dir, err := filepath.Abs("../../../docs/study")
 	require.NoError(t, err)
