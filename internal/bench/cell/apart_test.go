@@ -32,6 +32,7 @@ func TestValuesApartAreWrittenOnce(t *testing.T) {
 			require.EqualValues(t, 3*600*(16+8<<10), r.Build.UserBytes)
 			m := r.Metric(StoreKind, "written/user")
 			require.False(t, m.Exact)
+			require.Equal(t, from == 0, r.Metric(StoreKind, "space-amp") != nil)
 			written[from] = m.Value
 			require.Greater(t, r.Metric(StoreKind, "disk/live").Value, 0.99)
 		}

@@ -159,7 +159,9 @@ func storeMetrics(r *Result) []Metric {
 		exact("files", float64(total.Files)),
 		exact("runs", float64(total.Runs)),
 		exact("bytes", float64(total.Bytes)),
-		exact("space-amp", float64(total.Bytes)/float64(r.Build.LiveBytes)),
+	}
+	if r.Settings.Separate == 0 { // else sorted files are not all there is, see disk/live
+		out = append(out, exact("space-amp", float64(total.Bytes)/float64(r.Build.LiveBytes)))
 	}
 	if w := r.Build.Usage.Written(); w.Known() && r.Build.UserBytes > 0 {
 		m := exact("write-amp", float64(w)/float64(r.Build.UserBytes))

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
@@ -10,9 +11,10 @@ import (
 type Verdict struct {
 	Title       string  `json:"title"`
 	Compression string  `json:"compression"`
-	Against     string  `json:"against"` // the engine that decides: the best of those meant
-	Target      float64 `json:"target"`  // times as good, at least; 0 for a figure that has to be 0
-	Got         Ratio   `json:"got"`     // Median is the figure itself where Target is 0
+	Against     string  `json:"against"`           // the engine that decides: the best of those meant
+	Target      float64 `json:"target"`            // times as good, at least; 0 for a figure that has to be 0
+	AtMost      bool    `json:"at_most,omitempty"` // Target is the most that the figure of an engine, Against, may be
+	Got         Ratio   `json:"got"`               // Median is the figure itself where Target is 0
 	// the same by processor time, of the peer that decides there; no repetitions where that is not measured
 	CPU       Ratio `json:"cpu"`
 	Met       bool  `json:"met"`       // by the median of Got
@@ -27,7 +29,9 @@ const (
 
 // A target asks for a ratio of a phase, or of one of its figures if that is named.
 type target struct {
+	of            string // the engine whose target it is; empty: siftkv
 	phase, figure string
+	cpu           bool   // the ratio is that by processor time
 	against       string // anyPeer, lsmPeers, or an engine
 	atLeast       float64
 	compression   string // "" for every one
@@ -75,13 +79,14 @@ var targets = []target{
 // without it counting as an allocation of the operation.
 const someAllocs = 0.01
 
-// judge fills in the verdicts of what was measured. Only SiftKV has targets.
+// judge fills in the verdicts of what was measured. Only SiftKV has targets, as the engine that is
+// compared with the others.
 func (r *Result) judge() {
 	r.Verdicts = nil
-	if r.Settings.Engines[0] != "siftkv" {
-		return
-	}
-	for _, t := range targets {
+	for _, t := range slices.Concat(targets, largeTargets) {
+		if r.Settings.Engines[0] != cmp.Or(t.of, "siftkv") {
+			continue
+		}
 		for _, p := range r.Phases {
 			if p.Name != t.phase || t.compression != "" && t.compression != p.Compression {
 				continue
@@ -91,6 +96,7 @@ func (r *Result) judge() {
 			}
 		}
 	}
+	r.judgeLimits()
 }
 
 // verdict holds a phase against a target; ok is false if there is nothing to compare
@@ -114,6 +120,11 @@ func (r *Result) verdict(t target, p PhaseResult) (v Verdict, ok bool) {
 	}
 	v.Got, ok = t.least(ratios)
 	v.CPU, _ = t.least(cpu)
+	if t.cpu {
+		v.Title += ", processor time"
+		v.Got, v.CPU = v.CPU, Ratio{}
+		ok = v.Got.Repetitions > 0
+	}
 	v.Met = v.Got.Median >= t.atLeast
 	v.Uncertain = v.Got.Repetitions < 3 || v.Got.Low < t.atLeast != (v.Got.High < t.atLeast)
 	return v, ok

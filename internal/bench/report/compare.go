@@ -160,6 +160,11 @@ func compareTargets(r *compare.Result) *Grid {
 		if v.Uncertain {
 			verdict += "?"
 		}
+		if v.AtMost {
+			g.Add(v.Title, v.Compression, "", v.Against, "at most "+ratio(v.Target), ratio(v.Got.Median), verdict,
+				absentCell)
+			continue
+		}
 		if v.Target == 0 {
 			g.Add(v.Title, v.Compression, "", "", "0", fixed(v.Got.Median, 2), verdict, absentCell)
 			continue
