@@ -21,6 +21,7 @@ const (
 	overwrites    = 3  // of each record
 	additions     = 50 // to each counter
 	apartMemtable = 8  // a memtable of one part in so many: these stores are small
+	largeMemtable = 2  // of those with large values, which are not as small
 	limitShare    = 4  // of the data that MemoryLimit has
 	leastLimit    = 4 << 20
 	leastMemtable = 64 << 10
@@ -113,7 +114,11 @@ func (x *run) runApart(ctx context.Context, compression string) error {
 func (x *run) apart(ctx context.Context, e *experiment, name, compression string) error {
 	dir := filepath.Join(x.dir, name+"-apart")
 	settings := x.settings(loading, compression)
-	settings.MemtableBytes = max(leastMemtable, settings.MemtableBytes/apartMemtable)
+	share := int64(apartMemtable)
+	if e.large {
+		share = largeMemtable
+	}
+	settings.MemtableBytes = max(leastMemtable, settings.MemtableBytes/share)
 	n, valueSize, settings := e.store(x.config, settings)
 	n = max(leastApart, n/rangeHole.period*rangeHole.period)
 	entry := int64(x.config.KeySize + valueSize)

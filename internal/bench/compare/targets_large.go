@@ -26,22 +26,30 @@ type limit struct {
 	most           float64
 }
 
-// batchSpace is what a collection takes beside the space that it is to keep, of what is there:
-// a batch of a tenth, and logs.
-const batchSpace = 0.1
+// What a store takes beside the space that collection is to keep: a batch under way, of what is
+// there, and the logs of memtables.
+const (
+	batchSpace   = 0.1
+	logMemtables = 3
+)
+
+// beside returns what that is of the values that are there.
+func (r *Result) beside() float64 {
+	return batchSpace + float64(logMemtables*r.Settings.Store.MemtableBytes/largeMemtable)/float64(r.Settings.Large.Data)
+}
 
 // limits returns what is written and taken at most, of values that nothing compresses.
 func (r *Result) limits() []limit {
-	space := cmp.Or(r.Settings.Store.BlobSpace, engine.UsualBlobSpace)
+	space, beside := cmp.Or(r.Settings.Store.BlobSpace, engine.UsualBlobSpace), r.beside()
 	const loaded, tight, wide = 2.1, 3.4, 2.8 // bytes written
 	all := []limit{
 		{"large-written", engine.SiftKVApartName, loaded},
 		{"large-overwritten", engine.SiftKVTightName, tight},
 		{"churn-written", engine.SiftKVTightName, tight},
-		{"large-overwritten-most", engine.SiftKVApartName, space + batchSpace},
-		{"large-overwritten-most", engine.SiftKVTightName, engine.TightBlobSpace + batchSpace},
-		{"churn-most", engine.SiftKVApartName, space + batchSpace},
-		{"churn-most", engine.SiftKVTightName, engine.TightBlobSpace + batchSpace},
+		{"large-overwritten-most", engine.SiftKVApartName, space + beside},
+		{"large-overwritten-most", engine.SiftKVTightName, engine.TightBlobSpace + beside},
+		{"churn-most", engine.SiftKVApartName, space + beside},
+		{"churn-most", engine.SiftKVTightName, engine.TightBlobSpace + beside},
 	}
 	if space >= engine.UsualBlobSpace {
 		all = append(all, limit{"large-overwritten", engine.SiftKVApartName, wide},

@@ -12,8 +12,8 @@ import (
 // Badger takes log files of a mebibyte at least, and values in the tree of a seventh of a
 // memtable at most.
 const (
-	badgerLogMemtables  = 2  // of a file of the log
-	badgerLogShare      = 32 // memtables that have no large values are smaller by
+	badgerLogFiles      = 2   // of the log, for a memtable
+	badgerLogShare      = 128 // memtables that have no large values are smaller by
 	minBadgerLog        = 1 << 20
 	badgerValuesOfTable = 8
 	badgerCollectEvery  = 250 * time.Millisecond
@@ -25,7 +25,7 @@ const (
 func setBadgerLog(o *badger.Options, s *Settings) {
 	from := int64(s.SeparateFrom)
 	o.ValueThreshold = min(from, 1<<20) // the most it takes
-	o.ValueLogFileSize = max(minBadgerLog, badgerLogMemtables*s.MemtableBytes)
+	o.ValueLogFileSize = max(minBadgerLog, s.MemtableBytes/badgerLogFiles)
 	o.MemTableSize = max(minMemtable, s.MemtableBytes/badgerLogShare, badgerValuesOfTable*o.ValueThreshold)
 }
 

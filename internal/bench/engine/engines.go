@@ -49,8 +49,8 @@ var engines = []entry{
 	{"badger", "View and Item.Value per get; values in the tree (ValueThreshold 1 MiB), Bloom filters at 1 %, " +
 		"indexes in memory, no conflict detection, no metrics; without compression no block cache: " +
 		"blocks come from its memory maps", opened(openBadger, Settings.inline), fixed("own:10", openBadger), false},
-	{BadgerLogName, "as badger; values from --separate-from on in the log of values, of files of two memtables; " +
-		"memtables a 32nd, as they have no such values; RunValueLogGC four times a second, again while it " +
+	{BadgerLogName, "as badger; values from --separate-from on in the log of values, of files of half a memtable; " +
+		"memtables a 128th, as they have no such values; RunValueLogGC four times a second, again while it " +
 		"finds something, with the ratio of --blob-space", opened(openBadger, Settings.apart), nil, false},
 	{"goleveldb", "Get; Bloom filter of 10 bits, no fsync unless asked for, 4,096 open files",
 		openGoLevelDB, fixed("own:10", openGoLevelDB), false},
