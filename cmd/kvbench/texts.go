@@ -86,8 +86,8 @@ var helps = kong.Vars{
 	"cells_values": "What values are: half (default: half compressible) or random (nothing compresses them).",
 	"cells_separate": "Length from which on values lie apart from their keys: 0 (default: none do) or a size, in " +
 		"siftkv, pebble, badger and rocksdb. Example: --value-size 16384 --separate-from 4KiB.",
-	"cells_blobspace": "What files of values may take, of the values that are there (default 1.5), with separate-from. " +
-		"Example: --blob-space 1.3.",
+	"cells_blobspace": "What files of values may take, of the values that are there (default 1.5), with " +
+		"separate-from. Example: --blob-space 1.3.",
 	"cells_keys": "Numbers of generated keys (default 1000000), or files with one key per line, see readamp, " +
 		"or with a lookup trace, see trace.",
 	"cells_fill": "Keys that are in the store beside those of a trace, look like them, and are never looked up " +

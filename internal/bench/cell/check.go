@@ -147,8 +147,8 @@ func (s *Settings) shaped() (young, overwrites int, err error) {
 	case err == nil && name == Overwritten && n >= 1 && n <= maxOver:
 		return 0, n, nil
 	}
-	return 0, 0, bench.Usagef("shape %s: choose from %s, %s, %s:N with 1 to %d files, %s:N with 1 to %d rounds", s.Shape,
-		Settled, Grown, Young, maxYoung, Overwritten, maxOver)
+	return 0, 0, bench.Usagef("shape %s: choose from %s, %s, %s:N with 1 to %d files, %s:N with 1 to %d rounds",
+		s.Shape, Settled, Grown, Young, maxYoung, Overwritten, maxOver)
 }
 
 // checkApart checks the settings of values, and sets that of their space in its canonical form.

@@ -98,7 +98,8 @@ func TestTargetsOfLargeValues(t *testing.T) {
 				Written: int64(100 * written), PeakDisk: int64(100 * most), OnDisk: 100}
 			peer := Sample{Operations: 1000, PerSecond: 1000, CPUSeconds: 1, Data: 100, Live: 100}
 			r.Phases = append(r.Phases, PhaseResult{Phase: p, Engines: []Series{
-				{Engine: engine.SiftKVApartName, Samples: []Sample{sample}}, {Engine: "pebble", Samples: []Sample{peer}}}})
+				{Engine: engine.SiftKVApartName, Samples: []Sample{sample}},
+				{Engine: "pebble", Samples: []Sample{peer}}}})
 		}
 		for i := range r.Phases {
 			r.Phases[i].finish()

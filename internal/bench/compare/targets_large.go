@@ -35,7 +35,8 @@ const (
 
 // beside returns what that is of the values that are there.
 func (r *Result) beside() float64 {
-	return batchSpace + float64(logMemtables*r.Settings.Store.MemtableBytes/largeMemtable)/float64(r.Settings.Large.Data)
+	logs := logMemtables * r.Settings.Store.MemtableBytes / largeMemtable
+	return batchSpace + float64(logs)/float64(r.Settings.Large.Data)
 }
 
 // limits returns what is written and taken at most, of values that nothing compresses.

@@ -98,8 +98,8 @@ func pebbleOptions(s Settings, policy pebble.FilterPolicy, t Tree, log pebble.Lo
 	return o
 }
 
-// Of Pebble's value separation: the depth is what CockroachDB has. It lets files rest for
-// five minutes, which is as long as all of what is measured here.
+// Of Pebble's value separation: the depth is that of its own benchmarks. Programs let files rest for
+// minutes, which is as long as all of what is measured here.
 const (
 	pebbleDepth   = 10
 	pebbleBlobAge = time.Second

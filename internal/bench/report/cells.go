@@ -284,8 +284,8 @@ var storeColumns = []metricColumn{
 	{"bytes", "size", "bytes of all files", size[float64]},
 	{"space-amp", "space amp", "bytes of files / bytes of keys and values that are there", ratio},
 	{"write-amp", "write amp", "bytes written by flushes and compactions / bytes of keys and values written", ratio},
-	{"written/user", "written /user", "bytes given to the kernel to write while the store was made, logs and blob files " +
-		"too / bytes of keys and values written", ratio},
+	{"written/user", "written /user", "bytes given to the kernel to write while the store was made, logs and blob " +
+		"files too / bytes of keys and values written", ratio},
 	{"disk/live", "disk /live", "bytes that all files take when it is made / bytes of keys and values that are there",
 		ratio},
 	{"build-s", "build s", "time to load and to compact", seconds},

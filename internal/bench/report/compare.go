@@ -24,7 +24,8 @@ func Compare(w io.Writer, r *compare.Result) error {
 			s.Store.Compactions)
 		if slices.ContainsFunc(s.Workloads, compare.IsLarge) {
 			out.Printf("large     values of %s, %s, %s of them, apart from %s on, within %.4g of what is needed\n",
-				size(s.Large.ValueSize), s.Large.Values, size(s.Large.Data), size(s.Store.SeparateFrom), s.Store.BlobSpace)
+				size(s.Large.ValueSize), s.Large.Values, size(s.Large.Data), size(s.Store.SeparateFrom),
+				s.Store.BlobSpace)
 		}
 		for i, name := range s.Engines {
 			out.Printf("%-*s %s\n", max(9, longest(s.Engines)), name, s.Notes[i])
