@@ -24,7 +24,8 @@ type blobSpace struct {
 	live    float64 // that tables refer to
 	garbage float64 // that none refers to, in files that can be collected
 	hidden  float64 // of live, what may be garbage when tables are merged
-	needed  float64 // at least: live without hidden
+	dead    float64 // of live, what is known to be garbage when tables of the oldest run are rewritten
+	needed  float64 // at least: live without hidden and dead
 
 	allowed    float64 // of garbage and hidden together: the limit
 	mostHidden float64 // from where on tables are merged
@@ -63,8 +64,9 @@ func (d *DB) blobSpace(v *version.Version) (s blobSpace) {
 	entries -= float64(oldest.Entries)
 	deletes -= float64(oldest.Deletes)
 	over := max(s.live-float64(oldest.BlobBytes), (entries-deletes)*s.perEntry) // that may lie over older values
-	s.hidden = min(min(s.live-largest, over)+deletes*s.perEntry, s.live)
-	s.needed = s.live - s.hidden
+	s.hidden = min(min(s.live-largest, over)+deletes*s.perEntry+float64(v.RangesHide()), s.live)
+	s.dead = min(d.deadIn(v.Runs[len(v.Runs)-1])*s.perEntry, s.live-s.hidden)
+	s.needed = s.live - s.hidden - s.dead
 
 	memtable := float64(d.opts.MemtableSize)
 	share := tables / max(s.live, 1)
@@ -74,8 +76,18 @@ func (d *DB) blobSpace(v *version.Version) (s blobSpace) {
 	return s
 }
 
+// deadIn returns about how many entries of the oldest run have expired, or are overwritten and of no snapshot any
+// more. The caller holds d.mu.
+func (d *DB) deadIn(oldest *version.Run) float64 {
+	dead := oldest.Expired(d.now())
+	if _, held := d.snapshots.oldest(); !held {
+		dead += oldest.Sums().Overwritten
+	}
+	return float64(dead)
+}
+
 // over returns by how much the blob files are over the limit.
-func (s *blobSpace) over() float64 { return s.garbage + s.hidden - s.allowed }
+func (s *blobSpace) over() float64 { return s.garbage + s.hidden + s.dead - s.allowed }
 
 // hides reports whether tables should be merged to show what is hidden.
 func (s *blobSpace) hides() bool { return s.hidden > s.mostHidden }
@@ -86,7 +98,11 @@ func (s *blobSpace) collects() bool { return s.over() > 0 && s.garbage > s.allow
 
 // hiding returns the bytes that entries of a level may hide.
 func (s *blobSpace) hiding(l *version.Level) float64 {
-	return float64(l.BlobBytes) + float64(l.Deletes)*s.perEntry
+	hides := float64(l.BlobBytes) + float64(l.Deletes)*s.perEntry
+	if l.RangeDeletes > 0 {
+		hides = max(hides, s.hidden)
+	}
+	return hides
 }
 
 // hidingLevel returns the level above the oldest run's that may hide most.

@@ -36,8 +36,11 @@ func (d *DB) collectionDebt(v *version.Version, s *blobSpace) (debt int64) {
 		}
 		return debt
 	}
+	if s.dead > s.mostHidden {
+		debt = v.Runs[len(v.Runs)-1].Sums().Bytes
+	}
 	if s.collects() {
-		debt = 1 + int64((s.over()+s.batch)*s.live/s.garbage)
+		debt += 1 + int64((s.over()+s.batch)*s.live/s.garbage)
 	}
 	return debt
 }

@@ -12,7 +12,8 @@ import (
 // Compact writes the memtables to disk and merges everything between lo and hi,
 // both included (nil: unbounded), into the last level, without what was deleted
 // or overwritten, and copies values that lie apart out of blob files with garbage. It needs as
-// much free space as what it merges, and copies. It returns when that is done; reads and writes go on meanwhile, and so do compactions in the background,
+// much free space as what it merges and copies. It returns when
+// that is done; reads and writes go on meanwhile, and so do compactions in the background,
 // where they have nothing to do with what is merged: they keep level 0 short. After an
 // error the store is as it was.
 func (d *DB) Compact(lo, hi []byte) error { return d.CompactContext(context.Background(), lo, hi) }

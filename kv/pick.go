@@ -44,7 +44,7 @@ func (d *DB) pickCompaction() *compaction {
 		var c *compaction
 		switch s.level {
 		case blobLevel:
-			if c = d.pickCollection(v, &space); c != nil && waits && c.output == baseLevel {
+			if c = d.pickForBlobs(v, &space); c != nil && waits && c.output == baseLevel {
 				c = nil
 			}
 		case 0:

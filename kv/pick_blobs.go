@@ -12,11 +12,14 @@ const reasonHidden = "values may be hidden that lie apart"
 // has begun goes on: nothing is free before its end.
 func (d *DB) collectionScore(s *blobSpace) float64 {
 	score := 0.0
-	if s.collects() {
-		score = 1 + 2*s.over()/s.batch
+	if s.collects() || s.dead > s.mostHidden {
+		score = max(1+2*s.over()/s.batch, 1)
 	}
 	if d.collecting() {
 		score = max(score, 1.5)
+	}
+	if s.hides() { // merging comes first: perhaps more is garbage then, and costs nothing
+		score = min(score, s.hidden/s.mostHidden)
 	}
 	return score
 }
@@ -49,5 +52,35 @@ func (d *DB) pickBlobs(v *version.Version) *compaction {
 	if d.collectionScore(&s) < 1 {
 		return nil
 	}
-	return d.pickCollection(v, &s)
+	return d.pickForBlobs(v, &s)
+}
+
+// pickForBlobs rewrites what is dead in the oldest run, which costs little, or else collects.
+func (d *DB) pickForBlobs(v *version.Version, s *blobSpace) *compaction {
+	if s.dead > s.mostHidden {
+		if c := d.pickDead(v); c != nil {
+			return c
+		}
+	}
+	return d.pickCollection(v, s)
+}
+
+// pickDead takes the table of the oldest run that has most entries which are dead.
+func (d *DB) pickDead(v *version.Version) (best *compaction) {
+	oldest, now, most := v.Runs[len(v.Runs)-1], d.now(), uint64(0)
+	if oldest.Level == 0 {
+		return nil
+	}
+	_, held := d.snapshots.oldest()
+	for t := range oldest.Where(func(s *version.Sums) bool {
+		return s.FirstExpiry <= now || !held && s.Overwritten > 0
+	}) {
+		if dead := t.Dead(now, !held); dead > most && len(t.Blobs) > 0 {
+			c := collect(v, []*version.Table{t})
+			if c.reason, c.collects = "values that lie apart have expired or were overwritten", false; !d.conflicts(c) {
+				best, most = c, dead
+			}
+		}
+	}
+	return best
 }

@@ -26,6 +26,8 @@ type Table struct {
 	filterErr, rangesErr error // why a filter is not usable, as a reader has found
 	unusable             bool  // one was not, and is counted
 
+	hides atomic.Uint64 // what its range tombstones hide in blob files, and one; 0: not known
+
 	listed
 	Compacting  bool // an input of a running compaction
 	Quarantined bool // damaged: never an input of a compaction that nobody asked for

@@ -47,7 +47,8 @@ func (t *Table) Tombstones(c *TableCache) (*rangedel.Set, error) {
 
 // OpenTombstones opens the tables with range tombstones that an edit has added to v, so
 // that no reader has to wait for that: every lookup within their bounds needs them. A table
-// that cannot be opened is an error to whoever needs it.
+// that cannot be opened is an error to whoever needs it. What the tombstones hide in blob files is
+// known then: see RangesHide. Nobody has v yet.
 func (v *Version) OpenTombstones(c *TableCache, e *manifest.Edit) {
 	for i := range e.Added {
 		a := &e.Added[i].Table
@@ -56,8 +57,10 @@ func (v *Version) OpenTombstones(c *TableCache, e *manifest.Edit) {
 		}
 		if p := v.places.get(a.Num); p != nil {
 			_, _ = p.table.Open(c)
+			p.table.hides.Store(0) // it may be in another place than before
 		}
 	}
+	v.weighTombstones()
 }
 
 // withTombstones returns those of tables that have range tombstones.

@@ -22,6 +22,7 @@ type Version struct {
 	places        byNum[place]
 	blobs         byNum[LiveBlob]
 	blobTotals    BlobTotals
+	rangesHide    uint64
 	life
 }
 
