@@ -1,6 +1,10 @@
 package kv
 
-import "github.com/siftkv/siftkv/internal/version"
+import (
+	"math"
+
+	"github.com/siftkv/siftkv/internal/version"
+)
 
 // A leveled store trades space for writes. Everything above the last level is, when keys
 // are overwritten evenly, a second copy of something below. The more there may be of it, the
@@ -13,15 +17,43 @@ import "github.com/siftkv/siftkv/internal/version"
 // rewritten there than it brings: levels above the base level stay empty (the idea of
 // RocksDB's dynamic level sizes), and a lookup has one filter less to ask for each.
 
+// Of values that lie apart tables have handles. Where most values do, all sizes shrink with the share that
+// tables have of a store: a memtable makes that much of a table, and a level of the usual size would hold
+// a thousand memtables' worth of values, of which as many may be hidden below.
+
 // levelFactor is how many times larger a level may be than the one above, the last level aside.
 const levelFactor = 10
 
 // maxRewritten is the size, in compactions of level 0, up to which a level is the base level.
 const maxRewritten = 12
 
-// level0Batch estimates the bytes that a compaction of level 0 takes. It stays the same as
+// level0Batch estimates the bytes that a compaction of level 0 takes. It stays about the same as
 // long as the store is open, so that the number of levels does.
-func (d *DB) level0Batch() int64 { return min(d.opts.BaseLevelSize, 2*d.opts.MemtableSize) }
+func (d *DB) level0Batch(share float64) int64 {
+	return scaled(min(d.opts.BaseLevelSize, 2*d.opts.MemtableSize), share)
+}
+
+// scaled returns the share of a size.
+func scaled(size int64, share float64) int64 { return int64(float64(size) * share) }
+
+// tableShare returns the share of a store's bytes that are in tables: 1 if no values lie apart. It takes O(levels).
+func tableShare(v *version.Version) float64 {
+	live := v.BlobTotals().LiveBytes
+	if live == 0 {
+		return 1
+	}
+	tables := int64(1)
+	for n := range v.Levels {
+		tables += v.Levels[n].Bytes
+	}
+	return float64(tables) / (float64(tables) + float64(live))
+}
+
+// mostAbove returns the share of the last level that those above it may have together, in a store of which
+// tables are a share: no more than what may be hidden of values that lie apart.
+func (d *DB) mostAbove(share float64) float64 {
+	return min(d.opts.SpaceAmplification-1, math.Sqrt(share/3))
+}
 
 // levelTargets returns the base level, and the target size of each level. Those above the base
 // level have none: tables that are there, since the store was larger, go down.
@@ -30,11 +62,12 @@ func (d *DB) levelTargets(v *version.Version) (baseLevel int, targets [NumLevels
 	for n := lastLevel; n > 0; n-- {
 		largest = max(largest, v.Levels[n].Bytes)
 	}
-	batch := d.level0Batch()
+	share := tableShare(v)
+	batch, least := d.level0Batch(share), scaled(d.opts.BaseLevelSize, share)
 	most := maxRewritten * batch
-	above := int64(float64(largest)*(d.opts.SpaceAmplification-1)) - batch*3/2 // of level 0
+	above := scaled(largest, d.mostAbove(share)) - batch*3/2 // of level 0
 	baseLevel = lastLevel
-	targets[lastLevel] = max(largest, d.opts.BaseLevelSize)
+	targets[lastLevel] = max(largest, least)
 	for size := largest; baseLevel > 1; {
 		// A level that is there stays until the store is a good deal smaller.
 		if there := v.Levels[baseLevel-1].Len() > 0; size <= most && !there || size <= most*3/4 {
@@ -48,7 +81,7 @@ func (d *DB) levelTargets(v *version.Version) (baseLevel int, targets [NumLevels
 		} else {
 			size /= levelFactor
 		}
-		targets[baseLevel] = max(size, d.opts.BaseLevelSize)
+		targets[baseLevel] = max(size, least)
 	}
 	return baseLevel, targets
 }
@@ -74,7 +107,7 @@ func (d *DB) level0Score(v *version.Version, baseLevel int) float64 {
 	if runs < least || baseLevel < lastLevel {
 		return score
 	}
-	allowed := float64(v.Levels[lastLevel].Bytes) * (d.opts.SpaceAmplification - 1)
+	allowed := float64(v.Levels[lastLevel].Bytes) * d.mostAbove(tableShare(v))
 	return max(float64(v.Levels[0].Bytes)/max(allowed, 1), float64(runs)/float64(d.mostInLevel0()))
 }
 
@@ -89,7 +122,8 @@ func (d *DB) mostInLevel0() int {
 // large: many enough that it costs little what sticks out at the edges of a compaction.
 const (
 	filesPerLevel = 64
-	minFileShare  = 8 // of TargetFileSize: the least
+	minFileShare  = 8       // of TargetFileSize: the least
+	leastApart    = 1 << 20 // where most values lie apart
 )
 
 // targetFileSize returns the size of a table of a level. Those of a small level are smaller,
@@ -106,6 +140,7 @@ func (d *DB) targetFileSize(v *version.Version, level int) int64 {
 		return most
 	}
 	least := max(d.opts.TargetFileSize/minFileShare, minTargetFileSize)
+	least = min(least, max(scaled(least, tableShare(v)), leastApart))
 	_, targets := d.levelTargets(v)
 	return min(max(targets[level]/filesPerLevel, least), most)
 }
