@@ -122,6 +122,9 @@ func (d *DB) nextCollection(v *version.Version) (c *compaction, waits bool) {
 	for at := 0; at < len(b.waiting); {
 		tables := d.collectedAtOnce(v, b.waiting[at:])
 		if len(tables) > 0 {
+			if c = d.collectWithAbove(v, tables, len(tables) == len(b.waiting)); c != nil && !d.conflicts(c) {
+				return c, false
+			}
 			if c = collect(v, tables); !d.conflicts(c) {
 				return c, false
 			}
@@ -163,14 +166,57 @@ func collect(v *version.Version, tables []*version.Table) *compaction {
 	}
 	c.run = id.Run
 	c.inputs[id.Level] = slices.Clone(tables)
-	next := -1
-	for _, t := range tables {
-		at, _ := run.Find(t.Smallest)
-		if next >= 0 && at != next {
-			c.gaps = append(c.gaps, t.Smallest)
-		}
-		next = at + 1
+	c.noteGaps(run)
+	return c
+}
+
+// noteGaps notes where tables of the output's run are between inputs: new tables end there.
+func (c *compaction) noteGaps(run *version.Run) {
+	inputs := map[*version.Table]bool{}
+	for _, t := range c.inputs[run.Level] {
+		inputs[t] = true
 	}
+	s := version.SpanOf(c.tables())
+	for _, t := range run.Overlapping(s.Lo, s.Hi) {
+		if !inputs[t] {
+			c.gaps = append(c.gaps, t.UpperBound())
+		}
+	}
+}
+
+// collectWithAbove is collect of tables of the last level of a leveled store, together with what has keys of theirs in
+// the next level above that has tables: what those hide is dropped then, and not copied. Level 0 comes in as a whole,
+// so only if these are all tables that there are to rewrite. It returns nil if there is nothing above.
+func (d *DB) collectWithAbove(v *version.Version, tables []*version.Table, all bool) *compaction {
+	id, _ := v.RunOf(tables[0])
+	last := &v.Levels[lastLevel]
+	if d.opts.Compaction != Leveled || id.Level < lastLevel || len(last.Runs) != 1 {
+		return nil
+	}
+	c := collect(v, tables)
+	s := version.SpanOf(tables)
+	for c.level--; c.level > 0 && v.Levels[c.level].Len() == 0; c.level-- {
+	}
+	if c.level > 0 {
+		c.inputs[c.level] = v.Levels[c.level].Overlapping(s.Lo, s.Hi)
+	} else if all {
+		c.inputs[0] = v.Level0()
+	}
+	if len(c.inputs[c.level]) == 0 {
+		return nil
+	}
+	// What is below those above comes in too.
+	within := map[*version.Table]bool{}
+	for _, t := range tables {
+		within[t] = true
+	}
+	s = version.SpanOf(c.inputs[c.level])
+	for _, t := range last.Overlapping(s.Lo, s.Hi) {
+		within[t] = true
+	}
+	c.inputs[lastLevel] = slices.DeleteFunc(last.Tables(), func(t *version.Table) bool { return !within[t] })
+	c.gaps = nil
+	c.noteGaps(last.Runs[0])
 	return c
 }
 

@@ -1,9 +1,12 @@
 package kv
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -147,5 +150,132 @@ func TestBlobFilesKeepToTheirLimit(t *testing.T) {
 				require.NoError(t, s.Close())
 			})
 		}
+	}
+}
+
+// expectedWrites simulates uniform overwrites of a store of blob files, of which the emptiest are collected: how many
+// bytes of values are written for each that is overwritten, once that is steady. It knows no tables: nothing is hidden
+// but what waits in memtables, of which each makes some files.
+func expectedWrites(keys, perFile, perFlush int, most, batch float64, rng *rand.Rand) float64 {
+	type file struct{ live, all int }
+	var files []*file
+	at := make([]*file, keys)
+	var open *file
+	written, held := 0, 0
+	put := func(k int) {
+		if at[k] != nil {
+			at[k].live--
+		}
+		if open == nil || open.all == perFile {
+			open = &file{}
+			files = append(files, open)
+		}
+		at[k] = open
+		open.live++
+		open.all++
+		written++
+		held++
+	}
+	for k := range keys {
+		put(k)
+	}
+	n := 0
+	for round := range 16 * keys / perFlush {
+		if open = nil; round == 8*keys/perFlush {
+			written, n = 0, 0
+		}
+		seen := map[int]bool{}
+		for range perFlush {
+			seen[rng.IntN(keys)] = true
+		}
+		n += perFlush
+		for _, k := range slices.Sorted(maps.Keys(seen)) {
+			put(k)
+		}
+		if float64(held) <= most*float64(keys) {
+			continue
+		}
+		slices.SortStableFunc(files, func(a, b *file) int {
+			return cmp.Compare(float64(a.live)/float64(a.all), float64(b.live)/float64(b.all))
+		})
+		victims := map[*file]bool{}
+		for left := float64(held); left > (most-batch)*float64(keys); {
+			victims[files[0]] = true
+			left -= float64(files[0].all - files[0].live)
+			held -= files[0].all
+			files = files[1:]
+		}
+		open = nil
+		for k := range keys {
+			if victims[at[k]] {
+				put(k)
+			}
+		}
+	}
+	return float64(written) / float64(n)
+}
+
+// What is written to blob files under random overwrites is what a simulation says that collects the emptiest first, and
+// both are near the formula: ln(1/u) / (1-u) is the space that goes with 1/(1-u) writes.
+func TestBlobFilesAreWrittenAsOftenAsExpected(t *testing.T) {
+	for _, space := range []float64{1.3, 1.5} {
+		s := openLarge(t, Leveled, space)
+		sum, n, batch := 0.0, 0, 0.0
+		total := func() float64 {
+			return float64(s.counters.blobsRelocated.Load()) + float64(s.counters.flushBytes.Load())
+		}
+		before := 0.0
+		for i := range 12 * s.keys {
+			if i == 4*s.keys {
+				before = total()
+			}
+			s.put(s.rng.IntN(s.keys), largeValue, 0)
+			if i%60 == 59 {
+				if s.rest(); i > 4*s.keys {
+					sum, n = sum+s.held()/s.needed(), n+1
+					s.mu.Lock()
+					b := s.blobSpace(s.current)
+					batch += b.batch / b.needed
+					s.mu.Unlock()
+				}
+			}
+		}
+		mean := sum / float64(n)
+		wrote := (total() - before) / (8 * float64(s.keys) * (largeValue + largeRecord))
+		expected := expectedWrites(s.keys, 31, 60, space, batch/float64(n), s.rng)
+		u := 0.0
+		for step := 0.001; step < 1; step += 0.001 {
+			if math.Log(1/step)/(1-step) > mean {
+				u = step
+			}
+		}
+		t.Logf("space %.2f: %.3f at the mean, written %.3f times, simulated %.3f, by the formula %.3f", space, mean,
+			wrote, expected, 1/(1-u))
+		require.InEpsilon(t, 1/(1-u), wrote, 0.1)
+		require.InEpsilon(t, expected, wrote, 0.16, "what tables hide until they are merged comes on top")
+		require.NoError(t, s.Close())
+	}
+}
+
+// Under writes that never rest a store keeps to its limit, and what writers wait at, with what was in memtables then;
+// and once they end, to its limit.
+func TestBlobFilesKeepToTheirLimitUnderConstantWrites(t *testing.T) {
+	for _, kind := range []CompactionStyle{Leveled, Tiered, LazyLeveled} {
+		t.Run(kind.String(), func(t *testing.T) {
+			s := openLarge(t, kind, 1.3)
+			room := float64((2 + s.opts.MaxMemtables) * largeFlush)
+			for i := range 12 * s.keys {
+				s.put(s.rng.IntN(s.keys), largeValue, 0)
+				if i%20 == 0 {
+					s.mu.Lock()
+					batch := s.blobSpace(s.current).batch
+					s.mu.Unlock()
+					require.LessOrEqual(t, s.held(), s.needed()*1.3+max(batch, room))
+				}
+			}
+			s.rest()
+			s.requireLimit()
+			require.NoError(t, s.Close())
+		})
 	}
 }

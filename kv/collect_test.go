@@ -255,3 +255,99 @@ func TestCompactLeavesADamagedBlobFileAlone(t *testing.T) {
 	require.Less(t, space, 1.06)
 	require.NoError(t, db.Close())
 }
+
+// New tables keep clear of those of their run that are not rewritten, also where tables of the level above have keys
+// between those.
+func TestCollectedTablesKeepClearOfOthers(t *testing.T) {
+	for seed := range uint64(6) {
+		db := collected(t, Leveled, func(o *Options) {
+			o.TargetFileSize, o.BaseLevelSize = 16<<10, 16<<10
+			o.BlobSpace = 1.1
+			o.SeparateFrom = 200
+		})
+		rng := rand.New(rand.NewPCG(8, seed))
+		m := model{}
+		above := 0
+		for range 150 {
+			for at, n := rng.IntN(20_000), 0; n < 60; n++ { // neighbours, here and there, most of them inline
+				at += rng.IntN(20)
+				k := fmt.Sprintf("key%05d", at%20_000)
+				v := strings.Repeat(fmt.Sprintf("%04x", rng.Uint32()%65536), 1+rng.IntN(80))
+				set(t, db, k, v)
+				m[k] = v
+			}
+			require.NoError(t, db.Flush())
+			db.settle()
+			requireRecount(t, db)
+			if db.current.Levels[lastLevel-1].Len() > 0 {
+				above++
+			}
+		}
+		require.Greater(t, above, 20)
+		require.Greater(t, db.counters.collections.Load(), uint64(20))
+		require.Zero(t, db.counters.failedCompactions.Load())
+		requireContents(t, m, db)
+		require.NoError(t, db.Close())
+	}
+}
+
+// On a disk without room for a batch the emptiest file goes first: nothing fails for good, no write is refused, and
+// what is there is right. With room again all is as before.
+func TestCollectionOnAFullDisk(t *testing.T) {
+	f := &faultFS{fs: vfs.NewMem()}
+	db := collected(t, Leveled, func(o *Options) { o.fs = f })
+	rng := rand.New(rand.NewPCG(9, 9))
+	m := model{}
+	overwrite(t, db, m, rng, 900, 300)
+	db.settle()
+	failed := uint64(0)
+	for round := range 40 {
+		db.holdCompactions(true)
+		overwrite(t, db, m, rng, 100, 300)
+		f.set(quota(rng.IntN(60 << 10))) // for less than the batch, or the tables
+		db.holdCompactions(false)
+		until(func() bool { // a try has ended
+			db.mu.Lock()
+			defer db.mu.Unlock()
+			return db.compactions.running == 0
+		})
+		requireRecount(t, db)
+		f.set(nil)
+		db.untilResumed()
+		db.holdCompactions(false) // as after its back-off
+		db.settle()
+		requireBlobs(t, db)
+		over, _ := db.waste()
+		require.LessOrEqual(t, over, 0.0, "round %d", round)
+		failed = db.counters.failedCompactions.Load()
+	}
+	require.Positive(t, failed)
+	require.Greater(t, db.counters.collections.Load(), uint64(10))
+	requireContents(t, m, db)
+	require.NoError(t, db.Close())
+	require.NoError(t, verifyOn(f))
+}
+
+// Writers do not wait for what cannot be had: all garbage is in files that cannot be read.
+func TestWritersDoNotWaitForWhatCannotBeHad(t *testing.T) {
+	db := collected(t, Leveled, func(o *Options) { o.BlobSpace = 1.1 })
+	rng := rand.New(rand.NewPCG(10, 10))
+	m := model{}
+	overwrite(t, db, m, rng, 300, 300)
+	db.settle()
+	db.mu.Lock()
+	db.compactions.collection.aside = map[uint64]bool{}
+	for num := range uint64(10_000) { // every file that there will be
+		db.compactions.collection.aside[num] = true
+	}
+	db.mu.Unlock()
+	for range 20 {
+		overwrite(t, db, m, rng, 400, 300)
+	}
+	_, space := db.waste()
+	require.Less(t, space, 1.1, "what is set aside does not count")
+	totals := db.current.BlobTotals()
+	require.Greater(t, float64(totals.RecordBytes), 1.5*float64(totals.LiveBytes), "which is over the limit")
+	requireContents(t, m, db)
+	require.NoError(t, db.Close())
+}
