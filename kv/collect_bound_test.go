@@ -222,7 +222,7 @@ func TestBlobFilesAreWrittenAsOftenAsExpected(t *testing.T) {
 		s := openLarge(t, Leveled, space)
 		sum, n, batch := 0.0, 0, 0.0
 		total := func() float64 {
-			return float64(s.counters.blobsRelocated.Load()) + float64(s.counters.flushBytes.Load())
+			return float64(s.counters.blobRelocated.Load()) + float64(s.counters.flushBytes.Load())
 		}
 		before := 0.0
 		for i := range 12 * s.keys {
