@@ -62,6 +62,7 @@ func sometimesApart(o *Options, rng *rand.Rand) {
 	o.blobSize = []int64{0, 100, 1 << 10, 16 << 10}[rng.IntN(4)]
 	o.BlobSpace = []float64{0, 1.1, 1.1}[rng.IntN(3)]
 	if o.Objects == nil {
+		o.SeparateAtCommit = o.SeparateFrom > 0 && rng.IntN(2) == 0
 		o.leastStreamed = []int64{0, 1, 100}[rng.IntN(3)]
 	}
 }

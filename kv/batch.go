@@ -165,8 +165,12 @@ func (d *DB) commit(ctx context.Context, b *Batch, reads commit.Reads, o *WriteO
 
 // commitStore returns what the commit pipeline needs of the store.
 func (d *DB) commitStore() commit.Store {
+	var values commit.Values
+	if d.opts.SeparateAtCommit {
+		values = &d.logValues
+	}
 	return commit.Store{
-		Visible: &d.visible, GroupBytes: d.opts.groupBytes(), Logger: d.log,
+		Values: values, Visible: &d.visible, GroupBytes: d.opts.groupBytes(), Logger: d.log,
 		MakeRoom: d.makeRoom, Enable: d.enable,
 		Combine:  func(key []byte, values [][]byte) ([]byte, error) { return d.operands.mergeOperands(key, values) },
 		SyncTook: d.latencies.syncTook(),

@@ -55,6 +55,7 @@ type DB struct {
 	blobs     version.BlobCache
 	held      heldBlobs
 	streams   valueStreams
+	logValues logValues
 	memtables memtable.Memory
 	counters  dbCounters
 	latencies *latencies      // nil: nothing is timed
@@ -199,6 +200,8 @@ func (d *DB) Close() error {
 	}
 
 	d.closeStreams()
+	d.logValues.drop()
+	err = errors.Join(err, closeLogBlobs(d.held.all()))
 	leaked := errors.Join(d.iterators.Leaked(ErrIteratorsOpen, "iterator"),
 		d.openSnapshots.Leaked(ErrSnapshotsOpen, "snapshot"),
 		d.transactions.Leaked(ErrTransactionsOpen, "transaction"),

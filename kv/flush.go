@@ -126,6 +126,8 @@ type flushJob struct {
 	next      *wal.Writer // not nil: mems is all memtables, and a new one goes on with this log
 	limit     base.SeqNum // what is newer is left out
 
+	copied map[uint64]bool // blob files whose values are copied, by number
+
 	elsewhere func(*tablemeta.Writer) // not nil: has one table written to another place
 }
 
@@ -136,6 +138,7 @@ func (d *DB) flush(job flushJob) error {
 	d.mu.Lock()
 	v := d.current
 	d.mu.Unlock()
+	job.copied = d.settleLogBlobs(mems)
 	out, err := d.writeLevel0(v, job)
 	if err != nil {
 		return err
@@ -170,6 +173,9 @@ func (d *DB) flush(job flushJob) error {
 	}
 	for _, m := range mems {
 		d.cleaner.File(d.path(manifest.FileWAL, m.Log))
+	}
+	if err := closeLogBlobs(heldBy(mems)); err != nil {
+		d.log.Warn("a log's blob file could not be closed", "error", err) // it was synced
 	}
 	info.Duration = time.Since(start)
 	d.counters.flushes.Add(1)

@@ -85,7 +85,7 @@ func (d *DB) writeLevel0(v *version.Version, job flushJob) (written, error) {
 			if job.elsewhere != nil {
 				job.elsewhere(r.out)
 			} else {
-				r.out.Apart = d.separation(v, 0)
+				r.out.Apart, r.out.Rewrite = d.separation(v, 0), d.copyApart(v, job.copied)
 			}
 			r.tables, err = d.writeTables(it, r.out, nil)
 			return err

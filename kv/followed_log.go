@@ -17,6 +17,7 @@ type followedLog struct {
 	num  uint64
 	file vfs.ReadFile
 	r    *wal.Reader
+	torn bool // a record was read whose values are not whole, and will not be
 }
 
 // readLogs reads on in the logs whose writes are not in tables, into memtables. What
@@ -116,12 +117,16 @@ func (f *follower) nextLog(num uint64) (next uint64, err error) {
 // that was closed cleanly, and whether the log is ahead of the manifest.
 func (f *follower) readLog(ctx context.Context) (whole, ahead bool, err error) {
 	r := f.log.r
+	if f.log.torn {
+		return false, false, nil
+	}
 	if _, err := r.Follow(); err != nil {
 		return false, false, err
 	}
 	name := f.d.path(manifest.FileWAL, f.log.num)
 	p := replayer{d: f.d, log: f.log.num, mems: f.mems, lastSeq: f.lastSeq,
 		combine: f.operandMerger.combiner()}
+	defer p.closeFiles()
 	defer func() {
 		f.mems, f.lastSeq = p.mems, p.lastSeq // of all that was read, whatever ended it
 		ahead = p.gap || p.used&^f.state.Features != 0
@@ -142,6 +147,9 @@ func (f *follower) readLog(ctx context.Context) (whole, ahead bool, err error) {
 			return false, false, err
 		}
 		if err := p.replayRecord(r, name, record); err != nil {
+			if f.log.torn = p.mayEndAt(r, f.log.num, err); f.log.torn {
+				err = nil // the writer's machine lost power, and nobody has recovered the store since
+			}
 			return false, false, err
 		}
 	}

@@ -1,6 +1,8 @@
 package kv
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -17,7 +19,8 @@ import (
 // A heldBlob is a blob file that memtables hold. Release gives up what one of them holds.
 type heldBlob struct {
 	*version.Blob
-	d *DB
+	d   *DB
+	log *logBlob // not nil: it is the file of a log
 
 	// Guarded by heldBlobs.mu.
 	holders  int  // memtables
@@ -44,6 +47,25 @@ func (d *DB) holdBlob(f manifest.BlobFile) *heldBlob {
 	}
 	b.holders++
 	return b
+}
+
+// holdLogBlob is holdBlob for the file of a log, which is being written.
+func (d *DB) holdLogBlob(b *version.Blob, l *logBlob) *heldBlob {
+	held := &heldBlob{Blob: b, d: d, log: l, holders: 1}
+	d.held.mu.Lock()
+	defer d.held.mu.Unlock()
+	if d.held.files == nil {
+		d.held.files = map[uint64]*heldBlob{}
+	}
+	d.held.files[b.Num] = held
+	return held
+}
+
+// all returns all files that are held.
+func (h *heldBlobs) all() []*heldBlob {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return slices.Collect(maps.Values(h.files))
 }
 
 // get returns a file by its number; nil if none of that number is held.

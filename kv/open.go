@@ -55,6 +55,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d.fs = d.openFiles.Relieve(opts.fs)
 	d.progress.L = &d.mu
 	d.streams.idle.L = &d.streams.mu
+	d.logValues.d = d
 	d.resumer.stop = make(chan struct{})
 	d.tables = version.TableCache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log,
 		Memory: d.readers, Far: opts.Objects != nil, FalsePositives: d.falsePositives,
@@ -129,7 +130,7 @@ func (d *DB) abandon() error {
 	d.closed.Store(true)
 	d.endBackground()
 	d.cleaner.Stop()
-	err := errors.Join(d.commits.Abandon(), d.follower.close())
+	err := errors.Join(d.commits.Abandon(), d.follower.close(), closeLogBlobs(d.held.all()))
 	d.dropState()
 	err = errors.Join(err, d.cleaner.Drain())
 	d.memtables.Close()

@@ -93,6 +93,13 @@ type Options struct {
 	// while files are collected, and small stores may have a few files more.
 	BlobSpace float64
 
+	// SeparateAtCommit has values from SeparateFrom on written once, when they are committed: to a blob file beside
+	// the log, of which log and memtable have handles, rather than to the log and then to a blob file when memtables
+	// are flushed. They are not compressed then, and lie in the order of commits rather than of keys, until a
+	// compaction moves them. A sync of the log syncs two files, side by side. It needs SeparateFrom, and does not go
+	// with Objects. It may be changed at every open.
+	SeparateAtCommit bool
+
 	// MaxOpenFiles bounds the sorted files and blob files that are open at the same time: 1,000 by default,
 	// at least 4. The store closes a file whose blocks have not been read for long, and opens
 	// it again to read one; its filter and index stay in memory. A few more files are open

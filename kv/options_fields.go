@@ -43,6 +43,7 @@ var optionFields = []optionField{
 	sizeField("SeparateFrom", func(o *Options) *int { return &o.SeparateFrom }),
 	valueField("BlobSpace", func(o *Options) *float64 { return &o.BlobSpace },
 		func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }, parseFinite),
+	boolField("SeparateAtCommit", func(o *Options) *bool { return &o.SeparateAtCommit }),
 	countField("MaxOpenFiles", func(o *Options) *int { return &o.MaxOpenFiles }),
 	boolField("MemoryMap", func(o *Options) *bool { return &o.MemoryMap }),
 	{"Filter", filterText, func(o *Options, text string) (err error) {

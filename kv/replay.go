@@ -7,6 +7,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/wal"
@@ -69,6 +70,7 @@ func (d *DB) reportDropped(l DroppedInfo) {
 func (d *DB) replay(logs []uint64, lastSeq, closed base.SeqNum) (mems []*memTable, used manifest.Features,
 	_ base.SeqNum, err error) {
 	p := replayer{d: d, lastSeq: lastSeq}
+	defer p.closeFiles()
 	for i, num := range logs {
 		whole, err := p.replayLog(num)
 		if err != nil {
@@ -164,6 +166,8 @@ type logContent struct {
 	syncedTo int64 // up to where it proves that it had been synced
 	size     int64
 	firstSeq base.SeqNum // of the first write; 0: it cannot be read
+
+	lastRecord int64 // where the last record that can be read begins
 }
 
 func (d *DB) examineLog(num uint64) (c logContent, err error) {
@@ -176,7 +180,9 @@ func (d *DB) examineLog(num uint64) (c logContent, err error) {
 			if err == nil && !c.holdsAny {
 				c.firstSeq = firstSeq(record)
 			}
-			c.holdsAny = c.holdsAny || err == nil
+			if err == nil {
+				c.holdsAny, c.lastRecord = true, r.Offset()
+			}
 		}
 		// Unless it ends with its header, how it ends does not matter.
 		c.holdsAny = c.holdsAny || !errors.Is(err, io.EOF) && size > wal.HeaderSize
@@ -204,6 +210,8 @@ type replayer struct {
 	lastSeq base.SeqNum
 	gap     bool // a write is not the one that follows the last
 	holding map[heldIn]bool
+	files   map[uint64]*blob.Reader // those of logs, by number; nil: another blob file
+	values  batchrepr.Writer        // of inline
 }
 
 // replayLog replays one WAL. It reports whether the log was closed cleanly.
@@ -222,7 +230,14 @@ func (p *replayer) replayLog(num uint64) (whole bool, err error) {
 				whole = r.Clean()
 				return nil
 			case err == nil:
-				if err := p.replayRecord(r, name, record); err != nil {
+				err := p.replayRecord(r, name, record)
+				if p.mayEndAt(r, num, err) {
+					at := r.Offset()
+					p.d.reportDropped(DroppedInfo{File: name, Offset: at, Bytes: size - at,
+						Reason: "a value of a write that was not synced is not whole: " + err.Error()})
+					return nil
+				}
+				if err != nil {
 					return err
 				}
 				continue
@@ -290,6 +305,11 @@ func (p *replayer) record(record []byte) error {
 		return fmt.Errorf("sequence number %d comes again", r.Seq())
 	}
 	arena, used, err := memtable.Measure(record)
+	if err == nil && used&manifest.FeatureApartInLogs != 0 {
+		if record, err = p.inline(record, r.Seq()); err == nil {
+			arena, _, err = memtable.Measure(record)
+		}
+	}
 	if err != nil {
 		return err
 	}

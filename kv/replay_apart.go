@@ -1,11 +1,23 @@
 package kv
 
 import (
+	"errors"
+	"io/fs"
+
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// A log that has handles of values has been written after the blob files that have them were synced. So a file that
-// is missing, or has no end, is damage: no crash explains it.
+// A log may have handles of values in two kinds of blob files.
+//
+// One that SetReader has made was synced before its handle was written: if it is missing, or has no end, that is
+// damage, which no crash explains. The memtable holds it.
+//
+// The blob file of a log (Options.SeparateAtCommit) was written beside it. What is not known to have been synced may
+// be torn: the log ends where a value is not whole. The values are put in the place of their handles, so that what is
+// recovered lies in files that are whole; the file of the log goes.
 
 // A heldIn is a blob file, by its number, that a memtable holds.
 type heldIn struct {
@@ -28,7 +40,7 @@ func (p *replayer) holdBlobs(m *memTable, record []byte) error {
 		}
 		b, err := p.d.findHeld(e.Key.User, h)
 		if err != nil {
-			return err
+			return &blobError{err}
 		}
 		if p.holding[heldIn{m, h.File}] {
 			b.Release()
@@ -42,6 +54,111 @@ func (p *replayer) holdBlobs(m *memTable, record []byte) error {
 	}
 	return nil
 }
+
+// inline returns a record whose first write has a number with the values of its log's blob file in the place of their
+// handles. It is valid until the next call.
+func (p *replayer) inline(record []byte, seq base.SeqNum) ([]byte, error) {
+	p.values.Reset()
+	for e, err := range batchrepr.All(record) {
+		if err != nil {
+			return nil, err
+		}
+		kind := e.Key.Kind()
+		if !kind.Apart() {
+			p.values.Add(kind, e.Key.User, e.Value)
+			continue
+		}
+		h, expiry, err := handleOf(e.Key.User, e.Value, kind)
+		if err != nil {
+			return nil, err
+		}
+		r, err := p.fileOf(h.File)
+		if err != nil {
+			return nil, &blobError{err}
+		}
+		if r == nil {
+			p.values.Add(kind, e.Key.User, e.Value)
+			continue
+		}
+		var value []byte
+		if expiry > 0 {
+			value = base.AppendExpiry(nil, expiry)
+		}
+		if value, err = r.AppendValue(value, e.Key.User, h); err != nil {
+			return nil, &blobError{err}
+		}
+		p.values.Add(inlineKind(kind), e.Key.User, value)
+	}
+	return p.values.Seal(seq), nil
+}
+
+// fileOf returns a reader of a log's blob file; nil if it is another one.
+func (p *replayer) fileOf(num uint64) (*blob.Reader, error) {
+	if r, ok := p.files[num]; ok {
+		return r, nil
+	}
+	name := p.d.blobPath(num)
+	f, err := p.d.openFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &CorruptionError{File: name, Offset: -1, What: "a log has handles of its values", Cause: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	size, err := f.Size()
+	var r *blob.Reader
+	byCommit := false
+	if err == nil {
+		r, byCommit, err = blob.OpenUnfinished(f, size, blob.ReaderOptions{Name: name, Hint: p.d.hint()})
+	}
+	if err != nil || !byCommit {
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+		r = nil
+	}
+	if p.files == nil {
+		p.files = map[uint64]*blob.Reader{}
+	}
+	p.files[num] = r
+	return r, nil
+}
+
+// closeFiles closes what fileOf opened.
+func (p *replayer) closeFiles() {
+	for _, r := range p.files {
+		if r != nil {
+			_ = r.Close() // it was only read
+		}
+	}
+	p.files = nil
+}
+
+// mayEndAt reports whether the log may end before the record that was just read, and could not be replayed: its
+// values are damaged or missing, it is not proved to have been synced, and the mode takes that for the trace of a
+// crash.
+func (p *replayer) mayEndAt(r *wal.Reader, log uint64, err error) bool {
+	if err == nil || !errors.Is(err, ErrCorruption) || errors.Is(err, batchrepr.ErrMalformed) {
+		return false
+	}
+	if _, blobs := errors.AsType[*blobError](err); !blobs {
+		return false
+	}
+	if p.d.opts.RecoveryMode != PointInTime && p.d.opts.RecoveryMode != TolerateTornTail {
+		return false
+	}
+	c, err := p.d.examineLog(log)
+	if err != nil || r.Offset() < c.syncedTo {
+		return false
+	}
+	return p.d.opts.RecoveryMode == PointInTime || r.Offset() == c.lastRecord
+}
+
+// A blobError is an error of a value that a log has a handle of.
+type blobError struct{ cause error }
+
+func (e *blobError) Error() string { return e.cause.Error() }
+func (e *blobError) Unwrap() error { return e.cause }
 
 // dropAll gives up memtables that nobody has come to use.
 func dropAll(mems []*memTable) {

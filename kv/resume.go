@@ -300,6 +300,7 @@ func (d *DB) saveMemtables(stoppable, newLog bool) error {
 		return nil
 	}
 	return d.commits.Exclusive(context.Background(), func() error {
+		d.logValues.drop()
 		d.commits.ReplaceLogs(h.next)
 		h.next = nil
 		d.clearError(brokenLog)

@@ -86,7 +86,7 @@ func (d *DB) rotateLog(next *wal.Writer) (*wal.Writer, error) {
 		}
 	}
 	ended := d.commits.Log()
-	if err := ended.End(); err != nil {
+	if err := errors.Join(d.logValues.finish(), ended.End()); err != nil {
 		d.discardLog(next)
 		return nil, d.commits.Fail(what, err)
 	}

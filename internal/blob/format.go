@@ -12,7 +12,7 @@ import (
 //
 //	0   magic     8 bytes  "SIFTBLB\x00"
 //	8   version   u32      1
-//	12  zero      u32
+//	12  order     u32      of the records: 0 by key, 1 as they were committed
 //	16  file id   u64      random, not 0
 //	24  checksum  u32      CRC-32C of bytes 0..23, at place (0, 0)
 //	28  zero      u32
@@ -43,6 +43,12 @@ const (
 	MinSize = headerSize + footerSize
 )
 
+// The orders of records.
+const (
+	byKey    = 0
+	byCommit = 1
+)
+
 // An Info describes a finished file.
 type Info struct {
 	Num        uint64 // of its name in a store; not in the file
@@ -51,37 +57,38 @@ type Info struct {
 	Records    uint64
 	KeyBytes   uint64 // of all keys
 	ValueBytes uint64 // of all values, as they were given
+	ByCommit   bool   // records are in the order of commits, not of keys; it is in the header alone
 }
 
 // RecordBytes returns how many bytes all records take.
 func (i *Info) RecordBytes() uint64 { return uint64(i.Size) - MinSize }
 
-func appendHeader(dst []byte, id uint64) []byte {
+func appendHeader(dst []byte, id uint64, order uint32) []byte {
 	at := len(dst)
 	dst = append(dst, headMagic...)
 	dst = binary.LittleEndian.AppendUint32(dst, formatVersion)
-	dst = binary.LittleEndian.AppendUint32(dst, 0)
+	dst = binary.LittleEndian.AppendUint32(dst, order)
 	dst = binary.LittleEndian.AppendUint64(dst, id)
 	dst = binary.LittleEndian.AppendUint32(dst, base.Checksum(0, 0, dst[at:]))
 	return binary.LittleEndian.AppendUint32(dst, 0)
 }
 
 // decodeHeader decodes the first headerSize bytes of a file.
-func decodeHeader(b []byte) (id uint64, err error) {
+func decodeHeader(b []byte) (id uint64, order uint32, err error) {
 	if len(b) != headerSize || string(b[:8]) != headMagic {
-		return 0, errors.New("header: not a file of large values (wrong magic number)")
+		return 0, 0, errors.New("header: not a file of large values (wrong magic number)")
 	}
 	if err := checkVersion(binary.LittleEndian.Uint32(b[8:])); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	id = binary.LittleEndian.Uint64(b[16:])
+	id, order = binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint32(b[12:])
 	switch {
 	case binary.LittleEndian.Uint32(b[24:]) != base.Checksum(0, 0, b[:24]):
-		return 0, errors.New("header: checksum does not match")
-	case id == 0 || binary.LittleEndian.Uint32(b[12:])|binary.LittleEndian.Uint32(b[28:]) != 0:
-		return 0, errors.New("header: malformed")
+		return 0, 0, errors.New("header: checksum does not match")
+	case id == 0 || order > byCommit || binary.LittleEndian.Uint32(b[28:]) != 0:
+		return 0, 0, errors.New("header: malformed")
 	}
-	return id, nil
+	return id, order, nil
 }
 
 func checkVersion(version uint32) error {

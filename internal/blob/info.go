@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // ReadInfo returns what a file of size bytes says of itself in its header and its footer.
@@ -22,7 +23,7 @@ func ReadInfo(f io.ReaderAt, size int64, name string) (Info, error) {
 func ReadID(f io.ReaderAt, size int64) uint64 {
 	var head [headerSize]byte
 	if n, _ := f.ReadAt(head[:], 0); n == headerSize {
-		if id, err := decodeHeader(head[:]); err == nil {
+		if id, _, err := decodeHeader(head[:]); err == nil {
 			return id
 		}
 	}
@@ -44,7 +45,7 @@ func (r *Reader) info() (i Info, err error) {
 	if err = r.readFull(head[:], 0); err != nil {
 		return i, err
 	}
-	id, err := decodeHeader(head[:])
+	id, order, err := decodeHeader(head[:])
 	if err != nil {
 		return i, r.refuse(0, err)
 	}
@@ -59,7 +60,26 @@ func (r *Reader) info() (i Info, err error) {
 	if err != nil {
 		return Info{}, r.refuse(r.size-footerSize, err)
 	}
+	i.ByCommit = order == byCommit
 	return i, nil
+}
+
+// OpenUnfinished returns a reader of a file of size bytes that may be without a footer, as one is that is being
+// written: whether a record is whole shows when it is read. It reads the header, and reports whether the records
+// are in the order of commits.
+func OpenUnfinished(f io.ReaderAt, size int64, o ReaderOptions) (r *Reader, byCommits bool, err error) {
+	r = &Reader{file: f, name: o.Name, hint: o.Hint, size: size + footerSize}
+	r.again, _ = f.(vfs.Rereader)
+	var head [headerSize]byte
+	if err := r.readFull(head[:], 0); err != nil {
+		return nil, false, err
+	}
+	id, order, err := decodeHeader(head[:])
+	if err != nil {
+		return nil, false, r.refuse(0, err)
+	}
+	r.id = id
+	return r, order == byCommit, nil
 }
 
 // refuse returns the error of a header or footer. A newer format is no damage.

@@ -54,6 +54,9 @@ func NewReader(f io.ReaderAt, size int64, o ReaderOptions) (*Reader, error) {
 	return r, nil
 }
 
+// ID returns the file's id.
+func (r *Reader) ID() uint64 { return r.id }
+
 // Close closes the file, and takes its values out of the cache.
 func (r *Reader) Close() error {
 	r.cache.close()

@@ -24,6 +24,7 @@ func (r *Reader) Verify(num uint64, visit func(h Handle, rec Record) error) erro
 		v.faults = append(v.faults, r.corrupt(0, fmt.Errorf("this is another file: its id is %#x, want %#x", said.ID,
 			r.id)))
 	case err == nil:
+		v.byKey = !said.ByCommit
 	case errors.Is(err, base.ErrCorruption):
 		v.faults = append(v.faults, err)
 	default:
@@ -37,7 +38,7 @@ func (r *Reader) Verify(num uint64, visit func(h Handle, rec Record) error) erro
 		return err
 	}
 	if found := v.found; len(v.faults) == 0 {
-		said.Num, said.ID, found.Size = 0, 0, said.Size
+		said.Num, said.ID, said.ByCommit, found.Size = 0, 0, false, said.Size
 		if said != found {
 			v.faults = append(v.faults, r.corrupt(r.size-footerSize, fmt.Errorf(
 				"the footer says %d records, %d bytes of keys and %d of values; found %d, %d and %d", said.Records,
@@ -54,6 +55,7 @@ type verifier struct {
 	faults []error
 	found  Info
 	last   []byte
+	byKey  bool // the file says that keys do not descend
 }
 
 // fault notes damage. It returns another error as it is, and one that ends the pass when there are
@@ -102,7 +104,7 @@ func endOf(err error) error {
 // one checks the record that s is on.
 func (v *verifier) one(s *Scanner) error {
 	rec := s.Record()
-	if v.found.Records > 0 && bytes.Compare(rec.Key, v.last) < 0 {
+	if v.byKey && v.found.Records > 0 && bytes.Compare(rec.Key, v.last) < 0 {
 		if err := v.fault(v.r.corrupt(s.at, fmt.Errorf("key %q stands after %q", rec.Key, v.last))); err != nil {
 			return err
 		}

@@ -29,10 +29,11 @@ type WriterOptions struct {
 	Num         uint64           // of the file; in every handle
 	ID          uint64           // in every checksum; 0: a random one
 	Compression compression.Kind // of the values that Add is given; Snappy by default
+	ByCommit    bool             // records come in the order of commits: keys in any
 }
 
-// A Writer writes one file: (Add | AddFrom | Copy)*, then Finish. Keys must not descend; versions
-// of a key come the newest first, as in a table. After an error every call returns it, and the
+// A Writer writes one file: (Add | AddFrom | Copy)*, then Finish. Keys must not descend, and versions
+// of a key come the newest first, as in a table, unless ByCommit is set. After an error every call returns it, and the
 // file is worthless. A Writer has one buffer of 256 KiB, and holds no value. It is not safe for
 // concurrent use.
 type Writer struct {
@@ -48,7 +49,8 @@ type Writer struct {
 
 // NewWriter returns a writer that writes to w, sequentially and buffered.
 func NewWriter(w io.Writer, o WriterOptions) *Writer {
-	bw := &Writer{out: writeBuffers.Get().(*bufio.Writer), info: Info{Num: o.Num, ID: o.ID}, kind: o.Compression}
+	bw := &Writer{out: writeBuffers.Get().(*bufio.Writer), kind: o.Compression,
+		info: Info{Num: o.Num, ID: o.ID, ByCommit: o.ByCommit}}
 	if bw.info.ID == 0 {
 		bw.info.ID = rand.Uint64() | 1
 	}
@@ -56,7 +58,11 @@ func NewWriter(w io.Writer, o WriterOptions) *Writer {
 		bw.kind = compression.Snappy
 	}
 	bw.out.Reset(w)
-	bw.write(appendHeader(nil, bw.info.ID))
+	order := uint32(byKey)
+	if o.ByCommit {
+		order = byCommit
+	}
+	bw.write(appendHeader(nil, bw.info.ID, order))
 	return bw
 }
 
@@ -133,7 +139,7 @@ func (w *Writer) admits(r *Record) bool {
 			r.Size, MaxKey, MaxValue)
 	case r.Seq > base.MaxSeqNum:
 		w.err = fmt.Errorf("siftkv: no sequence number: %d", r.Seq)
-	case w.info.Records > 0 && bytes.Compare(r.Key, w.last) < 0:
+	case w.info.Records > 0 && !w.info.ByCommit && bytes.Compare(r.Key, w.last) < 0:
 		w.err = fmt.Errorf("%w: %q after %q", ErrOrder, r.Key, w.last)
 	}
 	return w.err == nil
@@ -173,6 +179,16 @@ func (w *Writer) write(b []byte) {
 		return
 	}
 	w.info.Size += int64(len(b))
+}
+
+// Flush hands what is buffered to the file.
+func (w *Writer) Flush() error {
+	if w.err == nil {
+		if err := w.out.Flush(); err != nil {
+			w.err = fmt.Errorf("siftkv: write a file of large values: %w", err)
+		}
+	}
+	return w.err
 }
 
 // Abandon gives the writer's buffer back. It comes last, and does nothing after Finish.

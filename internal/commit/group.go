@@ -61,8 +61,13 @@ func (p *Pipeline) commitGroup(group []*request, size int) error {
 func (p *Pipeline) write(mem *memtable.Memtable, group []*request, size int, level Level) error {
 	group = writers(group)
 	used := manifest.Features(0)
+	values := false
 	for _, r := range group {
 		used |= r.batch.Features
+		if r.large = p.store.Values != nil && p.store.Values.Has(r.batch); r.large {
+			values = true
+			used |= manifest.FeatureApartInLogs
+		}
 	}
 	if used&^p.features != 0 {
 		if err := p.store.Enable(used); err != nil {
@@ -77,7 +82,10 @@ func (p *Pipeline) write(mem *memtable.Memtable, group []*request, size int, lev
 		r.batch.Held = nil
 	}
 	before := p.seq
-	publish, err := p.number(group, p.logs.current)
+	publish, err := p.number(group, p.logs.current, mem)
+	if err == nil && values {
+		err = p.store.Values.Flush()
+	}
 	if err == nil {
 		err = p.writeLog(level)
 	}
@@ -110,14 +118,25 @@ func writers(group []*request) []*request {
 }
 
 // number gives the batches of a group their sequence numbers and appends them to the log. It
-// returns the number up to which all is to be visible without a sync; 0 if nothing is.
-func (p *Pipeline) number(group []*request, log *wal.Writer) (publish base.SeqNum, err error) {
+// returns the number up to which all is to be visible without a sync; 0 if nothing is. Large values go to their place,
+// and the requests have batches with handles from then on.
+func (p *Pipeline) number(group []*request, log *wal.Writer, mem *memtable.Memtable) (publish base.SeqNum,
+	err error) {
 	for _, r := range group {
 		first := p.seq + 1
 		p.seq += base.SeqNum(r.batch.Len())
 		r.seq = p.seq
 		if r.level != Synced {
 			publish = p.seq
+		}
+		if r.large {
+			if r.apart == nil {
+				r.apart = &Batch{}
+			}
+			if err := p.store.Values.Put(r.batch, first, log, mem, r.apart); err != nil {
+				return 0, err
+			}
+			r.batch = r.apart
 		}
 		if err := log.Append(r.batch.Seal(first)); err != nil {
 			return 0, err

@@ -59,6 +59,9 @@ type Store struct {
 	// Enable makes it durable that the store may hold entries of these kinds.
 	Enable func(manifest.Features) error
 
+	// Values, unless nil, takes large values to where records have handles of them.
+	Values Values
+
 	// FlushedTo returns the number of the first log that has writes which are in no table.
 	FlushedTo func() uint64
 
@@ -69,6 +72,17 @@ type Store struct {
 	// Fail is told what failed, and returns the error that writers get. All logs are broken
 	// then and have to be replaced. If it is fatal, the store never takes writes again.
 	Fail func(what string, fatal bool, err error) error
+}
+
+// Values are where large values of batches are written when they are committed. The leader calls it.
+type Values interface {
+	// Has reports whether a batch has values that go there.
+	Has(b *Batch) bool
+	// Put writes the large values of a batch whose first write has this number, and fills into with its writes, with
+	// handles in their place. They are for a log, and for a memtable. After an error the log is broken.
+	Put(b *Batch, first base.SeqNum, log *wal.Writer, mem *memtable.Memtable, into *Batch) error
+	// Flush hands all that Put wrote to the operating system, before the log's records are.
+	Flush() error
 }
 
 // A Pipeline orders the commits of one store. All methods are safe for concurrent use but

@@ -29,6 +29,8 @@ type request struct {
 	signal  chan signal
 	applied *sync.WaitGroup // when the signal is signalApply
 	mem     *memtable.Memtable
+	large   bool   // the batch has values that are written apart
+	apart   *Batch // the batch with handles of its large values; its memory is used again
 }
 
 // A signal tells a waiting writer what to do.

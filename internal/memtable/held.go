@@ -45,6 +45,9 @@ func (m *Memtable) Hold(h Held, bytes int64) {
 	}
 }
 
+// Seal has Reserve find no room from now on.
+func (m *Memtable) Seal() { m.holds.full.Store(true) }
+
 // HoldsAny reports whether Hold was ever called.
 func (m *Memtable) HoldsAny() bool { return m.holds.any.Load() }
 

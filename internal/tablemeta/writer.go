@@ -30,6 +30,10 @@ type Writer struct {
 	Tombstones *rangedel.Set // those to write
 	Apart      Separation
 
+	// Rewrite, unless nil, returns what is written in the place of an entry with a handle, valid until the next
+	// call: the entry, or one that has its value.
+	Rewrite func(k base.InternalKey, value []byte) (base.InternalKey, []byte, error)
+
 	tally  tombstoneTally
 	out    *sstable.Writer // nil: no table is open
 	file   vfs.WriteFile
@@ -53,6 +57,12 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 	}
 	if w.out == nil {
 		if err := w.open(); err != nil {
+			return err
+		}
+	}
+	if w.Rewrite != nil && k.Kind().Apart() {
+		var err error
+		if k, value, err = w.Rewrite(k, value); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package version
 
 import (
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -60,6 +61,23 @@ func (b *Blob) Open(c *BlobCache) (*blob.Reader, error) {
 	}
 	b.reader.Store(r)
 	return r, nil
+}
+
+// OpenUnfinished returns a blob file, to be read, that is being written and has its header: what is given to it later
+// can be read too. Of what describes it only the number and the id are known.
+func OpenUnfinished(num uint64, c *BlobCache) (*Blob, error) {
+	name := c.Path(num)
+	f, err := c.OpenFile(name)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := blob.OpenUnfinished(f, math.MaxInt64/2, blob.ReaderOptions{Name: name, Hint: c.Hint})
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	b := &Blob{BlobFile: manifest.BlobFile{Num: num, ID: r.ID()}}
+	b.reader.Store(r)
+	return b, nil
 }
 
 // Close closes the file. Nobody uses it any more.

@@ -39,6 +39,7 @@ type Writer struct {
 	flushed atomic.Int64 // bytes that the file has been given
 	synced  atomic.Int64 // of these, bytes that are known to be durable
 	syncing sync.Mutex   // one sync at a time: only one of two would see an error
+	beside  atomic.Pointer[func() error]
 	err     atomic.Pointer[error]
 }
 
@@ -161,11 +162,26 @@ func (w *Writer) SyncFile() error {
 		return err
 	}
 	flushed := w.flushed.Load()
-	if err := w.f.Sync(); err != nil {
+	if err := w.syncBoth(); err != nil {
 		return w.fail(fmt.Errorf("sync log %d: %w", w.id, err))
 	}
 	w.synced.Store(flushed)
 	return nil
+}
+
+// SyncBeside has each later sync of the log run f beside its own, and end when both have: records refer to what f
+// makes durable. So a sync mark proves both. After a crash a record may be there, and not what it refers to, unless a
+// mark says that it had been synced.
+func (w *Writer) SyncBeside(f func() error) { w.beside.Store(&f) }
+
+func (w *Writer) syncBoth() error {
+	beside := w.beside.Load()
+	if beside == nil {
+		return w.f.Sync()
+	}
+	other := make(chan error, 1)
+	go func() { other <- (*beside)() }()
+	return errors.Join(w.f.Sync(), <-other)
 }
 
 // Break breaks the writer as a failure of its file would: what is buffered is never

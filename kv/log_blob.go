@@ -1,0 +1,302 @@
+package kv
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/commit"
+	"github.com/siftkv/siftkv/internal/compression"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/wal"
+)
+
+// With Options.SeparateAtCommit a large value is written once: by the commit, into the blob file of the log, and log
+// and memtable have its handle. A log has one such file at the most, which is made for the first large value. Its
+// records are in the order of commits.
+//
+// The values of a group of commits are with the operating system before the log's records are, and a sync of the log
+// syncs both files side by side. So what was acknowledged as synced is whole in both; of what was not, a crash may
+// leave a handle whose value is not whole: there history ends, as at a torn record.
+//
+// When the log ends, so does the file. The flush of its memtable syncs it, and lists it; then it is a blob file as
+// all others are. A file that could not be written or synced to its end is never listed: the flush copies the values
+// that are still needed, and so does recovery.
+
+// A logBlob is the blob file of a log.
+type logBlob struct {
+	*heldBlob
+	mem *memTable
+	w   *blob.Writer // the leader's; nil: the file is finished
+	out vfs.WriteFile
+
+	given atomic.Int64 // how often the file was given something
+
+	syncing sync.Mutex // guards what follows
+	synced  int64      // what given was when that became durable
+	failure error
+	closed  bool
+}
+
+// sync makes durable what the file had been given. Several callers share a sync.
+func (l *logBlob) sync() error {
+	want := l.given.Load()
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	if l.synced >= want {
+		return nil // whatever became of the file since
+	}
+	if l.failure != nil {
+		return l.failure
+	}
+	given := l.given.Load()
+	if err := l.out.Sync(); err != nil {
+		l.failure = err // a later sync that succeeds would prove nothing
+		return err
+	}
+	l.synced = given
+	return nil
+}
+
+// close closes the file for writing.
+func (l *logBlob) close() error {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	l.failure = errors.Join(l.failure, base.ErrClosed)
+	return l.out.Close()
+}
+
+// logValues is what a commit.Pipeline asks for large values. It is the leader's.
+type logValues struct {
+	d       *DB
+	current *logBlob // of the log that takes writes; nil: it has none
+	buf     []byte
+}
+
+var _ commit.Values = (*logValues)(nil)
+
+// large returns the value of an entry, without its expiry, if it is to lie apart.
+func (v *logValues) large(kind base.Kind, stored []byte) (expiry uint64, value []byte, ok bool) {
+	switch kind {
+	case base.KindSet:
+		value = stored
+	case base.KindSetTTL:
+		if expiry, value, ok = base.CutExpiry(stored); !ok {
+			return 0, nil, false
+		}
+	default:
+		return 0, nil, false
+	}
+	return expiry, value, len(value) >= v.d.opts.SeparateFrom
+}
+
+// Has implements commit.Values.
+func (v *logValues) Has(b *commit.Batch) bool {
+	if b.Size() < v.d.opts.SeparateFrom {
+		return false
+	}
+	r := b.After(batchrepr.Mark{}, 0)
+	for {
+		e, ok, err := r.Next()
+		if err != nil || !ok {
+			return false
+		}
+		if _, _, large := v.large(e.Key.Kind(), e.Value); large {
+			return true
+		}
+	}
+}
+
+// Put implements commit.Values.
+func (v *logValues) Put(b *commit.Batch, first base.SeqNum, log *wal.Writer, mem *memtable.Memtable,
+	into *commit.Batch) error {
+	if v.current == nil || v.current.mem != mem {
+		if err := v.begin(log, mem); err != nil {
+			return err
+		}
+	}
+	l := v.current
+	into.Reset()
+	r := b.After(batchrepr.Mark{}, first)
+	for {
+		e, ok, err := r.Next()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		kind := e.Key.Kind()
+		expiry, value, large := v.large(kind, e.Value)
+		if !large {
+			into.Add(kind, e.Key.User, e.Value)
+			continue
+		}
+		h, err := l.w.Add(e.Key.User, e.Key.SeqNum(), expiry, value)
+		if err != nil {
+			return err
+		}
+		v.buf, kind = v.buf[:0], base.KindSetApart
+		if expiry > 0 {
+			v.buf, kind = base.AppendExpiry(v.buf, expiry), base.KindSetTTLApart
+		}
+		v.buf = h.Append(v.buf)
+		into.Add(kind, e.Key.User, v.buf)
+	}
+	if l.w.Size() >= v.d.mostLogBlob() {
+		mem.Seal()
+	}
+	return nil
+}
+
+// mostLogBlob is the size of the blob file of a log from which on the next log is begun: recovery copies what is in
+// it.
+func (d *DB) mostLogBlob() int64 {
+	size := min(int64(blobSize), d.opts.MemtableSize)
+	if d.opts.blobSize > 0 {
+		size = min(size, d.opts.blobSize)
+	}
+	return size
+}
+
+// begin creates the blob file of a log. When it returns, its name is durable.
+func (v *logValues) begin(log *wal.Writer, mem *memTable) error {
+	d := v.d
+	v.drop()
+	num := d.newFileNum()
+	name := d.blobPath(num)
+	out, err := d.fs.Create(name)
+	if err != nil {
+		return err
+	}
+	l := &logBlob{mem: mem, out: out}
+	l.w = blob.NewWriter(out, blob.WriterOptions{Num: num, ByCommit: true, Compression: compression.None})
+	if err = l.w.Flush(); err == nil {
+		l.given.Add(1)
+		err = d.fs.SyncDir(d.dir)
+	}
+	var b *version.Blob
+	if err == nil {
+		b, err = version.OpenUnfinished(num, &d.blobs)
+	}
+	if err != nil {
+		l.w.Abandon()
+		return errors.Join(err, out.Close(), d.fs.Remove(name))
+	}
+	l.heldBlob = d.holdLogBlob(b, l)
+	mem.Hold(l.heldBlob, 0)
+	log.SyncBeside(l.sync)
+	v.current = l
+	return nil
+}
+
+// Flush implements commit.Values.
+func (v *logValues) Flush() error {
+	l := v.current
+	if err := l.w.Flush(); err != nil {
+		return err
+	}
+	l.given.Add(1)
+	return nil
+}
+
+// finish ends the file of a log that ends.
+func (v *logValues) finish() error {
+	l := v.current
+	if l == nil {
+		return nil
+	}
+	info, err := l.w.Finish()
+	if err != nil {
+		return err
+	}
+	l.w, v.current = nil, nil
+	l.given.Add(1)
+	l.BlobFile = manifest.BlobFile{Num: info.Num, ID: info.ID, Size: info.Size, Records: info.Records,
+		ValueBytes: info.ValueBytes}
+	return nil
+}
+
+// drop gives up the file of a log that is given up: it is never finished.
+func (v *logValues) drop() {
+	if l := v.current; l != nil {
+		l.w.Abandon()
+		v.current = nil
+	}
+}
+
+// settleLogBlobs makes the files durable that memtables to be flushed have from their logs. It returns, by their
+// numbers, those that are not to be listed: their values have to be copied.
+func (d *DB) settleLogBlobs(mems []*memTable) (copied map[uint64]bool) {
+	for _, b := range heldBy(mems) {
+		l := b.log
+		if l == nil {
+			continue
+		}
+		err := errUnfinished
+		if l.w == nil {
+			err = l.sync()
+		}
+		if err == nil {
+			continue
+		}
+		if copied == nil {
+			copied = map[uint64]bool{}
+		}
+		copied[b.Num] = true
+		d.log.Warn("a log's values are copied, since their file is not whole", "file", d.blobPath(b.Num), "error", err)
+	}
+	return copied
+}
+
+var errUnfinished = errors.New("siftkv: the log was given up before its end")
+
+// closeLogBlobs closes, for writing, files of logs that memtables hold.
+func closeLogBlobs(held []*heldBlob) error {
+	var errs []error
+	for _, b := range held {
+		if b.log != nil {
+			errs = append(errs, b.log.close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// copyApart returns what puts the values of some blob files in the place of their handles; nil if there are none.
+func (d *DB) copyApart(v *version.Version, copied map[uint64]bool) func(base.InternalKey, []byte) (base.InternalKey,
+	[]byte, error) {
+	if len(copied) == 0 {
+		return nil
+	}
+	var buf []byte
+	return func(k base.InternalKey, stored []byte) (base.InternalKey, []byte, error) {
+		h, expiry, err := handleOf(k.User, stored, k.Kind())
+		if err != nil || !copied[h.File] {
+			return k, stored, err
+		}
+		buf = buf[:0]
+		if expiry > 0 {
+			buf = base.AppendExpiry(buf, expiry)
+		}
+		buf, err = d.appendApart(buf, v, k.User, h)
+		return base.MakeKey(k.User, k.SeqNum(), inlineKind(k.Kind())), buf, err
+	}
+}
+
+// inlineKind returns the kind of an entry whose value is put in the place of its handle.
+func inlineKind(kind base.Kind) base.Kind {
+	if kind == base.KindSetTTLApart {
+		return base.KindSetTTL
+	}
+	return base.KindSet
+}
