@@ -1,0 +1,327 @@
+package kv
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// countWrites returns what adds up the bytes that a store writes.
+func countWrites(f *faultFS) *int64 {
+	written := new(int64)
+	f.set(func(c ioCall) (int, error) {
+		*written += int64(c.bytes)
+		return 0, nil
+	})
+	return written
+}
+
+// A load of values of 16 KiB writes each of them once, and its tables beside them.
+func TestValuesAreWrittenOnceAtCommit(t *testing.T) {
+	for _, atCommit := range []bool{false, true} {
+		f := &faultFS{fs: vfs.NewMem()}
+		db, err := Open("db", &Options{fs: f, SeparateFrom: 4 << 10, SeparateAtCommit: atCommit,
+			MemtableSize: 4 << 20, Compression: sstable.NoCompression})
+		require.NoError(t, err)
+		written := countWrites(f)
+		rng := rand.New(rand.NewPCG(1, 1))
+		const n, size = 2000, 16 << 10
+		value := randomBytes(rng, size)
+		for i := range n {
+			value[i%size]++
+			require.NoError(t, db.Set(fmt.Appendf(nil, "key%06d", rng.IntN(1e6)), value, NoSync))
+		}
+		require.NoError(t, db.Flush())
+		db.settle()
+		f.set(nil)
+		ratio := float64(*written) / (n * size)
+		t.Logf("at commit %v: %.3f bytes written per byte", atCommit, ratio)
+		if atCommit {
+			require.Less(t, ratio, 1.1)
+		} else {
+			require.Greater(t, ratio, 1.9)
+		}
+		requireBlobs(t, db)
+		require.NoError(t, db.Close())
+	}
+}
+
+// Values that were set apart by their commits, among others, are read from memtables, after a new start with the log
+// alone, after a flush and after a compaction; what is committed is what the batch says, and stays so.
+func TestSeparateAtCommit(t *testing.T) {
+	fsys := vfs.NewMem()
+	clock := &fakeClock{}
+	o := &Options{fs: fsys, SeparateFrom: 100, SeparateAtCommit: true, MemtableSize: 64 << 10, Merger: Append(","),
+		Clock: clock.time, leastStreamed: 2000}
+	db, err := Open("db", o)
+	require.NoError(t, err)
+	m := model{}
+	b := db.NewBatch()
+	for i := range 20 {
+		k, v := fmt.Sprintf("key%03d", i), strings.Repeat(fmt.Sprint(i, " "), 1+i*i)
+		m[k] = v
+		switch i % 5 {
+		case 0:
+			require.NoError(t, db.SetTTL([]byte(k), []byte(v), time.Hour, NoSync))
+		case 1:
+			require.NoError(t, b.Set([]byte(k), []byte(v)))
+			require.NoError(t, b.Delete([]byte("key999")))
+			require.NoError(t, b.Merge([]byte(k), []byte("more")))
+			require.NoError(t, b.DeleteRange([]byte("key998"), nil))
+			m[k] += ",more"
+		case 2:
+			setReader(t, db, k, v, Sync)
+		default:
+			require.NoError(t, db.Set([]byte(k), []byte(v), []*WriteOptions{Sync, Async}[i%2]))
+		}
+	}
+	require.NoError(t, b.Commit(Sync))
+	again := db.NewBatch()
+	require.NoError(t, b.Replay(again), "the batch is as it was")
+	require.Equal(t, b.Size(), again.Size())
+	check := func() {
+		t.Helper()
+		requireStreamed(t, db, m)
+		requireBlobs(t, db)
+	}
+	check()
+	require.NoError(t, db.Close())
+	for range 2 { // recovery copies what only the log refers to
+		read, err := Open("db", &Options{fs: fsys, ReadOnly: true, Clock: clock.time})
+		require.NoError(t, err)
+		requireStreamed(t, read, m)
+		require.NoError(t, read.Close())
+		require.NoError(t, verifyFS(t.Context(), fsys, "db", io.Discard))
+		db, err = Open("db", o)
+		require.NoError(t, err)
+		check()
+		m["key007"] = strings.Repeat("as it was written last ", 10)
+		require.NoError(t, db.Set([]byte("key007"), []byte(m["key007"]), Sync))
+		check()
+		require.NoError(t, db.Close())
+	}
+	db, err = Open("db", o)
+	require.NoError(t, err)
+	for range 3 {
+		for i := range 20 {
+			k := fmt.Sprintf("key%03d", i)
+			m[k] = strings.Repeat("z", 50+i*10)
+			require.NoError(t, db.Set([]byte(k), []byte(m[k]), NoSync))
+		}
+	}
+	check()
+	require.NoError(t, db.Flush())
+	check()
+	require.NoError(t, db.Compact(nil, nil))
+	check()
+	clock.advance(2 * time.Hour)
+	check()
+	require.NoError(t, db.Close())
+
+	_, err = Open("db", &Options{fs: fsys, SeparateAtCommit: true})
+	require.ErrorIs(t, err, ErrInvalidOptions)
+}
+
+// A log ends at the first handle whose value is not whole, unless it is proved that it was synced, as far as the
+// recovery mode takes a torn record for the trace of a crash.
+func TestALogEndsWhereAValueIsNotWhole(t *testing.T) {
+	const size = 1000
+	at := func(n int) int { return n * (size + 20) } // inside of the value of write n
+	cut := func(n int) func([]byte) []byte { return func(b []byte) []byte { return b[:at(n)] } }
+	for _, c := range []struct {
+		what    string
+		damage  func([]byte) []byte
+		mode    RecoveryMode
+		left    string // keys; "": refused
+		refused string
+	}{
+		{"whole", flipNothing, Absolute, "", "not closed"},
+		{"whole", flipNothing, PointInTime, "abc", ""},
+		{"the last is cut off", cut(3), PointInTime, "ab", ""},
+		{"the last is cut off", cut(3), TolerateTornTail, "ab", ""},
+		{"the last is cut off", cut(3), SkipCorrupt, "ab", ""},
+		{"the second is flipped", flip(at(2)), PointInTime, "a", ""},
+		{"the second is flipped", flip(at(2)), TolerateTornTail, "", ".blob"},
+		{"the second is flipped", flip(at(2)), SkipCorrupt, "ac", ""},
+		{"the first, which was synced, is flipped", flip(at(1)), PointInTime, "", ".blob"},
+		{"the header is flipped", flip(3), PointInTime, "", ".blob"},
+		{"the file is empty", func([]byte) []byte { return nil }, PointInTime, "", ".blob"},
+	} {
+		t.Run(fmt.Sprint(c.what, " ", c.mode), func(t *testing.T) {
+			dir := t.TempDir()
+			o := &Options{SeparateFrom: 100, SeparateAtCommit: true}
+			db, err := Open(dir, o)
+			require.NoError(t, err)
+			for i, k := range []string{"a", "b", "c"} {
+				v := strings.Repeat(k, size)
+				require.NoError(t, db.Set([]byte(k), []byte(v), []*WriteOptions{Sync, NoSync}[min(i, 1)]))
+			}
+			db.abandonLikeACrash(t)
+			names := blobNames(t, vfs.OS, dir)
+			require.Len(t, names, 1)
+			rewrite(t, filepath.Join(dir, names[0]), c.damage)
+			o.RecoveryMode = c.mode
+			dropped := 0
+			o.Events.RecoveryDropped = func(DroppedInfo) { dropped++ }
+			want := model{}
+			for _, k := range strings.Split(c.left, "") {
+				want[k] = strings.Repeat(k, size)
+			}
+			if c.mode == PointInTime && c.refused == "" { // a view is what that recovers
+				view, err := OpenReadOnly(dir, &Options{})
+				require.NoError(t, err)
+				for range 2 {
+					requireContents(t, want, view)
+					require.NoError(t, view.Refresh(t.Context()))
+				}
+				require.NoError(t, view.Close())
+			}
+			db, err = Open(dir, o)
+			if c.refused != "" {
+				require.ErrorIs(t, err, ErrCorruption)
+				require.ErrorContains(t, err, c.refused)
+				return
+			}
+			require.NoError(t, err)
+			requireContents(t, want, db)
+			require.Equal(t, c.left != "abc", dropped > 0)
+			requireBlobs(t, db)
+			require.NoError(t, db.Close())
+		})
+	}
+}
+
+func flipNothing(b []byte) []byte { return b }
+
+// A view reads values that were set apart by their commits as they come.
+func TestFollowersOfLogsWithHandles(t *testing.T) {
+	dir := t.TempDir()
+	db, err := Open(dir, &Options{SeparateFrom: 100, SeparateAtCommit: true, MemtableSize: 64 << 10})
+	require.NoError(t, err)
+	view, err := OpenReadOnly(dir, nil)
+	require.NoError(t, err)
+	m := model{}
+	for i := range 300 {
+		k := fmt.Sprintf("key%03d", i%20)
+		m[k] = strings.Repeat(fmt.Sprint(i, " "), 1+i*3)
+		require.NoError(t, db.Set([]byte(k), []byte(m[k]), NoSync))
+		if i%20 == 19 {
+			require.NoError(t, view.Refresh(t.Context()))
+			requireStreamed(t, view, m)
+		}
+	}
+	require.NoError(t, db.Checkpoint(filepath.Join(dir, "copy")))
+	copied, err := Open(filepath.Join(dir, "copy"), nil)
+	require.NoError(t, err)
+	requireStreamed(t, copied, m)
+	require.NoError(t, copied.Close())
+	require.NoError(t, view.Close())
+	require.NoError(t, db.Close())
+}
+
+// Many commit, read and flush at once.
+func TestSeparateAtCommitBesideOthers(t *testing.T) {
+	db, err := Open("db", &Options{fs: vfs.NewMem(), SeparateFrom: 100, SeparateAtCommit: true,
+		MemtableSize: 64 << 10})
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	errs := make(chan error, 10)
+	for w := range 6 {
+		all.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(w), 3))
+			k := fmt.Appendf(nil, "key%d", w)
+			for i := range 150 {
+				v := randomBytes(rng, rng.IntN(20_000))
+				err := db.Set(k, v, []*WriteOptions{Sync, NoSync, Async}[i%3])
+				var got []byte
+				if err == nil {
+					got, err = db.Get(k)
+				}
+				if err == nil && !bytes.Equal(v, got) {
+					err = fmt.Errorf("writer %d reads %d bytes for its %d", w, len(got), len(v))
+				}
+				if err == nil && i%40 == 0 {
+					err = db.Flush()
+				}
+				if err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(errs)
+	for err := range errs {
+		require.NoError(t, err)
+	}
+	requireBlobs(t, db)
+	require.NoError(t, db.Close())
+}
+
+// A file that cannot be written, or not be synced, costs nothing that was acknowledged: the store goes on with
+// another log, and the values that are in memory by their handles alone are copied.
+func TestAFaultOfALogsBlobFile(t *testing.T) {
+	for _, op := range []string{"create", "write", "sync", "syncdir"} {
+		for nth := range 4 {
+			f := &faultFS{fs: vfs.NewMem()}
+			o := &Options{fs: f, SeparateFrom: 100, SeparateAtCommit: true, backoff: quickBackoff}
+			db, err := Open("db", o)
+			require.NoError(t, err)
+			n := 0
+			f.set(func(c ioCall) (int, error) {
+				if c.op != op {
+					return 0, nil
+				}
+				if n++; n == nth+1 {
+					return c.bytes / 2, errDisk
+				}
+				return 0, nil
+			})
+			want, maybe := model{}, model{}
+			for i := range 8 {
+				k := fmt.Sprintf("key%03d", i)
+				v := strings.Repeat(k, 100)
+				if err := db.Set([]byte(k), []byte(v), Sync); err == nil {
+					want[k] = v
+				} else {
+					require.ErrorIs(t, err, errDisk)
+					maybe[k] = v
+					db.untilResumed()
+				}
+			}
+			if db.Flush() != nil {
+				db.untilResumed()
+				require.NoError(t, db.Flush())
+			}
+			f.set(nil)
+			for range 2 {
+				for k, v := range want {
+					got, err := db.Get([]byte(k))
+					require.NoError(t, err, "%s, call %d of %s", k, nth, op)
+					require.Equal(t, v, string(got))
+				}
+				for k := range maybe {
+					_, err := db.Get([]byte(k))
+					require.ErrorIs(t, err, ErrNotFound)
+				}
+				requireBlobs(t, db)
+				require.NoError(t, db.Close())
+				db, err = Open("db", o)
+				require.NoError(t, err)
+			}
+			require.NoError(t, db.Close())
+		}
+	}
+}
