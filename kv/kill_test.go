@@ -33,7 +33,7 @@ const (
 var children = map[string]func(dir string) error{
 	"write":  func(dir string) error { return writeUntilKilled(dir, envInt(childSeedEnv, 0)) },
 	"hold":   holdUntilEOF,
-	"follow": followUntilKilled, "restore": restoreUntilKilled,
+	"follow": followUntilKilled, "restore": restoreUntilKilled, "stream": streamUntilKilled,
 }
 
 func TestMain(m *testing.M) {

@@ -169,7 +169,8 @@ func (d *DB) mostLogBlob() int64 {
 	return size
 }
 
-// begin creates the blob file of a log. When it returns, its name is durable.
+// begin creates the blob file of a log. When it returns, its name and its header are durable: what may be torn later
+// can be told from another's file.
 func (v *logValues) begin(log *wal.Writer, mem *memTable) error {
 	d := v.d
 	v.drop()
@@ -183,7 +184,7 @@ func (v *logValues) begin(log *wal.Writer, mem *memTable) error {
 	l.w = blob.NewWriter(out, blob.WriterOptions{Num: num, ByCommit: true, Compression: compression.None})
 	if err = l.w.Flush(); err == nil {
 		l.given.Add(1)
-		err = d.fs.SyncDir(d.dir)
+		err = errors.Join(l.sync(), d.fs.SyncDir(d.dir))
 	}
 	var b *version.Blob
 	if err == nil {

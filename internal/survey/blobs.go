@@ -143,13 +143,13 @@ func (m *Manifest) referred(blob uint64) (n uint64) {
 
 // inspectBlob checks a blob file as deep as the options say.
 func (s *Store) inspectBlob(b *Blob, f vfs.ReadFile) error {
+	l := b.Listing
+	if l == nil && isOfLog(f, b.Size) {
+		return nil // it may be torn: where a value is not whole the log ends, and whoever opens it reads all
+	}
 	info, err := blob.ReadInfo(onlyReader{f}, b.Size, s.path(b.Name))
 	b.Info, b.ID = info, blob.ReadID(onlyReader{f}, b.Size)
 	info.Num = b.Num
-	l := b.Listing
-	if l == nil && err != nil && isOfLog(f, b.Size) {
-		return nil // it may have no end: where a value is not whole the log ends, and whoever opens it reads all
-	}
 	if l != nil && err == nil {
 		if found := (manifest.BlobFile{Num: b.Num, ID: info.ID, Size: info.Size, Records: info.Records,
 			ValueBytes: info.ValueBytes}); found != *l {
