@@ -168,7 +168,7 @@ func TestALogEndsWhereAValueIsNotWhole(t *testing.T) {
 				require.NoError(t, db.Set([]byte(k), []byte(v), []*WriteOptions{Sync, NoSync}[min(i, 1)]))
 			}
 			db.abandonLikeACrash(t)
-			names := blobNames(t, vfs.OS, dir)
+			names := blobsOnDisk(t, vfs.OS, dir)
 			require.Len(t, names, 1)
 			rewrite(t, filepath.Join(dir, names[0]), c.damage)
 			o.RecoveryMode = c.mode

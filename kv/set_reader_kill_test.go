@@ -111,6 +111,6 @@ func TestStreamsTakeLittleMemory(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20))
-	require.Len(t, blobNames(t, vfs.OS, db.dir), 1)
+	require.Len(t, blobsOnDisk(t, vfs.OS, db.dir), 1)
 	require.NoError(t, db.Close())
 }
