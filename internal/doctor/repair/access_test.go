@@ -46,10 +46,16 @@ func (f unreadableFile) ReadAt(b []byte, off int64) (int, error) {
 // damaged table ends with the error, whenever it comes, and changes nothing. One into
 // another directory takes what can be read.
 func TestARepairInPlaceDoesNotReadAround(t *testing.T) {
+	t.Run("table", func(t *testing.T) { requireNoReadAround(t, store, manifest.FileTable) })
+	t.Run("blob file", func(t *testing.T) { requireNoReadAround(t, apartStore, manifest.FileBlob) })
+}
+
+func requireNoReadAround(t *testing.T, make func(*testing.T, string, uint64) *history, kind manifest.FileKind) {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
-	h := store(t, dir, 6)
-	tables := filesOf(t, dir, manifest.FileTable)
-	name := tables[len(tables)-1]
+	h := make(t, dir, 6)
+	names := filesOf(t, dir, kind)
+	name := names[len(names)-1]
 	damages["truncated"](t, name, rand.New(rand.NewPCG(7, 7)))
 	before := snapshotDir(t, dir)
 	hits := 0
@@ -73,5 +79,5 @@ func TestARepairInPlaceDoesNotReadAround(t *testing.T) {
 		require.NoError(t, err)
 		requireCovered(t, h, r, contents(t, out), "read around")
 	}
-	require.Greater(t, hits, 1, "the survey reads the table, and so does what salvages it")
+	require.Greater(t, hits, 1, "the survey reads the file, and so does what salvages it")
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 
 	"github.com/siftkv/siftkv/internal/blob"
@@ -32,7 +31,8 @@ type blobFile struct {
 	path  string            // of the file with its records; empty: there is none
 
 	reader *blob.Reader // nil: not open
-	file   io.Closer
+	file   vfs.ReadFile
+	size   int64       // of file
 	lost   *lostValues // nil: none so far
 	moved  uint64      // values that were copied
 }
@@ -107,7 +107,7 @@ func (r *repairer) open(b *blobFile) (*blob.Reader, error) {
 			b.reader, err = blob.NewReader(onlyReader{f}, size, blob.ReaderOptions{Name: b.path, ID: b.id})
 		}
 		if err == nil {
-			b.file = f
+			b.file, b.size = f, size
 			return b.reader, nil
 		}
 		err = errors.Join(err, f.Close())

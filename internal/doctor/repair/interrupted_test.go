@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,12 +62,18 @@ func (b *breakingFS) whileWhole(f func() error) error {
 // A repair that stops at any change it makes can be run again, and nothing of the
 // input is gone.
 func TestAnInterruptedRepairCanBeRunAgain(t *testing.T) {
-	origin := filepath.Join(t.TempDir(), "origin")
-	h := store(t, origin, 6)
 	for name, kinds := range map[string][]manifest.FileKind{
-		"with a manifest":    {manifest.FileTable, manifest.FileWAL},
-		"without a manifest": {manifest.FileTable, manifest.FileManifest, manifest.FileWAL},
+		"with a manifest":               {manifest.FileTable, manifest.FileWAL},
+		"without a manifest":            {manifest.FileTable, manifest.FileManifest, manifest.FileWAL},
+		"blob files":                    {manifest.FileTable, manifest.FileBlob},
+		"blob files without a manifest": {manifest.FileBlob, manifest.FileManifest},
 	} {
+		origin := filepath.Join(t.TempDir(), "origin")
+		kind := store
+		if slices.Contains(kinds, manifest.FileBlob) {
+			kind = apartStore
+		}
+		h := kind(t, origin, 6)
 		interrupted := 0
 		for n := 0; ; n++ {
 			require.Less(t, n, 200)

@@ -86,9 +86,8 @@ func (r *repairer) mergePieces(pieces []*piece, o *sstable.WriterOptions, size i
 // discard removes tables that were written and then merged.
 func (r *repairer) discard(pieces []*piece) {
 	for _, p := range pieces {
-		if i := slices.Index(r.written, p.path); i >= 0 && !p.kept {
-			_ = r.stage.Remove(p.path) // nothing refers to it: the store removes what stays
-			r.written = slices.Delete(r.written, i, i+1)
+		if i := slices.Index(r.written, p.path); i >= 0 && !p.kept && r.stage.Remove(p.path) == nil {
+			r.written = slices.Delete(r.written, i, i+1) // else the store removes it: nothing refers to it
 		}
 	}
 }

@@ -105,6 +105,7 @@ type repairer struct {
 	copies      map[uint64]recordCopy // of values that are lost, by writeSum
 	tablesLost  int                   // or parts of some
 	lostTables  []*lostTable
+	record      []byte                          // of readable
 	replacedIn  map[uint64]bool                 // blob files of tables that are gone and may have been compacted
 	logged      map[base.SeqNum]batchrepr.Entry // values in logs that count for nothing
 	listed      int                             // lost values in the report

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"io"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -162,26 +161,6 @@ func (r *repairer) value(k base.InternalKey, stored []byte, w *valueWriter, newe
 	err = r.loseValue(b, LostValue{Key: bytes.Clone(k.User), Seq: uint64(k.SeqNum()), Bytes: h.Size, Offset: h.Offset,
 		Shows: shows})
 	return base.MakeKey(k.User, k.SeqNum(), base.KindDelete), nil, err
-}
-
-// readable returns the reader of a blob file if the value of a handle can be read from it, and nil if it is
-// lost. It reads all of the value.
-func (r *repairer) readable(b *blobFile, key []byte, h blob.Handle) (*blob.Reader, error) {
-	src, err := r.open(b)
-	if src == nil || err != nil {
-		return nil, err
-	}
-	s, err := src.OpenStream(key, h)
-	if err == nil {
-		_, err = io.Copy(io.Discard, s)
-	}
-	switch {
-	case err == nil:
-		return src, nil
-	case r.s.IsDamage(err):
-		return nil, nil
-	}
-	return nil, err
 }
 
 // keepLogged keeps the values of a batch that counts for nothing, since tables have its writes, for the case
