@@ -41,8 +41,8 @@ func requireKeys(t *testing.T, db *DB, m model) {
 	}
 }
 
-// requireRightOrNamed requires that every read is right, or an error with a file of names and an offset in it. It returns
-// how many values cannot be read.
+// requireRightOrNamed requires that every read is right, or an error with a file of names and an offset in it. It
+// returns how many values cannot be read.
 func requireRightOrNamed(t *testing.T, db *DB, m model, names []string) (lost int) {
 	t.Helper()
 	named := func(err error) {
@@ -92,8 +92,10 @@ var damagedBlobs = map[string]func(a, b []byte) (x, y []byte){
 	"each in the other's place":     func(a, b []byte) (x, y []byte) { return same(b, len(a)), same(a, len(b)) },
 	"a second half of zeros":        func(a, b []byte) (x, y []byte) { return same(a[:len(a)/2], len(a)), b },
 	"moved by a byte":               func(a, b []byte) (x, y []byte) { return same(a[1:], len(a)), b },
-	"records that are copied over":  func(a, b []byte) (x, y []byte) { return append(a[:300:300], a[200:len(a)-100]...), b },
-	"whole":                         func(a, b []byte) (x, y []byte) { return a, b },
+	"records that are copied over": func(a, b []byte) (x, y []byte) {
+		return append(a[:300:300], a[200:len(a)-100]...), b
+	},
+	"whole": func(a, b []byte) (x, y []byte) { return a, b },
 }
 
 // same returns n bytes that begin as b does, and go on with zeros.

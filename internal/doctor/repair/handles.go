@@ -1,9 +1,11 @@
 package repair
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
+	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -16,32 +18,73 @@ import (
 
 type blobRef = manifest.BlobRef
 
-// checkHandles makes sure that handles which the survey has not checked lead to records of their keys. A blob
-// file of which one does not is not whole.
+// A handleSum is a handle that the survey has not checked: where it leads, and a hash of all that it says.
+type handleSum struct {
+	offset int64
+	sum    uint64
+}
+
+func sumOf(key []byte, h blob.Handle) handleSum {
+	place := h.Ordinal*0x9e3779b97f4a7c15 ^ uint64(h.Length)*0xc2b2ae3d27d4eb4f ^ uint64(h.Size)
+	return handleSum{h.Offset, filterpolicy.Hash(key) ^ place}
+}
+
+// checkHandles makes sure that handles which the survey has not checked lead to records of their keys, and say of them
+// what is. A blob file of which one does not is not whole. It holds 16 bytes for each handle.
 func (r *repairer) checkHandles() error {
+	sums := map[*blobFile][]handleSum{}
 	for _, p := range r.pieces {
 		if p.checked || len(p.t.Blobs) == 0 {
 			continue
 		}
 		err := eachHandle(p, func(k base.InternalKey, h blob.Handle) error {
-			b := r.blob(h.File)
-			if !b.whole {
-				return nil
+			if b := r.blob(h.File); b.whole {
+				sums[b] = append(sums[b], sumOf(k.User, h))
 			}
-			src, err := r.open(b)
-			if err == nil && src != nil {
-				_, err = src.OpenStream(k.User, h)
-			}
-			if src == nil && err == nil || err != nil && r.s.IsDamage(err) {
-				b.whole, err = false, nil
-			}
-			return err
+			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
+	for b, of := range sums {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		slices.SortFunc(of, func(a, b handleSum) int {
+			return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.sum, b.sum))
+		})
+		meet, err := r.meetRecords(b, slices.Compact(of))
+		if err != nil {
+			return err
+		}
+		b.whole = meet
+	}
 	return nil
+}
+
+// meetRecords reports whether handles, by ascending offset, are those of records of a blob file.
+func (r *repairer) meetRecords(b *blobFile, handles []handleSum) (bool, error) {
+	src, err := r.open(b)
+	if src == nil || err != nil {
+		return false, err
+	}
+	s, err := blob.NewScanner(src)
+	for err == nil && len(handles) > 0 && s.Next() {
+		if h := s.Handle(b.num); h.Offset == handles[0].offset {
+			if sumOf(s.Record().Key, h) != handles[0] {
+				return false, nil
+			}
+			handles = handles[1:]
+		}
+	}
+	if err == nil {
+		err = s.Err()
+	}
+	if err != nil && !r.s.IsDamage(err) {
+		return false, err
+	}
+	return err == nil && len(handles) == 0, nil
 }
 
 // eachHandle shows visit the entries of a table that have handles.
@@ -94,6 +137,7 @@ func (r *repairer) uniteShared(groups []group) ([]group, error) {
 			at := place{h.File, h.Offset}
 			if j, ok := owner[at]; ok {
 				into[root(i)] = root(j)
+				groups[i].shared = groups[i].shared || i == j
 			} else {
 				owner[at] = i
 			}

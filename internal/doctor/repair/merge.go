@@ -18,7 +18,7 @@ const mergedTableSize = 64 << 20
 // anything, and the store's own compactions drop what is not needed. A dry run leaves
 // the pieces as they are and only says that they would be merged.
 func (r *repairer) merge(g *group) (run []*piece, err error) {
-	if len(g.pieces) == 1 {
+	if len(g.pieces) == 1 && !g.shared {
 		return g.pieces, nil
 	}
 	var names []string

@@ -109,6 +109,7 @@ func (r *repairer) place() error {
 type group struct {
 	hull   manifest.Table // bounds of keys and sequence numbers, nothing else
 	pieces []*piece
+	shared bool // several entries of a table have handles of one record
 }
 
 // unite joins groups until no two overlap in keys and interleave in sequence
@@ -141,5 +142,5 @@ func (g *group) join(o group) {
 		h.LargestExclusive = h.LargestExclusive && t.LargestExclusive
 	}
 	h.SmallestSeq, h.LargestSeq = min(h.SmallestSeq, t.SmallestSeq), max(h.LargestSeq, t.LargestSeq)
-	g.pieces = append(g.pieces, o.pieces...)
+	g.pieces, g.shared = append(g.pieces, o.pieces...), g.shared || o.shared
 }

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"errors"
 	"io"
 
 	"github.com/siftkv/siftkv/internal/blob"
@@ -42,7 +43,7 @@ func (r *repairer) inMemory(b *blobFile, h blob.Handle) (*blob.Reader, error) {
 	}
 	w := window{r.record[:h.Length], h.Offset}
 	if n, err := b.file.ReadAt(w.b, w.at); int64(n) < h.Length {
-		if err == io.EOF || r.s.IsDamage(err) {
+		if errors.Is(err, io.EOF) || r.s.IsDamage(err) {
 			return nil, nil
 		}
 		return nil, err

@@ -89,9 +89,12 @@ func (r *repairer) salvage(t *survey.Table) error {
 	}
 	var sv *sstable.Salvage
 	var failed error
+	var seen handlesOfKey
 	fault, err := r.s.Examine(t.Name, func(f vfs.ReadFile) (err error) {
 		sv, err = sstable.SalvageFile(onlyReader{f}, t.Size, o, func(k base.InternalKey, value []byte) error {
-			failed = w.add(k, value)
+			if !seen.has(k, value) {
+				failed = w.add(k, value)
+			}
 			return failed
 		})
 		return err

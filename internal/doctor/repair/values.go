@@ -23,6 +23,14 @@ func (r *repairer) values() (err error) {
 		w.abort()
 		err = errors.Join(err, r.closeBlobs())
 	}()
+	for num := range r.referred() {
+		r.blob(num)
+	}
+	for num := range r.blobs { // handles of files that are lost must not lead into new ones
+		if num < 1<<62 {
+			r.nextFile = max(r.nextFile, num+1)
+		}
+	}
 	if err := r.checkHandles(); err != nil {
 		return err
 	}
