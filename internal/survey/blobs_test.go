@@ -35,7 +35,6 @@ func apartStore(t *testing.T) (dir string, blobs []string) {
 		}
 		require.NoError(t, db.Flush())
 	}
-	require.NoError(t, db.Compact(nil, nil))
 	require.NoError(t, db.Close())
 	blobs, err = filepath.Glob(filepath.Join(dir, "*.blob"))
 	require.NoError(t, err)
@@ -62,7 +61,7 @@ func TestVerifyReadsBlobFiles(t *testing.T) {
 	for _, name := range blobs {
 		require.Contains(t, out.String(), filepath.Base(name))
 	}
-	require.Contains(t, out.String(), "15 entries", "records that no table refers to are counted too")
+	require.Contains(t, out.String(), "15 entries")
 	require.NotContains(t, out.String(), "900000")
 }
 
