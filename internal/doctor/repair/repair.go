@@ -148,16 +148,6 @@ func (r *repairer) examine() (err error) {
 		Damage: append([]survey.Damage{}, r.s.Damage...), Notes: append([]string{}, r.s.Notes...), Files: []File{},
 		Lost: []Loss{},
 	}
-	return r.refuseLogged()
-}
-
-// refuseLogged returns an error for a store of which logs have handles of values: what is rebuilt of it would lose
-// them.
-func (r *repairer) refuseLogged() error {
-	if slices.ContainsFunc(r.s.Logs, func(l survey.Log) bool { return len(l.Blobs) > 0 && !r.s.InTables(&l) }) {
-		return errors.New("siftkv: repair does not know logs with values in blob files yet (SetReader): nothing was " +
-			"changed")
-	}
 	return nil
 }
 
