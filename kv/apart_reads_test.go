@@ -130,7 +130,7 @@ func TestIteratorsReadNeighboursTogether(t *testing.T) {
 			}
 			require.Equal(t, n, seen)
 			require.Less(t, fsys.reads.Load(), int64(n/6))
-			require.Equal(t, delay > 0, fsys.most.Load() > 1)
+			require.True(t, delay == 0 || fsys.most.Load() > 1)
 			require.NoError(t, it.Close())
 		}
 	}
