@@ -57,6 +57,7 @@ func manyApart(t *testing.T, fsys vfs.FS) (*DB, *fakeClock, model) {
 			require.NoError(t, db.Compact(nil, nil))
 		}
 	}
+	db.settle() // a collection reads blob files too
 	return db, clock, m
 }
 

@@ -56,6 +56,7 @@ func TestTablesWithHandlesAreNotIngested(t *testing.T) {
 	db := openDir(t, dir, &Options{SeparateFrom: 10})
 	set(t, db, "key", "a value that lies apart")
 	require.NoError(t, db.Compact(nil, nil))
+	db.cleaner.Wait()
 	table := filepath.Join(t.TempDir(), "table")
 	data, err := os.ReadFile(only(t, dir, manifest.FileTable))
 	require.NoError(t, err)
