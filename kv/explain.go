@@ -172,7 +172,7 @@ func (l *lookup) explainTable(level int, t *version.Table, p sstable.Probe, hit,
 // explainApart notes where a value lies that is apart, and reports whether that is enough: nobody wants the value
 // itself unless there are operands over it.
 func (l *lookup) explainApart(h blob.Handle) bool {
-	l.explain.Apart = &ApartValue{File: manifest.FileName(manifest.FileBlob, h.File), Offset: h.Offset, Stored: h.Length,
-		Size: int(h.Size)}
+	l.explain.Apart = &ApartValue{File: manifest.FileName(manifest.FileBlob, h.File), Offset: h.Offset,
+		Stored: h.Length, Size: int(h.Size)}
 	return !l.chain.begun
 }

@@ -6,11 +6,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/cli/clitest"
+	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -131,4 +133,59 @@ func TestExplainNamesTheBlobFile(t *testing.T) {
 	require.Equal(t, "5000", fmt.Sprint(apart["bytes"]))
 	require.FileExists(t, filepath.Join(dir, fmt.Sprint(apart["file"])))
 	require.NotContains(t, ok(t, "explain", dir, "short030", "--json"), "apart")
+}
+
+// Golden: what is printed of a store with blob files, and of a damaged blob file.
+func TestGoldenOutputsOfBlobFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	require.NoError(t, os.CopyFS(dir, os.DirFS("../../kv/testdata/store-apart")))
+	files := blobFiles(t, dir)
+	broken := filepath.Join(t.TempDir(), filepath.Base(files[0]))
+	require.NoError(t, os.WriteFile(broken, read(t, files[0]), 0o600))
+	flip(t, broken, 700)
+	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	require.NoError(t, err)
+	manifests, err := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+	require.NoError(t, err)
+	names := strings.NewReplacer("DIR", dir, "BLOB", files[0], "BROKEN", broken, "TABLE", tables[0],
+		"MANIFEST", manifests[0])
+	var all strings.Builder
+	for _, line := range []string{
+		"stats DIR", "stats DIR --json", "verify DIR", "explain DIR apart", "explain DIR apart --json",
+		"explain DIR operands", "dump-sstable TABLE", "dump-sstable TABLE --json",
+		"dump-blob BLOB", "dump-blob BLOB --json", "dump-blob BLOB --values", "dump-blob BLOB --values --json",
+		"dump-blob BROKEN", "dump-blob BROKEN --json", "dump-manifest MANIFEST", "dump-manifest MANIFEST --json",
+		"dump-blob TABLE",
+	} {
+		status, stdout, stderr := siftkv(t, strings.Fields(names.Replace(line))...)
+		text := strings.NewReplacer(dir, "DIR", filepath.Dir(broken), "ELSEWHERE").Replace(stdout + stderr)
+		for _, long := range []string{"first ", "second ", "under ", "expiring ", "0", "log "} { // of 100
+			text = strings.ReplaceAll(text, strings.Repeat(long, 99), long+"... ")
+		}
+		fmt.Fprintf(&all, "$ siftkv %s\n%s[%d]\n\n", line, text, status)
+	}
+	golden.File(t, "testdata/outputs-apart.txt", all.String())
+}
+
+// Of a damaged blob file everything is printed but the values that are damaged, each of which is named.
+func TestDumpsOfDamagedBlobFiles(t *testing.T) {
+	dir := apartStore(t)
+	name := blobFiles(t, dir)[0]
+	whole := read(t, name)
+	lines := strings.Count(ok(t, "dump-blob", name), "\n")
+	require.Equal(t, 26, lines, "25 values, and what the footer says")
+	for at := 40; at < len(whole)-60; at += 9_973 {
+		bad := bytes.Clone(whole)
+		bad[at] ^= 2
+		require.NoError(t, os.WriteFile(name, bad, 0o600))
+		status, stdout, stderr := siftkv(t, "dump-blob", name)
+		require.Equal(t, statusDamage, status, stderr)
+		require.Equal(t, lines-1, strings.Count(stdout, "\n")-strings.Count(stdout, "# damage: "))
+		require.Contains(t, stdout, "# damage: ")
+		require.Contains(t, stdout, filepath.Base(name))
+	}
+	require.NoError(t, os.WriteFile(name, whole[:len(whole)-1], 0o600))
+	status, _, stderr := siftkv(t, "dump-blob", name)
+	require.Equal(t, statusDamage, status)
+	require.Contains(t, stderr, "footer")
 }

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// An item is a line of a dump in JSON. Every line has a type: entry, edit,
+// An item is a line of a dump in JSON. Every line has a type: entry, record, edit,
 // properties, damage or end.
 type item struct {
 	Type   string  `json:"type"`
@@ -21,7 +22,8 @@ type item struct {
 	Kind   string  `json:"kind,omitempty"`
 	Key    any     `json:"key,omitempty"`
 	Value  any     `json:"value,omitempty"`
-	End    any     `json:"end,omitempty"` // of a range delete; absent: no bound
+	Apart  any     `json:"apart,omitempty"` // where a value is that lies apart, in place of the value
+	End    any     `json:"end,omitempty"`   // of a range delete; absent: no bound
 	What   string  `json:"what,omitempty"`
 	Data   any     `json:"data,omitempty"`
 }
@@ -33,6 +35,9 @@ func (p *program) printEntry(ctx context.Context, offset *int64, k base.Internal
 		return ctx.Err()
 	}
 	kind := k.Kind()
+	if h, expiry, err := blob.HandleOf(kind, value); kind.Apart() && err == nil {
+		return p.printHandle(offset, k, h, expiry)
+	}
 	hasValue := kind != base.KindDelete && (kind != base.KindRangeDelete || value != nil)
 	if p.JSON {
 		seq := uint64(k.SeqNum())
@@ -144,6 +149,7 @@ func (p *program) printProperties(s *sstable.Salvage) {
 		s.ID, f.Entries, f.Deletes, f.RangeDeletes, p.KeyFormat.String(f.Smallest), p.KeyFormat.String(f.Largest),
 		f.SmallestSeq, f.LargestSeq,
 		f.DataBlocks, f.DataBytes, f.Compression, f.IndexBytes, filter)
+	p.printBlobRefs(f)
 }
 
 // describeProperties is the JSON of a sorted file's properties. Without point entries, the
@@ -164,6 +170,9 @@ func describeProperties(id uint64, f *sstable.Properties) object {
 			times = append(times, moment(octile))
 		}
 		o = append(o, "expiry_octiles", times)
+	}
+	if f.Apart > 0 {
+		o = append(o, "apart", f.Apart, "apart_bytes", f.ApartBytes, "blobs", describeBlobRefs(f))
 	}
 	return append(o, "overwritten", f.Overwritten, "dense_deletes", f.DenseDeletes,
 		"raw_key_bytes", f.RawKeyBytes, "raw_value_bytes", f.RawValueBytes,

@@ -149,6 +149,12 @@ func describeEdit(e *manifest.Edit) object {
 		if t.LargestExclusive {
 			o = append(o, "largest_exclusive", true)
 		}
+		if refs := []object{}; len(t.Blobs) > 0 {
+			for _, r := range t.Blobs {
+				refs = append(refs, object{"num", r.Num, "records", r.Records, "bytes", r.Bytes})
+			}
+			o = append(o, "blobs", refs)
+		}
 		added = append(added, o)
 	}
 	o := object{"store_id", keytext.ID(e.StoreID), "next_file", e.NextFile, "log_num", e.LogNum, "last_seq", e.LastSeq}
@@ -157,6 +163,9 @@ func describeEdit(e *manifest.Edit) object {
 	}
 	if e.Closed != 0 {
 		o = append(o, "closed_seq", e.Closed)
+	}
+	if len(e.AddedBlobs)+len(e.DeletedBlobs) > 0 {
+		o = append(o, describeBlobFiles(e)...)
 	}
 	return append(o, "deleted", deleted, "added", added)
 }
@@ -170,6 +179,7 @@ func (p *program) printEdit(offset int64, e *manifest.Edit) {
 	if e.Closed != 0 {
 		p.printf("\tclosed cleanly, with writes up to sequence number %d\n", e.Closed)
 	}
+	p.printBlobFiles(e)
 	for _, d := range e.Deleted {
 		p.printf("\t- L%d %s\n", d.Level, manifest.FileName(manifest.FileTable, d.Num))
 	}
@@ -186,5 +196,9 @@ func (p *program) printEdit(offset int64, e *manifest.Edit) {
 		p.printf("\t+ L%s %s\t%d bytes, %d entries, sequence numbers %d to %d, keys %s to %s\n", level,
 			manifest.FileName(manifest.FileTable, t.Num),
 			t.Size, t.Entries, t.SmallestSeq, t.LargestSeq, p.KeyFormat.String(t.Smallest), bound)
+		for _, r := range t.Blobs {
+			p.printf("\t\trefers to %d values in %d bytes of %s\n", r.Records, r.Bytes,
+				manifest.FileName(manifest.FileBlob, r.Num))
+		}
 	}
 }

@@ -27,6 +27,7 @@ var helpTexts = kong.Vars{
 	"compression": "Compression of new files: none, snappy or zstd; by default as the store was last opened, or " +
 		"snappy.",
 	"copy":          "Copy the files. By default they are linked where possible, and must not be written to again.",
+	"dump_blob":     "Print a blob file: every value that lies apart there, with its key, past damage.",
 	"dump_manifest": "Print a manifest: every version edit, past damage.",
 	"dump_sstable":  "Print a sorted file: properties and every entry, past damage.",
 	"store": "Directory of the store, or its URL: dir://PATH or s3://BUCKET/PREFIX, and ?branch=NAME or " +

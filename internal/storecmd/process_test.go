@@ -347,7 +347,7 @@ func TestStoresOfAnotherUser(t *testing.T) {
 		{"repair", store, "--dry-run"}, {"explain", store, "k"},
 		{"put", store, "k", "v"}, {"delete", store, "k"}, {"compact", store}, {"backup", store, "-"},
 		{"checkpoint", store, filepath.Join(os.TempDir(), "never")},
-		{"dump-sstable", file}, {"dump-wal", file}, {"dump-manifest", file}, {"backup", "--verify", file},
+		{"dump-sstable", file}, {"dump-blob", file}, {"dump-wal", file}, {"dump-manifest", file}, {"backup", "--verify", file},
 		{"put", store, "k", "--from", file},
 	} {
 		r := (&clitest.Process{Args: args, Nobody: true}).Run(t)
@@ -430,7 +430,7 @@ func TestProcessStatuses(t *testing.T) {
 			args   []string
 		}{statusError, slices.Concat([]string{command, missing}, more)}
 	}
-	for _, command := range []string{"dump-sstable", "dump-wal", "dump-manifest"} {
+	for _, command := range []string{"dump-sstable", "dump-blob", "dump-wal", "dump-manifest"} {
 		cases[command+" of a directory"] = struct {
 			status int
 			args   []string

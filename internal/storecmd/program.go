@@ -47,6 +47,7 @@ type commands struct {
 	DropBranch     dropBranchCommand     `cmd:"" help:"Delete a branch of a store in an object store."`
 
 	DumpSSTable  dumpSSTableCommand  `cmd:"" name:"dump-sstable" help:"${dump_sstable}"`
+	DumpBlob     dumpBlobCommand     `cmd:"" name:"dump-blob" help:"${dump_blob}"`
 	DumpWAL      dumpWALCommand      `cmd:"" name:"dump-wal" help:"Print a write-ahead log: every write, past damage."`
 	DumpManifest dumpManifestCommand `cmd:"" name:"dump-manifest" help:"${dump_manifest}"`
 

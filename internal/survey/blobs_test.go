@@ -98,3 +98,37 @@ func TestVerifyFindsBlobFilesThatAreMissingCutOrSwapped(t *testing.T) {
 	require.NoError(t, os.WriteFile(blobs[1], whole, 0o600))
 	require.Empty(t, verify(t, dir).Damage)
 }
+
+// The sums of a survey are those that the store counts.
+func TestShapeSumsBlobFilesUp(t *testing.T) {
+	dir, _ := apartStore(t)
+	db, err := kv.Open(dir, &kv.Options{SeparateFrom: 10, Compression: sstable.NoCompression,
+		L0CompactionThreshold: 100})
+	require.NoError(t, err)
+	for i := range 30 {
+		require.NoError(t, db.Set(fmt.Appendf(nil, "key%02d", i), bytes.Repeat([]byte("new"), 20), kv.NoSync))
+	}
+	require.NoError(t, db.Flush())
+	require.NoError(t, db.Close())
+	db, err = kv.Open(dir, &kv.Options{ReadOnly: true})
+	require.NoError(t, err)
+	m := db.Metrics()
+	require.Positive(t, m.Blobs.Garbage+m.Blobs.HiddenBytes)
+	require.NoError(t, db.Close())
+	st, err := survey.Shape(t.Context(), dir)
+	require.NoError(t, err)
+	b := m.Blobs
+	require.Equal(t, &survey.BlobSums{Files: b.Files, Bytes: b.Bytes, Records: b.Records, LiveRecords: b.LiveRecords,
+		LiveBytes: b.LiveBytes, Garbage: b.Garbage, HiddenBytes: b.HiddenBytes, ValueBytes: st.Blobs.ValueBytes}, st.Blobs)
+	require.Greater(t, st.Blobs.ValueBytes, uint64(30*60))
+	require.Less(t, st.Blobs.ValueBytes, uint64(b.Bytes))
+	for _, l := range st.Levels {
+		require.Equal(t, m.Levels[l.Level].BlobBytes, l.BlobBytes)
+	}
+	var text strings.Builder
+	require.NoError(t, st.WriteText(&text))
+	require.Contains(t, text.String(), fmt.Sprintf("blob files: %d of %d bytes, %d values of ", b.Files, b.Bytes,
+		b.Records))
+	require.Contains(t, text.String(), fmt.Sprintf("; garbage: %d bytes; space %.2f\n", b.Garbage,
+		b.SpaceAmplification()))
+}

@@ -24,9 +24,10 @@ type Stats struct {
 	LastSeq  uint64       `json:"last_seq"` // the largest sequence number, as far as files show
 	Levels   []Level      `json:"levels"`   // those that have files
 	Total    Level        `json:"total"`
-	Logs     []Log        `json:"logs"`    // whose writes are in no table yet
-	Garbage  []File       `json:"garbage"` // files that the store does not use any more
-	Opened   *Opened      `json:"opened"`  // not known: null
+	Blobs    *BlobSums    `json:"blobs,omitempty"` // nil: there are no blob files
+	Logs     []Log        `json:"logs"`            // whose writes are in no table yet
+	Garbage  []File       `json:"garbage"`         // files that the store does not use any more
+	Opened   *Opened      `json:"opened"`          // not known: null
 
 	// Damage is what a look at the files shows; verify looks at every byte.
 	Damage []Damage `json:"damage"`
@@ -73,8 +74,11 @@ type Level struct {
 	RangeFilterBytes uint64         `json:"range_filter_bytes"`
 	RangeFilterKeys  uint64         `json:"range_filter_keys"`
 	IndexBytes       uint64         `json:"index_bytes"`
+	BlobBytes        uint64         `json:"blob_bytes,omitempty"` // of records in blob files that its files refer to
 	SmallestSeq      uint64         `json:"smallest_seq"`
 	LargestSeq       uint64         `json:"largest_seq"`
+
+	blobRecords uint64
 }
 
 // Shape looks at the store in dir, as a reader, and returns its shape.
@@ -115,6 +119,7 @@ func (s *Store) Stats() *Stats {
 		st.Total.add(t, first)
 		st.LastSeq = max(st.LastSeq, uint64(t.Info.LargestSeq))
 	}
+	st.Blobs = s.sumBlobs(&st.Total, &levels[manifest.NumLevels-1])
 	for _, l := range levels {
 		if l.Files > 0 {
 			st.Levels = append(st.Levels, l)
@@ -151,6 +156,10 @@ func (l *Level) add(t *Table, first bool) {
 	l.RangeFilterBytes += t.Info.RangeFilterBytes
 	l.RangeFilterKeys += t.Info.RangeFilterKeys
 	l.IndexBytes += t.Info.IndexBytes
+	for _, r := range t.Info.Blobs {
+		l.BlobBytes += r.Bytes
+		l.blobRecords += r.Records
+	}
 	l.SmallestSeq = min(l.SmallestSeq, uint64(t.Info.SmallestSeq))
 	l.LargestSeq = max(l.LargestSeq, uint64(t.Info.LargestSeq))
 }
@@ -189,6 +198,7 @@ func (s *Stats) WriteText(w io.Writer) error {
 	}
 	row("all", &s.Total)
 	fmt.Fprintf(&b, "\n")
+	s.Blobs.write(&b)
 	s.writeOpened(&b)
 	for _, l := range s.Logs {
 		fmt.Fprintf(&b, "log %s: %d bytes, %d records, %d writes", l.Name, l.Bytes, l.Records, l.Writes)
