@@ -35,6 +35,8 @@ func figures(m *kv.Metrics) map[string]any {
 	return map[string]any{
 		"files":                    files,
 		"file_bytes":               size,
+		"blob_files":               m.Blobs.Files,
+		"blob_file_bytes":          m.Blobs.Bytes,
 		"entries":                  entries,
 		"memtable_bytes":           m.MemtableBytes,
 		"cache_bytes":              m.CacheBytes,

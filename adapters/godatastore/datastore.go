@@ -81,13 +81,14 @@ func (d *Datastore) Check(ctx context.Context) error {
 	return err
 }
 
-// DiskUsage returns the bytes of the sorted files. The log comes on top: what is in memtables, about.
+// DiskUsage returns the bytes of the sorted files and of blob files. The log comes on top: what is in memtables, about.
 func (d *Datastore) DiskUsage(ctx context.Context) (uint64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	var used uint64
-	for _, level := range d.db.Metrics().Levels {
+	m := d.db.Metrics()
+	used := uint64(m.Blobs.Bytes)
+	for _, level := range m.Levels {
 		used += uint64(level.Bytes)
 	}
 	return used, nil

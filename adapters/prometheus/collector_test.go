@@ -155,6 +155,44 @@ func TestScrape(t *testing.T) {
 	require.Less(t, hits, 4000.0)
 }
 
+// Of a store with values apart a scrape has the figures of its blob files.
+func TestScrapeOfBlobFiles(t *testing.T) {
+	db, err := kv.Open(t.TempDir(), &kv.Options{SeparateFrom: 100})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	for range 2 {
+		for i := range 50 {
+			require.NoError(t, db.Set(key(i), bytes.Repeat([]byte{byte(i)}, 2000), kv.NoSync))
+		}
+		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Set(key(1000), make([]byte, 2000), kv.NoSync))
+	}
+	require.NoError(t, db.Flush())
+	_, err = db.Get(key(7))
+	require.NoError(t, err)
+	f := parse(t, scrape(t, pedantic(t, prometheus.NewCollector(db, nil))))
+	m := db.Metrics()
+	b := m.Blobs
+	require.Positive(t, b.Files)
+	for name, want := range map[string]any{
+		"files": b.Files, "bytes": b.Bytes, "records": b.Records, "live_records": b.LiveRecords,
+		"live_bytes": b.LiveBytes, "garbage_bytes": b.Garbage, "hidden_bytes": b.HiddenBytes,
+	} {
+		require.EqualValues(t, want, f.gauge(t, "siftkv_blob_"+name), name)
+	}
+	for name, want := range map[string]uint64{
+		"written_bytes": b.Written, "relocated_bytes": b.Relocated, "read_bytes": b.Read,
+		"collections": b.Collections,
+	} {
+		require.EqualValues(t, want, f.counter(t, "siftkv_blob_"+name+"_total"), name)
+	}
+	require.Positive(t, b.Read)
+	require.Positive(t, b.HiddenBytes)
+	for n, l := range m.Levels {
+		require.EqualValues(t, l.BlobBytes, f.gauge(t, "siftkv_level_blob_bytes", "level", strconv.Itoa(n)))
+	}
+}
+
 // The counts of a histogram are those of the store's own at each bound, which is exact.
 func TestHistograms(t *testing.T) {
 	db := openStore(t, timed())

@@ -37,6 +37,8 @@ var levelFigures = []levelFigure{
 		func(l *kv.LevelMetrics) float64 { return float64(l.RangeFilterBytes) }},
 	{"level_index_bytes", "Bytes of the indexes of a level, on disk.", gauge, "",
 		func(l *kv.LevelMetrics) float64 { return float64(l.IndexBytes) }},
+	{"level_blob_bytes", "Bytes in blob files that the files of a level refer to.", gauge, "",
+		func(l *kv.LevelMetrics) float64 { return float64(l.BlobBytes) }},
 	{"level_unfiltered_files", "Files of a level that were written without a filter.", gauge, "",
 		func(l *kv.LevelMetrics) float64 { return float64(l.Unfiltered) }},
 

@@ -144,6 +144,9 @@ func (d *db) PrintStats() string {
 			fmt.Fprintf(&s, "level %d: %d files, %d bytes, %d entries\n", n, l.Files, l.Bytes, l.Entries)
 		}
 	}
+	if b := &m.Blobs; b.Files > 0 {
+		fmt.Fprintf(&s, "blob files: %d, %d bytes, %d of them garbage\n", b.Files, b.Bytes, b.Garbage)
+	}
 	fmt.Fprintf(&s, "memory: %d bytes in memtables, %d in the cache, %d in filters\n", m.MemtableBytes, m.CacheBytes,
 		m.FilterMemory)
 	fmt.Fprintf(&s, "transactions: %d committed, %d open\n", m.TxCommits, m.Transactions)

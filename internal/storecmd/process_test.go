@@ -347,7 +347,8 @@ func TestStoresOfAnotherUser(t *testing.T) {
 		{"repair", store, "--dry-run"}, {"explain", store, "k"},
 		{"put", store, "k", "v"}, {"delete", store, "k"}, {"compact", store}, {"backup", store, "-"},
 		{"checkpoint", store, filepath.Join(os.TempDir(), "never")},
-		{"dump-sstable", file}, {"dump-blob", file}, {"dump-wal", file}, {"dump-manifest", file}, {"backup", "--verify", file},
+		{"dump-sstable", file}, {"dump-blob", file}, {"dump-wal", file}, {"dump-manifest", file},
+		{"backup", "--verify", file},
 		{"put", store, "k", "--from", file},
 	} {
 		r := (&clitest.Process{Args: args, Nobody: true}).Run(t)

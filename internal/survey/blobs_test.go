@@ -118,8 +118,9 @@ func TestShapeSumsBlobFilesUp(t *testing.T) {
 	st, err := survey.Shape(t.Context(), dir)
 	require.NoError(t, err)
 	b := m.Blobs
-	require.Equal(t, &survey.BlobSums{Files: b.Files, Bytes: b.Bytes, Records: b.Records, LiveRecords: b.LiveRecords,
-		LiveBytes: b.LiveBytes, Garbage: b.Garbage, HiddenBytes: b.HiddenBytes, ValueBytes: st.Blobs.ValueBytes}, st.Blobs)
+	want := &survey.BlobSums{Files: b.Files, Bytes: b.Bytes, Records: b.Records, LiveRecords: b.LiveRecords,
+		LiveBytes: b.LiveBytes, Garbage: b.Garbage, HiddenBytes: b.HiddenBytes, ValueBytes: st.Blobs.ValueBytes}
+	require.Equal(t, want, st.Blobs)
 	require.Greater(t, st.Blobs.ValueBytes, uint64(30*60))
 	require.Less(t, st.Blobs.ValueBytes, uint64(b.Bytes))
 	for _, l := range st.Levels {

@@ -25,7 +25,8 @@ func (s *Store) sumBlobs(all, last *Level) *BlobSums {
 	if s.Manifest == nil || len(s.Manifest.Blobs) == 0 {
 		return nil
 	}
-	sums := &BlobSums{LiveRecords: all.blobRecords, LiveBytes: all.BlobBytes, HiddenBytes: all.BlobBytes - last.BlobBytes}
+	sums := &BlobSums{LiveRecords: all.blobRecords, LiveBytes: all.BlobBytes,
+		HiddenBytes: all.BlobBytes - last.BlobBytes}
 	records := uint64(0)
 	for _, b := range s.Manifest.Blobs {
 		sums.Files++
