@@ -18,7 +18,6 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/measure"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/kv"
-	standalone "github.com/siftkv/siftkv/sstable"
 )
 
 // Schema names the form of a Result in JSON.
@@ -35,10 +34,22 @@ type Config struct {
 type Result struct {
 	Schema string       `json:"schema"`
 	Path   string       `json:"path"`
-	Shape  engine.Shape `json:"shape"` // by level; empty for a single file
-	Files  []File       `json:"files"` // by name
+	Shape  engine.Shape `json:"shape"`           // by level; empty for a single file
+	Blobs  *Blobs       `json:"blobs,omitempty"` // of a store that has blob files
+	Files  []File       `json:"files"`           // by name
 	Walked int          `json:"walked"`
 	Blocks Histogram    `json:"blocks"` // of the files that were walked
+}
+
+// Blobs are sums over the blob files of a store, as kv.BlobMetrics has them.
+type Blobs struct {
+	Files       int    `json:"files"`
+	Bytes       int64  `json:"bytes"`
+	Records     uint64 `json:"records"`
+	LiveRecords uint64 `json:"live_records"`
+	LiveBytes   uint64 `json:"live_bytes"`
+	Garbage     uint64 `json:"garbage"`
+	HiddenBytes uint64 `json:"hidden_bytes"`
 }
 
 // A File is a sorted file.
@@ -57,7 +68,9 @@ type File struct {
 	Passed      *PassRate `json:"passed"` // null without a usable filter
 	Theory      float64   `json:"theory"` // rate that the spec predicts; 0: none
 	Compression string    `json:"compression"`
-	Damage      string    `json:"damage"` // of the filters; empty: none
+	Apart       uint64    `json:"apart,omitempty"`      // entries whose values lie apart
+	BlobBytes   uint64    `json:"blob_bytes,omitempty"` // that their records take in blob files
+	Damage      string    `json:"damage"`               // of the filters; empty: none
 
 	RangeFilter      string `json:"range_filter"` // spec; empty without one
 	RangeFilterBytes uint64 `json:"range_filter_bytes"`
@@ -95,7 +108,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	r := &Result{Schema: Schema, Path: c.Path}
 	paths := []string{c.Path}
 	if info.IsDir() {
-		if r.Shape, err = shape(c.Path); err != nil {
+		if r.Shape, r.Blobs, err = shape(c.Path); err != nil {
 			return nil, err
 		}
 		if paths, err = tables(c.Path); err != nil {
@@ -124,15 +137,18 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	return r, nil
 }
 
-// shape opens a store and returns its levels.
-func shape(dir string) (engine.Shape, error) {
-	var s engine.Shape
+// shape opens a store and returns its levels, and its blob files if it has any.
+func shape(dir string) (s engine.Shape, blobs *Blobs, err error) {
 	db, err := kv.Open(dir, &kv.Options{ReadOnly: true})
 	if err != nil {
-		return s, fmt.Errorf("inspect %s: %w", dir, err)
+		return s, nil, fmt.Errorf("inspect %s: %w", dir, err)
 	}
-	s = engine.ShapeOf(db.Metrics())
-	return s, db.Close()
+	m := db.Metrics()
+	if b := &m.Blobs; b.Files > 0 {
+		blobs = &Blobs{Files: b.Files, Bytes: b.Bytes, Records: b.Records, LiveRecords: b.LiveRecords,
+			LiveBytes: b.LiveBytes, Garbage: b.Garbage, HiddenBytes: b.HiddenBytes}
+	}
+	return engine.ShapeOf(m), blobs, db.Close()
 }
 
 // tables lists the sorted files of a directory.
@@ -163,6 +179,10 @@ func file(path string, probes int) (f *File, err error) {
 		IndexBytes: p.IndexBytes, IndexLeaves: p.IndexLeaves, FilterBytes: p.FilterBytes, FilterKeys: p.FilterKeys,
 		Compression: p.Compression.String(),
 		RangeFilter: p.RangeFilterPolicy, RangeFilterBytes: p.RangeFilterBytes, RangeFilterKeys: p.RangeFilterKeys,
+	}
+	f.Apart = p.Apart
+	for _, ref := range p.Blobs {
+		f.BlobBytes += ref.Bytes
 	}
 	if info, err := os.Stat(path); err == nil {
 		f.Bytes = info.Size()
@@ -207,7 +227,7 @@ type sizes struct{ stored, decoded []int64 }
 // walk goes through the entries of a file in order, and looks each up in a second
 // reader: that one reads a block when the walk comes to it, and says how large it is.
 func (s *sizes) walk(ctx context.Context, path string) (err error) {
-	entries, err := standalone.Open(path, &standalone.ReaderOptions{AnyExpansion: true})
+	entries, err := sstable.Open(path, &sstable.ReaderOptions{SkipFilter: true, AnyExpansion: true})
 	if err != nil {
 		return fmt.Errorf("inspect: %w", err)
 	}
@@ -218,20 +238,21 @@ func (s *sizes) walk(ctx context.Context, path string) (err error) {
 	}
 	defer func() { err = errors.Join(err, blocks.Close()) }()
 	n, buffer := 0, []byte(nil)
-	for e, err := range entries.All() {
-		if err != nil {
-			return fmt.Errorf("inspect: %w", err)
-		}
+	it := entries.NewIter(sstable.IterOptions{Sequential: true})
+	for ok := it.First(); ok; ok = it.Next() {
 		if n++; n%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		var p sstable.Probe
-		if buffer, _, _, err = blocks.Find(buffer[:0], e.Key, 0, base.MaxSeqNum, &p); err != nil {
+		if buffer, _, _, err = blocks.Find(buffer[:0], it.Key().User, 0, base.MaxSeqNum, &p); err != nil {
 			return fmt.Errorf("inspect: %w", err)
 		}
 		if p.BlocksFromDisk == 1 && p.IndexLeavesFromDisk == 0 {
 			s.stored, s.decoded = append(s.stored, p.BytesFromDisk), append(s.decoded, p.BytesDecoded)
 		}
+	}
+	if err := it.Error(); err != nil {
+		return fmt.Errorf("inspect: %w", err)
 	}
 	return nil
 }

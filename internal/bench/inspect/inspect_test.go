@@ -84,3 +84,34 @@ func TestBuckets(t *testing.T) {
 	require.Equal(t, 4, total)
 	require.Len(t, buckets([]int64{5}), 1)
 }
+
+// A store with values apart is looked at as any other, with what its files have in blob files.
+func TestRunOfAStoreWithBlobFiles(t *testing.T) {
+	dir := t.TempDir()
+	db, err := kv.Open(dir, &kv.Options{SeparateFrom: 1000, L0CompactionThreshold: 50})
+	require.NoError(t, err)
+	for i := range 300 {
+		require.NoError(t, db.Set(fmt.Appendf(nil, "key-%05d", i%200), make([]byte, 50+3000*(i%2)), kv.Async))
+		if i%100 == 99 {
+			require.NoError(t, db.Flush())
+		}
+	}
+	require.NoError(t, db.Close())
+	r, err := Run(t.Context(), Config{Path: dir, Probes: 100, Walked: 10})
+	require.NoError(t, err)
+	require.Len(t, r.Files, 3)
+	apart, bytes := uint64(0), uint64(0)
+	for _, f := range r.Files {
+		require.EqualValues(t, 100, f.Entries)
+		require.EqualValues(t, 50, f.Apart)
+		apart, bytes = apart+f.Apart, bytes+f.BlobBytes
+	}
+	require.NotEmpty(t, r.Blocks.Stored)
+	require.Equal(t, 3, r.Blobs.Files)
+	require.Equal(t, apart, r.Blobs.LiveRecords)
+	require.Equal(t, bytes, r.Blobs.LiveBytes)
+	require.EqualValues(t, r.Blobs.Bytes, r.Blobs.LiveBytes+r.Blobs.Garbage+3*kv.BlobOverhead)
+	none, err := Run(t.Context(), Config{Path: store(t), Probes: 100})
+	require.NoError(t, err)
+	require.Nil(t, none.Blobs)
+}

@@ -26,6 +26,9 @@ func Inspect(w io.Writer, r *inspect.Result, limit int) error {
 			}
 			out.Grid(g)
 		}
+		if r.Blobs != nil {
+			out.Grid(blobGrid(r.Blobs))
+		}
 		shown := r.Files
 		if limit > 0 && len(shown) > limit {
 			shown = shown[:limit]
@@ -42,6 +45,14 @@ func Inspect(w io.Writer, r *inspect.Result, limit int) error {
 		writeBuckets(out, fmt.Sprintf("Data blocks of %s, bytes in the file", times(r.Walked, "file")), r.Blocks.Stored)
 		writeBuckets(out, "The same, bytes in memory", r.Blocks.Decoded)
 	})
+}
+
+// blobGrid shows what blob files take, and what of it is needed.
+func blobGrid(b *inspect.Blobs) *Grid {
+	g := newGrid("Blob files", 0, "files", "size", "values", "referred to", "size", "above the last level", "garbage")
+	g.Add(b.Files, size(b.Bytes), b.Records, b.LiveRecords, size(int64(b.LiveBytes)), size(int64(b.HiddenBytes)),
+		size(int64(b.Garbage)))
+	return g
 }
 
 // fileGrid shows a line per file.
