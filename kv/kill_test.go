@@ -34,6 +34,7 @@ var children = map[string]func(dir string) error{
 	"write":  func(dir string) error { return writeUntilKilled(dir, envInt(childSeedEnv, 0)) },
 	"hold":   holdUntilEOF,
 	"follow": followUntilKilled, "restore": restoreUntilKilled, "stream": streamUntilKilled,
+	"back up": backUpUntilKilled, "restore into a directory": restoreDirUntilKilled,
 }
 
 func TestMain(m *testing.M) {
