@@ -14,7 +14,6 @@ import (
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
 )
@@ -242,14 +241,6 @@ func TestTheGoldenBackupOfValuesApartIsRestored(t *testing.T) {
 	db := openDir(t, dir, &Options{Clock: later.time})
 	require.Positive(t, requireBlobs(t, db))
 	require.NoError(t, db.Close())
-}
-
-func TestABackupWithBlobFilesIsNotRestoredIntoAnObjectStore(t *testing.T) {
-	db, _ := backupStoreFrom(t, 1)
-	stream, _ := backUp(t, db, BackupMark{})
-	s := objstore.NewMem()
-	require.ErrorContains(t, restoreTo(s, stream), "values do not lie apart in an object store yet")
-	requireInObjects(t, s, nil)
 }
 
 // Who copies files out of an object store gets blob files whole and verified.

@@ -87,12 +87,7 @@ func (o *Options) restoreObjects(ctx context.Context, r io.Reader) (err error) {
 
 // restoreInto restores a stream into a directory.
 func restoreInto(ctx context.Context, r io.Reader, to backup.Target) error {
-	to.Check = func(e *manifest.Edit) error {
-		if to.Published && len(e.AddedBlobs) > 0 {
-			return errBlobsInObjects
-		}
-		return checkDescription(e)
-	}
+	to.Check = checkDescription
 	to.Interrupted = func() error {
 		if ctx.Err() == nil {
 			return nil
@@ -105,10 +100,6 @@ func restoreInto(ctx context.Context, r io.Reader, to backup.Target) error {
 	}
 	return err
 }
-
-// errBlobsInObjects says what object stores cannot do yet.
-var errBlobsInObjects = errors.New("values do not lie apart in an object store yet, and this is a backup of a store " +
-	"in which they do (Options.SeparateFrom)")
 
 // checkDescription refuses a description of a store in a backup that no store has.
 func checkDescription(e *manifest.Edit) error {

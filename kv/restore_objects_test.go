@@ -50,6 +50,7 @@ func requireCollected(t *testing.T, s objstore.Store, want model) {
 	until(func() bool {
 		live := 0
 		db.current.All(func(int, *version.Table) { live++ })
+		live += db.current.BlobTotals().Files
 		there := 0
 		for _, err := range s.List(t.Context(), "sst/", "") {
 			require.NoError(t, err)
@@ -62,8 +63,8 @@ func requireCollected(t *testing.T, s objstore.Store, want model) {
 }
 
 // backupChain returns a full backup and two increments, and what the store has at each.
-func backupChain(t *testing.T) (streams [3][]byte, models [3]model) {
-	db, m := backupStore(t)
+func backupChain(t *testing.T, from int) (streams [3][]byte, models [3]model) {
+	db, m := backupStoreFrom(t, from)
 	var mark BackupMark
 	for i := range streams {
 		streams[i], mark = backUp(t, db, mark)
@@ -74,9 +75,11 @@ func backupChain(t *testing.T) (streams [3][]byte, models [3]model) {
 	return streams, models
 }
 
-func TestRestoreIntoAnObjectStore(t *testing.T) {
-	streams, models := backupChain(t)
-	other, _ := backupStore(t)
+func TestRestoreIntoAnObjectStore(t *testing.T) { inTablesAndApart(t, testRestoreIntoAnObjectStore) }
+
+func testRestoreIntoAnObjectStore(t *testing.T, from int) {
+	streams, models := backupChain(t, from)
+	other, _ := backupStoreFrom(t, from)
 	otherFull, _ := backUp(t, other, BackupMark{})
 	s := objstore.NewMem()
 	refuse := func(want error, streams ...[]byte) {
@@ -134,7 +137,11 @@ func objects(t *testing.T, s objstore.Store) (keys []string) {
 // At each request the object store fails: for good, or once, or the process dies. The store is the one
 // before or the one after, and the restore can be made again.
 func TestRestoreIntoAnObjectStoreThatFails(t *testing.T) {
-	streams, models := backupChain(t)
+	inTablesAndApart(t, testRestoreIntoAnObjectStoreThatFails)
+}
+
+func testRestoreIntoAnObjectStoreThatFails(t *testing.T, from int) {
+	streams, models := backupChain(t, from)
 	broken, got := 0, 0
 	for i := range 2 {
 		before := model(nil)
@@ -199,7 +206,11 @@ func TestRestoreIntoAnObjectStoreThatFails(t *testing.T) {
 
 // A stream that breaks off leaves no store, wherever it does; the next call begins anew.
 func TestRestoreIntoAnObjectStoreOfAStreamThatBreaksOff(t *testing.T) {
-	streams, models := backupChain(t)
+	inTablesAndApart(t, testRestoreIntoAnObjectStoreOfAStreamThatBreaksOff)
+}
+
+func testRestoreIntoAnObjectStoreOfAStreamThatBreaksOff(t *testing.T, from int) {
+	streams, models := backupChain(t, from)
 	for n := 0; n < len(streams[0]); n += 97 {
 		s := objstore.NewMem()
 		err := restoreTo(s, streams[0][:n])
@@ -219,7 +230,11 @@ func TestRestoreIntoAnObjectStoreOfAStreamThatBreaksOff(t *testing.T) {
 
 // A restore that its context ends leaves no store, and says why it ended.
 func TestRestoreIntoAnObjectStoreIsBrokenOff(t *testing.T) {
-	streams, models := backupChain(t)
+	inTablesAndApart(t, testRestoreIntoAnObjectStoreIsBrokenOff)
+}
+
+func testRestoreIntoAnObjectStoreIsBrokenOff(t *testing.T, from int) {
+	streams, models := backupChain(t, from)
 	s := objstore.NewMem()
 	ctx, cancel := context.WithCancel(t.Context())
 	half := io.MultiReader(bytes.NewReader(streams[0][:len(streams[0])/2]), readerFunc(func([]byte) (int, error) {
@@ -254,7 +269,11 @@ func restoreUntilKilled(dir string) error {
 }
 
 func TestRestoreIntoAnObjectStoreIsKilled(t *testing.T) {
-	streams, models := backupChain(t)
+	inTablesAndApart(t, testRestoreIntoAnObjectStoreIsKilled)
+}
+
+func testRestoreIntoAnObjectStoreIsKilled(t *testing.T, from int) {
+	streams, models := backupChain(t, from)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "stream"), streams[0], 0o600))
 	s, err := objstore.OpenDir(filepath.Join(dir, "objects"))

@@ -22,7 +22,8 @@ import (
 func apartStore(t *testing.T) (dir string, blobs []string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "store")
-	db, err := kv.Open(dir, &kv.Options{SeparateFrom: 10, Compression: sstable.NoCompression})
+	db, err := kv.Open(dir, &kv.Options{SeparateFrom: 10, Compression: sstable.NoCompression,
+		L0CompactionThreshold: 100})
 	require.NoError(t, err)
 	for round := range 3 {
 		for i := range 20 {
