@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/objstoretest"
+	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
 )
 
@@ -83,8 +87,14 @@ func TestModelBackupOfViews(t *testing.T) {
 
 // A backup of a view in an object store leaves the store alone: the writer goes on, and nothing was put there.
 func TestABackupOfAViewInAnObjectStore(t *testing.T) {
+	inTablesAndApart(t, testABackupOfAViewInAnObjectStore)
+}
+
+func testABackupOfAViewInAnObjectStore(t *testing.T, from int) {
 	s, copied := objstore.NewMem(), objstore.NewMem()
-	db := openObjects(t, s, farOptions()) // it flushes and compacts nothing by itself meanwhile
+	o := farOptions()
+	o.SeparateFrom = from
+	db := openObjects(t, s, o) // it flushes and compacts nothing by itself meanwhile
 	want := model{}
 	for i := range 2000 {
 		k := string(rune('a'+i%26)) + string(rune('a'+i/26%26))
@@ -111,6 +121,47 @@ func TestABackupOfAViewInAnObjectStore(t *testing.T) {
 	require.NoError(t, db.Set([]byte("goes"), []byte("on"), Sync))
 	require.NoError(t, db.Close())
 	requireCollected(t, copied, want)
+}
+
+// What is damaged on its way out of an object store is asked for once more, and never backed up.
+func TestABackupOutOfAnObjectStoreThatDamages(t *testing.T) {
+	s := objstore.NewMem()
+	o := farOptions()
+	o.SeparateFrom, o.Compression = 100, sstable.NoCompression
+	db := openObjects(t, s, o)
+	want := model{}
+	for i := range 100 {
+		k := fmt.Sprintf("key%03d", i)
+		want[k] = string(bytes.Repeat([]byte{byte(i)}, 5000))
+		require.NoError(t, db.Set([]byte(k), []byte(want[k]), NoSync))
+	}
+	require.NoError(t, db.Flush())
+	require.NoError(t, db.Close())
+	for _, always := range []bool{false, true} {
+		faults := objstoretest.NewFaults(s, 1)
+		var damaged atomic.Int64
+		faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
+			if c.Kind == objstore.Get && strings.HasSuffix(c.Key, ".blob") && c.Size > 100_000 {
+				f.Corrupt = damaged.Add(1) == 1 || always
+			}
+			return f
+		})
+		view, err := OpenReadOnly("", &Options{Objects: &Objects{Store: faults}})
+		require.NoError(t, err)
+		var stream bytes.Buffer
+		_, err = view.Backup(&stream, BackupMark{})
+		require.Positive(t, damaged.Load())
+		if always {
+			require.ErrorIs(t, err, ErrCorruption)
+			require.ErrorContains(t, err, ".blob")
+		} else {
+			require.NoError(t, err)
+			disk := vfs.NewMem()
+			require.NoError(t, Restore(&stream, "dir", &Options{fs: disk}))
+			requireRestored(t, disk, "dir", want)
+		}
+		require.NoError(t, view.Close())
+	}
 }
 
 // Increments go on from backups of views, and end in those of the writer. Two views of one log cannot follow
