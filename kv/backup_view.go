@@ -10,6 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/tablemeta"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -28,6 +29,7 @@ func (d *DB) backUpView(b *backup.Backup, w io.Writer) (BackupMark, error) {
 	b.Store = &manifest.Edit{StoreID: d.storeID, LastSeq: now, Features: s.version.Features()}
 	s.version.Describe(b.Store)
 	addLevel0(b.Store, written{tables: added})
+	d.addHeld(b, s.imms)
 	for i := range added {
 		b.Store.Features |= featuresOf(&added[i])
 	}
@@ -55,10 +57,6 @@ func featuresOf(t *manifest.Table) (f manifest.Features) {
 	return f
 }
 
-// errHeldInBackup says what backups of views cannot do yet.
-var errHeldInBackup = errors.New("siftkv: a backup of a store that is only read takes no values that lie apart and are " +
-	"in no table yet (SetReader): back up through the writer")
-
 // addMemtables adds what the memtables of a state have, up to a write, to a backup as a table of level 0. Its
 // number is that of the last log: the writer never gives that to a table.
 func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum) ([]manifest.Table, error) {
@@ -67,15 +65,13 @@ func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum) ([]
 	if mems = slices.DeleteFunc(mems, (*memTable).Empty); len(mems) == 0 {
 		return nil, nil
 	}
-	if slices.ContainsFunc(mems, (*memTable).HoldsAny) {
-		return nil, errHeldInBackup
-	}
 	memory := vfs.NewMem()
 	if err := memory.MkdirAll(d.dir); err != nil {
 		return nil, err
 	}
 	job := flushJob{mems: mems, limit: limit, elsewhere: func(w *tablemeta.Writer) {
 		w.FS, w.NewNum = memory, func() uint64 { return mems[len(mems)-1].Log }
+		w.Apart.ID = func(num uint64) uint64 { return d.blobID(s.version, num) }
 	}}
 	out, err := d.writeLevel0(s.version, job)
 	for _, t := range out.tables {
@@ -83,6 +79,19 @@ func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum) ([]
 			Verify: func(each func() error) error { return d.verifyMade(memory, &t, each) }})
 	}
 	return out.tables, err
+}
+
+// addHeld adds the blob files of memtables to which the tables of a backup refer, and which no version lists.
+func (d *DB) addHeld(b *backup.Backup, mems []*memTable) {
+	listed := len(b.Store.AddedBlobs)
+	listHeld(b.Store, mems)
+	for i := range b.Store.AddedBlobs[listed:] {
+		f := &version.Blob{BlobFile: b.Store.AddedBlobs[listed+i]}
+		b.Store.Features |= manifest.FeatureApart
+		b.Sources = append(b.Sources, backup.Source{Sent: sentBlob(&f.BlobFile), Verify: func(each func() error) error {
+			return errors.Join(d.verifyBlob(f, each), f.Close())
+		}})
+	}
 }
 
 // verifyMade reads a whole table that the store does not list.
