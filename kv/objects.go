@@ -15,7 +15,7 @@ import (
 
 // Objects are the settings of a store that lives in an object store: Options.Objects.
 //
-// Sorted files are objects, and so are lists of them and what was added to the log. A write with
+// Sorted files and blob files are objects, and so are lists of them and what was added to the log. A write with
 // Sync returns when the object store has it: it survives the loss of this machine, and whoever
 // opens the store next has it, on any machine. Writers who come while a request is under way
 // share the next. Writes with NoSync and Async are put there after LogInterval, or once
@@ -71,8 +71,8 @@ type Objects struct {
 	// LogBuffer is how many bytes of the log wait at most: 8 MiB by default.
 	LogBuffer int
 
-	// CacheSize is how many bytes of what was read of sorted files are kept on the local disk, in
-	// the directory that Open is given, across restarts: none by default, and none with less than
+	// CacheSize is how many bytes of what was read of sorted files and blob files are kept on the local disk,
+	// in the directory that Open is given, across restarts: none by default, and none with less than
 	// 2 MiB, which the log says. What is damaged there is
 	// fetched again, and if it is deleted, nothing is lost. One process at a time has the cache.
 	CacheSize int64
@@ -226,7 +226,7 @@ func (o *Options) checkObjects() error {
 // maxPublishedManifest is maxManifestSize where the whole manifest is written with each edit.
 const maxPublishedManifest = 256 << 10
 
-// tableRequests bounds the requests that one call has under way for sorted files.
+// tableRequests bounds the requests that one call has under way for sorted files and blob files.
 const tableRequests = 64
 
 // openTables opens the files that a version has and the one before has not, side by side: in an object

@@ -23,7 +23,7 @@ var (
 type CheckpointInfo struct {
 	Name    string
 	Created time.Time // by the clock of the machine that made it
-	Bytes   int64     // of the sorted files and logs that it has, which it shares with others
+	Bytes   int64     // of the sorted files, blob files and logs that it has, which it shares with others
 
 	// Unfinished ones cannot be opened: somebody is making it, or has died of it; or it was dropped,
 	// and a branch that was cloned from it needs its files. DropCheckpoint deletes what it can.

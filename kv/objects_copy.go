@@ -90,17 +90,15 @@ func (w wholeFS) verifyTable(name string, b wholeFile) error {
 }
 
 func (w wholeFS) verifyBlob(name string, b wholeFile) error {
-	size := int64(len(b))
-	said, err := blob.ReadInfo(b, size, name)
+	info, err := blob.ReadInfo(b, int64(len(b)), name)
 	if err != nil {
 		return err
 	}
-	r, err := blob.NewReader(b, size, blob.ReaderOptions{Name: name, Hint: w.d.hint(), ID: said.ID, Size: size})
+	r, err := blob.NewReader(b, int64(len(b)), blob.ReaderOptions{Name: name, Hint: w.d.hint(), ID: info.ID})
 	if err != nil {
 		return err
 	}
-	_, num := manifest.ParseFileName(filepath.Base(name))
-	return errors.Join(r.Verify(num, nil), r.Close())
+	return r.Verify(0, nil)
 }
 
 // A wholeFile is a file in memory.

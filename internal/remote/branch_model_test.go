@@ -34,11 +34,11 @@ type branchModel struct {
 	sc *schedule
 
 	mu    sync.Mutex
-	kept  map[string][]string // keys of sorted files, by checkpoints and branches
+	kept  map[string][]string // keys of sorted files and blob files, by checkpoints and branches
 	count map[string]int
 }
 
-// keep requires that sorted files are there from now on.
+// keep requires that the files of a state are there from now on.
 func (m *branchModel) keep(name string, s *saved) {
 	var keys []string
 	for num, t := range s.list.files {
@@ -78,7 +78,7 @@ func (m *branchModel) check() {
 	}
 }
 
-// write takes a branch over and replaces its sorted files one after the other.
+// write takes a branch over and replaces its files one after the other: every other one is a blob file.
 func (m *branchModel) write(c *client, branch string) (err error) {
 	f := NewFS(branchOptions(c, branch))
 	lock, err := f.Lock(f.join(manifest.LockName), vfs.Exclusive)
@@ -86,20 +86,20 @@ func (m *branchModel) write(c *client, branch string) (err error) {
 		return errors.Join(err, f.Close())
 	}
 	defer func() { err = errors.Join(err, lock.Close(), f.Close()) }()
-	tables, num := []uint64{}, uint64(1)
+	files, num := []uint64{}, uint64(1)
 	if current, err := manifest.Current(f, f.o.Root); err == nil {
 		data, err := readAll(f.small, f.path(manifest.FileManifest, current))
 		require.NoError(m.t, err)
 		live, _, err := readManifest(data, current)
 		require.NoError(m.t, err)
-		tables, num = slices.Sorted(maps.Keys(live)), current
+		files, num = slices.Sorted(maps.Keys(live)), current
 		for n := range f.list.files {
 			num = max(num, n)
 		}
 	}
 	snapshot := &manifest.Edit{StoreID: 1, LogNum: 1}
-	for _, n := range tables {
-		snapshot.Added = append(snapshot.Added, manifest.AddedTable{Table: modelTable(n)})
+	for _, n := range files {
+		addModelFile(snapshot, n)
 	}
 	num++
 	l, err := manifest.Create(f, f.o.Root, num, snapshot)
@@ -109,23 +109,28 @@ func (m *branchModel) write(c *client, branch string) (err error) {
 	defer func() { err = errors.Join(err, l.Close()) }()
 	for range 1 + c.rng.IntN(6) {
 		num++
-		if err := writeModelTable(f, num); err != nil {
+		if err := writeModelFile(f, modelKind(num), num); err != nil {
 			return err
 		}
-		e := &manifest.Edit{Added: []manifest.AddedTable{{Table: modelTable(num)}}}
+		e := &manifest.Edit{}
+		addModelFile(e, num)
 		var gone []uint64
-		for len(tables) > 0 && (len(tables) > 3 || c.rng.IntN(2) == 0) {
-			gone = append(gone, tables[0])
-			e.Deleted = append(e.Deleted, manifest.DeletedTable{Num: tables[0]})
-			tables = tables[1:]
+		for len(files) > 0 && (len(files) > 3 || c.rng.IntN(2) == 0) {
+			gone = append(gone, files[0])
+			if modelKind(files[0]) == manifest.FileBlob {
+				e.DeletedBlobs = append(e.DeletedBlobs, files[0])
+			} else {
+				e.Deleted = append(e.Deleted, manifest.DeletedTable{Num: files[0]})
+			}
+			files = files[1:]
 		}
-		tables = append(tables, num)
+		files = append(files, num)
 		if err := l.Append(e); err != nil {
 			return err
 		}
 		m.did("published")
 		for _, n := range gone {
-			require.NoError(m.t, f.Remove(f.path(manifest.FileTable, n)))
+			require.NoError(m.t, f.Remove(f.path(modelKind(n), n)))
 		}
 		time.Sleep(time.Duration(c.rng.IntN(60)) * time.Second)
 	}
@@ -136,8 +141,27 @@ func modelTable(num uint64) manifest.Table {
 	return manifest.Table{Num: num, ID: num, Size: 1, Smallest: []byte("a"), Largest: []byte("b"), Entries: 1}
 }
 
-func writeModelTable(f *FS, num uint64) error {
-	w, err := f.Create(f.path(manifest.FileTable, num))
+// modelKind says of which kind the file of a branchModel with a number is.
+func modelKind(num uint64) manifest.FileKind {
+	if num%2 == 1 {
+		return manifest.FileBlob
+	}
+	return manifest.FileTable
+}
+
+// addModelFile makes an edit add a file of a branchModel.
+func addModelFile(e *manifest.Edit, num uint64) {
+	if modelKind(num) == manifest.FileBlob {
+		e.AddedBlobs = append(e.AddedBlobs, manifest.BlobFile{Num: num, ID: num, Size: 1, Records: 1})
+		return
+	}
+	e.Added = append(e.Added, manifest.AddedTable{Table: modelTable(num)})
+}
+
+func writeModelTable(f *FS, num uint64) error { return writeModelFile(f, manifest.FileTable, num) }
+
+func writeModelFile(f *FS, kind manifest.FileKind, num uint64) error {
+	w, err := f.Create(f.path(kind, num))
 	if err != nil {
 		return err
 	}

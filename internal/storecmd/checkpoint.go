@@ -104,7 +104,7 @@ type checkpointsCommand struct{ Dir }
 type checkpointItem struct {
 	Name       string `json:"checkpoint"`
 	Created    string `json:"created"`
-	Files      int    `json:"files"` // sorted files
+	Files      int    `json:"files"` // sorted files and blob files
 	Bytes      int64  `json:"bytes"` // of those and of logs
 	Unfinished bool   `json:"unfinished"`
 }
@@ -135,7 +135,7 @@ func (c *checkpointsCommand) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// files counts the sorted files of a checkpoint, which is found unfinished if it was dropped meanwhile.
+// files counts the sorted files and blob files of a checkpoint, which is found unfinished if it was dropped meanwhile.
 func (c *checkpointsCommand) files(ctx context.Context, p *program, info *kv.CheckpointInfo) (n int, err error) {
 	if info.Unfinished {
 		return 0, nil
@@ -156,7 +156,8 @@ func (c *checkpointsCommand) files(ctx context.Context, p *program, info *kv.Che
 	defer func() { _ = f.Close() }() // it was read only
 	names, err := f.List(objectsRoot)
 	for _, name := range names {
-		if kind, _ := manifest.ParseFileName(filepath.Base(name)); kind == manifest.FileTable {
+		switch kind, _ := manifest.ParseFileName(filepath.Base(name)); kind {
+		case manifest.FileTable, manifest.FileBlob:
 			n++
 		}
 	}

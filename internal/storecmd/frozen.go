@@ -99,7 +99,9 @@ func (f *frozenFS) outlived(damage []survey.Damage) (err error) {
 		return err
 	}
 	for _, d := range damage {
-		if kind, _ := manifest.ParseFileName(d.File); kind == manifest.FileTable && !slices.Contains(names, d.File) {
+		kind, _ := manifest.ParseFileName(d.File)
+		stored := kind == manifest.FileTable || kind == manifest.FileBlob
+		if stored && !slices.Contains(names, d.File) {
 			return fmt.Errorf("the store went on meanwhile, and has no %s any more; run the command again", d.File)
 		}
 	}
