@@ -7,11 +7,13 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/compression"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A Scanner goes through the records of a file from front to back, in pieces of 256 KiB, for who
-// verifies a file, or makes tables of it anew. A record's key is right when Next has returned true;
-// its value is right if Value returns it, or Check says so. It is not safe for concurrent use.
+// A Scanner goes through the records of a file from front to back, in pieces of 256 KiB, or in parts of
+// a vfs.PartReader, for who verifies a file, or makes tables of it anew. A record's key is right when
+// Next has returned true; its value is right if Value returns it, or Check says so. Of a vfs.Rereader,
+// what is damaged is read once again. It is not safe for concurrent use.
 type Scanner struct {
 	r       *Reader
 	end     int64 // records do not go on from here
@@ -23,11 +25,13 @@ type Scanner struct {
 
 	buf   []byte // of the file, from start on
 	start int64
+	anew  bool  // buf was read again
 	ahead int64 // how much it reads at a time, in bytes
 	tried int64 // bytes that Skip may still hold against a checksum
 }
 
-// scanSize is how much a scanner reads at a time, in bytes, unless ReadAhead says less.
+// scanSize is how much a scanner reads at a time, in bytes, where reads are no requests, unless ReadAhead
+// says less.
 const scanSize = 256 << 10
 
 // ReadAhead sets how much the scanner reads at a time, which it holds in memory: at least a kibibyte.
@@ -36,13 +40,23 @@ func (s *Scanner) ReadAhead(bytes int) { s.ahead = int64(max(bytes, 1<<10)) }
 // NewScanner returns a scanner that is on no record. Of a file without a footer, whose end was lost,
 // all is taken to be records.
 func NewScanner(r *Reader) (*Scanner, error) {
-	b := make([]byte, footerSize)
-	if err := r.readFull(b, r.size-footerSize); err != nil {
-		return nil, err
-	}
 	s := &Scanner{r: r, end: r.size, next: headerSize, ahead: scanSize, tried: mostTried * r.size}
-	if _, err := decodeFooter(b, r.size); err == nil {
+	if f, ok := r.file.(vfs.PartReader); ok {
+		s.ahead = int64(max(f.PartSize(), pieceSize+sumSize))
+	}
+	b := make([]byte, footerSize)
+	var none error // why there is no footer
+	err := r.readChecked(b, r.size-footerSize, func() error {
+		if _, none = decodeFooter(b, r.size); none != nil {
+			none = r.refuse(r.size-footerSize, none)
+		}
+		return none
+	})
+	switch {
+	case err == nil:
 		s.end -= footerSize
+	case !errors.Is(err, none):
+		return nil, err
 	}
 	return s, nil
 }
@@ -67,6 +81,9 @@ func (s *Scanner) Next() bool {
 	}
 	s.at = s.next
 	p, err := s.head(s.at)
+	if errors.Is(err, base.ErrCorruption) && s.readAgain(s.at) {
+		p, err = s.head(s.at)
+	}
 	if err != nil {
 		s.err = err
 		return false
@@ -107,13 +124,27 @@ func (s *Scanner) bytes(at int64, n int) ([]byte, error) {
 		if cap(s.buf) < size {
 			s.buf = make([]byte, size)
 		}
-		s.buf, s.start = s.buf[:size], at
+		s.buf, s.start, s.anew = s.buf[:size], at, false
 		if err := s.r.readFull(s.buf, at); err != nil {
 			s.buf = s.buf[:0]
 			return nil, err
 		}
 	}
 	return s.buf[at-s.start:][:n], nil
+}
+
+// readAgain reads what the buffer has from an offset on once more, past all caches, and reports whether
+// it did: once for each buffer, so that a damaged file is not asked for again and again.
+func (s *Scanner) readAgain(at int64) bool {
+	if s.r.again == nil || s.anew || at < s.start || at >= s.start+int64(len(s.buf)) {
+		return false
+	}
+	s.anew = true
+	if s.r.readIn(againFile{s.r.again}, s.buf[at-s.start:], at) != nil {
+		s.buf = s.buf[:0] // whoever wants the bytes reads them, and has the error
+		return false
+	}
+	return true
 }
 
 // eachPiece calls f with the checked pieces of the record's value as it is stored.
@@ -128,6 +159,9 @@ func (s *Scanner) eachPiece(f func(piece []byte)) error {
 			return err
 		}
 		piece, err := checkPiece(b, s.r.id, at)
+		if err != nil && s.readAgain(at) {
+			piece, err = checkPiece(b, s.r.id, at) // in the same memory
+		}
 		if err != nil {
 			return s.r.corrupt(s.at, fmt.Errorf("key %q: %w", key, err))
 		}

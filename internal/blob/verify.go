@@ -19,6 +19,9 @@ const maxFaults = 16
 func (r *Reader) Verify(num uint64, visit func(h Handle, rec Record) error) error {
 	v := verifier{r: r, num: num, visit: visit}
 	said, err := r.info()
+	if errors.Is(err, base.ErrCorruption) && r.again != nil { // the bytes may have been damaged on their way
+		said, err = (&Reader{file: againFile{r.again}, name: r.name, hint: r.hint, id: r.id, size: r.size}).info()
+	}
 	switch {
 	case err == nil && said.ID != r.id:
 		v.faults = append(v.faults, r.corrupt(0, fmt.Errorf("this is another file: its id is %#x, want %#x", said.ID,
