@@ -117,12 +117,23 @@ func (d *DB) readApart(v *version.Version) func(dst []byte, k base.InternalKey, 
 	}
 }
 
-// openApart returns what opens values of a version piece by piece.
-func (d *DB) openApart(v *version.Version) func(key []byte, h blob.Handle) (*blob.Stream, error) {
+// passMemory is how many bytes a compaction reads ahead of the blob files from which it copies values.
+const passMemory = 16 << 20
+
+// openApart returns what opens values of a version piece by piece, for one goroutine that goes through its blob files
+// from front to back: each value is to be read before the next of the same file is opened. So many files share the
+// memory for what is read ahead where reads are requests.
+func (d *DB) openApart(v *version.Version, files int) func(key []byte, h blob.Handle) (*blob.Stream, error) {
+	passes := map[uint64]*blob.Reader{}
 	return func(key []byte, h blob.Handle) (*blob.Stream, error) {
-		r, err := d.blobReader(v, h.File)
-		if err != nil {
-			return nil, err
+		r := passes[h.File]
+		if r == nil {
+			of, err := d.blobReader(v, h.File)
+			if err != nil {
+				return nil, err
+			}
+			r = of.Pass(passMemory / max(files, 1))
+			passes[h.File] = r
 		}
 		return r.OpenStream(key, h)
 	}

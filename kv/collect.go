@@ -223,7 +223,7 @@ func (d *DB) collectWithAbove(v *version.Version, tables []*version.Table, all b
 // separationOf says which values of a compaction go into blob files, and which come from others.
 func (d *DB) separationOf(c *compaction) tablemeta.Separation {
 	s := d.separation(c.version, c.output)
-	s.Victims, s.Open = c.victims, d.openApart(c.version)
+	s.Victims, s.Open = c.victims, d.openApart(c.version, len(c.victims))
 	return s
 }
 

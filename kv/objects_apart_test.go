@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -298,4 +299,41 @@ func TestTheCacheOnDiskHasValuesApart(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, reads(), int64(5))
 	require.LessOrEqual(t, reads(), int64(2), "the entry, and the table's end, which is read before the cache is ready")
+}
+
+// Compactions copy values from blob files that are mostly garbage in parts, not one by one.
+func TestCompactionsReadBlobFilesInParts(t *testing.T) {
+	s := objstoretest.NewFaults(objstore.NewMem(), 1)
+	db := openObjects(t, s, &Options{SeparateFrom: 1000, MemtableSize: 64 << 20})
+	rng := rand.New(rand.NewPCG(7, 7))
+	want := model{}
+	put := func(i int) {
+		k := fmt.Sprintf("%03d", i)
+		want[k] = string(randomBytes(rng, 16<<10))
+		require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
+	}
+	const values = 300
+	for i := range values {
+		put(i)
+	}
+	require.NoError(t, db.Compact(nil, nil))
+	for i := range values {
+		if i%3 > 0 {
+			put(i)
+		}
+	}
+	var gets atomic.Int64
+	s.Inject(func(c storeCall) (f storeFault) {
+		if c.Kind == objstore.Get && strings.HasSuffix(c.Key, ".blob") {
+			gets.Add(1)
+		}
+		return f
+	})
+	require.NoError(t, db.Compact(nil, nil))
+	db.settle()
+	require.GreaterOrEqual(t, db.Metrics().Blobs.Relocated, uint64(values/3*16<<10))
+	require.Positive(t, gets.Load())
+	require.Less(t, gets.Load(), int64(20), "each value was one or two")
+	requireContents(t, want, db)
+	require.NoError(t, db.Close())
 }

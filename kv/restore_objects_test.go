@@ -38,7 +38,7 @@ func requireInObjects(t *testing.T, s objstore.Store, want model) {
 	require.NoError(t, view.Close())
 }
 
-// requireCollected checks that a writer comes to delete all sorted files that the store does not have.
+// requireCollected checks that a writer comes to delete all sorted files and blob files that the store does not have.
 func requireCollected(t *testing.T, s objstore.Store, want model) {
 	t.Helper()
 	db, err := Open("", &Options{L0CompactionThreshold: 100, L0SlowdownThreshold: 200, L0StopThreshold: 300,
@@ -48,7 +48,7 @@ func requireCollected(t *testing.T, s objstore.Store, want model) {
 	require.NoError(t, db.Set([]byte("a write"), nil, NoSync))
 	require.NoError(t, db.Flush()) // with a list of files, collecting begins
 	until(func() bool {
-		live := 0
+		live := db.current.BlobTotals().Files
 		db.current.All(func(int, *version.Table) { live++ })
 		live += db.current.BlobTotals().Files
 		there := 0

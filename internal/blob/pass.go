@@ -9,13 +9,14 @@ import (
 // Pass returns a reader of the same file for one goroutine that goes through it from front to back, though
 // it may leave records out: where a read is a request (vfs.PartReader), it reads ahead, first a little, then
 // up to a part, as long as the next record stands near the one before; elsewhere it is r. It has a part in
-// memory at the most. It is valid as long as r is open, and is not closed.
-func (r *Reader) Pass() *Reader {
+// memory at the most, and no more than so many bytes, or 128 KiB. It is valid as long as r is open, and is not
+// closed.
+func (r *Reader) Pass(most int) *Reader {
 	f, ok := r.file.(vfs.PartReader)
 	if !ok {
 		return r
 	}
-	ahead := &aheadFile{file: r.file, size: r.size, part: f.PartSize()}
+	ahead := &aheadFile{file: r.file, size: r.size, part: min(f.PartSize(), max(most, firstWindow))}
 	pass := &Reader{file: ahead, name: r.name, hint: r.hint, id: r.id, size: r.size}
 	if ahead.again = r.again; r.again != nil {
 		pass.again = ahead

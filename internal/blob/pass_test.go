@@ -72,7 +72,7 @@ func TestAPassReadsAhead(t *testing.T) {
 	for _, every := range []int{1, 3} {
 		for _, stream := range []bool{false, true} {
 			f, r, vs := farReader(t, 1<<20)
-			pass, w := r.Pass(), NewWriter(io.Discard, WriterOptions{Num: 15, ID: testID})
+			pass, w := r.Pass(1<<30), NewWriter(io.Discard, WriterOptions{Num: 15, ID: testID})
 			for i := 0; i < len(vs); i += every {
 				if stream {
 					s, err := pass.OpenStream(vs[i].key, vs[i].handle)
@@ -94,7 +94,7 @@ func TestAPassReadsAhead(t *testing.T) {
 // Where the next record is far away, not much more is read than the record.
 func TestAPassLeavesOutWhatIsFarApart(t *testing.T) {
 	f, r, vs := farReader(t, 1<<20)
-	pass, n := r.Pass(), 0
+	pass, n := r.Pass(1<<30), 0
 	for i := 20; i < len(vs); i += 50 {
 		_, err := pass.AppendValue(nil, vs[i].key, vs[i].handle)
 		require.NoError(t, err)
@@ -108,7 +108,7 @@ func TestAPassOfAFileThatIsNear(t *testing.T) {
 	_, r, _ := farReader(t, 1<<20)
 	near, err := NewReader(bytes.NewReader(nil), r.size, ReaderOptions{ID: testID})
 	require.NoError(t, err)
-	require.Same(t, near, near.Pass())
+	require.Same(t, near, near.Pass(1<<30))
 }
 
 // Whatever reads are damaged on their way, nobody is told of damage that is not there, and no request is repeated
@@ -126,7 +126,7 @@ func TestNoScanNorPassFailsForADamagedReply(t *testing.T) {
 				require.Zero(t, f.again)
 			}
 			require.LessOrEqual(t, f.again, f.reads+2)
-			pass := r.Pass()
+			pass := r.Pass(1 << 30)
 			for i := range vs {
 				got, err := pass.AppendValue(nil, vs[i].key, vs[i].handle)
 				require.NoError(t, err)
@@ -145,7 +145,7 @@ func TestAPassOverADamagedFile(t *testing.T) {
 	h := vs[50].handle
 	whole[h.Offset+h.Length-10] ^= 1
 	f.Reader = bytes.NewReader(whole[:vs[100].handle.Offset+5])
-	pass := r.Pass()
+	pass := r.Pass(1 << 30)
 	for i := range vs {
 		got, err := pass.AppendValue(nil, vs[i].key, vs[i].handle)
 		if i == 50 || i >= 100 {
