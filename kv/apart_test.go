@@ -20,7 +20,7 @@ import (
 // directory has the blob files of its version, those that memtables hold, and no others. It returns how many there are.
 func requireBlobs(t *testing.T, db *DB) int {
 	t.Helper()
-	db.cleaner.Wait()
+	db.settle()
 	s := db.acquire(0)
 	require.NotNil(t, s)
 	defer db.release(s, 0)
