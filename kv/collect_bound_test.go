@@ -263,14 +263,14 @@ func TestBlobFilesKeepToTheirLimitUnderConstantWrites(t *testing.T) {
 	for _, kind := range []CompactionStyle{Leveled, Tiered, LazyLeveled} {
 		t.Run(kind.String(), func(t *testing.T) {
 			s := openLarge(t, kind, 1.3)
-			room := float64((2 + s.opts.MaxMemtables) * largeFlush)
+			memtables := float64(s.opts.MaxMemtables * largeFlush)
 			for i := range 12 * s.keys {
 				s.put(s.rng.IntN(s.keys), largeValue, 0)
 				if i%20 == 0 {
 					s.mu.Lock()
 					batch := s.blobSpace(s.current).batch
 					s.mu.Unlock()
-					require.LessOrEqual(t, s.held(), s.needed()*1.3+max(batch, room))
+					require.LessOrEqual(t, s.held(), s.needed()*1.3+max(batch, 2*largeFlush)+memtables)
 				}
 			}
 			s.rest()
