@@ -30,6 +30,7 @@ type cellFlags struct {
 	Values      []string `placeholder:"KINDS" help:"${cells_values}"`
 	Separate    []string `name:"separate-from" placeholder:"SIZES" help:"${cells_separate}"`
 	BlobSpace   []string `name:"blob-space" placeholder:"RATIOS" help:"${cells_blobspace}"`
+	AtCommit    []string `name:"at-commit" placeholder:"NO|YES" help:"${cells_atcommit}"`
 	DataSeed    []string `name:"data-seed" placeholder:"N" help:"Seed of keys, values and the tree (default 1)."`
 	Workload    []string `placeholder:"NAMES" help:"${cells_workload}"`
 	Scan        []string `placeholder:"KINDS" help:"${cells_scan}"`

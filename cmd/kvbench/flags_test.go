@@ -111,6 +111,7 @@ var ideas = map[string]string{
 	"remember":   "memory of false positives",
 	"large-size": "bytes of a large value", "large-values": "compressibility of large values",
 	"values":     "compressibility of values",
+	"at-commit":  "when a value lies apart",
 	"large-data": "bytes of a store with large values", "minutes": "time of constant overwrites",
 	"separate-from": "length of a value that lies apart", "blob-space": "space of values apart",
 	"in-memory": "object store in memory", "s3": "object store in a bucket",

@@ -86,6 +86,8 @@ var helps = kong.Vars{
 	"cells_values": "What values are: half (default: half compressible) or random (nothing compresses them).",
 	"cells_separate": "Length from which on values lie apart from their keys: 0 (default: none do) or a size, in " +
 		"siftkv, pebble, badger and rocksdb. Example: --value-size 16384 --separate-from 4KiB.",
+	"cells_atcommit": "Whether values of siftkv lie apart when they are committed: no (default: when memtables are " +
+		"flushed) or yes, with separate-from.",
 	"cells_blobspace": "What files of values may take, of the values that are there (default 1.5), with " +
 		"separate-from. Example: --blob-space 1.3.",
 	"cells_keys": "Numbers of generated keys (default 1000000), or files with one key per line, see readamp, " +

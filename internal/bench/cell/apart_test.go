@@ -59,6 +59,11 @@ func TestSettingsOfValues(t *testing.T) {
 		{"blob-space NaN", func(s *Settings) { s.Separate, s.BlobSpace = 1, "nan" }, false},
 		{"blob-space 1.3", func(s *Settings) { s.BlobSpace = "1.3" }, true},
 		{"separate-from 1", func(s *Settings) { s.Engine, s.Filter, s.Separate = "goleveldb", "own:10", 1 }, true},
+		{"at-commit perhaps", func(s *Settings) { s.Separate, s.AtCommit = 1, "perhaps" }, false},
+		{"at-commit yes", func(s *Settings) { s.AtCommit = Yes }, true},
+		{"at-commit yes", func(s *Settings) {
+			s.Engine, s.Filter, s.Separate, s.AtCommit = "pebble", "none", 1, Yes
+		}, true},
 		{"separate-from -1", func(s *Settings) { s.Separate = -1 }, false},
 		{"shape overwritten", func(s *Settings) { s.Shape = Overwritten }, false},
 		{"shape overwritten:0", func(s *Settings) { s.Shape = Overwritten + ":0" }, false},

@@ -123,6 +123,7 @@ func (s *Settings) store() engine.Settings {
 	store := engine.Settings{
 		CacheBytes: s.Cache, MemtableBytes: s.Memtable, BlockBytes: int(s.Block),
 		Compression: s.Compression, Compactions: 1, BatchKeys: batchKeys, SeparateFrom: int(s.Separate),
+		AtCommit: s.AtCommit == Yes,
 	}
 	store.BlobSpace, _ = strconv.ParseFloat(s.BlobSpace, 64) // it was checked, or is empty
 	if s.Engine == "siftkv" {
@@ -158,6 +159,12 @@ func (s *Settings) checkApart() error {
 	}
 	if s.Separate > 0 && !engine.SeparatesValues(s.Engine) {
 		return engine.Unsupported("separate-from %d: %s has all values beside their keys", s.Separate, s.Engine)
+	}
+	switch {
+	case s.AtCommit != "" && s.AtCommit != Yes:
+		return bench.Usagef("at-commit %s: choose from %s, %s", s.AtCommit, No, Yes)
+	case s.AtCommit != "" && (s.Engine != "siftkv" || s.Separate == 0):
+		return engine.Unsupported("at-commit %s: only siftkv has it, with separate-from", s.AtCommit)
 	}
 	if s.BlobSpace == "" {
 		return nil

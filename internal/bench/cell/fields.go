@@ -54,6 +54,8 @@ var settings = []setting{
 		later: true, at: func(s *Settings) any { return &s.Separate }},
 	{Name: "blob-space", Build: true, Label: "space-%s", usual: "1.5", later: true,
 		at: func(s *Settings) any { return &s.BlobSpace }},
+	{Name: "at-commit", Build: true, Label: "at-commit-%s", usual: No, later: true,
+		at: func(s *Settings) any { return &s.AtCommit }},
 	{Name: "data-seed", Build: true, usual: "1", at: func(s *Settings) any { return &s.DataSeed }},
 	{Name: "workload", Label: "%s", usual: Uniform, at: func(s *Settings) any { return &s.Workload }},
 	{Name: "scan", Label: "scan-%s", usual: NoScan, later: true, at: func(s *Settings) any { return &s.Scan }},

@@ -31,6 +31,7 @@ type Settings struct {
 	Values      string `json:"values,omitempty"` // empty: half compressible
 	Separate    int64  `json:"separate_from,omitempty"`
 	BlobSpace   string `json:"blob_space,omitempty"` // empty: 1.5
+	AtCommit    string `json:"at_commit,omitempty"`  // empty: no
 	DataSeed    uint64 `json:"data_seed"`
 	Workload    string `json:"workload"`
 	Scan        string `json:"scan,omitempty"` // empty: none
@@ -67,6 +68,9 @@ const (
 
 	HalfValues   = "half"   // Values: a compressor reaches about one half
 	RandomValues = "random" // Values: nothing compresses them
+
+	No  = "no" // AtCommit
+	Yes = "yes"
 
 	Warm = "warm"
 	Cold = "cold"

@@ -38,7 +38,8 @@ const (
 // LargeEngines lists the engines for which large values make a difference, the one that is
 // compared with the others first.
 func LargeEngines() []string {
-	return slices.DeleteFunc([]string{engine.SiftKVApartName, engine.SiftKVTightName, "siftkv", "pebble",
+	return slices.DeleteFunc([]string{engine.SiftKVApartName, engine.SiftKVTightName,
+		engine.SiftKVCommitName, "siftkv", "pebble",
 		engine.PebbleApartName, engine.BadgerLogName, engine.RocksDBName, engine.RocksDBBlobsName, engine.LMDBName},
 		func(name string) bool { return !slices.Contains(engine.Peers(), name) })
 }

@@ -66,6 +66,7 @@ func TestLargeValues(t *testing.T) {
 	for _, name := range []string{engine.SiftKVApartName, engine.SiftKVTightName} {
 		require.InDelta(t, 2.1, written[name], 0.11, name)
 	}
+	require.InDelta(t, 1.1, written[engine.SiftKVCommitName], 0.11)
 	for name, atMost := range map[string]string{"large-space": "large-space",
 		"large-overwritten-space": "large-overwritten-most", "churn-space": "churn-most"} {
 		most := r.figure(t, atMost)

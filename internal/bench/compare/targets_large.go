@@ -43,18 +43,24 @@ func (r *Result) beside() float64 {
 func (r *Result) limits() []limit {
 	space, beside := cmp.Or(r.Settings.Store.BlobSpace, engine.UsualBlobSpace), r.beside()
 	const loaded, tight, wide = 2.1, 3.4, 2.8 // bytes written
+	const onceLoaded, onceWide = 1.1, 1.8     // by a log that is the blob file
 	all := []limit{
 		{"large-written", engine.SiftKVApartName, loaded},
+		{"large-written", engine.SiftKVCommitName, onceLoaded},
 		{"large-overwritten", engine.SiftKVTightName, tight},
 		{"churn-written", engine.SiftKVTightName, tight},
 		{"large-overwritten-most", engine.SiftKVApartName, space + beside},
 		{"large-overwritten-most", engine.SiftKVTightName, engine.TightBlobSpace + beside},
 		{"churn-most", engine.SiftKVApartName, space + beside},
+		{"large-overwritten-most", engine.SiftKVCommitName, space + beside},
+		{"churn-most", engine.SiftKVCommitName, space + beside},
 		{"churn-most", engine.SiftKVTightName, engine.TightBlobSpace + beside},
 	}
 	if space >= engine.UsualBlobSpace {
 		all = append(all, limit{"large-overwritten", engine.SiftKVApartName, wide},
-			limit{"churn-written", engine.SiftKVApartName, wide})
+			limit{"churn-written", engine.SiftKVApartName, wide},
+			limit{"large-overwritten", engine.SiftKVCommitName, onceWide},
+			limit{"churn-written", engine.SiftKVCommitName, onceWide})
 	}
 	return all
 }

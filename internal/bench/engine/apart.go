@@ -10,6 +10,7 @@ import (
 const (
 	SiftKVApartName  = "siftkv-apart"     // within Settings.BlobSpace
 	SiftKVTightName  = "siftkv-apart-1.3" // within TightBlobSpace, whatever the settings say
+	SiftKVCommitName = "siftkv-commit"    // as siftkv-apart, when values are committed
 	PebbleApartName  = "pebble-apart"
 	BadgerLogName    = "badger-log"
 	RocksDBBlobsName = "rocksdb-blobs"
@@ -39,7 +40,7 @@ func (s Settings) apart() Settings {
 
 // inline returns the settings of an engine that has all values beside their keys.
 func (s Settings) inline() Settings {
-	s.SeparateFrom, s.BlobSpace = 0, 0
+	s.SeparateFrom, s.BlobSpace, s.AtCommit = 0, 0, false
 	return s
 }
 
@@ -57,6 +58,13 @@ func opened(open func(string, Settings) (Live, error), settings func(Settings) S
 func (s Settings) tight() Settings {
 	s = s.apart()
 	s.BlobSpace = TightBlobSpace
+	return s
+}
+
+// committed returns the settings of an engine that has values apart when they are committed.
+func (s Settings) committed() Settings {
+	s = s.apart()
+	s.AtCommit = true
 	return s
 }
 

@@ -20,6 +20,7 @@ type twin struct {
 // twins are those of this program.
 func twins() []twin {
 	all := []twin{{SiftKVApartName, "siftkv", "*.blob"}, {SiftKVTightName, "siftkv", "*.blob"},
+		{SiftKVCommitName, "siftkv", "*.blob"},
 		{PebbleApartName, "pebble", "*.blob"}, {BadgerLogName, "badger", "*.vlog"}}
 	if HasRocksDB() {
 		all = append(all, twin{RocksDBBlobsName, RocksDBName, "*.blob"})

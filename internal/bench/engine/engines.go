@@ -39,6 +39,8 @@ var engines = []entry{
 	{SiftKVApartName, "as siftkv; values from --separate-from on in blob files, within --blob-space",
 		opened(openSiftKV, Settings.apart), nil, false},
 	{SiftKVTightName, "as siftkv-apart, within 1.3", opened(openSiftKV, Settings.tight), nil, false},
+	{SiftKVCommitName, "as siftkv-apart, when values are committed: the log has handles",
+		opened(openSiftKV, Settings.committed), nil, false},
 	{"pebble", "Get, value copied, Close; bloom(10) on every level (its Get does not ask that of the last); " +
 		"NoSync has the commit with the OS soon", opened(openPebble, Settings.inline), (*Variant).pebble, true},
 	{PebbleIteratorName, "as pebble; lookups by one iterator, reused, with last-level filters: " +

@@ -38,6 +38,9 @@ type Settings struct {
 	// kv.Options.BlobSpace, and a share of garbage to the others; 0: 1.5.
 	BlobSpace float64 `json:"blob_space,omitempty"`
 
+	// AtCommit has SiftKV's values lie apart when they are committed, kv.Options.SeparateAtCommit.
+	AtCommit bool `json:"at_commit,omitempty"`
+
 	// PebbleIndexBytes is the size at which Pebble splits the index of a file in
 	// two levels; 0 is its default, the size of a data block.
 	PebbleIndexBytes int `json:"pebble_index_bytes"`

@@ -98,7 +98,7 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 
 // siftkvApart has large values lie apart.
 func siftkvApart(o *kv.Options, s *Settings) {
-	o.SeparateFrom, o.BlobSpace = s.SeparateFrom, s.BlobSpace
+	o.SeparateFrom, o.BlobSpace, o.SeparateAtCommit = s.SeparateFrom, s.BlobSpace, s.AtCommit
 }
 
 // writeBatch writes the batch, and waits for nothing.
