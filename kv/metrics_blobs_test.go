@@ -18,8 +18,8 @@ func requireBlobMetrics(t *testing.T, db *DB) BlobMetrics {
 	requireBlobs(t, db)
 	m := db.Metrics()
 	b := m.Blobs
-	want := BlobMetrics{Written: b.Written, Relocated: b.Relocated, Reads: b.Reads, Read: b.Read, CacheHits: b.CacheHits,
-		Collections: b.Collections}
+	want := BlobMetrics{Written: b.Written, Relocated: b.Relocated, Collections: b.Collections,
+		Reads: b.Reads, Read: b.Read, CacheHits: b.CacheHits}
 	levels := [NumLevels]uint64{}
 	db.current.All(func(level int, table *version.Table) {
 		for _, r := range table.Blobs {
