@@ -100,14 +100,20 @@ func (o *Options) setMemory() {
 	o.MemtableSize = cmp.Or(o.MemtableSize, 32<<20)
 }
 
-// defaultSeparateFrom is the default of Options.SeparateFrom. Tests change it.
-var defaultSeparateFrom = 0
+// The defaults of Options.SeparateFrom and SeparateAtCommit. Tests change them.
+var (
+	defaultSeparateFrom     = 0
+	defaultSeparateAtCommit = false
+)
 
 // setFiles sets what files look like, and how many are open.
 func (o *Options) setFiles() {
 	o.FileMode = cmp.Or(o.FileMode, vfs.DefaultMode)
 	o.MaxOpenFiles = cmp.Or(o.MaxOpenFiles, 1000)
 	o.SeparateFrom = cmp.Or(o.SeparateFrom, defaultSeparateFrom)
+	if defaultSeparateAtCommit && o.Objects == nil {
+		o.SeparateAtCommit = o.SeparateFrom > 0
+	}
 	o.BlockSize = cmp.Or(o.BlockSize, 4096)
 	o.IndexPartition = cmp.Or(o.IndexPartition, 1<<20)
 	o.Compression = cmp.Or(o.Compression, sstable.Snappy)

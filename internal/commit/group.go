@@ -130,6 +130,7 @@ func (p *Pipeline) number(group []*request, log *wal.Writer, mem *memtable.Memta
 			publish = p.seq
 		}
 		if r.large {
+			r.batch.Seal(first) // as of any batch that is committed
 			if r.apart == nil {
 				r.apart = &Batch{}
 			}
