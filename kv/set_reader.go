@@ -32,8 +32,8 @@ const leastStreamed = 256 << 10
 // of r: io.ErrUnexpectedEOF if it ended. A full disk is an error of this call alone, as long as the value is
 // read. A concurrent write of the same key may come before or after, as with Set. R is read by the goroutine of
 // the caller; one that blocks for good keeps SetReader from returning, but not Close, after which SetReader
-// returns ErrClosed once r does. In an object store values do not lie apart yet: there SetReader takes values
-// up to MaxValueSize, and holds them in memory.
+// returns ErrClosed once r does. In an object store the value goes into the log, and apart when it is flushed:
+// there SetReader takes values up to MaxValueSize, and holds them in memory.
 func (d *DB) SetReader(key []byte, size int64, r io.Reader, o *WriteOptions) error {
 	return d.SetReaderContext(context.Background(), key, size, r, o)
 }
