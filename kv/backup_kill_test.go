@@ -21,7 +21,7 @@ func killApartOptions() *Options {
 }
 
 // backUpUntilKilled writes to the store in dir and backs it up, into a file that is as long as what it was given,
-// and says so at each write of either.
+// with a step before each write of either.
 func backUpUntilKilled(dir string) error {
 	db, err := Open(filepath.Join(dir, "store"), killApartOptions())
 	if err != nil {
@@ -35,36 +35,52 @@ func backUpUntilKilled(dir string) error {
 		if err := db.Set(fmt.Appendf(nil, "child%02d", i), bytes.Repeat([]byte{'c'}, 400), Sync); err != nil {
 			return err
 		}
-		fmt.Println("writes")
+		step()
 	}
 	_, err = db.Backup(writerFunc(func(b []byte) (int, error) {
-		fmt.Println("writes")
+		step()
 		return out.Write(b)
 	}), BackupMark{})
 	return errors.Join(err, out.Close(), db.Close())
 }
 
-// restoreDirUntilKilled restores the file stream into the directory restored, and says so before each read.
+// restoreDirUntilKilled restores the file stream into the directory restored, with a step before each read.
 func restoreDirUntilKilled(dir string) error {
 	f, err := os.Open(filepath.Join(dir, "stream"))
 	if err != nil {
 		return err
 	}
 	return Restore(readerFunc(func(p []byte) (int, error) {
-		fmt.Println("reads!")
+		step()
 		return f.Read(p)
 	}), filepath.Join(dir, "restored"), nil)
 }
 
-// killAfter runs a child until it has printed so many lines of seven bytes, and reports whether it was killed then.
-func killAfter(t *testing.T, mode, dir string, lines int) bool {
+// step says that a child goes on, and waits until it is told to.
+func step() {
+	fmt.Print(".")
+	_, _ = os.Stdin.Read(make([]byte, 1))
+}
+
+// killAfter runs a child until it has come to so many steps, and reports whether it was killed there.
+func killAfter(t *testing.T, mode, dir string, steps int) bool {
 	t.Helper()
 	cmd := child(t, mode, dir, 0)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	n, _ := io.ReadFull(out, make([]byte, len("writes\n")*lines))
-	killed := n == len("writes\n")*lines
+	killed := true
+	for n := range steps {
+		if _, err := out.Read(make([]byte, 1)); err != nil {
+			killed = false // it has ended
+			break
+		}
+		if n < steps-1 {
+			_, _ = in.Write([]byte{'.'})
+		}
+	}
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	return killed

@@ -39,10 +39,11 @@ var contracts = map[string]map[string][]string{
 	},
 	"Compact": {
 		"Compact writes the memtables to disk and merges everything between lo and hi, both included (nil: " +
-			"unbounded), into the last level, without what was deleted or overwritten.": {
-			"TestCompactionKeepsWhatReadersSee", "TestOverwrittenVersionsGoWithTheirSnapshot",
+			"unbounded), into the last level, without what was deleted or overwritten, and copies values that lie " +
+			"apart out of blob files with garbage.": {
+			"TestCompactLeavesNoGarbage", "TestCompactionKeepsWhatReadersSee", "TestOverwrittenVersionsGoWithTheirSnapshot",
 			"TestCompactionsOfDisjointRangesDoNotWait", "TestModel"},
-		"It needs as much free space as what it merges.": {"TestCompactKeepsItsInputUntilItIsDone"},
+		"It needs as much free space as what it merges and copies.": {"TestCompactKeepsItsInputUntilItIsDone"},
 		"It returns when that is done; reads and writes go on meanwhile, and so do compactions in the " +
 			"background, where they have nothing to do with what is merged: they keep level 0 short.": {
 			"TestWritesGoOnBesideACompactionThatTakesLong"},
@@ -53,8 +54,10 @@ var contracts = map[string]map[string][]string{
 			"of a batch do, and are later than every write before the call.": {
 			"TestIngest", "TestIngestIsSeenAtOnce", "TestWritesJustBeforeAnIngest", "TestModelWithIngest"},
 		"The files were written by [sstable.Writer] with Set, SetUntil, Delete and DeleteRange: merge operands " +
-			"are refused with ErrNotIngestible.": {
-			"TestIngestRefuses", "TestIngestOfExpiringValues"},
+			"are refused with ErrNotIngestible, and so are tables of a store whose values lie apart.": {
+			"TestIngestRefuses", "TestIngestOfExpiringValues", "TestTablesWithHandlesAreNotIngested"},
+		"Values of any size are in the files, and go apart when a compaction rewrites them.": {
+			"TestIngestedValuesGoApartWhenTheyAreRewritten"},
 		"The files may come in any order, and must not overlap each other.": {
 			"TestIngestRefuses", "TestIngest"},
 		"Within a file, DeleteRange hides what the store has and nothing of the file.": {

@@ -249,7 +249,7 @@ func TestAReplyWithAValueThatWasDamagedOnItsWay(t *testing.T) {
 		return f
 	})
 	requireContents(t, want, db)
-	require.Greater(t, n, len(want))
+	require.Greater(t, n, 4) // values are read together
 	require.NoError(t, db.Close())
 }
 
