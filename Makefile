@@ -23,7 +23,7 @@ GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 # The packages of the root whose code runs in several goroutines. Of the filters, that is what
 # shares pools, and the set that needs no lock.
 CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filterpolicy/internal/hash64 ./filterpolicy/internal/peel ./filterpolicy/pebblefilter \
-	./internal/sstable/... ./internal/cache/... ./internal/memtable/... ./internal/commit/... ./internal/version/... ./internal/iterator/... \
+	./internal/sstable/... ./internal/blob ./internal/cache/... ./internal/memtable/... ./internal/commit/... ./internal/version/... ./internal/iterator/... \
 	./internal/vfs/... ./internal/wal/... ./internal/bench/compare ./internal/bench/engine ./internal/bench/measure ./internal/bench/ycsb \
 	./internal/cli/progress ./internal/remote/... ./objstore/...
 
