@@ -175,7 +175,7 @@ func TestALogEndsWhereAValueIsNotWhole(t *testing.T) {
 			dropped := 0
 			o.Events.RecoveryDropped = func(DroppedInfo) { dropped++ }
 			want := model{}
-			for _, k := range strings.Split(c.left, "") {
+			for k := range strings.SplitSeq(c.left, "") {
 				want[k] = strings.Repeat(k, size)
 			}
 			if c.mode == PointInTime && c.refused == "" { // a view is what that recovers

@@ -209,10 +209,7 @@ func inTablesAndApart(t *testing.T, test func(t *testing.T, from int)) {
 	t.Run("apart", func(t *testing.T) { test(t, 1) })
 }
 
-// backupStore makes a store of several tables and returns it with what it holds.
-func backupStore(t *testing.T) (*DB, model) { return backupStoreFrom(t, 0) }
-
-// backupStoreFrom is backupStore with values from a size on apart.
+// backupStoreFrom makes a store of several tables, with values from a size on apart, and returns it with what it holds.
 func backupStoreFrom(t *testing.T, from int) (*DB, model) {
 	t.Helper()
 	db, err := Open("db", &Options{fs: vfs.NewMem(), Compression: sstable.NoCompression, L0CompactionThreshold: 100,

@@ -108,7 +108,7 @@ func (s *blobSpace) hiding(l *version.Level) float64 {
 // hidingLevel returns the level above the oldest run's that may hide most.
 func (s *blobSpace) hidingLevel(v *version.Version) (level int) {
 	most := -1.0
-	for n := 0; n < v.Runs[len(v.Runs)-1].Level; n++ {
+	for n := range v.Runs[len(v.Runs)-1].Level {
 		if h := s.hiding(&v.Levels[n]); h > most {
 			level, most = n, h
 		}

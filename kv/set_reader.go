@@ -121,7 +121,6 @@ type valueStream struct {
 	d      *DB
 	num    uint64
 	file   vfs.WriteFile
-	seq    base.SeqNum // see blob.Record
 	handle blob.Handle
 	held   *heldBlob // the file, for the memtable to hold that the handle gets into; nil: it is not finished
 	stays  bool      // a log may have the handle

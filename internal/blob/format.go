@@ -63,13 +63,12 @@ type Info struct {
 // RecordBytes returns how many bytes all records take.
 func (i *Info) RecordBytes() uint64 { return uint64(i.Size) - MinSize }
 
-func appendHeader(dst []byte, id uint64, order uint32) []byte {
-	at := len(dst)
-	dst = append(dst, headMagic...)
+func encodeHeader(id uint64, order uint32) []byte {
+	dst := append(make([]byte, 0, headerSize), headMagic...)
 	dst = binary.LittleEndian.AppendUint32(dst, formatVersion)
 	dst = binary.LittleEndian.AppendUint32(dst, order)
 	dst = binary.LittleEndian.AppendUint64(dst, id)
-	dst = binary.LittleEndian.AppendUint32(dst, base.Checksum(0, 0, dst[at:]))
+	dst = binary.LittleEndian.AppendUint32(dst, base.Checksum(0, 0, dst))
 	return binary.LittleEndian.AppendUint32(dst, 0)
 }
 

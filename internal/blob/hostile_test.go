@@ -110,7 +110,7 @@ func TestValueBombsAreRefused(t *testing.T) {
 // Bytes that look like the beginning of a record with a long key at each place take no more time
 // than so many looks at the file.
 func TestHostileBytesAreSkippedInProportion(t *testing.T) {
-	file := appendHeader(nil, testID, byKey)
+	file := encodeHeader(testID, byKey)
 	claim := binary.AppendUvarint([]byte{0, 0, 0, 0, 1}, MaxKey)
 	file = append(file, bytes.Repeat(append(claim, 0, 0), 200_000)...)
 	s, err := NewScanner(open(t, file))

@@ -62,7 +62,7 @@ func NewWriter(w io.Writer, o WriterOptions) *Writer {
 	if o.ByCommit {
 		order = byCommit
 	}
-	bw.write(appendHeader(nil, bw.info.ID, order))
+	bw.write(encodeHeader(bw.info.ID, order))
 	return bw
 }
 

@@ -26,7 +26,7 @@ func (w *Writer) Relocated() uint64 { return w.blobs.relocated }
 func (w *Writer) relocate(k base.InternalKey, value []byte) ([]byte, error) {
 	h, expiry, err := blob.HandleOf(k.Kind(), value)
 	if err != nil || !w.Apart.Victims[h.File] {
-		return value, nil // whether it is a handle at all is for the table's writer to say
+		return value, nil //nolint:nilerr // whether it is a handle at all is for the table's writer to say
 	}
 	if err := w.nextBlob(); err != nil {
 		return nil, err

@@ -21,13 +21,13 @@ func TestTablesThatReferToBlobFiles(t *testing.T) {
 		e.AddedBlobs = append(e.AddedBlobs, manifest.BlobFile{Num: num, ID: 1, Size: 1000, Records: 10,
 			ValueBytes: 500})
 	}
-	for _, a := range []manifest.AddedTable{
-		{Level: 6, Table: table(1, "a", "b", 20)}, {Level: 6, Table: table(2, "c", "d", 21, 22)},
-		{Level: 6, Table: table(3, "e", "f")}, {Level: 6, Table: table(4, "g", "h", 20, 21)},
-		{Level: 3, Table: table(5, "a", "h", 22)}, {Level: 0, Table: table(6, "b", "c", 21)},
-	} {
-		e.Added = append(e.Added, a)
-	}
+	e.Added = append(e.Added,
+		manifest.AddedTable{Level: 6, Table: table(1, "a", "b", 20)},
+		manifest.AddedTable{Level: 6, Table: table(2, "c", "d", 21, 22)},
+		manifest.AddedTable{Level: 6, Table: table(3, "e", "f")},
+		manifest.AddedTable{Level: 6, Table: table(4, "g", "h", 20, 21)},
+		manifest.AddedTable{Level: 3, Table: table(5, "a", "h", 22)},
+		manifest.AddedTable{Level: 0, Table: table(6, "b", "c", 21)})
 	v, err := (&Version{}).Apply(e)
 	require.NoError(t, err)
 	nums := func(blobs ...uint64) (nums []uint64) {

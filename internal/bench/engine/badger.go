@@ -127,7 +127,7 @@ func (b *badgerStore) Set(key, value []byte) error {
 // they are beside their keys.
 func (b *badgerStore) Scan(start []byte, limit int, visit func(key, value []byte)) error {
 	var key []byte
-	visitValue := func(value []byte) error {
+	visitValue := func(value []byte) error { //nolint:unparam // badger asks for it
 		visit(key, value)
 		return nil
 	}
