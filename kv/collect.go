@@ -42,7 +42,9 @@ func (d *DB) pickCollection(v *version.Version, s *blobSpace) *compaction {
 		}
 		victims := d.victimsLeft(v)
 		if len(victims) == 0 && s.collects() {
-			victims = d.chooseVictims(v, s)
+			if victims = d.chooseVictims(v, s, false); len(victims) == 0 {
+				victims = d.chooseVictims(v, s, true)
+			}
 		}
 		b.victims, b.waiting = victims, nil
 		if len(victims) == 0 {
@@ -72,16 +74,19 @@ func (d *DB) victimsLeft(v *version.Version) map[uint64]bool {
 }
 
 // chooseVictims returns the emptiest files: as many as have the garbage that is over the limit, and a batch. None is
-// fuller than all are together, so that there is always more to free than at the average, and none has values of level
-// 0, which goes down before. It takes O(n log n), with n files.
-func (d *DB) chooseVictims(v *version.Version, s *blobSpace) map[uint64]bool {
+// fuller than all are together, so that there is always more to free than at the average. Those with values of level
+// 0, which goes down before, are only taken on demand: of a log's values commits may have overwritten all but a few, and
+// level 0 may stay as it is for long. It takes O(n log n), with n files.
+func (d *DB) chooseVictims(v *version.Version, s *blobSpace, ofLevel0 bool) map[uint64]bool {
 	left := d.stuckBlobs(v)
 	if left == nil {
 		left = map[uint64]bool{}
 	}
-	for t := range v.Levels[0].All() {
-		for _, r := range t.Blobs {
-			left[r.Num] = true
+	if !ofLevel0 {
+		for t := range v.Levels[0].All() {
+			for _, r := range t.Blobs {
+				left[r.Num] = true
+			}
 		}
 	}
 	type file struct {
