@@ -19,6 +19,15 @@ func (d *DB) blobPressure() float64 {
 	return max(over-room/2, 0) / (room / 2)
 }
 
+// slowsForBlobs is blobPressure, of 1 at the most, as long as something runs, or is about to, that could make space:
+// what tables that are left alone may hide does not go away by waiting. The caller holds d.mu.
+func (d *DB) slowsForBlobs() float64 {
+	if d.compactions.running == 0 && len(d.imms) == 0 && !d.background().waits() {
+		return 0
+	}
+	return min(d.blobPressure(), 1)
+}
+
 // makesBlobSpace reports whether there is a compaction to wait for. The caller holds d.mu.
 func (d *DB) makesBlobSpace() bool {
 	s := &d.compactions

@@ -38,3 +38,33 @@ func TestGarbageUnderLevel0IsCollected(t *testing.T) {
 		require.NoError(t, db.Close())
 	})
 }
+
+// Nobody is slowed down for space that cannot be had: a table that is left alone keeps what may be hidden hidden.
+func TestWritersAreNotSlowedDownForWhatCannotBeHad(t *testing.T) {
+	allKinds(t, func(t *testing.T, kind CompactionStyle) {
+		db := collected(t, kind, func(o *Options) { o.BlobSpace = 1.1 })
+		rng := rand.New(rand.NewPCG(4, 4))
+		m := model{}
+		overwrite(t, db, m, rng, 2000, 500)
+		require.NoError(t, db.Compact(nil, nil))
+		db.settle()
+		db.mu.Lock()
+		for _, tab := range db.current.Levels[lastLevel].Tables() {
+			tab.Quarantined = true
+			db.compactions.quarantined = append(db.compactions.quarantined, tab)
+		}
+		db.mu.Unlock()
+		most := 0.0
+		for range 12 {
+			overwrite(t, db, m, rng, 400, 500)
+			db.settle()
+			db.mu.Lock()
+			pressure, slows := db.blobPressure(), db.slowsForBlobs()
+			db.mu.Unlock()
+			most = max(most, pressure)
+			require.Zero(t, slows, "nothing runs")
+		}
+		require.Greater(t, most, 0.1)
+		require.NoError(t, db.Close())
+	})
+}

@@ -74,6 +74,7 @@ func (d *DB) scheduleCompactionsLocked() {
 			return
 		}
 		d.begin(c)
+		d.noteRoom()
 		go d.runCompaction(c)
 	}
 }

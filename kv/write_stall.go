@@ -80,7 +80,7 @@ func (d *DB) stall(ctx context.Context, reason string) {
 
 // underPressure reports whether writes are slowed down. The caller holds d.mu.
 func (d *DB) underPressure() bool {
-	return d.level0Over(d.opts.L0SlowdownThreshold) || d.blobPressure() > 0
+	return d.level0Over(d.opts.L0SlowdownThreshold) || d.slowsForBlobs() > 0
 }
 
 // Writes are slowed down to fastRate bytes per second when level 0 reaches the
@@ -96,7 +96,7 @@ const (
 // slowDown sleeps as the pressure of level 0 and of blob files asks. The caller holds d.mu, which
 // is released meanwhile. The end of ctx wakes it.
 func (d *DB) slowDown(ctx context.Context, size int) {
-	pressure := min(d.blobPressure(), 1)
+	pressure := d.slowsForBlobs()
 	if d.level0Over(d.opts.L0SlowdownThreshold) {
 		over := level0Backlog(d.current) - d.opts.L0SlowdownThreshold
 		pressure = max(pressure, min(float64(over+1)/float64(d.opts.L0StopThreshold-d.opts.L0SlowdownThreshold), 1))
