@@ -114,6 +114,6 @@ func (d *DB) replayArena() int64 {
 // wake has the store look what it can do with a thread that it was given.
 func (s *budgetShare) wake() {
 	s.d.scheduleCompactions()
-	s.d.progress.Broadcast()
-	s.background.giveBack() // if there is nothing to do any more
+	s.background.giveBack()  // if there is nothing to do any more: nobody is to wait for it
+	s.d.progress.Broadcast() // after that
 }
