@@ -1,0 +1,139 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+
+	pebblevfs "github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+// wasteful is a store on a disk that has garbage to collect, and is kept from it. Nothing of it is left to chance, up to
+// the moment from which on it may collect.
+func wasteful(t *testing.T, kind CompactionStyle, seed uint64, disk vfs.FS) (*DB, model) {
+	db := collected(t, kind, func(o *Options) {
+		o.fs, o.BlobSpace, o.MaxConcurrentCompactions, o.SeparateAtCommit = disk, 1.2, threadsFor(kind), seed%2 == 1
+	})
+	rng := rand.New(rand.NewPCG(11, seed))
+	m := model{}
+	overwrite(t, db, m, rng, 300, 150)
+	require.NoError(t, db.Compact(nil, nil))
+	db.settle()
+	db.holdCompactions(true)
+	for range 3 {
+		overwrite(t, db, m, rng, 60, 150)
+		require.NoError(t, db.DeleteRange([]byte("key00040"), []byte("key00060"), nil))
+		m.deleteRange([]byte("key00040"), []byte("key00060"))
+	}
+	require.NoError(t, db.Set([]byte("last"), nil, nil))
+	m["last"] = ""
+	return db, m
+}
+
+// finished requires that a store with nothing left to do is right, and again when it was opened anew: as to its
+// values, its sums, its files and its space.
+func finished(t *testing.T, db *DB, m model, what string) {
+	requireContents(t, m, db)
+	require.NoError(t, db.verify(io.Discard), what)
+	requireBlobs(t, db)
+	over, _ := db.waste()
+	require.LessOrEqual(t, over, 0.0, what)
+	require.NoError(t, db.Close(), what)
+}
+
+// The power is cut before each call that changes the disk while blob files are collected.
+func TestPowerCutsWhileBlobFilesAreCollected(t *testing.T) {
+	stride := 2 * raceFactor
+	allKinds(t, func(t *testing.T, kind CompactionStyle) {
+		for seed := range uint64(2) {
+			var cuts []*pebblevfs.MemFS
+			watch, calls, rng := false, 0, rand.New(rand.NewPCG(12, seed))
+			var disk *crashFS
+			disk = newCrashFS(pebblevfs.NewCrashableMem(), func() error {
+				if calls++; watch && calls%stride == 0 {
+					cuts = append(cuts, crashClone(disk.mem, rng))
+				}
+				return nil
+			})
+			db, m := wasteful(t, kind, seed, disk)
+			disk.mu.Lock()
+			watch = true
+			disk.mu.Unlock()
+			db.holdCompactions(false)
+			db.settle()
+			disk.mu.Lock()
+			watch = false
+			disk.mu.Unlock()
+			require.Positive(t, db.counters.collections.Load())
+			finished(t, db, m, "no cut")
+			require.Greater(t, len(cuts), 20/raceFactor)
+			for n, cut := range cuts {
+				what := fmt.Sprintf("seed %d, cut %d", seed, n)
+				db := collected(t, kind, func(o *Options) { o.fs, o.BlobSpace = newCrashFS(cut, nothing), 1.2 })
+				requireContents(t, m, db)
+				db.settle()
+				finished(t, db, m, what)
+			}
+		}
+	})
+}
+
+// Each call of the file system fails in turn while blob files are collected, once or from then on: nothing is lost, and
+// when calls work again all is collected.
+func TestFaultsWhileBlobFilesAreCollected(t *testing.T) {
+	allKinds(t, func(t *testing.T, kind CompactionStyle) {
+		for n, fault := range []error{errDisk, syscall.ENOSPC, syscall.EMFILE} {
+			for _, fails := range []int{1, 1e9} {
+				seed := uint64(n + fails)
+				for at, hit := 1+n, true; hit; at += 6 + 12*raceFactor {
+					hit = collectWithFault(t, kind, seed, at, fails, fault)
+				}
+			}
+		}
+	})
+}
+
+// collectWithFault has some calls of a collection fail, from one on. It reports whether there was that one.
+func collectWithFault(t *testing.T, kind CompactionStyle, seed uint64, at, fails int, fault error) (hit bool) {
+	what := fmt.Sprintf("seed %d: %d calls from %d on fail: %v", seed, fails, at, fault)
+	f := &faultFS{fs: vfs.NewMem()}
+	db, m := wasteful(t, kind, seed, f)
+	calls := 0
+	f.set(func(c ioCall) (int, error) {
+		if calls++; calls < at || calls >= at+fails {
+			return 0, nil
+		}
+		if fault == syscall.ENOSPC && !c.changes || fault == syscall.EMFILE && c.op != "open" && c.op != "create" {
+			return 0, nil
+		}
+		hit = true
+		return c.bytes / 2, fault
+	})
+	db.holdCompactions(false)
+	until(func() bool { // what was to fail has failed, and was tried again, or all is done
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		return db.compactions.running == 0
+	})
+	f.set(nil)
+	db.untilResumed()
+	until(func() bool {
+		db.settle()
+		over, _ := db.waste()
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		return over <= 0 && len(db.compactions.collection.aside) == 0 && !db.compactions.paused
+	})
+	requireContents(t, m, db)
+	requireRecount(t, db)
+	if err := db.Close(); err != nil {
+		require.True(t, errors.Is(err, fault), "%s: %v", what, err)
+	}
+	finished(t, collected(t, kind, func(o *Options) { o.fs, o.BlobSpace = f, 1.2 }), m, what)
+	return hit
+}
