@@ -145,9 +145,11 @@ func (d *DB) nextCollection(v *version.Version) (c *compaction, waits bool) {
 func (d *DB) collectedAtOnce(v *version.Version, tables []*version.Table) []*version.Table {
 	run, _ := v.RunOf(tables[0])
 	most, size := uint64(collectAtOnce*d.blobSizeFor(v)), uint64(0)
+	bytes := int64(0)
 	for n, t := range tables {
 		id, _ := v.RunOf(t)
-		if id != run || t.Compacting || n > 0 && run.Level > 0 && size >= most {
+		bytes += t.Size
+		if id != run || t.Compacting || n > 0 && run.Level > 0 && (size >= most || bytes > d.mostCollected(v)) {
 			return tables[:n]
 		}
 		for _, r := range t.Blobs {
@@ -159,10 +161,16 @@ func (d *DB) collectedAtOnce(v *version.Version, tables []*version.Table) []*ver
 	return tables
 }
 
+// mostCollected is how many bytes of tables a step of a collection takes, if there is more than one: where most values
+// are in tables, each of these may refer to little of a victim.
+func (d *DB) mostCollected(v *version.Version) int64 {
+	return max(collectAtOnce*d.blobSizeFor(v), 8*d.opts.TargetFileSize)
+}
+
 // collect returns a compaction that rewrites tables of a run in their place, in key order.
 func collect(v *version.Version, tables []*version.Table) *compaction {
 	id, _ := v.RunOf(tables[0])
-	c := &compaction{reason: "blob files have much garbage", level: id.Level, output: id.Level, collects: true}
+	c := &compaction{reason: reasonGarbage, level: id.Level, output: id.Level, collects: true}
 	runs := v.Levels[id.Level].Runs
 	run := runs[slices.IndexFunc(runs, func(r *version.Run) bool { return r.Num == id.Run })]
 	if id.Level == 0 {
@@ -191,7 +199,8 @@ func (c *compaction) noteGaps(run *version.Run) {
 
 // collectWithAbove is collect of tables of the last level of a leveled store, together with what has keys of theirs in
 // the next level above that has tables: what those hide is dropped then, and not copied. Level 0 comes in as a whole,
-// so only if these are all tables that there are to rewrite. It returns nil if there is nothing above.
+// so only if these are all tables that there are to rewrite. It returns nil if there is nothing above, or too much of what
+// lies between them would come in.
 func (d *DB) collectWithAbove(v *version.Version, tables []*version.Table, all bool) *compaction {
 	id, _ := v.RunOf(tables[0])
 	last := &v.Levels[lastLevel]
@@ -220,6 +229,9 @@ func (d *DB) collectWithAbove(v *version.Version, tables []*version.Table, all b
 		within[t] = true
 	}
 	c.inputs[lastLevel] = slices.DeleteFunc(last.Tables(), func(t *version.Table) bool { return !within[t] })
+	if version.SizeOf(c.tables()) > 2*d.mostCollected(v) {
+		return nil
+	}
 	c.gaps = nil
 	c.noteGaps(last.Runs[0])
 	return c

@@ -5,7 +5,10 @@ import "github.com/siftkv/siftkv/internal/version"
 // blobLevel stands for the blob files among the levels.
 const blobLevel = -1
 
-const reasonHidden = "values may be hidden that lie apart"
+const (
+	reasonHidden  = "values may be hidden that lie apart"
+	reasonGarbage = "blob files have much garbage"
+)
 
 // collectionScore says how badly blob files need to be collected, as the scores of levels do. It overtakes
 // those of all levels but a full level 0 when writers are about to wait for it. A batch that
