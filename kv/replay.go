@@ -276,14 +276,15 @@ func (p *replayer) refuse(name string, r *wal.Reader, err error) error {
 	return p.d.withHint(err)
 }
 
-// replayRecord replays a record that was read whole. One of a newer format is whole too:
-// no mode passes over it.
+// replayRecord replays a record that was read whole. One of a newer format is whole too, and so may be one whose
+// values could not be read: no mode passes over them.
 func (p *replayer) replayRecord(r *wal.Reader, name string, record []byte) error {
 	err := p.record(record)
+	b, values := errors.AsType[*blobError](err)
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, ErrNewerFormat):
+	case errors.Is(err, ErrNewerFormat), values && !errors.Is(b, ErrCorruption):
 		return fmt.Errorf("%s: %w", name, err)
 	case p.d.opts.RecoveryMode == SkipCorrupt:
 		p.d.reportDropped(DroppedInfo{File: name, Offset: r.Offset(), Bytes: int64(len(record)), Reason: err.Error()})

@@ -40,7 +40,7 @@ func (p *replayer) holdBlobs(m *memTable, record []byte) error {
 		}
 		b, err := p.d.findHeld(e.Key.User, h)
 		if err != nil {
-			return &blobError{err}
+			return &blobError{cause: missingBlob(p.d.blobPath(h.File), err)}
 		}
 		if p.holding[heldIn{m, h.File}] {
 			b.Release()
@@ -74,7 +74,7 @@ func (p *replayer) inline(record []byte, seq base.SeqNum) ([]byte, error) {
 		}
 		r, err := p.fileOf(h.File)
 		if err != nil {
-			return nil, &blobError{err}
+			return nil, &blobError{cause: err}
 		}
 		if r == nil {
 			p.values.Add(kind, e.Key.User, e.Value)
@@ -85,7 +85,7 @@ func (p *replayer) inline(record []byte, seq base.SeqNum) ([]byte, error) {
 			value = base.AppendExpiry(nil, expiry)
 		}
 		if value, err = r.AppendValue(value, e.Key.User, h); err != nil {
-			return nil, &blobError{err}
+			return nil, &blobError{cause: err, torn: errors.Is(err, ErrCorruption)}
 		}
 		p.values.Add(inlineKind(kind), e.Key.User, value)
 	}
@@ -99,11 +99,8 @@ func (p *replayer) fileOf(num uint64) (*blob.Reader, error) {
 	}
 	name := p.d.blobPath(num)
 	f, err := p.d.openFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &CorruptionError{File: name, Offset: -1, What: "a log has handles of its values", Cause: err}
-	}
 	if err != nil {
-		return nil, err
+		return nil, missingBlob(name, err)
 	}
 	size, err := f.Size()
 	var r *blob.Reader
@@ -112,10 +109,11 @@ func (p *replayer) fileOf(num uint64) (*blob.Reader, error) {
 		r, byCommit, err = blob.OpenUnfinished(f, size, blob.ReaderOptions{Name: name, Hint: p.d.hint()})
 	}
 	if err != nil || !byCommit {
-		if err = errors.Join(err, f.Close()); err != nil {
-			return nil, err
-		}
+		_ = f.Close() // it was only read
 		r = nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	if p.files == nil {
 		p.files = map[uint64]*blob.Reader{}
@@ -135,13 +133,9 @@ func (p *replayer) closeFiles() {
 }
 
 // mayEndAt reports whether the log may end before the record that was just read, and could not be replayed: its
-// values are damaged or missing, it is not proved to have been synced, and the mode takes that for the trace of a
-// crash.
+// values are not whole, it is not proved to have been synced, and the mode takes that for the trace of a crash.
 func (p *replayer) mayEndAt(r *wal.Reader, log uint64, err error) bool {
-	if err == nil || !errors.Is(err, ErrCorruption) || errors.Is(err, batchrepr.ErrMalformed) {
-		return false
-	}
-	if _, blobs := errors.AsType[*blobError](err); !blobs {
+	if b, ok := errors.AsType[*blobError](err); !ok || !b.torn {
 		return false
 	}
 	if p.d.opts.RecoveryMode != PointInTime && p.d.opts.RecoveryMode != TolerateTornTail {
@@ -155,10 +149,22 @@ func (p *replayer) mayEndAt(r *wal.Reader, log uint64, err error) bool {
 }
 
 // A blobError is an error of a value that a log has a handle of.
-type blobError struct{ cause error }
+type blobError struct {
+	cause error
+	torn  bool // the value is not whole in the file of a log, whose name and header were durable before the handle
+}
 
 func (e *blobError) Error() string { return e.cause.Error() }
 func (e *blobError) Unwrap() error { return e.cause }
+
+// missingBlob returns the error for a blob file that a log has handles of, and that cannot be opened: one that is not
+// there is damage. A follower, which cannot have it in its view yet, is not told that it is stale.
+func missingBlob(name string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return &CorruptionError{File: name, Offset: -1, What: "a log has handles of its values", Cause: fs.ErrNotExist}
+}
 
 // dropAll gives up memtables that nobody has come to use.
 func dropAll(mems []*memTable) {

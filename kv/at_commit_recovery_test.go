@@ -1,0 +1,119 @@
+package kv
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A call that fails while a log's values are read says nothing of them: the store is not opened, in any mode, or has
+// all that was written. The next open has it all.
+func TestAFailedReadEndsNoLog(t *testing.T) {
+	for _, mode := range []RecoveryMode{PointInTime, TolerateTornTail, SkipCorrupt} {
+		for at, failed := 1, true; failed; at++ {
+			f := &faultFS{fs: vfs.NewMem()}
+			o := &Options{fs: f, SeparateFrom: 100, SeparateAtCommit: true, leastStreamed: 2000, RecoveryMode: mode}
+			db, err := Open("db", o)
+			require.NoError(t, err)
+			m := model{}
+			for i := range 3 {
+				k := fmt.Sprintf("key%03d", i)
+				m[k] = strings.Repeat(k, 100)
+				require.NoError(t, db.Set([]byte(k), []byte(m[k]), Sync))
+			}
+			m["streamed"] = strings.Repeat("s", 3000)
+			setReader(t, db, "streamed", m["streamed"], Sync)
+			db.abandonLikeACrash(t)
+			calls := 0
+			f.set(func(c ioCall) (int, error) {
+				if c.changes {
+					return 0, nil
+				}
+				if calls++; calls == at {
+					return 0, errDisk
+				}
+				return 0, nil
+			})
+			db, err = Open("db", o)
+			failed = calls >= at
+			f.set(nil)
+			if err != nil {
+				require.ErrorIs(t, err, errDisk)
+				db, err = Open("db", o)
+				require.NoError(t, err)
+			}
+			requireContents(t, m, db)
+			require.NoError(t, db.Close())
+		}
+	}
+}
+
+// A blob file that is missing, or has no header, is damage also where nothing proves that the log was synced: both
+// were durable before the log had a handle.
+func TestAMissingBlobFileEndsNoLog(t *testing.T) {
+	for _, streamed := range []bool{false, true} {
+		for what, damage := range map[string]func(name string){
+			"missing":   func(name string) { require.NoError(t, vfs.OS.Remove(name)) },
+			"no header": func(name string) { rewrite(t, name, flip(3)) },
+			"empty":     func(name string) { rewrite(t, name, func([]byte) []byte { return nil }) },
+		} {
+			dir := t.TempDir()
+			o := &Options{SeparateFrom: 100, SeparateAtCommit: !streamed, leastStreamed: 10}
+			db, err := Open(dir, o)
+			require.NoError(t, err)
+			v := strings.Repeat("v", 200)
+			if streamed {
+				setReader(t, db, "k", v, Sync)
+			} else {
+				require.NoError(t, db.Set([]byte("k"), []byte(v), Sync))
+			}
+			db.abandonLikeACrash(t)
+			names := blobsOnDisk(t, vfs.OS, dir)
+			require.Len(t, names, 1)
+			damage(dir + "/" + names[0])
+			for _, mode := range []RecoveryMode{PointInTime, TolerateTornTail} {
+				o.RecoveryMode = mode
+				_, err = Open(dir, o)
+				require.ErrorIs(t, err, ErrCorruption, what)
+				require.ErrorContains(t, err, names[0])
+			}
+			_, err = OpenReadOnly(dir, nil)
+			require.ErrorIs(t, err, ErrCorruption, what)
+			require.ErrorContains(t, err, names[0])
+			o.RecoveryMode = SkipCorrupt
+			db, err = Open(dir, o)
+			require.NoError(t, err)
+			require.NoError(t, db.Close())
+		}
+	}
+}
+
+// A flush closes the blob files of the logs whose memtables it writes.
+func TestFlushesCloseBlobFilesOfLogs(t *testing.T) {
+	f := &faultFS{fs: vfs.NewMem()}
+	db, err := Open("db", &Options{fs: f, SeparateFrom: 100, SeparateAtCommit: true})
+	require.NoError(t, err)
+	open := 0
+	f.set(func(c ioCall) (int, error) {
+		switch {
+		case c.op == "create":
+			open++
+		case c.op == "close" && c.changes:
+			open--
+		}
+		return 0, nil
+	})
+	for range 10 {
+		require.NoError(t, db.Set([]byte("k"), make([]byte, 1000), NoSync))
+		require.NoError(t, db.Flush())
+	}
+	require.NoError(t, db.Sync()) // which closes logs that are in tables
+	db.settle()
+	require.Zero(t, open, "the log in use took the place of the first")
+	f.set(nil)
+	require.NoError(t, db.Close())
+}
