@@ -138,7 +138,8 @@ func (d *DB) flush(job flushJob) error {
 	d.mu.Lock()
 	v := d.current
 	d.mu.Unlock()
-	job.copied = d.settleLogBlobs(mems)
+	held := heldBy(mems) // later they may have given it up
+	job.copied = d.settleLogBlobs(held)
 	out, err := d.writeLevel0(v, job)
 	if err != nil {
 		return err
@@ -174,7 +175,7 @@ func (d *DB) flush(job flushJob) error {
 	for _, m := range mems {
 		d.cleaner.File(d.path(manifest.FileWAL, m.Log))
 	}
-	if err := closeLogBlobs(heldBy(mems)); err != nil {
+	if err := closeLogBlobs(held); err != nil {
 		d.log.Warn("a log's blob file could not be closed", "error", err) // it was synced
 	}
 	info.Duration = time.Since(start)

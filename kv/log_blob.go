@@ -236,10 +236,10 @@ func (v *logValues) drop() {
 	}
 }
 
-// settleLogBlobs makes the files durable that memtables to be flushed have from their logs. It returns, by their
-// numbers, those that are not to be listed: their values have to be copied.
-func (d *DB) settleLogBlobs(mems []*memTable) (copied map[uint64]bool) {
-	for _, b := range heldBy(mems) {
+// settleLogBlobs makes the files durable that memtables to be flushed hold, and have from their logs. It returns, by
+// their numbers, those that are not to be listed: their values have to be copied.
+func (d *DB) settleLogBlobs(held []*heldBlob) (copied map[uint64]bool) {
+	for _, b := range held {
 		l := b.log
 		if l == nil {
 			continue
