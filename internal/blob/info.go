@@ -39,6 +39,19 @@ func ReadID(f io.ReaderAt, size int64) uint64 {
 	return 0
 }
 
+// Unfinished reports whether a file of size bytes does not end in a footer.
+func Unfinished(f io.ReaderAt, size int64) (bool, error) {
+	if size < MinSize {
+		return true, nil
+	}
+	var tail [footerSize]byte
+	if n, err := f.ReadAt(tail[:], size-footerSize); n < footerSize {
+		return false, err
+	}
+	_, err := decodeFooter(tail[:], size)
+	return err != nil && !errors.Is(err, base.ErrNewerFormat), nil
+}
+
 // info reads header and footer.
 func (r *Reader) info() (i Info, err error) {
 	var head [headerSize]byte

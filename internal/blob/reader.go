@@ -20,6 +20,8 @@ type ReaderOptions struct {
 	ID   uint64 // of the file; not 0
 	Size int64  // that the file had when it was written; 0: not known
 
+	Unfinished bool // it has no footer: records may go up to its end
+
 	Records uint64 // of the file, for Cache
 	Cache   Cache  // for AppendCached
 }
@@ -35,12 +37,18 @@ type Reader struct {
 	id    uint64
 	size  int64
 	cache valueCache
+
+	unfinished bool // size has a footer that is not there
 }
 
 // NewReader returns a reader of a file of size bytes. If f is an io.Closer, Close closes it; after
 // an error it is left open.
 func NewReader(f io.ReaderAt, size int64, o ReaderOptions) (*Reader, error) {
 	r := &Reader{file: f, name: o.Name, hint: o.Hint, id: o.ID, size: size}
+	if r.unfinished = o.Unfinished; o.Unfinished {
+		size += footerSize
+		r.size = size
+	}
 	r.cache.Cache, r.cache.records, r.cache.id = o.Cache, o.Records, o.ID
 	r.again, _ = f.(vfs.Rereader)
 	r.now, _ = f.(vfs.NowReader)

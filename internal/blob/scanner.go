@@ -44,6 +44,10 @@ func NewScanner(r *Reader) (*Scanner, error) {
 	if f, ok := r.file.(vfs.PartReader); ok {
 		s.ahead = int64(max(f.PartSize(), pieceSize+sumSize))
 	}
+	if r.unfinished {
+		s.end -= footerSize
+		return s, nil
+	}
 	b := make([]byte, footerSize)
 	var none error // why there is no footer
 	err := r.readChecked(b, r.size-footerSize, func() error {

@@ -144,10 +144,12 @@ func (m *Manifest) referred(blob uint64) (n uint64) {
 // inspectBlob checks a blob file as deep as the options say.
 func (s *Store) inspectBlob(b *Blob, f vfs.ReadFile) error {
 	l := b.Listing
-	if l == nil && isOfLog(f, b.Size) {
-		return nil // it may be torn: where a value is not whole the log ends, and whoever opens it reads all
-	}
 	info, err := blob.ReadInfo(onlyReader{f}, b.Size, s.path(b.Name))
+	if l == nil && isOfLog(f, b.Size) && (err != nil || s.Manifest != nil) {
+		// It may be torn: where a value is not whole the log ends, and whoever opens it reads all.
+		b.Info, b.ID = info, blob.ReadID(onlyReader{f}, b.Size)
+		return nil
+	}
 	b.Info, b.ID = info, blob.ReadID(onlyReader{f}, b.Size)
 	info.Num = b.Num
 	if l != nil && err == nil {

@@ -32,9 +32,12 @@ type blobFile struct {
 
 	reader *blob.Reader // nil: not open
 	file   vfs.ReadFile
-	size   int64       // of file
-	lost   *lostValues // nil: none so far
-	moved  uint64      // values that were copied
+	size   int64 // of file
+	// unfinished says that the file has no footer: it has lost it, or a log was not ended.
+	unfinished bool
+
+	lost  *lostValues // nil: none so far
+	moved uint64      // values that were copied
 }
 
 // name returns the base name of the file.
@@ -70,7 +73,7 @@ func (r *repairer) findBlobs() {
 		}
 		switch other := byID[b.id]; {
 		case b.id == 0:
-		case own != nil && own.ID == b.id && len(own.Damage) == 0:
+		case own != nil && own.ID == b.id && own.Info.ID == b.id && len(own.Damage) == 0:
 			b.whole, b.path = true, filepath.Join(r.dir, own.Name)
 			b.info = manifest.BlobFile{Num: b.num, ID: own.Info.ID, Size: own.Info.Size, Records: own.Info.Records,
 				ValueBytes: own.Info.ValueBytes}
@@ -104,7 +107,10 @@ func (r *repairer) open(b *blobFile) (*blob.Reader, error) {
 	if err == nil {
 		var size int64
 		if size, err = f.Size(); err == nil {
-			b.reader, err = blob.NewReader(onlyReader{f}, size, blob.ReaderOptions{Name: b.path, ID: b.id})
+			b.unfinished, err = blob.Unfinished(onlyReader{f}, size)
+		}
+		if err == nil {
+			b.reader, err = blob.NewReader(onlyReader{f}, size, b.readerOptions())
 		}
 		if err == nil {
 			b.file, b.size = f, size
@@ -117,6 +123,10 @@ func (r *repairer) open(b *blobFile) (*blob.Reader, error) {
 		return nil, nil
 	}
 	return nil, err
+}
+
+func (b *blobFile) readerOptions() blob.ReaderOptions {
+	return blob.ReaderOptions{Name: b.path, ID: b.id, Unfinished: b.unfinished}
 }
 
 // closeBlobs closes the files that open has opened.

@@ -48,7 +48,7 @@ func (r *repairer) inMemory(b *blobFile, h blob.Handle) (*blob.Reader, error) {
 		}
 		return nil, err
 	}
-	return blob.NewReader(w, b.size, blob.ReaderOptions{Name: b.path, ID: b.id})
+	return blob.NewReader(w, b.size, b.readerOptions())
 }
 
 // A window is a piece of a file, as one that has nothing else.

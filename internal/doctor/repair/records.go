@@ -2,6 +2,7 @@ package repair
 
 import (
 	"bytes"
+	"cmp"
 	"container/heap"
 	"maps"
 	"slices"
@@ -23,7 +24,8 @@ type foundRecord struct {
 }
 
 // eachKey shows visit all records of the blob files, key by key in their order, of each the newest first. Slices are
-// valid for one call. A record that two blob files have, since one is a copy, comes twice.
+// valid for one call. A record that two blob files have, since one is a copy, comes twice. Of files whose records are
+// not in the order of keys it has all keys in memory.
 func (r *repairer) eachKey(files []*blobFile, visit func(key []byte, records []foundRecord) error) error {
 	refs, err := r.references()
 	if err != nil {
@@ -47,6 +49,11 @@ func (r *repairer) eachKey(files []*blobFile, visit func(key []byte, records []f
 		}
 		s.ReadAhead(min(256<<10, scanMemory/len(files)))
 		c := &recordCursor{r: r, file: b, s: s, refs: refs[b.num]}
+		if !r.byKey(b) {
+			if err := c.sort(); err != nil {
+				return err
+			}
+		}
 		if ok, err := c.next(); err != nil {
 			return err
 		} else if ok {
@@ -104,6 +111,12 @@ func (r *repairer) references() (map[uint64][]int64, error) {
 	return refs, nil
 }
 
+// byKey reports whether the records of an open blob file are in the order of keys, as its header says.
+func (r *repairer) byKey(b *blobFile) bool {
+	_, byCommit, err := blob.OpenUnfinished(onlyReader{b.file}, b.size, blob.ReaderOptions{Name: b.path})
+	return err == nil && !byCommit
+}
+
 // A recordCursor goes through one blob file, past damage.
 type recordCursor struct {
 	r    *repairer
@@ -113,36 +126,76 @@ type recordCursor struct {
 	key  []byte  // valid until the next move
 	last []byte
 	at   foundRecord
+
+	sorted []keyedRecord // what is left of a file that is in no order; nil: it is read as it goes
+}
+
+// A keyedRecord is a record with its key.
+type keyedRecord struct {
+	key []byte
+	at  foundRecord
+}
+
+// sort reads all of a file whose records are not in the order of keys.
+func (c *recordCursor) sort() error {
+	all := []keyedRecord{}
+	for {
+		ok, err := c.scan()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		all = append(all, keyedRecord{bytes.Clone(c.key), c.at})
+	}
+	slices.SortFunc(all, func(a, b keyedRecord) int {
+		return cmp.Or(bytes.Compare(a.key, b.key), cmp.Compare(b.at.seq, a.at.seq))
+	})
+	c.sorted = all
+	return nil
 }
 
 func (c *recordCursor) next() (ok bool, err error) {
-	for {
-		c.last = append(c.last[:0], c.key...)
-		ok = c.s.Next()
-		if err := c.s.Err(); err != nil {
-			if !c.r.s.IsDamage(err) {
-				return false, err
-			}
-			ok = c.s.Skip()
-			if err := c.s.Err(); err != nil && !c.r.s.IsDamage(err) {
-				return false, err
-			}
-		}
-		if !ok {
+	if c.sorted != nil {
+		if len(c.sorted) == 0 {
 			return false, nil
 		}
-		rec := c.s.Record()
-		c.key = rec.Key
-		c.at = foundRecord{file: c.file, h: c.s.Handle(c.file.num), seq: rec.Seq, expiry: rec.Expiry}
-		for len(c.refs) > 0 && c.refs[0] < c.at.h.Offset {
-			c.refs = c.refs[1:]
-		}
-		c.at.referenced = len(c.refs) > 0 && c.refs[0] == c.at.h.Offset
-		if bytes.Compare(c.last, c.key) <= 0 {
-			return true, nil
+		c.key, c.at, c.sorted = c.sorted[0].key, c.sorted[0].at, c.sorted[1:]
+		return true, nil
+	}
+	for {
+		c.last = append(c.last[:0], c.key...)
+		if ok, err = c.scan(); !ok || bytes.Compare(c.last, c.key) <= 0 {
+			return ok, err
 		}
 		c.key = bytes.Clone(c.last) // no writer has written this: keys ascend
 	}
+}
+
+// scan moves to the next record of the file.
+func (c *recordCursor) scan() (ok bool, err error) {
+	ok = c.s.Next()
+	if err := c.s.Err(); err != nil {
+		if !c.r.s.IsDamage(err) {
+			return false, err
+		}
+		ok = c.s.Skip()
+		if err := c.s.Err(); err != nil && !c.r.s.IsDamage(err) {
+			return false, err
+		}
+	}
+	if !ok {
+		return false, nil
+	}
+	rec := c.s.Record()
+	c.key = rec.Key
+	c.at = foundRecord{file: c.file, h: c.s.Handle(c.file.num), seq: rec.Seq, expiry: rec.Expiry}
+	for len(c.refs) > 0 && c.refs[0] < c.at.h.Offset {
+		c.refs = c.refs[1:]
+	}
+	c.at.referenced = len(c.refs) > 0 && c.refs[0] == c.at.h.Offset
+	return true, nil
 }
 
 // A recordQueue has cursors by key and, of a key, by descending sequence number.
