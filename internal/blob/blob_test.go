@@ -226,6 +226,41 @@ func TestAValueIsOneRead(t *testing.T) {
 	require.Equal(t, len(vs), f.reads, "opening reads nothing, a value takes one read")
 }
 
+// What is appended ends with the value: memory behind it, which may be another's, is not touched.
+func TestMemoryBehindAValueIsNotTouched(t *testing.T) {
+	for _, kind := range []compression.Kind{compression.None, compression.Snappy, compression.Zstd} {
+		vs := testValues(rand.New(rand.NewPCG(1, 3)))
+		long := make([]byte, 2*maxPooled)
+		_, _ = rand.NewChaCha8([32]byte{}).Read(long)
+		vs = append(vs, value{key: []byte("l"), bytes: long}, value{key: []byte("m"),
+			bytes: append(bytes.Repeat([]byte("text to find again"), 20_000), long[:9000]...)})
+		data, _ := writeValues(t, kind, vs)
+		for _, far := range []bool{false, true} {
+			var f io.ReaderAt = bytes.NewReader(data)
+			if far {
+				f = &rereadFile{Reader: *bytes.NewReader(data), good: data}
+			}
+			r := openFile(t, f, len(data))
+			for _, v := range vs {
+				for _, damaged := range []bool{false, true} {
+					slab := bytes.Repeat([]byte("#"), 10+len(v.bytes)+1000)
+					h := v.handle
+					if damaged {
+						h.Offset++
+					}
+					got, err := r.AppendValue(slab[:10], v.key, h)
+					require.Equal(t, damaged, err != nil)
+					if !damaged {
+						require.True(t, bytes.Equal(v.bytes, got[10:]))
+					}
+					untouched := strings.Repeat("#", 1000) == string(slab[10+len(v.bytes):])
+					require.True(t, untouched, "%s, %d bytes", kind, len(v.bytes))
+				}
+			}
+		}
+	}
+}
+
 func TestReadsIntoRoomAllocateNothing(t *testing.T) {
 	vs := []value{{key: []byte("key"), bytes: bytes.Repeat([]byte("0123456789abcdef"), 1000)}}
 	for _, kind := range []compression.Kind{compression.None, compression.Snappy} {

@@ -140,43 +140,68 @@ const (
 	maxCopied = 64 << 10
 )
 
-// AppendValue appends to dst the value of key that a handle leads to, with one read. It returns
-// dst as it was with an error that matches base.ErrCorruption if there is another record, or a
-// damaged one. It allocates nothing if dst has room.
+// AppendValue appends to dst the value of key that a handle leads to, with one read, or, of a long value, with some.
+// It returns dst as it was with an error that matches base.ErrCorruption if there is another record, or a
+// damaged one. It allocates nothing if dst has room, up to 1 MiB. What dst's memory has behind the value stays as
+// it is.
 //
-// Without much room the record is read into other memory and the value copied: of 16 KB that takes as long
-// as to clear the memory of a value that is read in its place, and the value's memory is not longer than
-// the value.
+// So the record is read into other memory and the value copied: of 16 KB that takes as long as to clear the memory
+// of a value that is read in its place. Longer ones for a caller without memory are read in their place, which
+// is then longer than the value.
 func (r *Reader) AppendValue(dst, key []byte, h Handle) ([]byte, error) {
 	if err := r.admits(h); err != nil {
 		return dst, err
 	}
-	n, had, own := int(h.Length), len(dst), false
-	var b []byte
-	switch {
-	case h.Length < h.Size || cap(dst)-had < n && (dst != nil || n <= maxCopied): // compressed, or dst has no room
-		scratch := scratches.Get().(*[]byte)
-		defer keepScratch(scratch)
-		*scratch = slices.Grow((*scratch)[:0], n)
-		b = (*scratch)[:n]
-	case dst == nil:
-		b, own = make([]byte, n), true
-	default:
-		b = dst[had : had+n]
+	n := int(h.Length)
+	if h.Length >= h.Size { // else it is compressed
+		switch {
+		case dst == nil && n > maxCopied:
+			return r.ownValue(key, h)
+		case n > maxPooled && r.again == nil:
+			return r.appendPieces(dst, key, h)
+		}
 	}
-	p, stored, err := r.read(b, key, h)
+	scratch := scratches.Get().(*[]byte)
+	defer keepScratch(scratch)
+	*scratch = slices.Grow((*scratch)[:0], n)
+	p, stored, err := r.read((*scratch)[:n], key, h)
 	switch {
 	case err != nil:
 		return dst, err
 	case p.Compression != compression.None:
-		if h.Length >= h.Size { // a short one, read into dst
-			stored = bytes.Clone(stored)
-		}
 		return r.decode(dst, p, stored, h)
-	case own:
-		return stored, nil
 	}
-	return append(dst, stored...), nil // in dst it is moved down, over what stood before it
+	return append(dst, stored...), nil
+}
+
+// ownValue returns a value in the memory into which its record is read.
+func (r *Reader) ownValue(key []byte, h Handle) ([]byte, error) {
+	p, stored, err := r.read(make([]byte, h.Length), key, h)
+	if err == nil && p.Compression != compression.None {
+		return r.decode(nil, p, stored, h)
+	}
+	return stored, err
+}
+
+// appendPieces is AppendValue that has no more than a piece in other memory.
+func (r *Reader) appendPieces(dst, key []byte, h Handle) ([]byte, error) {
+	s, err := r.OpenStream(key, h)
+	if err != nil {
+		return dst, err
+	}
+	if s.record.Compression != compression.None {
+		value, err := s.decoded()
+		return append(dst, value...), err
+	}
+	out := slices.Grow(dst, int(h.Size))
+	for s.left > 0 {
+		piece, err := s.nextPiece()
+		if err != nil {
+			return dst, err
+		}
+		out = append(out, piece...)
+	}
+	return out, nil
 }
 
 // keepScratch gives a scratch back, unless it is so long that others would never need it.
@@ -232,7 +257,8 @@ func (r *Reader) head(b, key []byte, h Handle) (prefix, error) {
 
 // decode appends a compressed value, which is not in dst's memory, to dst.
 func (r *Reader) decode(dst []byte, p prefix, stored []byte, h Handle) ([]byte, error) {
-	value, err := p.decode(slices.Grow(dst, int(p.Size))[len(dst):], stored)
+	end := len(dst) + int(p.Size)
+	value, err := p.decode(slices.Grow(dst, int(p.Size))[len(dst):len(dst):end], stored)
 	if err != nil {
 		return dst, r.corrupt(h.Offset, err)
 	}
