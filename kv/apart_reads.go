@@ -28,6 +28,7 @@ type apartRead struct {
 	handle blob.Handle
 	value  []byte
 	done   bool      // else it is to be read alone
+	late   bool      // it is to be read alone, when it is needed
 	of     *multiKey // whose value it is, in a MultiGet
 }
 
@@ -88,6 +89,9 @@ type apartReads struct {
 
 func (a *apartReads) add(h blob.Handle) { a.list = append(a.list, apartRead{handle: h}) }
 
+// addLate adds a value that is not read with the others.
+func (a *apartReads) addLate(h blob.Handle) { a.list = append(a.list, apartRead{handle: h, late: true}) }
+
 // read reads all values, of which the keys are set. It reports whether some of them had to be waited for.
 func (a *apartReads) read(d *DB, v *version.Version) (waited bool) {
 	a.sort()
@@ -117,10 +121,12 @@ func (a *apartReads) read(d *DB, v *version.Version) (waited bool) {
 	return waited
 }
 
-// sort has sorted be list as it lies in files.
+// sort has sorted be list as it lies in files, without those that are late.
 func (a *apartReads) sort() {
 	for i := range a.list {
-		a.sorted = append(a.sorted, &a.list[i])
+		if !a.list[i].late {
+			a.sorted = append(a.sorted, &a.list[i])
+		}
 	}
 	slices.SortFunc(a.sorted, compareApart)
 }

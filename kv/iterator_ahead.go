@@ -29,9 +29,13 @@ const (
 	nowOn = 256 << 10
 	// waitOn is bytes that it reads on if they have to be waited for.
 	waitOn = 1 << 20
-	// longOn is the length of a record which is read alone: others beside it gain nothing.
+	// longOn is the length of a value, or record, that is read alone, when the iterator comes to it: others beside
+	// it gain nothing.
 	longOn = 256 << 10
 )
+
+// takesOn returns how many bytes a value takes when it is read on, which may be compressed.
+func takesOn(h blob.Handle) int64 { return max(h.Length, h.Size) }
 
 // A readOn is the entries that an iterator has come to before its user.
 type readOn struct {
@@ -64,7 +68,7 @@ type entryRead struct {
 // readsOn reports whether the iterator is to read on from an entry with the handle. A transaction's own does not: what
 // it writes meanwhile is seen.
 func (i *cursor) readsOn(h blob.Handle) bool {
-	return i.returned-i.turned >= readOnFrom && i.own == nil && h.Length < longOn && !i.parts.on.off
+	return i.returned-i.turned >= readOnFrom && i.own == nil && takesOn(h) < longOn && !i.parts.on.off
 }
 
 // readFrom reads on from the entry that the iterator is on, of which the handle is given, and makes that the one that
@@ -132,8 +136,12 @@ func (on *readOn) add(i *cursor) int64 {
 	n := int64(len(key))
 	if h := i.apart; h.File > 0 {
 		e.read = len(on.apart.list)
-		on.apart.add(h)
-		n += h.Length
+		if takes := takesOn(h); takes < longOn {
+			on.apart.add(h)
+			n += takes
+		} else {
+			on.apart.addLate(h)
+		}
 	} else {
 		on.memory = append(on.memory, value...)
 		n += int64(len(value))
