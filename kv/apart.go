@@ -39,13 +39,16 @@ func (d *DB) appendCached(dst []byte, v *version.Version, key []byte, h blob.Han
 	return out, err
 }
 
+// streamAhead is how many bytes of a value are read ahead that is read piece by piece, where reads are requests.
+const streamAhead = 2 << 20
+
 // openStream returns the value of key that a handle leads to, to be read piece by piece.
 func (d *DB) openStream(v *version.Version, key []byte, h blob.Handle) (*blob.Stream, error) {
 	r, err := d.blobReader(v, h.File)
 	if err != nil {
 		return nil, err
 	}
-	return r.OpenStream(key, h)
+	return r.OpenAhead(key, h, streamAhead)
 }
 
 // blobReader returns the reader of a blob file.

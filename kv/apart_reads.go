@@ -90,7 +90,9 @@ type apartReads struct {
 func (a *apartReads) add(h blob.Handle) { a.list = append(a.list, apartRead{handle: h}) }
 
 // addLate adds a value that is not read with the others.
-func (a *apartReads) addLate(h blob.Handle) { a.list = append(a.list, apartRead{handle: h, late: true}) }
+func (a *apartReads) addLate(h blob.Handle) {
+	a.list = append(a.list, apartRead{handle: h, late: true})
+}
 
 // read reads all values, of which the keys are set. It reports whether some of them had to be waited for.
 func (a *apartReads) read(d *DB, v *version.Version) (waited bool) {

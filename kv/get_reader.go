@@ -10,7 +10,8 @@ import (
 
 // A ValueReader reads one value, as it was when the reader was made: later writes, flushes and
 // compactions change nothing. Of a value that lies apart and is not compressed, 256 KiB are in memory
-// at a time, each piece checked before any of it is given out; any other value is in memory as a whole.
+// at a time, each piece checked before any of it is given out, and of one in an object store up to
+// 2 MiB more, which are one request; any other value is in memory as a whole.
 // What cannot be read is an error of Read that names the file and the offset.
 //
 // Close it: until then the files that the value needs stay on disk, whatever becomes of the key. A
@@ -20,7 +21,9 @@ type ValueReader struct {
 	db     *DB
 	size   int64
 	value  io.Reader
-	state  *readState // that has what value reads; nil: nothing is held
+	apart  *blob.Stream // value, if it lies apart
+	taken  int64        // bytes of the file that apart has read and that are counted
+	state  *readState   // that has what value reads; nil: nothing is held
 	stripe int
 	closed bool
 }
@@ -125,7 +128,9 @@ func (d *DB) readerIn(s *readState, stripe int, key []byte, at base.SeqNum) (*Va
 		d.release(s, stripe)
 		return nil, err
 	}
-	r := &ValueReader{db: d, size: h.Size, value: stream, state: s, stripe: stripe}
+	r := &ValueReader{db: d, size: h.Size, value: stream, apart: stream, state: s, stripe: stripe}
+	d.counters.stripes[stripe].apart.reads.Add(1)
+	r.count()
 	d.openReaders.Add(r, d.opts.TraceOpens, 2)
 	return r, nil
 }
@@ -145,7 +150,20 @@ func (r *ValueReader) Read(b []byte) (int, error) {
 	if r.closed || r.db.closed.Load() {
 		return 0, ErrClosed
 	}
-	return r.value.Read(b)
+	n, err := r.value.Read(b)
+	r.count()
+	return n, err
+}
+
+// count counts what was read of a blob file.
+func (r *ValueReader) count() {
+	if r.apart == nil {
+		return
+	}
+	if taken := r.apart.Taken(); taken > r.taken {
+		r.db.counters.stripes[r.stripe].apart.bytes.Add(uint64(taken - r.taken))
+		r.taken = taken
+	}
 }
 
 // Close gives back what the reader holds. It never fails, and a second Close does nothing.
@@ -158,6 +176,6 @@ func (r *ValueReader) Close() error {
 	if r.state != nil {
 		r.db.release(r.state, r.stripe)
 	}
-	r.value, r.state = nil, nil
+	r.value, r.apart, r.state = nil, nil, nil
 	return nil
 }

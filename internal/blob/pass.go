@@ -16,10 +16,30 @@ func (r *Reader) Pass(most int) *Reader {
 	if !ok {
 		return r
 	}
-	ahead := &aheadFile{file: r.file, size: r.size, part: min(f.PartSize(), max(most, firstWindow))}
-	pass := &Reader{file: ahead, name: r.name, hint: r.hint, id: r.id, size: r.size}
-	if ahead.again = r.again; r.again != nil {
-		pass.again = ahead
+	return r.through(&aheadFile{size: r.size, part: min(f.PartSize(), max(most, firstWindow))})
+}
+
+// OpenAhead is OpenStream of a value that will be read as a whole: where a read is a request (vfs.PartReader), it
+// reads ahead up to a part of the record, or so many bytes, which it has in memory.
+func (r *Reader) OpenAhead(key []byte, h Handle, most int) (*Stream, error) {
+	f, ok := r.file.(vfs.PartReader)
+	if !ok {
+		return r.OpenStream(key, h)
+	}
+	if err := r.admits(h); err != nil {
+		return nil, err
+	}
+	part := min(f.PartSize(), most)
+	ahead := &aheadFile{size: h.Offset + h.Length, part: part, window: part, start: h.Offset, end: h.Offset}
+	return r.through(ahead).OpenStream(key, h)
+}
+
+// through returns a reader of the same file through f.
+func (r *Reader) through(f *aheadFile) *Reader {
+	f.file, f.again = r.file, r.again
+	pass := &Reader{file: f, name: r.name, hint: r.hint, id: r.id, size: r.size}
+	if r.again != nil {
+		pass.again = f
 	}
 	return pass
 }
@@ -60,12 +80,17 @@ func (f *aheadFile) ReadAt(p []byte, off int64) (int, error) {
 	if len(p) >= n || off < 0 {
 		return f.file.ReadAt(p, off)
 	}
+	var had []byte // the beginning of what is to be read
+	if off >= f.start && off < f.start+int64(len(f.buf)) {
+		had = f.buf[off-f.start:]
+	}
 	if cap(f.buf) < n {
 		f.buf = make([]byte, n)
 	}
 	f.buf, f.start = f.buf[:n], off
-	m, err := f.file.ReadAt(f.buf, off)
-	if f.buf = f.buf[:m]; m >= len(p) {
+	kept := copy(f.buf, had)
+	m, err := f.file.ReadAt(f.buf[kept:], off+int64(kept))
+	if f.buf = f.buf[:kept+m]; len(f.buf) >= len(p) {
 		return copy(p, f.buf), nil
 	}
 	return copy(p, f.buf), err

@@ -45,6 +45,9 @@ func (r *Reader) OpenStream(key []byte, h Handle) (*Stream, error) {
 // Size returns the length of the value in bytes.
 func (s *Stream) Size() int64 { return s.record.Size }
 
+// Taken returns how many bytes of the record were read so far.
+func (s *Stream) Taken() int64 { return s.at - s.h.Offset }
+
 // Record returns what the record says of the value. Its key is valid as long as the stream is.
 func (s *Stream) Record() Record { return s.record }
 
