@@ -125,7 +125,8 @@ var errOutside = errors.New("the record is not in the file")
 
 // admits checks that a handle may be one of the file.
 func (r *Reader) admits(h Handle) error {
-	if h.Offset < headerSize || h.Length < minRecord || h.Length > r.size-footerSize-h.Offset {
+	if h.Offset < headerSize || h.Length < minRecord || h.Length > maxRecord ||
+		h.Length > r.size-footerSize-h.Offset {
 		return r.corrupt(h.Offset, errOutside)
 	}
 	return nil

@@ -40,6 +40,7 @@ const (
 	sumSize     = 4
 	maxPrefix   = sumSize + 1 + 5*binary.MaxVarintLen64 // of a record, up to its key
 	minRecord   = sumSize + 1 + 3                       // with no key and no value
+	maxRecord   = maxPrefix + MaxKey + MaxValue + MaxValue/pieceSize*sumSize
 	formExpires = 0x10
 )
 

@@ -2,6 +2,7 @@ package blob
 
 import (
 	"bytes"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -92,4 +93,27 @@ func TestHostileUnfinishedFiles(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A file of which nobody knows the end makes no handle good that no record can have.
+func TestHandlesOfNoRecordAreRefused(t *testing.T) {
+	file, handles := byCommits(t, false)
+	r, _, err := OpenUnfinished(bytes.NewReader(file), math.MaxInt64/2, ReaderOptions{Name: "f"})
+	require.NoError(t, err)
+	for _, length := range []int64{1 << 40, 1 << 59, 1 << 60, MaxValue + MaxValue/1000} {
+		h := handles[0]
+		h.Length = length
+		hostile.Bound{Fixed: 64 << 10}.Require(t, len(file), func() {
+			_, err := r.AppendValue(nil, []byte("k2"), h)
+			require.ErrorIs(t, err, base.ErrCorruption)
+		})
+		require.False(t, r.Admits(h))
+		_, err = DecodeHandle(h.Append(nil))
+		require.Error(t, err)
+	}
+	longest := Handle{File: 1, Offset: headerSize, Length: maxRecord, Size: MaxValue}
+	got, err := DecodeHandle(longest.Append(nil))
+	require.NoError(t, err)
+	require.Equal(t, longest, got)
+	require.True(t, r.Admits(longest))
 }
