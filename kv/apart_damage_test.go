@@ -1,10 +1,13 @@
 package kv
 
 import (
+	"bytes"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -125,4 +128,47 @@ func TestReadsOfDamagedBlobFilesAreRightOrNamed(t *testing.T) {
 			_ = db.Close()
 		})
 	}
+}
+
+// If a manifest lists no blob file at all, handles lead nowhere: that is damage, however a key is looked up, and
+// never an absent key.
+func TestHandlesOfAStoreWithoutBlobFilesAreDamage(t *testing.T) {
+	fsys := vfs.NewMem()
+	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100})
+	require.NoError(t, err)
+	var keys [][]byte
+	for i := range 20 {
+		keys = append(keys, fmt.Appendf(nil, "%03d", i))
+		require.NoError(t, db.Set(keys[i], bytes.Repeat(keys[i], 100), NoSync))
+	}
+	require.NoError(t, db.Flush())
+	e := &manifest.Edit{StoreID: db.storeID, NextFile: db.nextFile.Load() + 1, LastSeq: db.current.LastSeq}
+	db.describeFeatures(e)
+	db.current.Describe(e)
+	require.NotEmpty(t, e.AddedBlobs)
+	e.AddedBlobs = nil
+	for i := range e.Added {
+		e.Added[i].Table.Blobs = nil
+	}
+	require.NoError(t, db.Close())
+	m, err := manifest.Create(fsys, "db", e.NextFile-1, e)
+	require.NoError(t, err)
+	require.NoError(t, m.Close())
+	db, err = Open("db", &Options{fs: fsys, ReadOnly: true})
+	require.NoError(t, err)
+	_, err = db.Get(keys[0])
+	require.ErrorIs(t, err, ErrCorruption)
+	require.ErrorContains(t, err, ".blob")
+	_, err = db.GetReader(keys[0])
+	require.ErrorIs(t, err, ErrCorruption)
+	for _, n := range []int{2, 20} {
+		_, err = db.MultiGet(keys[:n])
+		require.ErrorIs(t, err, ErrCorruption, "%d keys", n)
+	}
+	it, err := db.NewIter(nil)
+	require.NoError(t, err)
+	require.False(t, it.First())
+	require.ErrorIs(t, it.Error(), ErrCorruption)
+	require.ErrorIs(t, it.Close(), ErrCorruption)
+	require.NoError(t, db.Close())
 }

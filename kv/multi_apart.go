@@ -43,14 +43,14 @@ func (k *multiKey) memtableApart(t *memTable) bool {
 
 // readApart reads the values of which keys have handles.
 func (m *multiGet) readApart() {
-	if m.s.version.BlobTotals().Files == 0 && !m.s.holdsBlobs() {
-		return
-	}
 	a := &m.apart
 	for i := range m.keys {
 		if k := &m.keys[i]; k.apart != nil && k.err == nil && !k.cachedApart() {
 			a.list = append(a.list, apartRead{key: k.key, handle: *k.apart, of: k})
 		}
+	}
+	if len(a.list) == 0 {
+		return
 	}
 	a.sort()
 	a.spans = m.d.spansOf(a.spans, m.s.version, a.sorted)

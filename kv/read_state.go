@@ -175,14 +175,6 @@ func (s *readState) tombstoneCover(d *DB, key []byte, at base.SeqNum) (base.SeqN
 	return max(cover, inTables), err
 }
 
-// holdsBlobs reports whether there may be handles in memtables.
-func (s *readState) holdsBlobs() bool {
-	if s.mem.HoldsAny() {
-		return true
-	}
-	return slices.ContainsFunc(s.imms, (*memTable).HoldsAny)
-}
-
 // hasTombstones reports whether there is any range tombstone.
 func (s *readState) hasTombstones() bool {
 	if s.version.HasTombstones() || s.mem.HasTombstones() {
