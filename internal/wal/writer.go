@@ -35,6 +35,7 @@ type Writer struct {
 	size   int64  // of the log, with buf
 	marked int64  // the last sync mark's offset
 	ended  bool   // the end-of-log mark is written
+	closed bool   // guarded by syncing: the file is
 
 	flushed atomic.Int64 // bytes that the file has been given
 	synced  atomic.Int64 // of these, bytes that are known to be durable
@@ -206,7 +207,10 @@ func (w *Writer) End() error {
 // its file, and returns the error that broke it. After Close, methods return
 // base.ErrClosed.
 func (w *Writer) Close() error {
-	if errors.Is(w.failure(), base.ErrClosed) {
+	w.syncing.Lock()
+	closed := w.closed
+	w.syncing.Unlock()
+	if closed {
 		return base.ErrClosed
 	}
 	err := w.End()
@@ -221,10 +225,11 @@ func (w *Writer) Close() error {
 func (w *Writer) CloseFile() error {
 	w.syncing.Lock() // no sync of a closed file
 	defer w.syncing.Unlock()
-	closed := fmt.Errorf("log %d: %w", w.id, base.ErrClosed)
-	if errors.Is(w.failure(), base.ErrClosed) {
+	if w.closed {
 		return base.ErrClosed
 	}
+	closed := fmt.Errorf("log %d: %w", w.id, base.ErrClosed)
+	w.closed = true
 	w.err.Store(&closed)
 	w.buf = nil
 	if err := w.f.Close(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 var errDisk = errors.New("the disk is on fire")
@@ -356,4 +357,31 @@ func (s *syncedCapture) Sync() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.capture.Sync()
+}
+
+// A log closes its file also if what is synced beside it was closed.
+func TestALogBesideAClosedFileIsClosed(t *testing.T) {
+	m := vfs.NewMem()
+	f, err := m.Create("log")
+	require.NoError(t, err)
+	c := &closedFile{WriteFile: f}
+	w := NewWriter(c, 1)
+	w.SyncBeside(func() error { return base.ErrClosed })
+	require.NoError(t, w.Append([]byte("record")))
+	require.ErrorIs(t, w.Sync(), base.ErrClosed)
+	require.ErrorIs(t, w.Close(), base.ErrClosed)
+	require.Equal(t, 1, c.times)
+	require.ErrorIs(t, w.Close(), base.ErrClosed)
+	require.ErrorIs(t, w.CloseFile(), base.ErrClosed)
+	require.Equal(t, 1, c.times)
+}
+
+type closedFile struct {
+	vfs.WriteFile
+	times int
+}
+
+func (f *closedFile) Close() error {
+	f.times++
+	return f.WriteFile.Close()
 }
