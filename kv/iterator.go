@@ -46,6 +46,7 @@ type cursor struct {
 	value  []byte
 	size   int    // of the value, if keysOnly is set and it is in no table; -1: there are operands
 	expiry uint64 // of the value; 0: none, or there are operands
+	under  uint64 // if there are operands, the expiry of the value under them; 0: none
 
 	returned uint64 // entries that it came to since the last seek: counting is cheaper than asking for whom
 	scanning bool   // parts.scan is of the moves since then

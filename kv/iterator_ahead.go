@@ -3,6 +3,7 @@ package kv
 import (
 	"sync"
 
+	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/sstable"
 )
@@ -62,6 +63,7 @@ type entryRead struct {
 	key    [2]int
 	value  [2]int
 	expiry uint64
+	under  uint64 // when the value is another one, as what is under operands expires; 0: never
 	read   int // of the value, in apart; -1: it is in memory
 }
 
@@ -111,7 +113,7 @@ func (i *cursor) readFrom(h blob.Handle) error {
 // step moves in the iterator's direction, past what was read.
 func (i *cursor) step() bool {
 	t := i.table
-	i.valid, i.err, i.expiry = t != nil, nil, 0
+	i.valid, i.err, i.expiry, i.under = t != nil, nil, 0, 0
 	switch {
 	case t != nil:
 		return i.nextInTable(t)
@@ -143,6 +145,7 @@ func (on *readOn) add(i *cursor) int64 {
 			on.apart.addLate(h)
 		}
 	} else {
+		e.under = i.under
 		on.memory = append(on.memory, value...)
 		n += int64(len(value))
 	}
@@ -166,10 +169,14 @@ func (i *cursor) nextRead() bool {
 	for on.at < len(on.entries) {
 		e := &on.entries[on.at]
 		on.at++
-		if e.expiry == 0 || i.db.now() < e.expiry {
-			i.err = i.give(e)
-			return i.came(i.valid)
+		if e.expiry > 0 && i.db.now() >= e.expiry {
+			continue
 		}
+		i.err = i.give(e)
+		if e.under > 0 && i.db.now() >= e.under {
+			i.valid, i.err = i.lookAgain()
+		}
+		return i.came(i.valid)
 	}
 	i.setKey(&on.entries[len(on.entries)-1])
 	if on.ended {
@@ -200,6 +207,15 @@ func (i *cursor) give(e *entryRead) (err error) {
 	}
 	i.valid = err == nil
 	return err
+}
+
+// lookAgain makes the value of i.key anew, which has operands.
+func (i *cursor) lookAgain() (ok bool, err error) {
+	l := lookup{d: i.db, key: i.key, hash: filterpolicy.Hash(i.key), at: i.at, want: true, dst: i.older[:0]}
+	ok, err = l.run(i.state)
+	i.older = l.appendValue(i.older[:0])
+	i.value = i.older
+	return ok && err == nil, err
 }
 
 // reset makes on ready for other entries.

@@ -231,7 +231,7 @@ func (i *cursor) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
 		i.value, i.size, i.valid = nil, -1, true
 		return true
 	}
-	i.operands, i.ahead = i.operands[:0], pastEntry
+	i.operands, i.under, i.ahead = i.operands[:0], 0, pastEntry
 	steps := 0
 	for on := true; on; {
 		k := i.input.Key()
@@ -256,6 +256,9 @@ func (i *cursor) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
 		}
 		if live {
 			i.operands = append(i.operands, bytes.Clone(value))
+		}
+		if live && k.Kind().Expires() {
+			i.under, _, _ = base.CutExpiry(i.input.Value())
 		}
 		if k.Kind() != base.KindMerge {
 			break
@@ -315,6 +318,7 @@ func (i *cursor) part(k base.InternalKey) (value []byte, live bool, err error) {
 // there is a value as of the version before it. It reports whether there is one as of
 // this one.
 func (i *cursor) collectOlder(k base.InternalKey, live bool, cover base.SeqNum) bool {
+	expiry := i.expiry
 	i.expiry = 0
 	if k.Kind() == base.KindMerge && cover <= k.SeqNum() {
 		if i.keysOnly {
@@ -322,13 +326,14 @@ func (i *cursor) collectOlder(k base.InternalKey, live bool, cover base.SeqNum) 
 			return true
 		}
 		if len(i.operands) == 0 && live {
+			i.under = expiry
 			i.fetchOlder()
 			i.operands = append(i.operands, bytes.Clone(i.value))
 		}
 		i.operands = append(i.operands, bytes.Clone(i.input.Value()))
 		return true
 	}
-	i.operands, i.apart = i.operands[:0], blob.Handle{}
+	i.operands, i.under, i.apart = i.operands[:0], 0, blob.Handle{}
 	if cover > k.SeqNum() {
 		return false
 	}
