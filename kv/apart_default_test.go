@@ -1,10 +1,57 @@
 package kv
 
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/objstore"
+)
+
 // SEPARATE_FROM=1 go test ./kv runs the tests with values of so many bytes apart, in blob files of
-// 16 KiB, where a test does not say otherwise: those of histories, crashes, faults and full disks
+// 16 KiB, where a test does not say otherwise, in object stores too: those of histories, crashes, faults and full disks
 // have to pass; some count files or sizes, or use what does not know blob files yet. With
 // SEPARATE_AT_COMMIT=1 too, they go there when they are committed.
 func init() {
+	separateEverywhere = os.Getenv("SEPARATE_FROM") != ""
 	defaultSeparateFrom = envInt("SEPARATE_FROM", defaultSeparateFrom)
 	defaultSeparateAtCommit = envInt("SEPARATE_AT_COMMIT", 0) > 0
+}
+
+// Values from 4 KiB on lie apart unless the options say otherwise, or reads are requests or come out of maps.
+func TestSeparateFromHasADefault(t *testing.T) {
+	from, everywhere, atCommit := defaultSeparateFrom, separateEverywhere, defaultSeparateAtCommit
+	t.Cleanup(func() { defaultSeparateFrom, separateEverywhere, defaultSeparateAtCommit = from, everywhere, atCommit })
+	if everywhere {
+		defaultSeparateFrom, separateEverywhere, defaultSeparateAtCommit = 4<<10, false, false
+	}
+	for _, c := range []struct {
+		o     Options
+		apart uint64
+	}{
+		{Options{}, 2},
+		{Options{SeparateAtCommit: true}, 2},
+		{Options{SeparateFrom: -1}, 0},
+		{Options{SeparateFrom: 8 << 10}, 1},
+		{Options{MemoryMap: true}, 0},
+		{Options{MemoryMap: true, SeparateFrom: 4 << 10}, 2},
+		{Options{MemoryMap: true, SeparateAtCommit: true}, 2},
+		{Options{Objects: &Objects{Store: objstore.NewMem()}}, 0},
+		{Options{Objects: &Objects{Store: objstore.NewMem()}, SeparateFrom: 4 << 10}, 2},
+	} {
+		dir := ""
+		if c.o.Objects == nil {
+			dir = t.TempDir()
+		}
+		db, err := Open(dir, &c.o)
+		require.NoError(t, err)
+		for i, size := range []int{4<<10 - 1, 4 << 10, 8 << 10} {
+			require.NoError(t, db.Set([]byte{byte(i)}, bytes.Repeat([]byte{'v'}, size), NoSync))
+		}
+		require.NoError(t, db.Flush())
+		require.Equal(t, c.apart, db.Metrics().Blobs.Records, "%+v", c.o)
+		require.NoError(t, db.Close())
+	}
 }

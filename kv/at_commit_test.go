@@ -129,7 +129,7 @@ func TestSeparateAtCommit(t *testing.T) {
 	check()
 	require.NoError(t, db.Close())
 
-	_, err = Open("db", &Options{fs: fsys, SeparateAtCommit: true})
+	_, err = Open("db", &Options{fs: fsys, SeparateFrom: -1, SeparateAtCommit: true})
 	require.ErrorIs(t, err, ErrInvalidOptions)
 }
 

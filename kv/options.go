@@ -80,8 +80,10 @@ type Options struct {
 	// written once, while its key and a handle of it go through compactions. Reading such a value
 	// takes one more read; values up to 64 KiB that are asked for again come out of the cache, and
 	// iterators and MultiGet read neighbours together. Has, GetSize and iterators with KeysOnly read no
-	// blob file. 0, the default, and less: no values lie apart that do not yet. Operands of a merger
-	// stay in sorted files. See BlobSpace, and docs/large-values.md.
+	// blob file. 0 is the default: 4 KiB, or -1 with Objects, where a read is a request, and with MemoryMap, which
+	// maps no blob files. With less than 0 no values lie apart that do not yet. Operands of a merger stay in sorted
+	// files. It may be changed at every open. A store is refused by releases that know no blob files once
+	// there is one. See BlobSpace, and docs/large-values.md.
 	SeparateFrom int
 
 	// BlobSpace is how many times the values that are needed blob files may take, about: 1.5 by
@@ -96,8 +98,8 @@ type Options struct {
 	// SeparateAtCommit has values from SeparateFrom on written once, when they are committed: to a blob file beside
 	// the log, of which log and memtable have handles, rather than to the log and then to a blob file when memtables
 	// are flushed. They are not compressed then, and lie in the order of commits rather than of keys, until a
-	// compaction moves them. A sync of the log syncs two files, side by side. It needs SeparateFrom, and does not go
-	// with Objects. It may be changed at every open.
+	// compaction moves them. A sync of the log syncs two files, side by side. It does not go with a negative
+	// SeparateFrom, nor with Objects. It may be changed at every open.
 	SeparateAtCommit bool
 
 	// MaxOpenFiles bounds the sorted files and blob files that are open at the same time: 1,000 by default,

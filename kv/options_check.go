@@ -69,10 +69,11 @@ func (o *Options) checkChoices() error {
 	switch {
 	case !(o.BlobSpace >= 1.1 && o.BlobSpace <= 1000):
 		return invalidf("BlobSpace is %v: want 1.1 to 1000", o.BlobSpace)
-	case o.SeparateAtCommit && o.SeparateFrom <= 0:
-		return invalidf("SeparateAtCommit is set and SeparateFrom is %d: want a number of bytes", o.SeparateFrom)
 	case o.SeparateAtCommit && o.Objects != nil:
 		return invalidf("SeparateAtCommit is set: values of a store in an object store go apart when they are flushed")
+	case o.SeparateAtCommit && o.SeparateFrom < 0:
+		return invalidf("SeparateAtCommit is set and SeparateFrom is %d: want a number of bytes, or 0 for the default",
+			o.SeparateFrom)
 	case o.FilterBudget < 0:
 		return invalidf("FilterBudget is %d: want a number of bytes, or 0 for none", o.FilterBudget)
 	case o.Merger != nil && (o.Merger.Name() == "" || len(o.Merger.Name()) > maxMergerName):

@@ -100,17 +100,27 @@ func (o *Options) setMemory() {
 	o.MemtableSize = cmp.Or(o.MemtableSize, 32<<20)
 }
 
-// The defaults of Options.SeparateFrom and SeparateAtCommit. Tests change them.
+// The defaults of Options.SeparateFrom, in bytes, for reasons in
+// docs/adr/0030-values-from-4-kib-on-lie-apart.md, and of SeparateAtCommit. Tests change them.
 var (
-	defaultSeparateFrom     = 0
+	defaultSeparateFrom     = 4 << 10
+	separateEverywhere      = false // what is read from maps or an object store too
 	defaultSeparateAtCommit = false
 )
+
+// usualSeparateFrom returns the default of SeparateFrom: none lie apart where that makes reads dear.
+func (o *Options) usualSeparateFrom() int {
+	if (o.Objects != nil || o.MemoryMap && !o.SeparateAtCommit) && !separateEverywhere {
+		return -1
+	}
+	return defaultSeparateFrom
+}
 
 // setFiles sets what files look like, and how many are open.
 func (o *Options) setFiles() {
 	o.FileMode = cmp.Or(o.FileMode, vfs.DefaultMode)
 	o.MaxOpenFiles = cmp.Or(o.MaxOpenFiles, 1000)
-	o.SeparateFrom = cmp.Or(o.SeparateFrom, defaultSeparateFrom)
+	o.SeparateFrom = cmp.Or(o.SeparateFrom, o.usualSeparateFrom())
 	if defaultSeparateAtCommit && o.Objects == nil {
 		o.SeparateAtCommit = o.SeparateFrom > 0
 	}

@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"strings"
+
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
@@ -17,6 +19,10 @@ func LastOptions(dir string) *kv.Options {
 	o, err := kv.ParseOptions(stored.Text)
 	if err != nil {
 		return &kv.Options{}
+	}
+	if !strings.Contains(stored.Text, "SeparateFrom = ") {
+		// It was written by a release that had all values in tables, which would refuse the store if that changed.
+		o.SeparateFrom = -1
 	}
 	o.InMemory, o.ReadOnly = false, false // neither writes the file: what says so was not written by a store
 	o.RecoveryMode = kv.PointInTime       // what was once asked for a rescue is not asked again

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"runtime"
 	"testing"
 
@@ -81,7 +82,7 @@ func TestStatsPrintOptionsPlainly(t *testing.T) {
 func TestCommandsWriteWhereTheStoreIs(t *testing.T) {
 	for _, text := range []string{"InMemory = true\n", "ReadOnly = true\n", "RecoveryMode = SkipCorrupt\n"} {
 		dir := storeWith(t, nil)
-		hostile := manifest.StoredOptions{Format: 1, Release: "v1", Text: text}
+		hostile := manifest.StoredOptions{Format: 1, Release: "v1", Text: text + "# SeparateFrom = 4KiB\n"}
 		require.NoError(t, manifest.SetOptions(vfs.OS, dir, hostile))
 		ok(t, "put", dir, "b", "2")
 		require.Equal(t, "2\n", ok(t, "get", dir, "b"), text)
@@ -125,6 +126,36 @@ func TestCommandsWriteAsTheProgramDoes(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "OPTIONS"), []byte(newer), 0o600))
 	ok(t, "put", dir, "b", "3")
 	require.Empty(t, statsOf(t, dir).Opened.Options)
+}
+
+// Commands have values lie apart where the program has them so: not from the default on if the release that wrote
+// the store last had none, and would refuse a store with blob files.
+func TestCommandsSeparateValuesAsTheProgramDoes(t *testing.T) {
+	for _, c := range []struct {
+		o     *kv.Options
+		text  string // in place of what the store says of its options
+		apart int
+	}{
+		{o: nil, apart: 1},
+		{o: &kv.Options{SeparateFrom: -1}, apart: 0},
+		{o: &kv.Options{SeparateFrom: 6 << 10}, apart: 0},
+		{text: "# BlockSize = 4KiB\n", apart: 0},
+		{text: "SeparateFrom = 0\n", apart: 1},
+		{text: "SeparateFrom = 5000\n", apart: 1},
+	} {
+		dir := storeWith(t, c.o)
+		if c.text != "" {
+			older := manifest.StoredOptions{Format: 1, Release: "v1", Text: c.text}
+			require.NoError(t, manifest.SetOptions(vfs.OS, dir, older))
+		}
+		for range 2 { // what a command writes down goes on meaning the same
+			ok(t, "put", dir, "b", strings.Repeat("b", 5000))
+			ok(t, "compact", dir)
+			blobs, err := filepath.Glob(filepath.Join(dir, "*.blob"))
+			require.NoError(t, err)
+			require.Len(t, blobs, c.apart, "%+v", c)
+		}
+	}
 }
 
 // A repaired store has the mode of the damaged one, in place and in another directory; its options stay in place.
