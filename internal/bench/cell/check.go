@@ -123,7 +123,7 @@ func (s *Settings) store() engine.Settings {
 	store := engine.Settings{
 		CacheBytes: s.Cache, MemtableBytes: s.Memtable, BlockBytes: int(s.Block),
 		Compression: s.Compression, Compactions: 1, BatchKeys: batchKeys, SeparateFrom: int(s.Separate),
-		AtCommit: s.AtCommit == Yes,
+		Inline: s.Separate == 0, AtCommit: s.AtCommit == Yes,
 	}
 	store.BlobSpace, _ = strconv.ParseFloat(s.BlobSpace, 64) // it was checked, or is empty
 	if s.Engine == "siftkv" {

@@ -46,6 +46,7 @@ var experiments = []experiment{
 	{phases: []string{"large-load", "large-overwrite", "large-get", "large-scan", "large-keys", "large-churn"},
 		large: true, run: (*apart).large,
 		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
+			s.Inline = true // where it is not what an engine is there for
 			return c.Large.keys(c.KeySize), c.Large.ValueSize, s
 		}},
 	{phases: []string{"overwrite"}, run: (*apart).overwrite,

@@ -38,7 +38,8 @@ func (s Settings) apart() Settings {
 	return s
 }
 
-// inline returns the settings of an engine that has all values beside their keys.
+// inline returns the settings of an engine that has values where it has them by default: beside their keys,
+// or, with SiftKV, from 4 KiB on apart unless the settings are Inline.
 func (s Settings) inline() Settings {
 	s.SeparateFrom, s.BlobSpace, s.AtCommit = 0, 0, false
 	return s

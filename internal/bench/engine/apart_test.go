@@ -31,7 +31,7 @@ func twins() []twin {
 // largeSettings are those of the tests with values apart from a size on.
 func largeSettings(from int) Settings {
 	s := settingsOf("none")
-	s.SeparateFrom, s.BatchKeys = from, 4
+	s.SeparateFrom, s.Inline, s.BatchKeys = from, true, 4
 	return s
 }
 
@@ -85,6 +85,23 @@ func TestLargeValuesLieApart(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLargeValuesOfSiftKVLieWhereTheyDoByDefault unless the settings say that they are inline.
+func TestLargeValuesOfSiftKVLieWhereTheyDoByDefault(t *testing.T) {
+	const n = 200
+	sizes := map[bool]int64{}
+	for _, inline := range []bool{false, true} {
+		dir, s := filepath.Join(t.TempDir(), "store"), largeSettings(0)
+		s.Inline = inline
+		store, err := Open("siftkv", dir, s)
+		require.NoError(t, err)
+		ask(t, store, fillLarge(t, store, n), Get, Existing, n)
+		require.NoError(t, store.Close())
+		sizes[inline] = sizeOfFiles(t, dir, "*.blob")
+	}
+	require.GreaterOrEqual(t, sizes[false], int64(n*8<<10))
+	require.Zero(t, sizes[true])
 }
 
 // scanKeysAndValues scans a store that fillLarge has filled, with values and without.

@@ -34,7 +34,8 @@ type entry struct {
 // engines lists every engine in the order of reports.
 var engines = []entry{
 	{name: "null", vary: (*Variant).null, shapes: true},
-	{"siftkv", "AppendGet; filter blocked:10 (the default) on every level; loads with kv.Async",
+	{"siftkv", "AppendGet; filter blocked:10 (the default) on every level; loads with kv.Async; with large " +
+		"workloads all values in the tree, else as by default",
 		opened(openSiftKV, Settings.inline), (*Variant).siftkv, true},
 	{SiftKVApartName, "as siftkv; values from --separate-from on in blob files, within --blob-space",
 		opened(openSiftKV, Settings.apart), nil, false},

@@ -65,9 +65,7 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 		o.L0CompactionThreshold = t.YoungFiles + 1
 		o.L0SlowdownThreshold, o.L0StopThreshold = t.YoungFiles+2, 2*t.YoungFiles+4
 	}
-	if s.SeparateFrom > 0 {
-		siftkvApart(o, &s)
-	}
+	siftkvApart(o, &s)
 	if s.SiftKVRange != "" {
 		if err := setRange(o, s.SiftKVRange); err != nil {
 			return nil, err
@@ -96,9 +94,14 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 	return store, nil
 }
 
-// siftkvApart has large values lie apart.
+// siftkvApart has values lie apart from some length on, or none.
 func siftkvApart(o *kv.Options, s *Settings) {
-	o.SeparateFrom, o.BlobSpace, o.SeparateAtCommit = s.SeparateFrom, s.BlobSpace, s.AtCommit
+	switch {
+	case s.SeparateFrom > 0:
+		o.SeparateFrom, o.BlobSpace, o.SeparateAtCommit = s.SeparateFrom, s.BlobSpace, s.AtCommit
+	case s.Inline:
+		o.SeparateFrom = -1
+	}
 }
 
 // writeBatch writes the batch, and waits for nothing.
