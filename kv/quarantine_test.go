@@ -284,7 +284,7 @@ func TestWritersGoOnAboveADamagedFile(t *testing.T) {
 	for _, growth := range []int{1, 3} { // of files from young to old
 		o := quarantineOptions()
 		o.L0CompactionThreshold, o.L0SlowdownThreshold, o.L0StopThreshold = 100, 100, 101
-		o.fs, o.MemtableSize = sift.NewMem(), 1<<20
+		o.fs, o.MemtableSize, o.SeparateFrom = sift.NewMem(), 1<<20, -1
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		want := model{}
