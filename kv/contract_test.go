@@ -41,7 +41,8 @@ var contracts = map[string]map[string][]string{
 		"Compact writes the memtables to disk and merges everything between lo and hi, both included (nil: " +
 			"unbounded), into the last level, without what was deleted or overwritten, and copies values that lie " +
 			"apart out of blob files with garbage.": {
-			"TestCompactLeavesNoGarbage", "TestCompactionKeepsWhatReadersSee", "TestOverwrittenVersionsGoWithTheirSnapshot",
+			"TestCompactLeavesNoGarbage", "TestCompactionKeepsWhatReadersSee",
+			"TestOverwrittenVersionsGoWithTheirSnapshot",
 			"TestCompactionsOfDisjointRangesDoNotWait", "TestModel"},
 		"It needs as much free space as what it merges and copies.": {"TestCompactKeepsItsInputUntilItIsDone"},
 		"It returns when that is done; reads and writes go on meanwhile, and so do compactions in the " +
