@@ -64,7 +64,7 @@ type entryRead struct {
 	value  [2]int
 	expiry uint64
 	under  uint64 // when the value is another one, as what is under operands expires; 0: never
-	read   int // of the value, in apart; -1: it is in memory
+	read   int    // of the value, in apart; -1: it is in memory
 }
 
 // readsOn reports whether the iterator is to read on from an entry with the handle. A transaction's own does not: what
