@@ -26,6 +26,7 @@ type blobSpace struct {
 	hidden  float64 // of live, what may be garbage when tables are merged
 	dead    float64 // of live, what is known to be garbage when tables of the oldest run are rewritten
 	needed  float64 // at least: live without hidden and dead
+	short   float64 // of live, what may be hidden if short values that are above hide long ones too
 
 	allowed    float64 // of garbage and hidden together: the limit
 	mostHidden float64 // from where on tables are merged
@@ -64,7 +65,9 @@ func (d *DB) blobSpace(v *version.Version) (s blobSpace) {
 	entries -= float64(oldest.Entries)
 	deletes -= float64(oldest.Deletes)
 	over := max(s.live-float64(oldest.BlobBytes), (entries-deletes)*s.perEntry) // that may lie over older values
-	s.hidden = min(min(s.live-largest, over)+deletes*s.perEntry+float64(v.RangesHide()), s.live)
+	ranges := float64(v.RangesHide())
+	s.hidden = min(min(s.live-largest, over)+deletes*s.perEntry+ranges, s.live)
+	s.short = min(entries*s.perEntry+ranges, s.live)
 	s.dead = min(d.deadIn(v.Runs[len(v.Runs)-1])*s.perEntry, s.live-s.hidden)
 	s.needed = s.live - s.hidden - s.dead
 
@@ -90,7 +93,11 @@ func (d *DB) deadIn(oldest *version.Run) float64 {
 func (s *blobSpace) over() float64 { return s.garbage + s.hidden + s.dead - s.allowed }
 
 // hides reports whether tables should be merged to show what is hidden.
-func (s *blobSpace) hides() bool { return s.hidden > s.mostHidden }
+func (s *blobSpace) hides() bool { return s.mayHide() > s.mostHidden }
+
+// mayHide returns the most that merging may show. It is more than what the limit goes by where values above are short:
+// most of them may be new, and to merge too early costs little where writers who wait would pay for it.
+func (s *blobSpace) mayHide() float64 { return max(s.hidden, s.short) }
 
 // collects reports whether files should be collected. If most of what is over the limit is hidden, which no
 // collection changes, they should not.
@@ -98,9 +105,9 @@ func (s *blobSpace) collects() bool { return s.over() > 0 && s.garbage > s.allow
 
 // hiding returns the bytes that entries of a level may hide.
 func (s *blobSpace) hiding(l *version.Level) float64 {
-	hides := float64(l.BlobBytes) + float64(l.Deletes)*s.perEntry
+	hides := max(float64(l.BlobBytes)+float64(l.Deletes)*s.perEntry, float64(l.Entries)*s.perEntry)
 	if l.RangeDeletes > 0 {
-		hides = max(hides, s.hidden)
+		hides = max(hides, s.mayHide())
 	}
 	return hides
 }

@@ -279,8 +279,8 @@ func (d *DB) heldBySnapshots(seq base.SeqNum) bool {
 	return held && oldest < seq
 }
 
-// wakeAtExpiry has a look taken for compactions when the next tables get to be mostly waste
-// by the time that passes: an idle store has nothing else to start one. The caller holds
+// wakeAtExpiry has a look taken for compactions when the next tables get to be mostly waste, or
+// enough values that lie apart expire, by the time that passes: an idle store has nothing else to start one. The caller holds
 // d.mu.
 func (d *DB) wakeAtExpiry() {
 	now, wait := d.now(), time.Duration(0)
@@ -290,6 +290,7 @@ func (d *DB) wakeAtExpiry() {
 		}
 	}
 	v := d.current
+	consider(d.untilDead(v))
 	for n := range v.Levels {
 		if n == 0 || d.opts.Compaction == Leveled {
 			consider(v.Levels[n].UntilNextWaste(now))

@@ -1,6 +1,11 @@
 package kv
 
-import "github.com/siftkv/siftkv/internal/version"
+import (
+	"math"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/version"
+)
 
 // blobLevel stands for the blob files among the levels.
 const blobLevel = -1
@@ -22,7 +27,7 @@ func (d *DB) collectionScore(s *blobSpace) float64 {
 		score = max(score, 1.5)
 	}
 	if s.hides() { // merging comes first: perhaps more is garbage then, and costs nothing
-		score = min(score, s.hidden/s.mostHidden)
+		score = min(score, s.mayHide()/s.mostHidden)
 	}
 	return score
 }
@@ -33,7 +38,7 @@ func (d *DB) hidingScore(v *version.Version, s *blobSpace, level int) float64 {
 	if !s.hides() || s.hidingLevel(v) != level {
 		return 0
 	}
-	return s.hidden / s.mostHidden
+	return s.mayHide() / s.mostHidden
 }
 
 // pickBlobs is what pickTiered does for blob files: it merges runs if too much may be hidden, all or those below level
@@ -41,7 +46,7 @@ func (d *DB) hidingScore(v *version.Version, s *blobSpace, level int) float64 {
 func (d *DB) pickBlobs(v *version.Version) *compaction {
 	s := d.blobSpace(v)
 	if s.hides() {
-		if s.hiding(&v.Levels[0]) > s.hidden/2 {
+		if s.hiding(&v.Levels[0]) > s.mayHide()/2 {
 			all := func() *compaction { return compactLevels(v, reasonHidden, 0, lastLevel) }
 			if c := d.ifFree(lastLevel, all); c != nil {
 				return c
@@ -86,4 +91,18 @@ func (d *DB) pickDead(v *version.Version) (best *compaction) {
 		}
 	}
 	return best
+}
+
+// untilDead returns how long to wait, as version.Level.UntilNextWaste does, until so many values of the oldest run have
+// expired that it is worth to rewrite tables; 0 if they never are, or are already. The caller holds d.mu.
+func (d *DB) untilDead(v *version.Version) time.Duration {
+	if v.BlobTotals().Files == 0 {
+		return 0
+	}
+	s, oldest, now := d.blobSpace(v), v.Runs[len(v.Runs)-1], d.now()
+	dead := func(at uint64) bool { return float64(oldest.Expired(at))*s.perEntry > s.mostHidden }
+	if dead(now) || !dead(math.MaxUint64) {
+		return 0
+	}
+	return version.UntilExpiry(func(wait time.Duration) bool { return dead(now + uint64(wait/time.Microsecond)) })
 }

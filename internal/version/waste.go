@@ -148,10 +148,14 @@ func (r *Run) UntilWaste(level int, now uint64) time.Duration {
 	if r.root.sums.Expiring == 0 || r.MostlyWaste(level, now) || !r.MostlyWaste(level, never) {
 		return 0
 	}
-	steps := sort.Search(int(maxExpiryWait/minExpiryWait), func(steps int) bool {
-		return r.MostlyWaste(level, now+uint64(steps)*uint64(minExpiryWait/time.Microsecond))
-	})
-	return time.Duration(steps) * minExpiryWait
+	return UntilExpiry(func(wait time.Duration) bool { return r.MostlyWaste(level, now+uint64(wait/time.Microsecond)) })
+}
+
+// UntilExpiry returns the shortest wait, within the bounds, after which something is due that once it is due stays it.
+func UntilExpiry(due func(wait time.Duration) bool) time.Duration {
+	most := int(maxExpiryWait / minExpiryWait)
+	return time.Duration(max(sort.Search(most, func(n int) bool { return due(time.Duration(n) * minExpiryWait) }), 1)) *
+		minExpiryWait
 }
 
 // SizeOf returns the bytes of tables.

@@ -1,0 +1,83 @@
+package kv
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Short values hide long ones as long ones do: what they overwrite comes back though they need no blob files.
+func TestShortValuesOverLongOnes(t *testing.T) {
+	allKinds(t, func(t *testing.T, kind CompactionStyle) {
+		db := collected(t, kind, nil)
+		rng := rand.New(rand.NewPCG(31, uint64(kind)))
+		m := model{}
+		overwrite(t, db, m, rng, 3000, 500)
+		require.NoError(t, db.Compact(nil, nil))
+		db.settle()
+		for i := range 500 {
+			if i%10 > 0 {
+				k := fmt.Sprintf("key%05d", i)
+				set(t, db, k, "short")
+				m[k] = "short"
+			}
+		}
+		require.NoError(t, db.Flush())
+		db.settle()
+		require.False(t, db.due())
+		require.Zero(t, db.Metrics().CompactionDebt)
+		needed := 0
+		for _, v := range m {
+			if len(v) >= db.opts.SeparateFrom {
+				needed += len(v)
+			}
+		}
+		db.mu.Lock()
+		held := db.current.BlobTotals().RecordBytes
+		db.mu.Unlock()
+		require.Less(t, int(held), needed*3/2+4*int(db.opts.blobSize))
+		requireContents(t, m, db)
+		require.NoError(t, db.Close())
+	})
+}
+
+// A store that rests wakes when so many of its values have expired that their space is due.
+func TestValuesThatExpireWhileAStoreRests(t *testing.T) {
+	allKinds(t, func(t *testing.T, kind CompactionStyle) {
+		clock := &fakeClock{}
+		db := collected(t, kind, func(o *Options) { o.Clock, o.MemtableSize = clock.time, 1<<20 })
+		rng := rand.New(rand.NewPCG(32, uint64(kind)))
+		for i := range 1000 {
+			ttl := time.Duration(100+rng.IntN(800)) * time.Second
+			require.NoError(t, db.SetTTL(fmt.Appendf(nil, "key%05d", i), randomBytes(rng, 500), ttl, NoSync))
+		}
+		require.NoError(t, db.Compact(nil, nil))
+		db.settle()
+		woken := 0
+		for {
+			db.mu.Lock()
+			v, wait := db.current, db.untilDead(db.current)
+			space := db.blobSpace(v)
+			db.mu.Unlock()
+			if wait == 0 {
+				break
+			}
+			require.LessOrEqual(t, space.over(), 0.0)
+			require.GreaterOrEqual(t, wait, time.Second)
+			clock.advance(wait)
+			db.scheduleCompactions() // as the timer does
+			db.settle()
+			woken++
+		}
+		require.Greater(t, woken, 5)
+		require.Less(t, woken, 200)
+		db.mu.Lock()
+		live := db.current.BlobTotals().LiveRecords
+		db.mu.Unlock()
+		require.Less(t, live, uint64(100))
+		require.NoError(t, db.Close())
+	})
+}
