@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wasteful is a store on a disk that has garbage to collect, and is kept from it. Nothing of it is left to chance, up to
-// the moment from which on it may collect.
+// wasteful is a store on a disk that has garbage to collect, and is kept from it. Nothing of it is left to chance, up
+// to the moment from which on it may collect.
 func wasteful(t *testing.T, kind CompactionStyle, seed uint64, disk vfs.FS) (*DB, model) {
 	db := collected(t, kind, func(o *Options) {
 		o.fs, o.BlobSpace, o.MaxConcurrentCompactions, o.SeparateAtCommit = disk, 1.2, threadsFor(kind), seed%2 == 1

@@ -280,8 +280,8 @@ func (d *DB) heldBySnapshots(seq base.SeqNum) bool {
 }
 
 // wakeAtExpiry has a look taken for compactions when the next tables get to be mostly waste, or
-// enough values that lie apart expire, by the time that passes: an idle store has nothing else to start one. The caller holds
-// d.mu.
+// enough values that lie apart expire, by the time that passes: an idle store has nothing else to
+// start one. The caller holds d.mu.
 func (d *DB) wakeAtExpiry() {
 	now, wait := d.now(), time.Duration(0)
 	consider := func(w time.Duration) {
