@@ -75,8 +75,8 @@ func (d *DB) victimsLeft(v *version.Version) map[uint64]bool {
 
 // chooseVictims returns the emptiest files: as many as have the garbage that is over the limit, and a batch. None is
 // fuller than all are together, so that there is always more to free than at the average. Those with values of level
-// 0, which goes down before, are only taken on demand: of a log's values commits may have overwritten all but a few, and
-// level 0 may stay as it is for long. It takes O(n log n), with n files.
+// 0, which goes down before, are only taken on demand: of a log's values commits may have overwritten all but a few,
+// and level 0 may stay as it is for long. It takes O(n log n), with n files.
 func (d *DB) chooseVictims(v *version.Version, s *blobSpace, ofLevel0 bool) map[uint64]bool {
 	left := d.stuckBlobs(v)
 	if left == nil {
@@ -199,8 +199,8 @@ func (c *compaction) noteGaps(run *version.Run) {
 
 // collectWithAbove is collect of tables of the last level of a leveled store, together with what has keys of theirs in
 // the next level above that has tables: what those hide is dropped then, and not copied. Level 0 comes in as a whole,
-// so only if these are all tables that there are to rewrite. It returns nil if there is nothing above, or too much of what
-// lies between them would come in.
+// so only if these are all tables that there are to rewrite. It returns nil if there is nothing above, or too much of
+// what lies between them would come in.
 func (d *DB) collectWithAbove(v *version.Version, tables []*version.Table, all bool) *compaction {
 	id, _ := v.RunOf(tables[0])
 	last := &v.Levels[lastLevel]
