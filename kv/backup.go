@@ -85,7 +85,7 @@ func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (
 		return since, fmt.Errorf("%w: the mark is of store %016x, and this is store %016x", ErrBackupMismatch,
 			since.m.StoreID, d.storeID)
 	}
-	b := backup.Backup{FS: d.copySource(), Dir: d.dir, Since: since.m, Interrupted: d.interruptedBackup(ctx)}
+	b := backup.Backup{Dir: d.dir, Since: since.m, Interrupted: d.interruptedBackup(ctx)}
 	if d.opts.ReadOnly {
 		return d.backUpView(&b, w)
 	}
@@ -97,7 +97,7 @@ func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (
 		return since, ErrClosed
 	}
 	defer d.unpinVersion(v)
-	b.Store = e
+	b.Store, b.FS = e, d.copySource(v)
 	d.addFiles(&b, v)
 	m, err := b.Write(w)
 	return BackupMark{m}, err

@@ -249,7 +249,7 @@ func TestBlobFilesAreVerifiedAsTheyAreCopied(t *testing.T) {
 	db, _, _ := apartStore(t, fsys)
 	name := blobNames(db)[0]
 	whole := readAll(t, fsys, name)
-	w := wholeFS{fsys, db}
+	w := wholeFS{FS: fsys, d: db}
 	require.Equal(t, whole, readAll(t, w, name))
 	for at := 0; at < len(whole); at += 7 {
 		bad := bytes.Clone(whole)

@@ -21,6 +21,7 @@ func (d *DB) backUpView(b *backup.Backup, w io.Writer) (BackupMark, error) {
 		return BackupMark{b.Since}, ErrClosed
 	}
 	defer d.release(s, 0)
+	b.FS = d.copySource(s.version)
 	d.addFiles(b, s.version)
 	added, err := d.addMemtables(b, s, now)
 	if err != nil {

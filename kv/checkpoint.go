@@ -67,8 +67,9 @@ func (c *checkpoint) write(ctx context.Context, v *version.Version) (err error) 
 		names = append(names, b.Name())
 	}
 	v.All(func(_ int, t *version.Table) { names = append(names, t.Name()) })
+	source := d.copySource(v)
 	for _, name := range names {
-		if err := d.linkOrCopy(ctx, filepath.Join(d.dir, name), filepath.Join(c.dir, name)); err != nil {
+		if err := d.linkOrCopy(ctx, source, filepath.Join(d.dir, name), filepath.Join(c.dir, name)); err != nil {
 			return err
 		}
 	}
@@ -111,8 +112,8 @@ func (c *checkpoint) undo() error {
 	return nil
 }
 
-// linkOrCopy gives a file a second name, or copies it where there are no links.
-func (d *DB) linkOrCopy(ctx context.Context, from, to string) error {
+// linkOrCopy gives a file a second name, or copies it out of source where there are no links.
+func (d *DB) linkOrCopy(ctx context.Context, source vfs.FS, from, to string) error {
 	interrupted := func() error {
 		if ctx.Err() != nil {
 			return base.ContextError(ctx, "a checkpoint was broken off")
@@ -125,5 +126,5 @@ func (d *DB) linkOrCopy(ctx context.Context, from, to string) error {
 	if d.fs.Link(from, to) == nil {
 		return nil
 	}
-	return vfs.CopyFile(d.fs, to, d.copySource(), from, interrupted)
+	return vfs.CopyFile(d.fs, to, source, from, interrupted)
 }

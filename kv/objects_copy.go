@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -18,15 +20,21 @@ import (
 // nobody has looked at.
 type wholeFS struct {
 	vfs.FS
-	d *DB
+	d   *DB
+	ids map[string]uint64 // of the version's files, by their names: another file in the place of one is damage
 }
 
-// copySource returns the file system from which the store's files are copied.
-func (d *DB) copySource() vfs.FS {
+// copySource returns the file system from which a version's files are copied.
+func (d *DB) copySource(v *version.Version) vfs.FS {
 	if d.opts.Objects == nil {
 		return d.fs
 	}
-	return wholeFS{d.fs, d}
+	ids := map[string]uint64{}
+	for b := range v.Blobs() {
+		ids[b.Name()] = b.ID
+	}
+	v.All(func(_ int, t *version.Table) { ids[t.Name()] = t.ID })
+	return wholeFS{d.fs, d, ids}
 }
 
 // Open implements vfs.FS. A sorted file or a blob file is in memory until it is closed.
@@ -82,7 +90,8 @@ func readWhole(name string, f vfs.ReadFile, readAt func(p []byte, off int64) (in
 
 func (w wholeFS) verifyTable(name string, b wholeFile) error {
 	r, err := sstable.NewReader(b, int64(len(b)), &sstable.ReaderOptions{Name: name, Hint: w.d.hint(), CacheSize: -1,
-		Filter: w.d.opts.Filter, Prefix: w.d.opts.Prefix, AnyExpansion: true})
+		Filter: w.d.opts.Filter, Prefix: w.d.opts.Prefix, AnyExpansion: true,
+		ID: w.ids[filepath.Base(name)]})
 	if err != nil {
 		return err
 	}
@@ -94,7 +103,8 @@ func (w wholeFS) verifyBlob(name string, b wholeFile) error {
 	if err != nil {
 		return err
 	}
-	r, err := blob.NewReader(b, int64(len(b)), blob.ReaderOptions{Name: name, Hint: w.d.hint(), ID: info.ID})
+	id := cmp.Or(w.ids[filepath.Base(name)], info.ID)
+	r, err := blob.NewReader(b, int64(len(b)), blob.ReaderOptions{Name: name, Hint: w.d.hint(), ID: id})
 	if err != nil {
 		return err
 	}

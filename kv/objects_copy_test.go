@@ -1,13 +1,18 @@
 package kv
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
 )
 
@@ -78,4 +83,38 @@ func tablesOf(t testing.TB, s objstore.Store) (keys []string) {
 	}
 	require.NotEmpty(t, keys)
 	return keys
+}
+
+// A file that another lies in the place of is damage, though the other is whole: it is not copied.
+func TestSwappedObjectsAreNotCopied(t *testing.T) {
+	for what, keysOf := range map[string]func(testing.TB, objstore.Store) []string{"blob": blobsIn, "sst": tablesOf} {
+		s, rng := objstore.NewMem(), rand.New(rand.NewPCG(5, 5))
+		o := Options{SeparateFrom: 100, L0CompactionThreshold: 100, Compression: sstable.NoCompression}
+		db := openObjects(t, s, &o)
+		for i := range 20 {
+			require.NoError(t, db.Set(fmt.Appendf(nil, "%03d", i), randomBytes(rng, 1000), Async))
+			if i%10 == 9 {
+				require.NoError(t, db.Flush())
+			}
+		}
+		require.NoError(t, db.Close())
+		keys := slices.DeleteFunc(keysOf(t, s), func(key string) bool { return !strings.HasSuffix(key, what) })
+		require.Len(t, keys, 2)
+		bodies := make([][]byte, 2)
+		for i := range keys {
+			var err error
+			bodies[i], err = objstore.ReadAll(context.Background(), s, keys[i], 1<<20)
+			require.NoError(t, err)
+		}
+		require.Len(t, bodies[0], len(bodies[1]), what)
+		for i := range keys {
+			b := bodies[1-i]
+			require.NoError(t, s.Put(context.Background(), keys[i], bytes.NewReader(b), int64(len(b))))
+		}
+		db = openObjects(t, s, &o)
+		require.ErrorIs(t, db.Checkpoint(filepath.Join(t.TempDir(), "to")), ErrCorruption, what)
+		_, err := db.Backup(io.Discard, BackupMark{})
+		require.ErrorIs(t, err, ErrCorruption, what)
+		require.NoError(t, db.Close())
+	}
 }
