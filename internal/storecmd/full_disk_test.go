@@ -73,7 +73,7 @@ func scarceDisks(t *testing.T) map[string]scarceDisk {
 // fullStore writes a store of some tables and a log, 200 KB in all.
 func fullStore(t *testing.T, dir string) {
 	t.Helper()
-	db, err := kv.Open(dir, &kv.Options{Compression: sstable.NoCompression})
+	db, err := kv.Open(dir, &kv.Options{SeparateFrom: -1, Compression: sstable.NoCompression})
 	require.NoError(t, err)
 	for i := range 40 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key%02d", i), make([]byte, 5000), nil))
