@@ -117,3 +117,25 @@ func TestFlushesCloseBlobFilesOfLogs(t *testing.T) {
 	f.set(nil)
 	require.NoError(t, db.Close())
 }
+
+// What commits and SetReader write to blob files is counted, once, whatever a flush makes of it.
+func TestBlobMetricsCountCommits(t *testing.T) {
+	fsys := vfs.NewMem()
+	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100, SeparateAtCommit: true, leastStreamed: 5000})
+	require.NoError(t, err)
+	for i := range 10 {
+		require.NoError(t, db.Set(fmt.Appendf(nil, "key%d", i), make([]byte, 1000), NoSync))
+	}
+	b := db.Metrics().Blobs
+	require.Equal(t, b.Committed, b.Written)
+	require.InDelta(t, 10_500, b.Written, 400)
+	setReader(t, db, "streamed", strings.Repeat("s", 20_000), NoSync)
+	require.NoError(t, db.Flush())
+	m := db.Metrics()
+	require.EqualValues(t, m.Blobs.Bytes, m.Blobs.Written)
+	require.Equal(t, m.Blobs.Committed, m.Blobs.Written)
+	require.Greater(t, m.WriteBytes, uint64(30_000))
+	require.InDelta(t, 1.05, m.WriteAmplification(), 0.05)
+	requireBlobMetrics(t, db)
+	require.NoError(t, db.Close())
+}

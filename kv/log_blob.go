@@ -36,6 +36,8 @@ type logBlob struct {
 	w   *blob.Writer // the leader's; nil: the file is finished
 	out vfs.WriteFile
 
+	counted int64 // bytes of the file that metrics have; the leader's
+
 	given atomic.Int64 // how often the file was given something
 
 	syncing sync.Mutex // guards what follows
@@ -208,6 +210,9 @@ func (v *logValues) Flush() error {
 		return err
 	}
 	l.given.Add(1)
+	size := l.w.Size()
+	v.d.counters.blobCommitted.Add(uint64(size - l.counted))
+	l.counted = size
 	return nil
 }
 

@@ -159,7 +159,7 @@ func (m *Metrics) counters() []*uint64 {
 		&m.Stalls, &m.Slowdowns, &m.Ingests, &m.IngestedFiles, &m.IngestedBytes,
 		&m.Failures, &m.ResumeAttempts, &m.Resumes, &m.FailedCompactions, &m.RecoveryDrops, &m.RecoveryDroppedBytes,
 		&m.OperandsMerged, &m.MergeFailures, &m.ExpiredDropped,
-		&m.Blobs.Written, &m.Blobs.Relocated, &m.Blobs.Reads, &m.Blobs.Read, &m.Blobs.CacheHits,
+		&m.Blobs.Written, &m.Blobs.Committed, &m.Blobs.Relocated, &m.Blobs.Reads, &m.Blobs.Read, &m.Blobs.CacheHits,
 		&m.Blobs.Collections,
 	}
 }

@@ -24,8 +24,9 @@ type BlobMetrics struct {
 	// a compaction brings both together.
 	HiddenBytes uint64
 
-	// Since Open. Bytes that are written are among FlushBytes and CompactionWrittenBytes.
+	// Since Open. Bytes that are written are among FlushBytes and CompactionWrittenBytes, but for those of Committed.
 	Written     uint64 // bytes of blob files, less what of them was relocated
+	Committed   uint64 // of these, by commits (Options.SeparateAtCommit) and SetReader
 	Relocated   uint64 // bytes of records that compactions copied from one blob file to another
 	Reads       uint64 // records that lookups and iterators read for their values
 	Read        uint64 // bytes of these
@@ -42,7 +43,8 @@ func (b *BlobMetrics) SpaceAmplification() float64 { return ratio(uint64(b.Bytes
 
 // count fills in the counters.
 func (b *BlobMetrics) count(c *dbCounters) {
-	b.Written, b.Relocated = c.blobWritten.Load(), c.blobRelocated.Load()
+	b.Committed, b.Relocated = c.blobCommitted.Load(), c.blobRelocated.Load()
+	b.Written = b.Committed + c.blobWritten.Load()
 	b.Reads, b.Read, b.CacheHits = c.apartReads()
 	b.Collections = c.collections.Load()
 }

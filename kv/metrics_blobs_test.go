@@ -18,7 +18,7 @@ func requireBlobMetrics(t *testing.T, db *DB) BlobMetrics {
 	requireBlobs(t, db)
 	m := db.Metrics()
 	b := m.Blobs
-	want := BlobMetrics{Written: b.Written, Relocated: b.Relocated, Collections: b.Collections,
+	want := BlobMetrics{Written: b.Written, Committed: b.Committed, Relocated: b.Relocated, Collections: b.Collections,
 		Reads: b.Reads, Read: b.Read, CacheHits: b.CacheHits}
 	levels := [NumLevels]uint64{}
 	db.current.All(func(level int, table *version.Table) {
@@ -47,7 +47,7 @@ func requireBlobMetrics(t *testing.T, db *DB) BlobMetrics {
 	for n := range levels {
 		require.Equal(t, levels[n], m.Levels[n].BlobBytes, "level %d", n)
 	}
-	require.LessOrEqual(t, b.Written+b.Relocated, m.FlushBytes+m.CompactionWrittenBytes)
+	require.LessOrEqual(t, b.Written+b.Relocated, b.Committed+m.FlushBytes+m.CompactionWrittenBytes)
 	return b
 }
 

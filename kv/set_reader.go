@@ -245,6 +245,8 @@ func (s *valueStream) commit(ctx context.Context, key []byte, o *WriteOptions) e
 	err := b.CommitContext(ctx, o)
 	if s.stays = len(b.repr.Held) == 0; s.stays {
 		s.d.streams.keep(s, false) // before Close may look
+		s.d.counters.blobCommitted.Add(uint64(s.held.Size))
+		s.d.commits.Bytes.Add(uint64(s.handle.Size)) // of the batch there was the handle
 	}
 	return err
 }

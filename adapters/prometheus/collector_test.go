@@ -181,7 +181,8 @@ func TestScrapeOfBlobFiles(t *testing.T) {
 		require.EqualValues(t, want, f.gauge(t, "siftkv_blob_"+name), name)
 	}
 	for name, want := range map[string]uint64{
-		"written_bytes": b.Written, "relocated_bytes": b.Relocated, "read_bytes": b.Read,
+		"written_bytes": b.Written, "committed_bytes": b.Committed, "relocated_bytes": b.Relocated,
+		"read_bytes": b.Read,
 		"collections": b.Collections, "reads": b.Reads, "cache_hits": b.CacheHits,
 	} {
 		require.EqualValues(t, want, f.counter(t, "siftkv_blob_"+name+"_total"), name)

@@ -127,6 +127,8 @@ var figures = []figure{
 		func(m *kv.Metrics) float64 { return float64(m.Blobs.HiddenBytes) }},
 	{"blob_written_bytes_total", "Bytes of blob files that were written, without what was relocated.", counter,
 		func(m *kv.Metrics) float64 { return float64(m.Blobs.Written) }},
+	{"blob_committed_bytes_total", "Bytes of blob files that commits wrote, which are among those written.", counter,
+		func(m *kv.Metrics) float64 { return float64(m.Blobs.Committed) }},
 	{"blob_relocated_bytes_total", "Bytes that compactions copied from one blob file to another.", counter,
 		func(m *kv.Metrics) float64 { return float64(m.Blobs.Relocated) }},
 	{"blob_reads_total", "Values that were read from blob files.", counter,
