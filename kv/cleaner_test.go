@@ -29,7 +29,7 @@ func TestTheLastReaderClosesTheTables(t *testing.T) {
 // Tables that a reader gives back while the store closes are closed, whoever of the two
 // comes first.
 func TestTablesThatAreGivenBackBesideCloseAreClosed(t *testing.T) {
-	db := openMem(t, nil)
+	db := openMem(t, &Options{SeparateFrom: -1})
 	set(t, db, "k", "v")
 	require.NoError(t, db.Flush())
 	v, err := (&version.Version{}).Apply(&manifest.Edit{Added: []manifest.AddedTable{

@@ -302,7 +302,7 @@ func TestAReadOnlyStoreIsNotCompacted(t *testing.T) {
 // A Compact of a small range opens the files of that range, and no others.
 func TestCompactOpensTheFilesOfItsRange(t *testing.T) {
 	fsys := vfs.NewMem()
-	o := &Options{fs: fsys, TargetFileSize: 16 << 10, Compression: sstable.NoCompression}
+	o := &Options{fs: fsys, TargetFileSize: 16 << 10, Compression: sstable.NoCompression, SeparateFrom: -1}
 	db := openDir(t, "db", o)
 	value := make([]byte, 1000)
 	for i := range 1000 {

@@ -83,7 +83,8 @@ func TestRangesOfACompactionAreMergedAtOnce(t *testing.T) {
 			}
 		}
 		db := openDir(t, "db", &Options{fs: &gateFS{vfs.NewMem(), m.come}, MaxConcurrentCompactions: threads,
-			L0CompactionThreshold: 4, BlockSize: 512, rangeSize: 10 << 10, Events: Events{Flushed: flushed}})
+			L0CompactionThreshold: 4, BlockSize: 512, rangeSize: 10 << 10, SeparateFrom: -1,
+			Events: Events{Flushed: flushed}})
 		want := model{}
 		overlapping(t, db, want, 4)
 		db.waitForBackground()

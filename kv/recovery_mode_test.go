@@ -34,7 +34,7 @@ func craftedKey(log, n int) string { return fmt.Sprintf("%d/%02d", log, n) }
 func newCraftedLogs(t *testing.T, o *WriteOptions) *craftedLogs {
 	t.Helper()
 	c := &craftedLogs{dir: t.TempDir()}
-	db := openDir(t, c.dir, &Options{MemtableSize: 1 << 20})
+	db := openDir(t, c.dir, &Options{MemtableSize: 1 << 20, SeparateFrom: -1}) // the logs have the values
 	db.mu.Lock()
 	db.flushing = true // no flush takes the logs away
 	db.mu.Unlock()

@@ -168,7 +168,8 @@ func TestSyncBesideACommitWithSync(t *testing.T) {
 func TestAFailedSync(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		f := &faultFS{fs: sift.NewMem()}
-		db := openDir(t, "db", &Options{fs: f, backoff: quickBackoff})
+		// In one file: that of large values would be synced beside it, and fail too.
+		db := openDir(t, "db", &Options{fs: f, backoff: quickBackoff, SeparateFrom: -1})
 		want := model{"a": "1", "b": "2"}
 		set(t, db, "a", "1")
 		require.NoError(t, db.Set([]byte("b"), []byte("2"), Async))

@@ -182,7 +182,7 @@ func TestScrapeOfBlobFiles(t *testing.T) {
 	}
 	for name, want := range map[string]uint64{
 		"written_bytes": b.Written, "committed_bytes": b.Committed, "relocated_bytes": b.Relocated,
-		"read_bytes": b.Read,
+		"read_bytes":  b.Read,
 		"collections": b.Collections, "reads": b.Reads, "cache_hits": b.CacheHits,
 	} {
 		require.EqualValues(t, want, f.counter(t, "siftkv_blob_"+name+"_total"), name)
