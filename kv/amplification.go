@@ -10,11 +10,10 @@ func (m *Metrics) ReadAmplification() float64 {
 }
 
 // WriteAmplification returns how many bytes commits, flushes and compactions wrote to sorted files and blob files for
-// each byte that the program wrote in batches and by SetReader. A file that was ingested counts once as written by the program, and
-// once as written. The log, into which each batch goes once, is not in it: it adds 1, less
-// what commits wrote to blob files. Bytes that are
-// still in memtables are not flushed yet, and those that were there at Open were not written since:
-// over an interval of many flushes neither matters. It is 0 if nothing was written.
+// each byte that the program wrote in batches and by SetReader. A file that was ingested counts once as written by the
+// program, and once as written. The log, into which each batch goes once, is not in it: it adds 1, less what commits
+// wrote to blob files. Bytes that are still in memtables are not flushed yet, and those that were there at Open were
+// not written since: over an interval of many flushes neither matters. It is 0 if nothing was written.
 func (m *Metrics) WriteAmplification() float64 {
 	return ratio(m.Blobs.Committed+m.FlushBytes+m.CompactionWrittenBytes+m.IngestedBytes, m.WriteBytes+m.IngestedBytes)
 }

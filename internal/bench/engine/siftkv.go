@@ -197,7 +197,8 @@ func (s *SiftKV) scan(o *kv.IterOptions, start []byte, limit int, visit func(key
 func (s *SiftKV) Usage() Usage {
 	m := s.db.Metrics()
 	return Usage{
-		Logged: Count(m.WALBytes), Flushed: Count(m.FlushBytes + m.Blobs.Committed), Compacted: Count(m.CompactionWrittenBytes),
+		Logged: Count(m.WALBytes), Flushed: Count(m.FlushBytes + m.Blobs.Committed),
+		Compacted:    Count(m.CompactionWrittenBytes),
 		FilterMemory: Count(m.FilterMemory), IndexMemory: Count(m.IndexMemory), CacheMemory: Count(m.CacheBytes),
 	}
 }
