@@ -139,3 +139,52 @@ func TestBlobMetricsCountCommits(t *testing.T) {
 	requireBlobMetrics(t, db)
 	require.NoError(t, db.Close())
 }
+
+// Where large values go may be another place at each open, after a crash too.
+func TestWhereValuesLieMayChangeAtEachOpen(t *testing.T) {
+	fsys, m := vfs.NewMem(), model{}
+	for round := range 24 {
+		o := &Options{fs: fsys, MemtableSize: 64 << 10, leastStreamed: 300, Merger: Append(",")}
+		switch round % 4 {
+		case 0:
+			o.SeparateFrom, o.SeparateAtCommit = 50, true
+		case 1:
+			o.SeparateFrom = -1
+		case 2:
+			o.SeparateFrom = 200
+		case 3:
+			o.SeparateFrom, o.SeparateAtCommit = 1, true
+		}
+		db, err := Open("db", o)
+		require.NoError(t, err)
+		requireContents(t, m, db)
+		for i := range 40 {
+			k := fmt.Sprintf("key%02d", (i*7+round)%60)
+			v := fmt.Sprintf("%0*d", 1+(i*37)%400, round)
+			m[k] = v
+			if len(v) > 300 {
+				setReader(t, db, k, v, Sync)
+			} else {
+				require.NoError(t, db.Set([]byte(k), []byte(v), Sync))
+			}
+			if i%9 == 0 {
+				require.NoError(t, db.Merge([]byte(k), []byte("x"), Sync))
+				m[k] += ",x"
+			}
+			if i%13 == 0 {
+				require.NoError(t, db.DeleteRange([]byte("key10"), []byte("key12"), Sync))
+				m.deleteRange([]byte("key10"), []byte("key12"))
+			}
+		}
+		if round%5 == 0 {
+			require.NoError(t, db.Compact(nil, nil))
+		}
+		requireContents(t, m, db)
+		requireBlobs(t, db)
+		if round%3 == 0 {
+			db.abandonLikeACrash(t)
+		} else {
+			require.NoError(t, db.Close())
+		}
+	}
+}
