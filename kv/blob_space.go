@@ -145,3 +145,21 @@ func (d *DB) stuckBlobs(v *version.Version) map[uint64]bool {
 	}
 	return stuck
 }
+
+// countStuckBlobs returns the number of stuckBlobs.
+func (d *DB) countStuckBlobs() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.stuckBlobs(d.current))
+}
+
+// recountBlobs counts anew what tables refer to. It takes a walk over all tables.
+func (d *DB) recountBlobs() error {
+	n := ownStripe()
+	s := d.acquire(n)
+	if s == nil {
+		return ErrClosed
+	}
+	defer d.release(s, n)
+	return s.version.RecountBlobs()
+}

@@ -301,8 +301,10 @@ func init() {
 	harness.Apply = func(options any, h harness.Harness) {
 		o := options.(*Options)
 		o.fs, o.backoff, o.maxManifestSize = h.FS, backoff{h.FirstRetry, h.LastRetry}, h.MaxManifestSize
-		o.rangeSize = h.RangeSize
+		o.rangeSize, o.blobSize, o.leastStreamed = h.RangeSize, h.BlobSize, h.LeastStreamed
 	}
+	harness.CheckBlobs = func(db any) error { return db.(*DB).recountBlobs() }
+	harness.StuckBlobs = func(db any) int { return db.(*DB).countStuckBlobs() }
 }
 
 // WriteOptions say when a write is durable. Use Sync, NoSync or Async; nil

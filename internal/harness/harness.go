@@ -22,8 +22,22 @@ type Harness struct {
 
 	// RangeSize is the size in bytes of the ranges that the merge of a compaction is cut into.
 	RangeSize int64
+
+	// BlobSize is the size in bytes of a blob file at which the next is begun.
+	BlobSize int64
+
+	// LeastStreamed is the length in bytes from which on DB.SetReader puts values apart.
+	LeastStreamed int64
 }
 
 // Apply makes stores that are opened with options, a *kv.Options, use h. Package kv
 // sets it, as nobody else can reach the fields.
 var Apply func(options any, h Harness)
+
+// CheckBlobs counts anew what the tables of a store, a *kv.DB, refer to of its blob files, and returns an error if the
+// store keeps other sums. Package kv sets it.
+var CheckBlobs func(db any) error
+
+// StuckBlobs returns how many blob files of a store, a *kv.DB, are not collected, because they or tables that refer to
+// them could not be read. Package kv sets it.
+var StuckBlobs func(db any) int

@@ -104,5 +104,8 @@ func describeRepair(r *repair.Report) string {
 	for _, f := range r.Files {
 		fmt.Fprintf(&b, "%s %s (%s); ", f.Name, f.Action, f.Why)
 	}
+	for _, l := range r.Lost {
+		fmt.Fprintf(&b, "lost of %s: %s, %.500s; ", l.File, l.What, fmt.Sprintf("%+v", l.Values))
+	}
 	return b.String()
 }

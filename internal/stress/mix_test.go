@@ -7,6 +7,7 @@ type mix struct {
 	actions     []action
 	sync, async int // percent of the writes
 	largest     int // value, in bytes
+	huge        int // one value in so many has up to 64 KiB; 0: none
 	steps       int // of a worker
 }
 
@@ -19,7 +20,10 @@ type action struct {
 // drawMix draws a mix of what is wanted.
 func drawMix(rng *rand.Rand, want featureSet) mix {
 	m := mix{sync: []int{5, 30, 60}[rng.IntN(3)], async: rng.IntN(40), largest: []int{200, 2000, 6000}[rng.IntN(3)],
-		steps: 30 + rng.IntN(1+rng.IntN(250))}
+		huge: []int{0, 20, 100}[rng.IntN(3)], steps: 30 + rng.IntN(1+rng.IntN(250))}
+	if !want["huge"] {
+		m.huge = 0
+	}
 	add := func(feature, name string, weight int, do func(*worker) *Finding) {
 		if feature == "" || want[feature] {
 			m.actions = append(m.actions, action{name, weight, do})
@@ -28,6 +32,8 @@ func drawMix(rng *rand.Rand, want featureSet) mix {
 	add("", "Batch.Commit", 40, (*worker).batch)
 	add("", "Set", 8, (*worker).setOne)
 	add("merge", "Merge", 4, (*worker).mergeOne)
+	add("streams", "SetReader", rng.IntN(12), (*worker).setReader)
+	add("streams", "GetReader", rng.IntN(8), (*worker).readSlowly)
 	add("context", "Batch.CommitContext", 4, (*worker).batchContext)
 	add("tx", "Tx", 1+rng.IntN(16), (*worker).increment)
 	add("tx", "View", 2, (*worker).readTx)

@@ -123,7 +123,7 @@ func (b *bucket) use(s *setup, store objstore.Store, cacheSize int64) {
 	}
 	o := b.options
 	o.Store, o.CacheSize = store, cacheSize
-	s.opts.Objects = &o
+	s.opts.Objects, s.opts.SeparateAtCommit = &o, false
 	s.harness.FS = localDisk{s.harness.FS, b.cache}
 }
 
@@ -173,6 +173,9 @@ func (b *bucket) hold(r *round) *Finding {
 	}
 	if diff := difference(c, again); diff != "" {
 		return found("unreadable", "backwards: %s", diff)
+	}
+	if f := r.checkBlobs("in an object store"); f != nil {
+		return f
 	}
 	b.journal.write(record{Kind: recordFound, Found: c})
 	work, ok := <-b.orders

@@ -148,13 +148,14 @@ var (
 	anyKind     []manifest.FileKind
 	logs        = []manifest.FileKind{manifest.FileWAL}
 	tables      = []manifest.FileKind{manifest.FileTable}
+	blobs       = []manifest.FileKind{manifest.FileBlob}
 	descriptors = []manifest.FileKind{manifest.FileManifest, manifest.FileCurrent, manifest.FileTemp,
 		manifest.FileOptions}
 )
 
 // drawRule returns a fault of a wanted kind; nil if none is.
 func drawRule(rng *rand.Rand, want featureSet) *rule {
-	kinds := [][]manifest.FileKind{anyKind, logs, logs, tables, descriptors}[rng.IntN(5)]
+	kinds := [][]manifest.FileKind{anyKind, logs, logs, tables, blobs, descriptors}[rng.IntN(6)]
 	after := rng.IntN(1 + rng.IntN(60))
 	if len(kinds) == 1 {
 		after = rng.IntN(1 + rng.IntN(300))
@@ -184,8 +185,9 @@ func drawRule(rng *rand.Rand, want featureSet) *rule {
 			err: syscall.EIO}},
 		{"latency", &rule{name: "latency", ops: []string{"sync", "syncdir", "create"}, kinds: kinds, oneOf: 3,
 			times: -1, delay: drawDelay(rng)}},
-		{"badfile", &rule{name: "a file cannot be read", ops: []string{"open", "read"}, kinds: tables,
-			nth: 1 + rng.IntN(5), times: -1, err: syscall.EIO}},
+		{"badfile", &rule{name: "a file cannot be read", ops: []string{"open", "read"},
+			kinds: [][]manifest.FileKind{tables, blobs}[rng.IntN(2)], nth: 1 + rng.IntN(5), times: -1,
+			err: syscall.EIO}},
 	}
 	for range 4 {
 		if c := all[rng.IntN(len(all))]; want[c.feature] {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -34,6 +35,12 @@ func (r *round) quietly() *Finding {
 		return f
 	}
 	if f := r.checkNow("when all was quiet"); f != nil {
+		return f
+	}
+	if f := r.checkBlobs("when all was quiet"); f != nil {
+		return f
+	}
+	if f := r.lookForSpace(); f != nil {
 		return f
 	}
 	if r.quiet && r.db.Metrics().QuarantinedTables == 0 {
@@ -147,6 +154,10 @@ func (r *round) countEntries() *Finding {
 	}
 	if err != nil {
 		return found("unreadable", "after Compact: %v", err)
+	}
+	if b := r.db.Metrics().Blobs; b.Garbage*19 > b.LiveBytes+uint64(b.Files) && harness.StuckBlobs(r.db) == 0 {
+		return found("garbage", "after Compact(nil, nil) and with no snapshot open blob files have %d bytes of "+
+			"garbage, and %d that are live", b.Garbage, b.LiveBytes)
 	}
 	expired, unfolded := 0, 0
 	for _, k := range r.oracle.spaces {

@@ -98,6 +98,7 @@ func drawSetup(rng *rand.Rand) setup {
 	s.harness.MaxManifestSize = int64(1500 + rng.IntN(6000))
 	s.harness.RangeSize = []int64{0, 2 << 10, 16 << 10}[rng.IntN(3)]
 	o.SpaceAmplification = []float64{0, 1.1, 2}[rng.IntN(3)]
+	s.drawApart(rng)
 	s.retry([]time.Duration{time.Millisecond, 5 * time.Millisecond, time.Hour}[rng.IntN(3)])
 	s.text = fmt.Sprintf("%v, filter %s, prefix %q, compression %v, blocks of %d, %d memtables, level 0 %d/%d/%d, "+
 		"%d runs per level",

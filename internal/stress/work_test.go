@@ -126,7 +126,7 @@ func onlyLeft(err error) bool {
 
 func isLeft(err error) bool {
 	return errors.Is(err, kv.ErrIteratorsOpen) || errors.Is(err, kv.ErrSnapshotsOpen) ||
-		errors.Is(err, kv.ErrTransactionsOpen)
+		errors.Is(err, kv.ErrTransactionsOpen) || errors.Is(err, kv.ErrReadersOpen)
 }
 
 // settleEnd says what the next opening may find. The workers are done.

@@ -50,6 +50,11 @@ func (w *worker) compare(r kv.Reader, c cells, key string) *Finding {
 	case string(got) != want:
 		return found("wrong read", "%q is %.60q and should be %.60q", key, got, want)
 	}
+	if w.r.want["streams"] && w.rng.IntN(4) == 0 {
+		if f := w.compareStream(r, key, want); f != nil {
+			return f
+		}
+	}
 	return w.compareSize(r, c, key, len(want))
 }
 
@@ -301,6 +306,9 @@ func (w *worker) release() {
 	for _, s := range w.snaps {
 		_ = s.s.Close()
 	}
+	for _, r := range w.reads {
+		_ = r.r.Close()
+	}
 	w.view.close()
-	w.iters, w.snaps, w.view = nil, nil, view{}
+	w.iters, w.snaps, w.reads, w.view = nil, nil, nil, view{}
 }

@@ -21,6 +21,7 @@ type worker struct {
 	space *keyspace
 	snaps []heldSnapshot
 	iters []heldIterator
+	reads []heldReader
 	view  view
 
 	backups [][]byte // each of what came since the one before
@@ -38,6 +39,9 @@ func (w *worker) value(op *operation) string {
 	n := w.rng.IntN(60)
 	if w.rng.IntN(3) == 0 {
 		n = w.rng.IntN(1 + w.r.mix.largest)
+	}
+	if w.r.mix.huge > 0 && w.rng.IntN(w.r.mix.huge) == 0 {
+		n = w.rng.IntN(64 << 10)
 	}
 	return fmt.Sprintf("%d:%s", op.id, strings.Repeat(string(rune('a'+w.rng.IntN(26))), n))
 }
