@@ -12,7 +12,7 @@ import (
 // drawApart draws which values lie apart, in small blob files.
 func (s *setup) drawApart(rng *rand.Rand) {
 	o := &s.opts
-	o.SeparateFrom = []int{0, 1, 30, 4096}[rng.IntN(4)]
+	o.SeparateFrom = []int{-1, 1, 30, 4096}[rng.IntN(4)]
 	o.BlobSpace = []float64{0, 1.1, 1.3, 2}[rng.IntN(4)]
 	o.SeparateAtCommit = rng.IntN(2) == 0 && o.SeparateFrom > 0
 	s.harness.BlobSize = []int64{1 << 10, 8 << 10, 64 << 10}[rng.IntN(3)]
@@ -21,7 +21,7 @@ func (s *setup) drawApart(rng *rand.Rand) {
 
 // apart describes which values lie apart.
 func (s *setup) apart() string {
-	if s.opts.SeparateFrom == 0 {
+	if s.opts.SeparateFrom <= 0 {
 		return "no values apart"
 	}
 	text := fmt.Sprintf("values from %d on apart", s.opts.SeparateFrom)
