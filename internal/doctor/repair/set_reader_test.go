@@ -29,3 +29,42 @@ func TestValuesOfALogThatLieApart(t *testing.T) {
 		require.Equal(t, map[string]string{"a": value}, contents(t, dir), "%+v", r)
 	}
 }
+// Of the blob file of a log, which has no end, a repair takes every value.
+func TestHistoryEndsInARepairWhereAValueIsTorn(t *testing.T) {
+	from := filepath.Join(t.TempDir(), "open")
+	db, err := kv.Open(from, &kv.Options{SeparateFrom: 1, SeparateAtCommit: true})
+	require.NoError(t, err)
+	want := map[string]string{}
+	for _, k := range []string{"c", "a", "d", "b"} {
+		want[k] = strings.Repeat(k, 100)
+		require.NoError(t, db.Set([]byte(k), []byte(want[k]), kv.Sync))
+	}
+	dir := filepath.Join(t.TempDir(), "store")
+	copyDir(t, from, dir)
+	require.NoError(t, db.Close())
+	r, err := Run(t.Context(), dir, Options{})
+	require.NoError(t, err)
+	t.Logf("%+v", r)
+	require.Equal(t, want, contents(t, dir), "%+v", r)
+}
+
+// A table whose values were written at commit, in any order of keys, is made anew of them.
+func TestTablesOfValuesThatWereWrittenAtCommitAreRebuilt(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	db, err := kv.Open(dir, &kv.Options{SeparateFrom: 1, SeparateAtCommit: true})
+	require.NoError(t, err)
+	want := map[string]string{}
+	for n := range 200 {
+		k := string([]byte{byte('a' + n*7%26), byte('a' + n*3%11)})
+		want[k] = strings.Repeat(k, 1+n)
+		require.NoError(t, db.Set([]byte(k), []byte(want[k]), kv.NoSync))
+	}
+	require.NoError(t, db.Flush())
+	require.NoError(t, db.Close())
+	for _, name := range filesOf(t, dir, manifest.FileTable) {
+		require.NoError(t, os.Remove(name))
+	}
+	r, err := Run(t.Context(), dir, Options{})
+	require.NoError(t, err)
+	require.Equal(t, want, contents(t, dir), "%+v", r)
+}
