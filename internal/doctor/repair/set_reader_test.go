@@ -29,6 +29,7 @@ func TestValuesOfALogThatLieApart(t *testing.T) {
 		require.Equal(t, map[string]string{"a": value}, contents(t, dir), "%+v", r)
 	}
 }
+
 // Of the blob file of a log, which has no end, a repair takes every value.
 func TestHistoryEndsInARepairWhereAValueIsTorn(t *testing.T) {
 	from := filepath.Join(t.TempDir(), "open")
