@@ -2,7 +2,8 @@ package kv
 
 // Writers are slowed down before blob files are over their limit by what one batch of collection, or
 // two memtables, take, and wait when they are. What waits in memtables to be flushed counts: it comes in
-// any case. Nobody waits when nothing is being done that could make space, or when that fails.
+// any case. Nobody waits when nothing is being done that could make space, or when that fails, nor for a compaction
+// that somebody asked for: it may keep collection from all of a store, for as long as it takes.
 
 // blobPressure says how badly writers have to be slowed down for blob files: not at 0, most from 1 on,
 // where they wait. The caller holds d.mu.
@@ -22,7 +23,8 @@ func (d *DB) blobPressure() float64 {
 // slowsForBlobs is blobPressure, of 1 at the most, as long as something runs, or is about to, that could make space:
 // what tables that are left alone may hide does not go away by waiting. The caller holds d.mu.
 func (d *DB) slowsForBlobs() float64 {
-	if d.compactions.running == 0 && len(d.imms) == 0 && !d.background().waits() {
+	s := &d.compactions
+	if s.running > s.inBackground || s.running == 0 && len(d.imms) == 0 && !d.background().waits() {
 		return 0
 	}
 	return min(d.blobPressure(), 1)
@@ -31,7 +33,7 @@ func (d *DB) slowsForBlobs() float64 {
 // makesBlobSpace reports whether there is a compaction to wait for. The caller holds d.mu.
 func (d *DB) makesBlobSpace() bool {
 	s := &d.compactions
-	if s.cause != nil || s.paused {
+	if s.cause != nil || s.paused || s.running > s.inBackground {
 		return false
 	}
 	d.scheduleCompactionsLocked()

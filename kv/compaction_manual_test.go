@@ -98,6 +98,40 @@ func TestWritesGoOnBesideACompactionThatTakesLong(t *testing.T) {
 	}
 }
 
+// Nor do writers wait for space in blob files, which nothing can make meanwhile.
+func TestWritesOfLargeValuesGoOnBesideACompactionThatTakesLong(t *testing.T) {
+	for kind := range numCompactions {
+		fsys := newHoldFS()
+		db := openDir(t, "db", &Options{fs: fsys, Compaction: kind, MaxConcurrentCompactions: 1, SeparateFrom: 1,
+			BlobSpace: 1.1, blobSize: 4 << 10, MemtableSize: 64 << 10, Compression: sstable.NoCompression})
+		want := model{}
+		write := func(i int) {
+			k, v := fmt.Sprintf("%02d", i%7), string(bytes.Repeat(fmt.Appendf(nil, "%04d", i), 1000))
+			set(t, db, k, v)
+			want[k] = v
+		}
+		for i := range 14 {
+			write(i)
+		}
+		require.NoError(t, db.Flush())
+		db.waitForBackground()
+		fsys.armed.Store(true)
+		done := make(chan error)
+		go func() { done <- db.Compact(nil, nil) }()
+		<-fsys.held
+		for i := range 400 {
+			write(i)
+		}
+		requireContents(t, want, db)
+		close(fsys.released)
+		require.NoError(t, <-done)
+		requireContents(t, want, db)
+		require.NoError(t, db.Compact(nil, nil))
+		requireBlobs(t, db)
+		require.NoError(t, db.Close())
+	}
+}
+
 // Compactions of ranges that have nothing to do with each other run at the same time.
 func TestCompactionsOfDisjointRangesDoNotWait(t *testing.T) {
 	fsys := newHoldFS()
