@@ -1,9 +1,9 @@
 package kv
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -108,7 +108,7 @@ func (s *thresholdStore) read(state string) {
 // turns, and of what reads take the least is reported, since what else a machine does takes its caches.
 func BenchmarkSeparateFrom(b *testing.B) {
 	for _, size := range thresholdSizes {
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			stores := map[string]*thresholdStore{}
 			for b.Loop() {
 				stores["inline"], stores["apart"] = openThreshold(b, size, -1), openThreshold(b, size, 512)

@@ -231,6 +231,11 @@ func (i *cursor) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
 		i.value, i.size, i.valid = nil, -1, true
 		return true
 	}
+	return i.gather(cover)
+}
+
+// gather collects the chain of operands that the input is at, and what is under it, and shows what they make.
+func (i *cursor) gather(cover base.SeqNum) (over bool) {
 	i.operands, i.under, i.ahead = i.operands[:0], 0, pastEntry
 	steps := 0
 	for on := true; on; {

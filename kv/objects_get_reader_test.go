@@ -32,7 +32,7 @@ func TestAReaderOfAnObjectStoreAsksForParts(t *testing.T) {
 	var gets, bytes, damaged atomic.Int64
 	s.Inject(func(c storeCall) (f storeFault) {
 		if c.Kind == objstore.Get && strings.HasSuffix(c.Key, ".blob") {
-			bytes.Add(int64(c.Size))
+			bytes.Add(c.Size)
 			f.Corrupt = gets.Add(1)%2 == damaged.Load()
 		}
 		return f

@@ -148,7 +148,7 @@ func (s *Store) inspectBlob(b *Blob, f vfs.ReadFile) error {
 	if l == nil && isOfLog(f, b.Size) && (err != nil || s.Manifest != nil) {
 		// It may be torn: where a value is not whole the log ends, and whoever opens it reads all.
 		b.Info, b.ID = info, blob.ReadID(onlyReader{f}, b.Size)
-		return nil
+		return nil //nolint:nilerr // it is no damage
 	}
 	b.Info, b.ID = info, blob.ReadID(onlyReader{f}, b.Size)
 	info.Num = b.Num

@@ -27,40 +27,10 @@ type foundRecord struct {
 // valid for one call. A record that two blob files have, since one is a copy, comes twice. Of files whose records are
 // not in the order of keys it has all keys in memory.
 func (r *repairer) eachKey(files []*blobFile, visit func(key []byte, records []foundRecord) error) error {
-	refs, err := r.references()
+	queue, err := r.firstRecords(files)
 	if err != nil {
 		return err
 	}
-	var queue recordQueue
-	for _, b := range files {
-		src, err := r.open(b)
-		if err != nil {
-			return err
-		}
-		if src == nil {
-			continue
-		}
-		s, err := blob.NewScanner(src)
-		if err != nil {
-			if r.s.IsDamage(err) {
-				continue
-			}
-			return err
-		}
-		s.ReadAhead(min(256<<10, scanMemory/len(files)))
-		c := &recordCursor{r: r, file: b, s: s, refs: refs[b.num]}
-		if !r.byKey(b) {
-			if err := c.sort(); err != nil {
-				return err
-			}
-		}
-		if ok, err := c.next(); err != nil {
-			return err
-		} else if ok {
-			queue = append(queue, c)
-		}
-	}
-	heap.Init(&queue)
 	var key []byte
 	var group []foundRecord
 	for n := 0; len(queue) > 0; n++ {
@@ -87,6 +57,46 @@ func (r *repairer) eachKey(files []*blobFile, visit func(key []byte, records []f
 		return visit(key, group)
 	}
 	return nil
+}
+
+// firstRecords returns cursors at the first records of blob files, as far as they can be read and have any.
+func (r *repairer) firstRecords(files []*blobFile) (queue recordQueue, err error) {
+	refs, err := r.references()
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range files {
+		src, err := r.open(b)
+		if err != nil {
+			return nil, err
+		}
+		if src == nil {
+			continue
+		}
+		s, err := blob.NewScanner(src)
+		if r.s.IsDamage(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.ReadAhead(min(256<<10, scanMemory/len(files)))
+		c := &recordCursor{r: r, file: b, s: s, refs: refs[b.num]}
+		if !r.byKey(b) {
+			if err := c.sort(); err != nil {
+				return nil, err
+			}
+		}
+		ok, err := c.next()
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			queue = append(queue, c)
+		}
+	}
+	heap.Init(&queue)
+	return queue, nil
 }
 
 // references returns the offsets of the records that tables have handles of, by blob file, ascending: eight bytes for
