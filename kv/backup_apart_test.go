@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -92,16 +93,16 @@ func TestADamagedBlobFileIsNotBackedUp(t *testing.T) {
 			_, err = db.Backup(io.Discard, BackupMark{})
 			require.NoError(t, db.Close())
 		}
-		require.ErrorIs(t, err, ErrCorruption)
+		if !errors.Is(err, ErrNewerFormat) { // of header or footer: a bit of the version
+			require.ErrorIs(t, err, ErrCorruption)
+		}
 		require.ErrorContains(t, err, name)
 	}
 	for n, name := range names[:3] {
 		whole := readAll(t, fsys, name)
 		for at := n; at < len(whole); at += 211 {
 			bad := bytes.Clone(whole)
-			if bad[at] ^= 1 << (at % 8); at >= 8 && at < 12 {
-				continue // the format version
-			}
+			bad[at] ^= 1 << (at % 8)
 			require.NoError(t, vfs.ReplaceFile(fsys, name, bad))
 			refuse(name)
 		}
