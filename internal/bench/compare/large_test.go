@@ -130,17 +130,18 @@ func TestTargetsOfLargeValues(t *testing.T) {
 
 // TestLargeValuesOfHalfAreCompressed, and those at random are not.
 func TestLargeValuesOfHalfAreCompressed(t *testing.T) {
-	space := map[string]float64{}
+	written := map[string]float64{}
 	for _, values := range LargeValues {
 		c := tiny(t, "")
 		c.Engines, c.Workloads = []string{"siftkv"}, []string{"large-load"}
 		c.Large.Values = values
 		r, err := Run(t.Context(), c)
 		require.NoError(t, err)
-		space[values] = r.figure(t, "large-space")["siftkv"]
+		written[values] = r.figure(t, "large-written")["siftkv"]
 	}
-	require.Greater(t, space[RandomValues], 0.99)
-	require.Less(t, space[HalfValues], 0.8)
+	// Not by space: whether a log that is not needed is there yet is a matter of chance. It takes values as they come.
+	require.Greater(t, written[RandomValues], 2.0)
+	require.Less(t, written[HalfValues], 0.85*written[RandomValues])
 }
 
 // TestReplaceDrawsAtRandom has some records twice and leaves others as they were, and has others the next time.
