@@ -108,7 +108,8 @@ func collectWithFault(t *testing.T, kind CompactionStyle, seed uint64, at, fails
 		if calls++; calls < at || calls >= at+fails {
 			return 0, nil
 		}
-		if errors.Is(fault, syscall.ENOSPC) && !c.changes || errors.Is(fault, syscall.EMFILE) && c.op != "open" && c.op != "create" {
+		opens := c.op == "open" || c.op == "create"
+		if errors.Is(fault, syscall.ENOSPC) && !c.changes || errors.Is(fault, syscall.EMFILE) && !opens {
 			return 0, nil
 		}
 		hit = true
