@@ -20,9 +20,9 @@ import (
 
 // What must be in no error.
 const (
-	hiddenID     = "AKIAHIDDENHIDDENHIDDEN"
-	hiddenSecret = "hidden/secret+key/that-nobody-may-see"
-	hiddenToken  = "hidden-session-token-that-nobody-may-see"
+	hiddenID     = "AKIASECLUDEDSECLUDED"
+	hiddenSecret = "secluded/secret+key/that-nobody-may-see"
+	hiddenToken  = "secluded-session-token-that-nobody-may-see"
 )
 
 // reveals holds that an error, which there must be, has no part of the credentials in any form of its text.
@@ -31,7 +31,7 @@ func reveals(t *testing.T, err error, name string) {
 	require.Error(t, err, name)
 	for _, format := range []string{"%v", "%+v", "%#v", "%q"} {
 		text := strings.ToLower(fmt.Sprintf(format, err))
-		for _, secret := range []string{"hidden", "that-nobody-may-see"} {
+		for _, secret := range []string{"secluded", "that-nobody-may-see"} {
 			assert.NotContains(t, text, secret, "%s, as %s", name, format)
 		}
 		assert.NotRegexp(t, "signature=[0-9a-f]", text, "%s, as %s", name, format)
