@@ -48,7 +48,7 @@ func finished(t *testing.T, db *DB, m model, what string) {
 
 // The power is cut before each call that changes the disk while blob files are collected.
 func TestPowerCutsWhileBlobFilesAreCollected(t *testing.T) {
-	stride := 2 * raceFactor
+	stride := raceFactor
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		for seed := range uint64(2) {
 			var cuts []*pebblevfs.MemFS

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -146,9 +147,12 @@ func TestBlobFilesAreUploadedBeforeTheyAreListed(t *testing.T) {
 		mem := objstore.NewMem()
 		faults := objstoretest.NewFaults(mem, 1)
 		db := openObjects(t, faults, &Options{SeparateFrom: 1, backoff: quickBackoff})
+		var mu sync.Mutex
 		var order []string
 		refused := true
 		faults.Inject(func(c storeCall) (f storeFault) {
+			mu.Lock()
+			defer mu.Unlock()
 			switch {
 			case c.Kind == objstore.Put && refused && strings.HasSuffix(c.Key, kind):
 				return storeFault{Outcome: objstoretest.NotPerformed, Err: errDisk}
@@ -161,18 +165,24 @@ func TestBlobFilesAreUploadedBeforeTheyAreListed(t *testing.T) {
 		})
 		require.NoError(t, db.Set([]byte("k"), []byte("value"), Async))
 		require.ErrorIs(t, db.Flush(), errDisk)
+		mu.Lock()
 		require.NotContains(t, order, "list", "nothing is to be listed")
+		mu.Unlock()
 		crashed := openObjects(t, copyObjects(t, mem), nil) // another machine sees what is there
 		requireContents(t, model{}, crashed)
 		requireBlobs(t, crashed)
 		require.NoError(t, crashed.Close())
 
+		mu.Lock()
 		refused, order = false, nil
+		mu.Unlock()
 		require.NoError(t, db.resume(true))
 		require.NoError(t, db.Flush())
+		mu.Lock()
 		require.GreaterOrEqual(t, len(order), 3)
 		require.ElementsMatch(t, []string{".blob", ".sst"}, order[:2])
 		require.Equal(t, "list", order[2])
+		mu.Unlock()
 		requireContents(t, model{"k": "value"}, db)
 		require.NoError(t, db.Close())
 		db = openObjects(t, mem, nil)
@@ -240,16 +250,22 @@ func TestAReplyWithAValueThatWasDamagedOnItsWay(t *testing.T) {
 	require.NoError(t, db.Close())
 	faults := objstoretest.NewFaults(mem, 1)
 	db = openObjects(t, faults, &Options{CacheSize: -1})
-	n := 0
+	type request struct {
+		key  string
+		size int64
+	}
+	var mu sync.Mutex
+	seen := map[request]bool{} // who asks again asks for as much
 	faults.Inject(func(c storeCall) (f storeFault) {
-		if strings.HasSuffix(c.Key, ".blob") {
-			n++
-			f.Corrupt = n%2 == 1
+		mu.Lock()
+		defer mu.Unlock()
+		if r := (request{c.Key, c.Size}); strings.HasSuffix(c.Key, ".blob") {
+			f.Corrupt, seen[r] = !seen[r], true
 		}
 		return f
 	})
 	requireContents(t, want, db)
-	require.Greater(t, n, 4) // values are read together
+	require.Greater(t, len(seen), 10)
 	require.NoError(t, db.Close())
 }
 
