@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -235,37 +236,28 @@ func TestSeparateAtCommitBesideOthers(t *testing.T) {
 	db, err := Open("db", &Options{fs: vfs.NewMem(), SeparateFrom: 100, SeparateAtCommit: true,
 		MemtableSize: 64 << 10})
 	require.NoError(t, err)
-	var all sync.WaitGroup
-	errs := make(chan error, 10)
-	for w := range 6 {
-		all.Go(func() {
-			rng := rand.New(rand.NewPCG(uint64(w), 3))
-			k := fmt.Appendf(nil, "key%d", w)
-			for i := range 150 {
-				v := randomBytes(rng, rng.IntN(20_000))
-				err := db.Set(k, v, []*WriteOptions{Sync, NoSync, Async}[i%3])
-				var got []byte
-				if err == nil {
-					got, err = db.Get(k)
-				}
-				if err == nil && !bytes.Equal(v, got) {
-					err = fmt.Errorf("writer %d reads %d bytes for its %d", w, len(got), len(v))
-				}
-				if err == nil && i%40 == 0 {
-					err = db.Flush()
-				}
-				if err != nil {
-					errs <- err
-					return
-				}
+	besideEachOther(t, 6, func(w int) error {
+		rng := rand.New(rand.NewPCG(uint64(w), 3))
+		k := fmt.Appendf(nil, "key%d", w)
+		for i := range 150 {
+			v := randomBytes(rng, rng.IntN(20_000))
+			err := db.Set(k, v, []*WriteOptions{Sync, NoSync, Async}[i%3])
+			var got []byte
+			if err == nil {
+				got, err = db.Get(k)
 			}
-		})
-	}
-	all.Wait()
-	close(errs)
-	for err := range errs {
-		require.NoError(t, err)
-	}
+			if err == nil && !bytes.Equal(v, got) {
+				err = fmt.Errorf("writer %d reads %d bytes for its %d", w, len(got), len(v))
+			}
+			if err == nil && i%40 == 0 {
+				err = db.Flush()
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	requireBlobs(t, db)
 	require.NoError(t, db.Close())
 }
@@ -324,4 +316,16 @@ func TestAFaultOfALogsBlobFile(t *testing.T) {
 			require.NoError(t, db.Close())
 		}
 	}
+}
+
+// besideEachOther calls do in n goroutines, and requires that none fails.
+func besideEachOther(t *testing.T, n int, do func(worker int) error) {
+	t.Helper()
+	var all sync.WaitGroup
+	errs := make([]error, n)
+	for worker := range n {
+		all.Go(func() { errs[worker] = do(worker) })
+	}
+	all.Wait()
+	require.NoError(t, errors.Join(errs...))
 }

@@ -260,5 +260,13 @@ func TestBlobFilesAreVerifiedAsTheyAreCopied(t *testing.T) {
 		require.ErrorContains(t, err, name, "byte %d", at)
 	}
 	require.NoError(t, vfs.ReplaceFile(fsys, name, whole))
+	f, err := fsys.Open(name)
+	require.NoError(t, err)
+	_, err = readWhole(name, f, func(p []byte, off int64) (int, error) { // of an object that is too short
+		return bytes.NewReader(whole[:len(whole)/2]).ReadAt(p, off)
+	})
+	require.ErrorIs(t, err, ErrCorruption)
+	require.ErrorContains(t, err, fmt.Sprintf("offset %d", len(whole)/2))
+	require.NoError(t, f.Close())
 	require.NoError(t, db.Close())
 }

@@ -81,7 +81,11 @@ func readWhole(name string, f vfs.ReadFile, readAt func(p []byte, off int64) (in
 	b := make(wholeFile, size)
 	for at := 0; at < len(b); at += wholePart {
 		part := b[at:min(at+wholePart, len(b))]
-		if n, err := readAt(part, int64(at)); n < len(part) {
+		n, err := readAt(part, int64(at))
+		if n < len(part) && errors.Is(err, io.EOF) {
+			return nil, base.Corruptf(name, int64(at+n), "the file ends, and is to have %d bytes", size)
+		}
+		if n < len(part) {
 			return nil, fmt.Errorf("siftkv: read %s at offset %d: %w", name, at, err)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"testing/iotest"
@@ -255,42 +254,32 @@ func TestSetReaderBesideOthers(t *testing.T) {
 	fsys := vfs.NewMem()
 	db, err := Open("db", &Options{fs: fsys, leastStreamed: 10, MemtableSize: 64 << 10})
 	require.NoError(t, err)
-	var all sync.WaitGroup
-	errs := make(chan error, 100)
-	for w := range 4 {
-		all.Go(func() {
-			rng := rand.New(rand.NewPCG(uint64(w), 3))
-			k := fmt.Appendf(nil, "key%d", w)
-			for i := range 60 {
-				v := randomBytes(rng, 10+rng.IntN(5000))
-				if err := db.SetReader(k, int64(len(v)), bytes.NewReader(v), NoSync); err != nil {
-					errs <- err
-					return
-				}
-				r, err := db.GetReader(k)
-				if err == nil && i%10 == 0 {
-					err = db.Flush()
-				}
-				if err == nil {
-					_ = db.Set(k, nil, NoSync)
-					var got []byte
-					if got, err = io.ReadAll(r); err == nil && !bytes.Equal(v, got) {
-						err = fmt.Errorf("writer %d reads %d bytes for its %d", w, len(got), len(v))
-					}
-					err = errors.Join(err, r.Close())
-				}
-				if err != nil {
-					errs <- err
-					return
-				}
+	besideEachOther(t, 4, func(w int) error {
+		rng := rand.New(rand.NewPCG(uint64(w), 3))
+		k := fmt.Appendf(nil, "key%d", w)
+		for i := range 60 {
+			v := randomBytes(rng, 10+rng.IntN(5000))
+			if err := db.SetReader(k, int64(len(v)), bytes.NewReader(v), NoSync); err != nil {
+				return err
 			}
-		})
-	}
-	all.Wait()
-	close(errs)
-	for err := range errs {
-		require.NoError(t, err)
-	}
+			r, err := db.GetReader(k)
+			if err == nil && i%10 == 0 {
+				err = db.Flush()
+			}
+			if err == nil {
+				_ = db.Set(k, nil, NoSync)
+				var got []byte
+				if got, err = io.ReadAll(r); err == nil && !bytes.Equal(v, got) {
+					err = fmt.Errorf("writer %d reads %d bytes for its %d", w, len(got), len(v))
+				}
+				err = errors.Join(err, r.Close())
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	require.NoError(t, db.Flush())
 	require.NoError(t, db.Compact(nil, nil))
 	require.Zero(t, requireBlobs(t, db), "all was overwritten")

@@ -50,29 +50,20 @@ func (s *Store) readBlobs(names []string) error {
 			b.Listing = &l
 		}
 	}
-	var unread []error
-	done := 0
-	for _, num := range slices.Sorted(maps.Keys(blobs)) {
-		if err := s.ctx.Err(); err != nil {
-			return errors.Join(append(unread, err)...)
-		}
-		s.o.Progress("blob files", done, len(blobs))
-		done++
-		b := blobs[num]
+	defer s.sumReferences() // tables may refer to files where there are none
+	if len(blobs) == 0 {
+		return nil
+	}
+	return readEach(s, "blob files", blobs, func(b *Blob) error {
 		if b.Unread = s.readBlob(b); b.Unread != nil && !s.o.ReadOn {
 			return b.Unread
 		}
-		unread = append(unread, b.Unread)
 		if b.Listing != nil || s.Manifest == nil {
 			s.Damage = append(s.Damage, b.Damage...)
 		}
 		s.Blobs = append(s.Blobs, *b)
-	}
-	if done > 0 {
-		s.o.Progress("blob files", done, done)
-	}
-	s.sumReferences()
-	return errors.Join(unread...)
+		return b.Unread
+	})
 }
 
 // isOfLog reports whether a file that the manifest does not list is the blob file of a log.

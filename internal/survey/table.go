@@ -49,25 +49,34 @@ func (s *Store) readTables(names []string) error {
 			t.Level, t.Run, t.Listing = a.Level, a.Run, &a.Table
 		}
 	}
-	var unread []error
-	done := 0
-	for _, num := range slices.Sorted(maps.Keys(tables)) {
-		if err := s.ctx.Err(); err != nil {
-			return errors.Join(append(unread, err)...)
-		}
-		s.o.Progress("tables", done, len(tables))
-		done++
-		t := tables[num]
+	return readEach(s, "tables", tables, func(t *Table) error {
 		if t.Unread = s.readTable(t); t.Unread != nil && !s.o.ReadOn {
 			return t.Unread
 		}
-		unread = append(unread, t.Unread)
 		if t.Listing != nil || s.Manifest == nil {
 			s.Damage = append(s.Damage, t.Damage...)
 		}
 		s.Tables = append(s.Tables, *t)
+		return t.Unread
+	})
+}
+
+// readEach calls read for files of one kind, by ascending numbers, and tells how far it is. An error is that of a file
+// which could not be read, and ends it unless the options say to read on, or that of the context.
+func readEach[T any](s *Store, kind string, files map[uint64]*T, read func(*T) error) error {
+	var unread []error
+	for done, num := range slices.Sorted(maps.Keys(files)) {
+		if err := s.ctx.Err(); err != nil {
+			return errors.Join(append(unread, err)...)
+		}
+		s.o.Progress(kind, done, len(files))
+		err := read(files[num])
+		if err != nil && !s.o.ReadOn {
+			return err
+		}
+		unread = append(unread, err)
 	}
-	s.o.Progress("tables", done, done)
+	s.o.Progress(kind, len(files), len(files))
 	return errors.Join(unread...)
 }
 

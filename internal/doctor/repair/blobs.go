@@ -175,13 +175,10 @@ func (w *valueWriter) copy(src *blob.Reader, key []byte, h blob.Handle) (blob.Ha
 }
 
 func (w *valueWriter) open() (err error) {
-	w.num = w.r.nextFile
-	w.r.nextFile++
-	path := filepath.Join(w.r.stageDir, manifest.FileName(manifest.FileBlob, w.num))
-	if w.file, err = w.r.stage.Create(path); err != nil {
+	var path string
+	if w.file, w.num, path, err = w.r.create(manifest.FileBlob); err != nil {
 		return err
 	}
-	w.r.written = append(w.r.written, path)
 	w.out = blob.NewWriter(w.file, blob.WriterOptions{Num: w.num})
 	w.r.blobs[w.num] = &blobFile{num: w.num, id: w.out.ID(), whole: true, path: path}
 	return nil

@@ -67,14 +67,21 @@ func (w *tableWriter) add(k base.InternalKey, value []byte) error {
 	return w.w.Add(k, value)
 }
 
+// create makes a new file of the repaired store, under a number that no file has.
+func (r *repairer) create(kind manifest.FileKind) (f vfs.WriteFile, num uint64, path string, err error) {
+	num = r.nextFile
+	r.nextFile++
+	path = filepath.Join(r.stageDir, manifest.FileName(kind, num))
+	if f, err = r.stage.Create(path); err == nil {
+		r.written = append(r.written, path)
+	}
+	return f, num, path, err
+}
+
 func (w *tableWriter) open() (err error) {
-	w.num = w.r.nextFile
-	w.r.nextFile++
-	path := filepath.Join(w.r.stageDir, manifest.FileName(manifest.FileTable, w.num))
-	if w.file, err = w.r.stage.Create(path); err != nil {
+	if w.file, w.num, _, err = w.r.create(manifest.FileTable); err != nil {
 		return err
 	}
-	w.r.written = append(w.r.written, path)
 	w.w = sstable.NewWriter(w.file, w.o)
 	w.w.KnowBlobs(w.r.blobID)
 	return nil
