@@ -228,7 +228,12 @@ func (d *DB) collectWithAbove(v *version.Version, tables []*version.Table, all b
 	for _, t := range last.Overlapping(s.Lo, s.Hi) {
 		within[t] = true
 	}
-	c.inputs[lastLevel] = slices.DeleteFunc(last.Tables(), func(t *version.Table) bool { return !within[t] })
+	s, c.inputs[lastLevel] = version.SpanOf(c.tables()), nil
+	for _, t := range last.Overlapping(s.Lo, s.Hi) {
+		if within[t] {
+			c.inputs[lastLevel] = append(c.inputs[lastLevel], t)
+		}
+	}
 	if version.SizeOf(c.tables()) > 2*d.mostCollected(v) {
 		return nil
 	}
