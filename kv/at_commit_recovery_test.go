@@ -3,6 +3,7 @@ package kv
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,18 +29,18 @@ func TestAFailedReadEndsNoLog(t *testing.T) {
 			m["streamed"] = strings.Repeat("s", 3000)
 			setReader(t, db, "streamed", m["streamed"], Sync)
 			db.abandonLikeACrash(t)
-			calls := 0
+			var calls atomic.Int64
 			f.set(func(c ioCall) (int, error) {
 				if c.changes {
 					return 0, nil
 				}
-				if calls++; calls == at {
+				if calls.Add(1) == int64(at) {
 					return 0, errDisk
 				}
 				return 0, nil
 			})
 			db, err = Open("db", o)
-			failed = calls >= at
+			failed = calls.Load() >= int64(at)
 			f.set(nil)
 			if err != nil {
 				require.ErrorIs(t, err, errDisk)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/compression"
+	"github.com/siftkv/siftkv/internal/racebuild"
 	"github.com/stretchr/testify/require"
 )
 
@@ -273,7 +274,9 @@ func TestReadsIntoRoomAllocateNothing(t *testing.T) {
 					panic(err)
 				}
 			})
-			require.Zero(t, least, "%s, room for %d", kind, room)
+			if !racebuild.Enabled { // its pools forget
+				require.Zero(t, least, "%s, room for %d", kind, room)
+			}
 		}
 	}
 }
