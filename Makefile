@@ -56,12 +56,16 @@ $(GOLANGCI):
 test: ## all tests
 	$(call each,$(GO) test ./...)
 
+# Long tests whose goroutines are those of many others: they are about counts and sizes.
+ONE_GOROUTINE := TestReadsGrowSmoothlyAsMemoryShrinks|TestBlobFilesAreWrittenAsOftenAsExpected|TestIngestCountsNoMomentOfExpiry|TestLimitsOfKeysAndValues|$(strip \
+	)TestIteratorsShowAKeyOfSeveralPlacesOnce|TestAQueueStaysBounded|TestAdviceFromATrace|TestAdviceAboutNextToNothing
+
 # A program under the detector sleeps for a second before it ends, and the tests start hundreds. What they start has waited for its
 # goroutines by then.
 race: export GORACE ?= atexit_sleep_ms=20
-race: ## the tests of concurrent packages under the race detector (but swarms of processes)
+race: ## the tests of concurrent packages under the race detector (but swarms of processes, and long ones of one goroutine)
 ifneq ($(filter .,$(MODULES)),)
-	$(GO) test -race -timeout 0 $(CONCURRENT)
+	$(GO) test -race -timeout 0 -skip '^($(ONE_GOROUTINE))$$' $(CONCURRENT)
 	$(GO) test -race -timeout 0 -run Concurrent ./filterpolicy/internal/conformance
 endif
 	@set -e; for module in $(filter $(CONCURRENT_MODULES),$(MODULES)); do \
