@@ -334,7 +334,7 @@ func (u *manyTablesUse) withoutFiles(it *Iterator) (taken []*os.File, err error)
 		func() error { return errors.Join(u.db.Set(tableKey(7), tableValue(7), Sync), u.db.Flush()) },
 	} {
 		u.db.cleaner.Wait() // it has a directory open while it removes what opening left over
-		for { // what is left, or was closed by what has failed before
+		for {               // what is left, or was closed by what has failed before
 			f, err := os.Open(os.DevNull)
 			if err != nil {
 				break
