@@ -112,6 +112,11 @@ func (r *round) lookForGarbage() *Finding {
 			return f
 		}
 	}
+	// A log begins in the background: that its put failed may come out by the first write, not by a Sync before.
+	if resumed, f := r.waitUntilResumed(); f != nil || !resumed {
+		_ = s.Close()
+		return f
+	}
 	for range 2 {
 		if err := r.db.Compact(nil, nil); r.overtaken(err) {
 			_ = s.Close()
