@@ -30,6 +30,7 @@ type operandChain struct {
 	values [][]byte
 	given  int
 	buf    []byte // of the values: those of the input are gone when it moves
+	apart  []byte // unless nil, the handle of the last value, which was read to be combined
 }
 
 func (r *operandChain) busy() bool { return len(r.keys) > 0 }
@@ -46,7 +47,16 @@ func (r *operandChain) add(t base.Trailer, value []byte) {
 
 func (r *operandChain) reset() {
 	clear(r.values)
-	r.keys, r.values, r.given, r.buf = r.keys[:0], r.values[:0], 0, r.buf[:0]
+	r.keys, r.values, r.given, r.buf, r.apart = r.keys[:0], r.values[:0], 0, r.buf[:0], nil
+}
+
+// leave has the chain given out as it came: a value that was read goes on as its handle.
+func (r *operandChain) leave() {
+	if r.apart == nil {
+		return
+	}
+	last := len(r.keys) - 1
+	r.keys[last], r.values[last] = base.MakeTrailer(r.keys[last].SeqNum(), base.KindSetApart), r.apart
 }
 
 // keepSpecial is keep for operands and expiring values.
@@ -134,6 +144,7 @@ func (c *Compaction) addApart(k base.InternalKey, value []byte) bool {
 	if c.MergeOperands == nil || c.ReadApart == nil {
 		return false
 	}
+	handle := bytes.Clone(value)
 	value, err := c.ReadApart(nil, k, value)
 	if err != nil {
 		c.Stats.MergeFailures++
@@ -141,6 +152,7 @@ func (c *Compaction) addApart(k base.InternalKey, value []byte) bool {
 		return false
 	}
 	c.operands.add(base.MakeTrailer(k.SeqNum(), base.KindSet), value)
+	c.operands.apart = handle
 	return true
 }
 
@@ -163,6 +175,7 @@ func (c *Compaction) combine(whole bool) bool {
 	if err != nil {
 		c.Stats.MergeFailures++
 		c.Stats.MergeError = err
+		r.leave()
 		return c.nextOperand()
 	}
 	c.Stats.OperandsMerged += uint64(len(values) - 1)
