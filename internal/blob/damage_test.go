@@ -112,7 +112,7 @@ func TestSwappedRecordsAndFilesAreErrors(t *testing.T) {
 	for _, change := range []func(h *Handle){
 		func(h *Handle) { h.Size++ }, func(h *Handle) { h.Length-- }, func(h *Handle) { h.Offset++ },
 		func(h *Handle) { h.Offset = int64(len(data)) - footerSize }, func(h *Handle) { h.Length = 1 << 50 },
-		func(h *Handle) { h.Offset = 0 }, func(h *Handle) { h.Length = 0 }, func(h *Handle) { h.Length = minRecord },
+		func(h *Handle) { h.Offset = 0 }, func(h *Handle) { h.Length = 0 }, func(h *Handle) { h.Length = MinRecord },
 	} {
 		h := a
 		change(&h)

@@ -54,7 +54,7 @@ func DecodeHandle(b []byte) (h Handle, err error) {
 	h = Handle{File: numbers[0], Ordinal: numbers[1], Offset: int64(numbers[2]), Length: int64(numbers[3]),
 		Size: int64(numbers[4])}
 	if len(b) > 0 || numbers[2] > maxFile || numbers[3] > maxRecord || numbers[4] > MaxValue || h.File == 0 ||
-		h.Offset < headerSize || h.Length < minRecord {
+		h.Offset < headerSize || h.Length < MinRecord {
 		return Handle{}, errHandle
 	}
 	return h, nil

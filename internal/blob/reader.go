@@ -125,7 +125,7 @@ var errOutside = errors.New("the record is not in the file")
 
 // admits checks that a handle may be one of the file.
 func (r *Reader) admits(h Handle) error {
-	if h.Offset < headerSize || h.Length < minRecord || h.Length > maxRecord ||
+	if h.Offset < headerSize || h.Length < MinRecord || h.Length > maxRecord ||
 		h.Length > r.size-footerSize-h.Offset {
 		return r.corrupt(h.Offset, errOutside)
 	}

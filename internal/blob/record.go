@@ -35,11 +35,12 @@ const (
 	MaxValue = 1 << 30
 	// MaxKey is the longest key in bytes.
 	MaxKey = 64 << 10
+	// MinRecord is the shortest record in bytes: one with no key and no value.
+	MinRecord = sumSize + 1 + 3
 
 	pieceSize   = 256 << 10
 	sumSize     = 4
 	maxPrefix   = sumSize + 1 + 5*binary.MaxVarintLen64 // of a record, up to its key
-	minRecord   = sumSize + 1 + 3                       // with no key and no value
 	maxRecord   = maxPrefix + MaxKey + MaxValue + MaxValue/pieceSize*sumSize
 	formExpires = 0x10
 )

@@ -219,8 +219,8 @@ func (s *Scanner) Skip() bool {
 		return false
 	}
 	s.err = nil
-	for at := s.at + 1; at+minRecord <= s.end; at++ {
-		b, err := s.bytes(at, min(maxPrefix, minRecord))
+	for at := s.at + 1; at+MinRecord <= s.end; at++ {
+		b, err := s.bytes(at, min(maxPrefix, MinRecord))
 		if err != nil {
 			s.err = err
 			return false
@@ -250,7 +250,7 @@ func (s *Scanner) Skip() bool {
 	return false
 }
 
-// mayBegin reports whether a record may begin with b, which has at least minRecord bytes.
+// mayBegin reports whether a record may begin with b, which has at least MinRecord bytes.
 func mayBegin(b []byte) bool {
 	kind := compression.Kind(b[sumSize] &^ formExpires)
 	return kind != compression.Default && kind.Valid()

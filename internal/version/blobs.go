@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
@@ -99,11 +100,17 @@ func (v *Version) applyBlobs(e *manifest.Edit) error {
 			return fmt.Errorf("blob file %d has %d bytes: there are none so short", b.Num, b.Size)
 		}
 		added := &Blob{BlobFile: b}
+		if bytes := added.recordBytes(); b.Records > bytes/blob.MinRecord {
+			return fmt.Errorf("blob file %d has %d records in %d bytes: there are none so short", b.Num, b.Records, bytes)
+		}
 		v.come.blobs = append(v.come.blobs, added)
 		v.set(b.Num, &LiveBlob{Blob: added})
 	}
 	changes := blobChanges{}
 	for _, t := range v.come.tables {
+		if err := v.checkRefs(t.Blobs); err != nil {
+			return err
+		}
 		changes.add(t.Blobs, 1)
 	}
 	for _, t := range v.gone.tables {
@@ -130,6 +137,21 @@ func (v *Version) applyBlobs(e *manifest.Edit) error {
 		}
 		v.gone.blobs = append(v.gone.blobs, b.Blob)
 		v.set(num, nil)
+	}
+	return nil
+}
+
+// checkRefs reports a table's references to files that are not there, or to more than one has: sums of those might
+// wrap round to what can be.
+func (v *Version) checkRefs(refs []manifest.BlobRef) error {
+	for _, r := range refs {
+		b := v.Blob(r.Num)
+		if b == nil {
+			return fmt.Errorf("a table refers to blob file %d, which is not there", r.Num)
+		}
+		if err := (&LiveBlob{Blob: b.Blob, LiveRecords: r.Records, LiveBytes: r.Bytes}).check(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

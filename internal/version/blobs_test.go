@@ -2,6 +2,7 @@ package version
 
 import (
 	"log/slog"
+	"math"
 	"slices"
 	"testing"
 
@@ -175,11 +176,21 @@ func TestEditsOfBlobFilesThatCannotBe(t *testing.T) {
 			table(2, manifest.BlobRef{Num: 14, Bytes: 1})}},
 		"tables refer to 6 records of it": {DeletedBlobs: []uint64{14}},
 		"deleted but not there":           {DeletedBlobs: []uint64{15}},
+		"126 records in 1000 bytes": {AddedBlobs: []manifest.BlobFile{{Num: 2, ID: 1, Size: leastBlob + 1000,
+			Records: 126}}},
+		"18446744073709551615 records in 1000 bytes": {AddedBlobs: []manifest.BlobFile{{Num: 2, ID: 1,
+			Size: leastBlob + 1000, Records: math.MaxUint64}}},
+		// Sums that wrap round to what can be.
+		"1 records and 18446744073709551606 bytes of blob file 14": {Added: []manifest.AddedTable{
+			table(2, manifest.BlobRef{Num: 14, Records: 1, Bytes: math.MaxUint64 - 9}),
+			table(3, manifest.BlobRef{Num: 14, Records: 1, Bytes: 20})}},
 	} {
 		_, err := v.Apply(e)
 		require.ErrorContains(t, err, text)
 	}
 	require.ErrorContains(t, NewManifestState().Apply(&manifest.Edit{DeletedBlobs: []uint64{14}}), "not there")
+	twice := &manifest.Edit{AddedBlobs: []manifest.BlobFile{file, {Num: 14, ID: 2, Size: file.Size, Records: 1}}}
+	require.ErrorContains(t, NewManifestState().Apply(twice), "two files of number 14")
 
 	e := &manifest.Edit{Deleted: gone}
 	next, err := v.Apply(e)

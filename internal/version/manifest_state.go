@@ -57,6 +57,9 @@ func (s *ManifestState) Apply(e *manifest.Edit) error {
 		s.levels[a.Level][a.Table.Num] = a
 	}
 	for _, b := range e.AddedBlobs {
+		if _, ok := s.blobs[b.Num]; ok {
+			return fmt.Errorf("there are two files of number %d", b.Num)
+		}
 		s.blobs[b.Num] = b
 	}
 	for _, num := range e.DeletedBlobs {
