@@ -209,14 +209,19 @@ func TestStreamsThatDoNotMeanWhatTheySay(t *testing.T) {
 	for what, forge := range map[string]func(f *forgery){
 		"it has more records":  func(f *forgery) { f.store.AddedBlobs[0].Records++ },
 		"it has longer values": func(f *forgery) { f.store.AddedBlobs[0].ValueBytes++ },
-		"it is damaged":        func(f *forgery) { f.data[0][len(f.data[0])-1] ^= 1 },
+		"a table refers to less": func(f *forgery) {
+			f.store.Added[0].Table.Blobs[0].Records--
+			f.store.Added[0].Table.Blobs[0].Bytes -= 20
+		},
+		"it is damaged": func(f *forgery) { f.data[0][len(f.data[0])-1] ^= 1 },
 		"its id is another's": func(f *forgery) {
 			f.files[0].ID++
 			f.store.AddedBlobs[0].ID++
 		},
 	} {
 		restored, verified := restore(forged(t, db, forge))
-		require.ErrorContains(t, restored, ".blob", what)
+		require.ErrorIs(t, restored, ErrCorruption, what)
+		require.Regexp(t, `\.blob|\.sst`, restored.Error(), what)
 		require.NoError(t, verified, what)
 	}
 	require.NoError(t, db.Close())

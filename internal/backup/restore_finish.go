@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
@@ -56,8 +57,10 @@ func (r *restore) finish() error {
 // size. It reads the tables' tails, and the first and last bytes of blob files.
 func (r *restore) checkFiles(e *manifest.Edit) error {
 	var errs []error
+	ids := map[uint64]uint64{} // of blob files
 	for i := range e.AddedBlobs {
 		b := &e.AddedBlobs[i]
+		ids[b.Num] = b.ID
 		errs = append(errs, r.checkFile(manifest.FileBlob, b.Num, b.Size, func(f vfs.ReadFile, name string) error {
 			return checkBlob(b, f, name)
 		}))
@@ -65,7 +68,7 @@ func (r *restore) checkFiles(e *manifest.Edit) error {
 	for i := range e.Added {
 		t := &e.Added[i].Table
 		errs = append(errs, r.checkFile(manifest.FileTable, t.Num, t.Size, func(f vfs.ReadFile, name string) error {
-			return checkTable(t, f, name)
+			return checkTable(t, ids, f, name)
 		}))
 	}
 	return errors.Join(errs...)
@@ -90,14 +93,23 @@ func (r *restore) checkFile(kind manifest.FileKind, num uint64, want int64,
 	return check(f, name)
 }
 
-// checkTable checks that a table's tail can be read, and is the one that the description has.
-func checkTable(t *manifest.Table, f vfs.ReadFile, name string) error {
+// checkTable checks that a table's tail can be read, is the one that the description has, and lists the same references
+// to blob files, which have ids by their numbers.
+func checkTable(t *manifest.Table, ids map[uint64]uint64, f vfs.ReadFile, name string) error {
 	table, err := sstable.NewReader(f, t.Size, &sstable.ReaderOptions{Name: name, CacheSize: -1, TailSize: t.TailSize,
 		ID: t.ID, Seq: t.Seq, AnyExpansion: true})
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	return table.Close()
+	var described sstable.BlobRefs
+	for _, r := range t.Blobs {
+		described = append(described, sstable.BlobRef{Num: r.Num, ID: ids[r.Num], Records: r.Records, Bytes: r.Bytes})
+	}
+	if found := table.Properties().Blobs; !slices.Equal(found, described) {
+		err = base.Corruptf(name, -1, "the table that was backed up refers to blob files %v, and this one to %v",
+			described, found)
+	}
+	return errors.Join(err, table.Close())
 }
 
 // checkBlob checks that a blob file says of itself what the description does.
