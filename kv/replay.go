@@ -7,7 +7,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
-	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/wal"
@@ -210,8 +209,8 @@ type replayer struct {
 	lastSeq base.SeqNum
 	gap     bool // a write is not the one that follows the last
 	holding map[heldIn]bool
-	files   map[uint64]*blob.Reader // those of logs, by number; nil: another blob file
-	values  batchrepr.Writer        // of inline
+	files   map[uint64]*logValuesFile // by number; nil: another blob file
+	values  batchrepr.Writer          // of inline
 }
 
 // replayLog replays one WAL. It reports whether the log was closed cleanly.

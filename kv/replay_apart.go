@@ -72,11 +72,11 @@ func (p *replayer) inline(record []byte, seq base.SeqNum) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		r, err := p.fileOf(h.File)
+		f, err := p.fileOf(h.File)
 		if err != nil {
 			return nil, &blobError{cause: err}
 		}
-		if r == nil {
+		if f == nil {
 			p.values.Add(kind, e.Key.User, e.Value)
 			continue
 		}
@@ -84,7 +84,7 @@ func (p *replayer) inline(record []byte, seq base.SeqNum) ([]byte, error) {
 		if expiry > 0 {
 			value = base.AppendExpiry(nil, expiry)
 		}
-		if value, err = r.AppendValue(value, e.Key.User, h); err != nil {
+		if value, err = f.append(value, e.Key.User, h); err != nil {
 			return nil, &blobError{cause: err, torn: errors.Is(err, ErrCorruption)}
 		}
 		p.values.Add(inlineKind(kind), e.Key.User, value)
@@ -92,10 +92,31 @@ func (p *replayer) inline(record []byte, seq base.SeqNum) ([]byte, error) {
 	return p.values.Seal(seq), nil
 }
 
-// fileOf returns a reader of a log's blob file; nil if it is another one.
-func (p *replayer) fileOf(num uint64) (*blob.Reader, error) {
-	if r, ok := p.files[num]; ok {
-		return r, nil
+// A logValuesFile is the blob file of a log that is replayed.
+type logValuesFile struct {
+	*blob.Reader
+	name string
+	next int64 // where the next record begins at the earliest
+}
+
+// append appends the value of key that the next handle of the log leads to. Handles lead to one record after the
+// other, and records are not compressed: what is replayed has no more bytes than the files.
+func (f *logValuesFile) append(dst, key []byte, h blob.Handle) ([]byte, error) {
+	if h.Offset < f.next || h.Size > h.Length {
+		return dst, base.Corruptf(f.name, h.Offset, "a log has a handle of %d bytes there, of a value of %d: its records "+
+			"are not compressed, and the next one begins at %d", h.Length, h.Size, f.next)
+	}
+	dst, err := f.AppendValue(dst, key, h)
+	if err == nil {
+		f.next = h.Offset + h.Length
+	}
+	return dst, err
+}
+
+// fileOf returns a log's blob file; nil if it is another one.
+func (p *replayer) fileOf(num uint64) (*logValuesFile, error) {
+	if f, ok := p.files[num]; ok {
+		return f, nil
 	}
 	name := p.d.blobPath(num)
 	f, err := p.d.openFile(name)
@@ -108,25 +129,27 @@ func (p *replayer) fileOf(num uint64) (*blob.Reader, error) {
 	if err == nil {
 		r, byCommit, err = blob.OpenUnfinished(f, size, blob.ReaderOptions{Name: name, Hint: p.d.hint()})
 	}
-	if err != nil || !byCommit {
+	var values *logValuesFile
+	if err == nil && byCommit {
+		values = &logValuesFile{Reader: r, name: name}
+	} else {
 		_ = f.Close() // it was only read
-		r = nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	if p.files == nil {
-		p.files = map[uint64]*blob.Reader{}
+		p.files = map[uint64]*logValuesFile{}
 	}
-	p.files[num] = r
-	return r, nil
+	p.files[num] = values
+	return values, nil
 }
 
 // closeFiles closes what fileOf opened.
 func (p *replayer) closeFiles() {
-	for _, r := range p.files {
-		if r != nil {
-			_ = r.Close() // it was only read
+	for _, f := range p.files {
+		if f != nil {
+			_ = f.Close() // it was only read
 		}
 	}
 	p.files = nil
