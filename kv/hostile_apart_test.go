@@ -18,8 +18,8 @@ import (
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// bombedLog makes a store whose log has n handles, each of a value of 64 KiB of a log's blob file: all of one record, or
-// each of a compressed one of its own. It returns the bytes of both files.
+// bombedLog makes a store whose log has n handles, each of a value of 64 KiB of a log's blob file: all of one record,
+// or each of a compressed one of its own. It returns the bytes of both files.
 func bombedLog(t *testing.T, n int, kind compression.Kind) (dir string, size int) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "store")
