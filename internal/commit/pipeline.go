@@ -130,6 +130,8 @@ const (
 	bufferedDelay = 50 * time.Millisecond
 	// bufferedBytes is how many bytes of Buffered writes may stay in the process.
 	bufferedBytes = 256 << 10
+	// maxRetainedApart bounds the memory that a request keeps for batches with handles, in bytes.
+	maxRetainedApart = 64 << 10
 )
 
 // Attach makes p the pipeline of a store, before its first use.
@@ -174,6 +176,9 @@ func (p *Pipeline) submitAndReuse(r *request) error {
 	err := p.submit(r)
 	if r.done == nil {
 		r.batch, r.reads, r.mem, r.applied, r.ctx = nil, nil, nil, nil, nil
+		if r.apart != nil && r.apart.Cap() > maxRetainedApart {
+			r.apart = nil
+		}
 		p.requests.Put(r)
 	}
 	return err

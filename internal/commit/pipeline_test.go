@@ -350,3 +350,39 @@ func TestAdmit(t *testing.T) {
 		}
 	}
 }
+
+// copyValues has no large values: batches go as they are.
+type copyValues struct{}
+
+func (copyValues) Has(*Batch) bool { return true }
+
+func (copyValues) Put(b *Batch, _ base.SeqNum, _ *wal.Writer, _ *memtable.Memtable, into *Batch) error {
+	into.Reset()
+	into.Append(&b.Writer)
+	return nil
+}
+
+func (copyValues) Flush() error { return nil }
+
+// A batch with large values may have many that are not large. What of them is copied beside handles is not kept.
+func TestLongBatchesWithHandlesAreNotKept(t *testing.T) {
+	s := newTestStore(t)
+	s.store.Values = copyValues{}
+	kept := 0
+	for i := range 20 {
+		value := make([]byte, 100)
+		if i%2 == 0 {
+			value = make([]byte, 2*maxRetainedApart)
+		}
+		b := &Batch{Arena: memtable.EntrySize(1, len(value))}
+		b.Add(base.KindSet, []byte("k"), value)
+		require.NoError(t, s.Commit(context.Background(), b, nil, Written))
+		r := s.newRequest(nil)
+		if r.apart != nil {
+			require.LessOrEqual(t, r.apart.Cap(), maxRetainedApart)
+			kept++
+		}
+		s.requests.Put(r)
+	}
+	require.Positive(t, kept, "short ones are")
+}
