@@ -43,6 +43,14 @@ type blobFile struct {
 // name returns the base name of the file.
 func (b *blobFile) name() string { return manifest.FileName(manifest.FileBlob, b.num) }
 
+// records returns how many records the file had when it was written; 0 if nothing tells.
+func (b *blobFile) records() uint64 {
+	if b.found != nil && b.found.Listing != nil {
+		return b.found.Listing.Records
+	}
+	return b.info.Records
+}
+
 // findBlobs lists the blob files that there are, and those that the manifest or a table names.
 func (r *repairer) findBlobs() {
 	r.blobs = map[uint64]*blobFile{}

@@ -36,11 +36,19 @@ func (t *lostTable) covers(key []byte) bool {
 
 // may reports whether the table may have had a handle of a record.
 func (t *lostTable) may(key []byte, rec *foundRecord) bool {
-	if t.refs != nil && t.refs[rec.file.num] == 0 || t.first > 0 && (rec.seq < t.first || rec.seq > t.last) {
+	switch {
+	case t.refs != nil && t.refs[rec.file.num] == 0 || !t.covers(key):
 		return false
+	case t.first == 0 || rec.seq >= t.first && rec.seq <= t.last:
+		return true
 	}
-	return t.covers(key)
+	// A value from a stream was numbered when it was read, which may have been long before its entry was written. The
+	// table had it if it referred to all that is in the file.
+	return rec.seq < t.first && t.refs != nil && !t.uncounted && t.refs[rec.file.num] == rec.file.records()
 }
+
+// seqOf returns the sequence number of the table's entry with a handle of a record.
+func (t *lostTable) seqOf(rec *foundRecord) base.SeqNum { return max(rec.seq, t.first) }
 
 // loseApart notes a table that is lost, or partly so, if it had values in blob files or nobody knows. The last
 // loss of the report is its, if any is; rest is what was salvaged.

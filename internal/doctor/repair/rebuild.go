@@ -227,7 +227,7 @@ func (t *lostTable) ask(r *repairer, key []byte, rec *foundRecord, records []fou
 			return o.file.num == at.file && o.h.Offset == at.offset
 		})
 	}
-	return t.near.ask(t, key, rec.seq, ours)
+	return t.near.ask(t, key, t.seqOf(rec), ours)
 }
 
 // meets reports whether a table may have keys of a range.
@@ -256,9 +256,9 @@ func (e *rebuiltEntries) take(r *repairer, t *lostTable, key []byte, rec *foundR
 	e.from[rec.file.num] = true
 	if rec.expiry > 0 {
 		value := rec.h.Append(base.AppendExpiry(nil, rec.expiry))
-		return e.out.add(base.MakeKey(key, rec.seq, base.KindSetTTLApart), value)
+		return e.out.add(base.MakeKey(key, t.seqOf(rec), base.KindSetTTLApart), value)
 	}
-	return e.out.add(base.MakeKey(key, rec.seq, base.KindSetApart), rec.h.Append(nil))
+	return e.out.add(base.MakeKey(key, t.seqOf(rec), base.KindSetApart), rec.h.Append(nil))
 }
 
 // finish returns the tables of the entries.

@@ -1,9 +1,12 @@
 package repair
 
 import (
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,4 +71,43 @@ func TestTablesOfValuesThatWereWrittenAtCommitAreRebuilt(t *testing.T) {
 	r, err := Run(t.Context(), dir, Options{})
 	require.NoError(t, err)
 	require.Equal(t, want, contents(t, dir), "%+v", r)
+}
+
+// A beginning calls a function before the first byte is read.
+type beginning struct {
+	io.Reader
+	once sync.Once
+	f    func()
+}
+
+func (b *beginning) Read(p []byte) (int, error) {
+	b.once.Do(b.f)
+	return b.Reader.Read(p)
+}
+
+// The record of a value from a stream may have a number from long before its table: it is the table's all the same, and
+// newer than what was written, flushed and is left from the meantime.
+func TestATableOfAStreamThatTookLongIsRebuilt(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	db, err := kv.Open(dir, nil)
+	require.NoError(t, err)
+	want := map[string]string{"stream": strings.Repeat("value", 60_000)}
+	r := &beginning{Reader: strings.NewReader(want["stream"]), f: func() {
+		for _, k := range []string{"before", "stream"} {
+			require.NoError(t, db.Set([]byte(k), []byte("meanwhile"), kv.NoSync))
+		}
+		want["before"] = "meanwhile"
+		require.NoError(t, db.Flush())
+	}}
+	require.NoError(t, db.SetReader([]byte("stream"), int64(len(want["stream"])), r, kv.Sync))
+	require.NoError(t, db.Flush())
+	require.NoError(t, db.Close())
+	require.True(t, maps.Equal(want, contents(t, dir)))
+	tables := filesOf(t, dir, manifest.FileTable)
+	require.Len(t, tables, 2)
+	require.NoError(t, os.Remove(tables[1]))
+	rep, err := Run(t.Context(), dir, Options{})
+	require.NoError(t, err)
+	require.True(t, maps.Equal(want, contents(t, dir)), "%+v", rep)
+	require.Empty(t, rep.Lost)
 }
