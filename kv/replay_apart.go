@@ -103,8 +103,8 @@ type logValuesFile struct {
 // other, and records are not compressed: what is replayed has no more bytes than the files.
 func (f *logValuesFile) append(dst, key []byte, h blob.Handle) ([]byte, error) {
 	if h.Offset < f.next || h.Size > h.Length {
-		return dst, base.Corruptf(f.name, h.Offset, "a log has a handle of %d bytes there, of a value of %d: its records "+
-			"are not compressed, and the next one begins at %d", h.Length, h.Size, f.next)
+		return dst, base.Corruptf(f.name, h.Offset, "a log has a handle of %d bytes there, of a value of %d: its "+
+			"records are not compressed, and the next one begins at %d", h.Length, h.Size, f.next)
 	}
 	dst, err := f.AppendValue(dst, key, h)
 	if err == nil {

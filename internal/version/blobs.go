@@ -101,7 +101,8 @@ func (v *Version) applyBlobs(e *manifest.Edit) error {
 		}
 		added := &Blob{BlobFile: b}
 		if bytes := added.recordBytes(); b.Records > bytes/blob.MinRecord {
-			return fmt.Errorf("blob file %d has %d records in %d bytes: there are none so short", b.Num, b.Records, bytes)
+			return fmt.Errorf("blob file %d has %d records in %d bytes: there are none so short", b.Num, b.Records,
+				bytes)
 		}
 		v.come.blobs = append(v.come.blobs, added)
 		v.set(b.Num, &LiveBlob{Blob: added})
