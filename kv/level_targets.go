@@ -50,9 +50,9 @@ func tableShare(v *version.Version) float64 {
 }
 
 // mostAbove returns the share of the last level that those above it may have together, in a store of which
-// tables are a share: no more than what may be hidden of values that lie apart.
+// tables are a share: no more than what may be hidden of values that lie apart (see blobSpace), if there are any.
 func (d *DB) mostAbove(share float64) float64 {
-	return min(d.opts.SpaceAmplification-1, math.Sqrt(share/3))
+	return min(d.opts.SpaceAmplification-1, math.Sqrt(share/(1-share)/3))
 }
 
 // levelTargets returns the base level, and the target size of each level. Those above the base

@@ -41,4 +41,10 @@ func TestLevelsShrinkWithWhatTablesHave(t *testing.T) {
 	baseLevel, _ = shape(100*gib, gib)
 	wide, _ := shape(100*gib, 0)
 	require.Equal(t, wide, baseLevel, "a few values apart change nothing")
+
+	db.opts.SpaceAmplification = 2
+	for apart := range uint64(2) {
+		_, targets = shape(100*gib, apart*gib)
+		require.InEpsilon(t, 90*gib, targets[5], 0.02, "all levels above have as much as the last one")
+	}
 }
