@@ -6,18 +6,19 @@ import (
 
 	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // leftAlone is the share of a blob file, one part in so many, that may be garbage after Compact.
 const leftAlone = 20
 
 // collectRange collects the blob files that have more than a little garbage, and whose values all are of tables with
-// keys of [lo, end). Files that cannot be read are left alone.
+// keys of [lo, end). Files that cannot be read are left alone, but a failure that says nothing about them is returned.
 func (d *DB) collectRange(ctx context.Context, lo, end []byte) error {
 	for {
 		c, err := d.beginManual(ctx, func() *compaction { return d.pickGarbage(d.current, lo, end) })
 		err = d.runManual(ctx, c, err)
-		if _, ofVictim := errors.AsType[*tablemeta.VictimError](err); !ofVictim {
+		if _, ofVictim := errors.AsType[*tablemeta.VictimError](err); !ofVictim || vfs.IsDenied(err) {
 			return err
 		}
 	}
