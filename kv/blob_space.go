@@ -3,6 +3,7 @@ package kv
 import (
 	"math"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -68,7 +69,8 @@ func (d *DB) blobSpace(v *version.Version) (s blobSpace) {
 	ranges := float64(v.RangesHide())
 	s.hidden = min(min(s.live-largest, over)+deletes*s.perEntry+ranges, s.live)
 	s.short = min(entries*s.perEntry+ranges, s.live)
-	s.dead = min(d.deadIn(v.Runs[len(v.Runs)-1])*s.perEntry, s.live-s.hidden)
+	dead := v.Runs[len(v.Runs)-1].DeadApart(d.now(), d.oldestSeen())
+	s.dead = min(float64(dead), s.live-s.hidden)
 	s.needed = s.live - s.hidden - s.dead
 
 	memtable := float64(d.opts.MemtableSize)
@@ -79,14 +81,13 @@ func (d *DB) blobSpace(v *version.Version) (s blobSpace) {
 	return s
 }
 
-// deadIn returns about how many entries of the oldest run have expired, or are overwritten and of no snapshot any
-// more. The caller holds d.mu.
-func (d *DB) deadIn(oldest *version.Run) float64 {
-	dead := oldest.Expired(d.now())
-	if _, held := d.snapshots.oldest(); !held {
-		dead += oldest.Sums().Overwritten
+// oldestSeen returns the sequence number of the oldest snapshot: overwritten versions up to there are for nobody where
+// nothing is newer. The caller holds d.mu.
+func (d *DB) oldestSeen() base.SeqNum {
+	if oldest, held := d.snapshots.oldest(); held {
+		return oldest
 	}
-	return float64(dead)
+	return base.MaxSeqNum
 }
 
 // over returns by how much the blob files are over the limit.

@@ -81,3 +81,91 @@ func TestValuesThatExpireWhileAStoreRests(t *testing.T) {
 		require.NoError(t, db.Close())
 	})
 }
+
+// Short values that have expired, or are overwritten, take no blob file: nobody waits for the space of long ones beside
+// them, and none of these is copied for it.
+func TestShortValuesThatExpireBesideLongOnes(t *testing.T) {
+	allKinds(t, func(t *testing.T, kind CompactionStyle) {
+		clock := &fakeClock{}
+		db := collected(t, kind, func(o *Options) { o.Clock = clock.time })
+		rng := rand.New(rand.NewPCG(33, uint64(kind)))
+		for i := range 1000 {
+			set(t, db, fmt.Sprintf("key%05d", i), string(randomBytes(rng, 2000)))
+		}
+		for i := range 20000 {
+			ttl := time.Hour
+			if i%20 < 9 {
+				ttl = time.Minute
+			}
+			require.NoError(t, db.SetTTL(fmt.Appendf(nil, "short%05d", i), []byte("a"), ttl, NoSync))
+		}
+		require.NoError(t, db.Compact(nil, nil))
+		db.settle()
+		clock.advance(2 * time.Minute)
+		db.scheduleCompactions()
+		db.settle()
+		db.mu.Lock()
+		s, pressure := db.blobSpace(db.current), db.blobPressure()
+		db.mu.Unlock()
+		require.Less(t, s.dead, s.mostHidden)
+		require.Zero(t, pressure)
+		require.False(t, db.due())
+		require.NoError(t, db.Close())
+	})
+}
+
+// What has expired is given back of a store too that has nothing below level 0.
+func TestValuesThatExpireInLevel0(t *testing.T) {
+	allKinds(t, func(t *testing.T, kind CompactionStyle) {
+		clock := &fakeClock{}
+		db := collected(t, kind, func(o *Options) { o.Clock, o.MemtableSize = clock.time, 1<<20 })
+		rng := rand.New(rand.NewPCG(34, uint64(kind)))
+		for i := range 1000 {
+			ttl := time.Hour
+			if i%20 < 9 {
+				ttl = time.Minute
+			}
+			require.NoError(t, db.SetTTL(fmt.Appendf(nil, "key%05d", i), randomBytes(rng, 500), ttl, NoSync))
+		}
+		require.NoError(t, db.Flush())
+		require.Equal(t, 1, db.Metrics().Levels[0].Runs)
+		clock.advance(2 * time.Minute)
+		db.scheduleCompactions()
+		db.settle()
+		over, _ := db.waste()
+		require.LessOrEqual(t, over, 0.0)
+		require.False(t, db.due())
+		require.NoError(t, db.Close())
+	})
+}
+
+// Versions that a snapshot has kept are given back when it is closed, also if there is a newer one, to which they are
+// nothing.
+func TestOverwrittenValuesUnderANewerSnapshot(t *testing.T) {
+	allKinds(t, func(t *testing.T, kind CompactionStyle) {
+		db := collected(t, kind, func(o *Options) { o.BlobSpace = 1.1 })
+		rng := rand.New(rand.NewPCG(35, uint64(kind)))
+		const keys, size = 1000, 500
+		for i := range keys {
+			set(t, db, fmt.Sprintf("key%05d", i), string(randomBytes(rng, size)))
+		}
+		require.NoError(t, db.Compact(nil, nil))
+		needed := float64(db.Metrics().Blobs.LiveBytes)
+		first := db.NewSnapshot()
+		for i := 0; i < keys; i += 4 {
+			set(t, db, fmt.Sprintf("key%05d", i), string(randomBytes(rng, size)))
+		}
+		require.NoError(t, db.Flush())
+		db.settle()
+		require.Greater(t, float64(db.Metrics().Blobs.LiveBytes), 1.2*needed, "the snapshot keeps them")
+		second := db.NewSnapshot()
+		require.NoError(t, first.Close())
+		db.settle()
+		db.mu.Lock()
+		held, batch := float64(db.current.BlobTotals().RecordBytes), db.blobSpace(db.current).batch
+		db.mu.Unlock()
+		require.LessOrEqual(t, held, 1.1*needed+batch)
+		require.NoError(t, second.Close())
+		require.NoError(t, db.Close())
+	})
+}

@@ -73,19 +73,20 @@ func (d *DB) pickForBlobs(v *version.Version, s *blobSpace) *compaction {
 	return d.pickCollection(v, s)
 }
 
-// pickDead takes the table of the oldest run that has most entries which are dead.
+// pickDead takes the table of the oldest run of which most is dead in blob files, or, if that run is of level 0, all of
+// that level down.
 func (d *DB) pickDead(v *version.Version) (best *compaction) {
-	oldest, now, most := v.Runs[len(v.Runs)-1], d.now(), uint64(0)
+	const reason = "values that lie apart have expired or were overwritten"
+	oldest, now, seen, most := v.Runs[len(v.Runs)-1], d.now(), d.oldestSeen(), uint64(0)
 	if oldest.Level == 0 {
-		return nil
+		return d.ifFree(lastLevel, func() *compaction { return compactLevels(v, reason, 0, lastLevel) })
 	}
-	_, held := d.snapshots.oldest()
 	for t := range oldest.Where(func(s *version.Sums) bool {
-		return s.FirstExpiry <= now || !held && s.Overwritten > 0
+		return s.ExpiringApart > 0 && s.FirstExpiry <= now || s.OverwrittenApart > 0 && s.OldestTop <= seen
 	}) {
-		if dead := t.Dead(now, !held); dead > most && len(t.Blobs) > 0 {
+		if dead := t.DeadApart(now, seen); dead > most {
 			c := collect(v, []*version.Table{t})
-			if c.reason, c.collects = "values that lie apart have expired or were overwritten", false; !d.conflicts(c) {
+			if c.reason, c.collects = reason, false; !d.conflicts(c) {
 				best, most = c, dead
 			}
 		}
@@ -100,7 +101,7 @@ func (d *DB) untilDead(v *version.Version) time.Duration {
 		return 0
 	}
 	s, oldest, now := d.blobSpace(v), v.Runs[len(v.Runs)-1], d.now()
-	dead := func(at uint64) bool { return float64(oldest.Expired(at))*s.perEntry > s.mostHidden }
+	dead := func(at uint64) bool { return float64(oldest.ExpiredApart(at)) > s.mostHidden }
 	if dead(now) || !dead(math.MaxUint64) {
 		return 0
 	}

@@ -57,10 +57,7 @@ func blobBytesUnder(runs []*Run, lo, hi []byte) (sum uint64) {
 		from, to := r.over(lo, hi)
 		for i := from; i < to; i++ {
 			t := r.At(i)
-			size := uint64(0)
-			for _, ref := range t.Blobs {
-				size += ref.Bytes
-			}
+			size := t.blobBytes()
 			if bytes.Compare(t.Smallest, lo) < 0 || hi != nil && !t.Before(hi) {
 				size /= 2
 			}

@@ -21,7 +21,10 @@ type Sums struct {
 	FilterBytes  int64
 	IndexBytes   int64
 	BlobBytes    uint64 // that the records take in blob files of which the tables have handles
-	Unfiltered   int    // tables with entries and no filter
+	// Of BlobBytes, about what is of values with an expiry, and of those that are overwritten: a table's bytes are
+	// taken to be shared by all its entries alike.
+	ExpiringApart, OverwrittenApart uint64
+	Unfiltered                      int // tables with entries and no filter
 
 	LargestSeq base.SeqNum // of all tables
 	OldestTop  base.SeqNum // the smallest of the tables' largest sequence numbers
@@ -48,9 +51,8 @@ func sumsOf(t *Table, level int) Sums {
 		FilterBytes: int64(t.FilterBytes), IndexBytes: int64(t.IndexBytes), LargestSeq: t.LargestSeq,
 		OldestTop: t.LargestSeq, FirstExpiry: never,
 	}
-	for _, r := range t.Blobs {
-		s.BlobBytes += r.Bytes
-	}
+	s.BlobBytes = t.blobBytes()
+	s.ExpiringApart, s.OverwrittenApart = t.apart(t.Expiring), t.apart(t.Overwritten)
 	if t.FilterBytes == 0 && t.Entries > 0 {
 		s.Unfiltered = 1
 	}
@@ -83,6 +85,8 @@ func (s *Sums) add(o *Sums) {
 	s.FilterBytes += o.FilterBytes
 	s.IndexBytes += o.IndexBytes
 	s.BlobBytes += o.BlobBytes
+	s.ExpiringApart += o.ExpiringApart
+	s.OverwrittenApart += o.OverwrittenApart
 	s.Unfiltered += o.Unfiltered
 	s.LargestSeq = max(s.LargestSeq, o.LargestSeq)
 	s.OldestTop = min(s.OldestTop, o.OldestTop)

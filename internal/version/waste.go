@@ -59,20 +59,6 @@ func (r *Run) MostlyWaste(level int, now uint64) bool {
 	return r.root.sums.mostlyWaste(r.root.expired(now), level)
 }
 
-// Expired returns about how many of the run's entries have expired at now. It visits only those tables of
-// which a part has.
-func (r *Run) Expired(now uint64) uint64 { return r.root.expired(now) }
-
-// Dead returns about how many of the table's entries rewriting it would drop, in the oldest run: those that have
-// expired at now, and, once no snapshot needs them, those that are overwritten.
-func (t *Table) Dead(now uint64, overwritten bool) uint64 {
-	dead := t.expired(now)
-	if overwritten {
-		dead += t.Overwritten
-	}
-	return dead
-}
-
 // expired returns about how many entries have expired at now.
 func (n *node) expired(now uint64) (expired uint64) {
 	switch {

@@ -1,0 +1,80 @@
+package version
+
+import "github.com/siftkv/siftkv/internal/base"
+
+// Of values that lie apart, those that have expired or are overwritten take space in blob files until their entries
+// are dropped. Short values beside them take none, however many expire: so each table's bytes in blob files are
+// counted for its own entries alone.
+
+// blobBytes returns what the records take in blob files of which the table has handles.
+func (t *Table) blobBytes() (sum uint64) {
+	for _, r := range t.Blobs {
+		sum += r.Bytes
+	}
+	return sum
+}
+
+// apart returns the bytes in blob files of n of the table's entries, at the average.
+func (t *Table) apart(n uint64) uint64 {
+	if n == 0 || t.Entries == 0 {
+		return 0
+	}
+	return uint64(float64(t.blobBytes()) * min(float64(n)/float64(t.Entries), 1))
+}
+
+// DeadApart returns about how many bytes in blob files are of entries that rewriting the table would drop, in the
+// oldest run: of those that have expired at now, and, if nobody needs versions before a sequence number that the
+// table has nothing after, of those that are overwritten.
+func (t *Table) DeadApart(now uint64, oldest base.SeqNum) uint64 {
+	dead := t.expired(now)
+	if t.LargestSeq <= oldest {
+		dead += t.Overwritten
+	}
+	return t.apart(dead)
+}
+
+// DeadApart is Table.DeadApart of all tables. It visits only those of which a part has expired, and those of which
+// neighbours have versions after the sequence number.
+func (r *Run) DeadApart(now uint64, oldest base.SeqNum) uint64 {
+	return r.root.expiredApart(now) + r.root.overwrittenApart(oldest)
+}
+
+// ExpiredApart returns about how many bytes in blob files are of values that have expired at now. It visits only those
+// tables of which a part has.
+func (r *Run) ExpiredApart(now uint64) uint64 { return r.root.expiredApart(now) }
+
+func (n *node) expiredApart(now uint64) (bytes uint64) {
+	switch {
+	case n.sums.ExpiringApart == 0 || n.sums.FirstExpiry > now:
+		return 0
+	case n.sums.LastExpiry <= now:
+		return n.sums.ExpiringApart
+	}
+	for _, k := range n.kids {
+		bytes += k.expiredApart(now)
+	}
+	for _, t := range n.tables {
+		bytes += t.apart(t.expired(now))
+	}
+	return bytes
+}
+
+// overwrittenApart returns about how many bytes in blob files are of versions that are overwritten, in tables that have
+// nothing after a sequence number.
+func (n *node) overwrittenApart(oldest base.SeqNum) (bytes uint64) {
+	switch {
+	case n.sums.OverwrittenApart == 0 || n.sums.OldestTop > oldest:
+		return 0
+	case n.sums.LargestSeq <= oldest:
+		return n.sums.OverwrittenApart
+	}
+	for _, k := range n.kids {
+		bytes += k.overwrittenApart(oldest)
+	}
+	for _, t := range n.tables {
+		if t.LargestSeq <= oldest {
+			bytes += t.apart(t.Overwritten)
+		}
+	}
+	return bytes
+}
