@@ -193,6 +193,18 @@ func (d *DB) findHeld(key []byte, h blob.Handle) (*heldBlob, error) {
 	return b, nil
 }
 
+// checkHeld returns an error if a log that was replayed has handles of a blob file of the version: the flush that lists
+// a file is the end of its log.
+func (d *DB) checkHeld(v *version.Version) error {
+	for _, b := range d.held.all() {
+		if v.Blob(b.Num) != nil {
+			return &CorruptionError{File: d.blobPath(b.Num), Offset: -1, Hint: d.hint(),
+				What: "a log has handles of its values, which the manifest says are in tables"}
+		}
+	}
+	return nil
+}
+
 // readBlobInfo returns what a blob file says of itself.
 func (d *DB) readBlobInfo(num uint64) (info blob.Info, err error) {
 	name := d.blobPath(num)

@@ -71,3 +71,34 @@ func TestLogBombsOfValuesApart(t *testing.T) {
 		require.ErrorContains(t, err, ".blob at offset 32: a log has a handle")
 	}
 }
+
+// A log that goes on with handles of a blob file that was listed is damaged: both openings name the file.
+func TestALogWithHandlesOfAListedFileIsRefused(t *testing.T) {
+	dir, from := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "forged")
+	db := openDir(t, dir, &Options{leastStreamed: 1})
+	require.NoError(t, db.SetReader([]byte("a"), 5000, strings.NewReader(strings.Repeat("v", 5000)), Sync))
+	require.NoError(t, db.Flush())
+	names := blobNames(db)
+	require.Len(t, names, 1)
+	_, num := manifest.ParseFileName(filepath.Base(names[0]))
+	size, err := vfs.OS.Stat(names[0])
+	require.NoError(t, err)
+	log := db.logNum
+	require.NoError(t, os.CopyFS(from, os.DirFS(dir)))
+	require.NoError(t, db.Close())
+
+	out, err := vfs.OS.Create(filepath.Join(from, manifest.FileName(manifest.FileWAL, log)))
+	require.NoError(t, err)
+	w := wal.NewWriter(out, log)
+	var b batchrepr.Writer
+	h := blob.Handle{File: num, Offset: 32, Length: size - blob.MinSize, Size: 5000}
+	b.Add(base.KindSetApart, []byte("a"), h.Append(nil))
+	require.NoError(t, w.Append(b.Seal(2)))
+	require.NoError(t, w.Sync())
+	require.NoError(t, out.Close())
+	for _, readOnly := range []bool{true, false} {
+		_, err = Open(from, &Options{ReadOnly: readOnly})
+		require.ErrorIs(t, err, ErrCorruption)
+		require.ErrorContains(t, err, filepath.Base(names[0]))
+	}
+}

@@ -39,7 +39,7 @@ func (d *DB) recover() error {
 	if err != nil {
 		return err
 	}
-	if err := d.checkClosed(num, m, lastSeq); err != nil {
+	if err := errors.Join(d.checkHeld(v), d.checkClosed(num, m, lastSeq)); err != nil {
 		return err
 	}
 	if err := d.settleMerger(v.Features() | used); err != nil {
