@@ -15,7 +15,7 @@ type BlobMetrics struct {
 	// Now. None of it is counted as it comes and goes: it is what sorted files say that they refer to.
 	Files       int
 	Bytes       int64  // of the files
-	Records     uint64 // of all files: each is a value, its key, and some 30 bytes
+	Records     uint64 // of all files: each is a value, its key, and 15 to 30 bytes
 	LiveRecords uint64 // of them, those that a sorted file refers to
 	LiveBytes   uint64 // of these
 	Garbage     uint64 // bytes of the others

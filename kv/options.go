@@ -81,18 +81,19 @@ type Options struct {
 	// takes one more read; values up to 64 KiB that are asked for again come out of the cache, and
 	// iterators and MultiGet read neighbours together. Has, GetSize and iterators with KeysOnly read no
 	// blob file. 0 is the default: 4 KiB, or -1 with Objects, where a read is a request, and with MemoryMap, which
-	// maps no blob files. With less than 0 no values lie apart that do not yet. Operands of a merger stay in sorted
-	// files. It may be changed at every open. A store is refused by releases that know no blob files once
-	// there is one. See BlobSpace, and docs/large-values.md.
+	// maps no blob files, unless SeparateAtCommit is set. With less than 0 no values lie apart that do not yet.
+	// Operands of a merger stay in sorted files. It may be changed at every open. A store is refused by releases
+	// that know no blob files once there is one. See BlobSpace, and docs/large-values.md.
 	SeparateFrom int
 
 	// BlobSpace is how many times the values that are needed blob files may take, about: 1.5 by
 	// default, 1.1 to 1,000. What overwritten and deleted values take comes back by copying what
 	// else is in their files, the emptiest files first: with values that are overwritten
 	// evenly each is written 2.4 times in all for 1.3, and 1.7 times for 1.5. Needed is what
-	// is live, and what snapshots and iterators still see. Writes are delayed near the limit, and
-	// wait at it, unless nothing can be had by waiting. A batch of new files comes on top of it
-	// while files are collected, and small stores may have a few files more.
+	// is live, and what snapshots and iterators still see. Writes are delayed beyond the limit, by half of
+	// what a batch of collection or two memtables take, and wait at twice that, unless nothing can be had
+	// by waiting. A batch of new files comes on top of it while files are collected, and small stores may have a
+	// few files more.
 	BlobSpace float64
 
 	// SeparateAtCommit has values from SeparateFrom on written once, when they are committed: to a blob file beside
