@@ -105,13 +105,14 @@ func TestCheckpointsAndClonesKeepBlobFiles(t *testing.T) {
 	require.Subset(t, blobsIn(t, s), shared, "values of the clone are in them")
 
 	// When it has written all of them anew, nobody needs them any more.
-	afterCollection(t, s, "child", func(child *DB) {
-		fillBranch(t, child, own, 0, 200, "the clone's")
-		require.NoError(t, child.Set([]byte("more"), nil, NoSync))
-		require.NoError(t, child.Compact(nil, nil))
-	})
+	for len(checkpointsIn(t, s)) > 0 { // until the pin is not needed, which the collector sees when it next comes by
+		afterCollection(t, s, "child", func(child *DB) {
+			fillBranch(t, child, own, 0, 200, "the clone's")
+			require.NoError(t, child.Set([]byte("more"), nil, NoSync))
+			require.NoError(t, child.Compact(nil, nil))
+		})
+	}
 	own["more"] = ""
-	require.Empty(t, checkpointsIn(t, s), "the pin is not needed")
 	for bucketHas(t, s, shared) {
 		overwrite()
 	}
