@@ -1,9 +1,9 @@
 package kv
 
 // Writers are slowed down before blob files are over their limit by what one batch of collection, or
-// two memtables, take, and wait when they are. What waits in memtables to be flushed counts: it comes in
-// any case. Nobody waits when nothing is being done that could make space, or when that fails, nor for a compaction
-// that somebody asked for: it may keep collection from all of a store, for as long as it takes.
+// two memtables, take, and wait when they are. What waits in memtables to be flushed counts, and what commits wrote
+// apart of it: it comes in any case. Nobody waits when nothing is being done that could make space, or when that fails,
+// nor for a compaction that somebody asked for: it may keep collection from all of a store, for as long as it takes.
 
 // blobPressure says how badly writers have to be slowed down for blob files: not at 0, most from 1 on,
 // where they wait. The caller holds d.mu.
@@ -15,6 +15,11 @@ func (d *DB) blobPressure() float64 {
 	over := s.over()
 	for _, m := range d.imms {
 		over += float64(m.Size())
+	}
+	for _, b := range heldBy(d.imms) {
+		if b.log != nil {
+			over += float64(b.Size) // no more than a memtable's, while a stream may have any length
+		}
 	}
 	room := max(s.batch, 2*float64(d.opts.MemtableSize))
 	return max(over-room/2, 0) / (room / 2)

@@ -155,6 +155,33 @@ func TestSlowedWritesAreTimed(t *testing.T) {
 	})
 }
 
+// Writes are slowed down no longer than there is a reason to.
+func TestSlowedWritesGoOnWhenThePressureIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := openDir(t, "db", &Options{fs: vfs.NewMem(), L0CompactionThreshold: 2, L0SlowdownThreshold: 2,
+			L0StopThreshold: 3, MemtableSize: 1 << 20})
+		db.holdCompactions(true)
+		for i := range 2 {
+			require.NoError(t, db.Set(fmt.Appendf(nil, "%d", i), []byte("v"), NoSync))
+			require.NoError(t, db.Flush())
+		}
+		start := time.Now()
+		require.NoError(t, db.Set([]byte("k"), make([]byte, 400_000), NoSync))
+		require.Greater(t, time.Since(start), 300*time.Millisecond)
+
+		start = time.Now()
+		time.AfterFunc(10*time.Millisecond, func() { db.holdCompactions(false) })
+		require.NoError(t, db.Set([]byte("k"), make([]byte, 400_000), NoSync))
+		took := time.Since(start)
+		require.GreaterOrEqual(t, took, 10*time.Millisecond)
+		require.Less(t, took, 20*time.Millisecond)
+		m := db.Metrics()
+		require.Positive(t, m.Slowdowns)
+		require.LessOrEqual(t, took, m.SlowdownTime)
+		require.NoError(t, db.Close())
+	})
+}
+
 // Lookups in a snapshot of a store that follows a writer are timed as others are.
 func TestLookupsOfAFollowerAreTimed(t *testing.T) {
 	dir := t.TempDir()

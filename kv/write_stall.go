@@ -83,6 +83,20 @@ func (d *DB) underPressure() bool {
 	return d.level0Over(d.opts.L0SlowdownThreshold) || d.slowsForBlobs() > 0
 }
 
+// pressure says how badly writers have to be slowed down for level 0 and for blob files: not at 0, most at 1. The caller
+// holds d.mu.
+func (d *DB) pressure() float64 {
+	pressure := d.slowsForBlobs()
+	if d.level0Over(d.opts.L0SlowdownThreshold) {
+		over := level0Backlog(d.current) - d.opts.L0SlowdownThreshold
+		return max(pressure, min(float64(over+1)/float64(d.opts.L0StopThreshold-d.opts.L0SlowdownThreshold), 1))
+	}
+	if d.compactions.cause != nil {
+		return 0
+	}
+	return pressure
+}
+
 // Writes are slowed down to fastRate bytes per second when level 0 reaches the
 // slowdown threshold, and to slowRate when it is nearly at the stop threshold, and likewise as blob
 // files get over their limit:
@@ -93,15 +107,11 @@ const (
 	minSleep = time.Millisecond // shorter sleeps are saved up: timers are not finer
 )
 
-// slowDown sleeps as the pressure of level 0 and of blob files asks. The caller holds d.mu, which
-// is released meanwhile. The end of ctx wakes it.
+// slowDown sleeps as the pressure of level 0 and of blob files asks, and no longer than it lasts. The caller holds d.mu,
+// which is released meanwhile. The end of ctx wakes it.
 func (d *DB) slowDown(ctx context.Context, size int) {
-	pressure := d.slowsForBlobs()
-	if d.level0Over(d.opts.L0SlowdownThreshold) {
-		over := level0Backlog(d.current) - d.opts.L0SlowdownThreshold
-		pressure = max(pressure, min(float64(over+1)/float64(d.opts.L0StopThreshold-d.opts.L0SlowdownThreshold), 1))
-	}
-	if pressure == 0 || d.compactions.cause != nil && !d.level0Over(d.opts.L0SlowdownThreshold) {
+	pressure := d.pressure()
+	if pressure == 0 {
 		d.slowDebt = 0
 		return
 	}
@@ -110,17 +120,30 @@ func (d *DB) slowDown(ctx context.Context, size int) {
 	if d.slowDebt < minSleep || d.closing {
 		return
 	}
-	sleep := min(d.slowDebt, time.Second)
+	most := min(d.slowDebt, time.Second)
 	d.slowDebt = 0
-	d.mu.Unlock()
-	select {
-	case <-time.After(sleep):
-	case <-ctx.Done():
-	}
-	d.mu.Lock()
+	start := time.Now()
+	d.sleepUnderPressure(ctx, most)
+	slept := time.Since(start)
 	d.counters.slowdowns.Add(1)
-	d.counters.slowdownNanos.Add(uint64(sleep))
-	d.latencies.stalled(sleep)
+	d.counters.slowdownNanos.Add(uint64(slept))
+	d.latencies.stalled(slept)
+}
+
+// sleepUnderPressure waits for a time at most, and until there is no pressure: what a large batch has to wait for may be
+// over in a tenth of the time. The caller holds d.mu.
+func (d *DB) sleepUnderPressure(ctx context.Context, most time.Duration) {
+	defer d.broadcastAt(ctx)()
+	over := false
+	defer time.AfterFunc(most, func() {
+		d.mu.Lock()
+		over = true
+		d.progress.Broadcast()
+		d.mu.Unlock()
+	}).Stop()
+	for !over && ctx.Err() == nil && !d.closing && d.failure == nil && d.pressure() > 0 {
+		d.progress.Wait()
+	}
 }
 
 // broadcastAt lets waits on d.progress notice that ctx has ended. The caller calls
