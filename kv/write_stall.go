@@ -83,8 +83,8 @@ func (d *DB) underPressure() bool {
 	return d.level0Over(d.opts.L0SlowdownThreshold) || d.slowsForBlobs() > 0
 }
 
-// pressure says how badly writers have to be slowed down for level 0 and for blob files: not at 0, most at 1. The caller
-// holds d.mu.
+// pressure says how badly writers have to be slowed down for level 0 and for blob files: not at 0, most at 1. The
+// caller holds d.mu.
 func (d *DB) pressure() float64 {
 	pressure := d.slowsForBlobs()
 	if d.level0Over(d.opts.L0SlowdownThreshold) {
@@ -107,8 +107,8 @@ const (
 	minSleep = time.Millisecond // shorter sleeps are saved up: timers are not finer
 )
 
-// slowDown sleeps as the pressure of level 0 and of blob files asks, and no longer than it lasts. The caller holds d.mu,
-// which is released meanwhile. The end of ctx wakes it.
+// slowDown sleeps as the pressure of level 0 and of blob files asks, and no longer than it lasts. The caller holds
+// d.mu, which is released meanwhile. The end of ctx wakes it.
 func (d *DB) slowDown(ctx context.Context, size int) {
 	pressure := d.pressure()
 	if pressure == 0 {
@@ -130,8 +130,8 @@ func (d *DB) slowDown(ctx context.Context, size int) {
 	d.latencies.stalled(slept)
 }
 
-// sleepUnderPressure waits for a time at most, and until there is no pressure: what a large batch has to wait for may be
-// over in a tenth of the time. The caller holds d.mu.
+// sleepUnderPressure waits for a time at most, and until there is no pressure: what a large batch has to wait for may
+// be over in a tenth of the time. The caller holds d.mu.
 func (d *DB) sleepUnderPressure(ctx context.Context, most time.Duration) {
 	defer d.broadcastAt(ctx)()
 	over := false
