@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -188,4 +189,31 @@ func TestDumpsOfDamagedBlobFiles(t *testing.T) {
 	status, _, stderr := siftkv(t, "dump-blob", name)
 	require.Equal(t, statusDamage, status)
 	require.Contains(t, stderr, "footer")
+}
+
+// A file may be longer than what Set takes: it is stored, and printed, without being in memory.
+func TestLongFilesArePut(t *testing.T) {
+	dir, file := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "long")
+	f, err := os.Create(file)
+	require.NoError(t, err)
+	require.NoError(t, f.Truncate(kv.MaxValueSize+1))
+	require.NoError(t, f.Close())
+	require.JSONEq(t, fmt.Sprintf(`{"bytes":%d,"put":"k"}`, kv.MaxValueSize+1),
+		ok(t, "put", dir, "k", "--from", file, "--create", "--json"))
+	db, err := kv.Open(dir, nil)
+	require.NoError(t, err)
+	size, err := db.GetSize([]byte("k"))
+	require.NoError(t, err)
+	require.EqualValues(t, kv.MaxValueSize+1, size)
+	require.NoError(t, db.Close())
+
+	require.NoError(t, os.Truncate(file, kv.MaxReaderSize+1))
+	status, _, stderr := siftkv(t, "put", dir, "k", "--from", file)
+	require.Equal(t, statusUsage, status)
+	require.Contains(t, stderr, strconv.Itoa(kv.MaxReaderSize+1))
+
+	dir = apartStore(t)
+	require.Equal(t, strings.Repeat("a", 5000), ok(t, "get", dir, "long000", "--raw"))
+	status, _, _ = siftkv(t, "get", dir, "none", "--raw")
+	require.Equal(t, 3, status)
 }

@@ -3,6 +3,8 @@ package storecmd
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 
 	"github.com/siftkv/siftkv/internal/cli"
@@ -22,17 +24,35 @@ func (c *getCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	return c.read(ctx, p, func(db *kv.DB) error {
+		if c.Raw {
+			return p.copyValue(db, key)
+		}
 		value, err := db.Get(key)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case c.Raw:
-			_, _ = p.out.Write(value) // the buffer keeps the error
-			return nil
 		}
 		p.answer(p.pair(key, value), "%s\n", p.KeyFormat.String(value))
 		return nil
 	})
+}
+
+// copyValue prints a value that may be too long for memory. Damage that is found on the way is an error after what was
+// whole.
+func (p *program) copyValue(db *kv.DB, key []byte) error {
+	r, err := db.GetReader(key)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(valueWriter{p.out}, r)
+	return errors.Join(err, r.Close())
+}
+
+// A valueWriter has no error: the buffer keeps it, and whoever prints what is left in it tells.
+type valueWriter struct{ w io.Writer }
+
+func (v valueWriter) Write(b []byte) (int, error) {
+	_, _ = v.w.Write(b)
+	return len(b), nil
 }
 
 // An entry is a key and its value in JSON.
@@ -61,34 +81,54 @@ func (c *putCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	value, err := c.value(ctx, p)
+	value, long, err := c.value(ctx, p)
 	if err != nil {
 		return err
 	}
-	err = c.writeOrCreate(ctx, p, c.Create, func(db *kv.DB) error { return db.Set(key, value, kv.Sync) })
+	size := int64(len(value))
+	if long != nil {
+		defer long.close()
+		size = long.size
+	}
+	err = c.writeOrCreate(ctx, p, c.Create, func(db *kv.DB) error {
+		if long == nil {
+			return db.Set(key, value, kv.Sync)
+		}
+		return db.SetReaderContext(ctx, key, size, long, kv.Sync)
+	})
 	if err != nil {
 		return err
 	}
-	p.answer(object{"bytes", len(value), "put", p.KeyFormat.JSON(key)}, "")
+	p.answer(object{"bytes", size, "put", p.KeyFormat.JSON(key)}, "")
 	return nil
 }
 
-func (c *putCommand) value(ctx context.Context, p *program) ([]byte, error) {
+// value returns what is to be stored; or, if it is longer than Set takes, the file to read it from.
+func (c *putCommand) value(ctx context.Context, p *program) (value []byte, long *streams, err error) {
 	switch {
 	case c.Value != nil && c.From != "":
-		return nil, usagef("there are two values: an argument and --from %s", c.From)
+		return nil, nil, usagef("there are two values: an argument and --from %s", c.From)
 	case c.Value != nil:
-		return p.parse("value", *c.Value)
+		value, err = p.parse("value", *c.Value)
+		return value, nil, err
 	case c.From == "":
-		return nil, usagef("there is no value: give one, or --from FILE")
+		return nil, nil, usagef("there is no value: give one, or --from FILE")
 	}
 	in, err := p.openStreams(ctx, string(c.From), "read the value")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if in.size > kv.MaxValueSize {
+		return nil, in, nil
 	}
 	defer in.close()
 	// No more is read than shows that the value is too large: a device may have no end.
-	return io.ReadAll(io.LimitReader(in, kv.MaxValueSize+1))
+	value, err = io.ReadAll(io.LimitReader(in, kv.MaxValueSize+1))
+	if err == nil && len(value) > kv.MaxValueSize {
+		err = fmt.Errorf("%w: %s has more than %d bytes; a longer value is taken from a file, which says how long "+
+			"it is", kv.ErrTooLarge, c.From, kv.MaxValueSize)
+	}
+	return value, nil, err
 }
 
 type deleteCommand struct {

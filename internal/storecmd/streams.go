@@ -19,6 +19,7 @@ type streams struct {
 	r     *bufio.Reader
 	pipe  *io.PipeReader
 	file  *os.File // nil: standard input
+	size  int64    // in bytes; 0: nothing tells
 	meter *meter
 	stop  func() bool
 }
@@ -26,14 +27,14 @@ type streams struct {
 // openStreams opens a file to read backups from; "-" is standard input.
 func (p *program) openStreams(ctx context.Context, name, phase string) (*streams, error) {
 	s := &streams{ctx: ctx, name: name}
-	from, total := p.stdin, int64(0)
+	from := p.stdin
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
 			return nil, err
 		}
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			total = info.Size()
+			s.size = info.Size()
 		}
 		s.file, from = f, f
 	}
@@ -44,7 +45,7 @@ func (p *program) openStreams(ctx context.Context, name, phase string) (*streams
 		_ = w.CloseWithError(err)
 	}()
 	s.pipe, s.stop = r, context.AfterFunc(ctx, func() { _ = w.CloseWithError(context.Cause(ctx)) })
-	s.meter = p.meter(phase, total)
+	s.meter = p.meter(phase, s.size)
 	s.r = bufio.NewReaderSize(io.TeeReader(r, s.meter), 64<<10)
 	return s, nil
 }
