@@ -64,7 +64,7 @@ func TestWasteIsFoundWithoutALookAtAllTables(t *testing.T) {
 		require.NoError(t, err)
 		l := &v.Levels[level]
 		for range 5 {
-			now := uint64(rapid.IntRange(0, 5_100_000_000).Draw(t, "now"))
+			now := rapid.Uint64Range(0, 5_100_000_000).Draw(t, "now")
 			var waste []*Table
 			wait := time.Duration(0)
 			for tb := range l.All() {
