@@ -36,45 +36,31 @@ func (t *Table) DeadApart(now uint64, oldest base.SeqNum) uint64 {
 // DeadApart is Table.DeadApart of all tables. It visits only those of which a part has expired, and those of which
 // neighbours have versions after the sequence number.
 func (r *Run) DeadApart(now uint64, oldest base.SeqNum) uint64 {
-	return r.root.expiredApart(now) + r.root.overwrittenApart(oldest)
+	return r.ExpiredApart(now) + r.root.overwrittenApart(oldest)
 }
 
 // ExpiredApart returns about how many bytes in blob files are of values that have expired at now. It visits only those
 // tables of which a part has.
-func (r *Run) ExpiredApart(now uint64) uint64 { return r.root.expiredApart(now) }
-
-func (n *node) expiredApart(now uint64) (bytes uint64) {
-	switch {
-	case n.sums.ExpiringApart == 0 || n.sums.FirstExpiry > now:
-		return 0
-	case n.sums.LastExpiry <= now:
-		return n.sums.ExpiringApart
-	}
-	for _, k := range n.kids {
-		bytes += k.expiredApart(now)
-	}
-	for _, t := range n.tables {
-		bytes += t.apart(t.expired(now))
-	}
-	return bytes
+func (r *Run) ExpiredApart(now uint64) uint64 {
+	return r.root.total(func(s *Sums) (uint64, bool) { return s.expiring(s.ExpiringApart, now) },
+		func(t *Table) uint64 { return t.apart(t.expired(now)) })
 }
 
 // overwrittenApart returns about how many bytes in blob files are of versions that are overwritten, in tables that have
 // nothing after a sequence number.
-func (n *node) overwrittenApart(oldest base.SeqNum) (bytes uint64) {
-	switch {
-	case n.sums.OverwrittenApart == 0 || n.sums.OldestTop > oldest:
-		return 0
-	case n.sums.LargestSeq <= oldest:
-		return n.sums.OverwrittenApart
-	}
-	for _, k := range n.kids {
-		bytes += k.overwrittenApart(oldest)
-	}
-	for _, t := range n.tables {
-		if t.LargestSeq <= oldest {
-			bytes += t.apart(t.Overwritten)
+func (n *node) overwrittenApart(oldest base.SeqNum) uint64 {
+	return n.total(func(s *Sums) (uint64, bool) {
+		switch {
+		case s.OverwrittenApart == 0 || s.OldestTop > oldest:
+			return 0, true
+		case s.LargestSeq <= oldest:
+			return s.OverwrittenApart, true
 		}
-	}
-	return bytes
+		return 0, false
+	}, func(t *Table) uint64 {
+		if t.LargestSeq > oldest {
+			return 0
+		}
+		return t.apart(t.Overwritten)
+	})
 }

@@ -60,20 +60,36 @@ func (r *Run) MostlyWaste(level int, now uint64) bool {
 }
 
 // expired returns about how many entries have expired at now.
-func (n *node) expired(now uint64) (expired uint64) {
+func (n *node) expired(now uint64) uint64 {
+	return n.total(func(s *Sums) (uint64, bool) { return s.expiring(s.Expiring, now) },
+		func(t *Table) uint64 { return t.expired(now) })
+}
+
+// expiring returns which part of what has an expiry has expired at now, if that is all or nothing.
+func (s *Sums) expiring(all, now uint64) (part uint64, known bool) {
 	switch {
-	case n.sums.Expiring == 0 || n.sums.FirstExpiry > now:
-		return 0
-	case n.sums.LastExpiry <= now:
-		return n.sums.Expiring
+	case all == 0 || s.FirstExpiry > now:
+		return 0, true
+	case s.LastExpiry <= now:
+		return all, true
 	}
+	return 0, false
+}
+
+// total adds up a figure of the tables under a node. It visits only those of which the sums of nodes do not tell it.
+func (n *node) total(told func(*Sums) (part uint64, known bool), of func(*Table) uint64) uint64 {
+	sum, known := told(&n.sums)
+	if known {
+		return sum
+	}
+	sum = 0
 	for _, k := range n.kids {
-		expired += k.expired(now)
+		sum += k.total(told, of)
 	}
 	for _, t := range n.tables {
-		expired += t.expired(now)
+		sum += of(t)
 	}
-	return expired
+	return sum
 }
 
 // WorthRewriting reports whether tables that are mostly waste are enough to rewrite others
