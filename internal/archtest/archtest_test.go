@@ -26,6 +26,7 @@ var layers = []struct {
 	{"internal/keytext", 0},
 	{"internal/offheap", 0},
 	{"internal/racebuild", 0},
+	{"internal/scale", 1},
 	{"objstore", 0},
 	{"internal/cli/progress", 0},
 	{"internal/cli/outfile", 1},

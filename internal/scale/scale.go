@@ -1,0 +1,63 @@
+// Package scale sets the size of tests that could have any size: how many seeds, rounds, power cuts or keys.
+// Tests are quick by default. The environment variable LONG=1 makes them long, and LONG=n makes them n times as long.
+// Under the race detector, which slows a program down, they are shorter. Every size does everything once.
+package scale
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/racebuild"
+)
+
+// long is the value of LONG, or 0 if it is not set.
+var long = parse(os.Getenv("LONG"))
+
+func parse(text string) int {
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		panic(fmt.Sprintf("LONG=%q: give a whole number of at least 1, or leave it out", text))
+	}
+	return n
+}
+
+// Long reports whether tests are long.
+func Long() bool { return long > 0 }
+
+// Count returns how often a test repeats something: n by default, LONG times nLong with LONG, and at least 1.
+func Count(n, nLong int) int { return count(n, nLong, long, racebuild.Slowdown) }
+
+func count(n, nLong, times, slowdown int) int {
+	if times > 0 {
+		n = nLong * times
+	}
+	return max(n/slowdown, 1)
+}
+
+// Stride returns the distance between the places that a test tries, of which there are more the smaller it is: n by
+// default, nLong divided by LONG with LONG, and at least 1.
+func Stride(n, nLong int) int { return stride(n, nLong, long, racebuild.Slowdown) }
+
+func stride(n, nLong, times, slowdown int) int {
+	if times > 0 {
+		n = max(nLong/times, 1)
+		if n == 1 && times > 1 { // every place was asked for
+			return 1
+		}
+	}
+	return n * slowdown
+}
+
+// OneGoroutine skips a test under the race detector, which has nothing to find in it: the test takes long, and what it
+// runs has a single goroutine, or the goroutines that other tests have under the detector. The reason says which.
+func OneGoroutine(t testing.TB, reason string) {
+	t.Helper()
+	if racebuild.Enabled {
+		t.Skip("not under the race detector: " + reason)
+	}
+}
