@@ -68,17 +68,6 @@ func (s *budgetShare) begin() {
 	s.b.mu.Unlock()
 }
 
-// abandon gives back what a store has of its budget that could not be opened.
-func (s *budgetShare) abandon() error {
-	if s == nil {
-		return nil
-	}
-	err := s.d.tables.CloseAll()
-	s.d.cache.Release()
-	s.leave()
-	return err
-}
-
 // bytes returns what the store has of its budget; 0 without one.
 func (s *budgetShare) bytes(d *DB) int64 {
 	if s == nil {

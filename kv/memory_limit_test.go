@@ -11,11 +11,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 const childLimitEnv = "SIFTKV_TEST_LIMIT" // in bytes; childSeedEnv is the number of keys
@@ -36,16 +39,24 @@ const programSize = 10 << 20
 // A process that loads a store, compacts it, looks up keys and scans it stays within what
 // MemoryLimit promises, as the system counts it.
 func TestMemoryLimitBoundsTheProcess(t *testing.T) {
-	keys := 5_000_000
-	if testing.Short() {
-		keys /= 10
-	}
-	for _, limit := range []int64{16 << 20, 64 << 20, 256 << 20} {
+	t.Parallel() // each process is looked at alone
+	keys := scale.Count(400_000, 5_000_000)
+	for _, limit := range processLimits() {
 		peak := peakOfChild(t, "memory", limit, keys)
 		t.Logf("limit %d MiB: peak %.1f MiB, promised %.1f", limit>>20, float64(peak)/(1<<20),
 			float64(memoryPromise(limit))/(1<<20))
 		require.LessOrEqual(t, peak, memoryPromise(limit), "under a limit of %d MiB", limit>>20)
 	}
+}
+
+// processLimits returns the limits of memory, in bytes, that a process is held to. A quick test has not enough keys
+// to fill the largest.
+func processLimits() []int64 {
+	limits := []int64{16 << 20, 64 << 20, 256 << 20}
+	if !scale.Long() {
+		return limits[:2]
+	}
+	return limits
 }
 
 // peakOfChild runs a child in a process of its own and returns the most memory that it had
@@ -138,4 +149,27 @@ func statusField(name string) (int64, error) {
 		}
 	}
 	return 0, fmt.Errorf("no %s in the process's status", name)
+}
+
+// A store that could not be opened, or was left, gives its cache and the memory of its memtables back.
+func TestAbandonedStoresLeaveNoMemory(t *testing.T) {
+	before, err := statusField("VmSize:")
+	require.NoError(t, err)
+	const stores, cacheSize = 32, 4 << 30 // of address space
+	for range stores {
+		db := openDir(t, t.TempDir(), &Options{CacheSize: cacheSize})
+		require.NoError(t, db.Set([]byte("key"), []byte("value"), NoSync))
+		require.NoError(t, db.Flush())
+		_, err := db.Get([]byte("key"))
+		require.NoError(t, err)
+		require.Positive(t, db.Metrics().CacheBytes)
+		db.abandonLikeACrash(t)
+		runtime.GC() // it gives back what tables are open with
+	}
+	until(func() bool {
+		runtime.GC()
+		after, err := statusField("VmSize:")
+		require.NoError(t, err)
+		return after-before < stores/2*cacheSize>>10
+	})
 }

@@ -131,16 +131,22 @@ func (d *DB) abandon() error {
 	d.endBackground()
 	d.cleaner.Stop()
 	err := errors.Join(d.commits.Abandon(), d.follower.close(), closeLogBlobs(d.held.all()))
+	d.mu.Lock()
+	next := d.takeSpare() // its log stays for the next Open to remove
+	d.mu.Unlock()
+	next.mem.Drop()
 	d.dropState()
-	err = errors.Join(err, d.cleaner.Drain())
+	err = errors.Join(err, d.cleaner.Drain(), d.tables.CloseAll())
 	d.memtables.Close()
+	d.cache.Release()
 	if d.manifest != nil {
 		err = errors.Join(err, d.manifest.Close())
 	}
 	if d.lock != nil {
 		err = errors.Join(err, d.lock.Close())
 	}
-	return errors.Join(err, d.share.abandon(), d.closeObjects())
+	d.share.leave()
+	return errors.Join(err, d.closeObjects())
 }
 
 func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {

@@ -61,3 +61,9 @@ func OneGoroutine(t testing.TB, reason string) {
 		t.Skip("not under the race detector: " + reason)
 	}
 }
+
+// Alone panics if the test, or one that it is part of, is parallel: what it measures or sets is the whole process's.
+func Alone(t testing.TB) {
+	t.Helper()
+	t.Setenv("SIFTKV_TEST_ALONE", "1") // the testing package keeps such tests apart
+}
