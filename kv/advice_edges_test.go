@@ -8,11 +8,15 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/scale"
+
 	"github.com/stretchr/testify/require"
 )
 
 // Advice about stores with hardly anything in them has no numbers that are none.
 func TestAdviceAboutNextToNothing(t *testing.T) {
+	scale.OneGoroutine(t, "a replay in one goroutine")
+	t.Parallel()
 	for name, o := range map[string]*Options{"empty": {}, "memtable": {}, "scans": {}, "no cache": {CacheSize: -1},
 		"no filters": {Filter: policyOf(t, "none")}, "budget": {FilterBudget: 1 << 20}} {
 		t.Run(name, func(t *testing.T) {
@@ -66,6 +70,7 @@ func TestAdviceAboutNextToNothing(t *testing.T) {
 
 // Advice, rewriting, readers and writers do not disturb each other, and neither does closing meanwhile.
 func TestAdviceAndRewritingBesideReadersAndWriters(t *testing.T) {
+	t.Parallel()
 	o := &Options{LookupSample: 64 << 10, MemtableSize: 64 << 10, TargetFileSize: 16 << 10, FilterBudget: 4000}
 	db, err := Open(t.TempDir(), o)
 	require.NoError(t, err)

@@ -36,6 +36,7 @@ func scanNothing(t *testing.T, db *DB) {
 
 // Range filters that would spare scans reads are recommended by name, and those that files have are known.
 func TestAdviceOfRangeFilters(t *testing.T) {
+	t.Parallel()
 	o := &Options{LookupSample: 4 << 20, CacheSize: 512 << 10, L0CompactionThreshold: 100}
 	db, dir := adviceStore(t, o)
 	youngRuns(t, db)
@@ -77,6 +78,7 @@ func (sieve) String() string { return "sieve:7" }
 
 // A filter that ParseOptions does not know is not recommended.
 func TestAdviceBesideAFilterOfOnesOwn(t *testing.T) {
+	t.Parallel()
 	db, _ := adviceStore(t, &Options{LookupSample: 4 << 20, CacheSize: 512 << 10, L0CompactionThreshold: 100})
 	db.opts.Filter = sieve{db.opts.Filter}
 	youngRuns(t, db)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/scale"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/advise"
@@ -54,6 +56,7 @@ func ask(t *testing.T, db *DB) (lookups, scans int) {
 }
 
 func TestAdviceFromTheSample(t *testing.T) {
+	t.Parallel()
 	for i, partition := range []int{0, 64, 0} {
 		from := -1
 		if i == 2 {
@@ -128,6 +131,8 @@ func requireAdvice(t *testing.T, a *Advice) {
 }
 
 func TestAdviceFromATrace(t *testing.T) {
+	scale.OneGoroutine(t, "a replay in one goroutine")
+	t.Parallel()
 	for _, keys := range []bool{true, false} {
 		db, dir := adviceStore(t, &Options{})
 		var out bytes.Buffer
@@ -167,6 +172,7 @@ func TestAdviceFromATrace(t *testing.T) {
 
 // The paths of keys are those of lookups.
 func TestWhereaboutsAreThoseOfLookups(t *testing.T) {
+	t.Parallel()
 	for style := range numCompactions {
 		db, _ := adviceStore(t, &Options{Compaction: style, L0CompactionThreshold: 3, RunsPerLevel: 3})
 		require.NoError(t, db.Set(adviceKey(1), nil, NoSync)) // in a memtable
@@ -210,6 +216,7 @@ func TestWhereaboutsAreThoseOfLookups(t *testing.T) {
 
 // Scans come to the blocks that have their entries.
 func TestScansLeadToTheirBlocks(t *testing.T) {
+	t.Parallel()
 	db, _ := adviceStore(t, &Options{})
 	require.NoError(t, db.Compact(nil, nil))
 	w, err := db.newWhereabouts()

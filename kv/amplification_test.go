@@ -16,6 +16,7 @@ import (
 
 // What was written is what the events say, from the beginning and for an interval.
 func TestWriteAmplification(t *testing.T) {
+	t.Parallel()
 	var written atomic.Int64
 	o := tieredOptions(Leveled)
 	o.Events.Flushed = func(i FlushInfo) { written.Add(i.Bytes) }

@@ -25,6 +25,7 @@ func (on *readOn) held() (n int) {
 
 // What an iterator reads on is bounded as it has it in memory, not as it is stored.
 func TestReadingOnIsBoundedByWhatValuesDecodeTo(t *testing.T) {
+	t.Parallel()
 	for _, c := range []sstable.Compression{sstable.Snappy, sstable.Zstd} {
 		db, err := Open("db", &Options{fs: vfs.NewMem(), SeparateFrom: 100, Compression: c})
 		require.NoError(t, err)
@@ -63,6 +64,7 @@ func TestReadingOnIsBoundedByWhatValuesDecodeTo(t *testing.T) {
 
 // A long value behind short ones is read when the iterator comes to it.
 func TestALongValueIsNotReadOn(t *testing.T) {
+	t.Parallel()
 	db, err := Open("db", &Options{fs: vfs.NewMem(), SeparateFrom: 100})
 	require.NoError(t, err)
 	rng, m := rand.New(rand.NewPCG(6, 6)), model{}

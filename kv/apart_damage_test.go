@@ -105,6 +105,7 @@ var damagedBlobs = map[string]func(a, b []byte) (x, y []byte){
 func same(b []byte, n int) []byte { return append([]byte{}, append(b, make([]byte, n)...)[:n]...) }
 
 func TestReadsOfDamagedBlobFilesAreRightOrNamed(t *testing.T) {
+	t.Parallel()
 	for what, damage := range damagedBlobs {
 		t.Run(what, func(t *testing.T) {
 			fsys := vfs.NewMem()

@@ -22,6 +22,7 @@ func init() {
 
 // Values from 4 KiB on lie apart unless the options say otherwise, or reads are requests or come out of maps.
 func TestSeparateFromHasADefault(t *testing.T) {
+	t.Parallel()
 	from, everywhere, atCommit := defaultSeparateFrom, separateEverywhere, defaultSeparateAtCommit
 	t.Cleanup(func() { defaultSeparateFrom, separateEverywhere, defaultSeparateAtCommit = from, everywhere, atCommit })
 	if everywhere {

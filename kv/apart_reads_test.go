@@ -63,6 +63,7 @@ func manyApart(t *testing.T, fsys vfs.FS) (*DB, *fakeClock, model) {
 
 // Wherever an iterator turns or seeks while it reads on, it shows what is there.
 func TestIteratorsThatReadOnTurnAndSeek(t *testing.T) {
+	t.Parallel()
 	db, _, m := manyApart(t, vfs.NewMem())
 	keys := sortedKeys(m)
 	it, err := db.NewIter(nil)
@@ -105,6 +106,7 @@ func TestIteratorsThatReadOnTurnAndSeek(t *testing.T) {
 // A scan has its values with few reads, some at a time where they have to be waited for; a scan of three entries,
 // and one for keys, no more than they need.
 func TestIteratorsReadNeighboursTogether(t *testing.T) {
+	t.Parallel()
 	fsys := &slowReadFS{FS: vfs.NewMem(), blobs: true}
 	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100, Compression: sstable.NoCompression})
 	require.NoError(t, err)
@@ -151,6 +153,7 @@ func TestIteratorsReadNeighboursTogether(t *testing.T) {
 
 // What expires after it was read on, and before it is come to, is passed over.
 func TestWhatExpiresAfterItWasReadOnIsNotShown(t *testing.T) {
+	t.Parallel()
 	for _, back := range []bool{false, true} {
 		db, clock, m := manyApart(t, vfs.NewMem())
 		it, err := db.NewIter(nil)

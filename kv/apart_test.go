@@ -351,6 +351,7 @@ func TestValuesApartOfASlowDevice(t *testing.T) {
 // A damaged record costs its value alone: that is an error with file and offset, all others are right, and
 // so are keys and sizes.
 func TestADamagedValueIsNamedAndTheOthersAreRead(t *testing.T) {
+	t.Parallel()
 	fsys := vfs.NewMem()
 	db, clock, m := apartStore(t, fsys)
 	require.NoError(t, db.Compact(nil, nil))

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -190,9 +191,10 @@ func (r *commitFaults) cut(percent int) {
 // Each call to the file system fails in turn, once and for good. What was acknowledged is there, also after a power
 // cut, and files are neither left open nor, after the next open, left over.
 func TestAtCommitWhereEachCallFails(t *testing.T) {
+	t.Parallel()
 	for _, mode := range faultModes {
 		hit := true
-		for at := 1; hit; at += raceFactor {
+		for at := 1; hit; at += scale.Stride(5, 1) {
 			r := newCommitFaults(t, mode, at)
 			db := r.run()
 			hit = r.hit.Load()

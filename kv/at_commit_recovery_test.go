@@ -14,10 +14,12 @@ import (
 // A call that fails while a log's values are read says nothing of them: the store is not opened, in any mode, or has
 // all that was written. The next open has it all.
 func TestAFailedReadEndsNoLog(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []RecoveryMode{PointInTime, TolerateTornTail, SkipCorrupt} {
 		for at, failed := 1, true; failed; at++ {
 			f := &faultFS{fs: vfs.NewMem()}
-			o := &Options{fs: f, SeparateFrom: 100, SeparateAtCommit: true, leastStreamed: 2000, RecoveryMode: mode}
+			o := &Options{fs: f, MemtableSize: 64 << 10, SeparateFrom: 100, SeparateAtCommit: true, leastStreamed: 2000,
+				RecoveryMode: mode}
 			db, err := Open("db", o)
 			require.NoError(t, err)
 			m := model{}
@@ -56,6 +58,7 @@ func TestAFailedReadEndsNoLog(t *testing.T) {
 // A blob file that is missing, or has no header, is damage also where nothing proves that the log was synced: both
 // were durable before the log had a handle.
 func TestAMissingBlobFileEndsNoLog(t *testing.T) {
+	t.Parallel()
 	for _, streamed := range []bool{false, true} {
 		for what, damage := range map[string]func(name string){
 			"missing":   func(name string) { require.NoError(t, vfs.OS.Remove(name)) },
@@ -143,6 +146,7 @@ func TestBlobMetricsCountCommits(t *testing.T) {
 
 // Where large values go may be another place at each open, after a crash too.
 func TestWhereValuesLieMayChangeAtEachOpen(t *testing.T) {
+	t.Parallel()
 	fsys, m := vfs.NewMem(), model{}
 	for round := range 24 {
 		o := &Options{fs: fsys, MemtableSize: 64 << 10, leastStreamed: 300, Merger: Append(",")}

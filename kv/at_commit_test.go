@@ -30,6 +30,7 @@ func countWrites(f *faultFS) *int64 {
 
 // A load of values of 16 KiB writes each of them once, and its tables beside them.
 func TestValuesAreWrittenOnceAtCommit(t *testing.T) {
+	t.Parallel()
 	for _, atCommit := range []bool{false, true} {
 		f := &faultFS{fs: vfs.NewMem()}
 		db, err := Open("db", &Options{fs: f, SeparateFrom: 4 << 10, SeparateAtCommit: atCommit,
@@ -137,6 +138,7 @@ func TestSeparateAtCommit(t *testing.T) {
 // A log ends at the first handle whose value is not whole, unless it is proved that it was synced, as far as the
 // recovery mode takes a torn record for the trace of a crash.
 func TestALogEndsWhereAValueIsNotWhole(t *testing.T) {
+	t.Parallel()
 	const size = 1000
 	at := func(n int) int { return n * (size + 20) } // inside of the value of write n
 	cut := func(n int) func([]byte) []byte { return func(b []byte) []byte { return b[:at(n)] } }
@@ -207,6 +209,7 @@ func flipNothing(b []byte) []byte { return b }
 
 // A view reads values that were set apart by their commits as they come.
 func TestFollowersOfLogsWithHandles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	db, err := Open(dir, &Options{SeparateFrom: 100, SeparateAtCommit: true, MemtableSize: 64 << 10})
 	require.NoError(t, err)
@@ -233,6 +236,7 @@ func TestFollowersOfLogsWithHandles(t *testing.T) {
 
 // Many commit, read and flush at once.
 func TestSeparateAtCommitBesideOthers(t *testing.T) {
+	t.Parallel()
 	db, err := Open("db", &Options{fs: vfs.NewMem(), SeparateFrom: 100, SeparateAtCommit: true,
 		MemtableSize: 64 << 10})
 	require.NoError(t, err)
@@ -265,6 +269,7 @@ func TestSeparateAtCommitBesideOthers(t *testing.T) {
 // A file that cannot be written, or not be synced, costs nothing that was acknowledged: the store goes on with
 // another log, and the values that are in memory by their handles alone are copied.
 func TestAFaultOfALogsBlobFile(t *testing.T) {
+	t.Parallel()
 	for _, op := range []string{"create", "write", "sync", "syncdir"} {
 		for nth := range 4 {
 			f := &faultFS{fs: vfs.NewMem()}

@@ -81,6 +81,7 @@ func TestIncrementsHaveEachBlobFileOnce(t *testing.T) {
 
 // A backup ends at a blob file that is damaged, missing or another one, by name, and goes on once it is whole.
 func TestADamagedBlobFileIsNotBackedUp(t *testing.T) {
+	t.Parallel()
 	fsys := vfs.NewMem()
 	db, clock, m := apartStore(t, fsys)
 	names := blobNames(db)
@@ -177,7 +178,10 @@ func TestStreamsThatDoNotMeanWhatTheySay(t *testing.T) {
 		disk := vfs.NewMem()
 		restored = Restore(bytes.NewReader(stream), "dir", &Options{fs: disk})
 		_, verified = VerifyBackup(bytes.NewReader(stream))
-		_, opened := Open("dir", &Options{fs: disk, ReadOnly: true, Merger: Append(",")})
+		view, opened := Open("dir", &Options{fs: disk, ReadOnly: true, Merger: Append(",")})
+		if opened == nil {
+			require.NoError(t, view.Close())
+		}
 		if restored != nil {
 			require.ErrorIs(t, restored, ErrRestoreUnfinished)
 			require.ErrorIs(t, opened, ErrRestoreUnfinished)
@@ -251,6 +255,7 @@ func TestTheGoldenBackupOfValuesApartIsRestored(t *testing.T) {
 
 // Who copies files out of an object store gets blob files whole and verified.
 func TestBlobFilesAreVerifiedAsTheyAreCopied(t *testing.T) {
+	t.Parallel()
 	fsys := vfs.NewMem()
 	db, _, _ := apartStore(t, fsys)
 	name := blobNames(db)[0]

@@ -89,6 +89,7 @@ func killAfter(t *testing.T, mode, dir string, steps int) bool {
 // A process that backs a store up, or restores one, is killed anywhere: the store is whole, what there is of a stream
 // becomes no store, and the restore ends with the whole stream.
 func TestBackupAndRestoreAreKilled(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	db := openDir(t, at("store"), killApartOptions())

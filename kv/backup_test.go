@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
@@ -59,8 +60,9 @@ func requireRestoredAt(t *testing.T, fsys vfs.FS, dir string, want model, clock 
 // TestModelBackup makes a full backup and several since marks while a random history
 // goes on, with snapshots and iterators open, and restores them one after the other.
 func TestModelBackup(t *testing.T) {
+	t.Parallel()
 	fullBytes, moreBytes, apart := 0, 0, 0
-	for seed := range uint64(envInt("MODEL_SEEDS", 10/raceFactor)) {
+	for seed := range uint64(scale.Count(4, 10)) {
 		rng := rand.New(rand.NewPCG(seed, 707))
 		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{},
 			apart: true}
@@ -125,6 +127,7 @@ func TestModelBackup(t *testing.T) {
 // write, an ingest, a write; four keys that are written one after the other; flushes
 // and compactions. What a backup or a checkpoint holds is one moment of that.
 func TestBackupAndCheckpointWhileTheStoreIsWritten(t *testing.T) {
+	t.Parallel()
 	dir, from := t.TempDir(), t.TempDir()
 	rng := rand.New(rand.NewPCG(4, 708))
 	o := randomOptions(rng)
@@ -183,7 +186,7 @@ func TestBackupAndCheckpointWhileTheStoreIsWritten(t *testing.T) {
 	}
 	var mark BackupMark
 	var chain [][]byte
-	for range envInt("BACKUPS", 7) {
+	for range max(scale.Count(3, 7), 2) {
 		least := acknowledged.Load()
 		copied := filepath.Join(t.TempDir(), "checkpoint")
 		require.NoError(t, db.Checkpoint(copied))
@@ -299,6 +302,7 @@ func testABackupGoesOn(t *testing.T, from int) {
 }
 
 func TestBackupEndsWithItsContextAndAtDamage(t *testing.T) {
+	t.Parallel()
 	inTablesAndApart(t, testBackupEndsWithItsContextAndAtDamage)
 }
 

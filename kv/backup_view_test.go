@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -33,8 +34,10 @@ func everything(t *testing.T, db Reader) model {
 // TestModelBackupOfViews backs up views of a random history, and of the store after a crash: what the
 // backups hold is what the views have, with operands, expiring values and range tombstones of the log.
 func TestModelBackupOfViews(t *testing.T) {
+	t.Parallel()
 	logged, flushed := 0, 0
-	for seed := range uint64(envInt("MODEL_SEEDS", 10/raceFactor)) {
+	seeds := scale.Count(5, 10)
+	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 711))
 		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{},
 			apart: true}
@@ -81,12 +84,13 @@ func TestModelBackupOfViews(t *testing.T) {
 		o.ReadOnly = true
 		check(Open(dir, &o))
 	}
-	require.Greater(t, logged, 10/raceFactor)
-	require.Greater(t, flushed, 5/raceFactor)
+	require.Greater(t, logged, seeds)
+	require.Greater(t, flushed, seeds/2)
 }
 
 // A backup of a view in an object store leaves the store alone: the writer goes on, and nothing was put there.
 func TestABackupOfAViewInAnObjectStore(t *testing.T) {
+	t.Parallel()
 	inTablesAndApart(t, testABackupOfAViewInAnObjectStore)
 }
 
@@ -107,7 +111,7 @@ func testABackupOfAViewInAnObjectStore(t *testing.T, from int) {
 	require.NoError(t, db.Set([]byte("in"), []byte("the log"), Sync))
 	want["in"] = "the log"
 	before := objects(t, s)
-	view, err := OpenReadOnly("", &Options{Objects: &Objects{Store: s}})
+	view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: s}})
 	require.NoError(t, err)
 	r, w := io.Pipe()
 	go func() {
@@ -146,7 +150,7 @@ func TestABackupOutOfAnObjectStoreThatDamages(t *testing.T) {
 			}
 			return f
 		})
-		view, err := OpenReadOnly("", &Options{Objects: &Objects{Store: faults}})
+		view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: faults}})
 		require.NoError(t, err)
 		var stream bytes.Buffer
 		_, err = view.Backup(&stream, BackupMark{})

@@ -300,6 +300,6 @@ func TestSetUntil(t *testing.T) {
 	require.ErrorIs(t, b.Commit(nil), ErrInvalidTTL)
 	for _, expiry := range []time.Time{{}, now, time.Unix(-1, 0)} {
 		require.ErrorIs(t, db.SetUntil(make([]byte, MaxKeySize+1), nil, expiry, nil), ErrTooLarge)
-		require.ErrorIs(t, db.SetUntil(nil, make([]byte, MaxValueSize+1), expiry, nil), ErrTooLarge)
+		require.ErrorIs(t, db.SetUntil(nil, tooLargeValue(), expiry, nil), ErrTooLarge)
 	}
 }

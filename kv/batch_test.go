@@ -83,9 +83,10 @@ func TestLaterWritesOfABatchWin(t *testing.T) {
 }
 
 func TestErrorsOfABatchStick(t *testing.T) {
+	t.Parallel()
 	db := openMem(t, nil)
 	long := make([]byte, MaxKeySize+1)
-	huge := make([]byte, MaxValueSize+1) // never touched: it costs no memory
+	huge := tooLargeValue()
 	for name, write := range map[string]func(b *Batch) error{
 		"key of Set":           func(b *Batch) error { return b.Set(long, nil) },
 		"value of Set":         func(b *Batch) error { return b.Set(nil, huge) },

@@ -95,6 +95,7 @@ func has(t *testing.T, r Reader, key string) bool {
 
 // While a sync does not end, everything goes on that needs none.
 func TestWritesGoOnBesideASync(t *testing.T) {
+	t.Parallel()
 	db, fs := openHeld(t, &Options{MemtableSize: 64 << 10, MaxMemtables: 64})
 	outcome := fs.hold(setSync(db, "durable"))
 	require.False(t, has(t, db, "durable"), "it is not durable, and nobody after it promises less")
@@ -156,6 +157,7 @@ func TestWritersBesideASyncShareTheNext(t *testing.T) {
 // What was not visible when its sync failed is gone for good: for readers of the present,
 // for who began to read before the store resumed, in tables, and after the next opening.
 func TestAFailedSyncTakesBackWhatWasNotVisible(t *testing.T) {
+	t.Parallel()
 	db, fs := openHeld(t, &Options{backoff: quickBackoff, Merger: Int64Add})
 	want := model{"k": "old", "covered": "v"}
 	require.NoError(t, db.Set([]byte("k"), []byte("old"), NoSync))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -197,10 +198,10 @@ func (f *flipRun) scan(db *DB, name, what string) (damaged bool) {
 }
 
 // TestBitFlips flips a bit of every so many bytes of a store's files, of a store that
-// was closed and of one that was killed. FLIP_STRIDE is how many; 1 is all.
+// was closed and of one that was killed.
 func TestBitFlips(t *testing.T) {
 	t.Parallel()
-	stride := envInt("FLIP_STRIDE", 47*raceFactor)
+	stride := scale.Stride(47, 47)
 	for _, closed := range []bool{true, false} {
 		for _, mode := range []RecoveryMode{PointInTime, Absolute} {
 			if !closed && mode == Absolute {

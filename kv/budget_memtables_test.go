@@ -59,6 +59,7 @@ func (w *shareWriter) check() {
 // A store that writes while others do not comes to have most of what there is for memtables, and when another one
 // writes in its place, that has it: all of them cannot have so much at once.
 func TestBudgetMemtablesFollowTheWriter(t *testing.T) {
+	t.Parallel()
 	b := NewMemoryBudget(8 << 20)
 	writers := sharers(t, b, 4)
 	for _, w := range writers {
@@ -80,6 +81,7 @@ func TestBudgetMemtablesFollowTheWriter(t *testing.T) {
 
 // Stores that all write have even shares, also those that come later.
 func TestBudgetMemtablesOfManyWriters(t *testing.T) {
+	t.Parallel()
 	b := NewMemoryBudget(16 << 20)
 	var writers []*shareWriter
 	for n := range 8 {
@@ -108,6 +110,7 @@ func TestBudgetMemtablesOfManyWriters(t *testing.T) {
 
 // MemtableSize is an upper bound, and a batch that is larger than the memtable has its room.
 func TestBudgetMemtableSizeIsABound(t *testing.T) {
+	t.Parallel()
 	b := NewMemoryBudget(64 << 20)
 	db := openMem(t, &Options{MemoryBudget: b, MemtableSize: 128 << 10})
 	for i := range 2000 {
@@ -125,6 +128,7 @@ func TestBudgetMemtableSizeIsABound(t *testing.T) {
 // A store whose disk is full keeps what it holds in memory, and no more. The others write on, each with a memtable of a
 // quarter of an even share at the least; and when there is room again, they get the rest.
 func TestBudgetBesideAStoreWithAFullDisk(t *testing.T) {
+	t.Parallel()
 	b := NewMemoryBudget(16 << 20)
 	f := &faultFS{fs: vfs.NewMem()}
 	sick := &shareWriter{t: t, db: openDir(t, "db", &Options{MemoryBudget: b, fs: f, backoff: quickBackoff}),
@@ -171,6 +175,7 @@ func TestBudgetBesideAStoreWithAFullDisk(t *testing.T) {
 
 // A store whose flush does not end holds up nobody but its own writers.
 func TestBudgetBesideAStoreThatHangs(t *testing.T) {
+	t.Parallel()
 	b := NewMemoryBudget(16 << 20)
 	stuck, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once

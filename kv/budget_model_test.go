@@ -8,13 +8,15 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // Several stores that share a budget are opened, written, read, compacted and closed, each by a goroutine of its
 // own and on a disk that sometimes fails, and each holds what was written to it. Nothing is charged at the end.
 func TestBudgetModelOfSeveralStores(t *testing.T) {
-	for seed := range uint64(envInt("MODEL_SEEDS", 3)) {
+	t.Parallel()
+	for seed := range uint64(max(scale.Count(3, 3), 3)) {
 		b := NewMemoryBudget([]int64{4 << 20, 8 << 20, 32 << 20}[seed%3])
 		withoutLeaks(func() {
 			var wg sync.WaitGroup
@@ -123,6 +125,7 @@ func (s *budgetModel) compare(db *DB) error {
 
 // Stores come and go while others write.
 func TestBudgetStoresComeAndGo(t *testing.T) {
+	t.Parallel()
 	b := NewMemoryBudget(8 << 20)
 	withoutLeaks(func() {
 		var wg sync.WaitGroup

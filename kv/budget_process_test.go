@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 func init() {
@@ -30,11 +32,9 @@ const (
 // A process with twenty stores, that loads them side by side, compacts them, looks up keys in all and scans them
 // stays within what MemoryBudget promises, as the system counts it.
 func TestBudgetBoundsTheProcess(t *testing.T) {
-	keys := 2_000_000
-	if testing.Short() {
-		keys /= 10
-	}
-	for _, limit := range []int64{16 << 20, 64 << 20, 256 << 20} {
+	t.Parallel() // each process is looked at alone
+	keys := scale.Count(200_000, 2_000_000)
+	for _, limit := range processLimits() {
 		promise := memoryPromise(limit) + budgetStores*storeOverhead
 		peak := peakOfChild(t, "budget", limit, keys)
 		t.Logf("limit %d MiB: peak %.1f MiB, promised %.1f", limit>>20, float64(peak)/(1<<20),

@@ -139,6 +139,7 @@ func TestBudgetWritersWaitForAThread(t *testing.T) {
 
 // No more threads compact at any time than the budget has, whatever the stores.
 func TestBudgetBoundsThreads(t *testing.T) {
+	t.Parallel()
 	const stores, keys = 8, 3000
 	b := NewMemoryBudget(16 << 20)
 	var wg sync.WaitGroup

@@ -65,6 +65,7 @@ func TestAFailedCheckpointRemovesItsFiles(t *testing.T) {
 }
 
 func TestACheckpointIsTheStoreAtThatTime(t *testing.T) {
+	t.Parallel()
 	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "nested", "checkpoint")
 	db := openDir(t, dir, &Options{MemtableSize: 64 << 10, TargetFileSize: 16 << 10, BaseLevelSize: 16 << 10})
 	rng := rand.New(rand.NewPCG(6, 6))

@@ -142,6 +142,7 @@ func writeIngestible(t *testing.T, fsys sift.FS, name string, keys ...string) {
 // A store that was closed and then lost power opens in every recovery mode: the mark
 // that says that it was closed is as durable as what comes before it.
 func TestAClosedStoreThatLostPowerOpensInEveryMode(t *testing.T) {
+	t.Parallel()
 	for mode := range numRecoveryModes {
 		disk := vfs.NewCrashableMem()
 		db, err := Open("db", &Options{fs: newCrashFS(disk, nothing), CacheSize: -1})

@@ -41,6 +41,7 @@ func closedStore(t *testing.T) (dir string, logs []string) {
 // TestAClosedStoreMissesNothing takes writes away from a store that was closed in good
 // order: no crash explains that, however clean the cut.
 func TestAClosedStoreMissesNothing(t *testing.T) {
+	t.Parallel()
 	for name, damage := range map[string]func(logs []string) error{
 		"the last log is missing":    func(logs []string) error { return os.Remove(logs[1]) },
 		"the first log is missing":   func(logs []string) error { return os.Remove(logs[0]) },

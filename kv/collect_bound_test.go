@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/scale"
+
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
@@ -100,6 +102,7 @@ func (s *largeStore) requireLimit() {
 
 // A store that rests after each memtable is within its limit and a batch at any moment, whatever is written.
 func TestBlobFilesKeepToTheirLimit(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []CompactionStyle{Leveled, Tiered, LazyLeveled} {
 		for name, pattern := range map[string]func(s *largeStore, n int){
 			"uniform":  func(s *largeStore, _ int) { s.put(s.rng.IntN(s.keys), largeValue, 0) },
@@ -137,12 +140,12 @@ func TestBlobFilesKeepToTheirLimit(t *testing.T) {
 				s.put(s.rng.IntN(s.keys), largeValue, 0)
 			},
 		} {
-			if raceFactor > 1 && int(name[0])%3 != int(kind) {
+			if (raceFactor > 1 || !scale.Long()) && int(name[0])%3 != int(kind) {
 				continue // each pattern in one style
 			}
 			t.Run(fmt.Sprint(kind, "/", name), func(t *testing.T) {
 				s := openLarge(t, kind, 1.4)
-				for i := range 4 * s.keys {
+				for i := range min(scale.Count(2, 4), 4) * s.keys {
 					pattern(s, i)
 					if i%60 == 59 { // a memtable is full
 						s.rest()
@@ -221,7 +224,9 @@ func expectedWrites(keys, perFile, perFlush int, most, batch float64, rng *rand.
 // What is written to blob files under random overwrites is what a simulation says that collects the emptiest first, and
 // both are near the formula: ln(1/u) / (1-u) is the space that goes with 1/(1-u) writes.
 func TestBlobFilesAreWrittenAsOftenAsExpected(t *testing.T) {
-	for _, space := range []float64{1.3, 1.5} {
+	scale.OneGoroutine(t, "a count of bytes")
+	t.Parallel()
+	for _, space := range []float64{1.3, 1.5}[:min(scale.Count(1, 2), 2)] {
 		s := openLarge(t, Leveled, space)
 		sum, n, batch := 0.0, 0, 0.0
 		total := func() float64 {
@@ -263,11 +268,12 @@ func TestBlobFilesAreWrittenAsOftenAsExpected(t *testing.T) {
 // Under writes that never rest a store keeps to its limit, and what writers wait at, with what was in memtables then;
 // and once they end, to its limit.
 func TestBlobFilesKeepToTheirLimitUnderConstantWrites(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []CompactionStyle{Leveled, Tiered, LazyLeveled} {
 		t.Run(kind.String(), func(t *testing.T) {
 			s := openLarge(t, kind, 1.3)
 			memtables := float64(s.opts.MaxMemtables * largeFlush)
-			for i := range 12 / min(raceFactor, 2) * s.keys {
+			for i := range max(scale.Count(3, 12), 3) * s.keys {
 				s.put(s.rng.IntN(s.keys), largeValue, 0)
 				if i%20 == 0 {
 					s.mu.Lock()

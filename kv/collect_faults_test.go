@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	pebblevfs "github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -48,7 +49,8 @@ func finished(t *testing.T, db *DB, m model, what string) {
 
 // The power is cut before each call that changes the disk while blob files are collected.
 func TestPowerCutsWhileBlobFilesAreCollected(t *testing.T) {
-	stride := raceFactor
+	t.Parallel()
+	stride := scale.Stride(3, 1)
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		for seed := range uint64(2) {
 			var cuts []*pebblevfs.MemFS
@@ -71,7 +73,7 @@ func TestPowerCutsWhileBlobFilesAreCollected(t *testing.T) {
 			disk.mu.Unlock()
 			require.Positive(t, db.counters.collections.Load())
 			finished(t, db, m, "no cut")
-			require.Greater(t, len(cuts), 20/raceFactor)
+			require.Greater(t, len(cuts), 20/stride)
 			for n, cut := range cuts {
 				what := fmt.Sprintf("seed %d, cut %d", seed, n)
 				db := collected(t, kind, func(o *Options) { o.fs, o.BlobSpace = newCrashFS(cut, nothing), 1.2 })
@@ -86,11 +88,12 @@ func TestPowerCutsWhileBlobFilesAreCollected(t *testing.T) {
 // Each call of the file system fails in turn while blob files are collected, once or from then on: nothing is lost, and
 // when calls work again all is collected.
 func TestFaultsWhileBlobFilesAreCollected(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		for n, fault := range []error{errDisk, syscall.ENOSPC, syscall.EMFILE} {
 			for _, fails := range []int{1, 1e9} {
 				seed := uint64(n + fails)
-				for at, hit := 1+n, true; hit; at += 6 + 12*raceFactor {
+				for at, hit := 1+n, true; hit; at += 6 + scale.Stride(48, 12) {
 					hit = collectWithFault(t, kind, seed, at, fails, fault)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 // Values that one commit after the other overwrites are garbage in the blob files of their logs, to which nothing but
 // level 0 refers: that is collected too, and writers are not held up for it.
 func TestGarbageUnderLevel0IsCollected(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := collected(t, kind, func(o *Options) {
 			o.SeparateAtCommit, o.blobSize, o.MemtableSize = true, 0, 16<<20 // the least blob file has 4 MiB
@@ -41,6 +42,7 @@ func TestGarbageUnderLevel0IsCollected(t *testing.T) {
 
 // Nobody is slowed down for space that cannot be had: a table that is left alone keeps what may be hidden hidden.
 func TestWritersAreNotSlowedDownForWhatCannotBeHad(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := collected(t, kind, func(o *Options) { o.BlobSpace = 1.1 })
 		rng := rand.New(rand.NewPCG(4, 4))

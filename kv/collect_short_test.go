@@ -11,6 +11,7 @@ import (
 
 // Short values hide long ones as long ones do: what they overwrite comes back though they need no blob files.
 func TestShortValuesOverLongOnes(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := collected(t, kind, nil)
 		rng := rand.New(rand.NewPCG(31, uint64(kind)))
@@ -46,6 +47,7 @@ func TestShortValuesOverLongOnes(t *testing.T) {
 
 // A store that rests wakes when so many of its values have expired that their space is due.
 func TestValuesThatExpireWhileAStoreRests(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		clock := &fakeClock{}
 		db := collected(t, kind, func(o *Options) { o.Clock, o.MemtableSize = clock.time, 1<<20 })
@@ -85,6 +87,7 @@ func TestValuesThatExpireWhileAStoreRests(t *testing.T) {
 // Short values that have expired, or are overwritten, take no blob file: nobody waits for the space of long ones beside
 // them, and none of these is copied for it.
 func TestShortValuesThatExpireBesideLongOnes(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		clock := &fakeClock{}
 		db := collected(t, kind, func(o *Options) { o.Clock = clock.time })
@@ -142,6 +145,7 @@ func TestValuesThatExpireInLevel0(t *testing.T) {
 // Versions that a snapshot has kept are given back when it is closed, also if there is a newer one, to which they are
 // nothing.
 func TestOverwrittenValuesUnderANewerSnapshot(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := collected(t, kind, func(o *Options) { o.BlobSpace = 1.1 })
 		rng := rand.New(rand.NewPCG(35, uint64(kind)))

@@ -13,6 +13,7 @@ import (
 // Where few values lie apart, here and there among many that do not, a collection takes a few tables at a time all the
 // same.
 func TestCollectionTakesAFewTablesAtATime(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		var most, steps atomic.Int64
 		var taken atomic.Int64

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
@@ -50,6 +51,7 @@ func (d *DB) waste() (over, space float64) {
 
 // What is overwritten and deleted comes back without a call, and what is needed stays.
 func TestGarbageOfBlobFilesIsCollected(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := collected(t, kind, nil)
 		rng := rand.New(rand.NewPCG(1, uint64(kind)))
@@ -82,6 +84,7 @@ func TestGarbageOfBlobFilesIsCollected(t *testing.T) {
 
 // Of many files one value each is left, in tables that lie between others: they are collected into few.
 func TestOneValueOfEachFileIsCollected(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := collected(t, kind, nil)
 		m := model{}
@@ -116,6 +119,7 @@ func TestOneValueOfEachFileIsCollected(t *testing.T) {
 // What is collected makes room: a store that has settled has nothing to collect, however often it is asked, also when
 // its garbage is all in files that cannot be collected.
 func TestCollectionEnds(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		for space := range 3 {
 			db := collected(t, kind, func(o *Options) { o.BlobSpace = []float64{1.1, 1.3, 2}[space] })
@@ -140,6 +144,7 @@ func TestCollectionEnds(t *testing.T) {
 
 // A blob file that is damaged is left alone, and heard of; the others are collected, and all other values are right.
 func TestADamagedBlobFileDoesNotStopCollection(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		var heard atomic.Int64
 		var blobs []string
@@ -259,7 +264,8 @@ func TestCompactLeavesADamagedBlobFileAlone(t *testing.T) {
 // New tables keep clear of those of their run that are not rewritten, also where tables of the level above have keys
 // between those.
 func TestCollectedTablesKeepClearOfOthers(t *testing.T) {
-	for seed := range uint64(6) {
+	t.Parallel()
+	for seed := range uint64(scale.Count(2, 6)) {
 		db := collected(t, Leveled, func(o *Options) {
 			o.TargetFileSize, o.BaseLevelSize = 16<<10, 16<<10
 			o.BlobSpace = 1.1
@@ -294,6 +300,7 @@ func TestCollectedTablesKeepClearOfOthers(t *testing.T) {
 // On a disk without room for a batch the emptiest file goes first: nothing fails for good, no write is refused, and
 // what is there is right. With room again all is as before.
 func TestCollectionOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	f := &faultFS{fs: vfs.NewMem()}
 	db := collected(t, Leveled, func(o *Options) { o.fs = f })
 	rng := rand.New(rand.NewPCG(9, 9))
@@ -330,6 +337,7 @@ func TestCollectionOnAFullDisk(t *testing.T) {
 
 // Writers do not wait for what cannot be had: all garbage is in files that cannot be read.
 func TestWritersDoNotWaitForWhatCannotBeHad(t *testing.T) {
+	t.Parallel()
 	db := collected(t, Leveled, func(o *Options) { o.BlobSpace = 1.1 })
 	rng := rand.New(rand.NewPCG(10, 10))
 	m := model{}

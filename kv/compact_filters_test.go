@@ -102,6 +102,7 @@ func policyOf(t *testing.T, spec string) filterpolicy.Policy {
 
 // Files get the filters that new files have where they are: the order of runs, which is that of versions, stays.
 func TestFiltersAreRewrittenInPlace(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]*Options{
 		"leveled": {}, "tiered": {Compaction: Tiered}, "lazy-leveled": {Compaction: LazyLeveled},
 		"level 0": {L0CompactionThreshold: 100},
@@ -160,6 +161,7 @@ func TestFiltersAreRewrittenInPlace(t *testing.T) {
 
 // What was rewritten before somebody gave up stays, and the next call does the rest.
 func TestRewritingFiltersGoesOnWhereItEnded(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	o := &Options{MemtableSize: 64 << 10, TargetFileSize: 16 << 10}
 	db, err := Open(dir, o)
@@ -215,6 +217,7 @@ func filtersFiles(db *DB) (all []string) {
 
 // Compact gives files of the last level other filters too, and leaves alone what has the right ones.
 func TestCompactCarriesAnotherFilterOut(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, o := range []*Options{{}, {Filter: policyOf(t, "ribbon:8")}, {Filter: policyOf(t, "ribbon:6")},
 		{Prefix: mustPrefix(t, "fixed:4")}, {FilterBudget: 2000}, {Filter: policyOf(t, "none")}} {
@@ -245,6 +248,7 @@ func mustPrefix(t *testing.T, spec string) filterpolicy.Prefix {
 
 // Filters of two families with a salt have one name on disk.
 func TestFamiliesWithASaltDiffer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for i, spec := range []string{"salted:blocked:10", "salted:quotient:7", "salted:blocked:8", "blocked:10"} {
 		db := openDir(t, dir, &Options{Filter: mustFilter(spec), FilterBudget: 12 << 10})
@@ -275,6 +279,7 @@ func TestFamiliesWithASaltDeclineForThemselves(t *testing.T) {
 
 // While files are rewritten, others write and compactions run.
 func TestFiltersAreRewrittenBesideWriters(t *testing.T) {
+	t.Parallel()
 	for style := range numCompactions {
 		dir := t.TempDir()
 		o := &Options{Compaction: style, MemtableSize: 64 << 10, TargetFileSize: 16 << 10, BaseLevelSize: 32 << 10,

@@ -31,6 +31,7 @@ func (d *DB) due() bool {
 // Debt is what compactions then do: it is there when, and only when, one is due, they take in
 // about as much, and nothing is left of it when they are through.
 func TestDebtIsWhatCompactionsDo(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		o := tieredOptions(kind)
 		var taken atomic.Int64
@@ -60,6 +61,7 @@ func TestDebtIsWhatCompactionsDo(t *testing.T) {
 
 // Every compaction that ends takes something off the debt that has grown.
 func TestDebtFallsFromCompactionToCompaction(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		o := tieredOptions(kind)
 		var debts []int64

@@ -21,6 +21,7 @@ func TestACompactionMergesWhatCameWhileItWaited(t *testing.T) {
 	created, goOn := make(chan struct{}), make(chan struct{})
 	gate := &gateFS{FS: vfs.NewMem(), table: func() {}}
 	db := openDir(t, "db", &Options{fs: gate, L0CompactionThreshold: 50})
+	defer func() { require.NoError(t, db.Close()) }()
 	set(t, db, "k", "1")
 	s := db.NewSnapshot()
 	require.NoError(t, db.Delete([]byte("k"), nil))
@@ -155,6 +156,7 @@ func TestCompactionsOfDisjointRangesDoNotWait(t *testing.T) {
 // A merge of large values looks often enough whether it should go on: at the bytes that
 // have passed, and not at the entries alone.
 func TestACompactionOfLargeValuesIsBrokenOff(t *testing.T) {
+	t.Parallel()
 	for _, operands := range []bool{false, true} {
 		ctx, cancel := context.WithCancel(t.Context())
 		var armed atomic.Bool
@@ -249,6 +251,7 @@ func TestCompactGetsItsTurnBesideMergesWithinLevel0(t *testing.T) {
 }
 
 func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	noneLeft := leakCheck()
 	var hook func()
 	fsys := &gateFS{vfs.NewMem(), func() {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
@@ -52,6 +53,7 @@ func (m *meeting) come() {
 
 // processors lets so many goroutines run at once during a test.
 func processors(t *testing.T, n int) {
+	scale.Alone(t)
 	before := runtime.GOMAXPROCS(n)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 }

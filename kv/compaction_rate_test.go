@@ -26,10 +26,12 @@ func TestRateLimiter(t *testing.T) {
 
 // Compactions wait and flushes do not, and with level 0 full compactions do not either.
 func TestCompactionRate(t *testing.T) {
+	t.Parallel()
 	o := tieredOptions(Leveled)
 	o.CompactionRate = minCompactionRate
 	o.L0CompactionThreshold, o.L0SlowdownThreshold, o.L0StopThreshold = 6, 6, 70
 	db := openDir(t, "db", o)
+	defer func() { require.NoError(t, db.Close()) }()
 	pause := func() {
 		db.mu.Lock()
 		defer db.mu.Unlock()

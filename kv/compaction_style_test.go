@@ -50,6 +50,7 @@ func allKinds(t *testing.T, f func(t *testing.T, kind CompactionStyle)) {
 // A tiered tree has several runs in a level; they are what they were after an open, and
 // Compact makes one of all.
 func TestRunsOfAStoreSurviveReopening(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		o := tieredOptions(kind)
 		db := openDir(t, "db", o)
@@ -93,6 +94,7 @@ func TestRunsOfAStoreSurviveReopening(t *testing.T) {
 		}
 		o.ReadOnly = false
 		db = openDir(t, "db", o)
+		defer func() { require.NoError(t, db.Close()) }()
 		require.NoError(t, db.Compact(nil, nil))
 		l := db.Metrics().Levels[lastLevel]
 		require.Equal(t, 1, l.Runs)
@@ -103,8 +105,10 @@ func TestRunsOfAStoreSurviveReopening(t *testing.T) {
 
 // Overwriting the same keys over and over takes no more space than a few times theirs.
 func TestSpaceIsBounded(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := openDir(t, "db", tieredOptions(kind))
+		defer func() { require.NoError(t, db.Close()) }()
 		want := model{}
 		fill(t, db, want, rand.New(rand.NewPCG(2, 2)), 60, 200)
 		settleStore(t, db)
@@ -128,6 +132,7 @@ func TestSpaceIsBounded(t *testing.T) {
 // without more ado. (A level 0 that is far behind is merged in its place first.)
 func TestRunsWithoutCommonKeysMove(t *testing.T) {
 	db := openDir(t, "db", tieredOptions(Tiered))
+	defer func() { require.NoError(t, db.Close()) }()
 	for i := range 60 {
 		set(t, db, fmt.Sprintf("key%06d", i), "v")
 		settleStore(t, db)
@@ -140,6 +145,7 @@ func TestRunsWithoutCommonKeysMove(t *testing.T) {
 
 // A store goes from every kind of compaction to every other.
 func TestChangingTheKindOfCompaction(t *testing.T) {
+	t.Parallel()
 	o := tieredOptions(Leveled)
 	want := model{}
 	rng := rand.New(rand.NewPCG(3, 3))
@@ -167,6 +173,7 @@ func TestChangingTheKindOfCompaction(t *testing.T) {
 // An explanation lists the newest run first, and stops at it.
 func TestExplainAsksRunsNewestFirst(t *testing.T) {
 	db := openDir(t, "db", tieredOptions(Tiered))
+	defer func() { require.NoError(t, db.Close()) }()
 	for i := range 8 { // two runs of three flushes in level 1, and two files in level 0
 		for _, k := range []string{"a", fmt.Sprintf("k%d", i), "z"} {
 			set(t, db, k, strconv.Itoa(i))
@@ -195,11 +202,13 @@ func TestExplainAsksRunsNewestFirst(t *testing.T) {
 
 // A budget holds for the filters of all runs together, whichever came first.
 func TestFilterBudgetOfRuns(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		o := tieredOptions(kind)
 		o.Filter = mustParse("bloom:10")
 		o.FilterBudget = 2000
 		db := openDir(t, "db", o)
+		defer func() { require.NoError(t, db.Close()) }()
 		want := model{}
 		fill(t, db, want, rand.New(rand.NewPCG(4, 4)), 40, 1_000_000)
 		settleStore(t, db)
@@ -216,10 +225,12 @@ func TestFilterBudgetOfRuns(t *testing.T) {
 
 // Tombstones that outweigh what they are in go down at once, with what they delete.
 func TestRunsOfTombstonesAreCompacted(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []CompactionStyle{Tiered, LazyLeveled} {
 		o := tieredOptions(kind)
 		o.MaxConcurrentCompactions = 1
 		db := openDir(t, "db", o)
+		defer func() { require.NoError(t, db.Close()) }()
 		want := model{}
 		// Each flush waits for the compactions of the one before, so that every compaction of level 0 takes three
 		// files and nothing is left there: tombstones that go down in one run with values need not outweigh them.
@@ -250,6 +261,7 @@ func TestLevelCompression(t *testing.T) {
 	o := tieredOptions(Leveled)
 	o.LevelCompression = [NumLevels]sstable.Compression{0: sstable.NoCompression, lastLevel: sstable.Zstd}
 	db := openDir(t, "db", o)
+	defer func() { require.NoError(t, db.Close()) }()
 	compressions := func() map[int]sstable.Compression {
 		m := map[int]sstable.Compression{}
 		db.current.All(func(n int, tb *version.Table) {

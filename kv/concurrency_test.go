@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // A stressRun has writers that count up, each in keys of its own, and readers
@@ -135,7 +137,8 @@ func checkRunningIdentities(t *testing.T, m *Metrics) {
 }
 
 func TestConcurrentUse(t *testing.T) {
-	for seed := range uint64(3) {
+	t.Parallel()
+	for seed := range uint64(scale.Count(2, 3)) {
 		o := randomOptions(rand.New(rand.NewPCG(seed, 8)))
 		o.InMemory = true
 		db, err := Open("db", o)

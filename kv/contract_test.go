@@ -80,6 +80,7 @@ var contracts = map[string]map[string][]string{
 }
 
 func TestEverySentenceOfAContractHasATest(t *testing.T) {
+	t.Parallel()
 	tests := testNames(t)
 	docs := methodDocs(t)
 	for method, sentences := range contracts {
@@ -97,6 +98,7 @@ var testName = regexp.MustCompile("`(Test\\w+)(…?)`")
 
 // Every promise of docs/durability.md names tests, and these are there.
 func TestEveryPromiseNamesItsTests(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile(filepath.Join("..", "docs", "durability.md"))
 	require.NoError(t, err)
 	tests := testNames(t)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/stretchr/testify/require"
 )
 
@@ -17,7 +18,7 @@ func openFlipped(t *testing.T, dir, name string, whole []byte, bit int, want mod
 	data := slices.Clone(whole)
 	data[bit/8] ^= 1 << (bit % 8)
 	require.NoError(t, os.WriteFile(name, data, 0o600))
-	db, err := Open(dir, &Options{ReadOnly: true})
+	db, err := Open(dir, &Options{ReadOnly: true, MemtableSize: 64 << 10})
 	if err != nil {
 		require.ErrorContains(t, err, name)
 		return true
@@ -31,6 +32,7 @@ func openFlipped(t *testing.T, dir, name string, whole []byte, bit int, want mod
 
 // A bit of a manifest must never make an older store of it.
 func TestEveryBitOfAManifestCounts(t *testing.T) {
+	t.Parallel()
 	dir, m := damageStore(t)
 	name := only(t, dir, manifest.FileManifest)
 	whole, err := os.ReadFile(name)
@@ -48,13 +50,14 @@ func TestEveryBitOfAManifestCounts(t *testing.T) {
 // One bit of a log that was synced must never cost what is after it. All but the
 // last record is proven to have been synced by what follows it.
 func TestEveryBitOfASyncedLogCounts(t *testing.T) {
+	t.Parallel()
 	dir, _ := damageStore(t)
 	name := only(t, dir, manifest.FileWAL)
 	whole, err := os.ReadFile(name)
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(1, 8))
 	last := len(whole) - 2000 // the last record has 1100 bytes
-	for range 300 {
+	for range scale.Count(100, 300) {
 		bit := 8*28 + rng.IntN(8*(last-28))
 		if bit/8 < 32 { // spare bytes of the header
 			continue

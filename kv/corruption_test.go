@@ -96,6 +96,7 @@ func requireDamage(t *testing.T, err error, name string, offset int64) {
 }
 
 func TestDamagedTablesAreNamedAtOpen(t *testing.T) {
+	t.Parallel()
 	for what, hurt := range map[string]func(name string) (offset int64){
 		"missing": func(name string) int64 {
 			require.NoError(t, os.Remove(name))
@@ -194,6 +195,7 @@ func TestADamagedFilterCostsReadsAndNoAnswer(t *testing.T) {
 }
 
 func TestADamagedLogIsNamedAndATornOneIsNot(t *testing.T) {
+	t.Parallel()
 	dir, _ := damageStore(t)
 	log := only(t, dir, manifest.FileWAL)
 	rewrite(t, log, flip(3000))
@@ -247,6 +249,7 @@ func TestALostPageThatNobodySyncedIsATornTail(t *testing.T) {
 }
 
 func TestADamagedManifestIsNamed(t *testing.T) {
+	t.Parallel()
 	dir, _ := damageStore(t)
 	name := only(t, dir, manifest.FileManifest)
 	rewrite(t, name, flip(45)) // in the first edit: later ones follow

@@ -20,7 +20,7 @@ import (
 	"github.com/siftkv/siftkv/internal/doctor"
 	"github.com/siftkv/siftkv/internal/doctor/repair"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/racebuild"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
@@ -181,7 +181,7 @@ func (r *doctorRun) fail() {
 func TestAFullDiskDamagesNothing(t *testing.T) {
 	t.Parallel()
 	failed := map[string]int{}
-	for room, fits := 0, false; !fits; room += 29 {
+	for room, fits := 0, false; !fits; room += scale.Stride(61, 29) {
 		fits = requireFullDiskHarmless(t, fmt.Sprintf("room for %d bytes", room), failed,
 			func(d *kv.CrashDisk) { d.Room(room) })
 	}
@@ -209,13 +209,14 @@ func TestAFullDiskDamagesNothing(t *testing.T) {
 func requireFullDiskHarmless(t *testing.T, what string, failed map[string]int, fill func(d *kv.CrashDisk)) (fits bool) {
 	t.Helper()
 	disk := kv.NewCrashDisk(func() {})
-	db, err := kv.Open("db", new(kv.Options).OnDisk(disk.FS()))
+	o := (&kv.Options{MemtableSize: 64 << 10}).OnDisk(disk.FS())
+	db, err := kv.Open("db", o)
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), kv.Sync))
 	require.NoError(t, db.Close())
 	want := map[string]string{"a": "1"}
 	fill(disk)
-	db, err = kv.Open("db", new(kv.Options).OnDisk(disk.FS()))
+	db, err = kv.Open("db", o)
 	if fits = err == nil; !fits {
 		failed["open"]++
 	} else {
@@ -268,7 +269,7 @@ func toDir(t *testing.T, image vfs.FS, dir string) bool {
 // storeContents reads a whole store.
 func storeContents(t *testing.T, dir, what string) map[string]string {
 	t.Helper()
-	db, err := kv.Open(dir, &kv.Options{ReadOnly: true, CacheSize: -1, Merger: kv.Append(",")})
+	db, err := kv.Open(dir, &kv.Options{ReadOnly: true, CacheSize: -1, MemtableSize: 64 << 10, Merger: kv.Append(",")})
 	require.NoError(t, err, what)
 	got := map[string]string{}
 	it, err := db.NewIter(nil)
@@ -300,15 +301,10 @@ func requireWholeIngests(t *testing.T, got map[string]string, what string) {
 // A power cut damages nothing: whatever the store was doing, verify finds no damage,
 // repair has nothing to do, and a repair into another directory makes the store that
 // Open recovers, also if CURRENT is gone. With the manifests gone, all files of an ingest
-// are there, or none. DOCTOR_CUTS sets how often the power is cut at the least.
+// are there, or none.
 func TestARepairOfAStoreThatCrashedLosesNothing(t *testing.T) {
 	t.Parallel()
-	want := 60 / racebuild.Slowdown
-	if s := os.Getenv("DOCTOR_CUTS"); s != "" {
-		var err error
-		want, err = strconv.Atoi(s)
-		require.NoError(t, err)
-	}
+	want := scale.Count(16, 60)
 	cuts, unlisted := 0, 0
 	during := map[string]int{}
 	for seed := uint64(0); cuts < want; seed++ {

@@ -92,6 +92,7 @@ func shareGone(c LookupCounters) float64 {
 }
 
 func TestRepeatedFalsePositivesAreGone(t *testing.T) {
+	t.Parallel()
 	const keys = 20_000
 	db := youngStoreIn(t, keys, 16, Options{FalsePositiveMemory: defaultFalsePositiveMemory / 16, fs: vfs.NewMem()})
 	defer func() { require.NoError(t, db.Close()) }()

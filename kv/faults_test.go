@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -266,11 +267,11 @@ func (r *faultRun) scan() (n int, err error) {
 	return n, nil
 }
 
-// TestFaults lets every I/O call of a history fail in turn, in every mode. FAULTS
-// sets how many faults at the least; each history has some two thousand calls.
+// TestFaults lets every I/O call of a history fail in turn, in every mode. Each
+// history has some two thousand calls.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	faults, calls := envInt("FAULTS", 120/raceFactor), map[string]int{}
+	faults, calls := scale.Count(40, 120), map[string]int{}
 	per := len(faultModes)
 	for n, seed := 0, uint64(0); n < faults; seed++ {
 		dry := newFaultRun(t, seed, faultMode{fails: func(ioCall, int) bool { return false }, resumes: true}, 0)

@@ -52,6 +52,7 @@ var fileModes = map[string]struct{ given, file, dir fs.FileMode }{
 
 // Every file and directory that a store makes has the mode, whatever makes it.
 func TestFileMode(t *testing.T) {
+	t.Parallel()
 	for name, c := range fileModes {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -86,6 +87,7 @@ func TestFileMode(t *testing.T) {
 
 // The local files of a store in an object store have the mode too: its log, its cache and its checkpoints.
 func TestFileModeBesideAnObjectStore(t *testing.T) {
+	t.Parallel()
 	for name, c := range fileModes {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "new")

@@ -13,6 +13,7 @@ import (
 // that the filters keep to the budget, that the young run gets more bits per key,
 // and that an absent key costs less than at equal memory with the same bits for all.
 func TestFilterBudget(t *testing.T) {
+	t.Parallel()
 	const old, young = 100_000, 5_000
 	const budget = 6 * (old + young) / 8
 	spread := absentKeys(t, old, young, &Options{Filter: mustParse("bloom:10"), FilterBudget: budget})

@@ -75,6 +75,7 @@ func TestAFlushIsCutWhereThreadsAreIdle(t *testing.T) {
 
 // What counts level 0 counts flushes, in however many files: compactions, slow-downs, lookups.
 func TestLevel0CountsRunsAndNotFiles(t *testing.T) {
+	t.Parallel()
 	for kind := range numCompactions {
 		db := openMem(t, &Options{Compaction: kind, L0CompactionThreshold: 5, L0SlowdownThreshold: 6, BlockSize: 512,
 			rangeSize: 8 << 10, MaxConcurrentCompactions: 2})

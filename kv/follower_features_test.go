@@ -33,6 +33,7 @@ func (o *openingFS) Open(name string) (vfs.ReadFile, error) {
 // Between reading the manifest and reading the log, a file is ingested, and something
 // is written to that same log: a view has both or none.
 func TestAViewHasNoHoleWhereAFileWasIngested(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]*Options{
 		"the manifest grows":      {fs: vfs.NewMem()},
 		"the manifest is rotated": {fs: vfs.NewMem(), maxManifestSize: 700},
@@ -87,6 +88,7 @@ func TestAViewHasNoHoleWhereAFileWasIngested(t *testing.T) {
 // Between reading the manifest and reading the log, the store gets its first operands: a
 // view combines them by the merger that the manifest names by now, or refuses.
 func TestAViewCombinesTheFirstOperandsOfAStore(t *testing.T) {
+	t.Parallel()
 	k, sum := []byte("k"), string(AppendInt64(nil, 3))
 	for _, refresh := range []bool{false, true} {
 		for _, mine := range []Merger{nil, Int64Add, Append(",")} {
@@ -127,6 +129,7 @@ func TestAViewCombinesTheFirstOperandsOfAStore(t *testing.T) {
 // A writer counts, by writes of all kinds, and a reader beside it sees no number
 // without all those before.
 func TestViewsWhileFilesAreIngestedAndTransactionsCommit(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	o := tinyOptions()
 	o.maxManifestSize = 2000
@@ -303,6 +306,7 @@ func TestAViewRefusesAFeatureThatItDoesNotKnow(t *testing.T) {
 // The log and the manifest of the writer break and are replaced, in turn, and a
 // reader beside it is with it again as soon as it has resumed.
 func TestViewsOfAStoreThatResumes(t *testing.T) {
+	t.Parallel()
 	for _, op := range []string{"write", "sync", "create", "rename", "syncdir"} {
 		for _, what := range []string{"a commit", "a flush", "an ingest"} {
 			mem := vfs.NewMem()

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // followRound is a round by whose clock everything has expired that may.
@@ -134,13 +136,12 @@ func (r *followRun) kill(c *childRun) {
 
 // TestReadersBesideAWriter kills a writer and readers, in turn, and starts them anew:
 // every view that a reader gets is a prefix of every writer's history.
-// FOLLOW_ROUNDS sets how often.
 func TestReadersBesideAWriter(t *testing.T) {
 	t.Parallel() // it mostly waits for children
 	r := &followRun{t: t, dir: filepath.Join(t.TempDir(), "store")}
 	rng := rand.New(rand.NewPCG(7, 62))
 	reader := r.start("follow", 0)
-	for round := range envInt("FOLLOW_ROUNDS", 12/raceFactor) {
+	for round := range max(scale.Count(4, 12), 3) {
 		writer := r.start("write", round)
 		go func() {
 			for writer.lines.Scan() { // it does not wait for us

@@ -55,6 +55,7 @@ func registeredReaders(t *testing.T, dir string) (names []string) {
 }
 
 func TestAViewIsWhatTheStoreWasUntilItIsRefreshed(t *testing.T) {
+	t.Parallel()
 	t.Cleanup(leakCheck())
 	dir := filepath.Join(t.TempDir(), "store")
 	_, err := OpenReadOnly(dir, nil)
@@ -144,6 +145,7 @@ func requireIterates(t *testing.T, want model, it *Iterator) {
 }
 
 func TestFilesThatAReaderNeedsAreHeldUntilItRefreshes(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	w := openWriter(t, dir, tinyOptions())
 	want := model{}
@@ -252,6 +254,7 @@ func TestAViewThatHasLostAFileIsStale(t *testing.T) {
 // So is a view that had opened the file, closed it again to stay within its bound, and finds
 // it gone.
 func TestAViewThatCannotOpenAFileAgainIsStale(t *testing.T) {
+	t.Parallel()
 	for _, mapped := range []bool{false, true} {
 		dir := filepath.Join(t.TempDir(), "store")
 		w := openWriter(t, dir, &Options{TargetFileSize: 16 << 10, Compression: sstable.NoCompression})
@@ -338,6 +341,7 @@ func TestAViewOfAnotherStoreIsRefused(t *testing.T) {
 }
 
 func TestAReaderThatCannotRegisterKeepsItsFilesOpen(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	w := openWriter(t, dir, tinyOptions())
 	want := model{}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -24,6 +25,7 @@ func requireFull(t *testing.T, err error, dir string) {
 
 // The disk is full after every byte of a log's record in turn.
 func TestNoSpaceAtEveryByteOfALogRecord(t *testing.T) {
+	t.Parallel()
 	record := 0
 	fill := func(room int) (fits bool) {
 		f := &faultFS{fs: sift.NewMem()}
@@ -69,7 +71,8 @@ func TestNoSpaceAtEveryByteOfALogRecord(t *testing.T) {
 // The disk is full after every byte of a sorted file in turn, when memtables are
 // flushed and when files are compacted.
 func TestNoSpaceAtEveryByteOfASortedFile(t *testing.T) {
-	stride := envInt("NOSPACE_STRIDE", 5*raceFactor)
+	t.Parallel()
+	stride := scale.Stride(13, 5)
 	for _, c := range []struct {
 		work  func(db *DB) error
 		apart int
@@ -169,6 +172,7 @@ func newSmallDisk(t *testing.T) smallDisk {
 
 // A real file system fills up under a store, and somebody makes room.
 func TestAFullFileSystem(t *testing.T) {
+	t.Parallel()
 	disk := newSmallDisk(t)
 	var failures []error
 	o := &Options{fs: disk.fs, MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10,

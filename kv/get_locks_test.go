@@ -19,6 +19,7 @@ func TestLookupsTakeNoLock(t *testing.T) {
 	runtime.SetBlockProfileRate(1)
 	defer runtime.SetBlockProfileRate(0)
 	db := multiStore(t, t.TempDir(), n, Options{CacheSize: 64 << 20})
+	defer func() { require.NoError(t, db.Close()) }()
 	lookUp := func(rng *rand.Rand, i int) {
 		key := readBenchKey(nil, i)
 		if ok, err := db.Has(key); !ok || err != nil {

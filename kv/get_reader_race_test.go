@@ -10,12 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // Readers of values, gets, scans and MultiGets go on beside writes, flushes, collections and files that are closed
 // for others, and until the store closes: each has one value as a whole, or ErrClosed.
 func TestReadersBesideRemovalAndClose(t *testing.T) {
+	t.Parallel()
 	for _, atCommit := range []bool{false, true} {
 		db := openDir(t, t.TempDir(), &Options{fs: vfs.OS, SeparateFrom: 100, SeparateAtCommit: atCommit,
 			MaxOpenFiles: 4, blobSize: 200 << 10, MemtableSize: 256 << 10, leastStreamed: 100, CacheSize: 300 << 10})
@@ -92,7 +94,7 @@ func TestReadersBesideRemovalAndClose(t *testing.T) {
 		for range 4 {
 			<-started
 		}
-		for i := range 400 {
+		for i := range scale.Count(200, 400) {
 			v := valueOf(i)
 			if i%3 == 0 {
 				require.NoError(t, db.SetReader(key(i), int64(len(v)), bytes.NewReader(v), NoSync))

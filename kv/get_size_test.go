@@ -83,6 +83,7 @@ func requireSizes(tb testing.TB, r Reader, written time.Time, expired bool) {
 
 // GetSize and Expiry tell the same in all places, to all readers, before and after the moment.
 func TestGetSizeEverywhere(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]Options{
 		"cached":              {},
 		"without a cache":     {CacheSize: -1},

@@ -58,6 +58,7 @@ func TestCachedLookupsDoNotAllocate(t *testing.T) {
 
 // Filters are asked before the index, and in the last level too.
 func TestAbsentKeysStopAtTheFilter(t *testing.T) {
+	t.Parallel()
 	db := settledStore(t, 20_000, nil)
 	before := db.Metrics()
 	require.NotZero(t, before.Levels[lastLevel].Files)

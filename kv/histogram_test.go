@@ -41,6 +41,7 @@ func timesOf(all ...time.Duration) Histogram {
 
 // Quantiles are as exact as is said, whatever the distribution.
 func TestQuantilesOfAHistogram(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
 		all, sum := make([]time.Duration, 1+rng.IntN(300)), time.Duration(0)

@@ -56,6 +56,7 @@ func isIngestible(t *testing.T, fsys vfs.FS, name string) bool {
 // has its number: before every call that changes the disk. The mark goes when the
 // ingest ends, well or not.
 func TestAnIngestIsMarkedWhileItIsUnderWay(t *testing.T) {
+	t.Parallel()
 	for refused := 1; ; refused++ {
 		mem := vfs.NewMem()
 		f := &faultFS{fs: mem}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
@@ -82,7 +83,8 @@ func (r *modelRun) ingest(n int) {
 
 // TestModelWithIngest is TestModel with ingests between the other operations.
 func TestModelWithIngest(t *testing.T) {
-	for seed := range uint64(envInt("MODEL_SEEDS", 12/raceFactor)) {
+	t.Parallel()
+	for seed := range uint64(scale.Count(6, 12)) {
 		rng := rand.New(rand.NewPCG(seed, 606))
 		r := &modelRun{t: t, rng: rng, fs: sift.NewMem(), opts: randomOptions(rng), m: modelStore{},
 			clock: &fakeClock{}}
@@ -108,6 +110,7 @@ func TestModelWithIngest(t *testing.T) {
 // are ingested together, and in a write again. Nobody may ever see one of them ahead
 // of what came before.
 func TestIngestIsSeenAtOnce(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(8, 606))
 	o := randomOptions(rng)
@@ -149,7 +152,7 @@ func TestIngestIsSeenAtOnce(t *testing.T) {
 			require.NoError(t, db.Set([]byte("z"), strconv.AppendInt(nil, int64(i), 10), NoSync))
 		}
 	})
-	for i := range envInt("INGESTS", 100/raceFactor) {
+	for i := range scale.Count(20, 100) {
 		n := strconv.Itoa(i + 1)
 		require.NoError(t, db.Set([]byte("a"), []byte(n), Async))
 		paths := []string{
@@ -215,7 +218,7 @@ func (r *cutRun) ingest() error {
 func TestPowerCutDuringIngest(t *testing.T) {
 	t.Parallel()
 	cuts := 0
-	for seed := uint64(0); cuts < envInt("POWER_CUTS", 120/raceFactor); seed++ {
+	for seed := uint64(0); cuts < scale.Count(48, 120); seed++ {
 		r := &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 608)), states: []model{{}}}
 		mem := vfs.NewCrashableMem()
 		clock := rand.New(rand.NewPCG(seed, 609))

@@ -144,6 +144,7 @@ func requireGet(t *testing.T, db Reader, key, want string) {
 }
 
 func TestIngestRefuses(t *testing.T) {
+	t.Parallel()
 	from := t.TempDir()
 	file := func(name string, writes ...string) string {
 		return ingestFile(t, vfs.OS, filepath.Join(from, name),

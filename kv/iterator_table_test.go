@@ -18,6 +18,7 @@ import (
 // tombstones, where iterators take them, whose tables and memtables take turns, end one
 // after the other, and hold versions, tombstones, operands and values of all lengths of the same keys.
 func TestIteratorsStepFromTableToTable(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		o := &Options{InMemory: true, BlockSize: rapid.IntRange(64, 1024).Draw(t, "block"), Merger: modelMerger,
 			Compression: sstable.NoCompression, CacheSize: rapid.SampledFrom([]int64{-1, 64 << 10}).Draw(t, "cache")}

@@ -30,6 +30,7 @@ func writeKeys(t *testing.T, db *DB, n int) {
 // An iterator for keys comes to the same keys as one for values, and says how long the values are and when they
 // end, in all places: twice, since blocks are cached then.
 func TestKeysOnlySaysTheSame(t *testing.T) {
+	t.Parallel()
 	const n = 60
 	for name, o := range map[string]Options{
 		"cached":        {},

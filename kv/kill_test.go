@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/commit"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // The test binary runs itself as a child process, which these variables tell
@@ -36,6 +38,9 @@ var children = map[string]func(dir string) error{
 	"follow": followUntilKilled, "restore": restoreUntilKilled, "stream": streamUntilKilled,
 	"back up": backUpUntilKilled, "restore into a directory": restoreDirUntilKilled,
 }
+
+// soakMinutes is for how long TestKill goes on: go test ./kv -run '^TestKill$' -args --minutes 10.
+var soakMinutes = flag.Int("minutes", 0, "for how many minutes TestKill goes on at the least, with long rounds")
 
 func TestMain(m *testing.M) {
 	run, ok := children[os.Getenv(childEnv)]
@@ -406,18 +411,17 @@ func requireContents(t *testing.T, want model, db Reader) {
 }
 
 // TestKill writes from several goroutines in another process, beside flushes,
-// compactions and snapshots, kills it, and looks at what is left. KILL_ROUNDS sets how
-// often, SOAK_MINUTES for how long at the least. Neither the processes that write take
+// compactions and snapshots, kills it, and looks at what is left.
+// --minutes sets for how long at the least. Neither the processes that write take
 // more from round to round, nor, where it has the process for itself, the one that looks. A
 // soak has long rounds too.
 func TestKill(t *testing.T) {
 	t.Parallel() // it mostly waits: for the disk, and for the child
 	k := &killRun{t: t, dir: filepath.Join(t.TempDir(), "store"), rng: rand.New(rand.NewPCG(50, 9))}
 	rounds := 0
-	minutes := envInt("SOAK_MINUTES", 0)
-	k.soak = minutes > 0
-	end := time.Now().Add(time.Duration(minutes) * time.Minute)
-	for rounds < envInt("KILL_ROUNDS", 50/raceFactor) || time.Now().Before(end) {
+	k.soak = *soakMinutes > 0
+	end := time.Now().Add(time.Duration(*soakMinutes) * time.Minute)
+	for rounds < max(scale.Count(12, 50), 8) || time.Now().Before(end) {
 		k.round(rounds)
 		rounds++
 		if k.soak {

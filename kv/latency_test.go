@@ -36,6 +36,7 @@ func checkOneIn(t *testing.T, h Histogram, n int) {
 
 // All ways to look up a key and to write are counted, and Metrics may be asked for meanwhile.
 func TestTimedOperationsAreCounted(t *testing.T) {
+	t.Parallel()
 	db := openMem(t, &Options{LatencyHistograms: true})
 	const workers, rounds = 8, 1000
 	value, done := bytes.Repeat([]byte("v"), 20), make(chan struct{})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
@@ -95,7 +96,8 @@ func (r *level0Run) merge() {
 // neighbours are merged, and in whatever order: the newest version of a key stays the first
 // that a lookup comes to.
 func TestMergesWithinLevel0KeepTheOrderOfIngestedFiles(t *testing.T) {
-	for seed := range uint64(12 / raceFactor) {
+	t.Parallel()
+	for seed := range uint64(scale.Count(6, 12)) {
 		rng := rand.New(rand.NewPCG(seed, 2027))
 		r := &level0Run{t: t, rng: rng, fs: vfs.NewMem(), m: model{}}
 		for i := range 12 {

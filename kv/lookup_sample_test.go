@@ -69,6 +69,7 @@ func TestLookupsAreSampled(t *testing.T) {
 
 // A tracer and the sample take what each wants, whichever comes first.
 func TestATracerAndTheSampleGoTogether(t *testing.T) {
+	t.Parallel()
 	db, err := Open("", &Options{InMemory: true, LookupSample: 64 << 10})
 	require.NoError(t, err)
 	look := func(from, to int) {

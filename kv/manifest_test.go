@@ -51,6 +51,7 @@ func TestARotatedManifestDescribesTheStore(t *testing.T) {
 // have no sequence number of their own, and opens the store again: numbers must not
 // start over, also when the manifest is replaced meanwhile.
 func TestSequenceNumbersGoOn(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var last base.SeqNum
 	for range 3 {

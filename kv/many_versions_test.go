@@ -53,6 +53,7 @@ func walkBoth(t *testing.T, db Reader, m model) {
 // Few keys with many versions each, in memtables and in the blocks of tables, beside keys
 // with one: of all kinds, seen by snapshots of every age.
 func TestManyVersionsOfAKey(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 77))
 		db, err := Open("", &Options{InMemory: true, BlockSize: 64 + rng.IntN(500),

@@ -45,6 +45,7 @@ func TestBudgetRefusesOptions(t *testing.T) {
 
 // The store that a budget is too small for is refused, and told what it would need; those that are open go on.
 func TestBudgetIsTooSmallForTheNumberOfStores(t *testing.T) {
+	t.Parallel()
 	b := NewMemoryBudget(4 << 20)
 	o := &Options{MemoryBudget: b, InMemory: true}
 	var stores []*DB
@@ -116,6 +117,7 @@ func checkShare(db *DB, store, keys, n int) error {
 // Stores that are written and read at once have no more than the budget together, of each part what is
 // meant for it, and the figures of the stores add up to those of the budget.
 func TestBudgetHoldsForAllParts(t *testing.T) {
+	t.Parallel()
 	const limit, stores, keys = 8 << 20, 6, 4000 * 2
 	b := NewMemoryBudget(limit)
 	var dbs []*DB
@@ -165,6 +167,7 @@ func TestBudgetHoldsForAllParts(t *testing.T) {
 
 // Blocks of files with the same numbers, of stores that are copies of each other, are each their own.
 func TestBudgetCacheTellsStoresApart(t *testing.T) {
+	t.Parallel()
 	b := NewMemoryBudget(16 << 20)
 	dir := t.TempDir()
 	o := &Options{MemoryBudget: b, BlockSize: 512}
@@ -198,6 +201,7 @@ func TestBudgetCacheTellsStoresApart(t *testing.T) {
 
 // A store that is read gets what a store in the cache has that is not read any more.
 func TestBudgetCacheGoesToTheStoreThatIsRead(t *testing.T) {
+	t.Parallel()
 	const keys = 6000
 	b := NewMemoryBudget(4 << 20)
 	var dbs []*DB
@@ -218,6 +222,7 @@ func TestBudgetCacheGoesToTheStoreThatIsRead(t *testing.T) {
 // Iterators that are left open when their store is closed keep what they have, and it is counted until they
 // are closed.
 func TestBudgetCountsWhatIteratorsKeep(t *testing.T) {
+	t.Parallel()
 	b := NewMemoryBudget(16 << 20)
 	o := &Options{MemoryBudget: b, InMemory: true}
 	db, other := openDir(t, "db", o), openDir(t, "db", o)

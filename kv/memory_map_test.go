@@ -15,6 +15,7 @@ import (
 // Readers of a mapped store go on while its files are replaced and removed under
 // them, and see every key.
 func TestMemoryMapUnderCompactions(t *testing.T) {
+	t.Parallel()
 	const n = 2000
 	for _, c := range []sstable.Compression{sstable.NoCompression, sstable.Snappy} {
 		db, err := Open(t.TempDir(), &Options{

@@ -6,9 +6,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 func TestMemoryLimitHoldsForAllParts(t *testing.T) {
+	t.Parallel()
 	const limit = 8 << 20
 	for _, o := range []*Options{
 		{MemoryLimit: limit},
@@ -27,7 +30,7 @@ func TestMemoryLimitHoldsForAllParts(t *testing.T) {
 			return readers
 		}
 		rng := rand.New(rand.NewPCG(3, 3))
-		for i := range 30_000 {
+		for i := range scale.Count(15_000, 30_000) {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "%08d", rng.IntN(1_000_000)), randomBytes(rng, 300), Async))
 			_, err := db.Has(fmt.Appendf(nil, "%08d", rng.IntN(1_000_000)))
 			require.NoError(t, err)
@@ -49,6 +52,7 @@ func TestMemoryLimitHoldsForAllParts(t *testing.T) {
 }
 
 func TestFiltersThatWouldTakeTooMuchStayOnDisk(t *testing.T) {
+	t.Parallel()
 	db := openMem(t, &Options{MemoryLimit: 4 << 20, CacheSize: -1, MemtableSize: 1 << 20, TargetFileSize: 256 << 10,
 		Filter: mustParse("bloom:64")})
 	for i := range 100_000 {

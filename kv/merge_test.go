@@ -106,6 +106,7 @@ func TestAMergerIsNeeded(t *testing.T) {
 
 // The store keeps the merger's name as long as it holds operands.
 func TestTheMergerStaysTheSame(t *testing.T) {
+	t.Parallel()
 	for _, flush := range []bool{false, true} {
 		t.Run(fmt.Sprintf("flush=%t", flush), func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "db")
@@ -235,6 +236,7 @@ func TestTheManifestSaysWhatTheStoreHolds(t *testing.T) {
 // If the manifest cannot be told, no operand gets into a log, where a program that
 // does not know them would find it.
 func TestNoOperandBeforeTheManifestKnows(t *testing.T) {
+	t.Parallel()
 	for calls := range 3 { // of the write and the sync of the manifest, and none
 		mem, left := pebblevfs.NewCrashableMem(), -1
 		fs := newCrashFS(mem, func() error {
@@ -343,7 +345,8 @@ func TestAMergerOwnsOnlyOlder(t *testing.T) {
 }
 
 func TestAValueThatGrowsTooLarge(t *testing.T) {
-	huge := NewMerger("huge", func(_, _, _ []byte) ([]byte, error) { return make([]byte, MaxValueSize+1), nil })
+	t.Parallel()
+	huge := NewMerger("huge", func(_, _, _ []byte) ([]byte, error) { return tooLargeValue(), nil })
 	d := &DB{operands: operandMerger{merger: huge}}
 	_, err := d.operands.mergeOperands([]byte("k"), [][]byte{{1}, {2}})
 	require.ErrorIs(t, err, ErrMergeFailed)
@@ -409,6 +412,7 @@ func (m *countingMerger) Merge(key, older, newer []byte) ([]byte, error) {
 
 // However many operands a counter has in the memtable, a reader combines few of them.
 func TestACounterWithManyOperands(t *testing.T) {
+	t.Parallel()
 	const operands, few = 100_000, 400
 	m := &countingMerger{}
 	dir := t.TempDir()

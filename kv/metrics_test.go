@@ -9,6 +9,7 @@ import (
 
 // TestRunMetricsAddUp holds the figures of all runs against those of their levels.
 func TestRunMetricsAddUp(t *testing.T) {
+	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := openDir(t, "db", tieredOptions(kind))
 		rng := rand.New(rand.NewPCG(1, 1))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/exactranges"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
@@ -408,12 +409,14 @@ func checkIdentities(t *testing.T, m *Metrics) {
 }
 
 func TestModel(t *testing.T) {
+	t.Parallel()
 	modelHistories(t, modelSeeds, 2026, func(r *modelRun) { r.fs = vfs.NewMem() })
 }
 
 // Values of any length lie apart, or those of some length on, or none that do not yet: from one open
 // to the next that changes.
 func TestModelWithValuesApart(t *testing.T) {
+	t.Parallel()
 	modelHistories(t, modelSeeds, 2027, func(r *modelRun) { r.fs, r.apart = vfs.NewMem(), true })
 }
 
@@ -448,8 +451,8 @@ func modelHistories(t *testing.T, seeds, salt uint64, place func(*modelRun)) {
 	}
 }
 
-// modelSeeds is how many histories a test run goes through. MODEL_SEEDS sets it.
-var modelSeeds = uint64(envInt("MODEL_SEEDS", 300/raceFactor))
+// modelSeeds is how many histories a test run goes through.
+var modelSeeds = uint64(scale.Count(40, 300))
 
 func envInt(name string, byDefault int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {

@@ -67,6 +67,7 @@ func (r *modelRun) multiCheckTx() {
 }
 
 func TestMultiGetModel(t *testing.T) {
+	t.Parallel()
 	multiGetModel(t, modelSeeds/10, func(r *modelRun) { r.fs = vfs.NewMem() })
 }
 
@@ -189,6 +190,7 @@ func TestMultiGetConflicts(t *testing.T) {
 }
 
 func TestMultiGetReportsDamage(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	db := multiStore(t, dir, 20_000, Options{Compression: sstable.NoCompression})
 	require.NoError(t, db.Close())
@@ -212,6 +214,7 @@ func TestMultiGetReportsDamage(t *testing.T) {
 
 // Writers, flushes and compactions go on beside lookups of many keys.
 func TestMultiGetBesideWriters(t *testing.T) {
+	t.Parallel()
 	db, err := Open("", &Options{InMemory: true, MemtableSize: 64 << 10, CacheSize: 64 << 10, TargetFileSize: 16 << 10})
 	require.NoError(t, err)
 	const n, rounds = 500, 40

@@ -23,6 +23,7 @@ import (
 )
 
 func TestModelWithValuesApartInAnObjectStore(t *testing.T) {
+	t.Parallel()
 	modelHistories(t, modelSeeds/3, 2029, func(r *modelRun) {
 		r.objects, r.apart, r.part = objstore.NewMem(), true, 1<<r.rng.IntN(18)
 		if r.localLog = r.rng.IntN(2) == 0; r.localLog {
@@ -69,6 +70,7 @@ func apartObjects(t testing.TB, s objstore.Store, o Options) (db *DB, want model
 
 // A value apart costs one request beyond those of a table, of exactly its record, and what needs no value costs none.
 func TestAValueApartIsOneRequest(t *testing.T) {
+	t.Parallel()
 	s := newCountedStore()
 	o := Options{CacheSize: -1, MemtableSize: 64 << 20, FalsePositiveMemory: -1}
 	db, want := apartObjects(t, s, o)
@@ -319,6 +321,7 @@ func TestTheCacheOnDiskHasValuesApart(t *testing.T) {
 
 // Compactions copy values from blob files that are mostly garbage in parts, not one by one.
 func TestCompactionsReadBlobFilesInParts(t *testing.T) {
+	t.Parallel()
 	s := objstoretest.NewFaults(objstore.NewMem(), 1)
 	db := openObjects(t, s, &Options{SeparateFrom: 1000, MemtableSize: 64 << 20})
 	rng := rand.New(rand.NewPCG(7, 7))

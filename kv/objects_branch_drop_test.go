@@ -28,6 +28,7 @@ func atRequest(s objstore.Store, n int64, do func()) (faults *objstoretest.Fault
 // The checkpoint that a clone is made from is dropped at each of its requests, perhaps another gets its name, and all
 // that nobody needs is deleted: the clone is what the checkpoint was, or it is none.
 func TestTheCheckpointOfACloneIsDroppedMeanwhile(t *testing.T) {
+	t.Parallel()
 	ctx, s := context.Background(), objstore.NewMem()
 	db := openBranch(t, branchOf(s, ""))
 	want := model{}
@@ -62,7 +63,7 @@ func TestTheCheckpointOfACloneIsDroppedMeanwhile(t *testing.T) {
 			default:
 				refused++
 				require.ErrorIs(t, err, ErrNotExist, at)
-				_, err := OpenReadOnly("", &Options{Objects: branchOf(store, "new")})
+				_, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: branchOf(store, "new")})
 				require.ErrorIs(t, err, ErrNotExist, at)
 			}
 		}
@@ -74,6 +75,7 @@ func TestTheCheckpointOfACloneIsDroppedMeanwhile(t *testing.T) {
 // Whoever opens a branch stalls before one of its requests while another drops it, who stalls before one of his until
 // the branch was opened, or is through before. If the drop succeeds, nobody can write to the branch.
 func TestABranchIsDroppedWhileItIsOpened(t *testing.T) {
+	t.Parallel()
 	ctx, s := context.Background(), objstore.NewMem()
 	db := openBranch(t, branchOf(s, ""))
 	fillBranch(t, db, model{}, 0, 500, "old")

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/scale"
+
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 	"github.com/stretchr/testify/require"
@@ -56,7 +58,7 @@ var branchCalls = map[string]struct {
 // opens reports whether a branch or a checkpoint can be opened. It has what is wanted then.
 func opens(t *testing.T, o *Objects, want model) bool {
 	t.Helper()
-	db, err := OpenReadOnly("", &Options{Objects: o})
+	db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o})
 	if errors.Is(err, ErrNotExist) {
 		return false
 	}
@@ -69,6 +71,7 @@ func opens(t *testing.T, o *Objects, want model) bool {
 // Whatever request a call is broken off at: what it makes is there whole or not at all, what it drops too, and it can
 // be called again.
 func TestBranchCallsThatBreakOff(t *testing.T) {
+	t.Parallel()
 	ctx, s := context.Background(), objstore.NewMem()
 	db := openBranch(t, branchOf(s, ""))
 	want := model{}
@@ -88,7 +91,7 @@ func TestBranchCallsThatBreakOff(t *testing.T) {
 	}
 	for name, c := range branchCalls {
 		for outcome, fault := range outcomes {
-			for n := int64(1); ; n++ {
+			for n := int64(1); ; n += int64(scale.Stride(7, 1)) {
 				store := copyObjects(t, s)
 				faults := objstoretest.NewFaults(store, 1)
 				faults.Inject(func(call storeCall) (f storeFault) {

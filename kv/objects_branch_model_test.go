@@ -115,6 +115,7 @@ func (r *branchRun) check() {
 
 // Branches and checkpoints have what maps have, while all that nobody needs is deleted at once.
 func TestModelOfCheckpointsAndClones(t *testing.T) {
+	t.Parallel()
 	for seed := range max(modelSeeds/20, 5) {
 		r := &branchRun{t: t, rng: rand.New(rand.NewPCG(seed, 24)), store: objstore.NewMem(),
 			branches: map[string]model{"": {}}, open: map[string]*DB{},

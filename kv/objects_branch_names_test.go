@@ -13,6 +13,7 @@ import (
 // Names that differ in case, are as long as they may be, begin like others, or look like parts of keys are those of
 // different branches and checkpoints, also in a directory; and lists are in the order of names.
 func TestNamesOfBranchesAndCheckpoints(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	dir, err := objstore.OpenDir(t.TempDir())
 	require.NoError(t, err)
@@ -41,7 +42,7 @@ func TestNamesOfBranchesAndCheckpoints(t *testing.T) {
 		require.Equal(t, found, pinned, what)
 		for _, name := range names {
 			for _, o := range []*Objects{checkpointOf(main, name), branchOf(s, name)} {
-				view, err := OpenReadOnly("", &Options{Objects: o})
+				view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o})
 				require.NoError(t, err)
 				value, err := view.Get([]byte("00000"))
 				require.NoError(t, err)

@@ -43,6 +43,7 @@ func writeToBranch(dir string) error {
 }
 
 func TestABranchAndItsParentAreWrittenByTwoProcesses(t *testing.T) {
+	t.Parallel()
 	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "objects")
 	s, err := objstore.OpenDir(dir)
 	require.NoError(t, err)

@@ -31,9 +31,9 @@ func TestReadersOfWhatIsDropped(t *testing.T) {
 		}
 		require.ErrorIs(t, err, ErrStale)
 	}
-	view, err := OpenReadOnly("", &Options{Objects: b})
+	view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: b})
 	require.NoError(t, err)
-	saved, err := OpenReadOnly("", &Options{Objects: checkpointOf(b, "c")})
+	saved, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: checkpointOf(b, "c")})
 	require.NoError(t, err)
 	require.NoError(t, main.DropBranch(ctx, "b"))
 	lost(saved)
@@ -65,7 +65,8 @@ func TestWhatIsDroppedWhileAReaderOpensIt(t *testing.T) {
 			faults, dropped := atRequest(store, n, func() {
 				require.NoError(t, branchOf(store, "").DropBranch(ctx, "b"))
 			})
-			view, err := OpenReadOnly("", &Options{Objects: checkpointOf(branchOf(faults, "b"), checkpoint)})
+			view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10,
+				Objects: checkpointOf(branchOf(faults, "b"), checkpoint)})
 			came = dropped.Load()
 			if err != nil && !errors.Is(err, ErrStale) {
 				require.ErrorIs(t, err, ErrNotExist, "checkpoint %q, request %d", checkpoint, n)

@@ -13,6 +13,7 @@ const logEntries = 10
 
 // What docs/object-storage.md says of checkpoints and clones, which is the same however large the store is.
 func TestRequestsOfCheckpointsAndClones(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	for _, keys := range []int{100, 20_000} {
 		s := newCountedStore()

@@ -14,6 +14,7 @@ import (
 // Whoever makes a checkpoint or a clone stalls before one of its requests, and others take the store over meanwhile,
 // replace all of it, and delete what nobody needs then. What is made is what the store was before, or after.
 func TestWhoMakesACheckpointOrACloneStalls(t *testing.T) {
+	t.Parallel()
 	ctx, s := context.Background(), objstore.NewMem()
 	db := openBranch(t, branchOf(s, ""))
 	old := model{}
@@ -61,7 +62,7 @@ func TestWhoMakesACheckpointOrACloneStalls(t *testing.T) {
 // requireEither requires that a branch or a checkpoint has one of two states, whole.
 func requireEither(t *testing.T, o *Objects, a, b model, at string) {
 	t.Helper()
-	db, err := OpenReadOnly("", &Options{Objects: o})
+	db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o})
 	require.NoError(t, err, at)
 	first, err := db.Get([]byte("00000"))
 	require.NoError(t, err, at)

@@ -41,13 +41,14 @@ func twoBranches(t *testing.T, s objstore.Store) (main, clone *Objects, inMain, 
 // Backups of a branch, whole and since a mark, have what it has, and so do those of a view and of a checkpoint. They
 // are restored into a directory, and into an object store, whose clones take increments too.
 func TestBackupsOfABranch(t *testing.T) {
+	t.Parallel()
 	s := objstore.NewMem()
 	_, clone, _, want := twoBranches(t, s)
 	_, err := clone.PinCheckpoint(t.Context(), "c")
 	require.NoError(t, err)
 	before := objects(t, s)
 	for _, o := range []*Objects{clone, checkpointOf(clone, "c")} {
-		view, err := OpenReadOnly("", &Options{Objects: o})
+		view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o})
 		require.NoError(t, err)
 		stream, _ := backUp(t, view, BackupMark{})
 		require.NoError(t, view.Close())
@@ -80,10 +81,11 @@ func TestBackupsOfABranch(t *testing.T) {
 
 // Verifying finds a damaged file in each branch that has it, and in no other.
 func TestVerifyOfABranch(t *testing.T) {
+	t.Parallel()
 	s := objstore.NewMem()
 	main, clone, _, _ := twoBranches(t, s)
 	damage := func(o *Objects) error {
-		db, err := OpenReadOnly("", &Options{Objects: o, CacheSize: -1})
+		db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o, CacheSize: -1})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, db.Close()) }()
 		return db.verify(io.Discard)
@@ -117,13 +119,14 @@ func flipTables(t *testing.T, s objstore.Store, clones bool) {
 
 // Views of a branch see what its writer does, and nothing of another branch. A view of a checkpoint stays as it is.
 func TestViewsOfABranchAreRefreshed(t *testing.T) {
+	t.Parallel()
 	ctx, s := t.Context(), objstore.NewMem()
 	main, clone, inMain, inClone := twoBranches(t, s)
 	_, err := clone.PinCheckpoint(ctx, "c")
 	require.NoError(t, err)
 	pinned := maps.Clone(inClone)
 	open := func(o *Objects) *DB {
-		view, err := OpenReadOnly("", &Options{Objects: o, PollInterval: time.Microsecond})
+		view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o, PollInterval: time.Microsecond})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, view.Close()) })
 		return view
@@ -170,6 +173,7 @@ func TestViewsOfABranchAreRefreshed(t *testing.T) {
 // A directory of a cache serves one branch after the other: of what they share, the second reads nothing again, and a
 // branch that has the name of one that was dropped gets nothing of that.
 func TestTheCacheOfABranch(t *testing.T) {
+	t.Parallel()
 	s := newCountedStore()
 	main, clone, inMain, inClone := twoBranches(t, s)
 	reads := func(dir string, o *Objects, want model) int64 {

@@ -71,13 +71,14 @@ func requireBranch(t *testing.T, o *Objects, want model) {
 // requireView is requireBranch for a view, beside which nobody compacts the branch.
 func requireView(t *testing.T, o *Objects, want model) {
 	t.Helper()
-	db, err := OpenReadOnly("", &Options{Objects: o})
+	db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o})
 	require.NoError(t, err)
 	requireContents(t, want, db)
 	require.NoError(t, db.Close())
 }
 
 func TestACheckpointStaysAsItWas(t *testing.T) {
+	t.Parallel()
 	ctx, s := context.Background(), objstore.NewMem()
 	main := branchOf(s, "")
 	db := openBranch(t, main)
@@ -131,12 +132,10 @@ func TestFilesOfADroppedCheckpointAreDeleted(t *testing.T) {
 	requireBranch(t, checkpointOf(main, "c"), old)
 	require.NoError(t, db.DropCheckpoint(ctx, "c"))
 	require.ErrorIs(t, db.DropCheckpoint(ctx, "c"), ErrNotExist)
-	_, err = OpenReadOnly("", &Options{Objects: checkpointOf(main, "c")})
+	_, err = OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: checkpointOf(main, "c")})
 	require.ErrorIs(t, err, ErrNotExist)
 	kept := func(key string) bool { return slices.Contains(before, key) }
-	for slices.ContainsFunc(tablesOf(t, s), kept) {
-		time.Sleep(time.Millisecond)
-	}
+	until(func() bool { return !slices.ContainsFunc(tablesOf(t, s), kept) })
 	requireContents(t, want, db)
 	require.NoError(t, db.Close())
 }
@@ -158,11 +157,12 @@ func tablesOfVersion(t testing.TB, s objstore.Store, db *DB) (keys []string) {
 }
 
 func TestACheckpointIsMadeBesideTheWriter(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	_, main, db, want := filledStore(t, 2000)
 	require.NoError(t, db.Set([]byte("synced"), nil, Sync)) // it is in the log
 	want["synced"] = ""
-	view, err := OpenReadOnly("", &Options{Objects: main})
+	view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: main})
 	require.NoError(t, err)
 	_, err = view.PinCheckpoint(ctx, "c")
 	require.NoError(t, err)
@@ -176,6 +176,7 @@ func TestACheckpointIsMadeBesideTheWriter(t *testing.T) {
 }
 
 func TestClonesGoTheirOwnWays(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	s, main, db, want := filledStore(t, 2000)
 	_, err := db.PinCheckpoint(ctx, "c")
@@ -223,6 +224,7 @@ func TestClonesGoTheirOwnWays(t *testing.T) {
 
 // A clone keeps what it needs, whatever becomes of what it was made from.
 func TestAClonesFilesStay(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	s, main, db, want := filledStore(t, 2000)
 	_, err := db.PinCheckpoint(ctx, "c")
@@ -230,7 +232,7 @@ func TestAClonesFilesStay(t *testing.T) {
 	was := maps.Clone(want)
 	require.NoError(t, checkpointOf(main, "c").Clone(ctx, "child"))
 	require.NoError(t, db.DropCheckpoint(ctx, "c"))
-	_, err = OpenReadOnly("", &Options{Objects: checkpointOf(main, "c")})
+	_, err = OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: checkpointOf(main, "c")})
 	require.ErrorIs(t, err, ErrNotExist)
 	child := branchOf(s, "child")
 	require.NoError(t, child.Clone(ctx, "grandchild"))
@@ -251,9 +253,7 @@ func TestAClonesFilesStay(t *testing.T) {
 		require.NoError(t, db.Compact(nil, nil))
 		fillBranch(t, db, was, 0, 1, "own")
 		require.NoError(t, db.Flush())
-		for len(checkpointsIn(t, s)) >= shared {
-			time.Sleep(time.Millisecond)
-		}
+		until(func() bool { return len(checkpointsIn(t, s)) < shared })
 		shared = len(checkpointsIn(t, s))
 		require.NoError(t, db.Close())
 		requireBranch(t, o, was)
@@ -301,7 +301,7 @@ func TestBranchesThatAreRefused(t *testing.T) {
 	_, err = Open("", &Options{Objects: checkpointOf(main, "c")})
 	require.ErrorIs(t, err, ErrInvalidOptions)
 	require.ErrorContains(t, err, "Clone")
-	_, err = OpenReadOnly("", &Options{Objects: checkpointOf(main, "c")})
+	_, err = OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: checkpointOf(main, "c")})
 	require.ErrorIs(t, err, ErrNotExist)
 	db := openDir(t, t.TempDir(), nil)
 	_, err = db.PinCheckpoint(ctx, "c")

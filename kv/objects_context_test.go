@@ -108,6 +108,7 @@ func (s *silent) untilAsked(f func(context.Context) error) (silenced bool, err e
 
 // Each request in turn gets no answer until the caller has had enough.
 func TestRequestsEndWithTheContextOfRefresh(t *testing.T) {
+	t.Parallel()
 	waits := 0
 	for answered := int64(0); ; answered++ {
 		mem := objstore.NewMem()
@@ -147,6 +148,7 @@ func TestRequestsEndWithTheContextOfRefresh(t *testing.T) {
 }
 
 func TestRequestsEndWithTheContextOfOpen(t *testing.T) {
+	t.Parallel()
 	for _, there := range []bool{false, true} {
 		for answered := int64(0); ; answered++ {
 			mem := objstore.NewMem()

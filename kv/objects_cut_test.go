@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 	"github.com/stretchr/testify/require"
@@ -13,8 +14,9 @@ import (
 // A process that dies at any of its requests, whether that is still performed or not, leaves a store with all that
 // was acknowledged, and its successor leaves no objects that nobody needs.
 func TestDeathAtEachRequestToAnObjectStore(t *testing.T) {
+	t.Parallel()
 	for _, outcome := range []objstoretest.Outcome{objstoretest.NotPerformed, objstoretest.LostReply} {
-		for nth := int64(1); ; nth += raceFactor {
+		for nth := int64(1); ; nth += int64(scale.Stride(3, 1)) {
 			cut := false
 			name := fmt.Sprintf("%d performed=%v", nth, outcome == objstoretest.LostReply)
 			if !t.Run(name, func(t *testing.T) { cut = deathAt(t, nth, outcome) }) {

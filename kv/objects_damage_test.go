@@ -18,6 +18,7 @@ import (
 // Whichever reply is damaged on its way, it is asked for again before anything is made of it: no copy of a store has
 // damaged bytes, and nothing is said to be damaged that is not.
 func TestNoCopyHasWhatWasDamagedOnItsWay(t *testing.T) {
+	t.Parallel()
 	for name, do := range map[string]func(t *testing.T, db *DB, want model){
 		"Checkpoint": func(t *testing.T, db *DB, want model) {
 			dir := filepath.Join(t.TempDir(), "checkpoint")

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 	"github.com/stretchr/testify/require"
@@ -63,7 +64,8 @@ var storeFaults = map[string]objstoretest.Rule{
 func TestAnObjectStoreWithTroubles(t *testing.T) {
 	for name, rule := range storeFaults {
 		t.Run(name, func(t *testing.T) {
-			for _, seed := range []uint64{0, 1}[:max(2/raceFactor, 1)] {
+			t.Parallel()
+			for _, seed := range []uint64{0, 1}[:min(scale.Count(1, 2), 2)] {
 				troubles(t, rule, seed)
 			}
 		})
@@ -102,6 +104,7 @@ func troubles(t *testing.T, rule objstoretest.Rule, seed uint64) {
 
 // Each put in turn gets no reply; the next one finds out.
 func TestEveryReplyOfAnObjectStoreGetsLost(t *testing.T) {
+	t.Parallel()
 	for nth := int64(1); ; nth++ {
 		done := false
 		t.Run(strconv.FormatInt(nth, 10), func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 	"github.com/stretchr/testify/require"
@@ -57,6 +58,7 @@ func (w *objectsWriter) requireFenced(s objstore.Store) {
 // A writer that is cut off from the object store, and comes back when another has taken over, has compacted
 // and collected, finds out, and neither publishes nor deletes anything.
 func TestAPartitionThatHealsAfterATakeOver(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(8) {
 		s := objstore.NewMem()
 		faults := objstoretest.NewFaults(s, seed)
@@ -89,6 +91,7 @@ func TestAPartitionThatHealsAfterATakeOver(t *testing.T) {
 // A writer that stalls in a request, until its successors have published many lists and deleted all that was old, is
 // refused.
 func TestAWriterThatStallsInARequest(t *testing.T) {
+	t.Parallel()
 	for _, where := range []string{"entry/", "sst/"} {
 		for seed := range uint64(3) {
 			s := objstore.NewMem()
@@ -134,7 +137,8 @@ func TestAWriterThatStallsInARequest(t *testing.T) {
 // Of several that open a store at once, the last one to put its fence is the writer; all others are told, at once
 // or with their next write.
 func TestWritersRaceToOpen(t *testing.T) {
-	for seed := range uint64(20 / raceFactor) {
+	t.Parallel()
+	for seed := range uint64(scale.Count(8, 20)) {
 		s := objstore.NewMem()
 		n := 0
 		for range 3 {
@@ -186,6 +190,7 @@ func TestACompactionThatMissesAFileFindsTheSuccessor(t *testing.T) {
 
 // Requests that the network delivers when their writer is long gone do no harm.
 func TestRequestsThatArriveTooLate(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(6) {
 		s := newObjectsStore(t)
 		faults := objstoretest.NewFaults(s, seed)
@@ -219,6 +224,7 @@ func TestRequestsThatArriveTooLate(t *testing.T) {
 
 // An object store that refuses all writes for a while makes the store say so; it goes on when that is over.
 func TestAnObjectStoreThatRefusesWrites(t *testing.T) {
+	t.Parallel()
 	s := objstore.NewMem()
 	faults := objstoretest.NewFaults(s, 1)
 	refused := errors.New("quota exceeded")

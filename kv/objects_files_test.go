@@ -27,6 +27,7 @@ func objectsWith(t *testing.T, s objstore.Store, keys int) (*DB, model) {
 
 // Other directories than the store's are on the disk.
 func TestAStoreMovesBetweenObjectStoreAndDisk(t *testing.T) {
+	t.Parallel()
 	db, want := objectsWith(t, objstore.NewMem(), 3000)
 	checkpoint := filepath.Join(t.TempDir(), "checkpoint")
 	require.NoError(t, db.Checkpoint(checkpoint))
@@ -54,6 +55,7 @@ func TestAStoreMovesBetweenObjectStoreAndDisk(t *testing.T) {
 
 // What is read of sorted files stays on the local disk, and nothing is lost with it.
 func TestTheCacheOfAStoreInAnObjectStore(t *testing.T) {
+	t.Parallel()
 	s := newCountedStore()
 	db, want := objectsWith(t, s, 3000)
 	require.NoError(t, db.Compact(nil, nil))

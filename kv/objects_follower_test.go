@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/anishathalye/porcupine"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/stretchr/testify/require"
 )
@@ -15,8 +16,9 @@ import (
 // A view beside a writer that deletes at once what it does not need is a prefix of the writes, or says that it is stale
 // until it is refreshed.
 func TestAViewWhoseObjectsAreDeleted(t *testing.T) {
+	t.Parallel()
 	stale := 0
-	const seeds uint64 = max(8/raceFactor, 2)
+	seeds := uint64(max(scale.Count(4, 8), 2))
 	for seed := range seeds {
 		s := objstore.NewMem()
 		w := takeOver(t, s, seed, 0, 0)
@@ -87,7 +89,8 @@ func readView(t *testing.T, view Reader) (n int, err error) {
 
 // Transactions are as linearizable in an object store as they are on a disk.
 func TestLinearizableInAnObjectStore(t *testing.T) {
-	for seed := range uint64(envInt("HISTORIES", 20/raceFactor)) {
+	t.Parallel()
+	for seed := range uint64(scale.Count(8, 20)) {
 		s := objstore.NewMem()
 		rng := rand.New(rand.NewPCG(seed, 6))
 		db, err := Open("", objectsOptions(rng, s))

@@ -32,9 +32,7 @@ func TestAViewWithoutAHoleWhereListsAreDeleted(t *testing.T) {
 	require.NoError(t, db.Flush())
 	db.settle() // the list of the ingest needs no entry before it
 	require.NoError(t, db.Ingest([]string{file}))
-	for len(lists()) > 1 {
-		time.Sleep(time.Millisecond) // the collector comes
-	}
+	until(func() bool { return len(lists()) <= 1 }) // the collector comes
 	require.NoError(t, db.Set([]byte("later"), []byte("1"), Sync))
 	for range 64 {
 		require.NoError(t, reader.Refresh(t.Context()))

@@ -18,6 +18,7 @@ import (
 // A reader of a value in an object store asks for parts, none of which has more than the value's record; one that
 // comes damaged is asked for again.
 func TestAReaderOfAnObjectStoreAsksForParts(t *testing.T) {
+	t.Parallel()
 	s := objstoretest.NewFaults(objstore.NewMem(), 1)
 	db := openObjects(t, s, &Options{SeparateFrom: 100, CacheSize: -1, MemtableSize: 64 << 20})
 	rng, sizes := rand.New(rand.NewPCG(8, 8)), []int{1000, 100 << 10, 5 << 20, 1000}

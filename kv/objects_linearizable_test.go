@@ -12,6 +12,7 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
@@ -201,8 +202,9 @@ func (r *takenRun) history() (history []porcupine.Operation, unknown int) {
 // Transactions, batches and lookups of a store in an object store with troubles are linearizable, also if another
 // writer takes the store over in their middle, while the one before is at work or cut off.
 func TestLinearizableAcrossATakeOver(t *testing.T) {
+	t.Parallel()
 	unknown, ops := 0, 0
-	for seed := range uint64(envInt("HISTORIES", 24/raceFactor)) {
+	for seed := range uint64(max(scale.Count(12, 24), 6)) {
 		s := newObjectsStore(t)
 		rng := rand.New(rand.NewPCG(seed, 41))
 		open := func(rule objstoretest.Rule) (*DB, *objstoretest.Faults) {

@@ -248,7 +248,7 @@ func TestALocalLogOnADiskThatFails(t *testing.T) {
 // view opens a view of the store, and closes it.
 func view(t *testing.T, m *machines) error {
 	t.Helper()
-	db, err := OpenReadOnly("", &Options{Objects: &Objects{Store: m.objects}})
+	db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: m.objects}})
 	if err != nil {
 		return err
 	}
@@ -269,6 +269,7 @@ func TestALocalLogWhoseDirectoryIsReplaced(t *testing.T) {
 
 // A process that dies at any of its requests leaves a log and lists of files that fit each other.
 func TestDeathAtEachRequestWithALocalLog(t *testing.T) {
+	t.Parallel()
 	for nth := int64(1); ; nth++ {
 		dead := false
 		for mode := range 4 { // of the life that dies, and of the next

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/stretchr/testify/require"
 )
@@ -35,7 +36,7 @@ func TestKillWithALocalLog(t *testing.T) {
 		w.synced = w.n
 		return w
 	}
-	rounds, writes := envInt("ROUNDS", max(12/raceFactor, 4)), 0
+	rounds, writes := max(scale.Count(4, 12), 4), 0
 	for round := range rounds {
 		c := startObjectsChildOf(t, "local log", dir, round)
 		for limit := writes + rng.IntN(200); limit > writes && c.synced < limit && c.read(); {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	pebblevfs "github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/wal"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/stretchr/testify/require"
@@ -80,7 +81,7 @@ func (s *frozenStore) options(rng *rand.Rand) *Objects {
 // openings: the object store is as it was at that moment.
 func TestPowerCutOfALocalLog(t *testing.T) {
 	t.Parallel()
-	want := int64(envInt("POWER_CUTS", 240/raceFactor))
+	want := int64(scale.Count(80, 240))
 	var cuts, calls, seeds atomic.Int64
 	for cuts.Load() < want {
 		seed := uint64(seeds.Add(1) - 1)

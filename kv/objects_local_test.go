@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
 	"github.com/siftkv/siftkv/objstore"
@@ -120,6 +121,7 @@ func TestAWriteToALocalLogSendsNoRequest(t *testing.T) {
 
 // What a crash leaves in the log is recovered on the same machine; nobody else opens the store, nor hurts its writer.
 func TestACrashedStoreOpensWhereItsLogIs(t *testing.T) {
+	t.Parallel()
 	m := newMachines(t)
 	db := m.open("a", m.options())
 	want := model{}
@@ -249,7 +251,8 @@ func TestALogThatIsHereIsNotAbandoned(t *testing.T) {
 
 // The log goes from the object store to disks and back, in crashes and in good order, and nothing is lost.
 func TestTheLogMoves(t *testing.T) {
-	for seed := range uint64(20 / raceFactor) {
+	t.Parallel()
+	for seed := range uint64(scale.Count(5, 20)) {
 		m := newMachines(t)
 		rng := rand.New(rand.NewPCG(seed, 80))
 		want, machine := model{}, "a"
@@ -314,6 +317,7 @@ func TestALocalLogIsLocked(t *testing.T) {
 
 // Readers have what was flushed, wherever they are.
 func TestReadersOfAStoreWithALocalLog(t *testing.T) {
+	t.Parallel()
 	m := newMachines(t)
 	m.grace = time.Hour // views that are not refreshed yet stay whole
 	before := m.open("a", m.remote())
@@ -405,6 +409,7 @@ func TestALocalLogNeedsADirectory(t *testing.T) {
 }
 
 func TestModelWithALocalLog(t *testing.T) {
+	t.Parallel()
 	modelHistories(t, modelSeeds/3, 2028, func(r *modelRun) {
 		r.fs, r.objects, r.localLog = vfs.NewMem(), objstore.NewMem(), true
 	})

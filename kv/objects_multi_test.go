@@ -164,6 +164,7 @@ func mustFilter(spec string) filterpolicy.Policy {
 
 // Histories with operands, range tombstones, snapshots, values that expire and transactions.
 func TestMultiGetModelInAnObjectStore(t *testing.T) {
+	t.Parallel()
 	multiGetModel(t, modelSeeds/10, func(r *modelRun) { r.objects = objstore.NewMem() })
 }
 

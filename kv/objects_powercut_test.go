@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -100,10 +101,10 @@ func (r *cacheRun) damage(disk *pebblevfs.MemFS) {
 }
 
 // After a power cut at any call of the local disk the cache gives no wrong bytes, nor after its files were damaged
-// beside, and the store opens. POWER_CUTS sets how often the power is cut at the least.
+// beside, and the store opens.
 func TestPowerCutsOfTheCacheOfAStoreInAnObjectStore(t *testing.T) {
 	t.Parallel()
-	want, cuts, fewer := envInt("POWER_CUTS", 60/raceFactor), 0, 0
+	want, cuts, fewer := scale.Count(10, 60), 0, 0
 	// After one cut in ten or twenty something is left, so that those of one seed may leave nothing.
 	for seed := uint64(0); cuts < want || fewer == 0 && seed < 10; seed++ {
 		r := &cacheRun{t: t, rng: rand.New(rand.NewPCG(seed, 31)), s: newCountedStore(), want: model{}}

@@ -15,7 +15,7 @@ import (
 
 func openObjectsReader(t testing.TB, s objstore.Store) *DB {
 	t.Helper()
-	db, err := OpenReadOnly("", &Options{Objects: &Objects{Store: s}})
+	db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: s}})
 	require.NoError(t, err)
 	return db
 }
@@ -23,8 +23,9 @@ func openObjectsReader(t testing.TB, s objstore.Store) *DB {
 // A view stays as it is while the writer goes on, and a refresh brings it up to date, whatever the
 // writer has flushed, compacted and given up meanwhile.
 func TestAReaderInAnObjectStore(t *testing.T) {
+	t.Parallel()
 	s := objstore.NewMem()
-	_, err := OpenReadOnly("", &Options{Objects: &Objects{Store: s}})
+	_, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: s}})
 	require.ErrorIs(t, err, ErrNotExist)
 	db := openObjects(t, s, nil)
 	reader := openObjectsReader(t, s)
@@ -64,7 +65,8 @@ func TestAReaderInAnObjectStore(t *testing.T) {
 func TestWaitForChange(t *testing.T) {
 	s := objstore.NewMem()
 	db := openObjects(t, s, nil)
-	reader, err := OpenReadOnly("", &Options{Objects: &Objects{Store: s}, PollInterval: time.Microsecond})
+	reader, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: s},
+		PollInterval: time.Microsecond})
 	require.NoError(t, err)
 	ended, end := context.WithCancel(context.Background())
 	end()

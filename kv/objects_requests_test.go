@@ -35,6 +35,7 @@ func (s *countedStore) requests(f func()) map[objstore.Kind]int64 {
 
 // What docs/object-storage.md says of requests.
 func TestRequestsOfAStoreInAnObjectStore(t *testing.T) {
+	t.Parallel()
 	s := newCountedStore()
 	o := &Options{MemtableSize: 64 << 20, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, CacheSize: 32 << 10,
 		SeparateFrom: -1}

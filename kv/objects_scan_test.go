@@ -278,6 +278,7 @@ func TestCloseWhilePartsAreFetched(t *testing.T) {
 
 // Histories in stores whose files have parts of all sizes: smaller than a block, and larger than a file.
 func TestModelInPartsOfAnObjectStore(t *testing.T) {
+	t.Parallel()
 	modelHistories(t, modelSeeds/3, 2028, func(r *modelRun) {
 		r.objects, r.part = objstore.NewMem(), 1<<r.rng.IntN(18)
 	})

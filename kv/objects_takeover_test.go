@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/stretchr/testify/require"
 )
@@ -116,7 +117,7 @@ func TestTakeOverFromAnotherProcess(t *testing.T) {
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(14, 500))
 	var before *DB // which the next one takes the store over from
-	rounds, writes, killed := envInt("ROUNDS", max(12/raceFactor, 4)), 0, 0
+	rounds, writes, killed := max(scale.Count(4, 12), 4), 0, 0
 	for round := range rounds {
 		c := startObjectsChild(t, dir, round)
 		limit := writes + rng.IntN(60)

@@ -31,6 +31,7 @@ func openObjects(t testing.TB, s objstore.Store, o *Options) *DB {
 }
 
 func TestAStoreInAnObjectStore(t *testing.T) {
+	t.Parallel()
 	s := objstore.NewMem()
 	db := openObjects(t, s, nil)
 	want := model{}
@@ -54,6 +55,7 @@ func TestAStoreInAnObjectStore(t *testing.T) {
 // What was acknowledged with Sync is there for whoever takes the store over, and the writer before
 // acknowledges nothing more.
 func TestTakeOver(t *testing.T) {
+	t.Parallel()
 	s := objstore.NewMem()
 	want := model{}
 	var before *DB
@@ -85,6 +87,7 @@ func dead(objstoretest.Call) objstoretest.Fault {
 
 // A process that dies loses what it had not synced, and leaves a store.
 func TestTakeOverFromTheDead(t *testing.T) {
+	t.Parallel()
 	s := objstore.NewMem()
 	want := model{}
 	for round := range 20 {
@@ -106,6 +109,7 @@ func TestTakeOverFromTheDead(t *testing.T) {
 }
 
 func TestModelInAnObjectStore(t *testing.T) {
+	t.Parallel()
 	modelHistories(t, modelSeeds/3, 2027, func(r *modelRun) { r.objects = objstore.NewMem() })
 }
 

@@ -30,6 +30,7 @@ func init() {
 // A process that may open fewer files than the store has, and than MaxOpenFiles says, does all
 // it is asked, and damages nothing.
 func TestOpenFilesOfAProcessThatMayHaveFew(t *testing.T) {
+	t.Parallel()
 	for _, most := range []int{30, 1000} {
 		dir := t.TempDir()
 		out, err := child(t, "files", dir, most).CombinedOutput()
@@ -43,7 +44,7 @@ func TestOpenFilesOfAProcessThatMayHaveFew(t *testing.T) {
 
 func manyKey(i int) []byte { return fmt.Appendf(nil, "%05d", i*7919%manyKeys) }
 
-const manyKeys = 16000
+const manyKeys = 14000
 
 // useManyFiles writes, reads, scans, compacts, verifies and copies a store of some hundred
 // tables. No step fails.
@@ -57,6 +58,9 @@ func useManyFiles(dir string, most int) error {
 		for i := range manyKeys {
 			if err := db.Set(manyKey(i), fmt.Appendf(nil, "%0200d", i+round), Async); err != nil {
 				return err
+			}
+			if i%8 > 0 {
+				continue
 			}
 			if _, err := db.Get(manyKey(i / 2)); err != nil {
 				return err

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/scale"
+
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -21,8 +23,9 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
+var manyTables = max(scale.Count(700, 10_000), 700)
+
 const (
-	manyTables   = 10_000 / raceFactor
 	tableKeys    = 3   // of each of them
 	tablesFiles  = 256 // that the child may have open
 	tableReaders = 8   // goroutines, each of which may have a file open beyond the bound
@@ -41,6 +44,7 @@ func init() {
 // MaxOpenFiles is less than that and where it promises more than there are. No step fails; and
 // where the rest of the program has all files, what fails is no damage, and passes.
 func TestOpenFilesOfAStoreOfManyTables(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	out, err := child(t, "tables", dir, 0).CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -145,7 +149,7 @@ func tableKey(i int) []byte { return fmt.Appendf(nil, "%06d", i) }
 
 func tableValue(i int) []byte { return fmt.Appendf(nil, "value %d", i) }
 
-const tablesKeys = manyTables * tableKeys
+var tablesKeys = manyTables * tableKeys
 
 // ingest makes the store, of files that do not overlap, and opens it again.
 func (u *manyTablesUse) ingest() error {

@@ -109,6 +109,7 @@ func TestOneProcessLocksOnce(t *testing.T) {
 }
 
 func TestAnUnfinishedCreationIsFinished(t *testing.T) {
+	t.Parallel()
 	// What a crash leaves that comes before CURRENT has its name.
 	whole := t.TempDir()
 	require.NoError(t, openDir(t, whole, nil).Close())

@@ -66,6 +66,7 @@ func TestAStoreKnowsWhatItWasLastOpenedWith(t *testing.T) {
 
 // Whatever is wrong with the file, the store opens, for reading too, and the next writer puts it right.
 func TestOpenDoesWithoutTheOptionsFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	name := filepath.Join(dir, manifest.OptionsName)
 	reopen(t, dir, tinyOptions())
@@ -209,6 +210,7 @@ func TestTheOptionsFileIsWrittenIfItChanges(t *testing.T) {
 // A checkpoint says what its store was opened with; a restored store does not before somebody opens it; one in an
 // object store never does.
 func TestCopiesOfAStoreAndItsOptions(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	db := openWriter(t, filepath.Join(dir, "db"), tinyOptions())
 	require.NoError(t, db.Set([]byte("a"), nil, nil))

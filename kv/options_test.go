@@ -60,6 +60,7 @@ func TestBadOptionsAreNamed(t *testing.T) {
 
 // The largest blocks that Open accepts for a cache are kept by it.
 func TestBlocksThatAreAcceptedAreCached(t *testing.T) {
+	t.Parallel()
 	for _, o := range []Options{
 		{BlockSize: 64, CacheSize: 512},
 		{BlockSize: 5001, CacheSize: 40_008},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	pebblevfs "github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -271,10 +272,9 @@ func (r *pebbleRun) compareAll() {
 }
 
 // TestAgainstPebble does the same random operations on a store and on Pebble.
-// PEBBLE_SEEDS sets how many histories.
 func TestAgainstPebble(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(envInt("PEBBLE_SEEDS", 60/raceFactor)) {
+	for seed := range uint64(scale.Count(20, 60)) {
 		r := &pebbleRun{t: t, rng: rand.New(rand.NewPCG(seed, 11)), fs: vfs.NewMem(), disk: pebblevfs.NewMem()}
 		r.open()
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

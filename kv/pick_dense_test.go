@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/scale"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -43,6 +45,7 @@ func stepsToFirst(tb testing.TB, db *DB, key []byte) (steps int) {
 // A file of level 0 that is nothing but deletes does not wait for others: a scan over what it
 // deleted has nothing to pass.
 func TestDeletesCloseTogetherGoDownAtOnce(t *testing.T) {
+	t.Parallel()
 	const n = 20_000 / raceFactor
 	for kind := range numCompactions {
 		for _, reopen := range []bool{false, true} {
@@ -76,6 +79,7 @@ func TestDeletesCloseTogetherGoDownAtOnce(t *testing.T) {
 
 // Deletes that are few beside what would be merged for them wait: the bound of what is written.
 func TestDeletesCloseTogetherWaitForMoreIfTheyAreFew(t *testing.T) {
+	t.Parallel()
 	const n = 6000
 	for kind := range numCompactions {
 		for _, most := range []int{9, 11} {
@@ -97,6 +101,7 @@ func TestDeletesCloseTogetherWaitForMoreIfTheyAreFew(t *testing.T) {
 // A stretch of deletes within a large file of a level takes that file down, and a snapshot that
 // needs what was deleted keeps all as it is until it is closed.
 func TestAStretchOfDeletesInALargeFileGoesDown(t *testing.T) {
+	t.Parallel()
 	const n = 10_000 / raceFactor
 	for kind := range numCompactions {
 		for _, held := range []bool{false, true} {
@@ -130,6 +135,8 @@ func TestAStretchOfDeletesInALargeFileGoesDown(t *testing.T) {
 // however few files level 0 has, and the queue's writes stay within a bound. (Where level 0 waits
 // for four files it passes 64,000 entries, and 3.2 bytes are written for one.)
 func TestAQueueStaysBounded(t *testing.T) {
+	scale.OneGoroutine(t, "a count of tables")
+	t.Parallel()
 	const memtable, length, batch = 1 << 20, 30_000, 1000
 	for kind := range numCompactions {
 		db := openMem(t, &Options{Compaction: kind, MemtableSize: memtable, TargetFileSize: memtable,
@@ -137,7 +144,7 @@ func TestAQueueStaysBounded(t *testing.T) {
 		value := make([]byte, 20)
 		setEach(t, db, 0, length, value)
 		user, worst, sum, scans := 0, 0, 0, 0
-		for front := 0; front < 4*length/min(raceFactor, 2); front += batch {
+		for front := 0; front < min(scale.Count(2, 4), 4)*length; front += batch {
 			setEach(t, db, length+front, length+front+batch, value)
 			deleteKeys(t, db, front, front+batch)
 			user += batch * (len(tombKey(0))*2 + len(value))

@@ -254,6 +254,7 @@ func TestALeveledCompactionJoinsTheRunOfALevel(t *testing.T) {
 // lookups find what is newest, tombstones go only when nothing is below, and the tree
 // comes to have the shape that was asked for.
 func TestPickingKeepsOrderAndShape(t *testing.T) {
+	t.Parallel()
 	ran, manual := map[CompactionStyle]int{}, 0
 	for seed := range uint64(200) {
 		s := newPickSim(t, seed)

@@ -15,6 +15,7 @@ import (
 // What only a snapshot kept goes when it is closed: by Compact, and by itself where half of
 // the keys were overwritten. With the snapshot open nothing is rewritten over and over.
 func TestOverwrittenVersionsGoWithTheirSnapshot(t *testing.T) {
+	t.Parallel()
 	for kind := range numCompactions {
 		for _, asked := range []bool{true, false} {
 			db := openMem(t, &Options{Compaction: kind, L0CompactionThreshold: 50})
@@ -198,6 +199,7 @@ func TestFewValuesThatExpiredGo(t *testing.T) {
 
 // A few values that expired do not have the store rewritten over which they are spread.
 func TestAFewExpiredValuesAreNotWorthRewritingTheStore(t *testing.T) {
+	t.Parallel()
 	for kind := range numCompactions {
 		clock := &fakeClock{}
 		db := openMem(t, &Options{Clock: clock.time, Compaction: kind, L0CompactionThreshold: 50})

@@ -11,6 +11,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // A nameFS is a disk on which a few syncs of directories fail, one after the other: those from
@@ -66,14 +68,11 @@ type nameCut struct {
 }
 
 // TestPowerCutAfterASyncOfADirectoryThatFailed has each sync of a directory in a history fail, alone and
-// with the one after it, and cuts the power at later calls: all of them if
-// POWER_CUTS is a thousand or more. What was acknowledged is there, and the store opens. After a sync that lied, so
-// it is once another one of the same directory was honest.
+// with the one after it, and cuts the power at later calls. What was acknowledged is there, and the store opens.
+// After a sync that lied, so it is once another one of the same directory was honest.
 func TestPowerCutAfterASyncOfADirectoryThatFailed(t *testing.T) {
-	stride, step := 25*raceFactor, raceFactor // of calls between cuts, and of syncs between histories
-	if envInt("POWER_CUTS", 0) >= 1000 {
-		stride, step = 1, 1
-	}
+	t.Parallel()
+	stride, step := scale.Stride(100, 25), scale.Stride(3, 1) // of calls between cuts, and of syncs between histories
 	cuts, syncs := 0, 0
 	for _, fs := range []*nameFS{{fails: 1}, {fails: 2}, {fails: 1, done: true}, {fails: 1, lies: true}} {
 		for from := 1; ; from += step {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/siftkv/siftkv/internal/scale"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -397,12 +398,11 @@ func (r *cutRun) recoveredOn(c cut, fs sift.FS) int {
 }
 
 // TestPowerCut cuts the power in the middle of random histories: of writes, flushes,
-// compactions, manifests that are replaced, checkpoints and openings. POWER_CUTS sets
-// how often at the least; if that is a thousand or more, the power is cut before
-// every call that changes the disk.
+// compactions, manifests that are replaced, checkpoints and openings. From
+// a thousand cuts on, the power is cut before every call that changes the disk.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
-	want := int64(envInt("POWER_CUTS", 240/raceFactor))
+	want := int64(scale.Count(80, 240))
 	stride, histories := 1, 2
 	if want < 1000 {
 		stride, histories = 20, 1

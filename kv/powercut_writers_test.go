@@ -11,6 +11,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 const numCutWriters = 6
@@ -131,8 +133,9 @@ func (c *cutWriters) check(cut writersCut) {
 // while syncs and writes fail and the store resumes: what is left has no hole, and nothing
 // that failed and was not visible comes back once later writes were acknowledged.
 func TestPowerCutBesideWriters(t *testing.T) {
+	t.Parallel()
 	cuts, failures := 0, uint64(0)
-	for seed := range uint64(envInt("WRITERS_SEEDS", 12/raceFactor)) {
+	for seed := range uint64(scale.Count(6, 12)) {
 		rng := rand.New(rand.NewPCG(seed, 31)) // the calls' own
 		mem := vfs.NewCrashableMem()
 		c := &cutWriters{t: t}

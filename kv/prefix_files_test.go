@@ -12,6 +12,7 @@ import (
 // A scan of a prefix asks the files that may have keys between its bounds, and none behind them,
 // however many say that they have nothing of the prefix: below level 0, and of a flush.
 func TestAScanOfAPrefixAsksNoFileBehindItsBounds(t *testing.T) {
+	t.Parallel()
 	p, err := filterpolicy.ParsePrefix("fixed:4")
 	require.NoError(t, err)
 	for level, o := range map[int]*Options{0: {rangeSize: 50 << 10}, lastLevel: {TargetFileSize: 16 << 10}} {

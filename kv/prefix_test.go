@@ -31,6 +31,7 @@ func scan(t *testing.T, db *DB, lo, hi string) []string {
 // TestScansWithinAPrefixPassOverFiles scans users of a store whose files overlap:
 // the filter of each file knows which users are in it.
 func TestScansWithinAPrefixPassOverFiles(t *testing.T) {
+	t.Parallel()
 	for _, only := range []bool{false, true} {
 		for _, compact := range []bool{false, true} {
 			p, err := filterpolicy.ParsePrefix("delimiter:/")
@@ -85,6 +86,7 @@ func TestScansWithinAPrefixPassOverFiles(t *testing.T) {
 // TestAnotherExtractorCostsReadsNotAnswers opens files with an extractor that did
 // not write them.
 func TestAnotherExtractorCostsReadsNotAnswers(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, step := range []struct {
 		prefix string

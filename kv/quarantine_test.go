@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
@@ -30,6 +31,7 @@ func quarantineOptions() *Options {
 // A compaction that meets a damaged block leaves the file alone, says so, and
 // writes go on for as long as one likes; what is not damaged is read.
 func TestACompactionThatMeetsDamageGoesAroundIt(t *testing.T) {
+	t.Parallel()
 	for n := range 2 * int(numCompactions) {
 		level, kind := []int{0, lastLevel}[n%2], CompactionStyle(n/2)
 		dir := t.TempDir()
@@ -64,7 +66,7 @@ func TestACompactionThatMeetsDamageGoesAroundIt(t *testing.T) {
 		}
 		o.Events.Failed = func(err error) { t.Error(err) }
 		db = openDir(t, dir, o)
-		for round := range 120 { // far more flushes than level 0 may have files
+		for round := range max(scale.Count(60, 120), 60) { // far more flushes than level 0 may have files
 			for range 10 {
 				write(db, fmt.Sprintf("%03d", 100+rng.IntN(300)))
 			}
@@ -281,6 +283,7 @@ func TestMergesWithinLevel0KeepHistory(t *testing.T) {
 // Level 0 is full, and its second file is damaged: those below it are merged, whatever
 // their sizes, and writers do not wait for ever.
 func TestWritersGoOnAboveADamagedFile(t *testing.T) {
+	t.Parallel()
 	for _, growth := range []int{1, 3} { // of files from young to old
 		o := quarantineOptions()
 		o.L0CompactionThreshold, o.L0SlowdownThreshold, o.L0StopThreshold = 100, 100, 101
@@ -311,6 +314,7 @@ func TestWritersGoOnAboveADamagedFile(t *testing.T) {
 // All files of level 0 lie between damaged ones: writers get an error that says which, and
 // what to do, where they would wait for ever.
 func TestWritersAreToldThatLevel0IsStuck(t *testing.T) {
+	t.Parallel()
 	o := quarantineOptions()
 	o.L0CompactionThreshold, o.L0SlowdownThreshold, o.L0StopThreshold = 100, 100, 101
 	o.fs = sift.NewMem()
@@ -338,6 +342,7 @@ func TestWritersAreToldThatLevel0IsStuck(t *testing.T) {
 // file: it is tried again, however often that fails. A file that the disk does not give out
 // is tried again later.
 func TestAFileIsNotLeftAloneForWhatIsNotItsFault(t *testing.T) {
+	t.Parallel()
 	for _, cause := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, fs.ErrPermission, errDisk} {
 		f := &faultFS{fs: sift.NewMem()}
 		o := quarantineOptions()

@@ -14,6 +14,7 @@ import (
 // TestDeleteRangeOfOneKeyEach deletes many ranges, with a lookup after each: none of that is
 // a reason to flush.
 func TestDeleteRangeOfOneKeyEach(t *testing.T) {
+	t.Parallel()
 	const n = 10_000
 	db := openMem(t, nil)
 	setEach(t, db, 0, n, nil)
@@ -39,6 +40,7 @@ func TestDeleteRangeOfOneKeyEach(t *testing.T) {
 // TestDeleteRangeFillsMemory deletes ranges until their bytes fill a memtable, which is then
 // flushed.
 func TestDeleteRangeFillsMemory(t *testing.T) {
+	t.Parallel()
 	db := openMem(t, &Options{MemtableSize: 1 << 20})
 	for i := range 5000 {
 		require.NoError(t, db.DeleteRange(tombKey(2*i), tombKey(2*i+1), Async))
@@ -136,6 +138,7 @@ func TestNestedRangeDeletesStaySmall(t *testing.T) {
 }
 
 func TestDeleteRangeBounds(t *testing.T) {
+	t.Parallel()
 	all := model{"": "0", "a": "1", "b": "2", "c": "3", "c\x00": "4"}
 	for _, c := range []struct {
 		lo, hi []byte

@@ -12,7 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/exactranges"
-	"github.com/siftkv/siftkv/internal/racebuild"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // A rangeRun drives a store whose scans are filtered, and a model of it.
@@ -172,7 +172,8 @@ func (r *rangeRun) walkInTx() {
 // Whatever the bounds, whichever way an iterator goes, a filter takes nothing away: not keys, not what
 // deletes them, not after a turn, not in the tables behind one that was denied.
 func TestRangeFiltersTakeNothingAway(t *testing.T) {
-	const seeds = 120 / racebuild.Slowdown
+	t.Parallel()
+	seeds := scale.Count(12, 120)
 	for _, policy := range rangePolicies(t) {
 		denied := uint64(0)
 		for seed := range uint64(seeds) {

@@ -78,6 +78,7 @@ func emptyRange(rng *rand.Rand, all []string, part float64) (lo, hi []byte) {
 // Every file that a scan comes to is denied or read, and what is read is empty or not: as an exact filter,
 // or none, must have it, file by file.
 func TestScansAreCountedByFile(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []filterpolicy.RangePolicy{nil, exactranges.Policy{}} {
 		db, files := youngFiles(t, &Options{RangeFilter: policy, BlockSize: 512}, 8, 500)
 		all := slices.Sorted(slices.Values(slices.Concat(files...)))
@@ -125,6 +126,7 @@ func TestScansAreCountedByFile(t *testing.T) {
 
 // A scan with nothing to find reads a fifth of the blocks that it would read without range filters, or fewer.
 func TestEmptyScansReadFewBlocks(t *testing.T) {
+	t.Parallel()
 	for _, policy := range rangePolicies(t)[:2] { // the exact ones, and cut:6
 		without, files := youngFiles(t, &Options{RangeFilter: noRangeFilter}, 16, 2000)
 		with, _ := youngFiles(t, &Options{RangeFilter: policy}, 16, 2000)
@@ -199,9 +201,11 @@ func TestRangeFiltersAreForYoungLevels(t *testing.T) {
 
 // Files are taken in, backed up and copied as they are.
 func TestRangeFiltersStayWithTheirFiles(t *testing.T) {
+	t.Parallel()
 	o := &Options{RangeFilter: exactranges.Policy{}}
 	dir := t.TempDir()
 	db := openDir(t, dir, o)
+	defer func() { require.NoError(t, db.Close()) }()
 	file := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "f"),
 		&sstable.WriterOptions{RangeFilter: exactranges.Policy{}}, "a=1", "m=2", "z=3")
 	require.NoError(t, db.Ingest([]string{file}))
@@ -217,12 +221,15 @@ func TestRangeFiltersStayWithTheirFiles(t *testing.T) {
 	require.NoError(t, db.Checkpoint(copied))
 	require.NoError(t, Restore(&backup, restored, nil))
 	for _, dir := range []string{copied, restored} {
-		require.EqualValues(t, 1, denied(openDir(t, dir, o)), dir)
+		other := openDir(t, dir, o)
+		require.EqualValues(t, 1, denied(other), dir)
+		require.NoError(t, other.Close())
 	}
 }
 
 // A range filter that is damaged, or that nobody can decode, costs reads and no entries. It is counted once.
 func TestUnusableRangeFiltersCostReads(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []filterpolicy.RangePolicy{exactranges.Policy{}, nil} {
 		dir := t.TempDir()
 		db := openDir(t, dir, &Options{RangeFilter: exactranges.Policy{}, Compression: sstable.NoCompression})
@@ -255,6 +262,7 @@ func TestUnusableRangeFiltersCostReads(t *testing.T) {
 
 // Where memory is short, scans too bring the filters back that they need.
 func TestScansBringFiltersBack(t *testing.T) {
+	t.Parallel()
 	db, files := youngFiles(t, &Options{RangeFilter: exactranges.Policy{}, MemoryLimit: 4 << 20}, 4, 2000)
 	all := slices.Sorted(slices.Values(slices.Concat(files...)))
 	s := db.acquire(0)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // TestPowerCutDuringRestore cuts the power before every call of a restore that changes
@@ -23,7 +25,7 @@ func testPowerCutDuringRestore(t *testing.T, from int) {
 	require.NoError(t, db.Compact(nil, nil))
 	second, _ := backUp(t, db, mark)
 	cuts, unfinished := 0, 0
-	for round := range envInt("POWER_CUTS", 240/raceFactor)/60 + 1 {
+	for round := range scale.Count(1, 5) {
 		rng := rand.New(rand.NewPCG(uint64(round), 709))
 		mem := vfs.NewCrashableMem()
 		var disks []*vfs.MemFS

@@ -27,7 +27,7 @@ func restoreTo(s objstore.Store, stream []byte) error {
 // requireInObjects checks a store in an object store against a model, as a reader does; nil: there is none.
 func requireInObjects(t *testing.T, s objstore.Store, want model) {
 	t.Helper()
-	view, err := OpenReadOnly("", &Options{Objects: &Objects{Store: s}})
+	view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: s}})
 	if want == nil {
 		require.ErrorIs(t, err, ErrNotExist)
 		return
@@ -136,6 +136,7 @@ func objects(t *testing.T, s objstore.Store) (keys []string) {
 // At each request the object store fails: for good, or once, or the process dies. The store is the one
 // before or the one after, and the restore can be made again.
 func TestRestoreIntoAnObjectStoreThatFails(t *testing.T) {
+	t.Parallel()
 	inTablesAndApart(t, testRestoreIntoAnObjectStoreThatFails)
 }
 
@@ -172,7 +173,7 @@ func testRestoreIntoAnObjectStoreThatFails(t *testing.T, from int) {
 				what := fmt.Sprintf("%s at request %d of %d: %v", name, n, calls.Load(), err)
 				if err != nil {
 					broken++
-					view, viewErr := OpenReadOnly("", &Options{Objects: &Objects{Store: s}})
+					view, viewErr := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: s}})
 					switch {
 					case viewErr != nil:
 						require.ErrorIs(t, viewErr, ErrNotExist, what)
@@ -205,6 +206,7 @@ func testRestoreIntoAnObjectStoreThatFails(t *testing.T, from int) {
 
 // A stream that breaks off leaves no store, wherever it does; the next call begins anew.
 func TestRestoreIntoAnObjectStoreOfAStreamThatBreaksOff(t *testing.T) {
+	t.Parallel()
 	inTablesAndApart(t, testRestoreIntoAnObjectStoreOfAStreamThatBreaksOff)
 }
 
@@ -268,6 +270,7 @@ func restoreUntilKilled(dir string) error {
 }
 
 func TestRestoreIntoAnObjectStoreIsKilled(t *testing.T) {
+	t.Parallel()
 	inTablesAndApart(t, testRestoreIntoAnObjectStoreIsKilled)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -123,7 +124,7 @@ func testRestoreGoesOn(t *testing.T, from int) {
 	m1 := addTables(t, db, m0, "second", 2)
 	second, _ := backUp(t, db, mark)
 	kept := 0
-	for n := range full {
+	for n := 0; n < len(full); n += scale.Stride(7, 1) {
 		disk := vfs.NewMem()
 		o := &Options{fs: disk}
 		err := Restore(bytes.NewReader(full[:n]), "dir", o)
@@ -198,7 +199,7 @@ func testEveryByteOfABackupCounts(t *testing.T, from int) {
 	full, _ := backUp(t, db, BackupMark{})
 	disk := vfs.NewMem()
 	o := &Options{fs: disk}
-	for n := range full {
+	for n := 0; n < len(full); n += scale.Stride(5, 1) {
 		bad := bytes.Clone(full)
 		bad[n] ^= 1 << (n % 8)
 		dir := strconv.Itoa(n)
@@ -252,6 +253,7 @@ func TestTheGoldenBackupIsRestored(t *testing.T) {
 // A table that was damaged or lost since the backup before is found before the store
 // goes on to it.
 func TestRestoreLooksAtTheTablesThatAreThere(t *testing.T) {
+	t.Parallel()
 	inTablesAndApart(t, testRestoreLooksAtTheTablesThatAreThere)
 }
 

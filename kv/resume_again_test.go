@@ -38,6 +38,7 @@ func TestAStoreThatFailsWhileItResumesResumesAgain(t *testing.T) {
 // A manifest that fails as it is to say that there will be operands, or later, is
 // replaced by one that knows the merger.
 func TestAHealedStoreKnowsItsMerger(t *testing.T) {
+	t.Parallel()
 	for _, before := range []bool{false, true} { // the first operand
 		for _, op := range []string{"write", "sync"} {
 			f := &faultFS{fs: sift.NewMem()}

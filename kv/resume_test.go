@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/siftkv/siftkv/internal/scale"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -36,6 +37,7 @@ func failOnce(f *faultFS, op string) {
 // A log that failed is never written or synced again, and what the failed commit
 // left in it does not come back, although all its bytes are there.
 func TestAFailedCommitDoesNotComeBack(t *testing.T) {
+	t.Parallel()
 	for _, op := range []string{"write", "sync"} {
 		f := &faultFS{fs: sift.NewMem()}
 		o := &Options{fs: f, backoff: quickBackoff}
@@ -70,6 +72,7 @@ func TestAFailedCommitDoesNotComeBack(t *testing.T) {
 // anybody else may lead the pipeline, the resumer included: told later, the failure of the
 // old log would be taken for one of the log that replaced it.
 func TestAFailureOfTheLogIsKnownBeforeTheLogCanBeReplaced(t *testing.T) {
+	t.Parallel()
 	f := &faultFS{fs: sift.NewMem()}
 	o := &Options{fs: f, backoff: quickBackoff}
 	var db *DB
@@ -96,8 +99,9 @@ func TestAFailureOfTheLogIsKnownBeforeTheLogCanBeReplaced(t *testing.T) {
 // The commit may come back if the store had not resumed, whole; nothing else is
 // lost or added.
 func TestPowerCutsWhileAStoreResumes(t *testing.T) {
+	t.Parallel()
 	cuts := 0
-	for seed := range uint64(envInt("RESUME_SEEDS", 40/raceFactor)) {
+	for seed := range uint64(scale.Count(20, 40)) {
 		rng := rand.New(rand.NewPCG(seed, 21))
 		mem := vfs.NewCrashableMem()
 		type moment struct {
@@ -202,6 +206,7 @@ func TestCloseResumesAStoreIfItCan(t *testing.T) {
 
 // The directory is moved away under the store, and put back.
 func TestARemovedDirectory(t *testing.T) {
+	t.Parallel()
 	parent := t.TempDir()
 	dir, away := filepath.Join(parent, "db"), filepath.Join(parent, "away")
 	o := &Options{backoff: quickBackoff}
@@ -281,6 +286,7 @@ func TestLatencySpikes(t *testing.T) {
 // A compaction that cannot write keeps nobody from writing, until level 0 is full:
 // then writers get the cause. It is tried again by itself.
 func TestACompactionThatFailsIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	f := &faultFS{fs: sift.NewMem()}
 	o := &Options{fs: f, MemtableSize: 64 << 10, L0CompactionThreshold: 2, L0SlowdownThreshold: 4, L0StopThreshold: 5,
 		backoff: quickBackoff}

@@ -47,6 +47,7 @@ func retryThenCut(t *testing.T, start func() *vfs.MemFS, try func(sift.FS) error
 }
 
 func TestPowerCutAfterAnOpenThatIsRepeated(t *testing.T) {
+	t.Parallel()
 	for _, dir := range []string{"db", "a/b/c"} {
 		write := func(fs sift.FS) error {
 			db, err := Open(dir, &Options{fs: fs, MemtableSize: 64 << 10, CacheSize: 64 << 10})
@@ -57,7 +58,7 @@ func TestPowerCutAfterAnOpenThatIsRepeated(t *testing.T) {
 			return errors.Join(err, db.Close())
 		}
 		check := func(fs sift.FS, what string) {
-			db, err := Open(dir, &Options{fs: fs, ReadOnly: true, CacheSize: 64 << 10})
+			db, err := Open(dir, &Options{fs: fs, ReadOnly: true, MemtableSize: 64 << 10, CacheSize: 64 << 10})
 			require.NoError(t, err, what)
 			requireContents(t, model{"key": "value"}, db)
 			require.NoError(t, db.Close())
@@ -72,6 +73,7 @@ func TestPowerCutAfterAnOpenThatIsRepeated(t *testing.T) {
 }
 
 func TestPowerCutAfterARestoreThatIsRepeated(t *testing.T) {
+	t.Parallel()
 	inTablesAndApart(t, testPowerCutAfterARestoreThatIsRepeated)
 }
 
@@ -123,6 +125,7 @@ func isEmpty(fs sift.FS, dir string) bool {
 }
 
 func TestPowerCutAfterAnIngestThatIsRepeated(t *testing.T) {
+	t.Parallel()
 	before := vfs.NewCrashableMem()
 	works := newCrashFS(before, nothing)
 	ingestFile(t, works, "in.sst", nil, "key=value")

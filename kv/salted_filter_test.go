@@ -29,6 +29,7 @@ func passing(t *testing.T, db *DB, n int) map[int]bool {
 // Two stores of the same keys err for the same absent ones, so that whoever has one knows the other; with salts
 // they do not, and everything else is as without.
 func TestSaltedFilters(t *testing.T) {
+	t.Parallel()
 	const n = 5000
 	shared := func(spec string) (both, one int) {
 		o := &Options{Filter: mustFilter(spec), FalsePositiveMemory: -1}

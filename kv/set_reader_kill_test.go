@@ -50,6 +50,7 @@ func streamUntilKilled(dir string) error {
 // A process that is killed while it writes values as they are read leaves whole values, every one that it said it had
 // written, and no file that nobody needs once the store was opened.
 func TestKillWhileValuesAreRead(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for round := range 6 {
 		cmd := child(t, "stream", dir, round)

@@ -81,6 +81,7 @@ func requireStreamed(t *testing.T, db *DB, m model) {
 // Values of SetReader, beside others, under operands, overwritten and deleted: in memtables, after a new start
 // with the log alone, after a flush and after a compaction.
 func TestSetReader(t *testing.T) {
+	t.Parallel()
 	fsys := vfs.NewMem()
 	o := &Options{fs: fsys, leastStreamed: 10, Merger: Append(",")}
 	db, err := Open("db", o)
@@ -331,6 +332,7 @@ func TestFollowersReadStreamedValues(t *testing.T) {
 // A blob file that a log needs and that is missing, cut off, another's or damaged is an error that names it, in
 // every mode but the one that passes over what is damaged.
 func TestLogsWhoseBlobFilesAreDamaged(t *testing.T) {
+	t.Parallel()
 	for what, damage := range map[string]func(t *testing.T, a, b string){
 		"missing": func(t *testing.T, a, _ string) { require.NoError(t, vfs.OS.Remove(a)) },
 		"cut off": func(t *testing.T, a, _ string) { rewrite(t, a, func(b []byte) []byte { return b[:len(b)-1] }) },
@@ -412,6 +414,7 @@ func TestVerifyKnowsStreamedValues(t *testing.T) {
 // Each call to the file system fails in turn, once and for good, while values are read, flushed and overwritten.
 // What was acknowledged is there after the next open, and no blob file that nobody needs.
 func TestSetReaderWhereEachCallFails(t *testing.T) {
+	t.Parallel()
 	for _, forever := range []bool{false, true} {
 		failed := true
 		for at := 1; failed; at++ {

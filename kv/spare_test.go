@@ -13,6 +13,7 @@ import (
 // A log that was made ahead, and that a disk in trouble did not let go, stays behind, between
 // the log that was in use and the next. It counts for nothing: no log has lost anything.
 func TestALogThatWasMadeAheadInVainCountsForNothing(t *testing.T) {
+	t.Parallel()
 	for mode := range numRecoveryModes {
 		if mode == Absolute {
 			continue // nothing is recovered after a crash

@@ -3,8 +3,8 @@ package kv
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -59,10 +59,13 @@ func set(tb testing.TB, db *DB, key, value string) {
 	require.NoError(tb, db.Set([]byte(key), []byte(value), NoSync))
 }
 
-// until returns when what another goroutine is about to do is done.
+// until returns when what another goroutine is about to do is done. It panics where that does not come within minutes.
 func until(done func() bool) {
-	for !done() {
-		runtime.Gosched()
+	end := time.Now().Add(5 * time.Minute)
+	for wait := time.Microsecond; !done(); wait = min(2*wait, time.Millisecond) {
+		if time.Sleep(wait); time.Now().After(end) { // others have the processor meanwhile
+			panic("what the test waits for has not come in five minutes")
+		}
 	}
 }
 

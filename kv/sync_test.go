@@ -24,6 +24,7 @@ func unsyncedLost(disk *vfs.MemFS) *vfs.MemFS {
 // What was acknowledged before a Sync survives a power cut right after it, wherever the log is:
 // in several logs too, none of whose memtables are flushed.
 func TestAPowerCutRightAfterSync(t *testing.T) {
+	t.Parallel()
 	for name, objects := range map[string]func(objstore.Store) *Objects{
 		"disk": func(objstore.Store) *Objects { return nil },
 		"local log": func(s objstore.Store) *Objects {

@@ -242,6 +242,7 @@ var conflictModes = map[string]func(t *testing.T, db *DB, write *Batch, tx *Tx) 
 }
 
 func TestTxConflicts(t *testing.T) {
+	t.Parallel()
 	for mode, commit := range conflictModes {
 		t.Run(mode, func(t *testing.T) {
 			for _, c := range conflictCases {

@@ -12,6 +12,7 @@ import (
 
 // What comes to the store otherwise than by Set and Delete counts as written too.
 func TestTxConflictsWithEveryWayToWrite(t *testing.T) {
+	t.Parallel()
 	ingest := func(writes ...string) func(*testing.T, *DB) {
 		return func(t *testing.T, db *DB) {
 			path := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, writes...)

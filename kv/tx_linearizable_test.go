@@ -14,6 +14,7 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -243,13 +244,13 @@ func (r *linearRun) transaction(op *linearOp, rng *rand.Rand) {
 // TestLinearizable checks concurrent histories of lookups, scans, writes, batches
 // and transactions, with flushes and compactions going on, by porcupine: there must
 // be an order of the operations that respects their calls and returns and that a
-// map would have answered the same. HISTORIES sets how many.
+// map would have answered the same.
 //
 // Whoever is at work lets others in where a disk would, and the goroutine that compacts
 // waits until an operation has ended: so operations interleave on one processor too.
 func TestLinearizable(t *testing.T) {
 	t.Parallel()
-	histories, ops, conflicts, flushes := envInt("HISTORIES", 300/raceFactor), 0, uint64(0), uint64(0)
+	histories, ops, conflicts, flushes := scale.Count(80, 300), 0, uint64(0), uint64(0)
 	for seed := range histories {
 		rng := rand.New(rand.NewPCG(uint64(seed), 6))
 		o := randomOptions(rng)

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // A serialRun lets goroutines run random transactions and batches against one
@@ -259,7 +261,7 @@ func (m *modelScan) move(s serialStep) (at string, ok bool) {
 func TestTxSerializable(t *testing.T) {
 	t.Parallel()
 	commits, conflicts := uint64(0), uint64(0)
-	for seed := range uint64(envInt("HISTORIES", 200) / 4 / raceFactor) {
+	for seed := range uint64(scale.Count(20, 50)) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		o := randomOptions(rng)
 		o.InMemory = true

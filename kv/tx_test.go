@@ -189,6 +189,7 @@ func TestTxErrors(t *testing.T) {
 }
 
 func TestUpdate(t *testing.T) {
+	t.Parallel()
 	db := openMem(t, nil)
 	oops := errors.New("oops")
 	require.ErrorIs(t, db.Update(func(tx *Tx) error { return errors.Join(tx.Set([]byte("k"), nil), oops) }), oops)
@@ -283,6 +284,7 @@ func TestLeakedTransactionsAreNamed(t *testing.T) {
 // TestTxAgainstModel compares what random transactions see, and what they leave,
 // with a sorted map.
 func TestTxAgainstModel(t *testing.T) {
+	t.Parallel()
 	for seed := range modelSeeds / 3 {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{}}

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 	pebbletable "github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
 )
@@ -153,6 +154,7 @@ func (p overwrittenPebble) shape() (bytes int64, runs int) {
 // What is written stays within a bound whatever the size of the store, and so do the space
 // that old versions take and the runs that lookups ask. The log and the flush are two of it.
 func TestWriteAmplificationOfOverwrites(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		memtables int
 		most      amplification
@@ -160,7 +162,7 @@ func TestWriteAmplificationOfOverwrites(t *testing.T) {
 		{16, amplification{write: 5.05, space: 1.17, mostSpace: 1.3, runs: 3}},
 		{32, amplification{write: 6.6, space: 1.27, mostSpace: 1.34, runs: 3.5}},
 		{96, amplification{write: 10.1, space: 1.26, mostSpace: 1.31, runs: 3.5}},
-	}[:max(3/raceFactor, 1)] {
+	}[:min(scale.Count(1, 3), 3)] {
 		o := overwriting{memtable: 128 << 10, memtables: c.memtables, value: 1008, rounds: 3, rest: true}
 		a := o.run(t, o.siftKV(t))
 		t.Logf("%d memtables: %+v", c.memtables, a)
