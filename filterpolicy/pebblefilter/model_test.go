@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy/pebblefilter"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // A machine runs random operations on a store and on a map, and reopens the store
@@ -88,11 +89,8 @@ func (m *machine) seekAll() {
 	require.NoError(m.t, it.Close())
 }
 
-// modelSeeds are fewer under the race detector.
-var modelSeeds = uint64(8)
-
 func TestStoreAgreesWithModel(t *testing.T) {
-	for seed := range modelSeeds {
+	for seed := range uint64(scale.Count(3, 8)) {
 		m := &machine{t: t, random: rand.New(rand.NewPCG(1, seed)), fs: vfs.NewMem(), model: map[string]string{}}
 		m.reopen()
 		for i := range 3000 {

@@ -22,7 +22,7 @@ var layers = []struct {
 	{"internal/bytesize", 0},
 	{"internal/vfs", 0},
 	{"internal/golden", 0},
-	{"internal/hostile", 0},
+	{"internal/hostile", 2},
 	{"internal/keytext", 0},
 	{"internal/offheap", 0},
 	{"internal/racebuild", 0},

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // naive answers by looking at every tombstone.
@@ -47,7 +48,7 @@ func drawBound(t *rapid.T) []byte {
 // TestHistoryAgainstNaive adds batches of tombstones, and holds each history that there ever
 // was, as of each sequence number, against a look at every tombstone.
 func TestHistoryAgainstNaive(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	check(t, func(t *rapid.T) {
 		var all naive
 		var h *History
 		type moment struct {
@@ -119,7 +120,7 @@ func (s fresh) Span(key []byte, at base.SeqNum) (start, end []byte, seq base.Seq
 
 // TestSetSpansAgainstNaive asks a set for the spans around keys, gaps included.
 func TestSetSpansAgainstNaive(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	check(t, func(t *rapid.T) {
 		var all naive
 		for i := range rapid.IntRange(0, 8).Draw(t, "tombstones") {
 			all = append(all, Tombstone{Start: drawBound(t), End: drawBound(t), Seq: base.SeqNum(i + 1)})
@@ -167,7 +168,7 @@ func (n *node) height() int {
 // TestHistoryStaysBalanced adds many tombstones in orders that could make a list of the
 // tree: the memory of a tombstone and the steps of a search must not grow with them.
 func TestHistoryStaysBalanced(t *testing.T) {
-	const n = 20_000
+	n := scale.Count(5000, 20_000)
 	key := func(i int) []byte { return binary.BigEndian.AppendUint32([]byte("k"), uint32(i)) }
 	shuffled := rand.New(rand.NewPCG(1, 2)).Perm(n)
 	for name, tomb := range map[string]func(i int) (lo, hi []byte){
@@ -195,7 +196,7 @@ func TestHistoryStaysBalanced(t *testing.T) {
 // TestHistoryOfStacks asks for the past of ranges that were deleted again and again: the
 // steps must not grow with how often.
 func TestHistoryOfStacks(t *testing.T) {
-	const n = 20_000
+	n := scale.Count(5000, 20_000)
 	key := func(i int) []byte { return binary.BigEndian.AppendUint32([]byte("k"), uint32(i)) }
 	for name, tomb := range map[string]func(i int) (lo, hi []byte){
 		"trims that grow":   func(i int) (lo, hi []byte) { return nil, key(i + 1) },

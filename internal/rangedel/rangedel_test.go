@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/stretchr/testify/require"
 )
 
 func TestSetAgainstEveryTombstone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	key := func() []byte { return []byte{byte('a' + rng.IntN(12))} }
-	for range 2000 {
+	for range scale.Count(500, 2000) {
 		var ts []Tombstone
 		for range rng.IntN(8) {
 			tomb := Tombstone{Start: key(), End: key(), Seq: base.SeqNum(1 + rng.IntN(10))}
@@ -134,7 +135,7 @@ func TestNewestInAgainstEveryKey(t *testing.T) {
 		}
 		return []byte{byte('a' + rng.IntN(12))}
 	}
-	for range 2000 {
+	for range scale.Count(500, 2000) {
 		var ts []Tombstone
 		for range rng.IntN(6) {
 			ts = append(ts, Tombstone{Start: bound(), End: bound(), Seq: base.SeqNum(1 + rng.IntN(10))})

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // The tests named after faults hold what filter libraries in use were found to do
@@ -43,14 +44,10 @@ func TestFaultTruncatedFilterSaysNo(t *testing.T) {
 }
 
 // Pebble's Bloom filter hashes to 32 bits, of which ten million keys are a part that shows: its
-// rate at 10 bits per key grows from 1.17 % to 1.36 %. Under the race detector, and with
-// -short, the keys are fewer.
+// rate at 10 bits per key grows from 1.17 % to 1.36 %. Two million keys are enough to see it.
 func TestFaultRateDriftsWithTheNumberOfKeys(t *testing.T) {
 	const spec = "blocked:10"
-	few, many, probes := 100_000, Share(10_000_000), 2_000_000
-	if testing.Short() {
-		many /= 10
-	}
+	few, many, probes := 100_000, scale.Count(2_000_000, 10_000_000), 2_000_000
 	var small Rate
 	const filters = 10 // one alone is better or worse than the mean by a per cent
 	for salt := range uint64(filters) {

@@ -7,15 +7,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
-// Share returns n, or a fraction of it under the race detector.
-func Share(n int) int { return n / raceShare }
+// Share returns the part of n that a test takes: all of it if tests are long.
+func Share(n int) int { return scale.Count(n/5, n) }
 
-// Affordable returns the sizes that a test can afford: all of them, or under the race
-// detector those of up to ten thousand keys.
+// mostKeys is the number of keys that a filter of a test may have.
+func mostKeys() int { return scale.Count(100_000, 100_000_000) }
+
+// Affordable returns the numbers of keys that a filter of a test may have.
 func Affordable(sizes ...int) []int {
-	return slices.DeleteFunc(sizes, func(n int) bool { return n > raceKeys })
+	return slices.DeleteFunc(sizes, func(n int) bool { return n > mostKeys() })
 }
 
 // Policy parses a spec that must be right.

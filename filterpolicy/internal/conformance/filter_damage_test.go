@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // Damage checks that Decode refuses each truncation, each extension and each
@@ -28,8 +29,7 @@ func Damage(t *testing.T, spec string) {
 			v.refuses(t, data[len(data)-size:])
 		}
 		v.refuses(t, append(slices.Clone(data), 0))
-		const step = 1 + raceShare/10
-		for bit := 0; bit < 8*len(data); bit += step {
+		for bit := 0; bit < 8*len(data); bit += scale.Stride(1, 1) {
 			data[bit/8] ^= 1 << (bit % 8)
 			v.refuses(t, data)
 			data[bit/8] ^= 1 << (bit % 8)

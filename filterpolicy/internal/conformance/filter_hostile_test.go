@@ -28,7 +28,7 @@ func Bounded(t *testing.T, specs ...string) {
 	for _, spec := range specs {
 		v := victimOf(t, spec)
 		for _, n := range []int{0, 1, 60, 900} {
-			for mutant := range hostile.Mutants(Build(t, spec, Good(1), n), Share(hostileRounds)) {
+			for mutant := range hostile.Mutants(Build(t, spec, Good(1), n), hostileRounds) {
 				if v.bounded(t, Reseal(mutant)) {
 					decoded++
 				}
@@ -71,12 +71,13 @@ func TestHostileSaltedFilters(t *testing.T) {
 	eachFilterFamily(t, func(t *testing.T, family filterFamily) {
 		spec := family.hostile[0]
 		salted := Build(t, filterpolicy.SaltedName+":"+spec, Good(1), 60)
-		for mutant := range hostile.Mutants(salted, Share(hostileRounds)) {
+		for mutant := range hostile.Mutants(salted, hostileRounds) {
 			bounded(mutant)
 		}
 		inner := Build(t, spec, Good(1), 60)
-		for mutant := range hostile.Mutants(inner, Share(hostileRounds)) {
-			bounded(append(Reseal(mutant), salted[len(inner):]...))
+		layer := salted[len(salted)-len(Policy(t, spec).Name())-len("\x07")-len("the salt"):]
+		for mutant := range hostile.Mutants(inner, hostileRounds) {
+			bounded(append(Reseal(mutant), layer...))
 		}
 	})
 	require.NotZero(t, decoded, "no change was taken for a filter: the mutants are too rough to find anything")
@@ -95,7 +96,7 @@ func (m Mergeable[F]) Hostile(t *testing.T, specs ...string) {
 	for _, spec := range specs {
 		for _, n := range []int{1, 60, 900} {
 			sound := Build(t, spec, Good(1), n)
-			for mutant := range hostile.Mutants(sound, Share(hostileRounds)) {
+			for mutant := range hostile.Mutants(sound, hostileRounds) {
 				if m.bounded(t, sound, mutant) && m.bounded(t, mutant, sound) {
 					merged++
 				}

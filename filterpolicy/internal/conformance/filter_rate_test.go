@@ -21,7 +21,7 @@ func (r Rate) FPR() float64 { return float64(r.Positives) / float64(r.Probes) }
 func (r Rate) Sigma(p float64) float64 { return math.Sqrt(p * (1 - p) / float64(r.Probes)) }
 
 // Measure builds a filter of n keys of an input and probes it with the numbers that
-// follow them: as many as given, fewer under the race detector.
+// follow them, or with a share of so many.
 func Measure(tb testing.TB, spec string, in Input, n, probes int) Rate {
 	tb.Helper()
 	return measure(Open(tb, spec, Build(tb, spec, in, n)), in, n, probes)
@@ -39,10 +39,10 @@ func measure(f filterpolicy.Filter, in Input, n, probes int) Rate {
 
 // MatchesTheory checks size and false-positive rate of a filter of n keys against
 // filterpolicy.Expected: the size within a share of itself, the rate within a share and four
-// standard deviations of the measurement. Under the race detector there are fewer keys.
+// standard deviations of the measurement. Only long tests have more than a hundred thousand keys.
 func MatchesTheory(t *testing.T, spec string, n, probes int, size, rate float64) {
 	t.Helper()
-	n = min(n, raceKeys)
+	n = min(n, mostKeys())
 	want, data := filterpolicy.Expected(Policy(t, spec), n), Build(t, spec, Good(1), n)
 	bits := 8 * float64(len(data)) / float64(n)
 	require.True(t, want.OK)
@@ -84,11 +84,10 @@ func SizeMatchesTheory(t *testing.T, spec string, share, bytes float64, sizes ..
 
 // MixesInput checks that hashes which nobody mixed make no filter worse than it is
 // with good ones, but for the given share, which small filters need as they differ
-// by chance. It may be better: a counter can be spread more evenly than chance. Under
-// the race detector there are fewer keys, and few probes make up for the share.
+// by chance. It may be better: a counter can be spread more evenly than chance.
 func MixesInput(t *testing.T, spec string, n, probes int, share float64) {
 	t.Helper()
-	n = min(n, raceKeys)
+	n = min(n, mostKeys()/5)
 	want := filterpolicy.Expected(Policy(t, spec), n).FPR
 	for _, in := range Unmixed {
 		got := Measure(t, spec, in, n, probes)

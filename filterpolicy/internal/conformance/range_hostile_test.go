@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/hostile"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // Decode refuses each truncation, each extension and each flipped bit.
@@ -32,8 +33,7 @@ func TestRangeDamage(t *testing.T) {
 				refuses(data[len(data)-size:])
 			}
 			refuses(append(slices.Clone(data), 0))
-			const step = 1 + raceShare/10
-			for bit := 0; bit < 8*len(data); bit += step {
+			for bit := 0; bit < 8*len(data); bit += scale.Stride(1, 1) {
 				data[bit/8] ^= 1 << (bit % 8)
 				refuses(data)
 				data[bit/8] ^= 1 << (bit % 8)

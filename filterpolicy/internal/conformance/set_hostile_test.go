@@ -21,7 +21,7 @@ func HostileSets[P Set](t *testing.T, zero func() P, growth uint64, seeds ...[]b
 	t.Helper()
 	read := 0
 	for _, seed := range seeds {
-		for mutant := range hostile.Mutants(seed, Share(setHostileRounds)) {
+		for mutant := range hostile.Mutants(seed, setHostileRounds) {
 			if BoundedSet(t, ResealSet(mutant), zero, growth) {
 				read++
 			}

@@ -11,8 +11,8 @@ import (
 // leastChecks is the number of checks that say something of a property.
 const leastChecks = 20
 
-// Check checks a property, a share of the usual number of times under the race
-// detector; a number that is given by flag or environment stands.
+// Check checks a property, in long tests the usual number of times, else less often; a number that is given by flag
+// or environment stands.
 func Check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	const usual = 100

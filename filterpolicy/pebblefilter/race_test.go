@@ -1,5 +1,0 @@
-//go:build race
-
-package pebblefilter_test
-
-func init() { modelSeeds = 1 }
