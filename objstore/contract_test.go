@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -21,7 +22,8 @@ func openDir(t *testing.T, name string) objstore.Store {
 
 func newDir(t *testing.T) objstore.Store { return openDir(t, t.TempDir()) }
 
-// TestContract holds all that implements Store to its contract.
+// TestContract holds all that implements Store to its contract. Only long tests have a part of a directory: it is made
+// of two things of which each has a test of its own.
 func TestContract(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) objstore.Store{
 		"mem": newMem,
@@ -42,7 +44,12 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			objstoretest.Run(t, open)
+			if name == "sub of dir" && !scale.Long() {
+				t.Skip("it takes LONG=1")
+			}
+			for range scale.Count(1, 3) {
+				objstoretest.Run(t, open)
+			}
 		})
 	}
 }
@@ -61,7 +68,9 @@ func TestContractOfClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			objstoretest.RunClients(t, open)
+			for range scale.Count(1, 3) {
+				objstoretest.RunClients(t, open)
+			}
 		})
 	}
 }

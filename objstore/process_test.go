@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-const raceRounds = 200
+var raceRounds = scale.Count(40, 200)
 
 // createAll creates one key after the other. It says which it won, and waits for the other process after each.
 func createAll(s objstore.Store, name string) error {

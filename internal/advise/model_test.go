@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // A bed is a made-up store with its keys: a last run of all even numbers, in files of a range
@@ -258,8 +259,9 @@ func TestABudgetIsSpread(t *testing.T) {
 
 // An advice keeps to the limit of memory, and its best setting is the best of those within it.
 func TestAdviceKeepsToTheLimit(t *testing.T) {
-	b := newBed(50_000, "blocked:10")
-	m := New(&b.store, b.trace(40_000, 1.05), UsualPrices())
+	n := uint64(scale.Count(12_000, 50_000))
+	b := newBed(n, "blocked:10")
+	m := New(&b.store, b.trace(int(n-n/5), 1.05), UsualPrices())
 	for _, memory := range []int64{0, 120 << 10, 400 << 10, 8 << 20} {
 		a, err := m.Advise(t.Context(), Config{Memory: memory})
 		require.NoError(t, err)

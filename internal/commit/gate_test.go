@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -42,13 +43,13 @@ func (f yieldingFile) Sync() error {
 // idle fails the test if somebody is left behind.
 func (s *testStore) idle(t *testing.T) {
 	t.Helper()
+	require.Eventually(t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return !s.leading && !s.gate.shut
+	}, time.Minute, time.Millisecond, "what Buffered commits left is being flushed")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.leading || s.gate.shut { // what Buffered commits left is being flushed
-		s.mu.Unlock()
-		runtime.Gosched()
-		s.mu.Lock()
-	}
 	require.Empty(t, s.waiting)
 	require.Empty(t, s.gate.waiting)
 	require.Zero(t, s.gate.inside)

@@ -6,11 +6,11 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -187,13 +187,8 @@ func TestSyncsInAGroupWithWriters(t *testing.T) {
 		done := make(chan error, 1)
 		results[name] = done
 		go func() { done <- do() }()
-		want := len(results)
-		for {
-			if _, n := s.Queue(); n == want {
-				return
-			}
-			runtime.Gosched()
-		}
+		queued := func() bool { _, n := s.Queue(); return n == len(results) }
+		require.Eventually(t, queued, time.Minute, time.Millisecond)
 	}
 	require.NoError(t, s.Exclusive(ctx, func() error {
 		start("sync", func() error { return s.SyncVisible(ctx) })

@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/stretchr/testify/require"
 )
 
@@ -268,7 +269,7 @@ func (p *pass) read(entries []entry, tombs *rangedel.Set, key string, seq base.S
 // Every snapshot, and the present, sees the same of the output as of the input, now
 // and at every later time; and again of what a second pass makes of that.
 func TestCompactionKeepsWhatReadersSee(t *testing.T) {
-	for seed := range uint64(1000) {
+	for seed := range uint64(scale.Count(300, 1000)) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		p := &pass{bottom: rng.IntN(2) == 0, merger: joined(","), now: uint64(rng.IntN(8))}
 		if rng.IntN(6) == 0 {

@@ -3,6 +3,7 @@ package offheap
 import (
 	"runtime"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
@@ -55,14 +56,29 @@ func TestSharedRegionsGoWithTheirOwner(t *testing.T) {
 	before := Used()
 	func() {
 		o := &owner{}
-		o.b = NewShared(o, 1<<20).Bytes()
+		r := NewShared(o, 1<<20)
+		o.b = r.Bytes()
+		if r.mapping != nil || Poisons {
+			requireUsedIn(t, before+1<<20, 3)
+		}
 		o.b[1<<19] = 1
 		runtime.KeepAlive(o)
 	}()
-	for Used() != before {
+	requireUsedIn(t, before, 10_000)
+}
+
+// requireUsedIn requires that so many bytes are used after a collection of garbage: after one of so many if it takes
+// a while until what nobody refers to is freed.
+func requireUsedIn(t *testing.T, bytes int64, collections int) {
+	t.Helper()
+	for range collections {
 		runtime.GC()
-		runtime.Gosched()
+		if Used() == bytes {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
+	require.Equal(t, bytes, Used())
 }
 
 func TestPagesOfAReservedRegionCanBeDiscarded(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -239,8 +240,8 @@ func (m *branchModel) state(name string) (*saved, error) {
 // missing.
 func TestModelOfBranches(t *testing.T) {
 	count := map[string]int{}
-	const schedules = 60
-	for seed := range seeds(t, schedules) {
+	seeds := scale.Count(20, 60)
+	for seed := range uint64(seeds) {
 		synctest.Test(t, func(t *testing.T) {
 			sc := newSchedule(t, seed)
 			m := &branchModel{t: t, sc: sc, kept: map[string][]string{}, count: count}
@@ -273,7 +274,7 @@ func TestModelOfBranches(t *testing.T) {
 	}
 	t.Log(count)
 	for _, what := range []string{"published", "saved", "cloned", "dropped"} {
-		require.Greater(t, count[what], int(seeds(t, schedules)), "the schedules let %s happen", what)
+		require.Greater(t, count[what], seeds, "the schedules let %s happen", what)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -44,7 +45,10 @@ func TestAPinStaysForACheckpointThatTheCollectorHasNotSeen(t *testing.T) {
 			_, err := CreateCheckpoint(t.Context(), branchOptions(mem, "b"), "c")
 			require.NoError(t, err)
 			remove(1)
-			for f.asWriter().collector.waits(func(t removedFile) bool { return t.num == 1 }) {
+			waits := func() bool {
+				return f.asWriter().collector.waits(func(t removedFile) bool { return t.num == 1 })
+			}
+			for began := time.Now(); time.Since(began) < time.Minute && waits(); {
 				runtime.Gosched() // until the grace is over
 			}
 			looked.Store(true)
@@ -56,7 +60,11 @@ func TestAPinStaysForACheckpointThatTheCollectorHasNotSeen(t *testing.T) {
 	require.NoError(t, writeModelTable(f, 4))
 	require.NoError(t, l.Append(&manifest.Edit{Added: of(4)}))
 	remove(4)
-	<-done
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Error("no other collector begins")
+	}
 	require.NoError(t, errors.Join(l.Close(), lock.Close(), f.Close()))
 	found, err := newFamily(o).checkpoints(t.Context(), "checkpoint/")
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package remote
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,14 +51,18 @@ func giveUpFile(t *testing.T, f *FS, num uint64) {
 	require.NoError(t, f.Remove(name))
 }
 
-// giveUpFilesUntilGone gives up files, with numbers from one on, until an object is not there any more.
+// giveUpFilesUntilGone gives up files, with numbers from one on, until an object is not there any more. It leaves the
+// collector time for each.
 func giveUpFilesUntilGone(t *testing.T, f *FS, store objstore.Store, key string, num uint64) {
 	t.Helper()
-	for there := true; there; num++ {
-		giveUpFile(t, f, num)
-		_, err := store.GetRange(t.Context(), key, 0, make([]byte, 1))
-		there = !errors.Is(err, objstore.ErrNotExist)
+	for i := range uint64(20 * removalsPerSearch) {
+		giveUpFile(t, f, num+i)
+		if _, err := store.GetRange(t.Context(), key, 0, make([]byte, 1)); errors.Is(err, objstore.ErrNotExist) {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
+	t.Fatalf("%s is still there", key)
 }
 
 // A writer that was fenced may put a file there when the one after has looked for such files.

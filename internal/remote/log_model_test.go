@@ -16,6 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -157,8 +158,8 @@ func work(ctx context.Context, c *client, opts LogOptions, note func(ack)) {
 // TestModelOfLogs lets writers take a store over from each other. All that a writer was told is durable is what its
 // successors begin with: in that order, and once.
 func TestModelOfLogs(t *testing.T) {
-	total, longest, seen := 0, 0, 0
-	for seed := range seeds(t, 400) {
+	total, longest, seen, seeds := 0, 0, 0, scale.Count(80, 400)
+	for seed := range uint64(seeds) {
 		synctest.Test(t, func(t *testing.T) {
 			sc := newSchedule(t, seed)
 			var acks []ack
@@ -214,9 +215,9 @@ func TestModelOfLogs(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	require.Greater(t, total, 8*int(seeds(t, 400)), "the schedules let writers work")
+	require.Greater(t, total, 8*seeds, "the schedules let writers work")
 	require.Greater(t, longest, 20)
-	require.Greater(t, seen, 100*int(seeds(t, 400)), "views see what is written")
+	require.Greater(t, seen, 100*seeds, "views see what is written")
 }
 
 // A viewer is a reader's directory, of which it knows the records.

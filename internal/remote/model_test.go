@@ -3,30 +3,15 @@ package remote
 import (
 	"context"
 	"fmt"
-	"os"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/racebuild"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore"
 )
-
-// seeds returns how many schedules a test goes through: MODEL_SEEDS, or so many, and fewer under the race
-// detector.
-func seeds(t *testing.T, n int) uint64 {
-	t.Helper()
-	n /= racebuild.Slowdown
-	if text := os.Getenv("MODEL_SEEDS"); text != "" {
-		var err error
-		n, err = strconv.Atoi(text)
-		require.NoError(t, err)
-	}
-	return uint64(n)
-}
 
 // A life is what a writer saw from its fence on.
 type life struct {
@@ -123,8 +108,8 @@ func eager(s *Sequence) *Sequence {
 
 // TestModelOfWriters lets writers open a sequence again and again, beside a reader.
 func TestModelOfWriters(t *testing.T) {
-	fenced, acked := 0, 0
-	for seed := range seeds(t, 600) {
+	fenced, acked, seeds := 0, 0, scale.Count(120, 600)
+	for seed := range uint64(seeds) {
 		synctest.Test(t, func(t *testing.T) {
 			sc := newSchedule(t, seed)
 			r := &record{t: t, bodies: map[uint64]string{}}
@@ -157,8 +142,8 @@ func TestModelOfWriters(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	require.Greater(t, acked, 10*int(seeds(t, 600)), "the schedules let writers work")
-	require.Greater(t, fenced, 4*int(seeds(t, 600)), "and be fenced")
+	require.Greater(t, acked, 10*seeds, "the schedules let writers work")
+	require.Greater(t, fenced, 4*seeds, "and be fenced")
 }
 
 // requireTrimmable requires that what is left of the sequence is fences and the newest data after a Trim, whatever

@@ -18,6 +18,7 @@ import (
 	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/hostile"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // What a reader may allocate for a file, or a decoder for its bytes: a block is at most 64
@@ -115,7 +116,7 @@ func TestOldFilesThatExpandAreReadOnRequest(t *testing.T) {
 func TestWritersStoreNoBombs(t *testing.T) {
 	for _, c := range []Compression{NoCompression, Snappy, Zstd} {
 		const free = compression.FreeExpansion
-		for _, n := range []int{0, 1, 100, 255, 256, free - 100, free + 1, 8 << 20} {
+		for _, n := range []int{0, 1, 100, 255, 256, free - 100, free + 1, scale.Count(2<<20, 8<<20)} {
 			for _, text := range []string{"\x00", "sixteen letters ", strings.Repeat("a longer line of text, ", 50)} {
 				value := []byte(strings.Repeat(text, n/len(text)+1))[:n]
 				file := forge(t, WriterOptions{Compression: c, BlockSize: 1 << 20}, func(w *Writer) {

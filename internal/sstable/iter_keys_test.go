@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // longValues are versions of all kinds, with values about as long as what is left out, and others.
@@ -41,7 +42,7 @@ func TestIteratorsForKeys(t *testing.T) {
 		keys := r.NewIter(IterOptions{KeysOnly: true})
 		require.False(t, keys.Valid())
 		at := -1
-		for range 4000 {
+		for range scale.Count(1000, 4000) {
 			var ok bool
 			switch rng.IntN(16) {
 			case 0:

@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/exactranges"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // ranged writes keys to a file with an exact range filter.
@@ -266,7 +267,7 @@ func TestMayContainRangeAllocatesNothing(t *testing.T) {
 // An iterator within bounds gives all that is within them, moved anywhere, and reads no block that the
 // index knows to be outside.
 func TestIteratorsWithinBounds(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(scale.Count(16, 60)) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		vs := runVersions(rng, 200)
 		data, _ := writeFile(t, &WriterOptions{BlockSize: 512, IndexPartition: []int{64, 1 << 20}[seed%2],

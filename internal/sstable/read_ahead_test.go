@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // A partFile is a file that is read in parts. It notes its reads, and fails those that touch the byte at fail.
@@ -181,7 +182,7 @@ func TestMovesInPartsSeeTheSame(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(part), 3))
 			for _, o := range []IterOptions{{}, {Sequential: true}} {
 				it := r.NewIter(o)
-				for range 60 {
+				for range scale.Count(25, 60) {
 					at := random.IntN(runKeys)
 					require.True(t, it.SeekGE(base.SearchKey(keyOf(at), base.MaxSeqNum)))
 					for range random.IntN(300) {

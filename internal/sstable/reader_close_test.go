@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,17 +24,17 @@ func (m mappedBytes) Map(int64) (data []byte, unmap func() error, err error) {
 	return m.data, func() error { close(m.unmapped); return nil }, nil
 }
 
-// collectUntil runs the collector until done is closed, which it is after a few times.
-func collectUntil(done <-chan struct{}) {
-	for {
+// collectUntil runs the collector until done is closed, which it is after a few times. It waits for a minute at most.
+func collectUntil(t *testing.T, done <-chan struct{}) {
+	for began := time.Now(); time.Since(began) < time.Minute; runtime.Gosched() {
 		runtime.GC()
 		select {
 		case <-done:
 			return
 		default:
-			runtime.Gosched()
 		}
 	}
+	t.Error("the collector does not free it")
 }
 
 func TestAForgottenReaderGivesItsMemoryBack(t *testing.T) {
@@ -48,7 +49,7 @@ func TestAForgottenReaderGivesItsMemoryBack(t *testing.T) {
 		_, blocks := shared.Used()
 		require.Positive(t, blocks)
 	}()
-	collectUntil(f.unmapped)
+	collectUntil(t, f.unmapped)
 	used, blocks := shared.Used()
 	require.Zero(t, used)
 	require.Zero(t, blocks)
@@ -69,7 +70,7 @@ func TestAClosedReaderGivesItsMemoryBackOnce(t *testing.T) {
 		require.NoError(t, r.Close())
 	}()
 	<-f.unmapped // closing it twice would panic
-	collectUntil(gone)
+	collectUntil(t, gone)
 	require.NotNil(t, shared.Retain())
 	shared.Release()
 	shared.Release()
@@ -82,7 +83,7 @@ func TestALookupKeepsItsReader(t *testing.T) {
 	done := make(chan struct{})
 	collected := make(chan struct{})
 	go func() {
-		collectUntil(done)
+		collectUntil(t, done)
 		close(collected)
 	}()
 	key := keyOf(777)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // What blockEnds finds is what a comparison of the checksums of all pairs finds.
@@ -73,16 +74,17 @@ func valued(t *testing.T, n int, value []byte, o WriterOptions) (data []byte, in
 // or the end of a block.
 func hostileFiles(t *testing.T) map[string][]byte {
 	files := map[string][]byte{}
+	part := func(n int) int { return scale.Count(n/3, n) }
 	cut := func(name string, data []byte, info *FileInfo) []byte {
 		files[name] = data[:info.Size-info.TailSize-100]
 		return files[name]
 	}
 	zeros := bytes.Repeat([]byte{0, 1, 0, 0, 0, 1, 0}, 70)
 	for _, c := range []Compression{NoCompression, Snappy, Zstd} {
-		data, info := valued(t, 600, zeros, WriterOptions{Compression: c})
+		data, info := valued(t, part(600), zeros, WriterOptions{Compression: c})
 		cut(fmt.Sprintf("zero-rich, %s", c), data, info)
 	}
-	data, info := valued(t, 600, zeros, WriterOptions{Compression: NoCompression})
+	data, info := valued(t, part(600), zeros, WriterOptions{Compression: NoCompression})
 	damaged := bytes.Clone(cut("", data, info))
 	delete(files, "")
 	for at := 100; at < len(damaged); at += 9000 {
@@ -93,21 +95,21 @@ func hostileFiles(t *testing.T) map[string][]byte {
 	inner, _ := valued(t, 100, []byte("a value"), WriterOptions{Compression: NoCompression, BlockSize: 200})
 	data, info = valued(t, 60, inner, WriterOptions{Compression: NoCompression})
 	cut("files in a file", data, info)
-	files["the same block again and again"] = bytes.Repeat(inner[:1000], 300)
-	files["compressions and nothing else"] = bytes.Repeat([]byte{0, 1, 2, 3}, 70_000)
+	files["the same block again and again"] = bytes.Repeat(inner[:1000], part(300))
+	files["compressions and nothing else"] = bytes.Repeat([]byte{0, 1, 2, 3}, part(70_000))
 
 	// Every five bytes a checksum that is right for a block from the first byte on, and
 	// no form.
 	ends := []byte{0, 7, 7, 7}
 	sum := base.Checksum(9, 0, ends)
-	for len(ends) < 200_000 {
+	for len(ends) < part(200_000) {
 		sum = base.ChecksumMore(sum, []byte{byte(NoCompression)})
 		trailer := binary.LittleEndian.AppendUint32([]byte{byte(NoCompression)}, sum)
 		sum = base.ChecksumMore(sum, trailer[1:])
 		ends = append(ends, trailer...)
 	}
 	files["ends and nothing else"] = ends
-	files["keys that share all but their ends, and one out of order"] = sharing(64 << 10)
+	files["keys that share all but their ends, and one out of order"] = sharing(part(64 << 10))
 	return files
 }
 

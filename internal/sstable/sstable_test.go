@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/stretchr/testify/require"
 )
 
@@ -93,7 +94,7 @@ func openBytes(tb testing.TB, data []byte, o *ReaderOptions) *Reader {
 }
 
 func TestFindIterateAndVerifyAgainstASlice(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(scale.Count(20, 60)) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		vs := randomVersions(rng, rng.IntN(300))
 		o := randomOptions(rng)

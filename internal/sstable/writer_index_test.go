@@ -47,9 +47,9 @@ func TestIndexLeavesHaveABoundInBytes(t *testing.T) {
 			return 16
 		}, 600 << 10, leafSize / 24, 300},
 	} {
+		all := separators(n, c.length)
 		for _, partition := range []int{4 << 10, leafSize, 256 << 10} {
 			what := fmt.Sprintf("%s, partition %d", c.name, partition)
-			all := separators(n, c.length)
 			w := indexWriter{partition: partition}
 			for i, s := range all {
 				w.add(s, uint64(100*i+100))
@@ -62,7 +62,7 @@ func TestIndexLeavesHaveABoundInBytes(t *testing.T) {
 			}
 			require.Zero(t, w.leaf.Len())
 			require.Equal(t, w.bytes+w.leaf.Size(), w.size())
-			block := 0
+			block, separator := 0, []byte(nil)
 			for i, data := range w.leaves {
 				leaf, err := blockindex.Decode(data)
 				require.NoError(t, err)
@@ -73,8 +73,8 @@ func TestIndexLeavesHaveABoundInBytes(t *testing.T) {
 				}
 				for j := range leaf.Len() {
 					offset, length := leaf.Block(j)
-					same := bytes.Equal(leaf.AppendSeparator(nil, j), all[block])
-					if !same || offset != uint64(100*block) || length != 100 {
+					separator = leaf.AppendSeparator(separator[:0], j)
+					if !bytes.Equal(separator, all[block]) || offset != uint64(100*block) || length != 100 {
 						t.Fatalf("%s: block %d of leaf %d", what, j, i)
 					}
 					block++

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // TestStress does what the flags of the command line say (docs/stress.md). Without flags it
@@ -27,6 +29,7 @@ func TestStress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log strings.Builder
+			c.Rounds = max(scale.Count(c.Rounds/3, c.Rounds), 6)
 			c.Log, c.Patience = &log, 5*time.Minute
 			r, err := Run(t.Context(), c)
 			require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/doctor"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/kv"
@@ -31,12 +32,9 @@ func copyStore(t *testing.T) string {
 // endMark is the size of the mark at the end of a log that was closed.
 const endMark = 15
 
-// Verify finds a flipped bit in every byte of every file. FLIPS=all tries every byte.
+// Verify finds a flipped bit in every byte of every file. LONG=7 tries every byte.
 func TestVerifyFindsFlippedBits(t *testing.T) {
-	step := 7
-	if os.Getenv("FLIPS") == "all" {
-		step = 1
-	}
+	step := scale.Stride(7, 7)
 	dir := copyStore(t)
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/hostile"
-	"github.com/siftkv/siftkv/internal/racebuild"
 )
 
 // A reader has a block, and the record that it assembles.
@@ -53,9 +52,9 @@ func resealed(log []byte) []byte {
 
 func TestHostileLogs(t *testing.T) {
 	for _, sample := range sampleLogs(t) {
-		random := 300 / racebuild.Slowdown
+		random := 300
 		if len(sample.log) > 10*blockSize {
-			random = 10 / racebuild.Slowdown
+			random = 10
 		}
 		for mutant := range hostile.Mutants(sample.log[:min(len(sample.log), 3*blockSize)], random) {
 			requireBounded(t, resealed(mutant))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/siftkv/siftkv/objstore"
@@ -20,12 +21,14 @@ var readChecks = []check{
 	{"LargeObjects", largeObjects},
 }
 
-// noise returns n bytes that have no pattern.
-func noise(n int) []byte {
-	p := make([]byte, n)
+// noise returns n bytes that have no pattern, and are not to be changed.
+func noise(n int) []byte { return allNoise()[:n:n] }
+
+var allNoise = sync.OnceValue(func() []byte {
+	p := make([]byte, 18<<20)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(p) // which never fails
 	return p
-}
+})
 
 func ranges(t *testing.T, s objstore.Store) {
 	body := []byte("0123456789")
