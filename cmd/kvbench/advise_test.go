@@ -16,6 +16,7 @@ import (
 
 // A store and a trace are made, and advice on them is verified, printed, and written as JSON and as a page.
 func TestAdvise(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	made := filepath.Join(dir, "made")
 	status, stdout, stderr := kvbench(t, &program{}, "trace", "make", made, "--keys", "5000", "--shape", "young:4",
@@ -56,6 +57,7 @@ func TestAdvise(t *testing.T) {
 }
 
 func TestAdviseRefuses(t *testing.T) {
+	t.Parallel()
 	trace := writeTrace(t, nil, true)
 	for name, args := range map[string][]string{
 		"no store":         {"advise", t.TempDir(), trace},

@@ -21,6 +21,7 @@ func tiny(t *testing.T, command string, more ...string) []string {
 }
 
 func TestRunPrintsAndWritesOneCell(t *testing.T) {
+	t.Parallel()
 	out, file := filepath.Join(t.TempDir(), "results"), filepath.Join(t.TempDir(), "r.json")
 	status, stdout, stderr := kvbench(t, &program{},
 		tiny(t, "run", "--filter", "cuckoo:12,4", "--shape", "young:2", "--out", out, "--json", file)...)
@@ -44,6 +45,7 @@ func TestRunPrintsAndWritesOneCell(t *testing.T) {
 }
 
 func TestSweepFromFlagsAndFile(t *testing.T) {
+	t.Parallel()
 	out, spec := filepath.Join(t.TempDir(), "results"), filepath.Join(t.TempDir(), "spec.yaml")
 	require.NoError(t, os.WriteFile(spec,
 		[]byte("settings: {filter: [none, blocked:10], cache: 1MiB}\n"+
@@ -88,6 +90,7 @@ func TestAnInterruptedSweepSaysHowToGoOn(t *testing.T) {
 }
 
 func TestSpecsAreSplitWhereAFilterBegins(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, []string{"none", "bloom:10", "cuckoo:12,4,semisort", "own:10", "fuse:8,4", "oracle"},
 		specs([]string{"none,bloom:10", "cuckoo:12,4,semisort own:10;fuse:8,4,oracle"}))
 	require.Equal(t, []string{"none", "bloom:10", "cuckoo:12,4", "blocked:10"},
@@ -96,6 +99,7 @@ func TestSpecsAreSplitWhereAFilterBegins(t *testing.T) {
 }
 
 func TestWrongCellsAreUsageErrors(t *testing.T) {
+	t.Parallel()
 	for name, args := range map[string][]string{
 		"two values":  tiny(t, "run", "--filter", "none bloom:10"),
 		"engine":      tiny(t, "run", "--engine", "rocks"),
@@ -140,6 +144,7 @@ func TestDiffOfTwoSweeps(t *testing.T) {
 }
 
 func TestReportWritesEveryFormat(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	out := filepath.Join(dir, "results")
 	status, _, stderr := kvbench(t, &program{}, tiny(t, "sweep", "--out", out, "--filter", "none bloom:10")...)
@@ -163,6 +168,7 @@ func TestReportWritesEveryFormat(t *testing.T) {
 }
 
 func TestInspectAndEnv(t *testing.T) {
+	t.Parallel()
 	status, stdout, stderr := kvbench(t, &program{}, "env")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "GOMAXPROCS")
@@ -174,6 +180,7 @@ func TestInspectAndEnv(t *testing.T) {
 }
 
 func TestYCSBFromTheCommandLine(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "y.json")
 	args := []string{"ycsb", "--keys", "2000", "--ops", "500", "--engines", "siftkv", "--workers", "2", "--dir",
 		t.TempDir(), "--memtable", "256KiB"}
@@ -194,6 +201,7 @@ func TestYCSBFromTheCommandLine(t *testing.T) {
 }
 
 func TestReportShowsOneTable(t *testing.T) {
+	t.Parallel()
 	out, charts := filepath.Join(t.TempDir(), "results"), filepath.Join(t.TempDir(), "charts")
 	status, _, stderr := kvbench(t, &program{},
 		tiny(t, "sweep", "--filter", "none bloom:10", "--cache", "1MiB,64KiB", "--out", out)...)

@@ -98,6 +98,7 @@ func TestReadampBudgetFromTheCommandLine(t *testing.T) {
 }
 
 func TestReadampOnAFile(t *testing.T) {
+	t.Parallel()
 	var words strings.Builder
 	for i := range 1000 {
 		words.WriteString(strings.Repeat("ab", i%5) + string(rune('a'+i%26)) + strings.Repeat("z", i/26) + "\r\n")
@@ -175,6 +176,7 @@ func TestABrokenIdentityIsStatus3AfterTheReport(t *testing.T) {
 }
 
 func TestCompareInProcessesOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.json")
 	dir := t.TempDir()
 	status, stdout, stderr := kvbench(t, &program{}, "compare", "--engines", "siftkv,pebble", "--keys", "2000",
@@ -195,6 +197,7 @@ func TestCompareInProcessesOfTheirOwn(t *testing.T) {
 }
 
 func TestScaleFromTheCommandLine(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr := kvbench(t, &program{}, "scale", "--max", "2000", "--reps", "1", "--seconds", "0.002",
 		"--memtable", "1MiB", "--json", path)
@@ -205,6 +208,7 @@ func TestScaleFromTheCommandLine(t *testing.T) {
 }
 
 func TestColdFromTheCommandLine(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr := kvbench(t, &program{}, "scale", "--cold", "--max", "2000", "--memory", "4MiB",
 		"--lookups", "600", "--variant", "default xor:8+index:1KiB", "--json", path)
@@ -217,8 +221,9 @@ func TestColdFromTheCommandLine(t *testing.T) {
 }
 
 func TestProcsFromTheCommandLine(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.json")
-	status, stdout, stderr := kvbench(t, &program{}, "scale", "--procs", "1,16", "--goroutines", "1,20", "--max",
+	status, stdout, stderr := kvbench(t, &program{}, "scale", "--procs", "1,16", "--goroutines", "20", "--max",
 		"2000", "--reps", "1", "--seconds", "0.002", "--json", path)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "set: nanoseconds of waits for locks")
@@ -228,6 +233,7 @@ func TestProcsFromTheCommandLine(t *testing.T) {
 }
 
 func TestObjectsFromTheCommandLine(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.json")
 	dir := t.TempDir()
 	status, stdout, stderr := kvbench(t, &program{}, "objects", "--keys", "3000", "--lookups", "100", "--reps", "2",
@@ -248,6 +254,7 @@ func TestObjectsFromTheCommandLine(t *testing.T) {
 }
 
 func TestUsageErrorsAreStatus2(t *testing.T) {
+	t.Parallel()
 	for name, args := range map[string][]string{
 		"no command":      {},
 		"unknown command": {"readapm"},
@@ -292,6 +299,7 @@ func TestUsageErrorsAreStatus2(t *testing.T) {
 }
 
 func TestMistypedWordsNameTheRightOne(t *testing.T) {
+	t.Parallel()
 	for word, args := range map[string][]string{
 		`"readamp"`: {"readapm"}, `"filters"`: {"filter"}, `"--lookups"`: {"readamp", "--lookupz", "9"},
 		`"--budget"`: {"readamp", "--bugdet", "none"},
@@ -320,6 +328,7 @@ func TestInterruptIsStatus130(t *testing.T) {
 }
 
 func TestHelpAndVersionAreStatus0(t *testing.T) {
+	t.Parallel()
 	status, stdout, _ := kvbench(t, &program{}, "--help")
 	require.Zero(t, status)
 	require.Contains(t, stdout, "readamp")
@@ -336,6 +345,7 @@ func TestHelpAndVersionAreStatus0(t *testing.T) {
 }
 
 func TestVerifyWalksEveryFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	db, err := kv.Open(dir, nil)
 	require.NoError(t, err)
@@ -366,6 +376,7 @@ func TestVerifyWalksEveryFile(t *testing.T) {
 }
 
 func TestRangeFiltersFromTheCommandLine(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	files := []string{"--json", filepath.Join(dir, "ranges.json"), "--csv", filepath.Join(dir, "ranges.csv")}
 	status, stdout, stderr := kvbench(t, &program{}, append([]string{"filters", "--ranges", "--keys", "500", "--probes",
@@ -385,6 +396,7 @@ func TestRangeFiltersFromTheCommandLine(t *testing.T) {
 }
 
 func TestFiltersFromTheCommandLine(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "filters.json")
 	status, stdout, stderr := kvbench(t, &program{}, "filters", "--keys", "500,1000", "--probes", "2000", "--reps",
 		"1", "--json", path)

@@ -15,6 +15,7 @@ import (
 
 // A name of a file may have any byte but NUL and the slash.
 func TestNamesOfAnyBytes(t *testing.T) {
+	t.Parallel()
 	const name, other = "\xff\xfe,a", "\x80\n\\,b"
 	parent := t.TempDir()
 	dir := filepath.Join(parent, name)
@@ -50,6 +51,7 @@ func TestNamesOfAnyBytes(t *testing.T) {
 
 // What belongs to somebody else is neither read nor replaced, and is no damage.
 func TestFilesOfAnotherUser(t *testing.T) {
+	t.Parallel()
 	set, store := savedResults(t), smallStore(t)
 	single := filepath.Join(set, celltest.Samples()[1].Name+".json")
 	trace := writeTrace(t, nil, true)
@@ -83,6 +85,7 @@ func TestFilesOfAnotherUser(t *testing.T) {
 
 // A file that may not be written to is not replaced either, whoever owns its directory.
 func TestAFileThatMayNotBeWrittenIsNotReplaced(t *testing.T) {
+	t.Parallel()
 	set, dir := savedResults(t), clitest.PublicDir(t)
 	require.NoError(t, os.Chmod(dir, 0o777)) //nolint:gosec // everybody may make files
 	file := filepath.Join(dir, "page")
@@ -101,10 +104,14 @@ func TestAFileThatMayNotBeWrittenIsNotReplaced(t *testing.T) {
 }
 
 func TestStatuses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	text, missing := filepath.Join(dir, "text"), filepath.Join(dir, "missing")
 	require.NoError(t, os.WriteFile(text, []byte("no result of anything\n"), 0o600))
 	set, store := savedResults(t), smallStore(t)
+	for status, args := range map[int][]string{0: {"report", set}, 1: {"inspect", dir}, 2: {"report", dir}} {
+		require.Equal(t, status, process(t, args...).Status)
+	}
 	for name, c := range map[string]struct {
 		status int
 		args   []string
@@ -134,13 +141,13 @@ func TestStatuses(t *testing.T) {
 		"shell":                    {2, []string{"completion", "tcsh"}},
 		"where":                    {2, []string{"report", set, "--metric", "absent blocks/op", "--where", "engine"}},
 	} {
-		r := process(t, c.args...)
-		require.Equal(t, c.status, r.Status, "%s: %s", name, r.Stderr)
+		status, stdout, stderr := kvbench(t, &program{}, c.args...)
+		require.Equal(t, c.status, status, "%s: %s", name, stderr)
 		if c.status != 0 {
-			require.Empty(t, r.Stdout, name)
-			require.True(t, strings.HasPrefix(r.Stderr, "kvbench: ") && strings.Count(r.Stderr, "\n") == 1, "%s: %q",
-				name, r.Stderr)
-			require.NotContains(t, r.Stderr, "corruption", name)
+			require.Empty(t, stdout, name)
+			require.True(t, strings.HasPrefix(stderr, "kvbench: ") && strings.Count(stderr, "\n") == 1, "%s: %q",
+				name, stderr)
+			require.NotContains(t, stderr, "corruption", name)
 		}
 	}
 }

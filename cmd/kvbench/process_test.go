@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +20,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/cell/celltest"
 	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -82,6 +85,7 @@ func measurers(t *testing.T) []measurer {
 }
 
 func TestADashIsStandardOutput(t *testing.T) {
+	t.Parallel()
 	for _, m := range measurers(t) {
 		args := append(m.args, "--json", "-")
 		if m.stores {
@@ -99,16 +103,17 @@ func TestADashIsStandardOutput(t *testing.T) {
 
 // What cannot be written is noticed before anything is measured.
 func TestAnOutputThatCannotBeWrittenIsNoticedFirst(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, []byte("text"), 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "dir"), 0o700))
 	refused := func(args ...string) {
 		t.Helper()
-		r := process(t, args...)
-		require.Equal(t, 2, r.Status, "%v: %s", args, r.Stderr)
-		require.Empty(t, r.Stdout, args)
-		require.Equal(t, 1, strings.Count(r.Stderr, "\n"), "%v: %s", args, r.Stderr)
+		status, stdout, stderr := kvbench(t, &program{}, args...)
+		require.Equal(t, 2, status, "%v: %s", args, stderr)
+		require.Empty(t, stdout, args)
+		require.Equal(t, 1, strings.Count(stderr, "\n"), "%v: %s", args, stderr)
 	}
 	for _, m := range measurers(t) {
 		for _, path := range []string{filepath.Join(dir, "missing", "x"), filepath.Join(file, "x"),
@@ -130,6 +135,7 @@ func TestAnOutputThatCannotBeWrittenIsNoticedFirst(t *testing.T) {
 // A file that is asked for keeps its kind: a device, a pipe and a link stay what they
 // are, and get what is written.
 func TestOutputsKeepTheirKind(t *testing.T) {
+	t.Parallel()
 	set := savedResults(t)
 	outputs := map[string][]string{
 		"json": {"diff", set, set, "--json"}, "html": {"report", set, "--html"},
@@ -169,6 +175,7 @@ func TestOutputsKeepTheirKind(t *testing.T) {
 
 // Standard output may be named as a file, too.
 func TestStandardOutputByItsNameIsNotReplaced(t *testing.T) {
+	t.Parallel()
 	set, name := savedResults(t), filepath.Join(t.TempDir(), "out")
 	out, err := os.Create(name)
 	require.NoError(t, err)
@@ -185,6 +192,7 @@ func TestStandardOutputByItsNameIsNotReplaced(t *testing.T) {
 
 // Another user's file in a directory such as /tmp may be written to, and not replaced.
 func TestAFileThatMayOnlyBeWrittenTo(t *testing.T) {
+	t.Parallel()
 	set, dir := savedResults(t), filepath.Join(clitest.PublicDir(t), "tmp")
 	file := filepath.Join(dir, "diff.json")
 	require.NoError(t, os.Mkdir(dir, 0o700))
@@ -201,6 +209,7 @@ func TestAFileThatMayOnlyBeWrittenTo(t *testing.T) {
 
 // A file stays its owner's, whoever writes it.
 func TestAFileKeepsItsOwner(t *testing.T) {
+	t.Parallel()
 	set, dir := savedResults(t), filepath.Join(clitest.PublicDir(t), "open")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, os.Chmod(dir, 0o777)) //nolint:gosec // on purpose
@@ -224,6 +233,7 @@ func TestAFileKeepsItsOwner(t *testing.T) {
 }
 
 func TestAFullDiskKeepsWhatWasThere(t *testing.T) {
+	t.Parallel()
 	set, dir := savedResults(t), t.TempDir()
 	old := []byte("an old page")
 	for _, c := range []struct {
@@ -274,6 +284,7 @@ func printing(t *testing.T) map[string][]string {
 }
 
 func TestAFullStandardOutputIsAnError(t *testing.T) {
+	t.Parallel()
 	for name, args := range printing(t) {
 		r := (&clitest.Process{Args: args, Stdout: clitest.FullOutput(t)}).Run(t)
 		require.Equal(t, 1, r.Status, "%s: %s", name, r.Stderr)
@@ -284,6 +295,7 @@ func TestAFullStandardOutputIsAnError(t *testing.T) {
 
 // Who reads no further has seen enough: the rest of the work is done.
 func TestAReaderThatLeavesIsNoError(t *testing.T) {
+	t.Parallel()
 	for name, args := range printing(t) {
 		r := (&clitest.Process{Args: args, Stdout: clitest.ClosedPipe(t)}).Run(t)
 		require.Zero(t, r.Status, "%s: %s", name, r.Stderr)
@@ -313,9 +325,10 @@ func TestAReaderThatLeavesIsNoError(t *testing.T) {
 
 // Under nohup, the end of the terminal is none of the experiment.
 func TestAHangupThatIsIgnoredStaysSo(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	r, w := io.Pipe()
-	args := []string{"run", "--keys", "1000", "--lookups", "20000", "--reps", "20", "--dir", dir, "--progress", "plain"}
+	args := []string{"run", "--keys", "1000", "--lookups", "20000", "--reps", "8", "--dir", dir, "--progress", "plain"}
 	cmd := (&clitest.Process{Args: args, Stderr: w, Nohup: true}).Command(t)
 	require.NoError(t, cmd.Start())
 	go func() {
@@ -333,6 +346,7 @@ func TestAHangupThatIsIgnoredStaysSo(t *testing.T) {
 
 // A signal ends an experiment, and its temporary stores go.
 func TestSignalsLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
 	long := map[string][]string{
 		"run": {"run", "--keys", "1000", "--lookups", "10000", "--reps", "1000"},
 		"sweep": {"sweep", "--keys", "1000", "--lookups", "10000", "--reps", "1000", "--out",
@@ -346,8 +360,11 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 		"ycsb":    {"ycsb", "--keys", "1000", "--ops", "1000000000", "--engines", "siftkv"},
 		"objects": {"objects", "--keys", "1000", "--lookups", "10000000", "--filter", "none"},
 	}
-	for name, args := range long {
-		for _, end := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+	for i, name := range slices.Sorted(maps.Keys(long)) { // each has some of the signals, in turn
+		args := long[name]
+		for k := range min(scale.Count(1, len(ends)), len(ends)) {
+			end := ends[(i+k)%len(ends)]
 			dir := t.TempDir()
 			r, w := io.Pipe()
 			cmd := (&clitest.Process{Args: append(args, "--dir", dir, "--progress", "plain"), Stderr: w}).Command(t)

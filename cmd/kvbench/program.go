@@ -51,7 +51,8 @@ type program struct {
 func (p *program) run(ctx context.Context, argv []string) int {
 	p.command, p.argv = argv, cli.RedactArgs(argv)
 	objects := &objectscmd.Surrounding{}
-	spec := cli.Program{Name: "kvbench", Description: description, Stdout: p.stdout, Stderr: p.stderr, Vars: texts()}
+	spec := cli.Program{Name: "kvbench", Description: description, Stdout: p.stdout, Stderr: p.stderr,
+		Vars: vars(), Helps: helps()}
 	var c commands
 	parsed, err := spec.Parse(ctx, argv, &c, p, objects)
 	var usage *cli.UsageError

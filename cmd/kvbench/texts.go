@@ -18,31 +18,35 @@ const description = `A laboratory for reads of log-structured stores: the same l
 Exit status: 0 ok, 1 I/O or internal error or damage found, 2 usage, 3 wrong answer or counters that do not add up, ` +
 	`4 a threshold is passed, 5 some cells failed, 130 interrupted.`
 
-// texts returns help texts, and the lists that they and defaults of flags refer to.
-func texts() kong.Vars {
-	list := func(names []string) string { return strings.Join(names, ", ") }
-	vars := maps.Clone(helps)
-	maps.Copy(vars, objectscmd.Texts())
+// vars returns the words that tags of flags refer to.
+func vars() kong.Vars {
+	vars := objectscmd.Vars()
 	maps.Copy(vars, kong.Vars{
-		"workloads":    strings.Join(compare.Workloads(), ","),
-		"workloadlist": list(compare.Workloads()), "readampengines": list(engineWords()),
-		"scale_engine": "Engines (default siftkv, with --cold and --procs siftkv,pebble), of: " +
-			list(engine.Peers()) + ".",
-		"scale_variant": "With --cold: what siftkv is measured with, separated by spaces: " + compare.UsualVariant +
-			", a filter such as ribbon:8, budget:BITS (a filter budget of so many bits per key), index:SIZE (larger " +
-			"indexes are cut into leaves), or several joined with + (default '" + strings.Join(coldVariants, " ") +
-			"'). The first is measured with every number of keys, the others with the most.",
-		"ycsb_engine": "Engines (default siftkv,pebble), of: " + list(ycsb.Engines()) + ".",
+		"workloads": strings.Join(compare.Workloads(), ","), "five": readampFilters,
 		"compactions": list(engine.CompactionStyles), "style": engine.CompactionStyles[0],
-		"compared": list(compared), "largeengines": list(compare.LargeEngines()),
-		"families": families, "rangefamilies": rangeFamilies, "five": readampFilters,
 	})
 	return vars
 }
 
-// helps are the help texts that are longer than a line, by the name of the flag, or of
-// the command and the flag.
-var helps = kong.Vars{
+// helps returns the help texts by the name of the flag, or of the command and the flag.
+func helps() map[string]string {
+	lists := strings.NewReplacer(
+		"${workloadlist}", list(compare.Workloads()), "${readampengines}", list(engineWords()),
+		"${compared}", list(compared), "${largeengines}", list(compare.LargeEngines()),
+		"${peers}", list(engine.Peers()), "${ycsbengines}", list(ycsb.Engines()),
+		"${usualvariant}", compare.UsualVariant,
+		"${coldvariants}", strings.Join(coldVariants, " "), "${families}", families, "${rangefamilies}", rangeFamilies)
+	texts := objectscmd.Helps()
+	for name, text := range longHelps {
+		texts[name] = lists.Replace(text)
+	}
+	return texts
+}
+
+func list(names []string) string { return strings.Join(names, ", ") }
+
+// longHelps are the help texts that are longer than a line.
+var longHelps = map[string]string{
 	"run_about":    "One experiment: an engine, a filter, a tree, a cache and a workload.",
 	"sweep_about":  "A matrix of experiments, from flags or a file; resumable.",
 	"diff_about":   "Two sets of results: counters exactly, times by a rank test.",
@@ -151,6 +155,11 @@ var helps = kong.Vars{
 	"compare_compression": "Compressions (default snappy,none); bbolt has none. Workloads that write run with " +
 		"the first.",
 
+	"scale_engine": "Engines (default siftkv, with --cold and --procs siftkv,pebble), of: ${peers}.",
+	"scale_variant": "With --cold: what siftkv is measured with, separated by spaces: ${usualvariant}, a filter such " +
+		"as ribbon:8, budget:BITS (a filter budget of so many bits per key), index:SIZE (larger indexes are cut into " +
+		"leaves), or several joined with + (default '${coldvariants}'). The first is measured with every number of " +
+		"keys, the others with the most.",
 	"scale_keys": "The most keys (default 10000000; with --procs 1000000, one store): stores of 300,000, 1, 3, 10, " +
 		"30 and 100 million keys up to this many are made one after the other. Example: --keys 30000000 (about " +
 		"5 GB of disk, 20 minutes).",
@@ -164,6 +173,7 @@ var helps = kong.Vars{
 	"scale_lookups":    "With --cold: lookups of each kind that are timed (default 50000).",
 	"scale_cacheshare": "Block cache as a part of the data, the same for every number of keys (default 0.1).",
 
+	"ycsb_engine": "Engines (default siftkv,pebble), of: ${ycsbengines}.",
 	"ycsb_workload": "Workloads, in this order on one store per engine (default a,b,c,d,e,f,absent). absent, " +
 		"which YCSB lacks, asks for keys that are not there.",
 	"ycsb_rate": "Operations per second of all threads, each due at its own time: latency counts from then, so " +

@@ -46,6 +46,7 @@ func writeTrace(t *testing.T, o *kv.LookupTraceOptions, absent bool) string {
 }
 
 func TestTraceInfo(t *testing.T) {
+	t.Parallel()
 	path := writeTrace(t, nil, true)
 	status, stdout, stderr := kvbench(t, &program{}, "trace", "info", path, "--json",
 		filepath.Join(t.TempDir(), "i.json"))
@@ -80,6 +81,7 @@ func TestTraceInfo(t *testing.T) {
 }
 
 func TestTraceReplayOnSeveralEngines(t *testing.T) {
+	t.Parallel()
 	path := writeTrace(t, &kv.LookupTraceOptions{Keys: true}, true)
 	small := []string{"--reps", "2", "--memtable", "256KiB", "--dir", t.TempDir(), "--quiet"}
 	for _, cell := range [][]string{
@@ -99,6 +101,7 @@ func TestTraceReplayOnSeveralEngines(t *testing.T) {
 }
 
 func TestATraceIsReplayedAtAPaceInAFullerStore(t *testing.T) {
+	t.Parallel()
 	path := writeTrace(t, &kv.LookupTraceOptions{Keys: true}, true)
 	out := filepath.Join(t.TempDir(), "results")
 	args := []string{"--reps", "2", "--memtable", "256KiB", "--dir", t.TempDir(), "--quiet", "--out", out}
@@ -118,6 +121,7 @@ func TestATraceIsReplayedAtAPaceInAFullerStore(t *testing.T) {
 }
 
 func TestATraceWithoutAbsentKeysIsReplayed(t *testing.T) {
+	t.Parallel()
 	path := writeTrace(t, &kv.LookupTraceOptions{OneIn: 5}, false)
 	out := filepath.Join(t.TempDir(), "results")
 	args := []string{"--reps", "2", "--memtable", "256KiB", "--dir", t.TempDir(), "--quiet"}

@@ -34,7 +34,8 @@ func Main(run func(ctx context.Context, argv []string) (status int)) {
 // A Program is what the command line says of itself.
 type Program struct {
 	Name, Description string
-	Vars              kong.Vars // for help texts and defaults; version is what --version prints
+	Vars              kong.Vars         // for help texts and defaults; version is what --version prints
+	Helps             map[string]string // see Helps
 	Stdout, Stderr    io.Writer
 }
 
@@ -47,7 +48,7 @@ func (p *Program) Parse(ctx context.Context, argv []string, commands any, bind .
 	answered := false
 	parser, err := kong.New(commands,
 		kong.Name(p.Name), kong.Description(p.Description),
-		kong.Writers(p.Stdout, p.Stderr), p.Vars, keepBytes(),
+		kong.Writers(p.Stdout, p.Stderr), p.Vars, Helps(p.Helps), keepBytes(),
 		kong.Exit(func(int) { answered = true }),
 		kong.Help(printHelp), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(bind...),

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -18,6 +19,8 @@ type commands struct {
 
 type siftCommand struct {
 	Reverse bool   `help:"Backwards, by ${word}."`
+	Gently  bool   `help:"${gently}"`
+	Twice   bool   `help:"${twice}" set:"twice=Two times."`
 	Mesh    string `enum:"coarse,fine" default:"coarse"`
 }
 
@@ -30,13 +33,18 @@ func (c *siftCommand) Run(ctx context.Context, out *bytes.Buffer) error {
 	return errors.Join(errRan, ctx.Err())
 }
 
+func sieve(stdout, stderr io.Writer) *Program {
+	return &Program{Name: "sieve", Description: "Sifts.", Stdout: stdout, Stderr: stderr,
+		Vars:  kong.Vars{"version": "sieve 7", "word": "hand"},
+		Helps: map[string]string{"gently": "With a light ${word}.", "twice": "Never printed."}}
+}
+
 func parse(t *testing.T, args ...string) (run *kong.Context, out *bytes.Buffer, err error) {
 	t.Helper()
 	out = &bytes.Buffer{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p := &Program{Name: "sieve", Description: "Sifts.", Vars: kong.Vars{"version": "sieve 7", "word": "hand"},
-		Stdout: out, Stderr: out}
+	p := sieve(out, out)
 	run, err = p.Parse(ctx, append([]string{"sieve"}, args...), &commands{}, out)
 	return run, out, err
 }
@@ -61,7 +69,9 @@ func TestHelpAndVersionLeaveNothingToRun(t *testing.T) {
 	}
 	_, out, err := parse(t, "sift", "--help")
 	require.NoError(t, err)
-	require.Contains(t, out.String(), "Backwards, by hand.")
+	for _, help := range []string{"Backwards, by hand.", "With a light hand.", "Two times."} {
+		require.Contains(t, out.String(), help)
+	}
 }
 
 func TestErrorsOfUsageNameWhatWasMeant(t *testing.T) {

@@ -35,7 +35,7 @@ func TestCompletionOffersCommandsFlagsAndValues(t *testing.T) {
 
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		return // a machine without the shell
+		t.Skip("there is no bash to run the script")
 	}
 	var script bytes.Buffer
 	require.NoError(t, Completion(&script, app, "bash"))

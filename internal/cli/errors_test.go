@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 )
 
@@ -45,9 +44,7 @@ func TestAnAnswerThatCannotBeWrittenIsNoErrorOfUsage(t *testing.T) {
 	t.Parallel()
 	for _, flag := range []string{"--help", "--version"} {
 		for cause, want := range map[error]error{syscall.ENOSPC: syscall.ENOSPC, syscall.EPIPE: nil} {
-			p := &Program{Name: "sieve", Vars: kong.Vars{"version": "sieve 7", "word": "hand"},
-				Stdout: failing{cause}, Stderr: io.Discard}
-			run, err := p.Parse(t.Context(), []string{"sieve", flag}, &commands{})
+			run, err := sieve(failing{cause}, io.Discard).Parse(t.Context(), []string{"sieve", flag}, &commands{})
 			require.Nil(t, run)
 			require.ErrorIs(t, err, want, flag)
 			var usage *UsageError

@@ -53,7 +53,8 @@ type program struct {
 
 // run executes one command line and returns the exit status.
 func (p *program) run(ctx context.Context, argv []string) int {
-	spec := cli.Program{Name: "kvbench", Description: description, Stdout: p.stdout, Stderr: p.stderr, Vars: Texts()}
+	spec := cli.Program{Name: "kvbench", Description: description, Stdout: p.stdout, Stderr: p.stderr, Vars: Vars(),
+		Helps: Helps()}
 	var c commands
 	s := &Surrounding{Stdout: cli.Output(p.stdout), Argv: cli.RedactArgs(argv), OpenS3: p.openS3}
 	parsed, err := spec.Parse(ctx, argv, &c, s)

@@ -10,17 +10,18 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/environ"
 )
 
-// Texts returns the help texts of the command, and of a program that has it, by what stands for them in tags.
-func Texts() kong.Vars {
-	vars := maps.Clone(helps)
-	maps.Copy(vars, kong.Vars{
+// Vars returns what help texts and defaults of the command, and of a program that has it, refer to.
+func Vars() kong.Vars {
+	return kong.Vars{
 		"version": environ.Version(), "compressions": strings.Join(bench.Compressions, ", "),
 		"objectfilters": filters, "room": "", "tmp": " (default: the system's temporary directory)",
-	})
-	return vars
+	}
 }
 
-var helps = kong.Vars{
+// Helps returns the help texts of the command, and of a program that has it, by what stands for them in tags.
+func Helps() map[string]string { return maps.Clone(helps) }
+
+var helps = map[string]string{
 	"progress": "Progress on standard error: auto (a bar on a terminal, else plain), plain (a line per phase) " +
 		"or none.",
 	"objects_about": "A store in an object store: requests, bytes and dollars per lookup, scan and write, by filter " +

@@ -14,6 +14,7 @@ import (
 // A file of the store that this user may not read is an error. That it may be moved all
 // the same, since the directory is the user's, makes no difference.
 func TestAFileOfAnotherUserIsAnError(t *testing.T) {
+	t.Parallel()
 	top := clitest.PublicDir(t)
 	for _, name := range []string{"CURRENT", "MANIFEST-000016", "000011.sst", "000018.wal", "."} {
 		dir, out := filepath.Join(top, "store"), filepath.Join(top, "out")

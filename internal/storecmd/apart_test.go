@@ -47,6 +47,7 @@ func blobFiles(t *testing.T, dir string) []string {
 }
 
 func TestStoresWithBlobFilesAreCopied(t *testing.T) {
+	t.Parallel()
 	dir := apartStore(t)
 	at := func(name string) string { return filepath.Join(t.TempDir(), name) }
 	want := ok(t, "scan", dir)
@@ -83,6 +84,7 @@ func TestStoresWithBlobFilesAreCopied(t *testing.T) {
 
 // A copy that is read back and is not what was sent is damage.
 func TestACopyOfBlobFilesIsReadBack(t *testing.T) {
+	t.Parallel()
 	dir, to := apartStore(t), filepath.Join(t.TempDir(), "copy")
 	ok(t, "copy", dir, to)
 	backup := filepath.Join(t.TempDir(), "backup")
@@ -108,6 +110,7 @@ func TestACopyOfBlobFilesIsReadBack(t *testing.T) {
 }
 
 func TestADamagedBlobFileEndsABackup(t *testing.T) {
+	t.Parallel()
 	dir := apartStore(t)
 	name := blobFiles(t, dir)[1]
 	bad := read(t, name)
@@ -124,6 +127,7 @@ func TestADamagedBlobFileEndsABackup(t *testing.T) {
 }
 
 func TestExplainNamesTheBlobFile(t *testing.T) {
+	t.Parallel()
 	dir := apartStore(t)
 	said := ok(t, "explain", dir, "long030")
 	require.Contains(t, said, "the value lies apart, in ")
@@ -138,6 +142,7 @@ func TestExplainNamesTheBlobFile(t *testing.T) {
 
 // Golden: what is printed of a store with blob files, and of a damaged blob file.
 func TestGoldenOutputsOfBlobFiles(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	require.NoError(t, os.CopyFS(dir, os.DirFS("../../kv/testdata/store-apart")))
 	files := blobFiles(t, dir)
@@ -170,6 +175,7 @@ func TestGoldenOutputsOfBlobFiles(t *testing.T) {
 
 // Of a damaged blob file everything is printed but the values that are damaged, each of which is named.
 func TestDumpsOfDamagedBlobFiles(t *testing.T) {
+	t.Parallel()
 	dir := apartStore(t)
 	name := blobFiles(t, dir)[0]
 	whole := read(t, name)
@@ -193,6 +199,7 @@ func TestDumpsOfDamagedBlobFiles(t *testing.T) {
 
 // A file may be longer than what Set takes: it is stored, and printed, without being in memory.
 func TestLongFilesArePut(t *testing.T) {
+	t.Parallel()
 	dir, file := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "long")
 	f, err := os.Create(file)
 	require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -59,6 +60,7 @@ func writeTrace(t *testing.T, db *kv.DB, name string, lookups int, key func(i in
 }
 
 func TestAdviseFromATrace(t *testing.T) {
+	t.Parallel()
 	dir := tracedStore(t)
 	before := clitest.Names(t, dir)
 	var r adviceReport
@@ -106,6 +108,7 @@ func apply(t *testing.T, args ...string) (r rewritten) {
 }
 
 func TestApplyWritesOptionsAndFilters(t *testing.T) {
+	t.Parallel()
 	dir := tracedStore(t)
 	scanned := works(t, "scan", dir)
 	const filter = "Filter = ribbon:8"
@@ -139,6 +142,7 @@ func TestApplyWritesOptionsAndFilters(t *testing.T) {
 
 // If nothing is to be changed, files of other filters than the settings are named: of an apply that was broken off.
 func TestApplySaysWhatWasLeft(t *testing.T) {
+	t.Parallel()
 	dir := tracedStore(t)
 	r := apply(t, dir)
 	for n := 0; r.Applied && n < 5; n++ {
@@ -165,6 +169,7 @@ func TestApplySaysWhatWasLeft(t *testing.T) {
 }
 
 func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
+	t.Parallel()
 	dir := tracedStore(t)
 	before := everyFile(t, dir)
 	for options, want := range map[string]string{
@@ -204,6 +209,7 @@ func everyFile(t *testing.T, dir string) map[string]string {
 
 // Filters of a program's own are not replaced by those of siftkv.
 func TestApplyLeavesFiltersOfAProgramAlone(t *testing.T) {
+	t.Parallel()
 	dir := storeWith(t, &kv.Options{Merger: kv.NewMerger("mine", nil)})
 	stored := statsOf(t, dir).Opened.Options
 	require.Contains(t, stored, "# Merger = mine: the application's own")
@@ -228,6 +234,7 @@ func TestApplyLeavesFiltersOfAProgramAlone(t *testing.T) {
 
 // A process that is killed, or interrupted, while it rewrites files leaves a whole store, and another goes on.
 func TestApplyIsKilled(t *testing.T) {
+	t.Parallel()
 	for _, signal := range []os.Signal{os.Kill, os.Interrupt} {
 		dir := tracedStore(t)
 		scanned := works(t, "scan", dir)
@@ -238,14 +245,15 @@ func TestApplyIsKilled(t *testing.T) {
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		require.NoError(t, cmd.Start())
-		for news := 0; news < 3; { // files that were written, and the store's own of this opening
-			news = 0
+		require.Eventually(t, func() bool {
+			news := 0 // files that were written, and the store's own of this opening
 			for _, name := range clitest.Names(t, dir) {
 				if _, old := before[name]; !old && strings.HasSuffix(name, ".sst") {
 					news++
 				}
 			}
-		}
+			return news >= 3
+		}, time.Minute, 2*time.Millisecond)
 		require.NoError(t, cmd.Process.Signal(signal))
 		require.Error(t, cmd.Wait())
 		if signal == os.Interrupt {

@@ -62,6 +62,7 @@ func read(t *testing.T, name string) []byte {
 }
 
 func TestBackupsAreRestoredInOrder(t *testing.T) {
+	t.Parallel()
 	c := newChain(t)
 	dir := filepath.Join(c.dir, "restored")
 	out := ok(t, "restore", dir, c.full, c.inc1, c.inc2, "--verify")
@@ -91,6 +92,7 @@ func TestBackupsAreRestoredInOrder(t *testing.T) {
 }
 
 func TestBackupsInTheWrongOrderAreRefused(t *testing.T) {
+	t.Parallel()
 	c := newChain(t)
 	fresh := filepath.Join(c.dir, "fresh")
 	status, stdout, stderr := siftkv(t, "restore", fresh, c.inc1)
@@ -126,6 +128,7 @@ func TestBackupsInTheWrongOrderAreRefused(t *testing.T) {
 }
 
 func TestARestoreThatBrokeOffGoesOn(t *testing.T) {
+	t.Parallel()
 	c := newChain(t)
 	dir, short := filepath.Join(c.dir, "restored"), filepath.Join(c.dir, "short.bak")
 	whole := read(t, c.inc1)
@@ -161,6 +164,7 @@ func TestARestoreThatBrokeOffGoesOn(t *testing.T) {
 }
 
 func TestDamagedBackupsAreStatus4(t *testing.T) {
+	t.Parallel()
 	c := newChain(t)
 	ok(t, "backup", "--verify", c.inc1)
 	flip(t, c.inc1, 3000)
@@ -217,6 +221,7 @@ func (s *short) Write(b []byte) (int, error) {
 }
 
 func TestABackupThatBrokeOffGoesOnFromItsMark(t *testing.T) {
+	t.Parallel()
 	c := newChain(t)
 	mark := filepath.Join(c.dir, "mark")
 	var stderr bytes.Buffer
@@ -243,6 +248,7 @@ func TestABackupThatBrokeOffGoesOnFromItsMark(t *testing.T) {
 }
 
 func TestBackupOverwritesNothing(t *testing.T) {
+	t.Parallel()
 	c := newChain(t)
 	before := read(t, c.full)
 	status, _, stderr := siftkv(t, "backup", c.store, c.full)
@@ -289,6 +295,7 @@ func silentInput(t *testing.T) io.Reader {
 }
 
 func TestBackupsRestoresAndIngestsCanBeInterrupted(t *testing.T) {
+	t.Parallel()
 	c := newChain(t)
 	file := sortedFile(t, filepath.Join(c.dir, "a.sst"), "a", "b")
 	canceled, cancel := context.WithCancel(t.Context())
@@ -335,6 +342,7 @@ func sortedFile(t *testing.T, name string, keys ...string) string {
 }
 
 func TestIngest(t *testing.T) {
+	t.Parallel()
 	dir, store := t.TempDir(), filepath.Join(t.TempDir(), "store")
 	one, two := sortedFile(t, filepath.Join(dir, "1.sst"), "a", "c"),
 		sortedFile(t, filepath.Join(dir, "2.sst"), "d", "f")

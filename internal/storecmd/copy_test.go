@@ -24,6 +24,7 @@ import (
 // A copy goes from anywhere to anywhere, has everything in the files of the source, and is refused where there is a
 // store.
 func TestCopies(t *testing.T) {
+	t.Parallel()
 	url, parent := objectsStore(t), t.TempDir()
 	want := works(t, "scan", url)
 	from := url
@@ -63,6 +64,7 @@ func clitestDir(t *testing.T, parent, name string) string {
 
 // A copy keeps the filters and the compression of the source, whatever the defaults are, and runs beside the writer.
 func TestACopyBesideTheWriter(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	cuckoo, err := filterpolicy.Parse("cuckoo:12")
 	require.NoError(t, err)
@@ -132,6 +134,7 @@ func openStalling(_ context.Context, url string) (objstore.Store, error) {
 
 // A copy that is killed, or interrupted, leaves no store and the source as it was; it can be made again.
 func TestACopyThatIsBrokenOff(t *testing.T) {
+	t.Parallel()
 	source := objectsStore(t)
 	want := works(t, "scan", source)
 	before := filesUnder(t, strings.TrimPrefix(source, "dir://"))
@@ -158,6 +161,7 @@ func TestACopyThatIsBrokenOff(t *testing.T) {
 
 // An interrupt ends a copy whose object store does not answer.
 func TestACopyThatIsInterrupted(t *testing.T) {
+	t.Parallel()
 	source := objectsStore(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	mem := objstore.NewMem()
@@ -202,6 +206,7 @@ func TestACopyThatIsInterrupted(t *testing.T) {
 
 // A copy of which the comparison broke off is a store, and the command says so: it cannot be run again.
 func TestACopyThatWasNotComparedToItsEnd(t *testing.T) {
+	t.Parallel()
 	source := objectsStore(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, broken := range []struct {
@@ -245,6 +250,7 @@ type unclosed struct{ objstore.Store }
 func (unclosed) Close() error { return nil }
 
 func TestCompletion(t *testing.T) {
+	t.Parallel()
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		script := works(t, "completion", shell)
 		require.Contains(t, script, "copy", shell)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/cli/clitest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -91,7 +92,7 @@ func TestAPutWithoutRoomDamagesNothing(t *testing.T) {
 		dir := filepath.Join(disk.dir, "store")
 		ok(t, "put", dir, "a", "1", "--create")
 		failed := 0
-		for room := 0; room < 40; room += 4 {
+		for room := 0; room < 40; room += scale.Stride(12, 4) {
 			what := fmt.Sprintf("%s, room for %d KiB", name, room)
 			value := filepath.Join(t.TempDir(), "value")
 			require.NoError(t, os.WriteFile(value, []byte(strings.Repeat("v", 60<<10)), 0o600))
@@ -121,7 +122,7 @@ func TestARepairWithoutRoomCanBeRunAgain(t *testing.T) {
 		before := filesUnder(t, dir)
 		want := ""
 		full := 0
-		for room := 0; want == ""; room += 2 {
+		for room := 0; want == ""; room += scale.Stride(14, 2) {
 			out := filepath.Join(disk.dir, "new", "out")
 			what := fmt.Sprintf("%s, room for %d KiB", name, room)
 			r := disk.scarce(room, "repair", dir, "--out", out)

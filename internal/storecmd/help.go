@@ -1,11 +1,7 @@
 package storecmd
 
-import "github.com/alecthomas/kong"
-
 // helpTexts are the help texts that are too long for a line, by what stands for them there.
-var helpTexts = kong.Vars{
-	"version": version(),
-
+var helpTexts = map[string]string{
 	"advise": "What a trace of a store's lookups would cost under other filters and sizes of the cache, and which to " +
 		"use.",
 	"advise_trace": "Trace that kv.LookupTracer wrote, with keys; by default the directory's name and .trace.",
@@ -38,8 +34,9 @@ var helpTexts = kong.Vars{
 	"copy_skip": "Leave out the check of the copy: all files are read back, and compared by their XXH64 with what " +
 		"was read of the source.",
 	"explain": "What a lookup of a key does: files considered, filters asked, blocks read.",
-	"filter":  "compact rewrites files that have another one.",
-	"force":   "Overwrite OUT, what is left of a backup to it that broke off, and a file that is no mark.",
+	"filter": "Filter of new files, by default as the store was last opened: compact rewrites files that have " +
+		"another one.",
+	"force": "Overwrite OUT, what is left of a backup to it that broke off, and a file that is no mark.",
 	"from": "Backups, in the order in which they were made; - is standard input. A file may hold several, one " +
 		"after the other.",
 	"json": "Print JSON: one object, or one object per line. An error is an object on standard error.",

@@ -14,6 +14,7 @@ import (
 
 // Commands read stores in object stores with values apart, and checkpoints and clones of them.
 func TestCommandsOnBlobFilesInAnObjectStore(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "objects")
 	store, err := objstore.OpenDir(dir)
 	require.NoError(t, err)

@@ -59,6 +59,7 @@ func allBytes() string {
 }
 
 func TestKeysAndValuesOfAnyBytes(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	for i, key := range nasty {
 		works(t, "put", dir, "--create", "--", key, nasty[len(nasty)-1-i])
@@ -79,6 +80,7 @@ func TestKeysAndValuesOfAnyBytes(t *testing.T) {
 }
 
 func TestNamesOfAnyBytes(t *testing.T) {
+	t.Parallel()
 	const name = "\xff\xfe"
 	parent := t.TempDir()
 	dir := filepath.Join(parent, name)
@@ -153,12 +155,14 @@ func jsonCommands(t *testing.T) map[string][]string {
 
 // Readers of JSON compute in floating point: an integer beyond 2^53 would be another one.
 func TestJSONHasOneNamingAndNoNumberThatIsRounded(t *testing.T) {
+	t.Parallel()
 	for _, args := range jsonCommands(t) {
 		clitest.RequireJSON(t, works(t, append(args, "--json")...))
 	}
 }
 
 func TestErrorsAreJSONToo(t *testing.T) {
+	t.Parallel()
 	dir := publicStore(t)
 	missing := filepath.Join(t.TempDir(), "missing")
 	for name, c := range map[string]struct {
@@ -189,6 +193,7 @@ func TestErrorsAreJSONToo(t *testing.T) {
 
 // A full disk is one error, said once, and harms nothing that was there.
 func TestAFullDisk(t *testing.T) {
+	t.Parallel()
 	c := newChain(t)
 	before := works(t, "scan", c.store)
 	value := filepath.Join(c.dir, "value")
@@ -225,6 +230,7 @@ func TestAFullDisk(t *testing.T) {
 }
 
 func TestAFullStandardOutputIsAnError(t *testing.T) {
+	t.Parallel()
 	commands := jsonCommands(t)
 	for name, args := range commands {
 		r := (&clitest.Process{Args: append(args, "--json"), Stdout: clitest.FullOutput(t)}).Run(t)
@@ -245,6 +251,7 @@ func TestAFullStandardOutputIsAnError(t *testing.T) {
 }
 
 func TestAReaderThatLeavesChangesNoVerdict(t *testing.T) {
+	t.Parallel()
 	for name, args := range jsonCommands(t) {
 		r := (&clitest.Process{Args: args, Stdout: clitest.ClosedPipe(t)}).Run(t)
 		require.Zero(t, r.Status, "%s: %s", name, r.Stderr)
@@ -262,6 +269,7 @@ func TestAReaderThatLeavesChangesNoVerdict(t *testing.T) {
 
 // The outputs of a backup keep their kind.
 func TestBackupsToDevicesPipesAndLinks(t *testing.T) {
+	t.Parallel()
 	store, dir := publicStore(t), t.TempDir()
 	in := func(s string) string { return filepath.Join(dir, s) }
 	full := clitest.FullDevice(t)
@@ -302,6 +310,7 @@ func TestBackupsToDevicesPipesAndLinks(t *testing.T) {
 
 // A command that waits for its input ends with a signal.
 func TestSignalsEndWhatWaits(t *testing.T) {
+	t.Parallel()
 	store := publicStore(t)
 	large := filepath.Join(t.TempDir(), "large")
 	noise := make([]byte, 400_000)
@@ -337,6 +346,7 @@ func TestSignalsEndWhatWaits(t *testing.T) {
 
 // What somebody else has closed is an error, and no damage.
 func TestStoresOfAnotherUser(t *testing.T) {
+	t.Parallel()
 	store := publicStore(t)
 	file := filepath.Join(clitest.PublicDir(t), "closed")
 	require.NoError(t, os.WriteFile(file, []byte("x"), 0))
@@ -361,6 +371,7 @@ func TestStoresOfAnotherUser(t *testing.T) {
 
 // A directory may take files and not be read.
 func TestABackupToADropBox(t *testing.T) {
+	t.Parallel()
 	store, dir := publicStore(t), filepath.Join(clitest.PublicDir(t), "box")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, filepath.WalkDir(store, func(path string, _ os.DirEntry, err error) error {
@@ -378,6 +389,7 @@ func TestABackupToADropBox(t *testing.T) {
 }
 
 func TestProcessStatuses(t *testing.T) {
+	t.Parallel()
 	dir, store := t.TempDir(), publicStore(t)
 	text, missing := filepath.Join(dir, "text"), filepath.Join(dir, "missing")
 	require.NoError(t, os.WriteFile(text, []byte("hello\n"), 0o600))

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/kv"
@@ -107,8 +109,8 @@ func Main(openers Openers) {
 func (p *program) run(ctx context.Context, argv []string) int {
 	p.out, p.argv = bufio.NewWriterSize(p.stdout, 64<<10), argv
 	var line commands
-	spec := cli.Program{Name: "siftkv", Description: description, Vars: helpTexts,
-		Stdout: p.stdout, Stderr: p.stderr}
+	spec := cli.Program{Name: "siftkv", Description: description, Vars: kong.Vars{"version": version()},
+		Helps: helpTexts, Stdout: p.stdout, Stderr: p.stderr}
 	parsed, err := spec.Parse(ctx, argv, &line, p)
 	var usage *cli.UsageError
 	switch {

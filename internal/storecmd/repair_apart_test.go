@@ -16,6 +16,7 @@ import (
 
 // A store that has lost a blob file: verify says how much was in it, and a repair names each value.
 func TestARepairNamesTheValuesOfALostBlobFile(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	db, err := kv.Open(dir, &kv.Options{SeparateFrom: 100})
 	require.NoError(t, err)

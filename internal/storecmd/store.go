@@ -182,7 +182,7 @@ type compactCommand struct {
 	Dir
 	Lower  string `placeholder:"KEY" help:"First key of the range."`
 	Upper  string `placeholder:"KEY" help:"Last key of the range."`
-	Filter string `placeholder:"SPEC" help:"Filter of new files, by default as the store was last opened: ${filter}"`
+	Filter string `placeholder:"SPEC" help:"${filter}"`
 
 	Compression string `enum:",none,snappy,zstd" default:"" placeholder:"NAME" help:"${compression}"`
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/siftkv/siftkv/internal/advise"
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/cli/progress"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -81,6 +82,14 @@ func writeTrace(t *testing.T, dir string, o *kv.LookupTraceOptions, ask func(loo
 	return path
 }
 
+// someKeys is how many keys a store has of which little needs to be predicted exactly.
+func someKeys() int {
+	if scale.Long() {
+		return 20_000
+	}
+	return 10_000
+}
+
 // lookups asks for keys that are there and for keys that are not.
 func lookups(n, times int) func(look func(key []byte)) {
 	return func(look func(key []byte)) {
@@ -123,9 +132,10 @@ func files(t *testing.T, dir string) map[string][]byte {
 
 // What is predicted is what the store and its copies count, and the store stays as it was.
 func TestPredictionsAreWhatStoresCount(t *testing.T) {
+	t.Parallel()
 	const n = 20_000
 	dir := makeStore(t, n)
-	path := writeTrace(t, dir, &kv.LookupTraceOptions{Keys: true}, lookups(n, 20_000))
+	path := writeTrace(t, dir, &kv.LookupTraceOptions{Keys: true}, lookups(n, n))
 	before := files(t, dir)
 	r, err := Advise(t.Context(), Config{Store: dir, Trace: path, Sweep: true, Progress: quiet(), Dir: t.TempDir(),
 		Filters: []string{"none", "blocked:6", "blocked:16", "ribbon:8", "cuckoo:12"}})
@@ -153,6 +163,7 @@ func TestPredictionsAreWhatStoresCount(t *testing.T) {
 
 // A copy has all that the store has, in the same runs, under other filters.
 func TestACopyHasWhatTheStoreHas(t *testing.T) {
+	t.Parallel()
 	testCopy(t, makeStore(t, 3000))
 	dir := makeStoreApart(t, 3000, 50)
 	testCopy(t, dir)
@@ -186,6 +197,7 @@ func testCopy(t *testing.T, dir string) {
 // Of a store with values in blob files all is predicted and counted as without: what is read of the files is not
 // among it, and nothing of them is read to find out.
 func TestPredictionsOfStoresWithBlobFiles(t *testing.T) {
+	t.Parallel()
 	const n = 20_000
 	dir := makeStoreApart(t, n, 50)
 	path := writeTrace(t, dir, &kv.LookupTraceOptions{Keys: true}, lookups(n, 10_000))
@@ -208,9 +220,10 @@ func TestPredictionsOfStoresWithBlobFiles(t *testing.T) {
 
 // Of hashes all is predicted that does not depend on where keys are, and what does is said.
 func TestHashesSayLess(t *testing.T) {
-	const n = 20_000
+	t.Parallel()
+	n := someKeys()
 	dir := makeStore(t, n)
-	ask := lookups(n, 20_000)
+	ask := lookups(n, n)
 	known, err := Advise(t.Context(), Config{Store: dir, Progress: quiet(),
 		Trace: writeTrace(t, dir, &kv.LookupTraceOptions{Keys: true}, ask)})
 	require.NoError(t, err)
@@ -227,6 +240,7 @@ func TestHashesSayLess(t *testing.T) {
 
 // What is no store, or no trace, is an error that says so.
 func TestWhatIsNoStoreIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := makeStore(t, 100)
 	path := writeTrace(t, dir, &kv.LookupTraceOptions{Keys: true}, lookups(100, 100))
 	_, err := Advise(t.Context(), Config{Store: t.TempDir(), Trace: path, Progress: quiet()})
@@ -246,7 +260,8 @@ func TestWhatIsNoStoreIsRefused(t *testing.T) {
 
 // Scans are predicted and counted as lookups are, with and without range filters, to their ends and broken off.
 func TestScansArePredicted(t *testing.T) {
-	const n = 8000
+	t.Parallel()
+	n := someKeys() * 2 / 5
 	dir := makeStore(t, n)
 	db, err := kv.Open(dir, &kv.Options{ReadOnly: true, Merger: kv.Int64Add})
 	require.NoError(t, err)
@@ -257,7 +272,7 @@ func TestScansArePredicted(t *testing.T) {
 	require.NoError(t, err)
 	db.TraceLookups(tracer)
 	random := rand.New(rand.NewPCG(5, 6))
-	for i := range 2000 {
+	for i := range n / 4 {
 		at := 2 * random.IntN(n-200)
 		width := []int{1, 20, 400}[i%3]
 		it, err := db.NewIter(&kv.IterOptions{LowerBound: key(at + 1), UpperBound: key(at + 1 + width)})
@@ -273,7 +288,7 @@ func TestScansArePredicted(t *testing.T) {
 	require.NoError(t, db.Close())
 	r, err := Advise(t.Context(), Config{Store: dir, Trace: path, Sweep: true, Progress: quiet(), Dir: t.TempDir()})
 	require.NoError(t, err)
-	require.Equal(t, 2000, r.Advice.Sample.Scans)
+	require.Equal(t, n/4, r.Advice.Sample.Scans)
 	ranges := 0
 	for _, c := range r.Checks {
 		require.InDelta(t, 0, c.Blocks, 0.05, c.Setting.Name())
@@ -289,6 +304,7 @@ func TestScansArePredicted(t *testing.T) {
 
 // Of a store with operands of an application's own merger, lookups are predicted and measured too.
 func TestOperandsOfAnUnknownMerger(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	own := kv.NewMerger("app.set-of-words", func(_, older, newer []byte) ([]byte, error) {
 		return append(older, newer...), nil
@@ -313,7 +329,7 @@ func TestOperandsOfAnUnknownMerger(t *testing.T) {
 	tracer, err := kv.NewLookupTracer(f, &kv.LookupTraceOptions{Keys: true})
 	require.NoError(t, err)
 	db.TraceLookups(tracer)
-	lookups(n, 12_000)(func(key []byte) {
+	lookups(n, 2*n)(func(key []byte) {
 		_, err := db.Has(key)
 		require.NoError(t, err)
 	})

@@ -17,7 +17,7 @@ func large() Settings {
 }
 
 // TestValuesApartAreWrittenOnce: a load of them is what it is to write a log and a file; of values beside their keys,
-// all that is compacted comes to that.
+// all that is compacted comes to that. What the process writes is counted, so that no other test may run meanwhile.
 func TestValuesApartAreWrittenOnce(t *testing.T) {
 	l := newLab(t)
 	for _, name := range []string{"siftkv", "pebble"} {
@@ -48,6 +48,7 @@ func TestValuesApartAreWrittenOnce(t *testing.T) {
 }
 
 func TestSettingsOfValues(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		want        string
 		change      func(s *Settings)

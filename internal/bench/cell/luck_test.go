@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // TestTheIntervalOfASkewedWorkloadHoldsTheRate asks for absent keys of which a few are
@@ -14,6 +16,7 @@ import (
 // what is measured, so the interval has to be far wider than that of as many distinct
 // keys.
 func TestTheIntervalOfASkewedWorkloadHoldsTheRate(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	s := small()
 	s.Filter, s.Lookups, s.Reps = "bloom:4", 2999, 1
@@ -22,7 +25,7 @@ func TestTheIntervalOfASkewedWorkloadHoldsTheRate(t *testing.T) {
 	rate := all.Absent.FPR
 	require.EqualValues(t, rate.Trials, rate.Distinct, "every absent key was asked for once")
 
-	const seeds = 40
+	seeds := scale.Count(20, 40)
 	held, off := 0, 0
 	for seed := range uint64(seeds) {
 		s.Workload, s.Seed = Zipfian, seed
@@ -47,6 +50,7 @@ func TestTheIntervalOfASkewedWorkloadHoldsTheRate(t *testing.T) {
 // TestTheRateOfASkewedWorkloadIsALottery holds what docs/study.md says of it by theory:
 // the rate that lookups see is the sum of the shares of those keys that happen to pass.
 func TestTheRateOfASkewedWorkloadIsALottery(t *testing.T) {
+	t.Parallel()
 	const keys, rate, stores = 200_000, 0.0082, 2000
 	for _, tc := range []struct{ theta, low, median, high, worth float64 }{
 		{0.5, 0.0076, 0.0082, 0.0089, 62_400},

@@ -43,6 +43,7 @@ func recordTrace(t *testing.T, found, absent int) string {
 }
 
 func TestReplayAsksForWhatTheTraceHas(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ found, absent, limit, wantFound, wantAbsent int }{
 		{3000, 700, 1_000_000, 3000, 700},
 		{3000, 700, 1000, 1000, 700},

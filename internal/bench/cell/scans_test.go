@@ -34,6 +34,7 @@ func perScan(t *testing.T, r *Result, unit string) float64 {
 
 // Range filters spare empty scans the young files, and no scan that finds something any entry.
 func TestScansAreCounted(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	for _, scan := range []string{"0", "0:0.01", "0:1"} {
 		none := scanned(t, l, "", scan)
@@ -61,6 +62,7 @@ func TestScansAreCounted(t *testing.T) {
 }
 
 func TestScansAreTheSameInTwoRuns(t *testing.T) {
+	t.Parallel()
 	a, b := scanned(t, newLab(t), "cut:4", "0"), scanned(t, newLab(t), "cut:4", "0")
 	for i := range a.Scans.Repetitions {
 		require.Equal(t, a.Scans.Repetitions[i].Counters, b.Scans.Repetitions[i].Counters)
@@ -68,6 +70,7 @@ func TestScansAreTheSameInTwoRuns(t *testing.T) {
 }
 
 func TestScansOfAFileOfKeys(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "names.txt")
 	var text strings.Builder
 	for i := range 3000 {
@@ -87,6 +90,7 @@ func TestScansOfAFileOfKeys(t *testing.T) {
 
 // Cells without scans and range filters have the names that they had before there were any.
 func TestUsualScansAreNotInNames(t *testing.T) {
+	t.Parallel()
 	s := Default()
 	require.NotContains(t, s.Text(), "scan=")
 	require.NotContains(t, s.Text(), "range=")
@@ -101,6 +105,7 @@ func TestUsualScansAreNotInNames(t *testing.T) {
 }
 
 func TestWrongScansSayWhatIsRight(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(s *Settings)
 		want   string

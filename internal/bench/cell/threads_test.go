@@ -24,6 +24,7 @@ func exactMetrics(r *Result) string {
 }
 
 func TestWorkersCountTheSameInTwoRuns(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ engine, filter, shape, workload string }{
 		{"siftkv", "bloom:8", Grown, Uniform},
 		{"siftkv", "bloom:8", Settled, Zipfian},
@@ -68,6 +69,7 @@ func TestWorkersCountTheSameInTwoRuns(t *testing.T) {
 }
 
 func TestAllCountersAreEqualOnceEverythingIsCached(t *testing.T) {
+	t.Parallel()
 	s := small()
 	s.Threads, s.Filter, s.Cache, s.Lookups = 3, "bloom:6", 16<<20, 3000 // every key, in the warm-up already
 	l := newLab(t)
@@ -85,6 +87,7 @@ func TestAllCountersAreEqualOnceEverythingIsCached(t *testing.T) {
 }
 
 func TestWorkersAskForTheKeysOfOne(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	counts := map[string]string{}
 	for _, threads := range []int64{1, 2, 7} {

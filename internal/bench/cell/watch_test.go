@@ -9,6 +9,7 @@ import (
 )
 
 func TestTheTimelineShowsTheBuild(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ engine, filter, shape string }{
 		{"null", "none", Settled},
 		{"siftkv", "bloom:10", Settled},

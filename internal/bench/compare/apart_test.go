@@ -11,6 +11,7 @@ import (
 )
 
 func TestHolesCountWhatTheyHave(t *testing.T) {
+	t.Parallel()
 	for _, h := range []hole{pointHole, rangeHole} {
 		n := 20 * h.period
 		var ranks []int
@@ -29,6 +30,7 @@ func TestHolesCountWhatTheyHave(t *testing.T) {
 
 // Every phase of a store of its own is in one experiment.
 func TestExperimentsHaveThePhases(t *testing.T) {
+	t.Parallel()
 	var of, all []string
 	for _, e := range experiments {
 		of = append(of, e.phases...)
@@ -43,6 +45,7 @@ func TestExperimentsHaveThePhases(t *testing.T) {
 
 // TestExperimentsAlone loads no other stores, and repeats as loads are repeated.
 func TestExperimentsAlone(t *testing.T) {
+	t.Parallel()
 	c := tiny(t, "")
 	c.Engines, c.Loads = []string{"siftkv", "pebble", "bbolt"}, 2
 	c.Workloads = []string{"overwrite", "delete-range", "counter-get", "limit"}
@@ -78,6 +81,7 @@ func TestExperimentsAlone(t *testing.T) {
 }
 
 func TestAWrongAnswerInAnExperimentEndsTheRun(t *testing.T) {
+	t.Parallel()
 	for _, f := range [][2]string{{"forgetful", "large-get"}, {"forgetful", "counter-get"}, {"forgetful", "limit"},
 		{"skipping", "deleted-scan"}, {"losing", "large-scan"}, {"stale", "large-overwrite"},
 		{"keyless", "large-keys"}} {

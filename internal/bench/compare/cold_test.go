@@ -11,17 +11,22 @@ import (
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/cli/progress"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 func tinyCold(t *testing.T) *ColdConfig {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
+	most, lookups := 9000, 300
+	if scale.Long() {
+		most, lookups = 15_000, 600
+	}
 	return &ColdConfig{
 		ColdSettings: ColdSettings{
-			Engines: []string{"siftkv", "pebble", "bbolt"}, Sizes: []int{1000, 15_000},
+			Engines: []string{"siftkv", "pebble", "bbolt"}, Sizes: []int{1000, most},
 			Variants: []string{UsualVariant, "ribbon:12", "budget:6+index:4KiB"},
-			KeySize:  16, ValueSize: 1000, Memory: 4 << 20, Lookups: 600, Seed: 1,
+			KeySize:  16, ValueSize: 1000, Memory: 4 << 20, Lookups: lookups, Seed: 1,
 			Store: engine.Settings{BlockBytes: 4096, Compression: "none", Compactions: 1},
 		},
 		Setup: Setup{Dir: t.TempDir(), Progress: progress.New(io.Discard, "none"),
@@ -29,8 +34,9 @@ func tinyCold(t *testing.T) *ColdConfig {
 	}
 }
 
-// TestColdPoints loads four times the memory limit, so that most blocks are not in memory.
+// TestColdPoints loads at least twice the memory limit, so that most blocks are not in memory.
 func TestColdPoints(t *testing.T) {
+	t.Parallel()
 	c := tinyCold(t)
 	r, err := Cold(t.Context(), c)
 	require.NoError(t, err)
@@ -56,7 +62,7 @@ func TestColdPoints(t *testing.T) {
 		large[p.Name()] = p
 	}
 	usual := large["siftkv"].In(TreeSettled)
-	require.EqualValues(t, 15_000, usual.Shape.Entries)
+	require.EqualValues(t, c.Sizes[1], usual.Shape.Entries)
 	require.Equal(t, 1, usual.Shape.Runs)
 	require.Greater(t, usual.Existing.Per(usual.Existing.Reads.Files.Calls), 0.5, "most blocks are not in memory")
 	require.Less(t, usual.Existing.Per(usual.Existing.Reads.Files.Calls), 1.1, "a lookup reads one")
@@ -91,12 +97,14 @@ func TestColdPoints(t *testing.T) {
 }
 
 func TestColdSizes(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, []int{5000}, ColdSizes(5000))
 	require.Equal(t, []int{10_000, 100_000, 1_000_000}, ColdSizes(1_000_000))
 	require.Equal(t, []int{1_000_000, 10_000_000, 100_000_000}, ColdSizes(100_000_000))
 }
 
 func TestColdInterrupt(t *testing.T) {
+	t.Parallel()
 	c := tinyCold(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -108,6 +116,7 @@ func TestColdInterrupt(t *testing.T) {
 }
 
 func TestColdWrongAnswer(t *testing.T) {
+	t.Parallel()
 	c := tinyCold(t)
 	c.Sizes, c.Worker = []int{1000}, append(c.Worker[:2:2], "forgetful")
 	_, err := Cold(t.Context(), c)
@@ -115,6 +124,7 @@ func TestColdWrongAnswer(t *testing.T) {
 }
 
 func TestColdUsage(t *testing.T) {
+	t.Parallel()
 	for want, change := range map[string]func(c *ColdConfig){
 		"--engine oracle":               func(c *ColdConfig) { c.Engines = []string{"oracle"} },
 		"--engine: nothing":             func(c *ColdConfig) { c.Engines = nil },

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,12 +19,14 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 	"github.com/siftkv/siftkv/internal/racebuild"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // TestMain is the worker too: the test binary started as "worker NAME", where NAME
 // says what is wrong with its store.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "worker" {
+		restInterval = 10 * time.Millisecond
 		if err := Serve(context.Background(), os.Stdin, os.Stdout, broken[os.Args[2]]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -143,7 +146,10 @@ func tiny(t *testing.T, fault string) *Config {
 }
 
 func TestEveryWorkloadOnEveryEngine(t *testing.T) {
+	t.Parallel()
 	c := tiny(t, "")
+	c.Large.Data = max(leastLargeData, int64(scale.Count(leastLargeData, int(c.Large.Data))))
+	c.Seconds = 0.0005 // so that no machine is so fast that it inserts all keys that are left to insert
 	c.Engines = engine.Peers()
 	if racebuild.Enabled { // the laboratory does the same with each of the others
 		c.Engines = []string{"siftkv", "pebble"}
@@ -178,6 +184,7 @@ func TestEveryWorkloadOnEveryEngine(t *testing.T) {
 }
 
 func TestStoresAreSharedWhereCompressionMakesNoDifference(t *testing.T) {
+	t.Parallel()
 	c := tiny(t, "")
 	c.Workloads, c.Compressions, c.Repetitions, c.Loads = []string{"load", "absent", "scan-10"},
 		[]string{"none", "snappy"}, 2, 2
@@ -200,6 +207,7 @@ func TestStoresAreSharedWhereCompressionMakesNoDifference(t *testing.T) {
 }
 
 func TestAWrongAnswerEndsTheRun(t *testing.T) {
+	t.Parallel()
 	for fault, workload := range map[string]string{"forgetful": "zipf", "skipping": "scan-10", "losing": "ycsb-e"} {
 		c := tiny(t, fault)
 		c.Workloads = []string{workload}
@@ -210,6 +218,7 @@ func TestAWrongAnswerEndsTheRun(t *testing.T) {
 }
 
 func TestAWorkerThatDiesIsNamedWithItsLastWords(t *testing.T) {
+	t.Parallel()
 	c := tiny(t, "mortal")
 	c.Workloads = []string{"load"}
 	_, err := Run(t.Context(), c)
@@ -240,6 +249,7 @@ func (c *cancelAt) Write(p []byte) (int, error) {
 }
 
 func TestAnInterruptLeavesNothing(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"load siftkv", "warm up bbolt", "existing"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		c := tiny(t, "")
@@ -263,6 +273,7 @@ func TestAnInterruptLeavesNothing(t *testing.T) {
 }
 
 func TestAWorkerEndsWithItsParent(t *testing.T) {
+	t.Parallel()
 	c := tiny(t, "")
 	cmd := exec.Command(c.Worker[0], c.Worker[1:]...)
 	in, err := cmd.StdinPipe()
@@ -308,6 +319,7 @@ func TestAWorkerRefusesWhatItDoesNotKnow(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
+	t.Parallel()
 	for want, change := range map[string]func(c *Config){
 		"--engine oracle":       func(c *Config) { c.Engines = []string{"oracle"} },
 		"--engine: nothing":     func(c *Config) { c.Engines = nil },

@@ -22,7 +22,7 @@ func tinyContend(t *testing.T) *ContendConfig {
 	return &ContendConfig{
 		ContendSettings: ContendSettings{
 			Engines: []string{"siftkv", "pebble"}, Procs: []int{1, 4}, Goroutines: []int{1, 30}, Keys: 2000,
-			KeySize: 16, ValueSize: 100, Repetitions: 2, Seconds: 0.002, Seed: 1,
+			KeySize: 16, ValueSize: 100, Repetitions: 2, Seconds: 0.001, Seed: 1,
 			Store: engine.Settings{MemtableBytes: 1 << 20, BlockBytes: 4096, Compression: "none", Compactions: 1},
 		},
 		Setup: Setup{Dir: t.TempDir(), Progress: progress.New(io.Discard, "none"),
@@ -31,6 +31,7 @@ func tinyContend(t *testing.T) *ContendConfig {
 }
 
 func TestContend(t *testing.T) {
+	t.Parallel()
 	c := tinyContend(t)
 	r, err := Contend(t.Context(), c)
 	require.NoError(t, err)
@@ -94,6 +95,7 @@ func (w watching) Set(key, value []byte) error {
 }
 
 func TestContendWrongAnswer(t *testing.T) {
+	t.Parallel()
 	c := tinyContend(t)
 	c.Worker[2] = "forgetful"
 	_, err := Contend(t.Context(), c)
@@ -101,6 +103,7 @@ func TestContendWrongAnswer(t *testing.T) {
 }
 
 func TestContendInterrupt(t *testing.T) {
+	t.Parallel()
 	c := tinyContend(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -112,6 +115,7 @@ func TestContendInterrupt(t *testing.T) {
 }
 
 func TestContendUsage(t *testing.T) {
+	t.Parallel()
 	for want, change := range map[string]func(c *ContendConfig){
 		"--engine oracle":          func(c *ContendConfig) { c.Engines = []string{"oracle"} },
 		"--engine: nothing":        func(c *ContendConfig) { c.Engines = nil },

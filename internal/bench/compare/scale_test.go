@@ -29,6 +29,7 @@ func tinyScale(t *testing.T) *ScaleConfig {
 }
 
 func TestPoints(t *testing.T) {
+	t.Parallel()
 	c := tinyScale(t)
 	r, err := Scale(t.Context(), c)
 	require.NoError(t, err)
@@ -55,6 +56,7 @@ func TestPoints(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, []int{5000}, Sizes(5000))
 	require.Equal(t, []int{300_000, 1_000_000}, Sizes(1_000_000))
 	require.Equal(t, []int{300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000}, Sizes(30_000_000))
@@ -68,6 +70,7 @@ func TestDependentLoadVisitsAllMemory(t *testing.T) {
 }
 
 func TestScaleInterrupt(t *testing.T) {
+	t.Parallel()
 	c := tinyScale(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -79,6 +82,7 @@ func TestScaleInterrupt(t *testing.T) {
 }
 
 func TestScaleUsage(t *testing.T) {
+	t.Parallel()
 	for want, change := range map[string]func(c *ScaleConfig){
 		"--engine oracle":     func(c *ScaleConfig) { c.Engines = []string{"oracle"} },
 		"--engine: nothing":   func(c *ScaleConfig) { c.Engines = nil },

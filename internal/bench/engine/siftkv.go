@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/bench"
@@ -133,6 +134,9 @@ func (s *SiftKV) Settle(ctx context.Context) error {
 	return failed("siftkv: compact", s.db.Compact(nil, nil))
 }
 
+// restPause leaves the processor to the compactions that Rest waits for.
+const restPause = 200 * time.Microsecond
+
 // Rest commits, flushes and waits until the store itself finds nothing left to
 // compact; unlike Settle it leaves the levels that came of it. What is there then
 // depends on what was written between two rests, and not on time, if Compactions
@@ -150,6 +154,7 @@ func (s *SiftKV) Rest(ctx context.Context) error {
 		if s.db.Metrics().RunningCompactions == 0 {
 			return nil
 		}
+		time.Sleep(restPause)
 	}
 	return ctx.Err()
 }

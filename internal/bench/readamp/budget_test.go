@@ -22,6 +22,7 @@ func budgetOnly(t *testing.T, keys string) *Config {
 }
 
 func TestTheBudgetCostsLessAtEqualMemory(t *testing.T) {
+	t.Parallel()
 	r, err := Run(t.Context(), budgetOnly(t, "8000"))
 	require.NoError(t, err)
 	require.NoError(t, r.Identities.Err())
@@ -57,6 +58,7 @@ func TestTheBudgetCostsLessAtEqualMemory(t *testing.T) {
 // TestTheBudgetOfSeveralRunsPerLevel grows trees with several runs in a level, and holds
 // what is predicted of them against what was counted.
 func TestTheBudgetOfSeveralRunsPerLevel(t *testing.T) {
+	t.Parallel()
 	for kind, several := range map[string]bool{"leveled": false, "lazy-leveled": true, "tiered": true} {
 		c := budgetOnly(t, "8000")
 		c.Compaction = kind
@@ -92,6 +94,7 @@ func TestTheBudgetOfSeveralRunsPerLevel(t *testing.T) {
 }
 
 func TestTheBudgetIsDeterministic(t *testing.T) {
+	t.Parallel()
 	var budgets [2]*Budget
 	for i := range budgets {
 		r, err := Run(t.Context(), budgetOnly(t, "2000"))
@@ -106,6 +109,7 @@ func TestTheBudgetIsDeterministic(t *testing.T) {
 }
 
 func TestTheBudgetCanBeLeftOut(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(*Config){
 		"empty":     func(c *Config) { c.Budget = "" },
 		"none":      func(c *Config) { c.Budget = "none" },
@@ -127,6 +131,7 @@ func TestTheBudgetCanBeLeftOut(t *testing.T) {
 }
 
 func TestTheBudgetFindsLiesAndBrokenCounters(t *testing.T) {
+	t.Parallel()
 	c := budgetOnly(t, "500")
 	c.Wrap = wrap("siftkv budget bloom:10", func(r engine.Reader) engine.Reader { return inventive{r} })
 	_, err := Run(t.Context(), c)
@@ -148,6 +153,7 @@ type inventive struct{ engine.Reader }
 func (inventive) Get(dst, _ []byte) ([]byte, bool, error) { return append(dst, "value"...), true, nil }
 
 func TestGainsAndEqualMemory(t *testing.T) {
+	t.Parallel()
 	store := func(bytes int64, sum, blocks float64) BudgetStore {
 		return BudgetStore{
 			Shape:        engine.Shape{Levels: []engine.LevelShape{{Level: 6, FilterBytes: bytes}}},

@@ -157,8 +157,8 @@ func TestADeletedFileThatIsOpenIsWrittenThrough(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, f.Close()) }()
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
-		require.NoError(t, Write(f.Name(), text("no /proc here"))) // the rest is of Linux
-		return
+		require.NoError(t, Write(f.Name(), text("no /proc here")))
+		t.Skip("there is no /proc, which lends a deleted file a name")
 	}
 	require.NoError(t, os.Remove(f.Name()))
 	require.NoError(t, Write(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), text("kept")))

@@ -14,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -110,7 +111,8 @@ func TestALostValueIsTakenFromALogThatHasIt(t *testing.T) {
 // Tables with handles that no store has written are no reason to fail: without a manifest, and with blob files that
 // are whole, a repair makes a store of what can be read.
 func TestHostileHandles(t *testing.T) {
-	for seed := range uint64(40) {
+	t.Parallel()
+	for seed := range uint64(scale.Count(12, 40)) {
 		rng := rand.New(rand.NewPCG(seed, 51))
 		dir := t.TempDir()
 		f, err := os.Create(filepath.Join(dir, manifest.FileName(manifest.FileBlob, 7)))

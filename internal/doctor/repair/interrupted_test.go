@@ -3,6 +3,7 @@ package repair
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -62,30 +64,34 @@ func (b *breakingFS) whileWhole(f func() error) error {
 // A repair that stops at any change it makes can be run again, and nothing of the
 // input is gone.
 func TestAnInterruptedRepairCanBeRunAgain(t *testing.T) {
-	for name, kinds := range map[string][]manifest.FileKind{
+	t.Parallel()
+	cases := map[string][]manifest.FileKind{
 		"with a manifest":               {manifest.FileTable, manifest.FileWAL},
 		"without a manifest":            {manifest.FileTable, manifest.FileManifest, manifest.FileWAL},
 		"blob files":                    {manifest.FileTable, manifest.FileBlob},
 		"blob files without a manifest": {manifest.FileBlob, manifest.FileManifest},
-	} {
+	}
+	for first, name := range slices.Sorted(maps.Keys(cases)) {
+		kinds := cases[name]
 		origin := filepath.Join(t.TempDir(), "origin")
 		kind := store
 		if slices.Contains(kinds, manifest.FileBlob) {
 			kind = apartStore
 		}
 		h := kind(t, origin, 6)
-		interrupted := 0
-		for n := 0; ; n++ {
+		stride := scale.Stride(4, 1)
+		n := first % stride // each case has other changes
+		for ; ; n += stride {
 			require.Less(t, n, 200)
 			dir := filepath.Join(t.TempDir(), "store")
-			copyDir(t, origin, dir)
+			cloneDir(t, origin, dir)
 			rng := rand.New(rand.NewPCG(4, 4))
 			for _, kind := range kinds {
 				damages["flipped"](t, filesOf(t, dir, kind)[0], rng)
 			}
 			before := snapshotDir(t, dir)
-			_, first := Run(t.Context(), dir, Options{fs: &breakingFS{FS: vfs.OS, left: n}})
-			what := fmt.Sprintf("%s, after %d changes: %v", name, n, first)
+			_, failed := Run(t.Context(), dir, Options{fs: &breakingFS{FS: vfs.OS, left: n}})
+			what := fmt.Sprintf("%s, after %d changes: %v", name, n, failed)
 			for file, data := range before {
 				requireSomewhere(t, dir, file, data, what)
 			}
@@ -97,12 +103,11 @@ func TestAnInterruptedRepairCanBeRunAgain(t *testing.T) {
 			if got := contents(t, dir); r.Needed {
 				requireCovered(t, h, r, got, what)
 			}
-			if first == nil {
+			if failed == nil {
 				break
 			}
-			require.ErrorIs(t, first, errBroken, what)
-			interrupted++
+			require.ErrorIs(t, failed, errBroken, what)
 		}
-		require.Greater(t, interrupted, 10, name)
+		require.Greater(t, n, 10, name)
 	}
 }

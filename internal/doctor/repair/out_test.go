@@ -63,7 +63,7 @@ func TestARepairWithoutRoomLeavesNothingBehind(t *testing.T) {
 		for room := 0; ; room += 997 {
 			top := t.TempDir()
 			dir := filepath.Join(top, "store")
-			copyDir(t, origin, dir)
+			cloneDir(t, origin, dir)
 			o := Options{fs: &fullFS{vfs.OS, room}}
 			if apart {
 				o.Out = filepath.Join(top, "new", "out")

@@ -24,7 +24,7 @@ func TestValuesOfALogThatLieApart(t *testing.T) {
 		value := strings.Repeat("value", 20_000)
 		require.NoError(t, db.SetReader([]byte("a"), int64(len(value)), strings.NewReader(value), kv.Sync))
 		dir := filepath.Join(t.TempDir(), "store")
-		copyDir(t, from, dir)
+		copyOpen(t, from, dir)
 		require.NoError(t, db.Close())
 		require.NoError(t, os.Remove(filesOf(t, dir, kind)[0]))
 		r, err := Run(t.Context(), dir, Options{})
@@ -44,7 +44,7 @@ func TestHistoryEndsInARepairWhereAValueIsTorn(t *testing.T) {
 		require.NoError(t, db.Set([]byte(k), []byte(want[k]), kv.Sync))
 	}
 	dir := filepath.Join(t.TempDir(), "store")
-	copyDir(t, from, dir)
+	copyOpen(t, from, dir)
 	require.NoError(t, db.Close())
 	r, err := Run(t.Context(), dir, Options{})
 	require.NoError(t, err)

@@ -29,7 +29,7 @@ func crashed(t *testing.T, write func(set func(k, v string), db *kv.DB)) (dir st
 		now[k] = v
 	}, db)
 	dir = filepath.Join(t.TempDir(), "store")
-	copyDir(t, from, dir)
+	copyOpen(t, from, dir)
 	require.NoError(t, db.Close())
 	return dir, now
 }
@@ -184,7 +184,7 @@ func TestARepairEndsHistoryWhereOpenDoes(t *testing.T) {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key%03d", i), make([]byte, 1000), kv.NoSync))
 	}
 	dir := filepath.Join(t.TempDir(), "store")
-	copyDir(t, from, dir)
+	copyOpen(t, from, dir)
 	require.NoError(t, db.Close())
 	log := filesOf(t, dir, manifest.FileWAL)[0]
 	data, err := os.ReadFile(log)

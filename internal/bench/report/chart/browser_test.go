@@ -38,10 +38,15 @@ type tab struct {
 	console  []string // warnings, errors, exceptions
 }
 
+// patience is how long a browser may take with all that is asked of it.
+const patience = 3 * time.Minute
+
 // openTab starts a browser with an empty profile and goes to a file.
 func openTab(t *testing.T, browser, file string) *tab {
 	t.Helper()
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(browser), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.WindowSize(1280, 900))...)
@@ -115,7 +120,7 @@ func command[P, R any](b *tab, c cdp.Command[P, R], params P) R {
 	return r
 }
 
-// wait waits until an expression is true, for as long as it takes.
+// wait waits until an expression is true, or patience is over.
 func (b *tab) wait(expression string) {
 	b.t.Helper()
 	get(b, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(0),

@@ -26,6 +26,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/report"
 	"github.com/siftkv/siftkv/internal/bench/results"
 	"github.com/siftkv/siftkv/internal/cli/progress"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // measured runs a few small cells, more than there are colours.
@@ -60,8 +61,7 @@ func TestThePageInABrowser(t *testing.T) {
 	path := chromium()
 	if path == "" {
 		require.NotEqual(t, "required", os.Getenv("SIFTKV_BROWSER"), "there is no Chromium: apt-get install chromium")
-		t.Log("no Chromium: nothing is tested")
-		return
+		t.Skip("there is no Chromium: apt-get install chromium")
 	}
 	set := measured(t)
 	file := filepath.Join(t.TempDir(), "report.html")
@@ -227,6 +227,9 @@ func sortTables(t *testing.T, b *tab, d *Data, _ []*cell.Result) {
 					`.map((r) => r.cells[%d].textContent)`, n, i))
 		}
 		for i, c := range grid.Columns {
+			if (i+n)%scale.Stride(3, 1) != 0 { // other columns of each table
+				continue
+			}
 			head := fmt.Sprintf(`document.querySelectorAll("#grids table")[%d].tHead.rows[0].cells[%d]`, n, i)
 			for _, way := range []string{"ascending", "descending"} {
 				b.click(head + `.firstChild`)

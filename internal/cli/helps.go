@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// Helps returns an option of kong. A command or a flag whose help is ${NAME} and nothing else gets the text of that
+// name, which may contain variables of kong. Long texts are no variables themselves: for each flag, kong goes over
+// what all variables say.
+func Helps(texts map[string]string) kong.Option {
+	fill := func(help *string, tag *kong.Tag) {
+		name := strings.TrimSuffix(strings.TrimPrefix(*help, "${"), "}")
+		if tag == nil || *help != "${"+name+"}" {
+			return
+		}
+		if _, own := tag.Vars[name]; own { // such a variable says something else here
+			return
+		}
+		if text, ok := texts[name]; ok {
+			*help = text
+		}
+	}
+	return kong.PostBuild(func(app *kong.Kong) error {
+		return kong.Visit(app.Model.Node, func(v kong.Visitable, next kong.Next) error {
+			switch v := v.(type) {
+			case *kong.Node:
+				fill(&v.Help, v.Tag)
+			case *kong.Value:
+				fill(&v.Help, v.Tag)
+			}
+			return next(nil)
+		})
+	})
+}
