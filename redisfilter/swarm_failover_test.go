@@ -6,13 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
@@ -87,7 +87,7 @@ func TestASwarmOutlivesAMaster(t *testing.T) {
 		load   bool   // and a load
 	}
 	variants := []variant{{name: "without the configuration of the last load", of: config, behind: true, load: true}}
-	if os.Getenv(swarmKeysEnv) != "" {
+	if scale.Long() {
 		variants = append(variants, variant{name: "with all keys", of: partition},
 			variant{name: "without the last keys", of: partition, behind: true})
 	}
@@ -97,7 +97,7 @@ func TestASwarmOutlivesAMaster(t *testing.T) {
 			ctx := t.Context()
 			cluster := redistest.StartCluster(t, 3, 1)
 			o := Options{Partitions: 12, Grace: time.Second}
-			n := swarmKeys(t)
+			n := swarmKeys
 			set := wholeSet(t, openClient(t, cluster.Addrs()...), "swarm", n, o)
 			s := startSwarm(t, 8, order{
 				Addrs: cluster.Addrs(), Set: "swarm", N: n, Parts: o.Partitions, Grace: o.Grace,
@@ -133,7 +133,7 @@ func TestASwarmOutlivesAPromotion(t *testing.T) {
 	master := redistest.Start(t)
 	replica := redistest.StartReplica(t, master)
 	o := Options{Grace: time.Second}
-	n := swarmKeys(t)
+	n := swarmKeys
 	set := wholeSet(t, openClient(t, master.Addr), "swarm", n, o)
 	s := startSwarm(t, 8, order{
 		Addrs: []string{master.Addr}, Master: master.Addr, Set: "swarm", N: n, Grace: o.Grace,
@@ -155,7 +155,7 @@ func TestASwarmOutlivesARestartFromAnOldFile(t *testing.T) {
 	redistest.RequireReal(t)
 	srv := redistest.Start(t)
 	o := Options{Grace: time.Second}
-	n := swarmKeys(t)
+	n := swarmKeys
 	set := wholeSet(t, openClient(t, srv.Addr), "swarm", n, o)
 	s := startSwarm(t, 8, order{
 		Addrs: []string{srv.Addr}, Set: "swarm", N: n, Grace: o.Grace, Repairs: true, Hold: true,

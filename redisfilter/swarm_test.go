@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,6 +20,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // A swarm is processes that share a set, and the database that its keys come from. A row is committed
@@ -63,28 +64,17 @@ type member struct {
 	checked bool
 }
 
-// swarmKeysEnv asks for a swarm of so many keys, and for the variants that a usual run of the tests
-// leaves out, as in "SWARM_KEYS=1000000 go test -run TestASwarm".
-const swarmKeysEnv = "SWARM_KEYS"
-
-// swarmKeys returns how many keys a swarm adds.
-func swarmKeys(t testing.TB) int {
-	text := os.Getenv(swarmKeysEnv)
-	if text == "" {
-		return 20_000
-	}
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err, swarmKeysEnv)
-	return n
-}
+// swarmKeys is how many keys a swarm adds: LONG=50 makes them a million.
+var swarmKeys = scale.Count(8_000, 20_000)
 
 // swarmTime is about how long the processes of a swarm take to add their keys on an idle machine.
-const swarmTime = 8 * time.Second
+var swarmTime = time.Duration(min(scale.Count(4, 8), 8)) * time.Second
 
 // startSwarm starts processes that add keys to a set that exists, and waits until all have opened it.
 func startSwarm(t testing.TB, processes int, o order) *swarm {
 	t.Helper()
-	o.Keys = swarmKeys(t) / processes
+	scale.OneGoroutine(t, "a swarm is many processes that start few goroutines each")
+	o.Keys = swarmKeys / processes
 	batches := o.Keys / (batchLen / 4)
 	o.Pause = swarmTime / time.Duration(batches+1)
 	s := &swarm{t: t, order: o, processes: processes, begun: time.Now()}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/cli/clitest"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // flip changes a byte of a file, whose time stays.
@@ -35,16 +36,13 @@ func flip(t *testing.T, path string, at int64) {
 // was: never is a key lost without a word. (bbolt has no checksums of data: there the values may differ.)
 func TestDamagedSources(t *testing.T) {
 	c := testContent(10, 20_000)
-	flips := int64(12)
-	if testing.Short() {
-		flips = 4
-	}
+	flips := int64(scale.Count(3, 12))
 	for _, kind := range kinds {
 		source := newStore(t, kind, c)
 		_, root := Source(source).cut()
 		refused, flips := 0, flips
 		if kind == "bbolt" { // many of whose pages are free
-			flips = 60
+			flips = int64(scale.Count(30, 60))
 		}
 		for _, name := range data(t, root) {
 			info, err := os.Stat(name)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/siftimport/internal/frombbolt"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -56,12 +57,9 @@ func expected(kind string, c *content) *content {
 	return c
 }
 
-// A million keys come over from a store of each kind, and not a byte of the source changes, nor a time.
+// All keys come over from a store of each kind, and not a byte of the source changes, nor a time.
 func TestImport(t *testing.T) {
-	n := 1_000_000
-	if testing.Short() {
-		n = 50_000
-	}
+	n := scale.Count(50_000, 1_000_000)
 	c := testContent(1, n)
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {

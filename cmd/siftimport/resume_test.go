@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/cli/clitest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -72,10 +73,7 @@ func endAt(t *testing.T, by os.Signal, reached func() bool, args ...string) (std
 // An import that is interrupted or killed, wherever it is, is not begun again: a second run goes on, and what comes of
 // it is whole.
 func TestAnImportGoesOn(t *testing.T) {
-	n := 150_000
-	if testing.Short() {
-		n = 40_000
-	}
+	n := scale.Count(40_000, 150_000)
 	c := testContent(2, n)
 	for _, kind := range kinds {
 		source := newStore(t, kind, c)

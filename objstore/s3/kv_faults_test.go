@@ -147,10 +147,10 @@ func TestAStoreInABucketThatIsGoneForAWhile(t *testing.T) {
 	err := w.db.Set([]byte("refused"), nil, kv.Sync)
 	require.ErrorIs(t, err, kv.ErrReadOnly)
 	p.makes(nil)
-	for errors.Is(err, kv.ErrReadOnly) {
-		time.Sleep(time.Millisecond)
+	require.Eventually(t, func() bool {
 		err = w.db.Delete([]byte("refused"), kv.Sync)
-	}
+		return !errors.Is(err, kv.ErrReadOnly)
+	}, 5*time.Minute, time.Millisecond)
 	require.NoError(t, err)
 	require.NoError(t, w.db.Delete([]byte("unknown"), kv.Sync))
 	w.write(20)

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
@@ -163,10 +164,7 @@ func (l slowLink) Write(b []byte) (sent int, err error) {
 // writes are looked at when the round before them has just ceased to count, or should have.
 func TestFreshCopiesHaveWhatWasAcknowledged(t *testing.T) {
 	redistest.RequireReal(t)
-	writes := 16_000 // a million checks in four tests
-	if testing.Short() {
-		writes /= 10
-	}
+	writes := scale.Count(2_000, 16_000)
 	for _, test := range []struct{ delay, lease time.Duration }{
 		{0, 500 * time.Microsecond},
 		{5 * time.Millisecond, 15 * time.Millisecond},
