@@ -20,18 +20,8 @@ each = @set -e; for module in $(MODULES); do echo "-- $$module: $(1)"; (cd $$mod
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 
-# The packages of the root whose code runs in several goroutines. Of the filters, that is what
-# shares pools, and the set that needs no lock.
-CONCURRENT := ./kv/... ./sstable/... ./filterpolicy ./filterpolicy/bloom ./filterpolicy/internal/hash64 ./filterpolicy/internal/peel ./filterpolicy/pebblefilter \
-	./internal/sstable/... ./internal/blob ./internal/cache/... ./internal/memtable/... ./internal/commit/... ./internal/version/... ./internal/iterator/... \
-	./internal/vfs/... ./internal/wal/... ./internal/bench/compare ./internal/bench/engine ./internal/bench/measure ./internal/bench/ycsb \
-	./internal/cli/progress ./internal/remote/... ./objstore/...
-
-# Of the other modules, those all of whose packages do.
-CONCURRENT_MODULES := redisfilter objstore/s3 adapters/avalanche adapters/bleve adapters/ethdb adapters/godatastore adapters/prometheus adapters/raft \
-	adapters/vault adapters/walletdb
-
-.PHONY: help check fmt vet verify lint test race fuzz bench golden cross crossvet embed readamp rocksdb lmdb crash faults bitflip soak stress echarts
+.PHONY: help check fmt vet verify lint test race fuzz long bench golden cross crossvet embed readamp rocksdb lmdb crash faults bitflip soak stress \
+	echarts hooks
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -56,21 +46,15 @@ $(GOLANGCI):
 test: ## all tests
 	$(call each,$(GO) test ./...)
 
-# Long tests whose goroutines are those of many others: they are about counts and sizes.
-ONE_GOROUTINE := TestReadsGrowSmoothlyAsMemoryShrinks|TestBlobFilesAreWrittenAsOftenAsExpected|TestIngestCountsNoMomentOfExpiry|TestLimitsOfKeysAndValues|$(strip \
-	)TestIteratorsShowAKeyOfSeveralPlacesOnce|TestAQueueStaysBounded|TestAdviceFromATrace|TestAdviceAboutNextToNothing
-
 # A program under the detector sleeps for a second before it ends, and the tests start hundreds. What they start has waited for its
 # goroutines by then.
 race: export GORACE ?= atexit_sleep_ms=20
-race: ## the tests of concurrent packages under the race detector (but swarms of processes, and long ones of one goroutine)
+race: ## the race detector: the root's packages with goroutines, and all of the other modules
 ifneq ($(filter .,$(MODULES)),)
-	$(GO) test -race -timeout 0 -skip '^($(ONE_GOROUTINE))$$' $(CONCURRENT)
+	$(GO) test -race -timeout 0 $$($(GO) run ./internal/archtest/concurrent)
 	$(GO) test -race -timeout 0 -run Concurrent ./filterpolicy/internal/conformance
 endif
-	@set -e; for module in $(filter $(CONCURRENT_MODULES),$(MODULES)); do \
-		echo "-- $$module"; (cd $$module && $(GO) test -race -timeout 0 -skip '^TestASwarm' ./...); \
-	done
+	@set -e; for module in $(filter-out .,$(MODULES)); do echo "-- $$module"; (cd $$module && $(GO) test -race -timeout 0 ./...); done
 
 # Each package's targets are built once, where `go test -fuzz` links them again for each; new inputs go where it keeps them too.
 fuzz: ## every fuzz target for FUZZTIME
@@ -114,23 +98,28 @@ embed: ## build what programs embed for the platform it runs on, and test what t
 	$(GO) build ./kv ./sstable ./blockindex ./filterpolicy/...
 	$(GO) test ./blockindex ./filterpolicy/...
 
-# What docs/durability.md promises, at scale. `go test ./...` has a short form of each.
+# What docs/durability.md promises, at scale: LONG=n makes tests n times as long (internal/scale).
 CRASH := $(GO) test ./kv -count 1 -timeout 0 -v -run
 
 crash: ## CUTS power cuts: before every call that changes the disk
-	POWER_CUTS=$(CUTS) RESUME_SEEDS=400 $(CRASH) '^(TestPowerCut|TestPowerCutsWhileAStoreResumes)$$'
+	LONG=$$((($(CUTS) + 239) / 240)) $(CRASH) '^(TestPowerCut|TestPowerCutsWhileAStoreResumes)$$'
 
 faults: ## FAULTS failing I/O calls; no space at every byte; a full file system
-	FAULTS=$(FAULTS) NOSPACE_STRIDE=1 $(CRASH) '^(TestFaults|TestNoSpace.*|TestAFull.*|TestAFailed.*|TestLatencySpikes|TestARemoved.*)$$'
+	LONG=$$((($(FAULTS) + 119) / 120)) $(CRASH) '^(TestFaults|TestNoSpace.*|TestAFull.*|TestAFailed.*|TestLatencySpikes|TestARemoved.*)$$'
 
 bitflip: ## flip every byte of a small store
-	FLIP_STRIDE=1 $(CRASH) '^(TestBitFlips|TestEveryBit.*)$$'
+	LONG=47 $(CRASH) '^(TestBitFlips|TestEveryBit.*)$$'
 
 soak: ## kill -9 a process that writes, again and again for MINUTES; memory and open files stay bounded
-	SOAK_MINUTES=$(MINUTES) $(CRASH) '^TestKill$$'
+	$(CRASH) '^TestKill$$' -args --minutes $(MINUTES)
 
 stress: ## everything at once beside faults, power cuts and lies, for MINUTES, from SEED on (docs/stress.md)
 	$(GO) test ./internal/stress -run '^TestStress$$' -count 1 -timeout 0 -v -args --minutes $(MINUTES) --seed $(SEED)
+
+long: ## what is worth it each night: all tests at full size, every fuzz target, and the five targets above: hours
+	@set -e; for module in $(MODULES); do echo "-- $$module"; (cd $$module && LONG=1 $(GO) test -count 1 -timeout 0 ./...); done
+	$(MAKE) fuzz FUZZTIME=60s
+	$(MAKE) crash faults bitflip soak stress
 
 readamp: ## the main job
 	$(GO) run ./cmd/kvbench readamp
@@ -145,3 +134,6 @@ lmdb: ## the laboratory with LMDB as an engine: vet and tests (needs liblmdb-dev
 
 echarts: ## fetch the chart library of the report page again, and check it (needs npm)
 	internal/bench/report/chart/echarts/fetch.sh
+
+hooks: ## run gofmt and the architecture tests before each commit in this clone
+	git config core.hooksPath .githooks
