@@ -138,7 +138,7 @@ func checkRunningIdentities(t *testing.T, m *Metrics) {
 
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(scale.Count(2, 3)) {
+	for seed := range uint64(scale.Count(1, 3)) {
 		o := randomOptions(rand.New(rand.NewPCG(seed, 8)))
 		o.InMemory = true
 		db, err := Open("db", o)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -42,9 +43,13 @@ var children = map[string]func(dir string) error{
 // soakMinutes is for how long TestKill goes on: go test ./kv -run '^TestKill$' -args --minutes 10.
 var soakMinutes = flag.Int("minutes", 0, "for how many minutes TestKill goes on at the least, with long rounds")
 
+// testMemory is from how many bytes on the collector works harder: tests that make much garbage run beside each other.
+const testMemory = 450 << 20
+
 func TestMain(m *testing.M) {
 	run, ok := children[os.Getenv(childEnv)]
 	if !ok {
+		debug.SetMemoryLimit(testMemory)
 		os.Exit(m.Run())
 	}
 	if err := run(os.Getenv(childDirEnv)); err != nil {
