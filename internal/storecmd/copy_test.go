@@ -99,9 +99,9 @@ func copyHalfWay(t *testing.T, from, to string) clitest.Result {
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	_, err = io.ReadFull(out, make([]byte, len(stalled)))
-	require.NoError(t, err, stderr.String())
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
+	require.NoError(t, err, stderr.String())
 	return clitest.Result{Status: cmd.ProcessState.ExitCode(), Stderr: stderr.String()}
 }
 

@@ -12,7 +12,8 @@ func TestConcurrentPackagesOfTheTree(t *testing.T) {
 	packages, err := find("../../..")
 	require.NoError(t, err)
 	require.Subset(t, packages, []string{"kv", "internal/remote", "internal/sstable", "filterpolicy/bloom", "objstore"})
-	for _, other := range []string{"blockindex", "internal/base", "redisfilter", "examples/transactions"} {
+	for _, other := range []string{"blockindex", "internal/base", "redisfilter", "examples/transactions",
+		"internal/storecmd"} {
 		require.NotContains(t, packages, other)
 	}
 }
