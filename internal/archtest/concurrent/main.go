@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -27,7 +28,7 @@ func main() {
 
 // find returns the directories below root, sorted, of packages that are concurrent. It leaves out modules of their own,
 // examples, the programs' commands (their tests start hundreds of processes with few goroutines each), and directories
-// that Go passes over.
+// and files that Go passes over.
 func find(root string) (packages []string, err error) {
 	err = fs.WalkDir(os.DirFS(root), ".", func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -39,6 +40,9 @@ func find(root string) (packages []string, err error) {
 		dir := filepath.ToSlash(filepath.Dir(path))
 		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || slices.Contains(packages, dir) {
 			return nil
+		}
+		if built, err := build.Default.MatchFile(filepath.Join(root, dir), filepath.Base(path)); err != nil || !built {
+			return err
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, path), nil, parser.SkipObjectResolution)
 		if err == nil && isConcurrent(file) {

@@ -13,7 +13,7 @@ func TestConcurrentPackagesOfTheTree(t *testing.T) {
 	require.NoError(t, err)
 	require.Subset(t, packages, []string{"kv", "internal/remote", "internal/sstable", "filterpolicy/bloom", "objstore"})
 	for _, other := range []string{"blockindex", "internal/base", "redisfilter", "examples/transactions",
-		"internal/storecmd"} {
+		"internal/storecmd", "internal/bench/engine/lmdb"} {
 		require.NotContains(t, packages, other)
 	}
 }
