@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/racebuild"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -57,7 +58,9 @@ func TestReadNow(t *testing.T) {
 				buf := make([]byte, n)
 				require.Equal(t, vfs.NowDone, now.ReadNow(buf, 0))
 				require.Equal(t, data[:n], buf)
-				require.Less(t, testing.AllocsPerRun(100, func() { now.ReadNow(buf, 0) }), 1.0)
+				if !racebuild.Enabled { // its pools forget
+					require.Less(t, testing.AllocsPerRun(100, func() { now.ReadNow(buf, 0) }), 1.0)
+				}
 			}
 			require.NoError(t, f.Close())
 			require.Equal(t, vfs.NowUnable, now.ReadNow(buf, 0))
