@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/commit"
+	"github.com/siftkv/siftkv/internal/racebuild"
 	"github.com/siftkv/siftkv/internal/scale"
 )
 
@@ -49,7 +50,9 @@ const testMemory = 450 << 20
 func TestMain(m *testing.M) {
 	run, ok := children[os.Getenv(childEnv)]
 	if !ok {
-		debug.SetMemoryLimit(testMemory)
+		if !racebuild.Enabled { // it keeps in the heap what is outside it otherwise
+			debug.SetMemoryLimit(testMemory)
+		}
 		os.Exit(m.Run())
 	}
 	if err := run(os.Getenv(childDirEnv)); err != nil {
