@@ -30,7 +30,7 @@ func TestMemoryLimitHoldsForAllParts(t *testing.T) {
 			return readers
 		}
 		rng := rand.New(rand.NewPCG(3, 3))
-		for i := range scale.Count(15_000, 30_000) {
+		for i := range max(scale.Count(15_000, 30_000), 15_000) {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "%08d", rng.IntN(1_000_000)), randomBytes(rng, 300), Async))
 			_, err := db.Has(fmt.Appendf(nil, "%08d", rng.IntN(1_000_000)))
 			require.NoError(t, err)

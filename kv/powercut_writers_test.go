@@ -135,7 +135,7 @@ func (c *cutWriters) check(cut writersCut) {
 func TestPowerCutBesideWriters(t *testing.T) {
 	t.Parallel()
 	cuts, failures := 0, uint64(0)
-	for seed := range uint64(scale.Count(6, 12)) {
+	for seed := range uint64(max(scale.Count(6, 12), 4)) {
 		rng := rand.New(rand.NewPCG(seed, 31)) // the calls' own
 		mem := vfs.NewCrashableMem()
 		c := &cutWriters{t: t}
