@@ -33,10 +33,11 @@ func Long() bool { return long > 0 }
 func Count(n, nLong int) int { return count(n, nLong, long, racebuild.Slowdown) }
 
 func count(n, nLong, times, slowdown int) int {
+	full := nLong * max(times, 1) / slowdown
 	if times > 0 {
-		n = nLong * times
+		n = full
 	}
-	return max(n/slowdown, 1)
+	return max(min(n, full), 1)
 }
 
 // Stride returns the distance between the places that a test tries, of which there are more the smaller it is: n by
