@@ -136,4 +136,4 @@ echarts: ## fetch the chart library of the report page again, and check it (need
 	internal/bench/report/chart/echarts/fetch.sh
 
 hooks: ## run gofmt and the architecture tests before each commit in this clone
-	git config core.hooksPath .githooks
+	git config core.hooksPath .ci/hooks

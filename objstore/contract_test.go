@@ -22,8 +22,7 @@ func openDir(t *testing.T, name string) objstore.Store {
 
 func newDir(t *testing.T) objstore.Store { return openDir(t, t.TempDir()) }
 
-// TestContract holds all that implements Store to its contract. Only long tests have a part of a directory: it is made
-// of two things of which each has a test of its own.
+// TestContract holds all that implements Store to its contract.
 func TestContract(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) objstore.Store{
 		"mem": newMem,
@@ -44,9 +43,6 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if name == "sub of dir" && !scale.Long() {
-				t.Skip("it takes LONG=1")
-			}
 			for range scale.Count(1, 3) {
 				objstoretest.Run(t, open)
 			}
