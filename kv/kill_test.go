@@ -44,7 +44,7 @@ var children = map[string]func(dir string) error{
 // soakMinutes is for how long TestKill goes on: go test ./kv -run '^TestKill$' -args --minutes 10.
 var soakMinutes = flag.Int("minutes", 0, "for how many minutes TestKill goes on at the least, with long rounds")
 
-// testMemory is from how many bytes on the collector works harder: tests that make much garbage run beside each other.
+// testMemory is the soft limit of the tests' memory, in bytes: parallel tests make much garbage at the same time.
 const testMemory = 450 << 20
 
 func TestMain(m *testing.M) {

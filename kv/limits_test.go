@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tooLargeValue returns a value of one byte more than the limit. Nobody reads or writes it, so it takes no memory.
+// tooLargeValue returns a value of one byte more than the limit. No test reads or writes it, so it takes no memory.
 var tooLargeValue = sync.OnceValue(func() []byte { return offheap.New(MaxValueSize + 1).Bytes() })
 
 // Keys of the largest size and large values go all the way; those a byte larger than

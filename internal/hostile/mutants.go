@@ -27,13 +27,13 @@ var extremes = []struct {
 // not have right checksums. Only long tests put each number at each place and have all the
 // random changes: others put half of the numbers at every other place, and have a fifth.
 func Mutants(data []byte, random int) iter.Seq[[]byte] {
-	apart := scale.Stride(2, 1) // numbers at one place
+	step := scale.Stride(2, 1) // numbers at one place
 	return func(yield func([]byte) bool) {
 		for at := range data {
 			if at >= ends && at < len(data)-ends {
 				continue
 			}
-			for i := at % apart; i < len(extremes); i += apart {
+			for i := at % step; i < len(extremes); i += step {
 				x := extremes[i]
 				mutant := slices.Clone(data)
 				copy(mutant[at:], binary.LittleEndian.AppendUint64(nil, x.number)[:x.width])

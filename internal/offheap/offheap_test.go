@@ -67,8 +67,8 @@ func TestSharedRegionsGoWithTheirOwner(t *testing.T) {
 	requireUsedIn(t, before, 10_000)
 }
 
-// requireUsedIn requires that so many bytes are used after a collection of garbage: after one of so many if it takes
-// a while until what nobody refers to is freed.
+// requireUsedIn requires that bytes is the number of used bytes after one of the given number of garbage collections:
+// unreachable memory may be freed only after several.
 func requireUsedIn(t *testing.T, bytes int64, collections int) {
 	t.Helper()
 	for range collections {

@@ -66,5 +66,5 @@ func OneGoroutine(t testing.TB, reason string) {
 // Alone panics if the test, or one that it is part of, is parallel: what it measures or sets is the whole process's.
 func Alone(t testing.TB) {
 	t.Helper()
-	t.Setenv("SIFTKV_TEST_ALONE", "1") // the testing package keeps such tests apart
+	t.Setenv("SIFTKV_TEST_ALONE", "1") // the testing package refuses it in a parallel test
 }

@@ -208,7 +208,7 @@ func TestADamagedObject(t *testing.T) {
 	require.Equal(t, before, filesUnder(t, dir))
 }
 
-// everythingSaid runs a command line, in a process of its own if apart is set, and returns both of its outputs.
+// everythingSaid runs a command line, in its own process if apart is set, and returns both of its outputs.
 func everythingSaid(t *testing.T, apart bool, args ...string) (status int, text string) {
 	t.Helper()
 	if apart {

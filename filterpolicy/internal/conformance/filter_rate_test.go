@@ -21,7 +21,7 @@ func (r Rate) FPR() float64 { return float64(r.Positives) / float64(r.Probes) }
 func (r Rate) Sigma(p float64) float64 { return math.Sqrt(p * (1 - p) / float64(r.Probes)) }
 
 // Measure builds a filter of n keys of an input and probes it with the numbers that
-// follow them, or with a share of so many.
+// follow them: with `probes` numbers in long tests, with a share of them in quick ones.
 func Measure(tb testing.TB, spec string, in Input, n, probes int) Rate {
 	tb.Helper()
 	return measure(Open(tb, spec, Build(tb, spec, in, n)), in, n, probes)

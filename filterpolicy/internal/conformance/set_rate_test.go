@@ -37,8 +37,8 @@ func rateOf(contains func(h uint64) bool, absent func(i uint64) uint64, probes i
 	return float64(positives) / float64(probes), math.Sqrt(promised * (1 - promised) / float64(probes))
 }
 
-// KeepsPromise checks that the measured rate is at most the promised one, but for four standard deviations of the
-// measurement, and two positives: where few are expected, their number is no normal variable.
+// KeepsPromise checks that the measured rate exceeds the promised one by at most four standard deviations of the
+// measurement and two positives: where few are expected, their number is no normal variable.
 func KeepsPromise(t *testing.T, contains func(h uint64) bool, probes int, promised float64) {
 	t.Helper()
 	probes = Share(probes)

@@ -27,7 +27,7 @@ func copyOpen(t *testing.T, from, to string) {
 	copyDir(t, from, to)
 }
 
-// cloneDir copies a closed store. Tables and blob files, which nobody changes then, are links: see replace.
+// cloneDir copies a closed store. Tables and blob files are hard links; replace changes one without the original.
 func cloneDir(t *testing.T, from, to string) {
 	t.Helper()
 	require.NoError(t, os.Mkdir(to, 0o700))

@@ -219,7 +219,7 @@ func TestEveryCombinationOfDamages(t *testing.T) {
 	h := store(t, origin, 6)
 	names := []string{"whole", "missing", "flipped", "truncated"}
 	for n := range 4 * 4 * 4 * 4 {
-		if n > 3 && n%scale.Stride(7, 1) != 0 { // a stride that has no factor of 4 comes to every pair of damages
+		if n > 3 && n%scale.Stride(7, 1) != 0 { // a stride that has no factor of 4 reaches every pair of damages
 			continue
 		}
 		rng := rand.New(rand.NewPCG(uint64(n), 2))
