@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -22,7 +23,7 @@ func init() {
 
 // Values from 4 KiB on lie apart unless the options say otherwise, or reads are requests or come out of maps.
 func TestSeparateFromHasADefault(t *testing.T) {
-	t.Parallel()
+	scale.Alone(t)
 	from, everywhere, atCommit := defaultSeparateFrom, separateEverywhere, defaultSeparateAtCommit
 	t.Cleanup(func() { defaultSeparateFrom, separateEverywhere, defaultSeparateAtCommit = from, everywhere, atCommit })
 	if everywhere {
