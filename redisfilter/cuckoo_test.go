@@ -34,7 +34,7 @@ func cuckooServers(t *testing.T, test func(t *testing.T, addr string)) {
 
 // cuckooClient opens a client that ends with the test.
 func cuckooClient(t *testing.T, o *redis.UniversalOptions) *redisfilter.Client {
-	c, err := redisfilter.Open(t.Context(), o)
+	c, err := redisfilter.Open(t.Context(), redistest.Patient(o))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c

@@ -33,7 +33,7 @@ func process(t testing.TB, addrs []string, name string, n int, rate float64, o *
 
 func connected(t testing.TB, to *redis.UniversalOptions, name string, n int, rate float64, o *Options) *Set {
 	ctx := context.Background()
-	c, err := Open(ctx, to)
+	c, err := Open(ctx, redistest.Patient(to))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	s, err := New(ctx, c, name, n, rate, o)

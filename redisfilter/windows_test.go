@@ -33,7 +33,7 @@ type windowsTest struct {
 // open returns the windows of another program, whose own clock is wrong by skew.
 func (wt windowsTest) open(t testing.TB, skew time.Duration) *Windows {
 	t.Helper()
-	c, err := Open(t.Context(), &redis.UniversalOptions{Addrs: wt.addrs})
+	c, err := Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: wt.addrs}))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	clock := newServerClock(c, configKey("feed"))
@@ -159,7 +159,7 @@ func TestWindowsEndAfterKeepPeriods(t *testing.T) {
 func TestWindowsRefuseWhatCannotBe(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	c, err := Open(t.Context(), &redis.UniversalOptions{Addrs: []string{s.Addr}})
+	c, err := Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: []string{s.Addr}}))
 	require.NoError(t, err)
 	defer c.Close()
 	for _, bad := range []struct {

@@ -22,7 +22,7 @@ const patience = 24 * time.Hour
 // openClient returns a client that is closed with the test.
 func openClient(t testing.TB, addrs ...string) *Client {
 	t.Helper()
-	c, err := Open(t.Context(), &redis.UniversalOptions{Addrs: addrs})
+	c, err := Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: addrs}))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c

@@ -133,6 +133,18 @@ func portsFree(port int) bool {
 	return true
 }
 
+// Patient returns the options with waits of a minute where they say nothing: go-redis gives a server 3 s to answer,
+// which is short for a machine that is busy. A server that is gone, or was stopped, is waited for no longer.
+func Patient(o *redis.UniversalOptions) *redis.UniversalOptions {
+	p := *o
+	for _, wait := range []*time.Duration{&p.DialTimeout, &p.ReadTimeout, &p.WriteTimeout, &p.PoolTimeout} {
+		if *wait == 0 {
+			*wait = time.Minute
+		}
+	}
+	return &p
+}
+
 func addrOf(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // patience is longer than go test lets a test run.
