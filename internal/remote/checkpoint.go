@@ -79,15 +79,8 @@ func (f *family) onlyOne(ctx context.Context, at site, name, key string) error {
 		return errors.Join(err, failed)
 	}
 	k, _ := parseCheckpoint(key)
-	return errors.Join(err, f.release(ctx, []uint64{k.number}))
-}
-
-// removeCheckpoint deletes the objects of a checkpoint.
-func (f *family) removeCheckpoint(ctx context.Context, key string) error {
-	if err := f.remove(ctx, key+confirmed); err != nil {
-		return err
-	}
-	return f.remove(ctx, key)
+	_, failed := f.release(ctx, []uint64{k.number}, "")
+	return errors.Join(err, failed)
 }
 
 // A saving is a state that is being saved.
@@ -233,26 +226,45 @@ func DropCheckpoint(ctx context.Context, o FSOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	return f.release(ctx, numbers)
+	_, err = f.release(ctx, numbers, "")
+	return err
 }
 
-// release deletes checkpoints that cannot be opened, and from which no branch is made that still needs them. Nobody
-// makes one any more: that takes a checkpoint that can be opened when the pin is there. It is a LIST.
-func (f *family) release(ctx context.Context, numbers []uint64) error {
-	if len(numbers) == 0 {
-		return nil
-	}
+// release deletes checkpoints that cannot be opened, and from which no branch is made that still needs them: none has a
+// pin but the one with the key. It reports whether one stays for other pins. Nobody makes a branch from them any more:
+// that takes a checkpoint that can be opened when the pin is there. It is a LIST.
+func (f *family) release(ctx context.Context, numbers []uint64, pin string) (stays bool, err error) {
 	found, err := f.checkpoints(ctx, "checkpoint/")
-	pinned := map[uint64]bool{}
+	needed := map[uint64]bool{}
 	for _, c := range found {
-		if c.name == "" || c.confirmed {
-			pinned[c.number] = true
+		if c.name == "" && c.key != pin || c.confirmed {
+			needed[c.number] = true
 		}
 	}
 	for _, c := range found {
-		if err == nil && c.name != "" && slices.Contains(numbers, c.number) && !pinned[c.number] {
+		switch {
+		case err != nil || c.name == "" || !slices.Contains(numbers, c.number):
+		case needed[c.number]:
+			stays = true
+		default:
 			err = f.remove(ctx, c.key)
 		}
+	}
+	return stays, err
+}
+
+// unpin deletes a pin, and with it the dropped checkpoint that nothing else needs. The checkpoint goes first: whoever
+// breaks off leaves the pin, which tells the next of it. One that stays may be dropped meanwhile, or another may give
+// up the last other pin: each of the two takes the other's for one that stays, and so looks again when its own is gone.
+// It is a LIST and a DELETE, and another of either.
+func (f *family) unpin(ctx context.Context, pin string) error {
+	k, _ := parseCheckpoint(pin)
+	stays, err := f.release(ctx, []uint64{k.number}, pin)
+	if err == nil {
+		err = f.remove(ctx, pin)
+	}
+	if err == nil && stays {
+		_, err = f.release(ctx, []uint64{k.number}, "")
 	}
 	return err
 }

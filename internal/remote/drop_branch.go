@@ -89,13 +89,12 @@ type users struct {
 // none returns an error that matches ErrInUse if others need files of the branch, or files of others that they have
 // through it. On its way it deletes what stands in the names of branches that are gone, which a delayed request has put
 // there, or the drop of one that broke off has left. It is a LIST and, the first time, a GET for each checkpoint and
-// each pin, and a LIST and two GET for each other branch that has any; a LIST more if there were pins of such.
+// each pin, and a LIST and two GET for each other branch that has any; a LIST more for each pin of one that is gone.
 func (u *users) none(ctx context.Context, b branch) error {
 	f, p, gone := u.f, u.pins, u.gone
 	if err := p.look(ctx); err != nil {
 		return err
 	}
-	var pins []uint64
 	for _, c := range p.listed {
 		is, known := gone[c.site]
 		if !known {
@@ -108,16 +107,10 @@ func (u *users) none(ctx context.Context, b branch) error {
 			gone[c.site] = is
 		}
 		if is {
-			if err := f.removeCheckpoint(ctx, c.key); err != nil {
+			if err := f.removeSaved(ctx, c); err != nil {
 				return err
 			}
-			if c.name == "" {
-				pins = append(pins, c.number)
-			}
 		}
-	}
-	if err := f.release(ctx, pins); err != nil {
-		return err
 	}
 	for _, c := range p.listed {
 		x := p.known[c.key]
@@ -196,19 +189,23 @@ func fenceOff(ctx context.Context, s *Sequence, l *Look) (slot uint64, err error
 // sweepSaved deletes the checkpoints and the pins of a branch, what keeps others' files last.
 func (f *family) sweepSaved(ctx context.Context, b branch) error {
 	found, err := f.checkpoints(ctx, b.site.checkpoints())
-	var pins []uint64
 	for _, pin := range []bool{false, true} {
 		for _, c := range found {
 			if err == nil && pin == (c.name == "") {
-				err = f.removeCheckpoint(ctx, c.key)
-			}
-			if pin && c.name == "" {
-				pins = append(pins, c.number)
+				err = f.removeSaved(ctx, c)
 			}
 		}
 	}
-	if err != nil {
+	return err
+}
+
+// removeSaved deletes a checkpoint or a pin.
+func (f *family) removeSaved(ctx context.Context, c savedCheckpoint) error {
+	if c.name == "" {
+		return f.unpin(ctx, c.key)
+	}
+	if err := f.remove(ctx, c.key+confirmed); err != nil {
 		return err
 	}
-	return f.release(ctx, pins)
+	return f.remove(ctx, c.key)
 }

@@ -84,3 +84,54 @@ func TestADropGivesUpTheCheckpointsOfBranchesThatAreGone(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, found)
 }
+
+// A branch gives up its pin, or is dropped, and with the pin goes the dropped checkpoint that it was made from. Broken
+// off at any request, and done again, that leaves nothing.
+func TestADroppedCheckpointGoesWithThePinThatKeptIt(t *testing.T) {
+	ways := map[string]func(o FSOptions) error{
+		"released": func(o FSOptions) error {
+			f := newFamily(o)
+			b, err := f.branch(t.Context(), "x")
+			if err != nil {
+				return err
+			}
+			p := newPins(f, b.site)
+			return errors.Join(p.look(t.Context()), p.release(t.Context()))
+		},
+		"dropped": func(o FSOptions) error { return DropBranch(t.Context(), o, "x") },
+	}
+	for name, giveUp := range ways {
+		t.Run(name, func(t *testing.T) {
+			requests := 0
+			for n, done := 1, false; !done; n++ {
+				mem := objstore.NewMem()
+				startModelStore(t, mem)
+				o := branchOptions(mem, "")
+				_, err := CreateCheckpoint(t.Context(), o, "c")
+				require.NoError(t, err)
+				from := o
+				from.Checkpoint = "c"
+				require.NoError(t, Clone(t.Context(), from, "x"))
+				require.NoError(t, DropCheckpoint(t.Context(), o, "c"))
+				faults := objstoretest.NewFaults(mem, 1)
+				requests = 0
+				faults.Inject(func(objstoretest.Call) (f objstoretest.Fault) {
+					requests++
+					f.Cut = requests >= n
+					return f
+				})
+				cut := o
+				cut.Objects, cut.Patience = faults, 1
+				if done = giveUp(cut) == nil; !done {
+					if err := giveUp(o); !errors.Is(err, base.ErrNotExist) { // only the last reply was lost
+						require.NoError(t, err)
+					}
+				}
+				found, err := newFamily(o).checkpoints(t.Context(), "checkpoint/")
+				require.NoError(t, err)
+				require.Empty(t, found, "broken off at request %d", n)
+			}
+			require.Greater(t, requests, 3)
+		})
+	}
+}

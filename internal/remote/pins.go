@@ -99,22 +99,21 @@ func (p *pins) derived() bool {
 	return false
 }
 
-// release deletes the branch's own pins, and the checkpoints that were dropped and that they have kept. It is a DELETE;
-// a LIST and a DELETE more if there is such a checkpoint.
+// release deletes the branch's own pins, and the checkpoints that were dropped and that they have kept. It is a DELETE
+// for each, and what unpin says if the branch was made from a checkpoint that is there, which may be dropped just now.
 func (p *pins) release(ctx context.Context) error {
-	var dropped []uint64
 	for _, own := range p.own {
-		if err := p.f.remove(ctx, own.key); err != nil {
-			return err
+		is := func(c savedCheckpoint) bool { return c.number == own.number && c.name != "" }
+		drop := p.f.remove
+		if slices.ContainsFunc(p.listed, is) {
+			drop = p.f.unpin
 		}
-		if slices.ContainsFunc(p.listed, func(c savedCheckpoint) bool {
-			return c.number == own.number && c.name != "" && !c.confirmed
-		}) {
-			dropped = append(dropped, own.number)
+		if err := drop(ctx, own.key); err != nil {
+			return err
 		}
 	}
 	p.own = nil
-	return p.f.release(ctx, dropped)
+	return nil
 }
 
 // readList reads the list of files of a checkpoint: one GET if it has at most 64 KiB, else two.
