@@ -8,6 +8,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
 
@@ -43,4 +44,39 @@ func TestRecordsThatCountBackwardsAreRefused(t *testing.T) {
 	require.ErrorContains(t, p.record(b.repr.Seal(5)), "comes again")
 	require.NoError(t, p.record(b.repr.Seal(6)))
 	require.Equal(t, base.SeqNum(6), p.lastSeq)
+}
+
+// The memtables of a log are as large as what it has, and few: each is four times as large as the last, up to
+// MemtableSize. Another log begins anew, unless all logs share memtables.
+func TestMemtablesOfALogGrow(t *testing.T) {
+	p := replayer{d: &DB{opts: Options{MemtableSize: 32 << 20}}, log: 1}
+	value := make([]byte, 100<<10)
+	write := func(n int) {
+		for range n {
+			b := &Batch{}
+			require.NoError(t, b.Set([]byte("k"), value))
+			require.NoError(t, p.record(b.repr.Seal(p.lastSeq+1)))
+		}
+	}
+	write(600)
+	p.log = 2
+	write(1)
+	var got []int
+	for _, m := range p.mems {
+		got = append(got, int(m.Capacity()>>20))
+	}
+	require.Equal(t, []int{1, 4, 16, 30, 30, 1}, got)
+}
+
+// A store that was not closed has a short log, which whoever opens it reads.
+func BenchmarkOpenReadOnly(b *testing.B) {
+	dir := b.TempDir()
+	db := openDir(b, dir, &Options{fs: vfs.OS})
+	set(b, db, "k", "v")
+	for b.Loop() {
+		view, err := OpenReadOnly(dir, nil)
+		require.NoError(b, err)
+		require.NoError(b, view.Close())
+	}
+	require.NoError(b, db.Close())
 }

@@ -292,6 +292,19 @@ func (p *replayer) replayRecord(r *wal.Reader, name string, record []byte) error
 	return &CorruptionError{File: name, Offset: r.Offset(), What: "a record of the log", Cause: err, Hint: p.d.hint()}
 }
 
+// arena returns the bytes for points of the next memtable: a log that is short needs no large one, which who opens a
+// store would have to clear. Each is four times as large as the last, so lookups in a long log meet few.
+func (p *replayer) arena() int64 {
+	least := int64(firstReplayArena)
+	if n := len(p.mems); n > 0 && p.mems[n-1].Log == p.log {
+		least = 4 * p.mems[n-1].Capacity()
+	}
+	return min(least, p.d.replayArena())
+}
+
+// firstReplayArena is for the first memtable of a log, in bytes.
+const firstReplayArena = 1 << 20
+
 // record applies one batch.
 func (p *replayer) record(record []byte) error {
 	r, err := batchrepr.NewReader(record)
@@ -317,7 +330,7 @@ func (p *replayer) record(record []byte) error {
 	p.gap = p.gap || r.Seq() != p.lastSeq+1
 	n := len(p.mems)
 	if n == 0 || p.mems[n-1].Log != p.log || !p.mems[n-1].Reserve(arena) {
-		m := newMemTable(max(p.d.replayArena(), int64(arena)+memtable.Slack), p.log)
+		m := newMemTable(max(p.arena(), int64(arena)+memtable.Slack), p.log)
 		p.d.share.replay(m.Capacity() + m.IndexSize())
 		if !m.Reserve(arena) {
 			return memtable.ErrFull
