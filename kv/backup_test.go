@@ -208,8 +208,12 @@ func TestBackupAndCheckpointWhileTheStoreIsWritten(t *testing.T) {
 
 // inTablesAndApart runs a test with values in tables, and with all of them in blob files.
 func inTablesAndApart(t *testing.T, test func(t *testing.T, from int)) {
-	t.Run("in tables", func(t *testing.T) { test(t, 0) })
-	t.Run("apart", func(t *testing.T) { test(t, 1) })
+	for name, from := range map[string]int{"in tables": 0, "apart": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, from)
+		})
+	}
 }
 
 // backupStoreFrom makes a store of several tables, with values from a size on apart, and returns it with what it holds.

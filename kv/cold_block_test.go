@@ -143,6 +143,7 @@ func TestAColdBlockIsReadOnce(t *testing.T) {
 // The first read tells that reads wait, and then all others wait side by side, whatever
 // the number of processors.
 func TestMultiGetWaitsForAllBlocksAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ keys, rounds int }{
 		{4, 2}, {32, 2}, {1 + maxReads, 2}, {2 + maxReads, 3}, {100, 1 + (99+maxReads-1)/maxReads},
 	} {
@@ -166,6 +167,7 @@ func TestMultiGetWaitsForAllBlocksAtOnce(t *testing.T) {
 // Where the system reads ahead, it is asked for the next blocks before the first is waited for, and
 // nobody but the caller waits.
 func TestMultiGetAsksForBlocksAheadOfTheFirstWait(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{4, 32, 1 + maxAhead, 2 + maxAhead, 300} {
 		synctest.Test(t, func(t *testing.T) {
 			ahead := newAheadFS()
@@ -187,6 +189,7 @@ func TestMultiGetAsksForBlocksAheadOfTheFirstWait(t *testing.T) {
 
 // Leaves of the index that are not in memory are asked for ahead as well: two waits in all.
 func TestMultiGetAsksForLeavesAhead(t *testing.T) {
+	t.Parallel()
 	for _, partition := range []int{64, 512} {
 		synctest.Test(t, func(t *testing.T) {
 			ahead := newAheadFS()
@@ -238,6 +241,7 @@ func TestMultiGetWaitsSideBySideIfAskingAheadIsNoHelp(t *testing.T) {
 // Blocks that are in memory are shared with another processor if they are many. When those that come
 // next are not, they are waited for as if they were the first. Each is read once.
 func TestMultiGetOfBlocksOfWhichSomeAreInMemory(t *testing.T) {
+	t.Parallel()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	for _, c := range []struct {
 		name  string

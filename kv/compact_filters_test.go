@@ -49,20 +49,20 @@ func fillRuns(t *testing.T, db *DB) map[string]string {
 		for i := range 3000 {
 			key, value := fmt.Sprintf("key-%05d", (i*7+round*1000)%9000), fmt.Sprint(round, i)
 			if i%11 == 3 && round > 3 {
-				require.NoError(t, db.Delete([]byte(key), NoSync))
+				fine(t, db.Delete([]byte(key), NoSync))
 				delete(want, key)
 				continue
 			}
-			require.NoError(t, db.Set([]byte(key), []byte(value), NoSync))
+			fine(t, db.Set([]byte(key), []byte(value), NoSync))
 			want[key] = value
 		}
 		if round == 4 {
-			require.NoError(t, db.DeleteRange([]byte("key-02000"), []byte("key-02100"), NoSync))
+			fine(t, db.DeleteRange([]byte("key-02000"), []byte("key-02100"), NoSync))
 			for i := 2000; i < 2100; i++ {
 				delete(want, fmt.Sprintf("key-%05d", i))
 			}
 		}
-		require.NoError(t, db.Flush())
+		fine(t, db.Flush())
 		if round == 2 {
 			settleStore(t, db)
 		}
@@ -70,7 +70,7 @@ func fillRuns(t *testing.T, db *DB) map[string]string {
 	settleStore(t, db)
 	for i := range 50 { // a run of level 0, above all others
 		key, value := fmt.Sprintf("key-%05d", 150*i), fmt.Sprint("young", i)
-		require.NoError(t, db.Set([]byte(key), []byte(value), NoSync))
+		fine(t, db.Set([]byte(key), []byte(value), NoSync))
 		want[key] = value
 	}
 	require.NoError(t, db.Flush())
@@ -85,7 +85,7 @@ func requireHolds(t *testing.T, db *DB, want map[string]string) {
 	for key, value := range db.All(nil, &err) {
 		require.Equal(t, want[string(key)], string(value), "%s", key)
 		got, err := db.Get(key)
-		require.NoError(t, err)
+		fine(t, err)
 		require.Equal(t, string(value), string(got))
 		n++
 	}

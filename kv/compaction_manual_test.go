@@ -101,6 +101,7 @@ func TestWritesGoOnBesideACompactionThatTakesLong(t *testing.T) {
 
 // Nor do writers wait for space in blob files, which nothing can make meanwhile.
 func TestWritesOfLargeValuesGoOnBesideACompactionThatTakesLong(t *testing.T) {
+	t.Parallel()
 	for kind := range numCompactions {
 		fsys := newHoldFS()
 		db := openDir(t, "db", &Options{fs: fsys, Compaction: kind, MaxConcurrentCompactions: 1, SeparateFrom: 1,

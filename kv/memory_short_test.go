@@ -27,7 +27,7 @@ func shortStore(t *testing.T) (dir string, filters int64) {
 	dir = t.TempDir()
 	db := openShort(t, dir, 0)
 	for i := range 16_000 {
-		require.NoError(t, db.Set(shortKey(i), fmt.Appendf(nil, "%0100d", i), Async))
+		fine(t, db.Set(shortKey(i), fmt.Appendf(nil, "%0100d", i), Async))
 	}
 	require.NoError(t, db.Compact(nil, nil))
 	for _, tb := range db.current.Levels[lastLevel].Tables() {
@@ -61,8 +61,10 @@ func readsPerLookup(t *testing.T, db *DB, pick func(*rand.Rand) int, suffix stri
 	run := func(n int) {
 		for range n {
 			ok, err := db.Has(append(shortKey(pick(rng)), suffix...))
-			require.NoError(t, err)
-			require.Equal(t, suffix == "", ok)
+			fine(t, err)
+			if ok != (suffix == "") {
+				require.Equal(t, suffix == "", ok)
+			}
 		}
 	}
 	const lookups = 10_000
@@ -87,6 +89,7 @@ func readsPerLookup(t *testing.T, db *DB, pick func(*rand.Rand) int, suffix stri
 // What a lookup reads grows with what does not fit, and never by a leap: neither where filters
 // cease to fit, nor where indexes do.
 func TestReadsGrowSmoothlyAsMemoryShrinks(t *testing.T) {
+	t.Parallel()
 	scale.OneGoroutine(t, "lookups of one goroutine")
 	dir, filters := shortStore(t)
 	uniform := func(rng *rand.Rand) int { return rng.IntN(16_000) }
@@ -120,6 +123,7 @@ func TestReadsGrowSmoothlyAsMemoryShrinks(t *testing.T) {
 
 // Filters and readers come and go while lookups and iterators use them, and no answer changes.
 func TestFiltersAndReadersComeAndGoBesideReaders(t *testing.T) {
+	t.Parallel()
 	dir, filters := shortStore(t)
 	db := openShort(t, dir, filters/2)
 	held, err := db.NewIter(nil)
@@ -170,6 +174,7 @@ func TestFiltersAndReadersComeAndGoBesideReaders(t *testing.T) {
 
 // A filter that is damaged gives up for good the room that was made for it, and counts once.
 func TestADamagedFilterIsReadOnceWhenMemoryIsShort(t *testing.T) {
+	t.Parallel()
 	dir, filters := shortStore(t)
 	db := openShort(t, dir, 0)
 	tables := db.current.Levels[lastLevel].Tables()

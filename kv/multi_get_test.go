@@ -111,7 +111,7 @@ func multiStore(tb testing.TB, dir string, n int, o Options) *DB {
 	var key []byte
 	for i := range n {
 		key = readBenchKey(key, i)
-		require.NoError(tb, db.Set(key, fmt.Appendf(nil, "value %d", i), Async))
+		fine(tb, db.Set(key, fmt.Appendf(nil, "value %d", i), Async))
 	}
 	require.NoError(tb, db.Flush())
 	require.NoError(tb, db.Compact(nil, nil))

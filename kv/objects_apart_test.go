@@ -121,6 +121,7 @@ func TestAValueApartIsOneRequest(t *testing.T) {
 
 // Keys that are looked up together have all their values in one round trip more.
 func TestManyValuesApartAreFetchedSideBySide(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, o := newFarStore(), farOptions()
 		db, want := apartObjects(t, s, *o)

@@ -55,7 +55,7 @@ func fillBranch(t testing.TB, db *DB, want model, from, to int, value string) {
 	t.Helper()
 	for i := from; i < to; i++ {
 		k, v := fmt.Sprintf("%05d", i), fmt.Sprintf("%s %0100d", value, i)
-		require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
+		fine(t, db.Set([]byte(k), []byte(v), NoSync))
 		want[k] = v
 	}
 }

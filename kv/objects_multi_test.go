@@ -102,6 +102,7 @@ func (s *farStore) fill(t *testing.T, o *Options, young int) (db *DB, newest map
 // Keys that are looked up together cost the requests of Gets and one in twenty more, and take two
 // rounds where filters leave few files over; where there are none, rounds that double.
 func TestManyKeysOfAnObjectStoreAreFetchedSideBySide(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		filter    string
 		partition int
@@ -303,6 +304,7 @@ func TestOneOfSeveralRequestsFails(t *testing.T) {
 
 // A store that is closed while requests are under way ends them.
 func TestCloseWhileManyKeysAreFetched(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newFarStore()
 		db, _ := s.fill(t, farOptions(), farYoung)

@@ -17,6 +17,7 @@ import (
 
 // An iterator that is positioned fetches what all files have there side by side, in all ways.
 func TestIteratorsOfAnObjectStoreFetchSideBySide(t *testing.T) {
+	t.Parallel()
 	for _, partition := range []int{0, 64} {
 		synctest.Test(t, func(t *testing.T) {
 			s, o := newFarStore(), farOptions()
@@ -62,6 +63,7 @@ func scanAll(t *testing.T, db *DB, o *IterOptions, backward bool) (n int) {
 
 // Scans fetch parts ahead, of several files of a run and of all runs, both ways, and no part twice.
 func TestScansOfAnObjectStoreFetchAhead(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ young, gets, trips int }{{0, 42, 8}, {farYoung, 75, 13}} {
 		synctest.Test(t, func(t *testing.T) {
 			s, o := newFarStore(), farOptions()
@@ -96,6 +98,7 @@ func wideStore(t *testing.T, s *farStore, part int) (db *DB, size int64) {
 
 // A scan that goes on has four parts under way, and one that ends early has fetched no more than those in vain.
 func TestAScanThatIsClosedEarlyHasFetchedFewParts(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const part = 64 << 10
 		s := newFarStore()
@@ -130,6 +133,7 @@ const partsAhead = 4 // of package internal/sstable
 
 // What is outside of the bounds of a scan is not fetched.
 func TestABoundedScanFetchesNothingBehindItsBounds(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const part = 64 << 10
 		s := newFarStore()
@@ -147,6 +151,7 @@ func TestABoundedScanFetchesNothingBehindItsBounds(t *testing.T) {
 
 // However many iterators there are, their parts stay within the budget, but for the smallest of each.
 func TestPartsOfManyIteratorsAreBounded(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const part, scans = 64 << 10, 20
 		s := newFarStore()
@@ -192,6 +197,7 @@ func TestPartsOfManyIteratorsAreBounded(t *testing.T) {
 
 // A part that cannot be fetched is the error of the scan that comes to it, once it does, and of no other.
 func TestAPartThatCannotBeFetched(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const part = 64 << 10
 		s := newFarStore()
@@ -250,6 +256,7 @@ func TestAPartThatCannotBeFetched(t *testing.T) {
 
 // A store that is closed while parts are under way ends what fetches them.
 func TestCloseWhilePartsAreFetched(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newFarStore()
 		db, _ := wideStore(t, s, 64<<10)

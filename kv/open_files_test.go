@@ -12,6 +12,7 @@ import (
 // A store of many more files than it may have open works with that few, in every way of
 // reading, and after files were closed and opened again.
 func TestOpenFilesAreBounded(t *testing.T) {
+	t.Parallel()
 	for _, mapped := range []bool{false, true} {
 		o := &Options{fs: vfs.OS, MaxOpenFiles: 4, CacheSize: -1, Compression: sstable.NoCompression, MemoryMap: mapped,
 			MemtableSize: 64 << 10, TargetFileSize: 16 << 10, BaseLevelSize: 16 << 10}

@@ -92,6 +92,7 @@ func testPowerCutAfterARestoreThatIsRepeated(t *testing.T, from int) {
 
 // A checkpoint that was cut short keeps its directory: the next one goes elsewhere.
 func TestPowerCutAfterACheckpointThatIsRepeated(t *testing.T) {
+	t.Parallel()
 	before := vfs.NewCrashableMem()
 	small := Options{MemtableSize: 64 << 10, CacheSize: 64 << 10, fs: newCrashFS(before, nothing)}
 	db, err := Open("db", &small)
