@@ -26,6 +26,20 @@ func startModelStore(t *testing.T, s objstore.Store) {
 	require.NoError(t, errors.Join(l.Close(), lock.Close(), f.Close()))
 }
 
+// cloneOfADroppedCheckpoint makes a store with a branch that was made from a checkpoint, which was dropped then.
+func cloneOfADroppedCheckpoint(t *testing.T, s objstore.Store, branch string) FSOptions {
+	t.Helper()
+	startModelStore(t, s)
+	o := branchOptions(s, "")
+	_, err := CreateCheckpoint(t.Context(), o, "c")
+	require.NoError(t, err)
+	from := o
+	from.Checkpoint = "c"
+	require.NoError(t, Clone(t.Context(), from, branch))
+	require.NoError(t, DropCheckpoint(t.Context(), o, "c"))
+	return o
+}
+
 // A branch was opened more than a thousand times since it was last written to, and a drop of it breaks off after it has
 // deleted what it had: another goes on.
 func TestADropGoesOnBehindManyFences(t *testing.T) {
@@ -61,15 +75,8 @@ func TestADropGoesOnBehindManyFences(t *testing.T) {
 // clears what it finds of it, gives up the checkpoint too.
 func TestADropGivesUpTheCheckpointsOfBranchesThatAreGone(t *testing.T) {
 	mem := objstore.NewMem()
-	startModelStore(t, mem)
-	o := branchOptions(mem, "")
-	_, err := CreateCheckpoint(t.Context(), o, "c")
-	require.NoError(t, err)
-	from := o
-	from.Checkpoint = "c"
-	require.NoError(t, Clone(t.Context(), from, "x"))
+	o := cloneOfADroppedCheckpoint(t, mem, "x")
 	require.NoError(t, Clone(t.Context(), o, "y"))
-	require.NoError(t, DropCheckpoint(t.Context(), o, "c"))
 	faults := objstoretest.NewFaults(mem, 1)
 	faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
 		f.Cut = c.Kind == objstore.Delete // nobody can open the branch any more
@@ -105,14 +112,7 @@ func TestADroppedCheckpointGoesWithThePinThatKeptIt(t *testing.T) {
 			requests := 0
 			for n, done := 1, false; !done; n++ {
 				mem := objstore.NewMem()
-				startModelStore(t, mem)
-				o := branchOptions(mem, "")
-				_, err := CreateCheckpoint(t.Context(), o, "c")
-				require.NoError(t, err)
-				from := o
-				from.Checkpoint = "c"
-				require.NoError(t, Clone(t.Context(), from, "x"))
-				require.NoError(t, DropCheckpoint(t.Context(), o, "c"))
+				o := cloneOfADroppedCheckpoint(t, mem, "x")
 				faults := objstoretest.NewFaults(mem, 1)
 				requests = 0
 				faults.Inject(func(objstoretest.Call) (f objstoretest.Fault) {
