@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
 	"github.com/stretchr/testify/require"
 )
@@ -157,7 +159,7 @@ func TestAfterCloseEveryMethodSaysSo(t *testing.T) {
 	snapshot, filled := db.NewSnapshot(), db.NewBatch()
 	require.NoError(t, filled.Set([]byte("b"), nil))
 	require.ErrorIs(t, db.Close(), ErrSnapshotsOpen)
-	require.NoError(t, db.Close(), "a second Close does nothing")
+	require.ErrorIs(t, db.Close(), ErrSnapshotsOpen, "a second Close returns what the first did")
 
 	later := db.NewSnapshot()
 	k := []byte("a")
@@ -228,4 +230,39 @@ func TestCloseDuringFlush(t *testing.T) {
 	close(goOn)
 	require.NoError(t, <-closed)
 	require.ErrorIs(t, <-flushed, ErrClosed)
+}
+
+// A second Close, as that of main beside a signal handler's, returns when the first has finished: the process may end
+// then.
+func TestASecondCloseWaitsForTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inEvent, goOn := make(chan bool), make(chan bool)
+		fsys := vfs.NewMem()
+		db, err := Open("db", &Options{fs: fsys, Events: Events{Flushed: func(FlushInfo) {
+			inEvent <- true
+			<-goOn
+		}}})
+		require.NoError(t, err)
+		snapshot := db.NewSnapshot()
+		set(t, db, "a", "1")
+		go func() { _ = db.Flush() }()
+		<-inEvent
+		require.NoError(t, db.Set([]byte("b"), []byte("2"), Async))
+		closed := make(chan error, 2)
+		for range 2 {
+			go func() { closed <- db.Close() }()
+		}
+		synctest.Wait()
+		require.Empty(t, closed)
+		close(goOn)
+		for range 2 {
+			require.ErrorIs(t, <-closed, ErrSnapshotsOpen)
+		}
+		require.ErrorIs(t, db.Close(), ErrSnapshotsOpen)
+		require.NoError(t, snapshot.Close())
+		db, err = Open("db", &Options{fs: fsys})
+		require.NoError(t, err)
+		requireContents(t, model{"a": "1", "b": "2"}, db)
+		require.NoError(t, db.Close())
+	})
 }

@@ -35,7 +35,7 @@ var contracts = map[string]map[string][]string{
 			"TestAReaderOfAValueOutlivesItsStore",
 			"TestOpenHandlesAreCountedAtClose", "TestLeakedIteratorsAreNamed", "TestLeakedTransactionsAreNamed",
 			"TestTheLastReaderClosesTheTables"},
-		"A second Close does nothing.": {"TestAfterCloseEveryMethodSaysSo"},
+		"A second Close waits for the first, and returns what that returned.": {"TestASecondCloseWaitsForTheFirst"},
 	},
 	"Compact": {
 		"Compact writes the memtables to disk and merges everything between lo and hi, both included (nil: " +

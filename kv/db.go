@@ -73,6 +73,8 @@ type DB struct {
 	visible  atomic.Uint64             // sequence number of the last write that readers see
 	nextFile atomic.Uint64
 	closed   atomic.Bool
+	isClosed chan struct{} // closed when the first Close has finished
+	closeErr error         // what it returned
 
 	// manifestMu orders version edits. It is taken before mu.
 	manifestMu sync.Mutex
@@ -184,11 +186,18 @@ func commitScratch(b *Batch, err error, o *WriteOptions) error {
 // Iterators, snapshots, transactions and readers of values that are still open stay safe to use and
 // return ErrClosed; the error then matches ErrIteratorsOpen, ErrSnapshotsOpen,
 // ErrTransactionsOpen or ErrReadersOpen, and says where each was opened if Options.TraceOpens is set. A
-// second Close does nothing.
+// second Close waits for the first, and returns what that returned.
 func (d *DB) Close() error {
 	if d.closed.Swap(true) {
-		return nil
+		<-d.isClosed
+		return d.closeErr
 	}
+	defer close(d.isClosed)
+	d.closeErr = d.close()
+	return d.closeErr
+}
+
+func (d *DB) close() error {
 	d.resumeAtClose()
 	d.dropSpare()
 	d.interruptRefresh()

@@ -24,7 +24,7 @@ func openView(tb testing.TB, dir string, o *Options) *DB {
 	tb.Helper()
 	db, err := OpenReadOnly(dir, o)
 	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, db.Close()) })
+	closeAtEnd(tb, db)
 	return db
 }
 
@@ -32,7 +32,7 @@ func openView(tb testing.TB, dir string, o *Options) *DB {
 func openWriter(tb testing.TB, dir string, o *Options) *DB {
 	tb.Helper()
 	db := openDir(tb, dir, o)
-	tb.Cleanup(func() { require.NoError(tb, db.Close()) })
+	closeAtEnd(tb, db)
 	return db
 }
 

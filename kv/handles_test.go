@@ -27,7 +27,7 @@ func TestLeakedIteratorsAreNamed(t *testing.T) {
 	require.Regexp(t, `snapshot 1 of 1 was opened at:\n\t.*TestLeakedIteratorsAreNamed`, err.Error())
 	require.Len(t, regexp.MustCompile(`iterator \d of 2 was opened at:`).FindAllString(err.Error(), -1), 2)
 	require.Regexp(t, `TestLeakedIteratorsAreNamed\n\t\t.*handles_test\.go:\d+`, err.Error())
-	require.NoError(t, db.Close())
+	require.Equal(t, err, db.Close())
 
 	require.False(t, leaked.Next(), "it is safe to use")
 	require.ErrorIs(t, leaked.Error(), ErrClosed)

@@ -48,7 +48,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 		return nil, fmt.Errorf("%w: the directory's name is empty", ErrInvalidOptions)
 	}
 	d := &DB{dir: dir, localDir: localDir, limit: base.MaxSeqNum, opts: opts, optionsText: o.storedText(&opts),
-		fs: opts.fs, log: opts.Logger, openFiles: vfs.NewReadLimit(opts.MaxOpenFiles)}
+		fs: opts.fs, log: opts.Logger, openFiles: vfs.NewReadLimit(opts.MaxOpenFiles), isClosed: make(chan struct{})}
 	if err := d.shareMemory(); err != nil {
 		return nil, errors.Join(err, d.closeObjects())
 	}
@@ -128,6 +128,7 @@ func (d *DB) waitLock(ctx context.Context) error {
 // ended with the last request. What it could not write is not an error of its own.
 func (d *DB) abandon() error {
 	d.closed.Store(true)
+	defer close(d.isClosed)
 	d.endBackground()
 	d.cleaner.Stop()
 	err := errors.Join(d.commits.Abandon(), d.follower.close(), closeLogBlobs(d.held.all()))

@@ -9,6 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// closeAtEnd closes a store with the test, unless the test has closed it.
+func closeAtEnd(tb testing.TB, db *DB) {
+	tb.Cleanup(func() {
+		if !db.closed.Load() {
+			require.NoError(tb, db.Close())
+		}
+	})
+}
+
 // openMem opens a store of its own in memory, closed at the end of the test.
 func openMem(tb testing.TB, o *Options) *DB {
 	tb.Helper()
@@ -19,7 +28,7 @@ func openMem(tb testing.TB, o *Options) *DB {
 	opts.InMemory = true
 	db, err := Open("db", &opts)
 	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, db.Close()) })
+	closeAtEnd(tb, db)
 	return db
 }
 
