@@ -114,8 +114,9 @@ soak: ## kill -9 a process that writes, again and again for MINUTES; memory and 
 stress: ## everything at once beside faults, power cuts and lies, for MINUTES, from SEED on (docs/stress.md)
 	$(GO) test ./internal/stress -run '^TestStress$$' -count 1 -timeout 0 -v -args --minutes $(MINUTES) --seed $(SEED)
 
-long: ## what is worth it each night: all tests at full size, every fuzz target, and the five targets above: hours
+long: ## what is worth it each night: all tests at full size, the race detector and fuzz targets of all modules, and the five targets above: hours
 	@set -e; for module in $(MODULES); do echo "-- $$module"; (cd $$module && LONG=1 $(GO) test -count 1 -timeout 0 ./...); done
+	$(MAKE) race
 	$(MAKE) fuzz FUZZTIME=60s
 	$(MAKE) crash faults bitflip soak stress
 
