@@ -230,9 +230,9 @@ func DropCheckpoint(ctx context.Context, o FSOptions, name string) error {
 	return err
 }
 
-// release deletes checkpoints that cannot be opened, and from which no branch is made that still needs them: none has a
-// pin but the one with the key. It reports whether one stays for other pins. Nobody makes a branch from them any more:
-// that takes a checkpoint that can be opened when the pin is there. It is a LIST.
+// release deletes checkpoints from which no branch is made that still needs them: none has a pin but the one with the
+// key. It reports whether one stays for other pins. The caller has seen that none can be opened any more: so whoever
+// makes a branch from one has put its pin before, and the listing here shows it. It is a LIST.
 func (f *family) release(ctx context.Context, numbers []uint64, pin string) (stays bool, err error) {
 	found, err := f.checkpoints(ctx, "checkpoint/")
 	needed := map[uint64]bool{}
@@ -253,18 +253,33 @@ func (f *family) release(ctx context.Context, numbers []uint64, pin string) (sta
 	return stays, err
 }
 
-// unpin deletes a pin, and with it the dropped checkpoint that nothing else needs. The checkpoint goes first: whoever
-// breaks off leaves the pin, which tells the next of it. One that stays may be dropped meanwhile, or another may give
-// up the last other pin: each of the two takes the other's for one that stays, and so looks again when its own is gone.
-// It is a LIST and a DELETE, and another of either.
+// unpin deletes a pin, and with it the checkpoint that it was made from if that was dropped and nothing else needs it.
+// The checkpoint goes first: whoever breaks off there leaves the pin, which tells the next of it. One that stays may be
+// dropped meanwhile, or lose its last other pin, whose owner takes this one for one that stays. So it is looked at
+// again when this pin is gone. It is a DELETE and a LIST, and where there is such a checkpoint up to three LIST and a
+// DELETE more.
 func (f *family) unpin(ctx context.Context, pin string) error {
-	k, _ := parseCheckpoint(pin)
-	stays, err := f.release(ctx, []uint64{k.number}, pin)
+	stays, err := f.releaseFrom(ctx, pin)
 	if err == nil {
 		err = f.remove(ctx, pin)
 	}
 	if err == nil && stays {
-		_, err = f.release(ctx, []uint64{k.number}, "")
+		_, err = f.releaseFrom(ctx, pin)
 	}
 	return err
+}
+
+// releaseFrom deletes the checkpoint that a pin was made from, if nothing but the pin needs it. It reports whether it
+// stays. A first listing shows that it cannot be opened, and one that begins then who needs it.
+func (f *family) releaseFrom(ctx context.Context, pin string) (stays bool, err error) {
+	k, _ := parseCheckpoint(pin)
+	found, err := f.checkpoints(ctx, "checkpoint/")
+	if err != nil {
+		return false, err
+	}
+	at := slices.IndexFunc(found, func(c savedCheckpoint) bool { return c.number == k.number && c.name != "" })
+	if at < 0 || found[at].confirmed {
+		return at >= 0, nil
+	}
+	return f.release(ctx, []uint64{k.number}, pin)
 }

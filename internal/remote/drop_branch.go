@@ -89,7 +89,8 @@ type users struct {
 // none returns an error that matches ErrInUse if others need files of the branch, or files of others that they have
 // through it. On its way it deletes what stands in the names of branches that are gone, which a delayed request has put
 // there, or the drop of one that broke off has left. It is a LIST and, the first time, a GET for each checkpoint and
-// each pin, and a LIST and two GET for each other branch that has any; a LIST more for each pin of one that is gone.
+// each pin, and a LIST and two GET for each other branch that has any, and what unpin says for each pin of one that is
+// gone.
 func (u *users) none(ctx context.Context, b branch) error {
 	f, p, gone := u.f, u.pins, u.gone
 	if err := p.look(ctx); err != nil {

@@ -1,7 +1,10 @@
 package remote
 
 import (
+	"context"
 	"errors"
+	"iter"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -134,4 +137,62 @@ func TestADroppedCheckpointGoesWithThePinThatKeptIt(t *testing.T) {
 			require.Greater(t, requests, 3)
 		})
 	}
+}
+
+// A midListing calls a function in the middle of a listing of checkpoints, which is no snapshot: when it has shown a
+// key that begins with a prefix.
+type midListing struct {
+	objstore.Store
+	prefix string
+	call   func()
+}
+
+func (p *midListing) List(ctx context.Context, prefix, after string) iter.Seq2[objstore.Object, error] {
+	return func(yield func(objstore.Object, error) bool) {
+		for o, err := range p.Store.List(ctx, prefix, after) {
+			if !yield(o, err) {
+				return
+			}
+			if err == nil && p.call != nil && strings.HasPrefix(o.Key, p.prefix) {
+				call := p.call
+				p.call = nil
+				call()
+			}
+		}
+	}
+}
+
+// While a branch looks who needs the checkpoint that it was made from, another is made from it, whose place the listing
+// has passed, and then the checkpoint is dropped. It stays: until the new branch's pin is seen by all, nothing else
+// names its files.
+func TestAPinThatAListingHasPassedKeepsItsCheckpoint(t *testing.T) {
+	mem := objstore.NewMem()
+	startModelStore(t, mem)
+	o := branchOptions(mem, "")
+	_, err := CreateCheckpoint(t.Context(), o, "c")
+	require.NoError(t, err)
+	from := o
+	from.Checkpoint = "c"
+	require.NoError(t, Clone(t.Context(), o, "b")) // its pin stands between those of the others
+	require.NoError(t, Clone(t.Context(), from, "z"))
+	z, err := newFamily(o).branch(t.Context(), "z")
+	require.NoError(t, err)
+	s := &midListing{Store: mem, prefix: "checkpoint/b-"}
+	slow := o
+	slow.Objects = s
+	p := newPins(newFamily(slow), z.site)
+	require.NoError(t, p.look(t.Context()))
+	s.call = func() {
+		require.NoError(t, Clone(t.Context(), from, "a"))
+		require.NoError(t, DropCheckpoint(t.Context(), o, "c"))
+	}
+	require.NoError(t, p.release(t.Context()))
+	require.Nil(t, s.call)
+	found, err := newFamily(o).checkpoints(t.Context(), "checkpoint/main/c@")
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.NoError(t, DropBranch(t.Context(), o, "a"))
+	found, err = newFamily(o).checkpoints(t.Context(), "checkpoint/")
+	require.NoError(t, err)
+	require.Len(t, found, 1, "the pin of b alone")
 }
