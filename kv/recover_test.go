@@ -46,8 +46,9 @@ func TestRecordsThatCountBackwardsAreRefused(t *testing.T) {
 	require.Equal(t, base.SeqNum(6), p.lastSeq)
 }
 
-// The memtables of a log are as large as what it has, and few: each is four times as large as the last, up to
-// MemtableSize. Another log begins anew, unless all logs share memtables.
+// The memtables of a log are few, and no larger than it needs: each is four times as large as the last, and all
+// together as large as MemtableSize, before there is one of that size. Another log begins anew, unless all logs share
+// memtables.
 func TestMemtablesOfALogGrow(t *testing.T) {
 	p := replayer{d: &DB{opts: Options{MemtableSize: 32 << 20}}, log: 1}
 	value := make([]byte, 100<<10)
@@ -65,7 +66,7 @@ func TestMemtablesOfALogGrow(t *testing.T) {
 	for _, m := range p.mems {
 		got = append(got, int(m.Capacity()>>20))
 	}
-	require.Equal(t, []int{1, 4, 16, 30, 30, 1}, got)
+	require.Equal(t, []int{1, 4, 16, 9, 30, 1}, got)
 }
 
 // A store that was not closed has a short log, which whoever opens it reads.

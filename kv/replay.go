@@ -292,14 +292,22 @@ func (p *replayer) replayRecord(r *wal.Reader, name string, record []byte) error
 	return &CorruptionError{File: name, Offset: r.Offset(), What: "a record of the log", Cause: err, Hint: p.d.hint()}
 }
 
-// arena returns the bytes for points of the next memtable: a log that is short needs no large one, which who opens a
-// store would have to clear. Each is four times as large as the last, so lookups in a long log meet few.
+// arena returns the bytes for points of the next memtable. A short log needs no large memtable, which would have to be
+// cleared each time that a store is opened. So each is four times as large as the last, until those of the log are
+// together as large as the one that it was written from.
 func (p *replayer) arena() int64 {
-	least := int64(firstReplayArena)
-	if n := len(p.mems); n > 0 && p.mems[n-1].Log == p.log {
-		least = 4 * p.mems[n-1].Capacity()
+	next, full := int64(firstReplayArena), p.d.replayArena()
+	rest := full
+	for _, m := range p.mems {
+		if m.Log == p.log {
+			next = 4 * m.Capacity()
+			rest -= m.Capacity()
+		}
 	}
-	return min(least, p.d.replayArena())
+	if rest >= firstReplayArena {
+		full = rest
+	}
+	return min(next, full)
 }
 
 // firstReplayArena is for the first memtable of a log, in bytes.
