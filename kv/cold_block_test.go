@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -241,8 +240,7 @@ func TestMultiGetWaitsSideBySideIfAskingAheadIsNoHelp(t *testing.T) {
 // Blocks that are in memory are shared with another processor if they are many. When those that come
 // next are not, they are waited for as if they were the first. Each is read once.
 func TestMultiGetOfBlocksOfWhichSomeAreInMemory(t *testing.T) {
-	t.Parallel()
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	processors(t, 2)
 	for _, c := range []struct {
 		name  string
 		ahead bool
