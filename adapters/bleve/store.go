@@ -96,7 +96,7 @@ func (s *Store) Writer() (store.KVWriter, error) {
 }
 
 // Close makes all batches durable and closes the store. Readers that are still open are an error; they stay
-// safe to use. A second Close does nothing.
+// safe to use. A second Close returns what the first did.
 func (s *Store) Close() error {
 	s.closed.Store(true)
 	return s.db.Close()

@@ -173,7 +173,7 @@ func TestAfterClose(t *testing.T) {
 	r := read(t, s)
 	it, unmoved := r.RangeIterator(nil, nil), r.RangeIterator(nil, nil)
 	require.ErrorIs(t, s.Close(), kv.ErrSnapshotsOpen)
-	require.NoError(t, s.Close())
+	require.ErrorIs(t, s.Close(), kv.ErrSnapshotsOpen)
 
 	_, err = s.Reader()
 	require.ErrorIs(t, err, kv.ErrClosed)
