@@ -46,9 +46,8 @@ func TestRecordsThatCountBackwardsAreRefused(t *testing.T) {
 	require.Equal(t, base.SeqNum(6), p.lastSeq)
 }
 
-// The memtables of a log are few, and no larger than it needs: each is four times as large as the last, and all
-// together as large as MemtableSize, before there is one of that size. Another log begins anew, unless all logs share
-// memtables.
+// The memtables of a log are few, and no larger than it needs: each is four times as large as the last, until together
+// they are as large as MemtableSize. Later ones have that size, and the next log starts small again.
 func TestMemtablesOfALogGrow(t *testing.T) {
 	p := replayer{d: &DB{opts: Options{MemtableSize: 32 << 20}}, log: 1}
 	value := make([]byte, 100<<10)
@@ -69,7 +68,7 @@ func TestMemtablesOfALogGrow(t *testing.T) {
 	require.Equal(t, []int{1, 4, 16, 9, 30, 1}, got)
 }
 
-// A store that was not closed has a short log, which whoever opens it reads.
+// BenchmarkOpenReadOnly opens a view of a store whose log has one write.
 func BenchmarkOpenReadOnly(b *testing.B) {
 	dir := b.TempDir()
 	db := openDir(b, dir, &Options{fs: vfs.OS})

@@ -230,9 +230,9 @@ func DropCheckpoint(ctx context.Context, o FSOptions, name string) error {
 	return err
 }
 
-// release deletes checkpoints from which no branch is made that still needs them: none has a pin but the one with the
-// key. It reports whether one stays for other pins. The caller has seen that none can be opened any more: so whoever
-// makes a branch from one has put its pin before, and the listing here shows it. It is a LIST.
+// release deletes those of the checkpoints that have no pin but the one with the key, and reports whether one stays for
+// other pins. The caller has seen before that none can be opened any more. So each branch that was made from one had
+// its pin by then, and the listing here shows it. It is a LIST.
 func (f *family) release(ctx context.Context, numbers []uint64, pin string) (stays bool, err error) {
 	found, err := f.checkpoints(ctx, "checkpoint/")
 	needed := map[uint64]bool{}
@@ -254,10 +254,10 @@ func (f *family) release(ctx context.Context, numbers []uint64, pin string) (sta
 }
 
 // unpin deletes a pin, and with it the checkpoint that it was made from if that was dropped and nothing else needs it.
-// The checkpoint goes first: whoever breaks off there leaves the pin, which tells the next of it. One that stays may be
-// dropped meanwhile, or lose its last other pin, whose owner takes this one for one that stays. So it is looked at
-// again when this pin is gone. It is a DELETE and a LIST, and where there is such a checkpoint up to three LIST and a
-// DELETE more.
+// The checkpoint goes first: if the call ends in between, the pin is left, and the next call finds both. A checkpoint
+// that stays may be dropped meanwhile, or lose its last other pin to a call that still saw this one. So unpin looks
+// again when this pin is gone. If that second look fails, the checkpoint stays until its name is dropped again. It is a
+// DELETE and a LIST, and where there is such a checkpoint up to three LIST and a DELETE more.
 func (f *family) unpin(ctx context.Context, pin string) error {
 	stays, err := f.releaseFrom(ctx, pin)
 	if err == nil {
@@ -270,7 +270,7 @@ func (f *family) unpin(ctx context.Context, pin string) error {
 }
 
 // releaseFrom deletes the checkpoint that a pin was made from, if nothing but the pin needs it. It reports whether it
-// stays. A first listing shows that it cannot be opened, and one that begins then who needs it.
+// stays. A first listing shows that it cannot be opened, and a second one, which begins then, the pins that need it.
 func (f *family) releaseFrom(ctx context.Context, pin string) (stays bool, err error) {
 	k, _ := parseCheckpoint(pin)
 	found, err := f.checkpoints(ctx, "checkpoint/")

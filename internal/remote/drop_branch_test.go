@@ -29,16 +29,23 @@ func startModelStore(t *testing.T, s objstore.Store) {
 	require.NoError(t, errors.Join(l.Close(), lock.Close(), f.Close()))
 }
 
-// cloneOfADroppedCheckpoint makes a store with a branch that was made from a checkpoint, which was dropped then.
-func cloneOfADroppedCheckpoint(t *testing.T, s objstore.Store, branch string) FSOptions {
+// cloneOfACheckpoint makes a store with a branch that was made from the checkpoint c, and returns the options of both.
+func cloneOfACheckpoint(t *testing.T, s objstore.Store, branch string) (o, checkpoint FSOptions) {
 	t.Helper()
 	startModelStore(t, s)
-	o := branchOptions(s, "")
+	o = branchOptions(s, "")
 	_, err := CreateCheckpoint(t.Context(), o, "c")
 	require.NoError(t, err)
-	from := o
-	from.Checkpoint = "c"
-	require.NoError(t, Clone(t.Context(), from, branch))
+	checkpoint = o
+	checkpoint.Checkpoint = "c"
+	require.NoError(t, Clone(t.Context(), checkpoint, branch))
+	return o, checkpoint
+}
+
+// cloneOfADroppedCheckpoint is cloneOfACheckpoint with the checkpoint dropped.
+func cloneOfADroppedCheckpoint(t *testing.T, s objstore.Store, branch string) FSOptions {
+	t.Helper()
+	o, _ := cloneOfACheckpoint(t, s, branch)
 	require.NoError(t, DropCheckpoint(t.Context(), o, "c"))
 	return o
 }
@@ -167,14 +174,8 @@ func (p *midListing) List(ctx context.Context, prefix, after string) iter.Seq2[o
 // names its files.
 func TestAPinThatAListingHasPassedKeepsItsCheckpoint(t *testing.T) {
 	mem := objstore.NewMem()
-	startModelStore(t, mem)
-	o := branchOptions(mem, "")
-	_, err := CreateCheckpoint(t.Context(), o, "c")
-	require.NoError(t, err)
-	from := o
-	from.Checkpoint = "c"
+	o, from := cloneOfACheckpoint(t, mem, "z")
 	require.NoError(t, Clone(t.Context(), o, "b")) // its pin stands between those of the others
-	require.NoError(t, Clone(t.Context(), from, "z"))
 	z, err := newFamily(o).branch(t.Context(), "z")
 	require.NoError(t, err)
 	s := &midListing{Store: mem, prefix: "checkpoint/b-"}
