@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -146,10 +147,17 @@ func TestBudgetHoldsForAllParts(t *testing.T) {
 	wg.Wait()
 	for i, db := range dbs {
 		require.NoError(t, db.Compact(nil, nil))
-		db.waitForBackground()
 		require.NoError(t, checkShare(db, i, keys, keys))
 	}
 	check()
+	until(func() bool { // stores that others asked for memory have given it
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return !slices.ContainsFunc(b.shares, func(s *budgetShare) bool { return s.asked })
+	})
+	for _, db := range dbs {
+		db.settle()
+	}
 	u, sum := b.Usage(), int64(0)
 	for _, db := range dbs {
 		m := db.Metrics()
