@@ -1,6 +1,7 @@
 package storecmd
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -144,28 +144,15 @@ func TestApplyWritesOptionsAndFilters(t *testing.T) {
 func TestApplySaysWhatWasLeft(t *testing.T) {
 	t.Parallel()
 	dir := tracedStore(t)
-	r := apply(t, dir)
-	for n := 0; r.Applied && n < 5; n++ {
-		r = apply(t, dir)
-	}
-	require.False(t, r.Applied)
-	require.Zero(t, r.RewriteFiles)
-	stored, err := manifest.Options(vfs.OS, dir)
-	require.NoError(t, err)
-	o, err := kv.ParseOptions(stored.Text)
-	require.NoError(t, err)
-	o.Filter, err = filterpolicy.Parse("bloom:5")
-	require.NoError(t, err)
-	db, err := kv.Open(dir, o)
-	require.NoError(t, err)
-	require.NoError(t, db.Set([]byte("z"), nil, nil)) // no lookup meets its file, so the advice is the same
-	require.NoError(t, db.Flush())
-	require.NoError(t, db.Close())
-	require.NoError(t, manifest.SetOptions(vfs.OS, dir, stored))
-	r = apply(t, dir)
-	require.False(t, r.Applied)
-	require.Equal(t, 1, r.RewriteFiles)
-	require.Contains(t, r.Words, "1 files have other filters than those settings")
+	apply(t, dir, "--options", "Filter = bloom:5", "--no-rewrite")
+	var out strings.Builder
+	p := &program{out: bufio.NewWriter(&out)}
+	c := applyCommand{adviceTrace: adviceTrace{Dir: Dir{Dir: Location(dir)}}}
+	require.NoError(t, c.keep(t.Context(), p, "Keep the settings."))
+	require.NoError(t, p.out.Flush())
+	stale := apply(t, dir, "--options", "Filter = bloom:5", "--dry-run").RewriteFiles
+	require.Positive(t, stale)
+	require.Contains(t, out.String(), fmt.Sprintf("Keep the settings. %d files have other filters than those", stale))
 }
 
 func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
