@@ -80,6 +80,7 @@ func hookNodes(t testing.TB, c *Client) (hooks []*nodeHook, meet *atomic.Pointer
 }
 
 func TestBatchesGoToEachNodeOnceAndAtOnce(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3, 0)
 	c, trips := openCounted(t, cluster.Addrs()...)
 	hooks, meet := hookNodes(t, c)

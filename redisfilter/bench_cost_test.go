@@ -15,6 +15,7 @@ import (
 // filter takes a script and its probes: twice as many for a key that the second probe misses, and 15 for others.
 // What a command costs shows in BenchmarkRedis.
 func TestTheServerRunsOneCommandForAKey(t *testing.T) {
+	t.Parallel()
 	a := newArena(t, 50_000)
 	const keys = 3200
 	for _, c := range []struct {
@@ -62,6 +63,7 @@ func (a *arena) commands(t testing.TB, name string, r workload.Request) map[stri
 }
 
 func TestMemoryOfAKeyIsAsPromised(t *testing.T) {
+	t.Parallel()
 	redistest.RequireReal(t) // the stand-in does not know what its values occupy
 	server := redistest.Start(t)
 	c, trips := openCounted(t, server.Addr)

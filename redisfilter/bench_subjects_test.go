@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 	"github.com/siftkv/siftkv/redisfilter/internal/workload"
 )
 
@@ -53,7 +54,7 @@ func countTrue(all []bool) (n int) {
 
 // openCounted opens a client whose trips are counted.
 func openCounted(t testing.TB, addrs ...string) (*Client, *workload.Counter) {
-	c, err := Open(t.Context(), &redis.UniversalOptions{Addrs: addrs})
+	c, err := Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: addrs}))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	trips := &workload.Counter{}

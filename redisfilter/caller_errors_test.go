@@ -13,6 +13,7 @@ import (
 
 // An error that Redis has no part in does not say that Redis is away.
 func TestErrorsOfTheProgram(t *testing.T) {
+	t.Parallel()
 	srv, err := inprocess.Start()
 	require.NoError(t, err)
 	t.Cleanup(srv.Close)
@@ -42,6 +43,7 @@ func TestErrorsOfTheProgram(t *testing.T) {
 
 // Each key has an answer, with an error too.
 func TestAnswersOfAClosedSet(t *testing.T) {
+	t.Parallel()
 	srv, err := inprocess.Start()
 	require.NoError(t, err)
 	t.Cleanup(srv.Close)

@@ -3,7 +3,6 @@ package redisfilter
 import (
 	"testing"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
@@ -11,11 +10,9 @@ import (
 
 // A value of another type is somebody else's, and Redis is not away for it.
 func TestValuesOfOtherTypesAreForeign(t *testing.T) {
+	t.Parallel()
 	ctx, server := t.Context(), redistest.Start(t)
-	c, err := Open(ctx, &redis.UniversalOptions{Addrs: []string{server.Addr}})
-	require.NoError(t, err)
-	defer c.Close()
-	s, err := New(ctx, c, "typed", 100, 0.01, patient(Options{})) // without a source, so that it does not load itself
+	s, err := New(ctx, openClient(t, server.Addr), "typed", 100, 0.01, patient(Options{})) // without a source, so that it does not load itself
 	require.NoError(t, err)
 	defer s.Close()
 	require.NoError(t, s.Load(ctx, nil))

@@ -57,6 +57,7 @@ func share(a, b ReplicaStats) float64 {
 }
 
 func TestReplicaAnswersNearlyAllWithoutATrip(t *testing.T) {
+	t.Parallel()
 	redistest.RequireReal(t)
 	ctx := context.Background()
 	r := large(t, 10_000)

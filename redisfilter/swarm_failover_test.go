@@ -76,6 +76,7 @@ func (s *swarm) awaitAnswers(n int) {
 
 // A master of a cluster is killed, and its replica takes over.
 func TestASwarmOutlivesAMaster(t *testing.T) {
+	t.Parallel()
 	const (
 		config    = "sk:{swarm}"
 		partition = "sk:{swarm/3}"
@@ -129,6 +130,7 @@ func TestASwarmOutlivesAMaster(t *testing.T) {
 
 // A replica that lacks keys is promoted. Processes connect to it before it is, and read what it has.
 func TestASwarmOutlivesAPromotion(t *testing.T) {
+	t.Parallel()
 	redistest.RequireReal(t)
 	master := redistest.Start(t)
 	replica := redistest.StartReplica(t, master)
@@ -152,6 +154,7 @@ func TestASwarmOutlivesAPromotion(t *testing.T) {
 
 // A server comes back with the keys that it had some time ago.
 func TestASwarmOutlivesARestartFromAnOldFile(t *testing.T) {
+	t.Parallel()
 	redistest.RequireReal(t)
 	srv := redistest.Start(t)
 	o := Options{Grace: time.Second}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -30,6 +31,10 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv(programEnv); text != "" {
 		runProgram(text)
 		return
+	}
+	flag.Parse()
+	if flag.Lookup("test.parallel").Value.String() == flag.Lookup("test.parallel").DefValue {
+		_ = flag.Set("test.parallel", "8") // more than there are processors: most tests wait for servers and for time to pass
 	}
 	os.Exit(m.Run())
 }

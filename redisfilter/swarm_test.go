@@ -336,6 +336,7 @@ func requireRate(t testing.TB, s *Set) {
 // Eight processes fill a set that grows a thousandfold. One is killed and replaced, one hangs for
 // longer than a lease, and twice the set is loaded anew.
 func TestASwarmSharesASetThatGrows(t *testing.T) {
+	t.Parallel()
 	srv := startServer(t)
 	o := Options{Growth: 10, Grace: time.Second}
 	set := wholeSet(t, openClient(t, srv.Addr), "swarm", 1000, o)
