@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -22,6 +21,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // programEnv holds, in the processes that a swarm starts, what they are to do.
@@ -32,10 +33,7 @@ func TestMain(m *testing.M) {
 		runProgram(text)
 		return
 	}
-	flag.Parse()
-	if flag.Lookup("test.parallel").Value.String() == flag.Lookup("test.parallel").DefValue {
-		_ = flag.Set("test.parallel", "8") // more than there are processors: most tests wait for servers and for time to pass
-	}
+	scale.Waiting(8)
 	os.Exit(m.Run())
 }
 

@@ -206,6 +206,7 @@ func TestInput(t *testing.T) {
 
 // What the database is asked for ten thousand different keys that do not exist.
 func TestQueriesForAbsentKeys(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		rate string
 		most uint64 // the mean and three deviations of a binomial distribution

@@ -13,8 +13,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
+
 	"github.com/siftkv/siftkv/examples/guard/internal/servertest"
 )
+
+func TestMain(m *testing.M) {
+	scale.Waiting(8)
+	os.Exit(m.Run())
+}
 
 // output is what a program writes, for a reader who does not wait for its end.
 type output struct {
@@ -38,6 +45,7 @@ func (o *output) String() string {
 var local = []string{"--listen=127.0.0.1:0", "--users=500", "--redis-timeout=1900ms"}
 
 func TestUsage(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		args   []string
 		status int
@@ -74,6 +82,7 @@ func TestUsage(t *testing.T) {
 
 // A load that is played to its end: all answers are true.
 func TestPlay(t *testing.T) {
+	t.Parallel()
 	for _, scenario := range []string{"--attack=2s", "--cold=1s", "--normal=1s"} {
 		t.Run(strings.Trim(scenario, "-=12s"), func(t *testing.T) {
 			t.Parallel()

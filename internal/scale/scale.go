@@ -4,6 +4,7 @@
 package scale
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"strconv"
@@ -67,4 +68,13 @@ func OneGoroutine(t testing.TB, reason string) {
 func Alone(t testing.TB) {
 	t.Helper()
 	t.Setenv("SIFTKV_TEST_ALONE", "1") // the testing package refuses it in a parallel test
+}
+
+// Waiting is for the TestMain of a package whose parallel tests wait, for servers or for time to pass: n of them run at
+// once, unless the command line says how many. By default there are as many as processors.
+func Waiting(n int) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		_ = f.Value.Set(strconv.Itoa(n)) // a number always is one
+	}
 }
