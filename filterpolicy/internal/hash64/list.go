@@ -9,20 +9,23 @@ import (
 )
 
 // chunkLen hashes are 128 KiB: some tens of chunks per large file, and a slack of
-// at most one chunk per open builder.
-const chunkLen = 16 << 10
+// at most one chunk per open builder. The first chunk is small, so that a small file neither maps nor clears so much.
+const (
+	firstLen = 1 << 10
+	chunkLen = 16 << 10
+)
 
 // A chunk has memory outside the Go heap: that of a large file's keys would otherwise be
 // most of the heap, and the collector lets that double.
 type chunk struct {
-	hashes *[chunkLen]uint64
+	hashes []uint64
 	memory *offheap.Region
 }
 
-func newChunk() *chunk {
+func newChunk(n int) *chunk {
 	c := &chunk{}
-	c.memory = offheap.NewShared(c, 8*chunkLen)
-	c.hashes = (*[chunkLen]uint64)(unsafe.Pointer(unsafe.SliceData(c.memory.Bytes())))
+	c.memory = offheap.NewShared(c, 8*n)
+	c.hashes = unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(c.memory.Bytes()))), n)
 	return c
 }
 
@@ -33,7 +36,8 @@ func newChunk() *chunk {
 // The zero value is an empty list. It is for one goroutine at a time.
 type List struct {
 	chunks []*chunk
-	tail   *[chunkLen]uint64 // of the last of chunks
+	tail   []uint64 // the last of chunks
+	at     int      // hashes of tail
 	n      int
 	last   uint64
 }
@@ -44,18 +48,22 @@ func (s *List) Add(h uint64) {
 	if h == s.last && s.n != 0 {
 		return
 	}
-	at := s.n % chunkLen
-	if at == 0 {
+	if s.at == len(s.tail) {
 		s.grow()
 	}
-	s.tail[at] = h
+	s.tail[s.at] = h
+	s.at++
 	s.last = h
 	s.n++
 }
 
 func (s *List) grow() {
-	c := newChunk()
-	s.chunks, s.tail = append(s.chunks, c), c.hashes
+	n := firstLen
+	if s.n > 0 {
+		n = chunkLen
+	}
+	c := newChunk(n)
+	s.chunks, s.tail, s.at = append(s.chunks, c), c.hashes, 0
 }
 
 // Len returns the number of hashes kept.
@@ -67,10 +75,11 @@ func (s *List) Chunks() iter.Seq[[]uint64] {
 	return func(yield func([]uint64) bool) {
 		left := s.n
 		for _, c := range s.chunks {
-			if !yield(c.hashes[:min(left, chunkLen)]) {
+			n := min(left, len(c.hashes))
+			if !yield(c.hashes[:n]) {
 				return
 			}
-			left -= chunkLen
+			left -= n
 		}
 		runtime.KeepAlive(s)
 	}

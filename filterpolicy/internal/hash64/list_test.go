@@ -2,6 +2,7 @@ package hash64
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,7 +17,7 @@ func all(s *List) (list []uint64) {
 
 func TestKeepsOrderAcrossChunks(t *testing.T) {
 	var s List
-	for _, n := range []int{0, 1, chunkLen - 1, chunkLen, chunkLen + 1, 3 * chunkLen} {
+	for _, n := range []int{0, 1, firstLen, firstLen + 1, firstLen + chunkLen, firstLen + chunkLen + 1, 3 * chunkLen} {
 		want := make([]uint64, n)
 		for i := range want {
 			want[i] = uint64(i)
@@ -52,4 +53,19 @@ func TestChunksStopsWhenAsked(t *testing.T) {
 		break
 	}
 	require.Equal(t, 1, seen)
+}
+
+func BenchmarkList(b *testing.B) {
+	for _, n := range []int{100, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			var s List
+			for b.Loop() {
+				for i := range uint64(n) {
+					s.Add(i)
+				}
+				s.Reset()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/key")
+		})
+	}
 }
