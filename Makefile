@@ -9,6 +9,7 @@ MINUTES  ?= 10
 SEED     ?= 0
 BENCH    ?= .
 COUNT    ?= 6
+PLATFORMS ?= linux/386 windows/amd64 darwin/arm64 freebsd/amd64
 
 # The root and the modules below it, which its ./... leaves out. MODULES=redisfilter picks one.
 NESTED   := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
@@ -81,8 +82,8 @@ golden: ## rewrite the golden files (look at the diff)
 		./filterpolicy/blocked ./filterpolicy/fuse -run Golden -update
 	cd redisfilter && $(GO) test . -run Golden -update
 
-cross: ## build for the platforms that embedders use, and vet tests of what touches files
-	@for target in linux/386 darwin/arm64 windows/amd64 freebsd/amd64; do \
+cross: ## build for PLATFORMS, which embedders use, and vet tests of what touches files
+	@for target in $(PLATFORMS); do \
 		echo $$target; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./kv ./sstable ./filterpolicy ./blockindex ./objstore/... || exit 1; \
 	done
 	@for pair in redisfilter:linux/386 adapters/raft:linux/386 redisfilter:windows/amd64 adapters/raft:windows/amd64 objstore/s3:windows/amd64; do \
@@ -120,6 +121,7 @@ stress: ## everything at once beside faults, power cuts and lies, for MINUTES, f
 long: ## what is worth it each night: all tests at full size, the race detector and fuzz targets of all modules, and the five targets above: hours
 	@set -e; for module in $(MODULES); do echo "-- $$module"; (cd $$module && LONG=1 $(GO) test -count 1 -timeout 0 ./...); done
 	$(MAKE) race
+	$(MAKE) cross
 	$(MAKE) fuzz FUZZTIME=60s
 	$(MAKE) crash faults bitflip soak stress
 

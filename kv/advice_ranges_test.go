@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // youngRuns merges a store, and puts runs above that.
@@ -37,6 +38,7 @@ func scanNothing(t *testing.T, db *DB) {
 // Range filters that would spare scans reads are recommended by name, and those that files have are known.
 func TestAdviceOfRangeFilters(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a replay in one goroutine")
 	o := &Options{LookupSample: 4 << 20, CacheSize: 512 << 10, L0CompactionThreshold: 100}
 	db, dir := adviceStore(t, o)
 	youngRuns(t, db)
@@ -79,6 +81,7 @@ func (sieve) String() string { return "sieve:7" }
 // A filter that ParseOptions does not know is not recommended.
 func TestAdviceBesideAFilterOfOnesOwn(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a replay in one goroutine")
 	db, _ := adviceStore(t, &Options{LookupSample: 4 << 20, CacheSize: 512 << 10, L0CompactionThreshold: 100})
 	db.opts.Filter = sieve{db.opts.Filter}
 	youngRuns(t, db)

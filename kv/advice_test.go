@@ -57,6 +57,7 @@ func ask(t *testing.T, db *DB) (lookups, scans int) {
 
 func TestAdviceFromTheSample(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a replay in one goroutine")
 	for i, partition := range []int{0, 64, 0} {
 		from := -1
 		if i == 2 {
@@ -173,6 +174,7 @@ func TestAdviceFromATrace(t *testing.T) {
 // The paths of keys are those of lookups.
 func TestWhereaboutsAreThoseOfLookups(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "lookups of one goroutine")
 	for style := range numCompactions {
 		db, _ := adviceStore(t, &Options{Compaction: style, L0CompactionThreshold: 3, RunsPerLevel: 3})
 		require.NoError(t, db.Set(adviceKey(1), nil, NoSync)) // in a memtable

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -26,6 +27,7 @@ func (on *readOn) held() (n int) {
 // What an iterator reads on is bounded as it has it in memory, not as it is stored.
 func TestReadingOnIsBoundedByWhatValuesDecodeTo(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "it is about sizes")
 	for _, c := range []sstable.Compression{sstable.Snappy, sstable.Zstd} {
 		db, err := Open("db", &Options{fs: vfs.NewMem(), SeparateFrom: 100, Compression: c})
 		require.NoError(t, err)
@@ -65,6 +67,7 @@ func TestReadingOnIsBoundedByWhatValuesDecodeTo(t *testing.T) {
 // A long value behind short ones is read when the iterator comes to it.
 func TestALongValueIsNotReadOn(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of bytes")
 	db, err := Open("db", &Options{fs: vfs.NewMem(), SeparateFrom: 100})
 	require.NoError(t, err)
 	rng, m := rand.New(rand.NewPCG(6, 6)), model{}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -31,6 +32,7 @@ func countWrites(f *faultFS) *int64 {
 // A load of values of 16 KiB writes each of them once, and its tables beside them.
 func TestValuesAreWrittenOnceAtCommit(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of bytes")
 	for _, atCommit := range []bool{false, true} {
 		f := &faultFS{fs: vfs.NewMem()}
 		db, err := Open("db", &Options{fs: f, SeparateFrom: 4 << 10, SeparateAtCommit: atCommit,

@@ -6,12 +6,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // Values that one commit after the other overwrites are garbage in the blob files of their logs, to which nothing but
 // level 0 refers: that is collected too, and writers are not held up for it.
 func TestGarbageUnderLevel0IsCollected(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of bytes")
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := collected(t, kind, func(o *Options) {
 			o.SeparateAtCommit, o.blobSize, o.MemtableSize = true, 0, 16<<20 // the least blob file has 4 MiB

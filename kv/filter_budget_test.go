@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/stretchr/testify/require"
 )
@@ -14,6 +15,7 @@ import (
 // and that an absent key costs less than at equal memory with the same bits for all.
 func TestFilterBudget(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "lookups of one goroutine")
 	const old, young = 100_000, 5_000
 	const budget = 6 * (old + young) / 8
 	spread := absentKeys(t, old, young, &Options{Filter: mustParse("bloom:10"), FilterBudget: budget})

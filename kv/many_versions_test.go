@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/iterator"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/stretchr/testify/require"
 )
 
@@ -54,6 +55,7 @@ func walkBoth(t *testing.T, db Reader, m model) {
 // with one: of all kinds, seen by snapshots of every age.
 func TestManyVersionsOfAKey(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "lookups of one goroutine")
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 77))
 		db, err := Open("", &Options{InMemory: true, BlockSize: 64 + rng.IntN(500),

@@ -175,6 +175,7 @@ func TestFiltersAndReadersComeAndGoBesideReaders(t *testing.T) {
 // A filter that is damaged gives up for good the room that was made for it, and counts once.
 func TestADamagedFilterIsReadOnceWhenMemoryIsShort(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "lookups of one goroutine")
 	dir, filters := shortStore(t)
 	db := openShort(t, dir, 0)
 	tables := db.current.Levels[lastLevel].Tables()

@@ -53,6 +53,7 @@ func TestMemoryLimitHoldsForAllParts(t *testing.T) {
 
 func TestFiltersThatWouldTakeTooMuchStayOnDisk(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "lookups of one goroutine")
 	db := openMem(t, &Options{MemoryLimit: 4 << 20, CacheSize: -1, MemtableSize: 1 << 20, TargetFileSize: 256 << 10,
 		Filter: mustParse("bloom:64")})
 	for i := range 100_000 {

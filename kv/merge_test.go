@@ -12,6 +12,7 @@ import (
 
 	pebblevfs "github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -413,6 +414,7 @@ func (m *countingMerger) Merge(key, older, newer []byte) ([]byte, error) {
 // However many operands a counter has in the memtable, a reader combines few of them.
 func TestACounterWithManyOperands(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "writes of one goroutine")
 	const operands, few = 100_000, 400
 	m := &countingMerger{}
 	dir := t.TempDir()

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -71,6 +72,7 @@ func apartObjects(t testing.TB, s objstore.Store, o Options) (db *DB, want model
 // A value apart costs one request beyond those of a table, of exactly its record, and what needs no value costs none.
 func TestAValueApartIsOneRequest(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of requests")
 	s := newCountedStore()
 	o := Options{CacheSize: -1, MemtableSize: 64 << 20, FalsePositiveMemory: -1}
 	db, want := apartObjects(t, s, o)

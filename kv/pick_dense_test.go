@@ -102,6 +102,7 @@ func TestDeletesCloseTogetherWaitForMoreIfTheyAreFew(t *testing.T) {
 // needs what was deleted keeps all as it is until it is closed.
 func TestAStretchOfDeletesInALargeFileGoesDown(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of tables")
 	const n = 10_000 / raceFactor
 	for kind := range numCompactions {
 		for _, held := range []bool{false, true} {

@@ -173,6 +173,7 @@ func (r *rangeRun) walkInTx() {
 // deletes them, not after a turn, not in the tables behind one that was denied.
 func TestRangeFiltersTakeNothingAway(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "iterators of one goroutine")
 	seeds := scale.Count(12, 120)
 	for _, policy := range rangePolicies(t) {
 		denied := uint64(0)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/exactranges"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -79,6 +80,7 @@ func emptyRange(rng *rand.Rand, all []string, part float64) (lo, hi []byte) {
 // or none, must have it, file by file.
 func TestScansAreCountedByFile(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "iterators of one goroutine")
 	for _, policy := range []filterpolicy.RangePolicy{nil, exactranges.Policy{}} {
 		db, files := youngFiles(t, &Options{RangeFilter: policy, BlockSize: 512}, 8, 500)
 		all := slices.Sorted(slices.Values(slices.Concat(files...)))
@@ -127,6 +129,7 @@ func TestScansAreCountedByFile(t *testing.T) {
 // A scan with nothing to find reads a fifth of the blocks that it would read without range filters, or fewer.
 func TestEmptyScansReadFewBlocks(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "iterators of one goroutine")
 	for _, policy := range rangePolicies(t)[:2] { // the exact ones, and cut:6
 		without, files := youngFiles(t, &Options{RangeFilter: noRangeFilter}, 16, 2000)
 		with, _ := youngFiles(t, &Options{RangeFilter: policy}, 16, 2000)

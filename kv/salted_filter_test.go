@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -30,6 +31,7 @@ func passing(t *testing.T, db *DB, n int) map[int]bool {
 // they do not, and everything else is as without.
 func TestSaltedFilters(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "lookups of one goroutine")
 	const n = 5000
 	shared := func(spec string) (both, one int) {
 		o := &Options{Filter: mustFilter(spec), FalsePositiveMemory: -1}

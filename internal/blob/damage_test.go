@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/compression"
 	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/stretchr/testify/require"
 )
 
@@ -55,6 +56,7 @@ func requireRightOrError(t *testing.T, data []byte, vs []value) (lost int) {
 }
 
 func TestEveryBitFlipIsFound(t *testing.T) {
+	scale.OneGoroutine(t, "a reader in one goroutine")
 	vs := fewValues()
 	data, _ := writeValues(t, compression.None, vs)
 	for at := range data {
@@ -126,6 +128,7 @@ func TestSwappedRecordsAndFilesAreErrors(t *testing.T) {
 // After a damaged record a scan finds the next one, also where lengths are not to be trusted, and in
 // files without an end.
 func TestSkipFindsWhatIsNotDamaged(t *testing.T) {
+	scale.OneGoroutine(t, "a salvage has a single goroutine")
 	rng := rand.New(rand.NewPCG(2, 2))
 	vs := append(fewValues(), value{key: []byte("long"), bytes: make([]byte, 3*scanSize)},
 		value{key: []byte("longer"), bytes: []byte("last")})

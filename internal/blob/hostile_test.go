@@ -9,6 +9,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/compression"
 	"github.com/siftkv/siftkv/internal/hostile"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/stretchr/testify/require"
 )
 
@@ -85,6 +86,7 @@ func TestHostileRecordsAllocateInProportion(t *testing.T) {
 
 // A small record does not decode to a large value, whatever it says.
 func TestValueBombsAreRefused(t *testing.T) {
+	scale.OneGoroutine(t, "it is about sizes")
 	bomb := make([]byte, 48<<20)
 	var buf []byte
 	stored, kind, err := compression.Compress(&buf, bomb, compression.Snappy)

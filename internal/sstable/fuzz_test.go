@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/stretchr/testify/require"
 )
 
@@ -126,6 +127,7 @@ func FuzzProperties(f *testing.F) {
 // TestHostilePropertiesAreRefused changes one number at a time of a file whose
 // checksums are right.
 func TestHostilePropertiesAreRefused(t *testing.T) {
+	scale.OneGoroutine(t, "a decoder has a single goroutine")
 	numbers := []uint64{0, 1, 2, 3, 7, 100, 1 << 20, 1<<31 - 1, 1 << 32, 1<<62 - 1, 1 << 63, 1<<64 - 1}
 	for _, v := range victims(t) {
 		for tag := range openBytes(t, v.data, nil).props.numbers() {

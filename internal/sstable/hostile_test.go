@@ -114,6 +114,7 @@ func TestOldFilesThatExpandAreReadOnRequest(t *testing.T) {
 // A writer stores no block that a reader would refuse, whatever is in it and however well
 // it could be compressed.
 func TestWritersStoreNoBombs(t *testing.T) {
+	scale.OneGoroutine(t, "it is about sizes")
 	for _, c := range []Compression{NoCompression, Snappy, Zstd} {
 		const free = compression.FreeExpansion
 		for _, n := range []int{0, 1, 100, 255, 256, free - 100, free + 1, scale.Count(2<<20, 8<<20)} {
@@ -320,6 +321,7 @@ func FuzzHostileRangeTombstones(f *testing.F) {
 // Each number of each file's properties, and runs of small ones, are held against the
 // bound.
 func TestHostilePropertiesAllocateLittle(t *testing.T) {
+	scale.OneGoroutine(t, "it is about sizes")
 	for _, v := range victims(t)[:2] {
 		for tag := range openBytes(t, v.data, nil).props.numbers() {
 			for _, n := range []uint64{0, 1 << 20, 1<<31 - 1, 1<<64 - 1} {
@@ -381,6 +383,7 @@ func resealed(data []byte, at int, flip byte) []byte {
 
 // Footers, index leaves and filters are reached by flips as well, one after the other.
 func TestHostileBytesOfEveryBlockAllocateLittle(t *testing.T) {
+	scale.OneGoroutine(t, "it is about sizes")
 	for _, v := range victims(t) {
 		for at := 0; at < len(v.data); at += 1 + len(v.data)/100 {
 			for _, flip := range []byte{0x80, 0xff} {

@@ -130,6 +130,7 @@ func sharing(n int) []byte {
 // The work for a file is a small multiple of its size, and of what is salvaged, whatever
 // its bytes are.
 func TestSalvageTakesLinearWork(t *testing.T) {
+	scale.OneGoroutine(t, "a salvage has a single goroutine")
 	for name, data := range hostileFiles(t) {
 		for _, id := range []uint64{0, 9} {
 			for _, footer := range []uint64{0, 9, 1 << 50} {

@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/stretchr/testify/require"
 )
 
 // Cuts are in order, and as many entries are between one and the next, whether the index has
 // leaves or not.
 func TestCutsAreEvenlyApart(t *testing.T) {
+	scale.OneGoroutine(t, "it is about sizes")
 	const entries = 10_000
 	for _, partition := range []int{64, 1 << 20} {
 		var vs []version

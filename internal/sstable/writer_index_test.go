@@ -10,6 +10,7 @@ import (
 
 	"github.com/siftkv/siftkv/blockindex"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // separators returns n separators in order, of so many bytes as length says, which have
@@ -27,6 +28,7 @@ func separators(n int, length func(i int) int) [][]byte {
 }
 
 func TestIndexLeavesHaveABoundInBytes(t *testing.T) {
+	scale.OneGoroutine(t, "it is about sizes")
 	const n = 20_000
 	for _, c := range []struct {
 		name    string

@@ -37,6 +37,7 @@ func tinyCold(t *testing.T) *ColdConfig {
 // TestColdPoints loads at least twice the memory limit, so that most blocks are not in memory.
 func TestColdPoints(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "lookups of one goroutine")
 	c := tinyCold(t)
 	r, err := Cold(t.Context(), c)
 	require.NoError(t, err)

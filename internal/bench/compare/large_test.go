@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // largeWorkloads lists those of large values.
@@ -32,6 +33,7 @@ func (r *Result) figure(t *testing.T, name string) map[string]float64 {
 // lies apart is written to a log and a file by a load, or to a log that is the file.
 func TestLargeValues(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of bytes")
 	c := tiny(t, "")
 	c.Engines = LargeEngines()
 	c.Workloads = largeWorkloads()
@@ -135,6 +137,7 @@ func TestTargetsOfLargeValues(t *testing.T) {
 // TestLargeValuesOfHalfAreCompressed, and those at random are not.
 func TestLargeValuesOfHalfAreCompressed(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of bytes")
 	written := map[string]float64{}
 	for _, values := range LargeValues {
 		c := tiny(t, "")

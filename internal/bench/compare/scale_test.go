@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/cli/progress"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 func tinyScale(t *testing.T) *ScaleConfig {
@@ -30,6 +31,7 @@ func tinyScale(t *testing.T) *ScaleConfig {
 
 func TestPoints(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "lookups of one goroutine")
 	c := tinyScale(t)
 	r, err := Scale(t.Context(), c)
 	require.NoError(t, err)

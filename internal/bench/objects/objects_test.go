@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/cli/progress"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -114,6 +115,7 @@ func TestWhatOperationsCost(t *testing.T) {
 
 // Filters that memory leaves no room for cost requests.
 func TestAShortMemory(t *testing.T) {
+	scale.OneGoroutine(t, "a count of requests")
 	c := testConfig(t)
 	c.Filters, c.Caches, c.Keys, c.Memory, c.Repetitions = []string{"none", "blocked:32"}, []int64{0}, 100_000, 4<<20, 1
 	c.TargetFile, c.Lookups = 256<<10, 200
