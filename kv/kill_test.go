@@ -45,7 +45,7 @@ var children = map[string]func(dir string) error{
 var soakMinutes = flag.Int("minutes", 0, "for how many minutes TestKill goes on at the least, with long rounds")
 
 // testMemory is the soft limit of the tests' memory, in bytes: parallel tests make much garbage at the same time.
-const testMemory = 450 << 20
+const testMemory = 400 << 20
 
 func TestMain(m *testing.M) {
 	run, ok := children[os.Getenv(childEnv)]
