@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -48,5 +49,19 @@ func TestFiltersOfAnApplication(t *testing.T) {
 		require.Equal(t, filter != nil, negatives > 0)
 		require.Equal(t, filter == nil, m.UnusableFilters > 0)
 		require.NoError(t, db.Close())
+	}
+}
+
+// Filters that nobody could read again are refused.
+func TestFiltersWithoutADecoderAreRefused(t *testing.T) {
+	type writesOnly struct{ filterpolicy.Policy } // has no Decode
+	type writesOnlyRanges struct{ filterpolicy.RangePolicy }
+	for want, o := range map[string]*Options{
+		`Filter is of the family "own"`:        {Filter: writesOnly{newOwnFilter(t)}},
+		`RangeFilter is of the family "exact"`: {RangeFilter: writesOnlyRanges{exactranges.Policy{}}},
+	} {
+		_, err := Open(filepath.Join(t.TempDir(), "db"), o)
+		require.ErrorIs(t, err, ErrInvalidOptions)
+		require.ErrorContains(t, err, want)
 	}
 }

@@ -122,7 +122,7 @@ type Options struct {
 
 	// Filter is the policy of new files' filters: "blocked:10" by default. Files written
 	// under another policy keep their filters. A policy of the application's own must be
-	// a filterpolicy.Decoder.
+	// a filterpolicy.Decoder, or Open fails with ErrInvalidOptions.
 	Filter filterpolicy.Policy
 
 	// FilterBudget is the size in bytes that the filters of all files should have
@@ -164,7 +164,7 @@ type Options struct {
 	// RangeFilterLastLevel is set: most scans find something there, and it has most of the keys. An
 	// iterator asks at each seek, for the keys from where it seeks to its upper bound or, backward, down to
 	// its lower one; one without that bound asks nothing. Files written under another policy keep their
-	// range filters. A policy of the application's own must be a filterpolicy.RangeDecoder.
+	// range filters. A policy of the application's own must be a filterpolicy.RangeDecoder, or Open fails.
 	RangeFilter filterpolicy.RangePolicy
 
 	// RangeFilterLastLevel gives the files of the last level range filters too, for stores whose scans

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"slices"
 
+	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/lookupsample"
 )
 
@@ -53,7 +55,7 @@ func (o *Options) check() error {
 			return invalidf("%s is %d: want %d to %d%s", b.name, b.value, b.least, b.most, b.unit)
 		}
 	}
-	if err := errors.Join(o.checkBlocksFit(), o.checkObjects()); err != nil {
+	if err := errors.Join(o.checkBlocksFit(), o.checkObjects(), o.checkFilters()); err != nil {
 		return err
 	}
 	return o.checkChoices()
@@ -100,6 +102,22 @@ func (o *Options) checkChoices() error {
 	for n, c := range o.LevelCompression {
 		if !c.Valid() {
 			return invalidf("LevelCompression[%d] is %d: want sstable.NoCompression, Snappy or Zstd", n, c)
+		}
+	}
+	return nil
+}
+
+// checkFilters refuses policies whose filters could not be read again: they would never rule anything out.
+func (o *Options) checkFilters() error {
+	const want = "is of the family %q, which is not filterpolicy's own: want a %s"
+	if p := o.Filter; p != nil && p.Name() != filterpolicy.SaltedName && !slices.Contains(filterpolicy.Families(), p.Name()) {
+		if _, ok := p.(filterpolicy.Decoder); !ok {
+			return invalidf("Filter "+want, p.Name(), "filterpolicy.Decoder")
+		}
+	}
+	if p := o.RangeFilter; p != nil && !slices.Contains(filterpolicy.RangeFamilies(), p.Name()) {
+		if _, ok := p.(filterpolicy.RangeDecoder); !ok {
+			return invalidf("RangeFilter "+want, p.Name(), "filterpolicy.RangeDecoder")
 		}
 	}
 	return nil
