@@ -12,7 +12,7 @@ import (
 )
 
 // A pipe in place of a file is not waited for: of OPTIONS, on which nothing depends, it is replaced, and of CURRENT
-// it is an error that names it.
+// and LOCK it is an error that names it.
 func TestOpenDoesNotWaitForPipes(t *testing.T) {
 	dir := t.TempDir()
 	open := func() error {
@@ -32,8 +32,16 @@ func TestOpenDoesNotWaitForPipes(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, "OPTIONS"))
 	require.NoError(t, err)
 	require.True(t, info.Mode().IsRegular())
-	pipe("CURRENT")
-	err = open()
-	require.ErrorContains(t, err, "CURRENT")
-	require.ErrorContains(t, err, "it is a pipe")
+	current, err := os.ReadFile(filepath.Join(dir, "CURRENT"))
+	require.NoError(t, err)
+	for _, name := range []string{"CURRENT", "LOCK"} {
+		pipe(name)
+		_, readOnly := Open(dir, &Options{ReadOnly: true})
+		for _, err := range []error{open(), readOnly} {
+			require.ErrorContains(t, err, name)
+			require.ErrorContains(t, err, "it is a pipe")
+		}
+		require.NoError(t, os.Remove(filepath.Join(dir, "CURRENT")))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "CURRENT"), current, 0o600))
+	}
 }

@@ -83,6 +83,9 @@ func lockFile(name string, mode LockMode, perm fs.FileMode) (io.Closer, error) {
 // error if a shared lock has nobody to keep out. One that a reader makes has the
 // directory's permissions: it must not keep out those who read the store too.
 func openLockFile(name string, mode LockMode, perm fs.FileMode) (*os.File, error) {
+	if err := refusePipe(name); err != nil {
+		return nil, err
+	}
 	if mode == Shared {
 		f, err := os.Open(name)
 		if !errors.Is(err, fs.ErrNotExist) {

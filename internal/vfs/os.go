@@ -41,10 +41,18 @@ func (o osFS) Create(name string) (WriteFile, error) {
 // errPipe is the error of reading a pipe as if it were a file.
 var errPipe = errors.New("it is a pipe, and no file")
 
-// Open implements FS. A pipe, which would be waited for until somebody writes to it, is an error.
-func (osFS) Open(name string) (ReadFile, error) {
+// refusePipe returns an error if a file is a pipe, which would be waited for until somebody writes to it.
+func refusePipe(name string) error {
 	if info, err := os.Stat(name); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errPipe}
+		return &fs.PathError{Op: "open", Path: name, Err: errPipe}
+	}
+	return nil
+}
+
+// Open implements FS. A pipe is an error.
+func (osFS) Open(name string) (ReadFile, error) {
+	if err := refusePipe(name); err != nil {
+		return nil, err
 	}
 	f, err := os.Open(name)
 	if err != nil {
