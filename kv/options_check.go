@@ -46,9 +46,9 @@ func (o *Options) check() error {
 			" bytes, or a negative number for none"})
 	}
 	if o.MemoryLimit != 0 {
-		least := max(minMemoryLimit, int64(o.MaxMemtables+1)*o.MemtableSize)
-		bounds = append(bounds, bound{"MemoryLimit", o.MemoryLimit, least, math.MaxInt64,
-			" bytes (MaxMemtables of MemtableSize, and one more)"})
+		bounds = append(bounds, bound{"MemoryLimit", o.MemoryLimit, minMemoryLimit, math.MaxInt64, " bytes"},
+			bound{"MemoryLimit", o.MemoryLimit, int64(o.MaxMemtables+1) * o.MemtableSize, math.MaxInt64,
+				" bytes (MaxMemtables of MemtableSize, and one more)"})
 	}
 	for _, b := range bounds {
 		if b.value < b.least || b.value > b.most {

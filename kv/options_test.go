@@ -14,6 +14,7 @@ import (
 func TestBadOptionsAreNamed(t *testing.T) {
 	for name, o := range map[string]*Options{
 		"MemoryLimit":              {MemoryLimit: 1 << 20},
+		"is -1: want 4194304 to":   {MemoryLimit: -1},
 		"MemoryLimit is 8388608":   {MemoryLimit: 8 << 20, MemtableSize: 4 << 20}, // and three of them
 		"MemtableSize":             {MemtableSize: 1},
 		"MaxMemtables":             {MaxMemtables: 1},
