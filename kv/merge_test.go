@@ -97,6 +97,8 @@ func TestAMergerIsNeeded(t *testing.T) {
 	require.ErrorIs(t, b.Merge([]byte("k"), []byte("1")), ErrNoMerger)
 	require.ErrorIs(t, b.Commit(nil), ErrNoMerger)
 	require.ErrorIs(t, db.Merge(make([]byte, MaxKeySize+1), nil, nil), ErrNoMerger)
+	require.NoError(t, db.Close())
+	require.ErrorIs(t, db.Merge([]byte("k"), []byte("1"), nil), ErrClosed, "before it says what else is wrong")
 	db = openMem(t, &Options{Merger: Int64Add})
 	require.ErrorIs(t, db.Merge(make([]byte, MaxKeySize+1), nil, nil), ErrTooLarge)
 	for _, name := range []string{"", strings.Repeat("x", maxMergerName+1)} {
