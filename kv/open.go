@@ -23,7 +23,8 @@ import (
 // there. The store is locked: a second Open, from this process or another, fails
 // with ErrLocked. A directory that holds other files and no store is refused,
 // and so is a store that a newer version of this package wrote; neither is
-// touched. A nil o is all defaults.
+// touched. A relative dir is one of the directory that the process is in now, wherever it goes later. A nil o is all
+// defaults.
 func Open(dir string, o *Options) (*DB, error) {
 	return openStore(context.Background(), dir, o, (*DB).tryLock)
 }
@@ -34,6 +35,11 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	opts, err := o.withDefaults()
 	if err != nil {
 		return nil, err
+	}
+	if o == nil || o.fs == nil {
+		if dir, err = absolute(dir); err != nil {
+			return nil, err
+		}
 	}
 	localDir := ""
 	if _, open := opts.fs.(*remote.FS); opts.Objects != nil && !open {
@@ -83,6 +89,19 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	}
 	d.share.begin()
 	return d, nil
+}
+
+// absolute returns the name of a directory that stays the same directory when the process goes to another. An empty
+// name stays empty: it is refused, or that of a store without a directory.
+func absolute(dir string) (string, error) {
+	if dir == "" {
+		return "", nil
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("%s: where it is cannot be found out: %w", dir, err)
+	}
+	return abs, nil
 }
 
 // A LockedError says who has a store open: the lock file, and the holder's process
