@@ -110,7 +110,8 @@ func (o *Options) checkChoices() error {
 // checkFilters refuses policies whose filters could not be read again: they would never rule anything out.
 func (o *Options) checkFilters() error {
 	const want = "is of the family %q, which is not filterpolicy's own: want a %s"
-	if p := o.Filter; p != nil && p.Name() != filterpolicy.SaltedName && !slices.Contains(filterpolicy.Families(), p.Name()) {
+	families := append(filterpolicy.Families(), filterpolicy.SaltedName)
+	if p := o.Filter; p != nil && !slices.Contains(families, p.Name()) {
 		if _, ok := p.(filterpolicy.Decoder); !ok {
 			return invalidf("Filter "+want, p.Name(), "filterpolicy.Decoder")
 		}

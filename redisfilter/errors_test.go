@@ -12,7 +12,8 @@ import (
 func TestValuesOfOtherTypesAreForeign(t *testing.T) {
 	t.Parallel()
 	ctx, server := t.Context(), redistest.Start(t)
-	s, err := New(ctx, openClient(t, server.Addr), "typed", 100, 0.01, patient(Options{})) // without a source, so that it does not load itself
+	// It has no source, so that it does not load itself.
+	s, err := New(ctx, openClient(t, server.Addr), "typed", 100, 0.01, patient(Options{}))
 	require.NoError(t, err)
 	defer s.Close()
 	require.NoError(t, s.Load(ctx, nil))
