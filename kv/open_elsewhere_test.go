@@ -1,10 +1,10 @@
 package kv
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,7 +33,7 @@ func TestAStoreStaysWhereItIsWhenTheProcessGoesElsewhere(t *testing.T) {
 			require.NoError(t, err)
 			t.Chdir(there)
 			for i := range 2000 {
-				set(t, db, fmt.Sprint(i), "of the first store, long enough to fill some memtables")
+				set(t, db, strconv.Itoa(i), "of the first store, long enough to fill some memtables")
 			}
 			require.NoError(t, db.Flush())
 			require.NoError(t, db.Compact(nil, nil))
