@@ -157,6 +157,10 @@ type filterOfOnesOwn struct{ filterpolicy.Policy }
 
 func (filterOfOnesOwn) Name() string { return "own" }
 
+func (f filterOfOnesOwn) Decode(data []byte) (filterpolicy.Filter, error) {
+	return filterpolicy.Decode(f.Policy.Name(), data)
+}
+
 // A filter that only the application can decode is no damage.
 func TestAFilterOfAnUnknownFamilyIsNoDamage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
