@@ -52,7 +52,7 @@ func TestFiltersOfAnApplication(t *testing.T) {
 	}
 }
 
-// Filters that nobody could read again are refused.
+// A policy whose filters could not be decoded again is refused.
 func TestFiltersWithoutADecoderAreRefused(t *testing.T) {
 	type writesOnly struct{ filterpolicy.Policy } // has no Decode
 	type writesOnlyRanges struct{ filterpolicy.RangePolicy }

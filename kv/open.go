@@ -23,7 +23,7 @@ import (
 // there. The store is locked: a second Open, from this process or another, fails
 // with ErrLocked. A directory that holds other files and no store is refused,
 // and so is a store that a newer version of this package wrote; neither is
-// touched. A relative dir is one of the directory that the process is in now, wherever it goes later. A nil o is all
+// touched. A relative dir is resolved once: a later os.Chdir does not move the store. A nil o is all
 // defaults.
 func Open(dir string, o *Options) (*DB, error) {
 	return openStore(context.Background(), dir, o, (*DB).tryLock)
@@ -91,15 +91,15 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	return d, nil
 }
 
-// absolute returns the name of a directory that stays the same directory when the process goes to another. An empty
-// name stays empty: it is refused, or that of a store without a directory.
+// absolute returns the full name of a directory, which does not depend on where the process is. It is cleaned, as the
+// names of the store's files are (filepath.Join). An empty name stays empty.
 func absolute(dir string) (string, error) {
 	if dir == "" {
 		return "", nil
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return "", fmt.Errorf("%s: where it is cannot be found out: %w", dir, err)
+		return "", fmt.Errorf("%s: the directory of the process is unknown: %w", dir, err)
 	}
 	return abs, nil
 }

@@ -41,7 +41,7 @@ func (o osFS) Create(name string) (WriteFile, error) {
 // errPipe is the error of reading a pipe as if it were a file.
 var errPipe = errors.New("it is a pipe, and no file")
 
-// refusePipe returns an error if a file is a pipe, which would be waited for until somebody writes to it.
+// refusePipe returns an error if a file is a pipe: to open it would block until it has a writer.
 func refusePipe(name string) error {
 	if info, err := os.Stat(name); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
 		return &fs.PathError{Op: "open", Path: name, Err: errPipe}
