@@ -75,8 +75,6 @@ func (b *Batch) Merge(key, operand []byte) error {
 // mergeable returns an error if the store does not take operands.
 func (d *DB) mergeable() error {
 	switch {
-	case d.closed.Load():
-		return ErrClosed
 	case d.opts.ReadOnly:
 		return ErrReadOnly
 	case d.operands.merger == nil:

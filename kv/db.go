@@ -166,10 +166,13 @@ func (d *DB) scratchBatch() *Batch {
 }
 
 // commitScratch commits a scratch batch to which one write was added, unless that returned
-// an error, and gives it back.
+// an error, and gives it back. That a store is closed is said before what else is wrong.
 func commitScratch(b *Batch, err error, o *WriteOptions) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		err = b.Commit(o)
+	case b.db.closed.Load():
+		err = ErrClosed
 	}
 	b.Reset()
 	b.db = nil

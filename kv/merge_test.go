@@ -97,13 +97,26 @@ func TestAMergerIsNeeded(t *testing.T) {
 	require.ErrorIs(t, b.Merge([]byte("k"), []byte("1")), ErrNoMerger)
 	require.ErrorIs(t, b.Commit(nil), ErrNoMerger)
 	require.ErrorIs(t, db.Merge(make([]byte, MaxKeySize+1), nil, nil), ErrNoMerger)
-	require.NoError(t, db.Close())
-	require.ErrorIs(t, db.Merge([]byte("k"), []byte("1"), nil), ErrClosed, "before it says what else is wrong")
 	db = openMem(t, &Options{Merger: Int64Add})
 	require.ErrorIs(t, db.Merge(make([]byte, MaxKeySize+1), nil, nil), ErrTooLarge)
 	for _, name := range []string{"", strings.Repeat("x", maxMergerName+1)} {
 		_, err := Open("db", &Options{InMemory: true, Merger: NewMerger(name, nil)})
 		require.ErrorIs(t, err, ErrInvalidOptions)
+	}
+}
+
+func TestAClosedStoreSaysSoBeforeWhatElseIsWrong(t *testing.T) {
+	for _, merger := range []Merger{nil, Int64Add} {
+		db := openMem(t, &Options{Merger: merger})
+		b := db.NewBatch()
+		require.NoError(t, db.Close())
+		require.ErrorIs(t, db.Merge([]byte("k"), []byte("1"), nil), ErrClosed)
+		require.ErrorIs(t, db.Set(make([]byte, MaxKeySize+1), nil, nil), ErrClosed)
+		if merger == nil {
+			continue
+		}
+		require.NoError(t, b.Merge([]byte("k"), []byte("1")), "batches are filled, and then refused")
+		require.ErrorIs(t, b.Commit(nil), ErrClosed)
 	}
 }
 
