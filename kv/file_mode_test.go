@@ -17,12 +17,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// umask returns the umask of the process.
-func umask() fs.FileMode {
+// umask is that of the process. To ask for it is to change it: no test may run meanwhile.
+var umask = func() fs.FileMode {
 	m := syscall.Umask(0)
 	syscall.Umask(m)
 	return fs.FileMode(m)
-}
+}()
 
 // requireModes checks the modes of all that is in a directory, and of itself, and returns the kinds of files in it.
 func requireModes(t *testing.T, dir string, file, directory fs.FileMode) map[manifest.FileKind]int {
@@ -36,7 +36,7 @@ func requireModes(t *testing.T, dir string, file, directory fs.FileMode) map[man
 		if e.IsDir() {
 			want = directory
 		}
-		require.Equal(t, want&^umask(), info.Mode().Perm(), name)
+		require.Equal(t, want&^umask, info.Mode().Perm(), name)
 		kind, _ := manifest.ParseFileName(e.Name())
 		kinds[kind]++
 		return nil
@@ -74,6 +74,7 @@ func TestFileMode(t *testing.T) {
 			require.NoError(t, db.Checkpoint(filepath.Join(dir, "new", "copies", "checkpoint")))
 			stream, _ := backUp(t, db, BackupMark{})
 			require.NoError(t, Restore(strings.NewReader(string(stream)), filepath.Join(dir, "new", "restored"), o))
+			db.settle() // nobody removes files while they are looked at
 			kinds := requireModes(t, filepath.Join(dir, "new"), c.file, c.dir)
 			for _, kind := range []manifest.FileKind{manifest.FileTable, manifest.FileWAL, manifest.FileManifest,
 				manifest.FileCurrent, manifest.FileLock, manifest.FileReader, manifest.FileRestore,
@@ -106,6 +107,7 @@ func TestFileModeBesideAnObjectStore(t *testing.T) {
 			require.True(t, ok)
 			cached.FlushCache()
 			require.NoError(t, db.Set([]byte("a"), nil, nil))
+			db.settle()
 			kinds := requireModes(t, dir, c.file, c.dir)
 			require.Positive(t, kinds[manifest.FileWAL])
 			require.Greater(t, kinds[manifest.FileUnknown], 3+2, "directories, the log's own files and the cache")
@@ -131,6 +133,7 @@ func TestFilesKeepTheirModes(t *testing.T) {
 	require.NoError(t, db.Flush())
 	file := ingestFile(t, vfs.OSWithMode(0o604), filepath.Join(t.TempDir(), "f"), nil, "b=1")
 	require.NoError(t, db.Ingest([]string{file}))
+	db.settle()
 	entries, err = os.ReadDir(dir)
 	require.NoError(t, err)
 	linked := 0
@@ -140,7 +143,7 @@ func TestFilesKeepTheirModes(t *testing.T) {
 		switch {
 		case e.Name() == manifest.LockName:
 			require.Equal(t, old, info.Mode().Perm(), "the lock is the file that it was")
-		case info.Mode().Perm() == 0o604&^umask() && filepath.Ext(e.Name()) == ".sst":
+		case info.Mode().Perm() == 0o604&^umask && filepath.Ext(e.Name()) == ".sst":
 			linked++
 		case !before[e.Name()] || e.Name() == manifest.CurrentName:
 			require.EqualValues(t, 0o600, info.Mode().Perm(), e.Name())
@@ -163,6 +166,6 @@ func TestWhatACrashLeftLendsNoMode(t *testing.T) {
 	for _, name := range replaced {
 		info, err := os.Stat(filepath.Join(dir, name))
 		require.NoError(t, err)
-		require.EqualValues(t, 0o600&^umask(), info.Mode(), name)
+		require.EqualValues(t, 0o600&^umask, info.Mode(), name)
 	}
 }

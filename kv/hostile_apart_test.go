@@ -27,6 +27,7 @@ func bombedLog(t *testing.T, n int, kind compression.Kind) (dir string, size int
 	set(t, db, "a", strings.Repeat("value", 100)) // so that the manifest has the features
 	num, log := db.held.all()[0].Num, db.logNum
 	from := filepath.Join(t.TempDir(), "bombed")
+	db.settle()
 	require.NoError(t, os.CopyFS(from, os.DirFS(dir)))
 	require.NoError(t, db.Close())
 
@@ -85,6 +86,7 @@ func TestALogWithHandlesOfAListedFileIsRefused(t *testing.T) {
 	size, err := vfs.OS.Stat(names[0])
 	require.NoError(t, err)
 	log := db.logNum
+	db.settle()
 	require.NoError(t, os.CopyFS(from, os.DirFS(dir)))
 	require.NoError(t, db.Close())
 

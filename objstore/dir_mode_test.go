@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// umask returns the umask of the process.
-func umask() fs.FileMode {
+// umask is that of the process. To ask for it is to change it: no test may run meanwhile.
+var umask = func() fs.FileMode {
 	m := syscall.Umask(0)
 	syscall.Umask(m)
 	return fs.FileMode(m)
-}
+}()
 
 // What is stored in a directory is its owner's, unless the client was opened with another mode: objects may be the
 // files of a store of which nobody else reads the local ones.
@@ -38,7 +38,7 @@ func TestModesOfObjectsInADirectory(t *testing.T) {
 			defer func() { require.NoError(t, s.Close()) }()
 			require.NoError(t, s.PutIfAbsent(t.Context(), "a/b/absent", []byte("1")))
 			require.NoError(t, s.Put(t.Context(), "a/c/put", bytes.NewReader([]byte("22")), 2))
-			require.Equal(t, map[fs.FileMode]int{c.file &^ umask(): 2, fs.ModeDir | c.dir&^umask(): 6},
+			require.Equal(t, map[fs.FileMode]int{c.file &^ umask: 2, fs.ModeDir | c.dir&^umask: 6},
 				modesIn(t, filepath.Dir(root)))
 		})
 	}
