@@ -21,25 +21,52 @@ func (s *Store) judge() {
 	switch {
 	case len(live) > 0 && live[0].Num != m.LogNum:
 		s.logMissing(m.LogNum, ", although "+live[0].Name+", which came later, is there")
-		m.Trusted = m.Trusted && m.Closed
+		m.Trusted = m.Trusted && (m.Closed || m.ClosedSeq > 0)
 	case len(live) == 0 && m.Edits > 1 && m.LogNum != m.Num && m.LogNum > 0:
 		// A store makes its log right after its manifest, before there is any other
 		// edit; only one that a checkpoint or a repair made has none.
 		s.logMissing(m.LogNum, "")
 	}
-	last := m.LastSeq
+	if m.ClosedSeq > 0 {
+		s.judgeClose(live)
+		return
+	}
 	for _, l := range live {
-		last = max(last, l.LastSeq)
-		// Behind a close that noted how far the writes go, what a log has tells. An
-		// older version did not note it. An empty log is one that was just created.
-		if m.Closed && m.ClosedSeq == 0 && m.LastSeq > 0 && !l.Closed && l.Bytes > 0 && len(l.Damage) == 0 {
+		// A close of an older version did not note how far the writes go. An empty log is one that was just created.
+		if m.Closed && m.LastSeq > 0 && !l.Closed && l.Bytes > 0 && len(l.Damage) == 0 {
 			s.damaged(l.Name, l.Bytes, "the log has lost its end, although the store was closed cleanly")
 		}
 	}
-	if last < m.ClosedSeq {
-		s.damaged(m.Name, -1, "the store was closed cleanly with writes up to number %d, and has those up "+
-			"to %d", m.ClosedSeq, last)
+}
+
+// judgeClose holds the writes that are in tables and logs against what a clean close noted. Tables have all writes up
+// to the manifest's LastSeq, and logs those that follow.
+//
+// A store that failed and went on may have left numbers out, with nothing lost. It has a new log from then on, or an
+// ingest without files in the middle of one: so a gap counts only between logs, and where something cannot be read.
+func (s *Store) judgeClose(live []*Log) {
+	m := s.Manifest
+	next, broken := m.LastSeq+1, len(s.MissingLogs) > 0
+	for _, l := range live {
+		for _, r := range l.Runs {
+			if r.First > next && (broken || r.Broken) {
+				s.missing(next, r.First-1)
+			}
+			next, broken = max(next, r.Last+1), false
+		}
+		broken = true
 	}
+	if next <= m.ClosedSeq {
+		s.missing(next, m.ClosedSeq)
+	}
+}
+
+// missing notes writes that no file has, although the store was closed cleanly with them.
+func (s *Store) missing(from, to uint64) {
+	m := s.Manifest
+	m.Missing = append(m.Missing, SeqRange{from, to})
+	s.damaged(append(s.SuspectLogs(), m.Name)[0], -1, "the store was closed cleanly with writes up to number %d, and "+
+		"those from %d to %d are missing: a log was cut off, damaged or removed", m.ClosedSeq, from, to)
 }
 
 // judgeEnd decides on a manifest that was not closed: a crash, or damage that looks

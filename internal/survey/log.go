@@ -28,8 +28,11 @@ type Log struct {
 	LastSeq  uint64 `json:"last_seq"`
 	Closed   bool   `json:"closed"` // its end is there
 
-	// FirstOffset is where the first record that checks out begins.
+	// FirstOffset and LastOffset are where the first and the last record begin that check out.
 	FirstOffset int64 `json:"-"`
+	LastOffset  int64 `json:"-"`
+	// Runs are the sequence numbers of these records: one run for each stretch without a gap.
+	Runs []Run `json:"-"`
 	// End is where history ends if it ends in this log: a crash cut it off there, as Open
 	// takes it, and records that begin after it were never acknowledged as synced.
 	// Otherwise it is past all records.
@@ -40,6 +43,18 @@ type Log struct {
 	Torn    string   `json:"-"` // how it breaks off, if in a way that a crash explains
 
 	Blobs map[uint64]bool `json:"-"` // the numbers of the blob files that it has handles of
+
+	broken bool // something could not be read since the last record
+}
+
+// A SeqRange is a range of sequence numbers, both ends included.
+type SeqRange struct{ First, Last uint64 }
+
+// A Run is the sequence numbers of records that follow each other. Broken says that something before them, back to
+// the run before or the beginning of the log, could not be read.
+type Run struct {
+	SeqRange
+	Broken bool
 }
 
 // A Record is a batch in a log. Its data is valid during the call that got it.
@@ -48,6 +63,7 @@ type Record struct {
 	Seq    uint64 // of the first write; the others count up
 	Count  uint64 // of writes
 	Data   []byte
+	Broken bool // something between it and the record before could not be read
 }
 
 // readLogs reads every log on disk.
@@ -106,6 +122,7 @@ func (l *Log) read(r *wal.Reader, visit func(Record) error) error {
 	left, err := Records(r, func(offset int64, data []byte) error {
 		return l.record(data, offset, visit)
 	}, func(err error) error {
+		l.broken = true
 		switch {
 		case errors.Is(err, wal.ErrNewerFormat):
 			return err
@@ -131,7 +148,7 @@ func (s *Store) endHistory() {
 	live := s.liveLogs()
 	live = slices.DeleteFunc(live, neverUsedIn(live))
 	cut := slices.IndexFunc(live, func(l *Log) bool { return !l.Closed })
-	damaged := len(s.MissingLogs) > 0
+	damaged := len(s.MissingLogs) > 0 || s.Manifest != nil && len(s.Manifest.Missing) > 0
 	for i, l := range live {
 		damaged = damaged || len(l.Damage) > 0
 		if cut >= 0 && i > cut && l.Records > 0 && l.Synced {
@@ -167,6 +184,18 @@ func neverUsedIn(live []*Log) func(*Log) bool {
 	return func(l *Log) bool { return unused[l] }
 }
 
+// SuspectLogs returns the names of the logs that may have lost writes: those that are missing, damaged, or without
+// their end.
+func (s *Store) SuspectLogs() []string {
+	names := slices.Clone(s.MissingLogs)
+	for _, l := range s.liveLogs() {
+		if len(l.Damage) > 0 || !l.Closed {
+			names = append(names, l.Name)
+		}
+	}
+	return names
+}
+
 // liveLogs returns the logs whose writes may be in no table.
 func (s *Store) liveLogs() (live []*Log) {
 	for i := range s.Logs {
@@ -183,16 +212,28 @@ func (l *Log) record(data []byte, offset int64, visit func(Record) error) error 
 	count, fault := l.countWrites(data)
 	if fault != "" {
 		l.Damage = append(l.Damage, Damage{File: l.Name, Offset: offset, What: "a record of the log: " + fault})
-		l.Skipped += int64(len(data))
+		l.Skipped, l.broken = l.Skipped+int64(len(data)), true
 		return nil
 	}
-	rec := Record{Offset: offset, Seq: binary.LittleEndian.Uint64(data), Count: count, Data: data}
+	rec := Record{Offset: offset, Seq: binary.LittleEndian.Uint64(data), Count: count, Data: data,
+		Broken: l.broken}
 	if l.Records++; l.Records == 1 {
 		l.FirstSeq, l.FirstOffset = rec.Seq, offset
 	}
 	l.Writes += rec.Count
-	l.LastSeq = max(l.LastSeq, rec.Seq+rec.Count-1)
+	l.LastSeq, l.LastOffset = max(l.LastSeq, rec.Seq+rec.Count-1), offset
+	l.addRun(Run{SeqRange{rec.Seq, rec.Seq + rec.Count - 1}, l.broken})
+	l.broken = false
 	return visit(rec)
+}
+
+// addRun adds the sequence numbers of the next record.
+func (l *Log) addRun(r Run) {
+	if n := len(l.Runs); n > 0 && l.Runs[n-1].Last+1 == r.First {
+		l.Runs[n-1].Last = r.Last
+		return
+	}
+	l.Runs = append(l.Runs, r)
 }
 
 // countWrites returns the number of writes of a batch, or what is wrong with it, and notes the blob files

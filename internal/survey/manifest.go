@@ -38,6 +38,8 @@ type Manifest struct {
 	// ClosedSeq is, after a clean close, how far the writes go that are in the
 	// files; or 0.
 	ClosedSeq uint64
+	// Missing are, after a clean close, the writes up to ClosedSeq that are neither in tables nor in logs.
+	Missing []SeqRange
 	// Broken is set if edits are damaged in a way that no crash explains, or the
 	// description of the whole store, which comes first, is missing.
 	Broken bool
@@ -236,13 +238,14 @@ func (s *Store) overlapsLive(t *Table) bool {
 
 // Rescues reports whether a table that the manifest does not list is worth having
 // although the manifest can be trusted: a crash came between a flush and its edit, and
-// the logs that the writes are in are damaged.
+// the logs that the writes are in are damaged, or gone.
 func (s *Store) Rescues(t *Table) bool {
 	if !s.Trusted() || t.Level >= 0 || t.Info == nil || len(t.Damage) > 0 ||
 		uint64(t.Info.SmallestSeq) <= s.Manifest.LastSeq {
 		return false
 	}
-	return slices.ContainsFunc(s.liveLogs(), func(l *Log) bool { return len(l.Damage) > 0 })
+	return len(s.Manifest.Missing) > 0 ||
+		slices.ContainsFunc(s.liveLogs(), func(l *Log) bool { return len(l.Damage) > 0 })
 }
 
 func (s *Store) logMissing(num uint64, detail string) {

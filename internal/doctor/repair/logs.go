@@ -2,11 +2,14 @@ package repair
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/survey"
 )
@@ -16,6 +19,7 @@ type batch struct {
 	log         string
 	first, last uint64 // sequence numbers
 	record      []byte
+	broken      bool // something before it in the log could not be read
 }
 
 // logs replays the records of all logs whose writes may be in no table, in the order
@@ -48,7 +52,7 @@ func (r *repairer) logs() error {
 			for n := len(batches); n > 0 && batches[n-1].last >= rec.Seq; n-- {
 				batches = batches[:n-1]
 			}
-			batches = append(batches, batch{l.Name, rec.Seq, last, bytes.Clone(rec.Data)})
+			batches = append(batches, batch{l.Name, rec.Seq, last, bytes.Clone(rec.Data), rec.Broken})
 			return nil
 		})
 		if err != nil {
@@ -59,40 +63,92 @@ func (r *repairer) logs() error {
 	return r.writeBatches(batches, names, &beside)
 }
 
-// loseRecords reports gaps between the records, and logs that break off. Tables that stand beside
-// the logs may have writes of gaps before their last.
+// loseRecords reports the writes that logs have lost, once each: by their numbers where the manifest or records around
+// them tell these. Tables that stand beside the logs may have writes of gaps before their last.
 func (r *repairer) loseRecords(batches []batch, beside uint64) {
-	for i, b := range batches {
-		if i == 0 || b.first == batches[i-1].last+1 {
-			continue
-		}
-		from, to := batches[i-1].last+1, b.first-1
-		n := to - from + 1
-		file := b.log
-		if before := batches[i-1].log; before != b.log {
-			file = before + ", " + b.log
-		}
-		r.report.lose(Loss{File: file, What: "records of the log", Writes: &n, FirstSeq: from, LastSeq: to,
-			Possible: from <= beside})
+	for _, name := range r.s.MissingLogs {
+		r.report.file(name, Missing, "")
 	}
-	for i := range r.s.Logs {
-		l := &r.s.Logs[i]
-		if r.s.InTables(l) {
-			continue
+	if m := r.s.Manifest; r.s.Trusted() && m.ClosedSeq > 0 {
+		for _, g := range m.Missing {
+			r.loseWrites(cmp.Or(strings.Join(r.s.SuspectLogs(), ", "), m.Name), g, beside)
 		}
-		// What is missing after a record shows in the next one's sequence number.
-		followed := len(batches) > 0 && l.Records > 0 && batches[len(batches)-1].last > l.LastSeq
-		switch {
-		case len(l.Damage) > 0 && (!followed || batches[0].log == l.Name && l.Damage[0].Offset < l.FirstOffset):
-			r.report.lose(Loss{File: l.Name, What: "the log is damaged", Possible: l.Closed && l.Skipped == 0})
-		case !l.Closed && !followed:
-			what := "the log has no end: what came after its last whole record, if anything did"
-			r.report.lose(Loss{File: l.Name, What: what, Possible: true})
+		return
+	}
+	r.loseGaps(batches, beside)
+	for i := range r.s.Logs {
+		if l := &r.s.Logs[i]; !r.s.InTables(l) {
+			r.loseEnd(l, batches)
 		}
 	}
 	for _, name := range r.s.MissingLogs {
-		r.report.file(name, Missing, "")
-		r.report.lose(Loss{File: name, What: "the log is missing", Possible: true})
+		if !r.s.Trusted() || len(batches) == 0 { // else the first number tells what was in it
+			r.report.lose(Loss{File: name, What: "the log is missing", Possible: true})
+		}
+	}
+}
+
+// loseWrites reports writes whose numbers are missing.
+func (r *repairer) loseWrites(file string, g survey.SeqRange, beside uint64) {
+	n := g.Last - g.First + 1
+	r.report.lose(Loss{File: file, What: "records of the log", Writes: &n, FirstSeq: g.First, LastSeq: g.Last,
+		Possible: g.First <= beside})
+}
+
+// loseGaps reports gaps between records of logs, and before the first if the manifest tells where tables end.
+func (r *repairer) loseGaps(batches []batch, beside uint64) {
+	for i, b := range batches {
+		file, next, broken := b.log, uint64(0), b.broken
+		switch {
+		case i > 0:
+			next = batches[i-1].last + 1
+			if before := batches[i-1].log; before != b.log {
+				file, broken = before+", "+b.log, true
+			}
+		case !r.s.Trusted():
+			continue
+		default:
+			next = r.s.Manifest.LastSeq + 1
+			if suspects := r.suspectsBefore(b.log); len(suspects) > 0 {
+				file, broken = strings.Join(suspects, ", "), true
+			}
+		}
+		if broken && b.first > next {
+			r.loseWrites(file, survey.SeqRange{First: next, Last: b.first - 1}, beside)
+		}
+	}
+}
+
+// suspectsBefore returns the logs before one that may have lost writes.
+func (r *repairer) suspectsBefore(log string) []string {
+	_, num := manifest.ParseFileName(log)
+	return slices.DeleteFunc(r.s.SuspectLogs(), func(name string) bool {
+		_, n := manifest.ParseFileName(name)
+		return n >= num
+	})
+}
+
+// loseEnd reports what a log may have lost that no gap between records shows: after its last record if no later log
+// has any, and before its first if nothing tells the number that was to come.
+func (r *repairer) loseEnd(l *survey.Log, batches []batch) {
+	followed := slices.ContainsFunc(batches, func(b batch) bool {
+		_, num := manifest.ParseFileName(b.log)
+		return num > l.Num
+	})
+	led := r.s.Trusted() || len(batches) > 0 && batches[0].log != l.Name
+	damaged := slices.ContainsFunc(l.Damage, func(d survey.Damage) bool {
+		after, before := followed, led
+		if l.Records > 0 {
+			after, before = after || d.Offset < l.LastOffset, before || d.Offset > l.FirstOffset
+		}
+		return !after || !before
+	})
+	switch {
+	case damaged:
+		r.report.lose(Loss{File: l.Name, What: "the log is damaged", Possible: l.Closed && l.Skipped == 0})
+	case !l.Closed && !followed:
+		what := "the log has no end: what came after its last whole record, if anything did"
+		r.report.lose(Loss{File: l.Name, What: what, Possible: true})
 	}
 }
 

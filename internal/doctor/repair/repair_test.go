@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -116,9 +117,11 @@ func contents(t *testing.T, dir string) map[string]string {
 }
 
 // requireCovered checks that every value is one that was written, and that whatever
-// is not as it was is within what the report says was lost.
+// is not as it was is within what the report says was lost. With a manifest that can be trusted, the report
+// is certain of it, and counts no fewer writes than keys have lost.
 func requireCovered(t *testing.T, h *history, r *Report, got map[string]string, what string) {
 	t.Helper()
+	whole := trusted(r)
 	if !strings.Contains(what, "missing") {
 		// No file is missing, so nothing may be explained by that.
 		told := *r
@@ -132,11 +135,38 @@ func requireCovered(t *testing.T, h *history, r *Report, got map[string]string, 
 				h.now[k], r)
 		}
 	}
+	lost := uint64(0)
 	for k := range h.now {
 		if _, ok := got[k]; !ok {
 			require.True(t, r.Covers([]byte(k)), "%s: %s is missing, and no loss covers it: %+v", what, k, r)
 		}
+		if got[k] != h.now[k] {
+			lost++
+		}
 	}
+	if whole {
+		require.Equal(t, lost > 0, lost > 0 && r.LostForSure(), "%s: %d keys have lost writes: %+v", what, lost, r)
+		require.LessOrEqual(t, lost, countLost(r), "%s: %+v", what, r)
+	}
+}
+
+// trusted reports whether a repair could trust the manifest.
+func trusted(r *Report) bool {
+	return r.Needed && !slices.ContainsFunc(r.Lost, func(l Loss) bool { return l.File == listOfFiles })
+}
+
+// countLost returns how many writes a report says are lost for certain, which is any number if it does not know.
+func countLost(r *Report) (n uint64) {
+	for _, l := range r.Lost {
+		switch {
+		case l.Possible:
+		case l.Writes == nil:
+			return math.MaxUint64
+		default:
+			n += *l.Writes
+		}
+	}
+	return n
 }
 
 // repaired repairs a damaged store, checks what is left, and returns the report and the contents. If
