@@ -134,10 +134,10 @@ func (f *flipRun) flip(name string, at int) {
 	}
 }
 
-// named reports whether an error is one of those that damage is told by. A format's
-// version is outside of what is checksummed, so that a newer one is told from damage.
+// named reports whether an error is one that damage is told by. A version is believed after its checksum, so that
+// damage is not taken for a newer format.
 func named(err error) bool {
-	return errors.Is(err, ErrCorruption) || errors.Is(err, ErrNewerFormat)
+	return errors.Is(err, ErrCorruption) && !errors.Is(err, ErrNewerFormat)
 }
 
 // lookUp looks up every key, and some that are not there. It reports whether damage

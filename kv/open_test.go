@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
@@ -44,6 +45,8 @@ func TestANewerFormatIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	newer := strings.Replace(string(line), "format=1 ", "format=2 sharding=yes ", 1)
 	require.NotEqual(t, string(line), newer)
+	newer, _, _ = strings.Cut(newer, " crc=")
+	newer = fmt.Sprintf("%s crc=%08x\n", newer, base.Checksum(0, 0, []byte(newer)))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, manifest.CurrentName), []byte(newer), 0o600))
 	before := readDir(t, dir)
 	for _, o := range []*Options{nil, {ReadOnly: true}} {

@@ -28,7 +28,8 @@ import (
 //	44  version     u32    that of the header
 //	48  magic       8 bytes "SIFTBLB\n"
 //
-// Magic and version keep their places in every version of the format. Whoever knows a file's id
+// Magic, version and checksum of the header keep their places in every version of the format: a version is believed
+// after its checksum, and the footer's, which has none, must be the same. Whoever knows a file's id
 // and its size reads records without the header and the footer: every checksum is bound to the
 // id, so that another file fails as a damaged one does.
 
@@ -77,28 +78,19 @@ func decodeHeader(b []byte) (id uint64, order uint32, err error) {
 	if len(b) != headerSize || string(b[:8]) != headMagic {
 		return 0, 0, errors.New("header: not a file of large values (wrong magic number)")
 	}
-	if err := checkVersion(binary.LittleEndian.Uint32(b[8:])); err != nil {
-		return 0, 0, err
-	}
 	id, order = binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint32(b[12:])
-	switch {
+	switch version := binary.LittleEndian.Uint32(b[8:]); {
 	case binary.LittleEndian.Uint32(b[24:]) != base.Checksum(0, 0, b[:24]):
 		return 0, 0, errors.New("header: checksum does not match")
+	case version > formatVersion:
+		return 0, 0, fmt.Errorf("%w: version %d of a file of large values, this program reads up to %d",
+			base.ErrNewerFormat, version, formatVersion)
+	case version == 0:
+		return 0, 0, errors.New("header: no such format version: 0")
 	case id == 0 || order > byCommit || binary.LittleEndian.Uint32(b[28:]) != 0:
 		return 0, 0, errors.New("header: malformed")
 	}
 	return id, order, nil
-}
-
-func checkVersion(version uint32) error {
-	switch {
-	case version > formatVersion:
-		return fmt.Errorf("%w: version %d of a file of large values, this program reads up to %d",
-			base.ErrNewerFormat, version, formatVersion)
-	case version == 0:
-		return errors.New("no such format version: 0")
-	}
-	return nil
 }
 
 // appendFooter appends the footer of a file whose size is info's.
@@ -117,9 +109,6 @@ func decodeFooter(b []byte, size int64) (i Info, err error) {
 	if len(b) != footerSize || string(b[48:]) != tailMagic {
 		return i, errors.New("footer: not that of a file of large values (wrong magic number)")
 	}
-	if err := checkVersion(binary.LittleEndian.Uint32(b[44:])); err != nil {
-		return i, err
-	}
 	i = Info{
 		Records:    binary.LittleEndian.Uint64(b),
 		KeyBytes:   binary.LittleEndian.Uint64(b[8:]),
@@ -130,6 +119,9 @@ func decodeFooter(b []byte, size int64) (i Info, err error) {
 	switch {
 	case binary.LittleEndian.Uint32(b[40:]) != base.Checksum(i.ID, uint64(size)-footerSize, b[:40]):
 		return i, errors.New("footer: checksum does not match")
+	case binary.LittleEndian.Uint32(b[44:]) != formatVersion:
+		return i, fmt.Errorf("footer: the version is %d, and the header's is %d", binary.LittleEndian.Uint32(b[44:]),
+			formatVersion)
 	case i.Size != size:
 		return i, fmt.Errorf("footer: the file had %d bytes when it was written and has %d now", i.Size, size)
 	case i.ID == 0 || i.Records > i.RecordBytes():

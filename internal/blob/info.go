@@ -49,7 +49,7 @@ func Unfinished(f io.ReaderAt, size int64) (bool, error) {
 		return false, err
 	}
 	_, err := decodeFooter(tail[:], size)
-	return err != nil && !errors.Is(err, base.ErrNewerFormat), nil
+	return err != nil, nil
 }
 
 // info reads header and footer.

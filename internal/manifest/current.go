@@ -19,7 +19,8 @@ const FormatVersion = 1
 //
 //	siftkv format=1 manifest=MANIFEST-000007 crc=89abcdef
 //
-// crc is the CRC-32C of all before " crc", bound to (0, 0), in hexadecimal.
+// crc is the CRC-32C of all before " crc", bound to (0, 0), in hexadecimal. It has this place in every version of the
+// format, so that a damaged version is not taken for a newer one.
 
 // maxCurrentSize is far more than a CURRENT file has.
 const maxCurrentSize = 4096
@@ -60,12 +61,12 @@ func ParseCurrent(text string) (uint64, error) {
 	if _, err := fmt.Sscanf(text, "siftkv format=%d ", &version); err != nil {
 		return 0, ErrNotCurrent
 	}
-	if version > FormatVersion {
-		return 0, fmt.Errorf("%w: version %d, this program opens up to %d", ErrNewerFormat, version, FormatVersion)
-	}
 	line, crc, ok := strings.Cut(text, " crc=")
 	if !ok || crc != fmt.Sprintf("%08x\n", base.Checksum(0, 0, []byte(line))) {
 		return 0, errors.New("checksum does not match")
+	}
+	if version > FormatVersion {
+		return 0, fmt.Errorf("%w: version %d, this program opens up to %d", ErrNewerFormat, version, FormatVersion)
 	}
 	_, name, _ := strings.Cut(line, "manifest=")
 	kind, num := ParseFileName(name)

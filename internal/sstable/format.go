@@ -25,6 +25,8 @@ const (
 	kindsVersion = 2
 	slotsVersion = 3
 	apartVersion = 4
+
+	firstBound = 5 // the first version that the footer's checksum is bound to
 )
 
 // Every block on disk is followed by a trailer:
@@ -41,11 +43,12 @@ const (
 //	tailLength   uint64  bytes from the first block of the tail to the file's end
 //	tableID      uint64  a number of this file, in every checksum
 //	fileSize     uint64  of the whole file
-//	checksum     uint32  CRC-32C of the 40 bytes above, bound to (0, 0)
+//	checksum     uint32  CRC-32C of the 40 bytes above, bound to (0, 0); from version 5 on to (version, 0)
 //	version      uint32  3, or 4 if there are handles; 1 or 2 in older files
 //	magic        8 bytes "SIFTSST\n"
 //
-// Magic and version keep their place in every version of the format.
+// Checksum, version and magic keep their place in every version of the format. A version that this program does not
+// know is believed if the checksum is bound to it: a damaged one is not taken for a newer format.
 
 const (
 	trailerSize = 5
@@ -80,9 +83,17 @@ func (f footer) append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, f.tailLength)
 	dst = binary.LittleEndian.AppendUint64(dst, f.tableID)
 	dst = binary.LittleEndian.AppendUint64(dst, f.fileSize)
-	dst = binary.LittleEndian.AppendUint32(dst, base.Checksum(0, 0, dst[at:]))
+	dst = binary.LittleEndian.AppendUint32(dst, footerSum(f.version, dst[at:]))
 	dst = binary.LittleEndian.AppendUint32(dst, f.version)
 	return append(dst, magic...)
+}
+
+// footerSum returns the checksum of the first 40 bytes of a footer with a version.
+func footerSum(version uint32, b []byte) uint32 {
+	if version < firstBound {
+		version = 0
+	}
+	return base.Checksum(uint64(version), 0, b)
 }
 
 // decodeFooter decodes the last footerSize bytes of a file of size bytes.
@@ -92,13 +103,12 @@ func decodeFooter(b []byte, size int64) (f footer, err error) {
 	}
 	version := binary.LittleEndian.Uint32(b[44:])
 	switch {
+	case binary.LittleEndian.Uint32(b[40:]) != footerSum(version, b[:40]):
+		return f, fmt.Errorf("footer: checksum does not match, or the format version, %d, is damaged", version)
 	case version > FormatVersion:
 		return f, fmt.Errorf("%w: version %d, this program reads up to %d", ErrNewerFormat, version, FormatVersion)
 	case version == 0:
 		return f, errors.New("footer: no such format version: 0")
-	}
-	if binary.LittleEndian.Uint32(b[40:]) != base.Checksum(0, 0, b[:40]) {
-		return f, errors.New("footer: checksum does not match")
 	}
 	f = footer{
 		propsOffset: binary.LittleEndian.Uint64(b),

@@ -140,12 +140,33 @@ func TestSalvageFindsTheIDInADamagedFooter(t *testing.T) {
 
 func TestSalvageRefusesANewerFormat(t *testing.T) {
 	data, _, info := salvageFile(t, nil, 10)
-	data[len(data)-12] = FormatVersion + 1
+	makeNewer(data)
 	for _, known := range []uint64{0, info.ID} {
 		_, err := SalvageFile(bytes.NewReader(data), int64(len(data)), &SalvageOptions{ID: known},
 			func(base.InternalKey, []byte) error { return nil })
 		require.ErrorIs(t, err, ErrNewerFormat)
 		require.NotErrorIs(t, err, ErrCorruption)
+	}
+}
+
+// makeNewer makes a file one of the next version of the format, as far as that is known.
+func makeNewer(data []byte) {
+	footer := data[len(data)-footerSize:]
+	binary.LittleEndian.PutUint32(footer[40:], footerSum(FormatVersion+1, footer[:40]))
+	binary.LittleEndian.PutUint32(footer[44:], FormatVersion+1)
+}
+
+// A version that is damaged is not taken for a newer one, whichever of its bits it is: all entries are there.
+func TestADamagedVersionIsDamage(t *testing.T) {
+	whole, want, info := salvageFile(t, &WriterOptions{BlockSize: 300}, 50)
+	for bit := range 32 {
+		data := bytes.Clone(whole)
+		data[len(data)-12+bit/8] ^= 1 << (bit % 8)
+		_, err := NewReader(bytes.NewReader(data), int64(len(data)), nil)
+		require.ErrorIs(t, err, ErrCorruption)
+		require.NotErrorIs(t, err, ErrNewerFormat)
+		_, got := salvaged(t, data, info.ID, want, "a bit of the version")
+		require.Equal(t, want, got)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,7 +30,8 @@ func TestAFileOfAnotherUserIsAnError(t *testing.T) {
 			what := fmt.Sprintf("%s of a store whose %s may not be read: %s%s", args[0], name, r.Stdout, r.Stderr)
 			require.Equal(t, statusError, r.Status, what)
 			require.Contains(t, r.Stderr, "permission denied", what)
-			require.NotRegexp(t, "(?i)damage|corrupt", r.Stdout+r.Stderr, what)
+			told := strings.ReplaceAll(r.Stdout+r.Stderr, `"damage": []`, "")
+			require.NotRegexp(t, "(?i)damage|corrupt", told, what)
 		}
 		restore()
 		require.Equal(t, before, filesUnder(t, top), "something was changed")

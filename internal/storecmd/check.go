@@ -34,10 +34,14 @@ func (c *statsCommand) Run(ctx context.Context, p *program) error {
 
 type verifyCommand struct{ Dir }
 
-// Run prints a line per file and one per damaged place, which is exit status 4.
+// Run prints a line per file and one per damaged place, which is exit status 4. A file that cannot be read, or that a
+// newer release wrote, does not keep it from the others.
 func (c *verifyCommand) Run(ctx context.Context, p *program) error {
 	s, err := p.verify(ctx, c.Dir.Dir)
 	if err != nil {
+		if s != nil && ctx.Err() == nil {
+			err = errors.Join(err, p.report(s.Verdict()))
+		}
 		return err
 	}
 	if err := p.report(s.Verdict()); err != nil && !gone(err) || len(s.Damage) == 0 {
@@ -54,7 +58,7 @@ func (c *verifyCommand) Run(ctx context.Context, p *program) error {
 func (p *program) verify(ctx context.Context, l Location) (*survey.Store, error) {
 	step, end := p.progress()
 	defer end()
-	o := survey.Options{Progress: step}
+	o := survey.Options{Progress: step, ReadOn: true}
 	if !l.remote() {
 		return doctor.Verify(ctx, string(l), o)
 	}
@@ -79,10 +83,12 @@ func (p *program) surveyObjects(ctx context.Context, l Location,
 		return nil, fmt.Errorf("%w in %s", kv.ErrNotExist, l)
 	}
 	o.FS = f
-	if s, err = take(ctx, objectsRoot, o); err != nil {
-		return nil, fmt.Errorf("%w (objects: %s)", err, l)
+	if s, err = take(ctx, objectsRoot, o); s != nil {
+		s.Dir = l.String()
 	}
-	s.Dir = l.String()
+	if err != nil {
+		return s, fmt.Errorf("%w (objects: %s)", err, l)
+	}
 	return s, f.outlived(s.Damage)
 }
 

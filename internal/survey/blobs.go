@@ -111,8 +111,7 @@ func (s *Store) readBlob(b *Blob) error {
 		return err
 	}
 	if errors.Is(fault, base.ErrNewerFormat) {
-		return fmt.Errorf("%w; if the file is damaged and no newer version ever wrote this store, move it away "+
-			"and run again", fault)
+		return fault
 	}
 	if fault != nil {
 		b.Damage = damageOf(b.Name, fault)

@@ -75,10 +75,7 @@ func TestVerifyFindsFlippedBitsOfBlobFiles(t *testing.T) {
 		data[at] ^= 1 << (at % 8)
 		require.NoError(t, os.WriteFile(blobs[1], data, 0o600))
 		s, err := doctor.Verify(t.Context(), dir, survey.Options{})
-		if err != nil {
-			require.ErrorIs(t, err, kv.ErrNewerFormat, "byte %d", at)
-			continue
-		}
+		require.NoError(t, err, "byte %d", at)
 		require.NotEmpty(t, s.Damage, "byte %d", at)
 		require.Equal(t, filepath.Base(blobs[1]), s.Damage[0].File)
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -60,13 +59,6 @@ func (s *Store) readManifests(names []string) error {
 	slices.Sort(nums)
 	slices.Reverse(nums)
 	num, err := manifest.Current(s.fs, s.Dir)
-	whole := false
-	if errors.Is(err, manifest.ErrNewerFormat) {
-		var unread error
-		if whole, unread = s.currentIsWhole(); unread != nil {
-			return unread
-		}
-	}
 	switch {
 	case err == nil:
 		s.Current = manifest.FileName(manifest.FileManifest, num)
@@ -75,11 +67,6 @@ func (s *Store) readManifests(names []string) error {
 			break
 		}
 		nums = append([]uint64{num}, slices.DeleteFunc(nums, func(n uint64) bool { return n == num })...)
-	case errors.Is(err, manifest.ErrNewerFormat) && whole:
-		return err
-	case errors.Is(err, manifest.ErrNewerFormat):
-		s.damaged(manifest.CurrentName, 0,
-			"the store's pointer to its manifest: the version is newer and the checksum does not match")
 	case errors.Is(err, fs.ErrNotExist):
 		s.damaged(manifest.CurrentName, -1, "the pointer to the manifest is missing")
 	case errors.Is(err, base.ErrCorruption), s.aboutBytes(err):
@@ -111,18 +98,6 @@ func (s *Store) readManifests(names []string) error {
 		s.damaged("MANIFEST", -1, "there is no manifest")
 	}
 	return nil
-}
-
-// currentIsWhole reports whether CURRENT's checksum is right.
-func (s *Store) currentIsWhole() (whole bool, err error) {
-	_, err = s.Examine(manifest.CurrentName, func(f vfs.ReadFile) error {
-		b := make([]byte, 4096)
-		n, err := f.ReadAt(b, 0)
-		line, crc, ok := strings.Cut(string(b[:n]), " crc=")
-		whole = ok && strings.TrimSuffix(crc, "\n") == fmt.Sprintf("%08x", base.Checksum(0, 0, []byte(line)))
-		return err
-	})
-	return whole, err
 }
 
 func manifestNum(name string) uint64 {

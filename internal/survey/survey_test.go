@@ -49,10 +49,7 @@ func TestVerifyFindsFlippedBits(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, data, 0o600))
 			flips++
 			s, err := doctor.Verify(t.Context(), dir, survey.Options{})
-			if err != nil {
-				require.ErrorIs(t, err, kv.ErrNewerFormat, "%s, byte %d", e.Name(), at)
-				continue
-			}
+			require.NoError(t, err, "%s, byte %d", e.Name(), at)
 			if e.Name() == "MANIFEST-000016" && at >= len(whole)-endMark {
 				require.NotEmpty(t, s.Notes, "a crash may have cut it off")
 				continue

@@ -96,8 +96,7 @@ func (s *Store) readTable(t *Table) error {
 	}
 	if errors.Is(fault, base.ErrNewerFormat) {
 		// The manifest does not tell more: a newer version may list tables of its own in one that we can read.
-		return fmt.Errorf("%w; if the file is damaged and no newer version ever wrote this store, move it away "+
-			"and run again", fault)
+		return fault
 	}
 	if l := t.Listing; l != nil && l.Size != t.Size && errors.Is(fault, base.ErrCorruption) {
 		fault = base.Corruptf(t.Name, min(t.Size, l.Size), "a table of level %d has %d bytes, and had %d when it "+

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -35,7 +36,7 @@ type FileState struct {
 
 // Verdict sums up a deep survey.
 func (s *Store) Verdict() *Verdict {
-	v := &Verdict{Dir: keytext.Name(s.Dir), OK: len(s.Damage) == 0,
+	v := &Verdict{Dir: keytext.Name(s.Dir), OK: len(s.Damage) == 0 && !s.unread(),
 		Damage: append([]Damage{}, s.Damage...), Notes: append([]string{}, s.Notes...),
 		Garbage: append([]File{}, s.Garbage...)}
 	bad := map[string]bool{}
@@ -73,6 +74,12 @@ func (s *Store) Verdict() *Verdict {
 		v.Files = append(v.Files, FileState{Name: l.Name, Bytes: l.Bytes, Entries: l.Writes, OK: !bad[l.Name]})
 	}
 	return v
+}
+
+// unread reports whether there is a file that could not be read.
+func (s *Store) unread() bool {
+	return slices.ContainsFunc(s.Tables, func(t Table) bool { return t.Unread != nil }) ||
+		slices.ContainsFunc(s.Blobs, func(b Blob) bool { return b.Unread != nil })
 }
 
 // WriteText writes the verdict for people.

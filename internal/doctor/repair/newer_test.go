@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,13 +10,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/doctor"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/kv"
 )
 
-// footerVersion is where the format version of a sorted file stands, from its end.
-const footerVersion = 12
+// footerSize is the length in bytes of the footer of a sorted file: see docs/format.md.
+const footerSize = 56
 
 // A table of a newer format is told by name and never taken for damage, although the manifest can be
 // read and lists it: a newer version of the program had the store. No repair touches it, not even for
@@ -33,7 +38,9 @@ func TestATableOfANewerFormatIsNoDamage(t *testing.T) {
 	require.Len(t, tables, 2)
 	data, err := os.ReadFile(tables[0])
 	require.NoError(t, err)
-	data[len(data)-footerVersion] = sstable.FormatVersion + 1
+	footer := data[len(data)-footerSize:]
+	binary.LittleEndian.PutUint32(footer[40:], base.Checksum(sstable.FormatVersion+1, 0, footer[:40]))
+	binary.LittleEndian.PutUint32(footer[44:], sstable.FormatVersion+1)
 	require.NoError(t, os.WriteFile(tables[0], data, 0o600))
 
 	refused := func(err error) {
@@ -66,5 +73,46 @@ func TestATableOfANewerFormatIsNoDamage(t *testing.T) {
 		require.Equal(t, before, snapshotDir(t, dir))
 		require.NoDirExists(t, filepath.Join(dir, LostDir))
 		require.NoDirExists(t, out)
+	}
+}
+
+// A version that is damaged, in a bit of whichever place, costs nothing: verify goes through the other files, and a
+// repair takes all entries and all values out of the file.
+func TestADamagedVersionCostsNothing(t *testing.T) {
+	t.Parallel()
+	origin := filepath.Join(t.TempDir(), "origin")
+	h := apartStore(t, origin, 2)
+	places := map[manifest.FileKind][]int{manifest.FileTable: {-12}, manifest.FileBlob: {8, -12}}
+	for kind, offsets := range places {
+		for _, at := range offsets {
+			for bit := range 32 {
+				if bit%scale.Stride(5, 1) != 0 {
+					continue
+				}
+				dir := filepath.Join(t.TempDir(), "store")
+				cloneDir(t, origin, dir)
+				names := filesOf(t, dir, kind)
+				name := names[bit%len(names)]
+				data, err := os.ReadFile(name)
+				require.NoError(t, err)
+				if at < 0 {
+					data[len(data)+at+bit/8] ^= 1 << (bit % 8)
+				} else {
+					data[at+bit/8] ^= 1 << (bit % 8)
+				}
+				replace(t, name, data)
+				s, err := doctor.Verify(t.Context(), dir, survey.Options{})
+				require.NoError(t, err)
+				for _, d := range s.Damage {
+					require.Equal(t, filepath.Base(name), d.File)
+				}
+				require.Len(t, s.Tables, len(filesOf(t, dir, manifest.FileTable)))
+				r, err := Run(t.Context(), dir, Options{})
+				require.NoError(t, err)
+				require.True(t, r.Needed)
+				require.Empty(t, r.Lost, "%s at %d, bit %d", filepath.Base(name), at, bit)
+				require.Equal(t, h.now, contents(t, dir))
+			}
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package repair
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -37,9 +36,6 @@ func TestEachTableOfAStoreWithValuesApartInTurn(t *testing.T) {
 				cloneDir(t, origin, dir)
 				damages[damage](t, filesOf(t, dir, manifest.FileTable)[i], rng)
 				what := fmt.Sprintf("seed %d: %s %s", seed, damage, filepath.Base(tables[i]))
-				if _, err := Run(t.Context(), dir, Options{DryRun: true}); errors.Is(err, kv.ErrNewerFormat) {
-					continue // a version that is damaged
-				}
 				r, got := repaired(t, h, dir, what, i == 0)
 				for k, v := range h.now {
 					if len(v) >= apartFrom && got[k] != v {
