@@ -2,7 +2,6 @@ package kv
 
 import (
 	"errors"
-	"sync"
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -29,53 +28,34 @@ import (
 // all others are. A file that could not be written or synced to its end is never listed: the flush copies the values
 // that are still needed, and so does recovery.
 
+// What is not synced yet is in memory too: a sync that fails may drop it from the file, and it was acknowledged.
+// To keep this small, the file is synced whenever maxUnsynced bytes are unsynced. No writer waits for that.
+
+// maxUnsynced is how many bytes of a log's values are in memory before they are synced.
+const maxUnsynced = 8 << 20
+
 // A logBlob is the blob file of a log.
 type logBlob struct {
 	*heldBlob
 	mem *memTable
 	w   *blob.Writer // the leader's; nil: the file is finished
-	out vfs.WriteFile
+	out *vfs.TailFile
 
 	counted int64 // bytes of the file that metrics have; the leader's
 
-	given atomic.Int64 // how often the file was given something
-
-	syncing sync.Mutex // guards what follows
-	synced  int64      // what given was when that became durable
-	failure error
-	closed  bool
+	syncing atomic.Bool // syncEarly runs, or has failed
 }
 
-// sync makes durable what the file had been given. Several callers share a sync.
-func (l *logBlob) sync() error {
-	want := l.given.Load()
-	l.syncing.Lock()
-	defer l.syncing.Unlock()
-	if l.synced >= want {
-		return nil // whatever became of the file since
+// syncEarly begins a sync if much is in memory. One that fails is told to the next sync of the log, and to the flush.
+func (l *logBlob) syncEarly() {
+	if l.out.Unsynced() < maxUnsynced || !l.syncing.CompareAndSwap(false, true) {
+		return
 	}
-	if l.failure != nil {
-		return l.failure
-	}
-	given := l.given.Load()
-	if err := l.out.Sync(); err != nil {
-		l.failure = err // a later sync that succeeds would prove nothing
-		return err
-	}
-	l.synced = given
-	return nil
-}
-
-// close closes the file for writing.
-func (l *logBlob) close() error {
-	l.syncing.Lock()
-	defer l.syncing.Unlock()
-	if l.closed {
-		return nil
-	}
-	l.closed = true
-	l.failure = errors.Join(l.failure, base.ErrClosed)
-	return l.out.Close()
+	go func() {
+		if l.out.Sync() == nil {
+			l.syncing.Store(false)
+		}
+	}()
 }
 
 // logValues is what a commit.Pipeline asks for large values. It is the leader's.
@@ -182,23 +162,22 @@ func (v *logValues) begin(log *wal.Writer, mem *memTable) error {
 	if err != nil {
 		return err
 	}
-	l := &logBlob{mem: mem, out: out}
-	l.w = blob.NewWriter(out, blob.WriterOptions{Num: num, ByCommit: true, Compression: compression.None})
+	l := &logBlob{mem: mem, out: vfs.NewTailFile(out)}
+	l.w = blob.NewWriter(l.out, blob.WriterOptions{Num: num, ByCommit: true, Compression: compression.None})
 	if err = l.w.Flush(); err == nil {
-		l.given.Add(1)
-		err = errors.Join(l.sync(), d.fs.SyncDir(d.dir))
+		err = errors.Join(l.out.Sync(), d.fs.SyncDir(d.dir))
 	}
 	var b *version.Blob
 	if err == nil {
-		b, err = version.OpenUnfinished(num, &d.blobs)
+		b, err = version.OpenUnfinished(num, &d.blobs, l.out.Reader)
 	}
 	if err != nil {
 		l.w.Abandon()
-		return errors.Join(err, out.Close(), d.fs.Remove(name))
+		return errors.Join(err, l.out.Close(), d.fs.Remove(name))
 	}
 	l.heldBlob = d.holdLogBlob(b, l)
 	mem.Hold(l.heldBlob, 0)
-	log.SyncBeside(l.sync)
+	log.SyncBeside(l.out.Sync)
 	v.current = l
 	return nil
 }
@@ -209,7 +188,7 @@ func (v *logValues) Flush() error {
 	if err := l.w.Flush(); err != nil {
 		return err
 	}
-	l.given.Add(1)
+	l.syncEarly()
 	size := l.w.Size()
 	v.d.counters.blobCommitted.Add(uint64(size - l.counted))
 	l.counted = size
@@ -227,7 +206,6 @@ func (v *logValues) finish() error {
 		return err
 	}
 	l.w, v.current = nil, nil
-	l.given.Add(1)
 	l.BlobFile = manifest.BlobFile{Num: info.Num, ID: info.ID, Size: info.Size, Records: info.Records,
 		ValueBytes: info.ValueBytes}
 	return nil
@@ -251,7 +229,7 @@ func (d *DB) settleLogBlobs(held []*heldBlob) (copied map[uint64]bool) {
 		}
 		err := errUnfinished
 		if l.w == nil {
-			err = l.sync()
+			err = l.out.Sync()
 		}
 		if err == nil {
 			continue
@@ -272,7 +250,7 @@ func closeLogBlobs(held []*heldBlob) error {
 	var errs []error
 	for _, b := range held {
 		if b.log != nil {
-			errs = append(errs, b.log.close())
+			errs = append(errs, b.log.out.Close())
 		}
 	}
 	return errors.Join(errs...)

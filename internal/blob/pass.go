@@ -37,7 +37,7 @@ func (r *Reader) OpenAhead(key []byte, h Handle, most int) (*Stream, error) {
 // through returns a reader of the same file through f.
 func (r *Reader) through(f *aheadFile) *Reader {
 	f.file, f.again = r.file, r.again
-	pass := &Reader{file: f, name: r.name, hint: r.hint, id: r.id, size: r.size}
+	pass := &Reader{file: f, far: r.far, name: r.name, hint: r.hint, id: r.id, size: r.size}
 	if r.again != nil {
 		pass.again = f
 	}

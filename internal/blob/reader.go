@@ -32,6 +32,7 @@ type Reader struct {
 	file  io.ReaderAt
 	now   vfs.NowReader // file, if it is one
 	again vfs.Rereader  // file, if it is one
+	far   bool          // each read is a request
 	name  string
 	hint  string
 	id    uint64
@@ -51,6 +52,7 @@ func NewReader(f io.ReaderAt, size int64, o ReaderOptions) (*Reader, error) {
 	}
 	r.cache.Cache, r.cache.records, r.cache.id = o.Cache, o.Records, o.ID
 	r.again, _ = f.(vfs.Rereader)
+	_, r.far = f.(vfs.PartReader)
 	r.now, _ = f.(vfs.NowReader)
 	switch {
 	case size < MinSize:
@@ -158,7 +160,7 @@ func (r *Reader) AppendValue(dst, key []byte, h Handle) ([]byte, error) {
 		switch {
 		case dst == nil && n > maxCopied:
 			return r.ownValue(key, h)
-		case n > maxPooled && r.again == nil:
+		case n > maxPooled && !r.far:
 			return r.appendPieces(dst, key, h)
 		}
 	}

@@ -64,13 +64,15 @@ func (b *Blob) Open(c *BlobCache) (*blob.Reader, error) {
 }
 
 // OpenUnfinished returns a blob file, to be read, that is being written and has its header: what is given to it later
-// can be read too. Of what describes it only the number and the id are known.
-func OpenUnfinished(num uint64, c *BlobCache) (*Blob, error) {
+// can be read too, through what reader returns for the open file. Of what describes it only the number and the id are
+// known.
+func OpenUnfinished(num uint64, c *BlobCache, reader func(vfs.ReadFile) vfs.ReadFile) (*Blob, error) {
 	name := c.Path(num)
 	f, err := c.OpenFile(name)
 	if err != nil {
 		return nil, err
 	}
+	f = reader(f)
 	r, _, err := blob.OpenUnfinished(f, math.MaxInt64/2, blob.ReaderOptions{Name: name, Hint: c.Hint})
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

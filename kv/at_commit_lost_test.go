@@ -1,0 +1,212 @@
+package kv
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A lossyFS is a file system that drops pages of blob files which it cannot write: from then on they read as zeros.
+type lossyFS struct {
+	vfs.FS
+
+	mu     sync.Mutex
+	fail   bool // syncs of blob files fail, and drop what was not synced
+	synced map[string]int64
+	lost   map[string]bool // what is not synced is gone
+}
+
+func newLossyFS() *lossyFS {
+	return &lossyFS{FS: vfs.NewMem(), synced: map[string]int64{}, lost: map[string]bool{}}
+}
+
+func (l *lossyFS) set(fail bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fail = fail
+}
+
+// loseAll drops what is not synced of all files, before anybody syncs it.
+func (l *lossyFS) loseAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name := range l.synced {
+		l.lost[name] = true
+	}
+}
+
+func (l *lossyFS) Create(name string) (vfs.WriteFile, error) {
+	f, err := l.FS.Create(name)
+	if err != nil || !strings.HasSuffix(name, ".blob") {
+		return f, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.synced[name] = 0
+	return &lossyWriteFile{WriteFile: f, fs: l, name: name}, nil
+}
+
+func (l *lossyFS) Open(name string) (vfs.ReadFile, error) {
+	f, err := l.FS.Open(name)
+	if err != nil || !strings.HasSuffix(name, ".blob") {
+		return f, err
+	}
+	return lossyReadFile{f, l, name}, nil
+}
+
+type lossyWriteFile struct {
+	vfs.WriteFile
+	fs      *lossyFS
+	name    string
+	written int64
+}
+
+func (f *lossyWriteFile) Write(p []byte) (int, error) {
+	n, err := f.WriteFile.Write(p)
+	f.fs.mu.Lock()
+	defer f.fs.mu.Unlock()
+	f.written += int64(n)
+	return n, err
+}
+
+func (f *lossyWriteFile) Sync() error {
+	f.fs.mu.Lock()
+	defer f.fs.mu.Unlock()
+	if f.fs.fail {
+		f.fs.lost[f.name] = true
+	}
+	if f.fs.lost[f.name] {
+		return errDisk
+	}
+	f.fs.synced[f.name] = f.written
+	return nil
+}
+
+type lossyReadFile struct {
+	vfs.ReadFile
+	fs   *lossyFS
+	name string
+}
+
+func (f lossyReadFile) ReadAt(p []byte, off int64) (int, error) {
+	n, err := f.ReadFile.ReadAt(p, off)
+	f.fs.mu.Lock()
+	defer f.fs.mu.Unlock()
+	if f.fs.lost[f.name] {
+		if there := f.fs.synced[f.name] - off; there < int64(n) {
+			clear(p[max(there, 0):n])
+		}
+	}
+	return n, err
+}
+
+// writeForLoss makes writes, some of which are synced, and returns what a store then has.
+func writeForLoss(t *testing.T, db *DB) model {
+	m := model{}
+	for i := range 30 {
+		o := NoSync
+		if i == 10 {
+			o = Sync
+		}
+		k := fmt.Sprintf("key%02d", i)
+		m[k] = strings.Repeat(k, 100+i*10)
+		if i%3 == 0 {
+			m[k] = k
+		}
+		require.NoError(t, db.Set([]byte(k), []byte(m[k]), o))
+	}
+	m["operands"] = strings.Repeat("base", 100) + ",x"
+	require.NoError(t, db.Set([]byte("operands"), []byte(strings.Repeat("base", 100)), NoSync))
+	require.NoError(t, db.Merge([]byte("operands"), []byte("x"), NoSync))
+	return m
+}
+
+// A sync of a log's blob file that fails, and drops what was written, loses nothing that was acknowledged: it is read
+// as before, and is durable once the store has resumed.
+func TestAtCommitSurvivesASyncThatDropsValues(t *testing.T) {
+	t.Parallel()
+	fsys := newLossyFS()
+	o := &Options{fs: fsys, SeparateFrom: 100, SeparateAtCommit: true, backoff: quickBackoff, Merger: Append(",")}
+	db, err := Open("db", o)
+	require.NoError(t, err)
+	m := writeForLoss(t, db)
+	it, err := db.NewIter(nil)
+	require.NoError(t, err)
+	fsys.set(true)
+	require.ErrorIs(t, db.Sync(), ErrReadOnly)
+	requireContents(t, m, db)
+	fsys.set(false)
+	db.untilResumed()
+	requireContents(t, m, db)
+	n := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		require.Equal(t, m[string(it.Key())], string(it.Value()))
+		n++
+	}
+	require.Equal(t, len(m), n)
+	require.NoError(t, it.Close())
+	db.abandonLikeACrash(t)
+	db, err = Open("db", o)
+	require.NoError(t, err)
+	requireContents(t, m, db)
+	requireBlobs(t, db)
+	require.NoError(t, db.Close())
+}
+
+// Close saves the values that a failed sync has dropped, where nothing has resumed before.
+func TestCloseSavesValuesThatASyncDropped(t *testing.T) {
+	t.Parallel()
+	fsys := newLossyFS()
+	o := &Options{fs: fsys, SeparateFrom: 100, SeparateAtCommit: true, backoff: backoff{time.Hour, time.Hour},
+		Merger: Append(",")}
+	db, err := Open("db", o)
+	require.NoError(t, err)
+	m := writeForLoss(t, db)
+	fsys.set(true)
+	require.ErrorIs(t, db.Sync(), ErrReadOnly)
+	fsys.set(false)
+	require.NoError(t, db.Close())
+	db, err = Open("db", o)
+	require.NoError(t, err)
+	requireContents(t, m, db)
+	require.NoError(t, db.Close())
+}
+
+// Values that were dropped before any sync has said so are read, and flushed, out of memory.
+func TestFlushCopiesValuesThatWereDropped(t *testing.T) {
+	t.Parallel()
+	fsys := newLossyFS()
+	o := &Options{fs: fsys, SeparateFrom: 100, SeparateAtCommit: true, backoff: quickBackoff, Merger: Append(",")}
+	db, err := Open("db", o)
+	require.NoError(t, err)
+	m := writeForLoss(t, db)
+	fsys.loseAll()
+	requireContents(t, m, db)
+	require.NoError(t, db.Flush())
+	requireContents(t, m, db)
+	db.abandonLikeACrash(t)
+	db, err = Open("db", o)
+	require.NoError(t, err)
+	requireContents(t, m, db)
+	require.NoError(t, db.Close())
+}
+
+// What a log's values have in memory is synced when it is much, and one sync at a time does that.
+func TestAtCommitSyncsEarly(t *testing.T) {
+	t.Parallel()
+	db, err := Open("db", &Options{fs: vfs.NewMem(), SeparateAtCommit: true})
+	require.NoError(t, err)
+	v := make([]byte, 1<<20)
+	for i := range 3 * maxUnsynced >> 20 {
+		require.NoError(t, db.Set(fmt.Appendf(nil, "key%02d", i), v, NoSync))
+	}
+	out := db.logValues.current.out
+	require.Eventually(t, func() bool { return out.Unsynced() < 2*maxUnsynced }, time.Minute, time.Millisecond)
+	require.NoError(t, db.Close())
+}
