@@ -3,6 +3,7 @@ package rangedel
 import (
 	"bytes"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -98,6 +99,45 @@ func requireFragmentsInOrder(t *testing.T, s *Set) {
 		}
 		require.NotNil(t, last.End)
 		require.GreaterOrEqual(t, bytes.Compare(f.Start, last.End), 0)
+	}
+}
+
+// A reader of any time finds what it sees of a range that was deleted again and again, between others.
+func TestCoverOfADeepFragment(t *testing.T) {
+	t.Parallel()
+	for _, depth := range []int{1, 2, 3, 7, 8, 9, 100} {
+		k := func(key string) []byte { return []byte(key) }
+		ts := []Tombstone{{Start: k("a"), End: k("b"), Seq: 1}, {Start: k("c"), End: k("d"), Seq: 1}}
+		for i := range depth {
+			ts = append(ts, Tombstone{Start: k("b"), End: k("c"), Seq: base.SeqNum(10 + 2*i)})
+		}
+		s := NewSet(ts)
+		last := NewSet(ts[2:]) // nothing comes after the fragment
+		for at := range base.SeqNum(12 + 2*depth) {
+			want := base.SeqNum(0)
+			if at >= 10 {
+				want = min(at, base.SeqNum(8+2*depth)) &^ 1
+			}
+			require.Equal(t, want, s.Cover(k("b"), at), "depth %d, at %d", depth, at)
+			require.Equal(t, want, last.Cover(k("bb"), at), "depth %d, at %d", depth, at)
+		}
+	}
+}
+
+func BenchmarkCoverOfLongAgo(b *testing.B) {
+	for _, depth := range []int{1, 10_000} {
+		var ts []Tombstone
+		for i := range depth {
+			ts = append(ts, Tombstone{Start: []byte("b"), End: []byte("c"), Seq: base.SeqNum(10 + i)})
+		}
+		s := NewSet(ts)
+		b.Run(strconv.Itoa(depth), func(b *testing.B) {
+			for b.Loop() {
+				if s.Cover([]byte("b"), 10) != 10 {
+					b.Fatal("not covered")
+				}
+			}
+		})
 	}
 }
 

@@ -72,18 +72,22 @@ func (s *Set) end(i int) []byte {
 	return s.keys[p.end : p.end+uint64(p.endLen) : p.end+uint64(p.endLen)]
 }
 
-// sameFragment reports whether tombstone i is of the fragment of tombstone i-1.
-func (s *Set) sameFragment(i int) bool {
-	return i < len(s.parts) && bytes.Equal(s.start(i-1), s.start(i))
-}
-
 // newestAt returns the largest sequence number at or below at of the fragment whose
-// first tombstone is i, or 0.
+// first tombstone is i, or 0. Most readers want the first; one of long ago takes O(log n)
+// down a range that is deleted again and again.
 func (s *Set) newestAt(i int, at base.SeqNum) base.SeqNum {
-	for s.parts[i].seq > at {
-		if i++; !s.sameFragment(i) {
-			return 0
-		}
+	if s.parts[i].seq <= at {
+		return s.parts[i].seq
+	}
+	start := s.start(i)
+	passed := func(j int) bool { return s.parts[j].seq <= at || !bytes.Equal(s.start(j), start) }
+	step := 1
+	for ; i+step < len(s.parts) && !passed(i+step); step *= 2 {
+		i += step
+	}
+	i += 1 + sort.Search(min(step, len(s.parts)-i)-1, func(k int) bool { return passed(i + 1 + k) })
+	if i == len(s.parts) || !bytes.Equal(s.start(i), start) {
+		return 0
 	}
 	return s.parts[i].seq
 }
