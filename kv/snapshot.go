@@ -108,7 +108,11 @@ type snapshotList struct{ list []base.SeqNum }
 func (l *snapshotList) add(seq base.SeqNum) { l.list = append(l.list, seq) }
 
 func (l *snapshotList) remove(seq base.SeqNum) {
-	if i := slices.Index(l.list, seq); i >= 0 {
+	switch i, ok := slices.BinarySearch(l.list, seq); {
+	case !ok:
+	case i == 0: // most are closed in the order in which they were opened
+		l.list = l.list[1:]
+	default:
 		l.list = slices.Delete(l.list, i, i+1)
 	}
 }
