@@ -3,6 +3,7 @@ package kv
 import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/version"
@@ -117,6 +118,18 @@ func (d *DB) readApart(v *version.Version) func(dst []byte, k base.InternalKey, 
 			return dst, err
 		}
 		return d.appendApart(dst, v, k.User, h)
+	}
+}
+
+// readForOperands is readApart for a pass that combines operands with the values. A value that is too long for an entry
+// which is made of operands stays under them, unread.
+func (d *DB) readForOperands(v *version.Version) func(dst []byte, k base.InternalKey, value []byte) ([]byte, error) {
+	read, limit := d.readApart(v), d.operands.limit()
+	return func(dst []byte, k base.InternalKey, value []byte) ([]byte, error) {
+		if h, _, err := handleOf(k.User, value, k.Kind()); err == nil && h.Size > limit {
+			return dst, iterator.ErrStaysApart
+		}
+		return read(dst, k, value)
 	}
 }
 

@@ -31,3 +31,30 @@ func TestAValueUnderOperandsThatFailStaysWhereItIs(t *testing.T) {
 		require.NoError(t, db.Close())
 	}
 }
+
+// Operands over a value of SetReader that is longer than what Set takes are read with it. Compactions combine the
+// operands with each other, and leave the value where it is, unread.
+func TestOperandsOverAValueThatSetDoesNotTake(t *testing.T) {
+	t.Parallel()
+	fsys := vfs.NewMem()
+	o := &Options{fs: fsys, leastStreamed: 10, maxMerged: 1000, Merger: Append(",")}
+	db, err := Open("db", o)
+	require.NoError(t, err)
+	m := model{"before": "b", "k": strings.Repeat("v", 5000) + ",x,y,z", "later": "l"}
+	set(t, db, "before", "b")
+	setReader(t, db, "k", strings.Repeat("v", 5000), NoSync)
+	set(t, db, "later", "l")
+	for _, x := range []string{"x", "y", "z"} {
+		require.NoError(t, db.Merge([]byte("k"), []byte(x), NoSync))
+		require.NoError(t, db.Flush())
+	}
+	requireContents(t, m, db)
+	before, read := blobsOnDisk(t, fsys, "db"), db.Metrics().Blobs.Read
+	require.NoError(t, db.Compact(nil, nil))
+	require.Equal(t, read, db.Metrics().Blobs.Read)
+	require.Equal(t, before, blobsOnDisk(t, fsys, "db"))
+	require.Zero(t, db.Metrics().MergeFailures)
+	require.EqualValues(t, 2, db.Metrics().OperandsMerged)
+	requireContents(t, m, db)
+	require.NoError(t, db.Close())
+}

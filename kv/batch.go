@@ -172,7 +172,9 @@ func (d *DB) commitStore() commit.Store {
 	return commit.Store{
 		Values: values, Visible: &d.visible, GroupBytes: d.opts.groupBytes(), Logger: d.log,
 		MakeRoom: d.makeRoom, Enable: d.enable,
-		Combine:  func(key []byte, values [][]byte) ([]byte, error) { return d.operands.mergeOperands(key, values) },
+		Combine: func(key []byte, values [][]byte) ([]byte, error) {
+			return d.operands.mergeWithin(d.operands.limit(), key, values)
+		},
 		SyncTook: d.latencies.syncTook(),
 		FlushedTo: func() uint64 {
 			d.mu.Lock()

@@ -265,7 +265,7 @@ func (d *DB) pass(ctx context.Context, c *compaction, in mergeInputs, span versi
 	return iterator.NewCompaction(iters, in.tombs.Clip(nil, span.Lo, span.Hi), iterator.CompactionOptions{
 		Snapshots: c.snapshots, Keys: span, Bottom: c.bottom, BottomSpan: c.bottomSpan,
 		Stop: d.stopBackground(ctx), MergeOperands: d.operands.combiner(), Now: d.now(),
-		ReadApart: d.readApart(c.version),
+		ReadApart: d.readForOperands(c.version),
 	})
 }
 

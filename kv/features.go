@@ -51,11 +51,11 @@ func (d *DB) chooseMerger(recorded string) (operandMerger, error) {
 	given := d.opts.Merger
 	switch {
 	case given == nil:
-		return operandMerger{builtinMerger(recorded), recorded}, nil
+		return operandMerger{builtinMerger(recorded), recorded, d.opts.maxMerged}, nil
 	case recorded != "" && recorded != given.Name():
 		return operandMerger{}, fmt.Errorf("%w: Merger is %q, and the store in %s holds operands of merger %q; "+
 			"open it with that one, or with none to read other keys",
 			ErrInvalidOptions, given.Name(), d.dir, recorded)
 	}
-	return operandMerger{given, given.Name()}, nil
+	return operandMerger{given, given.Name(), d.opts.maxMerged}, nil
 }

@@ -126,6 +126,6 @@ func (d *DB) passMemtables(ctx context.Context, v *version.Version, job flushJob
 	}
 	return iterator.NewCompaction(iters, span.Clip(nil, tombs), iterator.CompactionOptions{
 		Snapshots: job.snapshots, Keys: span, Stop: stop, MergeOperands: d.operands.combiner(), Now: d.now(),
-		ReadApart: d.readApart(v),
+		ReadApart: d.readForOperands(v),
 	})
 }

@@ -85,11 +85,25 @@ func (e *MergeError) Unwrap() []error { return []error{ErrMergeFailed, e.Cause} 
 type operandMerger struct {
 	merger     Merger // nil: operands cannot be combined
 	mergerName string // of the operands that the store holds or takes
+	maxMerged  int64  // bytes of what combiner makes; 0: MaxValueSize
 }
 
-// mergeOperands combines values of one key, the oldest first; there is at least one. The
-// result shares no memory with them.
-func (m operandMerger) mergeOperands(key []byte, values [][]byte) (value []byte, err error) {
+// limit returns how many bytes an entry has at most that is made of operands.
+func (m operandMerger) limit() int64 {
+	if m.maxMerged > 0 {
+		return m.maxMerged
+	}
+	return MaxValueSize
+}
+
+// mergeOperands combines values of one key for a reader, the oldest first; there is at least one. The result shares no
+// memory with them. It may be as long as a value of SetReader, which operands can follow.
+func (m operandMerger) mergeOperands(key []byte, values [][]byte) ([]byte, error) {
+	return m.mergeWithin(MaxReaderSize, key, values)
+}
+
+// mergeWithin is mergeOperands for results of up to limit bytes.
+func (m operandMerger) mergeWithin(limit int64, key []byte, values [][]byte) (value []byte, err error) {
 	if m.merger == nil {
 		return nil, fmt.Errorf("%w: key %q has operands of merger %q; set Options.Merger", ErrNoMerger, key,
 			m.mergerName)
@@ -105,8 +119,9 @@ func (m operandMerger) mergeOperands(key []byte, values [][]byte) (value []byte,
 	}()
 	value = append([]byte{}, values[0]...)
 	for _, v := range values[1:] {
-		if value, err = m.merger.Merge(key, value, v); err == nil {
-			err = checkValue(value)
+		if value, err = m.merger.Merge(key, value, v); err == nil && int64(len(value)) > limit {
+			err = fmt.Errorf("%w: the value has %d bytes with its operands, the limit is %d", ErrTooLarge, len(value),
+				limit)
 		}
 		if err != nil {
 			return nil, err
@@ -129,7 +144,7 @@ func (m operandMerger) combiner() memtable.Combine {
 	if m.merger == nil {
 		return nil
 	}
-	return m.mergeOperands
+	return func(key []byte, values [][]byte) ([]byte, error) { return m.mergeWithin(m.limit(), key, values) }
 }
 
 // countPass adds what a flush or compaction did to the counters.
@@ -191,8 +206,8 @@ func Int64(value []byte) (int64, error) {
 
 // Append returns a merger that puts each operand after the value, with a separator
 // between the two; it may be empty. It is made for lists that stay small: a lookup
-// returns all of the list, and a value that would outgrow MaxValueSize cannot be
-// read any more.
+// returns all of the list, compaction does not write lists that outgrow MaxValueSize,
+// and a list that would outgrow MaxReaderSize cannot be read any more.
 func Append(separator string) Merger { return appendMerger{separator} }
 
 type appendMerger struct{ separator string }

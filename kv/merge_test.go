@@ -360,13 +360,17 @@ func TestAMergerOwnsOnlyOlder(t *testing.T) {
 	}
 }
 
+// No entry is made of operands that is too long for Set. It can be read all the same.
 func TestAValueThatGrowsTooLarge(t *testing.T) {
 	t.Parallel()
 	huge := NewMerger("huge", func(_, _, _ []byte) ([]byte, error) { return tooLargeValue(), nil })
-	d := &DB{operands: operandMerger{merger: huge}}
-	_, err := d.operands.mergeOperands([]byte("k"), [][]byte{{1}, {2}})
+	m := operandMerger{merger: huge}
+	_, err := m.combiner()([]byte("k"), [][]byte{{1}, {2}})
 	require.ErrorIs(t, err, ErrMergeFailed)
 	require.ErrorIs(t, err, ErrTooLarge)
+	v, err := m.mergeOperands([]byte("k"), [][]byte{{1}, {2}})
+	require.NoError(t, err)
+	require.Len(t, v, MaxValueSize+1)
 }
 
 func TestGetOfAPlainValueAllocatesNothing(t *testing.T) {

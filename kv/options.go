@@ -294,6 +294,7 @@ type Options struct {
 	backoff         backoff // between attempts to resume, and after failed compactions
 	maxManifestSize int64
 	leastStreamed   int64 // bytes of a value that SetReader puts apart; 0: the constant of that name
+	maxMerged       int64 // bytes of an entry that is made of operands; 0: MaxValueSize
 	blobSize        int64 // bytes of a blob file at which the next is begun; 0: the constant of that name
 	rangeSize       int64 // bytes of a range of a merge or flush, whatever else; 0: see cut and cutFlush
 }

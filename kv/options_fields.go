@@ -102,6 +102,7 @@ var fieldsWithoutText = map[string]string{
 	"rangeSize":       "for tests",
 	"blobSize":        "for tests",
 	"leastStreamed":   "for tests",
+	"maxMerged":       "for tests",
 }
 
 // valueField makes a field whose zero value has no text.

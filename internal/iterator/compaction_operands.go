@@ -2,6 +2,7 @@ package iterator
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -138,6 +139,9 @@ func (c *Compaction) addBase(k base.InternalKey) (whole bool) {
 	return true
 }
 
+// ErrStaysApart is what CompactionOptions.ReadApart returns for a value that no operands are to be combined with.
+var ErrStaysApart = errors.New("siftkv: the value stays in its blob file")
+
 // addApart ends the chain with a value that is read for it. It reports false if that fails, or there is
 // nothing to combine it with: then it stays an entry of its own, with its handle.
 func (c *Compaction) addApart(k base.InternalKey, value []byte) bool {
@@ -146,6 +150,9 @@ func (c *Compaction) addApart(k base.InternalKey, value []byte) bool {
 	}
 	handle := bytes.Clone(value)
 	value, err := c.ReadApart(nil, k, value)
+	if errors.Is(err, ErrStaysApart) {
+		return false
+	}
 	if err != nil {
 		c.Stats.MergeFailures++
 		c.Stats.MergeError = err
