@@ -2,8 +2,10 @@ package kv
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,26 +68,60 @@ func requireRightOrNamed(t *testing.T, db *DB, m model, names []string) (lost in
 		}
 		require.True(t, v == string(got))
 	}
-	for _, back := range []bool{false, true} {
-		it, err := db.NewIter(nil)
-		require.NoError(t, err)
-		move, next := it.First, it.Next
-		if back {
-			move, next = it.Last, it.Prev
+	tx, err := db.Begin(false)
+	require.NoError(t, err)
+	defer tx.Discard()
+	for _, r := range []Reader{db, tx} {
+		for _, back := range []bool{false, true} {
+			it, err := r.NewIter(nil)
+			require.NoError(t, err)
+			require.Equal(t, lost, passDamage(t, it, m, back, named))
+			require.NoError(t, it.Close())
 		}
-		n := 0
-		for ok := move(); ok; ok = next() {
-			require.True(t, m[string(it.Key())] == string(it.Value()))
-			n++
-		}
-		if err := it.Error(); err != nil {
-			named(err)
-		} else {
-			require.Zero(t, lost)
-			require.Len(t, m, n)
-		}
-		_ = it.Close()
 	}
+	return lost
+}
+
+// passDamage moves over all entries of m, and past each value that is damaged, of which it returns the number. Some
+// moves go back and forth.
+func passDamage(t *testing.T, it *Iterator, m model, back bool, named func(error)) (lost int) {
+	t.Helper()
+	move, next, turn := it.First, it.Next, it.Prev
+	if back {
+		move, next, turn = it.Last, it.Prev, it.Next
+	}
+	keys := m.keys()
+	if back {
+		slices.Reverse(keys)
+	}
+	at := func(ok bool, n int) (failed int) {
+		t.Helper()
+		if ok {
+			require.Equal(t, keys[n], string(it.Key()))
+			require.True(t, m[keys[n]] == string(it.Value()))
+			return 0
+		}
+		e, damaged := errors.AsType[*ValueError](it.Error())
+		require.True(t, damaged, "%d of %d entries: %v", n, len(keys), it.Error())
+		require.Equal(t, keys[n], string(e.Key))
+		require.False(t, it.Valid())
+		require.Nil(t, it.Key())
+		named(e)
+		return 1
+	}
+	for n := range keys {
+		if n == 0 {
+			lost += at(move(), n)
+			continue
+		}
+		lost += at(next(), n)
+		if n%19 == 0 {
+			at(turn(), n-1)
+			at(next(), n)
+		}
+	}
+	require.False(t, next())
+	require.NoError(t, it.Error())
 	return lost
 }
 
@@ -170,6 +206,59 @@ func TestHandlesOfAStoreWithoutBlobFilesAreDamage(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, it.First())
 	require.ErrorIs(t, it.Error(), ErrCorruption)
+	require.ErrorContains(t, it.Error(), `"000"`)
 	require.ErrorIs(t, it.Close(), ErrCorruption)
+	require.NoError(t, db.Close())
+}
+
+// A damaged value that operands or newer versions stand over is in the way of no iterator: what hides it is shown, and
+// what is made of it is an error of its key.
+func TestIteratorsPassDamagedVersions(t *testing.T) {
+	t.Parallel()
+	fsys := vfs.NewMem()
+	o := &Options{fs: fsys, SeparateFrom: 100, Merger: Append(",")}
+	db, err := Open("db", o)
+	require.NoError(t, err)
+	long, m := strings.Repeat("v", 300), model{}
+	for i := range 40 {
+		require.NoError(t, db.Set(fmt.Appendf(nil, "key%02d", i), []byte(long), NoSync))
+	}
+	snapshot := db.NewSnapshot() // keeps the versions below
+	require.NoError(t, db.Flush())
+	for i := range 40 {
+		k := fmt.Sprintf("key%02d", i)
+		m[k] = long
+		switch i % 4 {
+		case 0:
+			m[k] = "new"
+			set(t, db, k, "new")
+		case 1:
+			require.NoError(t, db.Merge([]byte(k), []byte("x"), NoSync))
+			m[k] += ",x"
+		case 2:
+			for range 2 * maxVersions {
+				require.NoError(t, db.Merge([]byte(k), []byte("y"), NoSync))
+				m[k] += ",y"
+			}
+		}
+	}
+	for _, b := range blobsOnDisk(t, fsys, "db") {
+		data := readAll(t, fsys, "db/"+b)
+		clear(data[32 : len(data)-56])
+		require.NoError(t, vfs.ReplaceFile(fsys, "db/"+b, data))
+	}
+	for b := range db.current.Blobs() {
+		require.NoError(t, b.Close()) // it has the file open that was replaced
+	}
+	for range 2 {
+		for _, back := range []bool{false, true} {
+			it, err := db.NewIter(nil)
+			require.NoError(t, err)
+			require.Equal(t, 30, passDamage(t, it, m, back, func(err error) { require.ErrorIs(t, err, ErrCorruption) }))
+			require.NoError(t, it.Close())
+		}
+		require.NoError(t, db.Flush())
+	}
+	snapshot.Close()
 	require.NoError(t, db.Close())
 }

@@ -60,6 +60,7 @@ type cursor struct {
 	apart    blob.Handle // of the value if it was not read yet; of file 0: it was
 	operands [][]byte    // of key, with the value under them; see iterator_versions.go
 	older    []byte      // the value, going backward
+	unread   error       // going backward: why key has no value to show, as of the versions so far
 	valid    bool
 	err      error
 }
@@ -183,7 +184,7 @@ func (i *Iterator) Value() []byte {
 }
 
 // Error returns what ended the iteration early: a damaged file, a failed read, or
-// ErrClosed. Nil at an end.
+// ErrClosed. Nil at an end. A *ValueError is the failure of one value: Next and Prev go on from its key.
 func (i *Iterator) Error() error {
 	if i.c == nil {
 		return i.err
@@ -299,10 +300,11 @@ func (i *Iterator) SeekLT(key []byte) bool {
 	return c.came(c.own.behind(c, c.back(c.input.SeekLT(base.SearchKey(key, base.MaxSeqNum)))))
 }
 
-// Next moves to the next entry. It does nothing if the iterator is on none.
+// Next moves to the next entry. If the iterator is on none, it does nothing, unless Error is a *ValueError: then it
+// goes on from that key.
 func (i *Iterator) Next() bool {
 	c := i.c
-	if c == nil || !c.valid {
+	if c == nil || !c.valid && !c.passable() {
 		return false
 	}
 	if c.table != nil && !c.db.closed.Load() {
@@ -328,10 +330,10 @@ func (i *cursor) next() bool {
 	return i.came(i.own.ahead(i, i.forward(i.input.Next(), true)))
 }
 
-// Prev moves to the entry before. It does nothing if the iterator is on none.
+// Prev moves to the entry before. If the iterator is on none, it does as Next.
 func (i *Iterator) Prev() bool {
 	c := i.c
-	if c == nil || !c.valid {
+	if c == nil || !c.valid && !c.passable() {
 		return false
 	}
 	if c.table != nil {

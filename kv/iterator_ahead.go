@@ -65,6 +65,7 @@ type entryRead struct {
 	expiry uint64
 	under  uint64 // when the value is another one, as what is under operands expires; 0: never
 	read   int    // of the value, in apart; -1: it is in memory
+	err    error  // why there is no value
 }
 
 // readsOn reports whether the iterator is to read on from an entry with the handle. A transaction's own does not: what
@@ -94,7 +95,7 @@ func (i *cursor) readFrom(h blob.Handle) error {
 	returned := i.returned
 	on.filling = true
 	for uint64(len(on.entries)) < entries && bytes < most {
-		if i.apart = (blob.Handle{}); !i.step() {
+		if i.apart = (blob.Handle{}); !i.step() && !i.passable() {
 			on.ended, on.err = true, i.err
 			break
 		}
@@ -136,6 +137,9 @@ func (on *readOn) add(i *cursor) int64 {
 	on.memory = append(on.memory, key...)
 	e.key[1] = len(on.memory)
 	n := int64(len(key))
+	if e.err = i.err; e.err != nil {
+		value = nil
+	}
 	if h := i.apart; h.File > 0 {
 		e.read = len(on.apart.list)
 		if takes := takesOn(h); takes < longOn {
@@ -173,8 +177,10 @@ func (i *cursor) nextRead() bool {
 			continue
 		}
 		i.err = i.give(e)
-		if e.under > 0 && i.db.now() >= e.under {
-			i.valid, i.err = i.lookAgain()
+		if i.valid && e.under > 0 && i.db.now() >= e.under {
+			var err error
+			i.valid, err = i.lookAgain()
+			i.err = i.cannotShow(err)
 		}
 		return i.came(i.valid)
 	}
@@ -198,7 +204,7 @@ func (i *cursor) setKey(e *entryRead) {
 func (i *cursor) give(e *entryRead) (err error) {
 	on := &i.parts.on
 	i.setKey(e)
-	i.value, i.expiry = on.memory[e.value[0]:e.value[1]], e.expiry
+	i.value, i.expiry, err = on.memory[e.value[0]:e.value[1]], e.expiry, e.err
 	if e.read >= 0 {
 		r := &on.apart.list[e.read]
 		if i.value = r.value; !r.done {
@@ -206,7 +212,7 @@ func (i *cursor) give(e *entryRead) (err error) {
 		}
 	}
 	i.valid = err == nil
-	return err
+	return i.cannotShow(err)
 }
 
 // lookAgain makes the value of i.key anew, which has operands.

@@ -19,7 +19,8 @@ import "iter"
 // all values are nil. The options are read when the loop begins.
 //
 // A loop that begins sets *err to nil, and one that ends because something failed sets it to what
-// Iterator.Error and NewIter would say: it ends then as at the last entry, so look at *err after it. If the
+// Iterator.Error and NewIter would say: it ends then as at the last entry, so look at *err after it. To go on past a
+// value that cannot be read, use an Iterator: see ValueError. If the
 // store is closed meanwhile, that is ErrClosed, at the next step. What the body itself stores in *err
 // stays. Loops within each other need an *err each, or the inner one's is to be looked at in the
 // body. All panics if err is nil.

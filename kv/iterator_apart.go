@@ -84,30 +84,30 @@ func (i *cursor) partApart(k base.InternalKey) (value []byte, live bool, err err
 // keepApart is collectOlder for an entry with a handle that no tombstone covers.
 func (i *cursor) keepApart(k base.InternalKey) bool {
 	h, expiry, live, err := i.liveHandle(k.User, i.input.Value(), k.Kind())
-	if err != nil {
-		i.err = err
-	}
+	i.unread = err
 	if i.value = nil; live {
 		i.size, i.expiry, i.apart = int(h.Size), expiry, h
 	}
-	return live
+	return live || err != nil
 }
 
 // fetchOlder reads the value of which keepApart has kept the handle, if it has, for operands over it.
 func (i *cursor) fetchOlder() {
-	if i.apart.File == 0 || i.keysOnly || i.err != nil {
+	if i.apart.File == 0 || i.keysOnly || i.unread != nil {
 		return
 	}
-	i.value, i.err = i.fetch(i.key, i.apart)
+	i.value, i.unread = i.fetch(i.key, i.apart)
 	i.apart = blob.Handle{}
 }
 
 // showOlderApart is showOlder of a value without operands, of which keepApart may have kept the handle.
 func (i *cursor) showOlderApart() bool {
-	if i.valid = i.err == nil; i.valid && i.apart.File > 0 && !i.keysOnly {
+	err := i.unread
+	if i.valid = err == nil; i.valid && i.apart.File > 0 && !i.keysOnly {
 		h := i.apart
 		i.apart = blob.Handle{}
-		i.err = i.bring(h)
+		err = i.bring(h)
 	}
+	i.err = i.cannotShow(err)
 	return i.valid
 }

@@ -1,6 +1,8 @@
 package kv
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -35,6 +37,35 @@ func (i *Iterator) Expiry() time.Time {
 		return time.Time{}
 	}
 	return expiryTime(c.expiry)
+}
+
+// A ValueError says that an iterator came to a key whose value it cannot show: the value is damaged or cannot be read,
+// or its operands cannot be combined. The iterator is on no entry then, and Next and Prev go on from the key.
+type ValueError struct {
+	Key   []byte
+	Cause error
+}
+
+// Error names the key and the cause.
+func (e *ValueError) Error() string {
+	return fmt.Sprintf("siftkv: read the value of key %q: %v", e.Key, e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *ValueError) Unwrap() error { return e.Cause }
+
+// cannotShow returns the error of a move to i.key; nil if err is nil.
+func (i *cursor) cannotShow(err error) error {
+	if _, ok := errors.AsType[*ValueError](err); ok || err == nil {
+		return err
+	}
+	return &ValueError{Key: append([]byte{}, i.key...), Cause: err}
+}
+
+// passable reports whether the last move ended at a value that cannot be shown, so that the next may go on from i.key.
+func (i *cursor) passable() bool {
+	_, ok := errors.AsType[*ValueError](i.err)
+	return ok
 }
 
 // show makes value, which is the input's, that of the entry that the iterator is on.

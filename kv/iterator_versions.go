@@ -62,7 +62,7 @@ func (i *cursor) forward(on, skip bool) bool {
 // back goes back from the input's entry to the versions of a live key, of which the
 // newest visible one comes last.
 func (i *cursor) back(on bool) bool {
-	i.backward, i.ahead, i.operands, i.apart = true, onEntry, i.operands[:0], blob.Handle{}
+	i.backward, i.ahead, i.operands, i.apart, i.unread = true, onEntry, i.operands[:0], blob.Handle{}, nil
 	have, live := false, false
 	for steps := 0; on; {
 		k := i.input.Key()
@@ -91,7 +91,7 @@ func (i *cursor) back(on bool) bool {
 			continue
 		}
 		if !have {
-			i.key, steps = append(i.key[:0], k.User...), 0
+			i.key, steps, i.unread = append(i.key[:0], k.User...), 0, nil
 		}
 		start, _, cover := i.cover(k.User)
 		if i.err != nil {
@@ -186,15 +186,15 @@ func (i *cursor) newestFirst() (over bool) {
 	found := i.forward(i.input.SeekGE(base.SearchKey(i.key, base.MaxSeqNum)), false)
 	i.upper, i.backward, i.ahead, i.operands, i.table = upper, true, onEntry, i.operands[:0], nil
 	p.on.off, i.apart = false, blob.Handle{}
-	if !found {
+	if !found && !i.passable() {
 		return i.err != nil
 	}
-	if !i.keysOnly { // else forward has said all there is to say
+	if found && !i.keysOnly { // else forward has said all there is to say
 		i.keep(i.value)
 	}
 	i.input.SeekLT(base.SearchKey(i.key, base.MaxSeqNum))
-	if i.err = i.input.Error(); i.err != nil {
-		i.valid = false
+	if err := i.input.Error(); err != nil {
+		i.err, i.valid = err, false
 	}
 	return true
 }
@@ -211,20 +211,18 @@ func (i *cursor) newestFirst() (over bool) {
 func (i *cursor) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
 	if kind == base.KindSetTTL {
 		value, live, err := i.unexpired()
-		if i.err = err; live {
+		if i.err = i.cannotShow(err); live {
 			i.show(value)
 		}
 		return live || err != nil
 	}
 	if kind.Apart() {
-		var live bool
-		if live, i.err = i.showApart(kind); i.err != nil {
-			return true
-		}
-		return live
+		live, err := i.showApart(kind)
+		i.err = i.cannotShow(err)
+		return live || err != nil
 	}
 	if kind != base.KindMerge && kind != memtable.KindFold {
-		i.err = unknownKind(i.key, kind)
+		i.err = i.cannotShow(unknownKind(i.key, kind))
 		return true
 	}
 	if i.keysOnly {
@@ -256,7 +254,7 @@ func (i *cursor) gather(cover base.SeqNum) (over bool) {
 		}
 		value, live, err := i.part(k)
 		if err != nil {
-			i.err = err
+			i.err = i.cannotShow(err)
 			return true
 		}
 		if live {
@@ -274,8 +272,8 @@ func (i *cursor) gather(cover base.SeqNum) (over bool) {
 		return true
 	}
 	slices.Reverse(i.operands)
-	i.value, i.err = i.state.mergeOperands(i.key, i.operands)
-	i.valid = i.err == nil
+	value, err := i.state.mergeOperands(i.key, i.operands)
+	i.value, i.err, i.valid = value, i.cannotShow(err), err == nil
 	return true
 }
 
@@ -338,7 +336,7 @@ func (i *cursor) collectOlder(k base.InternalKey, live bool, cover base.SeqNum) 
 		i.operands = append(i.operands, bytes.Clone(i.input.Value()))
 		return true
 	}
-	i.operands, i.under, i.apart = i.operands[:0], 0, blob.Handle{}
+	i.operands, i.under, i.apart, i.unread = i.operands[:0], 0, blob.Handle{}, nil
 	if cover > k.SeqNum() {
 		return false
 	}
@@ -346,14 +344,12 @@ func (i *cursor) collectOlder(k base.InternalKey, live bool, cover base.SeqNum) 
 		return i.keepApart(k)
 	}
 	value, live, err := i.part(k)
-	if err != nil {
-		i.err = err
-	}
+	i.unread = err
 	i.keep(value)
 	if live && k.Kind() == base.KindSetTTL {
 		i.expiry, _, _ = base.CutExpiry(i.input.Value())
 	}
-	return live
+	return live || err != nil
 }
 
 // showOlder makes the value of i.key of what collectOlder collected.
@@ -361,10 +357,11 @@ func (i *cursor) showOlder() bool {
 	if len(i.operands) == 0 {
 		return i.showOlderApart()
 	}
-	if i.err == nil {
-		i.value, i.err = i.state.mergeOperands(i.key, i.operands)
+	err := i.unread
+	if err == nil {
+		i.value, err = i.state.mergeOperands(i.key, i.operands)
 	}
 	i.operands = i.operands[:0]
-	i.valid = i.err == nil
+	i.err, i.valid = i.cannotShow(err), err == nil
 	return i.valid
 }

@@ -82,7 +82,7 @@ func (v *txView) before(key []byte, fromLast bool) {
 // entry that it found, or else to the upper bound.
 func (v *txView) ahead(i *cursor, ok bool) bool {
 	if v != nil {
-		v.lengthen(i, ok)
+		v.lengthen(i, ok || i.passable())
 	}
 	return ok
 }
@@ -102,7 +102,7 @@ func (v *txView) lengthen(i *cursor, ok bool) {
 // behind is ahead for a move backward, and the lower bound.
 func (v *txView) behind(i *cursor, ok bool) bool {
 	if v != nil {
-		v.lengthenDown(i, ok)
+		v.lengthenDown(i, ok || i.passable())
 	}
 	return ok
 }
