@@ -46,7 +46,8 @@ var (
 	// ErrForeignDirectory is returned by Open for a directory that is not empty
 	// and holds no store. Nothing in it was touched.
 	ErrForeignDirectory = base.ErrForeignDirectory
-	// ErrNotExist is returned when a store that does not exist is opened read-only.
+	// ErrNotExist is returned when a store that does not exist is opened read-only. The
+	// error matches fs.ErrNotExist too, except for a branch or a checkpoint that is missing.
 	ErrNotExist = base.ErrNotExist
 	// ErrNewerFormat is matched when a newer version of this package wrote the
 	// store. Nothing in it was touched.

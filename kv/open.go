@@ -15,6 +15,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -222,7 +223,7 @@ func (d *DB) tryLock() (err error) {
 }
 
 // examine reports whether the directory holds a store. It changes nothing, and
-// refuses a directory that is somebody else's.
+// refuses a directory that is another program's.
 func (d *DB) examine() (exists bool, err error) {
 	names, err := d.fs.List(d.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -239,21 +240,8 @@ func (d *DB) examine() (exists bool, err error) {
 		}
 		return true, d.refuse(names)
 	}
-	for _, name := range names {
-		// A crash while a store is being created leaves these behind, and no
-		// data with them.
-		kind, num := manifest.ParseFileName(name)
-		if kind == manifest.FileLock || kind == manifest.FileTemp || kind == manifest.FileReader ||
-			kind == manifest.FileManifest && num == firstManifest {
-			continue
-		}
-		if kind != manifest.FileUnknown {
-			return false, &CorruptionError{File: filepath.Join(d.dir, manifest.CurrentName), Offset: -1,
-				What: fmt.Sprintf("the file is missing, but %s is there: "+
-					"the store has lost its pointer to its manifest", name)}
-		}
-		return false, fmt.Errorf("%w: %s holds %q; give the store a directory of its own", ErrForeignDirectory, d.dir,
-			name)
+	if name := firstFile(names); name != "" {
+		return false, d.refuseWithoutCurrent(name, names)
 	}
 	if d.opts.ReadOnly {
 		return false, fmt.Errorf("%w in %s, and a read-only open does not create one", ErrNotExist, d.dir)
@@ -261,31 +249,45 @@ func (d *DB) examine() (exists bool, err error) {
 	return false, nil
 }
 
+// firstFile returns the first of the names that a crash while a store was created cannot have left. Those that it
+// can leave have no data. It returns an empty name if there is none.
+func firstFile(names []string) string {
+	for _, name := range names {
+		switch kind, num := manifest.ParseFileName(name); {
+		case kind == manifest.FileLock, kind == manifest.FileTemp, kind == manifest.FileReader:
+		case kind == manifest.FileManifest && num == firstManifest:
+		default:
+			return name
+		}
+	}
+	return ""
+}
+
 // refuse returns an error for a store of a newer version of this package, and of
 // another program: LevelDB and its kin have a CURRENT too. A CURRENT of ours that
 // is damaged is not refused here, but found when the store is recovered.
 func (d *DB) refuse(names []string) error {
 	_, err := manifest.Current(d.fs, d.dir)
-	if errors.Is(err, ErrNewerFormat) {
+	switch {
+	case errors.Is(err, ErrNewerFormat):
+		return err
+	case errors.Is(err, manifest.ErrNotCurrent):
+		return survey.Recognize(d.fs, d.dir, names)
+	}
+	return nil
+}
+
+// refuseWithoutCurrent returns the error for a directory that has no CURRENT, but a file of that name: damage if a
+// file bears a mark of a store of this package, otherwise ErrForeignDirectory.
+func (d *DB) refuseWithoutCurrent(name string, names []string) error {
+	switch err := survey.Recognize(d.fs, d.dir, names); {
+	case errors.Is(err, ErrNotExist):
+		return fmt.Errorf("%w: %s holds %q; give the store a directory of its own", ErrForeignDirectory, d.dir, name)
+	case err != nil:
 		return err
 	}
-	if !errors.Is(err, manifest.ErrNotCurrent) {
-		return nil
-	}
-	foreign := ""
-	for _, name := range names {
-		switch kind, _ := manifest.ParseFileName(name); kind {
-		case manifest.FileWAL:
-			return nil
-		case manifest.FileUnknown:
-			foreign = name
-		}
-	}
-	if foreign == "" {
-		return nil
-	}
-	return fmt.Errorf("%w: %s holds %q and another program's CURRENT; give the store a directory of its own",
-		ErrForeignDirectory, d.dir, foreign)
+	return &CorruptionError{File: filepath.Join(d.dir, manifest.CurrentName), Offset: -1,
+		What: fmt.Sprintf("the file is missing, but %s is there: the store has lost its pointer to its manifest", name)}
 }
 
 const firstManifest = 1

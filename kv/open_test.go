@@ -3,6 +3,7 @@ package kv
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +24,13 @@ func TestAForeignDirectoryIsRefusedAndUntouched(t *testing.T) {
 			"LOCK": "theirs", "LOG": "x"},
 		"Pebble": {"CURRENT": "", "000002.log": "", "LOCK": "", "marker.manifest.000001.MANIFEST-000001": "",
 			"MANIFEST-000001": "\x00", "OPTIONS-000003": "[Version]"},
+		"Pebble without CURRENT": {"000004.sst": "\xf7\xcf\xf4\x85\xb7\x41\xe2\x88", "LOCK": "",
+			"MANIFEST-000001": "\x00", "marker.manifest.000001.MANIFEST-000001": ""},
+		"Badger": {"000001.sst": "no footer of ours", "000001.vlog": "x", "00001.mem": "x", "DISCARD": "",
+			"KEYREGISTRY": "Hello Badger", "LOCK": "4711", "MANIFEST": "Bdgr\x00\x01"},
+		"Badger of tables alone": {"000001.sst": "no footer of ours"},
+		"a log and a CURRENT":    {"CURRENT": "theirs", "000001.wal": "theirs"},
+		"options alone":          {manifest.OptionsName: "theirs"},
 	} {
 		dir := filepath.Join(t.TempDir(), "theirs")
 		writeDir(t, dir, files)
@@ -30,6 +38,7 @@ func TestAForeignDirectoryIsRefusedAndUntouched(t *testing.T) {
 		for _, o := range []*Options{nil, {ReadOnly: true}} {
 			_, err := Open(dir, o)
 			require.ErrorIs(t, err, ErrForeignDirectory, name)
+			require.NotErrorIs(t, err, ErrCorruption, name)
 			require.ErrorContains(t, err, dir)
 		}
 		require.Equal(t, before, readDir(t, dir), name)
@@ -62,6 +71,8 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	_, err := Open(missing, &Options{ReadOnly: true})
 	require.ErrorIs(t, err, ErrNotExist)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.EqualError(t, err, "siftkv: there is no store in "+missing+", and a read-only open does not create one")
 	require.NoDirExists(t, missing)
 	empty := t.TempDir()
 	_, err = Open(empty, &Options{ReadOnly: true})

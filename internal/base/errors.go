@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
 // Sentinels that every layer shares. The public packages re-export them.
@@ -15,9 +16,17 @@ var (
 	// store, a log or a sorted file.
 	ErrNewerFormat = errors.New("siftkv: newer format")
 
-	ErrNotExist         = errors.New("siftkv: there is no store")
 	ErrForeignDirectory = errors.New("siftkv: the directory is not empty and holds no store")
+
+	// ErrNotExist matches fs.ErrNotExist too.
+	ErrNotExist error = notExist{}
 )
+
+type notExist struct{}
+
+func (notExist) Error() string { return "siftkv: there is no store" }
+
+func (notExist) Is(target error) bool { return target == fs.ErrNotExist } //nolint:errorlint // one value, not a chain
 
 // A CorruptionError says which bytes of which file cannot be trusted. It
 // matches ErrCorruption, and its cause if it has one.

@@ -58,6 +58,18 @@ var (
 	ErrInUse = errors.New("siftkv: the branch is in use")
 )
 
+// missing returns the error for a branch or a checkpoint that is not there. It matches base.ErrNotExist, and does not
+// match fs.ErrNotExist: the store takes that for a file that another process removed, and reads again.
+func missing(format string, args ...any) error { return missingError{fmt.Errorf(format, args...)} }
+
+type missingError struct{ cause error }
+
+func (e missingError) Error() string { return base.ErrNotExist.Error() + ": " + e.cause.Error() }
+
+func (e missingError) Is(target error) bool { return target == base.ErrNotExist } //nolint:errorlint // one value
+
+func (e missingError) Unwrap() error { return e.cause }
+
 func (b *branch) encode() []byte {
 	dst := binary.AppendUvarint(nil, branchVersion)
 	dst = binary.AppendUvarint(dst, uint64(b.state))
@@ -144,7 +156,7 @@ func (f *family) locate(ctx context.Context, name string) (at site, store uint64
 		return "", 0, err
 	}
 	if b.state != branchThere && b.state != branchDropping {
-		return "", 0, fmt.Errorf("%w: no branch is called %q", base.ErrNotExist, name)
+		return "", 0, missing("no branch is called %q", name)
 	}
 	return b.site, b.store, nil
 }

@@ -141,7 +141,7 @@ func (f *family) checkpoint(ctx context.Context, at site, name string) (savedChe
 			return c, nil
 		}
 	}
-	return savedCheckpoint{}, fmt.Errorf("%w: no checkpoint is called %q", base.ErrNotExist, name)
+	return savedCheckpoint{}, missing("no checkpoint is called %q", name)
 }
 
 // readCheckpoint reads a checkpoint. It is a GET.
@@ -149,7 +149,7 @@ func (f *family) readCheckpoint(ctx context.Context, c savedCheckpoint) (s *save
 	err = twice(func() error {
 		b, err := f.get(ctx, c.key, int(min(c.size, maxSize)))
 		if errors.Is(err, objstore.ErrNotExist) {
-			return fmt.Errorf("%w: the checkpoint %q was dropped: %w", base.ErrNotExist, c.name, err)
+			return missing("the checkpoint %q was dropped: %w", c.name, err)
 		}
 		if err == nil {
 			s, h, err = decodeSaved(b, c.key)
@@ -214,7 +214,7 @@ func DropCheckpoint(ctx context.Context, o FSOptions, name string) error {
 	}
 	found, err := f.checkpoints(ctx, at.checkpoints()+name+"@")
 	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("%w: no checkpoint is called %q", base.ErrNotExist, name)
+		err = missing("no checkpoint is called %q", name)
 	}
 	var numbers []uint64
 	for _, c := range found {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/siftkv/siftkv/internal/base"
 )
 
 // firstSlot is that of a branch's first entry, which has all that the branch begins with. It has the epoch 1, as if a
@@ -129,7 +127,7 @@ func (c *cloning) pin(ctx context.Context) error {
 		// As long as the pin is there, so is the checkpoint, even if it is dropped from now on.
 		var now savedCheckpoint
 		if now, err = c.f.checkpoint(ctx, c.sourceSite, c.from); err == nil && now.number != c.checkpoint.number {
-			err = fmt.Errorf("%w: the checkpoint %q was dropped meanwhile", base.ErrNotExist, c.from)
+			err = missing("the checkpoint %q was dropped meanwhile", c.from)
 		}
 	}
 	if err != nil {
@@ -145,7 +143,7 @@ func (c *cloning) stillThere(ctx context.Context) error {
 	}
 	b, err := c.f.branch(ctx, c.parent)
 	if err == nil && (b.state != branchThere || b.site != c.sourceSite) {
-		err = fmt.Errorf("%w: the branch %q is being dropped", base.ErrNotExist, c.parent)
+		err = missing("the branch %q is being dropped", c.parent)
 	}
 	return err
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/siftkv/siftkv/internal/base"
 )
 
 // errMainBranch says why the main branch stays.
@@ -37,7 +35,7 @@ func DropBranch(ctx context.Context, o FSOptions, name string) error {
 		}
 	case branchDropped:
 	default:
-		return fmt.Errorf("%w: no branch is called %q", base.ErrNotExist, name)
+		return missing("no branch is called %q", name)
 	}
 	if err := f.clear(ctx, b); err != nil {
 		return err

@@ -1,11 +1,6 @@
 package remote
 
-import (
-	"context"
-	"fmt"
-
-	"github.com/siftkv/siftkv/internal/base"
-)
+import "context"
 
 // locate finds where the branch is, once. Whoever calls it refreshes.
 func (f *FS) locate(ctx context.Context) error {
@@ -27,16 +22,14 @@ func (f *FS) checkBegun() error {
 	if f.o.Branch == "" {
 		return nil
 	}
-	return fmt.Errorf("%w: the branch %q was begun and not finished; clone it again, or drop it", base.ErrNotExist,
-		f.o.Branch)
+	return missing("the branch %q was begun and not finished; clone it again, or drop it", f.o.Branch)
 }
 
 // checkThere returns why nothing is left of a branch that was read before: it was dropped. It is a LIST and two GET.
 func (f *FS) checkThere(ctx context.Context) error {
 	at, _, err := f.family.locate(ctx, f.o.Branch)
 	if err == nil && at != f.site {
-		err = fmt.Errorf("%w: the branch %q was dropped, and there is another of its name: open that", base.ErrNotExist,
-			f.o.Branch)
+		err = missing("the branch %q was dropped, and there is another of its name: open that", f.o.Branch)
 	}
 	return err
 }
@@ -53,8 +46,7 @@ func (f *FS) loadCheckpoint(ctx context.Context) error {
 	}
 	if f.at.list > 0 {
 		if c.number != f.saved {
-			err = fmt.Errorf("%w: the checkpoint %q was dropped, and there is another of its name: open that",
-				base.ErrNotExist, c.name)
+			err = missing("the checkpoint %q was dropped, and there is another of its name: open that", c.name)
 		}
 		f.lost.Store(err != nil)
 		return err

@@ -98,6 +98,7 @@ func Take(ctx context.Context, dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.number(names)
 	if err := s.recognize(names); err != nil {
 		return nil, err
 	}
@@ -138,6 +139,17 @@ func (s *Store) readOptions(names []string) {
 	s.Options = &o
 }
 
+// number notes the numbers of files, and the ingests that were under way.
+func (s *Store) number(names []string) {
+	for _, name := range names {
+		_, num := manifest.ParseFileName(name)
+		s.NextFile = max(s.NextFile, num+1)
+		if ingest, ok := manifest.ParseIngest(name); ok {
+			s.Ingests = append(s.Ingests, ingest)
+		}
+	}
+}
+
 // Lock takes the store's lock. It leaves no lock file in a directory that holds no
 // store; its errors are those of Take then.
 func Lock(fsys vfs.FS, dir string, mode vfs.LockMode) (io.Closer, error) {
@@ -145,72 +157,10 @@ func Lock(fsys vfs.FS, dir string, mode vfs.LockMode) (io.Closer, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if err := (&Store{Dir: dir, fs: fsys}).recognize(names); err != nil {
+	if err := Recognize(fsys, dir, names); err != nil {
 		return nil, err
 	}
 	return fsys.Lock(filepath.Join(dir, manifest.LockName), mode)
-}
-
-// recognize makes sure that some file is this store's: other programs have files of
-// the same names.
-func (s *Store) recognize(names []string) error {
-	found, ours := "", false
-	var unread error
-	for _, name := range names {
-		kind, num := manifest.ParseFileName(name)
-		s.NextFile = max(s.NextFile, num+1)
-		if ingest, ok := manifest.ParseIngest(name); ok {
-			s.Ingests = append(s.Ingests, ingest)
-		}
-		mark, atEnd := "", false
-		switch kind {
-		case manifest.FileCurrent:
-			mark = "siftkv format="
-		case manifest.FileManifest, manifest.FileWAL:
-			mark = "SIFTWAL\x00"
-		case manifest.FileTable:
-			mark, atEnd = "SIFTSST\n", true
-		case manifest.FileBlob:
-			mark = "SIFTBLB\x00"
-		default:
-			continue
-		}
-		found = name
-		if ours {
-			continue // in an object store to look is a request
-		}
-		has, err := s.hasMark(name, mark, atEnd)
-		ours, unread = has, cmp.Or(unread, err)
-	}
-	if ours {
-		return nil
-	}
-	if unread != nil {
-		return unread
-	}
-	if found == "" {
-		return fmt.Errorf("%w in %s", base.ErrNotExist, s.Dir)
-	}
-	return fmt.Errorf("%w: %s has a %s, but no file in it bears a mark of this store", base.ErrForeignDirectory, s.Dir,
-		found)
-}
-
-func (s *Store) hasMark(name, mark string, atEnd bool) (has bool, err error) {
-	_, err = s.Examine(name, func(f vfs.ReadFile) error {
-		size, err := f.Size()
-		if err != nil || size < int64(len(mark)) {
-			return err
-		}
-		at := int64(0)
-		if atEnd {
-			at = size - int64(len(mark))
-		}
-		b := make([]byte, len(mark))
-		n, err := f.ReadAt(b, at)
-		has = string(b[:n]) == mark
-		return err
-	})
-	return has, err
 }
 
 func (s *Store) path(name string) string { return filepath.Join(s.Dir, name) }
