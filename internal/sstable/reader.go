@@ -199,6 +199,19 @@ func (r *Reader) readTail(buf *[]byte, guess int64) (tail []byte, start int64, e
 	}
 }
 
+// ReadID returns the id that the footer of a file of size bytes has; 0 if it is damaged or cannot be read.
+func ReadID(f io.ReaderAt, size int64) uint64 {
+	b := make([]byte, footerSize)
+	if size < footerSize || readFull(f, b, size-footerSize) != nil {
+		return 0
+	}
+	footer, err := decodeFooter(b, size)
+	if err != nil {
+		return 0
+	}
+	return footer.tableID
+}
+
 // readFull reads len(b) bytes at offset.
 func readFull(f io.ReaderAt, b []byte, offset int64) error {
 	n, err := f.ReadAt(b, offset)

@@ -100,7 +100,7 @@ func (s *Store) judgeEnd(live []*Log) {
 		case !t.Present:
 			s.damaged(m.Name, -1, "the manifest has lost its end: it lists %s, which is not there any more", t.Name)
 			m.Trusted = false
-		case t.Level >= 0 || t.Info == nil || m.Dead[t.Num] || s.Unfinished(t):
+		case t.Level >= 0 || t.Info == nil || m.Dead[t.Num] || t.Holds != "" || s.Unfinished(t):
 		case whole && uint64(t.Info.LargestSeq) > known,
 			!writes && t.Num > m.Num && uint64(t.Info.SmallestSeq) <= known && !s.overlapsLive(t):
 			s.damaged(m.Name, -1, "the manifest has lost its end: it does not list %s, whose writes are in no "+
@@ -134,7 +134,8 @@ func (s *Store) judgeEndByBlobs(known uint64, whole bool) {
 // made of tables which refer to a blob file.
 func (s *Store) movedOn(blob uint64) bool {
 	return slices.ContainsFunc(s.Tables, func(t Table) bool {
-		if t.Level >= 0 || t.Info == nil || t.Num <= s.Manifest.Num || s.Manifest.Dead[t.Num] || s.Unfinished(&t) {
+		if t.Level >= 0 || t.Info == nil || t.Num <= s.Manifest.Num || s.Manifest.Dead[t.Num] || t.Holds != "" ||
+			s.Unfinished(&t) {
 			return false
 		}
 		d := t.Describe()

@@ -236,7 +236,7 @@ func (s *Store) findGarbage(names []string) error {
 // more, or never was.
 func (s *Store) Obsolete(t *Table) bool {
 	m := s.Manifest
-	return m != nil && t.Present && t.Level < 0 && (m.Trusted || m.Dead[t.Num]) && !s.Rescues(t)
+	return m != nil && t.Present && t.Level < 0 && t.Holds == "" && (m.Trusted || m.Dead[t.Num]) && !s.Rescues(t)
 }
 
 // Unfinished reports whether a table is of an ingest that was under way, and that no

@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,7 +30,13 @@ type Table struct {
 	Tombstones []rangedel.Tombstone
 	Damage     []Damage
 	Unread     error // what kept the file from being read
+	// Source is the name of the file that has the table's bytes, if that bears another's name: it has the id that the
+	// manifest lists. Holds is, of that file, the name of the table.
+	Source, Holds string
 }
+
+// File returns the name of the file that has the table's bytes.
+func (t *Table) File() string { return cmp.Or(t.Source, t.Name) }
 
 // readTables looks at every table on disk and every one that the manifest lists.
 func (s *Store) readTables(names []string) error {
@@ -49,9 +56,18 @@ func (s *Store) readTables(names []string) error {
 			t.Level, t.Run, t.Listing = a.Level, a.Run, &a.Table
 		}
 	}
-	return readEach(s, "tables", tables, func(t *Table) error {
+	var ids map[uint64]string
+	err := readEach(s, "tables", tables, func(t *Table) error {
 		if t.Unread = s.readTable(t); t.Unread != nil && !s.o.ReadOn {
 			return t.Unread
+		}
+		if t.Listing != nil && t.Info == nil && t.Unread == nil {
+			if ids == nil {
+				ids = s.tableIDs(tables)
+			}
+			if t.Unread = s.readElsewhere(t, tables, ids[t.Listing.ID]); t.Unread != nil && !s.o.ReadOn {
+				return t.Unread
+			}
 		}
 		if t.Listing != nil || s.Manifest == nil {
 			s.Damage = append(s.Damage, t.Damage...)
@@ -59,6 +75,50 @@ func (s *Store) readTables(names []string) error {
 		s.Tables = append(s.Tables, *t)
 		return t.Unread
 	})
+	for i := range s.Tables {
+		s.Tables[i].Holds = tables[s.Tables[i].Num].Holds
+	}
+	return err
+}
+
+// tableIDs returns the names of the files of tables by the ids that their footers have. Of several files with an id it
+// is the one whose name the manifest lists, if that is among them.
+func (s *Store) tableIDs(tables map[uint64]*Table) map[uint64]string {
+	ids := map[uint64]string{}
+	for _, num := range slices.Sorted(maps.Keys(tables)) {
+		t := tables[num]
+		if !t.Present {
+			continue
+		}
+		_, _ = s.Examine(t.Name, func(f vfs.ReadFile) error { // a file that cannot be read has no id
+			size, err := f.Size()
+			if err != nil {
+				return err
+			}
+			id := sstable.ReadID(f, size)
+			if ids[id] == "" || t.Listing != nil && t.Listing.ID == id {
+				ids[id] = t.Name
+			}
+			return nil
+		})
+	}
+	return ids
+}
+
+// readElsewhere reads a table that the manifest lists from the file that has its id and another's name; source is
+// empty if there is none. The wrong name is damage.
+func (s *Store) readElsewhere(t *Table, tables map[uint64]*Table, source string) error {
+	if source == "" || source == t.Name || t.Listing.ID == 0 {
+		return nil
+	}
+	t.Source, t.Present, t.Damage = source, true, nil
+	err := s.readTable(t)
+	t.Damage = append([]Damage{{File: t.Name, Offset: -1,
+		What: fmt.Sprintf("a table of level %d is in the file %s, which bears another's name", t.Level, source)}},
+		t.Damage...)
+	_, num := manifest.ParseFileName(source)
+	tables[num].Holds = t.Name
+	return err
 }
 
 // readEach calls read for files of one kind, by ascending numbers, and tells how far it is. An error is that of a file
@@ -85,7 +145,7 @@ func (s *Store) readTable(t *Table) error {
 		t.Damage = []Damage{{File: t.Name, Offset: -1, What: fmt.Sprintf("a table of level %d is missing", t.Level)}}
 		return nil
 	}
-	fault, err := s.Examine(t.Name, func(f vfs.ReadFile) (err error) {
+	fault, err := s.Examine(t.File(), func(f vfs.ReadFile) (err error) {
 		if t.Size, err = f.Size(); err == nil {
 			err = s.inspect(t, f)
 		}
@@ -99,19 +159,19 @@ func (s *Store) readTable(t *Table) error {
 		return fault
 	}
 	if l := t.Listing; l != nil && l.Size != t.Size && errors.Is(fault, base.ErrCorruption) {
-		fault = base.Corruptf(t.Name, min(t.Size, l.Size), "a table of level %d has %d bytes, and had %d when it "+
+		fault = base.Corruptf(t.File(), min(t.Size, l.Size), "a table of level %d has %d bytes, and had %d when it "+
 			"was written",
 			t.Level, t.Size, l.Size)
 	}
 	if fault != nil {
-		t.Damage = damageOf(t.Name, fault)
+		t.Damage = damageOf(t.File(), fault)
 	}
 	return nil
 }
 
 // inspect opens a table and checks it as deep as the options say.
 func (s *Store) inspect(t *Table, f vfs.ReadFile) error {
-	o := &sstable.ReaderOptions{Name: s.path(t.Name), CacheSize: -1, AnyExpansion: true}
+	o := &sstable.ReaderOptions{Name: s.path(t.File()), CacheSize: -1, AnyExpansion: true}
 	if t.Listing != nil {
 		o.ID, o.TailSize, o.Seq = t.Listing.ID, t.Listing.TailSize, t.Listing.Seq
 	}

@@ -125,7 +125,7 @@ func blobsOf(p *sstable.Properties) (refs []blobRef) {
 // are tables that it does not list, with keys of the table's range.
 func (r *repairer) replaced(t *survey.Table) bool {
 	return slices.ContainsFunc(r.s.Tables, func(o survey.Table) bool {
-		if !o.Present || o.Listing != nil {
+		if !o.Present || o.Listing != nil || o.Holds != "" {
 			return false
 		}
 		if o.Info == nil {

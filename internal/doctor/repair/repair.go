@@ -284,7 +284,8 @@ func (r *repairer) rebuild() error {
 func (r *repairer) unordered() (n int) {
 	for i := range r.s.Tables {
 		t := &r.s.Tables[i]
-		if t.Listing == nil && t.Info != nil && t.Info.LargestSeq == 0 && !r.s.Obsolete(t) && !r.s.Unfinished(t) {
+		if t.Listing == nil && t.Holds == "" && t.Info != nil && t.Info.LargestSeq == 0 && !r.s.Obsolete(t) &&
+			!r.s.Unfinished(t) {
 			n++
 		}
 	}

@@ -25,6 +25,8 @@ func (r *repairer) tables() error {
 		switch {
 		case r.s.Unfinished(t):
 			r.leaveOutIngest(t)
+		case t.Holds != "" && t.Listing == nil:
+			r.report.file(t.Name, LeftOut, "it is "+t.Holds+" under another name")
 		case r.s.Obsolete(t):
 			r.report.file(t.Name, LeftOut, "the manifest does not list it")
 		case !t.Present:
@@ -83,14 +85,14 @@ func (r *repairer) leaveOutIngest(t *survey.Table) {
 // salvage writes what checks out of a table to a new one.
 func (r *repairer) salvage(t *survey.Table) error {
 	w := r.newTables(writerOptions(t.Info), 0)
-	o := &sstable.SalvageOptions{Name: filepath.Join(r.dir, t.Name)}
+	o := &sstable.SalvageOptions{Name: filepath.Join(r.dir, t.File())}
 	if t.Listing != nil {
 		o.ID, o.Seq = t.Listing.ID, t.Listing.Seq
 	}
 	var sv *sstable.Salvage
 	var failed error
 	var seen handlesOfKey
-	fault, err := r.s.Examine(t.Name, func(f vfs.ReadFile) (err error) {
+	fault, err := r.s.Examine(t.File(), func(f vfs.ReadFile) (err error) {
 		sv, err = sstable.SalvageFile(onlyReader{f}, t.Size, o, func(k base.InternalKey, value []byte) error {
 			if !seen.has(k, value) {
 				failed = w.add(k, value)
@@ -117,7 +119,11 @@ func (r *repairer) salvage(t *survey.Table) error {
 	if err != nil {
 		return err
 	}
-	r.report.file(t.Name, Rewrote, "")
+	why := ""
+	if t.Source != "" {
+		why = "it was in the file " + t.Source
+	}
+	r.report.file(t.Name, Rewrote, why)
 	var rest *piece
 	for _, p := range tables {
 		p.level, p.run, p.from = t.Level, t.Run, []string{t.Name}
