@@ -63,11 +63,20 @@ func (p *Probe) countRead(kind blockKind, length, decoded int) {
 	p.BytesDecoded += int64(decoded)
 }
 
+// add adds what an iterator has read.
+func (p *Probe) add(o *Probe) {
+	p.BlocksFromCache += o.BlocksFromCache
+	p.BlocksFromDisk += o.BlocksFromDisk
+	p.IndexLeavesFromDisk += o.IndexLeavesFromDisk
+	p.BytesFromDisk += o.BytesFromDisk
+	p.BytesDecoded += o.BytesDecoded
+}
+
 // Find looks for the newest version of key at or below sequence number at, range tombstones
 // aside, and appends its value to dst, if there is one: of an entry whose value is in a blob file,
 // what stands in its place (blob.HandleOf). Hash is filterpolicy.Hash(key): a
 // caller that asks many files computes it once. What the lookup did is added to p. Find
-// allocates nothing if dst has room.
+// allocates nothing if dst has room, unless versions of the key fill more than maxWalked blocks.
 func (r *Reader) Find(dst, key []byte, hash uint64, at base.SeqNum, p *Probe) (value []byte, trailer base.Trailer,
 	ok bool, err error) {
 	if r.filter != nil {
@@ -89,7 +98,7 @@ func (r *Reader) Find(dst, key []byte, hash uint64, at base.SeqNum, p *Probe) (v
 		return dst, 0, false, err
 	}
 	s := search{key: key, hash: hash, at: at}
-	for {
+	for blocks := 0; ; {
 		var f found
 		if dst, f, err = r.findIn(dst, loc, &s, p); err != nil {
 			return dst[:had], 0, false, err
@@ -109,10 +118,29 @@ func (r *Reader) Find(dst, key []byte, hash uint64, at base.SeqNum, p *Probe) (v
 			}
 			return dst, f.trailer, f.ok, nil
 		}
-		if loc, err = r.locateBlock(loc.block+1, true, nil, p); err != nil {
+		if blocks++; blocks == maxWalked {
+			loc, err = r.locateVersion(&s, p)
+		} else {
+			loc, err = r.locateBlock(loc.block+1, true, nil, p)
+		}
+		if err != nil {
 			return dst[:had], 0, false, err
 		}
 	}
+}
+
+// maxWalked is how many blocks with versions of a key Find goes through before it searches.
+const maxWalked = 3
+
+// locateVersion returns the block with the newest version that a lookup can see, or any later one if there is none.
+func (r *Reader) locateVersion(s *search, p *Probe) (location, error) {
+	i := r.NewIter(IterOptions{})
+	defer i.Release()
+	if !i.SeekGE(base.SearchKey(s.key, s.at)) && i.Error() == nil {
+		i.Last()
+	}
+	p.add(&i.Probe)
+	return i.loc, i.Error()
 }
 
 // A search is what a lookup wants of a block.

@@ -29,7 +29,7 @@ type Iter struct {
 	data      []byte // buffer of load: the block
 	raw       []byte // buffer of stored
 	seek      []byte // buffer of local
-	separator []byte // buffer of endsWith
+	separator []byte // buffer of endsWith and lastBlockOf
 
 	// Probe counts what the iterator read.
 	Probe Probe
@@ -204,8 +204,7 @@ func (i *Iter) SeekGE(k base.InternalKey) bool {
 		i.stride.start(i.block.offset, len(i.block.b.entries))
 		return true
 	}
-	// The versions of a key may cross blocks: k can be after all of this one.
-	return i.err == nil && i.across(1, func(b *blockIter) bool { return b.seekGE(k) })
+	return i.err == nil && i.pastBlock(k) // versions of a key may cross blocks
 }
 
 // SeekLT moves to the last entry before k.
@@ -215,17 +214,14 @@ func (i *Iter) SeekLT(k base.InternalKey) bool {
 	if !i.seekBlock(k.User) {
 		return i.err == nil && i.Last()
 	}
-	for {
+	if !i.settle(i.block.seekGE(k)) && i.err == nil {
 		// Versions of k.User that are before k may go on in the next block.
 		more, err := i.endsWith(k.User)
 		if err != nil {
 			return i.fail(err)
 		}
-		if i.settle(i.block.seekGE(k)) || i.err != nil || !more {
-			break
-		}
-		if !i.openBlock(i.loc.block + 1) {
-			return false
+		if more && !i.atEdge(1) && !i.pastBlock(k) && i.err == nil {
+			return i.Last()
 		}
 	}
 	if i.err != nil {
