@@ -1,6 +1,9 @@
 package kv
 
 import (
+	"errors"
+	"io/fs"
+
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/iterator"
@@ -55,7 +58,11 @@ func (d *DB) openStream(v *version.Version, key []byte, h blob.Handle) (*blob.St
 // blobReader returns the reader of a blob file.
 func (d *DB) blobReader(v *version.Version, num uint64) (*blob.Reader, error) {
 	if b := v.Blob(num); b != nil {
-		return b.Open(&d.blobs)
+		r, err := b.Open(&d.blobs)
+		if d.follower == nil && errors.Is(err, fs.ErrNotExist) { // else the view may be stale
+			err = &CorruptionError{File: d.blobPath(num), Offset: -1, Hint: d.hint(), What: "a blob file", Cause: err}
+		}
+		return r, err
 	}
 	b := d.held.get(num)
 	if b == nil {

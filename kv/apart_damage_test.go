@@ -262,3 +262,69 @@ func TestIteratorsPassDamagedVersions(t *testing.T) {
 	snapshot.Close()
 	require.NoError(t, db.Close())
 }
+
+// A blob file that is missing, or cut short, keeps a store from being opened, unless the option is set. Then the keys
+// of its values fail, and can be overwritten; all others are there, and collections leave the file alone.
+func TestAStoreWithoutABlobFileCanBeOpened(t *testing.T) {
+	t.Parallel()
+	for what, damage := range map[string]func(fsys vfs.FS, name string) error{
+		"missing": func(fsys vfs.FS, name string) error { return fsys.Remove(name) },
+		"short": func(fsys vfs.FS, name string) error {
+			return vfs.ReplaceFile(fsys, name, readAll(t, fsys, name)[:100])
+		},
+	} {
+		fsys := vfs.NewMem()
+		o := &Options{fs: fsys, SeparateFrom: 100}
+		db, err := Open("db", o)
+		require.NoError(t, err)
+		m := model{}
+		for i := range 40 {
+			k := fmt.Sprintf("key%02d", i)
+			m[k] = strings.Repeat(k, 30)
+			require.NoError(t, db.Set([]byte(k), []byte(m[k]), NoSync))
+			if i == 19 {
+				require.NoError(t, db.Flush())
+			}
+		}
+		require.NoError(t, db.Close())
+		name := "db/" + blobsOnDisk(t, fsys, "db")[0]
+		require.NoError(t, damage(fsys, name))
+		_, err = Open("db", o)
+		require.ErrorIs(t, err, ErrCorruption)
+		require.ErrorContains(t, err, name)
+		told := 0
+		o.TolerateMissingValues = true
+		o.Events.Quarantined = func(err error) {
+			told++
+			require.ErrorContains(t, err, name)
+		}
+		db, err = Open("db", o)
+		require.NoError(t, err)
+		require.Equal(t, 1, told)
+		for _, back := range []bool{false, true} {
+			it, err := db.NewIter(nil)
+			require.NoError(t, err)
+			lost := passDamage(t, it, m, back, func(err error) { require.ErrorIs(t, err, ErrCorruption) })
+			require.Equal(t, 20, lost, what)
+			require.NoError(t, it.Close())
+		}
+		requireKeys(t, db, m)
+		_, err = db.Get([]byte("key00"))
+		require.ErrorIs(t, err, ErrCorruption)
+		require.ErrorContains(t, err, name)
+		require.NoError(t, db.Compact(nil, nil))
+		for i := range 20 {
+			k := fmt.Sprintf("key%02d", i)
+			m[k] = k + " again"
+			set(t, db, k, m[k])
+		}
+		require.NoError(t, db.Compact(nil, nil))
+		requireContents(t, m, db)
+		require.NoError(t, db.Close())
+		o.TolerateMissingValues = false
+		db, err = Open("db", o)
+		require.NoError(t, err, "what was overwritten is not needed any more")
+		requireContents(t, m, db)
+		require.NoError(t, db.Close())
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -249,21 +248,32 @@ func (d *DB) separationOf(c *compaction) tablemeta.Separation {
 	return s
 }
 
-// setAside leaves a blob file alone that could not be read: for good if it is damaged or gone, or else for a while.
-func (d *DB) setAside(e *tablemeta.VictimError, forGood bool) {
-	name := d.path(manifest.FileBlob, e.Num)
-	d.mu.Lock()
+// leaveAlone keeps a blob file from being collected, since it cannot be read.
+func (d *DB) leaveAlone(num uint64, cause error) {
 	b := &d.compactions.collection
+	d.mu.Lock()
+	known := b.aside[num]
 	if b.aside == nil {
 		b.aside = map[uint64]bool{}
 	}
-	b.aside[e.Num] = true
+	b.aside[num] = true
+	d.mu.Unlock()
+	if known {
+		return
+	}
+	d.log.Error("a blob file cannot be read: it is left as it is", "file", d.blobPath(num), "error", cause)
+	if d.opts.Events.Quarantined != nil {
+		d.opts.Events.Quarantined(cause)
+	}
+}
+
+// setAside leaves a blob file alone that could not be read: for good if it is damaged or gone, or else for a while.
+func (d *DB) setAside(e *tablemeta.VictimError, forGood bool) {
+	d.leaveAlone(e.Num, e.Cause)
+	b := &d.compactions.collection
+	d.mu.Lock()
 	b.victims, b.waiting = d.victimsLeft(d.current), nil
 	d.mu.Unlock()
-	d.log.Error("a blob file could not be read to be collected: it is left as it is", "file", name, "error", e)
-	if d.opts.Events.Quarantined != nil {
-		d.opts.Events.Quarantined(e.Cause)
-	}
 	if !forGood {
 		d.afterLongestWait(func() { delete(b.aside, e.Num) })
 	}

@@ -81,7 +81,9 @@ type Options struct {
 	// takes one more read; values up to 64 KiB that are asked for again come out of the cache, and
 	// iterators and MultiGet read neighbours together. Has, GetSize and iterators with KeysOnly read no
 	// blob file. 0 is the default: 4 KiB, or -1 with Objects, where a read is a request, and with MemoryMap, which
-	// maps no blob files, unless SeparateAtCommit is set. With less than 0 no values lie apart that do not yet.
+	// maps no blob files, unless SeparateAtCommit is set. A negative value stops separation: Set, flushes and
+	// compactions put no value apart. SetReader does for values from 256 KiB on, except in an object store, whatever
+	// SeparateFrom is, and what lies apart already stays there.
 	// Operands of a merger stay in sorted files. It may be changed at every open. A store is refused by releases
 	// that know no blob files once there is one. See BlobSpace, and docs/large-values.md.
 	SeparateFrom int
@@ -246,6 +248,12 @@ type Options struct {
 	// RecoveryMode says what Open makes of logs that a crash has cut short or that are
 	// damaged: PointInTime by default, and always for OpenReadOnly.
 	RecoveryMode RecoveryMode
+
+	// TolerateMissingValues has Open take a store of which blob files are missing, or have another size than the
+	// manifest says. Each is told to the log and to Events.Quarantined. Reads of values in them fail with an error that
+	// matches ErrCorruption; all else is there, and can be written and deleted. Without it Open refuses the store and
+	// names the files.
+	TolerateMissingValues bool
 
 	// InMemory keeps everything in memory and ignores the directory's name. For tests.
 	InMemory bool

@@ -78,6 +78,7 @@ var optionFields = []optionField{
 	boolField("ReadOnly", func(o *Options) *bool { return &o.ReadOnly }),
 	valueField("RecoveryMode", func(o *Options) *RecoveryMode { return &o.RecoveryMode }, RecoveryMode.String,
 		parseRecoveryMode),
+	boolField("TolerateMissingValues", func(o *Options) *bool { return &o.TolerateMissingValues }),
 	boolField("InMemory", func(o *Options) *bool { return &o.InMemory }),
 	valueField("FileMode", func(o *Options) *fs.FileMode { return &o.FileMode },
 		func(m fs.FileMode) string { return fmt.Sprintf("%04o", uint32(m)) }, parseFileMode),

@@ -78,14 +78,19 @@ func (d *DB) loadVersion(num uint64) (s *version.ManifestState, v *version.Versi
 }
 
 // checkTables finds tables and blob files that are missing or have another size, without
-// opening them.
+// opening them. With Options.TolerateMissingValues such blob files are left alone.
 func (d *DB) checkTables(v *version.Version) error {
 	var errs []error
 	v.All(func(level int, t *version.Table) {
 		errs = append(errs, d.checkSize(d.tablePath(t.Num), t.Size, fmt.Sprintf("a table of level %d", level)))
 	})
 	for b := range v.Blobs() {
-		errs = append(errs, d.checkSize(d.blobPath(b.Num), b.Size, "a blob file"))
+		err := d.checkSize(d.blobPath(b.Num), b.Size, "a blob file")
+		if d.opts.TolerateMissingValues && errors.Is(err, ErrCorruption) {
+			d.leaveAlone(b.Num, err)
+			continue
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -45,6 +45,9 @@ func (d *DB) SetReaderContext(ctx context.Context, key []byte, size int64, r io.
 	if err := errors.Join(d.writable(), checkKey(key), d.checkStreamed(size)); err != nil {
 		return err
 	}
+	if r == nil {
+		return fmt.Errorf("siftkv: set key %q: the reader is nil", key)
+	}
 	src := &streamSource{ctx: ctx, d: d, r: r}
 	if size < d.leastStreamed() || d.opts.Objects != nil {
 		value := make([]byte, size)
@@ -104,6 +107,9 @@ func (s *streamSource) Read(b []byte) (int, error) {
 		return 0, base.ContextError(s.ctx, "a value was read")
 	}
 	n, err := s.r.Read(b)
+	if n < 0 || n > len(b) {
+		return 0, fmt.Errorf("siftkv: the reader returned %d for a Read of %d bytes", n, len(b))
+	}
 	s.read += int64(n)
 	return n, err
 }

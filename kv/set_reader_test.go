@@ -165,6 +165,15 @@ func TestSetReaderIsRefused(t *testing.T) {
 	require.ErrorIs(t, db.SetReader([]byte("k"), MaxReaderSize+1, nil, nil), ErrTooLarge)
 	require.ErrorIs(t, db.SetReader(make([]byte, MaxKeySize+1), 100, nil, nil), ErrTooLarge)
 	require.Error(t, db.SetReader([]byte("k"), -1, nil, nil))
+	for _, short := range []int64{0, 10, size} {
+		require.ErrorContains(t, db.SetReader([]byte("k"), short, nil, nil), "nil")
+	}
+	for _, short := range []int64{10, size} {
+		for _, wrong := range []int{-1, 1} {
+			lying := readerFunc(func(b []byte) (int, error) { return max(wrong*(len(b)+1), -1), nil })
+			require.ErrorContains(t, db.SetReader([]byte("k"), short, lying, nil), "the reader returned")
+		}
+	}
 
 	n := 0
 	ending := readerFunc(func(b []byte) (int, error) {

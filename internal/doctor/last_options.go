@@ -26,5 +26,6 @@ func LastOptions(dir string) *kv.Options {
 	}
 	o.InMemory, o.ReadOnly = false, false // neither writes the file: what says so was not written by a store
 	o.RecoveryMode = kv.PointInTime       // what was once asked for a rescue is not asked again
+	o.TolerateMissingValues = false       // likewise
 	return o
 }

@@ -119,7 +119,7 @@ func (c *applyCommand) merge(text string) (o *kv.Options, merged string, err err
 }
 
 // notApplied are fields of options that say how to open a store, and not what it is like.
-var notApplied = []string{"InMemory", "ReadOnly", "RecoveryMode"}
+var notApplied = []string{"InMemory", "ReadOnly", "RecoveryMode", "TolerateMissingValues"}
 
 // storedText returns the text of the options that the store was last opened with. One that cannot be read is an error:
 // what it says would be lost.
