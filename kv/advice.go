@@ -153,6 +153,9 @@ func (d *DB) Advise(ctx context.Context) (*Advice, error) {
 // key, and leaves out what comes behind. An error about the trace names it "the trace"; one about damage matches
 // ErrCorruption.
 func (d *DB) AdviseTrace(ctx context.Context, trace io.Reader) (*Advice, error) {
+	if trace == nil {
+		return nil, errNilReader
+	}
 	r, err := lookuptrace.NewReader(trace, "the trace")
 	if err != nil {
 		return nil, err

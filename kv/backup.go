@@ -81,6 +81,9 @@ func (d *DB) Backup(w io.Writer, since BackupMark) (BackupMark, error) {
 // BackupContext is Backup for a caller who waits no longer than ctx lasts. The error
 // then matches ctx.Err(). A write to w that has begun is waited for.
 func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (BackupMark, error) {
+	if w == nil {
+		return since, errNilWriter
+	}
 	if since.m != nil && since.m.StoreID != d.storeID {
 		return since, fmt.Errorf("%w: the mark is of store %016x, and this is store %016x", ErrBackupMismatch,
 			since.m.StoreID, d.storeID)
@@ -186,6 +189,9 @@ func (d *DB) unpinVersion(v *version.Version) {
 // VerifyBackup reads a stream that Backup has written, from its beginning, and checks
 // all of it. It returns the mark that Backup returned.
 func VerifyBackup(r io.Reader) (BackupMark, error) {
+	if r == nil {
+		return BackupMark{}, errNilReader
+	}
 	m, err := backup.Verify(r, checkDescription)
 	return BackupMark{m}, err
 }

@@ -19,11 +19,17 @@ import (
 //
 // An error of Set and its kin is returned by Commit as well, so that it need not be
 // checked at every call.
+//
+// DB.NewBatch makes a batch. The zero Batch belongs to no store, and Commit refuses it.
 type Batch struct {
-	db   *DB
-	repr commit.Batch
-	err  error
+	db        *DB
+	repr      commit.Batch
+	err       error
+	committed bool // since Reset
 }
+
+// errNoStore is the error for a batch that DB.NewBatch has not made, or that of a nil *DB.
+var errNoStore = errors.New("siftkv: the batch belongs to no store: make it with NewBatch of a DB that is not nil")
 
 // NewBatch returns an empty batch.
 func (d *DB) NewBatch() *Batch { return &Batch{db: d} }
@@ -42,7 +48,7 @@ func (b *Batch) Empty() bool { return b.repr.Len() == 0 }
 // Reset empties the batch for reuse; it keeps its memory.
 func (b *Batch) Reset() {
 	b.repr.Reset()
-	b.repr.Arena, b.repr.Held, b.err = 0, nil, nil
+	b.repr.Arena, b.repr.Held, b.err, b.committed = 0, nil, nil, false
 }
 
 // Set stores value under key.
@@ -67,7 +73,7 @@ func (b *Batch) DeleteRange(lo, hi []byte) error {
 func (b *Batch) Merge(key, operand []byte) error {
 	err := b.db.mergeable()
 	if err == nil {
-		err = errors.Join(checkKey(key), checkValue(operand))
+		err = errors.Join(checkKey(key), checkValue(operand), b.db.checkOperand(key, operand))
 	}
 	return b.add(err, base.KindMerge, key, operand)
 }
@@ -75,6 +81,8 @@ func (b *Batch) Merge(key, operand []byte) error {
 // mergeable returns an error if the store does not take operands.
 func (d *DB) mergeable() error {
 	switch {
+	case d == nil:
+		return errNoStore
 	case d.opts.ReadOnly:
 		return ErrReadOnly
 	case d.operands.merger == nil:
@@ -86,6 +94,9 @@ func (d *DB) mergeable() error {
 // SetTTL stores value under key until ttl has passed, as DB.SetTTL does. The time
 // counts from this call, not from Commit.
 func (b *Batch) SetTTL(key, value []byte, ttl time.Duration) error {
+	if b.db == nil {
+		return b.fail(errNoStore) // it has no clock
+	}
 	expiry, err := b.db.expiryOf(ttl)
 	err = errors.Join(err, checkKey(key), checkValue(value))
 	return b.add(err, base.KindSetTTL, key, base.AppendExpiry(nil, expiry), value...)
@@ -113,7 +124,10 @@ func (b *Batch) fail(err error) error {
 
 // add appends an entry whose value is value and more, unless err says what is wrong with it.
 func (b *Batch) add(err error, kind base.Kind, key, value []byte, more ...byte) error {
-	if err != nil {
+	switch {
+	case b.committed:
+		return ErrBatchCommitted
+	case err != nil:
 		return b.fail(err)
 	}
 	if kind == base.KindRangeDelete {
@@ -129,8 +143,10 @@ func (b *Batch) add(err error, kind base.Kind, key, value []byte, more ...byte) 
 	return b.err
 }
 
-// Commit writes the batch. The batch may be used again after Reset. A batch without writes
-// is committed at once, whatever o says: to make durable what others have written, there is
+// Commit writes the batch. From then on the batch takes no writes, and Commit returns
+// ErrBatchCommitted, until Reset makes it usable again; Replay and Append of another batch still read it. After an
+// error other than ErrNotDurable the batch was not written, and Commit may be tried again. A batch without writes
+// is committed at once, whatever o says, and stays usable: to make durable what others have written, there is
 // DB.Sync.
 func (b *Batch) Commit(o *WriteOptions) error { return b.CommitContext(context.Background(), o) }
 
@@ -142,10 +158,17 @@ func (b *Batch) Commit(o *WriteOptions) error { return b.CommitContext(context.B
 // ctx, and what it returns is the outcome. So an error that matches ctx.Err()
 // always means that nothing happened.
 func (b *Batch) CommitContext(ctx context.Context, o *WriteOptions) error {
-	if b.err != nil {
+	switch {
+	case b.committed:
+		return ErrBatchCommitted
+	case b.err != nil:
 		return b.err
+	case b.db == nil:
+		return errNoStore
 	}
-	return b.db.commit(ctx, b, nil, o)
+	err := b.db.commit(ctx, b, nil, o)
+	b.committed = !b.Empty() && (err == nil || errors.Is(err, ErrNotDurable))
+	return err
 }
 
 // commit makes a batch durable to the level asked for, and visible. If reads is not nil,

@@ -76,18 +76,20 @@ func replayEntry(w Writer, e batchrepr.Entry) error {
 // Append adds the writes of other after those of the batch, as Replay would, at the cost of
 // copying their bytes. Other stays as it is, and may be the batch itself, or one of another
 // store: the moments at which its values end are what they are, and operands need a merger
-// of this store, as those of Merge do. What stands against it is returned by Commit as well,
-// and then nothing of other was added: ErrTooLarge, ErrNoMerger, or the error of a batch that
-// has failed.
+// of this store that takes them, as those of Merge do. What stands against it is returned by Commit as well,
+// and then nothing of other was added: ErrTooLarge, ErrNoMerger, a *MergeError, or the error of a batch that
+// has failed. A batch that was committed takes nothing before Reset (ErrBatchCommitted).
 func (b *Batch) Append(other *Batch) error {
 	switch {
+	case b.committed:
+		return ErrBatchCommitted
 	case other.err != nil:
 		return b.fail(other.err)
 	case other.Empty():
 		return b.err
 	}
 	if other.repr.Features&manifest.FeatureMerge != 0 {
-		if err := b.db.mergeable(); err != nil {
+		if err := b.takesOperandsOf(other); err != nil {
 			return b.fail(err)
 		}
 	}
@@ -98,4 +100,25 @@ func (b *Batch) Append(other *Batch) error {
 	b.repr.Arena += other.repr.Arena
 	b.repr.Append(&other.repr.Writer)
 	return b.err
+}
+
+// takesOperandsOf returns an error if the batch's store does not take the operands of another batch. A batch of the
+// same store has been checked by Merge.
+func (b *Batch) takesOperandsOf(other *Batch) error {
+	if err := b.db.mergeable(); err != nil || b.db == other.db {
+		return err
+	}
+	r := other.repr.After(batchrepr.Mark{}, 0)
+	for {
+		e, ok, err := r.Next()
+		if err != nil || !ok {
+			return err
+		}
+		if e.Key.Kind() != base.KindMerge {
+			continue
+		}
+		if err := b.db.checkOperand(e.Key.User, e.Value); err != nil {
+			return err
+		}
+	}
 }

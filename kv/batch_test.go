@@ -1,9 +1,12 @@
 package kv
 
 import (
+	"context"
 	"encoding/hex"
+	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/golden"
@@ -132,10 +135,82 @@ func TestABatchLargerThanAMemtable(t *testing.T) {
 	require.NoError(t, b.Set([]byte("large"), value))
 	require.NoError(t, b.Delete([]byte("before")))
 	require.NoError(t, b.Commit(nil))
-	require.NoError(t, b.Commit(nil), "committed once more, it changes nothing")
 	set(t, db, "after", "2")
 	want := model{"large": string(value), "after": "2"}
 	requireContents(t, want, db)
 	require.NoError(t, db.Flush())
 	requireContents(t, want, db)
+}
+
+// A batch is written once. Reset makes it usable again; before, others can still read it.
+func TestABatchIsCommittedOnce(t *testing.T) {
+	t.Parallel()
+	db := openMem(t, &Options{Merger: Append("")})
+	b := db.NewBatch()
+	require.NoError(t, b.Merge([]byte("k"), []byte("1")))
+	require.NoError(t, b.Commit(nil))
+	for range 2 {
+		require.ErrorIs(t, b.Commit(nil), ErrBatchCommitted)
+		require.ErrorIs(t, b.Set([]byte("k"), []byte("2")), ErrBatchCommitted)
+		require.ErrorIs(t, b.Append(b), ErrBatchCommitted)
+	}
+	requireContents(t, model{"k": "1"}, db)
+	require.Equal(t, 1, b.Len())
+
+	other := db.NewBatch()
+	require.NoError(t, errors.Join(other.Append(b), b.Replay(other), other.Commit(nil)))
+	requireContents(t, model{"k": "111"}, db)
+	b.Reset()
+	require.NoError(t, errors.Join(b.Merge([]byte("k"), []byte("2")), b.Commit(nil)))
+	requireContents(t, model{"k": "1112"}, db)
+}
+
+// A batch that was not written can be committed once more, and one without writes any number of times.
+func TestABatchThatWasNotWrittenStaysUsable(t *testing.T) {
+	t.Parallel()
+	db := openMem(t, nil)
+	b := db.NewBatch()
+	require.NoError(t, errors.Join(b.Commit(nil), b.Commit(nil), b.Set([]byte("k"), []byte("1"))))
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.ErrorIs(t, b.CommitContext(ended, nil), context.Canceled)
+	require.NoError(t, errors.Join(b.Set([]byte("l"), []byte("2")), b.Commit(nil)))
+	requireContents(t, model{"k": "1", "l": "2"}, db)
+}
+
+// A batch of no store says so: the zero Batch, and those of a DB that is nil.
+func TestABatchOfNoStoreIsRefused(t *testing.T) {
+	t.Parallel()
+	var none *DB
+	for _, b := range []*Batch{{}, none.NewBatch()} {
+		require.NoError(t, errors.Join(b.Set([]byte("k"), nil), b.Delete([]byte("k")), b.DeleteRange(nil, nil)))
+		require.ErrorIs(t, b.Commit(nil), errNoStore)
+		require.ErrorIs(t, b.SetTTL([]byte("k"), nil, time.Hour), errNoStore)
+		b.Reset()
+		require.ErrorIs(t, b.Merge([]byte("k"), nil), errNoStore)
+		require.ErrorIs(t, b.Commit(nil), errNoStore)
+	}
+	require.ErrorIs(t, none.Set([]byte("k"), nil, nil), errNoStore)
+	require.ErrorIs(t, none.Merge([]byte("k"), nil, nil), errNoStore)
+}
+
+// What would be read or written through an interface that is nil is refused before anything else happens.
+func TestNilReadersAndWritersAreRefused(t *testing.T) {
+	t.Parallel()
+	db := openMem(t, nil)
+	for _, size := range []int64{0, 1, 1 << 20} {
+		require.ErrorIs(t, db.SetReader([]byte("k"), size, nil, nil), errNilReader)
+	}
+	_, err := db.Backup(nil, BackupMark{})
+	require.ErrorIs(t, err, errNilWriter)
+	_, err = VerifyBackup(nil)
+	require.ErrorIs(t, err, errNilReader)
+	dir := filepath.Join(t.TempDir(), "restored")
+	require.ErrorIs(t, Restore(nil, dir, nil), errNilReader)
+	require.NoDirExists(t, dir)
+	_, err = db.AdviseTrace(t.Context(), nil)
+	require.ErrorIs(t, err, errNilReader)
+	_, err = NewLookupTracer(nil, nil)
+	require.ErrorIs(t, err, errNilWriter)
+	requireContents(t, model{}, db)
 }

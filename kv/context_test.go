@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"strings"
 	"testing"
@@ -249,8 +250,7 @@ func TestABackupAndAnIngestAreGivenUpWhileTheyWait(t *testing.T) {
 	path := ingestFile(t, s.fs, "file", nil, "never=ingested")
 	for name, call := range map[string]func(context.Context) error{
 		"backup": func(ctx context.Context) error {
-			_,
-				err := s.db.BackupContext(ctx, nil, BackupMark{})
+			_, err := s.db.BackupContext(ctx, io.Discard, BackupMark{})
 			return err
 		},
 		"ingest":     func(ctx context.Context) error { return s.db.IngestContext(ctx, []string{path}, nil) },

@@ -171,7 +171,7 @@ func commitScratch(b *Batch, err error, o *WriteOptions) error {
 	switch {
 	case err == nil:
 		err = b.Commit(o)
-	case b.db.closed.Load():
+	case b.db != nil && b.db.closed.Load():
 		err = ErrClosed
 	}
 	b.Reset()

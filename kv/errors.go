@@ -56,6 +56,9 @@ var (
 	// MaxValueSize, and for batches, and what a transaction reads, beyond
 	// MaxBatchSize.
 	ErrTooLarge = errors.New("siftkv: too large")
+	// ErrBatchCommitted is returned by Commit and by writes of a batch that was committed
+	// since it was made, or since the last Reset. Nothing was written a second time.
+	ErrBatchCommitted = errors.New("siftkv: the batch was committed already: reset it first")
 	// ErrNotIngestible is matched when Ingest refuses a file that is not damaged: the file
 	// overlaps another of the same call, or holds something that Ingest does not take.
 	ErrNotIngestible = ingest.ErrNotIngestible
@@ -85,6 +88,12 @@ var (
 	ErrTxDone = errors.New("siftkv: the transaction has ended")
 	// ErrTxReadOnly is returned by writes in a read-only transaction.
 	ErrTxReadOnly = errors.New("siftkv: the transaction is read-only")
+)
+
+// Errors of arguments that only a fault of the program makes.
+var (
+	errNilReader = errors.New("siftkv: the reader is nil")
+	errNilWriter = errors.New("siftkv: the writer is nil")
 )
 
 // A CorruptionError says which bytes of which file are damaged, and which command

@@ -159,7 +159,7 @@ func TestExpiredFilesAreCompacted(t *testing.T) {
 
 func kindsBatch(tb testing.TB) *Batch {
 	tb.Helper()
-	b := &Batch{db: &DB{operands: operandMerger{merger: Int64Add}}}
+	b := &Batch{db: &DB{operands: operandMerger{merger: Append("")}}}
 	b.db.opts.Clock = (&fakeClock{}).time
 	require.NoError(tb, b.Merge([]byte("counter"), int64Value(-2)))
 	require.NoError(tb, b.Merge(nil, nil))

@@ -45,6 +45,9 @@ type LookupTraceStats struct {
 // NewLookupTracer begins a trace, which goes to w: a file, say. It is buffered in 4 MiB
 // of memory, for a second at most. The caller closes the tracer, and w after it.
 func NewLookupTracer(w io.Writer, o *LookupTraceOptions) (*LookupTracer, error) {
+	if w == nil {
+		return nil, errNilWriter
+	}
 	var options LookupTraceOptions
 	if o != nil {
 		options = *o

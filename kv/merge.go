@@ -66,7 +66,8 @@ var (
 )
 
 // A MergeError says which key's operands could not be combined, and why. They are
-// kept: a store opened with a merger that can combine them returns the value.
+// kept: a store opened with a merger that can combine them returns the value. Merge
+// returns it for an operand that Int64Add cannot combine with any, which is not written.
 type MergeError struct {
 	Merger string // its name
 	Key    []byte
@@ -169,7 +170,7 @@ func (d *DB) Merge(key, operand []byte, o *WriteOptions) error {
 }
 
 // Int64Add adds up counters: values and operands are signed integers of 8 bytes,
-// little-endian (AppendInt64, Int64). Sums wrap around, as Go's do: an addition that
+// little-endian (AppendInt64, Int64). Merge refuses other operands. Sums wrap around, as Go's do: an addition that
 // stopped at the largest number would not be associative.
 var Int64Add Merger = int64Add{}
 
@@ -189,6 +190,18 @@ func (int64Add) Merge(_, older, newer []byte) ([]byte, error) {
 		return nil, err
 	}
 	return AppendInt64(older[:0], a+b), nil
+}
+
+// checkOperand returns a *MergeError for an operand that the store's merger could combine with nothing. Only Int64Add
+// knows; another merger says so when it combines.
+func (d *DB) checkOperand(key, operand []byte) error {
+	if _, ok := d.operands.merger.(int64Add); !ok {
+		return nil
+	}
+	if _, err := Int64(operand); err != nil {
+		return &MergeError{Merger: int64AddName, Key: bytes.Clone(key), Cause: err}
+	}
+	return nil
 }
 
 // AppendInt64 appends n, as Int64Add wants it, to dst.

@@ -569,3 +569,31 @@ func TestAMergerMayReturnNewer(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.NoError(t, db.Close())
 }
+
+// An operand that Int64Add can combine with nothing is refused when it is written, whatever writes it.
+func TestAnOperandThatIsNoCounterIsRefused(t *testing.T) {
+	t.Parallel()
+	db := openMem(t, &Options{Merger: Int64Add})
+	k := []byte("k")
+	refused := func(err error) {
+		t.Helper()
+		e, ok := errors.AsType[*MergeError](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, "k", string(e.Key))
+		require.ErrorIs(t, err, ErrMergeFailed)
+		require.ErrorContains(t, err, "a counter has 8 bytes, this value has 2")
+	}
+	refused(db.Merge(k, []byte("12"), nil))
+	b := db.NewBatch()
+	refused(b.Merge(k, []byte("12")))
+	refused(b.Commit(nil))
+	refused(db.Update(func(tx *Tx) error { return tx.Merge(k, []byte("12")) }))
+
+	lists := openMem(t, &Options{Merger: Append("")}).NewBatch()
+	require.NoError(t, errors.Join(lists.Merge(k, int64Value(1)), lists.Merge(k, []byte("12"))))
+	b.Reset()
+	refused(b.Append(lists))
+	require.Zero(t, b.Len())
+	requireContents(t, model{}, db)
+	require.NoError(t, db.Merge(k, int64Value(1), nil))
+}

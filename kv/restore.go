@@ -44,6 +44,9 @@ func Restore(r io.Reader, dir string, o *Options) error {
 // then is a *RestoreError that matches ctx.Err(). A read from r that has begun is
 // waited for.
 func RestoreContext(ctx context.Context, r io.Reader, dir string, o *Options) error {
+	if r == nil {
+		return errNilReader
+	}
 	opts, err := o.withDefaults()
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func (d *DB) SetReaderContext(ctx context.Context, key []byte, size int64, r io.
 		return err
 	}
 	if r == nil {
-		return fmt.Errorf("siftkv: set key %q: the reader is nil", key)
+		return errNilReader
 	}
 	src := &streamSource{ctx: ctx, d: d, r: r}
 	if size < d.leastStreamed() || d.opts.Objects != nil {

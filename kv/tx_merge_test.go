@@ -187,7 +187,7 @@ func TestErrorsOfTxMergeAndSetTTL(t *testing.T) {
 	require.NoError(t, tx.Discard())
 
 	// Operands that cannot be combined are an error of reads, and are kept.
-	db = openMem(t, &Options{Merger: Int64Add})
+	db = openMem(t, &Options{Merger: NewMerger("counters", Int64Add.Merge)})
 	set(t, db, "k", "no number")
 	tx = beginTx(t, db, true)
 	require.NoError(t, tx.Merge([]byte("k"), AppendInt64(nil, 1)))

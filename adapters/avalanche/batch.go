@@ -10,18 +10,28 @@ import (
 )
 
 // NewBatch returns an empty batch.
-func (d *Database) NewBatch() database.Batch { return batch{d.db.NewBatch(), d.durability} }
+func (d *Database) NewBatch() database.Batch { return batch{d.db, d.db.NewBatch(), d.durability} }
 
 type batch struct {
+	db         *kv.DB
 	of         *kv.Batch
 	durability *kv.WriteOptions
 }
 
 func (b batch) Put(key, value []byte) error { return b.of.Set(key, value) }
 func (b batch) Delete(key []byte) error     { return b.of.Delete(key) }
-func (b batch) Write() error                { return translate(b.of.Commit(b.durability)) }
 func (b batch) Reset()                      { b.of.Reset() }
 func (b batch) Inner() database.Batch       { return b }
+
+// Write writes the batch, once more if it was written since Reset: database.Batch allows that, and kv.Batch does not.
+func (b batch) Write() error {
+	err := b.of.Commit(b.durability)
+	if errors.Is(err, kv.ErrBatchCommitted) {
+		again := b.db.NewBatch()
+		err = errors.Join(again.Append(b.of), again.Commit(b.durability))
+	}
+	return translate(err)
+}
 
 // Size returns the bytes that the batch will take in the log, which are those of its keys and values and a
 // few for each write; 0 for an empty one.
