@@ -81,7 +81,7 @@ func (c *applyCommand) keep(ctx context.Context, p *program, words string) error
 
 // merge returns the options of the store with those of the text in their place, and their text.
 func (c *applyCommand) merge(text string) (o *kv.Options, merged string, err error) {
-	text = strings.ReplaceAll(text, ";", "\n")
+	text = optionLines(text)
 	if _, err := kv.ParseOptions(text); err != nil {
 		return nil, "", usagef("--options: %w", err)
 	}
@@ -116,6 +116,26 @@ func (c *applyCommand) merge(text string) (o *kv.Options, merged string, err err
 		return nil, "", usagef("with what the store was last opened with: %w", err)
 	}
 	return o, o.String(), nil
+}
+
+// optionLines returns a text of options with a line for each. Semicolons end lines too, except in values that are
+// quoted as in Go.
+func optionLines(text string) string {
+	b := []byte(text)
+	line, quoted := 0, false // where the line begins, and whether its value is being quoted
+	for i := 0; i < len(b); i++ {
+		switch {
+		case b[i] == '\n':
+			line, quoted = i+1, false
+		case b[i] == '\\' && quoted:
+			i++
+		case b[i] == '"' && (quoted || strings.HasSuffix(strings.TrimSpace(string(b[line:i])), "=")):
+			quoted = !quoted
+		case b[i] == ';' && !quoted:
+			b[i], line = '\n', i+1
+		}
+	}
+	return string(b)
 }
 
 // notApplied are fields of options that say how to open a store, and not what it is like.

@@ -254,3 +254,22 @@ func TestApplyIsKilled(t *testing.T) {
 		require.Equal(t, scanned, works(t, "scan", dir))
 	}
 }
+
+// A semicolon ends a line of options, and in a quoted value it is a part of it.
+func TestApplyTakesValuesWithSemicolons(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"Filter = none; CacheSize=1MiB;":           "Filter = none\n CacheSize=1MiB\n",
+		`Prefix = "delimiter:;"; CacheSize = 1MiB`: "Prefix = \"delimiter:;\"\n CacheSize = 1MiB",
+		`Prefix="delimiter:\";" ;A = 1`:            "Prefix=\"delimiter:\\\";\" \nA = 1",
+		"Prefix = delimiter:\";A = 1":              "Prefix = delimiter:\"\nA = 1",
+		"A = \"1\nB = 2; C = 3":                    "A = \"1\nB = 2\n C = 3",
+	} {
+		require.Equal(t, want, optionLines(text), text)
+	}
+	dir := goldenStore(t)
+	out := ok(t, "apply", dir, "--no-rewrite", "--options", `Prefix = "delimiter:;"; CacheSize = 1MiB`)
+	require.Contains(t, out, "CacheSize = 1MiB\n")
+	require.Contains(t, out, "Prefix = delimiter:;\n")
+	require.Contains(t, ok(t, "stats", dir), "  Prefix = delimiter:;\n")
+}

@@ -8,7 +8,7 @@ var helpTexts = map[string]string{
 	"apply": "Give a store other settings, by default those that advise recommends, and rewrite the files whose " +
 		"filters are others.",
 	"apply_options": "Settings in place of those that advise recommends: lines as kv.ParseOptions takes them, or one " +
-		"with semicolons between them.",
+		"with semicolons between them. A value with a semicolon in it is quoted as in Go.",
 	"apply_rewrite": "Rewrite files whose filters are not those of the settings. Without, they get them as " +
 		"compactions rewrite them.",
 
