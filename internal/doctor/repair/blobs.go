@@ -183,6 +183,7 @@ func (w *valueWriter) copy(src *blob.Reader, key []byte, h blob.Handle) (blob.Ha
 }
 
 func (w *valueWriter) open() (err error) {
+	defer w.r.writeUnread()()
 	var path string
 	if w.file, w.num, path, err = w.r.create(manifest.FileBlob); err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 const mergedTableSize = 64 << 20
 
 // merge makes one run of a group's pieces. All versions stay: no reader loses
-// anything, and the store's own compactions drop what is not needed. A dry run leaves
-// the pieces as they are and only says that they would be merged.
+// anything, and the store's own compactions drop what is not needed. In a dry run the
+// new tables have no bytes.
 func (r *repairer) merge(g *group) (run []*piece, err error) {
 	if len(g.pieces) == 1 && !g.shared {
 		return g.pieces, nil
@@ -33,12 +33,7 @@ func (r *repairer) merge(g *group) (run []*piece, err error) {
 			f.Action, f.Why = Rewrote, "merged with files that it overlaps"
 		}
 	}
-	if r.o.DryRun {
-		for _, p := range g.pieces {
-			p.kept = false
-		}
-		return g.pieces, nil
-	}
+	defer r.writeUnread()()
 	if run, err = r.mergePieces(g.pieces, nil, mergedTableSize); err != nil {
 		return nil, err
 	}

@@ -100,8 +100,11 @@ func TestTablesAloneGiveTheNewestVersions(t *testing.T) {
 		if names, err := vfs.OS.List(dir); err != nil || len(names) == 0 {
 			continue
 		}
+		dry, err := Run(t.Context(), dir, Options{DryRun: true})
+		require.NoError(t, err, "seed %d", seed)
 		r, err := Run(t.Context(), dir, Options{})
 		require.NoError(t, err, "seed %d", seed)
+		require.Equal(t, sums(r), sums(dry), "seed %d", seed)
 		require.True(t, r.Needed)
 		require.False(t, r.LostForSure())
 		for _, f := range r.Files {

@@ -149,9 +149,6 @@ func (r *repairer) value(k base.InternalKey, stored []byte, w *valueWriter, newe
 	switch {
 	case err != nil:
 		return k, nil, err
-	case src != nil && r.o.DryRun:
-		b.moved++
-		return k, entry(h), nil
 	case src != nil:
 		if h, err = w.copy(src, k.User, h); err != nil {
 			return k, nil, err
