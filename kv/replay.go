@@ -233,7 +233,7 @@ func (p *replayer) replayLog(num uint64) (whole bool, err error) {
 				if p.mayEndAt(r, num, err) {
 					at := r.Offset()
 					p.d.reportDropped(DroppedInfo{File: name, Offset: at, Bytes: size - at,
-						Reason: "a value of a write that was not synced is not whole: " + err.Error()})
+						Reason: "a value is not whole, and the log does not prove that it was synced: " + err.Error()})
 					return nil
 				}
 				if err != nil {
@@ -243,7 +243,7 @@ func (p *replayer) replayLog(num uint64) (whole bool, err error) {
 			case p.mayEndWith(r, err):
 				at := r.BrokenAt()
 				p.d.reportDropped(DroppedInfo{File: name, Offset: at, Bytes: size - at,
-					Reason: "the log breaks off in writes that were not synced: " + err.Error()})
+					Reason: "the log breaks off, and does not tell whether what is missing was synced: " + err.Error()})
 				return nil
 			case p.d.opts.RecoveryMode != SkipCorrupt || !wal.Broken(err):
 				return p.refuse(name, r, err)

@@ -128,7 +128,7 @@ func (l *Log) read(r *wal.Reader, visit func(Record) error) error {
 			return err
 		case r.CrashExplains(err):
 			l.End = min(l.End, r.BrokenAt())
-			l.Torn = fmt.Sprintf("%s breaks off in writes that were not synced: %v", l.Name, err)
+			l.Torn = fmt.Sprintf("%s breaks off, and does not tell whether what is missing was synced: %v", l.Name, err)
 		default:
 			l.Damage = append(l.Damage, damageOf(l.Name, err)...)
 		}
@@ -164,7 +164,8 @@ func (s *Store) endHistory() {
 		case cut >= 0 && i > cut:
 			l.End = 0
 			if l.Records > 0 {
-				s.note("%s counts for nothing: it was not synced, and %s, which came before, has lost its end",
+				s.note("%s counts for nothing: it does not prove that it was synced, and %s, which came before, "+
+					"has lost its end",
 					l.Name, live[cut].Name)
 			}
 		}

@@ -36,7 +36,7 @@ func (r *repairer) logs() error {
 			continue
 		case l.End == 0 && l.Records > 0:
 			r.report.file(l.Name, LeftOut,
-				"it was not synced, and the log before it has lost its end: history ends there")
+				"it does not prove that it was synced, and the log before it has lost its end: history ends there")
 			continue
 		}
 		r.report.file(l.Name, Replayed, fmt.Sprintf("%d records, %d writes", l.Records, l.Writes))

@@ -8,7 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/doctor"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -100,4 +102,22 @@ func TestADamagedRecordIsLostOnce(t *testing.T) {
 		require.Equal(t, first, r.Lost[0].LastSeq)
 		require.Len(t, contents(t, dir), len(now)-1)
 	}
+}
+
+// The log of a killed store that breaks off does not tell whether its last writes were synced, and no note says that
+// they were not.
+func TestNoNoteSaysThatLostWritesWereNotSynced(t *testing.T) {
+	t.Parallel()
+	dir, _ := crashed(t, func(set func(k, v string), _ *kv.DB) {
+		set("a", "synced")
+		set("b", "synced")
+	})
+	log := filesOf(t, dir, manifest.FileWAL)[0]
+	info, err := os.Stat(log)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(log, info.Size()-3))
+	s, err := doctor.Verify(t.Context(), dir, survey.Options{})
+	require.NoError(t, err)
+	require.Len(t, s.Notes, 1)
+	require.Contains(t, s.Notes[0], "does not tell whether what is missing was synced")
 }
