@@ -89,6 +89,24 @@ func Line(text string) string {
 	return strconv.Quote(text)
 }
 
+// Escaped returns a message as it is printed on a line: what cannot be printed is written as in a Go string, and all
+// else is as it is. A message may have names of files in it.
+func Escaped(text string) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		r, n := utf8.DecodeRuneInString(text)
+		switch {
+		case r == utf8.RuneError && n == 1, !strconv.IsPrint(r):
+			quoted := strconv.Quote(text[:n])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		default:
+			b.WriteString(text[:n])
+		}
+		text = text[n:]
+	}
+	return b.String()
+}
+
 // JSON makes b a value of encoding/json: in Text a string if b is valid UTF-8 and
 // else an object {"base64": "..."}, so that no byte is lost; in the other formats a
 // string.
@@ -118,6 +136,9 @@ func (b Bytes) String() string { return Text.String(b) }
 
 // A Name is that of a file or a directory in a report: JSON as Text.JSON has it.
 type Name string
+
+// String returns the name as Line has it.
+func (n Name) String() string { return Line(string(n)) }
 
 // MarshalJSON implements json.Marshaler.
 func (n Name) MarshalJSON() ([]byte, error) { return json.Marshal(Text.JSON([]byte(n))) }

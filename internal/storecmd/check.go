@@ -84,7 +84,7 @@ func (p *program) surveyObjects(ctx context.Context, l Location,
 	}
 	o.FS = f
 	if s, err = take(ctx, objectsRoot, o); s != nil {
-		s.Dir = l.String()
+		s.Dir = string(l.name())
 	}
 	if err != nil {
 		return s, fmt.Errorf("%w (objects: %s)", err, l)

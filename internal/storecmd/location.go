@@ -31,10 +31,10 @@ func (l Location) Validate() error {
 }
 
 // String returns the location as it may be printed.
-func (l Location) String() string { return cli.RedactURL(string(l)) }
+func (l Location) String() string { return l.name().String() }
 
-// name is String for JSON.
-func (l Location) name() keytext.Name { return keytext.Name(l.String()) }
+// name is String for reports.
+func (l Location) name() keytext.Name { return keytext.Name(cli.RedactURL(string(l))) }
 
 // remote reports whether the location is an object store.
 func (l Location) remote() bool { return cli.Scheme(string(l)) != "" }

@@ -186,7 +186,7 @@ func (p *program) fail(err error) int {
 	if p.JSON {
 		_ = encodeJSON(p.stderr, failure{text, status}, "")
 	} else {
-		_, _ = fmt.Fprintf(p.stderr, "siftkv: %s\n", text)
+		_, _ = fmt.Fprintf(p.stderr, "siftkv: %s\n", keytext.Escaped(text))
 	}
 	return status
 }

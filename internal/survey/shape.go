@@ -211,10 +211,10 @@ func (s *Stats) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "not used any more: %s, %d bytes\n", g.Name, g.Bytes)
 	}
 	for _, d := range s.Damage {
-		fmt.Fprintf(&b, "damage: %s\n", d)
+		fmt.Fprintf(&b, "damage: %s\n", keytext.Escaped(d.String()))
 	}
 	for _, n := range s.Notes {
-		fmt.Fprintf(&b, "note: %s\n", n)
+		fmt.Fprintf(&b, "note: %s\n", keytext.Escaped(n))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -106,10 +106,10 @@ func (v *Verdict) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "  %s\n", state)
 	}
 	for _, d := range v.Damage {
-		fmt.Fprintf(&b, "damage: %s\n", d)
+		fmt.Fprintf(&b, "damage: %s\n", keytext.Escaped(d.String()))
 	}
 	for _, n := range v.Notes {
-		fmt.Fprintf(&b, "note: %s\n", n)
+		fmt.Fprintf(&b, "note: %s\n", keytext.Escaped(n))
 	}
 	if len(v.Garbage) > 0 {
 		fmt.Fprintf(&b, "%d files that the store does not use any more: the next open for writing removes them\n",

@@ -196,7 +196,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		return err
 	}
 	for _, d := range r.Damage {
-		fmt.Fprintf(&b, "damage: %s\n", d)
+		fmt.Fprintf(&b, "damage: %s\n", keytext.Escaped(d.String()))
 	}
 	for _, f := range r.Files {
 		fmt.Fprintf(&b, "%s: %s", f.Name, f.Action)
@@ -204,7 +204,7 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, " into %s", strings.Join(f.Into, ", "))
 		}
 		if f.Why != "" {
-			fmt.Fprintf(&b, " (%s)", f.Why)
+			fmt.Fprintf(&b, " (%s)", keytext.Escaped(f.Why))
 		}
 		if f.MovedTo != "" {
 			fmt.Fprintf(&b, "; the original is in %s", f.MovedTo)
@@ -212,7 +212,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		b.WriteByte('\n')
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(&b, "note: %s\n", n)
+		fmt.Fprintf(&b, "note: %s\n", keytext.Escaped(n))
 	}
 	for i := range r.Lost {
 		word := "lost"
