@@ -13,9 +13,16 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// onBoth runs a test on both implementations, in a directory of its own.
+// onBoth runs a test on both implementations, in a directory of its own, and in one that is open.
 func onBoth(t *testing.T, test func(t *testing.T, fsys vfs.FS, dir string)) {
 	t.Run("os", func(t *testing.T) { test(t, vfs.OS, t.TempDir()) })
+	t.Run("open", func(t *testing.T) {
+		dir := t.TempDir()
+		fsys, opened, err := vfs.OpenDirectory(vfs.OS, dir)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, opened.Close()) }()
+		test(t, fsys, dir)
+	})
 	t.Run("mem", func(t *testing.T) {
 		fsys := vfs.NewMem()
 		dir := filepath.Join("some", "dir")

@@ -55,9 +55,9 @@ type fileLock struct {
 }
 
 // lockFile takes a lock by the platform's means: each supplies tryLock, unlock
-// and processGone. A file that it makes has the permissions perm.
-func lockFile(name string, mode LockMode, perm fs.FileMode) (io.Closer, error) {
-	f, err := openLockFile(name, mode, perm)
+// and processGone.
+func (o osFS) lockFile(name string, mode LockMode) (io.Closer, error) {
+	f, err := o.openLockFile(name, mode)
 	if err != nil {
 		return nil, err
 	}
@@ -82,20 +82,21 @@ func lockFile(name string, mode LockMode, perm fs.FileMode) (io.Closer, error) {
 // openLockFile opens the file that a lock is taken on. It returns no file and no
 // error if a shared lock has nobody to keep out. One that a reader makes has the
 // directory's permissions: it must not keep out those who read the store too.
-func openLockFile(name string, mode LockMode, perm fs.FileMode) (*os.File, error) {
-	if err := refusePipe(name); err != nil {
+func (o osFS) openLockFile(name string, mode LockMode) (*os.File, error) {
+	if err := o.refusePipe(name); err != nil {
 		return nil, err
 	}
+	perm := o.file
 	if mode == Shared {
-		f, err := os.Open(name)
+		f, err := o.openFile(name, os.O_RDONLY, 0)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return f, err
 		}
-		if dir, err := os.Stat(filepath.Dir(name)); err == nil {
-			perm |= dir.Mode() & readWrite
+		if dir, err := o.stat(filepath.Dir(name)); err == nil {
+			perm |= dir.perm & readWrite
 		}
 	}
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, perm)
+	f, err := o.openFile(name, os.O_RDWR|os.O_CREATE, perm)
 	if mode == Shared && err != nil && IsUnwritable(err) {
 		return nil, nil
 	}

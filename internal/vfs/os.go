@@ -5,7 +5,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -23,15 +22,39 @@ func OSWithMode(mode fs.FileMode) FS {
 	return osFS{file: mode, dir: mode | mode&r>>toX}
 }
 
-type osFS struct{ file, dir fs.FileMode }
+type osFS struct {
+	file, dir fs.FileMode
+	open      *Directory // the last directory that was opened, or nil
+}
+
+// openFile opens a file.
+func (o osFS) openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	d, rel := o.open.in(name)
+	if d == nil {
+		return os.OpenFile(name, flag, perm)
+	}
+	return d.openFile(rel, flag, perm)
+}
+
+// stat says what is known of a file.
+func (o osFS) stat(name string) (fileInfo, error) {
+	if d, rel := o.open.in(name); d != nil {
+		return d.stat(rel)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return fileInfo{}, err
+	}
+	return newFileInfo(info), nil
+}
 
 // Create implements FS. What is left of a file of ReplaceFile goes: what takes another's place is a file with the mode
 // that is wanted, and not at the end of somebody's link.
 func (o osFS) Create(name string) (WriteFile, error) {
 	if strings.HasSuffix(name, TempSuffix) {
-		_ = os.Remove(name) // else it is written over
+		_ = o.Remove(name) // else it is written over
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, o.file)
+	f, err := o.openFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, o.file)
 	if err != nil {
 		return nil, err
 	}
@@ -42,49 +65,72 @@ func (o osFS) Create(name string) (WriteFile, error) {
 var errPipe = errors.New("it is a pipe, and no file")
 
 // refusePipe returns an error if a file is a pipe: to open it would block until it has a writer.
-func refusePipe(name string) error {
-	if info, err := os.Stat(name); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+func (o osFS) refusePipe(name string) error {
+	if info, err := o.stat(name); err == nil && info.pipe {
 		return &fs.PathError{Op: "open", Path: name, Err: errPipe}
 	}
 	return nil
 }
 
 // Open implements FS. A pipe is an error.
-func (osFS) Open(name string) (ReadFile, error) {
-	if err := refusePipe(name); err != nil {
+func (o osFS) Open(name string) (ReadFile, error) {
+	if err := o.refusePipe(name); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(name)
+	f, err := o.openFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
 	return newReadFile(f)
 }
 
-func (osFS) Remove(name string) error             { return os.Remove(name) }
-func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, newname) }
-func (o osFS) MkdirAll(dir string) error          { return os.MkdirAll(dir, o.dir) }
-func (osFS) SyncDir(dir string) error             { return syncDir(dir) }
-
-func (osFS) Link(oldname, newname string) error {
-	file, err := filepath.EvalSymlinks(oldname)
-	if err != nil {
-		return err
+func (o osFS) Remove(name string) error {
+	if d, rel := o.open.in(name); d != nil {
+		return d.remove(rel)
 	}
-	return os.Link(file, newname)
+	return os.Remove(name)
+}
+
+func (o osFS) Rename(oldname, newname string) error {
+	from, oldRel := o.open.in(oldname)
+	to, newRel := o.open.in(newname)
+	return rename(from, oldRel, to, newRel)
+}
+
+func (o osFS) Link(oldname, newname string) error {
+	from, oldRel := o.open.in(oldname)
+	to, newRel := o.open.in(newname)
+	return link(from, oldRel, to, newRel)
+}
+
+func (o osFS) MkdirAll(dir string) error {
+	if d, rel := o.open.in(dir); d != nil {
+		return d.mkdirAll(rel, o.dir)
+	}
+	return os.MkdirAll(dir, o.dir)
+}
+
+func (o osFS) SyncDir(dir string) error {
+	if d, rel := o.open.in(dir); d != nil {
+		return d.sync(rel)
+	}
+	return syncDir(dir)
 }
 
 // SyncFile implements FileSyncer. It needs the permission to write, which some
 // platforms ask of who syncs.
-func (osFS) SyncFile(name string) error {
-	f, err := os.OpenFile(name, os.O_RDWR, 0)
+func (o osFS) SyncFile(name string) error {
+	f, err := o.openFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	return errors.Join(syncFile(f), f.Close())
 }
 
-func (osFS) List(dir string) ([]string, error) {
+func (o osFS) List(dir string) ([]string, error) {
+	if d, rel := o.open.in(dir); d != nil {
+		return d.list(rel)
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -96,17 +142,12 @@ func (osFS) List(dir string) ([]string, error) {
 	return names, nil
 }
 
-func (osFS) Stat(name string) (int64, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
+func (o osFS) Stat(name string) (int64, error) {
+	info, err := o.stat(name)
+	return info.size, err
 }
 
-func (o osFS) Lock(name string, mode LockMode) (io.Closer, error) {
-	return lockFile(name, mode, o.file)
-}
+func (o osFS) Lock(name string, mode LockMode) (io.Closer, error) { return o.lockFile(name, mode) }
 
 type osWriteFile struct{ f *os.File }
 

@@ -13,6 +13,15 @@ func (l *ReadLimit) Relieve(fsys FS) FS {
 	return r
 }
 
+// OpenDirectory implements DirectoryOpener.
+func (r relieved) OpenDirectory(dir string) (FS, *Directory, error) {
+	fsys, d, err := OpenDirectory(r.FS, dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.limit.Relieve(fsys), d, nil
+}
+
 type relieved struct {
 	FS
 	limit *ReadLimit

@@ -1,0 +1,155 @@
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// ErrMoved is matched when the name of an open directory leads elsewhere, or nowhere.
+var ErrMoved = errors.New("siftkv: the directory was moved, replaced or removed while it was open")
+
+// A Directory is a directory of the operating system that is open: files in it are reached through it, whatever its
+// name means by then. It is safe for concurrent use. A nil Directory is one that cannot be moved.
+//
+// Where the system has calls relative to a directory (Unix, but for illumos), they are used. Elsewhere each call asks
+// first whether the name still means the directory, and fails with ErrMoved if not. On Windows a directory that is open
+// cannot be moved.
+type Directory struct {
+	name   string // full
+	prefix string // of the names of files in it
+	f      *os.File
+	outer  *Directory // another that the file system has open, or nil
+}
+
+// A DirectoryOpener is a file system whose directories can be open.
+type DirectoryOpener interface {
+	// OpenDirectory opens a directory. The file system that it returns is the receiver, but for names that begin with
+	// dir, an absolute path: their files are those of the directory, until it is closed.
+	OpenDirectory(dir string) (FS, *Directory, error)
+}
+
+// OpenDirectory opens a directory of a file system, if that is a DirectoryOpener. Otherwise it returns the file system,
+// and a nil Directory.
+func OpenDirectory(fsys FS, dir string) (FS, *Directory, error) {
+	if o, ok := fsys.(DirectoryOpener); ok {
+		return o.OpenDirectory(dir)
+	}
+	return fsys, nil, nil
+}
+
+// OpenDirectory implements DirectoryOpener.
+func (o osFS) OpenDirectory(dir string) (FS, *Directory, error) {
+	dir = filepath.Clean(dir)
+	f, err := openDirectory(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &Directory{name: dir, prefix: dir, f: f, outer: o.open}
+	if !os.IsPathSeparator(dir[len(dir)-1]) {
+		d.prefix += string(filepath.Separator)
+	}
+	o.open = d
+	return o, d, nil
+}
+
+// Check returns an error that matches ErrMoved if the directory's name does not lead to it any more. If nothing has
+// that name, the error matches fs.ErrNotExist too. A name that this process may not look up is no error.
+func (d *Directory) Check() error {
+	if d == nil {
+		return nil
+	}
+	named, err := os.Stat(d.name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("%w: %w", ErrMoved, err)
+	}
+	if err != nil {
+		return nil //nolint:nilerr // the directory may be where it was
+	}
+	// Asked again each time: some file systems give a directory another number in time.
+	open, err := d.f.Stat()
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(named, open) {
+		return fmt.Errorf("%w: %s is another one now", ErrMoved, d.name)
+	}
+	return nil
+}
+
+// Close closes the directory. Files that were opened in it stay open.
+func (d *Directory) Close() error {
+	if d == nil {
+		return nil
+	}
+	return d.f.Close()
+}
+
+// in returns the open directory that has a file, and the file's name in it; nil if none does, and then the name as it
+// is.
+func (d *Directory) in(name string) (*Directory, string) {
+	for ; d != nil; d = d.outer {
+		if rel, ok := strings.CutPrefix(name, d.prefix); ok && rel != "" {
+			return d, rel
+		}
+		if name == d.name {
+			return d, "."
+		}
+	}
+	return nil, name
+}
+
+// path returns the name of a file in the directory, for errors.
+func (d *Directory) path(rel string) string {
+	switch {
+	case d == nil:
+		return rel
+	case rel == ".":
+		return d.name
+	}
+	return d.prefix + rel
+}
+
+func (d *Directory) list(rel string) ([]string, error) {
+	f, err := d.openFile(rel, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	names, err := f.Readdirnames(-1)
+	slices.Sort(names)
+	return names, errors.Join(err, f.Close())
+}
+
+// mkdirAll makes a directory in this one, and those on the way to it.
+func (d *Directory) mkdirAll(rel string, perm fs.FileMode) error {
+	for i := 1; i <= len(rel) && rel != "."; i++ {
+		if i < len(rel) && !os.IsPathSeparator(rel[i]) {
+			continue
+		}
+		if err := d.mkdir(rel[:i], perm); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	info, err := d.stat(rel)
+	if err == nil && !info.dir {
+		err = &fs.PathError{Op: "mkdir", Path: d.path(rel), Err: syscall.ENOTDIR}
+	}
+	return err
+}
+
+// fileInfo is what this package asks about files.
+type fileInfo struct {
+	size      int64
+	perm      fs.FileMode
+	dir, pipe bool
+}
+
+func newFileInfo(info fs.FileInfo) fileInfo {
+	return fileInfo{size: info.Size(), perm: info.Mode().Perm(), dir: info.IsDir(),
+		pipe: info.Mode()&fs.ModeNamedPipe != 0}
+}
