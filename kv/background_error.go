@@ -127,6 +127,9 @@ func (d *DB) advice(err error) string {
 		return "close the store and open it again"
 	case vfs.IsNoSpace(err):
 		return fmt.Sprintf("free space on the file system of %s; %s", d.diskDir(), again)
+	case errors.Is(err, ErrDirectoryMoved):
+		return fmt.Sprintf("move the store's directory back to %s, and %s; or close the store, and open what is "+
+			"there now: what was written is in the directory that was moved", d.diskDir(), again)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Sprintf("%s or files in it were removed: put them back, and %s", d.diskDir(), again)
 	case errors.Is(err, ErrCorruption):

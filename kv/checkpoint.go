@@ -26,35 +26,68 @@ func (d *DB) CheckpointContext(ctx context.Context, dir string) error {
 	if err := d.FlushContext(ctx); err != nil {
 		return err
 	}
-	names, missing := d.fs.List(dir)
-	if missing != nil && !errors.Is(missing, fs.ErrNotExist) {
-		return missing
+	local := d.localFS()
+	if _, ok := local.(vfs.DirectoryOpener); ok {
+		abs, err := absolute(dir)
+		if err != nil {
+			return err
+		}
+		dir = abs
 	}
-	if len(names) > 0 {
-		return fmt.Errorf("siftkv: checkpoint: %s is not empty: it holds %q", dir, names[0])
+	c := checkpoint{d: d, fs: d.openFiles.Relieve(local), dir: dir}
+	if err := c.checkEmpty(); errors.Is(err, fs.ErrNotExist) {
+		c.made = true
+	} else if err != nil {
+		return err
 	}
 	s := d.acquire(0) // the files of its version stay on disk
 	if s == nil {
 		return ErrClosed
 	}
 	defer d.release(s, 0)
-	c := checkpoint{d: d, dir: dir, made: errors.Is(missing, fs.ErrNotExist)}
 	if err := c.write(ctx, s.version); err != nil {
-		return errors.Join(fmt.Errorf("siftkv: checkpoint to %s: %w", dir, err), c.undo())
+		return errors.Join(fmt.Errorf("siftkv: checkpoint to %s: %w", dir, err), c.undo(), c.directory.Close())
 	}
-	return nil
+	return c.directory.Close()
 }
 
 // A checkpoint is one that is being written.
 type checkpoint struct {
-	d    *DB
-	dir  string
-	made bool // the directory was not there before
+	d         *DB
+	fs        vfs.FS // that dir is on
+	dir       string
+	directory *vfs.Directory // dir, once it is there
+	made      bool           // it was not there before
+	ours      bool           // what is in it is the checkpoint's
+}
+
+// checkEmpty returns an error unless the directory is there, and empty.
+func (c *checkpoint) checkEmpty() error {
+	names, err := c.fs.List(c.dir)
+	if err == nil && len(names) > 0 {
+		err = fmt.Errorf("siftkv: checkpoint: %s is not empty: it holds %q", c.dir, names[0])
+	}
+	return err
+}
+
+// open makes the directory, and keeps it open: what is undone is not another's that has its name by then.
+func (c *checkpoint) open() (err error) {
+	if err = vfs.MkdirAllDurable(c.fs, c.dir); err != nil {
+		return err
+	}
+	fsys, directory, err := vfs.OpenDirectory(c.fs, c.dir)
+	if err != nil {
+		return err
+	}
+	c.fs, c.directory = fsys, directory
+	err = c.checkEmpty()
+	c.ours = err == nil
+	return err
 }
 
 func (c *checkpoint) write(ctx context.Context, v *version.Version) (err error) {
 	d := c.d
-	if err := vfs.MkdirAllDurable(d.fs, c.dir); err != nil {
+	if err := c.open(); err != nil {
 		return err
 	}
 	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LastSeq: v.LastSeq}
@@ -69,15 +102,18 @@ func (c *checkpoint) write(ctx context.Context, v *version.Version) (err error) 
 	v.All(func(_ int, t *version.Table) { names = append(names, t.Name()) })
 	source := d.copySource(v)
 	for _, name := range names {
-		if err := d.linkOrCopy(ctx, source, filepath.Join(d.dir, name), filepath.Join(c.dir, name)); err != nil {
+		if err := c.linkOrCopy(ctx, source, filepath.Join(d.dir, name), filepath.Join(c.dir, name)); err != nil {
 			return err
 		}
 	}
-	d.saveOptions(c.dir)
+	d.saveOptions(c.fs, c.dir)
+	if err := c.directory.Check(); err != nil {
+		return err
+	}
 	// CURRENT comes last: a checkpoint that was cut short is no store.
 	e.LogNum = e.NextFile
 	e.NextFile++
-	m, err := manifest.Create(d.fs, c.dir, e.LogNum, e)
+	m, err := manifest.Create(c.fs, c.dir, e.LogNum, e)
 	if err != nil {
 		return err
 	}
@@ -86,10 +122,14 @@ func (c *checkpoint) write(ctx context.Context, v *version.Version) (err error) 
 
 // undo removes a checkpoint that could not be finished, CURRENT first: what is left
 // if that fails is no store. All files are the checkpoint's, since the directory
-// was empty.
+// was empty when it was opened.
 func (c *checkpoint) undo() error {
-	fsys := c.d.fs
-	names, err := fsys.List(c.dir)
+	fsys := c.fs
+	var names []string
+	var err error
+	if c.ours {
+		names, err = fsys.List(c.dir)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -104,7 +144,7 @@ func (c *checkpoint) undo() error {
 	}
 	err = errors.Join(errs...)
 	if err == nil && c.made {
-		err = fsys.Remove(c.dir)
+		err = c.removeDir()
 	}
 	if err != nil {
 		return fmt.Errorf("what was written of it could not be removed: %w", err)
@@ -112,8 +152,18 @@ func (c *checkpoint) undo() error {
 	return nil
 }
 
+// removeDir removes the directory, which is empty. On some platforms it must not be open.
+func (c *checkpoint) removeDir() error {
+	directory := c.directory
+	c.directory = nil
+	if err := errors.Join(directory.Check(), directory.Close()); err != nil {
+		return err
+	}
+	return c.d.localFS().Remove(c.dir)
+}
+
 // linkOrCopy gives a file a second name, or copies it out of source where there are no links.
-func (d *DB) linkOrCopy(ctx context.Context, source vfs.FS, from, to string) error {
+func (c *checkpoint) linkOrCopy(ctx context.Context, source vfs.FS, from, to string) error {
 	interrupted := func() error {
 		if ctx.Err() != nil {
 			return base.ContextError(ctx, "a checkpoint was broken off")
@@ -123,8 +173,8 @@ func (d *DB) linkOrCopy(ctx context.Context, source vfs.FS, from, to string) err
 	if err := interrupted(); err != nil {
 		return err
 	}
-	if d.fs.Link(from, to) == nil {
+	if c.d.opts.Objects == nil && c.fs.Link(from, to) == nil {
 		return nil
 	}
-	return vfs.CopyFile(d.fs, to, source, from, interrupted)
+	return vfs.CopyFile(c.fs, to, source, from, interrupted)
 }

@@ -46,7 +46,7 @@ func TestAFailedCheckpointRemovesItsFiles(t *testing.T) {
 				require.Empty(t, db.Metrics().Failure, "the store itself is well")
 				if err == nil {
 					done = !failed // a link that fails is copied
-					require.NoError(t, (&checkpoint{d: db, dir: "copy", made: made}).undo())
+					require.NoError(t, (&checkpoint{d: db, fs: db.fs, dir: "copy", made: made, ours: true}).undo())
 				} else {
 					require.ErrorIs(t, err, errDisk)
 				}

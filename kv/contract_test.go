@@ -29,6 +29,8 @@ var contracts = map[string]map[string][]string{
 			"not work, the error says so.": {
 			"TestCloseResumesAStoreIfItCan", "TestCloseReturnsWhyAStoreCouldNotResume",
 			"TestCloseReportsWhatAFailedSyncOfARotatedLogLost"},
+		"So it does, matching ErrDirectoryMoved, if the store was safely written to a directory that has another " +
+			"name by now.": {"TestCloseOfAMovedDirectory", "TestABackupIsRestoredBelowAStore"},
 		"Iterators, snapshots, transactions and readers of values that are still open stay safe to use and " +
 			"return ErrClosed; the error then matches ErrIteratorsOpen, ErrSnapshotsOpen, ErrTransactionsOpen or " +
 			"ErrReadersOpen, and says where each was opened if Options.TraceOpens is set.": {

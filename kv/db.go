@@ -38,9 +38,10 @@ var (
 // A DB is an open store. All methods are safe for concurrent use. After Close
 // every method returns ErrClosed.
 type DB struct {
-	dir      string
-	localDir string // of a store in an object store: the directory on the disk
-	opts     Options
+	dir       string
+	directory *vfs.Directory // dir, as it was opened; nil: it cannot be moved
+	localDir  string         // of a store in an object store: the directory on the disk
+	opts      Options
 
 	optionsText string // see options_file.go
 
@@ -185,7 +186,8 @@ func commitScratch(b *Batch, err error, o *WriteOptions) error {
 // Close makes all writes durable, ends background work and gives everything
 // back. It waits for writes in progress, and for flushes and compactions to notice:
 // what is in no table yet is in the log. A store that has failed tries once more to
-// write down what it holds in memory alone; if that does not work, the error says so.
+// write down what it holds in memory alone; if that does not work, the error says so. So it does, matching
+// ErrDirectoryMoved, if the store was safely written to a directory that has another name by now.
 // Iterators, snapshots, transactions and readers of values that are still open stay safe to use and
 // return ErrClosed; the error then matches ErrIteratorsOpen, ErrSnapshotsOpen,
 // ErrTransactionsOpen or ErrReadersOpen, and says where each was opened if Options.TraceOpens is set. A
@@ -230,7 +232,7 @@ func (d *DB) close() error {
 	if d.lock != nil {
 		err = errors.Join(err, d.lock.Close())
 	}
-	err = errors.Join(err, d.closeObjects())
+	err = errors.Join(err, d.reportMoved(), d.directory.Close(), d.closeObjects())
 	d.share.leave()
 	return errors.Join(err, leaked)
 }

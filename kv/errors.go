@@ -46,6 +46,13 @@ var (
 	// ErrForeignDirectory is returned by Open for a directory that is not empty
 	// and holds no store. Nothing in it was touched.
 	ErrForeignDirectory = base.ErrForeignDirectory
+	// ErrDirectoryMoved is matched by the error of a store whose directory was moved, replaced
+	// or removed while it was open: the name that Open was given leads elsewhere, or nowhere. The
+	// store takes no writes (the error matches ErrReadOnly too) and goes on reading the directory
+	// that it has, which has all that was written; it touches nothing else. Once that directory
+	// has its name again, writes go on. Refresh of a view returns the error too, and so do Close
+	// and a Restore that was under way.
+	ErrDirectoryMoved = vfs.ErrMoved
 	// ErrNotExist is returned when a store that does not exist is opened read-only. The
 	// error matches fs.ErrNotExist too, except for a branch or a checkpoint that is missing.
 	ErrNotExist = base.ErrNotExist

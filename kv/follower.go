@@ -74,7 +74,10 @@ func (f *follower) refresh(ctx context.Context) error {
 	}
 	defer func() { f.turn <- struct{}{} }()
 	defer f.d.within(ctx)()
-	var err error
+	err := f.d.directory.Check()
+	if err != nil {
+		return fmt.Errorf("%w; close the view, and open what %s is now", err, f.d.dir)
+	}
 	for range maxFollowTries {
 		fresh := f.tail == nil
 		if err = f.interrupted(ctx); err == nil {

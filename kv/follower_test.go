@@ -334,6 +334,19 @@ func TestAViewOfAnotherStoreIsRefused(t *testing.T) {
 	require.NoError(t, os.Rename(dir, dir+".old"))
 	require.Error(t, view.Refresh(t.Context()))
 	requireContents(t, model{"k": "1"}, view)
+	w = openDir(t, dir, nil)
+	set(t, w, "k", "2")
+	require.NoError(t, w.Close())
+	require.ErrorIs(t, view.Refresh(t.Context()), ErrDirectoryMoved)
+	requireContents(t, model{"k": "1"}, view)
+
+	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, os.Rename(dir+".old", dir))
+	require.NoError(t, view.Refresh(t.Context()))
+	for name := range readDir(t, dir) {
+		require.NoError(t, os.Remove(name))
+	}
+	require.Error(t, view.Refresh(t.Context()))
 	w = openWriter(t, dir, nil)
 	set(t, w, "k", "2")
 	require.ErrorIs(t, view.Refresh(t.Context()), ErrStale)

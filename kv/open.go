@@ -24,8 +24,11 @@ import (
 // there. The store is locked: a second Open, from this process or another, fails
 // with ErrLocked. A directory that holds other files and no store is refused,
 // and so is a store that a newer version of this package wrote; neither is
-// touched. A relative dir is resolved once: a later os.Chdir does not move the store. A nil o is all
-// defaults.
+// touched. A nil o is all defaults.
+//
+// The store is the directory that was opened, and not what has its name later: it keeps the directory open, and touches
+// nothing else, should another take its place. It takes no more writes once it notices, by an error that matches
+// ErrDirectoryMoved. A relative dir is resolved once: a later os.Chdir does not move the store.
 func Open(dir string, o *Options) (*DB, error) {
 	return openStore(context.Background(), dir, o, (*DB).tryLock)
 }
@@ -59,7 +62,11 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	if err := d.shareMemory(); err != nil {
 		return nil, errors.Join(err, d.closeObjects())
 	}
-	d.fs = d.openFiles.Relieve(opts.fs)
+	if d.directory, err = d.opts.openDirectory(dir); err != nil {
+		d.share.leave()
+		return nil, errors.Join(err, d.closeObjects())
+	}
+	d.fs = d.openFiles.Relieve(d.opts.fs)
 	d.progress.L = &d.mu
 	d.streams.idle.L = &d.streams.mu
 	d.logValues.d = d
@@ -90,19 +97,6 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	}
 	d.share.begin()
 	return d, nil
-}
-
-// absolute returns the full name of a directory, which does not depend on where the process is. It is cleaned, as the
-// names of the store's files are (filepath.Join). An empty name stays empty.
-func absolute(dir string) (string, error) {
-	if dir == "" {
-		return "", nil
-	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", fmt.Errorf("%s: the directory of the process is unknown: %w", dir, err)
-	}
-	return abs, nil
 }
 
 // A LockedError says who has a store open: the lock file, and the holder's process
@@ -167,7 +161,7 @@ func (d *DB) abandon() error {
 		err = errors.Join(err, d.lock.Close())
 	}
 	d.share.leave()
-	return errors.Join(err, d.closeObjects())
+	return errors.Join(err, d.directory.Close(), d.closeObjects())
 }
 
 func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {
@@ -198,7 +192,7 @@ func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {
 		err = d.recover()
 	}
 	if err == nil && d.opts.Objects == nil {
-		d.saveOptions(d.dir)
+		d.saveOptions(d.fs, d.dir)
 	}
 	return err
 }
@@ -212,13 +206,17 @@ func (d *DB) makePlace(ctx context.Context) error {
 	return vfs.MkdirAllDurable(d.fs, d.dir)
 }
 
-// tryLock locks the directory, or fails with ErrLocked at once.
+// tryLock locks the directory, or fails with ErrLocked at once. A directory that was moved meanwhile is not worth
+// waiting for.
 func (d *DB) tryLock() (err error) {
 	mode := vfs.Exclusive
 	if d.opts.ReadOnly {
 		mode = vfs.Shared
 	}
 	d.lock, err = d.fs.Lock(filepath.Join(d.dir, manifest.LockName), mode)
+	if moved := d.directory.Check(); moved != nil {
+		return fmt.Errorf("%w; open it again", moved)
+	}
 	return err
 }
 

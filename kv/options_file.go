@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // The file OPTIONS says what a store in a directory was last opened with for writing, and by which
@@ -36,15 +37,15 @@ func (o *Options) storedText(all *Options) string {
 }
 
 // saveOptions writes the options file of a store into a directory, unless it is there.
-func (d *DB) saveOptions(dir string) {
+func (d *DB) saveOptions(fsys vfs.FS, dir string) {
 	if d.opts.ReadOnly || d.opts.InMemory {
 		return
 	}
 	o := manifest.StoredOptions{Format: manifest.FormatVersion, Release: release(), Text: d.optionsText}
-	if there, err := manifest.Options(d.fs, dir); err == nil && there == o {
+	if there, err := manifest.Options(fsys, dir); err == nil && there == o {
 		return
 	}
-	if err := manifest.SetOptions(d.fs, dir, o); err != nil {
+	if err := manifest.SetOptions(fsys, dir, o); err != nil {
 		d.log.Warn("what the store was opened with could not be written down", "dir", dir, "error", err)
 	}
 }

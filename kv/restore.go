@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // Restore reads a stream that Backup has written, and makes of dir the store that was
@@ -56,6 +57,11 @@ func RestoreContext(ctx context.Context, r io.Reader, dir string, o *Options) er
 	}
 	if dir == "" || opts.InMemory {
 		return fmt.Errorf("%w: a backup is restored into a directory, or into Objects", ErrInvalidOptions)
+	}
+	if _, ok := opts.fs.(vfs.DirectoryOpener); ok {
+		if dir, err = absolute(dir); err != nil {
+			return err
+		}
 	}
 	return restoreInto(ctx, r, backup.Target{FS: opts.fs, Dir: dir, Log: opts.Logger})
 }

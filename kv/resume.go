@@ -175,6 +175,9 @@ func (d *DB) restoreWriting(stoppable bool) error {
 	if broken&fatal != 0 {
 		return d.failedError()
 	}
+	if err := d.verifyDirectory(); err != nil {
+		return err
+	}
 	if err := d.verifyStoreID(); err != nil {
 		return err
 	}
@@ -186,8 +189,8 @@ func (d *DB) restoreWriting(stoppable bool) error {
 	return d.saveMemtables(stoppable, broken&brokenLog != 0)
 }
 
-// verifyStoreID reports an error if the directory no longer holds this store: if it
-// was removed or replaced, writing to it would save nothing and may hurt another
+// verifyStoreID reports an error if the directory no longer holds this store: if its
+// files were removed or replaced, writing to it would save nothing and may hurt another
 // store.
 func (d *DB) verifyStoreID() error {
 	num, err := manifest.Current(d.fs, d.dir)

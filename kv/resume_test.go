@@ -220,7 +220,8 @@ func TestARemovedDirectory(t *testing.T) {
 		err := db.Flush()
 		require.ErrorIs(t, err, ErrReadOnly)
 		require.ErrorIs(t, err, fs.ErrNotExist)
-		require.ErrorContains(t, err, dir+" or files in it were removed: put them back")
+		require.ErrorIs(t, err, ErrDirectoryMoved)
+		require.ErrorContains(t, err, "move the store's directory back to "+dir)
 		require.ErrorIs(t, db.Set([]byte("c"), nil, nil), ErrReadOnly)
 		requireContents(t, model{"a": "1", "b": "2"}, db)
 
@@ -229,7 +230,7 @@ func TestARemovedDirectory(t *testing.T) {
 		require.NoError(t, other.Set([]byte("x"), nil, nil))
 		require.NoError(t, other.Close())
 		before := readDir(t, dir)
-		require.ErrorIs(t, db.resume(true), ErrForeignDirectory)
+		require.ErrorIs(t, db.resume(true), ErrDirectoryMoved)
 		require.Equal(t, before, readDir(t, dir))
 		require.NoError(t, os.RemoveAll(dir))
 

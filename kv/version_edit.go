@@ -45,7 +45,7 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 		return err // an error of this program; the disk is as it was
 	}
 	e.NextFile, e.LastSeq = d.nextFile.Load(), next.LastSeq
-	if err := d.manifest.Append(e); err != nil {
+	if err := d.appendEdit(e); err != nil {
 		d.orphan(e)
 		return d.fail(brokenManifest, writingManifest, err)
 	}
@@ -63,6 +63,14 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 		d.rotateManifest(next)
 	}
 	return nil
+}
+
+// appendEdit appends an edit to the manifest. The caller holds manifestMu.
+func (d *DB) appendEdit(e *manifest.Edit) error {
+	if err := d.verifyDirectory(); err != nil {
+		return err
+	}
+	return d.manifest.Append(e)
 }
 
 // closeManifest ends the manifest, which says how far the writes go that are in the

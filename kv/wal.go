@@ -98,6 +98,9 @@ func (d *DB) rotateLog(next *wal.Writer) (*wal.Writer, error) {
 
 // createLog creates the WAL with this number. When it returns, its name is durable.
 func (d *DB) createLog(num uint64) (*wal.Writer, error) {
+	if err := d.verifyDirectory(); err != nil {
+		return nil, err
+	}
 	f, err := d.fs.Create(d.path(manifest.FileWAL, num))
 	if err != nil {
 		return nil, err

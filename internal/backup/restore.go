@@ -62,12 +62,18 @@ func Restore(from io.Reader, to Target) (offset int64, err error) {
 	if err := vfs.MkdirAllDurable(to.FS, to.Dir); err != nil {
 		return -1, err
 	}
+	fsys, directory, err := vfs.OpenDirectory(to.FS, to.Dir)
+	if err != nil {
+		return -1, err
+	}
+	defer func() { err = errors.Join(err, directory.Close()) }()
+	to.FS = fsys
 	lock, err := to.FS.Lock(filepath.Join(to.Dir, manifest.LockName), vfs.Exclusive)
 	if err != nil {
 		return -1, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	r := &restore{Target: to, in: in}
+	r := &restore{Target: to, in: in, directory: directory}
 	if err := r.admit(); err != nil {
 		return -1, err
 	}
@@ -77,9 +83,10 @@ func Restore(from io.Reader, to Target) (offset int64, err error) {
 // A restore is one call of Restore, with the directory locked.
 type restore struct {
 	Target
-	in    *Reader
-	state manifest.RestoreState
-	again bool // the stream has been restored: it is only checked
+	directory *vfs.Directory // Dir, as it was opened
+	in        *Reader
+	state     manifest.RestoreState
+	again     bool // the stream has been restored: it is only checked
 }
 
 func (r *restore) path(kind manifest.FileKind, num uint64) string {
@@ -212,6 +219,9 @@ func (r *restore) run() (offset int64, err error) {
 func (r *restore) files() error {
 	for {
 		if err := r.Interrupted(); err != nil {
+			return err
+		}
+		if err := r.directory.Check(); err != nil {
 			return err
 		}
 		f, ok, err := r.in.NextFile()

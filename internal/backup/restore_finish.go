@@ -37,6 +37,9 @@ func (r *restore) finish() error {
 	if r.Published {
 		e.Restored = r.state.Doing
 	}
+	if err := r.directory.Check(); err != nil {
+		return err
+	}
 	m, err := manifest.Create(r.FS, r.Dir, num, e)
 	if err != nil {
 		return err

@@ -110,6 +110,9 @@ func NewFS(o FSOptions) *FS {
 	return f
 }
 
+// Local returns the file system of all other directories.
+func (f *FS) Local() vfs.FS { return f.o.Local }
+
 // Interrupt ends all requests but those for sorted files and blob files, now and later: whoever waits for one, to read
 // what is new, gets an error.
 func (f *FS) Interrupt() { f.cancel() }

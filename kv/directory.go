@@ -1,0 +1,77 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A store keeps its directory open. Its files are those of this directory, and not those of whatever has its name by
+// then: an operator may put a backup there. See docs/adr/0031-a-store-keeps-its-directory-open.md.
+
+// openDirectory opens the directory of a store, unless it is in memory or in an object store, and makes it if it is not
+// there. A directory that a read-only store does not find is no error yet.
+func (o *Options) openDirectory(dir string) (*vfs.Directory, error) {
+	if o.Objects != nil {
+		return nil, nil
+	}
+	fsys, d, err := vfs.OpenDirectory(o.fs, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if o.ReadOnly {
+			return nil, nil
+		}
+		if err = vfs.MkdirAllDurable(o.fs, dir); err == nil {
+			fsys, d, err = vfs.OpenDirectory(o.fs, dir)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.fs = fsys
+	return d, nil
+}
+
+// absolute returns the full name of a directory, which does not depend on where the process is. It is cleaned, as the
+// names of the store's files are (filepath.Join). An empty name stays empty.
+func absolute(dir string) (string, error) {
+	if dir == "" {
+		return "", nil
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("%s: the directory of the process is unknown: %w", dir, err)
+	}
+	return abs, nil
+}
+
+// localFS returns the file system of the local disk, on which checkpoints are made.
+func (d *DB) localFS() vfs.FS {
+	if objects, ok := d.opts.fs.(*remote.FS); ok {
+		return objects.Local()
+	}
+	return d.opts.fs
+}
+
+// verifyDirectory returns an error if the directory is no longer what its name leads to: what is written would be safe,
+// and not where it is looked for. A store that closes goes on, as what is in memory has to get somewhere.
+func (d *DB) verifyDirectory() error {
+	if d.closed.Load() {
+		return nil
+	}
+	return d.directory.Check()
+}
+
+// reportMoved returns the error of closing a store for writing whose directory was moved.
+func (d *DB) reportMoved() error {
+	if d.opts.ReadOnly {
+		return nil
+	}
+	if err := d.directory.Check(); err != nil {
+		return fmt.Errorf("%w; what was written is in the directory that was opened as %s", err, d.dir)
+	}
+	return nil
+}

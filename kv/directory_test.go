@@ -1,0 +1,288 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package kv
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// restoreBelow puts a copy of a store in its place, as an operator does who restores a backup, and returns where the
+// store is now and what the copy is.
+func restoreBelow(t *testing.T, db *DB, dir string) (away string, restored map[string]string) {
+	t.Helper()
+	backup := dir + ".backup"
+	away = dir + ".old"
+	require.NoError(t, db.Checkpoint(backup))
+	require.NoError(t, os.Rename(dir, away))
+	require.NoError(t, os.Rename(backup, dir))
+	return away, readDir(t, dir)
+}
+
+// A store below which a backup is restored writes nothing there and removes nothing there. It takes no more writes
+// once it needs a new log, reads go on, and all that it took is in the directory that was moved.
+func TestABackupIsRestoredBelowAStore(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	o := &Options{MemtableSize: 64 << 10, L0CompactionThreshold: 2, backoff: quickBackoff}
+	for _, c := range []struct {
+		name string
+		o    *WriteOptions
+	}{{"without Sync", NoSync}, {"Sync", Sync}} {
+		withoutLeaks(func() {
+			db := openDir(t, dir, o)
+			value := strings.Repeat(c.name, 100)
+			m := model{}
+			for i := range 1000 {
+				k := strconv.Itoa(i % 300)
+				m.set(k, value)
+				set(t, db, k, value)
+			}
+			away, restored := restoreBelow(t, db, dir)
+			var err error
+			for i := 0; err == nil; i++ {
+				k, v := fmt.Sprint("later", i), value+strconv.Itoa(i)
+				if err = db.Set([]byte(k), []byte(v), c.o); err == nil {
+					m.set(k, v)
+				}
+				require.Less(t, i, 10_000)
+			}
+			require.ErrorIs(t, err, ErrReadOnly)
+			require.ErrorIs(t, err, ErrDirectoryMoved)
+			require.NotErrorIs(t, err, fs.ErrNotExist)
+			require.ErrorContains(t, err, dir+" is another one now; move the store's directory back to "+dir)
+			require.ErrorIs(t, db.Flush(), ErrDirectoryMoved)
+			require.ErrorIs(t, db.resume(true), ErrDirectoryMoved)
+			requireContents(t, m, db)
+			require.Equal(t, restored, readDir(t, dir))
+			require.ErrorIs(t, db.Close(), ErrDirectoryMoved)
+			require.Equal(t, restored, readDir(t, dir))
+
+			require.NoError(t, Verify(dir, io.Discard))
+			require.NoError(t, os.RemoveAll(dir))
+			require.NoError(t, os.Rename(away, dir))
+			require.NoError(t, Verify(dir, io.Discard))
+			db = openDir(t, dir, o)
+			requireContents(t, m, db)
+			require.NoError(t, db.Close())
+			require.NoError(t, os.RemoveAll(dir))
+		})
+	}
+}
+
+// A compaction that is under way ends in the directory that was moved, as do the removals that follow an edit.
+func TestACompactionOfAMovedDirectory(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	db := openDir(t, dir, &Options{L0CompactionThreshold: 50, backoff: quickBackoff})
+	m := model{}
+	for i := range 5 {
+		m.set("k", strconv.Itoa(i))
+		set(t, db, "k", strconv.Itoa(i))
+		require.NoError(t, db.Flush())
+	}
+	away, restored := restoreBelow(t, db, dir)
+	require.ErrorIs(t, db.Compact(nil, nil), ErrDirectoryMoved)
+	requireContents(t, m, db)
+	require.Equal(t, restored, readDir(t, dir))
+
+	require.NoError(t, os.Rename(dir, dir+".backup"))
+	require.ErrorIs(t, db.resume(true), fs.ErrNotExist)
+	require.NoError(t, os.Rename(away, dir))
+	db.untilResumed()
+	require.NoError(t, db.Compact(nil, nil))
+	requireContents(t, m, db)
+	require.NoError(t, db.Close())
+	require.NoError(t, Verify(dir, io.Discard))
+}
+
+// A store that is closed before it notices has written everything to its own directory, and says where that is.
+func TestCloseOfAMovedDirectory(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	db := openDir(t, dir, nil)
+	require.NoError(t, db.Set([]byte("a"), []byte("1"), nil))
+	away, restored := restoreBelow(t, db, dir)
+	require.NoError(t, db.Set([]byte("b"), []byte("2"), Async))
+	err := db.Close()
+	require.ErrorIs(t, err, ErrDirectoryMoved)
+	require.NotErrorIs(t, err, ErrReadOnly)
+	require.ErrorContains(t, err, "what was written is in the directory that was opened as "+dir)
+	require.Equal(t, restored, readDir(t, dir))
+	db = openDir(t, away, nil)
+	requireContents(t, model{"a": "1", "b": "2"}, db)
+	require.NoError(t, db.Close())
+
+	db = openDir(t, away, &Options{ReadOnly: true})
+	require.NoError(t, os.Rename(away, away+"er"))
+	requireContents(t, model{"a": "1", "b": "2"}, db)
+	require.NoError(t, db.Close(), "it has written nothing")
+}
+
+// A store is where a symbolic link leads when it is opened, not where it leads later.
+func TestALinkToAStoreIsChanged(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	link, first, second := filepath.Join(parent, "data"), filepath.Join(parent, "1"), filepath.Join(parent, "2")
+	require.NoError(t, os.Mkdir(first, 0o700))
+	require.NoError(t, os.Symlink("1", link))
+	db := openDir(t, link, nil)
+	require.NoError(t, db.Set([]byte("a"), []byte("1"), nil))
+	require.NoError(t, db.Checkpoint(second))
+	before := readDir(t, second)
+	require.NoError(t, os.Symlink("2", link+".new"))
+	require.NoError(t, os.Rename(link+".new", link))
+	require.NoError(t, db.Set([]byte("b"), []byte("2"), nil))
+	require.ErrorIs(t, db.Flush(), ErrDirectoryMoved)
+	require.ErrorIs(t, db.Close(), ErrDirectoryMoved)
+	require.Equal(t, before, readDir(t, second))
+	db = openDir(t, first, nil)
+	requireContents(t, model{"a": "1", "b": "2"}, db)
+	require.NoError(t, db.Close())
+}
+
+// A view goes on reading the directory that it was opened in, and Refresh says that another has the name.
+func TestAViewOfAMovedDirectory(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	db := openDir(t, dir, nil)
+	m := model{}
+	for i := range 8 { // more tables than the view may have open
+		m.set(strconv.Itoa(i), "1")
+		set(t, db, strconv.Itoa(i), "1")
+		require.NoError(t, db.Flush())
+	}
+	view, err := OpenReadOnly(dir, &Options{MaxOpenFiles: 4, CacheSize: -1})
+	require.NoError(t, err)
+	away, restored := restoreBelow(t, db, dir)
+	require.NoError(t, db.Set([]byte("later"), nil, nil))
+	require.ErrorIs(t, view.Refresh(t.Context()), ErrDirectoryMoved)
+	require.ErrorContains(t, view.Refresh(t.Context()), "close the view, and open what "+dir+" is now")
+	requireContents(t, m, view)
+	require.ErrorIs(t, db.Close(), ErrDirectoryMoved)
+	requireContents(t, m, view)
+	require.NoError(t, view.Close())
+	require.Equal(t, restored, readDir(t, dir))
+	names, err := os.ReadDir(away)
+	require.NoError(t, err)
+	for _, e := range names {
+		require.False(t, strings.HasPrefix(e.Name(), "READER"), "the view has left %s", e.Name())
+	}
+}
+
+// OpenContext does not wait for a store that has another name by now, and does not open it.
+func TestOpenContextWaitsForADirectoryThatIsMoved(t *testing.T) {
+	t.Parallel()
+	for _, closed := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "data")
+		db := openDir(t, dir, nil)
+		var away string
+		var restored map[string]string
+		_, err := openStore(t.Context(), dir, nil, func(d *DB) error {
+			require.ErrorIs(t, d.tryLock(), ErrLocked)
+			away, restored = restoreBelow(t, db, dir)
+			if closed {
+				require.ErrorIs(t, db.Close(), ErrDirectoryMoved)
+			}
+			return d.waitLock(t.Context())
+		})
+		require.ErrorIs(t, err, ErrDirectoryMoved)
+		require.ErrorContains(t, err, "open it again")
+		if !closed {
+			require.ErrorIs(t, db.Close(), ErrDirectoryMoved)
+		}
+		require.Equal(t, restored, readDir(t, dir))
+		require.NoError(t, Verify(away, io.Discard))
+	}
+}
+
+// An interposedContext calls a function whenever it is asked whether it has ended.
+type interposedContext struct {
+	context.Context
+	asked func()
+}
+
+func (c interposedContext) Err() error {
+	c.asked()
+	return c.Context.Err()
+}
+
+// A checkpoint whose directory is replaced while it is written fails, and removes its own files, not another's of the
+// same names.
+func TestTheDirectoryOfACheckpointIsReplaced(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	db := openDir(t, filepath.Join(parent, "data"), nil)
+	for range 3 {
+		set(t, db, "k", "v")
+		require.NoError(t, db.Flush())
+	}
+	other, dir, away := filepath.Join(parent, "other"), filepath.Join(parent, "copy"), filepath.Join(parent, "away")
+	require.NoError(t, db.Checkpoint(other))
+	var before map[string]string
+	ctx := interposedContext{t.Context(), func() {
+		if names, err := os.ReadDir(dir); before == nil && err == nil && len(names) == 2 {
+			require.NoError(t, os.Rename(dir, away))
+			require.NoError(t, os.Rename(other, dir))
+			before = readDir(t, dir)
+		}
+	}}
+	require.ErrorIs(t, db.CheckpointContext(ctx, dir), ErrDirectoryMoved)
+	require.NotNil(t, before)
+	require.Equal(t, before, readDir(t, dir))
+	require.Empty(t, readDir(t, away))
+
+	// What is there when it begins is found by a look at the directory that was opened.
+	require.ErrorContains(t, db.Checkpoint(dir), "is not empty")
+	require.NoError(t, db.Set([]byte("k"), nil, nil))
+	require.NoError(t, db.Close())
+}
+
+// A restore below which another store is put writes nothing there, and goes on in its directory once that is back.
+func TestTheDirectoryOfARestoreIsReplaced(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	db := openDir(t, filepath.Join(parent, "data"), nil)
+	m := model{}
+	for i := range 3 {
+		m.set(strconv.Itoa(i), strings.Repeat("v", 1000))
+		set(t, db, strconv.Itoa(i), strings.Repeat("v", 1000))
+		require.NoError(t, db.Flush())
+	}
+	other, dir, away := filepath.Join(parent, "other"), filepath.Join(parent, "copy"), filepath.Join(parent, "away")
+	require.NoError(t, db.Checkpoint(other))
+	var stream bytes.Buffer
+	_, err := db.Backup(&stream, BackupMark{})
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+
+	var before map[string]string
+	ctx := interposedContext{t.Context(), func() {
+		if names, err := os.ReadDir(dir); before == nil && err == nil && len(names) > 2 {
+			require.NoError(t, os.Rename(dir, away))
+			require.NoError(t, os.Rename(other, dir))
+			before = readDir(t, dir)
+		}
+	}}
+	err = RestoreContext(ctx, bytes.NewReader(stream.Bytes()), dir, nil)
+	require.ErrorIs(t, err, ErrDirectoryMoved)
+	require.ErrorIs(t, err, ErrRestoreUnfinished)
+	require.NotNil(t, before)
+	require.Equal(t, before, readDir(t, dir))
+	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, os.Rename(away, dir))
+	require.NoError(t, Restore(bytes.NewReader(stream.Bytes()), dir, nil))
+	db = openDir(t, dir, nil)
+	requireContents(t, m, db)
+	require.NoError(t, db.Close())
+}
