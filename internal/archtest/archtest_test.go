@@ -20,6 +20,7 @@ var layers = []struct {
 }{
 	{"internal/base", 0},
 	{"internal/bytesize", 0},
+	{"internal/callback", 0},
 	{"internal/vfs", 0},
 	{"internal/golden", 0},
 	{"internal/hostile", 2},
