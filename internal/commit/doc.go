@@ -14,6 +14,9 @@
 // gate. What is visible is always a prefix of what was written, and what is durable too.
 // Once a log has failed, nothing becomes visible before all logs are replaced: see logs.
 //
+// A leader whose goroutine a function of the application ends, by a panic or runtime.Goexit, passes leadership on as
+// well. The store has failed for good then.
+//
 // The pipeline owns the last sequence number, the log and the logs that ended before it
 // and are not synced. Whoever leads, and nobody else, changes the number and the log: a
 // group, or a function that runs alone (Pipeline.Exclusive).

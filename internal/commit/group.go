@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/wal"
@@ -251,7 +252,9 @@ type groupWrites struct {
 // validate returns an error if something of reads was written by what has a number, up to
 // last, or by a batch of before. They are the first of a group that stay in it.
 func (g *groupWrites) validate(last base.SeqNum, reads Reads, group, before []*request) error {
-	if err := reads.Validate(last); err != nil || len(before) == 0 {
+	// It may ask filters of the application: what goes wrong in them is the transaction's, and not the leader's.
+	err := callback.Catch("Filter or RangeFilter", func() error { return reads.Validate(last) })
+	if err != nil || len(before) == 0 {
 		return err
 	}
 	if g.mem == nil {

@@ -240,6 +240,34 @@ func (p *Pipeline) lead(r *request, taken bool) (done bool) {
 	if !taken {
 		group, size = p.takeGroup(min(maxGroupBytes, p.store.GroupBytes))
 	}
+	err := p.work(r, group, size)
+	if err != nil && errors.Is(err, base.ErrContextEnded) {
+		p.putBack(group[1:])
+		group, err = group[:1], base.ContextError(r.ctx, "the write waited for a flush or compaction")
+	}
+	done, syncer := p.conclude(r, group, err)
+	switch syncer {
+	case nil:
+	case r:
+		p.sync(r)
+		return true
+	default:
+		syncer.signal <- signalSync
+	}
+	return done
+}
+
+// work does what a group is for, of which the leader's request r is the first. If it does not return, since a
+// function of the application panics or calls runtime.Goexit, the others of the group and those that wait must not
+// wait for ever. The store takes no writes then: some of the group may be in the log, and it is not known what else
+// was left undone.
+func (p *Pipeline) work(r *request, group []*request, size int) error {
+	returned := false
+	defer func() {
+		if !returned {
+			p.conclude(r, group, p.store.Fail("a commit", true, errLeft))
+		}
+	}()
 	var err error
 	switch {
 	case p.closed:
@@ -249,12 +277,17 @@ func (p *Pipeline) lead(r *request, taken bool) (done bool) {
 	default:
 		err = p.commitGroup(group, size)
 	}
-	if err != nil && errors.Is(err, base.ErrContextEnded) {
-		p.putBack(group[1:])
-		group, err = group[:1], base.ContextError(r.ctx, "the write waited for a flush or compaction")
-	}
+	returned = true
+	return err
+}
+
+var errLeft = errors.New("a function of the application panicked, or called runtime.Goexit")
+
+// conclude gives the requests of a group their outcome, and passes leadership on. It reports whether the leader's
+// request r is done, and returns the request that must sync for the group; nil: none.
+func (p *Pipeline) conclude(r *request, group []*request, err error) (done bool, syncer *request) {
 	p.mu.Lock()
-	group, syncer := p.settle(group, err)
+	group, syncer = p.settle(group, err)
 	done = len(group) > 0 && group[0] == r
 	if n := len(group); n > 1 || n == 1 && !done {
 		p.mu.Unlock()
@@ -267,15 +300,7 @@ func (p *Pipeline) lead(r *request, taken bool) (done bool) {
 	}
 	p.passLeadership() // the next leader reuses p.group as soon as it has its turn
 	p.mu.Unlock()
-	switch syncer {
-	case nil:
-	case r:
-		p.sync(r)
-		return true
-	default:
-		syncer.signal <- signalSync
-	}
-	return done
+	return done, syncer
 }
 
 // settle gives the requests of a group their outcome. It returns, in the memory of group,
