@@ -7,6 +7,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
+	"github.com/siftkv/siftkv/internal/callback"
 )
 
 // Hash returns the hash under which filters know a key: xxhash64 with seed zero. It
@@ -34,7 +35,8 @@ type Decoder interface {
 	Policy
 
 	// Decode returns a view of what a Builder of the policy has encoded, of any of its parameters.
-	// It must be safe for any bytes. The caller does not change data while the filter is in use.
+	// It must be safe for any bytes. The caller does not change data while the filter is in use. A panic, or a
+	// runtime.Goexit, is as an error: the file is read without its filter.
 	Decode(data []byte) (Filter, error)
 }
 
@@ -92,16 +94,32 @@ func Decode(name string, data []byte) (Filter, error) {
 // DecodeWith is Decode, but leaves a family that this package does not have to p if p is
 // a Decoder of that name. p may be nil.
 func DecodeWith(p Policy, name string, data []byte) (Filter, error) {
-	if d, ok := p.(Decoder); ok && d.Name() == name {
-		if _, known := familyOf(name); !known && name != SaltedName {
-			filter, err := d.Decode(data)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			return filter, nil
-		}
+	d, ok := p.(Decoder)
+	if _, known := familyOf(name); !ok || known || name == SaltedName {
+		return Decode(name, data)
 	}
-	return Decode(name, data)
+	return ownFilter("Filter", d, d.Decode, name, data, Decode)
+}
+
+// ownFilter decodes a filter of a family that this package does not have: by a policy of the application's own if
+// that has the name, or else by others. A function of the policy that panics, or calls runtime.Goexit, has failed.
+func ownFilter[F any](option string, p interface{ Name() string }, decode func([]byte) (F, error), name string,
+	data []byte, others func(string, []byte) (F, error)) (filter F, err error) {
+	own := false
+	err = callback.Do(option, func() (err error) {
+		if own = p.Name() == name; own {
+			filter, err = decode(data)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		var none F
+		return none, fmt.Errorf("%s: %w", name, err)
+	case !own:
+		return others(name, data)
+	}
+	return filter, nil
 }
 
 // Probe returns a family's function for a single probe of encoded bytes, and false if there is no

@@ -1,7 +1,5 @@
 package filterpolicy
 
-import "fmt"
-
 // A RangeDecoder is a RangePolicy of a family that this package does not have, such as one of an
 // application's own. What is opened with it, by kv.Options.RangeFilter or
 // sstable.ReaderOptions.RangeFilter, reads range filters of its name with it; without it, files that
@@ -11,21 +9,16 @@ type RangeDecoder interface {
 
 	// DecodeRange returns a view of what a RangeBuilder of the policy has encoded, of any of its
 	// parameters. It must be safe for any bytes. The caller does not change data while the filter
-	// is in use.
+	// is in use. A panic, or a runtime.Goexit, is as an error: the file is read without its range filter.
 	DecodeRange(data []byte) (RangeFilter, error)
 }
 
 // DecodeRangeWith is DecodeRange, but leaves a family that this package does not have to p if p is
 // a RangeDecoder of that name. p may be nil.
 func DecodeRangeWith(p RangePolicy, name string, data []byte) (RangeFilter, error) {
-	if d, ok := p.(RangeDecoder); ok && d.Name() == name {
-		if _, known := rangeFamilyOf(name); !known {
-			filter, err := d.DecodeRange(data)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			return filter, nil
-		}
+	d, ok := p.(RangeDecoder)
+	if _, known := rangeFamilyOf(name); !ok || known {
+		return DecodeRange(name, data)
 	}
-	return DecodeRange(name, data)
+	return ownFilter("RangeFilter", d, d.DecodeRange, name, data, DecodeRange)
 }

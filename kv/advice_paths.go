@@ -40,12 +40,13 @@ const maxAdviceReads = 4096
 
 // newWhereabouts describes the present state of the store, whose files it opens. The caller closes it.
 func (d *DB) newWhereabouts() (*whereabouts, error) {
+	filter := d.opts.Filter.String()
 	s, now := d.acquireNow(0)
 	if s == nil {
 		return nil, ErrClosed
 	}
 	w := &whereabouts{d: d, state: s, at: now, number: map[*version.Table]int32{}}
-	w.shape = advise.Store{Runs: len(s.version.Runs), Cache: max(d.opts.CacheSize, 0), Filter: d.opts.Filter.String(),
+	w.shape = advise.Store{Runs: len(s.version.Runs), Cache: max(d.opts.CacheSize, 0), Filter: filter,
 		Budget: d.opts.FilterBudget, Remembered: max(0, d.opts.FalsePositiveMemory),
 		Compaction: d.opts.Compaction.String(), Objects: d.tables.Far, BlobFiles: s.version.BlobTotals().Files,
 		Tree: advise.Tree{RunsPerLevel: d.opts.RunsPerLevel, Level0: d.opts.L0CompactionThreshold,

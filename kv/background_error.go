@@ -104,9 +104,7 @@ func (d *DB) fail(broken brokenPart, what string, err error) error {
 	d.progress.Broadcast()
 	if first || worse {
 		d.log.Error("the store takes no writes", "dir", d.dir, "error", failure)
-		if d.opts.Events.Failed != nil {
-			d.opts.Events.Failed(failure)
-		}
+		tell(d, "Failed", d.opts.Events.Failed, failure)
 	}
 	return failure
 }

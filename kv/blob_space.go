@@ -69,7 +69,7 @@ func (d *DB) blobSpace(v *version.Version) (s blobSpace) {
 	ranges := float64(v.RangesHide())
 	s.hidden = min(min(s.live-largest, over)+deletes*s.perEntry+ranges, s.live)
 	s.short = min(entries*s.perEntry+ranges, s.live)
-	dead := v.Runs[len(v.Runs)-1].DeadApart(d.now(), d.oldestSeen())
+	dead := v.Runs[len(v.Runs)-1].DeadApart(d.told.time(), d.oldestSeen())
 	s.dead = min(float64(dead), s.live-s.hidden)
 	s.needed = s.live - s.hidden - s.dead
 

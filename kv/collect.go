@@ -262,9 +262,7 @@ func (d *DB) leaveAlone(num uint64, cause error) {
 		return
 	}
 	d.log.Error("a blob file cannot be read: it is left as it is", "file", d.blobPath(num), "error", cause)
-	if d.opts.Events.Quarantined != nil {
-		d.opts.Events.Quarantined(cause)
-	}
+	tell(d, "Quarantined", d.opts.Events.Quarantined, cause)
 }
 
 // setAside leaves a blob file alone that could not be read: for good if it is damaged or gone, or else for a while.

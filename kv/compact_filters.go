@@ -27,12 +27,7 @@ type FilterCompaction struct {
 // and reads no filter and no block.
 func (d *DB) StaleFilters() (FilterCompaction, error) {
 	var sum FilterCompaction
-	s := d.acquire(0)
-	if s == nil {
-		return sum, ErrClosed
-	}
-	defer d.release(s, 0)
-	stale, err := d.staleFilters(s.version)
+	stale, err := d.staleNow()
 	for _, u := range stale {
 		sum.add(u.tables)
 	}
@@ -61,12 +56,7 @@ func (d *DB) CompactFilters(ctx context.Context) (FilterCompaction, error) {
 	if err := d.writable(); err != nil {
 		return sum, err
 	}
-	s := d.acquire(0)
-	if s == nil {
-		return sum, ErrClosed
-	}
-	stale, err := d.staleFilters(s.version)
-	d.release(s, 0)
+	stale, err := d.staleNow()
 	var damage error
 	for _, u := range stale {
 		if err != nil {
@@ -87,6 +77,16 @@ func (d *DB) CompactFilters(ctx context.Context) (FilterCompaction, error) {
 type rewriteUnit struct {
 	run    version.RunID
 	tables []*version.Table
+}
+
+// staleNow is staleFilters of the current version.
+func (d *DB) staleNow() ([]rewriteUnit, error) {
+	s := d.acquire(0)
+	if s == nil {
+		return nil, ErrClosed
+	}
+	defer d.release(s, 0)
+	return d.staleFilters(s.version)
 }
 
 // staleFilters returns what is to be rewritten of a version, the youngest first.

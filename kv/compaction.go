@@ -59,8 +59,11 @@ func (d *DB) compact(ctx context.Context, c *compaction) error {
 		}
 	}
 	if !info.Moved {
-		var err error
-		if out, err = d.rewrite(ctx, c); err != nil {
+		err := d.guard(func() (err error) {
+			out, err = d.rewrite(ctx, c)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -95,9 +98,7 @@ func (d *DB) countCompaction(info CompactionInfo) {
 		"files in", info.InputFiles, "files out", info.OutputFiles, "bytes in", info.InputBytes, "bytes out",
 		info.OutputBytes, "blob files", info.BlobFiles, "of their bytes", info.BlobBytes, "relocated",
 		info.RelocatedBytes, "duration", info.Duration)
-	if d.opts.Events.Compacted != nil {
-		d.opts.Events.Compacted(info)
-	}
+	tell(d, "Compacted", d.opts.Events.Compacted, info)
 }
 
 // maxGrandparents bounds, in files of the output level, what a table may overlap

@@ -15,6 +15,7 @@ import (
 
 // compactionDebt returns Metrics.CompactionDebt of a version, in O(runs).
 func (d *DB) compactionDebt(v *version.Version) int64 {
+	d.askClock()
 	d.mu.Lock()
 	s := d.blobSpace(v)
 	debt := d.collectionDebt(v, &s)

@@ -152,9 +152,7 @@ func (d *DB) quarantine(c *compaction, err error) (tables []*version.Table) {
 	}
 	d.mu.Unlock()
 	d.log.Error("a compaction could not read its input: the files are left as they are", "files", names, "error", err)
-	if d.opts.Events.Quarantined != nil {
-		d.opts.Events.Quarantined(err)
-	}
+	tell(d, "Quarantined", d.opts.Events.Quarantined, err)
 	return tables
 }
 

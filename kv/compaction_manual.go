@@ -46,6 +46,7 @@ func (d *DB) beginManual(ctx context.Context, pick func() *compaction) (*compact
 	defer d.broadcastAt(ctx)()
 	thread := d.newThreadWait()
 	defer thread.cancel()
+	d.askClock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for {

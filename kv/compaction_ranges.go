@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/version"
@@ -192,7 +193,7 @@ func (s *sharedMerge) one(ctx context.Context) bool {
 	if i >= len(s.ranges) {
 		return false
 	}
-	if err := s.merge(ctx, &s.ranges[i]); err != nil {
+	if err := callback.Do(ofOptions, func() error { return s.merge(ctx, &s.ranges[i]) }); err != nil {
 		s.mu.Lock()
 		if s.err == nil {
 			s.err = err

@@ -54,11 +54,13 @@ func (s *compactionState) isReserved(level int, keys version.Span) bool {
 // scheduleCompactions starts compactions as long as there is one worth it and a
 // thread for it, of the store's own and of its MemoryBudget's.
 func (d *DB) scheduleCompactions() {
+	d.askClock()
 	d.mu.Lock()
 	d.scheduleCompactionsLocked()
 	d.mu.Unlock()
 }
 
+// scheduleCompactionsLocked is scheduleCompactions for a caller that holds d.mu, and has called askClock before.
 func (d *DB) scheduleCompactionsLocked() {
 	for !d.closing && !d.opts.ReadOnly && d.current != nil && d.failure == nil && !d.compactions.paused &&
 		d.compactions.busyThreads() < d.opts.MaxConcurrentCompactions && !d.background().queues() {
@@ -90,6 +92,7 @@ func (d *DB) runCompaction(c *compaction) {
 
 // reschedule makes a change that compactions, or writers, may have waited for.
 func (d *DB) reschedule(change func()) {
+	d.askClock()
 	d.mu.Lock()
 	change()
 	d.scheduleCompactionsLocked()

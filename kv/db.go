@@ -44,6 +44,7 @@ type DB struct {
 	opts      Options
 
 	optionsText string // see options_file.go
+	told        toldTime
 
 	fs      vfs.FS
 	log     *slog.Logger

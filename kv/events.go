@@ -1,12 +1,19 @@
 package kv
 
-import "time"
+import (
+	"time"
+
+	"github.com/siftkv/siftkv/internal/callback"
+)
 
 // Events are functions that the store calls when something happens in the
 // background. A nil function is not called. The store calls them without holding
 // locks, from several goroutines, some of which hold up writes or flushes until the
 // function returns. A function should return soon. It may read the store; it must not
 // write to it, nor call Flush, Compact, Checkpoint or Close.
+//
+// Each call has a goroutine of its own, for which the store waits. A function that panics, or calls runtime.Goexit,
+// changes nothing else: the logger is told, with the stack.
 type Events struct {
 	// Flushed is called when memtables have been written to level 0.
 	Flushed func(FlushInfo)
@@ -26,6 +33,28 @@ type Events struct {
 	// RecoveryDropped is called by Open for each place in a log where recovery drops
 	// writes, or bytes that may have been writes.
 	RecoveryDropped func(DroppedInfo)
+}
+
+// tell calls a function of Events, unless it is nil. The caller holds no lock.
+func tell[T any](d *DB, event string, f func(T), info T) {
+	if f == nil {
+		return
+	}
+	callback.Log(d.log, callback.Do("Events."+event, func() error {
+		f(info)
+		return nil
+	}))
+}
+
+// ofOptions are the functions that a flush or compaction calls.
+const ofOptions = "Filter, RangeFilter, Prefix, Merger or Clock"
+
+// guard runs the part of a flush or compaction that calls functions of Options. If one panics, or calls
+// runtime.Goexit, it returns an error.
+func (d *DB) guard(f func() error) error {
+	err := callback.Do(ofOptions, f)
+	callback.Log(d.log, err)
+	return err
 }
 
 // A ResumeInfo describes how a store came to take writes again.

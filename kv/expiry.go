@@ -2,9 +2,11 @@ package kv
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/callback"
 )
 
 // MaxTTL is the longest time that SetTTL takes: a hundred years.
@@ -49,5 +51,28 @@ func (d *DB) expiryOf(ttl time.Duration) (uint64, error) {
 	return uint64(at), nil
 }
 
-// now returns the clock's time in microseconds since 1970; 0 if it is before.
+// now returns the clock's time in microseconds since 1970; 0 if it is before. The caller holds no lock, since it
+// calls the application: see toldTime.
 func (d *DB) now() uint64 { return uint64(max(d.opts.Clock().UnixMicro(), 0)) }
+
+// A toldTime is what the clock said when it was asked last: the time for choices that are made with d.mu held, where
+// the clock, which may panic, cannot be asked.
+type toldTime struct {
+	system bool // the clock is time.Now
+	micros atomic.Uint64
+}
+
+func (t *toldTime) time() uint64 { return t.micros.Load() }
+
+// askClock brings d.told up to date. It is called before d.mu is taken for a choice that depends on the time. A clock
+// that panics leaves the time as it was.
+func (d *DB) askClock() {
+	if d.told.system {
+		d.told.micros.Store(d.now())
+		return
+	}
+	callback.Log(d.log, callback.Do("Clock", func() error {
+		d.told.micros.Store(d.now())
+		return nil
+	}))
+}

@@ -140,7 +140,11 @@ func (d *DB) flush(job flushJob) error {
 	d.mu.Unlock()
 	held := heldBy(mems) // later they may have given it up
 	job.copied = d.settleLogBlobs(held)
-	out, err := d.writeLevel0(v, job)
+	var out written
+	err := d.guard(func() (err error) {
+		out, err = d.writeLevel0(v, job)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -185,9 +189,7 @@ func (d *DB) flush(job flushJob) error {
 	d.latencies.flushed(info.Duration)
 	d.log.Debug("flushed", "memtables", info.Memtables, "table", info.Table, "files", info.Files, "bytes",
 		info.Bytes, "blob files", info.BlobFiles, "of their bytes", info.BlobBytes, "duration", info.Duration)
-	if d.opts.Events.Flushed != nil {
-		d.opts.Events.Flushed(info)
-	}
+	tell(d, "Flushed", d.opts.Events.Flushed, info)
 	return nil
 }
 

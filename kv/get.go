@@ -44,6 +44,7 @@ func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, erro
 	if s == nil {
 		return dst, false, ErrClosed
 	}
+	defer d.release(s, n) // whatever filters, merger and clock do
 	if at == base.MaxSeqNum {
 		at = now
 	}
@@ -53,7 +54,6 @@ func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, erro
 	if ok && want {
 		dst = l.appendValue(dst)
 	}
-	d.release(s, n)
 	if d.watch.wants(l.hash) {
 		d.watch.lookup(&l, ok, err)
 	}

@@ -106,6 +106,12 @@ func (t *Tx) GetReader(key []byte) (*ValueReader, error) {
 // readerIn returns a reader of the value of key as of a write, in a state that the caller has acquired, and
 // which is the reader's from now on.
 func (d *DB) readerIn(s *readState, stripe int, key []byte, at base.SeqNum) (*ValueReader, error) {
+	keeps := false
+	defer func() {
+		if !keeps {
+			d.release(s, stripe)
+		}
+	}()
 	var h blob.Handle
 	l := lookup{key: key, at: at, want: true, stream: &h}
 	ok, err := d.lookIn(s, stripe, &l)
@@ -117,7 +123,6 @@ func (d *DB) readerIn(s *readState, stripe int, key []byte, at base.SeqNum) (*Va
 		if err == nil {
 			value = l.appendValue(nil)
 		}
-		d.release(s, stripe)
 		if err != nil {
 			return nil, err
 		}
@@ -125,9 +130,9 @@ func (d *DB) readerIn(s *readState, stripe int, key []byte, at base.SeqNum) (*Va
 	}
 	stream, err := d.openStream(s.version, key, h)
 	if err != nil {
-		d.release(s, stripe)
 		return nil, err
 	}
+	keeps = true
 	r := &ValueReader{db: d, size: h.Size, value: stream, apart: stream, state: s, stripe: stripe}
 	d.counters.stripes[stripe].apart.reads.Add(1)
 	r.count()

@@ -108,12 +108,11 @@ func (d *DB) look(l *lookup) (bool, error) {
 	if s == nil {
 		return false, ErrClosed
 	}
+	defer d.release(s, n)
 	if l.at == base.MaxSeqNum {
 		l.at = now
 	}
-	ok, err := d.lookIn(s, n, l)
-	d.release(s, n)
-	return ok, err
+	return d.lookIn(s, n, l)
 }
 
 // lookIn runs a lookup in a state that the caller has acquired on a stripe.

@@ -88,11 +88,18 @@ func (d *DB) newIter(o *IterOptions, at base.SeqNum, own *txView) (*Iterator, er
 func (d *DB) iterOn(s *readState, n int, at base.SeqNum, o *IterOptions, own *txView) *Iterator {
 	i := cursors.Get().(*cursor)
 	i.db, i.state, i.stripe, i.at, i.own = d, s, n, at, own
+	begun := false
+	defer func() {
+		if !begun { // Options.Prefix panicked
+			d.release(s, n)
+		}
+	}()
 	if o != nil {
 		i.bound(o)
 		i.keysOnly = o.KeysOnly
 	}
 	i.init()
+	begun = true
 	it := &Iterator{c: i}
 	d.iterators.Add(it, d.opts.TraceOpens, 2)
 	return it

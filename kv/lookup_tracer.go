@@ -43,7 +43,8 @@ type LookupTraceStats struct {
 }
 
 // NewLookupTracer begins a trace, which goes to w: a file, say. It is buffered in 4 MiB
-// of memory, for a second at most. The caller closes the tracer, and w after it.
+// of memory, for a second at most. The caller closes the tracer, and w after it. W is written to by a goroutine of the
+// tracer's own; a Write that panics, or calls runtime.Goexit, has failed.
 func NewLookupTracer(w io.Writer, o *LookupTraceOptions) (*LookupTracer, error) {
 	if w == nil {
 		return nil, errNilWriter

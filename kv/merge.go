@@ -36,7 +36,9 @@ type Merger interface {
 	// quick, and must not use the store.
 	//
 	// An error, or a panic, loses nothing: lookups of the key return a *MergeError,
-	// and compaction keeps the operands as they are and tries again later.
+	// and compaction keeps the operands as they are and tries again later. A runtime.Goexit ends the goroutine of a
+	// lookup, and makes a flush or compaction fail. In a write it makes the store fail for good: writes return
+	// ErrReadOnly until it is opened again.
 	Merge(key, older, newer []byte) ([]byte, error)
 }
 
@@ -115,7 +117,7 @@ func (m operandMerger) mergeWithin(limit int64, key []byte, values [][]byte) (va
 			err = fmt.Errorf("the merger panicked: %v", p)
 		}
 		if err != nil {
-			value, err = nil, &MergeError{Merger: m.merger.Name(), Key: key, Cause: err}
+			value, err = nil, &MergeError{Merger: m.mergerName, Key: key, Cause: err}
 		}
 	}()
 	value = append([]byte{}, values[0]...)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -29,7 +30,8 @@ type Objects struct {
 	// Store has the objects, and nothing else: see objstore.Sub for a part of a bucket. It
 	// must honour conditions: whoever opens a store for writing is refused by one that does not
 	// (objstore.ErrUnconditional), by a short test each time and a longer one when the store is
-	// created. The DB does not close it.
+	// created. The DB does not close it. A call that panics, or calls runtime.Goexit, has failed; a write that does
+	// may have been performed, as with objstore.ErrUnknown.
 	Store objstore.Store
 
 	// Branch is the branch that is opened: empty for the main one, which is there from the
@@ -245,7 +247,8 @@ func (d *DB) openTables(v *version.Version) error {
 }
 
 // sideBySide calls do for 0 to n-1, each in a goroutine that waits for a request, and up to tableRequests
-// at a time. It returns when all have.
+// at a time. It returns when all have. What the application's functions do to such a goroutine, such as a panic of
+// its Clock, they do to the caller's.
 func sideBySide(n int, do func(i int)) {
 	if n == 1 {
 		do(0)
@@ -253,14 +256,19 @@ func sideBySide(n int, do func(i int)) {
 	}
 	var wait sync.WaitGroup
 	places := make(chan struct{}, tableRequests)
+	left := make([]error, n)
 	for i := range n {
 		places <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-places }()
-			do(i)
+			left[i] = callback.Do("Options", func() error {
+				do(i)
+				return nil
+			})
 		})
 	}
 	wait.Wait()
+	callback.Resume(errors.Join(left...))
 }
 
 // checkConditions refuses an object store in which two writers could both win.

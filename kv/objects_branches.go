@@ -141,7 +141,8 @@ func (o *Objects) family() (remote.FSOptions, error) {
 	if o.Store == nil {
 		return remote.FSOptions{}, invalidf("Objects.Store is nil")
 	}
-	return remote.FSOptions{Objects: o.Store, Branch: o.Branch, Checkpoint: o.Checkpoint, Patience: o.Patience}, nil
+	store := remote.Guard(o.Store)
+	return remote.FSOptions{Objects: store, Branch: o.Branch, Checkpoint: o.Checkpoint, Patience: o.Patience}, nil
 }
 
 // PinCheckpoint is Objects.PinCheckpoint for the branch that is open. What was written to this DB before the

@@ -51,6 +51,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 			return nil, err
 		}
 		objects := *opts.Objects // the caller's may change
+		objects.Store = remote.Guard(objects.Store)
 		opts.Objects = &objects
 		opts.fs, localDir, dir = opts.fileSystem(dir), dir, objectsRoot
 	}
@@ -68,6 +69,8 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	}
 	d.fs = d.openFiles.Relieve(d.opts.fs)
 	d.progress.L = &d.mu
+	d.told.system = o == nil || o.Clock == nil
+	d.askClock()
 	d.streams.idle.L = &d.streams.mu
 	d.logValues.d = d
 	d.resumer.stop = make(chan struct{})
@@ -88,7 +91,14 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 		ReadOnly: opts.ReadOnly, Position: d.position, Cleaned: d.publishView}
 	d.cleaner.Start()
 	opened := d.abortWith(ctx)
+	returned := false
+	defer func() {
+		if !returned { // a function of the application panicked, or called runtime.Goexit
+			_ = d.abandon()
+		}
+	}()
 	err = d.open(ctx, takeLock)
+	returned = true
 	if !opened() && ctx.Err() != nil {
 		err = errors.Join(base.ContextError(ctx, "the store was not opened"), err)
 	}

@@ -124,7 +124,8 @@ type Options struct {
 
 	// Filter is the policy of new files' filters: "blocked:10" by default. Files written
 	// under another policy keep their filters. A policy of the application's own must be
-	// a filterpolicy.Decoder, or Open fails with ErrInvalidOptions.
+	// a filterpolicy.Decoder, or Open fails with ErrInvalidOptions. If a function of it panics or calls runtime.Goexit,
+	// a flush or compaction fails and is tried again, and a lookup passes that on to its caller.
 	Filter filterpolicy.Policy
 
 	// FilterBudget is the size in bytes that the filters of all files should have
@@ -150,7 +151,7 @@ type Options struct {
 	// Prefix, if set, adds the prefixes of keys to the filters of new files. An iterator
 	// whose bounds lie within one prefix then skips files that hold no key with it. The
 	// filters of files written with another extractor, or none, are not used for that.
-	// See filterpolicy.ParsePrefix.
+	// See filterpolicy.ParsePrefix. Panics are as those of Filter.
 	Prefix filterpolicy.Prefix
 
 	// PrefixOnly keeps the keys themselves out of new files' filters. The filters are
@@ -167,6 +168,7 @@ type Options struct {
 	// iterator asks at each seek, for the keys from where it seeks to its upper bound or, backward, down to
 	// its lower one; one without that bound asks nothing. Files written under another policy keep their
 	// range filters. A policy of the application's own must be a filterpolicy.RangeDecoder, or Open fails.
+	// Panics are as those of Filter.
 	RangeFilter filterpolicy.RangePolicy
 
 	// RangeFilterLastLevel gives the files of the last level range filters too, for stores whose scans
@@ -238,7 +240,8 @@ type Options struct {
 	Merger Merger
 
 	// Clock tells the time for values written by SetTTL: time.Now by default. Several
-	// goroutines call it at once, and with locks held: it must not call the store.
+	// goroutines call it at once. It must not call the store. A panic in SetTTL or in a read passes on to the caller.
+	// In a flush, a compaction or the choice of one, it is an error of that, or the time that Clock told before stands.
 	Clock func() time.Time
 
 	// ReadOnly opens an existing store and changes nothing on disk. Several read-only
@@ -274,7 +277,9 @@ type Options struct {
 	// name.
 	Objects *Objects
 
-	// Logger receives messages about background work. By default there are none.
+	// Logger receives messages about background work. By default there are none. Its handler is called on a goroutine
+	// of its own, for which the store waits, with locks held: it must not call the store. A message is lost if the
+	// handler panics or calls runtime.Goexit.
 	Logger *slog.Logger
 
 	// Events are called when something happens in the background.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -59,6 +60,8 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if r.Logger == nil {
 		r.Logger = slog.New(slog.DiscardHandler)
+	} else {
+		r.Logger = callback.Logger(r.Logger)
 	}
 	r.backoff = cmp.Or(r.backoff, defaultBackoff)
 	if r.Objects != nil {

@@ -246,7 +246,7 @@ func smallestPair(runs []*version.Run) (best []*version.Run) {
 // which goes down soon as it is, it takes what has mostly expired.
 func (d *DB) pickWaste(v *version.Version, baseLevel int) *compaction {
 	const reason = "a file is mostly tombstones, or values that expired or were overwritten"
-	now := d.now()
+	now := d.told.time()
 	for n := baseLevel; n < NumLevels; n++ {
 		for t := range v.Levels[n].Where(func(s *version.Sums) bool {
 			return s.FirstWaste <= now && (n < lastLevel || !d.heldBySnapshots(s.OldestTop))
@@ -283,7 +283,7 @@ func (d *DB) heldBySnapshots(seq base.SeqNum) bool {
 // enough values that lie apart expire, by the time that passes: an idle store has nothing else to
 // start one. The caller holds d.mu.
 func (d *DB) wakeAtExpiry() {
-	now, wait := d.now(), time.Duration(0)
+	now, wait := d.told.time(), time.Duration(0)
 	consider := func(w time.Duration) {
 		if w > 0 && (wait == 0 || w < wait) {
 			wait = w

@@ -77,7 +77,7 @@ func (d *DB) pickForBlobs(v *version.Version, s *blobSpace) *compaction {
 // that level down.
 func (d *DB) pickDead(v *version.Version) (best *compaction) {
 	const reason = "values that lie apart have expired or were overwritten"
-	oldest, now, seen, most := v.Runs[len(v.Runs)-1], d.now(), d.oldestSeen(), uint64(0)
+	oldest, now, seen, most := v.Runs[len(v.Runs)-1], d.told.time(), d.oldestSeen(), uint64(0)
 	if oldest.Level == 0 {
 		return d.ifFree(lastLevel, func() *compaction { return compactLevels(v, reason, 0, lastLevel) })
 	}
@@ -100,7 +100,7 @@ func (d *DB) untilDead(v *version.Version) time.Duration {
 	if v.BlobTotals().Files == 0 {
 		return 0
 	}
-	s, oldest, now := d.blobSpace(v), v.Runs[len(v.Runs)-1], d.now()
+	s, oldest, now := d.blobSpace(v), v.Runs[len(v.Runs)-1], d.told.time()
 	dead := func(at uint64) bool { return float64(oldest.ExpiredApart(at)) > s.mostHidden }
 	if dead(now) || !dead(math.MaxUint64) {
 		return 0

@@ -169,7 +169,7 @@ func (d *DB) pickSeveralRuns(v *version.Version) (c *compaction, several bool) {
 // down for what has expired there.
 func (d *DB) pickWasteRuns(v *version.Version) *compaction {
 	const reason = "a run is mostly tombstones, or values that expired or were overwritten"
-	now := d.now()
+	now := d.told.time()
 	if v.ExpiredInLevel0(now) {
 		if c := d.ifFree(1, func() *compaction { return toNextLevel(v, reason, 0) }); c != nil {
 			return c

@@ -58,9 +58,7 @@ func (d *DB) reportDropped(l DroppedInfo) {
 	d.counters.recoveryDrops.Add(1)
 	d.counters.recoveryDroppedBytes.Add(uint64(l.Bytes))
 	d.log.Warn("recovery drops writes", "log", l.File, "offset", l.Offset, "bytes", l.Bytes, "reason", l.Reason)
-	if d.opts.Events.RecoveryDropped != nil {
-		d.opts.Events.RecoveryDropped(l)
-	}
+	tell(d, "RecoveryDropped", d.opts.Events.RecoveryDropped, l)
 }
 
 // replay reads the WALs into memtables, oldest first, as the recovery mode says: those

@@ -10,6 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -70,6 +71,7 @@ func RestoreContext(ctx context.Context, r io.Reader, dir string, o *Options) er
 func (o *Options) restoreObjects(ctx context.Context, r io.Reader) (err error) {
 	given := *o.Objects
 	given.LocalLog, given.AbandonLog, given.CacheSize = false, false, 0 // what they are for is not there
+	given.Store = remote.Guard(given.Store)
 	o.Objects = &given
 	fsys := o.fileSystem("")
 	objects := fsys.(io.Closer)

@@ -82,13 +82,8 @@ func (d *DB) tryToResume() (resumed bool, err error) {
 	d.progress.Broadcast()
 	d.counters.resumes.Add(1)
 	d.log.Info("the store takes writes again", "dir", d.dir, "attempts", info.Attempts, "duration", info.Duration)
-	if d.opts.Events.Resumed != nil {
-		d.opts.Events.Resumed(info)
-	}
-	d.mu.Lock()
-	d.scheduleFlush()
-	d.scheduleCompactionsLocked()
-	d.mu.Unlock()
+	tell(d, "Resumed", d.opts.Events.Resumed, info)
+	d.reschedule(d.scheduleFlush)
 	return true, nil
 }
 

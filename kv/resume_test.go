@@ -296,7 +296,7 @@ func TestACompactionThatFailsIsTriedAgain(t *testing.T) {
 	var broken atomic.Bool
 	broken.Store(true)
 	f.set(func(c ioCall) (int, error) {
-		if c.op == "create" && broken.Load() && strings.Contains(string(debug.Stack()), ").rewrite(") {
+		if c.op == "create" && broken.Load() && strings.Contains(string(debug.Stack()), ").rewrite") {
 			return 0, errDisk
 		}
 		return 0, nil

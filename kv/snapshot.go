@@ -52,9 +52,9 @@ func (s *Snapshot) Close() error {
 	s.db.openSnapshots.Remove(s, s.db.opts.TraceOpens)
 	s.db.mu.Lock()
 	s.db.snapshots.remove(s.seq)
-	s.db.scheduleCompactionsLocked()
 	s.db.mu.Unlock()
 	s.unpin()
+	s.db.scheduleCompactions()
 	return nil
 }
 

@@ -78,12 +78,12 @@ func (t *Tx) end() {
 	d.transactions.Remove(t, d.opts.TraceOpens)
 	d.mu.Lock()
 	d.snapshots.remove(t.seq)
-	// Unless a table came meanwhile, the snapshot kept nothing alive.
-	if t.version != d.current {
-		d.scheduleCompactionsLocked()
-	}
+	kept := t.version != d.current // unless a table came meanwhile, the snapshot kept nothing alive
 	d.mu.Unlock()
 	t.pinned.unpin()
+	if kept {
+		d.scheduleCompactions()
+	}
 	// Who keeps the Tx, or an iterator of it, keeps no more than that.
 	t.version, t.pinned, t.writes, t.reads, t.views = nil, nil, txWrites{}, txReads{}, nil
 }

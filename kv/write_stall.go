@@ -19,6 +19,7 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int) (*memTable, error) {
 		}
 		return m, nil
 	}
+	d.askClock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.slowDown(ctx, size)
@@ -71,11 +72,9 @@ func (d *DB) stall(ctx context.Context, reason string) {
 	d.counters.stalls.Add(1)
 	d.counters.stallNanos.Add(uint64(waited))
 	d.latencies.stalled(waited)
-	if f := d.opts.Events.Stalled; f != nil {
-		d.mu.Unlock()
-		f(StallInfo{Reason: reason, Duration: waited})
-		d.mu.Lock()
-	}
+	d.mu.Unlock()
+	tell(d, "Stalled", d.opts.Events.Stalled, StallInfo{Reason: reason, Duration: waited})
+	d.mu.Lock()
 }
 
 // underPressure reports whether writes are slowed down. The caller holds d.mu.

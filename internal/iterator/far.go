@@ -2,9 +2,11 @@ package iterator
 
 import (
 	"bytes"
+	"errors"
 	"sync"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
@@ -27,8 +29,14 @@ func (m *Merging) rebuildFar(reverse bool, move func(Iter) bool, cold func(*Run)
 	}
 	m.pass.Seeking = true
 	var wait sync.WaitGroup
-	for _, i := range waits {
-		wait.Go(func() { on[i] = move(m.Iters[i]) })
+	left := make([]error, len(waits)) // what range filters of the application did to a goroutine
+	for n, i := range waits {
+		wait.Go(func() {
+			left[n] = callback.Do("RangeFilter", func() error {
+				on[i] = move(m.Iters[i])
+				return nil
+			})
+		})
 	}
 	for i, it := range m.Iters {
 		if len(waits) > 0 && waits[0] == i {
@@ -38,6 +46,7 @@ func (m *Merging) rebuildFar(reverse bool, move func(Iter) bool, cold func(*Run)
 		on[i] = move(it)
 	}
 	wait.Wait()
+	callback.Resume(errors.Join(left...))
 	m.pass.Seeking = false
 	n := 0
 	return m.rebuild(reverse, func(Iter) bool {

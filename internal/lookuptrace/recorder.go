@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/siftkv/siftkv/internal/callback"
 )
 
 // ErrClosed is returned by Close of a recorder that was closed before.
@@ -297,7 +299,11 @@ func (r *Recorder) write(data []byte) {
 	if r.err != nil {
 		return
 	}
-	if _, err := r.w.Write(data); err != nil {
+	err := callback.Do("the io.Writer of a lookup trace", func() error {
+		_, err := r.w.Write(data)
+		return err
+	})
+	if err != nil {
 		r.err = fmt.Errorf("write the lookup trace: %w", err)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/falsepositives"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
@@ -111,6 +112,7 @@ func (c *TableCache) noteUnusable(t *Table, r *sstable.Reader) {
 	c.Unusable.Add(1)
 	c.Log.Warn("a filter is not usable: lookups or scans in its file read blocks that it would have spared",
 		"file", c.Path(t.Num), "error", err)
+	callback.Log(c.Log, err)
 }
 
 // Close closes the table's reader. Nobody uses the table any more.
