@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -162,68 +161,21 @@ func (s *Store) inspectBlob(b *Blob, f vfs.ReadFile) error {
 		return opened
 	}
 	handles := s.handles[b.Num]
-	met := make([]bool, len(handles))
+	delete(s.handles, b.Num)
 	verified := r.Verify(b.Num, func(h blob.Handle, rec blob.Record) error {
 		b.Records++
 		b.LargestSeq = max(b.LargestSeq, uint64(rec.Seq))
-		if h.Ordinal < uint64(len(handles)) && handles[h.Ordinal] == handleSum(rec.Key, h) {
-			met[h.Ordinal] = true
-		}
+		handles.meet(rec.Key, h)
 		return nil
 	})
 	if verified != nil {
 		return verified // it says the same of the footer
 	}
-	for ordinal, sum := range handles {
-		if sum != 0 && !met[ordinal] {
-			return errors.Join(err, base.Corruptf(b.Name, -1, "a table has a handle of record %d, and the record is "+
-				"another, or there is none", ordinal))
-		}
+	if first, last, ok := handles.left(); !ok {
+		return errors.Join(err, base.Corruptf(b.Name, -1, "a table has a handle of one of the records %d to %d, and "+
+			"the record is another, or there is none", first, last))
 	}
 	return err
-}
-
-// handleSum is what a table's handle of a key has in common with the record that it means, in eight
-// bytes that are not 0.
-func handleSum(key []byte, h blob.Handle) uint64 {
-	place := uint64(h.Offset)*0x9e3779b97f4a7c15 ^ uint64(h.Length)*0xc2b2ae3d27d4eb4f ^ uint64(h.Size)
-	return filterpolicy.Hash(key) ^ place | 1
-}
-
-// noteHandle notes an entry of a table that the manifest lists, which has a handle: eight bytes for each
-// record. It reports entries that no store has.
-func (s *Store) noteHandle(k base.InternalKey, value []byte) error {
-	h, _, err := blob.HandleOf(k.Kind(), value)
-	if err != nil {
-		return err
-	}
-	l, ok := s.Manifest.Blobs[h.File]
-	if !ok {
-		return fmt.Errorf("%s has a handle of blob file %d, which the manifest does not list", k, h.File)
-	}
-	handles, known := s.handles[h.File]
-	if !known {
-		size, err := s.fs.Stat(s.path(l.Name()))
-		if err != nil {
-			size = 0 // readBlobs says so
-		}
-		handles = make([]uint64, min(l.Records, uint64(size))) // a record has a byte
-		s.handles[h.File] = handles
-	}
-	switch {
-	case len(handles) == 0:
-		return nil
-	case h.Ordinal >= uint64(len(handles)):
-		return fmt.Errorf("%s has a handle of record %d of blob file %d, which has %d", k, h.Ordinal, h.File,
-			len(handles))
-	}
-	at := &handles[h.Ordinal]
-	if *at != 0 {
-		return fmt.Errorf("%s has a handle of record %d of blob file %d, and so has another entry", k, h.Ordinal,
-			h.File)
-	}
-	*at = handleSum(k.User, h)
-	return nil
 }
 
 // sumReferences holds the manifest's lists against each other: tables refer to files that are listed, to

@@ -75,7 +75,7 @@ type Store struct {
 	ctx context.Context
 	o   Options
 
-	handles map[uint64][]uint64 // of a deep survey, by blob file and ordinal: see noteHandle
+	handles map[uint64]*handleSet // of a deep survey, by blob file: see noteHandle
 }
 
 // Take surveys the store in dir. It returns an error that matches base.ErrNotExist if
@@ -90,7 +90,7 @@ func Take(ctx context.Context, dir string, o Options) (*Store, error) {
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
 	}
-	s := &Store{Dir: dir, fs: o.FS, ctx: ctx, o: o, handles: map[uint64][]uint64{}}
+	s := &Store{Dir: dir, fs: o.FS, ctx: ctx, o: o, handles: map[uint64]*handleSet{}}
 	names, err := s.fs.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w in %s", base.ErrNotExist, dir)
