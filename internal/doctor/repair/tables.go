@@ -93,7 +93,7 @@ func (r *repairer) salvage(t *survey.Table) error {
 	var failed error
 	var seen handlesOfKey
 	fault, err := r.s.Examine(t.File(), func(f vfs.ReadFile) (err error) {
-		sv, err = sstable.SalvageFile(onlyReader{f}, t.Size, o, func(k base.InternalKey, value []byte) error {
+		sv, err = sstable.SalvageFile(onlyReader{f}, sizeWithin(f, t), o, func(k base.InternalKey, value []byte) error {
 			if !seen.has(k, value) {
 				failed = w.add(k, value)
 			}
@@ -134,6 +134,15 @@ func (r *repairer) salvage(t *survey.Table) error {
 	r.loseApart(t, sv, rest)
 	r.loseTombstones(t, sv)
 	return nil
+}
+
+// sizeWithin returns how many bytes of a table's file are the table's: those that it had, if the file has more now and
+// no footer at its end. What is salvaged is held in memory, and foreign bytes behind a table have no bound.
+func sizeWithin(f vfs.ReadFile, t *survey.Table) int64 {
+	if t.Listing == nil || t.Listing.Size >= t.Size || sstable.ReadID(onlyReader{f}, t.Size) != 0 {
+		return t.Size
+	}
+	return t.Listing.Size
 }
 
 // loseEntries reports the point entries that could not be salvaged.
