@@ -2,8 +2,11 @@ package kv
 
 // Writers are slowed down before blob files are over their limit by what one batch of collection, or
 // two memtables, take, and wait when they are. What waits in memtables to be flushed counts, and what commits wrote
-// apart of it: it comes in any case. Nobody waits when nothing is being done that could make space, or when that fails,
-// nor for a compaction that somebody asked for: it may keep collection from all of a store, for as long as it takes.
+// apart of it: it comes in any case. Nobody waits when nothing is being done that could make space, or when that fails.
+//
+// A compaction that a caller asked for may keep collection from all of a store, for as long as it takes. Writers do not
+// wait for it, but they are slowed down like beside any other: what they add to the space meanwhile is bounded by
+// slowRate, where fast overwrites would take several times the data.
 
 // blobPressure says how badly writers have to be slowed down for blob files: not at 0, most from 1 on,
 // where they wait. The caller holds d.mu.
@@ -29,7 +32,7 @@ func (d *DB) blobPressure() float64 {
 // what tables that are left alone may hide does not go away by waiting. The caller holds d.mu.
 func (d *DB) slowsForBlobs() float64 {
 	s := &d.compactions
-	if s.running > s.inBackground || s.running == 0 && len(d.imms) == 0 && !d.background().waits() {
+	if s.running == 0 && len(d.imms) == 0 && !d.background().waits() {
 		return 0
 	}
 	return min(d.blobPressure(), 1)

@@ -1,0 +1,48 @@
+package kv
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Writers beside a compaction that a caller asked for, which keeps collection from all of the store, are slowed down
+// when blob files are over their limit, and do not wait for its end.
+func TestACompactSlowsOverwritesDown(t *testing.T) {
+	t.Parallel()
+	allKinds(t, func(t *testing.T, kind CompactionStyle) {
+		db := collected(t, kind, nil)
+		rng, m := rand.New(rand.NewPCG(67, uint64(kind))), model{}
+		overwrite(t, db, m, rng, 600, 200)
+		db.settle()
+		ctx := context.Background()
+		c, err := db.beginManual(ctx, func() *compaction { return db.pickRange(db.current, nil, nil, nil) })
+		require.NoError(t, err)
+		require.NotNil(t, c)
+		slows := func() (bool, bool) {
+			db.mu.Lock()
+			defer db.mu.Unlock()
+			return db.slowsForBlobs() == 1, db.makesBlobSpace()
+		}
+		for round := 0; ; round++ {
+			slowed, waits := slows()
+			require.False(t, waits, "there is nothing to wait for")
+			if slowed {
+				break
+			}
+			require.Less(t, round, 30, "no limit holds beside the compaction")
+			overwrite(t, db, m, rng, 60, 200)
+		}
+		before := db.Metrics().Slowdowns
+		overwrite(t, db, m, rng, 60, 200)
+		require.Greater(t, db.Metrics().Slowdowns, before)
+		require.NoError(t, db.runManual(ctx, c, nil))
+		db.settle()
+		over, _ := db.waste()
+		require.LessOrEqual(t, over, 0.0)
+		requireContents(t, m, db)
+		require.NoError(t, db.Close())
+	})
+}
